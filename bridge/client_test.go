@@ -3,15 +3,22 @@ package bridge
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // The answer is on the wire directly after the events; the handler is slow.
@@ -30,9 +37,7 @@ func TestAnswersDoNotOvertakeEvents(t *testing.T) {
 		if err := r.Message(r.ctx, MessageParams{AgentRef{"a", 1}, "m", "go", false, nil}); codeOf(err) != CodeBusy {
 			t.Errorf("message: %v", err)
 		}
-		if n := len(h.all()); n != 10 {
-			t.Errorf("the answer is there after %d of 10 events", n)
-		}
+		testkit.Same(t, "the answer is there after of 10 events", 10, len(h.all()))
 		seen := 0
 		h.judge = func(context.Context, JudgeParams) (JudgeResult, error) {
 			seen = len(h.all())
@@ -76,9 +81,7 @@ func TestEventsBeforeTheEndAreHandled(t *testing.T) {
 		c := NewClient(near, h, testLog(t))
 		called := make(chan error)
 		go func() { called <- errOf(c.Context(t.Context(), AgentRef{"a", 1})) }()
-		if _, err := bufio.NewReader(far).ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(bufio.NewReader(far).ReadString('\n'))(t)
 		for i := range 5 {
 			fmt.Fprintf(far,
 				`{"jsonrpc":"2.0","method":"event","params":{"n":%d,"id":"a","generation":1,"event":"delta","text":"%d"}}`+"\n",
@@ -89,9 +92,7 @@ func TestEventsBeforeTheEndAreHandled(t *testing.T) {
 			t.Errorf("the call: %v", err)
 		}
 		<-c.Done()
-		if n := len(h.all()); n != 5 {
-			t.Errorf("%d events of 5", n)
-		}
+		testkit.Same(t, "events of 5", 5, len(h.all()))
 		if err := c.Err(); !errors.Is(err, io.EOF) {
 			t.Errorf("Err: %v", err)
 		}
@@ -127,9 +128,7 @@ func TestSlowHandlerPausesReading(t *testing.T) {
 		}
 		close(release)
 		<-c.Done()
-		if n := len(h.all()); n != events {
-			t.Errorf("%d events of %d", n, events)
-		}
+		testkit.Same(t, "events", events, len(h.all()))
 	})
 }
 
@@ -148,9 +147,391 @@ func TestEndOfConnectionWhileReadingIsPaused(t *testing.T) {
 		time.Sleep(time.Minute)
 		close(release)
 		<-c.Done()
-		if n := len(h.all()); n != 3 {
-			t.Errorf("%d events of 3", n)
-		}
+		testkit.Same(t, "events of 3", 3, len(h.all()))
 		far.Close()
 	})
+}
+
+// Each method of the handler may call back, which jsonrpc2's plain handlers may not do.
+func TestHandlersMayCallBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var r *rig
+		h := &recorder{}
+		asked := make(chan error, 1)
+		h.event = func(ev Event) {
+			if _, ok := ev.Body.(Assistant); ok {
+				asked <- errOf(r.Context(r.ctx, ev.AgentRef))
+			}
+		}
+		h.toolCall = func(ctx context.Context, p ToolCallParams) (ToolCallResult, error) {
+			res, err := r.Ask(ctx, AskParams{p.AgentRef, p.Tool})
+			return ToolCallResult{Text: res.Answer}, err
+		}
+		h.permission = func(ctx context.Context, p PermissionParams) (PermissionResult, error) {
+			_, err := r.Interrupt(ctx, p.AgentRef)
+			return PermissionResult{Behavior: Allow}, err
+		}
+		r = newRig(t, &fakeLauncher{}, h)
+		defer r.leave(t)
+		a := r.spawn(t, "a", 1)
+		a.host.Emit(Event{Body: Assistant{Text: "call me"}})
+		a.host.Emit(Event{Body: Delta{Text: "and wait"}}) // read before the answer, handled after it
+		if err := <-asked; err != nil {
+			t.Errorf("a call from Event: %v", err)
+		}
+		got, err := a.host.ToolCall(r.ctx, ToolCallParams{Tool: "status", Input: json.RawMessage(`{}`)})
+		if diff := cmp.Diff(ToolCallResult{Text: "the answer to status"}, got); err != nil || diff != "" {
+			t.Errorf("a call from ToolCall: %v, -want +got:\n%s", err, diff)
+		}
+		if got, err := a.host.Permission(r.ctx,
+			PermissionParams{Tool: "Bash", Input: json.RawMessage(`{}`)}); err != nil || got.Behavior != Allow {
+			t.Errorf("a call from Permission: %v, %v", got, err)
+		}
+	})
+}
+
+func TestFailedRequestsToClient(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		h := &recorder{}
+		r := newRig(t, &fakeLauncher{}, h)
+		a := r.spawn(t, "a", 1)
+		permission := func(ctx context.Context) PermissionResult {
+			p, _ := a.host.Permission(ctx, PermissionParams{Tool: "Bash"})
+			return p
+		}
+		tool := func(ctx context.Context) ToolCallResult {
+			res, _ := a.host.ToolCall(ctx, ToolCallParams{Tool: "status"})
+			return res
+		}
+		if p := permission(r.ctx); p.Behavior != Deny || p.Message != "nobody is there" {
+			t.Errorf("a handler's error: %+v", p)
+		}
+		if res := tool(r.ctx); !res.IsError || res.Text != "no such tool" {
+			t.Errorf("a tool's error: %+v", res)
+		}
+		for _, odd := range []string{"Allow", "ALLOW", "", "yes"} {
+			h.permission = func(context.Context, PermissionParams) (PermissionResult, error) {
+				return PermissionResult{Behavior: odd}, nil
+			}
+			if p := permission(r.ctx); p.Behavior != Deny {
+				t.Errorf("behavior %q: %+v", odd, p)
+			}
+		}
+		cancelled := make(chan struct{}, 2)
+		h.permission = func(ctx context.Context, _ PermissionParams) (PermissionResult, error) {
+			<-ctx.Done()
+			cancelled <- struct{}{}
+			return PermissionResult{Behavior: Allow}, nil
+		}
+		h.toolCall = func(ctx context.Context, _ ToolCallParams) (ToolCallResult, error) {
+			<-ctx.Done()
+			cancelled <- struct{}{}
+			return ToolCallResult{Text: "too late"}, nil
+		}
+		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
+		defer cancel()
+		if p := permission(ctx); p.Behavior != Deny {
+			t.Errorf("no decision in time: %+v", p)
+		}
+		<-cancelled
+		begun := time.Now()
+		if res := tool(r.ctx); !res.IsError || time.Since(begun) != DefaultToolTimeout {
+			t.Errorf("a tool without an answer: %+v after %v", res, time.Since(begun))
+		}
+		<-cancelled
+		h.toolCall = func(context.Context, ToolCallParams) (ToolCallResult, error) { panic("a bug") }
+		if res := tool(r.ctx); !res.IsError || !strings.Contains(res.Text, "internal error in tool_call: a bug") {
+			t.Errorf("a tool that panics: %+v", res)
+		}
+		denied := make(chan PermissionResult)
+		go func() { denied <- permission(t.Context()) }()
+		synctest.Wait()
+		r.Close()
+		if p := <-denied; p.Behavior != Deny {
+			t.Errorf("the client is gone: %+v", p)
+		}
+		if err := <-r.served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+		if p, res := permission(t.Context()), tool(t.Context()); p.Behavior != Deny || !res.IsError {
+			t.Errorf("after the connection: %+v, %+v", p, res)
+		}
+		r.stop()
+	})
+}
+
+func TestAgentPanicIsAnAnswer(t *testing.T) {
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
+		a := r.spawn(t, "a", 1)
+		a.ask = func(context.Context, string) (string, error) { panic("a bug") }
+		if _, err := r.Ask(r.ctx, AskParams{AgentRef{"a", 1}, "q"}); codeOf(err) != jsonrpc2.CodeInternalError {
+			t.Errorf("got %v", err)
+		}
+		if _, err := r.Context(r.ctx, AgentRef{"a", 1}); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+		r.l.launch = func(context.Context, SpawnParams, Host) (Agent, error) { panic("a bug") }
+		if _, err := r.Spawn(r.ctx, spawnParams("b", 1)); codeOf(err) != jsonrpc2.CodeInternalError {
+			t.Errorf("a launch that panics: %v", err)
+		}
+		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"b", 1}}); codeOf(err) != CodeEnded {
+			t.Errorf("what did not start: %v", err)
+		}
+	})
+}
+
+func TestEventHandlerPanicEndsTheConnection(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		handled := 0
+		r := newRig(t, &fakeLauncher{}, &recorder{event: func(Event) {
+			if handled++; handled == 2 {
+				panic("a bug")
+			}
+		}})
+		a := r.spawn(t, "a", 1)
+		for range 5 {
+			a.host.Emit(Event{Body: Delta{}})
+		}
+		<-r.Done()
+		testkit.Same(t, "events were handled", 2, handled)
+		if err := r.Err(); err == nil || !strings.Contains(err.Error(), "event handler panicked: a bug") {
+			t.Errorf("Err: %v", err)
+		}
+		<-r.served
+		r.stop()
+	})
+}
+
+func TestHandlersMayClose(t *testing.T) {
+	for _, from := range []string{"event", "tool"} {
+		t.Run(from, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				var r *rig
+				h := &recorder{}
+				if from == "event" {
+					h.event = func(Event) { r.Close() }
+				}
+				h.toolCall = func(context.Context, ToolCallParams) (ToolCallResult, error) {
+					return ToolCallResult{}, r.Close()
+				}
+				r = newRig(t, &fakeLauncher{}, h)
+				a := r.spawn(t, "a", 1)
+				if from == "event" {
+					a.host.Emit(Event{Body: Delta{}})
+				} else if res, _ := a.host.ToolCall(r.ctx, ToolCallParams{Tool: "t"}); !res.IsError {
+					t.Errorf("got %+v", res)
+				}
+				<-r.Done()
+				if err := r.Err(); err != nil {
+					t.Errorf("Err after Close: %v", err)
+				}
+				<-r.served
+				r.stop()
+			})
+		})
+	}
+}
+
+func TestCancelledCallsAreCancelled(t *testing.T) {
+	for name, call := range map[string]func(*rig, context.Context) error{
+		"ask":   func(r *rig, ctx context.Context) error { return errOf(r.Ask(ctx, AskParams{AgentRef{"a", 1}, "q"})) },
+		"check": func(r *rig, ctx context.Context) error { return errOf(r.Check(ctx, oneCheck)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				ended := make(chan struct{}, 1)
+				wait := func(ctx context.Context) error {
+					<-ctx.Done() // by the cancel notification
+					ended <- struct{}{}
+					return ctx.Err()
+				}
+				r := collectorRig(t, &fakeCollector{check: func(ctx context.Context, _ Owner, _ CheckParams) (CheckResult, error) {
+					return CheckResult{}, wait(ctx)
+				}})
+				defer r.leave(t)
+				r.spawn(t, "a", 1).ask = func(ctx context.Context, _ string) (string, error) { return "", wait(ctx) }
+				ctx, cancel := context.WithTimeout(r.ctx, time.Millisecond)
+				defer cancel()
+				if err := call(r, ctx); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("got %v", err)
+				}
+				<-ended
+				synctest.Wait() // its answer, which no caller waits for, is on its way
+				if _, err := r.Context(r.ctx, AgentRef{"a", 1}); err != nil {
+					t.Errorf("afterwards: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// A cancelled call must not stay in jsonrpc2's map when no answer ever comes. Without the synthetic answer
+// each call would leave at least four objects.
+func TestCancelledCallsAreForgotten(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		go io.Copy(io.Discard, far)
+		c := NewClient(near, &recorder{}, nil)
+		defer c.Close()
+		giveUp := func(calls int) uint64 {
+			for range calls {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+				if _, err := c.Context(ctx, AgentRef{"a", 1}); !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatalf("got %v", err)
+				}
+				cancel()
+			}
+			synctest.Wait()
+			return heapObjects()
+		}
+		const calls = 1000
+		before := giveUp(100)
+		if grown := int64(giveUp(calls)) - int64(before); grown > calls {
+			t.Errorf("%d calls left %d objects", calls, grown)
+		}
+	})
+}
+
+func heapObjects() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapObjects
+}
+
+// Query makes the fake launcher a [Querier].
+func (l *fakeLauncher) Query(ctx context.Context, of Owner, claude ClaudeSpec, p QueryParams) (QueryResult, error) {
+	if l.query != nil {
+		return l.query(ctx, p)
+	}
+	return QueryResult{Output: json.RawMessage(`{"action":"CONTINUE"}`), Text: of.Run + claude.Path + ": " + p.Prompt,
+		Usage: Usage{Input: 1, Output: 2}, CostUSD: 0.5, DurationMS: 9, Model: p.Model}, nil
+}
+
+// noQuerier hides the launcher's Query.
+type noQuerier struct{ Launcher }
+
+var oneQuery = QueryParams{Model: "haiku", Effort: "low", CWD: "/w", SystemPrompt: "You choose.", Prompt: "Which?",
+	JSONSchema: json.RawMessage(`{"type":"object"}`), SettingSources: []string{"user"}, MaxBudgetUSD: 0.1,
+	Env: map[string]string{"X": "y"}, TimeoutMS: 1000}
+
+func TestQueryReachesTheQuerier(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := &fakeLauncher{}
+		r := newRig(t, l, &recorder{})
+		defer r.leave(t)
+		var asked QueryParams
+		got, err := r.Query(r.ctx, oneQuery)
+		want, _ := l.Query(r.ctx, Owner{Run: "run-1"}, ClaudeSpec{}, oneQuery)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%v, -want +got:\n%s", err, diff)
+		}
+		l.query = func(_ context.Context, p QueryParams) (QueryResult, error) {
+			asked = p
+			return QueryResult{}, &RPCError{Code: CodeClaude, Category: CatUsageLimit, Message: "limit reached",
+				Stderr: "words"}
+		}
+		_, err = r.Query(r.ctx, oneQuery)
+		if rpc, ok := errors.AsType[*RPCError](err); !ok || rpc.Category != CatUsageLimit || rpc.Stderr != "words" {
+			t.Errorf("a failure of the API: %#v", err)
+		}
+		testkit.Same(t, "parameters", oneQuery, asked)
+	})
+}
+
+func TestParametersOfAQueryAreChecked(t *testing.T) {
+	testkit.WithoutRace(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
+		for name, p := range map[string]QueryParams{
+			"no prompt": {CWD: "/w"}, "no directory": {Prompt: "p"}, "a relative directory": {Prompt: "p", CWD: "."},
+			"a negative time":     {Prompt: "p", CWD: "/w", TimeoutMS: -1},
+			"a negative budget":   {Prompt: "p", CWD: "/w", MaxBudgetUSD: -1},
+			"too long":            {Prompt: strings.Repeat("x", MaxQueryPrompt+1), CWD: "/w"},
+			"a schema that is no": {Prompt: "p", CWD: "/w", JSONSchema: json.RawMessage(`[1]`)},
+			"a nameless variable": {Prompt: "p", CWD: "/w", Env: map[string]string{"": "x"}},
+		} {
+			if _, err := r.Query(r.ctx, p); codeOf(err) != jsonrpc2.CodeInvalidParams {
+				t.Errorf("query with %s: %v", name, err)
+			}
+		}
+	})
+}
+
+// A query ends when its caller gives up, when the connection ends, and on shutdown.
+func TestQueryEndsWithWhoWaits(t *testing.T) {
+	ends := map[string]func(*rig, context.CancelFunc){
+		"caller":   func(_ *rig, cancel context.CancelFunc) { cancel() },
+		"client":   func(r *rig, _ context.CancelFunc) { r.Close() },
+		"shutdown": func(r *rig, _ context.CancelFunc) { _, _ = r.Shutdown(r.ctx, ShutdownParams{}) },
+		"bridge":   func(r *rig, _ context.CancelFunc) { r.stop() },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				l, begun, ended := &fakeLauncher{}, make(chan struct{}), make(chan struct{})
+				l.query = func(ctx context.Context, _ QueryParams) (QueryResult, error) {
+					close(begun)
+					<-ctx.Done()
+					close(ended)
+					return QueryResult{}, ctx.Err()
+				}
+				r := newRig(t, l, &recorder{})
+				ctx, cancel := context.WithCancel(r.ctx)
+				defer cancel()
+				failed := make(chan error, 1)
+				go func() {
+					_, err := r.Query(ctx, oneQuery)
+					failed <- err
+				}()
+				<-begun
+				began := time.Now()
+				end(r, cancel)
+				<-ended
+				if err := <-failed; err == nil {
+					t.Error("it succeeded")
+				}
+				if took := time.Since(began); took > time.Second {
+					t.Errorf("it took %v", took)
+				}
+				synctest.Wait()
+				if name == "caller" || name == "shutdown" {
+					r.leave(t)
+					return
+				}
+				r.Close()
+				<-r.served
+				r.stop()
+			})
+		})
+	}
+}
+
+// TestElicitationContent: a human's words become the fields that an MCP server asks for, or an error that names them.
+func TestElicitationContent(t *testing.T) {
+	const two = `{"type":"object","properties":{"region":{"type":"string","enum":["eu","us"]},` +
+		`"nodes":{"type":"integer","default":3}},"required":["region"]}`
+	one := func(kind string) string {
+		return `{"type":"object","properties":{"it":{"type":"` + kind + `"}},"required":["it"]}`
+	}
+	for _, c := range []struct{ schema, said, want, wrong string }{
+		{"", "", `{}`, ""},
+		{"", "well", "", "consent alone"},
+		{one("string"), "12", `{"it":"12"}`, ""},
+		{one("string"), `{"it":"a"}`, `{"it":"a"}`, ""},
+		{one("integer"), "12", `{"it":12}`, ""},
+		{one("boolean"), "Yes", `{"it":true}`, ""},
+		{one("boolean"), "perhaps", "", "it (boolean)"},
+		{one("string"), "", "", "it (string)"},
+		{two, `{"region":"eu"}`, `{"nodes":3,"region":"eu"}`, ""},
+		{two, `{"region":"mars"}`, "", "a JSON object with nodes (integer, optional), region (string, one of [eu us])"},
+		{two, "eu", "", "is not a JSON object"},
+		{two, `{"region"`, "", "region"},
+		{`{"type":`, "x", "", "deny the request"},
+	} {
+		got, err := Elicitation{Schema: json.RawMessage(c.schema)}.Content(c.said)
+		if string(got) != c.want || (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+			t.Errorf("%s, %q: %s, %v; want %s, %q", c.schema, c.said, got, err, c.want, c.wrong)
+		}
+	}
 }

@@ -1,14 +1,25 @@
 package bridge
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"math"
+	"net"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestEventsSurviveTheWire(t *testing.T) {
@@ -172,5 +183,263 @@ func FuzzEvent(f *testing.F) {
 		if err != nil || !bytes.Equal(again, twice) {
 			t.Fatalf("%q became %q, then %q (%v)", data, again, twice, err)
 		}
+	})
+}
+
+// wire is the far end of a client, written by the test.
+type wire struct {
+	t *testing.T
+	net.Conn
+	r *bufio.Reader
+}
+
+func newWire(t *testing.T, conn net.Conn) *wire { return &wire{t, conn, bufio.NewReader(conn)} }
+
+func (w *wire) write(lines ...string) {
+	for _, l := range lines {
+		if _, err := io.WriteString(w, l+"\n"); err != nil {
+			w.t.Errorf("write: %v", err)
+		}
+	}
+}
+
+func (w *wire) read() string {
+	line, err := w.r.ReadString('\n')
+	if err != nil {
+		w.t.Errorf("read: %v", err)
+	}
+	return strings.TrimSpace(line)
+}
+
+func (w *wire) readID() string {
+	var m struct {
+		ID string `json:"id"`
+	}
+	line := w.read()
+	if err := json.Unmarshal([]byte(line), &m); err != nil || m.ID == "" {
+		w.t.Errorf("no string id in %s", line)
+	}
+	return m.ID
+}
+
+func TestGarbageIsCountedAndSkipped(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		h := &recorder{}
+		c := NewClient(near, h, testLog(t))
+		w := newWire(t, far)
+		called := make(chan error)
+		go func() { called <- errOf(c.Context(t.Context(), AgentRef{"a", 1})) }()
+		id := w.readID()
+		garbage := []string{
+			`Welcome to Ubuntu 24.04`, `null`, `[]`, `[{"jsonrpc":"2.0"}]`, `""`, `0`, `{`, `{"a":1}}`,
+			`{"jsonrpc":"2.0"}`, `{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":0,"result":{}}`,
+			`{"jsonrpc":"2.0","result":{}}`,
+			`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}`,
+			`{"jsonrpc":"2.0","method":"event"}`, `{"jsonrpc":"2.0","method":"event","params":[1]}`,
+			`{"jsonrpc":"2.0","method":"event","params":{"n":1,"id":"a","event":"delta","text":tru}}`,
+			`{"jsonrpc":"2.0","method":7}`, "\x00\x00{", "\x1b[31mred\x1b[0m",
+			`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":}}`,
+		}
+		w.write(garbage...)
+		w.write("", "  \r",
+			"\xef\xbb\xbf"+
+				`{"jsonrpc":"2.0","method":"event","params":{"n":1,"id":"a","generation":1,"event":"delta","text":"ok"}}`+"\r")
+		w.write(`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":1,"window":2,"pct":50}}`)
+		if err := <-called; err != nil {
+			t.Errorf("the call: %v", err)
+		}
+		testkit.Same(t, "stray lines", len(garbage), int(c.p.s.stray.Load()))
+		want := []Event{{AgentRef{"a", 1}, Delta{Text: "ok"}}}
+		testkit.Same(t, "events", want, h.all())
+		c.Close()
+	})
+}
+
+// The parameters of an event are cut out of its line only if the line contains nothing else.
+func TestEventParams(t *testing.T) {
+	const head = `{"jsonrpc":"2.0","method":"event","params":{"n":1`
+	for line, want := range map[string]string{
+		head + `,"event":"x"}}`:               `{"n":1,"event":"x"}`,
+		head + `}}`:                           `{"n":1}`,
+		head + `},"params":{"n":2}}`:          "", // the last counts
+		head + `},"id":"c1"}`:                 "",
+		head + `}} `:                          "",
+		head + `}}}`:                          "",
+		head + `}`:                            "",
+		head:                                  "",
+		`{"method":"event","params":{"n":1}}`: "",
+	} {
+		if got, ok := eventParams([]byte(line)); ok != (want != "") || ok && string(got) != want {
+			t.Errorf("%s: %s, %v", line, got, ok)
+		}
+	}
+}
+
+// jsonrpc2 v0.2.3 reads null as the id of call 0. Our calls have string ids, and such a line does not even
+// reach it.
+func TestNullIDCompletesNoCall(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		c := NewClient(near, &recorder{}, testLog(t))
+		w := newWire(t, far)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		called := make(chan error)
+		go func() { called <- errOf(c.Context(ctx, AgentRef{"a", 1})) }()
+		w.readID()
+		w.write(`{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":0,"result":{}}`,
+			`{"jsonrpc":"2.0","id":"","result":{}}`)
+		go io.Copy(io.Discard, w.r) // the cancel
+		if err := <-called; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		c.Close()
+	})
+}
+
+func TestPeerThatReadsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near, far := net.Pipe() // nothing reads near's end
+		l := &fakeLauncher{}
+		served := make(chan error, 1)
+		go func() {
+			served <- NewServer(l, ServerOptions{Logger: testLog(t), WriteTimeout: 10 * time.Second}).Serve(t.Context(),
+				far)
+		}()
+		w := newWire(t, near)
+		w.write(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":4,` +
+			`"client":"t","run":"r","claude":{"path":"claude"}}}`)
+		w.read()
+		w.write(`{"jsonrpc":"2.0","id":"2","method":"spawn","params":{"n":1,"id":"a","generation":1,"config":{"session_id":"s","cwd":"/","setting_sources":[]}}}`)
+		w.read()
+		a := l.agent(AgentRef{"a", 1})
+		begun := time.Now()
+		emitted := 0
+		go func() {
+			text := strings.Repeat("x", 1<<20)
+			for range 64 {
+				a.host.Emit(Event{Body: Delta{Text: text}})
+				emitted++
+			}
+		}()
+		synctest.Wait()
+		if emitted > maxBacklog>>20+1 {
+			t.Errorf("%d MiB were taken without a reader, want no more than %d", emitted, maxBacklog>>20+1)
+		}
+		// A request is still read, and its answer is queued.
+		w.write(`{"jsonrpc":"2.0","id":"3","method":"context","params":{"n":1,"id":"a","generation":1}}`)
+		err := <-served
+		if err == nil || !strings.Contains(err.Error(), "the peer read nothing for 10s") {
+			t.Errorf("Serve: %v", err)
+		}
+		if took := time.Since(begun); took > 12*time.Second {
+			t.Errorf("took %v", took)
+		}
+		synctest.Wait()
+		testkit.Same(t, "Emit is stuck after", 64, emitted)
+	})
+}
+
+// Back-pressure delays events; it drops none, and answers keep their order.
+func TestSlowReaderGetsEverything(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		l := &fakeLauncher{}
+		served := make(chan error, 1)
+		go func() { served <- NewServer(l, ServerOptions{Logger: testLog(t)}).Serve(t.Context(), far) }()
+		w := newWire(t, near)
+		w.write(`{"jsonrpc":"2.0","id":"1","method":"initialize","params":{"protocol_version":4,` +
+			`"client":"t","run":"r","claude":{"path":"claude"}}}`)
+		w.read()
+		w.write(`{"jsonrpc":"2.0","id":"2","method":"spawn","params":{"n":1,"id":"a","generation":1,"config":{"session_id":"s","cwd":"/","setting_sources":[]}}}`)
+		w.read()
+		const events = 40
+		go func() {
+			for i := range events {
+				l.agent(AgentRef{"a", 1}).host.Emit(Event{Body: Delta{Text: fmt.Sprint(i, strings.Repeat(".", 1<<20))}})
+			}
+		}()
+		synctest.Wait()
+		w.write(`{"jsonrpc":"2.0","id":"3","method":"context","params":{"n":1,"id":"a","generation":1}}`)
+		synctest.Wait()
+		next, answered := 0, false
+		for next < events || !answered {
+			line := w.read()
+			if strings.Contains(line, `"id":"3"`) {
+				answered = true
+				continue
+			}
+			time.Sleep(10 * time.Millisecond)
+			if want := fmt.Sprintf(`"text":"%d.`, next); !strings.Contains(line[:120], want) {
+				t.Fatalf("event %d: got %.120s", next, line)
+			}
+			next++
+		}
+		go io.Copy(io.Discard, w.r)
+		near.Close()
+		<-served
+	})
+}
+
+func TestOverlongLineIsSkipped(t *testing.T) {
+	testkit.WithoutRace(t)
+	near, far := net.Pipe()
+	defer far.Close()
+	h := &recorder{}
+	c := NewClient(near, h, nil)
+	defer c.Close()
+	w := newWire(t, far)
+	go func() {
+		chunk := strings.Repeat("x", 1<<20)
+		for range maxLine>>20 + 1 {
+			io.WriteString(far, chunk)
+		}
+		w.write("", `{"jsonrpc":"2.0","method":"event","params":{"n":1,"id":"a","generation":1,"event":"delta","text":"ok"}}`)
+		far.Close()
+	}()
+	<-c.Done()
+	testkit.Same(t, "stray lines", 1, c.p.s.stray.Load())
+	testkit.Same(t, "events", 1, len(h.all()))
+}
+
+func TestInvalidResponse(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		c := NewClient(near, &recorder{}, testLog(t))
+		w := newWire(t, far)
+		called := make(chan error)
+		go func() { called <- errOf(c.Context(t.Context(), AgentRef{"a", 1})) }()
+		w.write(`{"jsonrpc":"2.0","id":"` + w.readID() + `","error":{"code":"many"}}`)
+		if err := <-called; codeOf(err) != jsonrpc2.CodeInternalError {
+			t.Errorf("got %v", err)
+		}
+		c.Close()
+	})
+}
+
+// A failed decode must not affect the next message.
+func TestBadRequestDoesNotSwallowTheAnswerBehindIt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		c := NewClient(near, &recorder{}, testLog(t))
+		w := newWire(t, far)
+		called := make(chan error)
+		go func() { called <- errOf(c.Context(t.Context(), AgentRef{"a", 1})) }()
+		id := w.readID()
+		for bad, want := range map[string]string{
+			`{"jsonrpc":"2.0","id":7,"method":"tool_call","params":{"a":}}`: `"id":7`,
+			`{"jsonrpc":"2.0","id":-1,"method":"tool_call"}`:                `"id":-1`,
+		} {
+			w.write(bad)
+			if line := w.read(); !strings.Contains(line, want) || !strings.Contains(line, "-32600") {
+				t.Errorf("got %s, want a refusal with %s", line, want)
+			}
+		}
+		w.write(`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":1,"window":2,"pct":50}}`)
+		if err := <-called; err != nil {
+			t.Errorf("the call: %v", err)
+		}
+		c.Close()
 	})
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // fakeCollector returns what it was asked, or what check returns.
@@ -110,48 +112,6 @@ func TestParametersOfTheCollectorAreChecked(t *testing.T) {
 	})
 }
 
-func TestWithoutACollector(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := joinedRigWith(t, &fakeLauncher{}, &recorder{}, nil)
-		defer r.leave(t)
-		res, err := r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, method := range res.Capabilities {
-			if method == MethodCheck || method == MethodInspect {
-				t.Errorf("it claims to serve %s", method)
-			}
-		}
-		if _, err := r.Check(r.ctx, oneCheck); codeOf(err) != CodeUnsupported {
-			t.Errorf("check: %v", err)
-		}
-		if _, err := r.Inspect(r.ctx, oneInspection); codeOf(err) != CodeUnsupported {
-			t.Errorf("survey: %v", err)
-		}
-	})
-}
-
-func TestCheckEndsWithItsCaller(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w, ended := &fakeCollector{}, make(chan struct{})
-		w.check = func(ctx context.Context, _ Owner, _ CheckParams) (CheckResult, error) {
-			<-ctx.Done() // by the cancel notification
-			close(ended)
-			return CheckResult{}, ctx.Err()
-		}
-		r := collectorRig(t, w)
-		defer r.leave(t)
-		ctx, cancel := context.WithTimeout(r.ctx, time.Millisecond)
-		defer cancel()
-		if _, err := r.Check(ctx, oneCheck); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
-		<-ended
-		synctest.Wait() // its answer, which no caller waits for, is on its way
-	})
-}
-
 // However the connection ends, a running check ends with it, at once; agents that stop slowly do not delay
 // that.
 func TestCheckEndsWithTheConversation(t *testing.T) {
@@ -207,9 +167,7 @@ func TestCheckEndsWithTheConversation(t *testing.T) {
 				if err := <-r.served; err != nil && name != "context is ended" {
 					t.Errorf("Serve: %v", err)
 				}
-				if swept != 300 {
-					t.Errorf("swept after %d ms; the check's own processes are not strays", swept)
-				}
+				testkit.Same(t, "swept after ms; the check's own processes are not strays", 300, swept)
 				r.stop()
 			})
 		})

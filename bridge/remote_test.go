@@ -2,13 +2,17 @@ package bridge
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -49,9 +53,7 @@ func TestRemoteBridge(t *testing.T) {
 			"a directory above": errOf(r.PrepareWork(r.ctx, PrepareWorkParams{Orchestrator: 1, Generation: 1,
 				Kind: "clone", Base: strings.Repeat("0", 40), Subdir: "../x"})),
 		} {
-			if codeOf(err) != -32602 {
-				t.Errorf("%s: %v", what, err)
-			}
+			testkit.Same(t, fmt.Sprintf("%s: %v", what, err), -32602, codeOf(err))
 		}
 		r.end(t)
 	})
@@ -212,9 +214,7 @@ func TestWorkOfAnotherRun(t *testing.T) {
 	const branch, dir = "arbiter/01234567/orch-1.2", "/srv/far/01234567/orch-1"
 	p := placed{strict: true}
 	p.setWorkPlace("0123456789", "/srv/far")
-	if err := p.work(1, branch, dir, dir+"/sub"); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, p.work(1, branch, dir, dir+"/sub"))
 	for _, b := range []string{"", "main", "arbiter/01234567/main", "arbiter/01234567/orch-2.2",
 		"arbiter/01234567/orch-11.2", "arbiter/ffffffff/orch-1.2", branch + "/x",
 		branch + ":refs/heads/main", "arbiter/01234567/orch-1.+2"} {
@@ -279,4 +279,422 @@ func hostilePeer(t *testing.T, change func(*InitializeResult)) (c *Client, send 
 		}
 	}()
 	return c, send, far
+}
+
+// fakeMachine is a host that answers without checking anything.
+type fakeMachine struct {
+	info func(*RemoteInfo)
+	// foreign is the branch to which it reports to have committed; "" for the Orchestrator's own.
+	foreign string
+	mu      sync.Mutex
+	of      Owner
+	p       RemoteParams
+}
+
+func (m *fakeMachine) Begin(_ context.Context, of Owner, p RemoteParams) (RemoteInfo, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.of, m.p = of, p
+	info := RemoteInfo{Hostname: "box", OS: "linux", Arch: "amd64", Home: "/home/far", Dir: "/srv/far",
+		Cache: "/srv/far/cache/.git", Sandbox: "/usr/bin/bwrap"}
+	if m.info != nil {
+		m.info(&info)
+	}
+	return info, nil
+}
+
+func (m *fakeMachine) Resolve(_ context.Context, paths []string) (all []ResolvedPath) {
+	for _, path := range paths {
+		all = append(all, ResolvedPath{Path: path})
+	}
+	return all
+}
+
+func (m *fakeMachine) Inventory(_ context.Context, p InventoryParams) (InventoryResult, error) {
+	return InventoryResult{Dir: p.Dir, Root: p.Dir, Items: []InventoryItem{{Kind: "hook", File: "a", What: "x"}}}, nil
+}
+
+func (m *fakeMachine) PrepareWork(_ context.Context, p PrepareWorkParams) (WorkResult, error) {
+	dir := fmt.Sprintf("/srv/far/%.8s/orch-%d", m.of.Run, p.Orchestrator)
+	return WorkResult{Dir: dir, CWD: dir + "/sub", Branch: m.branch(p.Orchestrator), Base: p.Base, Kind: p.Kind}, nil
+}
+
+func (m *fakeMachine) CommitWork(_ context.Context, p CommitWorkParams) (CommitWorkResult, error) {
+	return CommitWorkResult{Head: "c0ffee", Branch: m.branch(p.Orchestrator)}, nil
+}
+
+func (m *fakeMachine) branch(orchestrator int) string {
+	return cmp.Or(m.foreign, fmt.Sprintf("arbiter/%.8s/orch-%d.1", m.of.Run, orchestrator))
+}
+
+func (m *fakeMachine) RemoveWork(context.Context, RemoveWorkParams) (RemoveWorkResult, error) {
+	return RemoveWorkResult{}, nil
+}
+
+// sinceStart returns a clock for leases in a bubble.
+func sinceStart() func() time.Duration {
+	began := time.Now()
+	return func() time.Duration { return time.Since(began) }
+}
+
+// network joins two pipes, with the delays and failures of a network.
+type network struct {
+	near, far net.Conn // its own ends
+	over      chan struct{}
+	once      sync.Once
+	work      sync.WaitGroup
+
+	mu    sync.Mutex
+	delay time.Duration // each way
+	hole  bool          // nothing arrives any more
+}
+
+// newNetwork returns the ends for a client and a server.
+func newNetwork() (n *network, client, server net.Conn) {
+	n = &network{over: make(chan struct{})}
+	client, n.near = net.Pipe()
+	server, n.far = net.Pipe()
+	n.work.Go(func() { n.carry(n.far, n.near) })
+	n.work.Go(func() { n.carry(n.near, n.far) })
+	return n, client, server
+}
+
+type parcel struct {
+	data []byte
+	due  time.Time
+}
+
+func (n *network) carry(to, from net.Conn) {
+	way := make(chan parcel, 10_000)
+	n.work.Go(func() {
+		defer to.Close()
+		for p := range way {
+			<-time.After(time.Until(p.due))
+			if _, err := to.Write(p.data); err != nil {
+				from.Close()
+			}
+		}
+	})
+	defer close(way)
+	buf := make([]byte, 64<<10)
+	for {
+		got, err := from.Read(buf)
+		n.mu.Lock()
+		delay, hole := n.delay, n.hole
+		n.mu.Unlock()
+		if got > 0 && !hole {
+			way <- parcel{append([]byte(nil), buf[:got]...), time.Now().Add(delay)}
+		}
+		if err != nil {
+			if hole { // a side that receives nothing does not learn of the end either
+				<-n.over
+			}
+			return
+		}
+	}
+}
+
+func (n *network) slow(delay time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.delay = delay
+}
+
+func (n *network) swallow() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.hole = true
+}
+
+// reset breaks the connection, and returns when nothing is in transit any more.
+func (n *network) reset() {
+	n.once.Do(func() { close(n.over) })
+	n.near.Close()
+	n.far.Close()
+	n.work.Wait()
+}
+
+// remoteRig is a client and a remote bridge with a network between them.
+type remoteRig struct {
+	*rig
+	net     *network
+	machine *fakeMachine
+	awake   *drowsy // the bridge's clock
+	began   time.Time
+	lease   time.Duration
+}
+
+// drowsy is a clock that also counts the time during which the machine slept.
+type drowsy struct {
+	now func() time.Duration
+
+	mu    sync.Mutex
+	slept time.Duration
+}
+
+func (d *drowsy) Now() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now() + d.slept
+}
+
+func (d *drowsy) sleep(length time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.slept += length
+}
+
+func newRemoteRig(t *testing.T, lease time.Duration, h *recorder) *remoteRig {
+	t.Helper()
+	r := &remoteRig{rig: &rig{l: &fakeLauncher{}, h: h, ctx: t.Context(), served: make(chan error, 1)},
+		machine: &fakeMachine{}, awake: &drowsy{now: sinceStart()}, began: time.Now(), lease: lease}
+	var near, far io.ReadWriteCloser
+	r.net, near, far = func() (*network, io.ReadWriteCloser, io.ReadWriteCloser) {
+		n, c, s := newNetwork()
+		return n, c, s
+	}()
+	ctx, stop := context.WithCancel(t.Context())
+	r.stop = stop
+	log := testLog(t)
+	server := NewServer(r.l, ServerOptions{Version: "test", Logger: log, Machine: r.machine, Now: r.awake.Now})
+	go func() { r.served <- server.Serve(ctx, far) }()
+	r.Client = newClient(near, h, log)
+	r.Client.contact.now = sinceStart()
+	r.Client.start()
+	_, err := r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1", Bridge: "box",
+		Remote: &RemoteParams{Version: "test", LeaseMS: lease.Milliseconds(),
+			PassEnv: map[string]string{"NPM_TOKEN": "x", "MODE": "far"}}})
+	if err != nil {
+		t.Fatalf("initialize: %v", err)
+	}
+	return r
+}
+
+// end waits for both sides.
+func (r *remoteRig) end(t *testing.T) error {
+	t.Helper()
+	r.Close()
+	r.net.reset()
+	err := <-r.served
+	r.stop()
+	return err
+}
+
+// TestLeaseOverSlowNetworks: with any delay up to a sixth of the lease, both sides keep the lease, and
+// calls work.
+func TestLeaseOverSlowNetworks(t *testing.T) {
+	for _, delay := range []time.Duration{0, 50 * time.Millisecond, time.Second, 5 * time.Second} {
+		t.Run(delay.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newRemoteRig(t, time.Minute, &recorder{})
+				r.net.slow(delay)
+				a := r.spawn(t, "orch-1", 1)
+				time.Sleep(time.Hour)
+				if err := r.Message(r.ctx, MessageParams{AgentRef{"orch-1", 1}, "m", "hi", false, nil}); err != nil {
+					t.Errorf("after an hour: %v", err)
+				}
+				by, certain := r.Stopped()
+				if left := time.Until(by); certain || left < time.Minute/2 || left > time.Minute+LeaseGrace {
+					t.Errorf("while it lives it has stopped for certain in %v: %v", left, certain)
+				}
+				select {
+				case <-a.done:
+					t.Error("the agent has ended")
+				default:
+				}
+				r.Close()
+				r.net.reset()
+				<-r.served
+				r.stop()
+			})
+		})
+	}
+}
+
+// TestLeaseEndsBothSides: after any failure of the connection, the bridge ends its agents before the client reports it.
+func TestLeaseEndsBothSides(t *testing.T) {
+	const length = 20 * time.Second
+	for name, tc := range map[string]struct {
+		happen func(*remoteRig)
+		notice time.Duration // the client's maximum time to notice
+	}{
+		"a black hole": {func(r *remoteRig) { r.net.swallow() }, length/2 + time.Second},
+		"a black hole on a slow network": {func(r *remoteRig) {
+			r.net.slow(2 * time.Second)
+			time.Sleep(time.Minute)
+			r.net.swallow()
+		}, length/2 + 3*time.Second}, // a tick that was under way still arrives
+		"a reset": {func(r *remoteRig) { r.net.reset() }, time.Second},
+		"the far side sleeps": {func(r *remoteRig) {
+			r.net.swallow()
+			time.Sleep(length / 8)
+			r.awake.sleep(time.Hour)
+		}, length/2 + time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				r := newRemoteRig(t, length, &recorder{})
+				a := r.spawn(t, "orch-1", 1)
+				time.Sleep(time.Minute)
+				tc.happen(r)
+				began := time.Now()
+				<-r.Done()
+				if took := time.Since(began); took > tc.notice {
+					t.Errorf("the client noticed after %v", took)
+				}
+				by, certain := r.Stopped()
+				if certain {
+					t.Error("it is certain that all has ended in the moment of the loss")
+				}
+				<-a.done
+				if late := time.Since(by); late > 0 {
+					t.Errorf("the agent ended %v after the time from which on it was certain", late)
+				}
+				if time.Until(by) > length+LeaseGrace {
+					t.Errorf("it is certain in %v only", time.Until(by))
+				}
+				r.net.reset()
+				<-r.served
+				r.Close()
+				r.stop()
+			})
+		})
+	}
+}
+
+// TestNothingContinuesAfterTheLease: a bridge that was stopped, or whose machine slept, checks the clock
+// first when it continues. Answers from that time do not renew its lease.
+func TestNothingContinuesAfterTheLease(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		release := make(chan struct{})
+		h := &recorder{judge: func(context.Context, JudgeParams) (JudgeResult, error) {
+			<-release
+			return JudgeResult{Behavior: Pass}, nil
+		}}
+		r := newRemoteRig(t, time.Minute, h)
+		a := r.spawn(t, "orch-1", 1)
+		judged := make(chan JudgeResult, 1)
+		go func() {
+			got, _ := a.host.Judge(r.ctx, JudgeParams{Tool: "Bash", Input: json.RawMessage(`{}`)})
+			judged <- got
+		}()
+		synctest.Wait()
+		r.awake.sleep(time.Hour)
+		close(release)
+		if got := <-judged; got.Behavior != Deny || !strings.Contains(got.Message, "lease") {
+			t.Errorf("a tool call that was allowed an hour ago: %+v", got)
+		}
+		if _, err := r.Spawn(r.ctx, spawnParams("orch-2", 1)); !errors.Is(err, ErrClosed) {
+			t.Errorf("a spawn after the lease: %v", err)
+		}
+		<-a.done
+		if err := <-r.served; !errors.Is(err, errLeaseOver) {
+			t.Errorf("the bridge ended with %v", err)
+		}
+		r.Close()
+		r.net.reset()
+		r.stop()
+	})
+}
+
+// TestAnsweredAfterTheEnd: an answer that arrives after the lease has expired changes nothing, however new
+// its tick is.
+func TestAnsweredAfterTheEnd(t *testing.T) {
+	now := time.Duration(1)
+	l := newLease(time.Minute, func() time.Duration { return now }, nil, nil)
+	now += 59 * time.Second
+	l.renew(now)
+	if now += 59 * time.Second; !l.holds() {
+		t.Error("a renewed lease does not hold")
+	}
+	l.renew(now - 59*time.Second) // an older answer
+	now += 2 * time.Second
+	l.renew(now)
+	if l.holds() || l.check() == nil {
+		t.Error("it was renewed after its end")
+	}
+	if (*lease)(nil).check() != nil {
+		t.Error("the bridge ended without a lease")
+	}
+}
+
+// TestClientSleeps: the client's machine slept for an hour. The client gives up the bridge, which has
+// ended.
+func TestClientSleeps(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near := &drowsy{now: sinceStart()}
+		c := &contact{now: near.Now, begun: make(chan struct{})}
+		c.begin(time.Minute)
+		lost := make(chan error, 1)
+		go c.watch(nil, func(err error) { lost <- err })
+		if _, err := c.tick(t.Context(), TickParams{}); err != nil {
+			t.Error(err)
+		}
+		near.sleep(time.Hour)
+		var silent *SilentError
+		if err := <-lost; !errors.As(err, &silent) || silent.For < time.Hour {
+			t.Errorf("got %v", err)
+		}
+		testkit.Same(t, "the bridge ends in only", 0, c.left())
+		if _, err := c.tick(t.Context(), TickParams{}); codeOf(err) != CodeShuttingDown {
+			t.Errorf("a tick after it was given up: %v", err)
+		}
+	})
+}
+
+// TestShutdownIsCertain: the client does not wait for a bridge that reports that it stopped everything.
+func TestShutdownIsCertain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		r := newRemoteRig(t, time.Minute, &recorder{})
+		r.spawn(t, "orch-1", 1)
+		if _, err := r.Shutdown(r.ctx, ShutdownParams{}); err != nil {
+			t.Error(err)
+		}
+		if _, certain := r.Stopped(); !certain {
+			t.Error("it is not certain")
+		}
+		r.end(t)
+	})
+	bubble(t, func(t *testing.T) { // a bridge on this machine ends with its connection
+		r := newRig(t, &fakeLauncher{}, &recorder{})
+		if _, certain := r.Stopped(); certain {
+			t.Error("a bridge that lives has stopped")
+		}
+		r.leave(t)
+		if _, certain := r.Stopped(); !certain {
+			t.Error("a bridge that has ended has not stopped")
+		}
+	})
+}
+
+// TestTickAfterSilence: ticks that waited in the pipe while the client was stopped are refused. They do not
+// change the time at which everything on the host has stopped.
+func TestTickAfterSilence(t *testing.T) {
+	var now time.Duration
+	c := &contact{now: func() time.Duration { return now }, begun: make(chan struct{})}
+	c.begin(2 * time.Second)
+	now = 900 * time.Millisecond
+	if _, err := c.tick(t.Context(), TickParams{}); err != nil {
+		t.Fatalf("a tick in time: %v", err)
+	}
+	now += 2*time.Second + LeaseGrace
+	if _, err := c.tick(t.Context(), TickParams{}); err == nil || c.left() != 0 {
+		t.Errorf("a tick that was read late: %v, %v left", err, c.left())
+	}
+	if _, gaveUp := c.silent(); !gaveUp {
+		t.Error("the bridge was not given up")
+	}
+}
+
+// TestNow: Now advances like Go's own clock while the machine is awake.
+func TestNow(t *testing.T) {
+	before, at := time.Now(), BootTime()
+	if at <= 0 {
+		t.Fatalf("it shows %v", at)
+	}
+	for BootTime() <= at { // until the clock's next step
+	}
+	if passed, by := BootTime()-at, time.Since(before); passed > by+time.Second {
+		t.Errorf("%v have passed, by Go's clock %v", passed, by)
+	}
 }

@@ -4,9 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
@@ -15,9 +19,7 @@ import (
 )
 
 func TestEveryMethodReachesItsAgent(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		ref := AgentRef{"orch-1", 1}
 		res, err := r.Spawn(r.ctx, spawnParams("orch-1", 1))
 		if diff := cmp.Diff(SpawnResult{SessionID: "s-orch-1", PID: 4711, ClaudeVersion: "2.1.329"}, res); err != nil ||
@@ -30,9 +32,7 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 		if err := r.Message(r.ctx, sent); err != nil {
 			t.Errorf("message: %v", err)
 		}
-		if diff := cmp.Diff(sent, got); diff != "" {
-			t.Errorf("message, -sent +received:\n%s", diff)
-		}
+		testkit.Same(t, "message, -sent +received", sent, got)
 		if res, err := r.Interrupt(r.ctx, ref); err != nil || len(res.StillQueued) != 1 {
 			t.Errorf("interrupt: %v %v", res, err)
 		}
@@ -52,9 +52,7 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 		}
 		alive := ProbeResult{SilentMS: 1, CPUMS: 2, RSSBytes: 3, Processes: 4, Stopped: true, TranscriptBytes: 5,
 			OutputBytes: 6, OutputPath: "/tmp/x.output", Answered: true}
-		if res, err := r.Probe(r.ctx, ref); err != nil || res != alive {
-			t.Errorf("probe: %+v %v", res, err)
-		}
+		testkit.Same(t, "probe", alive, testkit.Must(r.Probe(r.ctx, ref))(t))
 		if _, err := r.Probe(r.ctx, AgentRef{"orch-1", 2}); codeOf(err) != CodeStale {
 			t.Errorf("probe of another generation: %v", err)
 		}
@@ -129,9 +127,7 @@ func TestInitializeComesFirstAndOnce(t *testing.T) {
 }
 
 func TestReferencesAreChecked(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		r.spawn(t, "a", 3)
 		for _, tc := range []struct {
 			name string
@@ -149,9 +145,7 @@ func TestReferencesAreChecked(t *testing.T) {
 				SpawnParams{AgentRef: AgentRef{"b", 1}, Config: spawnParams("a", 1).Config})), CodeAgentExists},
 			{"alive", errOf(r.Spawn(r.ctx, spawnParams("a", 4))), CodeAgentExists},
 		} {
-			if codeOf(tc.err) != tc.want {
-				t.Errorf("%s: got %v, want code %d", tc.name, tc.err, tc.want)
-			}
+			testkit.Same(t, fmt.Sprintf("%s: the code of %v", tc.name, tc.err), tc.want, codeOf(tc.err))
 		}
 		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 3}}); err != nil {
 			t.Fatalf("kill: %v", err)
@@ -169,9 +163,7 @@ func TestReferencesAreChecked(t *testing.T) {
 func errOf[T any](_ T, err error) error { return err }
 
 func TestNothingFollowsDone(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := newRig(t, &fakeLauncher{}, &recorder{})
-		defer r.leave(t)
+	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		a := r.spawn(t, "a", 1)
 		a.host.Emit(Event{AgentRef{"somebody else", 9}, Assistant{Text: "one"}})
 		a.end()
@@ -229,13 +221,236 @@ func TestConcurrentAgents(t *testing.T) {
 				}
 				next[ev.ID]++
 			case Done:
-				if next[ev.ID] != lines {
-					t.Errorf("%s: done after %d events", ev.ID, next[ev.ID])
-				}
+				testkit.Same(t, fmt.Sprintf("%s: done after events", ev.ID), lines, next[ev.ID])
 			}
 		}
-		if len(next) != agents {
-			t.Errorf("%d agents were heard, want %d", len(next), agents)
+		testkit.Same(t, "agents were heard", agents, len(next))
+	})
+}
+
+func TestOneOfTwoSpawnsSucceeds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := &fakeLauncher{}
+		l.launch = func(_ context.Context, p SpawnParams, h Host) (Agent, error) {
+			time.Sleep(time.Second)
+			return l.add(p, h), nil
+		}
+		r := newRig(t, l, &recorder{})
+		defer r.leave(t)
+		errs := make(chan error, 2)
+		for range 2 {
+			go func() { errs <- errOf(r.Spawn(r.ctx, spawnParams("a", 1))) }()
+		}
+		first, second := <-errs, <-errs
+		if codeOf(first) != CodeAgentExists || second != nil {
+			t.Errorf("got %v, then %v; want one refused at once, the other started", first, second)
 		}
 	})
+}
+
+// TestKillDuringStart: a start that is under way ends at once, even if the launcher has made an agent meanwhile.
+func TestKillDuringStart(t *testing.T) {
+	kill := func(r *rig) error { return r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}}) }
+	for name, c := range map[string]struct {
+		end      func(*rig) error
+		succeeds bool
+	}{
+		"kill": {end: kill}, "kill as the start succeeds": {end: kill, succeeds: true},
+		"shutdown": {end: func(r *rig) error {
+			res, err := r.Shutdown(r.ctx, ShutdownParams{})
+			if len(res.Unstopped) > 0 {
+				err = fmt.Errorf("not stopped: %v", res.Unstopped)
+			}
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				l := &fakeLauncher{}
+				l.launch = func(ctx context.Context, p SpawnParams, h Host) (Agent, error) {
+					h.Emit(Event{Body: Stderr{Text: "starting"}})
+					<-ctx.Done()
+					if c.succeeds {
+						return l.add(p, h), nil
+					}
+					h.Emit(Event{Body: Stderr{Text: "undone"}})
+					return nil, ctx.Err()
+				}
+				r := newRig(t, l, &recorder{})
+				defer r.leave(t)
+				spawned := make(chan error)
+				go func() { spawned <- errOf(r.Spawn(r.ctx, spawnParams("a", 1))) }()
+				synctest.Wait()
+				begun := time.Now()
+				testkit.OK(t, c.end(r))
+				testkit.Same(t, "the end took", 0, time.Since(begun))
+				if err := <-spawned; codeOf(err) != CodeEnded {
+					t.Errorf("spawn: %v", err)
+				}
+				if c.succeeds {
+					<-l.agent(AgentRef{"a", 1}).done // else it lives on
+				} else {
+					testkit.Same(t, "events of the start", 2, len(r.h.all()))
+				}
+			})
+		})
+	}
+}
+
+func TestStartThatHangsIsCancelled(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := &fakeLauncher{launch: func(ctx context.Context, _ SpawnParams, _ Host) (Agent, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		r := newRig(t, l, &recorder{})
+		defer r.leave(t)
+		begun := time.Now()
+		p := spawnParams("a", 1)
+		p.Config.StartTimeoutMS = 1000
+		_, err := r.Spawn(r.ctx, p)
+		if typed, ok := errors.AsType[*RPCError](err); !ok || typed.Code != CodeClaude || typed.Category != CatStart {
+			t.Errorf("got %v", err)
+		}
+		if took, want := time.Since(begun), time.Second+startSlack; took != want {
+			t.Errorf("took %v, want %v", took, want)
+		}
+	})
+}
+
+func TestShutdownStopsAllAndNamesTheRest(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		l := &fakeLauncher{sweep: func(string) int { return 2 }}
+		r := newRig(t, l, &recorder{})
+		r.spawn(t, "good", 1)
+		slow := r.spawn(t, "slow", 1)
+		slow.stop = func(ctx context.Context, now bool) error {
+			if !now {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			slow.end()
+			return nil
+		}
+		stuck := r.spawn(t, "stuck", 1)
+		stuck.stop = func(ctx context.Context, _ bool) error { <-ctx.Done(); return ctx.Err() }
+		begun := time.Now()
+		res, err := r.Shutdown(r.ctx, ShutdownParams{GraceMS: 500})
+		want := ShutdownResult{Stopped: 2, Swept: 4, Unstopped: []string{"stuck#1"}}
+		if diff := cmp.Diff(want, res); err != nil || diff != "" {
+			t.Errorf("shutdown: %v, -want +got:\n%s", err, diff)
+		}
+		if took, most := time.Since(begun), 500*time.Millisecond+shutdownHard; took != most {
+			t.Errorf("took %v, want %v", took, most)
+		}
+		if _, err := r.Spawn(r.ctx, spawnParams("late", 1)); codeOf(err) != CodeShuttingDown {
+			t.Errorf("spawn after shutdown: %v", err)
+		}
+		r.Close()
+		var unstopped *UnstoppedError
+		if err := <-r.served; !errors.As(err, &unstopped) || !cmp.Equal(unstopped.Names, []string{"stuck#1"}) {
+			t.Errorf("Serve: %v", err)
+		}
+		r.stop()
+	})
+}
+
+// TestServeEndsWithinTwoSeconds: however the connection ends, Serve returns within two seconds, and names
+// the agents that did not stop.
+func TestServeEndsWithinTwoSeconds(t *testing.T) {
+	ends := map[string]func(*rig){
+		"client closes":    func(r *rig) { r.Close() },
+		"context is ended": func(r *rig) { r.stop() },
+	}
+	for name, end := range ends {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				l := &fakeLauncher{}
+				r := newRig(t, l, &recorder{})
+				r.spawn(t, "good", 1)
+				killed := make(chan time.Duration, 10)
+				stuck := r.spawn(t, "stuck", 1)
+				release := make(chan struct{})
+				begun := time.Now()
+				stuck.stop = func(_ context.Context, now bool) error {
+					if now {
+						killed <- time.Since(begun)
+					}
+					<-release // ignores its context, too
+					return nil
+				}
+				hung := make(chan error, 1)
+				l.launch = func(context.Context, SpawnParams, Host) (Agent, error) {
+					<-release
+					return nil, errors.New("late")
+				}
+				go func() { hung <- errOf(r.Spawn(r.ctx, spawnParams("hung", 1))) }()
+				synctest.Wait()
+				end(r)
+				err := <-r.served
+				if took := time.Since(begun); took > 2*time.Second {
+					t.Errorf("took %v", took)
+				}
+				var unstopped *UnstoppedError
+				want := []string{"hung#1", "stuck#1", "a request"}
+				if !errors.As(err, &unstopped) || !cmp.Equal(unstopped.Names, want) {
+					t.Errorf("Serve: %v, want %v unstopped", err, want)
+				}
+				if after := <-killed; after != endGrace || l.sweepCount() != 2 {
+					t.Errorf("killed after %v, want after %v; swept %d times, want 2", after, endGrace, l.sweepCount())
+				}
+				if err := <-hung; !errors.Is(err, ErrClosed) {
+					t.Errorf("spawn at the end of the connection: %v", err)
+				}
+				close(release)
+				r.Close()
+				r.stop()
+			})
+		})
+	}
+}
+
+// TestEndedAgentsAreReleased: of an agent that has ended the registry keeps the name, and nothing that the
+// driver holds.
+func TestEndedAgentsAreReleased(t *testing.T) {
+	r := newRegistry(nil, nil, slog.New(slog.NewTextHandler(io.Discard, nil)), nil)
+	launch := func(id string, generation int, session string) *fakeAgent {
+		t.Helper()
+		inc := testkit.Must(r.claim(AgentRef{ID: id, Generation: generation}, session))(t)
+		a := &fakeAgent{done: make(chan struct{})}
+		testkit.Must(inc.start(t.Context(), time.Minute,
+			func(context.Context) (Agent, error) { return a, nil }))(t)
+		return a
+	}
+	first := launch("orch-1", 1, "one")
+	launch("orch-2", 1, "two")
+	close(first.done)
+	launch("orch-3", 1, "three")
+	if a := r.latest["orch-1"].agent; a != nil {
+		t.Errorf("it is held still: %v", a)
+	}
+	if r.latest["orch-2"].agent == nil {
+		t.Error("one that lives was let go")
+	}
+	for _, c := range []struct {
+		generation int
+		code       int
+	}{{1, CodeEnded}, {2, CodeStale}} {
+		if _, err := r.find(AgentRef{ID: "orch-1", Generation: c.generation}); codeOf(err) != c.code {
+			t.Errorf("generation %d: %v", c.generation, err)
+		}
+	}
+	if err := r.latest["orch-1"].stop(t.Context(), true); err != nil {
+		t.Errorf("stopped again: %v", err)
+	}
+	if _, err := r.claim(AgentRef{ID: "orch-1", Generation: 1}, "one"); codeOf(err) != CodeStale {
+		t.Errorf("the same generation again: %v", err)
+	}
+	if _, err := r.claim(AgentRef{ID: "orch-4", Generation: 1}, "three"); codeOf(err) != CodeAgentExists {
+		t.Errorf("a session in use: %v", err)
+	}
+	launch("orch-1", 2, "one")
+	if incs, _ := r.live(); len(incs) != 3 {
+		t.Errorf("%d live", len(incs))
+	}
 }

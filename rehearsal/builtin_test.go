@@ -28,8 +28,8 @@ func TestBuiltin(t *testing.T) {
 		if sc.Name != name || sc.Title == "" || sc.Description == "" {
 			t.Errorf("%q: name %q, title %q, description %q", name, sc.Name, sc.Title, sc.Description)
 		}
-		if name != "demo" && !slices.Contains(sc.Allow(), "Bash(*)") { // which shows a permission request
-			t.Errorf("%q: allow %v", name, sc.Allow())
+		if name != "demo" && !slices.Contains(sc.Allow, "Bash(*)") { // which shows a permission request
+			t.Errorf("%q: allow %v", name, sc.Allow)
 		}
 	}
 	if _, err := rehearsal.Builtin("no-such"); err == nil {

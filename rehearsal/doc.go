@@ -7,16 +7,14 @@
 //	srv, err := rehearsal.Start(sc, rehearsal.Options{Vars: map[string]string{"task": task}})
 //	defer srv.Close()
 //	// run the CLI with ANTHROPIC_BASE_URL=srv.URL(), ANTHROPIC_API_KEY=srv.Key()
-//	// and the permission rules of sc.Allow()
+//	// and the permission rules of sc.Allow
 //	for _, p := range srv.Problems() { … }
 //
 // # The path of a request
 //
-// wire.go and chat.go parse the request (and determine its sender), history.go determines what was answered
-// in it and what must be answered, stage.go casts an actor for its conversation, part.go chooses the
-// actor's next step, place.go finds its place in the history, reply.go renders it, answer.go and sse.go
-// write it or the step's fault, record.go keeps a record. parse.go and yaml.go read scenarios; names.go
-// finds names in templates that are never set.
+// request.go parses the request, with its sender, what was answered in it and what must be answered; stage.go casts an
+// actor for its conversation, finds its place in the history and chooses the actor's next step; answer.go
+// renders and writes it, or the step's fault; server.go keeps a record. scenario.go reads scenarios.
 //
 // # The sender of a request
 //
@@ -28,7 +26,7 @@
 // A conversation keeps its place over interrupts, compaction and a resume, even against a new server, which
 // plays the history through first. If a killed CLI did not keep an answer, kept a part of it, or kept it
 // without the outcome of its calls, the answer is removed from the history, and its step is played again:
-// see history.go, and "What survives" in SCENARIOS.md.
+// see request.go, and "What survives" in SCENARIOS.md.
 //
 // # Goroutines, order, shutdown
 //

@@ -25,7 +25,7 @@ func example(t *testing.T) *rehearsal.Scenario {
 }
 
 func TestExample(t *testing.T) {
-	if sc := example(t); sc.Name != "greeting" || len(sc.Allow()) != 2 || sc.Vars()["greeting"] != "Hail" {
+	if sc := example(t); sc.Name != "greeting" || len(sc.Allow) != 2 || sc.Vars["greeting"] != "Hail" {
 		t.Errorf("scenario %+v", sc)
 	}
 }
@@ -37,7 +37,7 @@ func TestLiveExample(t *testing.T) {
 	sc := example(t)
 	srv := serve(t, sc, rehearsal.Options{})
 	c := startClaude(t, srv,
-		claudeOptions{schema: verdictSchema, args: append([]string{"--allowedTools"}, sc.Allow()...)})
+		claudeOptions{schema: verdictSchema, args: append([]string{"--allowedTools"}, sc.Allow...)})
 	got := c.sendAndWait("My name is Atropos.").sub("structured_output").str("message")
 	if got != "Hail was said to Atropos." {
 		t.Errorf("verdict %q", got)

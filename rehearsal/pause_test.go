@@ -16,14 +16,14 @@ func TestPauseTakenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !maps.Equal(sc.Files(), map[string]string{"a/b.txt": "text"}) {
-		t.Errorf("files %v", sc.Files())
+	if !maps.Equal(sc.Files, map[string]string{"a/b.txt": "text"}) {
+		t.Errorf("files %v", sc.Files)
 	}
 	s := newStage(sc, nil)
 	ask := func() cue { // outside of the history, which would show what arrived
 		return s.play(&call{session: "s", role: RoleSide, incoming: "go on"})
 	}
-	textOfCue := func(q cue) string { return q.reply.blocks[0].text }
+	textOfCue := func(q cue) string { return q.reply.blocks[0].Text }
 	first := ask()
 	if textOfCue(first) != "one" || first.reply.pause == 0 {
 		t.Fatalf("the first answer is %+v", first.reply)

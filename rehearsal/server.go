@@ -1,7 +1,9 @@
 package rehearsal
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,9 +11,12 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // dummyKey is the only kind of key that the server accepts: one with this prefix. A real one, sent here by
@@ -38,48 +43,46 @@ type Options struct {
 
 // Server plays one scenario on a port of 127.0.0.1.
 type Server struct {
-	stage    *stage
-	recorder *recorder
-	log      *slog.Logger
-	url      string
-	pace     time.Duration
-	watch    bool
-	http     *http.Server
+	options Options
+	stage   *stage
+	url     string
+	http    *http.Server
 
-	ctx      context.Context // ends at Close, and with it the waits of the script
-	cancel   context.CancelFunc
-	gate     sync.Mutex // guards closing, and ensures that no handler is added after it
-	closing  bool
-	handlers sync.WaitGroup // requests being answered
-	served   chan error     // the result of Serve; capacity 1, sent once
+	cancel   context.CancelFunc // ends the contexts of all requests, and with them the waits of the script
+	handlers sync.WaitGroup     // requests being answered
+	served   chan error         // the result of Serve; capacity 1, sent once
 	close    func() error
+
+	// mu guards what follows, and ensures that no handler is added after closing.
+	mu       sync.Mutex
+	closing  bool
+	requests []Request
+	problems []string
+	changed  chan struct{} // closed and replaced at each entry
 }
 
 // Start listens on a free port of 127.0.0.1 and serves until Close.
 func Start(sc *Scenario, o Options) (*Server, error) {
-	vars := sc.Vars()
+	vars := maps.Clone(sc.Vars)
 	maps.Copy(vars, o.Vars)
 	if err := sc.CheckVars(vars); err != nil {
 		return nil, err
 	}
-	log := o.Logger
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for the rehearsal: %w", err)
 	}
-	s := &Server{
-		stage: newStage(sc, vars), recorder: &recorder{record: o.Record, changed: make(chan struct{})}, log: log,
-		url: "http://" + l.Addr().String(), pace: o.Pace, watch: o.Watched, served: make(chan error, 1),
-	}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s := &Server{options: o, stage: newStage(sc, vars), changed: make(chan struct{}),
+		url: "http://" + l.Addr().String(), served: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.cancel = cancel
 	s.close = sync.OnceValue(s.shutdown)
 	s.http = &http.Server{
 		Handler:           http.HandlerFunc(s.serve),
+		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 30 * time.Second,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}
 	go func() { s.served <- s.http.Serve(l) }()
 	return s, nil
@@ -91,33 +94,14 @@ func (s *Server) URL() string { return s.url }
 // Key returns the dummy key, for ANTHROPIC_API_KEY.
 func (s *Server) Key() string { return dummyKey }
 
-// Requests returns the model requests recorded so far, oldest first.
-func (s *Server) Requests() []Request {
-	r, _, _ := s.recorder.snapshot()
-	return r
-}
-
-// Problems returns deviations from the script: expectations that failed, requests for which no step was
-// left, conversations that no actor matched, templates that could not be filled, keys that look real.
-func (s *Server) Problems() []string {
-	_, p, _ := s.recorder.snapshot()
-	return p
-}
-
-// Await returns nil as soon as met holds for the requests recorded so far, or
-// the context's error.
-func (s *Server) Await(ctx context.Context, met func([]Request) bool) error {
-	return s.recorder.await(ctx, met)
-}
-
 // Close ends every answer in progress, closes the connections and returns when
 // the last handler has. It may be called more than once.
 func (s *Server) Close() error { return s.close() }
 
 func (s *Server) shutdown() error {
-	s.gate.Lock()
+	s.mu.Lock()
 	s.closing = true
-	s.gate.Unlock()
+	s.mu.Unlock()
 	s.cancel()
 	err := s.http.Close()
 	if serr := <-s.served; !errors.Is(serr, http.ErrServerClosed) {
@@ -133,8 +117,8 @@ func (s *Server) shutdown() error {
 // admit registers a handler, unless the server is closing: a connection that was accepted a moment before
 // may still send a request.
 func (s *Server) admit() bool {
-	s.gate.Lock()
-	defer s.gate.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !s.closing {
 		s.handlers.Add(1)
 	}
@@ -151,11 +135,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost && (path == "/v1/messages" || path == chatPath):
 		s.messages(w, r)
 	case r.Method == http.MethodPost && path == "/v1/messages/count_tokens":
-		s.countTokens(w, r)
+		if body, ok := read(w, r); ok { // they are counted like in account
+			_ = writeJSON(w, http.StatusOK, object{"input_tokens": len(body)/bytesPerToken + 1}) // the client may have gone
+		}
 	case path == "" && (r.Method == http.MethodHead || r.Method == http.MethodGet):
 		w.WriteHeader(http.StatusOK) // the CLI's test of the connection
 	default:
-		writeError(w, http.StatusNotFound, "not_found_error", "Not found: "+r.Method+" "+r.URL.Path)
+		writeError(w, false, http.StatusNotFound, "not_found_error", "Not found: "+r.Method+" "+r.URL.Path)
 	}
 }
 
@@ -163,86 +149,193 @@ func (s *Server) messages(w http.ResponseWriter, r *http.Request) {
 	if !s.authorised(w, r) {
 		return
 	}
-	body, ok := s.read(w, r)
+	body, ok := read(w, r)
 	if !ok {
 		return
 	}
-	c, err := understand(r, body)
+	c, err := readCall(r.URL.Path, r.Header, body)
 	if err != nil {
-		s.recorder.complain(err.Error())
-		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
+		s.note(nil, err.Error())
+		writeError(w, false, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
 	}
+	log := s.options.Logger.With("session", short(c.session))
 	q := s.stage.play(c)
-	s.recorder.enter(c, q, body)
-	s.log.Debug("request", "path", r.URL.Path, "session", short(c.session), "role", q.role, "actor", q.actor,
-		"step", q.step, "again", q.again)
+	s.enter(c, q, body)
+	log.Debug("request", "path", r.URL.Path, "role", q.role, "actor", q.actor, "step", q.step, "again", q.again)
 	for _, p := range q.problems {
-		s.log.Warn("rehearsal", "problem", p)
+		log.Warn("rehearsal", "problem", p)
 	}
 	if q.reply.delay == 0 && q.role != RoleSide {
-		q.reply.delay = s.pace
+		q.reply.delay = s.options.Pace
 	}
-	ctx, stop := s.until(r.Context())
-	defer stop()
-	if s.watch {
-		if err := wait(ctx, q.reply.pause); err != nil {
+	if s.options.Watched {
+		if err := wait(r.Context(), q.reply.pause); err != nil {
 			s.stage.takeBack(q)
-			s.log.Debug("answer taken back", "session", short(c.session), "step", q.step, "err", err)
+			log.Debug("answer taken back", "step", q.step, "err", err)
 			panic(http.ErrAbortHandler)
 		}
 	}
-	if err := q.reply.deliver(ctx, w, c); err != nil {
-		s.log.Debug("answer not delivered", "session", short(c.session), "step", q.step, "err", err)
+	if err := q.reply.deliver(r.Context(), w, c); err != nil {
+		log.Debug("answer not delivered", "step", q.step, "err", err)
 		// Abort, do not close: a client must not take half an answer for a complete one.
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// until returns the request's context, which also ends at Close.
-func (s *Server) until(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.ctx, cancel)
-	return ctx, func() { stop(); cancel() }
-}
-
 func (s *Server) authorised(w http.ResponseWriter, r *http.Request) bool {
-	key := r.Header.Get("X-Api-Key")
-	if key == "" {
-		key = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-	}
-	if strings.HasPrefix(key, dummyPrefix) {
+	key := cmp.Or(r.Header.Get("X-Api-Key"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+	problem := "a request carried a key that is not the rehearsal's: real credentials must not come here"
+	switch {
+	case strings.HasPrefix(key, dummyPrefix):
 		return true
+	case key == "":
+		problem = "a request carried no key"
 	}
-	problem := "a request carried no key"
-	if key != "" {
-		problem = "a request carried a key that is not the rehearsal's: real credentials must not come here"
-	}
-	s.recorder.complain(problem)
-	writeError(w, http.StatusUnauthorized, "authentication_error", problem)
+	s.note(nil, problem)
+	writeError(w, false, http.StatusUnauthorized, "authentication_error", problem)
 	return false
 }
 
-func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+func read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		status := http.StatusBadRequest
-		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			status = http.StatusRequestEntityTooLarge
-		}
-		writeError(w, status, errorType(status), err.Error())
-		return nil, false
+	if err == nil {
+		return body, true
 	}
-	return body, true
+	status := http.StatusBadRequest
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		status = http.StatusRequestEntityTooLarge
+	}
+	writeError(w, false, status, errorType(status), err.Error())
+	return nil, false
 }
 
-// countTokens counts tokens like account.
-func (s *Server) countTokens(w http.ResponseWriter, r *http.Request) {
-	body, ok := s.read(w, r)
-	if !ok {
-		return
+// Request is the record of one model request.
+type Request struct {
+	Time    time.Time
+	Session string // Claude's session id
+	Agent   string // the subagent's id, if the client names one
+	Role    Role
+	Actor   string // the actor that answered; "" = none matched
+	Step    string // file:line of the step that answered; "" = none
+	Model   string
+	Stream  bool
+	Size    int    // bytes of the body
+	Cwd     string // working directory according to the request
+	Tools   []Tool // without Options.Record: only names
+	Used    transcript.Usage
+	// First and Incoming are the conversation's first text and the input to answer. Without Options.Record
+	// they are cut to 4 KiB.
+	First, Incoming string
+	// The following fields are kept only with Options.Record.
+	System   string
+	Messages json.RawMessage
+	Body     json.RawMessage
+}
+
+// Tool is a tool as a request offers it.
+type Tool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"input_schema"`
+}
+
+// ToolNames lists the tools the request offers.
+func (r Request) ToolNames() []string {
+	names := make([]string, len(r.Tools))
+	for i, t := range r.Tools {
+		names[i] = t.Name
 	}
-	if err := writeJSON(w, http.StatusOK, object{"input_tokens": len(body)/bytesPerToken + 1}); err != nil {
-		s.log.Debug("token count not delivered", "err", err)
+	return names
+}
+
+// UserText joins the texts of all messages of role user. It needs Options.Record.
+func (r Request) UserText() string {
+	var all []wireMessage
+	_ = json.Unmarshal(r.Messages, &all) // without a record there are none
+	var said content
+	for _, m := range all {
+		if m.Role == "user" {
+			said = append(said, m.Content...)
+		}
+	}
+	return said.text()
+}
+
+const (
+	summaryText = 4 << 10
+	keepSummary = 10000 // summaries kept; the oldest are removed first
+	keepProblem = 1000
+)
+
+// enter keeps a request.
+func (s *Server) enter(c *call, q cue, body []byte) {
+	r := Request{
+		Time: time.Now(), Session: c.session, Agent: c.agent, Role: q.role, Actor: q.actor, Step: q.step,
+		Model: c.Model, Stream: c.Stream, Size: c.size, Cwd: c.cwd, First: c.firstText, Incoming: c.incoming,
+		Used: q.reply.usage,
+	}
+	if s.options.Record {
+		r.Tools, r.System, r.Body = c.Tools, c.System.text(), body
+		var raw struct{ Messages json.RawMessage }
+		_ = json.Unmarshal(body, &raw) // it was read before
+		r.Messages = raw.Messages
+	} else {
+		for _, t := range c.Tools {
+			r.Tools = append(r.Tools, Tool{Name: t.Name})
+		}
+		// Cloned, so that a cut string does not hold the whole body.
+		r.First, r.Incoming = strings.Clone(r.First[:min(len(r.First), summaryText)]),
+			strings.Clone(r.Incoming[:min(len(r.Incoming), summaryText)])
+	}
+	s.note(&r, q.problems...)
+}
+
+// note records a request, unless it is nil, and problems.
+func (s *Server) note(r *Request, problems ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r != nil {
+		if !s.options.Record && len(s.requests) >= keepSummary {
+			s.requests = slices.Delete(s.requests, 0, keepSummary/10)
+		}
+		s.requests = append(s.requests, *r)
+	}
+	s.problems = append(s.problems, problems...)
+	s.problems = s.problems[:min(len(s.problems), keepProblem)]
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Requests returns the model requests recorded so far, oldest first.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// Problems returns deviations from the script: expectations that failed, requests for which no step was
+// left, conversations that no actor matched, templates that could not be filled, keys that look real.
+func (s *Server) Problems() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.problems)
+}
+
+// Await returns nil as soon as met holds for the requests recorded so far, or
+// the context's error.
+func (s *Server) Await(ctx context.Context, met func([]Request) bool) error {
+	for {
+		s.mu.Lock()
+		requests, changed := slices.Clone(s.requests), s.changed
+		s.mu.Unlock()
+		if met(requests) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }

@@ -1,11 +1,17 @@
 package rehearsal
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"maps"
+	"math"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // scope is the data of a template.
@@ -63,12 +69,10 @@ func (s *stage) play(c *call) cue {
 		return q
 	}
 	if p.actor == nil {
-		text := c.asideAnswer()
-		if role != RoleSide {
-			text = scriptEnded
+		if q.reply = p.says(c, c.asideAnswer()); role != RoleSide {
+			q.reply = p.says(c, scriptEnded)
 			q.complain(c, "no actor fits this conversation, which begins: %s", excerpt(c.firstText))
 		}
-		q.reply = reply{blocks: []outBlock{{kind: "text", text: text}}, usage: p.account(c)}
 		return q
 	}
 	q.actor = p.actor.name
@@ -86,7 +90,7 @@ func (s *stage) play(c *call) cue {
 	}
 	s.capture(p, groups)
 	if st == nil {
-		q.reply = reply{blocks: []outBlock{{kind: "text", text: scriptEnded}}, usage: p.account(c)}
+		q.reply = p.says(c, scriptEnded)
 		return q
 	}
 	q.step = fmt.Sprintf("%s:%d", s.scenario.file, st.line)
@@ -105,7 +109,6 @@ func (s *stage) play(c *call) cue {
 		r = r.plain()
 	}
 	q.reply, q.part, q.before = r, p, before
-	p.keepComplete(r)
 	p.remember(before, r)
 	return q
 }
@@ -127,16 +130,17 @@ func (s *stage) takeBack(q cue) {
 	p.pos, p.times = q.before.pos, q.before.times
 }
 
+// says is an answer of a text alone.
+func (p *part) says(c *call, text string) reply {
+	return reply{blocks: []transcript.Block{{Type: "text", Text: text}}, usage: p.account(c)}
+}
+
 // scriptEnded is the answer when the script has no more steps.
 const scriptEnded = "The script has no more words."
 
 func (q *cue) complain(c *call, format string, args ...any) {
-	who := string(q.role)
-	if q.actor != "" {
-		who = q.actor
-	}
-	p := fmt.Sprintf("%s: session %s: %s", who, short(c.session), fmt.Sprintf(format, args...))
-	q.problems = append(q.problems, p)
+	q.problems = append(q.problems, fmt.Sprintf("%s: session %s: %s", cmp.Or(q.actor, string(q.role)), short(c.session),
+		fmt.Sprintf(format, args...)))
 }
 
 // roleOf determines a request's role from the request and its session: a request without the arbiter's
@@ -159,12 +163,7 @@ func (s *stage) roleOf(c *call) Role {
 func (s *stage) partFor(c *call, role Role) *part {
 	key := c.session + "/" + string(role)
 	if role == RoleSubagent {
-		key += "/" + c.agent
-		if c.agent == "" {
-			h := fnv.New64a()
-			h.Write([]byte(c.firstText))
-			key += fmt.Sprint(h.Sum64())
-		}
+		key += "/" + cmp.Or(c.agent, c.firstText)
 	}
 	if p, ok := s.parts[key]; ok {
 		return p
@@ -194,19 +193,14 @@ func (s *stage) assignActor(p *part, c *call, role Role) {
 		}
 		s.played[a]++
 		if p.actor == nil && (a.match.nth == 0 || a.match.nth == s.played[a]) {
-			p.actor, p.ordinal = a, s.played[a]
+			p.actor = a
 		}
 	}
 }
 
 func (m match) matches(c *call, role Role) bool {
-	if m.role != role && (m.role != RoleAny || role == RoleSide) {
-		return false
-	}
-	if m.contains != nil && !m.contains.MatchString(c.firstText) {
-		return false
-	}
-	return m.model == nil || m.model.MatchString(c.Model)
+	return (m.role == role || m.role == RoleAny && role != RoleSide) &&
+		(m.contains == nil || m.contains.MatchString(c.firstText)) && (m.model == nil || m.model.MatchString(c.Model))
 }
 
 func (s *stage) capture(p *part, groups map[string]string) {
@@ -218,7 +212,7 @@ func (s *stage) capture(p *part, groups map[string]string) {
 // a group without a captured value is empty.
 func (s *stage) scope(p *part, c *call) scope {
 	sc := scope{}
-	for _, g := range s.scenario.groups() {
+	for g := range s.scenario.groups {
 		sc[g] = ""
 	}
 	for _, m := range []map[string]string{s.captured, p.captured} {
@@ -231,17 +225,309 @@ func (s *stage) scope(p *part, c *call) scope {
 	return sc
 }
 
-func excerpt(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 200 {
-		return fmt.Sprintf("%q…", string(r[:200]))
-	}
-	return fmt.Sprintf("%q", s)
+func excerpt(s string) string { return fmt.Sprintf("%.200q", strings.Join(strings.Fields(s), " ")) }
+
+func short(id string) string { return fmt.Sprintf("%.8s", id) }
+
+// part is one actor in one conversation.
+type part struct {
+	actor     *actor // nil: no actor fits
+	pos       int    // the next step
+	times     int    // how many times it was played already
+	captured  map[string]string
+	given     []given         // answers, oldest first
+	compacted bool            // the history was compacted since the last request
+	completed json.RawMessage // its last COMPLETE
+	ending    bool            // its last tool call was denied because its session ends
+	bytes     int             // of the last request
+	context   int             // tokens the last answer claimed
 }
 
-func short(id string) string {
-	if len(id) > 8 {
-		return id[:8]
+// given is an answer of the script, kept to check whether it arrived.
+type given struct {
+	pos, times int // position of the part before
+	toolIDs    []string
+	text       string
+}
+
+// next chooses the step for an input, and advances. A nil step means that the script has ended.
+func (p *part) next(incoming string) (st *step, groups map[string]string, problem string) {
+	steps := p.actor.steps
+	for p.pos < len(steps) {
+		st = steps[p.pos]
+		if groups, ok := st.matches(incoming); ok {
+			p.advance(st)
+			return st, groups, ""
+		}
+		// A repeated step that was played is over when its expectation no longer matches.
+		if p.times == 0 || p.pos+1 == len(steps) {
+			break
+		}
+		p.pos, p.times = p.pos+1, 0
 	}
-	return id
+	for _, st := range p.actor.otherwise {
+		if groups, ok := st.matches(incoming); ok {
+			return st, groups, ""
+		}
+	}
+	if p.pos >= len(steps) {
+		return nil, nil, fmt.Sprintf("no step is left for: %s", excerpt(incoming))
+	}
+	// The play continues, so that one wrong text does not hide what follows.
+	p.advance(st)
+	return st, nil, fmt.Sprintf("line %d: expected /%v/, got: %s", st.line, st.expect, excerpt(incoming))
+}
+
+// sessionEnding matches the text with which arbiter denies a tool call of a session that it is ending
+// (bridge/claude's judge and supervisor/runloop's). The CLI passes it to the model, which may be called
+// once or twice more before the process has ended.
+var sessionEnding = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`This session is being ended\.|[Tt]he (run|agent) is ending`)
+})
+
+// requiredOutput begins the CLI's reminder to a model that has not called StructuredOutput.
+const requiredOutput = "[structured-output-enforce]"
+
+// sessionEnds reports whether arbiter is ending the conversation's session. No script has a step for later
+// requests of such a session, because their number is not predictable.
+func (p *part) sessionEnds(incoming string) bool {
+	reminded := p.ending && strings.Contains(incoming, requiredOutput)
+	p.ending = reminded || sessionEnding().MatchString(incoming)
+	return p.ending
+}
+
+// openPoints is in the notice with which arbiter sends a COMPLETE back once (supervisor's sendBackOpen).
+const openPoints = "COMPLETE did not take effect yet."
+
+// insists reports whether a script repeats its COMPLETE, which was sent back for open points: unless the next step
+// expects the notice.
+func (p *part) insists(incoming string) bool {
+	if !strings.Contains(incoming, openPoints) {
+		return false
+	}
+	if p.actor == nil || p.pos >= len(p.actor.steps) || p.actor.steps[p.pos].expect == nil {
+		return true
+	}
+	_, expected := p.actor.steps[p.pos].matches(incoming)
+	return !expected
+}
+
+// complete repeats the last COMPLETE, or gives one where another decider decided it.
+func (p *part) complete(c *call) reply {
+	verdict := p.completed
+	if verdict == nil {
+		verdict = json.RawMessage(`{"decision":"COMPLETE","message":"It is done.","reason":"It is decided.",` +
+			`"summary":"done"}`)
+	}
+	r := reply{usage: p.account(c), blocks: []transcript.Block{{Type: "tool_use", ID: newID("toolu_"),
+		Name: structuredOutput, Input: verdict}}}
+	r.usage.Output = r.size()/bytesPerToken + 1
+	return r
+}
+
+func (p *part) advance(st *step) {
+	if p.times++; p.times >= st.repeat && st.repeat != math.MaxInt {
+		p.pos, p.times = p.pos+1, 0
+	}
+}
+
+func (st *step) matches(incoming string) (map[string]string, bool) {
+	if st.expect == nil {
+		return nil, true
+	}
+	m := st.expect.FindStringSubmatch(incoming)
+	if m == nil {
+		return nil, false
+	}
+	groups := map[string]string{}
+	for i, name := range st.expect.SubexpNames() {
+		if name != "" && m[i] != "" {
+			groups[name] = m[i]
+		}
+	}
+	return groups, true
+}
+
+// remember records the answer. An answer that a fault withholds, or that has a stop reason of its own (a
+// refusal is never kept), cannot get lost.
+func (p *part) remember(before given, r reply) {
+	if r.fault != nil || r.stopReason != "" {
+		return
+	}
+	for _, b := range r.blocks {
+		switch b.Type {
+		case "text":
+			before.text = strings.TrimSpace(b.Text)
+		case "tool_use":
+			before.toolIDs = append(before.toolIDs, b.ID)
+		}
+		var v struct{ Decision string }
+		if b.Name == structuredOutput && json.Unmarshal(b.Input, &v) == nil && v.Decision == "COMPLETE" {
+			p.completed = b.Input
+		}
+	}
+	if before.text != "" || len(before.toolIDs) > 0 {
+		p.given = append(p.given, before)
+	}
+}
+
+// aside is a request outside a conversation's history. It is answered without a step, unless an actor
+// matches role side.
+type aside int
+
+const (
+	asideNone       aside = iota
+	asideToolless         // requests that offer no tools: titles, summaries of tool use
+	asideQuestion         // side_question of the control protocol: the whole history, all tools
+	asideCompaction       // the request for a summary before a compaction: also the whole history, all tools
+)
+
+// readAside determines the kind of a request. A side question and a compaction offer the session's tools,
+// to hit its prompt cache, and differ from a turn only in the last block. The openings were observed with
+// CLI 2.1.329.
+func (c *call) readAside() aside {
+	// Texts of hooks may follow, as messages of role system.
+	at := len(c.Messages) - 1
+	for at > 0 && c.Messages[at].Role == "system" {
+		at--
+	}
+	if last := c.Messages[at]; last.Role == "user" {
+		for _, b := range last.Content {
+			switch {
+			case strings.HasPrefix(b.Text, "<system-reminder>This is a side question"):
+				return asideQuestion
+			case strings.HasPrefix(b.Text, "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools."):
+				return asideCompaction
+			}
+		}
+	}
+	if len(c.Tools) == 0 {
+		return asideToolless
+	}
+	return asideNone
+}
+
+// asideAnswer returns a text that the client accepts.
+func (c *call) asideAnswer() string {
+	switch c.aside {
+	case asideQuestion:
+		return "The thread remembers; ask what it was told."
+	case asideCompaction:
+		return "<analysis>The rehearsal holds nothing that must be kept.</analysis>\n" +
+			"<summary>The work goes on as scripted.</summary>"
+	}
+	if schema := c.OutputConfig.Format.Schema; schema != nil && schema.Properties["title"] != nil {
+		return `{"title":"Rehearsal"}` // of the session
+	}
+	return "A rehearsal."
+}
+
+// resumePosition goes back to the first answer that is missing or incomplete in the history: the CLI was killed
+// before it had kept it, and was resumed. Then it kept none of the later ones either. An answer that was
+// cut on purpose counts as given; one that a compaction removed had arrived.
+func (p *part) resumePosition(c *call) (moved bool) {
+	at, arrived := 0, 0
+	for i, g := range p.given {
+		if j := slices.IndexFunc(c.history[at:], g.begins); j >= 0 {
+			at, arrived = at+j+1, i+1
+		}
+	}
+	if p.compacted = p.compacted && arrived == 0; p.compacted {
+		p.compacted, p.given = false, nil
+		return false
+	}
+	cut := onPurpose(c.pending)
+	switch last := len(c.history) - 1; {
+	case last < 0:
+	case arrived > 0 && at == last+1 && !cut && !p.given[arrived-1].whole(c.history[last]):
+		arrived--
+		c.withdraw(last)
+	case arrived < len(p.given) && at <= last && cut && p.given[arrived].beginsWith(c.history[last]):
+		arrived++
+	}
+	arrived += len(spent(c.pending))
+	if arrived >= len(p.given) {
+		return false
+	}
+	p.pos, p.times = p.given[arrived].pos, p.given[arrived].times
+	p.given = p.given[:arrived]
+	return true
+}
+
+// begins reports whether an exchange contains the answer, or the beginning of it.
+func (g given) begins(x exchange) bool {
+	return slices.ContainsFunc(x.answer, func(b transcript.Block) bool {
+		return b.ID != "" && slices.Contains(g.toolIDs, b.ID) || g.text != "" && strings.Contains(b.Text, g.text)
+	})
+}
+
+// whole reports whether the exchange contains all of its calls.
+func (g given) whole(x exchange) bool {
+	return len(g.toolIDs) == countCalls(x.answer)
+}
+
+// beginsWith reports whether the exchange's text is the beginning of the answer's.
+func (g given) beginsWith(x exchange) bool {
+	kept := strings.TrimSpace(x.answer.text())
+	return kept != "" && strings.HasPrefix(g.text, kept)
+}
+
+func countCalls(c content) int {
+	n := 0
+	for _, b := range c {
+		if b.Type == "tool_use" {
+			n++
+		}
+	}
+	return n
+}
+
+// catchUp moves a part that is met in the middle to the place where its history ends: a session that is
+// resumed against a new server continues from there, not from the start. Steps that refuse leave no trace
+// in a history and are skipped.
+func (p *part) catchUp(s *stage, c *call) {
+	if p.actor == nil || c.aside != asideNone {
+		return
+	}
+	for i := 0; i < len(c.history); {
+		x := c.history[i]
+		p.skipSpent(s, x.incoming)
+		p.skipRefusals()
+		pos, times := p.pos, p.times
+		st, groups, _ := p.next(textOf(x.incoming))
+		s.capture(p, groups)
+		if st.leftOpen(x.answer) && !onPurpose(c.after(i)) {
+			p.pos, p.times = pos, times
+			c.withdraw(i)
+			continue
+		}
+		i++
+	}
+	p.skipSpent(s, c.pending)
+}
+
+func (p *part) skipSpent(s *stage, words []inputPart) {
+	for _, i := range spent(words) {
+		p.skipRefusals()
+		_, groups, _ := p.next(textOf(words[:i]))
+		s.capture(p, groups)
+	}
+}
+
+func (p *part) skipRefusals() {
+	for p.pos < len(p.actor.steps) && !p.actor.steps[p.pos].fault.answers() {
+		p.pos, p.times = p.pos+1, 0
+	}
+}
+
+// leftOpen reports whether an answer is only the beginning of the step's content: the CLI keeps each block
+// when it is complete.
+func (st *step) leftOpen(answer content) bool {
+	switch {
+	case st == nil || st.stopReason != "":
+		return false
+	case len(st.use) > 0:
+		return countCalls(answer) < len(st.use)
+	}
+	return st.say != nil && answer.text() == ""
 }

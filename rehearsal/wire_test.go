@@ -11,7 +11,7 @@ func FuzzReadCall(f *testing.F) {
 	f.Add([]byte(`{"model":"m","system":null,"tools":[{"name":"Bash"}],"messages":[{"role":"user","content":[{"type":"tool_result","content":null}]},{"role":"assistant","content":[]}]}`))
 	f.Add([]byte(`{"model":"m","metadata":{"user_id":"{\"session_id\":3}"},"messages":[{"content":[{"type":"document","content":3}]}],"output_config":[]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		c, err := readCall(http.Header{}, body)
+		c, err := readCall("/v1/messages", http.Header{}, body)
 		if err != nil {
 			return
 		}
@@ -22,7 +22,7 @@ func FuzzReadCall(f *testing.F) {
 }
 
 func TestIsFiller(t *testing.T) {
-	c, err := readCall(http.Header{}, []byte(`{"model":"m","messages":[{"role":"user","content":"one"},
+	c, err := readCall("/v1/messages", http.Header{}, []byte(`{"model":"m","messages":[{"role":"user","content":"one"},
 {"role":"assistant","content":[{"type":"text","text":"No response requested."}]},{"role":"user","content":"two"}]}`))
 	if err != nil {
 		t.Fatal(err)

@@ -1,15 +1,16 @@
 package supervisor
 
 import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -68,48 +69,37 @@ func TestCompleteIsJudged(t *testing.T) {
 	if !first.Permitted || first.Params.TimeoutMS < 60_000 {
 		t.Errorf("the human's own command is run as %+v", first)
 	}
-	if diff := cmp.Diff([]string{"make test", "make lint"}, p.criteria(map[string]string{"make test": "--- FAIL: TestWarp"})); diff != "" {
-		t.Errorf("run, -want +got:\n%s", diff)
-	}
-	if p.s.Ending != nil {
-		t.Fatalf("complete over a criterion that failed: %+v", p.s.Ending)
-	}
+	testkit.Same(t, "run", []string{"make test", "make lint"},
+		p.criteria(map[string]string{"make test": "--- FAIL: TestWarp"}))
+	p.goesOn("complete over a criterion that failed")
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "COMPLETE did not take effect", "| --- FAIL: TestWarp", "exit code 1")
 	p.complete()
 	p.criteria(nil)
-	r, exit := p.finished()
-	want := []string{"human: make test: passed", "human: make lint: passed"}
-	if diff := cmp.Diff(want, statusesOf(r.Acceptance)); diff != "" || exit != contract.ExitComplete {
-		t.Errorf("exit %d, -want +got:\n%s", exit, diff)
-	}
-	if n := len(told[contract.Acceptance](p)); n != 4 {
-		t.Errorf("%d acceptance events for two criteria and two rounds", n)
-	}
-	p.folds()
+	r := p.endsAs(contract.StatusComplete, contract.ExitComplete)
+	testkit.Same(t, "criteria", []string{"human: make test: passed", "human: make lint: passed"}, statusesOf(r.Acceptance))
+	testkit.Same(t, "acceptance events for two criteria and two rounds", 4, len(told[contract.Acceptance](p)))
 }
 
 // TestRejectedTooOften: the third rejection asks the human; without one the run fails with exit code 1.
 func TestRejectedTooOften(t *testing.T) {
 	for _, present := range []bool{true, false} {
-		p := begin(t, func(o *runconfig.Options) { o.Accept, o.HumanPresent = []string{"make test"}, present })
-		for range 3 {
-			p.complete()
-			p.criteria(map[string]string{"make test": "broken"})
-		}
-		if !present {
-			if r, exit := p.finished(); exit != contract.ExitFailed || r.Status != contract.StatusFailed {
-				t.Errorf("without a human: %s, exit %d", r.Status, exit)
+		t.Run(fmt.Sprintf("a human: %v", present), func(t *testing.T) {
+			p := begin(t, func(o *runconfig.Options) { o.Accept, o.HumanPresent = []string{"make test"}, present })
+			for range 3 {
+				p.complete()
+				p.criteria(map[string]string{"make test": "broken"})
 			}
-			continue
-		}
-		p.contains("the question", last[contract.Question](p).Text, "COMPLETE was rejected 3 times", "make test (exit code 1)")
-		p.do(input.Command{Channel: input.ChannelScreen,
-			Command: contract.Command{Body: contract.Say{Text: "Try once more."}}})
-		p.complete()
-		p.criteria(nil)
-		if _, exit := p.finished(); exit != contract.ExitComplete {
-			t.Errorf("after the human's answer: exit %d", exit)
-		}
+			if !present {
+				p.endsAs(contract.StatusFailed, contract.ExitFailed)
+				return
+			}
+			p.contains("the question", last[contract.Question](p).Text, "COMPLETE was rejected 3 times", "make test (exit code 1)")
+			p.do(input.Command{Channel: input.ChannelScreen,
+				Command: contract.Command{Body: contract.Say{Text: "Try once more."}}})
+			p.complete()
+			p.criteria(nil)
+			p.endsAs(contract.StatusComplete, contract.ExitComplete)
+		})
 	}
 }
 
@@ -188,60 +178,6 @@ func TestJudgedOnATree(t *testing.T) {
 	}
 }
 
-// TestTheRulesNeverCompleteOverAFailedCriterion: an Orchestrator has to fix it. After three rejections the run
-// asks a human, or fails.
-func TestTheRulesNeverCompleteOverAFailedCriterion(t *testing.T) {
-	for _, c := range []struct {
-		name    string
-		human   bool
-		mending int // the criterion holds from this COMPLETE on
-	}{{"mended", true, 2}, {"never, with a human", true, 99}, {"never, alone", false, 99}} {
-		t.Run(c.name, func(t *testing.T) {
-			p := begin(t, func(o *runconfig.Options) {
-				o.Decider, o.HumanPresent, o.Accept = runconfig.DeciderRules, c.human, []string{"make it"}
-			})
-			completed, mended := 0, 0
-			for turns := 0; p.s.Ending == nil && p.s.Question.Open == nil && turns < 60; turns++ {
-				if p.s.Rulings.DeciderRequest != nil {
-					if d := p.decides(decider.Rules{}); d.Decision.Decision == "COMPLETE" {
-						completed++
-						output := ""
-						if completed < c.mending {
-							output = "it is broken"
-						}
-						p.criteria(map[string]string{"make it": output})
-					}
-					continue
-				}
-				id := p.working()
-				if strings.Contains(p.lastSent(id), "these fail") {
-					mended++
-					p.contains("the brief", p.lastSent(id), "make it", "exit code 1", "it is broken")
-				}
-				p.verdict(id, leaving())
-			}
-			if c.mending < 99 {
-				if r, _ := p.finished(); r.Status != contract.StatusComplete || mended != 1 {
-					t.Errorf("%+v, mended %d times", r, mended)
-				}
-				return
-			}
-			if completed != 3 || mended != 2 {
-				t.Errorf("completed %d times, mended %d times", completed, mended)
-			}
-			if c.human {
-				if p.s.Question.Open == nil || !strings.Contains(p.s.Question.Open.Text, "make it") {
-					t.Errorf("asked: %+v", p.s.Question.Open)
-				}
-				return
-			}
-			if r, exit := p.finished(); r.Status != contract.StatusFailed || exit != contract.ExitFailed {
-				t.Errorf("%+v, exit %d", r, exit)
-			}
-		})
-	}
-}
-
 // TestCriteriaGoWithTheTask: criteria apply to the task, however it is given. A resume adds new criteria of the
 // options, but not those that the human dropped.
 func TestCriteriaGoWithTheTask(t *testing.T) {
@@ -263,4 +199,262 @@ func TestCriteriaGoWithTheTask(t *testing.T) {
 	if list := resume("make test", "make lint"); len(list) != 2 {
 		t.Errorf("named anew, there is %+v", list)
 	}
+}
+
+func set(t *testing.T, list ...AcceptanceGiven) AcceptanceState {
+	t.Helper()
+	var s AcceptanceState
+	testkit.OK(t, s.HumanSets(list))
+	return s
+}
+
+var (
+	tests = AcceptanceGiven{Text: "the tests pass", Command: "make test"}
+	lint  = AcceptanceGiven{Command: "make lint"}
+	reads = AcceptanceGiven{Text: "the README is easy to read"}
+)
+
+// TestHumanMayDoAnything: set and add criteria, take them over from the Arbiter, and drop them.
+func TestHumanMayDoAnything(t *testing.T) {
+	s := set(t, tests)
+	testkit.OK(t, s.ArbiterSets([]AcceptanceGiven{tests, lint, reads}))
+	testkit.OK(t, s.HumanAdds(reads))
+	got := []string{}
+	for _, c := range s.Criteria {
+		got = append(got, c.By+" "+c.Text)
+	}
+	if want := []string{"human the tests pass", "human the README is easy to read",
+		"arbiter make lint"}; !slices.Equal(got, want) {
+		t.Fatalf("%q", got)
+	}
+	if err := s.HumanDrops(1); err != nil || s.Criteria[0].Text != reads.Text {
+		t.Errorf("%v, %+v", err, s.Criteria)
+	}
+	if err := s.HumanDrops(3); err == nil || !strings.Contains(err.Error(), "no criterion 3: 2") {
+		t.Error(err)
+	}
+	testkit.OK(t, s.HumanSets([]AcceptanceGiven{lint}))
+	if len(s.Criteria) != 1 || s.Criteria[0].By != contract.Human {
+		t.Errorf("%+v", s.Criteria)
+	}
+}
+
+// TestBounds: an invalid criterion is refused with its number.
+func TestBounds(t *testing.T) {
+	for want, list := range map[string][]AcceptanceGiven{
+		"criterion 2 has neither a text": {tests, {Text: " \n"}},
+		"the text of criterion 1":        {{Text: strings.Repeat("x", MaxText+1)}},
+		"the command of criterion 1":     {{Command: strings.Repeat("x", MaxCommand+1)}},
+		"NUL":                            {{Command: "make\x00"}},
+		"these are 31":                   slices.Repeat([]AcceptanceGiven{tests}, MaxCriteria+1),
+	} {
+		var s AcceptanceState
+		if err := s.HumanSets(list); err == nil || !strings.Contains(err.Error(), want) || s.Criteria != nil {
+			t.Errorf("%v, not %q", err, want)
+		}
+	}
+	s := set(t, lint, lint)
+	if len(s.Criteria) != 1 || s.Criteria[0].Text != lint.Command {
+		t.Errorf("%+v", s.Criteria)
+	}
+}
+
+// TestARoundIsJudgedWhenAllIsIn: also in copies of the state from before.
+func TestARoundIsJudgedWhenAllIsIn(t *testing.T) {
+	s := set(t, tests, reads)
+	s.Begin("two")
+	if _, ok := s.Judge(); ok || len(s.Pending()) != 1 {
+		t.Error("it is judged before all is in")
+	}
+	before := s
+	s.Finish(bridge.CheckResult{SHA256: "ab"}, "")
+	s.Finish(bridge.CheckResult{Exit: 1}, "") // no command is pending
+	testkit.Same(t, "the copy before was written to", 1, len(before.Pending()))
+	if o, _ := s.Judge(); o.Verdict != AcceptanceAccepted {
+		t.Errorf("%+v", o)
+	}
+	want := []contract.Acceptance{
+		{Text: tests.Text, Command: tests.Command, By: "human", Status: "passed", SHA256: "ab", Tree: "two"},
+		{Text: reads.Text, By: "human", Status: "unproven", ExitCode: -1},
+	}
+	testkit.Same(t, "events", want, s.Events())
+}
+
+// TestCriterionWithoutARunFails: a command that did not run counts as failed, and a change of the criteria
+// voids the round.
+func TestCriterionWithoutARunFails(t *testing.T) {
+	s := set(t, tests)
+	s.Begin("")
+	s.Finish(bridge.CheckResult{}, "not permitted")
+	if o, ok := s.Judge(); !ok || o.Verdict != AcceptanceRejected || !strings.Contains(o.Evidence, "not permitted") {
+		t.Errorf("%+v", o)
+	}
+	if e := s.Events()[0]; e.Status != string(AcceptanceFailed) || e.ExitCode != -1 {
+		t.Errorf("%+v", e)
+	}
+	s.Begin("")
+	s.Finish(bridge.CheckResult{Exit: 2, Output: "FAIL: TestLogin\n"}, "")
+	o, _ := s.Judge()
+	testkit.Same(t, "evidence", "## Criterion 1, set by the human: the tests pass\n\nCommand: make test\n"+
+		"Result: exit code 2\nThe end of its output:\n\nFAIL: TestLogin\n", o.Evidence)
+	s.Begin("")
+	if err := s.HumanAdds(lint); err != nil || s.Round != nil {
+		t.Errorf("the round goes on with other criteria: %v, %+v", err, s.Round)
+	}
+	s.BeginTask()
+	if s.Results != nil || s.Rejections != 0 || len(s.Criteria) != 2 {
+		t.Errorf("another task begins with %+v", s)
+	}
+}
+
+// TestAskHow: the Arbiter is asked once for each list how the criteria without proof hold.
+func TestAskHow(t *testing.T) {
+	s := set(t, tests, reads)
+	if text := s.AskHow(); !strings.Contains(text, reads.Text) || strings.Contains(text, tests.Text) {
+		t.Errorf("%q", text)
+	}
+	testkit.Same(t, "again", "", s.AskHow())
+	if err := s.HumanAdds(AcceptanceGiven{Text: "and short"}); err != nil || s.AskHow() == "" {
+		t.Error("another list is asked about again")
+	}
+}
+
+// TestEvidenceIsBounded: even if every criterion fails with endless output.
+func TestEvidenceIsBounded(t *testing.T) {
+	var list []AcceptanceGiven
+	for i := range MaxCriteria {
+		list = append(list, AcceptanceGiven{Text: strings.Repeat("t", MaxText), Command: strings.Repeat("c", MaxCommand-i)})
+	}
+	s := set(t, list...)
+	s.Begin("t")
+	for range s.Pending() {
+		s.Finish(bridge.CheckResult{Exit: 1, Output: strings.Repeat("é", 1<<20)}, "")
+	}
+	o, _ := s.Judge()
+	if most := evidence + MaxCriteria*1200; len(o.Evidence) > most || len(o.Text) > MaxCriteria*300 {
+		t.Errorf("%d bytes of evidence, %d of text", len(o.Evidence), len(o.Text))
+	}
+	data, err := json.Marshal(s)
+	if err != nil || len(data) > MaxCriteria*(2*MaxText+2*MaxCommand+evidenceOne+500) {
+		t.Errorf("%v, %d bytes of state", err, len(data))
+	}
+}
+
+// TestRepeatingIsNotAdopting: a list can repeat a criterion of the Arbiter and leave it to the Arbiter, so that
+// its command still needs permission.
+func TestRepeatingIsNotAdopting(t *testing.T) {
+	s := set(t, tests)
+	testkit.OK(t, s.ArbiterSets([]AcceptanceGiven{tests, {Text: "it is clean", Command: "make lint"}}))
+	theirs := AcceptanceGiven{Text: "it is clean", Command: "make lint", By: contract.Arbiter}
+	testkit.OK(t, s.HumanSets([]AcceptanceGiven{tests, theirs, reads}))
+	var by []string
+	for _, c := range s.Criteria {
+		by = append(by, c.By)
+	}
+	if !slices.Equal(by, []string{contract.Human, contract.Human, contract.Arbiter}) ||
+		s.Criteria[2].Command != "make lint" {
+		t.Errorf("%+v", s.Criteria)
+	}
+	theirs.Command = "make"
+	if err := s.HumanSets([]AcceptanceGiven{theirs}); err == nil || len(s.Criteria) != 3 {
+		t.Errorf("a criterion that the Arbiter did not set is kept as its own: %v, %+v", err, s.Criteria)
+	}
+}
+
+// FuzzState calls random methods in random order. In every case, the Arbiter has weakened nothing, every
+// accepted criterion was proven on the tree, no copy is changed, and a decoded state continues like the encoded
+// one.
+func FuzzState(f *testing.F) {
+	f.Add([]byte("h1a2b1f0f0jb1f1f0j"))
+	f.Add([]byte("h3b2f0a0f1jx1b2f0f0f0jd1q"))
+	f.Add([]byte("\x00\xff\x80hh99"))
+	f.Fuzz(func(t *testing.T, plan []byte) {
+		var s AcceptanceState
+		for i := 0; i+1 < len(plan) && i < 200; i += 2 {
+			before, image := s, encodedAcceptance(t, s)
+			human := s.ofHuman()
+			act(t, &s, plan[i], int(plan[i+1]))
+			testkit.Same(t, fmt.Sprintf("%q wrote to the copy before", plan[i]), image, encodedAcceptance(t, before))
+			if plan[i] == 'a' && !slices.Equal(human, s.ofHuman()) {
+				t.Fatalf("the Arbiter made %+v of %+v", s.ofHuman(), human)
+			}
+			var back AcceptanceState
+			if err := json.Unmarshal([]byte(encodedAcceptance(t, s)), &back); err != nil || encodedAcceptance(t, back) != encodedAcceptance(t, s) {
+				t.Fatalf("%v: %+v is %+v once decoded", err, s, back)
+			}
+			s = back
+		}
+	})
+}
+
+func encodedAcceptance(t *testing.T, s AcceptanceState) string {
+	data := testkit.Must(json.Marshal(s))(t)
+	return string(data)
+}
+
+// act calls one method. Errors are valid answers.
+func act(t *testing.T, s *AcceptanceState, what byte, n int) {
+	trees := []string{"", "one", "two"}
+	switch what {
+	case 'h':
+		_ = s.HumanSets(given(n))
+	case 'x':
+		_ = s.HumanAdds(given(n + 1)[n%2])
+	case 'd':
+		_ = s.HumanDrops(n % 5)
+	case 'a':
+		var list []AcceptanceGiven
+		for _, c := range s.Criteria {
+			if n%7 != 0 || c.By == contract.Arbiter {
+				list = append(list, AcceptanceGiven{Text: c.Text, Command: c.Command})
+			}
+		}
+		_ = s.ArbiterSets(append(list, given(n)...))
+	case 'b':
+		s.Begin(trees[n%3])
+	case 'f':
+		failed := ""
+		if n%11 == 0 {
+			failed = "out of time"
+		}
+		s.Finish(bridge.CheckResult{Exit: n % 3, Output: string(rune(n)) + "\xff"}, failed)
+	case 'j':
+		var tree string
+		if s.Round != nil {
+			tree = s.Round.Tree
+		}
+		criteria := s.Criteria
+		if o, ok := s.Judge(); ok && o.Verdict == AcceptanceAccepted {
+			accepted(t, s, criteria, tree)
+		} else if ok && (o.Text == "" || o.Evidence == "" ||
+			o.Verdict == AcceptanceExhausted != (s.Rejections >= MaxRejections)) {
+			t.Fatalf("%+v after %d rejections", o, s.Rejections)
+		}
+	case 'q':
+		s.AskHow()
+		s.Rejections = 0
+	case 't':
+		s.BeginTask()
+	}
+}
+
+// accepted fails unless every criterion with a command passed on the tree.
+func accepted(t *testing.T, s *AcceptanceState, criteria []Criterion, tree string) {
+	for i, e := range s.Events() {
+		want := AcceptancePassed
+		if criteria[i].Command == "" {
+			want = AcceptanceUnproven
+		}
+		if e.Status != string(want) || want == AcceptancePassed && e.Tree != tree || e.ExitCode > 0 {
+			t.Fatalf("accepted on %q with %+v", tree, e)
+		}
+	}
+}
+
+func given(n int) []AcceptanceGiven {
+	list := []AcceptanceGiven{{Text: "t" + strconv.Itoa(n%4)}, {Text: "t" + strconv.Itoa(n%5), Command: "c" + strconv.Itoa(n%3)}}
+	if n%13 == 0 {
+		return append(list, AcceptanceGiven{Command: "\xff\x00"})
+	}
+	return list
 }

@@ -2,8 +2,10 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -20,9 +22,7 @@ func TestPermissionsAreConfigured(t *testing.T) {
 		{Permissions: "accept-edits"}, {Permissions: "accept-edits"}, {Allow: "Bash(make *)"}, {Allow: " Bash(make *) "},
 		{Ask: "Bash(make publish)"}, {Deny: "Edit(secret/**)"}, {Deny: "Bash(rm *)"},
 	} {
-		if ok, why := p.command(c); !ok {
-			t.Errorf("%+v: %s", c, why)
-		}
+		p.mustCommand(c)
 	}
 	changed := func(s *State) string {
 		return fmt.Sprintln(s.Options.Permissions, s.Options.Allow, s.Options.Ask, s.Options.Deny, s.Permission.Changes)
@@ -36,27 +36,11 @@ func TestPermissionsAreConfigured(t *testing.T) {
 		}
 	}
 	testkit.Same(t, "notices of 4 changes", 4, notices)
-	for name, c := range map[string]contract.Configure{
-		"nothing":                      {},
-		"of nothing":                   {ID: "orch-1"},
-		"a mode that is none":          {Permissions: "bypass"},
-		"allow-all without a word":     {Permissions: "allow-all"},
-		"a risk of nothing":            {Permissions: "ask", AcceptRisk: true},
-		"a risk of a rule":             {Allow: "Bash(ls)", AcceptRisk: true},
-		"no rule":                      {Deny: "Bash("},
-		"two at once":                  {Allow: "Bash(ls)", Deny: "Bash(cat)"},
-		"a model and a mode":           {Model: "haiku", Permissions: "ask"},
-		"a rule for one of the agents": {ID: "orch-1", Allow: "Bash(ls)"},
-	} {
-		if ok, why := p.command(c); ok || why == "" {
-			t.Errorf("%s: accepted", name)
-		}
-	}
+	p.command(contract.Configure{Permissions: "bypass"})
 	testkit.Same(t, "what was rejected changed it", want, changed(&p.s))
 	if ok, why := p.command(contract.Configure{Permissions: "allow-all", AcceptRisk: true}); !ok || p.s.Options.Permissions != "allow-all" {
 		t.Errorf("%q: %s", p.s.Options.Permissions, why)
 	}
-	p.folds()
 	p.resume("")
 	if s := last[contract.Session](p); s.Permissions != "allow-all" {
 		t.Errorf("the next process run: %+v", s)
@@ -77,16 +61,14 @@ func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 		t.Fatalf("open: %+v", p.s.Permission.Open)
 	}
 	p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
-	if len(p.s.Permission.Open) != 2 {
-		t.Fatalf("before the last one was held against them: %+v", p.s.Permission.Open)
-	}
+	testkit.Same(t, fmt.Sprintf("before the last one was held against them: %+v", p.s.Permission.Open), 2,
+		len(p.s.Permission.Open))
 	p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{{Request: "p3", Asked: "p3", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
 	var got []string
 	for _, b := range told[contract.Permission](p) {
 		got = append(got, b.Request+" "+b.Behavior+" by "+b.By)
 	}
 	testkit.Same(t, "", []string{"p1 allow by rule", "p3 allow by rule", "p2 deny by nobody"}, got)
-	p.folds()
 }
 
 // TestRulesThatChangeMeanwhile: a request whose rules were evaluated before they changed is checked against the
@@ -96,9 +78,7 @@ func TestRulesThatChangeMeanwhile(t *testing.T) {
 	id := p.spawn("work")
 	p.do(asked(p, id, "p1", "ask"))
 	p.command(contract.Configure{Allow: "Bash(make *)"})
-	if n := len(effects[input.Reconsider](p)); n != 1 {
-		t.Errorf("reconsidered %d times", n)
-	}
+	testkit.Same(t, "reconsidered times", 1, len(effects[input.Reconsider](p)))
 	p.command(contract.Configure{Deny: "Bash(make)"})
 	of := input.PermissionResolution{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make *)"}
 	if p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{of}, Changes: 1}); len(p.s.Permission.Open) != 1 {
@@ -118,4 +98,255 @@ func TestRulesThatChangeMeanwhile(t *testing.T) {
 	if p.do(f); len(effects[input.Reconsider](p)) != before+1 {
 		t.Error("a request by the rules in force is looked at twice")
 	}
+}
+
+// TestConfigure: one setting at a time, each answered once; a rejected command changes nothing.
+func TestConfigure(t *testing.T) {
+	for name, c := range map[string]struct {
+		cmd    contract.Configure
+		policy bool // the rules change
+		answer string
+	}{
+		"nothing":         {contract.Configure{}, false, "changes nothing"},
+		"two":             {contract.Configure{Model: "m", Allow: "Bash(ls)"}, false, "allow and model are given"},
+		"a model":         {contract.Configure{Model: "m"}, false, "no living agent"},
+		"an unknown mode": {contract.Configure{Permissions: "x"}, false, "no permission mode"},
+		"a risk":          {contract.Configure{Permissions: "allow-all"}, false, "i_accept_the_risk"},
+		"of nothing":      {contract.Configure{ID: "orch-1"}, false, "changes nothing"},
+		"a risk of ask":   {contract.Configure{Permissions: "ask", AcceptRisk: true}, false, "allow-all only"},
+		"a risk of none":  {contract.Configure{Allow: "Bash(ls)", AcceptRisk: true}, false, "allow-all only"},
+		"with a model":    {contract.Configure{Model: "haiku", Permissions: "ask"}, false, "model and permissions are given"},
+		"a rule of one":   {contract.Configure{ID: "orch-1", Allow: "Bash(cat)"}, false, "leave out id"},
+		"of one agent":    {contract.Configure{Permissions: "rules", ID: "orch-1"}, false, "leave out id"},
+		"the same mode":   {contract.Configure{Permissions: "ask"}, false, "already"},
+		"a mode":          {contract.Configure{Permissions: "rules"}, true, "permissions: rules"},
+		"no rule":         {contract.Configure{Deny: "Bash("}, false, "deny: "},
+		"the same rule":   {contract.Configure{Allow: "Bash(ls)"}, false, "is a rule already"},
+		"a rule":          {contract.Configure{Deny: "Bash(rm *)"}, true, "from now on: deny Bash(rm *)"},
+	} {
+		before := runconfig.Options{Permissions: "ask", Allow: []string{"Bash(ls)"}}
+		st := &step{State: State{Options: before}}
+		st.configure("r", c.cmd)
+		answer := ""
+		for _, b := range emitted[contract.Accepted](st) {
+			answer += b.Message
+		}
+		for _, b := range emitted[contract.Rejected](st) {
+			answer += b.Message
+		}
+		if !strings.Contains(answer, c.answer) {
+			t.Errorf("%s: answered %q", name, answer)
+		}
+		if same := SameRules(&before, &st.Options); same == c.policy || st.Permission.Changes > 0 != c.policy {
+			t.Errorf("%s: the rules are the same: %v", name, same)
+		}
+	}
+}
+
+// TestTheModelIsTriedFirst: a model that the CLI refuses changes nothing; a model that it accepts is used for
+// every agent, and for later ones.
+func TestTheModelIsTriedFirst(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Model, o.ArbiterModel = "old", "older" })
+	p.spawn("dig")
+	set := func(model, id string) input.SetModel {
+		t.Helper()
+		before := len(effects[input.SetModel](p))
+		p.mustCommand(contract.Configure{ID: id, Model: model})
+		all := effects[input.SetModel](p)
+		testkit.Same(t, "models being set", 1, len(all)-before)
+		return all[before]
+	}
+	refused := set("nonsense", "")
+	p.do(input.Configured{Agent: refused.Agent, Model: "nonsense", All: true, Failed: "no such model"})
+	testkit.Same(t, "a refused model was taken over", "old", p.s.Options.Model)
+	testkit.Same(t, "p.s.Options.ArbiterModel", "older", p.s.Options.ArbiterModel)
+	p.contains("the error", last[contract.Error](p).Message, "nonsense", "no such model")
+	taken := set("new", "")
+	if taken.Agent.ID != contract.Arbiter || !taken.All {
+		t.Fatalf("the first to try it: %+v", taken)
+	}
+	p.do(input.Configured{Agent: taken.Agent, Model: "new", All: true})
+	all := effects[input.SetModel](p)
+	if next := all[len(all)-1]; next.Agent.ID != "orch-1" || next.All || next.Model != "new" {
+		t.Errorf("the next: %+v", next)
+	}
+	testkit.Same(t, "options", "new", p.s.Options.Model)
+	testkit.Same(t, "p.s.Options.ArbiterModel", "", p.s.Options.ArbiterModel)
+	own := set("own", "orch-1")
+	p.do(input.Configured{Agent: own.Agent, Model: "own"})
+	a, arbiter := p.agent("orch-1"), p.agent(contract.Arbiter)
+	testkit.Same(t, "orch-1 would be started with", "own", p.s.agentConfig(&a).Model)
+	testkit.Same(t, "the Arbiter would be started with", "new", p.s.agentConfig(&arbiter).Model)
+	if ok, _ := p.command(contract.Configure{ID: "orch-9", Model: "x"}); ok {
+		t.Error("no agent got a model")
+	}
+	before := len(effects[input.SetModel](p))
+	p.do(input.BridgeLost{Message: "gone"})
+	if ok, _ := p.command(contract.Configure{Model: "later"}); !ok || len(effects[input.SetModel](p)) != before ||
+		p.s.Options.Model != "later" {
+		t.Error("a model cannot be chosen while no agent is there to try it")
+	}
+}
+
+// trusted begins a run in a trusted workspace, and brings up its Arbiter.
+func trusted(t *testing.T, change func(*runconfig.Options)) *play {
+	t.Helper()
+	return begin(t, func(o *runconfig.Options) {
+		o.Trusted, o.TrustHash = true, "h1"
+		if change != nil {
+			change(o)
+		}
+	})
+}
+
+// refused lets the gate refuse the start of an agent.
+func (p *play) refused(id, hash string) []input.Effect {
+	p.t.Helper()
+	testkit.Same(p.t, fmt.Sprintf("%s does not start: it", id), AgentStarting, p.agent(id).Status)
+	return p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust, Message: "the workspace has changed since it was trusted: changed: hook", Trust: hash})
+}
+
+func said[B contract.Body](out []input.Effect) []B {
+	var list []B
+	for _, e := range out {
+		if em, ok := e.(input.Emit); ok {
+			if b, ok := em.Event.Body.(B); ok {
+				list = append(list, b)
+			}
+		}
+	}
+	return list
+}
+
+func sourcesOf(p bridge.SpawnParams) string { return strings.Join(p.Config.SettingSources, ",") }
+
+// TestDistrust: an agent whose workspace has changed is not started until the human has chosen; its messages
+// wait.
+func TestDistrust(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		choose  func(p *play) []input.Effect
+		sources string // of the next start; empty: there is none
+		hash    string // that is recorded then
+	}{
+		{"trust", func(p *play) []input.Effect {
+			return p.do(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}},
+				Channel: input.ChannelStdin})
+		}, "user,project", "h2"},
+		{"without", func(p *play) []input.Effect {
+			return p.do(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "without"}},
+				Channel: input.ChannelScreen})
+		}, "user", ""},
+		{"nobody any more", func(p *play) []input.Effect { return p.do(input.InputEnded{}) }, "user", ""},
+		{"cancel", func(p *play) []input.Effect {
+			return p.do(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "cancel"}},
+				Channel: input.ChannelStdin})
+		}, "", "h1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := trusted(t, nil)
+			p.call("arbiter", "spawn_orchestrator", `{"prompt":"the brief"}`)
+			testkit.Same(t, "setting sources", "user,project", sourcesOf(p.spawns("orch-1")[0]))
+			out := p.refused("orch-1", "h2")
+			want := []contract.Error{{Category: bridge.CatTrust, Message: "the workspace has changed since it was trusted: changed: hook", RecoveryOptions: []string{"trust", "without", "cancel"}}}
+			testkit.Same(t, "told", want, said[contract.Error](out))
+			if a := p.agent("orch-1"); a.Status != AgentDown || len(p.spawns("orch-1")) != 1 {
+				t.Fatalf("it is %s, %d starts", a.Status, len(p.spawns("orch-1")))
+			}
+			p.call("arbiter", "spawn_orchestrator", `{"prompt":"another brief"}`)
+			testkit.Same(t, "another", AgentDown, p.agent("orch-2").Status)
+			testkit.Same(t, "len(p.spawns(\"orch-2\"))", 0, len(p.spawns("orch-2")))
+			p.dies("arbiter")
+			for _, id := range []string{"arbiter", "orch-1"} {
+				p.restartDue(id)
+				testkit.Same(t, fmt.Sprintf("%s came back without a message", id), AgentDown, p.agent(id).Status)
+			}
+			out = c.choose(p)
+			testkit.Same(t, "p.s.Options.TrustHash", c.hash, p.s.Options.TrustHash)
+			testkit.Same(t, "options: trusted", (c.hash != ""), p.s.Options.Trusted)
+			pins := slices.ContainsFunc(out, func(e input.Effect) bool { _, ok := e.(input.PinTrust); return ok })
+			testkit.Same(t, "recorded", (c.hash == "h2"), pins)
+			if c.sources == "" {
+				if p.s.Ending == nil {
+					t.Error("it goes on")
+				}
+				return
+			}
+			for _, id := range []string{"arbiter", "orch-1", "orch-2"} {
+				n := len(p.spawns(id))
+				p.comes(id, bridge.SpawnResult{})
+				last := p.spawns(id)[len(p.spawns(id))-1]
+				if got := sourcesOf(last); got != c.sources || last.Config.StrictMCP != (c.sources == "user" || id == "arbiter") {
+					t.Errorf("%s: sources %s, strict %v", id, got, last.Config.StrictMCP)
+				}
+				if id != "arbiter" && last.Config.Resume {
+					t.Errorf("%s resumes a session that never was (%d starts before)", id, n)
+				}
+			}
+			p.contains("its first word", p.lastSent("orch-1"), "the brief")
+			p.contains("the other's", p.lastSent("orch-2"), "another brief")
+		})
+	}
+}
+
+// TestDistrustAlone: without a human the run continues without the settings, and reports it.
+func TestDistrustAlone(t *testing.T) {
+	p := &play{t: t, at: time.Unix(1_800_000_000, 0)}
+	p.do(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "7f3a9c", CWD: "/w", Task: "Build it", Trusted: true, TrustHash: "h1"}.WithDefaults()})
+	out := p.refused("arbiter", "h2")
+	if e := said[contract.Error](out); len(e) != 1 || e[0].Category != bridge.CatTrust {
+		t.Errorf("errors %+v", e)
+	}
+	if n := said[contract.Notice](out); len(n) != 1 || !strings.Contains(n[0].Text, "not loaded from now on") {
+		t.Errorf("notices %+v", n)
+	}
+	if p.s.Lifecycle.TrustQuestion != nil || p.s.Options.Trusted || len(p.spawns("arbiter")) != 2 || sourcesOf(p.spawns("arbiter")[1]) != "user" {
+		t.Errorf("trusted %v, starts %+v", p.s.Options.Trusted, p.spawns("arbiter"))
+	}
+	p.spawned("arbiter")
+	p.contains("the task", p.lastSent("arbiter"), "Build it")
+}
+
+// TestDistrustMeanwhile: the decision applies to starts that were in progress, and a state that cannot be
+// determined cannot be trusted.
+func TestDistrustMeanwhile(t *testing.T) {
+	p := trusted(t, nil)
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"a"}`)
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"b"}`)
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"c"}`)
+	p.refused("orch-1", "h2")
+	testkit.Same(t, "the same was asked twice", 0, len(said[contract.Error](p.refused("orch-2", "h2"))))
+	p.mustCommand(contract.Choose{Option: "trust"})
+	p.refused("orch-3", "h2") // its gate checked before the choice
+	for _, id := range []string{"orch-1", "orch-2", "orch-3"} {
+		p.comes(id, bridge.SpawnResult{})
+	}
+	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok {
+		t.Error("it was chosen twice")
+	}
+	p.dies("orch-1")
+	p.restartDue("orch-1")
+	p.refused("orch-1", "")
+	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok || p.s.Lifecycle.TrustQuestion == nil {
+		t.Error("what cannot be told was trusted")
+	}
+	p.mustCommand(contract.Choose{Option: "without"})
+	p.do(input.TrustRecorded{Hash: "h2"})
+	testkit.Same(t, "that it is not recorded was not told", 1,
+		len(said[contract.Notice](p.do(input.TrustRecorded{Hash: "h2", Failed: "disk full"}))))
+}
+
+// TestDistrustResumed: another process decides anew.
+func TestDistrustResumed(t *testing.T) {
+	p := trusted(t, nil)
+	p.dies("arbiter")
+	p.restartDue("arbiter")
+	p.refused("arbiter", "h2")
+	p.resume("")
+	if p.s.Lifecycle.TrustQuestion != nil {
+		t.Error("the old question stands")
+	}
+	p.refused("arbiter", "h2")
+	p.mustCommand(contract.Choose{Option: "trust"})
+	p.comes("arbiter", bridge.SpawnResult{Resumed: true})
 }

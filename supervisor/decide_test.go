@@ -3,6 +3,7 @@ package supervisor
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -93,9 +94,7 @@ func TestRulesLeadATaskToItsEnd(t *testing.T) {
 		p.verdict(id, v)
 	}
 	testkit.Same(t, "modes", []string{"planner", "developer", "tester"}, modes)
-	if r, exit := p.finished(); r.Status != contract.StatusComplete || exit != contract.ExitComplete {
-		t.Errorf("result %+v, exit %d", r, exit)
-	}
+	p.endsAs(contract.StatusComplete, contract.ExitComplete)
 	want := []string{"selecting", "executing", "evaluating", "selecting"}
 	if got := phases(p); !slices.Equal(got[:4], want) || got[len(got)-1] != "complete" {
 		t.Errorf("states %v", got)
@@ -109,7 +108,6 @@ func TestRulesLeadATaskToItsEnd(t *testing.T) {
 			t.Errorf("decision %+v", d)
 		}
 	}
-	p.folds()
 }
 
 // TestADecisionIsRecordedWithItsInput: every decider's decision is stored with its input.
@@ -135,9 +133,7 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 		t.Errorf("the first decision, %s %d (-want +got):\n%s", first.Point, first.Number, diff)
 	}
 	var e decider.EvaluateProgressInput
-	if err := json.Unmarshal(second.Input, &e); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal(second.Input, &e))
 	if second.Point != decider.PointEvaluate || second.About != id || e.LastExecution.Status != decider.StatusSuccess || !strings.Contains(e.LastExecution.Output.Full, "all of it") {
 		t.Errorf("the second: %+v", second)
 	}
@@ -149,14 +145,11 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 		}
 	}
 	testkit.Same(t, "decisions still wait to be recorded", 0, len(p.s.Rulings.Unrecorded))
-	p.folds()
 }
 
 // TestADecisionIsRecordedAfterACrash: a crash comes between a decision and its record.
 func TestADecisionIsRecordedAfterACrash(t *testing.T) {
-	p := begin(t, nil)
-	p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, _ := oneWorks(t, nil)
 	first := effects[input.Note](p)[0].Decision
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options})
@@ -170,7 +163,6 @@ func TestADecisionIsRecordedAfterACrash(t *testing.T) {
 	if again := effects[input.Note](p); len(again) != 0 {
 		t.Errorf("recorded twice: %+v", again)
 	}
-	p.folds()
 }
 
 func failedTool() *bridge.FailedTool {
@@ -180,8 +172,7 @@ func failedTool() *bridge.FailedTool {
 // stumble lets an Orchestrator ask for help because its last tool call failed.
 func (p *play) stumble(id string) {
 	p.t.Helper()
-	raw, _ := json.Marshal(report("question", "It does not install.", true))
-	p.turn(id, bridge.Turn{Verdict: raw, Tools: 3, Failed: failedTool(), Files: []string{"package.json"}})
+	p.turn(id, verdictTurn(report("question", "It does not install.", true), bridge.Turn{Tools: 3, Failed: failedTool(), Files: []string{"package.json"}}))
 }
 
 // breaksOff lets an Orchestrator stop at a failed tool call, without a verdict.
@@ -193,9 +184,7 @@ func (p *play) breaksOff(id string) {
 
 // TestAFailureNamesTheFilesAround: what was read and what was written, each once, is in the input of the decision.
 func TestAFailureNamesTheFilesAround(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	for _, path := range []string{"/w/README.md", "/w/package.json", "/w/README.md"} {
 		p.happen(id, bridge.ToolUse{Tool: "Read", ToolUse: "t", Input: json.RawMessage(`{"file_path":"` + path + `"}`)})
 	}
@@ -203,7 +192,6 @@ func TestAFailureNamesTheFilesAround(t *testing.T) {
 	p.breaksOff(id)
 	in := decider.SelectInput(p.s.Record())
 	testkit.Same(t, "accessed", "package.json /w/README.md", strings.Join(in.LastError.Context.FilesAccessed, " "))
-	p.folds()
 }
 
 // TestThePlanFollowsTheSession: an Orchestrator that the Arbiter summons works on the step at hand, and its done ends
@@ -222,16 +210,12 @@ func TestThePlanFollowsTheSession(t *testing.T) {
 	if s := p.s.Task.Plan; s[0].Status != contract.StepDone {
 		t.Errorf("plan %+v", s)
 	}
-	if three := p.spawn("dye it"); p.s.Task.Plan[1].Agent != three {
-		t.Errorf("plan %+v", p.s.Task.Plan)
-	}
-	p.folds()
+	three := p.spawn("dye it")
+	testkit.Same(t, "the step's agent", three, p.s.Task.Plan[1].Agent)
 }
 
 func TestAFailedToolIsAFailedExecution(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	p.breaksOff(id)
 	if p.s.Task.Failures != 1 || p.s.Task.TotalFailures != 1 || p.s.Task.Phase != machine.Executing {
 		t.Errorf("%d failures in a row, %d in all, %s", p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.Phase)
@@ -254,32 +238,23 @@ func TestAFailedToolIsAFailedExecution(t *testing.T) {
 	if perf == nil || perf.SuccessRate != 50 {
 		t.Errorf("performance %+v", perf)
 	}
-	p.folds()
 }
 
 // TestARetryTooMany: the limit of failures is checked when a retry is ruled; it prevents no other ruling of the
 // Arbiter.
 func TestARetryTooMany(t *testing.T) {
 	for _, other := range []bool{false, true} {
-		p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 2 })
-		id := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, id := oneWorks(t, func(o *runconfig.Options) { o.MaxFailures = 2 })
 		p.stumble(id)
 		p.verdict("arbiter", ruling("RETRY", "Again.", "to", id))
 		p.stumble(id)
 		if other {
 			p.verdict("arbiter", ruling("CONTINUE", "Leave it out.", "to", id))
-			if p.s.Ending != nil {
-				t.Errorf("ended: %+v", p.s.Ending)
-			}
+			p.goesOn("ended")
 			continue
 		}
 		p.verdict("arbiter", ruling("RETRY", "Again.", "to", id))
-		r, exit := p.finished()
-		if r.Status != contract.StatusFailed || exit != contract.ExitFailed || !strings.Contains(r.Summary, "2 executions in a row failed") || !strings.Contains(r.Summary, "exit code 1") {
-			t.Errorf("result %+v, exit %d", r, exit)
-		}
-		p.folds()
+		p.endsAs(contract.StatusFailed, contract.ExitFailed, "2 executions in a row failed", "exit code 1")
 	}
 }
 
@@ -287,38 +262,30 @@ func TestARetryTooMany(t *testing.T) {
 // what was achieved.
 func TestLimitsComeBeforeRetryAndContinue(t *testing.T) {
 	for _, decision := range []string{"RETRY", "CONTINUE"} {
-		p := begin(t, func(o *runconfig.Options) { o.MaxIterations = 1 })
-		id := p.spawn("work")
-		p.call("arbiter", "set_plan", `{"steps":[{"text":"one","status":"done"},{"text":"two"}]}`)
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-		p.verdict(id, report("done", "half of it", true))
-		p.verdict("arbiter", ruling(decision, "More.", "to", id))
-		r, exit := p.finished()
-		if r.Status != contract.StatusLimit || exit != contract.ExitLimit {
-			t.Errorf("%s: result %+v, exit %d", decision, r, exit)
-		}
-		p.contains("the summary", r.Summary, "--max-iterations", "1 of 2 steps", "half of it")
-		if got := phases(p); got[len(got)-1] != "complete" {
-			t.Errorf("states %v", got)
-		}
+		t.Run(decision, func(t *testing.T) {
+			p := begin(t, func(o *runconfig.Options) { o.MaxIterations = 1 })
+			id := p.spawn("work")
+			p.call("arbiter", "set_plan", `{"steps":[{"text":"one","status":"done"},{"text":"two"}]}`)
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p.verdict(id, report("done", "half of it", true))
+			p.verdict("arbiter", ruling(decision, "More.", "to", id))
+			p.endsAs(contract.StatusLimit, contract.ExitLimit, "--max-iterations", "1 of 2 steps", "half of it")
+			if got := phases(p); got[len(got)-1] != "complete" {
+				t.Errorf("states %v", got)
+			}
+		})
 	}
 }
 
 func TestTotalFailuresEndATask(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.MaxFailures, o.MaxTotalFailures = 10, 2 })
-	one := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, func(o *runconfig.Options) { o.MaxFailures, o.MaxTotalFailures = 10, 2 })
 	p.stumble(one)
 	p.verdict("arbiter", ruling("CONTINUE", "Go on without it.", "to", one))
 	p.verdict(one, report("done", "without it", true))
 	p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
 	two := p.working()
 	p.crash(two, 5)
-	r, exit := p.finished()
-	if r.Status != contract.StatusFailed || exit != contract.ExitFailed || !strings.Contains(r.Summary, "--max-total-failures") {
-		t.Errorf("result %+v, exit %d", r, exit)
-	}
-	p.folds()
+	p.endsAs(contract.StatusFailed, contract.ExitFailed, "--max-total-failures")
 }
 
 // TestTheArbiterIsDown: the run continues by the rules and announces it; when the Arbiter is back, it reads
@@ -341,20 +308,13 @@ func TestTheArbiterIsDown(t *testing.T) {
 	if p.agent(developer).Mode != "developer" || p.agent(planner).Status == AgentReady {
 		t.Errorf("%s is a %s; the planner is %s", developer, p.agent(developer).Mode, p.agent(planner).Status)
 	}
-	if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
-		t.Fatal(why)
-	}
-	if p.s.Rulings.FallbackReason != "" {
-		t.Error("the rules still decide")
-	}
+	p.mustCommand(contract.Choose{Option: "retry"})
+	testkit.Same(t, "the rules still decide", "", p.s.Rulings.FallbackReason)
 	p.settles()
 	p.verdict(developer, report("done", "it is built", true))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "it is built", "Build it", "a plan", "Decided by fallback")
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
-	if r, _ := p.finished(); r.Status != contract.StatusComplete {
-		t.Errorf("result %+v", r)
-	}
-	p.folds()
+	p.endsAs(contract.StatusComplete, contract.ExitComplete)
 }
 
 // TestNoRulingAndNoHuman: the rules lead the run to its end, or to a limit; it never runs for ever.
@@ -382,7 +342,6 @@ func TestNoRulingAndNoHuman(t *testing.T) {
 		if r, _ := p.finished(); r.Status != want || turns > 60 {
 			t.Errorf("agents that work %v: %s after %d turns: %s", works, r.Status, turns, r.Summary)
 		}
-		p.folds()
 	}
 }
 
@@ -402,10 +361,7 @@ func TestTheDeciderFails(t *testing.T) {
 	// A late or repeated answer changes nothing.
 	before := fingerprint(t, &p.s)
 	p.do(input.Decided(q))
-	if before != fingerprint(t, &p.s) {
-		t.Error("the second answer counted")
-	}
-	p.folds()
+	testkit.Same(t, "the second answer counted", before, fingerprint(t, &p.s))
 }
 
 // TestHumansMessageSupersedesTheDecider: the Arbiter's ruling in the meantime counts.
@@ -416,9 +372,8 @@ func TestHumansMessageSupersedesTheDecider(t *testing.T) {
 	p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
 	q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "planner", Reason: "r", Source: decider.ByModel, Usage: decider.Usage{Input: 10, CostUSD: 0.25}}
 	p.do(input.Decided(q))
-	if n := len(p.s.Agents); n != 2 || p.agent("orch-1").Mode != "tester" {
-		t.Errorf("%d agents, the first a %s", n, p.agent("orch-1").Mode)
-	}
+	testkit.Same(t, "agents", 2, len(p.s.Agents))
+	testkit.Same(t, "p.agent(\"orch-1\").Mode", "tester", p.agent("orch-1").Mode)
 	if p.s.Budget.CostUSD != 0.25 || p.s.Budget.Usage.Input != 10 {
 		t.Errorf("the bill is $%v, %+v: the answer was paid for", p.s.Budget.CostUSD, p.s.Budget.Usage)
 	}
@@ -467,5 +422,194 @@ func TestRulesTire(t *testing.T) {
 	if r.Status != contract.StatusFailed || exit != contract.ExitFailed || p.s.Task.TotalFailures > p.s.Options.FailureLimit(false)+1 {
 		t.Errorf("result %+v, exit %d after %d failures", r, exit, p.s.Task.TotalFailures)
 	}
-	p.folds()
+}
+
+// selecting is a run whose task needs an agent.
+func selecting(mail ...Mail) *step {
+	st := readyRun(runconfig.Options{Decider: runconfig.DeciderRules})
+	st.Task.Text, st.Task.Phase, st.Conversation.Mail = "Build it", machine.Selecting, mail
+	return st
+}
+
+var done = Mail{ID: "m1", From: "orch-1", To: contract.Arbiter, Kind: verdict.KindDone}
+
+// TestWithholds: messages that another decider decides on are kept from the Arbiter; while the rules decide,
+// all messages are.
+func TestWithholds(t *testing.T) {
+	w := selecting()
+	s, c := &w.Rulings, &w.out
+	notice := Mail{To: contract.Arbiter, Kind: KindNotice}
+	if !w.withholds(&done) || w.withholds(&notice) {
+		t.Error("only what ends an execution is withheld")
+	}
+	s.DeciderYielded = true
+	if w.withholds(&done) {
+		t.Error("the decider left it to the Arbiter")
+	}
+	s.EnterFallback(c, "it is parked.")
+	if !w.withholds(&notice) || s.DeciderText() != "; the rules decide in your place: it is parked." {
+		t.Error("the rules decide")
+	}
+	s.EnterFallback(c, "it is gone")
+	if s.LeaveFallback(c); s.FallbackReason != "" || len(c.Effects()) != 2 {
+		t.Errorf("%q, %d effects", s.FallbackReason, len(c.Effects()))
+	}
+}
+
+// lastNote is the last recorded decision.
+func (p *play) lastNote() input.Decided {
+	p.t.Helper()
+	notes := effects[input.Note](p)
+	if len(notes) == 0 {
+		p.t.Fatal("no decision is recorded")
+	}
+	return input.Decided(notes[len(notes)-1].Decision)
+}
+
+// TestWhatTheArbiterReadIsRecorded: a decision is recorded with each message of its turn, and of earlier turns
+// without a ruling, as it was sent.
+func TestWhatTheArbiterReadIsRecorded(t *testing.T) {
+	p := begin(t, nil)
+	p.careful = true
+	task := p.lastSent("arbiter")
+	id := p.spawn("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	if got := p.lastNote().Decision.Prompt; got != task || !strings.Contains(got, "Build it") {
+		t.Errorf("recorded as read:\n%s\nand sent was:\n%s", got, task)
+	}
+	p.verdict(id, report("done", "all of it", true))
+	document := p.lastSent("arbiter")
+	p.turn("arbiter", bridge.Turn{Text: "Hm."}) // no verdict: the run asks again
+	correction := p.lastSent("arbiter")
+	p.say("Be quick.", "steer", "arbiter")
+	word := p.lastSent("arbiter")
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	got := p.lastNote().Decision.Prompt
+	if want := document + "\n" + correction + "\n" + word; got != want {
+		t.Errorf("recorded as read:\n%s\nwant:\n%s", got, want)
+	}
+	p.contains("what was read", got, "where the task stands", "the second half", "Be quick.")
+}
+
+// TestRepeatedMessageIsReadOnce: a message that was sent twice, to another process or another session, is
+// recorded as read once.
+func TestRepeatedMessageIsReadOnce(t *testing.T) {
+	p, id := oneWorks(t, nil)
+	p.verdict(id, report("done", "all of it", true))
+	a := p.agent("arbiter")
+	p.happen("arbiter", bridge.Delivered{MessageID: a.Turn[0], Proof: "lifecycle"})
+	p.rebirth("arbiter", bridge.DeliveryAbsent)
+	p.verdict("arbiter", ruling("CONTINUE", "More.", "to", id))
+	if got := p.lastNote().Decision.Prompt; strings.Count(got, "kind: done") != 1 {
+		t.Errorf("recorded as read:\n%s", got)
+	}
+	testkit.Same(t, fmt.Sprintf("still there: %+v", p.s.Rulings.Readings), 0, len(p.s.Rulings.Readings))
+}
+
+// TestRulesLeaveVerdictsUnread: a verdict that the rules decide on in the Arbiter's place stays unread.
+func TestRulesLeaveVerdictsUnread(t *testing.T) {
+	p := begin(t, nil)
+	p.crash("arbiter", 5)
+	if n := p.lastNote(); n.Decision.Prompt != "" || n.Decision.Source != decider.ByFallback {
+		t.Errorf("by %s, read:\n%s", n.Decision.Source, n.Decision.Prompt)
+	}
+}
+
+// TestStepsNameTheirAgents: a planner states as data which agent does each step, so that rules alone choose the next
+// one. An unknown name is ignored; then a name at the head of the text counts.
+func TestStepsNameTheirAgents(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderHybrid })
+	p.decides(decider.Hybrid{})
+	v := report("handoff", "the plan", true)
+	d := v["handoff"].(verdict.Document)
+	d.Remaining = []string{}
+	d.Steps = []verdict.Step{{Text: "Build it", Mode: "developer"}, {Text: "Prove it", Mode: " Tester "},
+		{Text: " "}, {Text: "reviewer: look at it", Mode: "wizard"}, {Text: "Rest"}}
+	v["handoff"] = d
+	p.verdict(p.working(), v)
+	want := []contract.Step{{Text: "Build it", Mode: "developer"}, {Text: "Prove it", Mode: "tester"},
+		{Text: "reviewer: look at it", Mode: "reviewer"}, {Text: "Rest"}}
+	for i := range want {
+		want[i].Status = contract.StepPending
+	}
+	testkit.Same(t, "plan", want, p.s.Task.Plan)
+	if q := p.decides(decider.Hybrid{}); q.Failed != "" || q.Decision.Mode != "developer" ||
+		q.Decision.Source != decider.ByRules {
+		t.Errorf("decided %+v", q)
+	}
+	p.contains("the brief", p.lastSent(p.working()), "Build it (for developer)")
+}
+
+// leaving is a report of work that leaves something open.
+func leaving(remaining ...string) map[string]any {
+	v := report("done", "see the document", true)
+	d := v["handoff"].(verdict.Document)
+	d.Remaining = remaining
+	v["handoff"] = d
+	return v
+}
+
+// TestABlockerBeforeTheNextStep: what a tester leaves open in the middle of a plan is fixed by a developer and
+// tested again. The next step stays unchanged until then.
+func TestABlockerBeforeTheNextStep(t *testing.T) {
+	for _, alone := range []bool{false, true} { // the rules in the Arbiter's place
+		p := begin(t, func(o *runconfig.Options) {
+			if !alone {
+				o.Decider = runconfig.DeciderRules
+			}
+		})
+		if alone {
+			p.crash("arbiter", 5)
+		}
+		tested, modes := 0, []string{}
+		for turns := 0; p.s.Ending == nil && turns < 20; turns++ {
+			if p.s.Rulings.DeciderRequest != nil {
+				p.decides(decider.Rules{})
+				continue
+			}
+			id := p.working()
+			mode := p.agent(id).Mode
+			modes = append(modes, mode)
+			switch {
+			case mode == "planner":
+				p.verdict(id, leaving("developer: build it", "tester: try it", "developer: polish it"))
+			case mode == "tester" && tested == 0:
+				tested++
+				p.verdict(id, leaving("BLOCKER: it loses data"))
+				testkit.Same(t, fmt.Sprintf("alone %v: the next step", alone), contract.StepPending,
+					p.s.Task.Plan[2].Status)
+			default:
+				if tested == 1 && mode == "developer" {
+					tested++
+					p.contains("the brief", p.lastSent(id), "BLOCKER: it loses data", "none of its steps")
+					testkit.Same(t, fmt.Sprintf("alone %v: the next step", alone), contract.StepPending,
+						p.s.Task.Plan[2].Status)
+				}
+				p.verdict(id, leaving())
+			}
+		}
+		if want := []string{"planner", "developer", "tester", "developer", "tester", "developer", "tester"}; !slices.Equal(modes, want) {
+			t.Errorf("alone %v: %v worked, want %v", alone, modes, want)
+		}
+		p.endsAs(contract.StatusComplete, contract.ExitComplete)
+	}
+}
+
+// TestReceiptsReachTheDecider: the decider's input contains what the supervisor found when it ran the checks,
+// and not what the author says about them.
+func TestReceiptsReachTheDecider(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
+	p.answers(p.asked(), "SELECT_MODE", "developer")
+	id := p.working()
+	p.verdict(id, proven("handoff", "make test", "make lint"))
+	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
+	p.do(input.Checked{Serial: p.check().Serial, Number: 2, Failed: "not permitted"})
+	in, ok := decider.EvaluateInput(p.s.Record()), p.s.Task.History.Len() > 0
+	d := in.LastExecution.Document
+	if !ok || d == nil || len(d.Checks) != 2 || d.Checks[0].Result != verdict.CheckPassed || d.Checks[1].Result != verdict.CheckUnrun || d.Checks[1].Why != "not permitted" {
+		t.Fatalf("the document in the input: %+v", d)
+	}
+	if d.Claims[0].Proof != verdict.Verified || d.Claims[1].Proof != verdict.Unverified || d.KeyContext != "port 8080" {
+		t.Errorf("claims %+v, context %q", d.Claims, d.KeyContext)
+	}
 }

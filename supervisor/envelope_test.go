@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const envelopeMark = "k3xq7mzd2a4bnc5e"
@@ -45,9 +45,7 @@ func TestRender(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, tt.e.Render()); diff != "" {
-				t.Errorf("envelope (-want +got):\n%s", diff)
-			}
+			testkit.Same(t, "envelope", tt.want, tt.e.Render())
 		})
 	}
 }
@@ -136,9 +134,7 @@ func checkBody(t *testing.T, delimiter, text string) {
 			}
 			got.Parts[i].Text = want.Parts[i].Text
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("body %q (-want +got):\n%s", text, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("body %q", text), want, got)
 		if first, _, _ := strings.Cut(rendered, "\n"); !strings.HasPrefix(first, "⟦"+delimiter+" | from: orch-2") ||
 			!strings.Contains(first, "| kind: question") {
 			t.Errorf("first line %q", first)

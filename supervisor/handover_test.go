@@ -2,8 +2,10 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -61,9 +63,7 @@ func ok(output string) bridge.CheckResult {
 // TestTheSupervisorRunsTheChecks: they run one after the other, and the Arbiter gets the document only when all
 // of them have ended.
 func TestTheSupervisorRunsTheChecks(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.verdict(one, proven("done", "make test", "make lint", "curl localhost"))
 	if m := lastMail(p, "arbiter"); strings.Contains(m, "see the document") {
 		t.Fatalf("told before the checks: %s", m)
@@ -85,16 +85,13 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 		results = append(results, r.Result)
 	}
 	testkit.Same(t, "", []string{verdict.CheckPassed, verdict.CheckFailed, verdict.CheckUnrun}, results)
-	if diff := cmp.Diff([]string{verdict.Verified, verdict.Refuted, verdict.Unverified, verdict.Unverified}, h.Proofs); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", "",
+		cmp.Diff([]string{verdict.Verified, verdict.Refuted, verdict.Unverified, verdict.Unverified}, h.Proofs))
 	testkit.Same(t, "check events", 3, len(told[contract.Check](p)))
 	p.contains("the Arbiter's message", p.lastSent("arbiter"), "1 passed, 1 failed, 1 unrun or unclear",
 		"make test — expect: `ok` — PASSED", "make lint — expect: `ok` — FAILED", "UNRUN; not permitted",
 		"proved by make test — VERIFIED", "proved by make lint — REFUTED", "it is beautiful — UNVERIFIED (said to be verified)")
-	if len(p.s.Handoff.Documents) != 0 {
-		t.Errorf("still under way: %+v", p.s.Handoff.Documents)
-	}
+	testkit.Same(t, fmt.Sprintf("still under way: %+v", p.s.Handoff.Documents), 0, len(p.s.Handoff.Documents))
 }
 
 // TestNothingIsRuledOverARunningCheck: COMPLETE has to wait, CONTINUE need not.
@@ -108,9 +105,7 @@ func TestNothingIsRuledOverARunningCheck(t *testing.T) {
 	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
 	p.repeat(nil)
-	if r, _ := p.finished(); r.Status != contract.StatusComplete {
-		t.Errorf("%+v", r)
-	}
+	p.endsAs(contract.StatusComplete, contract.ExitComplete)
 }
 
 func TestChecksAreBounded(t *testing.T) {
@@ -119,9 +114,7 @@ func TestChecksAreBounded(t *testing.T) {
 		many[i] = "true " + fmt.Sprintf("orch-%d", i)
 	}
 	t.Run("in number", func(t *testing.T) {
-		p := begin(t, nil)
-		one := p.spawn("build it")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		p.verdict(one, proven("handoff", many...))
 		for range MaxChecks {
 			c := p.check()
@@ -130,26 +123,18 @@ func TestChecksAreBounded(t *testing.T) {
 		p.contains("the Arbiter's message", p.lastSent("arbiter"), "10 passed, 0 failed, 4 unrun or unclear")
 	})
 	t.Run("in time", func(t *testing.T) {
-		p := begin(t, nil)
-		one := p.spawn("build it")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		p.verdict(one, proven("handoff", "sleep 9", "true"))
 		c := p.check()
 		p.do(asked2(c))
-		if len(p.s.Permission.Open) != 1 {
-			t.Fatal("the check was not asked for")
-		}
+		testkit.Same(t, "the check was not asked for", 1, len(p.s.Permission.Open))
 		p.do(input.Timer{Key: fmt.Sprint(HandoffTimerPrefix, c.Serial)})
-		if len(p.s.Permission.Open) != 0 {
-			t.Error("its permission is still asked")
-		}
+		testkit.Same(t, "its permission is still asked", 0, len(p.s.Permission.Open))
 		p.contains("the Arbiter's message", p.lastSent("arbiter"), "UNRUN; out of time", "0 passed, 0 failed, 2 unrun or unclear")
 		p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("ok, but late")})
 	})
 	t.Run("switched off", func(t *testing.T) {
-		p := begin(t, func(o *runconfig.Options) { o.CheckTimeout = -1 })
-		one := p.spawn("build it")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, func(o *runconfig.Options) { o.CheckTimeout = -1 })
 		p.verdict(one, proven("handoff", "true"))
 		testkit.Same(t, "checks", 0, len(effects[input.RunCheck](p)))
 		p.contains("the Arbiter's message", p.lastSent("arbiter"), "0 passed, 0 failed, 1 unrun or unclear")
@@ -163,9 +148,7 @@ func asked2(c input.RunCheck) input.Body {
 
 // TestChecksOverAResume: a finished check keeps its result, an unfinished one is requested again.
 func TestChecksOverAResume(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.verdict(one, proven("handoff", "first", "second"))
 	c := p.check()
 	p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("ok")})
@@ -248,9 +231,7 @@ func TestNothingWasBegun(t *testing.T) {
 	p := begin(t, nil)
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
 	p.command(contract.Kill{ID: "orch-1"})
-	if n := len(effects[input.Inspect](p)); n != 0 {
-		t.Error("surveyed for nothing")
-	}
+	testkit.Same(t, "surveyed for nothing", 0, len(effects[input.Inspect](p)))
 	p.contains("the Arbiter", lastMail(p, "arbiter"), "was ended by the human")
 }
 
@@ -260,9 +241,7 @@ func TestInspectionTimesOut(t *testing.T) {
 	one := p.spawn("build the bridge")
 	p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 	p.command(contract.Kill{ID: one})
-	p.do(input.BridgeLost{Message: "gone"})
-	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
-	p.do(input.BridgeBack{})
+	p.bridgeReturns()
 	s := effects[input.Inspect](p)
 	if len(s) != 2 {
 		t.Fatalf("%d surveys over a lost bridge", len(s))
@@ -277,9 +256,7 @@ func TestExhaustedOneBeginsAnew(t *testing.T) {
 	one := p.spawn("build the bridge")
 	session := p.agent(one).SessionID
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatCompaction, Error: "rapid refill"})
-	if a := p.agent(one); a.Status != AgentParked {
-		t.Fatalf("it is %s", a.Status)
-	}
+	testkit.Same(t, "p.agent(one).Status", AgentParked, p.agent(one).Status)
 	if d := last[contract.Done](p); d.Reason != string(bridge.CatCompaction) {
 		t.Errorf("done %+v", d)
 	}
@@ -294,9 +271,7 @@ func TestExhaustedOneBeginsAnew(t *testing.T) {
 
 // TestAskingOneThatIsComingBack: a question to a predecessor whose process is being restarted waits for it.
 func TestAskingOneThatIsComingBack(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.verdict(one, report("handoff", "here", true))
 	two := p.spawn("go on")
 	p.happen(one, bridge.Done{Exit: bridge.Exit{Code: 1}})
@@ -304,10 +279,8 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 		return p.do(input.ToolCalled{Call: "c9", Params: bridge.ToolCallParams{AgentRef: p.agent(two).AgentRef, Tool: "ask_predecessor", Input: []byte(`{"question":"why?"}`)}})
 	}
 	ask()
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(one).AgentRef)})
-	if n := len(effects[input.AskAgent](p)); n != 0 {
-		t.Fatal("asked before it is there")
-	}
+	p.restartDue(one)
+	testkit.Same(t, "asked before it is there", 0, len(effects[input.AskAgent](p)))
 	p.do(input.Spawned{Agent: p.agent(one).AgentRef, Result: bridge.SpawnResult{Resumed: true}})
 	if q := effects[input.AskAgent](p); len(q) != 1 || q[0].Call != "c9" || q[0].Agent != p.agent(one).AgentRef {
 		t.Fatalf("asked %+v", q)
@@ -343,4 +316,139 @@ func TestCompletingOverFailedChecks(t *testing.T) {
 	if r.Status != contract.StatusIncomplete || exit != contract.ExitFailed || len(r.Open) != 2 {
 		t.Errorf("result %+v, exit %d", r, exit)
 	}
+}
+
+// TestGenerateLeavesTheDocumentAlone: an author's own earlier document goes into the record, and is not
+// changed.
+func TestGenerateLeavesTheDocumentAlone(t *testing.T) {
+	own := &verdict.Document{Accomplished: append(make([]string, 0, 8), "one"),
+		Files: append(make([]string, 0, 8), "a.go")}
+	plan := []contract.Step{{Text: "two", Status: contract.StepDone, Agent: "orch-1"}}
+	a := Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}},
+		AgentHandoff: AgentHandoff{Document: own}}
+	s := State{Task: TaskState{Plan: plan}}
+	d := s.generateHandoff(&a, "it was killed", bridge.InspectResult{Files: []string{"b.go"}})
+	if len(d.Accomplished) != 2 || len(d.Files) != 2 {
+		t.Fatalf("record %+v", d)
+	}
+	if got := own.Accomplished[:2][1] + own.Files[:2][1]; got != "" {
+		t.Errorf("%q was written behind the author's lists", got)
+	}
+}
+
+func by(id string) bridge.AgentRef { return bridge.AgentRef{ID: id, Generation: 1} }
+
+func documentHandoff(checks ...string) *verdict.Document {
+	d := &verdict.Document{}
+	for _, c := range checks {
+		d.Checks = append(d.Checks, verdict.Check{Command: c})
+	}
+	return d
+}
+
+// TestProofsThatBreak: a check that held and fails when it is repeated is reported as new once.
+func TestProofsThatBreak(t *testing.T) {
+	d := documentHandoff("make test", "make lint", "make secret")
+	passed, failed := verdict.Receipt{Result: verdict.CheckPassed}, verdict.Receipt{Result: verdict.CheckFailed}
+	var s HandoffState
+	s.Prove(Handover{Agent: by("orch-1"), Document: d,
+		Receipts: []verdict.Receipt{passed, failed, {Result: verdict.CheckUnrun}}}, "developer", []string{"a.go"})
+	checks, authors := s.ToRepeat()
+	if len(checks) != 2 || len(authors) != 2 {
+		t.Fatalf("to be repeated: %+v", checks)
+	}
+	if s.ReportBroken() {
+		t.Error("what never held did not break")
+	}
+	repeated := &verdict.Document{Checks: checks}
+	s.Repeated(Handover{Document: repeated, Receipts: []verdict.Receipt{failed, failed}},
+		func(p Proved) string { return p.Files[0] + " was changed by orch-2" })
+	if !s.ReportBroken() || s.ReportBroken() {
+		t.Error("it is news once")
+	}
+	failing := s.proofsThat(func(p *Proved) bool { return p.Receipt.Result == verdict.CheckFailed })
+	if broken := s.proofsThat((*Proved).Broken); len(broken) != 1 || len(failing) != 2 || len(s.FailedChecks()) != 1 {
+		t.Errorf("broken %v, failing %v", broken, failing)
+	}
+	if !strings.HasSuffix(s.proofsThat((*Proved).Broken)[0], "; a.go was changed by orch-2") ||
+		s.FailedChecks()[0].Why != "; a.go was changed by orch-2" {
+		t.Errorf("nothing is said of the last change: %q, %+v", s.proofsThat((*Proved).Broken), s.FailedChecks())
+	}
+	if sum := s.ChecksRun(); *sum != (contract.Checks{Failed: 2, Unproven: 1}) {
+		t.Errorf("%+v", sum)
+	}
+	s.ForgetProofs()
+	if s.ChecksRun() != nil {
+		t.Error("another task begins with nothing proved")
+	}
+}
+
+// TestScratch: each check runs on a copy if copies hold on this machine, but not on another host, whose copies were not
+// tried.
+func TestScratch(t *testing.T) {
+	for _, run := range []struct {
+		o    runconfig.Options
+		host string
+		want bool
+	}{{runconfig.Options{}, "", false}, {runconfig.Options{ScratchChecks: true}, "", true},
+		{runconfig.Options{ScratchChecks: true}, "far", false}} {
+		run.o.CheckTimeout = time.Minute
+		for _, kind := range []HandoffKind{KindHandoff, KindDone, KindRepeated, KindAccept} {
+			st := readyRun(run.o)
+			a := addOrchestrator(st)
+			st.Edit(a.ID).Host = run.host
+			h := Handover{Agent: a.AgentRef, Kind: kind,
+				Document: &verdict.Document{Checks: []verdict.Check{{Command: "true"}}}}
+			here := h.Completes()
+			st.nextStep(st.beginDocument(h))
+			asked := did[input.RunCheck](st)
+			if want := run.want || here && run.o.ScratchChecks; len(asked) != 1 || asked[0].Params.Scratch != want {
+				t.Errorf("%v, %v on %q: %+v", run.o.ScratchChecks, kind, run.host, asked)
+			}
+		}
+	}
+}
+
+// TestASuccessorsHistoryIsLost: what its predecessor left was in the lost session, and is sent again.
+func TestASuccessorsHistoryIsLost(t *testing.T) {
+	p := begin(t, nil)
+	one := p.spawn("build it")
+	p.full("arbiter", 90)
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, report("question", "Which port?", true))
+	p.renewNow("the human hates yellow")
+	p.contains("its first message", p.lastSent("arbiter"), "kind: inheritance", "the human hates yellow")
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", one))
+
+	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: 1}})
+	p.restartDue("arbiter")
+	p.do(input.Spawned{Agent: p.agent("arbiter").AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: false}})
+	p.contains("the record", p.lastSent("arbiter"), "history is lost", "the human hates yellow", "## The ledger of decisions", "HANDOFF: because", "Which port?")
+}
+
+// TestDocumentsKeepTheirOrder: of two documents of the same author, the Arbiter gets the first one first,
+// however long its checks take.
+func TestDocumentsKeepTheirOrder(t *testing.T) {
+	p, one := oneWorks(t, nil)
+	p.verdict(one, lasting("handoff", "the first", "make"))
+	slow := p.check()
+	p.say("More of it.", contract.Note, one)
+	p.verdict(one, lasting("done", "the second", "ls"))
+	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Request: p.check().Request, Result: ok("ok")})
+	if !p.s.Handoff.IsDue() || len(told[contract.Handoff](p)) != 0 {
+		t.Error("the second overtook the first")
+	}
+	p.do(input.Checked{Serial: slow.Serial, Number: 1, Request: slow.Request, Result: ok("ok")})
+	var heard []string
+	for _, m := range told[contract.Message](p) {
+		if m.From == one {
+			heard = append(heard, m.Kind)
+		}
+	}
+	if !slices.Equal(heard, []string{"handoff", "done"}) || p.s.Handoff.IsDue() {
+		t.Errorf("heard %v, documents under way: %v", heard, p.s.Handoff.Documents)
+	}
+	testkit.Same(t, "its document is the one", "the second", p.agent(one).Document.KeyContext)
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.contains("the successor", p.lastSent(p.spawn("go on")), "the second")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -40,21 +41,22 @@ func (p *play) spawnOn(host string) (id, problem string) {
 }
 
 // hostUp brings up the bridge of a host.
-func (p *play) hostUp(host string) []input.Effect {
+func (p *play) hostUp(host string, restarts ...string) []input.Effect {
 	p.t.Helper()
-	return p.do(input.BridgeBack{Host: host, Claude: bridge.ClaudeInfo{Version: "2.1.329"}, Dir: "/far/" + host})
+	out := p.do(input.BridgeBack{Host: host, Claude: bridge.ClaudeInfo{Version: "2.1.329"}, Dir: "/far/" + host})
+	for _, id := range restarts {
+		p.restartDue(id)
+	}
+	return out
 }
 
 // onHost brings up an Orchestrator that works on a host.
 func (p *play) onHost(host string) string {
 	p.t.Helper()
 	id, problem := p.spawnOn(host)
-	if problem != "" {
-		p.t.Fatal(problem)
-	}
+	testkit.Same(p.t, "problem", "", problem)
 	if !p.s.Lifecycle.IsUp(host) {
-		p.hostUp(host)
-		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+		p.hostUp(host, id)
 	}
 	p.spawned(id)
 	return id
@@ -113,8 +115,7 @@ func TestAnAgentBeginsWhenItsHostIsUp(t *testing.T) {
 	if s := last[contract.Spawn](p); s.Host != "box" {
 		t.Errorf("%+v", s)
 	}
-	p.hostUp("box")
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+	p.hostUp("box", id)
 	spawns := effects[input.Spawn](p)
 	spawn := spawns[len(spawns)-1]
 	if spawn.Params.ID != id || spawn.Params.Config.CWD != "/far/box/6f1c2a52/orch-1/sub" || spawn.Place.Agent != id {
@@ -144,8 +145,7 @@ func TestLosingAHost(t *testing.T) {
 		t.Errorf("timers: %+v", timers)
 	}
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
-	p.hostUp("box")
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(far).AgentRef)})
+	p.hostUp("box", far)
 	if a := p.agent(far); a.Status != AgentStarting || a.Generation < 2 || p.agent(near).Generation != 1 {
 		t.Errorf("%s generation %d is %s", far, a.Generation, a.Status)
 	}
@@ -160,12 +160,8 @@ func TestWorkOfAnEndedAgentIsAwaited(t *testing.T) {
 		Isolation: runconfig.IsolationWorktree}
 	p.turn(id, bridge.Turn{Tools: 1,
 		Verdict: json.RawMessage(`{"kind":"progress","message":"Half.","expects_response":false}`)})
-	if len(p.s.Changes.Queue) != 1 {
-		t.Fatalf("snapshots: %+v", p.s.Changes.Queue)
-	}
-	if ok, why := p.command(contract.Kill{ID: id}); !ok {
-		t.Fatal(why)
-	}
+	testkit.Same(t, fmt.Sprintf("snapshots: %+v", p.s.Changes.Queue), 1, len(p.s.Changes.Queue))
+	p.mustCommand(contract.Kill{ID: id})
 	p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
 	p.out = nil
 	p.do(input.BridgeLost{Host: "box", Message: "the link broke"})
@@ -194,17 +190,10 @@ func TestAHostThatRefusesIsParked(t *testing.T) {
 	if _, problem := p.spawnOn("box"); !strings.Contains(problem, "Permission denied") {
 		t.Error(problem)
 	}
-	if ok, why := p.command(contract.Choose{Option: "retry host box"}); !ok {
-		t.Error(why)
-	}
-	if n := len(effects[input.OpenBridge](p)); n != 2 {
-		t.Errorf("opened %d times", n)
-	}
-	p.hostUp("box")
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
-	if a := p.agent(id); a.Status != AgentStarting {
-		t.Errorf("%s is %s", id, a.Status)
-	}
+	p.mustCommand(contract.Choose{Option: "retry host box"})
+	testkit.Same(t, "opened times", 2, len(effects[input.OpenBridge](p)))
+	p.hostUp("box", id)
+	testkit.Same(t, id, AgentStarting, p.agent(id).Status)
 }
 
 // TestAParkedHostWithoutAHuman: its agents are lost, and the Arbiter is notified.
@@ -257,11 +246,8 @@ func TestAHostComesBackAfterHours(t *testing.T) {
 	if r := last[contract.Restart](p); !strings.HasPrefix(r.Reason, "host box out of reach (Connection refused)") {
 		t.Errorf("%+v", r)
 	}
-	p.hostUp("box")
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
-	if a := p.agent(id); a.Status != AgentStarting {
-		t.Errorf("%s is %s", id, a.Status)
-	}
+	p.hostUp("box", id)
+	testkit.Same(t, id, AgentStarting, p.agent(id).Status)
 	// Failures before it was up for a while still count: it is not tried in a tight loop.
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
 	if r := last[contract.Restart](p); r.DelayMS < 60_000 {
@@ -280,9 +266,7 @@ func TestALostHostIsToldOf(t *testing.T) {
 	p.turn("arbiter", bridge.Turn{Verdict: json.RawMessage(`{"decision":"CONTINUE","message":"Go on.","reason":"x"}`)})
 	heard := p.lastSent("arbiter")
 	p.contains("the Arbiter", heard, id+" waits", "out of reach (Connection refused)", "release it")
-	if strings.Count(heard, id+" waits") != 1 {
-		t.Errorf("told more than once:\n%s", heard)
-	}
+	testkit.Same(t, fmt.Sprintf("told more than once:\n%s", heard), 1, strings.Count(heard, id+" waits"))
 	// The last ring has begun an attempt, which cannot be hurried.
 	if ok, _ := p.command(contract.Choose{Option: "retry host box"}); ok {
 		t.Error("it is tried twice at once")
@@ -294,12 +278,8 @@ func TestALostHostIsToldOf(t *testing.T) {
 		t.Errorf("%+v", items)
 	}
 	p.out = nil
-	if ok, why := p.command(contract.Choose{Option: "retry host box"}); !ok {
-		t.Error(why)
-	}
-	if n := len(effects[input.OpenBridge](p)); n != 1 {
-		t.Errorf("opened %d times", n)
-	}
+	p.mustCommand(contract.Choose{Option: "retry host box"})
+	testkit.Same(t, "opened times", 1, len(effects[input.OpenBridge](p)))
 	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied (publickey)"})
 	if items := InboxOf(&p.s); len(items) != 1 || items[0].Optional ||
 		!strings.Contains(items[0].Text, "Permission denied") {
@@ -316,17 +296,14 @@ func TestOtherHostsAreUsedMeanwhile(t *testing.T) {
 	on := func(want string) {
 		t.Helper()
 		id, problem := p.spawnOn("")
-		if a := p.agent(id); problem != "" || a.Host != want {
-			t.Errorf("placed on %q: %s", a.Host, problem)
-		}
+		testkit.Same(t, "problem", "", problem)
+		testkit.Same(t, "placed on", want, p.agent(id).Host)
 	}
 	p.do(input.Timer{Key: LifecycleTimerKey("gpu")}) // it is being tried
 	on("box")
 	on(LifecycleHere)
 	p.do(input.BridgeFailed{Host: "gpu", Category: bridge.CatCrash, Message: "Connection refused"})
-	if ok, why := p.command(contract.Kill{ID: lost}); !ok {
-		t.Fatal(why)
-	}
+	p.mustCommand(contract.Kill{ID: lost})
 	p.do(input.Timer{Key: LifecycleTimerKey("gpu")})
 	p.do(input.BridgeFailed{Host: "gpu", Category: bridge.CatCrash, Message: "Connection refused"})
 	if b := p.s.Lifecycle.Bridge("gpu"); b.Status != StatusDown || b.Parked {
@@ -395,45 +372,56 @@ func TestNoHumanAndNoHost(t *testing.T) {
 	}
 }
 
-// TestAHostWhereNoAgentCanWork: what makes Claude unusable on another host, at a start or later, parks that host.
-// It ends neither the run nor work elsewhere, and the agents go on when the human has mended it.
+// TestAHostWhereNoAgentCanWork is parked, and its agents wait there until a human retries it. A failure of another make
+// there says nothing of the host.
 func TestAHostWhereNoAgentCanWork(t *testing.T) {
-	for name, fail := range map[string]func(p *play, id string){
-		"at a start": func(p *play, id string) {
-			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatClaudeMissing,
-				Message: "cannot find the Claude CLI"})
-		},
-		"in a turn": func(p *play, id string) {
-			p.spawned(id)
-			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth, Error: "log in"})
-		},
+	atStart := func(c bridge.Category) func(*play, string) {
+		return func(p *play, id string) {
+			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: c, Message: "cannot work"})
+		}
+	}
+	inTurn := func(p *play, id string) {
+		p.spawned(id)
+		p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth, Error: "log in"})
+	}
+	for name, c := range map[string]struct {
+		make string
+		fail func(p *play, id string)
+	}{
+		"at a start":               {"", atStart(bridge.CatClaudeMissing)},
+		"in a turn":                {"", inTurn},
+		"another make, at a start": {`,"make":"other"`, atStart(bridge.CatAuth)},
+		"another make, in a turn":  {`,"make":"other"`, inTurn},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := spread(t, nil)
+			p := spread(t, func(o *runconfig.Options) {
+				o.Makes = []runconfig.Make{{MakeSpec: bridge.MakeSpec{Name: "other", Command: []string{"other"}}}}
+			})
 			near, _ := p.spawnOn("here")
 			p.spawned(near)
-			id, _ := p.spawnOn("box")
-			p.hostUp("box")
-			p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
-			fail(p, id)
+			id, problem := p.summon(c.make + `,"host":"box"`)
+			testkit.Same(t, "problem", "", problem)
+			p.hostUp("box", id)
+			if cfg := p.spawns(id)[0].Config; (cfg.Make == nil) != (c.make == "") || p.agent(id).Host != "box" {
+				t.Fatalf("on %q: %+v", p.agent(id).Host, cfg.Make)
+			}
+			c.fail(p, id)
 			b, other := p.s.Lifecycle.Bridge("box"), p.agent(near)
-			if p.s.Ending != nil || !b.Parked || !other.Up() || p.agent(id).Status != AgentDown {
+			if p.s.Ending != nil || !other.Up() || b.Parked != (c.make == "") || b.Up == b.Parked {
 				t.Fatalf("ending %+v; %+v; %s is %s", p.s.Ending, b, id, p.agent(id).Status)
 			}
+			if !b.Parked {
+				return
+			}
+			testkit.Same(t, id, AgentDown, p.agent(id).Status)
 			if drops := effects[input.DropBridge](p); len(drops) != 1 || drops[0].Host != "box" {
 				t.Errorf("dropped %+v", drops)
 			}
 			p.do(input.BridgeLost{Host: "box", Message: "it was closed"})
-			if ok, why := p.command(contract.Choose{Option: "retry host box"}); !ok {
-				t.Fatal(why)
-			}
-			p.hostUp("box")
-			p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+			p.mustCommand(contract.Choose{Option: "retry host box"})
+			p.hostUp("box", id)
 			p.comes(id, bridge.SpawnResult{Resumed: true})
-			if a := p.agent(id); a.Status != AgentBusy {
-				t.Errorf("%s is %s", id, a.Status)
-			}
-			p.folds()
+			testkit.Same(t, id, AgentBusy, p.agent(id).Status)
 		})
 	}
 }
@@ -447,8 +435,7 @@ func TestASuccessorElsewhereHearsOfIt(t *testing.T) {
 	if a.IsError {
 		t.Fatal(a.Text)
 	}
-	p.hostUp("gpu")
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent("orch-2").AgentRef)})
+	p.hostUp("gpu", "orch-2")
 	p.spawned("orch-2")
 	p.contains("the brief", p.lastSent("orch-2"), "Orchestrator I worked on host box, and you work on host gpu.")
 	spawns := effects[input.Spawn](p)
@@ -461,14 +448,10 @@ func TestEndingWithoutAHost(t *testing.T) {
 	p.onHost("box")
 	p.do(input.Signal{Signal: "INT"})
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
-	if len(effects[input.Finish](p)) != 0 {
-		t.Error("the loss of a host has ended the run")
-	}
+	testkit.Same(t, "the loss of a host has ended the run", 0, len(effects[input.Finish](p)))
 	p.do(input.Stopped{})
 	p.do(input.Timer{Key: lastSnapshotKey})
-	if len(effects[input.Finish](p)) != 1 {
-		t.Error("the run has not ended")
-	}
+	testkit.Same(t, "the run has not ended", 1, len(effects[input.Finish](p)))
 }
 
 // TestChecksRunWhereTheWorkWasDone: checks run on the author's host, and again here on the merged files.
@@ -477,9 +460,8 @@ func TestChecksRunWhereTheWorkWasDone(t *testing.T) {
 	id := p.onHost("box")
 	p.verdict(id, proven("done", "true"))
 	check := effects[input.RunCheck](p)[0]
-	if check.Host != "box" || check.Params.CWD != "/far/box/6f1c2a52/orch-1/sub" {
-		t.Errorf("%q, %s", check.Host, check.Params.CWD)
-	}
+	testkit.Same(t, "check.Host", "box", check.Host)
+	testkit.Same(t, "check.Params.CWD", "/far/box/6f1c2a52/orch-1/sub", check.Params.CWD)
 	// The host is lost during the check: it runs again with the host's next bridge.
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
@@ -499,11 +481,8 @@ func TestTrustOnAHost(t *testing.T) {
 	}{{"trust", "user,project", "h9"}, {"without", "user", ""}} {
 		p := spread(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
 		far, _ := p.spawnOn("box")
-		p.hostUp("box")
-		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(far).AgentRef)})
-		if got := sources(p, far); got != "user,project" {
-			t.Fatalf("it loads %s", got)
-		}
+		p.hostUp("box", far)
+		testkit.Same(t, "it loads", "user,project", sources(p, far))
 		p.refused(far, "h9")
 		if q := p.s.Lifecycle.TrustQuestion; q == nil || q.Host != "box" || q.Hash != "h9" {
 			t.Fatalf("asked: %+v", q)
@@ -515,17 +494,14 @@ func TestTrustOnAHost(t *testing.T) {
 			t.Errorf("here %s, gpu %s, box %s", p.agent(near).Status, p.agent(other).Status, p.agent(far).Status)
 		}
 		p.mustCommand(contract.Choose{Option: c.option})
-		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(far).AgentRef)})
-		if got := sources(p, far); got != c.sources || p.agent(far).Status != AgentStarting {
-			t.Errorf("%s: it loads %s and is %s", c.option, got, p.agent(far).Status)
-		}
-		if got := p.s.Lifecycle.Bridge("box").TrustHash; got != c.there || p.s.Options.TrustHash != "h1" {
-			t.Errorf("%s: pinned %q there, %q here", c.option, got, p.s.Options.TrustHash)
-		}
+		p.restartDue(far)
+		testkit.Same(t, fmt.Sprintf("%s: loads", c.option), c.sources, sources(p, far))
+		testkit.Same(t, fmt.Sprintf("%s: p.agent(far).Status", c.option), AgentStarting, p.agent(far).Status)
+		testkit.Same(t, fmt.Sprintf("%s: pinned", c.option), c.there, p.s.Lifecycle.Bridge("box").TrustHash)
+		testkit.Same(t, fmt.Sprintf("%s: there", c.option), "h1", p.s.Options.TrustHash)
 		if pins := effects[input.PinTrust](p); len(pins) != len(c.there)/2 || len(pins) == 1 && pins[0].Host != "box" {
 			t.Errorf("%s: recorded %+v", c.option, pins)
 		}
-		p.folds()
 	}
 }
 
@@ -538,5 +514,201 @@ func TestPlaceOfARequestOnAHost(t *testing.T) {
 	got := last[contract.PermissionRequest](p).Place
 	if got == nil || *got != want || !strings.HasPrefix(got.CWD, "/far/box/") {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// othersToo is a run with a make `other`, and a mode that is of it.
+func othersToo(t *testing.T) *play {
+	t.Helper()
+	return begin(t, func(o *runconfig.Options) {
+		o.HumanPresent, o.Model = true, "opus"
+		o.Makes = []runconfig.Make{{MakeSpec: bridge.MakeSpec{Name: "other", Command: []string{"other"}}, MaxTurns: 2}}
+		o.Modes = append(agents.List(), agents.Agent{Name: "second", Description: "d", Make: "other", Model: "small"})
+	})
+}
+
+// summon spawns an Orchestrator with more members of the call.
+func (p *play) summon(more string) (id, problem string) {
+	p.t.Helper()
+	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"`+more+`}`); a.IsError {
+		return "", a.Text
+	}
+	return fmt.Sprintf("orch-%d", p.s.Spawned), ""
+}
+
+func TestMakeOfASummons(t *testing.T) {
+	for _, c := range []struct{ more, plan, make, model, problem string }{
+		{"", "", "", "opus", ""},
+		{`,"make":"claude"`, "", "", "opus", ""},
+		{`,"make":"other"`, "", "other", "", ""},
+		{`,"mode":"second"`, "", "other", "small", ""},
+		{`,"mode":"second","make":"claude"`, "", "", "opus", ""},
+		{"", `{"text":"a","make":"other"}`, "other", "", ""},
+		{"", `{"text":"a","make":"other","mode":"tester"}`, "", "opus", ""},
+		{`,"make":"claude"`, `{"text":"a","make":"other"}`, "", "opus", ""},
+		{`,"make":"third"`, "", "", "", `There is no make "third". Makes: claude, other.`},
+		{`,"make":"other","host":"box"`, "", "", "", `There is no host or pool "box"`},
+	} {
+		p := othersToo(t)
+		if c.plan != "" {
+			if a := p.call("arbiter", "set_plan", `{"steps":[`+c.plan+`]}`); a.IsError {
+				t.Fatal(a.Text)
+			}
+		}
+		id, problem := p.summon(c.more)
+		if !strings.Contains(problem, c.problem) || (problem != "") != (c.problem != "") {
+			t.Errorf("%s: problem %q, want %q", c.more, problem, c.problem)
+		}
+		if id == "" {
+			continue
+		}
+		cfg, name := p.spawns(id)[0].Config, ""
+		if cfg.Make != nil {
+			name = cfg.Make.Name
+		}
+		if a := p.agent(id); a.Make != c.make || name != c.make || cfg.Model != c.model {
+			t.Errorf("%s %s: make %q, %q, model %q", c.more, c.plan, a.Make, name, cfg.Model)
+		}
+	}
+	p := begin(t, func(o *runconfig.Options) {
+		o.Makes, o.DefaultMake = []runconfig.Make{{MakeSpec: bridge.MakeSpec{Name: "other"}}}, "other"
+	})
+	if id, _ := p.summon(""); p.agent(id).Make != "other" {
+		t.Error("the default does not count")
+	}
+	p = othersToo(t)
+	p.contains("plan", p.call("arbiter", "set_plan", `{"steps":[{"text":"a","make":"third"}]}`).Text, "no make")
+	p.contains("prompt", p.spawns("arbiter")[0].Config.SystemPrompt, "`make` chooses the make of agent: claude, other.")
+	if ok, why := p.command(contract.SetPlan{Steps: []contract.Step{{Text: "a", Make: "third"}}}); ok {
+		t.Errorf("a plan for a make that is not there: %s", why)
+	}
+}
+
+// TestMakeWithUnknowns: what a make lacks is said once and in status, nothing is sent into its turn, it hands off by its
+// turns while its context is unknown, and its session is its own.
+func TestMakeWithUnknowns(t *testing.T) {
+	p := othersToo(t)
+	id, _ := p.summon(`,"make":"other"`)
+	up := func() {
+		a := p.agent(id)
+		p.do(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{SessionID: a.SessionID,
+			MakeSession: "theirs", Lacks: []string{"delivery is shown as written"}, Resumed: true}})
+	}
+	up()
+	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p.contains("status", p.call("arbiter", "status", "{}").Text, "of make other", "context unknown",
+		"lacks: delivery is shown as written")
+	sent := len(p.sends(id))
+	p.command(contract.Say{To: id, Text: "Mind the gap.", Strength: contract.Steer})
+	if now := len(p.sends(id)); now != sent {
+		t.Errorf("%d messages were sent into its turn", now-sent)
+	}
+	p.refuses(contract.Attach{ID: id}, "of make other")
+	a := p.agent(id)
+	p.turn(id, bridge.Turn{Outcome: bridge.TurnDone, MessageIDs: a.Turn, CostUnknown: true,
+		Verdict: []byte(`{"kind":"progress","message":"on","expects_response":false}`)})
+	p.contains("the next message", p.lastSent(id), "Mind the gap.")
+	p.contains("status", p.call("arbiter", "status", "{}").Text, "cost unknown")
+	a = p.agent(id)
+	p.turn(id, bridge.Turn{Outcome: bridge.TurnDone, MessageIDs: a.Turn,
+		Verdict: []byte(`{"kind":"progress","message":"on","expects_response":false}`)})
+	p.contains("limit", p.agent(id).ReachedLimit, "nobody knows how full its context is")
+	p.crash(id, 1)
+	p.restartDue(id)
+	if list := p.spawns(id); len(list) != 2 || !list[1].Config.Resume || list[1].Config.MakeSession != "theirs" {
+		t.Errorf("restarts: %d, %+v", len(list), list[len(list)-1].Config.MakeSession)
+	}
+	up()
+	said := 0
+	for _, e := range effects[input.Emit](p) {
+		if b, ok := e.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "What it lacks: ") {
+			said++
+		}
+	}
+	testkit.Same(t, "what it lacks was said times", 1, said)
+}
+
+// TestMakeThatDoesNotStart: the run goes on, whatever the reason.
+func TestMakeThatDoesNotStart(t *testing.T) {
+	for _, c := range []bridge.Category{bridge.CatAuth, bridge.CatSandbox, bridge.CatStart, bridge.CatCredit} {
+		t.Run(string(c), func(t *testing.T) {
+			p := othersToo(t)
+			id, _ := p.summon(`,"make":"other"`)
+			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: c, Message: "no"})
+			p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+			p.goesOn("the run ends")
+			p.contains("the Arbiter", p.lastSent("arbiter"), "could not start: no")
+		})
+	}
+}
+
+// TestDeliveryToAMake: it is announced as written, and counts as that in the ledger.
+func TestDeliveryToAMake(t *testing.T) {
+	p := othersToo(t)
+	id, _ := p.summon(`,"make":"other"`)
+	p.spawned(id)
+	p.happen(id, bridge.Delivered{MessageID: p.agent(id).Turn[0], Proof: bridge.ProofWritten})
+	p.happen(id, bridge.Context{Tokens: 1, Window: 100})
+	proofs := []string{}
+	for _, e := range effects[input.Emit](p) {
+		if b, ok := e.Event.Body.(contract.Delivered); ok {
+			proofs = append(proofs, fmt.Sprintf("%s %s", e.Event.ID, b.Proof))
+		}
+	}
+	if !slices.Contains(proofs, id+" written") || slices.Contains(proofs, "arbiter written") {
+		t.Errorf("proofs %q", proofs)
+	}
+}
+
+// TestArbiterOfAMake: the Arbiter has its own model, may write nothing, and is not trusted with what it does not ask
+// about. The run ends if it does not start. Claude's models are not chosen for it.
+func TestArbiterOfAMake(t *testing.T) {
+	begun := func(more func(*runconfig.Options)) *play {
+		return begin(t, func(o *runconfig.Options) {
+			o.HumanPresent, o.Model, o.ArbiterMake = true, "opus", "other"
+			o.Sandbox = &bridge.SandboxConfig{Write: []string{"/w"}, Read: []string{"/r"}}
+			o.Makes = []runconfig.Make{{MakeSpec: bridge.MakeSpec{Name: "other", Command: []string{"other"},
+				AcceptUnasked: true}, MaxTurns: 2}}
+			more(o)
+		})
+	}
+	p := begun(func(o *runconfig.Options) { o.ArbiterModel = "theirs" })
+	c := p.spawns("arbiter")[0].Config
+	if c.Make == nil || c.Make.Name != "other" || c.Make.AcceptUnasked || c.Model != "theirs" ||
+		len(c.Sandbox.Write) > 0 || !c.Sandbox.ReadOnly || !slices.Equal(c.Sandbox.Read, []string{"/r", "/w"}) {
+		t.Errorf("config %+v, make %+v, sandbox %+v", c, c.Make, c.Sandbox)
+	}
+	id, _ := p.summon("")
+	if c := p.spawns(id)[0].Config; c.Make != nil || c.Model != "opus" || !slices.Equal(c.Sandbox.Write, []string{"/w"}) {
+		t.Errorf("an Orchestrator: %+v, %+v", c, c.Sandbox)
+	}
+	p.refuses(contract.Configure{Model: "sonnet"}, "of make other")
+	p.do(input.NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: bridge.CatAuth, Message: "log in"})
+	if p.s.Ending == nil {
+		t.Error("the run goes on without an Arbiter")
+	}
+	p = begun(func(*runconfig.Options) {})
+	testkit.Same(t, "it gets Claude's model", "", p.spawns("arbiter")[0].Config.Model)
+}
+
+// TestArbiterOfAMakeIsRenewed: it is, when its turns are used up while nobody knows how full its context is; the
+// successor's turns are counted anew.
+func TestArbiterOfAMakeIsRenewed(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) {
+		o.HumanPresent, o.ArbiterMake = true, "other"
+		o.Makes = []runconfig.Make{{MakeSpec: bridge.MakeSpec{Name: "other", Command: []string{"other"}}, MaxTurns: 2}}
+	})
+	p.s.Edit("arbiter").Context = bridge.Context{}
+	one := p.spawn("build it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	if a := p.agent("arbiter"); a.ReachedLimit != "" || a.Turns != 1 {
+		t.Fatalf("after %d turns: %s", a.Turns, a.ReachedLimit)
+	}
+	p.verdict(one, report("question", "Which port?", true))
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", one))
+	p.contains("the demand", p.lastSent("arbiter"), "kind: renewal", "nobody knows how full its context is")
+	p.renewNow("the port is 8080")
+	if a := p.agent("arbiter"); a.Make != "other" || a.Turns != 0 || a.ReachedLimit != "" {
+		t.Errorf("the successor: make %q, %d turns, limit %q", a.Make, a.Turns, a.ReachedLimit)
 	}
 }

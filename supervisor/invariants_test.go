@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -421,4 +423,196 @@ func randomCommand(r *rand.Rand, s *State) contract.CommandBody {
 		contract.Configure{Permissions: []string{"ask", "rules"}[r.IntN(2)]}, contract.Configure{Allow: "Bash(ls)"},
 	}
 	return list[r.IntN(len(list))]
+}
+
+// randomDecision is an answer to the open question, or a late or wrong one.
+func randomDecision(r *rand.Rand, s *State) input.Body {
+	f := input.Decided{Number: s.Rulings.Decisions + 1, Point: decider.PointSelect, Input: json.RawMessage(`{}`)}
+	if s.Rulings.DeciderRequest != nil {
+		f.Serial, f.Point, f.About = s.Rulings.DeciderRequest.Serial, s.Rulings.DeciderRequest.Point, s.Rulings.DeciderRequest.About
+	}
+	list := []decider.Decision{
+		{Decision: "SELECT_MODE", Mode: "developer"}, {Decision: "SELECT_MODE", Mode: "wizard"}, {Decision: "CONTINUE"}, {Decision: "RETRY"},
+		{Decision: "COMPLETE", Summary: "s"}, {Decision: "SLEEP"}, {},
+	}
+	f.Decision = list[r.IntN(len(list))]
+	f.Decision.Reason, f.Decision.Source = "r", []decider.Source{decider.ByModel, decider.ByRules, decider.ByFallback, decider.ByCache}[r.IntN(4)]
+	switch r.IntN(10) {
+	case 0:
+		f.Failed = "m"
+	case 1:
+		f.Deferred = true
+	case 2:
+		f.Serial += r.IntN(3) - 1
+	}
+	return f
+}
+
+// checkRequests: requests have different ids, because answers name them by id. A run that ends has no open
+// request.
+func checkRequests(t *testing.T, s *State) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, p := range s.Permission.All() {
+		if seen[p.ID] {
+			t.Fatalf("two requests %s", p.ID)
+		}
+		seen[p.ID] = true
+	}
+	if len(s.Permission.Open) > 0 && !s.HumanPresent && s.Permission.Reconsidering == 0 {
+		t.Fatalf("requests are open after the end: %v", seen)
+	}
+	if s.Ending != nil && len(seen) > 0 {
+		t.Fatalf("requests are open in a run that ends: %v", seen)
+	}
+}
+
+// checkAnswered: no request disappears without an answer. A process that resumes the run keeps those that it does not
+// answer, because their agents ask again.
+func checkAnswered(t *testing.T, before, after *State, f input.Body, out []input.Effect) {
+	t.Helper()
+	left := map[string]string{}
+	for _, r := range before.Permission.All() {
+		left[r.ID] = r.Params.Tool + " by " + r.Params.ID
+	}
+	for _, r := range after.Permission.All() {
+		delete(left, r.ID)
+	}
+	for _, e := range out {
+		if em, ok := e.(input.Emit); ok {
+			if b, ok := em.Event.Body.(contract.Permission); ok {
+				delete(left, b.Request)
+			}
+		}
+	}
+	if len(left) > 0 {
+		t.Fatalf("%T dropped requests that nobody answered: %v", f, left)
+	}
+}
+
+// requestInput is the end of a request without an answer of a human: it is withdrawn, or changed rules decide
+// it.
+func requestInput(r *rand.Rand, s *State) input.Body {
+	if len(s.Permission.Open) == 0 || r.IntN(2) == 0 {
+		return input.PermissionWithdrawn{Request: "p1"}
+	}
+	p := s.Permission.Open[r.IntN(len(s.Permission.Open))]
+	settled := input.PermissionResolution{
+		Request: p.ID, Asked: p.Params.Request, Behavior: []string{bridge.Allow, bridge.Deny}[r.IntN(2)], By: contract.ByRule,
+	}
+	return input.Reconsidered{Resolutions: []input.PermissionResolution{settled}[r.IntN(2):], Changes: s.Permission.Changes - r.IntN(2)}
+}
+
+// checkRenewing: a renewal that holds mail back is in progress, and nothing else holds it.
+func checkRenewing(t *testing.T, s *State) {
+	t.Helper()
+	if s.Ending != nil || !s.Task.Phase.Live() || len(s.Agents) == 0 || s.Paused || s.Conversation.Held {
+		return
+	}
+	if s.budgetHolds() {
+		return
+	}
+	a := s.Agents[0]
+	for _, m := range s.Conversation.Mail {
+		if s.turnsLeft() <= s.busyCount() {
+			break // little is left of a cost limit
+		}
+		to, _ := s.Agent(m.To)
+		held := m.Sent || !m.NotBefore.IsZero() || s.withholds(&m) || m.To == a.ID && s.Renewal.Withholds(m.Kind)
+		if !held && to.Status == AgentReady {
+			t.Fatalf("a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
+		}
+	}
+	if a.Status != AgentReady {
+		return
+	}
+	switch s.Renewal.Stage {
+	case RenewalAsked:
+		asked := a.Troubles > 0
+		for _, m := range slices.Concat(s.Conversation.Mail, s.Conversation.InTurn) {
+			asked = asked || m.To == a.ID && !s.Renewal.Withholds(m.Kind)
+		}
+		if !asked {
+			t.Fatal("the Arbiter's renewal is due, and no request asks for it")
+		}
+	case RenewalGiven:
+		if !slices.ContainsFunc(s.Handoff.Documents, func(h Handover) bool { return h.Kind == HandoffKindRenewal }) {
+			t.Fatal("the Arbiter's renewal is given, and nothing goes on")
+		}
+	}
+}
+
+// checkHeirs: each document is in the queue once, and no author in the queue works again.
+func checkHeirs(t *testing.T, s *State) {
+	t.Helper()
+	waiting := map[string]bool{}
+	for _, id := range s.Handoff.SuccessorQueue {
+		if waiting[id] {
+			t.Fatalf("%s waits twice", id)
+		}
+		waiting[id] = true
+	}
+	for _, p := range s.Permission.Open {
+		if p.Params.Tool == "Check" && !s.Handoff.IsCheck(p.Params.Request) {
+			t.Fatalf("a human is asked for check %s, which no document waits for", p.Params.Request)
+		}
+	}
+}
+
+// renewingInput fills the Arbiter's context, and returns what can happen then: mostly it gives its document, and
+// sometimes it is disturbed.
+func renewingInput(r *rand.Rand, s *State) input.Body {
+	a := *s.Agents[0]
+	event := func(b bridge.EventBody) input.Body {
+		return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: b}}
+	}
+	switch {
+	case a.Status == AgentRestarting && r.IntN(3) > 0:
+		return event(bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
+	case a.Status == AgentStarting && r.IntN(3) > 0:
+		return input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.NewSession, Deliveries: randomStatuses(r, a)}}
+	case s.Renewal.Stage == RenewalAsked && a.Status == AgentBusy:
+		full := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(
+			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k"}}`)}
+		checked := full
+		checked.Verdict = json.RawMessage(
+			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k","checks":[{"command":"ls","expect":""}]}}`)
+		stopped := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted}
+		spent := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong}
+		limited := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatUsageLimit}
+		done := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`)}
+		return []input.Body{
+			event(full), event(full), event(checked), event(stopped), event(spent), event(limited), event(done),
+			input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
+				Body: contract.Say{Text: "x", Strength: contract.Steer}}},
+			input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
+				Body: contract.Say{Text: "x", Strength: contract.Stop}}},
+			event(bridge.Compact{Trigger: "auto", PreTokens: 9}), event(bridge.Context{Tokens: 1, Window: 100, Pct: 1}),
+		}[r.IntN(11)]
+	case a.CompactionBlocked && a.Status == AgentBusy:
+		return []input.Body{input.Timer{Key: CompactionBlockedPrefix + RunOf(a.AgentRef)},
+			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted})}[r.IntN(2)]
+	case s.Paused:
+		return input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
+			Body: contract.Continue{}}}
+	case a.Status == AgentBusy:
+		return []input.Body{
+			event(bridge.Context{Tokens: 99, Window: 100, Pct: 99}), event(bridge.Compact{Trigger: "auto", Blocked: true}),
+			input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Pause{}}},
+			event(bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatCompaction}),
+		}[r.IntN(4)]
+	}
+	for _, h := range s.Handoff.Documents {
+		if h.Request != "" {
+			author := h.Agent
+			return []input.Body{
+				input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: author, Request: h.Request, Tool: "Check", Input: json.RawMessage(`{}`)}, Behavior: "ask"},
+				input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
+					Body: contract.Permit{Request: h.Request, Behavior: "allow"}}},
+				input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: h.Request, Result: bridge.CheckResult{SHA256: "s"}},
+				input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: "another", Failed: "denied"},
+			}[r.IntN(4)]
+		}
+	}
+	return nil
 }

@@ -1,13 +1,16 @@
 package supervisor
 
 import (
+	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -46,9 +49,7 @@ func TestUsageLimits(t *testing.T) {
 			out := p.turn("arbiter", limitedTurn(resets))
 			wait := timer(out, RetryPrefix+RunOf(p.agent("arbiter").AgentRef))
 			if c.max == 0 {
-				if r, exit := p.finished(); r.Status != contract.StatusLimit || exit != contract.ExitLimit {
-					t.Errorf("%+v, exit %d", r, exit)
-				}
+				p.endsAs(contract.StatusLimit, contract.ExitLimit)
 				return
 			}
 			if wait < c.min-2*time.Second || wait > c.max || p.s.Lifecycle.Crashes+p.s.Task.Failures != 0 {
@@ -59,7 +60,6 @@ func TestUsageLimits(t *testing.T) {
 			}
 			p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent("arbiter").AgentRef)})
 			p.contains("afterwards", p.lastSent("arbiter"), "Go on with the last message", "kind: retry")
-			p.folds()
 		})
 	}
 }
@@ -89,7 +89,6 @@ func TestAllLimitedAtOnce(t *testing.T) {
 	if p.s.Ending != nil || len(p.s.Lifecycle.Restarts) != 8 {
 		t.Errorf("ending %v, history %d", p.s.Ending, len(p.s.Lifecycle.Restarts))
 	}
-	p.folds()
 }
 
 // TestALimitResetDuringASleep: the timers stood still, but the reset came at its time.
@@ -120,11 +119,8 @@ func TestALimitResetDuringASleep(t *testing.T) {
 		p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 		p.at = p.at.Add(c.slept)
-		if after := timer(p.do(input.WokeFromSleep{Slept: c.slept}),
-			RetryPrefix+RunOf(p.agent("arbiter").AgentRef)); after != 0 {
-			t.Errorf("an agent that no longer waits gets a request to continue after %s", after)
-		}
-		p.folds()
+		testkit.Same(t, "an agent that no longer waits gets a request to continue after", 0, timer(p.do(input.WokeFromSleep{Slept: c.slept}),
+			RetryPrefix+RunOf(p.agent("arbiter").AgentRef)))
 	}
 }
 
@@ -166,7 +162,6 @@ func TestOverloads(t *testing.T) {
 	if lasted := p.at.Sub(began); lasted < 10*time.Minute || n < 4 || n > 20 {
 		t.Errorf("given up after %s and %d tries", lasted, n)
 	}
-	p.folds()
 }
 
 // TestWaitsAreNoFailures: waits for an overloaded API or a usage limit do not reduce an agent's retries for
@@ -186,14 +181,11 @@ func TestWaitsAreNoFailures(t *testing.T) {
 	fails(bridge.CatUsageLimit)
 	fails(bridge.CatServer)
 	fails(bridge.CatServer)
-	if p.s.Ending != nil {
-		t.Fatalf("given up: %s", p.s.Ending.Summary)
-	}
+	p.goesOn("given up")
 	fails(bridge.CatServer)
 	if p.s.Ending == nil {
 		t.Error("the third failure was not a reason to give up")
 	}
-	p.folds()
 }
 
 // TestPausesStayInReason: pauses stay bounded, however generous the limits are.
@@ -257,5 +249,299 @@ func TestSpawnsInALoop(t *testing.T) {
 	}
 	if p.s.Ending == nil || calls > 20 || p.s.Spawned != 1 {
 		t.Errorf("the run goes on after %d calls, %d were summoned", calls, p.s.Spawned)
+	}
+}
+
+// fuses are the events of an agent's fuse.
+func (p *play) fuses(id string) (list []string) {
+	for _, e := range effects[input.Emit](p) {
+		if b, ok := e.Event.Body.(contract.Fuse); ok && e.Event.ID == id {
+			list = append(list, b.Status)
+		}
+	}
+	return list
+}
+
+// works is a run in which an Orchestrator with a fuse of one dollar works.
+func fused(t *testing.T, change func(*runconfig.Options)) (*play, string) {
+	t.Helper()
+	p := begin(t, func(o *runconfig.Options) {
+		o.FuseUSD, o.HumanPresent = 1, true
+		if change != nil {
+			change(o)
+		}
+	})
+	one := p.spawn("one")
+	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	return p, one
+}
+
+// TestFuse: at 80 % an Orchestrator must hand off, in the middle of its turn. At 100 % it is parked, and the Arbiter
+// is asked. A human can have it go on, with another fuse.
+func TestFuse(t *testing.T) {
+	p, one := fused(t, nil)
+	if a := p.agent(one); a.Fuse.USD != 1 || p.spawns(one)[0].Config.MaxBudgetUSD != 1 {
+		t.Fatalf("fuse %+v, the CLI's limit is $%v", a.Fuse, p.spawns(one)[0].Config.MaxBudgetUSD)
+	}
+	p.happen(one, bridge.Spent{CostUSD: 0.79})
+	p.contains("status", p.call("arbiter", "status", "{}").Text, "fuse $0.7900 of $1.0000 spent")
+	p.happen(one, bridge.Spent{CostUSD: 0.81})
+	p.contains("in its turn", p.lastSent(one), "its fuse of $1.0000", "kind handoff")
+	p.happen(one, bridge.Spent{CostUSD: 0.99})
+	out := p.happen(one, bridge.Spent{CostUSD: 1.04})
+	killed := slices.ContainsFunc(out, func(e input.Effect) bool {
+		k, ok := e.(input.Kill)
+		return ok && k.Agent.ID == one
+	})
+	if a := p.agent(one); !killed || a.Status != AgentParked {
+		t.Fatalf("%s, %v", a.Status, out)
+	}
+	testkit.Same(t, "told", []string{"set", "warn", "blown"}, p.fuses(one))
+	p.happen(one, bridge.Turn{Outcome: bridge.TurnLost, CostUSD: 1.04})
+	p.mustCommand(contract.Choose{Option: "retry"})
+	if a := p.agent(one); a.Status == AgentParked || a.Fuse.Level != "" || a.FuseSpent() != 0 || a.ReachedLimit != "" {
+		t.Errorf("%s, %+v, %q", a.Status, a.Fuse, a.ReachedLimit)
+	}
+	if c := p.spawns(one); cents(c[len(c)-1].Config.MaxBudgetUSD) != 204 {
+		t.Errorf("the CLI's limit is $%v", c[len(c)-1].Config.MaxBudgetUSD)
+	}
+}
+
+// TestFuseAtTheEndOfATurn: who hands off with the call that spends the fuse has ended its work; who asks is parked before
+// it can cost more.
+func TestFuseAtTheEndOfATurn(t *testing.T) {
+	p, one := fused(t, nil)
+	p.costs(one, 1.2, report("question", "which?", true))
+	testkit.Same(t, "who asks", AgentParked, p.agent(one).Status)
+	p.contains("the Arbiter", p.lastSent("arbiter")+p.status(), "its fuse is spent ($1.2000 of $1.0000)", "fuse_usd")
+	p, one = fused(t, nil)
+	p.costs(one, 1.2, report("done", "all", true))
+	if a := p.agent(one); a.Status == AgentParked || a.Standing != AgentFinished {
+		t.Errorf("who is done is %s, %s", a.Status, a.Standing)
+	}
+}
+
+// status is everything that was said to the Arbiter so far.
+func (p *play) status() string {
+	var b strings.Builder
+	for _, m := range p.sends("arbiter") {
+		fmt.Fprintln(&b, m.Content)
+	}
+	return b.String()
+}
+
+// TestDefaultFuse: a quarter of what is left of the run's limit; none without one. A model cannot exceed what the human
+// has set.
+func TestDefaultFuse(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 8 })
+	p.happen("arbiter", bridge.Spent{CostUSD: 2})
+	if a := p.agent(p.spawn("one")); a.Fuse.USD != 1.5 {
+		t.Errorf("%+v", a.Fuse)
+	}
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"two","fuse_usd":0.25}`)
+	if a := p.agent("orch-2"); a.Fuse.USD != 0.25 {
+		t.Errorf("%+v", a.Fuse)
+	}
+	p = begin(t, nil)
+	if a := p.agent(p.spawn("one")); a.Fuse != (AgentFuse{Nth: 1}) || p.spawns("orch-1")[0].Config.MaxBudgetUSD != 0 {
+		t.Errorf("without a limit: %+v", a.Fuse)
+	}
+	p, _ = fused(t, nil)
+	p.happen("orch-1", bridge.Spent{CostUSD: 0.1})
+	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"two","fuse_usd":5}`); !a.IsError ||
+		!strings.Contains(a.Text, "--fuse") {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestAChainOfSuccessorsKeepsItsFuse: a successor continues on the rest. When nothing is left, only the Arbiter's word
+// gives another, and after four of them only a human's.
+func TestAChainOfSuccessorsKeepsItsFuse(t *testing.T) {
+	s := &State{}
+	s.Options.MaxCostUSD = 100
+	old := Agent{}
+	old.ID, old.Fuse, old.CostUSD = "orch-1", AgentFuse{USD: 2, Nth: 1}, 1.5
+	next := func(usd float64, by string) (AgentFuse, string) {
+		return s.fuseFor(SpawningRequest{FuseUSD: usd, By: by}, &old)
+	}
+	if f, why := next(0, contract.Arbiter); f.USD != 0.5 || f.Nth != 1 || why != "" {
+		t.Errorf("the rest: %+v, %s", f, why)
+	}
+	if f, why := next(3, contract.Arbiter); f.USD != 3 || f.Nth != 2 || why != "" {
+		t.Errorf("another: %+v, %s", f, why)
+	}
+	old.CostUSD = 2.1
+	for _, by := range []string{contract.Arbiter, contract.Supervisor} {
+		if _, why := next(0, by); !strings.Contains(why, "fuse_usd") {
+			t.Errorf("nothing is left: %q", why)
+		}
+	}
+	old.Fuse.Nth = maxFuses
+	if _, why := next(3, contract.Arbiter); !strings.Contains(why, "ADDRESS_HUMAN") {
+		t.Errorf("the fifth: %q", why)
+	}
+	if f, why := next(0, contract.Human); f.USD != 25 || f.Nth != 1 || why != "" {
+		t.Errorf("by a human: %+v, %s", f, why)
+	}
+}
+
+// TestAFuseIsPassedByOneCallAtMost: whatever calls cost, and however the work is handed on, a chain of successors on one
+// fuse spends at most what it may, and the call that passes it.
+func TestAFuseIsPassedByOneCallAtMost(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		usd := 0.2 + 2*r.Float64()
+		p, id := fused(t, func(o *runconfig.Options) { o.FuseUSD, o.MaxIterations, o.MaxFailures = usd, 99, 99 })
+		all, dearest, blown := 0.0, 0.0, false
+		for range 400 {
+			live := 0.0
+			for range 1 + r.IntN(6) { // calls of one turn
+				if p.agent(id).Status != AgentBusy {
+					break
+				}
+				call := r.Float64() * usd / float64(1+r.IntN(20))
+				live, all, dearest = live+call, all+call, max(dearest, call)
+				p.happen(id, bridge.Spent{CostUSD: live})
+			}
+			a := p.agent(id)
+			if blown = a.Status == AgentParked; blown {
+				break
+			}
+			kind := "progress"
+			if a.Fuse.Level != "" {
+				kind = "handoff"
+			}
+			raw, _ := json.Marshal(report(kind, "so far", kind == "handoff"))
+			p.turn(id, bridge.Turn{CostUSD: live, Verdict: raw, Files: []string{"a.go"}})
+			if kind == "handoff" {
+				id = p.spawn("go on")
+				p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+			}
+		}
+		if over := all - usd; !blown || over < -1e-9 || over > dearest+1e-9 {
+			t.Fatalf("seed %d: $%.4f of $%.4f were spent, the dearest call cost $%.4f, blown %v", seed, all, usd, dearest, blown)
+		}
+	}
+}
+
+// reads lets an agent's process report how much of the five-hour window is used.
+func (p *play) reads(id string, pct float64, resets time.Time) {
+	p.t.Helper()
+	p.happen(id, bridge.Quota{Window: "five_hour", UsedPct: pct, ResetsAt: resets.Unix()})
+}
+
+// TestQuotaIsReported: quota is reported when it changes, with a forecast, and with one warning.
+func TestQuotaIsReported(t *testing.T) {
+	p := begin(t, nil)
+	one := p.spawn("work")
+	resets := p.at.Add(3 * time.Hour)
+	p.reads("arbiter", 50, resets)
+	p.at = p.at.Add(31 * time.Minute)
+	p.reads(one, 81, resets)
+	p.reads("arbiter", 81, resets) // another process of the same account
+	if list := told[contract.Quota](p); len(list) != 2 {
+		t.Errorf("told %+v", list)
+	}
+	q := last[contract.Quota](p)
+	if q.Window != "five_hour" || q.UsedPct != 81 || q.ResetsAt != resets.UTC().Format(time.RFC3339) ||
+		time.Duration(q.LeftSeconds)*time.Second/time.Minute != 19 {
+		t.Errorf("told %+v", q)
+	}
+	if p.notices("used to 81 %") != 1 || p.notices("used up in 19m") != 1 {
+		t.Errorf("notices %+v", told[contract.Notice](p))
+	}
+	p.verdict(one, report("progress", "done so far", true))
+	if len(p.sends("arbiter")) == 0 || p.s.Budget.Holds() {
+		t.Error("held without a reserve")
+	}
+}
+
+// TestQuotaReserve: when the reserve is reached, running turns end, nothing is sent and no agent starts; the
+// run continues at the reset, also in another process.
+func TestQuotaReserve(t *testing.T) {
+	for name, between := range map[string]func(p *play){
+		"":                   func(*play) {},
+		"killed and resumed": func(p *play) { p.do(input.Resumed{Options: p.s.Options, Salt: "/2"}) },
+		"slept":              func(p *play) { p.do(input.WokeFromSleep{Slept: time.Minute}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, func(o *runconfig.Options) { o.QuotaReserve = 20 })
+			one := p.spawn("work")
+			resets := p.at.Add(time.Hour).Truncate(time.Second)
+			p.reads(one, 79, resets)
+			if p.s.Budget.Holds() {
+				t.Fatal("held before the reserve is reached")
+			}
+			p.reads(one, 81, resets)
+			if p.notices("are left for you") != 1 || len(effects[input.Kill](p)) != 0 {
+				t.Errorf("notices %+v", told[contract.Notice](p))
+			}
+			answer := p.call("arbiter", "spawn_orchestrator", `{"prompt":"more"}`)
+			if !answer.IsError || !strings.Contains(answer.Text, "five-hour window") {
+				t.Errorf("another agent starts: %+v", answer)
+			}
+			p.verdict("arbiter", ruling("CONTINUE", "Go on.", "to", one))
+			p.verdict(one, report("question", "what next?", true))
+			before := len(p.sends("arbiter")) + len(p.sends(one))
+			between(p)
+			if name == "killed and resumed" {
+				p.comes("arbiter", bridge.SpawnResult{Window: 1000, Resumed: true})
+				p.comes(one, bridge.SpawnResult{Window: 1000, Resumed: true})
+			}
+			p.say("hurry")
+			if n := len(p.sends("arbiter")) + len(p.sends(one)); n != before {
+				t.Errorf("%d messages were sent past the reserve", n-before)
+			}
+			timers := effects[input.SetTimer](p)
+			after := time.Duration(0)
+			for _, timer := range timers {
+				if timer.Key == ResetTimer {
+					after = timer.After
+				}
+			}
+			if after < 50*time.Minute || after > time.Hour+ResetGrace {
+				t.Errorf("wakes after %s", after)
+			}
+			p.at = resets.Add(ResetGrace)
+			p.do(input.Timer{Key: ResetTimer})
+			if n := len(p.sends("arbiter")) + len(p.sends(one)); n <= before || p.notices("the run continues") != 1 {
+				t.Errorf("%d messages were sent after the reset", n-before)
+			}
+		})
+	}
+}
+
+// TestQuotaReserveIsLifted: the human can lift the reserve until the reset.
+func TestQuotaReserveIsLifted(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.QuotaReserve = 20 })
+	resets := p.at.Add(time.Hour)
+	p.reads("arbiter", 81, resets)
+	p.verdict("arbiter", ruling("ASK_HUMAN", "Which?"))
+	p.say("This one.")
+	before := len(p.sends("arbiter"))
+	p.mustCommand(contract.Continue{})
+	testkit.Same(t, "the human's word is still held", before+1, len(p.sends("arbiter")))
+	p.reads("arbiter", 85, resets)
+	if p.s.Budget.Holds() {
+		t.Error("held again in the same window")
+	}
+	p.spawn("work")
+	p.reads("arbiter", 90, resets.Add(5*time.Hour))
+	if !p.s.Budget.Holds() {
+		t.Error("not held in the next window")
+	}
+}
+
+// TestQuotaResetsTooLate: a run ends at its limit, also when resumed, if the quota resets later than the run may wait.
+func TestQuotaResetsTooLate(t *testing.T) {
+	p, one := oneWorks(t, func(o *runconfig.Options) { o.QuotaReserve = 20 })
+	p.reads(one, 90, p.at.Add(100*time.Hour))
+	p.goesOn("it ended while a turn ran")
+	p.verdict(one, report("progress", "so far", true))
+	p.endsAs(contract.StatusLimit, contract.ExitLimit, "--quota-reserve")
+	spawns := len(effects[input.Spawn](p))
+	p.do(input.Resumed{Options: p.s.Options, Salt: "/2"})
+	if p.s.Ending == nil || len(effects[input.Spawn](p)) != spawns {
+		t.Error("it goes on, though the reserve is still reached")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -97,9 +98,8 @@ func TestMistakes(t *testing.T) {
 				t.Fatalf("the correction does not say %q:\n%s", m.reads, p.lastSent(role))
 			}
 		}
-		if requests != m.requests || failed() != (m.reads != "") {
-			t.Errorf("%d requests, want %d; the human reads of it: %v", requests, m.requests, failed())
-		}
+		testkit.Same(t, "requests", m.requests, requests)
+		testkit.Same(t, "failed()", (m.reads != ""), failed())
 		if e := told[contract.Error](p); len(e) > 0 && e[0].Category != bridge.CatVerdict {
 			t.Errorf("error %+v", e[0])
 		}
@@ -123,18 +123,15 @@ func TestMistakes(t *testing.T) {
 		p := begin(t, nil)
 		one := p.spawn("work") // in the turn that ends with
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-		if p.agent(one).Status != AgentBusy || p.agent("arbiter").Status != AgentReady {
-			t.Errorf("%s, %s", p.agent(one).Status, p.agent("arbiter").Status)
-		}
+		testkit.Same(t, "p.agent(one).Status", AgentBusy, p.agent(one).Status)
+		testkit.Same(t, "p.agent(\"arbiter\").Status", AgentReady, p.agent("arbiter").Status)
 	})
 	t.Run("A11 asks where nobody is", func(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which colour?"))
 		p.contains("the Arbiter", p.lastSent("arbiter"), "kind: answer", "No human is")
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which colour?"))
-		if r, exit := p.finished(); exit != contract.ExitNeedsInput {
-			t.Errorf("%d %+v", exit, r)
-		}
+		p.endsAs(contract.StatusNeedsInput, contract.ExitNeedsInput)
 	})
 	// A COMPLETE that one more request sends back; what stays open then is in the result.
 	for name, c := range map[string]struct{ document, open string }{
@@ -158,29 +155,12 @@ func TestMistakes(t *testing.T) {
 			}
 		})
 	}
-	t.Run("tools", func(t *testing.T) {
-		p := begin(t, nil)
-		one := p.spawn("work")
-		for _, c := range []struct{ agent, tool, in, reads string }{
-			{"arbiter", "spawn_orchestrator", `{"prompt":" "}`, "An Orchestrator needs a brief in `prompt`: the goal"}, // A7
-			{"arbiter", "spawn_orchestrator", `{"prompt":"x","mode":"coder"}`, "There is no mode \"coder\". Modes: "},
-			{"arbiter", "spawn_orchestrator", `{"prompt":"x","successor_of":"orch-9"}`, "names no Orchestrator"},
-			{one, "update_plan", `{"index":1,"status":"done"}`, "there is no plan in this run"}, // O10
-			{one, "ask_predecessor", `{"question":"?"}`, "You have no predecessor"},             // O11
-		} {
-			if a := p.call(c.agent, c.tool, c.in); !a.IsError || !strings.Contains(a.Text, c.reads) {
-				t.Errorf("%s %s: %+v, want %q", c.tool, c.in, a, c.reads)
-			}
-		}
-	})
 }
 
 // TestAnUnrelatedSummonsIsNoSuccessor: while a document waits, `none` starts an Orchestrator that continues nobody, and
 // the document goes to the next one.
 func TestAnUnrelatedSummonsIsNoSuccessor(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.verdict(one, report("handoff", "half of it", true))
 	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"write the README","successor_of":"none"}`); a.IsError {
 		t.Fatal(a.Text)
@@ -189,9 +169,7 @@ func TestAnUnrelatedSummonsIsNoSuccessor(t *testing.T) {
 	if a := p.agent("orch-2"); a.Predecessor != "" || strings.Contains(p.lastSent("orch-2"), "Handed over") {
 		t.Errorf("it succeeds %q:\n%s", a.Predecessor, p.lastSent("orch-2"))
 	}
-	if three := p.spawn("go on"); p.agent(three).Predecessor != one {
-		t.Errorf("the successor continues %q", p.agent(three).Predecessor)
-	}
+	testkit.Same(t, "the successor continues", one, p.agent(p.spawn("go on")).Predecessor)
 }
 
 // TestASuccessorIsExamined: until the Arbiter or the human has answered a successor, it may only read. Its introduction
@@ -204,9 +182,7 @@ func TestASuccessorIsExamined(t *testing.T) {
 		"the rules": func(p *play, _ string) { p.rambles("arbiter", "hm") },
 		"the human": func(p *play, two string) { p.say("Begin.", contract.Note, two) },
 	} {
-		p := begin(t, nil)
-		one := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		p.verdict(one, report("handoff", "half of it", true))
 		two := p.spawn("go on")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
@@ -239,14 +215,10 @@ func TestAssumptionsWaitForTheHuman(t *testing.T) {
 	}
 	p.say("Yes.")
 	p.verdict("arbiter", ruling("SELECT_MODE", "Build it.", "mode", "developer"))
-	if len(p.s.Agents) != 2 {
-		t.Errorf("%d agents", len(p.s.Agents))
-	}
+	testkit.Same(t, "agents", 2, len(p.s.Agents))
 	alone := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	alone.verdict("arbiter", assuming("SELECT_MODE", "Build it."))
-	if len(alone.s.Agents) != 2 {
-		t.Errorf("alone: %d agents", len(alone.s.Agents))
-	}
+	testkit.Same(t, "alone: agents", 2, len(alone.s.Agents))
 }
 
 // TestBriefsHaveCriteriaAndPlan: an Orchestrator reads what the task is judged by, and the steps that it marks.

@@ -5,14 +5,19 @@ import (
 	"fmt"
 	"hash/crc32"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -29,8 +34,9 @@ type play struct {
 	careful   bool           // a COMPLETE that is sent back for open points stays sent back, and pauses last
 	completes map[string]any // the last COMPLETE
 
-	was  State  // s after the last step
-	text string // fingerprint of was
+	was    State  // s after the last step
+	text   string // fingerprint of was
+	edited bool   // the test has written into the state
 }
 
 const testRun = "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11"
@@ -44,7 +50,31 @@ func begin(t *testing.T, change func(*runconfig.Options)) *play {
 	p := &play{t: t, at: time.Unix(1_800_000_000, 0)}
 	p.do(input.Began{Options: o.WithDefaults(), Claude: bridge.ClaudeInfo{Version: "2.1.329"}})
 	p.spawned("arbiter")
+	t.Cleanup(func() {
+		// What the test has written into the state itself is in no journal.
+		if whole := len(p.in) > 0 && !p.edited && reflect.DeepEqual(p.s, p.was); whole && !t.Failed() && len(p.in) < 300 {
+			p.folds()
+		}
+	})
 	return p
+}
+
+// oneWorks begins a run in which an Orchestrator works, and the Arbiter waits for it.
+func oneWorks(t *testing.T, change func(*runconfig.Options)) (*play, string) {
+	t.Helper()
+	p := begin(t, change)
+	id := p.spawn("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	return p, id
+}
+
+// twoWork begins a run in which two Orchestrators work.
+func twoWork(t *testing.T, change func(*runconfig.Options)) (p *play, one, two string) {
+	t.Helper()
+	p = begin(t, change)
+	one, two = p.spawn("left half"), p.spawn("right half")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	return p, one, two
 }
 
 // do applies an input a second after the last one and returns its effects.
@@ -53,7 +83,7 @@ func (p *play) do(f input.Body) []input.Effect {
 	p.at = p.at.Add(time.Second)
 	before := p.text
 	if before == "" || !reflect.DeepEqual(p.s, p.was) { // the test has set a field itself
-		before = fingerprint(p.t, &p.s)
+		before, p.edited = fingerprint(p.t, &p.s), before != ""
 	}
 	p.in = append(p.in, input.Input{At: p.at, Body: f})
 	s, out := Apply(p.s, input.Input{At: p.at, Body: f})
@@ -148,11 +178,17 @@ func (p *play) verdict(id string, v map[string]any) []input.Effect {
 	if v["decision"] == verdict.Complete {
 		p.completes = v
 	}
+	return p.turn(id, verdictTurn(v, bridge.Turn{}))
+}
+
+// verdictTurn is a turn that ends with a verdict.
+func verdictTurn(v map[string]any, t bridge.Turn) bridge.Turn {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		p.t.Fatal(err)
+		panic(err)
 	}
-	return p.turn(id, bridge.Turn{Verdict: raw})
+	t.Verdict = raw
+	return t
 }
 
 func ruling(decision, message string, more ...string) map[string]any {
@@ -226,9 +262,7 @@ func (p *play) say(text string, more ...string) {
 	if len(more) > 1 {
 		c.To = more[1]
 	}
-	if ok, why := p.command(c); !ok {
-		p.t.Fatalf("message was rejected: %s", why)
-	}
+	p.mustCommand(c)
 }
 
 // lastSent returns the last message to the agent.
@@ -289,7 +323,7 @@ func (p *play) crash(id string, n int) {
 		if p.agent(id).Status != AgentDown {
 			return
 		}
-		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+		p.restartDue(id)
 		p.do(input.Spawned{Agent: p.agent(id).AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true}})
 	}
 }
@@ -315,6 +349,59 @@ func (p *play) contains(what, text string, parts ...string) {
 	}
 }
 
+// lacks is the opposite of contains.
+func (p *play) lacks(what, text string, parts ...string) {
+	p.t.Helper()
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			p.t.Errorf("%s: there is %q:\n%s", what, part, text)
+		}
+	}
+}
+
+// mustCommand gives a command that has to be accepted.
+func (p *play) mustCommand(b contract.CommandBody) {
+	p.t.Helper()
+	if ok, why := p.command(b); !ok {
+		p.t.Fatalf("%T: %s", b, why)
+	}
+}
+
+// refuses gives a command that has to be rejected with this text.
+func (p *play) refuses(b contract.CommandBody, want string) {
+	p.t.Helper()
+	if ok, why := p.command(b); ok || !strings.Contains(why, want) {
+		p.t.Errorf("%+v: accepted %v: %q, want %q", b, ok, why, want)
+	}
+}
+
+// goesOn fails if the run has ended.
+func (p *play) goesOn(what string) {
+	p.t.Helper()
+	if p.s.Ending != nil {
+		p.t.Fatalf("%s: %+v", what, p.s.Ending)
+	}
+}
+
+// endsAs lets the agents stop, and compares the result.
+func (p *play) endsAs(status string, exit contract.Exit, summary ...string) contract.Result {
+	p.t.Helper()
+	r, got := p.finished()
+	if r.Status != status || got != exit {
+		p.t.Errorf("result %+v, exit %d; want %s, %d", r, got, status, exit)
+	}
+	p.contains("the summary", r.Summary, summary...)
+	return r
+}
+
+// bridgeReturns ends the bridge and opens another.
+func (p *play) bridgeReturns() {
+	p.t.Helper()
+	p.do(input.BridgeLost{Message: "gone"})
+	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
+	p.do(input.BridgeBack{})
+}
+
 // finished lets the agents stop and returns the result and the exit code.
 func (p *play) finished() (contract.Result, contract.Exit) {
 	p.t.Helper()
@@ -330,4 +417,269 @@ func (p *play) finished() (contract.Result, contract.Exit) {
 		p.t.Fatalf("%d results", len(r))
 	}
 	return last[contract.Result](p), ends[0].Exit
+}
+
+// Functions for what happens to processes, and to Arbiter itself.
+
+// dies ends the agent's process unexpectedly. The report about the running turn comes first, as from the
+// bridge.
+func (p *play) dies(id string) {
+	p.t.Helper()
+	a := p.agent(id)
+	if len(a.Turn) > 0 {
+		p.happen(id, bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnLost})
+	}
+	p.happen(id, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Code: -1, Signal: "killed"}})
+}
+
+// comes brings up the next process of an agent that is down; history is what its session's history says about
+// what was open.
+func (p *play) comes(id string, history bridge.SpawnResult) []input.Effect {
+	p.t.Helper()
+	if a := p.agent(id); a.Status == AgentDown {
+		p.do(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
+	}
+	a := p.agent(id)
+	if a.Status != AgentStarting {
+		p.t.Fatalf("%s does not start: it is %s", id, a.Status)
+	}
+	if history.Window == 0 {
+		history.Window = 200_000
+	}
+	return p.do(input.Spawned{Agent: a.AgentRef, Result: history})
+}
+
+// remembers is a history that says the same about everything that is open.
+func (p *play) remembers(id, fate string) bridge.SpawnResult {
+	p.t.Helper()
+	r := bridge.SpawnResult{Resumed: true}
+	for _, wire := range p.agent(id).Turn {
+		f := bridge.DeliveryStatus{MessageID: wire, Status: fate}
+		r.Deliveries = append(r.Deliveries, f)
+	}
+	return r
+}
+
+// rebirth ends a process and brings up the next one, with a history.
+func (p *play) rebirth(id, fate string) {
+	p.t.Helper()
+	p.dies(id)
+	p.comes(id, p.remembers(id, fate))
+}
+
+// proven makes the CLI prove that it has accepted what it was sent.
+func (p *play) proven(id string) {
+	p.t.Helper()
+	for _, wire := range p.agent(id).Turn {
+		p.happen(id, bridge.Delivered{MessageID: wire, Proof: "lifecycle"})
+	}
+}
+
+// speaks lets a model begin to answer what the agent's session contains.
+func (p *play) speaks(id string) {
+	p.t.Helper()
+	p.happen(id, bridge.Context{Tokens: 1000, Window: 200_000, Pct: 0.5, Source: "stream"})
+}
+
+// stopped is the first Ctrl-C, after which all agents end normally.
+func (p *play) stopped() {
+	p.t.Helper()
+	p.do(input.Signal{Signal: "INT"})
+	for _, a := range p.s.Agents {
+		if a.Status == AgentStopping {
+			p.happen(a.ID, bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
+		}
+	}
+	p.do(input.Stopped{})
+}
+
+// resume resumes the run in another process of Arbiter. Effects of earlier processes are dropped, so that a
+// test sees what this one does.
+func (p *play) resume(word string) {
+	p.t.Helper()
+	p.out = nil
+	p.at = p.at.Add(time.Hour) // the run was not running
+	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude(), Word: word, Stay: true})
+}
+
+// back brings up all agents after a resume, each with a history that says this about what was open.
+func (p *play) back(fate string) {
+	p.t.Helper()
+	for _, a := range p.s.Agents {
+		if a.Status == AgentStarting || a.Status == AgentDown {
+			p.comes(a.ID, p.remembers(a.ID, fate))
+		}
+	}
+}
+
+// sends are the messages written to an agent, oldest first.
+func (p *play) sends(id string) []bridge.MessageParams {
+	var list []bridge.MessageParams
+	for _, s := range effects[input.Send](p) {
+		if s.Params.ID == id {
+			list = append(list, s.Params)
+		}
+	}
+	return list
+}
+
+// spawns are the starts of an agent's processes, oldest first.
+func (p *play) spawns(id string) []bridge.SpawnParams {
+	var list []bridge.SpawnParams
+	for _, s := range effects[input.Spawn](p) {
+		if s.Params.ID == id {
+			list = append(list, s.Params)
+		}
+	}
+	return list
+}
+
+// saidDelivered counts `delivered` by message.
+func (p *play) saidDelivered() map[string]int {
+	said := map[string]int{}
+	for _, d := range told[contract.Delivered](p) {
+		said[d.MessageID]++
+	}
+	return said
+}
+
+// timer returns the duration of a timer that these effects set; 0 if they set none, or stop it.
+func timer(out []input.Effect, key string) time.Duration {
+	for _, e := range slices.Backward(out) {
+		if s, ok := e.(input.SetTimer); ok && s.Key == key {
+			return s.After
+		}
+	}
+	return 0
+}
+
+// ruledStatus is a history in which the first open message has its verdict and the others are unchanged.
+func ruledStatus(verdict map[string]any, wire string) bridge.DeliveryStatus {
+	raw, err := json.Marshal(verdict)
+	if err != nil {
+		panic(err)
+	}
+	return bridge.DeliveryStatus{MessageID: wire, Status: bridge.DeliveryRuled, Verdict: raw}
+}
+
+// folds compares the state of a play with the state computed from its journal.
+func (p *play) folds() {
+	p.t.Helper()
+	var fold Replayer
+	for i, r := range records(p.t, p.in) {
+		if err := fold.Take(r); err != nil {
+			p.t.Fatalf("input %d: %v", i, err)
+		}
+	}
+	if fingerprint(p.t, &p.s) != fingerprint(p.t, &fold.State) {
+		p.t.Errorf("the journal folds to another state:\n%s", cmp.Diff(p.s, fold.State))
+	}
+}
+
+// records are inputs as a journal holds them.
+func records(t testing.TB, list []input.Input) []journal.Record {
+	t.Helper()
+	var out []journal.Record
+	for i, in := range list {
+		if !input.Recorded(in.Body) {
+			continue
+		}
+		raw := testkit.Must(input.EncodeInput(in))(t)
+		kind := journal.Input
+		if input.Narrates(in.Body) {
+			kind = journal.Narration
+		}
+		out = append(out, journal.Record{Seq: uint64(i + 1), Kind: kind, Payload: raw})
+	}
+	return out
+}
+
+// restartDue fires the timer that starts an agent's process again.
+func (p *play) restartDue(id string) {
+	p.t.Helper()
+	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+}
+
+// This file builds runs for tests of single concepts.
+
+// readyRun returns a run with an Arbiter that is ready.
+func readyRun(o runconfig.Options) *step {
+	o.Run, o.Delimiter = "run", "d"
+	at := time.Unix(1, 0)
+	st := &step{State: State{Options: o.WithDefaults()}, at: at, out: input.Collector{Now: at}}
+	st.Lifecycle.Start(bridge.ClaudeInfo{})
+	st.Add(&Agent{
+		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: contract.Arbiter, Generation: 1},
+			Role: RoleArbiter, Name: "The Arbiter"},
+		AgentProcess: AgentProcess{Status: AgentReady},
+	})
+	return st
+}
+
+// addOrchestrator adds the next Orchestrator to a run, at work, with a running turn. The caller may change the
+// result.
+func addOrchestrator(st *step) *Agent {
+	st.Spawned++
+	a := &Agent{
+		AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: fmt.Sprintf("orch-%d", st.Spawned), Generation: 1},
+			Role: RoleOrchestrator, Name: "Orchestrator " + contract.Roman(st.Spawned)},
+		AgentProcess: AgentProcess{Status: AgentBusy},
+		AgentWork:    AgentWork{Standing: AgentWorking},
+	}
+	st.Add(a)
+	return a
+}
+
+// did returns the effects of one kind so far.
+func did[E input.Effect](st *step) (list []E) {
+	for _, e := range st.out.Effects() {
+		if e, ok := e.(E); ok {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// emitted returns the bodies of the events of one kind so far.
+func emitted[B contract.Body](st *step) (list []B) {
+	for _, e := range did[input.Emit](st) {
+		if b, ok := e.Event.Body.(B); ok {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// often returns how many repetitions a loop makes: a few for each change, and many where
+// ARBITER_LONG is set, as by scripts/nightly.
+func often(few, many int) int {
+	if testkit.AtNight() {
+		return many
+	}
+	return few
+}
+
+// enumOf are the values that a schema allows for a field: its description says what each of them is.
+func enumOf(t *testing.T, schema, field string) (names []string) {
+	t.Helper()
+	var s struct {
+		Properties map[string]struct{ Description string }
+	}
+	err := json.Unmarshal([]byte(schema), &s)
+	_, list, found := strings.Cut(s.Properties[field].Description, "One of:")
+	if err != nil || !found {
+		t.Fatalf("the schema does not list the values of %s: %v", field, err)
+	}
+	for _, m := range regexp.MustCompile(` (\w+): `).FindAllStringSubmatch(list, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// lastAtOf is the time of the last input that counts, from a state as text.
+func lastAtOf(t *testing.T, state string) time.Time {
+	t.Helper()
+	var s State
+	testkit.OK(t, json.Unmarshal([]byte(state), &s))
+	return s.Budget.Runtime.LastAt
 }

@@ -1,13 +1,21 @@
 package supervisor
 
 import (
+	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // exhausted plays a run up to the point where the human is asked about criteria that do not hold.
@@ -47,7 +55,6 @@ func TestAHeldRunKeepsItsQuestion(t *testing.T) {
 	p.proven("arbiter")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "kind: answer", "Leave it broken.")
-	p.folds()
 }
 
 // TestAnOverrideLeavesAnothersQuestion: a human who gives another command has not answered the question that an
@@ -64,7 +71,6 @@ func TestAnOverrideLeavesAnothersQuestion(t *testing.T) {
 	if p.s.Question.Open != nil {
 		t.Errorf("still open: %+v", p.s.Question.Open)
 	}
-	p.folds()
 }
 
 // TestAQuestionBlocksWhoNeedsTheAnswer: when the rules decide, an Orchestrator that asked something else
@@ -80,7 +86,6 @@ func TestAQuestionBlocksWhoNeedsTheAnswer(t *testing.T) {
 		t.Errorf("%s is %s", works, a.Standing)
 	}
 	p.stillAsks(asks)
-	p.folds()
 }
 
 // TestQuestionsAreDistinguished: each has its own number, and the next message answers all.
@@ -113,7 +118,6 @@ func TestQuestionsAreDistinguished(t *testing.T) {
 	if p.s.Question.Open != nil {
 		t.Errorf("still open: %+v", p.s.Question.Open)
 	}
-	p.folds()
 }
 
 // TestAnsweredByTheNextProcess: a run that ended with a question for a human is resumed with the answer,
@@ -122,9 +126,7 @@ func TestAnsweredByTheNextProcess(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "But which?"))
-	if _, exit := p.finished(); exit != contract.ExitNeedsInput {
-		t.Fatalf("exit %d", exit)
-	}
+	p.endsAs(contract.StatusNeedsInput, contract.ExitNeedsInput)
 	p.resume("The blue one.")
 	p.back(bridge.DeliveryAbsent)
 	p.contains("the Arbiter reads", p.lastSent("arbiter"), "The blue one.")
@@ -135,5 +137,489 @@ func TestAnsweredByTheNextProcess(t *testing.T) {
 	}
 	if p.s.Question.Open != nil {
 		t.Errorf("still open: %q", p.s.Question.Open.Text)
+	}
+}
+
+const reserved = "May the old format go? You kept that for yourself."
+
+// reserves lets an Orchestrator ask what only the human may decide, and the Arbiter pass it on, while another
+// Orchestrator works.
+func reserves(t *testing.T, change func(*runconfig.Options)) (p *play, asks, works string) {
+	t.Helper()
+	p, asks, works = twoWork(t, change)
+	p.verdict(asks, report("question", "May the old format go?", true))
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", reserved))
+	return p, asks, works
+}
+
+// stillAsks checks that the run still waits for the human's answer.
+func (p *play) stillAsks(asks string) {
+	p.t.Helper()
+	if p.s.Ending != nil {
+		p.t.Fatalf("the run ended: %+v", p.s.Ending)
+	}
+	if q := p.s.Question.Open; q == nil || !strings.Contains(q.Text, reserved) {
+		p.t.Fatalf("open is %+v", q)
+	}
+	if a := p.agent(asks); a.Standing != AgentWaiting || strings.Contains(p.sentTo(asks), "Decide yourself") {
+		p.t.Errorf("%s is %s, and was told:\n%s", asks, a.Standing, p.sentTo(asks))
+	}
+}
+
+// TestAQuestionIsOpenWhileAgentsWork: it is reported as a question, and stays open until it is answered.
+func TestAQuestionIsOpenWhileAgentsWork(t *testing.T) {
+	babbles := func(p *play) {
+		p.rambles("arbiter", "hm")
+	}
+	for name, then := range map[string]func(p *play, asks, works string){
+		"nothing else happens": func(*play, string, string) {},
+		"the other is done, and the Arbiter waits": func(p *play, _, works string) {
+			p.verdict(works, report("done", "that is done", true))
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		},
+		"the Arbiter would complete over it": func(p *play, asks, works string) {
+			p.verdict(works, report("done", "that is done", true))
+			p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+			p.contains("the correction", p.lastSent("arbiter"), "kind: correction", "has not answered", "May the old format go?")
+			p.stillAsks(asks)
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		},
+		"the Arbiter gives no verdict": func(p *play, _, works string) {
+			p.verdict(works, report("done", "that is done", true))
+			babbles(p)
+		},
+		"the Arbiter gives no verdict while the other works": func(p *play, _, works string) {
+			p.verdict(works, report("question", "Which port?", true))
+			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", works))
+			p.verdict(works, report("introduction", "It listens.", true))
+			babbles(p)
+		},
+		"the Arbiter is down": func(p *play, asks, works string) {
+			p.crash("arbiter", 5)
+			p.stillAsks(asks)
+			p.verdict(works, report("done", "that is done", true))
+			p.stillAsks(asks)
+			p.mustCommand(contract.Choose{Option: "retry"})
+			p.settles()
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		},
+		"it asks something else": func(p *play, _, works string) {
+			p.verdict(works, report("question", "Which port?", true))
+			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which port?"))
+			p.contains("what is open", p.s.Question.Open.Text, "And which port?")
+		},
+		"it is taken up again": func(p *play, _, _ string) {
+			p.do(input.Signal{Signal: "INT"})
+			p.finished()
+			p.out = nil
+			p.do(input.Resumed{Options: p.s.Options})
+			for _, a := range p.s.Agents {
+				p.begun(a.ID)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, asks, works := reserves(t, nil)
+			if q := told[contract.Question](p); len(q) != 1 || q[0].Text != reserved {
+				t.Fatalf("questions: %+v", q)
+			}
+			testkit.Same(t, fmt.Sprintf("phase while %s works", works), machine.Executing, p.s.Task.Phase)
+			then(p, asks, works)
+			p.stillAsks(asks)
+			p.say("It may go.")
+			if p.s.Question.Open != nil {
+				t.Errorf("still open: %+v", p.s.Question.Open)
+			}
+			p.contains("what the Arbiter reads", p.lastSent("arbiter"), "kind: answer", "It may go.")
+		})
+	}
+}
+
+// TestAQuestionWithoutAWaitingAgent: the Arbiter is notified once that it completes while its own question is
+// open, and the human is notified that it did.
+func TestAQuestionWithoutAWaitingAgent(t *testing.T) {
+	p := begin(t, nil)
+	id := p.spawn("work")
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Shall there be tests?"))
+	p.verdict(id, report("done", "it is done, with tests", true))
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	p.contains("the correction", p.lastSent("arbiter"), "has not answered", "Shall there be tests?", "once more")
+	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
+	if r, _ := p.finished(); r.Status != contract.StatusComplete || !strings.HasPrefix(r.Summary, "s.") {
+		t.Errorf("result %+v", r)
+	}
+	if !slices.ContainsFunc(told[contract.Notice](p), func(n contract.Notice) bool { return strings.Contains(n.Text, "Shall there be tests?") }) {
+		t.Error("the human is not told")
+	}
+}
+
+// TestADeciderDoesNotCompleteOverAQuestion: a decider that judges the work of another agent does not close a
+// question to the human.
+func TestADeciderDoesNotCompleteOverAQuestion(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
+	p.answers(p.asked(), "SELECT_MODE", "developer")
+	asks := p.working()
+	p.verdict(asks, report("question", "May the old format go?", true))
+	p.mustCommand(contract.ForceAgent{Mode: "reviewer"})
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", reserved))
+	works := p.working()
+	p.verdict(works, report("done", "that is done", true))
+	p.answers(p.asked(), "COMPLETE", "")
+	p.stillAsks(asks)
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.stillAsks(asks)
+	p.say("It may go.")
+	for range 2 { // the document that it was given, and the answer
+		if p.agent("arbiter").Status == AgentBusy {
+			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "It may go.", "to", asks))
+		}
+	}
+	p.contains("what it receives", p.sentTo(asks), "It may go.")
+}
+
+// TestAnAnswerToTheHumanIsNoQuestion: while an agent works, an answer to the human is a question only if it
+// asks something.
+func TestAnAnswerToTheHumanIsNoQuestion(t *testing.T) {
+	back := ruling("ADDRESS_HUMAN", "Tell me which.")
+	back["report"] = false
+	for _, c := range []struct {
+		verdict map[string]any
+		asks    bool
+	}{
+		{ruling("ADDRESS_HUMAN", "It goes."), false}, {ruling("ADDRESS_HUMAN", "It goes. Shall the old one stay?"), true}, {back, true},
+	} {
+		p, _ := oneWorks(t, nil)
+		p.say("How goes it?")
+		p.verdict("arbiter", c.verdict)
+		if asks := p.s.Question.Open != nil; asks != c.asks || len(told[contract.Question](p)) > 0 != c.asks {
+			t.Errorf("%v: a question: %v", c.verdict, asks)
+		}
+	}
+}
+
+// TestAReportIsNoQuestion: while an agent works, the Arbiter may say that its verdict is a report; the run
+// does not wait for an answer to it.
+func TestAReportIsNoQuestion(t *testing.T) {
+	goesWell := ruling("ADDRESS_HUMAN", "It goes well.")
+	goesWell["report"] = true
+	p := begin(t, nil)
+	id := p.spawn("work")
+	p.verdict("arbiter", goesWell)
+	if m := last[contract.Message](p); m.Kind != KindReport || m.To != contract.Human || m.Text != "It goes well." {
+		t.Errorf("message %+v", m)
+	}
+	if p.s.Question.Open != nil || len(told[contract.Question](p)) > 0 {
+		t.Error("a report became a question")
+	}
+	p.verdict(id, report("question", "Which port?", true))
+	p.verdict("arbiter", goesWell)
+	if p.s.Question.Open == nil {
+		t.Error("no agent works, and the run asks no human")
+	}
+}
+
+// TestAskedInVain: without a human a second question does not end the work of other agents. It ends the run if
+// no agent works when the question comes.
+func TestAskedInVain(t *testing.T) {
+	p, asks, works := reserves(t, func(o *runconfig.Options) { o.HumanPresent = false })
+	p.contains("the answer", p.lastSent("arbiter"), "No human is present")
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", reserved))
+	p.stillAsks(asks)
+	testkit.Same(t, "questions", 2, len(told[contract.Question](p)))
+	p.verdict(works, report("done", "that is done", true))
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What now?"))
+	p.endsAs(contract.StatusNeedsInput, contract.ExitNeedsInput, reserved, "What now?")
+}
+
+// TestCompleteWaitsForTheHumansWords: the Arbiter first reads the human's messages that were accepted before
+// COMPLETE.
+func TestCompleteWaitsForTheHumansWords(t *testing.T) {
+	for _, strength := range []string{contract.Note, contract.Steer, contract.Stop} {
+		p := begin(t, nil)
+		p.proven("arbiter")
+		p.say("And a test, please.", strength)
+		turn := p.agent("arbiter").Turn[:1]
+		raw := verdictTurn(ruling("COMPLETE", "It is done.", "summary", "s"), bridge.Turn{})
+		raw.MessageIDs, raw.Outcome = turn, bridge.TurnDone
+		p.happen("arbiter", raw)
+		if p.s.Ending != nil {
+			t.Fatalf("%s: the run ended: %+v", strength, p.s.Ending)
+		}
+		p.contains(strength, p.lastSent("arbiter"), "And a test, please.")
+		p.contains("the notice", last[contract.Notice](p).Text, "COMPLETE")
+		p.verdict("arbiter", ruling("COMPLETE", "It is tested, too.", "summary", "s"))
+		p.endsAs(contract.StatusComplete, contract.ExitComplete)
+	}
+}
+
+// TestDeciderDoesNotCompleteWithUnreadMessages: the Arbiter first reads the human's messages.
+func TestDeciderDoesNotCompleteWithUnreadMessages(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless })
+	q := effects[input.Decide](p)[0].Question
+	p.say("And a test, please.")
+	q.Decision = decider.Decision{Decision: "COMPLETE", Summary: "all of it", Reason: "r", Source: decider.ByModel}
+	p.do(input.Decided(q))
+	p.goesOn("the run ended")
+	d := last[contract.Decision](p)
+	if !slices.ContainsFunc(d.Warnings, func(w string) bool { return strings.Contains(w, "not taken") }) {
+		t.Errorf("decision %+v", d)
+	}
+	p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
+	testkit.Same(t, "a works", "tester", p.agent(p.working()).Mode)
+}
+
+// TestRulesDoNotCompleteWithUnreadMessages: if the Arbiter can no longer read them, the run asks the human
+// to restart it.
+func TestRulesDoNotCompleteWithUnreadMessages(t *testing.T) {
+	p := begin(t, nil)
+	id := p.spawn("work")
+	p.say("And a test, please.")
+	p.crash("arbiter", 5)
+	if p.s.Rulings.FallbackReason == "" {
+		t.Fatal("the Arbiter rules")
+	}
+	for n := 0; n < 8 && p.s.Question.Open == nil && p.s.Ending == nil; n++ {
+		if n > 0 {
+			id = p.working()
+		}
+		whole := report("done", "it is done", true)
+		whole["handoff"] = verdict.Document{Accomplished: []string{"all of it"}, KeyContext: "none"}
+		p.verdict(id, whole)
+	}
+	if p.s.Ending != nil || p.s.Question.Open == nil {
+		t.Fatalf("ending %+v, question %+v", p.s.Ending, p.s.Question.Open)
+	}
+	p.contains("the question", p.s.Question.Open.Text, "And a test, please.", "retry")
+	p.mustCommand(contract.Choose{Option: "retry"})
+	p.settles()
+	p.contains("what the Arbiter reads", p.sentTo("arbiter"), "And a test, please.")
+	p.verdict("arbiter", ruling("COMPLETE", "It is tested, too.", "summary", "s"))
+	for p.s.Ending == nil && p.agent("arbiter").Status == AgentBusy {
+		p.verdict("arbiter", ruling("COMPLETE", "It is tested, too.", "summary", "s"))
+	}
+	p.endsAs(contract.StatusComplete, contract.ExitComplete)
+}
+
+func collector() *input.Collector { return &input.Collector{Now: time.Unix(1_800_000_000, 0)} }
+
+// askedQuestion are the questions that were emitted.
+func askedQuestion(t *testing.T, c *input.Collector) (list []contract.Question) {
+	t.Helper()
+	for _, e := range c.Effects() {
+		if q, ok := e.(input.Emit).Event.Body.(contract.Question); ok {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// TestQuestionsJoin: a second question is added to the open one; a repeated question is not added again.
+func TestQuestionsJoin(t *testing.T) {
+	var s QuestionState
+	c := collector()
+	s.Put(c, QuestionPart{Text: "Which port?", Arbiter: true, For: []string{"orch-1"}})
+	before := s
+	s.Put(c, QuestionPart{Text: "Speak."})
+	s.Put(c, QuestionPart{Text: "Which port?", Arbiter: true, For: []string{"orch-2"}})
+	if s.Text() != "Which port?\n\nSpeak." || s.Asked != 2 || len(s.Open.List()) != 2 {
+		t.Errorf("open: %+v", s.Open)
+	}
+	if before.Text() != "Which port?" || len(before.Open.Parts[0].For) != 1 {
+		t.Errorf("the copy before was changed: %+v", before.Open)
+	}
+	list := askedQuestion(t, c)
+	if len(list) != 3 || !reflect.DeepEqual(list[0], list[2]) || list[1].Question != "question-2" {
+		t.Errorf("emitted: %+v", list)
+	}
+	if !s.AwaitsAnswer() || !s.IsNeededBy("orch-2") || s.IsNeededBy("orch-3") ||
+		slices.ContainsFunc(s.Open.List(), func(p QuestionPart) bool { return p.Kind == KindAcceptance }) {
+		t.Errorf("what it is needed for: %+v", s.Open)
+	}
+	s.Drop(func(p QuestionPart) bool { return p.Arbiter })
+	if s.Text() != "Speak." || s.Open != nil && s.Open.Arbiter {
+		t.Errorf("left: %+v", s.Open)
+	}
+	again := collector()
+	if s.Repeat(again); len(askedQuestion(t, again)) != 1 {
+		t.Errorf("repeated: %+v", askedQuestion(t, again))
+	}
+	if s.Drop(func(QuestionPart) bool { return true }); s.Open != nil || s.Text() != "" {
+		t.Errorf("nothing is left: %+v", s.Open)
+	}
+}
+
+var zero = time.Unix(1_800_000_000, 0)
+
+func atInbox(seconds int) time.Time { return zero.Add(time.Duration(seconds) * time.Second) }
+
+func request(id, agent string, seconds int) input.PermissionRequest {
+	p := bridge.PermissionParams{
+		AgentRef: bridge.AgentRef{ID: agent, Generation: 1}, Request: id, Tool: "Bash",
+		Input: []byte(`{"command":"make all"}`),
+	}
+	return input.PermissionRequest{ID: id, At: atInbox(seconds), Params: p}
+}
+
+func askedInbox(parts ...QuestionPart) *Question {
+	return &Question{Text: "all of it", At: parts[0].At, Parts: parts}
+}
+
+func agent(id string, role Role, status AgentStatus, seconds int) *Agent {
+	a := &Agent{}
+	a.ID, a.Role, a.Name, a.Status, a.Since = id, role, strings.ToUpper(id), status, atInbox(seconds)
+	return a
+}
+
+// brief is an item in a line.
+func brief(i InboxItem) string {
+	line := i.ID + " " + string(i.Kind) + " " + i.Agent + " " + i.Age(atInbox(100)).String() + ": " + i.Text
+	if len(i.Choices) > 0 {
+		line += " [" + strings.Join(i.Choices, " ") + "]"
+	}
+	if i.Optional {
+		line += " (optional)"
+	}
+	return line
+}
+
+func TestOf(t *testing.T) {
+	which := QuestionPart{Number: 2, Text: "This or that?", At: atInbox(20), Arbiter: true}
+	rejected := QuestionPart{Number: 3, Kind: KindAcceptance, Text: "Rejected.", At: atInbox(30)}
+	for name, tt := range map[string]struct {
+		state func(*State)
+		want  []string
+	}{
+		"nothing": {func(*State) {}, nil},
+		"everything, the oldest first": {func(s *State) {
+			s.Question.Open = askedInbox(which, rejected)
+			s.Permission.Open = []input.PermissionRequest{request("p2", "orch-1", 25)}
+			s.Permission.Unclaimed = []input.PermissionRequest{request("p1", "orch-2", 10)}
+			s.Lifecycle.TrustQuestion = &TrustQuestion{Hash: "h", At: atInbox(40)}
+		}, []string{
+			"p1 permission orch-2 1m30s: Bash: make all",
+			"question-2 question arbiter 1m20s: This or that?",
+			"p2 permission orch-1 1m15s: Bash: make all",
+			"question-3 acceptance supervisor 1m10s: Rejected.",
+			"trust trust supervisor 1m0s: The workspace is not as it was trusted. No agent starts until you have " +
+				"looked at it. [trust without cancel]",
+		}},
+		"a question of an older snapshot": {func(s *State) {
+			s.Question.Open = &Question{Text: "Which?", At: atInbox(1), Arbiter: true}
+		}, []string{"question-0 question arbiter 1m39s: Which?"}},
+		"the Arbiter is parked": {func(s *State) {
+			s.Agents = []*Agent{agent("arbiter", RoleArbiter, AgentParked, 50)}
+		}, []string{"recovery-arbiter recovery arbiter 50s: ARBITER failed. What can be done: retry, cancel. " +
+			"[retry cancel]"}},
+		"an Orchestrator has failed": {func(s *State) {
+			s.Agents = []*Agent{agent("arbiter", RoleArbiter, AgentBusy, 50),
+				agent("orch-1", RoleOrchestrator, AgentReady, 60)}
+			s.Question.Recovery.Options, s.Question.Recovery.Agent = []string{"retry", "skip"}, "orch-1"
+			s.Question.Recovery.Text = "ORCH-1 stopped at a failed Bash: no space."
+		}, []string{"recovery-orch-1 recovery orch-1 40s: ORCH-1 stopped at a failed Bash: no space. " +
+			"What can be done: retry, skip. " +
+			"[retry skip] (optional)"}},
+		"an error of the Arbiter's that it got over": {func(s *State) {
+			s.Agents = []*Agent{agent("arbiter", RoleArbiter, AgentBusy, 50)}
+			s.Question.Recovery.Options, s.Question.Recovery.Agent = []string{"retry"}, "arbiter"
+		}, nil},
+		"a run that was stopped": {func(s *State) {
+			s.Ending = &Ending{Status: contract.StatusNeedsInput, Question: askedInbox(which),
+				Requests: []input.PermissionRequest{request("p1", "orch-2", 10)}}
+			s.Agents = []*Agent{agent("arbiter", RoleArbiter, AgentParked, 50)}
+		}, []string{"p1 permission orch-2 1m30s: Bash: make all", "question-2 question arbiter 1m20s: This or that?"}},
+		"a run that is complete": {func(s *State) {
+			s.Task.Phase = machine.Complete
+			s.Ending = &Ending{Status: contract.StatusComplete, Question: askedInbox(which)}
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s State
+			tt.state(&s)
+			var got []string
+			for _, i := range InboxOf(&s) {
+				got = append(got, brief(i))
+				testkit.Same(t, fmt.Sprintf("%s: request %+v", i.ID, i.Request), (i.Request != nil),
+					(i.Kind == InboxPermission))
+			}
+			if a, b := strings.Join(got, "\n"), strings.Join(tt.want, "\n"); a != b {
+				t.Errorf("there is\n%s\nwant\n%s", a, b)
+			}
+		})
+	}
+	if InboxOf(nil) != nil {
+		t.Error("no run has items")
+	}
+}
+
+// TestAwaited: what an agent may settle as well causes no notification.
+func TestAwaited(t *testing.T) {
+	list := []InboxItem{{ID: "a"}, {ID: "b", Optional: true}, {ID: "c"}}
+	if got := Awaited(list); len(got) != 2 || got[1].ID != "c" || list[1].ID != "b" {
+		t.Errorf("%+v of %+v", got, list)
+	}
+}
+
+// TestCovered: a rule settles the requests with which it was offered, of any agent.
+func TestCovered(t *testing.T) {
+	ask := func(id, agent string, offered ...string) input.PermissionRequest {
+		return input.PermissionRequest{ID: id, Suggestions: offered, Params: bridge.PermissionParams{
+			AgentRef: bridge.AgentRef{ID: agent, Generation: 1}, Request: id, Tool: "Bash",
+		}}
+	}
+	s := &State{}
+	s.Permission.Open = []input.PermissionRequest{ask("header", "orch-1", "Bash(go test *)"),
+		ask(
+			"writer",
+			"orch-2",
+			"Bash(go test ./writer)",
+			"Bash(go test *)",
+		), ask("both", "orch-2", "Bash(go test *), Bash(rm *)"),
+		ask("sensitive", "orch-1")}
+	s.Permission.Unclaimed = []input.PermissionRequest{ask("old", "orch-3", "Bash(go test *)")}
+	for rule, want := range map[string][]string{
+		"Bash(go test *)": {"header", "writer", "old"}, "Bash(go test ./writer)": {"writer"}, "Bash": nil, "": nil,
+	} {
+		testkit.Same(t, fmt.Sprintf("%s settles", rule), want, Covered(s, rule))
+	}
+	if Covered(nil, "Bash") != nil {
+		t.Error("no run has requests")
+	}
+}
+
+// TestInboxAnswer: what a person writes about an item becomes one command on every face: behind a number of arbiter
+// inbox or of plain lines, and behind a slash command.
+func TestInboxAnswer(t *testing.T) {
+	bash := InboxItem{ID: "p", Request: &contract.PermissionRequest{Tool: "Bash", Action: "a",
+		Suggestions: []string{"Bash(go *)", "Bash"}}}
+	form := InboxItem{ID: "f", Request: &contract.PermissionRequest{Tool: bridge.ElicitTool, Action: "a"}}
+	choice := InboxItem{Choices: []string{"retry", "skip"}}
+	allow := func(scope, rule string) contract.Permit {
+		return contract.Permit{Request: "p", Action: "a", Behavior: "allow", Scope: scope, Rule: rule}
+	}
+	deny := func(reason string) contract.Permit {
+		return contract.Permit{Request: "p", Action: "a", Behavior: "deny", Message: reason}
+	}
+	blue := contract.Permit{Request: "f", Action: "a", Behavior: "allow", Scope: "once", Message: "dark blue"}
+	for _, tt := range []struct {
+		item InboxItem
+		text string
+		want contract.CommandBody // nil: it is refused
+	}{
+		{bash, "y", allow("once", "")}, {bash, " Yes ", allow("once", "")}, {bash, "allow", allow("once", "")},
+		{bash, "once ", allow("once", "")}, {bash, "run", allow("run", "")}, {bash, "always", allow("always", "")},
+		{bash, "run a", allow("run", "Bash(go *)")}, {bash, "always B", allow("always", "Bash")},
+		{bash, "always Bash(go test *)", allow("always", "Bash(go test *)")},
+		{bash, "n", deny("")}, {bash, "n not now", deny("not now")}, {bash, "deny not\ntoday", deny("not\ntoday")},
+		{bash, "y please", nil}, {bash, "y a", nil}, {bash, "run c", nil}, {bash, "run the tests", nil},
+		{bash, "always please", nil}, {bash, "any form", nil}, {bash, "", nil}, {bash, "a", nil},
+		{form, "y dark blue", blue}, {form, "y", contract.Permit{Request: "f", Action: "a", Behavior: "allow",
+			Scope: "once"}}, {form, "dark blue", nil},
+		{choice, "retry", contract.Choose{Option: "retry"}}, {choice, "y", nil}, {choice, "", nil},
+		{InboxItem{}, "y, call it dawn", contract.Say{Text: "y, call it dawn"}}, {InboxItem{}, " ", nil},
+	} {
+		got, err := tt.item.Answer(tt.text)
+		if !reflect.DeepEqual(got, tt.want) || (err == nil) != (tt.want != nil) {
+			t.Errorf("%q: %+v, %v; want %+v", tt.text, got, err, tt.want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -81,10 +83,7 @@ func TestDeliveryStatuses(t *testing.T) {
 						t.Errorf("delivered was said %d times, and the model had begun: %v", got, begun)
 					}
 					p.speaks(id)
-					if got := p.saidDelivered()[m.MessageID]; got != 1 {
-						t.Errorf("delivered was said %d times", got)
-					}
-					p.folds()
+					testkit.Same(t, "delivered was said times", 1, p.saidDelivered()[m.MessageID])
 				})
 			}
 		}
@@ -102,28 +101,21 @@ func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 		if q := told[contract.Question](p); len(q) != 1 || q[0].Text != "Which port?" {
 			t.Errorf("questions: %v", q)
 		}
-		if len(p.sends(id)) != 1 {
-			t.Errorf("it was asked again: %v", p.sends(id))
-		}
+		testkit.Same(t, fmt.Sprintf("it was asked again: %v", p.sends(id)), 1, len(p.sends(id)))
 		turn := last[contract.Turn](p)
 		if turn.CostUSD != 0 || p.s.Budget.CostUSD != cost || len(turn.MessageIDs) != 1 || turn.MessageIDs[0] != m.MessageID {
 			t.Errorf("turn %+v, cost %v", turn, p.s.Budget.CostUSD)
 		}
-		if p.saidDelivered()[m.MessageID] != 1 {
-			t.Error("the task was not called delivered once")
-		}
-		p.folds()
+		testkit.Same(t, "the task was not called delivered once", 1, p.saidDelivered()[m.MessageID])
 	})
 	t.Run("orchestrator", func(t *testing.T) {
 		p, id, _ := openTurn(t, RoleOrchestrator)
 		p.proven(id)
 		p.dies(id)
 		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(report("done", "all of it", true), p.agent(id).Turn[0])}})
-		if p.agent(id).Standing != AgentFinished || len(p.sends(id)) != 1 {
-			t.Errorf("standing %s, sends %d", p.agent(id).Standing, len(p.sends(id)))
-		}
+		testkit.Same(t, "standing", AgentFinished, p.agent(id).Standing)
+		testkit.Same(t, "sends", 1, len(p.sends(id)))
 		p.contains("the Arbiter", p.lastSent("arbiter"), "all of it", "kind: "+verdict.KindDone)
-		p.folds()
 	})
 	t.Run("an invalid one is asked for again", func(t *testing.T) {
 		p, id, _ := openTurn(t, RoleArbiter)
@@ -168,11 +160,8 @@ func TestATurnOfSeveralMessages(t *testing.T) {
 			}
 			p.verdict(id, report("progress", "on the way", false))
 			for id, times := range p.saidDelivered() {
-				if times != 1 {
-					t.Errorf("%s was said to be delivered %d times", id, times)
-				}
+				testkit.Same(t, fmt.Sprintf("%s was said to be delivered times", id), 1, times)
 			}
-			p.folds()
 		})
 	}
 }
@@ -193,18 +182,12 @@ func TestReportsTravelOnce(t *testing.T) {
 		}
 		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", id))
 		p.verdict(id, report("question", "And the host?", true))
-		if strings.Contains(p.lastSent("arbiter"), "half is there") {
-			t.Errorf("%s: the report travelled twice", fate)
-		}
+		p.lacks("%s", p.lastSent("arbiter"), "half is there")
 		for m, times := range p.saidDelivered() {
-			if times != 1 {
-				t.Errorf("%s: %s was said to be delivered %d times", fate, m, times)
-			}
+			testkit.Same(t, fmt.Sprintf("%s: %s was said to be delivered times", fate, m), 1, times)
 		}
-		if len(p.s.Conversation.WorkLog) != 0 {
-			t.Errorf("%s: the work log keeps %v", fate, p.s.Conversation.WorkLog)
-		}
-		p.folds()
+		testkit.Same(t, fmt.Sprintf("%s: the work log keeps %v", fate, p.s.Conversation.WorkLog), 0,
+			len(p.s.Conversation.WorkLog))
 	}
 }
 
@@ -225,11 +208,8 @@ func TestACrashDuringTheNotice(t *testing.T) {
 		t.Errorf("%d messages", n)
 	}
 	for m, times := range p.saidDelivered() {
-		if times != 1 {
-			t.Errorf("%s was said to be delivered %d times", m, times)
-		}
+		testkit.Same(t, fmt.Sprintf("%s was said to be delivered times", m), 1, times)
 	}
-	p.folds()
 }
 
 // TestALostHistoryIsSentAgain: the session has no history, although it had answered. First what the supervisor
@@ -249,7 +229,6 @@ func TestALostHistoryIsSentAgain(t *testing.T) {
 		p.contains("the record", s[0].Content, "history is lost", "## Your brief", "the brief", "Which port?", "kind: retry")
 		p.turn(id, bridge.Turn{Outcome: bridge.TurnDone, Verdict: []byte(`{"expects_response":false,"message":"I know again","kind":"progress"}`)})
 		p.contains("what was open", p.lastSent(id), "Take 8080.", "kind: answer")
-		p.folds()
 	})
 	t.Run("arbiter", func(t *testing.T) {
 		p, _, _ := openTurn(t, RoleOrchestrator)
@@ -261,16 +240,13 @@ func TestALostHistoryIsSentAgain(t *testing.T) {
 		p.contains("the record", p.sends("arbiter")[n].Content, "## The task", "Build it", "1. [pending] serve", "orch-1 waiting")
 		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", "orch-1"))
 		p.contains("what was open", p.lastSent("arbiter"), "Which port?", "kind: question")
-		p.folds()
 	})
 	t.Run("one that never spoke lost nothing", func(t *testing.T) {
 		p, id, _ := openTurn(t, RoleOrchestrator)
 		p.dies(id)
 		p.comes(id, bridge.SpawnResult{Resumed: false})
 		p.contains("its first word", p.lastSent(id), "kind: brief", "the brief")
-		if strings.Contains(p.lastSent(id), "history is lost") {
-			t.Error("it was told of a loss")
-		}
+		p.lacks("it was told of a loss", p.lastSent(id), "history is lost")
 	})
 }
 
@@ -290,11 +266,8 @@ func TestOneThatWasDoneSpeaksAgain(t *testing.T) {
 		if kind == verdict.KindQuestion {
 			want = machine.Executing
 		}
-		if p.s.Task.Phase != want {
-			t.Errorf("after a %s: %s", kind, p.s.Task.Phase)
-		}
+		testkit.Same(t, fmt.Sprintf("after a %s", kind), want, p.s.Task.Phase)
 		p.verdict("arbiter", ruling("CONTINUE", "I wait.", "to", id))
-		p.folds()
 	}
 }
 
@@ -304,7 +277,7 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	p.proven(id)
 	session := p.agent(id).SessionID
 	p.dies(id)
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+	p.restartDue(id)
 	refused := input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume, Message: "400 tool_use without tool_result"}
 	p.do(refused)
 	fresh := p.spawns(id)[len(p.spawns(id))-1]
@@ -316,7 +289,7 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	p.proven(id)
 
 	p.dies(id)
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+	p.restartDue(id)
 	refused.Agent = p.agent(id).AgentRef
 	n := len(p.spawns(id))
 	p.do(refused)
@@ -326,7 +299,6 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	if e := last[contract.Error](p); e.Category != bridge.CatResume || !strings.Contains(e.Message, "parked: session refused again") {
 		t.Errorf("error %+v", e)
 	}
-	p.folds()
 }
 
 // TestASessionWithoutHistoryIsNotResumedForEver: a fresh session that was killed before it had read anything is not
@@ -359,7 +331,6 @@ func TestASessionWithoutHistoryIsNotResumedForEver(t *testing.T) {
 						s.Config.SessionID, session)
 				}
 			}
-			p.folds()
 		})
 	}
 }
@@ -379,7 +350,6 @@ func TestRetryBeginsAnotherSession(t *testing.T) {
 	}
 	p.comes(id, bridge.SpawnResult{})
 	p.contains("the record", p.lastSent(id), "history is lost")
-	p.folds()
 }
 
 // TestTheLastAnswerIsAskedFor: a process that resumes a session is given the last message whose turn ended there, so
@@ -435,7 +405,6 @@ func TestTheLastAnswerIsAskedFor(t *testing.T) {
 			p.contains("the restart", last[contract.Restart](p).Reason, "lacks the last turn", "begun afresh")
 			p.comes(id, bridge.SpawnResult{})
 			p.contains("the record", p.lastSent(id), "history is lost", "the brief", "half")
-			p.folds()
 		})
 	}
 }
@@ -455,7 +424,6 @@ func TestARequestRefusedMidwayIsNoLoop(t *testing.T) {
 		t.Error("on the same session again")
 	}
 	p.contains("the record", p.lastSent(id), "history is lost", "the brief")
-	p.folds()
 }
 
 // TestSpawnIsNotDoubled: a turn that was cut off after a spawn continues, and makes the same call again.
@@ -498,10 +466,8 @@ func TestACrashNoteSaysWhatIsKnown(t *testing.T) {
 			}
 			p.contains("what the Arbiter reads", read.String(), "Orchestrator I (orch-1) was summoned", "weave the header",
 				"Do not do that again")
-			if again := p.spawnAgain("weave the header"); again != id || p.s.Spawned != 1 {
-				t.Errorf("%s was summoned, %d in all", again, p.s.Spawned)
-			}
-			p.folds()
+			testkit.Same(t, "was summoned", id, p.spawnAgain("weave the header"))
+			testkit.Same(t, "in all", 1, p.s.Spawned)
 		})
 	}
 }
@@ -516,4 +482,203 @@ func (p *play) spawnAgain(brief string) string {
 		p.t.Fatalf("%s: %v", a.Text, err)
 	}
 	return named.ID
+}
+
+// TestOneInheritance: a steering message to a new Arbiter, sent before its first message was proven to have
+// arrived, does not contain the inheritance a second time. If the first message is lost, the message that
+// replaces it contains it.
+func TestOneInheritance(t *testing.T) {
+	p := begin(t, nil)
+	one := p.spawn("build it")
+	p.full("arbiter", 86)
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.renewNow("the key")
+	p.verdict(one, report("question", "Which port?", true))
+	p.contains("the first message", p.lastSent("arbiter"), "kind: inheritance", "the key")
+	p.say("Take the lower one.", contract.Steer, "arbiter")
+	if sent := p.lastSent("arbiter"); !strings.Contains(sent, "Take the lower one.") || strings.Contains(sent, "kind: inheritance") {
+		t.Errorf("the word on the way:\n%s", sent)
+	}
+	p.out = nil
+	p.crash("arbiter", 1)
+	sends := effects[input.Send](p)
+	if len(sends) != 2 || !strings.Contains(sends[0].Params.Content, "kind: inheritance") || strings.Contains(sends[1].Params.Content, "kind: inheritance") {
+		t.Fatalf("after a crash that lost both: %+v", sends)
+	}
+}
+
+// TestNothingAfterTheResult: events between the result and the end of the loop are recorded and not
+// published: a replay prints the same lines as the run.
+func TestNothingAfterTheResult(t *testing.T) {
+	p := begin(t, nil)
+	p.do(input.Signal{Signal: "INT"})
+	p.finished()
+	p.out = nil
+	a := p.agent("arbiter").AgentRef
+	for _, f := range []input.Body{
+		input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
+			Body: contract.Say{Text: "wait"}}},
+		input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: contract.Halt{}}},
+		input.AgentEvent{Event: bridge.Event{AgentRef: a,
+			Body: bridge.Notice{Text: "late"}}},
+		input.AgentEvent{Event: bridge.Event{AgentRef: a, Body: bridge.Turn{}}},
+		input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: a, Request: "p1", Tool: "Bash"}, Behavior: "ask"},
+		input.Stopped{Unstopped: []string{"one"}}, input.BridgeLost{Message: "gone"},
+	} {
+		p.do(f)
+	}
+	if n := len(effects[input.Emit](p)); n > 0 {
+		t.Errorf("told %d events: %+v", n, effects[input.Emit](p))
+	}
+}
+
+// TestBrokenPipeIsNoRefusal: a process whose pipe broke in a permission request learns that no human and no rule
+// refused it.
+func TestBrokenPipeIsNoRefusal(t *testing.T) {
+	p := begin(t, nil)
+	one := p.spawn("build it")
+	p.do(asked(p, one, "p1", "ask"))
+	p.do(input.PermissionWithdrawn{Request: "p1"})
+	p.rebirth(one, bridge.DeliveryBegun)
+	p.contains("it is told", p.lastSent(one), "in the middle of your last turn", "nobody refused them", "end the turn with your verdict")
+	p.do(asked(p, one, "p2", "ask"))
+	if len(p.s.Permission.Open) != 1 || p.s.Permission.Open[0].ID != "p2" {
+		t.Errorf("it is not asked again: %+v", p.s.Permission.Open)
+	}
+}
+
+// TestAReleasedAgentEnds: the end of a released agent is reported, even if its process had ended
+// before, for a takeover or by a crash.
+func TestAReleasedAgentEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		before func(p *play)
+		after  func(p *play)
+	}{
+		"none, in a takeover that looks": {func(p *play) { p.take("orch-1", TakeoverInspecting) }, func(*play) {}},
+		"a terminal's":                   {func(p *play) { p.take("orch-1", TakeoverOpen) }, func(p *play) { p.ends("orch-1") }},
+		"none after a crash":             {func(p *play) { p.dies("orch-1") }, func(*play) {}},
+		"its own":                        {func(*play) {}, func(p *play) { p.ends("orch-1") }},
+	} {
+		p := working(t)
+		c.before(p)
+		p.out = nil
+		p.command(contract.Kill{ID: "orch-1"})
+		c.after(p)
+		if ends := told[contract.Done](p); len(ends) != 1 || ends[0].Reason != "killed by the human" {
+			t.Errorf("%s: %+v", name, ends)
+		}
+	}
+}
+
+// TestWhoWaitsInLine: no document that waits for a successor is lost, but the queue is bounded, and no document
+// in it prevents the spawns of other agents.
+func TestWhoWaitsInLine(t *testing.T) {
+	for _, waiting := range []int{2, RecordsKept + 10} {
+		p := begin(t, func(o *runconfig.Options) { o.MaxIterations, o.MaxExchanges = 1000, 1<<30 })
+		leave := func(id string) {
+			p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"enough"}`)
+			p.ends(id)
+		}
+		spare := p.spawn("the first") // whose document nothing waits for
+		leave(spare)
+		another := func() string { // in its place
+			if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x","successor_of":"`+spare+`"}`); a.IsError {
+				t.Fatal(a.Text)
+			}
+			p.spawned(fmt.Sprintf("orch-%d", p.s.Spawned))
+			return fmt.Sprintf("orch-%d", p.s.Spawned)
+		}
+		var line []string
+		for range waiting {
+			id := another()
+			p.verdict(id, report("handoff", "I am full.", true))
+			leave(id)
+			line = append(line, id)
+			spare = another()
+			leave(spare)
+		}
+		for range NamesKept + 5 {
+			spare = another()
+			leave(spare)
+		}
+		kept := line[:min(waiting, RecordsKept)]
+		testkit.Same(t, fmt.Sprintf("%d wait", waiting), kept, p.s.Handoff.SuccessorQueue)
+		for _, id := range kept {
+			heir := p.spawn("go on")
+			if p.agent(heir).Predecessor != id || !strings.Contains(p.sentTo(heir), "the second half") {
+				t.Fatalf("%s succeeds %s with\n%s", heir, p.agent(heir).Predecessor, p.sentTo(heir))
+			}
+			leave(heir)
+		}
+		p.spawn("after all of them")
+	}
+}
+
+// TestHeldStaysHeld: the agents had exchanged too many messages without a human.
+func TestHeldStaysHeld(t *testing.T) {
+	p, id := oneWorks(t, func(o *runconfig.Options) { o.MaxExchanges = 4 })
+	for !p.s.Conversation.Held {
+		p.verdict(id, report("question", "And now?", true))
+		p.verdict("arbiter", ruling("CONTINUE", "I read that."))
+		if p.agent("arbiter").Status == AgentBusy {
+			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", id))
+		}
+	}
+	exchanges := p.s.Conversation.Exchanges
+	p.stopped()
+	p.resume("")
+	p.back(bridge.DeliverySeen)
+	if !p.s.Conversation.Held || p.s.Conversation.Exchanges != exchanges || p.s.Question.Open == nil {
+		t.Errorf("held %v, %d exchanges (%d before), question %v", p.s.Conversation.Held, p.s.Conversation.Exchanges, exchanges, p.s.Question.Open)
+	}
+	p.say("go on")
+	if p.s.Conversation.Held {
+		t.Error("a human's word does not release it")
+	}
+}
+
+// TestThoseLongGone: of agents that ended long ago only the names are kept, and later nothing, except for the
+// one whose document waits for a successor.
+func TestThoseLongGone(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) { o.MaxIterations, o.MaxExchanges = 1000, 1<<30 })
+	leave := func(id string) {
+		p.call("arbiter", "release_orchestrator", fmt.Sprintf(`{"id":%q,"reason":"enough"}`, id))
+		p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
+	}
+	waits := p.spawn("the first")
+	p.verdict(waits, report("handoff", "I am full.", true))
+	leave(waits)
+	p.s.Handoff.SuccessorQueue = nil // the queue no longer names the successor
+	for range RecordsKept + 5 {
+		leave(p.spawn("one of many"))
+	}
+	if a := p.agent(waits); !a.Forgotten || a.Document != nil || a.Brief != "" || a.Name == "" || a.SessionID == "" {
+		t.Errorf("the first: %+v", a)
+	}
+	if a := p.agent(fmt.Sprintf("orch-%d", p.s.Spawned)); a.Forgotten || a.Brief == "" {
+		t.Errorf("the last: %+v", a)
+	}
+	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"go on","successor_of":%q}`,
+		waits)); !a.IsError || !strings.Contains(a.Text, "no longer kept") {
+		t.Errorf("its successor: %+v", a)
+	}
+	again := p.spawn("another")
+	p.verdict(again, report("handoff", "I am full.", true))
+	leave(again)
+	for range NamesKept + 20 {
+		p.s.Handoff.SuccessorQueue = []string{again} // no successor is spawned
+		params := fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, fmt.Sprintf("orch-%d", p.s.Spawned))
+		if a := p.call("arbiter", "spawn_orchestrator", params); a.IsError {
+			t.Fatal(a.Text)
+		}
+		p.spawned(fmt.Sprintf("orch-%d", p.s.Spawned))
+		leave(fmt.Sprintf("orch-%d", p.s.Spawned))
+	}
+	if a := p.agent(again); a.Document == nil || len(p.s.Agents) > NamesKept+3 {
+		t.Errorf("%d agents of %d; %+v", len(p.s.Agents), p.s.Spawned, a)
+	}
+	status := p.call("arbiter", "status", `{}`).Text
+	p.contains("the status", status, fmt.Sprintf("and %d before them, gone", p.s.Spawned-GoneShown),
+		fmt.Sprintf("orch-%d", p.s.Spawned))
+	testkit.Same(t, "are listed", GoneShown, strings.Count(status, "orch-"))
 }

@@ -29,9 +29,7 @@ func (p *play) renewNow(key string) string {
 	p.t.Helper()
 	a := p.agent("arbiter")
 	p.verdict("arbiter", handoffRuling(key))
-	if got := p.agent("arbiter"); got.Status != AgentRestarting {
-		p.t.Fatalf("after HANDOFF it is %s", got.Status)
-	}
+	testkit.Same(p.t, "after HANDOFF it", AgentRestarting, p.agent("arbiter").Status)
 	p.happen("arbiter", bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
 	p.spawned("arbiter")
 	return a.SessionID
@@ -44,20 +42,14 @@ func TestArbiterIsRenewed(t *testing.T) {
 	one := p.spawn("build it")
 	p.full("arbiter", 71)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if p.s.Renewal.Stage != RenewalNone {
-		t.Fatal("a warning renews no agent")
-	}
+	testkit.Same(t, "a warning renews no agent", RenewalNone, p.s.Renewal.Stage)
 	p.verdict(one, report("question", "Which port?", true))
 	p.full("arbiter", 86)
 	p.say("Make it blue.", contract.Note) // waits for the turn's end
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", one))
-	if p.s.Renewal.Stage != RenewalAsked {
-		t.Fatalf("renewal %q", p.s.Renewal.Stage)
-	}
+	testkit.Same(t, "renewal", RenewalAsked, p.s.Renewal.Stage)
 	p.contains("the Arbiter is asked", p.lastSent("arbiter"), "kind: renewal", "86% of 200000", "HANDOFF")
-	if strings.Contains(p.lastSent("arbiter"), "blue") {
-		t.Error("the human's word went to the one who leaves")
-	}
+	p.lacks("the human's word went to the one who leaves", p.lastSent("arbiter"), "blue")
 	p.verdict("arbiter", ruling("CONTINUE", "I go on."))
 	p.contains("the correction", p.lastSent("arbiter"), "no other decision is taken now")
 
@@ -77,15 +69,11 @@ func TestArbiterIsRenewed(t *testing.T) {
 	}
 	p.contains("its first message", p.lastSent("arbiter"), "inheritance", "You are the Arbiter now", "the port is 8080", "[active] lay the stones",
 		"ADDRESS_ORCHESTRATOR orch-1: because", "orch-1, Orchestrator I: working", "Which port?", "kind: message", "Make it blue.")
-	if strings.Contains(p.lastSent("arbiter"), "Your session's history is lost") {
-		t.Error("it is notified that something was lost")
-	}
+	p.lacks("it is notified that something was lost", p.lastSent("arbiter"), "Your session's history is lost")
 
 	// Its rulings count; the numbering continues; the second renewal knows about the first.
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Blue.", "to", one))
-	if strings.Contains(lastMail(p, "arbiter"), "inheritance") {
-		t.Error("inherited twice")
-	}
+	p.lacks("inherited twice", lastMail(p, "arbiter"), "inheritance")
 	p.verdict(one, report("question", "How blue?", true))
 	p.full("arbiter", 90)
 	two := p.spawn("paint it")
@@ -95,13 +83,10 @@ func TestArbiterIsRenewed(t *testing.T) {
 	p.verdict(one, report("question", "Very blue?", true))
 	p.renewNow("very blue")
 	p.contains("the third's first message", p.lastSent("arbiter"), "very blue", "Very blue?", "How blue?", "HANDOFF: because", "orch-2, Orchestrator II")
-	if p.s.Renewal.Count != 2 || p.agent("arbiter").Generation != 3 {
-		t.Errorf("%d renewals, generation %d", p.s.Renewal.Count, p.agent("arbiter").Generation)
-	}
+	testkit.Same(t, "renewals", 2, p.s.Renewal.Count)
+	testkit.Same(t, "p.agent(\"arbiter\").Generation", 3, p.agent("arbiter").Generation)
 	for _, a := range p.s.Agents[1:] {
-		if a.Generation != 1 {
-			t.Errorf("%s lost its place: generation %d", a.ID, a.Generation)
-		}
+		testkit.Same(t, fmt.Sprintf("%s lost its place: generation", a.ID), 1, a.Generation)
 	}
 }
 
@@ -114,9 +99,7 @@ func TestRenewalWhileAHumanIsAsked(t *testing.T) {
 	if p.s.Question.Open == nil || p.agent("arbiter").Status != AgentReady {
 		t.Fatalf("question %v, the Arbiter is %s", p.s.Question.Open, p.agent("arbiter").Status)
 	}
-	if n := len(told[contract.Question](p)); n != 1 {
-		t.Errorf("asked %d times", n)
-	}
+	testkit.Same(t, "asked times", 1, len(told[contract.Question](p)))
 	p.say("Blue.")
 	p.contains("the answer", p.lastSent("arbiter"), "Asked of the human, and not answered yet", "Red or blue?", "kind: answer", "Blue.")
 }
@@ -176,9 +159,7 @@ func TestRenewalOverAResume(t *testing.T) {
 				t.Errorf("the successor: %+v", a)
 			}
 			p.verdict(one, report("question", "Which port?", true))
-			if n := p.lastSentHas("arbiter", "inheritance"); n != 1 {
-				t.Errorf("the inheritance was sent %d times", n)
-			}
+			testkit.Same(t, "the inheritance was sent times", 1, p.lastSentHas("arbiter", "inheritance"))
 			p.contains("the first message", p.lastSent("arbiter"), "kept", "Which port?")
 		})
 	}
@@ -198,7 +179,6 @@ func (p *play) lastSentHas(id, text string) int {
 // TestRenewalWithoutADocument: an Arbiter that gives no document, or cannot, is renewed with the supervisor's
 // record; one that never rules ends the run.
 func TestRenewalWithoutADocument(t *testing.T) {
-	exhausted := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong, Error: "Prompt is too long"}
 	t.Run("it gives none", func(t *testing.T) {
 		p := begin(t, nil)
 		one := p.spawn("build it")
@@ -210,40 +190,22 @@ func TestRenewalWithoutADocument(t *testing.T) {
 		if a := p.agent("arbiter"); a.Status != AgentRestarting || !a.NewSession {
 			t.Fatalf("it is %s", a.Status)
 		}
-		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
-		p.spawned("arbiter")
+		p.succeeds()
 		p.verdict(one, report("question", "Which?", true))
 		p.contains("the first message", p.lastSent("arbiter"), "could not write a document", "no valid document", "written by the supervisor", "Which?")
 	})
 	t.Run("its context is exhausted", func(t *testing.T) {
 		p := begin(t, nil)
 		for i := range MaxGenerated {
-			p.turn("arbiter", exhausted)
-			p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Expected: true}})
-			p.spawned("arbiter")
+			p.turn("arbiter", outOfRoom)
+			p.succeeds()
 			if i == 0 && p.s.Ending != nil {
 				t.Fatal("it ended at once")
 			}
 			p.say(fmt.Sprintf("word %d", i))
 		}
-		p.turn("arbiter", exhausted)
-		if r, _ := p.finished(); r.Status != contract.StatusFailed || !strings.Contains(r.Summary, "however often") {
-			t.Errorf("%+v", r)
-		}
-	})
-	t.Run("it completes instead", func(t *testing.T) {
-		p := begin(t, nil)
-		p.full("arbiter", 90)
-		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "All is there. Is it well?"))
-		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
-		if r, _ := p.finished(); r.Status != contract.StatusComplete {
-			t.Errorf("%+v", r)
-		}
-	})
-	t.Run("nobody asked", func(t *testing.T) {
-		p := begin(t, nil)
-		p.verdict("arbiter", handoffRuling("x"))
-		p.contains("the correction", p.lastSent("arbiter"), "only after a message of kind renewal")
+		p.turn("arbiter", outOfRoom)
+		p.endsAs(contract.StatusFailed, contract.ExitFailed, "however often")
 	})
 	t.Run("it is interrupted", func(t *testing.T) {
 		p := begin(t, nil)
@@ -257,14 +219,10 @@ func TestRenewalWithoutADocument(t *testing.T) {
 
 // TestOrchestratorIsRelieved: every message demands a hand-off, and in the end it is no longer asked.
 func TestOrchestratorIsRelieved(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.full(one, 71)
 	p.verdict(one, report("progress", "half", false))
-	if strings.Contains(p.lastSent(one), "Hand off") {
-		t.Error("a warning is not an end")
-	}
+	p.lacks("a warning is not an end", p.lastSent(one), "Hand off")
 	p.full(one, 86)
 	p.verdict(one, report("progress", "two thirds", false))
 	p.contains("the demand", p.lastSent(one), "kind: relief", "Hand off now", "86% of 200000 tokens", "kind handoff")
@@ -283,17 +241,13 @@ func TestOrchestratorIsRelieved(t *testing.T) {
 
 // TestCompactions: a prevented compaction makes the hand-off due, a completed one is reported.
 func TestCompactions(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
 	p.happen(one, bridge.Compact{Trigger: "auto", Blocked: true})
 	testkit.Same(t, "entries in the work log", 1, len(p.s.Conversation.WorkLog))
 	p.do(input.Timer{Key: CompactionBlockedPrefix + RunOf(p.agent(one).AgentRef)})
-	if n := len(effects[input.Interrupt](p)); n != 1 {
-		t.Fatalf("%d interrupts", n)
-	}
+	testkit.Same(t, "interrupts", 1, len(effects[input.Interrupt](p)))
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.contains("its message", p.lastSent(one), "kind: relief", "you went on", "kind handoff")
 	p.verdict(one, report("handoff", "here", true))
@@ -302,9 +256,7 @@ func TestCompactions(t *testing.T) {
 	two := p.spawn("go on")
 	p.full(two, 90)
 	p.happen(two, bridge.ContextWarning{Pct: 90, Level: "critical"})
-	if p.agent(two).NotifyingLevel != "critical" {
-		t.Error("what it was told is forgotten")
-	}
+	testkit.Same(t, "what it was told is forgotten", "critical", p.agent(two).NotifyingLevel)
 	p.happen(two, bridge.Compact{Trigger: "auto", PreTokens: 172_000, PostTokens: 2600})
 	a := p.agent(two)
 	if a.Compactions != 1 || a.ContextLow() || a.NotifiedLevel != "" {
@@ -363,7 +315,5 @@ func TestRenewalsThatDoNotHelp(t *testing.T) {
 	p.say("This.")
 	p.full("arbiter", 90)
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which?"))
-	if r, _ := p.finished(); r.Status != contract.StatusFailed || !strings.Contains(r.Summary, "--context-tokens") {
-		t.Errorf("%+v", r)
-	}
+	p.endsAs(contract.StatusFailed, contract.ExitFailed, "--context-tokens")
 }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -20,9 +21,7 @@ import (
 // TestACrashIsFollowedByAnotherProcess: a crash is noticed, reported and waited for, and another process begins
 // on the same session with the next generation.
 func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	old := p.agent(id)
 	p.dies(id)
 	a := p.agent(id)
@@ -45,19 +44,14 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 		t.Errorf("spawn %+v", e)
 	}
 	p.do(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
-	if len(p.spawns(id)) != 2 {
-		t.Error("a second ring started a second process")
-	}
-	p.folds()
+	testkit.Same(t, "a second ring started a second process", 2, len(p.spawns(id)))
 }
 
 // TestACrashLoopIsParked: an agent ends 100 ms after each start, 20 times.
 func TestACrashLoopIsParked(t *testing.T) {
 	for _, id := range []string{"arbiter", "orch-1"} {
 		t.Run(id, func(t *testing.T) {
-			p := begin(t, nil)
-			p.spawn("work")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p, _ := oneWorks(t, nil)
 			began := p.at
 			for range 20 {
 				if p.agent(id).Status == AgentParked {
@@ -97,7 +91,6 @@ func TestACrashLoopIsParked(t *testing.T) {
 				p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 				p.contains("the Arbiter", p.lastSent("arbiter"), "parked", "Summon another")
 			}
-			p.folds()
 		})
 	}
 }
@@ -105,33 +98,25 @@ func TestACrashLoopIsParked(t *testing.T) {
 // TestMessageRestartsAParkedAgent: it continues its interrupted work.
 func TestMessageRestartsAParkedAgent(t *testing.T) {
 	for name, word := range map[string]contract.CommandBody{"choose": contract.Choose{Option: "retry"}, "retry": contract.RetryLast{}} {
-		p := begin(t, nil)
-		p.proven("arbiter")
-		p.crash("arbiter", 5)
-		if ok, why := p.command(contract.Say{Text: "hello?"}); ok || !strings.Contains(why, "no living") {
-			t.Errorf("%s: a word to one that is parked: %v %s", name, ok, why)
-		}
-		if ok, why := p.command(word); !ok {
-			t.Fatalf("%s: %s", name, why)
-		}
-		p.comes("arbiter", bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{{MessageID: p.agent("arbiter").Turn[0], Status: bridge.DeliveryBegun}}})
-		p.contains("its message", p.lastSent("arbiter"), "in the middle of your last turn")
-		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Here again."))
-		p.folds()
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, nil)
+			p.proven("arbiter")
+			p.crash("arbiter", 5)
+			p.refuses(contract.Say{Text: "hello?"}, "no living")
+			p.mustCommand(word)
+			p.comes("arbiter", bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{{MessageID: p.agent("arbiter").Turn[0], Status: bridge.DeliveryBegun}}})
+			p.contains("its message", p.lastSent("arbiter"), "in the middle of your last turn")
+			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Here again."))
+		})
 	}
 	t.Run("an Orchestrator", func(t *testing.T) {
-		p := begin(t, nil)
-		id := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, id := oneWorks(t, nil)
 		p.crash(id, 5)
-		if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
-			t.Fatal(why)
-		}
+		p.mustCommand(contract.Choose{Option: "retry"})
 		p.comes(id, bridge.SpawnResult{Resumed: true})
 		if p.agent(id).Status == AgentParked || p.agent(id).Dismissed {
 			t.Errorf("it is %s", p.agent(id).Status)
 		}
-		p.folds()
 	})
 	t.Run("with a question open", func(t *testing.T) {
 		p := begin(t, nil)
@@ -141,27 +126,20 @@ func TestMessageRestartsAParkedAgent(t *testing.T) {
 		p.comes("arbiter", bridge.SpawnResult{Resumed: true})
 		p.say("8080")
 		p.contains("the answer", p.lastSent("arbiter"), "8080")
-		p.folds()
 	})
 	t.Run("after another error", func(t *testing.T) {
-		p := begin(t, nil)
-		id := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, id := oneWorks(t, nil)
 		p.crash("arbiter", 5)
 		for range 3 {
 			p.turn(id, bridge.Turn{Text: "hm"})
 		}
-		if ok, why := p.command(contract.Choose{Option: "retry"}); !ok {
-			t.Error(why)
-		}
+		p.mustCommand(contract.Choose{Option: "retry"})
 	})
 }
 
 // TestLateEventOfAnEarlierProcess: a late event of an earlier process does not change the present one.
 func TestLateEventOfAnEarlierProcess(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	old := p.agent(id)
 	p.rebirth(id, bridge.DeliveryAbsent)
 	before := fingerprint(t, &p.s)
@@ -182,9 +160,7 @@ func TestLateEventOfAnEarlierProcess(t *testing.T) {
 			t.Errorf("%T %+v led to %v", f, f, out)
 		}
 	}
-	if fingerprint(t, &p.s) != before {
-		t.Error("the state is another")
-	}
+	testkit.Same(t, "the state is another", before, fingerprint(t, &p.s))
 	p.do(asked(p, id, "p1", "ask"))
 	late := asked(p, id, "p2", "allow")
 	late.Params.AgentRef = old.AgentRef
@@ -219,7 +195,6 @@ func TestAnEndCountsOnce(t *testing.T) {
 		if a := p.agent("orch-1"); a.Status != c.status || p.s.Lifecycle.Crashes != crashes || len(told[contract.Restart](p)) != restarts || len(p.s.Lifecycle.Restarts) != history {
 			t.Errorf("%s: it is %s, %d crashes more, %d restarts more", name, a.Status, p.s.Lifecycle.Crashes-crashes, len(told[contract.Restart](p))-restarts)
 		}
-		p.folds()
 	}
 }
 
@@ -255,7 +230,6 @@ func TestEndingOneThatIsDown(t *testing.T) {
 			if a := p.agent(id); a.Status != AgentEnded || !a.Dismissed || len(p.spawns(id)) != n {
 				t.Errorf("%s, starting %v: it is %s, %d starts more", name, starting, a.Status, len(p.spawns(id))-n)
 			}
-			p.folds()
 		}
 	}
 }
@@ -267,7 +241,7 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 		"down":  func(p *play, id string) { p.dies(id) },
 		"restart": func(p *play, id string) {
 			p.dies(id)
-			p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+			p.restartDue(id)
 		},
 		"being ended": func(p *play, id string) {
 			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatProtocol})
@@ -282,25 +256,20 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 			p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 		},
 		"bridge just back": func(p *play, id string) {
-			p.do(input.BridgeLost{Message: "x"})
-			p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
-			p.do(input.BridgeBack{})
+			p.bridgeReturns()
 		},
 		"waiting for a limit": func(p *play, id string) { p.turn(id, limitedTurn(time.Time{})) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := begin(t, nil)
-			id := p.spawn("work")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p, id := oneWorks(t, nil)
 			act(p, id)
 			n, timers := len(effects[input.Spawn](p)), map[string]bool{}
 			for _, e := range effects[input.SetTimer](p) {
 				timers[e.Key] = true
 			}
 			p.do(input.Signal{Signal: "INT"})
-			if len(effects[input.Shutdown](p)) != 1 {
-				t.Fatalf("shutdowns: %v", effects[input.Shutdown](p))
-			}
+			testkit.Same(t, fmt.Sprintf("shutdowns: %v", effects[input.Shutdown](p)), 1,
+				len(effects[input.Shutdown](p)))
 			for key := range timers {
 				p.do(input.Timer{Key: key})
 			}
@@ -316,11 +285,8 @@ func TestShutdownAtAnyPointOfAReturn(t *testing.T) {
 				t.Errorf("ends %v, starts after it %d", effects[input.Finish](p), len(effects[input.Spawn](p))-n)
 			}
 			for _, a := range p.s.Agents {
-				if a.Status != AgentEnded {
-					t.Errorf("%s is %s", a.ID, a.Status)
-				}
+				testkit.Same(t, a.ID, AgentEnded, a.Status)
 			}
-			p.folds()
 		})
 	}
 }
@@ -344,7 +310,6 @@ func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 		if again && p.s.Lifecycle.Restarts[0].Class != runconfig.RestartCrash {
 			t.Errorf("%s: class %s", message, p.s.Lifecycle.Restarts[0].Class)
 		}
-		p.folds()
 	}
 }
 
@@ -380,9 +345,7 @@ func TestHalt(t *testing.T) {
 	p.s.Agents[0].CurrentTool = ""
 	busy := []string{"arbiter", one}
 	p.out = nil
-	if ok, why := p.command(contract.Halt{}); !ok {
-		t.Fatal(why)
-	}
+	p.mustCommand(contract.Halt{})
 	kills := effects[input.Kill](p)
 	if len(kills) != 2 || !kills[0].Now || !kills[1].Now {
 		t.Fatalf("%+v", kills)
@@ -396,31 +359,23 @@ func TestHalt(t *testing.T) {
 	p.out = nil
 	for _, id := range busy {
 		p.happen(id, bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed", Expected: true}})
-		if a := p.agent(id); a.Status != AgentDown {
-			t.Errorf("%s is %s", id, a.Status)
-		}
+		testkit.Same(t, id, AgentDown, p.agent(id).Status)
 	}
 	if n := len(effects[input.Spawn](p)); n != 0 || p.s.Lifecycle.Crashes != 0 || len(told[contract.Restart](p)) != 0 {
 		t.Errorf("%d starts, %d crashes", n, p.s.Lifecycle.Crashes)
 	}
 	// Messages given meanwhile wait, and so do agents that are spawned.
 	p.say("And write the manual.")
-	if ok, why := p.command(contract.ForceAgent{Mode: "tester"}); !ok {
-		t.Fatal(why)
-	}
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(one).AgentRef)})
+	p.mustCommand(contract.ForceAgent{Mode: "tester"})
+	p.restartDue(one)
 	if len(effects[input.Spawn](p)) != 0 || len(effects[input.Send](p)) != 0 {
 		t.Error("halted, and something was started or sent")
 	}
 	if ok, why := p.command(contract.Halt{}); !ok || !strings.Contains(why, "already") {
 		t.Error(why)
 	}
-	if ok, why := p.command(contract.Continue{}); !ok {
-		t.Fatal(why)
-	}
-	if n := len(effects[input.Spawn](p)); n != 3 {
-		t.Fatalf("%d starts", n)
-	}
+	p.mustCommand(contract.Continue{})
+	testkit.Same(t, "starts", 3, len(effects[input.Spawn](p)))
 	p.back(bridge.DeliveryBegun)
 	if p.agent("arbiter").Status != AgentBusy || p.agent(one).Status != AgentBusy {
 		t.Errorf("the Arbiter is %s, %s is %s", p.agent("arbiter").Status, one, p.agent(one).Status)
@@ -455,9 +410,7 @@ func TestHaltWhileAgentsStart(t *testing.T) {
 			}
 			ends[0]()
 			ends[1]()
-			if a := p.agent(id); a.Status != AgentDown {
-				t.Errorf("%s is %s", id, a.Status)
-			}
+			testkit.Same(t, id, AgentDown, p.agent(id).Status)
 		}
 		if p.s.Ending != nil || len(told[contract.Error](p)) != 0 {
 			t.Errorf("ending %+v, errors %+v", p.s.Ending, told[contract.Error](p))
@@ -479,9 +432,8 @@ func TestHaltAndContinueInOneBreath(t *testing.T) {
 	p.command(contract.Continue{})
 	p.out = nil
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
-	if len(effects[input.Spawn](p)) != 1 || p.agent("arbiter").Status != AgentStarting {
-		t.Errorf("the Arbiter is %s", p.agent("arbiter").Status)
-	}
+	testkit.Same(t, "len(effects[input.Spawn](p))", 1, len(effects[input.Spawn](p)))
+	testkit.Same(t, "the Arbiter", AgentStarting, p.agent("arbiter").Status)
 }
 
 // TestHaltWithoutABridge: if the halt had to kill the bridge, the next bridge starts no agent either.
@@ -492,13 +444,9 @@ func TestHaltWithoutABridge(t *testing.T) {
 	p.out = nil
 	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
-	if len(effects[input.Spawn](p)) != 0 {
-		t.Error("a bridge that came back started an agent")
-	}
+	testkit.Same(t, "a bridge that came back started an agent", 0, len(effects[input.Spawn](p)))
 	p.command(contract.Continue{})
-	if len(effects[input.Spawn](p)) != 1 {
-		t.Error("continue started no agent")
-	}
+	testkit.Same(t, "continue started no agent", 1, len(effects[input.Spawn](p)))
 }
 
 // TestContinueWhileTheBridgeIsEnded: a halt ends the bridge, and a continue command comes before the bridge has
@@ -528,9 +476,8 @@ func TestHaltsAreCounted(t *testing.T) {
 	p.command(contract.Halt{})
 	p.command(contract.Halt{})
 	p.command(contract.Continue{})
-	if p.s.Halts != 2 || p.s.Halted {
-		t.Errorf("%d halts, halted: %v", p.s.Halts, p.s.Halted)
-	}
+	testkit.Same(t, "halts", 2, p.s.Halts)
+	testkit.Same(t, "p.s.Halted", false, p.s.Halted)
 }
 
 // TestHaltAndTheEnd: a halted run ends, and is resumed, like any other.
@@ -538,13 +485,11 @@ func TestHaltAndTheEnd(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.Halt{})
 	p.happen("arbiter", bridge.Done{})
-	p.do(input.Signal{Signal: "INT"})
-	p.do(input.Stopped{})
+	p.stopped()
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude(), Salt: "s"})
-	if p.s.Halted || len(effects[input.Spawn](p)) != 1 {
-		t.Errorf("halted: %v, %d starts", p.s.Halted, len(effects[input.Spawn](p)))
-	}
+	testkit.Same(t, "halted", false, p.s.Halted)
+	testkit.Same(t, "len(effects[input.Spawn](p))", 1, len(effects[input.Spawn](p)))
 }
 
 // TestPauseOutlivesTheProcess: a run that a human paused or halted is still paused when it is resumed, after
@@ -579,9 +524,7 @@ func TestPauseOutlivesTheProcess(t *testing.T) {
 
 // TestPausedAndNothingUnderWay: when a run that was resumed is continued, the Arbiter rules how it continues.
 func TestPausedAndNothingUnderWay(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p, one := oneWorks(t, nil)
 	p.mustCommand(contract.Pause{})
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.say("Look at it.")

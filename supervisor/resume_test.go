@@ -2,13 +2,13 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -51,14 +51,14 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 			o := p.s.Options
 			o.MaxCostUSD, o.Timeout = 500, 24*time.Hour
 			p.out = nil
-			p.do(input.Resumed{Options: o, Claude: p.s.Lifecycle.Claude(), Stay: true})
+			p.do(input.Resumed{Options: o, Claude: p.s.Lifecycle.Claude(), Notice: "3 processes were ended", Stay: true})
 			if s := told[contract.Session](p); len(s) != 1 || !s[0].Resumed {
 				t.Errorf("session %+v", s)
 			}
+			p.contains("what else is said", told[contract.Notice](p)[0].Text, "3 processes were ended")
 			p.back(bridge.DeliverySeen)
-			if p.agent(two).Status != AgentEnded || len(p.spawns(two)) != 0 {
-				t.Errorf("the one that was let go is %s", p.agent(two).Status)
-			}
+			testkit.Same(t, "the one that was let go", AgentEnded, p.agent(two).Status)
+			testkit.Same(t, "len(p.spawns(two))", 0, len(p.spawns(two)))
 			for _, id := range []string{"arbiter", one} {
 				s := p.spawns(id)
 				if len(s) != 1 || !s[0].Config.Resume || s[0].Generation != 2 {
@@ -72,9 +72,7 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 					t.Errorf("%s: session %s (was %s), or its role is missing", id, s[0].Config.SessionID, old.SessionID)
 				}
 			}
-			if diff := cmp.Diff(before.Task.Plan, p.s.Task.Plan); diff != "" {
-				t.Errorf("plan: %s", diff)
-			}
+			testkit.Same(t, "plan", before.Task.Plan, p.s.Task.Plan)
 			if p.s.Spawned != 2 || p.s.Task.Iterations != 2 || p.s.Budget.CostUSD != before.Budget.CostUSD ||
 				p.s.Task.Text != "Build it" || p.s.Budget.Runtime.Processes != 2 {
 				t.Errorf("spawned %d, iterations %d, $%v, task %q, processes %d", p.s.Spawned, p.s.Task.Iterations,
@@ -90,7 +88,6 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 				said.WriteString(m.Content)
 			}
 			p.contains("the queue", said.String(), "use tabs")
-			p.folds()
 		})
 	}
 }
@@ -108,18 +105,14 @@ func TestALimitThatStandsEndsItAgain(t *testing.T) {
 			p.do(input.Timer{Key: timeoutKey})
 		}, "--timeout"},
 	} {
-		p := begin(t, c.change)
-		c.reach(p)
-		p.do(input.Stopped{})
-		p.resume("")
-		if len(effects[input.Spawn](p)) != 0 {
-			t.Errorf("%s: agents were started", name)
-		}
-		r, exit := p.finished()
-		if r.Status != contract.StatusLimit || exit != contract.ExitLimit || !strings.Contains(r.Summary, c.want) {
-			t.Errorf("%s: %+v, exit %d", name, r, exit)
-		}
-		p.folds()
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, c.change)
+			c.reach(p)
+			p.do(input.Stopped{})
+			p.resume("")
+			testkit.Same(t, "agents were started", 0, len(effects[input.Spawn](p)))
+			p.endsAs(contract.StatusLimit, contract.ExitLimit, c.want)
+		})
 	}
 }
 
@@ -144,21 +137,17 @@ func TestTimeoutCountsProcessRunsAndNotThePauses(t *testing.T) {
 		t.Errorf("in the third process run %s are left", left)
 	}
 	p.back(bridge.DeliverySeen)
-	p.do(input.Signal{Signal: "INT"})
-	p.do(input.Stopped{})
+	p.stopped()
 	if r := last[contract.Result](p); r.DurationMS < 30*60_000 || r.DurationMS > 32*60_000 {
 		t.Errorf("duration %s", time.Duration(r.DurationMS)*time.Millisecond)
 	}
-	p.folds()
 }
 
 // TestOpenQuestionsAreAskedAgain: under the same ids, after an orderly end and a crash.
 func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 	for name, end := range map[string]func(p *play){"SIGINT": (*play).stopped, "crash": func(*play) {}} {
 		t.Run(name, func(t *testing.T) {
-			p := begin(t, nil)
-			id := p.spawn("work")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+			p, id := oneWorks(t, nil)
 			p.verdict(id, report("question", "May I?", true))
 			p.say("Speak first.", contract.Note, id)
 			p.do(asked(p, id, "p1", "ask"))
@@ -177,10 +166,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 			if len(p.s.Permission.Open) != 1 || p.s.Permission.Open[0].At != p.at {
 				t.Errorf("open since another time: %+v", p.s.Permission.Open)
 			}
-			if len(effects[input.PermissionRespond](p)) != 0 {
-				t.Error("a process that is gone was answered")
-			}
-			p.folds()
+			testkit.Same(t, "a process that is gone was answered", 0, len(effects[input.PermissionRespond](p)))
 		})
 	}
 	t.Run("question", func(t *testing.T) {
@@ -198,7 +184,6 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 			}
 			p.say("8080")
 			p.contains("the answer", p.lastSent("arbiter"), "8080", "kind: answer")
-			p.folds()
 		}
 	})
 	t.Run("answered by the word of --resume", func(t *testing.T) {
@@ -222,7 +207,6 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 		if q := told[contract.Question](p); len(q) != 1 {
 			t.Errorf("questions %v", q)
 		}
-		p.folds()
 	})
 	t.Run("a request, after a crash and a process run without a bridge", func(t *testing.T) {
 		p := begin(t, nil)
@@ -236,42 +220,6 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 		if r := p.s.Permission.Unclaimed; len(r) != 1 || r[0].ID != "p1" {
 			t.Errorf("unclaimed %+v", r)
 		}
-		p.folds()
-	})
-	t.Run("it is not asked again", func(t *testing.T) {
-		p := begin(t, nil)
-		id := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-		p.do(asked(p, id, "p1", "ask"))
-		p.resume("")
-		p.stopped() // what was open is kept across another process
-		p.resume("")
-		p.back(bridge.DeliveryBegun)
-		p.verdict(id, report("done", "all of it", true))
-		if r := told[contract.PermissionRequest](p); len(r) != 0 {
-			t.Errorf("asked again: %+v", r)
-		}
-		if d := told[contract.Permission](p); len(d) != 1 || d[0].Request != "p1" || d[0].By != contract.ByWithdrawn {
-			t.Errorf("permissions %+v", d)
-		}
-		if ok, _ := p.command(contract.Permit{Request: "p1", Behavior: "allow"}); ok {
-			t.Error("it can still be answered")
-		}
-		p.folds()
-	})
-	t.Run("nobody is there to answer now", func(t *testing.T) {
-		p := begin(t, nil)
-		id := p.spawn("work")
-		p.do(asked(p, id, "p1", "ask"))
-		p.stopped()
-		p.out = nil
-		o := p.s.Options
-		o.HumanPresent = false
-		p.do(input.Resumed{Options: o})
-		if d := last[contract.Permission](p); d.Request != "p1" || d.Behavior != bridge.Deny || d.By != "nobody" {
-			t.Errorf("permission %+v", d)
-		}
-		p.folds()
 	})
 }
 
@@ -283,9 +231,7 @@ func TestAnAnswerForOneThatAsksAgain(t *testing.T) {
 		one, two := p.spawn("left half"), p.spawn("right half")
 		p.do(asked(p, one, "p1", "ask"))
 		p.resume("")
-		if ok, why := p.command(contract.Permit{Request: "p1", Behavior: behavior, Message: "so be it"}); !ok {
-			t.Fatal(why)
-		}
+		p.mustCommand(contract.Permit{Request: "p1", Behavior: behavior, Message: "so be it"})
 		p.back(bridge.DeliveryBegun)
 		ask := func(id, request, command string) (answer string) {
 			f := asked(p, id, request, "ask")
@@ -298,19 +244,11 @@ func TestAnAnswerForOneThatAsksAgain(t *testing.T) {
 			return answer
 		}
 		p.proven(one)
-		if got := ask(two, "p2", "make"); got != "" {
-			t.Errorf("%s: another agent got the answer %q", behavior, got)
-		}
-		if got := ask(one, "p3", "make install"); got != "" {
-			t.Errorf("%s: another action got the answer %q", behavior, got)
-		}
-		if got := ask(one, "p4", "make"); got != behavior {
-			t.Errorf("%s: the same agent with the same action got %q", behavior, got)
-		}
-		if got := ask(one, "p5", "make"); got != "" {
-			t.Errorf("%s: it got the answer %q a second time", behavior, got)
-		}
-		p.folds()
+		testkit.Same(t, fmt.Sprintf("%s: another agent got the answer", behavior), "", ask(two, "p2", "make"))
+		testkit.Same(t, fmt.Sprintf("%s: another action got the answer", behavior), "",
+			ask(one, "p3", "make install"))
+		testkit.Same(t, "the same agent with the same action", behavior, ask(one, "p4", "make"))
+		testkit.Same(t, fmt.Sprintf("%s: it got the answer a second time", behavior), "", ask(one, "p5", "make"))
 	}
 }
 
@@ -337,15 +275,12 @@ func TestAnOpenRequestIsTakenOver(t *testing.T) {
 	if a := effects[input.PermissionRespond](p); len(a) != 1 || a[0].Request != "p9" || a[0].Result.Behavior != bridge.Allow {
 		t.Errorf("answers %v", a)
 	}
-	p.folds()
 }
 
 // TestACompletedRun: a completed run waits for another task, and its Orchestrators are not restarted.
 func TestACompletedRun(t *testing.T) {
 	complete := func(t *testing.T) (*play, string) {
-		p := begin(t, nil)
-		id := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, id := oneWorks(t, nil)
 		p.verdict(id, report("done", "all of it", true))
 		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "built"))
 		p.do(input.Stopped{})
@@ -363,20 +298,16 @@ func TestACompletedRun(t *testing.T) {
 		if next := p.spawn("test"); next == id {
 			t.Errorf("%s was summoned twice", next)
 		}
-		p.folds()
 	})
 	t.Run("asked once more", func(t *testing.T) {
 		p, _ := complete(t)
 		p.out = nil
 		p.do(input.Resumed{Options: p.s.Options})
-		if len(effects[input.Spawn](p)) != 0 {
-			t.Error("agents were started for nothing")
-		}
+		testkit.Same(t, "agents were started for nothing", 0, len(effects[input.Spawn](p)))
 		r, exit := p.finished()
 		if r.Status != contract.StatusComplete || !strings.HasPrefix(r.Summary, "built.") || exit != contract.ExitComplete {
 			t.Errorf("%+v, exit %d", r, exit)
 		}
-		p.folds()
 	})
 	t.Run("after a process run without a bridge", func(t *testing.T) {
 		p, id := complete(t)
@@ -389,10 +320,7 @@ func TestACompletedRun(t *testing.T) {
 			t.Error("it is not complete any more")
 		}
 		p.resume("")
-		if a := p.agent(id); a.Status != AgentEnded {
-			t.Errorf("%s is %s", id, a.Status)
-		}
-		p.folds()
+		testkit.Same(t, id, AgentEnded, p.agent(id).Status)
 	})
 }
 
@@ -413,18 +341,14 @@ func TestWhoWasLetGoStaysAway(t *testing.T) {
 		p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"`+c.reason+`"}`)
 		c.after(p)
 		p.resume("")
-		if a := p.agent(id); a.Status != AgentEnded || len(p.spawns(id)) != 0 {
-			t.Errorf("%s: it is %s", c.name, a.Status)
-		}
-		p.folds()
+		testkit.Same(t, fmt.Sprintf("%s: a.Status", c.name), AgentEnded, p.agent(id).Status)
+		testkit.Same(t, fmt.Sprintf("%s: len(p.spawns(id))", c.name), 0, len(p.spawns(id)))
 	}
 }
 
 // TestNothingUnderWay: all agents are back and report nothing. The run asks the Arbiter to rule.
 func TestNothingUnderWay(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	p.proven(id)
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -60,6 +61,7 @@ func TestUnansweredRenewal(t *testing.T) {
 	t.Run("it completed instead", func(t *testing.T) {
 		p := asked(t, nil)
 		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
+		testkit.Same(t, "status", contract.StatusComplete, p.s.Ending.Status)
 		again(p)
 	})
 	t.Run("the cost was reached", func(t *testing.T) {
@@ -111,9 +113,8 @@ func TestCompactionDuringARenewal(t *testing.T) {
 	p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
 	p.happen("arbiter", bridge.Compact{Trigger: "auto", PreTokens: 172_000})
 	p.verdict("arbiter", handoffRuling("kept"))
-	if a := p.agent("arbiter"); a.Status != AgentRestarting {
-		t.Errorf("it is %s, and was told: %s", a.Status, p.lastSent("arbiter"))
-	}
+	testkit.Same(t, fmt.Sprintf("status after it was told: %s", p.lastSent("arbiter")), AgentRestarting,
+		p.agent("arbiter").Status)
 }
 
 // TestInterruptedAtItsEnd: if a human stops an Arbiter whose context is nearly full, the human is asked, as
@@ -132,9 +133,7 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 		p.contains("the successor", p.lastSent("arbiter"), "kept", "kind: answer", "Go on.")
 	})
 	t.Run("for want of room", func(t *testing.T) {
-		p := begin(t, nil)
-		one := p.spawn("build it")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		p.verdict(one, report("question", "Which port?", true))
 		p.happen("arbiter", bridge.Delivered{MessageID: p.agent("arbiter").Turn[0]})
 		p.happen("arbiter", bridge.Compact{Trigger: "auto", Blocked: true})
@@ -163,7 +162,7 @@ func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
 		p := begin(t, nil)
 		p.full("arbiter", 90)
 		p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: 1}})
-		p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent("arbiter").AgentRef)})
+		p.restartDue("arbiter")
 		a := p.agent("arbiter")
 		p.do(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: true,
 			Deliveries: []bridge.DeliveryStatus{{MessageID: a.Turn[0], Status: bridge.DeliveryBegun}}}})
@@ -176,32 +175,14 @@ func TestRenewalComesAfterWhatIsOpen(t *testing.T) {
 // TestSuccessorIsNotCorrectedForItsPredecessor: a successor is not corrected for the predecessor's messages,
 // and gets the messages that the predecessor has not ruled on.
 func TestSuccessorIsNotCorrectedForItsPredecessor(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.verdict(one, report("question", "Which port?", true))
 	p.verdict("arbiter", map[string]any{"x": 1})
 	p.turn("arbiter", outOfRoom)
 	p.succeeds()
 	first := p.lastSent("arbiter")
-	if strings.Contains(first, "kind: correction") {
-		t.Errorf("it is corrected for another's word: %s", first)
-	}
+	p.lacks("it is corrected for another's word", first, "kind: correction")
 	p.contains("its first message", first, "inheritance", "Which port?", "kind: notice", "had answered")
-}
-
-// TestInheritedOnce: the successor of an Arbiter that read only its inheritance gets one inheritance, not two.
-func TestInheritedOnce(t *testing.T) {
-	p := begin(t, nil)
-	for range MaxGenerated {
-		p.turn("arbiter", outOfRoom)
-		p.succeeds()
-	}
-	first := p.lastSent("arbiter")
-	if n := strings.Count(first, "You are the successor of the Arbiter before you"); n != 1 {
-		t.Errorf("it inherits %d times", n)
-	}
-	p.contains("its first message", first, "kind: task", "Build it")
 }
 
 // TestExhaustedAndResumed: a human's resume gives the Arbiter new retries.
@@ -211,21 +192,20 @@ func TestExhaustedAndResumed(t *testing.T) {
 		p.turn("arbiter", outOfRoom)
 		p.succeeds()
 	}
+	first := p.lastSent("arbiter")
+	testkit.Same(t, "it inherits times", 1, strings.Count(first, "You are the successor of the Arbiter before you"))
+	p.contains("its first message", first, "kind: task", "Build it")
 	p.turn("arbiter", outOfRoom)
 	p.stopped()
 	p.do(input.Resumed{Options: p.s.Options, Salt: "/2", Word: "Again."})
 	p.back(bridge.DeliveryAbsent)
 	p.turn("arbiter", outOfRoom)
-	if p.s.Ending != nil {
-		t.Error("it ends at once")
-	}
+	p.goesOn("it ends at once")
 }
 
 // TestTwoHandOffAtOnce: each document goes to one successor, the oldest first.
 func TestTwoHandOffAtOnce(t *testing.T) {
-	p := begin(t, nil)
-	one, two := p.spawn("build it"), p.spawn("paint it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one, two := twoWork(t, nil)
 	p.verdict(one, lasting("handoff", "bricks"))
 	p.verdict(two, lasting("handoff", "colours"))
 	p.contains("the Arbiter reads", p.lastSent("arbiter"), "bricks")
@@ -242,9 +222,7 @@ func TestTwoHandOffAtOnce(t *testing.T) {
 
 // TestSuccessorBeforeTheChecksEnd: it is the successor, and no other is spawned.
 func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.verdict(one, lasting("handoff", "bricks", "make"))
 	p.say("Hurry.")
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on","successor_of":"orch-1"}`)
@@ -257,38 +235,15 @@ func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
 	}
 }
 
-// TestTheLastDocumentCounts: regardless of whose checks take longest.
-func TestTheLastDocumentCounts(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.verdict(one, lasting("done", "old", "make"))
-	slow := p.check()
-	p.say("More of it.", contract.Note, one)
-	p.verdict(one, lasting("handoff", "new", "ls"))
-	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
-	p.do(input.Checked{Serial: slow.Serial, Number: 1, Result: ok("ok")})
-	if d := p.agent(one).Document; d.KeyContext != "new" {
-		t.Errorf("its document is the %s one", d.KeyContext)
-	}
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	two := p.spawn("go on")
-	p.contains("the successor", p.lastSent(two), "new")
-}
-
 // TestChecksNeedNoAuthor: the author's turns, its end and its next process do not affect a check that waits for
 // its permission.
 func TestChecksNeedNoAuthor(t *testing.T) {
 	begun := func(t *testing.T) (*play, input.RunCheck) {
-		p := begin(t, nil)
-		one := p.spawn("build it")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		p.verdict(one, lasting("done", "bricks", "make"))
 		c := p.check()
 		p.do(asked2(c))
-		if len(p.s.Permission.Open) != 1 {
-			t.Fatal("no question is open")
-		}
+		testkit.Same(t, "no question is open", 1, len(p.s.Permission.Open))
 		return p, c
 	}
 	open := func(p *play) {
@@ -317,9 +272,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 		p.contains("the Arbiter", lastMail(p, "arbiter"), "PASSED")
 	})
 	t.Run("asked after it was started again", func(t *testing.T) {
-		p := begin(t, nil)
-		one := p.spawn("build it")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		p.verdict(one, lasting("done", "bricks", "make"))
 		c := p.check()
 		p.crash(one, 1)
@@ -342,9 +295,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 	t.Run("reset", func(t *testing.T) {
 		p, _ := begun(t)
 		p.command(contract.Reset{})
-		if len(p.s.Permission.Open) != 0 {
-			t.Error("it is still asked for")
-		}
+		testkit.Same(t, "it is still asked for", 0, len(p.s.Permission.Open))
 	})
 }
 
@@ -368,9 +319,7 @@ func TestResetDuringARenewal(t *testing.T) {
 
 // TestLastMessageOfASpentAgentIsKept: its successor also gets the messages that it received last.
 func TestLastMessageOfASpentAgentIsKept(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one := oneWorks(t, nil)
 	p.full(one, 90)
 	p.say("The key is under the mat.", contract.Note, one)
 	for range maxDemands {
@@ -381,9 +330,7 @@ func TestLastMessageOfASpentAgentIsKept(t *testing.T) {
 		t.Fatal("too early")
 	}
 	p.verdict(one, report("progress", "the roof is on", false))
-	if p.agent(one).Status != AgentParked {
-		t.Fatalf("it is %s", p.agent(one).Status)
-	}
+	testkit.Same(t, "p.agent(one).Status", AgentParked, p.agent(one).Status)
 	p.inspect(traces)
 	p.contains("the Arbiter", p.lastSent("arbiter"), "the roof is on", "The key is under the mat.")
 }
@@ -391,9 +338,7 @@ func TestLastMessageOfASpentAgentIsKept(t *testing.T) {
 // TestARestartedAgentHasNoSuccessor: a human's retry replaces the successor.
 func TestARestartedAgentHasNoSuccessor(t *testing.T) {
 	for _, told := range []bool{true, false} {
-		p := begin(t, nil)
-		one := p.spawn("build it")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		p.turn(one, outOfRoom)
 		serial := p.s.Handoff.Documents[0].Serial
 		if told {
@@ -444,28 +389,20 @@ func (p *play) sentTo(id string) string {
 func TestAnswersToEarlierQuestions(t *testing.T) {
 	p := begin(t, stateless)
 	first := p.asked()
-	if ok, why := p.command(contract.ForceAgent{Mode: "developer"}); !ok {
-		t.Fatal(why)
-	}
+	p.mustCommand(contract.ForceAgent{Mode: "developer"})
 	p.answers(first, "SELECT_MODE", "planner")
-	if p.s.Spawned != 1 {
-		t.Fatalf("the human forced one agent, and %d were summoned", p.s.Spawned)
-	}
+	testkit.Same(t, "the human forced one agent, and were summoned", 1, p.s.Spawned)
 	id := p.working()
 	p.verdict(id, report("done", "half of it", true))
 	judged := p.asked()
-	if ok, why := p.command(contract.RetryLast{}); !ok {
-		t.Fatal(why)
-	}
+	p.mustCommand(contract.RetryLast{})
 	if p.s.Rulings.DeciderRequest != nil {
 		t.Fatal("the work that the human sent back is judged all the same")
 	}
 	p.verdict(id, report("done", "all of it", true))
 	again := p.asked()
 	p.answers(judged, "COMPLETE", "")
-	if p.s.Ending != nil {
-		t.Fatal("the answer about the first half ended the run")
-	}
+	p.goesOn("the answer about the first half ended the run")
 	p.answers(again, "COMPLETE", "")
 	for range 2 { // the Arbiter reads what came before, and then of the open points
 		p.verdict("arbiter", ruling("CONTINUE", ""))
@@ -473,7 +410,6 @@ func TestAnswersToEarlierQuestions(t *testing.T) {
 	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusComplete {
 		t.Fatalf("ending %+v", p.s.Ending)
 	}
-	p.folds()
 }
 
 // TestResetLeavesNothingToDecide: after a reset nothing of the dropped task is decided.
@@ -483,9 +419,8 @@ func TestResetLeavesNothingToDecide(t *testing.T) {
 	p.verdict(p.working(), report("done", "old work", true))
 	late := p.asked()
 	p.command(contract.Reset{})
-	if n := len(p.s.Conversation.Mail); n != 1 {
-		t.Errorf("%d messages wait after a reset: %+v", n, p.s.Conversation.Mail)
-	}
+	testkit.Same(t, fmt.Sprintf("messages wait after a reset: %+v", p.s.Conversation.Mail), 1,
+		len(p.s.Conversation.Mail))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
 	p.answers(late, "CONTINUE", "")
 	p.say("Another task")
@@ -497,9 +432,7 @@ func TestResetLeavesNothingToDecide(t *testing.T) {
 
 	p = begin(t, stateless)
 	p.command(contract.Reset{})
-	if text := p.sentTo("arbiter"); strings.Contains(text, "kind: task") {
-		t.Errorf("the task that was reset is given to the Arbiter:\n%s", text)
-	}
+	p.lacks("the task that was reset is given to the Arbiter", p.sentTo("arbiter"), "kind: task")
 }
 
 // TestTheArbiterKnowsTheTask: when the human sends it a message, the Arbiter knows the task, even if another
@@ -508,7 +441,6 @@ func TestTheArbiterKnowsTheTask(t *testing.T) {
 	p := begin(t, stateless)
 	p.say("Use the tester.")
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "Build it", "Use the tester.")
-	p.folds()
 }
 
 // TestOneRulesOnWhoBroke: either the decider or the Arbiter rules on a failed agent, not both.
@@ -517,9 +449,6 @@ func TestOneRulesOnWhoBroke(t *testing.T) {
 	p.answers(p.asked(), "SELECT_MODE", "developer")
 	id := p.working()
 	p.crash(id, 5)
-	for len(p.s.Handoff.Documents) > 0 {
-		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
-	}
 	q := p.asked()
 	if q.Point != decider.PointSelect || p.agent("arbiter").Status != AgentReady {
 		t.Fatalf("asked at %s, and the Arbiter is %s", q.Point, p.agent("arbiter").Status)
@@ -528,24 +457,14 @@ func TestOneRulesOnWhoBroke(t *testing.T) {
 	testkit.Same(t, "were summoned", 2, p.s.Spawned)
 	p.say("How is it?")
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Decided by model")
-	p.folds()
-}
-
-// TestADeciderLeavesItToTheArbiter: the Arbiter is told about the decision if it has not heard of it yet.
-func TestADeciderLeavesItToTheArbiter(t *testing.T) {
-	p := begin(t, stateless)
+	// The decider may leave it to the Arbiter, which has not heard of it yet.
+	p = begin(t, stateless)
 	p.answers(p.asked(), "SELECT_MODE", "developer")
-	id := p.working()
-	p.crash(id, 5)
-	for len(p.s.Handoff.Documents) > 0 {
-		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
-	}
-	q := p.asked()
+	p.crash(p.working(), 5)
+	q = p.asked()
 	q.Deferred = true
 	p.do(q)
-	if p.agent("arbiter").Status != AgentBusy {
-		t.Fatal("no decider rules")
-	}
+	testkit.Same(t, "the Arbiter", AgentBusy, p.agent("arbiter").Status)
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "is gone", "Decide.")
 }
 
@@ -554,22 +473,17 @@ func TestFallbackModeOutlastsTheInput(t *testing.T) {
 	p := begin(t, nil)
 	p.crash("arbiter", 5)
 	p.do(input.InputEnded{})
-	if p.s.Ending != nil {
-		t.Fatalf("the end of the input ended the run: %s", p.s.Ending.Summary)
-	}
+	p.goesOn("the end of the input ended the run")
 	id := p.working()
-	p.do(input.Signal{Signal: "INT"})
-	p.do(input.Stopped{})
+	p.stopped()
 	p.do(input.Resumed{Options: p.s.Options})
-	if p.s.Rulings.FallbackReason != "" || p.agent("arbiter").Status != AgentStarting {
-		t.Errorf("the Arbiter is %s in another process run, and the rules decide: %q", p.agent("arbiter").Status, p.s.Rulings.FallbackReason)
-	}
+	testkit.Same(t, "in another process run, and the rules decide", "", p.s.Rulings.FallbackReason)
+	testkit.Same(t, "the Arbiter", AgentStarting, p.agent("arbiter").Status)
 	p.settles()
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+	p.restartDue(id)
 	p.settles()
 	p.verdict(id, report("done", "a plan", true))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "a plan")
-	p.folds()
 }
 
 // TestAnArbiterThatDoesNotRuleIsNotRenewed: it receives no messages, so its context does not grow.
@@ -577,9 +491,7 @@ func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	p.happen("arbiter", bridge.Context{Tokens: 190_000, Window: 200_000, Pct: 95})
 	for p.s.Rulings.FallbackReason == "" {
-		if p.s.Ending != nil {
-			t.Fatalf("ended: %+v", p.s.Ending)
-		}
+		p.goesOn("ended")
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatTool, Error: "refused"})
 	}
 	id := p.working()
@@ -596,9 +508,7 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 	judges := func(p *play, input json.RawMessage, text string) {
 		t.Helper()
 		var in decider.EvaluateProgressInput
-		if err := json.Unmarshal(input, &in); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(input, &in))
 		if in.LastExecution.Output == nil || !strings.Contains(in.LastExecution.Output.Full, text) {
 			t.Errorf("judged is %+v, and not %q", in.LastExecution.Output, text)
 		}
@@ -629,7 +539,6 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 	p.answers(p.asked(), "CONTINUE", "")
 	p.verdict(one, report("done", "this is better", true))
 	judges(p, p.asked().Input, "that is done")
-	p.folds()
 }
 
 // TestAHandOffContinuesUnderTheSameMode: also if a decider other than the Arbiter decides.
@@ -648,38 +557,29 @@ func TestAHandOffContinuesUnderTheSameMode(t *testing.T) {
 		if a := p.agent(next); next == id || a.Mode != "developer" || a.Predecessor != id {
 			t.Errorf("%s: %s, a %s, takes up the work of %s", name, next, a.Mode, a.Predecessor)
 		}
-		if n := strings.Count(p.sentTo(next), "the first half"); n != 1 {
-			t.Errorf("%s: the successor got the document %d times", name, n)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: the successor got the document times", name), 1,
+			strings.Count(p.sentTo(next), "the first half"))
 		if !slices.ContainsFunc(effects[input.Note](p), func(n input.Note) bool {
 			return n.Decision.About == id &&
 				len(n.Decision.Input) > 0
 		}) {
 			t.Errorf("%s: the decision is not recorded", name)
 		}
-		p.folds()
 	}
 }
 
 // TestAPhaseOutlastsAProcessWithoutABridge: the earlier phase is restored.
 func TestAPhaseOutlastsAProcessWithoutABridge(t *testing.T) {
 	for _, orderly := range []bool{true, false} {
-		p := begin(t, nil)
-		id := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, id := oneWorks(t, nil)
 		p.crash(id, 5)
-		if p.s.Task.Phase != machine.Error {
-			t.Fatal(p.s.Task.Phase)
-		}
+		testkit.Same(t, "p.s.Task.Phase", machine.Error, p.s.Task.Phase)
 		if orderly {
-			p.do(input.Signal{Signal: "INT"})
-			p.do(input.Stopped{})
+			p.stopped()
 		}
 		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
 		p.do(input.Resumed{Options: p.s.Options})
-		if p.s.Task.Phase != machine.Error {
-			t.Errorf("orderly %v: %s", orderly, p.s.Task.Phase)
-		}
+		testkit.Same(t, fmt.Sprintf("orderly %v", orderly), machine.Error, p.s.Task.Phase)
 	}
 }
 
@@ -691,15 +591,14 @@ func TestTheTimeOfAModeContinues(t *testing.T) {
 	})
 	p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
 	id := p.working()
-	p.do(input.Signal{Signal: "INT"})
-	p.do(input.Stopped{})
+	p.stopped()
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options})
 	if after := timer(p.out, WorkLimitPrefix+p.agent(id).AgentRef.ID); after <= 0 || after > time.Minute {
 		t.Errorf("the timer is %s", after)
 	}
 	p.settles()
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent(id).AgentRef)})
+	p.restartDue(id)
 	p.settles()
 	p.do(input.Timer{Key: WorkLimitPrefix + p.agent(id).AgentRef.ID})
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
@@ -717,11 +616,10 @@ func TestAnAgentChosenWithoutABridge(t *testing.T) {
 	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 	p.do(input.BridgeBack{})
 	p.settles()
-	p.do(input.Timer{Key: RestartPrefix + RunOf(p.agent("orch-1").AgentRef)})
+	p.restartDue("orch-1")
 	p.settles()
 	p.contains("the brief", p.lastSent("orch-1"), "Build it", "kind: brief")
 	testkit.Same(t, "failures", 0, p.s.Task.Failures)
-	p.folds()
 }
 
 // TestNumbersOfDecisions: with every decider, a decision is reported and recorded under the same number.
@@ -741,9 +639,8 @@ func TestNumbersOfDecisions(t *testing.T) {
 		kept = append(kept, n.Decision.Number)
 	}
 	want := []int{1, 2, 3, 4}
-	if !slices.Equal(said, want) || !slices.Equal(kept, want) {
-		t.Errorf("told %v, recorded %v", said, kept)
-	}
+	testkit.Same(t, "told", want, said)
+	testkit.Same(t, "recorded", want, kept)
 }
 
 // TestMessageLeavesOtherDocumentsPending: the document of another agent still waits for the decider.
@@ -753,9 +650,7 @@ func TestMessageLeavesOtherDocumentsPending(t *testing.T) {
 	two := p.spawn("that")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, report("done", "this is done", true))
-	if p.s.Task.Phase != machine.Evaluating {
-		t.Fatal(p.s.Task.Phase)
-	}
+	testkit.Same(t, "p.s.Task.Phase", machine.Evaluating, p.s.Task.Phase)
 	p.say("Hurry.", contract.Note, two)
 	testkit.Same(t, "and a document is with the Arbiter", machine.Evaluating, p.s.Task.Phase)
 }
@@ -770,9 +665,7 @@ func TestStatusTellsHowTheTaskStands(t *testing.T) {
 
 // TestOneThatAsksInVainIsReplaced: it does not fail again while another agent does its work.
 func TestOneThatAsksInVainIsReplaced(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.MaxFailures = 6 })
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, func(o *runconfig.Options) { o.MaxFailures = 6 })
 	p.crash("arbiter", 5)
 	for a := p.agent(id); a.Alive() && p.s.Ending == nil; a = p.agent(id) {
 		p.verdict(id, report("question", "May I?", true))
@@ -783,7 +676,6 @@ func TestOneThatAsksInVainIsReplaced(t *testing.T) {
 	if next := p.working(); next == id {
 		t.Errorf("%s is at work", next)
 	}
-	p.folds()
 }
 
 // TestTheArbiterReleasesAllAndRulesNoMore: the rules choose again.
@@ -792,11 +684,7 @@ func TestTheArbiterReleasesAllAndRulesNoMore(t *testing.T) {
 	p.spawn("work")
 	p.call("arbiter", "release_orchestrator", `{"id":"all","reason":"enough"}`)
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatTool, Error: "refused"})
-	for len(p.s.Handoff.Documents) > 0 {
-		p.do(input.Inspected{Serial: p.s.Handoff.Documents[0].Serial})
-	}
 	if p.s.Rulings.FallbackReason == "" || p.working() != "orch-2" {
 		t.Errorf("fallback mode %q in %s: %s", p.s.Rulings.FallbackReason, p.s.Task.Phase, p.s.LivingText())
 	}
-	p.folds()
 }

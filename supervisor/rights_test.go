@@ -1,17 +1,26 @@
 package supervisor
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
@@ -118,9 +127,7 @@ func TestRights(t *testing.T) {
 		}
 	}
 	slices.Sort(methods)
-	if every := everyMethod(t); !slices.Equal(methods, every) {
-		t.Errorf("the matrix has %q\nthere are %q", methods, every)
-	}
+	testkit.Same(t, "the matrix has\nthere", everyMethod(t), methods)
 	if cases != len(methods)*len(parties) || cases < 300 {
 		t.Errorf("%d cases", cases)
 	}
@@ -173,9 +180,7 @@ func TestCommandsNeedAChannel(t *testing.T) {
 			}
 			after := p.s
 			after.Budget.Runtime.LastAt = lastAtOf(t, before)
-			if fingerprint(t, &after) != before {
-				t.Errorf("%T by %q changes the state", b, channel)
-			}
+			testkit.Same(t, fmt.Sprintf("%T by %q changes the state", b, channel), before, fingerprint(t, &after))
 			if !malformed && (!refused(out, "is accepted from stdin") || len(out) != 1) {
 				t.Errorf("%T by %q: %+v", b, channel, out)
 			}
@@ -245,9 +250,7 @@ func TestVerdictsNeedTheRole(t *testing.T) {
 		ruling("COMPLETE", "m", "summary", "s"), ruling("ADDRESS_HUMAN", "m"), ruling("SELECT_MODE", "m", "mode", "tester"),
 		ruling("ADDRESS_ORCHESTRATOR", "m", "to", "orch-1"), ruling("APPROVE", "m"), {"decision": "permission", "behavior": "allow", "message": "m", "reason": "r"},
 	} {
-		p := begin(t, nil)
-		one := p.spawn("work")
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p, one := oneWorks(t, nil)
 		was := p.s.Task.Phase
 		n := len(told[contract.Decision](p))
 		p.verdict(one, v)
@@ -260,9 +263,7 @@ func TestVerdictsNeedTheRole(t *testing.T) {
 	}
 	p := begin(t, nil)
 	p.verdict("arbiter", report("question", "May I?", true))
-	if m := p.lastSent("arbiter"); !strings.Contains(m, "kind: correction") {
-		t.Errorf("the Arbiter gave an Orchestrator's verdict: %s", m)
-	}
+	p.contains("the Arbiter gave an Orchestrator's verdict", p.lastSent("arbiter"), "kind: correction")
 }
 
 // TestMessagesNeedTheRight: an Orchestrator may write to the Arbiter only.
@@ -277,9 +278,7 @@ func TestMessagesNeedTheRight(t *testing.T) {
 		{contract.Arbiter, contract.Arbiter, false}, {contract.Arbiter, contract.Human, true}, {contract.Human, one, true},
 		{contract.Supervisor, two, true}, {"somebody", one, false}, {"", one, false}, {contract.Human, "somebody", false}, {contract.Human, "", false},
 	} {
-		if got := p.s.mayWrite(c.from, c.to); got != c.may {
-			t.Errorf("%q to %q: %t", c.from, c.to, got)
-		}
+		testkit.Same(t, fmt.Sprintf("%q to %q", c.from, c.to), c.may, p.s.mayWrite(c.from, c.to))
 		st := &step{State: p.s, at: p.at}
 		n := len(st.Conversation.Mail)
 		st.post(Mail{From: c.from, To: c.to, Kind: KindInstruction, Text: "do it"})
@@ -301,4 +300,375 @@ var commandBodies = []contract.CommandBody{
 	contract.Revert{Path: "a.go", Seen: "0f", Hunk: "-1,2 +1,3"},
 	contract.Choose{Option: "retry"}, contract.Configure{ID: "orch-1", Model: "m"}, contract.Cancel{},
 	contract.Malformed{Problem: "line 3 is not JSON", Raw: json.RawMessage("{\x00 no \xc3\xa4 JSON")},
+}
+
+// origins is who each kind of input is from. A new kind of input must be added here.
+var origins = map[string]string{
+	"began": "human", "resumed": "human", "command": "human",
+	"agent_event": "agent", "tool_called": "agent", "permission_asked": "agent", "permission_withdrawn": "agent",
+	"call_decided": "agent",
+
+	"no_bridge": "supervisor", "input_ended": "supervisor", "signalled": "supervisor", "spawned": "supervisor",
+	"not_spawned": "supervisor",
+	"not_sent":    "supervisor", "timer": "supervisor", "stopped": "supervisor", "bridge_lost": "supervisor",
+	"bridge_back":   "supervisor",
+	"bridge_failed": "supervisor", "probed": "supervisor", "checked": "supervisor", "inspected": "supervisor",
+	"configured": "supervisor",
+	"decided":    "supervisor", "snapshot_taken": "supervisor", "reverted": "supervisor", "merged": "supervisor",
+	"reconsidered": "supervisor", "rules_given": "supervisor", "woke_from_sleep": "supervisor",
+	"trust_recorded": "supervisor", "pty_opened": "supervisor", "remembered": "supervisor",
+	"journal_full": "supervisor", "output_lost": "supervisor",
+	"day_spent": "supervisor",
+}
+
+// spoken is an input of a kind with the pipe of an agent, and everything else in it claims to be the human.
+func spoken(typ reflect.Type, ref bridge.AgentRef) input.Body {
+	v := reflect.New(typ).Elem()
+	claim(v)
+	switch f := v.Interface().(input.Body).(type) {
+	case input.AgentEvent:
+		f.Event = bridge.Event{AgentRef: ref, Body: bridge.Assistant{Text: "by: human"}}
+		return f
+	case input.ToolCalled:
+		f.Params.AgentRef = ref
+		return f
+	case input.PermissionAsked:
+		f.Params.AgentRef = ref
+		return f
+	case input.CallDecided:
+		f.Params.AgentRef = ref
+		return f
+	case input.PermissionWithdrawn:
+		return input.PermissionWithdrawn{Request: "open"}
+	case input.Command:
+		return input.Command{Command: contract.Command{Body: contract.Say{Text: "go", To: "human"}},
+			Channel: input.ChannelScreen}
+	default:
+		return f
+	}
+}
+
+// claim fills every text of an input with the human's name.
+func claim(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("human")
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() && f.Tag.Get("json") != "-" {
+				claim(v.Field(i))
+			}
+		}
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.SetBytes([]byte(`{"by":"human","channel":"stdin"}`))
+		}
+	}
+}
+
+func TestEveryInputHasASender(t *testing.T) {
+	p := begin(t, nil)
+	one := p.spawn("work")
+	p.crash(one, 1)
+	a := p.agent(one)
+	if a.Generation != 2 {
+		t.Fatalf("generation %d", a.Generation)
+	}
+	p.s.Permission.Open = []input.PermissionRequest{{ID: "open", Params: bridge.PermissionParams{AgentRef: a.AgentRef, Request: "open"}}}
+	want := map[string]input.Origin{
+		"agent": {By: one, Session: a.SessionID, Gen: 2}, "supervisor": {By: "supervisor"}, "human": {By: "human", Channel: input.ChannelStart},
+	}
+	for kind, typ := range input.Kinds {
+		from, ok := origins[kind]
+		if !ok {
+			t.Errorf("%s: it names no sender", kind)
+			continue
+		}
+		expected := want[from]
+		if kind == "command" {
+			expected.Channel = input.ChannelScreen
+		}
+		f := spoken(typ, a.AgentRef)
+		got := p.s.Origin(f)
+		testkit.Same(t, fmt.Sprintf("%s is from", kind), expected, got)
+		raw, err := input.EncodeInput(input.Input{At: p.at, Body: f, From: got})
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		back, err := input.DecodeInput(raw)
+		if err != nil || back.From != got {
+			t.Errorf("%s comes back from %+v (%v)\n%s", kind, back.From, err, raw)
+		}
+	}
+	for kind := range origins {
+		if input.Kinds[kind] == nil {
+			t.Errorf("there is no input %s", kind)
+		}
+	}
+}
+
+// TestOriginsAreNotOfText: an unknown channel, agent or generation gives no known origin.
+func TestOriginsAreNotOfText(t *testing.T) {
+	p := begin(t, nil)
+	one := p.spawn("work")
+	p.crash(one, 1)
+	event := func(id string, generation int) input.Body {
+		return input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: id, Generation: generation},
+			Body: bridge.Assistant{Text: "x"}}}
+	}
+	for _, c := range []struct {
+		f    input.Body
+		want input.Origin
+	}{
+		{input.Command{}, input.Origin{By: input.Unknown}},
+		{input.Command{Channel: "human"}, input.Origin{By: input.Unknown}},
+		{input.Command{Channel: "STDIN"}, input.Origin{By: input.Unknown}},
+		{input.Command{Channel: input.ChannelStart}, input.Origin{By: input.Unknown}},
+		{input.Command{Channel: input.ChannelSocket}, input.Origin{By: "human", Channel: input.ChannelSocket}},
+		{event("human", 1), input.Origin{By: input.Unknown}},
+		{event("supervisor", 1), input.Origin{By: input.Unknown}},
+		{event("Arbiter", 1), input.Origin{By: input.Unknown}},
+		{event("аrbiter", 1), input.Origin{By: input.Unknown}}, // its first letter is Cyrillic
+		{event("orch-9", 1), input.Origin{By: input.Unknown}},
+		{event(one, 1), input.Origin{By: one, Gen: 1}}, // a late message; its session is not known
+		{input.PermissionWithdrawn{Request: "none"}, input.Origin{By: "supervisor"}},
+	} {
+		testkit.Same(t, fmt.Sprintf("%+v is from", c.f), c.want, p.s.Origin(c.f))
+	}
+}
+
+// TestAnotherSessionIsDisowned: a process that turns out to have another session than requested is ended and
+// started again; nothing is accepted from it.
+func TestAnotherSessionIsDisowned(t *testing.T) {
+	p := begin(t, nil)
+	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`); a.IsError {
+		t.Fatal(a.Text)
+	}
+	one := p.agent("orch-1")
+	p.do(input.Spawned{Agent: one.AgentRef, Result: bridge.SpawnResult{SessionID: "another", Window: 7}})
+	if a := p.agent("orch-1"); a.Status != AgentRestarting || a.Context.Window == 7 || a.SessionID != one.SessionID {
+		t.Errorf("%s is %s on %s", a.ID, a.Status, a.SessionID)
+	}
+	p.contains("error", last[contract.Error](p).Message, `reports session "another"`)
+	if kills := effects[input.Kill](p); len(kills) != 1 || kills[0].Agent != one.AgentRef {
+		t.Errorf("kills: %+v", kills)
+	}
+
+	n := len(told[contract.Error](p))
+	p.happen("orch-1", bridge.Done{SessionID: "yet another"})
+	if list := told[contract.Error](p); len(list) != n+1 || !strings.Contains(list[n].Message, "yet another") {
+		t.Errorf("errors: %+v", list)
+	}
+	testkit.Same(t, "done says", one.SessionID, last[contract.Done](p).SessionID)
+	if a := p.agent("orch-1"); a.Status != AgentDown {
+		t.Errorf("%s is %s", a.ID, a.Status)
+	}
+}
+
+// TestDeliveriesSayWhoReadWhat: each delivery names its sender and its reader's session and generation. The
+// numbers of deliveries continue across the reader's generations without a gap.
+func TestDeliveriesSayWhoReadWhat(t *testing.T) {
+	p, one := oneWorks(t, nil)
+	p.verdict(one, report("progress", "half", false))
+	p.verdict(one, report("question", "Which?", true))
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "That one.", "to", one))
+	p.crash(one, 1)
+	p.verdict(one, report("question", "And now?", true))
+
+	sender, next := map[string]contract.Message{}, map[string]int{}
+	for _, e := range p.out {
+		em, ok := e.(input.Emit)
+		if !ok {
+			continue
+		}
+		switch b := em.Event.Body.(type) {
+		case contract.Message:
+			sender[b.MessageID] = b
+			if a, agent := p.s.Agent(b.From); agent != (b.Generation > 0) || agent && b.SessionID != a.SessionID {
+				t.Errorf("message %+v", b)
+			}
+		case contract.Delivered:
+			id := em.Event.ID
+			next[id]++
+			m := sender[b.MessageID]
+			want := contract.Delivered{MessageID: b.MessageID, From: m.From, SessionID: p.agent(id).SessionID, Generation: b.Generation, Sequence: next[id]}
+			if diff := cmp.Diff(want, b); diff != "" || m.To != id || b.Generation < 1 {
+				t.Errorf("to %s (-want +got):\n%s", id, diff)
+			}
+		}
+	}
+	if next["arbiter"] < 3 || next[one] < 3 || p.agent(one).Generation != 2 {
+		t.Errorf("deliveries: %v", next)
+	}
+}
+
+// TestApprovalsNameTheirAction: the record of an answer names the action that it is about, even if the command
+// named only the request.
+func TestApprovalsNameTheirAction(t *testing.T) {
+	p := begin(t, nil)
+	one := p.spawn("work")
+	p.do(asked(p, one, "p1", "ask"))
+	c := input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
+		Body: contract.Permit{Request: "p1", Behavior: bridge.Allow}}}
+	raw := testkit.Must(input.EncodeInput(input.Input{At: time.Unix(1, 0), Body: p.s.ExactInput(c)}))(t)
+	p.contains("record", string(raw), keyOf(p.s.Permission.Open[0].Params), input.ChannelStdin)
+	for _, other := range []input.Body{
+		input.Command{Command: contract.Command{Body: contract.Permit{Request: "p2", Behavior: bridge.Allow}}},
+		input.Command{Command: contract.Command{Body: contract.Permit{Request: "p1", Action: "mine"}}},
+		input.Command{Command: contract.Command{Body: contract.Pause{}}}, input.InputEnded{},
+	} {
+		testkit.Same(t, "became", other, p.s.ExactInput(other))
+	}
+}
+
+// run has an Arbiter and one Orchestrator in its second generation.
+func run() *State {
+	agent := func(id string, role Role) *Agent {
+		return &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: id, Generation: 2},
+			Role: role, SessionID: "s-" + id}}
+	}
+	return &State{
+		Roster: Roster{Spawned: 3, Agents: []*Agent{
+			agent(contract.Arbiter, RoleArbiter), agent("orch-3", RoleOrchestrator),
+		}},
+	}
+}
+
+func event(id string, generation int) input.Body {
+	return input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: id, Generation: generation},
+		Body: bridge.Notice{Text: "n"}}}
+}
+
+// TestUnknown: an input of an agent that ended long ago is not reported; one of an agent that never existed, or
+// does not exist yet, is.
+func TestUnknown(t *testing.T) {
+	for name, c := range map[string]struct {
+		body  input.Body
+		named bool
+		known bool
+	}{
+		"known":            {event("orch-3", 1), false, true},
+		"forgotten":        {event("orch-1", 1), false, false},
+		"never summoned":   {event("orch-4", 1), true, false},
+		"a generation off": {event("orch-3", 3), true, false},
+	} {
+		if why, named := run().UnknownSender(c.body, ""); (why == "") != c.known || named != c.named {
+			t.Errorf("%s: %q, %v", name, why, named)
+		}
+	}
+}
+
+const auditTestRun = "0f3b8a52-6d1a-4a0e-9d43-2f1f6a1f0001"
+
+// memory is the file of a log.
+type memory struct{ *bytes.Reader }
+
+func (m memory) Size() (int64, error) { return m.Reader.Size(), nil }
+func (m memory) Close() error         { return nil }
+
+// recorded is the event log of a run with these inputs.
+func recorded(t *testing.T, inputs ...input.Body) *journal.EventLog {
+	t.Helper()
+	var (
+		state   State
+		telling LogEncoder
+		chain   journal.LogChain
+		raw     []byte
+	)
+	for i, f := range inputs {
+		in := input.Input{At: time.Date(2026, 3, 1, 12, 0, i, 0, time.UTC), Body: f}
+		after, effects := Apply(state, in)
+		for _, told := range LogItems(&state, Replayed{Input: in, Effects: effects}, &after) {
+			content, err := telling.Content(uint64(i+1), in.At, told)
+			if err == nil {
+				raw, err = chain.Append(raw, content)
+			}
+			testkit.OK(t, err)
+		}
+		state = after
+	}
+	return journal.NewLog(memory{bytes.NewReader(raw)})
+}
+
+// TestAuditIsTamperProof: every change of an export is detected, with its line.
+func TestAuditIsTamperProof(t *testing.T) {
+	log := recorded(t,
+		input.Began{Options: runconfig.Options{Run: auditTestRun, Delimiter: "d", Task: "Weave <it> \u2028 \xff",
+			HumanPresent: true}.WithDefaults()},
+		input.Command{Command: contract.Command{Ref: "r", Body: contract.Say{Text: "And quickly."}},
+			Channel: input.ChannelStdin},
+		input.Signal{Signal: "INT"},
+	)
+	var lines []string
+	err := AuditOf(t.Context(), log, auditTestRun, true, func(l AuditLine) error {
+		lines = append(lines, string(l.Raw)+"\n")
+		return nil
+	})
+	if err != nil || len(lines) < 8 {
+		t.Fatalf("%d lines, %v", len(lines), err)
+	}
+	verify := func(lines []string) error {
+		a, err := ReadAudit(strings.NewReader(strings.Join(lines, "")))
+		if err == nil {
+			err = a.Against(t.Context(), log)
+		}
+		return err
+	}
+	testkit.OK(t, verify(lines))
+	broken := func(what string, line int, changed []string) {
+		t.Helper()
+		if b, ok := errors.AsType[*Broken](verify(changed)); !ok || b.Line != line {
+			t.Errorf("%s: %v, want line %d", what, b, line)
+		}
+	}
+	for i, line := range lines {
+		for _, at := range []int{1, len(line) / 3, len(line) / 2, len(line) - 3} {
+			b := []byte(line)
+			b[at] ^= 1
+			broken(fmt.Sprint("flip in line ", i+1), i+1, slices.Concat(lines[:i], []string{string(b)}, lines[i+1:]))
+		}
+		broken("left out", i+1, slices.Concat(lines[:i], lines[i+1:]))
+		if i > 0 {
+			broken("twice", i+1, slices.Concat(lines[:i], []string{lines[i-1]}, lines[i:]))
+			broken("swapped", i, slices.Concat(lines[:i-1], []string{line, lines[i-1]}, lines[i+1:]))
+		}
+		broken("blank in it", i+1, slices.Concat(lines[:i], []string{" " + line}, lines[i+1:]))
+	}
+	// A complete forged chain is correct in itself, but does not match the journal.
+	broken("made anew", 3, forgedAudit(t, lines))
+}
+
+// forgedAudit changes a line and computes the chain after it again, as anybody can who knows the format.
+func forgedAudit(t *testing.T, lines []string) []string {
+	t.Helper()
+	canonical := func(fields map[string]any) string {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		testkit.OK(t, enc.Encode(fields))
+		return strings.TrimSuffix(b.String(), "\n")
+	}
+	var list []string
+	prev := ""
+	for i, line := range lines {
+		dec := json.NewDecoder(strings.NewReader(line))
+		dec.UseNumber()
+		var fields map[string]any
+		testkit.OK(t, dec.Decode(&fields))
+		if i == 2 {
+			fields["by"] = "orch-1"
+		}
+		if prev != "" {
+			fields["prev"] = prev
+		}
+		if fields["what"] == "end" {
+			fields["detail"].(map[string]any)["head"] = prev
+		}
+		delete(fields, "hash")
+		prev = fmt.Sprintf("%x", sha256.Sum256([]byte(canonical(fields))))
+		fields["hash"] = prev
+		list = append(list, canonical(fields)+"\n")
+	}
+	return list
 }

@@ -21,9 +21,7 @@ func TestWholeDialogue(t *testing.T) {
 	p := begin(t, nil)
 	p.contains("the task", p.lastSent("arbiter"), "Build it", "from: human", "kind: task")
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
-	if q := last[contract.Question](p); q.Text != "Which port?" {
-		t.Errorf("question %q", q.Text)
-	}
+	testkit.Same(t, "question", "Which port?", last[contract.Question](p).Text)
 	p.say("8080")
 	p.contains("the answer", p.lastSent("arbiter"), "8080", "kind: answer")
 
@@ -39,9 +37,7 @@ func TestWholeDialogue(t *testing.T) {
 
 	p.verdict(one, report("progress", "half is there", false))
 	p.contains("continue", p.lastSent(one), "kind: continue", "from: supervisor")
-	if strings.Contains(p.lastSent("arbiter"), "half is there") {
-		t.Error("a report that expects no answer was sent on its own")
-	}
+	p.lacks("a report that expects no answer was sent on its own", p.lastSent("arbiter"), "half is there")
 	p.verdict(one, report("handoff", "my context thins", true))
 	p.contains("the hand-off", p.lastSent("arbiter"), "work log", "half is there", "my context thins", "the second half")
 	testkit.Same(t, "with a hand-off before the Arbiter", machine.Evaluating, p.s.Task.Phase)
@@ -49,9 +45,8 @@ func TestWholeDialogue(t *testing.T) {
 	two := p.spawn("go on")
 	p.contains("the successor's brief", p.lastSent(two), "go on", "Handed over by Orchestrator I", "port 8080")
 	p.verdict("arbiter", ruling("CONTINUE", "Another is summoned."))
-	if h := last[contract.Handoff](p); h.From != one || h.To != two {
-		t.Errorf("handoff %s → %s", h.From, h.To)
-	}
+	testkit.Same(t, "handoff", one, last[contract.Handoff](p).From)
+	testkit.Same(t, "→", two, last[contract.Handoff](p).To)
 	if !p.s.Agents[1].Alive() {
 		t.Error("the predecessor was released before its successor spoke")
 	}
@@ -82,9 +77,7 @@ func TestTwoAtOnce(t *testing.T) {
 	p.verdict(a, report("question", "A?", true))
 	p.verdict(b, report("question", "B?", true))
 	p.contains("the first of two", p.lastSent("arbiter"), "A?")
-	if strings.Contains(p.lastSent("arbiter"), "B?") {
-		t.Error("two messages in one turn")
-	}
+	p.lacks("two messages in one turn", p.lastSent("arbiter"), "B?")
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "a!", "to", a))
 	p.contains("the second of two", p.lastSent("arbiter"), "B?")
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "b!", "to", b))
@@ -101,11 +94,11 @@ func TestInvalidVerdicts(t *testing.T) {
 		want string
 	}{
 		{"none", bridge.Turn{Text: "I shall think."}, "StructuredOutput"},
-		{"unknown agent", rulingTurn(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9")), "orch-9"},
-		{"waits for nobody", rulingTurn(ruling("CONTINUE", "x")), "none is at work"},
-		{"unknown mode", rulingTurn(ruling("SELECT_MODE", "x", "mode", "wizard")), "wizard"},
-		{"renewal unasked", rulingTurn(ruling("HANDOFF", "x", "handoff", "{}")), ""},
-		{"nothing it knows", rulingTurn(map[string]any{"decision": "SLEEP", "message": "m", "reason": "r"}), "decision"},
+		{"unknown agent", verdictTurn(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9"), bridge.Turn{}), "orch-9"},
+		{"waits for nobody", verdictTurn(ruling("CONTINUE", "x"), bridge.Turn{}), "none is at work"},
+		{"unknown mode", verdictTurn(ruling("SELECT_MODE", "x", "mode", "wizard"), bridge.Turn{}), "wizard"},
+		{"renewal unasked", verdictTurn(ruling("HANDOFF", "x", "handoff", "{}"), bridge.Turn{}), ""},
+		{"nothing it knows", verdictTurn(map[string]any{"decision": "SLEEP", "message": "m", "reason": "r"}, bridge.Turn{}), "decision"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := begin(t, nil)
@@ -151,46 +144,19 @@ func TestInvalidVerdicts(t *testing.T) {
 // untasked begins a run in which the human has not given a task yet.
 func untasked(o *runconfig.Options) { o.Task = "" }
 
-func rulingTurn(v map[string]any) bridge.Turn {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return bridge.Turn{Verdict: raw}
-}
-
-func TestCompleteWhileSomebodyWorksIsCorrected(t *testing.T) {
-	p := begin(t, nil)
-	p.spawn("work")
-	p.verdict("arbiter", ruling("COMPLETE", "done", "summary", "s"))
-	p.contains("the correction", p.lastSent("arbiter"), "kind: correction", "orch-1 working")
-}
-
 // TestWaitingForAQueuedMessage: one agent is done and the Arbiter waits for the other, whose message has
 // arrived meanwhile.
 func TestWaitingForAQueuedMessage(t *testing.T) {
-	p := begin(t, nil)
-	a, b := p.spawn("left half"), p.spawn("right half")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, a, b := twoWork(t, nil)
 	p.verdict(a, report("done", "left is done", true))
 	p.verdict(b, report("done", "right is done", true))
 	p.verdict("arbiter", ruling("CONTINUE", "One is still missing."))
 	p.contains("the other's word", p.lastSent("arbiter"), "right is done", "kind: done")
 }
 
-func TestOrchestratorWithoutVerdictBecomesAQuestion(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.rambles(id, "all finished, I think")
-	p.contains("the Arbiter", p.lastSent("arbiter"), "all finished, I think", "kind: question")
-}
-
 // TestArbiterSilentWhileOneWaits: the fallback lets the waiting agent continue.
 func TestArbiterSilentWhileOneWaits(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	p.verdict(id, report("question", "May I?", true))
 	p.rambles("arbiter", "hm")
 	p.contains("the one who waited", p.lastSent(id), "Decide yourself")
@@ -233,16 +199,12 @@ func TestAnArbiterThatNeverRulesDoesNotLoop(t *testing.T) {
 			}
 			continue
 		}
-		if r, exit := p.finished(); r.Status != contract.StatusFailed || exit != contract.ExitFailed {
-			t.Errorf("result %+v, exit %d", r, exit)
-		}
+		p.endsAs(contract.StatusFailed, contract.ExitFailed)
 	}
 }
 
 func TestAnOrchestratorThatNeverRulesIsBroken(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	for range 3 {
 		p.rambles(id, "hm")
 		if strings.Contains(p.lastSent("arbiter"), "failed") {
@@ -256,14 +218,10 @@ func TestAnOrchestratorThatNeverRulesIsBroken(t *testing.T) {
 // TestSuccessorWithoutTheArbiter: if the Arbiter only waits after a hand-off, the supervisor spawns a
 // successor.
 func TestSuccessorWithoutTheArbiter(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	p.verdict(id, report("handoff", "context thins", true))
 	p.verdict("arbiter", ruling("CONTINUE", "So be it."))
-	if p.s.Spawned != 2 {
-		t.Fatalf("%d summoned", p.s.Spawned)
-	}
+	testkit.Same(t, "summoned", 2, p.s.Spawned)
 	p.spawned("orch-2")
 	p.contains("its brief", p.lastSent("orch-2"), "from: supervisor", "port 8080")
 }
@@ -274,9 +232,7 @@ func TestInterjectionInThreeStrengths(t *testing.T) {
 	p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: "report_progress", Input: json.RawMessage(`{"message":"one file"}`)}})
 
 	p.say("also write docs") // the Arbiter's first turn still runs: it waits
-	if strings.Contains(p.lastSent("arbiter"), "also write docs") {
-		t.Error("a note was sent into a running turn")
-	}
+	p.lacks("a note was sent into a running turn", p.lastSent("arbiter"), "also write docs")
 	p.say("quickly", contract.Steer)
 	steered := effects[input.Send](p)
 	if s := steered[len(steered)-1]; !s.Params.Steer || !strings.Contains(s.Params.Content, "quickly") {
@@ -297,9 +253,7 @@ func TestInterjectionInThreeStrengths(t *testing.T) {
 
 // TestWorkLogComesBackWhenItsCarrierIsLost: nothing leaves a queue before it is delivered.
 func TestWorkLogComesBackWhenItsCarrierIsLost(t *testing.T) {
-	p := begin(t, nil)
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, nil)
 	p.verdict(id, report("progress", "half", false))
 	p.verdict(id, report("question", "Q?", true))
 	m := p.agent("arbiter").Turn[0]
@@ -315,9 +269,7 @@ func TestWorkLogComesBackWhenItsCarrierIsLost(t *testing.T) {
 }
 
 func TestCeilingOfExchanges(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.MaxExchanges = 4 })
-	id := p.spawn("work")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, id := oneWorks(t, func(o *runconfig.Options) { o.MaxExchanges = 4 })
 	for range 3 {
 		p.verdict(id, report("progress", "still here", false))
 	}
@@ -364,25 +316,7 @@ func TestCeilingWithoutAHuman(t *testing.T) {
 				p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			}
 		}
-		if r, exit := p.finished(); r.Status != contract.StatusLimit || exit != contract.ExitLimit {
-			t.Errorf("limit %d: %+v, exit %d", limit, r, exit)
-		}
-	}
-}
-
-func TestLateEventsOfAnEarlierIncarnationChangeNothing(t *testing.T) {
-	p := begin(t, nil)
-	before := fingerprint(t, &p.s)
-	stale := bridge.AgentRef{ID: "arbiter", Generation: 0}
-	for _, b := range []bridge.EventBody{
-		bridge.Done{}, bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnDone}, bridge.Context{Tokens: 9},
-	} {
-		if out := p.do(input.AgentEvent{Event: bridge.Event{AgentRef: stale, Body: b}}); len(out) != 0 {
-			t.Errorf("%T of another generation: %v", b, out)
-		}
-	}
-	if before != fingerprint(t, &p.s) {
-		t.Error("the state changed")
+		p.endsAs(contract.StatusLimit, contract.ExitLimit)
 	}
 }
 
@@ -401,9 +335,7 @@ func TestRetryAfterAPITrouble(t *testing.T) {
 	if e := told[contract.Error](p); len(e) != 1 || e[0].Category != bridge.CatOverloaded {
 		t.Errorf("errors %+v", e)
 	}
-	if r, exit := p.finished(); r.Status != contract.StatusFailed || exit != contract.ExitFailed {
-		t.Errorf("result %+v, exit %d", r, exit)
-	}
+	p.endsAs(contract.StatusFailed, contract.ExitFailed)
 }
 
 func TestContextWarningsOncePerLevel(t *testing.T) {
@@ -417,4 +349,245 @@ func TestContextWarningsOncePerLevel(t *testing.T) {
 	}
 	testkit.Same(t, "levels", "warn critical warn", strings.Join(levels, " "))
 	testkit.Same(t, "readings told", 10, len(told[contract.Context](p)))
+}
+
+// pauses answers reports of an Orchestrator until it waits for the Arbiter, and returns how long it waited before each
+// "Continue.".
+func (p *play) pauses(id string) (list []time.Duration) {
+	p.t.Helper()
+	for p.agent(id).Standing == AgentWorking {
+		out := p.verdict(id, report("progress", "still at it", false))
+		pause := timer(out, RhythmPrefix+RunOf(p.agent(id).AgentRef))
+		list = append(list, pause)
+		if pause > 0 {
+			testkit.Same(p.t, "it continues before its pause is over", AgentReady, p.agent(id).Status)
+			p.at = p.at.Add(pause)
+			p.do(input.Timer{Key: RhythmPrefix + RunOf(p.agent(id).AgentRef)})
+		}
+	}
+	return list
+}
+
+// TestReportsWithoutAChangePause: reports during which no file changes are answered later and later; then the Arbiter
+// rules on them, and at last a human is asked.
+func TestReportsWithoutAChangePause(t *testing.T) {
+	p := begin(t, nil)
+	p.careful = true
+	id := p.spawn("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	got := p.pauses(id)
+	want := []time.Duration{0, 0, 5 * time.Second, 10 * time.Second, 20 * time.Second, 0}
+	if len(got) != len(want) {
+		t.Fatalf("pauses %v, want %v", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("pauses %v, want %v", got, want)
+			break
+		}
+	}
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "still at it", "message 6 in a row",
+		"without a changed file")
+	for p.s.Question.Open == nil {
+		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", id))
+		p.verdict(id, report("question", "may I go on?", true))
+	}
+	testkit.Same(t, "a human is asked at message", stalledForHuman, p.agent(id).Stalled)
+	testkit.Same(t, "held", true, p.s.Conversation.Held)
+	p.say("go on")
+	testkit.Same(t, "what the human says is no news", 0, p.agent(id).Stalled)
+}
+
+// TestAChangeEndsThePause: a file that a tool or a command changed, or a document, is progress.
+func TestAChangeEndsThePause(t *testing.T) {
+	withGit := runconfig.Workspace{Root: "/w", Base: "b"}
+	for name, c := range map[string]struct {
+		workspace runconfig.Workspace
+		change    func(*play, string)
+	}{
+		"a tool without Git": {runconfig.Workspace{}, func(p *play, id string) { // what it changed is not known
+			p.turn(id, verdictTurn(report("progress", "looked", false), bridge.Turn{Tools: 1}))
+		}},
+		"a tool": {withGit, func(p *play, id string) {
+			p.turn(id, verdictTurn(report("progress", "written", false), bridge.Turn{Files: []string{"/w/a.go"}, Tools: 1}))
+		}},
+		"a command": {withGit, func(p *play, id string) {
+			p.turn(id, verdictTurn(report("progress", "written", false), bridge.Turn{Tools: 1}))
+			p.recorded("a.go")
+		}},
+		"a document": {withGit, func(p *play, id string) {
+			p.verdict(id, report("done", "all of it", true))
+			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "More.", "to", id))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, id := oneWorks(t, func(o *runconfig.Options) { o.Workspace = c.workspace })
+			for range 4 {
+				p.verdict(id, report("progress", "still at it", false))
+			}
+			if c.change(p, id); p.agent(id).Stalled > 1 {
+				t.Errorf("%d messages in a row changed nothing", p.agent(id).Stalled)
+			}
+		})
+	}
+}
+
+// pausing is a run whose Orchestrator waits before it continues.
+func pausing(t *testing.T) (p *play, id string) {
+	t.Helper()
+	p = begin(t, nil)
+	p.careful = true
+	id = p.spawn("work")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	for range 3 {
+		p.verdict(id, report("progress", "still at it", false))
+	}
+	return p, id
+}
+
+// TestAMessageEndsThePause: an Orchestrator that gets another message need not continue.
+func TestAMessageEndsThePause(t *testing.T) {
+	p, id := pausing(t)
+	p.say("stop that", "note", id)
+	p.contains("what it reads", p.lastSent(id), "stop that")
+	p.verdict(id, report("done", "stopped", true))
+	if p.s.pendingFor(id) {
+		t.Errorf("another message waits for it: %+v", p.s.Conversation.Mail)
+	}
+}
+
+// TestPauseEndsWithAResume: a pause does not outlive the process that counts it.
+func TestPauseEndsWithAResume(t *testing.T) {
+	p, id := pausing(t)
+	p.stopped()
+	p.resume("")
+	p.back(bridge.DeliverySeen)
+	testkit.Same(t, id, AgentBusy, p.agent(id).Status)
+}
+
+// TestRetriesAreCounted: RETRY and question in turns end at the limit of failures; with changes in between they do
+// not.
+func TestRetriesAreCounted(t *testing.T) {
+	for _, changes := range []bool{false, true} {
+		p, id := oneWorks(t, func(o *runconfig.Options) { o.MaxFailures = 3 })
+		n := 0
+		for ; n < 10 && p.s.Ending == nil; n++ {
+			raw, _ := json.Marshal(report("question", "how?", true))
+			turn := bridge.Turn{Verdict: raw}
+			if changes {
+				turn.Files, turn.Tools = []string{"/w/a.go"}, 1
+			}
+			p.turn(id, turn)
+			p.verdict("arbiter", ruling("RETRY", "Again.", "to", id))
+		}
+		if want := map[bool]int{false: 4, true: 10}[changes]; n != want {
+			t.Errorf("with changes %v: %d retries, want %d; %+v", changes, n, want, p.s.Ending)
+		}
+	}
+}
+
+// TestTheSameCallFails: an agent that repeats a failing call gets a message, then the Arbiter gets one, then the turn
+// stops. Another call in between starts the count again.
+func TestTheSameCallFails(t *testing.T) {
+	call := func(p *play, id, command string, failed bool) []input.Effect {
+		input, _ := json.Marshal(map[string]string{"command": command})
+		p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t", Input: input})
+		return p.happen(id, bridge.ToolResult{ToolUse: "t", IsError: failed, Text: "no"})
+	}
+	p, id := oneWorks(t, nil)
+	for n := 1; n <= failsStopped; n++ {
+		var sent, noted, stopped bool
+		for _, e := range call(p, id, "make test", true) {
+			switch e := e.(type) {
+			case input.Send:
+				sent = strings.Contains(e.Params.Content, "failed 5 times in a row")
+			case input.Interrupt:
+				stopped = true
+			case input.Emit:
+				_, notice := e.Event.Body.(contract.Notice)
+				noted = noted || notice
+			}
+		}
+		if sent != (n == failsForAgent) || stopped != (n == failsStopped) || noted != (n == failsForArbiter || stopped) {
+			t.Errorf("failure %d: told %v, noted %v, stopped %v", n, sent, noted, stopped)
+		}
+	}
+	for _, between := range []bool{false, true} {
+		call(p, id, "make", between)
+		call(p, id, "make test", true)
+		testkit.Same(t, fmt.Sprintf("after another call (failed: %v) it failed times in a row", between), 1,
+			p.agent(id).Fails)
+	}
+}
+
+// TestQuestionsInARow: an Arbiter that asks the human one question after the other is reminded to ask all at once.
+func TestQuestionsInARow(t *testing.T) {
+	p := begin(t, nil)
+	for n := 1; n <= questionsInRow; n++ {
+		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And what of this?"))
+		p.say("This is so.")
+		testkit.Same(t, fmt.Sprintf("question %d: told", n), (n == questionsInRow),
+			strings.Contains(p.lastSent("arbiter"), "5 times in a row"))
+	}
+}
+
+// TestDocumentsWithoutAChange: an Orchestrator that is done, and another that is summoned and done, for ever: the
+// Arbiter reads of it, then a human is asked, and without a human the run ends. A changed file starts the count again.
+func TestDocumentsWithoutAChange(t *testing.T) {
+	round := func(p *play, again bool) {
+		id := fmt.Sprintf("orch-%d", p.s.Spawned)
+		if a, ok := p.s.Agent(id); again && ok && a.Alive() {
+			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Look once more.", "to", id))
+		} else {
+			id = p.spawn("look at it")
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		}
+		p.verdict(id, report("done", "all is well", true))
+		if !again && p.s.Ending == nil && p.s.Question.Open == nil {
+			p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"it is done"}`)
+			p.happen(id, bridge.Done{SessionID: p.agent(id).SessionID, Exit: bridge.Exit{Expected: true}})
+		}
+	}
+	withGit := func(o *runconfig.Options) { o.Workspace = runconfig.Workspace{Root: "/w", Base: "b"} }
+	for name, again := range map[string]bool{"summoned again": false, "instructed again": true} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, withGit)
+			for range emptyForArbiter + 1 {
+				round(p, again)
+			}
+			p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The last 6 documents came without a changed file")
+			for n := emptyForArbiter + 1; p.s.Question.Open == nil; n++ {
+				if n > emptyForHuman {
+					t.Fatalf("nobody is asked after %d documents", n)
+				}
+				round(p, again)
+			}
+			if !p.s.Conversation.Held {
+				t.Error("the work goes on while a human is asked")
+			}
+			p.say("go on")
+			testkit.Same(t, "after the human's message documents count", 0, p.agent("arbiter").Stalled)
+
+			p = begin(t, func(o *runconfig.Options) { withGit(o); o.HumanPresent = false })
+			for n := 0; p.s.Ending == nil; n++ {
+				if n > 2*emptyForHuman {
+					t.Fatalf("it goes on after %d documents", n)
+				}
+				round(p, again)
+			}
+			if e := p.s.Ending; e.Exit != contract.ExitLimit || !strings.Contains(e.Summary, "without a changed file") {
+				t.Errorf("it ends with %d: %s", e.Exit, e.Summary)
+			}
+		})
+	}
+	t.Run("a changed file", func(t *testing.T) {
+		p := begin(t, withGit)
+		for range emptyForArbiter - 1 {
+			round(p, true)
+		}
+		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Mend it.", "to", "orch-1"))
+		p.turn("orch-1", verdictTurn(report("progress", "written", false), bridge.Turn{Tools: 1}))
+		p.recorded("a.go")
+		testkit.Same(t, "documents count", 0, p.agent("arbiter").Stalled)
+	})
 }

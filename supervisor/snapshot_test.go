@@ -1,21 +1,29 @@
 package supervisor
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/uuid"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // restored is a state restored from a snapshot. It must be equal: nothing may be lost, and encoding it again
@@ -120,8 +128,7 @@ func TestSnapshotOfAnotherVersion(t *testing.T) {
 		{`{"v":0,"state":{}}`, "older"}, {fmt.Sprintf(`{"v":%d,"state":{"Options":7}}`, StateVersion+1), "newer"},
 	} {
 		_, err := decodeSnapshot([]byte(c.raw))
-		var version *VersionError
-		if !errors.As(err, &version) || !strings.Contains(err.Error(), c.want) {
+		if _, ok := errors.AsType[*VersionError](err); !ok || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.raw, err)
 		}
 	}
@@ -129,5 +136,263 @@ func TestSnapshotOfAnotherVersion(t *testing.T) {
 		if _, err := decodeSnapshot([]byte(raw)); err == nil {
 			t.Errorf("%q decodes", raw)
 		}
+	}
+}
+
+// toldTwice is an EventRecorder with a record before the events of each step.
+func toldTwice(before *State, step Replayed, after *State) []LogItem {
+	return append([]LogItem{{Record: fmt.Appendf(nil, `{"kind":"%T"}`, step.Input.Body)}},
+		RecordEvents(before, step, after)...)
+}
+
+// onDisk is a store with a run that a loop records.
+type onDisk struct {
+	t     *testing.T
+	store *journal.Store
+	dir   string
+}
+
+func newOnDisk(t *testing.T) onDisk {
+	t.Helper()
+	dir := t.TempDir()
+	store := testkit.Must(journal.OpenStore(dir))(t)
+	t.Cleanup(func() { store.Close() })
+	return onDisk{t, store, dir}
+}
+
+// entries are the lines of the event log.
+func (d onDisk) entries() (list []journal.LogContent) {
+	d.t.Helper()
+	log := testkit.Must(d.store.EventLog(testRun))(d.t)
+	defer log.Close()
+	h, err := log.Each(d.t.Context(), journal.LogPosition{}, func(e journal.LogEntry) error {
+		e.Line, e.Record = bytes.Clone(e.Line), bytes.Clone(e.Record)
+		list = append(list, e.LogContent)
+		return nil
+	})
+	if err != nil || len(h.Damage) > 0 || h.Torn > 0 {
+		d.t.Fatalf("%v, %+v", err, h)
+	}
+	return list
+}
+
+// TestRestoreAfterAnyCut cuts a run off after each of its inputs, with its lines written up to any
+// point before, and a snapshot anywhere before that. The restored state equals the state before the cut,
+// and the event log contains each line once, the same as without a cut.
+func TestRestoreAfterAnyCut(t *testing.T) {
+	var inputs []input.Input
+	p := begin(t, nil)
+	p.verdict("arbiter", ruling("SELECT_MODE", "work", "mode", "developer"))
+	p.spawned("orch-1")
+	p.happen("orch-1", bridge.Assistant{Text: "I look at it."})
+	p.happen("orch-1", bridge.ToolUse{Tool: "Bash", ToolUse: "t", Input: []byte(`{"command":"make"}`)})
+	p.verdict("orch-1", report("question", "May I?", true))
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "May it?"))
+	p.say("It may.")
+	inputs = p.in
+
+	// The effects of each input.
+	states := []State{{}}
+	var told [][]LogItem
+	for _, in := range inputs {
+		s := states[len(states)-1]
+		next, out := Apply(s, in)
+		states, told = append(states, next), append(told, toldTwice(&s, Replayed{Input: in, Effects: out}, &next))
+	}
+	var whole []journal.LogContent
+	var telling LogEncoder
+	starts := []int{0} // of the lines of each input
+	for i, list := range told {
+		for _, x := range list {
+			line := testkit.Must(telling.Content(uint64(i+1), inputs[i].At, x))(t)
+			line.Line = bytes.TrimSuffix(line.Line, []byte("\n"))
+			whole = append(whole, line)
+		}
+		starts = append(starts, len(whole))
+	}
+	n := len(inputs)
+	for cut := n - 3; cut <= n; cut++ {
+		for snapshot := 0; snapshot <= cut; snapshot += 3 {
+			for lines := starts[max(snapshot-2, 0)]; lines <= starts[cut]; lines += 3 {
+				restoreAfter(t, inputs[:cut], states, told, whole, starts, snapshot, lines)
+			}
+		}
+	}
+}
+
+// restoreAfter writes a run with a snapshot after so many inputs and so many lines of the event log, and
+// resumes it.
+func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]LogItem, whole []journal.LogContent,
+	starts []int, snapshot, lines int) {
+	t.Helper()
+	d := newOnDisk(t)
+	run, err := d.store.Create(journal.Meta{Run: testRun}, journal.Options{})
+	testkit.OK(t, err)
+	tell := func(lines []journal.LogContent) {
+		t.Helper()
+		for _, x := range lines {
+			testkit.OK(t, run.AppendEvents(x))
+		}
+	}
+	for i, in := range inputs {
+		raw, err := input.EncodeInput(in)
+		if err == nil {
+			_, err = run.Append(journal.Input, raw)
+		}
+		testkit.OK(t, err)
+		if i+1 != snapshot {
+			continue
+		}
+		// By then the log contains everything except what the last two inputs led to.
+		by := starts[max(snapshot-2, 0)]
+		tell(whole[:by])
+		s := Snapshot{State: states[snapshot]}
+		for _, x := range whole[:by] {
+			if e, err := contract.DecodeLine(x.Line); x.Line != nil && err == nil {
+				s.Seq = e.Seq
+			}
+		}
+		for j := max(snapshot-2, 0); j < snapshot; j++ {
+			s.Waiting = append(s.Waiting, Waiting{At: inputs[j].At, Input: uint64(j + 1), Items: told[j]})
+		}
+		if !run.Snapshot(s.Encode) {
+			t.Fatal("no snapshot was taken")
+		}
+		tell(whole[by:lines])
+	}
+	if snapshot == 0 {
+		tell(whole[:lines])
+	}
+	testkit.OK(t, run.Close())
+	var got State
+	run, _, err = d.store.Open(testRun, 0, journal.Options{}, func(r *journal.Recovered) (raw []byte, err error) {
+		got, raw, err = Restore(r, toldTwice)
+		return raw, err
+	})
+	if err != nil {
+		t.Fatalf("snapshot after %d, %d lines: %v", snapshot, lines, err)
+	}
+	testkit.OK(t, run.Close())
+	if a, b := fingerprint(t, &states[len(inputs)]), fingerprint(t, &got); a != b {
+		t.Fatalf("snapshot after %d of %d inputs: another state", snapshot, len(inputs))
+	}
+	want := whole[:starts[len(inputs)]]
+	have := d.entries()
+	if len(have) != len(want) {
+		t.Fatalf("snapshot after %d of %d inputs, %d lines told: the log has %d lines of %d", snapshot, len(inputs), lines, len(have), len(want))
+	}
+	for i := range want {
+		if string(have[i].Line) != string(want[i].Line) || string(have[i].Record) != string(want[i].Record) || have[i].Input != want[i].Input {
+			t.Fatalf("line %d:\n%s%s\n%s%s", i+1, have[i].Line, have[i].Record, want[i].Line, want[i].Record)
+		}
+	}
+}
+
+// TestForkFromASnapshot: the first decision that can be made again is the one after those of the oldest snapshot, if its
+// question was not put before.
+func TestForkFromASnapshot(t *testing.T) {
+	for turn, want := range map[string]int{"": 37, "m-1": 38} {
+		s := State{Rulings: RulingState{Decisions: 36}}
+		s.Agents = []*Agent{{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}}}}
+		if turn != "" {
+			s.Agents[0].Turn = []string{turn}
+		}
+		raw := testkit.Must(Snapshot{State: s}.Encode())(t)
+		f := ForkFinder{Number: 5}
+		testkit.OK(t, f.Take(journal.Record{Kind: journal.Snapshot, Seq: 900, Payload: raw}))
+		if f.First != want || f.Last() != 36 || f.Found {
+			t.Errorf("turn %q: from %d to %d, want from %d", turn, f.First, f.Last(), want)
+		}
+	}
+}
+
+// TestForkedState: a fork has ids of its own in all texts, and directories of its own; what waits for processes of the
+// other run is dropped. An agent on another host is refused.
+func TestForkedState(t *testing.T) {
+	old, run := uuid.NewString(), uuid.NewString()
+	s := State{Options: runconfig.Options{Run: old, CWD: "/src",
+		Workspace: runconfig.Workspace{Root: "/src", Base: "b", Own: "/state/runs/" + old + "/work"}}}
+	s.Paused = true
+	s.Changes.Last, s.Changes.Queue = "c", []input.ChangeTurn{{Agent: "orch-1"}, {Judge: true}}
+	s.Budget.CostUSD = 1.5
+	for _, id := range []string{"arbiter", "orch-1", "orch-2"} {
+		a := &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: id, Generation: 2}, SessionID: uuid.NewString(),
+			Role: RoleOrchestrator, Brief: "Work on arbiter/" + old[:8] + "/main of " + old}}
+		if id == "arbiter" {
+			a.Role = RoleArbiter
+		}
+		if id == "orch-2" {
+			a.Make, a.MakeSession, a.HasHistory = "other", "its own", true
+		}
+		a.Turn = []string{"m-" + id}
+		s.Agents = append(s.Agents, a)
+	}
+	f := ForkFinder{Number: 3, State: s}
+	forked := testkit.Must(f.Fork(run))(t)
+	now := &forked.State
+	if now.Options.Run != run || now.Options.ForkedFrom.Run != old || now.Options.ForkedFrom.CostUSD != 1.5 ||
+		now.Spent() != 1.5 || now.Paused || now.Ending == nil || !now.Options.Workspace.Isolated() {
+		t.Errorf("%+v", now.Options)
+	}
+	if len(now.Changes.Queue) != 1 || !now.Changes.Queue[0].Judge || now.Changes.Last != "" {
+		t.Errorf("%+v", now.Changes)
+	}
+	if a := now.Agents[1]; a.Brief != "Work on arbiter/"+run[:8]+"/main of "+run || a.Isolation == "" ||
+		!strings.Contains(a.ReturnNotice, path.Join("/state/runs", run, "work", "orch-1")) {
+		t.Errorf("%+v", a)
+	}
+	// A session of another make is not copied, and loading it would change the other run's.
+	if a := now.Agents[2]; a.MakeSession != "" || !a.NewSession || len(forked.Afresh) != 1 || forked.Afresh[0] != "orch-2" {
+		t.Errorf("%+v begins %v", a, forked.Afresh)
+	}
+	for i, x := range forked.Sessions {
+		if x.From != s.Agents[i].SessionID || x.To != now.Agents[i].SessionID || x.From == x.To || x.FromTop != "/src" ||
+			x.ToTop != path.Join("/state/runs", run, "work", x.Agent) || x.Cut[0] != "m-"+x.Agent {
+			t.Errorf("%+v", x)
+		}
+	}
+	if s.Agents[1].Isolation != "" || s.Options.Run != old {
+		t.Error("the state of the other run was changed")
+	}
+	s.Agents[1].Host = "far"
+	if _, err := f.Fork(run); err == nil || !strings.Contains(err.Error(), "orch-1 works on host far") {
+		t.Error(err)
+	}
+	if err := f.Take(journal.Record{Kind: journal.Input, Payload: []byte("{")}); err == nil || errors.Is(err,
+		journal.ErrEnough) {
+		t.Error(err)
+	}
+}
+
+// TestThoseGoneCostNothing: an input about one agent copies only that agent, not all agents that have ended;
+// one more message of the conversation copies no other message.
+func TestThoseGoneCostNothing(t *testing.T) {
+	s, _ := Apply(State{}, input.Input{At: time.Unix(1, 0),
+		Body: input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "t"}.WithDefaults()}})
+	for i := range NamesKept {
+		ref := bridge.AgentRef{ID: fmt.Sprintf("orch-%d", i+1), Generation: 1}
+		s.Agents = append(s.Agents, &Agent{AgentIdentity: AgentIdentity{AgentRef: ref},
+			AgentProcess: AgentProcess{Status: AgentEnded, Dismissed: true}})
+	}
+	for range RecentMessagesKept {
+		s.Conversation.RecentMessages = append(s.Conversation.RecentMessages, &contract.Message{})
+	}
+	in := input.Input{At: time.Unix(2, 0),
+		Body: input.AgentEvent{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef, Body: bridge.ToolUse{Tool: "Read"}}}}
+	const rounds = 1000
+	perRound := func(f func()) uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for range rounds {
+			f()
+		}
+		runtime.ReadMemStats(&after)
+		return (after.TotalAlloc - before.TotalAlloc) / rounds
+	}
+	if n := perRound(func() { Apply(s, in) }); n > 8<<10 {
+		t.Errorf("a tool call copies %d bytes", n)
+	}
+	if n := perRound(func() { (&step{State: s}).tellHuman(KindMessage, "a word") }); n > 8<<10 {
+		t.Errorf("a word copies %d bytes", n)
 	}
 }

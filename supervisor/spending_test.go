@@ -7,8 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -37,9 +41,8 @@ func TestCostOfARunningTurn(t *testing.T) {
 	}
 	before := len(told[contract.Cost](p))
 	p.happen(one, bridge.Spent{CostUSD: 1}) // an answer that came late
-	if n := len(told[contract.Cost](p)); n != before || p.agent(one).Live != (bridge.Spent{}) {
-		t.Error("a turn that is over was counted twice")
-	}
+	testkit.Same(t, "a turn that is over was counted twice: n", before, len(told[contract.Cost](p)))
+	testkit.Same(t, "a turn that is over was counted twice: p.agent(one).Live", bridge.Spent{}, p.agent(one).Live)
 }
 
 // begins4 brings four agents to work under the limit of a run that has cost nothing yet.
@@ -103,7 +106,6 @@ func TestLimitIsShared(t *testing.T) {
 	if over, turn := r.CostUSD-1, spent[ids[3]]; over > turn {
 		t.Errorf("four agents exceed the limit by $%v, a turn cost $%v", over, turn)
 	}
-	p.folds()
 }
 
 // TestTheFirstTurnIsAlone: under a small limit, because the cost of an Orchestrator is not known yet. Under a
@@ -113,25 +115,16 @@ func TestTheFirstTurnIsAlone(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.MaxOrchestrators = limit, 4 })
 		ids := []string{p.spawn("one"), p.spawn("two"), p.spawn("three"), p.spawn("four")}
 		p.verdict("arbiter", ruling("CONTINUE", "Wait."))
-		if n := p.s.busyCount(); n != want {
-			t.Errorf("limit $%v: %d turns run, want %d", limit, n, want)
-		}
+		testkit.Same(t, fmt.Sprintf("limit $%v: turns run", limit), want, p.s.busyCount())
 		p.happen(ids[0], bridge.Spent{CostUSD: 0.01})
-		if n := p.s.busyCount(); n != 4 {
-			t.Errorf("limit $%v: %d turns run when costs are known", limit, n)
-		}
-		p.folds()
+		testkit.Same(t, fmt.Sprintf("limit $%v: turns run when costs are known", limit), 4, p.s.busyCount())
 	}
 }
 
 // costs ends a turn with a verdict and its cost.
-func (p *play) costs(id string, usd float64, verdict map[string]any) {
+func (p *play) costs(id string, usd float64, v map[string]any) {
 	p.t.Helper()
-	raw, err := json.Marshal(verdict)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	p.turn(id, bridge.Turn{CostUSD: usd, Verdict: raw})
+	p.turn(id, verdictTurn(v, bridge.Turn{CostUSD: usd}))
 }
 
 // TestTurnsTakeTurns: if little is left, a turn begins when another has ended.
@@ -153,17 +146,12 @@ func TestTurnsTakeTurns(t *testing.T) {
 		}
 	}
 	p.costs(ids[0], 0.3, report("progress", "so far", false))
-	if n := p.s.busyCount(); n != 1 {
-		t.Errorf("%d turns run", n)
-	}
-	p.folds()
+	testkit.Same(t, "turns run", 1, p.s.busyCount())
 }
 
 // spends lets a turn reach the limit of a run.
 func spends(t *testing.T, human bool) (*play, string) {
-	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent, o.FuseUSD = 1, human, 99 })
-	one := p.spawn("one")
-	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p, one := oneWorks(t, func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent, o.FuseUSD = 1, human, 99 })
 	p.happen(one, bridge.Spent{CostUSD: 1.2})
 	if len(effects[input.Interrupt](p)) != 0 || p.s.Ending != nil {
 		t.Fatal("the only turn that runs does not finish")
@@ -205,7 +193,6 @@ func TestLimitIsAskedAbout(t *testing.T) {
 				t.Errorf("limit $%v, options %v, %d messages", p.s.Options.MaxCostUSD, p.s.LimitOptions(),
 					len(effects[input.Send](p))-sends)
 			}
-			p.folds()
 		})
 	}
 }
@@ -245,9 +232,7 @@ func TestCompleteAtTheLimit(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent = 1, false })
 	p.happen("arbiter", bridge.Spent{CostUSD: 1.1})
 	p.costs("arbiter", 1.1, ruling("COMPLETE", "Done.", "summary", "all of it"))
-	if r, exit := p.finished(); exit != contract.ExitComplete {
-		t.Errorf("%+v, exit code %d", r, exit)
-	}
+	p.endsAs(contract.StatusComplete, contract.ExitComplete)
 }
 
 // TestProcessThatOverspent: a process that reached the limit it was started with is replaced when the run may
@@ -321,14 +306,11 @@ func TestBudgetIsReported(t *testing.T) {
 	if list := told[contract.Budget](p); len(list) != 2 || list[1].Level != "limit" || cents(list[1].SpentUSD) != 105 {
 		t.Errorf("told %+v", list)
 	}
-	p.folds()
 }
 
 // TestASuccessorMayStart: when 80 % are spent a successor may start, because it replaces another agent.
 func TestASuccessorMayStart(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD, o.FuseUSD = 1, 9 })
-	one := p.spawn("one")
-	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
+	p, one := oneWorks(t, func(o *runconfig.Options) { o.MaxCostUSD, o.FuseUSD = 1, 9 })
 	p.happen(one, bridge.Spent{CostUSD: 0.85})
 	p.verdict(one, report("handoff", "half", true))
 	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on","successor_of":"orch-1"}`); a.IsError {
@@ -359,7 +341,6 @@ func TestLimitOfOneAgent(t *testing.T) {
 		"told to hand off")
 	p.verdict("arbiter", ruling("CONTINUE", "This one.", "to", one))
 	p.contains("the agent", p.lastSent(one), "reached a limit", "--max-cost-per-agent", "kind handoff")
-	p.folds()
 }
 
 // TestLimitOfADay: it counts what the other runs have cost, and of this run only the cost since the day began.
@@ -374,9 +355,8 @@ func TestLimitOfADay(t *testing.T) {
 		t.Errorf("told at $7.50: %+v", list)
 	}
 	p.do(input.DaySpent{Day: "2026-03-14", OthersUSD: 6.5})
-	if b := last[contract.Budget](p); b != (contract.Budget{Scope: "day", SpentUSD: 8.5, LimitUSD: 10, Level: "warn"}) {
-		t.Errorf("told %+v", b)
-	}
+	testkit.Same(t, "told", contract.Budget{Scope: "day", SpentUSD: 8.5, LimitUSD: 10, Level: "warn"},
+		last[contract.Budget](p))
 	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"two"}`); !a.IsError ||
 		!strings.Contains(a.Text, "--max-cost-per-day") {
 		t.Errorf("another agent starts: %+v", a)
@@ -399,5 +379,108 @@ func TestLimitOfADay(t *testing.T) {
 		p.s.Ending.Exit != contract.ExitLimit {
 		t.Errorf("ending %+v", p.s.Ending)
 	}
-	p.folds()
+}
+
+var budgetNoon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+func TestWindows(t *testing.T) {
+	var s BudgetState
+	resets := budgetNoon.Add(3 * time.Hour)
+	if _, news := s.Read("seven_day", 30, budgetNoon.Add(90*time.Hour), budgetNoon); !news {
+		t.Error("the first reading is not news")
+	}
+	w, news := s.Read("five_hour", 50, resets, budgetNoon)
+	if _, ok := w.Forecast(); !news || ok {
+		t.Error("a forecast by one reading")
+	}
+	before := s
+	w, news = s.Read("five_hour", 81, resets.Add(time.Second), budgetNoon.Add(31*time.Minute))
+	if left, ok := w.Forecast(); !news || !ok || left != 19*time.Minute {
+		t.Errorf("used up in %s, %v", left, ok)
+	}
+	testkit.Same(t, "a reading changed an earlier state", 50, before.Windows[0].UsedPct)
+	if _, news = s.Read("five_hour", 81.4, resets, budgetNoon.Add(32*time.Minute)); news {
+		t.Error("less than a percent is reported")
+	}
+	if !s.Warn("five_hour") || s.Warn("five_hour") || s.Warn("seven_day") || s.Warn("none") {
+		t.Error("it is not told once that a window is nearly used up")
+	}
+	if most, ok := s.Fullest(budgetNoon); !ok || most.Name != "five_hour" {
+		t.Errorf("fullest %+v", most)
+	}
+	after := resets.Add(time.Minute)
+	if w, news = s.Read("five_hour", 2, after.Add(5*time.Hour), after); !news || w.Warned || w.FirstPct != 2 {
+		t.Errorf("after the reset %+v", w)
+	}
+}
+
+// twoTurns is a run with two working Orchestrators, whose turns have cost one and two dollars.
+func twoTurns(o runconfig.Options) *step {
+	st := readyRun(o)
+	for _, usd := range []float64{1, 2} {
+		a := addOrchestrator(st)
+		a.Turn, a.Live.CostUSD = []string{"m"}, usd
+	}
+	return st
+}
+
+// TestLimitSpent: a limit that is reached holds messages back until it is raised.
+func TestLimitSpent(t *testing.T) {
+	st := twoTurns(runconfig.Options{MaxCostUSD: 2.5})
+	if !st.budgetHolds() || st.NoNewSubagent() == "" || !strings.Contains(st.LimitText(), ChooseRaise) {
+		t.Errorf("holds %v, subagents: %q, asks %q", st.budgetHolds(), st.NoNewSubagent(), st.LimitText())
+	}
+	if raised := st.raiseLimits(); st.budgetHolds() || !strings.HasPrefix(raised, "--max-cost $") {
+		t.Errorf("raised %q, holds %v", raised, st.budgetHolds())
+	}
+}
+
+// forecasts are the forecasts that were told, with whom they are about.
+func (p *play) forecasts() (list []contract.Forecast, about []string) {
+	for _, e := range effects[input.Emit](p) {
+		if f, ok := e.Event.Body.(contract.Forecast); ok {
+			list, about = append(list, f), append(about, e.Event.ID)
+		}
+	}
+	return list, about
+}
+
+// TestForecast: with another plan, and before a summons, the run says what it will cost by earlier runs. Marking a step
+// makes no other plan.
+func TestForecast(t *testing.T) {
+	known := contract.Forecast{USD: 0.5, Tokens: 1000, Minutes: 4, From: 12}
+	p := begin(t, func(o *runconfig.Options) { o.Expected = map[string]contract.Forecast{AnyMode: known} })
+	answer := p.call("arbiter", "set_plan", `{"steps":[{"text":"spin"},{"text":"ask","mode":"reviewer"},{"text":"weave"}]}`)
+	p.contains("the Arbiter", answer.Text, "The open steps will cost about $1.00, 8 min")
+	p.call("arbiter", "set_plan",
+		`{"steps":[{"text":"spin","status":"done"},{"text":"ask","mode":"reviewer"},{"text":"weave"}]}`)
+	p.spawn("weave")
+	first, third, all, summons := known, known, known, known
+	first.Step, third.Step, summons.Step = 1, 3, 2
+	all.USD, all.Tokens, all.Minutes, all.Unknown = 1, 2000, 8, 1
+	got, about := p.forecasts()
+	testkit.Same(t, "", "", cmp.Diff([]contract.Forecast{all, first, third, summons}, got))
+	testkit.Same(t, "", "",
+		cmp.Diff([]string{contract.Supervisor, contract.Supervisor, contract.Supervisor, "orch-1"}, about))
+}
+
+// TestNothingIsInvented: without earlier runs the plan has no price, and that is said; nobody says it where nobody has
+// looked, as in a rehearsal.
+func TestNothingIsInvented(t *testing.T) {
+	for said, expected := range map[int]map[string]contract.Forecast{0: nil, 1: {}} {
+		p := begin(t, func(o *runconfig.Options) { o.Expected = expected })
+		p.call("arbiter", "set_plan", `{"steps":[{"text":"spin"}]}`)
+		p.spawn("spin")
+		if got, _ := p.forecasts(); len(got) != said || said == 1 && got[0] != (contract.Forecast{Unknown: 1}) {
+			t.Errorf("told %+v", got)
+		}
+		var replayed runconfig.Options
+		raw, err := json.Marshal(runconfig.Options{Expected: expected})
+		if err == nil {
+			err = json.Unmarshal(raw, &replayed)
+		}
+		if err != nil || (replayed.Expected == nil) != (expected == nil) {
+			t.Errorf("a replay of the journal tells something else: %s %v", raw, err)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -24,9 +25,7 @@ var aMark = &bridge.InspectMark{AtMS: 1_800_000_000_000, Transcript: 4711, Git: 
 // take lets the human take over an agent's session, up to a stage.
 func (p *play) take(id string, until TakeoverStage) {
 	p.t.Helper()
-	if ok, why := p.command(contract.Attach{ID: id}); !ok {
-		p.t.Fatalf("attach %s: %s", id, why)
-	}
+	p.mustCommand(contract.Attach{ID: id})
 	steps := []struct {
 		stage TakeoverStage
 		then  func()
@@ -82,9 +81,7 @@ var someChanges = bridge.InspectResult{Changes: &bridge.Changes{
 // working is a run in which orch-1 has answered once and has a turn.
 func working(t *testing.T) *play {
 	t.Helper()
-	p := begin(t, nil)
-	p.spawn("Build the parser")
-	p.verdict("arbiter", ruling("CONTINUE", "wait"))
+	p, _ := oneWorks(t, nil)
 	p.verdict("orch-1", report("progress", "begun", false))
 	if a := p.agent("orch-1"); a.Status != AgentBusy || !a.HasHistory {
 		t.Fatalf("orch-1 is %s", a.Status)
@@ -102,9 +99,7 @@ func TestTakeover(t *testing.T) {
 	}
 	p.happen("orch-1", bridge.Turn{MessageIDs: []string{cut}, Outcome: bridge.TurnInterrupted})
 	p.ends("orch-1")
-	if len(effects[input.OpenPTY](p)) != 0 {
-		t.Fatal("the terminal is opened before anybody has looked")
-	}
+	testkit.Same(t, "the terminal is opened before anybody has looked", 0, len(effects[input.OpenPTY](p)))
 	looks := effects[input.Inspect](p)
 	if len(looks) != 1 || !looks[0].Params.Mark || looks[0].Params.SessionID != p.agent("orch-1").SessionID {
 		t.Fatalf("looks: %+v", looks)
@@ -122,12 +117,8 @@ func TestTakeover(t *testing.T) {
 	if p.s.Conversation.Mail[len(p.s.Conversation.Mail)-1].Sent {
 		t.Error("a message was sent to a session that a human has")
 	}
-	if ok, why := p.command(contract.Attach{ID: "orch-1"}); ok || !strings.Contains(why, "taken over already, at ") {
-		t.Errorf("a second attach: %v %s", ok, why)
-	}
-	if ok, why := p.command(contract.Detach{ID: "orch-1"}); !ok {
-		t.Fatal(why)
-	}
+	p.refuses(contract.Attach{ID: "orch-1"}, "taken over already, at ")
+	p.mustCommand(contract.Detach{ID: "orch-1"})
 	if closed := effects[input.ClosePTY](p); len(closed) != 1 || closed[0].Agent != p.agent("orch-1").AgentRef {
 		t.Fatalf("closed: %+v", closed)
 	}
@@ -204,9 +195,7 @@ func TestWhoCannotBeTaken(t *testing.T) {
 	p.spawned("orch-1")
 	p.verdict("arbiter", ruling("CONTINUE", "wait"))
 	p.verdict("orch-1", report("question", "which?", true))
-	if ok, why := p.command(contract.Detach{ID: "orch-1"}); ok || !strings.Contains(why, "not taken over") {
-		t.Errorf("detach: %v %s", ok, why)
-	}
+	p.refuses(contract.Detach{ID: "orch-1"}, "not taken over")
 	p.command(contract.Halt{})
 	rejected("orch-1", "halted")
 	p.command(contract.Continue{})
@@ -219,9 +208,7 @@ func TestTakeoverIsGivenUp(t *testing.T) {
 	for _, stage := range []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening} {
 		p := working(t)
 		p.take("orch-1", stage)
-		if ok, why := p.command(contract.Detach{ID: "orch-1"}); !ok {
-			t.Fatal(why)
-		}
+		p.mustCommand(contract.Detach{ID: "orch-1"})
 		switch stage {
 		case TakeoverStopping:
 			p.ends("orch-1")
@@ -299,9 +286,7 @@ func TestHumansCommandOverATakenAgent(t *testing.T) {
 		for _, stage := range []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening, TakeoverOpen} {
 			p := working(t)
 			p.take("orch-1", stage)
-			if ok, why := p.command(order); !ok {
-				t.Fatalf("%s: %s", name, why)
-			}
+			p.mustCommand(order)
 			a := p.agent("orch-1")
 			switch name {
 			case "kill", "reset":
@@ -331,9 +316,7 @@ func TestHaltedInATakeover(t *testing.T) {
 		t.Fatalf("%s %+v", a.Status, a.Takeover)
 	}
 	p.command(contract.Continue{})
-	if a := p.agent("orch-1"); a.Status != AgentStarting {
-		t.Errorf("%s", a.Status)
-	}
+	testkit.Same(t, "status", AgentStarting, p.agent("orch-1").Status)
 }
 
 // TestTakeoverOfTheArbiter: the Orchestrators' messages wait for it.
@@ -358,16 +341,12 @@ func TestCompleteWaitsForTheHuman(t *testing.T) {
 	p.verdict("orch-1", report("question", "which port?", true))
 	p.take("orch-1", TakeoverOpen)
 	p.verdict("arbiter", ruling("COMPLETE", "all done", "summary", "s"))
-	if p.s.Ending != nil {
-		t.Fatal("the run ended")
-	}
+	p.goesOn("the run ended")
 	p.contains("the correction", p.lastSent("arbiter"), "while the human has a session in a terminal (orch-1)")
 	p.verdict("arbiter", ruling("CONTINUE", "I wait"))
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
-	if a := p.agent("arbiter"); a.Status != AgentBusy {
-		t.Errorf("the Arbiter is %s: it is to rule how it goes on", a.Status)
-	}
+	testkit.Same(t, "the Arbiter is: it is to rule how it goes on", AgentBusy, p.agent("arbiter").Status)
 }
 
 // TestNothingWasDoneInATakeover: the Arbiter, which waits for a session that a human has, is notified
@@ -392,9 +371,8 @@ func TestNothingWasDoneInATakeover(t *testing.T) {
 		p.verdict("orch-1", report("question", "which port?", true))
 		back(p)
 		p.returns("orch-1")
-		if a := p.agent("arbiter"); a.Status != AgentBusy {
-			t.Errorf("%s: the Arbiter is %s, and no agent is at work", name, a.Status)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: the Arbiter is, and no agent is at work", name), AgentBusy,
+			p.agent("arbiter").Status)
 		p.contains(name, p.lastSent("arbiter"), "gave back", "Decide how the work goes on.")
 	}
 	p := working(t)
@@ -404,9 +382,7 @@ func TestNothingWasDoneInATakeover(t *testing.T) {
 	p.ends("orch-1")
 	p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
 	p.returns("orch-1")
-	if a := p.agent("arbiter"); a.Status != AgentReady {
-		t.Errorf("the Arbiter is %s: a human is to speak", a.Status)
-	}
+	testkit.Same(t, "the Arbiter is: a human is to speak", AgentReady, p.agent("arbiter").Status)
 }
 
 // idles lets the Arbiter wait for a session that a human has.
@@ -420,9 +396,7 @@ func TestTheBridgeIsLostInATakeover(t *testing.T) {
 	for _, stage := range []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening, TakeoverOpen} {
 		p := working(t)
 		p.take("orch-1", stage)
-		p.do(input.BridgeLost{Message: "gone"})
-		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
-		p.do(input.BridgeBack{})
+		p.bridgeReturns()
 		state := "failed"
 		if a := p.agent("orch-1"); a.Takeover != nil {
 			state = "ended"
@@ -473,22 +447,32 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 	}
 }
 
-// TestTheTimeLimitWaits: the run's time limit waits until a session is given back.
+// TestTheTimeLimitWaits for the end of a takeover, however it ends.
 func TestTheTimeLimitWaits(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
-	p.spawn("x")
-	p.verdict("arbiter", ruling("CONTINUE", "wait"))
-	p.verdict("orch-1", report("progress", "begun", false))
-	p.take("orch-1", TakeoverOpen)
-	p.at = p.at.Add(time.Minute)
-	p.do(input.Timer{Key: timeoutKey})
-	if p.s.Ending != nil {
-		t.Fatal("the run ended under the human's hands")
-	}
-	p.ends("orch-1")
-	p.seen("orch-1", someChanges)
-	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
-		t.Errorf("%+v", p.s.Ending)
+	for name, end := range map[string]func(*play){
+		"given back": func(p *play) { p.ends("orch-1"); p.seen("orch-1", someChanges) },
+		"killed": func(p *play) {
+			p.out = nil
+			p.do(input.Timer{Key: timeoutKey})
+			p.command(contract.Kill{ID: "orch-1"})
+			if timer(p.out, timeoutKey) <= 0 {
+				p.t.Fatal("no timer is set any more")
+			}
+			p.do(input.Timer{Key: timeoutKey})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := oneWorks(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
+			p.verdict("orch-1", report("progress", "begun", false))
+			p.take("orch-1", TakeoverOpen)
+			p.at = p.at.Add(time.Minute)
+			p.do(input.Timer{Key: timeoutKey})
+			p.goesOn("the run ended under the human's hands")
+			end(p)
+			if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
+				t.Errorf("%+v", p.s.Ending)
+			}
+		})
 	}
 }
 
@@ -529,27 +513,6 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 	}
 }
 
-// TestTheTimeLimitOutlastsATakeover: the time limit also applies after a takeover that ended in another way
-// than by being given back.
-func TestTheTimeLimitOutlastsATakeover(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.Timeout = 20 * time.Second })
-	p.spawn("x")
-	p.verdict("arbiter", ruling("CONTINUE", "wait"))
-	p.verdict("orch-1", report("progress", "begun", false))
-	p.take("orch-1", TakeoverOpen)
-	p.at = p.at.Add(time.Minute)
-	p.out = nil
-	p.do(input.Timer{Key: timeoutKey})
-	p.command(contract.Kill{ID: "orch-1"})
-	if timer(p.out, timeoutKey) <= 0 {
-		t.Fatal("no timer is set any more")
-	}
-	p.do(input.Timer{Key: timeoutKey})
-	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
-		t.Errorf("%+v", p.s.Ending)
-	}
-}
-
 // TestTheTimeOfAModeOutlastsATakeover: the time limit of a mode also applies after a failed takeover during
 // which its timer rang.
 func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
@@ -573,9 +536,7 @@ func TestTheTimeOfAModeOutlastsATakeover(t *testing.T) {
 		} else {
 			p.do(input.BridgeLost{Message: "gone"})
 		}
-		if timer(p.out, key) != time.Minute {
-			t.Errorf("%s: its time has no end", end)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: its time has no end", end), time.Minute, timer(p.out, key))
 	}
 }
 
@@ -595,18 +556,14 @@ func TestAReleaseOutlastsTheBridge(t *testing.T) {
 
 // TestNoTakeoverInAnUntrustedWorkspace: the agent's process would be ended for a terminal that is not opened.
 func TestNoTakeoverInAnUntrustedWorkspace(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
-	p.spawn("Build the parser")
-	p.verdict("arbiter", ruling("CONTINUE", "wait"))
+	p, _ := oneWorks(t, func(o *runconfig.Options) { o.Trusted, o.TrustHash = true, "h1" })
 	p.verdict("orch-1", report("progress", "begun", false))
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
 	p.do(input.NotSpawned{Agent: p.agent("orch-2").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
 	if ok, why := p.command(contract.Attach{ID: "orch-1"}); ok {
 		t.Errorf("taken over: %s", why)
 	}
-	if a := p.agent("orch-1"); a.Status != AgentBusy {
-		t.Errorf("%s", a.Status)
-	}
+	testkit.Same(t, "status", AgentBusy, p.agent("orch-1").Status)
 }
 
 // TestATakeoverOfOneThatIsNotStarted: the takeover ends.
@@ -658,19 +615,10 @@ func TestDigestBounds(t *testing.T) {
 	}
 	c.Typed = append(c.Typed, "the last\nof them")
 	d := atTakeover(TakeoverReading).Digest("n", "id", began, bridge.InspectResult{Changes: c}, "")
-	if n := strings.Count(d.Quotes, "(cut)"); n != typedKept-1+1 {
-		t.Errorf("%d texts are cut:\n%s", n, d.Quotes)
-	}
-	for _, want := range []string{"the last of it:", "«the last\n  of them»", "Its last words there:\n- «sss"} {
-		if !strings.Contains(d.Quotes, want) {
-			t.Errorf("no %q in:\n%s", want, d.Quotes)
-		}
-	}
-	for _, want := range []string{"and 10 more", "Tools used: Bash 2", "does not follow"} {
-		if !strings.Contains(d.Finding, want) {
-			t.Errorf("no %q in:\n%s", want, d.Finding)
-		}
-	}
+	testkit.Same(t, fmt.Sprintf("texts are cut:\n%s", d.Quotes), typedKept-1+1, strings.Count(d.Quotes, "(cut)"))
+	p := &play{t: t}
+	p.contains("the quotes", d.Quotes, "the last of it:", "«the last\n  of them»", "Its last words there:\n- «sss")
+	p.contains("the finding", d.Finding, "and 10 more", "Tools used: Bash 2", "does not follow")
 	if strings.Contains(d.Quotes, "before") || !strings.Contains(d.Notice, "and 10 more") {
 		t.Errorf("quotes %s\nnotice %s", d.Quotes, d.Notice)
 	}
@@ -695,11 +643,4 @@ func TestTerminalConfig(t *testing.T) {
 	if want := map[string]string{"LANG": "C"}; !reflect.DeepEqual(own.Env, want) || own.Hooks == nil {
 		t.Errorf("its own: %+v", own)
 	}
-}
-
-// TestStagesAreNamed: a stage is written into snapshots, so no two have the same name.
-func TestStagesAreNamed(t *testing.T) {
-	list := []TakeoverStage{TakeoverStopping, TakeoverInspecting, TakeoverOpening, TakeoverOpen, TakeoverClosing, TakeoverReading}
-	slices.Sort(list)
-	testkit.Same(t, "names", 6, len(slices.Compact(list)))
 }

@@ -1,10 +1,21 @@
 package transcript
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
@@ -107,9 +118,8 @@ func TestDamagedLines(t *testing.T) {
 		for _, r := range records {
 			ids = append(ids, r.Head().UUID)
 		}
-		if got := strings.Join(ids, " "); got != test.want || whole {
-			t.Errorf("%s: %q, whole %v; want %q", test.name, got, whole, test.want)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: got", test.name), test.want, strings.Join(ids, " "))
+		testkit.Same(t, fmt.Sprintf("%s: whole", test.name), false, whole)
 	}
 	for _, line := range []string{"", " \r", "[1]", "null", `"text"`, "7"} {
 		if records, whole := Decode([]byte(line)); !whole || len(records) != 0 {
@@ -132,10 +142,8 @@ func TestVerdictIsJSON(t *testing.T) {
 	if got := statuses(t, s.String(), "A")[0]; got != `A ruled {"n":true}` {
 		t.Fatal(got)
 	}
-	if got := statuses(t, strings.Replace(s.String(), `"data":{"n":true}`, `"data":{"n":tru}`, 1),
-		"A")[0]; got != "A begun" {
-		t.Error(got)
-	}
+	testkit.Same(t, "", "A begun", statuses(t, strings.Replace(s.String(), `"data":{"n":true}`, `"data":{"n":tru}`, 1),
+		"A")[0])
 }
 
 // FuzzRecords: no line makes the decoder panic, and a line that is a JSON object is one record.
@@ -177,4 +185,317 @@ func FuzzRecords(f *testing.F) {
 			}
 		}
 	})
+}
+
+// No kind of file in a transcript's place blocks the reader.
+func TestIrregularFiles(t *testing.T) {
+	dir := t.TempDir()
+	for name, make := range map[string]func(path string) error{
+		"fifo":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"link":   func(path string) error { return os.Symlink("/dev/zero", path) },
+		"device": func(path string) error { return os.Symlink(os.DevNull, path) },
+		"self":   func(path string) error { return os.Symlink(path, path) },
+	} {
+		path := filepath.Join(dir, name+".jsonl")
+		testkit.OK(t, make(path))
+		if _, err := ReadDeliveries(context.Background(), path, []string{"A"}); !errors.Is(err, ErrNotRegular) {
+			t.Errorf("%s: %v", name, err)
+		}
+		testkit.Same(t, fmt.Sprintf("%s has a size", name), 0, Size(path))
+	}
+	sparse := filepath.Join(dir, "sparse.jsonl")
+	testkit.OK(t, os.WriteFile(sparse, nil, 0o600))
+	if err := os.Truncate(sparse, 1<<40); err != nil {
+		t.Skipf("no sparse files here: %v", err)
+	}
+	if _, err := ReadDeliveries(context.Background(), sparse, nil); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a terabyte: %v", err)
+	}
+}
+
+// done adds a tool call and its result.
+func (s *scribe) done(id, name string, input m, isError bool) {
+	s.assistant("tool_use", use(id, name, input))
+	s.result(id, isError)
+}
+
+func digest(t *testing.T, path string, limits DigestLimits) Digest {
+	t.Helper()
+	d := testkit.Must(ReadDigest(context.Background(), path, limits))(t)
+	for i := range d.Commands {
+		d.Commands[i].Timestamp = ""
+	}
+	return d
+}
+
+// subagent writes a subagent's transcript for a session.
+func subagent(t *testing.T, path, name, content string) string {
+	t.Helper()
+	file := filepath.Join(Beside(path), "subagents", name)
+	testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	testkit.OK(t, os.WriteFile(file, []byte(content), 0o600))
+	return file
+}
+
+func TestDigest(t *testing.T) {
+	s := &scribe{}
+	s.prompt("A")
+	s.assistant("tool_use", text("I begin.\n"))
+	s.done("t1", "Write", m{"file_path": "/w/a", "content": "x"}, false)
+	s.done("t2", "Edit", m{"file_path": "/w/b"}, false)
+	s.done("t3", "Edit", m{"file_path": "/w/refused"}, true)
+	s.done("t4", "MultiEdit", m{"file_path": "/w/c"}, false)
+	s.done("t5", "NotebookEdit", m{"notebook_path": "/w/d.ipynb"}, false)
+	s.done("t6", "Read", m{"file_path": "/w/read"}, false)
+	s.done("t7", "Bash", m{"command": "make"}, true)
+	s.done("t8", "Write", m{"file_path": "/w/a"}, false) // again
+	s.own("API Error: 500", true)
+	s.own("No response requested.", false)
+	s.line(m{"type": "assistant", "isApiErrorMessage": true,
+		"message": m{"id": "e", "model": "opus", "content": []m{text("an error")}}})
+	s.line(m{"type": "assistant", "isApiErrorMessage": "no",
+		"message": m{"id": "o", "model": "opus", "content": []m{text("Odd, and said.")}}})
+	s.assistant("tool_use", text("  "), text("I go on."), use("t9", "Bash", m{"command": 7}),
+		use("t10", "Write", m{"file_path": strings.Repeat("p", 5000)}))
+	s.assistant("tool_use", use("t11", "Bash", m{"command": "make test"}))
+	s.line(m{"type": "user",
+		"message": m{"role": "user", "content": []m{{"type": "tool_result", "tool_use_id": "t11", "is_error": true,
+			"content": []m{text("[Tool call interrupted: the session ended before …")}}}}})
+	s.done("t12", "Bash", m{"command": "make ok"}, false)
+	s.assistant("tool_use", use("t13", "Write", m{"file_path": "/w/pending"}), use("t14", "Bash", m{"command": "sleep"}))
+	s.lines = append(s.lines, "garbage", `{"type":"assistant","uuid":"f","sessionId":"else","message":{"content":[{"type":"text","text":"foreign"}]}}`)
+	path := inFile(t, s.String())
+	want := Digest{
+		Texts: []string{"I begin.", "Odd, and said.", "I go on."},
+		Files: []string{"/w/b", "/w/c", "/w/d.ipynb", "/w/a"},
+		Commands: []Command{{Command: "make", Outcome: OutcomeFailed}, {Command: "make test", Outcome: OutcomeUnknown},
+			{Command: "make ok", Outcome: OutcomeDone}, {Command: "sleep", Outcome: OutcomeUnknown}},
+		Problems: []string{"1 damaged lines in the transcript"},
+	}
+	testkit.Same(t, "", want, digest(t, path, DigestLimits{}))
+}
+
+// Texts and files of a branch that a resume does not remember are left out, and each of two parallel tools has
+// its result.
+func TestDigestBranch(t *testing.T) {
+	s := &scribe{}
+	s.prompt("A")
+	fork := s.assistant("end_turn", text("one"))
+	s.prompt("B")
+	s.assistant("end_turn", text("abandoned"))
+	s.done("t0", "Write", m{"file_path": "/w/abandoned"}, false)
+	s.leaf = fork
+	s.prompt("C")
+	call := s.line(m{"type": "assistant",
+		"message": m{"id": "msg_x", "content": []m{use("t1", "Bash", m{"command": "one"})}}})
+	s.line(m{"type": "assistant",
+		"message": m{"id": "msg_x", "content": []m{use("t2", "Write", m{"file_path": "/w/side"})}}})
+	s.result("t2", false)
+	s.leaf = call
+	s.result("t1", false)
+	s.assistant("end_turn", text("two"))
+	s.lines = append(s.lines, s.lines[len(s.lines)-1]) // the same line twice
+	want := Digest{Texts: []string{"one", "two"}, Files: []string{"/w/side"},
+		Commands: []Command{{Command: "one", Outcome: OutcomeDone}}}
+	testkit.Same(t, "", want, digest(t, inFile(t, s.String()), DigestLimits{}))
+}
+
+func TestDigestSubagents(t *testing.T) {
+	s := &scribe{}
+	s.prompt("A")
+	s.done("t1", "Bash", m{"command": "first"}, false)
+	inner := &scribe{n: s.n, leaf: ""}
+	inner.done("s1", "Bash", m{"command": "second"}, false)
+	inner.done("s2", "Write", m{"file_path": "/w/sub"}, false)
+	inner.done("s3", "Write", m{"file_path": "/w/both"}, false)
+	inner.assistant("end_turn", text("a subagent's words"))
+	s.n = inner.n
+	s.done("t2", "Bash", m{"command": "third"}, true)
+	s.done("t3", "Write", m{"file_path": "/w/both"}, false)
+	s.line(m{"type": "assistant", "isSidechain": true,
+		"message": m{"id": "i", "content": []m{use("i1", "Bash", m{"command": "inline"})}}})
+	path := inFile(t, s.String())
+	side := strings.ReplaceAll(inner.String(), `{"parentUuid"`, `{"isSidechain":true,"agentId":"a1","parentUuid"`)
+	subagent(t, path, "agent-a1.jsonl", side+"garbage\n")
+	subagent(t, path, "agent-a1.meta.json", "{}")
+	subagent(t, path, "other.jsonl", side)
+	subagent(t, path, "agent-foreign.jsonl", strings.ReplaceAll(side, session, "else"))
+	testkit.OK(t, os.Symlink("/dev/zero", filepath.Join(Beside(path), "subagents", "agent-link.jsonl")))
+	got := digest(t, path, DigestLimits{})
+	if len(got.Problems) != 2 ||
+		!strings.Contains(strings.Join(got.Problems, "\n"), "1 damaged lines in agent-a1.jsonl") ||
+		!strings.Contains(strings.Join(got.Problems, "\n"), "agent-link.jsonl: ") {
+		t.Errorf("problems: %q", got.Problems)
+	}
+	got.Problems = nil
+	want := Digest{
+		Files: []string{"/w/sub", "/w/both"},
+		Commands: []Command{{Command: "first", Outcome: OutcomeDone},
+			{Command: "second", Outcome: OutcomeDone, Subagent: true},
+			{Command: "third", Outcome: OutcomeFailed}, {Command: "inline", Outcome: OutcomeUnknown, Subagent: true}},
+	}
+	testkit.Same(t, "", want, got)
+}
+
+func TestDigestBounds(t *testing.T) {
+	s := &scribe{}
+	s.prompt("A")
+	for i := range 50 {
+		s.assistant("tool_use", text(fmt.Sprintf("text %d %s", i, strings.Repeat("ö", 100))))
+		s.done(fmt.Sprintf("w%d", i), "Write", m{"file_path": fmt.Sprintf("/w/%d", i)}, false)
+		s.done(fmt.Sprintf("b%d", i), "Bash", m{"command": fmt.Sprintf("run %d %s", i, strings.Repeat("x", 100))},
+			false)
+	}
+	for i := range 2 * maxWaiting { // never answered
+		s.assistant("tool_use", use(fmt.Sprintf("p%d", i), "Write", m{"file_path": "/w/pending"}))
+	}
+	path := inFile(t, s.String())
+	older := time.Now().Add(-time.Hour)
+	for i := range 5 {
+		file := subagent(t, path, fmt.Sprintf("agent-%d.jsonl", i), "")
+		testkit.OK(t, os.Chtimes(file, older, older.Add(time.Duration(i)*time.Second)))
+	}
+	got := digest(t, path, DigestLimits{Texts: 2, TextBytes: 16, Files: 3, Commands: 2, Subagents: 4})
+	want := Digest{Texts: []string{"text 48 öö…", "text 49 öö…"}, Files: []string{"/w/47", "/w/48", "/w/49"},
+		Commands: []Command{{Command: "run 48 xxxxxx…", Outcome: OutcomeDone},
+			{Command: "run 49 xxxxxx…", Outcome: OutcomeDone}},
+		Problems: []string{"1 older subagents' transcripts not read"}}
+	testkit.Same(t, "", want, got)
+}
+
+func TestDigestUnreadable(t *testing.T) {
+	if _, err := ReadDigest(context.Background(), filepath.Join(t.TempDir(), session+extension),
+		DigestLimits{}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+	given, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := ReadDigest(given, inFile(t, plain().String()), DigestLimits{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+}
+
+// corpus calls f with every recorded transcript (by CLI 2.1.329; the live tests of this package made them).
+func corpus(t testing.TB, f func(path string)) {
+	t.Helper()
+	n := 0
+	err := filepath.WalkDir(filepath.Join("testdata", "corpus"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == extension {
+			n++
+			f(path)
+		}
+		return err
+	})
+	if err != nil || n < 3 {
+		t.Fatalf("%d transcripts, %v", n, err)
+	}
+}
+
+func corpusLines(t testing.TB) [][]byte {
+	t.Helper()
+	var lines [][]byte
+	corpus(t, func(path string) {
+		f := testkit.Must(os.Open(path))(t)
+		defer f.Close()
+		s := bufio.NewScanner(f)
+		s.Buffer(nil, 1<<20)
+		for s.Scan() {
+			lines = append(lines, slices.Clone(s.Bytes()))
+		}
+		if s.Err() != nil {
+			t.Fatal(s.Err())
+		}
+	})
+	return lines
+}
+
+// beside are types of records that are known not to be part of the conversation.
+var beside = map[string]bool{
+	"queue-operation": true, "cost-state": true, "last-prompt": true, "mode": true, "permission-mode": true,
+	"atis-latch": true, "tools-used": true, "custom-title": true, "agent-name": true, "ai-title": true, "summary": true,
+	"file-history-snapshot": true, "api-request": true, "api-request-shape": true, "api-request-blob": true,
+	"pr-link": true, "fork-pointer": true, "progress": true,
+}
+
+// The decoder knows every type of record that the real CLI writes.
+func TestCorpus(t *testing.T) {
+	unknown, kinds := map[string]int{}, map[string]int{}
+	for _, line := range corpusLines(t) {
+		records, whole := Decode(line)
+		if !whole || len(records) != 1 {
+			t.Errorf("whole %v, %d records: %.200s", whole, len(records), line)
+			continue
+		}
+		if err := json.Unmarshal(line, &wireRecord{}); err != nil {
+			t.Errorf("%v: %.200s", err, line)
+		}
+		switch r := records[0].(type) {
+		case *Other:
+			if !beside[r.Type] {
+				unknown[r.Type]++
+			}
+		case *System:
+			kinds[r.Subtype]++
+		case *User:
+			if r.CompactSummary {
+				kinds["compact summary"]++
+			}
+			if len(r.Message.Blocks()) == 0 {
+				t.Errorf("user's message: %+v", r.Message)
+			}
+		case *Assistant:
+			if r.Message.ID == "" || r.Message.StopReason == "" || len(r.Message.Blocks()) != 1 {
+				t.Errorf("assistant's message: %+v", r.Message)
+			}
+		}
+		kinds[records[0].Head().Type]++
+	}
+	if got := slices.Sorted(maps.Keys(unknown)); len(got) > 0 {
+		t.Errorf("types that are not known: %q", got)
+	}
+	var seldom []string
+	for _, want := range []string{"user", "assistant", "attachment", "compact_boundary", "compact summary",
+		"queue-operation", "cost-state", "last-prompt", "api-request", "api-request-shape", "api-request-blob",
+		"tools-used", "atis-latch", "mode"} {
+		if kinds[want] == 0 {
+			seldom = append(seldom, want)
+		}
+	}
+	if len(seldom) > 0 {
+		t.Errorf("the corpus lacks %q", seldom)
+	}
+}
+
+// Each recorded session has a newest reading; the transcripts of subagents have none.
+func TestCorpusReadings(t *testing.T) {
+	got := map[string]int{}
+	corpus(t, func(path string) {
+		if strings.Contains(path, "subagents") {
+			newest, err := ReadNewest(path)
+			if err != nil || newest.Found || newest.Compacted || newest.GaveUp {
+				t.Errorf("%s: a subagent's: %+v, %v", path, newest, err)
+			}
+			return
+		}
+		newest := testkit.Must(ReadNewest(path))(t)
+		testkit.Same(t, fmt.Sprintf("%s: %+v", path, newest), "claude-opus-5-5", newest.Sample.Model)
+		got[filepath.Base(filepath.Dir(path))] = newest.Sample.Usage.Context()
+	})
+	testkit.Same(t, "", map[string]int{"work": 80000, "compaction": 31000}, got)
+}
+
+func TestCorpusDigest(t *testing.T) {
+	path, err := filepath.Glob(filepath.Join("testdata", "corpus", "work", "*"+extension))
+	if err != nil || len(path) != 1 {
+		t.Fatal(path, err)
+	}
+	d := testkit.Must(ReadDigest(context.Background(), path[0], DigestLimits{Texts: 2, Commands: 3, TextBytes: 20}))(t)
+	for i := range d.Commands {
+		d.Commands[i].Timestamp = ""
+	}
+	want := Digest{Texts: []string{"It was stopped.", "I am back."}, Files: []string{"/w/one.txt", "/w/two.txt"},
+		Commands: []Command{{Command: "echo $$ > up; for…", Outcome: OutcomeFailed},
+			{Command: "test -e again || …", Outcome: OutcomeUnknown},
+			{Command: "test -e again || …", Outcome: OutcomeDone}}}
+	testkit.Same(t, "", want, d)
 }

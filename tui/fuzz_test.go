@@ -230,8 +230,7 @@ func FuzzHaltingKey(f *testing.F) {
 
 // TestResizeStorm: many absurd sizes in a row, while there is much to draw.
 func TestResizeStorm(t *testing.T) {
-	play(t, 80, 24, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 80, 24, func(s *scene) {
 		for _, size := range [][2]int{{1, 1}, {0, 0}, {10_000, 3}, {3, 2_000}, {2, 1}, {1, 2}, {400, 120}, {40, 12},
 			{5, 5}, {80, 24}} {
 			s.Resize(size[0], size[1])

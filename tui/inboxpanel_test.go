@@ -92,9 +92,7 @@ func TestAllAtOnce(t *testing.T) {
 			"Allow these 3 once",
 			"There is more of it")
 		s.Press("1")
-		if got := s.permit(); got != (contract.Permit{}) {
-			t.Fatalf("answered unread: %+v", got)
-		}
+		s.expectPermit(contract.Permit{})
 		s.Press("PgDn", "PgDn", "PgDn", "PgDn", "PgDn")
 		s.does(func(p *fakeRun) { p.suggests("orch-2", "four", `{"command":"make four"}`) })
 		s.does(func(p *fakeRun) { p.do(input.PermissionWithdrawn{Request: "two"}) })
@@ -119,8 +117,7 @@ func TestAllAtOnce(t *testing.T) {
 // TestInboxPanelOpensOnRequests: it opens instead of several dialogs in a row, but never over text that is
 // being written or read; a letter of a word is not an answer.
 func TestInboxPanelOpensOnRequests(t *testing.T) {
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		s.Type("I am writing")
 		s.waits("one", "two", "three")
 		s.ExpectNot("What waits for you")
@@ -136,9 +133,7 @@ func TestInboxPanelOpensOnRequests(t *testing.T) {
 			}
 		}
 		s.Press("1")
-		if got := s.permit(); got != (contract.Permit{}) {
-			t.Fatalf("a key that came with it answered %+v", got)
-		}
+		s.expectPermit(contract.Permit{})
 		s.Press("Ctrl+C")
 		s.Advance(2 * time.Second)
 		s.Expect("What waits for you")
@@ -162,8 +157,7 @@ func TestInboxPanelOpensOnRequests(t *testing.T) {
 func TestThePanelByMouse(t *testing.T) {
 	testkit.WithoutRace(t)
 	for _, size := range [][2]int{{40, 12}, {100, 30}, {300, 90}} {
-		play(t, size[0], size[1], nil, func(s *scene) {
-			s.startWork()
+		weaving(t, size[0], size[1], func(s *scene) {
 			s.waits("one", "two")
 			s.Press("Esc")
 			s.ClickOn("? 2 ")
@@ -178,17 +172,14 @@ func TestThePanelByMouse(t *testing.T) {
 				s.Press("j")
 			}
 			s.ClickOn("2 Deny")
-			if got := s.permit(); got != (contract.Permit{Request: "two", Behavior: "deny"}) {
-				t.Errorf("%v: answered %+v", size, got)
-			}
+			s.expectPermit(contract.Permit{Request: "two", Behavior: "deny"})
 		})
 	}
 }
 
 // TestTrustInThePanel: the user can trust a changed workspace in the panel.
 func TestTrustInThePanel(t *testing.T) {
-	play(t, 90, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 90, 30, func(s *scene) {
 		s.present(func(st *supervisor.State) {
 			st.Lifecycle.TrustQuestion = &supervisor.TrustQuestion{Hash: "h", At: time.Now()}
 		})
@@ -206,8 +197,7 @@ func TestTrustInThePanel(t *testing.T) {
 
 // TestHostsInThePanel: a host that cannot be used is listed with the reason, and the user can have it tried again.
 func TestHostsInThePanel(t *testing.T) {
-	play(t, 90, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 90, 30, func(s *scene) {
 		s.present(func(st *supervisor.State) {
 			st.Lifecycle.Bridges = append(st.Lifecycle.Bridges, supervisor.Bridge{Host: "box", Parked: true,
 				Status: supervisor.StatusDown, Reason: "Permission denied", Since: time.Now()})
@@ -222,8 +212,7 @@ func TestHostsInThePanel(t *testing.T) {
 // TestQuestionAlertsTheHuman: a question that is asked while agents work and a permission request waits rings the
 // bell, and the title, the status line, the agents' lines and /inbox report both until they are answered.
 func TestQuestionAlertsTheHuman(t *testing.T) {
-	play(t, 100, 34, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 34, func(s *scene) {
 		s.waits("one")
 		s.Press("Esc")
 		var rang atomic.Int64
@@ -232,11 +221,9 @@ func TestQuestionAlertsTheHuman(t *testing.T) {
 		})
 		s.Advance(2 * time.Minute)
 		s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("ADDRESS_HUMAN", "Shall the old header stay?")) })
-		if n := rang.Load(); n != 1 {
-			t.Errorf("the question rang %d times", n)
-		}
+		testkit.Same(t, "how often the question rang", 1, rang.Load())
 		s.Expect("2 wait for you", "permission?", "asks you", "Alt+p: a permission request waits")
-		s.ExpectTitle("? arbiter – 2 things wait for you · loom")
+		testkit.Same(t, "title", "? arbiter – 2 things wait for you · loom", s.Screen.GetTitle())
 		s.Advance(3 * time.Minute)
 		s.Type("/inbox\n")
 		s.Expect("What waits for you · 1 of 2", "Orchestrator I asks permission", "make one", "for 5 min",
@@ -252,9 +239,7 @@ func TestQuestionAlertsTheHuman(t *testing.T) {
 			t.Errorf("took %+v", got)
 		}
 		s.ExpectNot("is awaited", "asks you")
-		if n := rang.Load(); n != 1 {
-			t.Errorf("rang %d times in all", n)
-		}
+		testkit.Same(t, "how often it rang in all", 1, rang.Load())
 		s.Type("/inbox\n")
 		s.Expect("Nothing waits for you")
 	})

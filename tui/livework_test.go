@@ -105,8 +105,7 @@ func TestAgentActivityIsShown(t *testing.T) {
 
 // TestNarrowScreenFolds: on a narrow screen the plan becomes one bar, and finished agents become a number.
 func TestNarrowScreenFolds(t *testing.T) {
-	play(t, 80, 24, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 80, 24, func(s *scene) {
 		s.Expect("Plan ", "1/4", "Write the header")
 		s.ExpectNot("Prove it with fresh eyes")
 		s.does(func(p *fakeRun) {
@@ -203,8 +202,7 @@ func TestPermissionModeCycles(t *testing.T) {
 
 // TestRefusedModeIsNotShown: the status line does not show a mode that the run refuses.
 func TestRefusedModeIsNotShown(t *testing.T) {
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		s.frontend.root.permissions.sent = "rules"
 		s.does(func(p *fakeRun) {
 			p.sink(time.Now(), contract.Event{ID: contract.Supervisor,
@@ -216,8 +214,7 @@ func TestRefusedModeIsNotShown(t *testing.T) {
 
 // TestOwnDirectoryIsTheRoot: paths of an agent with its own directory are relative to it.
 func TestOwnDirectoryIsTheRoot(t *testing.T) {
-	play(t, 120, 40, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 120, 40, func(s *scene) {
 		s.present(func(st *supervisor.State) {
 			st.Options.Workspace = runconfig.Workspace{Own: "/own", Isolation: runconfig.IsolationWorktree}
 			for i, a := range st.Agents {
@@ -266,8 +263,7 @@ func TestOverloadIsNotShownAsIdle(t *testing.T) {
 
 // TestOneOfManyIsOverloaded: working agents are not hidden behind one that waits for the API.
 func TestOneOfManyIsOverloaded(t *testing.T) {
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		s.does(func(p *fakeRun) {
 			p.endTurn("orch-2", reports("status", "I read on.", false))
 			p.does("orch-1", bridge.Retry{Attempt: 1, DelayMS: 5_000, Status: 429, Reason: "rate_limit"})

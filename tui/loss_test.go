@@ -213,8 +213,7 @@ func TestWindowOfTwoSizes(t *testing.T) {
 // TestRefusedMessageReturnsToTheInput: a message that a run could not accept any more, because it ended at
 // that moment, is in the input again.
 func TestRefusedMessageReturnsToTheInput(t *testing.T) {
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		p := s.host.present()
 		p.mu.Lock()
 		p.over = true // its resources are still being released
@@ -227,8 +226,7 @@ func TestRefusedMessageReturnsToTheInput(t *testing.T) {
 // TestInterruptedRun: the process that plays a run is killed while requests wait. The screen shows no work, no
 // request and no running clock; a key resumes the run.
 func TestInterruptedRun(t *testing.T) {
-	play(t, 110, 44, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 110, 44, func(s *scene) {
 		s.does(func(p *fakeRun) { p.asks("orch-1", "one", "Bash", `{"command":"make"}`) })
 		s.Expect("Allow once", "Waits for you")
 		p := s.host.present()
@@ -242,9 +240,7 @@ func TestInterruptedRun(t *testing.T) {
 		s.Press("n")
 		before := s.Text()
 		s.Advance(time.Minute)
-		if after := s.Text(); after != before {
-			t.Errorf("a minute later the screen has changed:\n%s\nbefore:\n%s", after, before)
-		}
+		testkit.Same(t, "a minute later", before, s.Text())
 		s.Expect("/resume continues")
 		s.Type("/pause\n")
 		s.Expect("The run was interrupted. /resume continues it.")
@@ -260,8 +256,7 @@ func TestInterruptedRun(t *testing.T) {
 // TestSilentRun: the process that plays a run is stopped. The screen says since when it does not answer, shows no
 // work, and keeps what is typed until the run has taken it.
 func TestSilentRun(t *testing.T) {
-	play(t, 110, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 110, 30, func(s *scene) {
 		p := s.host.present()
 		p.mu.Lock()
 		p.silent, p.hangs = time.Now(), make(chan struct{})

@@ -2,11 +2,14 @@ package tui
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
@@ -14,8 +17,7 @@ import (
 // or acts at once on waiting items, is inserted into the input.
 func TestPalette(t *testing.T) {
 	testkit.WithoutRace(t)
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		s.Type("half a word")
 		s.Press("Ctrl+P")
 		s.Expect("What shall be done?", "Orchestrator I  orch-1", "/kill  end an agent")
@@ -52,8 +54,7 @@ func TestPalette(t *testing.T) {
 // TestMention: after an @ agents are listed as well as files, found by letters; a message that begins with
 // an agent is sent to it.
 func TestMention(t *testing.T) {
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		s.Stage.Type("@") // the list is read when Tab is pressed
 		s.Press("Tab")
 		s.Expect("@orch-1", "Orchestrator I", "@README.md")
@@ -70,8 +71,7 @@ func TestMention(t *testing.T) {
 
 // TestSearchInAText: text that is not in the history is searched as well.
 func TestSearchInAText(t *testing.T) {
-	play(t, 80, 24, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 80, 24, func(s *scene) {
 		s.Type("/cost\n")
 		s.Press("/")
 		s.Type("no such word\n")
@@ -85,8 +85,7 @@ func TestSearchInAText(t *testing.T) {
 
 // TestSearchAsInVi: n goes down to the next match, and N up to the previous one.
 func TestSearchAsInVi(t *testing.T) {
-	play(t, 80, 24, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 80, 24, func(s *scene) {
 		s.does(func(p *fakeRun) {
 			for _, text := range []string{"the first needle", "hay", "the second needle", "hay", "the third needle"} {
 				p.endTurn("orch-1", reports("progress", text+strings.Repeat("\n\nhay", 12), false))
@@ -176,8 +175,7 @@ func TestImagePath(t *testing.T) {
 // TestImagesAreAttached: a pasted path of an image becomes a mark, which is deleted as a whole, and the
 // message carries the images whose marks it contains. The path of any other file stays text.
 func TestImagesAreAttached(t *testing.T) {
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		s.Type("like ")
 		s.Paste("/tmp/a.png")
 		s.Expect("like [image 1: 640×480 png]")
@@ -206,4 +204,92 @@ func (h *fakeHost) Image(path string) (absolute, size string, err error) {
 		return "", "", errors.New("image " + path + ": it is not an image that can be sent")
 	}
 	return path, "640×480 png", nil
+}
+
+// TestEveryKeyMeansSomething: each key does on its screen what the table of keys says, and the help of that
+// screen lists it.
+func TestEveryKeyMeansSomething(t *testing.T) {
+	testkit.WithoutRace(t)
+	ways := map[keys.Context]string{
+		keys.Insert: "", keys.Normal: "Esc", keys.Focus: "Alt+1", keys.Logbook: "F2", keys.Plan: "F3",
+		keys.Sessions: "F4", keys.Changes: "F5", keys.Settings: "F8", keys.Timeline: "F6", keys.Help: "F1",
+	}
+	weaving(t, 100, 30, func(s *scene) {
+		d := s.frontend.root
+		for c, way := range ways {
+			for _, b := range slices.Concat(keys.Own(c), keys.Reading(c), keys.Own(keys.Everywhere)) {
+				for _, key := range b.Keys {
+					if a, _ := keys.Look(c, key); a != b.Action || a == keys.Detach {
+						continue // the context has another use for it, or it ends the program
+					}
+					s.do(func() {
+						d.dialogs.open, d.picker, d.search = nil, picker{}, searchBar{}
+						d.base(d.runScreen)
+						d.prompt.write()
+					})
+					if way != "" {
+						s.Press(way)
+					}
+					s.do(func() {
+						testkit.Same(t, fmt.Sprintf("%s leads to", way), c, d.context())
+						if !d.screen().act(b.Action, key) && !d.act(b.Action) {
+							t.Errorf("%s: %s (%s) means nothing", c, key, b.Action)
+						}
+					})
+				}
+			}
+		}
+	})
+}
+
+// do runs something on tview's loop.
+func (s *scene) do(something func()) {
+	s.frontend.post(something)
+	s.Settle()
+}
+
+func TestHelpListsEveryKey(t *testing.T) {
+	for _, c := range keys.Contexts {
+		var listed []string
+		for _, row := range helpFor(c, c == keys.Insert || c == keys.Normal || c == keys.Focus) {
+			listed = append(listed, row.Find)
+		}
+		for _, b := range slices.Concat(keys.For(c), map[bool][]keys.Binding{true: keys.Editing}[c == keys.Insert]) {
+			if !slices.Contains(listed, strings.Join(b.Keys, "  ")+" "+b.Help) {
+				t.Errorf("the help of %q lacks %v: %s", c, b.Keys, b.Help)
+			}
+		}
+		if c == keys.Insert || c == keys.Normal {
+			for _, s := range view.EditorCommands {
+				if !slices.Contains(listed, s.Usage()+" "+s.Help) {
+					t.Errorf("the help of %q lacks %s", c, s.Usage())
+				}
+			}
+		}
+	}
+}
+
+// TestEverySlashCommandIsDone: every command that the editor accepts has a handler.
+func TestEverySlashCommandIsDone(t *testing.T) {
+	for _, s := range view.EditorCommands {
+		_, order, _ := view.CommandsFor(nil, view.EditorCommand{Name: s.Name, Rest: "set x"})
+		_, here := slashHere[s.Name]
+		_, answers := view.SlashAnswers[s.Name]
+		if !order && !here && !answers {
+			t.Errorf("no handler for /%s", s.Name)
+		}
+		if (order && here || here && answers || answers && order) && s.Name != "plan" {
+			t.Errorf("/%s is done twice", s.Name)
+		}
+	}
+	for name := range view.SlashAnswers {
+		if _, ok := view.Lookup(name); !ok {
+			t.Errorf("/%s cannot be written", name)
+		}
+	}
+	for name := range slashHere {
+		if _, ok := view.Lookup(name); !ok {
+			t.Errorf("/%s cannot be written", name)
+		}
+	}
 }

@@ -69,24 +69,20 @@ func TestPermissionIsWidened(t *testing.T) {
 		{[]string{"Shift+Tab", "Enter", "Tab", "Enter"},
 			contract.Permit{Request: "one", Behavior: "allow", Scope: "always", Rule: "Bash(go test ./header)"}},
 	} {
-		play(t, 90, 30, nil, func(s *scene) {
-			s.startWork()
+		weaving(t, 90, 30, func(s *scene) {
 			s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test ./header)", "Bash(go test *)") })
 			s.Expect("Orchestrator I (developer), for a subagent of its own, wants to use Bash",
 				"why    no rule allows it", "where  /home/weaver/loom")
 			s.Advance(2 * time.Second)
 			s.Press("Esc", "Alt+p")
 			s.Press(c.keys...)
-			if got := s.permit(); got != c.want {
-				t.Errorf("%v: answered %+v", c.keys, got)
-			}
+			s.expectPermit(c.want)
 		})
 	}
 	// In a dialog that an event opened the first letters of a word give no lasting permission, whether or not there are
 	// rules to choose from.
 	for i, word := range []string{"what is that", "a loom is needed", "wait 1 2 3", "any form", "any form"} {
-		play(t, 90, 30, nil, func(s *scene) {
-			s.startWork()
+		weaving(t, 90, 30, func(s *scene) {
 			var rules []string
 			if i%2 == 0 {
 				rules = []string{"Bash(go test *)"}
@@ -104,8 +100,7 @@ func TestPermissionIsWidened(t *testing.T) {
 
 // TestListsCoverADialog: a list that is opened over a dialog gets the keys, and the dialog returns after it.
 func TestListsCoverADialog(t *testing.T) {
-	play(t, 90, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 90, 30, func(s *scene) {
 		s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
 		s.Advance(2 * time.Second)
 		s.Expect("Permission request")
@@ -114,9 +109,7 @@ func TestListsCoverADialog(t *testing.T) {
 		s.Press("y") // a letter of what is looked for, no answer
 		s.Press("Esc")
 		s.Expect("Permission request")
-		if got := s.permit(); got != (contract.Permit{}) {
-			t.Errorf("answered %+v", got)
-		}
+		s.expectPermit(contract.Permit{})
 	})
 }
 
@@ -124,8 +117,7 @@ func TestListsCoverADialog(t *testing.T) {
 // before it was read to its end.
 func TestLongActionIsRead(t *testing.T) {
 	raw, _ := json.Marshal(map[string]string{"command": strings.Repeat("echo one\n", 60) + "rm -rf hidden"})
-	play(t, 80, 24, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 80, 24, func(s *scene) {
 		s.does(func(p *fakeRun) { p.suggests("orch-1", "one", string(raw)) })
 		s.Advance(2 * time.Second)
 		s.Expect("There is more of it", "more lines")
@@ -144,8 +136,7 @@ func TestLongActionIsRead(t *testing.T) {
 // TestPermissionBySlash: slash commands give the same answers; a refusal that was begun in a dialog applies
 // to its request, even if others wait.
 func TestPermissionBySlash(t *testing.T) {
-	play(t, 90, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 90, 30, func(s *scene) {
 		s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
 		s.Press("Esc")
 		s.Type("/allow always Bash(go test *)\n")
@@ -176,15 +167,12 @@ func TestAnswersOfAnOpenedDialog(t *testing.T) {
 		{"ruse the loom\n", contract.Permit{Request: "one", Behavior: "deny", Message: "use the loom"}},
 		{"rBash is not for you\n", contract.Permit{Request: "one", Behavior: "deny", Message: "Bash is not for you"}},
 	} {
-		play(t, 90, 30, nil, func(s *scene) {
-			s.startWork()
+		weaving(t, 90, 30, func(s *scene) {
 			s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test ./header)", "Bash(go test *)") })
 			s.Advance(2 * time.Second)
 			s.Expect("w Always here", "r Deny, and say why")
 			s.Type(c.keys)
-			if got := s.permit(); got != c.want {
-				t.Errorf("%q: answered %+v", c.keys, got)
-			}
+			s.expectPermit(c.want)
 		})
 	}
 }
@@ -199,8 +187,7 @@ func (s *scene) waits(requests ...string) {
 // TestStepBackFromDialogs: Esc puts all waiting requests aside, until another one arrives; then the panel
 // shows it among them. The number of waiting requests is always visible.
 func TestStepBackFromDialogs(t *testing.T) {
-	play(t, 90, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 90, 30, func(s *scene) {
 		s.waits("one", "two", "three", "four")
 		s.Expect("Permission request", "make one", "4 requests wait")
 		s.Press("Esc")
@@ -232,8 +219,7 @@ func TestStepBackFromDialogs(t *testing.T) {
 // asks again. A dialog about it stays open in between, and one that was put aside does not come back.
 func TestDialogOverAResume(t *testing.T) {
 	for _, aside := range []bool{false, true} {
-		play(t, 90, 30, nil, func(s *scene) {
-			s.startWork()
+		weaving(t, 90, 30, func(s *scene) {
 			s.waits("one")
 			s.Expect("Permission request", "make one")
 			shown := s.Expect
@@ -262,8 +248,7 @@ func TestDialogOverAResume(t *testing.T) {
 // TestPagesAndDialogs: no dialog opens over a page by itself, and a page that is opened over a dialog hides
 // it until the page is left.
 func TestPagesAndDialogs(t *testing.T) {
-	play(t, 90, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 90, 30, func(s *scene) {
 		for _, page := range []struct{ key, shown string }{{"F1", "HELP"}, {"F2", "THE LOGBOOK"}, {"F3", "THE PLAN"}} {
 			s.Press(page.key)
 			s.Expect(page.shown)
@@ -273,9 +258,7 @@ func TestPagesAndDialogs(t *testing.T) {
 			s.Press("Esc")
 			s.Expect("Permission request", "make one")
 			s.Press("y")
-			if got := s.permit(); got != (contract.Permit{}) {
-				t.Fatalf("%s: a key that came with it answered %+v", page.key, got)
-			}
+			s.expectPermit(contract.Permit{})
 			s.Press("Ctrl+C")
 			s.Press(page.key)
 			s.does(func(p *fakeRun) { p.do(input.PermissionWithdrawn{Request: "one"}) })
@@ -300,8 +283,7 @@ func TestPagesAndDialogs(t *testing.T) {
 // risk first.
 func TestPermissionsAreChanged(t *testing.T) {
 	testkit.WithoutRace(t)
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		for typed, want := range map[string]contract.CommandBody{
 			"/permissions accept-edits":                contract.Configure{Permissions: "accept-edits"},
 			"/permissions allow-all i-accept-the-risk": contract.Configure{Permissions: "allow-all", AcceptRisk: true},
@@ -349,8 +331,7 @@ func (s *scene) trip(options ...string) {
 func TestRecoveryOptions(t *testing.T) {
 	testkit.WithoutRace(t)
 	for _, size := range [][2]int{{100, 30}, {40, 12}} {
-		play(t, size[0], size[1], nil, func(s *scene) {
-			s.startWork()
+		weaving(t, size[0], size[1], func(s *scene) {
 			s.Type("I write ")
 			s.trip("retry", "skip", "cancel")
 			s.ExpectNot("Ways out")
@@ -365,8 +346,7 @@ func TestRecoveryOptions(t *testing.T) {
 			s.expectTook(contract.Choose{Option: "retry"})
 		})
 	}
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		s.trip("retry", "cancel")
 		s.Expect("Alt+c: retry · cancel")
 		s.Press("Alt+c")
@@ -391,8 +371,7 @@ func TestRecoveryOptions(t *testing.T) {
 
 // TestRecoveryOutsideTheRun: actions that are only possible outside of the run are reported, not offered.
 func TestRecoveryOutsideTheRun(t *testing.T) {
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		s.trip("log in again: `claude auth login`")
 		s.Expect("Something is for you to do: Alt+c")
 		s.Press("Alt+c")
@@ -408,8 +387,7 @@ func TestRecoveryOutsideTheRun(t *testing.T) {
 // TestIrreversibleControls: every control has a key, and irreversible ones ask first.
 func TestIrreversibleControls(t *testing.T) {
 	last := func(s *scene) contract.CommandBody { s.Settle(); return s.host.present().took() }
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		s.Press("Esc", "S")
 		s.expectTook(contract.SkipStep{})
 		s.Press("T")

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -38,8 +37,7 @@ func (s *scene) expectSaved(want ...contract.Step) {
 // one command.
 func TestPlanIsEdited(t *testing.T) {
 	for _, size := range [][2]int{{100, 30}, {40, 12}} {
-		play(t, size[0], size[1], nil, func(s *scene) {
-			s.startWork()
+		weaving(t, size[0], size[1], func(s *scene) {
 			s.Press("F3", "j", "j", "d") // the third step is done
 			s.Press("a")
 			s.Type("Weigh /it\n")
@@ -72,8 +70,7 @@ func TestPlanIsEdited(t *testing.T) {
 
 // TestPlanIsLeft: leaving with changes asks; nothing is saved or dropped by accident.
 func TestPlanIsLeft(t *testing.T) {
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		s.Press("F3", "a")
 		s.Type("A thought")
 		s.Press("Esc") // leaves only the text
@@ -113,8 +110,7 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 	agents := func(s *scene, steps string) {
 		s.does(func(p *fakeRun) { p.call("arbiter", "set_plan", `{"steps":[`+steps+`]}`) })
 	}
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		s.Press("F3", "G", "d", "a")
 		s.Type("Sweep the floor")
 		agents(s, `{"text":"Read the header","status":"done"},{"text":"Write the header","status":"done"},{"text":"Prove it with fresh eyes","status":"active"},{"text":"Ask the elders"},{"text":"Tell the human"}`)
@@ -131,8 +127,7 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 		)
 	})
 	for answer, want := range map[string]string{"s": "skipped", "t": "", "n": ""} {
-		play(t, 100, 30, nil, func(s *scene) {
-			s.startWork()
+		weaving(t, 100, 30, func(s *scene) {
 			s.Press("F3", "j", "s", "Esc", "n", "F2") // also while another screen is shown
 			agents(s, `{"text":"Read the header","status":"done"},{"text":"Write the header","status":"done"},{"text":"Prove it with fresh eyes"},{"text":"Tell the human"}`)
 			s.Press("q")
@@ -144,9 +139,7 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 			if plans := s.setPlans(); len(plans) > 0 {
 				got = plans[0].Steps[1].Status
 			}
-			if got != want {
-				t.Errorf("%s: saved %q, want %q", answer, got, want)
-			}
+			testkit.Same(t, answer, want, got)
 			if s.Shows("not saved") != (answer == "n") {
 				t.Errorf("%s:\n%s", answer, s.Text())
 			}
@@ -156,8 +149,7 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 
 // TestPlanBySlash: one change is one command, applied to the current plan.
 func TestPlanBySlash(t *testing.T) {
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		s.Type("/plan 2 dance\n")
 		s.Expect("is none of done", "/plan 2 dance") // the text stays
 		s.Press("Ctrl+C")
@@ -180,8 +172,7 @@ func TestPlanBySlash(t *testing.T) {
 // TestOwnLists: the task lists that agents keep for themselves are shown in one row, and completely on the
 // plan screen.
 func TestOwnLists(t *testing.T) {
-	play(t, 100, 30, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 100, 30, func(s *scene) {
 		s.present(func(st *supervisor.State) {
 			st.Task.AgentTasks = []contract.Tasks{{Agent: "orch-1",
 				Items: []contract.Step{{Text: "Find the callers", Status: "done"},

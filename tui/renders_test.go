@@ -14,10 +14,10 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
+	"github.com/charmbracelet/x/ansi"
 	"github.com/gdamore/tcell/v2"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	vt "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -96,7 +96,7 @@ func (p counting) Show() { p.n.Add(1); p.Screen.Show() }
 // a title, the end of links, notifications.
 var drawing = vt.OutputRules{
 	Controls: "\b\a", Escapes: []string{"(B"}, CSI: []string{"m", "H", " q", "?h", "?l", ">t"},
-	Modes: []int{12, vt.ModeCursor, vt.ModeSynchronised}, OSC: []string{"0", "2", "8", "9", "99", "777"},
+	Modes: []ansi.DECMode{12, 25, 2026}, OSC: []string{"0", "2", "8", "9", "99", "777"},
 }
 
 // alien finds output that arbiter must not send to a terminal: sequences that a program that draws on the

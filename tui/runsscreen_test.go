@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -61,9 +62,7 @@ func TestAllRuns(t *testing.T) {
 				begun = b[0].Resume
 			}
 			s.host.mu.Unlock()
-			if begun != tt.begun {
-				t.Errorf("%v: %q is begun, not %q", tt.keys, begun, tt.begun)
-			}
+			testkit.Same(t, fmt.Sprintf("%v begins", tt.keys), tt.begun, begun)
 		})
 	}
 }
@@ -193,8 +192,7 @@ func TestSettings(t *testing.T) {
 
 // TestModelPicker: /model lists the models with their known properties, and selects one.
 func TestModelPicker(t *testing.T) {
-	play(t, 120, 40, nil, func(s *scene) {
-		s.startWork()
+	weaving(t, 120, 40, func(s *scene) {
 		s.Type("/model\n")
 		s.Expect("claude-opus-4-5", "$5 in, $25 out", "price unknown", "2026-10")
 		s.Press("Down", "Enter")
@@ -278,7 +276,7 @@ func TestPlayback(t *testing.T) {
 		s.Expect("it takes no commands")
 		s.Click(3, 39)
 		s.Expect("paused")
-		s.Wheel(3, 39, 1)
+		s.Wheel(3, 39)
 		s.Expect("paused · 12:00:06", "Orchestrator I")
 		s.Press("$")
 		s.Expect("· the end", "The loom knows it.", "It is done")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // fakeArg makes the test binary a CLI that misbehaves as told: its mode says how
@@ -48,10 +49,7 @@ const (
 
 func fakeSpec(t *testing.T, mode string) bridge.ClaudeSpec {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(os.Executable())(t)
 	return bridge.ClaudeSpec{Path: self, Args: []string{fakeArg, mode}}
 }
 

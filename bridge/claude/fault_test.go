@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/driver"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestGarbageIsSurvived(t *testing.T) {
@@ -44,12 +44,8 @@ out {"type":"control_cancel_request","request_id":"nobody"}
 		"skipped a line that is not a frame", `unknown frame "brand_new/"`, `unreadable frame "result/"`,
 		`unreadable frame "system/api_retry"`, `unknown frame "/"`, `an answer to an unknown request "nobody"`,
 	}
-	if diff := cmp.Diff(want, texts); diff != "" {
-		t.Errorf("notices (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"brand_new/", "/"}, frames); diff != "" {
-		t.Errorf("unknown frames (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "notices", want, texts)
+	testkit.Same(t, "unknown frames", []string{"brand_new/", "/"}, frames)
 }
 
 func TestLongLines(t *testing.T) {
@@ -216,9 +212,7 @@ func TestStdinIsNotRead(t *testing.T) {
 func TestStubbornIsKilled(t *testing.T) {
 	s := fake(t, fakeStubborn)
 	s.turn(fakeTurn + "orphan")
-	if err := s.agent.Stop(context.Background(), true); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, s.agent.Stop(context.Background(), true))
 	if done := await[bridge.Done](s.host, 1, nil); done.Exit.Signal != "killed" || !done.Exit.Expected {
 		t.Errorf("done: %+v", done)
 	}
@@ -302,9 +296,7 @@ func TestResultWithoutIDs(t *testing.T) {
 	s := fake(t, fakeGood) // like an old CLI without lifecycle frames and ids
 	turn := s.turn(`out {"type":"user","isReplay":true,"uuid":"$U","message":{"role":"user","content":"x"}}
 out {"type":"result","subtype":"success","is_error":false,"result":"old","total_cost_usd":0.1}`)
-	if turn.Text != "old" {
-		t.Errorf("turn: %+v", turn)
-	}
+	testkit.Same(t, fmt.Sprintf("turn: %+v", turn), "old", turn.Text)
 	if d := of[bridge.Delivered](s.host); len(d) != 1 || d[0].Proof != "replay" {
 		t.Errorf("delivered: %+v", d)
 	}

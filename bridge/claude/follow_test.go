@@ -1,11 +1,14 @@
 package claude
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,9 +163,7 @@ func TestFollowWhatCounts(t *testing.T) {
 func TestFollowWaitsForTheWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, pipe, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		defer r.Close()
 		defer pipe.Close()
 		ask := func() *following {
@@ -231,5 +232,202 @@ func TestFollowReplaced(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A repeat is safe: the CLI drops a message whose id it has already seen in the same process.
+func TestRepeatIsDropped(t *testing.T) {
+	realAtNight(t)
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		held := make(chan struct{})
+		verdict := verdictReply
+		verdict.hold = held
+		s, model := stageFor(t, spec, verdict, verdictReply)
+		s.launch()
+		p := bridge.MessageParams{MessageID: uuid.NewString(), Content: "ONLY-ONCE"}
+		s.message(p)
+		s.message(p)
+		await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == p.MessageID })
+		s.message(p)             // also after it has started
+		if !s.probe().Answered { // what was written before the ping has been read
+			t.Error("no answer to a ping")
+		}
+		close(held)
+		s.turnOf(p.MessageID)
+		s.turn("NEXT")
+		if turns := of[bridge.Turn](s.host); len(turns) != 2 {
+			t.Errorf("turns: %+v", turns)
+		}
+		testkit.Same(t, "the model sees the message times", 1, strings.Count(model.lastRequest(), "ONLY-ONCE"))
+	})
+}
+
+// A message that the child read and dropped is not delivered, and its repeat is.
+func TestSwallowedMessage(t *testing.T) {
+	s := faulty(t, "swallow", verdictReply)
+	p := bridge.MessageParams{MessageID: uuid.NewString(), Content: "go"}
+	s.message(p)
+	if !s.probe().Answered { // so the message has been read
+		t.Error("no answer to a ping")
+	}
+	if d := of[bridge.Delivered](s.host); len(d) > 0 {
+		t.Errorf("delivered: %+v", d)
+	}
+	s.message(p)
+	if turn := s.turnOf(p.MessageID); turn.Outcome != bridge.TurnDone {
+		t.Errorf("turn: %+v", turn)
+	}
+	if d := of[bridge.Delivered](s.host); len(d) != 1 {
+		t.Errorf("delivered: %+v", d)
+	}
+}
+
+// A child that closed its input cannot receive messages: a message to it is not delivered, and the agent
+// ends.
+func TestClosedStdin(t *testing.T) {
+	s := fake(t, fakeGood)
+	s.turn("close-stdin\n" + fakeTurn + "deaf") // closed by the time that the turn is known to have ended
+	id := uuid.NewString()
+	for _, size := range []int{10, 1 << 20} {
+		err := s.agent.Message(context.Background(),
+			bridge.MessageParams{MessageID: id, Content: strings.Repeat("x", size)})
+		testkit.Same(t, fmt.Sprintf("message of %d bytes: %v", size, err), bridge.CodeEnded, errCode(err))
+	}
+	await(s.host, 1, func(e bridge.Error) bool {
+		return e.Category == bridge.CatProtocol && strings.Contains(e.Message, "input")
+	})
+	await[bridge.Done](s.host, 1, nil)
+	for _, d := range of[bridge.Delivered](s.host) {
+		if d.MessageID == id {
+			t.Error("delivered into a closed pipe")
+		}
+	}
+	if turns := of[bridge.Turn](s.host); len(turns) != 1 { // the message returns to its sender with the error
+		t.Errorf("turns: %+v", turns)
+	}
+}
+
+// TestForeignProcessHoldsThePipes: an unknown process, without mark and parent, holds the pipes of a dead one.
+func TestForeignProcessHoldsThePipes(t *testing.T) {
+	onlyLinux(t)
+	(&Launcher{}).Sweep(bridge.Owner{Run: "of earlier tests"}) // a sweep counts the orphans that they left, too
+	s := fake(t, fakeGood)
+	s.send(fakeTurn + "stranger\nexit 0")
+	await[bridge.Done](s.host, 1, nil) // the foreign process never ends
+	if n := s.l.Sweep(bridge.Owner{Run: s.run}); n > 1 {
+		t.Errorf("the sweep found %d", n)
+	}
+}
+
+// Every kind of death in mid-turn is detected at once and reported with its cause.
+func TestDeathsInMidTurn(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		step string
+		kill syscall.Signal
+		want bridge.Exit
+	}{
+		{"exit 0", "exit 0", 0, bridge.Exit{Code: 0}},
+		{"exit 1", "exit 1", 0, bridge.Exit{Code: 1}},
+		{"SEGV", "deaf", syscall.SIGSEGV, bridge.Exit{Code: -1, Signal: "segmentation fault"}},
+		{"KILL", "deaf", syscall.SIGKILL, bridge.Exit{Code: -1, Signal: "killed"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for range 3 {
+				s := fake(t, fakeGood)
+				id := uuid.NewString()
+				s.message(bridge.MessageParams{MessageID: id, Content: fakeStarted + test.step})
+				await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == id })
+				if test.kill != 0 {
+					testkit.OK(t, syscall.Kill(s.agent.Info().PID, test.kill))
+				}
+				done := await[bridge.Done](s.host, 1, nil)
+				if turn := s.turnOf(id); turn.Outcome != bridge.TurnLost || turn.Category != bridge.CatCrash {
+					t.Errorf("turn: %+v", turn)
+				}
+				done.Exit.Stderr, done.Exit.Swept = "", 0
+				if test.kill == syscall.SIGSEGV { // a Go program dies of it with a trace
+					done.Exit.Code, done.Exit.Signal = test.want.Code, test.want.Signal
+				}
+				testkit.Same(t, "exit", test.want, done.Exit)
+			}
+		})
+	}
+}
+
+func TestOtherSession(t *testing.T) {
+	s := faulty(t, "other-session@2", verdictReply, reply{text: "THEIRS"}, reply{text: "THEIRS"})
+	if turn := s.turn("one"); turn.Outcome != bridge.TurnDone {
+		t.Errorf("turn: %+v", turn)
+	}
+	turn := s.turn("two")
+	if turn.Outcome != bridge.TurnLost || turn.Category != bridge.CatProtocol || turn.Verdict != nil {
+		t.Errorf("turn: %+v", turn)
+	}
+	done := await[bridge.Done](s.host, 1, nil)
+	if done.SessionID != s.cfg.SessionID || done.Exit.Expected {
+		t.Errorf("done: %+v", done)
+	}
+	if n := of[bridge.Error](s.host); len(n) != 1 || n[0].Category != bridge.CatProtocol ||
+		!strings.Contains(n[0].Message, "another session") {
+		t.Errorf("errors: %+v", n)
+	}
+	if texts := of[bridge.Assistant](s.host); len(texts) > 0 {
+		t.Errorf("routed: %+v", texts)
+	}
+	if err := s.agent.Message(context.Background(),
+		bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"}); errCode(err) != bridge.CodeEnded {
+		t.Errorf("message after it: %v", err)
+	}
+}
+
+func TestLimitAndAuth(t *testing.T) {
+	s := faulty(t, "limit:600@1,auth@2", verdictReply)
+	soon := time.Now().Add(10 * time.Minute).Unix()
+	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatUsageLimit ||
+		turn.ResetsAt < soon-1 || turn.ResetsAt > time.Now().Add(10*time.Minute).Unix()+1 {
+		t.Errorf("usage limit: %+v, want until %d or later", turn, soon)
+	}
+	if turn := s.turn("two"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatAuth {
+		t.Errorf("refused key: %+v", turn)
+	}
+	if turn := s.turn("three"); turn.Outcome != bridge.TurnDone {
+		t.Errorf("afterwards: %+v", turn)
+	}
+}
+
+// The wait for a child that reads nothing is bounded, and unsent messages still belong to the sender.
+func TestStandInStopsReading(t *testing.T) {
+	s := faulty(t, "deaf", verdictReply)
+	s.turn("go")
+	id := uuid.NewString()
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	err := s.agent.Message(ctx, bridge.MessageParams{MessageID: id, Content: strings.Repeat("x", 1<<20)})
+	if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Category != bridge.CatTimeout {
+		t.Errorf("got %v", err)
+	}
+	s.stopNow()
+	for _, e := range s.host.all() {
+		if strings.Contains(fmt.Sprintf("%+v", e), id) {
+			t.Errorf("an event about a message that was refused: %+v", e)
+		}
+	}
+}
+
+// TestResultsMissingAndDoubled: a turn ends once, even if its result is missing or comes twice.
+func TestResultsMissingAndDoubled(t *testing.T) {
+	s := faulty(t, "no-result@1,double-result@2", verdictReply, verdictReply, verdictReply)
+	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatProtocol ||
+		!strings.Contains(turn.Error, "without a result") {
+		t.Errorf("no result: %+v", turn)
+	}
+	for _, text := range []string{"two", "three"} {
+		if turn := s.turn(text); turn.Outcome != bridge.TurnDone || turn.Verdict == nil {
+			t.Errorf("%s: %+v", text, turn)
+		}
+	}
+	if turns := of[bridge.Turn](s.host); len(turns) != 3 {
+		t.Errorf("turns: %+v", turns)
 	}
 }

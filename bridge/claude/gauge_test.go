@@ -1,8 +1,14 @@
 package claude
 
 import (
+	"encoding/json"
+	"maps"
+	"math"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -145,5 +151,343 @@ func TestGaugeKeepsOrder(t *testing.T) {
 		if tokens != 1_000*(i+1) {
 			t.Fatalf("reading %d is %d", i, tokens)
 		}
+	}
+}
+
+func used(model string, input int, usd float64) map[string]modelUsage {
+	return map[string]modelUsage{model: {InputTokens: input, CostUSD: usd}}
+}
+
+func subFrame(id, parent, model string, input int) assistantFrame {
+	return assistantFrame{MessageID: id, Model: model, Parent: parent, Usage: &bridge.Usage{Input: input}}
+}
+
+// TestSubagentsShareCosts: costs that arise while subagents run are theirs, in proportion to what each used
+// of a model; earlier costs of the main thread are not.
+func TestSubagentsShareCosts(t *testing.T) {
+	s, b := newSubagents(), &costAccount{}
+	b.called(subFrame("m1", "", "opus", 1_000))
+	for _, id := range []string{"t1", "t2"} {
+		s.start(taskStarted{TaskType: "local_agent", ToolUse: id})
+	}
+	s.share(b.read(used("opus", 1_000, 0.10))) // the baseline
+	s.addMessage(subFrame("s1", "t1", "opus", 3_000))
+	s.addMessage(subFrame("s2", "t2", "opus", 1_000))
+	s.addMessage(subFrame("s2", "t2", "opus", 1_000)) // its next block
+	s.share(b.read(used("opus", 5_000, 0.50)))
+	cost := func(id string) float64 { return s.running[id].now.CostUSD }
+	if !near(cost("t1"), 0.30) || !near(cost("t2"), 0.10) {
+		t.Errorf("shared: %v, %v", cost("t1"), cost("t2"))
+	}
+	s.addMessage(subFrame("s3", "t2", "haiku", 50_000))
+	both := used("opus", 5_000, 0.50)
+	both["haiku"] = modelUsage{InputTokens: 50_000, CostUSD: 0.05}
+	s.share(b.read(both))
+	if !near(cost("t1"), 0.30) || !near(cost("t2"), 0.15) {
+		t.Errorf("of another model: %v, %v", cost("t1"), cost("t2"))
+	}
+	// A report is not a frame: its weight is what it added.
+	s.finish("t1", "completed", 4_000)
+	both = maps.Clone(both)
+	both["opus"] = modelUsage{InputTokens: 9_000, CostUSD: 0.60}
+	s.share(b.read(both))
+	if !near(cost("t1"), 0.40) || !near(cost("t2"), 0.15) {
+		t.Errorf("with a report: %v, %v", cost("t1"), cost("t2"))
+	}
+}
+
+// TestSubagentStartsBeforeItsCallIsRecorded: a tool runs before the message that calls it has ended, so the
+// main thread's part may arrive late.
+func TestSubagentStartsBeforeItsCallIsRecorded(t *testing.T) {
+	s, b := newSubagents(), &costAccount{}
+	b.closed(used("opus", 10_000, 1)) // the last turn
+	b.called(subFrame("m1", "", "opus", 9_000))
+	s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1"})
+	s.share(b.read(used("opus", 10_000, 1)))
+	s.addMessage(subFrame("s1", "t1", "opus", 1_000))
+	s.share(b.read(used("opus", 20_000, 2)))
+	if got := s.running["t1"].now.CostUSD; !near(got, 0.1) {
+		t.Errorf("it bears %v of 1, a tenth of which it used", got)
+	}
+	s.share(b.read(used("opus", 21_000, 2.1))) // nothing was seen of it: it is its own all the same
+	if got := s.running["t1"].now.CostUSD; !near(got, 0.2) {
+		t.Errorf("it bears %v", got)
+	}
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+
+func TestTurnsWithSteering(t *testing.T) {
+	counted := newTurns()
+	begin := func(id string, steer bool) error { _, err := counted.begin(id, steer); return err }
+	if err := begin("a", true); err != nil { // a steering message without a running turn starts one
+		t.Fatal(err)
+	}
+	if err := begin("b", false); errCode(err) != bridge.CodeBusy {
+		t.Errorf("second message: %v", err)
+	}
+	if err := begin("b", true); err != nil {
+		t.Errorf("steer: %v", err)
+	}
+	if err := begin("c", true); err != nil {
+		t.Errorf("steer: %v", err)
+	}
+	testkit.Same(t, "first result", []string{"a", "b"},
+		counted.finish(resultFrame{MessageUUIDs: []string{"b", "a", "stranger"}}))
+	// No tool was left after which the CLI could insert c: c becomes the next turn.
+	if err := begin("d", false); errCode(err) != bridge.CodeBusy {
+		t.Errorf("message before c's turn: %v", err)
+	}
+	if got := counted.finish(resultFrame{MessageUUIDs: []string{"a"}}); got != nil {
+		t.Errorf("a second result for a: %v", got)
+	}
+	testkit.Same(t, "second result", []string{"c"}, counted.finish(resultFrame{MessageUUIDs: []string{"c"}}))
+	if counted.busy() {
+		t.Error("busy with nothing open")
+	}
+	<-counted.whenIdle()
+	if err := begin("a", false); errCode(err) != bridge.CodeRefused {
+		t.Errorf("a again: %v", err)
+	}
+}
+
+func TestTurnsWithoutIDs(t *testing.T) {
+	counted := newTurns()
+	for _, id := range []string{"a", "b"} {
+		testkit.Must(counted.begin(id, true))(t)
+	}
+	if !counted.deliver("a") || counted.deliver("a") || counted.deliver("stranger") {
+		t.Error("delivered is said once, and of our own messages")
+	}
+	if got := counted.finish(resultFrame{Origin: json.RawMessage(`{"kind":"peer"}`)}); got != nil {
+		t.Errorf("a peer's result ended %v", got)
+	}
+	testkit.Same(t, "", []string{"a"}, counted.finish(resultFrame{}))
+	testkit.Same(t, "lost", []string{"b"}, counted.lose())
+	if _, err := counted.begin("c", false); errCode(err) != bridge.CodeEnded {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+func TestGauge(t *testing.T) {
+	g := newGauge(bridge.AgentConfig{ContextCap: 300_000})
+	frame := func(id, model, parent string, tokens int) assistantFrame {
+		return assistantFrame{MessageID: id, Model: model, Parent: parent,
+			Usage: &bridge.Usage{Input: 1, CacheRead: tokens - 3, CacheCreation: 2, Output: 999}}
+	}
+	for _, test := range []struct {
+		f    assistantFrame
+		want *bridge.Context
+	}{
+		{frame("m1", "opus", "", 30_000),
+			&bridge.Context{Tokens: 30_000, Window: 300_000, Pct: 10, Source: fromStream}},
+		{frame("m1", "opus", "", 30_000), nil}, // the same message's next block
+		{frame("m2", "haiku", "toolu_1", 90_000), nil},
+		{assistantFrame{MessageID: "m3", Model: synthetic, Usage: &bridge.Usage{}}, nil},
+		{assistantFrame{MessageID: "m4", Model: "opus"}, nil},
+		{frame("m5", "opus", "", 60_000),
+			&bridge.Context{Tokens: 60_000, Window: 300_000, Pct: 20, Source: fromStream}},
+	} {
+		got, ok := g.reading(test.f)
+		if ok != (test.want != nil) || ok && got != *test.want {
+			t.Errorf("%s: %+v, %v", test.f.MessageID, got, ok)
+		}
+	}
+	g.turnEnded(map[string]modelUsage{"opus": {ContextWindow: 200_000}, "haiku": {ContextWindow: 100}})
+	if c, _ := g.reading(frame("m6", "opus", "", 60_000)); c.Window != 200_000 || c.Pct != 30 {
+		t.Errorf("with the model's window: %+v", c)
+	}
+	g.window.Compaction = 100_000
+	if c, _ := g.reading(frame("m7", "opus", "", 60_000)); c.Window != 100_000 {
+		t.Errorf("with the threshold: %+v", c)
+	}
+	testkit.Same(t, "no window known", 0, (&gauge{}).pct())
+}
+
+func TestSubagentAccounting(t *testing.T) {
+	s := newSubagents()
+	s.call("t1", "dig")
+	if _, ok := s.start(taskStarted{TaskType: "local_bash", ToolUse: "t9"}); ok {
+		t.Error("a Bash passed for a subagent")
+	}
+	start, ok := s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1", AgentType: "Explore"})
+	testkit.Same(t, "ok", true, ok)
+	testkit.Same(t, "start", bridge.SubagentStart{Description: "dig", ToolUse: "t1", Type: "Explore"}, start)
+	if _, ok := s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1"}); ok {
+		t.Error("started twice")
+	}
+	s.start(taskStarted{TaskType: "local_agent", ToolUse: "t2", Description: "delve"})
+	if stop, ok := s.stop("t1", "completed", 7); !ok ||
+		stop != (bridge.SubagentStop{Description: "dig", ToolUse: "t1", Status: "completed", Tokens: 7}) {
+		t.Errorf("stop: %+v, %v", stop, ok)
+	}
+	if _, ok := s.stop("t1", "completed", 0); ok {
+		t.Error("stopped twice") // task_notification, then the tool result
+	}
+	want := []bridge.SubagentStop{{Description: "delve", ToolUse: "t2", Status: "stopped"}}
+	testkit.Same(t, "rest", want, s.stopAll("stopped"))
+}
+
+func TestFlatten(t *testing.T) {
+	for in, want := range map[string]string{
+		`"plain"`: "plain",
+		`[{"type":"text","text":"a"},{"type":"image","source":{}},{"type":"text","text":"b"}]`: "a\n[image]\nb",
+		`null`:    "",
+		``:        "",
+		`{"x":1}`: `{"x":1}`,
+	} {
+		testkit.Same(t, in, want, flatten(json.RawMessage(in)))
+	}
+}
+
+func TestJudge(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		f    resultFrame
+		tr   priorErrors
+		want any // the outcome, or the category of a failure
+	}{
+		{"done", resultFrame{Subtype: "success", TerminalReason: "completed"}, priorErrors{}, bridge.TurnDone},
+		{"done after a refused tool call", resultFrame{Subtype: "success"}, priorErrors{kind: "server_error"},
+			bridge.TurnDone},
+		{"interrupted",
+			resultFrame{Subtype: "error_during_execution", IsError: true, TerminalReason: "aborted_tools"},
+			priorErrors{}, bridge.TurnInterrupted},
+		{"interrupted, no error", resultFrame{Subtype: "success", TerminalReason: "aborted_streaming"}, priorErrors{},
+			bridge.TurnInterrupted},
+		{"prompt", resultFrame{Subtype: "success", IsError: true, TerminalReason: "prompt_too_long", APIStatus: 400},
+			priorErrors{}, bridge.CatPromptTooLong},
+		{"blocking", resultFrame{IsError: true, TerminalReason: "blocking_limit"}, priorErrors{},
+			bridge.CatPromptTooLong},
+		{"budget", resultFrame{Subtype: "error_max_budget_usd", IsError: true}, priorErrors{}, bridge.CatBudget},
+		{"verdict", resultFrame{Subtype: "error_max_structured_output_retries", IsError: true}, priorErrors{},
+			bridge.CatVerdict},
+		{"compaction", resultFrame{Subtype: "success", TerminalReason: "rapid_refill_breaker"}, priorErrors{},
+			bridge.CatCompaction},
+		{"refusal", resultFrame{IsError: true, StopReason: "refusal", TerminalReason: "api_error"},
+			priorErrors{kind: "invalid_request"}, bridge.CatRefusal},
+		{"login", resultFrame{IsError: true, Text: "Not logged in · Please run /login"},
+			priorErrors{kind: "authentication_failed"}, bridge.CatAuth},
+		{"401", resultFrame{IsError: true, APIStatus: 401}, priorErrors{}, bridge.CatAuth},
+		{"no credit left",
+			resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 Your credit balance is too low to access the API"},
+			priorErrors{kind: "invalid_request"}, bridge.CatCredit},
+		{"no credit left, in few words", resultFrame{IsError: true}, priorErrors{kind: "billing_error"},
+			bridge.CatCredit},
+		{"no credit left, status alone", resultFrame{IsError: true, APIStatus: 402}, priorErrors{}, bridge.CatCredit},
+		{"429", resultFrame{IsError: true, APIStatus: 429, Text: "API Error: Request rejected (429) · slow down"},
+			priorErrors{}, bridge.CatRateLimit},
+		{"usage limit", resultFrame{IsError: true, APIStatus: 429, Text: "Claude AI usage limit reached|1795300000"},
+			priorErrors{}, bridge.CatUsageLimit},
+		{"usage limit, new words", resultFrame{IsError: true, Text: "You've hit your limit · resets 3pm (UTC)"},
+			priorErrors{kind: "rate_limit"}, bridge.CatUsageLimit},
+		{"usage limit, event", resultFrame{IsError: true, APIStatus: 429},
+			priorErrors{rejected: true, resetsAt: 1795300000}, bridge.CatUsageLimit},
+		{"usage limit, event without a time", resultFrame{IsError: true, APIStatus: 429}, priorErrors{rejected: true},
+			bridge.CatUsageLimit},
+		{"tools and results do not match",
+			resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 due to tool use concurrency issues."},
+			priorErrors{kind: "invalid_request"}, bridge.CatResume},
+		{"a result without its tool",
+			resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 orphaned tool_result in conversation history."},
+			priorErrors{kind: "invalid_request"}, bridge.CatResume},
+		{"the same in the API's words",
+			resultFrame{IsError: true, APIStatus: 400,
+				Text: "API Error: 400 messages.1: `tool_use` ids were found without `tool_result` blocks"},
+			priorErrors{}, bridge.CatResume},
+		{"400 about something else",
+			resultFrame{IsError: true, APIStatus: 400, Text: "API Error: 400 tools.0: bad name"}, priorErrors{},
+			bridge.CatInvalidRequest},
+		{"529", resultFrame{IsError: true, APIStatus: 529}, priorErrors{}, bridge.CatOverloaded},
+		{"status of the frame before", resultFrame{IsError: true}, priorErrors{status: 503}, bridge.CatServer},
+		{"413", resultFrame{IsError: true, APIStatus: 413, TerminalReason: "image_error"}, priorErrors{},
+			bridge.CatPromptTooLong},
+		{"kind alone", resultFrame{IsError: true}, priorErrors{kind: "model_not_found"}, bridge.CatInvalidRequest},
+		{"connection", resultFrame{IsError: true, TerminalReason: "api_error"}, priorErrors{kind: "unknown"},
+			bridge.CatServer},
+	} {
+		o := judge(test.f, test.tr)
+		got := any(o.outcome)
+		if o.outcome == bridge.TurnFailed {
+			got = o.category
+		}
+		if got != test.want || o.outcome != bridge.TurnFailed && o.category != "" {
+			t.Errorf("%s: got %+v", test.name, o)
+		}
+		if named := !test.tr.rejected ||
+			test.tr.resetsAt != 0; (o.category == bridge.CatUsageLimit && named) != (o.resetsAt != 0) {
+			t.Errorf("%s: resets at %d", test.name, o.resetsAt)
+		}
+	}
+}
+
+func TestResetTime(t *testing.T) {
+	now := time.Date(2026, 11, 21, 14, 30, 0, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"Claude AI usage limit reached|1795300000": time.Unix(1795300000, 0),
+		"5-hour limit reached ∙ resets 3pm":        now.Add(30 * time.Minute),
+		"You've hit your limit · resets 2:30pm":    now.AddDate(0, 0, 1),
+		"limit · resets 12am (Europe/Berlin)":      time.Date(2026, 11, 21, 23, 0, 0, 0, time.UTC),
+		"limit · resets at 9:15AM (No/Such_Place)": time.Date(2026, 11, 22, 9, 15, 0, 0, time.UTC),
+		"limit · resets Nov 24, 3pm (UTC)":         time.Date(2026, 11, 24, 15, 0, 0, 0, time.UTC),
+		"limit · resets on Jan 3 at 9am":           time.Date(2027, 1, 3, 9, 0, 0, 0, time.UTC),
+		"limit · resets November 21, 2pm":          time.Date(2026, 11, 21, 14, 0, 0, 0, time.UTC), // past: ready now
+		"limit · resets 18:05":                     time.Date(2026, 11, 21, 18, 5, 0, 0, time.UTC),
+		"usage limit reached|1795300000123":        time.Unix(1795300000, 0),
+		"limit · resets 13pm":                      {},
+		"limit · resets 0am":                       {},
+		"limit · resets 25:00":                     {},
+		"limit · resets in 2 hours":                {},
+		"limit · resets 7":                         {},
+		"limit · resets soon":                      {},
+		"usage limit reached|99999999999999999 x":  {},
+	} {
+		got := resetTime(text, now)
+		if want.IsZero() != (got == 0) || (got != 0 && got != want.Unix()) {
+			t.Errorf("%q: got %v, want %v", text, time.Unix(got, 0).UTC(), want.UTC())
+		}
+	}
+}
+
+func TestCosts(t *testing.T) {
+	resumed := newCosts(true)
+	resumed.add(resultFrame{TotalCost: 5, SinceLast: map[string]modelUsage{"a": {CostUSD: 0.1}, "b": {CostUSD: 0.2}}})
+	if got := resumed.take(); got < 0.299 || got > 0.301 {
+		t.Errorf("with the share told: %v", got)
+	}
+	want := []bridge.ModelCost{{Model: "a", CostUSD: 0.1}, {Model: "b", CostUSD: 0.2}}
+	if diff := cmp.Diff(want, resumed.takeModels()); diff != "" || resumed.takeModels() != nil {
+		t.Errorf("by model (-want +got):\n%s", diff)
+	}
+	resumed.add(resultFrame{TotalCost: 5.5})
+	testkit.Same(t, "by difference", 0.5, resumed.take())
+	blind := newCosts(true)
+	blind.add(resultFrame{TotalCost: 5}) // how much of it was spent before is unknown
+	blind.add(resultFrame{TotalCost: 5.25})
+	testkit.Same(t, "resumed without a share", 0.25, blind.take())
+	resumed.add(resultFrame{TotalCost: 0.25}) // never negative
+	testkit.Same(t, "a total that fell", 0, resumed.take())
+}
+
+func TestLongestPrompt(t *testing.T) {
+	for text, want := range map[string]int{
+		"prompt is too long: 140000 tokens > 131072 maximum":                                     131072,
+		"Prompt is too long · the request is ~140000 tokens (limit 131072) but this is only ~24": 131072,
+		"Prompt is too long":                       0,
+		"tokens > 99999999999999999999999 maximum": 0,
+		"413 request too large: 33554432 bytes":    0,
+	} {
+		testkit.Same(t, text, want, longestPrompt(text))
+	}
+}
+
+// TestTheWindowIsLearned: a refusal names the limit of a model whose window the CLI does not know.
+func TestTheWindowIsLearned(t *testing.T) {
+	onlyTheCLI(t, "words its own refusal")
+	s, _ := live(t, reply{status: 400, kind: "invalid_request_error",
+		message: "prompt is too long: 140000 tokens > 131072 maximum"})
+	s.launch()
+	if turn := s.turn("go"); turn.Category != bridge.CatPromptTooLong || turn.Window != 131_072 || turn.Model == "" {
+		t.Errorf("turn: %+v", turn)
 	}
 }

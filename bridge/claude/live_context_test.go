@@ -4,9 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/hooks"
@@ -241,4 +245,239 @@ func TestLiveMeterDuringFailures(t *testing.T) {
 			t.Errorf("notices: %+v", n)
 		}
 	})
+}
+
+// compacting prepares an agent that compacts above 167,000 tokens in mid-turn: claude-opus-5-5 does so with
+// a window of 200,000 (observed with CLI 2.1.329).
+func compacting(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, *api) {
+	t.Helper()
+	model := startAPI(t, script...)
+	s := stageWith(t, spec, model)
+	s.cfg.Model = "claude-opus-5-5"
+	s.cfg.Env["CLAUDE_CODE_AUTO_COMPACT_WINDOW"] = "200000"
+	s.cfg.JSONSchema = json.RawMessage(verdictSchema)
+	s.cfg.Hooks.Reminder = "REMEMBER-THE-PLAN"
+	return s, model
+}
+
+func ruling(message string) []call {
+	return []call{{bridge.VerdictTool, map[string]any{"message": message}}}
+}
+
+func full(name string) reply { return reply{tools: touch(name), usage: [3]int{3, 172_000, 500}} }
+
+func TestLiveCompactionBlocked(t *testing.T) {
+	realAtNight(t)
+	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		s, model := compacting(t, spec, reply{tools: touch("a"), usage: [3]int{3, 50_000, 500}}, full("b"), full("c"),
+			full("d"), reply{tools: ruling("handed over"), usage: [3]int{3, 173_000, 500}})
+		s.cfg.Hooks.KeepContext = true
+		s.launch()
+		turn := s.turn("go")
+		if turn.Outcome != bridge.TurnDone || string(turn.Verdict) != `{"message":"handed over"}` {
+			t.Errorf("turn: %+v", turn)
+		}
+		compacts := of[bridge.Compact](s.host)
+		if len(compacts) != 1 || !compacts[0].Blocked || compacts[0].Trigger != "auto" ||
+			compacts[0].PreTokens != 172_503 {
+			t.Errorf("one compaction was to be held back: %+v", compacts)
+		}
+		if errs := of[bridge.Error](s.host); len(errs) > 0 {
+			t.Errorf("held back, not failed: %+v", errs)
+		}
+		last := model.lastRequest()
+		if !strings.Contains(last, reportedCritical) || !strings.Contains(last, "A compaction was blocked") {
+			t.Error("the model was not told what it has to do")
+		}
+		if used := of[bridge.Context](s.host); used[len(used)-1].Tokens != 173_503 {
+			t.Errorf("the last reading: %+v", used)
+		}
+	})
+}
+
+func TestLiveCompaction(t *testing.T) {
+	realAtNight(t)
+	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		s, model := compacting(t, spec, reply{tools: touch("a"), usage: [3]int{3, 50_000, 500}}, full("b"),
+			reply{text: "<summary>SHORTENED</summary>", usage: [3]int{3, 172_000, 10}},
+			reply{tools: touch("c"), usage: [3]int{3, 20_000, 500}},
+			reply{tools: touch("d"), usage: [3]int{3, 120_000, 500}}, // 72 % again
+			reply{tools: ruling("on we go"), usage: [3]int{3, 121_000, 500}})
+		s.launch()
+		if turn := s.turn("go"); string(turn.Verdict) != `{"message":"on we go"}` {
+			t.Fatalf("turn: %+v\n%s", turn, s.host.dump())
+		}
+		compacts := of[bridge.Compact](s.host)
+		if len(compacts) != 1 || compacts[0].Blocked || compacts[0].Trigger != "auto" ||
+			compacts[0].PreTokens < 172_503 {
+			t.Errorf("compactions: %+v", compacts)
+		}
+		var tokens []int
+		for _, c := range of[bridge.Context](s.host) {
+			if c.Source == fromCLI {
+				if c.Tokens == 0 || c.Tokens > 50_000 { // what is left after the compaction
+					t.Errorf("the CLI's word: %+v", c)
+				}
+				continue
+			}
+			if len(tokens) == 0 || tokens[len(tokens)-1] != c.Tokens { // the window may come after the first reading
+				tokens = append(tokens, c.Tokens)
+			}
+		}
+		testkit.Same(t, fmt.Sprintf("readings %v", tokens), "[50503 172503 20503 120503 121503]", fmt.Sprint(tokens))
+
+		requests := model.all()
+		if after := requests[3]; !strings.Contains(after, "SHORTENED") ||
+			!strings.Contains(after, hooks.MarkReminder) || !strings.Contains(after, "REMEMBER-THE-PLAN") {
+			t.Error("the reminder is not in the request that follows the compaction")
+		}
+		// The levels are counted again: earlier reports are forgotten.
+		var levels []string
+		for _, w := range of[bridge.ContextWarning](s.host) {
+			levels = append(levels, w.Level)
+		}
+		testkit.Same(t, fmt.Sprintf("warnings: %v", levels), "critical warn", strings.Join(levels, " "))
+	})
+}
+
+// TestLiveRefill: if the context is full again after each compaction, the turn ends.
+func TestLiveRefill(t *testing.T) {
+	realAtNight(t)
+	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		sum := reply{text: "<summary>s</summary>", usage: [3]int{3, 172_000, 10}}
+		s, _ := compacting(t, spec, full("a"), full("b"), sum, full("c"), sum, full("d"), sum, full("e"), sum,
+			full("f"), sum)
+		s.launch()
+		turn := s.turn("go")
+		if turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatCompaction || turn.Verdict != nil ||
+			turn.Reason != "rapid_refill_breaker" {
+			t.Errorf("turn: %+v\n%s", turn, s.host.dump())
+		}
+		if n := len(of[bridge.Compact](s.host)); n < 2 {
+			t.Errorf("%d compactions", n)
+		}
+	})
+}
+
+// TestLiveResumeContext: a resumed session reports at once how full it is, and does not send earlier
+// warnings again.
+func TestLiveResumeContext(t *testing.T) {
+	realAtNight(t)
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		model := startAPI(t, reply{tools: touch("a"), usage: share(167_000, 72)},
+			reply{text: "one", usage: share(167_000, 72.5)})
+		s := stageWith(t, spec, model)
+		s.cfg.Model = "claude-sonnet-4-5"
+		s.launch()
+		s.turn("go")
+		s.stopNow()
+		was := of[bridge.Context](s.host)[len(of[bridge.Context](s.host))-1]
+
+		next := prepare(t, s.spec, s.cfg.Env)
+		next.cfg, next.dir, next.run = s.cfg, s.dir, s.run
+		again := *s.cfg.Hooks
+		again.Spent = string(hooks.LevelWarn)
+		next.cfg.Resume, next.cfg.Hooks = true, &again
+		next.launch()
+		got := await[bridge.Context](next.host, 1, nil)
+		if got.Tokens != was.Tokens || got.Window != was.Window || got.Pct != was.Pct || got.Source != fromCLI {
+			t.Errorf("right after the resume: %+v, it was %+v", got, was)
+		}
+		model.then(reply{tools: touch("b"), usage: share(167_000, 73)},
+			reply{tools: touch("c"), usage: share(167_000, 86)}, reply{text: "two", usage: share(167_000, 86)})
+		next.turn("go on")
+		var levels []string
+		for _, w := range of[bridge.ContextWarning](next.host) {
+			levels = append(levels, w.Level)
+		}
+		testkit.Same(t, fmt.Sprintf("warnings: %v", levels), "critical", strings.Join(levels, " "))
+		testkit.Same(t, "warn stands times in the history", 1, strings.Count(model.lastRequest(), reportedWarn))
+	})
+}
+
+// TestLiveSpending: the cost of a turn is reported while it runs, and never exceeds its final cost; each
+// turn starts at zero, also after the session was resumed.
+func TestLiveSpending(t *testing.T) {
+	realAtNight(t)
+	look := []call{{"Bash", map[string]any{"command": "ls", "description": "Look"}}}
+	holds := []chan struct{}{make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	var script []reply
+	for _, hold := range holds {
+		script = append(script, reply{tools: look, usage: [3]int{3, 50_000, 1_000}},
+			reply{text: "done", hold: hold, usage: [3]int{3, 51_000, 1_000}})
+	}
+	s, _ := live(t, script...)
+	s.cfg.AllowedTools = []string{"Bash"}
+	s.launch()
+	for i, hold := range holds {
+		nth := i + 1
+		if i == 2 {
+			_ = s.agent.Stop(t.Context(), false)
+			s, nth = s.again().launch(), 1
+		}
+		id := s.send("go on")
+		// The second answer may be reported, too, before the turn ends.
+		spent := await(s.host, nth, func(b bridge.Spent) bool { return b.Usage.CacheRead == 50_000 })
+		if spent.Usage.CacheCreation != 1_000 || spent.Usage.Output == 0 || spent.CostUSD <= 0 {
+			t.Errorf("turn %d: reported %+v", i, spent)
+		}
+		close(hold)
+		if turn := s.turnOf(id); turn.CostUSD <= spent.CostUSD {
+			t.Errorf("turn %d cost %v, and %v was reported before", i, turn.CostUSD, spent.CostUSD)
+		}
+	}
+}
+
+// TestInterruptIsReadAfterTheMessage that was written before it: the session has the message, and the model
+// sees it with the next message.
+func TestInterruptIsReadAfterTheMessage(t *testing.T) {
+	realAtNight(t)
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		held := make(chan struct{})
+		s, model := stageFor(t, spec, verdictReply, reply{hold: held})
+		s.cfg.Hooks = &bridge.HookConfig{Role: hooks.RoleArbiter, Warn: 70, Critical: 85}
+		s.launch()
+		s.turn("WARMUP")
+		id := s.send("THE-MESSAGE")
+		testkit.Must(s.agent.Interrupt(context.Background()))(t)
+		turn := s.turnOf(id)
+		close(held)
+		if turn.Outcome != bridge.TurnInterrupted || len(turn.Unread) > 0 {
+			t.Errorf("turn: %+v", turn)
+		}
+		model.reset(verdictReply)
+		s.turn("NEXT")
+		model.hasRead(t, "the model does not see the message that was interrupted", "THE-MESSAGE")
+	})
+}
+
+// TestMessageInterruptedBeforeItWasRead: an interrupt that arrives while the user's own hooks process the
+// message makes the CLI drop it. The turn reports that.
+func TestMessageInterruptedBeforeItWasRead(t *testing.T) {
+	realAtNight(t)
+	onlyTheCLI(t, "runs no hooks of the user's settings")
+	t.Parallel()
+	s, model := stageFor(t, realSpec(t), verdictReply)
+	begun, goOn := filepath.Join(s.dir, "begun"), filepath.Join(s.dir, "go")
+	settings := testkit.Must(json.Marshal(map[string]any{
+		"hooks": map[string]any{"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{
+			"type": "command", "command": "touch " + begun + "; until test -e " + goOn + "; do sleep 0.05; done"}}}}}}))(t)
+	config := filepath.Join(s.cfg.Env["HOME"], ".claude")
+	testkit.OK(t, os.MkdirAll(config, 0o700))
+	testkit.OK(t, os.WriteFile(filepath.Join(config, "settings.json"), settings, 0o600))
+	s.cfg.SettingSources = []string{"user"}
+	s.l.enterTimeout = time.Millisecond
+	s.launch()
+	id := s.send("THE-MESSAGE")
+	waitFile(t, begun)
+	testkit.Must(s.agent.Interrupt(context.Background()))(t)
+	testkit.OK(t, os.WriteFile(goOn, nil, 0o600))
+	turn := s.turnOf(id)
+	if diff := cmp.Diff([]string{id}, turn.Unread); diff != "" || turn.Outcome != bridge.TurnInterrupted {
+		t.Errorf("outcome %s, unread (-want +got):\n%s", turn.Outcome, diff)
+	}
+	s.turn("NEXT")
+	if strings.Contains(model.lastRequest(), "THE-MESSAGE") {
+		t.Error("the model sees the message all the same")
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,6 +31,15 @@ func stageFor(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, 
 	s := prepare(t, spec, model.env())
 	s.cfg.JSONSchema = json.RawMessage(verdictSchema)
 	return s, model
+}
+
+// faulty launches the stand-in with a fault.
+func faulty(t *testing.T, fault string, script ...reply) *stageOf {
+	t.Helper()
+	t.Parallel()
+	s, _ := stageFor(t, standInSpec(t), script...)
+	s.cfg.Env["ARBITER_STANDIN_FAULT"] = fault
+	return s.launch()
 }
 
 // again prepares a resume of the session that asks for the delivery status of messages.
@@ -90,41 +100,31 @@ func (s *stageOf) until(what string, holds func() bool) {
 // TestDeliveryStatusAfterCrash kills the process at the points of a turn and resumes.
 func TestDeliveryStatusAfterCrash(t *testing.T) {
 	realAtNight(t)
+	waits := reply{hold: make(chan struct{})} // of each case a channel of its own
+	ends := func(s *stageOf, id string) { s.turnOf(id) }
 	for _, test := range []struct {
 		name   string
-		script func(held chan struct{}) []reply
-		until  func(s *stageOf, model *api, id string)
+		script []reply
+		until  func(s *stageOf, id string)
 		want   []string // any of them
 	}{
-		{"just written", func(held chan struct{}) []reply { return []reply{{hold: held}} },
-			func(*stageOf, *api, string) {}, []string{bridge.DeliveryAbsent, bridge.DeliverySeen}},
-		{"the API waits", func(held chan struct{}) []reply { return []reply{{hold: held}} },
-			func(s *stageOf, _ *api, id string) { s.written(`"uuid":"` + id + `"`) }, []string{bridge.DeliverySeen}},
-		{"a tool runs", func(chan struct{}) []reply { return []reply{longTool} },
-			func(s *stageOf, _ *api, id string) {
+		{"just written", []reply{waits}, func(*stageOf, string) {}, []string{bridge.DeliveryAbsent, bridge.DeliverySeen}},
+		{"the API waits", []reply{waits}, func(s *stageOf, id string) { s.written(`"uuid":"` + id + `"`) },
+			[]string{bridge.DeliverySeen}},
+		{"a tool runs", []reply{longTool}, func(s *stageOf, id string) {
+			waitFile(s.t, filepath.Join(s.dir, "ready"))
+			s.written(`"tool_use"`)
+		}, []string{bridge.DeliveryBegun}},
+		{"the API waits after a tool", []reply{{tools: []call{bash("echo hi")}}, waits},
+			func(s *stageOf, id string) { s.written(`"tool_result"`) }, []string{bridge.DeliveryBegun}},
+		{"a verdict", []reply{verdictReply}, ends, []string{bridge.DeliveryRuled}},
+		{"no verdict", []reply{{text: "a"}, {text: "b"}}, ends, []string{bridge.DeliveryEnded}},
+		{"an API error", []reply{{status: 400, kind: "invalid_request_error", message: "x"}}, ends,
+			[]string{bridge.DeliverySeen}},
+		{"an interrupt", []reply{longTool},
+			func(s *stageOf, id string) {
 				waitFile(s.t, filepath.Join(s.dir, "ready"))
-				s.written(`"tool_use"`)
-			}, []string{bridge.DeliveryBegun}},
-		{"the API waits after a tool", func(held chan struct{}) []reply {
-			return []reply{{tools: []call{bash("echo hi")}},
-				{hold: held}}
-		},
-			func(s *stageOf, model *api, id string) { s.written(`"tool_result"`) }, []string{bridge.DeliveryBegun}},
-		{"a verdict", func(chan struct{}) []reply { return []reply{verdictReply} },
-			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.DeliveryRuled}},
-		{"no verdict", func(chan struct{}) []reply { return []reply{{text: "a"}, {text: "b"}} },
-			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.DeliveryEnded}},
-		{"an API error", func(chan struct{}) []reply {
-			return []reply{{status: 400, kind: "invalid_request_error",
-				message: "x"}}
-		},
-			func(s *stageOf, _ *api, id string) { s.turnOf(id) }, []string{bridge.DeliverySeen}},
-		{"an interrupt", func(chan struct{}) []reply { return []reply{longTool} },
-			func(s *stageOf, _ *api, id string) {
-				waitFile(s.t, filepath.Join(s.dir, "ready"))
-				if _, err := s.agent.Interrupt(context.Background()); err != nil {
-					s.t.Error(err)
-				}
+				testkit.Must(s.agent.Interrupt(context.Background()))(s.t)
 				s.turnOf(id)
 				s.written("[Request interrupted by user")
 			}, []string{bridge.DeliveryEnded}},
@@ -132,10 +132,16 @@ func TestDeliveryStatusAfterCrash(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 				held := make(chan struct{})
-				s, model := stageFor(t, spec, test.script(held)...)
+				script := slices.Clone(test.script)
+				for i := range script {
+					if script[i].hold != nil {
+						script[i].hold = held
+					}
+				}
+				s, model := stageFor(t, spec, script...)
 				s.launch()
 				id, never := s.send("THE-MESSAGE"), uuid.NewString()
-				test.until(s, model, id)
+				test.until(s, id)
 				s.crash()
 				close(held)
 				model.reset(verdictReply)
@@ -200,9 +206,7 @@ func TestDeliveryStatusOfFoldedMessage(t *testing.T) {
 			{MessageID: second, Status: bridge.DeliverySeen}}
 		testkit.Same(t, "fates", want, next.agent.Info().Deliveries)
 		next.turn("go on")
-		if !strings.Contains(model.lastRequest(), "LOOK-LEFT") {
-			t.Error("the model does not see the folded message")
-		}
+		model.hasRead(t, "the model does not see the folded message", "LOOK-LEFT")
 	})
 }
 
@@ -245,15 +249,12 @@ func TestTheEndOfASessionIsLost(t *testing.T) {
 				next.answered = second
 				err := next.try()
 				if strings.HasPrefix(name, "whole") {
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.OK(t, err)
 					t.Cleanup(next.stopNow)
 					next.turn("NEXT")
 					return
 				}
-				var refused *bridge.RPCError
-				if !errors.As(err, &refused) || refused.Category != bridge.CatResume ||
+				if refused, ok := errors.AsType[*bridge.RPCError](err); !ok || refused.Category != bridge.CatResume ||
 					!strings.Contains(refused.Message, "lacks the end of the last turn") {
 					t.Errorf("it is continued, or not refused for this: %v", err)
 				}
@@ -349,9 +350,7 @@ func TestRepeatAfterResume(t *testing.T) {
 			t.Errorf("delivered: %+v", d)
 		}
 		next.turn("NEXT")
-		if n := strings.Count(model.lastRequest(), "ONCE"); n != 1 {
-			t.Errorf("the model sees the message %d times", n)
-		}
+		testkit.Same(t, "the model sees the message times", 1, strings.Count(model.lastRequest(), "ONCE"))
 	})
 }
 

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -46,13 +48,8 @@ func TestLiveToolShell(t *testing.T) {
 		!strings.HasPrefix(results[0].Text, "version: ") {
 		t.Fatalf("results: %+v of %+v", results, s.host.all())
 	}
-	dir, err := filepath.EvalSymlinks(s.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.TrimSpace(results[1].Text); got != filepath.Join(dir, "sub") {
-		t.Errorf("the second call ran in %q", got)
-	}
+	dir := testkit.Must(filepath.EvalSymlinks(s.dir))(t)
+	testkit.Same(t, "the second call ran in", filepath.Join(dir, "sub"), strings.TrimSpace(results[1].Text))
 	close(judged)
 	var places []string
 	for p := range judged {
@@ -66,11 +63,10 @@ func TestLiveToolShell(t *testing.T) {
 // TestToolShell: commands get no login, whatever else there is in their environment, and run as in the CLI's own bash.
 func TestToolShell(t *testing.T) {
 	l := NewLauncher(filepath.Join(t.TempDir(), "cache"))
-	env, err := l.withToolShell([]string{"PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=a", "ANTHROPIC_KEY=a",
+	env := testkit.Must(l.withToolShell([]string{"PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=a", "ANTHROPIC_KEY=a",
 		"ANTHROPIC_AUTH_TOKEN=b", "CLAUDE_CODE_OAUTH_TOKEN=c", "ANTHROPIC_BASE_URL=http://x",
 		"ANTHROPIC_CUSTOM_HEADERS=d\ne", "INPUT_ANTHROPIC_API_KEY=e", "INPUT_ALL_INPUTS=f", "AWS_SECRET_ACCESS_KEY=theirs",
-		"AWS_BEARER_TOKEN_BEDROCK=g", "CLAUDE_CODE_MESSAGING_TOKEN=m", "odd-name=1", "arbiterx_name=2"})
-	testkit.OK(t, err)
+		"AWS_BEARER_TOKEN_BEDROCK=g", "CLAUDE_CODE_MESSAGING_TOKEN=m", "odd-name=1", "arbiterx_name=2"}))(t)
 	script, _ := strings.CutPrefix(env[len(env)-1], shellPrefix+"=")
 	run := func(command string) (output string, code int) {
 		cmd := exec.Command(script, command)
@@ -165,5 +161,223 @@ func TestJudgedCalls(t *testing.T) {
 	}
 	if len(d.calls) > maxCallers {
 		t.Errorf("%d calls are kept", len(d.calls))
+	}
+}
+
+// perform plays a call and its result.
+func (d *toolCalls) perform(name, input, parent, result string, failed bool) {
+	id := fmt.Sprintf("toolu_%d", len(d.open)+d.tools+len(d.files)+1)
+	d.call(block{ID: id, Name: name, Input: json.RawMessage(input)}, parent)
+	d.result(block{ToolUseID: id, IsError: failed}, result, false)
+}
+
+func turnOfCalls(d *toolCalls) bridge.Turn {
+	var turn bridge.Turn
+	d.closeTurn(&turn)
+	return turn
+}
+
+func TestToolCalls(t *testing.T) {
+	const sub = "toolu_agent"
+	for name, tc := range map[string]struct {
+		play func(*toolCalls)
+		want bridge.Turn
+	}{
+		"nothing": {func(*toolCalls) {}, bridge.Turn{}},
+		"a failure that was not followed up": {func(d *toolCalls) {
+			d.perform("Read", `{"file_path":"/w/a"}`, "", "text", false)
+			d.perform("Bash", `{"command":"go test","description":"run"}`, "", "FAIL", true)
+		}, bridge.Turn{Tools: 2, Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "go test", Command: "go test",
+			Message: "FAIL", InputSize: 41, Size: 4}}},
+		"one that was": {func(d *toolCalls) {
+			d.perform("Bash", `{"command":"go test"}`, "", "FAIL", true)
+			d.perform("Bash", `{"command":"go vet"}`, "", "", false)
+		}, bridge.Turn{Tools: 2}},
+		"one with another call on its way": {func(d *toolCalls) {
+			d.perform("Bash", `{"command":"go test"}`, "", "FAIL", true)
+			d.call(block{ID: "x", Name: "Bash", Input: json.RawMessage(`{"command":"sleep"}`)}, "")
+		}, bridge.Turn{Tools: 2}},
+		"our own tools are nothing": {func(d *toolCalls) {
+			d.perform("Grep", `{"pattern":"x","path":"/w"}`, "", "bad", true)
+			d.perform(mcpPrefix+"report", `{}`, "", "no", true)
+		}, bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "Grep", Attempted: "x", Message: "bad", InputSize: 27,
+			Size: 3}}},
+		"a subagent's count for files alone": {func(d *toolCalls) {
+			d.perform("Edit", `{"file_path":"/w/s"}`, sub, "ok", false)
+			d.perform("Bash", `{"command":"x"}`, sub, "FAIL", true)
+		}, bridge.Turn{Files: []string{"/w/s"}}},
+		"files": {func(d *toolCalls) {
+			d.perform("Write", `{"file_path":"/w/a","content":"x"}`, "", "ok", false)
+			d.perform("Edit", `{"file_path":"/w/a"}`, "", "ok", false)
+			d.perform("MultiEdit", `{"file_path":"/w/b"}`, "", "ok", false)
+			d.perform("NotebookEdit", `{"notebook_path":"/w/n"}`, "", "ok", false)
+			d.perform("Write", `{"file_path":"/w/no"}`, "", "no", true)
+			d.perform("Read", `{"file_path":"/w/r"}`, "", "ok", false)
+		}, bridge.Turn{Tools: 6, Files: []string{"/w/a", "/w/b", "/w/n"}}},
+		"odd input": {func(d *toolCalls) { d.perform("New", `[1]`, "", "no", true) },
+			bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "New", Attempted: "[1]", Message: "no", InputSize: 3,
+				Size: 2}}},
+	} {
+		d := newToolCalls()
+		tc.play(d)
+		testkit.Same(t, name, tc.want, turnOfCalls(d))
+		testkit.Same(t, fmt.Sprintf("%s: the next turn begins with", name), bridge.Turn{}, turnOfCalls(d))
+	}
+}
+
+func TestToolCallsAreBounded(t *testing.T) {
+	d := newToolCalls()
+	for i := range 2 * bridge.TurnFiles {
+		d.perform("Write", fmt.Sprintf(`{"file_path":"/w/%d"}`, i), "", "", false)
+	}
+	command, _ := json.Marshal(map[string]string{"command": strings.Repeat("ü", 1001)})
+	d.perform("Bash", string(command), "", "x"+strings.Repeat("€", 1000), true)
+	turn := turnOfCalls(d)
+	if f := turn.Failed; len(turn.Files) != bridge.TurnFiles || f == nil || f.Size != 3001 || f.InputSize != len(command) {
+		t.Fatalf("%+v", turn)
+	} else if len(f.Attempted) != maxAttempted || len(f.Command) != maxCommand || len(f.Message) != 1999 ||
+		!utf8.ValidString(f.Attempted+f.Command+f.Message) {
+		t.Errorf("%d, %d and %d bytes", len(f.Attempted), len(f.Command), len(f.Message))
+	}
+}
+
+// TestLiveToolCalls: what the agent and its subagent did, wrote and were denied.
+func TestLiveToolCalls(t *testing.T) {
+	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		dir := t.TempDir()
+		write := func(name string) call {
+			return call{"Write", map[string]any{"file_path": filepath.Join(dir, name), "content": "x"}}
+		}
+		model := startAPI(t,
+			reply{tools: []call{write("a")}},
+			reply{tools: []call{{"Agent", map[string]any{"description": "sub", "prompt": "go",
+				"subagent_type": "general-purpose"}}}},
+			reply{tools: []call{write("b")}}, reply{text: "written"}, // the subagent
+			reply{tools: []call{bash("echo out; exit 3")}}, reply{text: "I give up"},
+			reply{tools: []call{bash("rm -rf " + filepath.Join(dir, "a"))}}, reply{text: "not allowed"},
+			reply{tools: []call{{"WebFetch", map[string]any{"url": "http://127.0.0.1/", "prompt": "x"}}}},
+			reply{text: "not there"},
+			reply{tools: []call{bash("touch " + filepath.Join(dir, "c"))}}, reply{text: "not permitted"})
+		s := prepare(t, spec, model.env())
+		s.cfg.AllowedTools = []string{"Write", "Bash(echo *)"}
+		s.cfg.DisallowedTools = []string{"Bash(rm *)", "WebFetch"}
+		s.host.permission = func(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
+			if !strings.Contains(string(p.Input), "touch") {
+				return bridge.PermissionResult{Behavior: bridge.Allow}, nil
+			}
+			return bridge.PermissionResult{Behavior: bridge.Deny, Message: "not now"}, nil
+		}
+		s.launch()
+		turn := s.turn("one")
+		want := bridge.Turn{Tools: 3, Files: []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")},
+			Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "echo out; exit 3", Command: "echo out; exit 3",
+				Message: "Exit code 3\nout", InputSize: 50, Size: 15}}
+		testkit.Same(t, "", want, toolCallsOf(turn))
+		turn = s.turn("two")
+		if f := turn.Failed; f == nil || !f.Denied || f.Tool != "Bash" || !strings.Contains(f.Message, "denied") {
+			t.Errorf("denied by a rule: %+v", turn.Failed)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "a")); err != nil {
+			t.Error(err)
+		}
+		turn = s.turn("three")
+		if f := turn.Failed; f == nil || f.Tool != "WebFetch" || !f.Denied {
+			t.Errorf("switched off: %+v", turn.Failed)
+		}
+		turn = s.turn("four")
+		if f := turn.Failed; f == nil || !f.Denied || f.Message != "not now" {
+			t.Errorf("denied by the host: %+v", turn.Failed)
+		}
+	})
+}
+
+// TestToolCallsOfALostTurn: what was known when the process died is reported, and a call
+// without a result is not a failure.
+func TestToolCallsOfALostTurn(t *testing.T) {
+	t.Parallel()
+	use := func(id, tool, input string) string {
+		return `out {"type":"assistant","message":{"id":"m","model":"claude","content":[{"type":"tool_use","id":"` + id + `","name":"` + tool + `","input":` + input + `}]}}` + "\n"
+	}
+	result := func(id, text, failed, more string) string {
+		return `out {"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + id + `","content":"` + text + `","is_error":` + failed + `}]}` + more + `}` + "\n"
+	}
+	edit := use("t1", "Edit", `{"file_path":"/w/a"}`) + result("t1", "ok", "false", "")
+	for name, tc := range map[string]struct {
+		script string
+		want   bridge.Turn
+	}{
+		"after a failure": {edit + use("t2", "Bash", `{"command":"make"}`) + result("t2", "FAIL", "true", ""),
+			bridge.Turn{Tools: 2, Files: []string{"/w/a"},
+				Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "make", Command: "make", Message: "FAIL", InputSize: 18,
+					Size: 4}}},
+		"in a call": {edit + use("t2", "Bash", `{"command":"make"}`), bridge.Turn{Tools: 2, Files: []string{"/w/a"}}},
+		"denied": {use("t2", "Bash", `{"command":"make"}`) + result("t2", "no", "true", `,"tool_result_meta":[{"id":"t2","permission_decision":{"decision":"reject"}}]`),
+			bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "make", Command: "make", Message: "no",
+				Denied: true, InputSize: 18, Size: 2}}},
+	} {
+		s := fake(t, fakeGood)
+		turn := s.turn(fakeStarted + tc.script + "exit 9")
+		testkit.Same(t, fmt.Sprintf("%s: %+v", name, turn), bridge.TurnLost, turn.Outcome)
+		testkit.Same(t, name, tc.want, toolCallsOf(turn))
+	}
+}
+
+func toolCallsOf(t bridge.Turn) bridge.Turn {
+	return bridge.Turn{Tools: t.Tools, Failed: t.Failed, Files: t.Files}
+}
+
+// TestLiveToolCallOfASubagent: a subagent gets the same tools as its parent, and its calls say that they
+// come from a subagent.
+func TestLiveToolCallOfASubagent(t *testing.T) {
+	realAtNight(t)
+	for _, judged := range []bool{false, true} {
+		t.Run(fmt.Sprintf("judged %t", judged), func(t *testing.T) {
+			t.Parallel()
+			spec := realSpec(t)
+			report := func(who string) reply {
+				return reply{tools: []call{{mcpPrefix + "report", map[string]any{"message": who}}}}
+			}
+			model := startAPI(t, report("main"),
+				taskCall("Agent",
+					map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
+				report("sub"), report("sub"), reply{text: "tried"}, report("main"), reply{text: "done"})
+			s := prepare(t, spec, model.env())
+			s.cfg.Judged = judged
+			s.cfg.MCPTools = []bridge.ToolSpec{{Name: "report",
+				InputSchema: json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"}}}`)}}
+			var mu sync.Mutex
+			var calls []string
+			s.host.tool = func(_ context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				who := "main"
+				if p.Subagent != "" {
+					who = "sub"
+				}
+				calls = append(calls, who+string(p.Input))
+				return bridge.ToolCallResult{Text: "NOTED"}, nil
+			}
+			s.launch()
+			s.turn("go")
+			mu.Lock()
+			defer mu.Unlock()
+			want := []string{`main{"message":"main"}`, `sub{"message":"sub"}`, `sub{"message":"sub"}`,
+				`main{"message":"main"}`}
+			testkit.Same(t, "calls", want, calls)
+		})
+	}
+}
+
+// TestCallersAreBounded: calls that are announced but never arrive are forgotten.
+func TestCallersAreBounded(t *testing.T) {
+	var c callers
+	for i := range 10 * maxCallers {
+		c.note(fmt.Sprint(i), "toolu_agent")
+	}
+	if len(c.calls) > maxCallers {
+		t.Errorf("%d calls are remembered", len(c.calls))
+	}
+	if last := fmt.Sprint(10*maxCallers - 1); c.of(last) != "toolu_agent" || c.of(last) != "" || c.of("other") != "" {
+		t.Error("the last call is not known, or known twice")
 	}
 }

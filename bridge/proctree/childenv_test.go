@@ -1,6 +1,7 @@
 package proctree
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -27,8 +28,28 @@ func TestConfigDir(t *testing.T) {
 		{[]string{"HOME=/h", "CLAUDE_CONFIG_DIR=/c"}, "/c"},
 		{[]string{"CLAUDE_CONFIG_DIR=c"}, "/w/c"},
 	} {
-		if got := ConfigDir(c.env, "/w"); got != c.want {
-			t.Errorf("%v: %s, want %s", c.env, got, c.want)
-		}
+		testkit.Same(t, c.env, c.want, ConfigDir(c.env, "/w"))
+	}
+}
+
+func TestEnvironOf(t *testing.T) {
+	args := func(argc uint32, rest string) []byte {
+		return append(binary.NativeEndian.AppendUint32(nil, argc), rest...)
+	}
+	for _, tt := range []struct {
+		name string
+		args []byte
+		want string
+	}{
+		{"usual", args(2, "/bin/sleep\x00\x00\x00\x00sleep\x001000\x00A=1\x00ARBITER_RUN=r\x00\x00ptr_munge=\x00"),
+			"A=1\x00ARBITER_RUN=r\x00"},
+		{"an empty argument", args(2, "/bin/x\x00\x00x\x00\x00A=1\x00\x00"), "A=1\x00"},
+		{"environment hidden", args(1, "/bin/x\x00x\x00"), ""},
+		{"cut off in the arguments", args(3, "/bin/x\x00x\x00y"), ""},
+		{"no path", args(1, "nothing"), ""},
+		{"negative", args(0xffffffff, "/bin/x\x00x\x00A=1\x00"), ""},
+		{"short", []byte{1, 0}, ""},
+	} {
+		testkit.Same(t, tt.name, tt.want, string(environOf(tt.args)))
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -75,9 +77,7 @@ func TestDeepTreeThatKeepsThePipes(t *testing.T) {
 	for _, leader := range []string{"killed", "ended on its own"} {
 		t.Run(leader, func(t *testing.T) {
 			out, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			defer out.Close()
 			cmd := again(os.Args[0], "tree", "5")
 			cmd.Stdout = struct{ *os.File }{w} // no *os.File for os/exec: it copies, and Wait waits for that
@@ -238,9 +238,7 @@ func TestChildOutlivesTheThreadThatStartedIt(t *testing.T) {
 			c, err = Start(cmd, Mark{Run: testkit.Run(t)})
 			started <- err
 		}()
-		if err := <-started; err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, <-started)
 	}
 	t.Cleanup(func() { kill(t, c) })
 	testkit.OK(t, until("the thread is gone", func() bool {
@@ -311,8 +309,219 @@ func TestHundredStartAndStopTogether(t *testing.T) {
 	if left := Survivors(testkit.Run(t)); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
-	if err := until("all goroutines have ended",
-		func() bool { return runtime.NumGoroutine() <= goroutines }); err != nil {
-		t.Error(err)
+	testkit.OK(t, until("all goroutines have ended",
+		func() bool { return runtime.NumGoroutine() <= goroutines }))
+}
+
+func init() {
+	roles["no namespaces"] = noNamespaces
+	roles["masked"] = masked
+	roles["no proc"] = noProc
+	roles["fine"] = func([]string) {
+		_, err := EnterNamespace()
+		verdict(err)
+	}
+}
+
+// fallsBack checks that a command that cannot be isolated still runs.
+func fallsBack(cmd *exec.Cmd, got Isolation) error {
+	if got.Kind != NoNamespace || got.Why == "" {
+		return fmt.Errorf("made %v", got)
+	}
+	if out, err := cmd.Output(); err != nil || !strings.HasPrefix(string(out), "ok") {
+		return fmt.Errorf("without one: %w: %s", err, out)
+	}
+	return nil
+}
+
+// scene ends a role whose container cannot be simulated here.
+func scene(err error) {
+	if err != nil {
+		fmt.Println("skip: no container can be played here:", err)
+		os.Exit(0)
+	}
+}
+
+// noNamespaces may create no namespaces.
+func noNamespaces([]string) {
+	verdict(func() error {
+		scene(os.WriteFile("/proc/sys/user/max_pid_namespaces", []byte("0"), 0))
+		cmd := again(os.Args[0], "fine")
+		return fallsBack(cmd, Isolate(context.Background(), cmd, ModeAlways))
+	}())
+}
+
+// masked has a /proc with something mounted over a part of it, as in containers.
+func masked([]string) {
+	verdict(func() error {
+		scene(unix.Mount("nothing", "/proc/tty", "tmpfs", 0, ""))
+		cmd := again(os.Args[0], "fine")
+		err := probe(context.Background(), cmd, UserNamespace)
+		if err == nil || !strings.Contains(err.Error(), "mount /proc") {
+			return fmt.Errorf("the probe says %v", err)
+		}
+		return fallsBack(cmd, Isolation{NoNamespace, err.Error()})
+	}())
+}
+
+// noProc has no /proc at all.
+func noProc([]string) {
+	verdict(func() error {
+		scene(unix.Mount("nothing", "/proc", "tmpfs", 0, ""))
+		cmd := again(os.Args[0], "fine")
+		return fallsBack(cmd, Isolate(context.Background(), cmd, ModeAlways))
+	}())
+}
+
+// TestFallsBack: where there is no namespace, nothing fails.
+func TestFallsBack(t *testing.T) {
+	t.Run("never", func(t *testing.T) {
+		cmd := again(os.Args[0], "fine")
+		testkit.OK(t, fallsBack(cmd, Isolate(t.Context(), cmd, ModeNever)))
+	})
+	t.Run("a program that knows nothing of it", func(t *testing.T) {
+		cmd := exec.Command("/bin/echo", "ok")
+		testkit.OK(t, fallsBack(cmd, Isolate(t.Context(), cmd, ModeAlways)))
+	})
+	for _, name := range []string{"no namespaces", "masked", "no proc"} {
+		t.Run(name, func(t *testing.T) {
+			if !userNamespaces() {
+				t.Skip("no user namespaces here to play a container in")
+			}
+			cmd := again(os.Args[0], name)
+			cmd.SysProcAttr = &syscall.SysProcAttr{
+				Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+				UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+				GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+			}
+			judged(t, cmd)
+		})
+	}
+}
+
+// userNamespaces reports whether user namespaces can be created.
+func userNamespaces() bool {
+	cmd := exec.Command("/bin/true")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNS}
+	return cmd.Run() == nil
+}
+
+// monitored starts a monitor, and returns what it and its processes write.
+func monitored(t *testing.T, cmd *exec.Cmd) (*Child, *os.File) {
+	t.Helper()
+	out, theirs, err := os.Pipe()
+	testkit.OK(t, err)
+	t.Cleanup(func() { out.Close() })
+	defer theirs.Close()
+	cmd.Env, cmd.Stdout = []string{"PATH=/usr/bin:/bin"}, theirs
+	c := testkit.Must(StartMonitored(cmd, Mark{Run: testkit.Run(t)}))(t)
+	t.Cleanup(func() { kill(t, c) })
+	return c, out
+}
+
+// TestMonitored: a signal does not go to the monitor but to the process that it waits for, which ends in
+// its own time; the monitor exits with the code of that process.
+func TestMonitored(t *testing.T) {
+	// TERM ends the monitor, like bubblewrap.
+	script := `sh -c 'trap "echo heard; exit 7" TERM; echo ready; while :; do sleep 0.01; done'; exit $?`
+	cmd := exec.Command("sh", "-c", script)
+	c, out := monitored(t, cmd)
+	output := bufio.NewReader(out)
+	testkit.Same(t, "line", "ready\n", testkit.Must(output.ReadString('\n'))(t))
+	if pid := c.Confined(); pid == 0 || pid == c.PID() {
+		t.Errorf("confined is %d, the monitor %d", pid, c.PID())
+	}
+	testkit.OK(t, c.Signal(syscall.SIGTERM))
+	rest, err := io.ReadAll(output)
+	if err != nil || !strings.Contains(string(rest), "heard") {
+		t.Errorf("said %q, %v", rest, err)
+	}
+	select {
+	case <-c.Done():
+	case <-time.After(waitTimeout):
+		t.Fatal("it goes on")
+	}
+	if code := c.State().ExitCode(); code != 7 || !c.Confines() {
+		t.Errorf("exit code %d: the monitor was ended itself", code)
+	}
+}
+
+// TestMonitoredInANamespace: the first process of a PID namespace is not the confined one, signals do not end it, and
+// nothing outlives it.
+func TestMonitoredInANamespace(t *testing.T) {
+	cmd := exec.Command("bwrap", "--bind", "/", "/", "--proc", "/proc", "--unshare-user", "--unshare-pid", "--",
+		"sh", "-c", `trap "exit 7" TERM; setsid env -i sleep 98763 & echo ready; while :; do sleep 0.01; done`)
+	if cmd.Err != nil {
+		t.Skip(cmd.Err)
+	}
+	c, out := monitored(t, cmd)
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Skipf("bubblewrap may not be used here: %q, %v", line, err)
+	}
+	confined := c.Confined()
+	if p, err := procAt(confined); err != nil || p.name != "sh" {
+		t.Errorf("confined is %d: %+v, %v", confined, p, err)
+	}
+	if u := c.Usage(); u.Processes < 3 || u.Stopped {
+		t.Errorf("usage: %+v", u)
+	}
+	testkit.OK(t, c.Signal(syscall.SIGTERM))
+	if _, err := io.ReadAll(out); err != nil { // the end: nobody holds the pipe any more
+		t.Fatal(err)
+	}
+	<-c.Done()
+	testkit.Same(t, "exit code", 7, c.State().ExitCode())
+}
+
+// TestBridgesOfOneRun: two bridges on one machine have agents of the same names. The end of one bridge ends
+// its own processes, and leaves those of the other alone.
+func TestBridgesOfOneRun(t *testing.T) {
+	first := Mark{Run: testkit.Run(t), Bridge: "box", Agent: "orch-1.1"}
+	second := Mark{Run: testkit.Run(t), Bridge: "box-2", Agent: "orch-1.1"}
+	c, orphan, stdin := begin(t, "parent", first)
+	_, other, _ := begin(t, "sleeper", second)
+	stdin.Close()
+	<-c.Done()
+	if n := kill(t, c); n != 1 || !alive(other) {
+		t.Errorf("the end of an agent killed %d others, and the other bridge's agent is alive: %v", n, alive(other))
+	}
+	gone(t, orphan)
+	_, third, _ := begin(t, "sleeper", first)
+	if n := SweepMarked(Mark{Run: testkit.Run(t), Bridge: "box"}); n != 1 || !alive(other) {
+		t.Errorf("the sweep of a bridge killed %d, and the other bridge's agent is alive: %v", n, alive(other))
+	}
+	gone(t, third)
+	if left := SurvivorsMarked(Mark{Run: testkit.Run(t), Bridge: "box-2"}); len(left) != 1 || left[0].PID != other {
+		t.Errorf("survivors of the other bridge: %v", left)
+	}
+	testkit.Same(t, "the sweep of the whole run killed", 1, Sweep(testkit.Run(t), ""))
+	gone(t, other)
+}
+
+// TestKeep: a process that another owner waits for, such as the ssh of a host, is not an orphan for a
+// sweep.
+func TestKeep(t *testing.T) {
+	t.Run("kept", func(t *testing.T) { testKeep(t, Keep) })
+	t.Run("tied", func(t *testing.T) { testKeep(t, Tie) })
+}
+
+func testKeep(t *testing.T, begin func(*exec.Cmd) (func(), error)) {
+	cmd := exec.Command("/bin/sleep", "1000")
+	cmd.Env, cmd.Stdout = []string{}, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	ended := testkit.Must(begin(cmd))(t)
+	if n := Sweep(testkit.Run(t), ""); n != 0 || !alive(cmd.Process.Pid) {
+		t.Errorf("the sweep killed %d", n)
+	}
+	testkit.OK(t, cmd.Process.Kill())
+	if err := cmd.Wait(); err == nil {
+		t.Error("it was not killed")
+	}
+	ended()
+	if children.has(cmd.Process.Pid) {
+		t.Error("it is kept after its end")
+	}
+	if _, err := begin(exec.Command("/no/such/program")); err == nil {
+		t.Error("no error for a program that is not there")
 	}
 }

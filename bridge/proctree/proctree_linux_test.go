@@ -3,13 +3,16 @@ package proctree
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -369,6 +372,187 @@ func TestOwnAncestorsAreSpared(t *testing.T) {
 	for pid := os.Getpid(); pid > 1; pid = s.byPID[pid].ppid {
 		if s.killable(s.byPID[pid]) {
 			t.Errorf("process %d above us may be killed", pid)
+		}
+	}
+}
+
+// TestUsageBesideTheSweep: Usage works while another goroutine searches for descendants and ends them.
+func TestUsageBesideTheSweep(t *testing.T) {
+	c, _, _ := begin(t, "hider", Mark{Run: testkit.Run(t)})
+	if u := c.Usage(); u.Processes != 2 || u.RSS == 0 {
+		t.Errorf("usage: %+v", u)
+	}
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range 10 {
+				c.Usage()
+				c.Remember()
+			}
+		})
+	}
+	kill(t, c)
+	all.Wait()
+	testkit.Same(t, "without processes", Usage{}, c.Usage())
+}
+
+// For the tests outside of the package, which share this test binary.
+var (
+	Roles        = roles
+	Again        = again
+	Unprivileged = unprivileged
+	Publicly     = publicly
+	Until        = until
+	Insiders     = insiders
+	NamespaceOf  = namespaceOf
+)
+
+const (
+	RoleArg     = roleArg
+	WaitTimeout = waitTimeout
+	Nobody      = nobody
+)
+
+// Exists reports whether pid is a process, including zombies.
+func Exists(pid int) bool {
+	_, err := procAt(pid)
+	return err == nil
+}
+
+// Environ returns the environment with which pid was started, with a NUL after each entry.
+func Environ(pid int) string { return string(environ(pid)) }
+
+// TestLineage: the line leads from a process through this one to the first, with the marks on the way.
+func TestLineage(t *testing.T) {
+	child := amid(t, EnvAgent+"=orch-1", EnvRun+"=two")
+	line := testkit.Must(Lineage(child.PID()))(t)
+	first, last := line[0], line[len(line)-1]
+	if first.PID != child.PID() || !slices.Equal(first.Runs, []string{"two"}) ||
+		!slices.Equal(first.Agents, []string{"orch-1"}) || first.Unreadable || first.Name != "sleep" {
+		t.Errorf("the process itself: %+v", first)
+	}
+	if line[1].PID != os.Getpid() || last.PID != 1 && len(line) < 2 {
+		t.Errorf("its line: %+v", line)
+	}
+	for i := 1; i < len(line); i++ {
+		if line[i].Start > line[i-1].Start {
+			t.Errorf("%d is younger than its child", line[i].PID)
+		}
+	}
+	testkit.Same(t, "several marks", []string{"one", "two"},
+		entriesOf([]byte(EnvRun+"=one\x00X=\x00"+EnvRun+"=two\x00"), EnvRun))
+	if _, err := Lineage(1 << 30); err == nil {
+		t.Error("an unknown process has a lineage")
+	}
+}
+
+// TestEndHitsNoOtherProcess: a pid that now belongs to another process is not killed.
+func TestEndHitsNoOtherProcess(t *testing.T) {
+	child := amid(t)
+	line := testkit.Must(Lineage(child.PID()))(t)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
+	defer cancel()
+	if err := End(ctx, child.PID(), line[0].Start+1); !errors.Is(err, ErrEnded) {
+		t.Errorf("a recycled number: %v", err)
+	}
+	if child.State() != nil {
+		t.Fatal("it was killed")
+	}
+	if err := End(ctx, child.PID(), line[0].Start); err != nil {
+		t.Errorf("the process itself: %v", err)
+	}
+	<-child.Done()
+	if err := End(ctx, child.PID(), line[0].Start); !errors.Is(err, ErrEnded) {
+		t.Errorf("one that has ended: %v", err)
+	}
+}
+
+func init() {
+	roles["locked"] = func([]string) { // holds the file that it inherited, and starts one more process
+		if err := HoldInheritedLock(); err != nil {
+			fmt.Println("failed", err)
+			return
+		}
+		if value, there := os.LookupEnv(EnvLock); there {
+			fmt.Println("failed", EnvLock, value)
+			return
+		}
+		cmd := exec.Command("/bin/sleep", "1000")
+		if err := cmd.Start(); err != nil {
+			fmt.Println("failed", err)
+			return
+		}
+		fmt.Println("up", cmd.Process.Pid)
+		_, _ = os.Stdin.Read(make([]byte, 1))
+	}
+}
+
+// take opens file and locks it; if another process holds the lock, the error is unix.EWOULDBLOCK.
+func take(file string) (*os.File, error) {
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// TestLockIsHeldByBoth: the lock stays held after its owner has released it, until the process that
+// inherited it ends; a child of that process does not prolong it.
+func TestLockIsHeldByBoth(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lock")
+	lock := testkit.Must(take(file))(t)
+	defer lock.Close()
+	other, err := os.Open(os.DevNull) // the descriptor's number is also right if others precede it
+	testkit.OK(t, err)
+	defer other.Close()
+	cmd := again(os.Args[0], "locked")
+	cmd.ExtraFiles = []*os.File{other}
+	InheritLock(cmd, lock)
+	stdin := testkit.Must(cmd.StdinPipe())(t)
+	out, w, err := os.Pipe()
+	testkit.OK(t, err)
+	defer out.Close()
+	cmd.Stdout = w
+	c, err := Start(cmd, Mark{Run: testkit.Run(t)})
+	w.Close()
+	testkit.OK(t, err)
+	t.Cleanup(func() { kill(t, c) })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "up") {
+		t.Fatalf("it said %q, %v", line, err)
+	}
+	lock.Close()
+	if _, err := take(file); !errors.Is(err, unix.EWOULDBLOCK) {
+		t.Errorf("the lock can be taken while the other lives: %v", err)
+	}
+	stdin.Close()
+	<-c.Done()
+	if len(Survivors(testkit.Run(t))) == 0 {
+		t.Error("no process outlived it: the test could not fail")
+	}
+	again, err := take(file)
+	if err != nil {
+		t.Fatalf("take it when the other has ended: %v", err)
+	}
+	again.Close()
+}
+
+func TestHoldInheritedRefuses(t *testing.T) {
+	r, w, err := os.Pipe()
+	testkit.OK(t, err)
+	defer r.Close()
+	defer w.Close()
+	for _, value := range []string{"", "x", "1", "-3", "99999", fmt.Sprint(r.Fd())} {
+		t.Setenv(EnvLock, value)
+		if err := HoldInheritedLock(); err == nil {
+			t.Errorf("%q was held", value)
+		}
+		if err := HoldInheritedLock(); err != nil {
+			t.Errorf("without the variable: %v", err)
 		}
 	}
 }

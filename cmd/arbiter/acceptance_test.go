@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -17,111 +16,90 @@ import (
 // TestFullDialogue: task, question, answer on stdin, spawn, clarification, real
 // tools, a blocking subagent, a queued report, the document, and the end.
 func TestFullDialogue(t *testing.T) {
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil,
-				append(p.args, "--json", "--scenario", absolute(t, "testdata/scenarios/full-dialogue.yaml"), "--task",
-					"Greet somebody")...)
-			q := await[contract.Question](s, "a question", nil)
-			if q.Text != "What shall the greeting be?" {
-				t.Errorf("question %q", q.Text)
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, nil,
+			append(p.args, "--json", "--scenario", absolute(t, "testdata/scenarios/full-dialogue.yaml"), "--task",
+				"Greet somebody")...)
+		q := await[contract.Question](s, "a question", nil)
+		testkit.Same(t, "question", "What shall the greeting be?", q.Text)
+		s.send(contract.Say{Text: "greet with hail"})
+		await[contract.Accepted](s, "accepted", nil)
+		r := s.finish(contract.ExitComplete)
+		if r.Status != contract.StatusComplete || !sums(r, "hello.txt says what it should.") || !r.Rehearsal ||
+			r.Iterations != 1 {
+			t.Errorf("result %+v", r)
+		}
+		work := collect[contract.Session](s)[0].CWD
+		for _, f := range []string{"hello.txt", "seen.txt"} {
+			testkit.Same(t, f, "hail\n", textOf(t, filepath.Join(work, f)))
+		}
+		s.order("session", "spawn", "message", "delivered", "question", "accepted", "tool_call", "spawn",
+			"delivered", "tool_use", "subagent_start", "subagent_stop", "plan", "handoff", "decision", "result")
+		s.sessionLine(1)
+		for _, l := range s.lines {
+			if d, ok := l.Body.(contract.Done); ok && d.Reason != "complete" {
+				t.Errorf("%s ended: %s", l.ID, d.Reason)
 			}
-			s.send(contract.Say{Text: "greet with hail"})
-			await[contract.Accepted](s, "accepted", nil)
-			r := s.finish(contract.ExitComplete)
-			if r.Status != contract.StatusComplete || !sums(r, "hello.txt says what it should.") || !r.Rehearsal ||
-				r.Iterations != 1 {
-				t.Errorf("result %+v", r)
-			}
-			work := collect[contract.Session](s)[0].CWD
-			for _, f := range []string{"hello.txt", "seen.txt"} {
-				if got, err := os.ReadFile(filepath.Join(work, f)); err != nil || string(got) != "hail\n" {
-					t.Errorf("%s: %q, %v", f, got, err)
-				}
-			}
-			s.order("session", "spawn", "message", "delivered", "question", "accepted", "tool_call", "spawn",
-				"delivered", "tool_use", "subagent_start", "subagent_stop", "plan", "handoff", "decision", "result")
-			s.sessionLine(1)
-			for _, l := range s.lines {
-				if d, ok := l.Body.(contract.Done); ok && d.Reason != "complete" {
-					t.Errorf("%s ended: %s", l.ID, d.Reason)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // TestSmallJob plays the default scenario, with a hand-off to a successor.
 func TestSmallJob(t *testing.T) {
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--no-input", "--task", "Anything at all")...)
-			r := s.finish(contract.ExitComplete)
-			if r.Iterations != 2 {
-				t.Errorf("result %+v", r)
-			}
-			handoffs := collect[contract.Handoff](s)
-			if len(handoffs) != 2 || handoffs[0].To != "orch-2" || handoffs[1].To != contract.Arbiter {
-				t.Errorf("hand-offs %+v", handoffs)
-			}
-			if d := collect[contract.Decision](s); slices.ContainsFunc(d,
-				func(d contract.Decision) bool { return d.Source != "session" }) {
-				t.Errorf("another decider decided: %+v", d)
-			}
-			s.sessionLine(2)
-		})
-	}
+	eachPlayer(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(p.args, "--json", "--no-input", "--task", "Anything at all")...)
+		r := s.finish(contract.ExitComplete)
+		if r.Iterations != 2 {
+			t.Errorf("result %+v", r)
+		}
+		handoffs := collect[contract.Handoff](s)
+		if len(handoffs) != 2 || handoffs[0].To != "orch-2" || handoffs[1].To != contract.Arbiter {
+			t.Errorf("hand-offs %+v", handoffs)
+		}
+		if d := collect[contract.Decision](s); slices.ContainsFunc(d,
+			func(d contract.Decision) bool { return d.Source != "session" }) {
+			t.Errorf("another decider decided: %+v", d)
+		}
+		s.sessionLine(2)
+	})
 }
 
 // TestDemo plays what arbiter demo shows, without its pauses: two Orchestrators side by side, a question, a permission
 // request, a claim that a check refutes, a successor that mends the fault, an Arbiter that is renewed, and a diff.
 func TestDemo(t *testing.T) {
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", "demo", "--task",
-				"Add a CSV export to invoice.sh, and prove it with tests")...)
-			r := s.finish(contract.ExitComplete)
-			s.order("spawn", "spawn", "spawn", "question", "permission", "spawn", "handoff", "handoff", "spawn", "result")
-			if got := strings.Join(answersOf(s), " "); !strings.Contains(got, "nobody") {
-				t.Errorf("no permission was requested: %s", got)
-			}
-			refuted := slices.ContainsFunc(collect[contract.Handoff](s), func(h contract.Handoff) bool {
-				return h.From == "orch-1" && slices.Contains(h.Proofs, verdict.Refuted)
-			})
-			if !refuted || r.Checks == nil || r.Checks.Failed != 0 || r.Checks.Passed < 4 {
-				t.Errorf("refuted %v, checks %+v", refuted, r.Checks)
-			}
-			story, _ := s.output(0, "logs", s.run())
-			for _, want := range []string{"  - refuted: Quotes in names are doubled\n",
-				"The Arbiter hands off to its successor: ", "  - Edit: invoice.sh\n",
-				"Orchestrator II changed test.sh (new) +11.\n", " changed invoice.sh ", "README.md +3", " simulated, "} {
-				if !strings.Contains(story, want) {
-					t.Errorf("the story does not tell %q:\n%s", want, story)
-				}
-			}
-			// Agents share the directory. When it is looked at depends on the load; who changed what does not.
-			authors := map[string][]string{"invoice.sh": {"orch-1", "orch-3"}, "test.sh": {"orch-2"}, "README.md": {"orch-3"}}
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			for _, l := range s.lines {
-				c, _ := l.Body.(contract.Changes)
-				for _, f := range c.Files {
-					foreign := func(id string) bool { return !slices.Contains(authors[f.Path], id) }
-					if f.Unsure || foreign(l.ID) || slices.ContainsFunc(f.Agents, foreign) {
-						t.Errorf("a turn of %s changed %+v", l.ID, f)
-					}
-				}
-			}
-			if r.Changes == nil || r.Changes.Files != 3 || r.Changes.Added != 22 || r.Changes.Deleted != 2 {
-				t.Errorf("changes %+v", r.Changes)
-			}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", "demo", "--task",
+			"Add a CSV export to invoice.sh, and prove it with tests")...)
+		r := s.finish(contract.ExitComplete)
+		s.order("spawn", "spawn", "spawn", "question", "permission", "spawn", "handoff", "handoff", "spawn", "result")
+		includes(t, "no permission was requested", strings.Join(answersOf(s), " "), "nobody")
+		refuted := slices.ContainsFunc(collect[contract.Handoff](s), func(h contract.Handoff) bool {
+			return h.From == "orch-1" && slices.Contains(h.Proofs, verdict.Refuted)
 		})
-	}
+		if !refuted || r.Checks == nil || r.Checks.Failed != 0 || r.Checks.Passed < 4 {
+			t.Errorf("refuted %v, checks %+v", refuted, r.Checks)
+		}
+		story, _ := s.output(0, "logs", s.run())
+		includes(t, "the story does not tell", story, "  - refuted: Quotes in names are doubled\n",
+			"The Arbiter hands off to its successor: ", "  - Edit: invoice.sh\n",
+			"Orchestrator II changed test.sh (new) +11.\n", " changed invoice.sh ", "README.md +3", " simulated, ")
+		// Agents share the directory. When it is looked at depends on the load; who changed what does not.
+		authors := map[string][]string{"invoice.sh": {"orch-1", "orch-3"}, "test.sh": {"orch-2"}, "README.md": {"orch-3"}}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, l := range s.lines {
+			c, _ := l.Body.(contract.Changes)
+			for _, f := range c.Files {
+				foreign := func(id string) bool { return !slices.Contains(authors[f.Path], id) }
+				if f.Unsure || foreign(l.ID) || slices.ContainsFunc(f.Agents, foreign) {
+					t.Errorf("a turn of %s changed %+v", l.ID, f)
+				}
+			}
+		}
+		if r.Changes == nil || r.Changes.Files != 3 || r.Changes.Added != 22 || r.Changes.Deleted != 2 {
+			t.Errorf("changes %+v", r.Changes)
+		}
+	})
 }
 
 // TestDemoOfTheInstalled: the program alone plays the demo, in an empty directory with an empty home, from a system
@@ -154,38 +132,6 @@ func answersOf(s *script) (by []string) {
 	return by
 }
 
-// TestParallel: two Orchestrators spawned in one turn work at the same time.
-func TestParallel(t *testing.T) {
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // TestIsolatedOrchestrators runs four of them at once
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", "parallel", "--task",
-				"Two threads")...)
-			s.finish(contract.ExitComplete)
-			turning, most := map[string]bool{}, 0
-			for _, l := range s.lines {
-				switch l.Body.(type) {
-				case contract.Spawn:
-					turning[l.ID] = l.ID != contract.Arbiter
-				case contract.Turn:
-					turning[l.ID] = false
-				}
-				n := 0
-				for _, ok := range turning {
-					if ok {
-						n++
-					}
-				}
-				most = max(most, n)
-			}
-			if most != 2 {
-				t.Errorf("%d worked at once, want 2\n%s", most, s.dump())
-			}
-		})
-	}
-}
-
 // TestAnotherTask: a built-in scenario that was played and gets a second task says that its script has one
 // task. It does not spawn Orchestrators without end.
 func TestAnotherTask(t *testing.T) {
@@ -203,42 +149,22 @@ func TestAnotherTask(t *testing.T) {
 					t.Errorf("result %+v", r)
 				}
 				if slices.ContainsFunc(collect[contract.Spawn](n), func(b contract.Spawn) bool { return !b.Resumed }) {
-					t.Errorf("an Orchestrator was spawned for it\n%s", n.dump())
+					t.Error("an Orchestrator was spawned for it")
 				}
 			})
 		}
 	}
 }
 
-// TestRepeatedDenialsAskTheHuman: when all agents that try the work are denied, the run asks the human before it
-// reaches its limit of iterations.
-func TestRepeatedDenialsAskTheHuman(t *testing.T) {
-	testkit.Long(t)
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--no-input", "--deny", "Write", "--task", "Weave")...)
-			if r := s.finish(contract.ExitNeedsInput); r.Iterations > 12 || !strings.Contains(r.Summary, "denied") {
-				t.Errorf("result %+v", r)
-			}
-		})
-	}
-}
-
 // TestMessageOnStdin: without --task, the first message on stdin is the task, as the contract says.
 func TestMessageOnStdin(t *testing.T) {
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--scenario", "parallel")...)
-			s.send(contract.Say{Text: "Spin two threads"})
-			if r := s.finish(contract.ExitComplete); r.Iterations != 2 {
-				t.Errorf("result %+v", r)
-			}
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(p.args, "--json", "--scenario", "parallel")...)
+		s.send(contract.Say{Text: "Spin two threads"})
+		if r := s.finish(contract.ExitComplete); r.Iterations != 2 {
+			t.Errorf("result %+v", r)
+		}
+	})
 }
 
 // order checks that the named events come in this order (others may be between).
@@ -251,7 +177,7 @@ func (s *script) order(names ...string) {
 		}
 	}
 	if at < len(names) {
-		s.t.Errorf("no %s after %v\n%s", names[at], names[:at], s.dump())
+		s.t.Errorf("no %s after %v", names[at], names[:at])
 	}
 }
 
@@ -277,9 +203,6 @@ func (s *script) sessionLine(orchestrators int) {
 
 func absolute(t *testing.T, path string) string {
 	t.Helper()
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	abs := testkit.Must(filepath.Abs(path))(t)
 	return abs
 }

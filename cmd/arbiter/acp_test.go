@@ -61,21 +61,15 @@ func TestACP(t *testing.T) {
 				awaitGone(t, e.session)
 				again := h.edits(capabilities, args...)
 				loaded := again.loads(h, e.session)
-				if d := cmp.Diff(e.transcript(0), loaded); d != "" {
-					t.Errorf("loaded is not what the first editor saw: %s", d)
-				}
-				if d := cmp.Diff(append(shown, other.transcript(from)...), loaded); d != "" {
-					t.Errorf("loaded is not what the other editor saw: %s", d)
-				}
+				testkit.Same(t, "loaded is not what the first editor saw", e.transcript(0), loaded)
+				testkit.Same(t, "loaded is not what the other editor saw", append(shown, other.transcript(from)...), loaded)
 				if strings.Contains(capabilities, "subagents") !=
 					strings.Contains(strings.Join(loaded, "\n"), `"sessionUpdate":"subagent_update"`) {
 					t.Errorf("subagents: %s", loaded)
 				}
 				again.stops(again.prompt("once more"), "end_turn") // the run is over: another task
 				list := string(again.call("session/list", `{"cwd":"`+h.work+`"}`))
-				if !strings.Contains(list, e.session) {
-					t.Errorf("it is not listed: %s", list)
-				}
+				includes(t, "it is not listed", list, e.session)
 			})
 		}
 	}
@@ -84,55 +78,44 @@ func TestACP(t *testing.T) {
 // TestACPCancel: a cancelled prompt ends as cancelled, the requests it waited for are not denied for good, and
 // the next prompt continues. A request that another terminal answers is withdrawn.
 func TestACPCancel(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			t.Parallel()
-			who.long(t)
-			h := newTestHome(t, who)
-			e := h.edits(acpEditors["subagents"], h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
-			e.opens(h)
-			e.stops(e.prompt("Make a thing"), "end_turn")
-			id := e.prompt("call it dawn")
-			asked := e.permission(0)
-			e.cancels(e.session)
-			e.permits(asked, "")
-			e.stops(id, "cancelled")
-			if status := h.output("status"); !strings.Contains(status, "Paused") {
-				t.Errorf("the run goes on: %s", status)
-			}
-			e.stops(e.prompt("go on"), "end_turn")
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		h := newTestHome(t, who)
+		e := h.edits(acpEditors["subagents"], h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
+		e.opens(h)
+		e.stops(e.prompt("Make a thing"), "end_turn")
+		id := e.prompt("call it dawn")
+		asked := e.permission(0)
+		e.cancels(e.session)
+		e.permits(asked, "")
+		e.stops(id, "cancelled")
+		includes(t, "the run goes on", h.output("status"), "Paused")
+		e.stops(e.prompt("go on"), "end_turn")
+	})
 }
 
 // TestACPKilled: when the run's process is killed, the prompt says so, and the next prompt resumes the run,
 // which asks for permission again. Loading the session then shows the same as was shown live.
 func TestACPKilled(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			t.Parallel()
-			who.long(t)
-			h := newTestHome(t, who)
-			args := h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))
-			e := h.edits(acpEditors["plain"], args...)
-			e.opens(h)
-			e.stops(e.prompt("Make a thing"), "end_turn")
-			id := e.prompt("call it dawn")
-			e.permission(0)
-			h.killed(e.session)
-			if m := e.answer(id); m.Error == nil || !strings.Contains(m.Error.Message, "send another prompt") {
-				t.Fatalf("the prompt ended with %s %+v", m.Result, m.Error)
-			}
-			from := e.count()
-			id = e.prompt("go on")
-			e.permits(e.permission(from), "once")
-			e.stops(id, "end_turn")
-			awaitGone(t, e.session)
-			if d := cmp.Diff(e.transcript(0), h.edits(acpEditors["plain"], args...).loads(h, e.session)); d != "" {
-				t.Errorf("loaded is not what was live: %s", d)
-			}
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		h := newTestHome(t, who)
+		args := h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))
+		e := h.edits(acpEditors["plain"], args...)
+		e.opens(h)
+		e.stops(e.prompt("Make a thing"), "end_turn")
+		id := e.prompt("call it dawn")
+		e.permission(0)
+		h.killed(e.session)
+		if m := e.answer(id); m.Error == nil || !strings.Contains(m.Error.Message, "send another prompt") {
+			t.Fatalf("the prompt ended with %s %+v", m.Result, m.Error)
+		}
+		from := e.count()
+		id = e.prompt("go on")
+		e.permits(e.permission(from), "once")
+		e.stops(id, "end_turn")
+		awaitGone(t, e.session)
+		testkit.Same(t, "loaded is not what was live", e.transcript(0),
+			h.edits(acpEditors["plain"], args...).loads(h, e.session))
+	})
 }
 
 // TestACPElsewhere: a request that another terminal answers is withdrawn, and a changed permission mode is
@@ -199,9 +182,7 @@ func TestACPForms(t *testing.T) {
 		e.call("session/close", `{"sessionId":"`+e.session+`"}`)
 		awaitGone(t, e.session)
 	}
-	if text := e.dump(e.got); !strings.Contains(text, "The run ended: complete") {
-		t.Errorf("it was not answered:\n%s", text)
-	}
+	includes(t, "it was not answered", e.dump(e.got), "The run ended: complete")
 }
 
 // TestACPThreads: a second thread in a project whose first one waits is asked how to begin, and begins. A thread that
@@ -219,10 +200,7 @@ func TestACPThreads(t *testing.T) {
 	from := e.count()
 	id := e.prompt("Make another")
 	asked := e.permission(from)
-	if text := string(asked.Params); !strings.Contains(text, "Another run works in this directory: Make a thing") ||
-		!strings.Contains(text, first) {
-		t.Errorf("it is asked %s", text)
-	}
+	includes(t, "it is asked", string(asked.Params), "Another run works in this directory: Make a thing", first)
 	e.permits(asked, "not")
 	if m := e.answer(id); m.Error == nil || !strings.Contains(m.Error.Message, "Nothing was begun") {
 		t.Errorf("the prompt ended with %s %+v", m.Result, m.Error)
@@ -245,7 +223,7 @@ func TestACPLogin(t *testing.T) {
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
 	h.env = append(h.env, "CLAUDE_CODE_MAX_RETRIES=0")
-	e := h.edits(acpEditors["subagents"], h.rehearsing(faultScenario(t, "{status: 401, repeat: forever}"))...)
+	e := h.edits(acpEditors["subagents"], h.rehearsing(faultScenario(t, object{"status": 401}))...)
 	if about := e.answer(1); !strings.Contains(string(about.Result), `"args":["--login"]`) {
 		t.Errorf("no way to log in: %s", about.Result)
 	}
@@ -255,9 +233,7 @@ func TestACPLogin(t *testing.T) {
 	}
 	claude := filepath.Join(h.home, "claude")
 	testkit.OK(t, os.WriteFile(claude, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700))
-	if out := h.output("acp", "--", "--claude", claude, "--login"); out != "auth login\n" {
-		t.Errorf("logging in runs %q", out)
-	}
+	testkit.Same(t, "logging in runs", "auth login\n", h.output("acp", "--", "--claude", claude, "--login"))
 }
 
 // acpClients returns the directory with the packages of the Agent Client Protocol clients that scripts/setup
@@ -361,38 +337,31 @@ func talks(t *testing.T, cmd *exec.Cmd, between func(acpStep)) []acpStep {
 // TestACPWithACPX: acpx prompts, answers and allows, with a separate process for each command.
 func TestACPWithACPX(t *testing.T) {
 	clients := acpClients(t)
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			t.Parallel()
-			testkit.Long(t)
-			h := newTestHome(t, who)
-			agent := "arbiter acp -- " + strings.Join(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")), " ")
-			acpx := func(args ...string) string {
-				t.Helper()
-				args = append([]string{filepath.Join(clients, "acpx", "dist", "cli.js"), "--agent", agent,
-					"--approve-all", "--ttl", "1"}, args...)
-				cmd := exec.Command(filepath.Join(clients, ".bin", "node"), args...)
-				cmd.Env, cmd.Dir = h.env, h.work
-				out, err := cmd.CombinedOutput()
-				if err != nil {
-					t.Fatalf("acpx %v: %v\n%s", args, err, out)
-				}
-				return string(out)
+	eachPlayer(t, func(t *testing.T, who player) {
+		testkit.Long(t)
+		h := newTestHome(t, who)
+		agent := "arbiter acp -- " + strings.Join(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")), " ")
+		acpx := func(args ...string) string {
+			t.Helper()
+			args = append([]string{filepath.Join(clients, "acpx", "dist", "cli.js"), "--agent", agent,
+				"--approve-all", "--ttl", "1"}, args...)
+			cmd := exec.Command(filepath.Join(clients, ".bin", "node"), args...)
+			cmd.Env, cmd.Dir = h.env, h.work
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Fatalf("acpx %v: %v\n%s", args, err, out)
 			}
-			acpx("sessions", "new")
-			if out := acpx("Make a thing"); !strings.Contains(out, "What shall it be called?") {
-				t.Fatalf("nothing was asked:\n%s", out)
-			}
-			out := acpx("call it dawn")
-			for _, want := range []string{"[plan]", "Orchestrator I: Bash", "request_permission", "(completed)",
-				"The run ended: complete", "end_turn"} {
-				if !strings.Contains(out, want) {
-					t.Errorf("no %q in\n%s", want, out)
-				}
-			}
-			acpx("sessions", "close")
-		})
-	}
+			return string(out)
+		}
+		acpx("sessions", "new")
+		if out := acpx("Make a thing"); !strings.Contains(out, "What shall it be called?") {
+			t.Fatalf("nothing was asked:\n%s", out)
+		}
+		out := acpx("call it dawn")
+		includes(t, "", out, "[plan]", "Orchestrator I: Bash", "request_permission", "(completed)",
+			"The run ended: complete", "end_turn")
+		acpx("sessions", "close")
+	})
 }
 
 // acpEditor is a client of the Agent Client Protocol with its own agent. It checks each message in both
@@ -639,16 +608,9 @@ func (e *acpEditor) loads(h *testHome, session string) []string {
 // the last moment before a kill reach the log only when the run is resumed.
 func (h *testHome) killed(run string) {
 	h.t.Helper()
-	late := time.After(waitTimeout)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for !strings.Contains(h.output("replay", run), `"event":"question"`) {
-		select {
-		case <-tick.C:
-		case <-late:
-			h.t.Fatal("the event log has no question")
-		}
-	}
+	testkit.Await(h.t, "question in the event log", func() bool {
+		return strings.Contains(h.output("replay", run), `"event":"question"`)
+	})
 	testkit.OK(h.t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
 	awaitGone(h.t, run)
 }

@@ -11,9 +11,6 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 )
 
@@ -69,10 +66,7 @@ var agentFiles = map[string]string{
 // differences that the documentation lists.
 func TestAgentFilesLikeClaude(t *testing.T) {
 	testkit.Long(t)
-	claude := realClaude(t)
-	if claude == "" {
-		t.Skip("no Claude Code CLI found")
-	}
+	claude := neededClaude(t)
 	home := t.TempDir()
 	repo := filepath.Join(home, "repo")
 	write := func(path, src string) {
@@ -112,9 +106,7 @@ func TestAgentFilesLikeClaude(t *testing.T) {
 	for _, name := range []string{"claude", "Explore", "Plan", "general-purpose", "statusline-setup"} { // built in
 		delete(theirs, name)
 	}
-	if diff := cmp.Diff(theirs, ours); diff != "" {
-		t.Errorf("the CLI's (-) and arbiter's (+):\n%s", diff)
-	}
+	testkit.Same(t, "the CLI's (-) and arbiter's (+)", theirs, ours)
 }
 
 // claudesAgents are the names and descriptions that the CLI reports when it is initialized.

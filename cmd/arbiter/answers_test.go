@@ -1,15 +1,18 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
+	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -33,83 +36,70 @@ func (s *script) decided(r contract.PermissionRequest) contract.Permission {
 // and answers the question; a watcher there sees the same events as stdout.
 func TestAnswersFromASecondTerminal(t *testing.T) {
 	testkit.Long(t)
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s, model := waitingRun(t, p)
-			run := command.ShortID(collect[contract.Session](s)[0].Session)
-			watcher := s.look("watch")
-			s.runs(contract.ExitUsage, "several permission requests are open", "allow")
-			s.runs(contract.ExitComplete, ": allow", "allow", run, "all")
-			for _, command := range []string{"touch warp", "touch weft"} {
-				if d := s.decided(s.asks(command)); d.Behavior != "allow" || d.By != "human" || d.Scope != "once" {
-					t.Errorf("%s: %+v", command, d)
-				}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s, model := waitingRun(t, p)
+		run := command.ShortID(collect[contract.Session](s)[0].Session)
+		watcher := s.look("watch")
+		s.runs(contract.ExitUsage, "several permission requests are open", "allow")
+		s.runs(contract.ExitComplete, ": allow", "allow", run, "all")
+		for _, command := range []string{"touch warp", "touch weft"} {
+			if d := s.decided(s.asks(command)); d.Behavior != "allow" || d.By != "human" || d.Scope != "once" {
+				t.Errorf("%s: %+v", command, d)
 			}
+		}
 
-			one := s.asks("touch one")
-			s.runs(contract.ExitUsage, "allow it with its id: arbiter allow "+one.Request, "allow")
-			s.runs(contract.ExitComplete, one.Request, "allow", one.Request)
-			if d := s.decided(one); d.Behavior != "allow" || d.Scope != "once" {
-				t.Errorf("once: %+v", d)
-			}
-			two := s.asks("touch two")
-			s.runs(contract.ExitUsage, "no permission request \""+one.Request, "deny", one.Request)
-			s.runs(contract.ExitUsage, "does not cover", "allow", two.Request, "--for", "run", "--rule", "Bash(make *)")
-			answer := besideJSON[struct {
-				Run     string
-				Answers []subcommands.PermitAnswer
-			}](s, "allow", strings.TrimPrefix(two.Request, "perm-")[:12], "--for", "run", "--rule", "Bash(touch *)")
-			if d := s.decided(two); d.Scope != "run" || d.Rule != "Bash(touch *)" || len(answer.Answers) != 1 ||
-				answer.Answers[0].Request != two.Request || !answer.Answers[0].Accepted {
-				t.Errorf("for the run: %+v, %+v", d, answer)
-			}
-			four := s.asks("mkdir four") // the run did not ask about three
-			s.runs(contract.ExitComplete, ": allow", "allow", run, four.Request, "--for", "always")
-			if d := s.decided(four); d.Scope != "always" {
-				t.Errorf("always: %+v", d)
-			}
-			remove := s.asks("rm one")
-			s.runs(contract.ExitComplete, "Run "+run, "deny", "--for", "run", "--message", "Leave it there.")
-			if d := s.decided(remove); d.Behavior != "deny" || d.By != "human" || d.Reason != "Leave it there." {
-				t.Errorf("denied: %+v", d)
-			}
+		one := s.asks("touch one")
+		s.runs(contract.ExitUsage, "allow it with its id: arbiter allow "+one.Request, "allow")
+		s.runs(contract.ExitComplete, one.Request, "allow", one.Request)
+		if d := s.decided(one); d.Behavior != "allow" || d.Scope != "once" {
+			t.Errorf("once: %+v", d)
+		}
+		two := s.asks("touch two")
+		s.runs(contract.ExitUsage, "no permission request \""+one.Request, "deny", one.Request)
+		s.runs(contract.ExitUsage, "does not cover", "allow", two.Request, "--for", "run", "--rule", "Bash(make *)")
+		answer := besideJSON[struct {
+			Run     string
+			Answers []subcommands.PermitAnswer
+		}](s, "allow", strings.TrimPrefix(two.Request, "perm-")[:12], "--for", "run", "--rule", "Bash(touch *)")
+		if d := s.decided(two); d.Scope != "run" || d.Rule != "Bash(touch *)" || len(answer.Answers) != 1 ||
+			answer.Answers[0].Request != two.Request || !answer.Answers[0].Accepted {
+			t.Errorf("for the run: %+v, %+v", d, answer)
+		}
+		four := s.asks("mkdir four") // the run did not ask about three
+		s.runs(contract.ExitComplete, ": allow", "allow", run, four.Request, "--for", "always")
+		if d := s.decided(four); d.Scope != "always" {
+			t.Errorf("always: %+v", d)
+		}
+		remove := s.asks("rm one")
+		s.runs(contract.ExitComplete, "Run "+run, "deny", "--for", "run", "--message", "Leave it there.")
+		if d := s.decided(remove); d.Behavior != "deny" || d.By != "human" || d.Reason != "Leave it there." {
+			t.Errorf("denied: %+v", d)
+		}
 
-			await[contract.Question](s, "the question", nil)
-			s.runs(contract.ExitComplete, "Which <colour> & why?\n  Answer with: arbiter send "+run+" TEXT", "status")
-			s.runs(contract.ExitUsage, "no permission request is open", "allow")
-			s.runs(contract.ExitComplete, "No permission request is open", "allow", "all")
-			s.runs(contract.ExitUsage, "nor any other", "allow", "perm-1")
-			if b := s.besideIn(s.cmd.Dir, "the red one\n", "send", "--json", "-"); b.code != contract.ExitComplete ||
-				!strings.Contains(b.out, `"accepted":true`) {
-				t.Errorf("send: %+v", b)
+		await[contract.Question](s, "the question", nil)
+		s.runs(contract.ExitComplete, "Which <colour> & why?\n  Answer with: arbiter send "+run+" TEXT", "status")
+		s.runs(contract.ExitUsage, "no permission request is open", "allow")
+		s.runs(contract.ExitComplete, "No permission request is open", "allow", "all")
+		s.runs(contract.ExitUsage, "nor any other", "allow", "perm-1")
+		s.besideIn(s.cmd.Dir, "the red one\n", "send", "--json", "-").ended(t, "send", contract.ExitComplete,
+			`"accepted":true`)
+		s.completes()
+		s.runs(contract.ExitComplete, "one exact action of Bash", "grants") // what was always allowed
+		testkit.Same(t, "the watcher prints", s.raw.String(), watcher.ends(contract.ExitComplete))
+		var asked, again int
+		for _, d := range collect[contract.Permission](s) {
+			if d.Behavior == "deny" && strings.Contains(d.Reason, "denied it for this run") {
+				again++
 			}
-			await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
-			s.runs(contract.ExitComplete, "one exact action of Bash", "grants") // what was always allowed
-			if got := watcher.ends(contract.ExitComplete); got != s.raw.String() {
-				t.Errorf("the watcher prints\n%s\ninstead of\n%s", got, s.raw.String())
-			}
-			var asked, again int
-			for _, d := range collect[contract.Permission](s) {
-				if d.Behavior == "deny" && strings.Contains(d.Reason, "denied it for this run") {
-					again++
-				}
-			}
-			if asked = len(collect[contract.PermissionRequest](s)); asked != 6 || again != 1 {
-				t.Errorf("%d requests, and %d denied as before", asked, again)
-			}
-			for _, name := range []string{"warp", "weft", "one", "two", "three", "four"} {
-				if _, err := os.Stat(filepath.Join(s.cmd.Dir, name)); err != nil {
-					t.Error(err)
-				}
-			}
-			if list := model.Problems(); len(list) > 0 {
-				t.Errorf("the play left its script: %v", list)
-			}
-		})
-	}
+		}
+		if asked = len(collect[contract.PermissionRequest](s)); asked != 6 || again != 1 {
+			t.Errorf("%d requests, and %d denied as before", asked, again)
+		}
+		for _, name := range []string{"warp", "weft", "one", "two", "three", "four"} {
+			testkit.Must(os.Stat(filepath.Join(s.cmd.Dir, name)))(t)
+		}
+		onScript(t, model)
+	})
 }
 
 // TestWrongAnswers: an answer that cannot be right is refused before anything is sent, and the error says what
@@ -147,10 +137,7 @@ func TestWrongAnswers(t *testing.T) {
 		}
 		s.runs(contract.ExitUsage, w.want, w.args...)
 	}
-	if b := s.besideIn(t.TempDir(), "", "send", "x"); b.code != contract.ExitUsage ||
-		!strings.Contains(b.errs, "arbiter ps lists the live runs") {
-		t.Errorf("elsewhere: %+v", b)
-	}
+	s.besideIn(t.TempDir(), "", "send", "x").ended(t, "elsewhere", contract.ExitUsage, "arbiter ps lists the live runs")
 	if n := len(collect[contract.Accepted](s)) + len(collect[contract.Permission](s)); n > 0 {
 		t.Errorf("%d commands were carried out", n)
 	}
@@ -201,8 +188,7 @@ func TestChoose(t *testing.T) {
 	s.runs(contract.ExitUsage, "offered: retry, skip, fallback", "choose", run, "abort")
 	s.runs(contract.ExitComplete, "another agent", "choose", run, "fallback")
 	s.moves("executing", "selecting", "AGENT_STOPPED")
-	s.send(contract.Cancel{})
-	s.finish(contract.ExitFailed)
+	s.cancels()
 }
 
 // TestCompletionKnowsWhatWaits: completion offers open requests to the commands that answer them, and agents to
@@ -237,6 +223,87 @@ func TestCompletionKnowsWhatWaits(t *testing.T) {
 			t.Errorf("where it plays, %q: %q, want %q", line, got, want)
 		}
 	}
-	s.send(contract.Cancel{})
-	s.finish(contract.ExitFailed)
+	s.cancels()
+}
+
+// waiting lists what waits for a human, as the control socket reports it.
+func (s *script) waiting() []control.InboxItem {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
+	defer cancel()
+	client, st, err := control.Dial(ctx, filepath.Join(s.stateDir(), "runs", s.run(), control.SocketName), nil)
+	if err != nil {
+		s.t.Fatalf("ask for the status: %v", err)
+	}
+	client.Close()
+	return st.Inbox
+}
+
+// kindsOf lists the waiting items by kind and agent.
+func kindsOf(list []control.InboxItem) string {
+	var lines []string
+	for _, i := range list {
+		lines = append(lines, i.Kind+" "+i.Agent)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, ", ")
+}
+
+// puzzled is a play in which one Orchestrator asks a question that only a human may decide, and another one
+// keeps working and asks for permission.
+var puzzled = playOf(
+	arbiter([]object{spawns("Choose a colour.", "Touch it.")},
+		on("Red or blue", asksHuman("Shall it be red or blue?")),
+		on("kind: answer", tells("orch-1", "Blue, says the human.")), on("It is blue", complete("done")), patience),
+	orchestrator("chooser", "Choose a colour", nil, on("Blue, says", done("It is blue.")), question("Red or blue?")),
+	orchestrator("toucher", "Touch it", []object{bash("touch touched.txt"), done("It is touched.")}))
+
+// TestOpenItemsOfAHuman: one list contains a question that was asked while another agent works, and that agent's
+// permission request. After a crash the list contains the items that are really open, and answers to them count.
+func TestOpenItemsOfAHuman(t *testing.T) {
+	path := scenarioFile(t, puzzled)
+	eachPlayerLong(t, func(t *testing.T, p player) { // TestOneRunManyClients covers the real CLI
+		s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
+		asked := await[contract.Question](s, "the question", nil)
+		request := await[contract.PermissionRequest](s, "the request", nil)
+		list := s.waiting()
+		testkit.Same(t, "what waits", "permission orch-2, question arbiter", kindsOf(list))
+		for _, i := range list {
+			if i.Since.IsZero() || i.Kind == "question" && (i.ID != asked.Question || i.Text != asked.Text) ||
+				i.Kind == "permission" && i.ID != request.Request {
+				t.Errorf("%+v is not %+v, or not %+v", i, asked, request)
+			}
+		}
+		s.killed()
+		var show subcommands.SessionReport
+		stdout, _ := s.output(0, "sessions", "show", s.run(), "--json")
+		if err := json.Unmarshal([]byte(stdout), &show); err != nil || len(show.Inbox) != 2 {
+			t.Errorf("sessions show: %v, %+v", err, show.Inbox)
+		}
+
+		n := s.again("--json", "--resume")
+		again := await[contract.Question](n, "the question again", nil)
+		testkit.Same(t, "asked again", asked, again)
+		await[contract.PermissionRequest](n, "the request again", nil)
+		testkit.Same(t, "what waits after the resume", "permission orch-2, question arbiter", kindsOf(n.waiting()))
+		n.accepts(contract.Permit{Request: request.Request, Behavior: "allow"})
+		await(n, "the end of the other's work", func(_ string, m contract.Message) bool {
+			return strings.HasPrefix(m.Text, "It is touched.")
+		})
+		n.accepts(contract.Say{Text: "Blue."})
+		n.completes()
+		// It is made again when its agent asks again, and not before.
+		heard := slices.IndexFunc(n.lines, func(l contract.Line) bool {
+			_, ok := l.Body.(contract.Delivered)
+			return ok && l.ID == "orch-2"
+		})
+		open := slices.IndexFunc(n.lines, func(l contract.Line) bool {
+			b, ok := l.Body.(contract.PermissionRequest)
+			return ok && b.Request == request.Request
+		})
+		if heard < 0 || open < heard || len(collect[contract.PermissionRequest](n)) != 1 {
+			t.Errorf("it is reported as open in line %d, and its agent hears in line %d", open, heard)
+		}
+		n.files(map[string]bool{"touched.txt": true})
+	})
 }

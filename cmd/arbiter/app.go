@@ -41,7 +41,11 @@ func Main() (code int) {
 
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 2 && args[1] == sandbox.ProbeCommand {
-		return sandboxProbe(stdin, stdout, stderr)
+		if err := sandbox.RunProbe(stdin, stdout); err != nil {
+			fmt.Fprintln(stderr, "arbiter: canary:", err)
+			return 1
+		}
+		return 0
 	}
 	if len(args) > 2 && args[1] == sandbox.EntryCommand {
 		fmt.Fprintln(stderr, "arbiter:", sandbox.Enter(args[2:]))
@@ -55,7 +59,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return 0
 	}
 	if sandbox.IsScratch(args) {
-		return scratchCopy(args, stderr)
+		fmt.Fprintln(stderr, "arbiter: scratch copy:", sandbox.RunScratch(args))
+		return 1
 	}
 	if len(args) > 1 && args[1] == host.StandInCommand {
 		// The remaining arguments are Claude's, not arbiter's: do not parse or change its flags.
@@ -228,18 +233,3 @@ func (e env) liveCommands() []*cli.Command {
 }
 
 func main() { os.Exit(Main()) }
-
-// sandboxProbe is the hidden command that tries to break out of a sandbox.
-func sandboxProbe(stdin io.Reader, stdout, stderr io.Writer) int {
-	if err := sandbox.RunProbe(stdin, stdout); err != nil {
-		fmt.Fprintln(stderr, "arbiter: canary:", err)
-		return 1
-	}
-	return 0
-}
-
-// scratchCopy is the hidden command that makes a scratch copy for a check, and becomes bubblewrap.
-func scratchCopy(args []string, stderr io.Writer) int {
-	fmt.Fprintln(stderr, "arbiter: scratch copy:", sandbox.RunScratch(args))
-	return 1
-}

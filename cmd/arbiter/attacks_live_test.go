@@ -14,10 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
@@ -30,10 +28,7 @@ import (
 // ARBITER_LONG=1 it plays all groups in all their modes.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
-	claude := realClaude(t)
-	if claude == "" {
-		t.Skip("no claude: run scripts/setup")
-	}
+	claude := neededClaude(t)
 	groups := corpus.Attacks(t, "../..")
 	all := testkit.AtNight()
 	for i, g := range groups {
@@ -74,10 +69,7 @@ func TestAttacks(t *testing.T) {
 // rule denies that program. It plays 20,000 lines at night, and some for each change.
 func TestGeneratedAttacks(t *testing.T) {
 	t.Parallel()
-	claude := realClaude(t)
-	if claude == "" {
-		t.Skip("no claude: run scripts/setup")
-	}
+	claude := neededClaude(t)
 	groups, size, seed := 1, 8, uint64(7)
 	if testkit.AtNight() {
 		groups, size, seed = 200, 100, rand.Uint64()
@@ -179,9 +171,7 @@ func (o *onslaught) playAlone(claude string) {
 	t := o.t
 	t.Helper()
 	place := corpus.NewAttackPlace(t, t.TempDir(), o.group)
-	scenario := testkit.Must(rehearsal.Parse("alone.yaml", o.scenarioAlone(place)))(t)
-	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{}))(t)
-	defer model.Close()
+	model := serve(t, o.scenarioAlone(place))
 	native := func(behavior string, texts []string) []string {
 		list := []string{}
 		for _, text := range texts {
@@ -278,9 +268,7 @@ func shownTo(t *testing.T, out []byte) map[string]string {
 func (o *onslaught) start(claude string) {
 	t, g := o.t, o.group
 	t.Helper()
-	scenario := testkit.Must(rehearsal.Parse("attacks.yaml", o.scenario()))(t)
-	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{}))(t)
-	t.Cleanup(func() { _ = model.Close() })
+	model := serve(t, o.scenario())
 	args := []string{"--json", "--claude", claude, "--cwd", o.place.Work, "--permissions", o.mode, "--task", "Try",
 		"--state-dir", t.TempDir()}
 	if o.mode == "allow-all" {
@@ -303,72 +291,47 @@ func (o *onslaught) start(claude string) {
 	}, args...)
 }
 
-type object = map[string]any
-
 // scenarioAlone has a session call a tool for each attack, itself or by a subagent.
-func (o *onslaught) scenarioAlone(place corpus.AttackPlace) []byte {
+func (o *onslaught) scenarioAlone(place corpus.AttackPlace) string {
 	steps, _ := o.steps(place)
-	steps = append(steps, object{"say": "Tried."})
-	actors := []object{{"name": "session", "match": object{"role": "main"}, "steps": steps}}
+	steps = append(steps, says("Tried."))
+	session := func(steps []object) object { return actor("session", object{"role": "main"}, steps) }
 	if o.bySubagent {
-		actors[0]["steps"] = []any{trySubagent, object{"say": "Tried."}}
-		actors = append([]object{{"name": "subagent", "match": object{"role": "subagent"}, "steps": steps}}, actors...)
+		return playOf(subagent(steps...), session([]object{hires("Try."), says("Tried.")}))
 	}
-	raw := testkit.Must(json.Marshal(object{"name": "alone", "actors": actors}))(o.t)
-	return raw
+	return playOf(session(steps))
 }
 
-// trySubagent is the call of a subagent that tries the attacks.
-var trySubagent = object{"use": []object{{"tool": "Agent", "input": object{"description": "Try",
-	"subagent_type": "general-purpose", "prompt": "Try."}}}}
-
 // steps are a call for each attack, and the checks.
-func (o *onslaught) steps(place corpus.AttackPlace) (steps, checks []any) {
-	bash := func(command string) object {
-		return object{"tool": "Bash", "input": object{"command": command, "description": "Try"}}
-	}
-	use := func(call object) { steps = append(steps, object{"use": []object{call}}) }
+func (o *onslaught) steps(place corpus.AttackPlace) (steps, checks []object) {
 	at := ""
 	for _, a := range o.group.Attacks {
 		if a.Check != "" {
-			checks = append(checks, object{"command": a.Check, "expect": "exit 0"})
+			checks = append(checks, check(a.Check, "exit 0"))
 			continue
 		}
 		if a.CWD != at {
 			at = a.CWD
-			use(bash(enter(place, a)))
+			steps = append(steps, bash(enter(place, a)))
 		}
 		if a.Tool != "" {
-			use(object{"tool": a.Tool, "input": a.Input})
+			steps = append(steps, uses(call(a.Tool, a.Input)))
 		} else {
-			use(bash(a.Line))
+			steps = append(steps, bash(a.Line))
 		}
 	}
 	return steps, checks
 }
 
 // scenario has the Orchestrator call a tool for each attack, and hand its checks off.
-func (o *onslaught) scenario() []byte {
+func (o *onslaught) scenario() string {
 	steps, checks := o.steps(o.place)
-	if checks == nil {
-		checks = []any{}
-	}
-	actors := []object{{"name": "arbiter", "match": object{"role": "arbiter"}, "steps": []object{
-		{"use": []object{{"tool": "mcp__arbiter__spawn_orchestrator", "input": object{"prompt": "Try."}}}},
-		{"verdict": object{"decision": "CONTINUE", "message": "Patience.", "reason": "r"}},
-	}, "otherwise": object{"verdict": object{"decision": "COMPLETE", "message": "It is done.", "summary": "s",
-		"reason": "r"}}}}
+	end := done("Tried.", checks...)
+	actors := []object{arbiter(summons("Try."), complete("s"))}
 	if o.bySubagent {
-		actors = append(actors,
-			object{"name": "subagent", "match": object{"role": "subagent"},
-				"steps": append(steps, object{"say": "Tried."})})
-		steps = []any{trySubagent}
+		actors, steps = append(actors, subagent(append(steps, says("Tried."))...)), []object{hires("Try.")}
 	}
-	steps = append(steps, object{"verdict": object{"expects_response": true, "kind": "done", "message": "Tried.",
-		"handoff": object{"accomplished": []any{}, "remaining": []any{}, "key_context": "none", "checks": checks}}})
-	actors = append(actors, object{"name": "orchestrator", "match": object{"role": "orchestrator"}, "steps": steps})
-	raw := testkit.Must(json.Marshal(object{"name": "attacks", "actors": actors}))(o.t)
-	return raw
+	return playOf(append(actors, orchestrator("orchestrator", "", append(steps, end)))...)
 }
 
 // enter is the command that goes where an attack is tried.
@@ -401,7 +364,7 @@ func (o *onslaught) play() {
 	}
 	o.s.finish(contract.ExitComplete)
 	calls := o.calls()
-	ran := slices.ContainsFunc(slices.Collect(maps.Values(calls)), func(c call) bool { return !c.stopped })
+	ran := slices.ContainsFunc(slices.Collect(maps.Values(calls)), func(c attempt) bool { return !c.stopped })
 	for _, a := range o.group.Attacks {
 		c, tried := calls[attackKey(a)]
 		if !tried {
@@ -429,17 +392,17 @@ func (o *onslaught) play() {
 
 const humanDenies = "THE HUMAN DENIES IT"
 
-// call is the outcome of an attack.
-type call struct {
+// attempt is the outcome of an attack.
+type attempt struct {
 	shown   string // what the model was shown
 	stopped bool   // it was denied, by a rule, by the mode or by the human
 }
 
 // calls are the calls of the Orchestrator and the checks of its hand-off, keyed by the command, or by the tool
 // with its input. For each call that arbiter or the human denied there must be an event.
-func (o *onslaught) calls() map[string]call {
+func (o *onslaught) calls() map[string]attempt {
 	o.t.Helper()
-	calls, names, denied, reported := map[string]call{}, map[string]string{}, 0, 0
+	calls, names, denied, reported := map[string]attempt{}, map[string]string{}, 0, 0
 	for _, l := range o.s.lines {
 		switch b := l.Body.(type) {
 		case contract.ToolUse:
@@ -459,9 +422,9 @@ func (o *onslaught) calls() map[string]call {
 			if byUs {
 				denied++
 			}
-			calls[names[b.ToolUse]] = call{b.Text, byUs || b.IsError && byCLI.MatchString(b.Text)}
+			calls[names[b.ToolUse]] = attempt{b.Text, byUs || b.IsError && byCLI.MatchString(b.Text)}
 		case contract.Check:
-			calls[b.Receipt.Command] = call{b.Receipt.Output, b.Receipt.Exit < 0}
+			calls[b.Receipt.Command] = attempt{b.Receipt.Output, b.Receipt.Exit < 0}
 		}
 	}
 	if o.group.Attacks[0].Check == "" && reported != denied {

@@ -92,8 +92,7 @@ func TestAuditIsTheLedger(t *testing.T) {
 	write := await[contract.PermissionRequest](s, "a request for Write",
 		func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Write" })
 	s.send(contract.Permit{Request: write.Request, Behavior: bridge.Deny, Message: "not that one"})
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.completes()
 
 	raw, lines := s.auditOf()
 	for _, entry := range secretsSeeded {
@@ -112,9 +111,7 @@ func TestAuditIsTheLedger(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "audit.ndjson")
 	testkit.OK(t, os.WriteFile(file, []byte(raw), 0o600))
-	if out, _ := s.output(0, "logs", "--verify", file); !strings.Contains(out, "agrees with the journal") {
-		t.Errorf("verified: %s", out)
-	}
+	includes(t, "verified", stdoutOf(s.output(0, "logs", "--verify", file)), "agrees with the journal")
 }
 
 // sameAsLedger checks that starts, deliveries and permissions are those of the stand-ins' ledger.
@@ -192,18 +189,15 @@ func sameAsEvents(t *testing.T, s *script, lines []auditFile) {
 		}
 	}
 	for _, m := range collect[contract.Message](s) {
-		if want := fmt.Sprint(m.From, m.To, m.Kind, len(m.Text),
-			supervisor.AuditText(m.Text).Sum()); messages[m.MessageID] != want {
-			t.Errorf("message %s: %s, want %s", m.MessageID, messages[m.MessageID], want)
-		}
+		testkit.Same(t, fmt.Sprintf("message %s", m.MessageID), messages[m.MessageID],
+			fmt.Sprint(m.From, m.To, m.Kind, len(m.Text),
+				supervisor.AuditText(m.Text).Sum()))
 	}
 	want := map[string]int{"begun": 1, "command": 2, "spawn": 2, "spawned": 2, "ended": 2, "result": 1, "finished": 1,
 		"end": 1, "audit": 1, "message": len(collect[contract.Message](s)),
 		"permission_asked": count["permission_asked"]}
 	for what, n := range want {
-		if count[what] != n {
-			t.Errorf("%d lines of %s, want %d", count[what], what, n)
-		}
+		testkit.Same(t, fmt.Sprintf("lines of %s", what), n, count[what])
 	}
 	if count["permission_asked"] < 2 {
 		t.Errorf("permissions that were asked for are missing: %v", count)
@@ -254,8 +248,7 @@ func forgeRecord(t *testing.T, path, run string, payload []byte) {
 // acts on it, and reports it.
 func TestForgedDuringTheRun(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
+	s := dialogue(t)
 	run := s.run()
 	found, err := filepath.Glob(filepath.Join(s.cmd.Dir, "**", "arbiter", "runs", run, "journal-000001"))
 	if more, _ := filepath.Glob(filepath.Join(s.cmd.Dir, ".local", "state", "arbiter", "runs", run,
@@ -277,7 +270,7 @@ func TestForgedDuringTheRun(t *testing.T) {
 	if !slices.ContainsFunc(collect[contract.Error](s), func(e contract.Error) bool {
 		return strings.Contains(e.Message, "somebody else wrote to the journal")
 	}) {
-		t.Errorf("no alarm:\n%s", s.dump())
+		t.Error("no alarm:")
 	}
 	if out, _ := s.output(0, "replay", run); strings.Contains(out, "FORGED") ||
 		!strings.Contains(out, "Call it nameless.") {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -45,40 +43,17 @@ func (e env) keepBridge(c *cli.Context, log *slog.Logger) error {
 	})
 	code, err := host.KeepBridge(c.Context, os.Stdin, os.Stdout, host.KeeperOptions{Program: self, Args: args, Env: near,
 		Locks: filepath.Join(state, "hosts"), Mode: proctree.ModeAuto, Log: log})
-	if err != nil || code != 0 {
-		text := ""
-		if err != nil {
-			text = err.Error()
-		}
-		return &command.Error{Code: contract.ExitFailed, Text: text}
+	switch {
+	case err != nil:
+		return command.Failedf("%v", err)
+	case code != 0:
+		return &command.Error{Code: contract.ExitFailed}
 	}
 	return nil
 }
 
-// keptBridge is a bridge that has a keeper.
-type keptBridge struct {
-	machine *host.RemoteMachine
-	renewed *host.KeptBridge
-}
-
-// errKeeperGone is why a bridge ends when its keeper was killed.
-var errKeeperGone = errors.New("the process above the bridge is gone")
-
-// underKeeper returns a context that is cancelled when the keeper ends.
-func (k *keptBridge) underKeeper(ctx context.Context) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	go func() { // ends with the context
-		select {
-		case <-k.renewed.Gone:
-			cancel(errKeeperGone)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
-// newKeptBridge describes this machine to clients of a bridge that has a keeper.
-func newKeptBridge(kept *host.KeptBridge, isolation proctree.Isolation) (*keptBridge, error) {
+// keptMachine describes this machine to clients of a bridge that has a keeper.
+func keptMachine(kept *host.KeptBridge, isolation proctree.Isolation) (*host.RemoteMachine, error) {
 	state, err := command.StatePath("")
 	if err != nil {
 		return nil, err
@@ -95,6 +70,6 @@ func newKeptBridge(kept *host.KeptBridge, isolation proctree.Isolation) (*keptBr
 	if config, err := os.UserConfigDir(); err == nil {
 		hide = append(hide, filepath.Join(config, "arbiter"))
 	}
-	return &keptBridge{renewed: kept, machine: &host.RemoteMachine{Data: filepath.Join(data, "arbiter", "hosts"),
-		Own: settings.OwnConfiguration(), Hide: hide, Namespace: isolation.String(), Ended: kept.Ended}}, nil
+	return &host.RemoteMachine{Data: filepath.Join(data, "arbiter", "hosts"), Own: settings.OwnConfiguration(), Hide: hide,
+		Namespace: isolation.String(), Ended: kept.Ended}, nil
 }

@@ -9,13 +9,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -154,21 +155,8 @@ func TestActionIsSafe(t *testing.T) {
 		if script == "" || step["shell"] != "bash" || step["uses"] != nil {
 			t.Errorf("step %v is not a script of bash", step["name"])
 		}
-		for _, bad := range []string{"${{", "curl", "wget", "eval", "| sh", "| bash"} {
-			if strings.Contains(script, bad) {
-				t.Errorf("step %v has %s", step["name"], bad)
-			}
-		}
+		excludes(t, fmt.Sprintf("step %v", step["name"]), script, "${{", "curl", "wget", "eval", "| sh", "| bash")
 	}
-}
-
-// namesPlay starts the model of [carried].
-func namesPlay(t *testing.T) *rehearsal.Server {
-	t.Helper()
-	scenario := testkit.Must(rehearsal.Parse("play.yaml", []byte(carried)))(t)
-	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{}))(t)
-	t.Cleanup(func() { _ = model.Close() })
-	return model
 }
 
 // hostileTask contains characters that are special to shells, to YAML and to CI systems.
@@ -179,7 +167,7 @@ const hostileTask = "Keep names\n::error::x\n$(touch pwned) `touch pwned` '\"; t
 func TestActionOverTwoJobs(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	model := namesPlay(t)
+	model := serve(t, carried)
 	inputs := map[string]string{"arbiter": arbiterProgram(t), "claude": standInProgram(t), "allow": "Bash(*)\n\nRead",
 		"max-cost": "5", "sandbox": "off", "args": "--model\nopus"}
 	repository := gittest.New(t, map[string]string{"kept.txt": "1\n"})
@@ -195,10 +183,7 @@ func TestActionOverTwoJobs(t *testing.T) {
 	if m := silent.FindStringSubmatch(log); m == nil || m[1] != m[2] {
 		t.Errorf("the log is\n%s", log)
 	}
-	if summary, err := os.ReadFile(filepath.Join(first.temp, "summary")); err != nil ||
-		!strings.HasPrefix(string(summary), "# Report of run") {
-		t.Errorf("%v: %s", err, summary)
-	}
+	includes(t, "the step's summary", textOf(t, filepath.Join(first.temp, "summary")), "# Report of run")
 	var suites struct {
 		Tests int `xml:"tests,attr"`
 	}
@@ -214,7 +199,7 @@ func TestActionOverTwoJobs(t *testing.T) {
 	}
 	pass := maps.Clone(ask)
 	pass["on-question"] = "pass"
-	if _, log, code := newJob(t, namesPlay(t), t.TempDir()).action(pass); code != 0 {
+	if _, log, code := newJob(t, serve(t, carried), t.TempDir()).action(pass); code != 0 {
 		t.Errorf("a question fails the job: %d\n%s", code, log)
 	}
 
@@ -224,21 +209,16 @@ func TestActionOverTwoJobs(t *testing.T) {
 	if code != 0 || then["status"] != "complete" || then["run"] != out["run"] || then["archive"] != "" {
 		t.Errorf("exit code %d, outputs %v\n%s", code, then, log)
 	}
-	names, err := os.ReadFile(filepath.Join(second.work, "names.txt"))
-	if err != nil || string(names) != "dusk\ndawn\n" {
-		t.Errorf("%q, %v", names, err)
-	}
+	testkit.Same(t, "names.txt", "dusk\ndawn\n", textOf(t, filepath.Join(second.work, "names.txt")))
 	for _, dir := range []string{first.work, second.work} {
-		if _, err := os.Lstat(filepath.Join(dir, "pwned")); err == nil {
-			t.Error("the task was run as a command")
-		}
+		absent(t, "the task was run as a command", filepath.Join(dir, "pwned"))
 	}
 }
 
 // TestActionRefuses: if no run began, the job fails and says why.
 func TestActionRefuses(t *testing.T) {
 	t.Parallel()
-	model := namesPlay(t)
+	model := serve(t, carried)
 	inputs := map[string]string{"arbiter": arbiterProgram(t), "claude": standInProgram(t), "task": "Keep names"}
 	for name, c := range map[string]struct {
 		input, value, says string
@@ -297,7 +277,7 @@ func TestGitLabOverTwoJobs(t *testing.T) {
 			if _, err := exec.LookPath(shell); err != nil {
 				t.Skip(err)
 			}
-			model, bin := namesPlay(t), t.TempDir()
+			model, bin := serve(t, carried), t.TempDir()
 			for name, program := range map[string]string{"arbiter": arbiterProgram(t), "claude": standInProgram(t)} {
 				testkit.OK(t, os.Symlink(program, filepath.Join(bin, name)))
 			}
@@ -338,9 +318,7 @@ func TestGitLabOverTwoJobs(t *testing.T) {
 				t.Errorf("exit code %d, %q, %v\n%s", code, names, err, log)
 			}
 			for _, dir := range []string{first.work, second.work} {
-				if _, err := os.Lstat(filepath.Join(dir, "pwned")); err == nil {
-					t.Error("the task was run as a command")
-				}
+				absent(t, "the task was run as a command", filepath.Join(dir, "pwned"))
 			}
 		})
 	}
@@ -351,4 +329,99 @@ func arbiterProgram(t *testing.T) string {
 	t.Helper()
 	path := testkit.Must(exec.LookPath("arbiter"))(t)
 	return path
+}
+
+// TestKubernetesJob: the manifest is valid YAML. Its Job does not retry exit codes that a retry cannot change,
+// and resumes after all others.
+func TestKubernetesJob(t *testing.T) {
+	job := yamlFile(t, "docs/kubernetes-job.yaml")["spec"].(mapping)
+	final := []any{}
+	for _, rule := range job["podFailurePolicy"].(mapping)["rules"].([]any) {
+		if codes, ok := rule.(mapping)["onExitCodes"].(mapping); ok && rule.(mapping)["action"] == "FailIndex" {
+			final = codes["values"].([]any)
+		}
+	}
+	got := []contract.Exit{}
+	for _, code := range final {
+		n := testkit.Must(strconv.Atoi(code.(string)))(t)
+		got = append(got, contract.Exit(n))
+	}
+	want := []contract.Exit{contract.ExitFailed, contract.ExitUsage, contract.ExitNeedsInput, contract.ExitLimit,
+		contract.ExitEnvironment, contract.ExitBug}
+	testkit.Same(t, "final exit codes", want, got)
+	pod := job["template"].(mapping)["spec"].(mapping)
+	main := pod["containers"].([]any)[0].(mapping)
+	line := main["args"].([]any)[0].(string)
+	includes(t, "", line, "--json", "--no-input", "--resume-or-begin", "--state-dir /fleet/state")
+	testkit.Same(t, "exit codes count only with restartPolicy Never", "Never", pod["restartPolicy"])
+}
+
+// TestSlurmArray: each task of the array has its own run. A task that a signal ended is queued again with the
+// same command; a task with an exit code that a retry cannot change is not.
+func TestSlurmArray(t *testing.T) {
+	testkit.NewSlurm(t)
+	repository := gittest.New(t, map[string]string{"a": "1", "tasks/1.md": "Weave.", "tasks/2.md": "Two.",
+		"tasks/3.md": "Three."})
+	dir := gittest.Temp(t)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	list := ""
+	for i := range 3 {
+		list += filepath.Join(repository.Path, "tasks", fmt.Sprint(i+1)+".md") + "\n"
+	}
+	write(t, list, dir, "tasks.txt")
+	self := testkit.Must(exec.LookPath("arbiter"))(t)
+	program := write(t, `#!/bin/sh
+echo "$SLURM_ARRAY_TASK_ID $*" >>`+at("ledger")+`
+case "$SLURM_ARRAY_TASK_ID" in
+1) exec `+self+` --stand-in --scenario workflow "$@" ;;
+2) [ -e `+at("second")+` ] && exit 0; touch `+at("second")+`; kill -TERM $$ ;;
+3) exit 3 ;;
+esac
+`, dir, "program")
+	testkit.OK(t, os.Chmod(program, 0o755))
+	script := testkit.Must(filepath.Abs("../../docs/slurm-array.sh"))(t)
+	cmd := exec.Command("sbatch", "--array=1-3", "--output", at("log-%a"), "--cpus-per-task=1", "--mem=0", "--parsable",
+		script, at("tasks.txt"))
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "ARBITER="+program, "ARBITER_REPOSITORY="+repository.Path, "ARBITER_FLEET="+at("fleet"),
+		"HOME="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("sbatch: %v\n%s", err, out)
+	}
+	job := strings.TrimSpace(string(out))
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(logs(dir))
+		}
+	})
+	testkit.Await(t, "the end of the array", func() bool {
+		// A requeued job waits for two minutes, unless scontrol sets an earlier start.
+		_ = exec.Command("scontrol", "update", "JobId="+job+"_2", "StartTime=now").Run()
+		queued, err := exec.Command("squeue", "-h", "-j", job).CombinedOutput()
+		return err != nil || strings.TrimSpace(string(queued)) == ""
+	})
+	lines := strings.Split(strings.TrimSpace(textOf(t, at("ledger"))), "\n")
+	slices.Sort(lines)
+	starts := map[string]int{}
+	for _, line := range lines {
+		starts[line[:1]]++
+		includes(t, "", line, "--json --no-input --resume-or-begin --state-dir "+at("fleet/"+line[:1]+"/state"))
+	}
+	if starts["1"] != 1 || starts["2"] != 2 || starts["3"] != 1 {
+		t.Errorf("starts %v, want 1, 2, 1", starts)
+	}
+	includes(t, "the run did not end", textOf(t, at("fleet/1/events.jsonl")), `"event":"result"`)
+	testkit.Must(os.Stat(filepath.Join(at("fleet/3"), "work", "a")))(t)
+}
+
+// logs returns the output of the jobs.
+func logs(dir string) string {
+	text := ""
+	files, _ := filepath.Glob(filepath.Join(dir, "log-*"))
+	for _, file := range files {
+		raw, _ := os.ReadFile(file)
+		text += filepath.Base(file) + ":\n" + string(raw)
+	}
+	return text
 }

@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -20,6 +24,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // aRun is a run whose journal holds given inputs, in its own home.
@@ -73,13 +78,8 @@ func (r aRun) arbiter(want contract.Exit, args ...string) (stdout, stderr string
 
 func (r aRun) reading(want contract.Exit, stdin string, args ...string) (stdout, stderr string) {
 	r.t.Helper()
-	var out, errs bytes.Buffer
-	code := run(append([]string{"arbiter"}, args...), strings.NewReader(stdin), &out, &errs)
-	if code != int(want) {
-		r.t.Errorf("arbiter %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, want, out.String(),
-			errs.String())
-	}
-	return out.String(), errs.String()
+	c := inProcess(stdin, args...).ended(r.t, args, want)
+	return c.out, c.errs
 }
 
 // aSelection is an input with a task; without a plan or a history the rules choose the planner.
@@ -146,19 +146,13 @@ func TestExplainListsDecisions(t *testing.T) {
 		{"3", "talk", "ADDRESS_HUMAN"},
 		{"4", "evaluate", "failed", "no answer"},
 	} {
-		for _, word := range want {
-			if !strings.Contains(lines[i], word) {
-				t.Errorf("line %d lacks %q: %s", i, word, lines[i])
-			}
-		}
+		includes(t, fmt.Sprintf("line %d", i), lines[i], want...)
 	}
 	if strings.ContainsAny(out, "\x1b\x07") {
 		t.Errorf("what a model wrote reaches the terminal: %q", out)
 	}
 	// Without an id, the latest run of this directory is used.
-	if latest, _ := r.arbiter(contract.ExitComplete, "decide", "--explain"); latest != out {
-		t.Errorf("the latest run:\n%s", latest)
-	}
+	testkit.Same(t, "the latest run", out, stdoutOf(r.arbiter(contract.ExitComplete, "decide", "--explain")))
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", r.id, "--explain", "--json")
 	var all []subcommands.Explanation
 	if err := json.Unmarshal([]byte(raw), &all); err != nil || len(all) != 4 {
@@ -173,18 +167,10 @@ func TestExplainListsDecisions(t *testing.T) {
 func TestExplainShowsOneWhole(t *testing.T) {
 	r := newJournal(t, threeDecisions(t)...)
 	out, _ := r.arbiter(contract.ExitComplete, "decide", "--explain", r.id, "--number", "1")
-	for _, want := range []string{
-		"1 (select)", "model, attempts: 2, $0.0125", "SELECT_MODE planner", "there is no plan", "Plan it.",
-		"could not be used", `"task": "Weave"`, "prompt, as it was read", "the prompt", "as it was",
-		"answer, as it was given",
-	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("lacks %q:\n%s", want, out)
-		}
-	}
-	if strings.Contains(out, "\x1b") || strings.Contains(out, "by the templates") {
-		t.Errorf("escapes, or a prompt beside the one that was read:\n%q", out)
-	}
+	includes(t, "", out, "1 (select)", "model, attempts: 2, $0.0125", "SELECT_MODE planner", "there is no plan",
+		"Plan it.", "could not be used", `"task": "Weave"`, "prompt, as it was read", "the prompt", "as it was",
+		"answer, as it was given")
+	excludes(t, "escapes, or a prompt beside the one that was read", out, "\x1b", "by the templates")
 	onScreen, err := clients.NewScreen(command.Env{},
 		settings.Choices{StateDir: filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")}).
 		Explain(t.Context(), r.id, 1)
@@ -193,15 +179,8 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	}
 	// A decision of the Arbiter's session was made from the messages that the Arbiter read; it has no prompt.
 	out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "2", r.id)
-	for _, want := range []string{"about      orch-2", "messages, as the Arbiter read them", "orch-2 is done",
-		"Weave on"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("lacks %q:\n%s", want, out)
-		}
-	}
-	if strings.Contains(out, "by the templates") {
-		t.Errorf("the explanation shows a prompt that no model received:\n%s", out)
-	}
+	includes(t, "", out, "about      orch-2", "messages, as the Arbiter read them", "orch-2 is done", "Weave on")
+	excludes(t, "the explanation shows a prompt that no model received", out, "by the templates")
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", "--number", "2", "--json", r.id)
 	var x subcommands.Explanation
 	if err := json.Unmarshal([]byte(raw), &x); err != nil || x.Rendered != nil ||
@@ -213,10 +192,7 @@ func TestExplainShowsOneWhole(t *testing.T) {
 		strings.Contains(out, "prompt") {
 		t.Errorf("talk:\n%s", out)
 	}
-	if _, errs := r.arbiter(contract.ExitUsage, "decide", "--number", "9", r.id); !strings.Contains(errs,
-		"no decision 9") {
-		t.Error(errs)
-	}
+	includes(t, "", stderrOf(r.arbiter(contract.ExitUsage, "decide", "--number", "9", r.id)), "no decision 9")
 	// Rules read no prompt: the explanation says that the templates' prompt was not read for the decision.
 	r = newJournal(t, byRules(t, "Weave"))
 	if out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "1", r.id); !strings.Contains(out,
@@ -264,9 +240,7 @@ func TestDecideOnAnInput(t *testing.T) {
 	r := newJournal(t)
 	in := string(encoded(t, aSelection("Weave")))
 	out, _ := r.reading(contract.ExitComplete, in, "decide", "--input", "-", "--decider", "rules")
-	if !strings.Contains(out, "SELECT_MODE planner") || !strings.Contains(out, "by         rules") {
-		t.Error(out)
-	}
+	includes(t, "", out, "SELECT_MODE planner", "by         rules")
 	raw, _ := r.reading(contract.ExitComplete, `{"number":3,"input":`+in+`}`, "decide", "--input", "-", "--decider",
 		"rules", "--json")
 	var d decider.Decision
@@ -319,4 +293,270 @@ func TestDecideOnAnInput(t *testing.T) {
 		"--decider", "rules"); !strings.Contains(errs, "no agent") {
 		t.Error(errs)
 	}
+}
+
+// TestExplainedCostOfARehearsal: the explanation marks the cost of a rehearsal as simulated.
+func TestExplainedCostOfARehearsal(t *testing.T) {
+	for _, rehearsal := range []bool{false, true} {
+		var d runstore.Decision
+		d.Number = 1
+		d.Decision = decider.Decision{Decision: decider.Complete, Source: decider.ByModel,
+			Usage: decider.Usage{CostUSD: 0.25}}
+		var text bytes.Buffer
+		subcommands.WriteExplanation(&text, subcommands.ExplainDecision("run", rehearsal, d, nil))
+		if !strings.Contains(text.String(), "$0.2500") || strings.Contains(text.String(), " simulated") != rehearsal {
+			t.Errorf("rehearsal %v:\n%s", rehearsal, text.String())
+		}
+	}
+}
+
+// write writes a file, creates its directories, and returns its path.
+func write(t *testing.T, text string, path ...string) string {
+	t.Helper()
+	file := filepath.Join(path...)
+	testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+func TestTemplatesOverrideEachOther(t *testing.T) {
+	r := newJournal(t, byRules(t, "Weave on"))
+	prompt := func(args ...string) string {
+		out, _ := r.arbiter(contract.ExitComplete, append([]string{"decide", "--number", "1", r.id}, args...)...)
+		_, after, _ := strings.Cut(out, "\nprompt, by the templates found now (it was not read for this decision):\n")
+		return strings.TrimSpace(after)
+	}
+	builtin := prompt()
+	if !strings.Contains(builtin, "Weave on") {
+		t.Fatal(builtin)
+	}
+	write(t, "The user's: {{.Task}}", "config", "arbiter", "prompts", "select.md")
+	write(t, "The workspace's: {{.Task}}", ".arbiter", "prompts", "select.md")
+	write(t, "no template: it has another name", ".arbiter", "prompts", "notes.txt")
+	testkit.Same(t, "in a workspace that is not trusted", "The user's: Weave on", prompt())
+	testkit.Same(t, "in a trusted one", "The workspace's: Weave on", prompt("--trust"))
+}
+
+// TestTemplatesThatCannotBeUsed: faulty templates are reported before anything starts, with file and line.
+func TestTemplatesThatCannotBeUsed(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func(t *testing.T, dir string)
+		want []string
+	}{
+		{"syntax", func(t *testing.T, dir string) { write(t, "fine\n{{.Task", dir, "select.md") },
+			[]string{"select.md", ":2"}},
+		{"no such member", func(t *testing.T, dir string) { write(t, "one\ntwo\n{{.Tusk}}", dir, "evaluate.md") },
+			[]string{"evaluate.md", ":3", "Tusk"}},
+		{"unknown name", func(t *testing.T, dir string) { write(t, "x", dir, "selekt.md") },
+			[]string{"selekt.md", "brief.md, evaluate.md, select.md, state.md"}},
+		{"too large", func(t *testing.T, dir string) {
+			write(t, strings.Repeat("x", settings.MaxTemplate+1), dir, "select.md")
+		}, []string{"select.md", "65536 bytes"}},
+		{"no text", func(t *testing.T, dir string) { write(t, "Schl\xfcssel {{.Task}}", dir, "select.md") },
+			[]string{"select.md", "not UTF-8"}},
+		{"empty", func(t *testing.T, dir string) { write(t, "", dir, "select.md") },
+			[]string{"select.md", "renders nothing"}},
+		{"a directory", func(t *testing.T, dir string) { write(t, "x", dir, "select.md", "inside") },
+			[]string{"select.md", "not a regular file"}},
+		{"a pipe", func(t *testing.T, dir string) {
+			testkit.OK(t, os.MkdirAll(dir, 0o700))
+			testkit.OK(t, syscall.Mkfifo(filepath.Join(dir, "select.md"), 0o600))
+		}, []string{"select.md", "not a regular file"}},
+		{"a link", func(t *testing.T, dir string) {
+			target := write(t, "{{.Task}}", filepath.Dir(dir), "elsewhere.md")
+			write(t, "", dir, "notes.txt")
+			testkit.OK(t, os.Symlink(target, filepath.Join(dir, "select.md")))
+		}, []string{"select.md", "a link"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newJournal(t)
+			c.make(t, filepath.Join(".arbiter", "prompts"))
+			_, ofDecide := r.reading(contract.ExitUsage, string(encoded(t, aSelection("x"))), "decide", "--trust",
+				"--input", "-", "--decider", "rules")
+			here := testkit.Must(os.Getwd())(t)
+			s := prepare(t, nil)
+			s.cmd.Dir = here
+			_, ofRun := s.output(int(contract.ExitUsage), "--json", "--stand-in", "--trust", "--no-input", "--task",
+				"Weave")
+			for _, want := range c.want {
+				if !strings.Contains(ofDecide, want) || !strings.Contains(ofRun, want) {
+					t.Errorf("lacks %q:\n%s\n%s", want, ofDecide, ofRun)
+				}
+			}
+		})
+	}
+}
+
+// TestBuiltInTemplatesCanBeReplacedByThemselves: the output of --template can be used as a template.
+func TestBuiltInTemplatesCanBeReplacedByThemselves(t *testing.T) {
+	r := newJournal(t)
+	for _, name := range decider.PromptNames() {
+		text, _ := r.arbiter(contract.ExitComplete, "decide", "--template", name)
+		write(t, text, ".arbiter", "prompts", name)
+	}
+	r.reading(contract.ExitComplete, string(encoded(t, aSelection("x"))), "decide", "--trust", "--input", "-",
+		"--decider", "rules")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"select"}, `--template "select": use one of brief.md, evaluate.md, select.md, state.md`},
+		{[]string{"arbiter.md"}, "use one of"},
+		{[]string{"../set.go"}, "use one of"},
+		{[]string{""}, "use one of"},
+		{[]string{"select.md", "--number", "1"}, "takes no other flag"},
+		{[]string{"select.md", "run"}, "takes no other flag"},
+	} {
+		includes(t, c.args, stderrOf(r.arbiter(contract.ExitUsage,
+			append([]string{"decide", "--template"}, c.args...)...)), c.want)
+	}
+}
+
+// TestWorkflowByProviders: with every provider, the same task ends in the same way by the same decisions; these
+// can be explained, and are the same when made again.
+func TestWorkflowByProviders(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	for _, provider := range settings.Providers {
+		for _, p := range players(t) {
+			t.Run(provider+"/"+p.name, func(t *testing.T) {
+				p.long(t)
+				t.Parallel()
+				asks := []string{"--decider-provider", provider, "--decider-max-tokens", "2000"}
+				if provider != runconfig.ProviderClaude {
+					asks = append(asks, "--decider-temperature", "0.3")
+				}
+				s := start(t, nil, slices.Concat(p.args, asks, []string{"--json", "--no-input", "--scenario",
+					"workflow", "--task", "Weave", "--decider", "hybrid"})...)
+				r := s.finish(contract.ExitComplete)
+				testkit.Same(t, "decisions", taskRulings("rules", "rules", "model", "rules", "rules", "model"), rulingsOf(s))
+				testkit.Same(t, "states", taskMoves, moves(s))
+				if !sums(r, "The loom stands in loom.txt.") || r.Iterations != 4 {
+					t.Errorf("result %+v", r)
+				}
+				model := map[string]string{decider.OpenAI: decider.OpenAIModel,
+					decider.APIAnthropic: decider.AnthropicModel}[provider]
+				out, _ := s.output(0, "decide", "--explain", s.run(), "--number", "3")
+				includes(t, "explained without", out, "by         model "+model, "\nprompt, as it was read:\n",
+					"\nsystem prompt, as it was read:\nYou ", "# What you decide",
+					"answer, as it was given:\n{\"decision\":\"RETRY\"")
+				out, _ = s.output(0, slices.Concat([]string{"replay", s.run(), "--decisions", "--scenario", "workflow",
+					"--decider", "stateless", "--only", "3,6"}, p.args, asks)...)
+				if !strings.HasPrefix(out, "stateless: 2 asked, 2 the same") {
+					t.Error(out)
+				}
+			})
+		}
+	}
+}
+
+// TestProvidersAnswersAreCached: answers are cached by provider and settings.
+func TestProvidersAnswersAreCached(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	flags := []string{"--stand-in", "--json", "--no-input", "--scenario", "workflow", "--task", "Weave",
+		"--decision-cache", "--decider-provider"}
+	s := start(t, nil, append(flags, "openai")...)
+	s.finish(contract.ExitComplete)
+	fresh := taskRulings("model", "model", "model", "model", "model", "model")
+	known := taskRulings("cache", "cache", "cache", "cache", "cache", "model")
+	for _, c := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"openai"}, known}, {[]string{"openai", "--decider-temperature", "0"}, fresh},
+		{[]string{"anthropic"}, fresh}, {[]string{"anthropic"}, known},
+	} {
+		again := s.again(append(flags, c.args...)...)
+		again.finish(contract.ExitComplete)
+		testkit.Same(t, c.args, c.want, rulingsOf(again))
+	}
+}
+
+// TestProviderSettings: each wrong setting is refused with what to do. A key that is given in place of its
+// variable's name is not repeated in the error.
+func TestProviderSettings(t *testing.T) {
+	t.Parallel()
+	s := prepare(t, nil)
+	const key = "sk-live-4711-looms-and-threads"
+	for _, c := range []struct {
+		args  []string
+		exit  contract.Exit
+		words string
+	}{
+		{[]string{"--decider-provider", "codex"}, contract.ExitUsage, "claude, openai or anthropic"},
+		{[]string{"--decider-base-url", "http://127.0.0.1:1"}, contract.ExitUsage, "--decider-provider openai"},
+		{[]string{"--decider-provider", "openai", "--decider-base-url", "http://127.0.0.1:1"}, contract.ExitUsage,
+			"--decider-model"},
+		{[]string{"--decider-provider", "openai", "--decider-base-url", "ftp://x"}, contract.ExitUsage, "https://"},
+		{[]string{"--decider-provider", "openai", "--decider-base-url", "http://models.example/v1", "--decider-key-env",
+			"LOOM"}, contract.ExitUsage, "without encryption"},
+		{[]string{"--decider-provider", "openai", "--decider-key-env", key}, contract.ExitUsage, "OPENAI_API_KEY"},
+		{[]string{"--decider-temperature", "0.3"}, contract.ExitUsage, "Claude Code has no switch"},
+		{[]string{"--decider-provider", "openai", "--decider-temperature", "3"}, contract.ExitUsage, "between 0 and 2"},
+		{[]string{"--decider-provider", "openai", "--decider-temperature", "NaN"}, contract.ExitUsage,
+			"between 0 and 2"},
+		{[]string{"--decider-max-tokens", "-1"}, contract.ExitUsage, "between 0 and"},
+		{[]string{"--decider-provider", "openai"}, contract.ExitEnvironment, "OPENAI_API_KEY is not set"},
+		{[]string{"--decider-provider", "anthropic", "--decider-key-env", "LOOM"}, contract.ExitEnvironment,
+			"LOOM is not set"},
+	} {
+		for _, command := range [][]string{{"--json", "--no-input", "--task", "Weave"}, {"decide", "--input", "-"}} {
+			if command[0] == "decide" && c.exit == contract.ExitEnvironment {
+				continue // it reads its input first
+			}
+			out, errs := s.output(int(c.exit), append(command, c.args...)...)
+			if command[0] == "decide" && !strings.Contains(errs, "input") && !strings.Contains(errs, c.words) ||
+				command[0] != "decide" && !strings.Contains(errs, c.words) || strings.Contains(out+errs, key) {
+				t.Errorf("%v %v: %s%s", command, c.args, out, errs)
+			}
+		}
+	}
+}
+
+// TestProviderInTheConfiguration: the configuration's blocks for the decider, in its own form and in that of
+// the decision record, and for agents.
+func TestProviderInTheConfiguration(t *testing.T) {
+	s := prepare(t, []string{"LOOM=tapestry-4711"})
+	for name, c := range map[string]struct {
+		text, args string
+		exit       contract.Exit
+		words      string // of stderr
+	}{
+		"a block": {"decider: {kind: hybrid, provider: openai, base_url: http://127.0.0.1:1/v1, key_env: LOOM2, " +
+			"model: m, max_tokens: 9, temperature: 0.5, effort: low, timeout: 5s}", "", contract.ExitEnvironment,
+			"LOOM2 is not set"},
+		"an unknown key": {"decider:\n  base-url: x", "", contract.ExitUsage, ":2: decider: unknown key \"base-url\""},
+		"a wrong value": {"decider: {max_tokens: many}", "", contract.ExitUsage,
+			"decider.max_tokens: \"many\" is not"},
+		"twice": {"decider: {model: a}\ndecider-model: b", "", contract.ExitUsage,
+			":2: decider-model: given twice"},
+		"a plain value": {"decider: oracle", "", contract.ExitUsage, "decider \"oracle\""},
+		"the record's": {"arbiter: {provider: openai, model: m, maxTokens: 1024, temperature: 0.3}", "",
+			contract.ExitEnvironment, "OPENAI_API_KEY is not set"},
+		"another agent": {"provider:\n  default: opencode", "", contract.ExitUsage,
+			":2: provider.default: there is no make \"opencode\": configure it under makes; there are claude"},
+		"another arbiter": {"arbiter: {provider: codex}", "", contract.ExitUsage, "claude, openai or anthropic"},
+		"this agent": {"provider: {default: claude}\narbiter: {provider: codex}", "", contract.ExitUsage,
+			"\"codex\""},
+		"no mapping": {"arbiter: opus", "", contract.ExitUsage, "arbiter"},
+		// A key is not sent to an address that comes from another source.
+		"a key for another address": {"decider: {provider: openai, key_env: LOOM, base_url: http://127.0.0.1:1/v1}",
+			"--decider-provider anthropic", contract.ExitEnvironment, "ANTHROPIC_API_KEY is not set"},
+	} {
+		file := write(t, c.text+"\n", t.TempDir(), "config.yaml")
+		args := append([]string{"--json", "--no-input", "--task", "Weave", "--config", file}, strings.Fields(c.args)...)
+		includes(t, name, stderrOf(s.output(int(c.exit), args...)), c.words)
+	}
+	t.Run("is played", func(t *testing.T) {
+		s := prepare(t, nil, "--json", "--no-input", "--stand-in", "--scenario", "workflow", "--task", "Weave")
+		dir := filepath.Join(s.cmd.Dir, ".config", "arbiter")
+		testkit.OK(t, os.MkdirAll(dir, 0o700))
+		write(t, "provider: {default: claude-code}\narbiter: {provider: claude, maxTokens: 1024, temperature: 0.3}\n"+
+			"decider: rules\n", dir, "config.yaml")
+		s.launch()
+		s.finish(contract.ExitComplete)
+		includes(t, "", s.stderr.String(), "temperature of the configuration is not used")
+	})
 }

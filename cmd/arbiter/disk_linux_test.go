@@ -1,19 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -29,22 +26,7 @@ func (s *script) limitFiles(size uint64) {
 // logged waits until the run's event log holds a text: everything reported before it is then on disk.
 func (s *script) logged(text string) {
 	s.t.Helper()
-	log := filepath.Join(filepath.Dir(collect[contract.Session](s)[0].Log), journal.LogName)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for {
-		if raw, err := os.ReadFile(log); err != nil {
-			s.t.Fatal(err)
-		} else if bytes.Contains(raw, []byte(text)) {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			s.t.Fatalf("%s does not hold %q", log, text)
-		}
-	}
+	awaitText(s.t, filepath.Join(filepath.Dir(collect[contract.Session](s)[0].Log), journal.LogName), text)
 }
 
 // journalFails makes the journal fail for a while, and sets a plan at that moment. It returns the reference of
@@ -109,25 +91,20 @@ func TestJournalCannotBeWritten(t *testing.T) {
 // resumes from the state before the failure.
 func TestStopAfterJournalFailure(t *testing.T) {
 	testkit.Long(t)
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
+	s := dialogue(t)
 	s.limitFiles(1)
 	s.send(contract.Say{Text: "Call it lost."})
 	await[contract.Error](s, "an error", nil)
 	testkit.OK(t, s.cmd.Process.Signal(os.Interrupt))
 	s.finish(contract.ExitInterrupted)
-	n := s.again("--json", "--resume")
-	await[contract.Question](n, "the question again", nil)
-	n.send(contract.Say{Text: "Call it nameless."})
-	n.finish(contract.ExitComplete)
+	s.resumed()
 }
 
 // TestStateDirectoryVanishes: writes into a deleted directory are lost, so nothing is accepted any more. A link
 // put in its place is not followed.
 func TestStateDirectoryVanishes(t *testing.T) {
 	testkit.Long(t)
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
+	s := dialogue(t)
 	dir := filepath.Dir(collect[contract.Session](s)[0].Log)
 	elsewhere := t.TempDir()
 	testkit.OK(t, os.Rename(dir, filepath.Join(elsewhere, "moved")))

@@ -12,11 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -53,10 +52,7 @@ func (e examination) find(t *testing.T, area, name string) host.Finding {
 // TestDoctorLive: the real CLI has all the abilities that arbiter needs, and the trial leaves nothing behind.
 func TestDoctorLive(t *testing.T) {
 	testkit.Long(t)
-	path := realClaude(t)
-	if path == "" {
-		t.Skip("no claude is installed")
-	}
+	path := neededClaude(t)
 	t.Parallel()
 	e := examine(t, []string{"ANTHROPIC_API_KEY=sk-ant-rehearsal-0000", "ANTHROPIC_BASE_URL=http://127.0.0.1:9"},
 		"--claude", path)
@@ -126,9 +122,7 @@ func TestDoctorOfOthers(t *testing.T) {
 				e.healthy(t)
 				return
 			}
-			if e.code != int(contract.ExitEnvironment) {
-				t.Errorf("exit code %d", e.code)
-			}
+			testkit.Same(t, "exit code", int(contract.ExitEnvironment), e.code)
 			said := false
 			for _, f := range e.Findings {
 				if f.Area != host.AreaAbilities {
@@ -265,7 +259,6 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 // TestPinnedVersion: the version that the doctor recommends is the tested one.
 func TestPinnedVersion(t *testing.T) {
 	text := testkit.Must(os.ReadFile("../../scripts/claude.version"))(t)
-	if got := strings.TrimSpace(string(text)); got != subcommands.PinnedVersion {
-		t.Errorf("scripts/claude.version is %s, the doctor's %s", got, subcommands.PinnedVersion)
-	}
+	testkit.Same(t, "scripts/claude.version and the doctor's", subcommands.PinnedVersion,
+		strings.TrimSpace(string(text)))
 }

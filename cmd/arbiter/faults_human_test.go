@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -38,9 +37,7 @@ func TestImpatientSignals(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": "ignore-term,hang"})
-			await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool {
-				return id == "orch-1"
-			})
+			s.at("orch-1")
 			for range c.signals {
 				if s.cmd.Process.Signal(syscall.SIGINT) != nil {
 					break // it has ended
@@ -59,9 +56,7 @@ func TestImpatientSignals(t *testing.T) {
 			}
 			awaitGone(t, s.run())
 			n := s.again("--json", "--resume")
-			if r := n.finish(contract.ExitComplete); !sums(r, "spun") {
-				t.Errorf("result %+v\n%s", r, n.dump())
-			}
+			n.finishes("spun")
 		})
 	}
 }
@@ -70,15 +65,12 @@ func TestImpatientSignals(t *testing.T) {
 // resumed.
 func TestQuit(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
+	s := dialogue(t)
 	s.mustSignal(syscall.SIGQUIT)
 	s.gone()
 	awaitGone(t, s.run())
-	if !strings.Contains(s.stderr.String(), "goroutine ") {
-		t.Errorf("no stacks: %.300s", s.stderr.String())
-	}
-	s.namedAfter("Call it nameless.")
+	includes(t, "no stacks", s.stderr.String(), "goroutine ")
+	s.resumed()
 }
 
 // TestIgnoredSignals: under nohup, or when a script ignores them, the signals that a terminal sends to all of its
@@ -101,12 +93,12 @@ func TestIgnoredSignals(t *testing.T) {
 	s.finish(contract.ExitTerminated)
 }
 
-// namedAfter resumes the dialogue, and answers its question.
-func (s *script) namedAfter(word string, args ...string) *script {
+// resumed resumes the dialogue, and answers its question.
+func (s *script) resumed(args ...string) *script {
 	s.t.Helper()
 	n := s.again(append([]string{"--json", "--resume"}, args...)...)
 	await[contract.Question](n, "the question again", nil)
-	n.send(contract.Say{Text: word})
+	n.send(contract.Say{Text: "Call it nameless."})
 	n.finish(contract.ExitComplete)
 	return n
 }
@@ -154,7 +146,7 @@ func TestTerminalGone(t *testing.T) {
 	}
 	awaitGone(t, s.run())
 	s.cmd.Stderr = nil
-	s.namedAfter("Call it nameless.")
+	s.resumed()
 }
 
 // TestMessagesToUnavailableAgents: a message to an agent that is starting waits for it. A message to an agent
@@ -167,9 +159,7 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 		s.send(contract.Say{Text: "Hear me.", To: to})
 		n := 0
 		b := await[contract.Rejected](s, "a refusal", func(string, contract.Rejected) bool { n++; return n > before })
-		if !strings.Contains(b.Message, why) {
-			s.t.Errorf("refused with %q", b.Message)
-		}
+		includes(s.t, "refused with", b.Message, why)
 	}
 	t.Run("starting", func(t *testing.T) {
 		t.Parallel()
@@ -191,7 +181,7 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 	t.Run("leaving, gone, and nobody", func(t *testing.T) {
 		t.Parallel()
 		s := perform(t, spin("echo spun"), sick{"orch-1.1": "ignore-term,hang"})
-		await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool { return id == "orch-1" })
+		s.at("orch-1")
 		s.send(contract.Kill{ID: "orch-1"})
 		await[contract.Accepted](s, "accepted", nil)
 		refused(s, "orch-1", `no living agent "orch-1"`)
@@ -200,8 +190,7 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 		refused(s, "orch-7", `no living agent "orch-7"`)
 		refused(s, "human", `no living agent "human"`)
 		s.offScript = true
-		s.send(contract.Cancel{})
-		s.finish(contract.ExitFailed)
+		s.cancels()
 	})
 	t.Run("parked", func(t *testing.T) {
 		t.Parallel()
@@ -220,7 +209,7 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 func TestCommandsAreNotTalk(t *testing.T) {
 	t.Parallel()
 	s := perform(t, spin("test -e up.txt || { touch up.txt; exec tail -f /dev/null; }"), nil)
-	await[contract.ToolUse](s, "the command", func(id string, _ contract.ToolUse) bool { return id == "orch-1" })
+	s.at("orch-1")
 	awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
 	await[contract.Decision](s, "the Arbiter's ruling", nil)
 	accepted := func(n int) {
@@ -361,8 +350,7 @@ func TestFlood(t *testing.T) {
 		return next
 	}
 	inOrder(s, 0, before)
-	s.send(contract.Cancel{})
-	s.finish(contract.ExitFailed)
+	s.cancels()
 	delivered := 0
 	for _, d := range collect[contract.Delivered](s) {
 		if _, ok := ids[d.MessageID]; ok {
@@ -383,6 +371,5 @@ func TestFlood(t *testing.T) {
 	testkit.Same(t, "wait", words-delivered, waiting)
 	r := s.again("--json", "--resume")
 	inOrder(r, delivered, after)
-	r.send(contract.Cancel{})
-	r.finish(contract.ExitFailed)
+	r.cancels()
 }

@@ -2,20 +2,23 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
-
-	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -24,24 +27,23 @@ import (
 func TestAPIFaults(t *testing.T) {
 	testkit.Long(t)
 	for _, c := range []struct {
-		name     string
-		fault    string
+		status   int
 		category bridge.Category
 		exit     contract.Exit
 	}{
-		{"400", "{status: 400, repeat: forever}", bridge.CatInvalidRequest, contract.ExitLimit},
-		{"401", "{status: 401, repeat: forever}", bridge.CatAuth, contract.ExitEnvironment},
-		{"429", "{status: 429, repeat: forever}", bridge.CatRateLimit, contract.ExitLimit},
-		{"500", "{status: 500, repeat: forever}", bridge.CatServer, contract.ExitLimit},
-		{"529", "{status: 529, repeat: forever}", bridge.CatOverloaded, contract.ExitLimit},
+		{400, bridge.CatResume, contract.ExitLimit}, // the session is refused, and so is the next one
+		{401, bridge.CatAuth, contract.ExitEnvironment},
+		{429, bridge.CatRateLimit, contract.ExitLimit},
+		{500, bridge.CatServer, contract.ExitLimit},
+		{529, bridge.CatOverloaded, contract.ExitLimit},
 	} {
 		for _, p := range players(t) {
-			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+			t.Run(fmt.Sprint(c.status)+"/"+p.name, func(t *testing.T) {
 				p.long(t)
 				t.Parallel()
 				s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
 					append(p.args, "--json", "--no-input", "--max-failures", "1", "--max-iterations", "1", "--max-wait",
-						"0s", "--scenario", faultScenario(t, c.fault), "--task", "Speak")...)
+						"0s", "--scenario", faultScenario(t, object{"status": c.status}), "--task", "Speak")...)
 				s.finish(c.exit)
 				s.oneError(c.category)
 			})
@@ -52,63 +54,43 @@ func TestAPIFaults(t *testing.T) {
 func (s *script) oneError(want bridge.Category) {
 	s.t.Helper()
 	if e := collect[contract.Error](s); len(e) != 1 || e[0].Category != want || e[0].Message == "" {
-		s.t.Errorf("errors %+v, want one of %s\n%s", e, want, s.dump())
+		s.t.Errorf("errors %+v, want one of %s", e, want)
 	}
 }
 
-func faultScenario(t *testing.T, fault string) string {
+// faultScenario is a play in which the API has a fault for each request of the Arbiter.
+func faultScenario(t *testing.T, fault object) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "fault.yaml")
-	fault, repeat := strings.TrimSuffix(fault, ", repeat: forever}")+"}", "forever"
-	text := fmt.Sprintf("name: fault\ntitle: Trouble\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    "+
-		"steps:\n      - fault: %s\n        repeat: %s\n", fault, repeat) +
-		"  - name: worker\n    match: {role: orchestrator}\n    steps:\n      - verdict: {kind: done, expects_response: " +
-		"true, message: It is done., handoff: " + emptyDocument + "}\n"
-	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
-	return path
+	return scenarioFile(t, playOf(arbiter([]object{{"fault": fault, "repeat": "forever"}}),
+		orchestrator("worker", "", []object{handsOff("done", "It is done.", []string{"the end"})})))
 }
 
 // TestAPIStallIsWaitedOut: an API that is silent for long is not dead. The answer comes late and the run
 // completes.
 func TestAPIStallIsWaitedOut(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "stall.yaml")
-	text := "name: stall\ntitle: Silence\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - " +
-		"fault: {stall: 3s}\n        verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}\n"
-	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
-			s.finish(contract.ExitComplete)
-		})
-	}
+	path := scenarioFile(t, playOf(arbiter([]object{with(complete("s"), "fault", object{"stall": "3s"})})))
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
+		s.finish(contract.ExitComplete)
+	})
 }
 
 // TestOverloadThatPasses: when the CLI has given up, arbiter waits until an overload has passed, and the run
 // completes.
 func TestOverloadThatPasses(t *testing.T) {
 	testkit.Long(t)
-	path := filepath.Join(t.TempDir(), "passes.yaml")
-	text := "name: passes\ntitle: It passes\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      " +
-		"- fault: {status: 529}\n      - expect: kind. retry\n        verdict: {decision: COMPLETE, message: It is done., " +
-		"summary: s, reason: r}\n"
-	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
-				append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
-			s.finish(contract.ExitComplete)
-			if r := collect[contract.Retry](s); len(r) == 0 {
-				t.Error("no retry event")
-			}
-			if e := collect[contract.Error](s); len(e) != 0 {
-				t.Errorf("errors %+v", e)
-			}
-		})
-	}
+	path := scenarioFile(t, playOf(arbiter([]object{{"fault": object{"status": 529}}, on("kind. retry", complete("s"))})))
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
+			append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
+		s.finish(contract.ExitComplete)
+		if r := collect[contract.Retry](s); len(r) == 0 {
+			t.Error("no retry event")
+		}
+		if e := collect[contract.Error](s); len(e) != 0 {
+			t.Errorf("errors %+v", e)
+		}
+	})
 }
 
 // TestCLIFaults: a CLI that violates its own protocol, dies or becomes silent.
@@ -180,44 +162,21 @@ func TestCLIFaults(t *testing.T) {
 // TestCLIKilledInMidTurn kills the real process (and the stand-in's) while a tool runs: another process resumes
 // the session, is notified, and completes the work.
 func TestCLIKilledInMidTurn(t *testing.T) {
-	path := scenarioFile(t, `name: killed
-title: Cut
-allow: ["Bash(*)"]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Work long.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: (?s)kind. done.*It is mended
-        verdict: {decision: COMPLETE, message: It is done., summary: The thread was mended., reason: r}
-  - name: orchestrator
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Bash, input: {command: "if [ -e up.txt ]; then echo again; exit; fi; echo up > up.txt; python3 -c 'import time; time.sleep(600)' || tail -f /dev/null", description: Wait}}]
-      - verdict:
-          expects_response: true
-          kind: done
-          message: It is mended.
-          handoff: {accomplished: [mended], remaining: [], key_context: none, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}
-`)
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
-			await(s, "the tool", func(_ string, u contract.ToolUse) bool { return u.Tool == "Bash" })
-			run := collect[contract.Session](s)[0].Session
-			awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
-			pid := agentPID(t, run, "orch-1.1")
-			testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
-			r := s.finish(contract.ExitComplete)
-			if r.Status != contract.StatusComplete || r.Crashes != 1 {
-				t.Errorf("result %+v", r)
-			}
-			s.restartedOnce("orch-1")
-		})
-	}
+	path := scenarioFile(t, spin("if [ -e up.txt ]; then echo again; exit; fi; echo up > up.txt; "+
+		"python3 -c 'import time; time.sleep(600)' || tail -f /dev/null"))
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
+		await(s, "the tool", func(_ string, u contract.ToolUse) bool { return u.Tool == "Bash" })
+		run := collect[contract.Session](s)[0].Session
+		awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
+		pid := agentPID(t, run, "orch-1.1")
+		testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
+		r := s.finish(contract.ExitComplete)
+		if r.Status != contract.StatusComplete || r.Crashes != 1 {
+			t.Errorf("result %+v", r)
+		}
+		s.restartedOnce("orch-1")
+	})
 }
 
 // awaitFile waits until a file exists whose path matches the pattern.
@@ -226,25 +185,13 @@ func awaitFile(t *testing.T, path string) { t.Helper(); awaitText(t, path, "") }
 // awaitText waits for a file that contains a text; path is a pattern.
 func awaitText(t *testing.T, path, text string) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for {
+	testkit.Await(t, path+" with "+strconv.Quote(text), func() bool {
 		found, _ := filepath.Glob(path)
-		for _, name := range found {
-			if text == "" { // it may be a directory
-				return
-			}
-			if raw, _ := os.ReadFile(name); strings.Contains(string(raw), text) {
-				return
-			}
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("%s did not come, with %q", path, text)
-		}
-	}
+		return slices.ContainsFunc(found, func(name string) bool {
+			raw, _ := os.ReadFile(name) // it may be a directory
+			return text == "" || strings.Contains(string(raw), text)
+		})
+	})
 }
 
 // restartedOnce checks that an agent's process was restarted exactly once, on its own session, and that this
@@ -307,8 +254,7 @@ func TestSignals(t *testing.T) {
 	} {
 		t.Run(unix.SignalName(sig), func(t *testing.T) {
 			t.Parallel()
-			s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-			await[contract.Question](s, "a question", nil)
+			s := dialogue(t)
 			testkit.OK(t, s.cmd.Process.Signal(sig))
 			if r := s.finish(want); r.Status != contract.StatusInterrupted || r.Summary != "stopped by "+
 				unix.SignalName(sig) {
@@ -321,60 +267,47 @@ func TestSignals(t *testing.T) {
 // TestKilledArbiterLeavesNothing: after arbiter is killed, the bridge, a subreaper, ends all processes of the
 // run.
 func TestKilledArbiterLeavesNothing(t *testing.T) {
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
-			await[contract.Question](s, "a question", nil)
-			run := collect[contract.Session](s)[0].Session
-			if len(survivors(run)) == 0 {
-				t.Fatal("the mark is not found on living agents: this test could not fail")
-			}
-			testkit.OK(t, s.cmd.Process.Kill())
-			_ = s.cmd.Wait()
-			awaitGone(t, run)
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
+		await[contract.Question](s, "a question", nil)
+		run := collect[contract.Session](s)[0].Session
+		if len(survivors(run)) == 0 {
+			t.Fatal("the mark is not found on living agents: this test could not fail")
+		}
+		testkit.OK(t, s.cmd.Process.Kill())
+		_ = s.cmd.Wait()
+		awaitGone(t, run)
+	})
 }
 
 // TestKilledBridge: another bridge replaces a killed one, ends the processes that it left, and restarts the
 // agents on their sessions.
 func TestKilledBridge(t *testing.T) {
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
-			await[contract.Question](s, "a question", nil)
-			pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
-			if !ok {
-				t.Skip("no /proc here")
-			}
-			testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
-			if r := s.finish(contract.ExitComplete); r.Status != contract.StatusComplete || r.Crashes != 1 {
-				t.Errorf("result %+v", r)
-			}
-			s.restartedOnce(contract.Arbiter)
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
+		await[contract.Question](s, "a question", nil)
+		pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
+		if !ok {
+			t.Skip("no /proc here")
+		}
+		testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
+		if r := s.finish(contract.ExitComplete); r.Status != contract.StatusComplete || r.Crashes != 1 {
+			t.Errorf("result %+v", r)
+		}
+		s.restartedOnce(contract.Arbiter)
+	})
 }
 
 // TestReaderGoesAway: when the reader of stdout goes away, the run ends and says so.
 func TestReaderGoesAway(t *testing.T) {
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
+	s := dialogue(t)
 	run := collect[contract.Session](s)[0].Session
 	s.closeOutput()
 	s.send(contract.Say{Text: "call it dawn"})
 	<-s.ended
 	_ = s.cmd.Wait()
-	if got := s.cmd.ProcessState.ExitCode(); got != int(contract.ExitFailed) {
-		t.Errorf("exit code %d", got)
-	}
-	if !strings.Contains(s.stderr.String(), "can no longer be written") {
-		t.Errorf("stderr: %s", s.stderr.String())
-	}
+	testkit.Same(t, "exit code", int(contract.ExitFailed), s.cmd.ProcessState.ExitCode())
+	includes(t, "stderr", s.stderr.String(), "can no longer be written")
 	awaitGone(t, run)
 }
 
@@ -389,7 +322,349 @@ func TestFullDisk(t *testing.T) {
 	if err := s.cmd.Run(); err == nil || s.cmd.ProcessState.ExitCode() != int(contract.ExitFailed) {
 		t.Errorf("%v", err)
 	}
-	if !strings.Contains(s.stderr.String(), "no space left") {
-		t.Errorf("stderr: %s", s.stderr.String())
+	includes(t, "stderr", s.stderr.String(), "no space left")
+}
+
+// TestSilentAgent: an agent that gives no sign of life is flagged, and the Arbiter decides; an agent that is
+// silent but answers a ping is left alone.
+func TestSilentAgent(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	t.Run("hangs", func(t *testing.T) {
+		onlyLinux(t)
+		t.Parallel()
+		s := perform(t, spin("echo spun"), sick{"orch-1.1": "hang"}, "--watch-every", "500ms")
+		s.awaitNotice("gives no sign of life")
+		await[contract.Message](s, "word to the Arbiter", func(_ string, b contract.Message) bool {
+			return b.To == contract.Arbiter && b.From == contract.Supervisor && strings.Contains(b.Text, "RETRY")
+		})
+		if list := s.reasons(); len(list) != 0 {
+			t.Errorf("restarted before anybody said so: %q", list)
+		}
+		testkit.Same(t, "crashes", 0, s.finishes("spun").Crashes)
+		if sp := s.spawns("orch-1"); len(sp) != 2 || !sp[1].Resumed {
+			t.Errorf("spawned %+v", sp)
+		}
+	})
+	t.Run("is quiet", func(t *testing.T) {
+		onlyLinux(t)
+		t.Parallel()
+		s := perform(t, spin("echo spun"), sick{"orch-1.1": "quiet"}, "--watch-every", "500ms", "--debug",
+			"--quiet-after", "1s")
+		await[contract.ToolResult](s, "the last word before the silence", func(id string, _ contract.ToolResult) bool {
+			return id == "orch-1"
+		})
+		await[contract.Quiet](s, "word of its silence", func(id string, b contract.Quiet) bool {
+			return id == "orch-1" && b.Seconds >= 1 && b.Doing != ""
+		})
+		s.awaitLooks(20) // of both agents: many more than it takes to flag a silent one
+		for _, n := range collect[contract.Notice](s) {
+			t.Errorf("notice %q", n.Text)
+		}
+		s.send(contract.Interrupt{ID: "orch-1"})
+		await[contract.Turn](s, "the end of the turn", func(id string, b contract.Turn) bool {
+			return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
+		})
+		if r := s.finish(contract.ExitComplete); !sums(r, "spun") || len(s.spawns("orch-1")) != 1 {
+			t.Errorf("result %+v", r)
+		}
+	})
+}
+
+// awaitLooks waits until the log shows that the watchdog has looked more times from now on.
+func (s *script) awaitLooks(more int) {
+	s.t.Helper()
+	looks := func() int {
+		text, _ := os.ReadFile(collect[contract.Session](s)[0].Log)
+		return strings.Count(string(text), `"type":"probed"`)
 	}
+	first := looks()
+	testkit.Await(s.t, fmt.Sprintf("%d looks", more), func() bool { return looks() >= first+more })
+}
+
+// TestOtherSessionIsNotRouted: a process that reports another session's id is ended, and arbiter
+// routes none of its output.
+func TestOtherSessionIsNotRouted(t *testing.T) {
+	t.Parallel()
+	s := perform(t, spin("echo spun"), sick{"orch-1.1": "other-session"})
+	s.finishes("spun")
+	// If it was ended before its session had a history, the session is not found, and a new one is begun.
+	sp := s.spawns("orch-1")
+	if len(sp) < 2 || len(sp) > 3 || len(s.reasons()) != len(sp)-1 || len(sp) == 3 && sp[2].Resumed {
+		t.Errorf("spawned %+v, restarts %q", sp, s.reasons())
+	}
+	s.oneError(bridge.CatProtocol)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := true // incarnation
+	for _, l := range s.lines {
+		switch l.Body.(type) {
+		case contract.Done:
+			first = first && l.ID != "orch-1"
+		case contract.ToolUse, contract.Assistant, contract.Handoff:
+			if l.ID == "orch-1" && first {
+				t.Errorf("routed: %+v", l.Body)
+			}
+		}
+	}
+}
+
+// TestSwallowed: arbiter sends a message again, once, if no process confirms it. If there is still no
+// confirmation, another process gets it. The events report each step.
+func TestSwallowed(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	for _, c := range []struct {
+		name, ill         string
+		resent, swallowed int
+		spawns            int
+	}{
+		{"once", "swallow", 1, 0, 1},
+		// Everything but user messages passes, so that the process looks healthy.
+		{"twice", `sh:grep --line-buffered -v '"type":"user"' | $standin "$@"; exit`, 1, 1, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.ill}, "--watch-every", "1s")
+			testkit.Same(t, "crashes", 0, s.finishes("spun").Crashes)
+			if sp := s.spawns("orch-1"); len(sp) != c.spawns {
+				t.Errorf("spawned %+v", sp)
+			}
+			out, _ := s.output(0, "sessions", "show", "--json", s.run())
+			var shown subcommands.SessionReport
+			testkit.OK(t, json.Unmarshal([]byte(out), &shown))
+			if l := shown.Ledger; l.Resent != c.resent || l.Swallowed != c.swallowed || l.Posted != l.Seen+l.Returned {
+				t.Errorf("ledger %+v", l)
+			}
+			for _, m := range shown.Messages {
+				if m.Kind == "brief" && (m.Status != "delivered" || m.Sent != 2+c.swallowed) {
+					t.Errorf("brief %+v", m)
+				}
+			}
+		})
+	}
+}
+
+// TestUsageLimit: a limit with a reset time is waited for once and is not a crash. If no wait is allowed, the
+// run ends, says so, and can be resumed later.
+func TestUsageLimit(t *testing.T) {
+	t.Parallel()
+	t.Run("waited for", func(t *testing.T) {
+		t.Parallel()
+		s := perform(t, spin("echo spun"), sick{"arbiter.1": "limit:2"}, "--max-wait", "4s")
+		testkit.Same(t, "crashes", 0, s.finishes("spun").Crashes)
+		list := collect[contract.Retry](s)
+		if len(list) != 1 || !strings.Contains(list[0].Reason, "resets at") || list[0].DelayMS > 4000 {
+			t.Errorf("retries %+v", list)
+		}
+		if e := collect[contract.Error](s); len(e) != 0 || len(s.spawns(contract.Arbiter)) != 1 {
+			t.Errorf("errors %+v, spawned %+v", e, s.spawns(contract.Arbiter))
+		}
+	})
+	t.Run("not waited for", func(t *testing.T) {
+		t.Parallel()
+		s := perform(t, spin("echo spun"), sick{"arbiter.1": "limit:777600"}, "--max-wait", "0s")
+		if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit || r.Crashes != 0 {
+			t.Errorf("result %+v", r)
+		}
+		s.oneError(bridge.CatUsageLimit)
+		n := s.again("--json", "--resume")
+		n.finishes("spun")
+	})
+	t.Run("cancelled", func(t *testing.T) {
+		t.Parallel()
+		s := perform(t, spin("echo spun"), sick{"arbiter.1": "limit:3600"}, "--max-wait", "2h")
+		await[contract.Retry](s, "the wait", nil)
+		s.cancels()
+	})
+}
+
+// TestKeyRefusedInParallel: the API refuses the key of several agents at once. Arbiter reports it once and
+// starts no other process.
+func TestKeyRefusedInParallel(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil, "--rehearse", "--claude", sickClaude(t, sick{"orch-*": "auth"}), "--json", "--scenario",
+		"parallel", "--task", "Two threads")
+	s.offScript = true
+	s.finish(contract.ExitEnvironment)
+	s.oneError(bridge.CatAuth)
+	if list := s.reasons(); len(list) != 0 {
+		t.Errorf("restarts %q", list)
+	}
+}
+
+// TestCutStream: an answer that breaks off in mid-stream looks like a finished turn (observed with CLI 2.1.329:
+// its result says success). Arbiter asks again for the missing verdict, and does not treat the turn as the end
+// of the work: the rules continue the task up to its limit.
+func TestCutStream(t *testing.T) {
+	t.Parallel()
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
+			append(p.args, "--json", "--no-input", "--max-iterations", "1",
+				"--scenario", faultScenario(t, object{"cut_after": 4}), "--task", "Speak")...)
+		if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit {
+			t.Errorf("result %+v", r)
+		}
+		for _, e := range collect[contract.Error](s) {
+			if e.Category != bridge.CatVerdict {
+				t.Errorf("error %+v", e)
+			}
+		}
+		if d := collect[contract.Decision](s); len(d) == 0 ||
+			slices.ContainsFunc(d, func(d contract.Decision) bool { return d.Source != "fallback" }) {
+			t.Errorf("decisions %+v", d)
+		}
+	})
+}
+
+// TestMoneyIsSpentOnce: a run that ended at its cost limit ends at once when it is resumed and no human
+// can raise the limit. It starts no agent. A higher limit lets it continue.
+func TestMoneyIsSpentOnce(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	text := talking([]object{with(asksHuman("And then?"), "usage", object{"input": 240000, "output": 10000})})
+	s := perform(t, text, nil, "--max-cost", "1")
+	s.finishesAtLimit()
+	r := s.finish(contract.ExitLimit)
+	if r.Status != contract.StatusLimit || r.CostUSD < 1 {
+		t.Errorf("result %+v", r)
+	}
+	n := s.again("--json", "--resume", "--no-input")
+	if r := n.finish(contract.ExitLimit); !strings.Contains(r.Summary, "--max-cost") ||
+		len(n.spawns(contract.Arbiter)) != 0 {
+		t.Errorf("result %+v, spawned %+v", r, n.spawns(contract.Arbiter))
+	}
+	m := s.again("--json", "--resume", "--max-cost", "100")
+	m.send(contract.Say{Text: "it is enough"})
+	m.finish(contract.ExitComplete)
+}
+
+// These tests mostly wait for processes: unless -parallel is given, more of them run at once than there are
+// CPUs.
+func init() {
+	testing.Init()
+	_ = flag.Set("test.parallel", "8")
+}
+
+// talk is a play of the Arbiter alone. It asks a question after every message.
+var talk = talking(nil)
+
+func talking(steps []object) string {
+	return playOf(arbiter(steps, on("it is enough", complete("said")), asksHuman("And then?")))
+}
+
+// spin is a play of one Orchestrator, whose first step runs a command. The Arbiter has a decision for
+// each fault that the tests cause.
+func spin(command string) string {
+	return allowing([]string{"Bash(*)"},
+		arbiter(summons("Spin it."), on("COMPLETE while", releases), on("Released: ", complete("spun")),
+			on("gives no sign of life", rules("RETRY", "Again.", "to", "orch-1")),
+			on("was interrupted", tells("orch-1", "Go on.")), on("It is spun", complete("spun")),
+			on("is gone", complete("without it")), patience),
+		orchestrator("orchestrator", "", []object{bash(command)}, done("It is spun.")))
+}
+
+// scenarioFile writes a scenario.
+func scenarioFile(t testing.TB, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "play.yaml")
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// sick maps incarnations of the stand-in to faults. The keys are shell patterns: "orch-1.1", "arbiter.*". A
+// value that begins with "sh:" is a shell command to run instead; in it, $standin is the stand-in's command.
+type sick map[string]string
+
+// sickClaude writes a claude of which some incarnations have faults.
+func sickClaude(t *testing.T, ills sick) string {
+	t.Helper()
+	self := agentProgram(t)
+	var b strings.Builder
+	fmt.Fprintf(&b, "#!/bin/sh\nstandin='%s stand-in'\ncase \"$ARBITER_AGENT\" in\n", self)
+	patterns := make([]string, 0, len(ills))
+	for p := range ills {
+		patterns = append(patterns, p)
+	}
+	slices.Sort(patterns)
+	for _, p := range patterns {
+		if command, ok := strings.CutPrefix(ills[p], "sh:"); ok {
+			fmt.Fprintf(&b, "%s) %s ;;\n", p, command)
+		} else {
+			fmt.Fprintf(&b, "%s) export ARBITER_STANDIN_FAULT='%s' ;;\n", p, ills[p])
+		}
+	}
+	b.WriteString("esac\nexec $standin \"$@\"\n")
+	path := filepath.Join(t.TempDir(), "claude")
+	testkit.OK(t, os.WriteFile(path, []byte(b.String()), 0o700))
+	return path
+}
+
+// perform starts a rehearsal with a sick claude.
+func perform(t *testing.T, scenario string, ills sick, args ...string) *script {
+	t.Helper()
+	return start(t, nil,
+		append([]string{"--rehearse", "--claude", sickClaude(t, ills), "--json", "--scenario",
+			scenarioFile(t, scenario), "--task", "Weave"}, args...)...)
+}
+
+// awaitNotice waits for a notice that contains a text.
+func (s *script) awaitNotice(text string) contract.Notice {
+	s.t.Helper()
+	return await[contract.Notice](s, "a notice of "+text, func(_ string, b contract.Notice) bool {
+		return strings.Contains(b.Text, text)
+	})
+}
+
+// aliveAs lists the pids of a run's processes by the incarnation they belong to.
+func aliveAs(run string) map[string][]int {
+	alive := map[string][]int{}
+	for pid := range survivors(run) {
+		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		_, agent, _ := strings.Cut(string(env), "ARBITER_AGENT=")
+		agent, _, _ = strings.Cut(agent, "\x00")
+		alive[agent] = append(alive[agent], pid)
+	}
+	return alive
+}
+
+// awaitProcess waits until /proc shows a process in a state.
+func awaitProcess(t *testing.T, pid int, state string) {
+	t.Helper()
+	testkit.Await(t, fmt.Sprintf("process %d that is %s", pid, state), func() bool {
+		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		_, rest, ok := strings.Cut(string(stat), ") ")
+		return ok && strings.HasPrefix(rest, state)
+	})
+}
+
+func onlyLinux(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("no /proc here")
+	}
+}
+
+// reasons lists why processes were started again.
+func (s *script) reasons() []string {
+	var list []string
+	for _, r := range collect[contract.Restart](s) {
+		list = append(list, r.Reason)
+	}
+	return list
+}
+
+// mustSignal sends a signal to arbiter.
+func (s *script) mustSignal(sig syscall.Signal) {
+	s.t.Helper()
+	testkit.OK(s.t, s.cmd.Process.Signal(sig))
+}
+
+// finishesAtLimit waits until the human is asked about a cost limit, and ends the run there.
+func (s *script) finishesAtLimit() {
+	s.t.Helper()
+	await(s, "the question about a limit", func(_ string, b contract.Question) bool {
+		return b.Question == supervisor.LimitQuestion && slices.Contains(b.Options, "finish")
+	})
+	s.send(contract.Choose{Option: "finish"})
 }

@@ -136,7 +136,7 @@ func (e env) forkOnce(
 	var refused *runstore.ForkError
 	switch {
 	case errors.As(err, &refused):
-		return "", subcommands.Refused("run %s cannot be forked: %v", short, refused)
+		return "", command.Failedf("run %s cannot be forked: %v", short, refused)
 	case err != nil:
 		return "", command.Environmentf("fork run %s: %v", short, err)
 	}

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
@@ -26,39 +25,18 @@ import (
 )
 
 // twoSteps is a play in which one Orchestrator writes a file and hands off, and another finishes.
-const twoSteps = `
-name: two-steps
-title: Two steps
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one}}]
-      - verdict: {decision: CONTINUE, message: Weave., reason: It is summoned.}
-      - expect: part one is woven
-        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part two}}]
-      - verdict: {decision: CONTINUE, message: Weave on., reason: Part two is missing.}
-      - expect: part two is woven
-        verdict: {decision: COMPLETE, message: It is done., summary: The cloth is woven., reason: All is done.}
-  - name: one
-    match: {role: orchestrator, contains: Weave part one}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/one.txt", content: "one\n"}}]
-      - verdict:
-          expects_response: true
-          kind: done
-          message: The part one is woven.
-          handoff: {accomplished: [one], remaining: [], files: [one.txt], key_context: one.txt, checks: [{command: grep -q one one.txt, expect: exit 0}]}
-  - name: two
-    match: {role: orchestrator, contains: Weave part two}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/two.txt", content: "two\n"}}]
-      - verdict:
-          expects_response: true
-          kind: done
-          message: The part two is woven.
-          handoff: {accomplished: [two], remaining: [], files: [two.txt], key_context: two.txt, checks: [{command: grep -q two two.txt, expect: exit 0}]}
-`
+var twoSteps = playOf(
+	arbiter(slices.Concat(summons("Weave part one"),
+		[]object{on("part one is woven", spawns("Weave part two")), patience,
+			on("part two is woven", complete("The cloth is woven."))})),
+	orchestrator("one", "Weave part one", weaves("one")), orchestrator("two", "Weave part two", weaves("two")))
+
+// weaves are the steps of an Orchestrator that writes a file, lists it, and proves it.
+func weaves(part string) []object {
+	file := part + ".txt"
+	return []object{writes(file, part+"\n"), listing(done("The part "+part+" is woven.",
+		check("grep -q "+part+" "+file, "exit 0")), file)}
+}
 
 // forkPlays are the runs that are forked. files are those of the run branch just before a decision.
 var forkPlays = []struct {
@@ -73,15 +51,12 @@ var forkPlays = []struct {
 	{"worktree", func(*testing.T) string { return twoSteps }, []string{"--isolation", "worktree"}, false, twoStepsFiles,
 		true},
 	{"crash", func(*testing.T) string { return twoSteps }, nil, true, twoStepsFiles, true},
-	{"four hands", func(t *testing.T) string { return strings.ReplaceAll(fourHands, "MEET", t.TempDir()) },
+	{"four hands", func(t *testing.T) string { return fourHands(t.TempDir(), partsAreMerged) },
 		[]string{"--isolation", "worktree"}, false, nil, true},
-	{"clones", func(t *testing.T) string { return strings.ReplaceAll(fourHands, "MEET", t.TempDir()) },
+	{"clones", func(t *testing.T) string { return fourHands(t.TempDir(), partsAreMerged) },
 		[]string{"--isolation", "clone"}, false, nil, true},
 	{"hand-offs and renewals", func(t *testing.T) string {
-		raw, err := rehearsal.BuiltinSource("generations")
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(rehearsal.BuiltinSource("generations"))(t)
 		return string(raw)
 	}, nil, false, nil, true},
 }
@@ -106,8 +81,7 @@ func TestForkAtEveryDecision(t *testing.T) {
 				run := s.run0()
 				if c.kill {
 					await[contract.Handoff](s, "a document", nil)
-					_ = s.cmd.Process.Kill()
-					s.gone()
+					s.killed()
 					awaitGone(t, run)
 					again := s.again("--json", "--no-input", "--resume", "--session", run)
 					again.finish(contract.ExitComplete)
@@ -123,9 +97,7 @@ func TestForkAtEveryDecision(t *testing.T) {
 					f.at(n, c.files[n])
 				}
 				f.wrong(last)
-				if list := model.Problems(); len(list) > 0 {
-					t.Errorf("the play left its script: %.3000v", list)
-				}
+				onScript(t, model)
 			})
 		}
 	}
@@ -139,7 +111,7 @@ func TestForkKilled(t *testing.T) {
 	bin := crashingArbiter(t)
 	p := players(t)[0]
 	repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
-	play := strings.ReplaceAll(fourHands, "MEET", t.TempDir())
+	play := fourHands(t.TempDir(), partsAreMerged)
 	s, model := hiredIn(t, p, play, repo.Path, "--isolation", "worktree", "--allow", "Bash", "--allow", "Write",
 		"--allow", "Edit", "--no-input", "--task", "Weave")
 	s.finish(contract.ExitComplete)
@@ -167,17 +139,13 @@ func (f forks) killedAt(t *testing.T, bin, at string, n int, before map[string]s
 	if raw, _ := os.ReadFile(log); !strings.Contains(string(raw), "died") {
 		t.Fatalf("it was not reached: %s", k.stderr.String())
 	}
-	if diff := cmp.Diff(before, f.bytes()); diff != "" {
-		t.Errorf("the run was changed, -before +after:\n%s", diff)
-	}
+	testkit.Same(t, "the run was changed", before, f.bytes())
 	var list []struct {
 		Run        string
 		ForkedFrom *contract.Fork `json:"forked_from"`
 	}
 	out, _ := f.output(0, "sessions", "--json")
-	if err := json.Unmarshal([]byte(out), &list); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, json.Unmarshal([]byte(out), &list))
 	for _, r := range list {
 		if r.ForkedFrom == nil {
 			continue
@@ -186,9 +154,7 @@ func (f forks) killedAt(t *testing.T, bin, at string, n int, before map[string]s
 		f.again("--json", "--no-input", "--resume", "--session", r.Run).finish(contract.ExitComplete)
 		f.output(0, "sessions", "rm", r.Run)
 	}
-	if diff := cmp.Diff(before, f.bytes()); diff != "" {
-		t.Errorf("resumed, the run was changed, -before +after:\n%s", diff)
-	}
+	testkit.Same(t, "resumed, the run was changed", before, f.bytes())
 }
 
 // run0 waits for the id of the run.
@@ -219,28 +185,21 @@ func (f forks) at(n int, files []string) {
 	s := f.again("fork", f.run, "--at", fmt.Sprint(n), "--json", "--no-input")
 	fork := s.run0()
 	if files != nil {
-		_ = s.cmd.Process.Kill()
-		s.gone()
+		s.killed()
 		awaitGone(t, fork)
 		names := strings.Fields(f.repo.Git("ls-tree", "-r", "--name-only", "arbiter/"+fork[:8]+"/main"))
-		if !slices.Equal(names, files) {
-			t.Errorf("at %d, it began with the files %v, want %v", n, names, files)
-		}
+		testkit.Same(t, fmt.Sprintf("at %d, it began with the files", n), files, names)
 		s = f.again("--json", "--no-input", "--resume", "--session", fork)
 	}
 	s.finish(contract.ExitComplete)
 	if from := collect[contract.Session](s)[0].ForkedFrom; from == nil || from.Run != f.run || from.At != n {
 		t.Errorf("at %d, it branched off from %+v", n, from)
 	}
-	if diff := cmp.Diff(before, f.bytes()); diff != "" {
-		t.Errorf("at %d, the run was changed, -before +after:\n%s", n, diff)
-	}
+	testkit.Same(t, fmt.Sprintf("at %d, the run was changed", n), before, f.bytes())
 	f.sameEvents(fork, n)
 	f.sameMessages(fork, n, asked)
 	ours, _ := f.output(0, "diff", fork, "--name-only")
-	if want, _ := f.output(0, "diff", f.run, "--name-only"); ours != want {
-		t.Errorf("at %d, the fork changed %q, want %q", n, ours, want)
-	}
+	testkit.Same(t, fmt.Sprintf("at %d, the fork changed", n), ours, stdoutOf(f.output(0, "diff", f.run, "--name-only")))
 }
 
 // bytes are hashes of all that belongs to the run: its directory, the transcripts of its sessions, its references, and
@@ -305,9 +264,7 @@ func (f forks) sameEvents(fork string, n int) {
 			decided++
 		}
 	}
-	if decided != n-1 {
-		f.t.Errorf("at %d, the fork has copied %d decisions", n, decided)
-	}
+	testkit.Same(f.t, fmt.Sprintf("at %d, the fork has copied decisions", n), n-1, decided)
 }
 
 // sameMessages checks that the first request of the fork's Arbiter is the one that the run has made, except for ids,
@@ -315,9 +272,7 @@ func (f forks) sameEvents(fork string, n int) {
 func (f forks) sameMessages(fork string, n, asked int) {
 	plain := func(r rehearsal.Request) string {
 		var list []struct{ Content json.RawMessage }
-		if err := json.Unmarshal(r.Messages, &list); err != nil {
-			f.t.Fatal(err)
-		}
+		testkit.OK(f.t, json.Unmarshal(r.Messages, &list))
 		var all strings.Builder
 		add := func(text string) { // of Arbiter, except for figures: the CLI adds what it says about the directory
 			if strings.HasPrefix(text, "⟦") {
@@ -407,9 +362,7 @@ func TestForkInASandbox(t *testing.T) {
 	for n := 2; n <= f.last(); n++ {
 		f.at(n, twoStepsFiles[n])
 	}
-	if list := model.Problems(); len(list) > 0 {
-		t.Errorf("the play left its script: %.3000v", list)
-	}
+	onScript(t, model)
 }
 
 // TestIsolationIsKept: an isolated run whose repository cannot be used at one resume does not continue in the user's
@@ -422,13 +375,9 @@ func TestIsolationIsKept(t *testing.T) {
 	_ = s.cmd.Process.Signal(os.Interrupt)
 	s.gone()
 	git := filepath.Join(repo.Path, ".git")
-	if err := os.Rename(git, git+".away"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Rename(git, git+".away"))
 	s.again("--json", "--resume", "--session", s.run()).finish(contract.ExitEnvironment)
-	if err := os.Rename(git+".away", git); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Rename(git+".away", git))
 	n := s.again("--json", "--resume", "--session", s.run())
 	await[contract.Question](n, "the question again", nil)
 	n.send(contract.Say{Text: "Ada"})
@@ -440,18 +389,8 @@ func TestIsolationIsKept(t *testing.T) {
 }
 
 // asksOnce is a play in which the Arbiter asks the human, and then completes.
-const asksOnce = `
-name: asks-once
-title: A question
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - verdict: {decision: ADDRESS_HUMAN, message: Which name?, reason: It is not known.}
-      - expect: from. human
-        verdict: {decision: COMPLETE, message: Named., summary: It has a name., reason: The human has said it.}
-      - verdict: {decision: COMPLETE, message: Named., summary: It has a name., reason: There is nothing to do.}
-`
+var asksOnce = playOf(arbiter([]object{asksHuman("Which name?"),
+	on("from. human", complete("It has a name.")), complete("It has a name.")}))
 
 // TestForkOfALiveRun forks a run that waits for its human: the fork asks, too, and both go on. Without Git the fork
 // works in the same directory, if that is said.
@@ -461,19 +400,13 @@ func TestForkOfALiveRun(t *testing.T) {
 	s, model := hiredIn(t, p, asksOnce, t.TempDir(), "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
 	run := s.run()
-	if _, errs := s.output(1, "fork", run, "--at", "1", "--json"); !strings.Contains(errs, "without Git") {
-		t.Error(errs)
-	}
-	if _, errs := s.output(2, "fork", run, "--at", "1", "--times", "2", "--isolation", "shared"); !strings.Contains(errs,
-		"exclude each other") {
-		t.Error(errs)
-	}
+	includes(t, "", stderrOf(s.output(1, "fork", run, "--at", "1", "--json")), "without Git")
+	includes(t, "", stderrOf(s.output(2, "fork", run, "--at", "1", "--times", "2", "--isolation", "shared")),
+		"exclude each other")
 	fork := s.again("fork", run, "--at", "1", "--isolation", "shared", "--json", "--", "--share-workspace", "--max-cost",
 		"50")
 	await[contract.Question](fork, "the question", nil)
-	if out, _ := s.output(0, "status", fork.run()); !strings.Contains(out, "before decision 1") {
-		t.Error(out)
-	}
+	includes(t, "", stdoutOf(s.output(0, "status", fork.run())), "before decision 1")
 	out, _ := s.output(0, "fork", run, "--at", "1", "--isolation", "shared", "--task", "Quickly", "--detach", "--",
 		"--share-workspace")
 	detached := strings.TrimSpace(out)
@@ -483,18 +416,11 @@ func TestForkOfALiveRun(t *testing.T) {
 	awaitGone(t, detached) // the Arbiter was told something, and completes
 	for _, x := range []*script{fork, s} {
 		x.send(contract.Say{Text: "Ada"})
-		await[contract.Result](x, "the result", nil)
-		x.finish(contract.ExitComplete)
+		x.completes()
 	}
-	if list := model.Problems(); len(list) > 0 {
-		t.Errorf("the play left its script: %v", list)
-	}
+	onScript(t, model)
 	out, _ = s.output(0, "compare", run, fork.run())
-	for _, want := range []string{run[:8], fork.run()[:8], run[:8] + ", before decision 1", "complete", "since)"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("lacks %q:\n%s", want, out)
-		}
-	}
+	includes(t, "", out, run[:8], fork.run()[:8], run[:8]+", before decision 1", "complete", "since)")
 	s.output(2, "compare", run)
 	s.output(2, "fork", run)
 	s.output(2, "fork", run, "--at", "1", "--isolation", "shared") // without a terminal for the screen
@@ -550,19 +476,13 @@ func TestBestOf(t *testing.T) {
 func TestForkIsTheCLIsOwn(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	claude := realClaude(t)
-	if claude == "" {
-		t.Skip("no claude: run scripts/setup")
-	}
+	claude := neededClaude(t)
 	scenario, err := rehearsal.Parse("says.yaml", []byte(`{name: says, title: Says, actors: [{name: anybody,
   match: {role: any}, steps: [{say: Yes., repeat: forever}]}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	model, err := rehearsal.Start(scenario, rehearsal.Options{Record: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{Record: true}))(t)
 	t.Cleanup(func() { _ = model.Close() })
 	home, work := t.TempDir(), t.TempDir()
 	ask := func(fails bool, args ...string) (messages string) {
@@ -581,10 +501,7 @@ func TestForkIsTheCLIsOwn(t *testing.T) {
 	if len(files) != 1 {
 		t.Fatalf("transcripts: %v", files)
 	}
-	first, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := testkit.Must(os.ReadFile(files[0]))(t)
 	answers := regexp.MustCompile(`"type":"assistant","uuid":"([^"]*)"`).FindAllSubmatch(first, -1)
 	if len(answers) == 0 {
 		t.Fatalf("no answer in %s", first)
@@ -597,9 +514,7 @@ func TestForkIsTheCLIsOwn(t *testing.T) {
 	copied := func() string {
 		id := uuid.NewString()
 		text := strings.ReplaceAll(string(first), session, id)
-		if err := os.WriteFile(filepath.Join(filepath.Dir(files[0]), id+".jsonl"), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(filepath.Dir(files[0]), id+".jsonl"), []byte(text), 0o600))
 		return ask(false, "Three.", "--resume", id)
 	}
 	ask(false, "Two.", "--resume", session)
@@ -610,7 +525,5 @@ func TestForkIsTheCLIsOwn(t *testing.T) {
 	ask(false, "/compact", "--resume", session)
 	ask(false, "Two again.", "--resume", session)
 	own(true)
-	if got := copied(); got != want {
-		t.Errorf("after a compaction, the copy asks %s", got)
-	}
+	testkit.Same(t, "after a compaction, the copy asks", want, copied())
 }

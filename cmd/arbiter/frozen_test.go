@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -37,35 +36,23 @@ func frozen(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", "frozen", name)
 	if *freeze {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		testkit.OK(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-frozen +now):\n%s", path, diff)
-	}
+	want := testkit.Must(os.ReadFile(path))(t)
+	testkit.Same(t, fmt.Sprintf("%s (-frozen +now)", path), strings.Split(string(want), "\n"), strings.Split(got, "\n"))
 }
 
 // builtProgram runs the built program in an environment without any configuration or state of arbiter, and
 // returns its stdout.
 func builtProgram(t *testing.T, home string, args ...string) string {
 	t.Helper()
-	var stderr strings.Builder
-	cmd := exec.Command("arbiter", args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8", confinedVariable + "=1"}
-	cmd.Dir, cmd.Stderr = home, &stderr
-	out, err := cmd.Output()
-	if err != nil || stderr.Len() > 0 {
-		t.Fatalf("arbiter %s: %v, %s", strings.Join(args, " "), err, stderr.String())
+	c := runIn(t, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8", confinedVariable + "=1"}, home, "",
+		args...)
+	if c.code != 0 || c.errs != "" {
+		t.Fatalf("arbiter %q: exit code %d, %s", args, c.code, c.errs)
 	}
-	return string(out)
+	return c.out
 }
 
 var (
@@ -102,10 +89,7 @@ func readHelp(text string) (head, about string, list []helpEntry) {
 // documented returns the sections of a page of the documentation, by their titles, in the words of the help.
 func documented(t *testing.T, page string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/" + page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile("../../docs/" + page))(t)
 	sections := map[string]string{}
 	for _, section := range strings.Split(string(text), "\n## ")[1:] {
 		title, text, _ := strings.Cut(section, "\n")
@@ -205,9 +189,8 @@ func TestFrozenHelp(t *testing.T) {
 		if lists {
 			_, want, _ = strings.Cut(strings.TrimSpace(want), "\n\n")
 		}
-		if diff := cmp.Diff(strings.Fields(want), strings.Fields(page)); diff != "" {
-			t.Errorf("arbiter %s --help (-docs/commands.md +help):\n%s", name, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("arbiter %s --help (-docs/commands.md +help)", name), strings.Fields(want),
+			strings.Fields(page))
 	}
 	walk()
 	if commands != len(pages)+1 || len(told) != len(settings) {
@@ -309,19 +292,14 @@ func TestFrozenRequests(t *testing.T) {
 	last, first := map[string]requestBody{}, map[string]requestBody{}
 	var order []string
 	replayed, _ := processRuns[1].output(0, "replay", processRuns[0].run())
-	lines, err := contractLinesOf(replayed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := testkit.Must(contractLinesOf(replayed))(t)
 	f.name(lines)
 	for _, r := range h.model.Requests() {
 		if r.Agent != "" || r.Role != rehearsal.RoleArbiter && r.Role != rehearsal.RoleOrchestrator {
 			continue // a person's request in a terminal, or one outside the history
 		}
 		var b requestBody
-		if err := json.Unmarshal(r.Body, &b); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal(r.Body, &b))
 		before, known := last[r.Actor]
 		if !known {
 			first[r.Actor] = b
@@ -338,14 +316,10 @@ func TestFrozenRequests(t *testing.T) {
 		t.Error("two Orchestrators have different tools")
 	}
 	one, two := f.prompt(first["first"]), f.prompt(first["second"])
-	if diff := cmp.Diff(strings.ReplaceAll(one, "Orchestrator I (orch-1)", "NAME"),
-		strings.ReplaceAll(two, "Orchestrator II (orch-2)", "NAME")); diff != "" {
-		t.Errorf("two Orchestrators have different prompts:\n%s", diff)
-	}
-	pinned, err := os.ReadFile("../../scripts/claude.version")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Same(t, "two Orchestrators have different prompts",
+		strings.ReplaceAll(one, "Orchestrator I (orch-1)", "NAME"),
+		strings.ReplaceAll(two, "Orchestrator II (orch-2)", "NAME"))
+	pinned := testkit.Must(os.ReadFile("../../scripts/claude.version"))(t)
 	version := collect[contract.Session](processRuns[0])[0].ClaudeVersion
 	if version != strings.TrimSpace(string(pinned)) {
 		t.Skipf("what a CLI adds of its own differs: this is %s", version)
@@ -605,11 +579,7 @@ func frozenRun(t *testing.T, who player) (*modelHome, []*script) {
 	await[contract.Rejected](s, "a refusal", nil)
 	s.sendMessage("pause", `{"type":"pause","ref":"pause"}`)
 	s.sendMessage("last", `{"type":"message","ref":"last","text":"the red one"}`)
-	if err := s.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	s.gone()
-	awaitGone(t, s.run())
+	s.killed()
 	n := s.again("--json", "--resume")
 	// The run is paused. It is continued when all agents are back, so that the Arbiter's next message is sent
 	// at once.
@@ -623,17 +593,14 @@ func frozenRun(t *testing.T, who player) (*modelHome, []*script) {
 	n.send(contract.Continue{})
 	bash = await(n, "a request for Bash", func(_ string, r contract.PermissionRequest) bool { return r.Tool == "Bash" })
 	n.send(contract.Permit{Request: bash.Request, Behavior: bridge.Allow})
-	await[contract.Result](n, "the result", nil)
-	n.finish(contract.ExitComplete)
+	n.completes()
 	return h, []*script{s, n}
 }
 
 // sendMessage sends a command as a line, and waits until it is accepted.
 func (s *script) sendMessage(ref, line string) {
 	s.t.Helper()
-	if _, err := io.WriteString(s.stdin, line+"\n"); err != nil {
-		s.t.Fatal(err)
-	}
+	testkit.Must(io.WriteString(s.stdin, line+"\n"))(s.t)
 	await(s, "an answer to "+ref, func(_ string, b contract.Accepted) bool { return b.Ref == ref })
 }
 
@@ -654,10 +621,7 @@ func TestFrozenRun(t *testing.T) {
 		return out
 	}
 	replayed := read("replay")
-	lines, err := contractLinesOf(replayed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := testkit.Must(contractLinesOf(replayed))(t)
 	f.name(lines)
 	var events strings.Builder
 	for n, run := range processRunsOf(lines) {
@@ -816,10 +780,7 @@ func (f *normalizer) events(t *testing.T, run []contract.Line) string {
 	t.Helper()
 	of := map[string][]string{}
 	for _, l := range run {
-		raw, err := contract.EncodeLine(nil, l.Seq, l.Time, l.Event)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testkit.Must(contract.EncodeLine(nil, l.Seq, l.Time, l.Event))(t)
 		name := l.ID + " " + l.Body.EventName()
 		line := f.encoded(t, f.decoded(t, string(raw)), math.MaxInt)
 		switch l.Body.(type) {
@@ -873,16 +834,12 @@ func (f *normalizer) sameAudit(t *testing.T, text, raw string) {
 	}
 	for i, line := range programs {
 		var l struct{ By, Channel, What, About string }
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal([]byte(line), &l))
 		who := l.By
 		if l.Channel != "" {
 			who += "@" + l.Channel
 		}
-		if !strings.Contains(people[i], who) || !strings.Contains(people[i], " "+l.What+" ") ||
-			!strings.Contains(people[i], l.About) {
-			t.Errorf("line %d is for people\n%s\nand for programs\n%s", i+1, people[i], line)
-		}
+		includes(t, fmt.Sprintf("line %d is for people and for programs %s", i+1, line), people[i], who, " "+l.What+" ",
+			l.About)
 	}
 }

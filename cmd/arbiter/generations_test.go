@@ -8,8 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -64,7 +65,7 @@ func TestGenerations(t *testing.T) {
 				s := start(t, nil, args...)
 				r := s.finish(contract.ExitComplete)
 				if r.Iterations != 3 || r.Crashes != 0 {
-					t.Errorf("result %+v\n%s", r, s.dump())
+					t.Errorf("result %+v", r)
 				}
 				checkGenerations(t, s, w.window)
 			})
@@ -106,9 +107,7 @@ func checkGenerations(t *testing.T, s *script, window int) {
 	want := map[string][]string{"orch-1": {"warn", "critical"}, "orch-2": {"critical"},
 		"arbiter": {"critical", "critical"}}
 	for id, list := range want {
-		if !slices.Equal(levels[id], list) {
-			t.Errorf("%s was warned %v, want %v", id, levels[id], list)
-		}
+		testkit.Same(t, fmt.Sprintf("%s was warned", id), list, levels[id])
 	}
 	var ways []string
 	for _, h := range collect[contract.Handoff](s) {
@@ -134,9 +133,7 @@ func checkGenerations(t *testing.T, s *script, window int) {
 	testkit.Same(t, "sessions of the Arbiter ruled", 3, ruledBy(s.lines))
 	work := collect[contract.Session](s)[0].CWD
 	for _, name := range []string{"one", "two", "three"} {
-		if got, err := os.ReadFile(filepath.Join(work, name+".txt")); err != nil || string(got) != name+"\n" {
-			t.Errorf("%s: %q, %v", name, got, err)
-		}
+		testkit.Same(t, name, name+"\n", textOf(t, filepath.Join(work, name+".txt")))
 	}
 }
 
@@ -193,25 +190,86 @@ func TestGenerationsOverKills(t *testing.T) {
 						"Weave three"})
 				s := start(t, nil, args...)
 				moment.wait(s)
-				_ = s.cmd.Process.Kill()
-				s.gone()
-				awaitGone(t, s.run())
+				s.killed()
 				work := collect[contract.Session](s)[0].CWD
 				testkit.OK(t, os.WriteFile(filepath.Join(work, "gate"), nil, 0o600))
 				n := s.again("--json", "--resume", "--no-input")
 				r := n.finish(contract.ExitComplete)
 				if r.Status != contract.StatusComplete || !sums(r, "Three generations wrote three files.") {
-					t.Errorf("result %+v\n%s", r, n.dump())
+					t.Errorf("result %+v", r)
 				}
 				testkit.Same(t, "sessions of the Arbiter ruled", 3, ruledBy(slices.Concat(s.lines, n.lines)))
 				for _, name := range []string{"one", "two", "three"} {
-					if got, err := os.ReadFile(filepath.Join(work, name+".txt")); err != nil ||
-						string(got) != name+"\n" {
-						t.Errorf("%s: %q, %v", name, got, err)
-					}
+					testkit.Same(t, name, name+"\n", textOf(t, filepath.Join(work, name+".txt")))
 				}
 				n.sameInReplay(s)
 			})
 		}
 	}
+}
+
+// early makes the CLI compact at 167,000 tokens of a model with a window of a million. (A model with a window
+// of 200,000 reports the same threshold, but was not seen to compact.)
+var early = []string{"--model", "claude-opus-5-5", "--env", settings.CompactWindow + "=200000"}
+
+// TestCompactionBlocked: if an agent ignores the context warning, its compaction is blocked, and it hands off.
+func TestCompactionBlocked(t *testing.T) {
+	testkit.Long(t)
+	eachPlayer(t, func(t *testing.T, p player) {
+		p.inside(t)
+		s := start(t, nil,
+			slices.Concat(p.args, early,
+				[]string{"--json", "--no-input", "--scenario", absolute(t, "testdata/scenarios/cornered.yaml"),
+					"--task", "Dig"})...)
+		r := s.finish(contract.ExitComplete)
+		if !sums(r, "filled in") {
+			t.Errorf("result %+v", r)
+		}
+		c := collect[contract.Compact](s)
+		if len(c) != 1 || !c[0].Blocked || c[0].Trigger != "auto" {
+			t.Errorf("compactions %+v", c)
+		}
+		if l := collect[contract.ContextWarning](s); len(l) != 1 || l[0].Level != "critical" {
+			t.Errorf("warnings %+v", l)
+		}
+	})
+}
+
+var loop = allowing([]string{"Bash(*)"},
+	arbiter(slices.Concat(summons("Bail out the boat."), []object{
+		on("(?s)is parked. its context fills as fast as it is compacted.*written by the supervisor.*echo bail",
+			spawns("Mend the leak.")), patience, on("(?s)kind. done", complete("mended"))})),
+	orchestrator("second", "Mend the leak", []object{
+		on("(?s)Its author could not hand off.*written by the supervisor.*echo bail", done("Mended."))}),
+	orchestrator("first", "Bail out", []object{{"usage": object{"context": 175000}, "repeat": "forever",
+		"use": bash("echo bail")["use"]}}))
+
+// TestCompactionLoop: an agent whose context fills up again as fast as it is compacted is parked, and its
+// successor gets a record of its work.
+func TestCompactionLoop(t *testing.T) {
+	testkit.Long(t)
+	eachPlayer(t, func(t *testing.T, p player) {
+		p.inside(t)
+		s := start(t, nil,
+			slices.Concat(p.args, early, []string{"--json", "--no-input", "--scenario", scenarioFile(t, loop),
+				"--task", "Stay afloat"})...)
+		r := s.finish(contract.ExitComplete)
+		if !sums(r, "mended") {
+			t.Errorf("result %+v", r)
+		}
+		s.oneError(bridge.CatCompaction)
+		happened := 0
+		for _, c := range collect[contract.Compact](s) {
+			if !c.Blocked {
+				happened++
+			}
+		}
+		if happened < 2 {
+			t.Errorf("%d compactions", happened)
+		}
+		h := collect[contract.Handoff](s)
+		if len(h) != 2 || h[0].From != "orch-1" || !strings.Contains(h[0].GeneratedBecause, "fills as fast") {
+			t.Errorf("hand-offs %+v", h)
+		}
+	})
 }

@@ -1,19 +1,21 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-
+	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -66,15 +68,9 @@ func (b *busy) stuck() {
 }
 
 // halt runs `arbiter halt` in another process.
-func (b *busy) halt(args ...string) (out string, code int) {
+func (b *busy) halts(run string, parts ...string) {
 	b.t.Helper()
-	cmd := exec.Command("arbiter", append([]string{"halt"}, args...)...)
-	cmd.Env, cmd.Dir = b.cmd.Env, b.home
-	raw, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		b.t.Fatal(err)
-	}
-	return string(raw), cmd.ProcessState.ExitCode()
+	b.beside("halt", run).ended(b.t, "halt", contract.ExitComplete, parts...)
 }
 
 // agents returns the run's processes except the bridge.
@@ -89,49 +85,26 @@ func (b *busy) agents() map[int]string {
 }
 
 // awaitStill waits until no agent is alive.
-func (b *busy) awaitStill(within time.Duration) {
+func (b *busy) awaitStill(most time.Duration) {
 	b.t.Helper()
-	late := time.After(within)
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		left := b.agents()
-		if len(left) == 0 {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-late:
-			b.t.Fatalf("alive after %s: %v", within, left)
-		}
-	}
+	within(b.t, most, "end of all agents", func() bool { return len(b.agents()) == 0 })
 }
 
 // TestHaltAndContinue: `arbiter halt` in another process stops every agent, the run reports it, and after
 // continue the run completes.
 func TestHaltAndContinue(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // the driver's TestLiveStop ends the real CLI
-			t.Parallel()
-			b := atWork(t, who)
-			out, code := b.halt(b.run[:8])
-			if code != 0 || !strings.Contains(out, "is halted. No agent is alive") {
-				t.Errorf("exit %d: %s", code, out)
-			}
-			b.awaitStill(0)
-			if by := await[contract.Halted](b.script, "the halt", nil); by.By != "socket" {
-				t.Errorf("it came by %q", by.By)
-			}
-			if out, code := b.halt("--all"); code != 0 || !strings.Contains(out, "No agent is alive") {
-				t.Errorf("once more: %d, %s", code, out)
-			}
-			testkit.OK(t, os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
-			b.send(contract.Continue{})
-			await[contract.Result](b.script, "the result", nil)
-			b.finish(contract.ExitComplete)
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) { // the driver's TestLiveStop ends the real CLI
+		b := atWork(t, who)
+		b.halts(b.run[:8], "is halted. No agent is alive")
+		b.awaitStill(0)
+		if by := await[contract.Halted](b.script, "the halt", nil); by.By != "socket" {
+			t.Errorf("it came by %q", by.By)
+		}
+		b.halts("--all", "No agent is alive")
+		testkit.OK(t, os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
+		b.send(contract.Continue{})
+		b.script.completes()
+	})
 }
 
 // TestHaltWhereTheRunStandsStill: a halt does not depend on the run's goroutine. While the test blocks that
@@ -141,9 +114,7 @@ func TestHaltWhereTheRunStandsStill(t *testing.T) {
 	for name, halt := range map[string]func(t *testing.T, b *busy){
 		"stdin": func(_ *testing.T, b *busy) { b.send(contract.Halt{}) },
 		"command": func(t *testing.T, b *busy) {
-			if out, code := b.halt(b.run[:8]); code != 0 || !strings.Contains(out, "did not answer") {
-				t.Errorf("exit %d: %s", code, out)
-			}
+			b.halts(b.run[:8], "did not answer")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -163,10 +134,7 @@ func TestHaltOfAStoppedArbiter(t *testing.T) {
 	b := atWork(t, players(t)[0])
 	b.mustSignal(syscall.SIGSTOP)
 	awaitProcess(t, b.cmd.Process.Pid, "T")
-	out, code := b.halt(b.run[:8])
-	if code != 0 || !strings.Contains(out, "does not answer") || !strings.Contains(out, "Killed: ") {
-		t.Errorf("exit %d: %s", code, out)
-	}
+	b.halts(b.run[:8], "does not answer", "Killed: ")
 	if left := survivors(b.run); len(left) > 0 {
 		t.Errorf("alive: %v", left)
 	}
@@ -177,8 +145,8 @@ func TestHaltOfAStoppedArbiter(t *testing.T) {
 	if left := b.agents(); len(left) > 0 {
 		t.Errorf("alive after all: %v", left)
 	}
-	if out, code := b.halt(b.run[:8]); code != int(contract.ExitUsage) && code != 0 {
-		t.Errorf("of a run that is over: %d, %s", code, out)
+	if c := b.beside("halt", b.run[:8]); c.code != contract.ExitUsage && c.code != contract.ExitComplete {
+		t.Errorf("of a run that is over: %+v", c)
 	}
 	b.finish(contract.ExitFailed)
 }
@@ -243,21 +211,13 @@ wait; cat later
 	await[contract.Result](s, "the result", nil)
 	raw := testkit.Must(os.ReadFile(filepath.Join(first.CWD, "tries")))(t)
 	text := string(raw)
-	for _, want := range []string{"halt 2", "bare halt 2", "detached halt 2", "refused", "status 2", "watch 2",
-		"send Complete. 2", "allow all 2", "deny all 2", "choose retry 2", "stop 2", "stop --now 2", "bare send 2"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("want %q in\n%s", want, text)
-		}
-	}
-	if !strings.Contains(text, first.Session[:8]+"  refused") {
-		t.Errorf("ps shows\n%s", text)
-	}
+	includes(t, "", text, "halt 2", "bare halt 2", "detached halt 2", "refused", "status 2", "watch 2",
+		"send Complete. 2", "allow all 2", "deny all 2", "choose retry 2", "stop 2", "stop --now 2", "bare send 2")
+	includes(t, "ps shows", text, first.Session[:8]+"  refused")
 	if n := len(collect[contract.Accepted](s)); n > 0 {
 		t.Errorf("%d commands were accepted", n)
 	}
-	if strings.Contains(text, "attach 0") || strings.Contains(text, "No agent is alive") {
-		t.Errorf("one got through:\n%s", text)
-	}
+	excludes(t, "one got through", text, "attach 0", "No agent is alive")
 	if n := len(collect[contract.Halted](s)); n > 0 {
 		t.Errorf("%d halts", n)
 	}
@@ -267,12 +227,179 @@ wait; cat later
 			n++
 		}
 	}
-	if n != 1 {
-		t.Errorf("the human was told %d times", n)
-	}
+	testkit.Same(t, "how often the human was told", 1, n)
 	log, _ := os.ReadFile(filepath.Join(state, "runs", first.Session, runstore.LogName))
 	if strings.Count(string(log), "control: refused") < 3 {
 		t.Errorf("the log says:\n%.3000s", log)
 	}
 	s.finish(contract.ExitComplete)
+}
+
+// socketCommands are the commands that reach a live run by its socket, with the exit code that the run's own
+// user gets if the run waits for no answer.
+var socketCommands = []struct {
+	args string
+	own  contract.Exit
+}{
+	{"status RUN", contract.ExitComplete},
+	{"send RUN A-note.", contract.ExitComplete},
+	{"allow RUN", contract.ExitUsage}, // there is no request
+	{"deny RUN all", contract.ExitComplete},
+	{"choose RUN retry", contract.ExitUsage},
+	{"halt RUN", contract.ExitComplete},
+	{"stop RUN", contract.ExitComplete},
+}
+
+// TestWhoMayAskARun: what the run's own user may do is refused to all others, and their commands have no
+// effect.
+func TestWhoMayAskARun(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	onlyLinux(t) // where arbiter can recognize descendants and users
+	for who, ask := range map[string]func(b *busy, args string) (out string, code int){
+		"another user":                         (*busy).asNobody,
+		"another user, who reaches the socket": (*busy).asNobodyAtTheSocket,
+		"a descendant of an agent":             (*busy).asAgent,
+		"its own user":                         nil,
+	} {
+		t.Run(who, func(t *testing.T) {
+			t.Parallel()
+			if strings.HasPrefix(who, "another") && os.Getuid() != 0 {
+				t.Skip("only root can become another user")
+			}
+			b := exposed(t)
+			for _, c := range socketCommands {
+				args := strings.Replace(c.args, "RUN", b.run, 1)
+				if ask == nil {
+					if out, code := b.asUser(args); code != int(c.own) || strings.Contains(out, "refused") {
+						t.Errorf("arbiter %s: %d, want %d: %s", c.args, code, c.own, out)
+					}
+					continue
+				}
+				out, code := ask(b, args)
+				if code != int(contract.ExitUsage) && code != int(contract.ExitEnvironment) ||
+					!strings.Contains(out, "refused") {
+					t.Errorf("arbiter %s: %d, %s", c.args, code, out)
+				}
+			}
+			effects := len(collect[contract.Accepted](b.script)) + len(collect[contract.Halted](b.script))
+			if (effects > 0) != (ask == nil) {
+				t.Errorf("%d commands had an effect", effects)
+			}
+		})
+	}
+}
+
+// exposed is a run whose Orchestrator executes the file `try` whenever it exists, and writes the output to
+// `tried`.
+func exposed(t *testing.T) *busy {
+	t.Helper()
+	const play = "echo begun > begun; while :; do while [ ! -e try ]; do sleep 0.02; done; mv try trying; " +
+		"sh ./trying > out 2>&1; echo $? >> out; mv out tried; done"
+	s := prepare(t, nil, append(players(t)[0].args, "--json", "--scenario", scenarioFile(t, spin(play)), "--task",
+		"Weave")...)
+	s.launch()
+	first := await[contract.Session](s, "the session", nil)
+	b := &busy{script: s, home: s.cmd.Dir, work: first.CWD, run: first.Session}
+	awaitFile(t, filepath.Join(b.work, "begun"))
+	return b
+}
+
+func (b *busy) state() string { return filepath.Join(b.home, ".local", "state", "arbiter") }
+
+// asUser runs an arbiter command as the run's user.
+func (b *busy) asUser(args string) (out string, code int) {
+	b.t.Helper()
+	c := b.beside(strings.Fields(args)...)
+	return c.out + c.errs, int(c.code)
+}
+
+// asAgent runs an arbiter command in the Orchestrator's shell, without the run's environment.
+func (b *busy) asAgent(args string) (out string, code int) {
+	b.t.Helper()
+	self := testkit.Must(exec.LookPath("arbiter"))(b.t)
+	return b.inAgent(fmt.Sprintf("env -i HOME=%s setsid %s %s --state-dir %s < /dev/null", b.home, self, args,
+		b.state()))
+}
+
+// inAgent runs a command line in the Orchestrator's shell.
+func (b *busy) inAgent(line string) (out string, code int) {
+	b.t.Helper()
+	next := filepath.Join(b.work, "next")
+	testkit.OK(b.t, os.WriteFile(next, []byte(line), 0o600))
+	testkit.OK(b.t, os.Rename(next, filepath.Join(b.work, "try")))
+	tried := filepath.Join(b.work, "tried")
+	awaitFile(b.t, tried)
+	raw, err := os.ReadFile(tried)
+	if err == nil {
+		err = os.Remove(tried)
+	}
+	testkit.OK(b.t, err)
+	text := strings.TrimSpace(string(raw))
+	at := strings.LastIndexByte(text, '\n') + 1
+	code, err = strconv.Atoi(text[at:])
+	if err != nil {
+		b.t.Fatalf("%s: %s", line, text)
+	}
+	return text[:at], code
+}
+
+// asNobody runs an arbiter command as another user, who cannot enter the directory of the runs.
+func (b *busy) asNobody(args string) (out string, code int) {
+	b.t.Helper()
+	out, code = b.nobodyRuns("arbiter", append(strings.Fields(args), "--state-dir", b.state())...)
+	return strings.ReplaceAll(out, "permission denied", "refused"), code
+}
+
+// asNobodyAtTheSocket connects to the socket as another user, after it has made all directories on the way
+// accessible.
+func (b *busy) asNobodyAtTheSocket(string) (out string, code int) {
+	b.t.Helper()
+	socket := testkit.Must(filepath.EvalSymlinks(filepath.Join(b.state(), "runs", b.run, control.SocketName)))(b.t)
+	testkit.OK(b.t, os.Chmod(socket, 0o777))
+	for dir := filepath.Dir(socket); dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
+		testkit.OK(b.t, os.Chmod(dir, 0o755))
+	}
+	return b.nobodyRuns("ask-socket", socket)
+}
+
+// nobodyRuns runs a program of these tests as another user. It links the program into an accessible directory.
+func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
+	b.t.Helper()
+	self, err := exec.LookPath(name)
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	testkit.OK(b.t, err)
+	dir := testkit.Must(os.MkdirTemp("", "arbiter-nobody-"))(b.t)
+	defer os.RemoveAll(dir)
+	// A link, not a copy: another test's child could have inherited a descriptor that has the copy open for
+	// writing, and the copy could not be executed.
+	err = os.Link(self, filepath.Join(dir, name))
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	testkit.OK(b.t, err)
+	const nobody = 65534
+	cmd := exec.Command(filepath.Join(dir, name), args...)
+	cmd.Dir, cmd.Env = "/", []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	text, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		b.t.Fatal(err)
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// askSocket is a program that connects to the socket in its argument.
+func askSocket() {
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
+	defer cancel()
+	client, _, err := control.Dial(ctx, os.Args[1], nil)
+	if err == nil {
+		client.Close()
+		return
+	}
+	fmt.Println(err)
+	os.Exit(int(contract.ExitUsage))
 }

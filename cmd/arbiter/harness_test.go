@@ -20,9 +20,9 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -49,6 +49,68 @@ func players(t *testing.T) []player {
 	return list
 }
 
+// eachPlayer runs a test with each player, at the same time.
+func eachPlayer(t *testing.T, test func(t *testing.T, p player)) {
+	t.Helper()
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, p)
+		})
+	}
+}
+
+// eachPlayerLong is eachPlayer, but the real CLI plays only if long tests are requested.
+func eachPlayerLong(t *testing.T, test func(t *testing.T, p player)) {
+	t.Helper()
+	eachPlayer(t, func(t *testing.T, p player) {
+		p.long(t)
+		test(t, p)
+	})
+}
+
+// path is the real CLI, or "" for the stand-in.
+func (p player) path() string {
+	if !p.real {
+		return ""
+	}
+	return p.args[len(p.args)-1]
+}
+
+// program is the player as a program claude, for runs that are no rehearsals.
+func (p player) program(t *testing.T) string {
+	t.Helper()
+	if p.real {
+		return p.path()
+	}
+	return standInProgram(t)
+}
+
+// serve starts a scripted model, which records its requests.
+func serve(t testing.TB, play string) *rehearsal.Server {
+	t.Helper()
+	scenario := testkit.Must(rehearsal.Parse("play.yaml", []byte(play)))(t)
+	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{Record: true}))(t)
+	t.Cleanup(func() { _ = model.Close() })
+	return model
+}
+
+// onScript reports where a play left its script.
+func onScript(t testing.TB, model *rehearsal.Server) {
+	t.Helper()
+	if list := model.Problems(); len(list) > 0 {
+		t.Errorf("the play left its script: %.3000v", list)
+	}
+}
+
+// dialogue starts the dialogue with the stand-in, and waits for its question.
+func dialogue(t *testing.T, args ...string) *script {
+	t.Helper()
+	s := start(t, nil, append([]string{"--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it"}, args...)...)
+	await[contract.Question](s, "a question", nil)
+	return s
+}
+
 // long skips a case with the real CLI, unless long tests are requested.
 func (p player) long(t *testing.T) {
 	t.Helper()
@@ -72,6 +134,16 @@ func realClaude(t *testing.T) string {
 	path := testkit.Must(pinnedClaude())(t)
 	if path == "" && os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" {
 		t.Fatal("no claude: run scripts/setup")
+	}
+	return path
+}
+
+// neededClaude is the same for a test that has nothing else to play with.
+func neededClaude(t *testing.T) string {
+	t.Helper()
+	path := realClaude(t)
+	if path == "" {
+		t.Skip("no claude: run scripts/setup")
 	}
 	return path
 }
@@ -179,6 +251,9 @@ func (s *script) launch() {
 		}
 		<-s.ended
 		_ = stdout.Close()
+		if t.Failed() {
+			t.Log(s.dump())
+		}
 	})
 }
 
@@ -421,6 +496,32 @@ func (s *script) finish(want contract.Exit) contract.Result {
 	return last
 }
 
+// completes waits for the result before it finishes a run: the end of stdin would be an answer to what is asked until
+// then.
+func (s *script) completes() contract.Result {
+	s.t.Helper()
+	await[contract.Result](s, "the result", nil)
+	return s.finish(contract.ExitComplete)
+}
+
+// finishes ends a run that is complete, with this summary.
+func (s *script) finishes(summary string) contract.Result {
+	s.t.Helper()
+	r := s.finish(contract.ExitComplete)
+	if !sums(r, summary) {
+		s.t.Errorf("result %+v", r)
+	}
+	return r
+}
+
+// cancels ends a run as a human does who wants no more of it.
+func (s *script) cancels() {
+	s.t.Helper()
+	s.send(contract.Cancel{})
+	await[contract.Result](s, "the result", nil)
+	s.finish(contract.ExitFailed)
+}
+
 // childNamed finds the child of a process that was started with an argument.
 func childNamed(parent int, arg string) (pid int, ok bool) {
 	for _, pid := range childrenOf(parent) {
@@ -473,3 +574,102 @@ func sums(r contract.Result, summary string) bool {
 	said, _, _ := strings.Cut(r.Summary, ". Open at the end: ")
 	return strings.TrimSuffix(said, ".") == strings.TrimSuffix(summary, ".")
 }
+
+// commandRun is what an arbiter command has printed, and its exit code.
+type commandRun struct {
+	out, errs string
+	code      contract.Exit
+}
+
+// inProcess runs an arbiter command in this process.
+func inProcess(stdin string, args ...string) commandRun {
+	var out, errs strings.Builder
+	code := run(append([]string{"arbiter"}, args...), strings.NewReader(stdin), &out, &errs)
+	return commandRun{out.String(), errs.String(), contract.Exit(code)}
+}
+
+// ended checks its exit code, and that it has printed the parts: on stderr, if it was called wrongly.
+func (c commandRun) ended(t testing.TB, what any, code contract.Exit, parts ...string) commandRun {
+	t.Helper()
+	if c.code != code {
+		t.Errorf("%v: exit code %d, want %d\n%s%s", what, c.code, code, c.out, c.errs)
+	}
+	text := c.errs
+	if code != contract.ExitUsage {
+		text += c.out
+	}
+	includes(t, what, text, parts...)
+	return c
+}
+
+// runIn runs an arbiter command to its end.
+func runIn(t testing.TB, env []string, dir, stdin string, args ...string) commandRun {
+	t.Helper()
+	var out, errs strings.Builder
+	cmd := exec.Command("arbiter", args...)
+	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, dir, strings.NewReader(stdin), &out, &errs
+	cmd.WaitDelay = waitTimeout
+	if err := cmd.Run(); cmd.ProcessState == nil { // else its exit code is used
+		t.Fatalf("arbiter %q did not start: %v", args, err)
+	}
+	return commandRun{out.String(), errs.String(), contract.Exit(cmd.ProcessState.ExitCode())}
+}
+
+// besideIn runs a command in a second terminal.
+func (s *script) besideIn(dir, stdin string, args ...string) commandRun {
+	s.t.Helper()
+	return runIn(s.t, s.cmd.Env, dir, stdin, args...)
+}
+
+// beside runs a command in the run's directory.
+func (s *script) beside(args ...string) commandRun {
+	s.t.Helper()
+	return s.besideIn(s.cmd.Dir, "", args...)
+}
+
+// within waits for a condition, of a program that does not notify, for no longer than that.
+func within(t *testing.T, most time.Duration, what string, holds func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(most)
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("no %s within %s", what, most)
+		}
+	}
+}
+
+// includes reports the parts that a text lacks. What says which text it is.
+func includes(t testing.TB, what any, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%v: no %q in:\n%s", what, part, text)
+		}
+	}
+}
+
+// excludes reports the parts that a text has. What says what is wrong then.
+func excludes(t testing.TB, what any, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			t.Errorf("%v: %q is in:\n%s", what, part, text)
+		}
+	}
+}
+
+// absent reports a file that is there. What says what is wrong then.
+func absent(t testing.TB, what, path string) {
+	t.Helper()
+	if _, err := os.Lstat(path); err == nil {
+		t.Errorf("%s: %s is there", what, path)
+	}
+}
+
+func stdoutOf(out, _ string) string { return out }
+
+func stderrOf(_, errs string) string { return errs }

@@ -174,24 +174,17 @@ func TestHookPassesAnswersOn(t *testing.T) {
 		if err != nil || string(out) != want+"\n" {
 			t.Fatalf("%v, %q", err, out)
 		}
-		if got := <-asked; got != `{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"Bash"}` {
-			t.Errorf("asked %.200q", got)
-		}
+		testkit.Same(t, "asked", `{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"Bash"}`, <-asked)
 	}
 }
 
 // TestHookSettings: the printed settings work as they are, for any path of the program and any path of
 // the socket.
 func TestHookSettings(t *testing.T) {
-	var out, errs bytes.Buffer
 	socket := saying(t, `{"decision":"block"}`)
-	if code := run([]string{"arbiter", "hook", "--settings", "--socket", socket}, nil, &out, &errs); code != 0 {
-		t.Fatalf("exit %d: %s", code, errs.String())
-	}
+	c := inProcess("", "hook", "--settings", "--socket", socket).ended(t, "settings", contract.ExitComplete)
 	self := testkit.Must(os.Executable())(t)
-	if want := string(hooks.Settings(hookclient.CommandLine(self, socket))) + "\n"; out.String() != want {
-		t.Errorf("%s\nwant %s", out.String(), want)
-	}
+	testkit.Same(t, "settings", string(hooks.Settings(hookclient.CommandLine(self, socket)))+"\n", c.out)
 	arbiter := testkit.Must(exec.LookPath("arbiter"))(t)
 	odd := filepath.Join(t.TempDir(), `it's "$(x)" \ here`)
 	testkit.OK(t, os.Mkdir(odd, 0o700))
@@ -207,10 +200,9 @@ func TestHookSettingsWithoutArbiter(t *testing.T) {
 	t.Setenv("ARBITER_STATE_DIR", t.TempDir())
 	for _, args := range []string{"--settings", "--settings --session 1234", "--settings --socket /nowhere/s",
 		"--settings x", "--settings --no-such"} {
-		var out, errs bytes.Buffer
-		if code := run(append([]string{"arbiter", "hook"}, strings.Fields(args)...), nil, &out, &errs); code != 2 ||
-			out.Len() > 0 || errs.Len() == 0 {
-			t.Errorf("%s: exit %d, stdout %q, stderr %q", args, code, out.String(), errs.String())
+		c := inProcess("", append([]string{"hook"}, strings.Fields(args)...)...).ended(t, args, contract.ExitUsage)
+		if c.out != "" || c.errs == "" {
+			t.Errorf("%s: %+v", args, c)
 		}
 	}
 }
@@ -294,10 +286,7 @@ type terminal struct {
 func openTerminal(t *testing.T, policy hooks.Policy, steps string, args ...string) terminal {
 	t.Helper()
 	t.Parallel()
-	claude := realClaude(t)
-	if claude == "" {
-		t.Skip("no claude: run scripts/setup")
-	}
+	claude := neededClaude(t)
 	sc := testkit.Must(rehearsal.Parse("hooks.yaml", []byte("name: hooks\ntitle: Hooks\nactors:\n"+
 		"  - name: subagent\n    match: {role: subagent}\n    steps:\n      - use: [{tool: Bash, input: {command: echo "+
 		"deep}}]\n        usage: {context: 190000}\n      - {say: The depth is empty., usage: {context: 191000}}\n"+
@@ -470,19 +459,13 @@ func TestTerminalIsReminded(t *testing.T) {
 	}
 	want := []hooks.Effect{hooks.CompactionPassed{Trigger: hooks.TriggerAuto},
 		hooks.Compacted{Trigger: hooks.TriggerAuto}, hooks.Reminded{}}
-	if !slices.Equal(happened, want) {
-		t.Errorf("effects %+v, want %+v", happened, want)
-	}
+	testkit.Same(t, "effects", want, happened)
 }
 
 // TestHookAsksTheRun: `arbiter hook --settings` finds the live run. The run answers a hook event of one of its
 // sessions, and reports an event for it.
 func TestHookAsksTheRun(t *testing.T) {
-	scenario := filepath.Join(t.TempDir(), "waits.yaml")
-	text := "name: waits\ntitle: Waits\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n" +
-		"      - verdict: {decision: ADDRESS_HUMAN, message: Which way?, reason: r}\n" +
-		"      - verdict: {decision: COMPLETE, message: It is done., summary: s, reason: r}\n"
-	testkit.OK(t, os.WriteFile(scenario, []byte(text), 0o600))
+	scenario := scenarioFile(t, playOf(arbiter([]object{asksHuman("Which way?"), complete("s")})))
 	state := shortDir(t)
 	s := start(t, nil, "--stand-in", "--json", "--state-dir", state, "--scenario", scenario, "--task", "Speak")
 	await[contract.Question](s, "a question", nil)
@@ -509,10 +492,7 @@ func TestHookAsksTheRun(t *testing.T) {
 		out := testkit.Must(cmd.CombinedOutput())(t)
 		return string(out)
 	}
-	if got := answer(); !strings.Contains(got, hooks.MarkContext+" warn: 80 % full") ||
-		!strings.Contains(got, "HANDOFF") {
-		t.Errorf("answer %q", got)
-	}
+	includes(t, "answer", answer(), hooks.MarkContext+" warn: 80 % full", "HANDOFF")
 	await[contract.ContextWarning](s, "the warning", func(id string, w contract.ContextWarning) bool {
 		return id == contract.Arbiter && w.Level == "warn" && w.Pct > 79.9
 	})
@@ -520,8 +500,7 @@ func TestHookAsksTheRun(t *testing.T) {
 		return id == contract.Arbiter && c.Tokens == tokens && c.Window == window
 	})
 	testkit.Same(t, "told twice", "", answer())
-	s.send(contract.Cancel{})
-	s.finish(contract.ExitFailed)
+	s.cancels()
 	if left, _ := filepath.Glob(filepath.Join(state, "runs", "*", host.HookSocketName)); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,19 +14,12 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
-	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
-	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // TestHostsOfAWorkspace: a workspace's configuration cannot define hosts, even if trusted: they are commands
@@ -39,13 +31,9 @@ func TestHostsOfAWorkspace(t *testing.T) {
 	for _, text := range []string{"hosts: {box: {command: [touch, ran]}}\n", "model: opus\npools: {all: [here]}\n"} {
 		file := write(t, text, dir, "config.yaml")
 		_, errs := s.output(2, "--json", "--no-input", "--trust", "--task", "Weave")
-		if !strings.Contains(errs, file) || !strings.Contains(errs, "a workspace cannot name hosts: move this to your own") {
-			t.Error(errs)
-		}
+		includes(t, "", errs, file, "a workspace cannot name hosts: move this to your own")
 		out, _ := s.output(0, "hosts", "--json")
-		if strings.Contains(out, "box") {
-			t.Errorf("the workspace's host is there: %s", out)
-		}
+		excludes(t, "the workspace's host is there", out, "box")
 	}
 }
 
@@ -61,9 +49,7 @@ func TestHostsAsked(t *testing.T) {
 			"repository",
 	} {
 		args := append(strings.Fields(line), "--json", "--no-input", "--task", "Weave", "--config", file)
-		if _, errs := s.output(2, args...); !strings.Contains(errs, want) {
-			t.Errorf("%s: %s", line, errs)
-		}
+		includes(t, line, stderrOf(s.output(2, args...)), want)
 	}
 	for text, want := range map[string]string{
 		"hosts: {box: {}}":      ":1: hosts.box: command is missing",
@@ -71,10 +57,7 @@ func TestHostsAsked(t *testing.T) {
 		"hosts: {here: {a: b}}": `"here" is this machine`,
 	} {
 		write(t, text, filepath.Dir(file), "config.yaml")
-		if _, errs := s.output(2, "--json", "--no-input", "--task", "Weave", "--config", file); !strings.Contains(errs,
-			want) {
-			t.Errorf("%s: %s", text, errs)
-		}
+		includes(t, text, stderrOf(s.output(2, "--json", "--no-input", "--task", "Weave", "--config", file)), want)
 	}
 }
 
@@ -82,9 +65,7 @@ func TestHostsAsked(t *testing.T) {
 func TestHostsCommand(t *testing.T) {
 	s := prepare(t, nil)
 	out, _ := s.output(0, "hosts")
-	if !strings.Contains(out, "here          this machine") || !strings.Contains(out, "No other host is configured in") {
-		t.Error(out)
-	}
+	includes(t, "", out, "here          this machine", "No other host is configured in")
 	file := filepath.Join(s.cmd.Dir, ".config", "arbiter", "config.yaml")
 	s.output(0, "hosts", "add", "box", "--", "ssh", "-p", "2222", "me@box")
 	s.output(0, "hosts", "add", "n2", "--slots", "8", "--dir", "/scratch/me", "--pass-env", "TOKEN", "--", "srun", "-w",
@@ -98,16 +79,12 @@ func TestHostsCommand(t *testing.T) {
     slots: 8
     pass_env: [TOKEN]
 `
-	if got := textOf(t, file); got != want {
-		t.Errorf("%s\nwant:\n%s", got, want)
-	}
+	testkit.Same(t, file, want, textOf(t, file))
 	write(t, "# mine\nmodel: opus # dear\n"+want+"pools: {all: [n2, here]}\n", filepath.Dir(file), filepath.Base(file))
 	out, _ = s.output(0, "hosts", "ls")
 	for _, line := range []string{"box           ssh -p 2222 me@box  (4 slots)",
 		"n2            srun -w n2  (8 slots, in /scratch/me)", "all           a pool: n2, here"} {
-		if !strings.Contains(out, line+"\n") {
-			t.Errorf("%q is missing:\n%s", line, out)
-		}
+		includes(t, "the list", out, line+"\n")
 	}
 	var report host.HostsReport
 	out, _ = s.output(0, "hosts", "--json")
@@ -129,16 +106,10 @@ func TestHostsCommand(t *testing.T) {
 		"add new --dir x -- ssh":        "neither an absolute path nor one below ~/",
 		"add new --pass-env A=b -- ssh": "not the name of a variable",
 	} {
-		if _, errs := s.output(2, append([]string{"hosts"}, strings.Fields(line)...)...); !strings.Contains(errs, want) {
-			t.Errorf("%s: %s", line, errs)
-		}
+		includes(t, line, stderrOf(s.output(2, append([]string{"hosts"}, strings.Fields(line)...)...)), want)
 	}
-	cmd := exec.Command("arbiter", "doctor", "--json", "--no-trial")
-	cmd.Env, cmd.Dir = s.cmd.Env, s.cmd.Dir
-	output, _ := cmd.Output() // claude may be missing
-	if !strings.Contains(string(output), `"found":"configured, not looked at: box, n2","fix":"arbiter hosts check box"`) {
-		t.Errorf("doctor: %s", output)
-	}
+	output := s.beside("doctor", "--json", "--no-trial").out // claude may be missing
+	includes(t, "doctor", output, `"found":"configured, not looked at: box, n2","fix":"arbiter hosts check box"`)
 	s.output(0, "hosts", "rm", "box")
 	if got := textOf(t, file); strings.Contains(got, "box") ||
 		!strings.HasPrefix(got, "# mine\nmodel: opus # dear\nhosts:\n  n2:") {
@@ -198,14 +169,10 @@ func (w *remoteTakeover) elsewhere() map[int]string {
 // it, and gives it back; a second terminal is refused meanwhile. The Orchestrator knows what was said, and the Arbiter
 // is notified.
 func TestAttachOnAHost(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			w := takeOverOnHost(t, who, hand)
-			w.takenAndGivenBack("Orchestrator I @box")
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		w := takeOverOnHost(t, who, hand)
+		w.takenAndGivenBack("Orchestrator I @box")
+	})
 }
 
 // TestStopOnAHost: an Orchestrator on another host that ignores all signals can be stopped in the same ways as
@@ -217,25 +184,20 @@ func TestStopOnAHost(t *testing.T) {
 		do         func(t *testing.T, w *remoteTakeover)
 	}{
 		{"halt and continue", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
-			if text, code := w.beside("halt"); code != 0 || !strings.Contains(text, "is halted. No agent is alive") {
-				t.Errorf("halt: exit %d, %s", code, text)
-			}
+			w.beside("halt", contract.ExitComplete, "is halted. No agent is alive")
 			if left := w.elsewhere(); len(left) > 0 {
 				t.Errorf("halted, and alive there: %v", left)
 			}
 			await[contract.Halted](w.run, "the halt", nil)
 			w.release()
 			w.run.send(contract.Continue{})
-			await[contract.Result](w.run, "the result", nil)
-			w.run.finish(contract.ExitComplete)
+			w.run.completes()
 		}},
 		{"kill", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
 			w.run.send(contract.Kill{ID: "orch-1"})
 			await(w.run, "its end", func(id string, _ contract.Done) bool { return id == "orch-1" })
 			testkit.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
-			w.run.send(contract.Cancel{})
-			await[contract.Result](w.run, "the result", nil)
-			w.run.finish(contract.ExitFailed)
+			w.run.cancels()
 		}},
 		{"interrupt", strings.Replace(unresponsivePlay, "trap '' TERM HUP INT; ", "", 1),
 			func(t *testing.T, w *remoteTakeover) {
@@ -243,40 +205,27 @@ func TestStopOnAHost(t *testing.T) {
 				await(w.run, "the end of the turn", func(id string, b contract.Turn) bool {
 					return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
 				})
-				await[contract.Result](w.run, "the result", nil)
-				w.run.finish(contract.ExitComplete)
+				w.run.completes()
 			}},
 		{"halt of a stopped arbiter", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
 			w.run.mustSignal(syscall.SIGSTOP)
 			awaitProcess(t, w.run.cmd.Process.Pid, "T")
-			text, code := w.beside("halt")
-			if code != 0 || !strings.Contains(text, "Killed: ") || !strings.Contains(text, "Agents on box end") {
-				t.Errorf("halt: exit %d, %s", code, text)
-			}
+			w.beside("halt", contract.ExitComplete, "Killed: ", "Agents on box end")
 			testkit.Await(t, "the end of all on the host", func() bool { return len(survivors(w.run.run())) == 0 })
 			w.run.mustSignal(syscall.SIGCONT)
 			await[contract.Halted](w.run, "the halt", nil)
-			w.run.send(contract.Cancel{})
-			await[contract.Result](w.run, "the result", nil)
-			w.run.finish(contract.ExitFailed)
+			w.run.cancels()
 		}},
 		{"stop at once", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
-			if text, code := w.beside("stop", "--now"); code != 0 || !strings.Contains(text, "resume") {
-				t.Errorf("stop: exit %d, %s", code, text)
-			}
+			w.beside("stop --now", contract.ExitComplete, "resume")
 			w.run.finish(contract.ExitTerminated)
 		}},
 		{"halt without the link", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
 			w.ssh.Relay.Hole()
-			text, code := w.beside("halt")
-			if code != int(contract.ExitFailed) || !strings.Contains(text, "still alive: orch-1 @box") {
-				t.Errorf("halt: exit %d, %s", code, text)
-			}
+			w.beside("halt", contract.ExitFailed, "still alive: orch-1 @box")
 			w.ssh.Relay.Restore()
 			testkit.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
-			w.run.send(contract.Cancel{})
-			await[contract.Result](w.run, "the result", nil)
-			w.run.finish(contract.ExitFailed)
+			w.run.cancels()
 		}},
 		{"killed arbiter", unresponsivePlay,
 			func(t *testing.T, w *remoteTakeover) { _ = w.run.cmd.Process.Kill(); w.run.gone() }},
@@ -310,131 +259,27 @@ func (w *remoteTakeover) release() {
 }
 
 // beside runs an arbiter command in another process, and returns what it writes to stdout and stderr.
-func (w *remoteTakeover) beside(args ...string) (text string, code int) {
+func (w *remoteTakeover) beside(command string, code contract.Exit, parts ...string) {
 	w.t.Helper()
-	cmd := exec.Command("arbiter", args...)
-	cmd.Env, cmd.Dir = w.env, w.work
-	raw, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		w.t.Fatal(err)
-	}
-	return string(raw), cmd.ProcessState.ExitCode()
-}
-
-// TestCostOfAHop measures the cost of a host's bridge, over ssh and through a local command in the same run:
-// the time to start it, the time of a request, and its memory. It has no limits to fail by; docs/hosts.md has
-// the results.
-func TestCostOfAHop(t *testing.T) {
-	if !testkit.AtNight() {
-		t.Skip("with ARBITER_LONG=1")
-	}
-	dir := gittest.Temp(t)
-	for _, d := range []string{"bin", "home"} {
-		testkit.OK(t, os.Mkdir(filepath.Join(dir, d), 0o700))
-	}
-	equip(t, filepath.Join(dir, "bin"), "")
-	ssh := testkit.NewSSH(t)
-	equip(t, ssh.Bin, "")
-	for _, h := range []hosts.Host{
-		{Name: "local", Command: []string{"env", "-i", "HOME=" + dir + "/home",
-			"PATH=" + dir + "/bin:/usr/local/bin:/usr/bin:/bin"}},
-		{Name: "ssh", Command: ssh.Command},
-	} {
-		run := uuid.NewString()
-		o := host.Opening{Host: h, Run: run, Version: command.Version(), Lease: time.Minute,
-			Handler: host.NoHandler{}}
-		began := time.Now()
-		client, _, err := o.Open(t.Context(), func(c *bridge.Client) { t.Cleanup(func() { _ = c.Close() }) })
-		testkit.OK(t, err)
-		opened := time.Since(began)
-		took := make([]time.Duration, 0, 500)
-		for range cap(took) {
-			began := time.Now()
-			testkit.Must(client.Resolve(t.Context(), bridge.ResolveParams{Paths: []string{"/"}}))(t)
-			took = append(took, time.Since(began))
-		}
-		slices.Sort(took)
-		t.Logf("%s: opened in %s, a request takes p50 %s, p99 %s; memory %s", h.Name, opened.Round(time.Millisecond),
-			took[len(took)/2], took[len(took)*99/100], memoryOf(t, run))
-	}
-}
-
-// memoryOf returns the proportional set size of each process of a run, and of the keepers above its bridges.
-func memoryOf(t *testing.T, run string) string {
-	t.Helper()
-	found := survivors(run)
-	for pid, cmd := range survivors(run) {
-		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if strings.Contains(cmd, "--remote") && len(fields) > 1 {
-			parent, _ := strconv.Atoi(fields[1])
-			above, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parent))
-			if strings.Contains(string(above), "--remote") {
-				found[parent] = strings.ReplaceAll(string(above), "\x00", " ")
-			}
-		}
-	}
-	var all []string
-	for pid, cmd := range found {
-		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-		if err != nil {
-			continue // it has ended
-		}
-		_, rest, _ := strings.Cut(string(raw), "\nPss:")
-		kib, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
-		all = append(all, fmt.Sprintf("%s KiB in %.40s", kib, filepath.Base(strings.Fields(cmd)[0])))
-	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
+	runIn(w.t, w.env, w.work, "", strings.Fields(command)...).ended(w.t, command, code, parts...)
 }
 
 // apartHands is a play in which one Orchestrator runs on a host that turns out hostile, and another on a good
 // one. The Arbiter has the work of the first done on the good host. The second works until GATE exists, so that
 // it does not finish before the Arbiter knows that the first has failed.
-const apartHands = `
-name: apart
-title: One of two hosts is hostile
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use:
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one, host: box}}
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part two, host: good}}
-      - verdict: &patience {decision: CONTINUE, message: Patience., reason: They are at work.}
-    otherwise:
-      - expect: cannot be used
-        use:
-          - {tool: mcp__arbiter__release_orchestrator, input: {id: orch-1, reason: Its host is hostile.}}
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one, host: good}}
-        verdict: *patience
-      - {expect: COMPLETE while, verdict: *patience}
-      - expect: is woven
-        verdict: {decision: COMPLETE, message: It is done., summary: Both are woven., reason: Both are done.}
-      - verdict: *patience
-  - name: one
-    match: {role: orchestrator, contains: Weave part one}
-    steps:
-      - use: [{tool: Bash, input: {command: "echo one > one.txt", description: Weave}}]
-      - verdict: &woven
-          kind: done
-          expects_response: true
-          message: One is woven.
-          handoff: {accomplished: [a part], remaining: [], key_context: In the files.}
-    otherwise: {verdict: *woven}
-  - name: two
-    match: {role: orchestrator, contains: Weave part two}
-    steps:
-      - use:
-          - tool: Bash
-            input: {command: "until [ -e GATE ]; do sleep 0.1; done; echo two > two.txt", description: Weave}
-      - verdict: &also
-          kind: done
-          expects_response: true
-          message: Two is woven.
-          handoff: {accomplished: [a part], remaining: [], key_context: In the files.}
-    otherwise: {verdict: *also}
-`
+func apartHands(gate string) string {
+	spawn := func(prompt, host string) object {
+		return call("mcp__arbiter__spawn_orchestrator", object{"prompt": prompt, "host": host})
+	}
+	release := call("mcp__arbiter__release_orchestrator", object{"id": "orch-1", "reason": "Its host is hostile."})
+	return playOf(
+		arbiter([]object{uses(spawn("Weave part one", "box"), spawn("Weave part two", "good")), patience},
+			on("cannot be used", with(patience, "use", []object{release, spawn("Weave part one", "good")})),
+			on("COMPLETE while", patience), on("is woven", complete("Both are woven.")), patience),
+		orchestrator("one", "Weave part one", []object{bash("echo one > one.txt")}, done("One is woven.")),
+		orchestrator("two", "Weave part two",
+			[]object{bash("until [ -e " + gate + " ]; do sleep 0.1; done; echo two > two.txt")}, done("Two is woven.")))
+}
 
 var (
 	eventNumber = regexp.MustCompile(`"n":(\d+)`)
@@ -513,8 +358,7 @@ func TestHostileHost(t *testing.T) {
 			repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
 			before := repo.Git("rev-parse", "HEAD")
 			gate := filepath.Join(dir, "gate")
-			play := strings.ReplaceAll(apartHands, "GATE", gate)
-			s, model := hiredIn(t, players(t)[0], play, repo.Path, "--config", config, "--hosts", "box,good",
+			s, model := hiredIn(t, players(t)[0], apartHands(gate), repo.Path, "--config", config, "--hosts", "box,good",
 				"--isolation", "worktree", "--lease", "5s", "--allow", "Bash", "--task", "Weave")
 			failed := await(s, "the report of the host", func(_ string, b contract.Error) bool {
 				return b.Category == bridge.CatHost
@@ -524,18 +368,14 @@ func TestHostileHost(t *testing.T) {
 				t.Errorf("the human was told %+v", failed)
 			}
 			write(t, "", dir, "gate")
-			await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
+			s.completes()
 			if list := model.Problems(); len(list) > 0 || !done.Load() {
-				t.Errorf("the play left its script: %v\n%s", list, s.dump())
+				t.Errorf("the play left its script: %v", list)
 			}
 			run := fmt.Sprintf("%.8s", s.run())
-			if got := repo.Git("ls-tree", "--name-only", "arbiter/"+run+"/main"); got != "old.txt\none.txt\ntwo.txt" {
-				t.Errorf("the run made %q\n%s", got, s.dump())
-			}
-			if now := repo.Git("rev-parse", "HEAD"); now != before {
-				t.Errorf("HEAD moved from %s to %s", before, now)
-			}
+			testkit.Same(t, "the run made", "old.txt\none.txt\ntwo.txt",
+				repo.Git("ls-tree", "--name-only", "arbiter/"+run+"/main"))
+			testkit.Same(t, "HEAD", before, repo.Git("rev-parse", "HEAD"))
 			if left := h.processes(); len(left) > 0 {
 				t.Errorf("left on the host: %v", left)
 			}
@@ -543,95 +383,18 @@ func TestHostileHost(t *testing.T) {
 	}
 }
 
-// manyHands is a play in which n Orchestrators write a file each. The first is spawned to a pool, the second
-// to a host by name, and the others to any host with a free slot.
+// manyHands is a play in which n Orchestrators write a file each.
 func manyHands(n int) string {
-	var play strings.Builder
-	play.WriteString("name: many-hands\ntitle: Many at one cloth\nactors:\n" +
-		"  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - use:\n")
+	var prompts []string
+	var hands, reports []object
 	for i := range n {
-		where := map[int]string{0: ", host: far", 1: ", host: h2"}[i]
-		fmt.Fprintf(&play, "          - tool: mcp__arbiter__spawn_orchestrator\n"+
-			"            input: {prompt: Weave part %d;%s}\n", i, where)
+		prompts = append(prompts, fmt.Sprintf("Weave part %d;", i))
+		hands = append(hands, orchestrator(fmt.Sprint("hand-", i), prompts[i], []object{
+			writes(fmt.Sprintf("part-%d.txt", i), "woven\n"), done(fmt.Sprintf("Part %d is woven.", i))}))
+		reports = append(reports, on("is woven", patience))
 	}
-	play.WriteString("      - verdict: &go {decision: CONTINUE, message: Weave., reason: All are summoned.}\n")
-	for i := range n {
-		decision := "*go"
-		if i == n-1 {
-			decision = "{decision: COMPLETE, message: It is done., summary: The cloth is woven., reason: All are done.}"
-		}
-		fmt.Fprintf(&play, "      - {expect: is woven, verdict: %s}\n", decision)
-	}
-	play.WriteString("    otherwise: {verdict: *go}\n")
-	for i := range n {
-		fmt.Fprintf(&play, `  - name: hand-%[1]d
-    match: {role: orchestrator, contains: Weave part %[1]d;}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/part-%[1]d.txt", content: "%[1]d\n"}}]
-      - verdict:
-          kind: done
-          expects_response: true
-          message: Part %[1]d is woven.
-          handoff: {accomplished: [a part], remaining: [], key_context: In the files.}
-`, i)
-	}
-	return play.String()
-}
-
-// TestOrchestratorsOnManyHosts: Orchestrators are spread over four hosts by their slots; if a host or a pool is
-// named, it is used. With ARBITER_LONG=1 there are twenty Orchestrators.
-func TestOrchestratorsOnManyHosts(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	agents, slots := 5, 2
-	if testkit.AtNight() {
-		agents, slots = 20, 5
-	}
-	text := "hosts:\n"
-	for i := range 4 {
-		dir := gittest.Temp(t)
-		for _, d := range []string{"bin", "home"} {
-			testkit.OK(t, os.Mkdir(filepath.Join(dir, d), 0o700))
-		}
-		equip(t, filepath.Join(dir, "bin"), "")
-		text += fmt.Sprintf("  h%d:\n    command: [env, -i, HOME=%s/home, 'PATH=%[2]s/bin:/usr/local/bin:/usr/bin:/bin']\n"+
-			"    slots: %d\n    pass_env: [ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n",
-			i+1, dir, slots)
-	}
-	config := write(t, text+"pools: {far: [h3, h4]}\n", t.TempDir(), "config.yaml")
-	repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
-	s, model := hiredIn(t, players(t)[0], manyHands(agents), repo.Path, "--config", config, "--hosts", "h1,h2,far",
-		"--isolation", "worktree", "--max-orchestrators", fmt.Sprint(agents), "--allow", "Write", "--task", "Weave")
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
-	if list := model.Problems(); len(list) > 0 {
-		t.Errorf("the play left its script: %v\n%s", list, s.dump())
-	}
-	on, places := map[string]int{}, []string{}
-	for _, b := range collect[contract.Spawn](s) {
-		if b.Prompt != "" && b.Host != "" {
-			on[b.Host]++
-			places = append(places, b.Host)
-		}
-	}
-	if len(places) != agents || !slices.Contains([]string{"h3", "h4"}, places[0]) || places[1] != "h2" {
-		t.Fatalf("placed on %v\n%s", places, s.dump())
-	}
-	for i := range 4 {
-		if n := on[fmt.Sprintf("h%d", i+1)]; n < agents/4 || n > slots {
-			t.Errorf("placed on %v", on)
-		}
-	}
-	merged := 0
-	for _, b := range collect[contract.Merge](s) {
-		if b.Status == "merged" {
-			merged++
-		}
-	}
-	files := strings.Fields(repo.Git("ls-tree", "--name-only", fmt.Sprintf("arbiter/%.8s/main", s.run())))
-	if merged != agents || len(files) != agents+1 {
-		t.Errorf("%d merges, files %v\n%s", merged, files, s.dump())
-	}
+	reports[n-1] = on("is woven", complete("The cloth is woven."))
+	return playOf(append([]object{arbiter(append(summons(prompts...), reports...), patience)}, hands...)...)
 }
 
 // hostKind is a kind of host that a run is played on.
@@ -722,25 +485,19 @@ func TestOrchestratorsOnHosts(t *testing.T) {
 }
 
 func playOnHosts(t *testing.T, k hostKind, p player) {
-	claude := ""
-	if p.real {
-		claude = p.args[len(p.args)-1]
-	}
+	claude := p.path()
 	config := k.configuration(t, claude)
 	repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
 	meet, err := os.MkdirTemp("", "meet") // also used by agents of another account
 	testkit.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(meet) })
 	testkit.OK(t, os.Chmod(meet, 0o777))
-	s, model := hiredIn(t, p, strings.ReplaceAll(fourHands, "MEET", meet), repo.Path, "--config", config, "--hosts",
+	s, model := hiredIn(t, p, fourHands(meet, partsAreMerged), repo.Path, "--config", config, "--hosts",
 		k.chose,
 		"--isolation", "worktree", "--lease", "30s", "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
 		"--accept", "test -f three.txt && test -f dir/four.txt", "--task", "Weave")
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
-	if list := model.Problems(); len(list) > 0 {
-		t.Errorf("the play left its script: %v\n%s", list, s.dump())
-	}
+	s.completes()
+	onScript(t, model)
 	merged := 0
 	for _, b := range collect[contract.Merge](s) {
 		if b.Status == "merged" {
@@ -756,64 +513,14 @@ func playOnHosts(t *testing.T, k hostKind, p player) {
 	}
 	delete(lived, "") // the Arbiter
 	if merged < 4 || len(lived) != len(stood) {
-		t.Errorf("%d merges; agents lived on %v, hosts were %v\n%s", merged, lived, stood, s.dump())
+		t.Errorf("%d merges; agents lived on %v, hosts were %v", merged, lived, stood)
 	}
 	for name, stands := range stood {
 		if !lived[name] || !strings.HasPrefix(stands, "waiting up ") {
-			t.Errorf("host %s was %s\n%s", name, stands, s.dump())
+			t.Errorf("host %s was %s", name, stands)
 		}
 	}
 	if k.chose == "nodes" && len(lived) != 2 {
 		t.Errorf("of two nodes with two slots each, %v were used", lived)
-	}
-}
-
-// TestScenariosOnAHost plays built-in scenarios with the Arbiter here and every Orchestrator on an ssh host, in
-// another account. They end as they do without hosts, and the run branch has the files that the Orchestrators
-// wrote there.
-func TestScenariosOnAHost(t *testing.T) {
-	testkit.Long(t) // TestOrchestratorsOnHosts covers more with the stand-in, and TestSmallJob the CLI in a run
-	ssh := hostKinds()[1]
-	for _, play := range []struct {
-		scenario string
-		agents   int
-		made     string
-	}{
-		{"parallel", 2, "east.txt\nold.txt\nwest.txt"},
-		{"workflow", 4, "loom.txt\nold.txt"},
-	} {
-		for _, p := range players(t) {
-			t.Run(play.scenario+"/"+p.name, func(t *testing.T) {
-				source := testkit.Must(rehearsal.BuiltinSource(play.scenario))(t)
-				claude := ""
-				if p.real {
-					claude = p.args[len(p.args)-1]
-				}
-				repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
-				s, model := hiredIn(t, p, string(source), repo.Path, "--config", ssh.configuration(t, claude), "--hosts",
-					ssh.chose, "--isolation", runconfig.IsolationWorktree, "--lease", "30s", "--allow", "Bash(*)", "--allow",
-					"Write", "--no-input", "--task", "Weave")
-				r := s.finish(contract.ExitComplete)
-				if list := model.Problems(); len(list) > 0 || r.Status != contract.StatusComplete || r.Crashes != 0 {
-					t.Errorf("result %+v; the play left its script: %v\n%s", r, list, s.dump())
-				}
-				far := map[string]bool{}
-				for _, l := range s.lines {
-					if b, ok := l.Body.(contract.Spawn); ok && b.Host == ssh.chose {
-						far[l.ID] = true
-					}
-				}
-				branch := "arbiter/" + r.Session[:8] + "/main"
-				if got := repo.Git("ls-tree", "--name-only", branch); len(far) != play.agents || got != play.made {
-					t.Errorf("%d agents lived on the host, want %d; the run made %q\n%s", len(far), play.agents, got, s.dump())
-				}
-				if play.scenario == "workflow" {
-					testkit.Same(t, "plan", []string{"ppp", "app", "dpp", "ddp", "ddd"}, planned(s))
-				}
-				if e := collect[contract.Error](s); len(e) > 0 {
-					t.Errorf("errors %+v", e)
-				}
-			})
-		}
 	}
 }

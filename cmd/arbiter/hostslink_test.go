@@ -310,45 +310,17 @@ func (h *linkedHost) pass(e linkLine, pass func() error) bool {
 
 // twoHands is a play in which two Orchestrators work. They can be interrupted at any point, and then repeat
 // what is missing.
-const twoHands = `
-name: two-hands
-title: Threads that are cut and taken up again
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use:
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one}}
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part two}}
-      - verdict: {decision: CONTINUE, message: Weave., reason: Both are summoned.}
-      - expect: A part is woven
-        verdict: &patience {decision: CONTINUE, message: Patience., reason: Another is at work.}
-      - expect: A part is woven
-        verdict: {decision: COMPLETE, message: It is done., summary: Both are woven., reason: Both are done.}
-    otherwise: {verdict: *patience}
-  - name: one
-    match: {role: orchestrator, contains: Weave part one}
-    steps:
-      - use: [{tool: Bash, input: {command: "echo begun > one.begun", description: Begin}}]
-    otherwise:
-      use: [{tool: Bash, input: {command: "echo one > one.txt", description: Weave}}]
-      verdict: &woven
-        kind: done
-        expects_response: true
-        message: A part is woven.
-        handoff:
-          accomplished: [a part]
-          remaining: []
-          key_context: All there.
-          checks: [{command: "git log -1 --format=%s", expect: exit 0}]
-  - name: two
-    match: {role: orchestrator, contains: Weave part two}
-    steps:
-      - use: [{tool: Bash, input: {command: "echo begun > two.begun", description: Begin}}]
-    otherwise:
-      use: [{tool: Bash, input: {command: "echo two > two.txt", description: Weave}}]
-      verdict: *woven
-`
+var twoHands = playOf(
+	arbiter(append(summons("Weave part one", "Weave part two"), on("A part is woven", patience),
+		on("A part is woven", complete("Both are woven."))), patience),
+	handOf("one"), handOf("two"))
+
+// handOf is an Orchestrator of twoHands. It ends when it has read that its part is there: a fault may stop its command.
+func handOf(part string) object {
+	return orchestrator(part, "Weave part "+part, []object{bash("echo begun > " + part + ".begun")},
+		on(part+" is there", done("A part is woven.", check("git log -1 --format=%s", "exit 0"))),
+		bash("echo "+part+" > "+part+".txt && echo "+part+" is there"))
+}
 
 // A linkStep is a step of a run on a host, identified by its first line that goes over the link.
 type linkStep struct {
@@ -415,10 +387,7 @@ func TestLinkBreaks(t *testing.T) {
 }
 
 func playBrokenLink(t *testing.T, p player, step linkStep, fault linkFault, after bool) {
-	claude := ""
-	if p.real {
-		claude = p.args[len(p.args)-1]
-	}
+	claude := p.path()
 	h := newLinkedHost(t, claude)
 	var broken atomic.Bool
 	h.onLine = func(e linkLine) linkBreak {
@@ -441,18 +410,15 @@ func playBrokenLink(t *testing.T, p player, step linkStep, fault linkFault, afte
 		await(s, "the loss of the host", func(_ string, b contract.Host) bool { return b.Status == contract.HostLost })
 		h.restore()
 	}
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.completes()
 	if !broken.Load() {
-		t.Fatalf("the run never came to %s\n%s", step.name, s.dump())
+		t.Fatalf("the run never came to %s", step.name)
 	}
-	if list := model.Problems(); len(list) > 0 {
-		t.Errorf("the play left its script: %v\n%s", list, s.dump())
-	}
+	onScript(t, model)
 	h.sound(s, model)
 	got := strings.Fields(repo.Git("ls-files", "--cached", "--others", "--exclude-standard"))
 	if slices.Sort(got); !slices.Equal(got, []string{"old.txt", "one.begun", "one.txt", "two.begun", "two.txt"}) {
-		t.Errorf("the workspace has %q\n%s", got, s.dump())
+		t.Errorf("the workspace has %q", got)
 	}
 }
 
@@ -463,9 +429,7 @@ var envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`
 func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 	t := h.t
 	t.Helper()
-	if _, err := os.Stat(filepath.Join(h.dir, "sessions", "twice")); err == nil {
-		t.Errorf("two processes were on one session at once\n%s", s.dump())
-	}
+	absent(t, "two processes were on one session at once", filepath.Join(h.dir, "sessions", "twice"))
 	ended := map[string]bool{}
 	ledger := []ledgerLine{}
 	if !h.real {
@@ -491,17 +455,15 @@ func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 		count := map[string]int{}
 		for _, found := range envelopeID.FindAllStringSubmatch(string(r.Messages), -1) {
 			if count[found[1]]++; count[found[1]] == 2 {
-				t.Errorf("message %s is twice in session %s\n%s", found[1], session, s.dump())
+				t.Errorf("message %s is twice in session %s", found[1], session)
 			}
 		}
 	}
-	if len(histories) != 2 {
-		t.Errorf("%d sessions, want 2", len(histories))
-	}
+	testkit.Same(t, "sessions", 2, len(histories))
 	heads := map[string]bool{}
 	for _, b := range collect[contract.Merge](s) {
 		if b.Status == "merged" && heads[b.Head] {
-			t.Errorf("%s was merged twice\n%s", b.Head, s.dump())
+			t.Errorf("%s was merged twice", b.Head)
 		}
 		heads[b.Head] = true
 	}
@@ -545,19 +507,13 @@ exec far-link '%s' "$@"
 	repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
 	s, model := hiredIn(t, players(t)[0], twoHands, repo.Path, "--config", config, "--hosts", "pod", "--lease", "1h",
 		"--allow", "Bash", "--task", "Weave")
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.completes()
 	if list := model.Problems(); len(list) > 0 || !broken.Load() {
-		t.Errorf("the play left its script: %v\n%s", list, s.dump())
+		t.Errorf("the play left its script: %v", list)
 	}
 	h.sound(s, model)
 	words := textOf(t, said)
-	for _, want := range []string{
-		"exec -i worker -c main -- arbiter bridge --remote\n", "exec -i worker -c main -- git --no-pager ",
-		" receive-pack /", " upload-pack /", "delete pod worker --grace-period=0 --force --wait\n",
-	} {
-		if !strings.Contains(words, want) {
-			t.Errorf("kubectl was never called with %q:\n%s", want, words)
-		}
-	}
+	includes(t, "kubectl was never called with", words, "exec -i worker -c main -- arbiter bridge --remote\n",
+		"exec -i worker -c main -- git --no-pager ", " receive-pack /", " upload-pack /",
+		"delete pod worker --grace-period=0 --force --wait\n")
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -60,9 +62,7 @@ func TestWorkOnAHost(t *testing.T) {
 	if err != nil || got.Commit != committed.Head {
 		t.Fatalf("fetched %+v, %v; committed %+v", got, err, committed)
 	}
-	if text := near.Git("show", w.Branch+":b"); text != "2" {
-		t.Errorf("b is %q", text)
-	}
+	testkit.Same(t, "b", "2", near.Git("show", w.Branch+":b"))
 }
 
 // onOneHost starts a run whose only host is box, by its command and further fields as YAML.
@@ -124,8 +124,7 @@ func TestNothingIsLeftOnAHost(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	repo, s, home := leavesAHost(t, oneHand)
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.completes()
 	data := filepath.Join(home, ".local/share/arbiter/hosts")
 	cache := filepath.Join(data, "cache", ".git")
 	if left, err := filepath.Glob(filepath.Join(data, "*", "orch-*")); err != nil || len(left) > 0 {
@@ -154,25 +153,10 @@ func leavesAHost(t *testing.T, play string) (repo gittest.Dir, s *script, home s
 }
 
 // leftHand is a play in which the Orchestrator is released before its work is done.
-const leftHand = `
-name: left-hand
-title: One leaves the cloth
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one}}]
-      - verdict: {decision: CONTINUE, message: Weave., reason: One is summoned.}
-      - expect: Which thread
-        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: orch-1, reason: Enough.}}]
-      - verdict: &done {decision: COMPLETE, message: It is done., summary: Without it., reason: Enough.}
-    otherwise: {verdict: *done}
-  - name: one
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/one.txt", content: "one\n"}}]
-      - verdict: {kind: question, expects_response: true, message: Which thread?}
-`
+var leftHand = playOf(
+	arbiter(append(summons("Weave part one"), on("Which thread", releases), complete("Without it.")),
+		complete("Without it.")),
+	orchestrator("one", "", []object{writes("one.txt", "one\n"), question("Which thread?")}))
 
 // TestUnmergedWorkStaysOnAHost: the directory of an agent whose work was not merged stays and is named; its
 // contents are on the agent's branch here.
@@ -180,8 +164,7 @@ func TestUnmergedWorkStaysOnAHost(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	repo, s, home := leavesAHost(t, leftHand)
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
+	s.completes()
 	branch := repo.Git("for-each-ref", "--format=%(refname:short)", "refs/heads/arbiter/*/orch-1.*")
 	want := "the work of orch-1 was not merged: it is on branch " + branch
 	if output := s.stderr.String(); branch == "" || !strings.Contains(output, want) ||
@@ -195,35 +178,10 @@ func TestUnmergedWorkStaysOnAHost(t *testing.T) {
 }
 
 // oneHand is a play in which one Orchestrator works on a host.
-const oneHand = `
-name: one-hand
-title: One at the cloth
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave part one}}]
-      - verdict: {decision: CONTINUE, message: Weave., reason: One is summoned.}
-      - expect: "part is woven"
-        verdict: {decision: COMPLETE, message: It is done., summary: The cloth is woven., reason: All are done.}
-    otherwise:
-      verdict: {decision: CONTINUE, message: Patience., reason: It is at work.}
-  - name: one
-    match: {role: orchestrator, contains: Weave part one}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/one.txt", content: "one\n"}}]
-      - &done
-        verdict:
-          expects_response: true
-          kind: done
-          message: The part is woven.
-          handoff:
-            accomplished: [a part]
-            remaining: []
-            key_context: In the files.
-            checks: [{command: "test -f one.txt", expect: exit 0}]
-    otherwise: *done
-`
+var oneHand = playOf(
+	arbiter(append(summons("Weave part one"), on("part is woven", complete("The cloth is woven."))), patience),
+	orchestrator("one", "Weave part one", []object{writes("one.txt", "one\n")},
+		done("The part is woven.", check("test -f one.txt", "exit 0"))))
 
 // TestTrustedSettingsOnAHost: hooks of the workspace run on a host if the workspace is trusted and its copy on
 // the host has the same hooks. Only the real CLI runs hooks.
@@ -247,13 +205,124 @@ func TestTrustedSettingsOnAHost(t *testing.T) {
 				config := hostKinds()[0].configuration(t, p.args[len(p.args)-1])
 				s, _ := hiredIn(t, p, oneHand, repo.Path, append([]string{"--config", config, "--hosts", "box",
 					"--allow", "Write", "--allow", "Bash", "--task", "Weave"}, c.args...)...)
-				await[contract.Result](s, "the result", nil)
-				s.finish(contract.ExitComplete)
+				s.completes()
 				raw, _ := os.ReadFile(mark)
 				if ran := strings.Contains(string(raw), "/orch-1"); ran != c.ran {
-					t.Errorf("the hook ran on the host: %v, in %q\n%s", ran, raw, s.dump())
+					t.Errorf("the hook ran on the host: %v, in %q", ran, raw)
 				}
 			})
 		}
+	}
+}
+
+// equip installs this arbiter for the second account, and a claude: the real one, or the stand-in if claude is
+// empty.
+func equip(t *testing.T, bin, claude string) {
+	t.Helper()
+	self := testkit.Must(exec.LookPath("arbiter"))(t)
+	testkit.ShareProgram(t, bin, "arbiter", self)
+	testkit.ShareProgram(t, bin, "fake-acp", testkit.Must(exec.LookPath("fake-acp"))(t))
+	if claude != "" {
+		testkit.ShareProgram(t, bin, "claude", claude)
+		return
+	}
+	testkit.ShareProgram(t, bin, "stand-in", self)
+	script := write(t, "#!/bin/sh\nexec "+filepath.Join(bin, "stand-in")+` "$@"`+"\n", bin, "claude")
+	testkit.OK(t, os.Chmod(script, 0o755))
+}
+
+// checked runs `hosts check` and returns its findings by name.
+func (s *script) checked(want int, args ...string) (host.LinkReport, map[string]host.Finding) {
+	s.t.Helper()
+	out, _ := s.output(want, append([]string{"hosts", "check", "--json"}, args...)...)
+	var r host.LinkReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		s.t.Fatalf("%v\n%s", err, out)
+	}
+	found := map[string]host.Finding{}
+	for _, f := range r.Findings {
+		found[f.Name] = f
+	}
+	return r, found
+}
+
+// TestCheckHost: a check reports what it found, and for each problem what to do about it.
+func TestCheckHost(t *testing.T) {
+	ssh := testkit.NewSSH(t)
+	equip(t, ssh.Bin, "")
+	s := prepare(t, nil)
+	s.output(0, append([]string{"hosts", "add", "box", "--"}, ssh.Command...)...)
+	const generous = "--wait=1m" // another test measures the time
+	r, found := s.checked(0, generous, "box")
+	t.Logf("open %d ms, round trip %.2f ms", r.OpenMS, r.RoundTripMS)
+	for name, want := range map[string]string{
+		"host key": "known as far", "bridge": "a request takes", "arbiter": command.Version(), "git": "2.",
+		"directory": ssh.Home, "login": "",
+	} {
+		if f, ok := found[name]; !ok || !strings.Contains(f.Found, want) || f.State == host.DoctorFail {
+			t.Errorf("%s: %+v, want %q", name, f, want)
+		}
+	}
+	if f, warned := found["key agent"]; warned {
+		t.Errorf("%+v", f)
+	}
+	testkit.Same(t, "left there", "none", ssh.Run("pgrep -u "+testkit.Account+" -f '[a]rbiter bridge' || echo none"))
+
+	for what, c := range map[string]struct {
+		change func()
+		name   string
+		found  string
+		fix    string
+		exit   int
+	}{
+		"a forwarded agent": {func() { ssh.Configure("ForwardAgent yes") }, "key agent", "ForwardAgent is on",
+			"turn it off", 0},
+		"any key": {func() { ssh.Configure("StrictHostKeyChecking no") }, "key check",
+			"StrictHostKeyChecking is", "remove it", 0},
+		"an unknown key": {func() { write(t, "", filepath.Dir(ssh.Known), filepath.Base(ssh.Known)) }, "host key",
+			"no key of far is known", "compare the fingerprint", 1},
+		"a refused login": {func() { ssh.Configure("IdentityFile /dev/null", "User nobody") }, "bridge",
+			"host box: ", "try it in a terminal", 1},
+		"nobody listens": {func() { ssh.Configure("Port 1") }, "bridge", "check that its server runs", "ssh -F", 1},
+		"no claude": {func() {
+			testkit.OK(t, os.Rename(filepath.Join(ssh.Bin, "claude"), filepath.Join(ssh.Bin, "away")))
+		}, "bridge", `host box: cannot find the Claude CLI "claude": executable file not found in $PATH; run on the host: ` +
+			"npm install -g @anthropic-ai/claude-code", "ssh -F", 1},
+		"no arbiter": {func() {
+			testkit.OK(t, os.Remove(filepath.Join(ssh.Bin, "arbiter")))
+		}, "bridge", "install arbiter on the host", "ssh -F", 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			known := textOf(t, ssh.Known)
+			ssh.Configure()
+			c.change()
+			_, found := s.checked(c.exit, generous, "box")
+			if f := found[c.name]; !strings.Contains(f.Found, c.found) || !strings.Contains(f.Fix, c.fix) ||
+				strings.Contains(f.Found, "this machine") {
+				t.Errorf("%+v", found)
+			}
+			write(t, known, filepath.Dir(ssh.Known), filepath.Base(ssh.Known))
+			if what == "no arbiter" {
+				self := testkit.Must(exec.LookPath("arbiter"))(t)
+				testkit.ShareProgram(t, ssh.Bin, "arbiter", self)
+			} else if what == "no claude" {
+				testkit.OK(t, os.Rename(filepath.Join(ssh.Bin, "away"), filepath.Join(ssh.Bin, "claude")))
+			}
+		})
+	}
+	t.Run("silence", func(t *testing.T) {
+		ssh.Configure()
+		ssh.Relay.Hole()
+		defer ssh.Relay.Restore()
+		_, found := s.checked(1, "--wait=1s", "box")
+		if f := found["bridge"]; !strings.Contains(f.Found, "no answer within 1s") || !strings.Contains(f.Fix, "--wait") {
+			t.Errorf("%+v", found)
+		}
+	})
+	for line, want := range map[string]string{
+		"check": "give one host", "check here": "arbiter doctor checks it", "check mars": `there is no host "mars" in`,
+		"check --wait 0s box": "--wait 0s: must be greater than 0",
+	} {
+		includes(t, line, stderrOf(s.output(2, append([]string{"hosts"}, strings.Fields(line)...)...)), want)
 	}
 }

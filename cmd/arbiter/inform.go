@@ -44,7 +44,7 @@ func (e env) version(c *cli.Context) error {
 		out["claude"], out["claude_path"] = info.Version, info.Path
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(out)
+		return e.PrintJSON(out)
 	}
 	fmt.Fprintf(e.Stdout, "arbiter %s (%s, %s/%s)\n", command.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	if err != nil {
@@ -140,7 +140,7 @@ func (e env) bridge(c *cli.Context) error {
 	// This comes first: the namespace is entered with no other files open, and the lock must not reach a child.
 	isolation, err := proctree.EnterNamespace()
 	if err != nil {
-		return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
+		return command.Failedf("%v", err)
 	}
 	holdErr := proctree.HoldInheritedLock()
 	level := slog.LevelInfo
@@ -154,7 +154,7 @@ func (e env) bridge(c *cli.Context) error {
 	kept, err := host.Kept()
 	switch {
 	case err != nil:
-		return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
+		return command.Failedf("%v", err)
 	case kept == nil && c.Bool("remote"):
 		return e.keepBridge(c, log)
 	}
@@ -172,19 +172,18 @@ func (e env) bridge(c *cli.Context) error {
 	options := bridge.ServerOptions{Version: command.Version(), Logger: log, Evidence: evidence.New(log)}
 	ctx, pipe := c.Context, bridge.Stdio()
 	if kept != nil {
-		k, err := newKeptBridge(kept, isolation)
+		machine, err := keptMachine(kept, isolation)
 		if err != nil {
 			return err
 		}
-		options.Machine, options.Renewed, pipe = k.machine, kept.Renewed, k.renewed.Pipe(pipe)
-		under, done := k.underKeeper(ctx)
-		defer done(nil)
-		ctx = under
+		options.Machine, options.Renewed, pipe = machine, kept.Renewed, kept.Pipe(pipe)
+		var done func()
+		ctx, done = kept.Under(ctx)
+		defer done()
 	}
 	err = bridge.NewServer(launcher, options).Serve(ctx, pipe)
-	var unstopped *bridge.UnstoppedError
-	if errors.As(err, &unstopped) {
-		return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
+	if _, ok := errors.AsType[*bridge.UnstoppedError](err); ok {
+		return command.Failedf("%v", err)
 	}
 	return nil
 }

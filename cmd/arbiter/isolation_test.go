@@ -2,20 +2,26 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
-
-	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -24,24 +30,8 @@ import (
 // shells.
 func TestRehearsalIsAlone(t *testing.T) {
 	testkit.Long(t)
-	path := filepath.Join(t.TempDir(), "env.yaml")
-	text := `name: env
-title: A look around
-allow: ["Bash(*)"]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - {use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Look.}}]}
-      - {verdict: {decision: CONTINUE, message: m, reason: r}}
-      - {verdict: {decision: COMPLETE, message: m, reason: r, summary: s}}
-  - name: orchestrator
-    match: {role: orchestrator}
-    steps:
-      - {use: [{tool: Bash, input: {command: "env > env.txt", description: Look}}]}
-      - {verdict: {kind: done, expects_response: true, message: seen, handoff: ` + emptyDocument + `}}
-`
-	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
+	path := scenarioFile(t, allowing([]string{"Bash(*)"}, arbiter(append(summons("Look."), complete("s"))),
+		orchestrator("orchestrator", "", []object{bash("env > env.txt"), handsOff("done", "seen", []string{"the end"})})))
 	user := t.TempDir()
 	hostile := []string{
 		"ANTHROPIC_API_KEY=sk-ant-secret-1", "ANTHROPIC_AUTH_TOKEN=secret-2", "ANTHROPIC_BASE_URL=http://127.0.0.1:9",
@@ -50,93 +40,81 @@ actors:
 		"HTTPS_PROXY=http://127.0.0.1:9", "http_proxy=http://127.0.0.1:9", "CLAUDECODE=1", "CLAUDE_CODE_ENTRYPOINT=cli",
 		"NODE_OPTIONS=--require=/nowhere", "LD_PRELOAD=", "BASH_ENV=/nowhere",
 	}
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, hostile, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Look", "--env",
-				"ANTHROPIC_API_KEY=sk-ant-secret-7")...)
-			s.finish(contract.ExitComplete)
-			env := testkit.Must(os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "env.txt")))(t)
-			for _, leak := range []string{"secret", user, "HTTPS_PROXY=http", "http_proxy=http", "NODE_OPTIONS",
-				"BASH_ENV", "USE_BEDROCK"} {
-				if strings.Contains(string(env), leak) {
-					t.Errorf("the shell of an agent sees %q", leak)
-				}
-			}
-			if entries, err := os.ReadDir(user); err != nil || len(entries) > 0 {
-				t.Errorf("the user's configuration was written to: %v %v", entries, err)
-			}
-		})
-	}
+	eachPlayer(t, func(t *testing.T, p player) {
+		s := start(t, hostile, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Look", "--env",
+			"ANTHROPIC_API_KEY=sk-ant-secret-7")...)
+		s.finish(contract.ExitComplete)
+		env := testkit.Must(os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "env.txt")))(t)
+		excludes(t, "the shell of an agent sees", string(env), "secret", user, "HTTPS_PROXY=http", "http_proxy=http",
+			"NODE_OPTIONS", "BASH_ENV", "USE_BEDROCK")
+		if entries, err := os.ReadDir(user); err != nil || len(entries) > 0 {
+			t.Errorf("the user's configuration was written to: %v %v", entries, err)
+		}
+	})
 }
 
 // TestNotLoggedIn: if the real CLI has no login, the run ends with the exit code for the environment and says
 // what to do.
 func TestNotLoggedIn(t *testing.T) {
-	claude := realClaude(t)
-	if claude == "" {
-		t.Skip("no claude: run scripts/setup")
-	}
+	claude := neededClaude(t)
 	s := start(t, []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "ANTHROPIC_BASE_URL=http://127.0.0.1:9"},
 		"--json", "--no-input", "--claude", claude, "--task", "Speak")
 	s.finish(contract.ExitEnvironment)
 	s.oneError(bridge.CatAuth)
-	if !strings.Contains(s.stderr.String(), "log in with `claude`") {
-		t.Errorf("stderr does not say what to do: %s", s.stderr.String())
+	includes(t, "stderr", s.stderr.String(), "log in with `claude`")
+}
+
+// eachHailed runs a test with the CLI of each player, and with the variables with which it asks a model that hails
+// whoever says hello.
+func eachHailed(t *testing.T, test func(t *testing.T, claude bridge.ClaudeSpec, env []string)) {
+	model := serve(t, playOf(actor("anybody", object{"role": "any"},
+		[]object{with(on("hello", object{"verdict": object{"word": "hail"}}), "repeat", "forever")})))
+	for _, p := range players(t) {
+		t.Run(p.name, func(t *testing.T) {
+			claude := bridge.ClaudeSpec{Path: p.args[len(p.args)-1]}
+			if !p.real {
+				claude = bridge.ClaudeSpec{Path: arbiterProgram(t), Args: []string{host.StandInCommand}}
+			}
+			test(t, claude, host.StageEnviron(t.TempDir(), model))
+		})
 	}
 }
 
 // TestBridgeFromOutside drives `arbiter bridge` as a program in any language can: it writes and reads lines,
 // without arbiter's client.
 func TestBridgeFromOutside(t *testing.T) {
-	script := testkit.Must(rehearsal.Parse("outside.yaml", []byte(`name: outside
-title: From outside
-actors:
-  - name: anybody
-    match: {role: any}
-    steps: [{expect: hello, verdict: {word: hail}}]
-`)))(t)
-	model := testkit.Must(rehearsal.Start(script, rehearsal.Options{}))(t)
-	t.Cleanup(func() { _ = model.Close() })
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			claude := map[string]any{"path": p.args[len(p.args)-1]}
-			if !p.real {
-				self := testkit.Must(exec.LookPath("arbiter"))(t)
-				claude = map[string]any{"path": self, "args": []string{host.StandInCommand}}
-			}
-			work := t.TempDir()
-			o := outside(t, host.StageEnviron(t.TempDir(), model))
-			run := uuid.NewString()
-			o.call("initialize", map[string]any{"protocol_version": bridge.ProtocolVersion, "client": "a test", "run": run,
-				"claude": claude})
-			o.write("this is not JSON")
-			o.refused("spawn", map[string]any{"id": 7}, -32602)
-			o.refused("no_such_method", map[string]any{}, -32601)
-			o.refused("message", map[string]any{"id": "a", "generation": 1, "message_id": uuid.NewString(),
-				"content": "x"}, bridge.CodeUnknownAgent)
-			o.call("spawn", map[string]any{"id": "a", "generation": 1, "config": map[string]any{
-				"session_id": uuid.NewString(), "cwd": work, "setting_sources": []string{},
-				"json_schema": json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"],"additionalProperties":false}`),
-			}})
-			id := uuid.NewString()
-			o.call("message", map[string]any{"id": "a", "generation": 1, "message_id": id, "content": "hello"})
-			turn := o.event("turn")
-			if v, _ := turn["verdict"].(map[string]any); v["word"] != "hail" ||
-				!slices.Equal(turn["message_ids"].([]any), []any{id}) {
-				t.Errorf("turn %v", turn)
-			}
-			o.call("kill", map[string]any{"id": "a", "generation": 1})
-			if done := o.event("done"); done["exit"] == nil {
-				t.Errorf("done %v", done)
-			}
-			_ = o.stdin.Close()
-			if err := o.cmd.Wait(); err != nil {
-				t.Errorf("the bridge ended: %v", err)
-			}
-			awaitGone(t, run)
-		})
-	}
+	eachHailed(t, func(t *testing.T, claude bridge.ClaudeSpec, env []string) {
+		work := t.TempDir()
+		o := outside(t, env)
+		run := uuid.NewString()
+		o.call("initialize", map[string]any{"protocol_version": bridge.ProtocolVersion, "client": "a test", "run": run,
+			"claude": claude})
+		o.write("this is not JSON")
+		o.refused("spawn", map[string]any{"id": 7}, -32602)
+		o.refused("no_such_method", map[string]any{}, -32601)
+		o.refused("message", map[string]any{"id": "a", "generation": 1, "message_id": uuid.NewString(),
+			"content": "x"}, bridge.CodeUnknownAgent)
+		o.call("spawn", map[string]any{"id": "a", "generation": 1, "config": map[string]any{
+			"session_id": uuid.NewString(), "cwd": work, "setting_sources": []string{},
+			"json_schema": json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"],"additionalProperties":false}`),
+		}})
+		id := uuid.NewString()
+		o.call("message", map[string]any{"id": "a", "generation": 1, "message_id": id, "content": "hello"})
+		turn := o.event("turn")
+		if v, _ := turn["verdict"].(map[string]any); v["word"] != "hail" ||
+			!slices.Equal(turn["message_ids"].([]any), []any{id}) {
+			t.Errorf("turn %v", turn)
+		}
+		o.call("kill", map[string]any{"id": "a", "generation": 1})
+		if done := o.event("done"); done["exit"] == nil {
+			t.Errorf("done %v", done)
+		}
+		_ = o.stdin.Close()
+		if err := o.cmd.Wait(); err != nil {
+			t.Errorf("the bridge ended: %v", err)
+		}
+		awaitGone(t, run)
+	})
 }
 
 // outsider is the other end of a bridge's connection, without arbiter's client.
@@ -237,10 +215,7 @@ func (o *outsider) event(name string) map[string]any {
 // line. The workspace's own files are loaded only with --trust.
 func TestTrust(t *testing.T) {
 	testkit.Long(t)
-	claude := realClaude(t)
-	if claude == "" {
-		t.Skip("no claude: run scripts/setup")
-	}
+	claude := neededClaude(t)
 	script := testkit.Must(rehearsal.Load("testdata/scenarios/full-dialogue.yaml"))(t)
 	for _, trust := range []bool{false, true} {
 		t.Run(map[bool]string{false: "untrusted", true: "trusted"}[trust], func(t *testing.T) {
@@ -265,12 +240,8 @@ func TestTrust(t *testing.T) {
 			if r := s.finish(contract.ExitComplete); r.Rehearsal {
 				t.Errorf("result %+v", r)
 			}
-			if p := model.Problems(); len(p) > 0 {
-				t.Errorf("the play left its script: %v", p)
-			}
-			if got, err := os.ReadFile(filepath.Join(work, "hello.txt")); err != nil || string(got) != "hail\n" {
-				t.Errorf("hello.txt: %q, %v", got, err)
-			}
+			onScript(t, model)
+			testkit.Same(t, "hello.txt", "hail\n", textOf(t, filepath.Join(work, "hello.txt")))
 			if session := collect[contract.Session](s)[0]; session.Trusted != trust || session.CWD != work {
 				t.Errorf("session %+v", session)
 			}
@@ -283,4 +254,288 @@ func TestTrust(t *testing.T) {
 			}
 		})
 	}
+}
+
+// turnsOf is a handler that waits for the end of a turn.
+type turnsOf struct {
+	host.NoHandler
+	turns chan bridge.Turn
+}
+
+func (h turnsOf) Event(ev bridge.Event) {
+	if turn, ok := ev.Body.(bridge.Turn); ok {
+		h.turns <- turn
+	}
+}
+
+// TestRemoteBridge drives `arbiter bridge --remote` with real CLIs: the agent gets the variables that are
+// passed to it and none that lead back to the user's machine, checks get neither, and no secret is an argument
+// of a process.
+func TestRemoteBridge(t *testing.T) {
+	testkit.Long(t)
+	eachHailed(t, func(t *testing.T, claude bridge.ClaudeSpec, env []string) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		work, run, secret := t.TempDir(), uuid.NewString(), "npm_"+uuid.NewString()
+		cmd := exec.Command("arbiter", "bridge", "--remote")
+		cmd.Env = append(env, "SSH_AUTH_SOCK=/tmp/no-agent.sock")
+		h := turnsOf{turns: make(chan bridge.Turn, 1)}
+		c := testkit.Must(bridge.StartProcess(ctx, cmd, h, nil, proctree.Keep))(t)
+		defer c.Close()
+		hello := testkit.Must(c.Initialize(ctx, bridge.InitializeParams{Client: "a test", Run: run, Bridge: "box",
+			Claude: claude, Remote: &bridge.RemoteParams{Version: command.Version(), LeaseMS: 60_000,
+				Dir: filepath.Join(work, "agents"), PassEnv: map[string]string{"NPM_TOKEN": secret}}}))(t)
+		ref := bridge.AgentRef{ID: "orch-1", Generation: 1}
+		spawned := testkit.Must(c.Spawn(ctx, bridge.SpawnParams{AgentRef: ref, Config: bridge.AgentConfig{
+			SessionID: uuid.NewString(), CWD: work, SettingSources: []string{},
+			JSONSchema: json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}`)}}))(t)
+		if !slices.Contains(spawned.Env, "NPM_TOKEN") || slices.Contains(spawned.Env, "SSH_AUTH_SOCK") ||
+			!slices.Contains(spawned.Env, proctree.EnvBridge) {
+			t.Errorf("the agent's variables: %v", spawned.Env)
+		}
+		testkit.OK(t, c.Message(ctx, bridge.MessageParams{AgentRef: ref, MessageID: uuid.NewString(), Content: "hello"}))
+		if turn := <-h.turns; !strings.Contains(string(turn.Verdict), "hail") {
+			t.Errorf("the turn: %+v", turn)
+		}
+		checked, err := c.Check(ctx, bridge.CheckParams{Command: "env", CWD: work})
+		if err != nil || strings.Contains(checked.Output, secret) || strings.Contains(checked.Output, "SSH_AUTH_SOCK") {
+			t.Errorf("a check's environment: %v, %v", checked.Output, err)
+		}
+		for _, line := range commandLines(t) {
+			excludes(t, "a secret is an argument", line, secret)
+		}
+		if hello.Remote.Dir != filepath.Join(work, "agents") || hello.Remote.LeaseMS != 60_000 {
+			t.Errorf("it told %+v", hello.Remote)
+		}
+		testkit.Must(c.Resolve(ctx, bridge.ResolveParams{Paths: []string{work, "/nowhere"}}))(t)
+		testkit.OK(t, c.Close())
+		awaitGone(t, run)
+	})
+}
+
+// commandLines are the arguments of all processes.
+func commandLines(t *testing.T) (lines []string) {
+	t.Helper()
+	files := testkit.Must(filepath.Glob("/proc/[0-9]*/cmdline"))(t)
+	for _, file := range files {
+		if raw, err := os.ReadFile(file); err == nil { // otherwise the process has ended
+			lines = append(lines, fmt.Sprintf("%q", raw))
+		}
+	}
+	return lines
+}
+
+// fourHands is a play in which four Orchestrators work at the same time; two of them change the same line.
+func fourHands(meet, woven string) string {
+	seen := on(woven, patience)
+	one, two, done := twoAtOneLine(meet)
+	return playOf(
+		arbiter(slices.Concat(summons("Weave part one", "Weave part two", "Weave part three", "Weave part four"),
+			[]object{seen, seen, seen, on(woven, reads("shared.txt")),
+				on("(?s)one.*two|two.*one", complete("The cloth is woven."))}), patience),
+		one, two,
+		orchestrator("three", "Weave part three", []object{writes("three.txt", "three\n"), done}, merges(done)...),
+		orchestrator("four", "Weave part four", []object{bash("mkdir dir && mv old.txt dir/four.txt"), done},
+			merges(done)...))
+}
+
+// partsAreMerged is what the Arbiter of four hands reads of each, if they are isolated.
+const partsAreMerged = "(?s)part .* is woven.*The work is merged"
+
+// twoAtOneLine are two Orchestrators that change the same line, and the verdict with which they end.
+func twoAtOneLine(meet string) (one, two, end object) {
+	end = done("A part of the cloth is woven.", check("grep -q last shared.txt", "exit 0"))
+	hand := func(name, wait, commit string) object {
+		return orchestrator(name, "Weave part "+name, []object{bash(wait), reads("shared.txt"),
+			edits("shared.txt", "first", "first\n"+name), bash(commit), end}, merges(end)...)
+	}
+	return hand("one", "touch "+meet+"/one; until test -e "+meet+"/two; do sleep 0.1; done",
+			"git commit -qam one; touch "+meet+"/written"),
+		hand("two", "touch "+meet+"/two; until test -e "+meet+"/written; do sleep 0.1; done", "git commit -qam two"), end
+}
+
+// merges answers what a conflict brings back.
+func merges(end object) []object {
+	return []object{on("git merge (?P<commit>[0-9a-f]{40})", bash(
+		`git merge -q {{.commit}}; printf 'first\none\ntwo\nlast\n' > shared.txt; git add -A; git commit -qm both`)), end}
+}
+
+// TestIsolatedOrchestrators: four Orchestrators work in worktrees or clones; two of them change the same line.
+// All of their work ends on the run branch, a conflict goes back to its author, and checks run where the work
+// was done and on the merged files. The user's files, branch and index stay unchanged until the run is landed.
+func TestIsolatedOrchestrators(t *testing.T) {
+	t.Parallel()
+	for _, p := range players(t) {
+		for _, isolation := range []string{"worktree", "clone"} {
+			t.Run(p.name+" "+isolation, func(t *testing.T) {
+				if (isolation == "clone") == p.real { // worktrees with the real CLI, and clones, are enough
+					testkit.Long(t)
+				}
+				t.Parallel()
+				repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
+				private, files := repo.Private(), repo.Files()
+				// Git has no user name here for commits.
+				play := fourHands(t.TempDir(), partsAreMerged) // where the two wait for each other
+				s, model := hiredIn(t, p, play, repo.Path, "--isolation", isolation,
+					"--allow", "Bash", "--allow", "Write", "--allow", "Edit",
+					"--accept", "test -f three.txt && test -f dir/four.txt",
+					"--task", "Weave")
+				result := s.completes()
+				onScript(t, model)
+				branch := "arbiter/" + result.Session[:8] + "/main"
+				c := result.Changes
+				if c == nil || c.Branch != branch || c.Head != repo.Git("rev-parse", branch) || c.Files != 3 {
+					t.Fatalf("the result's changes are %+v", c)
+				}
+				testkit.Same(t, "shared.txt is", "first\none\ntwo\nlast", repo.Git("show", branch+":shared.txt"))
+				names := repo.Git("ls-tree", "-r", "--name-only", branch)
+				testkit.Same(t, "the run branch has", "dir/four.txt\nshared.txt\nthree.txt", names)
+				own := map[string]bool{}
+				for _, w := range collect[contract.Workspace](s) {
+					if w.Isolation != isolation || w.Dir == repo.Path || own[w.Dir] || !strings.HasPrefix(w.Branch, "arbiter/") {
+						t.Errorf("an agent works in %+v", w)
+					}
+					own[w.Dir] = true
+				}
+				merged, conflicts := []string{}, []contract.Merge{}
+				s.see("the run's end", func(l contract.Line) bool {
+					if m, ok := l.Body.(contract.Merge); ok && m.Status == "merged" {
+						merged = append(merged, l.ID)
+					} else if ok {
+						conflicts = append(conflicts, m)
+					}
+					_, ended := l.Body.(contract.Result)
+					return ended
+				})
+				slices.Sort(merged)
+				if !slices.Equal(merged, []string{"orch-1", "orch-2", "orch-3", "orch-4"}) || len(own) != 4 {
+					t.Errorf("merged %v, directories %v", merged, own)
+				}
+				if len(conflicts) != 1 || !slices.Equal(conflicts[0].Files, []string{"shared.txt"}) {
+					t.Errorf("conflicts %+v", conflicts)
+				}
+				if checks := collect[contract.Check](s); len(checks) < 9+1 { // 2 each, 1 conflict, 1 at the end
+					t.Errorf("%d checks: %+v", len(checks), checks)
+				}
+				if len(collect[contract.Overlap](s)) == 0 {
+					t.Error("no overlap was reported")
+				}
+				for _, w := range collect[contract.Workspace](s) {
+					excludes(t, "the worktree is left", repo.Git("worktree", "list", "--porcelain"), w.Dir)
+				}
+				if after := repo.Files(); after["shared.txt"] != files["shared.txt"] || len(after) != len(files) {
+					t.Errorf("the user's files are %v", after)
+				}
+				for name, was := range private {
+					testkit.Same(t, name, was, repo.Private()[name])
+				}
+			})
+		}
+	}
+}
+
+// TestTheSameWorkInOneDirectory: the same work without isolation. Nothing is merged, and the run reports that
+// two agents changed one file.
+func TestTheSameWorkInOneDirectory(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
+		play := fourHands(t.TempDir(), "(?s)part .* is woven")
+		s, model := hiredIn(t, p, play, repo.Path, "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
+			"--accept", "test -f three.txt && test -f dir/four.txt", "--task", "Weave")
+		result := s.completes()
+		onScript(t, model)
+		if c := result.Changes; c == nil || c.Branch != "" || c.Files != 3 {
+			t.Errorf("the result's changes are %+v", c)
+		}
+		same := func(o contract.Overlap) bool {
+			return o.Path == "shared.txt" && slices.Equal(o.Agents, []string{"orch-1", "orch-2"})
+		}
+		if !slices.ContainsFunc(collect[contract.Overlap](s), same) {
+			t.Errorf("overlaps %+v", collect[contract.Overlap](s))
+		}
+		if merges := collect[contract.Merge](s); len(merges) > 0 {
+			t.Errorf("merged %+v", merges)
+		}
+	})
+}
+
+// cutShort is a play in which an Orchestrator is at work when arbiter is killed.
+var cutShort = playOf(arbiter([]object{spawns("Weave")}, patience), orchestrator("weaver", "", []object{
+	bash("git commit -q --allow-empty -m begun; echo half > half.txt"), bash("sleep 600")}))
+
+// TestWorktreesOfADeadRun: doctor finds the worktrees of a killed run, and removing the run first saves the
+// work in them. Another run that starts leaves them alone.
+func TestWorktreesOfADeadRun(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	for _, isolation := range []string{"worktree", "clone"} {
+		t.Run(isolation, func(t *testing.T) {
+			t.Parallel()
+			repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+			p := players(t)[0]
+			s, _ := hiredIn(t, p, cutShort, repo.Path, "--isolation", isolation, "--allow", "Bash", "--task", "Weave")
+			w := await[contract.Workspace](s, "the worktree", nil)
+			s.see("the second tool", func(l contract.Line) bool {
+				use, ok := l.Body.(contract.ToolUse)
+				return ok && strings.Contains(string(use.Input), "sleep 600")
+			})
+			s.mustSignal(syscall.SIGKILL)
+			<-s.ended
+			_ = s.cmd.Wait()
+			run := strings.Split(w.Branch, "/")[1]
+			out := s.besideIn(repo.Path, "", "doctor", "--json").out
+			includes(t, "doctor says", out, "sessions rm "+run)
+			testkit.Must(os.Stat(filepath.Join(w.Dir, "half.txt")))(t)
+			s.besideIn(repo.Path, "", "sessions", "rm", run).ended(t, "sessions rm", contract.ExitComplete,
+				"uncommitted work of orch-1 is saved in refs/arbiter/"+run+"/orch-1/wip")
+			testkit.Same(t, "saved", "half", repo.Git("show", "refs/arbiter/"+run+"/orch-1/wip:half.txt"))
+			testkit.Same(t, "its branch is at", "begun", repo.Git("log", "-1", "--format=%s", w.Branch))
+			if _, err := os.Stat(w.Dir); !os.IsNotExist(err) || strings.Contains(repo.Git("worktree", "list"), w.Dir) {
+				t.Errorf("the worktree is left: %v, %s", err, repo.Git("worktree", "list"))
+			}
+			if out := s.besideIn(repo.Path, "", "sessions", "--json").out; strings.TrimSpace(out) != "[]" {
+				t.Errorf("the run is left: %s", out)
+			}
+		})
+	}
+}
+
+// confined is a play in which a sandboxed Orchestrator commits in its clone, and tries to write elsewhere.
+func confined(repo string) string {
+	return playOf(
+		arbiter(append(summons("Weave"), on("(?s)is woven.*The work is merged", complete("It is woven."))), patience),
+		orchestrator("weaver", "", []object{
+			bash("echo in > in.txt && git add in.txt && git commit -qm in"),
+			bash("git -C " + repo + " commit -q --allow-empty -m out && touch escaped-1; true"),
+			bash("touch " + repo + "/x " + repo + "/.git/x " + repo + "/.git/objects/x; true"),
+			bash("touch ../arbiter/x && touch escaped-3; true"),
+		}, done("It is woven.", check("cat in.txt", "in"))))
+}
+
+// TestSandboxedOrchestratorCommitsInItsClone: it can commit in its clone, and write nowhere else.
+func TestSandboxedOrchestratorCommitsInItsClone(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	needSandbox(t)
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+		private, files := repo.Private(), repo.Files()
+		s, _ := hiredIn(t, p, confined(repo.Path), repo.Path,
+			"--isolation", "worktree", "--sandbox", "on", "--permissions", "allow-all", "--i-accept-the-risk", "--task",
+			"Weave")
+		result := s.completes()
+		w := collect[contract.Workspace](s)
+		if len(w) != 1 || w[0].Isolation != "clone" {
+			t.Fatalf("it works in %+v", w)
+		}
+		testkit.Same(t, "the run branch", "in.txt\nold.txt", repo.Git("ls-tree", "--name-only", result.Changes.Branch))
+		if now := repo.Files(); len(now) != len(files) {
+			t.Errorf("the user's files are %v", now)
+		}
+		for name, was := range private {
+			testkit.Same(t, name, was, repo.Private()[name])
+		}
+	})
 }

@@ -1,57 +1,35 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
+	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// commandRun is an arbiter command in a second terminal, in the run's directory.
-type commandRun struct {
-	out, errs string
-	code      contract.Exit
-}
-
-// beside runs a command to its end.
-func (s *script) beside(args ...string) commandRun {
-	s.t.Helper()
-	return s.besideIn(s.cmd.Dir, "", args...)
-}
-
-func (s *script) besideIn(dir, stdin string, args ...string) commandRun {
-	s.t.Helper()
-	var out, errs strings.Builder
-	cmd := exec.CommandContext(s.t.Context(), "arbiter", args...)
-	cmd.Env, cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = s.cmd.Env, dir, strings.NewReader(stdin), &out, &errs
-	cmd.WaitDelay = waitTimeout
-	_ = cmd.Run() // its exit code is used instead
-	if cmd.ProcessState == nil {
-		s.t.Fatalf("arbiter %q did not start", args)
-	}
-	return commandRun{out.String(), errs.String(), contract.Exit(cmd.ProcessState.ExitCode())}
-}
-
 // runs runs a command and checks its exit code, and that its output contains a text.
 func (s *script) runs(code contract.Exit, want string, args ...string) commandRun {
 	s.t.Helper()
-	b := s.beside(args...)
-	if b.code != code || !strings.Contains(b.out+b.errs, want) {
-		s.t.Errorf("arbiter %q: exit code %d, want %d and %q:\n%s%s", args, b.code, code, want, b.out, b.errs)
-	}
-	return b
+	return s.beside(args...).ended(s.t, args, code, want)
 }
 
 // besideJSON runs a command that prints a JSON value, and decodes it.
@@ -66,45 +44,14 @@ func besideJSON[T any](s *script, args ...string) (v T) {
 
 // waitingPlay is a play with each kind of request to a human: two Orchestrators ask for permission at the same
 // time, then one asks for more, and at last the Arbiter asks a question.
-const waitingPlay = `name: answering
-title: Answers from a second terminal
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave the warp.}}]
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Weave the weft.}}]
-      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-    otherwise:
-      - {expect: the red one, verdict: {decision: COMPLETE, message: Red it is., summary: woven in red, reason: r}}
-      - {expect: The warp is woven, verdict: {decision: ADDRESS_HUMAN, message: Which <colour> & why?, reason: r}}
-      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: warp
-    match: {role: orchestrator, contains: Weave the warp}
-    steps:
-      - use: [{tool: Bash, input: {command: touch warp, description: Warp}}]
-      - use: [{tool: Bash, input: {command: touch one, description: One}}]
-      - use: [{tool: Bash, input: {command: touch two, description: Two}}]
-      - use: [{tool: Bash, input: {command: touch three, description: Three}}]
-      - use: [{tool: Bash, input: {command: mkdir four, description: Four}}]
-      - use: [{tool: Bash, input: {command: rm one, description: Remove}}]
-      - {expect: Leave it there, use: [{tool: Bash, input: {command: rm one, description: Remove}}]}
-      - expect: Denied
-        verdict:
-          expects_response: true
-          kind: done
-          message: The warp is woven.
-          handoff: {accomplished: [woven], remaining: [], key_context: none}
-  - name: weft
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Bash, input: {command: touch weft, description: Weft}}]
-      - verdict:
-          expects_response: true
-          kind: done
-          message: The weft is woven.
-          handoff: {accomplished: [woven], remaining: [], key_context: none}
-`
+var waitingPlay = playOf(
+	arbiter([]object{spawns("Weave the warp."), spawns("Weave the weft."), patience},
+		on("the red one", rules("COMPLETE", "Red it is.", "summary", "woven in red")),
+		on("The warp is woven", asksHuman("Which <colour> & why?")), patience),
+	orchestrator("warp", "Weave the warp", []object{bash("touch warp"), bash("touch one"), bash("touch two"),
+		bash("touch three"), bash("mkdir four"), bash("rm one"), on("Leave it there", bash("rm one")),
+		on("Denied", done("The warp is woven."))}),
+	orchestrator("weft", "", []object{bash("touch weft"), done("The weft is woven.")}))
 
 // waitingRun is a run whose two Orchestrators wait for permission. Its working directory is the workspace.
 func waitingRun(t *testing.T, p player, args ...string) (*script, *rehearsal.Server) {
@@ -143,18 +90,11 @@ func TestPsAndStatus(t *testing.T) {
 			}
 		}
 	}
-	if len(list) != 1 {
-		t.Errorf("%d runs", len(list))
-	}
+	testkit.Same(t, "runs", 1, len(list))
 	s.runs(contract.ExitComplete, run[:8], "ps")
 	text := s.runs(contract.ExitComplete, "touch weft", "status").out
-	for _, want := range []string{run, "Weave <it>", "orch-2", "Answer with: arbiter allow " + run[:8] + " perm-"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-	s.send(contract.Cancel{})
-	s.finish(contract.ExitFailed)
+	includes(t, "", text, run, "Weave <it>", "orch-2", "Answer with: arbiter allow "+run[:8]+" perm-")
+	s.cancels()
 	s.runs(contract.ExitComplete, "No run is live.", "ps")
 	if got := s.beside("ps", "--json"); got.out != "[]\n" {
 		t.Errorf("ps --json prints %s", got.out)
@@ -182,8 +122,183 @@ func TestOfASilentRun(t *testing.T) {
 	b.runs(contract.ExitComplete, "does not answer", "ps")
 	b.runs(contract.ExitEnvironment, "does not answer", "status")
 	b.mustSignal(syscall.SIGCONT)
-	if err := os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600); err != nil {
+	testkit.OK(t, os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
+	b.finish(contract.ExitComplete)
+}
+
+// onlooker is an arbiter command that keeps running in a second terminal.
+type onlooker struct {
+	t         *testing.T
+	cmd       *exec.Cmd
+	out, errs shared
+}
+
+func (s *script) look(args ...string) *onlooker {
+	s.t.Helper()
+	o := &onlooker{t: s.t, cmd: exec.Command("arbiter", args...)}
+	o.cmd.Env, o.cmd.Dir, o.cmd.Stdout, o.cmd.Stderr = s.cmd.Env, s.cmd.Dir, &o.out, &o.errs
+	o.cmd.WaitDelay = waitTimeout
+	testkit.OK(s.t, o.cmd.Start())
+	s.t.Cleanup(func() {
+		if o.cmd.ProcessState == nil {
+			_ = o.cmd.Process.Kill()
+			_ = o.cmd.Wait()
+		}
+	})
+	return o
+}
+
+// shows waits until it has printed a text.
+func (o *onlooker) shows(want string) {
+	o.t.Helper()
+	o.await(want, func() {})
+}
+
+// failureCaused waits until it has printed a line, and calls do again and again meanwhile.
+func (o *onlooker) failureCaused(do func()) {
+	o.t.Helper()
+	o.await("\n", do)
+}
+
+func (o *onlooker) await(want string, meanwhile func()) {
+	o.t.Helper()
+	testkit.Await(o.t, strconv.Quote(want)+" that it prints", func() bool {
+		meanwhile()
+		return strings.Contains(o.out.String(), want)
+	})
+}
+
+// ends waits for its end, checks its exit code, and returns its stdout.
+func (o *onlooker) ends(code contract.Exit) string {
+	o.t.Helper()
+	late := time.AfterFunc(waitTimeout, func() { _ = o.cmd.Process.Kill() })
+	defer late.Stop()
+	_ = o.cmd.Wait() // its exit code is checked instead
+	if got := o.cmd.ProcessState.ExitCode(); got != int(code) {
+		o.t.Errorf("%q ends with %d, want %d: %s", o.cmd.Args, got, code, o.errs.String())
+	}
+	return o.out.String()
+}
+
+// TestWatch: watchers in other terminals print the same bytes as the run's stdout, from the requested event on,
+// and end with the run and with its exit code. A signal to a watcher ends only that watcher.
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	s, _ := waitingRun(t, players(t)[0], "--debug")
+	run := collect[contract.Session](s)[0].Session
+	one, two, third := s.look("watch"), s.look("watch", run[:8]), s.look("watch", "--since", "3")
+	late, gone := s.look("watch", "--since", "-1"), s.look("watch")
+	log, story := s.look("logs", "-f", "--program"), s.look("logs", "-f")
+	gone.shows(`"permission_request"`)
+	testkit.OK(t, gone.cmd.Process.Signal(syscall.SIGINT))
+	gone.ends(contract.ExitInterrupted)
+	s.runs(contract.ExitUsage, "use the seq of an event", "watch", "--since", "-2")
+	for _, o := range []*onlooker{one, two, third} {
+		o.shows(`"permission_request"`)
+	}
+	log.shows("level=")
+	late.failureCaused(func() { s.send(contract.Interrupt{ID: "orch-9"}) }) // the answer is an event
+	s.send(contract.Say{Text: "<&> é", To: "orch-1"})
+	s.cancels()
+	all := s.raw.Bytes()
+	for i, o := range []*onlooker{one, two} {
+		if got := o.ends(contract.ExitFailed); got != string(all) {
+			t.Errorf("watcher %d:\n%s\ninstead of\n%s", i, got, all)
+		}
+	}
+	lines := bytes.SplitAfter(all, []byte("\n"))
+	testkit.Same(t, "from the fourth on", string(bytes.Join(lines[3:], nil)), third.ends(contract.ExitFailed))
+	if got := late.ends(contract.ExitFailed); got == "" || len(got) >= len(all) || !bytes.HasSuffix(all, []byte(got)) {
+		t.Errorf("from now on:\n%s", got)
+	}
+	includes(t, "it says", one.errs.String(), "the run ended: cancelled")
+	kept, err := os.ReadFile(filepath.Join(s.stateDir(), "runs", run, runstore.LogName))
+	if got := log.ends(contract.ExitComplete); err != nil || got != string(kept) || got == "" {
+		t.Errorf("logs -f: %v\n%s\ninstead of\n%s", err, got, kept)
+	}
+	told, _ := s.output(0, "logs", run)
+	if got := story.ends(contract.ExitComplete); got != told || !strings.Contains(told, "asks to use") {
+		t.Errorf("logs -f tells\n%s\ninstead of\n%s", got, told)
+	}
+	s.runs(contract.ExitComplete, string(kept), "logs", "--program", "--follow", run)
+	s.runs(contract.ExitUsage, "no run is live in", "logs", "-f")
+	s.runs(contract.ExitUsage, "is not live", "watch", run)
+}
+
+// cutter is a proxy between the clients of a run and its socket.
+type cutter struct {
+	listener net.Listener
+	real     string
+	conns    chan net.Conn // connections of clients
+	work     sync.WaitGroup
+}
+
+func cutBetween(t *testing.T, socket string) *cutter {
+	t.Helper()
+	dir := shortDir(t) // the path of the run's socket may be too long
+	c := &cutter{real: filepath.Join(dir, "real"), conns: make(chan net.Conn, 8)}
+	if target, err := os.Readlink(socket); err == nil {
+		c.real = target
+		_ = os.Remove(socket)
+	} else if err := os.Rename(socket, c.real); err != nil {
 		t.Fatal(err)
 	}
-	b.finish(contract.ExitComplete)
+	var err error
+	if c.listener, err = net.Listen("unix", filepath.Join(dir, "cut")); err == nil {
+		err = os.Symlink(filepath.Join(dir, "cut"), socket)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.work.Go(c.accept)
+	t.Cleanup(func() {
+		_ = c.listener.Close()
+		c.work.Wait()
+	})
+	return c
+}
+
+func (c *cutter) accept() {
+	for {
+		client, err := c.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("unix", c.real)
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		c.conns <- client
+		for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
+			c.work.Go(func() {
+				_, _ = io.Copy(way[0], way[1]) // until either is closed
+				_ = client.Close()
+				_ = server.Close()
+			})
+		}
+	}
+}
+
+// TestWatchIsDropped: a watcher whose connection is cut (as happens to one that does not read for long)
+// continues where it was. If the run is gone, the watcher says so.
+func TestWatchIsDropped(t *testing.T) {
+	t.Parallel()
+	s, _ := waitingRun(t, players(t)[0])
+	run := collect[contract.Session](s)[0].Session
+	between := cutBetween(t, filepath.Join(s.stateDir(), "runs", run, control.SocketName))
+	one := s.look("watch")
+	one.shows(`"permission_request"`)
+	_ = (<-between.conns).Close()
+	s.send(contract.Interrupt{ID: "orch-9"})
+	one.shows("orch-9")
+	s.cancels()
+	testkit.Same(t, "it prints", s.raw.String(), one.ends(contract.ExitFailed))
+
+	b := atWork(t, players(t)[0])
+	other := b.look("watch")
+	other.shows(`"tool_use"`)
+	_ = b.cmd.Process.Kill()
+	other.ends(contract.ExitEnvironment)
+	includes(t, "it says", other.errs.String(), "was lost", "arbiter replay "+b.run[:8])
 }

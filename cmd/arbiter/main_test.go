@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestMain makes the test binary act as arbiter: it is on PATH under that name, for scripts and for the bridge,
@@ -62,10 +63,7 @@ func agentProgram(t *testing.T) string {
 	if _, err := exec.LookPath(fastProgram); err == nil && underRace {
 		name = fastProgram
 	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := testkit.Must(exec.LookPath(name))(t)
 	return path
 }
 

@@ -57,15 +57,23 @@ func withEach(t *testing.T, test func(t *testing.T, m *made)) {
 	}
 }
 
+// eachTrapped runs a test for each of these makes; behind a blank is what the fake one does wrong.
+func eachTrapped(t *testing.T, names []string, test func(t *testing.T, m *made, trap string)) {
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			name, trap, _ := strings.Cut(name, " ")
+			test(t, newMade(t, name, acptest.TrapsEnv+"="+trap), trap)
+		})
+	}
+}
+
 func newMade(t *testing.T, name string, more ...string) *made {
 	t.Helper()
 	m := &made{t: t, name: name, home: t.TempDir()}
 	spec := bridge.MakeSpec{Name: "opencode"}
 	if name == "fake" {
-		program, err := exec.LookPath("fake-acp")
-		if err != nil {
-			t.Fatal(err)
-		}
+		program := testkit.Must(exec.LookPath("fake-acp"))(t)
 		spec.Command = []string{program}
 	} else {
 		testkit.Long(t)
@@ -112,70 +120,54 @@ func (s *script) permits(id, behavior string) contract.PermissionRequest {
 	return r
 }
 
-const arbiterWaits = `
-    otherwise:
-      - {expect: It is done, verdict: {decision: COMPLETE, message: It is done., summary: all of it, reason: r}}
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-`
+var arbiterWaits = []object{on("It is done", complete("all of it")), patience}
+
+// summonsMake spawns an Orchestrator of a make.
+func summonsMake(make, prompt string) object {
+	return uses(call("mcp__arbiter__spawn_orchestrator", object{"make": make, "prompt": prompt}))
+}
 
 const handOver = `[[verdict {"expects_response":true,"kind":"handoff","message":"Half is done.","handoff":` +
 	`{"accomplished":["made.txt"],"remaining":["the rest"],"key_context":"none"}}]]`
 
 // othersPlay: an agent of another make begins, Claude continues, and the other make ends it.
-const othersPlay = `name: others
-title: Others
-allow: ["Bash(*)", Write]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__set_plan, input: {steps: [{text: Begin, make: other}, {text: End}]}},
-              {tool: mcp__arbiter__spawn_orchestrator, input: {make: other, prompt: '[[say Begun.]] [[shell touch forbidden]]
-                [[write {{.cwd}}/made.txt|by another]] [[tool report_progress|{"message":"halfway"}]] ` + handOver + `'}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: Half is done
-        use: [{tool: mcp__arbiter__status, input: {}}]
-      - expect: 'of make other'
-        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {make: claude, prompt: Take it up.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: Claude was here
-        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {make: other, prompt: 'End it. [[say Ended.]]'}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: It is done
-        verdict: {decision: COMPLETE, message: It is done., summary: all of it, reason: r}
-` + arbiterWaits + `
-  - name: claude
-    match: {role: orchestrator}
-    otherwise:
-      verdict: {expects_response: true, kind: handoff, message: Claude was here., handoff: {accomplished: [a],
-        remaining: [the end], key_context: none}}
-`
+func othersPlay(forbidden, write string) string {
+	begins := summonsMake("other", "[[say Begun.]] "+forbidden+" "+write+
+		` [[tool report_progress|{"message":"halfway"}]] `+handOver)["use"].([]object)
+	plan := call("mcp__arbiter__set_plan", object{"steps": []object{{"text": "Begin", "make": "other"}, {"text": "End"}}})
+	return allowing([]string{"Bash(*)", "Write"},
+		arbiter([]object{uses(plan, begins[0]), patience,
+			on("Half is done", uses(call("mcp__arbiter__status", object{}))),
+			on("of make other", summonsMake("claude", "Take it up.")), patience,
+			on("Claude was here", summonsMake("other", "End it. [[say Ended.]]")), patience,
+			on("It is done", complete("all of it"))}, arbiterWaits...),
+		orchestrator("claude", "", nil, handsOff("handoff", "Claude was here.", []string{"the end"})))
+}
+
+const (
+	touchForbidden = "[[shell touch forbidden]]"
+	writeMade      = "[[write {{.cwd}}/made.txt|by another]]"
+	shellMade      = `[[shell printf "by another" >made.txt]]`
+)
 
 // TestAnotherMake: an Orchestrator of another make gets its brief, asks for permission in the inbox, obeys deny rules,
 // gives its verdict, and hands off to Claude, who hands off to another of that make.
 func TestAnotherMake(t *testing.T) {
 	withEach(t, func(t *testing.T, m *made) {
-		play, tool := othersPlay, "Write"
+		forbidden, write, tool := touchForbidden, writeMade, "Write"
 		if slices.Contains(endTurns, m.name) {
-			play = strings.Replace(play, "[[shell touch forbidden]]", "", 1)
+			forbidden = ""
 		}
 		if m.name == "codex" { // it writes with commands
-			play, tool = strings.Replace(play, "[[write {{.cwd}}/made.txt|by another]]",
-				`[[shell printf "by another" >made.txt]]`, 1), "Bash"
+			write, tool = shellMade, "Bash"
 		}
-		s := m.start(play, "--deny", "Bash(touch forbidden*)", "--permissions", "ask")
+		s := m.start(othersPlay(forbidden, write), "--deny", "Bash(touch forbidden*)", "--permissions", "ask")
 		if r := s.permits("orch-1", bridge.Allow); r.Tool != tool || !strings.Contains(string(r.Input), "made.txt") {
 			t.Errorf("request %+v", r)
 		}
-		if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-			t.Errorf("result %+v\n%s", r, s.dump())
-		}
-		if raw, err := os.ReadFile(filepath.Join(m.work, "made.txt")); err != nil || string(raw) != "by another" {
-			t.Errorf("made.txt: %q, %v", raw, err)
-		}
-		if _, err := os.Stat(filepath.Join(m.work, "forbidden")); err == nil {
-			t.Error("a denied call ran")
-		}
+		s.finishes("all of it")
+		testkit.Same(t, "made.txt", "by another", textOf(t, filepath.Join(m.work, "made.txt")))
+		absent(t, "a denied call ran", filepath.Join(m.work, "forbidden"))
 		makes := map[string]string{}
 		written, lacks := 0, 0
 		for _, l := range s.lines {
@@ -202,81 +194,46 @@ func TestAnotherMake(t *testing.T) {
 }
 
 // interruptPlay: the Arbiter has an interrupted agent go on, and answers its question.
-const interruptPlay = `name: interrupt
-title: Interrupt
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {make: other, prompt: '[[shell touch begun; sleep 600]]'}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: (interrupted|process ended)
-        verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, reason: r, message: 'Leave it. [[verdict
-          {"kind":"question","expects_response":true,"message":"Leave what?"}]]'}
-      - expect: Leave what
-        verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, reason: r, message: All of it.}
-      - expect: It is done
-        verdict: {decision: COMPLETE, message: It is done., summary: all of it, reason: r}
-` + arbiterWaits
+var interruptPlay = playOf(arbiter([]object{summonsMake("other", "[[shell touch begun; sleep 600]]"), patience,
+	on("(interrupted|process ended)", tells("orch-1",
+		`Leave it. [[verdict {"kind":"question","expects_response":true,"message":"Leave what?"}]]`)),
+	on("Leave what", tells("orch-1", "All of it.")), on("It is done", complete("all of it"))}, arbiterWaits...))
 
 // TestAnotherMakeIsInterrupted: nothing that its turn has started is left, and it goes on.
 func TestAnotherMakeIsInterrupted(t *testing.T) {
-	for _, name := range append(slices.Clone(madeOf), "fake leave") {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			name, trap, _ := strings.Cut(name, " ")
-			m := newMade(t, name, acptest.TrapsEnv+"="+trap)
-			s := m.start(interruptPlay)
-			s.permits("orch-1", bridge.Allow)
-			awaitFile(t, filepath.Join(m.work, "begun"))
-			s.send(contract.Interrupt{ID: "orch-1"})
-			await[contract.Turn](s, "the end of the turn", func(id string, b contract.Turn) bool {
-				return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
-			})
-			for _, p := range proctree.Survivors(s.run()) {
-				if p.Name == "sleep" {
-					t.Errorf("it is left running: %+v", p)
-				}
-			}
-			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v\n%s", r, s.dump())
-			}
+	eachTrapped(t, append(slices.Clone(madeOf), "fake leave"), func(t *testing.T, m *made, trap string) {
+		s := m.start(interruptPlay)
+		s.permits("orch-1", bridge.Allow)
+		awaitFile(t, filepath.Join(m.work, "begun"))
+		s.send(contract.Interrupt{ID: "orch-1"})
+		await[contract.Turn](s, "the end of the turn", func(id string, b contract.Turn) bool {
+			return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
 		})
-	}
+		for _, p := range proctree.Survivors(s.run()) {
+			if p.Name == "sleep" {
+				t.Errorf("it is left running: %+v", p)
+			}
+		}
+		s.finishes("all of it")
+	})
 }
 
-const resumePlay = `name: resume
-title: Resume
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {make: other, prompt: '[[shell touch begun; sleep 600]]'}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: It is done
-        verdict: {decision: COMPLETE, message: It is done., summary: all of it, reason: r}
-` + arbiterWaits
+var resumePlay = playOf(arbiter([]object{summonsMake("other", "[[shell touch begun; sleep 600]]"), patience,
+	on("It is done", complete("all of it"))}, arbiterWaits...))
 
 // TestAnotherMakeResumes: after a kill of the host and its bridge, the session is loaded, or another begins with the
 // supervisor's record.
 func TestAnotherMakeResumes(t *testing.T) {
-	for _, name := range append(slices.Clone(madeOf), "fake no-load") {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			name, trap, _ := strings.Cut(name, " ")
-			m := newMade(t, name, acptest.TrapsEnv+"="+trap)
-			s := m.start(resumePlay)
-			s.permits("orch-1", bridge.Allow)
-			awaitFile(t, filepath.Join(m.work, "begun"))
-			n := m.killed(s)
-			await[contract.Spawn](n, "its next process", func(id string, b contract.Spawn) bool {
-				return id == "orch-1" && b.Resumed == (trap == "" && slices.Contains(resumes, name)) && b.Make == "other"
-			})
-			if r := n.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v\n%s", r, n.dump())
-			}
+	eachTrapped(t, append(slices.Clone(madeOf), "fake no-load"), func(t *testing.T, m *made, trap string) {
+		s := m.start(resumePlay)
+		s.permits("orch-1", bridge.Allow)
+		awaitFile(t, filepath.Join(m.work, "begun"))
+		n := m.killed(s)
+		await[contract.Spawn](n, "its next process", func(id string, b contract.Spawn) bool {
+			return id == "orch-1" && b.Resumed == (trap == "" && slices.Contains(resumes, m.name)) && b.Make == "other"
 		})
-	}
+		n.finishes("all of it")
+	})
 }
 
 // killed kills the host and its bridge, and resumes the run.
@@ -300,9 +257,7 @@ func (m *made) killed(s *script) *script {
 	}
 	_ = s.cmd.Process.Signal(syscall.SIGSTOP)
 	for _, pid := range []int{pid, s.cmd.Process.Pid} {
-		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-			m.t.Fatal(err)
-		}
+		testkit.OK(m.t, syscall.Kill(pid, syscall.SIGKILL))
 	}
 	s.gone()
 	awaitGone(m.t, s.run())
@@ -310,25 +265,11 @@ func (m *made) killed(s *script) *script {
 }
 
 // killedPlay: each message begins a command that a kill cuts off.
-const killedPlay = `name: killed
-title: Killed again and again
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {make: other, prompt: '[[shell touch cut-1; sleep 600]]'}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: It is done
-        verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, reason: r, message: '[[shell touch cut-2; sleep 600]]'}
-      - expect: It is done
-        verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, reason: r, message: '[[shell touch cut-3; sleep 600]]'}
-      - expect: It is done
-        verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, reason: r, message: '[[shell touch cut-4; sleep 600]]'}
-      - expect: It is done
-        verdict: {decision: COMPLETE, message: It is done., summary: all of it, reason: r}
-    otherwise:
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-`
+var killedPlay = playOf(arbiter([]object{summonsMake("other", "[[shell touch cut-1; sleep 600]]"), patience,
+	on("It is done", tells("orch-1", "[[shell touch cut-2; sleep 600]]")),
+	on("It is done", tells("orch-1", "[[shell touch cut-3; sleep 600]]")),
+	on("It is done", tells("orch-1", "[[shell touch cut-4; sleep 600]]")),
+	on("It is done", complete("all of it"))}, patience))
 
 // TestAnotherMakeIsKilledAgainAndAgain: the host and its bridge are killed in every turn, with a question open or with
 // a command running. Each message is in the conversation of the make exactly once. A make that is killed before it has
@@ -360,9 +301,7 @@ func TestAnotherMakeIsKilledAgainAndAgain(t *testing.T) {
 				note()
 				s = next
 			}
-			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v\n%s", r, s.dump())
-			}
+			s.finishes("all of it")
 			note()
 			told := map[string]int{}
 			for _, found := range envelopeID.FindAllStringSubmatch(m.told(), -1) {
@@ -372,9 +311,7 @@ func TestAnotherMakeIsKilledAgainAndAgain(t *testing.T) {
 				t.Errorf("%d messages were given, and %d are in the conversation", len(given), len(told))
 			}
 			for id := range given {
-				if told[id] != 1 {
-					t.Errorf("message %s is in the conversation %d times", id, told[id])
-				}
+				testkit.Same(t, fmt.Sprintf("how often message %s is in the conversation", id), 1, told[id])
 			}
 		})
 	}
@@ -398,129 +335,81 @@ func (m *made) told() (longest string) {
 	return longest
 }
 
-// failPlay: the model of the other make fails, and Claude does the work.
-const failPlay = `name: fail
-title: Fail
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {make: none, prompt: x}},
-              {tool: mcp__arbiter__spawn_orchestrator, input: {make: other, prompt: '[[fail 401]]'}}]
-      - expect: 'There is no make "none". Makes: claude, other'
-        verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: orch-1
-        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: It fails.}},
-              {tool: mcp__arbiter__spawn_orchestrator, input: {successor_of: none, prompt: Do it.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: It is done
-        verdict: {decision: COMPLETE, message: It is done., summary: by Claude, reason: r}
-` + arbiterWaits + `
-  - name: claude
-    match: {role: orchestrator}
-    otherwise:
-      verdict: {expects_response: true, kind: done, message: It is done., handoff: {accomplished: [a], remaining: [],
-        key_context: none}}
-`
+// failPlay: a make that cannot work is summoned, then another one, and then Claude does the work.
+func failPlay(make, prompt, told, then string) string {
+	again := call("mcp__arbiter__spawn_orchestrator", object{"successor_of": "none", "prompt": "Do it."})
+	return playOf(
+		arbiter([]object{summonsMake(make, "x"), on(told, summonsMake("other", prompt)), patience,
+			on(then, uses(releases["use"].([]object)[0], again)), patience,
+			on("It is done", complete("by Claude"))}, arbiterWaits...),
+		orchestrator("claude", "", nil, done("It is done.")))
+}
 
 // TestAnotherMakeFails: a make whose model fails, openly or as if all were well, or that does not start, does not end
 // the run: the Arbiter gets a message about it. (claude-acp repeats such a request for minutes.)
 func TestAnotherMakeFails(t *testing.T) {
-	for _, name := range []string{"fake", "opencode", "codex", "gemini", "copilot", "fake end-turn", "fake unasked"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			name, trap, _ := strings.Cut(name, " ")
-			m := newMade(t, name, acptest.TrapsEnv+"="+trap)
-			if trap == "unasked" { // a make that is not known to ask does not start without a sandbox
-				raw, err := os.ReadFile(m.config)
-				if err != nil {
-					t.Fatal(err)
-				}
-				raw = []byte(strings.Replace(string(raw), "like: opencode", "like: unknown", 1))
-				if err := os.WriteFile(m.config, raw, 0o600); err != nil {
-					t.Fatal(err)
-				}
+	names := []string{"fake", "opencode", "codex", "gemini", "copilot", "fake end-turn", "fake unasked"}
+	eachTrapped(t, names, func(t *testing.T, m *made, trap string) {
+		if trap == "unasked" { // a make that is not known to ask does not start without a sandbox
+			raw := testkit.Must(os.ReadFile(m.config))(t)
+			raw = []byte(strings.Replace(string(raw), "like: opencode", "like: unknown", 1))
+			testkit.OK(t, os.WriteFile(m.config, raw, 0o600))
+		}
+		s := m.start(failPlay("none", "[[fail 401]]", `There is no make "none". Makes: claude, other`, "orch-1"))
+		s.finishes("by Claude")
+		var told []string
+		for _, l := range s.lines {
+			if b, ok := l.Body.(contract.Error); ok && l.ID == "orch-1" {
+				told = append(told, b.Message)
 			}
-			s := m.start(failPlay)
-			if r := s.finish(contract.ExitComplete); !sums(r, "by Claude") {
-				t.Errorf("result %+v\n%s", r, s.dump())
-			}
-			var told []string
-			for _, l := range s.lines {
-				if b, ok := l.Body.(contract.Error); ok && l.ID == "orch-1" {
-					told = append(told, b.Message)
-				}
-			}
-			want := map[string]string{"": "401", "unasked": "use --sandbox, or set makes.other.accept_unasked to true"}[trap]
-			switch name {
-			case "codex":
-				want = "Authentication required"
-			case "copilot":
-				want = ""
-			}
-			if text := strings.Join(told, "\n"); !strings.Contains(text, want) {
-				t.Errorf("told %q", text)
-			}
-		})
-	}
+		}
+		want := map[string]string{"": "401", "unasked": "use --sandbox, or set makes.other.accept_unasked to true"}[trap]
+		switch m.name {
+		case "codex":
+			want = "Authentication required"
+		case "copilot":
+			want = ""
+		}
+		includes(t, "told", strings.Join(told, "\n"), want)
+	})
 }
 
 // opinionPlay: Claude builds, and another make reviews.
-const opinionPlay = `name: second-opinion
-title: A second opinion
-allow: [Write, "Bash(grep *)"]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Build it.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: It is built
-        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {mode: reviewer, make: other, successor_of: none, prompt:
-          'Review it. [[read {{.cwd}}/made.txt]] [[write {{.cwd}}/made.txt|mended]]
-          [[verdict {"expects_response":true,"kind":"done","message":"It is reviewed.","handoff":{"accomplished":["read"],
-          "remaining":[],"key_context":"none","checks":[{"command":"grep -c bug made.txt","expect":"1"},
-          {"command":"grep -c leak made.txt","expect":"1"}],"claims":[{"claim":"There is a bug.","verified":true,"check":1},
-          {"claim":"There is a leak.","verified":true,"check":2}]}}]]'}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: (?s)It is reviewed.*[^N]VERIFIED[^\n]*There is a bug.*REFUTED[^\n]*There is a leak
-        verdict: {decision: COMPLETE, message: It is done., summary: one of two findings is proven, reason: r}
-    otherwise:
-      - {expect: COMPLETE, verdict: {decision: COMPLETE, message: It is done., summary: one of two findings is proven,
-          reason: r}}
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-  - name: claude
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/made.txt", content: "a bug\n"}}]
-      - verdict: {expects_response: true, kind: done, message: It is built., handoff: {accomplished: [a], remaining: [],
-          key_context: none, files: [made.txt]}}
-`
+func opinionPlay(mends string) string {
+	insists := complete("one of two findings is proven")
+	return allowing([]string{"Write", "Bash(grep *)"},
+		arbiter(slices.Concat(summons("Build it."), []object{on("It is built", uses(call("mcp__arbiter__spawn_orchestrator",
+			object{"mode": "reviewer", "make": "other", "successor_of": "none", "prompt": "Review it. " +
+				"[[read {{.cwd}}/made.txt]] " + mends + ` [[verdict {"expects_response":true,"kind":"done",` +
+				`"message":"It is reviewed.","handoff":{"accomplished":["read"],"remaining":[],"key_context":"none","checks":[` +
+				`{"command":"grep -c bug made.txt","expect":"1"},{"command":"grep -c leak made.txt","expect":"1"}],"claims":[` +
+				`{"claim":"There is a bug.","verified":true,"check":1},{"claim":"There is a leak.","verified":true,"check":2}]` +
+				`}}]]`}))), patience,
+			on(`(?s)It is reviewed.*[^N]VERIFIED[^\n]*There is a bug.*REFUTED[^\n]*There is a leak`, insists)}),
+			on("COMPLETE", insists), patience),
+		orchestrator("claude", "", []object{writes("made.txt", "a bug\n"), listing(done("It is built."), "made.txt")}))
+}
 
 // TestSecondOpinion: what a reviewer of another make finds comes with checks, and only what they reproduce is proven.
 // Its mode holds for it: it changes nothing.
 func TestSecondOpinion(t *testing.T) {
 	withEach(t, func(t *testing.T, m *made) {
-		play := opinionPlay
+		mends := "[[write {{.cwd}}/made.txt|mended]]"
 		if slices.Contains(endTurns, m.name) {
-			play = strings.Replace(play, "[[write {{.cwd}}/made.txt|mended]]", "", 1)
+			mends = ""
 		}
-		s := m.start(play)
+		s := m.start(opinionPlay(mends))
 		if r := s.finish(contract.ExitFailed); !strings.Contains(r.Summary, "one of two findings is proven") ||
 			len(r.Failing) != 1 { // a finding that does not reproduce stays open
-			t.Errorf("result %+v\n%s", r, s.dump())
+			t.Errorf("result %+v", r)
 		}
-		if raw, err := os.ReadFile(filepath.Join(m.work, "made.txt")); err != nil || string(raw) != "a bug\n" {
-			t.Errorf("made.txt: %q, %v", raw, err)
-		}
+		testkit.Same(t, "made.txt", "a bug\n", textOf(t, filepath.Join(m.work, "made.txt")))
 		var proofs []string
 		for _, l := range s.lines {
 			if b, ok := l.Body.(contract.Handoff); ok && l.ID == "orch-2" && len(b.Proofs) > 0 {
 				proofs = b.Proofs
 			}
 		}
-		if !slices.Equal(proofs, []string{"verified", "refuted"}) {
-			t.Errorf("proofs %q", proofs)
-		}
+		testkit.Same(t, "proofs", []string{"verified", "refuted"}, proofs)
 	})
 }

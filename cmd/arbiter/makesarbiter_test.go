@@ -1,16 +1,19 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -29,32 +32,20 @@ func (m *made) leads(task string, more ...string) {
 			"allow-host: ['"+strings.TrimPrefix(m.model.Base, "http://")+"']")
 	}
 	config += "provider: {arbiter: other}\n" + strings.Join(more, "\n") + "\n"
-	if err := os.WriteFile(m.config, []byte(config), 0o600); err != nil {
-		m.t.Fatal(err)
-	}
+	testkit.OK(m.t, os.WriteFile(m.config, []byte(config), 0o600))
 }
 
 const ledTask = `Lead it. [[tool set_plan|{"steps":[{"text":"Build it"}]}]] [[write forbidden|x]]
 [[shell touch forbidden]] [[tool status|{}]] [[tool spawn_orchestrator|{"prompt":"Build it."}]]`
 
 // ledPlay: what Claude says as an Orchestrator is the script of the Arbiter.
-const ledPlay = `name: led
-title: Led
-allow: [Write]
-actors:
-  - name: claude
-    match: {role: orchestrator}
-    steps:
-      - verdict: {expects_response: true, kind: question, message: 'Which colour? [[verdict
-          {"decision":"ADDRESS_HUMAN","message":"Which colour?","reason":"r"}]]'}
-      - expect: Blue, said the human
-        use: [{tool: Write, input: {file_path: "{{.cwd}}/made.txt", content: blue}}]
-      - verdict: {expects_response: true, kind: done, message: 'It is built. Everything is proven.', handoff:
-          {accomplished: [a], remaining: [], key_context: none, files: [made.txt]}}
-    otherwise:
-      verdict: {expects_response: true, kind: done, message: 'It is built. Everything is proven.', handoff:
-        {accomplished: [a], remaining: [], key_context: none}}
-`
+func ledPlay(first string) string {
+	return allowing([]string{"Write"}, orchestrator("claude", "", []object{
+		question(`Which colour? [[verdict {"decision":"ADDRESS_HUMAN","message":"Which colour?","reason":"r"}]]`),
+		on("Blue, said the human", writes("made.txt", "blue")), listing(done(first), "made.txt")}, done(builtAndProven)))
+}
+
+const builtAndProven = "It is built. Everything is proven."
 
 // answered waits for the Arbiter's question, and has it pass the answer on.
 func (s *script) answered() {
@@ -76,17 +67,11 @@ func TestAnotherMakeIsTheArbiter(t *testing.T) {
 			task = strings.NewReplacer("[[write forbidden|x]]", "", "[[shell touch forbidden]]", "").Replace(task)
 		}
 		m.leads(task)
-		s := m.start(ledPlay)
+		s := m.start(ledPlay(builtAndProven))
 		s.answered()
-		if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-			t.Errorf("result %+v\n%s", r, s.dump())
-		}
-		if text := textOf(t, filepath.Join(m.work, "made.txt")); text != "blue" {
-			t.Errorf("made.txt: %q", text)
-		}
-		if _, err := os.Stat(filepath.Join(m.work, "forbidden")); err == nil {
-			t.Error("the Arbiter wrote a file")
-		}
+		s.finishes("all of it")
+		testkit.Same(t, "made.txt", "blue", textOf(t, filepath.Join(m.work, "made.txt")))
+		absent(t, "the Arbiter wrote a file", filepath.Join(m.work, "forbidden"))
 		plans := 0
 		for _, l := range s.lines {
 			switch b := l.Body.(type) {
@@ -126,7 +111,7 @@ func TestAnArbiterOfAnotherMakeResumes(t *testing.T) {
 					task += " [[read /etc/hostname]]" // a human is asked
 				}
 				m.leads(task)
-				s := m.start(ledPlay)
+				s := m.start(ledPlay(builtAndProven))
 				switch {
 				case !inTurn:
 					await[contract.Question](s, "its question", nil)
@@ -140,9 +125,7 @@ func TestAnArbiterOfAnotherMakeResumes(t *testing.T) {
 					return id == contract.Arbiter && b.Resumed == loads && b.Make == "other"
 				})
 				n.answered()
-				if r := n.finish(contract.ExitComplete); !sums(r, "all of it") {
-					t.Errorf("result %+v\n%s", r, n.dump())
-				}
+				n.finishes("all of it")
 			})
 		}
 	}
@@ -150,9 +133,8 @@ func TestAnArbiterOfAnotherMakeResumes(t *testing.T) {
 
 // TestAnArbiterOfAnotherMakeErrs: a verdict that the schema refuses, and one that cannot be acted on, are given again.
 func TestAnArbiterOfAnotherMakeErrs(t *testing.T) {
-	play := strings.Replace(ledPlay, "It is built. Everything is proven.", `It is built. [[verdict {"decision":"DANCE",`+
-		`"message":"x","reason":"r"}]] [[verdict {"decision":"ADDRESS_ORCHESTRATOR","to":"`+acptest.Proven+
-		`","message":"x","reason":"r"}]]`, 1)
+	play := ledPlay(`It is built. [[verdict {"decision":"DANCE","message":"x","reason":"r"}]] [[verdict ` +
+		`{"decision":"ADDRESS_ORCHESTRATOR","to":"` + acptest.Proven + `","message":"x","reason":"r"}]]`)
 	for _, name := range madeOf {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -160,15 +142,13 @@ func TestAnArbiterOfAnotherMakeErrs(t *testing.T) {
 			m.leads(`[[tool spawn_orchestrator|{"prompt":"Build it."}]]`)
 			s := m.start(play)
 			s.answered()
-			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v\n%s", r, s.dump())
-			}
+			s.finishes("all of it")
 			corrected := slices.ContainsFunc(s.lines, func(l contract.Line) bool {
 				b, ok := l.Body.(contract.Message)
 				return ok && b.Kind == "correction" && strings.Contains(b.Text, acptest.Proven)
 			})
 			if !corrected {
-				t.Errorf("no correction\n%s", s.dump())
+				t.Error("no correction")
 			}
 		})
 	}
@@ -183,14 +163,10 @@ func TestAnArbiterOfAnotherMakeIsRenewed(t *testing.T) {
 			m := newMade(t, name, acptest.TrapsEnv+"=no-usage")
 			m.leads(`[[tool spawn_orchestrator|{"prompt":"Build it."}]]`)
 			config := strings.Replace(textOf(t, m.config), "    like:", "    max_turns: 2\n    like:", 1)
-			if err := os.WriteFile(m.config, []byte(config), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			s := m.start(ledPlay)
+			testkit.OK(t, os.WriteFile(m.config, []byte(config), 0o600))
+			s := m.start(ledPlay(builtAndProven))
 			s.answered()
-			if r := s.finish(contract.ExitComplete); !sums(r, "all of it") {
-				t.Errorf("result %+v\n%s", r, s.dump())
-			}
+			s.finishes("all of it")
 			sessions := map[string]bool{}
 			for _, l := range s.lines {
 				if b, ok := l.Body.(contract.Spawn); ok && l.ID == contract.Arbiter && b.Make == "other" {
@@ -209,8 +185,6 @@ func TestAnArbiterOfAnotherMakeIsRenewed(t *testing.T) {
 // the conflict goes back to its author. The run forks before its first decision and its last one: the Arbiter begins
 // another session of that make, and comes to the same end.
 func TestAnArbiterOfAnotherMakeMerges(t *testing.T) {
-	_, hands, _ := strings.Cut(fourHands, "  - name: one\n")
-	hands, _, _ = strings.Cut(hands, "  - name: three\n")
 	for _, name := range madeOf {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,10 +192,11 @@ func TestAnArbiterOfAnotherMakeMerges(t *testing.T) {
 			m.leads(`Weave. [[tool spawn_orchestrator|{"prompt":"Weave part one"}]]
 				[[tool spawn_orchestrator|{"prompt":"Weave part two"}]]`)
 			meet := filepath.Join(t.TempDir(), "meet") // where the two wait for each other
-			play := "name: hands\ntitle: Hands\nactors:\n  - name: one\n" + strings.NewReplacer("MEET", meet,
-				"      - verdict: *woven\n  - name: two", "      - verdict: {expects_response: true, kind: done, message: "+
-					acptest.Proven+"., handoff: {accomplished: [a], remaining: [], key_context: k}}\n  - name: two").
-				Replace(hands)
+			one, two, _ := twoAtOneLine(meet)
+			for _, hand := range []object{one, two} {
+				hand["otherwise"].([]object)[1] = done(acptest.Proven + ".")
+			}
+			play := playOf(one, two)
 			repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
 			testkit.OK(t, os.Mkdir(meet, 0o700))
 			s, model := hiredIn(t, players(t)[0], play, repo.Path, "--config", m.config, "--isolation", "worktree",
@@ -251,7 +226,7 @@ func (f forks) woven(conflict bool) {
 	if slices.ContainsFunc(collect[contract.Merge](f.script), func(m contract.Merge) bool {
 		return m.Status != "merged"
 	}) != conflict {
-		f.t.Errorf("conflict: not %t\n%s", conflict, f.dump())
+		f.t.Errorf("conflict: not %t", conflict)
 	}
 	for _, l := range f.lines {
 		if b, ok := l.Body.(contract.Spawn); ok && (b.Make == "other") != (l.ID == contract.Arbiter) {
@@ -273,11 +248,9 @@ func TestAMakeThatCannotBeTheArbiter(t *testing.T) {
 			if trap == "unasked" {
 				config := strings.NewReplacer("like: opencode", "like: codex", "unasked: false", "unasked: true").
 					Replace(textOf(t, m.config))
-				if err := os.WriteFile(m.config, []byte(config), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(m.config, []byte(config), 0o600))
 			}
-			s := m.start(ledPlay)
+			s := m.start(ledPlay(builtAndProven))
 			s.finish(contract.ExitEnvironment)
 			var told []string
 			for _, l := range s.lines {
@@ -285,9 +258,119 @@ func TestAMakeThatCannotBeTheArbiter(t *testing.T) {
 					told = append(told, b.Message+" "+strings.Join(b.RecoveryOptions, "; "))
 				}
 			}
-			if text := strings.Join(told, "\n"); !strings.Contains(text, want) || !strings.Contains(text, "arbiter doctor") {
-				t.Errorf("told %q", text)
-			}
+			includes(t, "told", strings.Join(told, "\n"), want, "arbiter doctor")
 		})
+	}
+}
+
+// madeThere are the makes that are played on another host: the fake one, also in another account, behind ssh, and in
+// long tests real ones, which are installed in this account.
+var madeThere = []string{"fake", "fake by ssh", "opencode", "claude-acp", "codex", "gemini", "copilot"}
+
+// startThere starts a run whose only host has the make `other`.
+func startThere(t *testing.T, name, play string, args ...string) (s *script, repo gittest.Dir) {
+	t.Helper()
+	spec, env := bridge.MakeSpec{Name: "opencode", Command: []string{"fake-acp"}}, []string{}
+	there := hostKinds()[0]
+	fake, _, ssh := strings.Cut(name, " by ")
+	if ssh {
+		there = hostKinds()[1]
+	}
+	if fake != "fake" {
+		testkit.Long(t)
+		home := t.TempDir()
+		spec = acptest.StartModel(t).Real(t, name, home)
+		env = append(spec.Env, "HOME="+home)
+	}
+	command := there.commands(t, "")["box"]
+	for i, entry := range env {
+		env[i] = strings.TrimSuffix(entry, "=dummy") // the host passes the key
+	}
+	words, _ := json.Marshal(spec.Command)
+	environment, _ := json.Marshal(env)
+	makes := fmt.Sprintf("makes:\n  third: {command: [not-there], accept_unasked: true}\n  other:\n    like: %s\n"+
+		"    command: %s\n    env: %s\n    accept_unasked: %t\n", spec.Name, words, environment,
+		slices.Contains(unasked, name))
+	config := write(t, fmt.Sprintf("hosts:\n  box:\n    command: [%s]\n    pass_env: [ANTHROPIC_BASE_URL, "+
+		"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n%s", command, makes), t.TempDir(), "config.yaml")
+	repo = gittest.New(t, map[string]string{"old.txt": "old\n"})
+	s, _ = hiredIn(t, players(t)[0], play, repo.Path, append([]string{"--config", config, "--hosts", "box", "--isolation",
+		"worktree", "--start-timeout", "90s", "--task", "Weave"}, args...)...)
+	return s, repo
+}
+
+// TestAnotherMakeOnAHost: an Orchestrator of another make works on another host as it does here, and its work comes
+// back.
+func TestAnotherMakeOnAHost(t *testing.T) {
+	for _, name := range madeThere {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forbidden := touchForbidden
+			if slices.Contains(endTurns, name) {
+				forbidden = ""
+			}
+			s, repo := startThere(t, name, othersPlay(forbidden, shellMade),
+				"--deny", "Bash(touch forbidden*)", "--permissions", "ask")
+			if r := s.permits("orch-1", bridge.Allow); r.Tool != "Bash" || !strings.Contains(string(r.Input), "made.txt") {
+				t.Errorf("request %+v", r)
+			}
+			s.finishes("all of it")
+			makes := map[string]string{}
+			for _, l := range s.lines {
+				if b, ok := l.Body.(contract.Spawn); ok && b.Host == "box" {
+					makes[l.ID] = b.Make
+				}
+			}
+			if len(makes) != 3 || makes["orch-1"] != "other" || makes["orch-2"] != "" || makes["orch-3"] != "other" {
+				t.Errorf("on the host: %v", makes)
+			}
+			branch := fmt.Sprintf("arbiter/%.8s/main", s.run())
+			testkit.Same(t, "merged here", "by another", repo.Git("show", branch+":made.txt"))
+			excludes(t, "a denied call ran", repo.Git("ls-tree", "--name-only", branch), "forbidden")
+		})
+	}
+}
+
+// TestAnotherMakeOfALostHost: when its host was lost, an agent of another make continues its session there.
+func TestAnotherMakeOfALostHost(t *testing.T) {
+	onlyLinux(t)
+	for _, name := range madeThere {
+		t.Run(name, func(t *testing.T) {
+			if name != "fake" {
+				testkit.Long(t)
+			}
+			t.Parallel()
+			s, _ := startThere(t, name, resumePlay, "--lease", "5s")
+			there := await[contract.Workspace](s, "its directory", nil).Dir
+			s.permits("orch-1", bridge.Allow)
+			awaitFile(t, filepath.Join(there, "begun"))
+			for pid, cmd := range survivors(s.run()) {
+				if strings.Contains(cmd, "bridge --remote") {
+					_ = syscall.Kill(pid, syscall.SIGKILL) // the second may have ended with the first
+				}
+			}
+			await[contract.Spawn](s, "its next process", func(id string, b contract.Spawn) bool {
+				return id == "orch-1" && b.Make == "other" && b.Host == "box" &&
+					b.Resumed == slices.Contains(resumes, strings.TrimSuffix(name, " by ssh"))
+			})
+			s.finishes("all of it")
+		})
+	}
+}
+
+// TestAMakeThatAHostLacks: the Arbiter hears on which host the program of a make is missing, that host stays in use,
+// and hosts check says what is missing.
+func TestAMakeThatAHostLacks(t *testing.T) {
+	t.Parallel()
+	play := failPlay("third", handOver, "could not start: host box: the make third: .*not-there", "Half is done")
+	s, _ := startThere(t, "fake", play)
+	s.finishes("by Claude")
+	config := s.cmd.Args[slices.Index(s.cmd.Args, "--config")+1]
+	_, found := s.checked(0, "--config", config, "--wait=1m", "box")
+	if f := found["make third"]; f.State != host.DoctorWarn || f.Found != "not-there is not there" {
+		t.Errorf("hosts check: %+v", found)
+	}
+	if f := found["make other"]; f.State != host.DoctorOK {
+		t.Errorf("hosts check: %+v", found)
 	}
 }

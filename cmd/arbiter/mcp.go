@@ -84,7 +84,7 @@ func (e env) mcp(c *cli.Context) error {
 	case ctx.Err() != nil:
 		return command.BySignal(ctx, "")
 	case err != nil:
-		return &command.Error{Code: contract.ExitFailed, Text: "the connection to the MCP client is lost: " + err.Error()}
+		return command.Failedf("the connection to the MCP client is lost: %s", err.Error())
 	}
 	return nil
 }

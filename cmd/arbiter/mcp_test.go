@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -114,69 +115,55 @@ func (u *toolUser) waitsFor(v clients.MCPView, kind string, all *[]string) clien
 // its server and the run's host process are killed: another server continues at the same cursor, and the run is
 // resumed. Nothing is reported twice, and nothing is left out.
 func TestMCP(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			h := newTestHome(t, who)
-			args := append([]string{"--"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
-			u := h.serves(nil, args...)
-			var progress []string
-			v := u.sees("start_run", map[string]any{"task": "Make a thing"})
-			run := v.Run
-			v = u.waitsFor(v, "question", &progress)
-			if v.Status != "input_required" || v.Waiting[0].Text != "What shall it be called?" {
-				t.Errorf("the question: %+v", v)
-			}
-			u.kill()
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		h := newTestHome(t, who)
+		args := append([]string{"--"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
+		u := h.serves(nil, args...)
+		var progress []string
+		v := u.sees("start_run", map[string]any{"task": "Make a thing"})
+		run := v.Run
+		v = u.waitsFor(v, "question", &progress)
+		if v.Status != "input_required" || v.Waiting[0].Text != "What shall it be called?" {
+			t.Errorf("the question: %+v", v)
+		}
+		u.kill()
 
-			u = h.serves(nil, args...)
-			text := textOfResult(u.call("answer", map[string]any{"run": run[:6]}, true))
-			if !strings.Contains(text, "no answer") {
-				t.Errorf("an empty answer: %s", text)
-			}
-			u.call("answer", map[string]any{"run": run, "text": "call it dawn"}, false)
-			v = u.waitsFor(v, "permission", &progress)
-			request := v.Waiting[0]
-			command := "arbiter allow " + command.ShortID(run) + " " + request.ID
-			if !strings.Contains(request.Text, "echo it > dawn.txt") || !strings.Contains(request.Answer, command) {
-				t.Errorf("the request: %+v", request)
-			}
-			refused := map[string]any{"run": run, "request": request.ID, "behavior": "allow"}
-			text = textOfResult(u.call("answer", refused, true))
-			if !strings.Contains(text, "not for you") || !strings.Contains(text, command) {
-				t.Errorf("the model reads: %s", text)
-			}
-			testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
-			v = u.waitsFor(v, contract.StatusInterrupted, &progress)
-			if !strings.Contains(v.Next, "resume_run") {
-				t.Errorf("after a kill: %+v", v)
-			}
-			u.sees("resume_run", map[string]any{"run": run})
-			v = u.waitsFor(v, "permission", &progress)
-			h.output(strings.Fields(command)[1:]...)
-			v = u.waitsFor(v, contract.StatusComplete, &progress)
-			if !strings.HasPrefix(v.Summary, "The file is there. Open at the end: no check") {
-				t.Errorf("the end: %+v", v)
-			}
-			all := u.waitsFor(clients.MCPView{Run: run}, contract.StatusComplete, new([]string)).News
-			if strings.Join(all, "\n") != strings.Join(progress, "\n") {
-				t.Errorf("told\n%s\nand at once\n%s", strings.Join(progress, "\n"), strings.Join(all, "\n"))
-			}
-			text = textOfResult(u.call("report", map[string]any{"run": run}, false))
-			if !strings.Contains(text, "call it dawn") {
-				t.Errorf("the report: %s", text)
-			}
-			if list := resultAs[clients.RunList](t, u.call("list_runs", nil, false)).Runs; len(list) != 1 ||
-				list[0].Run != run || list[0].Live || list[0].Status != contract.StatusComplete {
-				t.Errorf("runs: %+v", list)
-			}
-			text = textOfResult(u.call("resume_run", map[string]any{"run": run}, true))
-			if !strings.Contains(text, "nothing to resume") {
-				t.Errorf("resuming what is over: %s", text)
-			}
-		})
-	}
+		u = h.serves(nil, args...)
+		text := textOfResult(u.call("answer", map[string]any{"run": run[:6]}, true))
+		includes(t, "an empty answer", text, "no answer")
+		u.call("answer", map[string]any{"run": run, "text": "call it dawn"}, false)
+		v = u.waitsFor(v, "permission", &progress)
+		request := v.Waiting[0]
+		command := "arbiter allow " + command.ShortID(run) + " " + request.ID
+		if !strings.Contains(request.Text, "echo it > dawn.txt") || !strings.Contains(request.Answer, command) {
+			t.Errorf("the request: %+v", request)
+		}
+		refused := map[string]any{"run": run, "request": request.ID, "behavior": "allow"}
+		text = textOfResult(u.call("answer", refused, true))
+		includes(t, "the model reads", text, "not for you", command)
+		testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
+		v = u.waitsFor(v, contract.StatusInterrupted, &progress)
+		if !strings.Contains(v.Next, "resume_run") {
+			t.Errorf("after a kill: %+v", v)
+		}
+		u.sees("resume_run", map[string]any{"run": run})
+		v = u.waitsFor(v, "permission", &progress)
+		h.output(strings.Fields(command)[1:]...)
+		v = u.waitsFor(v, contract.StatusComplete, &progress)
+		if !strings.HasPrefix(v.Summary, "The file is there. Open at the end: no check") {
+			t.Errorf("the end: %+v", v)
+		}
+		all := u.waitsFor(clients.MCPView{Run: run}, contract.StatusComplete, new([]string)).News
+		testkit.Same(t, "what is told at once", strings.Join(progress, "\n"), strings.Join(all, "\n"))
+		text = textOfResult(u.call("report", map[string]any{"run": run}, false))
+		includes(t, "the report", text, "call it dawn")
+		if list := resultAs[clients.RunList](t, u.call("list_runs", nil, false)).Runs; len(list) != 1 ||
+			list[0].Run != run || list[0].Live || list[0].Status != contract.StatusComplete {
+			t.Errorf("runs: %+v", list)
+		}
+		text = textOfResult(u.call("resume_run", map[string]any{"run": run}, true))
+		includes(t, "resuming what is over", text, "nothing to resume")
+	})
 }
 
 // TestMCPForm: a permission request reaches the human as a form, with a client of each version of the protocol.
@@ -198,31 +185,22 @@ func TestMCPForm(t *testing.T) {
 		t.Errorf("forms: %q", forms)
 	}
 	text := textOfResult(u.call("start_run", map[string]any{"task": "x", "dir": "/"}, true))
-	if !strings.Contains(text, "--allow-dir") {
-		t.Errorf("elsewhere: %s", text)
-	}
+	includes(t, "elsewhere", text, "--allow-dir")
 	h.work = "/"
-	if text := h.fails(contract.ExitUsage, "mcp"); !strings.Contains(text, "--allow-dir") {
-		t.Errorf("started in /: %s", text)
-	}
+	includes(t, "started in /", h.fails(contract.ExitUsage, "mcp"), "--allow-dir")
 	h.work = h.home
 	text = h.fails(contract.ExitUsage, "mcp", "--", "--json")
-	if !strings.Contains(text, "--json is not a flag for a run") {
-		t.Errorf("a wrong flag: %s", text)
-	}
+	includes(t, "a wrong flag", text, "--json is not a flag for a run")
 }
 
 // fails runs a command that must fail with that code, and returns its stderr.
 func (h *testHome) fails(want contract.Exit, args ...string) string {
 	h.t.Helper()
-	cmd := exec.Command("arbiter", args...)
-	cmd.Env, cmd.Dir = h.env, h.work
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	if err := cmd.Run(); cmd.ProcessState.ExitCode() != int(want) {
-		h.t.Fatalf("arbiter %v: %v, want exit code %d\n%s", args, err, want, errs.String())
+	c := runIn(h.t, h.env, h.work, "", args...)
+	if c.code != want {
+		h.t.Fatalf("arbiter %q: exit code %d, want %d\n%s", args, c.code, want, c.errs)
 	}
-	return errs.String()
+	return c.errs
 }
 
 // TestMCPOfAnAgent: a server that an agent has started can neither steer the run nor read its state, and says
@@ -243,9 +221,7 @@ func TestMCPOfAnAgent(t *testing.T) {
 		file := filepath.Join(b.work, "dialogue")
 		testkit.OK(t, os.WriteFile(file, []byte(dialogue), 0o600))
 		out, _ := b.inAgent("env -i HOME=" + b.home + " setsid bash " + file)
-		if !strings.Contains(out, `"isError":true`) || !strings.Contains(out, "refused") {
-			t.Errorf("%s: %s", tool, out)
-		}
+		includes(t, tool, out, `"isError":true`, "refused")
 	}
 	if list := collect[contract.Accepted](b.script); len(list) > 0 {
 		t.Errorf("accepted: %+v", list)
@@ -253,37 +229,22 @@ func TestMCPOfAnAgent(t *testing.T) {
 }
 
 // caller is the script of a model that has a run do a task.
-const caller = `
-name: caller
-title: Another model has a run make a thing
-actors:
-  - name: caller
-    match: {role: main}
-    steps:
-      - use: [{tool: mcp__arbiter__start_run, input: {task: Make a thing}}]
-      - expect: run\W+(?P<run>[0-9a-f-]{36})
-        use: [{tool: mcp__arbiter__wait, input: {run: "{{.run}}"}}]
-      - expect: What shall it be called
-        use: [{tool: mcp__arbiter__answer, input: {run: "{{.run}}", text: call it dawn}}]
-      - expect: accepted
-        use: [{tool: mcp__arbiter__wait, input: {run: "{{.run}}"}}]
-      - expect: The user decides. arbiter allow
-        use: [{tool: mcp__arbiter__answer, input: {run: "{{.run}}", request: perm-, behavior: allow}}]
-      - expect: no permission request
-        use: [{tool: mcp__arbiter__wait, input: {run: "{{.run}}"}}]
-      - expect: status\W+complete
-        say: "All is done: The file is there."
-    otherwise:
-      expect: status\W+input_required
-      use: [{tool: mcp__arbiter__wait, input: {run: "{{.run}}"}}]
-`
+var caller = func() string {
+	use := func(tool string, input object) object { return uses(call("mcp__arbiter__"+tool, input)) }
+	wait := use("wait", object{"run": "{{.run}}"})
+	return playOf(actor("caller", object{"role": "main"}, []object{use("start_run", object{"task": "Make a thing"}),
+		on(`run\W+(?P<run>[0-9a-f-]{36})`, wait),
+		on("What shall it be called", use("answer", object{"run": "{{.run}}", "text": "call it dawn"})), on("accepted", wait),
+		on("The user decides. arbiter allow",
+			use("answer", object{"run": "{{.run}}", "request": "perm-", "behavior": "allow"})),
+		on("no permission request", wait), on(`status\W+complete`, says("All is done: The file is there.")),
+	}, on(`status\W+input_required`, wait)))
+}()
 
 // outer prepares the real CLI as an MCP client, with a scripted model and a server whose runs are rehearsals.
 func (h *testHome) outer(play string, args ...string) (*exec.Cmd, *rehearsal.Server) {
 	h.t.Helper()
-	scenario := testkit.Must(rehearsal.Parse("play.yaml", []byte(play)))(h.t)
-	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{Record: true}))(h.t)
-	h.t.Cleanup(func() { _ = model.Close() })
+	model := serve(h.t, play)
 	program := testkit.Must(exec.LookPath("arbiter"))(h.t)
 	runs := []string{"mcp", "--", "--stand-in", "--scenario", absolute(h.t, "testdata/scenarios/screen.yaml")}
 	config := testkit.Must(json.Marshal(map[string]any{"mcpServers": map[string]any{
@@ -329,52 +290,35 @@ func TestMCPFromClaude(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "All is done") {
 		t.Errorf("%v: %s", err, out)
 	}
-	if list := model.Problems(); len(list) > 0 {
-		t.Errorf("the play left its script: %v", list)
-	}
+	onScript(t, model)
 	runs := h.runs()
 	if len(runs) != 1 {
 		t.Fatalf("runs %v", runs)
 	}
 	awaitGone(t, runs[0])
-	if state := h.output("sessions", "show", runs[0]); !strings.Contains(state, contract.StatusComplete) {
-		t.Errorf("it ended so:\n%s", state)
-	}
+	includes(t, "it ended so", h.output("sessions", "show", runs[0]), contract.StatusComplete)
 }
 
 // modelReceives waits until a request to the model contains a text, or over is closed.
 func modelReceives(t *testing.T, model *rehearsal.Server, text string, over <-chan struct{}) {
 	t.Helper()
-	late := time.After(waitTimeout)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !slices.ContainsFunc(model.Requests(), func(r rehearsal.Request) bool {
-		return strings.Contains(string(r.Body), text)
-	}) {
+	testkit.Await(t, "request with "+strconv.Quote(text), func() bool {
 		select {
-		case <-tick.C:
 		case <-over:
-			return
-		case <-late:
-			t.Fatalf("the model was not told %q", text)
+			return true
+		default:
 		}
-	}
+		return slices.ContainsFunc(model.Requests(), func(r rehearsal.Request) bool {
+			return strings.Contains(string(r.Body), text)
+		})
+	})
 }
 
 // background is the script of a model that has a run do a task, and learns of its end without asking.
-const background = `
-name: background
-title: A model has a run make a thing in the background
-actors:
-  - name: caller
-    match: {role: main}
-    steps:
-      - use: [{tool: mcp__arbiter__start_run, input: {task: Make a thing}}]
-      - expect: started server-side task
-        say: It goes on in the background.
-      - expect: (?s)completed.*The file is there
-        say: Indeed it is done.
-`
+var background = playOf(actor("caller", object{"role": "main"}, []object{
+	uses(call("mcp__arbiter__start_run", object{"task": "Make a thing"})),
+	on("started server-side task", says("It goes on in the background.")),
+	on("(?s)completed.*The file is there", says("Indeed it is done."))}))
 
 // TestMCPInTerminal: in Claude Code's terminal a run is a background task. Its question and its permission
 // request reach the human as forms, and the model learns of the end. The task continues after the server was
@@ -388,8 +332,7 @@ func TestMCPInTerminal(t *testing.T) {
 	h.knows(model)
 	p := h.run(cmd)
 	p.await("manual mode on")
-	p.Type("Have a thing made.")
-	p.await("Have a thing made.")
+	p.typed("Have a thing made.", "Have a thing made.")
 	p.insists("Enter", "What shall it be called?", "Answer:")
 	p.await("1 MCP task still running")
 	server, ok := childNamed(cmd.Process.Pid, "mcp")
@@ -397,22 +340,18 @@ func TestMCPInTerminal(t *testing.T) {
 		t.Fatal("there is no server")
 	}
 	testkit.OK(t, syscall.Kill(server, syscall.SIGKILL))
-	p.Type("lost")
-	p.await("Answer: lost")
+	p.typed("lost", "Answer: lost")
 	p.insists("Enter", "manual mode on")
-	p.Type("/mcp reconnect arbiter")
-	p.await("/mcp reconnect arbiter")
+	p.typed("/mcp reconnect arbiter", "/mcp reconnect arbiter")
 	p.insists("Enter", "Reconnected to arbiter", "What shall it be called?", "Answer:")
 
 	testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
-	p.Type("too late")
-	p.await("Answer: too late")
+	p.typed("too late", "Answer: too late")
 	p.insists("Enter", "Resume it from where it stopped?", "Decision:")
 	p.insists("Right", "Resume", "Leave it")
 	p.insists("Enter", "Decision: Resume")
 	p.insists("Enter", "What shall it be called?", "Answer:")
-	p.Type("call it dawn")
-	p.await("Answer: call it dawn")
+	p.typed("call it dawn", "Answer: call it dawn")
 	p.insists("Enter", "asks to use Bash:", "command: echo it > dawn.txt", "Decision:")
 	p.insists("Right", "Allow once", "Allow this for the whole run", "Deny")
 	p.insists("Enter", "Decision: Allow once")
@@ -420,18 +359,14 @@ func TestMCPInTerminal(t *testing.T) {
 	p.insists("Enter", "completed", "Indeed it is done.")
 	for _, problem := range model.Problems() {
 		// The CLI may ask its model before its MCP servers have listed their tools; calls work all the same.
-		if !strings.Contains(problem, "does not offer") {
-			t.Errorf("the play left its script: %s", problem)
-		}
+		includes(t, "the play left its script", problem, "does not offer")
 	}
 	runs := h.runs()
 	if len(runs) != 1 {
 		t.Fatalf("runs %v", runs)
 	}
 	awaitGone(t, runs[0])
-	if state := h.output("sessions", "show", runs[0]); !strings.Contains(state, contract.StatusComplete) {
-		t.Errorf("it ended so:\n%s", state)
-	}
+	includes(t, "it ended so", h.output("sessions", "show", runs[0]), contract.StatusComplete)
 }
 
 // knows writes the file in which the CLI remembers its first start, so that it asks no questions at the start.

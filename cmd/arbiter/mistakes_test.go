@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -178,7 +176,7 @@ actors:
 				}
 				if c.event == invalid && !slices.Equal(categories, []bridge.Category{bridge.CatVerdict}) ||
 					c.event != invalid && len(categories) > 0 {
-					t.Errorf("errors %q\n%s", categories, s.dump())
+					t.Errorf("errors %q", categories)
 				}
 				if c.exit == goesOn {
 					s.mustSignal(syscall.SIGINT)
@@ -192,48 +190,20 @@ actors:
 // TestASuccessorIsHeld: a successor that works before the Arbiter has answered it is stopped, and reads why.
 func TestASuccessorIsHeld(t *testing.T) {
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s, model := hired(t, p, `name: held
-actors:
-  - name: successor
-    match: {role: orchestrator, contains: Go on}
-    steps:
-      - use: [{tool: Bash, input: {command: "printf ho > early.txt", description: Begin}}]
-      - expect: has not answered yet how you understood
-        use: [{tool: Bash, input: {command: "ls", description: Look}}]
-      - verdict: {kind: question, message: Half of it is there. I do the rest.}
-      - expect: You may begin
-        use: [{tool: Bash, input: {command: "printf ho > late.txt", description: Begin}}]
-      - verdict: {kind: done, message: All of it., handoff: {accomplished: [a], remaining: [], key_context: k}}
-  - name: first
-    match: {role: orchestrator}
-    otherwise: {verdict: {kind: handoff, message: Half of it., handoff: {accomplished: [a], remaining: [b], key_context: k}}}
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]
-      - verdict: {decision: CONTINUE, message: Patience.}
-      - {expect: Half of it, use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Go on.}}]}
-      - verdict: {decision: CONTINUE, message: Patience.}
-      - {expect: I do the rest, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-2, message: You may begin.}}
-      - {expect: All of it, verdict: {decision: COMPLETE, message: m, summary: s}}
-`, nil, "--allow", "Bash(printf *)", "--allow", "Edit(**)", "--task", "Do it")
-			s.hears(`permission "behavior":"deny"`)
-			s.finish(contract.ExitComplete)
-			work := collect[contract.Session](s)[0].CWD
-			for name, want := range map[string]bool{"early.txt": false, "late.txt": true} {
-				if _, err := os.Stat(filepath.Join(work, name)); (err == nil) != want {
-					t.Errorf("%s is there: %v", name, err == nil)
-				}
-			}
-			if list := model.Problems(); len(list) > 0 {
-				t.Errorf("the play left its script: %v\n%s", list, s.dump())
-			}
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s, model := hired(t, p, playOf(
+			orchestrator("successor", "Go on", []object{bash("printf ho > early.txt"),
+				on("has not answered yet how you understood", bash("ls")), question("Half of it is there. I do the rest."),
+				on("You may begin", bash("printf ho > late.txt")), done("All of it.")}),
+			orchestrator("first", "", nil, handsOff("handoff", "Half of it.", []string{"b"})),
+			arbiter(slices.Concat(summons("Do it."), []object{on("Half of it", spawns("Go on.")), patience,
+				on("I do the rest", tells("orch-2", "You may begin.")), on("All of it", complete("s"))}))), nil,
+			"--allow", "Bash(printf *)", "--allow", "Edit(**)", "--task", "Do it")
+		s.hears(`permission "behavior":"deny"`)
+		s.finish(contract.ExitComplete)
+		s.files(map[string]bool{"early.txt": false, "late.txt": true})
+		onScript(t, model)
+	})
 }
 
 // TestPersonas: each way to work badly is noticed, the Arbiter reads of it, and an event tells the human, also if the
@@ -369,14 +339,83 @@ actors:
 					}
 				}
 				if had != c.requests || !read || len(model.Problems()) > 0 {
-					t.Errorf("%d requests of the Arbiter, want %d; told: %v; %v\n%s", had, c.requests, read, model.Problems(),
-						s.dump())
+					t.Errorf("%d requests of the Arbiter, want %d; told: %v; %v", had, c.requests, read, model.Problems())
 				}
 				story, _ := s.output(0, "logs", s.run())
-				if !strings.Contains(story, c.story) {
-					t.Errorf("the log does not say %q:\n%s", c.story, story)
-				}
+				includes(t, "the log does not say", story, c.story)
 			})
 		}
 	}
+}
+
+// TestTheArbiterLooksUp: the Arbiter is offered the web beside the files, and uses it as the rules allow.
+func TestTheArbiterLooksUp(t *testing.T) {
+	t.Parallel()
+	eachPlayer(t, func(t *testing.T, p player) {
+		p.inside(t)
+		s, model := hired(t, p, playOf(arbiter([]object{
+			uses(call("WebFetch", object{"url": "http://127.0.0.1:1/", "prompt": "What is it?"}))}, complete("looked up"))),
+			nil, "--allow", "WebFetch(domain:127.0.0.1)", "--task", "Look it up")
+		s.finishes("looked up")
+		tools := model.Requests()[0].ToolNames()
+		for _, want := range []string{"Read", "Grep", "Glob", "WebSearch", "WebFetch"} {
+			if !slices.Contains(tools, want) {
+				t.Errorf("the Arbiter has no %s: %q", want, tools)
+			}
+		}
+		for _, b := range collect[contract.Permission](s) {
+			if b.Behavior != bridge.Allow {
+				t.Errorf("denied: %+v", b)
+			}
+		}
+	})
+}
+
+// TestAFullContextOnlyReads: above --context-stop an Orchestrator may read and hand off, from the answer on that has
+// filled its context. It reads why it may not write.
+func TestAFullContextOnlyReads(t *testing.T) {
+	t.Parallel()
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s, model := hired(t, p, playOf(
+			orchestrator("worker", "Do it", []object{
+				with(bash("printf x > early.txt"), "usage", object{"context": 20000}),
+				with(bash("printf x > late.txt"), "usage", object{"context": 150000}),
+				on("you can only read and commit", bash("cat early.txt"))},
+				handsOff("handoff", "Half of it.", []string{"b"})),
+			arbiter(summons("Do it."), on("Half of it", asksHuman("What now?")))),
+			nil, "--allow", "Bash(printf *)", "--allow", "Edit(**)", "--context-tokens", "160000", "--context-critical",
+			"90", "--context-stop", "92", "--task", "Do it")
+		await[contract.Question](s, "the Arbiter's question", nil)
+		s.files(map[string]bool{"early.txt": true, "late.txt": false})
+		onScript(t, model)
+		s.cancels()
+	})
+}
+
+// assuming adds what the Arbiter assumed, and tells the human.
+func assuming(step object) object {
+	step["verdict"].(object)["assumed"] = []string{"prices are cents"}
+	step["verdict"].(object)["report"] = step["verdict"].(object)["decision"] == "ADDRESS_HUMAN"
+	return step
+}
+
+// TestAnAssumptionWaits: with a human there, what the Arbiter assumed is asked before anybody works on it.
+func TestAnAssumptionWaits(t *testing.T) {
+	t.Parallel()
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s, _ := hired(t, p, playOf(orchestrator("worker", "", nil, done("All of it.")),
+			arbiter([]object{assuming(selects("developer", "Build it.")),
+				on("a human is present", assuming(asksHuman("Prices are cents?"))),
+				on("They are", selects("developer", "Build it."))}, complete("in cents"))), nil, "--task", "Build it")
+		await[contract.Question](s, "the Arbiter's question", func(_ string, b contract.Question) bool {
+			return strings.Contains(b.Text, "Prices are cents?")
+		})
+		if len(s.spawns("orch-1")) > 0 {
+			t.Error("an Orchestrator works before the answer")
+		}
+		s.send(contract.Say{Text: "They are."})
+		if r := s.finish(contract.ExitComplete); !sums(r, "in cents") || len(s.spawns("orch-1")) != 1 {
+			t.Errorf("%+v", r)
+		}
+	})
 }

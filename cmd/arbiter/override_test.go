@@ -8,11 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -30,47 +27,26 @@ import (
 //   - a planner is done at once; on a retry, it runs a command too
 //
 // The Arbiter takes a long time to evaluate a planner's work.
-const overridden = `name: overridden
-title: The human rules
-allow: ["Bash(*)"]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      - expect: COMPLETE while
-        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
-      - {expect: "Released: |it is enough|It is spun", verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
-      - {expect: A plan is laid, delay: 600s, verdict: {decision: ADDRESS_HUMAN, message: "And now?", reason: r}}
-      - {expect: another agent takes up, verdict: {decision: SELECT_MODE, mode: tester, message: Spin it otherwise., reason: r}}
-      - expect: "kind: task.*\n(?P<mode>\\w+)"
-        verdict: {decision: SELECT_MODE, mode: "{{.mode}}", message: "Spin it, {{.mode}}.", reason: r}
-      - {expect: told .* to try again|human summoned, verdict: {decision: CONTINUE, message: Patience., reason: r}}
-      - verdict: {decision: ADDRESS_HUMAN, message: "And now?", reason: r}
-  - name: tester
-    match: {role: orchestrator, contains: "Spin it otherwise|Spin it, tester"}
-    otherwise:
-      - {expect: "kind: retry", verdict: &done {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}}
-      - {expect: no wheel, say: There is no wheel.}
-      - use: [{tool: Bash, input: {command: "echo no wheel; exit 3", description: Spin}}]
-  - name: planner
-    match: {role: orchestrator, contains: "Spin it, planner"}
-    otherwise:
-      - {expect: "kind: retry", use: [{tool: Bash, input: {command: "WORK", description: Spin}}]}
-      - {verdict: {expects_response: true, kind: done, message: A plan is laid., handoff: {accomplished: [laid], remaining: [], key_context: none}}}
-  - name: worker
-    match: {role: orchestrator}
-    otherwise:
-      - {expect: "kind: retry", verdict: *done}
-      - {expect: timed out, say: The wheel turns no more.}
-      - use: [{tool: Bash, input: {command: "WORK", description: Spin}}]
-`
+func overridden(work string) string {
+	spun := on("kind: retry", done("It is spun."))
+	return allowing([]string{"Bash(*)"},
+		arbiter(nil, on("COMPLETE while", releases), on("Released: |it is enough|It is spun", complete("spun")),
+			on("A plan is laid", with(asksHuman("And now?"), "delay", "600s")),
+			on("another agent takes up", selects("tester", "Spin it otherwise.")),
+			on(`kind: task.*\n(?P<mode>\w+)`, selects("{{.mode}}", "Spin it, {{.mode}}.")),
+			on("told .* to try again|human summoned", patience), asksHuman("And now?")),
+		orchestrator("tester", "Spin it otherwise|Spin it, tester", nil, spun,
+			on("no wheel", says("There is no wheel.")), bash("echo no wheel; exit 3")),
+		orchestrator("planner", "Spin it, planner", nil, on("kind: retry", bash(work)), done("A plan is laid.")),
+		orchestrator("worker", "", nil, spun, on("timed out", says("The wheel turns no more.")), bash(work)))
+}
 
 const spinning = "exec sleep 1000"
 
 // override starts the play; the task is for an agent of the mode, whose command is work.
 func override(t *testing.T, p player, mode, work string, args ...string) *script {
 	t.Helper()
-	scenario := scenarioFile(t, strings.ReplaceAll(overridden, "WORK", work))
+	scenario := scenarioFile(t, overridden(work))
 	return start(t, nil, append(append(p.args, "--json", "--scenario", scenario, "--task", mode), args...)...)
 }
 
@@ -132,14 +108,14 @@ func (s *script) after(from int, what string, fits func(contract.Line) bool) int
 		case i >= 0:
 			return from + i + 1
 		case over:
-			s.t.Fatalf("arbiter ended without %s\n%s", what, s.dump())
+			s.t.Fatalf("arbiter ended without %s", what)
 		}
 		select {
 		case <-s.change:
 		case <-s.ended:
 			over = true
 		case <-deadline:
-			s.t.Fatalf("no %s within %s\n%s", what, waitTimeout, s.dump())
+			s.t.Fatalf("no %s within %s", what, waitTimeout)
 		}
 	}
 }
@@ -149,7 +125,7 @@ func (s *script) accepts(b contract.CommandBody, words ...string) {
 	ok, message := s.command(b)
 	s.holds(fmt.Sprintf("%T %+v", b, b), message, words)
 	if !ok {
-		s.t.Fatalf("%T %+v is rejected: %s\n%s", b, b, message, s.dump())
+		s.t.Fatalf("%T %+v is rejected: %s", b, b, message)
 	}
 }
 
@@ -158,17 +134,13 @@ func (s *script) rejects(b contract.CommandBody, words ...string) {
 	ok, message := s.command(b)
 	s.holds(fmt.Sprintf("%T %+v", b, b), message, words)
 	if ok {
-		s.t.Fatalf("%T %+v is accepted: %s\n%s", b, b, message, s.dump())
+		s.t.Fatalf("%T %+v is accepted: %s", b, b, message)
 	}
 }
 
 func (s *script) holds(what, text string, words []string) {
 	s.t.Helper()
-	for _, w := range words {
-		if !strings.Contains(text, w) {
-			s.t.Errorf("%s: %q lacks %q", what, text, w)
-		}
-	}
+	includes(s.t, what, text, words...)
 }
 
 // moves waits for a transition of the task's state.
@@ -219,91 +191,46 @@ func (s *script) whoWas(id string) contract.Spawn {
 // and all is reset. A command that is not possible in a state is refused, with what would be possible.
 func TestOverridesWhileOneWorks(t *testing.T) {
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := override(t, p, "developer", spinning)
-			s.at("orch-1")
-			s.moves("selecting", "executing", "AGENT_SELECTED")
-			s.accepts(steps("card", "spin", "tester:try"))
-			s.rejects(steps("wizard:conjure"), `no mode "wizard"`, "tester")
-			s.accepts(contract.SkipStep{}, "step 1: card")
-			s.aPlan("card skipped", "spin pending", "try pending")
-			s.rejects(contract.RetryLast{}, "orch-1 is already at work")
-			s.rejects(contract.Choose{Option: "retry"}, "there is nothing to choose now")
-			s.rejects(contract.ForceAgent{Mode: "wizard"}, `no mode "wizard"`, "developer, planner, reviewer, tester")
-			s.accepts(contract.ForceAgent{Mode: "reviewer"}, "orch-2 as reviewer")
-			if w := s.whoWas("orch-2"); w.Mode != "reviewer" || !strings.Contains(w.Prompt, "developer") {
-				t.Errorf("summoned: %+v", w)
-			}
-			await(s, "the decision", func(id string, d contract.Decision) bool {
-				return id == contract.Human && d.Source == "human" && d.Mode == "reviewer" && d.To == "orch-2"
-			})
-			s.at("orch-2")
-			s.accepts(contract.Reset{})
-			s.moves("executing", "idle", "RESET")
-			s.aPlan()
-			for _, id := range []string{"orch-1", "orch-2"} {
-				await(s, "the end of "+id, func(who string, d contract.Done) bool {
-					return who == id && d.Reason == "reset by the human"
-				})
-			}
-			s.rejects(contract.SkipStep{}, "no step", "set_plan")
-			s.rejects(contract.RetryLast{}, "no living Orchestrator")
-			s.rejects(contract.ForceAgent{Mode: "tester"}, "no task yet", "message")
-			await[contract.Question](s, "what is wanted now", nil)
-			s.accepts(contract.Say{Text: "tester"})
-			s.moves("idle", "selecting", "START_TASK")
-			s.accepts(contract.ForceAgent{Mode: "planner"}, "orch-")
-			s.accepts(contract.Cancel{})
-			s.moves("executing", "cancelled", "CANCEL")
-			if r := s.finish(contract.ExitFailed); r.Status != contract.StatusCancelled ||
-				!strings.Contains(r.Summary, "by the human") {
-				t.Errorf("result %+v", r)
-			}
-		})
-	}
-}
-
-// TestOverridesInEvaluation: while the Arbiter evaluates the work, the human sends it back, or gives it to
-// another agent.
-func TestOverridesInEvaluation(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	t.Run("retry", func(t *testing.T) {
-		t.Parallel()
-		s := override(t, player{args: []string{"--stand-in"}}, "planner", spinning)
-		s.moves("executing", "evaluating", "AGENT_COMPLETE")
-		s.accepts(contract.RetryLast{}, "orch-1")
-		s.moves("evaluating", "executing", "RETRY")
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s := override(t, p, "developer", spinning)
 		s.at("orch-1")
+		s.moves("selecting", "executing", "AGENT_SELECTED")
+		s.accepts(steps("card", "spin", "tester:try"))
+		s.rejects(steps("wizard:conjure"), `no mode "wizard"`, "tester")
+		s.accepts(contract.SkipStep{}, "step 1: card")
+		s.aPlan("card skipped", "spin pending", "try pending")
 		s.rejects(contract.RetryLast{}, "orch-1 is already at work")
-		s.accepts(steps("spin"))
+		s.rejects(contract.Choose{Option: "retry"}, "there is nothing to choose now")
+		s.rejects(contract.ForceAgent{Mode: "wizard"}, `no mode "wizard"`, "developer, planner, reviewer, tester")
+		s.accepts(contract.ForceAgent{Mode: "reviewer"}, "orch-2 as reviewer")
+		if w := s.whoWas("orch-2"); w.Mode != "reviewer" || !strings.Contains(w.Prompt, "developer") {
+			t.Errorf("summoned: %+v", w)
+		}
+		await(s, "the decision", func(id string, d contract.Decision) bool {
+			return id == contract.Human && d.Source == "human" && d.Mode == "reviewer" && d.To == "orch-2"
+		})
+		s.at("orch-2")
+		s.accepts(contract.Reset{})
+		s.moves("executing", "idle", "RESET")
+		s.aPlan()
+		for _, id := range []string{"orch-1", "orch-2"} {
+			await(s, "the end of "+id, func(who string, d contract.Done) bool {
+				return who == id && d.Reason == "reset by the human"
+			})
+		}
+		s.rejects(contract.SkipStep{}, "no step", "set_plan")
+		s.rejects(contract.RetryLast{}, "no living Orchestrator")
+		s.rejects(contract.ForceAgent{Mode: "tester"}, "no task yet", "message")
+		await[contract.Question](s, "what is wanted now", nil)
+		s.accepts(contract.Say{Text: "tester"})
+		s.moves("idle", "selecting", "START_TASK")
+		s.accepts(contract.ForceAgent{Mode: "planner"}, "orch-")
 		s.accepts(contract.Cancel{})
 		s.moves("executing", "cancelled", "CANCEL")
-		r := s.finish(contract.ExitFailed)
-		if len(r.InterruptedWork) != 1 {
-			t.Fatalf("half done: %q", r.InterruptedWork)
+		if r := s.finish(contract.ExitFailed); r.Status != contract.StatusCancelled ||
+			!strings.Contains(r.Summary, "by the human") {
+			t.Errorf("result %+v", r)
 		}
-		s.holds("half done", r.InterruptedWork[0], []string{"Orchestrator I (orch-1) was at Bash `exec sleep 1000` for",
-			"step 1 of the plan: spin"})
-	})
-	t.Run("another", func(t *testing.T) {
-		t.Parallel()
-		s := override(t, player{args: []string{"--stand-in"}}, "planner", spinning)
-		s.moves("executing", "evaluating", "AGENT_COMPLETE")
-		s.accepts(contract.ForceAgent{Mode: "reviewer"}, "orch-2 as reviewer")
-		s.moves("evaluating", "executing", "FORCE_AGENT")
-		s.at("orch-2")
-		s.accepts(contract.Kill{ID: "orch-2"}, "orch-2")
-		s.moves("executing", "evaluating", "AGENT_STOPPED")
-		await(s, "what is left half-done", func(_ string, m contract.Message) bool {
-			return m.To == contract.Arbiter &&
-				strings.Contains(m.Text, "Left half-done: Orchestrator II (orch-2) was at Bash `exec sleep 1000` for")
-		})
-		s.accepts(contract.Cancel{})
-		s.finish(contract.ExitFailed)
 	})
 }
 
@@ -317,106 +244,24 @@ func (s *script) troubled(from int, id string, ways ...string) int {
 	})
 }
 
-// TestWaysOutOfAFailure takes each way out that is offered.
-func TestWaysOutOfAFailure(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	for _, p := range players(t) {
-		t.Run("another agent, then again/"+p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s := override(t, p, "tester", spinning)
-			at := s.troubled(0, "orch-1", "retry", "skip", "fallback")
-			s.rejects(contract.Choose{Option: "abort"}, "offered: retry, skip, fallback")
-			s.rejects(contract.Choose{Option: "skip"}, "no step to skip")
-			s.accepts(contract.Choose{Option: "fallback"}, "another agent")
-			s.moves("executing", "selecting", "AGENT_STOPPED")
-			await(s, "the end of orch-1", func(id string, d contract.Done) bool {
-				return id == "orch-1" && strings.Contains(d.Reason, "takes its place")
-			})
-			s.troubled(at, "orch-2", "retry", "skip", "fallback")
-			// The second try soon ends the run.
-			told := s.together(contract.Choose{Option: "retry"}, contract.Choose{Option: "retry"})
-			if !told[0].ok || told[1].ok {
-				t.Errorf("two choices are reported as %+v", told)
-			}
-			s.holds("the first", told[0].message, []string{"orch-2"})
-			s.holds("the second", told[1].message, []string{"there is nothing to choose now"})
-			await[contract.Result](s, "the result", nil)
-			if r := s.finish(contract.ExitComplete); r.Iterations != 2 || !sums(r, "spun") {
-				t.Errorf("result %+v", r)
-			}
-		})
-	}
-	t.Run("the next step", func(t *testing.T) {
-		t.Parallel()
-		s := override(t, player{args: []string{"--stand-in"}}, "tester", spinning)
-		s.troubled(0, "orch-1", "retry", "skip", "fallback")
-		s.accepts(steps("card", "spin"))
-		s.accepts(contract.Choose{Option: "skip"}, "step 1: card")
-		s.aPlan("card skipped", "spin pending")
-		s.accepts(contract.RetryLast{}, "orch-1")
-		await[contract.Result](s, "the result", nil)
-		if r := s.finish(contract.ExitComplete); r.Iterations != 1 {
-			t.Errorf("result %+v", r)
-		}
-	})
-	t.Run("no way", func(t *testing.T) {
-		t.Parallel()
-		s := override(t, player{args: []string{"--stand-in"}}, "reviewer", "echo timed out; exit 4")
-		s.troubled(0, "orch-1", "abort", "fallback")
-		s.accepts(contract.Choose{Option: "abort"})
-		if r := s.finish(contract.ExitFailed); r.Status != contract.StatusCancelled {
-			t.Errorf("result %+v", r)
-		}
-	})
-}
-
 // clerk is a mode of a workspace that has, besides Read, one tool, and that only for some uses.
 const clerk = "---\nname: clerk\ndescription: to keep the books\ntools: Read, Bash(git *)\nmodel: " +
 	"claude-opus-5-5\neffort: low\n---\nKeep the books.\n"
 
 // bounded is the play of a clerk and a reviewer who try calls that their modes forbid, themselves and by a
 // subagent.
-const bounded = `name: bounded
-title: What they may not
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      - expect: COMPLETE while
-        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
-      - {expect: "Released: |It is read", verdict: {decision: COMPLETE, message: It is done., summary: kept, reason: r}}
-      - {expect: The books are kept, verdict: {decision: SELECT_MODE, mode: reviewer, message: Read them., reason: r}}
-      - {expect: "kind: task", verdict: {decision: SELECT_MODE, mode: clerk, message: Keep the books., reason: r}}
-      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: clerk
-    match: {role: orchestrator, contains: Keep the books}
-    steps:
-      - use: [{tool: Bash, input: {command: git --version, description: Ask}}]
-      - {expect: git version, use: [{tool: Bash, input: {command: ls, description: Look}}]}
-      - {expect: for no more than Bash, use: [{tool: Bash, input: {command: rm kept, description: Burn}}]}
-      - {expect: for no more than Bash, use: [{tool: Write, input: {file_path: "{{.cwd}}/written", content: x}}]}
-      - {expect: (?i)no such tool, use: [{tool: Agent, input: {description: Try, subagent_type: general-purpose, prompt: Try for the clerk}}]}
-      - {verdict: {expects_response: true, kind: done, message: The books are kept., handoff: {accomplished: [kept], remaining: [], key_context: none}}}
-  - name: reviewer
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/written", content: x}}]
-      - {expect: (?i)no such tool, use: [{tool: Edit, input: {file_path: "{{.cwd}}/kept", old_string: x, new_string: "y"}}]}
-      - {expect: (?i)no such tool, use: [{tool: Agent, input: {description: Try, subagent_type: general-purpose, prompt: Try for the reviewer}}]}
-      - {verdict: {expects_response: true, kind: done, message: It is read., handoff: {accomplished: [read], remaining: [], key_context: none}}}
-  - name: clerks
-    match: {role: subagent, contains: for the clerk}
-    steps:
-      - use: [{tool: Bash, input: {command: ls -a, description: Look}}]
-      - {expect: for no more than Bash, say: I may not.}
-  - name: reviewers
-    match: {role: subagent}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/written", content: x}}]
-      - {expect: (?i)no such tool, say: I may not.}
-`
+var bounded = playOf(
+	arbiter(nil, on("COMPLETE while", releases), on("Released: |It is read", complete("kept")),
+		on("The books are kept", selects("reviewer", "Read them.")),
+		on("kind: task", selects("clerk", "Keep the books.")), patience),
+	orchestrator("clerk", "Keep the books", []object{bash("git --version"), on("git version", bash("ls")),
+		on("for no more than Bash", bash("rm kept")), on("for no more than Bash", writes("written", "x")),
+		on(noSuchTool, hires("Try for the clerk")), done("The books are kept.")}),
+	orchestrator("reviewer", "", []object{writes("written", "x"), on(noSuchTool, edits("kept", "x", "y")),
+		on(noSuchTool, hires("Try for the reviewer")), done("It is read.")}),
+	actor("clerks", object{"role": "subagent", "contains": "for the clerk"},
+		[]object{bash("ls -a"), on("for no more than Bash", says("I may not."))}),
+	subagent(writes("written", "x"), on(noSuchTool, says("I may not."))))
 
 // hired starts arbiter in a workspace with these files, keyed by their paths, against a scripted model that
 // records its requests.
@@ -432,13 +277,8 @@ func hired(t *testing.T, p player, play string, files map[string]string, args ..
 // hiredIn is hired in an existing workspace.
 func hiredIn(t *testing.T, p player, play, work string, args ...string) (*script, *rehearsal.Server) {
 	t.Helper()
-	scenario := testkit.Must(rehearsal.Parse("play.yaml", []byte(play)))(t)
-	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{Record: true}))(t)
-	t.Cleanup(func() { _ = model.Close() })
-	claude := p.args[len(p.args)-1]
-	if !p.real {
-		claude = standInProgram(t)
-	}
+	model := serve(t, play)
+	claude := p.program(t)
 	return start(t, append([]string{
 		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
@@ -449,53 +289,45 @@ func hiredIn(t *testing.T, p player, play, work string, args ...string) (*script
 // tools of its mode. Requests to the model have the mode's model and effort.
 func TestAModeIsHeldToItsTools(t *testing.T) {
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t) // the driver's TestLiveDeniedTools and TestLiveAskTools cover the real CLI
-			t.Parallel()
-			s, model := hired(t, p, bounded, map[string]string{".claude/agents/clerk.md": clerk, "kept": "x\n"},
-				"--trust", "--model", "claude-sonnet-4-5", "--allow", "Bash(git *)", "--allow", "Write", "--allow",
-				"Edit", "--task", "Keep the books")
-			await[contract.Result](s, "the result", nil)
-			s.finish(contract.ExitComplete)
-			if list := model.Problems(); len(list) > 0 {
-				t.Errorf("the play left its script: %v\n%s", list, s.dump())
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		// the driver's TestLiveDeniedTools and TestLiveAskTools cover the real CLI
+		s, model := hired(t, p, bounded, map[string]string{".claude/agents/clerk.md": clerk, "kept": "x\n"},
+			"--trust", "--model", "claude-sonnet-4-5", "--allow", "Bash(git *)", "--allow", "Write", "--allow",
+			"Edit", "--task", "Keep the books")
+		s.completes()
+		onScript(t, model)
+		var got []string
+		for _, b := range collect[contract.Permission](s) {
+			got = append(got, fmt.Sprintf("%s %s by %s", b.Tool, b.Behavior, b.By))
+		}
+		want := []string{"Bash deny by agent", "Bash deny by agent", "Bash deny by agent"}
+		testkit.Same(t, "permissions", want, got)
+		cwd := collect[contract.Session](s)[0].CWD
+		left, _ := filepath.Glob(filepath.Join(cwd, "*"))
+		// The second file is .claude.
+		if kept, err := os.ReadFile(filepath.Join(cwd, "kept")); err != nil || string(kept) != "x\n" ||
+			len(left) != 2 {
+			t.Errorf("kept: %q, %v; files %v", kept, err, left)
+		}
+		asked := map[string]string{}
+		for _, r := range model.Requests() {
+			var body struct {
+				Output struct{ Effort string } `json:"output_config"`
 			}
-			var got []string
-			for _, b := range collect[contract.Permission](s) {
-				got = append(got, fmt.Sprintf("%s %s by %s", b.Tool, b.Behavior, b.By))
+			testkit.OK(t, json.Unmarshal(r.Body, &body))
+			asked[r.Actor] = r.Model
+			if r.Actor == "clerk" && p.real && body.Output.Effort != "low" {
+				t.Errorf("the effort of the clerk is %q", body.Output.Effort)
 			}
-			want := []string{"Bash deny by agent", "Bash deny by agent", "Bash deny by agent"}
-			testkit.Same(t, "permissions", want, got)
-			cwd := collect[contract.Session](s)[0].CWD
-			left, _ := filepath.Glob(filepath.Join(cwd, "*"))
-			// The second file is .claude.
-			if kept, err := os.ReadFile(filepath.Join(cwd, "kept")); err != nil || string(kept) != "x\n" ||
-				len(left) != 2 {
-				t.Errorf("kept: %q, %v; files %v", kept, err, left)
+			if offered := r.ToolNames(); slices.Contains(offered, "Write") || slices.Contains(offered, "Edit") {
+				t.Errorf("%s is offered %v", r.Actor, offered)
 			}
-			asked := map[string]string{}
-			for _, r := range model.Requests() {
-				var body struct {
-					Output struct{ Effort string } `json:"output_config"`
-				}
-				testkit.OK(t, json.Unmarshal(r.Body, &body))
-				asked[r.Actor] = r.Model
-				if r.Actor == "clerk" && p.real && body.Output.Effort != "low" {
-					t.Errorf("the effort of the clerk is %q", body.Output.Effort)
-				}
-				if offered := r.ToolNames(); slices.Contains(offered, "Write") || slices.Contains(offered, "Edit") {
-					t.Errorf("%s is offered %v", r.Actor, offered)
-				}
-			}
-			for actor, want := range map[string]string{"clerk": "opus-5-5", "reviewer": "sonnet-4-5",
-				"arbiter": "sonnet-4-5"} {
-				if !strings.Contains(asked[actor], want) {
-					t.Errorf("the model of %s is %q, want %s", actor, asked[actor], want)
-				}
-			}
-		})
-	}
+		}
+		for actor, want := range map[string]string{"clerk": "opus-5-5", "reviewer": "sonnet-4-5",
+			"arbiter": "sonnet-4-5"} {
+			includes(t, fmt.Sprintf("the model of %s", actor), asked[actor], want)
+		}
+	})
 }
 
 // TestModesOfAWorkspace: a workspace's modes are used only if it is trusted; a broken file is reported and left
@@ -527,183 +359,56 @@ func TestModesOfAWorkspace(t *testing.T) {
 	}
 }
 
-// TestLimitsOfAMode: an agent that reaches a limit of its mode must hand off, and another continues.
-func TestLimitsOfAMode(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	const limited = `name: limited
-title: Limits
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      - {expect: It thins, verdict: {decision: ADDRESS_HUMAN, message: And now?, reason: r}}
-      - {expect: "kind: task", verdict: {decision: SELECT_MODE, mode: brief, message: Be brief., reason: r}}
-      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: brief
-    match: {role: orchestrator}
-    otherwise:
-      - expect: reached a limit
-        verdict: {expects_response: true, kind: handoff, message: It thins.,
-          handoff: {accomplished: [], remaining: [all], key_context: none}}
-      - FIRST
-`
-	for _, c := range []struct{ name, limit, first, why string }{
-		{"turns", "maxTurns: 1", "{verdict: {expects_response: false, kind: progress, message: On and on.}}",
-			"it has answered 1 message,"},
-		{"time", "timeout: 1s", "{use: [{tool: Bash, input: {command: exec sleep 1000, description: Sleep}}]}",
-			"its time of 1s is over"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			s, _ := hired(t, player{args: []string{"--stand-in"}}, strings.Replace(limited, "FIRST", c.first, 1),
-				map[string]string{".arbiter/agents/brief.md": "---\nname: brief\ndescription: to be brief\n" + c.limit +
-					"\n---\nBe brief.\n"},
-				"--trust", "--allow", "Bash(*)", "--task", "Be brief")
-			await(s, "the limit", func(_ string, m contract.Message) bool {
-				return m.To == contract.Arbiter && strings.Contains(m.Text, "has reached a limit: "+c.why)
-			})
-			await(s, "a document", func(id string, m contract.Message) bool {
-				return id == "orch-1" && m.Kind == "handoff"
-			})
-			s.moves("executing", "evaluating", "AGENT_COMPLETE")
-			s.accepts(contract.Cancel{})
-			s.finish(contract.ExitFailed)
-		})
+// pondering is a play in which the answer of the named state takes ten minutes.
+func pondering(state string) string {
+	slow := func(name string, step object) object {
+		if name == state {
+			step = with(step, "delay", "600s")
+		}
+		return step
 	}
+	spin := selects("developer", "Spin it.")
+	return playOf(
+		arbiter(nil, on("COMPLETE while", releases), on("Released: ", complete("spun")),
+			on("It is spun", slow("evaluating", complete("spun"))), on("kind: task|nothing is under way", spin), patience),
+		actor("judge", object{"role": "main", "contains": "# What is to be judged"},
+			[]object{with(complete("spun"), "repeat", "forever")}),
+		actor("chooser", object{"role": "main"}, []object{with(slow("selecting", spin), "repeat", "forever")}),
+		orchestrator("worker", "", nil, done("It is spun.")))
 }
 
-// broken is a play that goes through all states, and stays in each for the delay of an answer (PONDER-state in
-// its text).
-const broken = `name: broken
-title: Broken off
-allow: ["Bash(*)"]
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      - expect: COMPLETE while
-        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
-      - {expect: "Released: ", verdict: &end {decision: COMPLETE, message: It is done., summary: spun, reason: r}}
-      - {expect: It is spun, delay: PONDER-evaluating, verdict: *end}
-      - {expect: "from:? (?P<who>orch-\\d+)|Orchestrator I \\(orch-1\\) (failed|is gone)", delay: PONDER-error_handling, verdict: {decision: RETRY, to: orch-1, message: Again., reason: r}}
-      - {expect: human reset, verdict: {decision: ADDRESS_HUMAN, message: What is wanted?, reason: r}}
-      - {expect: "kind: task|nothing is under way", delay: PONDER-selecting, verdict: {decision: SELECT_MODE, mode: developer, message: Spin it., reason: r}}
-      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: judge
-    match: {role: main, contains: "# What is to be judged"}
-    steps: [{delay: PONDER-judge, verdict: {decision: COMPLETE, reason: r, summary: spun}, repeat: forever}]
-  - name: chooser
-    match: {role: main}
-    steps: [{delay: PONDER-chooser, verdict: {decision: SELECT_MODE, mode: developer, reason: r, message: Spin it.}, repeat: forever}]
-  - name: worker
-    match: {role: orchestrator}
-    steps:
-      - FAULT
-      - use: [{tool: Bash, input: {command: "WORK", description: Spin}}]
-      - verdict: {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
-    otherwise:
-      verdict: {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
-`
-
-// pondering is the play in which the answer named who takes ten minutes. with has pairs of old and new text.
-func pondering(who string, with ...string) string {
-	text := broken
-	for i := 0; i+1 < len(with); i += 2 {
-		text = strings.ReplaceAll(text, with[i], with[i+1])
-	}
-	text = strings.ReplaceAll(text, "      - FAULT\n", "")
-	text = strings.ReplaceAll(text, "WORK", "true")
-	if who != "" {
-		text = strings.ReplaceAll(text, "PONDER-"+who, "600s")
-	}
-	for _, other := range []string{"evaluating", "error_handling", "selecting", "judge", "chooser"} {
-		text = strings.ReplaceAll(text, "PONDER-"+other, "1ms")
-	}
-	return text
-}
-
-// once is a command that does not end on its first run.
-const once = "mkdir once && exec sleep 1000; true"
-
-// atOnce waits until that command has run far enough to end when it is run again.
-func (s *script) atOnce(id string) {
-	s.t.Helper()
-	s.at(id)
-	awaitFile(s.t, filepath.Join(collect[contract.Session](s)[0].CWD, "once"))
-}
-
-// TestKilledInEachState kills arbiter in each state of the task, and in the middle of a decision that a model
-// other than the Arbiter makes. The run resumes in that state, the numbers of decisions continue, and the work
-// is completed.
-func TestKilledInEachState(t *testing.T) {
+// TestKilledInADecision kills arbiter while the Arbiter, or another model, decides. The run resumes in that state of
+// the task, the numbers of decisions continue, and the work is completed.
+func TestKilledInADecision(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
-	refused := []string{"FAULT", "{fault: {status: 400}, repeat: forever}"}
-	for _, c := range []struct {
-		name  string // the state, and the decider that is asked
-		play  string
-		args  []string
-		reach func(s *script)
-		real  bool
-		word  string // the human's message in the second process
-	}{
-		{name: "selecting", play: pondering("selecting")},
-		{name: "executing", play: pondering("", "WORK", once), reach: func(s *script) { s.atOnce("orch-1") }},
-		{name: "evaluating", play: pondering("evaluating"), real: true},
-		{name: "error_handling", play: pondering("error_handling", refused...)},
-		{name: "idle", play: pondering("", "WORK", once), word: "Spin on", reach: func(s *script) {
-			s.atOnce("orch-1")
-			s.accepts(contract.Reset{})
-			await[contract.Question](s, "a question", nil)
-		}},
-		{name: "selecting, stateless", play: pondering("chooser"), args: []string{"--decider", "stateless"},
-			real: true},
-		{name: "evaluating, stateless", play: pondering("judge"), args: []string{"--decider", "stateless"}},
-		{name: "evaluating, hybrid", play: pondering("judge"), args: []string{"--decider", "hybrid"}},
-	} {
-		for _, p := range players(t) {
-			if p.real && !c.real {
-				continue
-			}
-			t.Run(c.name+"/"+p.name, func(t *testing.T) {
-				p.long(t) // TestCutAndTakenUp kills with the real CLI
-				t.Parallel()
-				scenario := scenarioFile(t, c.play)
-				s := start(t, nil, append(append(p.args, "--json", "--debug", "--scenario", scenario, "--task", "Spin"),
-					c.args...)...)
-				state, _, asked := strings.Cut(c.name, ",")
-				if state != "idle" {
-					await(s, "the state "+state, func(_ string, b contract.State) bool { return b.To == state })
-				}
-				if c.reach != nil {
-					c.reach(s)
-				} else if !asked {
+	for state, by := range map[string]string{"evaluating": "session", "selecting": "stateless"} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			eachPlayerLong(t, func(t *testing.T, p player) { // TestCutAndTakenUp kills with the real CLI
+				scenario := scenarioFile(t, pondering(state))
+				s := start(t, nil, append(p.args, "--json", "--debug", "--scenario", scenario, "--task", "Spin", "--decider",
+					by)...)
+				await(s, "the state "+state, func(_ string, b contract.State) bool { return b.To == state })
+				if by == "session" {
 					s.reads()
 				} else {
-					until(t, "a model that is asked", func() bool { return s.asksAside() })
+					testkit.Await(t, "a model that is asked", s.asksAside)
 				}
-				testkit.OK(t, s.cmd.Process.Kill())
-				s.gone()
-				awaitGone(t, s.run())
-				testkit.OK(t, os.WriteFile(scenario, []byte(pondering("")), 0o600))
+				s.killed()
+				testkit.OK(t, os.WriteFile(scenario, []byte(pondering("nobody")), 0o600))
 				n := s.again("--json", "--resume")
-				if c.word != "" {
-					await[contract.Question](n, "the question again", nil)
-					n.accepts(contract.Say{Text: c.word})
-				}
-				await[contract.Result](n, "the result", nil)
-				n.finish(contract.ExitComplete)
+				n.completes()
 				n.continuesFrom(state)
 			})
-		}
+		})
 	}
 }
 
 // reads waits until the last message to the Arbiter was sent to it: the scenarios hold back the model's answer.
 func (s *script) reads() {
 	s.t.Helper()
-	until(s.t, "message that is sent to the Arbiter", func() bool {
+	testkit.Await(s.t, "message that is sent to the Arbiter", func() bool {
 		out, _ := s.output(0, "sessions", "show", "--json", s.run())
 		var shown subcommands.SessionReport
 		testkit.OK(s.t, json.Unmarshal([]byte(out), &shown))
@@ -742,9 +447,7 @@ func (s *script) continuesFrom(state string) {
 				resumedIn = at
 			}
 		case contract.State:
-			if b.From != at {
-				s.t.Errorf("from %s, and it was in %s", b.From, at)
-			}
+			testkit.Same(s.t, "the state that a transition begins in", at, b.From)
 			at = b.To
 			states = append(states, b.To)
 		case contract.Decision:
@@ -758,186 +461,5 @@ func (s *script) continuesFrom(state string) {
 	}
 	if processRuns != 2 || resumedIn != state || at != "complete" {
 		s.t.Errorf("%d lives, taken up in %q, want %q: %s", processRuns, resumedIn, state, fmt.Sprint(states))
-	}
-}
-
-// TestALostBridgeLeavesTheState: the bridge dies while a tool runs, and the task's state is unchanged.
-func TestALostBridgeLeavesTheState(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	onlyLinux(t)
-	s := start(t, nil, "--stand-in", "--json", "--scenario", scenarioFile(t, pondering("", "WORK", once)), "--task",
-		"Spin")
-	s.atOnce("orch-1")
-	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
-	if !ok {
-		t.Fatal("no bridge")
-	}
-	testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
-	await[contract.Result](s, "the result", nil)
-	s.finish(contract.ExitComplete)
-	var states []string
-	for _, b := range collect[contract.State](s) {
-		states = append(states, b.To)
-	}
-	if got := strings.Join(states, " "); got != "selecting executing evaluating complete" {
-		t.Errorf("states %s", got)
-	}
-}
-
-// listed is a play of an Orchestrator that keeps its own task list, of which one entry is a step of the plan.
-const listed = `name: listed
-title: A list of its own
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use:
-          - {tool: mcp__arbiter__set_plan, input: {steps: [{text: Spin the thread}, {text: Weave the cloth}]}}
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin it.}}
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: It is spun
-        verdict: {decision: COMPLETE, message: It is done., summary: spun, reason: r}
-    otherwise: {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: worker
-    match: {role: orchestrator}
-    steps:
-CALLS
-      - verdict: {expects_response: true, kind: done, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
-`
-
-// TestListsOfAnAgentMoveThePlan: when an Orchestrator updates an entry with Claude's own task tools, the plan's
-// step with the same text follows. Its list is shown beside the plan.
-func TestListsOfAnAgentMoveThePlan(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name  string
-		env   []string
-		calls []string
-	}{
-		{"todos", []string{"CLAUDE_CODE_ENABLE_TODO_TOOLS=1", "CLAUDE_CODE_ENABLE_TASKS=0"}, []string{
-			`{tool: TodoWrite, input: {todos: [{content: 1. spin the thread, status: in_progress, activeForm: Spinning}, {content: Card, status: pending, activeForm: Carding}]}}`,
-			`{tool: TodoWrite, input: {todos: [{content: 1. spin the thread, status: completed, activeForm: Spinning}, {content: Card, status: completed, activeForm: Carding}]}}`,
-		}},
-		{"tasks", []string{"CLAUDE_CODE_ENABLE_TODO_TOOLS=1"}, []string{
-			`{tool: TaskCreate, input: {subject: Spin the thread, description: d}}`,
-			`{tool: TaskCreate, input: {subject: Card, description: d}}`,
-			`{tool: TaskUpdate, input: {taskId: "1", status: in_progress}}`,
-			`{tool: TaskUpdate, input: {taskId: "2", status: completed}}`,
-			`{tool: TaskUpdate, input: {taskId: "1", status: completed}}`,
-		}},
-	} {
-		for _, p := range players(t) {
-			t.Run(c.name+"/"+p.name, func(t *testing.T) {
-				p.inside(t)
-				p.long(t) // the driver's TestLiveTodos and TestLiveTasks cover the real CLI
-				t.Parallel()
-				var calls []string
-				for _, call := range c.calls {
-					calls = append(calls, "      - use: ["+call+"]")
-				}
-				args := []string{"--task", "Spin"}
-				for _, e := range c.env { // the environment of a rehearsal is replaced
-					args = append(args, "--env", e)
-				}
-				s, _ := hired(t, p, strings.Replace(listed, "CALLS", strings.Join(calls, "\n"), 1), nil, args...)
-				await[contract.Result](s, "the result", nil)
-				s.finish(contract.ExitComplete)
-				var steps []string
-				own := map[string]string{}
-				for _, b := range collect[contract.Plan](s) {
-					for _, task := range b.Tasks {
-						if task.Agent != "orch-1" {
-							t.Errorf("a list of %s: %+v", task.Agent, task)
-						}
-						for _, item := range task.Items {
-							own[item.Text] += item.Status + " "
-						}
-					}
-					if len(b.Steps) == 2 && (len(steps) == 0 || steps[len(steps)-1] != b.Steps[0].Status) {
-						steps = append(steps, b.Steps[0].Status)
-					}
-					if len(b.Steps) == 2 && b.Steps[1].Status != contract.StepPending {
-						t.Errorf("another step is moved: %+v", b.Steps)
-					}
-				}
-				if diff := cmp.Diff([]string{"pending", "active", "done"}, steps); diff != "" {
-					t.Errorf("the step went (-want +got):\n%s\n%s", diff, s.dump())
-				}
-				if !strings.HasSuffix(own["Card"], "done ") {
-					t.Errorf("what is shown beside the plan: %v", own)
-				}
-			})
-		}
-	}
-}
-
-// restless is a command with background children, one of which has left its process group.
-const restless = "sleep 3001 & setsid sleep 3002 & sleep 3003"
-
-// sleepers lists its live processes.
-func sleepers(run string) []string {
-	var list []string
-	for _, cmd := range survivors(run) {
-		if strings.HasPrefix(cmd, "sleep 300") {
-			list = append(list, strings.TrimSpace(cmd))
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
-// TestATreeIsCutDown: a tool's whole process tree ends with the run or with its agent, and the work that was
-// left half-done is reported.
-func TestATreeIsCutDown(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	onlyLinux(t)
-	const half = "Orchestrator I (orch-1) was at Bash `" + restless + "` for "
-	for _, p := range players(t) {
-		for _, way := range []string{"cancel", "interrupt", "kill"} {
-			if p.real && way == "interrupt" {
-				continue // it is cancelled in the same way
-			}
-			t.Run(p.name+"/"+way, func(t *testing.T) {
-				p.long(t)
-				if way == "cancel" {
-					p.long(t)
-				}
-				t.Parallel()
-				s := override(t, p, "developer", restless)
-				s.accepts(steps("card", "spin"))
-				s.at("orch-1")
-				until(t, "three sleepers", func() bool { return len(sleepers(s.run())) == 3 })
-				switch way {
-				case "cancel":
-					s.send(contract.Cancel{})
-				case "interrupt":
-					s.mustSignal(syscall.SIGINT)
-				case "kill":
-					s.accepts(contract.Kill{ID: "orch-1"}, "orch-1")
-				}
-				until(t, "sleepers that are gone", func() bool { return len(sleepers(s.run())) == 0 })
-				if way == "kill" {
-					m := await(s, "what is left half-done", func(_ string, m contract.Message) bool {
-						return m.To == contract.Arbiter && strings.Contains(m.Text, "ended by the human")
-					})
-					s.holds("the notice", m.Text, []string{half, "step 1 of the plan: card"})
-					s.send(contract.Cancel{})
-				}
-				exit, status := contract.ExitFailed, contract.StatusCancelled
-				if way == "interrupt" {
-					exit, status = contract.ExitInterrupted, contract.StatusInterrupted
-				}
-				r := s.finish(exit)
-				if way == "kill" {
-					return
-				}
-				if r.Status != status || len(r.InterruptedWork) != 1 {
-					t.Fatalf("result %+v", r)
-				}
-				s.holds("half done", r.InterruptedWork[0], []string{half, "step 1 of the plan: card"})
-			})
-		}
 	}
 }

@@ -110,25 +110,25 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (c
 	return plainRun{s, p}, nil
 }
 
-// Run implements clients.Commands: the screen's slash commands, as far as they make sense without a screen.
+// Run implements clients.PlainHost: the screen's slash commands, as far as they make sense without a screen.
 func (p plainHost) Run(line string) (handled bool, text string) {
 	c, err := view.ParseSlash(line)
 	if err != nil {
 		return true, err.Error()
 	}
-	l := p.Session()
-	var s *supervisor.State
-	if l != nil {
-		s = l.Snapshot()
-	}
+	l, s := p.Session(), p.state()
 	body, ok, err := view.CommandsFor(s, c)
 	here := plainHere[c.Name]
 	answer, answered := view.SlashAnswers[c.Name]
 	switch {
 	case !ok && answered:
 		return true, answer.Text(s, c.Arg(0))
-	case !ok && here != nil:
-		return true, here(p, l, s, c)
+	case !ok && here != nil && (l != nil || here.early):
+		text, err := here.text(p, plainMoment{l, s, c})
+		if err != nil {
+			text = sanitize.Line(err.Error(), 1000)
+		}
+		return true, text
 	case l == nil:
 		return true, "There is no run yet. Say what is to be done, and one begins."
 	case err != nil:
@@ -141,87 +141,86 @@ func (p plainHost) Run(line string) (handled bool, text string) {
 	return true, ""
 }
 
-// plainHere are the slash commands that the plain frontend handles itself. Before the first run, they get
-// neither a session nor a state.
-var plainHere map[string]plainAnswer
+// plainMoment is what a slash command of the plain frontend is about.
+type plainMoment struct {
+	run   *clients.ScreenSession // nil before the first run
+	state *supervisor.State      // nil before the first run
+	line  view.EditorCommand
+}
 
-// plainAnswer executes a slash command and returns the text to print.
-type plainAnswer func(p plainHost, l *clients.ScreenSession, s *supervisor.State, c view.EditorCommand) string
+// plainAnswer is a slash command that the plain frontend handles itself.
+type plainAnswer struct {
+	early bool // it can be used before the first run
+	text  func(p plainHost, m plainMoment) (string, error)
+}
+
+var plainHere map[string]*plainAnswer
 
 func init() { // set here since help refers back to it
-	played := func(do func(p plainHost, l *clients.ScreenSession, c view.EditorCommand) string) plainAnswer {
-		return func(p plainHost, l *clients.ScreenSession, _ *supervisor.State, c view.EditorCommand) string {
-			if l == nil {
-				return "There is no run yet. Say what is to be done, and one begins."
-			}
-			return do(p, l, c)
-		}
+	says := func(early bool, text func(p plainHost, m plainMoment) string) *plainAnswer {
+		return &plainAnswer{early, func(p plainHost, m plainMoment) (string, error) { return text(p, m), nil }}
 	}
-	permit := played(func(plainHost, *clients.ScreenSession, view.EditorCommand) string {
+	permit := says(false, func(plainHost, plainMoment) string {
 		return "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, " +
 			"that rule), or 1 n and why. /allow and /deny take a rule, which holds from then on."
 	})
-	plainHere = map[string]plainAnswer{
-		"help": func(plainHost, *clients.ScreenSession, *supervisor.State, view.EditorCommand) string {
-			return plainHelp()
-		},
-		"quit": func(_ plainHost, l *clients.ScreenSession, _ *supervisor.State, _ view.EditorCommand) string {
-			if l == nil {
+	plainHere = map[string]*plainAnswer{
+		"help": says(true, func(plainHost, plainMoment) string { return plainHelp() }),
+		"quit": says(true, func(_ plainHost, m plainMoment) string {
+			if m.run == nil {
 				return "Nothing was begun. The end of the input leaves."
 			}
-			l.Stop()
+			m.run.Stop()
 			return "So it shall be. The run is being stopped; it can be taken up again."
-		},
-		"now": func(p plainHost, _ *clients.ScreenSession, s *supervisor.State, _ view.EditorCommand) string {
-			return view.Now(s, func(id string) view.Work {
+		}),
+		"now": says(true, func(p plainHost, m plainMoment) string {
+			return view.Now(m.state, func(id string) view.Work {
 				if p.agents.doing == nil {
 					return view.Work{}
 				}
 				return view.Work{AgentActivity: p.agents.doing.Agent(id)}
 			}, time.Now())
-		},
-		"runs": func(p plainHost, _ *clients.ScreenSession, _ *supervisor.State, _ view.EditorCommand) string {
+		}),
+		"runs": {true, func(p plainHost, _ plainMoment) (string, error) {
 			list, err := p.Runs(p.Context())
-			if err != nil {
-				return sanitize.Line(err.Error(), 500)
-			}
-			return clients.RunsText(list, time.Now())
-		},
-		"focus": played(plainFocus),
-		"logbook": played(func(p plainHost, l *clients.ScreenSession, _ view.EditorCommand) string {
-			run := command.ShortID(l.ID()) + settings.StateForCommand(p.Choices().StateDir)
+			return clients.RunsText(list, time.Now()), err
+		}},
+		"focus": says(false, plainFocus),
+		"logbook": says(false, func(p plainHost, m plainMoment) string {
+			run := command.ShortID(m.run.ID()) + settings.StateForCommand(p.Choices().StateDir)
 			return "In another terminal, arbiter logs -f " + run + " shows the run with its times, and arbiter watch " + run +
 				" prints every event. With --debug all of them are printed here."
 		}),
-		"timeline": played(func(p plainHost, l *clients.ScreenSession, _ view.EditorCommand) string { return timesOf(p, l) }),
-		"plan": func(_ plainHost, _ *clients.ScreenSession, s *supervisor.State, _ view.EditorCommand) string {
-			return view.SlashPlan(s)
-		},
-		"changes":  plainChanges,
-		"settings": plainSettings,
-		"model": func(p plainHost, _ *clients.ScreenSession, s *supervisor.State, _ view.EditorCommand) string {
+		"timeline": says(false, timesOf),
+		"plan":     says(true, func(_ plainHost, m plainMoment) string { return view.SlashPlan(m.state) }),
+		"changes":  {false, plainChanges},
+		"settings": {true, plainSettings},
+		"model": says(true, func(p plainHost, m plainMoment) string {
 			if p.agents.doing == nil {
-				return view.ModelsText(s, nil)
+				return view.ModelsText(m.state, nil)
 			}
-			return view.ModelsText(s, p.agents.doing.Models())
-		},
-		"image":  plainImage,
-		"revert": plainRevert,
-		"land":   plainLand,
-		"halt":   played(func(_ plainHost, l *clients.ScreenSession, _ view.EditorCommand) string { return l.Halt() }),
-		"allow":  permit,
-		"deny":   permit,
-		"attach": played(func(p plainHost, l *clients.ScreenSession, c view.EditorCommand) string {
-			return "In another terminal: arbiter attach " + sanitize.Line(c.Arg(0), 60) + " --session " +
-				command.ShortID(l.ID()) + settings.StateForCommand(p.Choices().StateDir)
+			return view.ModelsText(m.state, p.agents.doing.Models())
+		}),
+		"image":  {true, plainImage},
+		"revert": {false, plainRevert},
+		"land": {false, func(p plainHost, m plainMoment) (string, error) {
+			report, err := p.Land(p.Context(), m.run.ID())
+			return sanitize.Line(report, 500), err
+		}},
+		"halt":  says(false, func(_ plainHost, m plainMoment) string { return m.run.Halt() }),
+		"allow": permit,
+		"deny":  permit,
+		"attach": says(false, func(p plainHost, m plainMoment) string {
+			return "In another terminal: arbiter attach " + sanitize.Line(m.line.Arg(0), 60) + " --session " +
+				command.ShortID(m.run.ID()) + settings.StateForCommand(p.Choices().StateDir)
 		}),
 	}
 }
 
 // timesOf describes what each agent of a run did, and when.
-func timesOf(p plainHost, l *clients.ScreenSession) string {
+func timesOf(p plainHost, m plainMoment) string {
 	names := map[string]string{}
-	if s := l.Snapshot(); s != nil {
+	if s := m.state; s != nil {
 		for _, a := range s.Agents {
 			names[a.ID] = view.SlashName(s, a.ID)
 		}
@@ -242,6 +241,33 @@ func plainHelp() string {
 	return b.String()
 }
 
+// state returns the state of the current or last run; nil before the first.
+func (p plainHost) state() *supervisor.State {
+	if l := p.Session(); l != nil {
+		return l.Snapshot()
+	}
+	return nil
+}
+
+// Name implements clients.PlainHost.
+func (p plainHost) Name(id string) string { return view.SlashName(p.state(), id) }
+
+// Inbox implements clients.PlainHost.
+func (p plainHost) Inbox() []supervisor.InboxItem {
+	if s := p.state(); s != nil {
+		return supervisor.InboxOf(s)
+	}
+	return nil
+}
+
+// Covers implements clients.PlainHost.
+func (p plainHost) Covers(rule string) []string {
+	if s := p.state(); s != nil {
+		return supervisor.Covered(s, rule)
+	}
+	return nil
+}
+
 // plain runs the plain frontend: the same run as on the screen, as lines of text.
 func (e env) plain(c settings.Choices) error {
 	h := plainHost{
@@ -251,25 +277,7 @@ func (e env) plain(c settings.Choices) error {
 		stderr:     e.Stderr,
 	}
 	f := clients.Frontend{
-		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Screen.ASCII, Verbose: c.Debug, Commands: h,
-		Name: func(id string) string {
-			if l := h.Session(); l != nil {
-				return view.SlashName(l.Snapshot(), id)
-			}
-			return view.SlashName(nil, id)
-		},
-		Inbox: func() []supervisor.InboxItem {
-			if l := h.Session(); l != nil {
-				return supervisor.InboxOf(l.Snapshot())
-			}
-			return nil
-		},
-		Covers: func(rule string) []string {
-			if l := h.Session(); l != nil {
-				return supervisor.Covered(l.Snapshot(), rule)
-			}
-			return nil
-		},
+		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Screen.ASCII, Verbose: c.Debug,
 	}
 	if run, live := liveHere(c); live {
 		h.resume, f.Begin = run, true
@@ -307,41 +315,28 @@ func (e env) plain(c settings.Choices) error {
 // plainDiff is the maximum size, in bytes, of a diff in plain lines.
 const plainDiff = 32 << 10
 
-const noRunYet = "There is no run yet. Say what is to be done, and one begins."
-
 // plainChanges lists the changed files with their authors, or shows the changes of one file.
-func plainChanges(p plainHost, l *clients.ScreenSession, s *supervisor.State, c view.EditorCommand) string {
-	if l == nil {
-		return noRunYet
-	}
-	r, _, changed, err := p.ChangedFiles(p.Context(), l.ID())
-	if err != nil {
-		return sanitize.Line(err.Error(), 500)
-	}
-	path := c.Arg(0)
-	if path == "" {
-		return changesText(changed, s)
+func plainChanges(p plainHost, m plainMoment) (string, error) {
+	r, _, changed, err := p.ChangedFiles(p.Context(), m.run.ID())
+	path := m.line.Arg(0)
+	if err != nil || path == "" {
+		return changesText(changed, m.state), err
 	}
 	span, err := r.Work(p.Context())
 	if err != nil {
-		return sanitize.Line(err.Error(), 500)
+		return "", err
 	}
 	text, cut, err := r.Diff(p.Context(), span.From, span.To,
 		workspaces.DiffOptions{Paths: []string{path}, Max: plainDiff})
-	switch {
-	case err != nil:
-		return sanitize.Line(err.Error(), 500)
-	case len(text) == 0:
-		return "The run has not changed " + subcommands.FileName(path) + "."
+	if err != nil || len(text) == 0 {
+		return "The run has not changed " + subcommands.FileName(path) + ".", err
 	}
 	report := strings.TrimRight(sanitize.Text(string(text)), "\n")
 	if cut {
 		report += "\nThe rest is left out: arbiter diff prints all of it."
 	}
-	return report + "\n/revert " + subcommands.FileName(
-		path,
-	) + " takes all of it back; with the numbers behind @@, such as " +
-		"-12,3 +12,5, one place."
+	return report + "\n/revert " + subcommands.FileName(path) + " takes all of it back; with the numbers behind @@, " +
+		"such as -12,3 +12,5, one place.", nil
 }
 
 // changesText lists changed files: the kind of change, the numbers of lines, and who changed the file.
@@ -384,49 +379,28 @@ func changesText(changed []workspaces.Change, s *supervisor.State) string {
 }
 
 // plainRevert reverts a file, or one hunk of it.
-func plainRevert(p plainHost, l *clients.ScreenSession, _ *supervisor.State, c view.EditorCommand) string {
-	if l == nil {
-		return noRunYet
-	}
-	revert := contract.Revert{Path: c.Arg(0), Hunk: c.Arg(1)}
+func plainRevert(p plainHost, m plainMoment) (string, error) {
+	revert := contract.Revert{Path: m.line.Arg(0), Hunk: m.line.Arg(1)}
 	if revert.Hunk != "" {
-		_, _, changed, err := p.ChangedFiles(p.Context(), l.ID())
-		if err != nil {
-			return sanitize.Line(err.Error(), 500)
-		}
+		_, _, changed, err := p.ChangedFiles(p.Context(), m.run.ID())
 		i := slices.IndexFunc(changed, func(c workspaces.Change) bool { return c.Path == revert.Path })
-		if i < 0 {
-			return "The run has not changed " + subcommands.FileName(revert.Path) + "."
+		if err != nil || i < 0 {
+			return "The run has not changed " + subcommands.FileName(revert.Path) + ".", err
 		}
 		revert.Seen = changed[i].To.ID
 	}
-	if l.Put(contract.Command{Ref: "plain", Body: revert}) {
-		return ""
+	if m.run.Put(contract.Command{Ref: "plain", Body: revert}) {
+		return "", nil
 	}
-	if err := p.Revert(p.Context(), l.ID(), revert); err != nil {
-		return sanitize.Line(err.Error(), 500)
-	}
-	return "reverted " + subcommands.FileName(revert.Path)
-}
-
-// plainLand merges the work of the run.
-func plainLand(p plainHost, l *clients.ScreenSession, _ *supervisor.State, _ view.EditorCommand) string {
-	if l == nil {
-		return noRunYet
-	}
-	report, err := p.Land(p.Context(), l.ID())
-	if err != nil {
-		return sanitize.Line(err.Error(), 500)
-	}
-	return sanitize.Line(report, 500)
+	return "reverted " + subcommands.FileName(revert.Path), p.Revert(p.Context(), m.run.ID(), revert)
 }
 
 // maxFocusItems is how many of an agent's last texts and calls /focus shows.
 const maxFocusItems = 12
 
 // plainFocus describes one agent.
-func plainFocus(p plainHost, l *clients.ScreenSession, c view.EditorCommand) string {
-	s, id := l.Snapshot(), c.Arg(0)
+func plainFocus(p plainHost, m plainMoment) string {
+	s, id := m.state, m.line.Arg(0)
 	var a *supervisor.Agent
 	for _, x := range s.Agents {
 		if x.ID == id {
@@ -484,13 +458,14 @@ func itemText(i eventtext.ActivityItem) string {
 }
 
 // plainImage keeps an image file for the next message.
-func plainImage(p plainHost, _ *clients.ScreenSession, _ *supervisor.State, c view.EditorCommand) string {
-	path, size, err := p.Image(c.Arg(0))
+func plainImage(p plainHost, m plainMoment) (string, error) {
+	path, size, err := p.Image(m.line.Arg(0))
 	if err != nil {
-		return sanitize.Line(view.Sentence(err.Error()), 500)
+		return "", errors.New(view.Sentence(err.Error()))
 	}
 	*p.images = append(*p.images, path)
-	return sanitize.Line(fmt.Sprintf("Image %d, %s, %s, goes with your next message.", len(*p.images), path, size), 500)
+	return sanitize.Line(fmt.Sprintf("Image %d, %s, %s, goes with your next message.", len(*p.images), path, size), 500),
+		nil
 }
 
 // withImages adds the kept images to a message. It does not change other commands.
@@ -510,39 +485,36 @@ func (p plainHost) takeImages() []string {
 }
 
 // plainSettings lists the settings, describes one, or changes one in the user's configuration file.
-func plainSettings(p plainHost, _ *clients.ScreenSession, _ *supervisor.State, c view.EditorCommand) string {
-	name, value, given := strings.Cut(strings.TrimSpace(c.Arg(0)), " ")
+func plainSettings(p plainHost, m plainMoment) (string, error) {
+	name, value, given := strings.Cut(strings.TrimSpace(m.line.Arg(0)), " ")
 	if given {
 		if value = strings.TrimSpace(value); value == "default" {
 			value = ""
 		}
 		text, err := p.ChangeSetting(p.Context(), name, value)
 		if err != nil {
-			return sanitize.Line("Nothing was written: "+err.Error(), 1000)
+			text = "Nothing was written: " + err.Error()
 		}
-		return sanitize.Line(text, 1000)
+		return sanitize.Line(text, 1000), nil
 	}
 	list, file, err := p.Settings(p.Context())
 	if err != nil {
-		return sanitize.Line(err.Error(), 1000)
+		return "", err
 	}
 	if name != "" {
 		i := slices.IndexFunc(list, func(s tui.Setting) bool { return s.Name == name })
 		if i < 0 {
-			return "There is no setting " + sanitize.Line(name, 60) + ": /settings lists them."
+			return "There is no setting " + sanitize.Line(name, 60) + ": /settings lists them.", nil
 		}
-		return settingText(list[i])
+		return settingText(list[i]), nil
 	}
 	var b strings.Builder
 	for _, s := range list {
-		from := s.Source
-		if from == "" {
-			from = "default"
-		}
-		fmt.Fprintf(&b, "%s: %s (%s)\n", s.Name, sanitize.Line(s.Value, 200), sanitize.Line(from, 200))
+		fmt.Fprintf(&b, "%s: %s (%s)\n", s.Name, sanitize.Line(s.Value, 200),
+			sanitize.Line(cmp.Or(s.Source, "default"), 200))
 	}
 	return b.String() + "Your configuration file is " + sanitize.Line(file, 400) +
-		". /settings NAME explains one, /settings NAME VALUE changes it there, /settings NAME default removes it."
+		". /settings NAME explains one, /settings NAME VALUE changes it there, /settings NAME default removes it.", nil
 }
 
 func settingText(s tui.Setting) string {

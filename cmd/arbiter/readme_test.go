@@ -12,11 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
+	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
@@ -125,15 +126,9 @@ func pages(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
 	for _, pattern := range []string{"../../*.md", "../../docs/*.md"} {
-		names, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := testkit.Must(filepath.Glob(pattern))(t)
 		for _, name := range names {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := testkit.Must(os.ReadFile(name))(t)
 			pages[strings.TrimPrefix(name, "../../")] = string(text)
 		}
 	}
@@ -228,9 +223,7 @@ func TestWrittenLinesAreRead(t *testing.T) {
 	}
 	for begin, reason := range notRun {
 		for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(reason, -1) {
-			if !strings.Contains(tests, "\nfunc "+name+"(") {
-				t.Errorf("notRun[%q]: there is no %s", begin, name)
-			}
+			includes(t, fmt.Sprintf("notRun[%q]", begin), tests, "\nfunc "+name+"(")
 		}
 		if !slices.ContainsFunc(all, func(w written) bool {
 			return strings.HasPrefix(w.String()+" ", begin+" ")
@@ -308,22 +301,15 @@ func TestWrittenLinesAreRun(t *testing.T) {
 	first.finish(contract.ExitComplete)
 	run := command.ShortID(collect[contract.Session](first)[0].Session)
 	for name, text := range map[string]string{"REQUIREMENTS.md": "Build it.\n", "run.audit": ""} {
-		if err := os.WriteFile(filepath.Join(first.cmd.Dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(filepath.Join(first.cmd.Dir, name), []byte(text), 0o600))
 	}
 	arbiter := func(input string, args ...string) (string, int) {
-		cmd := exec.Command("arbiter", args...)
 		// vi would wait for a human.
-		cmd.Dir, cmd.Env = first.cmd.Dir, append(slices.Clone(first.cmd.Env), "VISUAL=true")
-		cmd.Stdin = strings.NewReader(input)
-		out, _ := cmd.CombinedOutput()
-		return string(out), cmd.ProcessState.ExitCode()
+		c := runIn(t, append(slices.Clone(first.cmd.Env), "VISUAL=true"), first.cmd.Dir, input, args...)
+		return c.out + c.errs, int(c.code)
 	}
 	audit, _ := arbiter("", "logs", run, "--audit", "--json")
-	if err := os.WriteFile(filepath.Join(first.cmd.Dir, "run.audit"), []byte(audit), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(filepath.Join(first.cmd.Dir, "run.audit"), []byte(audit), 0o600))
 	seen := map[string]bool{}
 	for _, w := range allWritten(t) {
 		line := w.String()
@@ -396,4 +382,186 @@ func typable(words []string, run string) []string {
 		args = append(args, w)
 	}
 	return args
+}
+
+// TestReferencePages checks that the pages of settings and of commands agree with the tables that the program
+// uses. `go test ./cmd/arbiter -run TestReferencePages -freeze` writes them, before
+// TestFrozenHelp reads them.
+func TestReferencePages(t *testing.T) {
+	for path, got := range map[string]string{
+		"../../docs/configuration.md": configurationPage(t),
+		"../../docs/commands.md":      commandsPage(),
+	} {
+		if *freeze {
+			testkit.OK(t, os.WriteFile(path, []byte(got), 0o644))
+		}
+		want := testkit.Must(os.ReadFile(path))(t)
+		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+			t.Errorf("%s is not what the program says; go test ./cmd/arbiter -run TestReferencePages -freeze writes it (-file "+
+				"+now):\n%s", path, diff)
+		}
+	}
+}
+
+const configurationHead = `# Configuration reference
+
+This page is generated from the program's own table of settings
+(` + "`go test ./cmd/arbiter -run TestReferencePages -freeze`" + `).
+
+Arbiter reads each setting from the first of these places that names it:
+
+1. the flag on the command line
+2. the environment variable: ` + "`ARBITER_`" + ` and the name of the flag in capitals, such as ` + "`ARBITER_MAX_COST`" + `
+3. ` + "`.arbiter/config.yaml`" + ` in the workspace, if you [trust](permissions.md#trust) the workspace
+4. ` + "`config.yaml`" + ` in your configuration directory: ` + "`$XDG_CONFIG_HOME/arbiter`" + `, else ` + "`~/.config/arbiter`" + `
+   (macOS: ` + "`~/Library/Application Support/arbiter`" + `); ` + "`--config FILE`" + ` reads another file instead
+5. the default
+
+In the list below, † is a flag only, ‡ a flag or a line of a file, § a flag or a variable. The keys of the file are the
+names of the flags. Repeatable flags are lists:
+
+` + "```yaml" + `
+model: opus
+max-cost: 5
+allow:
+  - Bash(go test *)
+  - Edit(src/**)
+decider: {kind: hybrid, provider: openai, base_url: "http://127.0.0.1:11434/v1", model: "qwen3:8b"}
+` + "```" + `
+
+The settings of the decider may be a block, with the keys kind, provider, model, base_url, key_env,
+max_tokens, temperature, effort and timeout ([deciders](deciders.md#providers)).
+
+Arbiter refuses an unknown key or variable, and a wrong value, with the file and the line.
+` + "`arbiter schema config`" + ` prints a JSON Schema of the file, for editors.
+A run keeps the settings that it started with. With ` + "`--resume`" + `, a flag or a variable changes a setting.
+`
+
+func configurationPage(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString(configurationHead)
+	group := ""
+	for _, s := range settings.Table {
+		f := command.FlagDoc(s.Flag())
+		if s.Group != group {
+			group = s.Group
+			fmt.Fprintf(&b, "\n## %s\n\n", group)
+		}
+		if f.Env != "" && f.Env != "ARBITER_"+strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")) {
+			t.Errorf("the page does not say that --%s has the variable %s", f.Name, f.Env)
+		}
+		mark := map[[2]bool]string{{true, false}: "†", {false, false}: "‡", {true, true}: "§"}[[2]bool{s.Flagged,
+			f.Env != ""}]
+		fmt.Fprintf(&b, "- `%s`%s: %s\n", f.Term(), mark, f.Meaning())
+	}
+	return b.String()
+}
+
+const commandsHead = `# Command reference
+
+Generated by ` + "`go test ./cmd/arbiter -run TestReferencePages -freeze`" + `. ` + "`arbiter COMMAND --help`" + ` and
+` + "`arbiter man | man -l -`" + ` have examples, too. Flags go before arguments; *also* names those
+that are below or among the [settings](configuration.md). ` + "`arbiter`" + ` without a command starts or resumes a run.
+
+Exit codes: 0 done, also if there is nothing to list; 2 bad usage, no such run, agent, request, file or commit, or the run
+refuses; 5 a file, a directory or Git cannot be read or written, or arbiter does not answer; 130, 143 ended by a signal.
+The help of a command says what else its codes mean. Those of a run are in the [contract](contract.md#exit-codes).
+
+## Flags of several commands
+
+`
+
+func commandsPage() string {
+	var b strings.Builder
+	b.WriteString(commandsHead)
+	all, count := command.All(env{}.app())[1:], map[string]int{}
+	for _, s := range settings.Table {
+		count[flagLine(command.FlagDoc(s.Flag()))] = 3
+	}
+	for _, c := range all {
+		for _, f := range command.Flags(c) {
+			line := flagLine(f)
+			if f.Category == "" {
+				count[line]++
+			}
+			if f.Category == "" && count[line] == 3 {
+				b.WriteString(line)
+			}
+		}
+	}
+	for i, c := range all {
+		if i+1 < len(all) && all[i+1].Name == "ls" {
+			continue // it does what ls does
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n", commandTitle(c.HelpName, command.Synopsis(c)[0]),
+			strings.ToUpper(c.Usage[:1])+c.Usage[1:])
+		var own, also []string
+		others := ""
+		for _, f := range command.Flags(c) {
+			switch line := flagLine(f); {
+			case f.Category != "": // the other page tells of it
+				others = " and settings that `--help` lists"
+			case count[line] > 2:
+				also = append(also, "`--"+f.Name+"`")
+			default:
+				own = append(own, line)
+			}
+		}
+		if own != nil {
+			b.WriteString("\n" + strings.Join(own, ""))
+		}
+		if also != nil || others != "" {
+			fmt.Fprintf(&b, "\nAlso %s.\n", strings.TrimPrefix(strings.Join(also, ", ")+others, " and "))
+		}
+	}
+	return b.String()
+}
+
+// commandTitle is the heading of a command: what to type after arbiter, without its flags.
+func commandTitle(name, synopsis string) string {
+	parent, list := strings.CutSuffix(strings.TrimPrefix(name, "arbiter "), " ls")
+	if list {
+		return parent + " [ls]"
+	}
+	return strings.ReplaceAll(strings.TrimPrefix(synopsis, "arbiter "), " [flags]", "")
+}
+
+// flagLine is the line about a flag of a command.
+func flagLine(f command.Flag) string { return fmt.Sprintf("- `%s`: %s\n", f.Term(), f.Meaning()) }
+
+var (
+	scriptAndOutput = regexp.MustCompile("(?ms)^```sh\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?")
+	rehearses       = strings.NewReplacer("--rehearse", "--stand-in", "--scenario", "--stand-in --scenario")
+)
+
+// TestScriptingExamples runs the examples of docs/scripting.md that use jq in a shell, in order, with the
+// stand-in, and compares their output with the page.
+func TestScriptingExamples(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip("needs jq")
+	}
+	text := testkit.Must(os.ReadFile("../../docs/scripting.md"))(t)
+	dir, run := t.TempDir(), 0
+	for _, m := range scriptAndOutput.FindAllStringSubmatch(string(text), -1) {
+		script, want := m[1], m[2]
+		if !strings.Contains(script, "jq ") {
+			continue
+		}
+		run++
+		cmd := exec.Command("sh", "-e", "-c", rehearses.Replace(script))
+		cmd.Dir = dir
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "XDG_STATE_HOME=" + filepath.Join(dir, "state")}
+		var errs strings.Builder
+		cmd.Stderr = &errs
+		out, err := cmd.Output()
+		if err != nil || string(out) != want {
+			t.Errorf("%s%v: got\n%s\nwant\n%s\n%s", script, err, out, want, errs.String())
+		}
+	}
+	if run < 6 {
+		t.Errorf("%d examples were run", run)
+	}
 }

@@ -1,20 +1,23 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
 	"encoding/json"
 	"encoding/xml"
+	"fmt"
 	"math"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/report"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -56,36 +59,27 @@ func TestReportOfARun(t *testing.T) {
 			t.Errorf("%s lacks %q:\n%s", format, want, out)
 		}
 	}
-	var events bytes.Buffer
+	var events strings.Builder
 	for i, l := range s.lines {
 		line := testkit.Must(contract.EncodeLine(nil, uint64(i+1), l.Time, l.Event))(t)
 		events.Write(line)
 	}
-	var streamed, stderr bytes.Buffer
-	if code := run([]string{"arbiter", "report", "-", "--format", "junit"}, &events, &streamed, &stderr); code != 0 {
-		t.Fatalf("exit code %d: %s", code, stderr.String())
-	}
-	if err := xml.Unmarshal(streamed.Bytes(), new(struct{})); err != nil || !strings.Contains(streamed.String(),
-		`<testsuite name="checks" tests="2"`) {
-		t.Errorf("%v: %s", err, streamed.String())
-	}
+	streamed := inProcess(events.String(), "report", "-", "--format", "junit").ended(t, "from its events",
+		contract.ExitComplete, `<testsuite name="checks" tests="2"`)
+	testkit.OK(t, xml.Unmarshal([]byte(streamed.out), new(struct{})))
 }
 
 // TestReportOfWork: the report takes changes from the run's snapshots, and writes files as a whole.
 func TestReportOfWork(t *testing.T) {
 	w := newWorked(t)
 	t.Setenv(subcommands.StepSummary, "")
-	if out, _ := w.arbiter(contract.ExitComplete, "report"); !strings.Contains(out,
-		"Not known: the run has no snapshot") {
-		t.Errorf("without a snapshot: %s", out)
-	}
+	includes(t, "without a snapshot", stdoutOf(w.arbiter(contract.ExitComplete, "report")),
+		"Not known: the run has no snapshot")
 	w.snapshot(workspaces.Base)
 	w.Write("a", "2\n")
 	w.Write("new <b>", "1\n")
 	w.snapshot(workspaces.End)
-	if out, _ := w.arbiter(contract.ExitComplete, "report"); !strings.Contains(out, "- added `new <b>` (+1 -0)") {
-		t.Errorf("%s", out)
-	}
+	includes(t, "", stdoutOf(w.arbiter(contract.ExitComplete, "report")), "- added `new <b>` (+1 -0)")
 	file := filepath.Join(w.Path, "report.html")
 	for range 2 {
 		w.prints("", contract.ExitComplete, "report", "--format", "html", "--output", file)
@@ -104,13 +98,8 @@ func TestReportOfWork(t *testing.T) {
 		"::error title=Run") {
 		t.Errorf("%s", out)
 	}
-	if text, err := os.ReadFile(summary); err != nil || !strings.HasPrefix(string(text), "before\n# Report of run") {
-		t.Errorf("%v: %s", err, text)
-	}
-	if text, err := os.ReadFile(outputs); err != nil ||
-		!strings.HasPrefix(string(text), "run="+gittest.Run+"\nstatus=") {
-		t.Errorf("%v: %s", err, text)
-	}
+	includes(t, "the step's summary", textOf(t, summary), "before\n# Report of run")
+	includes(t, "the step's outputs", textOf(t, outputs), "run="+gittest.Run+"\nstatus=")
 	left, err := filepath.Glob(filepath.Join(w.Path, "*.tmp"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("%v, left behind: %v", err, left)
@@ -133,19 +122,231 @@ func TestReportRefuses(t *testing.T) {
 		whole + whole[:20]: contract.ExitComplete, whole[:20]: contract.ExitUsage,
 		whole + whole[:20] + "\n" + whole: contract.ExitUsage,
 	} {
-		var out, errs bytes.Buffer
-		code := run([]string{"arbiter", "report", "-"}, strings.NewReader(text), &out, &errs)
-		if code != int(want) || strings.Contains(out.String(),
-			"in the middle of a line") != (want == contract.ExitComplete) {
-			t.Errorf("%q: exit code %d: %s%s", text, code, out.String(), errs.String())
-		}
+		c := inProcess(text, "report", "-").ended(t, text, want)
+		testkit.Same(t, text, want == contract.ExitComplete, strings.Contains(c.out, "in the middle of a line"))
 	}
-	var out, errs bytes.Buffer
-	if code := run([]string{"arbiter", "report", "-"}, strings.NewReader("{}\n"), &out,
-		&errs); code != int(contract.ExitUsage) ||
-		!strings.Contains(errs.String(), "line 1 is not an event of arbiter --json") || out.Len() > 0 {
-		t.Errorf("exit code %d: %s%s", code, out.String(), errs.String())
-	}
+	c := inProcess("{}\n", "report", "-").ended(t, "another line", contract.ExitUsage,
+		"line 1 is not an event of arbiter --json")
+	testkit.Same(t, "stdout", "", c.out)
 	t.Chdir(t.TempDir())
 	w.prints("no run has worked in", contract.ExitUsage, "report")
+}
+
+// factsPlay is a run on another host, in a copy of its own, with a permission request and points that stay open.
+var factsPlay = playOf(
+	arbiter(append(summons("Write dawn.txt"), on("It stands", complete("The file is there."))), patience),
+	orchestrator("orchestrator", "", []object{bash("echo it > dawn.txt"), done("It stands.")}))
+
+// factFaces are the columns of the table of facts, in their order.
+var factFaces = []string{"screen", "plain", "logs", "status", "web", "ACP", "MCP", "report", "action"}
+
+// fact is a row of the table: the words that each face shows, or another form of them, which programs read.
+type fact struct {
+	name    string
+	words   string
+	forms   map[string]string // by its name in the table
+	reasons map[string]string // by face: why it does not show the fact
+}
+
+// TestFactsOnEveryFace: every face says the same of a run, of a permission request in it, and of its end, or there is a
+// reason. testdata/frozen/faces.md is the table; -freeze writes it.
+func TestFactsOnEveryFace(t *testing.T) {
+	t.Parallel()
+	h := build(t, players(t)[0], factsPlay)
+	dir := gittest.Temp(t)
+	for _, d := range []string{"bin", "home"} {
+		testkit.OK(t, os.Mkdir(filepath.Join(dir, d), 0o700))
+	}
+	equip(t, filepath.Join(dir, "bin"), "")
+	config := write(t, fmt.Sprintf("hosts:\n  box:\n    command: [env, -i, HOME=%s/home, "+
+		"PATH=%s/bin:/usr/local/bin:/usr/bin:/bin]\n    pass_env: [ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY, "+
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n", dir, dir), t.TempDir(), "config.yaml")
+	h.work = gittest.New(t, map[string]string{"old.txt": "old\n"}).Path
+	args := []string{"--trust", "--claude", h.claude, "--config", config, "--hosts", "box", "--isolation", "worktree",
+		"--sandbox", "off", "--permission-wait", "10m"}
+	p := h.open(append(args, "--task", "Make a thing")...)
+	p.await("Allow once", "Waits for you") // the run is live
+	shown := map[string]string{}
+	show := func(face, text string) { shown[face] += "\n" + text }
+	show("screen", p.Screen().Text())
+	var st struct {
+		Run   string
+		Cost  float64 `json:"cost_usd"`
+		Inbox []struct {
+			Request contract.PermissionRequest
+		}
+	}
+	if err := json.Unmarshal([]byte(h.output("status", "--json")), &st); err != nil || len(st.Inbox) != 1 {
+		t.Fatalf("%v: %+v", err, st)
+	}
+	request := st.Inbox[0].Request
+	deadline, err := time.Parse(time.RFC3339, request.Deadline)
+	if err != nil || request.Place == nil {
+		t.Fatalf("%v: %+v", err, request)
+	}
+	plain := h.run(exec.Command("arbiter", "--plain"))
+	plain.await("Request 1", "Denied at")
+	show("plain", plain.Screen().Text())
+	plain.Type("/now\r")
+	show("plain", plain.await("Permission mode").Text())
+	tool := h.serves(nil)
+	mcpView := func() string {
+		return string(testkit.Must(json.Marshal(tool.sees("wait", map[string]any{"run": st.Run})))(t))
+	}
+	show("MCP", string(testkit.Must(json.Marshal(tool.sees("status", map[string]any{"run": st.Run})))(t)))
+	editor := h.edits(acpEditors["subagents"], args...)
+	editor.loads(h.testHome, st.Run)
+	editor.permission(0)
+	page := h.page(st.Run)
+	show("web", page.card())
+	show("status", h.output("status"))
+
+	h.output("allow", request.Request)
+	show("screen", p.await("on branch", "It is done.").Text())
+	p.press("PgUp")
+	show("screen", p.await("Allowed by the human").Text())
+	show("plain", plain.await("To resume: arbiter").Text())
+	excludes(t, "a line for programs is printed to a person", shown["plain"], `{"arbiter":`)
+	editor.sees(0, "the end", func(m acpMessage) bool { return strings.Contains(string(m.Params), "Open at the end") })
+	show("ACP", editor.dump(editor.got))
+	for _, event := range []string{"permission", "changes", "result"} {
+		show("web", page.part(`"event":"`+event+`"`))
+	}
+	show("MCP", mcpView())
+	show("logs", h.output("logs"))
+	testkit.Same(t, "replay without the name of a run prints", h.output("replay", st.Run), h.output("replay"))
+	show("report", h.output("report", st.Run))
+	var r report.Report
+	testkit.OK(t, json.Unmarshal([]byte(h.output("report", st.Run, "--format", "json")), &r))
+	outputs, summary := filepath.Join(t.TempDir(), "outputs"), filepath.Join(t.TempDir(), "summary")
+	h.env = append(h.env, "GITHUB_OUTPUT="+outputs, "GITHUB_STEP_SUMMARY="+summary)
+	show("action", h.output("report", st.Run, "--format", "github")+textOf(t, outputs)+textOf(t, summary))
+	p.press("F5")
+	show("screen", p.await("CHANGES", "dawn.txt").Text())
+	p.press("Ctrl+C", "Ctrl+C")
+
+	over := func(why string) map[string]string { return map[string]string{"report": why, "action": why} }
+	with := func(m map[string]string, face, why string) map[string]string { m[face] = why; return m }
+	later := map[string]string{"status": "it asks a live run, and this is known at its end"}
+	facts := []fact{
+		{"state", "permission?", map[string]string{"`requires_action`": `"state":"requires_action"`},
+			with(over("they are about a run that has ended: see the outcome"), "logs",
+				"they say what happened, not what is")},
+		{"outcome", "It is done", map[string]string{"`complete`": "complete"}, later},
+		{"agent", "Orchestrator I", map[string]string{"`orch-1`": "orch-1"}, nil},
+		{"directory", request.Place.CWD, nil, over("the agent's directory is gone; they name that of the run")},
+		{"host", "@box", map[string]string{"`host`": `"host":"box"`}, nil},
+		{"deadline", "Denied at " + deadline.Local().Format("15:04"), map[string]string{"time": request.Deadline},
+			over("the request was answered")},
+		{"what was asked", "echo it > dawn.txt", map[string]string{"JSON": `echo it \u003e dawn.txt`},
+			over("they list what was decided")},
+		{"what was allowed", "Allowed by the human", nil, map[string]string{"status": "it says what waits"}},
+		{"author", "changed dawn.txt", map[string]string{"list of files": "dawn.txt +1 -0 orch-1",
+			"list": "dawn.txt` (+1 -0) by orch-1", "JSON": `"agents":["orch-1"]`},
+			map[string]string{"status": "it shows agents; arbiter diff shows files"}},
+		{"cost", fmt.Sprintf("$%.2f", r.CostUSD), map[string]string{"so far": fmt.Sprintf("$%.2f", st.Cost),
+			"exact": fmt.Sprintf("$%.4f", r.CostUSD), "`cost_usd`": fmt.Sprintf(`"cost_usd":%v`, r.CostUSD)}, nil},
+		{"branch", "on branch arbiter/" + st.Run[:8] + "/main", map[string]string{
+			"name": "arbiter/" + st.Run[:8] + "/main"}, later},
+		{"open points", "no check and no acceptance criterion", nil, later},
+	}
+	plainText := strings.NewReplacer("│", " ", "\\n", " ", "\u200b", "")
+	var table strings.Builder
+	fmt.Fprintf(&table, factsHead, strings.Join(factFaces, " | "), strings.Repeat("|---", len(factFaces)))
+	var notes []string
+	for _, f := range facts {
+		table.WriteString("| " + f.name)
+		for _, face := range factFaces {
+			text := strings.Join(strings.Fields(plainText.Replace(shown[face])), "")
+			has := func(form string) bool {
+				return strings.Contains(text, strings.Join(strings.Fields(form), ""))
+			}
+			cell := ""
+			if has(f.words) {
+				cell = "words"
+			}
+			for name, form := range f.forms {
+				if cell != "words" && has(form) && (cell == "" || name < cell) {
+					cell = name
+				}
+			}
+			why := f.reasons[face]
+			switch {
+			case cell == "" && why == "":
+				t.Errorf("%s does not say (%s) %q, nor one of %q:\n%s", face, f.name, f.words, f.forms, shown[face])
+			case cell != "" && why != "":
+				t.Errorf("%s says (%s) %q, and the table has a reason why not: %s", face, f.name, cell, why)
+			case why != "":
+				notes = append(notes, fmt.Sprintf("%s, %s: %s.", f.name, face, why))
+				cell = fmt.Sprintf("– %d", len(notes))
+			}
+			table.WriteString(" | " + cell)
+		}
+		table.WriteString(" |\n")
+	}
+	for i, note := range notes {
+		fmt.Fprintf(&table, "\n%d. %s", i+1, note)
+	}
+	frozen(t, "faces.md", table.String()+"\n")
+}
+
+const factsHead = `# What each face says of a run
+
+` + "`go test ./cmd/arbiter -run TestFactsOnEveryFace -freeze`" + ` writes this page from one run. *words*: the words of
+the one table (` + "`tui/eventtext`" + `); otherwise the form for programs or lists; –: the reason below.
+
+| fact | %s |
+|---%s|
+`
+
+// TestSimulatedCosts: each face marks the costs of a rehearsal as simulated.
+func TestSimulatedCosts(t *testing.T) {
+	t.Parallel()
+	h := newTestHome(t, players(t)[0])
+	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--sandbox", "off", "--allow", "Bash", "--task",
+		"Make a thing")
+	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	run := h.runs()[0]
+	plain := h.run(exec.Command("arbiter", "--plain"))
+	plain.await("What shall it be called?")
+	tool, page := h.serves(nil), h.page(run)
+	editor := h.edits(acpEditors["subagents"], h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
+	editor.loads(h, run)
+	status := h.output("status")
+	h.output("send", "call it dawn")
+	p.await("It is done.")
+	editor.sees(0, "the end", func(m acpMessage) bool { return strings.Contains(string(m.Params), "Open at the end") })
+	for face, text := range map[string]string{
+		"screen": p.await("simulated").Text(), "plain": plain.await("simulated").Text(),
+		"logs": h.output("logs"), "status": status,
+		"report": h.output("report", run), "sessions": h.output("sessions"), "ACP": editor.dump(editor.got),
+		"MCP": string(testkit.Must(json.Marshal(tool.sees("status", map[string]any{"run": run})))(t)),
+		"web": page.part(`"event":"result"`),
+	} {
+		if !strings.Contains(text, "simulated") && !strings.Contains(text, `"rehearsal":true`) {
+			t.Errorf("%s does not say that the cost is simulated:\n%s", face, text)
+		}
+	}
+	p.press("Ctrl+C", "Ctrl+C")
+}
+
+// card returns what waits, as the page is sent it.
+func (b *webUser) card() string { b.t.Helper(); return b.part(`"inbox":[{`) }
+
+// part returns the first part with a text that the page is sent.
+func (b *webUser) part(with string) string {
+	b.t.Helper()
+	req := testkit.Must(http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.page+"/run/events", nil))(b.t)
+	req.Header.Set("X-Arbiter-Key", b.key)
+	answer := testkit.Must(b.client.Do(req))(b.t)
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 4<<20)
+	for lines.Scan() {
+		if text := lines.Text(); strings.Contains(text, with) {
+			return text
+		}
+	}
+	b.t.Fatal(fmt.Errorf("no part with %s: %w", with, lines.Err()))
+	return ""
 }

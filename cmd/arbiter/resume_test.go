@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,16 +33,11 @@ func (s *script) again(args ...string) *script {
 // output runs an arbiter command in the same environment, and checks its exit code.
 func (s *script) output(want int, args ...string) (stdout, stderr string) {
 	s.t.Helper()
-	cmd := exec.Command("arbiter", args...)
-	cmd.Env, cmd.Dir = s.cmd.Env, s.cmd.Dir
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	_ = cmd.Run()
-	if got := cmd.ProcessState.ExitCode(); got != want {
-		s.t.Errorf("arbiter %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, want, out.String(),
-			errs.String())
+	c := s.beside(args...)
+	if int(c.code) != want {
+		s.t.Errorf("arbiter %q: exit code %d, want %d\n%s%s", args, c.code, want, c.out, c.errs)
 	}
-	return out.String(), errs.String()
+	return c.out, c.errs
 }
 
 // gone waits for the end with any exit code. After a timeout it reports the stacks of all
@@ -55,9 +49,17 @@ func (s *script) gone() {
 	case <-time.After(waitTimeout):
 		_ = s.cmd.Process.Signal(syscall.SIGABRT)
 		_ = s.cmd.Wait()
-		s.t.Fatalf("arbiter did not end within %s\n%s", waitTimeout, s.dump())
+		s.t.Fatalf("arbiter did not end within %s", waitTimeout)
 	}
 	_ = s.cmd.Wait()
+}
+
+// killed kills arbiter, and waits until no process of its run is left.
+func (s *script) killed() {
+	s.t.Helper()
+	_ = s.cmd.Process.Kill()
+	s.gone()
+	awaitGone(s.t, s.run())
 }
 
 // stateDir returns the state directory of its runs.
@@ -131,9 +133,7 @@ func TestResume(t *testing.T) {
 				}
 				n := s.again("--json", "--resume")
 				again := await[contract.Question](n, "the question again", nil)
-				if again.Text != asked.Text {
-					t.Errorf("asked %q, and then %q", asked.Text, again.Text)
-				}
+				testkit.Same(t, "the question again", asked.Text, again.Text)
 				n.send(contract.Say{Text: "Call it nameless."})
 				await[contract.Accepted](n, "accepted", nil)
 				r := n.finish(contract.ExitComplete)
@@ -168,8 +168,7 @@ func (s *script) anotherTask(run string) {
 		return b.Kind == "task" && b.Text == "Another"
 	})
 	await[contract.Question](n, "that the script is played", nil)
-	n.send(contract.Cancel{})
-	n.finish(contract.ExitFailed)
+	n.cancels()
 }
 
 // sameInReplay compares what both processes printed with what replay prints.
@@ -235,15 +234,11 @@ func TestStrays(t *testing.T) {
 			n.finish(contract.ExitComplete)
 		},
 		"halt": func(t *testing.T, s *script, run string) {
-			if _, stderr := s.output(0, "halt", "--all"); !strings.Contains(stderr, one) {
-				t.Errorf("halt: %s", stderr)
-			}
+			includes(t, "halt", stderrOf(s.output(0, "halt", "--all")), one)
 			awaitGone(t, run)
 		},
 		"removal": func(t *testing.T, s *script, run string) {
-			if _, stderr := s.output(0, "sessions", "rm", run); !strings.Contains(stderr, one) {
-				t.Errorf("sessions rm: %s", stderr)
-			}
+			includes(t, "sessions rm", stderrOf(s.output(0, "sessions", "rm", run)), one)
 			awaitGone(t, run)
 		},
 	} {
@@ -266,7 +261,7 @@ func TestStrays(t *testing.T) {
 				}
 			}
 			s.gone()
-			until(t, "end of the bridge, which holds the run", func() bool {
+			testkit.Await(t, "end of the bridge, which holds the run", func() bool {
 				stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 				return err != nil || strings.Contains(string(stat), ") Z ")
 			})
@@ -279,46 +274,32 @@ func TestStrays(t *testing.T) {
 // TestBothKilledAtWork: when arbiter and bridge are killed, a working agent and its tool end too, even if no
 // PID namespace ends them and no other run begins.
 func TestBothKilledAtWork(t *testing.T) {
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			b := atWork(t, p, "--pid-namespace", "never")
-			bridge, ok := childNamed(b.cmd.Process.Pid, "bridge")
-			if !ok {
-				t.Fatal("no bridge")
-			}
-			b.mustSignal(syscall.SIGSTOP) // so that it does not start another bridge
-			for _, pid := range []int{bridge, b.cmd.Process.Pid} {
-				testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
-			}
-			b.gone()
-			b.awaitStill(waitTimeout)
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		b := atWork(t, p, "--pid-namespace", "never")
+		bridge, ok := childNamed(b.cmd.Process.Pid, "bridge")
+		if !ok {
+			t.Fatal("no bridge")
+		}
+		b.mustSignal(syscall.SIGSTOP) // so that it does not start another bridge
+		for _, pid := range []int{bridge, b.cmd.Process.Pid} {
+			testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
+		}
+		b.gone()
+		b.awaitStill(waitTimeout)
+	})
 }
 
 // TestOneAtATime: a run belongs to one arbiter; the error of a second one names its process.
 func TestOneAtATime(t *testing.T) {
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
+	s := dialogue(t)
 	run := s.run()
-	if _, stderr := s.output(2, "--json", "--resume"); !strings.Contains(stderr, run[:8]) ||
-		!strings.Contains(stderr, "process") {
-		t.Errorf("resume of a live run: %s", stderr)
-	}
-	if _, stderr := s.output(2, "sessions", "rm", run); !strings.Contains(stderr, "process") {
-		t.Errorf("removal of a live run: %s", stderr)
-	}
+	includes(t, "resume of a live run", stderrOf(s.output(2, "--json", "--resume")), run[:8], "process")
+	includes(t, "removal of a live run", stderrOf(s.output(2, "sessions", "rm", run)), "process")
 	s.send(contract.Say{Text: "Call it nameless."})
 	s.finish(contract.ExitComplete)
 	s.output(0, "sessions", "rm", run)
-	if _, stderr := s.output(2, "sessions", "show", run); !strings.Contains(stderr, "no run") {
-		t.Errorf("show of a removed run: %s", stderr)
-	}
-	if _, stderr := s.output(2, "--json", "--resume"); !strings.Contains(stderr, "nothing to resume") {
-		t.Errorf("resume of nothing: %s", stderr)
-	}
+	includes(t, "show of a removed run", stderrOf(s.output(2, "sessions", "show", run)), "no run")
+	includes(t, "resume of nothing", stderrOf(s.output(2, "--json", "--resume")), "nothing to resume")
 }
 
 // TestDirectoryBelongsToOne: a second run in the same directory is refused, since two would undo each other's
@@ -328,16 +309,11 @@ func TestDirectoryBelongsToOne(t *testing.T) {
 	s := start(t, nil, "--json", "--claude", claude)
 	await[contract.Session](s, "the session", nil)
 	_, stderr := s.output(2, "--json", "--no-input", "--claude", claude, "--task", "Another")
-	if !strings.Contains(stderr, "another run already works in") || !strings.Contains(stderr, s.run()[:8]) {
-		t.Errorf("a second run: %s", stderr)
-	}
-	_ = s.cmd.Process.Kill()
-	s.gone()
-	awaitGone(t, s.run())
+	includes(t, "a second run", stderr, "another run already works in", s.run()[:8])
+	s.killed()
 	n := s.again("--json", "--claude", claude) // the dead process's lock is free at once
 	await[contract.Session](n, "the session", nil)
-	n.send(contract.Cancel{})
-	n.finish(contract.ExitFailed)
+	n.cancels()
 }
 
 // standInProgram writes a program claude that is the stand-in, without a model.
@@ -353,13 +329,10 @@ func standInProgram(t *testing.T) string {
 // TestDamagedJournal: the journal from the damage on is put aside, and the run continues from the undamaged
 // part.
 func TestDamagedJournal(t *testing.T) {
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
-	await[contract.Question](s, "a question", nil)
+	s := dialogue(t)
 	s.send(contract.Configure{Allow: "Bash(ls)"}) // a batch after those of the agents
 	await[contract.Accepted](s, "the command", nil)
-	_ = s.cmd.Process.Kill()
-	s.gone()
-	awaitGone(t, s.run())
+	s.killed()
 	dir := filepath.Dir(collect[contract.Session](s)[0].Log)
 	files, _ := filepath.Glob(filepath.Join(dir, "journal-*"))
 	if len(files) != 1 {
@@ -386,89 +359,6 @@ func TestDamagedJournal(t *testing.T) {
 	n.finish(contract.ExitComplete)
 }
 
-// TestStateIsPrivate: only the user may read the state directory, which holds everything that was said.
-func TestStateIsPrivate(t *testing.T) {
-	old := syscall.Umask(0)
-	s := start(t, nil, "--stand-in", "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")
-	syscall.Umask(old)
-	s.finish(contract.ExitComplete)
-	root := filepath.Dir(filepath.Dir(filepath.Dir(collect[contract.Session](s)[0].Log)))
-	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if strings.Contains(path, "/home/") { // files of the agents
-			return nil
-		}
-		info, err := d.Info()
-		if err == nil && info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s has mode %s", path, info.Mode())
-		}
-		return err
-	})
-	testkit.OK(t, err)
-}
-
-// TestPermissionOverAResume: a request that was open when all processes were killed is made again, with the
-// same id, when its agent asks again, and not before.
-func TestPermissionOverAResume(t *testing.T) {
-	testkit.Long(t)
-	path := scenarioFile(t, `name: asks
-title: It asks
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Touch it.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: (?s)kind. done.*It is touched
-        verdict: {decision: COMPLETE, message: It is done., summary: It was touched., reason: r}
-  - name: orchestrator
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Bash, input: {command: touch touched.txt, description: Touch}}]
-      - verdict:
-          expects_response: true
-          kind: done
-          message: It is touched.
-          handoff: {accomplished: [touched], remaining: [], key_context: none, decisions: [], constraints: [], files: [], checks: [], open_questions: [], claims: []}
-`)
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
-			asked := await[contract.PermissionRequest](s, "a request", nil)
-			_ = s.cmd.Process.Kill()
-			s.gone()
-			awaitGone(t, s.run())
-			n := s.again("--json", "--resume")
-			again := await[contract.PermissionRequest](n, "the request again", nil)
-			if again.Request != asked.Request || again.Tool != "Bash" {
-				t.Errorf("asked %+v, and then %+v", asked, again)
-			}
-			n.send(contract.Permit{Request: again.Request, Behavior: "allow"})
-			n.finish(contract.ExitComplete)
-			spoken := slices.IndexFunc(n.lines, func(l contract.Line) bool { // to the agent, which asks then
-				_, ok := l.Body.(contract.Delivered)
-				return ok && l.ID == "orch-1"
-			})
-			open := slices.IndexFunc(n.lines, func(l contract.Line) bool {
-				_, ok := l.Body.(contract.PermissionRequest)
-				return ok
-			})
-			if spoken < 0 || open < spoken {
-				t.Errorf("it is reported as open (line %d) before anybody asks again (line %d)", open, spoken)
-			}
-			if list := collect[contract.PermissionRequest](n); len(list) != 1 {
-				t.Errorf("asked %d times in the second process run: %+v", len(list), list)
-			}
-			if _, err := os.Stat(filepath.Join(collect[contract.Session](n)[0].CWD, "touched.txt")); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 // TestStateOfAnotherVersionIsRefused: a run whose state was written by another version of arbiter is not
 // resumed and not changed; its events can still be read.
 func TestStateOfAnotherVersionIsRefused(t *testing.T) {
@@ -487,19 +377,50 @@ func TestStateOfAnotherVersionIsRefused(t *testing.T) {
 	segment := filepath.Join(state, "runs", run.id, "journal-000002")
 	before := testkit.Must(os.ReadFile(segment))(t)
 	_, errs := run.arbiter(contract.ExitEnvironment, "--json", "--resume", "--session", run.id)
-	for _, want := range []string{"another version of arbiter", "version 99, of a newer arbiter", "arbiter replay"} {
-		if !strings.Contains(errs, want) {
-			t.Errorf("the refusal lacks %q: %s", want, errs)
-		}
-	}
+	includes(t, "the refusal", errs, "another version of arbiter", "version 99, of a newer arbiter", "arbiter replay")
 	if after, err := os.ReadFile(segment); err != nil || string(after) != string(before) {
 		t.Errorf("the journal was changed: %v", err)
 	}
 	out, _ := run.arbiter(contract.ExitComplete, "replay", run.id)
-	if !strings.Contains(out, `"event":"session"`) {
-		t.Errorf("replay: %s", out)
-	}
-	if out, _ := run.arbiter(contract.ExitComplete, "logs", run.id, "--audit"); !strings.Contains(out, "begun") {
-		t.Errorf("audit: %s", out)
-	}
+	includes(t, "replay", out, `"event":"session"`)
+	includes(t, "audit", stdoutOf(run.arbiter(contract.ExitComplete, "logs", run.id, "--audit")), "begun")
+}
+
+// TestWorkspaceBelongsToOneRun: the workspace's lock also keeps out a run with another state directory, which
+// does not know the first run.
+func TestWorkspaceBelongsToOneRun(t *testing.T) {
+	claude := standInProgram(t)
+	s := start(t, nil, "--json", "--claude", claude)
+	await[contract.Session](s, "the session", nil)
+	other := []string{"--json", "--no-input", "--claude", claude, "--task", "Another", "--state-dir",
+		filepath.Join(t.TempDir(), "other")}
+	includes(t, "a run of another state directory", stderrOf(s.output(2, other...)), "of another state directory")
+	s.cancels()
+	n := s.again("--json", "--claude", claude, "--state-dir", filepath.Join(t.TempDir(), "third"))
+	await[contract.Session](n, "the session", nil)
+	n.cancels()
+}
+
+// TestCopiedStateDirectory: while a run is live, it cannot be resumed from a copy of its state directory, and
+// no command on the copy ends the run's agents.
+func TestCopiedStateDirectory(t *testing.T) {
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		s := start(t, nil, append(who.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
+		await[contract.Question](s, "a question", nil)
+		copied := filepath.Join(t.TempDir(), "copy")
+		testkit.OK(t, os.CopyFS(copied, os.DirFS(filepath.Join(s.cmd.Dir, ".local/state/arbiter"))))
+		for _, dir := range []string{copied, filepath.Join(copied, "runs"),
+			filepath.Join(copied, "runs", s.run())} {
+			testkit.OK(t, os.Chmod(dir, 0o700))
+		}
+		includes(t, "resumed from the copy",
+			stderrOf(s.output(2, "--json", "--resume", "--session", s.run(), "--state-dir",
+				copied)), "of another state directory")
+		s.output(0, "sessions", "rm", s.run(), "--state-dir", copied)
+		s.send(contract.Say{Text: "Call it nameless."})
+		s.finish(contract.ExitComplete)
+		if list := collect[contract.Restart](s); len(list) != 0 {
+			t.Errorf("its agents were ended: %+v", list)
+		}
+	})
 }

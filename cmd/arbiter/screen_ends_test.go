@@ -11,9 +11,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
-	"github.com/google/go-cmp/cmp"
-
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -44,10 +41,8 @@ func TestWaysToLeave(t *testing.T) {
 		{"q", func(p *pane) { p.press("Esc"); p.await("NORMAL"); p.press("q"); p.await("Leave?"); p.press("y") },
 			contract.ExitInterrupted},
 		{"cancel", func(p *pane) {
-			p.Type("/cancel\n")
-			p.await("End the run?")
-			p.press("y")
-			p.await("Speak again, or depart.")
+			p.typed("/cancel\n", "End the run?")
+			p.pressed("y", "Speak again, or depart.")
 			p.press("Ctrl+C")
 		}, contract.ExitFailed},
 		{"INT", kill(syscall.SIGINT), contract.ExitInterrupted},
@@ -57,17 +52,14 @@ func TestWaysToLeave(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			t.Parallel()
 			h := newTestHome(t, players(t)[0])
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing", "--on-hangup", "stop")
-			p.await("What shall it be called?", "The Arbiter awaits your answer.")
+			p := h.asking("--on-hangup", "stop")
 			way.do(p)
 			h.ended(p, way.exit)
 			p = h.open("--resume")
 			p.await("What shall it be called?", "The Arbiter awaits your answer.")
-			p.Type("call it dawn\n")
-			p.await("y Allow once")
+			p.typed("call it dawn\n", "y Allow once")
 			p.finish()
-			p.press("Ctrl+C")
-			h.ended(p, contract.ExitComplete)
+			h.over(p)
 		})
 	}
 }
@@ -82,8 +74,7 @@ func TestTerminalHangsUp(t *testing.T) {
 			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--on-hangup", "stop")
 			p.await("Speak, mortal.")
 			if begun {
-				p.Type("Make a thing\n")
-				p.await("What shall it be called?", "The Arbiter awaits your answer.")
+				p.typed("Make a thing\n", "What shall it be called?", "The Arbiter awaits your answer.")
 			}
 			p.HangUp()
 			state := testkit.Must(p.Exit(p.ctx))(t)
@@ -96,8 +87,7 @@ func TestTerminalHangsUp(t *testing.T) {
 			if begun {
 				p = h.open("--resume")
 				p.await("What shall it be called?", "The Arbiter awaits your answer.")
-				p.press("Ctrl+C", "Ctrl+C")
-				h.ended(p, contract.ExitInterrupted)
+				h.interrupted(p)
 			}
 		})
 	}
@@ -123,10 +113,8 @@ func TestOneSignalIsOrderly(t *testing.T) {
 	testkit.OK(t, p.Process().Signal(syscall.SIGTERM))
 	h.ended(p, contract.ExitTerminated)
 	want := []input.Signal{{Signal: "TERM"}}
-	if diff := cmp.Diff(want,
-		signalled(t, filepath.Join(h.home, ".local", "state", "arbiter"), h.runs()[0])); diff != "" {
-		t.Errorf("the run was asked to end (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "the run was asked to end", want,
+		signalled(t, filepath.Join(h.home, ".local", "state", "arbiter"), h.runs()[0]))
 }
 
 // signalled lists the signals by which a run was asked to end, from its audit.
@@ -264,28 +252,22 @@ func TestScreenFault(t *testing.T) {
 			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--on-hangup", "stop")
 			p.await("Speak, mortal.")
 			if begun {
-				p.Type("Make a thing\n")
-				p.await("What shall it be called?", "The Arbiter awaits your answer.")
+				p.typed("Make a thing\n", "What shall it be called?", "The Arbiter awaits your answer.")
 			}
 			testkit.OK(t, os.WriteFile(mark, nil, 0o600))
 			if !begun { // in a run, the clock causes a paint
 				p.press("x")
 			}
 			after := h.ended(p, contract.ExitBug)
-			if !strings.Contains(after, "bug in arbiter's screen: "+failureCaused) {
-				t.Errorf("it says:\n%s", after)
-			}
+			includes(t, "it says", after, "bug in arbiter's screen: "+failureCaused)
 			if !begun {
 				return
 			}
-			if !strings.Contains(after, "a crash report was written to") {
-				t.Errorf("no report:\n%s", after)
-			}
+			includes(t, "no report", after, "a crash report was written to")
 			h.env = env
 			p = h.open("--resume")
 			p.await("What shall it be called?", "The Arbiter awaits your answer.")
-			p.press("Ctrl+C", "Ctrl+C")
-			h.ended(p, contract.ExitInterrupted)
+			h.interrupted(p)
 		})
 	}
 }
@@ -344,9 +326,7 @@ func TestNothingToDrive(t *testing.T) {
 	p.await("found none", "Rehearse")
 	p.press("q")
 	after := h.ended(p, contract.ExitEnvironment)
-	if !strings.Contains(after, "claude") {
-		t.Errorf("it says:\n%s", after)
-	}
+	includes(t, "it says", after, "claude")
 	// A task on the command line leads to the same end.
 	p = h.open("--task", "Make a thing")
 	p.await("Rehearse")
@@ -355,12 +335,9 @@ func TestNothingToDrive(t *testing.T) {
 	// A rehearsal plays the demo, and can be left as usual.
 	p = h.open()
 	p.await("Rehearse")
-	p.press("r")
-	p.await("Speak, mortal.")
-	p.Type("Make a thing\n")
-	p.await("Give invoice.sh a --csv flag")
-	p.press("Ctrl+C", "Ctrl+C")
-	h.ended(p, contract.ExitInterrupted)
+	p.pressed("r", "Speak, mortal.")
+	p.typed("Make a thing\n", "Give invoice.sh a --csv flag")
+	h.interrupted(p)
 }
 
 // TestNoScreen: if no screen can be shown, arbiter says so before it does anything.

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // pane is a terminal with arbiter's screen.
@@ -71,6 +71,20 @@ func (p *pane) until(ok func(pty.Screen) bool) pty.Screen {
 func (p *pane) press(names ...string) {
 	p.t.Helper()
 	testkit.OK(p.t, p.Press(names...))
+}
+
+// pressed is a step of a user, who presses a key and sees what follows.
+func (p *pane) pressed(key string, texts ...string) {
+	p.t.Helper()
+	p.press(key)
+	p.await(texts...)
+}
+
+// typed is the same with a text.
+func (p *pane) typed(text string, texts ...string) {
+	p.t.Helper()
+	p.Type(text)
+	p.await(texts...)
 }
 
 // leave ends arbiter by keys and waits for its end.
@@ -207,4 +221,115 @@ func TestScreenResizeStorm(t *testing.T) {
 		t.Errorf("the last row is %q", s.Row(-1))
 	}
 	p.leave()
+}
+
+// TestScreenIsLeft: a run continues when its screen is left, killed, or loses its terminal, and another screen
+// shows all of it.
+func TestScreenIsLeft(t *testing.T) {
+	testkit.Long(t)
+	for _, way := range []struct {
+		name string
+		do   func(p *pane)
+		exit int // -1: it was killed
+		back []string
+	}{
+		{"Ctrl+D", func(p *pane) { p.press("Ctrl+D") }, int(contract.ExitComplete), []string{"--resume"}},
+		{"d", func(p *pane) { p.press("Ctrl+C"); p.await("Leave?"); p.press("d") }, int(contract.ExitComplete), nil},
+		{"hang-up", func(p *pane) { p.HangUp() }, int(contract.ExitTerminated), []string{"attach"}},
+		{"kill", func(p *pane) { _ = p.Process().Signal(syscall.SIGKILL) }, -1, []string{"attach", "RUN"}},
+	} {
+		t.Run(way.name, func(t *testing.T) {
+			t.Parallel()
+			h := newTestHome(t, players(t)[0])
+			p := h.asking()
+			host := h.hosts()
+			way.do(p)
+			state := testkit.Must(p.Exit(p.ctx))(t)
+			if got := state.ExitCode(); got != way.exit {
+				t.Errorf("exit code %d (%v), want %d, with the screen\n%s", got, state, way.exit, p.Screen().Text())
+			}
+			text, back := p.Screen().Text(), "arbiter attach "+h.runs()[0][:8]
+			if way.exit == int(contract.ExitComplete) && !strings.Contains(text, back) {
+				t.Errorf("it is not said how to come back:\n%s", text)
+			}
+			for i, arg := range way.back {
+				if arg == "RUN" {
+					way.back[i] = h.runs()[0][:8]
+				}
+			}
+			p = h.open(way.back...)
+			p.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")
+			if now := h.hosts(); len(host) != 1 || len(now) != 1 || host[0] != now[0] {
+				t.Fatalf("the run was played by %v and is by %v", host, now)
+			}
+			p.typed("call it dawn\n", "y Allow once")
+			p.finish()
+			h.over(p)
+		})
+	}
+}
+
+// TestHostIsKilled: when a run's host process is killed, no process keeps running, the screen says so, and the
+// screen can resume the run.
+func TestHostIsKilled(t *testing.T) {
+	t.Parallel()
+	h := newTestHome(t, players(t)[0])
+	p := h.asking()
+	testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
+	p.await("was killed or crashed", "Resume it", "interrupted")
+	awaitGone(t, h.runs()[0])
+	next := "arbiter --resume --session " + h.runs()[0][:8]
+	for _, command := range []string{"status", "send hello", "allow", "stop", "watch", "halt"} {
+		includes(t, fmt.Sprintf("%s does not name the run and the command", command),
+			h.fails(contract.ExitUsage, strings.Fields(command)...), next)
+	}
+	p.press("n", "Ctrl+C")
+	h.ended(p, contract.ExitFailed)
+	p = h.open("--resume")
+	p.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")
+	h.interrupted(p)
+}
+
+// TestInboxOfAllRuns: what waits in any run is listed with numbers, and answered by them from another directory.
+func TestInboxOfAllRuns(t *testing.T) {
+	t.Parallel()
+	h := newTestHome(t, players(t)[0])
+	p := h.asking()
+	cmd := exec.Command("arbiter", "inbox")
+	other := h.run(cmd)
+	other.await("1. run "+h.runs()[0][:8], "What shall it be called?", "Answer (NUMBER y")
+	excludes(t, "the commands name a directory that is used anyway", other.Screen().Text(), "--state-dir")
+	other.Send("2 Dawn\r")
+	other.await("begin with a number from 1 to 1")
+	other.Send("1 dawn\r")
+	other.await("Run " + h.runs()[0][:8] + ": message to arbiter")
+	other.Send("\r")
+	testkit.Must(other.Exit(other.ctx))(t)
+	h.interrupted(p)
+}
+
+// TestPlainIsLeft: --plain leaves its run when its terminal is gone, and a plain client of a live run prints
+// the same story.
+func TestPlainIsLeft(t *testing.T) {
+	t.Parallel()
+	h := newTestHome(t, players(t)[0])
+	p := h.run(exec.Command("arbiter", append(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")), "--plain",
+		"--task", "Make a thing")...))
+	p.await("What shall it be called?")
+	host := h.hosts()
+	p.HangUp()
+	testkit.Must(p.Exit(p.ctx))(t)
+	p = h.run(exec.Command("arbiter", "--plain"))
+	p.await("What shall it be called?")
+	if now := h.hosts(); len(host) != 1 || len(now) != 1 || host[0] != now[0] {
+		t.Fatalf("the run was played by %v and is by %v", host, now)
+	}
+	p.press("Ctrl+C")
+	state := testkit.Must(p.Exit(p.ctx))(t)
+	if got := state.ExitCode(); got != int(contract.ExitInterrupted) {
+		t.Errorf("exit code %d, want %d, with the screen\n%s", got, contract.ExitInterrupted, p.Screen().Text())
+	}
+	if left := h.alive(); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
 }

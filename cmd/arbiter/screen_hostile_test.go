@@ -2,16 +2,20 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
+
+	uv "github.com/charmbracelet/ultraviolet"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -86,7 +90,7 @@ func (p *pane) harmless(where string, s pty.Screen) {
 			p.t.Fatalf("%s: row %d is %q", where, y, row)
 		}
 		for _, c := range s.Cells[y] {
-			if c.Link != "" || c.Style.Blink || c.Style.Conceal {
+			if !c.Link.IsZero() || c.Style.Attrs&(uv.AttrBlink|uv.AttrRapidBlink|uv.AttrConceal) != 0 {
 				p.t.Fatalf("%s: row %d has %+v", where, y, c)
 			}
 		}
@@ -160,42 +164,38 @@ func playHostile(t *testing.T, who player, fit func(string) string) (pty.Screen,
 func TestHostileAgents(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			got, p := playHostile(t, who, func(text string) string { return text })
-			saved, err := os.ReadFile(filepath.Join(p.cmd.Dir, "said.md"))
-			if err != nil || len(saved) == 0 || sanitize.Text(string(saved)) != string(saved) {
-				t.Errorf("saved: %v, %q", err, saved)
-			}
-			sent := len(whole(p.Output()))
-			p.leave()
-			if faults := pty.FullScreen.Check(p.Output()[sent:]); faults != nil {
-				t.Errorf("after it was left: %q", faults)
-			}
-			want, q := playHostile(t, who, sanitize.Text)
-			q.leave()
-			if a, b := ruleOf(got), ruleOf(want); a == 0 || a != b {
-				t.Fatalf("the conversation begins in row %d, and in row %d without hostile text\n%s\n%s", a, b,
-					got.Text(), want.Text())
-			}
-			same := func(y, columns int) { // without the columns that show times
-				for x := range columns {
-					if g, w := got.Cells[y][x], want.Cells[y][x]; g != w {
-						t.Errorf("row %d, column %d: %+v, and %+v without hostile text\n%s\n%s", y, x, g, w, got.Row(y),
-							want.Row(y))
-						return
-					}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		got, p := playHostile(t, who, func(text string) string { return text })
+		saved, err := os.ReadFile(filepath.Join(p.cmd.Dir, "said.md"))
+		if err != nil || len(saved) == 0 || sanitize.Text(string(saved)) != string(saved) {
+			t.Errorf("saved: %v, %q", err, saved)
+		}
+		sent := len(whole(p.Output()))
+		p.leave()
+		if faults := pty.FullScreen.Check(p.Output()[sent:]); faults != nil {
+			t.Errorf("after it was left: %q", faults)
+		}
+		want, q := playHostile(t, who, sanitize.Text)
+		q.leave()
+		if a, b := ruleOf(got), ruleOf(want); a == 0 || a != b {
+			t.Fatalf("the conversation begins in row %d, and in row %d without hostile text\n%s\n%s", a, b,
+				got.Text(), want.Text())
+		}
+		same := func(y, columns int) { // without the columns that show times
+			for x := range columns {
+				if g, w := got.Cells[y][x], want.Cells[y][x]; g != w {
+					t.Errorf("row %d, column %d: %+v, and %+v without hostile text\n%s\n%s", y, x, g, w, got.Row(y),
+						want.Row(y))
+					return
 				}
 			}
-			for y := range ruleOf(got) + 1 {
-				same(y, 70)
-			}
-			same(len(got.Cells)-2, 100)
-			same(len(got.Cells)-1, 40)
-		})
-	}
+		}
+		for y := range ruleOf(got) + 1 {
+			same(y, 70)
+		}
+		same(len(got.Cells)-2, 100)
+		same(len(got.Cells)-1, 40)
+	})
 }
 
 // TestHostileTitles: a run with a hostile title is listed, resumed and left.
@@ -238,5 +238,92 @@ func TestHostilePlain(t *testing.T) {
 		if faults := (pty.OutputRules{Controls: "\n\t"}).Check([]byte(text)); faults != nil {
 			t.Errorf("%s has %q", name, faults)
 		}
+	}
+}
+
+// rude matches bytes that no output may contain.
+var rude = regexp.MustCompile(`[\x00-\x08\x0b-\x1f\x7f]`)
+
+// mannered checks that an output contains nothing that a terminal or a viewer interprets.
+func mannered(t *testing.T, what, text string) {
+	t.Helper()
+	if at := rude.FindStringIndex(text); at != nil {
+		t.Errorf("%s has %q: …%.200q", what, text[at[0]:at[1]], text[max(0, at[0]-80):])
+		return
+	}
+	for i, r := range text {
+		if r == '\ufffd' && text[i] != 0xef || r >= 0x80 && r <= 0x9f || r >= 0x202a && r <= 0x202e ||
+			r >= 0x2066 && r <= 0x2069 || r == 0x2028 || r == 0x2029 ||
+			r >= 0xe0000 && r <= 0xe007f && unicode.Is(unicode.Cf, r) {
+			t.Errorf("%s has %U: …%.200q", what, r, text[max(0, i-80):])
+			return
+		}
+	}
+}
+
+// TestHostileSurroundings: names of directories and files, the task, agents, configuration, variables and
+// arguments may contain anything, and so may a claude's version and stderr. No command writes anything that a
+// terminal interprets.
+func TestHostileSurroundings(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	const bad = "n\x1b]0;owned\a\x1b[2J\u009b31m\u202egnp\u2066\U000e0041\u2028\x7f\r\b[red]"
+	dir := hostilePlace(t, func(s string) string { return s })
+	write := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		testkit.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte(text), 0o600)))
+	}
+	write(".claude/settings.json", fmt.Sprintf(`{"env":{%q:"x"},"hooks":{"Stop":[{"hooks":[{"type":"command","command":"echo \u001b]0;x\u0007\u009b2J\u202e"}]}]}}`, "A\u202e\u009bB"))
+	write(".mcp.json", `{"mcpServers":{"a\u001b[2J\u009b":{"command":"c\u001b]0;x\u0007\u202e"}}}`)
+	write(".claude/agents/a\x1b[2J.md",
+		"---\nname: a\u202e\u009bb\ndescription: \"d\\e]0;x\\a\u009b2J\u2066\"\n---\nPrompt "+bad+"\n")
+	write(".claude/agents/good.md", "---\nname: good\ndescription: \"d \u009b2J\u2066 \\e[2J\"\n---\nPrompt "+bad+"\n")
+	s := prepare(t, []string{"ARBITER_MODEL=" + bad}, "--json", "--no-input", "--stand-in", "--scenario",
+		scenarioFile(t, spin("echo spun")), "--task", bad)
+	s.cmd.Dir = dir
+	var out bytes.Buffer
+	s.cmd.Stdout = &out
+	_ = s.cmd.Run()
+	mannered(t, "--json", out.String())
+	mannered(t, "--json, stderr", s.stderr.String())
+	run := regexp.MustCompile(`"session":"([^"]*)"`).FindStringSubmatch(out.String())
+	if run == nil {
+		t.Fatalf("no run: %s%s", out.String(), s.stderr.String())
+	}
+	liar := filepath.Join(dir, "claude\x1b[2J")
+	write(filepath.Base(liar), "#!/bin/sh\nprintf '2.1.329 \\033]0;owned\\a\\302\\2332J (Claude Code)\\n'\nprintf 'err "+
+		"\\033[2J\\233\\n' >&2\nexit 3\n")
+	testkit.OK(t, os.Chmod(liar, 0o700))
+	for _, args := range [][]string{
+		{"sessions"}, {"sessions", "--json"}, {"sessions", "show", run[1]}, {"sessions", "show", "--json", run[1]},
+		{"sessions", "show", bad}, {"sessions", bad}, {"sessions", "rm", bad},
+		{"logs", run[1]}, {"logs", "--program", run[1]}, {"logs", "--audit", run[1]}, {"logs", "--audit", "--json", run[1]},
+		{"logs", bad},
+		{"logs", "--verify", bad}, {"replay", run[1]}, {"replay", "--decisions", run[1]}, {"replay", bad},
+		{"agents"}, {"agents", "--json"}, {"agents", "--trust"}, {"agents", "--trust", "--json"},
+		{"agents", "--trust", "good"}, {"agents", "show", "good", "--trust"}, {"agents", bad}, {"agents", "check", bad},
+		{"agents", "check", filepath.Join(dir, ".claude/agents/a\x1b[2J.md")},
+		{"decide", run[1], "--explain"}, {"decide", run[1], "--explain", "--json"}, {"decide", run[1], "--number", "1"},
+		{"decide", run[1], "--number", "1", "--json"}, {"decide", bad}, {"decide", "--decider", bad},
+		{"trust"}, {"trust", "--json"}, {"trust", bad}, {"grants"}, {"grants", bad}, {"version", "--claude", liar},
+		{"version", "--json", "--claude", liar}, {"version", "--claude", bad}, {"scenarios"}, {"scenarios", bad},
+		{"schema", bad},
+		{"halt", bad}, {"attach", bad}, {"attach", "orch-1", "--session", bad}, {bad}, {"--" + bad},
+		{"--max-cost", bad}, {"--json", "--permissions", bad}, {"--json", "--allow", bad + "("},
+		{"--json", "--cwd", bad, "--task", "x"}, {"--json", "--scenario", bad, "--rehearse", "--task", "x"},
+		{"--json", "--env", bad, "--task", "x"}, {"--json", "--no-input", "--resume", "--session", bad},
+		{"--json", "--no-input", "--claude", liar, "--task", bad},
+		{"--plain", "--no-input", "--claude", liar, "--task", bad}, {"--json", "--config", bad, "--task", "x"},
+		{"--theme", bad},
+	} {
+		next := exec.Command("arbiter", args...)
+		next.Env, next.Dir = s.cmd.Env, dir
+		var stdout, stderr bytes.Buffer
+		next.Stdout, next.Stderr = &stdout, &stderr
+		_ = next.Run()
+		mannered(t, fmt.Sprintf("arbiter %.60q, stdout", args), stdout.String())
+		mannered(t, fmt.Sprintf("arbiter %.60q, stderr", args), stderr.String())
 	}
 }

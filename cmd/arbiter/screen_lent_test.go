@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
+	"github.com/arbiter-cli/arbiter/rehearsal"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -86,8 +87,7 @@ func suspended(t *testing.T, stop func(*pane), given bool) {
 	}
 	testkit.OK(t, os.WriteFile(filepath.Join(work, "go"), nil, 0o600))
 	awaitFile(t, filepath.Join(work, "went"))
-	p.Type("echo usable-$((40+2))\n")
-	p.await("usable-42")
+	p.typed("echo usable-$((40+2))\n", "usable-42")
 	size := pty.Size{Columns: 90, Rows: 28}
 	testkit.OK(t, p.Resize(size))
 	p.Type("fg\n")
@@ -96,13 +96,10 @@ func suspended(t *testing.T, stop func(*pane), given bool) {
 		!strings.Contains(s.Title, "arbiter") {
 		t.Errorf("after fg, called %q:\n%s", s.Title, s.Text())
 	}
-	p.press("Ctrl+C")
-	p.await("shell>", "--resume --session")
+	p.pressed("Ctrl+C", "shell>", "--resume --session")
 	p.Type("echo code=$?; exit\n")
 	testkit.Must(p.Exit(p.ctx))(t)
-	if text := p.Screen().Text(); !strings.Contains(text, "code=0") {
-		t.Errorf("the shell says:\n%s", text)
-	}
+	includes(t, "the shell says", p.Screen().Text(), "code=0")
 	h.restored(p)
 	if left := h.alive(); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
@@ -117,8 +114,7 @@ func TestSuspendWithoutAShell(t *testing.T) {
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
 	p.await("Speak, mortal.")
 	p.press("Ctrl+Z")
-	p.Type("still here")
-	p.await("Speak, mortal.", "still here")
+	p.typed("still here", "Speak, mortal.", "still here")
 	p.press("Ctrl+C", "Ctrl+C")
 	h.ended(p, contract.ExitComplete)
 }
@@ -128,11 +124,11 @@ func TestSuspendWithoutAShell(t *testing.T) {
 func TestEditor(t *testing.T) {
 	testkit.Long(t)
 	for _, variable := range []string{"%s --wait", "LINES=9 %s --wait"} {
-		t.Run(variable, func(t *testing.T) { t.Parallel(); edits(t, variable) })
+		t.Run(variable, func(t *testing.T) { t.Parallel(); inEditor(t, variable) })
 	}
 }
 
-func edits(t *testing.T, variable string) {
+func inEditor(t *testing.T, variable string) {
 	h := newTestHome(t, players(t)[0])
 	editor := program(t, "edit", `trap 'echo not now' INT
 printf '[editing:%s]\n' "$(cat "$2")"
@@ -141,28 +137,20 @@ while read -r line || [ -z "$line" ]; do
 done
 `)
 	h.env = append(h.env, "VISUAL="+fmt.Sprintf(variable, editor))
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
-	p.await("What shall it be called?", "The Arbiter awaits your answer.")
-	p.Type("half a word")
-	p.await("half a word")
+	p := h.asking()
+	p.typed("half a word", "half a word")
 	p.press("Ctrl+G")
 	if s := p.await("[editing:half a word]"); s.Alt() || s.Mouse() {
 		t.Errorf("the editor got a terminal with %v", s.Leftovers())
 	}
-	p.press("Ctrl+C")
-	p.await("not now")
+	p.pressed("Ctrl+C", "not now")
 	p.press("Ctrl+C", "Ctrl+C", "Ctrl+C") // each goes to the editor
-	p.Type("\nsave\n")
-	p.await("› call it dawn", "What shall it be called?")
-	p.press("Ctrl+G")
-	p.await("[editing:call it dawn]")
-	p.Type("give up\n")
-	p.await("› call it dawn", "the text is as it was: exit status 3")
-	p.press("Enter")
-	p.await("y Allow once")
+	p.typed("\nsave\n", "› call it dawn", "What shall it be called?")
+	p.pressed("Ctrl+G", "[editing:call it dawn]")
+	p.typed("give up\n", "› call it dawn", "the text is as it was: exit status 3")
+	p.pressed("Enter", "y Allow once")
 	p.finish()
-	p.press("Ctrl+C")
-	h.ended(p, contract.ExitComplete)
+	h.over(p)
 }
 
 // TestEndedDuringTerminalUse: a signal ends arbiter even while another program uses the terminal.
@@ -170,10 +158,8 @@ func TestEndedDuringTerminalUse(t *testing.T) {
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
 	h.env = append(h.env, "EDITOR="+program(t, "edit", "echo \"[editing $$]\"\nwhile :; do read -r line; done\n"))
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
-	p.await("What shall it be called?", "The Arbiter awaits your answer.")
-	p.press("Ctrl+G")
-	p.await("[editing ")
+	p := h.asking()
+	p.pressed("Ctrl+G", "[editing ")
 	testkit.OK(t, p.Process().Signal(syscall.SIGTERM))
 	h.ended(p, contract.ExitTerminated)
 }
@@ -200,18 +186,12 @@ esac
 	if s := p.await("Ctrl+] comes back", "Paste the code:"); s.Alt() || s.Mouse() {
 		t.Errorf("claude got a terminal with %v", s.Leftovers())
 	}
-	p.press("Ctrl+]")
-	p.await("Log in", "Rehearse")
-	p.press("l")
-	p.await("Paste the code:")
-	p.Type("nonsense\n")
-	p.await("Log in", "Rehearse", "ended with 1")
-	p.press("l")
-	p.await("Paste the code:")
-	p.Type("sesame\n")
-	p.await("Speak, mortal.", "a@b.example")
-	p.press("Ctrl+C")
-	h.ended(p, contract.ExitComplete)
+	p.pressed("Ctrl+]", "Log in", "Rehearse")
+	p.pressed("l", "Paste the code:")
+	p.typed("nonsense\n", "Log in", "Rehearse", "ended with 1")
+	p.pressed("l", "Paste the code:")
+	p.typed("sesame\n", "Speak, mortal.", "a@b.example")
+	h.over(p)
 }
 
 // TestLoggedOut: if the user leaves the first screen without a login, the exit code is that for the
@@ -225,9 +205,7 @@ func TestLoggedOut(t *testing.T) {
 	p := h.open("--claude", claude)
 	p.await("Log in", "Rehearse")
 	p.press("q")
-	if after := h.ended(p, contract.ExitEnvironment); !strings.Contains(after, "not logged in") {
-		t.Errorf("it says:\n%s", after)
-	}
+	includes(t, "it says", h.ended(p, contract.ExitEnvironment), "not logged in")
 }
 
 // TestMouseSwitch: /mouse gives the mouse to the terminal, and takes it back.
@@ -245,6 +223,319 @@ func TestMouseSwitch(t *testing.T) {
 			t.Errorf("%s: mouse reports are %v", c.says, s.Mouse())
 		}
 	}
-	p.press("Ctrl+C")
-	h.ended(p, contract.ExitComplete)
+	h.over(p)
+}
+
+// lends are the programs that use the screen's terminal. Each entry stops at the moment when its program has
+// the terminal.
+var lends = []struct {
+	name  string
+	begun bool // whether there is a run by then
+	start func(h *testHome, hup string) *pane
+}{
+	{"log-in", false, func(h *testHome, hup string) *pane {
+		claude := program(h.t, "claude", `case "$1" in
+--version) echo "2.1.329 (Claude Code)" ;;
+auth) [ "$2" = login ] || { echo '{"loggedIn":false,"authMethod":"none"}'; exit 1; }; printf 'Paste the code: '; read -r code ;;
+esac
+`)
+		p := h.openWith(hup, "--claude", claude)
+		p.await("Log in", "Rehearse")
+		p.pressed("l", "Ctrl+] comes back", "Paste the code:")
+		return p
+	}},
+	{"editor", false, func(h *testHome, hup string) *pane {
+		h.env = append(h.env, "EDITOR="+program(h.t, "edit", "echo '[editing]'\nread -r line\n"))
+		p := h.openWith(hup, h.rehearsing(absolute(h.t, "testdata/scenarios/screen.yaml"))...)
+		p.await("Speak, mortal.")
+		p.pressed("Ctrl+G", "[editing]")
+		return p
+	}},
+	// This editor does not use its terminal, like a graphical editor with its own window.
+	{"deaf editor", true, func(h *testHome, hup string) *pane {
+		h.env = append(h.env,
+			"EDITOR="+program(h.t, "edit", "trap '' HUP\necho '[editing]'\nexec sleep 1000 <&- >&- 2>&-\n"))
+		p := h.openWith(hup, append(h.rehearsing(absolute(h.t, "testdata/scenarios/screen.yaml")), "--task",
+			"Make a thing")...)
+		p.await("What shall it be called?", "The Arbiter awaits your answer.")
+		p.pressed("Ctrl+G", "[editing]")
+		return p
+	}},
+	{"session", true, func(h *testHome, hup string) *pane {
+		p := h.openWith(hup, append(h.rehearsing(scenarioFile(h.t, handOnScreen)), "--task", "Weave")...)
+		p.await("Which thread shall it be?", "The Arbiter awaits your answer.")
+		p.Type("/attach orch-1\n")
+		if h.player.real {
+			p.await("Claude Code v", "Spin it.", "for shortcuts")
+		} else {
+			p.await("This is the session of Orchestrator I", "> ")
+		}
+		return p
+	}},
+	{"session that is being opened", true, func(h *testHome, hup string) *pane {
+		onlyLinux(h.t)
+		claude := sickClaude(h.t, sick{"orch-1.1": `sh:trap '' TERM INT HUP; $standin "$@"; exec sleep 1000`})
+		p := h.openWith(hup, "--rehearse", "--claude", claude, "--scenario", scenarioFile(h.t, unresponsivePlay), "--task",
+			"Weave")
+		p.await("THE WEAVING", "Orchestrator I", "Bash")
+		p.typed("/attach orch-1\n", "Attaching to orch-1")
+		return p
+	}},
+}
+
+// openWith starts arbiter from a shell that first sets how to handle SIGHUP.
+func (h *testHome) openWith(hup string, args ...string) *pane {
+	h.t.Helper()
+	script := hup + ` exec arbiter --on-hangup stop "$@"`
+	return h.run(exec.Command("/bin/sh", append([]string{"-c", script, "sh"}, args...)...))
+}
+
+// hups are prefixes of the shell command that starts arbiter: when its terminal is closed, arbiter gets SIGHUP,
+// or ignores it as under nohup.
+var hups = map[string]string{"told": "", "untold": "trap '' HUP;"}
+
+// TestTerminalGoneDuringTerminalUse: the window is closed while another program uses the terminal. Even if arbiter gets
+// no signal, it ends, stops the run in order, and the run can be resumed.
+func TestTerminalGoneDuringTerminalUse(t *testing.T) {
+	testkit.Long(t)
+	for _, l := range lends {
+		for name, hup := range hups {
+			for _, who := range players(t) {
+				if who.real && l.name != "session" {
+					continue // the real CLI makes no difference
+				}
+				t.Run(fmt.Sprintf("%s, %s, %s", l.name, name, who.name), func(t *testing.T) {
+					who.long(t)
+					if name == "told" {
+						who.long(t)
+					}
+					t.Parallel()
+					h := newTestHome(t, who)
+					p := l.start(h, hup)
+					p.HangUp()
+					state := testkit.Must(p.Exit(p.ctx))(t)
+					h.endedUnseen(contract.Exit(state.ExitCode()), l.begun)
+				})
+			}
+		}
+	}
+}
+
+// TestTerminalGoneWhileSuspended: while arbiter is stopped, the window is closed, which ends the shell.
+func TestTerminalGoneWhileSuspended(t *testing.T) {
+	testkit.Long(t)
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash")
+	}
+	for name, hup := range hups {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newTestHome(t, players(t)[0])
+			// The witness is stopped and continued together with arbiter, survives the signals, and writes down
+			// the exit code. It survives SIGTERM too: Bash sends it to a job that it believes to be stopped,
+			// even right after it has continued the job with SIGHUP and SIGCONT, unless it has noticed the
+			// change meanwhile.
+			code := filepath.Join(h.home, "code")
+			recorder := program(t, "witness", fmt.Sprintf("trap : TERM\n[ -n \"$UNTOLD\" ] || trap : HUP\n"+
+				"arbiter --on-hangup stop \"$@\"\necho $? > %[1]s.new\nmv %[1]s.new %[1]s\n", code))
+			h.env = append(h.env, "PS1=shell> ", "HISTFILE=", "BASH_SILENCE_DEPRECATION_WARNING=1", "UNTOLD="+hup)
+			p := h.run(exec.Command("/bin/sh", "-c", hup+` exec "$0" --norc --noprofile -i`, bash))
+			p.await("shell>")
+			play := append(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")), "--task", "Make")
+			p.Type(recorder + " " + strings.Join(play, " ") + "\n")
+			p.await("What shall it be called?", "The Arbiter awaits your answer.")
+			p.pressed("Ctrl+Z", "Stopped", "shell>")
+			p.HangUp()
+			awaitFile(t, code)
+			text := testkit.Must(os.ReadFile(code))(t)
+			exit := testkit.Must(strconv.Atoi(strings.TrimSpace(string(text))))(t)
+			h.endedUnseen(contract.Exit(exit), true)
+		})
+	}
+}
+
+// endedUnseen checks the exit code of an arbiter that ended without a terminal, and that its run, if any, has
+// ended and can be resumed.
+func (h *testHome) endedUnseen(exit contract.Exit, begun bool) {
+	h.t.Helper()
+	testkit.Same(h.t, "exit code", contract.ExitTerminated, exit)
+	runs := h.runs()
+	if begun != (len(runs) == 1) {
+		h.t.Fatalf("a run was begun: %v; there are %v", begun, runs)
+	}
+	if !begun {
+		return
+	}
+	awaitGone(h.t, runs[0]) // the bridge may end a moment later
+	var list []struct{ Resumable bool }
+	testkit.OK(h.t, json.Unmarshal([]byte(h.output("sessions", "ls", "--json")), &list))
+	if len(list) != 1 || !list[0].Resumable {
+		h.t.Errorf("it cannot be taken up: %+v", list)
+	}
+}
+
+// hand is a play in which an Orchestrator asks a question and waits, so that a test can attach to its session.
+// The attached session is an ordinary one.
+var hand = handing()
+
+// handing is hand, with more answers of the Arbiter.
+func handing(more ...object) string {
+	return playOf(
+		arbiter([]object{spawns("Spin it.")}, append(more, on("It is spun", complete("spun")),
+			on("Which thread", asksHuman("Which thread shall it be?")),
+			on("the red one", tells("orch-1", "Take the red one.")), patience)...),
+		orchestrator("orchestrator", "", nil, on("Take the red one", done("It is spun.")),
+			on("Spin it", question("Which thread?"))),
+		anybody(says("I-shall-remember-it.")))
+}
+
+// twoTerminals is a run in one terminal, and a place from which other terminals can attach.
+type twoTerminals struct {
+	*testHome
+	run   *script
+	model *rehearsal.Server
+}
+
+// openTwoTerminals starts a run with `--json`, and waits until its Orchestrator waits for the human.
+func openTwoTerminals(t *testing.T, who player, play string) *twoTerminals {
+	t.Helper()
+	h := build(t, who, play)
+	h.args = []string{"--trust", "--claude", h.claude, "--permissions", "rules", "--allow", "Bash(*)", "--task",
+		"Weave"}
+	return &twoTerminals{h.testHome, h.script(), h.model}
+}
+
+// asks waits until the Orchestrator waits for the human's answer.
+func (w *twoTerminals) asks() {
+	w.t.Helper()
+	await[contract.Question](w.run, "the question", nil)
+}
+
+// attach opens a second terminal.
+func (w *twoTerminals) attach(args ...string) *pane {
+	w.t.Helper()
+	return w.testHome.open(append([]string{"attach"}, args...)...)
+}
+
+// awaitIdle waits until the session in the terminal accepts typed input.
+func (w *twoTerminals) awaitIdle(p *pane) {
+	w.t.Helper()
+	if w.player.real {
+		p.await("Spin it.", "for shortcuts")
+	} else {
+		p.await("stand-in, session", "> ")
+	}
+}
+
+// takeover waits for a takeover event with a state.
+func (w *twoTerminals) takeover(state string) contract.Takeover {
+	w.t.Helper()
+	return await[contract.Takeover](w.run, "a takeover that is "+state, func(id string, b contract.Takeover) bool {
+		return id == "orch-1" && b.State == state
+	})
+}
+
+// sent returns the request that an actor received, as JSON.
+func (w *twoTerminals) sent(incoming string) string {
+	w.t.Helper()
+	for _, r := range w.model.Requests() {
+		if strings.Contains(r.Incoming, incoming) {
+			return string(r.Messages)
+		}
+	}
+	w.t.Fatalf("no request had %q", incoming)
+	return ""
+}
+
+// TestAttachFromAnotherTerminal: a person takes an Orchestrator's session into a second terminal, speaks
+// with it, and gives it back; the run continues, the Orchestrator knows what was said, and the Arbiter is notified.
+func TestAttachFromAnotherTerminal(t *testing.T) {
+	eachPlayerLong(t, func(t *testing.T, who player) { // the driver's TestTakeoverInATerminal covers the real CLI
+		w := openTwoTerminals(t, who, hand)
+		w.takenAndGivenBack("Orchestrator I")
+	})
+}
+
+// takenAndGivenBack takes the session of an Orchestrator into a terminal, speaks with it, and gives it back; a
+// second terminal is refused meanwhile. It then finishes the run and checks that no process of it is left.
+func (w *twoTerminals) takenAndGivenBack(name string) {
+	w.t.Helper()
+	w.asks()
+	p := w.attach("orch-1")
+	p.await("This is the session of "+name, "Ctrl+] gives it back")
+	w.takeover("open")
+	second := w.attach("orch-1")
+	second.await("attached already", "process")
+	w.left(second, contract.ExitUsage)
+	w.awaitIdle(p)
+	p.typed("my word is sesame", "my word is sesame")
+	p.typed("\r", "I-shall-remember-it.")
+	p.press("Ctrl+]")
+	p.await(name + " continues. The Arbiter learns of one message of yours.")
+	w.left(p, contract.ExitComplete)
+	if ended := w.takeover("ended"); ended.Words != 1 {
+		w.t.Errorf("it ended with %+v", ended)
+	}
+	w.run.send(contract.Say{Text: "the red one"})
+	w.run.completes()
+	includes(w.t, "the Orchestrator does not know what was said", w.sent("Take the red one"), "my word is sesame",
+		"I-shall-remember-it")
+	includes(w.t, "the Arbiter was not told", w.sent("the red one"), "sesame")
+	if left := w.alive(); len(left) > 0 {
+		w.t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestTerminalOfAnAttachmentIsClosed: a window that is closed in the middle gives the session back.
+func TestTerminalOfAnAttachmentIsClosed(t *testing.T) {
+	testkit.Long(t)
+	for name, goes := range map[string]func(p *pane){
+		"closed": func(p *pane) { p.HangUp() },
+		"killed": func(p *pane) { _ = p.Process().Kill() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			list := players(t)
+			who := list[0]
+			if name == "closed" {
+				who = list[len(list)-1] // the real CLI, if it is installed
+			}
+			w := openTwoTerminals(t, who, hand)
+			w.asks()
+			p := w.attach("orch-1")
+			p.await("This is the session of Orchestrator I")
+			w.takeover("open")
+			w.awaitIdle(p)
+			goes(p)
+			testkit.Must(p.Exit(p.ctx))(t)
+			w.takeover("ended")
+			w.run.send(contract.Say{Text: "the red one"})
+			w.run.completes()
+		})
+	}
+}
+
+// TestAttachRefuses: if a target cannot be attached to, attach says why and exits with the documented code.
+func TestAttachRefuses(t *testing.T) {
+	t.Parallel()
+	w := openTwoTerminals(t, players(t)[0], hand)
+	w.asks()
+	for _, tt := range []struct {
+		args   []string
+		want   contract.Exit
+		output string
+	}{
+		{[]string{"orch-9"}, contract.ExitUsage, `no agent "orch-9"`},
+		{[]string{"orch-1", "orch-2"}, contract.ExitUsage, "one AGENT"},
+		{[]string{"--session", "", "orch-1"}, contract.ExitUsage, "--session is empty"},
+		{[]string{"--session", "0000", "orch-1"}, contract.ExitUsage, "0000"},
+		{[]string{"--detach-key", "ctrl+m", "orch-1"}, contract.ExitUsage, "use another key"},
+		{[]string{"--detach-key", "F12", "orch-1"}, contract.ExitUsage, "use ctrl+"},
+	} {
+		p := w.attach(tt.args...)
+		includes(t, fmt.Sprintf("%v: it says", tt.args), w.left(p, tt.want), tt.output)
+	}
+	w.fails(contract.ExitEnvironment, "attach", "orch-1") // without a terminal
+	w.run.cancels()
 }

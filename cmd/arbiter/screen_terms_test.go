@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"image/color"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,22 +14,15 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // brief is a play that is over at once, with texts beyond ASCII.
-const brief = `name: short
-title: Short
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    otherwise:
-      verdict: {decision: COMPLETE, message: "It is woven. 世界 é “well” …", summary: "Naïve ✓", reason: r}
-`
+var brief = playOf(arbiter(nil, object{"verdict": object{"decision": "COMPLETE", "reason": "r", "summary": "Naïve ✓",
+	"message": "It is woven. 世界 é “well” …"}}))
 
 // foreignDir creates a workspace whose name, which is part of the title, is beyond ASCII.
 func foreignDir(t *testing.T) string {
@@ -222,9 +216,7 @@ func TestInsideTmux(t *testing.T) {
 	m.await("Speak, mortal.", "OF WHAT WAS")
 	m.do("send-keys", "Weave", "Enter")
 	m.await("THE WEAVING", "It is woven. 世界 é “well” …", "› Speak again, or depart.", "a rehearsal")
-	if title := m.do("display-message", "-p", "#{pane_title}"); !strings.Contains(title, "arbiter – it is done") {
-		t.Errorf("the title is %q", title)
-	}
+	includes(t, "the title", m.do("display-message", "-p", "#{pane_title}"), "arbiter – it is done")
 	for _, size := range [][2]int{{60, 15}, {20, 5}, {140, 40}, {90, 26}} {
 		m.do("resize-window", "-x", fmt.Sprint(size[0]), "-y", fmt.Sprint(size[1]))
 	}
@@ -233,16 +225,105 @@ func TestInsideTmux(t *testing.T) {
 		return len(rows) == 26 && strings.HasPrefix(rows[0], "THE WEAVING  Weave") && len(rows[25]) > 80 &&
 			strings.HasSuffix(rows[25], "F1 help")
 	})
-	if !strings.Contains(shown, "\n▌ ✓ It is done. ") || !strings.Contains(shown, "\n▌ It is woven. 世界 é “well” …") {
-		t.Errorf("after the resizes:\n%s", shown)
-	}
+	includes(t, "after the resizes", shown, "\n▌ ✓ It is done. ", "\n▌ It is woven. 世界 é “well” …")
 	m.do("set-buffer", "a\x1b[201;1~/quit\nb")
 	m.do("paste-buffer", "-p")
 	m.await("› a/quit", "  b")
 	m.do("send-keys", "C-c")
 	m.await("› Speak again, or depart.")
 	m.do("send-keys", "C-c")
-	if after := m.await("ended with 0", "To resume"); strings.Contains(after, "THE WEAVING") {
-		t.Errorf("the screen is left behind:\n%s", after)
+	excludes(t, "the screen is left behind", m.await("ended with 0", "To resume"), "THE WEAVING")
+}
+
+// TestColoursFollowTheTerminal: a terminal that reports a light background gets colours for it, and its answer
+// is not treated as typed text.
+func TestColoursFollowTheTerminal(t *testing.T) {
+	t.Parallel()
+	// The answer comes at some time; until then the title has the colours for a dark background.
+	title := func(set string, fits func(color.Color) bool) color.Color {
+		// A script sets the terminal's background before it starts arbiter.
+		script := filepath.Join(t.TempDir(), "start")
+		if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '"+set+"'\nexec arbiter \"$@\"\n"),
+			0o700); err != nil {
+			t.Fatal(err)
+		}
+		p := showProgram(t, script, pty.Size{Columns: 90, Rows: 30}, foreignDir(t), []string{"COLORFGBG="},
+			"--stand-in", "--rehearse")
+		var seen color.Color
+		p.until(func(s pty.Screen) bool {
+			x, y, ok := s.Find("T H E")
+			if ok {
+				seen = s.Cells[y][x].Style.Fg
+			}
+			return ok && fits(seen) && s.Shows("a stand-in plays")
+		})
+		if answer := string(p.Answers()); answer == "" {
+			t.Errorf("the terminal was not asked")
+		}
+		p.press("x")
+		if s := p.await("› x"); s.Shows("rgb:") {
+			t.Errorf("the answer was typed:\n%s", s.Text())
+		}
+		return seen
+	}
+	dark := title(`\033]11;#101010\033\\`, func(color.Color) bool { return true })
+	title(`\033]11;#fafafa\033\\`, func(c color.Color) bool { return c != dark })
+}
+
+// torrent is a play whose Orchestrators write a lot without end.
+func torrent(words string) string {
+	return allowing([]string{"Bash(*)"},
+		arbiter(summons("Pour.", "Pour.", "Pour."), patience),
+		orchestrator("orchestrator", "", []object{{"say": words, "use": bash("true")["use"], "repeat": "forever",
+			"usage": object{"context": 1000, "output": 10}}}))
+}
+
+// pouring returns the arguments of an arbiter in which three agents write as much as they can.
+func pouring(t testing.TB) []string {
+	words := strings.Repeat("more words, and more, \x1b[31mand\x1b[0m more of them\n", 10<<10)
+	return []string{"--stand-in", "--scenario", scenarioFile(t, torrent(words)), "--task", "Pour"}
+}
+
+// TestFloodOnTheScreen: three agents write as much as they can. The screen still handles every key, and memory
+// is bounded. BenchmarkKeyInFlood measures how soon.
+func TestFloodOnTheScreen(t *testing.T) {
+	testkit.Long(t)
+	onlyLinux(t)
+	p := show(t, pty.Size{Columns: 100, Rows: 30}, "", nil, pouring(t)...)
+	p.await("THE WEAVING", "Orchestrator III", "works")
+	p.pressed("Alt+1", "session ", "more words")
+	p.pressed("i", "to Orchestrator I", "› Speak")
+	before := peak(t, p.Process().Pid)
+	for range 4 {
+		p.pressed("Ctrl+U", "› Speak")
+		typed := ""
+		for _, key := range "abcdefghijklmnopqrstuvwxyz" {
+			typed += string(key)
+			p.Type(string(key))
+			p.await("› " + typed)
+		}
+	}
+	if grown := peak(t, p.Process().Pid) - before; grown > 256<<20 {
+		t.Errorf("it took %d MB", grown>>20)
+	}
+	p.leave()
+}
+
+// BenchmarkKeyInFlood measures the time from a key to the screen in the same flood, and on the oracle's screen,
+// where nothing happens.
+func BenchmarkKeyInFlood(b *testing.B) {
+	for b.Loop() {
+		for name, args := range map[string][]string{"rest": {"--stand-in"}, "flood": pouring(b)} {
+			w := watch(b, screenCommand(b, "arbiter", args...))
+			if name == "rest" {
+				w.until(b, firstWord)
+			} else {
+				w.until(b, "Orchestrator III")
+			}
+			keys := w.keys(b)
+			b.ReportMetric(ms(quantile(keys, 0.5)), name+"-p50-ms")
+			b.ReportMetric(ms(quantile(keys, 1)), name+"-worst-ms")
+			w.end()
+		}
 	}
 }

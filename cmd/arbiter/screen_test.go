@@ -10,16 +10,18 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
+	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // wide is the terminal of most tests.
@@ -107,15 +109,11 @@ func (h *testHome) run(cmd *exec.Cmd) *pane {
 // output runs an arbiter command there, without a terminal.
 func (h *testHome) output(args ...string) string {
 	h.t.Helper()
-	cmd := exec.Command("arbiter", args...)
-	cmd.Env, cmd.Dir = h.env, h.work
-	var errs strings.Builder
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		h.t.Fatalf("arbiter %v: %v\n%s", args, err, errs.String())
+	c := runIn(h.t, h.env, h.work, "", args...)
+	if c.code != contract.ExitComplete {
+		h.t.Fatalf("arbiter %q: exit code %d\n%s", args, c.code, c.errs)
 	}
-	return string(out)
+	return c.out
 }
 
 // runs returns the ids of the runs that were played there.
@@ -172,9 +170,29 @@ func (h *testHome) restored(p *pane) {
 	for _, what := range s.Leftovers() {
 		h.t.Errorf("left in the terminal: %s", what)
 	}
-	if s.Title != theTitle {
-		h.t.Errorf("the window is called %q, and was %q", s.Title, theTitle)
-	}
+	testkit.Same(h.t, "the window's title", theTitle, s.Title)
+}
+
+// asking plays screen.yaml until it asks for a name.
+func (h *testHome) asking(args ...string) *pane {
+	h.t.Helper()
+	p := h.play(absolute(h.t, "testdata/scenarios/screen.yaml"), append([]string{"--task", "Make a thing"}, args...)...)
+	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	return p
+}
+
+// over leaves the screen of a run that is complete.
+func (h *testHome) over(p *pane) {
+	h.t.Helper()
+	p.press("Ctrl+C")
+	h.ended(p, contract.ExitComplete)
+}
+
+// interrupted ends a run by keys.
+func (h *testHome) interrupted(p *pane) {
+	h.t.Helper()
+	p.press("Ctrl+C", "Ctrl+C")
+	h.ended(p, contract.ExitInterrupted)
 }
 
 // armed waits until the choices of a dialog that opened on its own can be made: their keys are highlighted
@@ -192,18 +210,15 @@ func (p *pane) armed(choice string) {
 func (p *pane) begin() {
 	p.t.Helper()
 	p.await("Speak, mortal.")
-	p.Type("Make a thing\n")
-	p.await("What shall it be called?", "The Arbiter awaits your answer.")
-	p.Type("call it dawn\n")
-	p.await("wants to use", "dawn.txt", "y Allow once")
+	p.typed("Make a thing\n", "What shall it be called?", "The Arbiter awaits your answer.")
+	p.typed("call it dawn\n", "wants to use", "dawn.txt", "y Allow once")
 }
 
 // finish allows the permission request and waits for the end of the play.
 func (p *pane) finish() {
 	p.t.Helper()
 	p.armed("y Allow once")
-	p.press("y")
-	p.await("It is done.", "The file is there.", "Speak again, or depart.")
+	p.pressed("y", "It is done.", "The file is there.", "Speak again, or depart.")
 }
 
 // TestScreenFromTheFirstWordToTheEnd: a user enters a task, answers the Arbiter, allows a call by a key, looks
@@ -211,48 +226,38 @@ func (p *pane) finish() {
 // scenario.
 func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 	scenario := absolute(t, "testdata/scenarios/screen.yaml")
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t) // TestFeatureInteractions plays the real CLI on the screen
-			t.Parallel()
-			h := newTestHome(t, who)
-			p := h.play(scenario)
-			p.begin()
-			p.finish()
-			p.await("Orchestrator I")
-			p.press("Alt+1")
-			p.await("session ", "generation 1", "It stands.")
-			p.press("q", "F2")
-			p.await("LOGBOOK", "result")
-			p.press("q")
-			p.await("THE WEAVING")
-			if faults := pty.FullScreen.Check(p.Output()); len(faults) > 0 {
-				t.Errorf("what it sent: %q", faults)
-			}
-			if s := p.Screen(); !strings.Contains(s.Title, "arbiter") {
-				t.Errorf("the window is called %q", s.Title)
-			}
-			p.press("Ctrl+C")
-			after := h.ended(p, contract.ExitComplete)
-			runs := h.runs()
-			if len(runs) != 1 {
-				t.Fatalf("runs %v", runs)
-			}
-			if want := "--resume --session " + command.ShortID(runs[0]); !strings.Contains(after, want) {
-				t.Errorf("nothing says %q after it:\n%s", want, after)
-			}
-			told := testkit.Must(contractLines(h.output("replay", runs[0])))(t)
-			s := start(t, nil, append(h.rehearsing(scenario), "--json", "--task", "Make a thing")...)
-			await[contract.Question](s, "a question", nil)
-			s.send(contract.Say{Text: "call it dawn"})
-			ask := await[contract.PermissionRequest](s, "a request", nil)
-			s.send(contract.Permit{Request: ask.Request, Behavior: "allow"})
-			s.finish(contract.ExitComplete)
-			if diff := cmp.Diff(story(s.lines), story(told)); diff != "" {
-				t.Errorf("a script sees another run (-script +screen):\n%s", diff)
-			}
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) { // TestFeatureInteractions plays the real CLI on the screen
+		h := newTestHome(t, who)
+		p := h.play(scenario)
+		p.begin()
+		p.finish()
+		p.await("Orchestrator I")
+		p.pressed("Alt+1", "session ", "generation 1", "It stands.")
+		p.press("q", "F2")
+		p.await("LOGBOOK", "result")
+		p.pressed("q", "THE WEAVING")
+		if faults := pty.FullScreen.Check(p.Output()); len(faults) > 0 {
+			t.Errorf("what it sent: %q", faults)
+		}
+		includes(t, "the window's title", p.Screen().Title, "arbiter")
+		p.press("Ctrl+C")
+		after := h.ended(p, contract.ExitComplete)
+		runs := h.runs()
+		if len(runs) != 1 {
+			t.Fatalf("runs %v", runs)
+		}
+		if want := "--resume --session " + command.ShortID(runs[0]); !strings.Contains(after, want) {
+			t.Errorf("nothing says %q after it:\n%s", want, after)
+		}
+		told := testkit.Must(contractLines(h.output("replay", runs[0])))(t)
+		s := start(t, nil, append(h.rehearsing(scenario), "--json", "--task", "Make a thing")...)
+		await[contract.Question](s, "a question", nil)
+		s.send(contract.Say{Text: "call it dawn"})
+		ask := await[contract.PermissionRequest](s, "a request", nil)
+		s.send(contract.Permit{Request: ask.Request, Behavior: "allow"})
+		s.finish(contract.ExitComplete)
+		testkit.Same(t, "a script sees another run (-script +screen)", story(s.lines), story(told))
+	})
 }
 
 // story returns the messages and decisions, without paths and times.
@@ -284,61 +289,47 @@ func story(lines []contract.Line) []string {
 // before, and continues.
 func TestScreenGoesOn(t *testing.T) {
 	testkit.Long(t)
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			h := newTestHome(t, who)
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
-			p.begin()
-			p.finish()
-			p.Type("once more\n")
-			p.await("It is done again.", "Nothing was left to do.", "Speak again, or depart.")
-			p.press("Ctrl+C")
-			h.ended(p, contract.ExitComplete)
-			if runs := h.runs(); len(runs) != 1 {
-				t.Errorf("runs %v", runs)
-			}
-			p = h.open("--resume")
-			p.await("It is done again.", "once more", "Speak again, or depart.")
-			p.Type("once more, and last\n")
-			p.until(func(s pty.Screen) bool {
-				_, last, _ := strings.Cut(s.Text(), "▌ once more, and last")
-				return strings.Contains(last, "Nothing was left to do.") && s.Shows("Speak again, or depart.")
-			})
-			p.press("Ctrl+C")
-			h.ended(p, contract.ExitComplete)
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		h := newTestHome(t, who)
+		p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+		p.begin()
+		p.finish()
+		p.typed("once more\n", "It is done again.", "Nothing was left to do.", "Speak again, or depart.")
+		h.over(p)
+		if runs := h.runs(); len(runs) != 1 {
+			t.Errorf("runs %v", runs)
+		}
+		p = h.open("--resume")
+		p.await("It is done again.", "once more", "Speak again, or depart.")
+		p.Type("once more, and last\n")
+		p.until(func(s pty.Screen) bool {
+			_, last, _ := strings.Cut(s.Text(), "▌ once more, and last")
+			return strings.Contains(last, "Nothing was left to do.") && s.Shows("Speak again, or depart.")
 		})
-	}
+		h.over(p)
+	})
 }
 
 // TestScreenAfterItsDeath: arbiter is killed while a permission request is open. --resume shows what was said,
 // and the run completes.
 func TestScreenAfterItsDeath(t *testing.T) {
-	for _, who := range players(t) {
-		t.Run(who.name, func(t *testing.T) {
-			who.long(t)
-			t.Parallel()
-			h := newTestHome(t, who)
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
-			p.begin()
-			testkit.OK(t, p.Process().Signal(syscall.SIGKILL))
-			testkit.Must(p.Exit(p.ctx))(t)
-			p = h.open("--resume")
-			p.await("y Allow once")
-			p.press("Esc") // put the dialog aside, and read from the beginning
-			p.until(func(s pty.Screen) bool { return !s.Shows("y Allow once") })
-			p.press("Esc")
-			p.await("NORMAL")
-			p.press("g")
-			p.await("What shall it be called?", "call it dawn")
-			p.press("G", "i", "Alt+p")
-			p.await("y Allow once")
-			p.finish()
-			p.press("Ctrl+C")
-			h.ended(p, contract.ExitComplete)
-		})
-	}
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		h := newTestHome(t, who)
+		p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+		p.begin()
+		testkit.OK(t, p.Process().Signal(syscall.SIGKILL))
+		testkit.Must(p.Exit(p.ctx))(t)
+		p = h.open("--resume")
+		p.await("y Allow once")
+		p.press("Esc") // put the dialog aside, and read from the beginning
+		p.until(func(s pty.Screen) bool { return !s.Shows("y Allow once") })
+		p.pressed("Esc", "NORMAL")
+		p.pressed("g", "What shall it be called?", "call it dawn")
+		p.press("G", "i", "Alt+p")
+		p.await("y Allow once")
+		p.finish()
+		h.over(p)
+	})
 }
 
 // TestScreenWithRequirements: a file on the command line is the task.
@@ -349,32 +340,24 @@ func TestScreenWithRequirements(t *testing.T) {
 	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "REQUIREMENTS.md")
 	p.await("THE WEAVING", "A lighthouse", "It must be tall.", "What shall it be called?",
 		"The Arbiter awaits your answer.") // the question's text is streamed before the question is open
-	p.Type("call it dawn\n")
-	p.await("y Allow once")
+	p.typed("call it dawn\n", "y Allow once")
 	p.finish()
-	p.press("Ctrl+C")
-	h.ended(p, contract.ExitComplete)
+	h.over(p)
 }
 
 // TestTwoScreensOfOneRun: a second screen of a live run shows its whole history, an answer on one screen
 // settles the request on the other, and a script cannot play the run a second time.
 func TestTwoScreensOfOneRun(t *testing.T) {
 	h := newTestHome(t, players(t)[0])
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--task", "Make a thing")
-	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	p := h.asking()
 	other := h.open()
 	other.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")
 	hosts := h.hosts()
 	if len(hosts) != 1 {
 		t.Fatalf("the run is played by %v", hosts)
 	}
-	script := exec.Command("arbiter", "--json", "--resume")
-	script.Env, script.Dir = h.env, h.work
-	out, err := script.CombinedOutput()
 	want := fmt.Sprintf("is still running (process %d)", hosts[0])
-	if err == nil || script.ProcessState.ExitCode() != int(contract.ExitUsage) || !strings.Contains(string(out), want) {
-		t.Errorf("a script: %v, %s, and nothing says %q", err, out, want)
-	}
+	includes(t, "a script", h.fails(contract.ExitUsage, "--json", "--resume"), want)
 	other.Type("call it dawn\n")
 	p.await("y Allow once")
 	other.await("y Allow once")
@@ -384,4 +367,129 @@ func TestTwoScreensOfOneRun(t *testing.T) {
 	h.left(p, contract.ExitComplete)
 	other.press("Ctrl+C")
 	h.ended(other, contract.ExitComplete)
+}
+
+// TestPlainFromTheFirstWordToTheEnd plays the screen's play with --plain in a terminal: a task, an answer, a
+// permission by the number of its request. The output contains nothing but lines, and the run is the same as on
+// the screen.
+func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		h := newTestHome(t, who)
+		p := h.open(append([]string{"--plain"}, h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)...)
+		p.await("Speak, mortal.")
+		p.typed("Make a thing\n", "What shall it be called?")
+		p.typed("call it dawn\n", "1 y")
+		p.typed("/cost\n", "$")
+		p.typed("/timeline\n", "waits for you")
+		p.typed("/runs\n", "live")
+		p.await("To show a live one")
+		p.typed("/agents\n", "planner")
+		p.typed("/plan 9 done\n", "no step 9")
+		p.Type("1 y\n")
+		text := h.ended(p, contract.ExitComplete)
+		includes(t, "", text, "It is done. The file is there.", "asked    Make a thing",
+			"done     complete: The file is there.", "proved   nothing was checked", "files    not known",
+			"To resume: arbiter --plain --resume --session ")
+		out := strings.TrimPrefix(string(p.Output()), "\x1b]2;"+theTitle+"\a")
+		if faults := pty.Lines.Check([]byte(out)); len(faults) > 0 {
+			t.Errorf("what it sent: %q", faults)
+		}
+		told := testkit.Must(contractLines(h.output("replay", h.runs()[0])))(t)
+		want := []string{"Make a thing", "call it dawn", "It stands.",
+			"COMPLETE did not take effect yet. The supervisor finds these points open:", "It is done."}
+		var said []string
+		for _, l := range told {
+			if m, ok := l.Body.(contract.Message); ok && m.Kind != "brief" {
+				line, _, _ := strings.Cut(m.Text, "\n")
+				said = append(said, line)
+			}
+		}
+		testkit.Same(t, "what was said", want, said)
+	})
+}
+
+// TestPlainIsInterrupted: Ctrl+C ends the run in order, and --plain resumes it.
+func TestPlainIsInterrupted(t *testing.T) {
+	t.Parallel()
+	h := newTestHome(t, players(t)[0])
+	p := h.open(append([]string{"--plain", "--task", "Make a thing"},
+		h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)...)
+	p.await("What shall it be called?")
+	p.press("Ctrl+C")
+	includes(t, "it says", h.ended(p, contract.ExitInterrupted), "arbiter --plain --resume --session")
+	p = h.open("--plain", "--resume")
+	p.await("What shall it be called?")
+	p.typed("call it dawn\n", "1 y")
+	p.Type("1 y\n")
+	h.ended(p, contract.ExitComplete)
+}
+
+// TestPlainInput: at the end of the input no more human input can come, but the run continues.
+func TestPlainInput(t *testing.T) {
+	testkit.Long(t)
+	h := newTestHome(t, players(t)[0])
+	for _, tt := range []struct {
+		name, scenario, in, want string
+		args                     []string
+		exit                     contract.Exit
+	}{
+		{"nothing", "parallel", "", "there is no task", nil, contract.ExitUsage},
+		{"a task", "parallel", "Two threads\n", "It is done.", nil, contract.ExitComplete},
+		{"a task without its newline", "parallel", "Two threads", "It is done.", nil, contract.ExitComplete},
+		{"a task on the command line", "parallel", "", "It is done.", []string{"--task", "Two threads"},
+			contract.ExitComplete},
+		{"nobody to ask", scenarioFile(t, talk), "Make a thing\n", "And then?", nil, contract.ExitNeedsInput},
+	} {
+		c := runIn(t, h.env, h.work, tt.in, append(append(h.rehearsing(tt.scenario), "--plain"), tt.args...)...)
+		out := c.out + c.errs
+		c.ended(t, tt.name, tt.exit, tt.want)
+		if strings.ContainsAny(out, "\x1b\r\a") {
+			t.Errorf("%s: control characters in %q", tt.name, out)
+		}
+	}
+}
+
+// TestPlainHelp: every command that the help of --plain lists works there, and each command that works in the
+// same way as on the screen is listed.
+func TestPlainHelp(t *testing.T) {
+	for _, s := range view.EditorCommands {
+		_, told := view.SlashAnswers[s.Name]
+		_, body, _ := view.CommandsFor(nil, view.EditorCommand{Name: s.Name, Rest: "set"})
+		listed := strings.Contains(plainHelp(), s.Usage()+": "+s.Help)
+		inPlain := s.Name == "inbox" || s.Name == "answer" // handled in package plain
+		if listed && !told && !body && !inPlain && plainHere[s.Name] == nil || !listed && (told || body) {
+			t.Errorf("%s: listed %v", s.Usage(), listed)
+		}
+	}
+}
+
+// TestFocusInWords: /focus says who the agent is, what its brief is, and what it said and did last, with the
+// times.
+func TestFocusInWords(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
+	a := &supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2},
+		Mode: "developer", Brief: "Mend it.\n\nAll of it."},
+		AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy}}
+	items := []eventtext.ActivityItem{{At: at, Text: "I begin"}}
+	for range maxFocusItems {
+		items = append(
+			items,
+			eventtext.ActivityItem{At: at, Until: at.Add(2 * time.Second), Tool: "Edit", Summary: "a.go", Added: 3},
+		)
+	}
+	items = append(
+		items,
+		eventtext.ActivityItem{At: at, Until: at.Add(time.Second), Tool: "Bash", Summary: "go vet", Failed: true,
+			Result: "exit\x1b[31m 1"},
+	)
+	s := &supervisor.State{}
+	s.Agents = []*supervisor.Agent{a}
+	s.Options.Rehearsal = true
+	got := focusText(s, a, items)
+	includes(t, "", got, " (developer): ", "process 2, ", "$0.00 simulated.\n", "Its brief: Mend it.\n",
+		"- 03:04:05 Edit a.go, +3 -0 lines, 2 s.\n", "- 03:04:05 Bash go vet, failed: exit")
+	if strings.Contains(got, "I begin") || strings.Contains(got, "\x1b") || strings.Count(got, "\n- ") != maxFocusItems {
+		t.Errorf("told\n%s", got)
+	}
+	includes(t, "told", focusText(s, a, nil), "said and done nothing yet")
 }

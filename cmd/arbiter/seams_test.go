@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -60,9 +60,7 @@ func TestFeatureInteractions(t *testing.T) {
 				}
 			})
 			for of, other := range stories {
-				if diff := cmp.Diff(stories["stand-in by json"].lines(), other.lines()); diff != "" {
-					t.Errorf("with %s the story differs:\n%s", of, diff)
-				}
+				testkit.Same(t, fmt.Sprintf("with %s the story differs", of), stories["stand-in by json"].lines(), other.lines())
 			}
 		})
 	}
@@ -86,70 +84,34 @@ func (play seamPlay) through(t *testing.T, who player,
 
 func always(play string) func() string { return func() string { return play } }
 
-// twoThreads begins the script of an Arbiter that spawns two Orchestrators, and ends when the human says so.
-const twoThreads = `actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use:
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin the east.}}
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin the west.}}
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-    otherwise:
-      - expect: all is woven
-        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
-        verdict: {decision: COMPLETE, message: It is done., summary: Both were spun., reason: r}
-      - {expect: The east is spun, verdict: {decision: ADDRESS_HUMAN, message: Is it well?, reason: r}}
-`
+// twoThreads is an Arbiter that spawns two Orchestrators, and ends when the human says so.
+func twoThreads(otherwise ...object) object {
+	return arbiter(summons("Spin the east.", "Spin the west."), append([]object{
+		on("all is woven", releasesAll("Both were spun.")), on("The east is spun", asksHuman("Is it well?"))},
+		append(otherwise, on(`from. (?P<who>orch-\d+)[^⟧]*kind. question`, tells("{{.who}}", "Begin.")), patience)...)...)
+}
+
+// proven is a document whose claim is proved by its check.
+func proven(step object, claim string) object {
+	step["verdict"].(object)["handoff"].(object)["claims"] = []object{{"claim": claim, "verified": true, "check": 1}}
+	return step
+}
 
 // crossing: one Orchestrator's permission request waits for the human while another hands off and gets a
 // successor. Then the first calls a subagent and hands off in one answer, and the subagent's request waits.
 var crossing = seamPlay{
 	name: "a hand-off while a permission waits",
 	long: true,
-	play: always(`name: crossing
-allow: [Write, "Bash(cat *)", Agent]
-` + twoThreads + `      - expect: (?s)kind. handoff.*the rest of the (?P<side>east|west)
-        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: "Take up the {{.side}}."}}]
-      - expect: from. (?P<who>orch-\d+)[^⟧]*kind. question
-        verdict: {decision: ADDRESS_ORCHESTRATOR, to: "{{.who}}", message: Begin., reason: r}
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-  - name: heir
-    match: {role: orchestrator, contains: "(?s)Take up the (?P<mine>east|west)"}
-    steps:
-      - expect: Take up the (?P<mine>east|west)
-        verdict: {kind: question, expects_response: true, message: The rest is understood.}
-      - expect: Begin
-        verdict:
-          expects_response: true
-          kind: done
-          message: The {{.mine}} is spun.
-          handoff: {accomplished: ["{{.mine}}"], remaining: [], key_context: none}
-  - name: east
-    match: {role: orchestrator, contains: Spin the east}
-    steps:
-      - use: [{tool: Bash, input: {command: touch east.txt, description: Spin}}]
-      - use: [{tool: Agent, input: {description: Look, subagent_type: general-purpose, prompt: Look at the east.}}]
-        verdict:
-          expects_response: true
-          kind: handoff
-          message: The east is handed on.
-          handoff: {accomplished: [half of the east], remaining: [the rest of the east], key_context: none}
-  - name: west
-    match: {role: orchestrator, contains: Spin the west}
-    steps:
-      - use: [{tool: Write, input: {file_path: "{{.cwd}}/west.txt", content: "west\n"}}]
-      - verdict:
-          expects_response: true
-          kind: handoff
-          message: The west is handed on.
-          handoff: {accomplished: [half of the west], remaining: [the rest of the west], key_context: none, checks: [{command: cat west.txt, expect: "` + "`west`" + `"}], claims: [{claim: it is begun, verified: true, check: 1}]}
-  - name: looker
-    match: {role: subagent}
-    steps:
-      - use: [{tool: Bash, input: {command: touch looked.txt, description: Look}}]
-      - say: It is well.
-`),
+	play: always(allowing([]string{"Write", "Bash(cat *)", "Agent"},
+		twoThreads(on("(?s)kind. handoff.*the rest of the (?P<side>east|west)", spawns("Take up the {{.side}}."))),
+		orchestrator("heir", "(?s)Take up the (?P<mine>east|west)", []object{
+			on("Take up the (?P<mine>east|west)", question("The rest is understood.")),
+			on("Begin", done("The {{.mine}} is spun."))}),
+		orchestrator("east", "Spin the east", []object{bash("touch east.txt"), with(hires("Look at the east."), "verdict",
+			handsOff("handoff", "The east is handed on.", []string{"the rest of the east"})["verdict"])}),
+		orchestrator("west", "Spin the west", []object{writes("west.txt", "west\n"), proven(handsOff("handoff",
+			"The west is handed on.", []string{"the rest of the west"}, check("cat west.txt", "`west`")), "it is begun")}),
+		subagent(bash("touch looked.txt"), says("It is well.")))),
 	human: func(_ *modelHome, f frontendDriver) {
 		f.asked("touch east.txt")
 		sendMessageAs(f, "orch-3", "arbiter", "The west is spun")
@@ -161,7 +123,7 @@ allow: [Write, "Bash(cat *)", Agent]
 	},
 	first: []string{
 		`spawned, generation 1, successor of "", resumed: false`, "asks for Bash touch east.txt",
-		"allow of Bash touch east.txt by human", "hands to orch-4: half of the east, proofs [], drawn up: false",
+		"allow of Bash touch east.txt by human", "hands to orch-4: a part, proofs [], drawn up: false",
 		"ends: succeeded by orch-4",
 	},
 	under: []string{"allow of Bash touch looked.txt by human", "asks for Bash touch looked.txt"},
@@ -172,44 +134,19 @@ allow: [Write, "Bash(cat *)", Agent]
 var oneRuleForFour = seamPlay{
 	name: "four requests settled by one rule",
 	long: true,
-	play: always(`name: settled
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin all four.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - expect: All four are spun
-        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
-        verdict: {decision: COMPLETE, message: It is done., summary: All four were spun., reason: r}
-  - name: weaver
-    match: {role: orchestrator}
-    steps:
-      - use:
-          - {tool: Agent, input: {description: North, subagent_type: general-purpose, prompt: Spin the north.}}
-          - {tool: Agent, input: {description: East, subagent_type: general-purpose, prompt: Spin the east.}}
-          - {tool: Agent, input: {description: South, subagent_type: general-purpose, prompt: Spin the south.}}
-          - {tool: Agent, input: {description: West, subagent_type: general-purpose, prompt: Spin the west.}}
-      - verdict:
-          expects_response: true
-          kind: done
-          message: All four are spun.
-          handoff: {accomplished: [all four], remaining: [], key_context: none}
-  - name: spinner
-    match: {role: subagent}
-    steps:
-      - expect: Spin the (?P<side>north|east|south|west)
-        use: [{tool: Bash, input: {command: "git fetch {{.side}}", description: Spin}}]
-      - use: [{tool: Bash, input: {command: "git branch {{.side}}", description: Keep}}]
-      - say: It is spun.
-`),
+	play: always(playOf(
+		arbiter(append(summons("Spin all four."), on("All four are spun", releasesAll("All four were spun.")))),
+		orchestrator("weaver", "", []object{hires("Spin the north.", "Spin the east.", "Spin the south.", "Spin the west."),
+			handsOff("done", "All four are spun.", nil)}),
+		subagent(on("Spin the (?P<side>north|east|south|west)", bash("git fetch {{.side}}")),
+			bash("git branch {{.side}}"), says("It is spun.")))),
 	human: func(_ *modelHome, f frontendDriver) {
 		f.allowAll("Bash(git fetch *)", "git fetch north", "git fetch east", "git fetch south", "git fetch west")
 		f.allowFromNowOn("Bash(git branch *)", "git branch north", "git branch east", "git branch south", "git branch west")
 	},
 	first: []string{
 		`spawned, generation 1, successor of "", resumed: false`,
-		"hands to arbiter: all four, proofs [], drawn up: false", "ends: enough",
+		"hands to arbiter: a part, proofs [], drawn up: false", "ends: enough",
 	},
 	under: []string{
 		"allow of Bash git branch east by human", "allow of Bash git branch north by human",
@@ -228,64 +165,26 @@ actors:
 var chairs = seamPlay{
 	name: "a renewal during a takeover, and a takeover during a hand-off",
 	long: true,
-	play: always(`name: chairs
-allow: ["Bash(*)"]
-actors:
-  - name: arbiter-2
-    match: {role: arbiter, contains: the first chair}
-    steps:
-      - expect: (?s)kind. inheritance.*took the session of.*sesame
-        verdict: {decision: ADDRESS_HUMAN, message: The red or the blue?, reason: r}
-      - {expect: the red one, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, message: Take the red one., reason: r}}
-      - expect: kind. handoff
-        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Take up the rest.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - {expect: The rest is understood, verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-2, message: Begin., reason: r}}
-      - {expect: It is spun, verdict: {decision: ADDRESS_HUMAN, message: Is it well?, reason: r}}
-      - expect: all is woven
-        use: [{tool: mcp__arbiter__release_orchestrator, input: {id: all, reason: enough}}]
-        verdict: {decision: COMPLETE, message: It is done., summary: The red one was spun., reason: r}
-  - name: arbiter-1
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin it.}}]
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-      - {expect: Which thread, verdict: {decision: ADDRESS_HUMAN, message: Which thread shall it be?, reason: r}}
-      - {expect: consider it, usage: {context: 143620}, verdict: {decision: ADDRESS_HUMAN, message: It is considered., reason: r}}
-      - expect: kind. renewal
-        usage: {context: 143620}
-        verdict: {decision: HANDOFF, message: Another sees on., reason: r, handoff: {accomplished: [one is summoned], remaining: [the thread], key_context: the first chair}}
-  - name: second
-    match: {role: orchestrator, contains: Take up the rest}
-    steps:
-      - verdict: {kind: question, expects_response: true, message: The rest is understood.}
-      - verdict: {kind: done, expects_response: true, message: It is spun., handoff: {accomplished: [spun], remaining: [], key_context: none}}
-  - name: first
-    match: {role: orchestrator}
-    steps:
-      - {expect: Spin it, verdict: {kind: question, expects_response: true, message: Which thread?}}
-    otherwise:
-      - expect: Take the red one
-        verdict:
-          kind: handoff
-          expects_response: true
-          message: It is handed on.
-          handoff:
-            accomplished: [half]
-            remaining: [the rest]
-            key_context: none
-            checks: [{command: sh wait.sh, expect: "` + "`whole`" + `"}]
-            claims: [{claim: it is half, verified: true, check: 1}]
-      - say: I-shall-remember-it.
-  - name: person
-    match: {role: any}
-    otherwise: {say: I-shall-remember-it.}
-`),
+	play: always(allowing([]string{"Bash(*)"},
+		actor("arbiter-2", object{"role": "arbiter", "contains": "the first chair"}, []object{
+			on("(?s)kind. inheritance.*took the session of.*sesame", asksHuman("The red or the blue?")),
+			on("the red one", tells("orch-1", "Take the red one.")), on("kind. handoff", spawns("Take up the rest.")), patience,
+			on("The rest is understood", tells("orch-2", "Begin.")), on("It is spun", asksHuman("Is it well?")),
+			on("all is woven", releasesAll("The red one was spun."))}),
+		actor("arbiter-1", object{"role": "arbiter"}, append(summons("Spin it."),
+			on("Which thread", asksHuman("Which thread shall it be?")),
+			on("consider it", with(asksHuman("It is considered."), "usage", object{"context": 143620})),
+			object{"expect": "kind. renewal", "usage": object{"context": 143620}, "verdict": object{"decision": "HANDOFF",
+				"message": "Another sees on.", "reason": "r", "handoff": object{"accomplished": []string{"one is summoned"},
+					"remaining": []string{"the thread"}, "key_context": "the first chair"}}})),
+		orchestrator("second", "Take up the rest", []object{question("The rest is understood."), done("It is spun.")}),
+		orchestrator("first", "", []object{on("Spin it", question("Which thread?"))},
+			on("Take the red one", proven(handsOff("handoff", "It is handed on.", []string{"the rest"},
+				check("sh wait.sh", "`whole`")), "it is half")), says("I-shall-remember-it.")),
+		anybody(says("I-shall-remember-it.")))),
 	human: func(h *modelHome, f frontendDriver) {
 		wait := "touch checking; while [ ! -e go ]; do sleep 0.05; done; echo whole\n"
-		if err := os.WriteFile(filepath.Join(h.work, "wait.sh"), []byte(wait), 0o600); err != nil {
-			h.t.Fatal(err)
-		}
+		testkit.OK(h.t, os.WriteFile(filepath.Join(h.work, "wait.sh"), []byte(wait), 0o600))
 		sendMessageAs(f, "arbiter", "human", "Which thread shall it be?")
 		p := h.take("orch-1")
 		p.Type("my word is sesame")
@@ -315,7 +214,7 @@ actors:
 		`spawned, generation 1, successor of "", resumed: false`, "takeover began: , 0 words", "ends: takeover",
 		"takeover open: , 0 words", "takeover ended: the human gave it back, 1 words",
 		`spawned, generation 3, successor of "", resumed: true`, "takeover began: , 0 words", "ends: takeover",
-		"takeover open: , 0 words", `hands to orch-2: half, proofs ["verified"], drawn up: false`,
+		"takeover open: , 0 words", `hands to orch-2: a part, proofs ["verified"], drawn up: false`,
 		"takeover ended: the human gave it back, 0 words", "ends: succeeded by orch-2",
 	},
 }
@@ -326,35 +225,16 @@ var parked = seamPlay{
 	onScreen: true,
 	name:     "one parked by a limit, one handing off, and a human who steers",
 	play: func() string {
-		return fmt.Sprintf(`name: parked
-allow: ["Bash(*)"]
-`+twoThreads+`      - expect: kind. handoff
-        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Take up the rest.}}]
-      - expect: from. (?P<who>orch-\d+)[^⟧]*kind. question
-        verdict: {decision: ADDRESS_ORCHESTRATOR, to: "{{.who}}", message: Begin., reason: r}
-      - verdict: {decision: CONTINUE, message: Patience., reason: r}
-  - name: heir
-    match: {role: orchestrator, contains: Take up the rest}
-    steps:
-      - verdict: {kind: question, expects_response: true, message: The rest is understood.}
-      - verdict: {kind: done, expects_response: true, message: The west is spun., handoff: {accomplished: [west], remaining: [], key_context: none}}
-  - name: east
-    match: {role: orchestrator, contains: Spin the east}
-    steps:
-      - fault: {status: 429, message: "Claude AI usage limit reached|%d"}
-      - expect: from. human[^⟧]*⟧\s+go on, east
-        verdict: {kind: done, expects_response: true, message: The east is spun., handoff: {accomplished: [east], remaining: [], key_context: none}}
-  - name: west
-    match: {role: orchestrator, contains: Spin the west}
-    steps:
-      - use: [{tool: Bash, input: {command: "touch begun; while [ ! -e go ]; do sleep 0.05; done; echo half", description: Spin}}]
-      - expect: (?s)half.*mind the edge
-        verdict:
-          kind: handoff
-          expects_response: true
-          message: The west is handed on.
-          handoff: {accomplished: [half], remaining: [the rest], key_context: the edge, checks: [{command: test -e begun, expect: exit 0}], claims: [{claim: it is begun, verified: true, check: 1}]}
-`, time.Now().Add(time.Hour).Unix())
+		limit := fmt.Sprintf("Claude AI usage limit reached|%d", time.Now().Add(time.Hour).Unix())
+		return allowing([]string{"Bash(*)"}, twoThreads(on("kind. handoff", spawns("Take up the rest."))),
+			orchestrator("heir", "Take up the rest", []object{question("The rest is understood."),
+				done("The west is spun.")}),
+			orchestrator("east", "Spin the east", []object{{"fault": object{"status": 429, "message": limit}},
+				on(`from. human[^⟧]*⟧\s+go on, east`, done("The east is spun."))}),
+			orchestrator("west", "Spin the west", []object{
+				bash("touch begun; while [ ! -e go ]; do sleep 0.05; done; echo half"),
+				on("(?s)half.*mind the edge", proven(handsOff("handoff", "The west is handed on.", []string{"the rest"},
+					check("test -e begun", "exit 0")), "it is begun"))}))
 	},
 	human: func(h *modelHome, f frontendDriver) {
 		f.await("a wait for the limit", func(l contract.Line) bool {
@@ -374,5 +254,115 @@ allow: ["Bash(*)"]
 		f.say("", "", "all is woven")
 	},
 	first: []string{`spawned, generation 1, successor of "", resumed: false`,
-		"hands to arbiter: east, proofs [], drawn up: false", "ends: enough"},
+		"hands to arbiter: a part, proofs [], drawn up: false", "ends: enough"},
+}
+
+// asking: one Orchestrator asks a question that the human has reserved for themselves, while two others work.
+// It is reported as a question, and stays open until the human answers, although the others are done by then
+// and the Arbiter has decided on their work.
+var asking = seamPlay{
+	name: "a question to the human while two work",
+	long: true,
+	play: always(allowing([]string{"Bash(*)"},
+		arbiter(summons("Unpick the old thread.", "Spin the west.", "Spin the north."),
+			on("May the old thread go", asksHuman("You kept this for yourself: may the old thread go?")),
+			on("(?s)kind. answer.*it may go", tells("orch-1", "It may go.")),
+			on("The old thread is gone", complete("All three are done.")), patience),
+		orchestrator("old", "Unpick the old", nil, on("It may go", done("The old thread is gone.")),
+			question("May the old thread go?")),
+		orchestrator("spinner", "Spin the (?P<side>west|north)", []object{on("Spin the (?P<side>west|north)",
+			bash("while [ ! -e go ]; do sleep 0.05; done; echo spun")), done("The {{.side}} is spun.")}))),
+	human: func(h *modelHome, f frontendDriver) {
+		f.await("the question", func(l contract.Line) bool {
+			q, ok := l.Body.(contract.Question)
+			return ok && strings.Contains(q.Text, "may the old thread go")
+		})
+		h.touch("go")
+		sendMessageAs(f, "orch-2", "arbiter", "The west is spun")
+		sendMessageAs(f, "orch-3", "arbiter", "The north is spun")
+		f.say("", "", "it may go")
+	},
+	first: []string{
+		`spawned, generation 1, successor of "", resumed: false`,
+		"hands to arbiter: a part, proofs [], drawn up: false", "ends: complete",
+	},
+}
+
+// halting: the human stops the same command three times. None of these stops counts as a failure of the agent,
+// and the fourth try completes the task.
+var halting = seamPlay{
+	name: "stopped by the human three times",
+	long: true,
+	play: always(allowing([]string{"Bash(*)"},
+		arbiter(summons("Spin it."), on(`What now after the (?P<n>\d)`, rules("RETRY", "Take up try {{.n}}.", "to", "orch-1")),
+			on("It is spun", complete("It is spun.")), patience),
+		orchestrator("spinner", "", nil, on("Take up try 3", done("It is spun.")),
+			on(`not like this, for the (?P<n>\d)`, question("What now after the {{.n}}?")),
+			on(`Take up try (?P<n>\d)`, bash("touch begun-{{.n}}; exec sleep 1000")),
+			bash("touch begun-0; exec sleep 1000")))),
+	human: func(h *modelHome, f frontendDriver) {
+		for n := range 3 {
+			awaitFile(h.t, filepath.Join(h.work, fmt.Sprintf("begun-%d", n)))
+			f.say("orch-1", contract.Stop, fmt.Sprintf("not like this, for the %d. time", n+1))
+		}
+	},
+	first: []string{
+		`spawned, generation 1, successor of "", resumed: false`, "hands to arbiter: a part, proofs [], drawn up: false",
+		"ends: complete",
+	},
+}
+
+// TestMessageBeforeAnInterruptIsRead: a message that is accepted right before an interrupt, or before a message
+// that stops the turn, is still delivered, and the model reads it.
+func TestMessageBeforeAnInterruptIsRead(t *testing.T) {
+	play := playOf(arbiter(nil, on("That is all", complete("Heard.")),
+		on(`Heed (?P<n>\d)`, asksHuman("Heard to {{.n}}.")), on("Remember", with(asksHuman("Too late."), "delay", "600s")),
+		asksHuman("Speak.")))
+	eachPlayerLong(t, func(t *testing.T, who player) {
+		// the driver's TestInterruptIsReadAfterTheMessage covers the real CLI
+		h := build(t, who, play)
+		s := h.script()
+		asked := func(text string) {
+			t.Helper()
+			await(s, "the question "+text, func(_ string, q contract.Question) bool {
+				return strings.Contains(q.Text, text)
+			})
+		}
+		asked("Speak.")
+		for n := range 3 {
+			s.send(contract.Say{Text: fmt.Sprintf("Remember word %d.", n)})
+			s.send(contract.Say{Text: fmt.Sprintf("Heed %d.", n), Strength: contract.Stop})
+			asked(fmt.Sprintf("Heard to %d.", n))
+		}
+		s.send(contract.Say{Text: "Remember the last."})
+		last := await(s, "the last word", func(_ string, m contract.Message) bool {
+			return m.Text == "Remember the last."
+		})
+		for at := len(collect[contract.Turn](s)); ; at++ {
+			s.send(contract.Interrupt{})
+			testkit.Await(t, "an interrupted turn", func() bool { return len(collect[contract.Turn](s)) > at })
+			if slices.Contains(collect[contract.Turn](s)[at].MessageIDs, last.MessageID) {
+				break
+			}
+			// The interrupted turn was that of an earlier message, which "Heed" had overtaken and which was
+			// sent again.
+			await(s, "the last word's delivery", func(_ string, d contract.Delivered) bool {
+				return d.MessageID == last.MessageID
+			})
+		}
+		asked("was interrupted")
+		s.send(contract.Say{Text: "That is all."})
+		s.finish(contract.ExitComplete)
+		var latest rehearsal.Request
+		for _, r := range h.model.Requests() {
+			if r.Role == rehearsal.RoleArbiter {
+				latest = r
+			}
+		}
+		for _, word := range []string{"Remember word 0.", "Remember word 1.", "Remember word 2.",
+			"Remember the last."} {
+			testkit.Same(t, fmt.Sprintf("how often the model read %q", word), 1, strings.Count(string(latest.Messages), word))
+		}
+		h.sound(s)
+	})
 }

@@ -4,16 +4,27 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 )
 
 // printedSecrets are made-up secrets of different kinds, which agents and tools write.
@@ -41,30 +52,21 @@ const nameless = "tapestry-of-4711-looms"
 // spilling is a play with secrets in everything that an agent can write.
 func spilling(t *testing.T) string {
 	all := strings.Join(printedSecrets(), " ") + " " + nameless
-	return scenarioFile(t, strings.ReplaceAll(`name: spilling
-title: Agents that spill secrets
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use:
-          - {tool: mcp__arbiter__set_plan, input: {steps: [{text: "Plan SPILL", status: active}]}}
-          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: "Brief SPILL"}}
-      - verdict: {decision: CONTINUE, message: "Patience SPILL", reason: "r SPILL"}
-      - expect: (?s)Stands.*redacted
-        verdict: {decision: COMPLETE, message: "Done SPILL", summary: "Sum SPILL", reason: "r SPILL"}
-    otherwise: {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: orchestrator
-    match: {role: orchestrator}
-    steps:
-      - {say: "Said SPILL", use: [{tool: Bash, input: {command: "echo 'SPILL' | tee told.txt", description: "Told SPILL"}}]}
-      - {use: [{tool: Write, input: {file_path: "{{.cwd}}/spilled.txt", content: "SPILL"}}]}
-      - verdict:
-          kind: done
-          expects_response: true
-          message: "Stands SPILL"
-          handoff: {accomplished: ["SPILL"], remaining: [], key_context: "SPILL", decisions: [], constraints: [], files: [], checks: [], open_questions: ["SPILL"], claims: [{claim: "SPILL", verified: true}]}
-`, "SPILL", all))
+	end := done("Stands " + all)
+	document := end["verdict"].(object)["handoff"].(object)
+	document["accomplished"], document["key_context"], document["open_questions"] = []string{all}, all, []string{all}
+	document["claims"] = []object{{"claim": all, "verified": true}}
+	told := bash("echo '" + all + "' | tee told.txt")
+	told["say"] = "Said " + all
+	told["use"].([]object)[0]["input"].(object)["description"] = "Told " + all
+	return scenarioFile(t, playOf(
+		arbiter([]object{
+			uses(call("mcp__arbiter__set_plan", object{"steps": []object{{"text": "Plan " + all, "status": "active"}}}),
+				call("mcp__arbiter__spawn_orchestrator", object{"prompt": "Brief " + all})),
+			rules("CONTINUE", "Patience "+all, "reason", "r "+all),
+			on("(?s)Stands.*redacted", rules("COMPLETE", "Done "+all, "summary", "Sum "+all, "reason", "r "+all)),
+		}, patience),
+		orchestrator("orchestrator", "", []object{told, writes("spilled.txt", all), end})))
 }
 
 // spill returns the secrets that a text contains.
@@ -118,12 +120,8 @@ func TestSecretsAreNotKept(t *testing.T) {
 					s.send(contract.Permit{Request: asked.Request, Behavior: bridge.Allow, Action: asked.Action,
 						Scope: contract.ScopeRun})
 				}
-				await[contract.Result](s, "the result", nil)
-				s.finish(contract.ExitComplete)
-				raw, err := json.Marshal(s.lines)
-				if err != nil {
-					t.Fatal(err)
-				}
+				s.completes()
+				raw := testkit.Must(json.Marshal(s.lines))(t)
 				out = string(raw)
 				for _, args := range [][]string{{"replay", s.run()}, {"logs", s.run()}, {"logs", s.run(), "--audit"},
 					{"sessions"}, {"sessions", "show", s.run()}, {"decide", s.run(), "--explain"},
@@ -198,4 +196,232 @@ func keepsNone(t *testing.T, state string) (crashes int) {
 		t.Errorf("%d files in %s: %v", files, state, err)
 	}
 	return crashes
+}
+
+// providerKey is a key of no known format, in a variable whose name does not mark it as a secret.
+const providerKey = "loom-of-4711-tapestries"
+
+// gateway is a test's server in the place of a provider. It checks each request, answers the first ones itself,
+// and forwards the others to the scripted model. It echoes the key wherever it can.
+type gateway struct {
+	*httptest.Server
+	t     *testing.T
+	model *rehearsal.Server
+	first []int // statuses of the first answers
+
+	mu     sync.Mutex
+	bodies []map[string]any
+	seen   int // number of command lines checked
+}
+
+func newGateway(t *testing.T, model *rehearsal.Server, first ...int) *gateway {
+	t.Helper()
+	g := &gateway{t: t, model: model, first: first}
+	g.Server = httptest.NewServer(g)
+	t.Cleanup(g.Close)
+	return g
+}
+
+func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	raw, err := io.ReadAll(r.Body)
+	var body map[string]any
+	if err != nil || json.Unmarshal(raw, &body) != nil {
+		g.t.Errorf("request %q: %v", raw, err)
+	}
+	if r.Header.Get("X-Api-Key") != providerKey && r.Header.Get("Authorization") != "Bearer "+providerKey {
+		g.t.Errorf("headers %v", r.Header)
+	}
+	g.mu.Lock()
+	g.bodies = append(g.bodies, body)
+	n := len(g.bodies)
+	g.seen += g.commandLines()
+	g.mu.Unlock()
+	if n <= len(g.first) {
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(g.first[n-1])
+		fmt.Fprintf(w, `{"type":"error","error":{"message":"you sent %s"}}`, providerKey)
+		return
+	}
+	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, g.model.URL()+r.URL.Path, bytes.NewReader(raw))
+	if err != nil {
+		g.t.Error(err)
+		return
+	}
+	req.Header.Set("X-Api-Key", g.model.Key())
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		g.t.Error(err)
+		return
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err != nil {
+		g.t.Error(err)
+	}
+	w.WriteHeader(res.StatusCode)
+	_, _ = w.Write(bytes.ReplaceAll(answer, []byte("The order was wrong"), []byte("The key is "+providerKey)))
+}
+
+// commandLines checks that the key is not in the arguments of any process, nor in the environment of any
+// process except arbiter's own. It returns how many processes it checked.
+func (g *gateway) commandLines() int {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	read := 0
+	for _, file := range files {
+		line, err := os.ReadFile(file)
+		if err != nil || len(line) == 0 {
+			continue
+		}
+		read++
+		if bytes.Contains(line, []byte(providerKey)) {
+			g.t.Errorf("%s has the key: %q", file, line)
+		}
+		env, err := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+		name := filepath.Base(string(bytes.SplitN(line, []byte{0}, 2)[0]))
+		if err == nil && bytes.Contains(env, []byte(providerKey)) && name != "arbiter" &&
+			!bytes.Contains(line, []byte("\x00bridge\x00")) && !strings.HasSuffix(name, ".test") {
+			g.t.Errorf("%q has the key in its environment", line)
+		}
+	}
+	return read
+}
+
+func (g *gateway) requests() []map[string]any {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.bodies)
+}
+
+// besideProvider prepares a run that is not a rehearsal: its agents use the scripted model, and its decider uses a
+// gateway.
+func besideProvider(t *testing.T, p player, provider string, first ...int) (*script, *gateway) {
+	t.Helper()
+	model := scriptedModel(t, "workflow")
+	g := newGateway(t, model, first...)
+	claude := p.program(t)
+	return prepare(t, []string{
+		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(), "LOOM=" + providerKey,
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+	}, "--json", "--no-input", "--debug", "--claude", claude, "--cwd", t.TempDir(), "--allow", "Write", "--allow",
+		"Bash(*)", "--task", "Weave", "--decider", "stateless", "--decider-provider", provider, "--decider-base-url",
+		g.URL+"/v1", "--decider-key-env", "LOOM", "--decider-model", "loom-1", "--decider-temperature", "0.3",
+		"--decider-max-tokens", "900"), g
+}
+
+// TestTheKeyOfAProvider: the key is in no file, event, log, argument or error, even if the server echoes it,
+// and in no agent's environment. Arbiter retries after two temporary failures; temperature and token limit are
+// in each request.
+func TestTheKeyOfAProvider(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	for provider, busy := range map[string]int{decider.OpenAI: 429, decider.APIAnthropic: 529} {
+		for _, p := range players(t) {
+			t.Run(provider+"/"+p.name, func(t *testing.T) {
+				p.long(t)
+				t.Parallel()
+				s, g := besideProvider(t, p, provider, busy, busy)
+				s.launch()
+				s.finish(contract.ExitComplete)
+				if diff := cmp.Diff(taskRulings("model", "model", "model", "model", "model", "model"),
+					rulingsOf(s)); diff != "" {
+					t.Fatalf("decisions (-want +got):\n%s", diff)
+				}
+				decisions := collect[contract.Decision](s)
+				if w := decisions[0].Warnings; len(w) != 2 || !strings.Contains(w[0], "you sent *redacted") ||
+					!strings.Contains(w[0], "asked again after 1s") {
+					t.Errorf("warnings %q", w)
+				}
+				includes(t, "reason", decisions[2].Reason, "The key is *redacted:")
+				for _, body := range g.requests() {
+					if body["temperature"] != 0.3 || body["max_tokens"] != 900.0 || body["model"] != "loom-1" {
+						t.Errorf("request %v", body)
+					}
+				}
+				if len(g.requests()) != 8 || g.seen == 0 {
+					t.Errorf("%d requests, %d command lines", len(g.requests()), g.seen)
+				}
+				told := testkit.Must(json.Marshal(s.lines))(t)
+				texts := map[string]string{"the events": string(told), "stderr": s.stderr.String()}
+				for _, args := range [][]string{{"replay", s.run()}, {"logs", s.run()}, {"logs", s.run(), "--audit"},
+					{"decide", s.run(), "--explain", "--json"}, {"decide", s.run(), "--number", "3", "--json"},
+					{"report", s.run()}, {"sessions", "show", s.run()}, {"doctor"}} {
+					c := s.beside(args...)
+					if c.code != 0 && args[0] != "doctor" {
+						t.Errorf("arbiter %q: exit code %d\n%s", args, c.code, c.errs)
+					}
+					texts[strings.Join(args, " ")] = c.out + c.errs
+				}
+				for name, text := range texts {
+					excludes(t, fmt.Sprintf("%s has the key", name), text, providerKey)
+				}
+				if n := filesWithout(t, s.cmd.Dir, providerKey); n < 4 {
+					t.Errorf("%d files", n)
+				}
+			})
+		}
+	}
+}
+
+// filesWithout fails for each file below a directory that contains a text, and returns the number of files.
+func filesWithout(t *testing.T, dir, text string) (files int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if bytes.Contains(raw, []byte(text)) {
+			t.Errorf("%s has the key", path)
+		}
+		files++
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return files
+}
+
+// TestAProviderThatRefuses: if the provider refuses, the rules decide and a warning says so; a question outside
+// of a run fails with the exit code for the environment.
+func TestAProviderThatRefuses(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	s, g := besideProvider(t, players(t)[0], decider.OpenAI, slices.Repeat([]int{401}, 100)...)
+	s.launch()
+	s.finish(contract.ExitComplete)
+	for _, d := range collect[contract.Decision](s) {
+		if d.Source != "fallback" || len(d.Warnings) != 1 ||
+			!strings.Contains(d.Warnings[0], "check the key in LOOM") ||
+			!strings.Contains(d.Warnings[0], strings.TrimPrefix(g.URL, "http://")+"/v1/chat/completions: 401") ||
+			!strings.Contains(d.Warnings[0], "the rules decide") {
+			t.Errorf("%+v", d)
+		}
+	}
+	input, _ := s.output(0, "decide", "--explain", s.run(), "--number", "3", "--json")
+	file := write(t, input, t.TempDir(), "input.json")
+	asks := []string{"decide", "--input", file, "--decider-provider", "openai", "--decider-model", "m",
+		"--decider-key-env", "LOOM", "--decider-base-url"}
+	_, errs := s.output(int(contract.ExitEnvironment), append(asks, g.URL)...)
+	if !strings.Contains(errs, "401") || strings.Contains(errs, providerKey) {
+		t.Error(errs)
+	}
+	// A server that does not answer is given up after the timeout.
+	hung := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	defer hung.Close()
+	_, errs = s.output(int(contract.ExitFailed), append(asks, hung.URL, "--decider-timeout", "1s")...)
+	includes(t, "", errs, "no answer within 1s", "--decider-timeout")
+	// A proxy from the usual variables is used.
+	s.cmd.Env = append(s.cmd.Env, "HTTP_PROXY="+g.URL)
+	out, errs := s.output(int(contract.ExitEnvironment), append(asks, "http://models.internal:4000/v1")...)
+	if g.requests()[len(g.requests())-1]["model"] != "m" || !strings.Contains(errs, "models.internal:4000") ||
+		!strings.Contains(errs, "401") {
+		t.Errorf("%s%s", out, errs)
+	}
+	if u, err := url.Parse(g.URL); err != nil || strings.Contains(errs, u.Port()) {
+		t.Errorf("the proxy is named for the server: %s", errs)
+	}
 }

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
 
@@ -21,18 +19,14 @@ import (
 )
 
 func (e env) sessionCommands() []*cli.Command {
+	list := []cli.Flag{settings.StateDirFlag(), command.JSONFlag(),
+		&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}}
 	return []*cli.Command{
 		{
-			Name: "sessions", Usage: "list, show, delete, export or import runs",
-			Flags: []cli.Flag{settings.StateDirFlag(), command.JSONFlag(),
-				&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
-			Action: e.listSessions,
+			Name: "sessions", Usage: "list, show, delete, export or import runs", Flags: list,
+			Action: runstore.InRuns(e.listSessions),
 			Subcommands: []*cli.Command{
-				{
-					Name: "ls", Usage: "list runs, the most recent first", Action: e.listSessions,
-					Flags: []cli.Flag{settings.StateDirFlag(), command.JSONFlag(),
-						&cli.BoolFlag{Name: "here", Usage: "list only the runs of this directory"}},
-				},
+				{Name: "ls", Usage: "list runs, the most recent first", Flags: list, Action: runstore.InRuns(e.listSessions)},
 				{
 					Name: "show", Usage: "show a run: its agents, its plan and its messages", ArgsUsage: "[RUN]",
 					Flags:  []cli.Flag{settings.StateDirFlag(), command.JSONFlag()},
@@ -40,7 +34,7 @@ func (e env) sessionCommands() []*cli.Command {
 				},
 				{
 					Name: "rm", Usage: "delete runs", ArgsUsage: "RUN…",
-					Flags: []cli.Flag{settings.StateDirFlag()}, Action: e.removeSessions,
+					Flags: []cli.Flag{settings.StateDirFlag()}, Action: runstore.InRuns(e.removeSessions),
 				},
 				subcommands.ExportCommand(e.Env), subcommands.ImportCommand(e.Env),
 			},
@@ -59,19 +53,28 @@ were changed, removed, added or moved, and compares them with the run if it is s
   arbiter logs --verify run.audit
 
 Exit code 1: the event log or the audit was changed, or is of another run.`),
-			Flags: append([]cli.Flag{settings.StateDirFlag(), subcommands.FollowFlag(), subcommands.ProgramFlag()},
-				subcommands.AuditFlags()...), Action: func(c *cli.Context) error { return subcommands.Logs(e.Env, c) },
+			Flags: []cli.Flag{
+				settings.StateDirFlag(),
+				&cli.BoolFlag{Name: "follow", Aliases: []string{"f"},
+					Usage: "also -f: continue until the run ends (default: the live run of this directory)"},
+				&cli.BoolFlag{Name: "program",
+					Usage: "print the program's own log, for looking into a fault of Arbiter, instead of the story"},
+				&cli.BoolFlag{Name: "audit",
+					Usage: "print what the run did: process starts with their arguments, permissions, messages, commands, " +
+						"kills and ends, as a chain of hashes"},
+				&cli.BoolFlag{Name: "json", Usage: "with --audit: print one JSON object per line, for --verify"},
+				&cli.BoolFlag{Name: "text", Usage: "with --audit: print the text of messages, not only their size and SHA-256"},
+				&cli.StringFlag{Name: "verify", TakesFile: true,
+					Usage: "check an audit `FILE` that --audit --json printed: its chain of hashes and, if the run is in the " +
+						"state directory, each line"},
+			},
+			Action: func(c *cli.Context) error { return subcommands.Logs(e.Env, c) },
 		},
 		e.replayCommand(),
 	}
 }
 
-func (e env) listSessions(c *cli.Context) error {
-	store, err := runstore.Open(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+func (e env) listSessions(c *cli.Context, store *runstore.Runs) error {
 	list, err := store.List()
 	if err != nil {
 		return command.StateDirProblem(err)
@@ -83,36 +86,21 @@ func (e env) listSessions(c *cli.Context) error {
 			lines = append(lines, runstore.LineOf(info))
 		}
 	}
-	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(lines)
-	}
-	if len(lines) == 0 {
-		fmt.Fprintln(e.Stderr, "No runs yet.")
-		return nil
-	}
-	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tSTATUS\tLAST ACTIVE\tCOST\tSIZE\tDIRECTORY\tTASK")
-	for _, l := range lines {
-		cost := "–"
-		if l.CostUSD > 0 {
-			cost = eventtext.Dollars(l.CostUSD) + eventtext.Simulated(l.Rehearsal)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", command.ShortID(l.Run), l.Status,
-			l.LastActive.Local().Format("2006-01-02 15:04"), cost, words.Size(l.Bytes), sanitize.Line(l.CWD, 60),
-			sanitize.Line(l.Title, 60))
-	}
-	return w.Flush()
+	return command.PrintList(e.Env, c.Bool("json"), lines, "No runs yet.",
+		"RUN\tSTATUS\tLAST ACTIVE\tCOST\tSIZE\tDIRECTORY\tTASK", func(l runstore.Line) string {
+			cost := "–"
+			if l.CostUSD > 0 {
+				cost = eventtext.Dollars(l.CostUSD) + eventtext.Simulated(l.Rehearsal)
+			}
+			return strings.Join([]string{command.ShortID(l.Run), l.Status, l.LastActive.Local().Format("2006-01-02 15:04"),
+				cost, words.Size(l.Bytes), sanitize.Line(l.CWD, 60), sanitize.Line(l.Title, 60)}, "\t")
+		})
 }
 
-func (e env) removeSessions(c *cli.Context) error {
+func (e env) removeSessions(c *cli.Context, store *runstore.Runs) error {
 	if c.NArg() == 0 {
 		return command.Usagef("sessions rm: give the RUNs to remove; arbiter sessions lists the runs")
 	}
-	store, err := runstore.Open(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	runstore.ReportStrays(e.Stderr, store.Store)
 	var infos []journal.Info
 	for _, prefix := range c.Args().Slice() { // all are found before any is removed
@@ -134,8 +122,7 @@ func (e env) removeSessions(c *cli.Context) error {
 			}
 		}
 		err := store.Remove(run)
-		var held *journal.HeldError
-		if errors.As(err, &held) {
+		if held, ok := errors.AsType[*journal.HeldError](err); ok {
 			return command.Usagef("run %s is still running (process %d): end it first", command.ShortID(run), held.PID)
 		}
 		if err != nil {

@@ -11,50 +11,20 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
 // carried is a play with work before the question, and after the answer by the same Orchestrator.
-const carried = `
-name: carried
-title: A question in the middle
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps:
-      - use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Keep the names}}]
-      - verdict: {decision: CONTINUE, message: Begin., reason: r}
-      - expect: The first name is kept
-        verdict: &ask {decision: ADDRESS_HUMAN, message: What shall the second be called?, reason: r}
-      - {expect: No human is present, verdict: *ask}
-      - expect: Call it (?P<name>\w+)
-        verdict: {decision: CONTINUE, to: orch-1, message: "Keep {{.name}}.", reason: r}
-      - expect: The second name is kept
-        verdict: {decision: COMPLETE, message: It is done., summary: Both names are kept., reason: r}
-    otherwise:
-      - {verdict: {decision: CONTINUE, message: Patience., reason: r}}
-  - name: keeper
-    match: {role: orchestrator}
-    steps:
-      - use: [{tool: Bash, input: {command: "echo dusk >> names.txt", description: Keep}}]
-      - verdict:
-          expects_response: true
-          kind: done
-          message: The first name is kept.
-          handoff: {accomplished: [dusk], remaining: [], key_context: names.txt}
-      - expect: Keep (?P<name>\w+)
-        use: [{tool: Bash, input: {command: "echo {{.name}} >> names.txt", description: Keep}}]
-      - verdict:
-          expects_response: true
-          kind: done
-          message: The second name is kept.
-          handoff: {accomplished: [both], remaining: [], key_context: names.txt}
-    otherwise:
-      - {verdict: {expects_response: false, kind: report, message: Waiting.}}
-`
+var carried = playOf(
+	arbiter(append(summons("Keep the names"), on("The first name is kept", asksHuman("What shall the second be called?")),
+		on("No human is present", asksHuman("What shall the second be called?")),
+		on(`Call it (?P<name>\w+)`, rules("CONTINUE", "Keep {{.name}}.", "to", "orch-1")),
+		on("The second name is kept", complete("Both names are kept."))), patience),
+	orchestrator("keeper", "", []object{bash("echo dusk >> names.txt"), done("The first name is kept."),
+		on(`Keep (?P<name>\w+)`, bash("echo {{.name}} >> names.txt")), done("The second name is kept.")},
+		reports("report", "Waiting.", false)))
 
 // elsewhere is a user with another home and another directory, and with nothing of an earlier run but its
 // environment.
@@ -72,63 +42,49 @@ func (s *script) elsewhere(work string) *script {
 func TestARunContinuesElsewhere(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			s, model := hiredIn(t, p, carried, t.TempDir(), "--no-input", "--allow", "Bash(*)", "--task", "Keep names")
-			if r := s.finish(contract.ExitNeedsInput); r.Status != contract.StatusNeedsInput {
-				t.Errorf("%+v", r)
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		s, model := hiredIn(t, p, carried, t.TempDir(), "--no-input", "--allow", "Bash(*)", "--task", "Keep names")
+		if r := s.finish(contract.ExitNeedsInput); r.Status != contract.StatusNeedsInput {
+			t.Errorf("%+v", r)
+		}
+		run := s.run()
+		archive := filepath.Join(t.TempDir(), "run.tar.gz")
+		s.output(0, "sessions", "export", run, "--output", archive)
+		if info, err := os.Stat(archive); err != nil || info.Mode().Perm() != 0o600 {
+			t.Fatalf("%v, %v", info, err)
+		}
+		before := len(model.Requests())
+		work := t.TempDir()
+		write(t, "dusk\n", work, "names.txt")
+		there := s.elsewhere(work)
+		testkit.Same(t, "imported", run+"\n", stdoutOf(there.output(0, "sessions", "import", archive)))
+		includes(t, "imported twice", stderrOf(there.output(1, "sessions", "import", archive)), "exists already")
+		n := there.again("--json", "--resume", "--no-input", "--task", "Call it dawn.")
+		if r := n.finish(contract.ExitComplete); r.Session != run {
+			t.Errorf("%+v", r)
+		}
+		testkit.Same(t, "names.txt", "dusk\ndawn\n", textOf(t, filepath.Join(work, "names.txt")))
+		for _, agent := range []string{"arbiter", "orch-1"} {
+			first, second := s.spawns(agent), n.spawns(agent)
+			if len(first) != 1 || len(second) != 1 || first[0].SessionID != second[0].SessionID ||
+				!second[0].Resumed {
+				t.Errorf("%s: %+v, and then %+v", agent, first, second)
 			}
-			run := s.run()
-			archive := filepath.Join(t.TempDir(), "run.tar.gz")
-			s.output(0, "sessions", "export", run, "--output", archive)
-			if info, err := os.Stat(archive); err != nil || info.Mode().Perm() != 0o600 {
-				t.Fatalf("%v, %v", info, err)
-			}
-			before := len(model.Requests())
-			work := t.TempDir()
-			write(t, "dusk\n", work, "names.txt")
-			there := s.elsewhere(work)
-			if out, _ := there.output(0, "sessions", "import", archive); out != run+"\n" {
-				t.Errorf("imported %q", out)
-			}
-			if _, errs := there.output(1, "sessions", "import", archive); !strings.Contains(errs, "exists already") {
-				t.Errorf("imported twice: %s", errs)
-			}
-			n := there.again("--json", "--resume", "--no-input", "--task", "Call it dawn.")
-			if r := n.finish(contract.ExitComplete); r.Session != run {
-				t.Errorf("%+v", r)
-			}
-			if got, err := os.ReadFile(filepath.Join(work, "names.txt")); err != nil || string(got) != "dusk\ndawn\n" {
-				t.Errorf("names.txt: %q, %v\n%s", got, err, n.dump())
-			}
-			for _, agent := range []string{"arbiter", "orch-1"} {
-				first, second := s.spawns(agent), n.spawns(agent)
-				if len(first) != 1 || len(second) != 1 || first[0].SessionID != second[0].SessionID ||
-					!second[0].Resumed {
-					t.Errorf("%s: %+v, and then %+v", agent, first, second)
-				}
-			}
-			eachOnce(t, there, run)
-			requests := model.Requests()
-			for _, actor := range []string{"arbiter", "keeper"} {
-				paths := strings.NewReplacer(append(s.places(), there.places()...)...)
-				sameBeginning(t, actor, requests[:before], requests[before:], paths)
-			}
-			if list := model.Problems(); len(list) > 0 {
-				t.Errorf("the play left its script: %v\n%s", list, n.dump())
-			}
-			// The imported run can be exported again.
-			again := filepath.Join(t.TempDir(), "again.tar.gz")
-			there.output(0, "sessions", "export", "--output", again)
-			if _, errs := s.output(1, "sessions", "import", again); !strings.Contains(errs, "exists already") {
-				t.Errorf("imported where it began: %s", errs)
-			}
-			s.output(0, "sessions", "rm", run)
-			s.output(0, "sessions", "import", again, "--cwd", work)
-		})
-	}
+		}
+		eachOnce(t, there, run)
+		requests := model.Requests()
+		for _, actor := range []string{"arbiter", "keeper"} {
+			paths := strings.NewReplacer(append(s.places(), there.places()...)...)
+			sameBeginning(t, actor, requests[:before], requests[before:], paths)
+		}
+		onScript(t, model)
+		// The imported run can be exported again.
+		again := filepath.Join(t.TempDir(), "again.tar.gz")
+		there.output(0, "sessions", "export", "--output", again)
+		includes(t, "imported where it began", stderrOf(s.output(1, "sessions", "import", again)), "exists already")
+		s.output(0, "sessions", "rm", run)
+		s.output(0, "sessions", "import", again, "--cwd", work)
+	})
 }
 
 // places returns the paths that are specific to a user's home and workspace, each followed by its placeholder.
@@ -253,9 +209,7 @@ func TestExportIsRefused(t *testing.T) {
 	refused := func(s *script, want int, why string) {
 		t.Helper()
 		file := filepath.Join(t.TempDir(), "run.tar.gz")
-		if _, errs := s.output(want, "sessions", "export", s.run(), "--output", file); !strings.Contains(errs, why) {
-			t.Errorf("%q lacks %q", errs, why)
-		}
+		includes(t, "", stderrOf(s.output(want, "sessions", "export", s.run(), "--output", file)), why)
 		if _, err := os.Lstat(file); err == nil {
 			t.Errorf("there is an archive")
 		}
@@ -279,7 +233,110 @@ func TestExportIsRefused(t *testing.T) {
 	there := s.elsewhere(clone.Path)
 	there.output(0, "sessions", "import", archive)
 	there.output(0, "land", "--include", "names.txt", s.run()) // only a command created it
-	if got, err := os.ReadFile(filepath.Join(clone.Path, "names.txt")); err != nil || string(got) != "dusk\ndawn\n" {
-		t.Errorf("landed %q, %v", got, err)
+	testkit.Same(t, "names.txt", "dusk\ndawn\n", textOf(t, filepath.Join(clone.Path, "names.txt")))
+}
+
+// TestImportKilled kills an import in the middle: no part of the run is visible, and the archive can be
+// imported again.
+func TestImportKilled(t *testing.T) {
+	t.Parallel()
+	s, run, archive := asked(t)
+	there := s.elsewhere(t.TempDir())
+	whole := testkit.Must(os.ReadFile(archive))(t)
+	cmd := exec.Command("arbiter", "sessions", "import", "-")
+	cmd.Env, cmd.Dir = there.cmd.Env, there.cmd.Dir
+	in := testkit.Must(cmd.StdinPipe())(t)
+	testkit.OK(t, cmd.Start())
+	if _, err := in.Write(whole[:len(whole)-20]); err != nil {
+		t.Error(err)
 	}
+	awaitFile(t, filepath.Join(there.stateDir(), "runs", ".import-*", "journal-*"))
+	if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
+		t.Errorf("seen in the middle of an import: %s", out)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
+		t.Errorf("seen after it was killed: %s", out)
+	}
+	testkit.Same(t, "on stdout it is another archive", string(whole),
+		stdoutOf(s.output(0, "sessions", "export", run, "--output", "-")))
+	there.output(0, "sessions", "import", archive)
+	out, _ := there.output(0, "sessions", "--json")
+	left, _ := filepath.Glob(filepath.Join(there.stateDir(), "runs", ".*"))
+	if !strings.Contains(out, run) || len(left) > 0 {
+		t.Errorf("left %v, runs %s", left, out)
+	}
+}
+
+// TestImportOfFiles: another clone gets the run's changed files, diffs work there, and no file of the user is
+// overwritten.
+func TestImportOfFiles(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	repository := gittest.New(t, map[string]string{"kept.txt": "1\n"})
+	clone, mine, other := repository.Copy(), repository.Copy(), gittest.New(t, map[string]string{"x": "1\n"})
+	_, run, archive := askedIn(t, repository.Path)
+	s, _, _ := asked(t) // for its environment
+	refused := func(dir, why string) *script {
+		t.Helper()
+		there := s.elsewhere(dir)
+		includes(t, "", stderrOf(there.output(1, "sessions", "import", archive)), why)
+		if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
+			t.Errorf("runs: %s", out)
+		}
+		return there
+	}
+	mine.Write("names.txt", "mine\n")
+	refused(mine.Path, "names.txt (it was modified since)").output(0, "sessions", "import", archive, "--no-files")
+	includes(t, "names.txt", mine.Files()["names.txt"], "mine")
+	refused(other.Path, "has no commit")
+	refused(t.TempDir(), "no Git work tree")
+	there := s.elsewhere(clone.Path)
+	there.output(0, "sessions", "import", archive)
+	if out, _ := there.output(0, "diff", run, "--name-only"); strings.TrimSpace(out) != "names.txt" {
+		t.Errorf("the run changed %q", out)
+	}
+	includes(t, "status", clone.Git("status", "--porcelain"), "?? names.txt")
+}
+
+// TestImportIsRefused: a refused import changes nothing and says why.
+func TestImportIsRefused(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	s, run, archive := asked(t)
+	there := s.elsewhere(t.TempDir())
+	whole := testkit.Must(os.ReadFile(archive))(t)
+	damaged := filepath.Join(t.TempDir(), "damaged.tar.gz")
+	refused := func(want int, why string, args ...string) {
+		t.Helper()
+		_, errs := there.output(want, append([]string{"sessions", "import"}, args...)...)
+		includes(t, "", errs, why)
+		if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
+			t.Errorf("runs: %s", out)
+		}
+	}
+	for _, n := range []int{0, 5, len(whole) / 2, len(whole) - 1} {
+		testkit.OK(t, os.WriteFile(damaged, whole[:n], 0o600))
+		refused(1, "it is cut off; nothing was imported", damaged)
+	}
+	refused(2, "cannot read missing.tar.gz", "missing.tar.gz")
+	refused(2, "give one FILE", archive, archive)
+	refused(2, "--cwd", archive, "--cwd", "missing")
+	// A session that has continued elsewhere is not overwritten.
+	from := filepath.Join(s.home(), ".claude", "projects")
+	found, err := filepath.Glob(filepath.Join(from, "*", "*.jsonl"))
+	if err != nil || len(found) != 2 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	at := filepath.Join(there.home(), ".claude", "projects", "-other")
+	write(t, "another\n", at, filepath.Base(found[0]))
+	refused(1, "continued there", archive)
+	if got, err := os.ReadFile(filepath.Join(at, filepath.Base(found[0]))); err != nil || string(got) != "another\n" {
+		t.Errorf("%q, %v", got, err)
+	}
+	testkit.OK(t, os.RemoveAll(at))
+	there.output(0, "sessions", "import", archive)
+	includes(t, "exported without its transcripts", stderrOf(there.output(1, "sessions", "export", run)),
+		"use the archive")
 }

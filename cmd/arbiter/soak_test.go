@@ -32,65 +32,41 @@ var (
 // soakPlay is work without an end: Orchestrators that hand off after a few dozen turns with tools, and an
 // Arbiter that is renewed as often.
 func soakPlay(agents int) string {
-	var text strings.Builder
-	text.WriteString(`name: soak
-title: Work without an end
-allow: ["Bash(*)", Read]
-vars: {task: Weave, crit: "258000"}
-actors:
-  - name: arbiter
-    match: {role: arbiter}
-    steps: []
-    otherwise:
-      - expect: kind. renewal
-        usage: {context: "{{.vars.crit}}"}
-        verdict: {decision: HANDOFF, message: Another sees on., reason: The chair is full., handoff: {accomplished: [much], remaining: [more], key_context: the chair}}
-      - expect: from. (?P<who>orch-\d+)[^⟧]*kind. question
-        verdict: {decision: ADDRESS_ORCHESTRATOR, to: "{{.who}}", message: Go on., reason: It asked.}
-      # Many hand off at once: the chair must not be full again when its successor reads the next document.
-      - expect: from. (?P<who>orch-(\d*[02468])?7)\b[^⟧]*kind. handoff
-        usage: {context: "{{.vars.crit}}"}
-        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin on., successor_of: "{{.who}}"}}]
-        verdict: {decision: CONTINUE, message: Another takes it up., reason: The thread continues.}
-      - expect: from. (?P<who>orch-\d+)\b[^⟧]*kind. handoff
-        use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin on., successor_of: "{{.who}}"}}]
-        verdict: {decision: CONTINUE, message: Another takes it up., reason: The thread continues.}
-      - {expect: kind. inheritance, verdict: {decision: CONTINUE, message: I see on., reason: The thread continues.}}
-      - expect: kind. task
-        use:
-          - {tool: mcp__arbiter__set_plan, input: {steps: [{text: spin}, {text: weave}]}}
-`)
+	full := object{"context": "258000"}
+	next := uses(call("mcp__arbiter__spawn_orchestrator", object{"prompt": "Spin on.", "successor_of": "{{.who}}"}))
+	next["verdict"] = rules("CONTINUE", "Another takes it up.")["verdict"]
+	begin := []object{call("mcp__arbiter__set_plan", object{"steps": []object{{"text": "spin"}, {"text": "weave"}}})}
 	for i := range agents {
-		fmt.Fprintf(&text, "          - {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Spin thread %d.}}\n", i+1)
+		begin = append(begin, call("mcp__arbiter__spawn_orchestrator", object{"prompt": fmt.Sprintf("Spin thread %d.", i+1)}))
 	}
-	text.WriteString(`      - verdict: {decision: CONTINUE, message: Patience., reason: The thread continues.}
-  - name: orchestrator
-    match: {role: orchestrator}
-    steps:
-`)
+	more := reports("progress", "A thread more.", false)
+	var steps []object
 	for i := range 30 {
 		switch {
 		case i%10 == 9:
-			text.WriteString("      - verdict: {kind: question, expects_response: true, message: Shall it go on?}\n")
+			steps = append(steps, question("Shall it go on?"))
 			continue
 		case i%10 == 4:
-			text.WriteString("      - use: [{tool: Bash, input: {command: echo thread, description: Spin}}]\n")
+			steps = append(steps, bash("echo thread"))
 		default:
-			text.WriteString("      - use: [{tool: Read, input: {file_path: \"{{.cwd}}/thread\"}}, {tool: " +
-				"mcp__arbiter__report_progress, input: {message: A thread more.}}]\n")
+			steps = append(steps, uses(reads("thread")["use"].([]object)[0],
+				call("mcp__arbiter__report_progress", object{"message": "A thread more."})))
 		}
-		text.WriteString("      - verdict: {kind: progress, expects_response: false, message: A thread more.}\n")
+		steps = append(steps, more)
 	}
-	text.WriteString(`      - usage: {context: "{{.vars.crit}}"}
-        verdict:
-          kind: handoff
-          expects_response: true
-          message: I hand on.
-          handoff: {accomplished: [threads], remaining: [threads], key_context: one follows the other, checks: [{command: cat thread, expect: "` + "`thread`" + `"}], claims: [{claim: it is there, verified: true, check: 1}]}
-    otherwise:
-      - verdict: {kind: progress, expects_response: false, message: A thread more.}
-`)
-	return text.String()
+	steps = append(steps, with(proven(handsOff("handoff", "I hand on.", []string{"threads"},
+		check("cat thread", "`thread`")), "it is there"), "usage", full))
+	return allowing([]string{"Bash(*)", "Read"},
+		arbiter(nil,
+			object{"expect": "kind. renewal", "usage": full, "verdict": object{"decision": "HANDOFF",
+				"message": "Another sees on.", "reason": "The chair is full.", "handoff": object{
+					"accomplished": []string{"much"}, "remaining": []string{"more"}, "key_context": "the chair"}}},
+			on(`from. (?P<who>orch-\d+)[^⟧]*kind. question`, tells("{{.who}}", "Go on.")),
+			// Many hand off at once: the chair must not be full again when its successor reads the next document.
+			on(`from. (?P<who>orch-(\d*[02468])?7)\b[^⟧]*kind. handoff`, with(next, "usage", full)),
+			on(`from. (?P<who>orch-\d+)\b[^⟧]*kind. handoff`, next), on("kind. inheritance", patience),
+			on("kind. task", uses(begin...)), patience),
+		orchestrator("orchestrator", "", steps, more))
 }
 
 // soaking is a run without an end, with a model in this process.

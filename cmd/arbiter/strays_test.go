@@ -38,9 +38,7 @@ func TestRunWithUnreadableLockIsLive(t *testing.T) {
 	testkit.OK(t, errors.Join(os.Rename(lock, kept), os.Mkdir(lock, 0o700)))
 	spared := func(what string) {
 		t.Helper()
-		if told := runstore.EndStrays(store); told != "" {
-			t.Errorf("%s: %s", what, told)
-		}
+		testkit.Same(t, what, "", runstore.EndStrays(store))
 		if err := agent.Process.Signal(syscall.Signal(0)); err != nil {
 			t.Fatalf("%s: its process was ended: %v", what, err)
 		}
@@ -49,9 +47,8 @@ func TestRunWithUnreadableLockIsLive(t *testing.T) {
 	testkit.OK(t, os.Remove(lock))
 	spared("a lock that is missing")
 	testkit.OK(t, os.Rename(kept, lock))
-	if told := runstore.EndStrays(store); told != "ended processes that 1 earlier run had left behind: 1 process" {
-		t.Errorf("with its lock again: %q", told)
-	}
+	testkit.Same(t, "with its lock again", "ended processes that 1 earlier run had left behind: 1 process",
+		runstore.EndStrays(store))
 	select {
 	case <-gone:
 	case <-time.After(waitTimeout):

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -115,53 +114,49 @@ func TestTraces(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	const outer = "0af7651916cd43dd8448eb211c80319c"
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			p.long(t)
-			t.Parallel()
-			c := newSpanCollector(t)
-			s := traceOf(t, p, c.URL, "TRACEPARENT=00-"+outer+"-b7ad6b7169203331-01")
-			s.launch()
-			s.finish(contract.ExitComplete)
-			own := map[string]int{}
-			for _, line := range c.lineages("arbiter") {
-				own[line[strings.LastIndex(line, "> ")+1:]]++
-				if !strings.HasPrefix(line, "invoke_workflow arbiter") {
-					t.Errorf("%s is not below the run", line)
-				}
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		c := newSpanCollector(t)
+		s := traceOf(t, p, c.URL, "TRACEPARENT=00-"+outer+"-b7ad6b7169203331-01")
+		s.launch()
+		s.finish(contract.ExitComplete)
+		own := map[string]int{}
+		for _, line := range c.lineages("arbiter") {
+			own[line[strings.LastIndex(line, "> ")+1:]]++
+			if !strings.HasPrefix(line, "invoke_workflow arbiter") {
+				t.Errorf("%s is not below the run", line)
 			}
-			spawned, asked, turns := len(collect[contract.Spawn](s)), 0, len(collect[contract.Turn](s))
-			for _, d := range collect[contract.Decision](s) {
-				if d.Source == "model" {
-					asked++
-				}
+		}
+		spawned, asked, turns := len(collect[contract.Spawn](s)), 0, len(collect[contract.Turn](s))
+		for _, d := range collect[contract.Decision](s) {
+			if d.Source == "model" {
+				asked++
 			}
-			agents := 0
-			for name, n := range own {
-				if strings.HasPrefix(name, " invoke_agent ") {
-					agents += n
-				}
+		}
+		agents := 0
+		for name, n := range own {
+			if strings.HasPrefix(name, " invoke_agent ") {
+				agents += n
 			}
-			if agents != spawned || own[" turn"] != turns || own[" decide"] != asked || asked == 0 || spawned < 2 {
-				t.Errorf("spans %v of %d agents, %d turns, %d questions", own, spawned, turns, asked)
+		}
+		if agents != spawned || own[" turn"] != turns || own[" decide"] != asked || asked == 0 || spawned < 2 {
+			t.Errorf("spans %v of %d agents, %d turns, %d questions", own, spawned, turns, asked)
+		}
+		clis := c.lineages("claude-code")
+		if p.real && len(clis) < spawned+asked {
+			t.Errorf("the CLI sent the spans %q", clis)
+		}
+		for _, line := range clis {
+			if !strings.HasPrefix(line, "invoke_workflow arbiter > invoke_agent ") &&
+				!strings.HasPrefix(line, "invoke_workflow arbiter > decide > ") {
+				t.Errorf("%s of the CLI is not below its agent", line)
 			}
-			clis := c.lineages("claude-code")
-			if p.real && len(clis) < spawned+asked {
-				t.Errorf("the CLI sent the spans %q", clis)
+		}
+		for _, span := range c.spans {
+			if span.TraceID != outer {
+				t.Errorf("%+v is of another trace", span)
 			}
-			for _, line := range clis {
-				if !strings.HasPrefix(line, "invoke_workflow arbiter > invoke_agent ") &&
-					!strings.HasPrefix(line, "invoke_workflow arbiter > decide > ") {
-					t.Errorf("%s of the CLI is not below its agent", line)
-				}
-			}
-			for _, span := range c.spans {
-				if span.TraceID != outer {
-					t.Errorf("%+v is of another trace", span)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // TestBadCollector: a run with a collector that never answers, or with wrong settings, completes, and records
@@ -193,9 +188,7 @@ func TestBadCollector(t *testing.T) {
 			for _, n := range collect[contract.Notice](s) {
 				notices = append(notices, n.Text)
 			}
-			if text := strings.Join(notices, "\n"); !strings.Contains(text, c.notice) {
-				t.Errorf("the notices are %q", text)
-			}
+			includes(t, "the notices are", strings.Join(notices, "\n"), c.notice)
 		})
 	}
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
+	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -54,12 +55,8 @@ func (w worked) snapshot(name string) {
 // arbiter runs a command, checks its exit code, and returns its output.
 func (w worked) arbiter(code contract.Exit, args ...string) (stdout, stderr string) {
 	w.Helper()
-	var out, errs bytes.Buffer
-	line := append([]string{"arbiter", args[0], "--state-dir", w.state}, args[1:]...)
-	if got := run(line, strings.NewReader(""), &out, &errs); got != int(code) {
-		w.Errorf("%v: exit code %d, want %d\n%s%s", args, got, code, out.String(), errs.String())
-	}
-	return out.String(), errs.String()
+	c := inProcess("", append([]string{args[0], "--state-dir", w.state}, args[1:]...)...).ended(w, args, code)
+	return c.out, c.errs
 }
 
 func (w worked) prints(want string, code contract.Exit, args ...string) {
@@ -156,10 +153,7 @@ func TestLandKeepsCommits(t *testing.T) {
 	w.Commit("Work of orch-1")
 	w.Git("checkout", "-q", "trunk")
 	w.prints("exclude each other", contract.ExitUsage, "land", "--squash", "--keep-commits")
-	if _, said := w.arbiter(contract.ExitComplete, "land", "--keep-commits"); !strings.Contains(said, "left out") ||
-		!strings.Contains(said, ": built\n") {
-		t.Errorf("land: %s", said)
-	}
+	includes(t, "land", stderrOf(w.arbiter(contract.ExitComplete, "land", "--keep-commits")), "left out", ": built\n")
 	head := w.Git("rev-parse", "trunk")
 	if w.Git("merge-base", "--is-ancestor", two, head); w.Git("ls-tree", "--name-only", head) != "a\ngone\nmine\nnew" {
 		t.Errorf("landed %s", w.Git("log", "--graph", "--stat", head))
@@ -173,7 +167,144 @@ func TestLandKeepsCommits(t *testing.T) {
 	if w.Git("rev-parse", "HEAD^{tree}") != w.Git("rev-parse", head+"^1^{tree}") {
 		t.Error("it is not reverted")
 	}
-	if _, said := w.arbiter(contract.ExitComplete, "undo", "--dry-run"); strings.Contains(said, "was landed") {
-		t.Errorf("after the revert: %s", said)
+	excludes(t, "after the revert", stderrOf(w.arbiter(contract.ExitComplete, "undo", "--dry-run")), "was landed")
+}
+
+// sharedFile is a play in which two Orchestrators work in one directory, and both edit one file.
+var sharedFile = playOf(
+	arbiter(slices.Concat(summons("Weave the warp", "Weave the weft"),
+		[]object{on("is woven", patience), on("is woven", complete("The cloth is woven."))}), patience),
+	orchestrator("warp", "Weave the warp", []object{writes("cloth.txt", "warp\n")}, done("The cloth is woven.")),
+	orchestrator("weft", "Weave the weft", []object{
+		bash("until grep -q warp cloth.txt; do sleep 0.1; done; rm old.txt"), reads("cloth.txt"),
+		edits("cloth.txt", "warp", "warp\nweft")}, done("The cloth is woven.")))
+
+// TestARunRecordsItsChanges: a run records which agent changed which files, where two agents changed the same
+// one, and the total, which `diff` shows and `undo` reverts. The user's index, branch and stash stay unchanged.
+func TestARunRecordsItsChanges(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	eachPlayerLong(t, func(t *testing.T, p player) { // TestIsolatedOrchestrators records changes too
+		repo := gittest.New(t, map[string]string{"old.txt": "old\n", "mine.txt": "mine\n"})
+		repo.Write("mine.txt", "mine, changed before the run\n")
+		private := repo.Private()
+		s, _ := hiredIn(t, p, sharedFile, repo.Path, "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
+			"--task", "Weave")
+		result := s.completes()
+		if c := result.Changes; c == nil || c.Files != 2 || c.Added != 2 || c.Deleted != 1 || c.Head == "" {
+			t.Errorf("the result's changes are %+v", c)
+		}
+		for _, w := range collect[contract.Workspace](s) {
+			if w.Dir != repo.Path || w.Isolation != "shared" ||
+				w.Base != repo.Git("rev-parse", "refs/arbiter/"+result.Session[:8]+"/base") {
+				t.Errorf("an agent works in %+v", w)
+			}
+		}
+		files := map[string][]string{} // the agents of each file, from the last event
+		for _, e := range collect[contract.Changes](s) {
+			for _, f := range e.Files {
+				files[f.Path] = f.Agents
+			}
+		}
+		if !slices.Equal(files["cloth.txt"], []string{"orch-1", "orch-2"}) || files["old.txt"] == nil ||
+			files["mine.txt"] != nil {
+			t.Errorf("changes are %v", files)
+		}
+		want := []contract.Overlap{{Path: "cloth.txt", Agents: []string{"orch-1", "orch-2"}}}
+		testkit.Same(t, "overlaps", want, collect[contract.Overlap](s))
+		testkit.Same(t, "the user's own part of the repository", private, repo.Private())
+	})
+}
+
+// halfDone is a play in which the first COMPLETE comes too early.
+var halfDone = playOf(
+	arbiter(nil, on("COMPLETE did not take effect", selects("developer", "Weave the weft.")),
+		on("is woven", complete("The cloth is woven.")),
+		on("(?is)acceptance criteria.*grep -q weft weft.txt", selects("developer", "Weave the warp.")), patience),
+	orchestrator("warp", "Weave the warp", []object{writes("warp.txt", "warp\n")}, done("The cloth is woven.")),
+	orchestrator("weft", "Weave the weft", []object{writes("weft.txt", "weft\n")}, done("The cloth is woven.")))
+
+// TestACriterionRejectsComplete: a task is not complete before the criterion's command passes on the delivered files.
+// Arbiter runs the human's own command without a permission request.
+func TestACriterionRejectsComplete(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	eachPlayerLong(t, func(t *testing.T, p player) {
+		repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+		s, _ := hiredIn(t, p, halfDone, repo.Path, "--no-input", "--allow", "Write", "--accept",
+			"grep -q weft weft.txt", "--task", "Weave")
+		result := s.completes()
+		var judged []string
+		for _, a := range collect[contract.Acceptance](s) {
+			judged = append(judged, a.Status)
+		}
+		if !slices.Equal(judged, []string{"failed", "passed"}) || len(result.Acceptance) != 1 {
+			t.Fatalf("judged %v, result %+v", judged, result.Acceptance)
+		}
+		a := result.Acceptance[0]
+		if a.Command != "grep -q weft weft.txt" || a.By != "human" || a.Status != "passed" || a.SHA256 == "" ||
+			a.Tree != repo.Git("rev-parse", result.Changes.Head+"^{tree}") {
+			t.Errorf("the result's criterion is %+v, the changes %+v", a, result.Changes)
+		}
+	})
+}
+
+// overwriting is a play in which one agent proves its work and another breaks it. When the Arbiter is notified
+// that the check fails now, it has the work repaired.
+func overwriting(cat string) string {
+	return allowing([]string{"Write", "Bash(*)"},
+		arbiter(nil, on("COMPLETE did not take effect", selects("developer", "Mend the weft.")),
+			on("The weft is mended|The dye is on", complete("The cloth is dyed.")),
+			on("The weft is laid", selects("developer", "Dye it.")),
+			on("kind: task", selects("developer", "Lay the weft.")), patience),
+		orchestrator("weaver", "Lay the weft", []object{bash(`printf 'weft\n' > cloth.txt`)},
+			done("The weft is laid.", check(cat, `"weft"`))),
+		orchestrator("dyer", "Dye it", []object{bash(`printf 'blue\n' > cloth.txt`)},
+			done("The dye is on.", check("grep -c blue cloth.txt", `"1"`))),
+		orchestrator("mender", "Mend the weft", []object{bash(`printf 'weft\n' >> cloth.txt`)},
+			done("The weft is mended.")))
+}
+
+// TestAuthorsOfFilesOfFailedCheck: the Arbiter, events and the report name the agent that changed the
+// files of a broken check, with each kind of isolation.
+func TestAuthorsOfFilesOfFailedCheck(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	for _, p := range players(t) {
+		for _, isolation := range []string{"shared", "worktree", "clone"} {
+			t.Run(p.name+" "+isolation, func(t *testing.T) {
+				if isolation != "worktree" {
+					testkit.Long(t)
+				}
+				p.long(t)
+				t.Parallel()
+				repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
+				cat := "cat cloth.txt"
+				if isolation == "shared" { // or the second agent may start before the first one's work is recorded
+					cat = "until git for-each-ref refs/arbiter | grep -q handoff; do sleep 0.1; done; cat cloth.txt"
+				}
+				s, model := hiredIn(t, p, overwriting(cat), repo.Path, "--no-input", "--isolation", isolation, "--allow", "Bash",
+					"--task", "Weave")
+				s.finish(contract.ExitComplete)
+				const named = "orch-2 was the last to change its files (cloth.txt)"
+				told := func(n contract.Notice) bool { return strings.Contains(n.Text, named) }
+				if !slices.ContainsFunc(collect[contract.Notice](s), told) {
+					t.Error("no message says who changed the file last")
+				}
+				asked := slices.ContainsFunc(model.Requests(), func(r rehearsal.Request) bool {
+					return r.Actor == "arbiter" && strings.Contains(string(r.Messages), named)
+				})
+				if !asked {
+					t.Error("the Arbiter is not told who changed the file last")
+				}
+				failed := func(c contract.Check) bool {
+					return c.Again && c.Receipt.Result == "failed" && slices.Equal(c.Agents, []string{"orch-2"})
+				}
+				if !slices.ContainsFunc(collect[contract.Check](s), failed) {
+					t.Error("the event does not name it")
+				}
+				s.replaysExactly()
+			})
+		}
 	}
 }

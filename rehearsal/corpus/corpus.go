@@ -1,14 +1,18 @@
+// Package corpus provides the bad input in the repository, and fills values with it: what models and tools
+// may produce, and what agents may try against the permission rules. It also has the command lines that
+// agents use daily, which rules must allow. It is for tests. It starts git, to create the place where
+// attacks are tried, and keeps no state.
 package corpus
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 )
 
 // Delimiter is that of the envelopes which the corpus imitates: a run must use it to make them convincing.
@@ -20,22 +24,9 @@ type Case struct {
 	Text string // any bytes
 }
 
-// Family returns the first word of the name.
-func (c Case) Family() string {
-	family, _, _ := strings.Cut(c.Name, "-")
-	return family
-}
-
 // Valid returns the text as it arrives through JSON, which replaces bytes that are not UTF-8.
 func (c Case) Valid() string {
-	if utf8.ValidString(c.Text) {
-		return c.Text
-	}
-	var b strings.Builder
-	for _, r := range c.Text { // one replacement for each byte, not for each run of them
-		b.WriteRune(r)
-	}
-	return b.String()
+	return string([]rune(c.Text)) // one replacement for each byte, not for each run of them
 }
 
 // Large reports whether a text is too large to be tried in all ways.
@@ -67,52 +58,71 @@ func ModelOutput(t testing.TB, root string) []Case {
 // field. Other places get something small; interfaces are nil.
 func Filled(t reflect.Type, text string) reflect.Value {
 	v := reflect.New(t).Elem()
-	fill(v, text, 0)
+	filler{func() int { return 1 }, func() string { return text },
+		func() json.RawMessage { return Object("command", text) }, 1}.fill(v, 0)
 	return v
+}
+
+// Distinct gives every field a distinct value other than the zero value, numbered from n. A sealed union must be filled
+// by the caller.
+func Distinct(v reflect.Value, n *int) {
+	number := func() int { *n++; return *n }
+	filler{number, func() string { return fmt.Sprintf("text %d <&> \" \n \u2028 ä", number()) }, func() json.RawMessage {
+		return fmt.Appendf(nil, `{"n":%d,"command":"a<b && c>d \u0026 \u2028","big":12345678901234567890}`, number())
+	}, 2}.fill(v, 0)
+}
+
+// filler has what is put into the fields of a value.
+type filler struct {
+	number func() int
+	text   func() string
+	raw    func() json.RawMessage
+	items  int // of a list
 }
 
 const deepest = 12 // types may be recursive
 
-func fill(v reflect.Value, text string, depth int) {
+func (f filler) fill(v reflect.Value, depth int) {
 	switch v.Kind() {
 	case reflect.String:
-		v.SetString(text)
+		v.SetString(f.text())
 	case reflect.Int, reflect.Int64, reflect.Int32:
-		v.SetInt(int64(depth + 1))
+		v.SetInt(int64(f.number()))
 	case reflect.Uint8, reflect.Uint64, reflect.Uint32, reflect.Uint:
-		v.SetUint(uint64(depth + 1))
+		v.SetUint(uint64(f.number() % 256)) // bytes, of data in base64, have no more
 	case reflect.Float64:
-		v.SetFloat(0.5)
+		v.SetFloat(float64(f.number()) / 4) // two decimals at most: a line of the contract has no more
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
-			v.Set(reflect.ValueOf(time.Unix(1_800_000_000, 0).UTC()))
+			v.Set(reflect.ValueOf(time.Unix(1_800_000_000+int64(f.number()), 0).UTC()))
 			return
 		}
 		for i := range v.NumField() {
 			if v.Field(i).CanSet() && v.Type().Field(i).Tag.Get("json") != "-" {
-				fill(v.Field(i), text, depth+1)
+				f.fill(v.Field(i), depth+1)
 			}
 		}
 	case reflect.Slice:
-		switch {
-		case v.Type() == reflect.TypeFor[json.RawMessage]():
-			v.SetBytes(Object("command", text))
-		case depth < deepest:
-			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-			fill(v.Index(0), text, depth+1)
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.SetBytes(f.raw())
+		} else if depth < deepest {
+			v.Set(reflect.MakeSlice(v.Type(), f.items, f.items))
+			for i := range f.items {
+				f.fill(v.Index(i), depth+1)
+			}
 		}
 	case reflect.Map:
 		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		fill(key, text, depth+1)
-		fill(value, text, depth+1)
+		f.fill(key, depth+1)
+		f.fill(value, depth+1)
 		v.Set(reflect.MakeMap(v.Type()))
 		v.SetMapIndex(key, value)
 	case reflect.Pointer:
 		if depth < deepest {
 			v.Set(reflect.New(v.Type().Elem()))
-			fill(v.Elem(), text, depth+1)
+			f.fill(v.Elem(), depth+1)
 		}
 	case reflect.Interface:
 	default:

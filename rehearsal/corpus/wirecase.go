@@ -3,18 +3,22 @@ package corpus
 import (
 	"bufio"
 	"bytes"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,6 +30,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 // This part of the package runs conversations, written down as txtar files, against a program that speaks the
@@ -70,7 +75,7 @@ type WireCase struct {
 	Name    string
 	Replies []WireReply
 	Runs    []WireProcess
-	Files   map[string][]byte // of the working directory
+	Files   map[string]string // of the working directory
 }
 
 // WireProcess is one process of a case.
@@ -87,73 +92,60 @@ type WireStep struct {
 }
 
 func loadOne(path string) (*WireCase, error) {
-	raw, err := os.ReadFile(path)
+	archive, err := txtar.ParseFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("load case: %w", err)
 	}
-	c := &WireCase{Name: strings.TrimSuffix(filepath.Base(path), ".txtar"), Files: map[string][]byte{}}
-	sections := map[string][]byte{}
-	for _, f := range txtar.Parse(raw).Files {
-		if name, ok := strings.CutPrefix(f.Name, "work/"); ok {
-			c.Files[name] = f.Data
-			continue
+	c := &WireCase{Name: strings.TrimSuffix(filepath.Base(path), ".txtar"), Files: map[string]string{}}
+	for _, f := range archive.Files {
+		section, number, _ := strings.Cut(f.Name, ".")
+		n, _ := strconv.Atoi(cmp.Or(number, "1"))
+		if n == len(c.Runs)+1 && (section == "args" || section == "env" || section == "host") {
+			c.Runs = append(c.Runs, WireProcess{})
 		}
-		sections[f.Name] = f.Data
-	}
-	for i, line := range lines(sections["model"]) {
-		var r WireReply
-		d := json.NewDecoder(strings.NewReader(line))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&r); err != nil {
-			return nil, fmt.Errorf("%s: model reply %d: %w", c.Name, i+1, err)
+		name, isWork := strings.CutPrefix(f.Name, "work/")
+		switch {
+		case isWork:
+			c.Files[name] = string(f.Data)
+		case f.Name == "model":
+			c.Replies, err = parseReplies(f.Data)
+		case n < 1 || n > len(c.Runs):
+			err = errors.New("unknown section")
+		case section == "args":
+			c.Runs[n-1].Args = lines(f.Data)
+		case section == "env":
+			c.Runs[n-1].Env = lines(f.Data)
+		case section == "host":
+			c.Runs[n-1].Steps, err = parseSteps(f.Data)
+		default:
+			err = errors.New("unknown section")
 		}
-		c.Replies = append(c.Replies, r)
-	}
-	delete(sections, "model")
-	for n := 1; ; n++ {
-		suffix := ""
-		if n > 1 {
-			suffix = fmt.Sprintf(".%d", n)
-		}
-		host, ok := sections["host"+suffix]
-		if !ok {
-			break
-		}
-		steps, err := parseSteps(host)
 		if err != nil {
-			return nil, fmt.Errorf("%s: host%s: %w", c.Name, suffix, err)
-		}
-		c.Runs = append(c.Runs, WireProcess{lines(sections["args"+suffix]), lines(sections["env"+suffix]), steps})
-		for _, s := range []string{"host", "args", "env"} {
-			delete(sections, s+suffix)
+			return nil, fmt.Errorf("%s: %s: %w", c.Name, f.Name, err)
 		}
 	}
-	for name := range sections {
-		return nil, fmt.Errorf("%s: unknown section %q", c.Name, name)
-	}
-	if len(c.Runs) == 0 {
+	if len(c.Runs) == 0 || slices.ContainsFunc(c.Runs, func(p WireProcess) bool { return p.Steps == nil }) {
 		return nil, fmt.Errorf("%s: no host section", c.Name)
 	}
 	return c, nil
 }
 
 // LoadAll reads all cases that match a glob.
-func LoadAll(t *testing.T, glob string) []*WireCase {
+func LoadAll(t *testing.T, glob string) (list []*WireCase) {
 	t.Helper()
 	paths, err := filepath.Glob(glob)
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no cases match %s (%v)", glob, err)
 	}
-	var out []*WireCase
 	for _, p := range paths {
-		c := testkit.Must(loadOne(p))(t)
-		out = append(out, c)
+		list = append(list, testkit.Must(loadOne(p))(t))
 	}
-	return out
+	return list
 }
 
+// lines returns those that are neither empty nor comments.
 func lines(b []byte) (out []string) {
-	for _, l := range strings.Split(string(b), "\n") {
+	for l := range strings.Lines(string(b)) {
 		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") {
 			out = append(out, l)
 		}
@@ -161,13 +153,25 @@ func lines(b []byte) (out []string) {
 	return out
 }
 
-func parseSteps(b []byte) (out []WireStep, err error) {
-	for i, l := range bytes.Split(b, []byte("\n")) {
-		line := strings.TrimSpace(string(l))
-		if line == "" || strings.HasPrefix(line, "#") {
+func parseReplies(b []byte) (replies []WireReply, err error) {
+	for _, line := range lines(b) {
+		var r WireReply
+		d := json.NewDecoder(strings.NewReader(line))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&r); err != nil {
+			return nil, fmt.Errorf("reply %d: %w", len(replies)+1, err)
+		}
+		replies = append(replies, r)
+	}
+	return replies, nil
+}
+
+func parseSteps(b []byte) (steps []WireStep, err error) {
+	for i, line := range strings.Split(string(b), "\n") {
+		if len(lines([]byte(line))) == 0 {
 			continue
 		}
-		op, arg, _ := strings.Cut(line, " ")
+		op, arg, _ := strings.Cut(strings.TrimSpace(line), " ")
 		_, known := operations[op]
 		switch {
 		case !known:
@@ -177,9 +181,9 @@ func parseSteps(b []byte) (out []WireStep, err error) {
 		case (op == "<" || op == "!") && !json.Valid([]byte(arg)):
 			return nil, fmt.Errorf("line %d: the pattern is not JSON: %s", i+1, arg)
 		}
-		out = append(out, WireStep{i + 1, op, arg})
+		steps = append(steps, WireStep{i + 1, op, arg})
 	}
-	return out, nil
+	return steps, nil
 }
 
 // FindCLI returns the path of the real CLI: $ARBITER_CLAUDE, `claude` on PATH, or the one that the project's
@@ -226,73 +230,55 @@ type names map[string]string
 // matches reports whether got has all of want. What "$name" matched is remembered
 // only if everything did.
 func (n names) matches(want, got any) bool {
-	bound := names{}
-	if !n.match(want, got, bound) {
+	bound := maps.Clone(n)
+	if !bound.match(want, got) {
 		return false
 	}
-	for k, v := range bound {
-		n[k] = v
-	}
+	maps.Copy(n, bound)
 	return true
 }
 
-func (n names) match(want, got any, bound names) bool {
+func (n names) match(want, got any) bool {
 	switch w := want.(type) {
 	case map[string]any:
 		g, ok := got.(map[string]any)
-		if !ok {
-			return false
-		}
 		for k, v := range w {
-			have, ok := g[k]
-			if !ok || !n.match(v, have, bound) {
-				return false
-			}
+			have, has := g[k]
+			ok = ok && has && n.match(v, have)
 		}
-		return true
+		return ok
 	case []any:
 		g, ok := got.([]any)
-		if !ok || len(w) != len(g) {
-			return false
-		}
+		ok = ok && len(w) == len(g)
 		for i := range w {
-			if !n.match(w[i], g[i], bound) {
-				return false
-			}
+			ok = ok && n.match(w[i], g[i])
 		}
-		return true
+		return ok
 	case string:
-		return n.matchText(w, got, bound)
+		name, isName := strings.CutPrefix(w, "$")
+		switch text := plain(got); {
+		case len(w) > 1 && w[0] == '/' && w[len(w)-1] == '/':
+			_, isText := got.(string)
+			_, isNumber := got.(float64)
+			return (isText || isNumber) && regexp.MustCompile("(?s)"+w[1:len(w)-1]).MatchString(text)
+		case isName:
+			n[name] = cmp.Or(n[name], text)
+			return n[name] == text
+		}
 	}
 	return reflect.DeepEqual(want, got)
 }
 
-func (n names) matchText(want string, got any, bound names) bool {
-	if len(want) > 1 && want[0] == '/' && want[len(want)-1] == '/' {
-		s, ok := got.(string)
-		if n, number := got.(float64); number {
-			s, ok = strconv.FormatFloat(n, 'f', -1, 64), true
-		}
-		return ok && regexp.MustCompile("(?s)"+want[1:len(want)-1]).MatchString(s)
+// plain returns a text as it is, and other values as JSON.
+func plain(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
-	if name, ok := strings.CutPrefix(want, "$"); ok {
-		text, isText := got.(string)
-		if !isText {
-			raw, err := json.Marshal(got)
-			if err != nil {
-				return false
-			}
-			text = string(raw)
-		}
-		for _, known := range []names{n, bound} {
-			if v, ok := known[name]; ok {
-				return v == text
-			}
-		}
-		bound[name] = text
-		return true
-	}
-	return want == got
+	raw, _ := json.Marshal(v) // it came from JSON
+	return string(raw)
 }
 
 var reference = sync.OnceValue(func() *regexp.Regexp {
@@ -311,11 +297,11 @@ func (n names) expand(s string) string {
 
 // WireReply is one answer of the scripted model: blocks, or an HTTP error.
 type WireReply struct {
-	For    string      `json:"for"` // regular expression: only for requests whose body matches
-	Blocks []WireBlock `json:"blocks"`
-	Hold   bool        `json:"hold"`  // stop in the middle of the first block until released, or cancelled
-	Usage  *WireUsage  `json:"usage"` // of the prompt; small numbers if absent
-	Stop   string      `json:"stop"`
+	For    string            `json:"for"` // regular expression: only for requests whose body matches
+	Blocks []WireBlock       `json:"blocks"`
+	Hold   bool              `json:"hold"`  // stop in the middle of the first block until released, or cancelled
+	Usage  *transcript.Usage `json:"usage"` // of the prompt; small numbers if absent
+	Stop   string            `json:"stop"`
 
 	Status  int               `json:"status"`
 	Type    string            `json:"type"`
@@ -331,92 +317,66 @@ type WireBlock struct {
 	ID    string          `json:"id"` // of the call; generated if absent
 }
 
-// WireUsage is the token count that a reply claims.
-type WireUsage struct {
-	Input  int `json:"input_tokens"`
-	Output int `json:"output_tokens"`
-}
-
 // model serves the Messages API on loopback.
 type model struct {
-	t      *testing.T
-	server *http.Server
-	url    string
-	ended  chan struct{}
+	*httptest.Server
 	// release has room for the releases of a whole script.
 	release chan struct{}
 
 	mu       sync.Mutex
 	replies  []WireReply
 	bodies   []string
-	calls    int
 	more     chan struct{} // closed and replaced with each request
 	problems []string
 }
 
 func startModel(t *testing.T, replies []WireReply) *model {
-	t.Helper()
-	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
-	m := &model{t: t, url: "http://" + l.Addr().String(), replies: append([]WireReply(nil), replies...),
-		release: make(chan struct{}, 16), more: make(chan struct{}), ended: make(chan struct{})}
-	m.server = &http.Server{Handler: m}
-	go func() {
-		defer close(m.ended)
-		m.server.Serve(l)
-	}()
+	m := &model{replies: slices.Clone(replies), release: make(chan struct{}, 16), more: make(chan struct{})}
+	m.Server = httptest.NewServer(m)
 	t.Cleanup(func() {
-		m.server.Close()
-		<-m.ended
+		m.CloseClientConnections()
+		m.Close()
 	})
 	return m
 }
 
+type object = map[string]any
+
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
+	raw, err := io.ReadAll(r.Body)
+	body := string(raw)
+	w.Header().Set("content-type", "application/json")
 	switch {
 	case err != nil:
-		return
 	case r.Method != http.MethodPost || !strings.HasPrefix(r.URL.Path, "/v1/messages"):
 		w.WriteHeader(http.StatusNotFound)
-		return
 	case strings.HasSuffix(r.URL.Path, "/count_tokens"):
 		fmt.Fprint(w, `{"input_tokens":100}`)
-		return
-	}
-	if isProbe(string(body)) {
-		w.Header().Set("content-type", "application/json")
+	case !strings.Contains(body, `"stream":true`) && strings.Contains(body, `"text":"Hi"`):
+		// A probe: set_model makes the CLI send "Hi" to a model that it does not know yet. A stand-in does not.
 		fmt.Fprint(w,
 			`{"id":"msg_probe","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"Hi"}],`+
 				`"stop_reason":"max_tokens","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`)
-		return
-	}
-	reply, n, release := m.next(string(body))
-	if reply.Status != 0 {
+	default:
+		reply, n := m.next(body)
+		if reply.Status == 0 {
+			m.stream(w, r.Context(), reply, n)
+			return
+		}
 		for k, v := range reply.Header {
 			w.Header().Set(k, v)
 		}
-		w.Header().Set("content-type", "application/json")
 		w.WriteHeader(reply.Status)
-		json.NewEncoder(w).Encode(map[string]any{"type": "error",
-			"error": map[string]string{"type": reply.Type, "message": reply.Message}})
-		return
+		_ = json.NewEncoder(w).Encode(object{"type": "error", "error": object{"type": reply.Type, "message": reply.Message}})
 	}
-	(&answerStream{w: w, r: r, n: n, release: release}).write(reply)
-}
-
-// isProbe reports whether a request is a probe: set_model makes the CLI send "Hi" to a model that it does
-// not know yet, not as a stream. A stand-in does not.
-func isProbe(body string) bool {
-	return !strings.Contains(body, `"stream":true`) && strings.Contains(body, `"text":"Hi"`)
 }
 
 // next takes the first reply for this request. An error reply stays for the retries of the CLI (it drops
 // beta headers one by one).
-func (m *model) next(body string) (WireReply, int, <-chan struct{}) {
+func (m *model) next(body string) (WireReply, int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.bodies = append(m.bodies, body)
-	m.calls++
 	close(m.more)
 	m.more = make(chan struct{})
 	for i, r := range m.replies {
@@ -424,131 +384,61 @@ func (m *model) next(body string) (WireReply, int, <-chan struct{}) {
 			continue
 		}
 		if r.Status != http.StatusBadRequest {
-			m.replies = append(m.replies[:i:i], m.replies[i+1:]...)
+			m.replies = slices.Delete(m.replies, i, i+1)
 		}
-		return r, m.calls, m.release
+		return r, len(m.bodies)
 	}
-	m.problems = append(m.problems, fmt.Sprintf("no reply for request %d", m.calls))
-	return WireReply{Blocks: []WireBlock{{Text: "The script has no more replies."}}}, m.calls, m.release
+	m.problems = append(m.problems, fmt.Sprintf("no reply for request %d", len(m.bodies)))
+	return WireReply{Blocks: []WireBlock{{Text: "The script has no more replies."}}}, len(m.bodies)
 }
 
-// await waits until there were so many requests.
-func (m *model) await(count string) error {
-	n, err := strconv.Atoi(count)
-	if err != nil {
-		return err
-	}
-	deadline := time.NewTimer(waitTimeout)
-	defer deadline.Stop()
-	for {
-		m.mu.Lock()
-		calls, more := m.calls, m.more
-		m.mu.Unlock()
-		if calls >= n {
-			return nil
-		}
-		select {
-		case <-more:
-		case <-deadline.C:
-			return fmt.Errorf("there were %d requests within %s", calls, waitTimeout)
-		}
-	}
-}
-
-func (m *model) requests() []string {
+// requests returns the bodies so far, and a channel that is closed by the next request.
+func (m *model) requests() ([]string, <-chan struct{}) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]string(nil), m.bodies...)
+	return slices.Clone(m.bodies), m.more
 }
 
-func (m *model) check(t *testing.T) {
-	t.Helper()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, p := range m.problems {
-		t.Errorf("model: %s", p)
+// stream writes one reply as server-sent events.
+func (m *model) stream(w http.ResponseWriter, ctx context.Context, r WireReply, n int) {
+	w.Header().Set("content-type", "text/event-stream")
+	w.Header().Set("request-id", fmt.Sprintf("req_%d", n))
+	event := func(kind string, data object) {
+		data["type"] = kind
+		raw, _ := json.Marshal(data) // of texts and numbers
+		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", kind, raw)
+		w.(http.Flusher).Flush()
 	}
-}
-
-// answerStream writes one reply as server-sent events.
-type answerStream struct {
-	w       http.ResponseWriter
-	r       *http.Request
-	n       int
-	release <-chan struct{}
-}
-
-func (s *answerStream) event(kind string, data map[string]any) {
-	data["type"] = kind
-	raw, err := json.Marshal(data)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Fprintf(s.w, "event: %s\ndata: %s\n\n", kind, raw)
-	s.w.(http.Flusher).Flush()
-}
-
-func (s *answerStream) write(r WireReply) {
-	s.w.Header().Set("content-type", "text/event-stream")
-	s.w.Header().Set("request-id", fmt.Sprintf("req_%d", s.n))
-	u := WireUsage{Input: 1000 + s.n, Output: 20}
-	if r.Usage != nil {
-		u = *r.Usage
-	}
-	s.event("message_start", map[string]any{"message": map[string]any{
-		"id": fmt.Sprintf("msg_%03d", s.n), "type": "message", "role": "assistant", "model": "claude-opus-5-5",
-		"content": []any{}, "stop_reason": nil, "stop_sequence": nil,
-		"usage": map[string]int{"input_tokens": u.Input, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0,
-			"output_tokens": 1},
+	u := cmp.Or(r.Usage, &transcript.Usage{Input: 1000 + n, Output: 20})
+	first := *u
+	first.Output = 1
+	event("message_start", object{"message": object{
+		"id": fmt.Sprintf("msg_%03d", n), "type": "message", "role": "assistant", "model": "claude-opus-5-5",
+		"content": []any{}, "stop_reason": nil, "stop_sequence": nil, "usage": first,
 	}})
 	stop := "end_turn"
 	for i, b := range r.Blocks {
+		block, kind, field, text := object{"type": "text", "text": ""}, "text_delta", "text", b.Text
 		if b.Tool != "" {
-			stop = "tool_use"
+			id := cmp.Or(b.ID, fmt.Sprintf("toolu_%03d_%d", n, i))
+			block = object{"type": "tool_use", "id": id, "name": b.Tool, "input": object{}}
+			stop, kind, field, text = "tool_use", "input_json_delta", "partial_json", string(b.Input)
 		}
-		if !s.block(i, b, r.Hold && i == 0) {
-			return
-		}
-	}
-	if r.Stop != "" {
-		stop = r.Stop
-	}
-	s.event("message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil},
-		"usage": map[string]int{"output_tokens": u.Output}})
-	s.event("message_stop", map[string]any{})
-}
-
-// block writes one content block; false: the client has gone.
-func (s *answerStream) block(i int, b WireBlock, hold bool) bool {
-	opening, delta := map[string]any{"type": "text", "text": ""}, "text_delta"
-	text := b.Text
-	if b.Tool != "" {
-		if b.ID == "" {
-			b.ID = fmt.Sprintf("toolu_%03d_%d", s.n, i)
-		}
-		opening = map[string]any{"type": "tool_use", "id": b.ID, "name": b.Tool, "input": map[string]any{}}
-		delta, text = "input_json_delta", string(b.Input)
-	}
-	s.event("content_block_start", map[string]any{"index": i, "content_block": opening})
-	half := len(text) / 2
-	for n, part := range []string{text[:half], text[half:]} {
-		if n == 1 && hold {
+		event("content_block_start", object{"index": i, "content_block": block})
+		event("content_block_delta", object{"index": i, "delta": object{"type": kind, field: text[:len(text)/2]}})
+		if r.Hold && i == 0 {
 			select {
-			case <-s.release:
-			case <-s.r.Context().Done():
-				return false
+			case <-m.release:
+			case <-ctx.Done():
+				return
 			}
 		}
-		d := map[string]any{"type": delta}
-		if b.Tool != "" {
-			d["partial_json"] = part
-		} else {
-			d["text"] = part
-		}
-		s.event("content_block_delta", map[string]any{"index": i, "delta": d})
+		event("content_block_delta", object{"index": i, "delta": object{"type": kind, field: text[len(text)/2:]}})
+		event("content_block_stop", object{"index": i})
 	}
-	s.event("content_block_stop", map[string]any{"index": i})
-	return true
+	event("message_delta", object{"delta": object{"stop_reason": cmp.Or(r.Stop, stop), "stop_sequence": nil},
+		"usage": map[string]int{"output_tokens": u.Output}})
+	event("message_stop", object{})
 }
 
 // WireProgram is what a case is run against.
@@ -573,22 +463,26 @@ func RunCase(t *testing.T, c *WireCase, p WireProgram) {
 	t.Helper()
 	cwd := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
 	home := t.TempDir()
-	for name, data := range c.Files {
-		path := filepath.Join(cwd, filepath.FromSlash(name))
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		testkit.OK(t, os.WriteFile(path, data, 0o644))
-	}
+	writeFiles(t, cwd, c.Files)
 	m := startModel(t, c.Replies)
 	known := names{"CWD": cwd, "HOME": home, "SESSION": uuid.NewString()}
 	for _, pr := range c.Runs {
 		h := &host{t: t, model: m, names: known, cwd: cwd, home: home}
 		h.start(p, pr)
-		for _, s := range pr.Steps {
-			h.step(s)
+		for _, s := range append(pr.Steps, WireStep{Op: "end"}) {
+			ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
+			err := operations[s.Op](h, ctx, s.Arg)
+			cancel()
+			if err != nil {
+				t.Fatalf("host line %d: %s %s: %v\n%s", s.Line, s.Op, s.Arg, err, h.transcript())
+			}
 		}
-		h.end()
 	}
-	m.check(t)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, problem := range m.problems {
+		t.Errorf("model: %s", problem)
+	}
 }
 
 // host is the side of the conversation that the case plays.
@@ -603,7 +497,7 @@ type host struct {
 	frames chan any // closed at the end of stdout
 	seen   []any
 	stderr bytes.Buffer
-	errEnd sync.WaitGroup
+	output sync.WaitGroup // is read
 	exited bool
 	stop   chan struct{} // closed when nothing reads frames any more
 }
@@ -621,40 +515,32 @@ var HeedSignals = sync.OnceFunc(func() {
 func (h *host) start(p WireProgram, pr WireProcess) {
 	h.t.Helper()
 	HeedSignals()
-	args := append(append([]string{}, p.Args...), usualArgs...)
+	args := slices.Concat(p.Args, usualArgs)
 	for _, a := range pr.Args {
 		args = append(args, h.names.expand(a))
 	}
 	h.cmd = exec.Command(p.Path, args...)
 	h.cmd.Dir = h.cwd
-	h.cmd.Env = append([]string{
+	h.cmd.Env = slices.Concat([]string{
 		"HOME=" + h.home, "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000",
-		"ANTHROPIC_BASE_URL=" + h.model.url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
+		"ANTHROPIC_BASE_URL=" + h.model.URL, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
-	}, p.Env...)
-	h.cmd.Env = append(h.cmd.Env, pr.Env...)
-	var err error
-	if h.stdin, err = h.cmd.StdinPipe(); err != nil {
-		h.t.Fatal(err)
-	}
+	}, p.Env, pr.Env)
+	h.stdin = testkit.Must(h.cmd.StdinPipe())(h.t)
 	stdout := testkit.Must(h.cmd.StdoutPipe())(h.t)
 	stderr := testkit.Must(h.cmd.StderrPipe())(h.t)
 	testkit.OK(h.t, h.cmd.Start())
 	h.frames, h.stop = make(chan any), make(chan struct{})
-	h.errEnd.Go(func() { io.Copy(&h.stderr, stderr) })
-	h.errEnd.Go(func() { h.read(stdout) })
-	h.t.Cleanup(h.abandon)
-}
-
-// abandon ends what a failed case left running.
-func (h *host) abandon() {
-	if !h.exited {
-		h.exited = true
-		h.cmd.Process.Kill()
-		close(h.stop)
-		h.errEnd.Wait()
-		h.cmd.Wait()
-	}
+	h.output.Go(func() { _, _ = io.Copy(&h.stderr, stderr) })
+	h.output.Go(func() { h.read(stdout) })
+	h.t.Cleanup(func() { // ends what a failed case left running
+		if !h.exited {
+			_ = h.cmd.Process.Kill()
+			close(h.stop)
+			h.output.Wait()
+			_ = h.cmd.Wait()
+		}
+	})
 }
 
 func (h *host) read(stdout io.Reader) {
@@ -664,7 +550,7 @@ func (h *host) read(stdout io.Reader) {
 		if len(bytes.TrimSpace(line)) > 0 {
 			var frame any
 			if json.Unmarshal(line, &frame) != nil {
-				frame = map[string]any{"type": "NO JSON", "line": string(line)}
+				frame = object{"type": "NO JSON", "line": string(line)}
 			}
 			select {
 			case h.frames <- frame:
@@ -677,59 +563,108 @@ func (h *host) read(stdout io.Reader) {
 	}
 }
 
-func (h *host) step(s WireStep) {
-	h.t.Helper()
-	if err := operations[s.Op](h, s.Arg); err != nil {
-		h.t.Fatalf("host line %d: %s %s: %v\n%s", s.Line, s.Op, s.Arg, err, h.transcript())
-	}
-}
-
-// operations are the steps of a host.
-var operations = map[string]func(h *host, arg string) error{
-	">": func(h *host, arg string) error {
+// operations are the steps of a host. end is the last of each.
+var operations = map[string]func(h *host, ctx context.Context, arg string) error{
+	">": func(h *host, _ context.Context, arg string) error {
 		_, err := io.WriteString(h.stdin, h.names.expand(arg)+"\n")
 		return err
 	},
-	"<": func(h *host, arg string) error { return h.await(pattern(h.names.expand(arg))) },
-	"!": func(h *host, arg string) error {
+	"<": func(h *host, ctx context.Context, arg string) error {
+		want := pattern(h.names.expand(arg))
+		over, err := h.await(ctx, func(frame any) bool { return h.names.matches(want, frame) })
+		if over {
+			return errors.New("stdout ended")
+		}
+		return err
+	},
+	"!": func(h *host, _ context.Context, arg string) error {
 		for _, f := range h.seen {
 			if h.names.matches(pattern(h.names.expand(arg)), f) {
-				raw, _ := json.Marshal(f)
-				return fmt.Errorf("but there was %s", raw)
+				return fmt.Errorf("but there was %s", plain(f))
 			}
 		}
 		return nil
 	},
-	"saw": func(h *host, arg string) error {
+	"saw": func(h *host, _ context.Context, arg string) error {
 		n, re, _ := strings.Cut(arg, " ")
-		bodies := h.model.requests()
+		bodies, _ := h.model.requests()
 		i, err := strconv.Atoi(n)
 		if err != nil || i < 1 || i > len(bodies) {
 			return fmt.Errorf("there were %d requests", len(bodies))
 		}
 		return look(h.names.expand(re), bodies[i-1])
 	},
-	"requests": func(h *host, arg string) error {
-		if n := strconv.Itoa(len(h.model.requests())); n != arg {
-			return errors.New("there were " + n)
+	"requests": func(h *host, _ context.Context, arg string) error {
+		if bodies, _ := h.model.requests(); strconv.Itoa(len(bodies)) != arg {
+			return fmt.Errorf("there were %d", len(bodies))
 		}
 		return nil
 	},
-	"called": func(h *host, arg string) error { return h.model.await(arg) },
-	"release": func(h *host, _ string) error {
+	"called": func(h *host, ctx context.Context, arg string) error {
+		n, err := strconv.Atoi(arg)
+		for bodies, more := h.model.requests(); err == nil && len(bodies) < n; bodies, more = h.model.requests() {
+			select {
+			case <-more:
+			case <-ctx.Done():
+				err = fmt.Errorf("there were %d requests within %s", len(bodies), waitTimeout)
+			}
+		}
+		return err
+	},
+	"release": func(h *host, _ context.Context, _ string) error {
 		h.model.release <- struct{}{} // lets one held reply continue, even one that is still to come
 		return nil
 	},
-	"eof": func(h *host, _ string) error {
+	"eof": func(h *host, _ context.Context, _ string) error {
 		h.stdin.Close()
 		return nil
 	},
-	"signal": func(h *host, arg string) error { return sendSignal(h.cmd.Process, arg) },
-	"exit":   (*host).awaitExit,
-	"stderr": func(h *host, arg string) error { return look(arg, h.stderr.String()) },
-	"file":   (*host).fileMatches,
-	"until":  (*host).untilFile,
-	"touch":  func(h *host, arg string) error { return os.WriteFile(filepath.Join(h.cwd, arg), nil, 0o644) },
+	"signal": func(h *host, _ context.Context, arg string) error {
+		if signals[arg] == nil {
+			return errors.New("unknown signal")
+		}
+		return h.cmd.Process.Signal(signals[arg])
+	},
+	"exit": (*host).exit,
+	"end": func(h *host, ctx context.Context, _ string) error {
+		h.stdin.Close()
+		if h.exited {
+			return nil
+		}
+		return h.exit(ctx, "")
+	},
+	"stderr": func(h *host, _ context.Context, arg string) error { return look(arg, h.stderr.String()) },
+	"file":   func(h *host, _ context.Context, arg string) error { return h.fileMatches(arg) },
+	"until": func(h *host, ctx context.Context, arg string) error { // another process writes it without a notification
+		for {
+			err := h.fileMatches(arg)
+			if err == nil || ctx.Err() != nil {
+				return err
+			}
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+	},
+	"touch": func(h *host, _ context.Context, arg string) error {
+		return os.WriteFile(filepath.Join(h.cwd, arg), nil, 0o644)
+	},
+}
+
+// exit waits for the end of the process, with any code if none is given.
+func (h *host) exit(ctx context.Context, code string) error {
+	if _, err := h.await(ctx, func(any) bool { return false }); err != nil {
+		return err
+	}
+	h.output.Wait()
+	h.exited = true
+	_ = h.cmd.Wait() // its ProcessState has the exit code
+	h.stdin.Close()
+	if got := strconv.Itoa(h.cmd.ProcessState.ExitCode()); got != cmp.Or(code, got) {
+		return errors.New("exit code " + got)
+	}
+	return nil
 }
 
 func (h *host) fileMatches(arg string) error {
@@ -752,36 +687,10 @@ func (h *host) fileMatches(arg string) error {
 // look fails unless the text matches the regular expression.
 func look(expr, text string) error {
 	re, err := regexp.Compile("(?s)" + expr)
-	if err != nil {
-		return err
+	if err == nil && !re.MatchString(text) {
+		err = fmt.Errorf("it is %.4000s", text)
 	}
-	if re.MatchString(text) {
-		return nil
-	}
-	const shown = 4000
-	if len(text) > shown {
-		text = text[:shown] + "…"
-	}
-	return errors.New("it is " + text)
-}
-
-// untilFile polls a file, because another process writes it without a notification.
-func (h *host) untilFile(arg string) error {
-	deadline := time.NewTimer(waitTimeout)
-	defer deadline.Stop()
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
-	for {
-		err := h.fileMatches(arg)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-look.C:
-		case <-deadline.C:
-			return err
-		}
-	}
+	return err
 }
 
 func pattern(s string) (v any) {
@@ -791,66 +700,21 @@ func pattern(s string) (v any) {
 	return v
 }
 
-func (h *host) await(want any) error {
-	deadline := time.NewTimer(waitTimeout)
-	defer deadline.Stop()
+// await reads frames until one is wanted, or stdout is over.
+func (h *host) await(ctx context.Context, wanted func(frame any) bool) (over bool, err error) {
 	for {
 		select {
 		case f, ok := <-h.frames:
 			if !ok {
-				return errors.New("stdout ended")
+				return true, nil
 			}
 			h.seen = append(h.seen, f)
-			if h.names.matches(want, f) {
-				return nil
+			if wanted(f) {
+				return false, nil
 			}
-		case <-deadline.C:
-			return errors.New("no such frame within " + waitTimeout.String())
+		case <-ctx.Done():
+			return false, errors.New("not within " + waitTimeout.String())
 		}
-	}
-}
-
-func (h *host) awaitExit(code string) error {
-	if err := h.drain(); err != nil {
-		return err
-	}
-	if got := strconv.Itoa(h.cmd.ProcessState.ExitCode()); got != code {
-		return errors.New("exit code " + got)
-	}
-	return nil
-}
-
-// drain reads the remaining output of the process, until it has ended.
-func (h *host) drain() error {
-	deadline := time.NewTimer(waitTimeout)
-	defer deadline.Stop()
-	for {
-		select {
-		case f, ok := <-h.frames:
-			if ok {
-				h.seen = append(h.seen, f)
-				continue
-			}
-			h.errEnd.Wait()
-			h.exited = true
-			h.cmd.Wait() // its ProcessState has the exit code
-			h.stdin.Close()
-			return nil
-		case <-deadline.C:
-			return errors.New("still running after " + waitTimeout.String())
-		}
-	}
-}
-
-// end closes a process whose script has no exit step.
-func (h *host) end() {
-	h.t.Helper()
-	if h.exited {
-		return
-	}
-	h.stdin.Close()
-	if err := h.drain(); err != nil {
-		h.t.Fatalf("after the end of its script: %v\n%s", err, h.transcript())
 	}
 }
 
@@ -858,25 +722,11 @@ func (h *host) end() {
 func (h *host) transcript() string {
 	var b strings.Builder
 	for _, f := range h.seen {
-		raw, _ := json.Marshal(f)
-		if len(raw) > 600 {
-			raw = append(raw[:600], "…"...)
-		}
-		b.WriteString("  < ")
-		b.Write(raw)
-		b.WriteByte('\n')
+		fmt.Fprintf(&b, "  < %.600s\n", plain(f))
 	}
 	return b.String()
 }
 
 var signals = map[string]os.Signal{
 	"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP, "KILL": syscall.SIGKILL,
-}
-
-func sendSignal(p *os.Process, name string) error {
-	s, ok := signals[name]
-	if !ok {
-		return fmt.Errorf("unknown signal %q", name)
-	}
-	return p.Signal(s)
 }

@@ -1,9 +1,13 @@
 package fakecli
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
+	"time"
 )
 
 // FaultVariable is the environment variable that makes the stand-in misbehave: a comma list
@@ -23,9 +29,108 @@ const FaultVariable = "ARBITER_STANDIN_FAULT"
 // its name.
 const OnceVariable = "ARBITER_STANDIN_FAULT_ONCE"
 
+// kind is a kind of fault. For a kind without a function, the disturbed code checks whether it is on.
+type kind struct {
+	at     strikeTime
+	strike func(s *session, x fault)
+}
+
+// strikeTime is when a fault strikes.
+type strikeTime int
+
+const (
+	asked     strikeTime = iota // in its turn, where the code checks for it
+	before                      // before its turn
+	lasts                       // from its turn on, that of turn 1 from the start
+	turnStart                   // when its turn starts
+	toolUse                     // after the first tool_use of its turn was written
+)
+
+// kinds are all faults, by name.
+var kinds = map[string]kind{
+	"exit-at-start": {before, nil}, // :CODE, die before anything else (default 1)
+	"swallow":       {before, nil}, // forget the message that would start the turn: no frame, and its repeat is new
+	"no-result":     {asked, nil},  // leave the result frame out
+	"double-result": {asked, nil},  // write it twice
+	"other-session": {asked, nil},  // the init frame names another session
+	"limit":         {asked, nil},  // :SECONDS, end in a usage limit that is over in that time (default 3600)
+	"auth":          {asked, nil},  // end with a refused key (401)
+	"quiet":         {asked, nil},  // after the results of calls, be silent until an interrupt
+
+	"silent-init":    {lasts, nil}, // never answer initialize
+	"control-errors": {lasts, nil}, // answer control requests with errors
+	"deaf":           {lasts, nil}, // stop reading stdin once the turn has started
+	"ignore-term":    {lasts, nil}, // survive SIGTERM and SIGHUP
+	"garbage":        {lasts, nil}, // lines that are not JSON, and NULs, between frames
+	"unknown-frames": {lasts, nil}, // frames of unknown types, and unknown fields
+	"split":          {lasts, nil}, // write frames in small pieces
+
+	// :SIZE, that much on stderr (default 1M).
+	"stderr-flood": {turnStart, func(s *session, x fault) {
+		_, _ = s.stderr.Write(bytes.Repeat([]byte(strings.Repeat("e", 79)+"\n"), x.number(1<<20)/80))
+	}},
+	// :SIZE, one assistant frame of that size (default 1M).
+	"big-line": {turnStart, func(s *session, x fault) {
+		s.main.emit(obj{"type": "assistant", "message": syntheticMessage(strings.Repeat("x", x.number(1<<20)))})
+	}},
+	// A daemonised `sleep 1000` that inherits the environment.
+	"orphan": {turnStart, func(s *session, x fault) {
+		s.outlive(exec.Command("sh", "-c", "sleep 1000 >/dev/null 2>&1 </dev/null &"), (*exec.Cmd).Run)
+	}},
+
+	// :N, that many `sleep 1000`, each in its own session (default 100).
+	"fork-storm": {toolUse, func(s *session, x fault) {
+		for range x.number(100) {
+			cmd := exec.Command("sleep", "1000")
+			s.outlive(cmd, (*exec.Cmd).Start)
+			go func() { _ = cmd.Wait() }() // ends at the latest with the process
+		}
+	}},
+	// :SIZE, touch that much memory and keep it (default 64M).
+	"bloat": {toolUse, func(s *session, x fault) { s.faults.ballast = bytes.Repeat([]byte{1}, x.number(64<<20)) }},
+	// :SIZE, grow the output file of a task that does not exist to that size (default 1M).
+	"fill": {toolUse, func(s *session, x fault) {
+		dir := filepath.Join(cmp.Or(os.Getenv("CLAUDE_CODE_TMPDIR"), os.TempDir()), "claude-"+strconv.Itoa(os.Getuid()),
+			projectName(s.cwd), s.id, "tasks")
+		s.faulty(errors.Join(os.MkdirAll(dir, 0o700),
+			os.WriteFile(filepath.Join(dir, "bfault.output"), make([]byte, x.number(1<<20)), 0o600)))
+	}},
+	"die-mid-turn":  {toolUse, func(*session, fault) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }},
+	"exit-mid-turn": {toolUse, func(_ *session, x fault) { os.Exit(x.number(3)) }}, // :CODE
+	// No output, no CPU, control requests unread, TERM without effect.
+	"hang": {toolUse, func(s *session, _ fault) { s.faults.frozen.Store(true); hang() }},
+	// The same, but burning CPU, for longer than any host may take to detect that.
+	"spin": {toolUse, func(s *session, _ fault) {
+		s.faults.frozen.Store(true)
+		for begun := time.Now(); time.Since(begun) < 10*time.Minute; {
+		}
+	}},
+}
+
+// outlive starts a process that leaves our session and outlives its parent.
+func (s *session) outlive(cmd *exec.Cmd, how func(*exec.Cmd) error) {
+	s.apart(cmd)
+	s.faulty(how(cmd))
+}
+
+// faulty reports a fault that could not be caused.
+func (s *session) faulty(err error) {
+	if err != nil {
+		fmt.Fprintln(s.stderr, "stand-in fault:", err)
+	}
+}
+
+// hang blocks forever. An empty select would count as a deadlock once all goroutines hang.
+func hang() {
+	for {
+		time.Sleep(time.Hour)
+	}
+}
+
 // fault is one entry of the list.
 type fault struct {
 	kind
+	name string
 	arg  string
 	turn int // 0 is before the first
 }
@@ -58,15 +163,15 @@ func parseFaults(spec, once string) (*faults, error) {
 			continue
 		}
 		m := append(faultForm().FindStringSubmatch(item), "", "", "", "")
-		i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == m[1] })
-		if i < 0 {
+		k, known := kinds[m[1]]
+		if !known {
 			return nil, fmt.Errorf("%s: unknown fault %q", FaultVariable, item)
 		}
 		turn, _ := strconv.Atoi(cmp.Or(m[3], "1")) // digits
-		if kinds[i].at == before {
+		if k.at == before {
 			turn--
 		}
-		f.list = append(f.list, fault{kinds[i], m[2], turn})
+		f.list = append(f.list, fault{k, m[1], m[2], turn})
 	}
 	return f, nil
 }
@@ -86,17 +191,22 @@ func (f *faults) claim(name string) bool {
 	return ours
 }
 
-// on finds a fault that is due now: in its turn or, if its kind lasts, from then on; for the first turn,
-// from the start.
-func (f *faults) on(name string) (fault, bool) {
+// due returns the faults that are wanted and due now: in their turn or, if their kind lasts, from then on; for the
+// first turn, from the start.
+func (f *faults) due(wanted func(fault) bool) (list []fault) {
 	turn := f.turns()
 	for _, x := range f.list {
-		due := x.turn == turn || x.at == lasts && (x.turn == 1 || turn > x.turn)
-		if x.name == name && due && f.claim(name) {
-			return x, true
+		now := x.turn == turn || x.at == lasts && (x.turn == 1 || turn > x.turn)
+		if now && wanted(x) && f.claim(x.name) {
+			list = append(list, x)
 		}
 	}
-	return fault{}, false
+	return list
+}
+
+func (f *faults) on(name string) (fault, bool) {
+	list := append(f.due(func(x fault) bool { return x.name == name }), fault{})
+	return list[0], list[0].name != ""
 }
 
 func (f *faults) is(name string) bool { _, ok := f.on(name); return ok }
@@ -115,6 +225,34 @@ func (x fault) number(otherwise int) int {
 		return otherwise
 	}
 	return n << (10 * strings.Index(" KMG", x.arg[len(digits):]))
+}
+
+// strike applies the faults of a moment of this turn.
+func (s *session) strike(at strikeTime) {
+	for _, x := range s.faults.due(func(x fault) bool { return x.at == at }) {
+		x.strike(s, x)
+	}
+}
+
+// turnStarts counts the turn and applies the faults of its start.
+func (f *faults) turnStarts(s *session) {
+	f.mu.Lock()
+	f.turn++
+	f.used = false
+	f.mu.Unlock()
+	s.strike(turnStart)
+}
+
+// toolUsed applies faults after the first tool_use of the turn, once its frame is out.
+func (f *faults) toolUsed(s *session) {
+	f.mu.Lock()
+	first := !f.used
+	f.used = true
+	f.mu.Unlock()
+	if first && len(f.list) > 0 {
+		<-s.out.written()
+		s.strike(toolUse)
+	}
 }
 
 // stopsReading begins with the turn, even in turn 1: otherwise the host could not start one.
@@ -141,4 +279,66 @@ func (f *faults) swallows() bool {
 	first := f.swallowed <= f.turn
 	f.swallowed = f.turn + 1
 	return first
+}
+
+// refusal returns the API's answer to the turn's first call, if a fault sets one.
+func (f *faults) refusal() *apiError {
+	if x, ok := f.on("limit"); ok {
+		resets := time.Now().Add(time.Duration(x.number(3600)) * time.Second).Unix()
+		return &apiError{429, fmt.Sprintf("Claude AI usage limit reached|%d", resets)}
+	}
+	if f.is("auth") {
+		return &apiError{401, "Failed to authenticate. API Error: 401 invalid x-api-key"}
+	}
+	return nil
+}
+
+// stoppableReader is the session's stdin. Once the session has stopped reading, it returns no further complete line:
+// the host finds its pipe full, however few lines it sends.
+type stoppableReader struct {
+	r io.Reader
+	f *faults
+}
+
+var errNotReading = errors.New("nothing more is read")
+
+func (d stoppableReader) Read(p []byte) (int, error) {
+	if d.f.readingStopped.Load() || d.f.stopsReading() {
+		return 0, errNotReading
+	}
+	return d.r.Read(p)
+}
+
+// disturbed is stdout with faults; each Write is one line.
+type disturbed struct {
+	w io.Writer
+	f *faults
+	n int
+}
+
+func (d *disturbed) Write(line []byte) (int, error) {
+	if d.f.frozen.Load() {
+		hang()
+	}
+	d.n++
+	if d.f.is("garbage") {
+		fmt.Fprintf(d.w, "stray output %d, no JSON\n\x00\x00\x00\n{\"type\":\n[1,2]\n", d.n)
+	}
+	if d.f.is("unknown-frames") {
+		fmt.Fprintf(d.w, `{"type":"grease_%d","x":[null,{"y":1}]}`+"\n", d.n)
+		fmt.Fprintf(d.w, `{"type":"system","subtype":"grease_%d"}`+"\n", d.n)
+		if inner, ok := bytes.CutPrefix(line, []byte("{")); ok {
+			line = append([]byte(`{"grease":{"depth":[1,"two",null]},`), inner...)
+		}
+	}
+	piece := len(line)
+	if d.f.is("split") {
+		piece = 7
+	}
+	for part := range slices.Chunk(line, piece) {
+		if _, err := d.w.Write(part); err != nil {
+			return 0, err
+		}
+	}
+	return len(line), nil
 }

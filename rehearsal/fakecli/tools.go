@@ -1,14 +1,23 @@
 package fakecli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
+	"time"
 )
 
 const (
@@ -48,12 +57,12 @@ func chooseBuiltins(f flags, fixed []rule) []tool {
 	wanted := splitRules(f["--tools"])
 	return slices.DeleteFunc([]tool{
 		{spec("Agent"), runAgent},
-		{spec(askUser), notAnswered},
+		{spec(askUser), failing("The user did not answer.")}, // the host allows the question, and gives no answer
 		{spec("Bash"), runBash},
 		{spec("Edit"), fileTool(edit)},
 		{spec("Grep"), fileTool(grep)},
 		{spec("Read"), fileTool(read)},
-		{spec("WebFetch"), notFetched},
+		{spec("WebFetch"), failing("Unable to verify if this domain is safe to fetch.")}, // without a network
 		{spec("Write"), fileTool(write)},
 	}, func(t tool) bool {
 		return takenAway(fixed, t.Name) || f.has("--tools") && !slices.Contains(wanted, t.Name)
@@ -86,14 +95,8 @@ func (t *thread) toolset() []tool {
 	return out
 }
 
-// notAnswered is the result if the host allows the question but gives no answer.
-func notAnswered(context.Context, *thread, toolCall) *toolResult {
-	return failed("The user did not answer.")
-}
-
-// notFetched is the result of each WebFetch: it has no network.
-func notFetched(_ context.Context, _ *thread, c toolCall) *toolResult {
-	return failed("Unable to verify if this domain is safe to fetch: " + string(c.Input))
+func failing(text string) toolFunc {
+	return func(context.Context, *thread, toolCall) *toolResult { return failed(text) }
 }
 
 // wantsVerdict reports whether the conversation ends with a verdict.
@@ -184,13 +187,8 @@ func (a *subagent) emit(s *session, subtype string, o obj) {
 }
 
 func runAgent(ctx context.Context, t *thread, c toolCall) *toolResult {
-	var in struct {
-		Description string `json:"description"`
-		Prompt      string `json:"prompt"`
-		Type        string `json:"subagent_type"`
-	}
-	_ = json.Unmarshal(c.Input, &in) // other input asks for nothing
-	a := &subagent{id: "a" + strings.ToLower(rand.Text()), kind: cmp.Or(in.Type, "general-purpose"), toolUse: c.ID}
+	in := inputOf(c)
+	a := &subagent{id: "a" + strings.ToLower(rand.Text()), kind: cmp.Or(in.Agent, "general-purpose"), toolUse: c.ID}
 	sub := &thread{s: t.s, sub: a, turn: t.turn, tr: newTranscript("", t.s)} // only its report is kept
 	a.emit(t.s, "task_started", obj{"description": in.Description, "is_backgrounded": false, "spawn_depth": 1,
 		"task_type": "local_agent", "prompt": in.Prompt})
@@ -207,4 +205,108 @@ func runAgent(ctx context.Context, t *thread, c toolCall) *toolResult {
 	text := "[Subagent hand-back] What the subagent reports, in its own words:\n  " +
 		strings.ReplaceAll(end.text, "\n", "\n  ") + "\nagentId: " + a.id + "\n"
 	return &toolResult{content: []json.RawMessage{textBlock(text)}, isError: end.isError}
+}
+
+// toolInput has the fields of all tools' inputs.
+type toolInput struct {
+	Command, URL, Description, Prompt, Content, Pattern, Path string
+
+	FilePath string `json:"file_path"`
+	Old      string `json:"old_string"`
+	New      string `json:"new_string"`
+	Agent    string `json:"subagent_type"`
+}
+
+// inputOf reads the input of a call. Fields of a wrong type are empty.
+func inputOf(c toolCall) (in toolInput) {
+	_ = json.Unmarshal(c.Input, &in)
+	return in
+}
+
+// fileTool makes a tool from a function. The process's directory is the session's.
+func fileTool(run func(in toolInput) (string, error)) toolFunc {
+	return func(_ context.Context, _ *thread, c toolCall) *toolResult {
+		text, err := run(inputOf(c))
+		if err != nil {
+			return failed(err.Error())
+		}
+		return &toolResult{content: text}
+	}
+}
+
+// read returns the lines of a file with their numbers.
+func read(in toolInput) (string, error) {
+	raw, err := os.ReadFile(in.FilePath)
+	lines := strings.Split(string(raw), "\n")
+	for i := range lines {
+		lines[i] = strconv.Itoa(i+1) + "\t" + lines[i]
+	}
+	return strings.Join(lines, "\n"), err
+}
+
+func write(in toolInput) (string, error) {
+	_ = os.MkdirAll(filepath.Dir(in.FilePath), 0o755) // otherwise the file cannot be written either
+	return "File created successfully at: " + in.FilePath, os.WriteFile(in.FilePath, []byte(in.Content), 0o644)
+}
+
+func edit(in toolInput) (string, error) {
+	raw, err := os.ReadFile(in.FilePath)
+	if err != nil || !strings.Contains(string(raw), in.Old) {
+		return "", errors.New("String to replace not found in file.\nString: " + in.Old)
+	}
+	text := strings.Replace(string(raw), in.Old, in.New, 1)
+	return "The file " + in.FilePath + " has been updated successfully.", os.WriteFile(in.FilePath, []byte(text), 0o644)
+}
+
+// grep runs the program of that name; if it fails, it has found nothing.
+func grep(in toolInput) (string, error) {
+	out, _ := exec.Command("grep", "-rInE", "-e", in.Pattern, "--", cmp.Or(in.Path, ".")).Output()
+	return cmp.Or(strings.TrimSpace(string(out)), "No files found"), nil
+}
+
+// outputLimit is how many bytes of a command's output the model reads.
+const outputLimit = 30_000
+
+// orphanWait is how long to wait for output that a background job of an ended command might still
+// write.
+const orphanWait = 200 * time.Millisecond
+
+// runBash runs a command in its own session: killing the CLI's process group does not reach it, as with the
+// CLI.
+func runBash(ctx context.Context, t *thread, c toolCall) *toolResult {
+	var out bytes.Buffer
+	cmd := exec.CommandContext(ctx, "bash", "-c", prefixed(inputOf(c).Command))
+	cmd.Stdout, cmd.Stderr = &out, &out
+	t.s.apart(cmd)
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = orphanWait
+	err := cmd.Run()
+	text := strings.TrimRight(strings.ToValidUTF8(string(out.Next(outputLimit)), "\uFFFD"), "\n")
+	if err == nil || errors.Is(err, exec.ErrWaitDelay) {
+		return &toolResult{content: cmp.Or(text, "(Bash completed with no output)")}
+	}
+	code := cmd.ProcessState.ExitCode()
+	if code < 0 { // no process, or one that a signal ended
+		code = 137
+	}
+	return failed(strings.TrimSpace(fmt.Sprintf("Exit code %d\n%s", code, text)))
+}
+
+// apart gives a command its own session, the session's directory, and the CLI's environment with the
+// markers for children.
+func (s *session) apart(cmd *exec.Cmd) {
+	cmd.Dir = s.cwd
+	cmd.Env = append(os.Environ(), "CLAUDECODE=1", "CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_SESSION_ID="+s.id,
+		"CLAUDE_PID="+strconv.Itoa(os.Getpid()))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+}
+
+// prefixed makes a command the one argument of the program that must start it, if there is one.
+func prefixed(command string) string {
+	prefix := os.Getenv("CLAUDE_CODE_SHELL_PREFIX")
+	if prefix == "" {
+		return command
+	}
+	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+	return quote(prefix) + " " + quote(command)
 }

@@ -109,17 +109,6 @@ const (
 		"so its outcome is unknown.]"
 )
 
-// resumedState is the content of a transcript for the process that resumes it.
-type resumedState struct {
-	messages   []wireMessage
-	answered   []string // uuids of messages that have an answer, at least in part
-	unanswered []string // uuids of messages after the last answer
-	dangling   []string // tool_use ids without a result
-	leaf       string
-	last       *usage // of the last answer
-	costState
-}
-
 // costState is the transcript's line about costs, from which a resume continues.
 type costState struct {
 	Type    string     `json:"type"` // cost-state
@@ -144,65 +133,70 @@ type transcriptLine struct {
 	costState
 }
 
-// readTranscript reads a transcript; nil if it contains no message. It skips lines that are not JSON: a crash can
+// takeUp reads the transcript of the session that this process resumes. It skips lines that are not JSON: a crash can
 // leave an incomplete one. Only stand-ins wrote the file, one after the other, so it has no branches.
-func readTranscript(path string) *resumedState {
+func (s *session) takeUp(path string) {
 	raw, _ := os.ReadFile(path) // an unreadable file counts as empty
-	p := &resumedState{}
 	for line := range bytes.Lines(raw) {
 		var l transcriptLine
 		if json.Unmarshal(line, &l) == nil {
-			p.take(&l)
+			s.takeLine(&l)
 		}
 	}
-	if p.leaf == "" {
-		return nil
-	}
-	return p
 }
 
-func (p *resumedState) take(l *transcriptLine) {
+func (s *session) takeLine(l *transcriptLine) {
 	blocks := contentBlocks(l.Message.Content)
 	switch l.Type {
 	case "user":
-		p.unanswered = append(p.unanswered, l.UUID)
+		s.unanswered = append(s.unanswered, l.UUID)
 	case "assistant":
-		p.answered, p.unanswered = append(p.answered, p.unanswered...), nil
+		s.answered()
 		if l.APIError {
 			blocks = nil // an answer that the model never sees
 		} else if l.Message.Model != synthetic {
-			p.last = l.Message.Usage
+			s.account.last = l.Message.Usage
 		}
 	case "attachment":
-		p.unanswered = append(p.unanswered, l.Attachment.SourceUUID)
+		s.unanswered = append(s.unanswered, l.Attachment.SourceUUID)
 	case "cost-state":
-		p.costState = l.costState
+		s.account.cost = l.Cost
+		maps.Copy(s.account.total, l.Usage)
 		return
 	}
-	p.leaf = l.UUID
-	p.messages = appendMessage(p.messages, l.Message.Role, blocks...)
+	s.main.tr.leaf = l.UUID
+	s.main.add(l.Message.Role, blocks...)
 	for _, b := range parse(blocks) {
 		if b.Type == "tool_use" {
-			p.dangling = append(p.dangling, b.ID)
+			s.dangling = append(s.dangling, b.ID)
 		}
-		p.dangling = slices.DeleteFunc(p.dangling, func(id string) bool { return id == b.ToolUseID })
+		s.dangling = slices.DeleteFunc(s.dangling, func(id string) bool { return id == b.ToolUseID })
 	}
+}
+
+// answered records that an earlier process has answered what was not answered so far, at least in part.
+func (s *session) answered() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range s.unanswered {
+		s.known[id] = true
+	}
+	s.unanswered = nil
 }
 
 // closeOpenCalls completes a conversation that a crash cut off, before the first message of the
 // resumed session joins it.
 func (s *session) closeOpenCalls() {
-	p := s.resumed
-	s.resumed = &resumedState{}
-	if len(p.unanswered) == 0 && len(p.dangling) == 0 {
+	if len(s.unanswered) == 0 && len(s.dangling) == 0 {
 		return
 	}
-	for _, id := range p.dangling {
+	for _, id := range s.dangling {
 		b := encode(obj{"type": "tool_result", "tool_use_id": id, "content": lostOutcome, "is_error": true})
 		s.main.add("user", b)
 		s.main.linkUser("", []json.RawMessage{b}, nil)
 	}
-	s.markAnswered(p.unanswered)
+	s.dangling = nil
+	s.answered()
 	s.main.add("assistant", textBlock(noResponse))
 	s.main.tr.link(obj{"type": "assistant", "message": syntheticMessage(noResponse)})
 }

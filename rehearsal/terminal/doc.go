@@ -10,10 +10,8 @@
 //
 // # Reading order
 //
-// terminal.go starts and ends the program and waits; pty.go is the pseudo terminal and its line settings;
-// emulator.go is the only file that uses the emulator's library; screen.go and style.go are the visible
-// state; keys.go is the input; sequence.go checks the bytes that a program sends; svg.go and
-// shapes.go draw.
+// terminal.go starts and ends the program and waits; emulator.go wraps the emulator's library; screen.go is the
+// visible state; sequence.go checks the bytes that a program sends; svg.go draws.
 //
 // # Goroutines, order, shutdown
 //

@@ -4,19 +4,14 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"image/color"
 	"io"
 	"maps"
 	"net/url"
-	"slices"
 
 	uv "github.com/charmbracelet/ultraviolet"
 	"github.com/charmbracelet/x/ansi"
 	"github.com/charmbracelet/x/vt"
 )
-
-// maxTexts bounds the notices that are kept.
-const maxTexts = 1000
 
 // emulator interprets what a program sends: it wraps the emulator of charmbracelet/x/vt, and adds what that
 // does not report. Modes are kept here, because in the library a cursor hidden on one screen stays hidden
@@ -24,12 +19,11 @@ const maxTexts = 1000
 // methods.
 type emulator struct {
 	vt       *vt.Emulator
-	modes    map[int]bool
+	modes    map[ansi.DECMode]bool
 	title    string
 	titles   []string // titles that were saved
 	bells    int
 	clip     string
-	notices  []string
 	keyboard int
 	shape    int
 	keypad   bool
@@ -41,7 +35,7 @@ type emulator struct {
 // newEmulator returns an emulator. A terminal of size zero has one cell here: the library needs at least
 // one, and the program still gets the true size.
 func newEmulator(size Size) *emulator {
-	e := &emulator{modes: map[int]bool{ModeCursor: true, ModeWrap: true}}
+	e := &emulator{modes: map[ansi.DECMode]bool{ansi.ModeTextCursorEnable: true, ansi.ModeAutoWrap: true}}
 	e.vt = vt.NewEmulator(max(size.Columns, 1), max(size.Rows, 1))
 	e.vt.SetScrollbackSize(1)
 	e.vt.SetCallbacks(vt.Callbacks{
@@ -53,14 +47,6 @@ func newEmulator(size Size) *emulator {
 		e.vt.RegisterOscHandler(command, func(data []byte) bool {
 			if command != 1 {
 				e.title = operand(data)
-			}
-			return true
-		})
-	}
-	for _, command := range []int{9, 99, 777} {
-		e.vt.RegisterOscHandler(command, func(data []byte) bool {
-			if len(e.notices) < maxTexts {
-				e.notices = append(e.notices, operand(data))
 			}
 			return true
 		})
@@ -91,7 +77,7 @@ func (e *emulator) registerCSI() {
 	})
 	look('t', func(p ansi.Params) {
 		switch op, _, _ := p.Param(0, 0); {
-		case op == 22 && len(e.titles) < maxTexts:
+		case op == 22 && len(e.titles) < 1000: // of a hostile program
 			e.titles = append(e.titles, e.title)
 		case op == 23 && len(e.titles) > 0:
 			last := len(e.titles) - 1
@@ -120,9 +106,9 @@ func (e *emulator) mode(m ansi.Mode, on bool) {
 	switch {
 	case !ok || private == ansi.ModeNumericKeypad: // that is ESC =, and handled there
 	case on:
-		e.modes[int(private)] = true
+		e.modes[private] = true
 	default:
-		delete(e.modes, int(private))
+		delete(e.modes, private)
 	}
 }
 
@@ -155,17 +141,17 @@ func (e *emulator) screen() Screen {
 	at := e.vt.CursorPosition()
 	s := Screen{
 		Size:   Size{w, h},
-		Cells:  make([][]Cell, h),
-		Cursor: Cursor{X: at.X, Y: at.Y, Visible: e.modes[ModeCursor], Shape: e.shape},
-		Title:  e.title, Bells: e.bells, Clipboard: e.clip, Notices: slices.Clone(e.notices),
-		Modes: maps.Clone(e.modes), Keyboard: e.keyboard, Keypad: e.keypad, Pen: style(e.pen),
+		Cells:  make([][]uv.Cell, h),
+		Cursor: Cursor{X: at.X, Y: at.Y, Visible: e.modes[ansi.ModeTextCursorEnable], Shape: e.shape},
+		Title:  e.title, Bells: e.bells, Clipboard: e.clip,
+		Modes: maps.Clone(e.modes), Keyboard: e.keyboard, Keypad: e.keypad, Pen: e.pen,
 	}
 	for y := range h {
-		s.Cells[y] = make([]Cell, w)
+		s.Cells[y] = make([]uv.Cell, w)
 		for x := range w {
 			if c := e.vt.CellAt(x, y); c != nil { // the library takes a link's URL for its parameters
-				s.Cells[y][x] = Cell{Text: c.Content, Width: c.Width, Style: style(c.Style),
-					Link: unshield(c.Link.Params)}
+				s.Cells[y][x] = *c
+				s.Cells[y][x].Link = uv.NewLink(unshield(c.Link.Params))
 			}
 		}
 		fillGaps(s.Cells[y])
@@ -174,45 +160,18 @@ func (e *emulator) screen() Screen {
 }
 
 // fillGaps puts blanks into empty cells that no wide one covers.
-func fillGaps(row []Cell) {
+func fillGaps(row []uv.Cell) {
 	covered := 0
 	for x := range row {
 		if covered > 0 {
 			covered--
-			row[x].Text, row[x].Width, row[x].Style = "", 0, row[x-1].Style
+			row[x] = uv.Cell{Style: row[x-1].Style}
 			continue
 		}
-		if row[x].Width < 1 || row[x].Text == "" {
-			row[x].Text, row[x].Width = " ", 1
-			if row[x].Style == (Style{}) {
-				row[x].Style = Plain
-			}
+		if row[x].Width < 1 || row[x].Content == "" {
+			row[x].Content, row[x].Width = " ", 1
 		}
 		covered = row[x].Width - 1
-	}
-}
-
-func style(s uv.Style) Style {
-	on := func(a uint8) bool { return s.Attrs&a != 0 }
-	return Style{
-		Fg: colour(s.Fg), Bg: colour(s.Bg),
-		Bold: on(uv.AttrBold), Faint: on(uv.AttrFaint), Italic: on(uv.AttrItalic),
-		Underline: s.Underline != uv.UnderlineNone, Blink: on(uv.AttrBlink) || on(uv.AttrRapidBlink),
-		Reverse: on(uv.AttrReverse), Conceal: on(uv.AttrConceal), Strikeout: on(uv.AttrStrikethrough),
-	}
-}
-
-func colour(c color.Color) Color {
-	switch c := c.(type) {
-	case nil:
-		return Default
-	case ansi.BasicColor:
-		return Color(c)
-	case ansi.IndexedColor:
-		return Color(c)
-	default:
-		r, g, b, _ := c.RGBA()
-		return RGB(uint8(r>>8), uint8(g>>8), uint8(b>>8))
 	}
 }
 

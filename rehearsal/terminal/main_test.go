@@ -32,11 +32,11 @@ func start(t *testing.T, size Size, part string) (*Terminal, context.Context) {
 	t.Cleanup(cancel)
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{playEnv + "=" + part, "PATH=" + os.Getenv("PATH"), "GORACE=atexit_sleep_ms=0"}
-	delay := clusterWait
-	if part == "pieces" {
-		delay = time.Hour // the second piece may be late on a busy machine
+	if part == "pieces" { // the second piece may be late on a busy machine
+		clusterWait = time.Hour
+		t.Cleanup(func() { clusterWait = 20 * time.Millisecond })
 	}
-	term, err := startWith(cmd, size, delay)
+	term, err := Start(cmd, size)
 	if err != nil {
 		t.Fatal(err)
 	}

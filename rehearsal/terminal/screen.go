@@ -5,18 +5,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	uv "github.com/charmbracelet/ultraviolet"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Size of a terminal.
 type Size struct{ Columns, Rows int }
-
-// Cell is one place of the screen.
-type Cell struct {
-	Text  string // one grapheme cluster; empty in a cell that the one before covers
-	Width int    // 2 of a wide one, 0 of a covered one
-	Style Style
-	Link  string // target of a hyperlink
-}
 
 // Cursor is the position of the next text.
 type Cursor struct {
@@ -25,47 +20,28 @@ type Cursor struct {
 	Shape   int // as set by the program (DECSCUSR); 0: the terminal's default
 }
 
-// Modes that programs set, by their DEC private numbers.
-const (
-	ModeCursorKeys     = 1
-	ModeWrap           = 7
-	ModeCursor         = 25
-	ModeMouseClicks    = 1000
-	ModeMouseDrags     = 1002
-	ModeMouseMoves     = 1003
-	ModeFocus          = 1004
-	ModeMouseSGR       = 1006
-	ModeAltScreen      = 1049
-	ModeBracketedPaste = 2004
-	ModeSynchronised   = 2026
-)
-
 // Screen is what a user sees at one moment. It is a copy that is never changed.
 type Screen struct {
 	Size   Size
-	Cells  [][]Cell // rows of columns
+	Cells  [][]uv.Cell // rows of columns; without content and width where the one before covers it
 	Cursor Cursor
 	Title  string
 	Bells  int
 	// Modes are the DEC private modes that are on.
-	Modes map[int]bool
+	Modes map[ansi.DECMode]bool
 	// Keyboard counts the requests for the extended keyboard protocol that are still active.
-	Keyboard int
-	Keypad   bool // application mode
-	// Clipboard is the last content, and Notices (OSC 9, 99 and 777) are in order.
-	Clipboard string
-	Notices   []string
+	Keyboard  int
+	Keypad    bool   // application mode
+	Clipboard string // the last content
 	// Pen is the style that further text would have.
-	Pen Style
+	Pen uv.Style
 }
 
 // Alt reports whether this is the alternate screen, which leaves no trace.
-func (s Screen) Alt() bool { return s.Modes[ModeAltScreen] || s.Modes[1047] || s.Modes[47] }
+func (s Screen) Alt() bool { return s.Modes[1049] || s.Modes[1047] || s.Modes[47] }
 
 // Mouse reports whether the program receives clicks.
-func (s Screen) Mouse() bool {
-	return s.Modes[ModeMouseClicks] || s.Modes[ModeMouseDrags] || s.Modes[ModeMouseMoves]
-}
+func (s Screen) Mouse() bool { return s.Modes[1000] || s.Modes[1002] || s.Modes[1003] }
 
 // Row returns the text of a row without trailing blanks; a negative number counts from the bottom.
 func (s Screen) Row(y int) string {
@@ -77,7 +53,7 @@ func (s Screen) Row(y int) string {
 	}
 	var b strings.Builder
 	for _, c := range s.Cells[y] {
-		b.WriteString(c.Text)
+		b.WriteString(c.Content)
 	}
 	return strings.TrimRight(b.String(), " ")
 }
@@ -106,18 +82,18 @@ func (s Screen) Find(text string) (x, y int, ok bool) {
 	return 0, 0, false
 }
 
-func startsAt(cells []Cell, text string) bool {
+func startsAt(cells []uv.Cell, text string) bool {
 	for _, c := range cells {
 		if text == "" {
 			return true
 		}
-		if len(text) <= len(c.Text) {
-			return strings.HasPrefix(c.Text, text)
+		if len(text) <= len(c.Content) {
+			return strings.HasPrefix(c.Content, text)
 		}
-		if !strings.HasPrefix(text, c.Text) {
+		if !strings.HasPrefix(text, c.Content) {
 			return false
 		}
-		text = text[len(c.Text):]
+		text = text[len(c.Content):]
 	}
 	return text == ""
 }
@@ -142,105 +118,14 @@ func (s Screen) Leftovers() []string {
 			left = append(left, what)
 		}
 	}
-	add(!s.Modes[ModeCursor], "the cursor is hidden")
-	add(!s.Modes[ModeWrap], "lines do not wrap")
+	add(!s.Modes[ansi.ModeTextCursorEnable], "the cursor is hidden")
+	add(!s.Modes[ansi.ModeAutoWrap], "lines do not wrap")
 	for _, mode := range slices.Sorted(maps.Keys(s.Modes)) {
-		add(mode != ModeCursor && mode != ModeWrap, fmt.Sprintf("mode %d is on", mode))
+		add(mode != ansi.ModeTextCursorEnable && mode != ansi.ModeAutoWrap, fmt.Sprintf("mode %d is on", mode))
 	}
 	add(s.Keyboard != 0, "the extended keyboard is on")
 	add(s.Keypad, "the keypad is in application mode")
-	add(s.Pen != Plain, "text is "+s.Pen.String())
+	add(!s.Pen.IsZero(), fmt.Sprintf("text is styled by %q", s.Pen.String()))
 	add(s.Cursor.Shape != 0, fmt.Sprintf("the cursor has shape %d", s.Cursor.Shape))
 	return left
-}
-
-// Color is a text or background colour: the terminal's own, one of its palette of 256, or one of 2^24.
-type Color int32
-
-// Default is the terminal's own colour.
-const Default Color = -1
-
-const rgbFlag = 1 << 24
-
-// RGB is a true colour.
-func RGB(r, g, b uint8) Color { return rgbFlag | Color(r)<<16 | Color(g)<<8 | Color(b) }
-
-// Values returns the red, green and blue of a true colour, or of one of the palette. ok is false for the
-// terminal's own.
-func (c Color) Values() (r, g, b uint8, ok bool) {
-	switch {
-	case c < 0:
-		return 0, 0, 0, false
-	case c&rgbFlag != 0:
-		return uint8(c >> 16), uint8(c >> 8), uint8(c), true
-	case c < 16:
-		v := basic[c]
-		return uint8(v >> 16), uint8(v >> 8), uint8(v), true
-	case c < 232:
-		n := int(c) - 16
-		return cube(n / 36), cube(n / 6 % 6), cube(n % 6), true
-	}
-	v := uint8(8 + 10*(int(c)-232))
-	return v, v, v, true
-}
-
-// cube returns one of the six levels of the palette's cube.
-func cube(n int) uint8 {
-	if n == 0 {
-		return 0
-	}
-	return uint8(55 + 40*n)
-}
-
-// basic are the sixteen colours that terminals choose themselves: these are xterm's.
-var basic = [16]uint32{
-	0x000000, 0xcd0000, 0x00cd00, 0xcdcd00, 0x0000ee, 0xcd00cd, 0x00cdcd, 0xe5e5e5,
-	0x7f7f7f, 0xff0000, 0x00ff00, 0xffff00, 0x5c5cff, 0xff00ff, 0x00ffff, 0xffffff,
-}
-
-// String is "default", a number of the palette, or "#rrggbb".
-func (c Color) String() string {
-	switch {
-	case c < 0:
-		return "default"
-	case c&rgbFlag != 0:
-		return fmt.Sprintf("#%06x", int32(c&^rgbFlag))
-	}
-	return fmt.Sprint(int32(c))
-}
-
-// Style is how a cell is drawn. The zero value is not the default style: that is [Plain].
-type Style struct {
-	Fg, Bg                             Color
-	Bold, Faint, Italic, Underline     bool
-	Blink, Reverse, Conceal, Strikeout bool
-}
-
-// Plain is the style of a terminal that received no style.
-var Plain = Style{Fg: Default, Bg: Default}
-
-// String lists what differs from [Plain]: "fg=2 bg=#102030 bold".
-func (s Style) String() string {
-	var words []string
-	if s.Fg != Default {
-		words = append(words, "fg="+s.Fg.String())
-	}
-	if s.Bg != Default {
-		words = append(words, "bg="+s.Bg.String())
-	}
-	for _, a := range []struct {
-		on   bool
-		name string
-	}{
-		{s.Bold, "bold"}, {s.Faint, "faint"}, {s.Italic, "italic"}, {s.Underline, "underline"},
-		{s.Blink, "blink"}, {s.Reverse, "reverse"}, {s.Conceal, "conceal"}, {s.Strikeout, "strikeout"},
-	} {
-		if a.on {
-			words = append(words, a.name)
-		}
-	}
-	if words == nil {
-		return "plain"
-	}
-	return strings.Join(words, " ")
 }

@@ -2,23 +2,26 @@ package terminal
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
+
+	"github.com/charmbracelet/x/ansi"
 )
 
 // Kind is the kind of a sequence.
 type Kind int
 
-// The kinds.
+// The kinds, in the order of the alternatives of units.
 const (
 	Text    Kind = iota // printable characters
 	Control             // one control character of ASCII
-	Escape              // ESC and what selects a function
 	CSI                 // a control sequence
 	OSC                 // a command to the terminal's system: titles, clipboard
 	String              // DCS, SOS, PM or APC
+	Escape              // ESC and what selects a function
 	Broken              // anything else: C1 characters, bad UTF-8, an incomplete sequence
 )
 
@@ -32,137 +35,68 @@ type Sequence struct {
 	Data string // the parameters of CSI, what follows the number of OSC
 }
 
-// Modes returns the numbers of a CSI that sets or resets modes.
-func (s Sequence) Modes() []int {
-	if s.Kind != CSI || s.Name != "?h" && s.Name != "?l" && s.Name != "h" && s.Name != "l" {
-		return nil
-	}
-	var modes []int
-	for p := range strings.SplitSeq(s.Data, ";") {
-		n, err := strconv.Atoi(p)
-		if err != nil {
-			n = -1
-		}
-		modes = append(modes, n)
-	}
-	return modes
-}
+// unit matches one unit. A string ends with BEL (OSC only) or ST, and other control characters break it: real
+// terminals differ in how they handle them.
+var unit = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)^(?:(?P<text>[^\x00-\x1f\x7f-\x{9f}]+)` +
+		`|(?P<control>[\x00-\x1a\x1c-\x1f\x7f])` +
+		`|(?P<csi>\x1b\[(?P<prefix>[<-?]*)(?P<params>[0-;]*)(?P<final>[ -/]*[@-~]))` +
+		`|(?P<osc>\x1b\](?P<number>[^;\x00-\x1f\x7f]*);?(?P<command>[^\x00-\x1f\x7f]*)(?:\x07|\x1b\\))` +
+		`|(?P<string>\x1b[PX^_][^\x00-\x1f\x7f]*\x1b\\)` +
+		`|(?P<escape>\x1b(?P<function>[ -/]+[0-~]|[0-OQ-WYZ\\\x60a-~]))` +
+		`|(?P<broken>\x1b(?:\[[<-?]*[0-;]*[ -/]*|[\]PX^_][^\x00-\x1f\x7f]*|[ -/]*)|.))`)
+})
 
 // Sequences splits a program's output. Concatenated again, they are the same bytes.
-func Sequences(output []byte) []Sequence {
-	var all []Sequence
-	for rest := string(output); rest != ""; {
-		s := firstSequence(rest)
-		rest = rest[len(s.Bytes):]
+func Sequences(output []byte) (all []Sequence) {
+	for rest := string(output); rest != ""; rest = rest[len(all[len(all)-1].Bytes):] {
+		m := unit().FindStringSubmatch(rest)
+		part := func(name string) string { return m[unit().SubexpIndex(name)] }
+		s := Sequence{Bytes: m[0]}
+		kinds := []string{"text", "control", "csi", "osc", "string", "escape", "broken"}
+		switch s.Kind = Kind(slices.IndexFunc(kinds, func(kind string) bool { return part(kind) != "" })); s.Kind {
+		case Text:
+			if bad := invalidAt(s.Bytes); bad == 0 {
+				s.Kind, s.Bytes = Broken, s.Bytes[:1]
+			} else {
+				s.Bytes = s.Bytes[:bad]
+			}
+		case Control:
+			s.Name = s.Bytes
+		case CSI:
+			s.Name, s.Data = part("prefix")+part("final"), part("params")
+		case OSC:
+			s.Name, s.Data = part("number"), part("command")
+		case Escape:
+			s.Name = part("function")
+		}
 		all = append(all, s)
 	}
 	return all
 }
 
-func firstSequence(in string) Sequence {
-	switch c := in[0]; {
-	case c == 0x1b:
-		return escape(in)
-	case c < ' ' || c == 0x7f:
-		return Sequence{Kind: Control, Bytes: in[:1], Name: in[:1]}
-	}
-	n := 0
-	for n < len(in) {
-		r, size := utf8.DecodeRuneInString(in[n:])
-		if r < ' ' || r == 0x7f {
-			break
+// invalidAt returns where a text stops being UTF-8.
+func invalidAt(text string) int {
+	for i, r := range text {
+		if _, size := utf8.DecodeRuneInString(text[i:]); r == utf8.RuneError && size == 1 {
+			return i
 		}
-		if r == utf8.RuneError && size == 1 || r >= 0x80 && r <= 0x9f {
-			if n == 0 {
-				return broken(in, size)
-			}
-			break
-		}
-		n += size
 	}
-	return Sequence{Kind: Text, Bytes: in[:n]}
-}
-
-func broken(in string, n int) Sequence {
-	return Sequence{Kind: Broken, Bytes: in[:n]}
-}
-
-// span returns how many bytes of in, from at on, are between low and high.
-func span(in string, at int, low, high byte) int {
-	for at < len(in) && in[at] >= low && in[at] <= high {
-		at++
-	}
-	return at
-}
-
-func escape(in string) Sequence {
-	if len(in) == 1 {
-		return broken(in, 1)
-	}
-	switch in[1] {
-	case '[':
-		return controlSequence(in)
-	case ']', 'P', 'X', '^', '_':
-		return stringSequence(in)
-	}
-	end := span(in, 1, ' ', '/')
-	if end == len(in) || in[end] < '0' || in[end] > '~' {
-		return broken(in, end)
-	}
-	return Sequence{Kind: Escape, Bytes: in[:end+1], Name: in[1 : end+1]}
-}
-
-func controlSequence(in string) Sequence {
-	prefix := span(in, 2, '<', '?')
-	params := span(in, prefix, '0', ';')
-	inter := span(in, params, ' ', '/')
-	if inter == len(in) || in[inter] < '@' || in[inter] > '~' {
-		return broken(in, inter)
-	}
-	return Sequence{
-		Kind: CSI, Bytes: in[:inter+1], Data: in[prefix:params],
-		Name: in[2:prefix] + in[params:inter+1],
-	}
-}
-
-// stringSequence reads a sequence that ends with BEL (OSC only) or ST, and that other control characters
-// break: real terminals differ in how they handle them.
-func stringSequence(in string) Sequence {
-	end := 2
-	for end < len(in) && in[end] >= ' ' && in[end] != 0x7f {
-		end++
-	}
-	rest := in[end:]
-	terminator := ""
-	switch {
-	case strings.HasPrefix(rest, "\x1b\\"):
-		terminator = "\x1b\\"
-	case strings.HasPrefix(rest, "\a") && in[1] == ']':
-		terminator = "\a"
-	default:
-		return broken(in, end)
-	}
-	s := Sequence{Kind: String, Bytes: in[:end+len(terminator)], Name: in[1:2], Data: in[2:end]}
-	if in[1] == ']' {
-		s.Kind = OSC
-		s.Name, s.Data, _ = strings.Cut(s.Data, ";")
-	}
-	return s
+	return len(text)
 }
 
 func (s Sequence) String() string {
-	kind := [...]string{"text", "control", "escape", "CSI", "OSC", "string", "broken"}[s.Kind]
+	kind := [...]string{"text", "control", "CSI", "OSC", "string", "escape", "broken"}[s.Kind]
 	return fmt.Sprintf("%s %.60q", kind, s.Bytes)
 }
 
 // OutputRules describe what a program may send. Anything else came from a text that it shows.
 type OutputRules struct {
-	Controls string   // characters
-	Escapes  []string // what may follow ESC
-	CSI      []string // names: see [Sequence]
-	Modes    []int    // private ones
-	OSC      []string // numbers
-	Strings  bool     // DCS and similar sequences
+	Controls string         // characters
+	Escapes  []string       // what may follow ESC
+	CSI      []string       // names: see [Sequence]
+	Modes    []ansi.DECMode // private ones
+	OSC      []string       // numbers
 }
 
 // FullScreen are the rules for a program that draws on the whole screen: colours, positions, the modes of
@@ -177,19 +111,15 @@ var FullScreen = OutputRules{
 		">m", ">u", "=u", "<u", // keyboard
 		"t", ">t", // save and restore the title
 	},
-	Modes: []int{
-		ModeCursorKeys, ModeWrap, 12, ModeCursor, ModeMouseClicks, ModeMouseDrags, ModeMouseMoves, ModeFocus,
-		ModeMouseSGR, ModeAltScreen, ModeBracketedPaste, ModeSynchronised, 9001,
-	},
-	OSC: []string{"0", "2", "8", "11", "52", "99", "777"}, // 11: what is your background?
+	Modes: []ansi.DECMode{1, 7, 12, 25, 1000, 1002, 1003, 1004, 1006, 1049, 2004, 2026, 9001},
+	OSC:   []string{"0", "2", "8", "11", "52", "99", "777"}, // 11: what is your background?
 }
 
 // Lines are the rules for a program that prints lines and leaves the terminal alone.
 var Lines = OutputRules{Controls: "\r\n"}
 
 // Check describes the violations in a program's output.
-func (m OutputRules) Check(output []byte) []string {
-	var faults []string
+func (m OutputRules) Check(output []byte) (faults []string) {
 	at := 0
 	for _, s := range Sequences(output) {
 		if fault := m.check(s); fault != "" {
@@ -201,38 +131,25 @@ func (m OutputRules) Check(output []byte) []string {
 }
 
 func (m OutputRules) check(s Sequence) string {
-	bad := false
-	switch s.Kind {
-	case Text:
-	case Control:
-		bad = !slices.Contains([]byte(m.Controls), s.Bytes[0])
-	case Escape:
-		bad = !slices.Contains(m.Escapes, s.Name)
-	case CSI:
-		if bad = !slices.Contains(m.CSI, s.Name); bad {
-			break
-		}
-		for _, mode := range s.Modes() {
-			if !slices.Contains(m.Modes, mode) {
-				return fmt.Sprintf("mode %d", mode)
-			}
-		}
-	case OSC:
-		if bad = !slices.Contains(m.OSC, s.Name); !bad && !utf8.ValidString(s.Data) {
-			return "bad UTF-8"
-		}
-		for _, r := range s.Data {
-			if r >= 0x80 && r <= 0x9f {
-				return "a control character in a string"
-			}
-		}
-	case String:
-		bad = !m.Strings
-	case Broken:
+	allowed := map[Kind]bool{
+		Text: true, Control: strings.Contains(m.Controls, s.Name), Escape: slices.Contains(m.Escapes, s.Name),
+		CSI: slices.Contains(m.CSI, s.Name), OSC: slices.Contains(m.OSC, s.Name),
+	}[s.Kind]
+	switch {
+	case s.Kind == Broken:
 		return "broken"
-	}
-	if bad {
+	case !allowed:
 		return "not allowed"
+	case s.Kind == CSI && (s.Name == "?h" || s.Name == "?l"):
+		for mode := range strings.SplitSeq(s.Data, ";") {
+			if !slices.ContainsFunc(m.Modes, func(n ansi.DECMode) bool { return fmt.Sprint(int(n)) == mode }) {
+				return "mode " + mode
+			}
+		}
+	case !utf8.ValidString(s.Data):
+		return "bad UTF-8"
+	case strings.ContainsFunc(s.Data, func(r rune) bool { return r >= 0x80 && r <= 0x9f }):
+		return "a control character in a string"
 	}
 	return ""
 }

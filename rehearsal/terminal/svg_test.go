@@ -5,7 +5,9 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -65,26 +67,12 @@ func TestPlaces(t *testing.T) {
 
 // TestShapesAreComplete: every character of the tables is drawn as a shape.
 func TestShapesAreComplete(t *testing.T) {
-	var all []rune
-	for r := range arms {
-		all = append(all, r)
-	}
-	for r := range round {
-		all = append(all, r)
-	}
-	for r := range blocks {
-		all = append(all, r)
-	}
-	for r := range shades {
-		all = append(all, r)
-	}
-	for r := '▁'; r <= '▏'; r++ {
-		all = append(all, r)
-	}
-	for _, r := range append(all, '─', '━') {
+	all := slices.Concat(slices.Collect(maps.Keys(arms)), slices.Collect(maps.Keys(round)),
+		slices.Collect(maps.Keys(bars)))
+	for _, text := range all {
 		var d drawing
-		if !d.shape(0, 0, string(r), 1, `fill="#fff" fill-opacity="0.6"`) || d.Len() == 0 {
-			t.Errorf("%c is not drawn", r)
+		if !d.shape(0, 0, text, 1, `fill="#fff" fill-opacity="0.6"`) || d.Len() == 0 {
+			t.Errorf("%s is not drawn", text)
 		}
 		wellFormed(t, "<svg>"+d.String()+"</svg>")
 	}

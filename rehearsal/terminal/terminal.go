@@ -7,15 +7,17 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
+	"github.com/charmbracelet/x/ansi"
 	"github.com/rivo/uniseg"
+	"golang.org/x/term"
 
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/internal/ptypair"
@@ -24,9 +26,6 @@ import (
 const (
 	// maxLog bounds how much of a program's output is kept.
 	maxLog = 64 << 20
-	// clusterWait is how long to wait for the rest of an incomplete character: the last bytes that the emulator
-	// gets end a cluster.
-	clusterWait = 20 * time.Millisecond
 	// longCluster is the maximum size of such a part in bytes.
 	longCluster = 64
 	// afterlife is how long to wait for more output after the process has ended, if a process that it left
@@ -36,17 +35,37 @@ const (
 	idleChecks = 2
 )
 
+// clusterWait is how long to wait for the rest of an incomplete character: the last bytes that the emulator
+// gets end a cluster. A test changes it.
+var clusterWait = 20 * time.Millisecond
+
+// Line holds the terminal settings (termios). Two values are equal if no setting differs.
+type Line = term.State
+
+func line(file *os.File) (l Line, err error) {
+	err = ptypair.Control(file, func(fd int) error {
+		s, err := term.GetState(fd)
+		if err == nil {
+			l = *s
+		}
+		return err
+	})
+	if err != nil {
+		return l, fmt.Errorf("read line settings: %w", err)
+	}
+	return l, nil
+}
+
 // ErrEnded reports that the program has ended and the screen will not change any more.
 var ErrEnded = errors.New("the program has ended")
 
 // Terminal is one terminal with a program in it. Its methods are safe for concurrent
 // use.
 type Terminal struct {
-	cmd         *exec.Cmd
-	master      *os.File
-	before      Line
-	clusterWait time.Duration
-	wg          sync.WaitGroup
+	cmd    *exec.Cmd
+	master *os.File
+	before Line
+	wg     sync.WaitGroup
 
 	mu        sync.Mutex
 	emu       *emulator
@@ -65,10 +84,7 @@ type Terminal struct {
 
 // Start starts cmd in a new session whose terminal is a new one of that size. TERM is xterm-256color unless
 // the environment of cmd sets it; a nil environment is ours.
-func Start(cmd *exec.Cmd, size Size) (*Terminal, error) { return startWith(cmd, size, clusterWait) }
-
-// startWith is Start with another time than [settle].
-func startWith(cmd *exec.Cmd, size Size, clusterWait time.Duration) (*Terminal, error) {
+func Start(cmd *exec.Cmd, size Size) (*Terminal, error) {
 	master, slave, err := ptypair.Open(size.Columns, size.Rows)
 	if err != nil {
 		return nil, err
@@ -92,7 +108,7 @@ func startWith(cmd *exec.Cmd, size Size, clusterWait time.Duration) (*Terminal, 
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	t := &Terminal{
-		cmd: cmd, master: master, before: before, clusterWait: clusterWait, emu: newEmulator(size),
+		cmd: cmd, master: master, before: before, emu: newEmulator(size),
 		changed: make(chan struct{}), exited: make(chan struct{}), drained: make(chan struct{}),
 		input: backlog.New[[]byte](),
 	}
@@ -162,7 +178,7 @@ func (t *Terminal) end() {
 func (t *Terminal) holdOn(soon bool) {
 	var at time.Time
 	if soon {
-		at = time.Now().Add(t.clusterWait)
+		at = time.Now().Add(clusterWait)
 	}
 	_ = t.master.SetReadDeadline(at)
 	if t.over() { // this may just have undone wait's deadline
@@ -235,7 +251,7 @@ func (t *Terminal) Wait(ctx context.Context, until func(Screen) bool) (Screen, e
 		t.mu.Lock()
 		screen, changed, failed, ended := t.emu.screen(), t.changed, t.failed, t.ended
 		t.mu.Unlock()
-		if (ended || !screen.Modes[ModeSynchronised]) && until(screen) {
+		if (ended || !screen.Modes[ansi.ModeSynchronizedOutput]) && until(screen) {
 			return screen, nil
 		}
 		switch {
@@ -269,17 +285,12 @@ func (t *Terminal) Output() []byte {
 	if t.ended {
 		return out
 	}
-	tail := max(0, len(out)-longestBegun)
-	return append(out[:tail], begun().ReplaceAll(slices.Clone(out[tail:]), nil)...)
+	// An incomplete sequence is at most a few kilobytes long.
+	if list := Sequences(out[max(0, len(out)-4<<10):]); len(list) > 0 && list[len(list)-1].Kind == Broken {
+		return out[:len(out)-len(list[len(list)-1].Bytes)]
+	}
+	return out
 }
-
-// longestBegun bounds, in bytes, how far back an incomplete sequence is searched.
-const longestBegun = 4 << 10
-
-// begun matches the beginning of a sequence at the end of the output.
-var begun = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?$`)
-})
 
 // Answers returns the terminal's answers to queries.
 func (t *Terminal) Answers() []byte {
@@ -374,4 +385,113 @@ func (t *Terminal) takeAnswers() {
 			return
 		}
 	}
+}
+
+// Press presses keys, by name: "a", "Enter", "Ctrl+C", "Alt+y", "Shift+Tab", "F1", "PgUp". They are sent
+// like xterm does. A combination that only the extended protocol has ("Shift+Enter") is sent in that
+// protocol if the program asked for it, and otherwise like the key alone, as xterm does.
+func (t *Terminal) Press(names ...string) error {
+	for _, name := range names {
+		s := t.Screen()
+		sent, err := encode(name, s.Modes[ansi.ModeCursorKeys], s.Keyboard > 0)
+		if err != nil {
+			return err
+		}
+		t.Send(sent)
+	}
+	return nil
+}
+
+// Type types a text. A newline is the key Enter.
+func (t *Terminal) Type(text string) { t.Send(strings.ReplaceAll(text, "\n", "\r")) }
+
+// Paste pastes a text, in brackets if the program asked for them.
+func (t *Terminal) Paste(text string) {
+	if t.Screen().Modes[ansi.ModeBracketedPaste] {
+		text = "\x1b[200~" + text + "\x1b[201~"
+	}
+	t.Type(text)
+}
+
+// Send sends bytes unchanged, including those that no keyboard sends.
+func (t *Terminal) Send(raw string) { t.send([]byte(raw)) }
+
+// The bits of modifiers, as in xterm's sequences.
+const (
+	shift = 1 << iota
+	alt
+	ctrl
+)
+
+var charKeys = map[string]rune{
+	"enter": '\r', "tab": '\t', "backspace": 0x7f, "esc": 0x1b, "escape": 0x1b, "space": ' ',
+}
+
+// seqKeys have CSI's final byte, or number and "~", of keys without a character.
+var seqKeys = map[string]string{
+	"up": "A", "down": "B", "right": "C", "left": "D", "end": "F", "home": "H",
+	"f1": "P", "f2": "Q", "f3": "R", "f4": "S",
+	"insert": "2~", "delete": "3~", "pgup": "5~", "pgdn": "6~",
+	"f5": "15~", "f6": "17~", "f7": "18~", "f8": "19~", "f9": "20~", "f10": "21~", "f11": "23~", "f12": "24~",
+}
+
+// encode returns what xterm sends for a key. The part after the last + is the key, and may be a + itself.
+func encode(name string, applicationKeys, extended bool) (string, error) {
+	mod, rest := 0, name
+	for {
+		word, after, found := strings.Cut(rest, "+")
+		bit := map[string]int{"shift": shift, "alt": alt, "ctrl": ctrl}[strings.ToLower(word)]
+		if !found || bit == 0 {
+			break
+		}
+		mod, rest = mod|bit, after
+	}
+	if runes := []rune(rest); len(runes) == 1 {
+		return encodeChar(runes[0], mod, extended), nil
+	}
+	if char := charKeys[strings.ToLower(rest)]; char != 0 {
+		return encodeChar(char, mod, extended), nil
+	}
+	seq := seqKeys[strings.ToLower(rest)]
+	number, numbered := strings.CutSuffix(seq, "~")
+	switch {
+	case seq == "":
+		return "", fmt.Errorf("%q is not a key", name)
+	case mod != 0:
+		if !numbered {
+			number = "1"
+		}
+		return fmt.Sprintf("\x1b[%s;%d%c", number, 1+mod, seq[len(seq)-1]), nil
+	case !numbered && (seq >= "P" || applicationKeys):
+		return "\x1bO" + seq, nil
+	}
+	return "\x1b[" + seq, nil
+}
+
+func encodeChar(key rune, mod int, extended bool) string {
+	char, legacy := key, true
+	switch {
+	case key == '\t' && mod == shift:
+		return "\x1b[Z"
+	case strings.ContainsRune("\r\t\x7f\x1b", key):
+		legacy = mod&^alt == 0
+	case mod&ctrl != 0:
+		at := unicode.ToUpper(key) - '@'
+		if key == ' ' {
+			at = 0
+		}
+		control := at >= 0 && at < ' '
+		if legacy = control && mod&shift == 0; control {
+			char = at
+		}
+	case mod&shift != 0:
+		char = []rune(strings.ToUpper(string(key)))[0]
+	}
+	switch {
+	case !legacy && extended:
+		return fmt.Sprintf("\x1b[%d;%du", key, 1+mod)
+	case mod&alt != 0:
+		return "\x1b" + string(char)
+	}
+	return string(char)
 }

@@ -3,22 +3,23 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // maxCleanupTime is how long a process of a run may outlive its arbiter.
 const maxCleanupTime = 2 * time.Second
-
-func (r *round) name() string { return filepath.Base(r.dir) }
 
 // checkEnded checks a process that has ended: its last lines, the processes that it left behind, and whether it
 // should have ended. It reports whether another process is needed.
@@ -26,25 +27,33 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	code := l.wait()
 	ended := time.Now()
 	if p.crashAt != "" && l.killedBySignal() {
-		r.kills++ // noteHits counts it for the figures
+		r.kills++ // the log of crash points counts it for the figures
 		struck = true
 	}
-	r.logf("  %s: process ended with %d after %d lines (%+v)", r.name(), code, l.count, p)
+	r.logf("process ended with %d after %d lines (%+v)", code, l.count, p)
 	r.checkNoProcesses(ended)
 	l.disconnect()
 	if l.ended != nil {
-		r.checkEnd(l, code)
+		want := map[string][]int{
+			contract.StatusComplete: {0}, contract.StatusIncomplete: {1}, contract.StatusFailed: {1, 5, 70},
+			contract.StatusCancelled:  {1},
+			contract.StatusNeedsInput: {3}, contract.StatusLimit: {4}, contract.StatusInterrupted: {130, 143},
+		}[l.ended.Status]
+		// A kill may come between the last line and the exit.
+		if !slices.Contains(want, code) && !l.killedBySignal() {
+			r.bad("untrue ends", "result says %s, the exit code %d\n%s", l.ended.Status, code, l.dump())
+		}
 	}
 	// The Arbiter completes when the human says that all is there, even if a check of the last document fails.
 	if l.ended != nil && (l.ended.Status == contract.StatusComplete || l.ended.Status == contract.StatusIncomplete) {
 		switch {
 		case r.jobDone():
-		case r.asks && l.ended.Status == contract.StatusIncomplete && len(l.ended.Open) > 0:
+		case r.is[decided] && l.ended.Status == contract.StatusIncomplete && len(l.ended.Open) > 0:
 			// A worker of the script claims what was denied because the run ended; the result says what is open.
-			r.logf("  %s: incomplete: %q", r.name(), l.ended.Open)
+			r.logf("incomplete: %q", l.ended.Open)
 		case r.flipped: // the damage may lose a spawn that the Arbiter's session remembers
 			r.f.n["harmed by them"]++
-			r.logf("  %s: complete without the files, over a damaged journal", r.name())
+			r.logf("complete without the files, over a damaged journal")
 		default:
 			r.bad("wrong files", "complete without the files\n%s", l.dump())
 		}
@@ -69,8 +78,8 @@ func (r *round) beginAnew(l *processRun) bool {
 			return false
 		}
 	}
-	if !strings.Contains(l.stderr.String(), "nothing to resume") &&
-		!strings.Contains(l.stderr.String(), "there is no run") {
+	said := l.stderr.String()
+	if !strings.Contains(said, "nothing to resume") && !strings.Contains(said, "there is no run") {
 		r.bad("failed resumes", "refused to resume\n%s", l.dump())
 		return false
 	}
@@ -79,61 +88,41 @@ func (r *round) beginAnew(l *processRun) bool {
 	return true
 }
 
-// checkEnd compares the exit code with the last line.
-func (r *round) checkEnd(l *processRun, code int) {
-	want := map[string][]int{
-		contract.StatusComplete: {0}, contract.StatusIncomplete: {1}, contract.StatusFailed: {1, 5, 70},
-		contract.StatusCancelled:  {1},
-		contract.StatusNeedsInput: {3}, contract.StatusLimit: {4}, contract.StatusInterrupted: {130, 143},
-	}[l.ended.Status]
-	// A kill may come between the last line and the exit.
-	if !slices.Contains(want, code) && !l.killedBySignal() {
-		r.bad("untrue ends", "result says %s, the exit code %d\n%s", l.ended.Status, code, l.dump())
-	}
-}
-
 // checkNoProcesses waits until no process of the run is alive, and measures the time.
 func (r *round) checkNoProcesses(ended time.Time) {
-	run := ""
+	marks := []string{r.mark}
 	if r.run != "" {
-		run = "ARBITER_RUN=" + r.run
+		marks = append(marks, "ARBITER_RUN="+r.run)
 	}
-	for {
-		left := processes(r.mark, run)
+	for ; ; time.Sleep(5 * time.Millisecond) {
+		left := processes(marks...)
 		since := time.Since(ended)
 		if len(left) == 0 {
 			r.f.gone = append(r.f.gone, since)
 			return
 		}
 		if since > maxCleanupTime {
-			r.f.n["orphans"] += len(left)
 			for _, p := range left {
-				r.fail("alive %s after arbiter: %d (of %d, %s) %s %.200s", since.Round(time.Millisecond), p.pid,
-					p.parent, p.state, p.agent(), strings.Join(p.args, " "))
+				r.bad("orphans", "alive %s after arbiter: %d (of %d, %s) %s %.200s", since.Round(time.Millisecond), p.pid,
+					p.parent, p.state, p.agent, strings.Join(p.args, " "))
 			}
 			return
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 
 // checkSessions checks that no two processes are on one session.
 func (r *round) checkSessions() {
 	by := map[string]process{}
-	agents := r.agents()
-	r.sawAgents = r.sawAgents || len(agents) > 0
-	for _, a := range agents {
-		if a.session() == "" {
-			continue // of another make
+	for _, a := range r.agents() {
+		r.sawAgents = true
+		b, twice := by[a.session]
+		by[a.session] = a
+		// A child that the CLI has forked looks like the CLI until it executes a tool. Other makes have no session here.
+		if twice && a.session != "" && a.parent != b.pid && b.parent != a.pid {
+			r.bad("two on one session", "two processes are on session %s: %d (of %d, %s) and %d (of %d, %s)",
+				a.session, a.pid, a.parent, a.state, b.pid, b.parent, b.state)
 		}
-		b, ok := by[a.session()]
-		by[a.session()] = a
-		// A child that the CLI has forked looks like the CLI until it executes a tool.
-		if !ok || a.parent == b.pid || b.parent == a.pid {
-			continue
-		}
-		r.bad("two on one session", "two processes are on session %s: %d (of %d, %s) and %d (of %d, %s)",
-			a.session(), a.pid, a.parent, a.state, b.pid, b.parent, b.state)
 	}
 }
 
@@ -141,10 +130,10 @@ func (r *round) checkSessions() {
 func (r *round) check() {
 	requests := r.api.Requests()
 	for _, p := range r.api.Problems() {
-		if strings.Contains(p, "no actor fits") {
-			continue // a CLI whose bridge was just killed lacks our tools; its answer goes nowhere
+		// A CLI whose bridge was just killed lacks our tools; its answer goes nowhere.
+		if !strings.Contains(p, "no actor fits") {
+			r.fail("rehearsal: %s", p)
 		}
-		r.fail("rehearsal: %s", p)
 	}
 	_, told := r.readMakes()
 	saw := func(token string) bool {
@@ -156,8 +145,7 @@ func (r *round) check() {
 	for token, s := range r.sent {
 		closed = closed || s.text == closing && saw(token)
 	}
-	var queue []string
-	asked := false
+	queue, asked := "", false
 	for token, s := range r.sent {
 		if !s.accepted {
 			continue
@@ -170,16 +158,14 @@ func (r *round) check() {
 		if !asked {
 			queue, asked = r.queue(), true
 		}
-		if slices.ContainsFunc(queue, func(text string) bool { return strings.Contains(text, token) }) ||
-			s.text == closing && closed {
+		switch {
+		case strings.Contains(queue, token) || s.text == closing && closed:
 			r.f.n["still queued at the end"]++
-			continue
-		}
-		if s.flipped {
+		case s.flipped:
 			r.f.n["harmed by them"]++
-			continue
+		default:
+			r.bad("lost", "lost: %q %s was accepted, and no session saw it", s.text, token)
 		}
-		r.bad("lost", "lost: %q %s was accepted, and no session saw it", s.text, token)
 	}
 	if r.checkDoubled(requests) == 0 || !r.sawAgents {
 		r.fail("no envelope in any history, or no agent's process was seen: the checks are blind")
@@ -187,6 +173,12 @@ func (r *round) check() {
 	r.checkLedger()
 	r.checkRecords(requests)
 }
+
+var (
+	anyMark    = regexp.MustCompile(`⟦[^⟧\n]*⟧`)
+	partMark   = regexp.MustCompile(`^⟦[^|⟧]*\| part \d+ of \d+\b`)
+	envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
+)
 
 // isFromHuman reports whether a token is in an envelope from the human. The supervisor quotes the human's
 // messages to a new Arbiter, which is not a delivery.
@@ -209,20 +201,14 @@ func isFromHuman(incoming, token string) bool {
 	}
 }
 
-var (
-	anyMark  = regexp.MustCompile(`⟦[^⟧\n]*⟧`)
-	partMark = regexp.MustCompile(`^⟦[^|⟧]*\| part \d+ of \d+\b`)
-)
-
 // queue returns the texts that, by arbiter's report, still wait for their reader or have none: the run ended
 // before they were sent, or the reader was released.
-func (r *round) queue() []string {
-	var waiting []string
+func (r *round) queue() (waiting string) {
 	open := stillUnderWay(r.readRecords())
 	for _, m := range r.messages() {
 		if open[m.ID] || m.Status == supervisor.MessageWaiting || m.Status == supervisor.MessageSent ||
 			m.Status == supervisor.MessageReturned {
-			waiting = append(waiting, m.Text)
+			waiting += m.Text + "\n"
 		}
 	}
 	return waiting
@@ -230,7 +216,7 @@ func (r *round) queue() []string {
 
 // messages returns all messages of the run, as arbiter lists them.
 func (r *round) messages() []supervisor.MessageRecord {
-	out, errs, code := r.command(nil, "sessions", "show", "--state-dir", filepath.Join(r.dir, "state"), "--json", r.run)
+	out, errs, code := r.command(nil, "sessions", "show", "--json", r.run)
 	var shown struct{ Messages []supervisor.MessageRecord }
 	err := json.Unmarshal([]byte(out), &shown)
 	if err != nil || code != 0 {
@@ -239,12 +225,9 @@ func (r *round) messages() []supervisor.MessageRecord {
 	return shown.Messages
 }
 
-var envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
-
 // checkDoubled looks for envelopes that are twice in a session's history, and returns how many envelopes it
 // saw.
-func (r *round) checkDoubled(requests []rehearsal.Request) int {
-	seen := 0
+func (r *round) checkDoubled(requests []rehearsal.Request) (seen int) {
 	last := map[string]rehearsal.Request{}
 	for _, q := range requests {
 		if q.Agent == "" && (q.Role == rehearsal.RoleArbiter || q.Role == rehearsal.RoleOrchestrator) {
@@ -253,10 +236,8 @@ func (r *round) checkDoubled(requests []rehearsal.Request) int {
 	}
 	for session, q := range last {
 		count := map[string]int{}
-		for _, text := range userTexts(q.Messages) {
-			for _, found := range envelopeID.FindAllSubmatch(text, -1) {
-				count[string(found[1])]++
-			}
+		for _, found := range envelopeID.FindAllStringSubmatch(q.UserText(), -1) {
+			count[found[1]]++
 		}
 		seen += len(count)
 		for id, n := range count {
@@ -270,35 +251,26 @@ func (r *round) checkDoubled(requests []rehearsal.Request) int {
 	return seen
 }
 
-// plainText returns JSON without escaped characters.
-func plainText(raw json.RawMessage) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	var v any
-	if json.Unmarshal(raw, &v) == nil && enc.Encode(v) == nil {
-		return bytes.ReplaceAll(b.Bytes(), []byte(`\n`), []byte("\n"))
-	}
-	return raw
-}
-
 // checkLedger checks in the stand-ins' ledger that no session read a message again after it had ended a turn
 // with it. A message whose process died before the transcript had it must be delivered again; if the history
 // had it nevertheless, checkDoubled finds it there twice.
 func (r *round) checkLedger() {
-	text, err := os.ReadFile(r.ledger)
+	text, err := os.ReadFile(r.path("ledger"))
 	if err != nil {
 		if r.claude == "" {
 			r.fail("the stand-ins kept no ledger: %v", err)
 		}
 		return
 	}
-	entries, err := readLedger(text)
-	if err != nil {
-		r.fail("%v", err)
-	}
 	ended := map[string]bool{}
-	for _, e := range entries {
+	for d := json.NewDecoder(bytes.NewReader(text)); ; {
+		var e struct{ Event, Session, Message string }
+		if err := d.Decode(&e); err == io.EOF {
+			return
+		} else if err != nil {
+			r.fail("ledger: %v", err)
+			return
+		}
 		key := e.Session + " " + e.Message
 		switch {
 		case e.Message == "":
@@ -312,16 +284,443 @@ func (r *round) checkLedger() {
 	}
 }
 
-// noteHits counts the crash points that were reached, and those that killed.
-func (r *round) noteHits() {
-	text, _ := os.ReadFile(r.hits)
-	for line := range strings.Lines(string(text)) {
-		_, name, _ := strings.Cut(strings.TrimSpace(line), "/")
-		if point, died := strings.CutSuffix(name, " died"); died {
-			r.f.killed["point"]++
-			r.f.died[point]++
-		} else {
-			r.f.hit[name]++
+// isCompared reports whether an event is compared with the log, line by line: the events of documents and agents.
+func isCompared(b contract.Body) bool {
+	switch b.(type) {
+	case contract.Check, contract.Handoff, contract.Merge, contract.Decision, contract.Spawn, contract.Delivered,
+		contract.Message:
+		return true
+	}
+	return false
+}
+
+// checkRecords checks the documents of a run in its log, which `arbiter replay` prints: the events of all
+// processes, both those that were printed and those that were only recorded before a kill. A log with flipped
+// bits proves nothing.
+func (r *round) checkRecords(requests []rehearsal.Request) {
+	if r.run == "" || r.flipped {
+		return
+	}
+	all := r.readRecords()
+	var lines []contract.Line
+	for _, l := range all {
+		if isCompared(l.Body) {
+			lines = append(lines, l)
+		}
+	}
+	if !r.blurred {
+		r.checkPrinted(lines)
+	}
+	r.checkPermissions(all)
+	r.checkUserHooks(all)
+	r.checkMakes(all)
+	r.checkReceipts(lines)
+	r.checkNumbers(lines)
+	lost := r.checkArbiters(lines, requests)
+	r.checkDocuments(lines, requests, lost)
+}
+
+// readRecords returns the lines of all processes, as `arbiter replay` prints them.
+func (r *round) readRecords() (all []contract.Line) {
+	out, errs, code := r.command(nil, "replay", r.run)
+	if code != 0 {
+		r.fail("replay: %d: %s", code, errs)
+	}
+	for line := range strings.Lines(out) {
+		l, err := contract.DecodeLine([]byte(line))
+		if err != nil {
+			r.fail("replay: %v: %s", err, line)
+			return nil
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+// stillUnderWay returns the messages that were delivered to an Arbiter and after which no turn of it ended: the
+// run ended before that, and its next process handles them.
+func stillUnderWay(all []contract.Line) map[string]bool {
+	open := map[string]bool{}
+	for _, l := range all {
+		switch b := l.Body.(type) {
+		case contract.Delivered:
+			if l.ID == contract.Arbiter {
+				open[b.MessageID] = true
+			}
+		case contract.Turn:
+			if l.ID == contract.Arbiter && (b.Outcome == bridge.TurnDone || b.Outcome == bridge.TurnInterrupted) {
+				clear(open)
+			}
+		}
+	}
+	return open
+}
+
+// checkPrinted checks that the printed events are in the log, once and in order.
+func (r *round) checkPrinted(lines []contract.Line) {
+	at := 0
+	for _, printed := range r.printed {
+		want := sameness(printed)
+		i := slices.IndexFunc(lines[at:], func(l contract.Line) bool { return sameness(l) == want })
+		if i < 0 {
+			r.bad("receipts unkept", "printed, and not in the log, or out of order: %.300s", want)
+			return
+		}
+		at += i + 1
+	}
+}
+
+func sameness(l contract.Line) string {
+	raw, err := json.Marshal(l)
+	return fmt.Sprint(string(raw), err)
+}
+
+// checkNumbers checks that decisions are numbered consecutively over all processes.
+func (r *round) checkNumbers(lines []contract.Line) {
+	n := 0
+	for _, l := range lines {
+		if b, ok := l.Body.(contract.Decision); ok {
+			if n++; b.Number != n {
+				r.bad("receipts unkept", "decision %d has number %d: %.300s", n, b.Number, sameness(l))
+				return
+			}
 		}
 	}
 }
+
+// nextOf returns what an author's document leads to next: a merge or a hand-off, or nil.
+func nextOf(later []contract.Line, author string) contract.Body {
+	for _, l := range later {
+		if name := l.Body.EventName(); l.ID == author && (name == "handoff" || name == "merge") {
+			return l.Body
+		}
+	}
+	return nil
+}
+
+// checkReceipts checks that the checks of a document are reported in order, each once, whatever is killed; that
+// the document follows the last one; and that it arrives with the reported receipts. An author may have two
+// documents under way: then the second waits for the first. Before the task is complete, the checks of all
+// documents are repeated, one after the other.
+func (r *round) checkReceipts(lines []contract.Line) {
+	type document struct {
+		author   string
+		receipts []verdict.Receipt
+		of       int
+	}
+	var running, complete []document
+	reported := map[string]int{} // each receipt with its author and number: checks of two documents may alternate
+	key := func(author string, number int, c verdict.Receipt) string { return fmt.Sprint(author, number, c) }
+	again := 0 // how many checks of the current repetition were reported
+	bad := func(l contract.Line, why string) {
+		r.bad("receipts unkept", "%s: %.400s", why, sameness(l))
+	}
+	for i, l := range lines {
+		switch b := l.Body.(type) {
+		case contract.Check:
+			r.f.n["checks run"]++
+			if b.Again {
+				if b.Number != again+1 && b.Number != 1 {
+					bad(l, "what comes before this check was not reported")
+				}
+				again = b.Number
+				continue
+			}
+			n := slices.IndexFunc(running, func(p document) bool {
+				return p.author == l.ID && p.of == b.Of && len(p.receipts) == b.Number-1
+			})
+			if n < 0 {
+				if n = len(running); b.Number != 1 {
+					bad(l, "what comes before this check was not reported")
+				}
+				running = append(running, document{l.ID, make([]verdict.Receipt, b.Number-1), b.Of})
+			}
+			running[n].receipts = append(running[n].receipts, b.Receipt)
+			reported[key(l.ID, b.Number, b.Receipt)]++
+			if b.Number < b.Of {
+				continue
+			}
+			next := nextOf(lines[i+1:], l.ID)
+			// Merged work is checked again, and those receipts count. The run may complete before the merge.
+			if _, merges := next.(contract.Merge); merges || (r.is[isolated] || r.is[hosted]) && next == nil {
+				running = slices.Delete(running, n, n+1)
+				continue
+			}
+			complete, running = append(complete, running[n]), slices.Delete(running, n, n+1)
+			waits := slices.ContainsFunc(running, func(p document) bool { return p.author == l.ID })
+			if !waits && (i+1 == len(lines) || !isForwarded(lines[i+1], l.ID)) {
+				bad(l, "the last check is not followed by the document")
+			}
+		case contract.Handoff:
+			if len(b.Receipts) == 0 && (len(b.Document.Checks) == 0 || b.GeneratedBecause != "") {
+				continue
+			}
+			theirs := func(p document) bool { return p.author == b.From }
+			if len(b.Receipts) == 0 && !slices.ContainsFunc(complete, theirs) {
+				continue // a successor was named while they ran
+			}
+			kept := slices.ContainsFunc(complete,
+				func(p document) bool { return theirs(p) && len(p.receipts) == len(b.Receipts) })
+			for n, c := range b.Receipts {
+				kept = kept && reported[key(b.From, n+1, c)] > 0
+			}
+			if !kept {
+				bad(l, "the document lacks the receipts that were reported")
+			}
+		}
+	}
+	for _, p := range running {
+		r.bad("receipts unkept", "of a document by %s %d of %d checks were reported, and no more: %v",
+			p.author, len(p.receipts), p.of, p.receipts)
+	}
+}
+
+// isForwarded reports whether an event passes on a document by from.
+func isForwarded(l contract.Line, from string) bool {
+	h, isHandoff := l.Body.(contract.Handoff)
+	m, isMessage := l.Body.(contract.Message)
+	return isHandoff && h.From == from || isMessage && m.From == from && m.Kind == verdict.KindHandoff
+}
+
+// checkDocuments checks that each document that is passed on reaches its reader once, unless the log says that
+// its message is still waiting, or that its reader was released. lost is the number of lost histories of the
+// Arbiter.
+func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Request, lost int) {
+	sessions, names := map[string][]string{}, map[string]string{} // of each agent
+	for _, l := range lines {
+		if s, ok := l.Body.(contract.Spawn); ok {
+			if names[l.ID] = s.Name; !s.Resumed {
+				sessions[l.ID] = append(sessions[l.ID], s.SessionID)
+			}
+		}
+	}
+	var status map[string]string
+	for i, l := range lines {
+		h, ok := l.Body.(contract.Handoff)
+		if !ok || h.From == h.To {
+			continue
+		}
+		r.f.n["documents passed on"]++
+		m, ok := carrier(lines[i+1:], h)
+		if !ok {
+			r.bad("documents undelivered", "no message carries the document: %.300s", sameness(l))
+			continue
+		}
+		again := len(sessions[h.To]) - 1 // after a lost history it must be delivered again
+		if h.To == contract.Arbiter {
+			again = lost
+		}
+		author := ""
+		if lost > 0 {
+			author = names[m.From]
+		}
+		had := receivedBy(requests, m, sessions[h.To], author)
+		if len(had) > 0 && len(had) <= 1+again {
+			continue
+		}
+		if status == nil {
+			status = map[string]string{}
+			for _, m := range r.messages() {
+				status[m.ID] = m.Status
+			}
+		}
+		if len(had) == 0 && (status[m.MessageID] != supervisor.MessageDelivered || endedAfter(lines[i:], h.To)) {
+			r.f.n["without a reader"]++
+			continue
+		}
+		r.bad("documents undelivered", "the document of %s to %s was had by %d of its sessions, in message %s (%s)",
+			h.From, h.To, len(had), m.MessageID, status[m.MessageID])
+	}
+}
+
+// delivery is a message that carries a document, and when it was accepted.
+type delivery struct {
+	contract.Message
+	at time.Time
+}
+
+// carrier finds the message that carries a document to its reader.
+func carrier(after []contract.Line, h contract.Handoff) (delivery, bool) {
+	for _, l := range after {
+		m, ok := l.Body.(contract.Message)
+		if ok && m.To == h.To && (m.Kind == supervisor.KindBrief || m.Kind == verdict.KindDone && m.From == h.From) {
+			return delivery{m, l.Time}, true
+		}
+	}
+	return delivery{}, false
+}
+
+// receivedBy returns those of an agent's sessions that received a message: as a message of its own, or, once another
+// decider has ruled on it, as an entry of the work log that a later message carries. If the agent's history was lost
+// before that, author is the name of who wrote the message: the record with which the next session begins quotes it.
+func receivedBy(requests []rehearsal.Request, m delivery, sessions []string, author string) []string {
+	those := func(texts ...string) (had []string) {
+		for _, q := range requests {
+			if slices.Contains(sessions, q.Session) && !slices.Contains(had, q.Session) &&
+				slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(q.Incoming, text) }) {
+				had = append(had, q.Session)
+			}
+		}
+		return had
+	}
+	had := those("| id: "+m.MessageID, fmt.Sprintf("| work log | from: %s | kind: %s | at: %s |", m.From, m.Kind,
+		m.at.UTC().Format(time.RFC3339)))
+	if len(had) == 0 && author != "" {
+		had = those(fmt.Sprintf("%s to the Arbiter (%s):\n| %s\n", author, m.Kind,
+			strings.ReplaceAll(m.Text, "\n", "\n| ")))
+	}
+	return had
+}
+
+// endedAfter reports whether an Orchestrator was not started again after it was released.
+func endedAfter(lines []contract.Line, id string) bool {
+	return id != contract.Arbiter && !slices.ContainsFunc(lines, func(l contract.Line) bool {
+		s, ok := l.Body.(contract.Spawn)
+		return ok && l.ID == id && s.Resumed
+	})
+}
+
+var handOffBrief = regexp.MustCompile(`⟦[^⟧\n]*\| kind: inheritance[^⟧\n]*⟧`)
+
+// checkArbiters checks that there is one Arbiter at a time. Each of its sessions but the last wrote a document,
+// or its history was lost. After that the session makes no call, and its successor receives the hand-off brief
+// once. It returns the number of lost histories.
+func (r *round) checkArbiters(lines []contract.Line, requests []rehearsal.Request) (lost int) {
+	bad := func(format string, args ...any) {
+		r.bad("Arbiters at the same time", format, args...)
+	}
+	var arbiters []string // session ids, in order
+	successors, lostBefore, decided := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	over := false  // the present one has handed off
+	waits := false // the successor has not read the brief yet
+	renewed, unheard := 0, 0
+	for _, l := range lines {
+		if l.ID != contract.Arbiter {
+			continue
+		}
+		switch b := l.Body.(type) {
+		case contract.Spawn:
+			switch {
+			case b.Resumed:
+				continue
+			case over:
+				successors[b.SessionID], waits = true, true
+			case waits: // the one before it has received nothing
+				successors[b.SessionID] = true
+				unheard++
+			case len(arbiters) > 0:
+				lost++
+				lostBefore[b.SessionID] = true
+			}
+			arbiters, over = append(arbiters, b.SessionID), false
+		case contract.Delivered:
+			waits = false
+		case contract.Decision:
+			if b.Source != "session" {
+				continue // decided in its name, not by its model
+			}
+			if over {
+				bad("an Arbiter that had handed off decided %s", b.Decision)
+			}
+			decided[arbiters[len(arbiters)-1]] = true
+			over = b.Decision == verdict.Handoff
+		case contract.Handoff:
+			if b.From == contract.Arbiter {
+				renewed++
+				over = true // a generated document needs no decision
+				if waits {  // begun afresh while the document was checked
+					unheard, waits = unheard+1, false
+				}
+			}
+		}
+	}
+	r.f.n["renewals of the Arbiter"] += renewed
+	r.f.n["histories of it lost"] += lost
+	if made := len(successors) - unheard; renewed != made && !(over && renewed == made+1) { // or the run ends first
+		bad("%d renewals of the Arbiter made %d successors", renewed, made)
+	}
+	last := r.checkOrder(requests, arbiters)
+	first := map[string]string{} // the first session that received a message
+	for n, session := range arbiters {
+		q, asked := last[session]
+		if decided[session] && !asked {
+			bad("Arbiter %d of %d decided, and never asked its model", n+1, len(arbiters))
+		}
+		if lostBefore[session] {
+			clear(first) // the lost history's messages must be delivered again
+		}
+		had := len(handOffBrief.FindAllString(q.UserText(), -1))
+		for _, found := range envelopeID.FindAllStringSubmatch(q.UserText(), -1) {
+			id := found[1]
+			if was := first[id]; was != "" && was != session && r.refuse == nil {
+				bad("message %s was given to Arbiter %d of %d, and to one before it", id, n+1, len(arbiters))
+			}
+			first[id] = session
+		}
+		if want := b2i(successors[session]); r.refuse == nil && asked && had != want && !(lostBefore[session] && had == 1) {
+			bad("Arbiter %d of %d received the hand-off brief %d times, want %d", n+1, len(arbiters), had, want)
+		}
+	}
+	return lost
+}
+
+// checkOrder checks that no Arbiter makes a model request after its successor did, and returns the last request
+// of each session.
+func (r *round) checkOrder(requests []rehearsal.Request, arbiters []string) map[string]rehearsal.Request {
+	last, latest := map[string]rehearsal.Request{}, -1
+	for _, q := range requests {
+		if q.Role != rehearsal.RoleArbiter {
+			continue
+		}
+		n := slices.Index(arbiters, q.Session)
+		if n < latest {
+			r.bad("Arbiters at the same time", "Arbiter %d of %d asked its model after its successor had", n+1,
+				len(arbiters))
+		}
+		latest, last[q.Session] = max(n, latest), q
+	}
+	return last
+}
+
+// checkPermissions checks the whole log: each permission request was answered, by the process that opened it or by a
+// later one, because a process may be killed before the agent is back that asks again; no released agent was started
+// again in the same process; and nothing follows a result.
+func (r *round) checkPermissions(all []contract.Line) {
+	open, ended := map[string]string{}, map[string]string{}
+	over := false
+	unanswered := func(when string) {
+		if len(open) > 0 {
+			r.fail("%s, these requests had no answer: %v", when, open)
+		}
+		clear(open)
+	}
+	for _, l := range all {
+		if _, begins := l.Body.(contract.Session); over && !begins {
+			r.fail("after the result: %.300s", sameness(l))
+		}
+		switch b := l.Body.(type) {
+		case contract.Session:
+			clear(ended)
+			over = false
+		case contract.Result:
+			over = true
+			unanswered("at the end of the run")
+		case contract.PermissionRequest:
+			open[b.Request] = fmt.Sprintf("%s by %s", b.Tool, l.ID)
+		case contract.Permission:
+			delete(open, b.Request)
+		case contract.Done:
+			if slices.Contains(goodbyes, b.Reason) {
+				ended[l.ID] = b.Reason
+			}
+		case contract.Spawn:
+			if why := ended[l.ID]; why != "" {
+				r.fail("%s was let go (%s), and is started again", l.ID, why)
+			}
+		}
+	}
+	unanswered("at the end of the log")
+}
+
+// goodbyes are some of the reasons after which an agent is not started again.
+var goodbyes = []string{"All is woven.", "killed by the human", "its work is done"}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,15 +79,15 @@ func TestLedgerIsRead(t *testing.T) {
 		"not a ledger": {"what?\n", 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := &round{f: newFigures(), ledger: filepath.Join(t.TempDir(), "ledger")}
-			testkit.OK(t, os.WriteFile(r.ledger, []byte(tt.text), 0o600))
+			r := &round{f: newFigures(), dir: t.TempDir()}
+			r.write(map[string]string{"ledger": tt.text})
 			r.checkLedger()
 			if r.f.n["doubled"] != tt.doubled || len(r.problems) != tt.problems {
 				t.Errorf("%d doubled, %q", r.f.n["doubled"], r.problems)
 			}
 		})
 	}
-	r := &round{f: newFigures(), ledger: filepath.Join(t.TempDir(), "none")}
+	r := &round{f: newFigures(), dir: t.TempDir()}
 	if r.checkLedger(); len(r.problems) != 1 {
 		t.Error("a missing ledger is not noticed")
 	}
@@ -108,11 +109,11 @@ func TestQuantile(t *testing.T) {
 func TestFiguresAddUp(t *testing.T) {
 	f, g := newFigures(), newFigures()
 	g.n["lost"], g.n["failed rounds"], g.gone = 1, 1, []time.Duration{time.Second}
-	g.killed["bridge"]++
-	g.died["a.b"]++
+	g.n[killed+"bridge"]++
+	g.n[died+"a.b"]++
 	f.add(g)
 	f.add(g)
-	if f.n["lost"] != 2 || f.n["failed rounds"] != 2 || f.kills() != 2 || f.died["a.b"] != 2 || len(f.gone) != 2 {
+	if f.n["lost"] != 2 || f.n["failed rounds"] != 2 || f.count(killed) != 2 || f.n[died+"a.b"] != 2 || len(f.gone) != 2 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -137,7 +138,7 @@ func TestTranscriptsAreDamaged(t *testing.T) {
 			t.Errorf("damage %d left %q", kind, got)
 		}
 	}
-	r := &round{o: options{transcripts: 1}, f: newFigures(), dir: t.TempDir(), damaged: map[string]bool{},
+	r := &round{is: map[string]bool{loses: true}, f: newFigures(), dir: t.TempDir(), damaged: map[string]bool{},
 		rnd: rand.New(rand.NewPCG(1, 2))}
 	dir := filepath.Join(r.dir, "home", ".claude", "projects", "p")
 	testkit.OK(t, os.MkdirAll(dir, 0o700))
@@ -206,15 +207,17 @@ func TestFollowUpsAreRun(t *testing.T) {
 func TestTheHumanActs(t *testing.T) {
 	count := func(every uint64, must string) (n int) {
 		for seed := range uint64(20) {
-			r := &round{o: options{actions: every}, seed: seed, must: must, rnd: rand.New(rand.NewPCG(seed, 17))}
-			same := &round{o: options{actions: every}, seed: seed, must: must, rnd: rand.New(rand.NewPCG(seed, 17))}
-			a, b := r.actionsOf(), same.actionsOf()
-			if len(a) != len(b) || len(a) > 0 && a[0] != b[0] || (len(a) > 0) != r.acts() {
+			chosen := func() *round {
+				r := &round{o: options{each: map[string]*uint64{acts: &every}}, seed: seed, must: must}
+				r.choose()
+				return r
+			}
+			r := chosen()
+			a, b := r.actions(), chosen().actions()
+			if !slices.Equal(a, b) || (len(a) > 0) != r.is[acts] {
 				t.Errorf("seed %d: %v, and then %v", seed, a, b)
 			}
-			if r.acts() {
-				n++
-			}
+			n += b2i(r.is[acts])
 		}
 		return n
 	}

@@ -7,78 +7,158 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// Kinds of help that make a process reach a crash point that it does not reach otherwise.
-const (
-	byBridge = "bridge" // the bridge is killed
-	byFlip   = "flip"   // a bit of the journal is flipped between two processes
-	byLitter = "litter" // a process dies while it writes a file, and leaves it
-	byTear   = "tear"   // the event log ends in the middle of a line
-	byLength = "length" // the event log is long
-	byDisk   = "disk"   // the disk is full
-	byRemove = "remove" // the complete run is removed
-	byHuman  = "human"  // the human ends an Orchestrator at work
+// plan says what happens to one process of arbiter.
+type plan struct {
+	victim  string // a key of victims; "" for none or a crash point alone
+	after   int    // number of lines before it
+	crashAt string
+}
 
-	byDecider   = "decider"   // a decider other than the Arbiter
-	byIsolation = "isolation" // Orchestrators in worktrees or clones
-)
+// plan makes the plan for the next process. The last processes of a job are not killed.
+func (r *round) plan() plan {
+	if r.kills >= r.o.perJob {
+		return plan{}
+	}
+	if p, ok := r.force(); ok {
+		return p
+	}
+	if r.enough && r.must != "" {
+		return plan{}
+	}
+	if r.o.points == "some" && len(r.points) > 0 && r.rnd.IntN(3) == 0 {
+		return plan{crashAt: fmt.Sprintf("%s:%d", r.points[r.rnd.IntN(len(r.points))], 1+r.rnd.IntN(6))}
+	}
+	list := []string{"arbiter", "arbiter", "arbiter", "bridge", "agent", "agent", "all", "int", "term", "human"}
+	return plan{victim: list[r.rnd.IntN(len(list))], after: 1 + r.rnd.IntN(50)}
+}
 
-// helpFor returns the help that a crash point needs; "" means none.
-func helpFor(point string) string {
-	for prefix, help := range map[string]string{
-		"loop.bridge.": byBridge, "journal.damage.": byFlip, "journal.open.tidy.": byLitter,
-		"journal.events.cut.": byTear, "journal.events.pack.": byLength, "journal.events.free.": byLength,
-		"journal.commit.truncate.": byDisk, "journal.remove.": byRemove,
-		"loop.inspect": byHuman, "loop.decide": byDecider, "loop.place": byIsolation, "loop.merge": byIsolation,
-	} {
-		if strings.HasPrefix(point, prefix) {
-			return help
+// help makes a process reach a crash point that it does not reach otherwise.
+type help struct {
+	points  []string            // prefixes of their names
+	variety string              // the round is of that variety
+	victim  string              // is struck in the same process
+	between func(r *round) bool // is done between the process before it and that one
+	before  string              // the process before it dies at that point, unless between succeeds
+	removal bool                // the complete run is removed
+}
+
+var helps = []help{
+	{points: []string{"loop.decide"}, variety: decided},
+	{points: []string{"loop.place", "loop.merge"}, variety: isolated},
+	{points: []string{"loop.bridge."}, victim: "bridge"},
+	{points: []string{"loop.inspect"}, victim: "human"},
+	{points: []string{"journal.commit.truncate."}, victim: "disk"},
+	{points: []string{"journal.damage."}, between: (*round).flip},
+	{points: []string{"journal.events.cut."}, between: (*round).tear},
+	{points: []string{"journal.events.pack.", "journal.events.free."}, between: (*round).stretch},
+	// A process that dies while it writes a file leaves it.
+	{points: []string{"journal.open.tidy."}, between: (*round).littered, before: "journal.meta.rename.before"},
+	{points: []string{"journal.remove."}, removal: true},
+}
+
+// helpFor returns the help that a crash point needs; the zero value is none.
+func helpFor(point string) help {
+	for _, h := range helps {
+		if slices.ContainsFunc(h.points, func(prefix string) bool { return strings.HasPrefix(point, prefix) }) {
+			return h
 		}
 	}
-	return ""
+	return help{}
 }
+
+// once reports whether what the crash point needs occurs once.
+func (h help) once() bool { return h.points != nil && h.variety == "" }
 
 // force plans the process that should reach the round's own crash point.
 func (r *round) force() (plan, bool) {
-	at := fmt.Sprintf("%s:%d", r.must, r.mustN)
-	switch help := helpFor(r.must); {
-	case r.must == "" || r.forced || help == byRemove:
+	h := helpFor(r.must)
+	switch {
+	case r.must == "" || r.forced || h.removal:
 		return plan{}, false
 	case r.processRuns < r.mustAt: // so that there is another process
 		return plan{victim: "arbiter", after: 15 + r.rnd.IntN(20)}, true
-	case help == "" || help == byDecider || help == byIsolation:
-		r.forced = true
-		return plan{crashAt: at}, true
-	case help == byBridge || help == byDisk || help == byHuman:
-		r.forced = true
-		return plan{crashAt: at, victim: help, after: 2 + r.rnd.IntN(20)}, true
-	case r.run == "": // there is no journal yet
+	case h.between != nil && r.run == "": // there is no journal yet
 		return plan{victim: "arbiter", after: 20 + r.rnd.IntN(20)}, true
-	case help == byLitter && !r.littered():
-		return plan{crashAt: "journal.meta.rename.before"}, true
-	case help == byTear && !r.tear():
-		return plan{}, false
-	case help == byFlip && !r.flip():
-		return plan{}, false
-	case help == byLength && !r.stretch():
-		return plan{}, false
-	default:
-		r.forced = true
-		return plan{crashAt: at}, true
+	case h.between != nil && !h.between(r):
+		return plan{crashAt: h.before}, h.before != ""
 	}
+	r.forced = true
+	return plan{crashAt: fmt.Sprintf("%s:%d", r.must, r.mustN), victim: h.victim, after: 2 + r.rnd.IntN(20)}, true
 }
 
-func (r *round) runDir() string { return filepath.Join(r.dir, "state", "runs", r.run) }
+// victims have the processes that are killed; nil or a zero: there are none yet.
+var victims = map[string]func(r *round, l *processRun) []int{
+	"arbiter": func(_ *round, l *processRun) []int { return []int{l.cmd.Process.Pid} },
+	"int":     func(_ *round, l *processRun) []int { return []int{l.cmd.Process.Pid} },
+	"term":    func(_ *round, l *processRun) []int { return []int{l.cmd.Process.Pid} },
+	"bridge":  func(_ *round, l *processRun) []int { return []int{l.findBridge()} },
+	"agent": func(r *round, _ *processRun) []int {
+		if agents := r.agents(); len(agents) > 0 {
+			return []int{agents[r.rnd.IntN(len(agents))].pid}
+		}
+		return nil
+	},
+	"all": func(r *round, l *processRun) []int {
+		all := []int{l.cmd.Process.Pid, l.findBridge()}
+		for _, a := range r.agents() {
+			all = append(all, a.pid)
+		}
+		return all
+	},
+}
+
+// strike kills the victim of the plan, and reports whether it could.
+func (r *round) strike(l *processRun, p plan) bool {
+	var targets []int
+	switch p.victim {
+	case "disk":
+		return l.fill()
+	case "human":
+		if !r.dismiss(l) {
+			return false
+		}
+	default:
+		if targets = victims[p.victim](r, l); len(targets) == 0 || slices.Contains(targets, 0) {
+			return false
+		}
+		l.findBridge()
+		sig, other := map[string]syscall.Signal{"int": syscall.SIGINT, "term": syscall.SIGTERM}[p.victim]
+		if !other {
+			sig = syscall.SIGKILL
+		}
+		for _, pid := range targets {
+			_ = syscall.Kill(pid, sig)
+		}
+	}
+	r.kills++
+	r.f.n[killed+p.victim]++
+	r.logf("line %d, %s %v", l.count, p.victim, targets)
+	return true
+}
+
+// dismiss has the human end an Orchestrator that is at work; the supervisor then finds out what it has done. It
+// does nothing if Orchestrators have their own directories: the scripted successor would make all files, the
+// human would end the job because they exist, but a check of unmerged work would rightly keep the job open
+// until the limit of Orchestrators is reached.
+func (r *round) dismiss(l *processRun) bool {
+	id := r.anybody("")
+	if id == "" || r.is[isolated] || r.is[hosted] || r.jobDone() {
+		return false
+	}
+	r.at[id] = finished
+	l.send("dismiss", contract.Kill{ID: id})
+	return true
+}
 
 func (r *round) littered() bool {
 	left, _ := filepath.Glob(filepath.Join(r.runDir(), "*.tmp"))
@@ -86,18 +166,11 @@ func (r *round) littered() bool {
 }
 
 // tear appends the beginning of a line to the event log.
-func (r *round) tear() bool {
-	err := appendTo(filepath.Join(r.runDir(), journal.LogName), []byte(`{"sum":"0badc0de","n":1`))
-	if err != nil {
-		r.fail("tear a line: %v", err)
-	}
-	return err == nil
-}
+func (r *round) tear() bool { return r.appendToLog([]byte(`{"sum":"0badc0de","n":1`)) }
 
 // stretch adds so many lines to the event log that its beginning is packed. Readers skip them.
 func (r *round) stretch() bool {
-	path := filepath.Join(r.runDir(), journal.LogName)
-	log, err := journal.OpenLog(path)
+	log, err := journal.OpenLog(filepath.Join(r.runDir(), journal.LogName))
 	if err != nil {
 		return false
 	}
@@ -111,91 +184,65 @@ func (r *round) stretch() bool {
 	for chain := health.Next.Prev; len(lines) < 1<<20 && err == nil; {
 		lines, err = chain.Append(lines, journal.LogContent{At: time.Now(), Record: record})
 	}
+	r.try(err)
+	return err == nil && r.appendToLog(lines)
+}
+
+func (r *round) appendToLog(b []byte) bool {
+	f, err := os.OpenFile(filepath.Join(r.runDir(), journal.LogName), os.O_WRONLY|os.O_APPEND, 0)
 	if err == nil {
-		err = appendTo(path, lines)
+		_, err = f.Write(b)
+		err = errors.Join(err, f.Close())
 	}
-	if err != nil {
-		r.fail("add lines: %v", err)
-	}
+	r.try(err)
 	return err == nil
 }
 
-func appendTo(path string, b []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	return errors.Join(err, f.Close())
-}
-
-// firstInput returns the offset of the first input in a segment of the journal, from its header.
-func firstInput(segment []byte) int {
-	if len(segment) < 101 {
-		return len(segment)
-	}
-	return min(int(binary.LittleEndian.Uint32(segment[97:])), len(segment))
-}
-
 // flip flips a bit in the last segment of the journal, behind its snapshot (a damaged snapshot would be
-// replaced by that of the segment before). What was accepted after it may be lost, and what was delivered may
-// be delivered again.
+// replaced by that of the segment before), whose end its header names. What was accepted after it may be lost, and
+// what was delivered may be delivered again.
 func (r *round) flip() bool {
 	names, _ := filepath.Glob(filepath.Join(r.runDir(), "journal-*"))
-	slices.Sort(names)
-	for _, name := range slices.Backward(names) {
-		raw, err := os.ReadFile(name)
-		first := firstInput(raw)
-		inputs := len(raw) - first
-		if err != nil || inputs < 1024 {
-			break
-		}
-		at := first + inputs/4 + r.rnd.IntN(inputs*3/4)
-		raw[at] ^= 1 << r.rnd.IntN(8)
-		if err := os.WriteFile(name, raw, 0o600); err != nil {
-			r.fail("flip a bit: %v", err)
-			return false
-		}
-		r.f.n["journals flipped"]++
-		r.flipped = true
-		for _, s := range r.sent {
-			s.flipped = s.accepted
-		}
-		r.logf("  %s: a bit at %d of %d in %s is flipped", r.name(), at, len(raw), filepath.Base(name))
-		return true
+	if len(names) == 0 {
+		return false
 	}
-	return false
-}
-
-// command runs an arbiter command, and returns its exit code: -1 if a signal killed it.
-func (r *round) command(env []string, args ...string) (stdout, stderr string, code int) {
-	cmd := exec.Command(r.bin, args...)
-	cmd.Env, cmd.Dir = append(slices.Clone(r.env), env...), filepath.Join(r.dir, "work")
-	var out, errs strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return "", err.Error(), -2
+	name := slices.Max(names)
+	raw, err := os.ReadFile(name)
+	if err != nil || len(raw) < 101 {
+		return false
 	}
-	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+	first := min(int(binary.LittleEndian.Uint32(raw[97:])), len(raw))
+	inputs := len(raw) - first
+	if inputs < 1024 {
+		return false
+	}
+	at := first + inputs/4 + r.rnd.IntN(inputs*3/4)
+	raw[at] ^= 1 << r.rnd.IntN(8)
+	if err := os.WriteFile(name, raw, 0o600); err != nil {
+		r.fail("flip a bit: %v", err)
+		return false
+	}
+	r.f.n["journals flipped"]++
+	r.flipped = true
+	for _, s := range r.sent {
+		s.flipped = s.accepted
+	}
+	r.logf("a bit at %d of %d in %s is flipped", at, len(raw), filepath.Base(name))
+	return true
 }
 
 // remove kills a removal of the run at the round's crash point. After that the run is either complete or gone,
 // and a second removal leaves nothing behind.
 func (r *round) remove() {
-	if helpFor(r.must) != byRemove || r.run == "" {
+	if !helpFor(r.must).removal || r.run == "" {
 		return
 	}
-	state := filepath.Join(r.dir, "state")
-	at := fmt.Sprintf("%s:%d", r.must, r.mustN)
-	rm := []string{"sessions", "rm", "--state-dir", state, r.run}
-	if _, errs, code := r.command([]string{"ARBITER_CRASH_AT=" + at, "ARBITER_CRASH_LOG=" + r.hits},
-		rm...); code != -1 {
-		r.fail("removal under %s ended with %d: %s", at, code, errs)
+	crash := []string{fmt.Sprintf("ARBITER_CRASH_AT=%s:%d", r.must, r.mustN), "ARBITER_CRASH_LOG=" + r.path("hits")}
+	if _, errs, code := r.command(crash, "sessions", "rm", r.run); code != -1 {
+		r.fail("removal under %s ended with %d: %s", crash, code, errs)
 		return
 	}
-	out, errs, code := r.command(nil, "sessions", "ls", "--json", "--state-dir", state)
+	out, errs, code := r.command(nil, "sessions", "ls", "--json")
 	var list []struct {
 		Run, Status string
 	}
@@ -213,62 +260,15 @@ func (r *round) remove() {
 			r.fail("half removed: %+v", line)
 		}
 	}
-	if _, errs, code := r.command(nil, rm...); code != want {
+	if _, errs, code := r.command(nil, "sessions", "rm", r.run); code != want {
 		r.fail("the second removal ended with %d: %s", code, errs)
 	}
-	r.command(nil, "--json", "--no-input", "--session", "none", "--state-dir", state) // each start tidies up
-	entries, err := os.ReadDir(filepath.Join(state, "runs"))
+	r.command(nil, "--json", "--no-input", "--session", "none") // each start tidies up
+	entries, err := os.ReadDir(r.path("state", "runs"))
+	r.try(err)
 	for _, e := range entries {
 		if strings.Contains(e.Name(), r.run) {
 			r.fail("left of a removed run: %s", e.Name())
 		}
 	}
-	if err != nil {
-		r.fail("%v", err)
-	}
-}
-
-// fill makes the disk full for this process of arbiter, and sends a message, which then cannot be recorded: the
-// journal has room for a few more bytes only. The log of crash points, which is shorter, still has room.
-func (l *processRun) fill() bool {
-	size := int64(0)
-	names, _ := filepath.Glob(filepath.Join(l.r.runDir(), "journal-*"))
-	for _, name := range names {
-		if info, err := os.Stat(name); err == nil {
-			size = max(size, info.Size())
-		}
-	}
-	if info, err := os.Stat(l.r.hits); err != nil || size < info.Size()+200 {
-		return false // not yet
-	}
-	if err := limitFiles(l.cmd.Process.Pid, uint64(size)+20); err != nil {
-		l.r.fail("limit files: %v", err)
-		return false
-	}
-	l.filled, l.r.blurred = true, true
-	l.sendMessage("a passing note")
-	return true
-}
-
-// freeDisk ends the full disk.
-func (l *processRun) freeDisk() {
-	if l.filled {
-		l.filled = false
-		if err := limitFiles(l.cmd.Process.Pid, ^uint64(0)); err != nil && !errors.Is(err, syscall.ESRCH) {
-			l.r.fail("limit files: %v", err)
-		}
-	}
-}
-
-// parseAt parses POINT:N:RUN, as the report of a failed round prints it.
-func parseAt(text string, all []string) (point string, n, run int, err error) {
-	words := strings.Split(text, ":")
-	if len(words) == 3 && slices.Contains(all, words[0]) {
-		n, err = strconv.Atoi(words[1])
-		run, bad := strconv.Atoi(words[2])
-		if err == nil && bad == nil && n > 0 && run > 0 {
-			return words[0], n, run, nil
-		}
-	}
-	return "", 0, 0, fmt.Errorf("-at %s: want POINT:N:RUN", text)
 }

@@ -1,12 +1,9 @@
 // Command chaosloop plays whole jobs with arbiter. It kills arbiter, its bridge and its agents at random times
 // and at named crash points, and resumes the run until the job is complete. Then it checks with ledgers of its
 // own that nothing was lost, nothing was delivered twice, and no process is left; that every hand-off document
-// arrives with the receipts of its checks; and that there is only one Arbiter at a time. In some rounds
-// (-actions) the human also acts: takes sessions over, halts, pauses, steers, edits and withdraws messages, and
-// changes the workspace's settings; in others (-transcripts) transcripts of agents are damaged between the
-// processes, or (-refusals) the API refuses a session for good, or (-makes)
-// an Orchestrator is an agent of another make, or (-user-hooks) the user's own hooks refuse messages
-// and rewrite calls. It prints the figures, and exits with 1 if one of them that should be zero is not.
+// arrives with the receipts of its checks; and that there is only one Arbiter at a time. Some rounds are of a
+// variety, such as rounds in which the human acts, too. It prints the figures, and exits with 1 if one of them
+// that should be zero is not.
 //
 // The scripted model runs in this process and so survives every kill. The players are the stand-in, which keeps
 // a ledger, and, in fewer rounds, the real CLI, whose requests to the scripted model are the ledger. Chaosloop
@@ -19,13 +16,16 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,32 +34,24 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
-// waitTimeout is the time limit for something that must happen.
-const waitTimeout = 60 * time.Second
-
-// longestProcess is the time limit for one process of arbiter, whatever happens in it: a job takes seconds.
-const longestProcess = 10 * time.Minute
-
 const (
 	mostTries    = 8 // of a crash point that did not kill
 	mostFailures = 3 // failed rounds; after more of them no new round begins
 )
 
 type options struct {
-	kills, real, perJob, rounds, parallel int
-	actions, transcripts, refusals, makes uint64
-	clients, hosts                        int
-	userHooks                             bool
-	points, at, claude                    string
-	seed                                  uint64
-	verbose                               bool
+	kills, real, perJob, rounds, parallel, clients int
+	each                                           map[string]*uint64 // by variety
+	userHooks, verbose                             bool
+	points, at, claude                             string
+	seed                                           uint64
 }
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == fakeMake {
 		os.Exit(acptest.RunFake())
 	}
-	var o options
+	o := options{each: map[string]*uint64{}}
 	flag.IntVar(&o.kills, "kills", 30, "kills in all")
 	flag.IntVar(&o.real, "real", 1, "rounds with the real CLI, of all")
 	flag.IntVar(&o.perJob, "per-job", 4, "kills in one job at most")
@@ -71,46 +63,40 @@ func main() {
 		"the first round's crash point, as `POINT:N:RUN`: the Nth time it is passed, in that process (both from 1)")
 	flag.StringVar(&o.claude, "claude", os.Getenv("ARBITER_CLAUDE"), "the real CLI")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the first round; each further one adds 1")
-	flag.Uint64Var(&o.actions, "actions", 5,
-		"in one of so many rounds the human takes sessions over, halts, pauses, steers, changes words and settings, "+
-			"too (0: in none)")
-	flag.Uint64Var(&o.transcripts, "transcripts", 5,
-		"in one of so many rounds transcripts are shortened, emptied and zero-filled between the processes (0: in none)")
-	flag.Uint64Var(&o.refusals, "refusals", 5,
-		"in one of so many rounds the API refuses a session for good whose history has a certain message (0: in none)")
-	flag.Uint64Var(&o.makes, "makes", 5,
-		"in one of so many rounds an Orchestrator is an agent of another make (0: in none)")
+	for _, v := range varieties {
+		o.each[v.name] = flag.Uint64(v.name, v.each, "in one of so many rounds "+v.about+" (0: in none)")
+	}
 	flag.IntVar(&o.clients, "clients", 4, "in one of so many processes clients connect, follow, hang and die (0: in none)")
-	flag.IntVar(&o.hosts, "hosts", 0, "in one of so many rounds Orchestrators live on another host (0: in none)")
 	flag.BoolVar(&o.userHooks, "user-hooks", true,
 		"in rounds with the real CLI, hooks of the user's settings refuse messages, and refuse or rewrite calls")
 	flag.BoolVar(&o.verbose, "v", false, "report every process of the run")
 	flag.Parse()
-	switch {
-	case flag.NArg() > 0:
-		usage("takes flags only")
-	case o.parallel < 1:
-		usage("-parallel is at least 1")
-	case o.real > 0 && o.claude == "":
-		usage("no real CLI: scripts/setup installs it, -real 0 does without")
-	}
 	ok, err := run(o)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
+	}
+	if err != nil || !ok {
 		os.Exit(1)
 	}
-	if !ok {
-		os.Exit(1)
-	}
-}
-
-func usage(problem string) {
-	fmt.Fprintln(os.Stderr, "chaos:", problem)
-	os.Exit(2)
 }
 
 // run plays rounds until there were enough kills, and prints the figures.
 func run(o options) (bool, error) {
+	all := allPoints()
+	wanted, err := choosePoints(o.points, all)
+	if err == nil && o.at != "" {
+		_, _, _, err = parseAt(o.at, all)
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case flag.NArg() > 0:
+		return false, errors.New("takes flags only")
+	case o.parallel < 1:
+		return false, errors.New("-parallel is at least 1")
+	case o.real > 0 && o.claude == "":
+		return false, errors.New("no real CLI: scripts/setup installs it, -real 0 does without")
+	}
 	dir, err := os.MkdirTemp("", "arbiter-chaos-")
 	if err != nil {
 		return false, err
@@ -122,48 +108,34 @@ func run(o options) (bool, error) {
 	if err := build.Run(); err != nil {
 		return false, fmt.Errorf("build arbiter: %w", err)
 	}
-	all := allPoints()
-	wanted, err := choosePoints(o.points, all)
-	if err == nil && o.at != "" {
-		_, _, _, err = parseAt(o.at, all)
-	}
-	if err != nil {
-		return false, err
-	}
-	f, err := playAll(o, dir, bin, all, wanted)
-	if err != nil {
-		return false, err
-	}
-	f.print(os.Stdout, all)
-	if never, spared := f.unmet(all); o.points == "all" && o.rounds == 0 && f.n["failed rounds"] == 0 &&
-		len(never)+len(spared) > 0 {
-		fmt.Println("not every crash point was died at")
-		return false, os.RemoveAll(dir)
-	}
+	f := playAll(o, dir, bin, all, wanted)
+	never, spared := f.print(os.Stdout, all)
 	if f.n["failed rounds"] > 0 {
 		fmt.Println("kept:", dir)
 		return false, nil
 	}
-	return true, os.RemoveAll(dir)
+	missed := o.points == "all" && o.rounds == 0 && len(never)+len(spared) > 0
+	if missed {
+		fmt.Println("not every crash point was died at")
+	}
+	return !missed, os.RemoveAll(dir)
 }
 
 // playAll plays rounds, -parallel at a time, until there were enough kills. Each round has its own figures;
 // only this goroutine adds them up.
-func playAll(o options, dir, bin string, all, wanted []string) (*figures, error) {
+func playAll(o options, dir, bin string, all, wanted []string) *figures {
 	f, tries := newFigures(), map[string]int{}
 	done := make(chan *round, o.parallel) // buffered, so that a round that ends does not wait
 	for n, playing := 0, 0; ; {
-		enough := f.kills() >= o.kills && n >= o.real && len(wanted) == 0
+		enough := f.count(killed) >= o.kills && n >= o.real && len(wanted) == 0
 		if o.rounds > 0 {
 			enough = n >= o.rounds
 		}
 		if playing < o.parallel && !enough && f.n["failed rounds"] <= mostFailures {
 			r := &round{
-				o: o, f: newFigures(), bin: bin, seed: o.seed + uint64(n), points: all,
+				o: o, bin: bin, points: all, seed: o.seed + uint64(n), enough: f.count(killed) >= o.kills,
 				dir: filepath.Join(dir, fmt.Sprintf("round-%03d", n+1)),
 			}
-			r.rnd = rand.New(rand.NewPCG(r.seed, 17))
-			r.enough = f.kills() >= o.kills
 			if n < o.real {
 				r.claude = o.claude
 			}
@@ -175,14 +147,11 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 				// Some points are passed only in a run's first process, others only after a resume.
 				r.must, wanted = wanted[0], wanted[1:]
 				r.mustAt, r.mustN = tries[r.must]%2, 1+tries[r.must]/2%2
-				if help := helpFor(r.must); help != "" && help != byDecider && help != byIsolation {
-					r.mustN = 1 // its cause occurs once
+				if helpFor(r.must).once() {
+					r.mustN = 1
 				}
 			}
-			r.isolated = helpFor(r.must) == byIsolation || r.must == "" && r.seed%4 == 2
-			r.asks = helpFor(r.must) == byDecider || r.must == "" && r.seed%4 == 3
-			r.hosted = o.hosts > 0 && r.must == "" && r.claude == "" && !r.isolated && !r.asks &&
-				r.seed%uint64(o.hosts) == 0
+			r.choose()
 			n, playing = n+1, playing+1
 			go func() {
 				r.play()
@@ -191,13 +160,13 @@ func playAll(o options, dir, bin string, all, wanted []string) (*figures, error)
 			continue
 		}
 		if playing == 0 {
-			return f, nil
+			return f
 		}
 		r := <-done
 		playing--
 		f.add(r.f)
 		r.report()
-		if tries[r.must]++; r.must != "" && f.died[r.must] == 0 && tries[r.must] < mostTries {
+		if tries[r.must]++; r.must != "" && f.n[died+r.must] == 0 && tries[r.must] < mostTries {
 			wanted = append(wanted, r.must)
 		}
 	}
@@ -212,14 +181,6 @@ func allPoints() []string {
 	return names
 }
 
-// randomPoints returns the value of -points with which a round makes the same choices again.
-func (o options) randomPoints() string {
-	if o.points == "some" {
-		return "some"
-	}
-	return "none"
-}
-
 func choosePoints(which string, all []string) ([]string, error) {
 	switch {
 	case which == "none" || which == "some":
@@ -230,4 +191,104 @@ func choosePoints(which string, all []string) ([]string, error) {
 		return []string{which}, nil
 	}
 	return nil, fmt.Errorf("no crash point %q: %s", which, strings.Join(all, " "))
+}
+
+// parseAt parses POINT:N:RUN, as the report of a failed round prints it.
+func parseAt(text string, all []string) (point string, n, run int, err error) {
+	words := strings.Split(text, ":")
+	if len(words) == 3 && slices.Contains(all, words[0]) {
+		n, err = strconv.Atoi(words[1])
+		run, bad := strconv.Atoi(words[2])
+		if err == nil && bad == nil && n > 0 && run > 0 {
+			return words[0], n, run, nil
+		}
+	}
+	return "", 0, 0, fmt.Errorf("-at %s: want POINT:N:RUN", text)
+}
+
+// figures are the results of the rounds.
+type figures struct {
+	n    map[string]int // by the name that is printed
+	gone []time.Duration
+}
+
+// The names of some counts begin with these words: of kills by victim, of actions of the human, and of crash points
+// that were reached, and that killed.
+const (
+	killed = "killed "
+	acted  = "action "
+	hit    = "hit "
+	died   = "died "
+)
+
+// countLines are the names of the other counts, as they are printed; those of the last line should be zero.
+var countLines = [][]string{
+	{"rounds", "with the real CLI", "processes of arbiter", "resumes"},
+	{"messages accepted", "seen by their session", "still queued at the end"},
+	{"journals flipped", "transcripts damaged", "requests refused", "calls changed by hooks", "harmed by them"},
+	{"documents passed on", "without a reader", "checks run", "renewals of the Arbiter", "histories of it lost"},
+	{"rounds with another make", "messages written to it", "clients that connected", "lines that they followed"},
+	{"failed rounds", "lost", "doubled", "orphans", "two on one session", "failed resumes", "untrue ends",
+		"wrong files", "deadlines missed", "receipts unkept", "documents undelivered", "Arbiters at the same time",
+		"clients that saw other events"},
+}
+
+func newFigures() *figures { return &figures{n: map[string]int{}} }
+
+// add adds the figures of a finished round.
+func (f *figures) add(g *figures) {
+	for name, n := range g.n {
+		f.n[name] += n
+	}
+	f.gone = append(f.gone, g.gone...)
+}
+
+// names returns those that begin with a word.
+func (f *figures) names(word string) []string {
+	all := slices.Sorted(maps.Keys(f.n))
+	return slices.DeleteFunc(all, func(name string) bool { return !strings.HasPrefix(name, word) })
+}
+
+// count adds up the counts whose names begin with a word.
+func (f *figures) count(word string) (n int) {
+	for _, name := range f.names(word) {
+		n += f.n[name]
+	}
+	return n
+}
+
+// print prints the figures, and returns the crash points that were never reached, and those that were reached and
+// killed no process.
+func (f *figures) print(w io.Writer, points []string) (never, spared []string) {
+	list := func(names []string, without string) string {
+		var b []string
+		for _, name := range names {
+			b = append(b, fmt.Sprintf("%s %d", strings.TrimPrefix(name, without), f.n[name]))
+		}
+		return strings.Join(b, ", ")
+	}
+	for _, p := range points {
+		if f.n[hit+p] == 0 {
+			never = append(never, p)
+		} else if f.n[died+p] == 0 {
+			spared = append(spared, p)
+		}
+	}
+	fmt.Fprintf(w, "killed %d: %s\n", f.count(killed), list(f.names(killed), killed))
+	fmt.Fprintf(w, "actions of the human: %s\n", list(f.names(acted), acted))
+	fmt.Fprintf(w, "crash points reached: %d of %d, never: %s; not died at: %s\n", len(points)-len(never), len(points),
+		strings.Join(never, " "), strings.Join(spared, " "))
+	fmt.Fprintf(w, "all gone after arbiter's end: p50 %s, p99 %s\n", f.quantile(0.5), f.quantile(0.99))
+	for _, names := range countLines {
+		fmt.Fprintln(w, list(names, ""))
+	}
+	return never, spared
+}
+
+func (f *figures) quantile(q float64) time.Duration {
+	if len(f.gone) == 0 {
+		return 0
+	}
+	slices.Sort(f.gone)
+	return f.gone[min(len(f.gone)-1, int(q*float64(len(f.gone))))].Round(time.Millisecond)
 }

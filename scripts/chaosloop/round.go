@@ -2,56 +2,57 @@ package main
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-//go:embed job.yaml
-var job []byte
+const (
+	// waitTimeout is the time limit for something that must happen.
+	waitTimeout = 60 * time.Second
+	// longestProcess is the time limit for one process of arbiter, whatever happens in it: a job takes seconds.
+	longestProcess = 10 * time.Minute
+)
 
-// decided is the job of the rounds in which a decider other than the Arbiter decides.
-//
+//go:embed job.yaml
+var job string
+
 //go:embed decided.yaml
-var decided []byte
+var decidedJob string
 
 // round is one job, in as many processes as it needs.
 type round struct {
-	o        options
-	f        *figures
-	bin      string
-	dir      string
-	seed     uint64
-	rnd      *rand.Rand
-	points   []string // all crash points
-	must     string   // crash point to try in process mustAt, at its mustN-th pass
-	mustAt   int
-	mustN    int
-	forced   bool   // must was tried
-	enough   bool   // earlier rounds have killed enough: kill only at crash points
-	claude   string // the real CLI; empty: the stand-in
-	asks     bool   // use a stateless decider
-	isolated bool   // Orchestrators have their own directories
-	landed   bool   // their work was landed in the workspace
-	hosted   bool   // Orchestrators live on another host
+	o      options
+	f      *figures
+	bin    string
+	dir    string
+	seed   uint64
+	rnd    *rand.Rand
+	is     map[string]bool // by variety
+	points []string        // all crash points
+	must   string          // crash point to try in process mustAt, at its mustN-th pass
+	mustAt int
+	mustN  int
+	forced bool   // must was tried
+	enough bool   // earlier rounds have killed enough: kill only at crash points
+	claude string // the real CLI; empty: the stand-in
 
 	api    *rehearsal.Server
 	refuse *refuser // nil: the API refuses nothing
 	player string
 	env    []string
-	mark   string // in the environment of arbiter and its bridge
-	ledger string
-	hits   string
+	args   []string // of the first process
+	config []string // arguments of every process
+	mark   string   // in the environment of arbiter and its bridge
 
 	run         string // the run's id, once known
 	tokens      int
@@ -59,6 +60,7 @@ type round struct {
 	kills       int
 	processRuns int
 	questions   int
+	landed      bool // the work of isolated Orchestrators was landed in the workspace
 	sentBack    bool // a COMPLETE was sent back: for open points, or a document that was still checked
 	closeAgain  bool // closing is said again
 	problems    []string
@@ -80,10 +82,12 @@ type sentMessage struct {
 	id       string
 }
 
-func (r *round) token() string {
-	r.tokens++
-	return fmt.Sprintf("(word %d.%d)", r.seed, r.tokens)
+// path returns a path in the round's directory.
+func (r *round) path(names ...string) string {
+	return filepath.Join(append([]string{r.dir}, names...)...)
 }
+
+func (r *round) runDir() string { return r.path("state", "runs", r.run) }
 
 // bad counts and records a fault of arbiter.
 func (r *round) bad(fault, format string, args ...any) {
@@ -98,7 +102,7 @@ func (r *round) fail(format string, args ...any) {
 
 func (r *round) logf(format string, args ...any) {
 	if r.o.verbose {
-		fmt.Fprintf(os.Stderr, format+"\n", args...)
+		fmt.Fprintf(os.Stderr, "  %s: %s\n", filepath.Base(r.dir), fmt.Sprintf(format, args...))
 	}
 }
 
@@ -106,40 +110,54 @@ func (r *round) logf(format string, args ...any) {
 func (r *round) play() {
 	r.f.n["rounds"]++
 	r.sent, r.at, r.damaged = map[string]*sentMessage{}, map[string]int{}, map[string]bool{}
-	if err := r.prepare(); err != nil {
-		r.fail("prepare: %v", err)
-	} else {
+	if r.prepare(); len(r.problems) == 0 {
 		r.playRuns()
 		r.land()
 		r.check()
 		r.remove()
-		if r.refuse != nil {
-			r.refuse.Close()
-			r.f.n["requests refused"] += r.refuse.count()
-		}
-		if err := r.api.Close(); err != nil {
-			r.fail("%v", err)
+	}
+	if r.refuse != nil {
+		r.refuse.Close()
+		r.f.n["requests refused"] += r.refuse.refused
+	}
+	if r.api != nil {
+		r.try(r.api.Close())
+	}
+	text, _ := os.ReadFile(r.path("hits"))
+	for line := range strings.Lines(string(text)) {
+		_, name, _ := strings.Cut(strings.TrimSpace(line), "/")
+		if point, dead := strings.CutSuffix(name, " died"); dead {
+			r.f.n[killed+"point"]++
+			r.f.n[died+point]++
+		} else {
+			r.f.n[hit+name]++
 		}
 	}
-	r.noteHits()
 	if len(r.problems) > 0 {
 		r.f.n["failed rounds"]++
 	}
 }
 
-// report reports a failed round, and removes the directory of a round that did not fail.
+// report reports a failed round with the flags that play it again, and removes the directory of one that did not fail.
 func (r *round) report() {
-	if len(r.problems) > 0 {
-		tried := ""
-		if r.must != "" {
-			tried = fmt.Sprintf(" -at %s:%d:%d", r.must, r.mustN, r.mustAt+1)
+	if len(r.problems) == 0 {
+		if err := os.RemoveAll(r.dir); err != nil {
+			fmt.Fprintln(os.Stderr, "chaos:", err)
 		}
-		fmt.Printf("round %s failed (-seed %d -rounds 1 -real %d -actions %d -transcripts %d -refusals %d -makes %d "+
-			"-hosts %d -points %s%s):\n  %s\n", filepath.Base(r.dir), r.seed, b2i(r.claude != ""), r.o.actions, r.o.transcripts,
-			r.o.refusals, r.o.makes, r.o.hosts, r.o.randomPoints(), tried, strings.Join(r.problems, "\n  "))
-	} else if err := os.RemoveAll(r.dir); err != nil {
-		fmt.Fprintln(os.Stderr, "chaos:", err)
+		return
 	}
+	again := fmt.Sprintf("-seed %d -rounds 1 -real %d", r.seed, b2i(r.claude != ""))
+	for _, v := range varieties {
+		again += fmt.Sprintf(" -%s %d", v.name, *r.o.each[v.name])
+	}
+	points := "none"
+	if r.o.points == "some" {
+		points = "some"
+	}
+	if again += " -points " + points; r.must != "" {
+		again += fmt.Sprintf(" -at %s:%d:%d", r.must, r.mustN, r.mustAt+1)
+	}
+	fmt.Printf("round %s failed (%s):\n  %s\n", filepath.Base(r.dir), again, strings.Join(r.problems, "\n  "))
 }
 
 func b2i(b bool) int {
@@ -149,84 +167,99 @@ func b2i(b bool) int {
 	return 0
 }
 
-func (r *round) prepare() error {
-	for _, d := range []string{"work", "home", "state", "tmp"} {
-		if err := os.MkdirAll(filepath.Join(r.dir, d), 0o700); err != nil {
-			return err
+// try records an error that prevents a part of the round.
+func (r *round) try(errs ...error) {
+	if err := errors.Join(errs...); err != nil {
+		r.fail("%v", err)
+	}
+}
+
+// write writes files of the round's directory; a name that ends with a point is that of a directory alone.
+func (r *round) write(files map[string]string) {
+	for name, text := range files {
+		r.try(os.MkdirAll(filepath.Dir(r.path()+"/"+name), 0o700))
+		if !strings.HasSuffix(name, "/.") {
+			r.try(os.WriteFile(r.path(name), []byte(text), 0o700))
 		}
 	}
+}
+
+// prepare makes all that the processes need. What cannot be made is among the problems.
+func (r *round) prepare() {
+	text, limit := job, ""
+	if r.is[decided] {
+		text = decidedJob
+	}
+	if r.is[acts] {
+		limit = fmt.Sprintf("export ARBITER_STANDIN_FAULT=limit:1@2 ARBITER_STANDIN_FAULT_ONCE='%s'\n", r.path("tmp"))
+	}
+	// The ledger of the stand-ins lies outside of what a sandbox lets them write.
+	r.player, r.args = r.claude, []string{"--sandbox", "off", "--model", "claude-sonnet-4-5", "--allow", "Bash(*)",
+		"--max-failures", "20", "--env", "ARBITER_STANDIN_LEDGER=" + r.path("ledger"), "--task",
+		"Weave two threads. " + r.token()}
+	if r.claude != "" {
+		r.f.n["with the real CLI"]++
+	} else {
+		r.player = r.path("claude")
+	}
+	if r.is[mixed] {
+		self, err := os.Executable()
+		r.try(err)
+		if text = strings.Replace(text, westOfClaude, westOfMake, 1); text == job {
+			r.fail("the job does not begin the western thread")
+		}
+		r.f.n["rounds with another make"]++
+		r.config = []string{"--config", r.path("config.yaml")}
+		r.write(map[string]string{"config.yaml": fmt.Sprintf(
+			"makes:\n  other:\n    like: opencode\n    command: ['%s', %s]\n", self, fakeMake)})
+	}
+	r.write(map[string]string{"work/.": "", "home/.": "", "state/.": "", "tmp/.": "", "job.yaml": text,
+		"claude": fmt.Sprintf("#!/bin/sh\n%sexec '%s' stand-in \"$@\"\n", limit, r.bin)})
 	// The run records its files only in a repository.
-	for _, args := range [][]string{
-		{"init", "--quiet"},
-		{"-c", "user.name=chaos", "-c", "user.email=chaos@localhost", "commit", "--quiet", "--allow-empty", "-mempty"},
-	} {
-		if _, err := r.git(args...); err != nil {
-			return fmt.Errorf("git %s: %w", args[0], err)
-		}
+	_, begun := r.git("init", "--quiet")
+	_, committed := r.git("-c", "user.name=chaos", "-c", "user.email=chaos@localhost", "commit", "--quiet",
+		"--allow-empty", "-mempty")
+	sc, loaded := rehearsal.Load(r.path("job.yaml"))
+	if r.try(begun, committed, loaded); loaded != nil {
+		return
 	}
-	script := filepath.Join(r.dir, "job.yaml")
-	text := job
-	if r.asks {
-		text = decided
-	}
-	if r.isMixed() {
-		var err error
-		if text, err = r.prepareMake(text); err != nil {
-			return err
-		}
-	}
-	if err := os.WriteFile(script, text, 0o600); err != nil {
-		return err
-	}
-	sc, err := rehearsal.Load(script)
-	if err != nil {
-		return err
-	}
+	var err error
 	if r.api, err = rehearsal.Start(sc, rehearsal.Options{Record: true}); err != nil {
-		return err
+		r.try(err)
+		return
 	}
 	base := r.api.URL()
-	if r.isRefused() {
-		if r.refuse, err = newRefuser(base); err != nil {
-			return err
-		}
+	if r.is[refuses] {
+		r.refuse = newRefuser(base)
 		base = r.refuse.URL
 	}
-	r.ledger, r.hits = filepath.Join(r.dir, "ledger"), filepath.Join(r.dir, "hits")
-	if r.player = r.claude; r.player == "" {
-		r.player = filepath.Join(r.dir, "claude")
-		limit := ""
-		if r.acts() {
-			limit = fmt.Sprintf("export ARBITER_STANDIN_FAULT=limit:1@2 ARBITER_STANDIN_FAULT_ONCE='%s'\n",
-				filepath.Join(r.dir, "tmp"))
-		}
-		text := fmt.Sprintf("#!/bin/sh\n%sexec '%s' stand-in \"$@\"\n", limit, r.bin)
-		if err := os.WriteFile(r.player, []byte(text), 0o700); err != nil {
-			return err
-		}
+	if r.is[hosted] {
+		r.prepareHost()
+	}
+	if r.is[meddling] {
+		r.prepareUserHooks()
+	}
+	r.args = append(r.args, "--claude", r.player)
+	if r.is[acts] {
+		r.args = append(r.args, "--trust", "--max-wait", "1m")
+		r.tamper()
 	} else {
-		r.f.n["with the real CLI"]++
+		r.args = append(r.args, "--allow", "Write")
 	}
-	if r.hosted {
-		if err := r.prepareHost(); err != nil {
-			return err
-		}
+	if r.is[isolated] {
+		r.args = append(r.args, "--isolation", []string{"worktree", "clone"}[r.seed/4%2])
 	}
-	if r.interferes() {
-		if err := r.prepareUserHooks(); err != nil {
-			return err
-		}
+	if r.is[decided] {
+		r.args = append(r.args, "--decider", "stateless")
 	}
-	home := filepath.Join(r.dir, "home")
 	r.mark = "ARBITER_CHAOS=" + r.dir
 	r.env = []string{
-		r.mark, "PATH=" + os.Getenv("PATH"), "HOME=" + home, "CLAUDE_CONFIG_DIR=" + filepath.Join(home, ".claude"),
-		"XDG_CACHE_HOME=" + filepath.Join(home, ".cache"), "TMPDIR=" + filepath.Join(r.dir, "tmp"), "LANG=C.UTF-8",
+		r.mark, "PATH=" + os.Getenv("PATH"), "HOME=" + r.path("home"), "CLAUDE_CONFIG_DIR=" + r.path("home", ".claude"),
+		"XDG_CACHE_HOME=" + r.path("home", ".cache"), "TMPDIR=" + r.path("tmp"), "LANG=C.UTF-8",
 		"ANTHROPIC_BASE_URL=" + base, "ANTHROPIC_API_KEY=" + r.api.Key(),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "NO_PROXY=127.0.0.1",
-		"no_proxy=127.0.0.1",
+		"no_proxy=127.0.0.1", "ARBITER_STATE_DIR=" + r.path("state"),
 	}
-	return nil
 }
 
 // playRuns starts processes until the run is complete.
@@ -242,12 +275,10 @@ func (r *round) playRuns() {
 			r.fail("start arbiter: %v", err)
 			return
 		}
-		l.actions = r.actionsOf()
 		if r.run != "" {
 			r.f.n["resumes"]++
 		}
-		again := r.playHuman(l, p)
-		if !again {
+		if !r.playHuman(l, p) {
 			return
 		}
 		r.loseTranscript()
@@ -257,14 +288,13 @@ func (r *round) playRuns() {
 // playHuman plays the human during one process of arbiter, and kills the plan's victim. It reports whether
 // another process is needed.
 func (r *round) playHuman(l *processRun, p plan) bool {
-	timer := time.NewTimer(waitTimeout)
+	timer, whole, tick := time.NewTimer(waitTimeout), time.NewTimer(longestProcess), time.NewTicker(actionTick)
 	defer timer.Stop()
-	whole := time.NewTimer(longestProcess)
 	defer whole.Stop()
-	tick := time.NewTicker(actionTick)
 	defer tick.Stop()
 	struck := false
 	for {
+		stuck := ""
 		select {
 		case ev, ok := <-l.lines:
 			if !ok {
@@ -280,119 +310,25 @@ func (r *round) playHuman(l *processRun, p plan) bool {
 		case <-tick.C:
 			l.tick()
 		case <-timer.C:
-			r.stuck(l, fmt.Sprintf("nothing happened within %s", waitTimeout))
-			return false
+			stuck = fmt.Sprintf("nothing happened within %s", waitTimeout)
 		case <-whole.C:
-			r.stuck(l, fmt.Sprintf("events, and no end within %s", longestProcess))
+			stuck = fmt.Sprintf("events, and no end within %s", longestProcess)
+		}
+		if stuck != "" {
+			_ = l.cmd.Process.Kill()
+			for range l.lines { // to the end
+			}
+			l.wait()
+			r.bad("deadlines missed", "%s\n%s", stuck, l.dump())
 			return false
 		}
-	}
-}
-
-// stuck ends a process that does not get anywhere.
-func (r *round) stuck(l *processRun, how string) {
-	r.f.n["deadlines missed"]++
-	_ = l.cmd.Process.Kill()
-	for range l.lines { // to the end
-	}
-	l.wait()
-	r.fail("%s\n%s", how, l.dump())
-}
-
-// answer reacts to an event as a human would.
-func (r *round) answer(l *processRun, ev contract.Line) {
-	r.follow(ev)
-	if r.acts() {
-		l.respond(ev)
-	}
-	if isCompared(ev.Body) {
-		r.printed = append(r.printed, ev)
-	}
-	switch b := ev.Body.(type) {
-	case contract.Session:
-		l.resumed, r.run = true, b.Session
-		l.connect()
-		if b.Resumed {
-			l.send("go on", contract.Continue{}) // it may have been paused when its process was killed
-			r.closeAgain = r.sentBack            // the Arbiter may not have got to ruling once more
-			r.close(l)
-		}
-	case contract.Question:
-		r.questions++
-		switch {
-		case r.jobDone():
-			l.sendMessage(closing)
-		case strings.Contains(b.Text, "already alive, which is the limit"): // and the script's Arbiter releases nobody
-			if m := idle.FindStringSubmatch(b.Text); m != nil {
-				l.send("make room", contract.Kill{ID: m[1]})
-			}
-		case r.questions > 2: // a spawn was lost
-			l.send("force", contract.ForceAgent{Mode: "developer"})
-		default:
-			l.sendMessage("weave dawn")
-		}
-	case contract.Done:
-		if ev.ID != contract.Arbiter {
-			r.close(l)
-		}
-	case contract.Message:
-		r.sentBack = r.sentBack || strings.HasPrefix(b.Text, "COMPLETE did not take effect") ||
-			strings.HasPrefix(b.Text, "COMPLETE while the supervisor still checks")
-		if r.sentBack && (b.Kind == "retry" || strings.Contains(b.Text, "none is at work")) {
-			r.closeAgain = true // its process ended, or it forgot
-		}
-		if b.To == contract.Arbiter && b.From != contract.Human {
-			r.close(l)
-		}
-	case contract.Accepted:
-		if s := r.sent[b.Ref]; s != nil {
-			s.accepted = true
-		}
-	case contract.PermissionRequest:
-		if !r.acts() {
-			l.send("permit", contract.Permit{Request: b.Request, Behavior: "allow"})
-		}
-	case contract.Error:
-		l.freeDisk()
-		if ev.ID == contract.Arbiter && slices.Equal(b.RecoveryOptions, supervisor.ParkedOptions()) {
-			l.send("retry", contract.Choose{Option: "retry"}) // a busy machine: it did not start in time
-		}
-	case contract.Result:
-		l.ended = &b
-	}
-	if ev.Body.EventName() == "spawn" || ev.Body.EventName() == "delivered" {
-		r.checkSessions()
-		if r.rnd.IntN(4) == 0 && !r.jobDone() {
-			l.sendMessage("a passing note")
-		}
-	}
-}
-
-// idle finds an Orchestrator that has nothing to do in the list of those that are alive.
-var idle = regexp.MustCompile(`(orch-\d+) done`)
-
-// closing is the human's last message, once the files exist. Nothing is sent after it, so that no message is
-// unread when the job ends.
-const closing = "all is woven"
-
-// close sends closing, unless it was sent by this process or accepted before. It is sent again if the COMPLETE that
-// followed it went back to the Arbiter before a process was killed.
-func (r *round) close(l *processRun) {
-	for _, s := range r.sent {
-		if s.text == closing && !r.closeAgain && (s.accepted && !s.flipped || s.by == l) {
-			return
-		}
-	}
-	if r.jobDone() {
-		r.closeAgain = false
-		l.sendMessage(closing)
 	}
 }
 
 // jobDone reports whether the job's files exist: on the run branch, if the Orchestrators are isolated.
 func (r *round) jobDone() bool {
-	read := func(name string) ([]byte, error) { return os.ReadFile(filepath.Join(r.dir, "work", name)) }
-	if r.isolated && !r.landed {
+	read := func(name string) ([]byte, error) { return os.ReadFile(r.path("work", name)) }
+	if r.is[isolated] && !r.landed {
 		read = func(name string) ([]byte, error) {
 			return r.git("cat-file", "-p", fmt.Sprintf("refs/heads/arbiter/%.8s/main:%s", r.run, name))
 		}
@@ -405,17 +341,13 @@ func (r *round) jobDone() bool {
 	return true
 }
 
-// isolation returns the kind of isolation of this round's Orchestrators.
-func (r *round) isolation() string { return []string{"worktree", "clone"}[r.seed/4%2] }
-
 // land merges the work of isolated Orchestrators into the branch that is checked out.
 func (r *round) land() {
-	if !r.isolated || r.flipped || r.run == "" || len(r.problems) > 0 {
+	if !r.is[isolated] || r.flipped || r.run == "" || len(r.problems) > 0 {
 		return
 	}
 	// Its agents write with commands, and some of its checks are made to fail.
-	out, text, code := r.command(nil, "land", "--force", "--include", ".", "--no-receipts", "--state-dir",
-		filepath.Join(r.dir, "state"), r.run)
+	out, text, code := r.command(nil, "land", "--force", "--include", ".", "--no-receipts", r.run)
 	if r.landed = true; code != 0 || !r.jobDone() {
 		r.bad("wrong files", "landed with %d: %s%s", code, out, text)
 	}
@@ -423,31 +355,17 @@ func (r *round) land() {
 
 // git runs git in the workspace.
 func (r *round) git(args ...string) ([]byte, error) {
-	return exec.Command("git", append([]string{"-C", filepath.Join(r.dir, "work")}, args...)...).Output()
+	return exec.Command("git", append([]string{"-C", r.path("work")}, args...)...).Output()
 }
 
-// hostLease is the lease of a round's host. It is the shortest possible one, since each process waits for it.
-const hostLease = "5s"
-
-// hostsFile returns the path of the configuration with the round's host.
-func (r *round) hostsFile() string { return filepath.Join(r.dir, "hosts.yaml") }
-
-// prepareHost makes this machine a host: a command with its own home and search path. Processes there have the
-// round's mark, so that they are found and killed like local ones.
-func (r *round) prepareHost() error {
-	far := filepath.Join(r.dir, "far")
-	for _, d := range []string{"bin", "home", "tmp"} {
-		if err := os.MkdirAll(filepath.Join(far, d), 0o700); err != nil {
-			return err
-		}
+// command runs an arbiter command, and returns its exit code: -1 if a signal killed it.
+func (r *round) command(env []string, args ...string) (stdout, stderr string, code int) {
+	cmd := exec.Command(r.bin, args...)
+	cmd.Env, cmd.Dir = append(slices.Clone(r.env), env...), r.path("work")
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); cmd.ProcessState == nil {
+		return "", err.Error(), -2
 	}
-	for name, program := range map[string]string{"arbiter": r.bin, "claude": r.player} {
-		if err := os.Symlink(program, filepath.Join(far, "bin", name)); err != nil {
-			return err
-		}
-	}
-	text := fmt.Sprintf("hosts:\n  box:\n    command: [env, -i, 'ARBITER_CHAOS=%[1]s', 'HOME=%[2]s/home', "+
-		"'TMPDIR=%[2]s/tmp', 'PATH=%[2]s/bin:/usr/local/bin:/usr/bin:/bin']\n    pass_env: [ANTHROPIC_BASE_URL, "+
-		"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC, DISABLE_AUTOUPDATER]\n", r.dir, far)
-	return os.WriteFile(r.hostsFile(), []byte(text), 0o600)
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }

@@ -83,17 +83,14 @@ func gather(dir string) (findings, error) {
 	f := findings{cells: map[string]map[string]cell{}, wire: map[string]bool{}}
 	for _, s := range suites {
 		o, err := readFile(filepath.Join(dir, s.file()), s.subtests)
-		if errors.Is(err, fs.ErrNotExist) {
+		again, bad := readFile(filepath.Join(dir, s.again()), s.subtests)
+		if err := errors.Join(err, bad); err != nil {
+			return f, err
+		}
+		if len(o.cells) == 0 {
 			continue
-		} else if err != nil {
-			return f, err
 		}
-		switch second, err := readFile(filepath.Join(dir, s.again()), s.subtests); {
-		case err == nil:
-			o.takeOver(second)
-		case !errors.Is(err, fs.ErrNotExist):
-			return f, err
-		}
+		o.takeOver(again)
 		f.cells[s.title] = o.cells
 		for _, text := range o.oddities {
 			f.wire[text] = true
@@ -102,48 +99,34 @@ func gather(dir string) (findings, error) {
 	if len(f.cells) == 0 {
 		return f, errors.New("nothing was tried")
 	}
-	if err := recorded(dir, f); err != nil {
+	o, err := readFile(filepath.Join(dir, capturesFile), false)
+	if err != nil {
 		return f, err
+	}
+	if len(o.cells) > 0 {
+		f.cells[recording] = map[string]cell{"every frame is known": o.cells["TestCaptures"]}
+		for _, s := range scenarios {
+			f.cells[recording][s] = cell{State: ok}
+			if why, err := os.ReadFile(filepath.Join(dir, s+".err")); err == nil {
+				f.cells[recording][s] = cell{State: differs, Reason: scrub(string(why))}
+			}
+		}
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "*.wire"))
-	if err != nil {
-		return f, err
-	}
 	for _, file := range files {
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			return f, err
-		}
+		raw, bad := os.ReadFile(file)
+		err = errors.Join(err, bad)
 		recordObservations(raw, f.wire)
 	}
-	return f, nil
+	return f, err
 }
 
-// recorded reads the results of the recorded plays, if there are any.
-func recorded(dir string, f findings) error {
-	o, err := readFile(filepath.Join(dir, capturesFile), false)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	plays := map[string]cell{"every frame is known": o.cells["TestCaptures"]}
-	for _, s := range scenarios {
-		plays[s] = cell{State: ok}
-		switch why, err := os.ReadFile(filepath.Join(dir, s+".err")); {
-		case err == nil:
-			plays[s] = cell{State: differs, Reason: scrub(string(why))}
-		case !errors.Is(err, fs.ErrNotExist):
-			return err
-		}
-	}
-	f.cells[recording] = plays
-	return nil
-}
-
+// readFile reads the outcome of tests: of none, if the file does not exist.
 func readFile(file string, subtests bool) (*outcome, error) {
 	r, err := os.Open(file)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &outcome{cells: map[string]cell{}}, nil
+	} else if err != nil {
 		return nil, err
 	}
 	defer r.Close()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -50,65 +51,37 @@ func read(r io.Reader, subtests bool) (*outcome, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("read go test -json: %w", err)
 		}
-		row, belongs := rowOf(l.Test, subtests)
-		if !belongs {
-			continue
+		parts := append(strings.SplitN(l.Test, "/", 3), "", "")
+		row, whole := parts[0], parts[1] == ""
+		if subtests {
+			row, whole = parts[1], parts[2] == ""
 		}
-		switch l.Action {
-		case "run":
-			if l.Test == fullName(row, l.Test) {
-				o.cells[row] = cell{State: differs, Reason: "it did not end"}
-			}
-		case "output":
+		switch {
+		case row == "":
+		case l.Action == "run" && whole:
+			o.cells[row] = cell{State: differs, Reason: "it did not end"}
+		case l.Action == "output":
 			if m := reasonLine.FindStringSubmatch(l.Output); m != nil && reasons[row] == "" {
 				reasons[row] = scrub(m[1])
 			}
-		case "attr":
-			if l.Key == "oddity" {
-				o.oddities = append(o.oddities, l.Value)
-			}
-		case "pass", "fail", "skip":
-			if l.Test != fullName(row, l.Test) {
-				continue // only a part of the row
-			}
-			state := map[string]string{"pass": ok, "fail": differs, "skip": notThere}[l.Action]
-			o.cells[row] = cell{State: state}
-			if state != ok {
-				o.cells[row] = cell{State: state, Reason: reasons[row]}
+		case l.Action == "attr" && l.Key == "oddity":
+			o.oddities = append(o.oddities, l.Value)
+		case whole && states[l.Action] != "":
+			o.cells[row] = cell{State: states[l.Action]}
+			if l.Action != "pass" {
+				o.cells[row] = cell{states[l.Action], reasons[row]}
 			}
 		}
 	}
 	return o, nil
 }
 
-func rowOf(test string, subtests bool) (row string, belongs bool) {
-	parts := strings.SplitN(test, "/", 3)
-	if !subtests {
-		return parts[0], test != ""
-	}
-	if len(parts) < 2 {
-		return "", false
-	}
-	return parts[1], true
-}
-
-func fullName(row, test string) string {
-	before, _, _ := strings.Cut(test, "/")
-	if before == row {
-		return row
-	}
-	return before + "/" + row
-}
+var states = map[string]string{"pass": ok, "fail": differs, "skip": notThere}
 
 // failed returns the rows that differ.
 func (o *outcome) failed() []string {
-	var rows []string
-	for row, c := range o.cells {
-		if c.State == differs {
-			rows = append(rows, row)
-		}
-	}
-	return slices.Sorted(slices.Values(rows))
+	rows := slices.Sorted(maps.Keys(o.cells))
+	return slices.DeleteFunc(rows, func(row string) bool { return o.cells[row].State != differs })
 }
 
 // takeOver replaces results by those of a second try.
@@ -145,4 +118,65 @@ func scrub(text string) string {
 		return string(runes[:159]) + "…"
 	}
 	return strings.TrimSpace(text)
+}
+
+// object is a JSON object.
+type object map[string]any
+
+// at returns the object at a path of names; anything but an object has no fields.
+func (o object) at(path ...string) object {
+	for _, name := range path {
+		o, _ = o[name].(map[string]any)
+	}
+	return o
+}
+
+// recordObservations records what the CLI's lines in a recording ("< …") show: kinds of frames with their fields,
+// requests, and the abilities that the CLI lists. It ignores the contents of fields that come from the model, the
+// user or a tool.
+func recordObservations(raw []byte, seen map[string]bool) {
+	for l := range strings.Lines(string(raw)) {
+		text, theirs := strings.CutPrefix(l, "< ")
+		var f object
+		if !theirs || json.Unmarshal([]byte(text), &f) != nil {
+			continue
+		}
+		of, about := fmt.Sprint("frame ", f["type"]), f
+		switch sub, _ := f["subtype"].(string); {
+		case f["type"] == "control_response":
+			of, about = "answer", f.at("response", "response")
+		case f["type"] == "control_request":
+			about = f.at("request")
+			of = fmt.Sprint("request ", about["subtype"])
+		case sub != "" && f["type"] != "result":
+			of += "/" + sub
+		}
+		for name, value := range about {
+			seen["`"+name+"` in "+of] = true
+			if list, _ := value.([]any); name == "capabilities" || name == "tools" {
+				for _, ability := range list {
+					seen[fmt.Sprintf("`%v` among %s", ability, name)] = true
+				}
+			}
+		}
+	}
+}
+
+// allSeen returns what some versions showed and others did not, and the number of facts that all versions
+// showed.
+func allSeen(found []findings) (differ []string, same int) {
+	count := map[string]int{}
+	for _, f := range found {
+		for observation := range f.wire {
+			count[observation]++
+		}
+	}
+	for _, observation := range slices.Sorted(maps.Keys(count)) {
+		if count[observation] == len(found) {
+			same++
+		} else {
+			differ = append(differ, observation)
+		}
+	}
+	return differ, same
 }

@@ -33,13 +33,10 @@ func (t table) render() string {
 		made = "`scripts/drift -short` (the core of each part)"
 	}
 	fmt.Fprintf(&b, head, made, "`@anthropic-ai/claude-code`", strings.Join(t.versions, ", "), t.pinned)
-	titles := []string{recording}
-	for _, s := range slices.Backward(suites) {
-		titles = append([]string{s.title}, titles...)
+	for _, s := range suites {
+		t.part(&b, s.title)
 	}
-	for _, title := range titles {
-		t.part(&b, title)
-	}
+	t.part(&b, recording)
 	t.wire(&b)
 	return b.String()
 }
@@ -57,7 +54,8 @@ func (t table) part(b *strings.Builder, title string) {
 	}
 	var odd, even []string
 	for _, row := range slices.Sorted(maps.Keys(union)) {
-		if slices.ContainsFunc(t.found, func(f findings) bool { return !good(f.cells[title][row]) }) {
+		isOdd := func(f findings) bool { return !slices.Contains([]string{ok, second}, f.cells[title][row].State) }
+		if slices.ContainsFunc(t.found, isOdd) {
 			odd = append(odd, row)
 		} else {
 			even = append(even, row)
@@ -97,8 +95,6 @@ func (t table) header(b *strings.Builder, first string) {
 	fmt.Fprintf(b, "| %s | %s |\n|%s\n", first, strings.Join(t.versions, " | "),
 		strings.Repeat("---|", len(t.versions)+1))
 }
-
-func good(c cell) bool { return c.State == ok || c.State == second }
 
 func (c cell) text() string {
 	switch {

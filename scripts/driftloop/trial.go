@@ -34,7 +34,7 @@ var suites = []suite{
 		core: "^TestClaude$/^(hooks-judge|hooks-eof|text-turn|tool-turn|verdict|permission|mcp|interrupt-tool|steer|" +
 			"resume|control|compaction|subagent|api-429|merge|tasks)$"},
 	{title: "Whole plays", pkg: "./cmd/arbiter", core: "^(TestFullDialogue|TestTerminalIsWarned)$",
-		run: "^(TestFullDialogue|TestResume|TestPermissionOverAResume|TestRulesHoldOverTheUsersSettings|" +
+		run: "^(TestFullDialogue|TestResume|TestOpenItemsOfAHuman|TestRulesHoldOverTheUsersSettings|" +
 			"TestTerminalIsWarned|TestTerminalIsNotCompacted|TestTrustOfHooks|TestAttachFromAnotherTerminal|" +
 			"TestCompactionBlocked)$"},
 }
@@ -76,14 +76,10 @@ func build() (programs, error) {
 
 // path returns the path of a program; a test binary is named by its package.
 func (p programs) path(name string) string {
-	return filepath.Join(p.dir, filepath.Base(name)+suffix(name))
-}
-
-func suffix(name string) string {
 	if strings.HasPrefix(name, "./") {
-		return ".test"
+		name += ".test"
 	}
-	return ""
+	return filepath.Join(p.dir, filepath.Base(name))
 }
 
 // trial is the trial of one version.
@@ -96,31 +92,27 @@ type trial struct {
 
 // run writes the files that gather reads.
 func (t trial) run() error {
-	if t.again {
-		for _, s := range suites {
-			if err := t.second(s); err != nil {
-				return err
-			}
+	if !t.again {
+		if err := errors.Join(os.RemoveAll(t.dir), os.MkdirAll(t.dir, 0o755)); err != nil {
+			return err
 		}
-		return nil
-	}
-	if err := os.RemoveAll(t.dir); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(t.dir, 0o755); err != nil {
-		return err
 	}
 	for _, s := range suites {
 		pattern := s.run
 		if t.short {
 			pattern = s.core
 		}
-		if err := t.test(s, pattern, s.file()); err != nil {
-			return err
+		if !t.again {
+			if err := t.test(s, pattern, s.file()); err != nil {
+				return err
+			}
 		}
 		if err := t.second(s); err != nil {
 			return err
 		}
+	}
+	if t.again {
+		return nil
 	}
 	for _, s := range scenarios {
 		t.logf("recording %s", s)

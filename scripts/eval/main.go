@@ -44,10 +44,6 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
 	}
-	home, err := tasksDir()
-	if err != nil {
-		return err
-	}
 	switch verb := args[0]; {
 	case verb == "run" && flags.NArg() == 3:
 		t, err := loadTask(filepath.Join(home, flags.Arg(1)))
@@ -59,17 +55,9 @@ func run(ctx context.Context, args []string) error {
 		if err := trial.run(ctx, t, dir, runner{program: *program, env: os.Environ()}); err != nil {
 			return err
 		}
-		return show(grade(ctx, t, dir))
+		return show(grade(ctx, home, dir))
 	case verb == "grade" && flags.NArg() == 1:
-		var trial Trial
-		if err := readJSON(filepath.Join(flags.Arg(0), "trial.json"), &trial); err != nil {
-			return err
-		}
-		t, err := loadTask(filepath.Join(home, trial.Task))
-		if err != nil {
-			return err
-		}
-		return show(grade(ctx, t, flags.Arg(0)))
+		return show(grade(ctx, home, flags.Arg(0)))
 	case verb == "report" && flags.NArg() == 1:
 		return report(os.Stdout, flags.Arg(0))
 	case verb == "selftest" && flags.NArg() == 0:
@@ -98,10 +86,8 @@ type task struct {
 	Parts           int      `json:"parts"` // sessions in which the scripted solution is written
 }
 
-func tasksDir() (string, error) {
-	dir, err := os.Getwd()
-	return filepath.Join(dir, "scripts", "eval", "tasks"), err
-}
+// home is the directory of the tasks: scripts run this program in that of the repository.
+const home = "scripts/eval/tasks"
 
 func loadTask(dir string) (task, error) {
 	dir, err := filepath.Abs(dir)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,11 +12,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -59,10 +63,8 @@ const maxLoops = 8
 // run runs the trial in a copy of the task's start state, dir/tree.
 func (t *Trial) run(ctx context.Context, task task, dir string, r runner) error {
 	tree := filepath.Join(dir, "tree")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	if err := os.CopyFS(tree, os.DirFS(filepath.Join(task.dir, "repo"))); err != nil {
+	start := os.DirFS(filepath.Join(task.dir, "repo"))
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.CopyFS(tree, start)); err != nil {
 		return err
 	}
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"},
@@ -103,13 +105,9 @@ func (t *Trial) bare(ctx context.Context, task task, tree string, r runner) erro
 	if t.Model != "" {
 		args = append(args, "--model", t.Model)
 	}
-	claude := r.claude
-	if claude == "" {
-		claude = "claude"
-	}
 	ctx, cancel := context.WithTimeout(ctx, task.time())
 	defer cancel()
-	cmd := exec.CommandContext(ctx, claude, args...)
+	cmd := exec.CommandContext(ctx, cmp.Or(r.claude, "claude"), args...)
 	var stderr bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stderr = tree, r.env, strings.NewReader(task.text+ending), &stderr
 	out, err := cmd.Output()
@@ -138,10 +136,6 @@ func (t *Trial) arbiter(ctx context.Context, task task, dir string, r runner, mo
 	if err != nil {
 		return err
 	}
-	program := r.program
-	if program == "" {
-		program = "arbiter"
-	}
 	args := append([]string{"--json", "--cwd", filepath.Join(dir, "tree"), "--state-dir",
 		filepath.Join(dir, "state"), "--allow", "Bash(*)", "--allow", "Edit(**)", "--sandbox", "off", "--context-tokens",
 		strconv.Itoa(task.ContextTokens), "--max-cost", fmt.Sprint(task.USD), "--timeout", task.time().String(),
@@ -157,21 +151,15 @@ func (t *Trial) arbiter(ctx context.Context, task task, dir string, r runner, mo
 		return err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, program, args...)
+	cmd := exec.CommandContext(ctx, cmp.Or(r.program, "arbiter"), args...)
 	cmd.Env, cmd.Dir = r.env, dir
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
-	commands, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	events, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
+	commands, noCommands := cmd.StdinPipe()
+	events, noEvents := cmd.StdoutPipe()
+	if err := errors.Join(noCommands, noEvents, cmd.Start()); err != nil {
 		return err
 	}
 	ended, err := t.follow(io.TeeReader(events, log), commands, task.human)
@@ -222,4 +210,71 @@ func (t *Trial) follow(events io.Reader, commands io.Writer, h human) (ended boo
 func add(to *bridge.Usage, u bridge.Usage) {
 	to.Input, to.Output = to.Input+u.Input, to.Output+u.Output
 	to.CacheRead, to.CacheCreation = to.CacheRead+u.CacheRead, to.CacheCreation+u.CacheCreation
+}
+
+// human is the scripted human of a task: human.yaml maps patterns to answers.
+type human struct {
+	answers []answer
+	silent  bool
+}
+
+type answer struct {
+	to   *regexp.Regexp
+	text string
+}
+
+func loadHuman(dir string) (h human, err error) {
+	path := filepath.Join(dir, "human.yaml")
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return h, err
+	}
+	doc, err := yamldoc.Parse(path, src)
+	if err != nil {
+		return h, err
+	}
+	for _, v := range doc.Values() {
+		for _, f := range v.Fields("patterns of questions, and their answers") {
+			to, err := regexp.Compile(f.Key)
+			if err != nil {
+				return h, fmt.Errorf("%s: %w", path, err)
+			}
+			h.answers = append(h.answers, answer{to, f.Text()})
+		}
+	}
+	return h, doc.Err()
+}
+
+// says answers a question.
+func (h human) says(question string) string {
+	for _, a := range h.answers {
+		if a.to.MatchString(question) {
+			return a.text
+		}
+	}
+	return "Decide yourself."
+}
+
+// patience is how often the human is asked the same before it cancels the run.
+const patience = 3
+
+// reacts returns what the human does about an event; nil: nothing. It allows nothing that the rules of the run do not,
+// and spends no more than the limit. asked counts its questions.
+func (h human) reacts(e contract.Body, asked map[string]int) contract.CommandBody {
+	if h.silent {
+		return nil
+	}
+	switch b := e.(type) {
+	case contract.PermissionRequest:
+		return contract.Permit{Request: b.Request, Behavior: "deny", Message: "Do it without."}
+	case contract.Question:
+		switch asked[b.Text]++; {
+		case slices.Contains(b.Options, "finish"):
+			return contract.Choose{Option: "finish"}
+		case len(b.Options) > 0 || asked[b.Text] >= patience:
+			return contract.Cancel{}
+		}
+		return contract.Say{Text: h.says(b.Text)}
+	}
+	return nil
 }

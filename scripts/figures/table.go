@@ -3,47 +3,44 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
+	"regexp"
+	"strconv"
 	"strings"
 )
 
 // row describes a row of the table. Figures are named "Name/sub unit".
 type row struct {
-	what string
-	ours string
-	// base is the figure to compare with, and than its name; both are empty if there is nothing to compare
-	// with.
-	base, than string
-	most       float64 // aim: at most that much, in the row's unit; 0: none
-	times      float64 // aim: at most that many times the baseline; 0: none
+	what  string
+	ours  string
+	base  string  // the figure to compare with
+	than  string  // its name
+	most  float64 // aim: at most that much, in the row's unit; 0: none
+	times float64 // aim: at most that many times the baseline; 0: none
 }
 
 // line is a row with its figures.
 type line struct{ what, ours, base, ratio, aim string }
 
 func (r row) read(list []result) (line, error) {
-	n, unit, err := figure(list, r.ours)
+	ours, unit, err := figure(list, r.ours)
 	if err != nil {
 		return line{}, err
 	}
-	l := line{what: r.what, ours: show(n, unit)}
+	base, baseUnit, err := figure(list, r.base)
+	if err != nil {
+		return line{}, err
+	}
+	l := line{what: r.what, ours: show(ours, unit), base: r.than + ": " + show(base, baseUnit)}
+	ratio := ours * units[measure(unit)] / (base * units[measure(baseUnit)])
+	if base > 0 { // an idle program may use nothing at all
+		l.ratio = digits(ratio) + " ×"
+	}
 	held := true
-	if r.base != "" {
-		base, baseUnit, err := figure(list, r.base)
-		if err != nil {
-			return line{}, err
-		}
-		n, base := n*scale(unit), base*scale(baseUnit)
-		l.base = r.than + ": " + show(base/scale(baseUnit), baseUnit)
-		if base > 0 { // an idle program may use nothing at all
-			l.ratio = digits(n/base) + " ×"
-		}
-		if r.times > 0 {
-			l.aim, held = fmt.Sprintf("≤ %v ×", r.times), n/base <= r.times
-		}
+	if r.times > 0 {
+		l.aim, held = fmt.Sprintf("≤ %v ×", r.times), ratio <= r.times
 	}
 	if r.most > 0 {
-		l.aim, held = "≤ "+show(r.most, unit), n <= r.most
+		l.aim, held = "≤ "+show(r.most, unit), ours <= r.most
 	}
 	if !held {
 		l.aim += " **missed**"
@@ -51,79 +48,38 @@ func (r row) read(list []result) (line, error) {
 	return l, nil
 }
 
-// scale returns a unit in nanoseconds, bytes or ones, so that figures in two units can be compared.
-func scale(unit string) float64 {
-	switch size(unit) {
-	case "µs":
-		return 1e3
-	case "ms":
-		return 1e6
-	case "kB":
-		return 1e3
-	case "MB", "MB/s":
-		return 1e6
-	}
-	return 1
-}
+// units are the measures that benchmarks report, in nanoseconds, bytes or ones, so that figures in two of them can be
+// compared.
+var units = map[string]float64{"ns": 1, "µs": 1e3, "ms": 1e6, "MB": 1e6, "%": 1, "": 1}
 
-// size returns the measure in a benchmark's unit: ms for "plain-p99-ms", ns for "ns/op".
-func size(unit string) string {
-	for part := range strings.FieldsFuncSeq(unit, func(r rune) bool { return r == '-' || r == '_' }) {
-		of, by, _ := strings.Cut(part, "/")
-		switch {
-		case part == "MB/s":
-			return part
-		case of == "ns" || of == "µs" || of == "ms" || of == "kB" || of == "MB" || of == "%":
-			return of
-		case by == "s":
-			return "/s"
-		}
+var unitForm = regexp.MustCompile(`(?:^|-)(ns|µs|ms|MB|%)(?:$|[-/])`)
+
+// measure returns the measure in a benchmark's unit: ms for "plain-p99-ms", ns for "ns/op".
+func measure(unit string) string {
+	if m := unitForm.FindStringSubmatch(unit); m != nil {
+		return m[1]
 	}
 	return ""
 }
 
 // show formats a figure for people.
 func show(n float64, unit string) string {
-	switch s := size(unit); s {
-	case "ns", "µs", "ms":
-		n *= scale(unit)
-		for _, step := range []struct {
-			of   float64
-			name string
-		}{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}} {
-			if n >= step.of {
-				return digits(n/step.of) + " " + step.name
+	m := measure(unit)
+	if strings.HasSuffix(m, "s") {
+		n *= units[m]
+		for name, size := range map[string]float64{"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9} {
+			if n >= size && (n < 1000*size || name == "s") {
+				return digits(n/size) + " " + name
 			}
 		}
-		return digits(n) + " ns"
-	case "MB/s":
-		if n >= 1000 {
-			return digits(n/1000) + " GB/s"
-		}
-		return digits(n) + " MB/s"
-	case "/s":
-		return digits(n) + "/s"
-	case "%":
-		return digits(n) + " %"
-	case "":
-		return digits(n)
-	default:
-		return digits(n) + " " + s
 	}
+	return strings.TrimSpace(digits(n) + " " + m)
 }
 
 // digits formats a number with three significant digits and with separators of thousands.
 func digits(n float64) string {
-	if n == 0 {
-		return "0"
-	}
 	if n < 100 {
-		places := max(0, 2-int(math.Floor(math.Log10(n))))
-		text := fmt.Sprintf("%.*f", min(places, 6), n)
-		if strings.Contains(text, ".") {
-			text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
-		}
-		return text
+		return strconv.FormatFloat(n, 'g', 3, 64)
 	}
 	whole := fmt.Sprintf("%.0f", n)
 	for i := len(whole) - 3; i > 0; i -= 3 {
@@ -143,4 +99,48 @@ func table(w io.Writer, head string, lines []line) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// result is a line of `go test -bench`: the benchmark's name, without "Benchmark" and the number of processors,
+// and its figures by unit.
+type result struct {
+	name    string
+	figures map[string]float64
+}
+
+var procs = regexp.MustCompile(`-\d+$`)
+
+// parse reads the output of `go test -bench`.
+func parse(text string) ([]result, error) {
+	var list []result
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+			continue
+		}
+		r := result{procs.ReplaceAllString(strings.TrimPrefix(fields[0], "Benchmark"), ""), map[string]float64{}}
+		for i := 2; i+1 < len(fields); i += 2 {
+			n, err := strconv.ParseFloat(fields[i], 64)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %q is not a figure", fields[0], fields[i])
+			}
+			r.figures[fields[i+1]] = n
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// figure finds a figure by "Name/sub unit".
+func figure(list []result, of string) (n float64, unit string, err error) {
+	name, unit, _ := strings.Cut(of, " ")
+	for _, r := range list {
+		if r.name == name {
+			if n, ok := r.figures[unit]; ok {
+				return n, unit, nil
+			}
+			return 0, "", fmt.Errorf("no %s told by Benchmark%s", unit, name)
+		}
+	}
+	return 0, "", fmt.Errorf("no run of Benchmark%s", name)
 }

@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -135,9 +136,7 @@ func TestDecodeLine(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			want := Line{V: 1, Seq: 3, Time: at, Event: Event{"orch-1", tt.want}}
 			testkit.Same(t, "line", want, got)
 		})
@@ -159,9 +158,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("%s came back as %T", line, back.Body)
 		}
 		again := testkit.Must(EncodeLine(nil, 1, someTime, back.Event))(t)
-		if diff := cmp.Diff(string(line), string(again)); diff != "" {
-			t.Errorf("%s (-first +second):\n%s", e.Body.EventName(), diff)
-		}
+		testkit.Same(t, fmt.Sprintf("%s (-first +second)", e.Body.EventName()), string(line), string(again))
 	}
 }
 
@@ -176,9 +173,7 @@ func TestDecodeWritten(t *testing.T) {
 		if diff := cmp.Diff(want.Event, got); diff != "" || err != nil {
 			t.Errorf("%s, %v (-DecodeLine +DecodeWritten):\n%s", line, err, diff)
 		}
-		if name := EventNameOf(line); name != e.Body.EventName() {
-			t.Errorf("%s: the event is called %q", line, name)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: the event is called", line), e.Body.EventName(), EventNameOf(line))
 	}
 	for _, line := range []string{"", "{}",
 		`{"v":2,"seq":1,"time":"2026-11-21T03:05:06.789Z","id":"x","event":"notice","text":"t"}`} {
@@ -312,9 +307,8 @@ func TestAppendTime(t *testing.T) {
 		"1969-12-31T23:59:59.0019Z", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59.05Z"} {
 		at := testkit.Must(time.Parse(time.RFC3339Nano, text))(t)
 		want := at.Format("2006-01-02T15:04:05.000Z07:00")
-		if got := string(appendTime([]byte("at "), at)); got != "at "+want {
-			t.Errorf("%s: got %q, want %q", text, got, want)
-		}
+		testkit.Same(t, text, "at "+want,
+			string(appendTime([]byte("at "), at)))
 	}
 }
 
@@ -334,9 +328,8 @@ func TestFrozenEvents(t *testing.T) {
 		testkit.OK(t, os.WriteFile(path, events, 0o644))
 	}
 	want := testkit.Must(os.ReadFile(path))(t)
-	if diff := cmp.Diff(bytes.Split(want, []byte("\n")), bytes.Split(events, []byte("\n"))); diff != "" {
-		t.Errorf("%s (-frozen +now):\n%s", path, diff)
-	}
+	testkit.Same(t, fmt.Sprintf("%s (-frozen +now)", path), bytes.Split(want, []byte("\n")),
+		bytes.Split(events, []byte("\n")))
 }
 
 // commandLines has each command with the fields it needs, and with all it can have.

@@ -139,9 +139,7 @@ func TestParseCommand(t *testing.T) {
 			if !ok || !strings.Contains(m.Problem, tt.problem) {
 				t.Errorf("body %#v, want a Malformed about %q", got.Body, tt.problem)
 			}
-			if got.Ref != tt.want.Ref {
-				t.Errorf("ref %q, want %q", got.Ref, tt.want.Ref)
-			}
+			testkit.Same(t, "ref", tt.want.Ref, got.Ref)
 			if err := validCommand([]byte(tt.line)); err == nil && !duplicate(tt.problem) {
 				t.Error("malformed, but in the schema")
 			}
@@ -245,9 +243,7 @@ func TestReadCommands(t *testing.T) {
 				var got []string
 				testkit.OK(t, ReadCommands(r, 100,
 					func(c Command) bool { got = append(got, word(c)); return true }))
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Errorf("%T: commands (-want +got):\n%s", r, diff)
-				}
+				testkit.Same(t, fmt.Sprintf("%T: commands", r), tt.want, got)
 			}
 		})
 	}

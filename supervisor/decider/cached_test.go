@@ -1,12 +1,16 @@
 package decider
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +24,7 @@ import (
 func TestCachedAsksOnce(t *testing.T) {
 	ctx := context.Background()
 	asker := says(test)
-	store := NewMemoryStore(0)
+	store := &MemoryStore{}
 	c := Cached{Of: Model{Ask: asker, Prompts: plain{}}, Store: store, Salt: "small"}
 	task := record(ran(developer, 1, ok))
 	first, err := c.Decide(ctx, SelectInput(task))
@@ -71,12 +75,10 @@ func TestCachedKeys(t *testing.T) {
 	for _, o := range []Options{{}, {Asked: []string{"a"}}, {Asked: []string{"", "a"}}, {Templates: "a"},
 		{Asked: []string{"a\" \"b"}},
 		{Asked: []string{"a", "b"}}} {
-		o.Store = NewMemoryStore(1)
+		o.Store = &MemoryStore{}
 		salts[o.model().(Cached).Salt] = true
 	}
-	if len(salts) != 6 {
-		t.Errorf("%d salts of 6 models: %v", len(salts), salts)
-	}
+	testkit.Same(t, fmt.Sprintf("salts of 6 models: %v", salts), 6, len(salts))
 }
 
 func TestCachedKeepsNothingDoubtful(t *testing.T) {
@@ -89,11 +91,12 @@ func TestCachedKeepsNothingDoubtful(t *testing.T) {
 		"an error":       fixed{d: Decision{Decision: Continue, Reason: "x", Source: ByModel}, err: errBroken},
 		"a deferred one": broken{ErrDeferred},
 	} {
-		store := NewMemoryStore(0)
+		store := &MemoryStore{}
 		_, err := Cached{Of: of, Store: store}.Decide(context.Background(), in)
-		if store.Len() != 0 {
-			t.Errorf("%s was kept (error %v)", name, err)
-		}
+		store.byKey.Range(func(_, kept any) bool {
+			t.Errorf("%s was kept (error %v): %+v", name, err, kept)
+			return true
+		})
 	}
 }
 
@@ -124,24 +127,6 @@ type holding struct{ d Decision }
 func (h holding) Get(string) (Decision, bool) { return h.d, true }
 func (h holding) Put(string, Decision)        {}
 
-func TestMemoryStoreIsBounded(t *testing.T) {
-	s := NewMemoryStore(2)
-	s.Put("a", Decision{Reason: "1"})
-	s.Put("b", Decision{Reason: "2"})
-	s.Get("a")
-	s.Put("c", Decision{Reason: "3"})
-	s.Put("c", Decision{Reason: "4"})
-	got := map[string]string{}
-	for _, key := range []string{"a", "b", "c"} {
-		if d, ok := s.Get(key); ok {
-			got[key] = d.Reason
-		}
-	}
-	if diff := cmp.Diff(map[string]string{"a": "1", "c": "4"}, got); diff != "" || s.Len() != 2 {
-		t.Errorf("it holds %d (-want +got):\n%s", s.Len(), diff)
-	}
-}
-
 // hammer uses a store from several goroutines; it must return what was put.
 func hammer(t *testing.T, s Store) {
 	t.Helper()
@@ -161,7 +146,6 @@ func hammer(t *testing.T, s Store) {
 }
 
 func TestStoresAreSafe(t *testing.T) {
-	hammer(t, NewMemoryStore(7))
 	dir := testkit.Must(OpenDirStore(t.TempDir(), 7, func(err error) { t.Error(err) }))(t)
 	defer dir.Close()
 	hammer(t, dir)
@@ -172,7 +156,7 @@ func conforming(t *testing.T) map[string]Decider {
 	list := map[string]Decider{"hybrid with nobody else": Fallback{First: Hybrid{}}}
 	for _, name := range []string{"stateless", "hybrid", "rules", "unknown"} {
 		list[name] = Build(Options{Name: name, Ask: says(test), Prompts: plain{}})
-		list[name+", cached"] = Build(Options{Name: name, Ask: says(test), Prompts: plain{}, Store: NewMemoryStore(0)})
+		list[name+", cached"] = Build(Options{Name: name, Ask: says(test), Prompts: plain{}, Store: &MemoryStore{}})
 		list[name+", in trouble"] = Build(Options{Name: name, Ask: &script{replies: []reply{{err: errBroken}}},
 			Prompts: plain{}})
 		list[name+", with nonsense"] = Build(Options{Name: name, Ask: says("nonsense"), Prompts: plain{}})
@@ -204,9 +188,7 @@ func TestDecidersConform(t *testing.T) {
 					got, err = d.Decide(context.Background(), EvaluateInput(task))
 					conforms(t, name+": evaluating, "+what, got, err, EvaluateInput(task))
 				}
-				if diff := cmp.Diff(SelectInput(task), in); diff != "" {
-					t.Errorf("%s: the input was changed (-want +got):\n%s", name, diff)
-				}
+				testkit.Same(t, fmt.Sprintf("%s: the input was changed", name), SelectInput(task), in)
 			}
 		}
 		ctx, cancel := context.WithCancel(context.Background())
@@ -299,12 +281,8 @@ func TestKeysAreOfTheSituation(t *testing.T) {
 	if k := Key(SelectInput(r)); !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(k) {
 		t.Errorf("key %q is not a sha256", k)
 	}
-	if Key(SelectInput(r)) != Key(SelectInput(later(r))) {
-		t.Error("time and money change a selection's key")
-	}
-	if Key(EvaluateInput(r)) != Key(EvaluateInput(later(r))) {
-		t.Error("time and money change an evaluation's key")
-	}
+	testkit.Same(t, "time and money change a selection's key", Key(SelectInput(later(r))), Key(SelectInput(r)))
+	testkit.Same(t, "time and money change an evaluation's key", Key(EvaluateInput(later(r))), Key(EvaluateInput(r)))
 	if Key(SelectInput(r)) == Key(EvaluateInput(r)) || Key(SelectAgentInput{}) == Key(EvaluateProgressInput{}) {
 		t.Error("both points have one key")
 	}
@@ -317,26 +295,16 @@ func TestKeysAreOfTheSituation(t *testing.T) {
 func TestKeysSurviveTheJournal(t *testing.T) {
 	in, eval := SelectInput(full()), EvaluateInput(full())
 	text, err := json.Marshal(in)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	var read SelectAgentInput
-	if err := json.Unmarshal(text, &read); err != nil {
-		t.Fatal(err)
-	}
-	if Key(read) != Key(in) {
-		t.Error("a selection that was read back has another key")
-	}
+	testkit.OK(t, json.Unmarshal(text, &read))
+	testkit.Same(t, "a selection that was read back has another key", Key(in), Key(read))
 	if text, err = json.Marshal(eval); err != nil {
 		t.Fatal(err)
 	}
 	var judged EvaluateProgressInput
-	if err := json.Unmarshal(text, &judged); err != nil {
-		t.Fatal(err)
-	}
-	if Key(judged) != Key(eval) {
-		t.Error("an evaluation that was read back has another key")
-	}
+	testkit.OK(t, json.Unmarshal(text, &judged))
+	testkit.Same(t, "an evaluation that was read back has another key", Key(eval), Key(judged))
 }
 
 // TestEveryMemberIsInTheKey changes each member of an input, wherever it is, and checks that the key changes,
@@ -406,3 +374,176 @@ func walk(v reflect.Value, path string, measure bool, leaf func(string, reflect.
 		leaf(path, v, measure)
 	}
 }
+
+func openDir(t *testing.T, dir string, n int) *DirStore {
+	t.Helper()
+	s := testkit.Must(OpenDirStore(dir, n, func(err error) { t.Error(err) }))(t)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func keyNumber(i int) string { return Cached{}.key(SelectAgentInput{Task: fmt.Sprint(i)}) }
+
+func TestDirStoreOutlivesItsProcess(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state", "decisions")
+	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Täst <it>.", Message: "Run them all.",
+		Source: ByModel}
+	first := openDir(t, dir, 0)
+	first.Put(keyNumber(1), Decision{Reason: "before"})
+	first.Put(keyNumber(1), want)
+	testkit.OK(t, first.Close())
+	got, ok := openDir(t, dir, 0).Get(keyNumber(1))
+	if diff := cmp.Diff(want, got); diff != "" || !ok {
+		t.Errorf("found %v (-want +got):\n%s", ok, diff)
+	}
+	if _, ok := openDir(t, dir, 0).Get(keyNumber(2)); ok {
+		t.Error("found an entry that was never stored")
+	}
+	if _, ok := first.Get(keyNumber(1)); ok {
+		t.Error("a closed store still answers")
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%d files, %v; want one", len(files), err)
+	}
+	for path, mode := range map[string]os.FileMode{dir: 0o700 | os.ModeDir,
+		filepath.Join(dir, files[0].Name()): 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode() != mode {
+			t.Errorf("%s has mode %v, %v; want %v", path, info.Mode(), err, mode)
+		}
+	}
+}
+
+func TestDirStoreIgnoresDamage(t *testing.T) {
+	dir := t.TempDir()
+	s := openDir(t, dir, 0)
+	file := filepath.Join(dir, keyNumber(1)+entrySuffix)
+	s.Put(keyNumber(1), Decision{Decision: Retry, Reason: "The thread is cut."})
+	whole := testkit.Must(os.ReadFile(file))(t)
+	for name, text := range map[string][]byte{
+		"empty":          {},
+		"cut short":      whole[:len(whole)/2],
+		"another word":   bytes.Replace(whole, []byte("cut"), []byte("cat"), 1),
+		"another's":      bytes.Replace(whole, []byte(keyNumber(1)), []byte(keyNumber(2)), 1),
+		"not JSON":       []byte("thread"),
+		"no decision":    []byte(`{"key":"` + keyNumber(1) + `","sha256":"` + sum([]byte("7")) + `","decision":7}`),
+		"beyond bounds":  append(bytes.Clone(whole), bytes.Repeat([]byte(" "), maxEntry)...),
+		"from elsewhere": []byte(`{"decision":"RETRY","reason":"x"}`),
+	} {
+		testkit.OK(t, os.WriteFile(file, text, 0o600))
+		if d, ok := s.Get(keyNumber(1)); ok {
+			t.Errorf("%s: found %+v", name, d)
+		}
+	}
+	s.Put(keyNumber(1), Decision{Decision: Retry, Reason: "Whole again."})
+	if d, ok := s.Get(keyNumber(1)); !ok || d.Reason != "Whole again." {
+		t.Errorf("found %+v, %v after it was put anew", d, ok)
+	}
+}
+
+func TestDirStoreStaysInItsDirectory(t *testing.T) {
+	outside := filepath.Join(t.TempDir(), "outside")
+	dir := t.TempDir()
+	first := openDir(t, dir, 0)
+	first.Put(keyNumber(1), Decision{Decision: Retry, Reason: "x"})
+	testkit.OK(t, os.Rename(filepath.Join(dir, keyNumber(1)+entrySuffix), outside))
+	testkit.OK(t, os.Symlink(outside, filepath.Join(dir, keyNumber(1)+entrySuffix)))
+	if d, ok := first.Get(keyNumber(1)); ok {
+		t.Errorf("a link was followed to %+v", d)
+	}
+	within := filepath.Join(dir, "within")
+	testkit.OK(t, os.Rename(outside, within))
+	testkit.OK(t, os.Remove(filepath.Join(dir, keyNumber(1)+entrySuffix)))
+	testkit.OK(t, os.Symlink("within", filepath.Join(dir, keyNumber(1)+entrySuffix)))
+	if d, ok := first.Get(keyNumber(1)); ok {
+		t.Errorf("a link within was followed to %+v", d)
+	}
+	var warned []string
+	s := testkit.Must(OpenDirStore(dir, 0, func(err error) { warned = append(warned, err.Error()) }))(t)
+	defer s.Close()
+	for _, key := range []string{"", "../outside", strings.ToUpper(keyNumber(1)), strings.Repeat("/", 64)} {
+		s.Put(key, Decision{Decision: Retry, Reason: "x"})
+		if _, ok := s.Get(key); ok {
+			t.Errorf("%q is a key", key)
+		}
+	}
+	testkit.Same(t, fmt.Sprintf("times warned: %q", warned), 4, len(warned))
+}
+
+func TestDirStoreIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	s := openDir(t, dir, 10)
+	old := time.Now().Add(-time.Hour)
+	for i := range 10 {
+		s.Put(keyNumber(i), Decision{Decision: Retry, Reason: "x"})
+		used := old.Add(time.Duration(i) * time.Second)
+		testkit.OK(t, os.Chtimes(filepath.Join(dir, keyNumber(i)+entrySuffix), used, used))
+	}
+	s.Get(keyNumber(0)) // used last: it stays
+	s.Put(keyNumber(10), Decision{Decision: Retry, Reason: "x"})
+	var kept []int
+	for i := range 11 {
+		if _, ok := s.Get(keyNumber(i)); ok {
+			kept = append(kept, i)
+		}
+	}
+	testkit.Same(t, "kept", []int{0, 3, 4, 5, 6, 7, 8, 9, 10}, kept)
+	for i := range 10 * 3 {
+		s.Put(keyNumber(i), Decision{Decision: Retry, Reason: "x"})
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) > 10 {
+		t.Errorf("%d files, %v; at most 10", len(files), err)
+	}
+}
+
+func TestDirStoreCleansUpWhenOpened(t *testing.T) {
+	dir := t.TempDir()
+	stale, fresh, foreign := keyNumber(1)+".json.X.tmp", keyNumber(2)+".json.X.tmp", "README"
+	for _, name := range []string{stale, fresh, foreign} {
+		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	old := time.Now().Add(-2 * staleTemp)
+	for _, name := range []string{stale, foreign} {
+		testkit.OK(t, os.Chtimes(filepath.Join(dir, name), old, old))
+	}
+	openDir(t, dir, 0)
+	files := testkit.Must(os.ReadDir(dir))(t)
+	var left []string
+	for _, f := range files {
+		left = append(left, f.Name())
+	}
+	want := []string{fresh, foreign}
+	slices.Sort(want)
+	testkit.Same(t, "left", want, left)
+}
+
+func TestDirStoreReportsErrors(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	testkit.OK(t, os.WriteFile(file, nil, 0o600))
+	if _, err := OpenDirStore(file, 0, nil); err == nil {
+		t.Error("a file was opened as a directory")
+	}
+	dir := t.TempDir()
+	var warned []error
+	s := testkit.Must(OpenDirStore(dir, 0, func(err error) { warned = append(warned, err) }))(t)
+	s.Put(keyNumber(1), Decision{Decision: Retry, Reason: strings.Repeat("x", maxEntry)})
+	s.Close()
+	s.Put(keyNumber(1), Decision{Decision: Retry, Reason: "x"})
+	testkit.Same(t, fmt.Sprintf("failures warned of: %v", warned), 2, len(warned))
+	testkit.Same(t, "files", 0, len(testkit.Must(os.ReadDir(dir))(t)))
+}
+
+// MemoryStore keeps decisions as long as the test lasts.
+type MemoryStore struct{ byKey sync.Map }
+
+// Get implements [Store].
+func (s *MemoryStore) Get(key string) (Decision, bool) {
+	d, ok := s.byKey.Load(key)
+	if !ok {
+		return Decision{}, false
+	}
+	return d.(Decision), true
+}
+
+// Put implements [Store].
+func (s *MemoryStore) Put(key string, d Decision) { s.byKey.Store(key, d) }

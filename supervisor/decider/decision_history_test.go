@@ -69,9 +69,7 @@ func TestHistoryCountsAllAndKeepsItsEnd(t *testing.T) {
 		t.Errorf("tokens %v, want %v", got, want)
 	}
 	testkit.Same(t, "mean", time.Second, h.Mean())
-	if got := h.Last(-1); len(got) != 0 {
-		t.Errorf("the last -1 are %d", len(got))
-	}
+	testkit.Same(t, "the last -1", 0, len(h.Last(-1)))
 }
 
 func TestHistoryForgetsWhatOldExecutionsSaid(t *testing.T) {
@@ -87,14 +85,10 @@ func TestHistoryForgetsWhatOldExecutionsSaid(t *testing.T) {
 		t.Errorf("the oldest output has %d runes, want at most %d", n, SummaryRunes)
 	}
 	for i, e := range list[1:] {
-		if e.Output != long {
-			t.Errorf("the output of execution %d was shortened", i+1)
-		}
+		testkit.Same(t, fmt.Sprintf("the output of execution %d was shortened", i+1), long, e.Output)
 	}
 	for _, e := range failures(h) {
-		if e.Output != long {
-			t.Errorf("the output of failure %d was shortened", e.Iteration)
-		}
+		testkit.Same(t, fmt.Sprintf("the output of failure %d was shortened", e.Iteration), long, e.Output)
 	}
 }
 
@@ -203,4 +197,45 @@ func TestFiguresAgreeWithAllThatWas(t *testing.T) {
 			t.Fatalf("after %d: the last failures (-want +got):\n%s", i+1, diff)
 		}
 	}
+}
+
+// busy is a record with so many executions of the usual length. The latest ones are equal however many there are.
+func busy(n int) DecisionRecord {
+	r := full()
+	r.History = DecisionHistory{}
+	for i := range n {
+		e := worked(n-i, []string{"developer", "tester"}[i%2],
+			[]DecisionStatus{StatusSuccess, StatusSuccess, StatusSuccess, StatusFailure}[(n-i)%4])
+		e.Output = strings.Repeat("Looked at the handler and changed it as the plan says. ", 20) +
+			"\nModified auth/login.go\nPASS: 12 passed\n"
+		e.Files = []string{"auth/login.go"}
+		r.History = r.History.Add(e)
+	}
+	return r
+}
+
+// TestInputsCostTheWindow: building an input from a history of 10,000 executions needs as many allocations as
+// from one of 20, and memory contains only what is kept.
+func TestInputsCostTheWindow(t *testing.T) {
+	short := busy(20)
+	long := busy(10_000)
+	few := testing.AllocsPerRun(20, func() { SelectInput(short); EvaluateInput(short) })
+	many := testing.AllocsPerRun(20, func() { SelectInput(long); EvaluateInput(long) })
+	if many > few*1.1 {
+		t.Errorf("inputs over 10,000 executions make %v allocations, over 20 %v", many, few)
+	}
+	if n := len(long.History.Recent); n > keptExecutions {
+		t.Errorf("%d executions are kept", n)
+	}
+	if n := len(long.History.Failures); n > keptFailures {
+		t.Errorf("%d failures are kept", n)
+	}
+	said := 0
+	for _, e := range long.History.Recent {
+		said += len(e.Output)
+	}
+	if most := keptOutputs*1200 + keptExecutions*SummaryRunes*4; said > most {
+		t.Errorf("%d bytes of output are kept, want at most %d", said, most)
+	}
+	testkit.Same(t, "mean", time.Second, long.History.Mean())
 }

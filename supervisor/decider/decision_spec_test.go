@@ -3,12 +3,11 @@ package decider_test
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
@@ -34,9 +33,7 @@ func TestSituationsOfTheSpecification(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			text := testkit.Must(json.MarshalIndent(c.input, "", "  "))(t)
 			system, prompt, err := set.Prompt(c.input)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			golden(t, c.name, "input.json", string(text)+"\n")
 			golden(t, c.name, "system.md", system)
 			golden(t, c.name, "prompt.md", prompt)
@@ -60,9 +57,7 @@ func golden(t *testing.T, situation, name, got string) {
 		testkit.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
 	want := testkit.Must(os.ReadFile(file))(t)
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it anew):\n%s", file, diff)
-	}
+	testkit.Same(t, fmt.Sprintf("%s (-want +got; -update writes it anew)", file), string(want), got)
 }
 
 // planning is example 1: the first iteration, no plan, nothing done.

@@ -2,12 +2,17 @@ package decider
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
@@ -45,16 +50,13 @@ func TestModelIsCorrected(t *testing.T) {
 	if strings.Contains(asker.asked[2].Prompt, "nonsense") {
 		t.Error("corrections pile up")
 	}
-	if got.Prompt != asker.asked[2].Prompt {
-		t.Error("the prompt told is not the one that was answered")
-	}
+	testkit.Same(t, "the prompt told is not the one that was answered", asker.asked[2].Prompt, got.Prompt)
 }
 
 func TestModelStaysInvalid(t *testing.T) {
 	asker := says("one", "two", "three")
 	got, err := Model{Ask: asker, Prompts: plain{}}.Decide(context.Background(), SelectInput(record()))
-	var invalid *InvalidError
-	if !errors.As(err, &invalid) || invalid.Attempts != 3 || invalid.Answer != "three" {
+	if invalid, ok := errors.AsType[*InvalidError](err); !ok || invalid.Attempts != 3 || invalid.Answer != "three" {
 		t.Fatalf("error %v, want an InvalidError after three answers", err)
 	}
 	if got.Decision != "" || got.Attempts != 3 || got.Usage.CostUSD != 1.5 || got.Answer != "three" {
@@ -165,5 +167,292 @@ func TestModelPrompts(t *testing.T) {
 	}
 	if _, err := (Model{Prompts: plain{}}).Decide(context.Background(), in); err == nil {
 		t.Error("a model that cannot be asked decides")
+	}
+}
+
+const goesOn = `{"decision":"CONTINUE","reason":"It is right."}`
+
+func TestParseDecisionTolerates(t *testing.T) {
+	on := Decision{Decision: Continue, Reason: "It is right."}
+	for name, c := range map[string]struct {
+		raw  string
+		want Decision
+	}{
+		"bare":                {goesOn, on},
+		"a BOM":               {"\ufeff" + goesOn, on},
+		"space":               {"\n\t " + goesOn + "\r\n", on},
+		"fences":              {"```json\n" + goesOn + "\n```", on},
+		"prose":               {"Here is {my} answer:\n\n" + goesOn + "\n\nI hope {that} helps.", on},
+		"an open brace":       {"A set begins with { and: " + goesOn, on},
+		"an open quote":       {`It said "no: ` + goesOn, on},
+		"several":             {`{"decision":"RETRY","reason":"No."} or rather ` + goesOn, on},
+		"another object last": {goesOn + ` {"note":"that was it"}`, on},
+		"inside another":      {`{"answer":` + goesOn + `}`, on},
+		"one in a string": {
+			`{"decision":"CONTINUE","reason":"It is right.","message":"Say {\"decision\":\"RETRY\"} } {"}`,
+			Decision{Decision: Continue, Reason: "It is right.", Message: `Say {"decision":"RETRY"} } {`}},
+		"a quote in a string": {`{"decision":"CONTINUE","reason":"It is right.","message":"an inch (\") and a }"}`,
+			Decision{Decision: Continue, Reason: "It is right.", Message: `an inch (") and a }`}},
+		"one inside": {
+			`{"decision":"CONTINUE","reason":"It is right.","was":{"decision":"RETRY","reason":"No."}}`, on},
+		"unknown members": {`{"confidence":0.9,"decision":"CONTINUE","reason":" It is right. "}`, on},
+		"null":            {`{"decision":"CONTINUE","mode":null,"reason":"It is right.","summary":null}`, on},
+		"a mode for nothing": {`{"decision":"CONTINUE","mode":"wizard","summary":"so far","reason":"It is right."}`,
+			on},
+		"a mode": {`{"decision":"SELECT_MODE","mode":" tester ","reason":"Test."}`,
+			Decision{Decision: SelectMode, Mode: tester, Reason: "Test."}},
+		"no summary": {`{"decision":"COMPLETE","reason":"All done."}`,
+			Decision{Decision: Complete, Reason: "All done.", Summary: "All done."}},
+		"no reason": {`{"decision":"COMPLETE","summary":"All done."}`,
+			Decision{Decision: Complete, Reason: "All done.", Summary: "All done."}},
+		"escapes":            {`{"decision":"CONTINUE","reason":"It is\u0020right."}`, on},
+		"a broken one first": {`{"decision":"RETRY",} ` + goesOn, on},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := testkit.Must(parseDecision(c.raw, PointEvaluate, builtIn()))(t)
+			testkit.Same(t, "", c.want, got)
+		})
+	}
+}
+
+func TestParseDecisionRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		raw   string
+		point DecisionPoint
+		want  string
+	}{
+		"nothing":          {" \n", PointSelect, "empty"},
+		"prose":            {"I would go on.", PointSelect, "no valid JSON object"},
+		"no decision":      {`{"reason":"x"}`, PointSelect, "no valid JSON object"},
+		"cut short":        {goesOn[:30], PointSelect, "no valid JSON object"},
+		"a trailing comma": {`{"decision":"RETRY","reason":"x",}`, PointSelect, "no valid JSON object"},
+		"another point's": {goesOn, PointSelect,
+			"`decision` is \"CONTINUE\": give one of SELECT_MODE, COMPLETE, RETRY."},
+		"lower case": {`{"decision":"retry","reason":"x"}`, PointEvaluate,
+			"give one of CONTINUE, COMPLETE, RETRY, SELECT_MODE."},
+		"another's case":    {`{"Decision":"RETRY","reason":"x"}`, PointEvaluate, "no valid JSON object"},
+		"an empty decision": {`{"decision":null,"reason":"x"}`, PointEvaluate, "`decision` is empty"},
+		"a number":          {`{"decision":1,"reason":"x"}`, PointEvaluate, "`decision` is not a string"},
+		"no reason":         {`{"decision":"RETRY","reason":"  "}`, PointEvaluate, "`reason` is missing"},
+		"neither":           {`{"decision":"COMPLETE"}`, PointEvaluate, "`reason` is missing"},
+		"no mode": {`{"decision":"SELECT_MODE","reason":"x"}`, PointSelect,
+			"`mode` is missing: SELECT_MODE needs one of developer, planner"},
+		"an unknown mode": {`{"decision":"SELECT_MODE","mode":"wizard","reason":"x"}`, PointSelect,
+			"`mode` is \"wizard\", and there is no such agent"},
+		"a long reason": {`{"decision":"RETRY","reason":"` + strings.Repeat("ü", maxReason+1) + `"}`,
+			PointSelect, "longer than 2000 characters"},
+		"a long answer": {strings.Repeat(" ", maxAnswer) + goesOn, PointEvaluate, "longer than 262144 bytes"},
+		"bytes":         {"\xff" + goesOn, PointEvaluate, "not valid UTF-8"},
+		"all at once":   {`{"decision":"GO","mode":"wizard"}`, PointEvaluate, "`reason` is missing"},
+		"no question":   {goesOn, PointTalk, "nothing is decided"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := parseDecision(c.raw, c.point, builtIn())
+			if wrong, ok := errors.AsType[*AnswerError](err); !ok || !strings.Contains(wrong.Problem, c.want) {
+				t.Errorf("error %v, want one that says %q", err, c.want)
+			}
+			testkit.Same(t, "a decision came with the error", Decision{}, got)
+		})
+	}
+	_, err := parseDecision(`{"decision":"SELECT_MODE","mode":"x","reason":"x"}`, PointSelect, nil)
+	if err == nil || !strings.Contains(err.Error(), "no agent to select") {
+		t.Errorf("without agents: %v", err)
+	}
+}
+
+// TestParseDecisionIsBounded: unclosed braces cost no more than the bound of their number allows.
+func TestParseDecisionIsBounded(t *testing.T) {
+	testkit.WithoutRace(t)
+	deep := `{"decision"` + strings.Repeat(`{"a":`, maxAnswer/5-20) + `"decision"`
+	if _, err := parseDecision(deep, PointEvaluate, builtIn()); err == nil {
+		t.Error("nothing but open braces is a decision")
+	}
+	if n := testing.AllocsPerRun(1,
+		func() { _, _ = parseDecision(deep, PointEvaluate, builtIn()) }); n > 100*maxStarts {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestSchema: the schema is flat, and accepts what the parser accepts.
+func TestSchema(t *testing.T) {
+	if s := schema(PointTalk); s != nil {
+		t.Errorf("a schema for talking: %s", s)
+	}
+	for _, p := range []DecisionPoint{PointSelect, PointEvaluate} {
+		var s jsonschema.Schema
+		testkit.OK(t, json.Unmarshal(schema(p), &s))
+		if s.Type != "object" || s.OneOf != nil || s.AnyOf != nil || s.AllOf != nil {
+			t.Errorf("%s: the API refuses a schema that is not a flat object", p)
+		}
+		resolved := testkit.Must(s.Resolve(nil))(t)
+		for _, kind := range []string{SelectMode, Continue, Retry, Complete, "GO"} {
+			answer := map[string]any{"decision": kind, "mode": tester, "reason": "x"}
+			text := testkit.Must(json.Marshal(answer))(t)
+			bySchema := resolved.Validate(answer)
+			_, byParser := parseDecision(string(text), p, builtIn())
+			if (bySchema == nil) != (byParser == nil) {
+				t.Errorf("%s at %s: the schema says %v, the parser %v", kind, p, bySchema, byParser)
+			}
+		}
+		if resolved.Validate(map[string]any{"decision": Retry}) == nil {
+			t.Errorf("%s: a reason is not required", p)
+		}
+	}
+}
+
+func TestClip(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		n    int
+		want string
+	}{
+		{"thread", 6, "thread"}, {"threads", 6, "threa…"}, {"fäden", 5, "fäden"}, {"fädens", 5, "fäde…"},
+		{"a b c", 3, "a…"}, {"", 3, ""},
+	} {
+		testkit.Same(t, fmt.Sprintf("clip(%q, %d) =", c.in, c.n), c.want, clip(c.in, c.n))
+	}
+}
+
+func FuzzParseDecision(f *testing.F) {
+	for _, s := range []string{goesOn, "```json\n" + goesOn + "\n```", `{"a":{"decision":"RETRY","reason":"}"}}`, "{{{",
+		`{"decision":"COMPLETE","summary":"x"}`, `{"decision":"SELECT_MODE","mode":"tester","reason":"\ud800"}`,
+		"\xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		for _, in := range []Input{SelectAgentInput{AvailableAgents: builtIn()},
+			EvaluateProgressInput{AvailableAgents: builtIn()}} {
+			p := in.Point()
+			d, err := parseDecision(raw, p, builtIn())
+			var wrong *AnswerError
+			if err != nil {
+				if !errors.As(err, &wrong) || !utf8.ValidString(wrong.Problem) {
+					t.Fatalf("error %v", err)
+				}
+				continue
+			}
+			if !actionable(d, in) {
+				t.Fatalf("cannot be acted on: %+v", d)
+			}
+			text := testkit.Must(json.Marshal(d))(t)
+			again, err := parseDecision("So be it: "+string(text)+"\n", p, builtIn())
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			if diff := cmp.Diff(d, again); diff != "" {
+				t.Fatalf("(-first +again):\n%s", diff)
+			}
+		}
+	})
+}
+
+// fixed always makes the same decision.
+type fixed struct {
+	d     Decision
+	err   error
+	calls *int
+}
+
+func (f fixed) Decide(context.Context, Input) (Decision, error) {
+	if f.calls != nil {
+		*f.calls++
+	}
+	return f.d, f.err
+}
+
+func TestSession(t *testing.T) {
+	for _, name := range []string{"", "session"} {
+		d := Build(Options{Name: name})
+		_, first := d.Decide(context.Background(), SelectAgentInput{})
+		_, second := d.Decide(context.Background(), EvaluateProgressInput{})
+		if !errors.Is(first, ErrDeferred) || !errors.Is(second, ErrDeferred) {
+			t.Errorf("%q: %v, %v; want ErrDeferred", name, first, second)
+		}
+	}
+}
+
+func TestHybrid(t *testing.T) {
+	ctx := context.Background()
+	calls := 0
+	h := Hybrid{Rest: fixed{d: Decision{Decision: Retry, Reason: "x", Source: ByModel}, calls: &calls}}
+	if d, err := h.Decide(ctx, SelectInput(record())); err != nil || d.Mode != planner ||
+		d.Source != ByRules || calls != 0 {
+		t.Errorf("a clear case: %+v, %v after %d calls; want the rules'", d, err, calls)
+	}
+	if d, err := h.Decide(ctx, SelectInput(record(ran(developer, 1, bad)))); err != nil ||
+		d.Source != ByModel || calls != 1 {
+		t.Errorf("an unclear case: %+v, %v after %d calls; want the other's", d, err, calls)
+	}
+	clear := planned(record(ran(developer, 1, ok)), step("complete", ""), step("pending", tester))
+	if d, err := h.Decide(ctx, EvaluateInput(clear)); err != nil || d.Mode != tester ||
+		d.Source != ByRules || calls != 1 {
+		t.Errorf("a clear evaluation: %+v, %v after %d calls; want the rules'", d, err, calls)
+	}
+	over := planned(record(ran(developer, 1, ok), ran(tester, 2, ok)), step("complete", ""))
+	if d, err := h.Decide(ctx, EvaluateInput(over)); err != nil || d.Source != ByModel || calls != 2 {
+		t.Errorf("an end: %+v, %v after %d calls; want the other's: a model has to look", d, err, calls)
+	}
+	if _, err := (Hybrid{}).Decide(ctx, SelectInput(record(ran(developer, 1, bad)))); !errors.Is(err,
+		errUnclear) {
+		t.Errorf("without another decider: %v, want ErrUnclear", err)
+	}
+	if _, err := (Hybrid{}).Decide(ctx, EvaluateInput(over)); !errors.Is(err, errUnclear) {
+		t.Errorf("without another decider: %v, want ErrUnclear", err)
+	}
+}
+
+func TestFallback(t *testing.T) {
+	in := SelectInput(record(ran(developer, 1, bad)))
+	spent := Decision{Source: ByModel, Prompt: "p", Answer: "a", Attempts: 3, Warnings: []string{"first"},
+		Usage: Usage{CostUSD: 2}}
+	var told []string
+	f := Fallback{First: fixed{d: spent, err: errBroken}, Warn: func(s string) { told = append(told, s) }}
+	got := testkit.Must(f.Decide(context.Background(), in))(t)
+	want, _ := in.Rule()
+	want.Source, want.Prompt, want.Answer, want.Attempts, want.Usage = ByFallback, "p", "a", 3, Usage{CostUSD: 2}
+	want.Warnings = []string{"first", "the rules decide: the thread is cut"}
+	testkit.Same(t, "", want, got)
+	testkit.Same(t, "told", want.Warnings[1:], told)
+}
+
+func TestFallbackDoesNotActOnWhatCannotBe(t *testing.T) {
+	for _, d := range []Decision{
+		{Decision: SelectMode, Mode: "wizard", Reason: "x"}, {Decision: Continue, Reason: "x"}, {Decision: Retry}, {},
+	} {
+		got, err := Fallback{First: fixed{d: d}}.Decide(context.Background(), SelectInput(record()))
+		if err != nil || got.Source != ByFallback || len(got.Warnings) != 1 {
+			t.Errorf("%+v came to %+v, %v; want a fallback", d, got, err)
+		}
+	}
+}
+
+func TestFallbackLetsPass(t *testing.T) {
+	in := SelectInput(record())
+	if _, err := (Fallback{First: broken{ErrDeferred}}).Decide(t.Context(), in); !errors.Is(err, ErrDeferred) {
+		t.Errorf("deferred: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	f := Fallback{First: fixed{err: errBroken}, Warn: func(string) { t.Error("warned of a cancelled decision") }}
+	if d, err := f.Decide(ctx, in); err != errBroken { // and no other error with it
+		t.Errorf("decided %+v, %v after the context's end", d, err)
+	}
+	if d, err := f.Decide(ctx, EvaluateInput(record(ran(developer, 1, ok)))); err != errBroken {
+		t.Errorf("decided %+v, %v after the context's end", d, err)
+	}
+	_, err := Fallback{First: fixed{err: errBroken}}.Decide(context.Background(), SelectAgentInput{})
+	if !errors.Is(err, errBroken) || !errors.Is(err, errNoAgents) {
+		t.Errorf("neither can: %v, want both errors", err)
+	}
+}
+
+func TestBuildUnknown(t *testing.T) {
+	got, err := Build(Options{Name: "oracle"}).Decide(context.Background(), SelectInput(record()))
+	if err != nil || got.Source != ByFallback || !strings.Contains(strings.Join(got.Warnings, " "), `"oracle"`) {
+		t.Errorf("decided %+v, %v; want the rules, and a warning", got, err)
+	}
+	if _, err := Build(Options{Name: "oracle", Strict: true}).Decide(context.Background(),
+		SelectInput(record())); err == nil {
+		t.Error("strict: want an error")
 	}
 }

@@ -219,9 +219,7 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 		withoutSecret(t, name, err)
 	}
-	if got := NewKey(" \t" + secret + "\r\n"); got.text != secret {
-		t.Errorf("%q", got.text)
-	}
+	testkit.Same(t, "a key with blanks around it", secret, NewKey(" \t"+secret+"\r\n").text)
 	withoutSecret(t, "the configuration", good, &good, good.Key, []APIKey{good.Key})
 	var e *url.Error
 	if _, err := NewAPIClient(APIConfig{Provider: OpenAI, Model: "m", BaseURL: "http://[" + secret}); errors.As(err, &e) {
@@ -327,6 +325,19 @@ func withoutSecret(t *testing.T, what string, values ...any) {
 	}
 }
 
+// failsAs checks an error of an API, and the words in it.
+func failsAs(t *testing.T, err error, transient, hopeless bool, words []string) {
+	t.Helper()
+	if e, ok := errors.AsType[*APIError](err); !ok || e.Transient() != transient || e.Hopeless() != hopeless {
+		t.Fatalf("%#v, want transient %v, hopeless %v", err, transient, hopeless)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%v does not say %q", err, word)
+		}
+	}
+}
+
 // TestRefusals: an error says what happened, where and what to do, and what happens to the question.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
@@ -357,15 +368,7 @@ func TestRefusals(t *testing.T) {
 			t.Parallel()
 			p := serve(t, saysAPI(c.status, c.body))
 			_, err := client(t, p.URL+"/v1", nil).Ask(t.Context(), question)
-			var e *APIError
-			if !errors.As(err, &e) || e.Transient() != c.transient || e.Hopeless() != c.hopeless {
-				t.Fatalf("%#v, want transient %v, hopeless %v", err, c.transient, c.hopeless)
-			}
-			for _, word := range append(c.words, strings.TrimPrefix(p.URL, "http://")) {
-				if !strings.Contains(err.Error(), word) {
-					t.Errorf("%v does not say %q", err, word)
-				}
-			}
+			failsAs(t, err, c.transient, c.hopeless, append(c.words, strings.TrimPrefix(p.URL, "http://")))
 			withoutSecret(t, "the error", err)
 		})
 	}
@@ -581,15 +584,7 @@ func TestUnreached(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := client(t, c.base, nil).Ask(t.Context(), question)
-			var e *APIError
-			if !errors.As(err, &e) || e.Transient() != c.transient || e.Hopeless() != c.hopeless {
-				t.Fatalf("%v: want transient %v, hopeless %v", err, c.transient, c.hopeless)
-			}
-			for _, word := range append(c.words, "--decider-base-url") {
-				if !strings.Contains(err.Error(), word) {
-					t.Errorf("%v does not say %q", err, word)
-				}
-			}
+			failsAs(t, err, c.transient, c.hopeless, append(c.words, "--decider-base-url"))
 		})
 	}
 	if len(plain.got()) > 0 {

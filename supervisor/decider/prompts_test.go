@@ -17,7 +17,7 @@ func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
 		CWD:              "/w",
 		Delimiter:        "k3y",
 		MaxOrchestrators: 4,
-		Modes:            []PromptMode{{Name: "tester", Description: "Use after."}},
+		Modes:            []PromptMode{{Name: "tester", Description: "Use after.", Model: "haiku", Effort: "low"}},
 	}.Text()
 	orch := OrchestratorPrompt{ID: "orch-2", Name: "Orchestrator II", CWD: "/w", Delimiter: "k3y", Mode: "tester",
 		ModePrompt: "Believe nothing."}.Text()
@@ -26,14 +26,16 @@ func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
 		words      []string
 	}{
 		{"the Arbiter's", arbiter, []string{
-			"k3y", "/w", "`tester`: Use after.", "4 may live", "spawn_orchestrator", "set_plan", "StructuredOutput",
+			"k3y", "/w", "`tester`", ": Use after.", "4 may live", "spawn_orchestrator", "set_plan", "StructuredOutput",
 			"ADDRESS_HUMAN", "ADDRESS_ORCHESTRATOR", "SELECT_MODE", "CONTINUE", "RETRY", "COMPLETE", "HANDOFF",
-			"never edit", "interjection", "work log",
+			"never edit", "interjection", "work log", "model haiku", "effort low", "WebSearch", "WebFetch", "`planner`",
+			"`reviewer`",
 		}},
 		{"an Orchestrator's", orch, []string{
 			"k3y", "orch-2", "Orchestrator II", "report_progress", "update_plan", "ask_predecessor", "Agent tool",
 			"expects_response", "introduction", "question", "progress", "handoff", "done", "Believe nothing.",
 			"accomplished", "remaining", "key_context", "decisions", "constraints", "proofs", "open_questions",
+			"acceptance criteria", "subagents", "`warn`", "`critical`",
 		}},
 	} {
 		for _, w := range c.words {
@@ -179,14 +181,11 @@ func TestOverrides(t *testing.T) {
 	}
 	builtin := rendered(t, promptBuiltIn(), sampleInput())
 	for _, name := range []string{"system of evaluate.md", "evaluate.md", "state.md"} {
-		if texts[name] != builtin[name] {
-			t.Errorf("%s is not the built-in one", name)
-		}
+		testkit.Same(t, fmt.Sprintf("%s is not the built-in one", name), builtin[name], texts[name])
 	}
 	s = testkit.Must(NewSet(map[string]string{"select.md": "Choose."}))(t)
-	if got := rendered(t, s, sampleInput())["system of select.md"]; got != builtin["system of select.md"] {
-		t.Errorf("without a system block it is %q", got)
-	}
+	testkit.Same(t, "without a system block it", builtin["system of select.md"],
+		rendered(t, s, sampleInput())["system of select.md"])
 	if s, err := NewSet(nil); err != nil || s != promptBuiltIn() {
 		t.Errorf("no overrides: %v, %v", s, err)
 	}
@@ -207,9 +206,7 @@ func TestTheBuiltInTemplatesCanBeOverriddenByThemselves(t *testing.T) {
 	s := testkit.Must(NewSet(own))(t)
 	want := rendered(t, promptBuiltIn(), sampleInput())
 	for name, text := range rendered(t, s, sampleInput()) {
-		if text != want[name] {
-			t.Errorf("%s differs", name)
-		}
+		testkit.Same(t, fmt.Sprintf("%s differs", name), want[name], text)
 	}
 }
 
@@ -290,9 +287,7 @@ func TestNothingRenderedIsAnError(t *testing.T) {
 	if _, err := s.State(StatePrompt{Input: begins()}); err == nil || err.Error() != "state.md renders nothing" {
 		t.Errorf("nothing rendered: %v", err)
 	}
-	if text, err := s.State(StatePrompt{Input: sampleInput()}); err != nil || text != "x\n" {
-		t.Errorf("rendered %q, %v", text, err)
-	}
+	testkit.Same(t, "rendered", "x\n", testkit.Must(s.State(StatePrompt{Input: sampleInput()}))(t))
 	s = testkit.Must(NewSet(map[string]string{"state.md": "{{.Task}}"}))(t)
 	in := begins()
 	in.Task = strings.Repeat("x", MaxPrompt+1)
@@ -313,9 +308,8 @@ func TestSetsAreUsedFromManyGoroutines(t *testing.T) {
 				if got, _, err := s.Prompt(sampleInput()); err != nil || got != want {
 					t.Errorf("%q, %v", got, err)
 				}
-				if got, err := s.Brief(BriefPrompt{Input: sampleInput()}); err != nil || got != "developerA task.\n" {
-					t.Errorf("%q, %v", got, err)
-				}
+				testkit.Same(t, "got", "developerA task.\n",
+					testkit.Must(s.Brief(BriefPrompt{Input: sampleInput()}))(t))
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -89,9 +91,8 @@ func TestAsked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, c := tt.state, &Collector{}
 			s.Asked(c, asks("orch-1", "p1", "make"), tt.finding, tt.changes, tt.human)
-			if got := responses(c)["p1"]; got != tt.want || len(s.Open) != tt.open {
-				t.Errorf("answered %q, %d open; want %q, %d", got, len(s.Open), tt.want, tt.open)
-			}
+			testkit.Same(t, "answered", tt.want, responses(c)["p1"])
+			testkit.Same(t, "len(s.Open)", tt.open, len(s.Open))
 		})
 	}
 }
@@ -142,15 +143,12 @@ func TestAnswer(t *testing.T) {
 				_, ok = emit.Event.Body.(contract.Rejected)
 				return ok
 			})
-			if rejected != tt.rejected || responses(c)["p1"] != tt.want {
-				t.Errorf("rejected %v, answered %q", rejected, responses(c)["p1"])
-			}
+			testkit.Same(t, "rejected", tt.rejected, rejected)
+			testkit.Same(t, "answered", tt.want, responses(c)["p1"])
 			if len(s.Actions) != tt.actions || len(s.Rules) != tt.rules {
 				t.Errorf("granted actions %v, rules %v", s.Actions, s.Rules)
 			}
-			if tt.rejected != (len(s.Open) == 1) {
-				t.Errorf("%d open", len(s.Open))
-			}
+			testkit.Same(t, fmt.Sprintf("%d open", len(s.Open)), tt.rejected, (len(s.Open) == 1))
 		})
 	}
 }
@@ -198,9 +196,7 @@ func TestTurnOver(t *testing.T) {
 	before, c := s, &Collector{}
 	s.TurnOver(c, "orch-1")
 	want := []string{"p0 deny withdrawn", "p1 deny withdrawn"}
-	if diff := cmp.Diff(want, told(c)); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "told", want, told(c))
 	if len(s.Open) != 2 || s.Open[0].ID != "p2" || s.Open[1].ID != "p3" || len(s.Unclaimed) != 1 {
 		t.Errorf("left: %v, unclaimed %v", s.Open, s.Unclaimed)
 	}
@@ -228,9 +224,8 @@ func TestReconsidered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := PermissionState{Open: []PermissionRequest{asks("orch-1", "p1", "make")}, Changes: 3, Reconsidering: 1}
 			s.Reconsidered(&Collector{}, []PermissionResolution{tt.of}, tt.changes, present)
-			if len(s.Open) != tt.open || s.Reconsidering != 0 {
-				t.Errorf("%d open, %d reconsidering", len(s.Open), s.Reconsidering)
-			}
+			testkit.Same(t, "open", tt.open, len(s.Open))
+			testkit.Same(t, "reconsidering", 0, s.Reconsidering)
 		})
 	}
 }

@@ -117,9 +117,7 @@ func TestEveryBitFlipped(t *testing.T) {
 		if err == nil {
 			err = next.follow(&f)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		links = append(links, next)
 	}
 	var wg sync.WaitGroup
@@ -209,8 +207,7 @@ func TestMetaBitFlipped(t *testing.T) {
 // TestDamageIsSetAside: on a real disk the prefix is kept, the rest is copied, existing files are not changed,
 // and nothing is reported twice.
 func TestDamageIsSetAside(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	addBatches(t, r, 40, 8)
 	closeRun(t, r)
 	_, ends := journalOf(8, 8, 8, 8, 8)
@@ -249,8 +246,7 @@ func TestDamageIsSetAside(t *testing.T) {
 // TestShortened: a journal that ends before the place where it was closed is damaged, though everything in it
 // is good.
 func TestShortened(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	addBatches(t, r, 20, 5)
 	closeRun(t, r)
 	_, ends := journalOf(5, 5, 5, 5)
@@ -274,8 +270,7 @@ func TestMetaLost(t *testing.T) {
 		"random": randomBytes(1 << 20),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newTestStore(t)
-			r := createRun(t, s, testRun, Options{})
+			s, r := newRun(t)
 			cwd := r.Meta().CWD
 			add(t, r, 1, 5)
 			closeRun(t, r)
@@ -312,8 +307,7 @@ func randomBytes(n int) []byte {
 // TestSparseSegment: a file of 1 TB without content costs neither memory nor minutes, and counts with the space
 // that it takes on disk.
 func TestSparseSegment(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	add(t, r, 1, 5)
 	closeRun(t, r)
 	path := filepath.Join(r.Dir(), segmentName(1))
@@ -388,8 +382,7 @@ func TestFormatsOfOthers(t *testing.T) {
 		{"random", randomBytes(1 << 20), func(err error) bool { var e *ForeignError; return errors.As(err, &e) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newTestStore(t)
-			r := createRun(t, s, testRun, Options{})
+			s, r := newRun(t)
 			closeRun(t, r)
 			path := filepath.Join(r.Dir(), segmentName(1))
 			testkit.OK(t, os.WriteFile(path, c.content, 0o600))
@@ -400,9 +393,7 @@ func TestFormatsOfOthers(t *testing.T) {
 			if _, err := s.Read(testRun, nil); !c.check(err) {
 				t.Errorf("read: %v", err)
 			}
-			if after := listing(t, r.Dir()); !slices.Equal(before, after) {
-				t.Errorf("files were touched: %v, then %v", before, after)
-			}
+			testkit.Same(t, "files were touched", before, listing(t, r.Dir()))
 			if all, err := s.List(); err != nil || len(all) != 1 || !all[0].Damaged {
 				t.Errorf("list: %+v, %v", all, err)
 			}

@@ -216,8 +216,7 @@ func TestRealSlowDisk(t *testing.T) {
 // TestFewDescriptors: with nearly no descriptors left, opening fails and can be retried; a journal of many
 // segments needs few.
 func TestFewDescriptors(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	addBatches(t, r, 3, 1)
 	closeRun(t, r)
 	dir, err := s.runs.Dir(testRun)
@@ -226,14 +225,11 @@ func TestFewDescriptors(t *testing.T) {
 	for n := 2; n <= 100; n++ { // as many crashes would leave
 		sc := newScanner(dir, Meta{Run: testRun})
 		testkit.OK(t, sc.scan())
-		seg, err := createSegment(dir, n, newHeader(testRun, 4, 3, sc.end.crc, 0), nil)
-		testkit.OK(t, err)
+		seg := testkit.Must(createSegment(dir, n, newHeader(testRun, 4, 3, sc.end.crc, 0), nil))(t)
 		testkit.OK(t, seg.f.Close())
 	}
 	c := startChild(t, "open", s.root.Path(), "", "prlimit", "--nofile=24")
-	if line := c.next(); line != "opened 3" {
-		t.Errorf("with 24 descriptors: %s", line)
-	}
+	testkit.Same(t, "with 24 descriptors", "opened 3", c.next())
 	c.end()
 	c = startChild(t, "open", s.root.Path(), "", "prlimit", "--nofile=7")
 	if line := c.next(); !strings.Contains(line, "too many open files") {

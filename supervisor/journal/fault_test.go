@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -92,8 +93,7 @@ func TestFullDiskIsRetried(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var tr troubles
 				var fail failing
-				m := newMemFS()
-				r := testkit.Must(freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, tr.options()))(t)
+				m, _, r := runInMemory(t, tr.options())
 				addBatches(t, r, 10, 5)
 				fail.set(c.err)
 				m.setFault(fail.on(c.calls...))
@@ -104,9 +104,8 @@ func TestFullDiskIsRetried(t *testing.T) {
 				if n, err := tr.last(); !errors.Is(err, c.err) || n > 2 {
 					t.Errorf("trouble %v, told %d times, want %v", err, n, c.err)
 				}
-				if r.Durable() != 10 || tr.upTo != 10 {
-					t.Errorf("%d durable, %d committed, want 10", r.Durable(), tr.upTo)
-				}
+				testkit.Same(t, "durable", 10, r.Durable())
+				testkit.Same(t, "committed", 10, tr.upTo)
 				if records, bytes := r.Pending(); records != 15 || bytes != 15*(frameHead+100) {
 					t.Errorf("%d records of %d bytes are pending", records, bytes)
 				}
@@ -132,8 +131,7 @@ func TestFullDiskIsRetried(t *testing.T) {
 func TestFailedSyncIsNeverTrusted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var tr troubles
-		m := newMemFS()
-		r := testkit.Must(freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, tr.options()))(t)
+		m, _, r := runInMemory(t, tr.options())
 		addBatches(t, r, 10, 5)
 		failTimes(m, "sync", segmentName(1), 1, syscall.EIO)
 		began := time.Now()
@@ -166,15 +164,12 @@ func TestCloseGivesUpInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fail failing
 		fail.set(syscall.ENOSPC)
-		m := newMemFS()
-		s := freshStore(t, m)
-		r, err := s.Create(Meta{Run: testRun}, Options{})
-		testkit.OK(t, err)
+		m, s, r := runInMemory(t, Options{})
 		addBatches(t, r, 5, 5)
 		m.setFault(fail.on("write"))
 		add(t, r, 6, 8)
 		began := time.Now()
-		err = r.Close()
+		err := r.Close()
 		if err == nil || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "3 records") {
 			t.Errorf("close: %v", err)
 		}
@@ -199,8 +194,7 @@ func TestCloseGivesUpInTime(t *testing.T) {
 // TestSlowDisk: if an fsync takes 5 s, only callers that ask to wait do.
 func TestSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemFS()
-		r := testkit.Must(freshStore(t, m).Create(Meta{Run: testRun}, Options{}))(t)
+		m, _, r := runInMemory(t, Options{})
 		m.setFault(func(call, _ string) error {
 			if call == "sync" {
 				time.Sleep(5 * time.Second)
@@ -231,9 +225,7 @@ func TestSlowDisk(t *testing.T) {
 // TestHangingDisk: a disk that never answers does not block Close for ever.
 func TestHangingDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemFS()
-		s := freshStore(t, m)
-		r := testkit.Must(s.Create(Meta{Run: testRun}, Options{}))(t)
+		m, s, r := runInMemory(t, Options{})
 		answer := make(chan struct{})
 		m.setFault(func(call, _ string) error {
 			if call == "sync" {
@@ -250,9 +242,7 @@ func TestHangingDisk(t *testing.T) {
 		}
 		close(answer)
 		<-r.done
-		if r.Durable() != 1 {
-			t.Error("the record was not written in the end")
-		}
+		testkit.Same(t, "the record was not written in the end", 1, r.Durable())
 	})
 }
 
@@ -265,8 +255,7 @@ func TestPendingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var fail failing
 		fail.set(syscall.ENOSPC)
-		m := newMemFS()
-		r := testkit.Must(freshStore(t, m).Create(Meta{Run: testRun}, Options{MaxPending: 10_000}))(t)
+		m, _, r := runInMemory(t, Options{MaxPending: 10_000})
 		m.setFault(fail.on("write"))
 		narrated, inputs := 0, 0
 		for range 1000 {
@@ -288,9 +277,7 @@ func TestPendingIsBounded(t *testing.T) {
 		}
 		fail.set(nil)
 		syncRun(t, r)
-		if seq, err := r.Append(Narration, nil); err != nil || seq != 161 {
-			t.Errorf("after that: record %d, %v", seq, err)
-		}
+		testkit.Same(t, "after that: record", 161, testkit.Must(r.Append(Narration, nil))(t))
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
@@ -356,4 +343,144 @@ func TestRefusedRecords(t *testing.T) {
 		t.Errorf("the largest: %d, %v", seq, err)
 	}
 	syncRun(t, r)
+}
+
+// soonRun is a run in memory that counts the commits to its segment and the writes to its event log.
+func soonRun(t *testing.T) (r *Run, commits, logged *atomic.Int32) {
+	t.Helper()
+	commits, logged = new(atomic.Int32), new(atomic.Int32)
+	m := newMemFS()
+	r = testkit.Must(freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, Options{}))(t)
+	t.Cleanup(func() { r.Close() })
+	m.setFault(func(call, name string) error {
+		switch {
+		case call == "sync" && strings.HasPrefix(name, "journal-"):
+			commits.Add(1)
+		case call == "write" && name == LogName:
+			logged.Add(1)
+		}
+		return nil
+	})
+	synctest.Wait() // the writer waits for something to write
+	return r, commits, logged
+}
+
+func addSoon(t *testing.T, r *Run, seq uint64) {
+	t.Helper()
+	got, err := r.AppendSoon(kindOf(seq), payload(seq))
+	if err != nil || got != seq {
+		t.Fatalf("record %d got number %d: %v", seq, got, err)
+	}
+}
+
+// addLine adds a line to the event log.
+func addLine(t *testing.T, r *Run) {
+	t.Helper()
+	line := LogContent{Input: r.Durable(), At: time.Now(), Record: []byte(`{}`)}
+	testkit.OK(t, r.AppendEvents(line))
+}
+
+// TestSoonSharesACommit: an input that is not urgent is durable after SoonDelay, or with an urgent one before that.
+func TestSoonSharesACommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, commits, _ := soonRun(t)
+		addSoon(t, r, 1)
+		time.Sleep(SoonDelay / 2)
+		synctest.Wait()
+		if d, n := r.Durable(), commits.Load(); d != 0 || n != 0 {
+			t.Fatalf("before the delay is over: durable up to %d, %d commits", d, n)
+		}
+		add(t, r, 2, 2)
+		synctest.Wait()
+		if d, n := r.Durable(), commits.Load(); d != 2 || n != 1 {
+			t.Fatalf("after an urgent input: durable up to %d, %d commits, want 2 and 1", d, n)
+		}
+		addSoon(t, r, 3) // the whole delay begins again
+		time.Sleep(SoonDelay - time.Nanosecond)
+		synctest.Wait()
+		if d, n := r.Durable(), commits.Load(); d != 2 || n != 1 {
+			t.Fatalf("just before the second delay is over: durable up to %d, %d commits", d, n)
+		}
+		addSoon(t, r, 4)
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if d, n := r.Durable(), commits.Load(); d != 4 || n != 2 {
+			t.Fatalf("after the delay: durable up to %d, %d commits, want 4 and 2", d, n)
+		}
+		began := time.Now()
+		addSoon(t, r, 5)
+		syncRun(t, r)
+		testkit.Same(t, "Sync took", 0, time.Since(began))
+		testkit.Same(t, "r.Durable()", 5, r.Durable())
+		addSoon(t, r, 6)
+		closeRun(t, r)
+		testkit.Same(t, "durable after Close", 6, r.Durable())
+	})
+}
+
+// TestLinesShareAWrite: lines of the event log are written together, SoonDelay after the first of them, however many
+// commits there are before that; at once before a snapshot, and at Close.
+func TestLinesShareAWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, commits, logged := soonRun(t)
+		expect := func(when string, writes, committed int32) {
+			t.Helper()
+			synctest.Wait()
+			if n, c := logged.Load(), commits.Load(); n != writes || c != committed {
+				t.Errorf("%s: %d writes to the event log and %d commits, want %d and %d", when, n, c, writes, committed)
+			}
+		}
+		add(t, r, 1, 1)
+		expect("after the first input", 0, 1)
+		addLine(t, r)
+		time.Sleep(SoonDelay / 2)
+		add(t, r, 2, 2)
+		expect("after a commit before the delay is over", 0, 2)
+		addLine(t, r)
+		time.Sleep(SoonDelay/2 - time.Nanosecond)
+		expect("just before the delay is over", 0, 2)
+		time.Sleep(time.Nanosecond)
+		expect("after the delay", 1, 2)
+		addLine(t, r)
+		time.Sleep(SoonDelay)
+		expect("after another delay", 2, 2)
+		addLine(t, r)
+		if !r.Snapshot(func() ([]byte, error) { return nil, nil }) {
+			t.Error("no snapshot was begun")
+		}
+		expect("before a snapshot", 3, 3)
+		addLine(t, r)
+		closeRun(t, r)
+		expect("at the end", 4, 3)
+	})
+}
+
+// TestLinesAreNotDelayedTwice: the delay of the first line counts, even if other lines are added while a commit keeps
+// the writer busy.
+func TestLinesAreNotDelayedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, _, r := runInMemory(t, Options{})
+		add(t, r, 1, 1)
+		syncRun(t, r)
+		var slow atomic.Bool
+		var logged atomic.Int32
+		m.setFault(func(call, name string) error {
+			if call == "sync" && strings.HasPrefix(name, "journal-") && slow.Load() {
+				time.Sleep(2 * SoonDelay)
+			}
+			if call == "write" && name == LogName {
+				logged.Add(1)
+			}
+			return nil
+		})
+		addLine(t, r)
+		slow.Store(true)
+		add(t, r, 2, 2) // its commit takes twice the delay
+		time.Sleep(SoonDelay + time.Nanosecond)
+		addLine(t, r)
+		time.Sleep(SoonDelay - time.Nanosecond)
+		synctest.Wait()
+		testkit.Same(t, "writes to the event log after the commit", 1, logged.Load())
+		closeRun(t, r)
+	})
 }

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the seed corpora")
@@ -140,10 +142,8 @@ func TestSeedCorpus(t *testing.T) {
 	}
 	for file, content := range want {
 		if *update {
-			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
-				os.WriteFile(file, []byte(content), 0o644)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
+				os.WriteFile(file, []byte(content), 0o644)))
 		}
 		if got, err := os.ReadFile(file); err != nil || string(got) != content {
 			t.Errorf("%s is not what the code makes (go test -run TestSeedCorpus -update): %v", file, err)
@@ -249,9 +249,7 @@ func goOn(t *testing.T, s *Store, found Recovery, seen []Record) {
 	if err != nil || seq != found.Records+1 {
 		t.Fatalf("append: %d, %v", seq, err)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, r.Close())
 	want := []Record{{found.Records, Snapshot, []byte("state")}, {seq, Input, []byte("more")}}
 	if found.Records == 0 {
 		want = want[1:]

@@ -1,18 +1,27 @@
 package journal
 
 import (
+	"bufio"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestSecondOwnerIsRefused(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
 	var held *HeldError
 	if !errors.As(err, &held) || held.PID != os.Getpid() || held.Run != testRun || held.Gone ||
@@ -51,13 +60,10 @@ func TestLockOfAnotherProcess(t *testing.T) {
 		t.Errorf("%+v", rec)
 	}
 	// And the other way round: the child is refused.
-	if line := startChild(t, "open", dir, "").next(); line != fmt.Sprintf("held %d %s false", os.Getpid(), testRun) {
-		t.Errorf("the other process: %s", line)
-	}
+	testkit.Same(t, "the other process", fmt.Sprintf("held %d %s false", os.Getpid(), testRun),
+		startChild(t, "open", dir, "").next())
 	closeRun(t, r)
-	if line := startChild(t, "open", dir, "").next(); line != "opened 0" {
-		t.Errorf("the other process, after close: %s", line)
-	}
+	testkit.Same(t, "the other process, after close", "opened 0", startChild(t, "open", dir, "").next())
 }
 
 // TestOpenWaits: Open waits for an ending owner.
@@ -75,9 +81,7 @@ func TestOpenWaits(t *testing.T) {
 		result <- err
 	}()
 	c.kill()
-	if err := <-result; err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, <-result)
 }
 
 // TestInheritedLock: a child that inherited the lock keeps it when its parent is killed.
@@ -89,15 +93,12 @@ func TestInheritedLock(t *testing.T) {
 	c.cmd.Process.Kill()
 	c.cmd.Process.Wait()
 	_, _, err := s.Open(testRun, 200*time.Millisecond, Options{}, resumeTest)
-	var held *HeldError
-	if !errors.As(err, &held) || held.PID != c.cmd.Process.Pid || !held.Gone {
+	if held, ok := errors.AsType[*HeldError](err); !ok || held.PID != c.cmd.Process.Pid || !held.Gone {
 		t.Errorf("%v, %+v", err, held)
 	}
 	fmt.Fprintln(c.in) // the grandchild ends
 	r, _, err := s.Open(testRun, failAfter, Options{}, resumeTest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	closeRun(t, r)
 }
 
@@ -105,13 +106,9 @@ func TestLockDir(t *testing.T) {
 	s := newTestStore(t)
 	cwd := t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(cwd, link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.Symlink(cwd, link))
 	l, err := s.LockDir(cwd, testRun)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	_, err = s.LockDir(link, "second")
 	var held *HeldError
 	if !errors.As(err, &held) || held.PID != os.Getpid() || held.Run != testRun || held.CWD != cwd {
@@ -144,8 +141,7 @@ func TestLockDir(t *testing.T) {
 }
 
 func TestOver(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	for _, run := range []string{testRun, "another", "../runs/" + testRun, ""} {
 		if s.Over(run) {
 			t.Errorf("%q is over", run)
@@ -154,5 +150,419 @@ func TestOver(t *testing.T) {
 	closeRun(t, r)
 	if !s.Over(testRun) {
 		t.Error("a run without a lock holder is not over")
+	}
+}
+
+// forgedFrame is a record that continues a run, forged with a correct
+// checksum.
+func forgedFrame(seq uint64, prev uint32) []byte {
+	b := appendFrame(nil, seq, Input, []byte("FORGED"))
+	chainBatch(b, seedOf(testRun), prev)
+	return b
+}
+
+func addTo(t *testing.T, path string, b []byte) {
+	t.Helper()
+	f := testkit.Must(os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0))(t)
+	testkit.Must(f.Write(b))(t)
+	testkit.OK(t, f.Close())
+}
+
+// TestForgedWhileRunning: another process adds to the journal of a live run. The run notices at the next write,
+// or at its end; the addition never counts.
+func TestForgedWhileRunning(t *testing.T) {
+	for name, atEnd := range map[string]bool{"noticed by the next write": false, "noticed at the end": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newTestStore(t)
+			var told []error
+			r := createRun(t, s, testRun, Options{Trouble: func(err error) { told = append(told, err) }})
+			addBatches(t, r, 6, 2)
+			whole, _ := journalOf(2, 2, 2)
+			addTo(t, filepath.Join(r.Dir(), segmentName(1)), forgedFrame(7, crcAfter(whole, 6)))
+			want := uint64(6)
+			if !atEnd {
+				want = 9
+				addBatches(t, r, want, 3)
+			}
+			closeRun(t, r)
+			if len(told) == 0 || !errors.Is(told[0], ErrForeignWrite) {
+				t.Errorf("told: %v", told)
+			}
+			checkRecords(t, reader(s, testRun), want)
+			r, rec := openRun(t, s, testRun, Options{})
+			if rec.Harmed() || rec.Records != want {
+				t.Errorf("%+v", rec)
+			}
+			closeRun(t, r)
+		})
+	}
+}
+
+// TestCutOffWhileRunning: durable records of a live run were removed. The run reports it, and reports nothing
+// as durable from then on.
+func TestCutOffWhileRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemFS()
+		s := freshStore(t, m)
+		var told []error
+		r := testkit.Must(s.Create(Meta{Run: testRun}, Options{Trouble: func(err error) { told = append(told, err) }}))(t)
+		addBatches(t, r, 6, 2)
+		n := segmentNode(m, 1)
+		n.data = n.data[:len(n.data)-30]
+		add(t, r, 7, 8)
+		synctest.Wait()
+		if len(told) == 0 || !errors.Is(told[0], ErrForeignWrite) || r.Durable() != 6 {
+			t.Errorf("told: %v, %d are durable", told, r.Durable())
+		}
+		if err := r.Close(); !errors.Is(err, ErrForeignWrite) {
+			t.Errorf("close: %v", err)
+		}
+		if rec, err := s.Read(testRun, nil); err != nil || rec.Records != 5 {
+			t.Errorf("%+v, %v", rec, err)
+		}
+	})
+}
+
+// TestForeignLines: another process adds to the event log of a live run, or cuts lines off. The journal reports
+// it, removes the addition, and writes again what is not durable yet.
+func TestForeignLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemFS()
+		s := freshStore(t, m)
+		var told []error
+		tl := &teller{m: m}
+		o := tl.options()
+		o.Trouble = func(err error) { told = append(told, err) }
+		r := testkit.Must(s.Create(Meta{Run: testRun}, o))(t)
+		tl.begin(r)
+		log := func() *memNode {
+			runs := m.nodes[m.nodes[0].entries[runsName]]
+			return m.nodes[m.nodes[runs.entries[testRun]].entries[LogName]]
+		}
+		addBatches(t, r, 4, 2)
+		time.Sleep(2 * eventSync) // everything is durable
+		synctest.Wait()
+		log().data = append(bytes.Clone(log().data), "{\"forged\":true}\n"...)
+		addBatches(t, r, 8, 2)
+		time.Sleep(2 * eventSync)
+		synctest.Wait()
+		if len(told) != 2 || !errors.Is(told[0], ErrForeignWrite) || told[1] != nil {
+			t.Errorf("lines were added, and told is %v", told)
+		}
+		checkTold(t, s, 8)
+		addBatches(t, r, 10, 2)
+		time.Sleep(SoonDelay)
+		synctest.Wait()
+		log().data = log().data[:len(log().data)-5] // of lines that are not durable
+		addBatches(t, r, 12, 2)
+		time.Sleep(2 * eventSync)
+		synctest.Wait()
+		if len(told) != 4 || !errors.Is(told[2], ErrForeignWrite) || told[3] != nil {
+			t.Errorf("lines were cut off, and told is %v", told)
+		}
+		closeRun(t, r)
+		checkTold(t, s, 12)
+	})
+}
+
+// TestEventsAreMadeAgain: if a run is killed, its lines are made again from its inputs.
+func TestEventsAreMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemFS()
+		r := createOn(t, m, freshStore(t, m))
+		addBatches(t, r, 10, 2)
+		last[m].snapshot(t)
+		m.setFault(func(call, name string) error {
+			if call == "write" && name == LogName {
+				return errDead
+			}
+			return nil
+		})
+		addBatches(t, r, 14, 4)
+		synctest.Wait()
+		m.reboot()
+		m.setFault(nil)
+		r.Close()
+		s := freshStore(t, m)
+		r = openOn(t, m, s)
+		checkTold(t, s, 14)
+		closeRun(t, r)
+	})
+}
+
+// TestOwnFaultsAreNotForeign: what a failed write or fsync of this process leaves in the event log is not blamed on
+// another process: the error of the disk is returned.
+func TestOwnFaultsAreNotForeign(t *testing.T) {
+	for name, c := range map[string]struct {
+		calls []string
+		err   error
+	}{
+		"fsync":                                  {[]string{"sync"}, syscall.EIO},
+		"fsync, and it cannot be cut back":       {[]string{"sync", "truncate"}, syscall.EIO},
+		"short write":                            {[]string{"write"}, &errPartial{7, syscall.ENOSPC}},
+		"short write, and it cannot be cut back": {[]string{"write", "truncate"}, &errPartial{7, syscall.ENOSPC}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemFS()
+				s := freshStore(t, m)
+				var tr troubles
+				tl := &teller{m: m}
+				o := tl.options()
+				o.Trouble = tr.options().Trouble
+				r := testkit.Must(s.Create(Meta{Run: testRun}, o))(t)
+				tl.begin(r)
+				addBatches(t, r, 4, 2)
+				time.Sleep(2 * eventSync)
+				var fail failing
+				fail.set(c.err)
+				m.setFault(func(call, name string) error {
+					if name != LogName {
+						return nil
+					}
+					return fail.on(c.calls...)(call, name)
+				})
+				addBatches(t, r, 8, 2)
+				time.Sleep(10 * eventSync)
+				if _, err := tr.last(); !errors.Is(err, c.err) {
+					t.Errorf("told is %v", tr.told)
+				}
+				fail.set(nil)
+				addBatches(t, r, 10, 2)
+				time.Sleep(10 * eventSync)
+				synctest.Wait()
+				if _, err := tr.last(); err != nil {
+					t.Errorf("it did not end: %v", err)
+				}
+				if slices.ContainsFunc(tr.told, func(err error) bool { return errors.Is(err, ErrForeignWrite) }) {
+					t.Errorf("told is %v", tr.told)
+				}
+				closeRun(t, r)
+				checkTold(t, s, 10)
+			})
+		})
+	}
+}
+
+// The test binary, run again, is the other process. It reports on stdout what it did, one line each, and
+// continues when it reads a line.
+const (
+	childRole = "JOURNAL_TEST_ROLE"
+	childDir  = "JOURNAL_TEST_DIR"
+	childArg  = "JOURNAL_TEST_ARG"
+)
+
+func playChild(role string) int {
+	in := bufio.NewReader(os.Stdin)
+	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
+	wait := func() { in.ReadString('\n') }
+	fail := func(err error) int {
+		var held *HeldError
+		if errors.As(err, &held) {
+			say("held %d %s %t", held.PID, held.Run, held.Gone)
+			return 3
+		}
+		say("error %v", err)
+		return 1
+	}
+	if role == "inherit" { // has the lock from its parent, as descriptor 3
+		say("holding")
+		wait()
+		return 0
+	}
+	if role == "process run" {
+		if err := playProcessRun(os.Getenv(childDir), say); err != nil {
+			return fail(err)
+		}
+		say("done")
+		return 0
+	}
+	s, err := OpenStore(os.Getenv(childDir))
+	if err != nil {
+		return fail(err)
+	}
+	switch role {
+	case "hold":
+		r, err := s.Create(Meta{Run: testRun}, Options{})
+		if err != nil {
+			return fail(err)
+		}
+		say("holding")
+		wait()
+		r.Close()
+	case "open":
+		r, rec, err := s.Open(testRun, 0, Options{}, resumeTest)
+		if err != nil {
+			return fail(err)
+		}
+		say("opened %d", rec.Records)
+		wait()
+		r.Close()
+	case "lockdir":
+		if _, err := s.LockDir(os.Getenv(childArg), "other"); err != nil {
+			return fail(err)
+		}
+		say("holding")
+		wait()
+	case "parent":
+		return playParent(s, say)
+	case "stream":
+		o := Options{Committed: func(upTo uint64) { say("committed %d", upTo) }}
+		r, _, err := s.Open(testRun, failAfter, o, resumeTest)
+		if errors.Is(err, ErrNotFound) {
+			r, err = s.Create(Meta{Run: testRun}, o)
+		}
+		for n := uint64(1); err == nil; n++ {
+			err = addSome(r, n%40+1)
+		}
+		return fail(err)
+	case "slow":
+		r, err := s.Create(Meta{Run: testRun}, Options{CloseWait: failAfter})
+		if err != nil {
+			return fail(err)
+		}
+		for seq := uint64(1); seq <= 1000; seq++ {
+			if _, err := r.Append(kindOf(seq), payload(seq)); err != nil {
+				return fail(err)
+			}
+		}
+		say("appended 1000, %d durable", r.Durable())
+		if err := r.Close(); err != nil {
+			return fail(err)
+		}
+		say("done")
+	case "write":
+		return playWriter(s, say, fail)
+	default:
+		say("no such role: %s", role)
+		return 1
+	}
+	return 0
+}
+
+// playParent opens a run, passes its lock to a child and waits to be killed.
+func playParent(s *Store, say func(string, ...any)) int {
+	r, err := s.Create(Meta{Run: testRun}, Options{})
+	if err != nil {
+		say("error %v", err)
+		return 1
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childRole+"=inherit")
+	cmd.ExtraFiles = []*os.File{r.LockFile()}
+	cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
+	if err := cmd.Start(); err != nil {
+		say("error %v", err)
+		return 1
+	}
+	say("child %d", cmd.Process.Pid)
+	cmd.Wait()
+	return 0
+}
+
+// playWriter appends records of 100 bytes until it cannot, one at a time, and reports what was committed, what
+// the trouble is, and finally the result.
+func playWriter(s *Store, say func(string, ...any), fail func(error) int) int {
+	o := Options{
+		Committed: func(upTo uint64) { say("committed %d", upTo) },
+		Trouble:   func(err error) { say("trouble %v", err) },
+		Retry:     50 * time.Millisecond,
+	}
+	r, err := s.Create(Meta{Run: testRun}, o)
+	if err != nil {
+		return fail(err)
+	}
+	var n int
+	fmt.Sscan(os.Getenv(childArg), &n)
+	for i := 1; i <= n; i++ {
+		if _, err := r.Append(Input, payload(uint64(i))); err != nil {
+			return fail(err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), failAfter)
+		err := r.Sync(ctx)
+		cancel()
+		if err != nil {
+			return fail(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		return fail(err)
+	}
+	say("done")
+	return 0
+}
+
+// child is a process of the test binary.
+type child struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	lines chan string
+	ended chan struct{}
+}
+
+// startChild runs a role in another process. The command may be wrapped, as in prlimit … test binary.
+func startChild(t *testing.T, role, dir, arg string, wrap ...string) *child {
+	t.Helper()
+	argv := append(wrap, os.Args[0])
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), childRole+"="+role, childDir+"="+dir, childArg+"="+arg)
+	cmd.Stderr = os.Stderr
+	in := testkit.Must(cmd.StdinPipe())(t)
+	out := testkit.Must(cmd.StdoutPipe())(t)
+	testkit.OK(t, cmd.Start())
+	c := &child{t: t, cmd: cmd, in: in, lines: make(chan string, 1<<16), ended: make(chan struct{})}
+	go func() {
+		defer close(c.ended)
+		defer close(c.lines)
+		for sc := bufio.NewScanner(out); sc.Scan(); {
+			c.lines <- sc.Text()
+		}
+		cmd.Wait()
+	}()
+	t.Cleanup(c.end)
+	return c
+}
+
+// next returns the next line, or fails.
+func (c *child) next() string {
+	c.t.Helper()
+	select {
+	case line, ok := <-c.lines:
+		if !ok {
+			c.t.Fatal("the child ended without a word")
+		}
+		return line
+	case <-time.After(failAfter):
+		c.t.Fatal("the child says nothing")
+	}
+	return ""
+}
+
+// until returns the first line that begins with prefix, and those before it.
+func (c *child) until(prefix string) (before []string, line string) {
+	c.t.Helper()
+	for {
+		line = c.next()
+		if strings.HasPrefix(line, prefix) {
+			return before, line
+		}
+		before = append(before, line)
+	}
+}
+
+// kill kills the child, and waits until it has ended.
+func (c *child) kill() {
+	c.cmd.Process.Kill()
+	<-c.ended
+}
+
+// end lets the child end by itself, or kills it.
+func (c *child) end() {
+	c.in.Close()
+	select {
+	case <-c.ended:
+	case <-time.After(failAfter):
+		c.kill()
 	}
 }

@@ -1,12 +1,18 @@
 package journal
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,9 +66,7 @@ func TestListFindLatest(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	for prefix, want := range map[string]string{"b": "bbb", "aa": "aa", "aaa-1": "aaa-1", "aaa-2": "aaa-2"} {
-		if i, err := s.Find(prefix); err != nil || i.Run != want {
-			t.Errorf("find %q: %v, %v", prefix, i.Run, err)
-		}
+		testkit.Same(t, fmt.Sprintf("find %q: i.Run", prefix), want, testkit.Must(s.Find(prefix))(t).Run)
 	}
 	var ambiguous *AmbiguousError
 	if _, err := s.Find("a"); !errors.As(err, &ambiguous) || len(ambiguous.Matches) != 3 || ambiguous.Prefix != "a" {
@@ -75,9 +79,7 @@ func TestListFindLatest(t *testing.T) {
 	}
 	link := filepath.Join(t.TempDir(), "link")
 	testkit.OK(t, os.Symlink(here, link))
-	if i, err := s.Latest(link, nil); err != nil || i.Run != "aa" {
-		t.Errorf("latest: %v, %v", i.Run, err)
-	}
+	testkit.Same(t, "latest", "aa", testkit.Must(s.Latest(link, nil))(t).Run)
 	if _, err := s.Latest(t.TempDir(), nil); !errors.Is(err, ErrNotFound) {
 		t.Errorf("latest of another directory: %v", err)
 	}
@@ -144,14 +146,12 @@ func TestWhatIsOpenedToFindRuns(t *testing.T) {
 // TestARunWhoseProcessWasKilled looks live until somebody looks, and can be live again.
 func TestARunWhoseProcessWasKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemFS()
-		s := freshStore(t, m)
-		r := testkit.Must(s.Create(Meta{Run: testRun, CWD: "/"}, Options{}))(t)
+		m, _, r := runInMemory(t, Options{})
 		add(t, r, 1, 3)
 		syncRun(t, r)
 		m.reboot()
 		r.Close()
-		s = freshStore(t, m)
+		s := freshStore(t, m)
 		for range 2 {
 			list, err := s.Live("")
 			all, allErr := s.List()
@@ -291,12 +291,8 @@ func TestPrune(t *testing.T) {
 	if err := s.Remove("run-2"); !errors.As(err, &refused) || refused.Run != "run-2" {
 		t.Errorf("over the directory of an agent: %v", err)
 	}
-	if removed, err := s.Prune(Retention{Runs: 6}); err != nil || !slices.Equal(removed, []string{"run-0"}) {
-		t.Errorf("removed %v, %v", removed, err)
-	}
-	if removed, err := s.Prune(Retention{Runs: 5}); err != nil || !slices.Equal(removed, []string{"run-3"}) {
-		t.Errorf("removed %v over the directory of an agent, %v", removed, err)
-	}
+	testkit.Same(t, "removed", []string{"run-0"}, testkit.Must(s.Prune(Retention{Runs: 6}))(t))
+	testkit.Same(t, "removed", []string{"run-3"}, testkit.Must(s.Prune(Retention{Runs: 5}))(t))
 	testkit.OK(t, os.Remove(work))
 	removed, err := s.Prune(Retention{Runs: 4})
 	if diff := cmp.Diff([]string{"run-2"}, removed); diff != "" || err != nil {
@@ -317,8 +313,7 @@ func TestPrune(t *testing.T) {
 }
 
 func TestReadWhileLive(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -346,8 +341,7 @@ func TestReadWhileLive(t *testing.T) {
 }
 
 func TestUpdate(t *testing.T) {
-	s := newTestStore(t)
-	r := createRun(t, s, testRun, Options{})
+	s, r := newRun(t)
 	testkit.OK(t, r.Update(t.Context(), func(m *Meta) { m.Title, m.Run, m.Closed = "new", "other", 99 }))
 	if m := r.Meta(); m.Title != "new" || m.Run != testRun || m.Closed != 0 {
 		t.Errorf("%+v", m)
@@ -355,5 +349,306 @@ func TestUpdate(t *testing.T) {
 	closeRun(t, r)
 	if info, err := s.Find(testRun); err != nil || info.Title != "new" || info.Run != testRun {
 		t.Errorf("%+v, %v", info, err)
+	}
+}
+
+func TestWriteCloseOpen(t *testing.T) {
+	s := newTestStore(t)
+	var committed atomic.Uint64
+	r := createRun(t, s, testRun, Options{Committed: func(upTo uint64) { committed.Store(upTo) }})
+	add(t, r, 1, 100)
+	syncRun(t, r)
+	testkit.Same(t, "durable up to", 100, r.Durable())
+	add(t, r, 101, 150)
+	closeRun(t, r)
+	testkit.Same(t, "committed up to", 150, committed.Load())
+	if _, err := r.Append(Input, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("append after close: %v", err)
+	}
+	if err := r.Finish(context.Background(), "complete"); !errors.Is(err, ErrClosed) {
+		t.Errorf("finish after close: %v", err)
+	}
+	checkRecords(t, reader(s, testRun), 150)
+
+	r, rec := openRun(t, s, testRun, Options{})
+	if rec.Records != 150 || rec.Damage != nil || rec.MetaLost != "" {
+		t.Errorf("recovery: %+v", rec)
+	}
+	add(t, r, 151, 200)
+	syncRun(t, r)
+	checkRecords(t, reader(s, testRun), 200)
+	if r.Dir() == "" || r.ID() != testRun || r.LockFile() == nil {
+		t.Error("a run without a place")
+	}
+}
+
+// TestReadTo reads from the last snapshot before an input: the newest one, or the previous one, which is kept.
+func TestReadTo(t *testing.T) {
+	s, r := newRun(t)
+	for n := uint64(10); n <= 30; n += 10 {
+		add(t, r, n-9, n)
+		syncRun(t, r)
+		if !r.Snapshot(func() ([]byte, error) { return snapshotAt(n, n), nil }) {
+			t.Fatal("no snapshot was begun")
+		}
+		if err := r.Update(t.Context(), func(*Meta) {}); err != nil { // it comes after the snapshot, or beside it
+			t.Fatal(err)
+		}
+		closeRun(t, r)
+		r, _ = openRun(t, s, testRun, Options{})
+	}
+	add(t, r, 31, 35)
+	closeRun(t, r)
+	for upTo, want := range map[uint64]Recovery{
+		35: {Records: 35, Snapshot: 30}, 32: {Records: 32, Snapshot: 30}, 30: {Records: 30, Snapshot: 30}, 29: {},
+		100: {Records: 35, Snapshot: 30},
+	} {
+		e := expectRecords{t: t}
+		rec, err := s.ReadTo(testRun, upTo, e.each)
+		if err != nil || rec.Records != want.Records || rec.Snapshot != want.Snapshot || rec.Damage != nil ||
+			e.next != want.Records {
+			t.Errorf("up to %d: %v, %+v, want %+v", upTo, err, rec, want)
+		}
+	}
+}
+
+// TestALongRunIsResumedLikeAShortOne: a resume reads as much of a run with a large event log as of one with a small
+// one, and all of both can be read.
+func TestALongRunIsResumedLikeAShortOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		short, long := resumedBytes(t, 2), resumedBytes(t, 200)
+		if long > short+1000 {
+			t.Errorf("to resume a long run %d bytes were read, and %d for a short one", long, short)
+		}
+	})
+}
+
+// resumedBytes writes a run with so many snapshots, and returns how many bytes its resume reads.
+func resumedBytes(t *testing.T, snapshots int) int {
+	t.Helper()
+	m, o, upTo := newMemFS(), Options{MaxBytes: 100_000}, uint64(0)
+	s := freshStore(t, m)
+	r := testkit.Must(s.Create(Meta{Run: testRun}, o))(t)
+	for range snapshots {
+		add(t, r, upTo+1, upTo+100)
+		syncRun(t, r)
+		for range 100 {
+			upTo++
+			testkit.OK(t, r.AppendEvents(linesOf(upTo)...))
+		}
+		if !r.Snapshot(func() ([]byte, error) { return snapshotAt(upTo, upTo), nil }) {
+			t.Fatal("no snapshot was begun")
+		}
+		synctest.Wait()
+	}
+	closeRun(t, r)
+	m.read = 0
+	r, rec := openRun(t, s, testRun, o)
+	read := m.read
+	if rec.Records != upTo || rec.Damage != nil {
+		t.Errorf("%d records: %+v", upTo, rec)
+	}
+	closeRun(t, r)
+	checkTold(t, s, upTo)
+	return read
+}
+
+// TestRefusedResumeChangesNothing: for example because of a state of another version. A torn end of the event
+// log is kept, too: in that version it may not be torn.
+func TestRefusedResumeChangesNothing(t *testing.T) {
+	s, r := newRun(t)
+	add(t, r, 1, 10)
+	closeRun(t, r)
+	log := filepath.Join(r.Dir(), LogName)
+	addTo(t, log, []byte("{\"another\":\"form\"}\n{\"torn"))
+	before := listing(t, r.Dir())
+	refusal := errors.New("another version")
+	if _, _, err := s.Open(testRun, 0, Options{},
+		func(*Recovered) ([]byte, error) { return nil, refusal }); !errors.Is(err, refusal) {
+		t.Errorf("open: %v", err)
+	}
+	testkit.Same(t, "files were touched", before, listing(t, r.Dir()))
+	r, rec := openRun(t, s, testRun, Options{})
+	if rec.Harmed() || len(rec.Damage) != 1 || rec.Damage[0].SetAside == "" {
+		t.Errorf("%+v", rec)
+	}
+	closeRun(t, r)
+	checkTold(t, s, 10)
+}
+
+// exported returns the files of a run with so many records, as Keep returns them.
+func exported(t *testing.T, records uint64) map[string][]byte {
+	t.Helper()
+	s, r := newRun(t)
+	add(t, r, 1, records)
+	syncRun(t, r)
+	var held *HeldError
+	if _, err := s.Keep(testRun); !errors.As(err, &held) {
+		t.Errorf("keep a live run: %v", err)
+	}
+	closeRun(t, r)
+	k := testkit.Must(s.Keep(testRun))(t)
+	defer k.Close()
+	if err := s.Remove(testRun); !errors.As(err, &held) {
+		t.Errorf("remove a run that is kept: %v", err)
+	}
+	names := testkit.Must(k.Files())(t)
+	files := map[string][]byte{}
+	for _, name := range names {
+		content, size, err := k.Open(name)
+		testkit.OK(t, err)
+		b, err := io.ReadAll(content)
+		if err != nil || int64(len(b)) != size {
+			t.Errorf("%s: %d of %d bytes, %v", name, len(b), size, err)
+		}
+		content.Close()
+		files[name] = b
+	}
+	if len(files) < 3 || files[lockName] != nil {
+		t.Fatalf("files: %v", names)
+	}
+	return files
+}
+
+func stageAll(t *testing.T, s *Store, files map[string][]byte) *Staged {
+	t.Helper()
+	g := testkit.Must(s.Stage(testRun))(t)
+	t.Cleanup(func() { g.Close() })
+	for name, b := range files {
+		testkit.OK(t, g.Add(name, bytes.NewReader(b)))
+	}
+	return g
+}
+
+// hidden fails if a run is visible.
+func hidden(t *testing.T, s *Store) {
+	t.Helper()
+	if list, err := s.List(); err != nil || len(list) > 0 {
+		t.Errorf("runs: %v, %v", list, err)
+	}
+}
+
+func TestImport(t *testing.T) {
+	files := exported(t, 7)
+	s := newTestStore(t)
+	g := stageAll(t, s, files)
+	testkit.OK(t, g.Add("beside/-some-project/x.jsonl", strings.NewReader("x")))
+	hidden(t, s)
+	here := t.TempDir()
+	failed := errors.New("not yet")
+	if err := g.Commit(func(*Meta) {}, func() error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("committed: %v", err)
+	}
+	hidden(t, s)
+	testkit.OK(t, g.Commit(func(m *Meta) { m.CWD = here }, func() error { return nil }))
+	testkit.OK(t, g.Close())
+	info, err := s.Latest(here, nil)
+	if err != nil || info.Run != testRun || !info.Imported || info.Damaged || info.Live {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if b, err := os.ReadFile(filepath.Join(s.runs.Path(), testRun, "beside", "-some-project", "x.jsonl")); err != nil ||
+		string(b) != "x" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := s.Stage(testRun); !errors.Is(err, ErrExists) {
+		t.Errorf("imported twice: %v", err)
+	}
+	r, rec := openRun(t, s, testRun, Options{})
+	if rec.Harmed() || rec.Records != 7 || !r.Meta().Imported {
+		t.Errorf("%+v, %+v", rec, r.Meta())
+	}
+}
+
+// A killed import is invisible, and removed by the next one or when runs are pruned.
+func TestImportCutShort(t *testing.T) {
+	files := exported(t, 3)
+	s := newTestStore(t)
+	left := func() (names []string) {
+		return testkit.Must(s.runs.Names())(t)
+	}
+	killed := func() {
+		g := stageAll(t, s, files)
+		if _, err := s.Prune(Retention{}); err != nil || len(left()) != 1 {
+			t.Errorf("pruned while it was under way: %v, %v", left(), err)
+		}
+		g.lock.Close() // as the kernel does
+		hidden(t, s)
+	}
+	killed()
+	if _, err := s.Prune(Retention{}); err != nil || len(left()) > 0 {
+		t.Errorf("left: %v, %v", left(), err)
+	}
+	killed()
+	g := stageAll(t, s, files)
+	if got := left(); len(got) != 1 {
+		t.Errorf("left: %v", got)
+	}
+	if err := g.Close(); err != nil || len(left()) > 0 {
+		t.Errorf("left: %v, %v", left(), err)
+	}
+}
+
+func TestImportIsRefused(t *testing.T) {
+	for name, spoil := range map[string]func(files map[string][]byte){
+		"no records":     func(files map[string][]byte) { delete(files, segmentName(1)) },
+		"no events":      func(files map[string][]byte) { delete(files, "events.ndjson") },
+		"no description": func(files map[string][]byte) { delete(files, metaName) },
+		"damaged records": func(files map[string][]byte) {
+			files[segmentName(1)][headerSize+150] ^= 1
+		},
+		"a description of another run": func(files map[string][]byte) {
+			files[metaName], _ = encodeSmall(metaVersion, Meta{Run: "another"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := exported(t, 7)
+			spoil(files)
+			s := newTestStore(t)
+			g := stageAll(t, s, files)
+			last := func() error { t.Error("it was believed"); return nil }
+			if err := g.Commit(func(*Meta) {}, last); err == nil {
+				t.Error("it was taken")
+			}
+			hidden(t, s)
+		})
+	}
+	s := newTestStore(t)
+	g := stageAll(t, s, nil)
+	for _, name := range []string{"", "..", "../x", "a/../../x", "/x", "a//b", ".hidden", "a/.b", "a\x00", "ä",
+		strings.Repeat("x", 256)} {
+		if err := g.Add(name, strings.NewReader("x")); err == nil {
+			t.Errorf("%q was written", name)
+		}
+	}
+	testkit.OK(t, g.Add("x", strings.NewReader("1")))
+	if err := g.Add("x", strings.NewReader("2")); err == nil {
+		t.Error("a file was replaced")
+	}
+}
+
+// TestLockWorkspace: a directory has one lock, by every path to it, and the lock leaves no file in it. The lock
+// is released when its owner ends.
+func TestLockWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	testkit.OK(t, os.Symlink(dir, link))
+	first, err := LockWorkspace(dir)
+	if errors.Is(err, ErrNoDirLock) {
+		t.Skip(err)
+	}
+	testkit.OK(t, err)
+	_, err = LockWorkspace(link)
+	var held *HeldError
+	if !errors.As(err, &held) || runtime.GOOS == "linux" && held.PID != os.Getpid() && held.PID != 0 {
+		t.Errorf("a second lock: %v, by process %d", err, held.PID)
+	}
+	testkit.OK(t, first.Close())
+	again := testkit.Must(LockWorkspace(link))(t)
+	again.Close()
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
+		t.Errorf("left in the workspace: %v, %v", list, err)
+	}
+	if _, err := LockWorkspace(filepath.Join(dir, "none")); !errors.Is(err, ErrNoDirLock) {
+		t.Errorf("of a directory that is not there: %v", err)
 	}
 }

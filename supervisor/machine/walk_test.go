@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -216,4 +217,279 @@ func FuzzModel(f *testing.F) {
 	f.Fuzz(func(t *testing.T, choices []byte) {
 		compare(t, walk(m, list, &bytesChosen{choices}, 1+len(choices)/20))
 	})
+}
+
+// everywhere tries every trigger in every state in many situations.
+func everywhere(t *testing.T, look func(from State, on Trigger, s Situation, m Move, ok bool)) {
+	t.Helper()
+	c := rand.New(rand.NewPCG(1, 1))
+	list := append(triggers(t), Always)
+	for range 300 {
+		s := situation(c)
+		for _, from := range all {
+			for _, on := range list {
+				m, ok := Next(from, on, s)
+				look(from, on, s, m, ok)
+			}
+		}
+	}
+}
+
+func TestMovesLeadToStates(t *testing.T) {
+	everywhere(t, func(from State, on Trigger, s Situation, m Move, ok bool) {
+		if again, okAgain := Next(from, on, s); ok != okAgain || !cmp.Equal(m, again) {
+			t.Fatalf("%s by %s is %+v and %+v", from, on, m, again)
+		}
+		if ok && !slices.Contains(all, m.To) {
+			t.Fatalf("%s by %s leads to %q, which is not a state", from, on, m.To)
+		}
+		if !ok && !cmp.Equal(m, Move{}) {
+			t.Fatalf("%s by %s is ignored and leads to %+v", from, on, m)
+		}
+	})
+}
+
+func TestFinalStatesAreLeftByResetAndResume(t *testing.T) {
+	everywhere(t, func(from State, on Trigger, _ Situation, m Move, ok bool) {
+		if ok && !from.Live() && on != Reset && on != Resume {
+			t.Fatalf("%s leaves %s", on, from)
+		}
+		if ok && !from.Live() && !m.To.Live() {
+			t.Fatalf("%s by %s leads to another end", from, on)
+		}
+	})
+}
+
+// No situation prevents a human from stopping a run, or a limit from ending it.
+func TestNothingKeepsARunFromItsEnd(t *testing.T) {
+	ends := map[Trigger]State{Cancel: Cancelled, LimitReached: Complete, GiveUp: Failed}
+	everywhere(t, func(from State, on Trigger, s Situation, m Move, ok bool) {
+		to, end := ends[on]
+		switch {
+		case end && from.Live() && (!ok || m.To != to):
+			t.Fatalf("%s by %s leads to %q in %+v", from, on, m.To, s)
+		case on == Reset && (!ok || m.To != Idle):
+			t.Fatalf("%s by RESET leads to %q in %+v", from, m.To, s)
+		case on == Decision && s.Decision == "COMPLETE" && from.Live() && m.To != Complete:
+			t.Fatalf("%s by COMPLETE leads to %q in %+v", from, m.To, s)
+		}
+	})
+}
+
+// Every end that is reached is reported, and nothing else ends a run.
+func TestEndsAreReported(t *testing.T) {
+	told := map[Action]State{EndComplete: Complete, EndAtLimit: Complete, EndFailed: Failed, EndCancelled: Cancelled}
+	everywhere(t, func(from State, on Trigger, _ Situation, m Move, ok bool) {
+		var ends []Action
+		for _, a := range m.Do {
+			if to, ok := told[a]; ok {
+				if ends = append(ends, a); to != m.To {
+					t.Fatalf("%s by %s leads to %s and tells %s", from, on, m.To, a)
+				}
+			}
+		}
+		if entered := ok && from.Live() && !m.To.Live(); entered != (len(ends) == 1) || len(ends) > 1 {
+			t.Fatalf("%s by %s leads to %s and tells %v", from, on, m.To, ends)
+		}
+	})
+}
+
+func TestEveryTaskTerminates(t *testing.T) {
+	everywhere(t, func(from State, on Trigger, s Situation, m Move, ok bool) {
+		if !ok {
+			return
+		}
+		at := m.To
+		for range len(all) {
+			next, ok := Next(at, Always, s)
+			if !ok {
+				return
+			}
+			at = next.To
+		}
+		t.Fatalf("%s by %s never comes to rest in %+v", from, on, s)
+	})
+}
+
+// A run is resumed in the state in which it ended, whichever that was.
+func TestResumeRestoresEveryState(t *testing.T) {
+	for _, was := range live {
+		for _, end := range append([]State{was}, ends...) {
+			if m, ok := Next(end, Resume, Situation{Before: was}); !ok || m.To != was || len(m.Do) > 0 {
+				t.Errorf("left in %s, ended in %s, taken up: %+v", was, end, m)
+			}
+		}
+	}
+}
+
+func TestEveryStateOfTheTableIsReached(t *testing.T) {
+	reached := map[State]bool{initial(): true}
+	for range all {
+		everywhere(t, func(from State, _ Trigger, _ Situation, m Move, ok bool) {
+			if ok && reached[from] {
+				reached[m.To] = true
+			}
+		})
+	}
+	for _, s := range all {
+		if !reached[s] {
+			t.Errorf("%s is never reached", s)
+		}
+	}
+}
+
+// mutant is the table with one fault.
+type mutant struct {
+	what  string
+	on    Trigger // of the rows with the fault
+	table []Row
+}
+
+// Rows that hide the effect of a fault.
+const (
+	idleFirst  = "the row of idle comes before it"
+	finalFirst = "the row of final states comes before it"
+)
+
+// equivalents are the faults that do not change the machine, each with its reason.
+var equivalents = map[string]string{
+	"exchanged ARBITER_DECISION [isComplete] / endComplete → complete and ARBITER_DECISION [goesOn, agentAlive, " +
+		"maxIterationsReached, nobodyWorks] / endAtLimit → complete": "no decision is COMPLETE and goes on",
+	"exchanged ARBITER_DECISION [goesOn, agentAlive] → executing and " +
+		"ARBITER_DECISION [someoneWorks] → executing": "both do the same; two rows say why",
+	"more state idle of ARBITER_DECISION [rulingAwaited] → evaluating": idleFirst,
+	"more state idle of ARBITER_DECISION → selecting":                  idleFirst,
+	"more state idle of AGENT_STOPPED [rulingAwaited] → evaluating":    idleFirst,
+	"more state idle of AGENT_STOPPED → selecting":                     idleFirst,
+	"more state complete of RESUME → same":                             finalFirst,
+	"more state failed of RESUME → same":                               finalFirst,
+	"more state cancelled of RESUME → same":                            finalFirst,
+}
+
+// named is a row without its number, which changes when the table grows.
+func named(r Row) string {
+	_, text, _ := strings.Cut(label(0, r), " ")
+	to := string(r.To)
+	if r.To == Same {
+		to = sameName
+	}
+	return text + " → " + to
+}
+
+// mutants leaves out each row, exchanges each two rows of a trigger, and leaves out or changes each part of
+// each row.
+func mutants() []mutant {
+	var list []mutant
+	for i, r := range Table {
+		add := func(what string, change func([]Row) []Row) {
+			list = append(list, mutant{what, r.On, change(slices.Clone(Table))})
+		}
+		add("without "+named(r), func(rows []Row) []Row { return slices.Delete(rows, i, i+1) })
+		for j := i + 1; j < len(Table); j++ {
+			if overlap(r, Table[j]) {
+				add("exchanged "+named(r)+" and "+named(Table[j]), func(rows []Row) []Row {
+					rows[i], rows[j] = rows[j], rows[i]
+					return rows
+				})
+			}
+		}
+		for _, part := range parts(r) {
+			add(part.what+" of "+named(r), func(rows []Row) []Row {
+				rows[i] = part.row
+				return rows
+			})
+		}
+	}
+	return list
+}
+
+func overlap(a, b Row) bool {
+	return a.On == b.On && slices.ContainsFunc(a.From, func(s State) bool { return slices.Contains(b.From, s) })
+}
+
+type part struct {
+	what string
+	row  Row
+}
+
+// parts are the faults of a single row.
+func parts(r Row) []part {
+	var list []part
+	add := func(what string, change func(*Row)) {
+		c := r
+		change(&c)
+		list = append(list, part{what, c})
+	}
+	for i, s := range r.From {
+		add("state "+string(s), func(r *Row) { r.From = slices.Delete(slices.Clone(r.From), i, i+1) })
+	}
+	for i, g := range r.If {
+		add("guard "+string(g), func(r *Row) { r.If = slices.Delete(slices.Clone(r.If), i, i+1) })
+	}
+	for i, a := range r.Do {
+		add("action "+string(a), func(r *Row) { r.Do = slices.Delete(slices.Clone(r.Do), i, i+1) })
+	}
+	add("action more", func(r *Row) { r.Do = append(slices.Clone(r.Do), "more") })
+	add("target", func(r *Row) {
+		if r.To == Failed {
+			r.To = Complete
+			return
+		}
+		r.To = Failed
+	})
+	for _, s := range all {
+		if !slices.Contains(r.From, s) {
+			add("more state "+string(s), func(r *Row) { r.From = append(slices.Clone(r.From), s) })
+		}
+	}
+	return list
+}
+
+// A part of the table in which the model test does not notice a fault is not tested.
+func TestEveryFaultOfTheTableIsNoticed(t *testing.T) {
+	m, _ := theModel(t)
+	walked := map[Trigger][]sample{}
+	for _, s := range corpus(t, m) {
+		walked[s.on] = append(walked[s.on], s)
+	}
+	sound := Table
+	t.Cleanup(func() { Table = sound })
+	known := map[string]bool{}
+	for _, mut := range mutants() {
+		Table = mut.table
+		noticed := slices.ContainsFunc(walked[mut.on], func(s sample) bool { return !s.agrees() })
+		Table = sound
+		why, equivalent := equivalents[mut.what]
+		known[mut.what] = equivalent
+		switch {
+		case noticed && equivalent:
+			t.Errorf("%s: is noticed, though %s", mut.what, why)
+		case !noticed && !equivalent:
+			t.Errorf("%s: no test notices", mut.what)
+		}
+	}
+	for what := range equivalents {
+		if !known[what] {
+			t.Errorf("there is no such fault: %s", what)
+		}
+	}
+}
+
+// An inverted guard must be noticed, too.
+func TestEveryFaultOfAGuardIsNoticed(t *testing.T) {
+	m, _ := theModel(t)
+	walked := corpus(t, m)
+	for name, sound := range Guards {
+		for what, fault := range map[string]func(Situation) bool{
+			"denied": func(s Situation) bool { return !sound(s) },
+			"always": func(Situation) bool { return true },
+			"never":  func(Situation) bool { return false },
+		} {
+			Guards[name] = fault
+			if !slices.ContainsFunc(walked, func(s sample) bool { return !s.agrees() }) {
+				t.Errorf("%s %s: no test notices", name, what)
+			}
+			Guards[name] = sound
+		}
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -35,165 +37,126 @@ func others(n int, c RestartClass, delay time.Duration) RestartHistory {
 
 func TestDecide(t *testing.T) {
 	const s, m = time.Second, time.Minute
-	never := func(p *RestartPolicy) { p.WaitForLimits = false }
+	type past = RestartHistory
+	end := func(c RestartClass, reason string) RestartExit { return RestartExit{Class: c, Reason: reason} }
+	limit := func(resets time.Time) RestartExit { return RestartExit{Class: UsageLimit, ResetsAt: resets} }
+	policies := map[string]func(*RestartPolicy){
+		"limit unknown, waited enough":    func(p *RestartPolicy) { p.LimitBase = 16 * m },
+		"limits are not waited for":       func(p *RestartPolicy) { p.WaitForLimits = false },
+		"limits are staggered":            func(p *RestartPolicy) { p.ResetJitter = 0 },
+		"a gap among the starts is used":  func(p *RestartPolicy) { p.ResetJitter = 0 },
+		"crashes are staggered less":      func(p *RestartPolicy) { p.Base = 0 },
+		"too many starts are slowed down": func(p *RestartPolicy) { p.Healthy = 10 * s },
+	}
 	for _, tt := range []struct {
 		name     string
 		history  RestartHistory
 		exit     RestartExit
-		policy   func(*RestartPolicy)
 		action   RestartAction
 		min, max time.Duration // of the delay
 		attempt  int
 		reason   string // part of it
 	}{
-		{name: "first crash", exit: RestartExit{Class: RestartCrash, Reason: "signal: killed"}, action: RestartSession,
-			max: s, attempt: 1,
-			reason: "ended unasked (signal: killed), failure 1 of 5"},
-		{name: "hung", exit: RestartExit{Class: RestartHung}, action: RestartSession, max: s, attempt: 1,
-			reason: "no sign of life"},
-		{name: "resource", exit: RestartExit{Class: RestartResource, Reason: "2.1 GB"}, action: RestartSession, max: s,
-			attempt: 1,
-			reason:  "over its limits (2.1 GB)"},
-		{name: "unknown class", exit: RestartExit{Class: "new"}, action: RestartSession, max: s, attempt: 1},
-		{name: "fourth crash", history: RestartHistory{was(RestartCrash, 30*s, s), was(RestartHung, 20*s, s),
-			was(RestartResource, 10*s, s)},
-			exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: 8 * s, attempt: 4, reason: "failure 4 of 5"},
-		{name: "fifth within a minute", history: RestartHistory{was(RestartCrash, 59*s, 0), was(RestartCrash, 30*s, s),
-			was(RestartHung, 20*s, s),
-			was(RestartResource, 10*s, s)}, exit: RestartExit{Class: RestartCrash, Reason: "exit 1"}, action: RestartPark,
-			attempt: 5,
-			reason:  "parked: 5 failures in 1m0s: exit 1"},
-		{name: "fifth, the first a minute ago",
-			history: RestartHistory{was(RestartCrash, 60*s, 0), was(RestartCrash, 30*s, s), was(RestartHung, 20*s, s),
+		{"first crash", nil, end(RestartCrash, "signal: killed"), RestartSession, 0, s, 1,
+			"ended unasked (signal: killed), failure 1 of 5"},
+		{"hung", nil, end(RestartHung, ""), RestartSession, 0, s, 1, "no sign of life"},
+		{"resource", nil, end(RestartResource, "2.1 GB"), RestartSession, 0, s, 1, "over its limits (2.1 GB)"},
+		{"unknown class", nil, end("new", ""), RestartSession, 0, s, 1, ""},
+		{"fourth crash", past{was(RestartCrash, 30*s, s), was(RestartHung, 20*s, s), was(RestartResource, 10*s, s)},
+			end(RestartCrash, ""), RestartSession, 0, 8 * s, 4, "failure 4 of 5"},
+		{"fifth within a minute",
+			past{was(RestartCrash, 59*s, 0), was(RestartCrash, 30*s, s), was(RestartHung, 20*s, s),
 				was(RestartResource, 10*s, s)},
-			exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: 16 * s, attempt: 5},
-		{name: "crashes of others do not count", history: others(10, RestartCrash, -m),
-			exit:   RestartExit{Class: RestartCrash},
-			action: RestartSession, max: s, attempt: 1},
-		{name: "a long run forgets", history: RestartHistory{was(RestartCrash, 9*m, s), was(RestartCrash, 8*m, s),
-			was(RestartCrash, 7*m, s)},
-			exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: s, attempt: 1},
-		{name: "a short run does not", history: RestartHistory{was(RestartCrash, 9*m, s), was(RestartCrash, 6*m, s),
-			was(RestartCrash, 3*m, s)},
-			exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: 8 * s, attempt: 4},
-		{name: "slow failures in a row", history: slowly(19), exit: RestartExit{Class: RestartCrash}, action: RestartPark,
-			attempt: 20,
-			reason:  "parked: 20 failures in a row"},
-		{name: "backoff is capped", history: slowly(18), exit: RestartExit{Class: RestartCrash}, action: RestartSession,
-			max:     5 * m,
-			attempt: 19},
-
-		{name: "could not start", exit: RestartExit{Class: CouldNotStart, Reason: "exit 3"}, action: RestartPark, attempt: 1,
-			reason: "parked: could not start: exit 3"},
-		{name: "user stop", exit: RestartExit{Class: UserStop}, action: RestartNone, reason: "stopped on request"},
-		{name: "user stop in a storm", history: RestartHistory{was(RestartCrash, 4*s, 0), was(RestartCrash, 3*s, 0),
-			was(RestartCrash, 2*s, 0),
-			was(RestartCrash, s, 0)}, exit: RestartExit{Class: UserStop}, action: RestartNone},
-		{name: "auth", exit: RestartExit{Class: RestartAuth}, action: RestartPark, attempt: 1,
-			reason: "parked: not logged in"},
-
-		{name: "invalid resume", exit: RestartExit{Class: InvalidResume}, action: RestartFresh, attempt: 1,
-			reason: "begun afresh"},
-		{name: "invalid resume again", history: RestartHistory{was(InvalidResume, m, 0)},
-			exit:   RestartExit{Class: InvalidResume},
-			action: RestartPark, attempt: 2, reason: "parked: session refused again"},
-		{name: "invalid resume again after a crash", history: RestartHistory{was(InvalidResume, m, 0), was(RestartCrash,
-			30*s, s)},
-			exit: RestartExit{Class: InvalidResume}, action: RestartPark, attempt: 2},
-		{name: "invalid resume of a session that had answered",
-			history: RestartHistory{was(InvalidResume, m, 0)}.Answered("orch-1"),
-			exit:    RestartExit{Class: InvalidResume}, action: RestartFresh, attempt: 2},
-		{name: "hook", exit: RestartExit{Class: HookRefused, Reason: "no"}, action: RestartPark, attempt: 1,
-			reason: "parked: a hook of the settings refuses its messages: no"},
-		{name: "invalid resume after a long run", history: RestartHistory{was(InvalidResume, 6*m, 0)},
-			exit: RestartExit{Class: InvalidResume}, action: RestartFresh, attempt: 1},
-
-		{name: "overload", exit: RestartExit{Class: RestartOverload}, action: RestartWait, min: 5 * s, max: 10 * s,
-			attempt: 1,
-			reason:  "the API is overloaded"},
-		{name: "overload, third", history: RestartHistory{was(RestartOverload, m, 10*s), was(RestartOverload, 30*s, 20*s)},
-			exit: RestartExit{Class: RestartOverload}, action: RestartWait, min: 20 * s, max: 40 * s, attempt: 3},
-		{name: "overload just before the horizon",
-			history: RestartHistory{was(RestartOverload, 10*m-s, 5*m), was(RestartOverload, 2*m, 10*s)},
-			exit:    RestartExit{Class: RestartOverload},
-			action:  RestartWait, min: 20 * s, max: 40 * s, attempt: 3},
-		{name: "overload beyond the horizon", history: RestartHistory{was(RestartOverload, 10*m, 6*m), was(RestartOverload,
-			2*m, 10*s)},
-			exit: RestartExit{Class: RestartOverload}, action: RestartPark, attempt: 3, reason: "overloaded, still after 10m"},
-		{name: "overload is not a crash",
-			history: RestartHistory{was(RestartOverload, 50*s, s), was(RestartOverload, 40*s, s), was(RestartOverload, 30*s, s),
-				was(RestartOverload, 20*s, s)}, exit: RestartExit{Class: RestartCrash}, action: RestartSession, max: s, attempt: 1},
-
-		{name: "host out of reach", exit: RestartExit{Class: HostUnreachable, Reason: "refused"}, action: RestartWait,
-			min: s / 2, max: s, attempt: 1, reason: "out of reach (refused)"},
-		{name: "host out of reach after many attempts", history: slices.Repeat(RestartHistory{was(HostUnreachable, m, 30*s)},
-			40), exit: RestartExit{Class: HostUnreachable}, action: RestartWait, min: 150 * s, max: 5 * m, attempt: 41},
-		{name: "host out of reach beyond the horizon",
-			history: RestartHistory{was(HostUnreachable, 6*time.Hour, 6*time.Hour-3*m), was(HostUnreachable, 2*m, s)},
-			exit:    RestartExit{Class: HostUnreachable, Reason: "refused"}, action: RestartPark, attempt: 3,
-			reason: "parked: out of reach, still after 6h0m: refused"},
-
-		{name: "limit with reset", exit: RestartExit{Class: UsageLimit, ResetsAt: at(3 * time.Hour)}, action: RestartWait,
-			min: 3 * time.Hour, max: 3*time.Hour + 15*s, attempt: 1, reason: "usage limit, resets at 15:00 UTC"},
-		{name: "limit with reset in a moment", exit: RestartExit{Class: UsageLimit, ResetsAt: at(1)}, action: RestartWait,
-			max: 15*s + 1, attempt: 1},
-		{name: "limit with reset at the edge", exit: RestartExit{Class: UsageLimit, ResetsAt: at(6 * time.Hour)},
-			action: RestartWait,
-			min:    6 * time.Hour, max: 6 * time.Hour, attempt: 1},
-		{name: "limit with reset too late", exit: RestartExit{Class: UsageLimit, ResetsAt: at(6*time.Hour + 1)},
-			action:  RestartPark,
-			attempt: 1, reason: "parked: usage limit, resets at 18:00 UTC"},
-		{name: "limit nine days ahead", exit: RestartExit{Class: UsageLimit, ResetsAt: at(9 * 24 * time.Hour)},
-			action:  RestartPark,
-			attempt: 1, reason: "resets at 2026-11-30 12:00 UTC"},
-		{name: "limit, reset absurd",
-			exit: RestartExit{Class: UsageLimit, ResetsAt: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, action: RestartPark,
-			attempt: 1},
-		{name: "limit, reset in the past", exit: RestartExit{Class: UsageLimit, ResetsAt: at(-time.Hour)},
-			action: RestartWait,
-			min:    5 * s, max: 20 * s, attempt: 1},
-		{name: "limit, reset in the past again", history: RestartHistory{was(UsageLimit, m, 10*s)},
-			exit: RestartExit{Class: UsageLimit, ResetsAt: at(-time.Hour)}, action: RestartWait, min: 10 * m, max: 10*m + 15*s,
-			attempt: 2},
-		{name: "limit unknown", exit: RestartExit{Class: UsageLimit}, action: RestartWait, min: 5 * m, max: 5*m + 15*s,
-			attempt: 1,
-			reason:  "usage limit"},
-		{name: "limit unknown, third", history: RestartHistory{was(UsageLimit, 16*m, 5*m), was(UsageLimit, 11*m, 10*m)},
-			exit: RestartExit{Class: UsageLimit}, action: RestartWait, min: 20 * m, max: 20*m + 15*s, attempt: 3},
-		{name: "limit unknown, waited enough",
-			history: RestartHistory{was(UsageLimit, 5*time.Hour, 2*time.Hour), was(UsageLimit, 3*time.Hour, 3*time.Hour)},
-			exit:    RestartExit{Class: UsageLimit}, policy: func(p *RestartPolicy) { p.LimitBase = 16 * m },
-			action:  RestartPark,
-			attempt: 3, reason: "usage limit for 5h0m"},
-		{name: "limits are not waited for", exit: RestartExit{Class: UsageLimit, ResetsAt: at(m)}, policy: never,
-			action:  RestartPark,
-			attempt: 1, reason: "parked: usage limit, resets at 12:01 UTC"},
-		{name: "limit is not a crash", history: RestartHistory{was(UsageLimit, 50*s, s), was(UsageLimit, 40*s, s),
-			was(UsageLimit, 30*s, s), was(UsageLimit, 20*s, s)}, exit: RestartExit{Class: RestartCrash}, action: RestartSession,
-			max:     s,
-			attempt: 1},
-
-		{name: "limits are staggered", history: staggered(5, at(3*time.Hour)),
-			exit:   RestartExit{Class: UsageLimit, ResetsAt: at(3 * time.Hour)},
-			policy: func(p *RestartPolicy) { p.ResetJitter = 0 },
-			action: RestartWait, min: 3*time.Hour + 25*s, max: 3*time.Hour + 25*s, attempt: 1},
-		{name: "a gap among the starts is used",
-			history: append(others(1, UsageLimit, m), others(1, UsageLimit, m+10*s)...),
-			exit:    RestartExit{Class: UsageLimit, ResetsAt: at(m)}, policy: func(p *RestartPolicy) { p.ResetJitter = 0 },
-			action: RestartWait, min: m + 5*s, max: m + 5*s, attempt: 1},
-		{name: "crashes are staggered less", history: others(1, RestartCrash, 0), exit: RestartExit{Class: RestartCrash},
-			policy: func(p *RestartPolicy) { p.Base = 0 }, action: RestartSession, min: 500 * time.Millisecond,
-			max: 500 * time.Millisecond, attempt: 1},
-		{name: "too many starts are slowed down", history: RestartHistory{was(InvalidResume, 50*s, 0), was(RestartOverload,
-			40*s, 0),
-			was(RestartOverload, 30*s, 0), was(UsageLimit, 20*s, 0), was(RestartOverload, 10*s, 0)},
-			exit: RestartExit{Class: UsageLimit, ResetsAt: at(-1)}, policy: func(p *RestartPolicy) { p.Healthy = 10 * s },
-			action: RestartWait, min: 10 * s, max: 20 * s, attempt: 1},
+			end(RestartCrash, "exit 1"), RestartPark, 0, 0, 5, "parked: 5 failures in 1m0s: exit 1"},
+		{"fifth, the first a minute ago",
+			past{was(RestartCrash, 60*s, 0), was(RestartCrash, 30*s, s), was(RestartHung, 20*s, s),
+				was(RestartResource, 10*s, s)},
+			end(RestartCrash, ""), RestartSession, 0, 16 * s, 5, ""},
+		{"crashes of others do not count", others(10, RestartCrash, -m), end(RestartCrash, ""), RestartSession, 0, s,
+			1, ""},
+		{"a long run forgets", past{was(RestartCrash, 9*m, s), was(RestartCrash, 8*m, s), was(RestartCrash, 7*m, s)},
+			end(RestartCrash, ""), RestartSession, 0, s, 1, ""},
+		{"a short run does not",
+			past{was(RestartCrash, 9*m, s), was(RestartCrash, 6*m, s), was(RestartCrash, 3*m, s)},
+			end(RestartCrash, ""), RestartSession, 0, 8 * s, 4, ""},
+		{"slow failures in a row", slowly(19), end(RestartCrash, ""), RestartPark, 0, 0, 20,
+			"parked: 20 failures in a row"},
+		{"backoff is capped", slowly(18), end(RestartCrash, ""), RestartSession, 0, 5 * m, 19, ""},
+		{"could not start", nil, end(CouldNotStart, "exit 3"), RestartPark, 0, 0, 1,
+			"parked: could not start: exit 3"},
+		{"user stop", nil, end(UserStop, ""), RestartNone, 0, 0, 0, "stopped on request"},
+		{"user stop in a storm",
+			past{was(RestartCrash, 4*s, 0), was(RestartCrash, 3*s, 0), was(RestartCrash, 2*s, 0), was(RestartCrash, s, 0)},
+			end(UserStop, ""), RestartNone, 0, 0, 0, ""},
+		{"auth", nil, end(RestartAuth, ""), RestartPark, 0, 0, 1, "parked: not logged in"},
+		{"invalid resume", nil, end(InvalidResume, ""), RestartFresh, 0, 0, 1, "begun afresh"},
+		{"invalid resume again", past{was(InvalidResume, m, 0)}, end(InvalidResume, ""), RestartPark, 0, 0, 2,
+			"parked: session refused again"},
+		{"invalid resume again after a crash", past{was(InvalidResume, m, 0), was(RestartCrash, 30*s, s)},
+			end(InvalidResume, ""), RestartPark, 0, 0, 2, ""},
+		{"invalid resume of a session that had answered", past{was(InvalidResume, m, 0)}.Answered("orch-1"),
+			end(InvalidResume, ""), RestartFresh, 0, 0, 2, ""},
+		{"hook", nil, end(HookRefused, "no"), RestartPark, 0, 0, 1,
+			"parked: a hook of the settings refuses its messages: no"},
+		{"invalid resume after a long run", past{was(InvalidResume, 6*m, 0)}, end(InvalidResume, ""), RestartFresh, 0,
+			0, 1, ""},
+		{"overload", nil, end(RestartOverload, ""), RestartWait, 5 * s, 10 * s, 1, "the API is overloaded"},
+		{"overload, third", past{was(RestartOverload, m, 10*s), was(RestartOverload, 30*s, 20*s)},
+			end(RestartOverload, ""), RestartWait, 20 * s, 40 * s, 3, ""},
+		{"overload just before the horizon", past{was(RestartOverload, 10*m-s, 5*m), was(RestartOverload, 2*m, 10*s)},
+			end(RestartOverload, ""), RestartWait, 20 * s, 40 * s, 3, ""},
+		{"overload beyond the horizon", past{was(RestartOverload, 10*m, 6*m), was(RestartOverload, 2*m, 10*s)},
+			end(RestartOverload, ""), RestartPark, 0, 0, 3, "overloaded, still after 10m"},
+		{"overload is not a crash",
+			past{was(RestartOverload, 50*s, s), was(RestartOverload, 40*s, s), was(RestartOverload, 30*s, s),
+				was(RestartOverload, 20*s, s)},
+			end(RestartCrash, ""), RestartSession, 0, s, 1, ""},
+		{"host out of reach", nil, end(HostUnreachable, "refused"), RestartWait, s / 2, s, 1,
+			"out of reach (refused)"},
+		{"host out of reach after many attempts", slices.Repeat(past{was(HostUnreachable, m, 30*s)}, 40),
+			end(HostUnreachable, ""), RestartWait, 150 * s, 5 * m, 41, ""},
+		{"host out of reach beyond the horizon",
+			past{was(HostUnreachable, 6*time.Hour, 6*time.Hour-3*m), was(HostUnreachable, 2*m, s)},
+			end(HostUnreachable, "refused"), RestartPark, 0, 0, 3, "parked: out of reach, still after 6h0m: refused"},
+		{"limit with reset", nil, limit(at(3 * time.Hour)), RestartWait, 3 * time.Hour, 3*time.Hour + 15*s, 1,
+			"usage limit, resets at 15:00 UTC"},
+		{"limit with reset in a moment", nil, limit(at(1)), RestartWait, 0, 15*s + 1, 1, ""},
+		{"limit with reset at the edge", nil, limit(at(6 * time.Hour)), RestartWait, 6 * time.Hour, 6 * time.Hour, 1,
+			""},
+		{"limit with reset too late", nil, limit(at(6*time.Hour + 1)), RestartPark, 0, 0, 1,
+			"parked: usage limit, resets at 18:00 UTC"},
+		{"limit nine days ahead", nil, limit(at(9 * 24 * time.Hour)), RestartPark, 0, 0, 1,
+			"resets at 2026-11-30 12:00 UTC"},
+		{"limit, reset absurd", nil, limit(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)), RestartPark, 0, 0, 1, ""},
+		{"limit, reset in the past", nil, limit(at(-time.Hour)), RestartWait, 5 * s, 20 * s, 1, ""},
+		{"limit, reset in the past again", past{was(UsageLimit, m, 10*s)}, limit(at(-time.Hour)), RestartWait, 10 * m,
+			10*m + 15*s, 2, ""},
+		{"limit unknown", nil, end(UsageLimit, ""), RestartWait, 5 * m, 5*m + 15*s, 1, "usage limit"},
+		{"limit unknown, third", past{was(UsageLimit, 16*m, 5*m), was(UsageLimit, 11*m, 10*m)}, end(UsageLimit, ""),
+			RestartWait, 20 * m, 20*m + 15*s, 3, ""},
+		{"limit unknown, waited enough",
+			past{was(UsageLimit, 5*time.Hour, 2*time.Hour), was(UsageLimit, 3*time.Hour, 3*time.Hour)},
+			end(UsageLimit, ""), RestartPark, 0, 0, 3, "usage limit for 5h0m"},
+		{"limits are not waited for", nil, limit(at(m)), RestartPark, 0, 0, 1,
+			"parked: usage limit, resets at 12:01 UTC"},
+		{"limit is not a crash",
+			past{was(UsageLimit, 50*s, s), was(UsageLimit, 40*s, s), was(UsageLimit, 30*s, s), was(UsageLimit, 20*s, s)},
+			end(RestartCrash, ""), RestartSession, 0, s, 1, ""},
+		{"limits are staggered", staggered(5, at(3*time.Hour)), limit(at(3 * time.Hour)), RestartWait,
+			3*time.Hour + 25*s, 3*time.Hour + 25*s, 1, ""},
+		{"a gap among the starts is used", append(others(1, UsageLimit, m), others(1, UsageLimit, m+10*s)...),
+			limit(at(m)), RestartWait, m + 5*s, m + 5*s, 1, ""},
+		{"crashes are staggered less", others(1, RestartCrash, 0), end(RestartCrash, ""), RestartSession,
+			500 * time.Millisecond, 500 * time.Millisecond, 1, ""},
+		{"too many starts are slowed down",
+			past{was(InvalidResume, 50*s, 0), was(RestartOverload, 40*s, 0), was(RestartOverload, 30*s, 0),
+				was(UsageLimit, 20*s, 0), was(RestartOverload, 10*s, 0)},
+			limit(at(-1)), RestartWait, 10 * s, 20 * s, 1, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := DefaultRestarts()
-			if tt.policy != nil {
-				tt.policy(&p)
+			if change := policies[tt.name]; change != nil {
+				change(&p)
 			}
 			tt.exit.Agent, tt.exit.At, tt.exit.Seed = "orch-1", noon, "run"
 			d := DecideRestart(p, tt.history, tt.exit, noon)
@@ -202,9 +165,7 @@ func TestDecide(t *testing.T) {
 				t.Errorf("%+v, want %s within %s to %s, attempt %d, %q", d, tt.action, tt.min, tt.max, tt.attempt,
 					tt.reason)
 			}
-			if again := DecideRestart(p, tt.history, tt.exit, noon); again != d {
-				t.Errorf("not the same twice: %+v, %+v", d, again)
-			}
+			testkit.Same(t, "not the same twice", d, DecideRestart(p, tt.history, tt.exit, noon))
 		})
 	}
 }
@@ -308,9 +269,7 @@ func TestClockWentBack(t *testing.T) {
 				}
 			}
 			d := DecideRestart(p, h, RestartExit{Agent: "orch-1", Class: RestartCrash, At: now}, now)
-			if d.Attempt != 3 {
-				t.Errorf("%+v: the failures are forgotten", d)
-			}
+			testkit.Same(t, fmt.Sprintf("%+v: the failures are forgotten", d), 3, d.Attempt)
 			h = h.Add(p, d.Entry(RestartExit{Agent: "orch-1", Class: RestartCrash, At: now}, now), now)
 			for _, a := range h {
 				if a.At.After(now) {
@@ -332,9 +291,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		now := at(time.Duration(i) * time.Millisecond)
 		h = h.Add(p, RestartAttempt{Agent: "orch-1", Class: RestartCrash, At: now}, now)
 	}
-	if len(h) != maxHistory {
-		t.Errorf("%d attempts are kept, want %d", len(h), maxHistory)
-	}
+	testkit.Same(t, "attempts are kept", maxHistory, len(h))
 	if want := at((maxHistory + 999) * time.Millisecond); !h[len(h)-1].At.Equal(want) {
 		t.Errorf("the newest is lost")
 	}

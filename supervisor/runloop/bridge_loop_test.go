@@ -2,16 +2,20 @@ package runloop
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -55,8 +59,7 @@ func TestStartOfALostBridgeIsNotRepeated(t *testing.T) {
 		if len(first.starts()) != 1 || !slices.Equal(next.starts(), []string{"arbiter#2"}) {
 			t.Errorf("the first was asked for %v, the second for %v", first.starts(), next.starts())
 		}
-		n.loop.Put(input.Signal{Signal: "INT"})
-		n.over()
+		n.stop()
 	})
 }
 
@@ -85,9 +88,7 @@ func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 				opened.Load(), dead.starts())
 		}
 		n.loop.Put(input.Signal{Signal: "INT"})
-		if exit := n.over(); exit != contract.ExitInterrupted {
-			t.Errorf("exit %d", exit)
-		}
+		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
 	})
 }
 
@@ -112,4 +113,211 @@ func TestTheEndWhileABridgeIsOpened(t *testing.T) {
 			t.Errorf("results %v", r)
 		}
 	})
+}
+
+// placing gives every agent a directory.
+type placing struct{}
+
+func (placing) Record(_ context.Context, r input.ChangeRecord) input.ChangeRecorded {
+	return input.ChangeRecorded{Serial: r.Serial}
+}
+
+func (placing) Place(context.Context, runconfig.Place) (runconfig.Worktree, map[string]string, error) {
+	return runconfig.Worktree{Branch: "b"}, nil, nil
+}
+
+func (placing) Merge(_ context.Context, m input.IsolationMerge) input.IsolationMerged {
+	return input.IsolationMerged{Serial: m.Serial, Status: input.StatusMerged}
+}
+
+func (placing) Revert(_ context.Context, r input.Revert) input.ChangeReverted {
+	return input.ChangeReverted{Serial: r.Serial}
+}
+
+// onTwoHosts plays a run with an Orchestrator on another host, and returns that host's bridge.
+func onTwoHosts(t *testing.T) (*liveRun, *fakePort) {
+	t.Helper()
+	n := newLiveRun(t, &fakeJournal{}, silentPort())
+	far := n.spare(silentPort())
+	far.host = "box"
+	n.loop.Files(placing{})
+	n.loop.OnBridgeLost(func(_ context.Context, host string) (Opened, *input.BridgeFailed) {
+		testkit.Same(t, "opens", "box", host)
+		time.Sleep(5 * time.Second) // in a queue
+		return Opened{Port: far, Dir: "/far"}, nil
+	}, nil)
+	n.begin(func(o *runconfig.Options) {
+		o.Task, o.Hosts = "build", []runconfig.Host{{Name: "box", Slots: 1}}
+		o.Workspace = runconfig.Workspace{Root: "/w", Base: "b", Own: "/own"}
+	})
+	time.Sleep(time.Second)
+	r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
+		Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work","host":"box"}`)})
+	if err != nil || r.IsError {
+		t.Fatal(r, err)
+	}
+	time.Sleep(10 * time.Second)
+	return n, far
+}
+
+// TestEffectsGoToTheHostOfTheirAgent: the bridge there is opened when it is needed, and starts only that agent.
+func TestEffectsGoToTheHostOfTheirAgent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, far := onTwoHosts(t)
+		testkit.Same(t, "there", []string{"orch-1#1"}, far.starts())
+		testkit.Same(t, "here", []string{"arbiter#1"}, n.port.starts())
+		if a, _ := n.loop.Snapshot().Agent("orch-1"); a.Status != supervisor.AgentBusy {
+			t.Errorf("it is %s", a.Status)
+		}
+		n.loop.Put(input.Signal{Signal: "INT"})
+		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
+	})
+}
+
+// TestAHostSpeaksForItsOwnAgentsAlone: what another host reports about an agent is dropped, and reported once.
+func TestAHostSpeaksForItsOwnAgentsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, _ := onTwoHosts(t)
+		arbiter := bridge.AgentRef{ID: "arbiter", Generation: 1}
+		there := n.loop.Handler("box")
+		verdict := json.RawMessage(`{"decision":"COMPLETE","message":"done","reason":"r","summary":"s"}`)
+		for range 3 {
+			there.Event(bridge.Event{AgentRef: arbiter, Body: bridge.Turn{Outcome: bridge.TurnDone, Verdict: verdict,
+				MessageIDs: n.loop.Snapshot().Agents[0].Turn}})
+		}
+		r, _ := there.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: arbiter, Tool: "status"})
+		p, _ := there.Permission(t.Context(), bridge.PermissionParams{AgentRef: arbiter, Request: "p1", Tool: "Read",
+			Input: json.RawMessage(`{}`)})
+		j, _ := there.Judge(t.Context(), bridge.JudgeParams{AgentRef: arbiter, Tool: "Read", Input: json.RawMessage(`{}`)})
+		if !r.IsError || p.Behavior != bridge.Deny || j.Behavior != bridge.Deny {
+			t.Errorf("tool %+v, permission %+v, judged %+v", r, p, j)
+		}
+		time.Sleep(time.Second)
+		if s := n.loop.Snapshot(); s.Ending != nil || s.Agents[0].Status != supervisor.AgentBusy {
+			t.Errorf("the Arbiter is %s, ending %+v", s.Agents[0].Status, s.Ending)
+		}
+		told := 0
+		for _, e := range hearing[contract.Error](n) {
+			if strings.Contains(e.Message, "it runs on host here, but the input came from host box") {
+				told++
+			}
+		}
+		testkit.Same(t, "told times", 1, told)
+		n.stop()
+	})
+}
+
+// Failures that scripts/chaos found, without randomness.
+
+// overtaken is a bridge on which a kill arrives before the start that it has to undo.
+type overtaken struct{ *fakePort }
+
+func (o overtaken) Kill(_ context.Context, p bridge.KillParams) error {
+	o.mu.Lock()
+	_, lives := o.live[p.ID]
+	o.mu.Unlock()
+	if !lives {
+		return &bridge.RPCError{Code: bridge.CodeUnknownAgent, Message: "there is no agent"}
+	}
+	o.end(p.AgentRef)
+	return nil
+}
+
+// TestAKillOvertakesTheStart: an agent that is released while it is being started ends, although the first kill
+// found no process.
+func TestAKillOvertakesTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		port := silentPort()
+		n := newLiveRun(t, &fakeJournal{}, port)
+		n.beginOn(overtaken{port}, func(o *runconfig.Options) { o.Task = "build" })
+		time.Sleep(time.Second)
+		n.give("f", contract.ForceAgent{Mode: "developer"})
+		synctest.Wait() // its start takes 300 ms
+		n.give("k", contract.Kill{ID: "orch-1"})
+		time.Sleep(5 * time.Second)
+		if a, _ := n.loop.Snapshot().Agent("orch-1"); a.Status != supervisor.AgentEnded || port.alive() != 1 {
+			t.Errorf("it is %s, and %d processes are alive", a.Status, port.alive())
+		}
+		if len(n.loop.starts) > 1 {
+			t.Errorf("%d starts are remembered", len(n.loop.starts))
+		}
+		n.stop()
+	})
+}
+
+// slowPort has checks that end only when they are cancelled.
+type slowPort struct {
+	*fakePort
+	begun, ended chan string
+}
+
+func (s *slowPort) Check(ctx context.Context, p bridge.CheckParams) (bridge.CheckResult, error) {
+	s.begun <- p.Command
+	<-ctx.Done()
+	s.ended <- p.Command
+	return bridge.CheckResult{}, ctx.Err()
+}
+
+// slowDecider ends only when it is cancelled.
+type slowDecider struct{ *slowPort }
+
+func (s slowDecider) Decide(ctx context.Context, _ decider.Input) (decider.Decision, error) {
+	_, err := s.Check(ctx, bridge.CheckParams{Command: "decide"})
+	return decider.Decision{}, err
+}
+
+// TestHaltCancelsChecksAndDeciders: a halt cancels running checks and deciders at once. Their results are not
+// recorded, and a continue command requests them again.
+func TestHaltCancelsChecksAndDeciders(t *testing.T) {
+	for _, what := range []string{"true", "decide"} {
+		synctest.Test(t, func(t *testing.T) {
+			recorded := &fakeJournal{}
+			port := &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
+				if p.ID == contract.Arbiter {
+					f.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
+						Input: []byte(`{"prompt":"x"}`)})
+					f.ruled(p, ruling("CONTINUE", "Patience."))
+					return
+				}
+				f.ruled(p, proven("done", "true"))
+			}}
+			n := newLiveRun(t, recorded, port)
+			s := &slowPort{port, make(chan string, 9), make(chan string, 9)}
+			n.loop.Decider(slowDecider{s})
+			n.beginOn(s, func(o *runconfig.Options) {
+				o.Task, o.CheckTimeout, o.Permissions = "build", time.Hour, "allow-all"
+				if what == "decide" {
+					o.Decider, o.DeciderTimeout = runconfig.DeciderStateless, time.Hour
+				}
+			})
+			halt := func() {
+				if got := <-s.begun; got != what {
+					t.Fatalf("%s was begun", got)
+				}
+				began := time.Now()
+				n.give("r", contract.Halt{})
+				<-s.ended
+				if took := time.Since(began); took > 0 {
+					t.Errorf("told after %s", took)
+				}
+			}
+			halt()
+			synctest.Wait()
+			if n.loop.Snapshot().Handoff.Documents != nil == (what == "decide") {
+				t.Errorf("the document: %+v", n.loop.Snapshot().Handoff.Documents)
+			}
+			n.give("c", contract.Continue{})
+			halt()
+			n.stop()
+			for _, f := range recorded.inputs(t) {
+				d, decided := f.(input.Decided)
+				if _, checked := f.(input.Checked); checked || decided && d.Serial > 0 {
+					t.Errorf("recorded: %#v", f)
+				}
+			}
+			if len(n.loop.cancellables) > 1 {
+				t.Errorf("kept: %d", len(n.loop.cancellables))
+			}
+		})
+	}
 }

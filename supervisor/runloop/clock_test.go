@@ -1,6 +1,7 @@
 package runloop
 
 import (
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -61,9 +62,8 @@ func TestAStaleRing(t *testing.T) {
 			l.setTimer(input.SetTimer{Key: "k", After: time.Second})
 			ring := <-l.inbox
 			c.after(l)
-			if got := l.stale(ring.Body); got != c.stale || len(l.timers) != c.left {
-				t.Errorf("%s: stale %v, %d timers left", name, got, len(l.timers))
-			}
+			testkit.Same(t, fmt.Sprintf("%s: stale", name), c.stale, l.stale(ring.Body))
+			testkit.Same(t, fmt.Sprintf("%s: len(l.timers)", name), c.left, len(l.timers))
 		})
 	}
 }
@@ -87,16 +87,12 @@ func TestClock(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		testkit.Same(t, "after an hour it shows", time.Hour, c.Now().Sub(began))
-		if c.Slept() != 0 {
-			t.Error("it slept, though the machine did not")
-		}
+		testkit.Same(t, "it slept, though the machine did not", 0, c.Slept())
 		sleep(sleepNoticed - 1) // such as the two clocks' drift
 		testkit.Same(t, "it slept", 0, c.Slept())
 		sleep(8 * time.Hour)
 		testkit.Same(t, "it slept", 8*time.Hour+sleepNoticed-1, c.Slept())
-		if got := c.Slept(); got != 0 {
-			t.Errorf("it slept %s more", got)
-		}
+		testkit.Same(t, "it slept more", 0, c.Slept())
 		testkit.Same(t, "after the sleep it shows", 9*time.Hour+sleepNoticed-1, c.Now().Sub(began))
 		sleep(-4 * 365 * 24 * time.Hour) // a clock that was set back, where sleep cannot be distinguished from it
 		if got := c.Slept(); got != 0 || c.Now().Before(began) {

@@ -1,13 +1,18 @@
 package runloop
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -44,9 +49,7 @@ func TestAnswersHold(t *testing.T) {
 		{Rule: "Bash(cargo *)"},
 		{Action: input.PermissionKey("Bash", bashCall("npm ci").Input), Tool: "Bash"},
 	}
-	if err := l.Grants(&memory{}, kept); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, l.Grants(&memory{}, kept))
 	for command, want := range map[string]string{
 		"make all": "ask mode", "make install": "deny rule", "npm test": "allow human", "npm test ": "ask rule",
 		"npm run": "ask rule", "npm ci": "allow human", "cargo build": "ask mode",
@@ -182,97 +185,65 @@ func humanSays(l *Loop, body contract.CommandBody) {
 	synctest.Wait()
 }
 
-// TestAGrantSettlesWhatElseItCovers: what a human allows for the run, or always, answers all other requests
-// for the same action, or with which the CLI offered the same rule; other requests stay open.
-func TestAGrantSettlesWhatElseItCovers(t *testing.T) {
+// TestAnswersSettleWhatElseTheyCover: what a human allows or denies for the run, or always, by a rule or by the action,
+// answers all other requests for the same action, or with which the CLI offered the same rule. A denial also answers
+// those that come later. Other requests stay open.
+func TestAnswersSettleWhatElseTheyCover(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer  contract.Permit
 		settled []string
 	}{
-		"once": {contract.Permit{}, []string{"p2 once "}},
-		"a rule, for run": {contract.Permit{Scope: "run", Rule: "Bash(make *)"},
-			[]string{"p2 run Bash(make *)", "p1 run Bash(make *)", "p4 run Bash(make *)", "p5 run Bash(make *)"}},
-		"a rule, always": {contract.Permit{Scope: "always", Rule: "Bash(make *)"},
-			[]string{"p2 always Bash(make *)", "p1 run Bash(make *)", "p4 run Bash(make *)", "p5 run Bash(make *)"}},
-		"the same action": {contract.Permit{Scope: "run"}, []string{"p2 run ", "p5  "}},
+		"allow once": {contract.Permit{Behavior: bridge.Allow}, []string{"p2 human once "}},
+		"allow by a rule, for run": {contract.Permit{Behavior: bridge.Allow, Scope: "run", Rule: "Bash(make *)"},
+			[]string{"p2 human run Bash(make *)", "p1 human run Bash(make *)", "p4 human run Bash(make *)",
+				"p5 human run Bash(make *)"}},
+		"allow by a rule, always": {contract.Permit{Behavior: bridge.Allow, Scope: "always", Rule: "Bash(make *)"},
+			[]string{"p2 human always Bash(make *)", "p1 human run Bash(make *)", "p4 human run Bash(make *)",
+				"p5 human run Bash(make *)"}},
+		"allow the same action": {contract.Permit{Behavior: bridge.Allow, Scope: "run"},
+			[]string{"p2 human run ", "p5 human  "}},
+		"deny once": {contract.Permit{Behavior: bridge.Deny}, []string{"p2 human  "}},
+		"deny the same action": {contract.Permit{Behavior: bridge.Deny, Scope: "run"},
+			[]string{"p2 human run ", "p5 human  ", "p6 human  "}},
+		"deny by a rule": {contract.Permit{Behavior: bridge.Deny, Scope: "run", Rule: "Bash(make *)"},
+			[]string{"p2 human run Bash(make *)", "p1 rule  Bash(make *)", "p4 rule  Bash(make *)", "p5 rule  Bash(make *)",
+				"p6 rule  Bash(make *)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				commands := []string{"make one", "make two", "npm test", "make three", "make two"}
 				events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, ref bridge.AgentRef) {
 					answers := asks(t, l, ref, commands...)
-					if n := waiting(l); n != len(commands) {
-						t.Errorf("%d requests wait", n)
-						return
-					}
-					tt.answer.Request, tt.answer.Behavior = "p2", bridge.Allow
+					other := contract.Permit{Request: "p2", Behavior: tt.answer.Behavior, Scope: "run", Rule: "Bash(npm *)"}
+					humanSays(l, other)
+					testkit.Same(t, "requests wait after an answer that is none", len(commands), waiting(l))
+					tt.answer.Request = "p2"
 					humanSays(l, tt.answer)
-					if n := waiting(l); n != len(commands)-len(tt.settled) {
+					asked := len(commands)
+					if tt.answer.Behavior == bridge.Deny {
+						late := bridge.PermissionParams{AgentRef: ref, Request: "p6", Tool: "Bash",
+							Input: bashCall("make two").Input}
+						if tt.answer.Scope == "" {
+							late.Input = bashCall("npm run").Input
+						}
+						answer := make(chan bridge.PermissionResult, 1)
+						go func() {
+							r, err := l.Permission(t.Context(), late)
+							if err != nil {
+								t.Error(err)
+							}
+							answer <- r
+						}()
+						synctest.Wait()
+						answers, asked = append(answers, answer), asked+1
+					}
+					if n := waiting(l); n != asked-len(tt.settled) {
 						t.Errorf("%d requests still wait", n)
 						return
 					}
 					for _, line := range tt.settled {
-						if r := <-answers[line[1]-'1']; r.Behavior != bridge.Allow {
-							t.Errorf("%s: %+v", line, r)
-						}
-					}
-				})
-				var settled []string
-				for _, e := range events {
-					if b, ok := e.Body.(contract.Permission); ok && b.Behavior == bridge.Allow {
-						settled = append(settled, b.Request+" "+b.Scope+" "+b.Rule)
-						if b.By != contract.Human || b.Tool != "Bash" || len(b.Action) != 64 || e.ID != "orch-1" {
-							t.Errorf("%s: %+v", e.ID, b)
-						}
-					}
-				}
-				testkit.Same(t, "", tt.settled, settled)
-			})
-		})
-	}
-}
-
-// TestADenialSettlesWhatElseItCovers: what a human denies for the run, by a rule or by the action, is denied to
-// all agents that requested it, and to those that request it later. A rule that does not cover the request is
-// rejected.
-func TestADenialSettlesWhatElseItCovers(t *testing.T) {
-	for name, tt := range map[string]struct {
-		answer  contract.Permit
-		settled []string
-	}{
-		"once":            {contract.Permit{}, []string{"p2 human "}},
-		"the same action": {contract.Permit{Scope: "run"}, []string{"p2 human ", "p4 human ", "p5 human "}},
-		"a rule": {contract.Permit{Scope: "run", Rule: "Bash(make *)"},
-			[]string{"p2 human Bash(make *)", "p1 rule Bash(make *)", "p4 rule Bash(make *)", "p5 rule Bash(make *)"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				commands := []string{"make one", "make two", "npm test", "make two"}
-				events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, ref bridge.AgentRef) {
-					answers := asks(t, l, ref, commands...)
-					other := contract.Permit{Request: "p2", Behavior: bridge.Deny, Scope: "run", Rule: "Bash(npm *)"}
-					humanSays(l, other)
-					testkit.Same(t, "requests wait after an answer that is none", len(commands), waiting(l))
-					tt.answer.Request, tt.answer.Behavior = "p2", bridge.Deny
-					humanSays(l, tt.answer)
-					late := bridge.PermissionParams{AgentRef: ref, Request: "p5", Tool: "Bash",
-						Input: bashCall("make two").Input}
-					if tt.answer.Scope == "" {
-						late.Input = bashCall("npm run").Input
-					}
-					answer := make(chan bridge.PermissionResult, 1)
-					go func() {
-						r, err := l.Permission(t.Context(), late)
-						if err != nil {
-							t.Error(err)
-						}
-						answer <- r
-					}()
-					synctest.Wait()
-					testkit.Same(t, "requests still wait", len(commands)+1-len(tt.settled), waiting(l))
-					answers = append(answers, answer)
-					for _, line := range tt.settled {
-						if r := <-answers[line[1]-'1']; r.Behavior != bridge.Deny || r.Message == "" {
+						if r := <-answers[line[1]-'1']; r.Behavior != tt.answer.Behavior ||
+							r.Behavior == bridge.Deny && r.Message == "" {
 							t.Errorf("%s: %+v", line, r)
 						}
 					}
@@ -280,11 +251,157 @@ func TestADenialSettlesWhatElseItCovers(t *testing.T) {
 				var settled []string
 				for _, e := range events {
 					b, ok := e.Body.(contract.Permission)
-					if ok && b.Behavior == bridge.Deny && (b.By == contract.Human || b.By == "rule") {
-						settled = append(settled, b.Request+" "+b.By+" "+b.Rule)
+					if ok && b.Behavior == tt.answer.Behavior && (b.By == contract.Human || b.By == "rule") {
+						settled = append(settled, strings.Join([]string{b.Request, b.By, b.Scope, b.Rule}, " "))
+						if b.Tool != "Bash" || len(b.Action) != 64 || e.ID != "orch-1" {
+							t.Errorf("%s: %+v", e.ID, b)
+						}
 					}
 				}
-				testkit.Same(t, "", tt.settled, settled)
+				testkit.Same(t, "settled", tt.settled, settled)
+			})
+		})
+	}
+}
+
+// TestGate: the loop asks the gate before each start that loads the workspace's settings, and before no other.
+func TestGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		port := asksBack()
+		n := newLiveRun(t, &fakeJournal{}, port)
+		var mu sync.Mutex
+		var asked, kept []string
+		now := "h2"
+		n.loop.Trusts(func(_ context.Context, p bridge.SpawnParams, trusted Pinned) error {
+			mu.Lock()
+			defer mu.Unlock()
+			pinned := trusted.Workspace
+			asked = append(asked, p.ID+" "+pinned)
+			if pinned != now {
+				return &Untrusted{Message: "changed", Hash: now}
+			}
+			return nil
+		}, func(_ context.Context, _, hash string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			kept = append(kept, hash)
+			return errors.New("no room")
+		})
+		n.begin(func(o *runconfig.Options) { o.Trusted, o.TrustHash, o.Task = true, "h1", "Build it" })
+		synctest.Wait()
+		if len(port.starts()) != 0 || len(hearing[contract.Error](n)) != 1 {
+			t.Fatalf("starts %v, errors %v", port.starts(), hearing[contract.Error](n))
+		}
+		n.loop.Put(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}},
+			Channel: input.ChannelStdin})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"arbiter h1", "arbiter h2"}, asked); diff != "" || len(port.starts()) != 1 ||
+			!slices.Equal(kept, []string{"h2"}) {
+			t.Errorf("asked %v, starts %v, kept %v", asked, port.starts(), kept)
+		}
+		n.stop()
+	})
+	if !loadsWorkspace([]string{"user", "local"}) || loadsWorkspace([]string{"user"}) || loadsWorkspace(nil) {
+		t.Error("which sources are the workspace's")
+	}
+}
+
+// TestOptionsThatAreRefused: options that must not be given to this run are refused.
+func TestOptionsThatAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, _ bridge.AgentRef) {
+			l.Refuse(func(o runconfig.Options) error {
+				if o.Permissions == "allow-all" && o.CWD == "/w" {
+					return errors.New("not here")
+				}
+				return nil
+			})
+			humanSays(l, contract.Configure{Permissions: "allow-all", AcceptRisk: true})
+			humanSays(l, contract.Configure{Permissions: "rules"})
+			testkit.Same(t, "permissions", "rules", l.Snapshot().Options.Permissions)
+		})
+		refused := func(e contract.Event) bool {
+			r, ok := e.Body.(contract.Rejected)
+			return ok && r.Message == "not here"
+		}
+		if !slices.ContainsFunc(events, refused) {
+			t.Error("it is not rejected")
+		}
+	})
+}
+
+// TestConfiguredPermissionsHoldAtOnce: for waiting requests and for later ones; what is always allowed in the
+// workspace stays allowed.
+func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change contract.Configure
+		want   []string // of the requests that waited, and then of one call each
+	}{
+		"allow": {contract.Configure{Allow: "Bash(make *)"},
+			[]string{"make one: allow human", "make two: allow human", "", "", "make six: pass ", "kept it: pass "}},
+		"ask": {contract.Configure{Ask: "Bash(make *)"},
+			[]string{"", "", "", "", "make six: ask rule", "kept it: pass "}},
+		"deny": {contract.Configure{Deny: "Bash(npm *)"},
+			[]string{"", "", "npm test: deny rule", "", "make six: pass ", "kept it: pass "}},
+		"deny what is kept": {contract.Configure{Deny: "Bash(kept *)"},
+			[]string{"", "", "", "", "make six: pass ", "kept it: deny rule"}},
+		"rules": {contract.Configure{Permissions: "rules"},
+			[]string{"make one: deny mode", "make two: deny mode", "npm test: deny mode", "/w/a.go: deny mode",
+				"make six: pass ", "kept it: pass "}},
+		"accept-edits": {contract.Configure{Permissions: "accept-edits"},
+			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
+		"what is not a change": {contract.Configure{Permissions: "ask"},
+			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
+		"what is not taken": {contract.Configure{Permissions: "allow-all"},
+			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
+		"a rule of no known": {contract.Configure{Allow: "Bahs(make *)"},
+			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got []string
+				events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, ref bridge.AgentRef) {
+					if err := l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(kept *)"}}); err != nil {
+						t.Error(err)
+					}
+					asks(t, l, ref, "make one", "make two", "npm test")
+					edit := toolClasses["edit"]
+					go func() {
+						_, _ = l.Permission(t.Context(),
+							bridge.PermissionParams{AgentRef: ref, Request: "p4", Tool: edit.Tool, Input: edit.Input})
+					}()
+					synctest.Wait()
+					testkit.Same(t, "requests wait", 4, waiting(l))
+					humanSays(l, tt.change)
+					for _, p := range l.Snapshot().Permission.Open {
+						got = append(got, p.ID)
+					}
+					for _, command := range []string{"make six", "kept it"} {
+						p := bashCall(command)
+						p.AgentRef = ref
+						f := l.decidedCall(p)
+						got = append(got, command+": "+f.Behavior+" "+f.By)
+					}
+				})
+				settled := map[string]string{"p1": "make one", "p2": "make two", "p3": "npm test", "p4": "/w/a.go"}
+				want := slices.Clone(tt.want[4:])
+				for i, how := range slices.Backward(tt.want[:4]) {
+					id := fmt.Sprintf("p%d", i+1)
+					if how == "" {
+						want = slices.Insert(want, 0, id)
+						continue
+					}
+					at := slices.IndexFunc(events, func(e contract.Event) bool {
+						b, ok := e.Body.(contract.Permission)
+						return ok && b.Request == id
+					})
+					if b := events[at].Body.(contract.Permission); settled[id]+": "+b.Behavior+" "+b.By != how ||
+						b.Reason == "" && b.Rule == "" {
+						t.Errorf("%s was settled as %+v, want %s", id, b, how)
+					}
+				}
+				testkit.Same(t, "still open, and judged", want, got)
 			})
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -15,6 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -148,9 +151,8 @@ func TestTheArbiterChangesNothing(t *testing.T) {
 			t.Errorf("%s %s: %s by %s", p.Tool, p.Input, r.Behavior, f.By)
 		}
 		answer := l.answer(toolCall{agent: "arbiter", tool: p.Tool, input: p.Input})
-		if answer.Behavior != answered {
-			t.Errorf("asked by can_use_tool, %s %s: %+v", p.Tool, p.Input, answer)
-		}
+		testkit.Same(t, fmt.Sprintf("asked by can_use_tool, %s %s: %+v", p.Tool, p.Input, answer), answered,
+			answer.Behavior)
 	}
 }
 
@@ -377,9 +379,7 @@ func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 	)
 	for line, want := range map[string]string{"make all": policy.Deny, "go test": policy.Ask, "ls": policy.Allow} {
 		d := l.answer(toolCall{agent: "orch-1", tool: "Bash", input: bashCall(line).Input, check: true})
-		if d.Behavior != want {
-			t.Errorf("check %s: %+v", line, d)
-		}
+		testkit.Same(t, fmt.Sprintf("check %s: %+v", line, d), want, d.Behavior)
 	}
 }
 
@@ -407,9 +407,7 @@ func TestNativeRules(t *testing.T) {
 		})
 		l.policy.Home = "/h"
 		if name == "rules and grants" {
-			if err := l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(npm test)"}}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(npm test)"}}))
 		}
 		rules, mode, unsupported := l.nativeRules(l.Snapshot(), "orch-1")
 		if diff := cmp.Diff(tt.want, rules); diff != "" || mode != tt.mode || len(unsupported) > 0 {
@@ -456,5 +454,29 @@ func TestPlainLines(t *testing.T) {
 	}
 	if rule, ok := plainly(parsed([]string{"Bash(*)"}), "any thing"); !ok || rule != "Bash(*)" {
 		t.Errorf("the rule for all commands: %q, %v", rule, ok)
+	}
+}
+
+// TestNoQuestionMoreThanTheCLI: Arbiter neither asks about nor denies a daily command line that the CLI allows
+// in its default mode, neither without rules nor with rules about something else.
+func TestNoQuestionMoreThanTheCLI(t *testing.T) {
+	t.Parallel()
+	lines := corpus.DailyLines(t, "../..").Lines
+	for name, o := range map[string]runconfig.Options{
+		"no rules":     {Permissions: "ask"},
+		"accept edits": {Permissions: "accept-edits"},
+		"deny":         {Permissions: "ask", Deny: []string{"Bash(git push *)", "Bash(rm -rf *)", "Bash(sudo *)"}},
+		"typical": {Permissions: "ask", Allow: []string{"Bash(go test *)", "Bash(npm *)", "Bash(git *)", "Edit"},
+			Ask: []string{"Bash(git push *)"}, Deny: []string{"Bash(rm -rf *)", "Bash(curl *)"}},
+	} {
+		l := court(t, o, nil)
+		for _, line := range lines {
+			if line.Asks {
+				continue
+			}
+			if r, f := judgement(t, l, "orch-1", bashCall(line.Line)); r.Behavior != bridge.Pass {
+				t.Errorf("%s: %s by %s %s (%s): %q", name, r.Behavior, f.By, f.Rule, f.Reason, line.Line)
+			}
+		}
 	}
 }

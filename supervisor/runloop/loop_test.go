@@ -1,23 +1,32 @@
 package runloop
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // fakePort is a bridge whose agents answer by a function: it is called for each message, on a separate
@@ -260,9 +269,7 @@ func TestLoopReportsAnAgentThatDoesNotStart(t *testing.T) {
 		for _, e := range events {
 			if b, ok := e.Body.(contract.Error); ok {
 				errs++
-				if b.Category != bridge.CatStart {
-					t.Errorf("error %+v", b)
-				}
+				testkit.Same(t, fmt.Sprintf("error %+v", b), bridge.CatStart, b.Category)
 			}
 		}
 		testkit.Same(t, "error events", 1, errs)
@@ -296,4 +303,420 @@ func TestLoopTurnsItsOwnPanicIntoAnExit(t *testing.T) {
 			t.Errorf("the last event is %+v", events[len(events)-1].Body)
 		}
 	})
+}
+
+// fakeJournal is a disk with a delay: records are durable when sync says so.
+type fakeJournal struct {
+	loop *Loop
+	wait time.Duration // until a record is durable; negative: never by itself
+	fail func(k journal.Kind, payload []byte) error
+
+	forget bool         // keep no records
+	used   atomic.Int64 // what a resume would read
+
+	mu      sync.Mutex
+	seq     uint64
+	durable uint64
+	records []journal.Record
+
+	told     []journal.LogContent
+	snapshot journal.Record // the last one
+}
+
+func (j *fakeJournal) AppendSoon(k journal.Kind, payload []byte) (uint64, error) {
+	return j.Append(k, payload)
+}
+
+func (j *fakeJournal) Append(k journal.Kind, payload []byte) (uint64, error) {
+	if j.fail != nil {
+		if err := j.fail(k, payload); err != nil {
+			return 0, err
+		}
+	}
+	j.mu.Lock()
+	j.seq++
+	seq := j.seq
+	if !j.forget {
+		j.records = append(j.records, journal.Record{Seq: seq, Kind: k, Payload: slices.Clone(payload)})
+	}
+	wait := j.wait
+	j.mu.Unlock()
+	switch {
+	case wait == 0:
+		j.loop.Committed(seq)
+	case wait > 0:
+		time.AfterFunc(wait, func() {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.durable = max(j.durable, seq) // timers of the same moment ring in any order
+			j.loop.Committed(j.durable)
+		})
+	}
+	return seq, nil
+}
+
+// AppendEvents keeps the lines of the event log.
+func (j *fakeJournal) AppendEvents(lines ...journal.LogContent) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.forget {
+		j.told = append(j.told, lines...)
+	}
+	return nil
+}
+
+// Fill is what used says, of 100 MiB.
+func (j *fakeJournal) Fill() (used, limit int64) { return j.used.Load(), 100 << 20 }
+
+// Snapshot takes a snapshot at once.
+func (j *fakeJournal) Snapshot(encode func() ([]byte, error)) bool {
+	raw, err := encode()
+	if err != nil {
+		panic(err)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.snapshot = journal.Record{Seq: j.seq, Kind: journal.Snapshot, Payload: raw}
+	return true
+}
+
+// takes sets how long the disk takes from now on.
+func (j *fakeJournal) takes(wait time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.wait = wait
+}
+
+// sync makes all that was appended durable.
+func (j *fakeJournal) sync() { j.loop.Committed(uint64(j.count())) }
+
+func (j *fakeJournal) count() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return int(j.seq)
+}
+
+// inputs are the recorded inputs, oldest first.
+func (j *fakeJournal) inputs(t *testing.T) []input.Body {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var list []input.Body
+	for _, r := range j.records {
+		in := testkit.Must(input.DecodeInput(r.Payload))(t)
+		list = append(list, in.Body)
+	}
+	return list
+}
+
+// liveRun is a loop that runs in a bubble, with a journal, a bridge and a listener.
+type liveRun struct {
+	t        *testing.T
+	loop     *Loop
+	port     *fakePort
+	recorded *fakeJournal
+	ended    chan struct{} // closed when Run has returned; then exit is set
+	exit     contract.Exit
+
+	mu     sync.Mutex
+	events []contract.Event
+}
+
+// live starts a run on a journal. Its agents answer by the port's functions.
+func live(t *testing.T, recorded *fakeJournal, port *fakePort, change func(*runconfig.Options)) *liveRun {
+	t.Helper()
+	n := newLiveRun(t, recorded, port)
+	n.begin(change)
+	return n
+}
+
+func newLiveRun(t *testing.T, recorded *fakeJournal, port *fakePort) *liveRun {
+	n := &liveRun{t: t, port: port, recorded: recorded, ended: make(chan struct{})}
+	n.loop = NewLoop(policy.Policy{CWD: "/w"}, func(_ time.Time, e contract.Event) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.events = append(n.events, e)
+	}, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	port.loop, port.live = n.loop, map[string]bridge.AgentRef{}
+	recorded.loop = n.loop
+	n.loop.Record(recorded)
+	return n
+}
+
+func (n *liveRun) begin(change func(*runconfig.Options)) { n.beginOn(n.port, change) }
+
+func (n *liveRun) beginOn(port Port, change func(*runconfig.Options)) {
+	o := runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: true}
+	if change != nil {
+		change(&o)
+	}
+	go func() {
+		defer close(n.ended)
+		n.exit = n.loop.Run(context.Background(), port, input.Began{Options: o.WithDefaults()})
+	}()
+	n.t.Cleanup(func() { // for a test that failed halfway
+		n.loop.Trouble(errors.New("the test is over"))
+		n.loop.Put(input.Signal{Signal: "INT"})
+		<-n.ended
+		n.port.wg.Wait()
+	})
+}
+
+// over waits for the end, which must come by itself within some simulated days.
+func (n *liveRun) over() contract.Exit {
+	n.t.Helper()
+	select {
+	case <-n.ended:
+	case <-time.After(30 * 24 * time.Hour):
+		n.t.Fatal("the run does not end")
+	}
+	n.port.wg.Wait()
+	return n.exit
+}
+
+// stop interrupts the run, and waits for its end.
+func (n *liveRun) stop() contract.Exit {
+	n.t.Helper()
+	n.loop.Put(input.Signal{Signal: "INT"})
+	return n.over()
+}
+
+// give gives a command of the human.
+func (n *liveRun) give(ref string, b contract.CommandBody) {
+	n.loop.Put(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: ref, Body: b}})
+}
+
+func (n *liveRun) say(ref, text string) { n.give(ref, contract.Say{Text: text}) }
+
+// hearing are the events of one type so far.
+func hearing[B contract.Body](n *liveRun) []B {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var list []B
+	for _, e := range n.events {
+		if b, ok := e.Body.(B); ok {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// sent are the messages that the port received, by agent.
+func (n *liveRun) sent() []string {
+	n.port.mu.Lock()
+	defer n.port.mu.Unlock()
+	return slices.Clone(n.port.told)
+}
+
+// silentPort has agents that start and answer nothing.
+func silentPort() *fakePort { return &fakePort{answer: func(*fakePort, bridge.MessageParams) {}} }
+
+// asksBack has an Arbiter that asks the human after each message.
+func asksBack() *fakePort {
+	return &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
+		f.ruled(p, ruling("ADDRESS_HUMAN", "And now?"))
+	}}
+}
+
+// starts are the processes that were requested.
+func (f *fakePort) starts() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.born)
+}
+
+// alive counts the agents that have a process.
+func (f *fakePort) alive() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.live)
+}
+
+// TestUnknownFramesAreNoNotices: a frame that the driver does not know is no event of a run; other notices are.
+func TestUnknownFramesAreNoNotices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := live(t, &fakeJournal{}, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
+		synctest.Wait()
+		ref := n.loop.Snapshot().Agents[0].AgentRef
+		n.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: "unknown frame", Frame: "system/new"}})
+		n.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: "something else"}})
+		synctest.Wait()
+		if got := hearing[contract.Notice](n); len(got) != 1 || got[0].Text != "something else" {
+			t.Errorf("notices %+v", got)
+		}
+		n.stop()
+	})
+}
+
+const testRun = "6f1c2a52-7a51-4b6e-9d0b-0f5f6a2b9c11"
+
+// ruling is a verdict of the Arbiter.
+func ruling(decision, message string, more ...string) map[string]any {
+	v := map[string]any{"decision": decision, "message": message, "reason": "because"}
+	for i := 0; i+1 < len(more); i += 2 {
+		v[more[i]] = more[i+1]
+	}
+	return v
+}
+
+// report is a verdict of an Orchestrator.
+func report(kind, message string, expects bool) map[string]any {
+	v := map[string]any{"kind": kind, "message": message, "expects_response": expects}
+	if kind == verdict.KindDone || kind == verdict.KindHandoff {
+		v["handoff"] = verdict.Document{
+			Accomplished: []string{"the first half"}, Remaining: []string{"the second half"}, KeyContext: "port 8080",
+			Decisions: []verdict.Decision{}, Constraints: []string{}, Files: []string{"a.go"},
+			Checks: []verdict.Check{}, OpenQuestions: []string{}, Claims: []verdict.Claim{},
+		}
+	}
+	return v
+}
+
+func proven(kind string, checks ...string) map[string]any {
+	v := report(kind, "see the document", true)
+	d := v["handoff"].(verdict.Document)
+	for _, c := range checks {
+		d.Checks = append(d.Checks, verdict.Check{Command: c, Expect: "`ok`"})
+		d.Claims = append(d.Claims, verdict.Claim{Claim: "proved by " + c, Verified: true, Check: len(d.Checks)})
+	}
+	d.Claims = append(d.Claims, verdict.Claim{Claim: "it is beautiful", Verified: true})
+	v["handoff"] = d
+	return v
+}
+
+func keyOf(p bridge.PermissionParams) string { return input.PermissionKey(p.Tool, p.Input) }
+
+// happenings are all events that an agent can cause, each with a text wherever possible.
+func happenings(text string) []input.Body {
+	var list []input.Body
+	for _, b := range bridge.EventBodies() {
+		body := corpus.Filled(reflect.TypeOf(b), text).Interface().(bridge.EventBody)
+		list = append(list,
+			input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: text, Generation: 1}, Body: body}})
+	}
+	return list
+}
+
+func fingerprint(t *testing.T, s *supervisor.State) string {
+	t.Helper()
+	raw := testkit.Must(json.Marshal(s))(t)
+	return string(raw)
+}
+
+// TestRecordsSayWhoTheyAreFrom: in a whole run of the loop every record has a sender, records of
+// agents with session and generation, and events of unknown agents are dropped.
+func TestRecordsSayWhoTheyAreFrom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := &fakeJournal{}
+		var answers []string
+		port := &fakePort{}
+		port.answer = func(f *fakePort, p bridge.MessageParams) {
+			for _, ref := range []bridge.AgentRef{{ID: "human", Generation: 1}, {ID: "orch-7", Generation: 1},
+				{ID: "arbiter", Generation: 9}} {
+				f.event(ref, bridge.Turn{MessageIDs: []string{p.MessageID}, Outcome: bridge.TurnDone,
+					Verdict: json.RawMessage(`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`)})
+				r, err := f.loop.ToolCall(t.Context(),
+					bridge.ToolCallParams{AgentRef: ref, Tool: "spawn_orchestrator",
+						Input: json.RawMessage(`{"prompt":"work"}`)})
+				q, err2 := f.loop.Permission(t.Context(),
+					bridge.PermissionParams{AgentRef: ref, Request: "r-" + ref.String(), Tool: "Read",
+						Input: json.RawMessage(`{}`)})
+				if err != nil || err2 != nil || !r.IsError || q.Behavior != bridge.Deny {
+					t.Errorf("%s: %+v %v, %+v %v", ref, r, err, q, err2)
+				}
+				answers = append(answers, r.Text)
+			}
+			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
+		}
+		n := live(t, kept, port, func(o *runconfig.Options) { o.Task = "build" })
+		if exit := n.over(); exit != contract.ExitComplete || len(answers) != 3 {
+			t.Fatalf("exit %d, answers %q", exit, answers)
+		}
+		told := 0
+		for _, e := range n.events {
+			if b, ok := e.Body.(contract.Error); ok && strings.Contains(b.Message, "was dropped") {
+				told++
+			}
+		}
+		testkit.Same(t, "strangers told of", 3, told)
+		by := map[string]int{}
+		for _, r := range kept.records {
+			in := testkit.Must(input.DecodeInput(r.Payload))(t)
+			by[in.From.By]++
+			if agent := in.From.By == "arbiter"; agent != (in.From.Session != "") || agent != (in.From.Gen == 1) {
+				t.Errorf("from %+v: %s", in.From, r.Payload)
+			}
+		}
+		if by["arbiter"] == 0 || by["supervisor"] == 0 || by["human"] != 1 || len(by) != 3 {
+			t.Errorf("records by sender: %v", by)
+		}
+	})
+}
+
+// TestLoopTellsTheEventLog: the log contains what the frontends receive, in the same order, except for pieces
+// of text; and a snapshot at the end contains the state after all inputs.
+func TestLoopTellsTheEventLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorded := &fakeJournal{}
+		n := live(t, recorded, asksBack(), func(o *runconfig.Options) { o.Task = "build" })
+		time.Sleep(time.Hour)
+		n.loop.Put(input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
+			Body: bridge.Delta{Text: "a piece"}}})
+		n.loop.Trouble(io.ErrShortWrite) // the loop itself reports this
+		time.Sleep(time.Second)
+		n.loop.Trouble(nil)
+		n.stop()
+		var said []contract.Event
+		for _, e := range n.events {
+			if _, piece := e.Body.(contract.Delta); !piece {
+				said = append(said, e)
+			}
+		}
+		if len(said) != len(recorded.told) || len(said) < 6 {
+			t.Fatalf("%d events were said, %d are in the log", len(said), len(recorded.told))
+		}
+		alone := 0
+		for i, line := range recorded.told {
+			e, err := contract.DecodeLine(line.Line)
+			if err != nil || e.Seq != uint64(i+1) || e.Body.EventName() != said[i].Body.EventName() {
+				t.Errorf("line %d is %s: %v; said was %+v", i+1, line.Line, err, said[i])
+			}
+			if line.Input == 0 {
+				alone++
+			}
+		}
+		testkit.Same(t, "lines that follow from no input: the trouble and its end", 2, alone)
+		var fold supervisor.Replayer
+		testkit.OK(t, fold.Take(recorded.snapshot))
+		if a, b := fingerprint(t, n.loop.Snapshot()), fingerprint(t, &fold.State); a != b {
+			t.Error("the last snapshot is of another state")
+		}
+	})
+}
+
+// TestSnapshotsAreTaken: after so many inputs, and after so many bytes of them.
+func TestSnapshotsAreTaken(t *testing.T) {
+	for name, text := range map[string]string{"inputs": "x", "bytes": string(bytes.Repeat([]byte("x"), 64<<10))} {
+		t.Run(name, func(t *testing.T) {
+			recorded := &fakeJournal{forget: true}
+			l := NewLoop(policy.Policy{}, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
+			recorded.loop = l
+			l.Record(recorded)
+			l.applyInput(t.Context(),
+				input.Input{At: time.Unix(1, 0),
+					Body: input.Began{Options: runconfig.Options{Run: testRun}.WithDefaults()}})
+			n := 0
+			for recorded.snapshot.Seq == 0 && n < 2*snapshotInputs {
+				n++
+				l.applyInput(t.Context(),
+					input.Input{At: time.Unix(1, 0),
+						Body: input.AgentEvent{
+							Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
+								Body: bridge.Assistant{Text: text}}}})
+			}
+			if want := min(snapshotInputs, snapshotBytes/len(text)) + 1; n > want || recorded.snapshot.Seq == 0 {
+				t.Errorf("after %d inputs of %d bytes there is a snapshot of %d", n, len(text), recorded.snapshot.Seq)
+			}
+		})
+	}
 }

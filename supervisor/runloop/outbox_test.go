@@ -2,9 +2,9 @@ package runloop
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -101,9 +101,7 @@ func TestTroubleWithTheDisk(t *testing.T) {
 			len(e[0].RecoveryOptions) == 0 {
 			t.Fatalf("errors %v", e)
 		}
-		if pct := n.loop.Snapshot().Agents[0].Context.Pct; pct != 50 {
-			t.Errorf("an agent's word was not taken: %v", pct)
-		}
+		testkit.Same(t, "an agent's word was not taken", 50, n.loop.Snapshot().Agents[0].Context.Pct)
 		n.loop.Trouble(errors.New("no space left on device")) // reported once
 		recorded.takes(0)
 		n.loop.Trouble(nil)
@@ -118,11 +116,8 @@ func TestTroubleWithTheDisk(t *testing.T) {
 		for _, a := range hearing[contract.Accepted](n) {
 			refs = append(refs, a.Ref)
 		}
-		if !slices.Equal(refs, []string{"before", "after"}) {
-			t.Errorf("accepted %v", refs)
-		}
-		n.loop.Put(input.Signal{Signal: "TERM"})
-		n.over()
+		testkit.Same(t, "accepted", []string{"before", "after"}, refs)
+		n.stop()
 		for _, f := range recorded.inputs(t) {
 			if c, ok := f.(input.Command); ok && c.Command.Ref == "during" {
 				t.Error("what was refused stands in the journal")
@@ -158,8 +153,7 @@ func TestHaltInTrouble(t *testing.T) {
 		if s := n.loop.Snapshot(); !s.Halted || s.Lifecycle.Crashes != 0 || len(port.starts()) != 1 {
 			t.Errorf("halted %v, %d crashes, started %v", s.Halted, s.Lifecycle.Crashes, port.starts())
 		}
-		n.loop.Put(input.Signal{Signal: "TERM"})
-		n.over()
+		n.stop()
 	})
 }
 
@@ -178,8 +172,7 @@ func TestHaltComesFirst(t *testing.T) {
 			if s := n.loop.Snapshot(); !s.Halted || s.Lifecycle.Crashes != 0 {
 				t.Errorf("halted %v, %d crashes", s.Halted, s.Lifecycle.Crashes)
 			}
-			n.loop.Put(input.Signal{Signal: "TERM"})
-			n.over()
+			n.stop()
 		})
 	}
 }
@@ -191,12 +184,10 @@ func TestASignalInTrouble(t *testing.T) {
 		"idle":   func(*liveRun) {},
 		"a word": func(n *liveRun) { n.say("w", "one") },
 		"stopping": func(n *liveRun) {
-			n.loop.Put(input.Command{Channel: input.ChannelStdin,
-				Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
+			n.give("w", contract.Cancel{})
 		},
 		"stopped": func(n *liveRun) {
-			n.loop.Put(input.Command{Channel: input.ChannelStdin,
-				Command: contract.Command{Ref: "w", Body: contract.Cancel{}}})
+			n.give("w", contract.Cancel{})
 			n.loop.Put(input.Stopped{})
 		},
 		"many events": func(n *liveRun) { n.chatter(maxPending + 2*inboxSize) },
@@ -216,9 +207,8 @@ func TestASignalInTrouble(t *testing.T) {
 				if want := contract.ExitInterrupted; exit != want && !strings.HasPrefix(name, "stop") {
 					t.Errorf("exit %d", exit)
 				}
-				if len(hearing[contract.Accepted](n)) != 0 {
-					t.Errorf("accepted %v", hearing[contract.Accepted](n))
-				}
+				testkit.Same(t, fmt.Sprintf("accepted %v", hearing[contract.Accepted](n)), 0,
+					len(hearing[contract.Accepted](n)))
 				if name != "idle" && name != "many events" {
 					if r := hearing[contract.Rejected](n); len(r) != 1 || r[0].Ref != "w" ||
 						!strings.Contains(r[0].Message, "could not be recorded") {
@@ -298,8 +288,7 @@ func TestAJournalThatFillsUp(t *testing.T) {
 		if len(near) != 2 || !strings.Contains(near[0], "81 MiB") || !strings.Contains(near[1], "85 MiB") {
 			t.Errorf("notices %q", near)
 		}
-		n.loop.Put(input.Signal{Signal: "INT"})
-		n.over()
+		n.stop()
 	})
 }
 
@@ -324,9 +313,7 @@ func TestInputsThatTheJournalRejects(t *testing.T) {
 		n.say("large", strings.Repeat("x", 2<<20))
 		n.say("small", "x")
 		time.Sleep(time.Second)
-		if a := hearing[contract.Assistant](n); len(a) != 2 {
-			t.Errorf("%d texts were shown", len(a))
-		}
+		testkit.Same(t, "texts were shown", 2, len(hearing[contract.Assistant](n)))
 		a, r := hearing[contract.Accepted](n), hearing[contract.Rejected](n)
 		if len(a) != 1 || a[0].Ref != "small" || len(r) != 1 || r[0].Ref != "large" ||
 			!strings.Contains(r[0].Message, "too large") {
@@ -335,8 +322,7 @@ func TestInputsThatTheJournalRejects(t *testing.T) {
 		if n.loop.Snapshot().Ending != nil {
 			t.Error("the run ends")
 		}
-		n.loop.Put(input.Signal{Signal: "INT"})
-		n.over()
+		n.stop()
 	})
 }
 
@@ -352,14 +338,10 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 		if exit := n.over(); exit != contract.ExitBug || n.loop.Fault() == nil {
 			t.Errorf("exit %d, fault %v", exit, n.loop.Fault())
 		}
-		if recorded.count() != before {
-			t.Errorf("%d records more", recorded.count()-before)
-		}
+		testkit.Same(t, fmt.Sprintf("%d records more", recorded.count()-before), before, recorded.count())
 		var fold supervisor.Replayer
 		for _, r := range recorded.records {
-			if err := fold.Take(r); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, fold.Take(r))
 		}
 		testkit.Same(t, "the journal folds to an Arbiter that is", supervisor.AgentReady, fold.State.Agents[0].Status)
 	})
@@ -390,7 +372,79 @@ func TestAForeignWriteIsReported(t *testing.T) {
 		if a := hearing[contract.Accepted](n); len(a) != 1 {
 			t.Errorf("accepted %v", a)
 		}
-		n.loop.Put(input.Signal{Signal: "TERM"})
-		n.over()
+		n.stop()
+	})
+}
+
+// TestMayWait: only an agent's event that nothing but frontends learn of shares the write of a later input.
+func TestMayWait(t *testing.T) {
+	event := input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1"}, Body: bridge.Delivered{}}}
+	emit := input.Emit{Event: contract.Event{ID: "orch-1", Body: contract.Delivered{}}}
+	for _, c := range []struct {
+		name    string
+		body    input.Body
+		effects []input.Effect
+		want    bool
+	}{
+		{"an event without effects", event, nil, true},
+		{"an event that is reported", event, []input.Effect{emit, emit}, true},
+		{"an event that sets a timer", event, []input.Effect{input.SetTimer{Key: "k", After: time.Second}, emit}, true},
+		{"an event that leads to a message", event, []input.Effect{emit, input.Send{}}, false},
+		{"an event that starts an agent", event, []input.Effect{input.Spawn{}}, false},
+		{"an event that ends the run", event, []input.Effect{emit, input.Finish{}}, false},
+		{"a command, whose sender waits", input.Command{}, []input.Effect{emit}, false},
+		{"an agent's request, which waits", input.PermissionAsked{}, []input.Effect{emit}, false},
+	} {
+		testkit.Same(t, fmt.Sprintf("%s: may wait", c.name), c.want, mayWait(c.body, c.effects))
+	}
+}
+
+// TestTooLargeToBeTaken: what no agent could read, or the journal could not keep, is refused at once, and the
+// run continues.
+func TestTooLargeToBeTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorded := &fakeJournal{}
+		port := &fakePort{live: map[string]bridge.AgentRef{}, answer: func(f *fakePort, p bridge.MessageParams) {
+			f.ruled(p, ruling("ADDRESS_HUMAN", "What?"))
+		}}
+		n := live(t, recorded, port, nil)
+		synctest.Wait()
+		long := strings.Repeat("x", contract.MaxCommandText+1)
+		for _, b := range []contract.CommandBody{
+			contract.Say{Text: long}, contract.EditMessage{MessageID: "m", Text: long},
+			contract.Permit{Request: "r", Behavior: bridge.Deny, Message: long},
+			contract.SetPlan{Steps: []contract.Step{{Text: long[:contract.MaxCommandText]}, {Text: "x"}}},
+		} {
+			n.loop.Put(input.Command{Channel: input.ChannelStdin,
+				Command: contract.Command{Ref: b.CommandType(), Body: b}})
+		}
+		synctest.Wait()
+		refused := map[string]string{}
+		for _, b := range hearing[contract.Rejected](n) {
+			refused[b.Ref] = b.Message
+		}
+		for _, ref := range []string{"message", "edit_message", "permission", "set_plan"} {
+			if !strings.Contains(refused[ref], "the limit is 1,048,576") {
+				t.Errorf("%s was refused with %q", ref, refused[ref])
+			}
+		}
+		for _, f := range recorded.inputs(t) {
+			if c, ok := f.(input.Command); ok {
+				t.Errorf("recorded: %s", c.Command.Body.CommandType())
+			}
+		}
+		input, _ := json.Marshal(map[string]string{"prompt": strings.Repeat("x", maxCallInput)})
+		r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: n.loop.Snapshot().Agents[0].AgentRef,
+			Tool: "spawn_orchestrator", Input: input})
+		if err != nil || !r.IsError || !strings.Contains(r.Text, "at most 1,048,576 are taken") {
+			t.Errorf("the tool answered %.200v, %v", r, err)
+		}
+		input, _ = json.Marshal(map[string]string{"content": strings.Repeat("x", maxAskedInput)})
+		allowed, err := n.loop.Permission(t.Context(),
+			bridge.PermissionParams{Request: "p", AgentRef: n.loop.Snapshot().Agents[0].AgentRef, Tool: "Write",
+				Input: input})
+		if err != nil || allowed.Behavior != bridge.Deny || !strings.Contains(allowed.Message, "in smaller pieces") {
+			t.Errorf("the permission is %.200v, %v", allowed, err)
+		}
 	})
 }

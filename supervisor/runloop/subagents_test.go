@@ -3,10 +3,13 @@ package runloop
 import (
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -74,31 +77,118 @@ func TestNoSubagentPastALimit(t *testing.T) {
 	}
 }
 
-// TestSubagentsOfTheHourCountAfterAResume: subagents that a run started before it was resumed count against its
-// limit.
-func TestSubagentsOfTheHourCountAfterAResume(t *testing.T) {
-	l := court(t, runconfig.Options{Permissions: "allow-all"}, func(s *supervisor.State) {
-		s.Options.MaxSubagents, s.Options.MaxSubagentsPerHour = 9, 3
-		now := time.Now()
-		s.Budget.SubagentStarts = []time.Time{now.Add(-2 * time.Hour), now.Add(-2 * time.Minute), now.Add(-time.Minute)}
-	})
-	for n, want := range []string{bridge.Pass, bridge.Deny} {
-		r, f := judgement(t, l, "orch-1", subagentCall(n))
-		if r.Behavior != want || want == bridge.Deny && !strings.Contains(r.Message, "--max-subagents-per-hour") {
-			t.Errorf("call %d: %+v by %s, want %s", n, r, f.By, want)
-		}
+// TestSubagentsCountAfterAResume: subagents that a run started before it was resumed count against its limits.
+func TestSubagentsCountAfterAResume(t *testing.T) {
+	now := time.Now()
+	for limit, before := range map[string]func(*supervisor.State){
+		"--max-subagents-per-hour": func(s *supervisor.State) {
+			s.Options.MaxSubagentsPerHour = 3
+			s.Budget.SubagentStarts = []time.Time{now.Add(-2 * time.Hour), now.Add(-2 * time.Minute), now.Add(-time.Minute)}
+		},
+		"--max-subagents-total": func(s *supervisor.State) { s.Options.MaxSubagentsTotal, s.Budget.Subagents = 3, 2 },
+	} {
+		t.Run(limit, func(t *testing.T) {
+			l := court(t, runconfig.Options{Permissions: "allow-all"}, func(s *supervisor.State) {
+				s.Options.MaxSubagents = 9
+				before(s)
+			})
+			for n, want := range []string{bridge.Pass, bridge.Deny} {
+				r, f := judgement(t, l, "orch-1", subagentCall(n))
+				if r.Behavior != want || want == bridge.Deny && !strings.Contains(r.Message, limit) {
+					t.Errorf("call %d: %+v by %s, want %s", n, r, f.By, want)
+				}
+			}
+		})
 	}
 }
 
-// TestSubagentsOfTheRunCountAfterAResume: however a run was interrupted, it does not start more subagents than it may.
-func TestSubagentsOfTheRunCountAfterAResume(t *testing.T) {
-	l := court(t, runconfig.Options{Permissions: "allow-all"}, func(s *supervisor.State) {
-		s.Options.MaxSubagents, s.Options.MaxSubagentsTotal, s.Budget.Subagents = 9, 3, 2
-	})
-	for n, want := range []string{bridge.Pass, bridge.Deny} {
-		r, f := judgement(t, l, "orch-1", subagentCall(n))
-		if r.Behavior != want || want == bridge.Deny && !strings.Contains(r.Message, "--max-subagents-total") {
-			t.Errorf("call %d: %+v by %s, want %s", n, r, f.By, want)
-		}
+var (
+	noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	one  = bridge.AgentRef{ID: "orch-1", Generation: 1}
+	two  = bridge.AgentRef{ID: "orch-2", Generation: 1}
+	both = []bridge.AgentRef{one, two}
+)
+
+func admitted(
+	t *testing.T,
+	s *Subagents,
+	l AdmissionLimits,
+	at time.Time,
+	agent bridge.AgentRef,
+	toolUse, refusal string,
+) {
+	t.Helper()
+	got := s.Admit(agent, toolUse, both, l, at)
+	if (got == "") != (refusal == "") || !strings.Contains(got, refusal) {
+		t.Errorf("%s of %s: %q, want %q", toolUse, agent.ID, got, refusal)
 	}
+}
+
+// TestAtOnce: each agent has a limit of its own. A subagent frees its slot when it ends, when its call is answered, at
+// the end of the turn, and when its agent has another process.
+func TestAtOnce(t *testing.T) {
+	var s Subagents
+	l := AdmissionLimits{AtOnce: 2}
+	full := "2 subagents of this session already at work, all that it may have at once (--max-subagents)"
+	admitted(t, &s, l, noon, one, "a", "")
+	admitted(t, &s, l, noon, one, "a", "") // the same call
+	admitted(t, &s, l, noon, one, "b", "")
+	admitted(t, &s, l, noon, one, "c", full)
+	admitted(t, &s, l, noon, two, "d", "")                                       // another agent's
+	s.Take(bridge.Event{AgentRef: two, Body: bridge.SubagentStop{ToolUse: "b"}}) // not of this agent
+	admitted(t, &s, l, noon, one, "c", full)
+	s.Take(bridge.Event{AgentRef: one, Body: bridge.SubagentStop{ToolUse: "b"}})
+	admitted(t, &s, l, noon, one, "c", "")
+	s.Take(bridge.Event{AgentRef: one, Body: bridge.ToolResult{ToolUse: "a"}})
+	admitted(t, &s, l, noon, one, "e", "")
+	admitted(t, &s, l, noon, one, "f", full)
+	s.Take(bridge.Event{AgentRef: one, Body: bridge.Turn{}})
+	admitted(t, &s, l, noon, one, "g", "")
+	admitted(t, &s, l, noon, one, "h", "")
+	next := bridge.AgentRef{ID: "orch-1", Generation: 2}
+	testkit.Same(t, "subagents of a process that ended count", "",
+		s.Admit(next, "i", []bridge.AgentRef{next, two}, l, noon))
+}
+
+// TestTotal: the subagents of the whole run are counted, also after it was resumed, and whatever became of them.
+func TestTotal(t *testing.T) {
+	var s Subagents
+	l := AdmissionLimits{AtOnce: 9, Total: 3, PerHour: 9}
+	s.Restore(1, []time.Time{noon.Add(-2 * time.Hour)})
+	for _, name := range []string{"a", "b"} {
+		admitted(t, &s, l, noon, one, name, "")
+		s.Take(bridge.Event{AgentRef: one, Body: bridge.SubagentStop{ToolUse: name}})
+	}
+	admitted(t, &s, l, noon.Add(5*time.Hour), two, "c", "started 3 subagents, all that it may (--max-subagents-total)")
+	admitted(t, &s, AdmissionLimits{}, noon, two, "c", "") // without limits
+}
+
+// TestPerHour counts all subagents that were started within the last hour, whatever happened to them.
+func TestPerHour(t *testing.T) {
+	var s Subagents
+	l := AdmissionLimits{AtOnce: 9, PerHour: 2}
+	for i, name := range []string{"a", "b"} {
+		admitted(t, &s, l, noon.Add(time.Duration(i)*time.Minute), one, name, "")
+		s.Take(bridge.Event{AgentRef: one, Body: bridge.SubagentStop{ToolUse: name}})
+	}
+	admitted(t, &s, l, noon.Add(20*time.Minute), two, "c", "The next may start in 40m0s")
+	admitted(t, &s, l, noon.Add(time.Hour), two, "c", "")
+	admitted(t, &s, l, noon.Add(time.Hour), two, "d", "The next may start in 1m0s")
+	admitted(t, &s, AdmissionLimits{}, noon.Add(time.Hour), two, "d", "") // without limits
+}
+
+// TestStorm: of a thousand simultaneous calls, no more are admitted than may work at once.
+func TestStorm(t *testing.T) {
+	var s Subagents
+	var passed atomic.Int32
+	var calls sync.WaitGroup
+	for range 1000 {
+		calls.Go(func() {
+			if s.Admit(one, "", both, AdmissionLimits{AtOnce: 20, PerHour: 200}, noon) == "" {
+				passed.Add(1)
+			}
+		})
+	}
+	calls.Wait()
+	testkit.Same(t, "admitted at once", 20, passed.Load())
 }

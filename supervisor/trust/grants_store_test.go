@@ -151,11 +151,8 @@ func TestModesUnderAnyUmask(t *testing.T) {
 		testkit.OK(t, err)
 		for name, want := range map[string]fs.FileMode{".": 0o700, "grants": 0o700, "grants/" + s.name + ".json": 0o600,
 			"grants/" + s.name + ".lock": 0o600} {
-			info, err := os.Stat(filepath.Join(state, name))
-			testkit.OK(t, err)
-			if got := info.Mode().Perm(); got != want {
-				t.Errorf("umask %o: %s is %o, want %o", umask, name, got, want)
-			}
+			info := testkit.Must(os.Stat(filepath.Join(state, name)))(t)
+			testkit.Same(t, fmt.Sprintf("umask %o: %s is", umask, name), want, info.Mode().Perm())
 		}
 	}
 }
@@ -165,9 +162,7 @@ func TestModesUnderAnyUmask(t *testing.T) {
 func TestUnsafeFiles(t *testing.T) {
 	valid := func(s *GrantStore) []byte {
 		testkit.OK(t, s.Add(byRule))
-		b, err := os.ReadFile(s.Path())
-		testkit.OK(t, err)
-		return b
+		return testkit.Must(os.ReadFile(s.Path()))(t)
 	}
 	outside := filepath.Join(t.TempDir(), "planted")
 	for name, put := range map[string]func(path string, b []byte) error{
@@ -242,8 +237,7 @@ func TestUnsafeDirectories(t *testing.T) {
 			if err == nil {
 				s.Close()
 			}
-			var unsafe *statedir.UnsafeError
-			if !errors.As(err, &unsafe) {
+			if _, ok := errors.AsType[*statedir.UnsafeError](err); !ok {
 				t.Errorf("%s is a %s: %v", where, name, err)
 			}
 		}
@@ -289,9 +283,7 @@ func TestCorruptFiles(t *testing.T) {
 		if err := s.Add(byHash); !errors.As(err, &corrupt) {
 			t.Errorf("%.40q: add: %v", text, err)
 		}
-		if b, err := os.ReadFile(s.Path()); err != nil || string(b) != text {
-			t.Errorf("%.40q was written over", text)
-		}
+		testkit.Same(t, "string(b)", text, string(testkit.Must(os.ReadFile(s.Path()))(t)))
 	}
 }
 
@@ -318,8 +310,7 @@ func TestEntriesNotBelieved(t *testing.T) {
 	if removed, err := s.Remove(byRule); !removed || err != nil {
 		t.Error(removed, err)
 	}
-	b, err := os.ReadFile(s.Path())
-	testkit.OK(t, err)
+	b := testkit.Must(os.ReadFile(s.Path()))(t)
 	var flat bytes.Buffer
 	testkit.OK(t, json.Compact(&flat, b))
 	if !strings.Contains(flat.String(), strings.Join(bad, ",")) {
@@ -366,9 +357,7 @@ func TestManyAddAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := load(t, open(t, dir, cwd)); len(got) != 2*each*perAdder+1 {
-		t.Errorf("%d grants were kept, want %d", len(got), 2*each*perAdder+1)
-	}
+	testkit.Same(t, "grants were kept", 2*each*perAdder+1, len(load(t, open(t, dir, cwd))))
 }
 
 // TestLockIsNotWaitedForForever: a process that holds the lock and hangs does not block others for long.

@@ -1,6 +1,7 @@
 package words
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,9 +32,7 @@ func TestSlips(t *testing.T) {
 		want int
 	}{{"", "", 0}, {"", "pause", 5}, {"pause", "pause", 0}, {"puase", "pause", 1}, {"pase", "pause", 1},
 		{"paause", "pause", 1}, {"pawse", "pause", 1}, {"help", "halt", 2}} {
-		if n := Slips(c.a, c.b); n != c.want {
-			t.Errorf("%s, %s: %d, want %d", c.a, c.b, n, c.want)
-		}
+		testkit.Same(t, fmt.Sprintf("%s, %s", c.a, c.b), c.want, Slips(c.a, c.b))
 	}
 }
 
@@ -50,9 +49,7 @@ func TestHead(t *testing.T) {
 		n    int
 		want string
 	}{{"", 0, ""}, {"ab", 2, "ab"}, {"abc", 2, "ab\n(cut)"}, {"a長", 3, "a\n(cut)"}} {
-		if got := Head(c.text, c.n); got != c.want {
-			t.Errorf("Head(%q, %d) = %q, want %q", c.text, c.n, got, c.want)
-		}
+		testkit.Same(t, fmt.Sprintf("Head(%q, %d) =", c.text, c.n), c.want, Head(c.text, c.n))
 	}
 }
 
@@ -82,9 +79,7 @@ func TestTitle(t *testing.T) {
 		Requirements("R.md", "A lighthouse\n"+strings.Repeat("\n", 1000)+"# Behind"): "A lighthouse",
 		"Two things\n# A heading":                                                    "Two things",
 	} {
-		if got := Title(task); got != want {
-			t.Errorf("%q is called %q, want %q", task, got, want)
-		}
+		testkit.Same(t, fmt.Sprintf("%q is called", task), want, Title(task))
 	}
 }
 
@@ -114,8 +109,6 @@ func TestRules(t *testing.T) {
 		"Agent(Explore)":               "every use of the tool Agent for Explore",
 		"Bash(":                        "what the rule Bash( allows",
 	} {
-		if got := Rules(rule); got != want {
-			t.Errorf("%s: %q, want %q", rule, got, want)
-		}
+		testkit.Same(t, rule, want, Rules(rule))
 	}
 }

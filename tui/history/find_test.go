@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -110,9 +109,7 @@ func TestFindMatchesReading(t *testing.T) {
 				ok = c.Find(t.Context(), c.All(), text, at-1, true) {
 				back = append([]int{at}, back...)
 			}
-			if diff := cmp.Diff(want, forth); diff != "" {
-				t.Errorf("%s: %s", text, diff)
-			}
+			testkit.Same(t, text, want, forth)
 			if diff := cmp.Diff(want, back); diff != "" {
 				t.Errorf("%s, back: %s", text, diff)
 			}

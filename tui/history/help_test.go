@@ -15,7 +15,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
 // bodies has every event, and Unknown for events of a later version.
@@ -223,7 +222,7 @@ func inUse() int {
 // hold: of a further event only its record and its places in threads remain.
 func TestMemoryIsFlat(t *testing.T) {
 	n := 300_000
-	if testing.Short() || tuitest.Race {
+	if testing.Short() || testkit.Race {
 		n = 100_000
 	}
 	little, some, much := heap(t, 1000), heap(t, 30_000), heap(t, n)

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -73,9 +71,7 @@ func TestLive(t *testing.T) {
 		}
 		w := Live{Agent: "arbiter", Text: step.want.text, Verdict: step.want.verdict, Message: step.want.message,
 			Began: someTime}
-		if diff := cmp.Diff(w, l); diff != "" {
-			t.Errorf("%d (-want +got):\n%s", i, diff)
-		}
+		testkit.Same(t, i, w, l)
 	}
 	if _, ok := c.Live("orch-1"); ok {
 		t.Error("the run is over, and something arrives")
@@ -168,9 +164,7 @@ func TestPartialMessage(t *testing.T) {
 		`{"messages":"no"}`:                 "",
 		`{"Message":"no"}`:                  "",
 	} {
-		if got := messageText(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
+		testkit.Same(t, in, want, messageText(in))
 	}
 }
 

@@ -1,11 +1,10 @@
 package history
 
 import (
+	"fmt"
 	"reflect"
 	"strconv"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -93,9 +92,7 @@ func TestMembership(t *testing.T) {
 		if got := inStream(tt.e); got != tt.stream {
 			t.Errorf("%+v: in the stream: %v", tt.e, got)
 		}
-		if diff := cmp.Diff(tt.parties, parties(tt.e)); diff != "" {
-			t.Errorf("%+v: parties (-want +got):\n%s", tt.e, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("%+v", tt.e), tt.parties, parties(tt.e))
 	}
 	for _, b := range bodies {
 		if !seen[reflect.TypeOf(b)] {
@@ -213,9 +210,7 @@ func TestStampsChange(t *testing.T) {
 		if e, _ := th.Entry(0); e.Progress != nil || e.Outcome == nil || len(c.progress) != 0 {
 			t.Errorf("at the end: %+v", e)
 		}
-		if th.Stamp(5) != 0 {
-			t.Error("an entry that is not there has a stamp")
-		}
+		testkit.Same(t, "the stamp of an entry that is not there", 0, th.Stamp(5))
 	}
 }
 

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"runtime"
@@ -8,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
@@ -136,9 +136,7 @@ func TestMegabyteLine(t *testing.T) {
 		}
 		lines := s.Set(src+"\n", o)
 		narrow(t, lines, 80)
-		if got := strings.Count(plainText(lines), "x"); got != 1<<20 {
-			t.Errorf("%q: %d of it are shown", begin, got)
-		}
+		testkit.Same(t, fmt.Sprintf("%q: what is shown", begin), 1<<20, strings.Count(plainText(lines), "x"))
 	}
 }
 
@@ -236,37 +234,19 @@ func TestStreamIsMarkdown(t *testing.T) {
 	}
 }
 
-// TestMixtures puts all elements of Markdown in any order.
-func TestMixtures(t *testing.T) {
+// mixture puts elements of Markdown in any order.
+func mixture(r *rand.Rand) string {
 	tokens := []string{
 		"\n", "\n", "\n", "\n\n", " ", "  ", "    ", "\t", "a", "word", "語", "ע", "👩‍👩‍👧", "\u0301", "*", "**", "_",
 		"~~", "`", "``", "```", "```go", "~~~", "> ", ">", "- ", "-", "+ ", "1. ", "2) ", "10. ", "# ", "### ", "---",
 		"===", "***", "|", "|-|", "|-|-|", "|a|b|", ":-:", "[", "](", "](x)", "]", ")", "![", "<", ">", "<b>", "<div>",
 		"<!--", "-->", "&amp;", "&#27;", "\\", "http://a.b/c", "[ ] ", "[x] ", "[red]", "\"", "'", "/*", "*/", "//",
 	}
-	r := rand.New(rand.NewPCG(9, 10))
-	rounds := 1000
-	if testkit.AtNight() {
-		rounds = 3000
+	var b strings.Builder
+	for range r.IntN(80) {
+		b.WriteString(tokens[r.IntN(len(tokens))])
 	}
-	for range rounds {
-		var b strings.Builder
-		for range r.IntN(80) {
-			b.WriteString(tokens[r.IntN(len(tokens))])
-		}
-		src := sanitize.Text(b.String())
-		width := 1 + r.IntN(30)
-		o := MarkdownOptions{Width: width}
-		want := Markdown(src, o)
-		narrow(t, want, width)
-		var s MarkdownStream
-		for at := 0; at < len(src); at += 1 + r.IntN(12) {
-			narrow(t, s.Set(src[:at], o), width)
-		}
-		if d := cmp.Diff(dump(Markdown(src+"\n", o)), dump(s.Set(src+"\n", o))); d != "" {
-			t.Fatalf("%q: %s", src, d)
-		}
-	}
+	return b.String()
 }
 
 // TestStreamIsMarkdownOnceClosed: after a blank line, the text before it is final.
@@ -295,9 +275,7 @@ func TestStreamOfAnotherText(t *testing.T) {
 	}{{"# a\n\nb\n\nc", 20}, {"# a\n\nb\n\nc *d* e f g", 20}, {"# a\n\nb\n\nc *d* e f g", 8}, {"# x\n\nb\n\nc", 8},
 		{"", 8}, {"y", 8}} {
 		o := MarkdownOptions{Width: c.width}
-		if d := cmp.Diff(dump(Markdown(c.src, o)), dump(s.Set(c.src, o))); d != "" {
-			t.Errorf("%q: %s", c.src, d)
-		}
+		testkit.Same(t, c.src, dump(Markdown(c.src, o)), dump(s.Set(c.src, o)))
 	}
 }
 
@@ -339,9 +317,7 @@ func TestUnclosedElements(t *testing.T) {
 	} {
 		var s MarkdownStream
 		got := strings.TrimRight(dump(s.Set(src, MarkdownOptions{Width: 40})), "\n")
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%q: %s", src, d)
-		}
+		testkit.Same(t, src, want, got)
 	}
 }
 
@@ -418,6 +394,13 @@ func FuzzMarkdown(f *testing.F) {
 	}
 	for _, src := range hostileMarkdown(60) {
 		f.Add(src, 9, 3)
+	}
+	r, rounds := rand.New(rand.NewPCG(9, 10)), 1000
+	if testkit.AtNight() {
+		rounds = 3000
+	}
+	for range rounds {
+		f.Add(mixture(r), r.IntN(30), r.IntN(12))
 	}
 	f.Fuzz(func(t *testing.T, src string, width, step int) {
 		src = sanitize.Text(src)

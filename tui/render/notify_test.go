@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/base64"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -32,9 +33,7 @@ func TestTitle(t *testing.T) {
 		{NotifyMoment{Ended: "needs_input"}, "? arbiter – something waits for you"},
 		{NotifyMoment{Word: "w", Where: "\x1b]0;evil\a a\nb\u202e"}, "◆ arbiter – w ·  a b"},
 	} {
-		if got := TitleSequence(c.m); got != c.want {
-			t.Errorf("Title(%+v) = %q, want %q", c.m, got, c.want)
-		}
+		testkit.Same(t, fmt.Sprintf("Title(%+v)", c.m), c.want, TitleSequence(c.m))
 	}
 }
 
@@ -159,12 +158,9 @@ func TestRing(t *testing.T) {
 		{NotifyOptions{Terminal: kitty}, ""},
 	} {
 		var s NotifyState
-		if got := s.Ring(c.o, NotifyMoment{Awaited: []NotifyWait{{Call: "1"}}}); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.o, got, c.want)
-		}
-		if got := s.Ring(c.o, NotifyMoment{Awaited: []NotifyWait{{Call: "1"}}}); got != "" {
-			t.Errorf("%+v: it rang twice: %q", c.o, got)
-		}
+		testkit.Same(t, fmt.Sprintf("%+v", c.o), c.want, s.Ring(c.o, NotifyMoment{Awaited: []NotifyWait{{Call: "1"}}}))
+		testkit.Same(t, fmt.Sprintf("%+v: it rang twice", c.o), "",
+			s.Ring(c.o, NotifyMoment{Awaited: []NotifyWait{{Call: "1"}}}))
 	}
 }
 

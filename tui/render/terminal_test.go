@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/gdamore/tcell/v2"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // later is when input arrives for which nothing before it waits any more.
@@ -165,7 +165,6 @@ func FuzzDecoder(f *testing.F) {
 			in = in[n:]
 			wait(time.Duration(r.IntN(100)) * time.Millisecond)
 		}
-		halts := []string{"\x1c", "\x1b[92;5u", "\x1b[27;5;92~", "\x1b[220;43;28;1;8;1_"}
 		halt := halts[seed%4]
 		state, seq := d.state, string(d.seq)
 		out := string(d.feed([]byte(halt), at)) + wait(later)

@@ -1,12 +1,12 @@
 package render
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rivo/uniseg"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -35,12 +35,9 @@ func TestShorten(t *testing.T) {
 		{"abcdef", 6, "abcdef"}, {"abcdef", 5, "abcd…"}, {"abcdef", 1, "…"}, {"abcdef", 0, ""}, {"abcdef", -1, ""},
 		{"世界世界", 5, "世界…"}, {"世界世界", 6, "世界…"}, {"", 0, ""}, {"e\u0301e\u0301e\u0301", 2, "e\u0301…"},
 	} {
-		if got := Shorten(c.text, c.columns, "…"); got != c.want {
-			t.Errorf("Shorten(%q, %d) = %q, want %q", c.text, c.columns, got, c.want)
-		}
-		if got := Of(Base, c.text).Shorten(c.columns, "…").Text(); got != c.want {
-			t.Errorf("Line.Shorten(%q, %d) = %q, want %q", c.text, c.columns, got, c.want)
-		}
+		testkit.Same(t, fmt.Sprintf("Shorten(%q, %d)", c.text, c.columns), c.want, Shorten(c.text, c.columns, "…"))
+		testkit.Same(t, fmt.Sprintf("Line.Shorten(%q, %d)", c.text, c.columns), c.want,
+			Of(Base, c.text).Shorten(c.columns, "…").Text())
 	}
 	l := Line{{"abc", Strong}, {"def", Dim}, {"ghi", Bad}}
 	testkit.Same(t, "", Line{{"abc", Strong}, {"d…", Dim}}, l.Shorten(5, "…"))
@@ -75,9 +72,7 @@ func TestWrap(t *testing.T) {
 		for _, l := range Wrap(Of(Base, c.text), c.columns) {
 			got = append(got, l.Text())
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("Wrap(%q, %d) (-want +got):\n%s", c.text, c.columns, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("Wrap(%q, %d)", c.text, c.columns), c.want, got)
 	}
 }
 

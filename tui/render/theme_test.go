@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/gdamore/tcell/v2"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var depths = []int{TrueColor, Colors256, Colors16, Colors8, 0}
@@ -200,9 +202,7 @@ func TestResolveTheme(t *testing.T) {
 		{Auto, Surroundings{ColorFGBG: "0;15", Background: &black}, "dark"},
 		{Auto, Surroundings{ColorFGBG: "15;0", Background: &white}, "light"},
 	} {
-		if got := ResolveTheme(c.name, c.s); got != c.want {
-			t.Errorf("ResolveTheme(%q, %+v) = %q, want %q", c.name, c.s, got, c.want)
-		}
+		testkit.Same(t, fmt.Sprintf("ResolveTheme(%q, %+v)", c.name, c.s), c.want, ResolveTheme(c.name, c.s))
 	}
 }
 

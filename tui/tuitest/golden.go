@@ -7,8 +7,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/gdamore/tcell/v2"
@@ -89,17 +91,11 @@ func (s *Stage) Dump() string {
 			fmt.Fprintf(&b, "%c = %s\n", letters[d], d)
 		}
 	}
-	return trimLines(b.String())
+	return trailing().ReplaceAllString(b.String(), "\n")
 }
 
-// trimLines removes trailing blanks from lines, because editors do.
-func trimLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
-	return strings.Join(lines, "\n")
-}
+// trailing matches blanks that editors remove.
+var trailing = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` +\n`) })
 
 const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 

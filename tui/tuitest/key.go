@@ -2,18 +2,22 @@ package tuitest
 
 import (
 	"fmt"
-	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gdamore/tcell/v2"
 )
 
-var named = map[string]tcell.Key{
-	"enter": tcell.KeyEnter, "tab": tcell.KeyTab, "esc": tcell.KeyEsc, "escape": tcell.KeyEsc,
-	"backspace": tcell.KeyBackspace, "delete": tcell.KeyDelete, "insert": tcell.KeyInsert,
-	"up": tcell.KeyUp, "down": tcell.KeyDown, "left": tcell.KeyLeft, "right": tcell.KeyRight,
-	"home": tcell.KeyHome, "end": tcell.KeyEnd, "pgup": tcell.KeyPgUp, "pgdn": tcell.KeyPgDn,
-}
+// named are the library's keys by the lower-case form of its names, and some of ours.
+var named = sync.OnceValue(func() map[string]tcell.Key {
+	keys := map[string]tcell.Key{"escape": tcell.KeyEsc}
+	for key, name := range tcell.KeyNames {
+		if !strings.Contains(name, "-") {
+			keys[strings.ToLower(name)] = key
+		}
+	}
+	return keys
+})
 
 // Names are the keys that [Key] accepts by name, without those of one character.
 var Names = []string{
@@ -32,14 +36,9 @@ func Key(name string) (*tcell.EventKey, error) {
 	if len(runes) == 1 {
 		return charKey(runes[0], mod), nil
 	}
-	key, ok := named[strings.ToLower(base)]
+	key, ok := named()[strings.ToLower(base)]
 	if !ok {
-		var n int
-		if _, err := fmt.Sscanf(strings.ToUpper(base), "F%d", &n); err != nil || n < 1 || n > 63 ||
-			fmt.Sprint("F", n) != strings.ToUpper(base) {
-			return nil, fmt.Errorf("%q is not a key", name)
-		}
-		key = tcell.KeyF1 + tcell.Key(n-1)
+		return nil, fmt.Errorf("%q is not a key", name)
 	}
 	return tcell.NewEventKey(key, 0, mod), nil
 }
@@ -114,24 +113,18 @@ func (s *Stage) ClickOn(text string) {
 	s.Click(x, y)
 }
 
-// Wheel turns the wheel at a cell: up for a negative number of steps, otherwise down.
-func (s *Stage) Wheel(x, y, steps int) {
+// Wheel turns the wheel down by one step, at a cell.
+func (s *Stage) Wheel(x, y int) {
 	s.T.Helper()
-	turn := tcell.WheelDown
-	if steps < 0 {
-		turn, steps = tcell.WheelUp, -steps
-	}
-	for range steps {
-		s.deliver(tcell.NewEventMouse(x, y, turn, tcell.ModNone))
-	}
+	s.deliver(tcell.NewEventMouse(x, y, tcell.WheelDown, tcell.ModNone))
 }
 
 // Keys makes names of keys from random bytes, for fuzz targets: every byte stands for one, and all keys of
 // a keyboard are among them.
 func Keys(data []byte) []string {
-	names := make([]string, 0, len(data))
-	for _, b := range data {
-		names = append(names, keyOf(b))
+	names := make([]string, len(data))
+	for i, b := range data {
+		names[i] = keyOf(b)
 	}
 	return names
 }
@@ -150,23 +143,17 @@ func keyOf(b byte) string {
 
 // Encode returns the bytes that Keys reads as these keys. It panics for a name that no byte stands for.
 func Encode(names ...string) []byte {
-	data := make([]byte, 0, len(names))
-	for _, name := range names {
-		at := slices.IndexFunc(everyByte(), func(b byte) bool { return keyOf(b) == name })
-		if at < 0 {
+	bytes := map[string]byte{}
+	for b := range 256 {
+		bytes[keyOf(byte(b))] = byte(b)
+	}
+	data := make([]byte, len(names))
+	for i, name := range names {
+		if data[i] = bytes[name]; keyOf(data[i]) != name {
 			panic("no byte stands for the key " + name)
 		}
-		data = append(data, byte(at))
 	}
 	return data
-}
-
-func everyByte() []byte {
-	all := make([]byte, 256)
-	for i := range all {
-		all[i] = byte(i)
-	}
-	return all
 }
 
 // Hostile returns texts by which an author may try to write outside of the place for the text: a terminal's

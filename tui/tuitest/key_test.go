@@ -52,7 +52,7 @@ func TestKeyNamesAreThoseOfTheTable(t *testing.T) {
 			t.Errorf("Key(%q) is called %q", name, got)
 		}
 	}
-	for _, name := range []string{"", "Ctrl", "Hyper+a", "F0", "F64", "F1x", "Entr", "Ctrl+Alt+Nothing"} {
+	for _, name := range []string{"", "Ctrl", "Hyper+a", "F0", "F65", "F1x", "Entr", "Ctrl+Alt+Nothing"} {
 		if e, err := Key(name); err == nil {
 			t.Errorf("Key(%q) is %v, want an error", name, e.Name())
 		}

@@ -27,7 +27,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -54,7 +53,7 @@ type Stage struct {
 func Play(t *testing.T, w, h int, scene func(s *Stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &Stage{T: t, Screen: newScreen(w, h)}
+		s := &Stage{T: t, Screen: &Screen{SimulationScreen: tcell.NewSimulationScreen("UTF-8"), w: w, h: h}}
 		defer s.end()
 		scene(s)
 	})
@@ -138,35 +137,29 @@ func (s *Stage) Press(names ...string) {
 func (s *Stage) Type(text string) {
 	s.T.Helper()
 	for _, r := range text {
-		switch r {
-		case '\n':
-			s.Press("Enter")
-		case '\t':
-			s.Press("Tab")
-		default:
-			s.deliver(tcell.NewEventKey(tcell.KeyRune, r, tcell.ModNone))
-		}
+		s.deliver(typed(r))
 	}
+}
+
+func typed(r rune) tcell.Event {
+	switch r {
+	case '\n', '\r':
+		return tcell.NewEventKey(tcell.KeyEnter, 0, tcell.ModNone)
+	case '\t':
+		return tcell.NewEventKey(tcell.KeyTab, 0, tcell.ModNone)
+	}
+	return tcell.NewEventKey(tcell.KeyRune, r, tcell.ModNone)
 }
 
 // Paste pastes a text in brackets, as the terminal sends it: all its keys are in the program's queue at
 // once.
 func (s *Stage) Paste(text string) {
 	s.T.Helper()
-	s.begin()
-	s.Screen.post(tcell.NewEventPaste(true))
+	events := []tcell.Event{tcell.NewEventPaste(true)}
 	for _, r := range strings.ReplaceAll(text, "\r\n", "\r") {
-		switch r {
-		case '\n', '\r':
-			s.Screen.post(tcell.NewEventKey(tcell.KeyEnter, 0, tcell.ModNone))
-		case '\t':
-			s.Screen.post(tcell.NewEventKey(tcell.KeyTab, 0, tcell.ModNone))
-		default:
-			s.Screen.post(tcell.NewEventKey(tcell.KeyRune, r, tcell.ModNone))
-		}
+		events = append(events, typed(r))
 	}
-	s.Screen.post(tcell.NewEventPaste(false))
-	s.AwaitIdle()
+	s.deliver(append(events, tcell.NewEventPaste(false))...)
 }
 
 // Resize changes the screen's size.
@@ -177,10 +170,12 @@ func (s *Stage) Resize(w, h int) {
 	s.AwaitIdle()
 }
 
-func (s *Stage) deliver(e tcell.Event) {
+func (s *Stage) deliver(events ...tcell.Event) {
 	s.T.Helper()
 	s.begin()
-	s.Screen.post(e)
+	for _, e := range events {
+		s.Screen.post(e)
+	}
 	s.AwaitIdle()
 }
 
@@ -196,33 +191,15 @@ func (s *Stage) begin() {
 }
 
 // Screen is a simulated screen that keeps its size: tview initialises the screen that it gets, which resets
-// a plain one to 80×25.
+// a plain one to 80×25. It has no lock: the test reads it when all goroutines of the program wait.
 type Screen struct {
 	tcell.SimulationScreen
 
-	paints atomic.Int64
-	bells  atomic.Int64
-	given  atomic.Bool // up, by Fini: events are no longer handled
-
-	// mu makes reading the painted cells, the title and the clipboard safe while the program continues: the
-	// simulation returns the buffer that it draws into.
-	mu    sync.Mutex
+	given bool // up, by Fini: events are no longer handled
 	w, h  int
-	title string
-	clip  []byte
-	front painting  // last painted
+	width int       // of what was last painted
+	cells []place   // of that, row by row
 	seen  [][]place // the same as a grid, once it was read
-}
-
-// painting is what was in a screen's cells when it was shown: the text and the style of each, row by row.
-type painting struct {
-	w, h  int
-	cells []painted
-}
-
-type painted struct {
-	text  string
-	style tcell.Style
 }
 
 // canvas is the buffer that a simulation draws into. On Show the simulation would make a copy of it, in
@@ -232,132 +209,76 @@ type canvas interface {
 	GetCells() *tcell.CellBuffer
 }
 
-func newScreen(w, h int) *Screen {
-	return &Screen{SimulationScreen: tcell.NewSimulationScreen("UTF-8"), w: w, h: h}
-}
-
 // Init initialises the screen, also again after Fini.
 func (s *Screen) Init() error {
 	if err := s.SimulationScreen.Init(); err != nil {
 		return err
 	}
-	s.given.Store(false)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seen, s.front = nil, painting{}
+	s.given = false
+	s.seen, s.cells = nil, nil
 	s.SimulationScreen.SetSize(s.w, s.h)
 	return nil
 }
 
-// Show paints what was drawn.
+// Show paints what was drawn: it copies it.
 func (s *Screen) Show() {
-	s.paints.Add(1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.paint()
-}
-
-// paint copies what was drawn.
-func (s *Screen) paint() {
 	drawn := s.SimulationScreen.(canvas)
 	drawn.Lock()
 	defer drawn.Unlock()
-	cells := drawn.GetCells()
-	s.seen = nil
-	s.front.w, s.front.h = cells.Size()
-	s.front.cells = slices.Grow(s.front.cells[:0], s.front.w*s.front.h)
-	for y := range s.front.h {
-		for x := range s.front.w {
-			text, style, width := cells.Get(x, y)
-			if x+width > s.front.w {
-				text = " " // a terminal also shows a blank instead of half a character
+	buffer := drawn.GetCells()
+	w, h := buffer.Size()
+	s.seen, s.width, s.cells = nil, w, slices.Grow(s.cells[:0], w*h)
+	for y := range h {
+		for x := range w {
+			text, style, width := buffer.Get(x, y)
+			if x+width > w {
+				text, width = " ", 1 // a terminal also shows a blank instead of half a character
 			}
-			s.front.cells = append(s.front.cells, painted{text, style})
+			s.cells = append(s.cells, place{text, width, style})
 		}
 	}
 }
 
 // Sync paints everything again.
-func (s *Screen) Sync() {
-	s.paints.Add(1)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.paint()
-}
+func (s *Screen) Sync() { s.Show() }
 
 // Fini closes the screen.
 func (s *Screen) Fini() {
-	s.given.Store(true)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.seen, s.front = nil, painting{}
+	s.given = true
+	s.seen, s.cells = nil, nil
 	s.SimulationScreen.Fini()
 }
 
 // grid returns what was last painted. It is shared, and must not be changed.
 func (s *Screen) grid() [][]place {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.seen == nil {
-		s.seen = gridOf(s.front)
+		for row := range slices.Chunk(slices.Clone(s.cells), max(s.width, 1)) {
+			for x := 0; x < len(row); x++ {
+				for style, covered := row[x].style, row[x].width-1; covered > 0 && x+1 < len(row); covered-- {
+					x++
+					row[x] = place{style: style}
+				}
+			}
+			s.seen = append(s.seen, row)
+		}
 	}
 	return s.seen
 }
 
-// SetTitle gives the window a title.
-func (s *Screen) SetTitle(title string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.title = title
-}
-
-// GetTitle returns the last title.
-func (s *Screen) GetTitle() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.title
-}
-
-// SetClipboard puts data into the clipboard.
-func (s *Screen) SetClipboard(data []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clip = slices.Clone(data)
-}
-
-// GetClipboardData returns the content of the clipboard.
-func (s *Screen) GetClipboardData() []byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.clip)
-}
-
-// Beep counts a bell.
-func (s *Screen) Beep() error {
-	s.bells.Add(1)
-	return nil
-}
-
-// Paints returns how many times the screen was painted.
-func (s *Screen) Paints() int { return int(s.paints.Load()) }
-
-// Bells returns how many times it rang.
-func (s *Screen) Bells() int { return int(s.bells.Load()) }
-
 // resize changes the size and notifies the program.
 func (s *Screen) resize(w, h int) {
-	s.mu.Lock()
 	s.w, s.h, s.seen = w, h, nil
 	s.SimulationScreen.SetSize(w, h)
 	s.SimulationScreen.HideCursor()
-	s.mu.Unlock()
 	s.post(tcell.NewEventResize(w, h))
 }
 
 // post passes an event to the program, like a terminal. While the queue is full, it waits for the program.
 func (s *Screen) post(e tcell.Event) {
-	for s.PostEvent(e) != nil && !s.given.Load() {
-		synctest.Wait()
+	for s.PostEvent(e) != nil {
+		if synctest.Wait(); s.given {
+			return
+		}
 	}
 }
 
@@ -370,35 +291,6 @@ type place struct {
 
 // grid returns what was last painted. It is shared, and must not be changed.
 func (s *Stage) grid() [][]place { return s.Screen.grid() }
-
-// gridOf reads what was painted, row by row.
-func gridOf(front painting) [][]place {
-	grid := make([][]place, front.h)
-	for y := range grid {
-		grid[y] = make([]place, front.w)
-		for x := 0; x < front.w; x++ {
-			p := placeOf(front.cells[y*front.w+x])
-			grid[y][x] = p
-			for ; p.width > 1 && x+1 < front.w; p.width-- {
-				x++
-				grid[y][x] = place{style: p.style}
-			}
-		}
-	}
-	return grid
-}
-
-func placeOf(c painted) place {
-	p := place{text: c.text, style: c.style, width: 1}
-	if len(c.text) == 1 && ' ' <= c.text[0] && c.text[0] <= '~' {
-		return p
-	}
-	if p.text == "" || p.text == "\x00" {
-		p.text = " "
-	}
-	p.width = max(uniseg.StringWidth(p.text), 1)
-	return p
-}
 
 func rowText(row []place) string {
 	var b strings.Builder
@@ -500,35 +392,6 @@ func (s *Stage) ExpectNot(texts ...string) {
 		if s.Shows(text) {
 			s.fatalf("there is %q", text)
 		}
-	}
-}
-
-// ExpectOrder fails unless the texts are in rows from the top down.
-func (s *Stage) ExpectOrder(texts ...string) {
-	s.T.Helper()
-	rest := s.Rows()
-	for i, text := range texts {
-		y := slices.IndexFunc(rest, func(row string) bool { return strings.Contains(row, text) })
-		if y < 0 {
-			s.fatalf("there is no %q below %q", text, texts[:i])
-		}
-		rest = rest[y+1:]
-	}
-}
-
-// ExpectTitle fails unless the window has that title.
-func (s *Stage) ExpectTitle(want string) {
-	s.T.Helper()
-	if got := s.Screen.GetTitle(); got != want {
-		s.fatalf("the title is %q, want %q", got, want)
-	}
-}
-
-// ExpectClipboard fails unless that text was the last one put into the clipboard.
-func (s *Stage) ExpectClipboard(want string) {
-	s.T.Helper()
-	if got := string(s.Screen.GetClipboardData()); got != want {
-		s.fatalf("the clipboard has %q, want %q", got, want)
 	}
 }
 

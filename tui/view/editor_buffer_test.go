@@ -9,6 +9,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -113,9 +114,7 @@ func TestTagsAreText(t *testing.T) {
 	r := newRig(t, 60, 2)
 	const s = `[red]x[-] ["r"]y[""] [:::https://a.test]z[:::-] [[ ]`
 	r.write(s).draw()
-	if got := rows(r.screen, r.x, r.y, r.width, 1); !strings.Contains(got, s) {
-		t.Errorf("drawn as %s", got)
-	}
+	includes(t, "drawn as", rows(r.screen, r.x, r.y, r.width, 1), s)
 }
 
 // TestSizes: at every width and height, with texts of every script, the cursor is inside and nothing is
@@ -195,18 +194,14 @@ func TestMouse(t *testing.T) {
 	if taken, capture := at(tview.MouseMove, 2+12, 1); !taken || capture != tview.Primitive(r.c) {
 		t.Error("dragging is not held")
 	}
-	if got := r.c.Copy(); got != "漢字 wor" {
-		t.Errorf("marked %q", got)
-	}
+	testkit.Same(t, "marked", "漢字 wor", r.c.Copy())
 	at(tview.MouseMove, 200, 200) // outside: the end
 	at(tview.MouseLeftUp, 200, 200)
 	r.cursor("the 漢字 words\nbelow|")
 	if taken, _ := at(tview.MouseMove, 3, 1); taken {
 		t.Error("moving without a button is taken")
 	}
-	if focused != 1 {
-		t.Errorf("focused %d times", focused)
-	}
+	testkit.Same(t, "how often it got the focus", 1, focused)
 	if taken, _ := at(tview.MouseScrollUp, 3, 1); taken {
 		t.Error("the wheel is the owner's")
 	}
@@ -218,10 +213,7 @@ func TestLabelsAreSanitised(t *testing.T) {
 	r.c.SetTo("to \x1b[2Jevil\n\u202e", "st\x07op", render.SpeakerOrch1)
 	r.c.SetPlaceholder("a\x1b]0;b\ac")
 	r.draw()
-	if got := rows(r.screen, r.x, r.y, r.width, 2); !strings.Contains(got, "to evil  · stop") ||
-		!strings.Contains(got, "⟦a⟧c ") {
-		t.Errorf("drawn as\n%s", got)
-	}
+	includes(t, "drawn as", rows(r.screen, r.x, r.y, r.width, 2), "to evil  · stop", "⟦a⟧c ")
 }
 
 func TestHistory(t *testing.T) {
@@ -321,14 +313,10 @@ func TestPasteLong(t *testing.T) {
 			r.write(" this").text("see " + c.text + " this").draw()
 			shown := rows(r.screen, r.x, r.y, r.width, r.height)
 			if c.label == "" {
-				if strings.Contains(shown, "[paste") {
-					t.Errorf("a chip for a short paste:\n%s", shown)
-				}
+				excludes(t, "a chip for a short paste", shown, "[paste")
 				return
 			}
-			if !strings.Contains(shown, "see "+c.label+" this") {
-				t.Errorf("no chip %s:\n%s", c.label, shown)
-			}
+			includes(t, fmt.Sprintf("the chip %s", c.label), shown, "see "+c.label+" this")
 			r.press("Alt+B", "Left", "Backspace").text("see  this").press("Ctrl+_").text("see " + c.text + " this")
 			r.press("Ctrl+End", "Alt+B", "Alt+B").write("|").text("see |" + c.text + " this")
 			r.press("Delete").text("see | this")

@@ -387,8 +387,6 @@ func FuzzParseSlash(f *testing.F) {
 func TestSuggest(t *testing.T) {
 	for word, want := range map[string]string{"sumon": "/summon", "SUMMOM": "/summon", "modee": "/summon /model",
 		"qiut": "/quit", "halp": "/halt /help", "x": "", "frobnicate": "", "home/me": "", "": ""} {
-		if got := strings.Join(suggest(word), " "); got != want {
-			t.Errorf("%q: %q, want %q", word, got, want)
-		}
+		testkit.Same(t, word, want, strings.Join(suggest(word), " "))
 	}
 }

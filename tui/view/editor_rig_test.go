@@ -11,17 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rivo/tview"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
-
-func testLook(t testing.TB) *render.Look {
-	t.Helper()
-	theme := testkit.Must(render.NewTheme("dark", render.TrueColor))(t)
-	return &render.Look{Theme: theme, Glyphs: render.Unicode}
-}
 
 // rig is an editor on a larger screen, with its reports.
 type rig struct {
@@ -37,10 +30,8 @@ type rig struct {
 }
 
 func newRig(t testing.TB, width, height int) *rig {
-	r := &rig{t: t, screen: tcell.NewSimulationScreen("UTF-8"), c: NewEditor(testLook(t)), x: 2, y: 1, width: width,
+	r := &rig{t: t, screen: screenOf(t, 1, 1), c: NewEditor(darkLook(t)), x: 2, y: 1, width: width,
 		height: height}
-	testkit.OK(t, r.screen.Init())
-	t.Cleanup(r.screen.Fini)
 	r.resize(width, height)
 	r.c.Focus(nil)
 	r.c.OnSend = func(s string) bool { r.sent = append(r.sent, s); return !r.refuse }
@@ -253,21 +244,16 @@ var material = []string{
 // FuzzComposer: whatever is pressed, pasted and resized, nothing panics, nothing is drawn outside, the
 // cursor is inside, and the state is consistent.
 func FuzzComposer(f *testing.F) {
-	f.Add([]byte("hello"))
-	f.Add([]byte{0, 1, 2, 3, 200, 201, 202, 3, 3, 3, 17, 90, 91, 92, 93, 94})
-	f.Fuzz(runProgram)
-}
-
-// TestRandomPrograms does a little of the same in every test run.
-func TestRandomPrograms(t *testing.T) {
 	for seed := range uint64(60) {
 		d := rand.New(rand.NewPCG(seed, 7))
 		program := make([]byte, 120)
 		for i := range program {
 			program[i] = byte(d.Uint32())
 		}
-		runProgram(t, program)
+		f.Add(program)
 	}
+	f.Add([]byte{0, 1, 2, 3, 200, 201, 202, 3, 3, 3, 17, 90, 91, 92, 93, 94})
+	f.Fuzz(runProgram)
 }
 
 func runProgram(t *testing.T, program []byte) {

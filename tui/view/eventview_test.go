@@ -535,9 +535,8 @@ func TestConcealedIsShown(t *testing.T) {
 			shown += l.Text() + "\n"
 		}
 		plain, _ := eventtext.Text(entry("orch-1", b), nil)
-		if n := strings.Count(shown+plain, eventtext.Unseen); n != map[bool]int{true: 3}[want] {
-			t.Errorf("%q: said %d times", input, n)
-		}
+		testkit.Same(t, fmt.Sprintf("how often %q says so", input), map[bool]int{true: 3}[want],
+			strings.Count(shown+plain, eventtext.Unseen))
 	}
 }
 
@@ -589,9 +588,7 @@ func TestSubagentParents(t *testing.T) {
 	o.Parent = k.Parent
 	for id, depth := range map[string]int{"": 0, "a": 1, "b": 2, "c": 3, "never heard of": 1} {
 		c := EventStream(entry("orch-1", contract.ToolUse{Tool: "Read", Input: json.RawMessage(`{}`), Subagent: id}), o)
-		if c.Indent != depth {
-			t.Errorf("%q stands %d deep, want %d", id, c.Indent, depth)
-		}
+		testkit.Same(t, fmt.Sprintf("the depth of %q", id), depth, c.Indent)
 	}
 	for i := range 2 * maxSubagents {
 		use(fmt.Sprint(i), "a")
@@ -634,9 +631,7 @@ func TestSummaryOfInput(t *testing.T) {
 		``:   "",
 		`[]`: "",
 	} {
-		if got := eventtext.Summary("Bash", json.RawMessage(input)); got != want {
-			t.Errorf("%.60s: %q, want %q", input, got, want)
-		}
+		testkit.Same(t, fmt.Sprintf("%.60s", input), want, eventtext.Summary("Bash", json.RawMessage(input)))
 	}
 	testkit.Same(t, "an unknown tool", "q", eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5,"query":"q"}`)))
 	if got := eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5}`)); got != `{ "limit": 5 }` &&

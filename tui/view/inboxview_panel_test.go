@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -19,14 +20,13 @@ func item(id string, kind supervisor.InboxKind) InboxItem {
 		Body: func(width int) []render.Line { return render.WrapText(render.Base, "body of "+id, width) }}
 }
 
+// leave is a request for permission.
+func leave(id string) InboxItem { return item(id, supervisor.InboxPermission) }
+
 // shown returns the panel in a few lines.
 func shown(t *testing.T, p *InboxPanel) string {
 	t.Helper()
-	theme, err := render.NewTheme("dark", render.TrueColor)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := p.Data(&render.Look{Theme: theme, Glyphs: render.Unicode})
+	d := p.Data(darkLook(t))
 	var b strings.Builder
 	fmt.Fprintln(&b, d.Title)
 	if d.Body != nil {
@@ -46,12 +46,7 @@ func shown(t *testing.T, p *InboxPanel) string {
 
 func expect(t *testing.T, p *InboxPanel, parts ...string) {
 	t.Helper()
-	text := shown(t, p)
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("there is no %q in\n%s", part, text)
-		}
-	}
+	includes(t, "the panel", shown(t, p), parts...)
 }
 
 // gives presses a digit and returns the answer.
@@ -61,8 +56,8 @@ func gives(t *testing.T, p *InboxPanel, digit int) (InboxAnswer, bool) {
 }
 
 func TestInboxAnswers(t *testing.T) {
-	leave := item("one", supervisor.InboxPermission)
-	leave.Rules = []InboxRule{{"Bash(make one)", []string{"one"}}, {"Bash(make *)", []string{"one", "two"}}}
+	rules := leave("one")
+	rules.Rules = []InboxRule{{"Bash(make one)", []string{"one"}}, {"Bash(make *)", []string{"one", "two"}}}
 	failed := item("recovery-orch-1", supervisor.InboxRecovery)
 	failed.Ways = []PageChoice{{Value: "retry", Label: "Try again"},
 		{Value: "cancel", Label: "End the run", Irreversible: true}}
@@ -71,20 +66,20 @@ func TestInboxAnswers(t *testing.T) {
 		digits []int
 		want   InboxAnswer
 	}{
-		{leave, []int{1}, InboxAnswer{Act: InboxAllow}},
-		{leave, []int{2}, InboxAnswer{Act: InboxDeny}},
-		{leave, []int{3}, InboxAnswer{Act: InboxRefuse}},
-		{leave, []int{4, 1}, InboxAnswer{Act: InboxAllow, Scope: "run"}},
-		{leave, []int{4, 3}, InboxAnswer{Act: InboxAllow, Scope: "run", Rule: "Bash(make *)"}},
-		{leave, []int{5, 1}, InboxAnswer{Act: InboxAllow, Scope: "always"}},
-		{leave, []int{5, 2}, InboxAnswer{Act: InboxAllow, Scope: "always", Rule: "Bash(make one)"}},
-		{item("one", supervisor.InboxPermission), []int{4}, InboxAnswer{Act: InboxAllow, Scope: "run"}},
+		{rules, []int{1}, InboxAnswer{Act: InboxAllow}},
+		{rules, []int{2}, InboxAnswer{Act: InboxDeny}},
+		{rules, []int{3}, InboxAnswer{Act: InboxRefuse}},
+		{rules, []int{4, 1}, InboxAnswer{Act: InboxAllow, Scope: "run"}},
+		{rules, []int{4, 3}, InboxAnswer{Act: InboxAllow, Scope: "run", Rule: "Bash(make *)"}},
+		{rules, []int{5, 1}, InboxAnswer{Act: InboxAllow, Scope: "always"}},
+		{rules, []int{5, 2}, InboxAnswer{Act: InboxAllow, Scope: "always", Rule: "Bash(make one)"}},
+		{leave("one"), []int{4}, InboxAnswer{Act: InboxAllow, Scope: "run"}},
 		{item("q", supervisor.InboxQuestion), []int{1}, InboxAnswer{Act: InboxWrite}},
 		{item("a", supervisor.InboxAcceptance), []int{1}, InboxAnswer{Act: InboxWrite}},
 		{failed, []int{2}, InboxAnswer{Act: InboxChoose, Option: "cancel"}},
 	} {
 		var p InboxPanel
-		p.Set([]InboxItem{tt.item, item("two", supervisor.InboxPermission)})
+		p.Set([]InboxItem{tt.item, leave("two")})
 		var got InboxAnswer
 		for i, d := range tt.digits {
 			var given bool
@@ -93,19 +88,17 @@ func TestInboxAnswers(t *testing.T) {
 			}
 		}
 		tt.want.IDs = []string{tt.item.ID}
-		if diff := cmp.Diff(tt.want, got); diff != "" {
-			t.Errorf("%s %v (-want +got):\n%s", tt.item.Kind, tt.digits, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("%s %v", tt.item.Kind, tt.digits), tt.want, got)
 	}
 }
 
 // TestRulesShowWhatTheyCover: each rule shows how many other items it settles, and those items are listed
 // below the request.
 func TestRulesShowWhatTheyCover(t *testing.T) {
-	leave := item("one", supervisor.InboxPermission)
-	leave.Rules = []InboxRule{{"Bash(make one)", []string{"one"}}, {"Bash(make *)", []string{"one", "two", "gone"}}}
+	rules := leave("one")
+	rules.Rules = []InboxRule{{"Bash(make one)", []string{"one"}}, {"Bash(make *)", []string{"one", "two", "gone"}}}
 	var p InboxPanel
-	p.Set([]InboxItem{leave, item("two", supervisor.InboxPermission)})
+	p.Set([]InboxItem{rules, leave("two")})
 	gives(t, &p, 4)
 	expect(
 		t,
@@ -125,16 +118,7 @@ func TestRulesShowWhatTheyCover(t *testing.T) {
 // TestAll: the answer to all is for those items that were shown and still wait, not for one that arrives
 // meanwhile.
 func TestAll(t *testing.T) {
-	one, two, three := item(
-		"one",
-		supervisor.InboxPermission,
-	), item(
-		"two",
-		supervisor.InboxPermission,
-	), item(
-		"three",
-		supervisor.InboxPermission,
-	)
+	one, two, three := leave("one"), leave("two"), leave("three")
 	question, rejected := item("q", supervisor.InboxQuestion), item("a", supervisor.InboxAcceptance)
 	var p InboxPanel
 	p.Set([]InboxItem{one, question, two, three, rejected})
@@ -144,7 +128,7 @@ func TestAll(t *testing.T) {
 	}
 	expect(t, &p, "3 permission requests, answered at once:", "1. Orchestrator I asks permission, for 5 min\nbody of one",
 		"body of two", "3. Orchestrator I", "1 Allow these 3 once\n2 Deny these 3\n3 Back (marked)")
-	if gone := p.Set([]InboxItem{question, two, three, rejected, item("four", supervisor.InboxPermission)}); gone {
+	if gone := p.Set([]InboxItem{question, two, three, rejected, leave("four")}); gone {
 		t.Error("the step is over though some of them wait")
 	}
 	got, given := gives(t, &p, 1)
@@ -175,16 +159,7 @@ func TestAll(t *testing.T) {
 // TestOpenItemStaysSelected: other items come and go around it. If the item itself disappears, the panel
 // says so.
 func TestOpenItemStaysSelected(t *testing.T) {
-	one, two, three := item(
-		"one",
-		supervisor.InboxPermission,
-	), item(
-		"two",
-		supervisor.InboxPermission,
-	), item(
-		"three",
-		supervisor.InboxPermission,
-	)
+	one, two, three := leave("one"), leave("two"), leave("three")
 	var p InboxPanel
 	if _, ok := p.Current(); ok || p.Set(nil) {
 		t.Error("an empty panel has something at hand")

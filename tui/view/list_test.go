@@ -7,8 +7,7 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -36,7 +35,7 @@ func listRows(steps []PageStep) []ListRow {
 
 // TestListChooses: the choice follows its row, stops at the ends, and is nothing where nothing is.
 func TestListChooses(t *testing.T) {
-	p := someList(lookPage(t, "dark", render.Unicode))
+	p := someList(darkLook(t))
 	drawAt(t, p, 60, 20)
 	key := func() string { r, _ := p.Chosen(); return r.Key }
 	for _, step := range []struct {
@@ -68,7 +67,7 @@ func TestListChooses(t *testing.T) {
 // click chooses what is drawn there.
 func TestListPreviews(t *testing.T) {
 	for _, size := range [][2]int{{160, 20}, {100, 20}, {80, 24}, {50, 20}, {40, 12}, {30, 6}} {
-		p := someList(lookPage(t, "dark", render.Unicode))
+		p := someList(darkLook(t))
 		p.Choose("5")
 		got, _ := drawAt(t, p, size[0], size[1])
 		beside := false
@@ -126,9 +125,7 @@ func TestEditorMatch(t *testing.T) {
 		for _, i := range rankEditor(c.query, len(all), func(i int) string { return all[i] }) {
 			got = append(got, all[i])
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", c.query, diff)
-		}
+		testkit.Same(t, c.query, want, got)
 	}
 }
 

@@ -64,9 +64,7 @@ func TestDragSelects(t *testing.T) {
 	h := newTestMouse(st)
 	// From "me a parser" to "So it", over a head and a break.
 	h.drag([2]int{8, 1}, [2]int{20, 2}, [2]int{6, 5})
-	if want := "me a parser, and let it\nbe small.\n\nSo it"; h.last() != want {
-		t.Errorf("copied %q, want %q", h.last(), want)
-	}
+	testkit.Same(t, "copied", "me a parser, and let it\nbe small.\n\nSo it", h.last())
 	st.draw()
 	st.role(8, 1, render.Selection)
 	st.role(7, 1, render.Base)
@@ -117,9 +115,7 @@ func TestDragBeyondTheEdge(t *testing.T) {
 	st.draw()
 	h := newTestMouse(st)
 	h.drag([2]int{4, 4}, [2]int{4, 2}, [2]int{4, -1}, [2]int{5, -1}, [2]int{4, -100}, [2]int{2, 0})
-	if got := st.draw()[0]; !strings.Contains(got, "line 88") {
-		t.Errorf("the top is %q, want line 88", got)
-	}
+	includes(t, "the top", st.draw()[0], "line 88")
 	if got := strings.Split(h.last(), "\n"); len(got) != 12 || got[0] != "line 88" || got[11] != "lin" {
 		t.Errorf("copied %q", got)
 	}
@@ -174,9 +170,7 @@ func TestSelectByKeys(t *testing.T) {
 	v.Extend(-2)
 	testkit.Same(t, "copied", "Bash go vet ./... and then\nmuch more of it than fits\ndone", v.Copy())
 	v.Extend(-5)
-	if got := st.draw()[0]; !strings.Contains(got, "So it shall be.") {
-		t.Errorf("the window did not follow the selection: %q", got)
-	}
+	includes(t, "the window did not follow the selection", st.draw()[0], "So it shall be.")
 	if got := v.Copy(); !strings.HasPrefix(got, "So it shall be.\n\nRead parser.go\n") {
 		t.Errorf("copied %q", got)
 	}
@@ -202,9 +196,7 @@ func TestCopyIsBounded(t *testing.T) {
 	st := newStage(t, 20, 5, l)
 	st.view.SelectStart()
 	st.view.Extend(-maxStep)
-	if lines := strings.Count(st.view.Copy(), "\n") + 1; lines != maxCopyRows {
-		t.Errorf("%d lines", lines)
-	}
+	testkit.Same(t, "lines", maxCopyRows, strings.Count(st.view.Copy(), "\n")+1)
 }
 
 func TestListMatch(t *testing.T) {
@@ -285,9 +277,7 @@ func TestBar(t *testing.T) {
 		t.Error("the bar pulled to the end does not follow it")
 	}
 	short := newStage(t, 20, 10, many(10))
-	if strings.Contains(short.text(), "│") {
-		t.Error("there is a bar, though all is in the window")
-	}
+	excludes(t, "there is a bar, though all is in the window", short.text(), "│")
 }
 
 // TestMouseOutside: the view ignores what happens elsewhere.
@@ -305,9 +295,7 @@ func TestMouseOutside(t *testing.T) {
 		t.Error("a motion without a button was taken")
 	}
 	h.do(tview.MouseScrollUp, 2, 2)
-	if got := st.draw()[0]; !strings.Contains(got, "line 42") {
-		t.Errorf("the wheel shows %q, want line 42", got)
-	}
+	includes(t, "the wheel", st.draw()[0], "line 42")
 	h.do(tview.MouseScrollDown, 2, 2)
 	if !st.view.Following() {
 		t.Error("the wheel at the end does not follow it")
@@ -316,20 +304,17 @@ func TestMouseOutside(t *testing.T) {
 
 // FuzzMouseActions performs random actions: nothing panics, nothing is drawn outside.
 func FuzzMouseActions(f *testing.F) {
-	f.Add(uint64(3), []byte("the quick brown fox jumps over the lazy dog, and then some more of it"))
-	f.Add(uint64(4), []byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19"))
-	f.Fuzz(func(t *testing.T, seed uint64, ops []byte) { fiddle(t, seed, ops[:min(len(ops), 300)]) })
-}
-
-func TestMouseActions(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for seed := range uint64(60) {
 		ops := make([]byte, 150)
 		for i := range ops {
 			ops[i] = byte(r.Uint32())
 		}
-		fiddle(t, seed, ops)
+		f.Add(seed, ops)
 	}
+	f.Add(uint64(3), []byte("the quick brown fox jumps over the lazy dog, and then some more of it"))
+	f.Add(uint64(4), []byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19"))
+	f.Fuzz(func(t *testing.T, seed uint64, ops []byte) { fiddle(t, seed, ops[:min(len(ops), 300)]) })
 }
 
 func fiddle(t *testing.T, seed uint64, ops []byte) {
@@ -683,16 +668,9 @@ func fitted(text string, w int) string {
 	return head + strings.Repeat(" ", w-n)
 }
 
-func TestAgainstModel(t *testing.T) {
-	for seed := range uint64(100) {
-		play(t, rand.New(rand.NewPCG(seed, 1)), 60)
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
-	}
-}
-
 func FuzzAgainstModel(f *testing.F) {
-	f.Add(uint64(1), uint8(50))
+	for seed := range uint64(100) {
+		f.Add(seed, uint8(60))
+	}
 	f.Fuzz(func(t *testing.T, seed uint64, steps uint8) { play(t, rand.New(rand.NewPCG(seed, 2)), int(steps)) })
 }

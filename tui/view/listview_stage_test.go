@@ -74,12 +74,6 @@ func speaker(name, time string) render.Line {
 	return render.Line{{Text: name, Role: render.SpeakerArbiter}, {Text: time, Role: render.Dim}}
 }
 
-func lookList(t testing.TB) *render.Look {
-	t.Helper()
-	theme := testkit.Must(render.NewTheme("dark", render.TrueColor))(t)
-	return &render.Look{Theme: theme, Glyphs: render.Unicode}
-}
-
 // stage is a view in the middle of a screen, with cells around it that it must not touch.
 type stage struct {
 	t          testing.TB
@@ -92,9 +86,7 @@ const around = "▒"
 
 func newStage(t testing.TB, w, h int, s BlockSource) *stage {
 	t.Helper()
-	st := &stage{t: t, screen: tcell.NewSimulationScreen("UTF-8"), view: NewListView(lookList(t)), x: 3, y: 2}
-	testkit.OK(t, st.screen.Init())
-	t.Cleanup(st.screen.Fini)
+	st := &stage{t: t, screen: screenOf(t, 1, 1), view: NewListView(darkLook(t)), x: 3, y: 2}
 	st.view.SetSource(s)
 	st.resize(w, h)
 	return st
@@ -275,27 +267,7 @@ func TestHeadIsShortenedFairly(t *testing.T) {
 		5:  "Orch…",
 		1:  "…",
 	} {
-		if got := headLine(head, columns, "…").Text(); got != want {
-			t.Errorf("%d columns: %q, want %q", columns, got, want)
-		}
-	}
-}
-
-// TestTinyWindows draws windows with room for nothing, or almost nothing.
-func TestTinyWindows(t *testing.T) {
-	for _, w := range []int{-1, 0, 1, 2, 3, 5, 12} {
-		for _, h := range []int{-1, 0, 1, 2} {
-			st := newStage(t, w, h, conversation())
-			v := st.view
-			for _, op := range []func(){func() {}, func() { v.Up(1) }, v.PageUp, v.Top, v.PrevBlock, v.NextBlock,
-				v.PageDown, v.SelectStart, func() { v.Extend(3) }, v.Bottom} {
-				op()
-				st.draw()
-			}
-			if !v.Following() {
-				t.Errorf("%dx%d: the end is not followed", w, h)
-			}
-		}
+		testkit.Same(t, fmt.Sprintf("%d columns", columns), want, headLine(head, columns, "…").Text())
 	}
 }
 
@@ -365,22 +337,7 @@ func TestFollowing(t *testing.T) {
 	if !st.view.Following() || st.view.Behind() != 0 {
 		t.Errorf("following %v, %d behind", st.view.Following(), st.view.Behind())
 	}
-	if got := st.text(); !strings.Contains(got, "more 4") {
-		t.Errorf("the end of what is live is not in\n%s", got)
-	}
-}
-
-// TestKeyRefersToShownFrame: a key refers to what is on the screen, not to what arrived since.
-func TestKeyRefersToShownFrame(t *testing.T) {
-	l := many(100)
-	st := newStage(t, 20, 4, l)
-	st.draw()
-	l.blocks = append(l.blocks, many(1000).blocks...)
-	st.view.Up(1)
-	if got := st.draw()[0]; !strings.Contains(got, "line 95") {
-		t.Errorf("top is %q, want line 95", got)
-	}
-	testkit.Same(t, "behind", 1000, st.view.Behind())
+	includes(t, "the end of what is live is not in", st.text(), "more 4")
 }
 
 // TestResizeKeepsThePlace: at another width the text at the top stays, and back at the old width the exact
@@ -540,9 +497,7 @@ func TestLastBlockIsRemoved(t *testing.T) {
 			}
 			l.tail = nil
 			op(h)
-			if got := strings.TrimSpace(st.text()); got != "" {
-				t.Errorf("%s: %q is drawn of nothing", name, got)
-			}
+			testkit.Same(t, fmt.Sprintf("%s, drawn of nothing", name), "", strings.TrimSpace(st.text()))
 			if !reading && !st.view.Following() {
 				t.Errorf("%s: the end of nothing is not followed", name)
 			}
@@ -601,9 +556,7 @@ func TestMillion(t *testing.T) {
 	} {
 		src.laid = 0
 		c.do()
-		if got := st.draw()[0]; !strings.Contains(got, c.top) {
-			t.Errorf("%s: the top is %q, want %s", c.name, got, c.top)
-		}
+		includes(t, fmt.Sprintf("%s: the top", c.name), st.draw()[0], c.top)
 		if src.laid > 4*20+10 {
 			t.Errorf("%s: %d blocks were laid out for 20 rows", c.name, src.laid)
 		}
@@ -642,12 +595,8 @@ func TestHugeBlock(t *testing.T) {
 		st.view.Up(10)
 		st.draw()
 	}
-	if src.laid != 0 {
-		t.Errorf("it was laid out %d times more", src.laid)
-	}
-	if got := st.draw()[0]; !strings.Contains(got, "block 2, row 49500") {
-		t.Errorf("the top is %q", got)
-	}
+	testkit.Same(t, "how often it was laid out more", 0, src.laid)
+	includes(t, "the top", st.draw()[0], "block 2, row 49500")
 }
 
 // TestHugeBlockBesideNews: it is not laid out again if the block above it in the window changes with each
@@ -666,7 +615,5 @@ func TestHugeBlockBesideNews(t *testing.T) {
 			t.Fatalf("below the news is %q", rows[1])
 		}
 	}
-	if l.laid != frames {
-		t.Errorf("%d blocks were laid out for %d changes", l.laid, frames)
-	}
+	testkit.Same(t, "blocks that were laid out", frames, l.laid)
 }

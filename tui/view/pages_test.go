@@ -26,6 +26,8 @@ func lookPage(t testing.TB, theme string, g *render.Glyphs) *render.Look {
 	return &render.Look{Theme: th, Glyphs: g}
 }
 
+func darkLook(t testing.TB) *render.Look { return lookPage(t, "dark", render.Unicode) }
+
 // pageBegan is when a bubble's clock begins.
 var pageBegan = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -163,7 +165,7 @@ func TestPages(t *testing.T) {
 		for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 12}, {200, 50}, {57, 19}} {
 			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
 				tuitest.Play(t, size[0], size[1], func(s *tuitest.Stage) {
-					s.Show(page(lookPage(t, "dark", render.Unicode)))
+					s.Show(page(darkLook(t)))
 					s.ExpectSound()
 					s.ExpectFramed()
 					s.Expect(pageWords[name]...)
@@ -180,7 +182,7 @@ func TestPages(t *testing.T) {
 
 func askAt(t *testing.T, w, h int) (*Ask, tcell.SimulationScreen) {
 	s := screenOf(t, w, h)
-	a := NewAsk(lookPage(t, "dark", render.Unicode))
+	a := NewAsk(darkLook(t))
 	a.SetRect(0, 0, w, h)
 	a.Set(permit())
 	return a, s
@@ -302,9 +304,7 @@ func TestAskShowsItsChoices(t *testing.T) {
 func TestAskShowsThatThereIsMore(t *testing.T) {
 	a, s := askAt(t, 60, 14)
 	a.Draw(s)
-	if got := textPage(s); !strings.Contains(got, "more lines ↓") {
-		t.Errorf("a body that is cut does not say so\n%s", got)
-	}
+	includes(t, "a body that is cut does not say so", textPage(s), "more lines ↓")
 	a.Bottom()
 	a.Draw(s)
 	got := textPage(s)
@@ -314,9 +314,7 @@ func TestAskShowsThatThereIsMore(t *testing.T) {
 	}
 	a.Top()
 	a.Draw(s)
-	if got := textPage(s); !strings.Contains(got, "go test") {
-		t.Errorf("scrolled back:\n%s", got)
-	}
+	includes(t, "scrolled back", textPage(s), "go test")
 }
 
 func TestAskLaysItsBodyOutOnce(t *testing.T) {
@@ -329,9 +327,7 @@ func TestAskLaysItsBodyOutOnce(t *testing.T) {
 	}
 	a.SetRect(0, 0, 50, 20)
 	a.Draw(s)
-	if calls != 2 {
-		t.Errorf("for two widths it was laid out %d times", calls)
-	}
+	testkit.Same(t, "how often it was laid out for two widths", 2, calls)
 }
 
 // pageHostile contains strings that try to leave their place, or to be interpreted as markup.
@@ -464,7 +460,7 @@ func screenOf(t testing.TB, w, h int) tcell.SimulationScreen {
 
 func TestPageAnySize(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
-	looks := []*render.Look{lookPage(t, "dark", render.Unicode), lookPage(t, "mono", render.ASCII)}
+	looks := []*render.Look{darkLook(t), lookPage(t, "mono", render.ASCII)}
 	for i, size := range [][2]int{{0, 0}, {1, 1}, {0, 9}, {9, 0}, {2, 2}, {3, 30}, {400, 1}, {400, 2}, {1, 120},
 		{12, 5}, {23, 7}, {24, 7}, {40, 12}, {59, 13}, {60, 14}, {71, 8}, {72, 8}, {80, 24}, {400, 120}} {
 		s := screenOf(t, size[0]+6, size[1]+4)
@@ -505,7 +501,7 @@ func drawAt(t *testing.T, p tview.Primitive, w, h int) (string, tcell.Simulation
 }
 
 func TestHomeThreads(t *testing.T) {
-	p := NewHome(lookPage(t, "dark", render.Unicode))
+	p := NewHome(darkLook(t))
 	p.Set(HomeData{Words: []string{"Speak, mortal."}, Threads: 2, Newest: "a title", Hint: "Ctrl+R", Now: pageBegan})
 	got, _ := drawAt(t, p, 80, 20)
 	found := false
@@ -529,7 +525,7 @@ func TestHomeThreads(t *testing.T) {
 // The input and the warnings are dropped last.
 func TestHomeInSmallWindows(t *testing.T) {
 	for h := 3; h < 40; h++ {
-		p := NewHome(lookPage(t, "dark", render.Unicode))
+		p := NewHome(darkLook(t))
 		p.Set(HomeData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: 3, Newest: "a title", Now: pageBegan,
 			Warnings: []string{"ALLOW ALL"}})
 		got, s := drawAt(t, p, 60, h)
@@ -543,7 +539,7 @@ func TestHomeInSmallWindows(t *testing.T) {
 func rosterRows(t *testing.T, list []PageAgent, selected string, w, h int) ([]string, *PageRoster) {
 	s := screenOf(t, w, h)
 	defer s.Fini()
-	l := lookPage(t, "dark", render.Unicode)
+	l := darkLook(t)
 	l.Still = true
 	r := NewRoster(l)
 	r.SetRect(0, 0, w, h)
@@ -632,13 +628,11 @@ func TestRosterShowsImportantAgents(t *testing.T) {
 	if _, ok := r.At(99, 0); ok {
 		t.Error("somebody is outside of the roster")
 	}
-	if got := r.Rows(4); got != 4 {
-		t.Errorf("it wants %d rows of 4", got)
-	}
+	testkit.Same(t, "rows that it wants of 4", 4, r.Rows(4))
 }
 
 func TestRosterMoves(t *testing.T) {
-	r := NewRoster(lookPage(t, "dark", render.Unicode))
+	r := NewRoster(darkLook(t))
 	if _, ok := r.Move(1); ok {
 		t.Error("somebody was found among nobody")
 	}
@@ -674,7 +668,7 @@ func TestPlanStripKeepsTheCurrentInSight(t *testing.T) {
 			list[current].Status = "active"
 			for h := 1; h < 9; h++ {
 				s := screenOf(t, 30, h)
-				p := NewPlanStrip(lookPage(t, "dark", render.Unicode))
+				p := NewPlanStrip(darkLook(t))
 				p.SetRect(0, 0, 30, h)
 				p.Set(list, nil)
 				p.Draw(s)
@@ -701,7 +695,7 @@ var full = StatusData{Word: "Working", Awaited: "Orchestrator II", Waiting: 4 * 
 func bar(t *testing.T, d StatusData, w int) string {
 	s := screenOf(t, w, 1)
 	defer s.Fini()
-	l := lookPage(t, "dark", render.Unicode)
+	l := darkLook(t)
 	l.Still = true
 	p := NewStatus(l)
 	p.SetRect(0, 0, w, 1)
@@ -713,14 +707,10 @@ func bar(t *testing.T, d StatusData, w int) string {
 func TestStatusNeverDropsWarnings(t *testing.T) {
 	for w := 26; w < 200; w++ {
 		got := bar(t, full, w)
-		if !strings.Contains(got, " REHEARSAL ") || !strings.Contains(got, " ALLOW ALL ") {
-			t.Errorf("%d columns: %q", w, got)
-		}
+		includes(t, fmt.Sprintf("%d columns", w), got, " REHEARSAL ", " ALLOW ALL ")
 	}
 	for w := 12; w < 26; w++ { // a part of each value
-		if got := bar(t, full, w); !strings.Contains(got, " REHE") || !strings.Contains(got, " ALLO") {
-			t.Errorf("%d columns: %q", w, got)
-		}
+		includes(t, fmt.Sprintf("%d columns", w), bar(t, full, w), " REHE", " ALLO")
 	}
 }
 
@@ -743,50 +733,39 @@ func TestStatusDropsInOrder(t *testing.T) {
 			}
 		}
 	}
-	if gone != len(order) {
-		t.Errorf("only %d parts were dropped", gone)
-	}
+	testkit.Same(t, "parts that were dropped", len(order), gone)
 }
 
-func TestStatusOfAHuman(t *testing.T) {
-	d := full
-	d.Human, d.Awaited = true, "you"
-	for _, w := range []int{50, 80, 160} {
-		got := bar(t, d, w)
-		if !strings.Contains(got, "Waits for you") || strings.Contains(got, "···") {
-			t.Errorf("%d columns: %q", w, got)
+// TestStatusSays: who is waited for, who decides in the Arbiter's place, and answers to the user come before the rest.
+func TestStatusSays(t *testing.T) {
+	human := func(d *StatusData) { d.Human, d.Awaited = true, "you" }
+	fallback := func(d *StatusData) { d.Warnings, d.Fallback, d.Decider = nil, "The rules decide", "a model decides" }
+	flash := func(text string) func(*StatusData) { return func(d *StatusData) { d.Flash = text } }
+	for name, tt := range map[string]struct {
+		change   []func(*StatusData)
+		widths   []int
+		says, no []string
+	}{
+		"a human":      {[]func(*StatusData){human}, []int{50, 80, 160}, []string{"Waits for you"}, []string{"···"}},
+		"a fallback":   {[]func(*StatusData){fallback}, []int{24, 40, 80, 160}, []string{"The rules decide"}, nil},
+		"what decides": {[]func(*StatusData){fallback}, []int{160}, []string{"a model decides"}, nil},
+		"both":         {[]func(*StatusData){fallback, human}, []int{44}, []string{"Waits for you", "The rules"}, nil},
+		"an answer": {[]func(*StatusData){flash("So it shall be.")}, []int{100}, []string{"So it shall be."},
+			[]string{"$3.42"}},
+		"a long one": {[]func(*StatusData){flash(strings.Repeat("There is no agent of that name. ", 9))}, []int{100},
+			[]string{"There is no", "…", "Working"}, nil},
+	} {
+		for _, w := range tt.widths {
+			t.Run(fmt.Sprint(name, " ", w), func(t *testing.T) {
+				d := full
+				for _, change := range tt.change {
+					change(&d)
+				}
+				got := bar(t, d, w)
+				includes(t, "it says", got, tt.says...)
+				excludes(t, "it says", got, tt.no...)
+			})
 		}
-	}
-}
-
-// Who decides instead of the Arbiter is shown before everything except that the human is needed.
-func TestStatusInFallbackMode(t *testing.T) {
-	d := full
-	d.Warnings, d.Fallback, d.Decider = nil, "The rules decide", "a model decides"
-	for _, w := range []int{24, 40, 80, 160} {
-		if got := bar(t, d, w); !strings.Contains(got, "The rules decide") {
-			t.Errorf("%d columns: %q", w, got)
-		}
-	}
-	if got := bar(t, d, 160); !strings.Contains(got, "a model decides") {
-		t.Errorf("who decides is not told: %q", got)
-	}
-	d.Human, d.Awaited = true, "you"
-	if got := bar(t, d, 44); !strings.Contains(got, "Waits for you") || !strings.Contains(got, "The rules") {
-		t.Errorf("%q", got)
-	}
-}
-
-func TestStatusFlash(t *testing.T) {
-	d := full
-	d.Flash = "So it shall be."
-	if got := bar(t, d, 100); !strings.Contains(got, d.Flash) || strings.Contains(got, "$3.42") {
-		t.Errorf("%q", got)
-	}
-	d.Flash = strings.Repeat("There is no agent of that name. ", 9)
-	if got := bar(t, d, 100); !strings.Contains(got, "There is no") || !strings.Contains(got, "…") ||
-		!strings.Contains(got, "Working") {
-		t.Errorf("a long one: %q", got)
 	}
 }
 
@@ -800,9 +779,7 @@ func TestPageWords(t *testing.T) {
 		{spaced("THE ARBITER"), "T H E   A R B I T E R"}, {shortPage("Orchestrator IV"), "Orch. IV"},
 		{shortPage("Arbiter"), "Arbiter"},
 	} {
-		if c.got != c.want {
-			t.Errorf("%q, want %q", c.got, c.want)
-		}
+		testkit.Same(t, "", c.want, c.got)
 	}
 }
 

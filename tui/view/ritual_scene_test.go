@@ -15,12 +15,7 @@ import (
 )
 
 // drawRitual draws a scene.
-func drawRitual(
-	t testing.TB,
-	s Scene,
-	g *render.Glyphs,
-	columns, rows, frame int,
-) (text []string, cells []tcell.SimCell) {
+func drawRitual(t testing.TB, s Scene, g *render.Glyphs, columns, rows, frame int) ([]string, []tcell.SimCell) {
 	t.Helper()
 	return painted(t, func(c render.Canvas) { s.Draw(c, frame) }, g, columns, rows)
 }
@@ -29,12 +24,8 @@ func drawRitual(
 func painted(t testing.TB, paint func(render.Canvas), g *render.Glyphs, columns, rows int) (text []string,
 	cells []tcell.SimCell) {
 	t.Helper()
-	theme := testkit.Must(render.NewTheme("dark", render.TrueColor))(t)
-	screen := tcell.NewSimulationScreen("UTF-8")
-	testkit.OK(t, screen.Init())
-	defer screen.Fini()
-	screen.SetSize(columns, rows)
-	paint(render.On(screen, 0, 0, columns, rows, &render.Look{Theme: theme, Glyphs: g}))
+	screen := screenOf(t, columns, rows)
+	paint(render.On(screen, 0, 0, columns, rows, lookPage(t, "dark", g)))
 	screen.Show()
 	cells, width, _ := screen.GetContents()
 	for y := range rows {
@@ -115,11 +106,7 @@ func TestTitles(t *testing.T) {
 			for _, size := range [][2]int{{100, 30}, {40, 12}} {
 				text, _ := painted(t, func(c render.Canvas) { title.Draw(c, 1) }, glyphs, size[0], size[1])
 				all := strings.Join(text, "\n")
-				for _, want := range []string{"T H E   A R B I T E R", "the Arbiter"} {
-					if !strings.Contains(all, want) {
-						t.Errorf("%v: %q is not in sight:\n%s", size, want, all)
-					}
-				}
+				includes(t, fmt.Sprintf("%v", size), all, "T H E   A R B I T E R", "the Arbiter")
 				last := strings.Join(strings.Fields(text[size[1]-1]), " ")
 				if title.Chosen == RitualNobody && last != "the Arbiter 1 2 3" {
 					t.Errorf("%v: the labels are %q", size, last)
@@ -149,9 +136,7 @@ func TestFewCellsChange(t *testing.T) {
 	for _, still := range scenes[:1] {
 		_, a := drawRitual(t, still.Scene, render.Unicode, 80, RitualRows, 1)
 		_, b := drawRitual(t, still.Scene, render.Unicode, 80, RitualRows, 2)
-		if n := changedRitual(a, b); n != 0 {
-			t.Errorf("%d cells change while all wait", n)
-		}
+		testkit.Same(t, "cells that change while all wait", 0, changedRitual(a, b))
 	}
 }
 

@@ -1,11 +1,13 @@
 package view
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 // TestAccept: a command is added to the criteria, one is dropped by its number, and invalid input is
@@ -54,13 +57,9 @@ func TestAccept(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", typed, diff)
 		}
 	}
-	if text := criteria(s); !strings.Contains(text,
-		"1. It is fast. (make bench), set by the human: failed when it was last judged") {
-		t.Errorf("listed as %q", text)
-	}
-	if len(s.Task.Acceptance.Criteria) != 2 {
-		t.Error("the run's own criteria were written to")
-	}
+	includes(t, "listed as", criteria(s),
+		"1. It is fast. (make bench), set by the human: failed when it was last judged")
+	testkit.Same(t, "the run's own criteria were written to", 2, len(s.Task.Acceptance.Criteria))
 }
 
 func TestOf(t *testing.T) {
@@ -141,18 +140,12 @@ func TestSlashAnswers(t *testing.T) {
 		SlashName(nil, "orch-7"):           {"Orchestrator VII"},
 		SlashName(s, "human"):              {"You"},
 	} {
-		for _, w := range want {
-			if !strings.Contains(text, w) {
-				t.Errorf("%q lacks %q", text, w)
-			}
-		}
+		includes(t, "", text, want...)
 		if strings.ContainsAny(text, "\x1b\a") {
 			t.Errorf("unsafe: %q", text)
 		}
 	}
-	if strings.Contains(contextSlash(s, ""), "Orchestrator I**") {
-		t.Error("one that is gone is told of")
-	}
+	excludes(t, "one that is gone is told of", contextSlash(s, ""), "Orchestrator I**")
 }
 
 // laidSlash parses a plan in short form: "*build:tester" is an active step for the tester.
@@ -284,9 +277,7 @@ func TestDraftLosesNothing(t *testing.T) {
 
 // TestHosts: the list shows the state of each host, its agents, and how a parked one is retried.
 func TestHosts(t *testing.T) {
-	if text := hosts(&supervisor.State{}); !strings.Contains(text, "this machine") {
-		t.Errorf("without hosts: %q", text)
-	}
+	includes(t, "without hosts", hosts(&supervisor.State{}), "this machine")
 	s := &supervisor.State{}
 	s.Options.Hosts = []runconfig.Host{{Name: "box", Slots: 2}, {Name: "gpu", Slots: 1}, {Name: "spare", Slots: 4}}
 	s.Lifecycle.Bridges = []supervisor.Bridge{{Up: true}, {Host: "box", Up: true, Status: supervisor.StatusUp},
@@ -295,15 +286,9 @@ func TestHosts(t *testing.T) {
 	a.ID, a.Name, a.Role, a.Host = "orch-1", "Orchestrator I", supervisor.RoleOrchestrator, "box"
 	s.Agents = []*supervisor.Agent{a}
 	text := hosts(s)
-	for _, want := range []string{"| box | up | Orchestrator I @box | 2 |", "| gpu | parked: Permission denied",
-		"| spare | not used yet |  | 4 |", "`/choose retry host gpu`"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("it does not say %q:\n%s", want, text)
-		}
-	}
-	if strings.Contains(text, "\x1b") {
-		t.Errorf("%q", text)
-	}
+	includes(t, "it does not say", text, "| box | up | Orchestrator I @box | 2 |", "| gpu | parked: Permission denied",
+		"| spare | not used yet |  | 4 |", "`/choose retry host gpu`")
+	excludes(t, "", text, "\x1b")
 }
 
 func TestAmend(t *testing.T) {
@@ -365,17 +350,187 @@ func TestAgents(t *testing.T) {
 	s.Task.History = s.Task.History.Add(decider.DecisionExecution{Agent: "idler", Status: decider.StatusSuccess,
 		CompletedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)})
 	text := SlashAgents(s)
-	for _, want := range []string{"## weaver", `\# Use it`, "tools: `Read`, `Ed'it`, but not `Bash`", "model: `haiku`",
+	includes(t, "", text, "## weaver", `\# Use it`, "tools: `Read`, `Ed'it`, but not `Bash`", "model: `haiku`",
 		"limits: 9 turns, $2.00", "from: `/p/.arbiter/agents/weaver.md`", "tools: none", "model: `the run's`",
-		"from: `built-in`", "last success 2026-03-01 12:00:00"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in:\n%s", want, text)
-		}
-	}
-	if strings.Contains(text, "\x1b") {
-		t.Errorf("unsafe: %q", text)
-	}
+		"from: `built-in`", "last success 2026-03-01 12:00:00")
+	excludes(t, "unsafe", text, "\x1b")
 	if text = SlashAgents(nil); !strings.Contains(text, "## developer") {
 		t.Errorf("without a run there are no built-in ones:\n%s", text)
+	}
+}
+
+// An agent's activity is named as on all other screens: without the prefix of an MCP server.
+func TestAgentLine(t *testing.T) {
+	for _, tt := range []struct{ doing, want string }{
+		{"Bash", "Bash"},
+		{"mcp__arbiter__spawn_orchestrator", "spawn_orchestrator"},
+		{"mcp__loom__spin", "loom: spin"},
+		{"Look for \x1b[31mnames", "Look for names"},
+	} {
+		a := supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{Role: supervisor.RoleOrchestrator},
+			AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy},
+			AgentTurn:    supervisor.AgentTurn{ToolCall: &supervisor.RunningTool{Tool: tt.doing}}}
+		testkit.Same(t, fmt.Sprintf("%q is shown as", tt.doing), tt.want,
+			AgentRow(&supervisor.State{}, &a, Work{}, time.Now()).Doing)
+	}
+	gone := supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{Role: supervisor.RoleArbiter},
+		AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentEnded}}
+	if !AgentRow(&supervisor.State{}, &gone, Work{}, time.Now()).Past {
+		t.Error("an Arbiter that is gone is shown as one that lives")
+	}
+}
+
+// An agent that is instructed to be quiet is shown as quiet until it shows another sign of work.
+func TestQuietAgent(t *testing.T) {
+	now := time.Now()
+	s := &supervisor.State{}
+	s.Options.QuietAfter = 5 * time.Minute
+	a := supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{Role: supervisor.RoleOrchestrator},
+		AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy, Since: now.Add(-time.Hour),
+			Watch: supervisor.AgentWatch{Silent: true}}}
+	for seen, want := range map[time.Duration]bool{6 * time.Minute: true, time.Minute: false} {
+		w := Work{AgentActivity: eventtext.AgentActivity{Seen: now.Add(-seen)}}
+		if line := AgentRow(s, &a, w, now); (line.State == "quiet") != want {
+			t.Errorf("heard of %s ago, it is %q", seen, line.State)
+		}
+	}
+}
+
+// A step, or an agent's own task, may have any length; it is drawn with each frame.
+func TestStepsAreShort(t *testing.T) {
+	s := &supervisor.State{
+		Task: supervisor.TaskState{
+			AgentTasks: []contract.Tasks{{Agent: "orch-1",
+				Items: []contract.Step{{Text: strings.Repeat("長い ", 400_000), Status: "active"},
+					{Text: "\x1b[1mshort\x1b[m"}}}}}}
+	for _, list := range [][]PageStep{SnapshotSteps(s, s.Task.AgentTasks[0].Items), SnapshotTasks(s)[0].Items} {
+		if long := list[0].Text; len(long) > 5000 || !strings.HasSuffix(long, "…") ||
+			!strings.HasPrefix(long, "長い 長い") || !utf8.ValidString(long) || strings.Contains(long, "\ufffd") ||
+			list[1].Text != "short" {
+			t.Errorf("%d bytes, ending in %q", len(long), long[max(len(long)-20, 0):])
+		}
+	}
+}
+
+// TestModels: Claude Code's report comes first, and unknown values are shown as unknown.
+func TestModels(t *testing.T) {
+	s := &supervisor.State{}
+	s.Options.Model = "claude-opus-9"
+	s.Agents = []*supervisor.Agent{{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: "arbiter"}},
+		AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy}}}
+	used := []contract.ModelCost{{Model: "claude-sonnet-4-5-20250929", CostUSD: 1.5, Window: 200_000},
+		{Model: "evil\x1b[31m\nmodel", CostUSD: 0.25, Window: 1_000_000}}
+	list := SnapshotModels(s, used)
+	for i, want := range []string{
+		"claude-sonnet-4-5-20250929: $3 in, $15 out; 200k window; $1.50 here",
+		"evil model: price unknown; 1M window; $0.25 here",
+		"claude-opus-9: price unknown; window unknown; in use",
+		"opus: price unknown; window unknown",
+	} {
+		testkit.Same(t, fmt.Sprintf("model %d", i), want, list[i].Name+": "+list[i].About())
+	}
+	includes(t, "without a run", ModelsText(nil, nil), "claude-haiku-4-5: $1 in, $5 out", PricesOf)
+}
+
+// TestNow: the text says the same as the tiles.
+func TestNow(t *testing.T) {
+	now := time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC)
+	agent := func(id, name string, change func(a *supervisor.Agent)) *supervisor.Agent {
+		a := &supervisor.Agent{}
+		a.ID, a.Name, a.Role, a.Status = id, name, supervisor.RoleOrchestrator, supervisor.AgentBusy
+		a.Since = now.Add(-40 * time.Second)
+		change(a)
+		return a
+	}
+	s := &supervisor.State{Options: runconfig.Options{CWD: "/loom", Permissions: "ask"}}
+	s.Agents = []*supervisor.Agent{
+		agent(
+			"arbiter",
+			"The Arbiter",
+			func(a *supervisor.Agent) { a.Role, a.Status = supervisor.RoleArbiter, supervisor.AgentReady },
+		),
+		agent("orch-1", "Orchestrator I", func(a *supervisor.Agent) {
+			a.Mode, a.CostUSD, a.Context = "developer", 0.41, bridge.Context{Tokens: 68_000, Window: 200_000, Pct: 34}
+		}),
+		agent("orch-2", "Orchestrator II", func(*supervisor.Agent) {}),
+		agent("orch-3", "Orchestrator III", func(a *supervisor.Agent) {
+			a.Backoff = &supervisor.AgentBackoff{Category: bridge.CatOverloaded, Attempt: 2, Until: now.Add(24 * time.Second)}
+		}),
+		agent("orch-4", "Orchestrator IV", func(a *supervisor.Agent) { a.Status = supervisor.AgentEnded }),
+		agent("orch-5", "Orchestrator V", func(*supervisor.Agent) {}),
+		agent("orch-6", "Orchestrator VI", func(*supervisor.Agent) {}),
+	}
+	s.Permission.Open = []input.PermissionRequest{{ID: "p", At: now.Add(-9 * time.Second),
+		Params: bridge.PermissionParams{AgentRef: s.Agents[6].AgentRef, Tool: "Bash",
+			Input: []byte(`{"command":"rm -rf build"}`)}}}
+	work := map[string]Work{
+		"orch-1": {
+			AgentActivity: eventtext.AgentActivity{Items: []eventtext.ActivityItem{{At: now.Add(-12 * time.Second), Tool: "Read",
+				Summary: "/loom/header/header.go"}}},
+		},
+		"orch-2": {AgentActivity: eventtext.AgentActivity{Subagents: []eventtext.SubagentActivity{
+			{ID: "a", Name: "Look here", Began: now.Add(-30 * time.Second), Ended: now.Add(-10 * time.Second),
+				Tokens: 18_000},
+			{ID: "b", Name: "Look there", Began: now.Add(-30 * time.Second), Tokens: 36_000,
+				Doing: eventtext.ActivityItem{Tool: "Grep", Summary: "ReadHeader"}},
+		}}},
+		"orch-5": {Writing: "One line.\nAnd these are the words"},
+	}
+	want := `- **The Arbiter**: waits, for 40 s.
+- **Orchestrator I** (developer): Read header/header.go, for 12 s; context 34 %, $0.41.
+- **Orchestrator II**: Look there, for 30 s.
+  - Look here: done, for 20 s, 18k tokens
+  - Look there: Grep ReadHeader, for 30 s, 36k tokens
+- **Orchestrator III**: API overloaded, again in 0:24, attempt 2.
+- **Orchestrator V**: writes: And these are the words.
+- **Orchestrator VI**: permission?: Bash rm -rf build, for 9 s.
+
+Permission mode: ask.`
+	testkit.Same(t, "", want, Now(s, func(id string) Work { return work[id] }, now))
+	testkit.Same(t, "before a run", "There is no run yet.", Now(nil, nil, now))
+}
+
+// TestQuotaInTheStatusLine: the fullest window, how long it lasts if it is nearly used up, and why nothing is sent.
+func TestQuotaInTheStatusLine(t *testing.T) {
+	noon := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+	s := &supervisor.State{}
+	if d := SnapshotStatus(s, noon); d.Quota != "" || d.Scarce {
+		t.Errorf("told of %q where nothing is known", d.Quota)
+	}
+	s.Budget.Read("seven_day", 30, noon.Add(48*time.Hour), noon)
+	s.Budget.Read("five_hour", 50, noon.Add(3*time.Hour), noon)
+	if d := SnapshotStatus(s, noon); d.Quota != "plan 50 %" || d.Scarce {
+		t.Errorf("%q, scarce %v", d.Quota, d.Scarce)
+	}
+	s.Budget.Read("five_hour", 81, noon.Add(3*time.Hour), noon.Add(31*time.Minute))
+	if d := SnapshotStatus(s, noon.Add(31*time.Minute)); d.Quota != "plan 81 %, 19 min left" || !d.Scarce {
+		t.Errorf("%q, scarce %v", d.Quota, d.Scarce)
+	}
+	s.Budget.HeldUntil = noon.Add(3 * time.Hour)
+	if d := SnapshotStatus(s, noon); !strings.Contains(d.Word, "until Sat 15:00") {
+		t.Errorf("the word is %q", d.Word)
+	}
+	if d := SnapshotStatus(s, noon.Add(4*time.Hour)); d.Quota != "plan 30 %" {
+		t.Errorf("after the reset: %q", d.Quota)
+	}
+}
+
+// includes reports the parts that a text lacks. What says which text it is.
+func includes(t testing.TB, what any, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%v: no %q in:\n%s", what, part, text)
+		}
+	}
+}
+
+// excludes reports the parts that a text has. What says what is wrong then.
+func excludes(t testing.TB, what any, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			t.Errorf("%v: %q is in:\n%s", what, part, text)
+		}
 	}
 }

@@ -1,12 +1,19 @@
 package view
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -91,23 +98,15 @@ func TestLanes(t *testing.T) {
 	lines := drawn(timelineOf(story()...), &TimelineView{}, 110+24+9, 30)
 	one := lineOf(t, lines, "Orchestrator I ")
 	cells := strings.TrimSpace(one[:len(one)-9])
-	for _, want := range []string{"[..........=======", "?...", "----"} {
-		if !strings.Contains(cells, want) {
-			t.Errorf("the lane lacks %q: %q", want, cells)
-		}
-	}
+	includes(t, "the lane", cells, "[..........=======", "?...", "----")
 	if !strings.HasSuffix(one, "$1.25") || !strings.HasSuffix(lineOf(t, lines, "The Arbiter"), "$0.50") {
 		t.Errorf("costs are missing:\n%s", strings.Join(lines, "\n"))
 	}
 	if !strings.HasSuffix(cells, ">.]") {
 		t.Errorf("neither the hand-off nor the end is drawn: %q", cells)
 	}
-	if two := lineOf(t, lines, "Orchestrator II"); !strings.Contains(two, "R") {
-		t.Errorf("the successor is not marked: %q", two)
-	}
-	if you := lineOf(t, lines, "You"); !strings.Contains(you, "*") {
-		t.Errorf("what the human said is not marked: %q", you)
-	}
+	includes(t, "the successor", lineOf(t, lines, "Orchestrator II"), "R")
+	includes(t, "what the human said", lineOf(t, lines, "You"), "*")
 }
 
 // TestTimelineCursor: the status line shows what is under the cursor, steps go to the next important event, and the
@@ -125,18 +124,14 @@ func TestTimelineCursor(t *testing.T) {
 	if p, _ := tl.Point(v, atTimeline(100)); !p.At.Equal(atTimeline(80)) || p.Lane != "orch-1" {
 		t.Errorf("the hand-off is at %v in %q", p.At, p.Lane)
 	}
-	if text := show(); !strings.Contains(text, "1 check passed") {
-		t.Errorf("the receipts are not counted:\n%s", text)
-	}
+	includes(t, "the receipts are not counted", show(), "1 check passed")
 	if !tl.Step(v, atTimeline(100), true) {
 		t.Fatal("there is no wait before")
 	}
 	if p, _ := tl.Point(v, atTimeline(100)); !p.At.Equal(atTimeline(30)) {
 		t.Errorf("the wait is at %v", p.At)
 	}
-	if text := show(); !strings.Contains(text, "waits for you  20 s") {
-		t.Errorf("it does not say how long:\n%s", text)
-	}
+	includes(t, "it does not say how long", show(), "waits for you  20 s")
 	for range 3 {
 		v.Zoom(1)
 		show()
@@ -192,9 +187,7 @@ func TestPauses(t *testing.T) {
 	if got := a.Place(atTimeline(1000)); got != 80*time.Second {
 		t.Errorf("the middle of a pause is at %v", got)
 	}
-	if text := strings.Join(drawn(tl, &TimelineView{}, 100, 24), "\n"); !strings.Contains(text, "1 pause left out") {
-		t.Errorf("it is not said:\n%s", text)
-	}
+	includes(t, "it is not said", strings.Join(drawn(tl, &TimelineView{}, 100, 24), "\n"), "1 pause left out")
 }
 
 // TestAnotherRun: another run has its own timeline.
@@ -307,12 +300,8 @@ func TestTimelineHostileText(t *testing.T) {
 // TestTimelineWords: the same is available as text.
 func TestTimelineWords(t *testing.T) {
 	text := timelineOf(story()...).Words(map[string]string{"orch-1": "The weaver"}, atTimeline(100))
-	for _, want := range []string{"1 min 40 s", "**The weaver**: 1 turn, 1 call, waited 20 s for you, $1.25",
-		"14:00:30 waits for you, 20 s: ", "1 check passed", "**You**", "14:01:22 renewed"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("it lacks %q:\n%s", want, text)
-		}
-	}
+	includes(t, "", text, "1 min 40 s", "**The weaver**: 1 turn, 1 call, waited 20 s for you, $1.25",
+		"14:00:30 waits for you, 20 s: ", "1 check passed", "**You**", "14:01:22 renewed")
 }
 
 // TestProcessRuns: open spans grow with time, and those of a killed process end with its last event.
@@ -325,11 +314,266 @@ func TestProcessRuns(t *testing.T) {
 		}
 		return b.String()
 	}
-	if got := text(90); !strings.Contains(got, "waits for you  for 1 min 00 s now") {
-		t.Errorf("it does not say for how long it has waited:\n%s", got)
-	}
+	includes(t, "it does not say for how long it has waited", text(90), "waits for you  for 1 min 00 s now")
 	tl.Add(atTimeline(500), contract.Event{ID: "supervisor", Body: contract.Session{Session: "run-1", Resumed: true}})
-	if got := text(501); strings.Contains(got, "now") {
-		t.Errorf("it still waits:\n%s", got)
+	excludes(t, "it still waits", text(501), "now")
+}
+
+var playbackBegan = time.Date(2026, 3, 1, 14, 0, 0, 0, time.UTC)
+
+func atPlayback(seconds int) time.Time {
+	return playbackBegan.Add(time.Duration(seconds) * time.Second)
+}
+
+// memory is a log in memory.
+type memory struct{ *bytes.Reader }
+
+func (m memory) Size() (int64, error) { return m.Reader.Size(), nil }
+func (m memory) Close() error         { return nil }
+
+type playbackTimedEvent struct {
+	second int
+	id     string
+	body   contract.Body
+}
+
+func logOf(t *testing.T, list []playbackTimedEvent) *journal.EventLog {
+	t.Helper()
+	var raw []byte
+	var chain journal.LogChain
+	for i, e := range list {
+		line, err := contract.EncodeLine(nil, uint64(i+1), atPlayback(e.second), contract.Event{ID: e.id, Body: e.body})
+		if err == nil {
+			raw, err = chain.Append(raw, journal.LogContent{Input: 1, At: atPlayback(e.second), Line: line})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
+	return journal.NewLog(memory{bytes.NewReader(raw)})
+}
+
+// notices are events at the given seconds, each with its second as its text.
+func notices(seconds ...int) (list []playbackTimedEvent) {
+	for _, s := range seconds {
+		list = append(list, playbackTimedEvent{s, "supervisor", contract.Notice{Text: fmt.Sprint(s)}})
+	}
+	return list
+}
+
+// recordingStage keeps what it receives.
+type recordingStage struct {
+	mu       sync.Mutex
+	received []string
+}
+
+// taken returns what it received.
+func (a *recordingStage) taken() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.received)
+}
+
+func (a *recordingStage) Add(ctx context.Context, _ time.Time, e contract.Event) bool {
+	text := e.Body.EventName()
+	if n, ok := e.Body.(contract.Notice); ok {
+		text = n.Text
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.received = append(a.received, text)
+	return ctx.Err() == nil
+}
+
+func (a *recordingStage) Forget(ctx context.Context) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.received = nil
+	return ctx.Err() == nil
+}
+
+// playing plays a log in a bubble.
+func playing(t *testing.T, list []playbackTimedEvent, act func(p *Player, received func(want ...string))) {
+	synctest.Test(t, func(t *testing.T) {
+		p, a := NewPlayer("run-1", logOf(t, list)), &recordingStage{}
+		ctx, cancel := context.WithCancel(context.Background())
+		over := make(chan struct{})
+		go func() { defer close(over); p.Play(ctx, a) }()
+		act(p, func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			if got := a.taken(); !slices.Equal(got, want) {
+				t.Errorf("%q was told, not %q", got, want)
+			}
+		})
+		cancel()
+		<-over
+	})
+}
+
+// TestPace: events arrive at their original pace, or at a multiple of it, and long pauses are shortened.
+func TestPace(t *testing.T) {
+	playing(t, notices(0, 1, 2, 1000, 1001, 1010, 1020), func(p *Player, received func(...string)) {
+		received("0")
+		time.Sleep(time.Second)
+		received("0", "1")
+		time.Sleep(500 * time.Millisecond)
+		if got := p.Now(); !got.Equal(atPlayback(1).Add(500 * time.Millisecond)) {
+			t.Errorf("half a second later it is %v", got)
+		}
+		time.Sleep(500 * time.Millisecond)
+		received("0", "1", "2")
+		time.Sleep(longestPause)
+		received("0", "1", "2", "1000")
+		p.Faster(1)
+		p.Faster(1)
+		time.Sleep(time.Second / 8)
+		received("0", "1", "2", "1000", "1001")
+		time.Sleep(19 * time.Second / 8)
+		received("0", "1", "2", "1000", "1001", "1010", "1020")
+		if s := p.Status(); !s.Ended || s.Speed != 8 || !s.At.Equal(atPlayback(1020)) {
+			t.Errorf("at the end: %+v", s)
+		}
+		p.Faster(-9)
+		p.Faster(9)
+		if s := p.Status(); s.Speed != 64 {
+			t.Errorf("the highest speed is %d", s.Speed)
+		}
+	})
+}
+
+// TestPause: during a pause nothing is reported, and the time stands still.
+func TestPause(t *testing.T) {
+	playing(t, notices(0, 1, 2), func(p *Player, received func(...string)) {
+		time.Sleep(250 * time.Millisecond)
+		p.Pause()
+		time.Sleep(3 * time.Hour)
+		received("0")
+		if s := p.Status(); !s.Paused || !s.At.Equal(atPlayback(0).Add(250*time.Millisecond)) {
+			t.Errorf("%+v", s)
+		}
+		p.Jump(1)
+		received("0", "1", "2")
+		p.Jump(-1)
+		received("0")
+		p.Pause()
+		time.Sleep(2 * time.Second)
+		received("0", "1", "2")
+	})
+}
+
+// TestMoments: events with the same time are reported together, also during a pause.
+func TestMoments(t *testing.T) {
+	playing(t, notices(0, 0, 1, 1, 2), func(p *Player, received func(...string)) {
+		received("0", "0")
+		p.Pause()
+		p.Begin()
+		received("0", "0")
+		p.Jump(1)
+		received("0", "0", "1", "1", "2")
+	})
+}
+
+// TestJumps: forwards and back, over a pause, to the beginning and to the end, also from the end.
+func TestJumps(t *testing.T) {
+	playing(t, notices(0, 5, 9, 30, 5000, 5003), func(p *Player, received func(...string)) {
+		received("0")
+		p.Jump(1)
+		received("0", "5", "9")
+		p.Jump(1)
+		received("0", "5", "9", "30")
+		p.Jump(1)
+		received("0", "5", "9", "30", "5000", "5003")
+		p.Jump(-1)
+		received("0", "5", "9", "30")
+		p.Jump(-1)
+		received("0", "5", "9")
+		p.End()
+		received("0", "5", "9", "30", "5000", "5003")
+		if s := p.Status(); !s.Ended {
+			t.Errorf("it is not at the end: %+v", s)
+		}
+		p.Jump(-1)
+		received("0", "5", "9", "30")
+		p.Begin()
+		received("0")
+		time.Sleep(2 * time.Second)
+		received("0", "5")
+	})
+}
+
+// TestState: the state results from the events so far, also after a jump back.
+func TestState(t *testing.T) {
+	playing(t, []playbackTimedEvent{
+		{0, "supervisor", contract.Session{Session: "run-1", CWD: "/loom", Permissions: "ask"}},
+		{0, "arbiter", contract.Spawn{Name: "Arbiter", Generation: 1}},
+		{0, "human", contract.Message{From: "human", To: "arbiter", Kind: "task", Text: "Teach the loom"}},
+		{1, "supervisor", contract.State{From: "idle", To: "executing"}},
+		{1, "orch-1", contract.Spawn{Name: "Orchestrator I", Mode: "developer", Generation: 1}},
+		{2, "orch-1", contract.Assistant{Text: "I begin."}},
+		{3, "orch-1", contract.Context{Tokens: 10, Window: 100, Pct: 10}},
+		{4, "orch-1", contract.Turn{CostUSD: 0.5, Outcome: "done"}},
+		{4, "supervisor", contract.Plan{Steps: []contract.Step{{Text: "Read", Status: "done"}}}},
+		{5, "orch-1", contract.Handoff{From: "orch-1", To: "orch-2"}},
+		{6, "orch-1", contract.Done{}},
+		{7, "supervisor", contract.Result{Status: "complete", CostUSD: 0.5}},
+	}, func(p *Player, received func(...string)) {
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		s := p.Snapshot()
+		if s.Options.CWD != "/loom" || s.Task.Text != "Teach the loom" || len(s.Agents) != 2 {
+			t.Fatalf("%+v", s.Options)
+		}
+		if o := s.Agents[1]; o.Status != supervisor.AgentBusy || o.Mode != "developer" || !o.Works() ||
+			o.Role != supervisor.RoleOrchestrator {
+			t.Errorf("orch-1 is %+v", o)
+		}
+		p.End()
+		synctest.Wait()
+		before, s := s, p.Snapshot()
+		if o := s.Agents[1]; !o.Gone() || o.CostUSD != 0.5 || o.Context.Pct != 10 || s.Ending == nil ||
+			len(s.Task.Plan) != 1 {
+			t.Errorf("at the end orch-1 is %+v", o)
+		}
+		if before.Agents[1].Status != supervisor.AgentBusy {
+			t.Error("an earlier state has changed")
+		}
+		p.Begin()
+		synctest.Wait()
+		if s := p.Snapshot(); len(s.Agents) != 1 || s.Ending != nil || s.Budget.CostUSD != 0 {
+			t.Errorf("at the beginning there are %d agents", len(s.Agents))
+		}
+	})
+}
+
+// TestUnreadable: a line that is not an event ends the playback with an error, and jumping back is
+// possible.
+func TestUnreadable(t *testing.T) {
+	var raw []byte
+	var chain journal.LogChain
+	for i, line := range []string{`{"v":1,"seq":1,"event":"notice","id":"supervisor","text":"a"}`,
+		`{"v":1,"event":7}`} {
+		var err error
+		if raw, err = chain.Append(raw, journal.LogContent{At: atPlayback(i), Line: []byte(line)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		p, a := NewPlayer("run-1", journal.NewLog(memory{bytes.NewReader(raw)})), &recordingStage{}
+		ctx, cancel := context.WithCancel(context.Background())
+		over := make(chan struct{})
+		go func() { defer close(over); p.Play(ctx, a) }()
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if s := p.Status(); s.Err == nil || !s.Ended || len(a.taken()) != 1 {
+			t.Errorf("%+v, %q", s, a.taken())
+		}
+		p.Begin()
+		synctest.Wait()
+		if s := p.Status(); s.Err != nil || s.Ended {
+			t.Errorf("after going back: %+v", s)
+		}
+		cancel()
+		<-over
+	})
 }

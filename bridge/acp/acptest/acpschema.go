@@ -1,13 +1,10 @@
 package acptest
 
 import (
-	"bytes"
 	"compress/gzip"
 	"embed"
 	"encoding/json"
 	"fmt"
-	"io"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -17,76 +14,73 @@ import (
 //go:embed schema/*.gz
 var files embed.FS
 
-// Checker checks the messages of one connection against the protocol's published JSON Schema. Its methods are safe for
-// concurrent use.
-type Checker struct {
-	defs map[string]json.RawMessage
+// schema is the protocol's published JSON Schema.
+type schema struct {
+	whole *jsonschema.Resolved // of an object with a field for each definition
 	// methods has the definitions by side, method and kind: "agent session/new Request".
 	methods map[string]string
+}
 
-	mu       sync.Mutex
-	resolved map[string]*jsonschema.Resolved
-	asked    map[string]string // methods of open requests, by receiver and id
+// The stable schema, and that with unstable features. Each is resolved once, which takes half a second.
+var (
+	stable   = sync.OnceValues(func() (*schema, error) { return load("schema/schema.json.gz") })
+	unstable = sync.OnceValues(func() (*schema, error) { return load("schema/schema.unstable.json.gz") })
+)
+
+func load(name string) (*schema, error) {
+	packed, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer packed.Close()
+	z, err := gzip.NewReader(packed)
+	if err != nil {
+		return nil, err
+	}
+	root := &jsonschema.Schema{}
+	if err := json.NewDecoder(z).Decode(&struct {
+		Defs *map[string]*jsonschema.Schema `json:"$defs"`
+	}{&root.Defs}); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	s := &schema{methods: map[string]string{}}
+	root.Properties = map[string]*jsonschema.Schema{}
+	for def, d := range root.Defs {
+		root.Properties[def] = &jsonschema.Schema{Ref: "#/$defs/" + def}
+		if method, _ := d.Extra["x-method"].(string); method != "" {
+			kind := "Request" // and notifications
+			if strings.HasSuffix(def, "Response") {
+				kind = "Response"
+			}
+			s.methods[fmt.Sprint(d.Extra["x-side"], " ", method, " ", kind)] = def
+		}
+	}
+	s.whole, err = root.Resolve(nil)
+	return s, err
+}
+
+// Checker checks the messages of one connection against the schema. Its methods are safe for concurrent use.
+type Checker struct {
+	*schema
+	mu    sync.Mutex
+	asked map[string]string // methods of open requests, by receiver and id
 }
 
 // NewChecker makes a checker for the stable schema, or for the schema with unstable features.
-func NewChecker(unstable bool) (*Checker, error) {
-	name := "schema/schema.json.gz"
-	if unstable {
-		name = "schema/schema.unstable.json.gz"
+func NewChecker(withUnstable bool) (*Checker, error) {
+	get := stable
+	if withUnstable {
+		get = unstable
 	}
-	packed, err := files.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, err
-	}
-	raw, err := io.ReadAll(z)
-	if err != nil {
-		return nil, err
-	}
-	c := &Checker{methods: map[string]string{}, resolved: map[string]*jsonschema.Resolved{}, asked: map[string]string{}}
-	var whole struct {
-		Defs map[string]json.RawMessage `json:"$defs"`
-	}
-	if err := json.Unmarshal(raw, &whole); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	c.defs = whole.Defs
-	for def, text := range whole.Defs {
-		var about struct {
-			Method string `json:"x-method"`
-			Side   string `json:"x-side"`
-		}
-		if err := json.Unmarshal(text, &about); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", name, def, err)
-		}
-		if about.Method != "" {
-			c.methods[about.Side+" "+about.Method+" "+kindOf(def)] = def
-		}
-	}
-	return c, nil
-}
-
-// kindOf distinguishes responses from requests and notifications, by the name of the definition.
-func kindOf(def string) string {
-	if strings.HasSuffix(def, "Response") {
-		return "Response"
-	}
-	return "Request"
+	s, err := get()
+	return &Checker{schema: s, asked: map[string]string{}}, err
 }
 
 // Check checks a message. fromAgent says who sent it.
 func (c *Checker) Check(fromAgent bool, line []byte) error {
 	var m struct {
-		JSONRPC string          `json:"jsonrpc"`
-		ID      json.RawMessage `json:"id"`
-		Method  string          `json:"method"`
-		Params  json.RawMessage `json:"params"`
-		Result  json.RawMessage `json:"result"`
-		Error   json.RawMessage `json:"error"`
+		JSONRPC, Method           string
+		ID, Params, Result, Error json.RawMessage
 	}
 	if err := json.Unmarshal(line, &m); err != nil {
 		return err
@@ -122,54 +116,16 @@ func (c *Checker) Check(fromAgent bool, line []byte) error {
 }
 
 // fits validates a value against a definition.
-func (c *Checker) fits(def, method string, raw json.RawMessage) error {
+func (s *schema) fits(def, method string, raw json.RawMessage) error {
 	if def == "" {
 		return fmt.Errorf("the schema has no %s", method)
-	}
-	r := c.resolved[def]
-	if r == nil {
-		defs, err := c.reachable(def)
-		if err != nil {
-			return err
-		}
-		s := &jsonschema.Schema{Ref: "#/$defs/" + def, Defs: defs}
-		if r, err = s.Resolve(nil); err != nil {
-			return fmt.Errorf("%s: %w", def, err)
-		}
-		c.resolved[def] = r
 	}
 	var value any
 	if err := json.Unmarshal(raw, &value); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
-	if err := r.Validate(value); err != nil {
+	if err := s.whole.Validate(map[string]any{def: value}); err != nil {
 		return fmt.Errorf("%s is no %s: %w\n%.2000s", method, def, err, raw)
 	}
 	return nil
-}
-
-var reference = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`"\$ref":\s*"#/\$defs/([^"]+)"`)
-})
-
-// reachable decodes a definition and everything that it refers to. A schema can be resolved only once, and
-// resolving all definitions for each message takes half a second.
-func (c *Checker) reachable(def string) (map[string]*jsonschema.Schema, error) {
-	found := map[string]*jsonschema.Schema{}
-	for open := []string{def}; len(open) > 0; {
-		name := open[len(open)-1]
-		open = open[:len(open)-1]
-		if found[name] != nil {
-			continue
-		}
-		s := &jsonschema.Schema{}
-		if err := json.Unmarshal(c.defs[name], s); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		found[name] = s
-		for _, m := range reference().FindAllSubmatch(c.defs[name], -1) {
-			open = append(open, string(m[1]))
-		}
-	}
-	return found, nil
 }

@@ -51,9 +51,10 @@ func RunFake() int {
 }
 
 type fake struct {
-	conn  *sdk.AgentSideConnection
-	traps map[string]bool
-	home  string
+	sdk.Agent // nil: it offers nothing of what is not below
+	conn      *sdk.AgentSideConnection
+	traps     map[string]bool
+	home      string
 
 	mu      sync.Mutex
 	mode    string
@@ -76,10 +77,6 @@ func (f *fake) Initialize(context.Context, sdk.InitializeRequest) (sdk.Initializ
 	return sdk.InitializeResponse{ProtocolVersion: sdk.ProtocolVersionNumber, AuthMethods: []sdk.AuthMethod{},
 		AgentInfo:         &sdk.Implementation{Name: "fake", Version: "1"},
 		AgentCapabilities: sdk.AgentCapabilities{LoadSession: !f.traps["no-load"]}}, nil
-}
-
-func (f *fake) Authenticate(context.Context, sdk.AuthenticateRequest) (r sdk.AuthenticateResponse, err error) {
-	return r, nil
 }
 
 func (f *fake) NewSession(ctx context.Context, p sdk.NewSessionRequest) (sdk.NewSessionResponse, error) {
@@ -245,9 +242,9 @@ func (f *fake) do(ctx context.Context, id sdk.SessionId, o op) error {
 				return "", err
 			}
 			text := ""
-			if len(res.Content) > 0 {
-				if t, ok := res.Content[0].(*mcp.TextContent); ok {
-					text = t.Text
+			for _, c := range res.Content {
+				if t, ok := c.(*mcp.TextContent); ok {
+					text += t.Text
 				}
 			}
 			if res.IsError {
@@ -335,21 +332,4 @@ func (f *fake) call(ctx context.Context, id sdk.SessionId, title string, kind sd
 	f.send(id, sdk.UpdateToolCall(call, sdk.WithUpdateStatus(status),
 		sdk.WithUpdateContent([]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock(text))})))
 	return ctx.Err()
-}
-
-func (f *fake) CloseSession(context.Context, sdk.CloseSessionRequest) (r sdk.CloseSessionResponse, err error) {
-	return r, nil
-}
-
-func (f *fake) ListSessions(context.Context, sdk.ListSessionsRequest) (r sdk.ListSessionsResponse, err error) {
-	return r, nil
-}
-
-func (f *fake) ResumeSession(context.Context, sdk.ResumeSessionRequest) (r sdk.ResumeSessionResponse, err error) {
-	return r, sdk.NewMethodNotFound("session/resume")
-}
-
-func (f *fake) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (
-	r sdk.SetSessionConfigOptionResponse, err error) {
-	return r, sdk.NewMethodNotFound("session/set_config_option")
 }

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,15 +26,10 @@ type Model struct {
 // StartModel starts a model that ends with the test.
 func StartModel(t testing.TB) *Model {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &Model{Base: "http://" + l.Addr().String()}
-	srv := &http.Server{Handler: m}
-	served := make(chan struct{})
-	go func() { _ = srv.Serve(l); close(served) }()
-	t.Cleanup(func() { _ = srv.Close(); <-served })
+	m := &Model{}
+	srv := httptest.NewServer(m)
+	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
+	m.Base = srv.URL
 	return m
 }
 
@@ -42,7 +37,7 @@ func StartModel(t testing.TB) *Model {
 func (m *Model) Requests() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return append([]string(nil), m.requests...)
+	return slices.Clone(m.requests)
 }
 
 // message is one of a conversation, in each dialect: Responses has calls beside the messages, and generateContent has
@@ -122,7 +117,9 @@ func (r asked) next() (say string, o op, ok bool) {
 			steps++
 		}
 		if x.Role == "user" && strings.Contains(x.text(), "[arbiter message ") {
-			for _, o := range opsOf(lastPrompt(x.text()), r.offers(op{"tool", summons})) {
+			// Claude Code joins messages between which no model has answered: the last prompt counts.
+			parts := strings.Split(x.text(), "[arbiter message ")
+			for _, o := range opsOf(parts[len(parts)-2], r.offers(op{"tool", summons})) {
 				switch {
 				case o.verb == "say":
 					say = o.arg
@@ -146,12 +143,6 @@ const summons = "spawn_orchestrator"
 func (r asked) offers(o op) bool {
 	name, _, _ := r.tool(o)
 	return name != ""
-}
-
-// lastPrompt is the last prompt in a text: Claude Code joins messages between which no model has answered.
-func lastPrompt(text string) string {
-	parts := strings.Split(text, "[arbiter message ")
-	return parts[len(parts)-2]
 }
 
 // tool returns the name under which a tool is offered, its namespace, and its input.

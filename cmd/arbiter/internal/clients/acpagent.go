@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -62,18 +63,18 @@ type server struct {
 	ctx   context.Context
 	work  sync.WaitGroup
 
+	calls   atomic.Uint64 // number of requests sent
+	serving sync.Map      // running prompts by request id: functions that cancel them
+
 	mu       sync.Mutex
 	can      features
 	sessions map[string]*session
-	serving  map[jsonrpc2.ID]func() // running prompts by request id; the function cancels the prompt
-	calls    uint64                 // number of requests sent
 }
 
 // ServeACP serves a client until the client closes its end or ctx ends. Runs continue after that.
 func ServeACP(ctx context.Context, in io.Reader, out io.Writer, c ACPConfig) error {
 	ctx, stop := context.WithCancel(ctx)
-	s := &server{ACPConfig: c, ready: make(chan struct{}), ctx: ctx, sessions: map[string]*session{},
-		serving: map[jsonrpc2.ID]func(){}}
+	s := &server{ACPConfig: c, ready: make(chan struct{}), ctx: ctx, sessions: map[string]*session{}}
 	s.conn = jsonrpc2.NewConn(ctx, newStream(in, out), s, jsonrpc2.SetLogger(quiet{}))
 	close(s.ready)
 	select {
@@ -101,13 +102,13 @@ func (s *server) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Reque
 		return
 	}
 	switch req.Method {
-	case methodCancel:
+	case "session/cancel":
 		s.cancel(p.SessionID)
 	case methodCancelRequest:
 		s.cancelRequest(req)
-	case methodPrompt:
+	case "session/prompt":
 		s.prompt(req, p)
-	case methodInitialize:
+	case "initialize":
 		result, err := s.initialize(req)
 		s.answer(req, result, err)
 	default:
@@ -120,21 +121,21 @@ func (s *server) Handle(_ context.Context, _ *jsonrpc2.Conn, req *jsonrpc2.Reque
 
 func (s *server) serve(req *jsonrpc2.Request, p sessionParams) (any, error) {
 	switch req.Method {
-	case methodNew:
+	case "session/new":
 		return s.newSession(p)
-	case methodLoad:
+	case "session/load":
 		return s.openSession(p, true)
-	case methodResume:
+	case "session/resume":
 		return s.openSession(p, false)
-	case methodList:
+	case "session/list":
 		return s.list(p)
-	case methodClose:
+	case "session/close":
 		return s.closeSession(p.SessionID)
-	case methodSetMode:
-		return empty{}, s.setMode(p.SessionID, p.ModeID, true)
-	case methodSetOption:
+	case "session/set_mode":
+		return object{}, s.setMode(p.SessionID, p.ModeID, true)
+	case "session/set_config_option":
 		return s.setOption(p)
-	case methodAuthenticate:
+	case "authenticate":
 		return nil, &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams,
 			Message: "there is no such method of authentication: run claude auth login in a terminal"}
 	}
@@ -156,15 +157,16 @@ func (s *server) initialize(req *jsonrpc2.Request) (any, error) {
 	s.mu.Lock()
 	s.can = can
 	s.mu.Unlock()
-	r := initializeResult{ProtocolVersion: 1, AuthMethods: []authMethod{},
-		AgentInfo: implementation{"arbiter", "Arbiter", s.Version},
-		AgentCapabilities: agentCapabilities{LoadSession: true,
-			PromptCapabilities: promptCapabilities{EmbeddedContext: true}}}
+	logins := []object{}
 	if c.Auth.Terminal {
-		r.AuthMethods = append(r.AuthMethods, authMethod{Type: "terminal", ID: "claude-login",
-			Name: "Log in to Claude", Description: "Runs claude auth login", Args: s.Login})
+		logins = append(logins, object{"type": "terminal", "id": "claude-login", "name": "Log in to Claude",
+			"description": "Runs claude auth login", "args": s.Login})
 	}
-	return r, nil
+	return object{"protocolVersion": 1, "authMethods": logins,
+		"agentInfo": object{"name": "arbiter", "title": "Arbiter", "version": s.Version},
+		"agentCapabilities": object{"loadSession": true,
+			"promptCapabilities":  object{"image": false, "audio": false, "embeddedContext": true},
+			"sessionCapabilities": object{"list": object{}, "resume": object{}, "close": object{}}}}, nil
 }
 
 // params decodes the parameters of a request into to. A request without parameters leaves to unchanged.
@@ -216,10 +218,7 @@ func (s *server) send(frames []frame) {
 
 // call sends a request to the client and waits for the answer. If ctx ends first, it cancels the request.
 func (s *server) call(ctx context.Context, method string, p, result any) error {
-	s.mu.Lock()
-	s.calls++
-	id := jsonrpc2.ID{Num: s.calls}
-	s.mu.Unlock()
+	id := jsonrpc2.ID{Num: s.calls.Add(1)}
 	w, err := s.conn.DispatchCall(ctx, method, p, jsonrpc2.PickID(id))
 	if err != nil {
 		return err
@@ -259,7 +258,7 @@ func (s *server) newSession(p sessionParams) (any, error) {
 	open := s.open(uuid.NewString(), p.CWD)
 	open.mode = mode
 	s.logIgnoredServers(p)
-	return sessionResult{SessionID: open.id, Modes: s.modeState(mode), ConfigOptions: s.options(mode)}, nil
+	return object{"sessionId": open.id, "modes": s.modeState(mode), "configOptions": s.options(mode)}, nil
 }
 
 // logIgnoredServers logs that the client's own MCP servers are ignored: the CLI uses those of its configuration.
@@ -302,9 +301,9 @@ func (s *server) openSession(p sessionParams, show bool) (any, error) {
 	if err := open.load(s.ctx, show); err != nil {
 		return nil, err
 	}
-	mode = open.currentMode()
+	mode = open.now().mode
 	open.start()
-	return sessionResult{Modes: s.modeState(mode), ConfigOptions: s.options(mode)}, nil
+	return object{"modes": s.modeState(mode), "configOptions": s.options(mode)}, nil
 }
 
 // run finds the run of a session.
@@ -332,8 +331,8 @@ func (s *server) list(p sessionParams) (any, error) {
 			return nil, invalid("%.20q is not a cursor of a list", p.Cursor)
 		}
 	}
-	r := listResult{Sessions: []sessionInfo{}}
-	n := 0
+	sessions := []object{}
+	r, n := object{}, 0
 	for _, i := range all {
 		if i.Empty || i.Damaged || i.CWD == "" || p.CWD != "" && !command.SameDir(p.CWD, i.CWD) {
 			continue
@@ -342,13 +341,14 @@ func (s *server) list(p sessionParams) (any, error) {
 		if n <= from {
 			continue
 		}
-		if len(r.Sessions) == listed {
-			r.NextCursor = strconv.Itoa(from + listed)
+		if len(sessions) == listed {
+			r["nextCursor"] = strconv.Itoa(from + listed)
 			break
 		}
-		r.Sessions = append(r.Sessions, sessionInfo{SessionID: i.Run, CWD: i.CWD,
-			Title: sanitize.Line(i.Title, maxTitle), UpdatedAt: i.LastActive.UTC().Format(time.RFC3339)})
+		sessions = append(sessions, object{"sessionId": i.Run, "cwd": i.CWD,
+			"title": sanitize.Line(i.Title, maxTitle), "updatedAt": i.LastActive.UTC().Format(time.RFC3339)})
 	}
+	r["sessions"] = sessions
 	return r, nil
 }
 
@@ -373,7 +373,7 @@ func (s *server) closeSession(id string) (any, error) {
 	}
 	s.mu.Unlock()
 	open.leave()
-	return empty{}, nil
+	return object{}, nil
 }
 
 // setOption sets the only configuration option: the permission mode.
@@ -385,9 +385,7 @@ func (s *server) setOption(p sessionParams) (any, error) {
 	if err := s.setMode(p.SessionID, value, false); err != nil {
 		return nil, err
 	}
-	return struct {
-		ConfigOptions []configOption `json:"configOptions"`
-	}{s.options(value)}, nil
+	return object{"configOptions": s.options(value)}, nil
 }
 
 // setMode changes the permission mode of a session. The client is notified in the form (mode or option) that it did
@@ -399,7 +397,7 @@ func (s *server) setMode(id, to string, byMode bool) error {
 		return err
 	case agent != "":
 		return invalid("the permissions are those of the whole run: set them in its session")
-	case !s.canChoose(to, open.currentMode()):
+	case !s.canChoose(to, open.now().mode):
 		return invalid("there is no permission mode %.40q", to)
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, commandTimeout)
@@ -408,9 +406,9 @@ func (s *server) setMode(id, to string, byMode bool) error {
 		return err
 	}
 	if byMode {
-		s.send([]frame{{open.id, currentOptions{optionsChanged, s.options(to)}}})
+		s.send([]frame{s.optionsChanged(open.id, to)})
 	} else {
-		s.send([]frame{{open.id, currentMode{modeChanged, to}}})
+		s.send([]frame{modeChanged(open.id, to)})
 	}
 	return nil
 }
@@ -422,30 +420,41 @@ const (
 
 // modes returns the modes that can be chosen. allow-all is among them only if the command was started with the risk
 // accepted, or if the run is in that mode already.
-func (c *ACPConfig) modes(now string) (list []mode) {
-	for _, m := range runconfig.Modes {
-		if id := string(m); id != allowAll || c.AcceptRisk || now == allowAll {
-			name := strings.ToUpper(id[:1]) + strings.ReplaceAll(id[1:], "-", " ")
-			list = append(list, mode{id, name, m.Means()})
-		}
+func (c *ACPConfig) modes(now string) []runconfig.Mode {
+	return slices.DeleteFunc(slices.Clone(runconfig.Modes), func(m runconfig.Mode) bool {
+		return m == allowAll && !c.AcceptRisk && now != allowAll
+	})
+}
+
+func (c *ACPConfig) canChoose(id, now string) bool {
+	return slices.Contains(c.modes(now), runconfig.Mode(id))
+}
+
+// choices lists the modes that can be chosen; key is the name of the member with their ids.
+func (c *ACPConfig) choices(key, now string) (list []object) {
+	for _, m := range c.modes(now) {
+		name := strings.ToUpper(string(m[:1])) + strings.ReplaceAll(string(m[1:]), "-", " ")
+		list = append(list, object{key: m, "name": name, "description": m.Means()})
 	}
 	return list
 }
 
-func (c *ACPConfig) canChoose(id, now string) bool {
-	return slices.ContainsFunc(c.modes(now), func(m mode) bool { return m.ID == id })
+func (c *ACPConfig) modeState(now string) object {
+	return object{"currentModeId": now, "availableModes": c.choices("id", now)}
 }
 
-func (c *ACPConfig) modeState(now string) *modeState { return &modeState{now, c.modes(now)} }
-
 // options returns the modes as a configuration option, which newer clients show instead of modes.
-func (c *ACPConfig) options(now string) []configOption {
-	o := configOption{Type: "select", ID: optionID, Name: "Permissions", Category: "mode", CurrentValue: now,
-		Description: "What happens to a tool call that no rule covers"}
-	for _, m := range c.modes(now) {
-		o.Options = append(o.Options, configValue{m.ID, m.Name, m.Description})
-	}
-	return []configOption{o}
+func (c *ACPConfig) options(now string) []object {
+	return []object{{"type": "select", "id": optionID, "name": "Permissions", "category": "mode", "currentValue": now,
+		"description": "What happens to a tool call that no rule covers", "options": c.choices("value", now)}}
+}
+
+func modeChanged(session, now string) frame {
+	return frame{session, object{"sessionUpdate": "current_mode_update", "currentModeId": now}}
+}
+
+func (c *ACPConfig) optionsChanged(session, now string) frame {
+	return frame{session, object{"sessionUpdate": "config_option_update", "configOptions": c.options(now)}}
 }
 
 // acpMaxLine bounds a line from the client, in bytes.
@@ -485,17 +494,11 @@ func (s *stream) ReadObject(v any) error {
 			}
 			refusal = jsonrpc2.Error{Code: jsonrpc2.CodeInvalidRequest, Message: "a line is not a message: " + err.Error()}
 		}
-		if err := s.WriteObject(refused{JSONRPC: "2.0", Error: refusal}); err != nil {
+		// A line without a readable id is answered without one.
+		if err := s.WriteObject(object{"jsonrpc": "2.0", "id": nil, "error": refusal}); err != nil {
 			return err
 		}
 	}
-}
-
-// refused is the answer to a line without a readable id.
-type refused struct {
-	JSONRPC string         `json:"jsonrpc"`
-	ID      *int           `json:"id"`
-	Error   jsonrpc2.Error `json:"error"`
 }
 
 // WriteObject implements jsonrpc2.ObjectStream.
@@ -587,10 +590,18 @@ func (o *session) leave() {
 	}
 }
 
-func (o *session) currentMode() string {
+// now returns the state of the session.
+func (o *session) now() standing {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.mode
+	return o.standing
+}
+
+// note changes the state of the session.
+func (o *session) note(change func(*standing)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	change(&o.standing)
 }
 
 // hold locks the sending of a group of commands.
@@ -666,7 +677,10 @@ func (o *session) deliver(ctx context.Context, p *prompt, text string) error {
 		return err
 	}
 	defer o.release()
-	if o.isCancelled(p) {
+	o.mu.Lock()
+	cancelled := p.cancelled
+	o.mu.Unlock()
+	if cancelled {
 		return nil
 	}
 	o.follow.asks.askAgain()
@@ -684,18 +698,9 @@ func (o *session) deliver(ctx context.Context, p *prompt, text string) error {
 	return nil
 }
 
-func (o *session) isCancelled(p *prompt) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return p.cancelled
-}
-
 func (o *session) send(ctx context.Context, text string) error {
-	o.mu.Lock()
-	begun, mode := o.begun, o.mode
-	o.mu.Unlock()
-	if !begun {
-		args := append(o.s.Args[:len(o.s.Args):len(o.s.Args)], o.modeArgs(mode)...)
+	if was := o.now(); !was.begun {
+		args := slices.Concat(o.s.Args, o.modeArgs(was.mode))
 		more, err := o.beside(ctx)
 		if err != nil {
 			return err
@@ -703,15 +708,12 @@ func (o *session) send(ctx context.Context, text string) error {
 		args = append(args, more...)
 		if _, err := o.s.Runs.Start(ctx, Start{Dir: o.dir, Task: text, Args: args, Run: o.id}); err != nil {
 			if _, none := o.s.run(o.id); none == nil {
-				o.mu.Lock()
-				o.begun = true // starting failed after the run existed: the next prompt resumes it
-				o.mu.Unlock()
+				// Starting failed after the run existed: the next prompt resumes it.
+				o.note(func(s *standing) { s.begun = true })
 			}
 			return err
 		}
-		o.mu.Lock()
-		o.begun, o.own, o.chosen = true, true, false
-		o.mu.Unlock()
+		o.note(func(s *standing) { s.begun, s.own, s.chosen = true, true, false })
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
@@ -733,7 +735,6 @@ func (o *session) send(ctx context.Context, text string) error {
 const (
 	besideApart    = "apart"
 	besideTogether = "together"
-	besideNot      = "not"
 )
 
 // beside asks how a run begins in a directory in which another one works, and returns the flags for that.
@@ -748,14 +749,14 @@ func (o *session) beside(ctx context.Context) ([]string, error) {
 	}
 	where := "Another run works in this directory: " + sanitize.Line(list[i].Title, maxTitle)
 	var r permissionResult
-	err = o.s.call(ctx, methodPermission, permissionParams{o.id, toolCall{
+	err = o.s.call(ctx, methodPermission, object{"sessionId": o.id, "toolCall": toolCall{
 		ToolCallID: "begin-" + o.id, Title: where, Kind: "other", Status: "pending",
-		Content: []toolContent{{Type: "content", Content: &textBlock{Type: "text",
-			Text: "To go on with that run, open its session, " + list[i].Run + ", from the list of sessions."}}},
-	}, []permissionOption{
-		{besideApart, "Begin in a worktree of its own", "allow_once"},
-		{besideTogether, "Begin in the same files", "allow_once"},
-		{besideNot, "Do not begin", "reject_once"},
+		Content: []object{textContent("To go on with that run, open its session, " + list[i].Run +
+			", from the list of sessions.")},
+	}, "options": []object{
+		permissionOption(besideApart, "Begin in a worktree of its own", "allow_once"),
+		permissionOption(besideTogether, "Begin in the same files", "allow_once"),
+		permissionOption("not", "Do not begin", "reject_once"),
 	}}, &r)
 	switch {
 	case err != nil:
@@ -771,10 +772,7 @@ func (o *session) beside(ctx context.Context) ([]string, error) {
 // endProcess stops the process of the run in order, if this connection started it: another run may begin in the
 // directory, and the session can be loaded again.
 func (o *session) endProcess(ctx context.Context) {
-	o.mu.Lock()
-	own := o.own
-	o.mu.Unlock()
-	if !own {
+	if !o.now().own {
 		return
 	}
 	client, _, err := o.s.Runs.Dial(ctx, o.id)
@@ -795,12 +793,10 @@ func (o *session) trySend(ctx context.Context, text string) (done bool, err erro
 		return false, err
 	}
 	if !info.Live {
-		o.mu.Lock()
 		var args []string
-		if o.chosen {
-			args = o.modeArgs(o.mode)
+		if was := o.now(); was.chosen {
+			args = o.modeArgs(was.mode)
 		}
-		o.mu.Unlock()
 		task := ""
 		if info.Finished {
 			task = text
@@ -808,9 +804,7 @@ func (o *session) trySend(ctx context.Context, text string) (done bool, err erro
 		if err := o.s.Runs.ResumeWith(ctx, o.id, task, args); err != nil {
 			return false, err
 		}
-		o.mu.Lock()
-		o.own, o.chosen = true, false
-		o.mu.Unlock()
+		o.note(func(s *standing) { s.own, s.chosen = true, false })
 		return info.Finished, nil
 	}
 	client, st, err := o.s.Runs.Dial(ctx, o.id)
@@ -899,11 +893,8 @@ func (o *session) setMode(ctx context.Context, to string) error {
 		return err
 	}
 	defer o.release()
-	o.mu.Lock()
-	begun := o.begun
-	o.mu.Unlock()
 	live := false
-	if begun {
+	if o.now().begun {
 		info, err := o.s.run(o.id)
 		if err != nil {
 			return err
@@ -915,9 +906,7 @@ func (o *session) setMode(ctx context.Context, to string) error {
 			return err
 		}
 	}
-	o.mu.Lock()
-	o.mode, o.chosen = to, !live
-	o.mu.Unlock()
+	o.note(func(s *standing) { s.mode, s.chosen = to, !live })
 	return nil
 }
 
@@ -964,14 +953,10 @@ func (s *server) prompt(req *jsonrpc2.Request, p sessionParams) {
 		return
 	}
 	mine := open.add()
-	s.mu.Lock()
-	s.serving[req.ID] = func() { s.cancel(open.id) }
-	s.mu.Unlock()
+	s.serving.Store(req.ID, func() { s.cancel(open.id) })
 	s.work.Go(func() {
 		result, err := open.await(mine, text)
-		s.mu.Lock()
-		delete(s.serving, req.ID)
-		s.mu.Unlock()
+		s.serving.Delete(req.ID)
 		s.answer(req, result, err)
 	})
 }
@@ -986,24 +971,20 @@ func (o *session) await(p *prompt, text string) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return promptResult{p.stop}, nil
+		return object{"stopReason": p.stop}, nil
 	case <-o.ctx.Done():
-		return promptResult{stopCancelled}, nil
+		return object{"stopReason": stopCancelled}, nil
 	}
 }
 
 // cancelRequest cancels a prompt by its request id. Other requests are short and are not cancelled.
 func (s *server) cancelRequest(req *jsonrpc2.Request) {
-	var p cancelRequestParams
-	var id jsonrpc2.ID
-	if params(req, &p) != nil || json.Unmarshal(p.RequestID, &id) != nil {
+	var p struct{ RequestID *jsonrpc2.ID }
+	if params(req, &p) != nil || p.RequestID == nil {
 		return
 	}
-	s.mu.Lock()
-	cancel := s.serving[id]
-	s.mu.Unlock()
-	if cancel != nil {
-		cancel()
+	if cancel, ok := s.serving.Load(*p.RequestID); ok {
+		cancel.(func())()
 	}
 }
 
@@ -1292,14 +1273,17 @@ func (f *acpFollower) report(line []byte) bool {
 		return false
 	}
 	if b, ok := event.Body.(contract.Session); ok && f.loading != acpLive {
-		f.session.learnMode(b.Permissions)
+		f.session.note(func(s *standing) { s.learn(b.Permissions) })
 	}
 	frames := f.mapper.add(event)
 	if f.loading == silent {
 		return false
 	}
 	if f.loading == shown { // notices are not part of the history
-		frames = slices.DeleteFunc(frames, func(x frame) bool { _, is := x.Update.(acpNotice); return is })
+		frames = slices.DeleteFunc(frames, func(x frame) bool {
+			update, _ := x.Update.(object)
+			return update["sessionUpdate"] == noticed
+		})
 	}
 	if m, ok := event.Body.(contract.Message); ok && m.From == contract.Human && len(frames) > 0 && f.forget(m.Text) {
 		frames = frames[1:]
@@ -1395,66 +1379,50 @@ const (
 // asks holds the pending requests to the client, by the id of the inbox item that each request is about. An item
 // stays in it if its request was declined without an answer, so that it is not asked again before the next prompt.
 type asks struct {
-	mu   sync.Mutex
-	open map[string]*acpAsk
+	open sync.Map // [*acpAsk] by item
 }
 
 type acpAsk struct {
 	withdraw context.CancelFunc
-	declined bool
+	declined atomic.Bool
 }
 
 // begin registers a request about an item. It returns false if one is registered already.
 func (a *asks) begin(ctx context.Context, item string) (context.Context, *acpAsk, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.open[item] != nil {
-		return nil, nil, false
-	}
-	if a.open == nil {
-		a.open = map[string]*acpAsk{}
-	}
 	mine := &acpAsk{}
 	ctx, mine.withdraw = context.WithCancel(ctx)
-	a.open[item] = mine
+	if _, open := a.open.LoadOrStore(item, mine); open {
+		mine.withdraw()
+		return nil, nil, false
+	}
 	return ctx, mine, true
-}
-
-// decline marks a request as declined.
-func (a *asks) decline(mine *acpAsk) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	mine.declined = true
 }
 
 // waits reports whether the client is being asked about an item.
 func (a *asks) waits(item string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.open[item] != nil && !a.open[item].declined
+	x, open := a.open.Load(item)
+	return open && !x.(*acpAsk).declined.Load()
 }
 
 // withdraw cancels the requests about items that are no longer open.
 func (a *asks) withdraw(open []control.InboxItem) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for item, x := range a.open {
+	a.open.Range(func(item, x any) bool {
 		if !slices.ContainsFunc(open, func(i control.InboxItem) bool { return i.ID == item }) {
-			x.withdraw()
-			delete(a.open, item)
+			x.(*acpAsk).withdraw()
+			a.open.Delete(item)
 		}
-	}
+		return true
+	})
 }
 
 // askAgain removes the declined requests, so that their items are asked about again.
 func (a *asks) askAgain() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for item, x := range a.open {
-		if x.declined {
-			delete(a.open, item)
+	a.open.Range(func(item, x any) bool {
+		if x.(*acpAsk).declined.Load() {
+			a.open.Delete(item)
 		}
-	}
+		return true
+	})
 }
 
 // syncInbox handles the items that wait for the human: it asks the client about them, cancels requests about settled
@@ -1519,7 +1487,7 @@ func (f *acpFollower) asking(l *link, item string, how func(context.Context) boo
 	f.session.s.work.Go(func() {
 		defer mine.withdraw()
 		if !how(ctx) {
-			f.asks.decline(mine)
+			mine.declined.Store(true)
 			f.wake()
 		}
 	})
@@ -1534,7 +1502,8 @@ func (f *acpFollower) askPermission(
 ) bool {
 	t.Update = ""
 	var result permissionResult
-	err := f.session.s.call(ctx, methodPermission, permissionParams{session, t, permissionOptions(r)}, &result)
+	err := f.session.s.call(ctx, methodPermission,
+		object{"sessionId": session, "toolCall": t, "options": permissionOptions(r)}, &result)
 	if err != nil || result.Outcome.Outcome != "selected" {
 		return ctx.Err() != nil
 	}
@@ -1560,28 +1529,34 @@ func (f *acpFollower) askPermission(
 
 // permissionOptions returns the answers that a human can choose from. The first rule that is offered with the
 // call can be allowed permanently.
-func permissionOptions(r contract.PermissionRequest) []permissionOption {
-	list := []permissionOption{
-		{optionOnce, "Allow once", "allow_once"},
-		{optionRun, "Allow this for the rest of the run", "allow_always"},
+func permissionOptions(r contract.PermissionRequest) []object {
+	list := []object{
+		permissionOption(optionOnce, "Allow once", "allow_once"),
+		permissionOption(optionRun, "Allow this for the rest of the run", "allow_always"),
 	}
 	if len(r.Suggestions) > 0 {
 		rule := sanitize.Line(r.Suggestions[0]+" ("+words.Rules(r.Suggestions[0])+")", maxTitle)
 		list = append(list,
-			permissionOption{optionAlways, "Always allow " + rule + " in this workspace", "allow_always"})
+			permissionOption(optionAlways, "Always allow "+rule+" in this workspace", "allow_always"))
 	}
-	return append(list, permissionOption{optionDeny, "Deny", "reject_once"},
-		permissionOption{optionNever, "Deny this for the rest of the run", "reject_always"})
+	return append(list, permissionOption(optionDeny, "Deny", "reject_once"),
+		permissionOption(optionNever, "Deny this for the rest of the run", "reject_always"))
+}
+
+func permissionOption(id, name, kind string) object {
+	return object{"optionId": id, "name": name, "kind": kind}
 }
 
 // elicit shows the client a form for an item and hands the answer to the run.
 func (f *acpFollower) elicit(ctx context.Context, i control.InboxItem) bool {
-	field := elicitField{Type: "string", Title: "Answer", Enum: i.Choices}
-	p := elicitParams{Mode: "form", SessionID: f.mapper.root, Message: sanitize.Text(i.Text)}
-	p.RequestedSchema = elicitSchema{Type: "object", Properties: map[string]elicitField{"answer": field},
-		Required: []string{"answer"}}
+	field := object{"type": "string", "title": "Answer"}
+	if len(i.Choices) > 0 {
+		field["enum"] = i.Choices
+	}
 	var result elicitResult
-	err := f.session.s.call(ctx, methodElicit, p, &result)
+	err := f.session.s.call(ctx, "elicitation/create", object{"mode": "form", "sessionId": f.mapper.root,
+		"message": sanitize.Text(i.Text), "requestedSchema": object{"type": "object", "required": []string{"answer"},
+			"properties": object{"answer": field}}}, &result)
 	answer := strings.TrimSpace(result.Content.Answer)
 	switch {
 	case ctx.Err() != nil:
@@ -1608,25 +1583,20 @@ func (f *acpFollower) sendAnswer(body contract.CommandBody) bool {
 	return err == nil
 }
 
-// learnMode stores the permission mode that the run had, unless the client has chosen another mode for it.
-func (o *session) learnMode(mode string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if mode != "" && !o.chosen {
-		o.mode = mode
+// learn stores the permission mode that the run has, unless the client has chosen another one for it. It returns
+// whether that is news.
+func (s *standing) learn(mode string) (changed bool) {
+	if changed = mode != "" && mode != s.mode && !s.chosen; changed {
+		s.mode = mode
 	}
+	return changed
 }
 
 // showMode reports a changed permission mode to the client, if another client has set it.
 func (o *session) showMode(mode string) {
-	o.mu.Lock()
-	changed := mode != "" && mode != o.mode && !o.chosen
+	changed := false
+	o.note(func(s *standing) { changed = s.learn(mode) })
 	if changed {
-		o.mode = mode
-	}
-	o.mu.Unlock()
-	if changed {
-		options := currentOptions{optionsChanged, o.s.options(mode)}
-		o.s.send([]frame{{o.id, currentMode{modeChanged, mode}}, {o.id, options}})
+		o.s.send([]frame{modeChanged(o.id, mode), o.s.optionsChanged(o.id, mode)})
 	}
 }

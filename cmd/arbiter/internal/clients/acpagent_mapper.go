@@ -224,7 +224,7 @@ func (m *mapper) chunk(session, kind, id, text string) []frame {
 	if kind != userChunk {
 		text += "\n\n"
 	}
-	return m.on(session, chunk{Kind: kind, MessageID: id, Content: textOf(text)})
+	return m.on(session, object{"sessionUpdate": kind, "messageId": id, "content": textOf(text)})
 }
 
 // aside shows an event outside the conversation as one line of thought.
@@ -232,6 +232,9 @@ func (m *mapper) aside(e contract.Event) []frame {
 	session, _ := m.home(e.ID)
 	return m.chunk(session, thoughtChunk, "", m.words(e, m.name))
 }
+
+// noticed is the kind of updates that are not part of the history.
+const noticed = "notice"
 
 // notice shows a problem that the run has recovered from.
 func (m *mapper) notice(e contract.Event) []frame {
@@ -247,7 +250,7 @@ func (m *mapper) notice(e contract.Event) []frame {
 		severity = "info"
 	}
 	session, _ := m.home(e.ID)
-	return m.on(session, acpNotice{Kind: noticed, Severity: severity, Title: text})
+	return m.on(session, object{"sessionUpdate": noticed, "severity": severity, "title": text})
 }
 
 // showError shows an error that a person should know about, and the possible answers.
@@ -306,22 +309,21 @@ func (m *mapper) plan(b contract.Plan) []frame {
 	return frames
 }
 
-func planOf(steps []contract.Step) plan {
-	p := plan{Kind: planned, Entries: []planEntry{}}
+func planOf(steps []contract.Step) object {
+	entries := []object{}
 	for _, s := range steps {
-		e := planEntry{Content: sanitize.Line(s.Text, maxDescription), Priority: "medium", Status: pending}
+		text, status := sanitize.Line(s.Text, maxDescription), pending
 		switch s.Status {
 		case contract.StepActive:
-			e.Status = inProgress
+			status = inProgress
 		case contract.StepDone:
-			e.Status = completed
+			status = completed
 		case contract.StepFailed, contract.StepSkipped: // the protocol has no such status
-			e.Status = completed
-			e.Content += " (" + s.Status + ")"
+			text, status = text+" ("+s.Status+")", completed
 		}
-		p.Entries = append(p.Entries, e)
+		entries = append(entries, object{"content": text, "priority": "medium", "status": status})
 	}
-	return p
+	return object{"sessionUpdate": "plan", "entries": entries}
 }
 
 func (m *mapper) context(id string, b contract.Context) []frame {
@@ -342,12 +344,12 @@ func (m *mapper) usage(id string) []frame {
 	}
 	now := shownUsage{max(a.tokens, 0), a.window, 0}
 	session := m.root
-	u := usage{Kind: usageChanged, Used: now.used, Size: now.size}
+	u := object{"sessionUpdate": "usage_update", "used": now.used, "size": now.size}
 	switch {
 	case id == contract.Arbiter && m.rehearsal:
 	case id == contract.Arbiter:
 		now.cost = m.spent.total()
-		u.Cost = &cost{now.cost, "USD"}
+		u["cost"] = object{"amount": now.cost, "currency": "USD"}
 	case m.can.subagents:
 		session = m.child(id)
 	default:
@@ -389,9 +391,9 @@ func (m *mapper) compact(id string, b contract.Compact) []frame {
 	if !m.can.compaction {
 		return m.aside(contract.Event{ID: id, Body: b})
 	}
-	c := compaction{Kind: compacted, CompactionID: m.newID("compaction"), Status: completed}
+	c := object{"sessionUpdate": "compaction_update", "compactionId": m.newID("compaction"), "status": completed}
 	if b.Blocked {
-		c.Status, c.Error = failed, "Arbiter blocked it: the agent hands its work over instead."
+		c["status"], c["error"] = failed, "Arbiter blocked it: the agent hands its work over instead."
 	}
 	session, _ := m.home(id)
 	if id != contract.Arbiter && !m.can.subagents {
@@ -428,15 +430,18 @@ func (m *mapper) spawn(id string, b contract.Spawn) []frame {
 	prompt := bound(b.Prompt, maxDescription)
 	if m.can.subagents {
 		a.state = childState{State: "running"}
-		return append(frames, frame{m.root, subagentUpdate{Kind: subagent, SessionID: m.child(id), Title: title,
-			Description: prompt, Capabilities: &childCapabilities{&empty{}}, State: &childState{State: "running"}}})
+		u := m.subagent(id, object{"title": title, "capabilities": object{"cancel": object{}}, "state": a.state})
+		if prompt != "" {
+			u["description"] = prompt
+		}
+		return append(frames, frame{m.root, u})
 	}
 	if known {
 		return append(frames, frame{m.root, toolCall{Update: toolChanged, ToolCallID: id, Status: inProgress}})
 	}
 	call := toolCall{Update: toolStarted, ToolCallID: id, Title: title, Kind: "think", Status: inProgress}
 	if prompt != "" {
-		call.Content = []toolContent{textContent(prompt)}
+		call.Content = []object{textContent(prompt)}
 	}
 	return m.on(m.root, call)
 }
@@ -451,12 +456,11 @@ func (m *mapper) done(id string, b contract.Done) []frame {
 	a.gone = true
 	if m.can.subagents {
 		a.state = childState{State: "idle", StopReason: stopEndTurn}
-		return append(frames, frame{m.root, subagentUpdate{Kind: subagent, SessionID: m.child(id),
-			Capabilities: &childCapabilities{}, State: &childState{State: "idle", StopReason: stopEndTurn}}})
+		return append(frames, frame{m.root, m.subagent(id, object{"capabilities": object{}, "state": a.state})})
 	}
 	text := textContent("Ended: " + sanitize.Line(b.Reason, maxTitle))
 	return append(frames, frame{m.root, toolCall{Update: toolChanged, ToolCallID: id, Status: completed,
-		Content: []toolContent{text}}})
+		Content: []object{text}}})
 }
 
 // childState shows the state of an Orchestrator, if it has changed.
@@ -466,7 +470,13 @@ func (m *mapper) childState(id string, s childState) []frame {
 		return nil
 	}
 	a.state = s
-	return m.on(m.root, subagentUpdate{Kind: subagent, SessionID: m.child(id), State: &s})
+	return m.on(m.root, m.subagent(id, object{"state": s}))
+}
+
+// subagent completes an update about the session of an Orchestrator.
+func (m *mapper) subagent(id string, update object) object {
+	update["sessionUpdate"], update["sessionId"] = "subagent_update", m.child(id)
+	return update
 }
 
 // workspace shows the working directory of an Orchestrator, if it has its own.
@@ -480,7 +490,7 @@ func (m *mapper) workspace(id string, b contract.Workspace) []frame {
 	if !m.can.subagents || id == contract.Arbiter || before == b.Dir {
 		return nil
 	}
-	return m.on(m.root, subagentUpdate{Kind: subagent, SessionID: m.child(id), CWD: b.Dir})
+	return m.on(m.root, m.subagent(id, object{"cwd": b.Dir}))
 }
 
 // message shows a message from one party to another.
@@ -495,7 +505,8 @@ func (m *mapper) message(b contract.Message) []frame {
 		frames := m.chunk(m.root, userChunk, id, b.Text)
 		if b.Kind == "task" && m.shownTexts[b.Kind] == "" { // the run keeps its first title
 			m.shownTexts[b.Kind] = b.Text
-			frames = append(frames, frame{m.root, info{Kind: infoChanged, Title: sanitize.Line(b.Text, maxTitle)}})
+			title := sanitize.Line(b.Text, maxTitle)
+			frames = append(frames, frame{m.root, object{"sessionUpdate": "session_info_update", "title": title}})
 		}
 		return frames
 	case b.From == contract.Human:
@@ -524,13 +535,13 @@ func (m *mapper) message(b contract.Message) []frame {
 func (m *mapper) between(b contract.Message, id string) []frame {
 	from, _ := m.home(b.From)
 	to, _ := m.home(b.To)
-	u := acpBetween{Kind: sessionMessage, MessageID: id, SenderSessionID: from, RecipientSessionID: to,
-		Content: []textBlock{textOf(sanitize.Text(b.Text))}}
+	u := object{"sessionUpdate": "session_message", "messageId": id, "senderSessionId": from, "recipientSessionId": to,
+		"content": []object{textOf(sanitize.Text(b.Text))}}
 	if from == to {
 		return m.on(from, u)
 	}
-	sent, received := u, u
-	sent.RecipientMessageID, received.SenderMessageID = id, id
+	sent, received := maps.Clone(u), maps.Clone(u)
+	sent["recipientMessageId"], received["senderMessageId"] = id, id
 	return []frame{{from, sent}, {to, received}}
 }
 
@@ -635,19 +646,20 @@ func (m *mapper) describe(agent, tool string, input json.RawMessage) toolCall {
 		return t
 	}
 	path = sanitize.Line(path, 0)
-	t.Locations = []location{{Path: path, Line: max(in.Offset, 0)}}
-	diff := toolContent{Type: "diff", Path: path}
+	t.Locations = []object{{"path": path}}
+	if in.Offset > 0 {
+		t.Locations[0]["line"] = in.Offset
+	}
+	diff := object{"type": "diff", "path": path}
 	switch {
 	case tool == "Edit" && in.NewString != nil:
-		before, after := sanitize.Text(in.OldString), sanitize.Text(*in.NewString)
-		diff.OldText, diff.NewText = &before, &after
+		diff["oldText"], diff["newText"] = sanitize.Text(in.OldString), sanitize.Text(*in.NewString)
 	case tool == "Write" && in.Content != nil:
-		after := sanitize.Text(*in.Content)
-		diff.NewText = &after
+		diff["newText"] = sanitize.Text(*in.Content)
 	default:
 		return t
 	}
-	t.Content = []toolContent{diff}
+	t.Content = []object{diff}
 	return t
 }
 
@@ -685,9 +697,9 @@ func (m *mapper) toolResult(b contract.ToolResult) []frame {
 	switch {
 	case text == "" || c.diff && !b.IsError:
 	case kindOf(c.tool) == "execute" || kindOf(c.tool) == "read" || kindOf(c.tool) == "search":
-		t.Content = []toolContent{textContent(words.Fenced(text))}
+		t.Content = []object{textContent(words.Fenced(text))}
 	default:
-		t.Content = []toolContent{textContent(text)}
+		t.Content = []object{textContent(text)}
 	}
 	return m.on(c.session, t)
 }
@@ -767,10 +779,7 @@ func (m *mapper) closeCalls(agent string) []frame {
 	return frames
 }
 
-func textContent(text string) toolContent {
-	t := textOf(text)
-	return toolContent{Type: "content", Content: &t}
-}
+func textContent(text string) object { return object{"type": "content", "content": textOf(text)} }
 
 func isObject(raw json.RawMessage) bool {
 	raw = bytes.TrimSpace(raw)
@@ -783,23 +792,13 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// The methods, with their names in the protocol.
-const (
-	methodInitialize   = "initialize"
-	methodAuthenticate = "authenticate"
-	methodNew          = "session/new"
-	methodLoad         = "session/load"
-	methodResume       = "session/resume"
-	methodList         = "session/list"
-	methodClose        = "session/close"
-	methodPrompt       = "session/prompt"
-	methodCancel       = "session/cancel"
-	methodSetMode      = "session/set_mode"
-	methodSetOption    = "session/set_config_option"
+// object is a message to the client, or a part of one, with the names of the protocol.
+type object map[string]any
 
+// Methods that the client serves.
+const (
 	methodUpdate        = "session/update"
 	methodPermission    = "session/request_permission"
-	methodElicit        = "elicitation/create"
 	methodCancelRequest = "$/cancel_request"
 )
 
@@ -817,57 +816,21 @@ const (
 )
 
 type (
-	empty struct{}
-
-	implementation struct {
-		Name    string `json:"name"`
-		Title   string `json:"title,omitempty"`
-		Version string `json:"version"`
-	}
 	initializeParams struct {
 		ClientCapabilities struct {
 			Auth struct {
 				Terminal bool `json:"terminal"`
 			} `json:"auth"`
 			Elicitation *struct {
-				Form *empty `json:"form"`
+				Form *object `json:"form"`
 			} `json:"elicitation"`
 			Session *struct {
-				Compaction *empty `json:"compaction"`
-				Notices    *empty `json:"notices"`
+				Compaction *object `json:"compaction"`
+				Notices    *object `json:"notices"`
 			} `json:"session"`
-			Subagents *empty `json:"subagents"`
+			Subagents *object `json:"subagents"`
 		} `json:"clientCapabilities"`
 	}
-	initializeResult struct {
-		ProtocolVersion   int               `json:"protocolVersion"`
-		AgentInfo         implementation    `json:"agentInfo"`
-		AgentCapabilities agentCapabilities `json:"agentCapabilities"`
-		AuthMethods       []authMethod      `json:"authMethods"`
-	}
-	agentCapabilities struct {
-		LoadSession         bool                `json:"loadSession"`
-		PromptCapabilities  promptCapabilities  `json:"promptCapabilities"`
-		SessionCapabilities sessionCapabilities `json:"sessionCapabilities"`
-	}
-	promptCapabilities struct {
-		Image           bool `json:"image"`
-		Audio           bool `json:"audio"`
-		EmbeddedContext bool `json:"embeddedContext"`
-	}
-	sessionCapabilities struct {
-		List   empty `json:"list"`
-		Resume empty `json:"resume"`
-		Close  empty `json:"close"`
-	}
-	authMethod struct {
-		Type        string   `json:"type"`
-		ID          string   `json:"id"`
-		Name        string   `json:"name"`
-		Description string   `json:"description,omitempty"`
-		Args        []string `json:"args,omitempty"`
-	}
-
 	// sessionParams has the parameters of all methods that name a session or a directory.
 	sessionParams struct {
 		SessionID  string            `json:"sessionId"`
@@ -879,82 +842,11 @@ type (
 		Cursor     string            `json:"cursor"`
 		Prompt     []contentBlock    `json:"prompt"`
 	}
-	sessionResult struct {
-		SessionID     string         `json:"sessionId,omitempty"`
-		Modes         *modeState     `json:"modes,omitempty"`
-		ConfigOptions []configOption `json:"configOptions,omitempty"`
-	}
-	modeState struct {
-		CurrentModeID  string `json:"currentModeId"`
-		AvailableModes []mode `json:"availableModes"`
-	}
-	mode struct {
-		ID          string `json:"id"`
-		Name        string `json:"name"`
-		Description string `json:"description"`
-	}
-	configOption struct {
-		Type         string        `json:"type"`
-		ID           string        `json:"id"`
-		Name         string        `json:"name"`
-		Description  string        `json:"description,omitempty"`
-		Category     string        `json:"category"`
-		CurrentValue string        `json:"currentValue"`
-		Options      []configValue `json:"options"`
-	}
-	configValue struct {
-		Value       string `json:"value"`
-		Name        string `json:"name"`
-		Description string `json:"description"`
-	}
-	listResult struct {
-		Sessions   []sessionInfo `json:"sessions"`
-		NextCursor string        `json:"nextCursor,omitempty"`
-	}
-	sessionInfo struct {
-		SessionID string `json:"sessionId"`
-		CWD       string `json:"cwd"`
-		Title     string `json:"title,omitempty"`
-		UpdatedAt string `json:"updatedAt,omitempty"`
-	}
-	promptResult struct {
-		StopReason string `json:"stopReason"`
-	}
-	cancelRequestParams struct {
-		RequestID json.RawMessage `json:"requestId"`
-	}
-
-	permissionParams struct {
-		SessionID string             `json:"sessionId"`
-		ToolCall  toolCall           `json:"toolCall"`
-		Options   []permissionOption `json:"options"`
-	}
-	permissionOption struct {
-		OptionID string `json:"optionId"`
-		Name     string `json:"name"`
-		Kind     string `json:"kind"`
-	}
 	permissionResult struct {
 		Outcome struct {
 			Outcome  string `json:"outcome"`
 			OptionID string `json:"optionId"`
 		} `json:"outcome"`
-	}
-	elicitParams struct {
-		Mode            string       `json:"mode"`
-		SessionID       string       `json:"sessionId"`
-		Message         string       `json:"message"`
-		RequestedSchema elicitSchema `json:"requestedSchema"`
-	}
-	elicitSchema struct {
-		Type       string                 `json:"type"`
-		Properties map[string]elicitField `json:"properties"`
-		Required   []string               `json:"required"`
-	}
-	elicitField struct {
-		Type  string   `json:"type"`
-		Title string   `json:"title"`
-		Enum  []string `json:"enum,omitempty"`
 	}
 	elicitResult struct {
 		Action  string `json:"action"`
@@ -964,22 +856,13 @@ type (
 	}
 )
 
-// Kinds of updates.
+// Kinds of updates that have several places.
 const (
-	userChunk      = "user_message_chunk"
-	agentChunk     = "agent_message_chunk"
-	thoughtChunk   = "agent_thought_chunk"
-	toolStarted    = "tool_call"
-	toolChanged    = "tool_call_update"
-	planned        = "plan"
-	usageChanged   = "usage_update"
-	infoChanged    = "session_info_update"
-	modeChanged    = "current_mode_update"
-	optionsChanged = "config_option_update"
-	noticed        = "notice"
-	compacted      = "compaction_update"
-	subagent       = "subagent_update"
-	sessionMessage = "session_message"
+	userChunk    = "user_message_chunk"
+	agentChunk   = "agent_message_chunk"
+	thoughtChunk = "agent_thought_chunk"
+	toolStarted  = "tool_call"
+	toolChanged  = "tool_call_update"
 )
 
 // Statuses of a tool call or of a plan's entry.
@@ -993,31 +876,19 @@ const (
 // frame is an update of a session: the session of the run or of one of its Orchestrators.
 type frame struct {
 	SessionID string `json:"sessionId"`
-	Update    any    `json:"update"`
+	Update    any    `json:"update"` // object or toolCall
 }
 
 type (
-	// contentBlock is a part of a prompt or of a message.
+	// contentBlock is a part of a prompt.
 	contentBlock struct {
-		Type     string    `json:"type"`
-		Text     string    `json:"text,omitempty"`
-		URI      string    `json:"uri,omitempty"`
-		Name     string    `json:"name,omitempty"`
-		Resource *resource `json:"resource,omitempty"`
-	}
-	resource struct {
-		URI  string  `json:"uri"`
-		Text *string `json:"text,omitempty"`
-	}
-	chunk struct {
-		Kind      string    `json:"sessionUpdate"`
-		MessageID string    `json:"messageId,omitempty"`
-		Content   textBlock `json:"content"`
-	}
-	// textBlock always has its text, even if that is empty.
-	textBlock struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
+		Type     string `json:"type"`
+		Text     string `json:"text"`
+		URI      string `json:"uri"`
+		Resource *struct {
+			URI  string  `json:"uri"`
+			Text *string `json:"text"`
+		} `json:"resource"`
 	}
 	// toolCall is a tool_call, a tool_call_update, or the call in a permission request, which has no sessionUpdate.
 	toolCall struct {
@@ -1027,89 +898,15 @@ type (
 		Name       string          `json:"name,omitempty"`
 		Kind       string          `json:"kind,omitempty"`
 		Status     string          `json:"status,omitempty"`
-		Content    []toolContent   `json:"content,omitempty"`
-		Locations  []location      `json:"locations,omitempty"`
+		Content    []object        `json:"content,omitempty"` // texts, and changes of a file
+		Locations  []object        `json:"locations,omitempty"`
 		RawInput   json.RawMessage `json:"rawInput,omitempty"`
 	}
-	// toolContent is a text or a change of a file.
-	toolContent struct {
-		Type    string     `json:"type"`
-		Content *textBlock `json:"content,omitempty"`
-		Path    string     `json:"path,omitempty"`
-		OldText *string    `json:"oldText,omitempty"`
-		NewText *string    `json:"newText,omitempty"`
-	}
-	location struct {
-		Path string `json:"path"`
-		Line int    `json:"line,omitempty"`
-	}
-	plan struct {
-		Kind    string      `json:"sessionUpdate"`
-		Entries []planEntry `json:"entries"`
-	}
-	planEntry struct {
-		Content  string `json:"content"`
-		Priority string `json:"priority"`
-		Status   string `json:"status"`
-	}
-	usage struct {
-		Kind string `json:"sessionUpdate"`
-		Used int    `json:"used"`
-		Size int    `json:"size"`
-		Cost *cost  `json:"cost,omitempty"`
-	}
-	cost struct {
-		Amount   float64 `json:"amount"`
-		Currency string  `json:"currency"`
-	}
-	info struct {
-		Kind  string `json:"sessionUpdate"`
-		Title string `json:"title"`
-	}
-	currentMode struct {
-		Kind          string `json:"sessionUpdate"`
-		CurrentModeID string `json:"currentModeId"`
-	}
-	currentOptions struct {
-		Kind          string         `json:"sessionUpdate"`
-		ConfigOptions []configOption `json:"configOptions"`
-	}
-	acpNotice struct {
-		Kind     string `json:"sessionUpdate"`
-		Severity string `json:"severity"`
-		Title    string `json:"title"`
-	}
-	compaction struct {
-		Kind         string `json:"sessionUpdate"`
-		CompactionID string `json:"compactionId"`
-		Status       string `json:"status"`
-		Error        string `json:"error,omitempty"`
-	}
-	subagentUpdate struct {
-		Kind         string             `json:"sessionUpdate"`
-		SessionID    string             `json:"sessionId"`
-		Title        string             `json:"title,omitempty"`
-		Description  string             `json:"description,omitempty"`
-		CWD          string             `json:"cwd,omitempty"`
-		Capabilities *childCapabilities `json:"capabilities,omitempty"`
-		State        *childState        `json:"state,omitempty"`
-	}
-	childCapabilities struct {
-		Cancel *empty `json:"cancel,omitempty"`
-	}
+	// childState is the state of an Orchestrator's session.
 	childState struct {
 		State      string `json:"state"`
 		StopReason string `json:"stopReason,omitempty"`
 	}
-	acpBetween struct {
-		Kind               string      `json:"sessionUpdate"`
-		MessageID          string      `json:"messageId"`
-		SenderSessionID    string      `json:"senderSessionId"`
-		RecipientSessionID string      `json:"recipientSessionId"`
-		SenderMessageID    string      `json:"senderMessageId,omitempty"`
-		RecipientMessageID string      `json:"recipientMessageId,omitempty"`
-		Content            []textBlock `json:"content"`
-	}
 )
 
-func textOf(s string) textBlock { return textBlock{Type: "text", Text: s} }
+func textOf(s string) object { return object{"type": "text", "text": s} }

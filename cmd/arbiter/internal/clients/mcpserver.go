@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -76,9 +77,12 @@ type MCPOptions struct {
 
 // MCPServer serves the tools to one client.
 type MCPServer struct {
-	o    MCPOptions
-	mcp  *mcp.Server
-	left declined
+	o   MCPOptions
+	mcp *mcp.Server
+
+	// left has the interrupted runs that the human does not want to resume, each with its cursor when it stopped. It is
+	// not stored: another server asks again.
+	left sync.Map
 }
 
 // instructions is the description of the server for the client's model.
@@ -111,37 +115,42 @@ func NewMCP(o MCPOptions) (*MCPServer, error) {
 // Serve serves one client until it disconnects or ctx ends. The runs continue.
 func (s *MCPServer) Serve(ctx context.Context, t mcp.Transport) error { return s.mcp.Run(ctx, t) }
 
+// tool adds a tool that answers a call at once, without a form.
+func tool[In, Out any](s *MCPServer, name, title, about string, hints mcp.ToolAnnotations,
+	call func(context.Context, In) (Out, error)) {
+	hints.Title = title
+	mcp.AddTool(s.mcp, &mcp.Tool{Name: name, Description: about, Annotations: &hints},
+		func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+			out, err := call(ctx, in)
+			return nil, out, err
+		})
+}
+
 func (s *MCPServer) addTools() {
 	no, yes := false, true
-	reads := func(title string) *mcp.ToolAnnotations {
-		return &mcp.ToolAnnotations{Title: title, ReadOnlyHint: true, OpenWorldHint: &no}
-	}
-	mcp.AddTool(s.mcp, &mcp.Tool{Name: "start_run",
-		Description: "Begin a run on a task. It returns at once; call wait to hear of it.",
-		Annotations: &mcp.ToolAnnotations{Title: "Start a run", DestructiveHint: &yes}}, s.startRun)
-	mcp.AddTool(s.mcp, &mcp.Tool{Name: "resume_run",
-		Description: "Continue a run that has stopped, from where it stopped. It returns at once; call wait.",
-		Annotations: &mcp.ToolAnnotations{Title: "Resume a run", DestructiveHint: &yes}}, s.resumeRun)
+	reads := mcp.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no}
+	changes := mcp.ToolAnnotations{DestructiveHint: &yes}
+	tool(s, "start_run", "Start a run", "Begin a run on a task. It returns at once; call wait to hear of it.", changes,
+		s.startRun)
+	tool(s, "resume_run", "Resume a run", "Continue a run that has stopped, from where it stopped. It returns at once; "+
+		"call wait.", changes, s.resumeRun)
+	waits, answers := reads, changes
+	waits.Title, answers.Title = "Wait for a run", "Answer a run"
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "wait",
 		Description: "Wait until something new waits for an answer, the run has ended, or time is up. " +
 			"It returns what has happened since the cursor.",
-		Annotations: reads("Wait for a run")}, s.waitTool)
+		Annotations: &waits}, s.waitTool)
 	mcp.AddTool(s.mcp, &mcp.Tool{Name: "answer",
 		Description: "Answer a question of a run, send its Arbiter a message, or choose how it goes on after a " +
 			"failure. Give one of text, request with behavior, and choice.",
-		Annotations: &mcp.ToolAnnotations{Title: "Answer a run", DestructiveHint: &yes}}, s.answer)
-	mcp.AddTool(s.mcp, &mcp.Tool{Name: "status",
-		Description: "Show where a run stands: its agents, what waits, and its last news. It does not wait.",
-		Annotations: reads("Status of a run")}, s.status)
-	mcp.AddTool(s.mcp, &mcp.Tool{Name: "list_runs", Description: "List the runs here, the last active first.",
-		Annotations: reads("List runs")}, s.listRuns)
-	mcp.AddTool(s.mcp, &mcp.Tool{Name: "report",
-		Description: "Report what a run was asked, did, changed and proved, and what it cost.",
-		Annotations: reads("Report of a run")}, s.report)
-	mcp.AddTool(s.mcp, &mcp.Tool{Name: "cancel",
-		Description: "End a run in order. What it has done stays, and resume_run can continue it.",
-		Annotations: &mcp.ToolAnnotations{Title: "Cancel a run", DestructiveHint: &yes, IdempotentHint: true},
-	}, s.cancel)
+		Annotations: &answers}, s.answer)
+	tool(s, "status", "Status of a run", "Show where a run stands: its agents, what waits, and its last news. It does "+
+		"not wait.", reads, s.status)
+	tool(s, "list_runs", "List runs", "List the runs here, the last active first.", reads, s.listRuns)
+	tool(s, "report", "Report of a run", "Report what a run was asked, did, changed and proved, and what it cost.", reads,
+		s.report)
+	tool(s, "cancel", "Cancel a run", "End a run in order. What it has done stays, and resume_run can continue it.",
+		mcp.ToolAnnotations{DestructiveHint: &yes, IdempotentHint: true}, s.cancel)
 }
 
 // place returns the directory in which a run may work, with all links resolved, so that a link cannot lead out of
@@ -334,21 +343,21 @@ type startIn struct {
 	Dir  string `json:"dir,omitempty" jsonschema:"the directory to work in; absent: where the server was started"`
 }
 
+// begun is the view of a run that has just begun.
+func begun(run string, err error) (MCPView, error) {
+	if err != nil {
+		return MCPView{}, err
+	}
+	return MCPView{Run: run, Status: working, Next: "Call wait with this run."}, nil
+}
+
 // startRun is the tool start_run. The run continues if the call is cancelled.
-func (s *MCPServer) startRun(
-	ctx context.Context,
-	_ *mcp.CallToolRequest,
-	in startIn,
-) (*mcp.CallToolResult, MCPView, error) {
+func (s *MCPServer) startRun(ctx context.Context, in startIn) (MCPView, error) {
 	dir, err := s.place(in.Dir)
 	if err != nil {
-		return nil, MCPView{}, err
+		return MCPView{}, err
 	}
-	run, err := s.o.Runs.Start(context.WithoutCancel(ctx), Start{Dir: dir, Task: in.Task, Args: s.o.Args})
-	if err != nil {
-		return nil, MCPView{}, err
-	}
-	return nil, MCPView{Run: run, Status: working, Next: "Call wait with this run."}, nil
+	return begun(s.o.Runs.Start(context.WithoutCancel(ctx), Start{Dir: dir, Task: in.Task, Args: s.o.Args}))
 }
 
 type runIn struct {
@@ -356,11 +365,7 @@ type runIn struct {
 }
 
 // resumeRun is the tool resume_run. The run keeps its settings.
-func (s *MCPServer) resumeRun(
-	ctx context.Context,
-	_ *mcp.CallToolRequest,
-	in runIn,
-) (*mcp.CallToolResult, MCPView, error) {
+func (s *MCPServer) resumeRun(ctx context.Context, in runIn) (MCPView, error) {
 	info, err := s.find(in.Run)
 	if err == nil && !info.Live && !info.Unfinished {
 		err = fmt.Errorf("run %s has ended, and there is nothing to resume: report shows what it did",
@@ -369,23 +374,15 @@ func (s *MCPServer) resumeRun(
 	if err == nil {
 		err = s.o.Runs.Resume(context.WithoutCancel(ctx), info.Run, nil)
 	}
-	if err != nil {
-		return nil, MCPView{}, err
-	}
-	return nil, MCPView{Run: info.Run, Status: working, Next: "Call wait with this run."}, nil
+	return begun(info.Run, err)
 }
 
-func (s *MCPServer) status(
-	ctx context.Context,
-	_ *mcp.CallToolRequest,
-	in runIn,
-) (*mcp.CallToolResult, MCPView, error) {
+func (s *MCPServer) status(ctx context.Context, in runIn) (MCPView, error) {
 	info, err := s.find(in.Run)
 	if err != nil {
-		return nil, MCPView{}, err
+		return MCPView{}, err
 	}
-	v, err := s.view(ctx, info.Run)
-	return nil, v, err
+	return s.view(ctx, info.Run)
 }
 
 // view returns the view of a run, with its last news.
@@ -446,10 +443,10 @@ type RunList struct {
 	More int       `json:"more,omitempty" jsonschema:"how many older runs are left out"`
 }
 
-func (s *MCPServer) listRuns(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, RunList, error) {
+func (s *MCPServer) listRuns(context.Context, struct{}) (RunList, error) {
 	list, err := s.o.Runs.List()
 	if err != nil {
-		return nil, RunList{}, err
+		return RunList{}, err
 	}
 	out := RunList{Runs: []RunLine{}}
 	for _, i := range list {
@@ -464,7 +461,7 @@ func (s *MCPServer) listRuns(context.Context, *mcp.CallToolRequest, struct{}) (*
 			Status: i.Status, Task: sanitize.Line(i.Title, mcpMaxLine), Dir: i.CWD, Began: i.Began,
 			LastActive: i.LastActive})
 	}
-	return nil, out, nil
+	return out, nil
 }
 
 type reportIn struct {
@@ -480,46 +477,35 @@ type ReportText struct {
 	Cut    string `json:"cut,omitempty" jsonschema:"the text is cut; this command prints all of it"`
 }
 
-func (s *MCPServer) report(ctx context.Context, _ *mcp.CallToolRequest, in reportIn) (*mcp.CallToolResult, ReportText,
-	error) {
+func (s *MCPServer) report(ctx context.Context, in reportIn) (ReportText, error) {
 	info, err := s.find(in.Run)
 	if err != nil {
-		return nil, ReportText{}, err
+		return ReportText{}, err
 	}
-	out := ReportText{Run: info.Run, Format: "markdown"}
-	switch in.Format {
-	case "", "markdown":
-	case "json":
-		out.Format = "json"
-	default:
-		return nil, out, fmt.Errorf("format %.20q: use markdown or json", in.Format)
+	out := ReportText{Run: info.Run, Format: cmp.Or(in.Format, "markdown")}
+	if out.Format != "markdown" && out.Format != "json" {
+		return out, fmt.Errorf("format %.20q: use markdown or json", in.Format)
 	}
 	var b bytes.Buffer
 	if err := s.o.Runs.Report(ctx, info.Run, out.Format, &b); err != nil {
-		return nil, out, err
+		return out, err
 	}
-	out.Text = clip(b.String(), maxReport)
-	if len(out.Text) < b.Len() {
+	if out.Text = clip(b.String(), maxReport); len(out.Text) < b.Len() {
 		out.Cut = s.o.Typed("report", info.Run, "--format", out.Format)
 	}
-	return nil, out, nil
+	return out, nil
 }
 
 // cancel is the tool cancel. It waits for the end of the run.
-func (s *MCPServer) cancel(
-	ctx context.Context,
-	_ *mcp.CallToolRequest,
-	in runIn,
-) (*mcp.CallToolResult, MCPView, error) {
+func (s *MCPServer) cancel(ctx context.Context, in runIn) (MCPView, error) {
 	info, err := s.find(in.Run)
 	if err == nil && info.Live {
 		err = s.cancelLive(ctx, info.Run, processTimeout)
 	}
 	if err != nil {
-		return nil, MCPView{}, err
+		return MCPView{}, err
 	}
-	v, err := s.view(ctx, info.Run)
-	return nil, v, err
+	return s.view(ctx, info.Run)
 }
 
 // cancelLive cancels a live run, and waits at most within for the end of its process.
@@ -996,46 +982,46 @@ func (s *MCPServer) asTask(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 // asked checks that a client knows tasks, and returns the run of a task.
-func (s *MCPServer) asked(ss *mcp.ServerSession, p *taskParams) (run string, err error) {
+func (s *MCPServer) asked(ss *mcp.ServerSession, p *taskParams) (info journal.Info, err error) {
 	if p == nil {
-		return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there are no params: give taskId"}
+		return info, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "there are no params: give taskId"}
 	}
 	if req := (&mcp.ServerRequest[*taskParams]{Session: ss, Params: p}); !knowsTasks(req.ClientCapabilities()) {
-		return "", &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities,
+		return info, &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities,
 			Message: "tasks need the client's capability " + tasksExtension,
 			Data:    json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasksExtension + `":{}}}}`)}
 	}
-	info, err := s.find(p.TaskID)
+	info, err = s.find(p.TaskID)
 	if err == nil && info.Run != p.TaskID {
 		err = errors.New("a task has the whole id of its run")
 	}
 	if err != nil {
-		return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such task: " + err.Error()}
+		return info, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "no such task: " + err.Error()}
 	}
-	return info.Run, nil
+	return info, nil
 }
 
 func (s *MCPServer) taskGet(ctx context.Context, ss *mcp.ServerSession, p *taskParams) (*task, error) {
-	run, err := s.asked(ss, p)
+	info, err := s.asked(ss, p)
 	if err != nil {
 		return nil, err
 	}
-	return s.task(ctx, run)
+	return s.task(ctx, info.Run)
 }
 
 // taskUpdate is the method tasks/update. It ignores answers to items that are not open any more.
 func (s *MCPServer) taskUpdate(ctx context.Context, ss *mcp.ServerSession, p *taskParams) (*acknowledged, error) {
-	run, err := s.asked(ss, p)
+	info, err := s.asked(ss, p)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.obeyResume(ctx, run, p.InputResponses); err != nil {
+	if err := s.obeyResume(ctx, info.Run, p.InputResponses); err != nil {
 		return nil, err
 	}
-	if info, err := s.find(run); err != nil || !info.Live {
+	if info, err = s.find(info.Run); err != nil || !info.Live {
 		return &acknowledged{ResultType: complete}, err
 	}
-	l, err := s.dial(ctx, run)
+	l, err := s.dial(ctx, info.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -1056,13 +1042,9 @@ func (s *MCPServer) taskUpdate(ctx context.Context, ss *mcp.ServerSession, p *ta
 
 // taskCancel is the method tasks/cancel. It does not wait for the end of the run.
 func (s *MCPServer) taskCancel(ctx context.Context, ss *mcp.ServerSession, p *taskParams) (*acknowledged, error) {
-	run, err := s.asked(ss, p)
-	if err != nil {
-		return nil, err
-	}
-	info, err := s.find(run)
+	info, err := s.asked(ss, p)
 	if err == nil && info.Live {
-		err = s.cancelLive(ctx, run, 0)
+		err = s.cancelLive(ctx, info.Run, 0)
 	}
 	return &acknowledged{ResultType: complete}, err
 }
@@ -1097,29 +1079,6 @@ type task struct {
 	Result     *mcp.CallToolResult `json:"result,omitempty"`
 }
 
-// declined has the interrupted runs that the human does not want to resume, each with its cursor when it stopped. It is
-// not stored: another server asks again.
-type declined struct {
-	mu   sync.Mutex
-	runs map[string]uint64
-}
-
-func (d *declined) add(run string, cursor uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.runs == nil {
-		d.runs = map[string]uint64{}
-	}
-	d.runs[run] = cursor
-}
-
-func (d *declined) has(run string, cursor uint64) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	at, ok := d.runs[run]
-	return ok && at == cursor
-}
-
 // task returns a run as a task. A run that was interrupted waits for the human, who may resume it.
 func (s *MCPServer) task(ctx context.Context, run string) (*task, error) {
 	v, err := s.view(ctx, run)
@@ -1144,7 +1103,7 @@ func (s *MCPServer) task(ctx context.Context, run string) (*task, error) {
 		}
 		return t, err
 	case contract.StatusInterrupted:
-		if info.Unfinished && info.Problem == "" && !s.left.has(run, v.Cursor) {
+		if left, _ := s.left.Load(run); info.Unfinished && info.Problem == "" && left != v.Cursor {
 			t.Status, t.Message = inputRequired, v.Summary
 			t.Inputs = mcp.InputRequestMap{resumeKey(v.Cursor): resumeForm(v).params()}
 			return t, nil
@@ -1222,6 +1181,6 @@ func (s *MCPServer) obeyResume(ctx context.Context, run string, responses mcp.In
 	if choice, _ := res.Content[fieldDecision].(string); res.Action == "accept" && choice == doResume {
 		return s.o.Runs.Resume(context.WithoutCancel(ctx), run, nil)
 	}
-	s.left.add(run, v.Cursor)
+	s.left.Store(run, v.Cursor)
 	return nil
 }

@@ -9,10 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	hosting "github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -59,27 +59,23 @@ type PlainRun interface {
 type PlainHost interface {
 	// Begin starts a run, or resumes one. Its events go to sink, in order.
 	Begin(ctx context.Context, task string, sink runloop.Sink) (PlainRun, error)
-}
-
-// Commands runs slash commands. One goroutine calls Run, in order; it may take a moment. Its text is
-// printed.
-type Commands interface {
+	// Run runs a slash command. One goroutine calls it, in order; it may take a moment. Its text is printed.
 	Run(line string) (handled bool, text string)
+	// Name returns the name of a party.
+	Name(id string) string
+	// Inbox lists what waits for the human, the oldest first.
+	Inbox() []supervisor.InboxItem
+	// Covers lists the ids of the requests that a permission rule would settle. It may take a moment, and is called
+	// from another goroutine.
+	Covers(rule string) []string
 }
 
 // Frontend is the plain frontend. Its fields are set before Run.
 type Frontend struct {
-	Task     string                 // the task; empty: the first line of the input
-	Begin    bool                   // begin without waiting for a task, such as when a run is resumed
-	Verbose  bool                   // print every tool call, and what agents write for themselves
-	ASCII    bool                   // the output does not support UTF-8
-	Name     func(id string) string // name of a party; nil: its id
-	Commands Commands               // nil: only /quit exists
-	// Inbox lists what waits for the human, the oldest first; nil: unknown.
-	Inbox func() []supervisor.InboxItem
-	// Covers lists the ids of the requests that a permission rule would settle. It may take a moment, and
-	// is called from another goroutine. Nil: unknown.
-	Covers func(rule string) []string
+	Task    string // the task; empty: the first line of the input
+	Begin   bool   // begin without waiting for a task, such as when a run is resumed
+	Verbose bool   // print every tool call, and what agents write for themselves
+	ASCII   bool   // the output does not support UTF-8
 }
 
 // ErrNoTask reports that the input ended before there was a task.
@@ -96,9 +92,18 @@ const (
 // Begin, or that of the output: then the run was stopped.
 func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host PlainHost) error {
 	s := &plainSession{
-		frontend: f, host: host, narrator: newNarrator(f), out: newOutputWriter(out, f.ASCII), mail: newMailbox(f.Verbose),
-		lines: make(chan inputLine), jobs: make(chan workerJob), results: make(chan result), quit: make(chan struct{}),
+		frontend: f, host: host, narrator: newNarrator(f.Verbose, host.Name), mail: newMailbox(f.Verbose),
+		dead: make(chan struct{}), lines: make(chan inputLine), jobs: make(chan workerJob), results: make(chan result),
+		quit: make(chan struct{}),
 	}
+	s.out = hosting.NewOutput(out, hosting.OutputOptions[string]{
+		Most:   1, // the others count as waiting until it is written
+		Encode: func(text string) []byte { return []byte(text) },
+		Left: func(lost int) string {
+			return words.Count(lost, "announcement") + " left out, because the output is read too slowly.\n"
+		},
+		Failed: func(error) { close(s.dead) },
+	})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go listen(in, s.lines, s.quit) // not waited for: a read cannot be cancelled
@@ -111,7 +116,14 @@ func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host Pl
 	cancel()
 	close(s.quit)
 	<-jobsDone
-	return errors.Join(err, s.out.close(grace))
+	failed := s.out.Close(grace)
+	switch {
+	case errors.Is(failed, hosting.ErrStuck):
+		failed = errors.New("write the last lines: nobody reads the output")
+	case failed != nil:
+		failed = fmt.Errorf("write: %w", failed)
+	}
+	return errors.Join(err, failed)
 }
 
 // plainSession is the state of one Run. It belongs to its goroutine.
@@ -119,7 +131,8 @@ type plainSession struct {
 	frontend *Frontend
 	host     PlainHost
 	narrator *narrator
-	out      *outputWriter
+	out      *hosting.Output[string]
+	dead     chan struct{} // closed when the output failed
 	mail     *mailbox
 
 	lines   chan inputLine
@@ -164,7 +177,7 @@ func (s *plainSession) loop(ctx context.Context) error {
 	tick, look := time.NewTicker(progressPause), time.NewTicker(silentLook)
 	defer tick.Stop()
 	defer look.Stop()
-	done, dead := ctx.Done(), s.out.dead
+	done, dead := ctx.Done(), s.dead
 	for {
 		var over, left <-chan struct{}
 		if s.run != nil {
@@ -192,9 +205,7 @@ func (s *plainSession) loop(ctx context.Context) error {
 			s.handleLine(ctx, h)
 		case <-tick.C:
 			s.print(s.narrator.progress(), false)
-			if s.frontend.Inbox != nil {
-				s.print(s.narrator.remind(supervisor.Awaited(s.frontend.Inbox()), time.Now()), true)
-			}
+			s.print(s.narrator.remind(supervisor.Awaited(s.host.Inbox()), time.Now()), true)
 		case <-look.C:
 			s.printSilence()
 		case <-over:
@@ -286,9 +297,15 @@ func (s *plainSession) printEvents() {
 }
 
 func (s *plainSession) print(text string, urgent bool) {
-	if strings.TrimSpace(text) != "" {
-		s.out.print(text, urgent)
+	if strings.TrimSpace(text) == "" {
+		return
 	}
+	limit := backlog.Limit{Bytes: queueLimit}
+	if urgent {
+		limit.Bytes = urgentLimit
+	}
+	text = s.frontend.fit(text)
+	s.out.Put(text, len(text), limit)
 }
 
 // put submits a command to the run, after the earlier ones.
@@ -326,18 +343,14 @@ func listen(in io.Reader, lines chan<- inputLine, quit <-chan struct{}) {
 		if len(h.text) > maxLine {
 			h.text, h.long = "", true
 		}
-		if !sendLine(lines, h, quit) || h.end {
+		select {
+		case lines <- h:
+		case <-quit:
 			return
 		}
-	}
-}
-
-func sendLine(lines chan<- inputLine, h inputLine, quit <-chan struct{}) bool {
-	select {
-	case lines <- h:
-		return true
-	case <-quit:
-		return false
+		if h.end {
+			return
+		}
 	}
 }
 
@@ -441,30 +454,18 @@ func (s *plainSession) word(ctx context.Context, text string, answers bool) {
 	s.put(contract.Say{Text: text})
 }
 
-// command runs a slash command. Without Commands there is only one.
+// command runs a slash command.
 func (s *plainSession) command(text string) {
-	if s.frontend.Inbox != nil {
-		switch name, rest, _ := strings.Cut(text, " "); name {
-		case "/inbox":
-			s.listInbox()
-			return
-		case "/answer":
-			s.answerInbox(rest)
-			return
-		}
-	}
-	if s.frontend.Commands == nil {
-		if text != "/quit" {
-			s.print(fmt.Sprintf("There is no command %s; there is /quit. To send it as text, begin with two slashes.",
-				firstWord(text)), true)
-			return
-		}
-		s.print("Patience. The run is being stopped.", true)
-		s.stop()
+	switch name, rest, _ := strings.Cut(text, " "); name {
+	case "/inbox":
+		s.listInbox()
+		return
+	case "/answer":
+		s.answerInbox(rest)
 		return
 	}
 	s.do(func(PlainRun) result {
-		handled, message := s.frontend.Commands.Run(text)
+		handled, message := s.host.Run(text)
 		if !handled && message == "" {
 			message = fmt.Sprintf("There is no command %s; /help lists them. To send it as text, begin with two slashes.",
 				firstWord(text))
@@ -523,44 +524,14 @@ const (
 	urgentLimit = 4 << 20
 )
 
-// outputWriter writes text. It has one goroutine; say never blocks.
-type outputWriter struct {
-	out   io.Writer
-	ascii bool
-	dead  chan struct{} // closed when the output failed
-	gone  chan struct{} // closed when the goroutine has ended
-	queue *backlog.Queue[string]
-
-	mu     sync.Mutex
-	closed bool
-	err    error
-}
-
-func newOutputWriter(out io.Writer, ascii bool) *outputWriter {
-	m := &outputWriter{out: out, ascii: ascii, dead: make(chan struct{}), gone: make(chan struct{}),
-		queue: backlog.New[string]()}
-	go m.run()
-	return m
-}
-
-// print queues a text, as a paragraph of its own.
-func (m *outputWriter) print(text string, urgent bool) {
-	text = m.fit(text)
-	limit := backlog.Limit{Bytes: queueLimit}
-	if urgent {
-		limit.Bytes = urgentLimit
-	}
-	m.queue.Put(text, len(text), limit)
-}
-
 // ascii maps characters of our own texts, and of most others, to a plain form.
 var ascii = strings.NewReplacer("–", "-", "—", "-", "…", "...", "“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'", "→",
 	"->", "•", "*", "\u00a0", " ")
 
-// fit makes a text safe to write: it contains nothing that a terminal interprets.
-func (m *outputWriter) fit(text string) string {
+// fit makes a text safe to write, as a paragraph of its own: it contains nothing that a terminal interprets.
+func (f *Frontend) fit(text string) string {
 	text = sanitize.Text(text)
-	if m.ascii {
+	if f.ASCII {
 		text = strings.Map(func(r rune) rune {
 			if r > '~' {
 				return '?'
@@ -573,62 +544,6 @@ func (m *outputWriter) fit(text string) string {
 		text += "\n" // a blank line ends a paragraph of several lines
 	}
 	return text + "\n"
-}
-
-func (m *outputWriter) run() {
-	defer close(m.gone)
-	for {
-		text, over := m.next()
-		if text == "" {
-			if over {
-				return
-			}
-			<-m.queue.Wake()
-			continue
-		}
-		if _, err := io.WriteString(m.out, text); err != nil {
-			m.mu.Lock()
-			m.err = err
-			m.mu.Unlock()
-			close(m.dead)
-			return
-		}
-	}
-}
-
-// next returns what to write next, and whether there will be nothing more. It takes one text at a time: the
-// others count as waiting until it is written.
-func (m *outputWriter) next() (text string, over bool) {
-	m.mu.Lock()
-	over = m.closed // read first: all earlier texts are then in the queue
-	m.mu.Unlock()
-	texts, lost, _ := m.queue.Take(1)
-	text = strings.Join(texts, "")
-	if lost > 0 {
-		text += words.Count(lost, "announcement") + " left out, because the output is read too slowly.\n"
-	}
-	return text, over
-}
-
-// close waits until everything is written, but not longer than the given time.
-func (m *outputWriter) close(wait time.Duration) error {
-	m.mu.Lock()
-	m.closed = true
-	m.mu.Unlock()
-	m.queue.Nudge()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-m.gone:
-	case <-timer.C:
-		return errors.New("write the last lines: nobody reads the output")
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.err != nil {
-		return fmt.Errorf("write: %w", m.err)
-	}
-	return nil
 }
 
 // remindEvery is the time between two reminders of the same items.
@@ -647,7 +562,7 @@ func (v *narrator) waits(list []supervisor.InboxItem, of coverage, now time.Time
 		lines = append(lines, awaited(n)+".")
 	}
 	for _, i := range list {
-		lines = append(lines, fmt.Sprintf("%d. %s, %s: %s.", v.numberOf(i.ID), eventtext.Asks(i, v.called(i.Agent)),
+		lines = append(lines, fmt.Sprintf("%d. %s, %s: %s.", v.numberOf(i.ID), eventtext.Asks(i, v.name(i.Agent)),
 			eventtext.Age(i, now), v.howTo(i)))
 		if i.Kind == supervisor.InboxRecovery {
 			continue
@@ -740,27 +655,19 @@ func (v *narrator) numberOf(id string) int {
 	return n
 }
 
-// called returns the name of a party.
-func (v *narrator) called(id string) string {
-	if v.name == nil {
-		return eventtext.Name(id)
-	}
-	return v.name(id)
-}
-
 // listInbox prints what waits for the human. A job computes what rules would settle, because it may take a
 // moment.
 func (s *plainSession) listInbox() {
 	s.do(func(PlainRun) result {
-		list := s.frontend.Inbox()
+		list := s.host.Inbox()
 		found := map[string][]string{}
 		for _, i := range list {
-			if i.Request == nil || s.frontend.Covers == nil {
+			if i.Request == nil {
 				continue
 			}
 			for _, rule := range i.Request.Suggestions {
 				if _, known := found[rule]; !known {
-					found[rule] = s.frontend.Covers(rule)
+					found[rule] = s.host.Covers(rule)
 				}
 			}
 		}
@@ -772,7 +679,7 @@ func (s *plainSession) listInbox() {
 
 // answerInbox handles "/answer N …", which answers the item with that number in /inbox.
 func (s *plainSession) answerInbox(line string) {
-	list := s.frontend.Inbox()
+	list := s.host.Inbox()
 	number, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	rest = strings.TrimSpace(rest)
 	switch n, err := strconv.Atoi(number); {
@@ -823,7 +730,7 @@ func (s *plainSession) answerAll(list []supervisor.InboxItem, rest string) {
 		lines := []string{fmt.Sprintf("That %s %d permission requests:", does, len(list))}
 		for _, i := range list {
 			lines = append(lines, fmt.Sprintf("    %d. %s: %s", s.narrator.numberOf(i.ID),
-				eventtext.Asks(i, s.narrator.called(i.Agent)), sanitize.Line(i.Text, 600)))
+				eventtext.Asks(i, s.narrator.name(i.Agent)), sanitize.Line(i.Text, 600)))
 		}
 		s.print(strings.Join(append(lines, fmt.Sprintf("To do it, say /answer all %s %d.", words[0], len(list))), "\n"),
 			true)
@@ -930,8 +837,8 @@ type use struct {
 	last  string
 }
 
-func newNarrator(f *Frontend) *narrator {
-	return &narrator{name: f.Name, verbose: f.Verbose, used: map[string]*use{}, retried: map[string]time.Time{},
+func newNarrator(verbose bool, name func(string) string) *narrator {
+	return &narrator{name: name, verbose: verbose, used: map[string]*use{}, retried: map[string]time.Time{},
 		numbers: map[string]int{}}
 }
 
@@ -1075,7 +982,7 @@ func (v *narrator) progress() string {
 	var lines []string
 	for _, agent := range slices.Sorted(maps.Keys(v.used)) {
 		u := v.used[agent]
-		name := v.called(agent)
+		name := v.name(agent)
 		tools := fmt.Sprintf("%d tools", u.count)
 		if u.count == 1 {
 			tools = "one tool"

@@ -24,6 +24,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
 
 func TestRunIsPrinted(t *testing.T) {
@@ -240,29 +241,14 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-type table map[string]string
-
-func (c table) Run(line string) (bool, string) {
-	text, ok := c[line]
-	return ok, text
-}
-
 func TestCommands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := play(t, &Frontend{Begin: true, Commands: table{"/cost": "$1"}}, newFake())
+		host := newFake()
+		host.commands = map[string]string{"/cost": "$1"}
+		s := play(t, &Frontend{Begin: true}, host)
 		s.typeLines("/cost", "/brew tea")
 		s.expect("$1\nThere is no command /brew; /help lists them. To send it as text, begin with two slashes.\n")
 		s.end()
-	})
-	synctest.Test(t, func(t *testing.T) {
-		s := play(t, &Frontend{Begin: true}, newFake())
-		s.typeLines("/cost", "/quit")
-		if err := <-s.ended; err != nil || s.host.stops != 1 {
-			t.Errorf("error %v, stopped %d times", err, s.host.stops)
-		}
-		s.expect("There is no command /cost; there is /quit. To send it as text, begin with two slashes.\nPatience. The " +
-			"run is being stopped.\n")
-		s.in.Close()
 	})
 }
 
@@ -357,11 +343,9 @@ func TestInbox(t *testing.T) {
 		var mu sync.Mutex
 		var list []supervisor.InboxItem
 		waits := func(items ...supervisor.InboxItem) { mu.Lock(); list = items; mu.Unlock() }
-		s := play(
-			t,
-			&Frontend{Begin: true, Inbox: func() []supervisor.InboxItem { mu.Lock(); defer mu.Unlock(); return list }},
-			newFake(),
-		)
+		host := newFake()
+		host.inbox = func() []supervisor.InboxItem { mu.Lock(); defer mu.Unlock(); return list }
+		s := play(t, &Frontend{Begin: true}, host)
 		passes := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
 		s.typeLines("/inbox")
 		s.expect("Nothing waits for you.\n")
@@ -426,8 +410,8 @@ func TestAnswerInbox(t *testing.T) {
 			{ID: "trust", Kind: supervisor.InboxTrust, Text: "It has changed.", Choices: []string{"trust", "without"},
 				Since: time.Now()}}
 		host := newFake()
-		s := play(t, &Frontend{Begin: true, Inbox: func() []supervisor.InboxItem { return list },
-			Covers: func(string) []string { return []string{"a", "b", "gone"} }}, host)
+		host.inbox, host.covered = func() []supervisor.InboxItem { return list }, []string{"a", "b", "gone"}
+		s := play(t, &Frontend{Begin: true}, host)
 		took := func(want ...contract.CommandBody) {
 			t.Helper()
 			host.mu.Lock()
@@ -521,7 +505,7 @@ func FuzzLines(f *testing.F) {
 // TestDocumentIsReadOnce: the document is shown with its author's message; its hand-off to a reader is one
 // sentence.
 func TestDocumentIsReadOnce(t *testing.T) {
-	v := newNarrator(&Frontend{})
+	v := newNarrator(false, eventtext.Name)
 	d := &verdict.Document{Accomplished: []string{"one", "two"}, KeyContext: "port 8080"}
 	printed := ""
 	for _, e := range []contract.Event{
@@ -552,9 +536,9 @@ func TestModelOutputIsPlainText(t *testing.T) {
 	for i, c := range corpus.ModelOutput(t, "../../../..") {
 		asciiOnly := i%4 == 3
 		synctest.Test(t, func(t *testing.T) {
-			s := play(t, &Frontend{Begin: true, Verbose: true, ASCII: asciiOnly, Name: func(string) string {
-				return c.Text
-			}}, newFake())
+			host := newFake()
+			host.name = func(string) string { return c.Text }
+			s := play(t, &Frontend{Begin: true, Verbose: true, ASCII: asciiOnly}, host)
 			defer s.end()
 			printed := 0
 			for j, b := range contract.Events() {
@@ -657,9 +641,9 @@ func TestOutputHasNoControlCharacters(t *testing.T) {
 	evil := "\x1b[2J\x1b]0;t\x07\u009b6n a\rb\x08 \u202egnp [red] \x00\x7f e" + strings.Repeat("\u0301", 50)
 	for _, asciiOnly := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			s := play(t, &Frontend{Begin: true, Verbose: true, ASCII: asciiOnly, Name: func(string) string {
-				return evil
-			}}, newFake())
+			host := newFake()
+			host.name = func(string) string { return evil }
+			s := play(t, &Frontend{Begin: true, Verbose: true, ASCII: asciiOnly}, host)
 			for _, b := range []contract.Body{
 				contract.Message{From: "orch-1", To: "arbiter", Kind: evil, Text: evil}, contract.Question{Text: evil},
 				contract.Notice{Text: evil},
@@ -699,9 +683,25 @@ type fake struct {
 	hold   chan struct{} // Begin waits for it
 	done   chan struct{}
 	once   sync.Once
+
+	commands map[string]string // what they say
+	name     func(id string) string
+	inbox    func() []supervisor.InboxItem
+	covered  []string // by any rule
 }
 
-func newFake() *fake { return &fake{done: make(chan struct{})} }
+func newFake() *fake {
+	return &fake{done: make(chan struct{}), name: eventtext.Name, inbox: func() []supervisor.InboxItem { return nil }}
+}
+
+func (f *fake) Run(line string) (bool, string) {
+	text, ok := f.commands[line]
+	return ok, text
+}
+
+func (f *fake) Name(id string) string         { return f.name(id) }
+func (f *fake) Inbox() []supervisor.InboxItem { return f.inbox() }
+func (f *fake) Covers(string) []string        { return f.covered }
 
 func (f *fake) Begin(ctx context.Context, task string, sink runloop.Sink) (PlainRun, error) {
 	if f.hold != nil {

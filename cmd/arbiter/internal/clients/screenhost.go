@@ -77,7 +77,7 @@ func (h *ScreenHost) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 	defer h.mu.Unlock()
 	if h.refused = nil; err != nil {
 		if !errors.As(err, &h.refused) {
-			h.refused = &command.Error{Code: contract.ExitFailed, Text: err.Error()}
+			h.refused = command.Failedf("%v", err)
 		}
 		return nil, err
 	}
@@ -88,7 +88,9 @@ func (h *ScreenHost) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 
 // begin follows a run, starting with the first event that the frontend does not know.
 func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) (*ScreenSession, error) {
-	c := h.Choices()
+	h.mu.Lock()
+	c, without := h.choices, h.without
+	h.mu.Unlock()
 	var log *journal.EventLog
 	if b.Resume != "" {
 		var err error
@@ -119,7 +121,7 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 			c.Scenario = "demo"
 		}
 		c = host.Rehearsal(c)
-	} else if !h.declined() {
+	} else if !without {
 		c.AskInRun()
 	}
 	if c.Resume {
@@ -167,9 +169,18 @@ func (h *ScreenHost) Past(_ context.Context, run string) (*journal.EventLog, err
 
 func (h *ScreenHost) Inspect(ctx context.Context) tui.Findings {
 	c := h.Choices()
-	f := findingsOfClaude(ctx, c)
-	f.CWD, f.Trusted, f.Trust = h.choices.Place, c.Options.Trusted, findingsOf(c.Trusting)
-	f.Permissions, f.Sandbox = c.Options.Permissions, c.Sandbox.Mode
+	s := host.InspectClaude(ctx, c.Claude, !c.Rehearse) // a rehearsal needs no login, because it has its own key
+	f := tui.Findings{
+		Claude: s.Version, Path: s.Path, Problem: s.Problem, Missing: s.Missing, Login: tui.LoginUnknown,
+		Account: cmp.Or(s.Login.Email, s.Login.Method), Rehearsal: c.Rehearse, Model: c.Options.Model,
+		CWD: c.Place, Trusted: c.Options.Trusted, Trust: findingsOf(c.Trusting), Permissions: c.Options.Permissions,
+		Sandbox: c.Sandbox.Mode,
+	}
+	if s.Login.Known {
+		if f.Login = tui.LoginNo; s.Login.LoggedIn {
+			f.Login = tui.LoginYes
+		}
+	}
 	h.mu.Lock()
 	h.lack = lackOf(f)
 	h.mu.Unlock()
@@ -250,7 +261,7 @@ func (h *ScreenHost) End(signal string) tui.Outcome {
 	}
 	s.Close()
 	h.sessions.Wait()
-	for _, line := range s.Notices() {
+	for _, line := range s.end.Notices {
 		fmt.Fprintln(h.env.Stderr, line)
 	}
 	return s.Outcome()
@@ -266,32 +277,11 @@ func (h *ScreenHost) Session() *ScreenSession {
 	return h.last
 }
 
-// findingsOfClaude inspects the CLI. A rehearsal needs no login, because it has its own key.
-func findingsOfClaude(ctx context.Context, c settings.Choices) tui.Findings {
-	s := host.InspectClaude(ctx, c.Claude, !c.Rehearse)
-	f := tui.Findings{
-		Claude: s.Version, Path: s.Path, Problem: s.Problem, Missing: s.Missing, Login: tui.LoginUnknown,
-		Account: cmp.Or(s.Login.Email, s.Login.Method), Rehearsal: c.Rehearse, Model: c.Options.Model,
-	}
-	if s.Login.Known {
-		if f.Login = tui.LoginNo; s.Login.LoggedIn {
-			f.Login = tui.LoginYes
-		}
-	}
-	return f
-}
-
 // Choices returns a copy of the current choices.
 func (h *ScreenHost) Choices() settings.Choices {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.choices
-}
-
-func (h *ScreenHost) declined() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.without
 }
 
 // findingsOf returns what a person is shown of the workspace; nothing for a trusted one.
@@ -300,10 +290,7 @@ func findingsOf(t settings.TrustState) tui.Trust {
 	if t.Trusted {
 		return f
 	}
-	type key struct{ kind, file, name string }
-	how := map[key]string{}
 	for _, c := range t.Changed {
-		how[key{c.Item.Kind, c.Item.File, c.Item.Name}] = c.How
 		if c.How == trust.Removed {
 			f.Items = append(f.Items, tui.TrustItem{Kind: c.Item.Kind, File: c.Item.File, Name: c.Item.Name,
 				What: c.Item.What, How: c.How})
@@ -314,7 +301,7 @@ func findingsOf(t settings.TrustState) tui.Trust {
 			f.Texts = append(f.Texts, i.File)
 		} else {
 			f.Items = append(f.Items, tui.TrustItem{Kind: i.Kind, File: i.File, Name: i.Name, What: i.What,
-				How: how[key{i.Kind, i.File, i.Name}]})
+				How: t.Change(i)})
 		}
 	}
 	return f
@@ -325,17 +312,10 @@ func findingsOf(t settings.TrustState) tui.Trust {
 func (h *ScreenHost) Trust(context.Context) error {
 	c := h.Choices()
 	t := c.Trusting
-	t.Trusted, t.Recorded, t.Changed, t.Problem = true, true, nil, ""
-	if err := t.Unchanged(c.Place); err != nil {
+	if err := t.Record(c.StateDir, c.Place, "the screen"); err != nil {
 		return err
 	}
-	store, err := trust.Open(c.StateDir)
-	if err != nil {
-		return command.Environmentf("%v", err)
-	}
-	if err := store.Trust(c.Place, t.Listing, "the screen", time.Now()); err != nil {
-		return command.Environmentf("%v", err)
-	}
+	t.Trusted, t.Recorded, t.Changed, t.Problem = true, true, nil, ""
 	c.Adopt(t)
 	if err := c.ReadInstructions(); err != nil {
 		return err
@@ -616,7 +596,10 @@ func (s *ScreenSession) Watch() {
 		case <-s.parted:
 			ended = true
 		default:
-			ended = s.hasEnded() || s.reconnect() != nil
+			s.receiving.Lock()
+			ended = s.hasEnd
+			s.receiving.Unlock()
+			ended = ended || s.reconnect() != nil
 		}
 	}
 	if s.Process != nil {
@@ -635,14 +618,8 @@ func (s *ScreenSession) Watch() {
 // Connection returns the current connection.
 func (s *ScreenSession) Connection() *control.Client { return s.client.Load() }
 
-// Notices returns messages about the end of the run for a person, one per line. Call it when the run is over.
-func (s *ScreenSession) Notices() []string { return s.end.Notices }
-
 // Left implements PlainRun: the channel is closed when the run should continue without the frontend.
 func (s *ScreenSession) Left() <-chan struct{} { return s.left }
-
-// Socket returns the path of the socket of the process that hosts the run.
-func (s *ScreenSession) Socket() string { return s.socket }
 
 // Part closes the connection and leaves the run running.
 func (s *ScreenSession) Part() {
@@ -655,13 +632,6 @@ func (s *ScreenSession) unreadable() error {
 	s.receiving.Lock()
 	defer s.receiving.Unlock()
 	return s.foreign
-}
-
-// hasEnded reports whether the end of the run was received.
-func (s *ScreenSession) hasEnded() bool {
-	s.receiving.Lock()
-	defer s.receiving.Unlock()
-	return s.hasEnd
 }
 
 // Close waits for the end of the run, and for the session's goroutines.
@@ -768,38 +738,20 @@ func (s *ScreenSession) HaltAtOnce() {
 
 // Refusal returns a refused connection or another failure as an error for a person.
 func Refusal(run string, err error) error {
-	var refused *control.Refusal
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*control.Refusal](err); ok {
 		return command.Usagef("run %s: %s", command.ShortID(run), refused.Message)
 	}
 	return command.Environmentf("run %s: %v", command.ShortID(run), err)
 }
 
-// Reporter makes a writer of crash reports in the run's directory.
-func (s *ScreenSession) Reporter(c settings.Choices) *runstore.CrashReporter {
-	return runstore.NewReporter(runstore.CrashOptions{Dir: filepath.Dir(s.socket), Version: command.Version(),
-		Mask: settings.MaskerOf(c.Options, c.Hosts), Log: slog.New(slog.DiscardHandler)})
-}
-
 // Edit implements tui.Host. The editor is $VISUAL, or else $EDITOR, or else vi.
 func (h *ScreenHost) Edit(text string) (string, error) {
-	dir, err := os.MkdirTemp("", "arbiter-")
+	edited, err := subcommands.EditText("message.md", text, func(path string) error { return h.runEditor(path) })
 	if err != nil {
-		return text, err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "message.md")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		return text, err
-	}
-	if err := h.runEditor(path); err != nil {
 		return text, fmt.Errorf("the text is as it was: %w", err)
 	}
-	edited, err := os.ReadFile(path)
-	if err != nil {
-		return text, err
-	}
-	return strings.TrimSuffix(string(edited), "\n"), nil
+	defer edited.Remove()
+	return strings.TrimSuffix(edited.Text, "\n"), nil
 }
 
 func editorName() string { return cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi") }
@@ -945,7 +897,7 @@ func (h *ScreenHost) Attach(agent string) error {
 	defer h.withTerminal(stop)()
 	progress := subcommands.Progress(h.env.Stderr)
 	progress("Attaching to " + agent + ". Ctrl+C gives up.")
-	client, _, err := control.Dial(ctx, l.Socket(), progress)
+	client, _, err := control.Dial(ctx, l.socket, progress)
 	if err != nil {
 		return err
 	}
@@ -1101,7 +1053,8 @@ func (h *ScreenHost) played() bool {
 
 func (h *ScreenHost) screenFault(fault *tui.Fault) error {
 	if l := h.Session(); l != nil {
-		r := l.Reporter(h.choices)
+		r := runstore.NewReporter(runstore.CrashOptions{Dir: filepath.Dir(l.socket), Version: command.Version(),
+			Mask: settings.MaskerOf(h.choices.Options, h.choices.Hosts), Log: slog.New(slog.DiscardHandler)})
 		r.Panicked(&runloop.Fault{Panic: fault.Panic, Stack: fault.Stack})
 		r.Close()
 		for _, path := range r.Written() {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -107,26 +108,34 @@ func (f *fileList) under(ctx context.Context, place string) []string {
 	if !f.at.IsZero() && time.Since(f.at) < filesKept {
 		return f.list
 	}
-	var list []string
+	f.list = walk(ctx, place, math.MaxInt, func(string) bool { return true })
+	f.at = time.Now()
+	return f.list
+}
+
+// walk lists the wanted files under a directory, without hidden or generated ones, the nearest to the top first.
+func walk(ctx context.Context, place string, depth int, wanted func(rel string) bool) (list []string) {
 	walked := 0
 	_ = filepath.WalkDir(place, func(path string, e fs.DirEntry, err error) error {
 		walked++
-		switch rel, _ := filepath.Rel(place, path); {
+		rel, _ := filepath.Rel(place, path)
+		hidden := rel != "." && strings.HasPrefix(filepath.Base(path), ".")
+		switch {
 		case err != nil && e != nil && e.IsDir():
 			return fs.SkipDir
 		case err != nil:
 			return nil
 		case walked > maxWalked || ctx.Err() != nil:
 			return fs.SkipAll
-		case e.IsDir() && rel != "." && (strings.HasPrefix(e.Name(), ".") || slices.Contains(skipped, e.Name())):
+		case e.IsDir() && rel != "." && (hidden || slices.Contains(skipped, e.Name()) ||
+			strings.Count(rel, string(filepath.Separator)) >= depth):
 			return fs.SkipDir
-		case e.Type().IsRegular() && !strings.HasPrefix(e.Name(), "."):
+		case e.Type().IsRegular() && !hidden && wanted(rel):
 			list = append(list, filepath.ToSlash(rel))
 		}
 		return nil
 	})
 	slices.SortStableFunc(list, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
-	f.list, f.at = list, time.Now()
 	return list
 }
 
@@ -153,31 +162,16 @@ func (h *ScreenHost) Image(path string) (absolute, size string, err error) {
 var skipped = []string{"node_modules", "vendor", "target", "dist", "build", "__pycache__"}
 
 // Documents implements tui.Host. It returns Markdown files, the nearest to the top first.
-func (h *ScreenHost) Documents(ctx context.Context) []tui.Document {
-	var list []tui.Document
-	walked := 0
-	_ = filepath.WalkDir(h.choices.Place, func(path string, e fs.DirEntry, err error) error {
-		walked++
-		switch rel, _ := filepath.Rel(h.choices.Place, path); {
-		case err != nil && e != nil && e.IsDir():
-			return fs.SkipDir
-		case err != nil:
-			return nil
-		case walked > maxWalked || len(list) == maxDocuments || ctx.Err() != nil:
-			return fs.SkipAll
-		case e.IsDir() && rel != "." && (strings.HasPrefix(e.Name(), ".") || slices.Contains(skipped, e.Name()) ||
-			strings.Count(rel, string(filepath.Separator)) >= maxDepth):
-			return fs.SkipDir
-		case e.Type().IsRegular() && slices.Contains([]string{".md", ".markdown"}, strings.ToLower(filepath.Ext(path))):
-			if info, err := e.Info(); err == nil {
-				list = append(list, tui.Document{Path: rel, Bytes: info.Size(), Title: heading(path)})
-			}
+func (h *ScreenHost) Documents(ctx context.Context) (list []tui.Document) {
+	markdown := func(rel string) bool {
+		return slices.Contains([]string{".md", ".markdown"}, strings.ToLower(filepath.Ext(rel)))
+	}
+	for _, rel := range walk(ctx, h.choices.Place, maxDepth, markdown) {
+		path := h.inside(rel)
+		if info, err := os.Lstat(path); err == nil && len(list) < maxDocuments {
+			list = append(list, tui.Document{Path: rel, Bytes: info.Size(), Title: heading(path)})
 		}
-		return nil
-	})
-	slices.SortStableFunc(list, func(a, b tui.Document) int {
-		return strings.Count(a.Path, "/") - strings.Count(b.Path, "/")
-	})
+	}
 	return list
 }
 
@@ -335,7 +329,7 @@ func (h *ScreenHost) command(ctx context.Context, args ...string) (string, error
 	err = cmd.Run()
 	text := strings.TrimSpace(sanitize.Text(said.String()))
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && text != "" {
-		return "", subcommands.Refused("%s", strings.ReplaceAll(text, "arbiter: ", ""))
+		return "", command.Failedf("%s", strings.ReplaceAll(text, "arbiter: ", ""))
 	}
 	return text, err
 }
@@ -347,12 +341,12 @@ func (h *ScreenHost) Open(run, path string, line int) error {
 		return err
 	}
 	if branch, err := r.Commit(h.ctx, r.Branch(workspaces.Main)); err == nil && branch.ID != "" {
-		return subcommands.Refused("the agents of run %s work in directories of their own: their work is not in your files "+
+		return command.Failedf("the agents of run %s work in directories of their own: their work is not in your files "+
 			"until it is landed", command.ShortID(info.Run))
 	}
 	file := filepath.Join(r.Root, filepath.FromSlash(path))
 	if _, err := os.Lstat(file); err != nil {
-		return subcommands.Refused("%s cannot be opened: %v", subcommands.FileName(path), command.WithoutPath(err))
+		return command.Failedf("%s cannot be opened: %v", subcommands.FileName(path), command.WithoutPath(err))
 	}
 	return h.runEditor(editorPlace(editorName(), file, line)...)
 }
@@ -364,14 +358,8 @@ func (h *ScreenHost) work(ctx context.Context, run string) (*workspaces.Repo, jo
 		return nil, info, err
 	}
 	defer store.Close()
-	r, err := runstore.PastWork(ctx, h.choices.StateDir, info)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, info, command.Environmentf("the directory of the run: %v", command.WithoutPath(err))
-	}
-	if err != nil {
-		return nil, info, command.Environmentf("%s: %v", runstore.WorkDir(info), err)
-	}
-	return r, info, nil
+	r, err := subcommands.OpenWork(ctx, store, info)
+	return r, info, err
 }
 
 // ChangedFiles returns the changes of a run.
@@ -617,18 +605,23 @@ func asStarted(s settings.Choices, file string, do func(c *cli.Context) error) e
 	return app.Run(args)
 }
 
-// OpenSettings implements tui.Host.
-func (h *ScreenHost) OpenSettings() error {
-	file := ""
-	err := asStarted(h.choices, "", func(c *cli.Context) error {
+// configFile returns the path of the user's configuration file.
+func (h *ScreenHost) configFile() (file string, err error) {
+	err = asStarted(h.choices, "", func(c *cli.Context) error {
 		file = settings.UserConfig(c.String("config"))
 		return nil
 	})
+	if err == nil && file == "" {
+		err = command.Environmentf("there is no place for a configuration file: set HOME or XDG_CONFIG_HOME, or use --config")
+	}
+	return file, err
+}
+
+// OpenSettings implements tui.Host.
+func (h *ScreenHost) OpenSettings() error {
+	file, err := h.configFile()
 	if err != nil {
 		return err
-	}
-	if file == "" {
-		return errNoConfig
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return command.Environmentf("create the directory of your configuration: %v", command.WithoutPath(err))
@@ -636,28 +629,17 @@ func (h *ScreenHost) OpenSettings() error {
 	return h.runEditor(file)
 }
 
-// errNoConfig says that the user's configuration file has no place.
-var errNoConfig = command.Environmentf("there is no place for a configuration file: set HOME or XDG_CONFIG_HOME, or " +
-	"use --config")
-
 // ChangeSetting implements tui.Host.
 func (h *ScreenHost) ChangeSetting(_ context.Context, name, value string) (string, error) {
-	i := slices.IndexFunc(settings.Table, func(s settings.Setting) bool { return s.Name == name && !s.Flagged })
-	if i < 0 {
+	s, ok := settings.Named(name)
+	if !ok || s.Flagged {
 		return "", command.Usagef("there is no setting %q: /settings lists them", name)
 	}
 	if slices.Contains(secretLists, name) && strings.Contains(value, "=…") {
 		return "", command.Usagef("%s: write the values in full, in place of …", name)
 	}
-	s, written := settings.Table[i], ""
-	var file string
-	err := asStarted(h.choices, "", func(c *cli.Context) error {
-		file = settings.UserConfig(c.String("config"))
-		return nil
-	})
-	if err == nil && file == "" {
-		err = errNoConfig
-	}
+	written := ""
+	file, err := h.configFile()
 	if err == nil && value != "" {
 		written, err = settingYAML(s, value)
 	}

@@ -52,17 +52,9 @@ var kinds = map[string]string{
 //go:embed assets
 var embedded embed.FS
 
-// WebRuns is the part of Runs that the page needs.
-type WebRuns interface {
-	Find(named string) (journal.Info, error)
-	Dial(ctx context.Context, run string) (*control.Client, control.Status, error)
-	Log(run string) (*journal.EventLog, error)
-	Resume(ctx context.Context, run string, args []string) error
-}
-
 // WebOptions configure a server.
 type WebOptions struct {
-	Runs   WebRuns
+	Runs   Runs
 	Run    string   // complete id
 	Listen string   // address; port 0: any
 	Hosts  []string // other host names of this machine that browsers may use
@@ -72,7 +64,7 @@ type WebOptions struct {
 
 // WebServer serves the page of one run.
 type WebServer struct {
-	runs     WebRuns
+	runs     Runs
 	run      string
 	guard    *guard
 	listener net.Listener
@@ -107,16 +99,16 @@ func ListenWeb(o WebOptions) (*WebServer, error) {
 
 // NewWeb makes a server without a port.
 func NewWeb(o WebOptions) *WebServer {
-	hosts := make([]string, 0, len(o.Hosts)+1)
+	g := &guard{cookie: "arbiter-" + strings.ToLower(rand.Text()[:8]), secret: rand.Text(), key: rand.Text()}
 	for _, h := range o.Hosts {
 		if name, ok := hostname(h); ok {
-			hosts = append(hosts, name)
+			g.hosts = append(g.hosts, name)
 		}
 	}
 	if host, _, err := net.SplitHostPort(o.Listen); err == nil && o.Public {
-		hosts = append(hosts, host)
+		g.hosts = append(g.hosts, strings.ToLower(host))
 	}
-	s := &WebServer{runs: o.Runs, run: o.Run, guard: newGuard(hosts), streams: make(chan struct{}, mostStreams)}
+	s := &WebServer{runs: o.Runs, run: o.Run, guard: g, streams: make(chan struct{}, mostStreams)}
 	s.handler = s.guard.wrap(s.routes())
 	return s
 }
@@ -377,14 +369,6 @@ type guard struct {
 	tokens []string // unused ones, the oldest first
 }
 
-func newGuard(hosts []string) *guard {
-	g := &guard{cookie: "arbiter-" + strings.ToLower(rand.Text()[:8]), secret: rand.Text(), key: rand.Text()}
-	for _, h := range hosts {
-		g.hosts = append(g.hosts, strings.ToLower(h))
-	}
-	return g
-}
-
 // newToken makes a token for another browser. Beyond the limit, the oldest tokens become invalid.
 func (g *guard) newToken() string {
 	g.mu.Lock()
@@ -429,6 +413,7 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 		if r.ContentLength != 0 { // a recorder of tests has no deadlines
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime))
 		}
+		reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 		switch {
 		case !g.knows(r.Host):
 			refuse(w, http.StatusMisdirectedRequest, "This name of the host is not allowed. If it is yours, start "+
@@ -441,7 +426,7 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 			g.enter(w, r)
 		case r.Method == http.MethodGet && r.URL.Path == "/enter.js":
 			next.ServeHTTP(w, r)
-		case !g.hasCookie(r), needsKey(r) && !same(r.Header.Get(keyHeader), g.key):
+		case !g.hasCookie(r), (!reads || strings.HasPrefix(r.URL.Path, "/run/")) && !same(r.Header.Get(keyHeader), g.key):
 			refuse(w, http.StatusUnauthorized, "This page opens with the link that arbiter web prints. A link works "+
 				"once; an open page makes more of them.")
 		default:
@@ -536,11 +521,6 @@ func ownPage(r *http.Request) bool {
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.EqualFold(u.Host, r.Host) &&
 		(site == "" || site == "same-origin" || reads && site == "none")
-}
-
-// needsKey reports whether a request reads data or sends a command.
-func needsKey(r *http.Request) bool {
-	return r.Method != http.MethodGet && r.Method != http.MethodHead || strings.HasPrefix(r.URL.Path, "/run/")
 }
 
 func refuse(w http.ResponseWriter, code int, text string) {

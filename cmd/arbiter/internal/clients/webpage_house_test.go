@@ -29,8 +29,9 @@ const testRun = "4be1c2d0-0000-4000-8000-000000000000"
 // house is a run for tests: its process behind a real control socket, with scripted output and recorded input, and
 // its event log. It implements control.Service and Runs.
 type house struct {
-	t   *testing.T
-	dir string
+	Runs // the page calls nothing else of it
+	t    *testing.T
+	dir  string
 
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced at each change

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"text/tabwriter"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
@@ -68,6 +69,11 @@ func StateDirProblem(err error) *Error {
 // Environmentf returns the error for a problem in the program's environment: exit code 5.
 func Environmentf(format string, args ...any) *Error {
 	return &Error{Code: contract.ExitEnvironment, Text: fmt.Sprintf(format, args...)}
+}
+
+// Failedf returns the error for a command that did not do what it was to do: exit code 1.
+func Failedf(format string, args ...any) *Error {
+	return &Error{Code: contract.ExitFailed, Text: fmt.Sprintf(format, args...)}
 }
 
 // LikeCommand reports whether the first of several arguments looks like a misspelled command rather than like a
@@ -234,11 +240,29 @@ func (e Env) Confirm(question string) (yes, asked bool) {
 	return answer == "y" || answer == "yes", true
 }
 
-// PrintJSON prints v with indentation, safe to print on a terminal.
+// PrintJSON prints v on one line, safe to print on a terminal. Commands in it can be typed as they are.
 func (e Env) PrintJSON(v any) error {
 	enc := json.NewEncoder(e.WithSafeOutput().Stdout)
-	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
+}
+
+// PrintList prints a list as JSON, or for a person: as a table with a heading, whose cells are separated by tabs, or
+// as the text that there is none.
+func PrintList[T any](e Env, asJSON bool, list []T, none, heading string, row func(T) string) error {
+	switch {
+	case asJSON:
+		return e.PrintJSON(list)
+	case len(list) == 0:
+		fmt.Fprintln(e.Stderr, none)
+		return nil
+	}
+	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, heading)
+	for _, x := range list {
+		fmt.Fprintln(w, row(x))
+	}
+	return w.Flush()
 }
 
 // ShortID returns the first characters of a run's id, which are enough to name the run.

@@ -75,11 +75,17 @@ func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 		return decider.Answer{}, &askError{err: bridge.ErrClosed}
 	}
 	r, err := b.Query(ctx, p)
-	answer := decider.Answer{Text: cmp.Or(string(r.Output), r.Text), Usage: usageOf(r), Model: r.Model}
-	if err != nil {
-		return answer, askErrorOf(err)
+	answer := decider.Answer{Text: cmp.Or(string(r.Output), r.Text), Model: r.Model,
+		Usage: decider.Usage{Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead,
+			CacheCreation: r.Usage.CacheCreation, CostUSD: r.CostUSD}}
+	if err == nil {
+		return answer, nil
 	}
-	return answer, nil
+	failed := &askError{err: err}
+	if rpc, ok := errors.AsType[*bridge.RPCError](err); ok {
+		failed.category = rpc.Category
+	}
+	return answer, failed
 }
 
 // maxOutputTokens is the environment variable with Claude Code's limit for the length of an answer.
@@ -98,26 +104,10 @@ func budgetLeft(o runconfig.Options, spent func() float64) (float64, error) {
 	return left, nil
 }
 
-func usageOf(r bridge.QueryResult) decider.Usage {
-	return decider.Usage{
-		Input: r.Usage.Input, Output: r.Usage.Output,
-		CacheRead: r.Usage.CacheRead, CacheCreation: r.Usage.CacheCreation, CostUSD: r.CostUSD,
-	}
-}
-
 // askError says why a model gave no answer.
 type askError struct {
 	err      error
 	category bridge.Category // empty if the bridge itself failed
-}
-
-func askErrorOf(err error) *askError {
-	e := &askError{err: err}
-	var rpc *bridge.RPCError
-	if errors.As(err, &rpc) {
-		e.category = rpc.Category
-	}
-	return e
 }
 
 func (e *askError) Error() string { return "ask a model: " + e.err.Error() }

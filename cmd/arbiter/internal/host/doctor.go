@@ -24,7 +24,10 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/claude"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -60,14 +63,53 @@ const (
 	AreaLeftovers   = "leftovers"
 )
 
-// areas are in the order of the report, each with the function that checks it. (A trial checks the abilities.)
+// areas are in the order of the report, each with the method that checks it. (A trial checks the abilities.)
 var areas = []struct {
 	name  string
-	check func(Surroundings) []Finding
+	check func(*examination)
 }{
-	{AreaClaude, checkClaude}, {AreaAbilities, nil}, {AreaEnvironment, checkEnvironment}, {AreaSettings, checkSettings},
-	{AreaPlaces, checkPlaces},
-	{AreaTerminal, checkTerminal}, {AreaMachine, checkMachine}, {AreaLeftovers, checkLeftovers},
+	{AreaClaude, (*examination).checkClaude}, {AreaAbilities, func(*examination) {}},
+	{AreaEnvironment, (*examination).checkEnvironment}, {AreaSettings, (*examination).checkSettings},
+	{AreaPlaces, (*examination).checkPlaces}, {AreaTerminal, (*examination).checkTerminal},
+	{AreaMachine, (*examination).checkMachine}, {AreaLeftovers, (*examination).checkLeftovers},
+}
+
+// examination judges the surroundings, one area after the other.
+type examination struct {
+	Surroundings
+	area  string
+	found []Finding
+}
+
+// Examine judges the surroundings.
+func Examine(s Surroundings) []Finding {
+	e := examination{Surroundings: s}
+	for _, area := range areas {
+		e.area = area.name
+		area.check(&e)
+	}
+	return e.found
+}
+
+func (e *examination) add(name string, state DoctorState, found, fix string) {
+	e.found = append(e.found, Finding{Area: e.area, Name: name, State: state, Found: found, Fix: fix})
+}
+
+// ruling is a finding that holds under a condition.
+type ruling struct {
+	when       bool
+	state      DoctorState
+	found, fix string
+}
+
+// first adds the first of several rulings whose condition holds, if there is one.
+func (e *examination) first(name string, list ...ruling) {
+	for _, v := range list {
+		if v.when {
+			e.add(name, v.state, v.found, v.fix)
+			return
+		}
+	}
 }
 
 // DoctorReport has all findings, in the form of `arbiter doctor --json`.
@@ -82,7 +124,7 @@ type DoctorReport struct {
 func NewReport(version string, findings []Finding) DoctorReport {
 	r := DoctorReport{
 		Arbiter:  version,
-		State:    DoctorOK,
+		State:    worst(findings),
 		Counts:   map[DoctorState]int{DoctorOK: 0, DoctorNote: 0, DoctorWarn: 0, DoctorFail: 0},
 		Findings: []Finding{},
 	}
@@ -92,24 +134,20 @@ func NewReport(version string, findings []Finding) DoctorReport {
 				continue
 			}
 			r.Findings = append(r.Findings, f)
-			if r.Counts[f.State]++; weight[f.State] > weight[r.State] {
-				r.State = f.State
-			}
+			r.Counts[f.State]++
 		}
 	}
 	return r
 }
 
-var weight = map[DoctorState]int{DoctorOK: 0, DoctorNote: 1, DoctorWarn: 2, DoctorFail: 3}
-
-// list collects the findings of one area.
-type list struct {
-	area string
-	all  []Finding
-}
-
-func (l *list) add(name string, state DoctorState, found, fix string) {
-	l.all = append(l.all, Finding{Area: l.area, Name: name, State: state, Found: found, Fix: fix})
+// worst returns the worst state of findings.
+func worst(findings []Finding) DoctorState {
+	states := []DoctorState{DoctorOK, DoctorNote, DoctorWarn, DoctorFail}
+	worst := 0
+	for _, f := range findings {
+		worst = max(worst, slices.Index(states, f.State))
+	}
+	return states[worst]
 }
 
 // DoctorStyle is how a report is printed for a person.
@@ -153,7 +191,7 @@ func (r DoctorReport) Print(w io.Writer, s DoctorStyle) error {
 	if over == DoctorNote {
 		over = DoctorOK
 	}
-	fmt.Fprintf(&b, "\n%s %s\n", s.sign(over), r.verdict())
+	fmt.Fprintf(&b, "\n%s %s\n", s.sign(over), r.summary())
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -169,8 +207,8 @@ func (f Finding) print(w io.Writer, s DoctorStyle, width int) {
 	}
 }
 
-// verdict returns the last line.
-func (r DoctorReport) verdict() string {
+// summary returns the last line.
+func (r DoctorReport) summary() string {
 	warnings := ""
 	if n := r.Counts[DoctorWarn]; n > 0 {
 		warnings = ", " + words.Count(n, "warning")
@@ -199,56 +237,62 @@ func (s DoctorStyle) painted(colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-func checkLeftovers(s Surroundings) []Finding {
-	l := list{area: AreaLeftovers}
-	o := s.Leftovers
+func (e *examination) checkLeftovers() {
+	o := e.Leftovers
+	var bytes int64
+	var live int
+	var damaged, interrupted, worktrees []journal.Info
+	for _, run := range o.Runs {
+		bytes += run.Bytes
+		switch {
+		case run.Live:
+			live++
+		case run.Damaged:
+			damaged = append(damaged, run)
+		case runstore.Status(run) == runstore.Interrupted:
+			interrupted = append(interrupted, run)
+		}
+		if !run.Live && slices.Contains(o.Worktrees, run.Run) {
+			worktrees = append(worktrees, run)
+		}
+	}
 	if o.Problem != "" {
-		l.add("runs", DoctorNote, "were not looked for: "+o.Problem, "")
+		e.add("runs", DoctorNote, "were not looked for: "+o.Problem, "")
 	} else {
-		l.add("runs", DoctorOK, fmt.Sprintf("%s, %s; %d live", words.Count(o.Runs, "run"), words.Size(o.Bytes),
-			len(o.Live)), "")
+		e.add("runs", DoctorOK, fmt.Sprintf("%s, %s; %d live", words.Count(len(o.Runs), "run"), words.Size(bytes), live), "")
 	}
-	for _, run := range o.Damaged {
-		l.add("damaged", DoctorWarn, "run "+run.ID+": "+run.Problem, "arbiter sessions show "+run.ID+o.Named)
+	for _, run := range damaged {
+		id := command.ShortID(run.Run)
+		e.add("damaged", DoctorWarn, "run "+id+": "+run.Problem, "arbiter sessions show "+id+o.Named)
 	}
-	for _, run := range shown(o.Resumable) {
-		l.add("interrupted", DoctorNote, "run "+run.ID+" in "+run.Dir, "arbiter --resume --session "+run.ID+o.NamedToResume)
+	for _, run := range shown(interrupted) {
+		id := command.ShortID(run.Run)
+		e.add("interrupted", DoctorNote, "run "+id+" in "+run.CWD, "arbiter --resume --session "+id+o.NamedToResume)
 	}
-	if n := len(o.Resumable) - len(shown(o.Resumable)); n > 0 {
-		l.add("interrupted", DoctorNote, "and "+words.Count(n, "more run"), "arbiter sessions"+o.Named)
+	if n := len(interrupted) - len(shown(interrupted)); n > 0 {
+		e.add("interrupted", DoctorNote, "and "+words.Count(n, "more run"), "arbiter sessions"+o.Named)
 	}
-	for _, run := range shown(o.Worktrees) {
-		l.add("worktrees", DoctorNote, "of agents of run "+run.ID+" in "+run.Dir+"; removing the run saves their work first",
-			"arbiter sessions rm "+run.ID+o.Named)
+	for _, run := range shown(worktrees) {
+		id := command.ShortID(run.Run)
+		e.add("worktrees", DoctorNote, "of agents of run "+id+" in "+run.CWD+"; removing the run saves their work first",
+			"arbiter sessions rm "+id+o.Named)
 	}
 	if len(o.Processes) > 0 {
 		var names, pids []string
 		for _, p := range o.Processes {
 			names, pids = append(names, fmt.Sprintf("%s (%d)", p.Name, p.PID)), append(pids, strconv.Itoa(p.PID))
 		}
-		l.add("processes", DoctorWarn, "still run after the end of their run; the next run ends them: "+
+		e.add("processes", DoctorWarn, "still run after the end of their run; the next run ends them: "+
 			strings.Join(names, ", "),
 			"kill -KILL "+strings.Join(pids, " "))
 	}
-	l.scratch(o.Scratch)
-	return l.all
-}
-
-// shown returns the runs that are reported one by one.
-func shown(runs []DoctorRun) []DoctorRun { return runs[:min(len(runs), 3)] }
-
-// maxPaths bounds the number of paths in one command, so that the command is printed completely.
-const maxPaths = 10
-
-// scratch reports scratch directories, grouped by kind.
-func (l *list) scratch(all []DoctorScratch) {
 	var kinds []string
 	paths := map[string][]string{}
-	for _, s := range all {
+	for _, s := range o.Scratch {
 		if paths[s.What] == nil {
 			kinds = append(kinds, s.What)
 		}
-		paths[s.What] = append(paths[s.What], s.Path)
+		paths[s.What] = append(paths[s.What], words.Quote(s.Path))
 	}
 	for _, kind := range kinds {
 		found, some := fmt.Sprintf("%d %s", len(paths[kind]), kind), paths[kind]
@@ -256,9 +300,15 @@ func (l *list) scratch(all []DoctorScratch) {
 			some = some[:maxPaths]
 			found += fmt.Sprintf("; this removes %d of them", maxPaths)
 		}
-		l.add("scratch directories", DoctorNote, found, "rm -rf "+quoted(some))
+		e.add("scratch directories", DoctorNote, found, "rm -rf "+strings.Join(some, " "))
 	}
 }
+
+// shown returns the runs that are reported one by one.
+func shown(runs []journal.Info) []journal.Info { return runs[:min(len(runs), 3)] }
+
+// maxPaths bounds the number of paths in one command, so that the command is printed completely.
+const maxPaths = 10
 
 // Surroundings has the observations about this machine, as plain data.
 type Surroundings struct {
@@ -326,9 +376,7 @@ type DoctorWorkspace struct {
 	DoctorPlace
 	Home       bool // it is the home directory or above it
 	Repository bool // of git
-	Trust      string
-	Changed    string // what has changed since it was trusted
-	Holds      string // settings that it has and that are not trusted
+	Trust      settings.TrustState
 }
 
 // DoctorPlace is a directory.
@@ -369,24 +417,13 @@ type DoctorSandbox struct {
 // Leftovers are what runs that are over have left.
 type Leftovers struct {
 	Problem   string // why it was not inspected
-	Runs      int
-	Bytes     int64
-	Live      []DoctorRun
-	Resumable []DoctorRun
-	Damaged   []DoctorRun
-	Worktrees []DoctorRun // with worktrees of agents left
+	Runs      []journal.Info
+	Worktrees []string // ids of the runs with worktrees of agents left
 	Processes []proctree.Process
 	Scratch   []DoctorScratch
 	// Named is the flag, with a leading space, that makes a command use the state directory of these runs.
 	// NamedToResume is the same for arbiter itself, which reads the configuration. Empty: no flag is needed.
 	Named, NamedToResume string
-}
-
-// DoctorRun is a run of the state directory.
-type DoctorRun struct {
-	ID      string // short
-	Dir     string
-	Problem string
 }
 
 // DoctorScratch is a scratch directory among the temporary files.
@@ -395,79 +432,47 @@ type DoctorScratch struct {
 	What string // such as "workspace of a rehearsal"
 }
 
-// Examine judges the surroundings.
-func Examine(s Surroundings) []Finding {
-	var all []Finding
-	for _, area := range areas {
-		if area.check != nil {
-			all = append(all, area.check(s)...)
-		}
-	}
-	return all
-}
-
 // npmInstall is the command that installs Claude Code on PATH.
 const npmInstall = "npm install -g @anthropic-ai/claude-code"
 
-func checkClaude(s Surroundings) []Finding {
-	l := list{area: AreaClaude}
-	c := s.Claude
-	switch {
-	case c.Missing && c.Named != "" && len(c.Elsewhere) > 0:
-		l.add("claude", DoctorFail, c.Problem, "export ARBITER_CLAUDE="+words.Quote(c.Elsewhere[0]))
-		return l.all
-	case c.Missing && len(c.Elsewhere) > 0:
-		l.add("claude", DoctorFail, "it is not on PATH, but is installed in "+c.Elsewhere[0],
-			"export ARBITER_CLAUDE="+words.Quote(c.Elsewhere[0]))
-		return l.all
-	case c.Missing:
-		l.add("claude", DoctorFail, c.Problem, npmInstall)
-		return l.all
-	case c.Problem != "":
-		l.add("claude", DoctorFail, c.Problem, npmInstall+"@latest")
-		return l.all
+func (e *examination) checkClaude() {
+	c := e.Claude
+	export, found := "", fmt.Sprintf("%s (%s)", c.Version, c.Path)
+	if c.Missing && len(c.Elsewhere) > 0 {
+		export = "export ARBITER_CLAUDE=" + words.Quote(c.Elsewhere[0])
+		if c.Named == "" {
+			c.Problem = "it is not on PATH, but is installed in " + c.Elsewhere[0]
+		}
 	}
-	found := fmt.Sprintf("%s (%s)", c.Version, c.Path)
-	switch {
-	case c.StandIn:
-		l.add("claude", DoctorNote, found+": a stand-in, which plays rehearsals only", npmInstall)
-	case claude.Untested(c.Version) != "":
-		l.add("claude", DoctorNote, claude.Untested(c.Version), "")
-	default:
-		l.add("claude", DoctorOK, found, "")
+	e.first("claude",
+		ruling{export != "", DoctorFail, c.Problem, export},
+		ruling{c.Missing, DoctorFail, c.Problem, npmInstall},
+		ruling{c.Problem != "", DoctorFail, c.Problem, npmInstall + "@latest"},
+		ruling{c.StandIn, DoctorNote, found + ": a stand-in, which plays rehearsals only", npmInstall},
+		ruling{claude.Untested(c.Version) != "", DoctorNote, claude.Untested(c.Version), ""},
+		ruling{true, DoctorOK, found, ""})
+	if c.Missing || c.Problem != "" {
+		return
 	}
 	if len(c.Shadowed) > 0 {
-		l.add("others", DoctorNote, "also on PATH, and not used: "+strings.Join(c.Shadowed, ", "), "")
+		e.add("others", DoctorNote, "also on PATH, and not used: "+strings.Join(c.Shadowed, ", "), "")
 	}
-	in, name := c.Login, "claude"
+	in, login := c.Login, "claude auth login"
 	if c.Named != "" {
-		name = words.Quote(c.Path)
+		login = words.Quote(c.Path) + " auth login"
 	}
-	switch {
-	case c.StandIn: // it has none
-	case in.Known && in.LoggedIn:
-		who := in.Method
-		if in.Email != "" {
-			who += " (" + in.Email + ")"
-		}
-		l.add("login", DoctorOK, who, "")
-	case in.Known:
-		l.add("login", DoctorFail, "claude is not logged in", name+" auth login")
-	case len(c.Hints) > 0:
-		l.add("login", DoctorNote, "claude does not say; there is "+strings.Join(c.Hints, ", "), "")
-	default:
-		l.add("login", DoctorWarn, "claude does not say, and there is neither a key nor a login to be seen",
-			name+" auth login")
+	who := in.Method
+	if in.Email != "" {
+		who += " (" + in.Email + ")"
 	}
-	return l.all
-}
-
-func quoted(paths []string) string {
-	var list []string
-	for _, w := range paths {
-		list = append(list, words.Quote(w))
+	if c.StandIn {
+		return // it has none
 	}
-	return strings.Join(list, " ")
+	e.first("login",
+		ruling{in.Known && in.LoggedIn, DoctorOK, who, ""},
+		ruling{in.Known, DoctorFail, "claude is not logged in", login},
+		ruling{len(c.Hints) > 0, DoctorNote, "claude does not say; there is " + strings.Join(c.Hints, ", "), ""},
+		ruling{true, DoctorWarn, "claude does not say, and there is neither a key nor a login to be seen", login})
 }
 
 // inspectDeadline bounds the inspection of the CLI.
@@ -506,103 +511,76 @@ const (
 	slowSync   = time.Second
 )
 
-func checkPlaces(s Surroundings) []Finding {
-	l := list{area: AreaPlaces}
-	l.state(s)
-	l.other("configuration", s.Config)
-	l.other("sessions", s.Sessions)
-	l.other("temporary", s.Temp)
-	l.workspace(s)
-	return l.all
+func (e *examination) checkPlaces() {
+	e.state()
+	e.other("configuration", e.Config)
+	e.other("sessions", e.Sessions)
+	e.other("temporary", e.Temp)
+	e.workspace()
 }
 
 // state checks the state directory, without which no run can start.
-func (l *list) state(s Surroundings) {
-	const name = "state"
-	p := s.State
-	at := words.Quote(p.Path)
-	switch {
-	case p.Problem != "":
-		l.add(name, DoctorFail, p.Problem, `export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`)
-	case p.Link:
-		l.add(name, DoctorFail, p.Path+" is a symbolic link, which is refused", "export ARBITER_STATE_DIR=\"$(readlink -f "+
-			at+")\"")
-	case p.Exists && p.Owner != s.UID:
-		l.add(name, DoctorFail, fmt.Sprintf("%s belongs to another user (%d), and is refused", p.Path, p.Owner),
-			"sudo chown -R \"$(id -u)\" "+at)
-	case p.Exists && p.Mode&0o700 != 0o700:
-		l.add(name, DoctorFail, fmt.Sprintf("%s has mode %04o: you cannot use it yourself", p.Path, p.Mode), "chmod 700 "+at)
-	case p.Written != "":
-		l.add(name, DoctorFail, p.Written, "export ARBITER_STATE_DIR=/var/tmp/arbiter-\"$(id -un)\"")
-	case p.Free >= 0 && p.Free < noFree:
-		l.add(name, DoctorFail, p.Path+" has only "+words.Size(p.Free)+" left", "arbiter sessions"+s.Leftovers.Named)
-	case p.Exists && p.Mode&0o077 != 0:
-		l.add(name, DoctorWarn, fmt.Sprintf("%s has mode %04o: others can read it until the next run", p.Path, p.Mode),
-			"chmod 700 "+at)
-	case p.Network != "":
-		l.add(name, DoctorWarn, fmt.Sprintf("%s is on a network (%s), where locks and fsync may not work", p.Path, p.Network),
-			`export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`)
-	case p.Free >= 0 && p.Free < littleFree:
-		l.add(name, DoctorWarn, p.Path+" has "+words.Size(p.Free)+" left", "arbiter sessions"+s.Leftovers.Named)
-	case p.Synced > slowSync:
-		l.add(name, DoctorWarn, fmt.Sprintf("%s takes %s to sync a line, and arbiter waits for each", p.Path,
-			p.Synced.Round(time.Millisecond)), "")
-	case !p.Exists:
-		l.add(name, DoctorOK, p.Path+", which the first run creates"+p.freeSpace(), "")
-	default:
-		l.add(name, DoctorOK, p.Path+p.freeSpace(), "")
-	}
+func (e *examination) state() {
+	const another = `export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`
+	p, sessions := e.State, "arbiter sessions"+e.Leftovers.Named
+	at, mode := words.Quote(p.Path), fmt.Sprintf("%s has mode %04o: ", p.Path, p.Mode)
+	e.first("state",
+		ruling{p.Problem != "", DoctorFail, p.Problem, another},
+		ruling{p.Link, DoctorFail, p.Path + " is a symbolic link, which is refused",
+			`export ARBITER_STATE_DIR="$(readlink -f ` + at + `)"`},
+		ruling{p.Exists && p.Owner != e.UID, DoctorFail,
+			fmt.Sprintf("%s belongs to another user (%d), and is refused", p.Path, p.Owner), `sudo chown -R "$(id -u)" ` + at},
+		ruling{p.Exists && p.Mode&0o700 != 0o700, DoctorFail, mode + "you cannot use it yourself", "chmod 700 " + at},
+		ruling{p.Written != "", DoctorFail, p.Written, another},
+		ruling{p.full(), DoctorFail, p.Path + " has only " + words.Size(p.Free) + " left", sessions},
+		ruling{p.Exists && p.Mode&0o077 != 0, DoctorWarn, mode + "others can read it until the next run",
+			"chmod 700 " + at},
+		ruling{p.Network != "", DoctorWarn,
+			fmt.Sprintf("%s is on a network (%s), where locks and fsync may not work", p.Path, p.Network), another},
+		ruling{p.Free >= 0 && p.Free < littleFree, DoctorWarn, p.Path + " has " + words.Size(p.Free) + " left", sessions},
+		ruling{p.Synced > slowSync, DoctorWarn, fmt.Sprintf("%s takes %s to sync a line, and arbiter waits for each",
+			p.Path, p.Synced.Round(time.Millisecond)), ""},
+		ruling{!p.Exists, DoctorOK, p.Path + ", which the first run creates" + p.freeSpace(), ""},
+		ruling{true, DoctorOK, p.Path + p.freeSpace(), ""})
 }
 
 // other checks directories that a run can start without.
-func (l *list) other(name string, p DoctorPlace) {
+func (e *examination) other(name string, p DoctorPlace) {
 	at := words.Quote(p.Path)
-	switch {
-	case p.Problem != "":
-		l.add(name, DoctorWarn, p.Problem, "")
-	case p.Written != "":
-		l.add(name, DoctorWarn, p.Written, "ls -ld "+at)
-	case p.Free >= 0 && p.Free < noFree:
-		l.add(name, DoctorWarn, p.Path+" has only "+words.Size(p.Free)+" left", "df -h "+at)
-	case name == "configuration" && p.Exists && p.Mode&0o022 != 0:
-		l.add(name, DoctorWarn, fmt.Sprintf("%s has mode %04o: others can change your settings", p.Path, p.Mode),
-			"chmod go-w "+at)
-	case !p.Exists:
-		l.add(name, DoctorOK, p.Path+", which does not exist yet", "")
-	default:
-		l.add(name, DoctorOK, p.Path+p.freeSpace(), "")
-	}
+	e.first(name,
+		ruling{p.Problem != "", DoctorWarn, p.Problem, ""},
+		ruling{p.Written != "", DoctorWarn, p.Written, "ls -ld " + at},
+		ruling{p.full(), DoctorWarn, p.Path + " has only " + words.Size(p.Free) + " left", "df -h " + at},
+		ruling{name == "configuration" && p.Exists && p.Mode&0o022 != 0, DoctorWarn,
+			fmt.Sprintf("%s has mode %04o: others can change your settings", p.Path, p.Mode), "chmod go-w " + at},
+		ruling{!p.Exists, DoctorOK, p.Path + ", which does not exist yet", ""},
+		ruling{true, DoctorOK, p.Path + p.freeSpace(), ""})
 }
 
-func (l *list) workspace(s Surroundings) {
-	w := s.Workspace
+func (e *examination) workspace() {
+	w, t := e.Workspace, e.Workspace.Trust
 	at := words.Quote(w.Path)
-	switch {
-	case w.Problem != "":
-		l.add("workspace", DoctorFail, w.Problem, "mkdir -p ~/project && cd ~/project")
+	const project = "mkdir -p ~/project && cd ~/project"
+	e.first("workspace",
+		ruling{w.Problem != "", DoctorFail, w.Problem, project},
+		ruling{w.Home, DoctorWarn, w.Path + " holds all that you have: let agents work in one project", project},
+		ruling{w.Written != "", DoctorWarn, w.Written, "ls -ld " + at},
+		ruling{!w.Repository, DoctorNote,
+			w.Path + " is in no git repository: what agents change there cannot be reverted", "git init " + at},
+		ruling{true, DoctorOK, w.Path + ", in a git repository" + w.freeSpace(), ""})
+	if w.Problem != "" {
 		return
-	case w.Home:
-		l.add("workspace", DoctorWarn, w.Path+" holds all that you have: let agents work in one project",
-			"mkdir -p ~/project && cd ~/project")
-	case w.Written != "":
-		l.add("workspace", DoctorWarn, w.Written, "ls -ld "+at)
-	case !w.Repository:
-		l.add("workspace", DoctorNote, w.Path+" is in no git repository: what agents change there cannot be reverted",
-			"git init "+at)
-	default:
-		l.add("workspace", DoctorOK, w.Path+", in a git repository"+w.freeSpace(), "")
 	}
-	switch {
-	case w.Changed != "":
-		l.add("trust", DoctorWarn, w.Changed, "arbiter trust")
-	case w.Trust != "":
-		l.add("trust", DoctorOK, w.Trust, "")
-	case w.Holds != "":
-		l.add("trust", DoctorNote, "not trusted, and not loaded: "+w.Holds, "arbiter trust")
-	default:
-		l.add("trust", DoctorOK, "nothing there needs trust", "")
-	}
+	e.first("trust",
+		ruling{t.Distrust() != "", DoctorWarn, t.Distrust(), "arbiter trust"},
+		ruling{t.Trusted && !t.Listing.Empty(), DoctorOK, "trusted, as it is: " + t.InShort(), ""},
+		ruling{!t.Trusted && len(t.Listing.Items) > 0, DoctorNote, "not trusted, and not loaded: " + t.InShort(),
+			"arbiter trust"},
+		ruling{true, DoctorOK, "nothing there needs trust", ""})
 }
+
+// full reports whether a run would soon fail for lack of room.
+func (p DoctorPlace) full() bool { return p.Free >= 0 && p.Free < noFree }
 
 func (p DoctorPlace) freeSpace() string {
 	if p.Free < 0 {
@@ -611,57 +589,32 @@ func (p DoctorPlace) freeSpace() string {
 	return ", " + words.Size(p.Free) + " free"
 }
 
-// LookAt inspects a directory. If it does not exist, LookAt inspects the nearest existing directory above it.
-func LookAt(path string) DoctorPlace {
-	p, at := look(path)
-	if p.Problem == "" {
-		p.refused(at, mayWrite(at))
-	}
-	return p
-}
-
-// Prove does the same as LookAt, and also writes a file, syncs it and removes it.
-func Prove(path string) DoctorPlace {
-	p, at := look(path)
-	if p.Problem == "" {
-		var err error
-		p.Synced, err = writeDoctor(at)
-		p.refused(at, err)
-	}
-	return p
-}
-
-func look(path string) (p DoctorPlace, at string) {
-	p = DoctorPlace{Path: path, Owner: -1, Free: -1}
+// LookAt inspects a directory. If it does not exist, LookAt inspects the nearest existing directory above it. With
+// prove, it also writes a file there, syncs it and removes it.
+func LookAt(path string, prove bool) DoctorPlace {
+	p := DoctorPlace{Path: path, Owner: -1, Free: -1}
 	link, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		p.Problem = err.Error()
-		return p, ""
-	default:
-		p.Link = link.Mode()&fs.ModeSymlink != 0
-		info, err := os.Stat(path)
-		if err != nil {
-			p.Problem = err.Error()
-			return p, ""
+	if err == nil {
+		var info fs.FileInfo
+		if info, err = os.Stat(path); err == nil && !info.IsDir() {
+			err = errors.New(path + " exists and is not a directory")
+		} else if err == nil {
+			p.Link, p.Exists = link.Mode()&fs.ModeSymlink != 0, true
+			p.Mode, p.Owner = uint32(info.Mode().Perm()), owner(info)
 		}
-		if !info.IsDir() {
-			p.Problem = path + " exists and is not a directory"
-			return p, ""
-		}
-		p.Exists, p.Mode, p.Owner = true, uint32(info.Mode().Perm()), owner(info)
 	}
-	at = path
-	for !isDir(at) && at != filepath.Dir(at) {
+	if err != nil && (link != nil || !errors.Is(err, fs.ErrNotExist)) {
+		p.Problem = err.Error()
+		return p
+	}
+	at := path
+	for info, err := os.Stat(at); (err != nil || !info.IsDir()) && at != filepath.Dir(at); info, err = os.Stat(at) {
 		at = filepath.Dir(at)
 	}
 	p.Free, p.Network = fileSystem(at)
-	return p, at
-}
-
-// refused stores why nothing can be written.
-func (p *DoctorPlace) refused(at string, err error) {
+	if err = unix.Access(at, unix.W_OK|unix.X_OK); prove {
+		p.Synced, err = writeDoctor(at)
+	}
 	switch {
 	case err == nil:
 	case p.Exists:
@@ -669,11 +622,7 @@ func (p *DoctorPlace) refused(at string, err error) {
 	default:
 		p.Written = fmt.Sprintf("%s cannot be created: %v", p.Path, cause(err))
 	}
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+	return p
 }
 
 // writeDoctor writes and syncs a temporary file, and returns how long the sync took.
@@ -693,8 +642,7 @@ func writeDoctor(dir string) (took time.Duration, err error) {
 
 // cause returns the error without the name of a temporary file.
 func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
 	}
 	return err
@@ -758,17 +706,15 @@ func within(path, dir string) bool {
 func listens(dir string) bool {
 	entries, _ := os.ReadDir(dir)
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		return e.Type() == fs.ModeSocket && answers(filepath.Join(dir, e.Name()))
+		if e.Type() != fs.ModeSocket {
+			return false
+		}
+		conn, err := net.Dial("unix", filepath.Join(dir, e.Name()))
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
 	})
-}
-
-func answers(socket string) bool {
-	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		return false
-	}
-	_ = conn.Close()
-	return true
 }
 
 // The minimum limits for a run with several agents.
@@ -780,24 +726,19 @@ const (
 	smallFile    = 1 << 30
 )
 
-func checkMachine(s Surroundings) []Finding {
-	l := list{area: AreaMachine}
-	l.limits(s.Limits)
-	switch {
-	case s.Isolation.Kind != proctree.NoNamespace:
-		l.add("processes", DoctorOK, "agents run in a PID namespace: the kernel ends processes that arbiter cannot end", "")
-	case s.OS != "linux":
-		l.add("processes", DoctorNote, "there are no PID namespaces on this system; escaped processes are found by "+
-			"their environment", "")
-	default:
-		l.add("processes", DoctorNote, "agents do not run in a PID namespace: "+s.Isolation.Why,
-			"arbiter --pid-namespace always")
-	}
-	l.sandbox(s)
-	return l.all
+func (e *examination) checkMachine() {
+	e.limits(e.Limits)
+	e.first("processes",
+		ruling{e.Isolation.Kind != proctree.NoNamespace, DoctorOK,
+			"agents run in a PID namespace: the kernel ends processes that arbiter cannot end", ""},
+		ruling{e.OS != "linux", DoctorNote,
+			"there are no PID namespaces on this system; escaped processes are found by their environment", ""},
+		ruling{true, DoctorNote, "agents do not run in a PID namespace: " + e.Isolation.Why,
+			"arbiter --pid-namespace always"})
+	e.sandbox()
 }
 
-func (l *list) limits(n DoctorLimits) {
+func (e *examination) limits(n DoctorLimits) {
 	low := false
 	for _, x := range []struct {
 		name        string
@@ -816,186 +757,147 @@ func (l *list) limits(n DoctorLimits) {
 	} {
 		if x.have >= 0 && x.have < x.least {
 			low = true
-			l.add(x.name, DoctorWarn, fmt.Sprintf(x.means, x.have), x.fix)
+			e.add(x.name, DoctorWarn, fmt.Sprintf(x.means, x.have), x.fix)
 		}
 	}
 	if !low {
-		l.add("limits", DoctorOK, "enough files, processes and watches", "")
+		e.add("limits", DoctorOK, "enough files, processes and watches", "")
 	}
 }
 
-func (l *list) sandbox(s Surroundings) {
-	b := s.Sandbox
+func (e *examination) sandbox() {
+	b := e.Sandbox
 	state, without := DoctorNote, "; agents run unconfined"
 	if b.Mode == "on" {
 		state, without = DoctorFail, ", and it is asked for"
 	}
-	switch {
-	case b.Holds && b.Mode == "off":
-		l.add("sandbox", DoctorOK, "bubblewrap "+b.Version+" holds (--sandbox on)", "")
-	case b.Holds:
-		l.add("sandbox", DoctorOK, "bubblewrap "+b.Version+" holds: "+b.Confines, "")
-	case s.OS != "linux":
-		l.add("sandbox", state, b.Reason, "")
-	case !b.Installed:
-		l.add("sandbox", state, "bubblewrap is not installed"+without, "sudo apt-get install bubblewrap")
-	case s.Sandbox.Restricted:
-		l.add("sandbox", state, b.Reason, "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0")
-	default:
-		l.add("sandbox", state, b.Reason, "")
-	}
+	e.first("sandbox",
+		ruling{b.Holds && b.Mode == "off", DoctorOK, "bubblewrap " + b.Version + " holds (--sandbox on)", ""},
+		ruling{b.Holds, DoctorOK, "bubblewrap " + b.Version + " holds: " + b.Confines, ""},
+		ruling{e.OS != "linux", state, b.Reason, ""},
+		ruling{!b.Installed, state, "bubblewrap is not installed" + without, "sudo apt-get install bubblewrap"},
+		ruling{b.Restricted, state, b.Reason, "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0"},
+		ruling{true, state, b.Reason, ""})
 }
 
 // proxies includes the lower case names, which take precedence.
 var proxies = []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"}
 
-func checkEnvironment(s Surroundings) []Finding {
-	l := list{area: AreaEnvironment}
-	if s.Getenv("HOME") == "" {
-		l.add("HOME", DoctorWarn, "is not set: neither a login nor a configuration can be found",
+func (e *examination) checkEnvironment() {
+	before := len(e.found)
+	if e.Getenv("HOME") == "" {
+		e.add("HOME", DoctorWarn, "is not set: neither a login nor a configuration can be found",
 			`export HOME="$(cd ~ && pwd)"`)
 	}
-	l.requests(s)
-	if s.Getenv("CLAUDE_CODE_SHELL_PREFIX") != "" {
-		l.add("CLAUDE_CODE_SHELL_PREFIX", DoctorWarn,
+	e.requests()
+	if e.Getenv("CLAUDE_CODE_SHELL_PREFIX") != "" {
+		e.add("CLAUDE_CODE_SHELL_PREFIX", DoctorWarn,
 			"is set by you and stays: keys are not kept out of the environment of shell commands",
 			"unset CLAUDE_CODE_SHELL_PREFIX")
 	}
-	if dir := s.Getenv("CLAUDE_CONFIG_DIR"); dir != "" && !filepath.IsAbs(dir) {
-		l.add("CLAUDE_CONFIG_DIR", DoctorWarn, words.Quote(dir)+" is another directory in each workspace",
+	if dir := e.Getenv("CLAUDE_CONFIG_DIR"); dir != "" && !filepath.IsAbs(dir) {
+		e.add("CLAUDE_CONFIG_DIR", DoctorWarn, words.Quote(dir)+" is another directory in each workspace",
 			`export CLAUDE_CONFIG_DIR="$HOME/.claude"`)
 	}
-	for _, name := range s.Unknown {
-		l.add(name, DoctorWarn, "no setting has this name: no run starts", "unset "+words.Quote(name))
+	for _, name := range e.Unknown {
+		e.add(name, DoctorWarn, "no setting has this name: no run starts", "unset "+words.Quote(name))
 	}
-	if s.UID == 0 {
-		l.add("root", DoctorNote, "agents run as root; --permissions allow-all needs --sandbox on", "")
+	if e.UID == 0 {
+		e.add("root", DoctorNote, "agents run as root; --permissions allow-all needs --sandbox on", "")
 	}
-	if len(l.all) == 0 {
-		l.add("variables", DoctorOK, "nothing wrong with them", "")
+	if len(e.found) == before {
+		e.add("variables", DoctorOK, "nothing wrong with them", "")
 	}
-	return l.all
 }
 
 // requests checks where the model's requests go, and who pays for them.
-func (l *list) requests(s Surroundings) {
-	l.url(s, "ANTHROPIC_BASE_URL", "requests go to ", "is not a URL")
-	switch key, token := s.Getenv("ANTHROPIC_API_KEY") != "", s.Getenv("ANTHROPIC_AUTH_TOKEN") != ""; {
+func (e *examination) requests() {
+	e.url("ANTHROPIC_BASE_URL", "requests go to ", "is not a URL")
+	switch key, token := e.Getenv("ANTHROPIC_API_KEY") != "", e.Getenv("ANTHROPIC_AUTH_TOKEN") != ""; {
 	case key && token:
-		l.add("ANTHROPIC_API_KEY", DoctorWarn, "and ANTHROPIC_AUTH_TOKEN are both set: it is not clear who pays",
+		e.add("ANTHROPIC_API_KEY", DoctorWarn, "and ANTHROPIC_AUTH_TOKEN are both set: it is not clear who pays",
 			"unset ANTHROPIC_API_KEY")
 	case key:
-		l.add("ANTHROPIC_API_KEY", DoctorNote, "is set: requests are billed to this key, even with a subscription", "")
+		e.add("ANTHROPIC_API_KEY", DoctorNote, "is set: requests are billed to this key, even with a subscription", "")
 	}
 	for _, name := range proxies {
-		l.url(s, name, "requests go by ", "is not a URL such as http://proxy:3128")
+		e.url(name, "requests go by ", "is not a URL such as http://proxy:3128")
 	}
 }
 
 // url checks a variable with a URL. It names only scheme and host; other parts could be secret.
-func (l *list) url(s Surroundings, name, found, wrong string) {
-	text := s.Getenv(name)
+func (e *examination) url(name, found, wrong string) {
+	text := e.Getenv(name)
 	u, err := url.Parse(text)
 	switch {
 	case text == "":
 	case err != nil || u.Host == "" || u.Scheme == "":
-		l.add(name, DoctorWarn, wrong, "unset "+name)
+		e.add(name, DoctorWarn, wrong, "unset "+name)
 	default:
-		l.add(name, DoctorNote, found+u.Scheme+"://"+u.Host, "")
+		e.add(name, DoctorNote, found+u.Scheme+"://"+u.Host, "")
 	}
 }
 
 // The screen has room for everything it shows from this size on.
 const roomyWidth, roomyHeight = 80, 24
 
-func checkTerminal(s Surroundings) []Finding {
-	l := list{area: AreaTerminal}
-	t, term := s.Terminal, s.Getenv("TERM")
-	switch {
-	case !t.Stdin || !t.Stdout:
-		stream := "stdin"
-		if t.Stdin {
-			stream = "stdout"
-		}
-		l.add("screen", DoctorNote, stream+" is not a terminal: there is no screen here, but --plain and --json", "")
-	case term == "" || term == "dumb":
-		l.add("screen", DoctorWarn, fmt.Sprintf("TERM=%s says that the cursor cannot be placed", words.Quote(term)),
-			"export TERM=xterm-256color")
-	case t.Width > 0 && (t.Width < roomyWidth || t.Height < roomyHeight):
-		l.add("screen", DoctorNote, fmt.Sprintf("%s, %d×%d: smaller than %d×%d, some of it is left out", term, t.Width,
-			t.Height, roomyWidth, roomyHeight), "")
-	default:
-		l.add("screen", DoctorOK, fmt.Sprintf("%s, %d×%d", term, t.Width, t.Height), "")
+func (e *examination) checkTerminal() {
+	t, term, stream := e.Terminal, e.Getenv("TERM"), "stdin"
+	if t.Stdin {
+		stream = "stdout"
 	}
-	if t.UTF8 {
-		l.add("characters", DoctorOK, "UTF-8", "")
-	} else {
-		l.add("characters", DoctorWarn, "the locale is not UTF-8: everything is drawn in ASCII", "export LC_ALL=C.UTF-8")
-	}
+	shown := fmt.Sprintf("%s, %d×%d", term, t.Width, t.Height)
+	e.first("screen",
+		ruling{!t.Stdin || !t.Stdout, DoctorNote,
+			stream + " is not a terminal: there is no screen here, but --plain and --json", ""},
+		ruling{term == "" || term == "dumb", DoctorWarn,
+			"TERM=" + words.Quote(term) + " says that the cursor cannot be placed", "export TERM=xterm-256color"},
+		ruling{t.Width > 0 && (t.Width < roomyWidth || t.Height < roomyHeight), DoctorNote,
+			fmt.Sprintf("%s: smaller than %d×%d, some of it is left out", shown, roomyWidth, roomyHeight), ""},
+		ruling{true, DoctorOK, shown, ""})
+	e.first("characters", ruling{t.UTF8, DoctorOK, "UTF-8", ""},
+		ruling{true, DoctorWarn, "the locale is not UTF-8: everything is drawn in ASCII", "export LC_ALL=C.UTF-8"})
 	if !t.Stdin || !t.Stdout {
-		return l.all
+		return
 	}
-	l.clipboard(s)
-	return l.all
+	// Copying and bells use escape sequences of the terminal.
+	const tmux = "tmux set-option -s set-clipboard on"
+	inside := e.Getenv("TMUX") != ""
+	e.first("clipboard",
+		ruling{inside && t.Clipboard == "on", DoctorOK, "OSC 52, through tmux", ""},
+		ruling{inside && t.Clipboard == "", DoctorWarn, "tmux does not say whether it lets copying through", tmux},
+		ruling{inside, DoctorWarn, "tmux keeps copied text to itself (set-clipboard " + t.Clipboard + ")", tmux},
+		ruling{e.Getenv("STY") != "", DoctorWarn, "screen passes on neither copied text nor notifications",
+			"tmux new-session arbiter"},
+		ruling{true, DoctorOK, "OSC 52, where the terminal allows it", ""})
 }
 
-// clipboard checks copying and bells, which use escape sequences of the terminal.
-func (l *list) clipboard(s Surroundings) {
-	switch {
-	case s.Getenv("TMUX") != "" && s.Terminal.Clipboard != "on":
-		found := "tmux does not say whether it lets copying through"
-		if s.Terminal.Clipboard != "" {
-			found = "tmux keeps copied text to itself (set-clipboard " + s.Terminal.Clipboard + ")"
-		}
-		l.add("clipboard", DoctorWarn, found, "tmux set-option -s set-clipboard on")
-	case s.Getenv("TMUX") != "":
-		l.add("clipboard", DoctorOK, "OSC 52, through tmux", "")
-	case s.Getenv("STY") != "":
-		l.add("clipboard", DoctorWarn, "screen passes on neither copied text nor notifications", "tmux new-session arbiter")
-	default:
-		l.add("clipboard", DoctorOK, "OSC 52, where the terminal allows it", "")
-	}
-}
-
-func checkSettings(s Surroundings) []Finding {
-	l := list{area: AreaSettings}
-	c := s.Settings
-	switch {
-	case c.Problem != "":
-		l.add("configuration", DoctorFail, c.Problem, "arbiter schema config")
-	case c.Skipped != "":
-		l.add("configuration", DoctorNote, "was not read: "+c.Skipped, "")
-		return l.all
-	case len(c.Files) == 0:
-		l.add("configuration", DoctorOK, "no file; flags and variables alone", "")
-	default:
-		l.add("configuration", DoctorOK, strings.Join(c.Files, ", "), "")
+func (e *examination) checkSettings() {
+	c := e.Settings
+	e.first("configuration",
+		ruling{c.Problem != "", DoctorFail, c.Problem, "arbiter schema config"},
+		ruling{c.Skipped != "", DoctorNote, "was not read: " + c.Skipped, ""},
+		ruling{len(c.Files) == 0, DoctorOK, "no file; flags and variables alone", ""},
+		ruling{true, DoctorOK, strings.Join(c.Files, ", "), ""})
+	if c.Problem == "" && c.Skipped != "" {
+		return
 	}
 	if len(c.Hosts) > 0 {
-		l.add(
-			"hosts",
-			DoctorNote,
-			"configured, not looked at: "+strings.Join(c.Hosts, ", "),
-			"arbiter hosts check "+c.Hosts[0],
-		)
+		e.add("hosts", DoctorNote, "configured, not looked at: "+strings.Join(c.Hosts, ", "),
+			"arbiter hosts check "+c.Hosts[0])
 	}
 	for _, m := range c.Makes {
-		switch {
-		case m.Problem != "":
-			l.add("make "+m.Name, DoctorWarn, m.Problem, "correct makes."+m.Name+" in the configuration")
-		case m.Version == "":
-			l.add("make "+m.Name, DoctorNote, "its program is there; it was not started", "arbiter doctor")
-		default:
-			l.add("make "+m.Name, DoctorOK, m.Version+"; lacks: "+strings.Join(m.Lacks, "; "), "")
-		}
+		e.first("make "+m.Name,
+			ruling{m.Problem != "", DoctorWarn, m.Problem, "correct makes." + m.Name + " in the configuration"},
+			ruling{m.Version == "", DoctorNote, "its program is there; it was not started", "arbiter doctor"},
+			ruling{true, DoctorOK, m.Version + "; lacks: " + strings.Join(m.Lacks, "; "), ""})
 	}
 	if c.Templates != "" {
-		l.add("templates", DoctorFail, c.Templates, "arbiter decide --template select.md")
+		e.add("templates", DoctorFail, c.Templates, "arbiter decide --template select.md")
 	}
 	for _, problem := range c.Agents {
-		l.add("agents", DoctorWarn, problem, "arbiter agents check")
+		e.add("agents", DoctorWarn, problem, "arbiter agents check")
 	}
-	return l.all
 }
 
 func owner(info fs.FileInfo) int {
@@ -1004,9 +906,6 @@ func owner(info fs.FileInfo) int {
 	}
 	return -1
 }
-
-// mayWrite returns why nothing can be created in a directory.
-func mayWrite(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }
 
 // LookAtLimits reads the limits of this process and of the system.
 func LookAtLimits() DoctorLimits {
@@ -1091,31 +990,28 @@ var errLate = errors.New("there was no time for it")
 
 // Abilities judges what was observed. tested is the version to fall back to.
 func Abilities(o Observed, tested string) []Finding {
-	l := list{area: AreaAbilities}
+	e := examination{area: AreaAbilities}
 	if err := o["session"]; err != nil {
 		a := abilities[0]
 		if errors.Is(err, errLate) {
-			l.add(a.name, DoctorWarn, "not known: "+err.Error(), longer)
-			return l.all
+			e.add(a.name, DoctorWarn, "not known: "+err.Error(), longer)
+			return e.found
 		}
-		l.add(a.name, a.state, fmt.Sprintf("%v; the others were not tried", err), npmInstall+"@"+tested)
-		return l.all
+		e.add(a.name, a.state, fmt.Sprintf("%v; the others were not tried", err), npmInstall+"@"+tested)
+		return e.found
 	}
 	for _, a := range abilities {
 		err, tried := o[a.name]
 		switch {
 		case !tried:
-			l.add(a.name, DoctorNote, "was not tried: "+a.can, "")
+			e.add(a.name, DoctorNote, "was not tried: "+a.can, "")
 		case err == nil:
-			l.add(a.name, DoctorOK, a.can, "")
+			e.add(a.name, DoctorOK, a.can, "")
 		case errors.Is(err, errLate):
-			l.add(a.name, DoctorWarn, "not known, "+err.Error()+": "+a.can, longer)
+			e.add(a.name, DoctorWarn, "not known, "+err.Error()+": "+a.can, longer)
 		default:
-			l.add(a.name, a.state, fmt.Sprintf("cannot be relied on (%v): %s", err, a.without), npmInstall+"@"+tested)
+			e.add(a.name, a.state, fmt.Sprintf("cannot be relied on (%v): %s", err, a.without), npmInstall+"@"+tested)
 		}
 	}
-	return l.all
+	return e.found
 }
-
-// Unstarted returns the observations for a bridge that could not be started.
-func Unstarted(why error) Observed { return Observed{"session": why} }

@@ -16,6 +16,10 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
 // healthy returns surroundings without any problem.
@@ -166,10 +170,12 @@ func TestFindings(t *testing.T) {
 			"workspace", DoctorWarn, "cannot", "ls -ld"},
 		"no repository": {func(s *Surroundings) { s.Workspace.Repository = false }, AreaPlaces, "workspace", DoctorNote,
 			"no git repository", "git init"},
-		"not trusted": {func(s *Surroundings) { s.Workspace.Holds = "1 × hooks" }, AreaPlaces, "trust", DoctorNote,
+		"not trusted": {func(s *Surroundings) {
+			s.Workspace.Trust.Listing.Items = []trust.Item{{Kind: "hooks", File: ".claude/settings.json"}}
+		}, AreaPlaces, "trust", DoctorNote,
 			"1 × hooks", "arbiter trust"},
-		"changed": {func(s *Surroundings) { s.Workspace.Changed = "not as it was" }, AreaPlaces, "trust", DoctorWarn,
-			"not as", "arbiter trust"},
+		"changed": {func(s *Surroundings) { s.Workspace.Trust.Recorded = true }, AreaPlaces, "trust", DoctorWarn,
+			"has changed", "arbiter trust"},
 
 		"a pipe": {func(s *Surroundings) { s.Terminal.Stdin = false }, AreaTerminal, "screen", DoctorNote, "stdin", ""},
 		"into a file": {func(s *Surroundings) { s.Terminal.Stdout = false }, AreaTerminal, "screen", DoctorNote, "stdout",
@@ -211,11 +217,16 @@ func TestFindings(t *testing.T) {
 		}, AreaMachine, "sandbox", DoctorNote, "refused", "sysctl kernel.apparmor"},
 
 		"no runs": {func(s *Surroundings) { s.Leftovers.Problem = "no" }, AreaLeftovers, "runs", DoctorNote, "no", ""},
-		"damaged": {func(s *Surroundings) { s.Leftovers.Damaged = []DoctorRun{{ID: "abc", Problem: "torn"}} },
+		"damaged": {func(s *Surroundings) {
+			s.Leftovers.Runs = runsDoctor("abc", journal.Info{Damaged: true, Problem: "torn"})
+		},
 			AreaLeftovers, "damaged", DoctorWarn, "torn", "sessions show abc"},
-		"interrupted": {func(s *Surroundings) { s.Leftovers.Resumable = []DoctorRun{{ID: "abc", Dir: "/w"}} }, AreaLeftovers,
+		"interrupted": {func(s *Surroundings) { s.Leftovers.Runs = runsDoctor("abc", journal.Info{}) }, AreaLeftovers,
 			"interrupted", DoctorNote, "/w", "--resume --session abc"},
-		"worktrees": {func(s *Surroundings) { s.Leftovers.Worktrees = []DoctorRun{{ID: "abc", Dir: "/w"}} }, AreaLeftovers,
+		"worktrees": {func(s *Surroundings) {
+			s.Leftovers.Runs = runsDoctor("abc", journal.Info{Meta: journal.Meta{Status: contract.StatusComplete}})
+			s.Leftovers.Worktrees = []string{"abc"}
+		}, AreaLeftovers,
 			"worktrees", DoctorNote, "/w", "sessions rm abc"},
 		"strays": {func(s *Surroundings) {
 			s.Leftovers.Processes = []proctree.Process{{PID: 7, Name: "sleep"}, {PID: 9, Name: "node"}}
@@ -251,6 +262,15 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// runsDoctor returns runs like one, each with one of the letters or the whole text as its id.
+func runsDoctor(id string, like journal.Info, more ...string) (list []journal.Info) {
+	for _, id := range append([]string{id}, more...) {
+		like.Run, like.CWD = id, "/w"
+		list = append(list, like)
+	}
+	return list
+}
+
 // envDoctor adds entries to a healthy environment, or replaces the environment if HOME or LANG is among the entries.
 func envDoctor(entries ...string) func(*Surroundings) {
 	return func(s *Surroundings) {
@@ -269,11 +289,14 @@ func envDoctor(entries ...string) func(*Surroundings) {
 // state directory.
 func TestManyInterruptedRuns(t *testing.T) {
 	s := healthy()
-	s.Leftovers.Resumable, s.Leftovers.Damaged = []DoctorRun{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}},
-		[]DoctorRun{{ID: "f"}}
+	s.Leftovers.Runs = append(runsDoctor("a", journal.Info{}, "b", "c", "d", "e"),
+		runsDoctor("f", journal.Info{Damaged: true})...)
 	s.Leftovers.Named, s.Leftovers.NamedToResume = " --state-dir x", " --state-dir y"
 	var found []string
-	for _, f := range checkLeftovers(s) {
+	for _, f := range Examine(s) {
+		if f.Area != AreaLeftovers {
+			continue
+		}
 		if f.State == DoctorNote {
 			found = append(found, f.Found)
 		}
@@ -322,7 +345,8 @@ func TestAbilities(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if all := Abilities(Unstarted(errors.New("it ended")), "1.2.3"); len(all) != 1 || all[0].State != DoctorFail ||
+	all := Abilities(Observed{"session": errors.New("it ended")}, "1.2.3")
+	if len(all) != 1 || all[0].State != DoctorFail ||
 		!strings.Contains(all[0].Found, "it ended") {
 		t.Errorf("%+v", all)
 	}
@@ -354,10 +378,10 @@ func TestReport(t *testing.T) {
 		t.Errorf("%q", b.String())
 	}
 	broken := NewReport("1.0", []Finding{{AreaClaude, "login", DoctorFail, "none", ""}})
-	if text := broken.verdict(); !strings.Contains(text, "1 failure.") || !strings.Contains(text, "--rehearse") {
+	if text := broken.summary(); !strings.Contains(text, "1 failure.") || !strings.Contains(text, "--rehearse") {
 		t.Error(text)
 	}
-	if text := NewReport("1.0", []Finding{{AreaPlaces, "state", DoctorFail, "none", ""}}).verdict(); strings.Contains(text,
+	if text := NewReport("1.0", []Finding{{AreaPlaces, "state", DoctorFail, "none", ""}}).summary(); strings.Contains(text,
 		"--rehearse") {
 		t.Error(text)
 	}
@@ -367,12 +391,12 @@ func TestReport(t *testing.T) {
 func TestLooksAtADirectory(t *testing.T) {
 	dir := t.TempDir()
 	at := filepath.Join(dir, "state")
-	if p := Prove(filepath.Join(at, "below")); p.Exists || p.Problem != "" || p.Written != "" {
+	if p := LookAt(filepath.Join(at, "below"), true); p.Exists || p.Problem != "" || p.Written != "" {
 		t.Errorf("missing: %+v", p)
 	}
 	testkit.OK(t, os.Mkdir(at, 0o750))
-	if p := Prove(at); !p.Exists || p.Mode != 0o750 || p.Owner != os.Geteuid() || p.Written != "" || p.Synced <= 0 ||
-		p.Free == 0 {
+	if p := LookAt(at, true); !p.Exists || p.Mode != 0o750 || p.Owner != os.Geteuid() || p.Written != "" ||
+		p.Synced <= 0 || p.Free == 0 {
 		t.Errorf("there: %+v", p)
 	}
 	if left, _ := os.ReadDir(at); len(left) > 0 {
@@ -380,17 +404,17 @@ func TestLooksAtADirectory(t *testing.T) {
 	}
 	link, file := filepath.Join(dir, "link"), filepath.Join(dir, "file")
 	testkit.OK(t, os.Symlink(at, link))
-	if p := LookAt(link); !p.Link || !p.Exists {
+	if p := LookAt(link, false); !p.Link || !p.Exists {
 		t.Errorf("link: %+v", p)
 	}
 	testkit.OK(t, os.WriteFile(file, nil, 0o600))
-	if p := LookAt(file); !strings.Contains(p.Problem, "not a directory") {
+	if p := LookAt(file, false); !strings.Contains(p.Problem, "not a directory") {
 		t.Errorf("file: %+v", p)
 	}
-	if p := LookAt(filepath.Join(file, "below")); p.Problem == "" {
+	if p := LookAt(filepath.Join(file, "below"), false); p.Problem == "" {
 		t.Errorf("below a file: %+v", p)
 	}
-	if p := Prove("/proc/arbiter"); !strings.Contains(p.Written, "/proc/arbiter cannot be created") {
+	if p := LookAt("/proc/arbiter", true); !strings.Contains(p.Written, "/proc/arbiter cannot be created") {
 		t.Errorf("on a file system that takes nothing: %+v", p)
 	}
 }
@@ -463,7 +487,7 @@ func TestScratchOfRunsIsLeftAlone(t *testing.T) {
 }
 
 func TestScriptIsSound(t *testing.T) {
-	if _, err := TrialScript(); err != nil {
+	if _, err := rehearsal.Parse("doctor.yaml", script); err != nil {
 		t.Error(err)
 	}
 }

@@ -133,7 +133,7 @@ type Hub struct {
 	place    uint64     // of the newest event; 0: none
 	first    uint64     // place of the first event that the log counts
 	last     uint64     // number of the newest event; 0: none
-	watchers map[*HubWatch]struct{}
+	watchers map[chan struct{}]struct{}
 }
 
 type numbered struct {
@@ -163,7 +163,7 @@ func (n numbered) line() (string, error) {
 
 // NewHub makes a hub that keeps keep events.
 func NewHub(keep int) *Hub {
-	return &Hub{events: make([]numbered, keep), watchers: map[*HubWatch]struct{}{}}
+	return &Hub{events: make([]numbered, keep), watchers: map[chan struct{}]struct{}{}}
 }
 
 // Sink passes every event on to next and keeps it.
@@ -198,8 +198,8 @@ func (h *Hub) Hint() {
 
 // hint wakes the watchers. The caller holds mu.
 func (h *Hub) hint() {
-	for w := range h.watchers {
-		backlog.Hint(w.c)
+	for c := range h.watchers {
+		backlog.Hint(c)
 	}
 }
 
@@ -260,42 +260,23 @@ func (h *Hub) after(place uint64, most int) (list []numbered, kept, next uint64,
 	return list, 0, 0, false
 }
 
-// HubWatch signals that something has happened since the last receive.
-type HubWatch struct {
-	hub *Hub
-	c   chan struct{} // capacity 1
-}
-
-// Watch starts watching; the caller closes it.
-func (h *Hub) Watch() *HubWatch {
-	w := &HubWatch{hub: h, c: make(chan struct{}, 1)}
+// Watch returns a channel that has a value when something has happened since the last receive, and a function that ends
+// the watch.
+func (h *Hub) Watch() (changed <-chan struct{}, end func()) {
+	c := make(chan struct{}, 1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.watchers[w] = struct{}{}
-	return w
-}
-
-// C returns a channel that has a value when something has happened.
-func (w *HubWatch) C() <-chan struct{} { return w.c }
-
-// Close stops the watch.
-func (w *HubWatch) Close() {
-	w.hub.mu.Lock()
-	defer w.hub.mu.Unlock()
-	delete(w.hub.watchers, w)
+	h.watchers[c] = struct{}{}
+	return c, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.watchers, c)
+	}
 }
 
 // Board passes a run's events to listeners other than the frontend. It never delays the run.
 type Board struct {
-	mu        sync.Mutex
-	listeners map[*BoardListener]struct{}
-}
-
-// BoardListener receives the events that match. If its buffer is full, it loses events.
-type BoardListener struct {
-	board  *Board
-	match  func(contract.Event) bool // called on the run's goroutine: must not block
-	events chan contract.Event
+	listeners sync.Map // for each channel a func(contract.Event) bool: which events it gets
 }
 
 // Publishing is a hook with which tests stop a run's goroutine.
@@ -311,39 +292,23 @@ func (b *Board) Sink(next runloop.Sink) runloop.Sink {
 }
 
 func (b *Board) publish(e contract.Event) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for w := range b.listeners {
-		if !w.match(e) {
-			continue
+	b.listeners.Range(func(events, match any) bool {
+		if match.(func(contract.Event) bool)(e) {
+			select {
+			case events.(chan contract.Event) <- e:
+			default:
+			}
 		}
-		select {
-		case w.events <- e:
-		default:
-		}
-	}
+		return true
+	})
 }
 
-// Subscribe starts a subscription; the caller closes it.
-func (b *Board) Subscribe(match func(contract.Event) bool) *BoardListener {
-	w := &BoardListener{board: b, match: match, events: make(chan contract.Event, 16)}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.listeners == nil {
-		b.listeners = map[*BoardListener]struct{}{}
-	}
-	b.listeners[w] = struct{}{}
-	return w
-}
-
-// Events returns the channel of matching events.
-func (w *BoardListener) Events() <-chan contract.Event { return w.events }
-
-// Close ends the subscription. The channel of News stays open and receives nothing more.
-func (w *BoardListener) Close() {
-	w.board.mu.Lock()
-	defer w.board.mu.Unlock()
-	delete(w.board.listeners, w)
+// Subscribe returns a channel of the events that match, and a function that ends the subscription. If the buffer of the
+// channel is full, events are lost. match is called on the run's goroutine: it must not block.
+func (b *Board) Subscribe(match func(contract.Event) bool) (events <-chan contract.Event, end func()) {
+	c := make(chan contract.Event, 16)
+	b.listeners.Store(c, match)
+	return c, func() { b.listeners.Delete(c) }
 }
 
 // This part of the package sends the events of a run to the clients that subscribe to it: events in order,
@@ -355,8 +320,10 @@ const lastEvents = 2 * time.Second
 
 // Group has all clients that are subscribed to a run. Create one with [NewGroup].
 type Group struct {
-	run   Followed
-	hub   *Hub
+	openLog  func() (*journal.EventLog, error) // an error: there is no log yet
+	snapshot func() *supervisor.State
+	log      *slog.Logger
+	*Hub
 	start journal.LogPosition // end of the event log when this process started
 
 	ended     chan struct{} // closed when end is set
@@ -367,24 +334,20 @@ type Group struct {
 	first     sync.Once     // for closing it
 }
 
-// Followed is the run that clients subscribe to.
-type Followed struct {
-	OpenLog  func() (*journal.EventLog, error) // an error: there is no log yet
-	Snapshot func() *supervisor.State
-	Log      *slog.Logger
-}
-
 // NewGroup makes a group without clients, and finds where the events of this process start in the run's log.
-func NewGroup(run Followed) *Group {
-	g := &Group{run: run, hub: NewHub(HubKeep), ended: make(chan struct{}), connected: make(chan struct{})}
+func NewGroup(
+	openLog func() (*journal.EventLog, error), snapshot func() *supervisor.State, log *slog.Logger,
+) *Group {
+	g := &Group{openLog: openLog, snapshot: snapshot, log: log, Hub: NewHub(HubKeep), ended: make(chan struct{}),
+		connected: make(chan struct{})}
 	if err := g.findStart(); err != nil {
-		run.Log.Warn("the end of the event log cannot be read", "err", err)
+		log.Warn("the end of the event log cannot be read", "err", err)
 	}
 	return g
 }
 
 func (g *Group) findStart() error {
-	log, err := g.run.OpenLog()
+	log, err := g.openLog()
 	if err != nil {
 		return nil // there is no log yet
 	}
@@ -394,12 +357,6 @@ func (g *Group) findStart() error {
 		return false
 	})
 }
-
-// Sink passes events to next and to the clients.
-func (g *Group) Sink(next runloop.Sink) runloop.Sink { return g.hub.Sink(next) }
-
-// Last returns the number of the last event of this process.
-func (g *Group) Last() uint64 { return g.hub.Last() }
 
 // LogLines returns how many events the run's log had when this process started.
 func (g *Group) LogLines() uint64 { return g.start.Prev.N }
@@ -446,16 +403,16 @@ func (g *Group) Subscribe(ctx context.Context, p control.SubscribeParams, send f
 		g.count.Add(-1)
 		g.work.Done()
 	}()
-	since := g.hub.Last()
+	since := g.Last()
 	if p.Since >= 0 {
 		since = uint64(p.Since)
 	}
 	s := subscription{group: g, send: send, state: p.State}
-	s.cursor = g.hub.Cursor(since, p.Pieces, g.start, g.run.OpenLog)
-	watch := g.hub.Watch()
-	defer watch.Close()
-	if err := s.follow(ctx, watch); err != nil && ctx.Err() == nil {
-		g.run.Log.Warn("a client's subscription ended", "err", err)
+	s.cursor = g.Cursor(since, p.Pieces, g.start, g.openLog)
+	changed, end := g.Watch()
+	defer end()
+	if err := s.follow(ctx, changed); err != nil && ctx.Err() == nil {
+		g.log.Warn("a client's subscription ended", "err", err)
 	}
 }
 
@@ -478,7 +435,7 @@ type subscription struct {
 }
 
 // follow sends events and changes until the run has ended.
-func (s *subscription) follow(ctx context.Context, watch *HubWatch) error {
+func (s *subscription) follow(ctx context.Context, changed <-chan struct{}) error {
 	for {
 		var over bool
 		select {
@@ -496,7 +453,7 @@ func (s *subscription) follow(ctx context.Context, watch *HubWatch) error {
 			return s.send(s.group.end)
 		}
 		select {
-		case <-watch.C():
+		case <-changed:
 		case <-s.group.ended:
 		case <-ctx.Done():
 			return ctx.Err()
@@ -519,7 +476,7 @@ func (s *subscription) pass(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if s.state {
-		change, changed, err := s.sender.Change(s.group.run.Snapshot())
+		change, changed, err := s.sender.Change(s.group.snapshot())
 		if err == nil && changed {
 			s.sent = time.Now()
 			err = s.send(change)
@@ -629,27 +586,102 @@ func (r *StateReceiver) Apply(c control.StateChange) (*supervisor.State, error) 
 	return state, nil
 }
 
-// This file writes the events of a run for a script: one JSON object per line, numbered, in order. A [Writer]
-// owns the goroutine that writes, so a slow, stuck or closed reader never delays the run. Close waits for
-// that goroutine for a limited time.
-
 // NDJSONBacklog is how many lines may wait for a slow reader before purely narrative events are dropped (and counted).
 // Events that a script acts on are always kept.
 const NDJSONBacklog = 50_000
 
-// Writer writes events as NDJSON from its own goroutine, so that a slow, stuck or closed stdout never delays the
-// run.
-type Writer struct {
-	queue *backlog.Queue[timedEvent]
-	done  chan struct{} // closed when the writer's goroutine has ended
+// Output writes what is put into it, in order, from a goroutine of its own, so that a slow, stuck or closed reader
+// never delays the run. Its owner closes it.
+type Output[T any] struct {
+	options OutputOptions[T]
+	queue   *backlog.Queue[T]
+	w       *bufio.Writer
+	done    chan struct{} // closed when the goroutine has ended
 
 	mu     sync.Mutex
 	closed bool
 	err    error
+}
 
-	w     *bufio.Writer
+// OutputOptions say how an output writes.
+type OutputOptions[T any] struct {
+	Most   int              // how many items are written at once; 0: all that wait
+	Encode func(T) []byte   // called on the goroutine that writes
+	Left   func(lost int) T // stands for items that were dropped
+	Failed func(error)      // called once, on that goroutine, when writing fails
+}
+
+// NewOutput starts an output to w.
+func NewOutput[T any](w io.Writer, o OutputOptions[T]) *Output[T] {
+	out := &Output[T]{options: o, queue: backlog.New[T](), w: bufio.NewWriterSize(w, 64<<10), done: make(chan struct{})}
+	go out.run()
+	return out
+}
+
+// Put queues an item of about so many bytes, unless the limit is reached. It never blocks.
+func (o *Output[T]) Put(item T, bytes int, limit backlog.Limit) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.err == nil && !o.closed {
+		o.queue.Put(item, bytes, limit)
+	}
+}
+
+func (o *Output[T]) run() {
+	defer close(o.done)
+	for {
+		o.mu.Lock()
+		closed := o.closed // read first: all items put in before are then in the queue
+		o.mu.Unlock()
+		items, lost, _ := o.queue.Take(o.options.Most)
+		if lost > 0 {
+			items = append(items, o.options.Left(lost))
+		}
+		for _, item := range items {
+			_, _ = o.w.Write(o.options.Encode(item)) // Flush returns the error
+		}
+		if err := o.w.Flush(); err != nil {
+			o.mu.Lock()
+			o.err = err
+			o.mu.Unlock()
+			o.queue.Take(0) // free what will not be written
+			o.options.Failed(err)
+			return
+		}
+		switch {
+		case len(items) > 0:
+		case closed:
+			return
+		default:
+			<-o.queue.Wake()
+		}
+	}
+}
+
+// ErrStuck is the error of Close if the reader does not read.
+var ErrStuck = errors.New("the last events were not read in time")
+
+// Close writes the remaining items within a time, and returns an error if that fails. A goroutine that is stuck in a
+// write stays until the process ends.
+func (o *Output[T]) Close(within time.Duration) error {
+	o.mu.Lock()
+	o.closed = true
+	o.mu.Unlock()
+	o.queue.Nudge()
+	select {
+	case <-o.done:
+	case <-time.After(within):
+		return ErrStuck
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// Writer writes the events of a run for a script, as NDJSON: one JSON object per line, numbered, in order.
+type Writer struct {
+	*Output[timedEvent]
 	limit backlog.Limit // for narrative events
-	fail  func(error)
 }
 
 type timedEvent struct {
@@ -657,104 +689,38 @@ type timedEvent struct {
 	e  contract.Event
 }
 
-// NewWriter starts the writer; limit is its Backlog. fail is called once, on the writer's goroutine, when the output
+// NewWriter starts the writer; limit is its backlog. failed is called once, on the writer's goroutine, when the output
 // fails.
-func NewWriter(w io.Writer, limit int, fail func(error)) *Writer {
-	l := &Writer{
-		queue: backlog.New[timedEvent](), done: make(chan struct{}),
-		w: bufio.NewWriterSize(w, 64<<10), limit: backlog.Limit{Items: limit}, fail: fail,
-	}
-	go l.run()
-	return l
-}
-
-// Put is a runloop.Sink: it never blocks.
-func (l *Writer) Put(at time.Time, e contract.Event) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.err != nil || l.closed {
-		return
-	}
-	var limit backlog.Limit
-	if contract.Narrates(e.Body) {
-		limit = l.limit
-	}
-	l.queue.Put(timedEvent{at, e}, 0, limit)
-}
-
-func (l *Writer) run() {
-	defer close(l.done)
+func NewWriter(w io.Writer, limit int, failed func(error)) *Writer {
 	var seq uint64
 	var line []byte
-	for {
-		closed := l.isClosed() // checked first: all events put in before are in the batch
-		batch, dropped, _ := l.queue.Take(0)
-		if dropped > 0 {
-			batch = append(batch, timedEvent{time.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
-				Text: words.Count(dropped, "event") + " left out here: stdout was not read in time",
-			}}})
-		}
-		for _, t := range batch {
+	return &Writer{NewOutput(w, OutputOptions[timedEvent]{
+		Encode: func(t timedEvent) []byte {
 			seq++
 			var err error
 			if line, err = contract.EncodeLine(line[:0], seq, t.at, t.e); err != nil {
-				line, err = contract.EncodeLine(line[:0], seq, t.at, contract.Event{ID: t.e.ID, Body: contract.Error{
+				line, _ = contract.EncodeLine(line[:0], seq, t.at, contract.Event{ID: t.e.ID, Body: contract.Error{
 					Category:        bridge.CatInternal,
 					Message:         fmt.Sprintf("event %s could not be written: %v", t.e.Body.EventName(), err),
 					RecoveryOptions: []string{},
 				}})
 			}
-			if err == nil {
-				_, err = l.w.Write(line)
-			}
-			if err != nil {
-				l.lost(err)
-				return
-			}
-		}
-		if err := l.w.Flush(); err != nil {
-			l.lost(err)
-			return
-		}
-		if closed && len(batch) == 0 {
-			return
-		}
-		if len(batch) == 0 {
-			<-l.queue.Wake()
-		}
+			return line
+		},
+		Left: func(lost int) timedEvent {
+			return timedEvent{time.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+				Text: words.Count(lost, "event") + " left out here: stdout was not read in time",
+			}}}
+		},
+		Failed: failed,
+	}), backlog.Limit{Items: limit}}
+}
+
+// Put is a runloop.Sink.
+func (w *Writer) Put(at time.Time, e contract.Event) {
+	var limit backlog.Limit
+	if contract.Narrates(e.Body) {
+		limit = w.limit
 	}
-}
-
-func (l *Writer) isClosed() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.closed
-}
-
-func (l *Writer) lost(err error) {
-	l.mu.Lock()
-	l.err = err
-	l.mu.Unlock()
-	l.queue.Take(0) // free what will not be written
-	l.fail(err)
-}
-
-// errStuck is the error of Close if the reader does not read.
-var errStuck = errors.New("the last events were not read in time")
-
-// Close writes the remaining events within a time, and returns an error if that fails. A goroutine that is stuck in
-// a write stays until the process ends.
-func (l *Writer) Close(within time.Duration) error {
-	l.mu.Lock()
-	l.closed = true
-	l.mu.Unlock()
-	l.queue.Nudge()
-	select {
-	case <-l.done:
-	case <-time.After(within):
-		return errStuck
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err
+	w.Output.Put(timedEvent{at, e}, 0, limit)
 }

@@ -180,24 +180,24 @@ func TestSkipped(t *testing.T) {
 // TestWatch shows that a watcher is woken, and that a watcher that does not receive delays no publisher.
 func TestWatch(t *testing.T) {
 	h := NewHub(4)
-	w := h.Watch()
-	defer w.Close()
+	changed, end := h.Watch()
+	defer end()
 	for range 10 {
 		h.publish(time.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{Text: "x"}})
 	}
 	select {
-	case <-w.C():
+	case <-changed:
 	default:
 		t.Error("an event wakes nobody")
 	}
 	select {
-	case <-w.C():
+	case <-changed:
 		t.Error("woken twice without a reason")
 	default:
 	}
 	h.Hint()
 	select {
-	case <-w.C():
+	case <-changed:
 	default:
 		t.Error("a hint wakes nobody")
 	}

@@ -52,8 +52,8 @@ func (h *haltHosts) Lost() []string       { return h.lost }
 func halterOf(l *haltLoop, elsewhere *haltHosts) *Halter {
 	l.state.Store(&supervisor.State{})
 	l.done = make(chan struct{})
-	return NewHalter(HaltRun{ID: "no such run", Loop: l, Input: NewSender(l, &Board{}), Elsewhere: elsewhere,
-		Bridge: func() *bridge.Client { return nil }, Log: slog.New(slog.DiscardHandler)})
+	return &Halter{ID: "no such run", Input: NewSender(l, &Board{}), Elsewhere: elsewhere,
+		Bridge: func() *bridge.Client { return nil }, Log: slog.New(slog.DiscardHandler)}
 }
 
 // TestHalt: the loop is asked first, then the bridges if it does not stop all agents in time.
@@ -84,7 +84,7 @@ func TestHalt(t *testing.T) {
 				t.Errorf("%s: %+v, bridges of other hosts asked %d times", name, r, c.hosts.halted)
 			}
 			close(l.done)
-			h.run.Input.Wait()
+			h.Input.Wait()
 		})
 	}
 }
@@ -99,7 +99,7 @@ func TestOnStdin(t *testing.T) {
 		}
 		synctest.Wait()
 		close(l.done)
-		h.run.Input.Wait()
+		h.Input.Wait()
 		if elsewhere.halted != 1 {
 			t.Errorf("halted %d times", elsewhere.halted)
 		}

@@ -161,6 +161,8 @@ type HookSocketService struct {
 	// transcript has a tool call. If they are nil, the CLI's transcripts are read.
 	Tokens  func(transcript string) (int, error)
 	Written func(transcript, toolUse string) bool
+	// Identify returns the process at the other end of a connection. If it is nil, the system is asked.
+	Identify func(*net.UnixConn) control.Peer
 }
 
 // HookSocketOutcome is the result of an event: a new reading, effects, or both.
@@ -184,7 +186,6 @@ type HookSocketAgent struct {
 type HookSocketServer struct {
 	service  HookSocketService
 	log      *slog.Logger
-	identify func(*net.UnixConn) control.Peer
 	listener *Listener
 	quit     chan struct{}
 	slots    chan struct{}
@@ -204,25 +205,19 @@ type spent struct {
 // ServeHookSocket listens in a run's directory. No other process may use the directory at the same time, so an existing
 // socket belongs to a dead arbiter.
 func ServeHookSocket(dir string, house HookSocketService, log *slog.Logger) (*HookSocketServer, error) {
-	return serve(dir, house, control.Identify, log)
-}
-
-func serve(
-	dir string,
-	house HookSocketService,
-	identify func(*net.UnixConn) control.Peer,
-	log *slog.Logger,
-) (*HookSocketServer, error) {
 	if house.Tokens == nil {
 		house.Tokens, house.Written = tokensOf, written
+	}
+	if house.Identify == nil {
+		house.Identify = control.Identify
 	}
 	listener, err := Listen(dir, HookSocketName)
 	if err != nil {
 		return nil, fmt.Errorf("socket for hooks: %w", err)
 	}
 	s := &HookSocketServer{
-		service: house, log: log, identify: identify, listener: listener, quit: make(chan struct{}),
-		slots: make(chan struct{}, slots), sessions: map[string]spent{},
+		service: house, log: log, listener: listener, quit: make(chan struct{}), slots: make(chan struct{}, slots),
+		sessions: map[string]spent{},
 	}
 	s.work.Go(s.accept)
 	return s, nil
@@ -310,8 +305,12 @@ func receive(conn *net.UnixConn) (in hooks.Input, secret string, err error) {
 	if len(raw) > maxRequest {
 		return in, "", fmt.Errorf("the request is larger than %d bytes", maxRequest)
 	}
+	var with struct {
+		Token string `json:"arbiter_token"`
+	}
+	_ = json.Unmarshal(raw, &with) // Parse reports what is not an event
 	in, err = hooks.Parse(raw)
-	return in, tokenOf(raw), err
+	return in, with.Token, err
 }
 
 func writeAnswer(conn *net.UnixConn, a hooks.Answer) error {
@@ -375,8 +374,7 @@ func (s *HookSocketServer) giveBack(agent HookSocketAgent, d decision) {
 // Tokens has the tokens that the hooks of sessions in terminals present: a random one for each generation of an
 // agent.
 type Tokens struct {
-	mu   sync.Mutex
-	list map[string]token // by agent
+	list sync.Map // [token] by agent
 }
 
 type token struct {
@@ -387,37 +385,22 @@ type token struct {
 // Issue makes the token of a generation; it replaces the older one.
 func (t *Tokens) Issue(a bridge.AgentRef) string {
 	secret := rand.Text()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.list == nil {
-		t.list = map[string]token{}
-	}
-	t.list[a.ID] = token{a.Generation, secret}
+	t.list.Store(a.ID, token{a.Generation, secret})
 	return secret
 }
 
 // Good reports whether secret is the agent's token. It compares in constant time.
 func (t *Tokens) Good(a bridge.AgentRef, secret string) bool {
-	t.mu.Lock()
-	have := t.list[a.ID]
-	t.mu.Unlock()
+	issued, _ := t.list.Load(a.ID)
+	have, _ := issued.(token)
 	same := subtle.ConstantTimeCompare([]byte(have.secret), []byte(secret)) == 1
 	return same && have.secret != "" && have.generation == a.Generation
-}
-
-// tokenOf returns the token in a request; empty if there is none.
-func tokenOf(request []byte) string {
-	var r struct {
-		Token string `json:"arbiter_token"`
-	}
-	_ = json.Unmarshal(request, &r) // receive reports requests that are not events
-	return r.Token
 }
 
 // mayAsk returns why the peer of conn may not ask: it is another user's process, or an agent's process without the
 // token of the agent it speaks for. A person's own session, which no agent started, needs no token.
 func (s *HookSocketServer) mayAsk(conn *net.UnixConn, in hooks.Input, secret string) (problem string) {
-	p := s.identify(conn)
+	p := s.service.Identify(conn)
 	switch {
 	case p.Problem == "", s.service.Token != nil && p.UID == os.Getuid() && s.service.Token(in.SessionID, secret):
 		return ""
@@ -428,15 +411,9 @@ func (s *HookSocketServer) mayAsk(conn *net.UnixConn, in hooks.Input, secret str
 // This file serves `arbiter hook` for a run: it finds the agent of a session, and passes the reports of hooks
 // to the loop as if a bridge had seen them.
 
-// HooksLoop is the part of a run's loop that the service needs. *runloop.Loop implements it.
-type HooksLoop interface {
-	Event(bridge.Event)
-	Snapshot() *supervisor.State
-}
-
 // HooksService serves the hooks of sessions that people open. Create one with [ServeHooks].
 type HooksService struct {
-	loop      HooksLoop
+	loop      InputLoop
 	terminals *Terminals
 	log       *slog.Logger
 	tokens    Tokens
@@ -445,7 +422,7 @@ type HooksService struct {
 
 // ServeHooks listens in the directory of a run. If it cannot listen, it logs that; the sessions then get no warnings,
 // and the run continues. The caller closes the service when the loop has ended.
-func ServeHooks(dir string, loop HooksLoop, t *Terminals, log *slog.Logger) *HooksService {
+func ServeHooks(dir string, loop InputLoop, t *Terminals, log *slog.Logger) *HooksService {
 	s := &HooksService{loop: loop, terminals: t, log: log}
 	var err error
 	if s.server, err = ServeHookSocket(dir, s.answers(), log); err != nil {

@@ -339,7 +339,7 @@ func TestHookTokens(t *testing.T) {
 
 	var peer atomic.Pointer[control.Peer]
 	received := make(chan string, 1)
-	s, err := serve(shortDir(t), HookSocketService{
+	s, err := ServeHookSocket(shortDir(t), HookSocketService{
 		Agent: func(session string) (HookSocketAgent, bool) {
 			received <- session // the request was accepted
 			return HookSocketAgent{}, false
@@ -348,7 +348,8 @@ func TestHookTokens(t *testing.T) {
 			a, ok := agents[session]
 			return ok && given.Good(a.AgentRef, secret)
 		},
-	}, func(*net.UnixConn) control.Peer { return *peer.Load() }, slog.New(slog.DiscardHandler))
+		Identify: func(*net.UnixConn) control.Peer { return *peer.Load() },
+	}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

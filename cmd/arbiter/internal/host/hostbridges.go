@@ -18,7 +18,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
@@ -29,29 +28,18 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 )
 
-// RemoteLoop is the part of a run's loop that the bridges need. *runloop.Loop implements it.
-type RemoteLoop interface {
-	InputLoop
-	Handler(host string) bridge.Handler // for the bridge of a host
-}
-
-// RemoteRun is the run that the bridges belong to.
-type RemoteRun struct {
+// Bridges has the bridges of a run on other hosts, by host name. It is safe for concurrent use.
+type Bridges struct {
 	Hosts       hosts.Config
 	Debug       bool
 	Options     func() runconfig.Options // current ones, with the sandbox of agents and the secrets of --env
-	Loop        RemoteLoop
+	Handler     func(host string) bridge.Handler
 	Input       *Sender
-	Board       *Board
 	Terminals   *Terminals
 	Telemetry   *Exporter   // nil: no spans
 	HaltApplied func() bool // the loop has applied the last halt
 	Log         *slog.Logger
-}
 
-// Bridges has the bridges on other hosts, by host name. It is safe for concurrent use.
-type Bridges struct {
-	run   RemoteRun
 	watch sync.WaitGroup // waits for the goroutines that watch bridges
 
 	mu      sync.Mutex
@@ -65,12 +53,9 @@ type hostBridge struct {
 	client *bridge.Client
 	info   bridge.RemoteInfo // set once it is open
 	open   bool
-	works  map[string]bridge.WorkResult // working directories of agents there
-	halted atomic.Bool                  // a halt ended it
+	works  sync.Map    // [bridge.WorkResult] by agent: the working directories there
+	halted atomic.Bool // a halt ended it
 }
-
-// NewBridges makes the bridges of a run. None is open.
-func NewBridges(run RemoteRun) *Bridges { return &Bridges{run: run} }
 
 // set makes a bridge the current one of a host.
 func (b *Bridges) set(host string, h *hostBridge) {
@@ -160,19 +145,6 @@ func (b *Bridges) Inventory(ctx context.Context, host, dir string) (bridge.Inven
 	return h.client.Inventory(ctx, bridge.InventoryParams{Dir: dir})
 }
 
-// worksIn stores the working directory of an agent.
-func (b *Bridges) worksIn(h *hostBridge, agent string, work bridge.WorkResult) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	h.works[agent] = work
-}
-
-func (b *Bridges) workOf(h *hostBridge, agent string) bridge.WorkResult {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return h.works[agent]
-}
-
 // FenceHost runs the `end` commands of the hosts on which an earlier process of a run may have left processes, and
 // returns the hosts on which all of them have ended. resumed is the state of the run; nil: it is new. Call it
 // before starting anything on other hosts. For the remaining hosts, the run waits until the lease ends.
@@ -222,9 +194,9 @@ func (b *Bridges) Halt(ctx context.Context) {
 		h.halted.Store(true)
 		all.Go(func() {
 			if _, err := h.client.Shutdown(ctx, bridge.ShutdownParams{GraceMS: GraceMS}); err != nil {
-				b.run.Log.Warn("a host did not stop its agents", "host", h.host.Name, "err", err)
+				b.Log.Warn("a host did not stop its agents", "host", h.host.Name, "err", err)
 			}
-			b.run.Input.Go(func() { _ = h.client.Close() }) // watchHost reports how it ended
+			b.Input.Go(func() { _ = h.client.Close() }) // watchHost reports how it ended
 		})
 	}
 	all.Wait()
@@ -232,7 +204,7 @@ func (b *Bridges) Halt(ctx context.Context) {
 
 // Agents returns the agents on other hosts that have a process, as far as the run knows.
 func (b *Bridges) Agents() (alive []string) {
-	for _, a := range b.run.Loop.Snapshot().Agents {
+	for _, a := range b.Input.loop.Snapshot().Agents {
 		if a.Host != supervisor.LifecycleHere && a.HasProcess() && !b.stopped(a.Host) {
 			alive = append(alive, a.ID+" @"+a.Host)
 		}
@@ -242,7 +214,7 @@ func (b *Bridges) Agents() (alive []string) {
 
 // Lost returns the agents on lost hosts whose processes may not have ended yet.
 func (b *Bridges) Lost() (lost []string) {
-	s := b.run.Loop.Snapshot()
+	s := b.Input.loop.Snapshot()
 	for _, a := range s.Agents {
 		if a.Host == supervisor.LifecycleHere {
 			continue
@@ -267,16 +239,16 @@ func (b *Bridges) stopped(host string) bool {
 
 // Open starts the bridge of a host. If the host has a queue, Open takes as long as the queue.
 func (b *Bridges) Open(ctx context.Context, name string) (runloop.Opened, *input.BridgeFailed) {
-	host, ok := b.run.Hosts.Find(name)
+	host, ok := b.Hosts.Find(name)
 	if !ok {
 		return runloop.Opened{}, &input.BridgeFailed{Category: bridge.CatHost,
 			Message: "it is no longer configured: arbiter hosts add " + name}
 	}
 	b.Drop(name)
-	options := b.run.Options()
+	options := b.Options()
 	o := Opening{
-		Host: host, Run: options.Run, Version: command.Version(), Lease: options.Lease, Debug: b.run.Debug,
-		Handler: b.run.Terminals.Tap(b.run.Loop.Handler(name)), Log: b.run.Log,
+		Host: host, Run: options.Run, Version: command.Version(), Lease: options.Lease, Debug: b.Debug,
+		Handler: b.Terminals.Tap(b.Handler(name)), Log: b.Log,
 	}
 	client, init, err := o.Open(ctx, func(c *bridge.Client) {
 		b.set(name, &hostBridge{host: host, client: c})
@@ -287,8 +259,7 @@ func (b *Bridges) Open(ctx context.Context, name string) (runloop.Opened, *input
 	if err != nil {
 		b.Drop(name)
 		failed := &input.BridgeFailed{Category: bridge.CatCrash, Message: err.Error()}
-		var f *LinkFailure
-		if errors.As(err, &f) {
+		if f, ok := errors.AsType[*LinkFailure](err); ok {
 			failed.Category = f.Category
 		}
 		return runloop.Opened{}, failed
@@ -297,15 +268,15 @@ func (b *Bridges) Open(ctx context.Context, name string) (runloop.Opened, *input
 		_ = client.Close()
 		return runloop.Opened{}, failed
 	}
-	h := &hostBridge{host: host, client: client, info: *init.Remote, open: true, works: map[string]bridge.WorkResult{}}
+	h := &hostBridge{host: host, client: client, info: *init.Remote, open: true}
 	b.set(name, h)
 	b.watch.Go(func() { b.watchHost(name, h) })
-	b.run.Log.Info("bridge", "host", name, "arbiter", init.Version, "claude", init.Claude.Version, "path",
+	b.Log.Info("bridge", "host", name, "arbiter", init.Version, "claude", init.Claude.Version, "path",
 		init.Claude.Path, "dir", h.info.Dir, "namespace", h.info.Namespace)
-	port := Port{Client: client, Terminals: b.run.Terminals, Options: b.run.Options(),
-		Telemetry: b.run.Telemetry}
+	port := Port{Client: client, Terminals: b.Terminals, Options: b.Options(),
+		Telemetry: b.Telemetry}
 	return runloop.Opened{
-		Port: hostPort{port, h, b}, Claude: init.Claude, Dir: h.info.Dir, Cores: h.info.Cores, Swept: h.info.Ended,
+		Port: hostPort{port, h}, Claude: init.Claude, Dir: h.info.Dir, Cores: h.info.Cores, Swept: h.info.Ended,
 	}, nil
 }
 
@@ -316,8 +287,8 @@ func (b *Bridges) watchHost(name string, h *hostBridge) {
 	until, fenced := h.client.Stopped()
 	if !fenced {
 		var err error
-		if fenced, err = EndBridge(context.Background(), h.host, b.run.Options().Run); err != nil {
-			b.run.Log.Warn("ending what runs on a host failed", "host", name, "err", err)
+		if fenced, err = EndBridge(context.Background(), h.host, b.Options().Run); err != nil {
+			b.Log.Warn("ending what runs on a host failed", "host", name, "err", err)
 		}
 	}
 	if fenced {
@@ -328,11 +299,10 @@ func (b *Bridges) watchHost(name string, h *hostBridge) {
 	if err != nil {
 		message = err.Error()
 	}
-	b.run.Loop.Put(input.BridgeLost{Host: name, Message: message, Until: until, Halted: h.halted.Load(),
-		HaltApplied: b.run.HaltApplied()})
-	var violation *bridge.ViolationError
-	if errors.As(err, &violation) {
-		b.run.Loop.Put(input.BridgeFailed{Host: name, Category: bridge.CatHost, Message: message})
+	b.Input.loop.Put(input.BridgeLost{Host: name, Message: message, Until: until, Halted: h.halted.Load(),
+		HaltApplied: b.HaltApplied()})
+	if _, ok := errors.AsType[*bridge.ViolationError](err); ok {
+		b.Input.loop.Put(input.BridgeFailed{Host: name, Category: bridge.CatHost, Message: message})
 	}
 }
 
@@ -343,15 +313,15 @@ var errParked = errors.New("it is parked until a person has it tried again")
 // needs that host can block others: merges, for example, are done one after another. The caller calls release.
 func (b *Bridges) untilParked(ctx context.Context, host string) (usable context.Context, release func()) {
 	usable, cancel := context.WithCancelCause(ctx)
-	hostEvents := b.run.Board.Subscribe(func(e contract.Event) bool {
+	hostEvents, end := b.Input.board.Subscribe(func(e contract.Event) bool {
 		b, ok := e.Body.(contract.Host)
 		return ok && b.Name == host
 	})
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		for !b.run.Loop.Snapshot().Lifecycle.Bridge(host).Parked {
+		for !b.Input.loop.Snapshot().Lifecycle.Bridge(host).Parked {
 			select {
-			case <-hostEvents.Events():
+			case <-hostEvents:
 			case <-usable.Done():
 				return
 			}
@@ -360,7 +330,7 @@ func (b *Bridges) untilParked(ctx context.Context, host string) (usable context.
 	})
 	return usable, func() {
 		cancel(nil)
-		hostEvents.Close()
+		end()
 		watch.Wait()
 	}
 }
@@ -372,7 +342,6 @@ const lookTimeout = 10 * time.Second
 type hostPort struct {
 	Port
 	bridge *hostBridge
-	hosts  *Bridges
 }
 
 // Spawn implements runloop.Port.
@@ -418,7 +387,9 @@ func (p hostPort) confine(agent string, sandbox **bridge.SandboxConfig) error {
 	}
 	c := **sandbox
 	c.Program, c.Hide = p.bridge.info.Sandbox, p.bridge.info.SandboxHide
-	c.Write = append(c.Write[:len(c.Write):len(c.Write)], p.hosts.workOf(p.bridge, agent).Write...)
+	if work, ok := p.bridge.works.Load(agent); ok {
+		c.Write = slices.Concat(c.Write, work.(bridge.WorkResult).Write)
+	}
 	*sandbox = &c
 	return nil
 }
@@ -448,7 +419,7 @@ func (p hostPort) look(paths []string) ([]runloop.Found, error) {
 // for each directory that had to stay. No agent works in them any more, and the bridges are still open. Hosts are
 // processed concurrently.
 func (b *Bridges) RemoveDirs(ctx context.Context, files *runstore.Files) (messages []string) {
-	s := b.run.Loop.Snapshot()
+	s := b.Input.loop.Snapshot()
 	agents := map[string][]string{}
 	for _, a := range s.Agents {
 		if a.Host != supervisor.LifecycleHere && a.Own.Branch != "" {
@@ -482,38 +453,24 @@ func (b *Bridges) RemoveDirs(ctx context.Context, files *runstore.Files) (messag
 	return messages
 }
 
-// remoteSandboxed can try a sandbox on a host.
-type remoteSandboxed interface {
-	Sandbox(ctx context.Context, p bridge.SandboxParams) (bridge.SandboxResult, error)
-}
-
 // trySandbox tries the sandbox on a host, if agents have a sandbox here. It refuses a host whose sandbox is missing
 // or does not hold, so that no agent loses its sandbox by its placement.
 func (b *Bridges) trySandbox(
-	ctx context.Context, name string, client remoteSandboxed, info bridge.RemoteInfo,
+	ctx context.Context, name string, client sandboxed, info bridge.RemoteInfo,
 ) *input.BridgeFailed {
-	o := b.run.Options()
+	o := b.Options()
 	if o.Sandbox == nil {
 		return nil
 	}
 	reason, version := info.SandboxReason, ""
 	if info.Sandbox != "" {
-		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
-		defer cancel()
-		result, err := client.Sandbox(ctx, bridge.SandboxParams{CWD: info.Dir,
+		var result bridge.SandboxResult
+		result, reason = tried(ctx, client, bridge.SandboxParams{CWD: info.Dir,
 			Config: bridge.SandboxConfig{Program: info.Sandbox, Hide: info.SandboxHide, Network: o.Sandbox.Network,
 				Hosts: o.Sandbox.Hosts}, Env: o.Env})
 		version = result.Version
-		switch {
-		case err != nil:
-			reason = "it could not be tried: " + err.Error()
-		case !result.Holds:
-			reason = result.Reason
-		default:
-			reason = ""
-		}
 	}
-	b.run.Log.Info("sandbox", "host", name, "program", info.Sandbox, "version", version, "holds", reason == "", "reason",
+	b.Log.Info("sandbox", "host", name, "program", info.Sandbox, "version", version, "holds", reason == "", "reason",
 		reason)
 	if reason == "" {
 		return nil
@@ -590,7 +547,7 @@ func (b *Bridges) Work() runstore.FarFiles { return hostWork{b} }
 func (w hostWork) IsRemote(agent string) bool { return w.agent(agent).Host != supervisor.LifecycleHere }
 
 func (w hostWork) agent(id string) supervisor.Agent {
-	a, _ := w.b.run.Loop.Snapshot().Agent(id)
+	a, _ := w.b.Input.loop.Snapshot().Agent(id)
 	return a
 }
 
@@ -610,7 +567,7 @@ func (w hostWork) reach(
 		return nil, RemoteRepo{}, 0, err
 	}
 	url, err := h.host.GitURL(h.info.Cache, git.Serving()...)
-	o := Opening{Host: h.host, Run: w.b.run.Options().Run} // its mark: a later process of the run finds a link that hangs
+	o := Opening{Host: h.host, Run: w.b.Options().Run} // its mark: a later process of the run finds a link that hangs
 	return h, RemoteRepo{Repo: repo, URL: url, Env: o.env()}, n, err
 }
 
@@ -631,7 +588,7 @@ func (w hostWork) Prepare(
 	if err != nil {
 		return runconfig.Worktree{}, err
 	}
-	w.b.worksIn(h, p.Agent, work)
+	h.works.Store(p.Agent, work)
 	return runconfig.Worktree{Branch: work.Branch, Base: work.Base, Isolation: work.Kind}, nil
 }
 

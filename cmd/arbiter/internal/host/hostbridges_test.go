@@ -28,11 +28,10 @@ type remoteLoop struct {
 	state atomic.Pointer[supervisor.State]
 }
 
-func (l *remoteLoop) Put(input.Body) bool           { return true }
-func (l *remoteLoop) Event(bridge.Event)            {}
-func (l *remoteLoop) Snapshot() *supervisor.State   { return l.state.Load() }
-func (l *remoteLoop) Done() <-chan struct{}         { return nil }
-func (l *remoteLoop) Handler(string) bridge.Handler { return nil }
+func (l *remoteLoop) Put(input.Body) bool         { return true }
+func (l *remoteLoop) Event(bridge.Event)          {}
+func (l *remoteLoop) Snapshot() *supervisor.State { return l.state.Load() }
+func (l *remoteLoop) Done() <-chan struct{}       { return nil }
 
 // lost returns the state of a run that has lost the bridge of a host until a time.
 func lost(host string, until time.Time, parked bool) *supervisor.State {
@@ -52,7 +51,7 @@ func TestWaitingForAHost(t *testing.T) {
 		l, board := &remoteLoop{}, &Board{}
 		emit := board.Sink(func(time.Time, contract.Event) {})
 		l.state.Store(lost("box", time.Time{}, false))
-		b := NewBridges(RemoteRun{Loop: l, Board: board, Log: slog.New(slog.DiscardHandler)})
+		b := &Bridges{Input: NewSender(l, board), Log: slog.New(slog.DiscardHandler)}
 		usable, release := b.untilParked(t.Context(), "box")
 		defer release()
 		ended := make(chan error)
@@ -80,7 +79,7 @@ func TestWaitingForAHost(t *testing.T) {
 // until its lease ends.
 func TestAgentsElsewhere(t *testing.T) {
 	l := &remoteLoop{}
-	b := NewBridges(RemoteRun{Loop: l, Log: slog.New(slog.DiscardHandler)})
+	b := &Bridges{Input: NewSender(l, &Board{}), Log: slog.New(slog.DiscardHandler)}
 	for until, want := range map[time.Duration]int{time.Hour: 1, -time.Hour: 0} {
 		s := lost("box", time.Now().Add(until), false)
 		for id, host := range map[string]string{"orch-1": supervisor.LifecycleHere, "orch-2": "box"} {
@@ -159,8 +158,8 @@ func TestSandboxOnAHost(t *testing.T) {
 		"it does not":     {&bridge.SandboxConfig{}, bwrap, sandboxOf(leaks), "a file got out"},
 		"it is not tried": {&bridge.SandboxConfig{}, bwrap, sandboxOf(fails), "could not be tried"},
 	} {
-		b := NewBridges(RemoteRun{Options: func() runconfig.Options { return runconfig.Options{Sandbox: c.here} },
-			Log: slog.New(slog.DiscardHandler)})
+		b := &Bridges{Options: func() runconfig.Options { return runconfig.Options{Sandbox: c.here} },
+			Log: slog.New(slog.DiscardHandler)}
 		failed := b.trySandbox(t.Context(), "box", c.try, c.info)
 		switch {
 		case c.want == "" && failed != nil:

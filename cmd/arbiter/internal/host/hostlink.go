@@ -40,7 +40,7 @@ const checkWait = 2500 * time.Millisecond
 // checkLease is how long the bridge of a check stays alive if this process is killed.
 const checkLease = 15 * time.Second
 
-func (e linkEnv) checkHost(c *cli.Context) error {
+func (e hostEnv) checkHost(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return command.Usagef("hosts check: give one host; arbiter hosts lists them")
 	}
@@ -74,9 +74,7 @@ func (e linkEnv) checkHost(c *cli.Context) error {
 		return context.Cause(interrupted)
 	}
 	if c.Bool("json") {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetEscapeHTML(false) // for commands to type
-		if err := enc.Encode(r); err != nil {
+		if err := e.PrintJSON(r); err != nil {
 			return err
 		}
 	} else {
@@ -92,7 +90,7 @@ func (e linkEnv) checkHost(c *cli.Context) error {
 }
 
 func HostsCommand(io command.Env) *cli.Command {
-	e := linkEnv{io}
+	e := hostEnv{io}
 	config := settings.FlagOf("config")
 	return &cli.Command{
 		Name: "hosts", Usage: "list, check, add or remove the machines that Orchestrators may run on",
@@ -154,7 +152,7 @@ type HostsReport struct {
 	Pools map[string][]string `json:"pools"`
 }
 
-func (e linkEnv) listHosts(c *cli.Context) error {
+func (e hostEnv) listHosts(c *cli.Context) error {
 	cfg, file, _, err := settings.ConfiguredHosts(c)
 	if err != nil {
 		return err
@@ -203,7 +201,7 @@ func quoteWords(command []string) string {
 	return strings.Join(list, " ")
 }
 
-func (e linkEnv) addHost(c *cli.Context) error {
+func (e hostEnv) addHost(c *cli.Context) error {
 	args := c.Args().Slice()
 	if len(args) < 3 || args[1] != "--" {
 		return command.Usagef("hosts add: give a name and, after --, the command that starts a program there: arbiter " +
@@ -216,7 +214,7 @@ func (e linkEnv) addHost(c *cli.Context) error {
 	})
 }
 
-func (e linkEnv) removeHost(c *cli.Context) error {
+func (e hostEnv) removeHost(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return command.Usagef("hosts rm: give one host; arbiter hosts lists them")
 	}
@@ -227,7 +225,7 @@ func (e linkEnv) removeHost(c *cli.Context) error {
 }
 
 // editHosts changes the user's configuration file. It creates the file if it does not exist.
-func (e linkEnv) editHosts(c *cli.Context, done string, edit func(file string, src []byte) ([]byte, error)) error {
+func (e hostEnv) editHosts(c *cli.Context, done string, edit func(file string, src []byte) ([]byte, error)) error {
 	_, file, src, err := settings.ConfiguredHosts(c)
 	if err != nil {
 		return err
@@ -249,9 +247,6 @@ func (e linkEnv) editHosts(c *cli.Context, done string, edit func(file string, s
 	return nil
 }
 
-// linkEnv has the standard streams, and the commands of this package as methods.
-type linkEnv struct{ command.Env }
-
 // LinkReport has the findings about a host.
 type LinkReport struct {
 	Host        string      `json:"host"`
@@ -267,7 +262,7 @@ const hostArea = "host"
 // LookAtHosts checks a host: the connection to it, and what is installed there. It ends with ctx, and reports what has
 // not answered by then. It leaves nothing on the host.
 func LookAtHosts(ctx context.Context, o Opening) LinkReport {
-	r := LinkReport{Host: o.Host.Name, State: DoctorOK, Findings: []Finding{}}
+	r := LinkReport{Host: o.Host.Name, Findings: []Finding{}}
 	var keys, there, more []Finding
 	var up bool
 	var all sync.WaitGroup
@@ -279,21 +274,13 @@ func LookAtHosts(ctx context.Context, o Opening) LinkReport {
 	if up { // otherwise all would fail for the same reason
 		r.Findings = append(r.Findings, more...)
 	}
-	weight := []DoctorState{DoctorOK, DoctorNote, DoctorWarn, DoctorFail}
-	for _, f := range r.Findings {
-		if slices.Index(weight, f.State) > slices.Index(weight, r.State) {
-			r.State = f.State
-		}
-	}
+	r.State = worst(r.Findings)
 	return r
-}
-
-func hostFinding(name string, state DoctorState, found, fix string) Finding {
-	return Finding{Area: hostArea, Name: name, State: state, Found: found, Fix: fix}
 }
 
 // bridgeFindings opens the bridge, and reports what it finds. up says whether the bridge could be opened.
 func (o Opening) bridgeFindings(ctx context.Context, r *LinkReport) (list []Finding, up bool) {
+	e := examination{area: hostArea}
 	var client *bridge.Client
 	o.started = func(p *os.Process) { // ctx ends a process that does not answer
 		context.AfterFunc(ctx, func() { _ = p.Kill() })
@@ -306,11 +293,11 @@ func (o Opening) bridgeFindings(ctx context.Context, r *LinkReport) (list []Find
 	r.OpenMS = time.Since(begin).Milliseconds()
 	if err != nil {
 		fix := "try it in a terminal: " + strings.Join(o.Host.Command, " ") + " arbiter version"
-		var f *LinkFailure
-		if errors.As(err, &f) && f.Category == bridge.CatTimeout {
+		if f, ok := errors.AsType[*LinkFailure](err); ok && f.Category == bridge.CatTimeout {
 			fix += "; --wait gives it more time"
 		}
-		return []Finding{hostFinding("bridge", DoctorFail, err.Error(), fix)}, false
+		e.add("bridge", DoctorFail, err.Error(), fix)
+		return e.found, false
 	}
 	trips := []time.Duration{}
 	for range 5 {
@@ -326,71 +313,58 @@ func (o Opening) bridgeFindings(ctx context.Context, r *LinkReport) (list []Find
 		r.RoundTripMS = float64(trips[len(trips)/2].Microseconds()) / 1000
 		link += fmt.Sprintf(", a request takes %.2f ms", r.RoundTripMS)
 	}
-	list = append(list, hostFinding("bridge", DoctorOK, link, ""),
-		hostFinding("arbiter", DoctorOK, init.Version, ""),
-		hostFinding("claude", DoctorOK, init.Claude.Version+" ("+init.Claude.Path+")", ""))
-	if there := init.Remote; there != nil {
-		list = append(list, hostFinding("machine", DoctorOK, there.Hostname+", "+there.OS+"/"+there.Arch, ""),
-			hostFinding("directory", DoctorOK, there.Dir, ""))
-		if there.Sandbox != "" {
-			list = append(list, hostFinding("sandbox", DoctorOK, there.Sandbox, ""))
-		} else {
-			list = append(list, hostFinding("sandbox", DoctorNote, there.SandboxReason,
-				"install bubblewrap there to use --sandbox"))
-		}
-		for _, m := range o.Makes {
-			f := hostFinding("make "+m.Name, DoctorOK, m.Command[0], "")
-			if slices.Contains(there.Missing, m.Command[0]) {
-				f = hostFinding(f.Name, DoctorWarn, f.Found+" is not there",
-					"install it there, or name this make only for other hosts")
-			}
-			list = append(list, f)
-		}
+	e.add("bridge", DoctorOK, link, "")
+	e.add("arbiter", DoctorOK, init.Version, "")
+	e.add("claude", DoctorOK, init.Claude.Version+" ("+init.Claude.Path+")", "")
+	there := init.Remote
+	if there == nil {
+		return e.found, true
 	}
-	return list, true
+	e.add("machine", DoctorOK, there.Hostname+", "+there.OS+"/"+there.Arch, "")
+	e.add("directory", DoctorOK, there.Dir, "")
+	e.first("sandbox", ruling{there.Sandbox != "", DoctorOK, there.Sandbox, ""},
+		ruling{true, DoctorNote, there.SandboxReason, "install bubblewrap there to use --sandbox"})
+	for _, m := range o.Makes {
+		program := m.Command[0]
+		e.first("make "+m.Name, ruling{!slices.Contains(there.Missing, program), DoctorOK, program, ""},
+			ruling{true, DoctorWarn, program + " is not there", "install it there, or name this make only for other hosts"})
+	}
+	return e.found, true
 }
 
 // commandFindings runs other programs on the host than the bridge.
 func (o Opening) commandFindings(ctx context.Context) []Finding {
-	var git, login Finding
+	var version, examined []byte
+	var noGit, noDoctor error
 	var both sync.WaitGroup
-	both.Go(func() {
-		out, err := o.run(ctx, "git", "version")
-		if err != nil {
-			git = hostFinding("git", DoctorFail, err.Error(), "install git there: work is moved with it")
-			return
-		}
-		git = hostFinding("git", DoctorOK, strings.TrimPrefix(strings.TrimSpace(string(out)), "git version "), "")
-	})
-	both.Go(func() {
-		out, err := o.run(ctx, "arbiter", "doctor", "--json", "--no-trial")
-		var report DoctorReport
-		if json.Unmarshal(out, &report) != nil { // doctor fails with bad findings, but prints them
-			found := "not known: doctor did not answer"
-			if ctx.Err() != nil {
-				found += " in time"
-			} else if err != nil {
-				found = "not known: " + err.Error()
-			}
-			login = hostFinding("login", DoctorNote, found, "run there: arbiter doctor")
-			return
-		}
-		i := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Name == "login" })
-		if i < 0 {
-			login = hostFinding("login", DoctorNote, "not known", "run there: arbiter doctor")
-			return
-		}
-		f := report.Findings[i]
-		if f.State == DoctorFail && len(o.Host.PassEnv) > 0 {
-			f.State, f.Fix = DoctorNote, ""
-			f.Found += "; agents get " + strings.Join(o.Host.PassEnv, ", ") + " from here"
-		} else if f.Fix != "" {
-			f.Fix = "run there: " + f.Fix
-		}
-		login = hostFinding("login", f.State, f.Found, f.Fix)
-	})
+	both.Go(func() { version, noGit = o.run(ctx, "git", "version") })
+	both.Go(func() { examined, noDoctor = o.run(ctx, "arbiter", "doctor", "--json", "--no-trial") })
 	both.Wait()
-	return []Finding{git, login}
+	e := examination{area: hostArea}
+	e.first("git", ruling{noGit != nil, DoctorFail, fmt.Sprint(noGit), "install git there: work is moved with it"},
+		ruling{true, DoctorOK, strings.TrimPrefix(strings.TrimSpace(string(version)), "git version "), ""})
+	var report DoctorReport
+	unread := json.Unmarshal(examined, &report) // doctor fails with bad findings, but prints them
+	f := Finding{State: DoctorNote, Found: "not known", Fix: "arbiter doctor"}
+	switch i := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Name == "login" }); {
+	case unread == nil && i >= 0:
+		f = report.Findings[i]
+	case unread == nil:
+	case ctx.Err() != nil:
+		f.Found += ": doctor did not answer in time"
+	case noDoctor != nil:
+		f.Found += ": " + noDoctor.Error()
+	default:
+		f.Found += ": doctor did not answer"
+	}
+	if f.State == DoctorFail && len(o.Host.PassEnv) > 0 {
+		f.State, f.Fix = DoctorNote, ""
+		f.Found += "; agents get " + strings.Join(o.Host.PassEnv, ", ") + " from here"
+	} else if f.Fix != "" {
+		f.Fix = "run there: " + f.Fix
+	}
+	e.add("login", f.State, f.Found, f.Fix)
+	return e.found
 }
 
 // maxRemoteOutput bounds the output of a command on the host.
@@ -427,39 +401,35 @@ func sshFindings(ctx context.Context, h hosts.Host) []Finding {
 		return nil
 	}
 	out, err := exec.CommandContext(ctx, h.Command[0], append([]string{"-G"}, args...)...).Output()
+	e := examination{area: hostArea}
 	if err != nil {
-		return []Finding{hostFinding("ssh", DoctorFail, "ssh -G: "+err.Error(), "check the words of its command")}
+		e.add("ssh", DoctorFail, "ssh -G: "+err.Error(), "check the words of its command")
+		return e.found
 	}
 	home, _ := os.UserHomeDir()
 	c := hosts.ParseSSH(string(out), home)
-	list := []Finding{hostKey(ctx, c)}
+	known := slices.IndexFunc(c.KnownFiles, func(file string) bool {
+		_, err := os.Stat(file)
+		return err == nil && exec.CommandContext(ctx, "ssh-keygen", "-F", c.KeyName(), "-f", file).Run() == nil
+	})
+	switch {
+	case known >= 0:
+		e.add("host key", DoctorOK, "known as "+c.KeyName()+" in "+c.KnownFiles[known], "")
+	case c.KeysByOther:
+		e.add("host key", DoctorOK, "checked by KnownHostsCommand", "")
+	default:
+		e.add("host key", DoctorWarn, "no key of "+c.KeyName()+" is known",
+			"log in once in a terminal, compare the fingerprint, and accept it")
+	}
 	if c.ForwardsAgent() {
-		list = append(list, hostFinding("key agent", DoctorWarn, "ForwardAgent is on for this host; Arbiter turns it "+
-			"off for its own connections", "turn it off in your ssh configuration: programs there can use your keys"))
+		e.add("key agent", DoctorWarn, "ForwardAgent is on for this host; Arbiter turns it off for its own connections",
+			"turn it off in your ssh configuration: programs there can use your keys")
 	}
 	if c.AcceptsAnyKey() {
-		list = append(list, hostFinding("key check", DoctorWarn, "StrictHostKeyChecking is "+c.StrictKeys+": any host can "+
-			"pretend to be this one", "remove it from your ssh configuration"))
+		e.add("key check", DoctorWarn, "StrictHostKeyChecking is "+c.StrictKeys+": any host can pretend to be this one",
+			"remove it from your ssh configuration")
 	}
-	return list
-}
-
-// hostKey looks for the host's key in the files of known hosts.
-func hostKey(ctx context.Context, c hosts.SSHConfig) Finding {
-	name := c.KeyName()
-	for _, file := range c.KnownFiles {
-		if _, err := os.Stat(file); err != nil {
-			continue
-		}
-		if exec.CommandContext(ctx, "ssh-keygen", "-F", name, "-f", file).Run() == nil {
-			return hostFinding("host key", DoctorOK, "known as "+name+" in "+file, "")
-		}
-	}
-	if c.KeysByOther {
-		return hostFinding("host key", DoctorOK, "checked by KnownHostsCommand", "")
-	}
-	return hostFinding("host key", DoctorWarn, "no key of "+name+" is known",
-		"log in once in a terminal, compare the fingerprint, and accept it")
+	return e.found
 }
 
 // Opening has the parameters with which the bridge of a host is opened.

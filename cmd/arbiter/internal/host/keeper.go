@@ -168,9 +168,14 @@ func (k *keeper) wait(ctx context.Context) (code int, err error) {
 	defer signal.Stop(signals)
 	renewals := make(chan time.Duration)
 	reading := make(chan struct{})
-	go func() {
+	go func() { // passes on the ends of the lease
 		defer close(reading)
-		readRenewals(k.leases, renewals)
+		for raw := make([]byte, 8); ; {
+			if _, err := io.ReadFull(k.leases, raw); err != nil {
+				return
+			}
+			renewals <- time.Duration(binary.BigEndian.Uint64(raw))
+		}
 	}()
 	defer func() {
 		_ = k.leases.Close()
@@ -227,17 +232,6 @@ func exitCode(err error) int {
 	return 1
 }
 
-// readRenewals passes on the ends of the lease, which are eight bytes each.
-func readRenewals(r io.Reader, renewals chan<- time.Duration) {
-	for {
-		var raw [8]byte
-		if _, err := io.ReadFull(r, raw[:]); err != nil {
-			return
-		}
-		renewals <- time.Duration(binary.BigEndian.Uint64(raw[:]))
-	}
-}
-
 // KeptBridge is a bridge's connection to its keeper.
 type KeptBridge struct {
 	Ended  int           // processes of an earlier bridge that the keeper ended
@@ -277,6 +271,20 @@ func (b *KeptBridge) Renewed(until time.Duration) {
 	if _, err := b.leases.Write(raw[:]); err != nil {
 		b.once.Do(func() { close(b.Gone) })
 	}
+}
+
+// Under returns a context that is cancelled when the keeper has ended. The caller calls done.
+func (b *KeptBridge) Under(ctx context.Context) (under context.Context, done func()) {
+	under, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		select {
+		case <-b.Gone:
+			cancel(errors.New("the process above the bridge is gone"))
+		case <-under.Done():
+		}
+	})
+	return under, func() { cancel(nil); watch.Wait() }
 }
 
 // Pipe returns the pipe to the client, including the bytes that the keeper has read.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -103,8 +104,7 @@ func (b BridgeStart) Open(ctx context.Context,
 		Claude: claude,
 	})
 	if err != nil {
-		var rpc *bridge.RPCError
-		if errors.As(err, &rpc) && rpc.Category != "" {
+		if rpc, ok := errors.AsType[*bridge.RPCError](err); ok && rpc.Category != "" {
 			return failed(rpc.Category, "%s", rpc.Message)
 		}
 		return failed(bridge.CatInternal, "the bridge did not answer: %v", err)
@@ -112,39 +112,6 @@ func (b BridgeStart) Open(ctx context.Context,
 	b.Log.Info("bridge", "run", b.Run, "arbiter", command.Version(), "claude", init.Claude.Version,
 		"path", init.Claude.Path, "cwd", b.CWD, "namespace", isolation.String())
 	return client, init.Claude, nil
-}
-
-// BridgePresent holds the bridge that a run currently uses. A lost bridge is replaced by another. The zero value holds
-// none.
-type BridgePresent struct {
-	mu     sync.Mutex
-	client *bridge.Client
-	opened bool // its sandbox was tried; it may be used
-}
-
-// Keep sets the current bridge, as soon as it has started, so that it can be closed. opened is set once its sandbox
-// was tried.
-func (p *BridgePresent) Keep(c *bridge.Client, opened bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.client, p.opened = c, opened
-}
-
-// Client returns the current bridge; nil: none was started.
-func (p *BridgePresent) Client() *bridge.Client {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.client
-}
-
-// Opened returns the current bridge if it may be used, or nil.
-func (p *BridgePresent) Opened() *bridge.Client {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.opened {
-		return nil
-	}
-	return p.client
 }
 
 // SideBridge is a bridge outside of any run, through which commands ask models. Its processes are owned like those of a
@@ -234,15 +201,17 @@ func (a *SideBridge) Close() {
 
 // bridges has the bridges of a run: one on this machine, and one for each other host.
 type bridges struct {
-	here    hereBridge
-	sandbox confinement // of the agents here
+	here    atomic.Pointer[bridge.Client] // the current one, as soon as it has started; nil before
+	usable  atomic.Pointer[bridge.Client] // the same once its sandbox was tried: before, it refuses every question
+	watch   sync.WaitGroup                // one for each bridge here: reports its end
+	sandbox confinement                   // of the agents here
 	others  *Bridges
 }
 
 // drop closes the bridge of a host. The goroutine that watches it reports its end.
 func (b *bridges) drop(host string) {
 	if host == supervisor.LifecycleHere {
-		_ = b.here.Client().Close()
+		_ = b.here.Load().Close()
 		return
 	}
 	b.others.Drop(host)
@@ -251,13 +220,13 @@ func (b *bridges) drop(host string) {
 // close closes all bridges and waits until their ends were reported to the loop.
 func (b *bridges) close() error {
 	b.others.Close()
-	client := b.here.Client()
+	client := b.here.Load()
 	if client == nil {
 		return nil
 	}
 	err := client.Close()
 	b.others.watch.Wait()
-	b.here.watch.Wait()
+	b.watch.Wait()
 	return err
 }
 
@@ -265,10 +234,10 @@ func (r *hostedRun) openOn(ctx context.Context, host string) (runloop.Opened, *i
 	if host != supervisor.LifecycleHere {
 		return r.bridges.others.Open(ctx, host)
 	}
-	swept, err := r.bridges.here.end(r.choices.Options.Run)
-	if err != nil {
+	if err := r.bridges.here.Load().Close(); err != nil {
 		r.diagnostics.log.Warn("bridge", "error", err)
 	}
+	swept := proctree.SweepMarked(proctree.Mark{Run: r.choices.Options.Run, Bridge: LocalBridge})
 	port, claude, failed := r.openBridge(ctx)
 	return runloop.Opened{Port: port, Claude: claude, Swept: swept}, failed
 }
@@ -280,16 +249,30 @@ func (r *hostedRun) openBridge(ctx context.Context) (runloop.Port, bridge.Claude
 		Run: o.Run, CWD: o.CWD, Claude: r.choices.Claude, Debug: r.choices.Debug, PIDNS: r.choices.PIDNS,
 		Stage: r.stage, Lock: r.storage.journal.LockFile(), Handler: f.terminals.Tap(r.loop), Log: r.diagnostics.log,
 	}
-	note := runstore.BridgeNote{Run: o.Run}
-	for _, h := range o.Hosts {
-		note.Hosts, note.Lease = append(note.Hosts, h.Name), o.Lease
+	start.Started = func(pid int) {
+		f.halter.BridgeStarted(pid)
+		note := runstore.BridgeNote{Run: o.Run, PID: pid} // with it, another process can end the bridge
+		for _, h := range o.Hosts {
+			note.Hosts, note.Lease = append(note.Hosts, h.Name), o.Lease
+		}
+		if err := note.Write(r.storage.journal.Dir()); err != nil {
+			start.Log.Warn("the bridge's process could not be recorded", "error", err)
+		}
 	}
-	client, claude, failed := b.here.start(ctx, start, note)
+	client, claude, failed := start.Open(ctx, func(c *bridge.Client) {
+		b.usable.Store(nil)
+		b.here.Store(c)
+	})
 	if failed != nil {
 		return nil, bridge.ClaudeInfo{}, failed
 	}
+	b.watch.Go(func() { r.reportEnd(client) })
 	o.StandIn = claude.StandIn
-	unsandboxed, failed := b.sandbox.try(ctx, client, wantedBy(r.choices), *o, r.diagnostics.log)
+	w := wanted{mode: r.choices.Sandbox.Mode}
+	if w.mode != settings.SandboxOff {
+		w.config, w.missing = r.choices.SandboxConfig()
+	}
+	unsandboxed, failed := b.sandbox.try(ctx, client, w, *o, r.diagnostics.log)
 	if failed != nil {
 		return nil, bridge.ClaudeInfo{}, failed
 	}
@@ -298,63 +281,27 @@ func (r *hostedRun) openBridge(ctx context.Context) (runloop.Port, bridge.Claude
 	} else if cfg := b.sandbox.config(); cfg != nil {
 		r.notice.add("sandbox: %s", settings.Confines(*cfg, b.sandbox.hosts))
 	}
-	b.here.Keep(client, true)
+	b.usable.Store(client)
 	return Port{Client: client, Terminals: &f.terminals, Hooks: f.hooks.Path(), Options: *o,
 		Telemetry: r.diagnostics.telemetry}, claude, nil
 }
 
-// hereBridge is the bridge of a run on this machine, with the goroutines that watch it.
-type hereBridge struct {
-	BridgePresent
-	watch sync.WaitGroup // one per bridge: reports its end
-
-	// The following members are set in [hostedRun.ready].
-	dir    string // of the run
-	loop   InputLoop
-	input  *Sender
-	halter *Halter
-}
-
-// start starts a bridge and a goroutine that reports its end to the loop. With the note, another process can end
-// the bridge.
-func (h *hereBridge) start(
-	ctx context.Context, start BridgeStart, note runstore.BridgeNote,
-) (*bridge.Client, bridge.ClaudeInfo, *input.BridgeFailed) {
-	start.Started = func(pid int) {
-		h.halter.BridgeStarted(pid)
-		note.PID = pid
-		if err := note.Write(h.dir); err != nil {
-			start.Log.Warn("the bridge's process could not be recorded", "error", err)
-		}
-	}
-	client, claude, failed := start.Open(ctx, func(c *bridge.Client) { h.Keep(c, false) })
-	if failed == nil {
-		h.watch.Go(func() { h.report(client) })
-	}
-	return client, claude, failed
-}
-
-// end ends a lost bridge and its remaining processes. swept is the number of these processes.
-func (h *hereBridge) end(run string) (swept int, err error) {
-	err = h.Client().Close()
-	return proctree.SweepMarked(proctree.Mark{Run: run, Bridge: LocalBridge}), err
-}
-
-// report reports the end of a bridge to the loop.
-func (h *hereBridge) report(p *bridge.Client) {
+// reportEnd reports the end of a bridge on this machine to the loop.
+func (r *hostedRun) reportEnd(p *bridge.Client) {
 	<-p.Done()
-	halted := h.halter.Ended(p)
-	if runstore.TakeHalted(h.dir) {
+	in, halter := r.frontends.input, r.frontends.halter
+	halted := halter.Ended(p)
+	if runstore.TakeHalted(r.storage.journal.Dir()) {
 		halted = true
-		h.loop.Put(input.Command{Command: contract.Command{Ref: h.input.NewRef(), Body: contract.Halt{}},
+		r.loop.Put(input.Command{Command: contract.Command{Ref: in.NewRef(), Body: contract.Halt{}},
 			Channel: input.ChannelSocket})
 	}
 	message := "it ended"
 	if err := p.Err(); err != nil {
 		message = err.Error()
 	}
-	haltApplied := h.halter.Ended(p) && h.halter.HaltApplied()
-	h.loop.Put(input.BridgeLost{Message: message, Halted: halted, HaltApplied: haltApplied})
+	r.loop.Put(input.BridgeLost{Message: message, Halted: halted,
+		HaltApplied: halter.Ended(p) && halter.HaltApplied()})
 }
 
 // reopen locks a run, whose last bridge may still be ending its agents, and restores its state.
@@ -365,14 +312,14 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 		resumed = &state
 		return snapshot, err
 	}
-	opened, recovery, err := s.store.Open(run, lockTimeout, s.options, restore)
+	opened, recovery, err := s.Open(run, lockTimeout, s.options, restore)
 	var held *journal.HeldError
 	if errors.As(err, &held) && held.Gone {
 		// Its arbiter is dead, and its bridge has not ended in time.
 		if n := proctree.Sweep(run, ""); n > 0 {
 			s.notices.add("ended processes that still held the run's lock: %s", words.Count(n, "process"))
 		}
-		opened, recovery, err = s.store.Open(run, lockTimeout, s.options, restore)
+		opened, recovery, err = s.Open(run, lockTimeout, s.options, restore)
 	}
 	var version *journal.VersionError
 	var state *supervisor.VersionError
@@ -419,9 +366,25 @@ type confinement struct {
 	scratch bool                  // checks run on a copy of the workspace
 }
 
-// hostSandboxed can try a sandbox. *bridge.Client implements it.
-type hostSandboxed interface {
+// sandboxed can try a sandbox. *bridge.Client implements it.
+type sandboxed interface {
 	Sandbox(ctx context.Context, p bridge.SandboxParams) (bridge.SandboxResult, error)
+}
+
+// tried tries a sandbox. reason says why it does not hold; empty: it holds.
+func tried(
+	ctx context.Context, client sandboxed, p bridge.SandboxParams,
+) (result bridge.SandboxResult, reason string) {
+	ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
+	defer cancel()
+	result, err := client.Sandbox(ctx, p)
+	switch {
+	case err != nil:
+		reason = "it could not be tried: " + err.Error()
+	case !result.Holds:
+		reason = result.Reason
+	}
+	return result, reason
 }
 
 // wanted is the requested sandbox.
@@ -431,20 +394,11 @@ type wanted struct {
 	missing string // why it is not available
 }
 
-// wantedBy returns the sandbox that choices request.
-func wantedBy(c settings.Choices) wanted {
-	w := wanted{mode: c.Sandbox.Mode}
-	if w.mode != settings.SandboxOff {
-		w.config, w.missing = c.SandboxConfig()
-	}
-	return w
-}
-
 // try tries the requested sandbox each time a bridge is started, and sets the result for the agents. If the run
 // once had a sandbox, it does not continue without one. unsandboxed is the reason if the agents run without a
 // sandbox.
 func (c *confinement) try(
-	ctx context.Context, client hostSandboxed, w wanted, o runconfig.Options, log *slog.Logger,
+	ctx context.Context, client sandboxed, w wanted, o runconfig.Options, log *slog.Logger,
 ) (unsandboxed string, failed *input.BridgeFailed) {
 	if w.mode == settings.SandboxOff {
 		c.set(nil, "", false)
@@ -452,15 +406,8 @@ func (c *confinement) try(
 	}
 	reason, scratch := w.missing, false
 	if reason == "" {
-		ctx, cancel := context.WithTimeout(ctx, settings.SandboxTrial)
-		defer cancel()
-		result, err := client.Sandbox(ctx, bridge.SandboxParams{Config: w.config, CWD: o.CWD, Env: o.Env})
-		switch {
-		case err != nil:
-			reason = "it could not be tried: " + err.Error()
-		case !result.Holds:
-			reason = result.Reason
-		}
+		var result bridge.SandboxResult
+		result, reason = tried(ctx, client, bridge.SandboxParams{Config: w.config, CWD: o.CWD, Env: o.Env})
 		c.hosts = result.Hosts
 		scratch = result.Scratch
 		log.Info("sandbox", "program", w.config.Program, "version", result.Version, "holds", reason == "", "reason",

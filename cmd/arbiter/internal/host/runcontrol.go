@@ -35,16 +35,6 @@ import (
 // disconnected by then, or do not read.
 const lateClients = 200 * time.Millisecond
 
-// ControlRun is the run that clients talk to.
-type ControlRun struct {
-	ID, CWD string
-	Loop    InputLoop
-	Input   *Sender
-	Clients *Group
-	Opener  Opener
-	Halter  *Halter
-}
-
 // ControlServer serves the control socket. Create one with [ServeControl].
 type ControlServer struct {
 	server *control.Server
@@ -53,12 +43,12 @@ type ControlServer struct {
 }
 
 // ServeControl listens in the directory of a run. The caller closes the server when the run has ended.
-func ServeControl(dir string, run ControlRun, log *slog.Logger) (*ControlServer, error) {
+func ServeControl(dir string, s *service, log *slog.Logger) (*ControlServer, error) {
 	l, err := Listen(dir, control.SocketName)
 	if err != nil {
 		return nil, err
 	}
-	return &ControlServer{control.Serve(l.UnixListener, &service{run: run}, log), l, log}, nil
+	return &ControlServer{control.Serve(l.UnixListener, s, log), l, log}, nil
 }
 
 // Close closes the connections, after clients that connected late had time to receive the end of the run. Attached
@@ -76,8 +66,12 @@ func (s *ControlServer) Close() {
 
 // service answers the clients of a run. It implements [control.Service].
 type service struct {
-	run    ControlRun
-	warned atomic.Bool // whether the human was warned about an agent
+	cwd     string
+	opener  Opener // of the run's agents
+	input   *Sender
+	clients *Group
+	halter  *Halter
+	warned  atomic.Bool // whether the human was warned about an agent
 }
 
 var _ control.Service = (*service)(nil)
@@ -99,10 +93,10 @@ func (s *service) Command(ctx context.Context, line json.RawMessage) (control.Co
 		return control.CommandResult{Ref: c.Ref, Message: "attach has a method of its own, which carries the terminal"},
 			nil
 	case contract.Halt:
-		r := s.run.Halter.Halt(input.ChannelSocket)
+		r := s.halter.Halt(input.ChannelSocket)
 		return control.CommandResult{Ref: c.Ref, Accepted: len(r.Left) == 0, Message: "halted (" + r.How + ")"}, nil
 	}
-	accepted, message, err := s.run.Input.Ask(ctx, c, input.ChannelSocket)
+	accepted, message, err := s.input.Ask(ctx, c, input.ChannelSocket)
 	if err != nil {
 		return control.CommandResult{}, err
 	}
@@ -117,7 +111,7 @@ func (s *service) Attach(
 	if channel == input.ChannelScreen {
 		who = "the screen"
 	}
-	a, err := s.run.Opener.Attach(ctx, channel, who, p, progress)
+	a, err := s.opener.Attach(ctx, channel, who, p, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -125,11 +119,11 @@ func (s *service) Attach(
 }
 
 func (s *service) Halt(_ context.Context, p control.HaltParams) control.HaltResult {
-	return s.run.Halter.Halt(channelOf(p.Frontend))
+	return s.halter.Halt(channelOf(p.Frontend))
 }
 
 func (s *service) State() (control.StateResult, error) {
-	raw, err := jsonl.Marshal(s.run.Loop.Snapshot())
+	raw, err := jsonl.Marshal(s.input.loop.Snapshot())
 	if err != nil {
 		return control.StateResult{}, fmt.Errorf("encode state: %w", err)
 	}
@@ -139,10 +133,10 @@ func (s *service) State() (control.StateResult, error) {
 func (s *service) Put(ctx context.Context, p control.PutParams) error {
 	c, channel := contract.ParseCommand(p.Command), channelOf(p.Frontend)
 	if _, halt := c.Body.(contract.Halt); halt {
-		s.run.Input.Go(func() { s.run.Halter.HaltAs(c, channel) })
+		s.input.Go(func() { s.halter.HaltAs(c, channel) })
 		return nil
 	}
-	return s.run.Input.Put(ctx, c, channel)
+	return s.input.Put(ctx, c, channel)
 }
 
 func (s *service) Stop(_ context.Context, p control.StopParams) error {
@@ -151,7 +145,7 @@ func (s *service) Stop(_ context.Context, p control.StopParams) error {
 	default:
 		return fmt.Errorf("signal %.20q: use INT, TERM or HUP", p.Signal)
 	}
-	if !s.run.Loop.Put(input.Signal{Signal: p.Signal, Fast: p.Fast, ByClient: true}) {
+	if !s.input.loop.Put(input.Signal{Signal: p.Signal, Fast: p.Fast, ByClient: true}) {
 		return runstore.ErrRunOver
 	}
 	return nil
@@ -160,17 +154,17 @@ func (s *service) Stop(_ context.Context, p control.StopParams) error {
 // InputEnded implements [control.Service]. It does nothing while other clients are subscribed, because they may
 // answer.
 func (s *service) InputEnded(context.Context) error {
-	if s.run.Clients.Count() > 1 {
+	if s.clients.Count() > 1 {
 		return nil
 	}
-	if !s.run.Loop.Put(input.InputEnded{}) {
+	if !s.input.loop.Put(input.InputEnded{}) {
 		return runstore.ErrRunOver
 	}
 	return nil
 }
 
 func (s *service) Subscribe(ctx context.Context, p control.SubscribeParams, send func(any) error) {
-	s.run.Clients.Subscribe(ctx, p, send)
+	s.clients.Subscribe(ctx, p, send)
 }
 
 // Refused implements [control.Service]: it warns the human, once, about the agent whose process was refused.
@@ -182,19 +176,19 @@ func (s *service) Refused(p control.Peer, method string) {
 	if method != "" {
 		what = fmt.Sprintf("%.40q", method)
 	}
-	s.run.Input.Notice(p.Agent, fmt.Sprintf("%s asked the control socket for %s and was refused: %s. Agents may not "+
+	s.input.Notice(p.Agent, fmt.Sprintf("%s asked the control socket for %s and was refused: %s. Agents may not "+
 		"use it. Further attempts are only logged.", p, what, p.Problem))
 }
 
 func (s *service) Status() control.Status {
-	st := s.run.Loop.Snapshot()
+	st := s.input.loop.Snapshot()
 	status := control.Status{
-		Run: s.run.ID, CWD: s.run.CWD, PID: os.Getpid(), Title: command.Title(st.Task.Text),
+		Run: s.opener.Run, CWD: s.cwd, PID: os.Getpid(), Title: command.Title(st.Task.Text),
 		Began: st.Budget.Runtime.Began.UTC(), Phase: string(st.Task.Phase),
 		Does: eventtext.RunState(st, time.Now()), Paused: st.Paused, Halted: st.Halted,
-		Seq: s.run.Clients.Last(), Cost: contract.RoundUSD(st.Spent()), Agents: []control.AgentStatus{},
+		Seq: s.clients.Last(), Cost: contract.RoundUSD(st.Spent()), Agents: []control.AgentStatus{},
 		Subagents: st.Budget.Subagents, MaxSubagents: st.Options.MaxSubagentsTotal,
-		Rehearsal: st.Options.Rehearsal, LogLines: s.run.Clients.LogLines(), Permissions: st.Options.Permissions,
+		Rehearsal: st.Options.Rehearsal, LogLines: s.clients.LogLines(), Permissions: st.Options.Permissions,
 	}
 	waits := supervisor.InboxOf(st)
 	for _, a := range st.Agents {
@@ -207,7 +201,7 @@ func (s *service) Status() control.Status {
 			Does: eventtext.AgentState(st, a, waits), Since: a.Since.UTC(), Session: a.SessionID,
 			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Host: a.Host, Make: a.Make,
 			Lacks: a.Lacks, ContextUnknown: a.Make != "" && a.Context.Window == 0, CostUnknown: a.CostUnknown,
-			Attached: s.run.Opener.Terminals.Holder(a.ID), Subagents: len(a.Subagents), MaxSubagents: most,
+			Attached: s.opener.Terminals.Holder(a.ID), Subagents: len(a.Subagents), MaxSubagents: most,
 		})
 		if last := &status.Agents[len(status.Agents)-1]; a.Fuse.USD > 0 {
 			last.Fuse, last.FuseSpent = contract.RoundUSD(a.Fuse.USD), contract.RoundUSD(a.FuseSpent())
@@ -234,7 +228,7 @@ func inboxItems(waits []supervisor.InboxItem) []control.InboxItem {
 // This part of the package puts inputs into the loop of a run for callers that do not wait until the loop has
 // received them: clients of the control socket, terminals, and the process itself.
 
-// InputLoop is the part of a run's loop that a sender needs. *runloop.Loop implements it.
+// InputLoop is the part of a run's loop that its services need. *runloop.Loop implements it.
 type InputLoop interface {
 	Put(input.Body) bool // waits until the loop receives it; false: the run is over
 	Event(bridge.Event)
@@ -244,10 +238,10 @@ type InputLoop interface {
 
 // Sender puts inputs into a loop. It is safe for concurrent use. Its owner calls [Sender.Wait] when the loop has ended.
 type Sender struct {
-	loop    InputLoop
-	board   *Board // of the run's events
-	waiting group
-	refs    atomic.Uint64
+	loop  InputLoop
+	board *Board // of the run's events
+	group
+	refs atomic.Uint64
 }
 
 // NewSender makes a sender for a loop whose events go to board.
@@ -267,16 +261,10 @@ func InputAnswers(e contract.Event, ref string) bool {
 	return false
 }
 
-// Go runs f in a goroutine that [Sender.Wait] waits for: f returns when the loop has ended at the latest.
-func (s *Sender) Go(f func()) { s.waiting.start(f) }
-
-// Wait returns when all goroutines of the sender have ended.
-func (s *Sender) Wait() { s.waiting.wait() }
-
 // Later sends an input without waiting. The channel receives whether the loop got it.
 func (s *Sender) Later(b input.Body) <-chan bool {
 	taken := make(chan bool, 1)
-	s.waiting.start(func() { taken <- s.loop.Put(b) }) // until the loop receives it, or is over
+	s.Go(func() { taken <- s.loop.Put(b) }) // until the loop receives it, or is over
 	return taken
 }
 
@@ -300,13 +288,13 @@ func (s *Sender) Ask(
 	ctx context.Context, c contract.Command, channel string,
 ) (accepted bool, message string, err error) {
 	c.Ref = s.NewRef()
-	answers := s.board.Subscribe(func(e contract.Event) bool { return InputAnswers(e, c.Ref) })
-	defer answers.Close()
+	answers, end := s.board.Subscribe(func(e contract.Event) bool { return InputAnswers(e, c.Ref) })
+	defer end()
 	if err := s.Put(ctx, c, channel); err != nil {
 		return false, "", err
 	}
 	select {
-	case e := <-answers.Events():
+	case e := <-answers:
 		if b, ok := e.Body.(contract.Accepted); ok {
 			return true, b.Message, nil
 		}
@@ -327,7 +315,7 @@ func (s *Sender) Notice(agent, text string) {
 			ref = a.AgentRef
 		}
 	}
-	s.waiting.start(func() { s.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: text}}) })
+	s.Go(func() { s.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: text}}) })
 }
 
 // group is a set of goroutines that wait for a loop while their callers continue. Each goroutine ends at the latest
@@ -338,9 +326,9 @@ type group struct {
 	work sync.WaitGroup
 }
 
-// start runs f in a goroutine of the group. After [group.wait] was called it runs f at once: the loop has ended, so f
+// Go runs f in a goroutine of the group. After [group.Wait] was called it runs f at once: the loop has ended, so f
 // does not wait.
-func (g *group) start(f func()) {
+func (g *group) Go(f func()) {
 	g.mu.Lock()
 	if g.over {
 		g.mu.Unlock()
@@ -351,8 +339,8 @@ func (g *group) start(f func()) {
 	g.mu.Unlock()
 }
 
-// wait returns when all goroutines have ended. It may be called more than once.
-func (g *group) wait() {
+// Wait returns when all goroutines have ended. It may be called more than once.
+func (g *group) Wait() {
 	g.mu.Lock()
 	g.over = true
 	g.mu.Unlock()
@@ -477,22 +465,16 @@ const GraceMS = 200
 
 // Halter halts a run. It is safe for concurrent use.
 type Halter struct {
-	run HaltRun
+	ID        string // of the run
+	Input     *Sender
+	Bridge    func() *bridge.Client // of this machine; nil while there is none
+	Elsewhere HaltedElsewhere
+	Log       *slog.Logger
 
 	turn      sync.Mutex                    // one halt at a time
 	bridgePID atomic.Int64                  // of the current bridge
 	ended     atomic.Pointer[bridge.Client] // the bridge that the last halt ended
 	before    atomic.Int64                  // the run's Halts when that halt began
-}
-
-// HaltRun is what a halter stops.
-type HaltRun struct {
-	ID        string
-	Loop      InputLoop
-	Input     *Sender
-	Bridge    func() *bridge.Client // of this machine; nil while there is none
-	Elsewhere HaltedElsewhere
-	Log       *slog.Logger
 }
 
 // HaltedElsewhere stops and lists the agents of a run on other hosts.
@@ -502,9 +484,6 @@ type HaltedElsewhere interface {
 	Lost() []string           // agents on lost hosts that may still have a process
 }
 
-// NewHalter makes a halter for a run.
-func NewHalter(run HaltRun) *Halter { return &Halter{run: run} }
-
 // BridgeStarted stores the PID of the bridge on this machine.
 func (h *Halter) BridgeStarted(pid int) { h.bridgePID.Store(int64(pid)) }
 
@@ -512,22 +491,22 @@ func (h *Halter) BridgeStarted(pid int) { h.bridgePID.Store(int64(pid)) }
 func (h *Halter) Ended(c *bridge.Client) bool { return h.ended.Load() == c }
 
 // HaltApplied reports whether the run's loop has applied the last halt.
-func (h *Halter) HaltApplied() bool { return h.run.Loop.Snapshot().Halts > int(h.before.Load()) }
+func (h *Halter) HaltApplied() bool { return h.Input.loop.Snapshot().Halts > int(h.before.Load()) }
 
 // Halt stops every agent. It returns within about ten seconds. The run remains live, and `continue` starts the
 // agents again.
 func (h *Halter) Halt(channel string) control.HaltResult {
-	return h.HaltAs(contract.Command{Ref: h.run.Input.NewRef(), Body: contract.Halt{}}, channel)
+	return h.HaltAs(contract.Command{Ref: h.Input.NewRef(), Body: contract.Halt{}}, channel)
 }
 
 // HaltAs is like Halt, for a command that the run answers.
 func (h *Halter) HaltAs(c contract.Command, channel string) control.HaltResult {
 	h.turn.Lock()
 	defer h.turn.Unlock()
-	loop := h.run.Loop
+	loop := h.Input.loop
 	before := loop.Snapshot().Halts
 	h.before.Store(int64(before))
-	queued := h.run.Input.Later(input.Command{Command: c, Channel: channel})
+	queued := h.Input.Later(input.Command{Command: c, Channel: channel})
 	result := control.HaltResult{How: "loop"}
 	ctx, cancel := context.WithTimeout(context.Background(), haltByLoop)
 	defer cancel()
@@ -535,7 +514,7 @@ func (h *Halter) HaltAs(c contract.Command, channel string) control.HaltResult {
 		s := loop.Snapshot()
 		return s.Halts > before && !s.Halted
 	}
-	halted := func() bool { return loop.Snapshot().Halted && len(h.run.Elsewhere.Agents()) == 0 }
+	halted := func() bool { return loop.Snapshot().Halted && len(h.Elsewhere.Agents()) == 0 }
 	if !h.awaitStill(ctx, halted, continued) && !continued() {
 		result.How, result.Swept = h.haltBridge()
 	}
@@ -544,8 +523,8 @@ func (h *Halter) HaltAs(c contract.Command, channel string) control.HaltResult {
 	case <-time.After(haltLook):
 	}
 	result.Halted = loop.Snapshot().Halted
-	result.Left = slices.Concat(h.aliveHere(), h.run.Elsewhere.Agents(), h.run.Elsewhere.Lost())
-	h.run.Log.Warn("halted", "by", channel, "how", result.How, "swept", result.Swept, "left", result.Left, "told",
+	result.Left = slices.Concat(h.aliveHere(), h.Elsewhere.Agents(), h.Elsewhere.Lost())
+	h.Log.Warn("halted", "by", channel, "how", result.How, "swept", result.Swept, "left", result.Left, "told",
 		result.Halted)
 	return result
 }
@@ -557,11 +536,11 @@ func (h *Halter) OnStdin(c contract.Command) bool {
 		return false
 	}
 	select {
-	case <-h.run.Loop.Done():
+	case <-h.Input.loop.Done():
 		return false // nothing is left to stop
 	default:
 	}
-	h.run.Input.Go(func() { h.HaltAs(c, input.ChannelStdin) })
+	h.Input.Go(func() { h.HaltAs(c, input.ChannelStdin) })
 	return true
 }
 
@@ -571,11 +550,11 @@ func (h *Halter) haltBridge() (how string, swept int) {
 	ctx, cancel := context.WithTimeout(context.Background(), haltByBridge)
 	defer cancel()
 	var elsewhere sync.WaitGroup
-	elsewhere.Go(func() { h.run.Elsewhere.Halt(ctx) })
+	elsewhere.Go(func() { h.Elsewhere.Halt(ctx) })
 	defer elsewhere.Wait()
-	client := h.run.Bridge()
+	client := h.Bridge()
 	switch {
-	case h.run.Loop.Snapshot().Halted && len(h.aliveHere()) == 0:
+	case h.Input.loop.Snapshot().Halted && len(h.aliveHere()) == 0:
 		return "loop", 0 // only other hosts are still awaited
 	case client == nil:
 		return "bridge", 0
@@ -583,12 +562,12 @@ func (h *Halter) haltBridge() (how string, swept int) {
 	h.ended.Store(client)
 	_, err := client.Shutdown(ctx, bridge.ShutdownParams{GraceMS: GraceMS})
 	if err == nil && h.awaitStill(ctx, func() bool { return true }, func() bool { return false }) {
-		h.run.Input.Go(func() { _ = client.Close() }) // the watch of the bridge reports how it ended
+		h.Input.Go(func() { _ = client.Close() }) // the watch of the bridge reports how it ended
 		return "bridge", 0
 	}
 	// The bridge has the mark, too. Processes on other hosts are stopped by the bridges there.
-	swept = proctree.SweepMarked(proctree.Mark{Run: h.run.ID, Bridge: LocalBridge})
-	h.run.Input.Go(func() { _ = client.Close() })
+	swept = proctree.SweepMarked(proctree.Mark{Run: h.ID, Bridge: LocalBridge})
+	h.Input.Go(func() { _ = client.Close() })
 	return "killed", swept
 }
 
@@ -612,7 +591,7 @@ func (h *Halter) awaitStill(ctx context.Context, and, unwanted func() bool) bool
 
 // aliveHere returns the run's processes on this host, except the bridge.
 func (h *Halter) aliveHere() (alive []string) {
-	for _, p := range proctree.SurvivorsMarked(proctree.Mark{Run: h.run.ID, Bridge: LocalBridge}) {
+	for _, p := range proctree.SurvivorsMarked(proctree.Mark{Run: h.ID, Bridge: LocalBridge}) {
 		if int64(p.PID) != h.bridgePID.Load() {
 			alive = append(alive, fmt.Sprintf("%s (%d)", p.Name, p.PID))
 		}

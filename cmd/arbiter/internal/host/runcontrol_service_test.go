@@ -3,9 +3,7 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -16,7 +14,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // controlLoop records its inputs, and accepts every command.
@@ -44,11 +41,7 @@ func (l *controlLoop) Done() <-chan struct{}       { return nil }
 func serviceOf() (*service, *controlLoop) {
 	board := &Board{}
 	l := &controlLoop{emit: board.Sink(func(time.Time, contract.Event) {})}
-	return &service{run: ControlRun{ID: "r", CWD: "/w", Loop: l, Input: NewSender(l, board),
-		Clients: NewGroup(Followed{
-			OpenLog:  func() (*journal.EventLog, error) { return nil, errors.New("none") },
-			Snapshot: l.Snapshot, Log: slog.New(slog.DiscardHandler),
-		})}}, l
+	return &service{cwd: "/w", opener: Opener{Run: "r"}, input: NewSender(l, board), clients: newGroup()}, l
 }
 
 // TestCommands: the answer has the ref of the client, and the command arrives on the channel of its frontend.
@@ -117,7 +110,7 @@ func TestRefusedPeers(t *testing.T) {
 	for range 3 {
 		s.Refused(control.Peer{Agent: "orch-1"}, "command")
 	}
-	s.run.Input.Wait()
+	s.input.Wait()
 	if len(l.events) != 1 || l.events[0].ID != contract.Arbiter {
 		t.Errorf("events: %+v", l.events)
 	}

@@ -56,8 +56,9 @@ func TestHookAgents(t *testing.T) {
 
 // hooksLoop is a run with a few agents.
 type hooksLoop struct {
-	state  supervisor.State
-	events []bridge.Event
+	InputLoop // the rest is not called
+	state     supervisor.State
+	events    []bridge.Event
 }
 
 func (l *hooksLoop) Event(e bridge.Event)        { l.events = append(l.events, e) }

@@ -33,6 +33,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -40,6 +41,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/runloop"
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
 // This file starts the process that hosts a run. It defines what that process reads from stdin, and its
@@ -176,79 +178,84 @@ type hostedRun struct {
 	diagnostics diagnostics
 	stage       *Stage // nil unless this is a rehearsal
 	decider     Opened
-	grants      keptGrants
+	grants      *trust.GrantStore // nil: none are kept, as in a rehearsal
 	files       recording
 	loop        *runloop.Loop // nil before [hostedRun.ready]
 	bridges     bridges
 	frontends   frontends
 }
 
-// newRun creates a run that has not started.
-func newRun(c settings.Choices) (*hostedRun, error) {
+// openRun opens a new run, or one that was played before.
+func openRun(c settings.Choices) (*hostedRun, error) {
 	r := &hostedRun{choices: c}
-	o := &r.choices.Options
-	o.Run = cmp.Or(o.Run, uuid.NewString())
-	o.Delimiter = supervisor.NewDelimiter(rand.Reader)
-	o.HumanPresent = !c.NoInput
-	o.Claude = c.Claude
-	script, err := ReadScenario(c)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkIsolation(context.Background(), *o); err != nil {
-		return nil, err
-	}
-	if err := r.openStorage(); err != nil {
-		return nil, err
-	}
-	for _, text := range []string{c.Notice, settings.UnknownTools(c.Options)} {
-		if text != "" {
-			r.notice.add("%s", text)
+	var err error
+	// The loop must exist before anything is appended to the journal.
+	r.storage, err = openStorage(c.StateDir, journal.Options{
+		Committed: func(upTo uint64) { r.loop.Committed(upTo) },
+		Trouble:   func(err error) { r.loop.Trouble(err) },
+		MaxBytes:  c.Journal, History: runstore.History,
+	}, &r.notice)
+	switch {
+	case err != nil:
+	case c.Resume:
+		if err = r.lockAgain(); err == nil {
+			err = r.resume()
 		}
+	default:
+		err = r.begin()
 	}
-	if err := r.prepareNew(script); err != nil {
+	if err != nil {
 		r.close()
 		return nil, err
 	}
 	return r, nil
 }
 
-// prepareNew locks the directory of a new run, and opens what the run needs.
-func (r *hostedRun) prepareNew(script *Play) error {
+// begin makes a new run: it locks its directory, and opens what it needs.
+func (r *hostedRun) begin() error {
+	c, o := &r.choices, &r.choices.Options
+	o.Run = cmp.Or(o.Run, uuid.NewString())
+	o.Delimiter = supervisor.NewDelimiter(rand.Reader)
+	o.HumanPresent = !c.NoInput
+	o.Claude = c.Claude
+	script, err := ReadScenario(*c)
+	if err == nil {
+		err = checkIsolation(context.Background(), *o)
+	}
+	if err != nil {
+		return err
+	}
+	for _, text := range []string{c.Notice, settings.UnknownTools(*o)} {
+		if text != "" {
+			r.notice.add("%s", text)
+		}
+	}
 	if err := r.lockPlace(); err != nil {
 		return err
 	}
-	c, o := &r.choices, &r.choices.Options
-	err := r.storage.create(journal.Meta{
-		Run: o.Run, CWD: c.Place, Began: time.Now(), Version: command.Version(), Title: command.Title(o.Task),
-		Rehearsal: c.Rehearse,
-	})
+	r.storage.journal, err = r.storage.Create(journal.Meta{Run: o.Run, CWD: c.Place, Began: time.Now(),
+		Version: command.Version(), Title: command.Title(o.Task), Rehearsal: c.Rehearse}, r.storage.options)
 	if err != nil {
-		return err
+		return command.Environmentf("journal: %v", err)
 	}
 	if err := r.openServices(script); err != nil {
 		return err
 	}
-	if err := r.memory().recall(o); err != nil {
+	if err := r.recall(o); err != nil {
 		r.notice.add("the lessons of earlier runs cannot be read: %v", err)
 	}
-	if c.Rehearse {
-		if err := r.lockScratch(); err != nil {
-			return err
+	if c.Rehearse { // it has a workspace now
+		if !c.Share {
+			if err := r.storage.lockWorkspace(o.CWD); err != nil {
+				return err
+			}
+		}
+		if err := r.storage.update(func(m *journal.Meta) { m.Workspace = o.CWD }); err != nil {
+			return command.Environmentf("journal: %v", err)
 		}
 	}
 	*o = o.WithDefaults()
 	r.decider, err = r.openDecider()
-	return err
-}
-
-// openStorage opens the state directory. The loop must exist before anything is appended to the journal.
-func (r *hostedRun) openStorage() (err error) {
-	r.storage, err = openStorage(r.choices.StateDir, journal.Options{
-		Committed: func(upTo uint64) { r.loop.Committed(upTo) },
-		Trouble:   func(err error) { r.loop.Trouble(err) },
-		MaxBytes:  r.choices.Journal, History: runstore.History,
-	}, &r.notice)
 	return err
 }
 
@@ -264,36 +271,26 @@ func (r *hostedRun) lockPlace() error {
 	return r.storage.lockWorkspace(r.choices.Place)
 }
 
-// lockScratch locks the workspace that a rehearsal has created, and records it.
-func (r *hostedRun) lockScratch() error {
-	dir := r.choices.Options.CWD
-	if !r.choices.Share {
-		if err := r.storage.lockWorkspace(dir); err != nil {
-			return err
-		}
-	}
-	if err := r.storage.update(func(m *journal.Meta) { m.Workspace = dir }); err != nil {
-		return command.Environmentf("journal: %v", err)
-	}
-	return nil
-}
-
 // openServices opens what a run needs besides its journal: the log and, with a script, the stage of a rehearsal.
-func (r *hostedRun) openServices(script *Play) (err error) {
+func (r *hostedRun) openServices(script *rehearsal.Scenario) (err error) {
 	dir := r.storage.journal.Dir()
 	mask := settings.MaskerOf(r.choices.Options, r.choices.Hosts)
 	if r.diagnostics, err = openDiagnostics(dir, mask, r.choices.Debug); err != nil {
 		return err
 	}
 	r.choices.Options.Log = r.diagnostics.file.Path()
-	err = r.diagnostics.openTelemetry(r.choices.Options.Run, func(err error) {
-		if r.loop != nil {
-			r.frontends.input.Notice(contract.Arbiter,
-				"telemetry: "+err.Error()+". The run continues; further failures there are not reported.")
-		}
-	})
+	spans, err := FromEnvironment(os.Getenv)
 	if err != nil {
 		r.notice.add("no telemetry: %v", err)
+	} else if spans.URL != "" {
+		trace := NewTrace(r.choices.Options.Run, spans.Traceparent)
+		r.diagnostics.telemetry = NewExporter(spans, trace, func(err error) {
+			r.diagnostics.log.Warn("telemetry", "error", err)
+			if r.loop != nil {
+				r.frontends.input.Notice(contract.Arbiter,
+					"telemetry: "+err.Error()+". The run continues; further failures there are not reported.")
+			}
+		})
 	}
 	if script != nil {
 		task := r.choices.Options.Task
@@ -315,18 +312,13 @@ func (r *hostedRun) openDecider() (Opened, error) {
 		Spent:    func() float64 { return r.loop.Snapshot().Spent() },
 		Confined: func() *bridge.SandboxConfig { return r.loop.Snapshot().Options.Sandbox },
 		Bridge: func() Querier {
-			client := r.bridges.here.Opened()
+			client := r.bridges.usable.Load()
 			if client == nil {
 				return nil
 			}
 			return Traced(client, r.diagnostics.telemetry)
 		},
 	})
-}
-
-func (r *hostedRun) memory() workspaceMemory {
-	return workspaceMemory{stateDir: r.choices.StateDir, place: r.choices.Place, mask: r.diagnostics.mask,
-		off: r.choices.Options.Memory == settings.MemoryOff || r.choices.Rehearse}
 }
 
 // options returns the options of the run, with its secrets and the current sandbox of agents.
@@ -359,11 +351,15 @@ func (r *hostedRun) recorded() runconfig.Options {
 
 // close releases everything that is still held. After a run was played, call [hostedRun.shutdown] first.
 func (r *hostedRun) close() {
-	r.frontends.notifications.close()
-	r.diagnostics.closeTelemetry()
+	r.frontends.notifier.Close(lastNotifications)
+	if lost := r.diagnostics.telemetry.Close(lastSpans); lost > 0 {
+		r.diagnostics.log.Warn("telemetry", "spans that found no room", lost)
+	}
 	r.frontends.close()
 	r.decider.Close()
-	r.grants.close()
+	if r.grants != nil {
+		_ = r.grants.Close() // it was only read
+	}
 	if r.stage != nil {
 		r.stage.Close()
 	}
@@ -394,8 +390,7 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 		r.diagnostics.log.Info(text) // doctor tells it: it is no news at each start
 	}
 	if o := r.choices.Options; o.MaxCostPerDay > 0 && !o.Rehearsal {
-		defer WatchDayBudget(ctx, DayBudgetOptions{Store: r.storage.runs(), Run: o.Run,
-			Put: loop.Put, Log: r.diagnostics.log})()
+		defer WatchDayBudget(ctx, r.storage.Runs, o.Run, loop, r.diagnostics.log)()
 	}
 	var exit contract.Exit
 	switch {
@@ -429,7 +424,7 @@ func (r *hostedRun) equip(loop *runloop.Loop) *runstore.ImageStore {
 	loop.Images(store)
 	loop.Decider(r.decider.Decider)
 	if !r.choices.Rehearse {
-		r.grants.use(loop, r.choices.StateDir, o.CWD, &r.notice)
+		r.useGrants(loop)
 		loop.Windows(func(model string, tokens int) error { return keepWindow(r.choices.StateDir, model, tokens) })
 	}
 	gate := NewTrustGate(o.CWD, r.choices.StateDir, o.Run, r.choices.Trusting, r.bridges.others.Inventory)
@@ -483,7 +478,7 @@ func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
 			r.frontends.input.Wait()
 			return nil
 		}},
-		{"the memory of the workspace", 5 * time.Second, func(context.Context) error { return r.memory().remember(s) }},
+		{"the memory of the workspace", 5 * time.Second, func(context.Context) error { return r.remember(s) }},
 		{"the journal", 10 * time.Second, func(ctx context.Context) error { return r.storage.finish(ctx, s) }},
 		{"the crash reports", 5 * time.Second, func(context.Context) error { r.diagnostics.reporter.Close(); return nil }},
 	}
@@ -547,41 +542,12 @@ func openDiagnostics(dir string, mask func(string) string, debug bool) (d diagno
 	return d, nil
 }
 
-// openTelemetry starts sending the spans of a run, if the environment names a collector. failed is called once, if
-// sending fails.
-func (d *diagnostics) openTelemetry(run string, failed func(error)) error {
-	settings, err := FromEnvironment(os.Getenv)
-	if err != nil {
-		return err
-	}
-	if settings.URL != "" {
-		d.telemetry = NewExporter(settings, NewTrace(run, settings.Traceparent), func(err error) {
-			d.log.Warn("telemetry", "error", err)
-			failed(err)
-		})
-	}
-	return nil
-}
-
 // sink passes each event on to next, and records it for crash reports and spans.
 func (d *diagnostics) sink(next runloop.Sink) runloop.Sink {
-	if d.telemetry == nil {
-		return d.reporter.Sink(next)
-	}
 	return d.reporter.Sink(func(at time.Time, e contract.Event) {
 		d.telemetry.Add(at, e)
 		next(at, e)
 	})
-}
-
-// closeTelemetry sends the last spans, within a short time.
-func (d *diagnostics) closeTelemetry() {
-	if d.telemetry == nil {
-		return
-	}
-	if lost := d.telemetry.Close(lastSpans); lost > 0 {
-		d.log.Warn("telemetry", "spans that found no room", lost)
-	}
 }
 
 // close closes the crash reports and the log. Nothing is written to them afterwards.
@@ -605,14 +571,14 @@ const (
 // hooks, and servers that get notifications. [hostedRun.ready] creates all of them except the board and the
 // terminals.
 type frontends struct {
-	board         Board
-	terminals     Terminals
-	input         *Sender
-	clients       *Group
-	hooks         *HooksService
-	control       *ControlServer // nil without a socket
-	halter        *Halter
-	notifications notifications
+	board     Board
+	terminals Terminals
+	input     *Sender
+	clients   *Group
+	hooks     *HooksService
+	control   *ControlServer // nil without a socket
+	halter    *Halter
+	notifier  *settings.Notifier // nil unless --notify names a URL
 }
 
 // close closes the sockets. The loop has ended.
@@ -625,36 +591,39 @@ func (f *frontends) close() {
 // ready creates the loop of a run, whose events go to sink, and opens its interfaces.
 func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	f, dir, log := &r.frontends, r.storage.journal.Dir(), r.diagnostics.log
-	f.clients = NewGroup(Followed{
-		OpenLog:  func() (*journal.EventLog, error) { return r.storage.store.EventLog(r.choices.Options.Run) },
-		Snapshot: func() *supervisor.State { return r.loop.Snapshot() }, Log: log,
-	})
+	f.clients = NewGroup(
+		func() (*journal.EventLog, error) { return r.storage.EventLog(r.choices.Options.Run) },
+		func() *supervisor.State { return r.loop.Snapshot() }, log)
 	r.loop = runloop.NewLoop(r.choices.Policy, r.diagnostics.sink(f.board.Sink(f.clients.Sink(sink))), log)
 	if r.resumed != nil {
 		r.loop.Restore(*r.resumed)
 	}
 	r.loop.Refuse(func(o runconfig.Options) error { return settings.RefuseRoot(o, o.Rehearsal) })
 	f.input = NewSender(r.loop, &f.board)
-	r.bridges.others = NewBridges(RemoteRun{
-		Hosts: r.choices.Hosts, Debug: r.choices.Debug, Options: r.options, Loop: r.loop, Input: f.input,
-		Board: &f.board, Terminals: &f.terminals, Telemetry: r.diagnostics.telemetry,
-		HaltApplied: func() bool { return f.halter.HaltApplied() }, Log: log,
-	})
-	f.halter = NewHalter(HaltRun{ID: r.choices.Options.Run, Loop: r.loop, Input: f.input,
-		Bridge: r.bridges.here.Client, Elsewhere: r.bridges.others, Log: log})
-	here := &r.bridges.here
-	here.dir, here.loop, here.input, here.halter = dir, r.loop, f.input, f.halter
+	r.bridges.others = &Bridges{
+		Hosts: r.choices.Hosts, Debug: r.choices.Debug, Options: r.options, Handler: r.loop.Handler, Input: f.input,
+		Terminals: &f.terminals, Telemetry: r.diagnostics.telemetry, Log: log,
+		HaltApplied: func() bool { return f.halter.HaltApplied() },
+	}
+	f.halter = &Halter{ID: r.choices.Options.Run, Input: f.input, Bridge: r.bridges.here.Load,
+		Elsewhere: r.bridges.others, Log: log}
 	f.hooks = ServeHooks(dir, r.loop, &f.terminals, log)
 	var err error
-	f.control, err = ServeControl(dir, ControlRun{
-		ID: r.choices.Options.Run, CWD: r.choices.Place, Loop: r.loop, Input: f.input, Clients: f.clients, Halter: f.halter,
-		Opener: Opener{Run: r.choices.Options.Run, Terminals: &f.terminals, Loop: r.loop, Input: f.input,
-			Board: &f.board},
+	f.control, err = ServeControl(dir, &service{
+		cwd: r.choices.Place, input: f.input, clients: f.clients, halter: f.halter,
+		opener: Opener{Run: r.choices.Options.Run, Terminals: &f.terminals, Input: f.input},
 	}, log)
 	if err != nil { // the run continues without a socket; stdin still reaches it
 		log.Warn("control", "error", err)
 	}
-	f.notifications = openNotifications(r.choices.Screen.Posts, r.choices.Options.Run, r.diagnostics.mask, f.input, log)
+	if posts := r.choices.Screen.Posts; len(posts) > 0 {
+		f.notifier = settings.NewNotifier(settings.NotifierOptions{Targets: posts, Run: r.choices.Options.Run,
+			Mask: r.diagnostics.mask, Failed: func(err error) {
+				log.Warn("notification failed", "err", err)
+				f.input.Notice(contract.Arbiter,
+					fmt.Sprintf("--notify: %v. The run continues; further failures there are not reported.", err))
+			}})
+	}
 	f.input.Go(r.watchState)
 	return r.loop
 }
@@ -669,37 +638,48 @@ func (r *hostedRun) watchState() {
 		case <-r.loop.Done():
 			ended = true
 		}
-		r.frontends.clients.hub.Hint()
+		r.frontends.clients.Hint()
 		s := r.loop.Snapshot()
 		if !ended {
-			r.frontends.notifications.look(s)
+			r.frontends.notifier.Look(command.Title(s.Task.Text), supervisor.InboxOf(s))
 		}
-		if !titled && s.Task.Text != "" {
+		if !titled && s.Task.Text != "" { // a run that began without a task, and so without a title
 			titled = true
-			r.recordTitle(s.Task.Text)
+			if err := r.storage.update(func(m *journal.Meta) { m.Title = command.Title(s.Task.Text) }); err != nil {
+				r.diagnostics.log.Warn("title not recorded", "err", err)
+			}
 		}
 	}
 }
 
-// recordTitle gives a run that began without a task, and so without a title, the title of its first task.
-func (r *hostedRun) recordTitle(task string) {
-	if err := r.storage.update(func(m *journal.Meta) { m.Title = command.Title(task) }); err != nil {
-		r.diagnostics.log.Warn("title not recorded", "err", err)
+// announceEnd reports to the clients how the run ended, and waits a limited time until they have read it. It returns
+// the error that ends the process.
+func (r *hostedRun) announceEnd(end control.RunEnded) error {
+	s, exit := r.loop.Snapshot(), contract.Exit(end.Exit)
+	if exit != contract.ExitComplete {
+		end.Text = exitText(exit, s)
 	}
-}
-
-// awaitFrontend waits a limited time for the frontend that has started this process. The frontend connects when it
-// learns that the process is ready; a run that fails to start may have ended by then.
-func (r *hostedRun) awaitFrontend() {
-	if !r.choices.Detach {
-		r.frontends.clients.AwaitFirst(frontendConnects, func() { r.diagnostics.log.Info(endedBeforeFrontend) })
+	if !s.Pointless() {
+		status := exit.String()
+		if s.Ending != nil {
+			status = s.Ending.Status
+		}
+		r.frontends.notifier.End(command.Title(s.Task.Text), status)
 	}
-}
-
-// announceEnd reports to the clients how the run ended, and waits a limited time until they have read it.
-func (r *hostedRun) announceEnd(end control.RunEnded) {
-	r.frontends.notifications.end(r.loop.Snapshot(), contract.Exit(end.Exit))
 	r.frontends.clients.End(end)
+	if exit == contract.ExitComplete {
+		return nil
+	}
+	return &command.Error{Code: exit, Text: end.Text}
+}
+
+// heedSignals ends the run when the process gets a signal. QUIT prints the stacks of a stuck program; the bridge then
+// ends the agents.
+func (r *hostedRun) heedSignals() (stop func()) {
+	return command.HandleSignals(func(name string, n int) bool {
+		r.loop.Put(input.Signal{Signal: name, Fast: n > 1})
+		return true
+	}, nil, nil)
 }
 
 // drainDeadline bounds the writing of the last lines if the reader of stdout is slow but alive.
@@ -714,18 +694,18 @@ func Headless(io command.Env, c settings.Choices) (err error) {
 			return err
 		}
 	}
-	prepare := newRun
-	if c.Resume {
-		prepare = resumeRun
-	}
-	r, err := prepare(c)
+	r, err := openRun(c)
 	if err != nil {
 		return err
 	}
 	empty := false
 	defer func() {
-		if r.close(); empty {
-			e.discard(r)
+		if r.close(); !empty {
+			return
+		}
+		// So that runs without a task do not fill the list of runs.
+		if err := r.storage.discard(r.choices.Options.Run); err != nil {
+			fmt.Fprintln(e.Stderr, "arbiter: remove the empty run:", err)
 		}
 	}()
 	defer func() {
@@ -737,11 +717,7 @@ func Headless(io command.Env, c settings.Choices) (err error) {
 	out := NewWriter(e.Stdout, NDJSONBacklog, func(err error) { loop.Put(input.OutputLost{Message: err.Error()}) })
 	loop = r.ready(out.Put)
 	e.printStart(r)
-	stopSignals := command.HandleSignals(func(name string, n int) bool {
-		loop.Put(input.Signal{Signal: name, Fast: n > 1})
-		return true
-	}, nil, nil) // QUIT prints the stacks of a stuck program; the bridge then ends the agents
-	defer stopSignals()
+	defer r.heedSignals()()
 	if !c.NoInput {
 		// Not waited for: a read from stdin cannot be cancelled, and ends with the process.
 		go readCommands(e.Stdin, r)
@@ -755,22 +731,7 @@ func Headless(io command.Env, c settings.Choices) (err error) {
 	e.printSessions(loop.Snapshot())
 	e.printEnd(r, loop.Snapshot(), unfinished)
 	empty = loop.Snapshot().Pointless() && len(unfinished) == 0
-	end := control.RunEnded{Exit: int(exit), Unfinished: unfinished}
-	if exit != contract.ExitComplete {
-		end.Text = exitText(exit, loop.Snapshot())
-	}
-	r.announceEnd(end)
-	if exit == contract.ExitComplete {
-		return nil
-	}
-	return &command.Error{Code: exit, Text: end.Text}
-}
-
-// discard removes a closed run that never got a task, so that such runs do not fill the list of runs.
-func (e hostEnv) discard(r *hostedRun) {
-	if err := r.storage.discard(r.choices.Options.Run); err != nil {
-		fmt.Fprintln(e.Stderr, "arbiter: remove the empty run:", err)
-	}
+	return r.announceEnd(control.RunEnded{Exit: int(exit), Unfinished: unfinished})
 }
 
 // bug writes a report about a panic of Arbiter, and returns the error that ends the program.
@@ -841,11 +802,7 @@ func (e hostEnv) host(*cli.Context) (err error) {
 	if c.Policy, err = settings.CheckRules(c.Options); err != nil {
 		return e.notReady(err)
 	}
-	prepare := newRun
-	if c.Resume {
-		prepare = resumeRun
-	}
-	r, err := prepare(c)
+	r, err := openRun(c)
 	if err != nil {
 		return e.notReady(err)
 	}
@@ -861,11 +818,7 @@ func (e hostEnv) host(*cli.Context) (err error) {
 // playHost plays a prepared run, and reports its end to the clients.
 func (e hostEnv) playHost(r *hostedRun) error {
 	loop := r.ready(func(time.Time, contract.Event) {}) // the subscribers get events from the hub
-	stopSignals := command.HandleSignals(func(name string, n int) bool {
-		loop.Put(input.Signal{Signal: name, Fast: n > 1})
-		return true
-	}, nil, nil)
-	defer stopSignals()
+	defer r.heedSignals()()
 	if r.frontends.control == nil {
 		return e.notReady(command.Environmentf("run %s has no control socket, so that no screen can follow it; "+
 			"its log says why: %s", command.ShortID(r.choices.Options.Run), r.diagnostics.file.Path()))
@@ -874,7 +827,7 @@ func (e hostEnv) playHost(r *hostedRun) error {
 	hostEnv{command.Env{Stderr: &output}}.printStart(r)
 	ready := Ready{Run: r.choices.Options.Run, Notices: output.String(),
 		Socket: filepath.Join(r.storage.journal.Dir(), control.SocketName)}
-	if err := json.NewEncoder(e.Stdout).Encode(ready); err != nil {
+	if err := e.PrintJSON(ready); err != nil {
 		return command.Environmentf("the process that started this one has ended: %v", err)
 	}
 	if err := leaveTerminal(r.storage.journal.Dir()); err != nil {
@@ -883,26 +836,23 @@ func (e hostEnv) playHost(r *hostedRun) error {
 	exit := r.play(loop)
 	s := loop.Snapshot()
 	end := control.RunEnded{Exit: int(exit), Unfinished: r.shutdown(s)}
-	if exit != contract.ExitComplete {
-		end.Text = exitText(exit, s)
-	}
 	output.Reset()
 	hostEnv{command.Env{Stderr: &output}}.printEnd(r, s, end.Unfinished)
 	end.Notices = strings.Split(strings.TrimSuffix(output.String(), "\n"), "\n")
-	r.awaitFrontend()
-	r.announceEnd(end)
-	if exit == contract.ExitComplete {
-		return nil
+	if !r.choices.Detach {
+		// The frontend that started this process connects when it learns that the process is ready; a run that fails to
+		// start may have ended by then.
+		r.frontends.clients.AwaitFirst(frontendConnects, func() { r.diagnostics.log.Info(endedBeforeFrontend) })
 	}
-	return &command.Error{Code: exit, Text: end.Text}
+	return r.announceEnd(end)
 }
 
 // notReady answers that the run could not be started.
 func (e hostEnv) notReady(err error) error {
-	exit := &command.Error{Code: contract.ExitFailed, Text: err.Error()}
+	exit := command.Failedf("%v", err)
 	errors.As(err, &exit)
 	// If writing fails, the process that started this one has ended.
-	_ = json.NewEncoder(e.Stdout).Encode(Ready{Code: exit.Code, Problem: exit.Text})
+	_ = e.PrintJSON(Ready{Code: exit.Code, Problem: exit.Text})
 	return &command.Error{Code: exit.Code}
 }
 
@@ -1016,50 +966,3 @@ func (n *notice) String() string {
 
 // lastNotifications bounds the final wait for servers of --notify at the end of a run's process.
 const lastNotifications = 3 * time.Second
-
-// notifications posts new items that wait for the human, and how the run ended. The zero value posts nothing.
-type notifications struct {
-	notifier *settings.Notifier // nil unless --notify names a URL
-	mask     func(string) string
-}
-
-// openNotifications starts posting to targets. The human is informed about the first failure of each.
-func openNotifications(
-	targets []settings.Target, run string, mask func(string) string, in *Sender, log *slog.Logger,
-) notifications {
-	if len(targets) == 0 {
-		return notifications{}
-	}
-	failed := func(err error) {
-		log.Warn("notification failed", "err", err)
-		in.Notice(contract.Arbiter,
-			fmt.Sprintf("--notify: %v. The run continues; further failures there are not reported.", err))
-	}
-	return notifications{settings.NewNotifier(settings.NotifierOptions{Targets: targets, Run: run, Failed: failed}), mask}
-}
-
-// look posts the new items that wait for the human.
-func (n notifications) look(s *supervisor.State) {
-	if n.notifier != nil {
-		n.notifier.Look(n.mask(command.Title(s.Task.Text)), supervisor.InboxOf(s))
-	}
-}
-
-// end posts how the run ended.
-func (n notifications) end(s *supervisor.State, exit contract.Exit) {
-	if n.notifier == nil || s.Pointless() {
-		return
-	}
-	status := exit.String()
-	if s.Ending != nil {
-		status = s.Ending.Status
-	}
-	n.notifier.End(n.mask(command.Title(s.Task.Text)), status)
-}
-
-// close waits a limited time for the last posts.
-func (n notifications) close() {
-	if n.notifier != nil {
-		n.notifier.Close(lastNotifications)
-	}
-}

@@ -40,8 +40,7 @@ const lockTimeout = 5 * time.Second
 // storage is the storage of a run's process: its journal in the state directory, and the locks that keep other runs
 // out of the workspace.
 type storage struct {
-	root    string // the state directory
-	store   *journal.Store
+	*runstore.Runs
 	journal *journal.Run
 	options journal.Options // of the journal
 	place   *journal.Lock   // of the directory; nil if it is shared
@@ -52,15 +51,15 @@ type storage struct {
 
 // openStorage opens the state directory, ends leftover processes of dead runs, and removes the oldest runs.
 func openStorage(root string, options journal.Options, notices *notice) (s storage, err error) {
-	s = storage{root: root, options: options, notices: notices}
-	if s.store, err = journal.OpenStore(root); err != nil {
-		return s, command.StateDirProblem(err)
+	s = storage{options: options, notices: notices}
+	if s.Runs, err = runstore.OpenIn(root); err != nil {
+		return s, err
 	}
-	ended := runstore.EndStrays(s.store)
-	if _, err := s.store.Prune(runstore.Kept); err != nil {
+	ended := runstore.EndStrays(s.Store)
+	if _, err := s.Prune(runstore.Kept); err != nil {
 		notices.add("old runs could not be removed: %v", err)
 	}
-	if err := s.tidy(); err != nil {
+	if _, err := s.Tidy(); err != nil {
 		notices.add("what old runs had left could not be removed: %v", err)
 	}
 	if ended != "" {
@@ -69,20 +68,11 @@ func openStorage(root string, options journal.Options, notices *notice) (s stora
 	return s, nil
 }
 
-// tidy removes what deleted or killed runs have left outside of the state directory.
-func (s *storage) tidy() error {
-	_, err := s.runs().Tidy()
-	return err
-}
-
-func (s *storage) runs() *runstore.Runs { return &runstore.Runs{Store: s.store, Root: s.root} }
-
 // lockPlace prevents a second run in a directory.
 func (s *storage) lockPlace(dir, run string) error {
 	var err error
-	s.place, err = s.store.LockDir(dir, run)
-	var held *journal.HeldError
-	if errors.As(err, &held) {
+	s.place, err = s.LockDir(dir, run)
+	if held, ok := errors.AsType[*journal.HeldError](err); ok {
 		return command.Usagef("another run already works in %s (run %s, process %d): open it with arbiter attach, wait for "+
 			"its end, use another directory (--cwd), or add --share-workspace",
 			dir, command.ShortID(held.Run), held.PID)
@@ -110,14 +100,6 @@ func (s *storage) lockWorkspace(dir string) error {
 		s.notices.add("%s cannot be locked, so that runs of other state directories are not kept out of it: %v", dir, err)
 	case err != nil:
 		return command.Environmentf("%v", err)
-	}
-	return nil
-}
-
-// create makes the journal of a new run.
-func (s *storage) create(meta journal.Meta) (err error) {
-	if s.journal, err = s.store.Create(meta, s.options); err != nil {
-		return command.Environmentf("journal: %v", err)
 	}
 	return nil
 }
@@ -150,21 +132,11 @@ func (s *storage) finish(ctx context.Context, state *supervisor.State) error {
 
 // discard removes the closed run.
 func (s *storage) discard(run string) error {
-	if err := s.store.Remove(run); err != nil {
-		return err
+	err := s.Remove(run)
+	if err == nil {
+		_, err = s.Tidy()
 	}
-	return s.tidy()
-}
-
-// noteSpending notes what the run has cost, as far as its events are read in time.
-func (s *storage) noteSpending() {
-	if s.journal.Meta().Rehearsal {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
-	defer cancel()
-	// What is not noted, the next one who adds up the costs reads.
-	_, _ = s.runs().Spent(ctx, journal.Info{Meta: s.journal.Meta()}, nil)
+	return err
 }
 
 // close closes the journal and releases the locks. log may be nil.
@@ -173,7 +145,12 @@ func (s *storage) close(log *slog.Logger) {
 		if err := s.journal.Close(); err != nil && !errors.Is(err, journal.ErrClosed) && log != nil {
 			log.Warn("journal", "error", err)
 		}
-		s.noteSpending()
+		if meta := s.journal.Meta(); !meta.Rehearsal {
+			ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
+			defer cancel()
+			// What is not noted now, the next one who adds up the costs reads.
+			_, _ = s.Spent(ctx, journal.Info{Meta: meta}, nil)
+		}
 	}
 	if s.workspace != nil {
 		_ = s.workspace.Close() // it was only locked
@@ -400,29 +377,10 @@ func (r *hostedRun) receipt(next string) []string {
 //
 // A hosted run consists of parts that own their state: the storage of the run (storage), the output of the process
 // (diagnostics), its bridges, the sandbox and the files of its agents, and its interfaces to clients (frontends).
-// The functions around a run are in other packages: halting, hostbridges, localbridge, agentport; runinput,
-// runcontrol, runhooks, subscribers, terminals, eventboard; askmodel, trustgate, daybudget.
-
-// resumeRun opens a run that was played before.
-func resumeRun(c settings.Choices) (*hostedRun, error) {
-	r := &hostedRun{choices: c}
-	if err := r.openStorage(); err != nil {
-		return nil, err
-	}
-	if err := r.lockAgain(); err != nil {
-		r.close()
-		return nil, err
-	}
-	if err := r.resumeState(); err != nil {
-		r.close()
-		return nil, err
-	}
-	return r, nil
-}
 
 // lockAgain finds the run, locks it and its directory, and restores its state.
 func (r *hostedRun) lockAgain() error {
-	info, err := runstore.ToResume(r.storage.store, r.choices.Place, r.choices.Session)
+	info, err := runstore.ToResume(r.storage.Store, r.choices.Place, r.choices.Session)
 	if err != nil {
 		return err
 	}
@@ -438,7 +396,7 @@ func (r *hostedRun) lockAgain() error {
 	}
 	if info.Workspace != "" && !r.choices.Share {
 		// Before anything of the run is changed: a copy of its state must not end its agents.
-		player := r.storage.store.Player(info.Run)
+		player := r.storage.Player(info.Run)
 		if err := r.storage.lockWorkspace(info.Workspace); err != nil {
 			if player != 0 {
 				return runstore.PlayedElsewhere(info.Run, player)
@@ -450,8 +408,8 @@ func (r *hostedRun) lockAgain() error {
 	return err
 }
 
-// resumeState checks that the run can continue, and determines its options.
-func (r *hostedRun) resumeState() error {
+// resume checks that the run can continue, determines its options, and opens what it needs.
+func (r *hostedRun) resume() error {
 	run, s := command.ShortID(r.choices.Options.Run), r.resumed
 	if !s.Reached() {
 		return command.Usagef("nothing to resume: run %s has no task, or never started an agent", run)
@@ -574,9 +532,9 @@ func placeSessions(dir string, o runconfig.Options) error {
 // resumeOrBegin makes c resume the latest run of the directory, if there is one. That run already has its task, so
 // it does not get the task again; if the run is complete, it reports its result again.
 func resumeOrBegin(c *settings.Choices) error {
-	store, err := journal.OpenStore(c.StateDir)
+	store, err := runstore.OpenIn(c.StateDir)
 	if err != nil {
-		return command.StateDirProblem(err)
+		return err
 	}
 	defer store.Close()
 	info, err := store.Latest(c.Place, runstore.ReachedAgent)
@@ -590,21 +548,19 @@ func resumeOrBegin(c *settings.Choices) error {
 	return nil
 }
 
-// workspaceMemory is what the runs in a workspace have learned.
-type workspaceMemory struct {
-	stateDir, place string
-	mask            func(string) string
-	off             bool // nothing is read or written, as in a rehearsal
+// openMemory opens what the runs in the workspace have learned; nil in a rehearsal, and if memory is off.
+func (r *hostedRun) openMemory() (*memory.Store, error) {
+	if r.choices.Options.Memory == settings.MemoryOff || r.choices.Rehearse {
+		return nil, nil
+	}
+	return memory.Open(r.choices.StateDir, r.choices.Place, r.diagnostics.mask)
 }
 
 // recall reads what earlier runs have learned into the options of a run. If the caller gets an error, the run
 // continues without memory.
-func (w workspaceMemory) recall(o *runconfig.Options) error {
-	if w.off {
-		return nil
-	}
-	store, err := memory.Open(w.stateDir, w.place, w.mask)
-	if err != nil {
+func (r *hostedRun) recall(o *runconfig.Options) error {
+	store, err := r.openMemory()
+	if store == nil || err != nil {
 		return err
 	}
 	defer store.Close() // it was only read
@@ -616,12 +572,12 @@ func (w workspaceMemory) recall(o *runconfig.Options) error {
 }
 
 // remember stores what a run has learned, and how its agents did.
-func (w workspaceMemory) remember(s *supervisor.State) error {
-	if w.off || s.Ending == nil || !s.Ending.Said || !s.Reached() {
+func (r *hostedRun) remember(s *supervisor.State) error {
+	if s.Ending == nil || !s.Ending.Said || !s.Reached() {
 		return nil
 	}
-	store, err := memory.Open(w.stateDir, w.place, w.mask)
-	if err != nil {
+	store, err := r.openMemory()
+	if store == nil || err != nil {
 		return err
 	}
 	defer store.Close()
@@ -733,33 +689,23 @@ func withWindows(o *runconfig.Options, stateDir string) error {
 	return nil
 }
 
-// keptGrants has the permanent grants of the human for the workspace of a run. The zero value keeps none: a
-// rehearsal's workspace is removed with the rehearsal.
-type keptGrants struct{ store *trust.GrantStore }
-
-// use gives a loop the stored grants of a workspace, and stores new ones. If the store cannot be opened, the human
-// is informed, and the run continues and asks.
-func (k *keptGrants) use(loop *runloop.Loop, stateDir, workspace string, notices *notice) {
-	store, err := trust.OpenGrants(stateDir, workspace)
+// useGrants gives a loop the stored grants of the workspace, and stores new ones. If the store cannot be opened, the
+// human is informed, and the run continues and asks.
+func (r *hostedRun) useGrants(loop *runloop.Loop) {
+	store, err := trust.OpenGrants(r.choices.StateDir, r.choices.Options.CWD)
 	if err != nil {
-		notices.add("the grants of this workspace cannot be read, and new ones are not saved: %v", err)
+		r.notice.add("the grants of this workspace cannot be read, and new ones are not saved: %v", err)
 		return
 	}
-	k.store = store
+	r.grants = store
 	kept, problems, err := store.Load()
 	if err != nil {
-		notices.add("the grants of this workspace cannot be read: %v", err)
+		r.notice.add("the grants of this workspace cannot be read: %v", err)
 	}
 	for _, p := range problems {
-		notices.add("a grant of this workspace is not trusted (%s)", p)
+		r.notice.add("a grant of this workspace is not trusted (%s)", p)
 	}
 	if err := loop.Grants(store, kept); err != nil {
-		notices.add("%v", err)
-	}
-}
-
-func (k *keptGrants) close() {
-	if k.store != nil {
-		_ = k.store.Close() // it was only read
+		r.notice.add("%v", err)
 	}
 }

@@ -91,7 +91,7 @@ func TestOneRunInADirectory(t *testing.T) {
 	var notices notice
 	open := func() storage {
 		s := testkit.Must(openStorage(root, journal.Options{}, &notices))(t)
-		t.Cleanup(func() { s.store.Close() })
+		t.Cleanup(func() { s.Runs.Close() })
 		return s
 	}
 	first, second := open(), open()
@@ -112,7 +112,7 @@ func TestOneRunInADirectory(t *testing.T) {
 // TestFinish: the journal records how a run ended, and which runs may be resumed.
 func TestFinish(t *testing.T) {
 	s := testkit.Must(openStorage(t.TempDir(), journal.Options{}, &notice{}))(t)
-	defer s.store.Close()
+	defer s.Runs.Close()
 	for n, c := range []struct {
 		ending   *supervisor.Ending
 		status   string
@@ -121,7 +121,7 @@ func TestFinish(t *testing.T) {
 		{nil, "", false},
 		{&supervisor.Ending{Said: true, Status: contract.StatusComplete}, runstore.NeverBegan, true},
 	} {
-		testkit.OK(t, s.create(journal.Meta{Run: "run-" + string(rune('a'+n))}))
+		s.journal = testkit.Must(s.Create(journal.Meta{Run: "run-" + string(rune('a'+n))}, s.options))(t)
 		state := &supervisor.State{}
 		state.Ending = c.ending
 		if err := s.finish(t.Context(), state); err != nil {

@@ -99,7 +99,7 @@ func TestNotice(t *testing.T) {
 	s := NewSender(l, &Board{})
 	for _, agent := range []string{"orch-1", "orch-9", contract.Arbiter} {
 		s.Notice(agent, "met and survived")
-		s.waiting.wait() // from the first call on, each is done at once
+		s.Wait() // from the first call on, each is done at once
 	}
 	want := []bridge.AgentRef{{ID: "orch-1", Generation: 3}, {ID: contract.Arbiter, Generation: 2},
 		{ID: contract.Arbiter, Generation: 2}}
@@ -113,20 +113,20 @@ func TestNotice(t *testing.T) {
 	}
 }
 
-// TestGoroutinesAreWaitedFor: wait returns after all goroutines, including those started by others. Later functions
+// TestGoroutinesAreWaitedFor: Wait returns after all goroutines, including those started by others. Later functions
 // run at once.
 func TestGoroutinesAreWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var g group
 		over := make(chan struct{})
 		ended, waited := false, make(chan struct{})
-		g.start(func() {
+		g.Go(func() {
 			<-over
-			g.start(func() { ended = true }) // one of them starts another
+			g.Go(func() { ended = true }) // one of them starts another
 		})
 		go func() {
 			defer close(waited)
-			g.wait()
+			g.Wait()
 		}()
 		synctest.Wait()
 		select {
@@ -140,10 +140,10 @@ func TestGoroutinesAreWaitedFor(t *testing.T) {
 			t.Error("waited for one, but not for what it began")
 		}
 		late := false
-		g.start(func() { late = true })
+		g.Go(func() { late = true })
 		if !late {
 			t.Error("one that came late is not done at once")
 		}
-		g.wait()
+		g.Wait()
 	})
 }

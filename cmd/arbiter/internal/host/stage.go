@@ -33,37 +33,33 @@ type Stage struct {
 	Repository bool
 }
 
-// Play is a scenario that was checked and can be played.
-type Play struct {
-	*rehearsal.Scenario
-}
-
 // ReadScenario reads and checks the scenario of a rehearsal before anything starts. It returns nil if this is not a
 // rehearsal.
-func ReadScenario(c settings.Choices) (*Play, error) {
+func ReadScenario(c settings.Choices) (*rehearsal.Scenario, error) {
 	if !c.Rehearse {
 		return nil, nil
 	}
 	script, err := loadScenario(c.Scenario)
 	if err == nil {
-		err = script.CheckVars(script.Vars()) // the task is set only if there is a variable for it
+		err = script.CheckVars(script.Vars) // the task is set only if there is a variable for it
 	}
 	if err != nil {
 		return nil, command.Usagef("%v", err)
 	}
-	p := &Play{Scenario: script}
-	for _, text := range script.Allow() {
+	for _, text := range script.Allow {
 		if _, err := policy.ParseRule(text); err != nil {
 			return nil, command.Usagef("scenario %s: allow: %q: %v", script.Name, text, err)
 		}
 	}
-	return p, nil
+	return script, nil
 }
 
 // SetStage builds the stage and points the choices at it. home is in the run's directory, and the scratch workspace is
 // removed with that directory. A resumed rehearsal finds its workspace and home directory as it left them; the
 // script finds its position from the sessions' histories.
-func SetStage(c *settings.Choices, script *Play, home string, task string, log *slog.Logger) (*Stage, error) {
+func SetStage(
+	c *settings.Choices, script *rehearsal.Scenario, home, task string, log *slog.Logger,
+) (*Stage, error) {
 	st := &Stage{log: log}
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, command.Environmentf("private home: %v", err)
@@ -75,9 +71,9 @@ func SetStage(c *settings.Choices, script *Play, home string, task string, log *
 			err = os.Mkdir(c.Options.CWD, 0o700)
 		}
 		if err == nil {
-			err = layOut(c.Options.CWD, script.Files())
+			err = layOut(c.Options.CWD, script.Files)
 		}
-		if err == nil && len(script.Files()) > 0 {
+		if err == nil && len(script.Files) > 0 {
 			st.commitFiles(c.Options.CWD, home)
 		}
 		if err != nil {
@@ -88,11 +84,11 @@ func SetStage(c *settings.Choices, script *Play, home string, task string, log *
 		st.Repository = true
 	}
 	vars := map[string]string{}
-	if _, ok := script.Vars()["task"]; ok && task != "" {
+	if _, ok := script.Vars["task"]; ok && task != "" {
 		vars["task"] = task
 	}
 	var err error
-	st.Server, err = rehearsal.Start(script.Scenario, rehearsal.Options{Logger: log, Vars: vars, Watched: !c.JSON})
+	st.Server, err = rehearsal.Start(script, rehearsal.Options{Logger: log, Vars: vars, Watched: !c.JSON})
 	if err != nil {
 		st.Close()
 		return nil, command.Environmentf("rehearsal: %v", err)
@@ -117,19 +113,19 @@ func SetStage(c *settings.Choices, script *Play, home string, task string, log *
 			return nil, command.Usagef("--scenario: %v", err)
 		}
 	}
-	c.Options.Allow = append(c.Options.Allow, script.Allow()...)
+	c.Options.Allow = append(c.Options.Allow, script.Allow...)
 	return st, nil
 }
 
-// EmptyStage makes a stage without a workspace, on which one CLI plays a script. home is the private home directory,
-// env is added to the environment. The caller closes the stage.
-func EmptyStage(script *rehearsal.Scenario, claude bridge.ClaudeSpec, home string, env ...string) (*Stage, error) {
+// emptyStage makes a stage without a workspace, on which one CLI plays a script. home is the private home directory.
+// The caller closes the stage.
+func emptyStage(script *rehearsal.Scenario, claude bridge.ClaudeSpec, home string) (*Stage, error) {
 	st := &Stage{Claude: claude, log: slog.New(slog.DiscardHandler)}
 	var err error
 	if st.Server, err = rehearsal.Start(script, rehearsal.Options{}); err != nil {
 		return nil, err
 	}
-	st.Env = append(StageEnviron(home, st.Server), env...)
+	st.Env = StageEnviron(home, st.Server)
 	if err := skipFirstStart(home, st.Server.Key()); err != nil {
 		st.Close()
 		return nil, err

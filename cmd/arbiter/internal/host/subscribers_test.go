@@ -23,11 +23,8 @@ import (
 )
 
 func newGroup() *Group {
-	return NewGroup(Followed{
-		OpenLog:  func() (*journal.EventLog, error) { return nil, errors.New("none") },
-		Snapshot: func() *supervisor.State { return &supervisor.State{} },
-		Log:      slog.New(slog.DiscardHandler),
-	})
+	return NewGroup(func() (*journal.EventLog, error) { return nil, errors.New("none") },
+		func() *supervisor.State { return &supervisor.State{} }, slog.New(slog.DiscardHandler))
 }
 
 // TestClientReceivesAllEventsAndTheEnd: a client that subscribes late gets the events it asks for, and how the run
@@ -234,7 +231,7 @@ func TestStuckReaderDoesNotHoldTheEnd(t *testing.T) {
 		l := NewWriter(w, 500, func(error) {})
 		l.Put(time.Now(), contract.Event{ID: "arbiter", Body: contract.Question{Text: strings.Repeat("?", 100_000)}})
 		began := time.Now()
-		if err := l.Close(10 * time.Second); !errors.Is(err, errStuck) || time.Since(began) != 10*time.Second {
+		if err := l.Close(10 * time.Second); !errors.Is(err, ErrStuck) || time.Since(began) != 10*time.Second {
 			t.Errorf("close: %v after %s", err, time.Since(began))
 		}
 		close(w.gate)

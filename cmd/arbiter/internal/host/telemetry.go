@@ -60,7 +60,7 @@ const (
 	answerMost = 64 << 10
 )
 
-// Exporter sends the spans of a run. Its methods are safe for concurrent use.
+// Exporter sends the spans of a run. Its methods are safe for concurrent use. Nil takes events and sends nothing.
 type Exporter struct {
 	settings TelemetrySettings
 	trace    TelemetryTrace
@@ -97,6 +97,9 @@ func (e *Exporter) Trace() TelemetryTrace { return e.trace }
 
 // Add processes an event of the run that happened at a time. It does no I/O.
 func (e *Exporter) Add(at time.Time, event contract.Event) {
+	if e == nil {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -140,6 +143,9 @@ func (e *Exporter) collect() {
 // Close ends all open spans, sends the waiting ones, and gives up after a time. It returns how many spans did not
 // fit into the queue.
 func (e *Exporter) Close(within time.Duration) (lost int) {
+	if e == nil {
+		return 0
+	}
 	e.mu.Lock()
 	if !e.closed {
 		e.recorder.endAll(time.Now(), func(key) bool { return true })
@@ -207,8 +213,7 @@ func (e *Exporter) post(ctx context.Context, spans []span) error {
 	req.Header = e.settings.Header.Clone()
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := e.client.Do(req)
-	var whole *url.Error
-	if errors.As(err, &whole) {
+	if whole, ok := errors.AsType[*url.Error](err); ok {
 		err = whole.Err // without the URL, which may have a key
 	}
 	if err != nil {

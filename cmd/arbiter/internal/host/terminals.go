@@ -30,8 +30,7 @@ import (
 // Terminals tracks which client has which agent's session in a terminal: one at a time. It removes the output of
 // terminals from the stream of events before the loop, and never blocks that stream.
 type Terminals struct {
-	mu    sync.Mutex
-	holds map[string]*Claim // by agent
+	holds sync.Map // [*Claim] by agent
 }
 
 // Claim is one attachment, from before its terminal is open until after its end.
@@ -49,33 +48,22 @@ type Claim struct {
 
 // Claim reserves an agent for a client.
 func (t *Terminals) Claim(agent, who string, size control.Size, term string) (*Claim, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if h := t.holds[agent]; h != nil {
+	h := &Claim{who: who, since: time.Now(), term: term, size: size, feed: control.NewFeed(0)}
+	if other, taken := t.holds.LoadOrStore(agent, h); taken {
+		h := other.(*Claim)
 		return nil, fmt.Errorf("%s is attached already: %s has it since %s", agent, h.who,
 			h.since.Local().Format("15:04:05"))
 	}
-	if t.holds == nil {
-		t.holds = map[string]*Claim{}
-	}
-	h := &Claim{who: who, since: time.Now(), term: term, size: size, feed: control.NewFeed(0)}
-	t.holds[agent] = h
 	return h, nil
 }
 
 // Release releases an agent.
-func (t *Terminals) Release(agent string, h *Claim) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.holds[agent] == h {
-		delete(t.holds, agent)
-	}
-}
+func (t *Terminals) Release(agent string, h *Claim) { t.holds.CompareAndDelete(agent, h) }
 
 func (t *Terminals) Of(agent string) *Claim {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.holds[agent]
+	held, _ := t.holds.Load(agent)
+	h, _ := held.(*Claim)
+	return h
 }
 
 // Holder returns the name of the client that has taken over an agent; empty: none.
@@ -175,10 +163,11 @@ type Attachment struct {
 	channel string
 	result  control.AttachResult
 	*Claim
-	events *BoardListener
-	over   chan struct{} // closed when the session was given back
-	ended  control.Ended // valid when over is closed
-	asked  sync.Once     // for giving it back
+	events      <-chan contract.Event
+	unsubscribe func()
+	over        chan struct{} // closed when the session was given back
+	ended       control.Ended // valid when over is closed
+	asked       sync.Once     // for giving it back
 }
 
 // await waits for the end of the session, and releases it.
@@ -186,12 +175,12 @@ func (a *Attachment) await() {
 	defer a.release()
 	for {
 		select {
-		case e := <-a.events.Events():
+		case e := <-a.events:
 			if b, ok := e.Body.(contract.Takeover); ok && (b.State == "ended" || b.State == "failed") {
 				a.ended = endOf(b)
 				return
 			}
-		case <-a.opener.Loop.Done():
+		case <-a.opener.Input.loop.Done():
 			a.ended = control.Ended{Reason: runstore.ErrRunOver.Error()}
 			return
 		}
@@ -206,7 +195,7 @@ func endOf(b contract.Takeover) control.Ended {
 // release lets others attach to the agent; a.ended is valid from then on.
 func (a *Attachment) release() {
 	a.feed.End(io.EOF)
-	a.events.Close()
+	a.unsubscribe()
 	a.opener.Terminals.Release(a.result.Agent, a.Claim)
 	close(a.over)
 }
@@ -215,7 +204,7 @@ func (a *Attachment) release() {
 func (a *Attachment) giveBack() {
 	a.asked.Do(func() {
 		// A stuck loop keeps the session; a halt or the end of the run then ends it.
-		a.opener.Loop.Put(input.Command{Command: contract.Command{Ref: a.opener.Input.NewRef(),
+		a.opener.Input.loop.Put(input.Command{Command: contract.Command{Ref: a.opener.Input.NewRef(),
 			Body: contract.Detach{ID: a.result.Agent}}, Channel: a.channel})
 	})
 }
@@ -242,9 +231,7 @@ func (a *Attachment) Detach(ctx context.Context) control.Ended {
 type Opener struct {
 	Run       string
 	Terminals *Terminals
-	Loop      InputLoop
 	Input     *Sender
-	Board     *Board
 }
 
 // Attach opens an agent's session for a client named who, and reports its progress. If ctx ends first, it gives up.
@@ -256,19 +243,20 @@ func (o Opener) Attach(
 		return nil, err
 	}
 	ref := o.Input.NewRef()
-	events := o.Board.Subscribe(func(e contract.Event) bool {
+	events, end := o.Input.board.Subscribe(func(e contract.Event) bool {
 		_, takeover := e.Body.(contract.Takeover)
 		return takeover && e.ID == p.Agent || InputAnswers(e, ref)
 	})
-	a := &Attachment{opener: o, channel: channel, Claim: claim, events: events, over: make(chan struct{})}
+	a := &Attachment{opener: o, channel: channel, Claim: claim, events: events, unsubscribe: end,
+		over: make(chan struct{})}
 	a.result = control.AttachResult{Run: o.Run, Agent: p.Agent, Name: p.Agent}
 	over, err := a.open(ctx, ref, progress)
 	if err != nil {
-		events.Close()
+		end()
 		o.Terminals.Release(p.Agent, claim)
 		return nil, err
 	}
-	for _, agent := range o.Loop.Snapshot().Agents {
+	for _, agent := range o.Input.loop.Snapshot().Agents {
 		if agent.ID == p.Agent {
 			a.result.Name, a.result.Host, a.result.Session = agent.Name, agent.Host, agent.SessionID
 		}
@@ -289,7 +277,7 @@ func (a *Attachment) open(ctx context.Context, ref string, progress func(string)
 		Body: contract.Attach{ID: a.result.Agent}}, Channel: a.channel})
 	for {
 		select {
-		case e := <-a.events.Events():
+		case e := <-a.events:
 			switch b := e.Body.(type) {
 			case contract.Accepted:
 				progress(b.Message)
@@ -306,7 +294,7 @@ func (a *Attachment) open(ctx context.Context, ref string, progress func(string)
 					return false, &control.OpenError{Agent: a.result.Agent, Reason: b.Reason}
 				}
 			}
-		case <-o.Loop.Done():
+		case <-o.Input.loop.Done():
 			return false, runstore.ErrRunOver
 		case <-ctx.Done():
 			o.Input.Go(func() { // after the request, however long that takes
@@ -365,28 +353,22 @@ func (d *daySpending) spent(ctx context.Context, now time.Time) (day input.DaySp
 	return day, unread
 }
 
-// DayBudgetOptions name the runs whose costs are added up, and the run that receives the sum through Put.
-type DayBudgetOptions struct {
-	Store *runstore.Runs
-	Run   string // the run that asks
-	Put   func(input.Body) bool
-	Log   *slog.Logger
-}
-
 // WatchDayBudget reports to a run what the other runs have cost today: once before the run begins, and regularly while
 // it runs. The caller calls stop when the run is over.
-func WatchDayBudget(ctx context.Context, o DayBudgetOptions) (stop func()) {
+func WatchDayBudget(
+	ctx context.Context, store *runstore.Runs, run string, loop InputLoop, log *slog.Logger,
+) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	spending := &daySpending{store: o.Store, own: o.Run, read: map[string]*runstore.Spent{}}
+	spending := &daySpending{store: store, own: run, read: map[string]*runstore.Spent{}}
 	var last input.DaySpent
 	look := func() {
 		day, err := spending.spent(ctx, time.Now())
 		if err != nil && ctx.Err() == nil {
-			o.Log.Warn("some costs of the day could not be read", "err", err)
+			log.Warn("some costs of the day could not be read", "err", err)
 		}
 		if ctx.Err() == nil && (day.Day != last.Day || day.OthersUSD != last.OthersUSD) {
 			last = day
-			o.Put(day)
+			loop.Put(day)
 		}
 	}
 	look()
@@ -416,23 +398,28 @@ type TrustGate struct {
 	// inventory reads the settings in a directory on another host. [bridge.ErrClosed] says that the host is lost.
 	inventory func(ctx context.Context, host, dir string) (bridge.InventoryResult, error)
 
-	mu   sync.Mutex
-	seen map[string]trust.Listing // by host and hash: what was trusted, or found instead
+	seen sync.Map // [trust.Listing] by host and hash: what was trusted, or found instead
 }
 
-// seenAs returns the key of a listing in [TrustGate.seen].
-func seenAs(host, hash string) string { return host + "\x00" + hash }
+// see keeps a listing of a host.
+func (w *TrustGate) see(host string, l trust.Listing) { w.seen.Store([2]string{host, l.Hash}, l) }
+
+// known returns a listing of a host.
+func (w *TrustGate) known(host, hash string) (trust.Listing, bool) {
+	x, ok := w.seen.Load([2]string{host, hash})
+	l, _ := x.(trust.Listing)
+	return l, ok
+}
 
 // NewTrustGate makes the gate of a run that works in place. seen is the state of the workspace before the run.
 func NewTrustGate(
 	place, state, run string, seen settings.TrustState,
 	inventory func(ctx context.Context, host, dir string) (bridge.InventoryResult, error),
 ) *TrustGate {
-	return &TrustGate{
-		place: place, state: state, run: run, inventory: inventory,
-		seen: map[string]trust.Listing{seenAs(supervisor.LifecycleHere, seen.Listing.Hash): seen.Listing,
-			seenAs(supervisor.LifecycleHere, seen.Was.Hash): seen.Was},
-	}
+	w := &TrustGate{place: place, state: state, run: run, inventory: inventory}
+	w.see(supervisor.LifecycleHere, seen.Listing)
+	w.see(supervisor.LifecycleHere, seen.Was)
+	return w
 }
 
 // Check is a runloop.Gate.
@@ -447,13 +434,11 @@ func (w *TrustGate) Check(ctx context.Context, p bridge.SpawnParams, pinned runl
 	if now.Hash == pinned.Workspace {
 		return w.ownGate(p.Config.CWD, now)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	text := "the workspace has changed since it was trusted"
-	if was, ok := w.seen[seenAs(supervisor.LifecycleHere, pinned.Workspace)]; ok {
+	if was, ok := w.known(supervisor.LifecycleHere, pinned.Workspace); ok {
 		text += ": " + sanitize.Line(trust.Summary(trust.Diff(was, now), settings.MaxListedChanges), 600)
 	}
-	w.seen[seenAs(supervisor.LifecycleHere, now.Hash)] = now
+	w.see(supervisor.LifecycleHere, now)
 	return &runloop.Untrusted{Message: text, Hash: now.Hash}
 }
 
@@ -475,9 +460,7 @@ func (w *TrustGate) ownGate(dir string, trusted trust.Listing) error {
 // workspace lacks, or if a human has trusted its settings on that host. The host's report is compared with what was
 // trusted here: a host can hide settings, but cannot make others trusted.
 func (w *TrustGate) gateElsewhere(ctx context.Context, dir string, pinned runloop.Pinned) error {
-	w.mu.Lock()
-	trusted, known := w.seen[seenAs(supervisor.LifecycleHere, pinned.Workspace)]
-	w.mu.Unlock()
+	trusted, known := w.known(supervisor.LifecycleHere, pinned.Workspace)
 	if !known {
 		return fmt.Errorf("%s: the trusted settings are no longer known", dir)
 	}
@@ -501,9 +484,7 @@ func (w *TrustGate) gateElsewhere(ctx context.Context, dir string, pinned runloo
 	if kept, ok, err := store.On(pinned.Host).Trusted(w.place); err == nil && ok && kept.Hash == there.Hash {
 		return nil
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.seen[seenAs(pinned.Host, there.Hash)] = there
+	w.see(pinned.Host, there)
 	return &runloop.Untrusted{Hash: there.Hash, Message: fmt.Sprintf("host %s: %s has settings that are not trusted: %s",
 		pinned.Host, dir, sanitize.Line(trust.Summary(changes, settings.MaxListedChanges), 600))}
 }
@@ -520,9 +501,7 @@ func untrusted(dir string, changes []trust.Change) error {
 
 // Record stores that the human has trusted settings in the run, if they are still known.
 func (w *TrustGate) Record(_ context.Context, host, hash string) error {
-	w.mu.Lock()
-	l, ok := w.seen[seenAs(host, hash)]
-	w.mu.Unlock()
+	l, ok := w.known(host, hash)
 	if !ok {
 		return fmt.Errorf("the trusted settings are no longer known")
 	}

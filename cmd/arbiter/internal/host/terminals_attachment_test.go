@@ -38,7 +38,7 @@ func (l *terminalsLoop) Done() <-chan struct{}       { return l.done }
 func openerOf(answer func(contract.Command) []contract.Body) (Opener, *terminalsLoop) {
 	board := &Board{}
 	l := &terminalsLoop{answer: answer, events: board.Sink(func(time.Time, contract.Event) {}), done: make(chan struct{})}
-	return Opener{Run: "r", Terminals: &Terminals{}, Loop: l, Input: NewSender(l, board), Board: board}, l
+	return Opener{Run: "r", Terminals: &Terminals{}, Input: NewSender(l, board)}, l
 }
 
 // TestAttachment: an open session belongs to one client until it is given back. Then it can be opened again.

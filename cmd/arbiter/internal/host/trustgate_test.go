@@ -34,7 +34,7 @@ func TestSettingsOfAWorktree(t *testing.T) {
 	}
 	write(place, hook("true"))
 	listing := testkit.Must(trust.Inventory(place, settings.OwnConfiguration()...))(t)
-	w := &TrustGate{place: place, seen: map[string]trust.Listing{seenAs("", listing.Hash): listing}}
+	w := NewTrustGate(place, "", "", settings.TrustState{Listing: listing}, nil)
 	start := func() error {
 		return w.Check(context.Background(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: own}},
 			runloop.Pinned{Workspace: listing.Hash})
@@ -65,13 +65,13 @@ func TestSettingsOnAHost(t *testing.T) {
 	trusted := testkit.Must(trust.Inventory(place))(t)
 	state := t.TempDir()
 	newGate := func() *TrustGate {
-		return &TrustGate{place: place, state: state, seen: map[string]trust.Listing{seenAs("", trusted.Hash): trusted},
-			inventory: func(ctx context.Context, host, dir string) (bridge.InventoryResult, error) {
+		return NewTrustGate(place, state, "", settings.TrustState{Listing: trusted},
+			func(ctx context.Context, host, dir string) (bridge.InventoryResult, error) {
 				if host != "box" {
 					return bridge.InventoryResult{}, bridge.ErrClosed
 				}
 				return (&RemoteMachine{}).Inventory(ctx, bridge.InventoryParams{Dir: dir})
-			}}
+			})
 	}
 	w := newGate()
 	start := func(p runloop.Pinned) error {

@@ -109,6 +109,28 @@ func (f *Follower) Follow(ctx context.Context, l *Connection) (*control.RunEnded
 	}
 }
 
+// ToTheEnd writes the events on a connection until the run has ended, and closes it. If the run drops the connection,
+// because we read too slowly, it continues on another one.
+func (f *Follower) ToTheEnd(ctx context.Context, c *cli.Context, l *Connection) (*control.RunEnded, error) {
+	defer func() { l.Close() }() // of the last one
+	for {
+		end, err := f.Follow(ctx, l)
+		switch {
+		case ctx.Err() != nil:
+			return nil, command.BySignal(ctx, "")
+		case f.Failed != nil:
+			return nil, f.Failed
+		case err != nil:
+			return nil, NotConnected(l.Info, err)
+		case end != nil:
+			return end, nil
+		}
+		if err := l.Reconnect(c); err != nil {
+			return nil, err
+		}
+	}
+}
+
 // next returns the number of the event after which to continue.
 func (f *Follower) next() int64 {
 	var line struct {

@@ -16,11 +16,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	google "github.com/google/uuid"
 
@@ -266,7 +266,9 @@ func movePaths(text, from, to string) string {
 		return strings.Trim(string(b), `"`)
 	}
 	from, to = quoted(from), quoted(to)
-	part := func(b byte) bool { return b == '-' || b == '_' || b == '.' || b >= 0x80 || isWordByte(b) }
+	part := func(b byte) bool {
+		return b == '-' || b == '_' || b == '.' || b >= 0x80 || unicode.IsLetter(rune(b)) || unicode.IsDigit(rune(b))
+	}
 	var out strings.Builder
 	for {
 		i := strings.Index(text, from)
@@ -286,19 +288,12 @@ func movePaths(text, from, to string) string {
 	}
 }
 
-func isWordByte(b byte) bool {
-	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9'
-}
-
 // copyImages copies the images of messages.
 func (f *forking) copyImages() error {
-	entries, err := os.ReadDir(filepath.Join(f.from, ImagesDir))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	for _, e := range entries {
-		if err == nil && e.Type().IsRegular() && !strings.Contains(e.Name(), ".") {
-			err = f.copyFile(path.Join(ImagesDir, e.Name()))
+	files, err := ImagesOf(f.from)
+	for _, file := range files {
+		if err == nil {
+			err = f.copyFile(strings.TrimPrefix(file.Path, RunDir+"/"))
 		}
 	}
 	return err
@@ -420,7 +415,7 @@ func PlaceFork(ctx context.Context, o workspaces.Options, own, isolation string)
 	if p == nil || err != nil {
 		return err
 	}
-	f, err := open(ctx, o, own, isolation)
+	f, err := OpenFiles(ctx, o, own, isolation)
 	if err == nil {
 		err = f.placeMain(ctx, *p)
 	}

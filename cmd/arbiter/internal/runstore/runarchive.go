@@ -41,7 +41,6 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 
@@ -70,11 +69,6 @@ const (
 
 // ArchiveBundle is the Git bundle with the files of the run.
 const ArchiveBundle = "repository.bundle"
-
-// HasBundle reports whether the archive has a Git bundle.
-func (m ArchiveManifest) HasBundle() bool {
-	return slices.ContainsFunc(m.Files, func(f ArchiveFile) bool { return f.Path == ArchiveBundle })
-}
 
 // ArchiveManifest lists the content of an archive.
 type ArchiveManifest struct {
@@ -472,6 +466,22 @@ func ArchiveLocal(name, file string) ArchiveSource {
 		f, n, err := openRegular(file)
 		return f, n, err
 	}}
+}
+
+// ImagesOf lists the images of the messages of the run in a directory, without temporary files that were never renamed.
+func ImagesOf(dir string) ([]ArchiveSource, error) {
+	entries, err := os.ReadDir(filepath.Join(dir, ImagesDir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var files []ArchiveSource
+	for _, e := range entries {
+		if e.Type().IsRegular() && !strings.Contains(e.Name(), ".") {
+			files = append(files, ArchiveLocal(path.Join(RunDir, ImagesDir, e.Name()),
+				filepath.Join(dir, ImagesDir, e.Name())))
+		}
+	}
+	return files, err
 }
 
 // openRegular opens a regular file. It refuses links, and files on which an open or read could block.

@@ -45,8 +45,7 @@ import (
 // Git. do must be repeatable.
 func again[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	done, err := do()
-	var failed *git.Error
-	if errors.As(err, &failed) && ctx.Err() == nil {
+	if _, ok := errors.AsType[*git.Error](err); ok && ctx.Err() == nil {
 		return do()
 	}
 	return done, err
@@ -115,10 +114,8 @@ func (f *Files) recordFar(ctx context.Context, e input.ChangeRecord, taken *inpu
 		return err
 	}
 	taken.Commit, taken.Tree = head, tree
-	if e.Keep != "" {
-		if err := f.keep(ctx, e.Keep, head); err != nil {
-			return err
-		}
+	if err := f.keep(ctx, e.Keep, head); err != nil {
+		return err
 	}
 	return f.compare(ctx, f.known(ctx, e.Last, w.Base), f.known(ctx, e.Since, w.Base), nil, taken)
 }
@@ -180,7 +177,7 @@ type Files struct {
 // parent of the agents' own directories; its parent exists. Errors are those of [workspace.Open]: without Git, or
 // without a commit, there are neither snapshots nor isolation.
 func BeginFiles(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
-	f, err := open(ctx, o, own, isolation)
+	f, err := OpenFiles(ctx, o, own, isolation)
 	if err != nil {
 		return nil, err
 	}
@@ -217,7 +214,7 @@ func BeginFiles(ctx context.Context, o workspace.Options, own, isolation string)
 // ResumeFiles finds the first snapshot, which an earlier process of the run took. Error: [workspace.ErrNoSnapshot] if
 // there is none.
 func ResumeFiles(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
-	f, err := open(ctx, o, own, isolation)
+	f, err := OpenFiles(ctx, o, own, isolation)
 	if err != nil {
 		return nil, err
 	}
@@ -232,12 +229,8 @@ func ResumeFiles(ctx context.Context, o workspace.Options, own, isolation string
 	return f, nil
 }
 
-// FilesLeft opens the files of a run that is over, to remove what it left. Errors are those of [workspace.Open].
-func FilesLeft(ctx context.Context, o workspace.Options, own string) (*Files, error) {
-	return open(ctx, o, own, "")
-}
-
-func open(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
+// OpenFiles opens the files of a run without looking for snapshots. Errors are those of [workspace.Open].
+func OpenFiles(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
 	repo, err := workspace.Open(ctx, o)
 	if err != nil {
 		return nil, err
@@ -275,6 +268,16 @@ func (f *Files) main() string { return f.repo.Branch(workspace.Main) }
 // attempts is how often an operation that another process may disturb is tried.
 const attempts = 5
 
+// undisturbed calls do again when another process has changed the same files meanwhile.
+func undisturbed[T any](do func() (T, error)) (done T, err error) {
+	for range attempts {
+		if done, err = do(); !errors.Is(err, workspace.ErrMoved) {
+			return done, err
+		}
+	}
+	return done, errors.New("other processes change the same files all the time: end them")
+}
+
 // Merge merges an agent's work: into the run branch if all agents are isolated, otherwise into the run's directory.
 // It first commits the agent's uncommitted changes. A call after a crash has the same result.
 func (f *Files) Merge(ctx context.Context, e input.IsolationMerge) input.IsolationMerged {
@@ -295,8 +298,7 @@ func (f *Files) merge(ctx context.Context, e input.IsolationMerge) (input.Isolat
 		return input.IsolationMerged{}, err
 	}
 	work, err := dirs.Commit(ctx, w, "Work of "+e.Agent)
-	var unfinished *workspace.UnfinishedError
-	if errors.As(err, &unfinished) {
+	if unfinished, ok := errors.AsType[*workspace.UnfinishedError](err); ok {
 		return input.IsolationMerged{Status: input.StatusUnfinished, Detail: unfinished.Operation}, nil
 	}
 	if err != nil {
@@ -325,13 +327,7 @@ func (f *Files) into(ctx context.Context, w workspace.Worktree, agent, head stri
 	if !f.Workspace.Isolated() {
 		into = f.intoShared
 	}
-	for range attempts {
-		m, err := into(ctx, w, agent, head)
-		if !errors.Is(err, workspace.ErrMoved) {
-			return m, err
-		}
-	}
-	return input.IsolationMerged{}, errors.New("other processes change the same files all the time: end them")
+	return undisturbed(func() (input.IsolationMerged, error) { return into(ctx, w, agent, head) })
 }
 
 // intoBranch merges a commit into the run branch.
@@ -552,13 +548,9 @@ func (f *Files) beginning(ctx context.Context, p runconfig.Place) (string, error
 	if f.Workspace.Isolated() {
 		return f.main(), nil
 	}
-	for range attempts {
-		now, err := f.repo.Again(ctx, workspace.End) // with the others' uncommitted work
-		if !errors.Is(err, workspace.ErrMoved) {     // by another start, or a snapshot after a turn
-			return now.Commit.ID, err
-		}
-	}
-	return "", errors.New("other processes change the same files all the time: end them")
+	// With the others' uncommitted work. Another start, or a snapshot after a turn, may disturb it.
+	now, err := undisturbed(func() (workspace.Snapshot, error) { return f.repo.Again(ctx, workspace.End) })
+	return now.Commit.ID, err
 }
 
 // continueFrom records which part of a predecessor's work the shared files have. The rest is merged with the
@@ -644,14 +636,8 @@ func (f *Files) record(ctx context.Context, e input.ChangeRecord, taken *input.C
 		return err
 	}
 	taken.Commit, taken.Tree, taken.Left = end.Commit.ID, end.Commit.Tree, left(end.Problems)
-	if e.Keep != "" {
-		err := f.keep(ctx, e.Keep, end.Commit.ID)
-		if err != nil {
-			return err
-		}
-	}
-	if e.Tree {
-		return nil
+	if err := f.keep(ctx, e.Keep, end.Commit.ID); err != nil || e.Tree {
+		return err
 	}
 	if e.Final {
 		taken.Total, err = f.total(ctx, e.Base, end.Commit.ID)
@@ -731,10 +717,8 @@ func (f *Files) recordOwn(ctx context.Context, e input.ChangeRecord, taken *inpu
 			return err
 		}
 	}
-	if e.Keep != "" {
-		if err := f.keep(ctx, e.Keep, taken.Commit); err != nil {
-			return err
-		}
+	if err := f.keep(ctx, e.Keep, taken.Commit); err != nil {
+		return err
 	}
 	last := f.known(ctx, e.Last, w.Base)
 	own, err := f.ownPaths(ctx, e.Own, last, work)
@@ -807,8 +791,11 @@ func (f *Files) recordBranch(ctx context.Context, e input.ChangeRecord, taken *i
 	return err
 }
 
-// keep sets an additional reference to a snapshot.
+// keep sets an additional reference to a snapshot, if it has a name.
 func (f *Files) keep(ctx context.Context, name, commit string) error {
+	if name == "" {
+		return nil
+	}
 	old, err := f.repo.Find(ctx, name)
 	if err != nil {
 		return err
@@ -872,8 +859,7 @@ func (f *Files) remove(
 		}
 	}
 	saved, err := dirs.Remove(ctx, w, false)
-	var unsaved *workspace.UnsavedError
-	if errors.As(err, &unsaved) {
+	if unsaved, ok := errors.AsType[*workspace.UnsavedError](err); ok {
 		return []string{unsaved.Error()}, nil
 	}
 	if err != nil {
@@ -978,8 +964,7 @@ func ReadImages(path string) (contract.Image, []byte, error) {
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe without a writer
 	if err != nil {
-		var why *os.PathError
-		if errors.As(err, &why) {
+		if why, ok := errors.AsType[*os.PathError](err); ok {
 			err = why.Err
 		}
 		return fail("it cannot be read: %w", err)
@@ -1134,7 +1119,9 @@ func KillBridge(dir, run string) (note BridgeNote, killed int, left []proctree.P
 		err = nil // no bridge was started
 	case err == nil:
 		if err = json.Unmarshal(raw, &note); err == nil && note.Run == run {
-			err = endBridge(note)
+			ctx, cancel := context.WithTimeout(context.Background(), endTime)
+			err = proctree.End(ctx, note.PID, note.Start)
+			cancel()
 		}
 	}
 	if err == nil && note.PID != 0 {
@@ -1148,13 +1135,6 @@ func KillBridge(dir, run string) (note BridgeNote, killed int, left []proctree.P
 		err = nil
 	}
 	return note, killed, left, err
-}
-
-// endBridge ends the process that a note identifies.
-func endBridge(note BridgeNote) error {
-	ctx, cancel := context.WithTimeout(context.Background(), endTime)
-	defer cancel()
-	return proctree.End(ctx, note.PID, note.Start)
 }
 
 // EndElsewhere says when the agents on other hosts end after [KillBridge]; "" if there are none.

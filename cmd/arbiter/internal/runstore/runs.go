@@ -56,6 +56,18 @@ func Open(c *cli.Context) (*Runs, error) {
 	return OpenIn(dir)
 }
 
+// InRuns returns an action of a command that works with the runs of the state directory.
+func InRuns(do func(*cli.Context, *Runs) error) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		store, err := Open(c)
+		if err != nil {
+			return err
+		}
+		defer store.Close()
+		return do(c, store)
+	}
+}
+
 // OpenIn opens the runs of a state directory that exists.
 func OpenIn(dir string) (*Runs, error) {
 	store, err := journal.OpenStore(dir)
@@ -475,7 +487,7 @@ func RemoveLeft(ctx context.Context, store *Runs, info journal.Info) (messages [
 		return nil, err
 	}
 	own := filepath.Join(store.Dir(info.Run), journal.WorkName)
-	files, err := FilesLeft(ctx, options(store.Root, info), own)
+	files, err := OpenFiles(ctx, options(store.Root, info), own, "")
 	if err == nil {
 		messages, err = files.Remove(ctx)
 	}

@@ -156,16 +156,6 @@ func scalars(v yamldoc.Value, k kind) ([]string, error) {
 	return texts, nil
 }
 
-func configKeys() []string {
-	var keys []string
-	for _, s := range Table {
-		if !s.Flagged {
-			keys = append(keys, s.Name)
-		}
-	}
-	return keys
-}
-
 // ConfigSchema returns the JSON Schema of the configuration file, generated from the table of settings.
 func ConfigSchema() ([]byte, error) {
 	props := map[string]any{}
@@ -338,13 +328,11 @@ func configEntries(file string, f yamldoc.Field, own bool) ([]configEntry, error
 			name, ok := block[inner.Key]
 			if !ok {
 				known := slices.Sorted(maps.Keys(block))
-				hint := "it takes " + strings.Join(known, ", ")
-				if meant := command.Meant(inner.Key, known); meant != "" {
-					hint = meant
-				}
+				hint := cmp.Or(command.Meant(inner.Key, known), "it takes "+strings.Join(known, ", "))
 				return nil, command.Usagef("%s:%d: %s: unknown key %q; %s", file, inner.KeyLine, f.Key, inner.Key, hint)
 			}
-			list = append(list, configEntry{settingNamed(name), inner.Path, inner.KeyLine, inner.Value})
+			s, _ := Named(name)
+			list = append(list, configEntry{s, inner.Path, inner.KeyLine, inner.Value})
 		}
 		return list, nil
 	}
@@ -352,24 +340,22 @@ func configEntries(file string, f yamldoc.Field, own bool) ([]configEntry, error
 	if name == arbiterEnv {
 		name = "arbiter-env"
 	}
-	i := slices.IndexFunc(Table, func(s Setting) bool { return s.Name == name && !s.Flagged })
-	if i < 0 {
-		if slices.ContainsFunc(Table, func(s Setting) bool { return s.Name == name }) {
-			return nil, command.Usagef("%s:%d: %s cannot be set in a file: give --%[3]s on the command line", file, f.KeyLine,
-				name)
+	s, ok := Named(name)
+	switch {
+	case ok && s.Flagged:
+		return nil, command.Usagef("%s:%d: %s cannot be set in a file: give --%[3]s on the command line", file, f.KeyLine,
+			name)
+	case !ok:
+		var keys []string
+		for _, s := range Table {
+			if !s.Flagged {
+				keys = append(keys, s.Name)
+			}
 		}
-		hint := "arbiter schema config lists the settings"
-		if meant := command.Meant(f.Key, configKeys()); meant != "" {
-			hint = meant
-		}
+		hint := cmp.Or(command.Meant(f.Key, keys), "arbiter schema config lists the settings")
 		return nil, command.Usagef("%s:%d: unknown setting %q; %s", file, f.KeyLine, f.Key, hint)
 	}
-	return []configEntry{{Table[i], f.Key, f.KeyLine, f.Value}}, nil
-}
-
-// settingNamed returns the setting with a name, which must exist.
-func settingNamed(name string) Setting {
-	return Table[slices.IndexFunc(Table, func(s Setting) bool { return s.Name == name })]
+	return []configEntry{{s, f.Key, f.KeyLine, f.Value}}, nil
 }
 
 // claudeNames are the names of Claude Code as the program of agents.
@@ -419,9 +405,8 @@ func blockSchemas(props map[string]any) {
 		for key, of := range keys {
 			inner[key] = props[of]
 		}
-		block := map[string]any{"type": "object", "properties": inner, "additionalProperties": false,
-			"description": fmt.Sprintf("settings of the decider as one block; its keys are %s",
-				strings.Join(slices.Sorted(maps.Keys(keys)), ", "))}
+		block := schema("object", "settings of the decider as one block; its keys are "+
+			strings.Join(slices.Sorted(maps.Keys(keys)), ", "), "properties", inner, "additionalProperties", false)
 		if plain, ok := props[name]; ok {
 			props[name] = map[string]any{"anyOf": []any{plain, block}}
 			continue
@@ -429,15 +414,13 @@ func blockSchemas(props map[string]any) {
 		props[name] = block
 	}
 	plain := props["arbiter-env"]
-	props["arbiter-env"] = map[string]any{"anyOf": []any{plain, map[string]any{"type": "object",
-		"additionalProperties": map[string]any{"type": []string{"string", "number", "boolean"}}}}}
+	props["arbiter-env"] = map[string]any{"anyOf": []any{plain, schema("object", "", "additionalProperties",
+		schema([]string{"string", "number", "boolean"}, ""))}}
 	props[arbiterEnv] = props["arbiter-env"]
-	props[agentPrograms] = map[string]any{"type": "object", "additionalProperties": false,
-		"properties": map[string]any{
-			"default": map[string]any{"type": "string",
-				"description": "the make of an Orchestrator for which none is named: claude, or one of makes"},
-			"arbiter": map[string]any{"type": "string", "description": "the make of the Arbiter: claude, or one of makes"},
-		}}
+	props[agentPrograms] = schema("object", "", "additionalProperties", false, "properties", map[string]any{
+		"default": schema("string", "the make of an Orchestrator for which none is named: claude, or one of makes"),
+		"arbiter": schema("string", "the make of the Arbiter: claude, or one of makes"),
+	})
 }
 
 // ConfiguredHosts reads the hosts from the user's own configuration file, and returns its path and content. A
@@ -485,7 +468,8 @@ func (s *Choices) readHosts(c *cli.Context) error {
 	}
 	for _, p := range s.Hosts.Pools {
 		if members := slices.DeleteFunc(slices.Clone(p.Hosts), func(name string) bool {
-			return !allowedHost(&s.Options, name)
+			return !(name == hosts.Here && s.Options.HereToo) &&
+				!slices.ContainsFunc(s.Options.Hosts, func(h runconfig.Host) bool { return h.Name == name })
 		}); len(members) > 0 {
 			s.Options.Pools = append(s.Options.Pools, runconfig.Pool{Name: p.Name, Hosts: members})
 		}
@@ -494,11 +478,6 @@ func (s *Choices) readHosts(c *cli.Context) error {
 		s.Options.Pools = nil
 	}
 	return nil
-}
-
-func allowedHost(o *runconfig.Options, name string) bool {
-	return name == hosts.Here && o.HereToo ||
-		slices.ContainsFunc(o.Hosts, func(h runconfig.Host) bool { return h.Name == name })
 }
 
 // HostsConfigured returns an error if the user's configuration no longer has the hosts of a run.
@@ -516,39 +495,37 @@ func (s Choices) HostsConfigured() error {
 	return nil
 }
 
+// schema returns the JSON Schema of a value: a kind, what it is about, and pairs of further members.
+func schema(kind any, about string, more ...any) map[string]any {
+	s := map[string]any{"type": kind}
+	if about != "" {
+		s["description"] = about
+	}
+	for i := 0; i < len(more); i += 2 {
+		s[more[i].(string)] = more[i+1]
+	}
+	return s
+}
+
 // hostSchemas adds hosts and pools to the properties of the configuration's JSON Schema.
 func hostSchemas(props map[string]any) {
-	text := map[string]any{"type": "string"}
-	words := map[string]any{"type": "array", "items": text, "minItems": 1}
-	describe := func(schema map[string]any, about string) map[string]any {
-		out := map[string]any{"description": about}
-		for k, v := range schema {
-			out[k] = v
-		}
-		return out
-	}
-	props["hosts"] = map[string]any{
-		"type":        "object",
-		"description": "machines on which Orchestrators can run, by name; in your own configuration only",
-		"additionalProperties": map[string]any{
-			"type": "object", "required": []string{"command"}, "additionalProperties": false,
-			"properties": map[string]any{
-				"command": describe(words, "the words that start a program there, such as [ssh, box]"),
-				"dir":     describe(text, "where work is kept there: an absolute path, or one below ~/"),
-				"slots": map[string]any{"type": "integer", "minimum": 1, "default": hosts.DefaultSlots,
-					"description": "how many Orchestrators may run there at once"},
-				"end": describe(words, "a command that ends everything that was started there, at once; exit code 0 "+
+	text := schema("string", "")
+	words := func(about string) map[string]any { return schema("array", about, "items", text, "minItems", 1) }
+	props["hosts"] = schema("object", "machines on which Orchestrators can run, by name; in your own configuration only",
+		"additionalProperties", schema("object", "", "required", []string{"command"}, "additionalProperties", false,
+			"properties", map[string]any{
+				"command": words("the words that start a program there, such as [ssh, box]"),
+				"dir":     schema("string", "where work is kept there: an absolute path, or one below ~/"),
+				"slots": schema("integer", "how many Orchestrators may run there at once", "minimum", 1, "default",
+					hosts.DefaultSlots),
+				"end": words("a command that ends everything that was started there, at once; exit code 0 " +
 					"means that it has ended"),
-				"connect": describe(text, "how long connecting may take, such as 90s (default: 2m; a day if the command runs "+
+				"connect": schema("string", "how long connecting may take, such as 90s (default: 2m; a day if the command runs "+
 					"srun, which waits in a queue)"),
-				"pass_env": map[string]any{"type": "array", "items": text,
-					"description": "names of environment variables that agents there get from here"},
-			},
-		},
-	}
-	props["pools"] = map[string]any{"type": "object", "additionalProperties": words,
-		"description": fmt.Sprintf("names for several hosts each; %s is this machine; in your own configuration only",
-			hosts.Here)}
+				"pass_env": schema("array", "names of environment variables that agents there get from here", "items", text),
+			}))
+	props["pools"] = schema("object", fmt.Sprintf("names for several hosts each; %s is this machine; in your own "+
+		"configuration only", hosts.Here), "additionalProperties", words(""))
 }
 
 // makesKey is the key of the configuration file with the makes of agents besides Claude.
@@ -668,27 +645,19 @@ func dollars(f yamldoc.Field) float64 {
 
 // makeSchema adds the makes to the properties of the configuration's JSON Schema.
 func makeSchema(props map[string]any) {
-	about := func(kind, text string) map[string]any { return map[string]any{"type": kind, "description": text} }
-	words := func(text string) map[string]any {
-		return map[string]any{"type": "array", "items": map[string]any{"type": "string"}, "description": text}
-	}
-	props[makesKey] = map[string]any{
-		"type":        "object",
-		"description": "makes of agents besides Claude, by name; in your own configuration only",
-		"additionalProperties": map[string]any{
-			"type": "object", "required": []string{"command"}, "additionalProperties": false,
-			"properties": map[string]any{
+	words := func(about string) map[string]any { return schema("array", about, "items", schema("string", "")) }
+	props[makesKey] = schema("object", "makes of agents besides Claude, by name; in your own configuration only",
+		"additionalProperties", schema("object", "", "required", []string{"command"}, "additionalProperties", false,
+			"properties", map[string]any{
 				"command": words("the words that start an agent that speaks the Agent Client Protocol, such as [opencode, acp]"),
 				"env": words("variables that it gets besides those of each agent: NAME is taken from the environment, " +
 					"NAME=VALUE is set"),
-				"like": about("string", "the make that it behaves like, if it has another name here"),
-				"accept_unasked": about("boolean", "true: it may run without a sandbox although it does not ask about each "+
+				"like": schema("string", "the make that it behaves like, if it has another name here"),
+				"accept_unasked": schema("boolean", "true: it may run without a sandbox although it does not ask about each "+
 					"command and edit, so that deny rules do not hold"),
-				"max_turns": map[string]any{"type": "integer", "minimum": 1, "default": runconfig.DefaultMakeTurns,
-					"description": "after how many messages it hands off while nobody knows how full its context is"},
-				"input_usd":  about("number", "what a million tokens of input cost, where it reports no costs"),
-				"output_usd": about("number", "what a million tokens of output cost, where it reports no costs"),
-			},
-		},
-	}
+				"max_turns": schema("integer", "after how many messages it hands off while nobody knows how full its context is",
+					"minimum", 1, "default", runconfig.DefaultMakeTurns),
+				"input_usd":  schema("number", "what a million tokens of input cost, where it reports no costs"),
+				"output_usd": schema("number", "what a million tokens of output cost, where it reports no costs"),
+			}))
 }

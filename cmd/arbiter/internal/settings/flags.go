@@ -290,10 +290,12 @@ func EnvName(s Setting) []string {
 	return []string{s.Env}
 }
 
-func Flags() []cli.Flag {
-	var flags []cli.Flag
+// Flags returns the flags of all settings, or only those with some names.
+func Flags(names ...string) (flags []cli.Flag) {
 	for _, s := range Table {
-		flags = append(flags, s.Flag())
+		if len(names) == 0 || slices.Contains(names, s.Name) {
+			flags = append(flags, s.Flag())
+		}
 	}
 	return flags
 }
@@ -352,10 +354,18 @@ var errGivenTwice = errors.New("given twice")
 
 // FlagOf returns the flag of a setting for a separate command, without a heading.
 func FlagOf(name string) cli.Flag {
-	i := slices.IndexFunc(Table, func(s Setting) bool { return s.Name == name })
-	s := Table[i]
+	s, _ := Named(name)
 	s.Group = ""
 	return s.Flag()
+}
+
+// Named finds a setting by its name.
+func Named(name string) (s Setting, ok bool) {
+	i := slices.IndexFunc(Table, func(s Setting) bool { return s.Name == name })
+	if i >= 0 {
+		s = Table[i]
+	}
+	return s, i >= 0
 }
 
 // Texts returns the values of a setting in the form of a flag.

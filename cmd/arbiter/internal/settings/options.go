@@ -105,7 +105,11 @@ func (s *Choices) readRun(c *cli.Context) (err error) {
 	if err := checkLimits(s.Options); err != nil {
 		return err
 	}
-	if s.Policy, err = readPolicy(c, s.Options); err != nil {
+	if runconfig.Mode(s.Options.Permissions) == runconfig.ModeAllowAll && !c.Bool("i-accept-the-risk") {
+		return command.Usagef("--permissions allow-all lets every agent run anything without asking: add " +
+			"--i-accept-the-risk to confirm")
+	}
+	if s.Policy, err = CheckRules(s.Options); err != nil {
 		return err
 	}
 	if s.Options.MaxMemory == 0 {

@@ -473,15 +473,6 @@ func agentNotice(problems []agents.Problem) string {
 	return "agent files: " + strings.Join(listed, "; ")
 }
 
-// readPolicy reads the permission rules of a run.
-func readPolicy(c *cli.Context, o runconfig.Options) (policy.Policy, error) {
-	if runconfig.Mode(o.Permissions) == runconfig.ModeAllowAll && !c.Bool("i-accept-the-risk") {
-		return policy.Policy{}, command.Usagef("--permissions allow-all lets every agent run anything without asking: add " +
-			"--i-accept-the-risk to confirm")
-	}
-	return CheckRules(o)
-}
-
 // CheckRules checks the permission rules of options, and returns where they hold. An allow rule that Claude Code has
 // no form for is an error, too: it would allow nothing.
 func CheckRules(o runconfig.Options) (policy.Policy, error) {

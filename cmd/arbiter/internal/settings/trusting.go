@@ -162,6 +162,33 @@ func (t TrustState) InShort() string {
 	return strings.Join(parts, ", ")
 }
 
+// Change returns how an item has changed since the workspace was trusted; empty: it has not.
+func (t TrustState) Change(i trust.Item) string {
+	at := slices.IndexFunc(t.Changed, func(c trust.Change) bool {
+		return c.Item.Kind == i.Kind && c.Item.File == i.File && c.Item.Name == i.Name
+	})
+	if at < 0 {
+		return ""
+	}
+	return t.Changed[at].How
+}
+
+// Record records that a person trusts the settings, if they have not changed since they were listed.
+func (t TrustState) Record(state, place, by string) error {
+	t.Trusted = true
+	if err := t.Unchanged(place); err != nil {
+		return err
+	}
+	store, err := OpenTrust(state)
+	if err == nil {
+		err = store.Trust(place, t.Listing, by, time.Now())
+	}
+	if err != nil {
+		return command.Environmentf("%v", err)
+	}
+	return nil
+}
+
 // Unchanged checks that the settings have not changed since the decision.
 func (t TrustState) Unchanged(place string) error {
 	if !t.Trusted {

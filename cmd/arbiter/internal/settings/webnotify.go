@@ -41,11 +41,13 @@ const (
 type NotifierOptions struct {
 	Targets []Target
 	Run     string
+	Mask    func(string) string // masks secrets in titles; nil: there are none
 	// Failed is called once for each target that did not accept a notification. It must not block.
 	Failed func(error)
 }
 
-// Notifier posts new items that wait for the human, and the end of the run. Its methods do not block, except Close.
+// Notifier posts new items that wait for the human, and the end of the run. Its methods do not block, except Close. Nil
+// posts nothing.
 type Notifier struct {
 	options NotifierOptions
 	client  *http.Client
@@ -89,6 +91,9 @@ func (n *Notifier) work(ctx context.Context) {
 // Look posts the items that wait now and did not wait before: once for each question, and once for all permission
 // requests of one agent.
 func (n *Notifier) Look(title string, items []supervisor.InboxItem) {
+	if n == nil {
+		return
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	now := map[string]bool{}
@@ -107,6 +112,9 @@ func (n *Notifier) Look(title string, items []supervisor.InboxItem) {
 
 // End posts how the run ended.
 func (n *Notifier) End(title, status string) {
+	if n == nil {
+		return
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.put(message{Event: ended, Title: title, Status: status})
@@ -117,6 +125,9 @@ func (n *Notifier) put(m message) {
 	if n.closed {
 		return
 	}
+	if n.options.Mask != nil {
+		m.Title = n.options.Mask(m.Title)
+	}
 	m.Version, m.Time, m.Run, m.Title = 1, time.Now().UTC(), n.options.Run, sanitize.Line(m.Title, titleMost)
 	select {
 	case n.queue <- m:
@@ -126,6 +137,9 @@ func (n *Notifier) put(m message) {
 
 // Close waits a limited time until queued notifications were posted.
 func (n *Notifier) Close(within time.Duration) {
+	if n == nil {
+		return
+	}
 	n.mu.Lock()
 	if !n.closed {
 		n.closed = true
@@ -254,8 +268,7 @@ func (t Target) post(ctx context.Context, client *http.Client, m message) error 
 	r.Header.Set("User-Agent", "arbiter")
 	resp, err := client.Do(r)
 	if err != nil {
-		var whole *url.Error
-		if errors.As(err, &whole) {
+		if whole, ok := errors.AsType[*url.Error](err); ok {
 			err = whole.Err // without the URL
 		}
 		return fmt.Errorf("%s: %w", t, err)

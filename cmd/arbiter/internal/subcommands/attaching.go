@@ -123,11 +123,10 @@ func notAttached(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return command.BySignal(ctx, "given up")
 	}
-	var refused *control.Refusal
-	if errors.As(err, &refused) && refused.Code != control.CodeUnopen {
+	if refused, ok := errors.AsType[*control.Refusal](err); ok && refused.Code != control.CodeUnopen {
 		return command.Usagef("%s", refused.Message)
 	}
-	return &command.Error{Code: contract.ExitFailed, Text: err.Error()}
+	return command.Failedf("%v", err)
 }
 
 // ShowAttach shows a session in the terminal until it ends or is given back, and reports to w. The caller closes the
@@ -151,10 +150,9 @@ func ShowAttach(
 	case err != nil && !errors.Is(err, ptyproxy.ErrDetached):
 		return command.Environmentf("%v", err)
 	case !received:
-		return &command.Error{Code: contract.ExitFailed,
-			Text: "arbiter did not report how the attachment ended: arbiter status shows the agent"}
+		return command.Failedf("arbiter did not report how the attachment ended: arbiter status shows the agent")
 	case ended.Dropped, ended.Lost:
-		return &command.Error{Code: contract.ExitFailed, Text: ended.Reason}
+		return command.Failedf("%s", ended.Reason)
 	}
 	fmt.Fprintln(w, detachNotice(r, ended))
 	return nil

@@ -209,9 +209,7 @@ func offeredGrants(h *command.Line) (list []command.Entry) {
 	defer store.Close()
 	kept, _, _ := store.Load()
 	for i, g := range kept {
-		list = append(list,
-			command.Entry{Term: fmt.Sprint(i + 1), Text: GrantLine{Rule: g.Rule, Tool: g.Tool,
-				Action: g.Action}.Text()})
+		list = append(list, command.Entry{Term: fmt.Sprint(i + 1), Text: GrantLine{Grant: g}.Text()})
 	}
 	return list
 }

@@ -5,7 +5,6 @@ package subcommands
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,17 +32,10 @@ const maxInput = 4 << 20
 
 // DecideFlags returns the flags of commands that ask a decider, from the table of settings.
 func DecideFlags() []cli.Flag {
-	var flags []cli.Flag
-	for _, s := range settings.Table {
-		switch s.Name {
-		case "cwd", "claude", "model", "arbiter-model", "decider", "decider-model", "decider-provider",
-			"decider-base-url", "decider-key-env", "decider-max-tokens", "decider-temperature", "decider-effort",
-			"decider-timeout", "env", "arbiter-env", "trust", "max-cost", "pid-namespace", "rehearse", "scenario",
-			"stand-in", "state-dir", "config", "debug":
-			flags = append(flags, s.Flag())
-		}
-	}
-	return flags
+	return settings.Flags("cwd", "claude", "model", "arbiter-model", "decider", "decider-model", "decider-provider",
+		"decider-base-url", "decider-key-env", "decider-max-tokens", "decider-temperature", "decider-effort",
+		"decider-timeout", "env", "arbiter-env", "trust", "max-cost", "pid-namespace", "rehearse", "scenario", "stand-in",
+		"state-dir", "config", "debug")
 }
 
 // DecideCommand is `arbiter decide`.
@@ -112,9 +104,9 @@ func (e env) decideOn(c *cli.Context) error {
 	case errors.As(err, &exit):
 		return err
 	case err != nil:
-		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("%s gives no decision: %v", o.name, err)}
+		return command.Failedf("%s gives no decision: %v", o.name, err)
 	case c.Bool("json"):
-		return json.NewEncoder(e.Stdout).Encode(d)
+		return e.PrintJSON(d)
 	}
 	PrintDecision(e.Stdout, d, false)
 	return nil
@@ -275,8 +267,7 @@ func ReplayDecisions(io command.Env, c *cli.Context) error {
 			continue
 		}
 		d, err := o.ask(ctx, q)
-		var exit *command.Error
-		if errors.As(err, &exit) {
+		if _, ok := errors.AsType[*command.Error](err); ok {
 			return err
 		}
 		x := t.judge(Redecision{Number: r.Number, Record: r.Record, Point: r.Point, Recorded: was}, d, err)
@@ -314,7 +305,7 @@ func (t *Tally) judge(x Redecision, now decider.Decision, err error) Redecision 
 
 func (e env) printRedecision(c *cli.Context, x Redecision) error {
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(x)
+		return e.PrintJSON(x)
 	}
 	if x.Same {
 		return nil
@@ -335,7 +326,7 @@ func (e env) printRedecision(c *cli.Context, x Redecision) error {
 
 func (e env) printTally(c *cli.Context, t Tally) error {
 	if c.Bool("json") {
-		if err := json.NewEncoder(e.Stdout).Encode(t); err != nil {
+		if err := e.PrintJSON(t); err != nil {
 			return err
 		}
 	} else {

@@ -6,10 +6,8 @@ package subcommands
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,22 +57,10 @@ Exit code 5: a run cannot start. Warnings leave it 0.`),
 			command.JSONFlag(),
 			&cli.BoolFlag{Name: "no-trial", Aliases: []string{"offline"}, Usage: "run no session of claude"},
 			&cli.DurationFlag{Name: "trial-timeout", Value: host.DefaultTimeout, Usage: "time limit for the sessions"},
-		}, lookingFlags()...),
+		}, settings.Flags("cwd", "claude", "trust", "sandbox", "sandbox-write", "sandbox-hide", "network", "allow-host",
+			"pid-namespace", "state-dir", "config")...),
 		Action: e.doctor,
 	}
-}
-
-// lookingFlags returns the flags for settings that say where to look.
-func lookingFlags() []cli.Flag {
-	var flags []cli.Flag
-	for _, s := range settings.Table {
-		switch s.Name {
-		case "cwd", "claude", "trust", "sandbox", "sandbox-write", "sandbox-hide", "network", "allow-host", "pid-namespace",
-			"state-dir", "config":
-			flags = append(flags, s.Flag())
-		}
-	}
-	return flags
 }
 
 func (e env) doctor(c *cli.Context) error {
@@ -86,28 +72,26 @@ func (e env) doctor(c *cli.Context) error {
 	l := inspection{c: c}
 	findings := host.Examine(l.around(ctx))
 	if !c.Bool("no-trial") && l.found.Path != "" {
-		findings = append(findings, l.trial(ctx)...)
+		seen := host.Try(ctx, l.found.Path, l.choices.PIDNS, c.Duration("trial-timeout"))
+		findings = append(findings, host.Abilities(seen, PinnedVersion)...)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	report := host.NewReport(command.Version(), findings)
-	if err := e.printReport(report, c.Bool("json")); err != nil {
+	var err error
+	if c.Bool("json") {
+		err = e.PrintJSON(report)
+	} else {
+		err = report.Print(e.Stdout, host.DoctorStyle{ASCII: !command.SpeaksUTF8(os.Getenv), Colour: coloured(e.Stdout)})
+	}
+	if err != nil {
 		return err
 	}
 	if report.State == host.DoctorFail {
 		return &command.Error{Code: contract.ExitEnvironment}
 	}
 	return nil
-}
-
-func (e env) printReport(r host.DoctorReport, asJSON bool) error {
-	if asJSON {
-		enc := json.NewEncoder(e.WithSafeOutput().Stdout)
-		enc.SetEscapeHTML(false) // for commands to type
-		return enc.Encode(r)
-	}
-	return r.Print(e.Stdout, host.DoctorStyle{ASCII: !command.SpeaksUTF8(os.Getenv), Colour: coloured(e.Stdout)})
 }
 
 // coloured reports whether output to w may have colours.
@@ -127,18 +111,22 @@ type inspection struct {
 func (l *inspection) around(ctx context.Context) host.Surroundings {
 	s := host.Surroundings{
 		OS: runtime.GOOS, UID: os.Geteuid(), Getenv: os.Getenv, Limits: host.LookAtLimits(),
-		Terminal: terminalHere(ctx), Temp: host.LookAt(os.TempDir()),
+		Terminal: terminalHere(ctx), Temp: host.LookAt(os.TempDir(), false),
+		Unknown: settings.UnknownVariables(os.Environ()),
 	}
-	s.Unknown = settings.UnknownVariables(os.Environ())
-	s.State = l.stateHere() // before it is created
+	if dir, err := command.StatePath(l.c.String("state-dir")); err == nil {
+		s.State = host.LookAt(dir, true) // before it is created
+	} else {
+		s.State = host.DoctorPlace{Problem: err.Error(), Free: -1}
+	}
 	s.Settings = l.settings()
 	if dir, err := os.UserConfigDir(); err == nil {
-		s.Config = host.LookAt(filepath.Join(dir, "arbiter"))
+		s.Config = host.LookAt(filepath.Join(dir, "arbiter"), false)
 	} else {
 		s.Config.Problem = "no place for a configuration: " + err.Error()
 	}
 	if dir := proctree.ConfigDir(os.Environ(), l.choices.Place); dir != "" {
-		s.Sessions = host.LookAt(dir)
+		s.Sessions = host.LookAt(dir, false)
 	} else {
 		s.Sessions.Problem = "no place for Claude's sessions: set HOME or CLAUDE_CONFIG_DIR"
 	}
@@ -175,14 +163,6 @@ func (l *inspection) makes(ctx context.Context, confined bool) (list []host.Doct
 	return list
 }
 
-func (l *inspection) stateHere() host.DoctorPlace {
-	dir, err := command.StatePath(l.c.String("state-dir"))
-	if err != nil {
-		return host.DoctorPlace{Problem: err.Error(), Free: -1}
-	}
-	return host.Prove(dir)
-}
-
 // settings reads the settings as a run would.
 func (l *inspection) settings() (s host.DoctorSettings) {
 	var err error
@@ -204,7 +184,9 @@ func (l *inspection) settings() (s host.DoctorSettings) {
 		}
 		return s
 	}
-	l.choices.Place = cmp.Or(l.choices.Place, placeOf(l.c))
+	if place, err := command.Workspace(l.c); err == nil {
+		l.choices.Place = cmp.Or(l.choices.Place, place)
+	}
 	l.choices.Claude = cmp.Or(l.choices.Claude, l.c.String("claude"))
 	var exit *command.Error
 	switch {
@@ -219,14 +201,6 @@ func (l *inspection) settings() (s host.DoctorSettings) {
 		}
 	}
 	return s
-}
-
-func placeOf(c *cli.Context) string {
-	place, err := command.Workspace(c)
-	if err != nil {
-		return ""
-	}
-	return place
 }
 
 func (l *inspection) configFiles() []string {
@@ -246,7 +220,7 @@ func (l *inspection) workspace() host.DoctorWorkspace {
 		_, err := command.Workspace(l.c)
 		return host.DoctorWorkspace{DoctorPlace: host.DoctorPlace{Problem: err.Error()}}
 	}
-	w := host.DoctorWorkspace{DoctorPlace: host.LookAt(place)}
+	w := host.DoctorWorkspace{DoctorPlace: host.LookAt(place, false), Trust: l.choices.Trusting}
 	if home, err := os.UserHomeDir(); err == nil {
 		w.Home = command.SameDir(place, home) || command.SameDir(place, "/")
 	}
@@ -257,14 +231,6 @@ func (l *inspection) workspace() host.DoctorWorkspace {
 		if dir == filepath.Dir(dir) {
 			break
 		}
-	}
-	switch t := l.choices.Trusting; {
-	case t.Trusted && !t.Listing.Empty():
-		w.Trust = "trusted, as it is: " + t.InShort()
-	case t.Distrust() != "":
-		w.Changed = t.Distrust()
-	case !t.Trusted && len(t.Listing.Items) > 0:
-		w.Holds = t.InShort()
 	}
 	return w
 }
@@ -404,23 +370,12 @@ func (l *inspection) runs(dir string, o *host.Leftovers, used *[]string) error {
 		return err
 	}
 	defer store.Close()
-	list, err := store.List()
-	if err != nil {
+	if o.Runs, err = store.List(); err != nil {
 		return err
 	}
-	for _, info := range list {
-		run := host.DoctorRun{ID: command.ShortID(info.Run), Dir: info.CWD, Problem: info.Problem}
-		o.Runs, o.Bytes = o.Runs+1, o.Bytes+info.Bytes
-		switch {
-		case info.Live:
-			o.Live = append(o.Live, run)
-		case info.Damaged:
-			o.Damaged = append(o.Damaged, run)
-		case runstore.Status(info) == runstore.Interrupted:
-			o.Resumable = append(o.Resumable, run)
-		}
-		if work, err := store.HasWork(info.Run); err == nil && work && !info.Live {
-			o.Worktrees = append(o.Worktrees, run)
+	for _, info := range o.Runs {
+		if work, err := store.HasWork(info.Run); err == nil && work {
+			o.Worktrees = append(o.Worktrees, info.Run)
 		}
 		if info.Rehearsal && (info.Live || info.Unfinished) {
 			if place := stageOf(store, info.Run); place != "" {
@@ -451,51 +406,4 @@ func stageOf(store *journal.Store, run string) string {
 		return nil
 	})
 	return replayer.State.Options.CWD
-}
-
-// trial tries the abilities of the CLI that was found, through the bridge.
-func (l *inspection) trial(ctx context.Context) []host.Finding {
-	seen, err := l.play(ctx)
-	if err != nil {
-		seen = host.Unstarted(err)
-	}
-	return host.Abilities(seen, PinnedVersion)
-}
-
-// play runs a trial in a scratch directory, which it removes.
-func (l *inspection) play(ctx context.Context) (seen host.Observed, err error) {
-	dir, err := os.MkdirTemp("", "arbiter-doctor-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	home, work, temp := filepath.Join(dir, "home"), filepath.Join(dir, "workspace"), filepath.Join(dir, "tmp")
-	if err := errors.Join(os.Mkdir(home, 0o700), os.Mkdir(work, 0o700), os.Mkdir(temp, 0o700)); err != nil {
-		return nil, err
-	}
-	script, err := host.TrialScript()
-	if err != nil {
-		return nil, err
-	}
-	st, err := host.EmptyStage(script, bridge.ClaudeSpec{Path: l.found.Path}, home, "TMPDIR="+temp) // the last one counts
-	if err != nil {
-		return nil, err
-	}
-	defer st.Close()
-	handler, mark := host.NewTrialClient(), uuid.NewString()
-	start := host.BridgeStart{Run: mark, CWD: work, PIDNS: l.choices.PIDNS, Stage: st, Handler: handler,
-		Log: slog.New(slog.DiscardHandler)}
-	var client *bridge.Client
-	defer func() {
-		if client != nil {
-			_ = client.Close() // the result does not depend on how the bridge ended
-			proctree.Sweep(mark, "")
-		}
-	}()
-	_, _, failed := start.Open(ctx, func(c *bridge.Client) { client = c })
-	if failed != nil {
-		return nil, errors.New(failed.Message)
-	}
-	t := host.Trial{Client: client, Handler: handler, Dir: work, Timeout: l.c.Duration("trial-timeout")}
-	return t.Run(ctx), nil
 }

@@ -12,7 +12,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -255,24 +254,15 @@ func (e env) listDecisions(c *cli.Context, info journal.Info, list []runstore.De
 		for _, r := range list {
 			all = append(all, outlineOf(info.Run, info.Rehearsal, r)) // --number shows the rest
 		}
-		return json.NewEncoder(e.Stdout).Encode(all)
+		return e.PrintJSON(all)
 	}
-	if len(list) == 0 {
-		fmt.Fprintln(e.Stderr, "No decision has been recorded in this run.")
-		return nil
-	}
-	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NUMBER\tRECORD\tTIME\tPOINT\tBY\tDECISION\tSUMMONED\tREASON")
-	for _, r := range list {
-		why := r.Decision.Reason
-		if r.Failed != "" {
-			why = r.Failed
-		}
-		fmt.Fprintf(w, "%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", r.Number, r.Record, r.At.Local().Format(time.TimeOnly),
-			sanitize.Line(string(r.Point), 20), sanitize.Line(r.By(), 20),
-			sanitize.Line(runstore.DecisionText(r.Decision), 40), spawnedText(r.Spawned), sanitize.Line(why, 80))
-	}
-	return w.Flush()
+	return command.PrintList(e.Env, false, list, "No decision has been recorded in this run.",
+		"NUMBER\tRECORD\tTIME\tPOINT\tBY\tDECISION\tSUMMONED\tREASON", func(r runstore.Decision) string {
+			return fmt.Sprintf("%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s", r.Number, r.Record, r.At.Local().Format(time.TimeOnly),
+				sanitize.Line(string(r.Point), 20), sanitize.Line(r.By(), 20),
+				sanitize.Line(runstore.DecisionText(r.Decision), 40), spawnedText(r.Spawned),
+				sanitize.Line(cmp.Or(r.Failed, r.Decision.Reason), 80))
+		})
 }
 
 // spawnedText lists modes in a few words; an empty mode is "any".
@@ -286,7 +276,7 @@ func spawnedText(modes []string) string {
 
 func (e env) printExplanation(c *cli.Context, x Explanation) error {
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(x)
+		return e.PrintJSON(x)
 	}
 	WriteExplanation(e.Stdout, x)
 	fmt.Fprintln(e.Stdout)

@@ -119,7 +119,7 @@ func (l *landing) run() (workspaces.Landed, error) {
 		return workspaces.Landed{}, err
 	}
 	if pending := l.pending(); len(pending) > 0 && !l.c.Bool("force") {
-		return workspaces.Landed{}, Refused("run %s is not landed, because checks are pending: %s; --force lands it "+
+		return workspaces.Landed{}, command.Failedf("run %s is not landed, because checks are pending: %s; --force lands it "+
 			"all the same", command.ShortID(l.info.Run), strings.Join(pending, "; "))
 	}
 	plan, err := workspaces.PlanLand(ctx, l.repo, q)
@@ -170,7 +170,7 @@ func (l *landing) failed(err error) error {
 		return nil
 	case errors.As(err, &filtered), errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
 		errors.Is(err, workspaces.ErrDetached), errors.Is(err, workspaces.ErrMoved):
-		return Refused("land run %s: %v", command.ShortID(l.info.Run), err)
+		return command.Failedf("land run %s: %v", command.ShortID(l.info.Run), err)
 	}
 	return command.Environmentf("land run %s: %v", command.ShortID(l.info.Run), err)
 }
@@ -190,7 +190,7 @@ func (l *landing) request() (q workspaces.LandRequest, err error) {
 	case branch != "":
 		q = workspaces.LandRequest{Commit: branch, Squash: !l.c.Bool("keep-commits")}
 	default:
-		return q, Refused("run %s has no snapshot of its work and no branch %s: there is nothing to land",
+		return q, command.Failedf("run %s has no snapshot of its work and no branch %s: there is nothing to land",
 			command.ShortID(l.info.Run), strings.TrimPrefix(l.repo.Branch(workspaces.Main), "refs/heads/"))
 	}
 	if q.Here && l.c.Bool("keep-commits") {
@@ -443,15 +443,15 @@ func (l *landing) pullRequest() (*pullRequest, error) {
 	ctx := l.c.Context
 	branch, err := l.repo.Git.Text(ctx, "symbolic-ref", "--quiet", "--short", "HEAD")
 	if err != nil {
-		return nil, Refused("--pr: %v", workspaces.ErrDetached)
+		return nil, command.Failedf("--pr: %v", workspaces.ErrDetached)
 	}
 	planted, err := l.repo.Planted(ctx)
 	switch {
 	case err != nil:
 		return nil, command.Environmentf("--pr: %v", err)
 	case planted != "":
-		return nil, Refused("--pr pushes with your own git, which obeys the repository: look at what is named above, then "+
-			"push yourself: git push %s %s", remote, words.Quote(branch))
+		return nil, command.Failedf("--pr pushes with your own git, which obeys the repository: look at what is named "+
+			"above, then push yourself: git push %s %s", remote, words.Quote(branch))
 	}
 	var body bytes.Buffer
 	if err := report.Write(&body, l.report, report.Markdown); err != nil {
@@ -464,7 +464,7 @@ func (l *landing) pullRequest() (*pullRequest, error) {
 	case err != nil:
 		return nil, err
 	case main == branch:
-		return nil, Refused("--pr: %s is the default branch of the repository: make one for the pull request first: "+
+		return nil, command.Failedf("--pr: %s is the default branch of the repository: make one for the pull request first: "+
 			"git switch -c NAME", branch)
 	case l.c.Bool("yes"):
 		return p, nil
@@ -473,9 +473,9 @@ func (l *landing) pullRequest() (*pullRequest, error) {
 		command.ShortID(l.info.Run), remote, sanitize.Line(branch, 100), sanitize.Line(main, 100))
 	switch yes, asked := l.Confirm(question); {
 	case !asked:
-		return nil, Refused("--pr asks before it pushes, and nobody can be asked here: add --yes")
+		return nil, command.Failedf("--pr asks before it pushes, and nobody can be asked here: add --yes")
 	case !yes:
-		return nil, Refused("nothing was landed or pushed")
+		return nil, command.Failedf("nothing was landed or pushed")
 	}
 	return p, nil
 }

@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -62,9 +61,8 @@ func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 	case errors.As(err, &refused):
 		err = command.Usagef("run %s: %s", command.ShortID(l.Info.Run), refused.Message)
 	case err != nil:
-		err = &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(
-			"run %s: %v: whether it accepted the command is not known; arbiter watch prints its events",
-			command.ShortID(l.Info.Run), err)}
+		err = command.Failedf("run %s: %v: whether it accepted the command is not known; arbiter watch prints its events",
+			command.ShortID(l.Info.Run), err)
 	}
 	return r, err
 }
@@ -82,7 +80,7 @@ func (e env) sendCommand(
 	}
 	if asJSON {
 		line := commandLine{Run: l.Info.Run, Accepted: r.Accepted, Message: r.Message}
-		if err := json.NewEncoder(e.Stdout).Encode(line); err != nil {
+		if err := e.PrintJSON(line); err != nil {
 			return command.Environmentf("stdout: %v", err)
 		}
 	}
@@ -314,7 +312,7 @@ func (e env) status(c *cli.Context) error {
 		return command.Environmentf("%v", err)
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(r)
+		return e.PrintJSON(r)
 	}
 	e.printStatus(r, settings.StateForCommand(l.Store.Root), time.Now())
 	return nil
@@ -400,26 +398,15 @@ func (e env) watch(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { l.Close() }() // of the last connection
 	f := runstore.Follower{Out: e.Stdout, Errs: e.Stderr, Since: c.Int64("since")}
-	for {
-		end, err := f.Follow(ctx, l)
-		switch {
-		case ctx.Err() != nil:
-			return command.BySignal(ctx, "")
-		case f.Failed != nil:
-			return &command.Error{Code: contract.ExitFailed, Text: "stdout: " + f.Failed.Error()}
-		case end != nil && end.Exit == int(contract.ExitComplete):
-			return nil
-		case end != nil:
-			return &command.Error{Code: contract.Exit(end.Exit), Text: "the run ended: " + end.Text}
-		case err != nil:
-			return runstore.NotConnected(l.Info, err)
-		}
-		if err := l.Reconnect(c); err != nil { // the run dropped the connection because we read too slowly
-			return err
-		}
+	end, err := f.ToTheEnd(ctx, c, l)
+	switch {
+	case f.Failed != nil:
+		return command.Failedf("stdout: %v", f.Failed)
+	case err != nil || end.Exit == int(contract.ExitComplete):
+		return err
 	}
+	return &command.Error{Code: contract.Exit(end.Exit), Text: "the run ended: " + end.Text}
 }
 
 func PsCommand(io command.Env) *cli.Command {
@@ -431,43 +418,29 @@ Lists your live runs, in any directory: where each stands, how many of its agent
 you. A run that does not answer within 2 s, or refuses to, is listed with the reason. --json prints an array of objects
 as arbiter status --json does. Runs whose process was killed are named on stderr, with the command that resumes them.`),
 		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
-		Action: e.ps,
+		Action: runstore.InRuns(e.ps),
 	}
 }
 
 // ps is `arbiter ps`.
-func (e env) ps(c *cli.Context) error {
-	store, err := runstore.Open(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+func (e env) ps(c *cli.Context, store *runstore.Runs) error {
 	reports, err := liveReports(c.Context, store)
 	if err != nil {
 		return err
 	}
-	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(reports)
+	if !c.Bool("json") {
+		defer e.sayKilled(store)
 	}
-	defer e.sayKilled(store)
-	if len(reports) == 0 {
-		fmt.Fprintln(e.Stderr, "No run is live.")
-		return nil
-	}
-	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tSTATE\tAGENTS\tWAITING\tCOST\tBEGAN\tDIRECTORY\tTASK")
-	for _, r := range reports {
-		if r.Problem != "" {
-			fmt.Fprintf(w, "%s\t%s\t\t\t\t\t%s\n", command.ShortID(r.Run), sanitize.Line(r.Problem, 60), sanitize.Line(r.CWD,
-				60))
-			continue
-		}
-		fmt.Fprintf(w, "%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s\n", command.ShortID(r.Run), r.Does, r.working(),
-			len(r.Agents),
-			len(r.Inbox), eventtext.Dollars(r.CostUSD)+eventtext.Simulated(r.Rehearsal), r.Began.Local().Format(time.DateTime),
-			sanitize.Line(r.CWD, 60), sanitize.Line(r.Title, 60))
-	}
-	return w.Flush()
+	return command.PrintList(e.Env, c.Bool("json"), reports, "No run is live.",
+		"RUN\tSTATE\tAGENTS\tWAITING\tCOST\tBEGAN\tDIRECTORY\tTASK", func(r LiveReport) string {
+			run, dir := command.ShortID(r.Run), sanitize.Line(r.CWD, 60)
+			if r.Problem != "" {
+				return run + "\t" + sanitize.Line(r.Problem, 60) + "\t\t\t\t\t" + dir
+			}
+			return fmt.Sprintf("%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s", run, r.Does, r.working(), len(r.Agents),
+				len(r.Inbox), eventtext.Dollars(r.CostUSD)+eventtext.Simulated(r.Rehearsal),
+				r.Began.Local().Format(time.DateTime), dir, sanitize.Line(r.Title, 60))
+		})
 }
 
 // liveReports asks all live runs for their status, at the same time.
@@ -514,7 +487,7 @@ line each, by the number of the list; an empty line ends it:
 Elsewhere it prints the list, with the command that answers each item.
 
 Exit code 1: an answer was refused.`),
-		Flags: []cli.Flag{command.JSONFlag(), settings.StateDirFlag()}, Action: e.inbox,
+		Flags: []cli.Flag{command.JSONFlag(), settings.StateDirFlag()}, Action: runstore.InRuns(e.inbox),
 	}
 }
 
@@ -526,12 +499,7 @@ type inboxEntry struct {
 }
 
 // inbox is `arbiter inbox`.
-func (e env) inbox(c *cli.Context) error {
-	store, err := runstore.Open(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+func (e env) inbox(c *cli.Context, store *runstore.Runs) error {
 	reports, err := liveReports(c.Context, store)
 	if err != nil {
 		return err
@@ -547,7 +515,7 @@ func (e env) inbox(c *cli.Context) error {
 	}
 	slices.SortStableFunc(list, func(a, b inboxEntry) int { return a.Item.Since.Compare(b.Item.Since) })
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(list)
+		return e.PrintJSON(list)
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(e.Stderr, "Nothing waits for you.")
@@ -576,7 +544,7 @@ func (e env) answerInbox(c *cli.Context, list []inboxEntry) error {
 		}
 		if problem := e.answerOne(c, list, line); problem != nil {
 			fmt.Fprintln(e.Stderr, problem)
-			failed = &command.Error{Code: contract.ExitFailed, Text: "an answer was refused"}
+			failed = command.Failedf("an answer was refused")
 		}
 		if errors.Is(err, io.EOF) {
 			return failed
@@ -636,19 +604,22 @@ func (e env) permit(c *cli.Context, behavior string) error {
 	var failed error
 	for _, i := range list {
 		r := *i.Request
-		a, err := answerRequest(l, c, behavior, r)
+		a, err := send(l, c.Context, contract.Permit{
+			Request: r.Request, Behavior: behavior, Action: r.Action, Scope: c.String("for"), Rule: c.String("rule"),
+			Message: c.String("message"), // of a denial, or to an MCP server
+		})
 		if err != nil {
 			return err
 		}
-		answers = append(answers, a)
-		if !a.Accepted && request != AllRequests || !a.Accepted && stillAsked(l, c.Context, r.Request) {
+		answers = append(answers, PermitAnswer{r.Request, a.Accepted, a.Message})
+		if !a.Accepted && (request != AllRequests || stillAsked(l, c.Context, r.Request)) {
 			failed = command.Usagef("run %s: %s", command.ShortID(l.Info.Run), a.Message)
 		} else if !c.Bool("json") {
 			fmt.Fprintf(e.Stderr, "Run %s: %s\n", command.ShortID(l.Info.Run), sanitize.Line(a.Message, 300))
 		}
 	}
 	if c.Bool("json") {
-		err = json.NewEncoder(e.Stdout).Encode(struct {
+		err = e.PrintJSON(struct {
 			Run     string         `json:"run"`
 			Answers []PermitAnswer `json:"answers"`
 		}{l.Info.Run, answers})
@@ -675,7 +646,7 @@ func (e env) showFirst(c *cli.Context, list []supervisor.InboxItem, only bool) e
 		return command.Usagef("cannot ask: stdin is not a terminal; allow it with its id: arbiter allow %s",
 			sanitize.Line(list[0].ID, 80))
 	case asked && !yes:
-		return &command.Error{Code: contract.ExitFailed, Text: "nothing was allowed"}
+		return command.Failedf("nothing was allowed")
 	}
 	return nil
 }
@@ -741,15 +712,6 @@ func openRequests(l *runstore.Connection, named string) ([]supervisor.InboxItem,
 			strings.Join(ids, ", "))
 	}
 	return nil, command.Usagef("%q fits several permission requests of run %s: %s", named, run, strings.Join(ids, ", "))
-}
-
-func answerRequest(l *runstore.Connection, c *cli.Context, behavior string,
-	r contract.PermissionRequest) (PermitAnswer, error) {
-	done, err := send(l, c.Context, contract.Permit{
-		Request: r.Request, Behavior: behavior, Action: r.Action, Scope: c.String("for"), Rule: c.String("rule"),
-		Message: c.String("message"), // of a denial, or to an MCP server
-	})
-	return PermitAnswer{r.Request, done.Accepted, done.Message}, err
 }
 
 // stillAsked reports whether a request that our answer did not settle is still open. Another client or a rule may
@@ -920,7 +882,7 @@ func (e env) stop(c *cli.Context) error {
 		s.Resume = settings.ResumeLine("", l.Info.Run, l.Store.Root)
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(s)
+		return e.PrintJSON(s)
 	}
 	e.printStopped(s, end.Unfinished)
 	return nil
@@ -982,38 +944,29 @@ within 2 s, this command kills the run's bridge, and with it every agent.
 Exit code 1: some agents are alive.`),
 		Flags: []cli.Flag{&cli.BoolFlag{Name: "all", Usage: "halt every live run, in any directory"},
 			settings.StateDirFlag()},
-		Action: e.halt,
+		Action: runstore.InRuns(e.halt),
 	}
 }
 
 // halt is `arbiter halt`.
-func (e env) halt(c *cli.Context) error {
+func (e env) halt(c *cli.Context, store *runstore.Runs) error {
 	if c.NArg() > 1 || c.NArg() == 1 && c.Bool("all") {
 		return command.Usagef("halt: give one RUN, or --all, not both")
 	}
 	if c.NArg() == 1 && c.Args().First() == "" {
 		return command.Usagef("the RUN is empty: give one, or none to stop the run of this directory")
 	}
-	store, err := runstore.Open(c)
+	defer runstore.ReportStrays(e.Stderr, store.Store) // after the live runs
+	list, err := store.Live("")
+	if !c.Bool("all") {
+		list = make([]journal.Info, 1)
+		list[0], err = runstore.FindLive(store, c.Args().First())
+	}
 	if err != nil {
 		return err
 	}
-	defer store.Close()
-	defer runstore.ReportStrays(e.Stderr, store.Store) // after the live runs
-	var list []journal.Info
-	if c.Bool("all") {
-		if list, err = store.Live(""); err != nil {
-			return err
-		}
-		if len(list) == 0 {
-			fmt.Fprintln(e.Stderr, "No run is live.")
-		}
-	} else {
-		info, err := runstore.FindLive(store, c.Args().First())
-		if err != nil {
-			return err
-		}
-		list = append(list, info)
+	if len(list) == 0 {
+		fmt.Fprintln(e.Stderr, "No run is live.")
 	}
 	var worst *command.Error
 	for _, info := range list {
@@ -1037,8 +990,7 @@ func (e env) haltRun(store *runstore.Runs, info journal.Info) *command.Error {
 	case err != nil:
 		return e.haltSilent(store, info, err)
 	case len(r.Left) > 0:
-		return &command.Error{Code: contract.ExitFailed,
-			Text: fmt.Sprintf("run %s: still alive: %s", command.ShortID(info.Run), strings.Join(r.Left, ", "))}
+		return command.Failedf("run %s: still alive: %s", command.ShortID(info.Run), strings.Join(r.Left, ", "))
 	}
 	how := map[string]string{"loop": "halted", "bridge": "halted by its bridge: the run itself did not answer",
 		"killed": "halted by force: neither the run nor its bridge answered"}
@@ -1073,11 +1025,10 @@ func (e env) haltSilent(store *runstore.Runs, info journal.Info, why error) *com
 		for _, p := range left {
 			names = append(names, fmt.Sprintf("%s (%d)", sanitize.Line(p.Name, 40), p.PID))
 		}
-		return &command.Error{Code: contract.ExitFailed,
-			Text: fmt.Sprintf("run %s: still alive: %s", command.ShortID(info.Run), strings.Join(names, ", "))}
+		return command.Failedf("run %s: still alive: %s", command.ShortID(info.Run), strings.Join(names, ", "))
 	}
 	if err != nil {
-		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("run %s: %v", command.ShortID(info.Run), err)}
+		return command.Failedf("run %s: %v", command.ShortID(info.Run), err)
 	}
 	where := ""
 	if len(note.Hosts) > 0 {

@@ -139,7 +139,7 @@ func (l *landing) prove(plan workspaces.Landed, without []string) (*Note, error)
 		note.Unproven = append(note.Unproven, c.Claim)
 	}
 	if len(failed) > 0 && !l.c.Bool("force") {
-		return nil, Refused("run %s is not landed: what passed in the run does not pass on the landed files, which "+
+		return nil, command.Failedf("run %s is not landed: what passed in the run does not pass on the landed files, which "+
 			"differ: %s; --include takes along what was left out, --force lands all the same",
 			command.ShortID(l.info.Run), strings.Join(failed, "; "))
 	}
@@ -250,14 +250,14 @@ func (e env) verify(c *cli.Context, r *workspaces.Repo, commit workspaces.Commit
 	}
 	v.Verified = v.Mismatch == ""
 	if c.Bool("json") {
-		if err := json.NewEncoder(e.Stdout).Encode(v); err != nil {
+		if err := e.PrintJSON(v); err != nil {
 			return err
 		}
 	} else {
 		v.print(e)
 	}
 	if !v.Verified {
-		return Refused("commit %s is not verified: %s: %s", command.ShortID(v.Commit), v.Mismatch, v.Why)
+		return command.Failedf("commit %s is not verified: %s: %s", command.ShortID(v.Commit), v.Mismatch, v.Why)
 	}
 	return nil
 }

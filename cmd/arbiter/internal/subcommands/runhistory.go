@@ -7,13 +7,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,19 +32,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 )
-
-func AuditFlags() []cli.Flag {
-	return []cli.Flag{
-		&cli.BoolFlag{Name: "audit",
-			Usage: "print what the run did: process starts with their arguments, permissions, messages, commands, " +
-				"kills and ends, as a chain of hashes"},
-		&cli.BoolFlag{Name: "json", Usage: "with --audit: print one JSON object per line, for --verify"},
-		&cli.BoolFlag{Name: "text", Usage: "with --audit: print the text of messages, not only their size and SHA-256"},
-		&cli.StringFlag{Name: "verify",
-			Usage: "check an audit `FILE` that --audit --json printed: its chain of hashes and, if the run is in the " +
-				"state directory, each line", TakesFile: true},
-	}
-}
 
 // audit prints or verifies an audit.
 func (e env) audit(c *cli.Context) error {
@@ -90,7 +74,7 @@ func (e env) verifyAudit(c *cli.Context) error {
 		return brokenf(err)
 	}
 	if c.NArg() == 1 && !strings.HasPrefix(a.Run, c.Args().First()) {
-		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("the audit is of run %s", command.ShortID(a.Run))}
+		return command.Failedf("the audit is of run %s", command.ShortID(a.Run))
 	}
 	store, err := runstore.Open(c)
 	if err != nil {
@@ -118,9 +102,8 @@ func (e env) verifyAudit(c *cli.Context) error {
 
 // brokenf returns the error for an audit that is broken or cannot be read.
 func brokenf(err error) error {
-	var broken *supervisor.Broken
-	if errors.As(err, &broken) {
-		return &command.Error{Code: contract.ExitFailed, Text: "the audit does not hold: " + broken.Error()}
+	if broken, ok := errors.AsType[*supervisor.Broken](err); ok {
+		return command.Failedf("the audit does not hold: %s", broken.Error())
 	}
 	return command.Environmentf("verify: %v", err)
 }
@@ -160,8 +143,7 @@ func (e env) exportSession(c *cli.Context) error {
 	}
 	defer store.Close()
 	kept, err := store.Keep(info.Run)
-	var held *journal.HeldError
-	if errors.As(err, &held) {
+	if held, ok := errors.AsType[*journal.HeldError](err); ok {
 		return command.Usagef("run %s is still running (process %d): end it first", command.ShortID(info.Run), held.PID)
 	}
 	if err != nil {
@@ -217,21 +199,21 @@ func filesToExport(
 	_, unplaced := os.Lstat(filepath.Join(store.Dir(m.Run), runstore.ForkPlanName))
 	switch {
 	case unplaced == nil, waiting == nil && m.ForkedFrom != nil && !m.Imported:
-		return manifest, nil, Refused("run %s was forked and has not begun: continue it first (arbiter --resume --session "+
-			"%[1]s)", run)
+		return manifest, nil, command.Failedf("run %s was forked and has not begun: continue it first (arbiter --resume "+
+			"--session %[1]s)", run)
 	case waiting == nil:
-		return manifest, nil, Refused("run %s was imported and has not continued since: use the archive that "+
+		return manifest, nil, command.Failedf("run %s was imported and has not continued since: use the archive that "+
 			"it came from", run)
 	case m.Rehearsal:
-		return manifest, nil, Refused("run %s is a rehearsal: its directory and its model exist on this machine only",
+		return manifest, nil, command.Failedf("run %s is a rehearsal: its directory and its model exist on this machine only",
 			run)
 	case recovery.Harmed():
-		return manifest, nil, Refused("the journal of run %s is damaged (%s): it can be read here (arbiter logs), "+
+		return manifest, nil, command.Failedf("the journal of run %s is damaged (%s): it can be read here (arbiter logs), "+
 			"and not be exported", run, recovery.Damage[0])
 	case !state.Reached():
-		return manifest, nil, Refused("run %s has nothing to continue: it never started an agent", run)
+		return manifest, nil, command.Failedf("run %s has nothing to continue: it never started an agent", run)
 	case work:
-		return manifest, nil, Refused("run %s has work in directories of its Orchestrators, which an archive does "+
+		return manifest, nil, command.Failedf("run %s has work in directories of its Orchestrators, which an archive does "+
 			"not carry: complete it here (arbiter --resume --session %[1]s) and land the result (arbiter land %[1]s), or "+
 			"begin runs that are to be exported with --isolation %s", run, runconfig.IsolationShared)
 	}
@@ -244,7 +226,7 @@ func filesToExport(
 		files = append(files, runstore.ArchiveSource{Path: runstore.RunDir + "/" + name,
 			Open: func() (io.ReadCloser, int64, error) { return kept.Open(name) }})
 	}
-	shown, err := imagesOf(store.Dir(m.Run))
+	shown, err := runstore.ImagesOf(store.Dir(m.Run))
 	if err != nil {
 		return manifest, nil, command.Environmentf("read the images of run %s: %v", run, command.WithoutPath(err))
 	}
@@ -258,23 +240,6 @@ func filesToExport(
 		files = append(files, found...)
 	}
 	return manifest, files, nil
-}
-
-// imagesOf lists the images of a run's messages, without temporary files that were never renamed. The caller must
-// hold the lock of the run.
-func imagesOf(dir string) ([]runstore.ArchiveSource, error) {
-	entries, err := os.ReadDir(filepath.Join(dir, runstore.ImagesDir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var files []runstore.ArchiveSource
-	for _, e := range entries {
-		if e.Type().IsRegular() && !strings.Contains(e.Name(), ".") {
-			files = append(files, runstore.ArchiveLocal(path.Join(runstore.RunDir, runstore.ImagesDir, e.Name()),
-				filepath.Join(dir, runstore.ImagesDir, e.Name())))
-		}
-	}
-	return files, err
 }
 
 // packFiles writes the files of a run to a Git bundle, and returns the commit that the bundle builds on. If the run
@@ -356,7 +321,7 @@ func (e env) importSession(c *cli.Context) error {
 		return importError(name, "", err)
 	}
 	if v := archive.Manifest.State; v != supervisor.StateVersion {
-		return Refused("%s was exported by arbiter %s, whose runs this version cannot read: import it with that "+
+		return command.Failedf("%s was exported by arbiter %s, whose runs this version cannot read: import it with that "+
 			"version", name, sanitize.Line(archive.Manifest.Arbiter, 60))
 	}
 	store, err := runstore.Open(c)
@@ -386,14 +351,14 @@ func importError(name, run string, err error) error {
 	case errors.Is(err, syscall.EISDIR):
 		return command.Usagef("%s is a directory: give the FILE that arbiter sessions export wrote", name)
 	case errors.As(err, &bad):
-		return Refused("%s is refused: %s; nothing was imported", name, bad.Reason)
+		return command.Failedf("%s is refused: %s; nothing was imported", name, bad.Reason)
 	case errors.Is(err, journal.ErrExists):
-		return Refused("run %s exists already, and was not changed: continue it (arbiter --resume --session "+
+		return command.Failedf("run %s exists already, and was not changed: continue it (arbiter --resume --session "+
 			"%[1]s), or remove it first (arbiter sessions rm %[1]s)", command.ShortID(run))
 	case errors.As(err, &other), errors.As(err, &damaged):
-		return Refused("%s is refused: %v; nothing was imported", name, err)
+		return command.Failedf("%s is refused: %v; nothing was imported", name, err)
 	case errors.As(err, &files):
-		return Refused("the files of run %s are not written: %v; or use --no-files, if the directory has them "+
+		return command.Failedf("the files of run %s are not written: %v; or use --no-files, if the directory has them "+
 			"already",
 			command.ShortID(run), files.error)
 	case errors.As(err, &held):
@@ -423,7 +388,7 @@ func takeArchive(
 		return "", err
 	}
 	err = staged.Commit(func(m *journal.Meta) { m.CWD, m.Workspace = place, "" }, func() (err error) {
-		if !m.HasBundle() {
+		if !slices.ContainsFunc(m.Files, func(f runstore.ArchiveFile) bool { return f.Path == runstore.ArchiveBundle }) {
 			return nil
 		}
 		bundle := filepath.Join(staged.Path(), runstore.ArchiveBundle)
@@ -456,16 +421,6 @@ func unpackFiles(ctx context.Context, m runstore.ArchiveManifest, place, bundle 
 type filesError struct{ error }
 
 func (e *filesError) Unwrap() error { return e.error }
-
-func FollowFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "follow", Aliases: []string{"f"},
-		Usage: "also -f: continue until the run ends (default: the live run of this directory)"}
-}
-
-func ProgramFlag() cli.Flag {
-	return &cli.BoolFlag{Name: "program",
-		Usage: "print the program's own log, for looking into a fault of Arbiter, instead of the story"}
-}
 
 // Logs is `arbiter logs`.
 func Logs(io command.Env, c *cli.Context) error {
@@ -542,30 +497,17 @@ func (e env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info,
 	if !follow {
 		return nil
 	}
-	l, err := runstore.Connect(c, info.Run, nil)
-	if err != nil {
-		fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
-		return nil
-	}
-	defer func() { l.Close() }() // of the last connection
-	f := runstore.Follower{Out: w, Errs: e.Stderr, Since: int64(w.seq)}
-	for {
-		end, err := f.Follow(ctx, l)
-		switch {
-		case ctx.Err() != nil:
-			return command.BySignal(ctx, "")
-		case f.Failed != nil:
+	if l, err := runstore.Connect(c, info.Run, nil); err == nil {
+		f := runstore.Follower{Out: w, Errs: e.Stderr, Since: int64(w.seq)}
+		_, err := f.ToTheEnd(ctx, c, l)
+		if f.Failed != nil {
 			return command.Environmentf("%v", f.Failed)
-		case end != nil:
-			fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
-			return nil
-		case err != nil:
-			return runstore.NotConnected(l.Info, err)
-		}
-		if err := l.Reconnect(c); err != nil { // the run dropped the connection because we read too slowly
+		} else if err != nil {
 			return err
 		}
 	}
+	fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
+	return nil
 }
 
 // storyWriter converts lines of the event stream to the story of the run.
@@ -770,7 +712,7 @@ func ShowSession(io command.Env, c *cli.Context) error {
 		})
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(r)
+		return e.PrintJSON(r)
 	}
 	e.printSession(r, store.Root, from.Offset > 0)
 	return nil

@@ -3,7 +3,6 @@ package subcommands
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -153,11 +152,7 @@ func (e env) changesJSON(changes []workspaces.Change) error {
 	for _, c := range changes {
 		list = append(list, file{c, c.To.ID})
 	}
-	return json.NewEncoder(e.Stdout).Encode(list)
-}
-
-func Refused(format string, args ...any) error {
-	return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(format, args...)}
+	return e.PrintJSON(list)
 }
 
 // Environment variables with files of GitHub Actions: the summary of a step, and its outputs.
@@ -304,14 +299,14 @@ func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
 // RevertChange reverts one change of a run that no process plays.
 func RevertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c contract.Revert) error {
 	if branch, err := r.Commit(ctx, r.Branch(workspaces.Main)); err == nil && branch.ID != "" {
-		return Refused("%s was not reverted: the agents of run %s worked in directories of their own, so your files "+
+		return command.Failedf("%s was not reverted: the agents of run %s worked in directories of their own, so your files "+
 			"are as they were", FileName(c.Path), command.ShortID(info.Run))
 	}
 	err := runstore.RevertFiles(ctx, r, input.Revert{Path: c.Path, Seen: c.Seen, Hunk: c.Hunk})
 	var kept *workspaces.RefusedError
 	switch {
 	case errors.As(err, &kept):
-		return Refused("%s was not reverted: %s", FileName(c.Path), kept.Reason)
+		return command.Failedf("%s was not reverted: %s", FileName(c.Path), kept.Reason)
 	case errors.Is(err, workspaces.ErrNoSnapshot):
 		return WorkError(info, err)
 	case err != nil:
@@ -433,14 +428,20 @@ func (e env) usage(c *cli.Context) error {
 		return err
 	}
 	rows, total := report.GroupSpending(by, all)
-	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(rows)
+	if !c.Bool("json") && len(rows) > 0 {
+		total.Day = "total"
+		rows = append(rows, total)
 	}
-	if len(rows) == 0 {
-		fmt.Fprintln(e.Stderr, "No run has cost anything yet. Rehearsals do not count.")
-		return nil
-	}
-	return writeUsage(e.Stdout, by, rows, total)
+	return command.PrintList(e.Env, c.Bool("json"), rows, "No run has cost anything yet. Rehearsals do not count.",
+		strings.ToUpper(string(by))+"\tCOST\tTURNS\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITTEN", func(r report.Row) string {
+			name := r.Day + r.Model
+			if r.Run != "" {
+				name = strings.TrimSpace(command.ShortID(r.Run) + " " + r.Agent)
+			}
+			return fmt.Sprintf("%s\t%s\t%d\t%s\t%s\t%s\t%s", sanitize.Line(name, 60), eventtext.Dollars(r.CostUSD),
+				r.Turns, words.Tokens(r.Usage.Input), words.Tokens(r.Usage.Output), words.Tokens(r.Usage.CacheRead),
+				words.Tokens(r.Usage.CacheCreation))
+		})
 }
 
 // forecast prints what a step of each mode will cost in a workspace.
@@ -453,21 +454,12 @@ func (e env) forecast(c *cli.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(modes)) {
 		list = append(list, modes[name])
 	}
-	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(list)
-	}
-	if len(list) == 0 {
-		fmt.Fprintf(e.Stderr, "No forecast: no run in %s has finished a step yet. Rehearsals do not count.\n",
-			sanitize.Line(place, 200))
-		return nil
-	}
-	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MODE\tCOST OF A STEP\tTOKENS\tMINUTES\tRUNS")
-	for _, f := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%d\n", sanitize.Line(f.Mode, 60), eventtext.Dollars(f.USD), words.Tokens(f.Tokens),
-			f.Minutes, f.From)
-	}
-	return w.Flush()
+	return command.PrintList(e.Env, c.Bool("json"), list, "No forecast: no run in "+sanitize.Line(place, 200)+
+		" has finished a step yet. Rehearsals do not count.", "MODE\tCOST OF A STEP\tTOKENS\tMINUTES\tRUNS",
+		func(f contract.Forecast) string {
+			return fmt.Sprintf("%s\t%s\t%s\t%.1f\t%d", sanitize.Line(f.Mode, 60), eventtext.Dollars(f.USD),
+				words.Tokens(f.Tokens), f.Minutes, f.From)
+		})
 }
 
 // spending returns what all runs have cost. It reports a run that cannot be read completely.
@@ -496,25 +488,6 @@ func (e env) spending(ctx context.Context, store *runstore.Runs) (all []report.R
 	return all, nil
 }
 
-func writeUsage(to io.Writer, by report.SpendingBy, rows []report.Row, total report.Row) error {
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s\tCOST\tTURNS\tINPUT\tOUTPUT\tCACHE READ\tCACHE WRITTEN\n", strings.ToUpper(string(by)))
-	line := func(name string, r report.Row) {
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\n", sanitize.Line(name, 60), eventtext.Dollars(r.CostUSD), r.Turns,
-			words.Tokens(r.Usage.Input), words.Tokens(r.Usage.Output), words.Tokens(r.Usage.CacheRead),
-			words.Tokens(r.Usage.CacheCreation))
-	}
-	for _, r := range rows {
-		name := r.Day + r.Model
-		if r.Run != "" {
-			name = strings.TrimSpace(command.ShortID(r.Run) + " " + r.Agent)
-		}
-		line(name, r)
-	}
-	line("total", total)
-	return w.Flush()
-}
-
 // WorkCommands returns the commands about the changes of a run.
 func WorkCommands(io command.Env) []*cli.Command {
 	e := env{io}
@@ -537,18 +510,26 @@ func (e env) openWork(c *cli.Context, name string) (*workspaces.Repo, journal.In
 	if err != nil {
 		return nil, info, err
 	}
-	r, err := runstore.PastWork(c.Context, store.Root, info)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, info, command.Environmentf("the directory of run %s: %v", command.ShortID(info.Run),
-			command.WithoutPath(err))
-	}
+	r, err := OpenWork(c.Context, store, info)
 	if err != nil {
-		return nil, info, command.Environmentf("%s: %v", runstore.WorkDir(info), err)
+		return nil, info, err
 	}
 	if err := warnOf(c.Context, e.Stderr, r); err != nil {
 		return nil, info, command.Environmentf("%s: %v", runstore.WorkDir(info), err)
 	}
 	return r, info, nil
+}
+
+// OpenWork opens the files that a run worked on.
+func OpenWork(ctx context.Context, store *runstore.Runs, info journal.Info) (*workspaces.Repo, error) {
+	r, err := runstore.PastWork(ctx, store.Root, info)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil, command.Environmentf("the directory of run %s: %v", command.ShortID(info.Run), command.WithoutPath(err))
+	case err != nil:
+		return nil, command.Environmentf("%s: %v", runstore.WorkDir(info), err)
+	}
+	return r, nil
 }
 
 // warnOf warns of what an agent may have planted in a repository, and of what Arbiter leaves out there.
@@ -565,7 +546,7 @@ func warnOf(ctx context.Context, stderr io.Writer, r *workspaces.Repo) error {
 // WorkError explains why there is nothing to compare.
 func WorkError(info journal.Info, err error) error {
 	if errors.Is(err, workspaces.ErrNoSnapshot) {
-		return Refused("run %s has no snapshot in %s: it worked without Git, or the references below refs/arbiter "+
+		return command.Failedf("run %s has no snapshot in %s: it worked without Git, or the references below refs/arbiter "+
 			"were removed",
 			command.ShortID(info.Run), info.CWD)
 	}
@@ -599,17 +580,12 @@ The runs may be live. The cost of a run that was forked is given with what it ha
 
 Exit codes: 0 compared; 2 bad usage, no such run; 5 a run cannot be read.`),
 		Flags: []cli.Flag{settings.StateDirFlag(), command.JSONFlag()},
-		Action: func(c *cli.Context) error {
+		Action: runstore.InRuns(func(c *cli.Context, store *runstore.Runs) error {
 			if c.NArg() < 2 {
 				return command.Usagef("compare: name two or more RUNs; arbiter sessions lists the runs")
 			}
-			store, err := runstore.Open(c)
-			if err != nil {
-				return err
-			}
-			defer store.Close()
 			return CompareRuns(c.Context, io, store, c.Args().Slice(), c.Bool("json"))
-		},
+		}),
 	}
 }
 
@@ -630,7 +606,7 @@ func CompareRuns(ctx context.Context, io command.Env, store *runstore.Runs, runs
 	}
 	all := report.Compare(reports)
 	if asJSON {
-		return json.NewEncoder(io.Stdout).Encode(all)
+		return io.PrintJSON(all)
 	}
 	return report.WriteComparison(io.Stdout, all)
 }

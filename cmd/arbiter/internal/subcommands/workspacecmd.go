@@ -6,7 +6,6 @@ package subcommands
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -153,7 +152,7 @@ func (e env) listAgents(c *cli.Context) error {
 		}
 	}
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(r)
+		return e.PrintJSON(r)
 	}
 	return e.printAgents(r, c.String("session") != "")
 }
@@ -267,7 +266,7 @@ func (e env) showAgent(c *cli.Context) error {
 	line := agentLineOf(a)
 	line.Prompt = a.Prompt
 	if c.Bool("json") {
-		return json.NewEncoder(e.Stdout).Encode(line)
+		return e.PrintJSON(line)
 	}
 	e.printAgent(line)
 	for _, s := range found.Shadowed {
@@ -319,7 +318,7 @@ func (e env) checkAgents(c *cli.Context) error {
 		problems = append(problems, agents.CheckFile(file)...)
 	}
 	if c.Bool("json") {
-		if err := json.NewEncoder(e.Stdout).Encode(append([]agents.Problem{}, problems...)); err != nil {
+		if err := e.PrintJSON(append([]agents.Problem{}, problems...)); err != nil {
 			return err
 		}
 	} else {
@@ -331,50 +330,52 @@ func (e env) checkAgents(c *cli.Context) error {
 	return nil
 }
 
-// editedText is a text after editing, with the path of its file.
-type editedText struct {
-	text, path string
-	dir        string
-}
+// EditedText is a text after editing, with the path of its file.
+type EditedText struct{ Text, path string }
 
-// remove removes the file. Without this call it remains.
-func (t editedText) remove() { os.RemoveAll(t.dir) }
+// Remove removes the file. Without this call it remains.
+func (t EditedText) Remove() { os.RemoveAll(filepath.Dir(t.path)) }
 
-// editText opens a text in a private file with that name in $VISUAL, or else $EDITOR, or else vi. If the editor
-// fails, the file is removed.
-func editText(ctx context.Context, name, text string) (editedText, error) {
-	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
-	if editor == "" && !term.IsTerminal(int(os.Stdin.Fd())) {
-		return editedText{}, errors.New("no editor: there is no terminal for vi; " +
-			"set VISUAL or EDITOR to a program that needs none")
-	}
+// EditText puts a text into a private file with that name, edits the file, and reads it again. If that fails, the file
+// is removed.
+func EditText(name, text string, edit func(path string) error) (t EditedText, err error) {
 	dir, err := os.MkdirTemp("", "arbiter-edit-")
 	if err != nil {
-		return editedText{}, err
-	}
-	t := editedText{path: filepath.Join(dir, name), dir: dir}
-	if err := os.WriteFile(t.path, []byte(text), 0o600); err != nil {
-		t.remove()
 		return t, err
 	}
+	t.path = filepath.Join(dir, name)
+	if err = os.WriteFile(t.path, []byte(text), 0o600); err == nil {
+		err = edit(t.path)
+	}
+	var raw []byte
+	if err == nil {
+		if raw, err = command.ReadFile(t.path, command.MaxSource); err != nil {
+			err = fmt.Errorf("read what the editor left: %w", err)
+		}
+	}
+	if err != nil {
+		t.Remove()
+	}
+	t.Text = string(raw)
+	return t, err
+}
+
+// runEditor runs $VISUAL, or else $EDITOR, or else vi.
+func runEditor(ctx context.Context, path string) error {
+	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"))
+	if editor == "" && !term.IsTerminal(int(os.Stdin.Fd())) {
+		return errors.New("no editor: there is no terminal for vi; set VISUAL or EDITOR to a program that needs none")
+	}
 	editor = cmp.Or(editor, "vi")
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", EditorScript(editor), "editor", t.path)
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", EditorScript(editor), "editor", path)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	interrupted := make(chan os.Signal, 1) // Ctrl+C is for the editor
 	signal.Notify(interrupted, os.Interrupt)
-	err = cmd.Run()
-	signal.Stop(interrupted)
-	if err != nil {
-		t.remove()
-		return t, fmt.Errorf("%w of the editor (%s)", err, editor)
+	defer signal.Stop(interrupted)
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w of the editor (%s)", err, editor)
 	}
-	raw, err := command.ReadFile(t.path, command.MaxSource)
-	if err != nil {
-		t.remove()
-		return t, fmt.Errorf("read what the editor left: %w", err)
-	}
-	t.text = string(raw)
-	return t, nil
+	return nil
 }
 
 // EditorScript returns a shell script that runs an editor on the arguments. A shell is needed because the variable
@@ -436,12 +437,8 @@ func storeOf[S any](c *cli.Context, open func(dir, place string) (S, error)) (st
 }
 
 type GrantLine struct {
-	Number int       `json:"number"`
-	Rule   string    `json:"rule,omitempty"`
-	Tool   string    `json:"tool,omitempty"`   // for an exact action
-	Action string    `json:"action,omitempty"` // its SHA-256
-	Run    string    `json:"run,omitempty"`    // in which it was granted
-	At     time.Time `json:"at"`
+	Number int `json:"number"`
+	trust.Grant
 }
 
 // GrantsReport is the output of `grants --json`.
@@ -468,7 +465,7 @@ func (e env) listGrants(c *cli.Context) error {
 	}
 	r := GrantsReport{CWD: place, File: store.Path(), Grants: []GrantLine{}, Problems: []string{}}
 	for i, g := range kept {
-		r.Grants = append(r.Grants, GrantLine{i + 1, g.Rule, g.Tool, g.Action, g.Run, g.At})
+		r.Grants = append(r.Grants, GrantLine{i + 1, g})
 	}
 	for _, p := range problems {
 		r.Problems = append(r.Problems, p.String())
@@ -481,9 +478,8 @@ func (e env) listGrants(c *cli.Context) error {
 		e.printGrants(r, settings.StateForCommand(state))
 	}
 	if len(problems) > 0 {
-		return &command.Error{Code: contract.ExitFailed,
-			Text: fmt.Sprintf("%d entries of %s are not trusted (arbiter grants rm --all removes them with the rest)",
-				len(problems), store.Path())}
+		return command.Failedf("%d entries of %s are not trusted (arbiter grants rm --all removes them with the rest)",
+			len(problems), store.Path())
 	}
 	return nil
 }
@@ -552,7 +548,7 @@ func (e env) removeGrants(c *cli.Context) error {
 		if _, err := store.Remove(g); err != nil {
 			return command.Environmentf("%v", err)
 		}
-		fmt.Fprintln(e.Stdout, "Removed: "+GrantLine{Rule: g.Rule, Tool: g.Tool, Action: g.Action}.Text())
+		fmt.Fprintln(e.Stdout, "Removed: "+GrantLine{Grant: g}.Text())
 	}
 	return nil
 }
@@ -733,18 +729,17 @@ func (e env) editMemory(c *cli.Context) error {
 		}
 		before = string(raw)
 	}
-	edited, err := editText(c.Context, "memory.txt", before)
+	edited, err := EditText("memory.txt", before, func(path string) error { return runEditor(c.Context, path) })
 	if err != nil {
-		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf("%v; nothing was changed", err)}
+		return command.Failedf("%v; nothing was changed", err)
 	}
-	lessons, err := memory.Parse(edited.text, time.Now())
+	lessons, err := memory.Parse(edited.Text, time.Now())
 	if err != nil {
-		return &command.Error{Code: contract.ExitFailed, Text: fmt.Sprintf(
-			"%v; nothing was changed, your text is in %s (arbiter memory edit %[2]s opens it again)", err,
-			words.Quote(edited.path))}
+		return command.Failedf("%v; nothing was changed, your text is in %s (arbiter memory edit %[2]s opens it again)", err,
+			words.Quote(edited.path))
 	}
-	defer edited.remove()
-	if strings.TrimSpace(edited.text) == strings.TrimSpace(memory.Text(m.Lessons)) {
+	defer edited.Remove()
+	if strings.TrimSpace(edited.Text) == strings.TrimSpace(memory.Text(m.Lessons)) {
 		fmt.Fprintln(e.Stderr, "Nothing was changed.")
 		return nil
 	}
@@ -783,13 +778,10 @@ on and without --yes.`),
 
 // trustReport is the output of `trust --show --json`.
 type trustReport struct {
-	CWD      string         `json:"cwd"`
-	Root     string         `json:"root"`
-	Hash     string         `json:"hash"`
+	trust.Listing
 	Trusted  bool           `json:"trusted"`  // in its current form
 	Recorded bool           `json:"recorded"` // it was trusted before
-	Items    []trust.Item   `json:"items"`
-	Changes  []trust.Change `json:"changes"` // since then
+	Changes  []trust.Change `json:"changes"`  // since then
 	Problem  string         `json:"problem,omitempty"`
 }
 
@@ -827,25 +819,12 @@ func (e env) trust(c *cli.Context) error {
 			return err
 		}
 	}
-	return e.recordTrust(c, place, t)
-}
-
-// recordTrust records trust in what was listed, if that is unchanged.
-func (e env) recordTrust(c *cli.Context, place string, t settings.TrustState) error {
-	t.Trusted = true
-	if err := t.Unchanged(place); err != nil {
-		return err
-	}
-	store, err := settings.OpenTrust(c.String("state-dir"))
-	if err != nil {
-		return command.Environmentf("%v", err)
-	}
 	by := "arbiter trust"
 	if c.Bool("yes") {
 		by += " --yes"
 	}
-	if err := store.Trust(place, t.Listing, by, time.Now()); err != nil {
-		return command.Environmentf("%v", err)
+	if err := t.Record(c.String("state-dir"), place, by); err != nil {
+		return err
 	}
 	fmt.Fprintln(e.Stdout, "Trusted, as it is now.")
 	return nil
@@ -869,11 +848,9 @@ func (e env) revoke(state, place string) error {
 }
 
 func (e env) trustJSON(t settings.TrustState) error {
-	r := trustReport{
-		CWD: t.Listing.CWD, Root: t.Listing.Root, Hash: t.Listing.Hash, Trusted: t.Trusted, Recorded: t.Recorded,
-		Problem: t.Problem, Items: append([]trust.Item{}, t.Listing.Items...),
-		Changes: append([]trust.Change{}, t.Changed...),
-	}
+	r := trustReport{Listing: t.Listing, Trusted: t.Trusted, Recorded: t.Recorded, Problem: t.Problem,
+		Changes: append([]trust.Change{}, t.Changed...)}
+	r.Items = append([]trust.Item{}, r.Items...)
 	if err := e.PrintJSON(r); err != nil {
 		return err
 	}
@@ -903,12 +880,7 @@ func (e env) listTrust(t settings.TrustState) {
 
 // trustLines returns one line per item, marked with its change since the workspace was trusted.
 func trustLines(t settings.TrustState) []string {
-	type key struct{ kind, file, name string }
-	how := map[key]string{}
 	var lines []string
-	for _, c := range t.Changed {
-		how[key{c.Item.Kind, c.Item.File, c.Item.Name}] = c.How
-	}
 	file := ""
 	add := func(i trust.Item, mark string) {
 		if i.File != file {
@@ -925,7 +897,7 @@ func trustLines(t settings.TrustState) []string {
 		lines = append(lines, "    "+text)
 	}
 	for _, i := range t.Listing.Items {
-		add(i, how[key{i.Kind, i.File, i.Name}])
+		add(i, t.Change(i))
 	}
 	for _, c := range t.Changed {
 		if c.How == trust.Removed {
@@ -947,5 +919,5 @@ func (e env) confirmTrust() error {
 	if yes {
 		return nil
 	}
-	return &command.Error{Code: contract.ExitFailed, Text: "not trusted"}
+	return command.Failedf("not trusted")
 }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+)
+
+// survivors returns the live processes that have the run's mark in their environment, by pid.
+func survivors(run string) map[int]string {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	left := map[int]string{}
+	for _, d := range dirs {
+		env, err := os.ReadFile(d + "/environ")
+		if err != nil || !bytes.Contains(env, []byte("ARBITER_RUN="+run)) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(d))
+		if err != nil {
+			continue
+		}
+		cmd, _ := os.ReadFile(d + "/cmdline")
+		left[pid] = strings.ReplaceAll(string(cmd), "\x00", " ")
+	}
+	return left
+}
+
+// awaitGone waits until no process of the run is alive. It waits on the processes themselves.
+func awaitGone(t *testing.T, run string) {
+	t.Helper()
+	deadline := time.Now().Add(waitTimeout)
+	for {
+		left := survivors(run)
+		if len(left) == 0 {
+			return
+		}
+		for pid := range left {
+			fd, err := unix.PidfdOpen(pid, 0)
+			if err != nil {
+				continue // it has ended meanwhile
+			}
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}},
+				int(time.Until(deadline).Milliseconds()))
+			_ = unix.Close(fd)
+			if err != unix.EINTR && n == 0 {
+				t.Fatalf("still alive: %v", left)
+			}
+		}
+	}
+}
+
+// awaitSurvivors waits until that many processes of the run are left.
+func awaitSurvivors(t *testing.T, run string, want int) {
+	t.Helper()
+	testkit.Await(t, fmt.Sprintf("%d processes that are left", want), func() bool { return len(survivors(run)) == want })
+}
+
+// processesOf returns the processes of a run, its arbiter first.
+func processesOf(s *script) []int {
+	list := []int{s.cmd.Process.Pid}
+	for pid := range survivors(s.run()) {
+		list = append(list, pid)
+	}
+	return list
+}
+
+// noSecretArguments checks that no process of a run has a secret among its arguments.
+func noSecretArguments(t *testing.T, s *script) {
+	t.Helper()
+	pids := processesOf(s)
+	if len(pids) < 3 {
+		t.Fatalf("only processes %v", pids)
+	}
+	for _, pid := range pids {
+		raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		for _, entry := range append([]string{"=sk-ant-rehearsal"}, secretsSeeded...) {
+			if _, value, _ := strings.Cut(entry, "="); strings.Contains(string(raw), value) {
+				t.Errorf("process %d has a secret in its arguments: %s", pid, entry)
+			}
+		}
+	}
+}
+
+// noListeners checks that no process of a run listens on TCP, except the rehearsal's model on loopback.
+func noListeners(t *testing.T, s *script) {
+	t.Helper()
+	listening := map[string]string{} // address by inode
+	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		f, err := os.Open(name)
+		if err != nil {
+			continue
+		}
+		for in := bufio.NewScanner(f); in.Scan(); {
+			if words := strings.Fields(in.Text()); len(words) > 9 && words[3] == "0A" {
+				listening["socket:["+words[9]+"]"] = words[1]
+			}
+		}
+		f.Close()
+	}
+	for _, pid := range processesOf(s) {
+		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+		for _, link := range links {
+			target, _ := os.Readlink(link)
+			at, ok := listening[target]
+			if !ok {
+				continue
+			}
+			if loopback := strings.HasPrefix(at, "0100007F:"); !loopback || pid != s.cmd.Process.Pid {
+				t.Errorf("process %d listens on %s", pid, at)
+			}
+		}
+	}
+}

@@ -1,0 +1,19 @@
+//go:build !linux
+
+package main
+
+import (
+	"testing"
+)
+
+// survivors returns nothing: without /proc another process's environment cannot be read.
+func survivors(string) map[int]string { return nil }
+
+func awaitGone(*testing.T, string) {}
+
+func awaitSurvivors(t *testing.T, _ string, _ int) { t.Skip("no /proc here") }
+
+// noSecretArguments checks nothing here: it needs /proc.
+func noSecretArguments(*testing.T, *script) {}
+
+func noListeners(*testing.T, *script) {}

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+// answer reacts to an event as a human would.
+func (r *round) answer(l *processRun, ev contract.Line) {
+	r.follow(ev)
+	if isCompared(ev.Body) {
+		r.printed = append(r.printed, ev)
+	}
+	switch b := ev.Body.(type) {
+	case contract.Session:
+		l.resumed, r.run = true, b.Session
+		l.connect()
+		if b.Resumed {
+			l.send("go on", contract.Continue{}) // it may have been paused when its process was killed
+			r.closeAgain = r.sentBack            // the Arbiter may not have got to ruling once more
+			r.close(l)
+		}
+	case contract.Question:
+		r.questions++
+		switch {
+		case r.jobDone():
+			l.sendMessage(closing)
+		case strings.Contains(b.Text, "already alive, which is the limit"): // and the script's Arbiter releases nobody
+			if m := idle.FindStringSubmatch(b.Text); m != nil {
+				l.send("make room", contract.Kill{ID: m[1]})
+			}
+		case r.questions > 2: // a spawn was lost
+			l.send("force", contract.ForceAgent{Mode: "developer"})
+		default:
+			l.sendMessage("weave dawn")
+		}
+	case contract.Done:
+		if ev.ID != contract.Arbiter {
+			r.close(l)
+		}
+	case contract.Message:
+		r.sentBack = r.sentBack || strings.HasPrefix(b.Text, "COMPLETE did not take effect") ||
+			strings.HasPrefix(b.Text, "COMPLETE while the supervisor still checks")
+		if r.sentBack && (b.Kind == "retry" || strings.Contains(b.Text, "none is at work")) {
+			r.closeAgain = true // its process ended, or it forgot
+		}
+		if b.To == contract.Arbiter && b.From != contract.Human {
+			r.close(l)
+		}
+		for token, s := range r.sent {
+			switch {
+			case b.From != contract.Human || s.by != l || s.id != "" || !strings.Contains(b.Text, token):
+			case s.text == actionEdit:
+				s.id = b.MessageID
+				l.send("edit", contract.EditMessage{MessageID: b.MessageID, Text: "changed " + token})
+			case s.text == actionWithdraw:
+				s.id = b.MessageID
+				l.send("withdraw", contract.WithdrawMessage{MessageID: b.MessageID})
+			}
+		}
+	case contract.Withdrawn:
+		maps.DeleteFunc(r.sent, func(_ string, s *sentMessage) bool { return s.id == b.MessageID })
+	case contract.Takeover:
+		if b.State == "open" {
+			l.later(func() { l.send("give back", contract.Detach{ID: ev.ID}) })
+		}
+	case contract.Halted:
+		l.later(func() { l.send("go on", contract.Continue{}) })
+	case contract.Accepted:
+		if s := r.sent[b.Ref]; s != nil {
+			s.accepted = true
+		}
+	case contract.PermissionRequest:
+		permit := func() { l.send("permit", contract.Permit{Request: b.Request, Behavior: "allow"}) }
+		if r.is[acts] {
+			l.later(permit)
+		} else {
+			permit()
+		}
+	case contract.Error:
+		if l.filled {
+			l.filled = false
+			_ = l.limitFiles("unlimited") // the process may have ended
+		}
+		if ev.ID == contract.Arbiter && slices.Equal(b.RecoveryOptions, supervisor.ParkedOptions()) {
+			l.send("retry", contract.Choose{Option: "retry"}) // a busy machine: it did not start in time
+		}
+		if r.is[acts] && b.Category == bridge.CatTrust {
+			option := []string{"trust", "without"}[r.rnd.IntN(2)]
+			l.later(func() { l.send("trust", contract.Choose{Option: option}) })
+		}
+	case contract.Result:
+		l.ended = &b
+	}
+	if ev.Body.EventName() == "spawn" || ev.Body.EventName() == "delivered" {
+		r.checkSessions()
+		if r.rnd.IntN(4) == 0 && !r.jobDone() {
+			l.sendMessage("a passing note")
+		}
+	}
+}
+
+// idle finds an Orchestrator that has nothing to do in the list of those that are alive.
+var idle = regexp.MustCompile(`(orch-\d+) done`)
+
+// closing is the human's last message, once the files exist. Nothing is sent after it, so that no message is
+// unread when the job ends.
+const closing = "all is woven"
+
+// close sends closing, unless it was sent by this process or accepted before. It is sent again if the COMPLETE that
+// followed it went back to the Arbiter before a process was killed.
+func (r *round) close(l *processRun) {
+	for _, s := range r.sent {
+		if s.text == closing && !r.closeAgain && (s.accepted && !s.flipped || s.by == l) {
+			return
+		}
+	}
+	if r.jobDone() {
+		r.closeAgain = false
+		l.sendMessage(closing)
+	}
+}
+
+// The states of an Orchestrator, as its events show them.
+const (
+	summoned = iota + 1
+	down
+	atWork   // it has a message
+	finished // it has handed off or was released
+)
+
+// follow updates the state of an Orchestrator by an event.
+func (r *round) follow(ev contract.Line) {
+	if ev.ID == contract.Arbiter || ev.ID == contract.Human || ev.ID == contract.Supervisor || r.at[ev.ID] == finished {
+		return
+	}
+	switch b := ev.Body.(type) {
+	case contract.Spawn:
+		r.at[ev.ID] = summoned
+		if b.Resumed {
+			r.at[ev.ID] = atWork
+		}
+	case contract.Delivered:
+		r.at[ev.ID] = atWork
+	case contract.Done:
+		r.at[ev.ID] = down
+	case contract.Message:
+		if b.Kind == verdict.KindDone || b.Kind == verdict.KindHandoff {
+			r.at[ev.ID] = finished
+		}
+	case contract.Handoff, contract.Check:
+		r.at[ev.ID] = finished
+	}
+}
+
+// anybody returns an agent at random, either one at work or other, if that is not empty; "" if there is none.
+func (r *round) anybody(other string) string {
+	list := []string{}
+	if other != "" {
+		list = append(list, other)
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.at)) {
+		if r.at[id] == atWork {
+			list = append(list, id)
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return list[r.rnd.IntN(len(list))]
+}
+
+// Actions of the human, in addition to the kills: each process gets some of them, at random lines. An action that
+// begins something ends it at a random time later; answer does that for those of which an event tells.
+const (
+	actionEdit     = "edit"     // a message that is edited, if it was not sent yet
+	actionWithdraw = "withdraw" // a message that is withdrawn
+)
+
+var actions = []struct {
+	name string
+	do   func(l *processRun)
+}{
+	{"take", takeOver}, {"take", takeOver}, // an agent's session is taken over, and returned
+	{"halt", func(l *processRun) { l.send("halt", contract.Halt{}) }},
+	{"pause", func(l *processRun) {
+		l.send("pause", contract.Pause{})
+		l.later(func() { l.send("go on", contract.Continue{}) })
+	}},
+	{"steer", func(l *processRun) { l.urge(l.r.anybody(contract.Arbiter), contract.Steer) }}, // into a running turn
+	{"stop", func(l *processRun) { // interrupts a turn
+		if id := l.r.anybody(""); id != "" {
+			l.urge(id, contract.Stop)
+		}
+	}},
+	{actionEdit, func(l *processRun) { l.sayUnlessDone(actionEdit, contract.Say{Text: actionEdit}) }},
+	{actionWithdraw, func(l *processRun) { l.sayUnlessDone(actionWithdraw, contract.Say{Text: actionWithdraw}) }},
+	{"tamper", func(l *processRun) { l.r.tamper() }}, // the workspace's settings change, and the run asks about them
+}
+
+func takeOver(l *processRun) { l.send("take", contract.Attach{ID: l.r.anybody(contract.Arbiter)}) }
+
+func (l *processRun) urge(id, strength string) {
+	l.sayUnlessDone(strength, contract.Say{To: id, Strength: strength, Text: "a word on the way"})
+}
+
+func (l *processRun) sayUnlessDone(kind string, b contract.Say) {
+	if !l.r.jobDone() {
+		l.say(kind, b)
+	}
+}
+
+// plannedAction is an action, and the number of lines before it.
+type plannedAction struct{ action, after int }
+
+// actions selects the actions for a process.
+func (r *round) actions() (list []plannedAction) {
+	if r.is[acts] {
+		for range 2 + r.rnd.IntN(2) {
+			list = append(list, plannedAction{r.rnd.IntN(len(actions)), 5 + r.rnd.IntN(60)})
+		}
+	}
+	return list
+}
+
+// act runs the actions whose line has been reached.
+func (l *processRun) act() {
+	l.actions = slices.DeleteFunc(l.actions, func(p plannedAction) bool {
+		if l.count < p.after || l.ended != nil {
+			return false
+		}
+		a := actions[p.action]
+		l.r.f.n[acted+a.name]++
+		l.r.logf("line %d, the human's %s", l.count, a.name)
+		a.do(l)
+		return true
+	})
+}
+
+// followUp is a later step: the end of what an action began.
+type followUp struct {
+	ticks int
+	do    func()
+}
+
+// actionTick is the unit of time in which follow-ups wait.
+const actionTick = 50 * time.Millisecond
+
+// later runs f after some ticks.
+func (l *processRun) later(f func()) {
+	l.followUps = append(l.followUps, followUp{ticks: 1 + l.r.rnd.IntN(12), do: f})
+}
+
+// tick runs the follow-ups that are due.
+func (l *processRun) tick() {
+	now := l.followUps
+	l.followUps = nil
+	for _, e := range now {
+		if e.ticks--; e.ticks < 0 {
+			e.do()
+		} else {
+			l.followUps = append(l.followUps, e)
+		}
+	}
+}
+
+// tamper changes the workspace's settings to a new text.
+func (r *round) tamper() {
+	r.tampered++
+	r.write(map[string]string{"work/.claude/settings.json": fmt.Sprintf(`{"env":{"THREAD":"%d"}}`, r.tampered)})
+}

@@ -1,0 +1,503 @@
+package decider
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
+)
+
+func shown(list []ExecutionSummary) []int {
+	got := []int{}
+	for _, e := range list {
+		got = append(got, e.Iteration)
+	}
+	return got
+}
+
+func TestWindows(t *testing.T) {
+	failing := func(at ...int) func(int) DecisionStatus {
+		return func(i int) DecisionStatus {
+			if slices.Contains(at, i+1) {
+				return StatusFailure
+			}
+			return StatusSuccess
+		}
+	}
+	for _, c := range []struct {
+		name             string
+		n                int
+		status           func(int) DecisionStatus
+		selected, judged []int
+	}{
+		{"none", 0, succeeding, []int{}, []int{}},
+		{"few", 3, succeeding, []int{1, 2, 3}, []int{1, 2, 3}},
+		{"many", 30, succeeding, []int{21, 22, 23, 24, 25, 26, 27, 28, 29, 30}, []int{26, 27, 28, 29, 30}},
+		{"two failures do not widen", 30, failing(1, 2, 3, 29, 30), []int{21, 22, 23, 24, 25, 26, 27, 28, 29, 30},
+			[]int{26, 27, 28, 29, 30}},
+		{"three bring the last five", 30, failing(2, 4, 6, 28, 29, 30),
+			[]int{4, 6, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30}, []int{4, 6, 26, 27, 28, 29, 30}},
+		{"failures before the small window", 30, failing(22, 23, 24, 30), []int{21, 22, 23, 24, 25, 26, 27, 28, 29, 30},
+			[]int{26, 27, 28, 29, 30}},
+		{"none is dropped that is in the window", 30, failing(21, 22, 23, 24, 25, 26, 27, 28, 29, 30),
+			[]int{21, 22, 23, 24, 25, 26, 27, 28, 29, 30}, []int{26, 27, 28, 29, 30}},
+		{"timeouts are failures", 30, func(i int) DecisionStatus {
+			if i == 0 || i > 26 {
+				return StatusTimeout
+			}
+			return StatusSuccess
+		}, []int{1, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30}, []int{1, 26, 27, 28, 29, 30}},
+		{"what was cancelled is none", 30, func(i int) DecisionStatus {
+			if i == 0 {
+				return StatusFailure
+			}
+			return StatusCancelled
+		}, []int{21, 22, 23, 24, 25, 26, 27, 28, 29, 30}, []int{26, 27, 28, 29, 30}},
+		{"failures of long ago", 1000, failing(1, 2, 998, 999, 1000),
+			[]int{1, 2, 991, 992, 993, 994, 995, 996, 997, 998, 999, 1000}, []int{1, 2, 996, 997, 998, 999, 1000}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := DecisionRecord{History: made(c.n, c.status)}
+			testkit.Same(t, "a selection's history", c.selected, shown(SelectInput(r).History))
+			testkit.Same(t, "an evaluation's history", c.judged, shown(EvaluateInput(r).History))
+		})
+	}
+}
+
+func TestOutputsByTheirReader(t *testing.T) {
+	e := worked(0, "developer", StatusFailure)
+	e.Output = strings.Repeat("Tried a thing. ", 400) + "\nModified a.go\nFAIL: TestX\n"
+	e.Error.Message = strings.Repeat("error ", 500)
+	for i := range 50 {
+		e.Files = append(e.Files, fmt.Sprintf("f%d.go", i))
+	}
+	r := DecisionRecord{History: made(2, succeeding).Add(e)}
+	in := EvaluateInput(r)
+	last := in.LastExecution
+	for what, c := range map[string]struct {
+		text string
+		most int
+	}{
+		"summary": {last.Output.Summary, 300}, "full output": {last.Output.Full, 2000},
+		"message": {last.Error.Message, 300},
+	} {
+		if n := len([]rune(c.text)); n > c.most || n < c.most*3/4 {
+			t.Errorf("the %s has %d runes, want about %d", what, n, c.most)
+		}
+	}
+	for _, text := range []string{last.Output.Summary, last.Output.Full} {
+		if !strings.HasSuffix(text, "\nModified a.go\nFAIL: TestX") {
+			t.Errorf("what is important is lost: …%s", text[len(text)-60:])
+		}
+	}
+	testkit.Same(t, "tokens", &Tokens{2, 1, 3}, last.Tokens)
+	if n := len(last.Output.FilesModified); n != filesListed+1 ||
+		last.Output.FilesModified[filesListed] != "… and 10 more" {
+		t.Errorf("%d files are listed, the last %q", n, last.Output.FilesModified[n-1])
+	}
+	for _, s := range slices.Concat(in.History, SelectInput(r).History) {
+		if s.Output.Full != "" || s.Tokens != nil {
+			t.Errorf("a history tells the full output or tokens of iteration %d", s.Iteration)
+		}
+	}
+}
+
+func TestExecutionsWithoutNumbersAreNumbered(t *testing.T) {
+	var h DecisionHistory
+	for range 20 {
+		h = h.Add(DecisionExecution{Agent: "developer", Status: StatusSuccess})
+	}
+	in := EvaluateInput(DecisionRecord{History: h})
+	testkit.Same(t, "iterations", []int{16, 17, 18, 19, 20}, shown(in.History))
+	if e := in.LastExecution; e.DurationMS != 0 || e.StartedAt != "" || e.Output != nil || e.Tokens != nil {
+		t.Errorf("an execution without figures has some: %+v", e)
+	}
+}
+
+func TestPlans(t *testing.T) {
+	for _, c := range []struct {
+		statuses string
+		current  int
+		complete bool
+	}{
+		{"pending pending", 0, false},
+		{"done active pending", 1, false},
+		{"complete in_progress", 1, false},
+		{"done failed pending", 1, false},
+		{"skipped done pending", 2, false},
+		{"done skipped", 2, true},
+		{"failed", 0, false},
+	} {
+		var r DecisionRecord
+		for _, s := range strings.Fields(c.statuses) {
+			r.Steps = append(r.Steps, DecisionStep{Description: s, Status: s})
+		}
+		p := SelectInput(r).Plan
+		testkit.Same(t, fmt.Sprintf("%s: p.CurrentStepIndex", c.statuses), c.current, p.CurrentStepIndex)
+		testkit.Same(t, fmt.Sprintf("%s: complete", c.statuses), c.complete, p.IsComplete)
+		for i, s := range p.Steps {
+			if s.Index != i+1 || !slices.Contains([]string{"pending", "in_progress", "complete", "failed", "skipped"},
+				s.Status) {
+				t.Errorf("%s: step %d is %d, %s", c.statuses, i, s.Index, s.Status)
+			}
+		}
+		testkit.Same(t, fmt.Sprintf("%s: at hand is %v", c.statuses, p.Current()), c.complete, (p.Current() == nil))
+		testkit.Same(t, fmt.Sprintf("%s: the record was changed", c.statuses), 0, r.Steps[0].Index)
+	}
+	for _, wrong := range []int{-1, 9} { // in an input that was written by hand
+		if p := (&DecisionPlan{Steps: make([]DecisionStep, 3), CurrentStepIndex: wrong}); p.Current() != nil ||
+			len(p.Near(2)) != 2 {
+			t.Errorf("a plan at %d has %v at hand", wrong, p.Current())
+		}
+	}
+	if p := SelectInput(DecisionRecord{}).Plan; p != nil || p.Current() != nil || p.Near(3) != nil {
+		t.Errorf("a plan without steps: %v", p)
+	}
+}
+
+func TestStepsNearTheOneAtHand(t *testing.T) {
+	for at := range 101 {
+		p := &DecisionPlan{Steps: make([]DecisionStep, 100), CurrentStepIndex: at}
+		for i := range p.Steps {
+			p.Steps[i].Index = i + 1
+		}
+		near := p.Near(12)
+		if len(near) != 12 || at < 100 && !slices.ContainsFunc(near, func(s DecisionStep) bool { return s.Index == at+1 }) {
+			t.Fatalf("at %d: %d steps from %d", at, len(near), near[0].Index)
+		}
+		if p.Near(-1) != nil || len(p.Near(1000)) != 100 {
+			t.Fatal("bounds of Near")
+		}
+	}
+}
+
+func TestAgentsAreSortedAndBounded(t *testing.T) {
+	r := DecisionRecord{
+		Agents: []AgentDescription{
+			{Name: "tester", WhenToUse: strings.Repeat("when ", 1000)},
+			{Name: "developer", DisplayName: "Development Agent", Tools: ToolLists{Allowed: []string{"Read"}}},
+		},
+		History: made(3, succeeding),
+	}
+	got := SelectInput(r).AvailableAgents
+	if got[0].Name != "developer" || got[1].DisplayName != "tester" || r.Agents[0].Name != "tester" ||
+		r.Agents[0].DisplayName != "" {
+		t.Errorf("agents: %+v; the record's: %+v", got, r.Agents)
+	}
+	if got[0].RecentPerformance.SuccessRate != 100 || got[1].RecentPerformance != nil {
+		t.Errorf("performance: %v, %v", got[0].RecentPerformance, got[1].RecentPerformance)
+	}
+	if n := len([]rune(got[1].WhenToUse)); n > agentRunes {
+		t.Errorf("when to use has %d runes", n)
+	}
+	testkit.Same(t, "an evaluation's agents differ", got, EvaluateInput(r).AvailableAgents)
+}
+
+func TestConstraints(t *testing.T) {
+	open := []DecisionStep{{Status: "done"}, {Status: "failed"}, {Status: "pending"}, {Status: "skipped"}}
+	h := made(4, succeeding) // a second each
+	for _, c := range []struct {
+		name                  string
+		r                     DecisionRecord
+		remaining             int
+		estimate, elapsed, tk int64
+	}{
+		{"fresh", DecisionRecord{MaxIterations: 50}, 50, 0, 0, 0},
+		{"beyond the limit", DecisionRecord{MaxIterations: 5, Iteration: 7}, 0, 0, 0, 0},
+		{"two steps are left", DecisionRecord{Steps: open, History: h}, 0, 2000, 0, 0},
+		{"the timeout bounds it", DecisionRecord{Steps: open, History: h, Timeout: 10 * time.Second,
+			Elapsed: 9 * time.Second},
+			0, 1000, 9000, 0},
+		{"the timeout is over", DecisionRecord{Steps: open, History: h, Timeout: time.Second, Elapsed: 9 * time.Second}, 0, 0,
+			9000, 0},
+		{"clocks went backwards", DecisionRecord{Steps: open, History: h, Timeout: 10 * time.Second, Elapsed: -time.Hour,
+			TokensUsed: -1}, 0, 2000, 0, 0},
+		{"nothing to estimate from", DecisionRecord{Steps: open, Timeout: time.Hour}, 0, 0, 0, 0},
+		{"nothing is left to do", DecisionRecord{Steps: []DecisionStep{{Status: "done"}}, History: h}, 0, 0, 0, 0},
+		{"for ever", DecisionRecord{Steps: open,
+			History: DecisionHistory{}.Add(DecisionExecution{StartedAt: start, CompletedAt: start.Add(1<<63 - 1)})}, 0,
+			(1<<63 - 1) / 1_000_000, 0, 0},
+	} {
+		got := SelectInput(c.r).Constraints
+		if got.IterationsRemaining != c.remaining || got.EstimatedTimeRemaining != c.estimate ||
+			got.TimeElapsedMS != c.elapsed || int64(got.EstimatedTokensUsed) != c.tk {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
+
+func TestNothingHostileBreaksAnInput(t *testing.T) {
+	bad := "a\xffb"
+	e := DecisionExecution{Agent: "developer", Status: StatusFailure, Output: bad,
+		Error: &DecisionFailure{Message: bad, Attempted: bad, Command: bad}}
+	r := DecisionRecord{
+		Task:    bad,
+		Steps:   []DecisionStep{{Description: bad}},
+		History: DecisionHistory{}.Add(e),
+		Error:   e.Error,
+		Agents:  []AgentDescription{{Name: "x", WhenToUse: bad}},
+	}
+	in, eval := SelectInput(r), EvaluateInput(r)
+	for _, text := range []string{
+		in.Task, eval.Task, in.Plan.Steps[0].Description, in.History[0].Output.Summary, in.History[0].Error.Message,
+		eval.LastExecution.Output.Full, in.LastError.Attempted, in.LastError.Message,
+		in.LastError.Context.CommandExecuted, in.AvailableAgents[0].WhenToUse,
+	} {
+		testkit.Same(t, "with the wrong byte replaced", "a\uFFFDb", text)
+	}
+}
+
+// TestDocumentsReachBothInputs: the judged execution contains its full document, a history contains what it
+// leaves open and the results of its checks, and both inputs contain what the last document of each mode leaves
+// open.
+func TestDocumentsReachBothInputs(t *testing.T) {
+	given := &verdict.Document{
+		Accomplished: []string{"read it"}, Remaining: []string{"BLOCKER: it loses data", " None. "},
+		OpenQuestions: []string{"Which format?", "n/a"}, KeyContext: "the port is 8080",
+		Decisions:   []verdict.Decision{{Choice: "a table", Rejected: "a switch", Why: "speed"}},
+		Constraints: []string{"under 20 ms"}, Files: []string{"a.go"},
+		Checks: []verdict.Check{{Command: "make test", Expect: "exit 0"}, {Command: "make lint", Expect: "exit 0"}},
+		Claims: []verdict.Claim{{Claim: "tests pass", Check: 1}, {Claim: "lint is clean", Check: 2}},
+	}
+	receipts := []verdict.Receipt{
+		{Result: verdict.CheckPassed, Output: "ok", SHA256: "ab"},
+		{Result: verdict.CheckFailed, Why: "exit code 1, expected 0", Output: "a.go:1: no"},
+	}
+	whole := &DecisionDocument{
+		Accomplished: []string{"read it"}, Remaining: []string{"BLOCKER: it loses data"},
+		OpenQuestions: []string{"Which format?"}, KeyContext: "the port is 8080",
+		Choices: []string{"a table — rejected: a switch — why: speed"}, Constraints: []string{"under 20 ms"},
+		Files: []string{"a.go"}, Claims: []DecisionClaim{{"tests pass", "verified"}, {"lint is clean", "refuted"}},
+		Checks: []DecisionCheck{
+			{Command: "make test", Expect: "exit 0", Result: "passed"},
+			{Command: "make lint", Expect: "exit 0", Result: "failed", Why: "exit code 1, expected 0",
+				Output: "a.go:1: no"},
+		},
+	}
+	brief := &DecisionDocument{
+		Remaining: whole.Remaining, OpenQuestions: whole.OpenQuestions, KeyContext: whole.KeyContext,
+		Claims: []DecisionClaim{{"lint is clean", "refuted"}},
+		Checks: []DecisionCheck{{Command: "make test", Result: "passed"},
+			{Command: "make lint", Result: "failed", Why: "exit code 1, expected 0"}},
+	}
+	r := full()
+	r.History = DecisionHistory{}
+	one := worked(3, "reviewer", StatusSuccess)
+	one.Document = Handed(given, receipts)
+	if diff := cmp.Diff(whole, one.Document); diff != "" {
+		t.Fatalf("the document (-want +got):\n%s", diff)
+	}
+	r.History = r.History.Add(one)
+	r.Judged = one.ID
+	open := []OpenPoint{{Agent: "reviewer", Iteration: one.Iteration, Remaining: whole.Remaining,
+		OpenQuestions: whole.OpenQuestions}}
+	s, e := SelectInput(r), EvaluateInput(r)
+	for what, d := range map[string]string{
+		"what is judged":            cmp.Diff(whole, e.LastExecution.Document),
+		"an evaluation's history":   cmp.Diff(brief, e.History[0].Document),
+		"a selection's last":        cmp.Diff(whole, s.History[0].Document),
+		"a selection's points":      cmp.Diff(open, s.OpenPoints),
+		"an evaluation's points":    cmp.Diff(open, e.OpenPoints),
+		"what history itself tells": cmp.Diff(whole, r.History.Last(1)[0].Document),
+	} {
+		testkit.Same(t, fmt.Sprintf("%s (-want +got)", what), "", d)
+	}
+	// Another agent works, and then the reviewer has nothing left: the point is reported with the agent that
+	// worked, and is not reported after that.
+	r.History = r.History.Add(worked(2, "developer", StatusSuccess))
+	open[0].Since = []string{"developer"}
+	testkit.Same(t, "worked since", open, SelectInput(r).OpenPoints)
+	testkit.Same(t, "one that was followed by another", brief, SelectInput(r).History[0].Document)
+	again := worked(1, "reviewer", StatusSuccess)
+	again.Document = Handed(&verdict.Document{Accomplished: []string{"looked again"}, Remaining: []string{"Nothing."}},
+		nil)
+	r.History = r.History.Add(again)
+	if got := EvaluateInput(r).OpenPoints; got != nil {
+		t.Errorf("still open: %+v", got)
+	}
+}
+
+// TestOpenPointsOutliveTheWindow: open points are kept beyond the window; a step of the plan is not an open
+// point.
+func TestOpenPointsOutliveTheWindow(t *testing.T) {
+	r := full()
+	r.History = DecisionHistory{}
+	r.Steps = []DecisionStep{{Description: "developer: build it"}}
+	plan := worked(90, "planner", StatusSuccess)
+	plan.Document = Handed(&verdict.Document{Remaining: []string{"developer: build it"}}, nil)
+	look := worked(80, "tester", StatusSuccess)
+	look.Document = Handed(&verdict.Document{Remaining: []string{"the load was not tried"}}, nil)
+	r.History = r.History.Add(plan).Add(look)
+	for i := range 70 {
+		r.History = r.History.Add(worked(70-i, "developer", StatusFailure))
+	}
+	want := []OpenPoint{{Agent: "tester", Iteration: look.Iteration, Remaining: []string{"the load was not tried"}}}
+	testkit.Same(t, "open points", want, EvaluateInput(r).OpenPoints)
+}
+
+// TestDocumentsAreBounded: however long a document is.
+func TestDocumentsAreBounded(t *testing.T) {
+	long := strings.Repeat("word and word, ", 200)
+	d := &verdict.Document{KeyContext: long}
+	for i := range 100 {
+		text := fmt.Sprint(i, " ", long)
+		d.Remaining, d.OpenQuestions, d.Accomplished = append(d.Remaining, text), append(d.OpenQuestions, text),
+			append(d.Accomplished, text)
+		d.Constraints, d.Files = append(d.Constraints, text), append(d.Files, text)
+		d.Decisions = append(d.Decisions, verdict.Decision{Choice: text})
+		d.Claims, d.Checks = append(d.Claims, verdict.Claim{Claim: text}),
+			append(d.Checks, verdict.Check{Command: text})
+	}
+	r := full()
+	r.History = DecisionHistory{}
+	for i := range 20 {
+		e := worked(20-i, fmt.Sprint("mode", i), StatusSuccess)
+		e.Document = Handed(d, nil)
+		r.History = r.History.Add(e)
+	}
+	testkit.Same(t, "points remain", leftItems+1, len(r.History.Last(1)[0].Document.Remaining))
+	for name, in := range map[string]any{"selection": SelectInput(r), "evaluation": EvaluateInput(r)} {
+		raw := testkit.Must(json.Marshal(in))(t)
+		if len(raw) > 200_000 {
+			t.Errorf("the %s has %d bytes", name, len(raw))
+		}
+	}
+}
+
+func TestRecoveryOptions(t *testing.T) {
+	for _, c := range []struct {
+		f    DecisionFailure
+		want []DecisionAction
+	}{
+		{DecisionFailure{Category: ToolFailure}, []DecisionAction{DecisionRetry, DecisionSkip, DecisionFallback}},
+		{DecisionFailure{Category: ProviderError, Transient: true}, []DecisionAction{DecisionRetry, DecisionFallback}},
+		{DecisionFailure{Category: ProviderError}, []DecisionAction{DecisionFallback}},
+		{DecisionFailure{Category: TimeoutError}, []DecisionAction{DecisionAbort, DecisionFallback}},
+		{DecisionFailure{Category: PermissionError}, []DecisionAction{DecisionRetry, DecisionSkip, DecisionFallback}},
+		{DecisionFailure{Category: ValidationError}, []DecisionAction{DecisionRetry, DecisionFallback}},
+		{DecisionFailure{Category: AgentError}, []DecisionAction{DecisionRetry, DecisionAbort, DecisionFallback}},
+		{DecisionFailure{Category: UnknownError}, []DecisionAction{DecisionRetry, DecisionSkip, DecisionFallback}},
+		{DecisionFailure{}, []DecisionAction{DecisionRetry, DecisionSkip, DecisionFallback}},
+		{DecisionFailure{Category: "new"}, []DecisionAction{DecisionRetry, DecisionSkip, DecisionFallback}},
+	} {
+		var got []DecisionAction
+		for _, o := range RecoveryOptions(c.f) {
+			got = append(got, o.Action)
+			if o.Description == "" || o.Reason == "" {
+				t.Errorf("%s: %s says nothing", c.f.Category, o.Action)
+			}
+		}
+		testkit.Same(t, fmt.Sprintf("%s, transient %v", c.f.Category, c.f.Transient), c.want, got)
+	}
+}
+
+func TestNothingIsSkippedWhereThereIsNoPlan(t *testing.T) {
+	r := DecisionRecord{Error: &DecisionFailure{Message: "m"}}
+	for _, o := range SelectInput(r).LastError.RecoveryOptions {
+		if o.Action == DecisionSkip {
+			t.Error("without a plan a step can be skipped")
+		}
+	}
+	r.Steps = []DecisionStep{{}}
+	testkit.Same(t, "options with a plan", 3, len(SelectInput(r).LastError.RecoveryOptions))
+	testkit.Same(t, "an error without a category", UnknownError, SelectInput(r).LastError.Category)
+	if SelectInput(DecisionRecord{}).LastError != nil {
+		t.Error("an error where there is none")
+	}
+}
+
+func TestToolCategory(t *testing.T) {
+	for _, c := range []struct {
+		message string
+		denied  bool
+		want    DecisionCategory
+	}{
+		{"Exit code 1", false, ToolFailure},
+		{"", false, ToolFailure},
+		{"", true, PermissionError},
+		{"Command timed out after 2m", true, PermissionError},
+		{"Exit code 143\nCommand timed out after 1s", false, TimeoutError},
+		{"bash: ./x: Permission denied", false, PermissionError},
+		{"EACCES: permission denied, open 'x'", false, PermissionError},
+		{"Claude requested permissions to write to x, but you haven't granted it yet.", false, PermissionError},
+		{"InputValidationError: Write failed: the required parameter `content` is missing", false, ValidationError},
+		{"context deadline exceeded", false, TimeoutError},
+	} {
+		testkit.Same(t, fmt.Sprintf("%q, denied %v", c.message, c.denied), c.want, ToolCategory(c.message, c.denied))
+	}
+}
+
+func TestCut(t *testing.T) {
+	filler := strings.Repeat("Looked at this and that. ", 40)
+	for _, c := range []struct {
+		name, text string
+		most       int
+		want       string
+	}{
+		{"short", "  all of it \n", 20, "all of it"},
+		{"exactly", "12345", 5, "12345"},
+		{"exactly, in runes", "äöüßé", 5, "äöüßé"},
+		{"at a word's end", "one two three four five six", 20, "one two three four…"},
+		{"no words", strings.Repeat("x", 30), 10, "xxxxxxxxx…"},
+		{"a mark stays with its letter", "e\u0301e\u0301e\u0301e\u0301e\u0301e\u0301", 8, "e\u0301e\u0301e\u0301…"},
+		{"what is joined stays so", "ab👩\u200d👩\u200d👧cd", 6, "ab…"},
+		{"not UTF-8", "a\xff\xfeb", 10, "a\uFFFDb"},
+		{"nothing", "text", 0, ""},
+		{"room for the mark", "text", 1, "…"},
+		{"an error at the end", filler + "\nerror: no such file\n", 60,
+			"Looked at this and that. Looked at this…\nerror: no such file"},
+		{"an error in the midst of a paragraph", filler + "The build failed. " + filler, 60,
+			"Looked at this and that. Looked at this…\nThe build failed."},
+		{"files before steps", filler + "\nStep 2 is there\nModified a/b.go\nStep 3 is not\n", 60,
+			"Looked at this and that. Looked at this and…\nModified a/b.go"},
+		{"in their order", filler + "\nCreated x.go\nnothing\npanic: y\n", 80,
+			"Looked at this and that. Looked at this and that. Looked…\nCreated x.go\npanic: y"},
+		{"the last errors", filler + "\nerror one\nerror two\nerror six\n", 60,
+			"Looked at this and that. Looked at this…\nerror two\nerror six"},
+		{"the same once", filler + "\nerror one\nerror one\n", 60,
+			"Looked at this and that. Looked at this and that.…\nerror one"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			testkit.Same(t, fmt.Sprintf("cut to %d", c.most), c.want, Cut(c.text, c.most))
+		})
+	}
+}
+
+func TestCutFindsTheWordInALongLine(t *testing.T) {
+	text := strings.Repeat("a,", 3000) + `"error":"disk full"` + strings.Repeat(",b", 3000)
+	if got := Cut(text, SummaryRunes); !strings.Contains(got, "disk full") {
+		t.Errorf("the error is lost: %q", got)
+	}
+	text = strings.Repeat("line\n", 100_000) + "fatal: the end\n"
+	if got := Cut(text, SummaryRunes); !strings.HasSuffix(got, "\nfatal: the end") {
+		t.Errorf("the error at the end of a long text is lost: %q", got)
+	}
+}
+
+func FuzzCut(f *testing.F) {
+	f.Add("one two three", 5)
+	f.Add("e\u0301\u200d🇩🇪🇫🇷 error: \xff\xfe", 7)
+	f.Add(strings.Repeat("Modified a.go. failed İİİİİİ step ", 30), 40)
+	f.Fuzz(func(t *testing.T, s string, most int) {
+		most = max(min(most, 5000), -5)
+		got := Cut(s, most)
+		if !utf8.ValidString(got) {
+			t.Errorf("cut to %d, %q is not UTF-8: %q", most, s, got)
+		}
+		if n := utf8.RuneCountInString(got); n > max(most, 0) {
+			t.Errorf("cut to %d, %q has %d runes: %q", most, s, n, got)
+		}
+		testkit.Same(t, fmt.Sprintf("cut to %d twice", most), got, Cut(got, most))
+		if short := strings.TrimSpace(s); utf8.ValidString(s) && utf8.RuneCountInString(short) <= most && got != short {
+			t.Errorf("cut to %d, %q became %q", most, s, got)
+		}
+	})
+}

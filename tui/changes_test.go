@@ -1,0 +1,236 @@
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+)
+
+// changed makes the run's directory differ in some files.
+func changed(_ *Options, h *fakeHost) {
+	h.changed = []ChangedFile{
+		{Path: "docs/of the loom/very deep in the tree of the weavers/header.md", Status: "added", Added: 120},
+		{Path: "header.go", Status: "modified", Added: 3, Deleted: 2},
+		{Path: "loom.png", Status: "modified", Binary: true},
+		{Path: "warp.go", Old: "weft.go", Status: "renamed", Added: 1},
+		{Path: "old\x1b[31m.go", Status: "deleted", Deleted: 40},
+	}
+	h.versions = map[string]Versions{"header.go": {
+		Before: "package loom\n\n// Header is what a cloth begins with.\n" +
+			"type Header struct {\n\tName string\n}\n\nfunc (h Header) Len() int {\n\treturn len(h.Name)\n}\n",
+		After: "package loom\n\n// Header is what a cloth begins with.\n" +
+			"type Header struct {\n\tName  string\n\tThreads int\n}\n\n" +
+			"func (h Header) Len() int {\n\treturn len(h.Name) + h.Threads\n}\n",
+	}}
+}
+
+// authored opens the list of files; the run knows the authors of some.
+func authored(s *scene) {
+	s.startWork()
+	s.present(func(st *supervisor.State) {
+		st.Changes.Files = []input.ChangeFile{
+			{Path: "header.go", Authors: []input.ChangeAuthor{{Agent: "orch-1", Known: 1}, {Agent: "orch-2", Known: 1}},
+				Reported: []string{"orch-1", "orch-2"}},
+			{Path: "warp.go", Authors: []input.ChangeAuthor{{Agent: "orch-1", Maybe: 1}, {Agent: "orch-2", Maybe: 1}}},
+			{Path: "loom.png", Authors: []input.ChangeAuthor{{Agent: "orch-2", Known: 1}}},
+		}
+	})
+	s.Press("F5")
+}
+
+// TestChangesAreListedAnew: the list follows the snapshots of the run, and keeps the selection.
+func TestChangesAreListedAnew(t *testing.T) {
+	play(t, 120, 40, changed, func(s *scene) {
+		authored(s)
+		s.Press("Down")
+		s.host.mu.Lock()
+		s.host.changed = append([]ChangedFile{{Path: "a.go", Status: "added", Added: 7}}, s.host.changed...)
+		s.host.mu.Unlock()
+		s.present(func(st *supervisor.State) { st.Changes.Serial++ })
+		s.Expect("a.go", "6 files")
+		s.Press("Enter")
+		s.Expect("Threads int")
+		s.Press("]")
+		s.Expect("binary file")
+		s.Press("Esc")
+		s.Expect("CHANGES")
+	})
+}
+
+// TestChangeIsCommented: the list shows the difference of the current file, sorts and searches; a comment on a place
+// goes to the agent that changed the file.
+func TestChangeIsCommented(t *testing.T) {
+	play(t, 120, 40, changed, func(s *scene) {
+		authored(s)
+		s.Expect("FILE", "LINES", "AGENTS")
+		s.Press("Down")
+		s.Expect("Threads int", "@@ -")
+		s.Press("/")
+		s.Type("orch-2 binary\n")
+		s.ExpectNot("header.go")
+		s.Press("Ctrl+U", "Esc", "s", "s", "s", "g")
+		s.Expect("Sorted by lines.", "header.md")
+		s.Press("Down", "Down", "Enter")
+		s.Expect("Threads int")
+		s.Press("c")
+		s.Type("why?\n")
+		s.expectTook(contract.Say{To: "orch-2", Text: "header.go:5: why?"})
+	})
+}
+
+// inGit makes the run work in a repository.
+func inGit(o *Options, h *fakeHost) {
+	changed(o, h)
+	v := h.versions["header.go"]
+	v.Object = "0f0f"
+	h.versions["header.go"] = v
+	h.options = func(o *runconfig.Options) {
+		o.Workspace = runconfig.Workspace{Root: "/home/weaver/loom", Base: "base"}
+	}
+}
+
+// TestRevertOnTheScreen: x asks, and makes the run revert the file or the current place; n keeps it.
+func TestRevertOnTheScreen(t *testing.T) {
+	play(t, 120, 40, inGit, func(s *scene) {
+		authored(s)
+		s.Press("Down", "x")
+		s.Expect("header.go becomes what it was when the run began")
+		s.Press("n")
+		if _, sent := s.host.present().took().(contract.Revert); sent {
+			t.Error("what was to be kept is reverted")
+		}
+		s.Press("x", "y")
+		s.expectTook(contract.Revert{Path: "header.go"})
+		s.Press("Enter")
+		s.Expect("@@ -2,9 +2,10 @@")
+		s.Press("x", "y")
+		want := contract.Revert{Path: "header.go", Seen: "0f0f", Hunk: "-2,9 +2,10"}
+		s.expectTook(want)
+		s.Press("X", "y")
+		s.expectTook(contract.Revert{Path: "header.go", Seen: "0f0f"})
+	})
+}
+
+// TestOpenInTheEditor: e opens the file at the current place, but not a deleted file.
+func TestOpenInTheEditor(t *testing.T) {
+	play(t, 120, 40, inGit, func(s *scene) {
+		authored(s)
+		s.Press("Down", "e", "Enter")
+		s.Press("e", "Esc", "Down", "Down", "e")
+		if want := []string{"header.go:1", "header.go:5"}; !slices.Equal(s.host.opened[:2], want) {
+			t.Errorf("opened %q, want %q", s.host.opened, want)
+		}
+		for range s.host.changed {
+			if s.Shows("deleted this file") {
+				break
+			}
+			s.Press("Down", "e")
+		}
+		s.Expect("deleted this file")
+	})
+}
+
+// TestLandOnTheScreen: M asks, lands, and shows the result, or the reason why nothing was done.
+func TestLandOnTheScreen(t *testing.T) {
+	play(t, 120, 40, inGit, func(s *scene) {
+		authored(s)
+		s.Press("M", "n", "M")
+		s.Expect("Uncommitted changes are never")
+		if s.host.landed != 0 {
+			t.Fatal("it is not asked")
+		}
+		s.Press("y")
+		s.Expect("main is now 0123abcd")
+		s.host.barred = errors.New("uncommitted changes would be overwritten in \"a.go\"")
+		s.Press("y", "M", "y")
+		s.Expect("uncommitted changes would be overwritten", "Not landed")
+	})
+}
+
+// TestChangesByCommand: the slash commands do the same.
+func TestChangesByCommand(t *testing.T) {
+	play(t, 120, 40, inGit, func(s *scene) {
+		authored(s)
+		s.Press("Esc")
+		s.Type("/changes header.go\n")
+		s.Expect("Threads int")
+		s.Press("Esc", "Esc")
+		s.Type("/revert header.go -1,2 +1,3\n")
+		s.Press("y")
+		want := contract.Revert{Path: "header.go", Seen: "0f0f", Hunk: "-1,2 +1,3"}
+		s.expectTook(want)
+		s.Press("Ctrl+U")
+		s.Type("/revert nothing.go\n")
+		s.Expect("has not changed nothing.go")
+	})
+}
+
+// TestRevertAfterTheEnd: after the run's end the host reverts, and the screen reloads the list.
+func TestRevertAfterTheEnd(t *testing.T) {
+	play(t, 120, 40, changed, func(s *scene) {
+		authored(s)
+		s.host.present().Stop()
+		s.Settle()
+		s.Press("F5")
+		s.Press("Down", "x", "y")
+		if want := []contract.Revert{{Path: "header.go"}}; !slices.Equal(s.host.reverted, want) {
+			t.Errorf("the host was asked for %+v", s.host.reverted)
+		}
+	})
+}
+
+// TestTheDiffFollowsTheRun: after a snapshot the file is compared again.
+func TestTheDiffFollowsTheRun(t *testing.T) {
+	play(t, 120, 40, inGit, func(s *scene) {
+		authored(s)
+		s.Press("Down", "Enter")
+		s.host.mu.Lock()
+		s.host.versions = map[string]Versions{"header.go": {Before: "a\n", After: "quite another text\n"}}
+		s.host.mu.Unlock()
+		s.present(func(st *supervisor.State) { st.Changes.RevertsDone++ })
+		s.Settle()
+		s.Expect("quite another text")
+	})
+}
+
+func (h *fakeHost) Changes(context.Context, string) ([]ChangedFile, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.changed, h.unreadable
+}
+
+func (h *fakeHost) Versions(_ context.Context, _, path, _ string) (Versions, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.versions[path], h.unreadable
+}
+
+func (h *fakeHost) Revert(_ context.Context, run string, r contract.Revert) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.reverted = append(h.reverted, r)
+	return h.barred
+}
+
+func (h *fakeHost) Fork(_ context.Context, run string, at int) (string, error) {
+	return fmt.Sprintf("%s is forked before decision %d", run, at), nil
+}
+
+func (h *fakeHost) Land(context.Context, string) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.landed++
+	return "main is now 0123abcd", h.barred
+}
+
+func (h *fakeHost) Open(_, path string, line int) error {
+	h.opened = append(h.opened, fmt.Sprintf("%s:%d", path, line))
+	return h.barred
+}
