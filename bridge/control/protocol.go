@@ -96,7 +96,7 @@ type AgentStatus struct {
 	Mode     string    `json:"mode,omitempty"`
 	Status   string    `json:"status"`
 	Does     string    `json:"does"`  // what it does, in the words of all faces
-	Since    time.Time `json:"since"` // of Status
+	Since    time.Time `json:"since"` // of Does
 	Session  string    `json:"session_id"`
 	Context  float64   `json:"context_pct"`
 	Cost     float64   `json:"cost_usd"`

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -473,41 +472,45 @@ func RunState(s *supervisor.State, now time.Time) string {
 	return Phase(s.Task.Phase)
 }
 
-// AgentState says on every face what an agent does, in a word or two. waits is what waits for the human.
-func AgentState(s *supervisor.State, a *supervisor.Agent, waits []supervisor.InboxItem) string {
+// AgentState says on every face what an agent does, in a word or two, and since when. waits is what waits for the
+// human.
+func AgentState(
+	s *supervisor.State, a *supervisor.Agent, waits []supervisor.InboxItem,
+) (does string, since time.Time) {
 	if s.Ending != nil {
 		waits = nil
 	}
-	if slices.ContainsFunc(waits, func(i supervisor.InboxItem) bool { return i.Agent == a.ID && i.Request != nil }) {
-		return "permission?"
-	}
-	if a.Role == supervisor.RoleArbiter && slices.ContainsFunc(waits, func(i supervisor.InboxItem) bool {
-		return i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance
-	}) {
-		return "asks you"
+	for _, i := range waits { // the oldest is the first
+		asks := i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance
+		switch {
+		case i.Agent == a.ID && i.Request != nil:
+			return "permission?", i.Since
+		case asks && a.Role == supervisor.RoleArbiter:
+			return "asks you", i.Since
+		}
 	}
 	down := a.Status == supervisor.AgentDown
 	switch {
 	case s.WasInterrupted() && a.Alive():
-		return "interrupted"
+		return "interrupted", a.Since
 	case a.Takeover != nil:
 		switch a.Takeover.Stage {
 		case supervisor.TakeoverOpen:
-			return "in your hands"
+			return "in your hands", a.Takeover.Since
 		case supervisor.TakeoverClosing, supervisor.TakeoverReading:
-			return "is given back"
+			return "is given back", a.Takeover.Since
 		}
-		return "is being handed over"
+		return "is being handed over", a.Takeover.Since
 	case s.Halted && (down || a.Status == supervisor.AgentRestarting):
-		return "halted"
+		return "halted", a.Since
 	case s.Lifecycle.AwaitsTrust(a.Host) && down:
-		return "needs your trust"
+		return "needs your trust", a.Since
 	case down && !s.Lifecycle.IsUp(a.Host) && a.Host != supervisor.LifecycleHere:
-		return hostWaits(s.Lifecycle.Bridge(a.Host))
+		return hostWaits(s.Lifecycle.Bridge(a.Host)), a.Since
 	case a.Waits():
-		return "waits for other starts"
+		return "waits for other starts", a.Start.Queued
 	}
-	return statusWord(a)
+	return statusWord(a), a.Since
 }
 
 func hostWaits(b supervisor.Bridge) string {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -188,5 +189,36 @@ func TestSince(t *testing.T) {
 		if !strings.HasSuffix(got, c.want) || c.want == "" && got != "" {
 			t.Errorf("%s:\n%s\n, want\n%s", what, got, c.want)
 		}
+	}
+}
+
+// TestAgentState: the time belongs to what is said, not to the status of the agent's process.
+func TestAgentState(t *testing.T) {
+	began := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	asked := began.Add(time.Minute)
+	request := supervisor.InboxItem{Kind: supervisor.InboxPermission, Agent: "orch-1", Since: asked,
+		Request: &contract.PermissionRequest{}}
+	question := supervisor.InboxItem{Kind: supervisor.InboxQuestion, Agent: contract.Arbiter, Since: asked}
+	for _, tt := range []struct {
+		name, id string
+		takeover *supervisor.Takeover
+		does     string
+		since    time.Time
+	}{
+		{"asks for a permission", "orch-1", nil, "permission?", asked},
+		{"another asks", "orch-2", nil, "works", began},
+		{"asks a question", contract.Arbiter, nil, "asks you", asked},
+		{"is attached", "orch-2", &supervisor.Takeover{Stage: supervisor.TakeoverOpen, Since: asked}, "in your hands", asked},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var a supervisor.Agent
+			a.ID, a.Takeover, a.Status, a.Since = tt.id, tt.takeover, supervisor.AgentBusy, began
+			if tt.id == contract.Arbiter {
+				a.Role = supervisor.RoleArbiter
+			}
+			does, since := AgentState(&supervisor.State{}, &a, []supervisor.InboxItem{request, question})
+			testkit.Same(t, "what it does", tt.does, does)
+			testkit.Same(t, "since", tt.since, since)
+		})
 	}
 }

@@ -50,15 +50,10 @@ func AgentRow(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) P
 }
 
 func agentRow(s *supervisor.State, a *supervisor.Agent, w Work, waits []supervisor.InboxItem, now time.Time) PageAgent {
-	text := eventtext.AgentState(s, a, waits)
-	tone, since, done := stateTone(text), a.Since, w
-	switch {
-	case s.WasInterrupted() && a.Alive():
+	text, since := eventtext.AgentState(s, a, waits)
+	tone, done := stateTone(text), w
+	if s.WasInterrupted() && a.Alive() {
 		since, w = now, Work{}
-	case a.Takeover != nil:
-		since = a.Takeover.Since
-	case a.Waits():
-		since = a.Start.Queued
 	}
 	stall := a.Waiting()
 	if a.Takeover != nil || s.Halted || s.Lifecycle.AwaitsTrust(a.Host) || s.Ending != nil {

@@ -196,9 +196,9 @@ func (s *service) Status() control.Status {
 		if len(a.Subagents) > 0 {
 			most = st.Options.MaxSubagents
 		}
+		does, since := eventtext.AgentState(st, a, waits)
 		status.Agents = append(status.Agents, control.AgentStatus{
-			ID: a.ID, Name: a.Name, Mode: a.Mode, Status: a.StatusText(),
-			Does: eventtext.AgentState(st, a, waits), Since: a.Since.UTC(), Session: a.SessionID,
+			ID: a.ID, Name: a.Name, Mode: a.Mode, Status: a.StatusText(), Does: does, Since: since.UTC(), Session: a.SessionID,
 			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Host: a.Host, Make: a.Make,
 			Lacks: a.Lacks, ContextUnknown: a.Make != "" && a.Context.Window == 0, CostUnknown: a.CostUnknown,
 			Attached: s.opener.Terminals.Holder(a.ID), Subagents: len(a.Subagents), MaxSubagents: most,
