@@ -13,7 +13,11 @@ import (
 func (st *step) merged(f input.Merged) {
 	o, ok := st.Handoff.Merges.Merged(&st.out, input.IsolationMerged(f))
 	if f.Status == input.StatusMerged {
-		st.Changes.Merged(o.Agent, f.Files, !st.Options.Workspace.Isolated())
+		var before []string // whose files it began with
+		for a, ok := st.Agent(o.Agent); ok && a.Predecessor != ""; a, ok = st.Agent(a.Predecessor) {
+			before = append(before, a.Predecessor)
+		}
+		st.Changes.Merged(o.Agent, before, f.Files, !st.Options.Workspace.Isolated())
 	}
 	if !ok {
 		return

@@ -309,6 +309,9 @@ func TestOpenPoints(t *testing.T) {
 		"nothing": {func(s *State) { s.Changes.Files, s.Handoff.FilesListed = nil, nil },
 			"no file has changed since the run began"},
 		"only its own": {func(s *State) { s.Changes.Files[0].Changed = 0 }, "no file has changed since the run began"},
+		"in its own directory": {func(s *State) {
+			s.Changes.Files = []input.ChangeFile{{Path: "src/a.go", Authors: []input.ChangeAuthor{{Agent: "orch-1", Known: 1}}}}
+		}, "files were changed in agents' own directories and are not merged: src/a.go (orch-1)"},
 		"no Git": {func(s *State) {
 			s.Options.Workspace = runconfig.Workspace{}
 			s.Changes.Files = nil

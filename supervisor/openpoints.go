@@ -39,12 +39,14 @@ func (s *State) openPoints(repeated bool) []openPoint {
 	}
 	delivered := func(f input.ChangeFile) bool { return f.Changed > 0 }
 	filesKnown := s.Options.Workspace.Enabled() && !s.Changes.Failed && !s.Changes.Truncated()
+	undelivered := s.Changes.Undelivered()
 	switch {
 	case !s.worked():
 		add("nobody", "no Orchestrator has worked on the task")
-	case filesKnown && !slices.ContainsFunc(s.Changes.Files, delivered):
+	case filesKnown && undelivered == nil && !slices.ContainsFunc(s.Changes.Files, delivered):
 		add("unchanged", "no file has changed since the run began")
 	}
+	named("undelivered", "files were changed in agents' own directories and are not merged", undelivered)
 	named("already", "all that passes was already true before the work, so it does not prove the work", s.provesNothing())
 	switch run := s.Handoff.ChecksRun(); {
 	case s.Task.Acceptance.proves():

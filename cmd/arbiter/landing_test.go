@@ -76,7 +76,7 @@ func TestLandWithProof(t *testing.T) {
 				status != "?? mine.txt\n?? out/" && isolation == "shared" {
 				t.Errorf("status %q", status)
 			}
-			includes(t, "again", arbiter(contract.ExitComplete, nil, "land"), "has the work of run")
+			includes(t, "again", arbiter(contract.ExitComplete, nil, "land"), "has all that run")
 			out = arbiter(contract.ExitComplete, nil, "verify")
 			includes(t, "verify", out, "passed  cat cloth.txt; echo in $LANG (exit code 0; the same output)",
 				"passed  date +%s%N (exit code 0; the output varies and is not compared)",

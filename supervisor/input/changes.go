@@ -57,15 +57,36 @@ func (s *ChangeState) LastChange(fits func(ChangeFile) bool) LastChange {
 }
 
 // Merged records that the work of an agent with its own directory is now where the run delivers it. An empty
-// agent is unknown. shared: the files were written into the shared directory.
-func (s *ChangeState) Merged(agent string, files []string, shared bool) {
+// agent is unknown. before are those whose files it began with. shared: the files were written into the shared directory.
+func (s *ChangeState) Merged(agent string, before, files []string, shared bool) {
 	s.Changed++
+	s.undone(append(slices.Clip(before), agent), files)
 	for _, p := range files {
 		s.edit(p, func(f *ChangeFile) { f.LastBy, f.Changed = agent, s.Changed })
 		if shared && len(s.Foreign) < changeMaxFiles {
 			s.Foreign = append(slices.Clip(s.Foreign), ChangeForeign{p, s.Serial})
 		}
 	}
+}
+
+// undone takes back what agents are said to have changed in their own directories, but for what they deliver now: they
+// have removed or undone it.
+func (s *ChangeState) undone(agents, delivered []string) {
+	s.Files = slices.Clone(s.Files)
+	for i := range s.Files {
+		f := &s.Files[i]
+		if slices.Contains(delivered, f.Path) {
+			continue
+		}
+		f.Authors = slices.Clone(f.Authors)
+		for j := range f.Authors {
+			if a := &f.Authors[j]; slices.Contains(agents, a.Agent) {
+				a.Known, a.Maybe = min(a.Known, f.Changed), min(a.Maybe, f.Changed)
+			}
+		}
+		f.Authors = slices.DeleteFunc(f.Authors, func(a ChangeAuthor) bool { return a.Known == 0 && a.Maybe == 0 })
+	}
+	s.Files = slices.DeleteFunc(s.Files, func(f ChangeFile) bool { return f.Changed == 0 && len(f.Authors) == 0 })
 }
 
 // takeForeign returns which files of a snapshot of the shared directory a merge wrote. It forgets files that no
@@ -316,6 +337,17 @@ func (s *ChangeState) ChangedBy(p, agent string) (changed, known bool) {
 	return false, false
 }
 
+// Undelivered lists files that agents changed in directories of their own and that are not merged, each with the agents.
+func (s *ChangeState) Undelivered() []string {
+	var list []string
+	for _, f := range s.Files {
+		if known, maybe := f.since(f.Changed); len(known)+len(maybe) > 0 {
+			list = append(list, f.Path+" ("+strings.Join(union(known, maybe), ", ")+")")
+		}
+	}
+	return list
+}
+
 // File returns what is known about a file.
 func (s *ChangeState) File(p string) (ChangeFile, bool) {
 	i, ok := s.find(p)
@@ -437,7 +469,7 @@ func (s *ChangeState) Reverted(r ChangeReverted) (asked Revert, ok bool) {
 	s.Reverts = slices.Delete(slices.Clone(s.Reverts), i, i+1)
 	if r.Refused == "" {
 		s.RevertsDone++
-		s.Merged("", []string{asked.Path}, true)
+		s.Merged("", nil, []string{asked.Path}, true)
 	}
 	return asked, true
 }

@@ -463,11 +463,16 @@ func TestATurnBeginsWhereItsAgentBegan(t *testing.T) {
 func TestMergedWork(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")
 	r.turn("orch-2", nil, nil, []string{"a"})
-	r.out = Collector{}
-	r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Top: "/own/orch-1", Alive: r.alive}, nil, true)
-	r.record([]string{"a", "b"})
+	for agent, files := range map[string][]string{"orch-0": {"draft"}, "orch-1": {"a", "b", "scratch"}} {
+		r.out = Collector{}
+		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: agent, Top: "/own/" + agent, Alive: r.alive}, nil, true)
+		r.record(files)
+	}
 	r.wants(LastChange{"orch-2", []string{"a"}}, "a", "b") // it is not merged yet
-	r.s.Merged("orch-1", []string{"a", "b"}, true)
+	testkit.Same(t, "not merged", []string{"a (orch-1)", "b (orch-1)", "draft (orch-0)", "scratch (orch-1)"},
+		r.s.Undelivered())
+	r.s.Merged("orch-1", []string{"orch-0"}, []string{"a", "b"}, true) // draft and scratch were removed again
+	testkit.Same(t, "not merged", []string(nil), r.s.Undelivered())
 	r.wants(LastChange{"orch-1", []string{"a", "b"}}, "a", "b")
 	events := r.turn("orch-2", nil, nil, []string{"a", "b", "c"})
 	if files := changesOf(t, events, "orch-2"); len(files) != 1 || files[0].Path != "c" {
@@ -479,7 +484,7 @@ func TestMergedWork(t *testing.T) {
 	r.wants(LastChange{"orch-1", []string{"a", "b"}}, "a", "b")
 	r.turn("orch-2", nil, nil, []string{"b"})
 	r.wants(LastChange{"orch-2", []string{"b"}}, "a", "b")
-	r.s.Merged("", []string{"b"}, false)
+	r.s.Merged("", nil, []string{"b"}, false)
 	r.wants(LastChange{}, "b")
 }
 

@@ -102,7 +102,7 @@ func (e env) land(c *cli.Context) error {
 	}
 	branch := strings.TrimPrefix(result.Branch, "refs/heads/")
 	if result.Status == workspaces.MergeNothing {
-		fmt.Fprintf(e.Stdout, "%s has the work of run %s already\n", branch, command.ShortID(l.info.Run))
+		fmt.Fprintf(e.Stdout, "%s has all that run %s has merged\n", branch, command.ShortID(l.info.Run))
 	} else {
 		fmt.Fprintf(e.Stdout, "%s is now %s\n", branch, command.ShortID(result.Head))
 	}
