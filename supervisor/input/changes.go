@@ -57,7 +57,8 @@ func (s *ChangeState) LastChange(fits func(ChangeFile) bool) LastChange {
 }
 
 // Merged records that the work of an agent with its own directory is now where the run delivers it. An empty
-// agent is unknown. before are those whose files it began with. shared: the files were written into the shared directory.
+// agent is unknown. before are those whose files it began with. shared: the files were written into the shared
+// directory.
 func (s *ChangeState) Merged(agent string, before, files []string, shared bool) {
 	s.Changed++
 	s.undone(append(slices.Clip(before), agent), files)
@@ -337,7 +338,8 @@ func (s *ChangeState) ChangedBy(p, agent string) (changed, known bool) {
 	return false, false
 }
 
-// Undelivered lists files that agents changed in directories of their own and that are not merged, each with the agents.
+// Undelivered lists files that agents changed in directories of their own and that are not merged, each with the
+// agents.
 func (s *ChangeState) Undelivered() []string {
 	var list []string
 	for _, f := range s.Files {
