@@ -172,11 +172,14 @@ func playAll(o options, dir, bin string, all, wanted []string) *figures {
 	}
 }
 
-// allPoints returns the names of all crash points, including those of the journal.
+// allPoints returns the names of all crash points that a run passes, including those of the journal. TestForkKilled of
+// cmd/arbiter kills at those of a fork.
 func allPoints() []string {
 	names := slices.Clone(journal.CrashPoints)
 	for _, p := range crashpoint.Points {
-		names = append(names, p.Name)
+		if !strings.HasPrefix(p.Name, "fork.") {
+			names = append(names, p.Name)
+		}
 	}
 	return names
 }
