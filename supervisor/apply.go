@@ -170,6 +170,9 @@ func (st *step) dispatch() {
 	st.wantHostsOfWork()
 	st.pump()
 	st.continueDialogue()
+	if st.Ending == nil {
+		st.startQueued() // an agent that was stopped above, such as by its fuse, may have been starting
+	}
 }
 
 // agentEvent handles an event of an agent. A late event of an earlier generation never changes the present one.
