@@ -72,7 +72,8 @@ func TestCompleteIsJudged(t *testing.T) {
 	testkit.Same(t, "run", []string{"make test", "make lint"},
 		p.criteria(map[string]string{"make test": "--- FAIL: TestWarp"}))
 	p.goesOn("complete over a criterion that failed")
-	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "COMPLETE did not take effect", "| --- FAIL: TestWarp", "exit code 1")
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "COMPLETE did not take effect", "| --- FAIL: TestWarp",
+		"exit code 1")
 	p.complete()
 	p.criteria(nil)
 	r := p.endsAs(contract.StatusComplete, contract.ExitComplete)
@@ -93,7 +94,8 @@ func TestRejectedTooOften(t *testing.T) {
 				p.endsAs(contract.StatusFailed, contract.ExitFailed)
 				return
 			}
-			p.contains("the question", last[contract.Question](p).Text, "COMPLETE was rejected 3 times", "make test (exit code 1)")
+			p.contains("the question", last[contract.Question](p).Text, "COMPLETE was rejected 3 times",
+				"make test (exit code 1)")
 			p.do(input.Command{Channel: input.ChannelScreen,
 				Command: contract.Command{Body: contract.Say{Text: "Try once more."}}})
 			p.complete()
@@ -113,7 +115,8 @@ func TestArbiterCannotWeaken(t *testing.T) {
 		}})
 		return lastEffect[input.AnswerTool](p)
 	}
-	for _, weaker := range []string{`[]`, `[{"text":"make test","command":"true"}]`, `[{"text":"other","command":"make test"}]`} {
+	for _, weaker := range []string{`[]`, `[{"text":"make test","command":"true"}]`,
+		`[{"text":"other","command":"make test"}]`} {
 		a, first := set(weaker), p.s.Task.Acceptance.Criteria[0]
 		if a.IsError || first.By != contract.Human || first.Text != "make test" || first.Command != "make test" {
 			t.Errorf("%s is answered %+v, and the human's is %+v", weaker, a, first)
@@ -146,7 +149,8 @@ func TestHumanSetsCriteria(t *testing.T) {
 		Criteria: []contract.AcceptanceCriterion{{Text: "It is fast.", Command: "make bench"}},
 	}}})
 	p.contains("the answer", last[contract.Accepted](p).Message, "acceptance criteria set: 1")
-	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The human set the acceptance criteria", "It is fast. – proved by `make bench`")
+	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The human set the acceptance criteria",
+		"It is fast. – proved by `make bench`")
 	p.complete()
 	testkit.Same(t, "run after the change", []string{"make bench"}, p.criteria(nil))
 	r, _ := p.finished()
@@ -379,7 +383,8 @@ func FuzzState(f *testing.F) {
 				t.Fatalf("the Arbiter made %+v of %+v", s.ofHuman(), human)
 			}
 			var back AcceptanceState
-			if err := json.Unmarshal([]byte(encodedAcceptance(t, s)), &back); err != nil || encodedAcceptance(t, back) != encodedAcceptance(t, s) {
+			if err := json.Unmarshal([]byte(encodedAcceptance(t, s)), &back); err != nil ||
+				encodedAcceptance(t, back) != encodedAcceptance(t, s) {
 				t.Fatalf("%v: %+v is %+v once decoded", err, s, back)
 			}
 			s = back
@@ -452,7 +457,8 @@ func accepted(t *testing.T, s *AcceptanceState, criteria []Criterion, tree strin
 }
 
 func given(n int) []AcceptanceGiven {
-	list := []AcceptanceGiven{{Text: "t" + strconv.Itoa(n%4)}, {Text: "t" + strconv.Itoa(n%5), Command: "c" + strconv.Itoa(n%3)}}
+	list := []AcceptanceGiven{{Text: "t" + strconv.Itoa(n%4)},
+		{Text: "t" + strconv.Itoa(n%5), Command: "c" + strconv.Itoa(n%3)}}
 	if n%13 == 0 {
 		return append(list, AcceptanceGiven{Command: "\xff\x00"})
 	}

@@ -47,9 +47,11 @@ func weave(b *testing.B, inputs int, take func(input.Input)) {
 		for _, id := range ids {
 			happen(i, bridge.Delivered{MessageID: id, Proof: "lifecycle"})
 		}
-		happen(i, bridge.Turn{MessageIDs: ids, Outcome: bridge.TurnDone, Verdict: json.RawMessage(verdict), CostUSD: 0.01, Tools: 5})
+		happen(i, bridge.Turn{MessageIDs: ids, Outcome: bridge.TurnDone, Verdict: json.RawMessage(verdict), CostUSD: 0.01,
+			Tools: 5})
 	}
-	do(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "build", HumanPresent: true, MaxExchanges: 1 << 30, MaxIterations: 1 << 30}.WithDefaults()})
+	do(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", Task: "build", HumanPresent: true,
+		MaxExchanges: 1 << 30, MaxIterations: 1 << 30}.WithDefaults()})
 	do(input.Spawned{Agent: s.Agents[0].AgentRef})
 	turn(0, `{"decision":"SELECT_MODE","message":"work","reason":"r","mode":"developer"}`)
 	do(input.Spawned{Agent: s.Agents[1].AgentRef})
@@ -124,7 +126,8 @@ func BenchmarkResumeMillion(b *testing.B) {
 }
 
 // millionEvents writes a run like the loop does, with a snapshot after so many inputs; 0: none.
-func millionEvents(b *testing.B, store *journal.Store, id string, events int, o journal.Options, snapshots int) *journal.Run {
+func millionEvents(b *testing.B, store *journal.Store, id string, events int, o journal.Options,
+	snapshots int) *journal.Run {
 	b.Helper()
 	run := testkit.Must(store.Create(journal.Meta{Run: id}, o))(b)
 	var s State

@@ -355,7 +355,8 @@ func (p *play) mergesTo(m input.IsolationMerged) {
 func TestIsolatedWork(t *testing.T) {
 	p := begin(t, isolated)
 	spawn := lastEffect[input.Spawn](p)
-	if want := (runconfig.Place{Agent: "arbiter", Generation: 1}); spawn.Place != want || spawn.Params.Config.CWD != "/own/arbiter/sub" {
+	if want := (runconfig.Place{Agent: "arbiter", Generation: 1}); spawn.Place != want ||
+		spawn.Params.Config.CWD != "/own/arbiter/sub" {
 		t.Errorf("the Arbiter starts in %s, %+v", spawn.Params.Config.CWD, spawn.Place)
 	}
 	one := p.spawn("parser")
@@ -363,7 +364,8 @@ func TestIsolatedWork(t *testing.T) {
 	want := runconfig.Place{Agent: one, Generation: 1, Kind: "worktree"}
 	testkit.Same(t, "spawn.Place", want, spawn.Place)
 	testkit.Same(t, "starts", "/own/orch-1/sub", spawn.Params.Config.CWD)
-	p.contains("its prompt", spawn.Params.Config.AppendSystemPrompt, "/own/orch-1/sub", "The workspace is a Git worktree of your own")
+	p.contains("its prompt", spawn.Params.Config.AppendSystemPrompt, "/own/orch-1/sub",
+		"The workspace is a Git worktree of your own")
 	testkit.Same(t, "the directory is reported before it exists", 0, len(told[contract.Workspace](p)))
 	own := runconfig.Worktree{Branch: "arbiter/6f1c2a52/orch-1.1", Base: "b", Isolation: "worktree"}
 	two := p.call("arbiter", "spawn_orchestrator", `{"prompt":"printer"}`)
@@ -393,7 +395,8 @@ func TestIsolatedWork(t *testing.T) {
 	if !open || c.Params.CWD != "/own/arbiter/sub" {
 		t.Fatalf("on the merged files: %v, in %s", open, c.Params.CWD)
 	}
-	p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: bridge.CheckResult{Exit: 1, Output: "broken"}})
+	p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request,
+		Result: bridge.CheckResult{Exit: 1, Output: "broken"}})
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The work is merged", "0 passed, 1 failed")
 	if merges := told[contract.Merge](p); len(merges) != 1 || merges[0].Status != "merged" {
 		t.Errorf("told %+v", merges)
@@ -485,7 +488,8 @@ func TestIsolatedRunIsJudgedOnItsBranch(t *testing.T) {
 // has its own directory, too, and agents that share the run's directory are not told that it works beside them.
 func TestOneIsIsolated(t *testing.T) {
 	p := begin(t, nil)
-	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"p","isolated":true}`); !a.IsError || !strings.Contains(a.Text, "no Git repository") {
+	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"p","isolated":true}`); !a.IsError ||
+		!strings.Contains(a.Text, "no Git repository") {
 		t.Errorf("without Git: %+v", a)
 	}
 	p = begin(t, func(o *runconfig.Options) { isolated(o); o.Workspace.Isolation = "" })

@@ -101,7 +101,8 @@ func TestBrokenCheckGoesBackToTheArbiter(t *testing.T) {
 		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 		p.repeat(map[string]bool{"make parser": true})
 		p.goesOn("complete over a check that fails")
-		p.contains("what the Arbiter reads", p.lastSent("arbiter"), "COMPLETE did not take effect", "orch-1: `make parser`", "exit code 2", "use COMPLETE again", "make parser: exit code 2")
+		p.contains("what the Arbiter reads", p.lastSent("arbiter"), "COMPLETE did not take effect", "orch-1: `make parser`",
+			"exit code 2", "use COMPLETE again", "make parser: exit code 2")
 		p.lacks("its message lists criteria that are met", p.lastSent("arbiter"), "make printer")
 		p.contains("what frontends receive", last[contract.Notice](p).Text, "orch-1: `make parser`")
 		want, failing := contract.Checks{Passed: 2}, map[string]bool{}
@@ -122,22 +123,24 @@ func TestBrokenCheckGoesBackToTheArbiter(t *testing.T) {
 		// The decision about it was based on an input that shows it.
 		var in decider.EvaluateProgressInput
 		if n := p.lastNote(); !mended {
-			if err := json.Unmarshal(n.Input, &in); err != nil || len(in.FailedChecks) != 1 || in.FailedChecks[0].Command != "make parser" {
+			if err := json.Unmarshal(n.Input, &in); err != nil || len(in.FailedChecks) != 1 ||
+				in.FailedChecks[0].Command != "make parser" {
 				t.Errorf("the input of the last decision: %+v, %v", in.FailedChecks, err)
 			}
 		}
 	}
 }
 
-// TestTheRulesNeverCompleteOverAFailure of a check or a criterion: it is fixed, or after a few attempts a human is asked
-// or the run fails.
+// TestTheRulesNeverCompleteOverAFailure of a check or a criterion: it is fixed, or after a few attempts a human is
+// asked or the run fails.
 func TestTheRulesNeverCompleteOverAFailure(t *testing.T) {
 	for _, c := range []struct {
 		name             string
 		criterion, human bool
 		mending          int // it holds from this COMPLETE on
 	}{
-		{"check mended", false, true, 2}, {"check never, with a human", false, true, 99}, {"check never, alone", false, false, 99},
+		{"check mended", false, true, 2}, {"check never, with a human", false, true, 99},
+		{"check never, alone", false, false, 99},
 		{"criterion mended", true, true, 2}, {"criterion never, with a human", true, true, 99},
 		{"criterion never, alone", true, false, 99},
 	} {
@@ -403,12 +406,13 @@ func TestACheckRunsOnTheFilesBeforeTheWork(t *testing.T) {
 		now, then bridge.CheckResult
 		want      string
 	}{
-		"it failed":                    {ok("ok"), bridge.CheckResult{Exit: 1}, verdict.FailedAtFirst},
-		"it was true":                  {ok("ok"), ok("ok"), verdict.AlreadyTrue},
-		"its output was another":       {ok("ok"), ok("nothing"), verdict.FailedAtFirst},
-		"the files are not restored":   {ok("ok"), bridge.CheckResult{Exit: notAsBefore}, ""},
-		"it takes too long then":       {ok("ok"), bridge.CheckResult{TimedOut: true}, ""},
-		"it took too long":             {bridge.CheckResult{Output: "ok", Bytes: 2, DurationMS: 31_000}, bridge.CheckResult{}, ""},
+		"it failed":                  {ok("ok"), bridge.CheckResult{Exit: 1}, verdict.FailedAtFirst},
+		"it was true":                {ok("ok"), ok("ok"), verdict.AlreadyTrue},
+		"its output was another":     {ok("ok"), ok("nothing"), verdict.FailedAtFirst},
+		"the files are not restored": {ok("ok"), bridge.CheckResult{Exit: notAsBefore}, ""},
+		"it takes too long then":     {ok("ok"), bridge.CheckResult{TimedOut: true}, ""},
+		"it took too long": {bridge.CheckResult{Output: "ok", Bytes: 2, DurationMS: 31_000},
+			bridge.CheckResult{}, ""},
 		"it fails, and is not tried":   {bridge.CheckResult{Exit: 2}, bridge.CheckResult{}, ""},
 		"the time of its checks ended": {ok("ok"), bridge.CheckResult{Exit: -2}, ""},
 	} {

@@ -38,7 +38,8 @@ func TestPermissionsAreConfigured(t *testing.T) {
 	testkit.Same(t, "notices of 4 changes", 4, notices)
 	p.command(contract.Configure{Permissions: "bypass"})
 	testkit.Same(t, "what was rejected changed it", want, changed(&p.s))
-	if ok, why := p.command(contract.Configure{Permissions: "allow-all", AcceptRisk: true}); !ok || p.s.Options.Permissions != "allow-all" {
+	if ok, why := p.command(contract.Configure{Permissions: "allow-all", AcceptRisk: true}); !ok ||
+		p.s.Options.Permissions != "allow-all" {
 		t.Errorf("%q: %s", p.s.Options.Permissions, why)
 	}
 	p.resume("")
@@ -60,10 +61,12 @@ func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 	if p.do(late); len(p.s.Permission.Open) != 3 {
 		t.Fatalf("open: %+v", p.s.Permission.Open)
 	}
-	p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
+	p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{{Request: "p1", Asked: "p1", Behavior: bridge.Allow,
+		By: "rule"}}, Changes: 1})
 	testkit.Same(t, fmt.Sprintf("before the last one was held against them: %+v", p.s.Permission.Open), 2,
 		len(p.s.Permission.Open))
-	p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{{Request: "p3", Asked: "p3", Behavior: bridge.Allow, By: "rule"}}, Changes: 1})
+	p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{{Request: "p3", Asked: "p3", Behavior: bridge.Allow,
+		By: "rule"}}, Changes: 1})
 	var got []string
 	for _, b := range told[contract.Permission](p) {
 		got = append(got, b.Request+" "+b.Behavior+" by "+b.By)
@@ -85,7 +88,8 @@ func TestRulesThatChangeMeanwhile(t *testing.T) {
 		t.Error("a rule that holds no more has settled it")
 	}
 	of.Behavior, of.Rule = bridge.Deny, "Bash(make)"
-	if p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{of}, Changes: 2}); len(p.s.Permission.Open) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
+	if p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{of},
+		Changes: 2}); len(p.s.Permission.Open) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
 		t.Errorf("open: %+v", p.s.Permission.Open)
 	}
 	before := len(effects[input.Reconsider](p))
@@ -203,7 +207,8 @@ func trusted(t *testing.T, change func(*runconfig.Options)) *play {
 func (p *play) refused(id, hash string) []input.Effect {
 	p.t.Helper()
 	testkit.Same(p.t, fmt.Sprintf("%s does not start: it", id), AgentStarting, p.agent(id).Status)
-	return p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust, Message: "the workspace has changed since it was trusted: changed: hook", Trust: hash})
+	return p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust,
+		Message: "the workspace has changed since it was trusted: changed: hook", Trust: hash})
 }
 
 func said[B contract.Body](out []input.Effect) []B {
@@ -248,7 +253,9 @@ func TestDistrust(t *testing.T) {
 			p.call("arbiter", "spawn_orchestrator", `{"prompt":"the brief"}`)
 			testkit.Same(t, "setting sources", "user,project", sourcesOf(p.spawns("orch-1")[0]))
 			out := p.refused("orch-1", "h2")
-			want := []contract.Error{{Category: bridge.CatTrust, Message: "the workspace has changed since it was trusted: changed: hook", RecoveryOptions: []string{"trust", "without", "cancel"}}}
+			want := []contract.Error{{Category: bridge.CatTrust,
+				Message:         "the workspace has changed since it was trusted: changed: hook",
+				RecoveryOptions: []string{"trust", "without", "cancel"}}}
 			testkit.Same(t, "told", want, said[contract.Error](out))
 			if a := p.agent("orch-1"); a.Status != AgentDown || len(p.spawns("orch-1")) != 1 {
 				t.Fatalf("it is %s, %d starts", a.Status, len(p.spawns("orch-1")))
@@ -292,7 +299,8 @@ func TestDistrust(t *testing.T) {
 // TestDistrustAlone: without a human the run continues without the settings, and reports it.
 func TestDistrustAlone(t *testing.T) {
 	p := &play{t: t, at: time.Unix(1_800_000_000, 0)}
-	p.do(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "7f3a9c", CWD: "/w", Task: "Build it", Trusted: true, TrustHash: "h1"}.WithDefaults()})
+	p.do(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "7f3a9c", CWD: "/w", Task: "Build it",
+		Trusted: true, TrustHash: "h1"}.WithDefaults()})
 	out := p.refused("arbiter", "h2")
 	if e := said[contract.Error](out); len(e) != 1 || e[0].Category != bridge.CatTrust {
 		t.Errorf("errors %+v", e)
@@ -300,7 +308,8 @@ func TestDistrustAlone(t *testing.T) {
 	if n := said[contract.Notice](out); len(n) != 1 || !strings.Contains(n[0].Text, "not loaded from now on") {
 		t.Errorf("notices %+v", n)
 	}
-	if p.s.Lifecycle.TrustQuestion != nil || p.s.Options.Trusted || len(p.spawns("arbiter")) != 2 || sourcesOf(p.spawns("arbiter")[1]) != "user" {
+	if p.s.Lifecycle.TrustQuestion != nil || p.s.Options.Trusted || len(p.spawns("arbiter")) != 2 ||
+		sourcesOf(p.spawns("arbiter")[1]) != "user" {
 		t.Errorf("trusted %v, starts %+v", p.s.Options.Trusted, p.spawns("arbiter"))
 	}
 	p.spawned("arbiter")

@@ -134,7 +134,8 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 	}
 	var e decider.EvaluateProgressInput
 	testkit.OK(t, json.Unmarshal(second.Input, &e))
-	if second.Point != decider.PointEvaluate || second.About != id || e.LastExecution.Status != decider.StatusSuccess || !strings.Contains(e.LastExecution.Output.Full, "all of it") {
+	if second.Point != decider.PointEvaluate || second.About != id || e.LastExecution.Status != decider.StatusSuccess ||
+		!strings.Contains(e.LastExecution.Output.Full, "all of it") {
 		t.Errorf("the second: %+v", second)
 	}
 	for i, n := range notes {
@@ -166,13 +167,15 @@ func TestADecisionIsRecordedAfterACrash(t *testing.T) {
 }
 
 func failedTool() *bridge.FailedTool {
-	return &bridge.FailedTool{Tool: "Bash", Attempted: "npm install jsonwebtoken", Command: "npm install jsonwebtoken", Message: "Command failed with exit code 1"}
+	return &bridge.FailedTool{Tool: "Bash", Attempted: "npm install jsonwebtoken", Command: "npm install jsonwebtoken",
+		Message: "Command failed with exit code 1"}
 }
 
 // stumble lets an Orchestrator ask for help because its last tool call failed.
 func (p *play) stumble(id string) {
 	p.t.Helper()
-	p.turn(id, verdictTurn(report("question", "It does not install.", true), bridge.Turn{Tools: 3, Failed: failedTool(), Files: []string{"package.json"}}))
+	p.turn(id, verdictTurn(report("question", "It does not install.", true),
+		bridge.Turn{Tools: 3, Failed: failedTool(), Files: []string{"package.json"}}))
 }
 
 // breaksOff lets an Orchestrator stop at a failed tool call, without a verdict.
@@ -221,18 +224,21 @@ func TestAFailedToolIsAFailedExecution(t *testing.T) {
 		t.Errorf("%d failures in a row, %d in all, %s", p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.Phase)
 	}
 	e := last[contract.Error](p)
-	if e.Category != bridge.CatTool || !slices.Contains(e.RecoveryOptions, "retry") || !slices.Contains(e.RecoveryOptions, "fallback") {
+	if e.Category != bridge.CatTool || !slices.Contains(e.RecoveryOptions, "retry") ||
+		!slices.Contains(e.RecoveryOptions, "fallback") {
 		t.Errorf("error %+v", e)
 	}
 	in := decider.SelectInput(p.s.Record())
-	if in.LastError == nil || in.LastError.Category != decider.ToolFailure || in.LastError.Attempted != "npm install jsonwebtoken" || in.LastError.Tool != "Bash" {
+	if in.LastError == nil || in.LastError.Category != decider.ToolFailure ||
+		in.LastError.Attempted != "npm install jsonwebtoken" || in.LastError.Tool != "Bash" {
 		t.Errorf("error context %+v", in.LastError)
 	}
 	p.verdict("arbiter", ruling("RETRY", "Mend the package manager first.", "to", id))
 	p.contains("the retry", p.lastSent(id), "kind: retry", "Mend")
 	p.verdict(id, report("done", "it installs", true))
 	if p.s.Task.Failures != 0 || p.s.Task.LastError != nil || p.s.Task.History.Len() != 2 {
-		t.Errorf("after the success: %d failures, %+v, %d executions", p.s.Task.Failures, p.s.Task.LastError, p.s.Task.History.Len())
+		t.Errorf("after the success: %d failures, %+v, %d executions", p.s.Task.Failures, p.s.Task.LastError,
+			p.s.Task.History.Len())
 	}
 	perf := p.s.Task.History.Performance(AnyMode)
 	if perf == nil || perf.SuccessRate != 50 {
@@ -370,7 +376,8 @@ func TestHumansMessageSupersedesTheDecider(t *testing.T) {
 	q := effects[input.Decide](p)[0].Question
 	p.say("Use the tester.")
 	p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
-	q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "planner", Reason: "r", Source: decider.ByModel, Usage: decider.Usage{Input: 10, CostUSD: 0.25}}
+	q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "planner", Reason: "r", Source: decider.ByModel,
+		Usage: decider.Usage{Input: 10, CostUSD: 0.25}}
 	p.do(input.Decided(q))
 	testkit.Same(t, "agents", 2, len(p.s.Agents))
 	testkit.Same(t, "p.agent(\"orch-1\").Mode", "tester", p.agent("orch-1").Mode)
@@ -419,7 +426,8 @@ func TestRulesTire(t *testing.T) {
 		}
 	}
 	r, exit := p.finished()
-	if r.Status != contract.StatusFailed || exit != contract.ExitFailed || p.s.Task.TotalFailures > p.s.Options.FailureLimit(false)+1 {
+	if r.Status != contract.StatusFailed || exit != contract.ExitFailed ||
+		p.s.Task.TotalFailures > p.s.Options.FailureLimit(false)+1 {
 		t.Errorf("result %+v, exit %d after %d failures", r, exit, p.s.Task.TotalFailures)
 	}
 }
@@ -588,7 +596,8 @@ func TestABlockerBeforeTheNextStep(t *testing.T) {
 				p.verdict(id, leaving())
 			}
 		}
-		if want := []string{"planner", "developer", "tester", "developer", "tester", "developer", "tester"}; !slices.Equal(modes, want) {
+		if want := []string{"planner", "developer", "tester", "developer", "tester", "developer",
+			"tester"}; !slices.Equal(modes, want) {
 			t.Errorf("alone %v: %v worked, want %v", alone, modes, want)
 		}
 		p.endsAs(contract.StatusComplete, contract.ExitComplete)
@@ -606,7 +615,8 @@ func TestReceiptsReachTheDecider(t *testing.T) {
 	p.do(input.Checked{Serial: p.check().Serial, Number: 2, Failed: "not permitted"})
 	in, ok := decider.EvaluateInput(p.s.Record()), p.s.Task.History.Len() > 0
 	d := in.LastExecution.Document
-	if !ok || d == nil || len(d.Checks) != 2 || d.Checks[0].Result != verdict.CheckPassed || d.Checks[1].Result != verdict.CheckUnrun || d.Checks[1].Why != "not permitted" {
+	if !ok || d == nil || len(d.Checks) != 2 || d.Checks[0].Result != verdict.CheckPassed ||
+		d.Checks[1].Result != verdict.CheckUnrun || d.Checks[1].Why != "not permitted" {
 		t.Fatalf("the document in the input: %+v", d)
 	}
 	if d.Claims[0].Proof != verdict.Verified || d.Claims[1].Proof != verdict.Unverified || d.KeyContext != "port 8080" {

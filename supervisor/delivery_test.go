@@ -115,7 +115,8 @@ func TestSteeredMessageWaitsForItsTurn(t *testing.T) {
 	if len(turn) != 2 || timer(p.out, DeliveryTimerPrefix+turn[1]) != 0 {
 		t.Fatalf("turn %v, its proof is awaited for %s", turn, timer(p.out, DeliveryTimerPrefix+turn[1]))
 	}
-	out := p.happen(id, bridge.Turn{MessageIDs: turn[:1], Outcome: bridge.TurnDone, Verdict: []byte(`{"expects_response":false,"message":"m","kind":"progress"}`)})
+	out := p.happen(id, bridge.Turn{MessageIDs: turn[:1], Outcome: bridge.TurnDone,
+		Verdict: []byte(`{"expects_response":false,"message":"m","kind":"progress"}`)})
 	if timer(out, DeliveryTimerPrefix+turn[1]) != ProofWait || p.agent(id).Status != AgentBusy {
 		t.Errorf("after the turn its proof is awaited for %s, and it is %s", timer(out, DeliveryTimerPrefix+turn[1]),
 			p.agent(id).Status)
@@ -290,7 +291,8 @@ func TestUnansweredMessageIsReturned(t *testing.T) {
 			p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)})
 			p.verdict(id, report("question", "I turned left. And now?", true))
 		}, refused, MessageDelivered, false},
-		{"answered", func(*play, string) {}, bridge.Turn{Usage: bridge.Usage{Output: 9}, Outcome: bridge.TurnInterrupted}, MessageDelivered, false},
+		{"answered", func(*play, string) {}, bridge.Turn{Usage: bridge.Usage{Output: 9}, Outcome: bridge.TurnInterrupted},
+			MessageDelivered, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, id := oneWorks(t, nil)
@@ -362,7 +364,8 @@ func TestTheLedgerOfMessages(t *testing.T) {
 		"left: more is there": MessageWaiting, "Your report is in the work log. Continue.": MessageDelivered,
 	}
 	testkit.Same(t, "statuses", want, got)
-	if sent["left half"] != 2 || sent[company] != 2 || sent["Build it"] != 1 || sent["and another"] != 0 || sent["They are at it."] != 0 {
+	if sent["left half"] != 2 || sent[company] != 2 || sent["Build it"] != 1 || sent["and another"] != 0 ||
+		sent["They are at it."] != 0 {
 		t.Errorf("how often they were written: %v", sent)
 	}
 }
@@ -440,7 +443,8 @@ func TestShelvedIsNotWaiting(t *testing.T) {
 func TestWhoIsAlive(t *testing.T) {
 	p := begin(t, nil)
 	for _, b := range []contract.CommandBody{
-		contract.Say{Text: "x", To: "orch-9"}, contract.Kill{ID: "orch-9"}, contract.Configure{ID: "orch-9", Model: "m"}, contract.Attach{ID: "orch-9"},
+		contract.Say{Text: "x", To: "orch-9"}, contract.Kill{ID: "orch-9"}, contract.Configure{ID: "orch-9", Model: "m"},
+		contract.Attach{ID: "orch-9"},
 	} {
 		if ok, why := p.command(b); ok || !strings.HasSuffix(why, "alive: arbiter") {
 			t.Errorf("%s: %q", b.CommandType(), why)
@@ -569,7 +573,8 @@ func TestUnreadableMessage(t *testing.T) {
 				t.Errorf("the successor was sent %d bytes: %.3000s", len(first), first)
 			}
 			e := last[contract.Error](p)
-			if e.Category != bridge.CatPromptTooLong || !strings.Contains(e.Message, "too large to be read") || len(e.RecoveryOptions) != 1 {
+			if e.Category != bridge.CatPromptTooLong || !strings.Contains(e.Message, "too large to be read") ||
+				len(e.RecoveryOptions) != 1 {
 				t.Errorf("the human is given %+v", e)
 			}
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))

@@ -49,14 +49,16 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 			t.Fatalf("no input: %v", err)
 		}
 		e := in.LastError
-		if f.Point != decider.PointSelect || f.About != about || e == nil || e.Tool != "Bash" || e.Category != decider.ToolFailure ||
+		if f.Point != decider.PointSelect || f.About != about || e == nil || e.Tool != "Bash" ||
+			e.Category != decider.ToolFailure ||
 			e.Attempted != "npm install jsonwebtoken" || len(e.RecoveryOptions) == 0 {
 			t.Errorf("decided at %s about %s on %+v", f.Point, f.About, e)
 		}
 	}
 	t.Run("session", func(t *testing.T) {
 		p, id := stumblesOnce(t, runconfig.DeciderSession)
-		p.contains("what the Arbiter reads", p.lastSent("arbiter"), "It does not install.", "npm install jsonwebtoken", "retry:")
+		p.contains("what the Arbiter reads", p.lastSent("arbiter"), "It does not install.", "npm install jsonwebtoken",
+			"retry:")
 		p.verdict("arbiter", ruling("RETRY", "Mend it first.", "to", id))
 		notes := effects[input.Note](p)
 		told(t, input.Decided(notes[len(notes)-1].Decision), id)
@@ -88,7 +90,8 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 	t.Run("the Arbiter is down", func(t *testing.T) {
 		p, id := stumblesOnce(t, runconfig.DeciderSession)
 		p.crash("arbiter", 5)
-		if d := last[contract.Decision](p); d.Decision != "RETRY" || d.To != id || d.Source != "fallback" || !strings.Contains(strings.Join(d.Warnings, " "), "parked") {
+		if d := last[contract.Decision](p); d.Decision != "RETRY" || d.To != id || d.Source != "fallback" ||
+			!strings.Contains(strings.Join(d.Warnings, " "), "parked") {
 			t.Errorf("decision %+v", d)
 		}
 	})
@@ -156,7 +159,8 @@ func TestTheRulesTakeOverAtAFailure(t *testing.T) {
 	id := p.working()
 	p.stumble(id)
 	babbles()
-	if d := last[contract.Decision](p); p.s.Rulings.FallbackReason == "" || d.Decision != "RETRY" || d.To != id || d.Point != "select" {
+	if d := last[contract.Decision](p); p.s.Rulings.FallbackReason == "" || d.Decision != "RETRY" || d.To != id ||
+		d.Point != "select" {
 		t.Errorf("fallback mode %q, decision %+v", p.s.Rulings.FallbackReason, d)
 	}
 	for n := 0; p.s.Ending == nil && n < 8; n++ {
@@ -185,7 +189,8 @@ func TestSeveralAreJudgedTogether(t *testing.T) {
 			p.decides(decider.Rules{})
 		}
 		p.settles()
-		if n := len(p.s.Agents); n != 4 || p.agent("orch-3").Mode != "tester" || p.s.Rulings.DeciderRequest != nil || p.s.Rulings.Decisions != 2 {
+		if n := len(p.s.Agents); n != 4 || p.agent("orch-3").Mode != "tester" || p.s.Rulings.DeciderRequest != nil ||
+			p.s.Rulings.Decisions != 2 {
 			t.Errorf("%s: %d agents, %d decisions, %+v is asked", name, n, p.s.Rulings.Decisions, p.s.Rulings.DeciderRequest)
 		}
 	}
@@ -226,7 +231,8 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 		},
 		"takeover": func(p *play, id string) {
 			p.mustCommand(contract.Attach{ID: id})
-			p.happen(id, bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnInterrupted, Tools: 1, Failed: stoppedTool()})
+			p.happen(id, bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnInterrupted, Tools: 1,
+				Failed: stoppedTool()})
 			p.happen(id, bridge.Done{SessionID: p.agent(id).SessionID})
 			p.mustCommand(contract.Detach{ID: id})
 			p.begun(id)
@@ -294,9 +300,15 @@ func TestAQuestionIsNoAlarm(t *testing.T) {
 // solved in another way.
 func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 	for name, over := range map[string]func(p *play, id string){
-		"it tries again":         func(p *play, id string) { p.verdict("arbiter", ruling("RETRY", "Again.", "to", id)) },
-		"it goes on":             func(p *play, id string) { p.verdict("arbiter", ruling("CONTINUE", "Without it.", "to", id)) },
-		"another is summoned":    func(p *play, id string) { p.verdict("arbiter", ruling("SELECT_MODE", "You.", "mode", "tester")) },
+		"it tries again": func(p *play, id string) { p.verdict("arbiter", ruling("RETRY", "Again.", "to", id)) },
+		"it goes on": func(p *play, id string) {
+			p.verdict("arbiter",
+				ruling("CONTINUE", "Without it.", "to", id))
+		},
+		"another is summoned": func(p *play, id string) {
+			p.verdict("arbiter",
+				ruling("SELECT_MODE", "You.", "mode", "tester"))
+		},
 		"it is let go":           func(p *play, id string) { p.mustCommand(contract.Kill{ID: id}) },
 		"the human instructs it": func(p *play, id string) { p.say("Leave it out.", contract.Note, id) },
 	} {
@@ -332,13 +344,15 @@ func TestAnUnreadMessageIsSentAgain(t *testing.T) {
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted, Unread: []string{first}})
 		sends := effects[input.Send](p)
 		if stop { // first the message that stopped the turn, and then, in the same turn, the older one
-			if len(sends) != 2 || !strings.Contains(sends[0].Params.Content, "No, blue.") || sends[0].Params.Steer || !sends[1].Params.Steer {
+			if len(sends) != 2 || !strings.Contains(sends[0].Params.Content, "No, blue.") || sends[0].Params.Steer ||
+				!sends[1].Params.Steer {
 				t.Fatalf("sent: %+v", sends)
 			}
 			p.contains("the older word", sends[1].Params.Content, "Sent before the message that you read last")
 			sends = sends[1:]
 		}
-		if len(sends) != 1 || !strings.Contains(sends[0].Params.Content, "Green.") || sends[0].Params.MessageID == first || sends[0].Params.Steer != stop {
+		if len(sends) != 1 || !strings.Contains(sends[0].Params.Content, "Green.") || sends[0].Params.MessageID == first ||
+			sends[0].Params.Steer != stop {
 			t.Fatalf("stop %v: sent again: %+v", stop, sends)
 		}
 		if p.s.Question.Open != nil {

@@ -70,7 +70,8 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	}
 	testkit.Same(t, "phase", machine.Evaluating, p.s.Task.Phase)
 	c := p.check()
-	if c.Number != 1 || c.Params.Command != "make test" || c.Params.CWD != p.s.Options.CWD || c.Params.TimeoutMS != 120_000 || c.Agent.ID != one {
+	if c.Number != 1 || c.Params.Command != "make test" || c.Params.CWD != p.s.Options.CWD ||
+		c.Params.TimeoutMS != 120_000 || c.Agent.ID != one {
 		t.Errorf("first check %+v", c)
 	}
 	p.do(input.Checked{Serial: c.Serial, Number: 2, Result: ok("no such check was asked for")})
@@ -90,7 +91,8 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	testkit.Same(t, "check events", 3, len(told[contract.Check](p)))
 	p.contains("the Arbiter's message", p.lastSent("arbiter"), "1 passed, 1 failed, 1 unrun or unclear",
 		"make test — expect: `ok` — PASSED", "make lint — expect: `ok` — FAILED", "UNRUN; not permitted",
-		"proved by make test — VERIFIED", "proved by make lint — REFUTED", "it is beautiful — UNVERIFIED (said to be verified)")
+		"proved by make test — VERIFIED", "proved by make lint — REFUTED",
+		"it is beautiful — UNVERIFIED (said to be verified)")
 	testkit.Same(t, fmt.Sprintf("still under way: %+v", p.s.Handoff.Documents), 0, len(p.s.Handoff.Documents))
 }
 
@@ -130,7 +132,8 @@ func TestChecksAreBounded(t *testing.T) {
 		testkit.Same(t, "the check was not asked for", 1, len(p.s.Permission.Open))
 		p.do(input.Timer{Key: fmt.Sprint(HandoffTimerPrefix, c.Serial)})
 		testkit.Same(t, "its permission is still asked", 0, len(p.s.Permission.Open))
-		p.contains("the Arbiter's message", p.lastSent("arbiter"), "UNRUN; out of time", "0 passed, 0 failed, 2 unrun or unclear")
+		p.contains("the Arbiter's message", p.lastSent("arbiter"), "UNRUN; out of time",
+			"0 passed, 0 failed, 2 unrun or unclear")
 		p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("ok, but late")})
 	})
 	t.Run("switched off", func(t *testing.T) {
@@ -162,7 +165,8 @@ func TestChecksOverAResume(t *testing.T) {
 	p.do(input.Checked{Serial: c.Serial, Number: 2, Result: ok("ok")})
 	p.contains("the Arbiter's message", p.lastSent("arbiter"), "2 passed, 0 failed, 0 unrun or unclear")
 	two := p.spawn("go on")
-	p.contains("the brief", p.lastSent(two), "the second half", "proved by first — VERIFIED", "Begin when the Arbiter has answered")
+	p.contains("the brief", p.lastSent(two), "the second half", "proved by first — VERIFIED",
+		"Begin when the Arbiter has answered")
 	if h := last[contract.Handoff](p); h.To != two || len(h.Receipts) != 2 {
 		t.Errorf("handoff %+v", h)
 	}
@@ -170,13 +174,16 @@ func TestChecksOverAResume(t *testing.T) {
 
 var traces = bridge.InspectResult{
 	Texts: []string{"I look.", "I nearly have it."}, Files: []string{"/w/a.go"},
-	Commands: []bridge.RanCommand{{Command: "go test ./...", Outcome: "failed"}, {Command: "git commit", Outcome: "unknown", Subagent: true}},
-	Git:      &bridge.GitState{Branch: "main", Head: "0123456789abcdef", Commits: []string{"0123456 half"}, Status: []string{" M a.go"}, Stat: " a.go | 2 +-"},
+	Commands: []bridge.RanCommand{{Command: "go test ./...", Outcome: "failed"},
+		{Command: "git commit", Outcome: "unknown", Subagent: true}},
+	Git: &bridge.GitState{Branch: "main", Head: "0123456789abcdef", Commits: []string{"0123456 half"},
+		Status: []string{" M a.go"}, Stat: " a.go | 2 +-"},
 }
 
 // TestRecords: an agent that cannot write its hand-off gets a generated one, which is marked.
 func TestRecords(t *testing.T) {
-	common := []string{"could not hand off", "Nobody has confirmed it", "build the bridge", "I nearly have it.", "go test ./... (failed)", "git commit (unknown, by a subagent)",
+	common := []string{"could not hand off", "Nobody has confirmed it", "build the bridge", "I nearly have it.",
+		"go test ./... (failed)", "git commit (unknown, by a subagent)",
 		"branch main at 0123456789ab", "0123456 half", " M a.go", "/w/a.go", "it reported: half of it stands — UNVERIFIED"}
 	for _, c := range []struct {
 		name   string
@@ -186,9 +193,11 @@ func TestRecords(t *testing.T) {
 		want   []string
 	}{
 		{"killed by the human", func(p *play, id string) { p.command(contract.Kill{ID: id}) },
-			func(p *play) string { return lastMail(p, "arbiter") }, false, []string{"was ended by the human", "successor_of orch-1 passes this record to"}},
+			func(p *play) string { return lastMail(p, "arbiter") }, false,
+			[]string{"was ended by the human", "successor_of orch-1 passes this record to"}},
 		{"its process cannot be revived", func(p *play, id string) { p.crash(id, 6) },
-			func(p *play) string { return lastMail(p, "arbiter") }, true, []string{"is gone", "The next Orchestrator that you summon receives this record"}},
+			func(p *play) string { return lastMail(p, "arbiter") }, true,
+			[]string{"is gone", "The next Orchestrator that you summon receives this record"}},
 		{"its context is exhausted", func(p *play, id string) {
 			p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong, Error: "Prompt is too long"})
 		}, func(p *play) string { return lastMail(p, "arbiter") }, true, []string{"its context is exhausted"}},
@@ -198,7 +207,8 @@ func TestRecords(t *testing.T) {
 		{"released", func(p *play, id string) {
 			a := p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"it goes astray"}`)
 			p.contains("the tool's answer", a.Text, "follows in the work log")
-		}, func(p *play) string { return p.s.Conversation.WorkLog[len(p.s.Conversation.WorkLog)-1].Text }, false, []string{"it was released: it goes astray", "successor_of orch-1"}},
+		}, func(p *play) string { return p.s.Conversation.WorkLog[len(p.s.Conversation.WorkLog)-1].Text }, false,
+			[]string{"it was released: it goes astray", "successor_of orch-1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := begin(t, nil)
@@ -221,7 +231,8 @@ func TestRecords(t *testing.T) {
 			if h.From != one || h.To != "orch-2" || h.GeneratedBecause == "" {
 				t.Errorf("handoff %+v", h)
 			}
-			p.contains("the brief", lastMail(p, "orch-2"), "Its author could not hand off", "written by the supervisor", "I nearly have it.")
+			p.contains("the brief", lastMail(p, "orch-2"), "Its author could not hand off", "written by the supervisor",
+				"I nearly have it.")
 		})
 	}
 }
@@ -276,7 +287,8 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 	two := p.spawn("go on")
 	p.happen(one, bridge.Done{Exit: bridge.Exit{Code: 1}})
 	ask := func() []input.Effect {
-		return p.do(input.ToolCalled{Call: "c9", Params: bridge.ToolCallParams{AgentRef: p.agent(two).AgentRef, Tool: "ask_predecessor", Input: []byte(`{"question":"why?"}`)}})
+		return p.do(input.ToolCalled{Call: "c9", Params: bridge.ToolCallParams{AgentRef: p.agent(two).AgentRef,
+			Tool: "ask_predecessor", Input: []byte(`{"question":"why?"}`)}})
 	}
 	ask()
 	p.restartDue(one)
@@ -423,7 +435,8 @@ func TestASuccessorsHistoryIsLost(t *testing.T) {
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: 1}})
 	p.restartDue("arbiter")
 	p.do(input.Spawned{Agent: p.agent("arbiter").AgentRef, Result: bridge.SpawnResult{Window: 200_000, Resumed: false}})
-	p.contains("the record", p.lastSent("arbiter"), "history is lost", "the human hates yellow", "## The ledger of decisions", "HANDOFF: because", "Which port?")
+	p.contains("the record", p.lastSent("arbiter"), "history is lost", "the human hates yellow",
+		"## The ledger of decisions", "HANDOFF: because", "Which port?")
 }
 
 // TestDocumentsKeepTheirOrder: of two documents of the same author, the Arbiter gets the first one first,

@@ -584,8 +584,8 @@ func TestMakeOfASummons(t *testing.T) {
 	}
 }
 
-// TestMakeWithUnknowns: what a make lacks is said once and in status, nothing is sent into its turn, it hands off by its
-// turns while its context is unknown, and its session is its own.
+// TestMakeWithUnknowns: what a make lacks is said once and in status, nothing is sent into its turn, it hands off by
+// its turns while its context is unknown, and its session is its own.
 func TestMakeWithUnknowns(t *testing.T) {
 	p := othersToo(t)
 	id, _ := p.summon(`,"make":"other"`)

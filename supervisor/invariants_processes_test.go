@@ -75,7 +75,8 @@ func (l alarms) check(t *testing.T, s *State) {
 		switch {
 		case a.Waits() && !s.Halted && s.Lifecycle.MayStart(a.Host) && !s.startsFull(a.Host):
 			t.Fatalf("%s waits to start, and nothing starts before it", a.ID)
-		case a.Status == AgentDown && !a.Waits() && s.Lifecycle.IsUp(a.Host) && !s.Halted && s.Lifecycle.TrustQuestion == nil &&
+		case a.Status == AgentDown && !a.Waits() && s.Lifecycle.IsUp(a.Host) && !s.Halted &&
+			s.Lifecycle.TrustQuestion == nil &&
 			!l[RestartPrefix+RunOf(a.AgentRef)]:
 			t.Fatalf("%s is down, and no timer brings it back", a.ID)
 		case a.Status == AgentReady && a.Backoff != nil && !l[RetryPrefix+RunOf(a.AgentRef)],
@@ -84,7 +85,8 @@ func (l alarms) check(t *testing.T, s *State) {
 		case (a.Status == AgentReady || a.Status == AgentBusy) && !l[WatchPrefix+RunOf(a.AgentRef)] &&
 			!l[probing(a.AgentRef)]:
 			t.Fatalf("%s is %s, and no timer watches it", a.ID, a.Status)
-		case a.Role == RoleArbiter && a.Status == AgentReady && a.Troubles > 0 && s.Rulings.FallbackReason == "" && !s.Paused && !s.Conversation.Held &&
+		case a.Role == RoleArbiter && a.Status == AgentReady && a.Troubles > 0 && s.Rulings.FallbackReason == "" &&
+			!s.Paused && !s.Conversation.Held &&
 			!l[RetryPrefix+RunOf(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question.Open == nil && !s.Handoff.IsDue():
 			t.Fatalf("%s has lost its turn, and no timer retries it", a.ID)
 		}
@@ -179,7 +181,8 @@ func handsInput(r *rand.Rand, s *State, a Agent) input.Body {
 		return input.PTYOpened{Agent: ref, Failed: []string{"", "m"}[r.IntN(2)]}
 	case 9:
 		return []input.Body{
-			input.TrustRecorded{Hash: "h1", Failed: []string{"", "m"}[r.IntN(2)]}, input.Remembered{Grant: input.Grant{Tool: "Bash", Action: "x"}, Failed: "m"},
+			input.TrustRecorded{Hash: "h1", Failed: []string{"", "m"}[r.IntN(2)]},
+			input.Remembered{Grant: input.Grant{Tool: "Bash", Action: "x"}, Failed: "m"},
 			input.CallDecided{Params: bridge.JudgeParams{AgentRef: ref, Tool: "Bash"}, Behavior: bridge.Deny,
 				By: contract.ByRole},
 		}[r.IntN(3)]
@@ -357,7 +360,8 @@ func playTakeovers(t *testing.T, seed uint64) (taken int) {
 				step(f)
 			}
 		case a.Status == AgentStarting && r.IntN(8) == 0:
-			step(input.NotSpawned{Agent: a.AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]})
+			step(input.NotSpawned{Agent: a.AgentRef, Category: bridge.CatTrust, Message: "changed",
+				Trust: []string{"", "h1", "h2"}[r.IntN(3)]})
 		case a.Status == AgentStarting:
 			step(input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Resumed: true, Deliveries: randomStatuses(r, a)}})
 		case a.Status == AgentDown:
@@ -516,7 +520,8 @@ func checkWithheld(t *testing.T, s *State) {
 	if s.budgetHolds() {
 		return
 	}
-	if s.Ending != nil || !s.Task.Phase.Live() || s.Paused || s.Conversation.Held || s.Rulings.DeciderRequest != nil || !s.Lifecycle.IsUp(LifecycleHere) || len(s.Agents) == 0 {
+	if s.Ending != nil || !s.Task.Phase.Live() || s.Paused || s.Conversation.Held || s.Rulings.DeciderRequest != nil ||
+		!s.Lifecycle.IsUp(LifecycleHere) || len(s.Agents) == 0 {
 		return
 	}
 	busy := s.Roster.EngagedBeside("") || s.Handoff.IsDue() || s.Agents[0].Status == AgentBusy ||
@@ -532,7 +537,8 @@ func checkWithheld(t *testing.T, s *State) {
 
 // randomOptions are options of a run with limits that are soon reached.
 func randomOptions(r *rand.Rand) runconfig.Options {
-	o := runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: r.IntN(2) == 0, MaxExchanges: 8, MaxIterations: 6, MaxOrchestrators: 3,
+	o := runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w", HumanPresent: r.IntN(2) == 0, MaxExchanges: 8,
+		MaxIterations: 6, MaxOrchestrators: 3,
 		Cores: r.IntN(3)}
 	if r.IntN(2) == 0 {
 		o.Task = "t"
@@ -555,7 +561,8 @@ func randomOptions(r *rand.Rand) runconfig.Options {
 	}
 	if r.IntN(3) == 0 {
 		o.Modes = agents.List()
-		limits := agents.Limits{MaxTurns: r.IntN(3), Timeout: time.Duration(r.IntN(2)) * time.Minute, MaxCostUSD: float64(r.IntN(2)) * 0.02}
+		limits := agents.Limits{MaxTurns: r.IntN(3), Timeout: time.Duration(r.IntN(2)) * time.Minute,
+			MaxCostUSD: float64(r.IntN(2)) * 0.02}
 		for i := range o.Modes {
 			o.Modes[i].Limits = limits
 		}
@@ -576,7 +583,8 @@ func withHosts(r *rand.Rand, o runconfig.Options) runconfig.Options {
 
 // changedOptions changes options that may differ in another process of a run.
 func changedOptions(r *rand.Rand, o runconfig.Options) runconfig.Options {
-	o.Decider = []string{"", runconfig.DeciderSession, runconfig.DeciderRules, runconfig.DeciderHybrid, runconfig.DeciderStateless}[r.IntN(5)]
+	o.Decider = []string{"", runconfig.DeciderSession, runconfig.DeciderRules, runconfig.DeciderHybrid,
+		runconfig.DeciderStateless}[r.IntN(5)]
 	if r.IntN(4) == 0 {
 		o.Modes = nil
 	}
@@ -605,7 +613,8 @@ func machineInput(r *rand.Rand, s *State) input.Body {
 		return input.Timer{Key: WorkLimitPrefix + a.AgentRef.ID}
 	case 2:
 		if r.IntN(6) == 0 {
-			return input.NoBridge{Options: s.Options, Category: []bridge.Category{bridge.CatClaudeMissing, bridge.CatCrash}[r.IntN(2)], Message: "m"}
+			return input.NoBridge{Options: s.Options, Category: []bridge.Category{bridge.CatClaudeMissing,
+				bridge.CatCrash}[r.IntN(2)], Message: "m"}
 		}
 		if s.Ending != nil || r.IntN(4) == 0 {
 			return input.Resumed{Options: changedOptions(r, s.Options), Word: []string{"", "w"}[r.IntN(2)], Stay: r.IntN(2) == 0}
@@ -614,7 +623,8 @@ func machineInput(r *rand.Rand, s *State) input.Body {
 	case 3:
 		modes := []string{"", "planner", "tester"}
 		return command(contract.SetPlan{Steps: []contract.Step{
-			{Text: "a", Status: contract.StepPending, Mode: modes[r.IntN(3)]}, {Text: "b", Status: contract.StepActive, Agent: a.ID},
+			{Text: "a", Status: contract.StepPending, Mode: modes[r.IntN(3)]},
+			{Text: "b", Status: contract.StepActive, Agent: a.ID},
 		}})
 	case 4:
 		return command(contract.Kill{ID: a.ID})
@@ -623,7 +633,8 @@ func machineInput(r *rand.Rand, s *State) input.Body {
 	case 6:
 		if a.Status == AgentBusy { // fails
 			return input.AgentEvent{Event: bridge.Event{AgentRef: a.AgentRef, Body: bridge.Turn{
-				MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: []bridge.Category{bridge.CatInvalidRequest, bridge.CatTimeout, bridge.CatUsageLimit}[r.IntN(3)],
+				MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: []bridge.Category{bridge.CatInvalidRequest,
+					bridge.CatTimeout, bridge.CatUsageLimit}[r.IntN(3)],
 			}}}
 		}
 		return command(contract.ForceAgent{Mode: []string{"developer", "wizard"}[r.IntN(2)]})

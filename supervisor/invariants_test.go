@@ -127,7 +127,8 @@ func stalled(s *State) bool {
 	if s.budgetHolds() {
 		return false
 	}
-	if s.Paused || s.Conversation.Held || s.Question.Open != nil && s.HumanPresent || len(s.Agents) == 0 || s.Task.Text == "" {
+	if s.Paused || s.Conversation.Held || s.Question.Open != nil && s.HumanPresent || len(s.Agents) == 0 ||
+		s.Task.Text == "" {
 		return false
 	}
 	for _, a := range s.Agents {
@@ -147,7 +148,8 @@ func stalled(s *State) bool {
 		// All agents are idle: what was sent is answered, and what is held back waits for a document that is
 		// being processed.
 		a, _ := s.Agent(m.To)
-		if !m.Sent && !s.withholds(&m) && !(m.To == s.Agents[0].ID && s.Renewal.Withholds(m.Kind)) && (a.Status == AgentReady || a.Status == AgentStopping) {
+		if !m.Sent && !s.withholds(&m) && !(m.To == s.Agents[0].ID && s.Renewal.Withholds(m.Kind)) &&
+			(a.Status == AgentReady || a.Status == AgentStopping) {
 			return false
 		}
 	}
@@ -269,12 +271,14 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 	case 0, 1:
 		switch {
 		case a.Status == AgentStarting && r.IntN(6) > 0:
-			return input.Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0, Deliveries: randomStatuses(r, a)}}
+			return input.Spawned{Agent: ref, Result: bridge.SpawnResult{Window: 1000, Resumed: r.IntN(4) > 0,
+				Deliveries: randomStatuses(r, a)}}
 		case a.Status == AgentDown:
 			return input.Timer{Key: RestartPrefix + RunOf(ref)}
 		}
 		if r.IntN(4) == 0 {
-			return input.NotSpawned{Agent: ref, Category: bridge.CatTrust, Message: "changed", Trust: []string{"", "h1", "h2"}[r.IntN(3)]}
+			return input.NotSpawned{Agent: ref, Category: bridge.CatTrust, Message: "changed",
+				Trust: []string{"", "h1", "h2"}[r.IntN(3)]}
 		}
 		cats := []bridge.Category{bridge.CatTimeout, bridge.CatResume, bridge.CatStart}
 		return input.NotSpawned{Agent: ref, Category: cats[r.IntN(3)], Message: "m"}
@@ -292,7 +296,8 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 		}
 		if r.IntN(4) == 0 {
 			statuses := []string{"pending", "in_progress", "completed", "lost"}
-			return event(bridge.Tasks{Items: []bridge.Task{{Text: "a", Status: statuses[r.IntN(4)]}, {Text: "mine", Status: "pending"}}[:r.IntN(3)]})
+			return event(bridge.Tasks{Items: []bridge.Task{{Text: "a", Status: statuses[r.IntN(4)]},
+				{Text: "mine", Status: "pending"}}[:r.IntN(3)]})
 		}
 		pct := float64(40 + 20*r.IntN(4))
 		return event(bridge.Context{Tokens: int(pct), Window: 100, Pct: pct})
@@ -300,12 +305,17 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 		if len(a.Turn) == 0 {
 			return event(bridge.Notice{Text: "n"}) // no agent calls a tool outside of a turn
 		}
-		tools := []string{"spawn_orchestrator", "release_orchestrator", "set_plan", "status", "report_progress", "update_plan", "ask_predecessor", "nonsense"}
-		inputs := []string{`{"prompt":"p"}`, `{"id":"all","reason":"r"}`, `{"id":"orch-1","reason":"r"}`, `{"steps":[{"text":"a"}]}`, `{"message":"m"}`, `{"index":1,"status":"done"}`, `{"question":"q"}`, `[]`, `{"prompt":7}`}
-		return input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: ref, Tool: tools[r.IntN(len(tools))], Input: json.RawMessage(inputs[r.IntN(len(inputs))])}}
+		tools := []string{"spawn_orchestrator", "release_orchestrator", "set_plan", "status", "report_progress",
+			"update_plan", "ask_predecessor", "nonsense"}
+		inputs := []string{`{"prompt":"p"}`, `{"id":"all","reason":"r"}`, `{"id":"orch-1","reason":"r"}`,
+			`{"steps":[{"text":"a"}]}`, `{"message":"m"}`, `{"index":1,"status":"done"}`, `{"question":"q"}`, `[]`,
+			`{"prompt":7}`}
+		return input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: ref, Tool: tools[r.IntN(len(tools))],
+			Input: json.RawMessage(inputs[r.IntN(len(inputs))])}}
 	case 8:
 		behaviors := []string{"allow", "deny", "ask", ""}
-		return input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: ref, Request: []string{"p1", "p2"}[r.IntN(2)], Tool: "Bash", Input: json.RawMessage(`{}`)}, Behavior: behaviors[r.IntN(4)], By: contract.ByRule}
+		return input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: ref, Request: []string{"p1", "p2"}[r.IntN(2)],
+			Tool: "Bash", Input: json.RawMessage(`{}`)}, Behavior: behaviors[r.IntN(4)], By: contract.ByRule}
 	case 9:
 		return input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
 			Body: randomCommand(r, s)}}
@@ -330,7 +340,8 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 		if len(a.Turn) > 0 && r.IntN(2) == 0 {
 			return input.Timer{Key: DeliveryTimerPrefix + a.Turn[0]}
 		}
-		return input.Probed{Agent: ref, Result: bridge.ProbeResult{SilentMS: 1 << 20, Answered: r.IntN(3) == 0, RSSBytes: int64(r.IntN(3)) << 33}}
+		return input.Probed{Agent: ref, Result: bridge.ProbeResult{SilentMS: 1 << 20, Answered: r.IntN(3) == 0,
+			RSSBytes: int64(r.IntN(3)) << 33}}
 	case 2:
 		if !s.Lifecycle.IsUp(LifecycleHere) {
 			return []input.Body{input.BridgeBack{Swept: 1}, input.BridgeFailed{Message: "m"},
@@ -338,13 +349,15 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 		}
 	}
 	rare := []input.Body{
-		input.InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}), event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
+		input.InputEnded{}, event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
+		event(bridge.Done{SessionID: "s", Exit: bridge.Exit{Code: 1}}),
 		input.Signal{Signal: "INT"}, input.Stopped{}, input.BridgeLost{}, input.OutputLost{},
 		input.Timer{Key: timeoutKey}, input.Timer{Key: CompactionBlockedPrefix + RunOf(ref)},
 		input.WokeFromSleep{Slept: time.Hour}, input.JournalFull{Message: "m"},
 		event(bridge.Quota{Window: "w", UsedPct: float64(r.IntN(100)), ResetsAt: 1_800_000_000 + r.Int64N(600)}),
 		input.Timer{Key: ResetTimer},
-		event(bridge.Retry{Attempt: 1}), input.Resumed{Options: s.Options, Word: []string{"", "w"}[r.IntN(2)]}, input.Resumed{Options: s.Options},
+		event(bridge.Retry{Attempt: 1}), input.Resumed{Options: s.Options, Word: []string{"", "w"}[r.IntN(2)]},
+		input.Resumed{Options: s.Options},
 	}
 	return rare[r.IntN(len(rare))]
 }
@@ -362,13 +375,15 @@ func randomProgress(r *rand.Rand, h Handover) input.Body {
 		return input.Inspected{Serial: h.Serial, Result: bridge.InspectResult{Texts: []string{"s"},
 			Files: []string{"f"}}, Failed: failed}
 	}
-	return input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Result: bridge.CheckResult{Exit: r.IntN(2), SHA256: "s"}, Failed: failed}
+	return input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1,
+		Result: bridge.CheckResult{Exit: r.IntN(2), SHA256: "s"}, Failed: failed}
 }
 
 func randomStatuses(r *rand.Rand, a Agent) []bridge.DeliveryStatus {
 	var list []bridge.DeliveryStatus
 	for _, id := range a.Turn {
-		fates := []string{bridge.DeliveryAbsent, bridge.DeliverySeen, bridge.DeliveryBegun, bridge.DeliveryRuled, bridge.DeliveryEnded, ""}
+		fates := []string{bridge.DeliveryAbsent, bridge.DeliverySeen, bridge.DeliveryBegun, bridge.DeliveryRuled,
+			bridge.DeliveryEnded, ""}
 		f := bridge.DeliveryStatus{MessageID: id, Status: fates[r.IntN(len(fates))]}
 		if f.Status == bridge.DeliveryRuled {
 			f.Verdict = randomTurn(r, a).Verdict
@@ -380,24 +395,32 @@ func randomStatuses(r *rand.Rand, a Agent) []bridge.DeliveryStatus {
 
 func randomTurn(r *rand.Rand, a Agent) bridge.Turn {
 	verdicts := []string{
-		`{"decision":"CONTINUE","message":"m","reason":"r"}`, `{"decision":"CONTINUE","message":"m","reason":"r","to":"orch-1"}`,
-		`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`, `{"decision":"ADDRESS_ORCHESTRATOR","message":"m","reason":"r","to":"orch-2"}`,
-		`{"decision":"SELECT_MODE","message":"m","reason":"r","mode":"developer"}`, `{"decision":"RETRY","message":"m","reason":"r","to":"orch-1"}`,
-		`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`, `{"decision":"HANDOFF","message":"m","reason":"r"}`, `null`,
+		`{"decision":"CONTINUE","message":"m","reason":"r"}`,
+		`{"decision":"CONTINUE","message":"m","reason":"r","to":"orch-1"}`,
+		`{"decision":"ADDRESS_HUMAN","message":"m","reason":"r"}`,
+		`{"decision":"ADDRESS_ORCHESTRATOR","message":"m","reason":"r","to":"orch-2"}`,
+		`{"decision":"SELECT_MODE","message":"m","reason":"r","mode":"developer"}`,
+		`{"decision":"RETRY","message":"m","reason":"r","to":"orch-1"}`,
+		`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`,
+		`{"decision":"HANDOFF","message":"m","reason":"r"}`, `null`,
 		`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k"}}`, `{"x":1}`,
-		`{"expects_response":true,"message":"m","kind":"question"}`, `{"expects_response":false,"message":"m","kind":"progress"}`,
+		`{"expects_response":true,"message":"m","kind":"question"}`,
+		`{"expects_response":false,"message":"m","kind":"progress"}`,
 		`{"expects_response":true,"message":"m","kind":"done","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k","decisions":[],"constraints":[],"files":[],"checks":[],"open_questions":[],"claims":[]}}`,
 		`{"expects_response":true,"message":"m","kind":"handoff","handoff":{"accomplished":["a"],"remaining":["b"],"key_context":"k","decisions":[],"constraints":[],"files":[],"checks":[{"command":"make","expect":"ok"},{"command":"ls","expect":""}],"open_questions":[],"claims":[]}}`,
 	}
-	t := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(verdicts[r.IntN(len(verdicts))]), CostUSD: 0.01}
+	t := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone,
+		Verdict: json.RawMessage(verdicts[r.IntN(len(verdicts))]), CostUSD: 0.01}
 	if r.IntN(4) == 0 {
-		t.Tools, t.Failed, t.Files = 3, &bridge.FailedTool{Tool: "Bash", Attempted: "make", Message: "exit 2"}, []string{"a.go"}
+		t.Tools, t.Failed, t.Files = 3, &bridge.FailedTool{Tool: "Bash", Attempted: "make", Message: "exit 2"},
+			[]string{"a.go"}
 	}
 	switch r.IntN(12) {
 	case 0:
 		t.Outcome, t.Verdict = bridge.TurnInterrupted, nil
 	case 1:
-		cats := []bridge.Category{bridge.CatOverloaded, bridge.CatInvalidRequest, bridge.CatVerdict, bridge.CatServer, bridge.CatPromptTooLong, bridge.CatCompaction}
+		cats := []bridge.Category{bridge.CatOverloaded, bridge.CatInvalidRequest, bridge.CatVerdict, bridge.CatServer,
+			bridge.CatPromptTooLong, bridge.CatCompaction}
 		t.Outcome, t.Verdict, t.Category = bridge.TurnFailed, nil, cats[r.IntN(len(cats))]
 	}
 	return t
@@ -413,12 +436,17 @@ func lastWord(s *State) string {
 
 func randomCommand(r *rand.Rand, s *State) contract.CommandBody {
 	list := []contract.CommandBody{
-		contract.Say{Text: "x"}, contract.Say{Text: "x", Strength: contract.Stop}, contract.Say{Text: "x", Strength: contract.Steer, To: "orch-1"},
+		contract.Say{Text: "x"}, contract.Say{Text: "x", Strength: contract.Stop},
+		contract.Say{Text: "x", Strength: contract.Steer, To: "orch-1"},
 		contract.Permit{Request: "p1", Behavior: "allow", Scope: "run"}, contract.Permit{Request: "p2", Behavior: "deny"},
-		contract.Interrupt{}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{}, contract.Continue{}, contract.Halt{},
-		contract.EditMessage{MessageID: lastWord(s), Text: "y"}, contract.WithdrawMessage{MessageID: lastWord(s)}, contract.ForceAgent{Mode: "tester"},
-		contract.SkipStep{}, contract.RetryLast{}, contract.Reset{}, contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: "pending"}}},
-		contract.Choose{Option: "retry"}, contract.Choose{Option: "fallback"}, contract.Choose{Option: "skip"}, contract.Malformed{Problem: "p"},
+		contract.Interrupt{}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{}, contract.Continue{},
+		contract.Halt{},
+		contract.EditMessage{MessageID: lastWord(s), Text: "y"}, contract.WithdrawMessage{MessageID: lastWord(s)},
+		contract.ForceAgent{Mode: "tester"},
+		contract.SkipStep{}, contract.RetryLast{}, contract.Reset{},
+		contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: "pending"}}},
+		contract.Choose{Option: "retry"}, contract.Choose{Option: "fallback"}, contract.Choose{Option: "skip"},
+		contract.Malformed{Problem: "p"},
 		contract.Attach{ID: "orch-1"}, contract.Attach{ID: "arbiter"}, contract.Detach{ID: "orch-1"},
 		contract.Configure{Permissions: []string{"ask", "rules"}[r.IntN(2)]}, contract.Configure{Allow: "Bash(ls)"},
 	}
@@ -429,14 +457,17 @@ func randomCommand(r *rand.Rand, s *State) contract.CommandBody {
 func randomDecision(r *rand.Rand, s *State) input.Body {
 	f := input.Decided{Number: s.Rulings.Decisions + 1, Point: decider.PointSelect, Input: json.RawMessage(`{}`)}
 	if s.Rulings.DeciderRequest != nil {
-		f.Serial, f.Point, f.About = s.Rulings.DeciderRequest.Serial, s.Rulings.DeciderRequest.Point, s.Rulings.DeciderRequest.About
+		f.Serial, f.Point, f.About = s.Rulings.DeciderRequest.Serial, s.Rulings.DeciderRequest.Point,
+			s.Rulings.DeciderRequest.About
 	}
 	list := []decider.Decision{
-		{Decision: "SELECT_MODE", Mode: "developer"}, {Decision: "SELECT_MODE", Mode: "wizard"}, {Decision: "CONTINUE"}, {Decision: "RETRY"},
+		{Decision: "SELECT_MODE", Mode: "developer"}, {Decision: "SELECT_MODE", Mode: "wizard"}, {Decision: "CONTINUE"},
+		{Decision: "RETRY"},
 		{Decision: "COMPLETE", Summary: "s"}, {Decision: "SLEEP"}, {},
 	}
 	f.Decision = list[r.IntN(len(list))]
-	f.Decision.Reason, f.Decision.Source = "r", []decider.Source{decider.ByModel, decider.ByRules, decider.ByFallback, decider.ByCache}[r.IntN(4)]
+	f.Decision.Reason, f.Decision.Source = "r", []decider.Source{decider.ByModel, decider.ByRules, decider.ByFallback,
+		decider.ByCache}[r.IntN(4)]
 	switch r.IntN(10) {
 	case 0:
 		f.Failed = "m"
@@ -500,7 +531,8 @@ func requestInput(r *rand.Rand, s *State) input.Body {
 	settled := input.PermissionResolution{
 		Request: p.ID, Asked: p.Params.Request, Behavior: []string{bridge.Allow, bridge.Deny}[r.IntN(2)], By: contract.ByRule,
 	}
-	return input.Reconsidered{Resolutions: []input.PermissionResolution{settled}[r.IntN(2):], Changes: s.Permission.Changes - r.IntN(2)}
+	return input.Reconsidered{Resolutions: []input.PermissionResolution{settled}[r.IntN(2):],
+		Changes: s.Permission.Changes - r.IntN(2)}
 }
 
 // checkRenewing: a renewal that holds mail back is in progress, and nothing else holds it.
@@ -570,7 +602,8 @@ func renewingInput(r *rand.Rand, s *State) input.Body {
 	case a.Status == AgentRestarting && r.IntN(3) > 0:
 		return event(bridge.Done{SessionID: a.SessionID, Exit: bridge.Exit{Expected: true}})
 	case a.Status == AgentStarting && r.IntN(3) > 0:
-		return input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.NewSession, Deliveries: randomStatuses(r, a)}}
+		return input.Spawned{Agent: a.AgentRef, Result: bridge.SpawnResult{Window: 1000, Resumed: !a.NewSession,
+			Deliveries: randomStatuses(r, a)}}
 	case s.Renewal.Stage == RenewalAsked && a.Status == AgentBusy:
 		full := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(
 			`{"decision":"HANDOFF","message":"m","reason":"r","handoff":{"accomplished":["a"],"remaining":[],"key_context":"k"}}`)}
@@ -580,7 +613,8 @@ func renewingInput(r *rand.Rand, s *State) input.Body {
 		stopped := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnInterrupted}
 		spent := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatPromptTooLong}
 		limited := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnFailed, Category: bridge.CatUsageLimit}
-		done := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone, Verdict: json.RawMessage(`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`)}
+		done := bridge.Turn{MessageIDs: a.Turn, Outcome: bridge.TurnDone,
+			Verdict: json.RawMessage(`{"decision":"COMPLETE","message":"m","reason":"r","summary":"s"}`)}
 		return []input.Body{
 			event(full), event(full), event(checked), event(stopped), event(spent), event(limited), event(done),
 			input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
@@ -606,10 +640,12 @@ func renewingInput(r *rand.Rand, s *State) input.Body {
 		if h.Request != "" {
 			author := h.Agent
 			return []input.Body{
-				input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: author, Request: h.Request, Tool: "Check", Input: json.RawMessage(`{}`)}, Behavior: "ask"},
+				input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: author, Request: h.Request, Tool: "Check",
+					Input: json.RawMessage(`{}`)}, Behavior: "ask"},
 				input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r",
 					Body: contract.Permit{Request: h.Request, Behavior: "allow"}}},
-				input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: h.Request, Result: bridge.CheckResult{SHA256: "s"}},
+				input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: h.Request,
+					Result: bridge.CheckResult{SHA256: "s"}},
 				input.Checked{Serial: h.Serial, Number: len(h.Receipts) + 1, Request: "another", Failed: "denied"},
 			}[r.IntN(4)]
 		}

@@ -22,7 +22,8 @@ var lifecycleNoon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // silent is a probe of a process that runs a turn and shows no activity.
 func silent(at time.Time) Probe {
-	return Probe{Result: bridge.ProbeResult{SilentMS: LifecycleSilence.Milliseconds()}, At: at, Busy: true, Silence: LifecycleSilence}
+	return Probe{Result: bridge.ProbeResult{SilentMS: LifecycleSilence.Milliseconds()}, At: at, Busy: true,
+		Silence: LifecycleSilence}
 }
 
 func TestObserve(t *testing.T) {
@@ -31,9 +32,13 @@ func TestObserve(t *testing.T) {
 		t.Errorf("no sign of life: %+v", w)
 	}
 	for name, change := range map[string]func(*AgentWatch, *Probe){
-		"no turn":       func(_ *AgentWatch, p *Probe) { p.Busy = false },
-		"first probe":   func(w *AgentWatch, _ *Probe) { w.At = time.Time{} },
-		"just woken":    func(w *AgentWatch, _ *Probe) { *w = Woken(*w, lifecycleNoon); w.At = lifecycleNoon.Add(-time.Minute) },
+		"no turn":     func(_ *AgentWatch, p *Probe) { p.Busy = false },
+		"first probe": func(w *AgentWatch, _ *Probe) { w.At = time.Time{} },
+		"just woken": func(w *AgentWatch, _ *Probe) {
+			*w = Woken(*w,
+				lifecycleNoon)
+			w.At = lifecycleNoon.Add(-time.Minute)
+		},
 		"an answer":     func(_ *AgentWatch, p *Probe) { p.Result.Answered = true },
 		"output":        func(_ *AgentWatch, p *Probe) { p.Result.SilentMS-- },
 		"a transcript":  func(_ *AgentWatch, p *Probe) { p.Result.TranscriptBytes = 1 },
@@ -96,7 +101,8 @@ func TestInterruptedTurns(t *testing.T) {
 }
 
 func TestFailures(t *testing.T) {
-	for message, want := range map[string]runconfig.RestartClass{"fork: resource temporarily unavailable": runconfig.RestartCrash,
+	for message, want := range map[string]runconfig.RestartClass{"fork: resource temporarily " +
+		"unavailable": runconfig.RestartCrash,
 		"no such file": runconfig.CouldNotStart} {
 		testkit.Same(t, message, want, StartClass(bridge.CatStart, message))
 	}
@@ -417,14 +423,16 @@ func TestAStormIsStopped(t *testing.T) {
 	}
 	testkit.Same(t, "stopped times", 1, stops)
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
-	if text := p.lastSent("arbiter"); !strings.Contains(text, fmt.Sprintf("asked for %d subagents more", refusedStopped)) ||
+	if text := p.lastSent("arbiter"); !strings.Contains(text,
+		fmt.Sprintf("asked for %d subagents more", refusedStopped)) ||
 		!strings.Contains(text, "waits for your message") {
 		t.Errorf("the Arbiter reads %q", text)
 	}
 }
 
 // dead is a probe without any sign of activity; other probes differ in one sign.
-var dead = bridge.ProbeResult{SilentMS: 3_600_000, CPUMS: 1000, RSSBytes: 1 << 28, Processes: 1, TranscriptBytes: 5000, OutputBytes: 100}
+var dead = bridge.ProbeResult{SilentMS: 3_600_000, CPUMS: 1000, RSSBytes: 1 << 28, Processes: 1, TranscriptBytes: 5000,
+	OutputBytes: 100}
 
 // look lets the time until the next probe pass, and returns its effects.
 func (p *play) look(id string, r bridge.ProbeResult) []input.Effect {
@@ -485,7 +493,8 @@ func TestNoSignOfLife(t *testing.T) {
 	if told != 1 || len(effects[input.Kill](p)) != 0 {
 		t.Fatalf("the Arbiter was told %d times, kills %v", told, effects[input.Kill](p))
 	}
-	p.contains("the Arbiter", p.lastSent("arbiter"), "RETRY with to=orch-1", "release_orchestrator", "CONTINUE waits longer")
+	p.contains("the Arbiter", p.lastSent("arbiter"), "RETRY with to=orch-1", "release_orchestrator",
+		"CONTINUE waits longer")
 
 	p.verdict("arbiter", ruling("RETRY", "Try once more.", "to", id))
 	if k := effects[input.Kill](p); len(k) != 1 || k[0].Agent.ID != id || !k[0].Now {
@@ -609,10 +618,12 @@ func TestResources(t *testing.T) {
 		warn, over bridge.ProbeResult
 		want       string
 	}{
-		"memory": {bridge.ProbeResult{Answered: true, RSSBytes: 7 << 30}, bridge.ProbeResult{Answered: true, RSSBytes: 8 << 30}, "8.0 GiB of memory, at most 8.0 GiB"},
+		"memory": {bridge.ProbeResult{Answered: true, RSSBytes: 7 << 30},
+			bridge.ProbeResult{Answered: true, RSSBytes: 8 << 30}, "8.0 GiB of memory, at most 8.0 GiB"},
 		"output": {
 			bridge.ProbeResult{Answered: true, OutputBytes: 3 << 30, OutputPath: "/tmp/a.output"},
-			bridge.ProbeResult{Answered: true, OutputBytes: 1400 << 30, OutputPath: "/tmp/a.output"}, "1.4 TiB of task output, at most 4.0 GiB (/tmp/a.output)",
+			bridge.ProbeResult{Answered: true, OutputBytes: 1400 << 30, OutputPath: "/tmp/a.output"},
+			"1.4 TiB of task output, at most 4.0 GiB (/tmp/a.output)",
 		},
 		"both": {
 			bridge.ProbeResult{Answered: true, OutputBytes: 3 << 30, RSSBytes: 7 << 30},

@@ -36,7 +36,8 @@ func TestUsageLimits(t *testing.T) {
 		{"in the past", -time.Hour, 0, 5 * time.Second, 21 * time.Second},
 		{"not told", 0, 0, 5 * time.Minute, 5*time.Minute + 16*time.Second},
 		{"nine days ahead", 9 * 24 * time.Hour, 0, 0, 0},
-		{"nine days ahead, and patience", 9 * 24 * time.Hour, 10 * 24 * time.Hour, 9 * 24 * time.Hour, 9*24*time.Hour + 16*time.Second},
+		{"nine days ahead, and patience", 9 * 24 * time.Hour, 10 * 24 * time.Hour, 9 * 24 * time.Hour,
+			9*24*time.Hour + 16*time.Second},
 		{"no patience", time.Minute, -1, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -119,8 +120,9 @@ func TestALimitResetDuringASleep(t *testing.T) {
 		p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 		p.at = p.at.Add(c.slept)
-		testkit.Same(t, "an agent that no longer waits gets a request to continue after", 0, timer(p.do(input.WokeFromSleep{Slept: c.slept}),
-			RetryPrefix+RunOf(p.agent("arbiter").AgentRef)))
+		testkit.Same(t, "an agent that no longer waits gets a request to continue after", 0,
+			timer(p.do(input.WokeFromSleep{Slept: c.slept}),
+				RetryPrefix+RunOf(p.agent("arbiter").AgentRef)))
 	}
 }
 
@@ -307,8 +309,8 @@ func TestFuse(t *testing.T) {
 	}
 }
 
-// TestFuseAtTheEndOfATurn: who hands off with the call that spends the fuse has ended its work; who asks is parked before
-// it can cost more.
+// TestFuseAtTheEndOfATurn: who hands off with the call that spends the fuse has ended its work; who asks is parked
+// before it can cost more.
 func TestFuseAtTheEndOfATurn(t *testing.T) {
 	p, one := fused(t, nil)
 	p.costs(one, 1.2, report("question", "which?", true))
@@ -385,8 +387,8 @@ func TestAChainOfSuccessorsKeepsItsFuse(t *testing.T) {
 	}
 }
 
-// TestAFuseIsPassedByOneCallAtMost: whatever calls cost, and however the work is handed on, a chain of successors on one
-// fuse spends at most what it may, and the call that passes it.
+// TestAFuseIsPassedByOneCallAtMost: whatever calls cost, and however the work is handed on, a chain of successors on
+// one fuse spends at most what it may, and the call that passes it.
 func TestAFuseIsPassedByOneCallAtMost(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 11))

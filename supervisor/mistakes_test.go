@@ -24,8 +24,8 @@ func refusedTurn(reason string) bridge.Turn {
 			"not match required schema: " + reason}
 }
 
-// mistake is a verdict that a model repeats until the supervisor acts. Requests are those to the API: one for each turn,
-// and another one where the CLI itself has asked again (TestLiveRefusedVerdict counts them with the real CLI).
+// mistake is a verdict that a model repeats until the supervisor acts. Requests are those to the API: one for each
+// turn, and another one where the CLI itself has asked again (TestLiveRefusedVerdict counts them with the real CLI).
 type mistake struct {
 	name     string
 	turn     bridge.Turn

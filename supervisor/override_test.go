@@ -24,7 +24,8 @@ func TestAChoiceIsAboutTheOneThatFailed(t *testing.T) {
 		p := begin(t, nil)
 		one, two := p.spawn("one"), p.spawn("two")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-		p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: contract.StepPending}, {Text: "b", Status: contract.StepPending}}})
+		p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "a", Status: contract.StepPending},
+			{Text: "b", Status: contract.StepPending}}})
 		p.breaksOff(one)
 		p.mustCommand(contract.Choose{Option: option})
 		if a := p.agent(two); !a.Works() {
@@ -112,7 +113,8 @@ func TestKillReportsInterruptedWork(t *testing.T) {
 	p.do(input.Inspected{Serial: p.s.Handoff.DocumentSerial, Result: bridge.InspectResult{}})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "?"))
 	read := p.lastSent(contract.Arbiter)
-	p.contains("the notice", read, "ended by the human", "was at Bash `make thread`", "1m", "step 1 of the plan: Spin the thread")
+	p.contains("the notice", read, "ended by the human", "was at Bash `make thread`", "1m",
+		"step 1 of the plan: Spin the thread")
 }
 
 // TestAnswerAfterAResetIsTheNextTask: after a reset the answer to an open question is the next task.
@@ -132,7 +134,8 @@ func TestAnswerAfterAResetIsTheNextTask(t *testing.T) {
 
 // TestAnOverrideAnswersAQuestion: nothing waits for the human who has just ruled.
 func TestAnOverrideAnswersAQuestion(t *testing.T) {
-	for _, body := range []contract.CommandBody{contract.RetryLast{}, contract.ForceAgent{Mode: "reviewer"}, contract.Choose{Option: "fallback"}} {
+	for _, body := range []contract.CommandBody{contract.RetryLast{}, contract.ForceAgent{Mode: "reviewer"},
+		contract.Choose{Option: "fallback"}} {
 		p, id := oneWorks(t, nil)
 		p.breaksOff(id)
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What now?"))
@@ -273,7 +276,8 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 		timer(p.out, fmt.Sprint(HandoffTimerPrefix, first.Serial)) != HandoverPatience {
 		t.Fatalf("%+v", again)
 	}
-	p.do(input.Checked{Serial: first.Serial, Number: 1, Request: again[0].Request, Result: bridge.CheckResult{SHA256: "s", Output: "ok"}})
+	p.do(input.Checked{Serial: first.Serial, Number: 1, Request: again[0].Request,
+		Result: bridge.CheckResult{SHA256: "s", Output: "ok"}})
 	if run := p.s.Handoff.ChecksRun(); run == nil || run.Passed != 1 {
 		t.Errorf("%+v", run)
 	}
@@ -306,7 +310,8 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 				p.s.Lifecycle.Restarts, p.s.Lifecycle.Crashes = nil, 0 // of the first, which is one
 			}
 			if !p.s.Halted || p.s.Lifecycle.Crashes != 0 || len(p.s.Lifecycle.Restarts) != 0 || p.s.Ending != nil {
-				t.Fatalf("%s: halted %v, %d crashes, %v, %+v", first, p.s.Halted, p.s.Lifecycle.Crashes, p.s.Lifecycle.Restarts, p.s.Ending)
+				t.Fatalf("%s: halted %v, %d crashes, %v, %+v", first, p.s.Halted, p.s.Lifecycle.Crashes, p.s.Lifecycle.Restarts,
+					p.s.Ending)
 			}
 			testkit.Same(t, fmt.Sprintf("%s: told times", first), 1, len(told[contract.Halted](p)))
 			p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
@@ -380,7 +385,8 @@ func TestEditBeforeItIsSent(t *testing.T) {
 	p.refuses(contract.EditMessage{MessageID: sent, Text: "x"}, "sent already")
 	p.out = nil
 	p.mustCommand(contract.EditMessage{MessageID: waiting, Text: "Use port 8080."})
-	if m := told[contract.Message](p); len(m) != 1 || !m[0].Edited || m[0].MessageID != waiting || m[0].Text != "Use port 8080." {
+	if m := told[contract.Message](p); len(m) != 1 || !m[0].Edited || m[0].MessageID != waiting ||
+		m[0].Text != "Use port 8080." {
 		t.Errorf("%+v", m)
 	}
 	p.out = nil
@@ -427,7 +433,8 @@ func TestMessagesThatCannotBeWithdrawn(t *testing.T) {
 			}
 		}
 		before := len(p.s.Conversation.Mail)
-		if ok, why := p.command(contract.WithdrawMessage{MessageID: id}); ok || !strings.Contains(why, tt.why) || len(p.s.Conversation.Mail) != before {
+		if ok, why := p.command(contract.WithdrawMessage{MessageID: id}); ok || !strings.Contains(why, tt.why) ||
+			len(p.s.Conversation.Mail) != before {
 			t.Errorf("%q: %v %s", tt.text, ok, why)
 		}
 	}
@@ -458,11 +465,13 @@ func TestNothingBeginsAfterAReset(t *testing.T) {
 			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What shall it be?"))
 		}
 		p.mustCommand(contract.Reset{})
-		if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"weave"}`); !a.IsError || !strings.Contains(a.Text, "the human reset it") {
+		if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"weave"}`); !a.IsError ||
+			!strings.Contains(a.Text, "the human reset it") {
 			t.Errorf("%s: spawn_orchestrator: %q", of, a.Text)
 		}
 		for _, v := range []map[string]any{
-			ruling("SELECT_MODE", "Weave.", "mode", "developer"), ruling("CONTINUE", "Patience."), ruling("COMPLETE", "Done.", "summary", "Done."),
+			ruling("SELECT_MODE", "Weave.", "mode", "developer"), ruling("CONTINUE", "Patience."),
+			ruling("COMPLETE", "Done.", "summary", "Done."),
 		} {
 			p.verdict("arbiter", v)
 			if m := last[contract.Message](p); m.Kind != KindCorrection || !strings.Contains(m.Text, "ADDRESS_HUMAN") {
@@ -515,8 +524,10 @@ func TestTheFirstChoiceHasAnInput(t *testing.T) {
 // TestThePlanTellsWhoEachStepIsFor: a renewed Arbiter knows it from the plan.
 func TestThePlanTellsWhoEachStepIsFor(t *testing.T) {
 	p := begin(t, nil)
-	p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "Weave", Status: contract.StepPending, Mode: "developer"}, {Text: "Rest", Status: contract.StepPending}}})
-	p.contains("the Arbiter is given", last[contract.Message](p).Text, "1. [pending] Weave (for developer)\n2. [pending] Rest\n")
+	p.mustCommand(contract.SetPlan{Steps: []contract.Step{{Text: "Weave", Status: contract.StepPending,
+		Mode: "developer"}, {Text: "Rest", Status: contract.StepPending}}})
+	p.contains("the Arbiter is given", last[contract.Message](p).Text,
+		"1. [pending] Weave (for developer)\n2. [pending] Rest\n")
 }
 
 // TestWhatBecomesOfWordsWithoutAVerdict: text without a verdict is reported correctly: an Orchestrator's goes
@@ -524,7 +535,8 @@ func TestThePlanTellsWhoEachStepIsFor(t *testing.T) {
 func TestWhatBecomesOfWordsWithoutAVerdict(t *testing.T) {
 	p, id := oneWorks(t, nil)
 	p.rambles(id, "I am done.")
-	if e := last[contract.Error](p); strings.Contains(e.Message, "rules") || !strings.Contains(e.Message, "go to the Arbiter as a question") {
+	if e := last[contract.Error](p); strings.Contains(e.Message, "rules") ||
+		!strings.Contains(e.Message, "go to the Arbiter as a question") {
 		t.Errorf("error %q", e.Message)
 	}
 	p.contains("the Arbiter's mail", p.lastSent("arbiter"), "I am done.", "kind: question")

@@ -51,7 +51,8 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 		}},
 		"a tool of arbiter is called with one": {do: func(p *play) {
 			for _, tool := range []string{"permission", "permit", "approve", "report_progress"} {
-				p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent("orch-1").AgentRef, Tool: tool, Input: json.RawMessage(line)}})
+				p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent("orch-1").AgentRef, Tool: tool,
+					Input: json.RawMessage(line)}})
 			}
 		}},
 		"the human's own words, but no permission": {do: func(p *play) { p.say(line) }},
@@ -59,7 +60,8 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 		"a command from an unknown place":          {do: func(p *play) { p.do(answerBy("agent", allow)) }},
 		"a command of the start":                   {do: func(p *play) { p.do(answerBy(input.ChannelStart, allow)) }},
 		"an answer to another action": {do: func(p *play) {
-			p.do(answerBy(input.ChannelStdin, contract.Permit{Request: "p1", Behavior: bridge.Allow, Action: strings.Repeat("0", 64)}))
+			p.do(answerBy(input.ChannelStdin, contract.Permit{Request: "p1", Behavior: bridge.Allow,
+				Action: strings.Repeat("0", 64)}))
 		}},
 		"an answer to another request": {do: func(p *play) {
 			p.do(answerBy(input.ChannelStdin, contract.Permit{Request: "p2", Behavior: bridge.Allow, Action: action}))
@@ -112,10 +114,13 @@ func answering(t *testing.T, command string, c contract.Permit) (p *play, reques
 	t.Helper()
 	p = begin(t, nil)
 	id := p.spawn("work")
-	request = bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: "p1", Tool: "Bash", Input: bashParams(command).Input}
-	p.do(input.PermissionAsked{Params: request, Behavior: policy.Ask, By: policy.ByMode, Suggestions: []string{"Bash(make *)"}})
+	request = bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: "p1", Tool: "Bash",
+		Input: bashParams(command).Input}
+	p.do(input.PermissionAsked{Params: request, Behavior: policy.Ask, By: policy.ByMode,
+		Suggestions: []string{"Bash(make *)"}})
 	asked := last[contract.PermissionRequest](p)
-	if asked.Action != input.PermissionKey(request.Tool, request.Input) || !slices.Equal(asked.Suggestions, []string{"Bash(make *)"}) {
+	if asked.Action != input.PermissionKey(request.Tool, request.Input) ||
+		!slices.Equal(asked.Suggestions, []string{"Bash(make *)"}) {
 		t.Fatalf("asked: %+v", asked)
 	}
 	c.Request = "p1"
@@ -139,7 +144,8 @@ func TestAnswersThatAreNone(t *testing.T) {
 		if r := last[contract.Rejected](p); r.Ref != "r" || r.Message == "" {
 			t.Errorf("%s: not rejected: %+v", name, r)
 		}
-		if len(p.s.Permission.Open) != 1 || len(p.s.Permission.Actions)+len(p.s.Permission.Rules) != 0 || len(effects[input.PermissionRespond](p)) != 0 || len(effects[input.Remember](p)) != 0 {
+		if len(p.s.Permission.Open) != 1 || len(p.s.Permission.Actions)+len(p.s.Permission.Rules) != 0 ||
+			len(effects[input.PermissionRespond](p)) != 0 || len(effects[input.Remember](p)) != 0 {
 			t.Errorf("%s: open %v, granted %v %v", name, p.s.Permission.Open, p.s.Permission.Actions, p.s.Permission.Rules)
 		}
 	}
@@ -157,22 +163,27 @@ func TestScopesOfAnAnswer(t *testing.T) {
 		{"run", "", 1, nil, nil},
 		{"run", "Bash(make *)", 0, []string{"Bash(make *)"}, nil},
 		{"always", "Bash(make *)", 0, []string{"Bash(make *)"}, []input.Grant{{Rule: "Bash(make *)", Tool: "Bash"}}},
-		{"always", "", 1, nil, []input.Grant{{Action: input.PermissionKey("Bash", bashParams("make all").Input), Tool: "Bash"}}},
+		{"always", "", 1, nil, []input.Grant{{Action: input.PermissionKey("Bash", bashParams("make all").Input),
+			Tool: "Bash"}}},
 	} {
-		p, request := answering(t, "make all", contract.Permit{Behavior: "allow", Scope: tt.scope, Rule: tt.rule, Action: input.PermissionKey("Bash", bashParams("make all").Input)})
+		p, request := answering(t, "make all", contract.Permit{Behavior: "allow", Scope: tt.scope, Rule: tt.rule,
+			Action: input.PermissionKey("Bash", bashParams("make all").Input)})
 		var kept []input.Grant
 		for _, e := range effects[input.Remember](p) {
 			kept = append(kept, e.Grant)
 		}
-		if len(p.s.Permission.Actions) != tt.granted || !slices.Equal(p.s.Permission.Rules, tt.rules) || !slices.Equal(kept, tt.kept) {
-			t.Errorf("%s %s: granted %v, rules %v, kept %v", tt.scope, tt.rule, p.s.Permission.Actions, p.s.Permission.Rules, kept)
+		if len(p.s.Permission.Actions) != tt.granted || !slices.Equal(p.s.Permission.Rules, tt.rules) ||
+			!slices.Equal(kept, tt.kept) {
+			t.Errorf("%s %s: granted %v, rules %v, kept %v", tt.scope, tt.rule, p.s.Permission.Actions, p.s.Permission.Rules,
+				kept)
 		}
 		scope := tt.scope
 		if scope == "" {
 			scope = "once"
 		}
 		want := contract.Permission{
-			Request: "p1", Behavior: "allow", By: "human", Tool: "Bash", Rule: tt.rule, Action: input.PermissionKey(request.Tool, request.Input), Scope: scope,
+			Request: "p1", Behavior: "allow", By: "human", Tool: "Bash", Rule: tt.rule,
+			Action: input.PermissionKey(request.Tool, request.Input), Scope: scope,
 		}
 		testkit.Same(t, fmt.Sprintf("%s %s", tt.scope, tt.rule), want, last[contract.Permission](p))
 	}
@@ -238,7 +249,8 @@ func TestDecidedCallsAreReported(t *testing.T) {
 			t.Errorf("%v is reported: %+v", quiet, list)
 		}
 	}
-	want := contract.Permission{Request: "judge-toolu_1", Behavior: "deny", By: "rule", Tool: "Bash", Rule: "Bash", Action: "abc", Reason: "why", Subagent: "a0b8"}
+	want := contract.Permission{Request: "judge-toolu_1", Behavior: "deny", By: "rule", Tool: "Bash", Rule: "Bash",
+		Action: "abc", Reason: "why", Subagent: "a0b8"}
 	testkit.Same(t, "a denial", []contract.Permission{want}, say("deny", "rule"))
 	if n := len(effects[input.Emit](p)) - before; n != 1 {
 		t.Errorf("%d events", n)
@@ -308,7 +320,8 @@ func TestAnUnansweredRequest(t *testing.T) {
 			if !present {
 				play.do(input.InputEnded{})
 			}
-			play.do(input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: play.agent(id).AgentRef, Request: "p1", Tool: tool, Input: json.RawMessage("{}")}, Behavior: "ask", By: "rule"})
+			play.do(input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: play.agent(id).AgentRef, Request: "p1",
+				Tool: tool, Input: json.RawMessage("{}")}, Behavior: "ask", By: "rule"})
 			if present {
 				testkit.Same(t, fmt.Sprintf("%s is not asked for", tool), 1, len(play.s.Permission.Open))
 				play.do(input.Timer{Key: input.TimerPrefix + "p1"})

@@ -214,7 +214,8 @@ func report(kind, message string, expects bool) map[string]any {
 // call makes an agent call one of our tools and returns the answer.
 func (p *play) call(id, tool, raw string) input.AnswerTool {
 	p.t.Helper()
-	out := p.do(input.ToolCalled{Call: "c1", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: tool, Input: json.RawMessage(raw)}})
+	out := p.do(input.ToolCalled{Call: "c1", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: tool,
+		Input: json.RawMessage(raw)}})
 	for _, e := range out {
 		if a, ok := e.(input.AnswerTool); ok {
 			return a
@@ -340,23 +341,15 @@ func (p *play) loseBridge() {
 	}
 }
 
+// contains and lacks look for parts of a text.
 func (p *play) contains(what, text string, parts ...string) {
 	p.t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			p.t.Errorf("%s lacks %q:\n%s", what, part, text)
-		}
-	}
+	testkit.Includes(p.t, what, text, parts...)
 }
 
-// lacks is the opposite of contains.
 func (p *play) lacks(what, text string, parts ...string) {
 	p.t.Helper()
-	for _, part := range parts {
-		if strings.Contains(text, part) {
-			p.t.Errorf("%s: there is %q:\n%s", what, part, text)
-		}
-	}
+	testkit.Excludes(p.t, what, text, parts...)
 }
 
 // mustCommand gives a command that has to be accepted.

@@ -248,7 +248,10 @@ func TestAQuestionWithoutAWaitingAgent(t *testing.T) {
 	if r, _ := p.finished(); r.Status != contract.StatusComplete || !strings.HasPrefix(r.Summary, "s.") {
 		t.Errorf("result %+v", r)
 	}
-	if !slices.ContainsFunc(told[contract.Notice](p), func(n contract.Notice) bool { return strings.Contains(n.Text, "Shall there be tests?") }) {
+	if !slices.ContainsFunc(told[contract.Notice](p), func(n contract.Notice) bool {
+		return strings.Contains(n.Text,
+			"Shall there be tests?")
+	}) {
 		t.Error("the human is not told")
 	}
 }
@@ -286,7 +289,8 @@ func TestAnAnswerToTheHumanIsNoQuestion(t *testing.T) {
 		verdict map[string]any
 		asks    bool
 	}{
-		{ruling("ADDRESS_HUMAN", "It goes."), false}, {ruling("ADDRESS_HUMAN", "It goes. Shall the old one stay?"), true}, {back, true},
+		{ruling("ADDRESS_HUMAN", "It goes."), false}, {ruling("ADDRESS_HUMAN", "It goes. Shall the old one stay?"), true},
+		{back, true},
 	} {
 		p, _ := oneWorks(t, nil)
 		p.say("How goes it?")

@@ -50,7 +50,8 @@ func TestDeliveryStatuses(t *testing.T) {
 	} {
 		for _, role := range []Role{RoleArbiter, RoleOrchestrator} {
 			for _, proven := range []bool{false, true} {
-				t.Run(strings.Join([]string{"fate " + c.fate, string(role), map[bool]string{true: "proven", false: "unproven"}[proven]}, "/"), func(t *testing.T) {
+				t.Run(strings.Join([]string{"fate " + c.fate, string(role),
+					map[bool]string{true: "proven", false: "unproven"}[proven]}, "/"), func(t *testing.T) {
 					p, id, m := openTurn(t, role)
 					before := p.sends(id)[len(p.sends(id))-1]
 					if proven {
@@ -63,7 +64,8 @@ func TestDeliveryStatuses(t *testing.T) {
 					n := len(p.sends(id))
 					p.comes(id, p.remembers(id, c.fate))
 					s := p.spawns(id)[1]
-					if !s.Config.Resume || s.Config.SessionID != p.agent(id).SessionID || len(s.Pending) != 1 || s.Pending[0] != before.MessageID {
+					if !s.Config.Resume || s.Config.SessionID != p.agent(id).SessionID || len(s.Pending) != 1 ||
+						s.Pending[0] != before.MessageID {
 						t.Errorf("started with resume %v, pending %v", s.Config.Resume, s.Pending)
 					}
 					after := p.sends(id)[n:]
@@ -72,8 +74,10 @@ func TestDeliveryStatuses(t *testing.T) {
 					}
 					switch {
 					case c.resent && (after[0].Content != before.Content || after[0].MessageID == before.MessageID):
-						t.Errorf("sent again under %s (was %s):\n%s\nwas:\n%s", after[0].MessageID, before.MessageID, after[0].Content, before.Content)
-					case !c.resent && (!strings.Contains(after[0].Content, c.told) || !strings.Contains(after[0].Content, "kind: retry")):
+						t.Errorf("sent again under %s (was %s):\n%s\nwas:\n%s", after[0].MessageID, before.MessageID, after[0].Content,
+							before.Content)
+					case !c.resent && (!strings.Contains(after[0].Content, c.told) ||
+						!strings.Contains(after[0].Content, "kind: retry")):
 						t.Errorf("told: %s; want %q", after[0].Content, c.told)
 					}
 					testkit.Same(t, "sent to generation", 2, after[0].Generation)
@@ -97,7 +101,8 @@ func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 		p, id, m := openTurn(t, RoleArbiter)
 		cost := p.s.Budget.CostUSD
 		p.dies(id)
-		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(ruling("ADDRESS_HUMAN", "Which port?"), p.agent(id).Turn[0])}})
+		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(ruling("ADDRESS_HUMAN",
+			"Which port?"), p.agent(id).Turn[0])}})
 		if q := told[contract.Question](p); len(q) != 1 || q[0].Text != "Which port?" {
 			t.Errorf("questions: %v", q)
 		}
@@ -112,7 +117,8 @@ func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 		p, id, _ := openTurn(t, RoleOrchestrator)
 		p.proven(id)
 		p.dies(id)
-		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(report("done", "all of it", true), p.agent(id).Turn[0])}})
+		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(report("done",
+			"all of it", true), p.agent(id).Turn[0])}})
 		testkit.Same(t, "standing", AgentFinished, p.agent(id).Standing)
 		testkit.Same(t, "sends", 1, len(p.sends(id)))
 		p.contains("the Arbiter", p.lastSent("arbiter"), "all of it", "kind: "+verdict.KindDone)
@@ -120,7 +126,8 @@ func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 	t.Run("an invalid one is asked for again", func(t *testing.T) {
 		p, id, _ := openTurn(t, RoleArbiter)
 		p.dies(id)
-		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9"), p.agent(id).Turn[0])}})
+		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{
+			ruledStatus(ruling("ADDRESS_ORCHESTRATOR", "x", "to", "orch-9"), p.agent(id).Turn[0])}})
 		p.contains("the correction", p.lastSent(id), "kind: correction", "orch-9")
 	})
 }
@@ -132,10 +139,13 @@ func TestATurnOfSeveralMessages(t *testing.T) {
 		fates  []string // of the brief and of the steered message
 		resent []string // parts of what is sent then, in order
 	}{
-		{"neither is known", []string{bridge.DeliveryAbsent, bridge.DeliveryAbsent}, []string{"kind: brief", "mind the tests"}},
-		{"the word did not arrive", []string{bridge.DeliveryBegun, bridge.DeliveryAbsent}, []string{"in the middle of your last turn", "mind the tests"}},
+		{"neither is known", []string{bridge.DeliveryAbsent, bridge.DeliveryAbsent},
+			[]string{"kind: brief", "mind the tests"}},
+		{"the word did not arrive", []string{bridge.DeliveryBegun, bridge.DeliveryAbsent},
+			[]string{"in the middle of your last turn", "mind the tests"}},
 		{"both were seen", []string{bridge.DeliverySeen, bridge.DeliverySeen}, []string{"before you could answer"}},
-		{"the word was begun on", []string{bridge.DeliveryBegun, bridge.DeliveryBegun}, []string{"in the middle of your last turn"}},
+		{"the word was begun on", []string{bridge.DeliveryBegun, bridge.DeliveryBegun},
+			[]string{"in the middle of your last turn"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, id, _ := openTurn(t, RoleOrchestrator)
@@ -169,7 +179,8 @@ func TestATurnOfSeveralMessages(t *testing.T) {
 // TestReportsTravelOnce: a message with reports was lost with its process. The reports are sent with it again,
 // or are done with it.
 func TestReportsTravelOnce(t *testing.T) {
-	for fate, again := range map[string]bool{bridge.DeliveryAbsent: true, bridge.DeliverySeen: false, bridge.DeliveryBegun: false} {
+	for fate, again := range map[string]bool{bridge.DeliveryAbsent: true, bridge.DeliverySeen: false,
+		bridge.DeliveryBegun: false} {
 		p, id, _ := openTurn(t, RoleOrchestrator)
 		p.verdict(id, report("progress", "half is there", false))
 		p.verdict(id, report("question", "Which port?", true))
@@ -237,7 +248,8 @@ func TestALostHistoryIsSentAgain(t *testing.T) {
 		p.dies("arbiter")
 		n := len(p.sends("arbiter"))
 		p.comes("arbiter", bridge.SpawnResult{Resumed: false})
-		p.contains("the record", p.sends("arbiter")[n].Content, "## The task", "Build it", "1. [pending] serve", "orch-1 waiting")
+		p.contains("the record", p.sends("arbiter")[n].Content, "## The task", "Build it", "1. [pending] serve",
+			"orch-1 waiting")
 		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", "orch-1"))
 		p.contains("what was open", p.lastSent("arbiter"), "Which port?", "kind: question")
 	})
@@ -278,7 +290,8 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	session := p.agent(id).SessionID
 	p.dies(id)
 	p.restartDue(id)
-	refused := input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume, Message: "400 tool_use without tool_result"}
+	refused := input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume,
+		Message: "400 tool_use without tool_result"}
 	p.do(refused)
 	fresh := p.spawns(id)[len(p.spawns(id))-1]
 	if fresh.Config.Resume || fresh.Config.SessionID == session || len(fresh.Pending) != 0 {
@@ -296,7 +309,8 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	if p.agent(id).Status != AgentParked || len(p.spawns(id)) != n {
 		t.Errorf("the second time it is %s, %d starts more", p.agent(id).Status, len(p.spawns(id))-n)
 	}
-	if e := last[contract.Error](p); e.Category != bridge.CatResume || !strings.Contains(e.Message, "parked: session refused again") {
+	if e := last[contract.Error](p); e.Category != bridge.CatResume ||
+		!strings.Contains(e.Message, "parked: session refused again") {
 		t.Errorf("error %+v", e)
 	}
 }
@@ -496,13 +510,15 @@ func TestOneInheritance(t *testing.T) {
 	p.verdict(one, report("question", "Which port?", true))
 	p.contains("the first message", p.lastSent("arbiter"), "kind: inheritance", "the key")
 	p.say("Take the lower one.", contract.Steer, "arbiter")
-	if sent := p.lastSent("arbiter"); !strings.Contains(sent, "Take the lower one.") || strings.Contains(sent, "kind: inheritance") {
+	if sent := p.lastSent("arbiter"); !strings.Contains(sent, "Take the lower one.") ||
+		strings.Contains(sent, "kind: inheritance") {
 		t.Errorf("the word on the way:\n%s", sent)
 	}
 	p.out = nil
 	p.crash("arbiter", 1)
 	sends := effects[input.Send](p)
-	if len(sends) != 2 || !strings.Contains(sends[0].Params.Content, "kind: inheritance") || strings.Contains(sends[1].Params.Content, "kind: inheritance") {
+	if len(sends) != 2 || !strings.Contains(sends[0].Params.Content, "kind: inheritance") ||
+		strings.Contains(sends[1].Params.Content, "kind: inheritance") {
 		t.Fatalf("after a crash that lost both: %+v", sends)
 	}
 }
@@ -540,7 +556,8 @@ func TestBrokenPipeIsNoRefusal(t *testing.T) {
 	p.do(asked(p, one, "p1", "ask"))
 	p.do(input.PermissionWithdrawn{Request: "p1"})
 	p.rebirth(one, bridge.DeliveryBegun)
-	p.contains("it is told", p.lastSent(one), "in the middle of your last turn", "nobody refused them", "end the turn with your verdict")
+	p.contains("what it reads", p.lastSent(one), "in the middle of your last turn", "nobody refused them",
+		"end the turn with your verdict")
 	p.do(asked(p, one, "p2", "ask"))
 	if len(p.s.Permission.Open) != 1 || p.s.Permission.Open[0].ID != "p2" {
 		t.Errorf("it is not asked again: %+v", p.s.Permission.Open)
@@ -555,9 +572,10 @@ func TestAReleasedAgentEnds(t *testing.T) {
 		after  func(p *play)
 	}{
 		"none, in a takeover that looks": {func(p *play) { p.take("orch-1", TakeoverInspecting) }, func(*play) {}},
-		"a terminal's":                   {func(p *play) { p.take("orch-1", TakeoverOpen) }, func(p *play) { p.ends("orch-1") }},
-		"none after a crash":             {func(p *play) { p.dies("orch-1") }, func(*play) {}},
-		"its own":                        {func(*play) {}, func(p *play) { p.ends("orch-1") }},
+		"a terminal's": {func(p *play) { p.take("orch-1", TakeoverOpen) },
+			func(p *play) { p.ends("orch-1") }},
+		"none after a crash": {func(p *play) { p.dies("orch-1") }, func(*play) {}},
+		"its own":            {func(*play) {}, func(p *play) { p.ends("orch-1") }},
 	} {
 		p := working(t)
 		c.before(p)
@@ -629,7 +647,8 @@ func TestHeldStaysHeld(t *testing.T) {
 	p.resume("")
 	p.back(bridge.DeliverySeen)
 	if !p.s.Conversation.Held || p.s.Conversation.Exchanges != exchanges || p.s.Question.Open == nil {
-		t.Errorf("held %v, %d exchanges (%d before), question %v", p.s.Conversation.Held, p.s.Conversation.Exchanges, exchanges, p.s.Question.Open)
+		t.Errorf("held %v, %d exchanges (%d before), question %v", p.s.Conversation.Held, p.s.Conversation.Exchanges,
+			exchanges, p.s.Question.Open)
 	}
 	p.say("go on")
 	if p.s.Conversation.Held {

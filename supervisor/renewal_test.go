@@ -55,10 +55,12 @@ func TestArbiterIsRenewed(t *testing.T) {
 
 	before := p.renewNow("the port is 8080")
 	a := p.agent("arbiter")
-	if a.SessionID == before || a.Generation != 2 || a.Context.Pct != 0 || a.WarnedLevel != "" || p.s.Renewal.Stage != RenewalNone {
+	if a.SessionID == before || a.Generation != 2 || a.Context.Pct != 0 || a.WarnedLevel != "" ||
+		p.s.Renewal.Stage != RenewalNone {
 		t.Errorf("the successor: %+v", a)
 	}
-	if h := last[contract.Handoff](p); h.From != "arbiter" || h.To != "arbiter" || h.Document.KeyContext != "the port is 8080" {
+	if h := last[contract.Handoff](p); h.From != "arbiter" || h.To != "arbiter" ||
+		h.Document.KeyContext != "the port is 8080" {
 		t.Errorf("handoff %+v", h)
 	}
 	if d := last[contract.Done](p); d.SessionID != before || d.Reason != "renewed" {
@@ -67,8 +69,10 @@ func TestArbiterIsRenewed(t *testing.T) {
 	if r := told[contract.Restart](p); len(r) != 0 || p.s.Lifecycle.Crashes != 0 {
 		t.Errorf("counted as a restart: %+v", r)
 	}
-	p.contains("its first message", p.lastSent("arbiter"), "inheritance", "You are the Arbiter now", "the port is 8080", "[active] lay the stones",
-		"ADDRESS_ORCHESTRATOR orch-1: because", "orch-1, Orchestrator I: working", "Which port?", "kind: message", "Make it blue.")
+	p.contains("its first message", p.lastSent("arbiter"), "inheritance", "You are the Arbiter now", "the port is 8080",
+		"[active] lay the stones",
+		"ADDRESS_ORCHESTRATOR orch-1: because", "orch-1, Orchestrator I: working", "Which port?", "kind: message",
+		"Make it blue.")
 	p.lacks("it is notified that something was lost", p.lastSent("arbiter"), "Your session's history is lost")
 
 	// Its rulings count; the numbering continues; the second renewal knows about the first.
@@ -82,7 +86,8 @@ func TestArbiterIsRenewed(t *testing.T) {
 	p.contains("the Arbiter is asked again", p.lastSent("arbiter"), "kind: renewal")
 	p.verdict(one, report("question", "Very blue?", true))
 	p.renewNow("very blue")
-	p.contains("the third's first message", p.lastSent("arbiter"), "very blue", "Very blue?", "How blue?", "HANDOFF: because", "orch-2, Orchestrator II")
+	p.contains("the third's first message", p.lastSent("arbiter"), "very blue", "Very blue?", "How blue?",
+		"HANDOFF: because", "orch-2, Orchestrator II")
 	testkit.Same(t, "renewals", 2, p.s.Renewal.Count)
 	testkit.Same(t, "p.agent(\"arbiter\").Generation", 3, p.agent("arbiter").Generation)
 	for _, a := range p.s.Agents[1:] {
@@ -101,7 +106,8 @@ func TestRenewalWhileAHumanIsAsked(t *testing.T) {
 	}
 	testkit.Same(t, "asked times", 1, len(told[contract.Question](p)))
 	p.say("Blue.")
-	p.contains("the answer", p.lastSent("arbiter"), "Asked of the human, and not answered yet", "Red or blue?", "kind: answer", "Blue.")
+	p.contains("the answer", p.lastSent("arbiter"), "Asked of the human, and not answered yet", "Red or blue?",
+		"kind: answer", "Blue.")
 }
 
 // TestRenewalOverAResume: right before, during and after a renewal.
@@ -126,15 +132,17 @@ func TestRenewalOverAResume(t *testing.T) {
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.renewNow("kept")
 		}},
-		{"asked, and not read", func(p *play, _ string) { p.verdict("arbiter", ruling("CONTINUE", "Patience.")) }, func(p *play) {
-			p.back(bridge.DeliveryAbsent)
-			p.renewNow("kept")
-		}},
-		{"asked, and begun", func(p *play, _ string) { p.verdict("arbiter", ruling("CONTINUE", "Patience.")) }, func(p *play) {
-			p.back(bridge.DeliveryBegun)
-			p.contains("the Arbiter", p.lastSent("arbiter"), "kind: retry")
-			p.renewNow("kept")
-		}},
+		{"asked, and not read", func(p *play, _ string) { p.verdict("arbiter", ruling("CONTINUE", "Patience.")) },
+			func(p *play) {
+				p.back(bridge.DeliveryAbsent)
+				p.renewNow("kept")
+			}},
+		{"asked, and begun", func(p *play, _ string) { p.verdict("arbiter", ruling("CONTINUE", "Patience.")) },
+			func(p *play) {
+				p.back(bridge.DeliveryBegun)
+				p.contains("the Arbiter", p.lastSent("arbiter"), "kind: retry")
+				p.renewNow("kept")
+			}},
 		{"given, and its process ends", func(p *play, _ string) {
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.verdict("arbiter", handoffRuling("kept"))
@@ -192,7 +200,8 @@ func TestRenewalWithoutADocument(t *testing.T) {
 		}
 		p.succeeds()
 		p.verdict(one, report("question", "Which?", true))
-		p.contains("the first message", p.lastSent("arbiter"), "could not write a document", "no valid document", "written by the supervisor", "Which?")
+		p.contains("the first message", p.lastSent("arbiter"), "could not write a document", "no valid document",
+			"written by the supervisor", "Which?")
 	})
 	t.Run("its context is exhausted", func(t *testing.T) {
 		p := begin(t, nil)

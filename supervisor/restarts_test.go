@@ -81,7 +81,8 @@ func TestACrashLoopIsParked(t *testing.T) {
 			}
 			if id == "arbiter" {
 				// The rules continue in its place, and the human may restart it.
-				if n := last[contract.Notice](p); !strings.Contains(n.Text, "continues by the rules") || !strings.Contains(p.s.Rulings.FallbackReason, "parked") {
+				if n := last[contract.Notice](p); !strings.Contains(n.Text, "continues by the rules") ||
+					!strings.Contains(p.s.Rulings.FallbackReason, "parked") {
 					t.Errorf("the human was given %q; fallback mode %q", n.Text, p.s.Rulings.FallbackReason)
 				}
 				if !slices.Contains(e.RecoveryOptions, "cancel") {
@@ -97,14 +98,16 @@ func TestACrashLoopIsParked(t *testing.T) {
 
 // TestMessageRestartsAParkedAgent: it continues its interrupted work.
 func TestMessageRestartsAParkedAgent(t *testing.T) {
-	for name, word := range map[string]contract.CommandBody{"choose": contract.Choose{Option: "retry"}, "retry": contract.RetryLast{}} {
+	for name, word := range map[string]contract.CommandBody{"choose": contract.Choose{Option: "retry"},
+		"retry": contract.RetryLast{}} {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, nil)
 			p.proven("arbiter")
 			p.crash("arbiter", 5)
 			p.refuses(contract.Say{Text: "hello?"}, "no living")
 			p.mustCommand(word)
-			p.comes("arbiter", bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{{MessageID: p.agent("arbiter").Turn[0], Status: bridge.DeliveryBegun}}})
+			p.comes("arbiter", bridge.SpawnResult{Resumed: true,
+				Deliveries: []bridge.DeliveryStatus{{MessageID: p.agent("arbiter").Turn[0], Status: bridge.DeliveryBegun}}})
 			p.contains("its message", p.lastSent("arbiter"), "in the middle of your last turn")
 			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Here again."))
 		})
@@ -192,8 +195,10 @@ func TestAnEndCountsOnce(t *testing.T) {
 		crashes, restarts, history := p.s.Lifecycle.Crashes, len(told[contract.Restart](p)), len(p.s.Lifecycle.Restarts)
 		p.do(input.AgentEvent{Event: bridge.Event{AgentRef: p.agent("orch-1").AgentRef,
 			Body: bridge.Done{Exit: bridge.Exit{Code: 1}}}})
-		if a := p.agent("orch-1"); a.Status != c.status || p.s.Lifecycle.Crashes != crashes || len(told[contract.Restart](p)) != restarts || len(p.s.Lifecycle.Restarts) != history {
-			t.Errorf("%s: it is %s, %d crashes more, %d restarts more", name, a.Status, p.s.Lifecycle.Crashes-crashes, len(told[contract.Restart](p))-restarts)
+		if a := p.agent("orch-1"); a.Status != c.status || p.s.Lifecycle.Crashes != crashes ||
+			len(told[contract.Restart](p)) != restarts || len(p.s.Lifecycle.Restarts) != history {
+			t.Errorf("%s: it is %s, %d crashes more, %d restarts more", name, a.Status, p.s.Lifecycle.Crashes-crashes,
+				len(told[contract.Restart](p))-restarts)
 		}
 	}
 }
@@ -508,7 +513,8 @@ func TestPauseOutlivesTheProcess(t *testing.T) {
 					p.resume(word)
 					p.back(bridge.DeliverySeen)
 					p.say("And test it.")
-					if still := word == ""; p.s.Halted || p.s.Paused != still || (p.notices("is still paused by a human") == 1) != still ||
+					if still := word == ""; p.s.Halted || p.s.Paused != still ||
+						(p.notices("is still paused by a human") == 1) != still ||
 						(len(effects[input.Send](p)) == 0) != still {
 						t.Fatalf("paused %v, halted %v, %d messages sent", p.s.Paused, p.s.Halted, len(effects[input.Send](p)))
 					}

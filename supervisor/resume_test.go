@@ -68,7 +68,8 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 				if id == one {
 					old = before.Agents[1]
 				}
-				if s[0].Config.SessionID != old.SessionID || s[0].Config.SystemPrompt+s[0].Config.AppendSystemPrompt == "" || len(s[0].Config.MCPTools) == 0 {
+				if s[0].Config.SessionID != old.SessionID || s[0].Config.SystemPrompt+s[0].Config.AppendSystemPrompt == "" ||
+					len(s[0].Config.MCPTools) == 0 {
 					t.Errorf("%s: session %s (was %s), or its role is missing", id, s[0].Config.SessionID, old.SessionID)
 				}
 			}
@@ -99,7 +100,8 @@ func TestALimitThatStandsEndsItAgain(t *testing.T) {
 		reach  func(p *play)
 		want   string
 	}{
-		"cost": {func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent = 1, false }, func(p *play) { p.turn("arbiter", bridge.Turn{CostUSD: 1.5, Verdict: json.RawMessage(`{}`)}) }, "--max-cost"},
+		"cost": {func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent = 1, false },
+			func(p *play) { p.turn("arbiter", bridge.Turn{CostUSD: 1.5, Verdict: json.RawMessage(`{}`)}) }, "--max-cost"},
 		"time": {func(o *runconfig.Options) { o.Timeout = time.Minute }, func(p *play) {
 			p.at = p.at.Add(time.Minute)
 			p.do(input.Timer{Key: timeoutKey})
@@ -272,7 +274,8 @@ func TestAnOpenRequestIsTakenOver(t *testing.T) {
 		t.Errorf("requests %v", r)
 	}
 	p.command(contract.Permit{Request: "p1", Behavior: "allow"})
-	if a := effects[input.PermissionRespond](p); len(a) != 1 || a[0].Request != "p9" || a[0].Result.Behavior != bridge.Allow {
+	if a := effects[input.PermissionRespond](p); len(a) != 1 || a[0].Request != "p9" ||
+		a[0].Result.Behavior != bridge.Allow {
 		t.Errorf("answers %v", a)
 	}
 }
@@ -290,7 +293,8 @@ func TestACompletedRun(t *testing.T) {
 		p, id := complete(t)
 		p.resume("")
 		p.back(bridge.DeliverySeen)
-		if p.s.Task.Phase != machine.Idle || p.s.Task.Text != "" || len(p.sends("arbiter")) != 0 || p.agent(id).Status != AgentEnded {
+		if p.s.Task.Phase != machine.Idle || p.s.Task.Text != "" || len(p.sends("arbiter")) != 0 ||
+			p.agent(id).Status != AgentEnded {
 			t.Errorf("%s, task %q, %s is %s", p.s.Task.Phase, p.s.Task.Text, id, p.agent(id).Status)
 		}
 		p.say("Now test it")

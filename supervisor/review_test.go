@@ -350,7 +350,8 @@ func TestARestartedAgentHasNoSuccessor(t *testing.T) {
 			p.do(input.Inspected{Serial: serial, Result: traces})
 		}
 		if len(p.s.Handoff.SuccessorQueue) > 0 {
-			t.Errorf("told %v: the next one summoned inherits from %s, which is %s", told, p.s.Handoff.SuccessorQueue, p.agent(one).Status)
+			t.Errorf("told %v: the next one summoned inherits from %s, which is %s", told, p.s.Handoff.SuccessorQueue,
+				p.agent(one).Status)
 		}
 	}
 }
@@ -498,7 +499,8 @@ func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
 	for range 3 {
 		p.verdict(id, report("progress", "on the way", false))
 	}
-	if p.s.Renewal.Stage != RenewalNone || slices.ContainsFunc(p.s.Conversation.WorkLog, func(e ConversationEntry) bool { return e.Kind == KindRenewal }) {
+	if p.s.Renewal.Stage != RenewalNone || slices.ContainsFunc(p.s.Conversation.WorkLog,
+		func(e ConversationEntry) bool { return e.Kind == KindRenewal }) {
 		t.Errorf("renewal %q; work log %+v", p.s.Renewal.Stage, p.s.Conversation.WorkLog)
 	}
 }
@@ -587,7 +589,8 @@ func TestAPhaseOutlastsAProcessWithoutABridge(t *testing.T) {
 // to the agents concerned.
 func TestTheTimeOfAModeContinues(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) {
-		o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.", Limits: agents.Limits{Timeout: time.Minute}}}
+		o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.",
+			Limits: agents.Limits{Timeout: time.Minute}}}
 	})
 	p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
 	id := p.working()
@@ -660,7 +663,8 @@ func TestStatusTellsHowTheTaskStands(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxTotalFailures, o.Decider = 9, runconfig.DeciderHybrid })
 	p.answers(p.asked(), "SELECT_MODE", "developer")
 	p.stumble(p.working())
-	p.contains("status", p.call("arbiter", "status", `{}`).Text, "failures in a row: 1 of 3", "in all: 1 of 9", "executions: 1", "decider: hybrid", "last error", "exit code 1")
+	p.contains("status", p.call("arbiter", "status", `{}`).Text, "failures in a row: 1 of 3", "in all: 1 of 9",
+		"executions: 1", "decider: hybrid", "last error", "exit code 1")
 }
 
 // TestOneThatAsksInVainIsReplaced: it does not fail again while another agent does its work.

@@ -76,7 +76,8 @@ word/handoff                      .     .      .      .      x    .      .      
 word/done                         .     .      .      .      x    .      .          .
 `
 
-var parties = []Party{HumanStdin, HumanScreen, HumanSocket, TheArbiter, AnOrchestrator, ASubagent, TheSupervisor, ADescendant}
+var parties = []Party{HumanStdin, HumanScreen, HumanSocket, TheArbiter, AnOrchestrator, ASubagent, TheSupervisor,
+	ADescendant}
 
 // everyMethod collects all methods from their declarations.
 func everyMethod(t *testing.T) []RightsMethod {
@@ -96,7 +97,8 @@ func everyMethod(t *testing.T) []RightsMethod {
 	for _, tool := range append(slices.Clone(ArbiterTools()), OrchestratorTools()...) {
 		list = append(list, Tool(tool.Name))
 	}
-	for of, schema := range map[string]string{OfVerdict: string(verdict.ArbiterSchema()), OfWord: string(verdict.OrchestratorSchema())} {
+	for of, schema := range map[string]string{OfVerdict: string(verdict.ArbiterSchema()),
+		OfWord: string(verdict.OrchestratorSchema())} {
 		for _, name := range enumOf(t, schema, map[string]string{OfVerdict: "decision", OfWord: "kind"}[of]) {
 			list = append(list, RightsMethod(of+name))
 		}
@@ -143,7 +145,8 @@ func TestRights(t *testing.T) {
 
 // TestUnknownPartyMayNothing: an unknown party may do nothing, and no party may call an unknown method.
 func TestUnknownPartyMayNothing(t *testing.T) {
-	for _, what := range append(everyMethod(t), "", "command/", "command/Permission", "tool/*", "*", "hook ", "approve\x00") {
+	for _, what := range append(everyMethod(t), "", "command/", "command/Permission", "tool/*", "*", "hook ",
+		"approve\x00") {
 		for _, who := range []Party{"", "human", "root", "Human-stdin", "human-stdin ", "аrbiter", "orch-1", "agent"} {
 			if May(who, what) {
 				t.Errorf("%q may %q", who, what)
@@ -166,7 +169,8 @@ func TestUnknownPartyMayNothing(t *testing.T) {
 func TestCommandsNeedAChannel(t *testing.T) {
 	for _, b := range commandBodies {
 		_, malformed := b.(contract.Malformed)
-		for _, channel := range []string{"", "tool", "hook", "agent", "human", "arbiter", "Stdin", "stdin ", input.ChannelStart, "socket\n", input.ChannelStdin, input.ChannelScreen, input.ChannelSocket} {
+		for _, channel := range []string{"", "tool", "hook", "agent", "human", "arbiter", "Stdin", "stdin ",
+			input.ChannelStart, "socket\n", input.ChannelStdin, input.ChannelScreen, input.ChannelSocket} {
 			p := begin(t, nil)
 			one := p.spawn("work")
 			p.do(asked(p, one, "p1", "ask"))
@@ -204,24 +208,29 @@ func refused(out []input.Effect, words string) bool {
 // it.
 func TestToolsNeedTheRole(t *testing.T) {
 	inputs := map[string]string{
-		"spawn_orchestrator": `{"prompt":"more"}`, "release_orchestrator": `{"id":"all","reason":"r"}`, "set_plan": `{"steps":[{"text":"a"}]}`, "set_acceptance": `{"criteria":[{"text":"a"}]}`, "status": `{}`,
-		"report_progress": `{"message":"half"}`, "update_plan": `{"index":1,"status":"done"}`, "ask_predecessor": `{"question":"why"}`,
-		"permit": `{"request":"p1","behavior":"allow"}`, "mcp__arbiter__status": `{}`, "": `{}`, "Status": `{}`,
+		"spawn_orchestrator": `{"prompt":"more"}`, "release_orchestrator": `{"id":"all","reason":"r"}`,
+		"set_plan": `{"steps":[{"text":"a"}]}`, "set_acceptance": `{"criteria":[{"text":"a"}]}`, "status": `{}`,
+		"report_progress": `{"message":"half"}`, "update_plan": `{"index":1,"status":"done"}`,
+		"ask_predecessor": `{"question":"why"}`,
+		"permit":          `{"request":"p1","behavior":"allow"}`, "mcp__arbiter__status": `{}`, "": `{}`, "Status": `{}`,
 	}
 	for tool, raw := range inputs {
 		for _, caller := range []struct {
 			who      Party
 			id       string
 			subagent string
-		}{{TheArbiter, "arbiter", ""}, {AnOrchestrator, "orch-1", ""}, {ASubagent, "orch-1", "toolu_1"}, {ASubagent, "arbiter", "toolu_2"}} {
+		}{{TheArbiter, "arbiter", ""}, {AnOrchestrator, "orch-1", ""}, {ASubagent, "orch-1", "toolu_1"},
+			{ASubagent, "arbiter", "toolu_2"}} {
 			p := begin(t, nil)
 			p.spawn("work")
 			p.call("arbiter", "set_plan", `{"steps":[{"text":"one"}]}`)
 			before := fingerprint(t, &p.s)
-			out := p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(caller.id).AgentRef, Tool: tool, Input: []byte(raw), Subagent: caller.subagent}})
+			out := p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(caller.id).AgentRef,
+				Tool: tool, Input: []byte(raw), Subagent: caller.subagent}})
 			may := May(caller.who, Tool(tool))
 			answer := answerIn(t, out)
-			if denied := strings.Contains(answer.Text, "has no tool") || strings.Contains(answer.Text, "may not call"); denied == may || denied && !answer.IsError {
+			if denied := strings.Contains(answer.Text, "has no tool") ||
+				strings.Contains(answer.Text, "may not call"); denied == may || denied && !answer.IsError {
 				t.Errorf("%s calls %q: %+v", caller.who, tool, answer)
 			}
 			after := p.s
@@ -248,7 +257,8 @@ func answerIn(t *testing.T, out []input.Effect) input.AnswerTool {
 func TestVerdictsNeedTheRole(t *testing.T) {
 	for _, v := range []map[string]any{
 		ruling("COMPLETE", "m", "summary", "s"), ruling("ADDRESS_HUMAN", "m"), ruling("SELECT_MODE", "m", "mode", "tester"),
-		ruling("ADDRESS_ORCHESTRATOR", "m", "to", "orch-1"), ruling("APPROVE", "m"), {"decision": "permission", "behavior": "allow", "message": "m", "reason": "r"},
+		ruling("ADDRESS_ORCHESTRATOR", "m", "to", "orch-1"), ruling("APPROVE", "m"),
+		{"decision": "permission", "behavior": "allow", "message": "m", "reason": "r"},
 	} {
 		p, one := oneWorks(t, nil)
 		was := p.s.Task.Phase
@@ -274,9 +284,11 @@ func TestMessagesNeedTheRight(t *testing.T) {
 		from, to string
 		may      bool
 	}{
-		{one, two, false}, {one, one, false}, {one, contract.Human, false}, {one, contract.Arbiter, true}, {contract.Arbiter, one, true},
+		{one, two, false}, {one, one, false}, {one, contract.Human, false}, {one, contract.Arbiter, true},
+		{contract.Arbiter, one, true},
 		{contract.Arbiter, contract.Arbiter, false}, {contract.Arbiter, contract.Human, true}, {contract.Human, one, true},
-		{contract.Supervisor, two, true}, {"somebody", one, false}, {"", one, false}, {contract.Human, "somebody", false}, {contract.Human, "", false},
+		{contract.Supervisor, two, true}, {"somebody", one, false}, {"", one, false}, {contract.Human, "somebody", false},
+		{contract.Human, "", false},
 	} {
 		testkit.Same(t, fmt.Sprintf("%q to %q", c.from, c.to), c.may, p.s.mayWrite(c.from, c.to))
 		st := &step{State: p.s, at: p.at}
@@ -293,7 +305,8 @@ var commandBodies = []contract.CommandBody{
 	contract.Say{Text: "<a> & b\n\u2028c", To: "orch-1", Strength: contract.Steer},
 	contract.Permit{Request: "p1", Behavior: "deny", Scope: "run", Message: "no"},
 	contract.Interrupt{ID: "orch-1"}, contract.Kill{ID: "orch-1"}, contract.Pause{}, contract.Continue{}, contract.Halt{},
-	contract.EditMessage{MessageID: "m1", Text: "<b>"}, contract.WithdrawMessage{MessageID: "m1"}, contract.Attach{ID: "orch-1"}, contract.Detach{ID: "orch-1"},
+	contract.EditMessage{MessageID: "m1", Text: "<b>"}, contract.WithdrawMessage{MessageID: "m1"},
+	contract.Attach{ID: "orch-1"}, contract.Detach{ID: "orch-1"},
 	contract.ForceAgent{Mode: "tester"}, contract.SkipStep{}, contract.RetryLast{}, contract.Reset{},
 	contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepDone, Agent: "orch-1"}}},
 	contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{{Text: "one", Command: "true"}}},
@@ -374,9 +387,11 @@ func TestEveryInputHasASender(t *testing.T) {
 	if a.Generation != 2 {
 		t.Fatalf("generation %d", a.Generation)
 	}
-	p.s.Permission.Open = []input.PermissionRequest{{ID: "open", Params: bridge.PermissionParams{AgentRef: a.AgentRef, Request: "open"}}}
+	p.s.Permission.Open = []input.PermissionRequest{{ID: "open",
+		Params: bridge.PermissionParams{AgentRef: a.AgentRef, Request: "open"}}}
 	want := map[string]input.Origin{
-		"agent": {By: one, Session: a.SessionID, Gen: 2}, "supervisor": {By: "supervisor"}, "human": {By: "human", Channel: input.ChannelStart},
+		"agent": {By: one, Session: a.SessionID, Gen: 2}, "supervisor": {By: "supervisor"},
+		"human": {By: "human", Channel: input.ChannelStart},
 	}
 	for kind, typ := range input.Kinds {
 		from, ok := origins[kind]
@@ -492,7 +507,8 @@ func TestDeliveriesSayWhoReadWhat(t *testing.T) {
 			id := em.Event.ID
 			next[id]++
 			m := sender[b.MessageID]
-			want := contract.Delivered{MessageID: b.MessageID, From: m.From, SessionID: p.agent(id).SessionID, Generation: b.Generation, Sequence: next[id]}
+			want := contract.Delivered{MessageID: b.MessageID, From: m.From, SessionID: p.agent(id).SessionID,
+				Generation: b.Generation, Sequence: next[id]}
 			if diff := cmp.Diff(want, b); diff != "" || m.To != id || b.Generation < 1 {
 				t.Errorf("to %s (-want +got):\n%s", id, diff)
 			}

@@ -98,7 +98,8 @@ func TestInvalidVerdicts(t *testing.T) {
 		{"waits for nobody", verdictTurn(ruling("CONTINUE", "x"), bridge.Turn{}), "none is at work"},
 		{"unknown mode", verdictTurn(ruling("SELECT_MODE", "x", "mode", "wizard"), bridge.Turn{}), "wizard"},
 		{"renewal unasked", verdictTurn(ruling("HANDOFF", "x", "handoff", "{}"), bridge.Turn{}), ""},
-		{"nothing it knows", verdictTurn(map[string]any{"decision": "SLEEP", "message": "m", "reason": "r"}, bridge.Turn{}), "decision"},
+		{"nothing it knows", verdictTurn(map[string]any{"decision": "SLEEP", "message": "m", "reason": "r"}, bridge.Turn{}),
+			"decision"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := begin(t, nil)
@@ -229,7 +230,8 @@ func TestSuccessorWithoutTheArbiter(t *testing.T) {
 func TestInterjectionInThreeStrengths(t *testing.T) {
 	p := begin(t, nil)
 	id := p.spawn("work")
-	p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef, Tool: "report_progress", Input: json.RawMessage(`{"message":"one file"}`)}})
+	p.do(input.ToolCalled{Call: "c", Params: bridge.ToolCallParams{AgentRef: p.agent(id).AgentRef,
+		Tool: "report_progress", Input: json.RawMessage(`{"message":"one file"}`)}})
 
 	p.say("also write docs") // the Arbiter's first turn still runs: it waits
 	p.lacks("a note was sent into a running turn", p.lastSent("arbiter"), "also write docs")

@@ -61,7 +61,8 @@ func TestHowRunsEnd(t *testing.T) {
 			p.do(input.NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: bridge.CatStart, Message: "exit code 1"})
 		}, "failed", contract.ExitEnvironment},
 		{"the bridge dies, and dies", nil, func(p *play) { p.loseBridge() }, "failed", contract.ExitFailed},
-		{"nobody reads", nil, func(p *play) { p.do(input.OutputLost{Message: "broken pipe"}) }, "cancelled", contract.ExitFailed},
+		{"nobody reads", nil, func(p *play) { p.do(input.OutputLost{Message: "broken pipe"}) }, "cancelled",
+			contract.ExitFailed},
 		{"time", func(o *runconfig.Options) { o.Timeout = 1 }, func(p *play) { p.do(input.Timer{Key: timeoutKey}) },
 			"limit", contract.ExitLimit},
 		{"cost", func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent = 1, false }, func(p *play) {
@@ -76,7 +77,8 @@ func TestHowRunsEnd(t *testing.T) {
 				p.crash(p.spawn("work"), 5)
 			}
 		}, "failed", contract.ExitFailed},
-		{"no task", func(o *runconfig.Options) { o.Task = "" }, func(p *play) { p.do(input.InputEnded{}) }, "failed", contract.ExitUsage},
+		{"no task", func(o *runconfig.Options) { o.Task = "" }, func(p *play) { p.do(input.InputEnded{}) }, "failed",
+			contract.ExitUsage},
 		{"nobody to answer, twice", func(o *runconfig.Options) { o.HumanPresent = false }, func(p *play) {
 			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which?"))
 			p.contains("the first time", p.lastSent("arbiter"), "No human is present")
@@ -99,7 +101,8 @@ func TestHowRunsEnd(t *testing.T) {
 
 func TestWithoutABridge(t *testing.T) {
 	p := &play{t: t}
-	p.do(input.NoBridge{Options: runconfig.Options{Run: testRun}, Category: bridge.CatClaudeMissing, Message: "no claude on PATH"})
+	p.do(input.NoBridge{Options: runconfig.Options{Run: testRun}, Category: bridge.CatClaudeMissing,
+		Message: "no claude on PATH"})
 	testkit.Same(t, "the first line is missing", 1, len(told[contract.Session](p)))
 	if e := last[contract.Error](p); e.Category != bridge.CatClaudeMissing || len(e.RecoveryOptions) == 0 {
 		t.Errorf("error %+v", e)
@@ -111,7 +114,8 @@ func TestWithoutABridge(t *testing.T) {
 
 func asked(p *play, id, request, behavior string) input.PermissionAsked {
 	return input.PermissionAsked{
-		Params:   bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: "Bash", Input: json.RawMessage(`{"command":"make"}`)},
+		Params: bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: "Bash",
+			Input: json.RawMessage(`{"command":"make"}`)},
 		Behavior: behavior, By: "rule", Rule: "Bash(make)", Reason: "a rule",
 	}
 }
@@ -126,7 +130,8 @@ func TestPermissionAnswers(t *testing.T) {
 	p.do(asked(p, id, "p1", "allow"))
 	testkit.Same(t, "a rule's allow was not carried out", bridge.Allow, answer().Behavior)
 	p.do(asked(p, id, "p2", "ask"))
-	if ok, _ := p.command(contract.Permit{Request: "p2", Behavior: "allow", Scope: "run"}); !ok || answer().Behavior != bridge.Allow {
+	if ok, _ := p.command(contract.Permit{Request: "p2", Behavior: "allow", Scope: "run"}); !ok ||
+		answer().Behavior != bridge.Allow {
 		t.Error("a human's allow was not carried out")
 	}
 	if ok, _ := p.command(contract.Permit{Request: "p2", Behavior: "allow"}); ok {
@@ -256,7 +261,8 @@ func TestToolInputs(t *testing.T) {
 	for _, c := range []struct{ agent, tool, input, want string }{
 		{"arbiter", "spawn_orchestrator", `{"prompt":" "}`, "An Orchestrator needs a brief in `prompt`: the goal"},
 		{"arbiter", "spawn_orchestrator", `{"prompt":"p","mode":"wizard"}`, "There is no mode \"wizard\". Modes: "},
-		{"arbiter", "spawn_orchestrator", `{"prompt":"p","successor_of":"orch-7"}`, "successor_of names no Orchestrator: \"orch-7\""},
+		{"arbiter", "spawn_orchestrator", `{"prompt":"p","successor_of":"orch-7"}`,
+			"successor_of names no Orchestrator: \"orch-7\""},
 		{"arbiter", "spawn_orchestrator", `{"prompt":3}`, "schema"},
 		{"arbiter", "release_orchestrator", `{"id":"orch-7","reason":"r"}`, "orch-7"},
 		{"arbiter", "set_plan", `{"steps":[{"text":"a","status":"great"}]}`, "great"},
@@ -271,7 +277,8 @@ func TestToolInputs(t *testing.T) {
 	if a := p.call("arbiter", "set_plan", `{"steps":[{"text":"one"},{"text":"two"}]}`); a.IsError {
 		t.Errorf("set_plan: %s", a.Text)
 	}
-	if a := p.call(id, "update_plan", `{"index":1,"status":"done"}`); a.IsError || p.s.Task.Plan[0].Status != "done" || p.s.Task.Plan[0].Agent != id {
+	if a := p.call(id, "update_plan", `{"index":1,"status":"done"}`); a.IsError || p.s.Task.Plan[0].Status != "done" ||
+		p.s.Task.Plan[0].Agent != id {
 		t.Errorf("update_plan: %s %v", a.Text, p.s.Task.Plan)
 	}
 	p.contains("status", p.call("arbiter", "status", `{}`).Text, "executing", "orch-1", "1. [done] one")
@@ -310,12 +317,14 @@ func TestCommands(t *testing.T) {
 func TestACommandThatEndsTheRunIsAnswered(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxIterations = 1 })
 	p.spawn("work")
-	if ok, why := p.command(contract.ForceAgent{Mode: "planner"}); ok || p.s.Ending != nil || !strings.Contains(why, "--max-iterations") {
+	if ok, why := p.command(contract.ForceAgent{Mode: "planner"}); ok || p.s.Ending != nil ||
+		!strings.Contains(why, "--max-iterations") {
 		t.Errorf("accepted %v (%s), ending %v: a word of the human's must not end the run", ok, why, p.s.Ending)
 	}
 	p.command(contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepPending}}})
 	p.s.Question.Recovery.Options = []string{"abort"}
-	if ok, why := p.command(contract.Choose{Option: "abort"}); !ok || p.s.Ending == nil || p.s.Ending.Status != contract.StatusCancelled {
+	if ok, why := p.command(contract.Choose{Option: "abort"}); !ok || p.s.Ending == nil ||
+		p.s.Ending.Status != contract.StatusCancelled {
 		t.Errorf("accepted %v (%s), ending %v", ok, why, p.s.Ending)
 	}
 }
@@ -359,7 +368,7 @@ var eventsForNobody = map[string][]string{
 		"turn", "delivered", "subagent_progress", "subagent_stop"},
 	"an answer to a human's command": {"accepted", "rejected", "withdrawn"},
 	"a human stops or takes over an agent, which reads a message about it afterwards": {"halted", "takeover"},
-	"the supervisor acts on it by itself":                                             {"restart", "context"},
+	"the supervisor acts on it without asking":                                        {"restart", "context"},
 	"a record of the run for frontends":                                               {"session", "state", "workspace"},
 }
 
@@ -373,7 +382,8 @@ var settingsInPrompts = map[string]string{
 	"Hosts": "A: loom", "Pools": "A: loom", "HereToo": "A: here", "HumanPresent": "A: no human is present",
 	"Workspace": "O: worktree", "Permissions": "A: permission requests", "Deny": "O: denied",
 	"MaxIterations": "A: limits", "MaxTotalFailures": "A: limits", "MaxExchanges": "A: limits",
-	"MaxCostPerDay": "A: limits", "FuseUSD": "A: `fuse_usd`", "QuotaReserve": "A: limits", "QuietAfter": "A: silent or gone",
+	"MaxCostPerDay": "A: limits", "FuseUSD": "A: `fuse_usd`", "QuotaReserve": "A: limits",
+	"QuietAfter":    "A: silent or gone",
 	"ContextTokens": "O: Your\n  conversation is limited", "ContextTokensFor": "O: conversation is limited",
 	"MaxSubagents": "O: limits how many subagents", "MaxSubagentsTotal": "O: limits how many subagents",
 	"MaxSubagentsPerHour": "O: limits how many subagents", "Expected": "A: will cost",

@@ -107,7 +107,8 @@ func TestFullStateRoundTrips(t *testing.T) {
 		e := decider.DecisionExecution{
 			Agent: []string{"developer", "tester"}[i%2], ID: fmt.Sprintf("orch-%d", i), Iteration: i,
 			StartedAt: at, CompletedAt: at.Add(time.Duration(i) * time.Second),
-			Status: decider.StatusSuccess, Output: strings.Repeat("word ", i), Files: []string{"a.go"}, Tokens: decider.Tokens{Input: i, Total: i},
+			Status: decider.StatusSuccess, Output: strings.Repeat("word ", i), Files: []string{"a.go"},
+			Tokens:   decider.Tokens{Input: i, Total: i},
 			Document: &decider.DecisionDocument{Remaining: []string{"x"}, KeyContext: strings.Repeat("k", 400)},
 		}
 		if i%7 == 0 {
@@ -132,7 +133,8 @@ func TestSnapshotOfAnotherVersion(t *testing.T) {
 			t.Errorf("%s: %v", c.raw, err)
 		}
 	}
-	for _, raw := range []string{"", "{}", fmt.Sprintf(`{"v":%d,"state":`, StateVersion), fmt.Sprintf(`{"v":%d,"state":{"Options":7}}`, StateVersion), "\x00\x01"} {
+	for _, raw := range []string{"", "{}", fmt.Sprintf(`{"v":%d,"state":`, StateVersion),
+		fmt.Sprintf(`{"v":%d,"state":{"Options":7}}`, StateVersion), "\x00\x01"} {
 		if _, err := decodeSnapshot([]byte(raw)); err == nil {
 			t.Errorf("%q decodes", raw)
 		}
@@ -279,17 +281,19 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]L
 	want := whole[:starts[len(inputs)]]
 	have := d.entries()
 	if len(have) != len(want) {
-		t.Fatalf("snapshot after %d of %d inputs, %d lines told: the log has %d lines of %d", snapshot, len(inputs), lines, len(have), len(want))
+		t.Fatalf("snapshot after %d of %d inputs, %d lines told: the log has %d lines of %d", snapshot, len(inputs), lines,
+			len(have), len(want))
 	}
 	for i := range want {
-		if string(have[i].Line) != string(want[i].Line) || string(have[i].Record) != string(want[i].Record) || have[i].Input != want[i].Input {
+		if string(have[i].Line) != string(want[i].Line) || string(have[i].Record) != string(want[i].Record) ||
+			have[i].Input != want[i].Input {
 			t.Fatalf("line %d:\n%s%s\n%s%s", i+1, have[i].Line, have[i].Record, want[i].Line, want[i].Record)
 		}
 	}
 }
 
-// TestForkFromASnapshot: the first decision that can be made again is the one after those of the oldest snapshot, if its
-// question was not put before.
+// TestForkFromASnapshot: the first decision that can be made again is the one after those of the oldest snapshot, if
+// its question was not put before.
 func TestForkFromASnapshot(t *testing.T) {
 	for turn, want := range map[string]int{"": 37, "m-1": 38} {
 		s := State{Rulings: RulingState{Decisions: 36}}
@@ -316,8 +320,9 @@ func TestForkedState(t *testing.T) {
 	s.Changes.Last, s.Changes.Queue = "c", []input.ChangeTurn{{Agent: "orch-1"}, {Judge: true}}
 	s.Budget.CostUSD = 1.5
 	for _, id := range []string{"arbiter", "orch-1", "orch-2"} {
-		a := &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: id, Generation: 2}, SessionID: uuid.NewString(),
-			Role: RoleOrchestrator, Brief: "Work on arbiter/" + old[:8] + "/main of " + old}}
+		a := &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: id, Generation: 2},
+			SessionID: uuid.NewString(),
+			Role:      RoleOrchestrator, Brief: "Work on arbiter/" + old[:8] + "/main of " + old}}
 		if id == "arbiter" {
 			a.Role = RoleArbiter
 		}
@@ -342,7 +347,8 @@ func TestForkedState(t *testing.T) {
 		t.Errorf("%+v", a)
 	}
 	// A session of another make is not copied, and loading it would change the other run's.
-	if a := now.Agents[2]; a.MakeSession != "" || !a.NewSession || len(forked.Afresh) != 1 || forked.Afresh[0] != "orch-2" {
+	if a := now.Agents[2]; a.MakeSession != "" || !a.NewSession || len(forked.Afresh) != 1 ||
+		forked.Afresh[0] != "orch-2" {
 		t.Errorf("%+v begins %v", a, forked.Afresh)
 	}
 	for i, x := range forked.Sessions {

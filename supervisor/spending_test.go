@@ -241,7 +241,8 @@ func TestProcessThatOverspent(t *testing.T) {
 	p, one := spends(t, true)
 	p.mustCommand(contract.Configure{MaxCost: new(50.0)})
 	p.verdict("arbiter", ruling("CONTINUE", "That one.", "to", one))
-	p.turn(one, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatBudget, Error: "Reached maximum budget", CostUSD: 1})
+	p.turn(one, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatBudget, Error: "Reached maximum budget",
+		CostUSD: 1})
 	if a := p.agent(one); p.s.Ending != nil || a.Status != AgentRestarting {
 		t.Fatalf("%s, ending %+v", a.Status, p.s.Ending)
 	}
@@ -260,7 +261,8 @@ func TestCostOfATurnThatIsLost(t *testing.T) {
 			p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
 		},
 		"the process, which was seen": func(p *play) {
-			p.happen("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnLost, CostUSD: 0.5, Usage: bridge.Usage{Output: 7}})
+			p.happen("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnLost, CostUSD: 0.5,
+				Usage: bridge.Usage{Output: 7}})
 			p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
 		},
 		"the bridge":     func(p *play) { p.do(input.BridgeLost{Message: "gone"}) },
@@ -271,7 +273,8 @@ func TestCostOfATurnThatIsLost(t *testing.T) {
 			p.happen("arbiter", bridge.Spent{CostUSD: 0.5, Usage: bridge.Usage{Output: 7}})
 			lose(p)
 			a := p.agent("arbiter")
-			if cents(p.s.Budget.CostUSD) != 50 || cents(a.CostUSD) != 50 || p.s.Budget.Usage.Output != 7 || a.Live != (bridge.Spent{}) {
+			if cents(p.s.Budget.CostUSD) != 50 || cents(a.CostUSD) != 50 || p.s.Budget.Usage.Output != 7 ||
+				a.Live != (bridge.Spent{}) {
 				t.Errorf("booked $%v, by it $%v, %+v, live %+v", p.s.Budget.CostUSD, a.CostUSD, p.s.Budget.Usage, a.Live)
 			}
 		})

@@ -91,7 +91,8 @@ func TestFilesUseOnlyWhatStandsBelow(t *testing.T) {
 			uses++
 		}
 		if from > to {
-			t.Errorf("%s: %s.go uses %s of %s.go, which stands above it", fset.Position(id.Pos()), order[from], of.Name(), order[to])
+			t.Errorf("%s: %s.go uses %s of %s.go, which stands above it", fset.Position(id.Pos()), order[from], of.Name(),
+				order[to])
 		}
 	}
 	if uses < 1000 {

@@ -60,13 +60,15 @@ func TestPhasesAreRestored(t *testing.T) {
 			p := begin(t, nil)
 			get(p)
 			testkit.Same(t, "p.s.Task.Phase", phase, p.s.Task.Phase)
-			before := [...]int{p.s.Task.Iterations, p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.History.Len(), p.s.Rulings.Decisions}
+			before := [...]int{p.s.Task.Iterations, p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.History.Len(),
+				p.s.Rulings.Decisions}
 			if orderly {
 				p.stopped()
 			}
 			p.do(input.Resumed{Options: p.s.Options})
 			before[1] = 0 // another process has all retries
-			if after := [...]int{p.s.Task.Iterations, p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.History.Len(), p.s.Rulings.Decisions}; p.s.Task.Phase != phase || before != after {
+			if after := [...]int{p.s.Task.Iterations, p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.History.Len(),
+				p.s.Rulings.Decisions}; p.s.Task.Phase != phase || before != after {
 				t.Errorf("%s, orderly %v: %s, %v instead of %v", phase, orderly, p.s.Task.Phase, after, before)
 			}
 		}
@@ -106,9 +108,11 @@ func TestTasksOfAnAgentMoveThePlan(t *testing.T) {
 	p := begin(t, nil)
 	id := p.spawn("work")
 	p.call("arbiter", "set_plan", `{"steps":[{"text":"Create middleware","status":"done"},{"text":"Login endpoint"}]}`)
-	p.happen(id, bridge.Tasks{Items: []bridge.Task{{Text: "1. login  endpoint", Status: "in_progress"}, {Text: "Create middleware", Status: "in_progress"}, {Text: "look around", Status: "completed"}}})
+	p.happen(id, bridge.Tasks{Items: []bridge.Task{{Text: "1. login  endpoint", Status: "in_progress"},
+		{Text: "Create middleware", Status: "in_progress"}, {Text: "look around", Status: "completed"}}})
 	plan := last[contract.Plan](p)
-	want := []contract.Step{{Text: "Create middleware", Status: "done"}, {Text: "Login endpoint", Status: "active", Agent: id}}
+	want := []contract.Step{{Text: "Create middleware", Status: "done"},
+		{Text: "Login endpoint", Status: "active", Agent: id}}
 	testkit.Same(t, "plan", want, plan.Steps)
 	if len(plan.Tasks) != 1 || len(plan.Tasks[0].Items) != 3 {
 		t.Errorf("tasks %+v", plan.Tasks)
@@ -128,7 +132,8 @@ func TestInterruptedWork(t *testing.T) {
 	if len(r.InterruptedWork) != 1 {
 		t.Fatalf("half done: %q", r.InterruptedWork)
 	}
-	p.contains("what is half done", r.InterruptedWork[0], "Orchestrator I (orch-1)", "Bash `npm install` for 11s", "step 1 of the plan: install")
+	p.contains("what is half done", r.InterruptedWork[0], "Orchestrator I (orch-1)", "Bash `npm install` for 11s",
+		"step 1 of the plan: install")
 }
 
 // TestInterruptedWorkIsReported: after any end of an agent's process, its interrupted work is reported until the agent
@@ -173,7 +178,8 @@ func TestOverridesInEveryState(t *testing.T) {
 	if ok, why := p.command(contract.RetryLast{}); ok || p.s.Task.Phase != machine.Selecting {
 		t.Errorf("retry without an agent: %v %s, %s", ok, why, p.s.Task.Phase)
 	}
-	if ok, why := p.command(contract.ForceAgent{Mode: "developer"}); !ok || p.s.Task.Phase != machine.Executing || p.s.Task.Iterations != 1 {
+	if ok, why := p.command(contract.ForceAgent{Mode: "developer"}); !ok || p.s.Task.Phase != machine.Executing ||
+		p.s.Task.Iterations != 1 {
 		t.Errorf("force: %v %s, %s", ok, why, p.s.Task.Phase)
 	}
 	id := p.working()
@@ -187,7 +193,8 @@ func TestOverridesInEveryState(t *testing.T) {
 	if ok, why := p.command(contract.RetryLast{}); !ok || p.s.Task.Phase != machine.Executing {
 		t.Errorf("retry: %v %s, %s", ok, why, p.s.Task.Phase)
 	}
-	if ok, _ := p.command(contract.Reset{}); !ok || p.s.Task.Phase != machine.Idle || p.s.Task.History.Len() != 0 || len(p.s.Task.Plan) != 0 {
+	if ok, _ := p.command(contract.Reset{}); !ok || p.s.Task.Phase != machine.Idle || p.s.Task.History.Len() != 0 ||
+		len(p.s.Task.Plan) != 0 {
 		t.Errorf("reset: %s, %d executions, plan %v", p.s.Task.Phase, p.s.Task.History.Len(), p.s.Task.Plan)
 	}
 }

@@ -72,7 +72,7 @@ func TestDemo(t *testing.T) {
 			"Add a CSV export to invoice.sh, and prove it with tests")...)
 		r := s.finish(contract.ExitComplete)
 		s.order("spawn", "spawn", "spawn", "question", "permission", "spawn", "handoff", "handoff", "spawn", "result")
-		includes(t, "no permission was requested", strings.Join(answersOf(s), " "), "nobody")
+		testkit.Includes(t, "no permission was requested", strings.Join(answersOf(s), " "), "nobody")
 		refuted := slices.ContainsFunc(collect[contract.Handoff](s), func(h contract.Handoff) bool {
 			return h.From == "orch-1" && slices.Contains(h.Proofs, verdict.Refuted)
 		})
@@ -80,7 +80,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("refuted %v, checks %+v", refuted, r.Checks)
 		}
 		story, _ := s.output(0, "logs", s.run())
-		includes(t, "the story does not tell", story, "  - refuted: Quotes in names are doubled\n",
+		testkit.Includes(t, "the story does not tell", story, "  - refuted: Quotes in names are doubled\n",
 			"The Arbiter hands off to its successor: ", "  - Edit: invoice.sh\n",
 			"Orchestrator II changed test.sh (new) +11.\n", " changed invoice.sh ", "README.md +3", " simulated, ")
 		// Agents share the directory. When it is looked at depends on the load; who changed what does not.

@@ -69,7 +69,7 @@ func TestACP(t *testing.T) {
 				}
 				again.stops(again.prompt("once more"), "end_turn") // the run is over: another task
 				list := string(again.call("session/list", `{"cwd":"`+h.work+`"}`))
-				includes(t, "it is not listed", list, e.session)
+				testkit.Includes(t, "it is not listed", list, e.session)
 			})
 		}
 	}
@@ -88,7 +88,7 @@ func TestACPCancel(t *testing.T) {
 		e.cancels(e.session)
 		e.permits(asked, "")
 		e.stops(id, "cancelled")
-		includes(t, "the run goes on", h.output("status"), "Paused")
+		testkit.Includes(t, "the run goes on", h.output("status"), "Paused")
 		e.stops(e.prompt("go on"), "end_turn")
 	})
 }
@@ -182,7 +182,7 @@ func TestACPForms(t *testing.T) {
 		e.call("session/close", `{"sessionId":"`+e.session+`"}`)
 		awaitGone(t, e.session)
 	}
-	includes(t, "it was not answered", e.dump(e.got), "The run ended: complete")
+	testkit.Includes(t, "it was not answered", e.dump(e.got), "The run ended: complete")
 }
 
 // TestACPThreads: a second thread in a project whose first one waits is asked how to begin, and begins. A thread that
@@ -200,7 +200,7 @@ func TestACPThreads(t *testing.T) {
 	from := e.count()
 	id := e.prompt("Make another")
 	asked := e.permission(from)
-	includes(t, "it is asked", string(asked.Params), "Another run works in this directory: Make a thing", first)
+	testkit.Includes(t, "it is asked", string(asked.Params), "Another run works in this directory: Make a thing", first)
 	e.permits(asked, "not")
 	if m := e.answer(id); m.Error == nil || !strings.Contains(m.Error.Message, "Nothing was begun") {
 		t.Errorf("the prompt ended with %s %+v", m.Result, m.Error)
@@ -358,7 +358,7 @@ func TestACPWithACPX(t *testing.T) {
 			t.Fatalf("nothing was asked:\n%s", out)
 		}
 		out := acpx("call it dawn")
-		includes(t, "", out, "[plan]", "Orchestrator I: Bash", "request_permission", "(completed)",
+		testkit.Includes(t, "", out, "[plan]", "Orchestrator I: Bash", "request_permission", "(completed)",
 			"The run ended: complete", "end_turn")
 		acpx("sessions", "close")
 	})

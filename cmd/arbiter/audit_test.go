@@ -111,7 +111,7 @@ func TestAuditIsTheLedger(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "audit.ndjson")
 	testkit.OK(t, os.WriteFile(file, []byte(raw), 0o600))
-	includes(t, "verified", stdoutOf(s.output(0, "logs", "--verify", file)), "agrees with the journal")
+	testkit.Includes(t, "verified", stdoutOf(s.output(0, "logs", "--verify", file)), "agrees with the journal")
 }
 
 // sameAsLedger checks that starts, deliveries and permissions are those of the stand-ins' ledger.

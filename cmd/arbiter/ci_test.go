@@ -155,7 +155,7 @@ func TestActionIsSafe(t *testing.T) {
 		if script == "" || step["shell"] != "bash" || step["uses"] != nil {
 			t.Errorf("step %v is not a script of bash", step["name"])
 		}
-		excludes(t, fmt.Sprintf("step %v", step["name"]), script, "${{", "curl", "wget", "eval", "| sh", "| bash")
+		testkit.Excludes(t, fmt.Sprintf("step %v", step["name"]), script, "${{", "curl", "wget", "eval", "| sh", "| bash")
 	}
 }
 
@@ -183,7 +183,7 @@ func TestActionOverTwoJobs(t *testing.T) {
 	if m := silent.FindStringSubmatch(log); m == nil || m[1] != m[2] {
 		t.Errorf("the log is\n%s", log)
 	}
-	includes(t, "the step's summary", textOf(t, filepath.Join(first.temp, "summary")), "# Report of run")
+	testkit.Includes(t, "the step's summary", textOf(t, filepath.Join(first.temp, "summary")), "# Report of run")
 	var suites struct {
 		Tests int `xml:"tests,attr"`
 	}
@@ -352,7 +352,7 @@ func TestKubernetesJob(t *testing.T) {
 	pod := job["template"].(mapping)["spec"].(mapping)
 	main := pod["containers"].([]any)[0].(mapping)
 	line := main["args"].([]any)[0].(string)
-	includes(t, "", line, "--json", "--no-input", "--resume-or-begin", "--state-dir /fleet/state")
+	testkit.Includes(t, "", line, "--json", "--no-input", "--resume-or-begin", "--state-dir /fleet/state")
 	testkit.Same(t, "exit codes count only with restartPolicy Never", "Never", pod["restartPolicy"])
 }
 
@@ -406,12 +406,12 @@ esac
 	starts := map[string]int{}
 	for _, line := range lines {
 		starts[line[:1]]++
-		includes(t, "", line, "--json --no-input --resume-or-begin --state-dir "+at("fleet/"+line[:1]+"/state"))
+		testkit.Includes(t, "", line, "--json --no-input --resume-or-begin --state-dir "+at("fleet/"+line[:1]+"/state"))
 	}
 	if starts["1"] != 1 || starts["2"] != 2 || starts["3"] != 1 {
 		t.Errorf("starts %v, want 1, 2, 1", starts)
 	}
-	includes(t, "the run did not end", textOf(t, at("fleet/1/events.jsonl")), `"event":"result"`)
+	testkit.Includes(t, "the run did not end", textOf(t, at("fleet/1/events.jsonl")), `"event":"result"`)
 	testkit.Must(os.Stat(filepath.Join(at("fleet/3"), "work", "a")))(t)
 }
 

@@ -426,7 +426,7 @@ func TestDetach(t *testing.T) {
 		h.waits("permission")
 		h.output("allow", "all")
 		awaitGone(t, run)
-		includes(t, "it ended so", h.output("sessions", "show", run), "complete")
+		testkit.Includes(t, "it ended so", h.output("sessions", "show", run), "complete")
 	})
 }
 
@@ -522,7 +522,7 @@ func TestWebPage(t *testing.T) {
 			t.Errorf("the token is reported elsewhere: %s", web.errs.String())
 		}
 		awaitGone(t, run)
-		includes(t, "the run", h.output("sessions", "ls", "--json"), `"complete"`)
+		testkit.Includes(t, "the run", h.output("sessions", "ls", "--json"), `"complete"`)
 	})
 }
 

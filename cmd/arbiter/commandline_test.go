@@ -165,8 +165,8 @@ func TestBadArguments(t *testing.T) {
 		"after --":         {[]string{"--", "--task"}, "--task"},
 	} {
 		r := inProcess("", append(slices.Clone(base), c.args...)...).ended(t, name, contract.ExitUsage)
-		includes(t, name, r.errs, c.want)
-		excludes(t, name, r.out, `"event":"spawn"`)
+		testkit.Includes(t, name, r.errs, c.want)
+		testkit.Excludes(t, name, r.out, `"event":"spawn"`)
 		testkit.Same(t, name, sanitize.Text(r.errs), r.errs)
 	}
 }
@@ -230,7 +230,7 @@ func TestArbiterEnvIsChecked(t *testing.T) {
 	for arg, want := range map[string]string{"HOME=/tmp": "--arbiter-env HOME", "CLAUDE_CONFIG_DIR=x": "use --env",
 		"odd": "use NAME=VALUE"} {
 		_, errs := s.output(int(contract.ExitUsage), "--json", "--no-input", "--task", "Weave", "--arbiter-env", arg)
-		includes(t, arg, errs, want)
+		testkit.Includes(t, arg, errs, want)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestUsage(t *testing.T) {
 				t.Errorf("by %s: $%v, the run says $%v", by, usd, result.CostUSD)
 			}
 		}
-		includes(t, "printed", ask("--by", "agent"), command.ShortID(run)+" orch-1", "total")
+		testkit.Includes(t, "printed", ask("--by", "agent"), command.ShortID(run)+" orch-1", "total")
 	})
 }
 
@@ -458,6 +458,6 @@ func TestLessonReachesNextRun(t *testing.T) {
 		if at < 0 || !strings.Contains(request[max(0, at-2000):at], "report") {
 			t.Fatalf("the lesson is not among the reports:\n%.4000s", request)
 		}
-		excludes(t, "--memory off reads the lesson", asked("--memory", "off"), lesson)
+		testkit.Excludes(t, "--memory off reads the lesson", asked("--memory", "off"), lesson)
 	})
 }

@@ -146,7 +146,7 @@ func TestExplainListsDecisions(t *testing.T) {
 		{"3", "talk", "ADDRESS_HUMAN"},
 		{"4", "evaluate", "failed", "no answer"},
 	} {
-		includes(t, fmt.Sprintf("line %d", i), lines[i], want...)
+		testkit.Includes(t, fmt.Sprintf("line %d", i), lines[i], want...)
 	}
 	if strings.ContainsAny(out, "\x1b\x07") {
 		t.Errorf("what a model wrote reaches the terminal: %q", out)
@@ -167,10 +167,10 @@ func TestExplainListsDecisions(t *testing.T) {
 func TestExplainShowsOneWhole(t *testing.T) {
 	r := newJournal(t, threeDecisions(t)...)
 	out, _ := r.arbiter(contract.ExitComplete, "decide", "--explain", r.id, "--number", "1")
-	includes(t, "", out, "1 (select)", "model, attempts: 2, $0.0125", "SELECT_MODE planner", "there is no plan",
+	testkit.Includes(t, "", out, "1 (select)", "model, attempts: 2, $0.0125", "SELECT_MODE planner", "there is no plan",
 		"Plan it.", "could not be used", `"task": "Weave"`, "prompt, as it was read", "the prompt", "as it was",
 		"answer, as it was given")
-	excludes(t, "escapes, or a prompt beside the one that was read", out, "\x1b", "by the templates")
+	testkit.Excludes(t, "escapes, or a prompt beside the one that was read", out, "\x1b", "by the templates")
 	onScreen, err := clients.NewScreen(command.Env{},
 		settings.Choices{StateDir: filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")}).
 		Explain(t.Context(), r.id, 1)
@@ -179,8 +179,8 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	}
 	// A decision of the Arbiter's session was made from the messages that the Arbiter read; it has no prompt.
 	out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "2", r.id)
-	includes(t, "", out, "about      orch-2", "messages, as the Arbiter read them", "orch-2 is done", "Weave on")
-	excludes(t, "the explanation shows a prompt that no model received", out, "by the templates")
+	testkit.Includes(t, "", out, "about      orch-2", "messages, as the Arbiter read them", "orch-2 is done", "Weave on")
+	testkit.Excludes(t, "the explanation shows a prompt that no model received", out, "by the templates")
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", "--number", "2", "--json", r.id)
 	var x subcommands.Explanation
 	if err := json.Unmarshal([]byte(raw), &x); err != nil || x.Rendered != nil ||
@@ -192,7 +192,7 @@ func TestExplainShowsOneWhole(t *testing.T) {
 		strings.Contains(out, "prompt") {
 		t.Errorf("talk:\n%s", out)
 	}
-	includes(t, "", stderrOf(r.arbiter(contract.ExitUsage, "decide", "--number", "9", r.id)), "no decision 9")
+	testkit.Includes(t, "", stderrOf(r.arbiter(contract.ExitUsage, "decide", "--number", "9", r.id)), "no decision 9")
 	// Rules read no prompt: the explanation says that the templates' prompt was not read for the decision.
 	r = newJournal(t, byRules(t, "Weave"))
 	if out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "1", r.id); !strings.Contains(out,
@@ -240,7 +240,7 @@ func TestDecideOnAnInput(t *testing.T) {
 	r := newJournal(t)
 	in := string(encoded(t, aSelection("Weave")))
 	out, _ := r.reading(contract.ExitComplete, in, "decide", "--input", "-", "--decider", "rules")
-	includes(t, "", out, "SELECT_MODE planner", "by         rules")
+	testkit.Includes(t, "", out, "SELECT_MODE planner", "by         rules")
 	raw, _ := r.reading(contract.ExitComplete, `{"number":3,"input":`+in+`}`, "decide", "--input", "-", "--decider",
 		"rules", "--json")
 	var d decider.Decision
@@ -271,15 +271,19 @@ func TestDecideOnAnInput(t *testing.T) {
 		`7`:                       "one JSON object: want an object, not a number",
 		`{"availableAgents":"x"}`: "availableAgents: want a list, not a text",
 		// An incomplete input.
-		`{"availableAgents":[]}`:                                                                    "the member task is missing or empty",
-		`{"task":"x","availableAgents":[{"displayName":"x"}]}`:                                      "availableAgents[0].name is missing",
-		`{"task":"x","availableAgents":[{"name":"a"},{"name":"a"}]}`:                                `there are two "a"`,
-		`{"task":"x","availableAgents":[],"plan":{"steps":[],"currentStepIndex":7}}`:                "plan.currentStepIndex: 7, want 0 to 0",
+		`{"availableAgents":[]}`: "the member task is " +
+			"missing or empty",
+		`{"task":"x","availableAgents":[{"displayName":"x"}]}`:       "availableAgents[0].name is missing",
+		`{"task":"x","availableAgents":[{"name":"a"},{"name":"a"}]}`: `there are two "a"`,
+		`{"task":"x","availableAgents":[],"plan":{"steps":[],"currentStepIndex":7}}`: "plan.currentStepIndex: " +
+			"7, want 0 to 0",
 		`{"task":"x","availableAgents":[],"plan":{"steps":[{"status":"done"}]}}`:                    `plan.steps[0].status: "done", want one of pending, in_progress`,
 		`{"task":"x","availableAgents":[],"lastError":{"category":"bad luck"}}`:                     `lastError.category: "bad luck", want one of tool_failure`,
 		`{"task":"x","availableAgents":[],"history":[{"agent":"a","status":"success","error":{}}]}`: `history[0].error.category: ""`,
-		`{"task":"x","lastExecution":{}}`:                                                           "lastExecution.agent is missing",
-		`{"task":"x","lastExecution":{"agent":"a","status":"well"}}`:                                `lastExecution.status: "well", want one of success, failure, timeout, cancelled`,
+		`{"task":"x","lastExecution":{}}`: "lastExecution.agent " +
+			"is " +
+			"missing",
+		`{"task":"x","lastExecution":{"agent":"a","status":"well"}}`: `lastExecution.status: "well", want one of success, failure, timeout, cancelled`,
 		`{"input":{"input":` + in +
 			`}}`: "an input has the member",
 	} {
@@ -408,7 +412,7 @@ func TestBuiltInTemplatesCanBeReplacedByThemselves(t *testing.T) {
 		{[]string{"select.md", "--number", "1"}, "takes no other flag"},
 		{[]string{"select.md", "run"}, "takes no other flag"},
 	} {
-		includes(t, c.args, stderrOf(r.arbiter(contract.ExitUsage,
+		testkit.Includes(t, c.args, stderrOf(r.arbiter(contract.ExitUsage,
 			append([]string{"decide", "--template"}, c.args...)...)), c.want)
 	}
 }
@@ -438,7 +442,7 @@ func TestWorkflowByProviders(t *testing.T) {
 				model := map[string]string{decider.OpenAI: decider.OpenAIModel,
 					decider.APIAnthropic: decider.AnthropicModel}[provider]
 				out, _ := s.output(0, "decide", "--explain", s.run(), "--number", "3")
-				includes(t, "explained without", out, "by         model "+model, "\nprompt, as it was read:\n",
+				testkit.Includes(t, "explained without", out, "by         model "+model, "\nprompt, as it was read:\n",
 					"\nsystem prompt, as it was read:\nYou ", "# What you decide",
 					"answer, as it was given:\n{\"decision\":\"RETRY\"")
 				out, _ = s.output(0, slices.Concat([]string{"replay", s.run(), "--decisions", "--scenario", "workflow",
@@ -547,7 +551,7 @@ func TestProviderInTheConfiguration(t *testing.T) {
 	} {
 		file := write(t, c.text+"\n", t.TempDir(), "config.yaml")
 		args := append([]string{"--json", "--no-input", "--task", "Weave", "--config", file}, strings.Fields(c.args)...)
-		includes(t, name, stderrOf(s.output(int(c.exit), args...)), c.words)
+		testkit.Includes(t, name, stderrOf(s.output(int(c.exit), args...)), c.words)
 	}
 	t.Run("is played", func(t *testing.T) {
 		s := prepare(t, nil, "--json", "--no-input", "--stand-in", "--scenario", "workflow", "--task", "Weave")
@@ -557,6 +561,6 @@ func TestProviderInTheConfiguration(t *testing.T) {
 			"decider: rules\n", dir, "config.yaml")
 		s.launch()
 		s.finish(contract.ExitComplete)
-		includes(t, "", s.stderr.String(), "temperature of the configuration is not used")
+		testkit.Includes(t, "", s.stderr.String(), "temperature of the configuration is not used")
 	})
 }

@@ -69,7 +69,7 @@ func TestQuit(t *testing.T) {
 	s.mustSignal(syscall.SIGQUIT)
 	s.gone()
 	awaitGone(t, s.run())
-	includes(t, "no stacks", s.stderr.String(), "goroutine ")
+	testkit.Includes(t, "no stacks", s.stderr.String(), "goroutine ")
 	s.resumed()
 }
 
@@ -159,7 +159,7 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 		s.send(contract.Say{Text: "Hear me.", To: to})
 		n := 0
 		b := await[contract.Rejected](s, "a refusal", func(string, contract.Rejected) bool { n++; return n > before })
-		includes(s.t, "refused with", b.Message, why)
+		testkit.Includes(s.t, "refused with", b.Message, why)
 	}
 	t.Run("starting", func(t *testing.T) {
 		t.Parallel()

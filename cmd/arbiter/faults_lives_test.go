@@ -61,12 +61,12 @@ func TestPanic(t *testing.T) {
 			}
 			raw := testkit.Must(os.ReadFile(reports[0]))(t)
 			text, point := string(raw), strings.Split(at, ":")[0]
-			includes(t, "the report", text, "panic: crash point "+point, "goroutine ", "crashpoint.Here",
+			testkit.Includes(t, "the report", text, "panic: crash point "+point, "goroutine ", "crashpoint.Here",
 				`"event":"session"`, "Two threads")
 			if strings.Contains(text, secret) || strings.Contains(s.stderr.String(), secret) {
 				t.Error("the key is shown")
 			}
-			includes(t, "the report is not mentioned", s.stderr.String(), reports[0])
+			testkit.Includes(t, "the report is not mentioned", s.stderr.String(), reports[0])
 			s.cmd.Env = append(s.cmd.Env, "ARBITER_CRASH_AT=")
 			s.cmd.Path = ""
 			if n := s.again("--json", "--resume"); n.finish(contract.ExitComplete).Status != contract.StatusComplete {
@@ -460,7 +460,7 @@ func TestGreedyAgents(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
 			s := perform(t, spin(c.command), sick{"orch-1.1": c.near}, "--watch-every", "500ms", c.limit)
-			includes(t, "notice", s.awaitNotice(" uses ").Text, c.what, " of ")
+			testkit.Includes(t, "notice", s.awaitNotice(" uses ").Text, c.what, " of ")
 			s.send(contract.Interrupt{ID: "orch-1"})
 			s.finish(contract.ExitComplete)
 			if list := s.reasons(); len(list) != 0 {
@@ -475,7 +475,7 @@ func TestGreedyAgents(t *testing.T) {
 			const tidy = `sh:rm -rf "${TMPDIR:?}"/claude-*/*/*/tasks`
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.over, "orch-1.2": tidy}, "--watch-every", "500ms",
 				c.limit)
-			includes(t, "notice", s.awaitNotice("is being restarted").Text, c.what)
+			testkit.Includes(t, "notice", s.awaitNotice("is being restarted").Text, c.what)
 			testkit.Same(t, "crashes", 0, s.finishes("spun").Crashes)
 			if list := s.reasons(); len(list) != 1 || !strings.Contains(list[0], "over its limits") {
 				t.Errorf("restarts %q", list)

@@ -307,7 +307,7 @@ func TestReaderGoesAway(t *testing.T) {
 	<-s.ended
 	_ = s.cmd.Wait()
 	testkit.Same(t, "exit code", int(contract.ExitFailed), s.cmd.ProcessState.ExitCode())
-	includes(t, "stderr", s.stderr.String(), "can no longer be written")
+	testkit.Includes(t, "stderr", s.stderr.String(), "can no longer be written")
 	awaitGone(t, run)
 }
 
@@ -322,7 +322,7 @@ func TestFullDisk(t *testing.T) {
 	if err := s.cmd.Run(); err == nil || s.cmd.ProcessState.ExitCode() != int(contract.ExitFailed) {
 		t.Errorf("%v", err)
 	}
-	includes(t, "stderr", s.stderr.String(), "no space left")
+	testkit.Includes(t, "stderr", s.stderr.String(), "no space left")
 }
 
 // TestSilentAgent: an agent that gives no sign of life is flagged, and the Arbiter decides; an agent that is

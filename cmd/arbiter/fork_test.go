@@ -400,13 +400,13 @@ func TestForkOfALiveRun(t *testing.T) {
 	s, model := hiredIn(t, p, asksOnce, t.TempDir(), "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
 	run := s.run()
-	includes(t, "", stderrOf(s.output(1, "fork", run, "--at", "1", "--json")), "without Git")
-	includes(t, "", stderrOf(s.output(2, "fork", run, "--at", "1", "--times", "2", "--isolation", "shared")),
+	testkit.Includes(t, "", stderrOf(s.output(1, "fork", run, "--at", "1", "--json")), "without Git")
+	testkit.Includes(t, "", stderrOf(s.output(2, "fork", run, "--at", "1", "--times", "2", "--isolation", "shared")),
 		"exclude each other")
 	fork := s.again("fork", run, "--at", "1", "--isolation", "shared", "--json", "--", "--share-workspace", "--max-cost",
 		"50")
 	await[contract.Question](fork, "the question", nil)
-	includes(t, "", stdoutOf(s.output(0, "status", fork.run())), "before decision 1")
+	testkit.Includes(t, "", stdoutOf(s.output(0, "status", fork.run())), "before decision 1")
 	out, _ := s.output(0, "fork", run, "--at", "1", "--isolation", "shared", "--task", "Quickly", "--detach", "--",
 		"--share-workspace")
 	detached := strings.TrimSpace(out)
@@ -420,7 +420,7 @@ func TestForkOfALiveRun(t *testing.T) {
 	}
 	onScript(t, model)
 	out, _ = s.output(0, "compare", run, fork.run())
-	includes(t, "", out, run[:8], fork.run()[:8], run[:8]+", before decision 1", "complete", "since)")
+	testkit.Includes(t, "", out, run[:8], fork.run()[:8], run[:8]+", before decision 1", "complete", "since)")
 	s.output(2, "compare", run)
 	s.output(2, "fork", run)
 	s.output(2, "fork", run, "--at", "1", "--isolation", "shared") // without a terminal for the screen

@@ -839,7 +839,8 @@ func (f *normalizer) sameAudit(t *testing.T, text, raw string) {
 		if l.Channel != "" {
 			who += "@" + l.Channel
 		}
-		includes(t, fmt.Sprintf("line %d is for people and for programs %s", i+1, line), people[i], who, " "+l.What+" ",
+		testkit.Includes(t, fmt.Sprintf("line %d is for people and for programs %s", i+1, line), people[i], who,
+			" "+l.What+" ",
 			l.About)
 	}
 }

@@ -211,13 +211,13 @@ wait; cat later
 	await[contract.Result](s, "the result", nil)
 	raw := testkit.Must(os.ReadFile(filepath.Join(first.CWD, "tries")))(t)
 	text := string(raw)
-	includes(t, "", text, "halt 2", "bare halt 2", "detached halt 2", "refused", "status 2", "watch 2",
+	testkit.Includes(t, "", text, "halt 2", "bare halt 2", "detached halt 2", "refused", "status 2", "watch 2",
 		"send Complete. 2", "allow all 2", "deny all 2", "choose retry 2", "stop 2", "stop --now 2", "bare send 2")
-	includes(t, "ps shows", text, first.Session[:8]+"  refused")
+	testkit.Includes(t, "ps shows", text, first.Session[:8]+"  refused")
 	if n := len(collect[contract.Accepted](s)); n > 0 {
 		t.Errorf("%d commands were accepted", n)
 	}
-	excludes(t, "one got through", text, "attach 0", "No agent is alive")
+	testkit.Excludes(t, "one got through", text, "attach 0", "No agent is alive")
 	if n := len(collect[contract.Halted](s)); n > 0 {
 		t.Errorf("%d halts", n)
 	}

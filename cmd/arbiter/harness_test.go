@@ -598,7 +598,7 @@ func (c commandRun) ended(t testing.TB, what any, code contract.Exit, parts ...s
 	if code != contract.ExitUsage {
 		text += c.out
 	}
-	includes(t, what, text, parts...)
+	testkit.Includes(t, what, text, parts...)
 	return c
 }
 
@@ -638,26 +638,6 @@ func within(t *testing.T, most time.Duration, what string, holds func() bool) {
 		case <-tick.C:
 		case <-deadline:
 			t.Fatalf("no %s within %s", what, most)
-		}
-	}
-}
-
-// includes reports the parts that a text lacks. What says which text it is.
-func includes(t testing.TB, what any, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("%v: no %q in:\n%s", what, part, text)
-		}
-	}
-}
-
-// excludes reports the parts that a text has. What says what is wrong then.
-func excludes(t testing.TB, what any, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if strings.Contains(text, part) {
-			t.Errorf("%v: %q is in:\n%s", what, part, text)
 		}
 	}
 }

@@ -492,7 +492,7 @@ func TestHookAsksTheRun(t *testing.T) {
 		out := testkit.Must(cmd.CombinedOutput())(t)
 		return string(out)
 	}
-	includes(t, "answer", answer(), hooks.MarkContext+" warn: 80 % full", "HANDOFF")
+	testkit.Includes(t, "answer", answer(), hooks.MarkContext+" warn: 80 % full", "HANDOFF")
 	await[contract.ContextWarning](s, "the warning", func(id string, w contract.ContextWarning) bool {
 		return id == contract.Arbiter && w.Level == "warn" && w.Pct > 79.9
 	})
@@ -517,7 +517,8 @@ func writeTranscript(t *testing.T, session string, tokens int) string {
 	path := filepath.Join(dir, session+".jsonl")
 	line := fmt.Sprintf(`{"parentUuid":null,"isSidechain":false,"type":"assistant","sessionId":%q,"uuid":"5b1f0cf8-0000-4000-8000-000000000001","timestamp":"2026-01-01T00:00:00Z",`+
 		`"message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"x"}],`+
-		`"usage":{"input_tokens":3,"cache_read_input_tokens":%d,"cache_creation_input_tokens":0,"output_tokens":9}}}`+"\n", session, tokens-3)
+		`"usage":{"input_tokens":3,"cache_read_input_tokens":%d,"cache_creation_input_tokens":0,"output_tokens":9}}}`+"\n",
+		session, tokens-3)
 	testkit.OK(t, os.WriteFile(path, []byte(line), 0o600))
 	return path
 }

@@ -31,9 +31,9 @@ func TestHostsOfAWorkspace(t *testing.T) {
 	for _, text := range []string{"hosts: {box: {command: [touch, ran]}}\n", "model: opus\npools: {all: [here]}\n"} {
 		file := write(t, text, dir, "config.yaml")
 		_, errs := s.output(2, "--json", "--no-input", "--trust", "--task", "Weave")
-		includes(t, "", errs, file, "a workspace cannot name hosts: move this to your own")
+		testkit.Includes(t, "", errs, file, "a workspace cannot name hosts: move this to your own")
 		out, _ := s.output(0, "hosts", "--json")
-		excludes(t, "the workspace's host is there", out, "box")
+		testkit.Excludes(t, "the workspace's host is there", out, "box")
 	}
 }
 
@@ -49,7 +49,7 @@ func TestHostsAsked(t *testing.T) {
 			"repository",
 	} {
 		args := append(strings.Fields(line), "--json", "--no-input", "--task", "Weave", "--config", file)
-		includes(t, line, stderrOf(s.output(2, args...)), want)
+		testkit.Includes(t, line, stderrOf(s.output(2, args...)), want)
 	}
 	for text, want := range map[string]string{
 		"hosts: {box: {}}":      ":1: hosts.box: command is missing",
@@ -57,7 +57,7 @@ func TestHostsAsked(t *testing.T) {
 		"hosts: {here: {a: b}}": `"here" is this machine`,
 	} {
 		write(t, text, filepath.Dir(file), "config.yaml")
-		includes(t, text, stderrOf(s.output(2, "--json", "--no-input", "--task", "Weave", "--config", file)), want)
+		testkit.Includes(t, text, stderrOf(s.output(2, "--json", "--no-input", "--task", "Weave", "--config", file)), want)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestHostsAsked(t *testing.T) {
 func TestHostsCommand(t *testing.T) {
 	s := prepare(t, nil)
 	out, _ := s.output(0, "hosts")
-	includes(t, "", out, "here          this machine", "No other host is configured in")
+	testkit.Includes(t, "", out, "here          this machine", "No other host is configured in")
 	file := filepath.Join(s.cmd.Dir, ".config", "arbiter", "config.yaml")
 	s.output(0, "hosts", "add", "box", "--", "ssh", "-p", "2222", "me@box")
 	s.output(0, "hosts", "add", "n2", "--slots", "8", "--dir", "/scratch/me", "--pass-env", "TOKEN", "--", "srun", "-w",
@@ -84,7 +84,7 @@ func TestHostsCommand(t *testing.T) {
 	out, _ = s.output(0, "hosts", "ls")
 	for _, line := range []string{"box           ssh -p 2222 me@box  (4 slots)",
 		"n2            srun -w n2  (8 slots, in /scratch/me)", "all           a pool: n2, here"} {
-		includes(t, "the list", out, line+"\n")
+		testkit.Includes(t, "the list", out, line+"\n")
 	}
 	var report host.HostsReport
 	out, _ = s.output(0, "hosts", "--json")
@@ -106,10 +106,10 @@ func TestHostsCommand(t *testing.T) {
 		"add new --dir x -- ssh":        "neither an absolute path nor one below ~/",
 		"add new --pass-env A=b -- ssh": "not the name of a variable",
 	} {
-		includes(t, line, stderrOf(s.output(2, append([]string{"hosts"}, strings.Fields(line)...)...)), want)
+		testkit.Includes(t, line, stderrOf(s.output(2, append([]string{"hosts"}, strings.Fields(line)...)...)), want)
 	}
 	output := s.beside("doctor", "--json", "--no-trial").out // claude may be missing
-	includes(t, "doctor", output, `"found":"configured, not looked at: box, n2","fix":"arbiter hosts check box"`)
+	testkit.Includes(t, "doctor", output, `"found":"configured, not looked at: box, n2","fix":"arbiter hosts check box"`)
 	s.output(0, "hosts", "rm", "box")
 	if got := textOf(t, file); strings.Contains(got, "box") ||
 		!strings.HasPrefix(got, "# mine\nmodel: opus # dear\nhosts:\n  n2:") {

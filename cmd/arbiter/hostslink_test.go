@@ -513,7 +513,7 @@ exec far-link '%s' "$@"
 	}
 	h.sound(s, model)
 	words := textOf(t, said)
-	includes(t, "kubectl was never called with", words, "exec -i worker -c main -- arbiter bridge --remote\n",
+	testkit.Includes(t, "kubectl was never called with", words, "exec -i worker -c main -- arbiter bridge --remote\n",
 		"exec -i worker -c main -- git --no-pager ", " receive-pack /", " upload-pack /",
 		"delete pod worker --grace-period=0 --force --wait\n")
 }

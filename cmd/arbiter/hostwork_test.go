@@ -323,6 +323,6 @@ func TestCheckHost(t *testing.T) {
 		"check": "give one host", "check here": "arbiter doctor checks it", "check mars": `there is no host "mars" in`,
 		"check --wait 0s box": "--wait 0s: must be greater than 0",
 	} {
-		includes(t, line, stderrOf(s.output(2, append([]string{"hosts"}, strings.Fields(line)...)...)), want)
+		testkit.Includes(t, line, stderrOf(s.output(2, append([]string{"hosts"}, strings.Fields(line)...)...)), want)
 	}
 }

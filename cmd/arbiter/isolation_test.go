@@ -45,7 +45,7 @@ func TestRehearsalIsAlone(t *testing.T) {
 			"ANTHROPIC_API_KEY=sk-ant-secret-7")...)
 		s.finish(contract.ExitComplete)
 		env := testkit.Must(os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "env.txt")))(t)
-		excludes(t, "the shell of an agent sees", string(env), "secret", user, "HTTPS_PROXY=http", "http_proxy=http",
+		testkit.Excludes(t, "the shell of an agent sees", string(env), "secret", user, "HTTPS_PROXY=http", "http_proxy=http",
 			"NODE_OPTIONS", "BASH_ENV", "USE_BEDROCK")
 		if entries, err := os.ReadDir(user); err != nil || len(entries) > 0 {
 			t.Errorf("the user's configuration was written to: %v %v", entries, err)
@@ -61,11 +61,11 @@ func TestNotLoggedIn(t *testing.T) {
 		"--json", "--no-input", "--claude", claude, "--task", "Speak")
 	s.finish(contract.ExitEnvironment)
 	s.oneError(bridge.CatAuth)
-	includes(t, "stderr", s.stderr.String(), "log in with `claude`")
+	testkit.Includes(t, "stderr", s.stderr.String(), "log in with `claude`")
 }
 
-// eachHailed runs a test with the CLI of each player, and with the variables with which it asks a model that hails
-// whoever says hello.
+// eachHailed runs a test with the CLI of each player, and with the variables with which it asks a model that
+// answers a greeting.
 func eachHailed(t *testing.T, test func(t *testing.T, claude bridge.ClaudeSpec, env []string)) {
 	model := serve(t, playOf(actor("anybody", object{"role": "any"},
 		[]object{with(on("hello", object{"verdict": object{"word": "hail"}}), "repeat", "forever")})))
@@ -302,7 +302,7 @@ func TestRemoteBridge(t *testing.T) {
 			t.Errorf("a check's environment: %v, %v", checked.Output, err)
 		}
 		for _, line := range commandLines(t) {
-			excludes(t, "a secret is an argument", line, secret)
+			testkit.Excludes(t, "a secret is an argument", line, secret)
 		}
 		if hello.Remote.Dir != filepath.Join(work, "agents") || hello.Remote.LeaseMS != 60_000 {
 			t.Errorf("it told %+v", hello.Remote)
@@ -421,7 +421,7 @@ func TestIsolatedOrchestrators(t *testing.T) {
 					t.Error("no overlap was reported")
 				}
 				for _, w := range collect[contract.Workspace](s) {
-					excludes(t, "the worktree is left", repo.Git("worktree", "list", "--porcelain"), w.Dir)
+					testkit.Excludes(t, "the worktree is left", repo.Git("worktree", "list", "--porcelain"), w.Dir)
 				}
 				if after := repo.Files(); after["shared.txt"] != files["shared.txt"] || len(after) != len(files) {
 					t.Errorf("the user's files are %v", after)
@@ -486,7 +486,7 @@ func TestWorktreesOfADeadRun(t *testing.T) {
 			_ = s.cmd.Wait()
 			run := strings.Split(w.Branch, "/")[1]
 			out := s.besideIn(repo.Path, "", "doctor", "--json").out
-			includes(t, "doctor says", out, "sessions rm "+run)
+			testkit.Includes(t, "doctor says", out, "sessions rm "+run)
 			testkit.Must(os.Stat(filepath.Join(w.Dir, "half.txt")))(t)
 			s.besideIn(repo.Path, "", "sessions", "rm", run).ended(t, "sessions rm", contract.ExitComplete,
 				"uncommitted work of orch-1 is saved in refs/arbiter/"+run+"/orch-1/wip")

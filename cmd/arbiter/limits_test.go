@@ -325,7 +325,7 @@ func TestLimitQuestionOverMCP(t *testing.T) {
 			v = client.waitsFor(v, "limit", new([]string))
 			answer := map[string]any{"run": v.Run, "choice": option}
 			said := textOfResult(client.call("answer", answer, true))
-			includes(t, "the model reads", said, "not for you", "arbiter choose")
+			testkit.Includes(t, "the model reads", said, "not for you", "arbiter choose")
 			u := h.serves(&mcp.ClientOptions{ElicitationHandler: choose}, args...)
 			u.call("answer", answer, false)
 			want := map[string]string{"raise": contract.StatusComplete, "finish": contract.StatusLimit}[option]

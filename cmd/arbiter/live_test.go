@@ -93,7 +93,7 @@ func TestPsAndStatus(t *testing.T) {
 	testkit.Same(t, "runs", 1, len(list))
 	s.runs(contract.ExitComplete, run[:8], "ps")
 	text := s.runs(contract.ExitComplete, "touch weft", "status").out
-	includes(t, "", text, run, "Weave <it>", "orch-2", "Answer with: arbiter allow "+run[:8]+" perm-")
+	testkit.Includes(t, "", text, run, "Weave <it>", "orch-2", "Answer with: arbiter allow "+run[:8]+" perm-")
 	s.cancels()
 	s.runs(contract.ExitComplete, "No run is live.", "ps")
 	if got := s.beside("ps", "--json"); got.out != "[]\n" {
@@ -211,7 +211,7 @@ func TestWatch(t *testing.T) {
 	if got := late.ends(contract.ExitFailed); got == "" || len(got) >= len(all) || !bytes.HasSuffix(all, []byte(got)) {
 		t.Errorf("from now on:\n%s", got)
 	}
-	includes(t, "it says", one.errs.String(), "the run ended: cancelled")
+	testkit.Includes(t, "it says", one.errs.String(), "the run ended: cancelled")
 	kept, err := os.ReadFile(filepath.Join(s.stateDir(), "runs", run, runstore.LogName))
 	if got := log.ends(contract.ExitComplete); err != nil || got != string(kept) || got == "" {
 		t.Errorf("logs -f: %v\n%s\ninstead of\n%s", err, got, kept)
@@ -300,5 +300,5 @@ func TestWatchIsDropped(t *testing.T) {
 	other.shows(`"tool_use"`)
 	_ = b.cmd.Process.Kill()
 	other.ends(contract.ExitEnvironment)
-	includes(t, "it says", other.errs.String(), "was lost", "arbiter replay "+b.run[:8])
+	testkit.Includes(t, "it says", other.errs.String(), "was lost", "arbiter replay "+b.run[:8])
 }

@@ -370,7 +370,7 @@ func TestAnotherMakeFails(t *testing.T) {
 		case "copilot":
 			want = ""
 		}
-		includes(t, "told", strings.Join(told, "\n"), want)
+		testkit.Includes(t, "told", strings.Join(told, "\n"), want)
 	})
 }
 

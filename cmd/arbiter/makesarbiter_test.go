@@ -258,7 +258,7 @@ func TestAMakeThatCannotBeTheArbiter(t *testing.T) {
 					told = append(told, b.Message+" "+strings.Join(b.RecoveryOptions, "; "))
 				}
 			}
-			includes(t, "told", strings.Join(told, "\n"), want, "arbiter doctor")
+			testkit.Includes(t, "told", strings.Join(told, "\n"), want, "arbiter doctor")
 		})
 	}
 }
@@ -326,7 +326,7 @@ func TestAnotherMakeOnAHost(t *testing.T) {
 			}
 			branch := fmt.Sprintf("arbiter/%.8s/main", s.run())
 			testkit.Same(t, "merged here", "by another", repo.Git("show", branch+":made.txt"))
-			excludes(t, "a denied call ran", repo.Git("ls-tree", "--name-only", branch), "forbidden")
+			testkit.Excludes(t, "a denied call ran", repo.Git("ls-tree", "--name-only", branch), "forbidden")
 		})
 	}
 }

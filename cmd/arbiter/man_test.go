@@ -43,7 +43,7 @@ func TestHelpOfEveryCommand(t *testing.T) {
 			t.Errorf("%s: %s", c.HelpName, text)
 		}
 		for _, f := range command.Flags(c) {
-			includes(t, fmt.Sprintf("%s: --%s is missing", c.HelpName, f.Name), text, "\n  "+f.Term())
+			testkit.Includes(t, fmt.Sprintf("%s: --%s is missing", c.HelpName, f.Name), text, "\n  "+f.Term())
 		}
 		for line := range strings.Lines(text) {
 			kept := strings.HasPrefix(line, "  ") && strings.Contains(c.Description, strings.TrimSpace(line))
@@ -154,12 +154,12 @@ func TestManualPage(t *testing.T) {
 			t.Errorf("%s is missing", c.HelpName)
 		}
 		for _, f := range command.Flags(c) {
-			includes(t, fmt.Sprintf("%s --%s is missing", c.HelpName, f.Name), plain, "\n"+f.Term()+"\n")
+			testkit.Includes(t, fmt.Sprintf("%s --%s is missing", c.HelpName, f.Name), plain, "\n"+f.Term()+"\n")
 		}
 	}
 	for _, want := range []string{"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXIT STATUS", "SIGNALS",
 		"ENVIRONMENT", "FILES", "EXAMPLES"} {
-		includes(t, "the page", page, ".SH \""+want+"\"\n")
+		testkit.Includes(t, "the page", page, ".SH \""+want+"\"\n")
 	}
 	for _, tool := range [][]string{
 		{"groff", "-man", "-Tutf8", "-Kutf8", "-ww", "-z"},
@@ -174,7 +174,7 @@ func TestManualPage(t *testing.T) {
 		out, _ := cmd.CombinedOutput()
 		for line := range strings.Lines(string(out)) {
 			// The page has no date, so that the same source gives the same program on every day.
-			includes(t, tool[0], line, "missing date")
+			testkit.Includes(t, tool[0], line, "missing date")
 		}
 	}
 }

@@ -130,7 +130,7 @@ func TestMCP(t *testing.T) {
 
 		u = h.serves(nil, args...)
 		text := textOfResult(u.call("answer", map[string]any{"run": run[:6]}, true))
-		includes(t, "an empty answer", text, "no answer")
+		testkit.Includes(t, "an empty answer", text, "no answer")
 		u.call("answer", map[string]any{"run": run, "text": "call it dawn"}, false)
 		v = u.waitsFor(v, "permission", &progress)
 		request := v.Waiting[0]
@@ -140,7 +140,7 @@ func TestMCP(t *testing.T) {
 		}
 		refused := map[string]any{"run": run, "request": request.ID, "behavior": "allow"}
 		text = textOfResult(u.call("answer", refused, true))
-		includes(t, "the model reads", text, "not for you", command)
+		testkit.Includes(t, "the model reads", text, "not for you", command)
 		testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
 		v = u.waitsFor(v, contract.StatusInterrupted, &progress)
 		if !strings.Contains(v.Next, "resume_run") {
@@ -154,15 +154,15 @@ func TestMCP(t *testing.T) {
 			t.Errorf("the end: %+v", v)
 		}
 		all := u.waitsFor(clients.MCPView{Run: run}, contract.StatusComplete, new([]string)).News
-		testkit.Same(t, "what is told at once", strings.Join(progress, "\n"), strings.Join(all, "\n"))
+		testkit.Same(t, "what is reported at once", strings.Join(progress, "\n"), strings.Join(all, "\n"))
 		text = textOfResult(u.call("report", map[string]any{"run": run}, false))
-		includes(t, "the report", text, "call it dawn")
+		testkit.Includes(t, "the report", text, "call it dawn")
 		if list := resultAs[clients.RunList](t, u.call("list_runs", nil, false)).Runs; len(list) != 1 ||
 			list[0].Run != run || list[0].Live || list[0].Status != contract.StatusComplete {
 			t.Errorf("runs: %+v", list)
 		}
 		text = textOfResult(u.call("resume_run", map[string]any{"run": run}, true))
-		includes(t, "resuming what is over", text, "nothing to resume")
+		testkit.Includes(t, "resuming what is over", text, "nothing to resume")
 	})
 }
 
@@ -185,12 +185,12 @@ func TestMCPForm(t *testing.T) {
 		t.Errorf("forms: %q", forms)
 	}
 	text := textOfResult(u.call("start_run", map[string]any{"task": "x", "dir": "/"}, true))
-	includes(t, "elsewhere", text, "--allow-dir")
+	testkit.Includes(t, "elsewhere", text, "--allow-dir")
 	h.work = "/"
-	includes(t, "started in /", h.fails(contract.ExitUsage, "mcp"), "--allow-dir")
+	testkit.Includes(t, "started in /", h.fails(contract.ExitUsage, "mcp"), "--allow-dir")
 	h.work = h.home
 	text = h.fails(contract.ExitUsage, "mcp", "--", "--json")
-	includes(t, "a wrong flag", text, "--json is not a flag for a run")
+	testkit.Includes(t, "a wrong flag", text, "--json is not a flag for a run")
 }
 
 // fails runs a command that must fail with that code, and returns its stderr.
@@ -221,7 +221,7 @@ func TestMCPOfAnAgent(t *testing.T) {
 		file := filepath.Join(b.work, "dialogue")
 		testkit.OK(t, os.WriteFile(file, []byte(dialogue), 0o600))
 		out, _ := b.inAgent("env -i HOME=" + b.home + " setsid bash " + file)
-		includes(t, tool, out, `"isError":true`, "refused")
+		testkit.Includes(t, tool, out, `"isError":true`, "refused")
 	}
 	if list := collect[contract.Accepted](b.script); len(list) > 0 {
 		t.Errorf("accepted: %+v", list)
@@ -296,7 +296,7 @@ func TestMCPFromClaude(t *testing.T) {
 		t.Fatalf("runs %v", runs)
 	}
 	awaitGone(t, runs[0])
-	includes(t, "it ended so", h.output("sessions", "show", runs[0]), contract.StatusComplete)
+	testkit.Includes(t, "it ended so", h.output("sessions", "show", runs[0]), contract.StatusComplete)
 }
 
 // modelReceives waits until a request to the model contains a text, or over is closed.
@@ -359,14 +359,14 @@ func TestMCPInTerminal(t *testing.T) {
 	p.insists("Enter", "completed", "Indeed it is done.")
 	for _, problem := range model.Problems() {
 		// The CLI may ask its model before its MCP servers have listed their tools; calls work all the same.
-		includes(t, "the play left its script", problem, "does not offer")
+		testkit.Includes(t, "the play left its script", problem, "does not offer")
 	}
 	runs := h.runs()
 	if len(runs) != 1 {
 		t.Fatalf("runs %v", runs)
 	}
 	awaitGone(t, runs[0])
-	includes(t, "it ended so", h.output("sessions", "show", runs[0]), contract.StatusComplete)
+	testkit.Includes(t, "it ended so", h.output("sessions", "show", runs[0]), contract.StatusComplete)
 }
 
 // knows writes the file in which the CLI remembers its first start, so that it asks no questions at the start.

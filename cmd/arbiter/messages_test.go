@@ -37,7 +37,7 @@ func TestOversizedMessageIsRefused(t *testing.T) {
 	t.Parallel()
 	s := dialogue(t)
 	s.send(contract.Say{Text: strings.Repeat("<", 4*contract.MaxCommandText)})
-	includes(t, "refused with", await[contract.Rejected](s, "a refusal", nil).Message,
+	testkit.Includes(t, "refused with", await[contract.Rejected](s, "a refusal", nil).Message,
 		"the limit is 1,048,576; put it into files")
 	s.send(contract.Say{Text: "Call it nameless."})
 	s.finish(contract.ExitComplete)
@@ -89,7 +89,7 @@ func TestAnImageReachesTheModel(t *testing.T) {
 		s.sendAs("p", contract.Pause{})
 		s.sendAs("no", contract.Say{Text: "Look.", Images: []string{"loom.txt"}})
 		r := await(s, "the refusal", func(_ string, r contract.Rejected) bool { return r.Ref == "no" })
-		includes(t, "rejected", r.Message, filepath.Join(work, "loom.txt")+": it cannot be read: no such file")
+		testkit.Includes(t, "rejected", r.Message, filepath.Join(work, "loom.txt")+": it cannot be read: no such file")
 		s.sendAs("look", contract.Say{Text: "What is this?", Images: []string{"loom.png"}})
 		await(s, "the answer", func(_ string, a contract.Accepted) bool { return a.Ref == "look" })
 		message := await(s, "the message", func(_ string, m contract.Message) bool { return m.Text == "What is this?" })
@@ -282,7 +282,7 @@ func TestNotifications(t *testing.T) {
 			case raw := <-posts:
 				var all map[string]any
 				testkit.OK(t, json.Unmarshal([]byte(raw), &all))
-				excludes(t, "it tells what an agent wrote", raw, "called", "echo", "dawn")
+				testkit.Excludes(t, "it tells what an agent wrote", raw, "called", "echo", "dawn")
 				m = map[string]string{}
 				for name, value := range all {
 					m[name], _ = value.(string)

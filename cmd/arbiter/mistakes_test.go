@@ -342,7 +342,7 @@ actors:
 					t.Errorf("%d requests of the Arbiter, want %d; told: %v; %v", had, c.requests, read, model.Problems())
 				}
 				story, _ := s.output(0, "logs", s.run())
-				includes(t, "the log does not say", story, c.story)
+				testkit.Includes(t, "the log does not say", story, c.story)
 			})
 		}
 	}

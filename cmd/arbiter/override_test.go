@@ -140,7 +140,7 @@ func (s *script) rejects(b contract.CommandBody, words ...string) {
 
 func (s *script) holds(what, text string, words []string) {
 	s.t.Helper()
-	includes(s.t, what, text, words...)
+	testkit.Includes(s.t, what, text, words...)
 }
 
 // moves waits for a transition of the task's state.
@@ -325,7 +325,7 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 		}
 		for actor, want := range map[string]string{"clerk": "opus-5-5", "reviewer": "sonnet-4-5",
 			"arbiter": "sonnet-4-5"} {
-			includes(t, fmt.Sprintf("the model of %s", actor), asked[actor], want)
+			testkit.Includes(t, fmt.Sprintf("the model of %s", actor), asked[actor], want)
 		}
 	})
 }

@@ -223,7 +223,7 @@ func TestWrittenLinesAreRead(t *testing.T) {
 	}
 	for begin, reason := range notRun {
 		for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(reason, -1) {
-			includes(t, fmt.Sprintf("notRun[%q]", begin), tests, "\nfunc "+name+"(")
+			testkit.Includes(t, fmt.Sprintf("notRun[%q]", begin), tests, "\nfunc "+name+"(")
 		}
 		if !slices.ContainsFunc(all, func(w written) bool {
 			return strings.HasPrefix(w.String()+" ", begin+" ")

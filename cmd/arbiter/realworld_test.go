@@ -205,7 +205,7 @@ func realWorld(t *testing.T, p player, has []string, isolation string) {
 	if ran, _ := os.ReadFile(filepath.Join(d.Path, ".git/hooks-that-ran")); len(ran) > 0 {
 		t.Errorf("hooks ran: %s", ran)
 	}
-	excludes(t, "worktrees are left", d.Git("worktree", "list"), "\n")
+	testkit.Excludes(t, "worktrees are left", d.Git("worktree", "list"), "\n")
 }
 
 // landedPrivate leaves out what landing changes: the branch, its log and the index.
@@ -337,7 +337,7 @@ func (c unsettled) play(t *testing.T, p player, isolation string) {
 	want["other"], want["woven.txt"] = "-rw-r--r-- 2\n", "-rw-r--r-- woven\n"
 	if isolation == "shared" {
 		j.same("files after the run", want, d.Files())
-		includes(t, "nothing is said of it", j.run.dump(), strings.ReplaceAll(c.notice, `"`, `\"`))
+		testkit.Includes(t, "nothing is said of it", j.run.dump(), strings.ReplaceAll(c.notice, `"`, `\"`))
 	} else {
 		j.same("files after the run", before, d.Files())
 	}
@@ -452,7 +452,7 @@ func TestHostileRepository(t *testing.T) {
 				j := playJob(t, p, d, "echo 2 > other; echo changed > a.bin\n", "--isolation", isolation)
 				j.run.finish(contract.ExitComplete)
 				said := notices(j.run)
-				includes(t, "nothing is said of the filter", said, `filter "own"`)
+				testkit.Includes(t, "nothing is said of the filter", said, `filter "own"`)
 				if isolation != "shared" && !strings.Contains(said+j.run.stderr.String(), `"a.bin", because its filter "own"`) {
 					t.Errorf("nothing is said of the file that is left out: %s\n%s", said, j.run.stderr.String())
 				}
@@ -509,7 +509,7 @@ func TestPlantedByAnAgent(t *testing.T) {
 	w.Write(".git/hooks/post-checkout", "#!/bin/sh\n")
 	w.Chmod(".git/hooks/post-checkout", 0o755)
 	_, said := w.arbiter(contract.ExitComplete, "diff")
-	includes(t, "", said, "node_modules/x/evil (a bare repository)", ".git/config (filter.e.clean)",
+	testkit.Includes(t, "", said, "node_modules/x/evil (a bare repository)", ".git/config (filter.e.clean)",
 		".git/hooks/post-checkout", "Look at it before you run git there", `filter "e"`)
 	elsewhere := gittest.New(t, map[string]string{"a": "3\n"})
 	for name, swap := range map[string]func(){
@@ -523,7 +523,7 @@ func TestPlantedByAnAgent(t *testing.T) {
 		for _, command := range []string{"diff", "land", "undo"} {
 			swap()
 			_, said := w.arbiter(contract.ExitEnvironment, command)
-			includes(t, fmt.Sprintf("%s: %s says", name, command), said, "look at it, and put it back")
+			testkit.Includes(t, fmt.Sprintf("%s: %s says", name, command), said, "look at it, and put it back")
 			switch {
 			case strings.HasPrefix(name, "core"):
 				w.Git("config", "--file", ".git/config", "--unset", "core.worktree")
@@ -559,9 +559,9 @@ func TestPlantedIsSaidInEveryFace(t *testing.T) {
 	s.see("a notice about the repository", said)
 	s.finish(contract.ExitComplete)
 	out, _ := s.output(0, "logs", s.run())
-	includes(t, "the log does not have it", out, "evil (a bare repository)")
+	testkit.Includes(t, "the log does not have it", out, "evil (a bare repository)")
 	_, warned := s.output(0, "sessions", "export", s.run(), "--output", filepath.Join(t.TempDir(), "run.tar.gz"))
-	includes(t, "the export does not warn", warned, "evil (a bare repository)")
+	testkit.Includes(t, "the export does not warn", warned, "evil (a bare repository)")
 }
 
 // TestPlantedIsSaidOnceInPlainText: the notice of the run is not said again with the receipt.

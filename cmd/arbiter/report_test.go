@@ -73,13 +73,13 @@ func TestReportOfARun(t *testing.T) {
 func TestReportOfWork(t *testing.T) {
 	w := newWorked(t)
 	t.Setenv(subcommands.StepSummary, "")
-	includes(t, "without a snapshot", stdoutOf(w.arbiter(contract.ExitComplete, "report")),
+	testkit.Includes(t, "without a snapshot", stdoutOf(w.arbiter(contract.ExitComplete, "report")),
 		"Not known: the run has no snapshot")
 	w.snapshot(workspaces.Base)
 	w.Write("a", "2\n")
 	w.Write("new <b>", "1\n")
 	w.snapshot(workspaces.End)
-	includes(t, "", stdoutOf(w.arbiter(contract.ExitComplete, "report")), "- added `new <b>` (+1 -0)")
+	testkit.Includes(t, "", stdoutOf(w.arbiter(contract.ExitComplete, "report")), "- added `new <b>` (+1 -0)")
 	file := filepath.Join(w.Path, "report.html")
 	for range 2 {
 		w.prints("", contract.ExitComplete, "report", "--format", "html", "--output", file)
@@ -98,8 +98,8 @@ func TestReportOfWork(t *testing.T) {
 		"::error title=Run") {
 		t.Errorf("%s", out)
 	}
-	includes(t, "the step's summary", textOf(t, summary), "before\n# Report of run")
-	includes(t, "the step's outputs", textOf(t, outputs), "run="+gittest.Run+"\nstatus=")
+	testkit.Includes(t, "the step's summary", textOf(t, summary), "before\n# Report of run")
+	testkit.Includes(t, "the step's outputs", textOf(t, outputs), "run="+gittest.Run+"\nstatus=")
 	left, err := filepath.Glob(filepath.Join(w.Path, "*.tmp"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("%v, left behind: %v", err, left)
@@ -206,7 +206,7 @@ func TestFactsOnEveryFace(t *testing.T) {
 	p.press("PgUp")
 	show("screen", p.await("Allowed by the human").Text())
 	show("plain", plain.await("To resume: arbiter").Text())
-	excludes(t, "a line for programs is printed to a person", shown["plain"], `{"arbiter":`)
+	testkit.Excludes(t, "a line for programs is printed to a person", shown["plain"], `{"arbiter":`)
 	editor.sees(0, "the end", func(m acpMessage) bool { return strings.Contains(string(m.Params), "Open at the end") })
 	show("ACP", editor.dump(editor.got))
 	for _, event := range []string{"permission", "changes", "result"} {

@@ -234,11 +234,11 @@ func TestStrays(t *testing.T) {
 			n.finish(contract.ExitComplete)
 		},
 		"halt": func(t *testing.T, s *script, run string) {
-			includes(t, "halt", stderrOf(s.output(0, "halt", "--all")), one)
+			testkit.Includes(t, "halt", stderrOf(s.output(0, "halt", "--all")), one)
 			awaitGone(t, run)
 		},
 		"removal": func(t *testing.T, s *script, run string) {
-			includes(t, "sessions rm", stderrOf(s.output(0, "sessions", "rm", run)), one)
+			testkit.Includes(t, "sessions rm", stderrOf(s.output(0, "sessions", "rm", run)), one)
 			awaitGone(t, run)
 		},
 	} {
@@ -293,13 +293,13 @@ func TestBothKilledAtWork(t *testing.T) {
 func TestOneAtATime(t *testing.T) {
 	s := dialogue(t)
 	run := s.run()
-	includes(t, "resume of a live run", stderrOf(s.output(2, "--json", "--resume")), run[:8], "process")
-	includes(t, "removal of a live run", stderrOf(s.output(2, "sessions", "rm", run)), "process")
+	testkit.Includes(t, "resume of a live run", stderrOf(s.output(2, "--json", "--resume")), run[:8], "process")
+	testkit.Includes(t, "removal of a live run", stderrOf(s.output(2, "sessions", "rm", run)), "process")
 	s.send(contract.Say{Text: "Call it nameless."})
 	s.finish(contract.ExitComplete)
 	s.output(0, "sessions", "rm", run)
-	includes(t, "show of a removed run", stderrOf(s.output(2, "sessions", "show", run)), "no run")
-	includes(t, "resume of nothing", stderrOf(s.output(2, "--json", "--resume")), "nothing to resume")
+	testkit.Includes(t, "show of a removed run", stderrOf(s.output(2, "sessions", "show", run)), "no run")
+	testkit.Includes(t, "resume of nothing", stderrOf(s.output(2, "--json", "--resume")), "nothing to resume")
 }
 
 // TestDirectoryBelongsToOne: a second run in the same directory is refused, since two would undo each other's
@@ -309,7 +309,7 @@ func TestDirectoryBelongsToOne(t *testing.T) {
 	s := start(t, nil, "--json", "--claude", claude)
 	await[contract.Session](s, "the session", nil)
 	_, stderr := s.output(2, "--json", "--no-input", "--claude", claude, "--task", "Another")
-	includes(t, "a second run", stderr, "another run already works in", s.run()[:8])
+	testkit.Includes(t, "a second run", stderr, "another run already works in", s.run()[:8])
 	s.killed()
 	n := s.again("--json", "--claude", claude) // the dead process's lock is free at once
 	await[contract.Session](n, "the session", nil)
@@ -377,13 +377,14 @@ func TestStateOfAnotherVersionIsRefused(t *testing.T) {
 	segment := filepath.Join(state, "runs", run.id, "journal-000002")
 	before := testkit.Must(os.ReadFile(segment))(t)
 	_, errs := run.arbiter(contract.ExitEnvironment, "--json", "--resume", "--session", run.id)
-	includes(t, "the refusal", errs, "another version of arbiter", "version 99, of a newer arbiter", "arbiter replay")
+	testkit.Includes(t, "the refusal", errs, "another version of arbiter", "version 99, of a newer arbiter",
+		"arbiter replay")
 	if after, err := os.ReadFile(segment); err != nil || string(after) != string(before) {
 		t.Errorf("the journal was changed: %v", err)
 	}
 	out, _ := run.arbiter(contract.ExitComplete, "replay", run.id)
-	includes(t, "replay", out, `"event":"session"`)
-	includes(t, "audit", stdoutOf(run.arbiter(contract.ExitComplete, "logs", run.id, "--audit")), "begun")
+	testkit.Includes(t, "replay", out, `"event":"session"`)
+	testkit.Includes(t, "audit", stdoutOf(run.arbiter(contract.ExitComplete, "logs", run.id, "--audit")), "begun")
 }
 
 // TestWorkspaceBelongsToOneRun: the workspace's lock also keeps out a run with another state directory, which
@@ -394,7 +395,7 @@ func TestWorkspaceBelongsToOneRun(t *testing.T) {
 	await[contract.Session](s, "the session", nil)
 	other := []string{"--json", "--no-input", "--claude", claude, "--task", "Another", "--state-dir",
 		filepath.Join(t.TempDir(), "other")}
-	includes(t, "a run of another state directory", stderrOf(s.output(2, other...)), "of another state directory")
+	testkit.Includes(t, "a run of another state directory", stderrOf(s.output(2, other...)), "of another state directory")
 	s.cancels()
 	n := s.again("--json", "--claude", claude, "--state-dir", filepath.Join(t.TempDir(), "third"))
 	await[contract.Session](n, "the session", nil)
@@ -413,7 +414,7 @@ func TestCopiedStateDirectory(t *testing.T) {
 			filepath.Join(copied, "runs", s.run())} {
 			testkit.OK(t, os.Chmod(dir, 0o700))
 		}
-		includes(t, "resumed from the copy",
+		testkit.Includes(t, "resumed from the copy",
 			stderrOf(s.output(2, "--json", "--resume", "--session", s.run(), "--state-dir",
 				copied)), "of another state directory")
 		s.output(0, "sessions", "rm", s.run(), "--state-dir", copied)

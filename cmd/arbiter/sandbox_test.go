@@ -233,11 +233,11 @@ func TestTrustOfHooks(t *testing.T) {
 	}
 	s := l.begin()
 	stop(s)
-	includes(t, "stderr", s.stderr.String(), "This workspace is not trusted")
+	testkit.Includes(t, "stderr", s.stderr.String(), "This workspace is not trusted")
 	want("never trusted", 0)
 	s = l.begin("--trust")
 	stop(s)
-	includes(t, "stderr", s.stderr.String(), "Trusted for this run, as it is now: 1 × hook, 1 × script")
+	testkit.Includes(t, "stderr", s.stderr.String(), "Trusted for this run, as it is now: 1 × hook, 1 × script")
 	want("with --trust", 1)
 	testkit.Same(t, "--trust was recorded", int(contract.ExitFailed), l.trust("--show"))
 	if code := l.trust("--yes"); code != 0 {

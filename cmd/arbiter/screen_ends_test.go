@@ -259,11 +259,11 @@ func TestScreenFault(t *testing.T) {
 				p.press("x")
 			}
 			after := h.ended(p, contract.ExitBug)
-			includes(t, "it says", after, "bug in arbiter's screen: "+failureCaused)
+			testkit.Includes(t, "it says", after, "bug in arbiter's screen: "+failureCaused)
 			if !begun {
 				return
 			}
-			includes(t, "no report", after, "a crash report was written to")
+			testkit.Includes(t, "no report", after, "a crash report was written to")
 			h.env = env
 			p = h.open("--resume")
 			p.await("What shall it be called?", "The Arbiter awaits your answer.")
@@ -326,7 +326,7 @@ func TestNothingToDrive(t *testing.T) {
 	p.await("found none", "Rehearse")
 	p.press("q")
 	after := h.ended(p, contract.ExitEnvironment)
-	includes(t, "it says", after, "claude")
+	testkit.Includes(t, "it says", after, "claude")
 	// A task on the command line leads to the same end.
 	p = h.open("--task", "Make a thing")
 	p.await("Rehearse")

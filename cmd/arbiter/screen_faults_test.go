@@ -280,7 +280,7 @@ func TestHostIsKilled(t *testing.T) {
 	awaitGone(t, h.runs()[0])
 	next := "arbiter --resume --session " + h.runs()[0][:8]
 	for _, command := range []string{"status", "send hello", "allow", "stop", "watch", "halt"} {
-		includes(t, fmt.Sprintf("%s does not name the run and the command", command),
+		testkit.Includes(t, fmt.Sprintf("%s does not name the run and the command", command),
 			h.fails(contract.ExitUsage, strings.Fields(command)...), next)
 	}
 	p.press("n", "Ctrl+C")
@@ -298,7 +298,7 @@ func TestInboxOfAllRuns(t *testing.T) {
 	cmd := exec.Command("arbiter", "inbox")
 	other := h.run(cmd)
 	other.await("1. run "+h.runs()[0][:8], "What shall it be called?", "Answer (NUMBER y")
-	excludes(t, "the commands name a directory that is used anyway", other.Screen().Text(), "--state-dir")
+	testkit.Excludes(t, "the commands name a directory that is used anyway", other.Screen().Text(), "--state-dir")
 	other.Send("2 Dawn\r")
 	other.await("begin with a number from 1 to 1")
 	other.Send("1 dawn\r")

@@ -99,7 +99,7 @@ func suspended(t *testing.T, stop func(*pane), given bool) {
 	p.pressed("Ctrl+C", "shell>", "--resume --session")
 	p.Type("echo code=$?; exit\n")
 	testkit.Must(p.Exit(p.ctx))(t)
-	includes(t, "the shell says", p.Screen().Text(), "code=0")
+	testkit.Includes(t, "the shell says", p.Screen().Text(), "code=0")
 	h.restored(p)
 	if left := h.alive(); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
@@ -205,7 +205,7 @@ func TestLoggedOut(t *testing.T) {
 	p := h.open("--claude", claude)
 	p.await("Log in", "Rehearse")
 	p.press("q")
-	includes(t, "it says", h.ended(p, contract.ExitEnvironment), "not logged in")
+	testkit.Includes(t, "it says", h.ended(p, contract.ExitEnvironment), "not logged in")
 }
 
 // TestMouseSwitch: /mouse gives the mouse to the terminal, and takes it back.
@@ -479,9 +479,9 @@ func (w *twoTerminals) takenAndGivenBack(name string) {
 	}
 	w.run.send(contract.Say{Text: "the red one"})
 	w.run.completes()
-	includes(w.t, "the Orchestrator does not know what was said", w.sent("Take the red one"), "my word is sesame",
+	testkit.Includes(w.t, "the Orchestrator does not know what was said", w.sent("Take the red one"), "my word is sesame",
 		"I-shall-remember-it")
-	includes(w.t, "the Arbiter was not told", w.sent("the red one"), "sesame")
+	testkit.Includes(w.t, "the Arbiter was not told", w.sent("the red one"), "sesame")
 	if left := w.alive(); len(left) > 0 {
 		w.t.Errorf("left behind: %v", left)
 	}
@@ -534,7 +534,7 @@ func TestAttachRefuses(t *testing.T) {
 		{[]string{"--detach-key", "F12", "orch-1"}, contract.ExitUsage, "use ctrl+"},
 	} {
 		p := w.attach(tt.args...)
-		includes(t, fmt.Sprintf("%v: it says", tt.args), w.left(p, tt.want), tt.output)
+		testkit.Includes(t, fmt.Sprintf("%v: it says", tt.args), w.left(p, tt.want), tt.output)
 	}
 	w.fails(contract.ExitEnvironment, "attach", "orch-1") // without a terminal
 	w.run.cancels()

@@ -198,7 +198,7 @@ func TestPlainReportsInterruptedWork(t *testing.T) {
 		return false
 	})
 	p.press("Ctrl+C")
-	includes(t, "it says", h.ended(p, contract.ExitInterrupted), "Left half-done:", "(orch-1) was at Bash")
+	testkit.Includes(t, "it says", h.ended(p, contract.ExitInterrupted), "Left half-done:", "(orch-1) was at Bash")
 }
 
 // handOnScreen is the play hand for the screen: the Arbiter repeats its question when it learns of the human's
@@ -244,7 +244,7 @@ func TestAttachFromTheScreen(t *testing.T) {
 				told = m.Text
 			}
 		}
-		includes(t, "the Arbiter was notified", told, "1 message typed", "sesame")
+		testkit.Includes(t, "the Arbiter was notified", told, "1 message typed", "sesame")
 	})
 }
 

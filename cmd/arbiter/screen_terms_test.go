@@ -216,7 +216,7 @@ func TestInsideTmux(t *testing.T) {
 	m.await("Speak, mortal.", "OF WHAT WAS")
 	m.do("send-keys", "Weave", "Enter")
 	m.await("THE WEAVING", "It is woven. 世界 é “well” …", "› Speak again, or depart.", "a rehearsal")
-	includes(t, "the title", m.do("display-message", "-p", "#{pane_title}"), "arbiter – it is done")
+	testkit.Includes(t, "the title", m.do("display-message", "-p", "#{pane_title}"), "arbiter – it is done")
 	for _, size := range [][2]int{{60, 15}, {20, 5}, {140, 40}, {90, 26}} {
 		m.do("resize-window", "-x", fmt.Sprint(size[0]), "-y", fmt.Sprint(size[1]))
 	}
@@ -225,14 +225,14 @@ func TestInsideTmux(t *testing.T) {
 		return len(rows) == 26 && strings.HasPrefix(rows[0], "THE WEAVING  Weave") && len(rows[25]) > 80 &&
 			strings.HasSuffix(rows[25], "F1 help")
 	})
-	includes(t, "after the resizes", shown, "\n▌ ✓ It is done. ", "\n▌ It is woven. 世界 é “well” …")
+	testkit.Includes(t, "after the resizes", shown, "\n▌ ✓ It is done. ", "\n▌ It is woven. 世界 é “well” …")
 	m.do("set-buffer", "a\x1b[201;1~/quit\nb")
 	m.do("paste-buffer", "-p")
 	m.await("› a/quit", "  b")
 	m.do("send-keys", "C-c")
 	m.await("› Speak again, or depart.")
 	m.do("send-keys", "C-c")
-	excludes(t, "the screen is left behind", m.await("ended with 0", "To resume"), "THE WEAVING")
+	testkit.Excludes(t, "the screen is left behind", m.await("ended with 0", "To resume"), "THE WEAVING")
 }
 
 // TestColoursFollowTheTerminal: a terminal that reports a light background gets colours for it, and its answer

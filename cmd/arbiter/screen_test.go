@@ -239,7 +239,7 @@ func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 		if faults := pty.FullScreen.Check(p.Output()); len(faults) > 0 {
 			t.Errorf("what it sent: %q", faults)
 		}
-		includes(t, "the window's title", p.Screen().Title, "arbiter")
+		testkit.Includes(t, "the window's title", p.Screen().Title, "arbiter")
 		p.press("Ctrl+C")
 		after := h.ended(p, contract.ExitComplete)
 		runs := h.runs()
@@ -357,7 +357,7 @@ func TestTwoScreensOfOneRun(t *testing.T) {
 		t.Fatalf("the run is played by %v", hosts)
 	}
 	want := fmt.Sprintf("is still running (process %d)", hosts[0])
-	includes(t, "a script", h.fails(contract.ExitUsage, "--json", "--resume"), want)
+	testkit.Includes(t, "a script", h.fails(contract.ExitUsage, "--json", "--resume"), want)
 	other.Type("call it dawn\n")
 	p.await("y Allow once")
 	other.await("y Allow once")
@@ -387,7 +387,7 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 		p.typed("/plan 9 done\n", "no step 9")
 		p.Type("1 y\n")
 		text := h.ended(p, contract.ExitComplete)
-		includes(t, "", text, "It is done. The file is there.", "asked    Make a thing",
+		testkit.Includes(t, "", text, "It is done. The file is there.", "asked    Make a thing",
 			"done     complete: The file is there.", "proved   nothing was checked", "files    not known",
 			"To resume: arbiter --plain --resume --session ")
 		out := strings.TrimPrefix(string(p.Output()), "\x1b]2;"+theTitle+"\a")
@@ -416,7 +416,7 @@ func TestPlainIsInterrupted(t *testing.T) {
 		h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)...)
 	p.await("What shall it be called?")
 	p.press("Ctrl+C")
-	includes(t, "it says", h.ended(p, contract.ExitInterrupted), "arbiter --plain --resume --session")
+	testkit.Includes(t, "it says", h.ended(p, contract.ExitInterrupted), "arbiter --plain --resume --session")
 	p = h.open("--plain", "--resume")
 	p.await("What shall it be called?")
 	p.typed("call it dawn\n", "1 y")
@@ -486,10 +486,10 @@ func TestFocusInWords(t *testing.T) {
 	s.Agents = []*supervisor.Agent{a}
 	s.Options.Rehearsal = true
 	got := focusText(s, a, items)
-	includes(t, "", got, " (developer): ", "process 2, ", "$0.00 simulated.\n", "Its brief: Mend it.\n",
+	testkit.Includes(t, "", got, " (developer): ", "process 2, ", "$0.00 simulated.\n", "Its brief: Mend it.\n",
 		"- 03:04:05 Edit a.go, +3 -0 lines, 2 s.\n", "- 03:04:05 Bash go vet, failed: exit")
 	if strings.Contains(got, "I begin") || strings.Contains(got, "\x1b") || strings.Count(got, "\n- ") != maxFocusItems {
 		t.Errorf("told\n%s", got)
 	}
-	includes(t, "told", focusText(s, a, nil), "said and done nothing yet")
+	testkit.Includes(t, "told", focusText(s, a, nil), "said and done nothing yet")
 }

@@ -331,7 +331,7 @@ func TestTheKeyOfAProvider(t *testing.T) {
 					!strings.Contains(w[0], "asked again after 1s") {
 					t.Errorf("warnings %q", w)
 				}
-				includes(t, "reason", decisions[2].Reason, "The key is *redacted:")
+				testkit.Includes(t, "reason", decisions[2].Reason, "The key is *redacted:")
 				for _, body := range g.requests() {
 					if body["temperature"] != 0.3 || body["max_tokens"] != 900.0 || body["model"] != "loom-1" {
 						t.Errorf("request %v", body)
@@ -352,7 +352,7 @@ func TestTheKeyOfAProvider(t *testing.T) {
 					texts[strings.Join(args, " ")] = c.out + c.errs
 				}
 				for name, text := range texts {
-					excludes(t, fmt.Sprintf("%s has the key", name), text, providerKey)
+					testkit.Excludes(t, fmt.Sprintf("%s has the key", name), text, providerKey)
 				}
 				if n := filesWithout(t, s.cmd.Dir, providerKey); n < 4 {
 					t.Errorf("%d files", n)
@@ -413,7 +413,7 @@ func TestAProviderThatRefuses(t *testing.T) {
 	}))
 	defer hung.Close()
 	_, errs = s.output(int(contract.ExitFailed), append(asks, hung.URL, "--decider-timeout", "1s")...)
-	includes(t, "", errs, "no answer within 1s", "--decider-timeout")
+	testkit.Includes(t, "", errs, "no answer within 1s", "--decider-timeout")
 	// A proxy from the usual variables is used.
 	s.cmd.Env = append(s.cmd.Env, "HTTP_PROXY="+g.URL)
 	out, errs := s.output(int(contract.ExitEnvironment), append(asks, "http://models.internal:4000/v1")...)

@@ -58,7 +58,7 @@ func TestARunContinuesElsewhere(t *testing.T) {
 		write(t, "dusk\n", work, "names.txt")
 		there := s.elsewhere(work)
 		testkit.Same(t, "imported", run+"\n", stdoutOf(there.output(0, "sessions", "import", archive)))
-		includes(t, "imported twice", stderrOf(there.output(1, "sessions", "import", archive)), "exists already")
+		testkit.Includes(t, "imported twice", stderrOf(there.output(1, "sessions", "import", archive)), "exists already")
 		n := there.again("--json", "--resume", "--no-input", "--task", "Call it dawn.")
 		if r := n.finish(contract.ExitComplete); r.Session != run {
 			t.Errorf("%+v", r)
@@ -81,7 +81,7 @@ func TestARunContinuesElsewhere(t *testing.T) {
 		// The imported run can be exported again.
 		again := filepath.Join(t.TempDir(), "again.tar.gz")
 		there.output(0, "sessions", "export", "--output", again)
-		includes(t, "imported where it began", stderrOf(s.output(1, "sessions", "import", again)), "exists already")
+		testkit.Includes(t, "imported where it began", stderrOf(s.output(1, "sessions", "import", again)), "exists already")
 		s.output(0, "sessions", "rm", run)
 		s.output(0, "sessions", "import", again, "--cwd", work)
 	})
@@ -209,7 +209,7 @@ func TestExportIsRefused(t *testing.T) {
 	refused := func(s *script, want int, why string) {
 		t.Helper()
 		file := filepath.Join(t.TempDir(), "run.tar.gz")
-		includes(t, "", stderrOf(s.output(want, "sessions", "export", s.run(), "--output", file)), why)
+		testkit.Includes(t, "", stderrOf(s.output(want, "sessions", "export", s.run(), "--output", file)), why)
 		if _, err := os.Lstat(file); err == nil {
 			t.Errorf("there is an archive")
 		}
@@ -281,7 +281,7 @@ func TestImportOfFiles(t *testing.T) {
 	refused := func(dir, why string) *script {
 		t.Helper()
 		there := s.elsewhere(dir)
-		includes(t, "", stderrOf(there.output(1, "sessions", "import", archive)), why)
+		testkit.Includes(t, "", stderrOf(there.output(1, "sessions", "import", archive)), why)
 		if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
 			t.Errorf("runs: %s", out)
 		}
@@ -289,7 +289,7 @@ func TestImportOfFiles(t *testing.T) {
 	}
 	mine.Write("names.txt", "mine\n")
 	refused(mine.Path, "names.txt (it was modified since)").output(0, "sessions", "import", archive, "--no-files")
-	includes(t, "names.txt", mine.Files()["names.txt"], "mine")
+	testkit.Includes(t, "names.txt", mine.Files()["names.txt"], "mine")
 	refused(other.Path, "has no commit")
 	refused(t.TempDir(), "no Git work tree")
 	there := s.elsewhere(clone.Path)
@@ -297,7 +297,7 @@ func TestImportOfFiles(t *testing.T) {
 	if out, _ := there.output(0, "diff", run, "--name-only"); strings.TrimSpace(out) != "names.txt" {
 		t.Errorf("the run changed %q", out)
 	}
-	includes(t, "status", clone.Git("status", "--porcelain"), "?? names.txt")
+	testkit.Includes(t, "status", clone.Git("status", "--porcelain"), "?? names.txt")
 }
 
 // TestImportIsRefused: a refused import changes nothing and says why.
@@ -311,7 +311,7 @@ func TestImportIsRefused(t *testing.T) {
 	refused := func(want int, why string, args ...string) {
 		t.Helper()
 		_, errs := there.output(want, append([]string{"sessions", "import"}, args...)...)
-		includes(t, "", errs, why)
+		testkit.Includes(t, "", errs, why)
 		if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
 			t.Errorf("runs: %s", out)
 		}
@@ -337,6 +337,6 @@ func TestImportIsRefused(t *testing.T) {
 	}
 	testkit.OK(t, os.RemoveAll(at))
 	there.output(0, "sessions", "import", archive)
-	includes(t, "exported without its transcripts", stderrOf(there.output(1, "sessions", "export", run)),
+	testkit.Includes(t, "exported without its transcripts", stderrOf(there.output(1, "sessions", "export", run)),
 		"use the archive")
 }

@@ -64,9 +64,9 @@ func TestHookStartsEarly(t *testing.T) {
 	}
 	for _, late := range []string{"main", "net/http", "github.com/modelcontextprotocol/go-sdk/mcp",
 		"github.com/yuin/goldmark/parser", "github.com/yuin/goldmark/extension", "github.com/urfave/cli/v2"} {
-		excludes(t, fmt.Sprintf("%s is initialized before a hook is answered", late), output, "init "+late+" @")
+		testkit.Excludes(t, fmt.Sprintf("%s is initialized before a hook is answered", late), output, "init "+late+" @")
 	}
-	includes(t, "`arbiter version` does not initialize net/http", initialized(t, "version"), "init net/http @")
+	testkit.Includes(t, "`arbiter version` does not initialize net/http", initialized(t, "version"), "init net/http @")
 }
 
 // initialized runs arbiter, and returns what the runtime prints about each package that it initializes.

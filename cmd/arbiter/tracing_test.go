@@ -188,7 +188,7 @@ func TestBadCollector(t *testing.T) {
 			for _, n := range collect[contract.Notice](s) {
 				notices = append(notices, n.Text)
 			}
-			includes(t, "the notices are", strings.Join(notices, "\n"), c.notice)
+			testkit.Includes(t, "the notices are", strings.Join(notices, "\n"), c.notice)
 		})
 	}
 }

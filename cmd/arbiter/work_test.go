@@ -153,7 +153,8 @@ func TestLandKeepsCommits(t *testing.T) {
 	w.Commit("Work of orch-1")
 	w.Git("checkout", "-q", "trunk")
 	w.prints("exclude each other", contract.ExitUsage, "land", "--squash", "--keep-commits")
-	includes(t, "land", stderrOf(w.arbiter(contract.ExitComplete, "land", "--keep-commits")), "left out", ": built\n")
+	testkit.Includes(t, "land", stderrOf(w.arbiter(contract.ExitComplete, "land", "--keep-commits")), "left out",
+		": built\n")
 	head := w.Git("rev-parse", "trunk")
 	if w.Git("merge-base", "--is-ancestor", two, head); w.Git("ls-tree", "--name-only", head) != "a\ngone\nmine\nnew" {
 		t.Errorf("landed %s", w.Git("log", "--graph", "--stat", head))
@@ -167,7 +168,7 @@ func TestLandKeepsCommits(t *testing.T) {
 	if w.Git("rev-parse", "HEAD^{tree}") != w.Git("rev-parse", head+"^1^{tree}") {
 		t.Error("it is not reverted")
 	}
-	excludes(t, "after the revert", stderrOf(w.arbiter(contract.ExitComplete, "undo", "--dry-run")), "was landed")
+	testkit.Excludes(t, "after the revert", stderrOf(w.arbiter(contract.ExitComplete, "undo", "--dry-run")), "was landed")
 }
 
 // sharedFile is a play in which two Orchestrators work in one directory, and both edit one file.

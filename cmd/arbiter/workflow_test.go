@@ -123,7 +123,7 @@ func TestWorkflow(t *testing.T) {
 		s.replaysExactly()
 		// The rules would have made the same decisions.
 		out, _ := s.output(int(contract.ExitComplete), "replay", s.run(), "--decisions", "--decider", "rules")
-		includes(t, "replayed by the rules", out, "rules: 6 asked, 6 the same, 0 differ, 0 failed; 0 skipped")
+		testkit.Includes(t, "replayed by the rules", out, "rules: 6 asked, 6 the same, 0 differ, 0 failed; 0 skipped")
 	})
 }
 
@@ -174,7 +174,7 @@ func explainsTheFailure(t *testing.T, s *script) {
 		fourth.Constraints.ConsecutiveFailures != 0 {
 		t.Errorf("what is judged: %+v", fourth.LastExecution)
 	}
-	includes(t, "in prose", stdoutOf(s.output(0, "decide", "--explain", s.run(), "--number", "3")), "tool_failure",
+	testkit.Includes(t, "in prose", stdoutOf(s.output(0, "decide", "--explain", s.run(), "--number", "3")), "tool_failure",
 		"RETRY")
 }
 
@@ -202,7 +202,7 @@ func TestHumanIsAskedInsteadOfArbiter(t *testing.T) {
       - say: Hm.
 `))
 	q := await[contract.Question](s, "a question", nil)
-	includes(t, "question", q.Text, "can no longer rule")
+	testkit.Includes(t, "question", q.Text, "can no longer rule")
 	s.send(contract.Say{Text: "Try it once more."})
 	if r := s.finish(contract.ExitComplete); !sums(r, "It stands.") || r.Iterations != 2 {
 		t.Errorf("result %+v", r)
@@ -284,7 +284,7 @@ func TestWorkflowByDeciders(t *testing.T) {
 					remembers(t, s, flags)
 					// A replay asks for every decision.
 					again, _ := s.output(0, append([]string{"replay", s.run(), "--decisions", "--scenario", "workflow"}, p.args...)...)
-					includes(t, "", again, "stateless: 6 asked, 6 the same")
+					testkit.Includes(t, "", again, "stateless: 6 asked, 6 the same")
 				}
 			})
 		}
@@ -346,7 +346,7 @@ func TestArbitersToolCallsAreCompared(t *testing.T) {
 	if !strings.Contains(lines[0], `"same":true`) || !strings.Contains(lines[len(lines)-1], `"skipped":4`) {
 		t.Error(raw)
 	}
-	includes(t, "", stdoutOf(r.arbiter(contract.ExitComplete, "decide", "--explain", "--number", "1", r.id)),
+	testkit.Includes(t, "", stdoutOf(r.arbiter(contract.ExitComplete, "decide", "--explain", "--number", "1", r.id)),
 		"summoned   planner")
 }
 
@@ -355,9 +355,9 @@ func TestArbitersToolCallsAreCompared(t *testing.T) {
 func TestReplayDecisions(t *testing.T) {
 	r := newJournal(t, threeDecisions(t)...)
 	out, _ := r.arbiter(contract.ExitFailed, "replay", r.id, "--decisions", "--decider", "rules")
-	includes(t, "", out, "2 select (record 2)", "recorded  SELECT_MODE developer (session)",
+	testkit.Includes(t, "", out, "2 select (record 2)", "recorded  SELECT_MODE developer (session)",
 		"now       SELECT_MODE planner (rules)", "rules: 2 asked, 1 the same, 1 differ, 0 failed; 1 skipped")
-	excludes(t, "what is the same is reported, or escapes", out, "1 select", "\x1b")
+	testkit.Excludes(t, "what is the same is reported, or escapes", out, "1 select", "\x1b")
 	if out, _ = r.arbiter(contract.ExitComplete, "replay", r.id, "--decisions", "--decider", "rules", "--only",
 		"1, 3"); !strings.Contains(out, "1 asked, 1 the same, 0 differ, 0 failed; 1 skipped") {
 		t.Error(out)
@@ -473,7 +473,7 @@ func TestDecisionsAreMadeAgainByAModel(t *testing.T) {
 				sum.CostUSD <= 0 {
 				t.Errorf("the figures: %s", lines[2])
 			}
-			excludes(t, "", errs, "PROBLEM")
+			testkit.Excludes(t, "", errs, "PROBLEM")
 		})
 	}
 }

@@ -132,3 +132,23 @@ func Run(t testing.TB) string {
 	}, t.Name())
 	return name + "-" + strconv.Itoa(os.Getpid())
 }
+
+// Includes reports the parts that a text lacks. what says which text it is.
+func Includes(t testing.TB, what any, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%v: no %q in:\n%s", what, part, text)
+		}
+	}
+}
+
+// Excludes reports the parts that a text has. what says what is wrong then.
+func Excludes(t testing.TB, what any, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if strings.Contains(text, part) {
+			t.Errorf("%v: %q is in:\n%s", what, part, text)
+		}
+	}
+}

@@ -308,7 +308,7 @@ func TestLoopTurnsItsOwnPanicIntoAnExit(t *testing.T) {
 // fakeJournal is a disk with a delay: records are durable when sync says so.
 type fakeJournal struct {
 	loop *Loop
-	wait time.Duration // until a record is durable; negative: never by itself
+	wait time.Duration // until a record is durable; negative: never without help
 	fail func(k journal.Kind, payload []byte) error
 
 	forget bool         // keep no records
@@ -462,7 +462,7 @@ func (n *liveRun) beginOn(port Port, change func(*runconfig.Options)) {
 	})
 }
 
-// over waits for the end, which must come by itself within some simulated days.
+// over waits for the end, which must come without further input within some simulated days.
 func (n *liveRun) over() contract.Exit {
 	n.t.Helper()
 	select {

@@ -8,7 +8,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 )
 
-// named are the library's keys by the lower-case form of its names, and some of ours.
+// named are the library's keys by the lower-case form of its names, and some that Arbiter adds.
 var named = sync.OnceValue(func() map[string]tcell.Key {
 	keys := map[string]tcell.Key{"escape": tcell.KeyEsc}
 	for key, name := range tcell.KeyNames {

@@ -114,7 +114,7 @@ func TestTagsAreText(t *testing.T) {
 	r := newRig(t, 60, 2)
 	const s = `[red]x[-] ["r"]y[""] [:::https://a.test]z[:::-] [[ ]`
 	r.write(s).draw()
-	includes(t, "drawn as", rows(r.screen, r.x, r.y, r.width, 1), s)
+	testkit.Includes(t, "drawn as", rows(r.screen, r.x, r.y, r.width, 1), s)
 }
 
 // TestSizes: at every width and height, with texts of every script, the cursor is inside and nothing is
@@ -213,7 +213,7 @@ func TestLabelsAreSanitised(t *testing.T) {
 	r.c.SetTo("to \x1b[2Jevil\n\u202e", "st\x07op", render.SpeakerOrch1)
 	r.c.SetPlaceholder("a\x1b]0;b\ac")
 	r.draw()
-	includes(t, "drawn as", rows(r.screen, r.x, r.y, r.width, 2), "to evil  · stop", "⟦a⟧c ")
+	testkit.Includes(t, "drawn as", rows(r.screen, r.x, r.y, r.width, 2), "to evil  · stop", "⟦a⟧c ")
 }
 
 func TestHistory(t *testing.T) {
@@ -313,10 +313,10 @@ func TestPasteLong(t *testing.T) {
 			r.write(" this").text("see " + c.text + " this").draw()
 			shown := rows(r.screen, r.x, r.y, r.width, r.height)
 			if c.label == "" {
-				excludes(t, "a chip for a short paste", shown, "[paste")
+				testkit.Excludes(t, "a chip for a short paste", shown, "[paste")
 				return
 			}
-			includes(t, fmt.Sprintf("the chip %s", c.label), shown, "see "+c.label+" this")
+			testkit.Includes(t, fmt.Sprintf("the chip %s", c.label), shown, "see "+c.label+" this")
 			r.press("Alt+B", "Left", "Backspace").text("see  this").press("Ctrl+_").text("see " + c.text + " this")
 			r.press("Ctrl+End", "Alt+B", "Alt+B").write("|").text("see |" + c.text + " this")
 			r.press("Delete").text("see | this")

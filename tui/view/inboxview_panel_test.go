@@ -46,7 +46,7 @@ func shown(t *testing.T, p *InboxPanel) string {
 
 func expect(t *testing.T, p *InboxPanel, parts ...string) {
 	t.Helper()
-	includes(t, "the panel", shown(t, p), parts...)
+	testkit.Includes(t, "the panel", shown(t, p), parts...)
 }
 
 // gives presses a digit and returns the answer.

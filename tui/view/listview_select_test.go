@@ -115,7 +115,7 @@ func TestDragBeyondTheEdge(t *testing.T) {
 	st.draw()
 	h := newTestMouse(st)
 	h.drag([2]int{4, 4}, [2]int{4, 2}, [2]int{4, -1}, [2]int{5, -1}, [2]int{4, -100}, [2]int{2, 0})
-	includes(t, "the top", st.draw()[0], "line 88")
+	testkit.Includes(t, "the top", st.draw()[0], "line 88")
 	if got := strings.Split(h.last(), "\n"); len(got) != 12 || got[0] != "line 88" || got[11] != "lin" {
 		t.Errorf("copied %q", got)
 	}
@@ -170,7 +170,7 @@ func TestSelectByKeys(t *testing.T) {
 	v.Extend(-2)
 	testkit.Same(t, "copied", "Bash go vet ./... and then\nmuch more of it than fits\ndone", v.Copy())
 	v.Extend(-5)
-	includes(t, "the window did not follow the selection", st.draw()[0], "So it shall be.")
+	testkit.Includes(t, "the window did not follow the selection", st.draw()[0], "So it shall be.")
 	if got := v.Copy(); !strings.HasPrefix(got, "So it shall be.\n\nRead parser.go\n") {
 		t.Errorf("copied %q", got)
 	}
@@ -277,7 +277,7 @@ func TestBar(t *testing.T) {
 		t.Error("the bar pulled to the end does not follow it")
 	}
 	short := newStage(t, 20, 10, many(10))
-	excludes(t, "there is a bar, though all is in the window", short.text(), "│")
+	testkit.Excludes(t, "there is a bar, though all is in the window", short.text(), "│")
 }
 
 // TestMouseOutside: the view ignores what happens elsewhere.
@@ -295,7 +295,7 @@ func TestMouseOutside(t *testing.T) {
 		t.Error("a motion without a button was taken")
 	}
 	h.do(tview.MouseScrollUp, 2, 2)
-	includes(t, "the wheel", st.draw()[0], "line 42")
+	testkit.Includes(t, "the wheel", st.draw()[0], "line 42")
 	h.do(tview.MouseScrollDown, 2, 2)
 	if !st.view.Following() {
 		t.Error("the wheel at the end does not follow it")

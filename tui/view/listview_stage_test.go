@@ -337,7 +337,7 @@ func TestFollowing(t *testing.T) {
 	if !st.view.Following() || st.view.Behind() != 0 {
 		t.Errorf("following %v, %d behind", st.view.Following(), st.view.Behind())
 	}
-	includes(t, "the end of what is live is not in", st.text(), "more 4")
+	testkit.Includes(t, "the end of what is live is not in", st.text(), "more 4")
 }
 
 // TestResizeKeepsThePlace: at another width the text at the top stays, and back at the old width the exact
@@ -556,7 +556,7 @@ func TestMillion(t *testing.T) {
 	} {
 		src.laid = 0
 		c.do()
-		includes(t, fmt.Sprintf("%s: the top", c.name), st.draw()[0], c.top)
+		testkit.Includes(t, fmt.Sprintf("%s: the top", c.name), st.draw()[0], c.top)
 		if src.laid > 4*20+10 {
 			t.Errorf("%s: %d blocks were laid out for 20 rows", c.name, src.laid)
 		}
@@ -596,7 +596,7 @@ func TestHugeBlock(t *testing.T) {
 		st.draw()
 	}
 	testkit.Same(t, "how often it was laid out more", 0, src.laid)
-	includes(t, "the top", st.draw()[0], "block 2, row 49500")
+	testkit.Includes(t, "the top", st.draw()[0], "block 2, row 49500")
 }
 
 // TestHugeBlockBesideNews: it is not laid out again if the block above it in the window changes with each

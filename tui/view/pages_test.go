@@ -304,7 +304,7 @@ func TestAskShowsItsChoices(t *testing.T) {
 func TestAskShowsThatThereIsMore(t *testing.T) {
 	a, s := askAt(t, 60, 14)
 	a.Draw(s)
-	includes(t, "a body that is cut does not say so", textPage(s), "more lines ↓")
+	testkit.Includes(t, "a body that is cut does not say so", textPage(s), "more lines ↓")
 	a.Bottom()
 	a.Draw(s)
 	got := textPage(s)
@@ -314,7 +314,7 @@ func TestAskShowsThatThereIsMore(t *testing.T) {
 	}
 	a.Top()
 	a.Draw(s)
-	includes(t, "scrolled back", textPage(s), "go test")
+	testkit.Includes(t, "scrolled back", textPage(s), "go test")
 }
 
 func TestAskLaysItsBodyOutOnce(t *testing.T) {
@@ -707,10 +707,10 @@ func bar(t *testing.T, d StatusData, w int) string {
 func TestStatusNeverDropsWarnings(t *testing.T) {
 	for w := 26; w < 200; w++ {
 		got := bar(t, full, w)
-		includes(t, fmt.Sprintf("%d columns", w), got, " REHEARSAL ", " ALLOW ALL ")
+		testkit.Includes(t, fmt.Sprintf("%d columns", w), got, " REHEARSAL ", " ALLOW ALL ")
 	}
 	for w := 12; w < 26; w++ { // a part of each value
-		includes(t, fmt.Sprintf("%d columns", w), bar(t, full, w), " REHE", " ALLO")
+		testkit.Includes(t, fmt.Sprintf("%d columns", w), bar(t, full, w), " REHE", " ALLO")
 	}
 }
 
@@ -762,8 +762,8 @@ func TestStatusSays(t *testing.T) {
 					change(&d)
 				}
 				got := bar(t, d, w)
-				includes(t, "it says", got, tt.says...)
-				excludes(t, "it says", got, tt.no...)
+				testkit.Includes(t, "it says", got, tt.says...)
+				testkit.Excludes(t, "it says", got, tt.no...)
 			})
 		}
 	}

@@ -106,7 +106,7 @@ func TestTitles(t *testing.T) {
 			for _, size := range [][2]int{{100, 30}, {40, 12}} {
 				text, _ := painted(t, func(c render.Canvas) { title.Draw(c, 1) }, glyphs, size[0], size[1])
 				all := strings.Join(text, "\n")
-				includes(t, fmt.Sprintf("%v", size), all, "T H E   A R B I T E R", "the Arbiter")
+				testkit.Includes(t, fmt.Sprintf("%v", size), all, "T H E   A R B I T E R", "the Arbiter")
 				last := strings.Join(strings.Fields(text[size[1]-1]), " ")
 				if title.Chosen == RitualNobody && last != "the Arbiter 1 2 3" {
 					t.Errorf("%v: the labels are %q", size, last)

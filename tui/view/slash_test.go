@@ -57,7 +57,7 @@ func TestAccept(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", typed, diff)
 		}
 	}
-	includes(t, "listed as", criteria(s),
+	testkit.Includes(t, "listed as", criteria(s),
 		"1. It is fast. (make bench), set by the human: failed when it was last judged")
 	testkit.Same(t, "the run's own criteria were written to", 2, len(s.Task.Acceptance.Criteria))
 }
@@ -140,12 +140,12 @@ func TestSlashAnswers(t *testing.T) {
 		SlashName(nil, "orch-7"):           {"Orchestrator VII"},
 		SlashName(s, "human"):              {"You"},
 	} {
-		includes(t, "", text, want...)
+		testkit.Includes(t, "", text, want...)
 		if strings.ContainsAny(text, "\x1b\a") {
 			t.Errorf("unsafe: %q", text)
 		}
 	}
-	excludes(t, "one that is gone is told of", contextSlash(s, ""), "Orchestrator I**")
+	testkit.Excludes(t, "one that is gone is listed", contextSlash(s, ""), "Orchestrator I**")
 }
 
 // laidSlash parses a plan in short form: "*build:tester" is an active step for the tester.
@@ -277,7 +277,7 @@ func TestDraftLosesNothing(t *testing.T) {
 
 // TestHosts: the list shows the state of each host, its agents, and how a parked one is retried.
 func TestHosts(t *testing.T) {
-	includes(t, "without hosts", hosts(&supervisor.State{}), "this machine")
+	testkit.Includes(t, "without hosts", hosts(&supervisor.State{}), "this machine")
 	s := &supervisor.State{}
 	s.Options.Hosts = []runconfig.Host{{Name: "box", Slots: 2}, {Name: "gpu", Slots: 1}, {Name: "spare", Slots: 4}}
 	s.Lifecycle.Bridges = []supervisor.Bridge{{Up: true}, {Host: "box", Up: true, Status: supervisor.StatusUp},
@@ -286,9 +286,10 @@ func TestHosts(t *testing.T) {
 	a.ID, a.Name, a.Role, a.Host = "orch-1", "Orchestrator I", supervisor.RoleOrchestrator, "box"
 	s.Agents = []*supervisor.Agent{a}
 	text := hosts(s)
-	includes(t, "it does not say", text, "| box | up | Orchestrator I @box | 2 |", "| gpu | parked: Permission denied",
+	testkit.Includes(t, "it does not say", text, "| box | up | Orchestrator I @box | 2 |",
+		"| gpu | parked: Permission denied",
 		"| spare | not used yet |  | 4 |", "`/choose retry host gpu`")
-	excludes(t, "", text, "\x1b")
+	testkit.Excludes(t, "", text, "\x1b")
 }
 
 func TestAmend(t *testing.T) {
@@ -350,10 +351,10 @@ func TestAgents(t *testing.T) {
 	s.Task.History = s.Task.History.Add(decider.DecisionExecution{Agent: "idler", Status: decider.StatusSuccess,
 		CompletedAt: time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)})
 	text := SlashAgents(s)
-	includes(t, "", text, "## weaver", `\# Use it`, "tools: `Read`, `Ed'it`, but not `Bash`", "model: `haiku`",
+	testkit.Includes(t, "", text, "## weaver", `\# Use it`, "tools: `Read`, `Ed'it`, but not `Bash`", "model: `haiku`",
 		"limits: 9 turns, $2.00", "from: `/p/.arbiter/agents/weaver.md`", "tools: none", "model: `the run's`",
 		"from: `built-in`", "last success 2026-03-01 12:00:00")
-	excludes(t, "unsafe", text, "\x1b")
+	testkit.Excludes(t, "unsafe", text, "\x1b")
 	if text = SlashAgents(nil); !strings.Contains(text, "## developer") {
 		t.Errorf("without a run there are no built-in ones:\n%s", text)
 	}
@@ -429,7 +430,7 @@ func TestModels(t *testing.T) {
 	} {
 		testkit.Same(t, fmt.Sprintf("model %d", i), want, list[i].Name+": "+list[i].About())
 	}
-	includes(t, "without a run", ModelsText(nil, nil), "claude-haiku-4-5: $1 in, $5 out", PricesOf)
+	testkit.Includes(t, "without a run", ModelsText(nil, nil), "claude-haiku-4-5: $1 in, $5 out", PricesOf)
 }
 
 // TestNow: the text says the same as the tiles.
@@ -512,25 +513,5 @@ func TestQuotaInTheStatusLine(t *testing.T) {
 	}
 	if d := SnapshotStatus(s, noon.Add(4*time.Hour)); d.Quota != "plan 30 %" {
 		t.Errorf("after the reset: %q", d.Quota)
-	}
-}
-
-// includes reports the parts that a text lacks. What says which text it is.
-func includes(t testing.TB, what any, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			t.Errorf("%v: no %q in:\n%s", what, part, text)
-		}
-	}
-}
-
-// excludes reports the parts that a text has. What says what is wrong then.
-func excludes(t testing.TB, what any, text string, parts ...string) {
-	t.Helper()
-	for _, part := range parts {
-		if strings.Contains(text, part) {
-			t.Errorf("%v: %q is in:\n%s", what, part, text)
-		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -98,15 +99,15 @@ func TestLanes(t *testing.T) {
 	lines := drawn(timelineOf(story()...), &TimelineView{}, 110+24+9, 30)
 	one := lineOf(t, lines, "Orchestrator I ")
 	cells := strings.TrimSpace(one[:len(one)-9])
-	includes(t, "the lane", cells, "[..........=======", "?...", "----")
+	testkit.Includes(t, "the lane", cells, "[..........=======", "?...", "----")
 	if !strings.HasSuffix(one, "$1.25") || !strings.HasSuffix(lineOf(t, lines, "The Arbiter"), "$0.50") {
 		t.Errorf("costs are missing:\n%s", strings.Join(lines, "\n"))
 	}
 	if !strings.HasSuffix(cells, ">.]") {
 		t.Errorf("neither the hand-off nor the end is drawn: %q", cells)
 	}
-	includes(t, "the successor", lineOf(t, lines, "Orchestrator II"), "R")
-	includes(t, "what the human said", lineOf(t, lines, "You"), "*")
+	testkit.Includes(t, "the successor", lineOf(t, lines, "Orchestrator II"), "R")
+	testkit.Includes(t, "what the human said", lineOf(t, lines, "You"), "*")
 }
 
 // TestTimelineCursor: the status line shows what is under the cursor, steps go to the next important event, and the
@@ -124,14 +125,14 @@ func TestTimelineCursor(t *testing.T) {
 	if p, _ := tl.Point(v, atTimeline(100)); !p.At.Equal(atTimeline(80)) || p.Lane != "orch-1" {
 		t.Errorf("the hand-off is at %v in %q", p.At, p.Lane)
 	}
-	includes(t, "the receipts are not counted", show(), "1 check passed")
+	testkit.Includes(t, "the receipts are not counted", show(), "1 check passed")
 	if !tl.Step(v, atTimeline(100), true) {
 		t.Fatal("there is no wait before")
 	}
 	if p, _ := tl.Point(v, atTimeline(100)); !p.At.Equal(atTimeline(30)) {
 		t.Errorf("the wait is at %v", p.At)
 	}
-	includes(t, "it does not say how long", show(), "waits for you  20 s")
+	testkit.Includes(t, "it does not say how long", show(), "waits for you  20 s")
 	for range 3 {
 		v.Zoom(1)
 		show()
@@ -187,7 +188,7 @@ func TestPauses(t *testing.T) {
 	if got := a.Place(atTimeline(1000)); got != 80*time.Second {
 		t.Errorf("the middle of a pause is at %v", got)
 	}
-	includes(t, "it is not said", strings.Join(drawn(tl, &TimelineView{}, 100, 24), "\n"), "1 pause left out")
+	testkit.Includes(t, "it is not said", strings.Join(drawn(tl, &TimelineView{}, 100, 24), "\n"), "1 pause left out")
 }
 
 // TestAnotherRun: another run has its own timeline.
@@ -300,7 +301,7 @@ func TestTimelineHostileText(t *testing.T) {
 // TestTimelineWords: the same is available as text.
 func TestTimelineWords(t *testing.T) {
 	text := timelineOf(story()...).Words(map[string]string{"orch-1": "The weaver"}, atTimeline(100))
-	includes(t, "", text, "1 min 40 s", "**The weaver**: 1 turn, 1 call, waited 20 s for you, $1.25",
+	testkit.Includes(t, "", text, "1 min 40 s", "**The weaver**: 1 turn, 1 call, waited 20 s for you, $1.25",
 		"14:00:30 waits for you, 20 s: ", "1 check passed", "**You**", "14:01:22 renewed")
 }
 
@@ -314,9 +315,9 @@ func TestProcessRuns(t *testing.T) {
 		}
 		return b.String()
 	}
-	includes(t, "it does not say for how long it has waited", text(90), "waits for you  for 1 min 00 s now")
+	testkit.Includes(t, "it does not say for how long it has waited", text(90), "waits for you  for 1 min 00 s now")
 	tl.Add(atTimeline(500), contract.Event{ID: "supervisor", Body: contract.Session{Session: "run-1", Resumed: true}})
-	excludes(t, "it still waits", text(501), "now")
+	testkit.Excludes(t, "it still waits", text(501), "now")
 }
 
 var playbackBegan = time.Date(2026, 3, 1, 14, 0, 0, 0, time.UTC)
