@@ -23,6 +23,12 @@ type Usage struct {
 	CacheCreation int `json:"cache_creation_input_tokens"`
 }
 
+// Plus adds two usages.
+func (u Usage) Plus(o Usage) Usage {
+	return Usage{Input: u.Input + o.Input, Output: u.Output + o.Output, CacheRead: u.CacheRead + o.CacheRead,
+		CacheCreation: u.CacheCreation + o.CacheCreation}
+}
+
 // Assistant is a complete text of the main thread, or of a subagent.
 type Assistant struct {
 	Text       string  `json:"text"`
@@ -126,7 +132,7 @@ type Turn struct {
 	// Unread are the MessageIDs that the session did not receive because of an interrupt: its
 	// model will never see them.
 	Unread  []string `json:"unread,omitempty"`
-	Usage   Usage    `json:"usage"`
+	Usage   Usage    `json:"usage"`    // of this turn, including subagents
 	CostUSD float64  `json:"cost_usd"` // of this turn, including subagents
 	// CostUnknown says that nobody knows what the turn has cost: CostUSD is 0 then.
 	CostUnknown bool  `json:"cost_unknown,omitempty"`

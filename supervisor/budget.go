@@ -463,13 +463,7 @@ type BudgetLimits struct {
 // Charge adds what was used.
 func (s *BudgetState) Charge(u bridge.Usage, usd float64) {
 	s.CostUSD += usd
-	s.Usage = BudgetSum(s.Usage, u)
-}
-
-// BudgetSum adds two usages.
-func BudgetSum(a, b bridge.Usage) bridge.Usage {
-	return bridge.Usage{Input: a.Input + b.Input, Output: a.Output + b.Output, CacheRead: a.CacheRead + b.CacheRead,
-		CacheCreation: a.CacheCreation + b.CacheCreation}
+	s.Usage = s.Usage.Plus(u)
 }
 
 // StartSubagent records the start of a subagent, so that a resumed run knows how many have started, and within the

@@ -38,7 +38,7 @@ func (s *State) Spent() float64 { return s.SpentWith(s.Budget.CostUSD) }
 func (s *State) Used() bridge.Usage {
 	all := s.Budget.Usage
 	for _, agent := range s.Agents {
-		all = BudgetSum(all, agent.Live.Usage)
+		all = all.Plus(agent.Live.Usage)
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
@@ -70,6 +71,11 @@ type modelUsage struct {
 
 func (u modelUsage) input() int {
 	return u.InputTokens + u.CacheReadInputTokens + u.CacheCreationInputTokens
+}
+
+func (u modelUsage) tokens() bridge.Usage {
+	return bridge.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadInputTokens,
+		CacheCreation: u.CacheCreationInputTokens}
 }
 
 // read takes an answer. It returns what was spent since the previous answer, by model, and the weight of

@@ -64,9 +64,9 @@ func (r *reader) lifecycle(f lifecycleFrame) {
 // idle. A result would have come before either.
 func (r *reader) idle() {
 	if ids := r.a.turns.resultless(); len(ids) > 0 {
-		turn := bridge.Turn{MessageIDs: ids, Outcome: bridge.TurnFailed, CostUSD: r.costs.take(),
-			Category: bridge.CatProtocol, Error: "the CLI ended the turn without a result"}
-		turn.Models = r.costs.takeModels()
+		turn := bridge.Turn{MessageIDs: ids, Outcome: bridge.TurnFailed, Category: bridge.CatProtocol,
+			Error: "the CLI ended the turn without a result"}
+		r.costs.take(&turn)
 		r.calls.closeTurn(&turn)
 		r.a.emit(turn)
 	}

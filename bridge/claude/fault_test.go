@@ -277,13 +277,13 @@ func TestStderrFlood(t *testing.T) {
 func TestUnaskedResults(t *testing.T) {
 	s := fake(t, fakeGood)
 	turn := s.turn(fakeStarted +
-		`out {"type":"result","subtype":"success","is_error":false,"result":"PEER","origin":{"kind":"peer"},"total_cost_usd":0.25}
-out {"type":"result","subtype":"success","is_error":false,"result":"OTHER","user_message_uuids":["else"],"total_cost_usd":0.3}
+		`out {"type":"result","subtype":"success","is_error":false,"result":"PEER","origin":{"kind":"peer"},"model_usage_since_last_result":{"m":{"costUSD":0.25}}}
+out {"type":"result","subtype":"success","is_error":false,"result":"OTHER","user_message_uuids":["else"],"model_usage_since_last_result":{"m":{"costUSD":0.125}}}
 ` + fakeResult)
-	if turn.Text != "fine" || turn.CostUSD != 0.5 { // includes the cost of the other results
+	if turn.Text != "fine" || turn.CostUSD != 0.875 { // includes the cost of the other results
 		t.Errorf("turn: %+v", turn)
 	}
-	if turn := s.turn(strings.ReplaceAll(fakeTurn, "0.5", "0.75")); turn.CostUSD != 0.25 {
+	if turn := s.turn(fakeTurn); turn.CostUSD != 0.5 {
 		t.Errorf("second turn: %+v", turn)
 	}
 	if turns := of[bridge.Turn](s.host); len(turns) != 2 {

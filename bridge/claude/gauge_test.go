@@ -449,24 +449,22 @@ func TestResetTime(t *testing.T) {
 	}
 }
 
+// TestCosts: a turn has what was spent since the last turn of a message, of all models.
 func TestCosts(t *testing.T) {
-	resumed := newCosts(true)
-	resumed.add(resultFrame{TotalCost: 5, SinceLast: map[string]modelUsage{"a": {CostUSD: 0.1}, "b": {CostUSD: 0.2}}})
-	if got := resumed.take(); got < 0.299 || got > 0.301 {
-		t.Errorf("with the share told: %v", got)
+	var c costs
+	c.add(resultFrame{TotalCost: 5, SinceLast: map[string]modelUsage{"a": {CostUSD: 0.25, OutputTokens: 1}}})
+	c.add(resultFrame{TotalCost: 7, ModelUsage: map[string]modelUsage{"b": {ContextWindow: 9}},
+		SinceLast: map[string]modelUsage{"a": {CostUSD: 0.5, InputTokens: 2}, "b": {CostUSD: 1, CacheReadInputTokens: 3},
+			"free": {CacheCreationInputTokens: 4}}})
+	want := []bridge.Turn{{CostUSD: 1.75, Usage: bridge.Usage{Input: 2, Output: 1, CacheRead: 3, CacheCreation: 4},
+		Models: []bridge.ModelCost{{Model: "a", CostUSD: 0.75, Usage: bridge.Usage{Input: 2, Output: 1}},
+			{Model: "b", CostUSD: 1, Usage: bridge.Usage{CacheRead: 3}, Window: 9}}}, {}}
+	got := make([]bridge.Turn, 2)
+	c.take(&got[0])
+	c.take(&got[1])
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("two turns (-want +got):\n%s", diff)
 	}
-	want := []bridge.ModelCost{{Model: "a", CostUSD: 0.1}, {Model: "b", CostUSD: 0.2}}
-	if diff := cmp.Diff(want, resumed.takeModels()); diff != "" || resumed.takeModels() != nil {
-		t.Errorf("by model (-want +got):\n%s", diff)
-	}
-	resumed.add(resultFrame{TotalCost: 5.5})
-	testkit.Same(t, "by difference", 0.5, resumed.take())
-	blind := newCosts(true)
-	blind.add(resultFrame{TotalCost: 5}) // how much of it was spent before is unknown
-	blind.add(resultFrame{TotalCost: 5.25})
-	testkit.Same(t, "resumed without a share", 0.25, blind.take())
-	resumed.add(resultFrame{TotalCost: 0.25}) // never negative
-	testkit.Same(t, "a total that fell", 0, resumed.take())
 }
 
 func TestLongestPrompt(t *testing.T) {

@@ -199,6 +199,9 @@ func TestLiveSubagentAccounting(t *testing.T) {
 		if final.CostUSD <= 0.98*turn.CostUSD || final.CostUSD >= turn.CostUSD {
 			t.Errorf("it cost %v of the turn's %v", final.CostUSD, turn.CostUSD)
 		}
+		if u := turn.Usage; u.CacheRead+u.CacheCreation < 1_904_000+50_000+51_000 {
+			t.Errorf("the turn's tokens leave out the subagent's: %+v", u)
+		}
 	})
 }
 

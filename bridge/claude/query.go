@@ -143,7 +143,7 @@ func (q *queryRun) answer(cause error, limit time.Duration) (bridge.QueryResult,
 		e.Stderr, e.CostUSD, e.ResetsAt = q.stderr.Tail(), f.TotalCost, o.resetsAt
 		return bridge.QueryResult{}, e
 	}
-	r := bridge.QueryResult{Output: f.Verdict, Usage: f.Usage, CostUSD: f.TotalCost, DurationMS: q.took.Milliseconds(),
+	r := bridge.QueryResult{Output: f.Verdict, Usage: totalsOf(f.ModelUsage).Usage, CostUSD: f.TotalCost, DurationMS: q.took.Milliseconds(),
 		Model: output.model}
 	if f.Verdict == nil {
 		r.Text = f.Text

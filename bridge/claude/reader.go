@@ -41,7 +41,7 @@ type reader struct {
 }
 
 func newReader(a *agent) *reader {
-	return &reader{a: a, subs: newSubagents(), costs: newCosts(a.cfg.Resume), spending: newSpending(a.cfg.Resume),
+	return &reader{a: a, subs: newSubagents(), spending: newSpending(a.cfg.Resume),
 		calls: newToolCalls(), verdict: map[string]bool{}, stream: map[int]bool{}, asked: map[string]bool{},
 		echoed: map[string]bool{}, quotas: map[string]bridge.Quota{}}
 }

@@ -33,11 +33,11 @@ func (r *reader) result(f resultFrame) {
 	r.endAll("stopped")
 	o := judge(f, tr)
 	turn := bridge.Turn{
-		Verdict: f.Verdict, MessageIDs: ids, Usage: f.Usage, CostUSD: r.costs.take(),
-		NumTurns: f.NumTurns, DurationMS: f.DurationMS, Outcome: o.outcome,
+		Verdict: f.Verdict, MessageIDs: ids, NumTurns: f.NumTurns, DurationMS: f.DurationMS, Outcome: o.outcome,
 		Category: o.category, Error: driver.Cut(o.message, bridge.MaxTurnText), Reason: f.TerminalReason,
 		ResetsAt: o.resetsAt,
 	}
+	r.costs.take(&turn)
 	if o.category == bridge.CatPromptTooLong {
 		turn.Model, turn.Window = a.gauge.modelName(), longestPrompt(f.Text)
 	}
@@ -58,7 +58,6 @@ func (r *reader) result(f resultFrame) {
 	for _, id := range ids {
 		delete(r.echoed, id)
 	}
-	turn.Models = r.costs.takeModels()
 	r.calls.closeTurn(&turn)
 	a.emit(turn)
 	if o.outcome == bridge.TurnFailed {
@@ -87,64 +86,37 @@ func (a *agent) unasked(f resultFrame) {
 	a.notice("result of "+origin, "a turn that no message from Arbiter started ("+origin+")")
 }
 
-// costs computes the cost per turn from the CLI's running total, which also spans a resume (2.1.300 and
-// later) and includes subagents, compaction and turns that Arbiter did not ask for; the cost of the latter
-// is added to the next turn.
+// costs adds up what the session has spent since the last turn of a message: with subagents, compaction, and turns that
+// Arbiter did not ask for. The CLI's own usage of a turn has only the main thread's calls, and none if the turn failed.
 type costs struct {
-	known bool    // whether base is
-	base  float64 // total at the last result
-	carry float64
-	model map[string]bridge.ModelCost // the same by model; incomplete if the CLI does not report it
+	spent bridge.Spent
+	model map[string]bridge.ModelCost
 }
-
-// newCosts returns the costs of a session. The total of a resumed session continues at an unknown value.
-func newCosts(resume bool) costs { return costs{known: !resume} }
 
 func (c *costs) add(f resultFrame) {
-	delta := f.TotalCost - c.base
-	if f.SinceLast != nil {
-		delta = 0
-		for name, u := range f.SinceLast {
-			delta += u.CostUSD
-			u.ContextWindow = max(u.ContextWindow, f.ModelUsage[name].ContextWindow)
-			c.addModel(name, u)
+	for name, u := range f.SinceLast {
+		if c.model == nil {
+			c.model = map[string]bridge.ModelCost{}
 		}
-	} else if !c.known { // a resumed session's total: the share from before is unknown
-		delta = 0
+		m := c.model[name]
+		m.Model, m.CostUSD, m.Usage = name, m.CostUSD+u.CostUSD, m.Usage.Plus(u.tokens())
+		m.Window = max(m.Window, u.ContextWindow, f.ModelUsage[name].ContextWindow)
+		c.model[name] = m
 	}
-	c.base, c.known = f.TotalCost, true
-	c.carry += max(delta, 0)
-}
-
-func (c *costs) addModel(name string, u modelUsage) {
-	if c.model == nil {
-		c.model = map[string]bridge.ModelCost{}
-	}
-	m := c.model[name]
-	m.Model, m.CostUSD, m.Window = name, m.CostUSD+u.CostUSD, max(m.Window, u.ContextWindow)
-	m.Usage.Input += u.InputTokens
-	m.Usage.Output += u.OutputTokens
-	m.Usage.CacheRead += u.CacheReadInputTokens
-	m.Usage.CacheCreation += u.CacheCreationInputTokens
-	c.model[name] = m
+	since := totalsOf(f.SinceLast)
+	c.spent.CostUSD, c.spent.Usage = c.spent.CostUSD+since.CostUSD, c.spent.Usage.Plus(since.Usage)
 }
 
 // maxModels bounds how many models are reported for a turn.
 const maxModels = 20
 
-// takeModels returns what was spent since its last call, by model.
-func (c *costs) takeModels() (list []bridge.ModelCost) {
+// take moves what was spent into a turn.
+func (c *costs) take(t *bridge.Turn) {
+	t.CostUSD, t.Usage = c.spent.CostUSD, c.spent.Usage
 	for _, name := range slices.Sorted(maps.Keys(c.model)) {
-		if m := c.model[name]; m.CostUSD > 0 && len(list) < maxModels {
-			list = append(list, m)
+		if m := c.model[name]; m.CostUSD > 0 && len(t.Models) < maxModels {
+			t.Models = append(t.Models, m)
 		}
 	}
-	c.model = nil
-	return list
-}
-
-func (c *costs) take() float64 {
-	spent := c.carry
-	c.carry = 0
-	return spent
+	*c = costs{}
 }

@@ -22,24 +22,15 @@ var usageOfSession = map[string]any{"skip_behaviors": true}
 type spending struct {
 	ring     chan struct{} // capacity 1: there was work that costs
 	known    bool          // base is known: the driver asks for the cost of a resumed session
-	base     totals        // of the session when the running turn began
+	base     bridge.Spent  // of the session when the running turn began
 	reported bridge.Spent  // of the running turn
 	off      bool          // the CLI does not report costs
 }
 
-// totals is the usage of a session since it began.
-type totals struct {
-	usd   float64
-	usage bridge.Usage
-}
-
-func totalsOf(usd float64, models map[string]modelUsage) totals {
-	t := totals{usd: usd}
+// totalsOf adds up what a session has spent on each model.
+func totalsOf(models map[string]modelUsage) (t bridge.Spent) {
 	for _, u := range models {
-		t.usage.Input += u.InputTokens
-		t.usage.Output += u.OutputTokens
-		t.usage.CacheRead += u.CacheReadInputTokens
-		t.usage.CacheCreation += u.CacheCreationInputTokens
+		t.CostUSD, t.Usage = t.CostUSD+u.CostUSD, t.Usage.Plus(u.tokens())
 	}
 	return t
 }
@@ -58,21 +49,20 @@ func (s *spending) worked() {
 
 // since returns the spending since the turn began, given the session's current totals. All spending before
 // the first answer of a resumed session belongs to earlier turns.
-func (s *spending) since(now totals) bridge.Spent {
+func (s *spending) since(now bridge.Spent) bridge.Spent {
 	if !s.known {
 		s.known, s.base = true, now
 	}
-	return bridge.Spent{CostUSD: max(now.usd-s.base.usd, 0), Usage: bridge.Usage{
-		Input:         max(now.usage.Input-s.base.usage.Input, 0),
-		Output:        max(now.usage.Output-s.base.usage.Output, 0),
-		CacheRead:     max(now.usage.CacheRead-s.base.usage.CacheRead, 0),
-		CacheCreation: max(now.usage.CacheCreation-s.base.usage.CacheCreation, 0),
+	u, b := now.Usage, s.base.Usage
+	return bridge.Spent{CostUSD: max(now.CostUSD-s.base.CostUSD, 0), Usage: bridge.Usage{
+		Input: max(u.Input-b.Input, 0), Output: max(u.Output-b.Output, 0),
+		CacheRead: max(u.CacheRead-b.CacheRead, 0), CacheCreation: max(u.CacheCreation-b.CacheCreation, 0),
 	}}
 }
 
 // closed records the figures of a result, from which the next turn is counted.
 func (s *spending) closed(f resultFrame) {
-	s.known, s.base, s.reported = true, totalsOf(f.TotalCost, f.ModelUsage), bridge.Spent{}
+	s.known, s.base, s.reported = true, totalsOf(f.ModelUsage), bridge.Spent{}
 }
 
 // followSpending makes the reader request the cost of the turn after each sign of work, until the process
@@ -105,7 +95,6 @@ func (r *reader) spent(res controlResponse) {
 	s := &r.spending
 	var u struct {
 		Session *struct {
-			CostUSD    float64               `json:"total_cost_usd"`
 			ModelUsage map[string]modelUsage `json:"model_usage"`
 		} `json:"session"`
 	}
@@ -113,8 +102,8 @@ func (r *reader) spent(res controlResponse) {
 		s.off = true // an older CLI reports the cost only at the turn's end
 		return
 	}
-	now := s.since(totalsOf(u.Session.CostUSD, u.Session.ModelUsage))
-	now.CostUSD += r.costs.carry
+	now := s.since(totalsOf(u.Session.ModelUsage))
+	now.CostUSD, now.Usage = now.CostUSD+r.costs.spent.CostUSD, now.Usage.Plus(r.costs.spent.Usage)
 	if now == s.reported || !r.a.turns.busy() {
 		return
 	}
