@@ -193,7 +193,7 @@ type Collector struct {
 	moves     []string // the keys of files, in order
 	dropped   map[string]int
 	result    *contract.Result
-	deciders  float64
+	spending  Spending
 }
 
 // NewCollector returns a collector. mask masks the secrets that the caller knows; nil: only known formats
@@ -241,7 +241,7 @@ func (c *Collector) TakeLine(line []byte) error {
 
 // wanted are the events that a report uses.
 var wanted = map[string]bool{
-	"session": true, "spawn": true, "message": true, "turn": true, "check": true, "handoff": true, "decision": true,
+	"session": true, "spawn": true, "message": true, "cost": true, "turn": true, "done": true, "check": true, "handoff": true, "decision": true,
 	"plan": true, "permission": true, "question": true, "restart": true, "error": true, "result": true,
 }
 
@@ -254,6 +254,7 @@ func (c *Collector) seen(at time.Time) {
 
 // event adds an event whose type the contract knows.
 func (c *Collector) event(at time.Time, e contract.Event) {
+	c.spending.event(at, e)
 	switch b := e.Body.(type) {
 	case contract.Session:
 		c.r.Run, c.r.Directory, c.r.Rehearsal = c.line(b.Session), c.line(b.CWD), b.Rehearsal
@@ -263,9 +264,6 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 		a.Name, a.Mode, a.SuccessorOf, a.Host = c.line(b.Name), c.line(b.Mode), c.line(b.SuccessorOf), c.line(b.Host)
 	case contract.Message:
 		c.message(at, b)
-	case contract.Turn:
-		a := c.agent(e.ID)
-		a.Turns, a.CostUSD, a.Usage = a.Turns+1, contract.RoundUSD(a.CostUSD+b.CostUSD), plus(a.Usage, b.Usage)
 	case contract.Restart:
 		if a := c.agents[c.line(e.ID)]; a != nil { // otherwise it is the bridge
 			a.Restarts++
@@ -291,13 +289,6 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 		c.lastError = c.text(b.Message)
 	case contract.Result:
 		c.result = &b
-	}
-}
-
-func plus(a, b bridge.Usage) bridge.Usage {
-	return bridge.Usage{
-		Input: a.Input + b.Input, Output: a.Output + b.Output,
-		CacheRead: a.CacheRead + b.CacheRead, CacheCreation: a.CacheCreation + b.CacheCreation,
 	}
 }
 
@@ -374,7 +365,6 @@ func (c *Collector) decision(b contract.Decision) {
 	for _, w := range b.Warnings[:min(len(b.Warnings), 5)] {
 		d.Warnings = append(d.Warnings, c.cut(w, maxReason))
 	}
-	c.deciders += b.CostUSD
 	c.r.Decisions = bounded(c, "decisions", c.r.Decisions, d, maxList)
 }
 
@@ -415,18 +405,19 @@ func (c *Collector) line(s string) string {
 func (c *Collector) Report(status string) *Report {
 	r := c.r
 	r.Status = status
-	total := c.deciders
-	for id, a := range c.agents {
-		total += a.CostUSD
-		r.Usage = plus(r.Usage, a.Usage)
-		if slices.Contains(c.order, id) {
-			r.Agents = append(r.Agents, *a)
-		}
+	rows := slices.Clone(c.spending.Rows)
+	for id, b := range c.spending.Running {
+		rows = append(rows, Row{Agent: id, CostUSD: b.CostUSD, Usage: b.Usage})
 	}
-	slices.SortFunc(r.Agents, func(a, b Agent) int {
-		return cmp.Compare(slices.Index(c.order, a.ID), slices.Index(c.order, b.ID))
-	})
-	r.CostUSD = contract.RoundUSD(total)
+	rows, total := GroupSpending(SpendingAgent, rows)
+	r.CostUSD, r.Usage = total.CostUSD, total.Usage
+	for _, id := range c.order {
+		a := *c.agents[id]
+		if i := slices.IndexFunc(rows, func(r Row) bool { return c.line(r.Agent) == id }); i >= 0 {
+			a.Turns, a.CostUSD, a.Usage = rows[i].Turns, rows[i].CostUSD, rows[i].Usage
+		}
+		r.Agents = append(r.Agents, a)
+	}
 	r.DurationMS = max(r.Ended.Sub(r.Began).Milliseconds(), 0)
 	r.Began, r.Ended = r.Began.UTC(), r.Ended.UTC()
 	if b := c.result; b != nil {

@@ -472,7 +472,7 @@ func TestAgentsWithHosts(t *testing.T) {
 
 var evening = time.Date(2026, 3, 14, 23, 0, 0, 0, time.UTC)
 
-// play adds the events of two runs and a rehearsal: a turn before midnight and one after, one without
+// play adds the events of two runs: a turn before midnight and one after, one without
 // models, a turn that was lost with its process, and the cost of a decider.
 func play(t *testing.T) (all []Row) {
 	t.Helper()
@@ -512,9 +512,6 @@ func play(t *testing.T) (all []Row) {
 	}
 	take(3*time.Hour, "supervisor", contract.Session{Session: "two", Resumed: true}) // it was killed
 	end("two")
-	take(0, "supervisor", contract.Session{Session: "played", Rehearsal: true})
-	take(0, "arbiter", ended(100))
-	end("played")
 	return all
 }
 
@@ -539,6 +536,25 @@ func TestSums(t *testing.T) {
 		if total.CostUSD != 4.8 || total.Turns != 2 || total.Usage.Output != 13 {
 			t.Errorf("by %s: total %+v", by, total)
 		}
+	}
+}
+
+// TestAgentsAccount: a report counts for an agent what it spent in turns that were lost with its process, or that still
+// run, so that the agents' costs make the run's.
+func TestAgentsAccount(t *testing.T) {
+	c := NewCollector(nil)
+	for i, body := range []contract.Body{
+		contract.Spawn{Name: "Orchestrator I"}, contract.Turn{CostUSD: 1, Usage: bridge.Usage{Output: 1}},
+		contract.Cost{CostUSD: 0.25, Usage: bridge.Usage{Output: 2}}, contract.Done{Reason: "crash"},
+		contract.Spawn{Name: "Orchestrator I", Generation: 2}, contract.Cost{CostUSD: 0.5, Usage: bridge.Usage{Output: 4}},
+	} {
+		line := testkit.Must(contract.EncodeLine(nil, uint64(i+1), began, contract.Event{ID: "orch-1", Body: body}))(t)
+		testkit.OK(t, c.TakeLine(line))
+	}
+	r := c.Report("running")
+	if a := r.Agents[0]; a.Turns != 1 || a.CostUSD != 1.75 || a.Usage.Output != 7 || r.CostUSD != a.CostUSD ||
+		r.Usage != a.Usage {
+		t.Errorf("agent %+v of a run of $%v, %+v", a, r.CostUSD, r.Usage)
 	}
 }
 

@@ -50,9 +50,8 @@ const SpendingUnknown = "unknown"
 
 // Spending is what one run has cost, from its events.
 type Spending struct {
-	Rows      []Row                    `json:"rows"`    // by day, agent and model, without the run
-	Running   map[string]contract.Cost `json:"running"` // of running turns, by agent: it is charged if the turn is lost
-	Rehearsal bool                     `json:"rehearsal,omitempty"`
+	Rows    []Row                    `json:"rows"`    // by day, agent and model, without the run
+	Running map[string]contract.Cost `json:"running"` // of running turns, by agent: it is charged if the turn is lost
 
 	ForkedFrom *contract.Fork `json:"forked_from,omitempty"`
 }
@@ -62,8 +61,7 @@ var spendingWanted = map[string]bool{
 	"session": true, "spawn": true, "cost": true, "turn": true, "decision": true, "done": true, "result": true,
 }
 
-// Take adds the next event, as its line in the run's event log. Days are those of the location of at. The simulated
-// costs of a rehearsal do not count.
+// Take adds the next event, as its line in the run's event log. Days are those of the location of at.
 func (s *Spending) Take(at time.Time, line []byte) error {
 	if !spendingWanted[contract.EventNameOf(line)] {
 		return nil
@@ -72,15 +70,19 @@ func (s *Spending) Take(at time.Time, line []byte) error {
 	if err != nil {
 		return err
 	}
-	switch b := e.Body.(type) {
-	case contract.Session:
+	if b, ok := e.Body.(contract.Session); ok {
 		if f := b.ForkedFrom; f != nil && (s.ForkedFrom == nil || *f != *s.ForkedFrom) {
 			*s = Spending{ForkedFrom: f} // the costs so far are of the run that this one branched off from
 		}
-		s.Rehearsal = b.Rehearsal
-		s.lose(at) // of the previous process of the run
-	case contract.Result:
-		s.lose(at)
+	}
+	s.event(at, e)
+	return nil
+}
+
+func (s *Spending) event(at time.Time, e contract.Event) {
+	switch b := e.Body.(type) {
+	case contract.Session, contract.Result:
+		s.lose(at) // what was left by the run's process
 	case contract.Spawn, contract.Done:
 		s.loseOf(at, e.ID)
 	case contract.Cost:
@@ -96,7 +98,6 @@ func (s *Spending) Take(at time.Time, line []byte) error {
 			s.charge(at, "decider", SpendingUnknown, b.CostUSD, bridge.Usage{}, 0)
 		}
 	}
-	return nil
 }
 
 // noise is the maximum difference between a turn and the sum of its models, which are rounded separately.
@@ -132,7 +133,7 @@ func (s *Spending) loseOf(at time.Time, agent string) {
 }
 
 func (s *Spending) charge(at time.Time, agent, model string, usd float64, used bridge.Usage, turns int) {
-	if s.Rehearsal || usd == 0 && used == (bridge.Usage{}) {
+	if usd == 0 && turns == 0 && used == (bridge.Usage{}) {
 		return
 	}
 	row := Row{Day: at.Format(time.DateOnly), Agent: agent, Model: model}
@@ -149,7 +150,7 @@ func (r Row) group() Row { return Row{Day: r.Day, Run: r.Run, Agent: r.Agent, Mo
 func (r *Row) add(o Row) {
 	r.Turns += o.Turns
 	r.CostUSD = contract.RoundUSD(r.CostUSD + o.CostUSD)
-	r.Usage = plus(r.Usage, o.Usage)
+	r.Usage = r.Usage.Plus(o.Usage)
 }
 
 // GroupSpending adds up rows of any number of runs, days in their order, all others by cost, and their total.
@@ -186,9 +187,6 @@ func GroupSpending(by SpendingBy, all []Row) (rows []Row, total Row) {
 
 // Live returns what the running turns have cost so far, which is not in the rows yet.
 func (s *Spending) Live() (usd float64) {
-	if s.Rehearsal {
-		return 0
-	}
 	for _, c := range s.Running {
 		usd += c.CostUSD
 	}

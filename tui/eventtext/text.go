@@ -123,8 +123,11 @@ func planText(p contract.Plan, name func(string) string) string {
 }
 
 func resultText(b contract.Result) string {
-	text := Ending(b.Status)
-	if summary := strings.Trim(b.Summary, "\n"); strings.Contains(summary, "\n") {
+	text, summary := Ending(b.Status), strings.Trim(b.Summary, "\n")
+	if b.Status == contract.StatusLimit {
+		summary = capital(summary) // always the supervisor's own words, which others put after a colon
+	}
+	if strings.Contains(summary, "\n") {
 		text += "\n\n" + summary + "\n\n"
 	} else {
 		text += After(" ", Sentence(summary)) + " "

@@ -82,6 +82,7 @@ func (f *playbackFold) add(at time.Time, e contract.Event) {
 		}
 	case contract.Done:
 		if a := f.agent(e.ID); a != nil {
+			f.lose(a)
 			f.status(at, e.ID, supervisor.AgentEnded)
 			a.Dismissed = true
 		}
@@ -89,10 +90,10 @@ func (f *playbackFold) add(at time.Time, e contract.Event) {
 		s.Halted = true
 	case contract.Result:
 		s.Ending = &supervisor.Ending{Status: b.Status, Summary: b.Summary, Said: true}
-		s.Budget.CostUSD, s.Budget.Usage, s.Lifecycle.Crashes = b.CostUSD, b.Usage, b.Crashes
 		for _, a := range s.Agents {
-			a.AgentSpending = supervisor.AgentSpending{CostUSD: a.CostUSD}
+			f.lose(a)
 		}
+		s.Budget.CostUSD, s.Budget.Usage, s.Lifecycle.Crashes = b.CostUSD, b.Usage, b.Crashes
 	}
 	s.Budget.Runtime.LastAt = at
 }
@@ -128,6 +129,12 @@ func (f *playbackFold) status(at time.Time, id string, status supervisor.AgentSt
 	}
 }
 
+// lose charges what a turn had cost that was lost with its process.
+func (f *playbackFold) lose(a *supervisor.Agent) {
+	f.state.Budget.Charge(a.Live.Usage, a.Live.CostUSD)
+	a.AgentSpending = supervisor.AgentSpending{CostUSD: a.Spent()}
+}
+
 // spawned adds an agent, or another session of it.
 func (f *playbackFold) spawned(at time.Time, id string, b contract.Spawn) {
 	f.state.Halted = false
@@ -143,6 +150,7 @@ func (f *playbackFold) spawned(at time.Time, id string, b contract.Spawn) {
 		}
 		f.state.Agents = append(f.state.Agents, a)
 	}
+	f.lose(a)
 	a.Name, a.Mode, a.SessionID, a.Generation, a.Predecessor = b.Name, b.Mode, b.SessionID, b.Generation, b.SuccessorOf
 	a.Status, a.Since, a.Dismissed = supervisor.AgentReady, at, false
 }

@@ -578,3 +578,18 @@ func TestUnreadable(t *testing.T) {
 		<-over
 	})
 }
+
+// TestPlaybackCosts: what a turn had cost that was lost with its process stays with its agent and its run.
+func TestPlaybackCosts(t *testing.T) {
+	var f playbackFold
+	for _, body := range []contract.Body{
+		contract.Spawn{Name: "Orchestrator I"}, contract.Turn{CostUSD: 1}, contract.Cost{CostUSD: 0.25},
+		contract.Spawn{Name: "Orchestrator I", Generation: 2}, contract.Cost{CostUSD: 0.5}, contract.Done{Reason: "crash"},
+		contract.Spawn{Name: "Orchestrator I", Generation: 3}, contract.Cost{CostUSD: 2},
+	} {
+		f.add(time.Time{}, contract.Event{ID: "orch-1", Body: body})
+	}
+	if agent, run := f.state.Agents[0].Spent(), f.state.Spent(); agent != 3.75 || run != agent {
+		t.Errorf("the agent has cost $%v, the run $%v", agent, run)
+	}
+}

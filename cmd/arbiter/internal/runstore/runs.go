@@ -549,7 +549,7 @@ func ReportStrays(stderr io.Writer, store *journal.Store) {
 // again. It is derived from them: without it they are read.
 const (
 	spendingName    = "spending.json"
-	spendingVersion = 1
+	spendingVersion = 2
 	maxSpending     = 16 << 20
 )
 
