@@ -125,8 +125,8 @@ func (st *step) fail(id string, c bridge.Category, message string, options []str
 	st.Question.Recovery.Fail(&st.out, id, c, message, options)
 }
 
-// brokenWay asks an agent to resume a turn that a failure of the API or of its process has cut off.
-const brokenWay = "The connection to the model was interrupted. Go on with the last message where you stopped."
+// brokenWay asks an agent to resume a turn that was cut off: by the API, its process, or a limit of costs.
+const brokenWay = "Your turn was cut off before its end. Go on with the last message where you stopped."
 
 // relay passes an event of the bridge to the frontends; it does not change the state. Events that are not
 // passed on are listed, with the reason, beside TestEveryEventIsRelayed.
