@@ -118,7 +118,7 @@ func (s *storage) finish(ctx context.Context, state *supervisor.State) error {
 		return err
 	}
 	return s.journal.Update(ctx, func(m *journal.Meta) {
-		m.CostUSD = state.Spent()
+		m.CostUSD = contract.RoundUSD(state.Spent())
 		switch status := state.Ending.Status; {
 		case !state.Reached():
 			m.Finished, m.Status = true, runstore.NeverBegan
