@@ -258,7 +258,7 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 	switch b := e.Body.(type) {
 	case contract.Session:
 		c.r.Run, c.r.Directory, c.r.Rehearsal = c.line(b.Session), c.line(b.CWD), b.Rehearsal
-		c.result, c.r.ForkedFrom = nil, b.ForkedFrom // the run was resumed
+		c.result, c.question, c.r.ForkedFrom = nil, "", b.ForkedFrom // the run was resumed
 	case contract.Spawn:
 		a := c.agent(e.ID)
 		a.Name, a.Mode, a.SuccessorOf, a.Host = c.line(b.Name), c.line(b.Mode), c.line(b.SuccessorOf), c.line(b.Host)
@@ -288,7 +288,9 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 	case contract.Error:
 		c.lastError = c.text(b.Message)
 	case contract.Result:
-		c.result = &b
+		if c.result = &b; b.Status == contract.StatusComplete || b.Status == contract.StatusIncomplete {
+			c.question = "" // no task is complete over one
+		}
 	}
 }
 
@@ -308,8 +310,11 @@ func (c *Collector) agent(id string) *Agent {
 }
 
 func (c *Collector) message(at time.Time, m contract.Message) {
+	if m.SettlesQuestion() {
+		c.question = ""
+	}
 	if m.From == contract.Human {
-		c.question, c.lastError = "", ""
+		c.lastError = ""
 		switch {
 		case m.Kind == supervisor.KindTask && !m.Edited:
 			c.r.Tasks = bounded(c, "tasks", c.r.Tasks, c.text(m.Text), maxList)

@@ -369,10 +369,11 @@ func TestAnswersClosePoints(t *testing.T) {
 	take("orch-1", contract.Unknown{Name: "merge", Raw: json.RawMessage(`{"status":"conflict","files":["a"]}`)})
 	take("supervisor", contract.Unknown{Name: "acceptance",
 		Raw: json.RawMessage(`{"text":"it works","by":"human","status":"failed","exit_code":1}`)})
+	take("human", contract.Message{From: contract.Human, To: "orch-1", Kind: "instruction", Text: "faster"})
 	if r := c.Report("live"); len(r.Open) != 4 || r.Status != "live" {
 		t.Fatalf("%+v", r.Open)
 	}
-	take("human", contract.Message{From: contract.Human, To: "arbiter", Kind: "answer", Text: "this one"})
+	take("supervisor", contract.Message{From: contract.Supervisor, To: "arbiter", Kind: "answer", Text: "no human is there"})
 	broken := failed
 	broken.Why = "exit code 1"
 	take("orch-1", contract.Check{Receipt: broken, Again: true, Agents: []string{"orch-2"}})

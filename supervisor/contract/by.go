@@ -53,6 +53,12 @@ func DecidedBy(by string) string {
 	return ""
 }
 
+// SettlesQuestion reports whether a message answers what the Arbiter asks the human: an answer of the human, or of the
+// supervisor if no human is there, or a new task. A question that is still open after a resume is asked again.
+func (m Message) SettlesQuestion() bool {
+	return m.To == Arbiter && (m.Kind == "answer" || m.Kind == "task")
+}
+
 // Answered says in words how a permission was decided.
 func (p Permission) Answered() string {
 	text := "Denied "

@@ -252,16 +252,19 @@ type Since struct {
 func (s *Since) Take(at time.Time, e contract.Event) {
 	human := byHuman(e.Body)
 	if s.from.IsZero() || human {
-		*s = Since{from: at, requests: s.requests, isRehearsal: s.isRehearsal}
+		*s = Since{from: at, requests: s.requests, asked: s.asked, isRehearsal: s.isRehearsal}
 	}
 	switch b := e.Body.(type) {
 	case contract.Message:
+		if b.SettlesQuestion() {
+			s.asked = time.Time{}
+		}
 		if b.To != contract.Human {
 			return
 		}
 		s.messages++
 	case contract.Session:
-		s.isRehearsal = b.Rehearsal
+		s.isRehearsal, s.asked = b.Rehearsal, time.Time{}
 		return
 	case contract.Spawn:
 		if b.Resumed || e.ID == contract.Arbiter {

@@ -169,6 +169,9 @@ func TestSince(t *testing.T) {
 		"only word": {night[:2:2], time.Hour, ""},
 		"answered": {append(night[:len(night):len(night)], orch("orch-3", contract.Permission{Request: "perm-2",
 			Behavior: "allow", By: contract.Human})), 2 * time.Hour, ""},
+		"asked of nobody": {[]contract.Event{orch("orch-1", contract.Done{}), orch(contract.Arbiter, contract.Question{}),
+			orch(contract.Supervisor, contract.Message{To: contract.Arbiter, Kind: "answer"})}, time.Hour,
+			", 1 h 00 min ago (1 Mar 09:00): agents: Orchestrator I ended"},
 		"many agents": {func() (list []contract.Event) {
 			for range 40 {
 				list = append(list, orch("orch-7", contract.Spawn{}))

@@ -12,12 +12,6 @@ const hiddenRetries = 3
 // continues is the kind of the supervisor's message to an agent that reported and continues.
 const continues = "continue"
 
-// Kinds of messages to the Arbiter that answer what it asked.
-const (
-	answer = "answer"
-	task   = "task"
-)
-
 // inTalk reports whether an event is part of the conversation.
 func inTalk(e contract.Event) bool {
 	switch b := e.Body.(type) {
@@ -122,7 +116,7 @@ func closes(e contract.Event) (key, bool) {
 	case contract.Withdrawn:
 		k = key{class: messages, id: b.MessageID}
 	case contract.Message:
-		if b.To == contract.Arbiter && (b.Kind == answer || b.Kind == task) {
+		if b.SettlesQuestion() {
 			k = theQuestion
 		}
 	}

@@ -116,9 +116,9 @@ func (t *Timeline) add(at time.Time, e contract.Event) {
 	case contract.Message:
 		if b.From == contract.Human {
 			t.moment(at, contract.Human, HumanSpoke, textTimeline(e))
-			if b.To == contract.Arbiter || b.To == "" {
-				t.end(at, timelineKey{contract.Arbiter, TimelineWait, "question"})
-			}
+		}
+		if b.SettlesQuestion() {
+			t.end(at, timelineKey{contract.Arbiter, TimelineWait, "question"})
 		}
 	case contract.Takeover:
 		if b.State == "began" || b.State == "open" {

@@ -593,3 +593,21 @@ func TestPlaybackCosts(t *testing.T) {
 		t.Errorf("the agent has cost $%v, the run $%v", agent, run)
 	}
 }
+
+// TestTimelineQuestion: nobody waits for an answer after the supervisor has said that no human is there.
+func TestTimelineQuestion(t *testing.T) {
+	var line Timeline
+	for i, e := range []contract.Event{{ID: contract.Supervisor, Body: contract.Session{Session: "run"}},
+		{ID: contract.Arbiter, Body: contract.Question{Text: "Which?"}},
+		{ID: contract.Human, Body: contract.Message{From: contract.Human, To: "orch-1", Kind: "instruction"}},
+		{ID: contract.Supervisor, Body: contract.Message{From: contract.Supervisor, To: contract.Arbiter, Kind: "answer"}},
+	} {
+		if _, waits := line.open[timelineKey{contract.Arbiter, TimelineWait, "question"}]; waits != (i > 1) {
+			t.Errorf("before event %d: waits %v", i, waits)
+		}
+		line.Add(atTimeline(i), e)
+	}
+	if len(line.open) != 0 {
+		t.Errorf("open: %v", line.open)
+	}
+}
