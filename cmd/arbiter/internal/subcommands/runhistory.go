@@ -183,7 +183,7 @@ func filesToExport(
 	store *runstore.Runs,
 	kept *journal.Kept,
 ) (runstore.ArchiveManifest, []runstore.ArchiveSource, error) {
-	m := kept.Meta()
+	m := kept.Meta
 	run := command.ShortID(m.Run)
 	manifest := runstore.ArchiveManifest{Arbiter: command.Version(), State: supervisor.StateVersion, Run: m.Run,
 		Workspace: m.CWD}
