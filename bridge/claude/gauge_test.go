@@ -95,11 +95,11 @@ func TestGaugeCaps(t *testing.T) {
 		g := newGauge(cfg)
 		g.learn(contextUsage{Model: model, RawMaxTokens: 1_000_000, AutoCompactThreshold: 967_000,
 			IsAutoCompactEnabled: true})
-		testkit.Same(t, model, want, g.reach())
+		testkit.Same(t, model, want, g.now().Window)
 	}
 	g := newGauge(cfg)
 	g.learn(contextUsage{Model: "claude-sonnet-4-5", RawMaxTokens: 1_000_000, AutoCompactThreshold: 967_000})
-	testkit.Same(t, "compaction off", 1_000_000, g.reach())
+	testkit.Same(t, "compaction off", 1_000_000, g.now().Window)
 }
 
 func TestGaugeForecast(t *testing.T) {
@@ -301,7 +301,7 @@ func TestGauge(t *testing.T) {
 	if c, _ := g.reading(frame("m7", "opus", "", 60_000)); c.Window != 100_000 {
 		t.Errorf("with the threshold: %+v", c)
 	}
-	testkit.Same(t, "no window known", 0, (&gauge{}).pct())
+	testkit.Same(t, "no window known", 0, (&gauge{}).now().Pct)
 }
 
 func TestSubagentAccounting(t *testing.T) {

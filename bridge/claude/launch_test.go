@@ -391,17 +391,17 @@ func TestCapOfALargeWindow(t *testing.T) {
 			ContextCaps: map[string]int{marked: 500_000}})
 		for range 2 {
 			g.learn(contextUsage{Model: text, RawMaxTokens: 1_000_000})
-			testkit.Same(t, fmt.Sprintf("%s: by the CLI's word", text), 500_000, g.reach())
+			testkit.Same(t, fmt.Sprintf("%s: by the CLI's word", text), 500_000, g.now().Window)
 			s := messageOf("m1", 10_000)
 			s.Model = plain
 			g.sample(s, fromStream)
-			testkit.Same(t, fmt.Sprintf("%s: after a message", text), 500_000, g.reach())
+			testkit.Same(t, fmt.Sprintf("%s: after a message", text), 500_000, g.now().Window)
 		}
 		g.turnEnded(map[string]modelUsage{text: {ContextWindow: 400_000}})
-		testkit.Same(t, fmt.Sprintf("%s: after a result", text), 400_000, g.reach())
+		testkit.Same(t, fmt.Sprintf("%s: after a result", text), 400_000, g.now().Window)
 	}
 	// The cap of one model does not apply to another.
 	g := newGauge(bridge.AgentConfig{Model: marked, ContextCap: 300_000, ContextCaps: map[string]int{marked: 500_000}})
 	g.sample(messageOf("m1", 10_000), fromStream)
-	testkit.Same(t, "for another model", 300_000, g.reach())
+	testkit.Same(t, "for another model", 300_000, g.now().Window)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
@@ -361,7 +362,7 @@ func TestConfigDir(t *testing.T) {
 		{"HOME=/h CLAUDE_CONFIG_DIR=c", "/w/c"},
 		{"HOME=/h CLAUDE_CONFIG_DIR=", "/h/.claude"},
 	} {
-		testkit.Same(t, test.env, test.want, configDir(strings.Fields(test.env), "/w"))
+		testkit.Same(t, test.env, test.want, proctree.ConfigDir(strings.Fields(test.env), "/w"))
 	}
 }
 
