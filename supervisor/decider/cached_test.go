@@ -153,7 +153,7 @@ func TestStoresAreSafe(t *testing.T) {
 
 // conforming are all deciders, each with a model that answers correctly.
 func conforming(t *testing.T) map[string]Decider {
-	list := map[string]Decider{"hybrid with nobody else": Fallback{First: Hybrid{}}}
+	list := map[string]Decider{"hybrid with nobody else": Fallback{First: Hybrid{Rest: broken{errBroken}}}}
 	for _, name := range []string{"stateless", "hybrid", "rules", "unknown"} {
 		list[name] = Build(Options{Name: name, Ask: says(test), Prompts: plain{}})
 		list[name+", cached"] = Build(Options{Name: name, Ask: says(test), Prompts: plain{}, Store: &MemoryStore{}})

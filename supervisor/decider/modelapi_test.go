@@ -73,7 +73,8 @@ func TestOfficialAddresses(t *testing.T) {
 		APIAnthropic: "https://api.anthropic.com/v1/messages"} {
 		testkit.Same(t, provider, want, (APIConfig{Provider: provider}).endpoint())
 	}
-	body, _, err := APIConfig{Provider: OpenAI, Model: "m"}.body(question, nil)
+	c := testkit.Must(NewAPIClient(APIConfig{Provider: OpenAI, Model: "m"}))(t)
+	body, _, err := c.config.body(question, nil)
 	if err != nil || !strings.Contains(string(body), `"max_completion_tokens":4096`) {
 		t.Errorf("%v: %s", err, body)
 	}
