@@ -83,7 +83,7 @@ func (st *step) spent(a *Agent, c bridge.Category, why string) {
 	st.do(input.Kill{Agent: a.AgentRef})
 	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(c)})
 	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = AgentParked, st.at, "", true, nil
-	st.failTakeover(a, why)
+	st.dropTakeover(a, StateFailed, why)
 	st.Permission.TurnOver(&st.out, a.ID)
 	st.fail(a.ID, c, a.Name+" is parked: "+why, RecoveryOptions(c, RoleOrchestrator))
 	st.reportLostAgent(a.ID, "is parked: "+why)
