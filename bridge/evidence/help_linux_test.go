@@ -42,7 +42,7 @@ type bench struct {
 
 func newBench(t testing.TB) *bench {
 	t.Helper()
-	b := &bench{Collector: New(nil), t: t, run: fmt.Sprintf("evidence-%d-%s", os.Getpid(), filepath.Base(t.Name())),
+	b := &bench{Collector: New(), t: t, run: fmt.Sprintf("evidence-%d-%s", os.Getpid(), filepath.Base(t.Name())),
 		cwd: t.TempDir()}
 	t.Cleanup(func() { proctree.Sweep(b.run, "") })
 	return b

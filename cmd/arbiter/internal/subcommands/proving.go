@@ -576,7 +576,7 @@ func NewBench(ctx context.Context, dir, self string, hide ...string) (*Bench, er
 
 // Unconfined returns a bench without a sandbox.
 func Unconfined() *Bench {
-	return &Bench{checks: evidence.New(nil), owner: bridge.Owner{Run: "proof-" + rand.Text()}}
+	return &Bench{checks: evidence.New(), owner: bridge.Owner{Run: "proof-" + rand.Text()}}
 }
 
 // Outcome is what a command did. Steady is the SHA-256 of its output with times replaced.
