@@ -48,14 +48,13 @@ func (st *step) exhausted(a *Agent, t bridge.Turn) {
 	if t.Category == bridge.CatCompaction {
 		why = "its context fills as fast as it is compacted"
 	}
-	switch {
-	case a.Role == RoleArbiter:
-		st.emit(a.ID, contract.Notice{Text: a.Name + " can no longer rule: " + why +
-			"; a successor replaces it, with the supervisor's record"})
-		st.renewByRecord(why)
-	default:
+	if a.Role != RoleArbiter {
 		st.spent(a, t.Category, why)
+		return
 	}
+	st.emit(a.ID, contract.Notice{Text: a.Name + " can no longer rule: " + why +
+		"; a successor replaces it, with the supervisor's record"})
+	st.renewByRecord(why)
 }
 
 // learnWindow remembers how many tokens a model takes, once it has refused more: the CLI does not know the window of
@@ -65,10 +64,8 @@ func (st *step) learnWindow(t bridge.Turn) {
 	if t.Model == "" || t.Window == 0 || known > 0 && known <= t.Window {
 		return
 	}
-	windows := maps.Clone(st.Options.ContextTokensFor)
-	if windows == nil {
-		windows = map[string]int{}
-	}
+	windows := map[string]int{}
+	maps.Copy(windows, st.Options.ContextTokensFor)
 	windows[t.Model] = t.Window
 	st.Options.ContextTokensFor = windows
 	st.do(input.KeepWindow{Model: t.Model, Tokens: t.Window})

@@ -69,15 +69,22 @@ func (r *Roster) AnyWorks() bool {
 	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.Works() })
 }
 
-// LivingCount counts the Orchestrators that hold a place: alive and not handed off.
-func (r *Roster) LivingCount() int {
-	n := 0
+// LivingCount counts the Orchestrators that hold a place.
+func (r *Roster) LivingCount() int { return r.count((*Agent).holdsPlace) }
+
+// count counts agents.
+func (r *Roster) count(which func(*Agent) bool) (n int) {
 	for _, a := range r.Agents {
-		if a.Role == RoleOrchestrator && a.Alive() && a.Standing != HandedOff {
+		if which(a) {
 			n++
 		}
 	}
 	return n
+}
+
+// holdsPlace reports whether an agent is an Orchestrator that is alive and has not handed off.
+func (a *Agent) holdsPlace() bool {
+	return a.Role == RoleOrchestrator && a.Alive() && a.Standing != HandedOff
 }
 
 // Last returns the Orchestrator spawned last.
@@ -508,8 +515,7 @@ func (r *Roster) AnyReturning() bool {
 func (r *Roster) SharingText(self string) string {
 	var others []string
 	for _, a := range r.Agents {
-		shares := a.ID != self && a.Role == RoleOrchestrator && a.Isolation == ""
-		if shares && a.Alive() && a.Standing != HandedOff {
+		if a.ID != self && a.Isolation == "" && a.holdsPlace() {
 			others = append(others, a.Name+" ("+a.ID+")")
 		}
 	}

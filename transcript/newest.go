@@ -103,9 +103,9 @@ const (
 	maxBlock = 1 << 20
 )
 
-// backward returns the lines of a file from the last to the first, reading blocks from its end. It skips lines of more
-// than jsonl.MaxLine bytes, and a last line without an end. Its buffer grows by doubling while a line is longer, so that
-// every byte is read once and copied at most a few times.
+// backward returns the lines of a file from the last to the first, reading blocks from its end. It skips lines of
+// more than jsonl.MaxLine bytes, and a last line without an end. Its buffer grows by doubling while a line is longer,
+// so that every byte is read once and copied at most a few times.
 type backward struct {
 	r      io.ReaderAt
 	start  int64  // offset of the buffer in the file
