@@ -394,7 +394,11 @@ func (s *plainSession) handleLine(ctx context.Context, h inputLine) {
 	case text == fence && s.block.open:
 		s.closeBlock(ctx)
 	case s.block.open:
-		s.block.add(h.text)
+		if s.block.bytes += len(h.text) + 1; s.block.bytes <= maxLine {
+			s.block.lines = append(s.block.lines, h.text)
+		} else {
+			s.block.lines = nil
+		}
 	case text == fence:
 		s.block.open = true
 	case text == "":
@@ -410,14 +414,6 @@ type block struct {
 	open  bool
 	lines []string
 	bytes int
-}
-
-func (b *block) add(line string) {
-	if b.bytes += len(line) + 1; b.bytes <= maxLine {
-		b.lines = append(b.lines, line)
-	} else {
-		b.lines = nil
-	}
 }
 
 func (s *plainSession) closeBlock(ctx context.Context) {
@@ -456,7 +452,8 @@ func (s *plainSession) word(ctx context.Context, text string, answers bool) {
 
 // command runs a slash command.
 func (s *plainSession) command(text string) {
-	switch name, rest, _ := strings.Cut(text, " "); name {
+	name, rest, _ := strings.Cut(text, " ")
+	switch name {
 	case "/inbox":
 		s.listInbox()
 		return
@@ -468,18 +465,10 @@ func (s *plainSession) command(text string) {
 		handled, message := s.host.Run(text)
 		if !handled && message == "" {
 			message = fmt.Sprintf("There is no command %s; /help lists them. To send it as text, begin with two slashes.",
-				firstWord(text))
+				name[:min(len(name), 40)])
 		}
 		return result{text: message}
 	})
-}
-
-func firstWord(text string) string {
-	word, _, _ := strings.Cut(text, " ")
-	if len(word) > 40 {
-		word = word[:40]
-	}
-	return word
 }
 
 // maxMail is how many events may wait to be printed. If there are more, unimportant ones are dropped.
