@@ -176,7 +176,7 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-func (e env) verifyCommand() *cli.Command {
+func (e Env) verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "verify", Usage: "repeat the checks of a landed commit, and compare", ArgsUsage: "[COMMIT]",
 		Description: strings.TrimSpace(`
@@ -239,7 +239,7 @@ type repeated struct {
 	Why      string `json:"why,omitempty"`
 }
 
-func (e env) verify(c *cli.Context, r *workspaces.Repo, commit workspaces.Commit) error {
+func (e Env) verify(c *cli.Context, r *workspaces.Repo, commit workspaces.Commit) error {
 	v := verified{Commit: commit.ID, Tree: commit.Tree, Repeated: []repeated{}, Unproven: []Claim{}}
 	err := v.repeat(c, r)
 	var m *Mismatch
@@ -321,7 +321,7 @@ func (v *verified) repeat(c *cli.Context, r *workspaces.Repo) error {
 	return first
 }
 
-func (v *verified) print(e env) {
+func (v *verified) print(e Env) {
 	for _, r := range v.Repeated {
 		result, compared := "passed ", "the same output"
 		switch r.Output {

@@ -34,8 +34,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-func AgentsCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) AgentsCommand() *cli.Command {
 	places := func(more ...cli.Flag) []cli.Flag {
 		return append([]cli.Flag{
 			command.JSONFlag(),
@@ -133,7 +132,7 @@ func findAgents(c *cli.Context) (agents.Found, error) {
 	return agents.Discover(agents.UserPlaces(cwd, t.Trusted, os.Getenv)), nil
 }
 
-func (e env) listAgents(c *cli.Context) error {
+func (e Env) listAgents(c *cli.Context) error {
 	found, err := findAgents(c)
 	if err != nil {
 		return err
@@ -178,7 +177,7 @@ func addPerformance(c *cli.Context, list []agentLine) error {
 	return nil
 }
 
-func (e env) printAgents(r agentsReport, performed bool) error {
+func (e Env) printAgents(r agentsReport, performed bool) error {
 	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
 	head := "NAME\tSOURCE\tMODEL\tTOOLS\t"
 	if performed {
@@ -250,7 +249,7 @@ func printProblems(w io.Writer, list []agents.Problem) {
 	}
 }
 
-func (e env) showAgent(c *cli.Context) error {
+func (e Env) showAgent(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return command.Usagef("agents show: give one NAME; arbiter agents lists the names")
 	}
@@ -277,7 +276,7 @@ func (e env) showAgent(c *cli.Context) error {
 	return nil
 }
 
-func (e env) printAgent(a agentLine) {
+func (e Env) printAgent(a agentLine) {
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(value, 2000))
@@ -302,7 +301,7 @@ func (e env) printAgent(a agentLine) {
 }
 
 // checkAgents exits with 2 if a file cannot be used.
-func (e env) checkAgents(c *cli.Context) error {
+func (e Env) checkAgents(c *cli.Context) error {
 	var problems []agents.Problem
 	if c.NArg() == 0 {
 		found, err := findAgents(c)
@@ -388,8 +387,7 @@ func EditorScript(editor string) string {
 	return "exec " + editor + ` "$@"`
 }
 
-func GrantsCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) GrantsCommand() *cli.Command {
 	list := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag(), &cli.BoolFlag{Name: "json",
 		Usage: "print JSON"}}
 	const codes = `Exit code 1: some entries are not trusted, so they allow nothing.`
@@ -449,7 +447,7 @@ type GrantsReport struct {
 	Problems []string    `json:"problems"`
 }
 
-func (e env) listGrants(c *cli.Context) error {
+func (e Env) listGrants(c *cli.Context) error {
 	store, place, err := grantsOf(c)
 	if err != nil {
 		return err
@@ -485,7 +483,7 @@ func (e env) listGrants(c *cli.Context) error {
 }
 
 // printGrants prints the grants. named is the flag for their state directory.
-func (e env) printGrants(r GrantsReport, named string) {
+func (e Env) printGrants(r GrantsReport, named string) {
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(r.CWD, 400))
 	for _, g := range r.Grants {
 		fmt.Fprintf(e.Stdout, "%3d  %s\n     since %s%s\n", g.Number, g.Text(), g.At.Local().Format("2006-01-02 15:04"),
@@ -515,7 +513,7 @@ func (g GrantLine) origin(named string) string {
 	return fmt.Sprintf(", in run %s (arbiter logs %[1]s --audit%s shows what was asked)", run, sanitize.Line(named, 0))
 }
 
-func (e env) removeGrants(c *cli.Context) error {
+func (e Env) removeGrants(c *cli.Context) error {
 	if all := c.Bool("all"); all == (c.NArg() > 0) {
 		return command.Usagef("grants rm: give numbers or rules as arbiter grants lists them, or --all")
 	}
@@ -576,8 +574,7 @@ func chosenGrant(kept []trust.Grant, word string) (trust.Grant, error) {
 	return trust.Grant{}, command.Usagef("there is no grant %q: arbiter grants lists the grants", word)
 }
 
-func MemoryCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) MemoryCommand() *cli.Command {
 	place := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag()}
 	list := append(slices.Clone(place), &cli.BoolFlag{Name: "json", Usage: "print JSON"})
 	return &cli.Command{
@@ -634,7 +631,7 @@ type MemoryReport struct {
 	Outcomes []memory.Outcome `json:"outcomes"`
 }
 
-func (e env) listMemory(c *cli.Context) error {
+func (e Env) listMemory(c *cli.Context) error {
 	m, place, file, err := loadMemory(c)
 	if err != nil {
 		return err
@@ -664,7 +661,7 @@ func (e env) listMemory(c *cli.Context) error {
 	return nil
 }
 
-func (e env) removeMemory(c *cli.Context) error {
+func (e Env) removeMemory(c *cli.Context) error {
 	all := c.Bool("all")
 	if all == (c.NArg() > 0) {
 		return command.Usagef("memory rm: give numbers as arbiter memory lists them, or --all")
@@ -711,7 +708,7 @@ func (e env) removeMemory(c *cli.Context) error {
 }
 
 // editMemory lets the human edit the lessons. If the text is refused, it stays in a file that the error names.
-func (e env) editMemory(c *cli.Context) error {
+func (e Env) editMemory(c *cli.Context) error {
 	store, _, err := memoryOf(c)
 	if err != nil {
 		return err
@@ -750,8 +747,7 @@ func (e env) editMemory(c *cli.Context) error {
 	return nil
 }
 
-func TrustCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) TrustCommand() *cli.Command {
 	return &cli.Command{
 		Name: "trust", Usage: "list what in a workspace can run code, and trust it",
 		Description: strings.TrimSpace(`
@@ -785,7 +781,7 @@ type trustReport struct {
 	Problem  string         `json:"problem,omitempty"`
 }
 
-func (e env) trust(c *cli.Context) error {
+func (e Env) trust(c *cli.Context) error {
 	if c.Bool("json") && !c.Bool("show") || c.Bool("revoke") && (c.Bool("show") || c.Bool("yes")) ||
 		c.Bool("show") && c.Bool("yes") {
 		return command.Usagef("trust: --show, --revoke and --yes exclude each other, and --json needs --show")
@@ -830,7 +826,7 @@ func (e env) trust(c *cli.Context) error {
 	return nil
 }
 
-func (e env) revoke(state, place string) error {
+func (e Env) revoke(state, place string) error {
 	store, err := settings.OpenTrust(state)
 	if err != nil {
 		return command.Environmentf("%v", err)
@@ -847,7 +843,7 @@ func (e env) revoke(state, place string) error {
 	return nil
 }
 
-func (e env) trustJSON(t settings.TrustState) error {
+func (e Env) trustJSON(t settings.TrustState) error {
 	r := trustReport{Listing: t.Listing, Trusted: t.Trusted, Recorded: t.Recorded, Problem: t.Problem,
 		Changes: append([]trust.Change{}, t.Changed...)}
 	r.Items = append([]trust.Item{}, r.Items...)
@@ -861,7 +857,7 @@ func (e env) trustJSON(t settings.TrustState) error {
 }
 
 // listTrust prints the settings, file by file. Their texts are not trusted, and are sanitized.
-func (e env) listTrust(t settings.TrustState) {
+func (e Env) listTrust(t settings.TrustState) {
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(t.Listing.Root, 400))
 	for _, line := range trustLines(t) {
 		fmt.Fprintln(e.Stdout, line)
@@ -911,7 +907,7 @@ func trustLines(t settings.TrustState) []string {
 }
 
 // confirmTrust asks for confirmation on the terminal.
-func (e env) confirmTrust() error {
+func (e Env) confirmTrust() error {
 	yes, asked := e.Confirm("Load all of this, and let it run?")
 	if !asked {
 		return command.Usagef("cannot ask: stdin is not a terminal; add --yes to trust what is listed")
