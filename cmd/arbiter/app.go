@@ -130,12 +130,18 @@ goes to stdout, messages for people go to stderr.
 A run is a process of its own. Ctrl+D leaves the screen and the run running (exit code 0); arbiter in
 the same directory shows it again. If you stop the run, arbiter exits with its code: 130 if it was
 still running. Without a run it exits with 0, or with what prevented one (2, 5).`),
-		ArgsUsage:                 "[REQUIREMENTS.md]",
-		Version:                   command.Version(),
-		HideVersion:               true,
-		HideHelp:                  true, // runLine prints it
-		Flags:                     settings.Flags(),
-		Action:                    e.main,
+		ArgsUsage:   "[REQUIREMENTS.md]",
+		Version:     command.Version(),
+		HideVersion: true,
+		HideHelp:    true, // runLine prints it
+		Flags:       settings.Flags(),
+		Action: func(c *cli.Context) error {
+			s, err := settings.ReadSettings(c)
+			if err != nil {
+				return err
+			}
+			return e.begin(c.Context, s)
+		},
 		Commands:                  e.commands(),
 		DisableSliceFlagSeparator: true,
 		Reader:                    e.Stdin,
@@ -189,15 +195,6 @@ func (e env) commands() []*cli.Command {
 		}
 	}
 	return list
-}
-
-// main is arbiter without a command.
-func (e env) main(c *cli.Context) error {
-	s, err := settings.ReadSettings(c)
-	if err != nil {
-		return err
-	}
-	return e.begin(c.Context, s)
 }
 
 // begin begins or resumes a run in the frontend that was chosen.

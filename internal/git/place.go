@@ -189,9 +189,8 @@ func (p Place) Carried() ([]Setting, error) {
 // Check fails with [*ChangedError] if the work tree does not lead to its repository any more.
 func (p Place) Check() error {
 	now, err := placeAt(p.Root)
-	var changed *ChangedError
-	switch {
-	case errors.As(err, &changed):
+	switch _, ok := errors.AsType[*ChangedError](err); {
+	case ok:
 		return err
 	case err != nil:
 		return &ChangedError{fmt.Sprintf("%s does not lead to the repository %s any more (%v)",

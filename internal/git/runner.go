@@ -42,8 +42,7 @@ func (e *Error) Error() string {
 
 // Exit returns the exit code of git; -1 if err is not an [Error].
 func Exit(err error) int {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Exit
 	}
 	return -1
@@ -142,13 +141,12 @@ func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 		}
 	}
 	err = r.run(cmd)
-	var exit *exec.ExitError
-	switch {
+	switch exit, ok := errors.AsType[*exec.ExitError](err); {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("git %s: %w", c.name(), ctx.Err())
 	case out.more:
 		return out.data.Bytes(), ErrTooMuch
-	case errors.As(err, &exit):
+	case ok:
 		text := strings.TrimSpace(strings.ToValidUTF8(stderr.data.String(), "\uFFFD"))
 		err = &Error{Args: c.words(), Exit: exit.ExitCode(), Stderr: text}
 	case err != nil:

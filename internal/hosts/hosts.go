@@ -796,11 +796,10 @@ var noArbiter = sync.OnceValue(func() *regexp.Regexp {
 
 // Explain interprets the error of a host's command that did not start, or failed with output on stderr.
 func Explain(err error) Failure {
-	var start *fs.PathError
-	switch {
+	switch start, ok := errors.AsType[*fs.PathError](err); {
 	case errors.Is(err, exec.ErrNotFound):
 		return Failure{"the first word of its command is not installed on this machine", true}
-	case errors.As(err, &start) && start.Op == "fork/exec":
+	case ok && start.Op == "fork/exec":
 		short := []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE} // this machine lacks something
 		if slices.ContainsFunc(short, func(e error) bool { return errors.Is(err, e) }) {
 			return Failure{}

@@ -810,11 +810,10 @@ func (o *session) trySend(ctx context.Context, text string) (done bool, err erro
 	}
 	for _, body := range list {
 		r, err := sendCommand(ctx, client, body)
-		var refused *control.Refusal
-		switch {
+		switch _, ok := errors.AsType[*control.Refusal](err); {
 		case ctx.Err() != nil:
 			return false, ctx.Err()
-		case errors.As(err, &refused), errors.Is(err, control.ErrSilent):
+		case ok, errors.Is(err, control.ErrSilent):
 			return false, nil // the run is over
 		case err != nil:
 			return false, err

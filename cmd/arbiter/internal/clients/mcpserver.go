@@ -794,12 +794,11 @@ func (s *MCPServer) ended(ctx context.Context, run string, n *news, cause error)
 			return v, true, err
 		}
 		c, _, err := s.o.Runs.Dial(ctx, run)
-		var refused *control.Refusal
-		switch {
+		switch _, ok := errors.AsType[*control.Refusal](err); {
 		case err == nil:
 			c.Close()
 			return MCPView{}, false, nil
-		case errors.As(err, &refused):
+		case ok:
 			return MCPView{}, false, err
 		}
 		select {
@@ -873,9 +872,8 @@ func (l *mcpLive) send(ctx context.Context, body contract.CommandBody) (answer s
 	ctx, cancel := context.WithTimeout(ctx, mcpTakes)
 	defer cancel()
 	r, err := l.Command(ctx, line)
-	var refused *control.Refusal
-	switch {
-	case errors.As(err, &refused):
+	switch refused, ok := errors.AsType[*control.Refusal](err); {
+	case ok:
 		return "", false, fmt.Errorf("run %s: %w", command.ShortID(l.run), refused)
 	case err != nil:
 		return "", false, fmt.Errorf("run %s: %w: whether it accepted this is not known; status shows it",

@@ -268,9 +268,8 @@ func (s *WebServer) withRun(w http.ResponseWriter, r *http.Request,
 	}
 	defer client.Close()
 	a, err := do(ctx, client)
-	var refused *control.Refusal
-	switch {
-	case errors.As(err, &refused):
+	switch refused, ok := errors.AsType[*control.Refusal](err); {
+	case ok:
 		reply(w, http.StatusConflict, answer{Message: refused.Message})
 	case err != nil:
 		reply(w, http.StatusBadGateway, answer{Message: "It is not known whether the run accepted this: " + err.Error()})
@@ -290,9 +289,8 @@ func readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, bool) {
 		return nil, false
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
+	switch _, ok := errors.AsType[*http.MaxBytesError](err); {
+	case ok:
 		reply(w, http.StatusRequestEntityTooLarge, answer{Message: "The text is too long: 1 MiB at most."})
 		return nil, false
 	case err != nil:

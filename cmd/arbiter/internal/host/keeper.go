@@ -193,7 +193,12 @@ func (k *keeper) wait(ctx context.Context) (code int, err error) {
 		select {
 		case err := <-k.exited:
 			k.sweep()
-			return exitCode(err), nil
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() >= 0 {
+				return exit.ExitCode(), nil
+			} else if err != nil {
+				return 1, nil
+			}
+			return 0, nil
 		case until := <-renewals:
 			k.until = max(k.until, until)
 		case <-signals:
@@ -219,17 +224,6 @@ func (k *keeper) sweep() {
 	if n := proctree.SweepMarked(k.mark); n > 0 {
 		k.Log.Warn("ended processes that the bridge had left", "count", n)
 	}
-}
-
-func exitCode(err error) int {
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &exit) && exit.ExitCode() >= 0:
-		return exit.ExitCode()
-	}
-	return 1
 }
 
 // KeptBridge is a bridge's connection to its keeper.

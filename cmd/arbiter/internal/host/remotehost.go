@@ -499,9 +499,12 @@ func (l RemoteRepo) quarantine(ctx context.Context, use func(git.Runner) error) 
 		return err
 	}
 	defer os.RemoveAll(dir)
-	q := git.Runner{Dir: dir, Env: append(withoutGit(l.Env), l.Repo.Git.Env...), Program: l.Repo.Git.Program,
-		Begin: l.Repo.Git.Begin}
-	q.Env = append(q.Env, "GIT_DIR="+dir)
+	// No variable may redirect git or make it run something.
+	env := slices.DeleteFunc(slices.Clone(l.Env), func(entry string) bool {
+		return strings.HasPrefix(entry, "GIT_") || strings.HasPrefix(entry, "LC_ALL=")
+	})
+	q := git.Runner{Dir: dir, Env: slices.Concat(env, l.Repo.Git.Env, []string{"GIT_DIR=" + dir}),
+		Program: l.Repo.Git.Program, Begin: l.Repo.Git.Begin}
 	if _, err := q.Write(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+format); err != nil {
 		return err
 	}
@@ -509,7 +512,12 @@ func (l RemoteRepo) quarantine(ctx context.Context, use func(git.Runner) error) 
 	if err != nil {
 		return err
 	}
-	if err := shallow(l.Repo.CommonDir, dir); err != nil {
+	// The history of this temporary repository ends where that of the user's ends.
+	ends, err := os.ReadFile(filepath.Join(l.Repo.CommonDir, "shallow"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "shallow"), ends, 0o600)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	known, err := l.known(ctx)
@@ -551,23 +559,4 @@ func (l RemoteRepo) known(ctx context.Context) ([]string, error) {
 		}
 	}
 	return commits, nil
-}
-
-// shallow makes the history of the temporary repository end where that of the user's ends.
-func shallow(common, dir string) error {
-	text, err := os.ReadFile(filepath.Join(common, "shallow"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, "shallow"), text, 0o600)
-}
-
-// withoutGit removes the variables that would redirect git or make it run something.
-func withoutGit(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
-		return strings.HasPrefix(entry, "GIT_") || strings.HasPrefix(entry, "LC_ALL=")
-	})
 }

@@ -70,8 +70,7 @@ func TestWork(t *testing.T) {
 			near.Git("fetch", "-q", info.Cache, saved.Ref+":refs/heads/saved")
 			testkit.Same(t, "saved", "left", near.Git("show", "saved:sub/new"))
 			_, err = m.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"})
-			var rpc *bridge.RPCError
-			if !errors.As(err, &rpc) || rpc.Category != bridge.CatWorkspace {
+			if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Category != bridge.CatWorkspace {
 				t.Errorf("a commit in a directory that is gone: %v", err)
 			}
 		})
@@ -109,8 +108,7 @@ func TestBegin(t *testing.T) {
 	}
 	for _, dir := range []string{filepath.Join(data, "a b"), filepath.Join(data, "$(id)"), "/dev/null/x"} {
 		_, err := (&RemoteMachine{}).Begin(t.Context(), bridge.Owner{Run: gittest.Run}, bridge.RemoteParams{Dir: dir})
-		var rpc *bridge.RPCError
-		if !errors.As(err, &rpc) || rpc.Category != bridge.CatHost {
+		if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Category != bridge.CatHost {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}

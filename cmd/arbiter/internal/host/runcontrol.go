@@ -418,14 +418,7 @@ func (p Port) Inspect(ctx context.Context, params bridge.InspectParams) (bridge.
 // traceparent is the environment variable that names the parent span of a process's spans.
 const traceparent = "TRACEPARENT"
 
-// Traced returns a Querier whose questions are spans of the trace. Without telemetry it returns q.
-func Traced(q Querier, t *Exporter) Querier {
-	if t == nil {
-		return q
-	}
-	return tracedQuerier{q, t}
-}
-
+// tracedQuerier makes questions spans of the trace.
 type tracedQuerier struct {
 	Querier
 	telemetry *Exporter

@@ -275,10 +275,13 @@ func (r *hostedRun) lockPlace() error {
 func (r *hostedRun) openServices(script *rehearsal.Scenario) (err error) {
 	dir := r.storage.journal.Dir()
 	mask := settings.MaskerOf(r.choices.Options, r.choices.Hosts)
-	if r.diagnostics, err = openDiagnostics(dir, mask, r.choices.Debug); err != nil {
-		return err
+	d := &r.diagnostics
+	if d.file, err = runstore.OpenLog(dir, mask); err != nil {
+		return command.Environmentf("log: %v", err)
 	}
-	r.choices.Options.Log = r.diagnostics.file.Path()
+	d.mask, d.log = mask, d.file.Logger(r.choices.Debug)
+	d.reporter = runstore.NewReporter(runstore.CrashOptions{Dir: dir, Version: command.Version(), Mask: mask, Log: d.log})
+	r.choices.Options.Log = d.file.Path()
 	spans, err := FromEnvironment(os.Getenv)
 	if err != nil {
 		r.notice.add("no telemetry: %v", err)
@@ -316,7 +319,10 @@ func (r *hostedRun) openDecider() (Opened, error) {
 			if client == nil {
 				return nil
 			}
-			return Traced(client, r.diagnostics.telemetry)
+			if r.diagnostics.telemetry == nil {
+				return client
+			}
+			return tracedQuerier{client, r.diagnostics.telemetry}
 		},
 	})
 }
@@ -355,7 +361,8 @@ func (r *hostedRun) close() {
 	if lost := r.diagnostics.telemetry.Close(lastSpans); lost > 0 {
 		r.diagnostics.log.Warn("telemetry", "spans that found no room", lost)
 	}
-	r.frontends.close()
+	r.frontends.control.Close() // the loop has ended
+	r.frontends.hooks.Close()
 	r.decider.Close()
 	if r.grants != nil {
 		_ = r.grants.Close() // it was only read
@@ -531,17 +538,6 @@ type diagnostics struct {
 	telemetry *Exporter // nil unless the environment names a collector
 }
 
-// openDiagnostics opens the log and the writer of crash reports in the directory of a run.
-func openDiagnostics(dir string, mask func(string) string, debug bool) (d diagnostics, err error) {
-	d.mask = mask
-	if d.file, err = runstore.OpenLog(dir, mask); err != nil {
-		return d, command.Environmentf("log: %v", err)
-	}
-	d.log = d.file.Logger(debug)
-	d.reporter = runstore.NewReporter(runstore.CrashOptions{Dir: dir, Version: command.Version(), Mask: mask, Log: d.log})
-	return d, nil
-}
-
 // sink passes each event on to next, and records it for crash reports and spans.
 func (d *diagnostics) sink(next runloop.Sink) runloop.Sink {
 	return d.reporter.Sink(func(at time.Time, e contract.Event) {
@@ -579,13 +575,6 @@ type frontends struct {
 	control   *ControlServer // nil without a socket
 	halter    *Halter
 	notifier  *settings.Notifier // nil unless --notify names a URL
-}
-
-// close closes the sockets. The loop has ended.
-func (f *frontends) close() {
-	f.control.Close()
-	f.hooks.Close()
-	f.control = nil
 }
 
 // ready creates the loop of a run, whose events go to sink, and opens its interfaces.
@@ -704,7 +693,11 @@ func Headless(io command.Env, c settings.Choices) (err error) {
 			return
 		}
 		// So that runs without a task do not fill the list of runs.
-		if err := r.storage.discard(r.choices.Options.Run); err != nil {
+		err := r.storage.Remove(r.choices.Options.Run)
+		if err == nil {
+			_, err = r.storage.Tidy()
+		}
+		if err != nil {
 			fmt.Fprintln(e.Stderr, "arbiter: remove the empty run:", err)
 		}
 	}()

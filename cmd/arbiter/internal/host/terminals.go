@@ -453,7 +453,12 @@ func (w *TrustGate) ownGate(dir string, trusted trust.Listing) error {
 		return err
 	}
 	// Settings that are also read from the user's work tree are those that were trusted.
-	return untrusted(dir, trust.News(trusted, own, trusted.Root+string(filepath.Separator)))
+	changes := trust.News(trusted, own, trusted.Root+string(filepath.Separator))
+	if len(changes) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s has settings that are not trusted (%s): have them taken out there, or land them and trust "+
+		"the workspace", dir, sanitize.Line(trust.Summary(changes, settings.MaxListedChanges), 600))
 }
 
 // gateElsewhere lets an agent start on another host if its directory there has no settings that the trusted
@@ -487,16 +492,6 @@ func (w *TrustGate) gateElsewhere(ctx context.Context, dir string, pinned runloo
 	w.see(pinned.Host, there)
 	return &runloop.Untrusted{Hash: there.Hash, Message: fmt.Sprintf("host %s: %s has settings that are not trusted: %s",
 		pinned.Host, dir, sanitize.Line(trust.Summary(changes, settings.MaxListedChanges), 600))}
-}
-
-// untrusted returns an error about the untrusted settings in a directory.
-func untrusted(dir string, changes []trust.Change) error {
-	if len(changes) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%s has settings that are not trusted (%s): have them taken out there, or land them and trust "+
-		"the workspace",
-		dir, sanitize.Line(trust.Summary(changes, settings.MaxListedChanges), 600))
 }
 
 // Record stores that the human has trusted settings in the run, if they are still known.

@@ -224,22 +224,13 @@ func (f *follower) copy() error {
 			}
 			f.file = file
 		}
-		same := f.current()
-		if _, err := io.Copy(f.w, f.file); err != nil || same {
-			return err
+		now, err := os.Stat(f.path)
+		open, openErr := f.file.Stat()
+		if _, copyErr := io.Copy(f.w, f.file); copyErr != nil || err != nil || openErr != nil || os.SameFile(open, now) {
+			return copyErr
 		}
-		f.close() // it was rotated before it was copied completely
+		f.close() // it was rotated before it was copied completely, and nothing is appended to it any more
 	}
-}
-
-// current reports whether the open file is still the log. Otherwise nothing is appended to it any more.
-func (f *follower) current() bool {
-	open, err := f.file.Stat()
-	if err != nil {
-		return true
-	}
-	now, err := os.Stat(f.path)
-	return err != nil || os.SameFile(open, now)
 }
 
 func (f *follower) close() {

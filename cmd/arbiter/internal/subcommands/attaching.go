@@ -92,8 +92,14 @@ func attach(e command.Env, c *cli.Context, app func() *cli.App) error {
 		Term: os.Getenv("TERM")}
 	fmt.Fprintf(e.Stderr, "Attaching to %s. Ctrl+C gives up.\n", sanitize.Line(agent, 60))
 	r, err := l.Attach(ctx, p)
-	if err != nil {
-		return notAttached(ctx, err)
+	refused, ok := errors.AsType[*control.Refusal](err)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return command.BySignal(ctx, "given up")
+	case ok && refused.Code != control.CodeUnopen:
+		return command.Usagef("%s", refused.Message)
+	case err != nil:
+		return command.Failedf("%v", err)
 	}
 	return ShowAttach(ctx, e.Stderr, r, ptyproxy.Proxy{Detach: key}, l.Client)
 }
@@ -116,17 +122,6 @@ func detachKey(name string) (byte, error) {
 		return 0, command.Usagef("--detach-key %q: a terminal reads it as Esc, Tab or Enter; use another key", name)
 	}
 	return letter[0], nil
-}
-
-// notAttached converts the error of a session that was not opened.
-func notAttached(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return command.BySignal(ctx, "given up")
-	}
-	if refused, ok := errors.AsType[*control.Refusal](err); ok && refused.Code != control.CodeUnopen {
-		return command.Usagef("%s", refused.Message)
-	}
-	return command.Failedf("%v", err)
 }
 
 // ShowAttach shows a session in the terminal until it ends or is given back, and reports to w. The caller closes the

@@ -98,9 +98,8 @@ func (e Env) decideOn(c *cli.Context) error {
 	}
 	defer o.close(e)
 	d, err := o.ask(ctx, q)
-	var exit *command.Error
-	switch {
-	case errors.As(err, &exit):
+	switch _, ok := errors.AsType[*command.Error](err); {
+	case ok:
 		return err
 	case err != nil:
 		return command.Failedf("%s gives no decision: %v", o.name, err)

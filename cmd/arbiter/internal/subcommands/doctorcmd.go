@@ -187,9 +187,8 @@ func (l *inspection) settings() (s host.DoctorSettings) {
 		l.choices.Place = cmp.Or(l.choices.Place, place)
 	}
 	l.choices.Claude = cmp.Or(l.choices.Claude, l.c.String("claude"))
-	var exit *command.Error
-	switch {
-	case errors.As(err, &exit) && exit.Code == contract.ExitEnvironment:
+	switch exit, ok := errors.AsType[*command.Error](err); {
+	case ok && exit.Code == contract.ExitEnvironment:
 		s.Skipped = err.Error()
 	case l.choices.Place == "":
 		s.Skipped = "the workspace cannot be used"

@@ -118,7 +118,13 @@ func (l *landing) run() (workspaces.Landed, error) {
 	if err != nil {
 		return workspaces.Landed{}, err
 	}
-	if pending := l.pending(); len(pending) > 0 && !l.c.Bool("force") {
+	var pending []string // criteria and checks that did not pass when they ran last, or that did not run
+	for _, c := range l.claims {
+		if c.Command != "" && c.status != verdict.CheckPassed && c.status != verdict.CheckUnclear {
+			pending = append(pending, sanitize.Line(c.Command, 100)+" ("+c.status+")")
+		}
+	}
+	if len(pending) > 0 && !l.c.Bool("force") {
 		return workspaces.Landed{}, command.Failedf("run %s is not landed, because checks are pending: %s; --force lands it "+
 			"all the same", command.ShortID(l.info.Run), strings.Join(pending, "; "))
 	}
@@ -164,11 +170,10 @@ func (l *landing) failed(err error) error {
 	var busy *workspaces.BusyError
 	var conflict *workspaces.ConflictError
 	var dirty *workspaces.DirtyError
-	var filtered *workspaces.FilteredError
-	switch {
+	switch _, ok := errors.AsType[*workspaces.FilteredError](err); {
 	case err == nil:
 		return nil
-	case errors.As(err, &filtered), errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
+	case ok, errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
 		errors.Is(err, workspaces.ErrDetached), errors.Is(err, workspaces.ErrMoved):
 		return command.Failedf("land run %s: %v", command.ShortID(l.info.Run), err)
 	}
@@ -312,16 +317,6 @@ func (l *record) take(line []byte) error {
 		}
 	}
 	return err
-}
-
-// pending lists criteria and checks with a command that did not pass when it ran last, or that did not run.
-func (l *record) pending() (list []string) {
-	for _, c := range l.claims {
-		if c.Command != "" && c.status != verdict.CheckPassed && c.status != verdict.CheckUnclear {
-			list = append(list, sanitize.Line(c.Command, 100)+" ("+c.status+")")
-		}
-	}
-	return list
 }
 
 // leftOut lists added files that only a command created: no agent wrote them with a tool, listed them in a document, or

@@ -56,9 +56,8 @@ func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 	ctx, cancel := context.WithTimeout(ctx, takes)
 	defer cancel()
 	r, err := l.Command(ctx, line)
-	var refused *control.Refusal
-	switch {
-	case errors.As(err, &refused):
+	switch refused, ok := errors.AsType[*control.Refusal](err); {
+	case ok:
 		err = command.Usagef("run %s: %s", command.ShortID(l.Info.Run), refused.Message)
 	case err != nil:
 		err = command.Failedf("run %s: %v: whether it accepted the command is not known; arbiter watch prints its events",
@@ -270,16 +269,6 @@ func liveReportOf(info journal.Info, st control.Status) (LiveReport, error) {
 	return r, err
 }
 
-// working returns the number of busy agents.
-func (r LiveReport) working() (n int) {
-	for _, a := range r.Agents {
-		if a.Status == string(supervisor.AgentBusy) {
-			n++
-		}
-	}
-	return n
-}
-
 func (e Env) StatusCommand() *cli.Command {
 	return &cli.Command{
 		Name: "status", Usage: "show where a live run stands, and what waits for you", ArgsUsage: "[RUN]",
@@ -432,7 +421,13 @@ func (e Env) ps(c *cli.Context, store *runstore.Runs) error {
 			if r.Problem != "" {
 				return run + "\t" + sanitize.Line(r.Problem, 60) + "\t\t\t\t\t" + dir
 			}
-			return fmt.Sprintf("%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s", run, r.Does, r.working(), len(r.Agents),
+			working := 0
+			for _, a := range r.Agents {
+				if a.Status == string(supervisor.AgentBusy) {
+					working++
+				}
+			}
+			return fmt.Sprintf("%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s", run, r.Does, working, len(r.Agents),
 				len(r.Inbox), eventtext.Dollars(r.CostUSD)+eventtext.Simulated(r.Rehearsal),
 				r.Began.Local().Format(time.DateTime), dir, sanitize.Line(r.Title, 60))
 		})
@@ -973,9 +968,8 @@ func (e Env) halt(c *cli.Context, store *runstore.Runs) error {
 // haltRun stops the agents of one run, and prints how.
 func (e Env) haltRun(store *runstore.Runs, info journal.Info) *command.Error {
 	r, err := askHalt(store, info)
-	var refused *control.Refusal
-	switch {
-	case errors.As(err, &refused):
+	switch refused, ok := errors.AsType[*control.Refusal](err); {
+	case ok:
 		return command.Usagef("run %s: %s", command.ShortID(info.Run), refused.Message)
 	case err != nil:
 		return e.haltSilent(store, info, err)

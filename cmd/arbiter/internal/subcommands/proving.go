@@ -164,16 +164,12 @@ func (l *landing) runTwice(
 		case did[i].TimedOut:
 			return r, "it did not end in time on a checkout of the commit", nil
 		case result != verdict.CheckPassed:
+			text := strings.TrimSpace(did[i].Output)
 			return r, fmt.Sprintf("it passed in the run, and not on a checkout of the commit, which has no ignored "+
-				"files, no repository and no network (%s): %s", why, lastLine(did[i].Output)), nil
+				"files, no repository and no network (%s): %s", why, text[strings.LastIndexByte(text, '\n')+1:]), nil
 		}
 	}
 	return c.Receipt(tree, did[0], did[1]), "", nil
-}
-
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 func (e Env) verifyCommand() *cli.Command {
@@ -590,7 +586,8 @@ func (b *Bench) Run(ctx context.Context, command, dir string) (Outcome, error) {
 	steady := &steadyHash{sum: sha256.New()}
 	r, err := b.checks.CheckInto(ctx, b.owner, bridge.CheckParams{Command: command, CWD: dir, Env: b.Env,
 		TimeoutMS: int(commandLimit / time.Millisecond), Sandbox: b.config, Scratch: b.Confined}, steady)
-	return Outcome{r, steady.digest()}, err
+	steady.flush()
+	return Outcome{r, hex.EncodeToString(steady.sum.Sum(nil))}, err
 }
 
 // Receipt makes a receipt from two runs of a command on the same files in different directories.
@@ -656,9 +653,4 @@ func (h *steadyHash) Write(p []byte) (int, error) {
 func (h *steadyHash) flush() {
 	h.sum.Write(times().ReplaceAll(h.line, []byte("TIME")))
 	h.line = h.line[:0]
-}
-
-func (h *steadyHash) digest() string {
-	h.flush()
-	return hex.EncodeToString(h.sum.Sum(nil))
 }

@@ -344,8 +344,7 @@ func importError(name, run string, err error) error {
 	var other *runstore.OtherError
 	var damaged *journal.DamagedError
 	var held *journal.HeldError
-	var files *filesError
-	switch {
+	switch files, ok := errors.AsType[*filesError](err); {
 	case errors.Is(err, syscall.EISDIR):
 		return command.Usagef("%s is a directory: give the FILE that arbiter sessions export wrote", name)
 	case errors.As(err, &bad):
@@ -355,7 +354,7 @@ func importError(name, run string, err error) error {
 			"%[1]s), or remove it first (arbiter sessions rm %[1]s)", command.ShortID(run))
 	case errors.As(err, &other), errors.As(err, &damaged):
 		return command.Failedf("%s is refused: %v; nothing was imported", name, err)
-	case errors.As(err, &files):
+	case ok:
 		return command.Failedf("the files of run %s are not written: %v; or use --no-files, if the directory has them "+
 			"already",
 			command.ShortID(run), files.error)
@@ -576,8 +575,19 @@ func PrintEvents(e command.Env, c *cli.Context) error {
 	}
 	defer store.Close()
 	defer log.Close()
-	p := eventPlayer{w: e.Stdout, pace: c.Float64("pace")}
-	health, err := log.Each(c.Context, journal.LogPosition{}, p.take)
+	var last time.Time
+	pace := c.Float64("pace") // 0: without pauses
+	health, err := log.Each(c.Context, journal.LogPosition{}, func(entry journal.LogEntry) error {
+		if entry.Line == nil {
+			return nil
+		}
+		if pace > 0 && !last.IsZero() {
+			time.Sleep(min(time.Duration(float64(entry.At.Sub(last))/pace), longestPause))
+		}
+		last = entry.At
+		_, err := e.Stdout.Write(append(entry.Line, '\n'))
+		return err
+	})
 	if err != nil {
 		return command.Environmentf("replay run %s: %v", command.ShortID(info.Run), err)
 	}
@@ -587,31 +597,6 @@ func PrintEvents(e command.Env, c *cli.Context) error {
 
 // longestPause bounds the pause between two events of a replay, so that it does not wait through a night.
 const longestPause = 10 * time.Second
-
-// eventPlayer replays a run's events.
-type eventPlayer struct {
-	w    io.Writer
-	pace float64 // 0: without pauses
-	last time.Time
-}
-
-func (p *eventPlayer) take(e journal.LogEntry) error {
-	if e.Line == nil {
-		return nil
-	}
-	p.pause(e.At)
-	_, err := p.w.Write(append(e.Line, '\n'))
-	return err
-}
-
-func (p *eventPlayer) pause(at time.Time) {
-	if p.pace > 0 && !p.last.IsZero() {
-		if d := time.Duration(float64(at.Sub(p.last)) / p.pace); d > 0 {
-			time.Sleep(min(d, longestPause))
-		}
-	}
-	p.last = at
-}
 
 // SessionReport is the output of `sessions show --json`.
 type SessionReport struct {
@@ -643,13 +628,6 @@ type agentReport struct {
 	Generation int    `json:"generation"`
 	Status     string `json:"status"`
 	Standing   string `json:"standing,omitempty"`
-}
-
-func (a agentReport) condition() string {
-	if a.Standing == "" {
-		return a.Status
-	}
-	return a.Status + " " + a.Standing
 }
 
 // shownBytes is how much of the end of an event log ShowSession reads for a person.
@@ -734,7 +712,8 @@ func (e Env) printSession(r SessionReport, state string, more bool) {
 	}
 	for _, a := range r.Agents {
 		line("agent", "%-8s %-16s %s, session %s, process %d", a.ID,
-			eventtext.OfMake(eventtext.OnHost(a.Name, a.Host), a.Make), a.condition(), a.SessionID, a.Generation)
+			eventtext.OfMake(eventtext.OnHost(a.Name, a.Host), a.Make), strings.TrimSpace(a.Status+" "+a.Standing),
+			a.SessionID, a.Generation)
 	}
 	for i, s := range r.Plan {
 		line("plan", "%d. [%s] %s", i+1, s.Status, s.Text)

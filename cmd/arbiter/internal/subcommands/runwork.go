@@ -103,7 +103,12 @@ func (e Env) diff(c *cli.Context) error {
 	if cut {
 		fmt.Fprintf(e.Stderr, "The rest is left out: there is more than %s.\n", words.Size(maxDiff))
 	}
-	return printFiles(e.Stdout, string(text))
+	w, diff := command.Raw(e.Stdout), string(text)
+	if command.OnTerminal(w) { // elsewhere, text of files is printed unchanged
+		diff = sanitize.Text(diff)
+	}
+	_, err = io.WriteString(w, diff)
+	return err
 }
 
 // listChanges prints the files of a diff: their names, or the number of changed lines of each.
@@ -303,9 +308,8 @@ func RevertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c 
 			"are as they were", FileName(c.Path), command.ShortID(info.Run))
 	}
 	err := runstore.RevertFiles(ctx, r, input.Revert{Path: c.Path, Seen: c.Seen, Hunk: c.Hunk})
-	var kept *workspaces.RefusedError
-	switch {
-	case errors.As(err, &kept):
+	switch kept, ok := errors.AsType[*workspaces.RefusedError](err); {
+	case ok:
 		return command.Failedf("%s was not reverted: %s", FileName(c.Path), kept.Reason)
 	case errors.Is(err, workspaces.ErrNoSnapshot):
 		return WorkError(info, err)
@@ -550,16 +554,6 @@ func WorkError(info journal.Info, err error) error {
 			command.ShortID(info.Run), info.CWD)
 	}
 	return command.Environmentf("run %s: %v", command.ShortID(info.Run), err)
-}
-
-// printFiles prints text of files unchanged; on a terminal, without control characters.
-func printFiles(w io.Writer, text string) error {
-	w = command.Raw(w)
-	if command.OnTerminal(w) {
-		text = sanitize.Text(text)
-	}
-	_, err := io.WriteString(w, text)
-	return err
 }
 
 // FileName returns a path as one printable line.

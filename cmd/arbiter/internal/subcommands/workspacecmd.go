@@ -187,8 +187,10 @@ func (e Env) printAgents(r agentsReport, performed bool) error {
 	for _, a := range r.Agents {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t", sanitize.Line(a.Name, 64), sourceText(a.Source),
 			sanitize.Line(cmp.Or(a.Model, "inherit"), 30), sanitize.Line(toolsText(a), 40))
-		if performed {
-			fmt.Fprintf(w, "%s\t", performanceText(a.Performance))
+		if performed && a.Performance == nil {
+			fmt.Fprint(w, "-\t")
+		} else if performed {
+			fmt.Fprintf(w, "%s %%\t", strconv.FormatFloat(a.Performance.SuccessRate, 'f', -1, 64))
 		}
 		fmt.Fprintln(w, sanitize.Line(a.Description, 100))
 	}
@@ -230,13 +232,6 @@ func toolsText(a agentLine) string {
 		text += " but " + strings.Join(a.DisallowedTools, ", ")
 	}
 	return text
-}
-
-func performanceText(p *decider.DecisionPerformance) string {
-	if p == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(p.SuccessRate, 'f', -1, 64) + " %"
 }
 
 // printProblems prints one problem per line, like a compiler.
@@ -486,8 +481,13 @@ func (e Env) listGrants(c *cli.Context) error {
 func (e Env) printGrants(r GrantsReport, named string) {
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(r.CWD, 400))
 	for _, g := range r.Grants {
+		origin := "" // the run in whose audit the request is
+		if g.Run != "" {
+			origin = fmt.Sprintf(", in run %s (arbiter logs %[1]s --audit%s shows what was asked)",
+				sanitize.Line(command.ShortID(g.Run), 40), sanitize.Line(named, 0))
+		}
 		fmt.Fprintf(e.Stdout, "%3d  %s\n     since %s%s\n", g.Number, g.Text(), g.At.Local().Format("2006-01-02 15:04"),
-			g.origin(named))
+			origin)
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintln(e.Stdout, "  ✗  "+sanitize.Line(p, 400))
@@ -502,15 +502,6 @@ func (g GrantLine) Text() string {
 		return sanitize.Line(g.Rule, 400)
 	}
 	return fmt.Sprintf("one exact action of %s, sha256 %s", sanitize.Line(g.Tool, 60), g.Action)
-}
-
-// origin names the run in whose audit the request is.
-func (g GrantLine) origin(named string) string {
-	if g.Run == "" {
-		return ""
-	}
-	run := sanitize.Line(command.ShortID(g.Run), 40)
-	return fmt.Sprintf(", in run %s (arbiter logs %[1]s --audit%s shows what was asked)", run, sanitize.Line(named, 0))
 }
 
 func (e Env) removeGrants(c *cli.Context) error {
@@ -811,8 +802,11 @@ func (e Env) trust(c *cli.Context) error {
 		return nil
 	}
 	if !c.Bool("yes") {
-		if err := e.confirmTrust(); err != nil {
-			return err
+		switch yes, asked := e.Confirm("Load all of this, and let it run?"); {
+		case !asked:
+			return command.Usagef("cannot ask: stdin is not a terminal; add --yes to trust what is listed")
+		case !yes:
+			return command.Failedf("not trusted")
 		}
 	}
 	by := "arbiter trust"
@@ -904,16 +898,4 @@ func trustLines(t settings.TrustState) []string {
 		lines = append(lines, "  contains nothing that could run code or redirect an agent")
 	}
 	return lines
-}
-
-// confirmTrust asks for confirmation on the terminal.
-func (e Env) confirmTrust() error {
-	yes, asked := e.Confirm("Load all of this, and let it run?")
-	if !asked {
-		return command.Usagef("cannot ask: stdin is not a terminal; add --yes to trust what is listed")
-	}
-	if yes {
-		return nil
-	}
-	return command.Failedf("not trusted")
 }
