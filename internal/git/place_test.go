@@ -2,6 +2,7 @@ package git
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -234,8 +235,6 @@ func TestSurvey(t *testing.T) {
 		testkit.OK(t, os.Chmod(filepath.Join(dir, c.file), c.mode))
 		after, _, err := p.Survey(t.Context())
 		testkit.OK(t, err)
-		if got := strings.Join(after.New(before), "\n"); got != c.want {
-			t.Errorf("%s: found %q, want %q", name, got, c.want)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: found", name), c.want, strings.Join(after.New(before), "\n"))
 	}
 }

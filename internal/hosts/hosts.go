@@ -430,7 +430,7 @@ func (c *Config) readPools(v yamldoc.Value) {
 		for _, item := range f.Items("a list of hosts") {
 			name := item.Text()
 			if _, ok := c.Find(name); !ok && name != Here && item.Kind() == yamldoc.Text {
-				item.Errorf("there is no host %q: use %s", name, oneOf(c.hostNames()))
+				item.Errorf("there is no host %q: use %s", name, oneOf(Config{Hosts: c.Hosts}.Names()))
 			}
 			p.Hosts = append(p.Hosts, name)
 		}
@@ -439,14 +439,6 @@ func (c *Config) readPools(v yamldoc.Value) {
 		}
 		c.Pools = append(c.Pools, p)
 	}
-}
-
-func (c *Config) hostNames() []string {
-	names := []string{}
-	for _, h := range c.Hosts {
-		names = append(names, h.Name)
-	}
-	return append(names, Here)
 }
 
 // Add returns a configuration file with one more host, after the others. All other bytes stay as they are.
@@ -680,7 +672,6 @@ func wordList(words []string) string {
 type SSHConfig struct {
 	Hostname     string
 	Port         string
-	User         string
 	Alias        string   // HostKeyAlias
 	KnownFiles   []string // of host keys, the user's first
 	KeysByOther  bool     // KnownHostsCommand: keys come from a program
@@ -691,21 +682,15 @@ type SSHConfig struct {
 // ParseSSH reads the output of `ssh -G`. home is that of the user.
 func ParseSSH(text, home string) SSHConfig {
 	var c SSHConfig
+	texts := map[string]*string{"hostname": &c.Hostname, "port": &c.Port, "hostkeyalias": &c.Alias,
+		"forwardagent": &c.ForwardAgent, "stricthostkeychecking": &c.StrictKeys}
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch key {
-		case "hostname":
-			c.Hostname = value
-		case "port":
-			c.Port = value
-		case "user":
-			c.User = value
-		case "hostkeyalias":
-			c.Alias = value
-		case "forwardagent":
-			c.ForwardAgent = value
-		case "stricthostkeychecking":
-			c.StrictKeys = value
+		switch to := texts[key]; key {
+		default:
+			if to != nil {
+				*to = value
+			}
 		case "knownhostscommand":
 			c.KeysByOther = value != "none" && value != ""
 		case "userknownhostsfile", "globalknownhostsfile":

@@ -261,7 +261,8 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 		c.message(at, b)
 	case contract.Turn:
 		a := c.agent(e.ID)
-		a.Turns, a.CostUSD, a.Usage = a.Turns+1, contract.RoundUSD(a.CostUSD+b.CostUSD), plus(a.Usage, b.Usage)
+		a.Turns, a.CostUSD = a.Turns+1, contract.RoundUSD(a.CostUSD+b.CostUSD)
+		a.Usage = supervisor.BudgetSum(a.Usage, b.Usage)
 	case contract.Restart:
 		if a := c.agents[c.line(e.ID)]; a != nil { // otherwise it is the bridge
 			a.Restarts++
@@ -287,13 +288,6 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 		c.lastError = c.text(b.Message)
 	case contract.Result:
 		c.result = &b
-	}
-}
-
-func plus(a, b bridge.Usage) bridge.Usage {
-	return bridge.Usage{
-		Input: a.Input + b.Input, Output: a.Output + b.Output,
-		CacheRead: a.CacheRead + b.CacheRead, CacheCreation: a.CacheCreation + b.CacheCreation,
 	}
 }
 
@@ -414,7 +408,7 @@ func (c *Collector) Report(status string) *Report {
 	total := c.deciders
 	for id, a := range c.agents {
 		total += a.CostUSD
-		r.Usage = plus(r.Usage, a.Usage)
+		r.Usage = supervisor.BudgetSum(r.Usage, a.Usage)
 		if slices.Contains(c.order, id) {
 			r.Agents = append(r.Agents, *a)
 		}

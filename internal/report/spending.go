@@ -12,6 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
@@ -149,7 +150,7 @@ func (r Row) group() Row { return Row{Day: r.Day, Run: r.Run, Agent: r.Agent, Mo
 func (r *Row) add(o Row) {
 	r.Turns += o.Turns
 	r.CostUSD = contract.RoundUSD(r.CostUSD + o.CostUSD)
-	r.Usage = plus(r.Usage, o.Usage)
+	r.Usage = supervisor.BudgetSum(r.Usage, o.Usage)
 }
 
 // GroupSpending adds up rows of any number of runs, days in their order, all others by cost, and their total.

@@ -99,9 +99,7 @@ func TestConflict(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	testkit.Same(t, "", []string{"a", "line\nend"}, got.Files)
-	if diff := cmp.Diff(before, d.Git("for-each-ref")); diff != "" {
-		t.Errorf("something moved: %s", diff)
-	}
+	testkit.Same(t, "something moved", before, d.Git("for-each-ref"))
 }
 
 // TestMovedMeanwhile: the branch moves while the merge is computed. Nothing is lost, and the merge can be
