@@ -171,9 +171,7 @@ func TestCloseEndsWaits(t *testing.T) {
 // The pace delays the answers of the play, and no others.
 func TestPace(t *testing.T) {
 	srv := play(t, oneWord, rehearsal.Options{Pace: 24 * time.Hour})
-	if got := converse(t, srv, "s").askText("a title, please"); got != "A rehearsal." {
-		t.Errorf("beside the play: %q", got)
-	}
+	testkit.Same(t, "beside the play", "A rehearsal.", converse(t, srv, "s").askText("a title, please"))
 	ctx, cancel := context.WithCancel(t.Context())
 	req := converse(t, srv, "s", "Bash").addMessage("x").request(false).WithContext(ctx)
 	failed := make(chan error, 1)
@@ -226,8 +224,6 @@ func TestRecord(t *testing.T) {
 		if err := srv.Close(); err != nil {
 			t.Error(err)
 		}
-		if !strings.Contains(log.String(), "step=test.yaml:4") {
-			t.Errorf("log: %s", log.String())
-		}
+		testkit.Includes(t, "log", log.String(), "step=test.yaml:4")
 	}
 }

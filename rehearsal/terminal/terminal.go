@@ -71,7 +71,6 @@ type Terminal struct {
 	emu       *emulator
 	changed   chan struct{} // closed and replaced when any of these changes
 	log       []byte
-	full      bool
 	failed    error // of the emulator
 	ended     bool  // no more output comes
 	hungUp    bool
@@ -115,15 +114,12 @@ func Start(cmd *exec.Cmd, size Size) (*Terminal, error) {
 	t.wg.Go(t.read)
 	t.wg.Go(t.takeAnswers)
 	t.wg.Go(t.write)
-	t.wg.Go(t.wait)
+	t.wg.Go(func() {
+		_ = t.cmd.Wait() // the status is read from ProcessState
+		close(t.exited)
+		_ = t.master.SetReadDeadline(time.Now()) // makes read check exited
+	})
 	return t, nil
-}
-
-// wait waits for the process, once.
-func (t *Terminal) wait() {
-	_ = t.cmd.Wait() // the status is read from ProcessState
-	close(t.exited)
-	_ = t.master.SetReadDeadline(time.Now()) // makes read check exited
 }
 
 // read reads the program's output. After the last process that holds the terminal has ended, it reads EIO.
@@ -134,13 +130,21 @@ func (t *Terminal) read() {
 	for giveUp := (time.Time{}); ; {
 		began := time.Now()
 		n, err := t.master.Read(buf[held:])
-		t.record(buf[held : held+n])
+		t.mu.Lock()
+		t.log = append(t.log, buf[held:held+min(n, maxLog-len(t.log))]...)
+		t.mu.Unlock()
 		got := held + n
 		whole := got
 		if err == nil {
 			whole = wholePart(buf[:got])
 		}
-		t.feed(buf[:whole])
+		if whole > 0 {
+			t.update(func() {
+				if err := t.emu.write(buf[:whole]); err != nil && t.failed == nil {
+					t.failed = err
+				}
+			})
+		}
 		held = copy(buf, buf[whole:got])
 		now := time.Now()
 		switch {
@@ -148,7 +152,14 @@ func (t *Terminal) read() {
 			t.end()
 			return
 		case !t.over():
-			t.holdOn(held > 0)
+			var soon time.Time
+			if held > 0 { // incomplete output waits
+				soon = now.Add(clusterWait)
+			}
+			_ = t.master.SetReadDeadline(soon)
+			if t.over() { // this may just have undone the deadline at the program's end
+				_ = t.master.SetReadDeadline(time.Now())
+			}
 			continue
 		case giveUp.IsZero():
 			giveUp = now.Add(50 * afterlife)
@@ -174,18 +185,6 @@ func (t *Terminal) end() {
 	t.emu.close()
 }
 
-// holdOn makes the next Read return soon, if incomplete output waits for it.
-func (t *Terminal) holdOn(soon bool) {
-	var at time.Time
-	if soon {
-		at = time.Now().Add(clusterWait)
-	}
-	_ = t.master.SetReadDeadline(at)
-	if t.over() { // this may just have undone wait's deadline
-		_ = t.master.SetReadDeadline(time.Now())
-	}
-}
-
 // wholePart returns how much of p can be given to the emulator, for which the end of its input ends a
 // cluster of characters: a cluster that may continue is kept back.
 func wholePart(p []byte) int {
@@ -206,26 +205,6 @@ func (t *Terminal) over() bool {
 	default:
 		return false
 	}
-}
-
-func (t *Terminal) record(p []byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if space := maxLog - len(t.log); len(p) > space {
-		p, t.full = p[:space], true
-	}
-	t.log = append(t.log, p...)
-}
-
-func (t *Terminal) feed(p []byte) {
-	if len(p) == 0 {
-		return
-	}
-	t.update(func() {
-		if err := t.emu.write(p); err != nil && t.failed == nil {
-			t.failed = err
-		}
-	})
 }
 
 // update changes the state and wakes the waiting callers.

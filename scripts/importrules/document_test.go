@@ -12,6 +12,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // documents returns the pages of the repository that are checked against the code: those next to go.mod, and
@@ -22,14 +24,10 @@ func documents(t *testing.T) map[string]string {
 	pages := map[string]string{}
 	for _, pattern := range []string{"*.md", "docs/*.md"} {
 		names, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		for _, name := range names {
 			rel, err := filepath.Rel(root, name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			pages[filepath.ToSlash(rel)] = read(t, name)
 		}
 	}
@@ -79,9 +77,7 @@ func TestDocumentsNameExistingCode(t *testing.T) {
 		declared(t, path, text, files[d.Name()])
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	pages := documents(t)
 	names := regexp.MustCompile("`([A-Za-z][A-Za-z.]*)`").FindAllStringSubmatch(
 		pages["docs/internals.md"], -1)
@@ -197,9 +193,7 @@ func TestChangeTableNamesExistingFiles(t *testing.T) {
 func declared(t *testing.T, path string, text []byte, names map[string]bool) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, d := range file.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
@@ -222,9 +216,7 @@ func declared(t *testing.T, path string, text []byte, names map[string]bool) {
 func read(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	return string(text)
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // faultRows is how many rows of each letter the table of faults must have.
@@ -24,9 +26,7 @@ var faultRows = []struct {
 // so is a test that does not exist.
 func TestFaultsAreCovered(t *testing.T) {
 	text, err := os.ReadFile("../../testdata/faults.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, problem := range checkFaults(string(text), os.DirFS("../..")) {
 		t.Error(problem)
 	}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestScrubKeepsWhatRefersToEachOther(t *testing.T) {
@@ -18,9 +21,7 @@ func TestScrubKeepsWhatRefersToEachOther(t *testing.T) {
 		}
 	}
 	for _, kept := range []string{`"capabilities":["a"]`, `"cwd":"/rehearsal/workspace"`} {
-		if !strings.Contains(out, kept) {
-			t.Errorf("%q is gone:\n%s", kept, out)
-		}
+		testkit.Includes(t, fmt.Sprintf("%q is gone", kept), out, kept)
 	}
 	if strings.Count(out, "00000000-0000-4000-8000-000000000001") != 2 || strings.Count(out, "toolu_00000002") != 2 {
 		t.Errorf("references are broken:\n%s", out)
