@@ -59,7 +59,7 @@ func TestWorkOnAHost(t *testing.T) {
 	}
 	committed := testkit.Must(client.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"}))(t)
 	got, err := link.Fetch(t.Context(), "refs/heads/"+w.Branch)
-	if err != nil || got.Commit != committed.Head {
+	if err != nil || got != committed.Head {
 		t.Fatalf("fetched %+v, %v; committed %+v", got, err, committed)
 	}
 	testkit.Same(t, "b", "2", near.Git("show", w.Branch+":b"))

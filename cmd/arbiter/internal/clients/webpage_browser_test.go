@@ -396,9 +396,8 @@ func TestAnswersByKeyboard(t *testing.T) {
 	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
 	w.tabTo(".card textarea")
 	w.press("PostgreSQL <b>15</b>" + kb.Enter)
-	if got := h.took(w.ctx, 1)[0]; got != `{"text":"PostgreSQL \u003cb\u003e15\u003c/b\u003e","type":"message"}` {
-		t.Errorf("the answer is %s", got)
-	}
+	testkit.Same(t, "the answer", `{"text":"PostgreSQL \u003cb\u003e15\u003c/b\u003e","type":"message"}`,
+		h.took(w.ctx, 1)[0])
 	h.wait(permissionItem(t, "perm-1", "make test"), permissionItem(t, "perm-2", "go test ./...", "Bash(go test *)"))
 	w.until(`document.querySelectorAll(".card").length === 2 && document.title.startsWith("(2) ")`)
 	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)

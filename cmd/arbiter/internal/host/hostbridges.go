@@ -602,9 +602,8 @@ func (w hostWork) Bring(
 			return err
 		}
 		b.Branch = done.Branch
-		err = h.transfer(ctx, func(ctx context.Context) error {
-			fetched, err := link.Fetch(ctx, "refs/heads/"+done.Branch)
-			b.Head = fetched.Commit
+		err = h.transfer(ctx, func(ctx context.Context) (err error) {
+			b.Head, err = link.Fetch(ctx, "refs/heads/"+done.Branch)
 			return err
 		})
 		if err != nil {

@@ -64,9 +64,8 @@ func TestWork(t *testing.T) {
 			if _, err := os.Lstat(filepath.Dir(w.Dir)); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the directory of the run is there: %v", err)
 			}
-			if left := near.Git("ls-remote", info.Cache, "refs/heads/*", "refs/arbiter/*/pushed/*"); left != "" {
-				t.Errorf("left in the cache: %s", left)
-			}
+			testkit.Same(t, "left in the cache", "",
+				near.Git("ls-remote", info.Cache, "refs/heads/*", "refs/arbiter/*/pushed/*"))
 			near.Git("fetch", "-q", info.Cache, saved.Ref+":refs/heads/saved")
 			testkit.Same(t, "saved", "left", near.Git("show", "saved:sub/new"))
 			_, err = m.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"})
@@ -136,9 +135,7 @@ func TestResolve(t *testing.T) {
 	got := (&RemoteMachine{}).Resolve(t.Context(), paths)
 	for i, want := range []bridge.ResolvedPath{{Path: paths[0], Exists: true}, {Path: paths[0], Exists: true},
 		{Path: "/no/such", Exists: true}, {Path: paths[3]}} {
-		if got[i] != want {
-			t.Errorf("%s: %+v, want %+v", paths[i], got[i], want)
-		}
+		testkit.Same(t, paths[i], want, got[i])
 	}
 	for _, i := range []int{4, 5} {
 		if got[i].Error == "" || got[i].Path != "" {

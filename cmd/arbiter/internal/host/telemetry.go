@@ -459,6 +459,7 @@ func (r *recorder) inner(agent, subagent string) string {
 
 // add processes an event that happened at a time.
 func (r *recorder) add(at time.Time, e contract.Event) {
+	turn := key{"turn", e.ID, ""}
 	switch b := e.Body.(type) {
 	case contract.Session:
 		r.begin(runKey, r.trace.parent, at, "invoke_workflow arbiter", map[string]any{
@@ -476,15 +477,6 @@ func (r *recorder) add(at time.Time, e contract.Event) {
 			"arbiter.crashes":  int64(b.Crashes), "arbiter.iterations": int64(b.Iterations)})
 	case contract.Check:
 		r.check(at, e.ID, b)
-	default:
-		r.addTurn(at, e)
-	}
-}
-
-// addTurn processes an event within a turn.
-func (r *recorder) addTurn(at time.Time, e contract.Event) {
-	turn := key{"turn", e.ID, ""}
-	switch b := e.Body.(type) {
 	case contract.Message:
 		if first, ok := r.sent[b.To]; ok {
 			r.sent[b.To] = sent{first.at, true}

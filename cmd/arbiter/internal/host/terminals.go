@@ -372,9 +372,8 @@ func WatchDayBudget(
 		}
 	}
 	look()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	var watch sync.WaitGroup
+	watch.Go(func() {
 		tick := time.NewTicker(dayEvery)
 		defer tick.Stop()
 		for {
@@ -385,8 +384,8 @@ func WatchDayBudget(
 				return
 			}
 		}
-	}()
-	return func() { cancel(); <-ended }
+	})
+	return func() { cancel(); watch.Wait() }
 }
 
 // This file checks before each start of an agent whether the settings in its directory are trusted.

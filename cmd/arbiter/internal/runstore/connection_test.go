@@ -64,9 +64,7 @@ func TestRunEndsDuringConnecting(t *testing.T) {
 	t.Cleanup(func() { store.Close() })
 	all := &Runs{store, ""}
 	run, err := store.Create(journal.Meta{Run: "aaaa1111-ends", CWD: t.TempDir(), Began: time.Now()}, journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	info := testkit.Must(FindLive(all, "aaaa1111"))(t)
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	closed := make(chan error)

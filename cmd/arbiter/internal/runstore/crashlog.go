@@ -72,15 +72,8 @@ func NewReporter(o CrashOptions) *CrashReporter {
 	return c
 }
 
-// Sink records every event and passes it on to next.
-func (c *CrashReporter) Sink(next runloop.Sink) runloop.Sink {
-	return func(at time.Time, e contract.Event) {
-		c.note(at, e)
-		next(at, e)
-	}
-}
-
-func (c *CrashReporter) note(at time.Time, e contract.Event) {
+// Note is a runloop.Sink: it records every event.
+func (c *CrashReporter) Note(at time.Time, e contract.Event) {
 	c.mu.Lock()
 	if len(c.last) < keptEvents {
 		c.last = append(c.last, timedEvent{at, e})
@@ -89,11 +82,8 @@ func (c *CrashReporter) note(at time.Time, e contract.Event) {
 		c.next = (c.next + 1) % keptEvents
 	}
 	c.mu.Unlock()
-	switch b := e.Body.(type) {
-	case contract.Done:
-		if b.Reason == string(runconfig.RestartCrash) {
-			c.write(at, e.ID, "session "+b.SessionID+" ended unasked\n")
-		}
+	if b, ok := e.Body.(contract.Done); ok && b.Reason == string(runconfig.RestartCrash) {
+		c.write(at, e.ID, "session "+b.SessionID+" ended unasked\n")
 	}
 }
 
@@ -172,9 +162,7 @@ func (r crashReport) save(o CrashOptions) (string, error) {
 			return "", err
 		}
 		_, err = f.WriteString(o.Mask(b.String()))
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
-		}
+		err = errors.Join(err, f.Close())
 		return f.Name(), err
 	}
 }

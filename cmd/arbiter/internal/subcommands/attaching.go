@@ -229,26 +229,23 @@ type Chime struct {
 	play   func(ctx context.Context, file string) error
 	cues   chan Cue
 	cancel context.CancelFunc
-	done   chan struct{}
-	once   sync.Once
+	work   sync.WaitGroup
 }
 
 // NewChime makes a chime that plays sounds with play, which must return when its context ends. The owner of the chime
 // closes it.
 func NewChime(play func(ctx context.Context, file string) error) *Chime {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Chime{play: play, cues: make(chan Cue, 1), cancel: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(c.done)
+	c := &Chime{play: play, cues: make(chan Cue, 1), cancel: cancel}
+	c.work.Go(func() {
 		for ctx.Err() == nil { // otherwise a waiting cue could be played after Close
 			select {
 			case cue := <-c.cues:
 				_ = c.sound(ctx, cue) // the error is ignored: the screen shows the same
 			case <-ctx.Done():
-				return
 			}
 		}
-	}()
+	})
 	return c
 }
 
@@ -262,8 +259,8 @@ func (c *Chime) Play(cue Cue) {
 
 // Close stops the sound that is playing and waits for its end.
 func (c *Chime) Close() {
-	c.once.Do(c.cancel)
-	<-c.done
+	c.cancel()
+	c.work.Wait()
 }
 
 // sound writes the sound to a private file and plays it.
@@ -274,10 +271,7 @@ func (c *Chime) sound(ctx context.Context, cue Cue) error {
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(wave(cues[cue]))
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	ctx, stop := context.WithTimeout(ctx, longest)

@@ -233,23 +233,17 @@ type LiveReport struct {
 
 // reportOn asks a live run for its status.
 func reportOn(ctx context.Context, store *runstore.Runs, info journal.Info) LiveReport {
+	var r LiveReport
 	client, st, err := store.Dial(ctx, info, runstore.AnswerTime, nil)
-	if err != nil {
-		return silentReport(info, err)
+	if err == nil {
+		client.Close()
+		r, err = liveReportOf(info, st)
 	}
-	defer client.Close()
-	r, err := liveReportOf(info, st)
-	if err != nil {
-		return silentReport(info, err)
+	if err == nil {
+		return r
 	}
-	return r
-}
-
-func silentReport(info journal.Info, err error) LiveReport {
-	r := LiveReport{Run: info.Run, PID: info.PID, CWD: info.CWD, Title: info.Title, Began: info.Began,
-		Rehearsal: info.Rehearsal, Agents: []control.AgentStatus{}, Inbox: []supervisor.InboxItem{}, Problem: err.Error(),
-		ForkedFrom: info.ForkedFrom}
-	if errors.Is(err, control.ErrSilent) || errors.Is(err, context.DeadlineExceeded) {
+	r, _ = liveReportOf(info, control.Status{Run: info.Run, PID: info.PID, CWD: info.CWD})
+	if r.Problem = err.Error(); errors.Is(err, control.ErrSilent) || errors.Is(err, context.DeadlineExceeded) {
 		r.Problem = "does not answer"
 	}
 	return r
