@@ -251,7 +251,8 @@ func Submodules(dir string) (list []string, err error) {
 		case !d.IsDir():
 			return nil
 		}
-		if !isRepository(path) {
+		_, noConfig := os.Lstat(filepath.Join(path, "config")) // an agent in a sandbox cannot remove it
+		if _, noHead := os.Lstat(filepath.Join(path, "HEAD")); noConfig != nil && noHead != nil {
 			return nil
 		}
 		list = append(list, path)
@@ -263,12 +264,4 @@ func Submodules(dir string) (list []string, err error) {
 		return fs.SkipDir
 	})
 	return list, err
-}
-
-// isRepository also checks for the configuration, which an agent in a sandbox cannot remove.
-func isRepository(dir string) bool {
-	return slices.ContainsFunc([]string{"config", "HEAD"}, func(name string) bool {
-		_, err := os.Lstat(filepath.Join(dir, name))
-		return err == nil
-	})
 }

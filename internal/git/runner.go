@@ -255,15 +255,11 @@ func parseVersion(text string) (Version, error) {
 	parts := strings.SplitN(strings.TrimPrefix(text, "git version "), ".", 3)
 	if len(parts) >= 2 {
 		major, err := strconv.Atoi(parts[0])
-		minor, err2 := strconv.Atoi(digits(parts[1]))
+		digits := len(parts[1]) - len(strings.TrimLeft(parts[1], "0123456789"))
+		minor, err2 := strconv.Atoi(parts[1][:digits])
 		if err == nil && err2 == nil {
 			return Version{major, minor}, nil
 		}
 	}
 	return Version{}, fmt.Errorf("git reports its version as %q, which cannot be read", text)
-}
-
-// digits returns the digits that s begins with.
-func digits(s string) string {
-	return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
 }

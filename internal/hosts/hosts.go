@@ -316,7 +316,11 @@ func readHost(v yamldoc.Field) Host {
 		case "command":
 			h.Command = command(f.Value)
 		case "dir":
-			h.Dir = directory(f.Value)
+			if h.Dir = f.Text(); f.Kind() == yamldoc.Text {
+				if err := checkDir(h.Dir); err != nil {
+					f.Errorf("%v", err)
+				}
+			}
 		case "slots":
 			h.Slots = f.Integer(1)
 		case "end":
@@ -368,17 +372,6 @@ func CheckCommand(words []string) error {
 		return fmt.Errorf("%q is not a program", words[0])
 	}
 	return nil
-}
-
-func directory(v yamldoc.Value) string {
-	dir := v.Text()
-	if v.Kind() != yamldoc.Text {
-		return ""
-	}
-	if err := checkDir(dir); err != nil {
-		v.Errorf("%v", err)
-	}
-	return dir
 }
 
 func checkDir(dir string) error {
@@ -556,7 +549,7 @@ func (l layout) add(h Host) []byte {
 		return l.insertLines(len(l.src), "hosts:\n"+h.lines("  "))
 	}
 	if l.end != nil {
-		text := h.Name + ": " + h.inline()
+		text := h.Name + ": {" + strings.Join(h.fields(), ", ") + "}"
 		if len(l.hosts) > 0 {
 			text = ", " + text
 		}
@@ -639,9 +632,6 @@ func (h Host) lines(indent string) string {
 	}
 	return text
 }
-
-// inline returns the host in braces.
-func (h Host) inline() string { return "{" + strings.Join(h.fields(), ", ") + "}" }
 
 func (h Host) fields() []string {
 	list := []string{"command: " + wordList(h.Command)}

@@ -116,9 +116,7 @@ func TestMovedMeanwhile(t *testing.T) {
 	if got, err := workspace.MergeInto(ctx, r, ref, "side", "join"); !errors.Is(err, workspace.ErrMoved) {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if d.Git("rev-parse", ref) != other {
-		t.Error("the other process's commit is lost")
-	}
+	testkit.Same(t, "the other process's commit is lost", other, d.Git("rev-parse", ref))
 	got, err := workspace.MergeInto(ctx, d.Open(nil), ref, "side", "join")
 	d.Must(err)
 	if d.Git("rev-parse", got.Head+"^1") != other {

@@ -322,9 +322,7 @@ func TestUsersWorktreesAreKept(t *testing.T) {
 	if err != nil || again.Branch != w.Branch {
 		t.Errorf("%+v, %v", again, err)
 	}
-	if !strings.Contains(d.Git("worktree", "list"), theirs) {
-		t.Error("a worktree of the user's was forgotten")
-	}
+	testkit.Includes(t, "a worktree of the user's was forgotten", d.Git("worktree", "list"), theirs)
 	if _, err := m.Remove(ctx, workspace.Worktree{Orchestrator: 1, Dir: d.Path}, true); err == nil {
 		t.Error("removed a directory that is not the manager's")
 	}

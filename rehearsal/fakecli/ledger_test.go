@@ -22,8 +22,7 @@ type ledgerLine struct {
 
 func readLedger(t *testing.T, path string) []ledgerLine {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	testkit.OK(t, err)
+	raw := testkit.Must(os.ReadFile(path))(t)
 	var lines []ledgerLine
 	for line := range strings.Lines(string(raw)) {
 		var l ledgerLine

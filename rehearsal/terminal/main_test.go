@@ -38,8 +38,7 @@ func start(t *testing.T, size Size, part string) (*Terminal, context.Context) {
 		clusterWait = time.Hour
 		t.Cleanup(func() { clusterWait = 20 * time.Millisecond })
 	}
-	term, err := Start(cmd, size)
-	testkit.OK(t, err)
+	term := testkit.Must(Start(cmd, size))(t)
 	t.Cleanup(term.Close)
 	return term, ctx
 }

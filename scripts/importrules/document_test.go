@@ -23,11 +23,9 @@ func documents(t *testing.T) map[string]string {
 	root := filepath.Join("..", "..")
 	pages := map[string]string{}
 	for _, pattern := range []string{"*.md", "docs/*.md"} {
-		names, err := filepath.Glob(filepath.Join(root, pattern))
-		testkit.OK(t, err)
+		names := testkit.Must(filepath.Glob(filepath.Join(root, pattern)))(t)
 		for _, name := range names {
-			rel, err := filepath.Rel(root, name)
-			testkit.OK(t, err)
+			rel := testkit.Must(filepath.Rel(root, name))(t)
 			pages[filepath.ToSlash(rel)] = read(t, name)
 		}
 	}
@@ -192,8 +190,7 @@ func TestChangeTableNamesExistingFiles(t *testing.T) {
 // declared collects what a file declares.
 func declared(t *testing.T, path string, text []byte, names map[string]bool) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
-	testkit.OK(t, err)
+	file := testkit.Must(parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution))(t)
 	for _, d := range file.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
@@ -215,8 +212,7 @@ func declared(t *testing.T, path string, text []byte, names map[string]bool) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	testkit.OK(t, err)
+	text := testkit.Must(os.ReadFile(path))(t)
 	return string(text)
 }
 

@@ -25,8 +25,7 @@ var faultRows = []struct {
 // TestFaultsAreCovered checks the table of faults against the tree: a promise without a test is an error, and
 // so is a test that does not exist.
 func TestFaultsAreCovered(t *testing.T) {
-	text, err := os.ReadFile("../../testdata/faults.md")
-	testkit.OK(t, err)
+	text := testkit.Must(os.ReadFile("../../testdata/faults.md"))(t)
 	for _, problem := range checkFaults(string(text), os.DirFS("../..")) {
 		t.Error(problem)
 	}

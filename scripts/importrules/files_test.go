@@ -88,8 +88,7 @@ func wide(t *testing.T, name string, text []byte) []string {
 		return nil
 	}
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
-	testkit.OK(t, err)
+	file := testkit.Must(parser.ParseFile(fset, name, text, parser.SkipObjectResolution))(t)
 	raw := map[int]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && lit.Value[0] == '`' {
@@ -144,8 +143,7 @@ func TestNoTestSleeps(t *testing.T) {
 func sleeps(t *testing.T, name string, text []byte) []string {
 	t.Helper()
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
-	testkit.OK(t, err)
+	file := testkit.Must(parser.ParseFile(fset, name, text, parser.SkipObjectResolution))(t)
 	if slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing/synctest"` }) {
 		return nil
 	}
@@ -177,8 +175,7 @@ func TestBuildFlagsMatchReleases(t *testing.T) {
 		"scripts/build":    {"CGO_ENABLED:-0", "-trimpath", "-tags urfave_cli_no_docs "},
 		".goreleaser.yaml": {"env: [CGO_ENABLED=0]\n", "flags: [-trimpath]\n", "tags: [urfave_cli_no_docs]\n"},
 	} {
-		text, err := os.ReadFile(filepath.Join("../..", name))
-		testkit.OK(t, err)
+		text := testkit.Must(os.ReadFile(filepath.Join("../..", name)))(t)
 		for _, part := range parts {
 			if !bytes.Contains(text, []byte(part)) {
 				t.Errorf("%s builds without %q", name, part)

@@ -203,9 +203,7 @@ func TestHelpOfAll(t *testing.T) {
 			"list",
 		"--beds N                with so many\n",
 	)
-	if strings.Contains(out.String(), "cellar") {
-		t.Error("what is hidden is shown")
-	}
+	testkit.Excludes(t, "what is hidden is shown", out.String(), "cellar")
 }
 
 func TestRoff(t *testing.T) {

@@ -283,27 +283,10 @@ func (b *KeptBridge) Under(ctx context.Context) (under context.Context, done fun
 
 // Pipe returns the pipe to the client, including the bytes that the keeper has read.
 func (b *KeptBridge) Pipe(rest io.ReadWriteCloser) io.ReadWriteCloser {
-	return &renewedPipe{ReadWriteCloser: rest, words: b.words}
-}
-
-type renewedPipe struct {
-	io.ReadWriteCloser
-	words *os.File // nil when all of them are read; only the reader uses it
-}
-
-func (p *renewedPipe) Read(b []byte) (int, error) {
-	if p.words == nil {
-		return p.ReadWriteCloser.Read(b)
-	}
-	n, err := p.words.Read(b)
-	if err != nil {
-		_ = p.words.Close()
-		p.words = nil
-	}
-	if n > 0 {
-		return n, nil
-	}
-	return p.ReadWriteCloser.Read(b)
+	return struct {
+		io.Reader
+		io.WriteCloser
+	}{io.MultiReader(b.words, rest), rest}
 }
 
 // maxHello bounds the first line of a client.

@@ -434,10 +434,8 @@ func (q tracedQuerier) Query(ctx context.Context, p bridge.QueryParams) (bridge.
 
 // with returns a copy of an environment with one more variable.
 func with(env map[string]string, name, value string) map[string]string {
-	more := maps.Clone(env)
-	if more == nil {
-		more = map[string]string{}
-	}
+	more := map[string]string{}
+	maps.Copy(more, env)
 	more[name] = value
 	return more
 }

@@ -33,8 +33,7 @@ func TestCompare(t *testing.T) {
 			t.Parallel()
 			b, dir := Unconfined(), t.TempDir()
 			run := func(command string) Outcome {
-				o, err := b.Run(context.Background(), command, dir)
-				testkit.OK(t, err)
+				o := testkit.Must(b.Run(context.Background(), command, dir))(t)
 				return o
 			}
 			r := Claim{Kind: Check, Command: "x"}.Receipt("tree", run(c.landing[0]), run(c.landing[1]))

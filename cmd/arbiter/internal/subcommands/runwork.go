@@ -419,7 +419,7 @@ func (e Env) usage(c *cli.Context) error {
 		return command.Usagef("--forecast and --by exclude each other")
 	case c.Bool("forecast"):
 		return e.forecast(c)
-	case !slices.Contains(report.SpendingWays(), by):
+	case !slices.Contains(report.SpendingWays, by):
 		return command.Usagef("--by %s: use day, run, agent or model", by)
 	}
 	store, err := runstore.Open(c)
