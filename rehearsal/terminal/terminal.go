@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,6 +126,11 @@ func Start(cmd *exec.Cmd, size Size) (*Terminal, error) {
 // read reads the program's output. After the last process that holds the terminal has ended, it reads EIO.
 func (t *Terminal) read() {
 	buf := make([]byte, 64<<10)
+	feed := func(n int) {
+		if n > 0 {
+			t.update(func() { t.failed = cmp.Or(t.failed, t.emu.write(buf[:n])) })
+		}
+	}
 	held := 0 // bytes at the beginning of buf that may be an incomplete character
 	idle := 0 // checks in a row without output, since the program's end
 	for giveUp := (time.Time{}); ; {
@@ -135,16 +141,11 @@ func (t *Terminal) read() {
 		t.mu.Unlock()
 		got := held + n
 		whole := got
-		if err == nil {
+		// The deadline at the program's end says nothing of what it has written: that is read next.
+		if err == nil || errors.Is(err, os.ErrDeadlineExceeded) && t.over() {
 			whole = wholePart(buf[:got])
 		}
-		if whole > 0 {
-			t.update(func() {
-				if err := t.emu.write(buf[:whole]); err != nil && t.failed == nil {
-					t.failed = err
-				}
-			})
-		}
+		feed(whole)
 		held = copy(buf, buf[whole:got])
 		now := time.Now()
 		switch {
@@ -172,6 +173,7 @@ func (t *Terminal) read() {
 				idle++
 			}
 		case err != nil || now.After(giveUp):
+			feed(held)
 			t.end()
 			return
 		}
