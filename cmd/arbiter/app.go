@@ -176,7 +176,7 @@ func (e env) commands() []*cli.Command {
 		},
 		{
 			Name: "version", Usage: "print the versions of arbiter and of claude",
-			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print JSON"}, settings.FlagOf("claude")},
+			Flags:  []cli.Flag{command.JSONFlag(), settings.FlagOf("claude")},
 			Action: safe.version,
 		},
 		subcommands.CompletionCommand(e.Env), e.manCommand(), plain.HookCommand(), host.HostCommand(e.Env),

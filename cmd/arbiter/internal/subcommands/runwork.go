@@ -118,7 +118,15 @@ func (e Env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Spa
 		return command.Environmentf("list changes: %v", err)
 	}
 	if c.Bool("json") {
-		return e.changesJSON(changes)
+		type file struct { // a deleted one has no object
+			workspaces.Change
+			Object string `json:"object,omitempty"` // of the contents at the end of the run
+		}
+		list := make([]file, 0, len(changes))
+		for _, c := range changes {
+			list = append(list, file{c, c.To.ID})
+		}
+		return e.PrintJSON(list)
 	}
 	if c.Bool("name-only") {
 		for _, change := range changes {
@@ -145,19 +153,6 @@ func (e Env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Spa
 	}
 	_, err = fmt.Fprintf(e.Stdout, "%s, +%d -%d\n", words.Count(len(changes), "file"), added, deleted)
 	return err
-}
-
-// changesJSON prints the files of a diff as one JSON array. A deleted file has no object.
-func (e Env) changesJSON(changes []workspaces.Change) error {
-	type file struct {
-		workspaces.Change
-		Object string `json:"object,omitempty"` // of the contents at the end of the run
-	}
-	list := make([]file, 0, len(changes))
-	for _, c := range changes {
-		list = append(list, file{c, c.To.ID})
-	}
-	return e.PrintJSON(list)
 }
 
 // Environment variables with files of GitHub Actions: the summary of a step, and its outputs.

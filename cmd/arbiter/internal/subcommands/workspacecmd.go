@@ -383,8 +383,7 @@ func EditorScript(editor string) string {
 }
 
 func (e Env) GrantsCommand() *cli.Command {
-	list := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag(), &cli.BoolFlag{Name: "json",
-		Usage: "print JSON"}}
+	list := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag(), command.JSONFlag()}
 	const codes = `Exit code 1: some entries are not trusted, so they allow nothing.`
 	return &cli.Command{
 		Name: "grants", Usage: "list or remove what a workspace always allows",
@@ -567,7 +566,7 @@ func chosenGrant(kept []trust.Grant, word string) (trust.Grant, error) {
 
 func (e Env) MemoryCommand() *cli.Command {
 	place := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag()}
-	list := append(slices.Clone(place), &cli.BoolFlag{Name: "json", Usage: "print JSON"})
+	list := append(slices.Clone(place), command.JSONFlag())
 	return &cli.Command{
 		Name: "memory", Usage: "list, edit or remove what earlier runs in a workspace have learned",
 		Description: "Lessons are what runs have reported. They are kept in the state directory, at most 50 for a " +
