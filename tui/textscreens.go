@@ -73,24 +73,18 @@ func wheel(p scrolls, click func(x, y int)) mouseHandler {
 	}
 }
 
-// helpScreen lists the keys of the screen on which it was opened, and the commands.
-type helpScreen struct{ listScreen }
-
-func newHelpScreen(d *app) *helpScreen {
-	h := &helpScreen{newListScreen(d, keys.Help, "HELP "+d.look.Glyphs.Separator+" "+string(d.context()),
-		view.ListColumn{Head: "KEY", Most: 30}, view.ListColumn{Head: "WHAT IT DOES", Wide: true})}
+// newHelpScreen returns the list of the keys of the screen on which it is opened, and of the commands.
+func newHelpScreen(d *app) *listScreen {
+	h := newListScreen(d, keys.Help, "HELP "+d.look.Glyphs.Separator+" "+string(d.context()),
+		view.ListColumn{Head: "KEY", Most: 30}, view.ListColumn{Head: "WHAT IT DOES", Wide: true})
 	h.Preview = func(row view.ListRow, width int) []render.Line {
 		return append(render.WrapText(render.Key, row.Cells[0].Text(), width),
 			render.WrapText(render.Base, row.Cells[1].Text(), width)...)
 	}
 	h.Below = 3
 	h.Set(helpFor(d.context(), d.screen().writes()))
-	return h
+	return &h
 }
-
-func (h *helpScreen) renew() {}
-
-func (h *helpScreen) act(a keys.Action, key string) bool { return h.listScreen.act(a, key) }
 
 // textScreen shows a text.
 type textScreen struct {
@@ -107,9 +101,9 @@ func newTextScreen(d *app, title string, text func(*supervisor.State) string) *t
 }
 
 // Len, Stamp, Block and Tail implement view.BlockSource: one block.
-func (t *textScreen) Len() int                { return 1 }
-func (t *textScreen) Stamp(int) uint64        { return 0 }
-func (t *textScreen) Tail(_ int) []view.Block { return nil }
+func (t *textScreen) Len() int              { return 1 }
+func (t *textScreen) Stamp(int) uint64      { return 0 }
+func (t *textScreen) Tail(int) []view.Block { return nil }
 
 func (t *textScreen) Block(_, width int, _ bool) view.Block {
 	return view.Block{
@@ -346,6 +340,8 @@ func (l *logbook) key(e *tcell.EventKey, key string) bool {
 	}
 	return true
 }
+
+func (l *logbook) paste(string) {}
 
 // parseFilter reads words: an agent, kinds of events, and text that must be contained.
 func parseFilter(text string) history.Filter {
