@@ -351,7 +351,9 @@ func TestLogbook(t *testing.T) {
 		s.Press("F2")
 		s.Expect("THE LOGBOOK", "all events")
 		s.Press("f")
-		s.Type("orch-1 tool_use grep\n")
+		s.Type("orch-1 tool_use ")
+		s.Paste("grep")
+		s.Press("Enter")
 		s.Expect("only Orchestrator I · tool_use · “grep”", "ReadHeader")
 		s.ExpectNot("go test ./header")
 		s.does(func(p *fakeRun) {

@@ -341,7 +341,11 @@ func (l *logbook) key(e *tcell.EventKey, key string) bool {
 	return true
 }
 
-func (l *logbook) paste(string) {}
+func (l *logbook) paste(text string) {
+	if l.typing {
+		l.text = sanitize.Line(l.text+text, 200)
+	}
+}
 
 // parseFilter reads words: an agent, kinds of events, and text that must be contained.
 func parseFilter(text string) history.Filter {
