@@ -77,7 +77,7 @@ func (p *planScreen) renew() {
 }
 
 func (p *planScreen) row(i int, step view.PageStep) view.ListRow {
-	mark, text := view.StepMark(p.d.look, step.Status)
+	mark, text := view.StepMark(p.d.look.Glyphs, step.Status)
 	mark.Text += fmt.Sprintf(" %d", i+1)
 	number := render.Line{mark}
 	if step.Touched {

@@ -158,12 +158,9 @@ func (c *Editor) Send() bool {
 	if strings.TrimSpace(text) == "" {
 		return false
 	}
-	submitted := text
+	submitted, accept := text, c.OnSend
 	switch {
 	case c.Plain:
-		if c.OnSend == nil || !c.OnSend(text) {
-			return false
-		}
 	case slash(raw) && strings.Contains(firstWord(raw), chipOpen):
 		c.notice("A paste is not a command: write a space between the command and the paste, or begin with \"//\" to " +
 			"send it as text.")
@@ -174,21 +171,16 @@ func (c *Editor) Send() bool {
 			c.notice(Sentence(err.Error()))
 			return false
 		}
-		if c.OnCommand == nil || !c.OnCommand(cmd) {
-			return false
-		}
-	default:
-		if strings.HasPrefix(raw, "//") {
-			text = literal(text)
-		}
-		if c.OnSend == nil || !c.OnSend(text) {
-			return false
-		}
+		accept = func(string) bool { return c.OnCommand != nil && c.OnCommand(cmd) }
+	case strings.HasPrefix(raw, "//"):
+		text = text[1:]
+	}
+	if accept == nil || !accept(text) {
+		return false
 	}
 	// A callback may have set the next text already.
 	if c.ed.text == raw {
 		c.ed.text, c.ed.at, c.ed.anchor, c.ed.want = "", 0, -1, -1
-		c.ed.undone, c.ed.redone, c.ed.held, c.ed.typing = nil, nil, 0, false
 		c.ed.starts = []int{0}
 	}
 	c.hist.add(submitted)

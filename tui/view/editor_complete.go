@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -224,12 +225,7 @@ func (p *popup) exact() bool {
 		_, ok := Lookup(p.ctx.Prefix)
 		return ok
 	}
-	for _, one := range p.list {
-		if one.Text == p.ctx.Prefix {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.list, func(one Candidate) bool { return one.Text == p.ctx.Prefix })
 }
 
 // Popup returns the list of candidates, as many as fit, and the index of the selected one. No lines: there
@@ -354,12 +350,7 @@ func rankEditor(query string, n int, text func(int) string) []int {
 		}
 	}
 	if query != "" {
-		slices.SortStableFunc(hits, func(a, b hit) int {
-			if a.score != b.score {
-				return b.score - a.score
-			}
-			return a.length - b.length
-		})
+		slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Or(b.score-a.score, a.length-b.length) })
 	}
 	order := make([]int, len(hits))
 	for i, h := range hits {

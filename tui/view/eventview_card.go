@@ -468,9 +468,9 @@ func (o EventOptions) plan(e contract.Event, p contract.Plan) Block {
 	}
 	for _, s := range steps {
 		text := eventtext.One(s.Text, eventtext.MaxWords) + eventtext.Parenthesis(eventtext.Worker(s, o.Name))
-		mark, role := stepMark(o.Look.Glyphs, s.Status)
-		lines := render.WrapText(render.Base, text, o.within(markWidth(mark)).width())
-		c.Lines = append(c.Lines, o.behind(render.Span{Text: mark, Role: role}, lines)...)
+		mark, _ := StepMark(o.Look.Glyphs, s.Status)
+		lines := render.WrapText(render.Base, text, o.within(markWidth(mark.Text)).width())
+		c.Lines = append(c.Lines, o.behind(mark, lines)...)
 	}
 	if o.Open {
 		for _, t := range p.Tasks {

@@ -353,15 +353,12 @@ func (o EventOptions) logged(e history.Entry) render.Line {
 		l = append(l, render.Span{Text: at.Format("15:04:05") + " ", Role: render.Dim})
 	}
 	role := logRole(e.Event.Body)
-	switch {
-	case width >= 70:
-		l = append(l, render.Span{Text: padPage(who, logName, ellipsis) + " ", Role: render.Speaker(e.Event.ID)},
-			render.Span{Text: padPage(event, logEvent, ellipsis) + " ", Role: render.Dim})
-	case width >= 40:
+	if width >= 40 {
 		l = append(l, render.Span{Text: padPage(who, logName, ellipsis) + " ", Role: render.Speaker(e.Event.ID)})
+		text = strings.TrimPrefix(text, who+" ") // it is in this column
 	}
-	if width >= 40 { // the agent's name is in the column before
-		text = strings.TrimPrefix(text, who+" ")
+	if width >= 70 {
+		l = append(l, render.Span{Text: padPage(event, logEvent, ellipsis) + " ", Role: render.Dim})
 	}
 	if text == "" {
 		text = event

@@ -33,11 +33,9 @@ func (o *PageHome) Set(d HomeData) { o.data = d }
 
 // ThreadsAt reports whether a place on the screen is on the line about runs to resume.
 func (o *PageHome) ThreadsAt(x, y int) bool {
-	_, y = o.local(x, y)
-	return o.threads >= 0 && y == o.threads && o.InRect(x, y+o.top())
+	_, row := o.local(x, y)
+	return o.threads >= 0 && row == o.threads && o.InRect(x, y)
 }
-
-func (o *PageHome) top() int { _, y, _, _ := o.GetRect(); return y }
 
 // section is a block of centred lines.
 type section struct {

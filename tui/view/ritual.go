@@ -170,10 +170,7 @@ func (d canvas) sky() {
 // The figures, in dots: each # is a dot. They are ten dots wide and sixteen high, and look to the left,
 // towards the loom.
 
-const (
-	figureWidth = 10
-	figureRows  = 4 // of the screen
-)
+const figureRows = 4 // of the screen
 
 var stands = []string{
 	"....##....",

@@ -27,27 +27,24 @@ import (
 
 // accept returns the command for "/accept COMMAND" and "/accept drop N": the run's criteria with that one
 // change. The error says what is wrong.
-func accept(s *supervisor.State, c EditorCommand) (contract.SetAcceptance, error) {
+func accept(s *supervisor.State, c EditorCommand) (set contract.SetAcceptance, err error) {
 	if s == nil {
-		return contract.SetAcceptance{},
-			errors.New("there is no run yet: say what is to be done, or start with --accept")
+		return set, errors.New("there is no run yet: say what is to be done, or start with --accept")
 	}
 	criteria := s.Task.Acceptance
-	var err error
 	if number, drop := strings.CutPrefix(c.Arg(0), "drop "); drop {
 		n, wrong := strconv.Atoi(strings.TrimSpace(number))
 		if wrong != nil {
-			return contract.SetAcceptance{},
-				fmt.Errorf("%q is not a number of a criterion: /accept lists them", SlashWord(number))
+			return set, fmt.Errorf("%q is not a number of a criterion: /accept lists them", SlashWord(number))
 		}
 		err = criteria.HumanDrops(n)
 	} else {
 		err = criteria.HumanAdds(supervisor.AcceptanceGiven{Command: c.Arg(0)})
 	}
 	if err != nil {
-		return contract.SetAcceptance{}, err
+		return set, err
 	}
-	set := contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{}}
+	set.Criteria = []contract.AcceptanceCriterion{}
 	for _, c := range criteria.Criteria {
 		given := contract.AcceptanceCriterion{Text: c.Text, Command: c.Command}
 		if c.By == contract.Arbiter {

@@ -5,6 +5,7 @@ package view
 // in the state.
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func AgentRow(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) P
 
 func agentRow(s *supervisor.State, a *supervisor.Agent, w Work, waits []supervisor.InboxItem, now time.Time) PageAgent {
 	text, since := eventtext.AgentState(s, a, waits)
-	tone, done := stateTone(text), w
+	tone, done := cmp.Or(stateTones[text], render.Dim), w
 	if s.WasInterrupted() && a.Alive() {
 		since, w = now, Work{}
 	}
@@ -123,19 +124,12 @@ func asked(i supervisor.InboxItem, root string) string {
 	return eventtext.Plain(sanitize.Line(words.FirstLine(strings.TrimSpace(i.Text)), 400))
 }
 
-// stateTones are the roles of words for what an agent does.
+// stateTones are the roles of words for what an agent does; that of others is Dim.
 var stateTones = map[string]render.Role{
 	"starts again": render.Warn, "parked": render.Bad, "works": render.Active, "done": render.Good,
 	"awaits a reply": render.Pending, "interrupted": render.Bad, "halted": render.Bad, "needs your trust": render.Alert,
 	"its host is not usable": render.Bad, "its host is lost": render.Warn, "waits for its host": render.Warn,
 	"in your hands": render.Alert, "is given back": render.Warn, "is being handed over": render.Warn,
-}
-
-func stateTone(word string) render.Role {
-	if tone, ok := stateTones[word]; ok {
-		return tone
-	}
-	return render.Dim
 }
 
 // awaited returns for whom the run waits, and since when.
@@ -494,13 +488,10 @@ func pose(a *supervisor.Agent, row PageAgent) Pose {
 }
 
 func planProgress(plan []contract.Step) float64 {
-	done := 0
-	for _, step := range plan {
-		if step.Status == contract.StepDone || step.Status == contract.StepSkipped {
-			done++
-		}
-	}
-	return float64(done) / float64(max(len(plan), 1))
+	open := slices.DeleteFunc(slices.Clone(plan), func(s contract.Step) bool {
+		return s.Status == contract.StepDone || s.Status == contract.StepSkipped
+	})
+	return float64(len(plan)-len(open)) / float64(max(len(plan), 1))
 }
 
 // runTones are the roles of words for what a run does.
@@ -514,7 +505,7 @@ var runTones = map[string]render.Role{
 func SnapshotStatus(s *supervisor.State, now time.Time) StatusData {
 	used := s.Used()
 	d := StatusData{
-		Word: eventtext.RunState(s, now), Tone: render.Warn, CostUSD: s.Spent(), Simulated: s.Options.Rehearsal,
+		Word: eventtext.RunState(s, now), CostUSD: s.Spent(), Simulated: s.Options.Rehearsal,
 		Tokens:   used.Input + used.Output + used.CacheRead + used.CacheCreation,
 		Elapsed:  elapsedSnapshot(s, now),
 		Restarts: s.Lifecycle.Crashes, Warnings: warnings(&s.Options), Decider: deciderWord(s.Options.Decider),
@@ -522,9 +513,7 @@ func SnapshotStatus(s *supervisor.State, now time.Time) StatusData {
 	if s.Rulings.FallbackReason != "" && s.Ending == nil {
 		d.Fallback = "The rules decide"
 	}
-	if tone, ok := runTones[d.Word]; ok {
-		d.Tone = tone
-	}
+	d.Tone = cmp.Or(runTones[d.Word], render.Warn)
 	if b := Stalled(s); b != nil && d.Word == eventtext.Phase(s.Task.Phase) {
 		d.Word, d.Tone = b.Trouble()+", "+countdown(b, now), render.Warn
 	}

@@ -34,20 +34,22 @@ type TimelineFrame struct {
 	Note  string // at the title: a notice for the person
 }
 
-// glyph is the drawing of a kind.
+// glyph is the drawing of a kind, and its name.
 type glyph struct {
 	unicode, ascii string
 	role           render.Role
+	word           string
 }
 
 // glyphs differ by more than their colours.
 var glyphs = [timelineKinds]glyph{
-	TimelineAlive: {"·", ".", render.Dim}, TimelineTurn: {"─", "-", render.Active},
-	TimelineTool: {"━", "=", render.Active}, TimelineQuiet: {"┄", ".", render.Dim},
-	TimelineStopped: {"┤", "]", render.Dim}, TimelineBegan: {"├", "[", render.Dim},
-	HumanSpoke: {"•", "*", render.SpeakerHuman}, APIWait: {"~", "~", render.Warn},
-	TimelineWait: {"?", "?", render.Alert}, TimelineRestarted: {"○", "o", render.Warn},
-	TimelineRenewed: {"◆", "R", render.Active}, HandedOff: {"→", ">", render.Good}, TimelineFailed: {"✗", "!", render.Bad},
+	TimelineAlive: {"·", ".", render.Dim, "is there"}, TimelineTurn: {"─", "-", render.Active, "works"},
+	TimelineTool: {"━", "=", render.Active, "call"}, TimelineQuiet: {"┄", ".", render.Dim, ""},
+	TimelineStopped: {"┤", "]", render.Dim, "ended"}, TimelineBegan: {"├", "[", render.Dim, "began"},
+	HumanSpoke: {"•", "*", render.SpeakerHuman, "you spoke"}, APIWait: {"~", "~", render.Warn, "waits for the API"},
+	TimelineWait: {"?", "?", render.Alert, "waits for you"}, TimelineRestarted: {"○", "o", render.Warn, "restarted"},
+	TimelineRenewed: {"◆", "R", render.Active, "renewed"}, HandedOff: {"→", ">", render.Good, "hand-off"},
+	TimelineFailed: {"✗", "!", render.Bad, "error"},
 }
 
 // legend are the kinds that the legend explains.
@@ -279,7 +281,7 @@ func (p *picture) detail(rows int) []render.Line {
 
 func (p *picture) span(s Span) render.Line {
 	l := render.Of(glyphs[s.Kind].role, "  "+glyphs[s.Kind].of(p.Look)+" ")
-	what := kindWords[s.Kind]
+	what := glyphs[s.Kind].word
 	if s.N > 1 {
 		what = fmt.Sprintf("%s, %s times", what, words.Number(s.N))
 	}
@@ -301,7 +303,7 @@ func (p *picture) span(s Span) render.Line {
 func (p *picture) legend() render.Line {
 	var l render.Line
 	for _, k := range legend {
-		item := render.Of(glyphs[k].role, glyphs[k].of(p.Look)).Append(render.Dim, " "+kindWords[k]+"  ")
+		item := render.Of(glyphs[k].role, glyphs[k].of(p.Look)).Append(render.Dim, " "+glyphs[k].word+"  ")
 		if l.Width()+item.Width()-2 > p.width {
 			break
 		}
@@ -376,7 +378,7 @@ func (p *picture) latestMoments(l *lane) []Span {
 
 // sentence describes a moment, with its time.
 func (p *picture) sentence(s Span) string {
-	text := p.local(s.From).Format("15:04:05") + " " + kindWords[s.Kind]
+	text := p.local(s.From).Format("15:04:05") + " " + glyphs[s.Kind].word
 	if s.N > 1 {
 		text += fmt.Sprintf(", %s times", words.Number(s.N))
 	}
