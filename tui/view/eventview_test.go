@@ -576,6 +576,12 @@ func TestIndentLeavesRoom(t *testing.T) {
 	}
 }
 
+// TestErrorIsWrappedOnce: the mark before the message of an error leaves no line of one word below each full one.
+func TestErrorIsWrappedOnce(t *testing.T) {
+	c := EventTalk(entry("orch-1", contract.Error{Message: strings.TrimSpace(strings.Repeat("word ", 30))}), options(40))
+	testkit.Same(t, "lines of 30 words, seven in each", 5, len(c.Lines))
+}
+
 func TestSubagentParents(t *testing.T) {
 	var k Subagents
 	use := func(id, subagent string) {
