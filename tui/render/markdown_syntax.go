@@ -74,20 +74,12 @@ type tokens struct {
 // take ends a token with a role. The text before it gets no role of its own.
 func (t *tokens) take(from, to int, r Role) {
 	if from > t.done {
-		t.put(t.text[t.done:from], Code)
+		t.out = t.out.Append(Code, t.text[t.done:from])
 	}
 	if to > from {
-		t.put(t.text[from:to], r)
+		t.out = t.out.Append(r, t.text[from:to])
 	}
 	t.done, t.at = to, to
-}
-
-func (t *tokens) put(s string, r Role) {
-	if n := len(t.out); n > 0 && t.out[n-1].Role == r {
-		t.out[n-1].Text += s
-		return
-	}
-	t.out = append(t.out, Span{Text: s, Role: r})
 }
 
 func (t *tokens) run(s state) (Line, state) {

@@ -267,13 +267,6 @@ func (c *Editor) popupLine(one Candidate, sign string, wide, width int) render.L
 // marked returns a text in which the letters at some places are shown as found.
 func marked(text string, at []int, role render.Role) render.Line {
 	var line render.Line
-	add := func(s string, r render.Role) {
-		if n := len(line); n > 0 && line[n-1].Role == r {
-			line[n-1].Text += s
-		} else {
-			line = append(line, render.Span{Text: s, Role: r})
-		}
-	}
 	i := 0
 	for text != "" {
 		cluster, rest, _, _ := uniseg.FirstGraphemeClusterInString(text, -1)
@@ -284,7 +277,7 @@ func marked(text string, at []int, role render.Role) render.Line {
 			}
 			i++
 		}
-		add(cluster, mark)
+		line = line.Append(mark, cluster)
 		text = rest
 	}
 	return line
