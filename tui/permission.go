@@ -102,7 +102,7 @@ func (q *permissions) judge(p *input.PermissionRequest, own bool) {
 		q.answer(c)
 	})
 	q.hold(g, asked.ID, own)
-	g.renote = func() { g.ask.Annotate(q.permitNotes(&asked)) }
+	g.renote = func() { g.ask.Renew(q.permitData(&asked)) }
 }
 
 // answer sends an answer. The request is put aside until the run has accepted the answer.
@@ -200,20 +200,14 @@ func (q *permissions) permitData(p *input.PermissionRequest) view.AskData {
 		},
 		Focus: 3,
 	}
-	data.Note, data.Unread = q.permitNotes(p)
-	return data
-}
-
-// permitNotes returns notes on when a request is denied without an answer, and how many wait; the second
-// note is shown until the action was read to its end.
-func (q *permissions) permitNotes(p *input.PermissionRequest) (note, unread string) {
-	note = eventtext.DeniedAt(p.Deadline)
+	data.Note = eventtext.DeniedAt(p.Deadline)
 	if n := len(q.requests()); n > 1 {
-		note += fmt.Sprintf(" %d requests wait; Alt+p: all of them.", n)
+		data.Note += fmt.Sprintf(" %d requests wait; Alt+p: all of them.", n)
 	}
-	note = strings.TrimSpace(note)
-	return note, strings.TrimSpace("There is more of it: Space reads on. Beyond this once it is allowed only when it " +
-		"was read to its end. " + note)
+	data.Note = strings.TrimSpace(data.Note)
+	data.Unread = strings.TrimSpace("There is more of it: Space reads on. Beyond this once it is allowed only when it " +
+		"was read to its end. " + data.Note)
+	return data
 }
 
 func (q *permissions) requester(p *input.PermissionRequest) render.Line {

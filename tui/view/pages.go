@@ -204,7 +204,6 @@ type PageFinding struct {
 
 // HomeData is the content of the home screen.
 type HomeData struct {
-	Words    []string // what the oracle says: "Speak, mortal."
 	Findings []PageFinding
 	Threads  int    // runs that can be resumed
 	Newest   string // the title of the last active one

@@ -56,9 +56,6 @@ func (a *Ask) Set(d AskData) {
 	a.Top()
 }
 
-// Annotate replaces the notes below the body, and leaves everything else unchanged.
-func (a *Ask) Annotate(note, unread string) { a.data.Note, a.data.Unread = note, unread }
-
 // Arm records that an event opened the dialog at a time: decisions are refused until the keyboard was quiet
 // for a moment. A person in the middle of a word continues typing, so each refused key restarts the moment.
 func (a *Ask) Arm(at time.Time) { a.armed = at.Add(openDelay) }

@@ -122,8 +122,7 @@ func SlashOver(a *supervisor.Agent) bool {
 // contextSlash reports how full the contexts are, of one agent or of all running ones.
 func contextSlash(s *supervisor.State, id string) string {
 	var b strings.Builder
-	for i := range members(s) {
-		a := s.Agents[i]
+	for _, a := range members(s) {
 		if id != "" && a.ID != id || id == "" && SlashOver(a) {
 			continue
 		}
@@ -180,8 +179,8 @@ func costSlash(s *supervisor.State) string {
 	fmt.Fprintf(&b, "\n\n| tokens | |\n|---|--:|\n| in | %d |\n| read from the cache | %d |\n| written to the cache "+
 		"| %d |\n| out | %d |\n\n| agent | cost%s |\n|---|--:|\n",
 		used.Input, used.CacheRead, used.CacheCreation, used.Output, mark)
-	for i := range s.Agents {
-		fmt.Fprintf(&b, "| %s | $%.4f |\n", SlashName(s, s.Agents[i].ID), s.Agents[i].Spent())
+	for _, a := range s.Agents {
+		fmt.Fprintf(&b, "| %s | $%.4f |\n", SlashName(s, a.ID), a.Spent())
 	}
 	if s.Options.Rehearsal {
 		b.WriteString("\nA rehearsal: these are the prices of a scripted model, and nothing is paid.")

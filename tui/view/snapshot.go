@@ -26,15 +26,14 @@ import (
 func AgentRows(s *supervisor.State, work func(id string) Work, now time.Time) []PageAgent {
 	const past = 2
 	gone := 0
-	for i := range s.Agents {
-		if SlashOver(s.Agents[i]) {
+	for _, a := range s.Agents {
+		if SlashOver(a) {
 			gone++
 		}
 	}
 	var list []PageAgent
 	waits := Inbox(s)
-	for i := range s.Agents {
-		a := s.Agents[i]
+	for _, a := range s.Agents {
 		if SlashOver(a) {
 			if gone--; gone >= past {
 				continue
@@ -142,8 +141,7 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 	}
 	var busy []string
 	var first time.Time
-	for i := range s.Agents {
-		a := s.Agents[i]
+	for _, a := range s.Agents {
 		if a.Status != supervisor.AgentBusy && a.Status != supervisor.AgentStarting && a.Status != supervisor.AgentDown &&
 			a.Status != supervisor.AgentRestarting {
 			continue
@@ -178,8 +176,8 @@ func NextFrame(s *supervisor.State, still bool) time.Duration {
 	if _, human, _ := awaited(s, time.Now()); human || still {
 		return time.Second // displayed times advance
 	}
-	for i := range s.Agents {
-		if s.Agents[i].Status == supervisor.AgentBusy && s.Agents[i].Waiting() == nil { // a countdown ticks once a second
+	for _, a := range s.Agents {
+		if a.Status == supervisor.AgentBusy && a.Waiting() == nil { // a countdown ticks once a second
 			return MotionFrame
 		}
 	}
@@ -204,8 +202,8 @@ func Stalled(s *supervisor.State) *supervisor.AgentBackoff {
 		return nil
 	}
 	var first *supervisor.AgentBackoff
-	for i := range s.Agents {
-		b := s.Agents[i].Waiting()
+	for _, a := range s.Agents {
+		b := a.Waiting()
 		if b != nil && b.Trouble() != "" && (first == nil || b.Until.Before(first.Until)) {
 			first = b
 		}
