@@ -475,8 +475,8 @@ func (d *app) moment() render.NotifyMoment {
 	if b := view.Stalled(s); b != nil {
 		m.Word = b.Trouble()
 	}
-	for i := range s.Agents {
-		if s.Agents[i].Works() {
+	for _, a := range s.Agents {
+		if a.Works() {
 			m.Threads++
 		}
 	}

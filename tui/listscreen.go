@@ -204,10 +204,8 @@ func (p palette) items() []choice {
 			value: func() { p.command(s) }})
 	}
 	for _, b := range keys.Own(keys.Everywhere) {
-		for _, a := range pageKeys {
-			if a == b.Action {
-				list = append(list, choice{text: b.Help, note: b.Keys[0], value: func() { p.d.act(a) }})
-			}
+		if slices.Contains(pageKeys, b.Action) {
+			list = append(list, choice{text: b.Help, note: b.Keys[0], value: func() { p.d.act(b.Action) }})
 		}
 	}
 	return list

@@ -61,9 +61,7 @@ func TestLeaving(t *testing.T) {
 		if err := s.ExpectEnd(); err != nil {
 			t.Error(err)
 		}
-		if !s.host.present().over {
-			t.Error("the run was not stopped")
-		}
+		testkit.Same(t, "the run was not stopped", false, !s.host.present().over)
 	})
 }
 

@@ -226,8 +226,8 @@ func short(id string) string { return id[:min(len(id), 8)] }
 
 func (p *prompt) agentCandidates() []view.Candidate {
 	var list []view.Candidate
-	for i := range p.d.session.agents() {
-		if a := p.d.session.agents()[i]; a.Alive() {
+	for _, a := range p.d.session.agents() {
+		if a.Alive() {
 			list = append(list, view.Candidate{Text: a.ID, Note: p.d.session.name(a.ID)})
 		}
 	}

@@ -171,7 +171,7 @@ func (d *app) scroll(v *reader, a keys.Action) bool {
 	case keys.Search:
 		d.search.begin(v)
 	case keys.SearchNext, keys.SearchPrev:
-		d.search.next(d, v, a == keys.SearchPrev)
+		d.search.look(d, v, a == keys.SearchPrev, false)
 	default:
 		return leaf(v, a)
 	}
@@ -422,9 +422,6 @@ func lineAfter(line string, e *tcell.EventKey, key string) string {
 
 // first goes to the nearest match above, or otherwise below.
 func (h *searchBar) first(d *app, v *reader) { h.look(d, v, true, true) }
-
-// next goes to the next match, further up or further down.
-func (h *searchBar) next(d *app, v *reader, back bool) { h.look(d, v, back, false) }
 
 // look goes to the next match: at once if it is near, otherwise after a worker has searched the history.
 // either allows a match in the other direction.

@@ -196,7 +196,8 @@ type logbook struct {
 	blockScreen
 	raw    bool
 	filter history.Filter
-	typing bool // the filter is being written
+	typed  string // the filter as it was written
+	typing bool   // it is being written
 	text   string
 	seen   uint64 // version of the history when the filter last went through it
 	busy   bool   // the filter is going through it
@@ -209,11 +210,7 @@ func newLogbook(d *app) *logbook {
 }
 
 func (l *logbook) source() *source {
-	thread := l.d.f.history.All()
-	if l.filter.Agent != "" || len(l.filter.Kinds) > 0 || l.filter.Text != "" {
-		thread = l.d.f.history.Filter(l.filter)
-	}
-	return &source{thread: thread, render: func(e history.Entry, o view.EventOptions) view.Block {
+	return &source{thread: l.d.f.history.Filter(l.filter), render: func(e history.Entry, o view.EventOptions) view.Block {
 		return view.EventLog(e, o, l.raw)
 	}}
 }
@@ -299,6 +296,7 @@ func (l *logbook) act(a keys.Action, key string) bool {
 		case l.Selecting():
 			l.SelectClear()
 		case l.describe() != "":
+			l.typed = ""
 			l.pick(history.Filter{})
 		default:
 			l.d.back()
@@ -307,22 +305,11 @@ func (l *logbook) act(a keys.Action, key string) bool {
 		l.raw = !l.raw
 		l.pick(l.filter)
 	case keys.Filter:
-		l.typing, l.text = true, l.describeTyped()
+		l.typing, l.text = true, l.typed
 	default:
 		return l.blockScreen.act(a, key)
 	}
 	return true
-}
-
-func (l *logbook) describeTyped() string {
-	parts := append([]string{}, l.filter.Kinds...)
-	if l.filter.Agent != "" {
-		parts = append([]string{l.filter.Agent}, parts...)
-	}
-	if l.filter.Text != "" {
-		parts = append(parts, l.filter.Text)
-	}
-	return strings.Join(parts, " ")
 }
 
 func (l *logbook) key(e *tcell.EventKey, key string) bool {
@@ -333,7 +320,7 @@ func (l *logbook) key(e *tcell.EventKey, key string) bool {
 	case key == "Esc" || key == "Ctrl+C":
 		l.typing = false
 	case key == "Enter":
-		l.typing = false
+		l.typing, l.typed = false, l.text
 		l.pick(parseFilter(l.text))
 	default:
 		l.text = lineAfter(l.text, e, key)
