@@ -197,7 +197,7 @@ func (d *app) onEvent(e contract.Event) {
 		d.inbox.answered = nil // it is asked again
 		switch b.Ref {
 		case "configure":
-			d.permissions.clearRequested()
+			d.permissions.sent = ""
 		case "permission":
 			d.permissions.dismissed = nil // it is asked again
 		case "edit_message":
@@ -210,7 +210,7 @@ func (d *app) onEvent(e contract.Event) {
 		}
 		switch b.Ref {
 		case "configure":
-			d.permissions.clearRequested()
+			d.permissions.sent = ""
 		case "choose", "retry", "skip_step", "reset", "force_agent":
 			d.recovery.clear()
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/gdamore/tcell/v2"
-	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -93,23 +92,14 @@ func (g *dialog) key(e *tcell.EventKey, key string) bool {
 	return true
 }
 
-func (g *dialog) mouse(a tview.MouseAction, e *tcell.EventMouse) bool {
-	switch a {
-	case tview.MouseScrollUp:
-		g.ask.Up(3)
-	case tview.MouseScrollDown:
-		g.ask.Down(3)
-	case tview.MouseLeftClick:
-		x, y := e.Position()
+func (g *dialog) mouse() mouseHandler {
+	return wheel(g.ask, func(x, y int) {
 		if i, ok := g.ask.Row(x, y); ok && g.row != nil {
 			g.row(i)
 		} else if value, ok := g.ask.Click(x, y, now()); ok {
 			g.answer(value)
 		}
-	default:
-		return false
-	}
-	return true
+	})
 }
 
 // dialogs is the layer over the screens that holds the open dialog.
@@ -244,12 +234,6 @@ func (ds *dialogs) askEnd(title string, do func()) bool {
 	return ds.confirm(title,
 		"Every agent is stopped in the middle of what it does, with all that its tools have started. What is in the "+
 			"files stays; what was left half-done is said at the end.", "End it", do)
-}
-
-func (ds *dialogs) askReset() bool {
-	return ds.confirm("Reset?",
-		"Every Orchestrator is released, and the task and the plan are dropped. The Arbiter stays, and asks what is "+
-			"wanted. Files stay as they are.", "Reset", func() { ds.d.session.send(contract.Reset{}) })
 }
 
 // confirm asks before an action on the run that cannot be undone.

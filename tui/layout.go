@@ -212,7 +212,7 @@ func (d *app) MouseHandler() mouseHandler {
 		case d.picker.open():
 			return clicks(d.picker.list, d.picker.take)(a, e, nil)
 		case d.dialogs.asking() != nil:
-			return d.dialogs.asking().mouse(a, e), nil
+			return d.dialogs.asking().mouse()(a, e, nil)
 		case d.line.InRect(x, y) && d.controlled(a):
 			return true, nil
 		case click && d.line.OnGrants(x, y):

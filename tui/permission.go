@@ -205,8 +205,8 @@ func (q *permissions) permitData(p *input.PermissionRequest) view.AskData {
 		data.Note += fmt.Sprintf(" %d requests wait; Alt+p: all of them.", n)
 	}
 	data.Note = strings.TrimSpace(data.Note)
-	data.Unread = strings.TrimSpace("There is more of it: Space reads on. Beyond this once it is allowed only when it " +
-		"was read to its end. " + data.Note)
+	data.Unread = strings.TrimSpace("There is more of it: Space reads on. Beyond this once it is allowed only when " +
+		"it was read to its end. " + data.Note)
 	return data
 }
 
@@ -315,9 +315,6 @@ func (q *permissions) nextMode() {
 		q.d.flash(string(next) + ": " + next.Means() + ".")
 	}
 }
-
-// clearRequested clears the requested mode: the run has accepted or refused it.
-func (q *permissions) clearRequested() { q.sent = "" }
 
 // problem is the last error that has recovery options, as long as they are valid.
 type problem struct {

@@ -210,9 +210,8 @@ func newLogbook(d *app) *logbook {
 }
 
 func (l *logbook) source() *source {
-	return &source{thread: l.d.f.history.Filter(l.filter), render: func(e history.Entry, o view.EventOptions) view.Block {
-		return view.EventLog(e, o, l.raw)
-	}}
+	log := func(e history.Entry, o view.EventOptions) view.Block { return view.EventLog(e, o, l.raw) }
+	return &source{thread: l.d.f.history.Filter(l.filter), render: log}
 }
 
 func (l *logbook) pick(f history.Filter) {

@@ -3,8 +3,6 @@ package eventtext
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -101,9 +99,6 @@ var toolSummary = map[string][]string{
 	"update_plan":          {"index", "status"},
 	"ask_predecessor":      {"question"},
 }
-
-// Tools returns the tools in toolSummary.
-func Tools() []string { return slices.Sorted(maps.Keys(toolSummary)) }
 
 // usual are the members that describe the input of an unknown tool best.
 var usual = []string{

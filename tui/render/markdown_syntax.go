@@ -83,25 +83,17 @@ func (t *tokens) take(from, to int, r Role) {
 }
 
 func (t *tokens) run(s state) (Line, state) {
-	if s != 0 {
-		s = t.goOn(s)
+	switch { // a comment or string of an earlier line goes on
+	case s == inComment:
+		s = t.comment(t.at, t.at)
+	case s > 0:
+		s = t.str(t.at, t.at, int(s-1))
 	}
 	for s == 0 && t.at < len(t.text) {
 		s = t.token()
 	}
 	t.take(len(t.text), len(t.text), Code)
 	return t.out, s
-}
-
-// goOn continues a comment or string of an earlier line.
-func (t *tokens) goOn(s state) state {
-	if s == inComment {
-		return t.comment(t.at, t.at)
-	}
-	if int(s) > len(t.lang.quotes) {
-		return 0
-	}
-	return t.str(t.at, t.at, int(s-1))
 }
 
 func (t *tokens) token() state {

@@ -51,9 +51,9 @@ func (r *rig) resize(width, height int) {
 
 // pressed are the keys of the random tests.
 var pressed = slices.Concat(tuitest.Names, []string{"Shift+Enter", "Ctrl+Alt+M", "Shift+Left", "Shift+Right",
-	"Shift+Down", "Ctrl+Left", "Ctrl+Home", "Ctrl+End", "Shift+Tab", "Ctrl+_", "Alt+Backspace", "Alt+_", "Alt+B", "Alt+F",
-	"Alt+D", "Alt+W", "Alt+X", "Ctrl+A", "Ctrl+B", "Ctrl+C", "Ctrl+D", "Ctrl+E", "Ctrl+F", "Ctrl+G", "Ctrl+J", "Ctrl+K",
-	"Ctrl+N", "Ctrl+P", "Ctrl+R", "Ctrl+U", "Ctrl+W", "Ctrl+Y"})
+	"Shift+Down", "Ctrl+Left", "Ctrl+Home", "Ctrl+End", "Shift+Tab", "Ctrl+_", "Alt+Backspace", "Alt+_", "Alt+B",
+	"Alt+F", "Alt+D", "Alt+W", "Alt+X", "Ctrl+A", "Ctrl+B", "Ctrl+C", "Ctrl+D", "Ctrl+E", "Ctrl+F", "Ctrl+G", "Ctrl+J",
+	"Ctrl+K", "Ctrl+N", "Ctrl+P", "Ctrl+R", "Ctrl+U", "Ctrl+W", "Ctrl+Y"})
 
 // press presses keys by name; it records whether the last one was used.
 func (r *rig) press(names ...string) *rig {

@@ -326,13 +326,8 @@ func onScreen(name, args, help string) EditorSpec {
 func Lookup(name string) (EditorSpec, bool) {
 	name = strings.ToLower(name)
 	for _, s := range EditorCommands {
-		if s.Name == name {
+		if s.Name == name || slices.Contains(s.Aliases, name) {
 			return s, true
-		}
-		for _, a := range s.Aliases {
-			if a == name {
-				return s, true
-			}
 		}
 	}
 	return EditorSpec{}, false

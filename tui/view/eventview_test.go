@@ -473,7 +473,7 @@ func TestUnfoldedIsAll(t *testing.T) {
 // TestWholeInputIsShown: the card shows every member of an input that a person must allow,
 // whatever the tool.
 func TestWholeInputIsShown(t *testing.T) {
-	for _, tool := range eventtext.Tools() {
+	for tool := range strings.FieldsSeq("Bash Check Write NotebookEdit Edit MultiEdit Agent Task Read Grep mcp__x__y") {
 		for _, input := range []string{
 			`{"command":"ls","file_path":"F1","content":"C1","old_string":"O1","new_string":"N1","prompt":"P1","zzz":"Z1","deep":{"a":["D1"]},"edits":[{"old_string":"E1","new_string":"E2","more":"E3"}]}`,
 			`{"command":{"sh":"D1"},"file_path":["F1"],"content":7,"old_string":null,"new_string":"N1","edits":"E1","prompt":["P1"]}`,
@@ -555,7 +555,8 @@ func TestIndentLeavesRoom(t *testing.T) {
 
 // TestErrorIsWrappedOnce: the mark before the message of an error leaves no line of one word below each full one.
 func TestErrorIsWrappedOnce(t *testing.T) {
-	c := EventTalk(entry("orch-1", contract.Error{Message: strings.TrimSpace(strings.Repeat("word ", 30))}), options(40))
+	message := strings.TrimSpace(strings.Repeat("word ", 30))
+	c := EventTalk(entry("orch-1", contract.Error{Message: message}), options(40))
 	testkit.Same(t, "lines of 30 words, seven in each", 5, len(c.Lines))
 }
 
@@ -878,8 +879,8 @@ func TestEventHostileText(t *testing.T) {
 						t.Fatalf("%s, %s, width %d, round %d: %v", name, renderer.name, width, round, err)
 					}
 				}
-				l := history.Live{Agent: e.Event.ID, Text: "x" + sanitize.Text(f.text()), Message: sanitize.Text(f.text()),
-					Verdict: round%2 == 0, Began: dawn}
+				l := history.Live{Agent: e.Event.ID, Text: "x" + sanitize.Text(f.text()),
+					Message: sanitize.Text(f.text()), Verdict: round%2 == 0, Began: dawn}
 				if err := sound(EventLive(l, o), o); err != nil {
 					t.Fatalf("live, width %d: %v", width, err)
 				}

@@ -338,10 +338,6 @@ const (
 // logged lays out an event on one line: when, who, what, and the most important part.
 func (o EventOptions) logged(e history.Entry) render.Line {
 	width, ellipsis := o.width(), o.Look.Glyphs.Ellipsis
-	at := e.At
-	if !o.Now.IsZero() {
-		at = at.In(o.Now.Location())
-	}
 	event := ""
 	if e.Event.Body != nil {
 		event = eventtext.One(e.Event.Body.EventName(), eventtext.MaxName)
@@ -350,7 +346,7 @@ func (o EventOptions) logged(e history.Entry) render.Line {
 	text := eventtext.One(o.priced(e.Event.Body, eventtext.Line(e.Event, o.Name)), eventtext.MaxSummary)
 	l := render.Line{}
 	if width >= 20 {
-		l = append(l, render.Span{Text: at.Format("15:04:05") + " ", Role: render.Dim})
+		l = append(l, render.Span{Text: e.At.In(o.Now.Location()).Format("15:04:05") + " ", Role: render.Dim})
 	}
 	role := logRole(e.Event.Body)
 	if width >= 40 {

@@ -5,9 +5,6 @@ import (
 	"unicode/utf8"
 )
 
-// maxStep is the number of rows from which a step is a jump to the end or the beginning.
-const maxStep = 1 << 16
-
 // listWindow is the visible part of a layout, and the place of its reader.
 type listWindow struct {
 	layout
@@ -33,10 +30,6 @@ func (w *listWindow) Behind() int {
 
 // Up scrolls up by n rows, and stops following the end.
 func (v *ListView) Up(n int) {
-	if n >= maxStep {
-		v.Top()
-		return
-	}
 	v.update()
 	if p, _ := v.up(v.top, n); p != v.top {
 		v.leave(p)
@@ -45,10 +38,6 @@ func (v *ListView) Up(n int) {
 
 // Down scrolls down by n rows. When the end becomes visible, the view follows it.
 func (v *ListView) Down(n int) {
-	if n >= maxStep {
-		v.Bottom()
-		return
-	}
 	v.update()
 	if v.follow || n <= 0 {
 		return

@@ -183,7 +183,7 @@ func TestCopyIsBounded(t *testing.T) {
 	l := many(maxCopyRows + 10)
 	st := newStage(t, 20, 5, l)
 	st.view.SelectStart()
-	st.view.Extend(-maxStep)
+	st.view.Extend(-2 * maxCopyRows)
 	testkit.Same(t, "lines", maxCopyRows, strings.Count(st.view.Copy(), "\n")+1)
 }
 

@@ -521,8 +521,6 @@ func TestMillion(t *testing.T) {
 		{"top", v.Top, "block 0,"},
 		{"page down", v.PageDown, "block 19,"},
 		{"bottom", v.Bottom, fmt.Sprintf("block %d,", n-20)},
-		{"far up", func() { v.Up(n) }, "block 0,"},
-		{"far down", func() { v.Down(n) }, fmt.Sprintf("block %d,", n-20)},
 		{"add thousands", func() { src.n += 5000 }, fmt.Sprintf("block %d,", n-20+5000)},
 	} {
 		src.laid = 0

@@ -225,7 +225,7 @@ type PageChoice struct {
 // AskData is a dialog.
 type AskData struct {
 	Title string
-	Tone  render.Role // of frame and title: Alert, Danger …; default: FrameFocus
+	Tone  render.Role // of frame and title: Alert, Danger, FrameFocus
 	List  *AskList    // other items; nil: there are none
 	Head  []render.Line
 	// Body returns the lines for a width; it is called again for another width.

@@ -168,11 +168,7 @@ func (a *Ask) Draw(screen tcell.Screen) {
 	box.Clear(render.Base)
 	outside := box
 	if framed {
-		tone := a.data.Tone
-		if tone == render.Base {
-			tone = render.FrameFocus
-		}
-		title := render.Title
+		tone, title := a.data.Tone, render.Title
 		if tone == render.Danger {
 			tone, title = render.Bad, render.Danger
 		}

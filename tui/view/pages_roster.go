@@ -349,7 +349,8 @@ func ContextFigures(look *render.Look, a PageAgent) render.Line {
 	if a.Past {
 		role = render.Dim
 	}
-	return contextMeter(look, a, 10).Append(role, " "+contextPct(look, a)).Append(render.Dim, padLeft(tokens(a), 11, ""))
+	return contextMeter(look, a, 10).Append(role, " "+contextPct(look, a)).
+		Append(render.Dim, padLeft(tokens(a), 11, ""))
 }
 
 func contextMeter(look *render.Look, a PageAgent, columns int) render.Line {

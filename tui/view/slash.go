@@ -784,7 +784,11 @@ func amend(d *Draft, s *supervisor.State, i int, change string) error {
 		d.SetText(i, rest)
 	case "mode":
 		if rest != "" && !HasMode(s, rest) {
-			return fmt.Errorf("there is no mode %q; modes: %s", SlashWord(rest), strings.Join(modeNames(s), ", "))
+			var names []string
+			for _, m := range Modes(s) {
+				names = append(names, SlashWord(m.Name))
+			}
+			return fmt.Errorf("there is no mode %q; modes: %s", SlashWord(rest), strings.Join(names, ", "))
 		}
 		d.SetMode(i, rest)
 	default:
@@ -804,14 +808,6 @@ func Modes(s *supervisor.State) []agents.Agent {
 // HasMode reports whether a run has a mode.
 func HasMode(s *supervisor.State, name string) bool {
 	return slices.ContainsFunc(Modes(s), func(m agents.Agent) bool { return m.Name == name })
-}
-
-func modeNames(s *supervisor.State) []string {
-	var names []string
-	for _, m := range Modes(s) {
-		names = append(names, SlashWord(m.Name))
-	}
-	return names
 }
 
 // SlashPlan returns a run's plan, one step per line.

@@ -506,7 +506,11 @@ func SnapshotStatus(s *supervisor.State, now time.Time) StatusData {
 		Word: eventtext.RunState(s, now), CostUSD: s.Spent(), Simulated: s.Options.Rehearsal,
 		Tokens:   used.Input + used.Output + used.CacheRead + used.CacheCreation,
 		Elapsed:  elapsedSnapshot(s, now),
-		Restarts: s.Lifecycle.Crashes, Warnings: warnings(&s.Options), Decider: deciderWord(s.Options.Decider),
+		Restarts: s.Lifecycle.Crashes, Warnings: warnings(&s.Options),
+	}
+	known := false
+	if d.Decider, known = deciderWords[s.Options.Decider]; !known {
+		d.Decider = "decides: " + SlashWord(s.Options.Decider)
 	}
 	if s.Rulings.FallbackReason != "" && s.Ending == nil {
 		d.Fallback = "The rules decide"
@@ -537,14 +541,7 @@ func quotaWord(s *supervisor.State, now time.Time) (word string, scarce bool) {
 	return word, scarce
 }
 
-// deciderWord names who decides, if not the Arbiter.
-func deciderWord(decider string) string {
-	if word, ok := deciderWords[decider]; ok {
-		return word
-	}
-	return "decides: " + SlashWord(decider)
-}
-
+// deciderWords name who decides, if not the Arbiter.
 var deciderWords = map[string]string{"": "", runconfig.DeciderSession: "",
 	runconfig.DeciderStateless: "a model decides",
 	runconfig.DeciderHybrid:    "rules, else a model decide", runconfig.DeciderRules: "the rules decide"}

@@ -69,7 +69,14 @@ func (t *Timeline) Lines(v *TimelineView, f TimelineFrame, width, height int) []
 	defer t.mu.Unlock()
 	axis := t.axis(f.Now)
 	p := picture{Timeline: t, TimelineView: v, TimelineFrame: f, axis: axis, width: width}
-	v.gutter, v.lanes = p.margin(), v.lanes[:0]
+	switch v.lanes = v.lanes[:0]; {
+	case width < 60:
+		v.gutter = 10
+	case width < 100:
+		v.gutter = 20
+	default:
+		v.gutter = 24
+	}
 	for _, l := range t.lanes {
 		v.lanes = append(v.lanes, l.id)
 	}
@@ -78,7 +85,10 @@ func (t *Timeline) Lines(v *TimelineView, f TimelineFrame, width, height int) []
 		price = 9 + len(eventtext.Simulated(t.simulated))
 	}
 	v.fit(axis.Len(), width-v.gutter-price)
-	detail, key := p.rowsBelow(height)
+	detail, key := max(min(height/3, 8), 3), 0 // rows below the lanes: for the details, and for the legend
+	if height >= 14 {
+		key = 1
+	}
 	lines := []render.Line{p.title(), render.Of(render.Frame, strings.Repeat(f.Look.Glyphs.Horizontal, max(width, 0)))}
 	if len(t.lanes) == 0 {
 		v.rows, v.first = 0, len(lines)
@@ -108,24 +118,6 @@ type picture struct {
 	TimelineFrame
 	axis  Axis
 	width int
-}
-
-func (p *picture) margin() int {
-	switch {
-	case p.width < 60:
-		return 10
-	case p.width < 100:
-		return 20
-	}
-	return 24
-}
-
-// rowsBelow returns the rows below the lanes: for the details, and for the legend.
-func (p *picture) rowsBelow(height int) (detail, key int) {
-	if height >= 14 {
-		key = 1
-	}
-	return max(min(height/3, 8), 3), key
 }
 
 // title shows how long the run was, and what it has cost.
