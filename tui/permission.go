@@ -147,17 +147,17 @@ func (q *permissions) putAside(id string) {
 // key leads here and through it: if the letter that led here, in a dialog that an event opened, was the
 // first of a word, the rest of the word leads back to the input.
 func (q *permissions) widen(from *dialog, p input.PermissionRequest, c contract.Permit) {
-	title, until, note := "Allow for this run", "Not asked for again until the run ends:", "Rules that deny still win."
-	if c.Scope == contract.ScopeAlways {
-		title, until, note = "Always allow here", "Not asked for again in this workspace, in later runs too:",
-			"Rules that deny, or ask, still win."
+	title := "Allow for this run"
+	if c.Scope == always {
+		title = "Always allow here"
 	}
+	until, note := view.ScopeWords(c.Scope)
 	data := view.AskData{
 		Title: title, Tone: render.Alert,
 		Head:    []render.Line{render.Of(render.Base, until)},
 		Choices: []view.PageChoice{{Value: "", Key: '1', Label: "This exact action"}},
 		Body:    func(width int) []render.Line { return q.actionLines(&p, width) },
-		Note:    "Esc: not now. A rule allows all that it covers. " + note,
+		Note:    "Esc: not now. " + note,
 	}
 	for i, rule := range p.Suggestions {
 		data.Choices = append(data.Choices, view.PageChoice{Value: rule, Key: rune('2' + i),
@@ -305,7 +305,7 @@ func (q *permissions) mode() runconfig.Mode {
 
 // nextMode switches to the next permission mode. From allow-all it leads back to asking.
 func (q *permissions) nextMode() {
-	if q.d.session.run == nil || q.d.session.over() {
+	if !q.d.session.runs() {
 		q.d.flash("There is no run: --permissions sets the mode that one begins with.")
 		return
 	}
