@@ -482,7 +482,7 @@ func (c changeActions) askRevert(f ChangedFile, r contract.Revert) {
 
 // revert makes the run revert a change, or the host if the run is not active.
 func (c changeActions) revert(run string, r contract.Revert) {
-	if c.d.session.run != nil && !c.d.session.over() {
+	if c.d.session.runs() {
 		c.d.session.send(r)
 		return
 	}

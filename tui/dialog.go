@@ -176,7 +176,7 @@ func (ds *dialogs) askLeave() {
 		ds.d.flash("In haste, then.")
 		return
 	}
-	if ds.d.session.run == nil || ds.d.session.over() || ds.d.playback() != nil {
+	if !ds.d.session.runs() || ds.d.playback() != nil {
 		ds.d.f.Leave()
 		return
 	}
@@ -238,7 +238,7 @@ func (ds *dialogs) askEnd(title string, do func()) bool {
 
 // confirm asks before an action on the run that cannot be undone.
 func (ds *dialogs) confirm(title, text, label string, do func()) bool {
-	if ds.d.session.run == nil || ds.d.session.over() {
+	if !ds.d.session.runs() {
 		ds.d.session.noRun()
 		return false
 	}

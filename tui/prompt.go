@@ -342,7 +342,7 @@ type queuedEdits struct {
 // recall puts a waiting message into the input: the last one, or the one before the one being edited. It
 // returns false if there is none.
 func (q *queuedEdits) recall() bool {
-	if q.d.session.state == nil || q.d.session.run == nil || q.d.session.over() {
+	if q.d.session.state == nil || !q.d.session.runs() {
 		return false
 	}
 	list := view.SlashWaiting(q.d.session.state)

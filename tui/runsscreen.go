@@ -235,9 +235,9 @@ func (r *runsScreen) take(run RunInfo) {
 	s := &r.d.session
 	name := short(sanitize.Line(run.ID, 40))
 	switch {
-	case s.run != nil && !s.over() && s.run.ID() == run.ID:
+	case s.runs() && s.run.ID() == run.ID:
 		r.d.base(r.d.runScreen)
-	case s.run != nil && !s.over():
+	case s.runs():
 		r.d.flash("A run is being played here. In another terminal: " + elsewhere(run, name))
 	case run.Live || run.Resumable && run.Here:
 		s.begin(Begin{Resume: run.ID})

@@ -104,7 +104,7 @@ func (cs *commands) slash(c view.EditorCommand) bool {
 	case !ok:
 		return slashHere[c.Name](cs.d, c)
 	}
-	if say, ok := body.(contract.Say); ok && (cs.d.session.run == nil || cs.d.session.over()) {
+	if say, ok := body.(contract.Say); ok && !cs.d.session.runs() {
 		return cs.d.prompt.submit(say.Text) // a task has no strength
 	}
 	body = cs.meant(body)
@@ -154,7 +154,7 @@ func (cs *commands) order(body contract.CommandBody) bool {
 }
 
 func (cs *commands) resumeCommand(c view.EditorCommand) bool {
-	if cs.d.session.run != nil && !cs.d.session.over() {
+	if cs.d.session.runs() {
 		cs.d.flash("A run is being played. Leave it first: /quit.")
 		return false
 	}
@@ -252,7 +252,7 @@ func (cs *commands) documents() {
 
 // chooseSummon lets the person choose the mode of a new Orchestrator.
 func (cs *commands) chooseSummon() {
-	if cs.d.session.run == nil || cs.d.session.over() {
+	if !cs.d.session.runs() {
 		cs.d.flash("There is no run. Speak, and one begins.")
 		return
 	}
@@ -267,7 +267,7 @@ func (cs *commands) models() []view.ModelInfo {
 
 // chooseModel opens the list of models for an agent; an empty id stands for all.
 func (cs *commands) chooseModel(id string) {
-	if cs.d.session.run == nil || cs.d.session.over() {
+	if !cs.d.session.runs() {
 		cs.d.flash("There is no run. The setting of the next one: /settings model NAME.")
 		return
 	}
