@@ -115,9 +115,7 @@ func TestMistakes(t *testing.T) {
 		for range 3 {
 			p.turn("arbiter", rawTurn(`{"decision":"CONTINUE","message":"m"}`))
 		}
-		if d := last[contract.Decision](p); d.Source != "fallback" {
-			t.Errorf("decision %+v", d)
-		}
+		testkit.Like(t, "decision", contract.Decision{Source: "fallback"}, last[contract.Decision](p))
 	})
 	t.Run("A10 a call before the verdict", func(t *testing.T) {
 		p := begin(t, nil)
@@ -150,9 +148,8 @@ func TestMistakes(t *testing.T) {
 			p.verdict("arbiter", ruling("COMPLETE", "m", "summary", "s"))
 			p.contains("the Arbiter", p.lastSent("arbiter"), "COMPLETE did not take effect yet", c.open)
 			p.verdict("arbiter", ruling("COMPLETE", "m", "summary", "s"))
-			if r, _ := p.finished(); !strings.Contains(strings.Join(r.Open, "\n"), c.open) {
-				t.Errorf("open: %q", r.Open)
-			}
+			r, _ := p.finished()
+			testkit.Check(t, strings.Contains(strings.Join(r.Open, "\n"), c.open), "open: %q", r.Open)
 		})
 	}
 }
@@ -192,9 +189,7 @@ func TestASuccessorIsExamined(t *testing.T) {
 			t.Fatalf("%s: examined: %v, %v", name, !first.Unexamined, !p.agent(two).Unexamined)
 		}
 		answer(p, two)
-		if p.agent(two).Unexamined {
-			t.Errorf("%s has answered, and it still only reads", name)
-		}
+		testkit.Check(t, !p.agent(two).Unexamined, "%s has answered, and it still only reads", name)
 	}
 }
 
@@ -210,9 +205,7 @@ func TestAssumptionsWaitForTheHuman(t *testing.T) {
 	p.verdict("arbiter", assuming("SELECT_MODE", "Build it."))
 	p.contains("the correction", p.lastSent("arbiter"), "kind: correction", "prices are cents", "ADDRESS_HUMAN")
 	p.verdict("arbiter", assuming("ADDRESS_HUMAN", "Prices are cents."))
-	if p.s.Question.Open == nil {
-		t.Fatal("no question is open")
-	}
+	testkit.Need(t, p.s.Question.Open != nil, "no question is open")
 	p.say("Yes.")
 	p.verdict("arbiter", ruling("SELECT_MODE", "Build it.", "mode", "developer"))
 	testkit.Same(t, "agents", 2, len(p.s.Agents))

@@ -89,12 +89,9 @@ func TestHowRunsEnd(t *testing.T) {
 			p := begin(t, c.change)
 			c.act(p)
 			r, exit := p.finished()
-			if r.Status != c.status || exit != c.exit {
-				t.Errorf("status %s, exit %d; want %s, %d (%s)", r.Status, exit, c.status, c.exit, r.Summary)
-			}
-			if out := p.do(input.Stopped{}); len(out) != 0 {
-				t.Errorf("after the end: %v", out)
-			}
+			testkit.Check(t, r.Status == c.status && exit == c.exit, "status %s, exit %d; want %s, %d (%s)", r.Status,
+				exit, c.status, c.exit, r.Summary)
+			testkit.None(t, "after the end", p.do(input.Stopped{}))
 		})
 	}
 }
@@ -138,26 +135,23 @@ func TestPermissionAnswers(t *testing.T) {
 		t.Error("answered twice")
 	}
 	p.do(asked(p, id, "p3", "ask"))
-	if answer().Behavior != bridge.Allow || last[contract.Permission](p).By != "human" {
-		t.Error("what was allowed for the run was asked again")
-	}
+	testkit.Check(t, answer().Behavior == bridge.Allow && last[contract.Permission](p).By == "human",
+		"what was allowed for the run was asked again")
 	other := asked(p, id, "p4", "ask")
 	other.Params.Input = json.RawMessage(`{"command":"make install"}`)
 	p.do(other)
 	testkit.Same(t, "a grant for the run covered another action", 1, len(p.s.Permission.Open))
 	p.do(input.Timer{Key: input.TimerPrefix + "p4"})
-	if answer().Behavior != bridge.Deny || last[contract.Permission](p).By != "timeout" {
-		t.Error("an unanswered request was not denied")
-	}
+	testkit.Check(t, answer().Behavior == bridge.Deny && last[contract.Permission](p).By == "timeout",
+		"an unanswered request was not denied")
 	p.do(asked(p, id, "p5", ""))
 	testkit.Same(t, "doubt was not a deny", bridge.Deny, answer().Behavior)
 	late := asked(p, id, "p6", "ask")
 	late.Params.Input = json.RawMessage(`{"command":"make late"}`)
 	p.do(late)
 	p.command(contract.Cancel{})
-	if answer().Behavior != bridge.Deny || last[contract.Permission](p).By != "shutdown" {
-		t.Error("an ending run left a request open")
-	}
+	testkit.Check(t, answer().Behavior == bridge.Deny && last[contract.Permission](p).By == "shutdown",
+		"an ending run left a request open")
 	p.do(asked(p, id, "p7", "allow"))
 	testkit.Same(t, "a tool was allowed while the run was ending", bridge.Deny, answer().Behavior)
 }
@@ -186,9 +180,8 @@ func TestPlaceOfARequest(t *testing.T) {
 		if tt.wait > 0 {
 			deadline = p.s.Permission.Open[0].At.Add(tt.wait).UTC().Format(time.RFC3339)
 		}
-		if got.Place == nil || *got.Place != tt.want || got.Deadline != deadline {
-			t.Errorf("%s: %+v until %q, want %+v until %q", tt.name, got.Place, got.Deadline, tt.want, deadline)
-		}
+		testkit.Check(t, got.Place != nil && *got.Place == tt.want && got.Deadline == deadline,
+			"%s: %+v until %q, want %+v until %q", tt.name, got.Place, got.Deadline, tt.want, deadline)
 	}
 }
 
@@ -201,9 +194,7 @@ func TestAnOrchestratorThatDoesNotStart(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
 		p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: category, Message: "exit code 1"})
-		if got := p.s.Ending != nil; got != ends {
-			t.Errorf("%s ended the run: %v", category, got)
-		}
+		testkit.Same(t, fmt.Sprintf("%s ended the run", category), ends, p.s.Ending != nil)
 		if !ends {
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) is gone", "could not start")
@@ -223,9 +214,8 @@ func TestTheProgramIsReplacedByABrokenOne(t *testing.T) {
 				p.restartDue("arbiter")
 				broken := input.NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: category, Message: "exec format error"}
 				p.do(broken)
-				if ended := p.s.Ending != nil; ended == human {
-					t.Fatalf("the run ends: %v", ended)
-				}
+				ended := p.s.Ending != nil
+				testkit.Need(t, ended != human, "the run ends: %v", ended)
 				e := last[contract.Error](p)
 				p.contains("the error", e.Message+strings.Join(e.RecoveryOptions, ""), "exec format error", "claude")
 				if !human {
@@ -270,9 +260,8 @@ func TestToolInputs(t *testing.T) {
 		{id, "report_progress", `{"message":""}`, "empty"},
 		{id, "ask_predecessor", `{"question":"q"}`, "You have no predecessor"},
 	} {
-		if a := p.call(c.agent, c.tool, c.input); !a.IsError || !strings.Contains(a.Text, c.want) {
-			t.Errorf("%s %s: %+v", c.tool, c.input, a)
-		}
+		a := p.call(c.agent, c.tool, c.input)
+		testkit.Check(t, a.IsError && strings.Contains(a.Text, c.want), "%s %s: %+v", c.tool, c.input, a)
 	}
 	if a := p.call("arbiter", "set_plan", `{"steps":[{"text":"one"},{"text":"two"}]}`); a.IsError {
 		t.Errorf("set_plan: %s", a.Text)
@@ -305,9 +294,8 @@ func TestCommands(t *testing.T) {
 	p.turn("orch-1", bridge.Turn{Outcome: bridge.TurnInterrupted})
 	granted(contract.RetryLast{})
 	granted(contract.Kill{ID: "orch-1"})
-	if k := effects[input.Kill](p); len(k) != 1 || !k[0].Now {
-		t.Errorf("kills %v", k)
-	}
+	k := effects[input.Kill](p)
+	testkit.Check(t, len(k) == 1 && k[0].Now, "kills %v", k)
 	p.happen("orch-1", bridge.Done{Exit: bridge.Exit{Expected: true}})
 	if d := last[contract.Done](p); d.Reason != "killed by the human" || p.s.Lifecycle.Crashes != 0 {
 		t.Errorf("done %+v, crashes %d", d, p.s.Lifecycle.Crashes)
@@ -415,17 +403,15 @@ func TestPromptsNameEveryFeature(t *testing.T) {
 		if strings.HasPrefix(word, readsOrch) {
 			text, rest = orchestrator, strings.TrimPrefix(word, readsOrch)
 		}
-		if !strings.Contains(text, flat(strings.ReplaceAll(rest, "{delimiter}", "7f3a9c"))) {
-			t.Errorf("%s: no prompt has %q", what, word)
-		}
+		testkit.Includes(t, fmt.Sprintf("%s: no prompt has %q", what, word), text,
+			flat(strings.ReplaceAll(rest, "{delimiter}", "7f3a9c")))
 	}
 	for _, tool := range slices.Concat(ArbiterTools(), OrchestratorTools()) {
 		var schema struct{ Properties map[string]json.RawMessage }
 		testkit.OK(t, json.Unmarshal(tool.InputSchema, &schema))
 		for input, raw := range schema.Properties {
-			if !strings.Contains(string(raw), `"description"`) {
-				t.Errorf("%s: nothing is said of %s", tool.Name, input)
-			}
+			testkit.Includes(t, fmt.Sprintf("%s: nothing is said of %s", tool.Name, input), string(raw),
+				`"description"`)
 		}
 	}
 	for _, tool := range ArbiterTools() {
@@ -493,9 +479,7 @@ func checkTable(t *testing.T, what string, names []string, table map[string]stri
 		}
 	}
 	for _, name := range slices.Concat(needless, slices.Collect(maps.Keys(table))) {
-		if !slices.Contains(names, name) {
-			t.Errorf("there is no %s %s", what, name)
-		}
+		testkit.Check(t, slices.Contains(names, name), "there is no %s %s", what, name)
 	}
 }
 
@@ -515,8 +499,6 @@ func messagesInPrompts(t *testing.T) map[string]string {
 			list[kind] = readsArbiter + "`" + kind + "`"
 		}
 	}
-	if len(list) < 8 {
-		t.Fatalf("conversation.go defines only %v", list)
-	}
+	testkit.Need(t, len(list) >= 8, "conversation.go defines only %v", list)
 	return list
 }

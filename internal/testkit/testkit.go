@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -149,6 +150,60 @@ func Excludes(t testing.TB, what any, text string, parts ...string) {
 	for _, part := range parts {
 		if strings.Contains(text, part) {
 			t.Errorf("%v: %q is in:\n%s", what, part, text)
+		}
+	}
+}
+
+// Check reports what is wrong unless a condition holds.
+func Check(t testing.TB, holds bool, wrong string, args ...any) {
+	t.Helper()
+	if !holds {
+		t.Errorf(wrong, args...)
+	}
+}
+
+// Need is a Check without which the rest of the test makes no sense: it ends the test.
+func Need(t testing.TB, holds bool, wrong string, args ...any) {
+	t.Helper()
+	if !holds {
+		t.Fatalf(wrong, args...)
+	}
+}
+
+// Like reports the fields that want sets and that got has otherwise.
+func Like[T any](t testing.TB, name any, want, got T) {
+	t.Helper()
+	w, g := reflect.ValueOf(want), reflect.ValueOf(got)
+	for i := range w.NumField() {
+		if f := w.Field(i); !f.IsZero() && !reflect.DeepEqual(f.Interface(), g.Field(i).Interface()) {
+			t.Errorf("%v: %s is %#v, want %#v, in %+v", name, w.Type().Field(i).Name, g.Field(i), f, got)
+		}
+	}
+}
+
+// None reports a list that has to be empty.
+func None[S ~[]E, E any](t testing.TB, what any, list S) {
+	t.Helper()
+	if len(list) > 0 {
+		t.Errorf("%v: there are %d: %+v", what, len(list), list)
+	}
+}
+
+// Err is the error of a call with one result.
+func Err[T any](_ T, err error) error { return err }
+
+// Fails reports an error that is missing, or is not the one that is wanted: a text is in it, an error is what
+// errors.Is finds.
+func Fails(t testing.TB, what any, err error, want ...any) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%v: no error, want %v", what, want)
+		return
+	}
+	for _, w := range want {
+		target, is := w.(error)
+		if is && !errors.Is(err, target) || !is && !strings.Contains(err.Error(), fmt.Sprint(w)) {
+			t.Errorf("%v: %v; want %v", what, err, w)
 		}
 	}
 }
