@@ -219,7 +219,7 @@ func TestHumanMayDoAnything(t *testing.T) {
 	}
 	err := s.HumanDrops(1)
 	testkit.Check(t, err == nil && s.Criteria[0].Text == reads.Text, "%v, %+v", err, s.Criteria)
-	testkit.Fails(t, "", s.HumanDrops(3), "no criterion 3: 2")
+	testkit.Fails(t, "a criterion that is not there", s.HumanDrops(3), "no criterion 3: 2")
 	testkit.OK(t, s.HumanSets([]AcceptanceGiven{lint}))
 	testkit.Check(t, len(s.Criteria) == 1 && s.Criteria[0].By == contract.Human, "%+v", s.Criteria)
 }

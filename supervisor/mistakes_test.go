@@ -99,7 +99,7 @@ func TestMistakes(t *testing.T) {
 			}
 		}
 		testkit.Same(t, "requests", m.requests, requests)
-		testkit.Same(t, "failed()", (m.reads != ""), failed())
+		testkit.Same(t, "failed", m.reads != "", failed())
 		if e := told[contract.Error](p); len(e) > 0 && e[0].Category != bridge.CatVerdict {
 			t.Errorf("error %+v", e[0])
 		}

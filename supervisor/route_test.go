@@ -446,7 +446,7 @@ func TestRetriesAreCounted(t *testing.T) {
 			p.turn(id, turn)
 			p.verdict("arbiter", ruling("RETRY", "Again.", "to", id))
 		}
-		testkit.Same(t, fmt.Sprintf("with changes %v: retries, want; %+v", changes, p.s.Ending),
+		testkit.Same(t, fmt.Sprintf("with changes %v: retries; ending %+v", changes, p.s.Ending),
 			map[bool]int{false: 4, true: 10}[changes], n)
 	}
 }

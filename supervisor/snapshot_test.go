@@ -337,7 +337,7 @@ func TestForkedState(t *testing.T) {
 	}
 	testkit.Check(t, s.Agents[1].Isolation == "" && s.Options.Run == old, "the state of the other run was changed")
 	s.Agents[1].Host = "far"
-	testkit.Fails(t, "", testkit.Err(f.Fork(run)), "orch-1 works on host far")
+	testkit.Fails(t, "a fork", testkit.Err(f.Fork(run)), "orch-1 works on host far")
 	err := f.Take(journal.Record{Kind: journal.Input, Payload: []byte("{")})
 	testkit.Check(t, err != nil && !errors.Is(err, journal.ErrEnough), "%v", err)
 }

@@ -48,9 +48,7 @@ func TestServePeer(t *testing.T) {
 	defer l.Close()
 	conn := testkit.Must(l.AcceptUnix())(t)
 	defer conn.Close()
-	if p := Identify(conn); !strings.Contains(p.Problem, "another PID namespace") {
-		t.Errorf("%+v", p)
-	}
+	testkit.Includes(t, "text", Identify(conn).Problem, "another PID namespace")
 }
 
 // TestIdentifyInNamespaces: a process in other PID and network namespaces is found to be one that this process
@@ -68,9 +66,7 @@ func TestIdentifyInNamespaces(t *testing.T) {
 	if err := client.Wait(); err != nil {
 		t.Errorf("the client: %v", err)
 	}
-	if !strings.Contains(p.Problem, "started it") || p.PID <= 2 {
-		t.Errorf("%+v", p)
-	}
+	testkit.Check(t, strings.Contains(p.Problem, "started it") && p.PID > 2, "%+v", p)
 
 	path = filepath.Join(filepath.Dir(path), "inside")
 	server := confined(t, []string{peerVariable + "=" + path}, run...)

@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // waitTimeout is how long a test waits before it fails.
@@ -55,18 +56,14 @@ func (b *bench) check(p bridge.CheckParams) bridge.CheckResult {
 		p.CWD = b.cwd
 	}
 	r, err := b.Check(b.t.Context(), bridge.Owner{Run: b.run}, p)
-	if err != nil {
-		b.t.Fatalf("%s: %v", p.Command, err)
-	}
+	testkit.Need(b.t, err == nil, "%s: %v", p.Command, err)
 	b.checkNoProcesses()
 	return r
 }
 
 func (b *bench) checkNoProcesses() {
 	b.t.Helper()
-	if left := proctree.Survivors(b.run); len(left) > 0 {
-		b.t.Errorf("left: %v", left)
-	}
+	testkit.None(b.t, "left", proctree.Survivors(b.run))
 }
 
 // limited runs a check that reaches its time limit. If the limit comes before the command has begun what the test is
@@ -140,9 +137,7 @@ func (b *bench) gone(name string) {
 		return
 	}
 	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(text)) + "/stat")
-	if err == nil && !strings.Contains(string(stat), ") Z ") {
-		b.t.Errorf("%s lives: %s", name, stat)
-	}
+	testkit.Check(b.t, err != nil || strings.Contains(string(stat), ") Z "), "%s lives: %s", name, stat)
 }
 
 func (b *bench) there(name string) bool {
@@ -152,7 +147,5 @@ func (b *bench) there(name string) bool {
 
 func (b *bench) touch(name string) {
 	b.t.Helper()
-	if err := os.WriteFile(filepath.Join(b.cwd, name), nil, 0o644); err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, os.WriteFile(filepath.Join(b.cwd, name), nil, 0o644))
 }

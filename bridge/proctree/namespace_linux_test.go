@@ -375,22 +375,19 @@ func TestSweepStrays(t *testing.T) {
 	asked := map[string]int{}
 	dead := func(run string) bool { asked[run]++; return run == one || run == two }
 	list := Strays(dead)
-	if len(list[one]) != 1 || list[one][0].PID != orphan || len(list[two]) != 1 || len(list) != 2 {
-		t.Errorf("strays: %v", list)
-	}
+	testkit.Check(t, len(list[one]) == 1 && list[one][0].PID == orphan && len(list[two]) == 1 && len(list) == 2,
+		"strays: %v", list)
 	clear(asked)
 	testkit.Same(t, "swept", map[string]int{one: 1, two: 2}, SweepStrays(dead))
 	gone(t, orphan)
 	gone(t, hidden) // found by descent
-	if p, err := procAt(spared); err != nil || p.zombie() || unmarked.State() != nil {
-		t.Error("more was swept")
-	}
+	p, err := procAt(spared)
+	testkit.Check(t, err == nil && !p.zombie() && unmarked.State() == nil, "more was swept")
 	for _, run := range []string{one, two, alive} {
 		testkit.Same(t, fmt.Sprintf("asked times about %q", run), 1, asked[run])
 	}
-	if again := SweepStrays(dead); again != nil {
-		t.Errorf("the second sweep found %v", again)
-	}
+	again := SweepStrays(dead)
+	testkit.Check(t, again == nil, "the second sweep found %v", again)
 }
 
 // bears waits until a new process shows its environment: the kernel lets the process that started it

@@ -1,8 +1,11 @@
 package ptyproxy
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestTerminalModesAreUndone(t *testing.T) {
@@ -34,9 +37,7 @@ func TestTerminalModesAreUndone(t *testing.T) {
 	} {
 		var whole modes
 		whole.look([]byte(sent))
-		if got := whole.undo(); got != want {
-			t.Errorf("%q is undone by %q, want %q", sent, got, want)
-		}
+		testkit.Same(t, fmt.Sprintf("%q is undone by", sent), want, whole.undo())
 	}
 }
 

@@ -128,9 +128,7 @@ func (w *world) run(t testing.TB, name string, args ...string) (string, error) {
 	testkit.OK(t, Wrap(cmd, &w.cfg))
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
+	testkit.Need(t, err == nil || errors.As(err, &exit), "%v", err)
 	return string(out), err
 }
 
@@ -153,9 +151,7 @@ func (w *world) files(t testing.TB) string {
 	var list []string
 	for _, dir := range []string{w.work, w.state, w.home} {
 		_ = filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if strings.Contains(path, "canary") {
 				list = append(list, path)
 			}

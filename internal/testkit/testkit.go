@@ -197,7 +197,7 @@ func Err[T any](_ T, err error) error { return err }
 func Fails(t testing.TB, what any, err error, want ...any) {
 	t.Helper()
 	if err == nil {
-		t.Errorf("%v: no error, want %v", what, want)
+		t.Errorf("%v: no error %v", what, want)
 		return
 	}
 	for _, w := range want {

@@ -41,9 +41,8 @@ func TestRealFullDisk(t *testing.T) {
 	if err := receive(t, told); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("trouble: %v", err)
 	}
-	if d := r.Durable(); d > 100 { // some fit into the rest of a page
-		t.Errorf("%d records are called durable", d)
-	}
+	d := r.Durable()
+	testkit.Check(t, d <= 100, "%d records are called durable", d) // some fit into the rest of a page
 	add(t, r, 201, 210)
 	testkit.OK(t, os.Remove(ballast))
 	syncRun(t, r)
@@ -67,9 +66,7 @@ func TestRealFullDiskAtStart(t *testing.T) {
 	testkit.OK(t, os.WriteFile(filepath.Join(r.Dir(), segmentName(1)), b, 0o600))
 	ballast := filepath.Join(dir, "ballast")
 	os.WriteFile(ballast, make([]byte, 1<<20), 0o600)
-	if _, err := s.Create(Meta{Run: "second"}, Options{}); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("create: %v", err)
-	}
+	testkit.Fails(t, "create", testkit.Err(s.Create(Meta{Run: "second"}, Options{})), unix.ENOSPC)
 	if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("open: %v", err)
 	}
@@ -78,9 +75,7 @@ func TestRealFullDiskAtStart(t *testing.T) {
 	}
 	testkit.OK(t, os.Remove(ballast))
 	_, rec := openRun(t, s, testRun, Options{})
-	if rec.Records != 3 || rec.Damage[0].SetAside == "" {
-		t.Errorf("%+v", rec)
-	}
+	testkit.Check(t, rec.Records == 3 && rec.Damage[0].SetAside != "", "%+v", rec)
 	createRun(t, s, "second", Options{}) // the first try left nothing
 }
 
@@ -97,12 +92,8 @@ func TestRealReadOnly(t *testing.T) {
 	if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); !errors.Is(err, unix.EROFS) {
 		t.Errorf("open: %v", err)
 	}
-	if _, err := s.Create(Meta{Run: "second"}, Options{}); !errors.Is(err, unix.EROFS) {
-		t.Errorf("create: %v", err)
-	}
-	if err := s.Remove(testRun); !errors.Is(err, unix.EROFS) {
-		t.Errorf("remove: %v", err)
-	}
+	testkit.Fails(t, "create", testkit.Err(s.Create(Meta{Run: "second"}, Options{})), unix.EROFS)
+	testkit.Fails(t, "remove", s.Remove(testRun), unix.EROFS)
 	again := openTestStore(t, filepath.Join(dir, "state"))
 	checkRecords(t, reader(again, testRun), 10)
 	if all, err := again.List(); err != nil || len(all) != 1 || all[0].Damaged {
@@ -126,9 +117,7 @@ func TestFileSizeLimit(t *testing.T) {
 			seen++
 		}
 	}
-	if seen < 3 {
-		t.Errorf("the limit was met %d times: %v", seen, before)
-	}
+	testkit.Check(t, seen >= 3, "the limit was met %d times: %v", seen, before)
 	checkRecordsAny(t, openTestStore(t, dir), 100)
 }
 
@@ -141,9 +130,7 @@ func checkRecordsAny(t *testing.T, s *Store, n uint64) {
 		}
 		return nil
 	})
-	if err != nil || rec.Records != n || rec.Harmed() {
-		t.Errorf("%v, %+v, want %d records", err, rec, n)
-	}
+	testkit.Check(t, err == nil && rec.Records == n && !rec.Harmed(), "%v, %+v, want %d records", err, rec, n)
 }
 
 // needStrace is for faults that strace injects into a child's calls.
@@ -186,10 +173,9 @@ func TestRealFailingCalls(t *testing.T) {
 			ch := startChild(t, "write", dir, "40", strace(dir, c.inject)...)
 			before, _ := ch.until("done")
 			<-ch.ended
-			if all := strings.Join(before, "\n"); (c.trouble != "") != strings.Contains(all, "trouble") ||
-				!strings.Contains(all, c.trouble) {
-				t.Errorf("want trouble %q:\n%s", c.trouble, all)
-			}
+			all := strings.Join(before, "\n")
+			testkit.Check(t, (c.trouble != "") == strings.Contains(all, "trouble") && strings.Contains(all, c.trouble),
+				"want trouble %q:\n%s", c.trouble, all)
 			checkRecordsAny(t, openTestStore(t, dir), 40)
 		})
 	}
@@ -203,12 +189,10 @@ func TestRealSlowDisk(t *testing.T) {
 	needStrace(t)
 	dir := t.TempDir()
 	c := startChild(t, "slow", dir, "", strace(dir, "fdatasync:delay_exit=5000000")...)
-	if _, line := c.until("appended"); line != "appended 1000, 0 durable" {
-		t.Error(line)
-	}
-	if all, err := openTestStore(t, dir).List(); err != nil || len(all) != 1 || !all[0].Live {
-		t.Errorf("%+v, %v", all, err)
-	}
+	_, line := c.until("appended")
+	testkit.Check(t, line == "appended 1000, 0 durable", "%v", line)
+	all, err := openTestStore(t, dir).List()
+	testkit.Check(t, err == nil && len(all) == 1 && all[0].Live, "%+v, %v", all, err)
 	c.until("done")
 	checkRecords(t, reader(openTestStore(t, dir), testRun), 1000)
 }
@@ -232,13 +216,9 @@ func TestFewDescriptors(t *testing.T) {
 	testkit.Same(t, "with 24 descriptors", "opened 3", c.next())
 	c.end()
 	c = startChild(t, "open", s.root.Path(), "", "prlimit", "--nofile=7")
-	if line := c.next(); !strings.Contains(line, "too many open files") {
-		t.Errorf("with 7 descriptors: %s", line)
-	}
+	testkit.Includes(t, "with 7 descriptors", c.next(), "too many open files")
 	c.end()
 	r, rec := openRun(t, s, testRun, Options{})
-	if rec.Records != 3 || rec.Damage != nil {
-		t.Errorf("%+v", rec)
-	}
+	testkit.Check(t, rec.Records == 3 && rec.Damage == nil, "%+v", rec)
 	closeRun(t, r)
 }

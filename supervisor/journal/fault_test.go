@@ -112,9 +112,8 @@ func TestFullDiskIsRetried(t *testing.T) {
 				fail.set(nil)
 				mended := time.Now()
 				syncRun(t, r)
-				if d := time.Since(mended); d > time.Second {
-					t.Errorf("it took %v to notice that it is over", d)
-				}
+				d := time.Since(mended)
+				testkit.Check(t, d <= time.Second, "it took %v to notice that it is over", d)
 				synctest.Wait()
 				if _, err := tr.last(); err != nil {
 					t.Errorf("trouble did not end: %v", err)
@@ -138,9 +137,8 @@ func TestFailedSyncIsNeverTrusted(t *testing.T) {
 		addBatches(t, r, 20, 10)
 		testkit.Same(t, "it took", 0, time.Since(began))
 		synctest.Wait()
-		if n, err := tr.last(); err != nil || n != 2 || !errors.Is(tr.told[0], syscall.EIO) {
-			t.Errorf("told %v", tr.told)
-		}
+		n, err := tr.last()
+		testkit.Check(t, err == nil && n == 2 && errors.Is(tr.told[0], syscall.EIO), "told %v", tr.told)
 		m.mu.Lock()
 		from := len(m.log)
 		m.mu.Unlock()
@@ -170,23 +168,16 @@ func TestCloseGivesUpInTime(t *testing.T) {
 		add(t, r, 6, 8)
 		began := time.Now()
 		err := r.Close()
-		if err == nil || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "3 records") {
-			t.Errorf("close: %v", err)
-		}
-		if d := time.Since(began); d > 6*time.Second {
-			t.Errorf("close took %v", d)
-		}
-		if err := r.Sync(t.Context()); !errors.Is(err, ErrClosed) {
-			t.Errorf("sync after that: %v", err)
-		}
+		testkit.Fails(t, "close", err, syscall.ENOSPC, "3 records")
+		d := time.Since(began)
+		testkit.Check(t, d <= 6*time.Second, "close took %v", d)
+		testkit.Fails(t, "sync after that", r.Sync(t.Context()), ErrClosed)
 		if err := r.Close(); err != nil {
 			t.Errorf("second close: %v", err)
 		}
 		m.setFault(nil)
 		r2, rec, err := s.Open(testRun, 0, Options{}, resumeTest) // the lock is free
-		if err != nil || rec.Records != 5 || rec.Harmed() {
-			t.Errorf("open: %v, %+v", err, rec)
-		}
+		testkit.Check(t, err == nil && rec.Records == 5 && !rec.Harmed(), "open: %v, %+v", err, rec)
 		closeRun(t, r2)
 	})
 }
@@ -210,12 +201,8 @@ func TestSlowDisk(t *testing.T) {
 		if r.Durable() != 0 || time.Since(began) != 0 {
 			t.Errorf("%d durable after %v", r.Durable(), time.Since(began))
 		}
-		if err := r.Sync(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("sync within a second: %v", err)
-		}
-		if err := r.Update(ctx, func(*Meta) {}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("update within a second: %v", err)
-		}
+		testkit.Fails(t, "sync within a second", r.Sync(ctx), context.DeadlineExceeded)
+		testkit.Fails(t, "update within a second", r.Update(ctx, func(*Meta) {}), context.DeadlineExceeded)
 		syncRun(t, r)
 		testkit.Same(t, "two groups took", 10*time.Second, time.Since(began))
 		closeRun(t, r)
@@ -234,9 +221,7 @@ func TestHangingDisk(t *testing.T) {
 			return nil
 		})
 		add(t, r, 1, 1)
-		if err := r.Close(); !errors.Is(err, ErrStuck) {
-			t.Errorf("close: %v", err)
-		}
+		testkit.Fails(t, "close", r.Close(), ErrStuck)
 		if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); !isHeld(err) {
 			t.Errorf("a second owner while the first may still write: %v", err)
 		}
@@ -316,13 +301,11 @@ func TestSizeIsBounded(t *testing.T) {
 			t.Error(err)
 		}
 		closeRun(t, r)
-		if r, _, err = s.Open(testRun, 0, o, resumeTest); err != nil {
-			t.Fatal(err)
-		}
+		r, _, err = s.Open(testRun, 0, o, resumeTest)
+		testkit.Need(t, err == nil, "%v", err)
 		again := fill()
-		if !r.Snapshot(func() ([]byte, error) { return []byte("the state"), nil }) {
-			t.Error("no snapshot was begun")
-		}
+		testkit.Check(t, r.Snapshot(func() ([]byte, error) { return []byte("the state"), nil }),
+			"no snapshot was begun")
 		synctest.Wait()
 		if more := fill(); again < 70 || more < 70 {
 			t.Errorf("after a resume %d inputs were taken, after a snapshot %d", again, more)
@@ -333,12 +316,8 @@ func TestSizeIsBounded(t *testing.T) {
 
 func TestRefusedRecords(t *testing.T) {
 	r := createRun(t, newTestStore(t), testRun, Options{})
-	if _, err := r.Append(Input, make([]byte, MaxPayload+1)); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("too large: %v", err)
-	}
-	if _, err := r.Append(7, nil); err == nil {
-		t.Error("an unknown kind was taken")
-	}
+	testkit.Fails(t, "too large", testkit.Err(r.Append(Input, make([]byte, MaxPayload+1))), ErrTooLarge)
+	testkit.Fails(t, "an unknown kind was taken", testkit.Err(r.Append(7, nil)))
 	if seq, err := r.Append(Input, make([]byte, MaxPayload)); seq != 1 || err != nil {
 		t.Errorf("the largest: %d, %v", seq, err)
 	}
@@ -368,9 +347,7 @@ func soonRun(t *testing.T) (r *Run, commits, logged *atomic.Int32) {
 func addSoon(t *testing.T, r *Run, seq uint64) {
 	t.Helper()
 	got, err := r.AppendSoon(kindOf(seq), payload(seq))
-	if err != nil || got != seq {
-		t.Fatalf("record %d got number %d: %v", seq, got, err)
-	}
+	testkit.Need(t, err == nil && got == seq, "record %d got number %d: %v", seq, got, err)
 }
 
 // addLine adds a line to the event log.
@@ -445,9 +422,7 @@ func TestLinesShareAWrite(t *testing.T) {
 		time.Sleep(SoonDelay)
 		expect("after another delay", 2, 2)
 		addLine(t, r)
-		if !r.Snapshot(func() ([]byte, error) { return nil, nil }) {
-			t.Error("no snapshot was begun")
-		}
+		testkit.Check(t, r.Snapshot(func() ([]byte, error) { return nil, nil }), "no snapshot was begun")
 		expect("before a snapshot", 3, 3)
 		addLine(t, r)
 		closeRun(t, r)

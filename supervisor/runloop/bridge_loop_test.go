@@ -109,9 +109,8 @@ func TestTheEndWhileABridgeIsOpened(t *testing.T) {
 		if exit := n.over(); exit != contract.ExitInterrupted || time.Since(began) > time.Minute {
 			t.Errorf("exit %d after %s", exit, time.Since(began))
 		}
-		if r := hearing[contract.Result](n); len(r) != 1 || r[0].Status != contract.StatusInterrupted {
-			t.Errorf("results %v", r)
-		}
+		r := hearing[contract.Result](n)
+		testkit.Check(t, len(r) == 1 && r[0].Status == contract.StatusInterrupted, "results %v", r)
 	})
 }
 
@@ -166,9 +165,8 @@ func TestEffectsGoToTheHostOfTheirAgent(t *testing.T) {
 		n, far := onTwoHosts(t)
 		testkit.Same(t, "there", []string{"orch-1#1"}, far.starts())
 		testkit.Same(t, "here", []string{"arbiter#1"}, n.port.starts())
-		if a, _ := n.loop.Snapshot().Agent("orch-1"); a.Status != supervisor.AgentBusy {
-			t.Errorf("it is %s", a.Status)
-		}
+		a, _ := n.loop.Snapshot().Agent("orch-1")
+		testkit.Check(t, a.Status == supervisor.AgentBusy, "it is %s", a.Status)
 		n.loop.Put(input.Signal{Signal: "INT"})
 		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
 	})
@@ -189,9 +187,8 @@ func TestAHostSpeaksForItsOwnAgentsAlone(t *testing.T) {
 		p, _ := there.Permission(t.Context(), bridge.PermissionParams{AgentRef: arbiter, Request: "p1", Tool: "Read",
 			Input: json.RawMessage(`{}`)})
 		j, _ := there.Judge(t.Context(), bridge.JudgeParams{AgentRef: arbiter, Tool: "Read", Input: json.RawMessage(`{}`)})
-		if !r.IsError || p.Behavior != bridge.Deny || j.Behavior != bridge.Deny {
-			t.Errorf("tool %+v, permission %+v, judged %+v", r, p, j)
-		}
+		testkit.Check(t, r.IsError && p.Behavior == bridge.Deny && j.Behavior == bridge.Deny,
+			"tool %+v, permission %+v, judged %+v", r, p, j)
 		time.Sleep(time.Second)
 		if s := n.loop.Snapshot(); s.Ending != nil || s.Agents[0].Status != supervisor.AgentBusy {
 			t.Errorf("the Arbiter is %s, ending %+v", s.Agents[0].Status, s.Ending)
@@ -291,15 +288,13 @@ func TestHaltCancelsChecksAndDeciders(t *testing.T) {
 				}
 			})
 			halt := func() {
-				if got := <-s.begun; got != what {
-					t.Fatalf("%s was begun", got)
-				}
+				got := <-s.begun
+				testkit.Need(t, got == what, "%s was begun", got)
 				began := time.Now()
 				n.give("r", contract.Halt{})
 				<-s.ended
-				if took := time.Since(began); took > 0 {
-					t.Errorf("told after %s", took)
-				}
+				took := time.Since(began)
+				testkit.Check(t, took <= 0, "told after %s", took)
 			}
 			halt()
 			synctest.Wait()
@@ -311,9 +306,8 @@ func TestHaltCancelsChecksAndDeciders(t *testing.T) {
 			n.stop()
 			for _, f := range recorded.inputs(t) {
 				d, decided := f.(input.Decided)
-				if _, checked := f.(input.Checked); checked || decided && d.Serial > 0 {
-					t.Errorf("recorded: %#v", f)
-				}
+				_, checked := f.(input.Checked)
+				testkit.Check(t, !checked && (!decided || d.Serial <= 0), "recorded: %#v", f)
 			}
 			if len(n.loop.cancellables) > 1 {
 				t.Errorf("kept: %d", len(n.loop.cancellables))

@@ -2,7 +2,6 @@ package runloop
 
 import (
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -36,9 +35,7 @@ func TestTheLoopWakes(t *testing.T) {
 		}
 		// The two hours are the run's time, without the sleep.
 		time.Sleep(time.Hour)
-		if l.loop.Snapshot().Ending != nil {
-			t.Error("the sleep counted as time of the run")
-		}
+		testkit.Check(t, l.loop.Snapshot().Ending == nil, "the sleep counted as time of the run")
 		testkit.Same(t, "exit", contract.ExitLimit, l.over())
 	})
 }
@@ -82,9 +79,8 @@ func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, sleep := sleepyClock()
 		began := c.Now()
-		if strings.Contains(began.String(), "m=") {
-			t.Errorf("%s has a monotonic reading, which no journal keeps", began)
-		}
+		testkit.Excludes(t, fmt.Sprintf("%s has a monotonic reading, which no journal keeps", began), began.String(),
+			"m=")
 		time.Sleep(time.Hour)
 		testkit.Same(t, "after an hour it shows", time.Hour, c.Now().Sub(began))
 		testkit.Same(t, "it slept, though the machine did not", 0, c.Slept())
@@ -95,9 +91,8 @@ func TestClock(t *testing.T) {
 		testkit.Same(t, "it slept more", 0, c.Slept())
 		testkit.Same(t, "after the sleep it shows", 9*time.Hour+sleepNoticed-1, c.Now().Sub(began))
 		sleep(-4 * 365 * 24 * time.Hour) // a clock that was set back, where sleep cannot be distinguished from it
-		if got := c.Slept(); got != 0 || c.Now().Before(began) {
-			t.Errorf("set back: it slept %s", got)
-		}
+		got := c.Slept()
+		testkit.Check(t, got == 0 && !c.Now().Before(began), "set back: it slept %s", got)
 	})
 }
 

@@ -55,18 +55,13 @@ func TestAnswersHold(t *testing.T) {
 		"npm run": "ask rule", "npm ci": "allow human", "cargo build": "ask mode",
 	} {
 		d := l.answer(toolCall{agent: "orch-1", tool: "Bash", input: bashCall(command).Input})
-		if got := d.Behavior + " " + d.By; got != want {
-			t.Errorf("%s: %s, want %s (%s)", command, got, want, d.Reason)
-		}
+		got := d.Behavior + " " + d.By
+		testkit.Check(t, got == want, "%s: %s, want %s (%s)", command, got, want, d.Reason)
 		// A check of the same command is another action.
 		check := l.answer(toolCall{agent: "orch-1", tool: "Bash", input: bashCall(command).Input, check: true})
-		if check.By == contract.Human {
-			t.Errorf("check %s: %+v", command, check)
-		}
+		testkit.Check(t, check.By != contract.Human, "check %s: %+v", command, check)
 	}
-	if err := l.Grants(nil, []trust.Grant{{Rule: "Bash("}}); err == nil {
-		t.Error("a rule that is none was taken")
-	}
+	testkit.Fails(t, "a rule that is none was taken", l.Grants(nil, []trust.Grant{{Rule: "Bash("}}))
 }
 
 // TestRuleHasToCover: an answer whose rule does not cover the request is rejected, and another may follow; a
@@ -95,9 +90,7 @@ func TestRuleHasToCover(t *testing.T) {
 				command(f.loop, contract.Permit{Behavior: "deny", Scope: "run", Rule: "Read(src/**)"})
 				command(f.loop, contract.Permit{Behavior: "allow", Scope: "run", Rule: "Edit(src/**)"})
 				command(f.loop, contract.Permit{Behavior: "allow", Scope: "always", Rule: "Read(//x/**)"})
-				if r := <-asked; r.Behavior != bridge.Allow {
-					t.Errorf("answer: %+v", r)
-				}
+				testkit.Like(t, "answer", bridge.PermissionResult{Behavior: bridge.Allow}, <-asked)
 				synctest.Wait()
 				f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
 			}
@@ -121,10 +114,8 @@ func TestRuleHasToCover(t *testing.T) {
 				want = append(want, "not kept")
 			}
 			testkit.Same(t, "said", want, said)
-			if len(kept.list) != 1 || kept.list[0].Rule != "Read(//x/**)" || kept.list[0].Run != testRun ||
-				kept.list[0].At.Before(time.Unix(1, 0)) {
-				t.Errorf("kept: %+v", kept.list)
-			}
+			testkit.Check(t, len(kept.list) == 1 && kept.list[0].Rule == "Read(//x/**)" &&
+				kept.list[0].Run == testRun && !kept.list[0].At.Before(time.Unix(1, 0)), "kept: %+v", kept.list)
 		})
 	}
 }
@@ -143,9 +134,7 @@ func asks(t *testing.T, l *Loop, ref bridge.AgentRef, commands ...string) []chan
 			Input: bashCall(command).Input, Suggestions: []string{"Bash(" + strings.Fields(command)[0] + " *)"}}
 		go func() {
 			r, err := l.Permission(t.Context(), p)
-			if err != nil {
-				t.Errorf("%s: %v", command, err)
-			}
+			testkit.Check(t, err == nil, "%s: %v", command, err)
 			answer <- r
 		}()
 		synctest.Wait()
@@ -229,9 +218,7 @@ func TestAnswersSettleWhatElseTheyCover(t *testing.T) {
 						answer := make(chan bridge.PermissionResult, 1)
 						go func() {
 							r, err := l.Permission(t.Context(), late)
-							if err != nil {
-								t.Error(err)
-							}
+							testkit.Check(t, err == nil, "%v", err)
 							answer <- r
 						}()
 						synctest.Wait()
@@ -242,10 +229,9 @@ func TestAnswersSettleWhatElseTheyCover(t *testing.T) {
 						return
 					}
 					for _, line := range tt.settled {
-						if r := <-answers[line[1]-'1']; r.Behavior != tt.answer.Behavior ||
-							r.Behavior == bridge.Deny && r.Message == "" {
-							t.Errorf("%s: %+v", line, r)
-						}
+						r := <-answers[line[1]-'1']
+						testkit.Check(t, r.Behavior == tt.answer.Behavior &&
+							(r.Behavior != bridge.Deny || r.Message != ""), "%s: %+v", line, r)
 					}
 				})
 				var settled []string
@@ -253,9 +239,8 @@ func TestAnswersSettleWhatElseTheyCover(t *testing.T) {
 					b, ok := e.Body.(contract.Permission)
 					if ok && b.Behavior == tt.answer.Behavior && (b.By == contract.Human || b.By == "rule") {
 						settled = append(settled, strings.Join([]string{b.Request, b.By, b.Scope, b.Rule}, " "))
-						if b.Tool != "Bash" || len(b.Action) != 64 || e.ID != "orch-1" {
-							t.Errorf("%s: %+v", e.ID, b)
-						}
+						testkit.Check(t, b.Tool == "Bash" && len(b.Action) == 64 && e.ID == "orch-1", "%s: %+v", e.ID,
+							b)
 					}
 				}
 				testkit.Same(t, "settled", tt.settled, settled)
@@ -302,9 +287,8 @@ func TestGate(t *testing.T) {
 		}
 		n.stop()
 	})
-	if !loadsWorkspace([]string{"user", "local"}) || loadsWorkspace([]string{"user"}) || loadsWorkspace(nil) {
-		t.Error("which sources are the workspace's")
-	}
+	testkit.Check(t, loadsWorkspace([]string{"user", "local"}) && !loadsWorkspace([]string{"user"}) &&
+		!loadsWorkspace(nil), "which sources are the workspace's")
 }
 
 // TestOptionsThatAreRefused: options that must not be given to this run are refused.
@@ -325,9 +309,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 			r, ok := e.Body.(contract.Rejected)
 			return ok && r.Message == "not here"
 		}
-		if !slices.ContainsFunc(events, refused) {
-			t.Error("it is not rejected")
-		}
+		testkit.Check(t, slices.ContainsFunc(events, refused), "it is not rejected")
 	})
 }
 
@@ -362,9 +344,8 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var got []string
 				events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, ref bridge.AgentRef) {
-					if err := l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(kept *)"}}); err != nil {
-						t.Error(err)
-					}
+					err := l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(kept *)"}})
+					testkit.Check(t, err == nil, "%v", err)
 					asks(t, l, ref, "make one", "make two", "npm test")
 					edit := toolClasses["edit"]
 					go func() {

@@ -106,12 +106,10 @@ func TestOneWorkspaceByTwoNames(t *testing.T) {
 	dir, cwd := t.TempDir(), t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
 	testkit.OK(t, os.Symlink(cwd, link), open(t, dir, link).Add(byRule))
-	if got := load(t, open(t, dir, cwd+"/.")); len(got) != 1 {
-		t.Errorf("by its other name it has %v", got)
-	}
-	if _, err := OpenGrants(dir, filepath.Join(cwd, "gone")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a workspace that is not there: %v", err)
-	}
+	got := load(t, open(t, dir, cwd+"/."))
+	testkit.Check(t, len(got) == 1, "by its other name it has %v", got)
+	testkit.Fails(t, "a workspace that is not there", testkit.Err(OpenGrants(dir, filepath.Join(cwd, "gone"))),
+		fs.ErrNotExist)
 }
 
 func TestAddRefuses(t *testing.T) {
@@ -125,13 +123,10 @@ func TestAddRefuses(t *testing.T) {
 		"closing parenthesis":          {Rule: "Bash(git *"},
 		"no longer needed":             {Rule: "Bash(" + strings.Repeat("x", maxBytes) + ")"},
 	} {
-		if err := s.Add(g); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60v: %.200v, want %q", g, err, want)
-		}
+		testkit.Fails(t, fmt.Sprintf("%.60v", g), s.Add(g), want)
 	}
-	if got := load(t, s); got != nil {
-		t.Errorf("there are %v", got)
-	}
+	got := load(t, s)
+	testkit.Check(t, got == nil, "there are %v", got)
 }
 
 func TestModesUnderAnyUmask(t *testing.T) {
@@ -208,9 +203,8 @@ func TestUnsafeFiles(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	valid(s)
 	testkit.OK(t, os.Chmod(s.Path(), 0o644))
-	if got := load(t, s); len(got) != 1 {
-		t.Errorf("readable by others: %v", got)
-	}
+	got := load(t, s)
+	testkit.Check(t, len(got) == 1, "readable by others: %v", got)
 	if info, err := os.Stat(s.Path()); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("it stays readable by others: %v %v", info.Mode(), err)
 	}
@@ -237,9 +231,8 @@ func TestUnsafeDirectories(t *testing.T) {
 			if err == nil {
 				s.Close()
 			}
-			if _, ok := errors.AsType[*statedir.UnsafeError](err); !ok {
-				t.Errorf("%s is a %s: %v", where, name, err)
-			}
+			_, ok := errors.AsType[*statedir.UnsafeError](err)
+			testkit.Check(t, ok, "%s is a %s: %v", where, name, err)
 		}
 	}
 	dir := t.TempDir()
@@ -276,10 +269,8 @@ func TestCorruptFiles(t *testing.T) {
 		testkit.OK(t, os.WriteFile(s.Path(), []byte(text), 0o600))
 		var corrupt *CorruptError
 		list, _, err := s.Load()
-		if list != nil || !errors.As(err, &corrupt) || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), s.Path()) {
-			t.Errorf("%.40q loads %v, %v, want %q", text, list, err, want)
-		}
+		testkit.Check(t, list == nil && errors.As(err, &corrupt) && strings.Contains(err.Error(), want) &&
+			strings.Contains(err.Error(), s.Path()), "%.40q loads %v, %v, want %q", text, list, err, want)
 		if err := s.Add(byHash); !errors.As(err, &corrupt) {
 			t.Errorf("%.40q: add: %v", text, err)
 		}
@@ -299,13 +290,11 @@ func TestEntriesNotBelieved(t *testing.T) {
 	testkit.OK(t, s.Add(byRule))
 	list, problems, err := s.Load()
 	testkit.OK(t, err)
-	if len(list) != 2 || list[0].Rule != "Bash(ls *)" || list[1] != byRule || len(problems) != len(bad) {
-		t.Fatalf("%v, %v", list, problems)
-	}
+	testkit.Need(t, len(list) == 2 && list[0].Rule == "Bash(ls *)" && list[1] == byRule && len(problems) == len(bad),
+		"%v, %v", list, problems)
 	for i, p := range problems {
-		if p.Entry != i+1 || p.Reason == "" || !strings.HasPrefix(p.String(), fmt.Sprintf("entry %d: ", i+1)) {
-			t.Errorf("problem %d is %v", i, p)
-		}
+		testkit.Check(t, p.Entry == i+1 && p.Reason != "" &&
+			strings.HasPrefix(p.String(), fmt.Sprintf("entry %d: ", i+1)), "problem %d is %v", i, p)
 	}
 	if removed, err := s.Remove(byRule); !removed || err != nil {
 		t.Error(removed, err)
@@ -325,15 +314,12 @@ func TestLeftovers(t *testing.T) {
 	temp := strings.TrimSuffix(s.Path(), ".json") + ".tmp"
 	target := filepath.Join(t.TempDir(), "target")
 	testkit.OK(t, os.WriteFile(target, []byte("mine"), 0o600), os.Symlink(target, temp), s.Add(byHash))
-	if got := load(t, s); len(got) != 2 {
-		t.Errorf("%v", got)
-	}
+	got := load(t, s)
+	testkit.Check(t, len(got) == 2, "%v", got)
 	if b, err := os.ReadFile(target); err != nil || string(b) != "mine" {
 		t.Errorf("it wrote through a link: %q %v", b, err)
 	}
-	if _, err := os.Lstat(temp); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the piece is still there: %v", err)
-	}
+	testkit.Fails(t, "the piece is still there", testkit.Err(os.Lstat(temp)), fs.ErrNotExist)
 }
 
 // TestManyAddAtOnce: goroutines and processes do not lose each other's grants.
@@ -343,17 +329,15 @@ func TestManyAddAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range each {
 		wg.Go(func() {
-			if err := addMany(dir, cwd, fmt.Sprintf("goroutine%d", i)); err != nil {
-				t.Error(err)
-			}
+			err := addMany(dir, cwd, fmt.Sprintf("goroutine%d", i))
+			testkit.Check(t, err == nil, "%v", err)
 		})
 		wg.Go(func() {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), adderEnv+"="+strings.Join([]string{dir, cwd, fmt.Sprintf("process%d", i)},
 				"\n"))
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%v: %s", err, out)
-			}
+			out, err := cmd.CombinedOutput()
+			testkit.Check(t, err == nil, "%v: %s", err, out)
 		})
 	}
 	wg.Wait()
@@ -365,9 +349,7 @@ func TestLockIsNotWaitedForForever(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	unlock, err := s.dir.Lock(s.name+".lock", 0)
 	testkit.OK(t, err)
-	if _, err := s.dir.Lock(s.name+".lock", 20*time.Millisecond); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, "s.dir.Lock", testkit.Err(s.dir.Lock(s.name+".lock", 20*time.Millisecond)), unix.EWOULDBLOCK)
 	unlock()
 	testkit.OK(t, s.Add(byRule))
 }

@@ -129,16 +129,12 @@ func TestInventory(t *testing.T) {
 	}
 	testkit.Same(t, "items", want, kinds(l))
 	for _, i := range l.Items {
-		if i.What == "" || len(i.SHA256) != 64 {
-			t.Errorf("item %+v", i)
-		}
+		testkit.Check(t, i.What != "" && len(i.SHA256) == 64, "item %+v", i)
 	}
 	if again := w.look(""); !cmp.Equal(l, again) {
 		t.Errorf("it is another one the second time:\n%s", cmp.Diff(l, again))
 	}
-	if l.Empty() || !newWorkspace(t).look("").Empty() {
-		t.Error("what is empty")
-	}
+	testkit.Check(t, !l.Empty() && newWorkspace(t).look("").Empty(), "what is empty")
 }
 
 // TestChanges: every byte of what counts changes the hash; nothing else does.
@@ -173,9 +169,7 @@ func TestChanges(t *testing.T) {
 			w := rich(t)
 			before := w.look("")
 			raw, err := os.ReadFile(filepath.Join(w.dir, c.file))
-			if err != nil || !strings.Contains(string(raw), c.from) {
-				t.Fatalf("%q, %v", raw, err)
-			}
+			testkit.Need(t, err == nil && strings.Contains(string(raw), c.from), "%q, %v", raw, err)
 			w.write(c.file, strings.Replace(string(raw), c.from, c.to, 1))
 			after := w.look("")
 			if got := Summary(Diff(before, after), 5); got != c.want || (before.Hash != after.Hash) != (c.want != "") {
@@ -320,18 +314,15 @@ func TestHostile(t *testing.T) {
 			empty := w.look("")
 			c.make(w)
 			l := w.look("")
-			if l.Hash == empty.Hash {
-				t.Error("it is not part of the hash")
-			}
+			testkit.Check(t, l.Hash != empty.Hash, "it is not part of the hash")
 			found := ""
 			for _, i := range l.Items {
 				if i.Kind == KindUnreadable {
 					found += i.What + "\n"
 				}
 			}
-			if !strings.Contains(found, c.want) || (found != "") != (c.want != "") {
-				t.Errorf("unreadable: %q, want %q", found, c.want)
-			}
+			testkit.Check(t, strings.Contains(found, c.want) && (found != "") == (c.want != ""),
+				"unreadable: %q, want %q", found, c.want)
 			if again := w.look(""); again.Hash != l.Hash {
 				t.Errorf("it is another hash the second time: %s", Summary(Diff(l, again), 5))
 			}
@@ -390,9 +381,7 @@ func FuzzSettings(f *testing.F) {
 		l.settings("/nonexistent/.claude/settings.json", raw)
 		l.document(KindAgent, "/nonexistent/a.md", raw)
 		l.finish()
-		if len(l.Items) < 2 || l.Empty() {
-			t.Errorf("%v", l.Items)
-		}
+		testkit.Check(t, len(l.Items) >= 2 && !l.Empty(), "%v", l.Items)
 	})
 }
 
@@ -413,33 +402,27 @@ func TestStore(t *testing.T) {
 	if err != nil || !ok || !cmp.Equal(got, l) {
 		t.Errorf("trusted: %v, %v\n%s", ok, err, cmp.Diff(l, got))
 	}
-	if r, _, _ := s.Record(w.dir); r.By != "a test" || !r.At.Equal(at) {
-		t.Errorf("record: %q, %v", r.By, r.At)
-	}
+	r, _, _ := s.Record(w.dir)
+	testkit.Check(t, r.By == "a test" && r.At.Equal(at), "record: %q, %v", r.By, r.At)
 	path, _, err := s.path(w.dir)
 	testkit.OK(t, err)
 	for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): os.ModeDir | 0o700} {
 		testkit.Same(t, fmt.Sprintf("%s: info.Mode()", name), want, testkit.Must(os.Stat(name))(t).Mode())
 	}
-	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
-		t.Errorf("left behind: %v", entries)
-	}
+	entries, _ := os.ReadDir(filepath.Dir(path))
+	testkit.Check(t, len(entries) == 1, "left behind: %v", entries)
 	w.write("scripts/guard.py", "other\n")
 	now := w.look("")
-	if err := s.Trust(w.dir, Listing{CWD: l.CWD, Root: l.Root, Items: now.Items, Hash: l.Hash}, "", at); err == nil {
-		t.Error("a listing under another's hash was recorded")
-	}
-	if err := s.Trust(filepath.Join(w.dir, "src"), l, "", at); err == nil {
-		t.Error("a listing of another workspace was recorded")
-	}
+	testkit.Fails(t, "a listing under another's hash was recorded",
+		s.Trust(w.dir, Listing{CWD: l.CWD, Root: l.Root, Items: now.Items, Hash: l.Hash}, "", at))
+	testkit.Fails(t, "a listing of another workspace was recorded", s.Trust(filepath.Join(w.dir, "src"), l, "", at))
 	testkit.OK(t, s.Trust(w.dir, now, "again", at))
 	if got, ok, err := s.Trusted(w.dir); !ok || err != nil || got.Hash != now.Hash {
 		t.Errorf("trusted anew: %v, %v", ok, err)
 	}
 	for _, want := range []bool{true, false} {
-		if was, err := s.Revoke(w.dir); was != want || err != nil {
-			t.Errorf("revoke: %v, %v", was, err)
-		}
+		was, err := s.Revoke(w.dir)
+		testkit.Check(t, was == want && err == nil, "revoke: %v, %v", was, err)
 	}
 	if _, ok, err := s.Trusted(w.dir); ok || err != nil {
 		t.Errorf("after that: %v, %v", ok, err)
@@ -475,9 +458,7 @@ func TestOnAHost(t *testing.T) {
 		s.On("box").Trust(other.dir, there, "", at)} {
 		testkit.OK(t, err)
 	}
-	if err := s.Trust(w.dir, there, "", at); err == nil {
-		t.Error("what is on a host was recorded as trusted here")
-	}
+	testkit.Fails(t, "what is on a host was recorded as trusted here", s.Trust(w.dir, there, "", at))
 	for host, want := range map[string]string{"": near.Hash, "box": there.Hash, "gpu": ""} {
 		if got, ok, err := s.On(host).Trusted(w.dir); err != nil || ok != (want != "") || got.Hash != want {
 			t.Errorf("on %q: %q, %v, %v", host, got.Hash, ok, err)
@@ -541,9 +522,7 @@ func TestForgedRecords(t *testing.T) {
 	}
 	state := t.TempDir()
 	testkit.OK(t, os.Symlink(t.TempDir(), filepath.Join(state, "trust")))
-	if _, err := Open(state); err == nil {
-		t.Error("a link was taken for the directory")
-	}
+	testkit.Fails(t, "a link was taken for the directory", testkit.Err(Open(state)))
 }
 
 func replace(from, to string) func(string) error {
