@@ -152,12 +152,10 @@ func TestProcessServesAndEndsWithItsInput(t *testing.T) {
 	testkit.Must(c.Spawn(t.Context(), spawnParams("a", 1)))(t)
 	testkit.OK(t, c.Message(t.Context(), MessageParams{AgentRef{"a", 1}, "m", "hello", false, nil}))
 	c.Close()
-	if state := cmd.ProcessState; state == nil || !state.Success() {
-		t.Errorf("the bridge ended with %v", state)
-	}
-	if err := c.Err(); err != nil {
-		t.Errorf("Err after Close: %v", err)
-	}
+	state := cmd.ProcessState
+	testkit.Check(t, state != nil && state.Success(), "the bridge ended with %v", state)
+	err := c.Err()
+	testkit.Check(t, err == nil, "Err after Close: %v", err)
 }
 
 func TestProcessHasItsOwnGroup(t *testing.T) {
@@ -186,9 +184,7 @@ func TestProcessThatCrashes(t *testing.T) {
 	if err := c.Err(); err == nil || err.Error() != "the bridge ended: exit status 3: went wrong" {
 		t.Errorf("Err: %v", err)
 	}
-	if _, err := c.Initialize(t.Context(), InitializeParams{Run: "r"}); !errors.Is(err, ErrClosed) {
-		t.Errorf("a call: %v", err)
-	}
+	testkit.Fails(t, "a call", testkit.Err(c.Initialize(t.Context(), InitializeParams{Run: "r"})), ErrClosed)
 }
 
 func TestProcessThatOutstaysItsInput(t *testing.T) {
@@ -198,10 +194,9 @@ func TestProcessThatOutstaysItsInput(t *testing.T) {
 			c, lines, cmd := startChild(t, t.Context(), kind, &recorder{})
 			lines.await(t, "ready")
 			c.Close()
-			if got := cmd.ProcessState.String(); (signal == "") != cmd.ProcessState.Success() ||
-				!strings.Contains(got, signal) {
-				t.Errorf("ended with %s", got)
-			}
+			got := cmd.ProcessState.String()
+			testkit.Check(t, (signal == "") == cmd.ProcessState.Success() && strings.Contains(got, signal),
+				"ended with %s", got)
 		})
 	}
 }
@@ -213,12 +208,8 @@ func TestProcessEndsWithItsContext(t *testing.T) {
 	why := errors.New("enough")
 	cancel(why)
 	awaitDone(t, c)
-	if err := c.Err(); !errors.Is(err, why) {
-		t.Errorf("Err: %v", err)
-	}
-	if !cmd.ProcessState.Success() {
-		t.Errorf("ended with %v", cmd.ProcessState)
-	}
+	testkit.Fails(t, "Err", c.Err(), why)
+	testkit.Check(t, cmd.ProcessState.Success(), "ended with %v", cmd.ProcessState)
 }
 
 // Serve must leave a read of stdin that would never return on its own.
@@ -227,14 +218,9 @@ func TestServeOverStdioEndsByTERM(t *testing.T) {
 	lines.await(t, "serving")
 	testkit.OK(t, cmd.Process.Signal(syscall.SIGTERM))
 	awaitDone(t, c)
-	if err := c.Err(); err == nil ||
-		!strings.Contains(err.Error(), "exit status 1: serve bridge: terminated signal received") {
-		t.Errorf("Err: %v", err)
-	}
+	testkit.Fails(t, "Err", c.Err(), "exit status 1: serve bridge: terminated signal received")
 	for _, line := range lines.all() {
-		if strings.Contains(line, "left behind") {
-			t.Errorf("logged %s", line)
-		}
+		testkit.Excludes(t, "logged", line, "left behind")
 	}
 }
 
@@ -242,18 +228,14 @@ func TestServeOverStdioEndsByTERM(t *testing.T) {
 func TestProcessStderrIsDrainedAndBounded(t *testing.T) {
 	c, lines, _ := startChild(t, t.Context(), "flood", &recorder{})
 	line := lines.await(t, "cut=true")
-	if len(line) > maxStderrLine+1000 {
-		t.Errorf("a line of %d bytes was logged", len(line))
-	}
+	testkit.Check(t, len(line) <= maxStderrLine+1000, "a line of %d bytes was logged", len(line))
 	lines.await(t, "line=end")
 	c.Close()
 }
 
 func TestProcessThatCannotStart(t *testing.T) {
-	if _, err := StartProcess(t.Context(), exec.Command("/no/such/program"), &recorder{}, nil, nil); !errors.Is(err,
-		os.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
+	testkit.Fails(t, "StartProcess",
+		testkit.Err(StartProcess(t.Context(), exec.Command("/no/such/program"), &recorder{}, nil, nil)), os.ErrNotExist)
 }
 
 // Sandbox makes the fake launcher a [Sandboxer].
@@ -268,9 +250,8 @@ var oneTrial = SandboxParams{CWD: "/w", Env: map[string]string{"X": "y"},
 func TestSandboxReachesTheSandboxer(t *testing.T) {
 	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		got, err := r.Sandbox(r.ctx, oneTrial)
-		if diff := cmp.Diff(SandboxResult{Reason: "run-1 in /w", Version: "0.8.0"}, got); err != nil || diff != "" {
-			t.Errorf("%v, -want +got:\n%s", err, diff)
-		}
+		diff := cmp.Diff(SandboxResult{Reason: "run-1 in /w", Version: "0.8.0"}, got)
+		testkit.Check(t, err == nil && diff == "", "%v, -want +got:\n%s", err, diff)
 	})
 }
 
@@ -305,9 +286,8 @@ func TestSandboxParametersAreChecked(t *testing.T) {
 			"of a query": func() error { q := oneQuery; q.Sandbox = relative; _, err := r.Query(r.ctx, q); return err },
 		} {
 			var rpc *RPCError
-			if err := ask(); !errors.As(err, &rpc) || rpc.Code != jsonrpc2.CodeInvalidParams {
-				t.Errorf("%s: %v", name, err)
-			}
+			err := ask()
+			testkit.Check(t, errors.As(err, &rpc) && rpc.Code == jsonrpc2.CodeInvalidParams, "%s: %v", name, err)
 		}
 	})
 }
@@ -509,12 +489,8 @@ func TestWriteEndsWithItsCaller(t *testing.T) {
 		go func() { failed <- r.PTYWrite(ctx, PTYWriteParams{AgentRef{"a", 1}, []byte("x")}) }()
 		synctest.Wait()
 		cancel()
-		if err := <-failed; !errors.Is(err, context.Canceled) {
-			t.Errorf("%v", err)
-		}
+		testkit.Fails(t, "its call", <-failed, context.Canceled)
 		synctest.Wait()
-		if !ended {
-			t.Error("the bridge goes on with it")
-		}
+		testkit.Check(t, ended, "the bridge goes on with it")
 	})
 }

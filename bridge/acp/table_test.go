@@ -3,6 +3,7 @@ package acp
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -45,9 +46,7 @@ func TestFindings(t *testing.T) {
 	testkit.OK(t, err)
 	before, rest, ok := strings.Cut(string(raw), "| |")
 	_, after, more := strings.Cut(rest, "|\n\n")
-	if !ok || !more {
-		t.Fatalf("%s has no table that begins with an empty cell", page)
-	}
+	testkit.Need(t, ok && more, "%s has no table that begins with an empty cell", page)
 	text := before + documented(recorded) + "\n" + after
 	if *update {
 		raw, err := json.MarshalIndent(recorded, "", "  ")
@@ -205,9 +204,8 @@ func (r *rig) resumes(script string) bool {
 			r.launch()
 			return false
 		}
-		if d := r.agent.Info().Deliveries; len(d) != 1 || d[0].Status != bridge.DeliveryRuled {
-			r.t.Errorf("deliveries %+v", d)
-		}
+		d := r.agent.Info().Deliveries
+		testkit.Check(r.t, len(d) == 1 && d[0].Status == bridge.DeliveryRuled, "deliveries %+v", d)
 		if !known.forgets {
 			break
 		}
@@ -281,9 +279,7 @@ func TestOnlyTheTableNamesMakes(t *testing.T) {
 		}
 		raw, err := os.ReadFile(path)
 		for name := range table {
-			if strings.Contains(strings.ToLower(string(raw)), name) {
-				t.Errorf("%s names the make %s", path, name)
-			}
+			testkit.Excludes(t, fmt.Sprintf("%s names the make", path), strings.ToLower(string(raw)), name)
 		}
 		return err
 	}))
@@ -296,8 +292,6 @@ func TestEnvironmentOfAnotherHost(t *testing.T) {
 	env := environment(bridge.AgentConfig{Env: map[string]string{"ITS_KEY": "passed"},
 		Make: &bridge.MakeSpec{Env: []string{"ITS_KEY", "ITS_OTHER"}}}, traits{})
 	for _, want := range []string{"ITS_KEY=passed", "ITS_OTHER=of the host"} {
-		if !slices.Contains(env, want) {
-			t.Errorf("%s is missing", want)
-		}
+		testkit.Check(t, slices.Contains(env, want), "%s is missing", want)
 	}
 }

@@ -84,9 +84,8 @@ func TestBadConfigurations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := prepare(t, fakeSpec(t, fakeGood), nil)
 			change(&s.cfg)
-			if err := s.try(); errCode(err) != -32602 {
-				t.Errorf("got %v", err)
-			}
+			err := s.try()
+			testkit.Check(t, errCode(err) == -32602, "got %v", err)
 			s.checkNoProcesses()
 		})
 	}
@@ -140,10 +139,8 @@ func TestDetectRemembers(t *testing.T) {
 	detect := func(l *Launcher, wantAsked int) {
 		t.Helper()
 		info, err := l.Detect(context.Background(), bridge.ClaudeSpec{Path: link})
-		if err != nil || info.Version != "2.1.329" || filepath.Base(info.Path) != "claude" || info.Path == link ||
-			info.StandIn {
-			t.Errorf("got %+v, %v", info, err)
-		}
+		testkit.Check(t, err == nil && info.Version == "2.1.329" && filepath.Base(info.Path) == "claude" &&
+			info.Path != link && !info.StandIn, "got %+v, %v", info, err)
 		testkit.Same(t, "asked times", wantAsked, asked())
 	}
 	l := NewLauncher(cache)
@@ -201,24 +198,18 @@ func TestVersions(t *testing.T) {
 			t.Parallel()
 			path, _ := countedCLI(t, output)
 			info, err := NewLauncher(t.TempDir()).Detect(context.Background(), bridge.ClaudeSpec{Path: path})
-			if info.Version != want.version || (err == nil) != (want.version != "") {
-				t.Fatalf("got %+v, %v", info, err)
-			}
+			testkit.Need(t, info.Version == want.version && (err == nil) == (want.version != ""), "got %+v, %v", info,
+				err)
 			warning := Untested(info.Version)
 			if err != nil {
 				warning = err.Error()
-				if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Category != bridge.CatUnsupported {
-					t.Errorf("got %+v", err)
-				}
+				rpc, ok := errors.AsType[*bridge.RPCError](err)
+				testkit.Check(t, ok && rpc.Category == bridge.CatUnsupported, "got %+v", err)
 			}
 			for _, word := range want.words {
-				if !strings.Contains(warning, word) {
-					t.Errorf("said %q, without %q", warning, word)
-				}
+				testkit.Includes(t, "said, without", warning, word)
 			}
-			if len(want.words) == 0 && warning != "" {
-				t.Errorf("said %q", warning)
-			}
+			testkit.Check(t, len(want.words) != 0 || warning == "", "said %q", warning)
 		})
 	}
 }
@@ -260,9 +251,8 @@ func TestLogin(t *testing.T) {
 		testkit.Same(t, name, tt.want,
 			NewLauncher(t.TempDir()).Login(context.Background(), bridge.ClaudeSpec{Path: path}))
 	}
-	if got := NewLauncher(t.TempDir()).Login(context.Background(), bridge.ClaudeSpec{Path: "/no/claude"}); got.Known {
-		t.Errorf("without a CLI: %+v", got)
-	}
+	got := NewLauncher(t.TempDir()).Login(context.Background(), bridge.ClaudeSpec{Path: "/no/claude"})
+	testkit.Check(t, !got.Known, "without a CLI: %+v", got)
 }
 
 // TestLiveLogin: the real CLI reports that a private home is not logged in without a key, and is logged in
@@ -279,9 +269,7 @@ func TestLiveLogin(t *testing.T) {
 		path := filepath.Join(dir, "claude")
 		testkit.OK(t, os.WriteFile(path, []byte(script), 0o700))
 		got := NewLauncher(t.TempDir()).Login(context.Background(), bridge.ClaudeSpec{Path: path})
-		if !got.Known || got.LoggedIn != (key != "") {
-			t.Errorf("key %q: %+v", key, got)
-		}
+		testkit.Check(t, got.Known && got.LoggedIn == (key != ""), "key %q: %+v", key, got)
 	}
 }
 
@@ -324,17 +312,14 @@ func TestProgramReplaced(t *testing.T) {
 	second := s.secondAgent()
 	e := await[bridge.Error](second.host, 1, nil)
 	for _, want := range []string{"replaced", first, sumOf(t, s.spec.Path), "2.1.329"} {
-		if e.Category != bridge.CatStart || !strings.Contains(e.Message, want) {
-			t.Errorf("%q is not in %+v", want, e)
-		}
+		testkit.Check(t, e.Category == bridge.CatStart && strings.Contains(e.Message, want), "%q is not in %+v", want,
+			e)
 	}
 	third := s.secondAgent()
 	testkit.Same(t, fmt.Sprintf("the hash is not told: %+v", third.agent.Info()), sumOf(t, s.spec.Path),
 		third.agent.Info().ClaudeSHA256)
 	for _, stage := range []*stageOf{s, third} {
-		if list := of[bridge.Error](stage.host); len(list) != 0 {
-			t.Errorf("told without need: %+v", list)
-		}
+		testkit.None(t, "told without need", of[bridge.Error](stage.host))
 	}
 }
 
@@ -343,9 +328,7 @@ func TestSumIsRemembered(t *testing.T) {
 	cache := t.TempDir()
 	path, _ := countedCLI(t, "2.1.329 (Claude Code)")
 	info, err := NewLauncher(cache).Detect(t.Context(), bridge.ClaudeSpec{Path: path})
-	if err != nil || info.SHA256 != "" || strings.Count(info.Identity, ":") != 3 {
-		t.Fatalf("%+v, %v", info, err)
-	}
+	testkit.Need(t, err == nil && info.SHA256 == "" && strings.Count(info.Identity, ":") == 3, "%+v, %v", info, err)
 	l := NewLauncher(cache)
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -367,18 +350,14 @@ func TestStartIsRecorded(t *testing.T) {
 	s.launch()
 	info := s.agent.Info()
 	after := func(flag string) string { return info.Argv[slices.Index(info.Argv, flag)+1] }
-	if info.Argv[0] != s.spec.Path || info.Argv[1] != fakeArg || after("--session-id") != s.cfg.SessionID ||
-		info.CWD != s.dir ||
-		info.PermissionMode != "default" || info.Sandbox || info.PID == 0 {
-		t.Errorf("%+v", info)
-	}
+	testkit.Check(t, info.Argv[0] == s.spec.Path && info.Argv[1] == fakeArg &&
+		after("--session-id") == s.cfg.SessionID && info.CWD == s.dir && info.PermissionMode == "default" &&
+		!info.Sandbox && info.PID != 0, "%+v", info)
 	testkit.Same(t, "a long argument", fmt.Sprintf("sha256:%x (300 bytes)",
 		sha256.Sum256([]byte(s.cfg.AppendSystemPrompt))), after("--append-system-prompt"))
 	testkit.Same(t, "a secret", "[the value of SOME_TOKEN]", after("--model"))
-	if !slices.Contains(info.Env, "SOME_TOKEN") || !slices.IsSorted(info.Env) ||
-		strings.Contains(strings.Join(info.Env, " "), "=") {
-		t.Errorf("environment: %v", info.Env)
-	}
+	testkit.Check(t, slices.Contains(info.Env, "SOME_TOKEN") && slices.IsSorted(info.Env) &&
+		!strings.Contains(strings.Join(info.Env, " "), "="), "environment: %v", info.Env)
 }
 
 // TestCapOfALargeWindow: the CLI marks the name of a model with a large window; the API omits the mark. A

@@ -307,9 +307,7 @@ func (s *stageOf) try() error {
 
 func (s *stageOf) launch() *stageOf {
 	s.t.Helper()
-	if err := s.try(); err != nil {
-		s.t.Fatalf("launch: %v", err)
-	}
+	testkit.OK(s.t, s.try())
 	s.t.Cleanup(s.stopNow)
 	return s
 }
@@ -318,9 +316,8 @@ func (s *stageOf) launch() *stageOf {
 func (s *stageOf) stopNow() {
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
-	if err := s.agent.Stop(ctx, true); err != nil {
-		s.t.Errorf("stop: %v", err)
-	}
+	err := s.agent.Stop(ctx, true)
+	testkit.Check(s.t, err == nil, "stop: %v", err)
 	events := s.host.all()
 	if len(of[bridge.Done](s.host)) != 1 {
 		s.t.Errorf("want one done event, got:\n%s", s.host.dump())
@@ -337,9 +334,7 @@ func (s *stageOf) send(content string) string {
 
 func (s *stageOf) message(p bridge.MessageParams) string {
 	s.t.Helper()
-	if err := s.agent.Message(context.Background(), p); err != nil {
-		s.t.Fatalf("message: %v", err)
-	}
+	testkit.OK(s.t, s.agent.Message(context.Background(), p))
 	return p.MessageID
 }
 
@@ -365,9 +360,7 @@ func (s *stageOf) turnOf(id string) bridge.Turn {
 // list is empty.
 func (s *stageOf) checkNoProcesses() {
 	s.t.Helper()
-	if left := proctree.Survivors(s.run); len(left) > 0 {
-		s.t.Errorf("processes are left: %v", left)
-	}
+	testkit.None(s.t, "processes are left", proctree.Survivors(s.run))
 }
 
 // waitFile waits until a tool has made a file.

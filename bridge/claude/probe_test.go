@@ -48,15 +48,11 @@ func TestProbe(t *testing.T) {
 		s.cfg.Env["TMPDIR"] = tempDir(t)
 		s.launch()
 		idle := s.probe()
-		if !idle.Answered || idle.Processes < 1 || idle.RSSBytes < 1<<20 || idle.Stopped || idle.TranscriptBytes != 0 ||
-			idle.OutputBytes != 0 {
-			t.Errorf("before the first turn: %+v", idle)
-		}
+		testkit.Check(t, idle.Answered && idle.Processes >= 1 && idle.RSSBytes >= 1<<20 && !idle.Stopped &&
+			idle.TranscriptBytes == 0 && idle.OutputBytes == 0, "before the first turn: %+v", idle)
 		s.turn("go")
 		after := s.probe()
-		if !after.Answered || after.TranscriptBytes == 0 {
-			t.Errorf("after a turn: %+v", after)
-		}
+		testkit.Check(t, after.Answered && after.TranscriptBytes != 0, "after a turn: %+v", after)
 		s.send("burn")
 		waitFile(t, filepath.Join(s.dir, "ready"))
 		var first bridge.ProbeResult
@@ -64,9 +60,7 @@ func TestProbe(t *testing.T) {
 			first = s.probe()
 			return first.OutputBytes > 0 || spec.Args != nil // the stand-in's tools write no files
 		})
-		if !first.Answered || first.Processes <= idle.Processes {
-			t.Errorf("while a tool runs: %+v", first)
-		}
+		testkit.Check(t, first.Answered && first.Processes > idle.Processes, "while a tool runs: %+v", first)
 		if first.OutputPath != "" && filepath.Ext(first.OutputPath) != ".output" {
 			t.Errorf("output path %q", first.OutputPath)
 		}
@@ -142,9 +136,7 @@ func TestProbesAreOne(t *testing.T) {
 	for range 10 {
 		probes.Go(func() {
 			<-begun
-			if s.probe().Answered {
-				t.Error("answered by a mute process")
-			}
+			testkit.Check(t, !s.probe().Answered, "answered by a mute process")
 		})
 	}
 	close(begun)
@@ -198,9 +190,8 @@ func TestProbeDistinguishesSilences(t *testing.T) {
 			} else {
 				s.stopNow()
 			}
-			if turn := s.turnOf(id); turn.Outcome == bridge.TurnDone {
-				t.Errorf("turn: %+v", turn)
-			}
+			turn := s.turnOf(id)
+			testkit.Check(t, turn.Outcome != bridge.TurnDone, "turn: %+v", turn)
 		})
 	}
 }
@@ -219,9 +210,7 @@ func TestProbeSeesConsumption(t *testing.T) {
 		p = s.probe()
 		return p.RSSBytes > before.RSSBytes+150<<20 && p.OutputBytes == 3<<20 && p.Processes >= before.Processes+50
 	})
-	if !p.Answered || filepath.Base(p.OutputPath) != "bfault.output" {
-		t.Errorf("probe: %+v", p)
-	}
+	testkit.Check(t, p.Answered && filepath.Base(p.OutputPath) == "bfault.output", "probe: %+v", p)
 	s.stopNow()
 }
 
@@ -316,9 +305,7 @@ func (a *api) lastRequest() string {
 // hasRead checks that a text is in the newest request.
 func (a *api) hasRead(t *testing.T, otherwise, text string) {
 	t.Helper()
-	if !strings.Contains(a.lastRequest(), text) {
-		t.Error(otherwise)
-	}
+	testkit.Includes(t, otherwise, a.lastRequest(), text)
 }
 
 func (a *api) serve(w http.ResponseWriter, r *http.Request) {
