@@ -34,9 +34,8 @@ func TestAnswersDoNotOvertakeEvents(t *testing.T) {
 			}
 			return &RPCError{Code: CodeBusy, Message: "refusals keep the order, too"}
 		}
-		if err := r.Message(r.ctx, MessageParams{AgentRef{"a", 1}, "m", "go", false, nil}); codeOf(err) != CodeBusy {
-			t.Errorf("message: %v", err)
-		}
+		err := r.Message(r.ctx, MessageParams{AgentRef{"a", 1}, "m", "go", false, nil})
+		testkit.Check(t, codeOf(err) == CodeBusy, "message: %v", err)
 		testkit.Same(t, "the answer is there after of 10 events", 10, len(h.all()))
 		seen := 0
 		h.judge = func(context.Context, JudgeParams) (JudgeResult, error) {
@@ -44,12 +43,10 @@ func TestAnswersDoNotOvertakeEvents(t *testing.T) {
 			return JudgeResult{Behavior: Pass}, nil
 		}
 		a.host.Emit(Event{Body: Context{Pct: 99}})
-		if _, err := a.host.Judge(r.ctx, JudgeParams{Tool: "Bash"}); err != nil || seen != 11 {
-			t.Errorf("a call is judged after %d of 11 events: %v", seen, err)
-		}
-		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}}); err != nil {
-			t.Errorf("kill: %v", err)
-		}
+		_, err = a.host.Judge(r.ctx, JudgeParams{Tool: "Bash"})
+		testkit.Check(t, err == nil && seen == 11, "a call is judged after %d of 11 events: %v", seen, err)
+		err = r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}})
+		testkit.Check(t, err == nil, "kill: %v", err)
 		all := h.all()
 		testkit.Check(t, all[len(all)-1].Body.eventName() == "done", "kill is answered before done is handled: %v", all)
 	})
@@ -232,9 +229,8 @@ func TestFailedRequestsToClient(t *testing.T) {
 		testkit.Like(t, "the client is gone", PermissionResult{Behavior: Deny}, <-denied)
 		err := <-r.served
 		testkit.Check(t, err == nil, "Serve: %v", err)
-		if p, res := permission(t.Context()), tool(t.Context()); p.Behavior != Deny || !res.IsError {
-			t.Errorf("after the connection: %+v, %+v", p, res)
-		}
+		p, res := permission(t.Context()), tool(t.Context())
+		testkit.Check(t, p.Behavior == Deny && res.IsError, "after the connection: %+v, %+v", p, res)
 		r.stop()
 	})
 }
@@ -243,19 +239,15 @@ func TestAgentPanicIsAnAnswer(t *testing.T) {
 	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		a := r.spawn(t, "a", 1)
 		a.ask = func(context.Context, string) (string, error) { panic("a bug") }
-		if _, err := r.Ask(r.ctx, AskParams{AgentRef{"a", 1}, "q"}); codeOf(err) != jsonrpc2.CodeInternalError {
-			t.Errorf("got %v", err)
-		}
-		if _, err := r.Context(r.ctx, AgentRef{"a", 1}); err != nil {
-			t.Errorf("afterwards: %v", err)
-		}
+		_, err := r.Ask(r.ctx, AskParams{AgentRef{"a", 1}, "q"})
+		testkit.Check(t, codeOf(err) == jsonrpc2.CodeInternalError, "got %v", err)
+		_, err = r.Context(r.ctx, AgentRef{"a", 1})
+		testkit.Check(t, err == nil, "afterwards: %v", err)
 		r.l.launch = func(context.Context, SpawnParams, Host) (Agent, error) { panic("a bug") }
-		if _, err := r.Spawn(r.ctx, spawnParams("b", 1)); codeOf(err) != jsonrpc2.CodeInternalError {
-			t.Errorf("a launch that panics: %v", err)
-		}
-		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"b", 1}}); codeOf(err) != CodeEnded {
-			t.Errorf("what did not start: %v", err)
-		}
+		_, err = r.Spawn(r.ctx, spawnParams("b", 1))
+		testkit.Check(t, codeOf(err) == jsonrpc2.CodeInternalError, "a launch that panics: %v", err)
+		err = r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"b", 1}})
+		testkit.Check(t, codeOf(err) == CodeEnded, "what did not start: %v", err)
 	})
 }
 
@@ -331,9 +323,8 @@ func TestCancelledCallsAreCancelled(t *testing.T) {
 				testkit.Fails(t, "call", call(r, ctx), context.DeadlineExceeded)
 				<-ended
 				synctest.Wait() // its answer, which no caller waits for, is on its way
-				if _, err := r.Context(r.ctx, AgentRef{"a", 1}); err != nil {
-					t.Errorf("afterwards: %v", err)
-				}
+				_, err := r.Context(r.ctx, AgentRef{"a", 1})
+				testkit.Check(t, err == nil, "afterwards: %v", err)
 			})
 		})
 	}

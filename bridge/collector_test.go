@@ -65,14 +65,12 @@ func TestCheckAndInspectReachTheCollector(t *testing.T) {
 		defer r.leave(t)
 		checked, err := r.Check(r.ctx, oneCheck)
 		wantCheck, _ := w.Check(r.ctx, Owner{Run: "run-1"}, oneCheck)
-		if diff := cmp.Diff(wantCheck, checked); err != nil || diff != "" {
-			t.Errorf("check: %v, -want +got:\n%s", err, diff)
-		}
+		diff := cmp.Diff(wantCheck, checked)
+		testkit.Check(t, err == nil && diff == "", "check: %v, -want +got:\n%s", err, diff)
 		inspected, err := r.Inspect(r.ctx, oneInspection)
 		wantInspection, _ := w.Inspect(r.ctx, oneInspection)
-		if diff := cmp.Diff(wantInspection, inspected); err != nil || diff != "" {
-			t.Errorf("survey: %v, -want +got:\n%s", err, diff)
-		}
+		diff = cmp.Diff(wantInspection, inspected)
+		testkit.Check(t, err == nil && diff == "", "survey: %v, -want +got:\n%s", err, diff)
 		testkit.Fails(t, "a check that cannot be run",
 			testkit.Err(r.Check(r.ctx, CheckParams{Command: "nowhere", CWD: "/x"})), "no such directory: /x")
 	})

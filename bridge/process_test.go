@@ -181,9 +181,8 @@ func expired(t *testing.T) context.Context {
 func TestProcessThatCrashes(t *testing.T) {
 	c, _, _ := startChild(t, t.Context(), "crash", &recorder{})
 	awaitDone(t, c)
-	if err := c.Err(); err == nil || err.Error() != "the bridge ended: exit status 3: went wrong" {
-		t.Errorf("Err: %v", err)
-	}
+	err := c.Err()
+	testkit.Check(t, err != nil && err.Error() == "the bridge ended: exit status 3: went wrong", "Err: %v", err)
 	testkit.Fails(t, "a call", testkit.Err(c.Initialize(t.Context(), InitializeParams{Run: "r"})), ErrClosed)
 }
 
@@ -399,9 +398,8 @@ func TestTerminalIsAnIncarnation(t *testing.T) {
 		testkit.OK(t, r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"orch-1", 1}}))
 		refused("an old generation", CodeStale, errOf(r.PTYOpen(r.ctx, onePTY("orch-1", 1))))
 		ref := AgentRef{"orch-1", 2}
-		if res, err := r.PTYOpen(r.ctx, onePTY("orch-1", 2)); err != nil || res.PID != 4712 {
-			t.Fatalf("open: %+v %v", res, err)
-		}
+		res, err := r.PTYOpen(r.ctx, onePTY("orch-1", 2))
+		testkit.Need(t, err == nil && res.PID == 4712, "open: %+v %v", res, err)
 		refused("a second one", CodeAgentExists, errOf(r.PTYOpen(r.ctx, onePTY("orch-1", 3))))
 		other := onePTY("orch-2", 1)
 		other.Config.SessionID = "s-orch-1"
@@ -416,10 +414,9 @@ func TestTerminalIsAnIncarnation(t *testing.T) {
 		for _, piece := range []string{"hel", "lo", "\r"} {
 			testkit.OK(t, r.PTYWrite(r.ctx, PTYWriteParams{ref, []byte(piece)}))
 		}
-		if err := r.PTYResize(r.ctx, PTYResizeParams{ref, 120, 40}); err != nil || string(term.typed) != "hello\r" ||
-			term.size != [2]int{120, 40} {
-			t.Errorf("typed %q, size %v, %v", term.typed, term.size, err)
-		}
+		err = r.PTYResize(r.ctx, PTYResizeParams{ref, 120, 40})
+		testkit.Check(t, err == nil && string(term.typed) == "hello\r" && term.size == [2]int{120, 40},
+			"typed %q, size %v, %v", term.typed, term.size, err)
 		term.host.Emit(Event{Body: PTY{Data: []byte("\x1b[2Jhi\xff")}})
 		testkit.OK(t, r.PTYClose(r.ctx, ref))
 		events := r.h.all()
@@ -440,15 +437,12 @@ func TestTerminalEndsWithTheAgents(t *testing.T) {
 		for _, id := range []string{"a", "b"} {
 			testkit.Must(r.PTYOpen(r.ctx, onePTY(id, 1)))(t)
 		}
-		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}}); err != nil {
-			t.Error(err)
-		}
-		if res, err := r.Shutdown(r.ctx, ShutdownParams{}); err != nil || res.Stopped != 1 {
-			t.Errorf("shutdown: %+v %v", res, err)
-		}
-		if _, err := r.PTYOpen(r.ctx, onePTY("c", 1)); codeOf(err) != CodeShuttingDown {
-			t.Errorf("open after that: %v", err)
-		}
+		err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}})
+		testkit.Check(t, err == nil, "%v", err)
+		res, err := r.Shutdown(r.ctx, ShutdownParams{})
+		testkit.Check(t, err == nil && res.Stopped == 1, "shutdown: %+v %v", res, err)
+		_, err = r.PTYOpen(r.ctx, onePTY("c", 1))
+		testkit.Check(t, codeOf(err) == CodeShuttingDown, "open after that: %v", err)
 	})
 }
 

@@ -39,10 +39,9 @@ func TestRemoteBridge(t *testing.T) {
 		p.Config.Env = map[string]string{"MODE": "own"}
 		testkit.Must(r.Spawn(r.ctx, p))(t)
 		testkit.Check(t, got["NPM_TOKEN"] == "x" && got["MODE"] == "own", "the agent's environment: %v", got)
-		if found, err := r.Resolve(r.ctx, ResolveParams{Paths: []string{"/a", "/b"}}); err != nil ||
-			len(found.Paths) != 2 || found.Paths[1].Path != "/b" {
-			t.Errorf("resolve: %+v, %v", found, err)
-		}
+		found, err := r.Resolve(r.ctx, ResolveParams{Paths: []string{"/a", "/b"}})
+		testkit.Check(t, err == nil && len(found.Paths) == 2 && found.Paths[1].Path == "/b", "resolve: %+v, %v", found,
+			err)
 		for what, err := range map[string]error{
 			"a relative path":      errOf(r.Resolve(r.ctx, ResolveParams{Paths: []string{"a"}})),
 			"a relative directory": errOf(r.Inventory(r.ctx, InventoryParams{Dir: "w"})),
@@ -602,18 +601,15 @@ func TestClientSleeps(t *testing.T) {
 		c.begin(time.Minute)
 		lost := make(chan error, 1)
 		go c.watch(nil, func(err error) { lost <- err })
-		if _, err := c.tick(t.Context(), TickParams{}); err != nil {
-			t.Error(err)
-		}
+		_, err := c.tick(t.Context(), TickParams{})
+		testkit.Check(t, err == nil, "%v", err)
 		near.sleep(time.Hour)
 		var silent *SilentError
-		if err := <-lost; !errors.As(err, &silent) || silent.For < time.Hour {
-			t.Errorf("got %v", err)
-		}
+		err = <-lost
+		testkit.Check(t, errors.As(err, &silent) && silent.For >= time.Hour, "got %v", err)
 		testkit.Same(t, "the bridge ends in only", 0, c.left())
-		if _, err := c.tick(t.Context(), TickParams{}); codeOf(err) != CodeShuttingDown {
-			t.Errorf("a tick after it was given up: %v", err)
-		}
+		_, err = c.tick(t.Context(), TickParams{})
+		testkit.Check(t, codeOf(err) == CodeShuttingDown, "a tick after it was given up: %v", err)
 	})
 }
 
@@ -630,13 +626,11 @@ func TestShutdownIsCertain(t *testing.T) {
 	})
 	bubble(t, func(t *testing.T) { // a bridge on this machine ends with its connection
 		r := newRig(t, &fakeLauncher{}, &recorder{})
-		if _, certain := r.Stopped(); certain {
-			t.Error("a bridge that lives has stopped")
-		}
+		_, certain := r.Stopped()
+		testkit.Check(t, !certain, "a bridge that lives has stopped")
 		r.leave(t)
-		if _, certain := r.Stopped(); !certain {
-			t.Error("a bridge that has ended has not stopped")
-		}
+		_, certain = r.Stopped()
+		testkit.Check(t, certain, "a bridge that has ended has not stopped")
 	})
 }
 

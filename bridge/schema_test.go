@@ -301,9 +301,8 @@ func converse(t *testing.T, r *rig) {
 	ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 	defer cancel()
 	testkit.Fails(t, "an ask without an answer succeeded", testkit.Err(r.Ask(ctx, AskParams{ref, "hang"})))
-	if _, err := r.Ask(r.ctx, AskParams{ref, "refuse"}); codeOf(err) != CodeRefused {
-		t.Errorf("got %v", err)
-	}
+	_, err := r.Ask(r.ctx, AskParams{ref, "refuse"})
+	testkit.Check(t, codeOf(err) == CodeRefused, "got %v", err)
 	do("check", errOf(r.Check(r.ctx, oneCheck)))
 	do("survey", errOf(r.Inspect(r.ctx, oneInspection)))
 	do("query", errOf(r.Query(r.ctx, oneQuery)))

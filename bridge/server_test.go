@@ -142,12 +142,10 @@ func TestReferencesAreChecked(t *testing.T) {
 			testkit.Same(t, fmt.Sprintf("%s: the code of %v", tc.name, tc.err), tc.want, codeOf(tc.err))
 		}
 		testkit.OK(t, r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 3}}))
-		if err := r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "hi", false, nil}); codeOf(err) != CodeEnded {
-			t.Errorf("message to the dead: %v", err)
-		}
-		if _, err := r.Spawn(r.ctx, spawnParams("a", 3)); codeOf(err) != CodeStale {
-			t.Errorf("spawn of a generation that has been: %v", err)
-		}
+		err := r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "hi", false, nil})
+		testkit.Check(t, codeOf(err) == CodeEnded, "message to the dead: %v", err)
+		_, err = r.Spawn(r.ctx, spawnParams("a", 3))
+		testkit.Check(t, codeOf(err) == CodeStale, "spawn of a generation that has been: %v", err)
 		r.spawn(t, "a", 4)
 	})
 }
@@ -403,9 +401,8 @@ func TestEndedAgentsAreReleased(t *testing.T) {
 	launch("orch-2", 1, "two")
 	close(first.done)
 	launch("orch-3", 1, "three")
-	if a := r.latest["orch-1"].agent; a != nil {
-		t.Errorf("it is held still: %v", a)
-	}
+	a := r.latest["orch-1"].agent
+	testkit.Check(t, a == nil, "it is held still: %v", a)
 	testkit.Check(t, r.latest["orch-2"].agent != nil, "one that lives was let go")
 	for _, c := range []struct {
 		generation int
@@ -414,15 +411,12 @@ func TestEndedAgentsAreReleased(t *testing.T) {
 		_, err := r.find(AgentRef{ID: "orch-1", Generation: c.generation})
 		testkit.Check(t, codeOf(err) == c.code, "generation %d: %v", c.generation, err)
 	}
-	if err := r.latest["orch-1"].stop(t.Context(), true); err != nil {
-		t.Errorf("stopped again: %v", err)
-	}
-	if _, err := r.claim(AgentRef{ID: "orch-1", Generation: 1}, "one"); codeOf(err) != CodeStale {
-		t.Errorf("the same generation again: %v", err)
-	}
-	if _, err := r.claim(AgentRef{ID: "orch-4", Generation: 1}, "three"); codeOf(err) != CodeAgentExists {
-		t.Errorf("a session in use: %v", err)
-	}
+	err := r.latest["orch-1"].stop(t.Context(), true)
+	testkit.Check(t, err == nil, "stopped again: %v", err)
+	_, err = r.claim(AgentRef{ID: "orch-1", Generation: 1}, "one")
+	testkit.Check(t, codeOf(err) == CodeStale, "the same generation again: %v", err)
+	_, err = r.claim(AgentRef{ID: "orch-4", Generation: 1}, "three")
+	testkit.Check(t, codeOf(err) == CodeAgentExists, "a session in use: %v", err)
 	launch("orch-1", 2, "one")
 	incs, _ := r.live()
 	testkit.Check(t, len(incs) == 3, "%d live", len(incs))

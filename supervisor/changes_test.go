@@ -246,13 +246,11 @@ func TestAgentsLearnOfARevert(t *testing.T) {
 	one, two := p.spawn("parser"), p.spawn("printer")
 	p.verdict(two, report("question", "Which font?", true))
 	p.revert("r1", contract.Revert{Path: "a.go"})
-	if yes, no := p.answered("r1"); yes+no != "" {
-		t.Fatalf("answered at once: %q, %q", yes, no)
-	}
+	yes, no := p.answered("r1")
+	testkit.Need(t, yes+no == "", "answered at once: %q, %q", yes, no)
 	p.do(input.Reverted{Serial: lastEffect[input.Revert](p).Serial})
-	if yes, _ := p.answered("r1"); yes != "reverted a.go" {
-		t.Errorf("the answer is %q", yes)
-	}
+	yes, _ = p.answered("r1")
+	testkit.Check(t, yes == "reverted a.go", "the answer is %q", yes)
 	told := func(id string) bool {
 		for _, m := range p.s.Conversation.Mail {
 			if m.To == id && strings.Contains(m.Text, "The human reverted a.go") {
@@ -296,9 +294,8 @@ func TestRevertRefused(t *testing.T) {
 	p.spawn("parser")
 	p.revert("r", contract.Revert{Path: "a.go", Seen: "0f", Hunk: "-1 +1"})
 	p.do(input.Reverted{Serial: lastEffect[input.Revert](p).Serial, Refused: "it was modified since"})
-	if _, no := p.answered("r"); no != "a.go was not reverted: it was modified since" {
-		t.Errorf("rejected with %q", no)
-	}
+	_, no := p.answered("r")
+	testkit.Check(t, no == "a.go was not reverted: it was modified since", "rejected with %q", no)
 	testkit.Check(t, len(p.s.Conversation.WorkLog) == 0 && p.s.Changes.RevertsDone <= 0, "it counts as done")
 }
 
@@ -435,16 +432,14 @@ func TestIsolatedRunIsJudgedOnItsBranch(t *testing.T) {
 	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h"})
 	p.pass()
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
-	if c, _ := p.checking(); !c.Again || c.Params.CWD != "/own/arbiter/sub" {
-		t.Errorf("repeated in %s", c.Params.CWD)
-	}
+	c, _ := p.checking()
+	testkit.Check(t, c.Again && c.Params.CWD == "/own/arbiter/sub", "repeated in %s", c.Params.CWD)
 	p.repeat(nil)
 	r := lastEffect[input.ChangeRecord](p)
 	testkit.Need(t, r.Branch && r.Tree, "judged on %+v", r)
 	p.do(input.SnapshotTaken{Serial: lastEffect[input.ChangeRecord](p).Serial, Commit: "h", Tree: "tree"})
-	if c, _ := p.checking(); !c.Criterion || c.Params.CWD != "/own/arbiter/sub" {
-		t.Errorf("the criterion is judged in %s", c.Params.CWD)
-	}
+	c, _ = p.checking()
+	testkit.Check(t, c.Criterion && c.Params.CWD == "/own/arbiter/sub", "the criterion is judged in %s", c.Params.CWD)
 	p.criteria(nil)
 	p.do(input.Stopped{})
 	testkit.Like(t, "the last snapshot", input.ChangeRecord{Branch: true, Final: true},
@@ -463,15 +458,13 @@ func TestOneIsIsolated(t *testing.T) {
 	}
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"p","isolated":true}`)
 	p.spawned("orch-1")
-	if spawn := lastEffect[input.Spawn](p); spawn.Place.Kind != "worktree" ||
-		spawn.Params.Config.CWD != "/own/orch-1/sub" {
-		t.Errorf("placed %+v in %s", spawn.Place, spawn.Params.Config.CWD)
-	}
+	spawn := lastEffect[input.Spawn](p)
+	testkit.Check(t, spawn.Place.Kind == "worktree" && spawn.Params.Config.CWD == "/own/orch-1/sub", "placed %+v in %s",
+		spawn.Place, spawn.Params.Config.CWD)
 	shares := p.spawn("q")
-	if spawn := lastEffect[input.Spawn](p); spawn.Place != (runconfig.Place{}) ||
-		strings.Contains(p.lastSent(shares), "You are not alone") {
-		t.Errorf("placed %+v", spawn.Place)
-	}
+	spawn = lastEffect[input.Spawn](p)
+	testkit.Check(t, spawn.Place == (runconfig.Place{}) && !strings.Contains(p.lastSent(shares), "You are not alone"),
+		"placed %+v", spawn.Place)
 	answer := p.call("arbiter", "spawn_orchestrator", `{"prompt":"r"}`)
 	p.contains("the answer for one that shares", answer.Text, "with isolated an Orchestrator gets one of its own")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))

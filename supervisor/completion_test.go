@@ -415,9 +415,8 @@ func TestACheckRunsOnTheFilesBeforeTheWork(t *testing.T) {
 			}
 			p.recorded("parser.go")
 			testkit.Same(t, "the event says", c.want, last[contract.Check](p).Receipt.Before)
-			if h := last[contract.Handoff](p); len(h.Receipts) != 1 || h.Receipts[0].Before != c.want {
-				t.Errorf("the document has %+v", h.Receipts)
-			}
+			h := last[contract.Handoff](p)
+			testkit.Check(t, len(h.Receipts) == 1 && h.Receipts[0].Before == c.want, "the document has %+v", h.Receipts)
 			got := p.lastSent("arbiter")
 			testkit.Check(t, strings.Contains(got, c.want) == true, "the Arbiter reads %q", got)
 			_, open := p.checking()

@@ -169,15 +169,13 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 	a, arbiter := p.agent("orch-1"), p.agent(contract.Arbiter)
 	testkit.Same(t, "orch-1 would be started with", "own", p.s.agentConfig(&a).Model)
 	testkit.Same(t, "the Arbiter would be started with", "new", p.s.agentConfig(&arbiter).Model)
-	if ok, _ := p.command(contract.Configure{ID: "orch-9", Model: "x"}); ok {
-		t.Error("no agent got a model")
-	}
+	ok, _ := p.command(contract.Configure{ID: "orch-9", Model: "x"})
+	testkit.Check(t, !ok, "no agent got a model")
 	before := len(effects[input.SetModel](p))
 	p.do(input.BridgeLost{Message: "gone"})
-	if ok, _ := p.command(contract.Configure{Model: "later"}); !ok || len(effects[input.SetModel](p)) != before ||
-		p.s.Options.Model != "later" {
-		t.Error("a model cannot be chosen while no agent is there to try it")
-	}
+	ok, _ = p.command(contract.Configure{Model: "later"})
+	testkit.Check(t, ok && len(effects[input.SetModel](p)) == before && p.s.Options.Model == "later",
+		"a model cannot be chosen while no agent is there to try it")
 }
 
 // trusted begins a run in a trusted workspace, and brings up its Arbiter.
@@ -312,15 +310,13 @@ func TestDistrustMeanwhile(t *testing.T) {
 	for _, id := range []string{"orch-1", "orch-2", "orch-3"} {
 		p.comes(id, bridge.SpawnResult{})
 	}
-	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok {
-		t.Error("it was chosen twice")
-	}
+	ok, _ := p.command(contract.Choose{Option: "trust"})
+	testkit.Check(t, !ok, "it was chosen twice")
 	p.dies("orch-1")
 	p.restartDue("orch-1")
 	p.refused("orch-1", "")
-	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok || p.s.Lifecycle.TrustQuestion == nil {
-		t.Error("what cannot be told was trusted")
-	}
+	ok, _ = p.command(contract.Choose{Option: "trust"})
+	testkit.Check(t, !ok && p.s.Lifecycle.TrustQuestion != nil, "what cannot be told was trusted")
 	p.mustCommand(contract.Choose{Option: "without"})
 	p.do(input.TrustRecorded{Hash: "h2"})
 	testkit.Same(t, "that it is not recorded was not told", 1,

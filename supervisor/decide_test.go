@@ -193,9 +193,8 @@ func TestThePlanFollowsTheSession(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, report("done", "it is woven", true))
 	p.pass()
-	if s := p.s.Task.Plan; s[0].Status != contract.StepDone {
-		t.Errorf("plan %+v", s)
-	}
+	s := p.s.Task.Plan
+	testkit.Check(t, s[0].Status == contract.StepDone, "plan %+v", s)
 	three := p.spawn("dye it")
 	testkit.Same(t, "the step's agent", three, p.s.Task.Plan[1].Agent)
 }

@@ -219,16 +219,14 @@ func TestAHostComesBackAfterHours(t *testing.T) {
 			t.Errorf("a pause of %s", timer.After)
 		}
 	}
-	if r := last[contract.Restart](p); !strings.HasPrefix(r.Reason, "host box out of reach (Connection refused)") {
-		t.Errorf("%+v", r)
-	}
+	r := last[contract.Restart](p)
+	testkit.Check(t, strings.HasPrefix(r.Reason, "host box out of reach (Connection refused)"), "%+v", r)
 	p.hostUp("box", id)
 	testkit.Same(t, id, AgentStarting, p.agent(id).Status)
 	// Failures before it was up for a while still count: it is not tried in a tight loop.
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
-	if r := last[contract.Restart](p); r.DelayMS < 60_000 {
-		t.Errorf("%+v", r)
-	}
+	r = last[contract.Restart](p)
+	testkit.Check(t, r.DelayMS >= 60_000, "%+v", r)
 }
 
 // TestALostHostIsToldOf: the Arbiter learns once that its agents wait for a host, and the human finds in the inbox why,
@@ -531,9 +529,8 @@ func TestMakeOfASummons(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) {
 		o.Makes, o.DefaultMake = []runconfig.Make{{MakeSpec: bridge.MakeSpec{Name: "other"}}}, "other"
 	})
-	if id, _ := p.summon(""); p.agent(id).Make != "other" {
-		t.Error("the default does not count")
-	}
+	id, _ := p.summon("")
+	testkit.Check(t, p.agent(id).Make == "other", "the default does not count")
 	p = othersToo(t)
 	p.contains("plan", p.call("arbiter", "set_plan", `{"steps":[{"text":"a","make":"third"}]}`).Text, "no make")
 	p.contains("prompt", p.spawns("arbiter")[0].Config.SystemPrompt, "`make` chooses the make of agent: claude, other.")
@@ -653,9 +650,8 @@ func TestArbiterOfAMakeIsRenewed(t *testing.T) {
 	p.s.Edit("arbiter").Context = bridge.Context{}
 	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if a := p.agent("arbiter"); a.ReachedLimit != "" || a.Turns != 1 {
-		t.Fatalf("after %d turns: %s", a.Turns, a.ReachedLimit)
-	}
+	a := p.agent("arbiter")
+	testkit.Need(t, a.ReachedLimit == "" && a.Turns == 1, "after %d turns: %s", a.Turns, a.ReachedLimit)
 	p.verdict(one, report("question", "Which port?", true))
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", one))
 	p.contains("the demand", p.lastSent("arbiter"), "kind: renewal", "nobody knows how full its context is")

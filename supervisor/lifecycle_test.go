@@ -28,9 +28,8 @@ func silent(at time.Time) Probe {
 
 func TestObserve(t *testing.T) {
 	before := AgentWatch{At: lifecycleNoon.Add(-time.Minute), Quiet: 2, Hung: true}
-	if w := Observe(before, silent(lifecycleNoon)); w.Quiet != 3 || !w.Hung || !w.At.Equal(lifecycleNoon) {
-		t.Errorf("no sign of life: %+v", w)
-	}
+	w := Observe(before, silent(lifecycleNoon))
+	testkit.Check(t, w.Quiet == 3 && w.Hung && w.At.Equal(lifecycleNoon), "no sign of life: %+v", w)
 	for name, change := range map[string]func(*AgentWatch, *Probe){
 		"no turn":     func(_ *AgentWatch, p *Probe) { p.Busy = false },
 		"first probe": func(w *AgentWatch, _ *Probe) { w.At = time.Time{} },
@@ -343,9 +342,8 @@ func TestStartsAreQueuedOnEachHost(t *testing.T) {
 	}
 	testkit.Same(t, "start at once", 1, started)
 	p.crash("arbiter", 1)
-	if a := p.agent("arbiter"); !a.Up() {
-		t.Errorf("the Arbiter is %s", a.Status)
-	}
+	a := p.agent("arbiter")
+	testkit.Check(t, a.Up(), "the Arbiter is %s", a.Status)
 }
 
 // refuseSubagent reports that a limit refused a subagent to an agent.

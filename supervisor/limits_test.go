@@ -127,13 +127,11 @@ func TestAWaitIsNotOverByMeasuring(t *testing.T) {
 	p := begin(t, nil)
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
 	p.happen("arbiter", bridge.Context{Tokens: 151_023, Window: 300_000, Pct: 50.3, Source: "cli"})
-	if a := p.agent("arbiter"); a.Waiting() == nil {
-		t.Error("an agent that waits for the API counts as idle")
-	}
+	a := p.agent("arbiter")
+	testkit.Check(t, a.Waiting() != nil, "an agent that waits for the API counts as idle")
 	p.happen("arbiter", bridge.Context{Tokens: 151_030, Window: 300_000, Pct: 50.3, Source: "stream"})
-	if a := p.agent("arbiter"); a.Waiting() != nil {
-		t.Error("an agent that its model has answered counts as waiting")
-	}
+	a = p.agent("arbiter")
+	testkit.Check(t, a.Waiting() == nil, "an agent that its model has answered counts as waiting")
 }
 
 // TestOverloads: overloads are waited for at least ten minutes, with growing pauses, before they count as
@@ -279,9 +277,8 @@ func TestFuse(t *testing.T) {
 		k, ok := e.(input.Kill)
 		return ok && k.Agent.ID == one
 	})
-	if a := p.agent(one); !killed || a.Status != AgentParked {
-		t.Fatalf("%s, %v", a.Status, out)
-	}
+	a := p.agent(one)
+	testkit.Need(t, killed && a.Status == AgentParked, "%s, %v", a.Status, out)
 	testkit.Same(t, "told", []string{"set", "warn", "blown"}, p.fuses(one))
 	p.happen(one, bridge.Turn{Outcome: bridge.TurnLost, CostUSD: 1.04})
 	p.mustCommand(contract.Choose{Option: "retry"})
@@ -321,13 +318,11 @@ func (p *play) status() string {
 func TestDefaultFuse(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 8 })
 	p.happen("arbiter", bridge.Spent{CostUSD: 2})
-	if a := p.agent(p.spawn("one")); a.Fuse.USD != 1.5 {
-		t.Errorf("%+v", a.Fuse)
-	}
+	a := p.agent(p.spawn("one"))
+	testkit.Check(t, a.Fuse.USD == 1.5, "%+v", a.Fuse)
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"two","fuse_usd":0.25}`)
-	if a := p.agent("orch-2"); a.Fuse.USD != 0.25 {
-		t.Errorf("%+v", a.Fuse)
-	}
+	a = p.agent("orch-2")
+	testkit.Check(t, a.Fuse.USD == 0.25, "%+v", a.Fuse)
 	p = begin(t, nil)
 	if a := p.agent(p.spawn("one")); a.Fuse != (AgentFuse{Nth: 1}) || p.spawns("orch-1")[0].Config.MaxBudgetUSD != 0 {
 		t.Errorf("without a limit: %+v", a.Fuse)
@@ -350,24 +345,20 @@ func TestAChainOfSuccessorsKeepsItsFuse(t *testing.T) {
 	next := func(usd float64, by string) (AgentFuse, string) {
 		return s.fuseFor(SpawningRequest{FuseUSD: usd, By: by}, &old)
 	}
-	if f, why := next(0, contract.Arbiter); f.USD != 0.5 || f.Nth != 1 || why != "" {
-		t.Errorf("the rest: %+v, %s", f, why)
-	}
-	if f, why := next(3, contract.Arbiter); f.USD != 3 || f.Nth != 2 || why != "" {
-		t.Errorf("another: %+v, %s", f, why)
-	}
+	f, why := next(0, contract.Arbiter)
+	testkit.Check(t, f.USD == 0.5 && f.Nth == 1 && why == "", "the rest: %+v, %s", f, why)
+	f, why = next(3, contract.Arbiter)
+	testkit.Check(t, f.USD == 3 && f.Nth == 2 && why == "", "another: %+v, %s", f, why)
 	old.CostUSD = 2.1
 	for _, by := range []string{contract.Arbiter, contract.Supervisor} {
 		_, why := next(0, by)
 		testkit.Check(t, strings.Contains(why, "fuse_usd"), "nothing is left: %q", why)
 	}
 	old.Fuse.Nth = maxFuses
-	if _, why := next(3, contract.Arbiter); !strings.Contains(why, "ADDRESS_HUMAN") {
-		t.Errorf("the fifth: %q", why)
-	}
-	if f, why := next(0, contract.Human); f.USD != 25 || f.Nth != 1 || why != "" {
-		t.Errorf("by a human: %+v, %s", f, why)
-	}
+	_, why = next(3, contract.Arbiter)
+	testkit.Check(t, strings.Contains(why, "ADDRESS_HUMAN"), "the fifth: %q", why)
+	f, why = next(0, contract.Human)
+	testkit.Check(t, f.USD == 25 && f.Nth == 1 && why == "", "by a human: %+v, %s", f, why)
 }
 
 // TestAFuseIsPassedByOneCallAtMost: whatever calls cost, and however the work is handed on, a chain of successors on
@@ -464,9 +455,8 @@ func TestQuotaReserve(t *testing.T) {
 				p.comes(one, bridge.SpawnResult{Window: 1000, Resumed: true})
 			}
 			p.say("hurry")
-			if n := len(p.sends("arbiter")) + len(p.sends(one)); n != before {
-				t.Errorf("%d messages were sent past the reserve", n-before)
-			}
+			n := len(p.sends("arbiter")) + len(p.sends(one))
+			testkit.Check(t, n == before, "%d messages were sent past the reserve", n-before)
 			timers := effects[input.SetTimer](p)
 			after := time.Duration(0)
 			for _, timer := range timers {

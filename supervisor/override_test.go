@@ -354,10 +354,8 @@ func TestEditBeforeItIsSent(t *testing.T) {
 	p.refuses(contract.EditMessage{MessageID: sent, Text: "x"}, "sent already")
 	p.out = nil
 	p.mustCommand(contract.EditMessage{MessageID: waiting, Text: "Use port 8080."})
-	if m := told[contract.Message](p); len(m) != 1 || !m[0].Edited || m[0].MessageID != waiting ||
-		m[0].Text != "Use port 8080." {
-		t.Errorf("%+v", m)
-	}
+	m := told[contract.Message](p)
+	testkit.Check(t, len(m) == 1 && m[0].Edited && m[0].MessageID == waiting && m[0].Text == "Use port 8080.", "%+v", m)
 	p.out = nil
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	s := effects[input.Send](p)

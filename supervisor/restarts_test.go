@@ -331,9 +331,8 @@ func TestHalt(t *testing.T) {
 	p.mustCommand(contract.Halt{})
 	kills := effects[input.Kill](p)
 	testkit.Need(t, len(kills) == 2 && kills[0].Now && kills[1].Now, "%+v", kills)
-	if e := told[contract.Halted](p); len(e) != 1 || e[0].By != input.ChannelStdin {
-		t.Errorf("%+v", e)
-	}
+	e := told[contract.Halted](p)
+	testkit.Check(t, len(e) == 1 && e[0].By == input.ChannelStdin, "%+v", e)
 	if e := told[contract.Permission](p); len(e) != 1 || e[0].Behavior != bridge.Deny || e[0].By != "halted" {
 		t.Errorf("%+v", e)
 	}

@@ -52,9 +52,8 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 			o.MaxCostUSD, o.Timeout = 500, 24*time.Hour
 			p.out = nil
 			p.do(input.Resumed{Options: o, Claude: p.s.Lifecycle.Claude(), Notice: "3 processes were ended", Stay: true})
-			if s := told[contract.Session](p); len(s) != 1 || !s[0].Resumed {
-				t.Errorf("session %+v", s)
-			}
+			s := told[contract.Session](p)
+			testkit.Check(t, len(s) == 1 && s[0].Resumed, "session %+v", s)
 			p.contains("what else is said", told[contract.Notice](p)[0].Text, "3 processes were ended")
 			p.back(bridge.DeliverySeen)
 			testkit.Same(t, "the one that was let go", AgentEnded, p.agent(two).Status)
@@ -153,9 +152,8 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 			p.back(bridge.DeliveryBegun)
 			p.proven(id)
 			p.do(asked(p, id, "p9", "ask"))
-			if r := told[contract.PermissionRequest](p); len(r) != 1 || r[0].Request != "p1" || r[0].Tool != "Bash" {
-				t.Errorf("requests %+v", r)
-			}
+			r := told[contract.PermissionRequest](p)
+			testkit.Check(t, len(r) == 1 && r[0].Request == "p1" && r[0].Tool == "Bash", "requests %+v", r)
 			testkit.Check(t, len(p.s.Permission.Open) == 1 && p.s.Permission.Open[0].At == p.at,
 				"open since another time: %+v", p.s.Permission.Open)
 			testkit.Same(t, "a process that is gone was answered", 0, len(effects[input.PermissionRespond](p)))
@@ -247,16 +245,14 @@ func TestAnOpenRequestIsTakenOver(t *testing.T) {
 	p.resume("")
 	p.back(bridge.DeliveryBegun)
 	p.do(asked(p, id, "p9", "ask"))
-	if r := told[contract.PermissionRequest](p); len(r) != 1 || r[0].Request != "p1" {
-		t.Errorf("requests %v", r)
-	}
+	r := told[contract.PermissionRequest](p)
+	testkit.Check(t, len(r) == 1 && r[0].Request == "p1", "requests %v", r)
 	p.resume("")
 	p.back(bridge.DeliveryBegun)
 	p.do(asked(p, other, "p7", "ask")) // the same action, but not its request
 	p.do(asked(p, id, "p9", "ask"))
-	if r := told[contract.PermissionRequest](p); len(r) != 2 || r[0].Request != "p7" || r[1].Request != "p1" {
-		t.Errorf("requests %v", r)
-	}
+	r = told[contract.PermissionRequest](p)
+	testkit.Check(t, len(r) == 2 && r[0].Request == "p7" && r[1].Request == "p1", "requests %v", r)
 	p.command(contract.Permit{Request: "p1", Behavior: "allow"})
 	a := effects[input.PermissionRespond](p)
 	testkit.Check(t, len(a) == 1 && a[0].Request == "p9" && a[0].Result.Behavior == bridge.Allow, "answers %v", a)

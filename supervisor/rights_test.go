@@ -432,9 +432,8 @@ func TestOriginsAreNotOfText(t *testing.T) {
 // started again; nothing is accepted from it.
 func TestAnotherSessionIsDisowned(t *testing.T) {
 	p := begin(t, nil)
-	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`); a.IsError {
-		t.Fatal(a.Text)
-	}
+	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
+	testkit.Need(t, !a.IsError, "%v", a.Text)
 	one := p.agent("orch-1")
 	p.do(input.Spawned{Agent: one.AgentRef, Result: bridge.SpawnResult{SessionID: "another", Window: 7}})
 	if a := p.agent("orch-1"); a.Status != AgentRestarting || a.Context.Window == 7 || a.SessionID != one.SessionID {

@@ -101,9 +101,8 @@ func TestWithoutABridge(t *testing.T) {
 	p.do(input.NoBridge{Options: runconfig.Options{Run: testRun}, Category: bridge.CatClaudeMissing,
 		Message: "no claude on PATH"})
 	testkit.Same(t, "the first line is missing", 1, len(told[contract.Session](p)))
-	if e := last[contract.Error](p); e.Category != bridge.CatClaudeMissing || len(e.RecoveryOptions) == 0 {
-		t.Errorf("error %+v", e)
-	}
+	e := last[contract.Error](p)
+	testkit.Check(t, e.Category == bridge.CatClaudeMissing && len(e.RecoveryOptions) != 0, "error %+v", e)
 	if e := effects[input.Finish](p); len(e) != 1 || e[0].Exit != contract.ExitEnvironment {
 		t.Errorf("ends %v", e)
 	}
@@ -127,13 +126,10 @@ func TestPermissionAnswers(t *testing.T) {
 	p.do(asked(p, id, "p1", "allow"))
 	testkit.Same(t, "a rule's allow was not carried out", bridge.Allow, answer().Behavior)
 	p.do(asked(p, id, "p2", "ask"))
-	if ok, _ := p.command(contract.Permit{Request: "p2", Behavior: "allow", Scope: "run"}); !ok ||
-		answer().Behavior != bridge.Allow {
-		t.Error("a human's allow was not carried out")
-	}
-	if ok, _ := p.command(contract.Permit{Request: "p2", Behavior: "allow"}); ok {
-		t.Error("answered twice")
-	}
+	ok, _ := p.command(contract.Permit{Request: "p2", Behavior: "allow", Scope: "run"})
+	testkit.Check(t, ok && answer().Behavior == bridge.Allow, "a human's allow was not carried out")
+	ok, _ = p.command(contract.Permit{Request: "p2", Behavior: "allow"})
+	testkit.Check(t, !ok, "answered twice")
 	p.do(asked(p, id, "p3", "ask"))
 	testkit.Check(t, answer().Behavior == bridge.Allow && last[contract.Permission](p).By == "human",
 		"what was allowed for the run was asked again")
@@ -263,13 +259,11 @@ func TestToolInputs(t *testing.T) {
 		a := p.call(c.agent, c.tool, c.input)
 		testkit.Check(t, a.IsError && strings.Contains(a.Text, c.want), "%s %s: %+v", c.tool, c.input, a)
 	}
-	if a := p.call("arbiter", "set_plan", `{"steps":[{"text":"one"},{"text":"two"}]}`); a.IsError {
-		t.Errorf("set_plan: %s", a.Text)
-	}
-	if a := p.call(id, "update_plan", `{"index":1,"status":"done"}`); a.IsError || p.s.Task.Plan[0].Status != "done" ||
-		p.s.Task.Plan[0].Agent != id {
-		t.Errorf("update_plan: %s %v", a.Text, p.s.Task.Plan)
-	}
+	a := p.call("arbiter", "set_plan", `{"steps":[{"text":"one"},{"text":"two"}]}`)
+	testkit.Check(t, !a.IsError, "set_plan: %s", a.Text)
+	a = p.call(id, "update_plan", `{"index":1,"status":"done"}`)
+	testkit.Check(t, !a.IsError && p.s.Task.Plan[0].Status == "done" && p.s.Task.Plan[0].Agent == id,
+		"update_plan: %s %v", a.Text, p.s.Task.Plan)
 	p.contains("status", p.call("arbiter", "status", `{}`).Text, "executing", "orch-1", "1. [done] one")
 }
 
@@ -305,16 +299,14 @@ func TestCommands(t *testing.T) {
 func TestACommandThatEndsTheRunIsAnswered(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxIterations = 1 })
 	p.spawn("work")
-	if ok, why := p.command(contract.ForceAgent{Mode: "planner"}); ok || p.s.Ending != nil ||
-		!strings.Contains(why, "--max-iterations") {
-		t.Errorf("accepted %v (%s), ending %v: a word of the human's must not end the run", ok, why, p.s.Ending)
-	}
+	ok, why := p.command(contract.ForceAgent{Mode: "planner"})
+	testkit.Check(t, !ok && p.s.Ending == nil && strings.Contains(why, "--max-iterations"),
+		"accepted %v (%s), ending %v: a word of the human's must not end the run", ok, why, p.s.Ending)
 	p.command(contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepPending}}})
 	p.s.Question.Recovery.Options = []string{"abort"}
-	if ok, why := p.command(contract.Choose{Option: "abort"}); !ok || p.s.Ending == nil ||
-		p.s.Ending.Status != contract.StatusCancelled {
-		t.Errorf("accepted %v (%s), ending %v", ok, why, p.s.Ending)
-	}
+	ok, why = p.command(contract.Choose{Option: "abort"})
+	testkit.Check(t, ok && p.s.Ending != nil && p.s.Ending.Status == contract.StatusCancelled,
+		"accepted %v (%s), ending %v", ok, why, p.s.Ending)
 }
 
 // rolePrompts are the prompts of both roles in a run with hosts and directories of their own.

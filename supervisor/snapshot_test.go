@@ -321,15 +321,13 @@ func TestForkedState(t *testing.T) {
 		now.Options.Workspace.Isolated(), "%+v", now.Options)
 	testkit.Check(t, len(now.Changes.Queue) == 1 && now.Changes.Queue[0].Judge && now.Changes.Last == "", "%+v",
 		now.Changes)
-	if a := now.Agents[1]; a.Brief != "Work on arbiter/"+run[:8]+"/main of "+run || a.Isolation == "" ||
-		!strings.Contains(a.ReturnNotice, path.Join("/state/runs", run, "work", "orch-1")) {
-		t.Errorf("%+v", a)
-	}
+	a := now.Agents[1]
+	testkit.Check(t, a.Brief == "Work on arbiter/"+run[:8]+"/main of "+run && a.Isolation != "" &&
+		strings.Contains(a.ReturnNotice, path.Join("/state/runs", run, "work", "orch-1")), "%+v", a)
 	// A session of another make is not copied, and loading it would change the other run's.
-	if a := now.Agents[2]; a.MakeSession != "" || !a.NewSession || len(forked.Afresh) != 1 ||
-		forked.Afresh[0] != "orch-2" {
-		t.Errorf("%+v begins %v", a, forked.Afresh)
-	}
+	a = now.Agents[2]
+	testkit.Check(t, a.MakeSession == "" && a.NewSession && len(forked.Afresh) == 1 && forked.Afresh[0] == "orch-2",
+		"%+v begins %v", a, forked.Afresh)
 	for i, x := range forked.Sessions {
 		testkit.Check(t, x.From == s.Agents[i].SessionID && x.To == now.Agents[i].SessionID && x.From != x.To &&
 			x.FromTop == "/src" && x.ToTop == path.Join("/state/runs", run, "work", x.Agent) &&
@@ -367,10 +365,8 @@ func TestThoseGoneCostNothing(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return (after.TotalAlloc - before.TotalAlloc) / rounds
 	}
-	if n := perRound(func() { Apply(s, in) }); n > 8<<10 {
-		t.Errorf("a tool call copies %d bytes", n)
-	}
-	if n := perRound(func() { (&step{State: s}).tellHuman(KindMessage, "a word") }); n > 8<<10 {
-		t.Errorf("a word copies %d bytes", n)
-	}
+	n := perRound(func() { Apply(s, in) })
+	testkit.Check(t, n <= 8<<10, "a tool call copies %d bytes", n)
+	n = perRound(func() { (&step{State: s}).tellHuman(KindMessage, "a word") })
+	testkit.Check(t, n <= 8<<10, "a word copies %d bytes", n)
 }

@@ -290,9 +290,8 @@ func TestBudgetIsReported(t *testing.T) {
 	p.contains("the Arbiter", p.lastSent("arbiter"), "$0.8100 of the $1.0000", "no further Orchestrator starts")
 	p.happen("arbiter", bridge.Spent{CostUSD: 0.2})
 	p.contains("the levels", fmt.Sprint(told[contract.Budget](p)), "limit")
-	if list := told[contract.Budget](p); len(list) != 2 || list[1].Level != "limit" || cents(list[1].SpentUSD) != 105 {
-		t.Errorf("told %+v", list)
-	}
+	list := told[contract.Budget](p)
+	testkit.Check(t, len(list) == 2 && list[1].Level == "limit" && cents(list[1].SpentUSD) == 105, "told %+v", list)
 }
 
 // TestASuccessorMayStart: when 80 % are spent a successor may start, because it replaces another agent.
@@ -341,13 +340,11 @@ func TestLimitOfADay(t *testing.T) {
 	testkit.Check(t, a.IsError && strings.Contains(a.Text, "--max-cost-per-day"), "another agent starts: %+v", a)
 	p.do(input.Resumed{Options: p.s.Options, Salt: "/2"}) // on the same day
 	p.do(input.DaySpent{Day: "2026-03-14", OthersUSD: 6.5, OwnUSD: 2})
-	if usd := p.s.Budget.Day.Spent(p.s.Spent()); cents(usd) != 850 {
-		t.Errorf("after the resume $%v", usd)
-	}
+	usd := p.s.Budget.Day.Spent(p.s.Spent())
+	testkit.Check(t, cents(usd) == 850, "after the resume $%v", usd)
 	p.do(input.DaySpent{Day: "2026-03-15", OthersUSD: 1})
-	if usd := p.s.Budget.Day.Spent(p.s.Spent()); cents(usd) != 100 || p.s.Budget.Day.Level != "" {
-		t.Errorf("on the next day $%v", usd)
-	}
+	usd = p.s.Budget.Day.Spent(p.s.Spent())
+	testkit.Check(t, cents(usd) == 100 && p.s.Budget.Day.Level == "", "on the next day $%v", usd)
 	p.do(input.DaySpent{Day: "2026-03-15", OthersUSD: 10})
 	q := told[contract.Question](p)
 	testkit.Check(t, len(q) == 1 && strings.Contains(q[0].Text, "--max-cost-per-day"), "asked %+v", q)
@@ -366,22 +363,19 @@ func TestWindows(t *testing.T) {
 		t.Error("the first reading is not news")
 	}
 	w, news := s.Read("five_hour", 50, resets, budgetNoon)
-	if _, ok := w.Forecast(); !news || ok {
-		t.Error("a forecast by one reading")
-	}
+	_, ok := w.Forecast()
+	testkit.Check(t, news && !ok, "a forecast by one reading")
 	before := s
 	w, news = s.Read("five_hour", 81, resets.Add(time.Second), budgetNoon.Add(31*time.Minute))
-	if left, ok := w.Forecast(); !news || !ok || left != 19*time.Minute {
-		t.Errorf("used up in %s, %v", left, ok)
-	}
+	left, ok := w.Forecast()
+	testkit.Check(t, news && ok && left == 19*time.Minute, "used up in %s, %v", left, ok)
 	testkit.Same(t, "a reading changed an earlier state", 50, before.Windows[0].UsedPct)
 	_, news = s.Read("five_hour", 81.4, resets, budgetNoon.Add(32*time.Minute))
 	testkit.Check(t, !news, "less than a percent is reported")
 	testkit.Check(t, s.Warn("five_hour") && !s.Warn("five_hour") && !s.Warn("seven_day") && !s.Warn("none"),
 		"it is not told once that a window is nearly used up")
-	if most, ok := s.Fullest(budgetNoon); !ok || most.Name != "five_hour" {
-		t.Errorf("fullest %+v", most)
-	}
+	most, ok := s.Fullest(budgetNoon)
+	testkit.Check(t, ok && most.Name == "five_hour", "fullest %+v", most)
 	after := resets.Add(time.Minute)
 	w, news = s.Read("five_hour", 2, after.Add(5*time.Hour), after)
 	testkit.Check(t, news && !w.Warned && w.FirstPct == 2, "after the reset %+v", w)

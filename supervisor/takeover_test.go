@@ -387,9 +387,8 @@ func TestTheBridgeIsLostInATakeover(t *testing.T) {
 		e := last[contract.Takeover](p)
 		testkit.Check(t, e.State == state && e.Reason == "the bridge was lost" &&
 			(state == "ended") == (e.Digest != ""), "%s: %+v", stage, e)
-		if a := p.agent("orch-1"); a.Status != AgentStarting || a.Takeover != nil {
-			t.Errorf("%s: %s %+v", stage, a.Status, a.Takeover)
-		}
+		a := p.agent("orch-1")
+		testkit.Check(t, a.Status == AgentStarting && a.Takeover == nil, "%s: %s %+v", stage, a.Status, a.Takeover)
 		testkit.Same(t, fmt.Sprintf("%s: %s", stage, state), stage == TakeoverOpen || stage == TakeoverOpening,
 			(state == "ended"))
 	}
@@ -412,15 +411,13 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 		}
 		p.s = fold.State
 		p.do(input.Resumed{Options: p.s.Options})
-		if a := p.agent("orch-1"); a.Status != InHand || a.Takeover.Stage != TakeoverReading {
-			t.Fatalf("ordered %v: %s", ordered, a.Status)
-		}
+		a := p.agent("orch-1")
+		testkit.Need(t, a.Status == InHand && a.Takeover.Stage == TakeoverReading, "ordered %v: %s", ordered, a.Status)
 		looks := effects[input.Inspect](p)
 		testkit.Check(t, cmp.Equal(looks[len(looks)-1].Params.Since, aMark), "looked at: %+v", looks)
 		p.seen("orch-1", someChanges)
-		if a := p.agent("orch-1"); a.Status != AgentStarting || a.Takeover != nil {
-			t.Errorf("ordered %v: %s", ordered, a.Status)
-		}
+		a = p.agent("orch-1")
+		testkit.Check(t, a.Status == AgentStarting && a.Takeover == nil, "ordered %v: %s", ordered, a.Status)
 		p.contains("the digest", last[contract.Takeover](p).Digest, "use port 9090")
 	}
 }

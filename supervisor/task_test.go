@@ -166,25 +166,21 @@ func TestOverridesInEveryState(t *testing.T) {
 	if ok, why := p.command(contract.RetryLast{}); ok || p.s.Task.Phase != machine.Selecting {
 		t.Errorf("retry without an agent: %v %s, %s", ok, why, p.s.Task.Phase)
 	}
-	if ok, why := p.command(contract.ForceAgent{Mode: "developer"}); !ok || p.s.Task.Phase != machine.Executing ||
-		p.s.Task.Iterations != 1 {
-		t.Errorf("force: %v %s, %s", ok, why, p.s.Task.Phase)
-	}
+	ok, why := p.command(contract.ForceAgent{Mode: "developer"})
+	testkit.Check(t, ok && p.s.Task.Phase == machine.Executing && p.s.Task.Iterations == 1, "force: %v %s, %s", ok, why,
+		p.s.Task.Phase)
 	id := p.working()
 	p.call(id, "update_plan", `{"index":1,"status":"active"}`)
-	if ok, why := p.command(contract.SkipStep{}); !ok || p.s.Task.Plan[0].Status != contract.StepSkipped {
-		t.Errorf("skip: %v %s, %+v", ok, why, p.s.Task.Plan)
-	}
+	ok, why = p.command(contract.SkipStep{})
+	testkit.Check(t, ok && p.s.Task.Plan[0].Status == contract.StepSkipped, "skip: %v %s, %+v", ok, why, p.s.Task.Plan)
 	p.contains("the one who worked on it", p.lastSent(id), "skipped")
 	p.verdict(id, report("done", "b, too", true))
 	testkit.Same(t, "p.s.Task.Phase", machine.Evaluating, p.s.Task.Phase)
-	if ok, why := p.command(contract.RetryLast{}); !ok || p.s.Task.Phase != machine.Executing {
-		t.Errorf("retry: %v %s, %s", ok, why, p.s.Task.Phase)
-	}
-	if ok, _ := p.command(contract.Reset{}); !ok || p.s.Task.Phase != machine.Idle || p.s.Task.History.Len() != 0 ||
-		len(p.s.Task.Plan) != 0 {
-		t.Errorf("reset: %s, %d executions, plan %v", p.s.Task.Phase, p.s.Task.History.Len(), p.s.Task.Plan)
-	}
+	ok, why = p.command(contract.RetryLast{})
+	testkit.Check(t, ok && p.s.Task.Phase == machine.Executing, "retry: %v %s, %s", ok, why, p.s.Task.Phase)
+	ok, _ = p.command(contract.Reset{})
+	testkit.Check(t, ok && p.s.Task.Phase == machine.Idle && p.s.Task.History.Len() == 0 && len(p.s.Task.Plan) == 0,
+		"reset: %s, %d executions, plan %v", p.s.Task.Phase, p.s.Task.History.Len(), p.s.Task.Plan)
 }
 
 var now = time.Unix(1_800_000_000, 0)

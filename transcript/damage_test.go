@@ -141,26 +141,23 @@ func TestLocate(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "conf[1]*") // no pattern
 	dir := filepath.Join(config, "projects", "-any-name")
 	testkit.OK(t, os.MkdirAll(filepath.Join(dir, session, "subagents"), 0o700))
-	if _, ok := Locate(config, session); ok {
-		t.Error("found what is not there")
-	}
+	_, ok := Locate(config, session)
+	testkit.Check(t, !ok, "found what is not there")
 	file := filepath.Join(dir, session+".jsonl")
 	for name, size := range map[string]int{file: 10, filepath.Join(dir, session, "subagents", "agent-a1.jsonl"): 5,
 		filepath.Join(dir, session, "subagents", "agent-a1.meta.json"): 7, filepath.Join(dir, "escape.jsonl"): 1} {
 		testkit.OK(t, os.WriteFile(name, make([]byte, size), 0o600))
 	}
-	if got, ok := Locate(config, session); !ok || got != file {
-		t.Errorf("located %q, %v", got, ok)
-	}
+	got, ok := Locate(config, session)
+	testkit.Check(t, ok && got == file, "located %q, %v", got, ok)
 	testkit.Same(t, "size, of the session and its subagent", 15, Size(file))
 	for _, bad := range []string{"", "escape", "../escape", "*", session + "/../" + session, strings.Repeat("?", 36),
 		session[:35]} {
 		got, ok := Locate(config, bad)
 		testkit.Check(t, !ok, "session %q was located at %s", bad, got)
 	}
-	if _, ok := Locate("", session); ok {
-		t.Error("located without a configuration directory")
-	}
+	_, ok = Locate("", session)
+	testkit.Check(t, !ok, "located without a configuration directory")
 }
 
 func TestNoTranscript(t *testing.T) {
@@ -334,12 +331,10 @@ func TestMeterForgets(t *testing.T) {
 		m.Sample(reading(fmt.Sprint(i), i+1))
 	}
 	testkit.Check(t, m.Compacted("c") && !m.Compacted("c"), "a compaction counts once")
-	if _, ok := m.Known("0"); ok || len(m.recent) != maxRecent {
-		t.Errorf("it holds %d", len(m.recent))
-	}
-	if v, ok := m.Known(fmt.Sprint(3*maxRecent - 1)); !ok || v != 3*maxRecent {
-		t.Error("it forgot the last one")
-	}
+	_, ok := m.Known("0")
+	testkit.Check(t, !ok && len(m.recent) == maxRecent, "it holds %d", len(m.recent))
+	v, ok := m.Known(fmt.Sprint(3*maxRecent - 1))
+	testkit.Check(t, ok && v == 3*maxRecent, "it forgot the last one")
 }
 
 // FuzzMeter: with any input, no figure is negative, samples that do not count change nothing, and a message is

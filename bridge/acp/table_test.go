@@ -258,9 +258,8 @@ func (r *rig) failures() string {
 			list = append(list, what)
 		}
 		by[what] = append(by[what], status)
-		if turn := r.turn("And now?"); turn.Outcome != bridge.TurnDone || turn.Verdict == nil {
-			r.t.Errorf("after %s: %+v", script, turn)
-		}
+		turn := r.turn("And now?")
+		testkit.Check(r.t, turn.Outcome == bridge.TurnDone && turn.Verdict != nil, "after %s: %+v", script, turn)
 	}
 	if len(list) == 1 {
 		return list[0]

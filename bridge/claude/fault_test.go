@@ -94,15 +94,13 @@ func TestStartFailures(t *testing.T) {
 		})
 	}
 	s := prepare(t, bridge.ClaudeSpec{Path: "no-such-claude"}, nil)
-	if rpc, ok := errors.AsType[*bridge.RPCError](s.try()); !ok || rpc.Category != bridge.CatClaudeMissing {
-		t.Errorf("missing program: %v", rpc)
-	}
+	rpc, ok := errors.AsType[*bridge.RPCError](s.try())
+	testkit.Check(t, ok && rpc.Category == bridge.CatClaudeMissing, "missing program: %v", rpc)
 	s = prepare(t, fakeSpec(t, fakeGood), nil)
 	s.cfg.CWD = "/no/such/directory"
-	if rpc, ok := errors.AsType[*bridge.RPCError](s.try()); !ok || rpc.Category != bridge.CatWorkspace ||
-		!strings.Contains(rpc.Message, "/no/such/directory does not exist any more") {
-		t.Errorf("missing directory: %v", rpc)
-	}
+	rpc, ok = errors.AsType[*bridge.RPCError](s.try())
+	testkit.Check(t, ok && rpc.Category == bridge.CatWorkspace &&
+		strings.Contains(rpc.Message, "/no/such/directory does not exist any more"), "missing directory: %v", rpc)
 }
 
 func TestLaunchGivenUp(t *testing.T) {
@@ -116,15 +114,12 @@ func TestLaunchGivenUp(t *testing.T) {
 
 func TestRefusedControl(t *testing.T) {
 	s := fake(t, fakeRefuses)
-	if _, err := s.agent.Ask(context.Background(), "q"); errCode(err) != bridge.CodeUnsupported {
-		t.Errorf("ask: %v", err)
-	}
-	if _, err := s.agent.Interrupt(context.Background()); errCode(err) != bridge.CodeUnsupported {
-		t.Errorf("interrupt: %v", err)
-	}
-	if _, err := s.agent.Context(context.Background()); errCode(err) != bridge.CodeUnsupported {
-		t.Errorf("context: %v", err)
-	}
+	_, err := s.agent.Ask(context.Background(), "q")
+	testkit.Check(t, errCode(err) == bridge.CodeUnsupported, "ask: %v", err)
+	_, err = s.agent.Interrupt(context.Background())
+	testkit.Check(t, errCode(err) == bridge.CodeUnsupported, "interrupt: %v", err)
+	_, err = s.agent.Context(context.Background())
+	testkit.Check(t, errCode(err) == bridge.CodeUnsupported, "context: %v", err)
 }
 
 func TestUnansweredControl(t *testing.T) {
@@ -162,13 +157,10 @@ func TestDeathInMidTurn(t *testing.T) {
 	testkit.Check(t, done.Exit.Code == 3 && !done.Exit.Expected && strings.Contains(done.Exit.Stderr, "trouble 2"),
 		"done: %+v", done)
 	<-s.agent.Done()
-	if err := s.agent.Message(context.Background(),
-		bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
-		t.Errorf("message: %v", err)
-	}
-	if _, err := s.agent.Interrupt(context.Background()); errCode(err) != bridge.CodeEnded {
-		t.Errorf("interrupt: %v", err)
-	}
+	err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString()})
+	testkit.Check(t, errCode(err) == bridge.CodeEnded, "message: %v", err)
+	_, err = s.agent.Interrupt(context.Background())
+	testkit.Check(t, errCode(err) == bridge.CodeEnded, "interrupt: %v", err)
 }
 
 func TestStdinIsNotRead(t *testing.T) {
@@ -209,10 +201,8 @@ func TestOrderlyStopIsShortened(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = s.agent.Stop(ctx, false) // its deadline leaves no time
-	if err := s.agent.Message(context.Background(),
-		bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
-		t.Errorf("message while stopping: %v", err)
-	}
+	err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString()})
+	testkit.Check(t, errCode(err) == bridge.CodeEnded, "message while stopping: %v", err)
 	if err := <-orderly; err != nil || !s.agent.(*agent).Hurried() {
 		t.Errorf("orderly stop: %v, hurried: %v", err, s.agent.(*agent).Hurried())
 	}

@@ -130,9 +130,8 @@ func TestFollowWhatCounts(t *testing.T) {
 	// reports what the stream has said.
 	f.a.gauge.sample(messageOf("streamed", 30_000), fromStream)
 	f.begin()
-	if c := <-f.host.readings; c.Tokens != 30_000 {
-		t.Fatalf("reading %+v", c)
-	}
+	c := <-f.host.readings
+	testkit.Need(t, c.Tokens == 30_000, "reading %+v", c)
 	f.write(f.assistant("m0", 20_000, ""), other, side, f.assistant("err", 700_000, `"isApiErrorMessage":true,`),
 		"garbage\n", `{"type":"assistant","message":`+"\n", f.assistant("m1", 40_000, ""),
 		f.assistant("streamed", 30_000, ""))
@@ -256,9 +255,8 @@ func TestSwallowedMessage(t *testing.T) {
 	testkit.None(t, "delivered", of[bridge.Delivered](s.host))
 	s.message(p)
 	testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnDone}, s.turnOf(p.MessageID))
-	if d := of[bridge.Delivered](s.host); len(d) != 1 {
-		t.Errorf("delivered: %+v", d)
-	}
+	d := of[bridge.Delivered](s.host)
+	testkit.Check(t, len(d) == 1, "delivered: %+v", d)
 }
 
 // A child that closed its input cannot receive messages: a message to it is not delivered, and the agent
@@ -374,10 +372,9 @@ func TestStandInStopsReading(t *testing.T) {
 // TestResultsMissingAndDoubled: a turn ends once, even if its result is missing or comes twice.
 func TestResultsMissingAndDoubled(t *testing.T) {
 	s := faulty(t, "no-result@1,double-result@2", verdictReply, verdictReply, verdictReply)
-	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatProtocol ||
-		!strings.Contains(turn.Error, "without a result") {
-		t.Errorf("no result: %+v", turn)
-	}
+	turn := s.turn("one")
+	testkit.Check(t, turn.Outcome == bridge.TurnFailed && turn.Category == bridge.CatProtocol &&
+		strings.Contains(turn.Error, "without a result"), "no result: %+v", turn)
 	for _, text := range []string{"two", "three"} {
 		turn := s.turn(text)
 		testkit.Check(t, turn.Outcome == bridge.TurnDone && turn.Verdict != nil, "%s: %+v", text, turn)

@@ -196,13 +196,11 @@ func TestSubagentStartsBeforeItsCallIsRecorded(t *testing.T) {
 	s.share(b.read(used("opus", 10_000, 1)))
 	s.addMessage(subFrame("s1", "t1", "opus", 1_000))
 	s.share(b.read(used("opus", 20_000, 2)))
-	if got := s.running["t1"].now.CostUSD; !near(got, 0.1) {
-		t.Errorf("it bears %v of 1, a tenth of which it used", got)
-	}
+	got := s.running["t1"].now.CostUSD
+	testkit.Check(t, near(got, 0.1), "it bears %v of 1, a tenth of which it used", got)
 	s.share(b.read(used("opus", 21_000, 2.1))) // nothing was seen of it: it is its own all the same
-	if got := s.running["t1"].now.CostUSD; !near(got, 0.2) {
-		t.Errorf("it bears %v", got)
-	}
+	got = s.running["t1"].now.CostUSD
+	testkit.Check(t, near(got, 0.2), "it bears %v", got)
 }
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
@@ -211,29 +209,24 @@ func TestTurnsWithSteering(t *testing.T) {
 	counted := newTurns()
 	begin := func(id string, steer bool) error { _, err := counted.begin(id, steer); return err }
 	testkit.OK(t, begin("a", true)) // a steering message without a running turn starts one
-	if err := begin("b", false); errCode(err) != bridge.CodeBusy {
-		t.Errorf("second message: %v", err)
-	}
-	if err := begin("b", true); err != nil {
-		t.Errorf("steer: %v", err)
-	}
-	if err := begin("c", true); err != nil {
-		t.Errorf("steer: %v", err)
-	}
+	err := begin("b", false)
+	testkit.Check(t, errCode(err) == bridge.CodeBusy, "second message: %v", err)
+	err = begin("b", true)
+	testkit.Check(t, err == nil, "steer: %v", err)
+	err = begin("c", true)
+	testkit.Check(t, err == nil, "steer: %v", err)
 	testkit.Same(t, "first result", []string{"a", "b"},
 		counted.finish(resultFrame{MessageUUIDs: []string{"b", "a", "stranger"}}))
 	// No tool was left after which the CLI could insert c: c becomes the next turn.
-	if err := begin("d", false); errCode(err) != bridge.CodeBusy {
-		t.Errorf("message before c's turn: %v", err)
-	}
+	err = begin("d", false)
+	testkit.Check(t, errCode(err) == bridge.CodeBusy, "message before c's turn: %v", err)
 	got := counted.finish(resultFrame{MessageUUIDs: []string{"a"}})
 	testkit.Check(t, got == nil, "a second result for a: %v", got)
 	testkit.Same(t, "second result", []string{"c"}, counted.finish(resultFrame{MessageUUIDs: []string{"c"}}))
 	testkit.Check(t, !counted.busy(), "busy with nothing open")
 	<-counted.whenIdle()
-	if err := begin("a", false); errCode(err) != bridge.CodeRefused {
-		t.Errorf("a again: %v", err)
-	}
+	err = begin("a", false)
+	testkit.Check(t, errCode(err) == bridge.CodeRefused, "a again: %v", err)
 }
 
 func TestTurnsWithoutIDs(t *testing.T) {
@@ -275,13 +268,11 @@ func TestGauge(t *testing.T) {
 			ok)
 	}
 	g.turnEnded(map[string]modelUsage{"opus": {ContextWindow: 200_000}, "haiku": {ContextWindow: 100}})
-	if c, _ := g.reading(frame("m6", "opus", "", 60_000)); c.Window != 200_000 || c.Pct != 30 {
-		t.Errorf("with the model's window: %+v", c)
-	}
+	c, _ := g.reading(frame("m6", "opus", "", 60_000))
+	testkit.Check(t, c.Window == 200_000 && c.Pct == 30, "with the model's window: %+v", c)
 	g.window.Compaction = 100_000
-	if c, _ := g.reading(frame("m7", "opus", "", 60_000)); c.Window != 100_000 {
-		t.Errorf("with the threshold: %+v", c)
-	}
+	c, _ = g.reading(frame("m7", "opus", "", 60_000))
+	testkit.Check(t, c.Window == 100_000, "with the threshold: %+v", c)
 	testkit.Same(t, "no window known", 0, (&gauge{}).pct())
 }
 

@@ -148,9 +148,8 @@ func TestDetectRemembers(t *testing.T) {
 	detect(l, 1)                  // in the process
 	detect(NewLauncher(cache), 1) // from the file
 	file := filepath.Join(cache, "claude-versions.json")
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("cache file: %v, %v", info, err)
-	}
+	info, err := os.Stat(file)
+	testkit.Check(t, err == nil && info.Mode().Perm() == 0o600, "cache file: %v, %v", info, err)
 	testkit.OK(t, os.WriteFile(file, []byte(`[{"path":`), 0o600))
 	detect(NewLauncher(cache), 2) // a corrupt file is a miss, and is repaired
 	detect(NewLauncher(cache), 2)
@@ -160,18 +159,14 @@ func TestDetectRemembers(t *testing.T) {
 
 func TestDetectStandInAndStuck(t *testing.T) {
 	path, _ := countedCLI(t, "2.1.329 (Claude Code stand-in)")
-	if info, err := NewLauncher(t.TempDir()).Detect(context.Background(), bridge.ClaudeSpec{Path: path}); err != nil ||
-		!info.StandIn {
-		t.Errorf("got %+v, %v", info, err)
-	}
+	info, err := NewLauncher(t.TempDir()).Detect(context.Background(), bridge.ClaudeSpec{Path: path})
+	testkit.Check(t, err == nil && info.StandIn, "got %+v, %v", info, err)
 	stuck := filepath.Join(t.TempDir(), "claude")
 	testkit.OK(t, os.WriteFile(stuck, []byte("#!/bin/sh\nsleep 1000\n"), 0o700))
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := NewLauncher(t.TempDir()).Detect(ctx,
-		bridge.ClaudeSpec{Path: stuck}); errCode(err) != bridge.CodeClaude {
-		t.Errorf("got %v", err)
-	}
+	_, err = NewLauncher(t.TempDir()).Detect(ctx, bridge.ClaudeSpec{Path: stuck})
+	testkit.Check(t, errCode(err) == bridge.CodeClaude, "got %v", err)
 }
 
 // TestVersions: which CLIs the driver accepts, and what it reports about the others.

@@ -150,9 +150,8 @@ func TestLivePermission(t *testing.T) {
 	}
 	s.launch()
 	s.turn("one")
-	if _, err := os.Stat(filepath.Join(s.dir, "allowed")); err != nil {
-		t.Errorf("the allowed tool did not run: %v", err)
-	}
+	_, err := os.Stat(filepath.Join(s.dir, "allowed"))
+	testkit.Check(t, err == nil, "the allowed tool did not run: %v", err)
 	s.turn("two")
 	testkit.Fails(t, "the denied tool ran", testkit.Err(os.Stat(filepath.Join(s.dir, "denied"))))
 	model.hasRead(t, "the reason did not reach the model", "NOT-THIS")
@@ -225,19 +224,15 @@ func TestLiveInterrupt(t *testing.T) {
 	realAtNight(t)
 	s, _ := live(t, reply{tools: []call{bash("python3 -c 'import time; time.sleep(60)'")}}, reply{text: "after"})
 	s.launch()
-	if _, err := s.agent.Interrupt(context.Background()); err != nil {
-		t.Errorf("interrupt while idle: %v", err)
-	}
+	_, err := s.agent.Interrupt(context.Background())
+	testkit.Check(t, err == nil, "interrupt while idle: %v", err)
 	id := s.send("go")
 	await[bridge.ToolUse](s.host, 1, nil)
-	if err := s.agent.Message(context.Background(),
-		bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"}); errCode(err) != bridge.CodeBusy {
-		t.Errorf("a second message: %v", err)
-	}
+	err = s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"})
+	testkit.Check(t, errCode(err) == bridge.CodeBusy, "a second message: %v", err)
 	testkit.Must(s.agent.Interrupt(context.Background()))(t)
-	if turn := s.turnOf(id); turn.Outcome != bridge.TurnInterrupted || turn.Category != "" {
-		t.Errorf("turn: %+v", turn)
-	}
+	turn := s.turnOf(id)
+	testkit.Check(t, turn.Outcome == bridge.TurnInterrupted && turn.Category == "", "turn: %+v", turn)
 	testkit.Like(t, "turn after it", bridge.Turn{Text: "after"}, s.turn("again"))
 }
 
@@ -281,9 +276,8 @@ func TestLiveSlashIsText(t *testing.T) {
 	s, model := live(t, reply{text: "first"}, reply{text: "second"})
 	s.launch()
 	testkit.Like(t, "turn", bridge.Turn{Text: "first"}, s.turn("/clear"))
-	if turn := s.turn("@/etc/hostname"); turn.Text != "second" || len(of[bridge.ToolUse](s.host)) != 0 {
-		t.Errorf("turn: %+v", turn)
-	}
+	turn := s.turn("@/etc/hostname")
+	testkit.Check(t, turn.Text == "second" && len(of[bridge.ToolUse](s.host)) == 0, "turn: %+v", turn)
 	model.hasRead(t, "the text did not reach the model as it was", `"/clear"`)
 }
 
@@ -424,19 +418,15 @@ func TestLiveSideQuestionAndConfigure(t *testing.T) {
 	s.launch()
 	s.turn("go")
 	testkit.Same(t, "ask", "SIDE", testkit.Must(s.agent.Ask(context.Background(), "what?"))(t))
-	if err := s.agent.Configure(context.Background(),
-		bridge.ConfigureParams{Model: "claude-haiku-4-5", PermissionMode: "acceptEdits"}); err != nil {
-		t.Errorf("configure: %v", err)
-	}
-	if err := s.agent.Configure(context.Background(),
-		bridge.ConfigureParams{PermissionMode: "nonsense"}); errCode(err) != bridge.CodeRefused {
-		t.Errorf("configure nonsense: %v", err)
-	}
+	err := s.agent.Configure(context.Background(),
+		bridge.ConfigureParams{Model: "claude-haiku-4-5", PermissionMode: "acceptEdits"})
+	testkit.Check(t, err == nil, "configure: %v", err)
+	err = s.agent.Configure(context.Background(), bridge.ConfigureParams{PermissionMode: "nonsense"})
+	testkit.Check(t, errCode(err) == bridge.CodeRefused, "configure nonsense: %v", err)
 	turn := s.turn("go")
 	testkit.Check(t, turn.Text == "two" && strings.Contains(model.lastRequest(), "claude-haiku-4-5"), "turn: %+v", turn)
-	if c, err := s.agent.Context(context.Background()); err != nil || c.Window != 167_000 {
-		t.Errorf("context of the new model: %+v, %v", c, err)
-	}
+	c, err := s.agent.Context(context.Background())
+	testkit.Check(t, err == nil && c.Window == 167_000, "context of the new model: %+v, %v", c, err)
 }
 
 func TestLiveStop(t *testing.T) {

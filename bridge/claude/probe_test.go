@@ -81,13 +81,11 @@ func TestProbeOfAStoppedProcess(t *testing.T) {
 		pid := s.agent.Info().PID
 		testkit.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 		awaitStopped(t, pid)
-		if p := s.probe(); p.Answered || !p.Stopped {
-			t.Errorf("stopped: %+v", p)
-		}
+		p := s.probe()
+		testkit.Check(t, !p.Answered && p.Stopped, "stopped: %+v", p)
 		testkit.OK(t, syscall.Kill(pid, syscall.SIGCONT))
-		if p := s.probe(); !p.Answered || p.Stopped {
-			t.Errorf("continued: %+v", p)
-		}
+		p = s.probe()
+		testkit.Check(t, p.Answered && !p.Stopped, "continued: %+v", p)
 		testkit.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 		s.turnlessStop()
 	})
@@ -234,9 +232,8 @@ func TestOutputs(t *testing.T) {
 	if total, largest := f.outputs(session, beside); total != 35 || largest != filepath.Join(tasks, "b.output") {
 		t.Errorf("%d bytes, the largest %s", total, largest)
 	}
-	if total, largest := f.outputs(uuid.NewString(), ""); total != 0 || largest != "" {
-		t.Errorf("of a session without any: %d bytes, %q", total, largest)
-	}
+	total, largest := f.outputs(uuid.NewString(), "")
+	testkit.Check(t, total == 0 && largest == "", "of a session without any: %d bytes, %q", total, largest)
 }
 
 // reply is one scripted answer of the model.

@@ -199,10 +199,8 @@ func TestLiveQueryTimeout(t *testing.T) {
 		q := newAsking(t, spec, startAPI(t, reply{hold: hold}))
 		q.TimeoutMS = 1500
 		_, err := q.ask(t.Context())
-		if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Code != bridge.CodeTimeout ||
-			rpc.Category != bridge.CatTimeout {
-			t.Errorf("silence: %#v", err)
-		}
+		rpc, ok := errors.AsType[*bridge.RPCError](err)
+		testkit.Check(t, ok && rpc.Code == bridge.CodeTimeout && rpc.Category == bridge.CatTimeout, "silence: %#v", err)
 		if len(spec.Args) > 0 {
 			return // the stand-in does not retry
 		}
@@ -357,9 +355,8 @@ func mcpBubble(t *testing.T, tool func(context.Context, bridge.ToolCallParams) (
 		if got := <-ask("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"claude-code","version":"2.1.329"}}`); !strings.Contains(got, `"protocolVersion":"2025-11-25"`) {
 			t.Fatalf("initialize: %s", got)
 		}
-		if got := <-ask("notifications/initialized", `{}`); !strings.HasPrefix(got, `{"mcp_response":{`) {
-			t.Errorf("a notification was answered with %s", got)
-		}
+		got := <-ask("notifications/initialized", `{}`)
+		testkit.Check(t, strings.HasPrefix(got, `{"mcp_response":{`), "a notification was answered with %s", got)
 		test(ask, cancel)
 		cancel()
 		s.end()

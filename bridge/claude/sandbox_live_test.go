@@ -48,13 +48,11 @@ func TestLiveSandbox(t *testing.T) {
 		reply{text: "done", usage: [3]int{1000, 0, 0}})
 	s.launch()
 	s.turn("go")
-	if last := model.lastRequest(); strings.Contains(last, "PRIVATE") || !strings.Contains(last, "tried") ||
-		!strings.Contains(last, `"0\n`) {
-		t.Errorf("the model was notified: %s", last)
-	}
-	if text, err := os.ReadFile(filepath.Join(s.dir, "here")); err != nil || string(text) != "in\n" {
-		t.Errorf("the workspace has %q, %v", text, err)
-	}
+	last := model.lastRequest()
+	testkit.Check(t, !strings.Contains(last, "PRIVATE") && strings.Contains(last, "tried") &&
+		strings.Contains(last, `"0\n`), "the model was notified: %s", last)
+	text, err := os.ReadFile(filepath.Join(s.dir, "here"))
+	testkit.Check(t, err == nil && string(text) == "in\n", "the workspace has %q, %v", text, err)
 	for _, name := range []string{"out", ".claude/settings.json"} {
 		testkit.Fails(t, fmt.Sprintf("%s was written", name), testkit.Err(os.Lstat(filepath.Join(home, name))))
 	}
@@ -117,9 +115,8 @@ func TestLiveSandboxNetwork(t *testing.T) {
 		testkit.Same(t, "asked", `orch-1#1 {"host":"`+host+`.invalid","port":80}`, <-asked)
 	}
 	testkit.Check(t, len(asked) == 0, "asked again")
-	if text, err := os.ReadFile(filepath.Join(sessions, "2.json")); string(text) != "OUTSIDE" {
-		t.Errorf("the file of another process has %q, %v", text, err)
-	}
+	text, err := os.ReadFile(filepath.Join(sessions, "2.json"))
+	testkit.Check(t, string(text) == "OUTSIDE", "the file of another process has %q, %v", text, err)
 	s.stopNow()
 	if !slices.ContainsFunc(of[bridge.Notice](s.host), func(n bridge.Notice) bool {
 		return strings.Contains(n.Text, ".envrc appeared")

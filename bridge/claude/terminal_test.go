@@ -211,20 +211,17 @@ func TestTerminalIsClosed(t *testing.T) {
 		s, _ := startDialogue(t, spec)
 		d := s.openTerminal(nil)
 		d.sees("I am the agent.")
-		if err := d.term.Resize(60, 20); err != nil {
-			t.Errorf("resize: %v", err)
-		}
+		err := d.term.Resize(60, 20)
+		testkit.Check(t, err == nil, "resize: %v", err)
 		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		testkit.OK(t, d.term.Stop(ctx, false))
 		e := d.done()
 		testkit.Check(t, e.Exit.Expected && e.Exit.Signal != "killed", "done: %+v", e)
-		if err := d.term.Write(ctx, []byte("x")); errCode(err) != bridge.CodeEnded {
-			t.Errorf("a write to what has ended: %v", err)
-		}
-		if err := d.term.Resize(10, 10); errCode(err) != bridge.CodeEnded {
-			t.Errorf("a resize of what has ended: %v", err)
-		}
+		err = d.term.Write(ctx, []byte("x"))
+		testkit.Check(t, errCode(err) == bridge.CodeEnded, "a write to what has ended: %v", err)
+		err = d.term.Resize(10, 10)
+		testkit.Check(t, errCode(err) == bridge.CodeEnded, "a resize of what has ended: %v", err)
 	})
 }
 

@@ -95,9 +95,8 @@ two"; exit 3`: "bash 0 it's\ntwo\n",
 	if out, _ := run("env"); strings.Contains(out, "API_KEY") {
 		t.Errorf("the script was not restored: %s", out)
 	}
-	if own, err := l.withToolShell([]string{shellPrefix + "="}); err != nil || len(own) != 1 {
-		t.Errorf("the user's prefix became %q, %v", own, err)
-	}
+	own, err := l.withToolShell([]string{shellPrefix + "="})
+	testkit.Check(t, err == nil && len(own) == 1, "the user's prefix became %q, %v", own, err)
 	testkit.OK(t, os.Remove(script))
 	testkit.OK(t, os.Mkdir(script, 0o700))
 	for what, l := range map[string]*Launcher{"a script that cannot be written": l, "no cache": {},
@@ -270,13 +269,11 @@ func TestLiveToolCalls(t *testing.T) {
 		_, err := os.Stat(filepath.Join(dir, "a"))
 		testkit.Check(t, err == nil, "%v", err)
 		turn = s.turn("three")
-		if f := turn.Failed; f == nil || f.Tool != "WebFetch" || !f.Denied {
-			t.Errorf("switched off: %+v", turn.Failed)
-		}
+		f := turn.Failed
+		testkit.Check(t, f != nil && f.Tool == "WebFetch" && f.Denied, "switched off: %+v", turn.Failed)
 		turn = s.turn("four")
-		if f := turn.Failed; f == nil || !f.Denied || f.Message != "not now" {
-			t.Errorf("denied by the host: %+v", turn.Failed)
-		}
+		f = turn.Failed
+		testkit.Check(t, f != nil && f.Denied && f.Message == "not now", "denied by the host: %+v", turn.Failed)
 	})
 }
 

@@ -63,9 +63,8 @@ func TestIdentifyInNamespaces(t *testing.T) {
 	conn := testkit.Must(l.AcceptUnix())(t)
 	p := Identify(conn)
 	conn.Close()
-	if err := client.Wait(); err != nil {
-		t.Errorf("the client: %v", err)
-	}
+	err := client.Wait()
+	testkit.Check(t, err == nil, "the client: %v", err)
 	testkit.Check(t, strings.Contains(p.Problem, "started it") && p.PID > 2, "%+v", p)
 
 	path = filepath.Join(filepath.Dir(path), "inside")
@@ -80,7 +79,6 @@ func TestIdentifyInNamespaces(t *testing.T) {
 			t.Fatal("nobody listens inside")
 		}
 	}
-	if err := server.Wait(); err != nil {
-		t.Errorf("the server inside: %v", err)
-	}
+	err = server.Wait()
+	testkit.Check(t, err == nil, "the server inside: %v", err)
 }

@@ -94,9 +94,8 @@ func TestLongLine(t *testing.T) {
 	big := connect(t, path, nil)
 	testkit.Fails(t, "it was taken",
 		testkit.Err(big.Command(t.Context(), []byte(`"`+strings.Repeat("x", maxRequest)+`"`))))
-	if _, err := c.Status(t.Context()); err != nil {
-		t.Errorf("the other connection: %v", err)
-	}
+	_, err := c.Status(t.Context())
+	testkit.Check(t, err == nil, "the other connection: %v", err)
 }
 
 // TestAttach: input arrives in order, output comes back complete, and detach reports what was done.
@@ -222,9 +221,8 @@ func TestShutdownAnswersThoseWhoAreThere(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
-	if r, err := c.State(ctx); err != nil || r.Version != 7 {
-		t.Errorf("%+v, %v", r, err)
-	}
+	r, err := c.State(ctx)
+	testkit.Check(t, err == nil && r.Version == 7, "%+v, %v", r, err)
 	c.Close()
 	if err := <-done; err != nil || ctx.Err() != nil {
 		t.Errorf("%v, %v", err, ctx.Err())
@@ -234,9 +232,8 @@ func TestShutdownAnswersThoseWhoAreThere(t *testing.T) {
 	c = connect(t, path, nil)
 	ctx, giveUp = context.WithCancel(t.Context())
 	giveUp()
-	if err := s.Shutdown(ctx); err != nil {
-		t.Error(err)
-	}
+	err = s.Shutdown(ctx)
+	testkit.Check(t, err == nil, "%v", err)
 	testkit.Fails(t, "answered after the end", testkit.Err(c.State(t.Context())))
 }
 
@@ -260,9 +257,8 @@ func TestCloseDuringRequests(t *testing.T) {
 			}
 		})
 		<-begun
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		err := s.Close()
+		testkit.Check(t, err == nil, "%v", err)
 		_ = conn.Close()
 		writer.Wait()
 	}
@@ -273,12 +269,10 @@ func TestSilence(t *testing.T) {
 	_, path := listen(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, _, err := Dial(ctx, path, nil); !errors.Is(err, ErrSilent) {
-		t.Errorf("%v", err)
-	}
-	if _, _, err := Dial(t.Context(), path+"-none", nil); !errors.Is(err, ErrSilent) {
-		t.Errorf("%v", err)
-	}
+	_, _, err := Dial(ctx, path, nil)
+	testkit.Check(t, errors.Is(err, ErrSilent), "%v", err)
+	_, _, err = Dial(t.Context(), path+"-none", nil)
+	testkit.Check(t, errors.Is(err, ErrSilent), "%v", err)
 }
 
 // TestShortCommandsGetThrough: however many clients keep their connections open, another one is answered.

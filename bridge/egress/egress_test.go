@@ -275,24 +275,20 @@ func TestEnds(t *testing.T) {
 		defer there.Close()
 		if !closes {
 			b.Close()
-			if n, err := there.Read(make([]byte, 1)); err == nil {
-				t.Errorf("%d bytes after the end", n)
-			}
-			if n, err := conn.Read(make([]byte, 1)); err == nil {
-				t.Errorf("%d bytes after the end", n)
-			}
+			n, err := there.Read(make([]byte, 1))
+			testkit.Check(t, err != nil, "%d bytes after the end", n)
+			n, err = conn.Read(make([]byte, 1))
+			testkit.Check(t, err != nil, "%d bytes after the end", n)
 			return
 		}
 		fmt.Fprint(conn, "ask")
 		_ = conn.(*net.TCPConn).CloseWrite()
-		if got, err := io.ReadAll(there); string(got) != "ask" || err != nil {
-			t.Errorf("there: %q, %v", got, err)
-		}
+		got, err := io.ReadAll(there)
+		testkit.Check(t, string(got) == "ask" && err == nil, "there: %q, %v", got, err)
 		fmt.Fprint(there, "answer")
 		there.Close()
-		if got, err := io.ReadAll(conn); string(got) != "answer" || err != nil {
-			t.Errorf("here: %q, %v", got, err)
-		}
+		got, err = io.ReadAll(conn)
+		testkit.Check(t, string(got) == "answer" && err == nil, "here: %q, %v", got, err)
 	}
 }
 

@@ -154,9 +154,8 @@ func TestTwoAtATime(t *testing.T) {
 	testkit.Fails(t, "one that was given up while it waited", b.ended(given), context.Canceled)
 	testkit.Check(t, !b.there("up.3") && !b.there("up.given"), "three run at a time")
 	b.touch("go.1")
-	if err := b.ended(one); err != nil {
-		t.Error(err)
-	}
+	err := b.ended(one)
+	testkit.Check(t, err == nil, "%v", err)
 	b.up("up.3")
 	b.touch("go.2")
 	b.touch("go.3")

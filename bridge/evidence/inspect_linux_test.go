@@ -219,10 +219,9 @@ func TestGitThatDoesNotWork(t *testing.T) {
 	b := newBench(t)
 	b.repo()
 	b.Collector.git = "no-such-git"
-	if g, problems := b.state(); g != nil || len(problems) != 1 ||
-		!strings.Contains(problems[0], "executable file not found") {
-		t.Errorf("one that is missing: %+v, %q", g, problems)
-	}
+	g, problems := b.state()
+	testkit.Check(t, g == nil && len(problems) == 1 && strings.Contains(problems[0], "executable file not found"),
+		"one that is missing: %+v, %q", g, problems)
 }
 
 // Programs that a repository's configuration names are not run.

@@ -62,10 +62,9 @@ func TestChangesSinceMark(t *testing.T) {
 	m := b.mark()
 
 	quiet, problems := b.since(m)
-	if diff := cmp.Diff(&bridge.Changes{Typed: []string{}, Texts: []string{}, Tools: []bridge.ToolCount{},
-		Files: []string{}}, quiet); diff != "" || problems != nil {
-		t.Fatalf("nothing happened: %s %v", diff, problems)
-	}
+	diff := cmp.Diff(&bridge.Changes{Typed: []string{}, Texts: []string{}, Tools: []bridge.ToolCount{},
+		Files: []string{}}, quiet)
+	testkit.Need(t, diff == "" && problems == nil, "nothing happened: %s %v", diff, problems)
 
 	b.write("a.txt", "two\n")
 	b.write("new ä.txt", "n\n")

@@ -71,9 +71,8 @@ func TestScratchPrograms(t *testing.T) {
 	}
 	bare := p.with("echo >> a.go")
 	bare.Sandbox, bare.Scratch = nil, false
-	if r := p.check(bare); r.Exit != 0 || p.hash() == before {
-		t.Errorf("a change is not noticed: %+v", r)
-	}
+	r := p.check(bare)
+	testkit.Check(t, r.Exit == 0 && p.hash() != before, "a change is not noticed: %+v", r)
 }
 
 // outside are things of the host which a check must not reach.
@@ -232,17 +231,15 @@ func TestScratchOfAWorktree(t *testing.T) {
 	tree := filepath.Join(filepath.Dir(p.work), "tree")
 	bare := p.with("git worktree add -q '" + tree + "'")
 	bare.Scratch, bare.Sandbox = false, nil
-	if r := p.check(bare); r.Exit != 0 {
-		t.Fatalf("%+v", r)
-	}
+	r := p.check(bare)
+	testkit.Need(t, r.Exit == 0, "%+v", r)
 	before := p.hash()
 	c := p.with("git log --oneline && git status --short && echo x >> a.go && git diff --stat && ! git commit -qam x && " +
 		"! echo evil > '" + p.work + "/.git/hooks/pre-commit'")
 	c.CWD = tree
-	if r := p.check(c); r.Exit != 0 || !strings.Contains(r.Output, "one") ||
-		!strings.Contains(r.Output, "1 file changed") {
-		t.Errorf("%+v", r)
-	}
+	r = p.check(c)
+	testkit.Check(t, r.Exit == 0 && strings.Contains(r.Output, "one") && strings.Contains(r.Output, "1 file changed"),
+		"%+v", r)
 	testkit.Same(t, "files outside have changed", before, p.hash())
 }
 

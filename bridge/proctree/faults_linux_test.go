@@ -449,9 +449,8 @@ func TestMonitoredInANamespace(t *testing.T) {
 		t.Skipf("bubblewrap may not be used here: %q, %v", line, err)
 	}
 	confined := c.Confined()
-	if p, err := procAt(confined); err != nil || p.name != "sh" {
-		t.Errorf("confined is %d: %+v, %v", confined, p, err)
-	}
+	p, err := procAt(confined)
+	testkit.Check(t, err == nil && p.name == "sh", "confined is %d: %+v, %v", confined, p, err)
 	u := c.Usage()
 	testkit.Check(t, u.Processes >= 3 && !u.Stopped, "usage: %+v", u)
 	testkit.OK(t, c.Signal(syscall.SIGTERM))
@@ -502,7 +501,6 @@ func testKeep(t *testing.T, begin func(*exec.Cmd) (func(), error)) {
 	testkit.Fails(t, "it was not killed", cmd.Wait())
 	ended()
 	testkit.Check(t, !children.has(cmd.Process.Pid), "it is kept after its end")
-	if _, err := begin(exec.Command("/no/such/program")); err == nil {
-		t.Error("no error for a program that is not there")
-	}
+	_, err := begin(exec.Command("/no/such/program"))
+	testkit.Check(t, err != nil, "no error for a program that is not there")
 }

@@ -196,9 +196,8 @@ func TestSignalReachesTheGroup(t *testing.T) {
 	if err := c.Wait(); err == nil || c.State() == nil {
 		t.Errorf("wait: %v, state %v", err, c.State())
 	}
-	if err := c.Signal(syscall.SIGTERM); err != nil {
-		t.Errorf("signal after the end: %v", err)
-	}
+	err := c.Signal(syscall.SIGTERM)
+	testkit.Check(t, err == nil, "signal after the end: %v", err)
 }
 
 func TestKillReachesOtherSessions(t *testing.T) {
@@ -419,9 +418,8 @@ func TestEndHitsNoOtherProcess(t *testing.T) {
 	defer cancel()
 	testkit.Fails(t, "a recycled number", End(ctx, child.PID(), line[0].Start+1), ErrEnded)
 	testkit.Need(t, child.State() == nil, "it was killed")
-	if err := End(ctx, child.PID(), line[0].Start); err != nil {
-		t.Errorf("the process itself: %v", err)
-	}
+	err := End(ctx, child.PID(), line[0].Start)
+	testkit.Check(t, err == nil, "the process itself: %v", err)
 	<-child.Done()
 	testkit.Fails(t, "one that has ended", End(ctx, child.PID(), line[0].Start), ErrEnded)
 }
@@ -500,8 +498,7 @@ func TestHoldInheritedRefuses(t *testing.T) {
 	for _, value := range []string{"", "x", "1", "-3", "99999", fmt.Sprint(r.Fd())} {
 		t.Setenv(EnvLock, value)
 		testkit.Fails(t, fmt.Sprintf("%q was held", value), HoldInheritedLock())
-		if err := HoldInheritedLock(); err != nil {
-			t.Errorf("without the variable: %v", err)
-		}
+		err := HoldInheritedLock()
+		testkit.Check(t, err == nil, "without the variable: %v", err)
 	}
 }

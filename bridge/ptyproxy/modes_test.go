@@ -54,9 +54,8 @@ func FuzzTerminalModesUndone(f *testing.F) {
 			rest = rest[n:]
 		}
 		undo := whole.undo()
-		if got := parts.undo(); got != undo {
-			t.Errorf("%q in parts of %d is undone by %q, whole by %q", sent, cut, got, undo)
-		}
+		got := parts.undo()
+		testkit.Check(t, got == undo, "%q in parts of %d is undone by %q, whole by %q", sent, cut, got, undo)
 		again.look([]byte(sent + undo))
 		if got := again.undo(); got != "" && got != "\x1b[m" {
 			t.Errorf("%q and %q leave %q", sent, undo, got)

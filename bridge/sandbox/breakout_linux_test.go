@@ -156,19 +156,16 @@ func TestQuestionsAboutHosts(t *testing.T) {
 			reported = append(reported, host)
 		}}
 	}
-	if out, _ := w.online(t, gate(true), request+"; "+request); strings.Count(out, " 502 ") != 2 { // no such host
-		t.Errorf("permitted: %s", out)
-	}
-	if out, _ := w.online(t, gate(false), request); !strings.Contains(out, " 403 ") {
-		t.Errorf("another: %s", out)
-	}
+	out, _ := w.online(t, gate(true), request+"; "+request)
+	testkit.Check(t, strings.Count(out, " 502 ") == 2, "permitted: %s", out) // no such host
+	out, _ = w.online(t, gate(false), request)
+	testkit.Check(t, strings.Contains(out, " 403 "), "another: %s", out)
 	got := strings.Join(asked, " ")
 	testkit.Check(t, got == "a.invalid:80 a.invalid:80" && len(reported) == 0, "asked %q, reported %q", got, reported)
 	w.cfg.Network = bridge.NetworkNone
-	if out, _ := w.online(t, gate(true), request); !strings.Contains(out, " 403 ") || len(asked) != 2 ||
-		strings.Join(reported, " ") != "a.invalid" {
-		t.Errorf("with none: %s, asked %q, reported %q", out, asked, reported)
-	}
+	out, _ = w.online(t, gate(true), request)
+	testkit.Check(t, strings.Contains(out, " 403 ") && len(asked) == 2 && strings.Join(reported, " ") == "a.invalid",
+		"with none: %s, asked %q, reported %q", out, asked, reported)
 }
 
 // TestNothingSurvives: the kernel ends what a process left behind, even without its mark, and everything when the

@@ -73,17 +73,15 @@ func TestPlanting(t *testing.T) {
 				filepath.Join(extra, ".git", "hooks", "pre-commit")} {
 				testkit.Fails(t, fmt.Sprintf("%s: %s is there", script, path), testkit.Err(os.Lstat(path)))
 			}
-			if config, err := os.ReadFile(filepath.Join(module, "config")); err != nil ||
-				strings.HasSuffix(string(config), "x\n") {
-				t.Errorf("%s: the configuration is %q, %v", script, config, err)
-			}
+			config, err := os.ReadFile(filepath.Join(module, "config"))
+			testkit.Check(t, err == nil && !strings.HasSuffix(string(config), "x\n"), "%s: the configuration is %q, %v",
+				script, config, err)
 		})
 	}
 	// A repository that takes its configuration from elsewhere cannot be prevented, because there is no
 	// file to guard. It is detected before anything else is started there.
-	if out, err := w.sh(t, "echo /x > .git/commondir"); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := w.sh(t, "echo /x > .git/commondir")
+	testkit.Need(t, err == nil, "%v: %s", err, out)
 	cmd := exec.Command("/bin/true")
 	cmd.Dir, cmd.Env = w.work, w.env
 	testkit.Fails(t, "with a commondir", Wrap(cmd, &w.cfg), "planted")

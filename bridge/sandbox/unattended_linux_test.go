@@ -30,17 +30,14 @@ func TestUnattended(t *testing.T) {
 		testkit.Check(t, err != nil, "%s: could be changed: %s", name, out)
 	}
 	testkit.None(t, "nothing is new, and were reported", appeared())
-	if out, err := w.sh(t, "mkdir .idea && echo new > .idea/workspace.xml"); err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
+	out, err := w.sh(t, "mkdir .idea && echo new > .idea/workspace.xml")
+	testkit.Check(t, err == nil, "%v: %s", err, out)
 	testkit.Same(t, "were reported", []string{at(".idea")}, appeared())
 	w.cfg.Write = []string{at(".envrc"), at(".vscode"), at(".git", "hooks")}
 	for _, name := range []string{".envrc", ".vscode/tasks.json", ".git/hooks/pre-commit"} {
-		if out, err := w.sh(t, scripts[name]); err != nil {
-			t.Errorf("%s is named, and could not be changed: %v: %s", name, err, out)
-		}
-		if text, err := os.ReadFile(at(name)); err != nil || string(text) != "new\n" {
-			t.Errorf("%s has %q, %v", name, text, err)
-		}
+		out, err := w.sh(t, scripts[name])
+		testkit.Check(t, err == nil, "%s is named, and could not be changed: %v: %s", name, err, out)
+		text, err := os.ReadFile(at(name))
+		testkit.Check(t, err == nil && string(text) == "new\n", "%s has %q, %v", name, text, err)
 	}
 }

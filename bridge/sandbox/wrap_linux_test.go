@@ -23,9 +23,8 @@ func TestProbeInsideSandbox(t *testing.T) {
 	put(t, filepath.Join(w.work, "private", "key"), "PRIVATE")
 	w.cfg.Write = []string{extra}
 	w.cfg.Hide = append(w.cfg.Hide, filepath.Join(w.work, "private"), filepath.Join(w.home, "not-there"))
-	if out, err := exec.Command("git", "init", "-q", w.work).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := exec.Command("git", "init", "-q", w.work).CombinedOutput()
+	testkit.Need(t, err == nil, "%v: %s", err, out)
 	t.Setenv("HOME", w.home)
 	for _, c := range []struct {
 		name, script string
@@ -79,17 +78,14 @@ func TestProbeInsideSandbox(t *testing.T) {
 			testkit.Excludes(t, fmt.Sprintf("%s: told", c.script), out, "PRIVATE")
 		})
 	}
-	if got, err := os.ReadFile(filepath.Join(w.state, "journal")); err != nil || string(got) != "PRIVATE" {
-		t.Errorf("the state is %q, %v", got, err)
-	}
+	got, err := os.ReadFile(filepath.Join(w.state, "journal"))
+	testkit.Check(t, err == nil && string(got) == "PRIVATE", "the state is %q, %v", got, err)
 	for _, path := range []string{"/var/tmp/arbiter-sandbox-test", "/etc/arbiter-sandbox-test",
 		"/usr/arbiter-sandbox-test"} {
 		testkit.Fails(t, fmt.Sprintf("%s came out", path), testkit.Err(os.Lstat(path)))
 	}
-	if got, err := os.ReadFile(filepath.Join(w.home, ".claude", "projects", "p", "s.jsonl")); err != nil ||
-		string(got) != "x\n" {
-		t.Errorf("the transcript outside is %q, %v", got, err)
-	}
+	got, err = os.ReadFile(filepath.Join(w.home, ".claude", "projects", "p", "s.jsonl"))
+	testkit.Check(t, err == nil && string(got) == "x\n", "the transcript outside is %q, %v", got, err)
 }
 
 // TestUserNamespace: a user namespace of its own gives a process capabilities over new mounts, but not over
@@ -114,12 +110,10 @@ func TestSockets(t *testing.T) {
 	}
 	w.cfg.Reach = []string{filepath.Join(dir, "open")}
 	self, _ := os.Executable()
-	if out, err := w.run(t, self, "connect", filepath.Join(dir, "closed")); err == nil {
-		t.Errorf("a hidden socket was reached: %s", out)
-	}
-	if out, err := w.run(t, self, "connect", filepath.Join(dir, "open")); err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
+	out, err := w.run(t, self, "connect", filepath.Join(dir, "closed"))
+	testkit.Check(t, err != nil, "a hidden socket was reached: %s", out)
+	out, err = w.run(t, self, "connect", filepath.Join(dir, "open"))
+	testkit.Check(t, err == nil, "%v: %s", err, out)
 }
 
 // TestLogin: the configuration directory with a login accepts a new token, by renaming; files in it that
@@ -154,21 +148,17 @@ func TestWorktree(t *testing.T) {
 	git("-C", repo, "commit", "-q", "--allow-empty", "-m", "x")
 	git("-C", repo, "worktree", "add", "-q", tree)
 	w.work = tree
-	if out, err := w.sh(t, "git -c user.name=a -c user.email=a@b commit --allow-empty -qm y"); err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
-	if out, err := w.sh(t, "echo x > "+repo+"/.git/hooks/post-commit"); err == nil {
-		t.Errorf("planted: %s", out)
-	}
-	if out, err := w.sh(t, "echo x > .git"); err == nil {
-		t.Errorf("the worktree's file was changed: %s", out)
-	}
+	out, err := w.sh(t, "git -c user.name=a -c user.email=a@b commit --allow-empty -qm y")
+	testkit.Check(t, err == nil, "%v: %s", err, out)
+	out, err = w.sh(t, "echo x > "+repo+"/.git/hooks/post-commit")
+	testkit.Check(t, err != nil, "planted: %s", out)
+	out, err = w.sh(t, "echo x > .git")
+	testkit.Check(t, err != nil, "the worktree's file was changed: %s", out)
 	forged := filepath.Join(base, "forged")
 	put(t, filepath.Join(forged, ".git"), "gitdir: "+filepath.Join(repo, ".git", "worktrees", "tree"))
 	w.work = forged
-	if out, err := w.sh(t, "echo x > "+repo+"/.git/x"); err == nil {
-		t.Errorf("a forged worktree opened the repository: %s", out)
-	}
+	out, err = w.sh(t, "echo x > "+repo+"/.git/x")
+	testkit.Check(t, err != nil, "a forged worktree opened the repository: %s", out)
 }
 
 // TestRefusals: if something cannot be confined, that is an error.

@@ -40,12 +40,10 @@ func TestBuiltin(t *testing.T) {
 func TestLookup(t *testing.T) {
 	list := []Agent{{Name: "b", Source: "1"}, {Name: "a"}, {Name: "b", Source: "2"}}
 	testkit.Same(t, "names", "b a b", strings.Join(Names(list), " "))
-	if a, ok := Lookup(list, "b"); !ok || a.Source != "1" {
-		t.Errorf("%+v, %v", a, ok)
-	}
-	if a, ok := Lookup(nil, "b"); ok {
-		t.Errorf("%+v", a)
-	}
+	a, ok := Lookup(list, "b")
+	testkit.Check(t, ok && a.Source == "1", "%+v, %v", a, ok)
+	a, ok = Lookup(nil, "b")
+	testkit.Check(t, !ok, "%+v", a)
 }
 
 func TestParse(t *testing.T) {
@@ -564,9 +562,7 @@ func TestCLI(t *testing.T) {
 	} {
 		a := Agent{Tools: tt.tools, DisallowedTools: tt.denied}
 		tools, denied := a.CLI()
-		if diff := cmp.Diff([][]string{tt.want, tt.denied}, [][]string{tools, denied}); diff != "" ||
-			a.Narrows() != tt.narrows {
-			t.Errorf("%s: narrows %v, %s", name, a.Narrows(), diff)
-		}
+		diff := cmp.Diff([][]string{tt.want, tt.denied}, [][]string{tools, denied})
+		testkit.Check(t, diff == "" && a.Narrows() == tt.narrows, "%s: narrows %v, %s", name, a.Narrows(), diff)
 	}
 }

@@ -269,9 +269,8 @@ func TestDecidersAreWhole(t *testing.T) {
 			declared += len(consts.Specs)
 		}
 	}
-	if declared != len(deciders) || DecidedBy("nobody we know") != "" {
-		t.Errorf("%d are declared, in words are %s", declared, deciderNames())
-	}
+	testkit.Check(t, declared == len(deciders) && DecidedBy("nobody we know") == "", "%d are declared, in words are %s",
+		declared, deciderNames())
 }
 
 func checkSet(t *testing.T, what string, want, got []string) {

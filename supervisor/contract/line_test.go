@@ -142,9 +142,7 @@ func TestDecodeLine(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	for _, e := range samples() {
 		line, err := EncodeLine(nil, 1, someTime, e)
-		if err != nil {
-			t.Fatalf("%s: %v", e.Body.EventName(), err)
-		}
+		testkit.Need(t, err == nil, "%s: %v", e.Body.EventName(), err)
 		back, err := DecodeLine(line)
 		testkit.Need(t, err == nil, "%s: %v", line, err)
 		testkit.Need(t, reflect.TypeOf(back.Body) == reflect.TypeOf(e.Body), "%s came back as %T", line, back.Body)
@@ -416,21 +414,14 @@ func TestModelOutputOnALine(t *testing.T) {
 			}
 			for _, e := range events {
 				line, err := EncodeLine(nil, 7, someTime, e)
-				if err != nil {
-					t.Fatalf("%s: %s: %v", c.Name, b.EventName(), err)
-				}
-				if !utf8.Valid(line) {
-					t.Fatalf("%s: %s: %.300q is not UTF-8", c.Name, b.EventName(), line)
-				}
+				testkit.Need(t, err == nil, "%s: %s: %v", c.Name, b.EventName(), err)
+				testkit.Need(t, utf8.Valid(line), "%s: %s: %.300q is not UTF-8", c.Name, b.EventName(), line)
 				for k, r := range string(line) {
-					if r < ' ' && !(r == '\n' && k == len(line)-1) || acted(r) {
-						t.Fatalf("%s: %s: %U in %.300q", c.Name, b.EventName(), r, line)
-					}
+					testkit.Need(t, (r >= ' ' || r == '\n' && k == len(line)-1) && !acted(r), "%s: %s: %U in %.300q",
+						c.Name, b.EventName(), r, line)
 				}
 				got, err := DecodeLine(line)
-				if err != nil {
-					t.Fatalf("%s: %s: %v", c.Name, b.EventName(), err)
-				}
+				testkit.Need(t, err == nil, "%s: %s: %v", c.Name, b.EventName(), err)
 				if diff := cmp.Diff(want, got.Body, decoded); diff != "" || got.ID != text {
 					t.Fatalf("%s: %s (-said +read):\n%.2000s", c.Name, b.EventName(), diff)
 				}

@@ -32,9 +32,8 @@ func TestCachedAsksOnce(t *testing.T) {
 	task.CostUSD, task.TokensUsed = 7, 9000 // the same situation in another run
 	again := testkit.Must(c.Decide(ctx, SelectInput(task)))(t)
 	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Test it.", Message: "Run them all.", Source: ByCache}
-	if diff := cmp.Diff(want, again); diff != "" || asker.count() != 1 {
-		t.Errorf("after %d questions (-want +got):\n%s", asker.count(), diff)
-	}
+	diff := cmp.Diff(want, again)
+	testkit.Check(t, diff == "" && asker.count() == 1, "after %d questions (-want +got):\n%s", asker.count(), diff)
 
 	// Everything that makes a different question.
 	for i, ask := range []func() (Decision, error){
@@ -112,9 +111,8 @@ func TestCachedTrustsNoStore(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	c := Cached{Of: Model{Ask: says(test), Prompts: plain{}}, Store: holding{Decision{Decision: Retry, Reason: "x"}}}
-	if d, err := c.Decide(ctx, in); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %+v, %v", d, err)
-	}
+	d, err := c.Decide(ctx, in)
+	testkit.Check(t, errors.Is(err, context.Canceled), "cancelled: %+v, %v", d, err)
 }
 
 // holding is a store with the same decision for everything.
@@ -189,9 +187,8 @@ func TestDecidersConform(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if got, err := d.Decide(ctx, SelectInput(record(ran(developer, 1, bad)))); err == nil {
-			t.Errorf("%s: decided %+v after the context's end", name, got)
-		}
+		got, err := d.Decide(ctx, SelectInput(record(ran(developer, 1, bad))))
+		testkit.Check(t, err != nil, "%s: decided %+v after the context's end", name, got)
 	}
 }
 
@@ -385,9 +382,8 @@ func TestDirStoreOutlivesItsProcess(t *testing.T) {
 	testkit.Need(t, err == nil && len(files) == 1, "%d files, %v; want one", len(files), err)
 	for path, mode := range map[string]os.FileMode{dir: 0o700 | os.ModeDir,
 		filepath.Join(dir, files[0].Name()): 0o600} {
-		if info, err := os.Stat(path); err != nil || info.Mode() != mode {
-			t.Errorf("%s has mode %v, %v; want %v", path, info.Mode(), err, mode)
-		}
+		info, err := os.Stat(path)
+		testkit.Check(t, err == nil && info.Mode() == mode, "%s has mode %v, %v; want %v", path, info.Mode(), err, mode)
 	}
 }
 
@@ -412,9 +408,8 @@ func TestDirStoreIgnoresDamage(t *testing.T) {
 		testkit.Check(t, !ok, "%s: found %+v", name, d)
 	}
 	s.Put(keyNumber(1), Decision{Decision: Retry, Reason: "Whole again."})
-	if d, ok := s.Get(keyNumber(1)); !ok || d.Reason != "Whole again." {
-		t.Errorf("found %+v, %v after it was put anew", d, ok)
-	}
+	d, ok := s.Get(keyNumber(1))
+	testkit.Check(t, ok && d.Reason == "Whole again.", "found %+v, %v after it was put anew", d, ok)
 }
 
 func TestDirStoreStaysInItsDirectory(t *testing.T) {
@@ -424,16 +419,14 @@ func TestDirStoreStaysInItsDirectory(t *testing.T) {
 	first.Put(keyNumber(1), Decision{Decision: Retry, Reason: "x"})
 	testkit.OK(t, os.Rename(filepath.Join(dir, keyNumber(1)+entrySuffix), outside))
 	testkit.OK(t, os.Symlink(outside, filepath.Join(dir, keyNumber(1)+entrySuffix)))
-	if d, ok := first.Get(keyNumber(1)); ok {
-		t.Errorf("a link was followed to %+v", d)
-	}
+	d, ok := first.Get(keyNumber(1))
+	testkit.Check(t, !ok, "a link was followed to %+v", d)
 	within := filepath.Join(dir, "within")
 	testkit.OK(t, os.Rename(outside, within))
 	testkit.OK(t, os.Remove(filepath.Join(dir, keyNumber(1)+entrySuffix)))
 	testkit.OK(t, os.Symlink("within", filepath.Join(dir, keyNumber(1)+entrySuffix)))
-	if d, ok := first.Get(keyNumber(1)); ok {
-		t.Errorf("a link within was followed to %+v", d)
-	}
+	d, ok = first.Get(keyNumber(1))
+	testkit.Check(t, !ok, "a link within was followed to %+v", d)
 	var warned []string
 	s := testkit.Must(OpenDirStore(dir, 0, func(err error) { warned = append(warned, err.Error()) }))(t)
 	defer s.Close()

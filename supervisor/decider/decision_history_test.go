@@ -209,12 +209,10 @@ func TestInputsCostTheWindow(t *testing.T) {
 	few := testing.AllocsPerRun(20, func() { SelectInput(short); EvaluateInput(short) })
 	many := testing.AllocsPerRun(20, func() { SelectInput(long); EvaluateInput(long) })
 	testkit.Check(t, many <= few*1.1, "inputs over 10,000 executions make %v allocations, over 20 %v", many, few)
-	if n := len(long.History.Recent); n > keptExecutions {
-		t.Errorf("%d executions are kept", n)
-	}
-	if n := len(long.History.Failures); n > keptFailures {
-		t.Errorf("%d failures are kept", n)
-	}
+	n := len(long.History.Recent)
+	testkit.Check(t, n <= keptExecutions, "%d executions are kept", n)
+	n = len(long.History.Failures)
+	testkit.Check(t, n <= keptFailures, "%d failures are kept", n)
 	said := 0
 	for _, e := range long.History.Recent {
 		said += len(e.Output)

@@ -93,15 +93,13 @@ func TestOutputsByTheirReader(t *testing.T) {
 		testkit.Check(t, n <= c.most && n >= c.most*3/4, "the %s has %d runes, want about %d", what, n, c.most)
 	}
 	for _, text := range []string{last.Output.Summary, last.Output.Full} {
-		if !strings.HasSuffix(text, "\nModified a.go\nFAIL: TestX") {
-			t.Errorf("what is important is lost: …%s", text[len(text)-60:])
-		}
+		testkit.Check(t, strings.HasSuffix(text, "\nModified a.go\nFAIL: TestX"), "what is important is lost: …%s",
+			text[len(text)-60:])
 	}
 	testkit.Same(t, "tokens", &Tokens{2, 1, 3}, last.Tokens)
-	if n := len(last.Output.FilesModified); n != filesListed+1 ||
-		last.Output.FilesModified[filesListed] != "… and 10 more" {
-		t.Errorf("%d files are listed, the last %q", n, last.Output.FilesModified[n-1])
-	}
+	n := len(last.Output.FilesModified)
+	testkit.Check(t, n == filesListed+1 && last.Output.FilesModified[filesListed] == "… and 10 more",
+		"%d files are listed, the last %q", n, last.Output.FilesModified[n-1])
 	for _, s := range slices.Concat(in.History, SelectInput(r).History) {
 		testkit.Check(t, s.Output.Full == "" && s.Tokens == nil,
 			"a history tells the full output or tokens of iteration %d", s.Iteration)
@@ -150,14 +148,11 @@ func TestPlans(t *testing.T) {
 		testkit.Same(t, fmt.Sprintf("%s: the record was changed", c.statuses), 0, r.Steps[0].Index)
 	}
 	for _, wrong := range []int{-1, 9} { // in an input that was written by hand
-		if p := (&DecisionPlan{Steps: make([]DecisionStep, 3), CurrentStepIndex: wrong}); p.Current() != nil ||
-			len(p.Near(2)) != 2 {
-			t.Errorf("a plan at %d has %v at hand", wrong, p.Current())
-		}
+		p := (&DecisionPlan{Steps: make([]DecisionStep, 3), CurrentStepIndex: wrong})
+		testkit.Check(t, p.Current() == nil && len(p.Near(2)) == 2, "a plan at %d has %v at hand", wrong, p.Current())
 	}
-	if p := SelectInput(DecisionRecord{}).Plan; p != nil || p.Current() != nil || p.Near(3) != nil {
-		t.Errorf("a plan without steps: %v", p)
-	}
+	p := SelectInput(DecisionRecord{}).Plan
+	testkit.Check(t, p == nil && p.Current() == nil && p.Near(3) == nil, "a plan without steps: %v", p)
 }
 
 func TestStepsNearTheOneAtHand(t *testing.T) {
@@ -185,9 +180,8 @@ func TestAgentsAreSortedAndBounded(t *testing.T) {
 	got := SelectInput(r).AvailableAgents
 	testkit.Check(t, got[0].Name == "developer" && got[1].DisplayName == "tester" && r.Agents[0].Name == "tester" &&
 		r.Agents[0].DisplayName == "", "agents: %+v; the record's: %+v", got, r.Agents)
-	if got[0].RecentPerformance.SuccessRate != 100 || got[1].RecentPerformance != nil {
-		t.Errorf("performance: %v, %v", got[0].RecentPerformance, got[1].RecentPerformance)
-	}
+	testkit.Check(t, got[0].RecentPerformance.SuccessRate == 100 && got[1].RecentPerformance == nil,
+		"performance: %v, %v", got[0].RecentPerformance, got[1].RecentPerformance)
 	n := len([]rune(got[1].WhenToUse))
 	testkit.Check(t, n <= agentRunes, "when to use has %d runes", n)
 	testkit.Same(t, "an evaluation's agents differ", got, EvaluateInput(r).AvailableAgents)
@@ -455,9 +449,8 @@ func TestCutFindsTheWordInALongLine(t *testing.T) {
 	text := strings.Repeat("a,", 3000) + `"error":"disk full"` + strings.Repeat(",b", 3000)
 	testkit.Includes(t, "the error is lost", Cut(text, SummaryRunes), "disk full")
 	text = strings.Repeat("line\n", 100_000) + "fatal: the end\n"
-	if got := Cut(text, SummaryRunes); !strings.HasSuffix(got, "\nfatal: the end") {
-		t.Errorf("the error at the end of a long text is lost: %q", got)
-	}
+	got := Cut(text, SummaryRunes)
+	testkit.Check(t, strings.HasSuffix(got, "\nfatal: the end"), "the error at the end of a long text is lost: %q", got)
 }
 
 func FuzzCut(f *testing.F) {

@@ -41,9 +41,7 @@ func TestModelIsCorrected(t *testing.T) {
 		prompt := asker.asked[i+1].Prompt
 		testkit.Check(t, strings.HasPrefix(prompt, "evaluate "+Key(in)+"\n") && strings.Contains(prompt, word),
 			"correction %d is %q: want the prompt again, and %q", i+1, prompt, word)
-		if !strings.Contains(got.Warnings[i], word) {
-			t.Errorf("warning %d is %q, want one of %q", i+1, got.Warnings[i], word)
-		}
+		testkit.Includes(t, fmt.Sprintf("warning %d is, want one", i+1), got.Warnings[i], word)
 	}
 	testkit.Excludes(t, "corrections pile up", asker.asked[2].Prompt, "nonsense")
 	testkit.Same(t, "the prompt told is not the one that was answered", asker.asked[2].Prompt, got.Prompt)
@@ -92,10 +90,9 @@ func TestModelGivesUp(t *testing.T) {
 				asker := &script{replies: []reply{c.reply}}
 				got, err := Model{Ask: asker, Prompts: plain{}, Timeout: time.Minute}.Decide(t.Context(),
 					SelectInput(record()))
-				if !errors.Is(err, c.is) || asker.count() != c.attempts || got.Attempts != c.attempts ||
-					got.Decision != "" {
-					t.Errorf("after %d attempts %+v, %v; want %d and %v", asker.count(), got, err, c.attempts, c.is)
-				}
+				testkit.Check(t, errors.Is(err, c.is) && asker.count() == c.attempts && got.Attempts == c.attempts &&
+					got.Decision == "", "after %d attempts %+v, %v; want %d and %v", asker.count(), got, err,
+					c.attempts, c.is)
 			})
 		})
 	}
@@ -120,9 +117,8 @@ func TestModelIsCancelled(t *testing.T) {
 				synctest.Wait()
 				select {
 				case err := <-done:
-					if !errors.Is(err, context.Canceled) || asker.count() != 1 {
-						t.Errorf("after %d questions: %v", asker.count(), err)
-					}
+					testkit.Check(t, errors.Is(err, context.Canceled) && asker.count() == 1, "after %d questions: %v",
+						asker.count(), err)
 				default:
 					t.Error("it goes on")
 				}
@@ -132,10 +128,9 @@ func TestModelIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	asker := says(test)
-	if _, err := (Model{Ask: asker, Prompts: plain{}}).Decide(ctx, SelectInput(record())); !errors.Is(err,
-		context.Canceled) || asker.count() != 0 {
-		t.Errorf("cancelled before: %v after %d questions", err, asker.count())
-	}
+	_, err := (Model{Ask: asker, Prompts: plain{}}).Decide(ctx, SelectInput(record()))
+	testkit.Check(t, errors.Is(err, context.Canceled) && asker.count() == 0, "cancelled before: %v after %d questions",
+		err, asker.count())
 }
 
 func TestModelPrompts(t *testing.T) {
@@ -257,9 +252,8 @@ func TestParseDecisionIsBounded(t *testing.T) {
 
 // TestSchema: the schema is flat, and accepts what the parser accepts.
 func TestSchema(t *testing.T) {
-	if s := schema(PointTalk); s != nil {
-		t.Errorf("a schema for talking: %s", s)
-	}
+	s := schema(PointTalk)
+	testkit.Check(t, s == nil, "a schema for talking: %s", s)
 	for _, p := range []DecisionPoint{PointSelect, PointEvaluate} {
 		var s jsonschema.Schema
 		testkit.OK(t, json.Unmarshal(schema(p), &s))
@@ -345,19 +339,16 @@ func TestHybrid(t *testing.T) {
 	ctx := context.Background()
 	calls := 0
 	h := Hybrid{Rest: fixed{d: Decision{Decision: Retry, Reason: "x", Source: ByModel}, calls: &calls}}
-	if d, err := h.Decide(ctx, SelectInput(record())); err != nil || d.Mode != planner ||
-		d.Source != ByRules || calls != 0 {
-		t.Errorf("a clear case: %+v, %v after %d calls; want the rules'", d, err, calls)
-	}
-	if d, err := h.Decide(ctx, SelectInput(record(ran(developer, 1, bad)))); err != nil ||
-		d.Source != ByModel || calls != 1 {
-		t.Errorf("an unclear case: %+v, %v after %d calls; want the other's", d, err, calls)
-	}
+	d, err := h.Decide(ctx, SelectInput(record()))
+	testkit.Check(t, err == nil && d.Mode == planner && d.Source == ByRules && calls == 0,
+		"a clear case: %+v, %v after %d calls; want the rules'", d, err, calls)
+	d, err = h.Decide(ctx, SelectInput(record(ran(developer, 1, bad))))
+	testkit.Check(t, err == nil && d.Source == ByModel && calls == 1,
+		"an unclear case: %+v, %v after %d calls; want the other's", d, err, calls)
 	clear := planned(record(ran(developer, 1, ok)), step("complete", ""), step("pending", tester))
-	if d, err := h.Decide(ctx, EvaluateInput(clear)); err != nil || d.Mode != tester ||
-		d.Source != ByRules || calls != 1 {
-		t.Errorf("a clear evaluation: %+v, %v after %d calls; want the rules'", d, err, calls)
-	}
+	d, err = h.Decide(ctx, EvaluateInput(clear))
+	testkit.Check(t, err == nil && d.Mode == tester && d.Source == ByRules && calls == 1,
+		"a clear evaluation: %+v, %v after %d calls; want the rules'", d, err, calls)
 	over := planned(record(ran(developer, 1, ok), ran(tester, 2, ok)), step("complete", ""))
 	if d, err := h.Decide(ctx, EvaluateInput(over)); err != nil || d.Source != ByModel || calls != 2 {
 		t.Errorf("an end: %+v, %v after %d calls; want the other's: a model has to look", d, err, calls)

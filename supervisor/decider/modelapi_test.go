@@ -152,27 +152,22 @@ func TestParametersThatAModelRefuses(t *testing.T) {
 		p := serve(t, refuse("This model does not support the effort parameter."),
 			refuse("output_config: Extra inputs are not permitted"), decided(APIAnthropic, "yes"))
 		a, err := client(t, p.URL, func(c *APIConfig) { full(c); anthropic(c) }).Ask(t.Context(), question)
-		if err != nil || len(a.Notes) != 2 || p.got()[2].Body["output_config"] != nil ||
-			p.got()[2].Body["temperature"] != 0.3 {
-			t.Errorf("%+v %v %v", a, err, p.got())
-		}
+		testkit.Check(t, err == nil && len(a.Notes) == 2 && p.got()[2].Body["output_config"] == nil &&
+			p.got()[2].Body["temperature"] == 0.3, "%+v %v %v", a, err, p.got())
 	})
 	t.Run("all, for ever", func(t *testing.T) {
 		t.Parallel()
 		p := serve(t, refuse("unsupported: temperature max_tokens max_completion_tokens response_format "+
 			"reasoning_effort"))
 		_, err := client(t, p.URL, full).Ask(t.Context(), question)
-		if err == nil || len(p.got()) != 5 {
-			t.Errorf("%v after %d requests", err, len(p.got()))
-		}
+		testkit.Check(t, err != nil && len(p.got()) == 5, "%v after %d requests", err, len(p.got()))
 	})
 	t.Run("a wrong value", func(t *testing.T) {
 		t.Parallel()
 		p := serve(t, refuse("temperature: must be at most 1"))
 		_, err := client(t, p.URL, full).Ask(t.Context(), question)
-		if err == nil || len(p.got()) != 1 || !strings.Contains(err.Error(), "must be at most 1") {
-			t.Errorf("%v after %d requests", err, len(p.got()))
-		}
+		testkit.Check(t, err != nil && len(p.got()) == 1 && strings.Contains(err.Error(), "must be at most 1"),
+			"%v after %d requests", err, len(p.got()))
 	})
 }
 
@@ -209,9 +204,8 @@ func TestConfigIsChecked(t *testing.T) {
 	testkit.Same(t, "a key with blanks around it", secret, NewKey(" \t"+secret+"\r\n").text)
 	withoutSecret(t, "the configuration", good, &good, good.Key, []APIKey{good.Key})
 	var e *url.Error
-	if _, err := NewAPIClient(APIConfig{Provider: OpenAI, Model: "m", BaseURL: "http://[" + secret}); errors.As(err, &e) {
-		t.Errorf("%v names the address", err)
-	}
+	_, err := NewAPIClient(APIConfig{Provider: OpenAI, Model: "m", BaseURL: "http://[" + secret})
+	testkit.Check(t, !errors.As(err, &e), "%v names the address", err)
 }
 
 // secret is a key of no known format.
@@ -386,16 +380,14 @@ func TestOverloadedTwice(t *testing.T) {
 				m := Model{Ask: c, Prompts: apiFixed{}}
 				begin := time.Now()
 				d, err := m.Decide(t.Context(), input)
-				if err != nil || d.Mode != "tester" || d.Attempts != 3 || len(d.Warnings) != 2 || d.Model != "m-1" ||
-					time.Since(begin) != 11*time.Second {
-					t.Errorf("%d: %+v %v after %v", status, d, err, time.Since(begin))
-				}
+				testkit.Check(t, err == nil && d.Mode == "tester" && d.Attempts == 3 && len(d.Warnings) == 2 &&
+					d.Model == "m-1" && time.Since(begin) == 11*time.Second, "%d: %+v %v after %v", status, d, err,
+					time.Since(begin))
 				begin = time.Now()
 				d, err = m.Decide(t.Context(), input)
-				if err == nil || d.Attempts != 1 || time.Since(begin) != 0 ||
-					!strings.Contains(err.Error(), "asked again after 1m1s") {
-					t.Errorf("a longer wait: %+v %v after %v", d, err, time.Since(begin))
-				}
+				testkit.Check(t, err != nil && d.Attempts == 1 && time.Since(begin) == 0 &&
+					strings.Contains(err.Error(), "asked again after 1m1s"), "a longer wait: %+v %v after %v", d, err,
+					time.Since(begin))
 			})
 		}
 	}

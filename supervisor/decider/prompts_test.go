@@ -144,9 +144,8 @@ func TestNoLooseLayout(t *testing.T) {
 	loose := regexp.MustCompile(`\n\n\n| \n`)
 	for _, in := range []SelectAgentInput{begins(), sampleInput()} {
 		for name, text := range rendered(t, promptBuiltIn(), in) {
-			if at := loose.FindStringIndex(text); at != nil {
-				t.Errorf("%s has a loose end:\n%s", name, text[max(at[0]-80, 0):at[1]])
-			}
+			at := loose.FindStringIndex(text)
+			testkit.Check(t, at == nil, "%s has a loose end:\n%s", name, text[max(at[0]-80, 0):at[1]])
 			testkit.Check(t, !strings.HasPrefix(text, "\n") && strings.HasSuffix(text, "\n"),
 				"%s begins or ends loosely", name)
 		}
@@ -183,9 +182,8 @@ func TestTheBuiltInTemplatesCanBeOverriddenByThemselves(t *testing.T) {
 		testkit.Need(t, ok, "no source of %s", name)
 		own[name] = text
 	}
-	if text, ok := PromptSource("orchestrator.md"); ok {
-		t.Errorf("a template that nobody overrides is offered: %.40q", text)
-	}
+	text, ok := PromptSource("orchestrator.md")
+	testkit.Check(t, !ok, "a template that nobody overrides is offered: %.40q", text)
 	s := testkit.Must(NewSet(own))(t)
 	want := rendered(t, promptBuiltIn(), sampleInput())
 	for name, text := range rendered(t, s, sampleInput()) {
@@ -264,9 +262,8 @@ func TestTemplatesEnd(t *testing.T) {
 
 func TestNothingRenderedIsAnError(t *testing.T) {
 	s := testkit.Must(NewSet(map[string]string{"state.md": "{{if .Plan}}x{{end}}"}))(t)
-	if _, err := s.State(StatePrompt{Input: begins()}); err == nil || err.Error() != "state.md renders nothing" {
-		t.Errorf("nothing rendered: %v", err)
-	}
+	_, err := s.State(StatePrompt{Input: begins()})
+	testkit.Check(t, err != nil && err.Error() == "state.md renders nothing", "nothing rendered: %v", err)
 	testkit.Same(t, "rendered", "x\n", testkit.Must(s.State(StatePrompt{Input: sampleInput()}))(t))
 	s = testkit.Must(NewSet(map[string]string{"state.md": "{{.Task}}"}))(t)
 	in := begins()

@@ -237,13 +237,11 @@ func TestResumed(t *testing.T) {
 	first := r.asked().Serial
 	r.out = Collector{}
 	r.s.Again(&r.out, repository)
-	if a := r.asked(); a == nil || a.Final || a.Serial == first {
-		t.Fatalf("asked for %+v", a)
-	}
+	a := r.asked()
+	testkit.Need(t, a != nil && !a.Final && a.Serial != first, "asked for %+v", a)
 	r.record([]string{"a"})
-	if a := r.asked(); a != nil {
-		t.Errorf("then asked for %+v", a)
-	}
+	a = r.asked()
+	testkit.Check(t, a == nil, "then asked for %+v", a)
 }
 
 // TestWithoutGit: nothing is requested.
@@ -447,9 +445,8 @@ func TestMergedWork(t *testing.T) {
 	testkit.Same(t, "not merged", []string(nil), r.s.Undelivered())
 	r.wants(LastChange{"orch-1", []string{"a", "b"}}, "a", "b")
 	events := r.turn("orch-2", nil, nil, []string{"a", "b", "c"})
-	if files := changesOf(t, events, "orch-2"); len(files) != 1 || files[0].Path != "c" {
-		t.Errorf("changed by orch-2: %+v", files)
-	}
+	files := changesOf(t, events, "orch-2")
+	testkit.Check(t, len(files) == 1 && files[0].Path == "c", "changed by orch-2: %+v", files)
 	f, _ := r.s.File("b")
 	testkit.Check(t, slices.Equal(f.Known(), []string{"orch-1"}), "b: %+v", f)
 	r.wants(LastChange{"orch-1", []string{"a", "b"}}, "a", "b")

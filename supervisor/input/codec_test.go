@@ -108,9 +108,7 @@ func TestInputsRoundTrip(t *testing.T) {
 func TestEveryInputHasAName(t *testing.T) {
 	named, events, commands := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for name, typ := range Kinds {
-		if name == "" || named[typ.Name()] {
-			t.Errorf("%s has two names", typ.Name())
-		}
+		testkit.Check(t, name != "" && !named[typ.Name()], "%s has two names", typ.Name())
 		named[typ.Name()] = true
 	}
 	for _, b := range append([]bridge.EventBody{bridge.Unknown{}}, bridge.EventBodies()...) {

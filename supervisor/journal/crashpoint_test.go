@@ -485,9 +485,8 @@ func TestMovedAway(t *testing.T) {
 				aside := filepath.Join(t.TempDir(), "aside")
 				swap(t, dir, aside)
 				add(t, r, 5, 6)
-				if err := receive(t, told); !errors.Is(err, ErrVanished) {
-					t.Fatalf("trouble: %v", err)
-				}
+				err := receive(t, told)
+				testkit.Need(t, errors.Is(err, ErrVanished), "trouble: %v", err)
 				testkit.Same(t, "records are called durable", 4, r.Durable())
 				if what == "read-only" {
 					testkit.OK(t, os.Chmod(dir, 0o700))

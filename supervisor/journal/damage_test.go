@@ -169,9 +169,7 @@ func checkFlipOpens(t *testing.T, b []byte, ends []int64, at int) {
 	testkit.Check(t, rec.Records == want && len(rec.Damage) == 1, "byte %d: %+v, want %d records and one damage", at,
 		rec, want)
 	// All but the last batch are known to have been durable.
-	if lost := want < uint64(len(ends))-4; rec.Harmed() != lost {
-		t.Errorf("byte %d: harmed is %t: %+v", at, rec.Harmed(), rec)
-	}
+	testkit.Check(t, rec.Harmed() == (want < uint64(len(ends))-4), "byte %d: harmed is %t: %+v", at, rec.Harmed(), rec)
 	closeRun(t, r)
 	r, rec, err = s.Open(testRun, 0, Options{}, resumeTest)
 	if err != nil || rec.Records != want || rec.Harmed() {
@@ -241,9 +239,8 @@ func TestShortened(t *testing.T) {
 	}
 	r, _ = openRun(t, s, testRun, Options{})
 	closeRun(t, r)
-	if rec, err := s.Read(testRun, nil); err != nil || rec.Damage != nil || rec.Records != 12 {
-		t.Errorf("after it was opened: %+v, %v", rec, err)
-	}
+	rec, err := s.Read(testRun, nil)
+	testkit.Check(t, err == nil && rec.Damage == nil && rec.Records == 12, "after it was opened: %+v, %v", rec, err)
 }
 
 func TestMetaLost(t *testing.T) {
@@ -265,9 +262,7 @@ func TestMetaLost(t *testing.T) {
 			testkit.Check(t, err == nil && len(all) == 1 && all[0].Damaged && all[0].Unfinished && all[0].Problem != "",
 				"list: %+v, %v", all, err)
 			r, rec := openRun(t, s, testRun, Options{})
-			if rec.Records != 5 || rec.MetaLost == "" || r.Meta().CWD != cwd {
-				t.Errorf("%+v, %+v", rec, r.Meta())
-			}
+			testkit.Check(t, rec.Records == 5 && rec.MetaLost != "" && r.Meta().CWD == cwd, "%+v, %+v", rec, r.Meta())
 			closeRun(t, r)
 			if info, err := s.Latest(cwd, nil); err != nil || info.Run != testRun || info.Damaged {
 				t.Errorf("latest: %+v, %v", info, err)
@@ -362,16 +357,13 @@ func TestFormatsOfOthers(t *testing.T) {
 			path := filepath.Join(r.Dir(), segmentName(1))
 			testkit.OK(t, os.WriteFile(path, c.content, 0o600))
 			before := listing(t, r.Dir())
-			if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); !c.check(err) {
-				t.Errorf("open: %v", err)
-			}
-			if _, err := s.Read(testRun, nil); !c.check(err) {
-				t.Errorf("read: %v", err)
-			}
+			_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
+			testkit.Check(t, c.check(err), "open: %v", err)
+			_, err = s.Read(testRun, nil)
+			testkit.Check(t, c.check(err), "read: %v", err)
 			testkit.Same(t, "files were touched", before, listing(t, r.Dir()))
-			if all, err := s.List(); err != nil || len(all) != 1 || !all[0].Damaged {
-				t.Errorf("list: %+v, %v", all, err)
-			}
+			all, err := s.List()
+			testkit.Check(t, err == nil && len(all) == 1 && all[0].Damaged, "list: %+v, %v", all, err)
 		})
 	}
 }

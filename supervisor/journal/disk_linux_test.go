@@ -38,17 +38,15 @@ func TestRealFullDisk(t *testing.T) {
 	ballast := filepath.Join(dir, "ballast")
 	os.WriteFile(ballast, make([]byte, 1<<20), 0o600) // fails half way
 	add(t, r, 11, 200)
-	if err := receive(t, told); !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("trouble: %v", err)
-	}
+	err := receive(t, told)
+	testkit.Need(t, errors.Is(err, unix.ENOSPC), "trouble: %v", err)
 	d := r.Durable()
 	testkit.Check(t, d <= 100, "%d records are called durable", d) // some fit into the rest of a page
 	add(t, r, 201, 210)
 	testkit.OK(t, os.Remove(ballast))
 	syncRun(t, r)
-	if err := receive(t, told); err != nil {
-		t.Errorf("trouble went on: %v", err)
-	}
+	err = receive(t, told)
+	testkit.Check(t, err == nil, "trouble went on: %v", err)
 	closeRun(t, r)
 	checkRecords(t, reader(s, testRun), 210)
 }
@@ -89,16 +87,14 @@ func TestRealReadOnly(t *testing.T) {
 	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		t.Skipf("CANNOT REMOUNT: %v", err)
 	}
-	if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); !errors.Is(err, unix.EROFS) {
-		t.Errorf("open: %v", err)
-	}
+	_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
+	testkit.Check(t, errors.Is(err, unix.EROFS), "open: %v", err)
 	testkit.Fails(t, "create", testkit.Err(s.Create(Meta{Run: "second"}, Options{})), unix.EROFS)
 	testkit.Fails(t, "remove", s.Remove(testRun), unix.EROFS)
 	again := openTestStore(t, filepath.Join(dir, "state"))
 	checkRecords(t, reader(again, testRun), 10)
-	if all, err := again.List(); err != nil || len(all) != 1 || all[0].Damaged {
-		t.Errorf("list: %+v, %v", all, err)
-	}
+	all, err := again.List()
+	testkit.Check(t, err == nil && len(all) == 1 && !all[0].Damaged, "list: %+v, %v", all, err)
 }
 
 // TestFileSizeLimit: with a limit on the size of a file, a write is really partial. The run continues in

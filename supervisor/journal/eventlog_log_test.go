@@ -594,9 +594,8 @@ func TestBegin(t *testing.T) {
 	hidden(t, s)
 	testkit.OK(t, errors.Join(g.Commit(func(*Meta) {}, func() error { return nil }), g.Close()))
 	r, rec := openRun(t, s, testRun, Options{})
-	if rec.Records != 40 || rec.Damage != nil || r.Meta().Imported || *r.Meta().ForkedFrom != *m.ForkedFrom {
-		t.Errorf("%+v, %+v", rec, r.Meta())
-	}
+	testkit.Check(t, rec.Records == 40 && rec.Damage == nil && !r.Meta().Imported &&
+		*r.Meta().ForkedFrom == *m.ForkedFrom, "%+v, %+v", rec, r.Meta())
 	add(t, r, 41, 45)
 	closeRun(t, r)
 	e := expectRecords{t: t}

@@ -101,9 +101,8 @@ func TestFullDiskIsRetried(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				add(t, r, 21, 25)
 				time.Sleep(time.Minute)
-				if n, err := tr.last(); !errors.Is(err, c.err) || n > 2 {
-					t.Errorf("trouble %v, told %d times, want %v", err, n, c.err)
-				}
+				n, err := tr.last()
+				testkit.Check(t, errors.Is(err, c.err) && n <= 2, "trouble %v, told %d times, want %v", err, n, c.err)
 				testkit.Same(t, "durable", 10, r.Durable())
 				testkit.Same(t, "committed", 10, tr.upTo)
 				if records, bytes := r.Pending(); records != 15 || bytes != 15*(frameHead+100) {
@@ -115,9 +114,8 @@ func TestFullDiskIsRetried(t *testing.T) {
 				d := time.Since(mended)
 				testkit.Check(t, d <= time.Second, "it took %v to notice that it is over", d)
 				synctest.Wait()
-				if _, err := tr.last(); err != nil {
-					t.Errorf("trouble did not end: %v", err)
-				}
+				_, err = tr.last()
+				testkit.Check(t, err == nil, "trouble did not end: %v", err)
 				closeRun(t, r)
 				checkAfterCrash(t, m, 25, true)
 			})
@@ -198,9 +196,8 @@ func TestSlowDisk(t *testing.T) {
 		add(t, r, 2, 1000)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if r.Durable() != 0 || time.Since(began) != 0 {
-			t.Errorf("%d durable after %v", r.Durable(), time.Since(began))
-		}
+		testkit.Check(t, r.Durable() == 0 && time.Since(began) == 0, "%d durable after %v", r.Durable(),
+			time.Since(began))
 		testkit.Fails(t, "sync within a second", r.Sync(ctx), context.DeadlineExceeded)
 		testkit.Fails(t, "update within a second", r.Update(ctx, func(*Meta) {}), context.DeadlineExceeded)
 		syncRun(t, r)
@@ -222,9 +219,8 @@ func TestHangingDisk(t *testing.T) {
 		})
 		add(t, r, 1, 1)
 		testkit.Fails(t, "close", r.Close(), ErrStuck)
-		if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); !isHeld(err) {
-			t.Errorf("a second owner while the first may still write: %v", err)
-		}
+		_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
+		testkit.Check(t, isHeld(err), "a second owner while the first may still write: %v", err)
 		close(answer)
 		<-r.done
 		testkit.Same(t, "the record was not written in the end", 1, r.Durable())
@@ -257,15 +253,13 @@ func TestPendingIsBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if narrated != 80 || inputs != 80 || r.Lost() != 920 {
-			t.Errorf("%d narrations and %d inputs were taken, lost %d", narrated, inputs, r.Lost())
-		}
+		testkit.Check(t, narrated == 80 && inputs == 80 && r.Lost() == 920,
+			"%d narrations and %d inputs were taken, lost %d", narrated, inputs, r.Lost())
 		fail.set(nil)
 		syncRun(t, r)
 		testkit.Same(t, "after that: record", 161, testkit.Must(r.Append(Narration, nil))(t))
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
+		err := r.Close()
+		testkit.Check(t, err == nil, "%v", err)
 	})
 }
 
@@ -318,9 +312,8 @@ func TestRefusedRecords(t *testing.T) {
 	r := createRun(t, newTestStore(t), testRun, Options{})
 	testkit.Fails(t, "too large", testkit.Err(r.Append(Input, make([]byte, MaxPayload+1))), ErrTooLarge)
 	testkit.Fails(t, "an unknown kind was taken", testkit.Err(r.Append(7, nil)))
-	if seq, err := r.Append(Input, make([]byte, MaxPayload)); seq != 1 || err != nil {
-		t.Errorf("the largest: %d, %v", seq, err)
-	}
+	seq, err := r.Append(Input, make([]byte, MaxPayload))
+	testkit.Check(t, seq == 1 && err == nil, "the largest: %d, %v", seq, err)
 	syncRun(t, r)
 }
 
@@ -364,26 +357,22 @@ func TestSoonSharesACommit(t *testing.T) {
 		addSoon(t, r, 1)
 		time.Sleep(SoonDelay / 2)
 		synctest.Wait()
-		if d, n := r.Durable(), commits.Load(); d != 0 || n != 0 {
-			t.Fatalf("before the delay is over: durable up to %d, %d commits", d, n)
-		}
+		d, n := r.Durable(), commits.Load()
+		testkit.Need(t, d == 0 && n == 0, "before the delay is over: durable up to %d, %d commits", d, n)
 		add(t, r, 2, 2)
 		synctest.Wait()
-		if d, n := r.Durable(), commits.Load(); d != 2 || n != 1 {
-			t.Fatalf("after an urgent input: durable up to %d, %d commits, want 2 and 1", d, n)
-		}
+		d, n = r.Durable(), commits.Load()
+		testkit.Need(t, d == 2 && n == 1, "after an urgent input: durable up to %d, %d commits, want 2 and 1", d, n)
 		addSoon(t, r, 3) // the whole delay begins again
 		time.Sleep(SoonDelay - time.Nanosecond)
 		synctest.Wait()
-		if d, n := r.Durable(), commits.Load(); d != 2 || n != 1 {
-			t.Fatalf("just before the second delay is over: durable up to %d, %d commits", d, n)
-		}
+		d, n = r.Durable(), commits.Load()
+		testkit.Need(t, d == 2 && n == 1, "just before the second delay is over: durable up to %d, %d commits", d, n)
 		addSoon(t, r, 4)
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if d, n := r.Durable(), commits.Load(); d != 4 || n != 2 {
-			t.Fatalf("after the delay: durable up to %d, %d commits, want 4 and 2", d, n)
-		}
+		d, n = r.Durable(), commits.Load()
+		testkit.Need(t, d == 4 && n == 2, "after the delay: durable up to %d, %d commits, want 4 and 2", d, n)
 		began := time.Now()
 		addSoon(t, r, 5)
 		syncRun(t, r)

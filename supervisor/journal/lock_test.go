@@ -191,13 +191,11 @@ func TestCutOffWhileRunning(t *testing.T) {
 		n.data = n.data[:len(n.data)-30]
 		add(t, r, 7, 8)
 		synctest.Wait()
-		if len(told) == 0 || !errors.Is(told[0], ErrForeignWrite) || r.Durable() != 6 {
-			t.Errorf("told: %v, %d are durable", told, r.Durable())
-		}
+		testkit.Check(t, len(told) != 0 && errors.Is(told[0], ErrForeignWrite) && r.Durable() == 6,
+			"told: %v, %d are durable", told, r.Durable())
 		testkit.Fails(t, "close", r.Close(), ErrForeignWrite)
-		if rec, err := s.Read(testRun, nil); err != nil || rec.Records != 5 {
-			t.Errorf("%+v, %v", rec, err)
-		}
+		rec, err := s.Read(testRun, nil)
+		testkit.Check(t, err == nil && rec.Records == 5, "%+v, %v", rec, err)
 	})
 }
 
@@ -305,9 +303,8 @@ func TestOwnFaultsAreNotForeign(t *testing.T) {
 				addBatches(t, r, 10, 2)
 				time.Sleep(10 * eventSync)
 				synctest.Wait()
-				if _, err := tr.last(); err != nil {
-					t.Errorf("it did not end: %v", err)
-				}
+				_, err := tr.last()
+				testkit.Check(t, err == nil, "it did not end: %v", err)
 				if slices.ContainsFunc(tr.told, func(err error) bool { return errors.Is(err, ErrForeignWrite) }) {
 					t.Errorf("told is %v", tr.told)
 				}

@@ -58,13 +58,11 @@ func TestListFindLatest(t *testing.T) {
 	endRun(t, s, "bbb", here, 1, false)
 	all := testkit.Must(s.List())(t)
 	testkit.Same(t, "list", []string{"aaa-2", "aa", "aaa-1", "bbb"}, ids(all))
-	if i := all[1]; i.Title != "run aa" || !i.Unfinished || i.Finished || i.Damaged || i.Bytes == 0 ||
-		i.LastActive.Minute() != 5 || i.Empty {
-		t.Errorf("%+v", i)
-	}
-	if i := all[0]; i.Unfinished || !i.Finished || i.Status != "complete" {
-		t.Errorf("%+v", i)
-	}
+	i := all[1]
+	testkit.Check(t, i.Title == "run aa" && i.Unfinished && !i.Finished && !i.Damaged && i.Bytes != 0 &&
+		i.LastActive.Minute() == 5 && !i.Empty, "%+v", i)
+	i = all[0]
+	testkit.Check(t, !i.Unfinished && i.Finished && i.Status == "complete", "%+v", i)
 	for prefix, want := range map[string]string{"b": "bbb", "aa": "aa", "aaa-1": "aaa-1", "aaa-2": "aaa-2"} {
 		testkit.Same(t, fmt.Sprintf("find %q: i.Run", prefix), want, testkit.Must(s.Find(prefix))(t).Run)
 	}
@@ -154,9 +152,8 @@ func TestARunWhoseProcessWasKilled(t *testing.T) {
 			}
 		}
 		r, _ = openRun(t, s, testRun, Options{})
-		if list, err := s.Live(""); err != nil || len(list) != 1 || !list[0].Live {
-			t.Errorf("resumed: %+v, %v", list, err)
-		}
+		list, err := s.Live("")
+		testkit.Check(t, err == nil && len(list) == 1 && list[0].Live, "resumed: %+v, %v", list, err)
 		closeRun(t, r)
 	})
 }
@@ -187,15 +184,13 @@ func TestInvalidIDs(t *testing.T) {
 	for _, id := range []string{"", ".", "..", "../x", "a/b", ".removed-x", "-x", "a b", "a\n", "a\x00", "ä",
 		string(make([]byte, 65))} {
 		testkit.Fails(t, fmt.Sprintf("create %q works", id), testkit.Err(s.Create(Meta{Run: id}, Options{})))
-		if _, _, err := s.Open(id, 0, Options{}, resumeTest); !errors.Is(err, ErrNotFound) {
-			t.Errorf("open %q: %v", id, err)
-		}
+		_, _, err := s.Open(id, 0, Options{}, resumeTest)
+		testkit.Check(t, errors.Is(err, ErrNotFound), "open %q: %v", id, err)
 		testkit.Fails(t, fmt.Sprintf("read %q", id), testkit.Err(s.Read(id, nil)), ErrNotFound)
 		testkit.Fails(t, fmt.Sprintf("remove %q", id), s.Remove(id), ErrNotFound)
 	}
-	if _, _, err := s.Open("nobody", 0, Options{}, resumeTest); !errors.Is(err, ErrNotFound) {
-		t.Errorf("open: %v", err)
-	}
+	_, _, err := s.Open("nobody", 0, Options{}, resumeTest)
+	testkit.Check(t, errors.Is(err, ErrNotFound), "open: %v", err)
 	testkit.Fails(t, "read", testkit.Err(s.Read("nobody", nil)), ErrNotFound)
 	testkit.Fails(t, "remove", s.Remove("nobody"), ErrNotFound)
 }
@@ -265,13 +260,11 @@ func TestPrune(t *testing.T) {
 	testkit.Same(t, "removed", []string{"run-3"}, testkit.Must(s.Prune(Retention{Runs: 5}))(t))
 	testkit.OK(t, os.Remove(work))
 	removed, err := s.Prune(Retention{Runs: 4})
-	if diff := cmp.Diff([]string{"run-2"}, removed); diff != "" || err != nil {
-		t.Errorf("%v, (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff([]string{"run-2"}, removed)
+	testkit.Check(t, diff == "" && err == nil, "%v, (-want +got):\n%s", err, diff)
 	removed, err = s.Prune(Retention{Bytes: 1})
-	if diff := cmp.Diff([]string{"run-4", "run-5"}, removed); diff != "" || err != nil {
-		t.Errorf("%v, (-want +got):\n%s", err, diff)
-	}
+	diff = cmp.Diff([]string{"run-4", "run-5"}, removed)
+	testkit.Check(t, diff == "" && err == nil, "%v, (-want +got):\n%s", err, diff)
 	entries, err := os.ReadDir(filepath.Join(s.root.Path(), runsName))
 	var left []string
 	for _, e := range entries {
@@ -311,9 +304,8 @@ func TestReadWhileLive(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	s, r := newRun(t)
 	testkit.OK(t, r.Update(t.Context(), func(m *Meta) { m.Title, m.Run, m.Closed = "new", "other", 99 }))
-	if m := r.Meta(); m.Title != "new" || m.Run != testRun || m.Closed != 0 {
-		t.Errorf("%+v", m)
-	}
+	m := r.Meta()
+	testkit.Check(t, m.Title == "new" && m.Run == testRun && m.Closed == 0, "%+v", m)
 	closeRun(t, r)
 	info, err := s.Find(testRun)
 	testkit.Check(t, err == nil && info.Title == "new" && info.Run == testRun, "%+v, %v", info, err)
@@ -428,15 +420,13 @@ func exported(t *testing.T, records uint64) map[string][]byte {
 	add(t, r, 1, records)
 	syncRun(t, r)
 	var held *HeldError
-	if _, err := s.Keep(testRun); !errors.As(err, &held) {
-		t.Errorf("keep a live run: %v", err)
-	}
+	_, err := s.Keep(testRun)
+	testkit.Check(t, errors.As(err, &held), "keep a live run: %v", err)
 	closeRun(t, r)
 	k := testkit.Must(s.Keep(testRun))(t)
 	defer k.Close()
-	if err := s.Remove(testRun); !errors.As(err, &held) {
-		t.Errorf("remove a run that is kept: %v", err)
-	}
+	err = s.Remove(testRun)
+	testkit.Check(t, errors.As(err, &held), "remove a run that is kept: %v", err)
 	names := testkit.Must(k.Files())(t)
 	files := map[string][]byte{}
 	for _, name := range names {
@@ -489,9 +479,7 @@ func TestImport(t *testing.T) {
 	}
 	testkit.Fails(t, "imported twice", testkit.Err(s.Stage(testRun)), ErrExists)
 	r, rec := openRun(t, s, testRun, Options{})
-	if rec.Harmed() || rec.Records != 7 || !r.Meta().Imported {
-		t.Errorf("%+v, %+v", rec, r.Meta())
-	}
+	testkit.Check(t, !rec.Harmed() && rec.Records == 7 && r.Meta().Imported, "%+v, %+v", rec, r.Meta())
 }
 
 // A killed import is invisible, and removed by the next one or when runs are pruned.
@@ -503,23 +491,20 @@ func TestImportCutShort(t *testing.T) {
 	}
 	killed := func() {
 		g := stageAll(t, s, files)
-		if _, err := s.Prune(Retention{}); err != nil || len(left()) != 1 {
-			t.Errorf("pruned while it was under way: %v, %v", left(), err)
-		}
+		_, err := s.Prune(Retention{})
+		testkit.Check(t, err == nil && len(left()) == 1, "pruned while it was under way: %v, %v", left(), err)
 		g.lock.Close() // as the kernel does
 		hidden(t, s)
 	}
 	killed()
-	if _, err := s.Prune(Retention{}); err != nil || len(left()) > 0 {
-		t.Errorf("left: %v, %v", left(), err)
-	}
+	_, err := s.Prune(Retention{})
+	testkit.Check(t, err == nil && len(left()) == 0, "left: %v, %v", left(), err)
 	killed()
 	g := stageAll(t, s, files)
 	got := left()
 	testkit.Check(t, len(got) == 1, "left: %v", got)
-	if err := g.Close(); err != nil || len(left()) > 0 {
-		t.Errorf("left: %v, %v", left(), err)
-	}
+	err = g.Close()
+	testkit.Check(t, err == nil && len(left()) == 0, "left: %v, %v", left(), err)
 }
 
 func TestImportIsRefused(t *testing.T) {

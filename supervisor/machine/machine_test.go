@@ -34,12 +34,10 @@ func TestDeviationsDeviate(t *testing.T) {
 		}
 		for _, state := range dev.States {
 			at := place{state, dev.Event}
-			if _, ok := s.States[state]; !ok {
-				t.Errorf("%s: there is no state %s", dev.What, state)
-			}
-			if before, ok := seen[at]; ok {
-				t.Errorf("%s by %s is in %q and in %q", state, dev.Event, before, dev.What)
-			}
+			_, ok := s.States[state]
+			testkit.Check(t, ok, "%s: there is no state %s", dev.What, state)
+			before, ok := seen[at]
+			testkit.Check(t, !ok, "%s by %s is in %q and in %q", state, dev.Event, before, dev.What)
 			seen[at] = dev.What
 			testkit.Check(t, !cmp.Equal(written[at], dev.Becomes, cmpopts.EquateEmpty()),
 				"%s: SPEC-0003 says that of %s by %s, too", dev.What, state, dev.Event)
@@ -133,9 +131,7 @@ var (
 
 func TestMermaidDrawsTheTable(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(Mermaid(), "\n"), "\n")
-	if lines[0] != "stateDiagram-v2" {
-		t.Fatalf("it begins with %q", lines[0])
-	}
+	testkit.Need(t, lines[0] == "stateDiagram-v2", "it begins with %q", lines[0])
 	titles := map[string]string{}
 	var arrows []string
 	var final []State
@@ -178,9 +174,8 @@ var (
 
 func TestDOTDrawsTheTable(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(DOT(), "\n"), "\n")
-	if lines[0] != "digraph machine {" || lines[len(lines)-1] != "}" {
-		t.Fatalf("it is not a digraph: %q … %q", lines[0], lines[len(lines)-1])
-	}
+	testkit.Need(t, lines[0] == "digraph machine {" && lines[len(lines)-1] == "}", "it is not a digraph: %q … %q",
+		lines[0], lines[len(lines)-1])
 	titles := map[string]string{}
 	var arrows []string
 	for _, line := range lines[1 : len(lines)-1] {

@@ -166,9 +166,7 @@ func TestTheWalkCoversEverything(t *testing.T) {
 		}
 	}
 	for i, r := range Table {
-		if !rows[i] {
-			t.Errorf("row %d is never taken: %s", i, label(i, r))
-		}
+		testkit.Check(t, rows[i], "row %d is never taken: %s", i, label(i, r))
 		for _, g := range r.If {
 			for _, held := range []bool{true, false} {
 				testkit.Check(t, guards[guardSeen(i, g, held)], "row %d: %s is never %v where the other guards hold", i,

@@ -118,12 +118,10 @@ func TestToolRules(t *testing.T) {
 	for _, tt := range tests {
 		r := Request{Tool: tt.tool, Input: tt.input}
 		deny := Policy{CWD: "/w", Resolve: plain, Deny: mustRules(t, tt.rule)}
-		if _, got := deny.Within(r, deny.Deny); got != tt.covers {
-			t.Errorf("%s: %s %s: within %v, want %v", tt.rule, tt.tool, tt.input, got, tt.covers)
-		}
-		if got := deny.Decide(r).Behavior != ""; got != tt.might {
-			t.Errorf("deny %s: %s %s: %v, want %v", tt.rule, tt.tool, tt.input, got, tt.might)
-		}
+		_, got := deny.Within(r, deny.Deny)
+		testkit.Check(t, got == tt.covers, "%s: %s %s: within %v, want %v", tt.rule, tt.tool, tt.input, got, tt.covers)
+		got = deny.Decide(r).Behavior != ""
+		testkit.Check(t, got == tt.might, "deny %s: %s %s: %v, want %v", tt.rule, tt.tool, tt.input, got, tt.might)
 	}
 }
 
@@ -288,9 +286,8 @@ func TestRuleNames(t *testing.T) {
 		{"Reed", "Read", false, true, false},
 	} {
 		r := mustRules(t, tt.rule)[0]
-		if r.Names(tt.tool) != tt.names || r.Whole() != tt.whole || r.Known() != tt.known {
-			t.Errorf("%s, %s: names %v, whole %v, known %v", tt.rule, tt.tool, r.Names(tt.tool), r.Whole(), r.Known())
-		}
+		testkit.Check(t, r.Names(tt.tool) == tt.names && r.Whole() == tt.whole && r.Known() == tt.known,
+			"%s, %s: names %v, whole %v, known %v", tt.rule, tt.tool, r.Names(tt.tool), r.Whole(), r.Known())
 	}
 }
 
@@ -345,9 +342,8 @@ func TestNative(t *testing.T) {
 			got, err := mustRules(t, text)[0].Native(Deny, cwd, "/h")
 			testkit.Check(t, err != nil, "%s in %q is %s", text, cwd, got)
 		}
-		if got, err := mustRules(t, "Read(~/x)")[0].Native(Ask, "/w", cwd); err == nil {
-			t.Errorf("a home of %q: %s", cwd, got)
-		}
+		got, err := mustRules(t, "Read(~/x)")[0].Native(Ask, "/w", cwd)
+		testkit.Check(t, err != nil, "a home of %q: %s", cwd, got)
 		testkit.Same(t, fmt.Sprintf("an absolute rule in %q: got", cwd), "Read(//etc/**)",
 			testkit.Must(mustRules(t, "Read(//etc/**)")[0].Native(Ask, cwd, cwd))(t))
 	}
@@ -453,12 +449,10 @@ func TestPathRules(t *testing.T) {
 	for _, tt := range tests {
 		r := Request{Tool: "Write", Input: input("file_path", tt.path)}
 		deny := Policy{CWD: "/w", Home: "/home/u", Resolve: plain, Deny: mustRules(t, tt.rule)}
-		if _, got := deny.Within(r, deny.Deny); got != tt.covers {
-			t.Errorf("%s: %q: within %v, want %v", tt.rule, tt.path, got, tt.covers)
-		}
-		if got := deny.Decide(r).Behavior != ""; got != tt.might {
-			t.Errorf("deny %s: %q: %v, want %v", tt.rule, tt.path, got, tt.might)
-		}
+		_, got := deny.Within(r, deny.Deny)
+		testkit.Check(t, got == tt.covers, "%s: %q: within %v, want %v", tt.rule, tt.path, got, tt.covers)
+		got = deny.Decide(r).Behavior != ""
+		testkit.Check(t, got == tt.might, "deny %s: %q: %v, want %v", tt.rule, tt.path, got, tt.might)
 	}
 }
 
@@ -568,12 +562,10 @@ func TestLinks(t *testing.T) {
 	for _, tt := range tests {
 		r := Request{Tool: "Write", Input: input("file_path", tt.path)}
 		p := Policy{CWD: filepath.Join(root, tt.cwd), Deny: mustRules(t, "Edit(/"+root+"/keys/**)")}
-		if _, got := p.Within(r, mustRules(t, "Edit(src/**)")); got != tt.covers {
-			t.Errorf("%s in %s is within src: %v, want %v", tt.path, tt.cwd, got, tt.covers)
-		}
-		if got := p.Decide(r).Behavior != ""; got != tt.might {
-			t.Errorf("%s in %s may be in keys: %v, want %v", tt.path, tt.cwd, got, tt.might)
-		}
+		_, got := p.Within(r, mustRules(t, "Edit(src/**)"))
+		testkit.Check(t, got == tt.covers, "%s in %s is within src: %v, want %v", tt.path, tt.cwd, got, tt.covers)
+		got = p.Decide(r).Behavior != ""
+		testkit.Check(t, got == tt.might, "%s in %s may be in keys: %v, want %v", tt.path, tt.cwd, got, tt.might)
 	}
 }
 

@@ -404,10 +404,8 @@ func TestStormIsParked(t *testing.T) {
 		}
 	}
 	starts := w.agents[0].starts
-	if starts != 5 || w.parked != 1 || !w.agents[0].next.IsZero() {
-		t.Errorf("%d starts, parked %d times, next at %s; want 5 starts and one parking", starts, w.parked,
-			w.agents[0].next)
-	}
+	testkit.Check(t, starts == 5 && w.parked == 1 && w.agents[0].next.IsZero(),
+		"%d starts, parked %d times, next at %s; want 5 starts and one parking", starts, w.parked, w.agents[0].next)
 	d := w.now.Sub(noon)
 	testkit.Check(t, d <= time.Minute, "it took %s to see the storm", d)
 }
@@ -426,9 +424,7 @@ func TestOverloadIsWaitedOut(t *testing.T) {
 		d := w.now.Sub(noon)
 		testkit.Check(t, d >= p.Horizon && d <= p.Horizon+2*p.Cap, "%d agents were parked after %s", len(w.agents), d)
 		for _, a := range w.agents {
-			if a.starts < 5 || a.starts > 25 {
-				t.Errorf("%d starts in %s", a.starts, w.now.Sub(noon))
-			}
+			testkit.Check(t, a.starts >= 5 && a.starts <= 25, "%d starts in %s", a.starts, w.now.Sub(noon))
 		}
 	}
 }

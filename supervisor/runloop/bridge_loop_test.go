@@ -56,9 +56,8 @@ func TestStartOfALostBridgeIsNotRepeated(t *testing.T) {
 		recorded.takes(0)
 		recorded.sync()
 		time.Sleep(time.Minute)
-		if len(first.starts()) != 1 || !slices.Equal(next.starts(), []string{"arbiter#2"}) {
-			t.Errorf("the first was asked for %v, the second for %v", first.starts(), next.starts())
-		}
+		testkit.Check(t, len(first.starts()) == 1 && slices.Equal(next.starts(), []string{"arbiter#2"}),
+			"the first was asked for %v, the second for %v", first.starts(), next.starts())
 		n.stop()
 	})
 }
@@ -82,11 +81,10 @@ func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 		time.Sleep(time.Second)
 		n.loop.Put(input.BridgeLost{Message: "signal: killed"})
 		time.Sleep(20 * time.Second)
-		if a := n.loop.Snapshot().Agents[0]; a.Status != supervisor.AgentBusy || opened.Load() != 2 ||
-			len(dead.starts()) != 0 {
-			t.Errorf("the Arbiter is %s, %d bridges were opened, the dead one was asked for %v", a.Status,
-				opened.Load(), dead.starts())
-		}
+		a := n.loop.Snapshot().Agents[0]
+		testkit.Check(t, a.Status == supervisor.AgentBusy && opened.Load() == 2 && len(dead.starts()) == 0,
+			"the Arbiter is %s, %d bridges were opened, the dead one was asked for %v", a.Status, opened.Load(),
+			dead.starts())
 		n.loop.Put(input.Signal{Signal: "INT"})
 		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
 	})
@@ -235,9 +233,7 @@ func TestAKillOvertakesTheStart(t *testing.T) {
 		if a, _ := n.loop.Snapshot().Agent("orch-1"); a.Status != supervisor.AgentEnded || port.alive() != 1 {
 			t.Errorf("it is %s, and %d processes are alive", a.Status, port.alive())
 		}
-		if len(n.loop.starts) > 1 {
-			t.Errorf("%d starts are remembered", len(n.loop.starts))
-		}
+		testkit.Check(t, len(n.loop.starts) <= 1, "%d starts are remembered", len(n.loop.starts))
 		n.stop()
 	})
 }
@@ -298,9 +294,8 @@ func TestHaltCancelsChecksAndDeciders(t *testing.T) {
 			}
 			halt()
 			synctest.Wait()
-			if n.loop.Snapshot().Handoff.Documents != nil == (what == "decide") {
-				t.Errorf("the document: %+v", n.loop.Snapshot().Handoff.Documents)
-			}
+			testkit.Check(t, n.loop.Snapshot().Handoff.Documents != nil != (what == "decide"), "the document: %+v",
+				n.loop.Snapshot().Handoff.Documents)
 			n.give("c", contract.Continue{})
 			halt()
 			n.stop()
@@ -309,9 +304,7 @@ func TestHaltCancelsChecksAndDeciders(t *testing.T) {
 				_, checked := f.(input.Checked)
 				testkit.Check(t, !checked && (!decided || d.Serial <= 0), "recorded: %#v", f)
 			}
-			if len(n.loop.cancellables) > 1 {
-				t.Errorf("kept: %d", len(n.loop.cancellables))
-			}
+			testkit.Check(t, len(n.loop.cancellables) <= 1, "kept: %d", len(n.loop.cancellables))
 		})
 	}
 }

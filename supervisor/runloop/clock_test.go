@@ -27,9 +27,8 @@ func TestTheLoopWakes(t *testing.T) {
 		l.say("a", "good morning")
 		time.Sleep(time.Second)
 		inputs := recorded.inputs(t)
-		if _, ok := inputs[len(inputs)-2].(input.WokeFromSleep); !ok {
-			t.Errorf("before the word came %T", inputs[len(inputs)-2])
-		}
+		_, ok := inputs[len(inputs)-2].(input.WokeFromSleep)
+		testkit.Check(t, ok, "before the word came %T", inputs[len(inputs)-2])
 		if s := l.loop.Snapshot(); s.Budget.Runtime.LastAt.Sub(before) < 8*time.Hour || s.Ending != nil {
 			t.Errorf("last input %s after the sleep began, ending %v", s.Budget.Runtime.LastAt.Sub(before), s.Ending)
 		}
@@ -102,8 +101,7 @@ func TestOrder(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
 	for _, x := range []struct{ in, out time.Duration }{{0, 0}, {2, 2}, {1, 2}, {-time.Hour, 2}, {3, 3},
 		{365 * 24 * time.Hour, 365 * 24 * time.Hour}, {4, 365 * 24 * time.Hour}} {
-		if got := c.Order(at.Add(x.in)); !got.Equal(at.Add(x.out)) {
-			t.Errorf("%s became %s", x.in, got.Sub(at))
-		}
+		got := c.Order(at.Add(x.in))
+		testkit.Check(t, got.Equal(at.Add(x.out)), "%s became %s", x.in, got.Sub(at))
 	}
 }

@@ -274,17 +274,14 @@ func TestGate(t *testing.T) {
 		})
 		n.begin(func(o *runconfig.Options) { o.Trusted, o.TrustHash, o.Task = true, "h1", "Build it" })
 		synctest.Wait()
-		if len(port.starts()) != 0 || len(hearing[contract.Error](n)) != 1 {
-			t.Fatalf("starts %v, errors %v", port.starts(), hearing[contract.Error](n))
-		}
+		testkit.Need(t, len(port.starts()) == 0 && len(hearing[contract.Error](n)) == 1, "starts %v, errors %v",
+			port.starts(), hearing[contract.Error](n))
 		n.loop.Put(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}},
 			Channel: input.ChannelStdin})
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"arbiter h1", "arbiter h2"}, asked); diff != "" || len(port.starts()) != 1 ||
-			!slices.Equal(kept, []string{"h2"}) {
-			t.Errorf("asked %v, starts %v, kept %v", asked, port.starts(), kept)
-		}
+		testkit.Check(t, cmp.Diff([]string{"arbiter h1", "arbiter h2"}, asked) == "" && len(port.starts()) == 1 &&
+			slices.Equal(kept, []string{"h2"}), "asked %v, starts %v, kept %v", asked, port.starts(), kept)
 		n.stop()
 	})
 	testkit.Check(t, loadsWorkspace([]string{"user", "local"}) && !loadsWorkspace([]string{"user"}) &&
@@ -377,10 +374,9 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 						b, ok := e.Body.(contract.Permission)
 						return ok && b.Request == id
 					})
-					if b := events[at].Body.(contract.Permission); settled[id]+": "+b.Behavior+" "+b.By != how ||
-						b.Reason == "" && b.Rule == "" {
-						t.Errorf("%s was settled as %+v, want %s", id, b, how)
-					}
+					b := events[at].Body.(contract.Permission)
+					testkit.Check(t, settled[id]+": "+b.Behavior+" "+b.By == how && (b.Reason != "" || b.Rule != ""),
+						"%s was settled as %+v, want %s", id, b, how)
 				}
 				testkit.Same(t, "still open, and judged", want, got)
 			})

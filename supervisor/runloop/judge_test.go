@@ -274,9 +274,8 @@ func TestDoubtIsADenial(t *testing.T) {
 		p.AgentRef = bridge.AgentRef{ID: "orch-1", Generation: 2}
 		l := court(t, everything, nil)
 		l.Trouble(errors.New("no space left on device"))
-		if r, f := judgement(t, l, "orch-1", p); r.Behavior != bridge.Deny || f.By != contract.ByJournal {
-			t.Errorf("journal failing, %s: %+v", class, f)
-		}
+		r, f := judgement(t, l, "orch-1", p)
+		testkit.Check(t, r.Behavior == bridge.Deny && f.By == contract.ByJournal, "journal failing, %s: %+v", class, f)
 		if r, err := l.Permission(t.Context(), bridge.PermissionParams{AgentRef: p.AgentRef, Request: "p", Tool: p.Tool,
 			Input: p.Input}); err == nil || r.Behavior == bridge.Allow {
 			t.Errorf("journal failing, asked for %s: %+v, %v", class, r, err)
@@ -293,9 +292,8 @@ func TestDoubtIsADenial(t *testing.T) {
 				t.Errorf("loop stuck, %s: %+v, %v", class, r, err)
 			}
 			close(l.done)
-			if r, err := l.Judge(t.Context(), p); err == nil || r.Behavior != "" {
-				t.Errorf("run over, %s: %+v, %v", class, r, err)
-			}
+			r, err := l.Judge(t.Context(), p)
+			testkit.Check(t, err != nil && r.Behavior == "", "run over, %s: %+v, %v", class, r, err)
 		})
 	}
 }
@@ -321,14 +319,11 @@ func TestLongInputs(t *testing.T) {
 	l := court(t, runconfig.Options{Permissions: "accept-edits", Deny: []string{"Bash"}}, nil)
 	long := bridge.JudgeParams{Tool: "Write",
 		Input: json.RawMessage(`{"file_path":"/w/a","content":"` + strings.Repeat("x", judgedInput) + `"}`)}
-	if _, f := judgement(t, l, "orch-1", long); string(f.Params.Input) != "null" ||
-		f.Action != input.PermissionKey("Write", long.Input) {
-		t.Errorf("recorded: %.100s", f.Params.Input)
-	}
-	if _, f := judgement(t, l, "orch-1",
-		bashCall("echo "+strings.Repeat("x", judgedInput))); len(f.Params.Input) < judgedInput {
-		t.Errorf("recorded of a denial: %.100s", f.Params.Input)
-	}
+	_, f := judgement(t, l, "orch-1", long)
+	testkit.Check(t, string(f.Params.Input) == "null" && f.Action == input.PermissionKey("Write", long.Input),
+		"recorded: %.100s", f.Params.Input)
+	_, f = judgement(t, l, "orch-1", bashCall("echo "+strings.Repeat("x", judgedInput)))
+	testkit.Check(t, len(f.Params.Input) >= judgedInput, "recorded of a denial: %.100s", f.Params.Input)
 }
 
 // TestTheCLIsQuestionIsAHumans: nothing but a human's answer to the same action answers a question of the CLI with
@@ -438,9 +433,8 @@ func TestPlainLines(t *testing.T) {
 		rule, ok := plainly(rules, line)
 		testkit.Check(t, rule == want && ok == (want != ""), "%q: %q, %v, want %q", line, rule, ok, want)
 	}
-	if rule, ok := plainly(parsed([]string{"Bash(*)"}), "any thing"); !ok || rule != "Bash(*)" {
-		t.Errorf("the rule for all commands: %q, %v", rule, ok)
-	}
+	rule, ok := plainly(parsed([]string{"Bash(*)"}), "any thing")
+	testkit.Check(t, ok && rule == "Bash(*)", "the rule for all commands: %q, %v", rule, ok)
 }
 
 // TestNoQuestionMoreThanTheCLI: Arbiter neither asks about nor denies a daily command line that the CLI allows

@@ -198,9 +198,8 @@ func TestLoopRunsATask(t *testing.T) {
 			t.Errorf("the first event is %T", events[0].Body)
 		}
 		r, ok := events[len(events)-1].Body.(contract.Result)
-		if !ok || r.Status != contract.StatusComplete || r.DurationMS < 300 || r.CostUSD < 0.029 {
-			t.Errorf("the last event is %+v", events[len(events)-1].Body)
-		}
+		testkit.Check(t, ok && r.Status == contract.StatusComplete && r.DurationMS >= 300 && r.CostUSD >= 0.029,
+			"the last event is %+v", events[len(events)-1].Body)
 		done := 0
 		for _, e := range events {
 			if _, ok := e.Body.(contract.Done); ok {
@@ -216,9 +215,8 @@ func TestLoopTimesOut(t *testing.T) {
 		port := &fakePort{answer: func(*fakePort, bridge.MessageParams) {}} // never answers
 		began := time.Now()
 		events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true, Timeout: time.Hour}, port, nil)
-		if exit != contract.ExitLimit || time.Since(began) < time.Hour || time.Since(began) > time.Hour+time.Minute {
-			t.Errorf("exit %d after %s", exit, time.Since(began))
-		}
+		testkit.Check(t, exit == contract.ExitLimit && time.Since(began) >= time.Hour &&
+			time.Since(began) <= time.Hour+time.Minute, "exit %d after %s", exit, time.Since(began))
 		testkit.Like(t, "result", contract.Result{Status: contract.StatusLimit},
 			events[len(events)-1].Body.(contract.Result))
 	})
@@ -288,9 +286,8 @@ func TestLoopTurnsItsOwnPanicIntoAnExit(t *testing.T) {
 		port := &fakePort{answer: func(f *fakePort, p bridge.MessageParams) { f.loop.Put(nil) }}
 		events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
 		testkit.Same(t, "exit", contract.ExitBug, exit)
-		if e, ok := events[len(events)-1].Body.(contract.Error); !ok || e.Category != bridge.CatInternal {
-			t.Errorf("the last event is %+v", events[len(events)-1].Body)
-		}
+		e, ok := events[len(events)-1].Body.(contract.Error)
+		testkit.Check(t, ok && e.Category == bridge.CatInternal, "the last event is %+v", events[len(events)-1].Body)
 	})
 }
 
@@ -662,9 +659,8 @@ func TestLoopTellsTheEventLog(t *testing.T) {
 		alone := 0
 		for i, line := range recorded.told {
 			e, err := contract.DecodeLine(line.Line)
-			if err != nil || e.Seq != uint64(i+1) || e.Body.EventName() != said[i].Body.EventName() {
-				t.Errorf("line %d is %s: %v; said was %+v", i+1, line.Line, err, said[i])
-			}
+			testkit.Check(t, err == nil && e.Seq == uint64(i+1) && e.Body.EventName() == said[i].Body.EventName(),
+				"line %d is %s: %v; said was %+v", i+1, line.Line, err, said[i])
 			if line.Input == 0 {
 				alone++
 			}

@@ -29,21 +29,17 @@ func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 		recorded := &fakeJournal{wait: -1}
 		n := live(t, recorded, port, func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Hour)
-		if len(port.starts()) != 0 || len(hearing[contract.Session](n)) != 0 {
-			t.Fatalf("before its first input was durable: starts %v, events %v", port.starts(),
-				hearing[contract.Session](n))
-		}
+		testkit.Need(t, len(port.starts()) == 0 && len(hearing[contract.Session](n)) == 0,
+			"before its first input was durable: starts %v, events %v", port.starts(), hearing[contract.Session](n))
 		recorded.sync()
 		time.Sleep(time.Second)
-		if len(port.starts()) != 1 || len(hearing[contract.Spawn](n)) != 1 {
-			t.Fatalf("afterwards: starts %v", port.starts())
-		}
+		testkit.Need(t, len(port.starts()) == 1 && len(hearing[contract.Spawn](n)) == 1, "afterwards: starts %v",
+			port.starts())
 		testkit.Need(t, len(n.sent()) == 0, "the task was sent before `spawned` was durable")
 		recorded.sync()
 		time.Sleep(time.Second)
-		if len(n.sent()) != 1 || len(hearing[contract.Question](n)) != 0 {
-			t.Fatalf("sent %v, questions %v", n.sent(), hearing[contract.Question](n))
-		}
+		testkit.Need(t, len(n.sent()) == 1 && len(hearing[contract.Question](n)) == 0, "sent %v, questions %v",
+			n.sent(), hearing[contract.Question](n))
 		recorded.sync()
 		time.Sleep(time.Second)
 		testkit.Need(t, len(hearing[contract.Question](n)) == 1, "the question was not asked")
@@ -52,9 +48,8 @@ func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 		first := uint64(recorded.count())
 		n.say("b", "two")
 		time.Sleep(time.Hour)
-		if len(hearing[contract.Accepted](n)) != 0 || len(n.sent()) != 1 {
-			t.Fatalf("accepted %v, sent %v before they were durable", hearing[contract.Accepted](n), n.sent())
-		}
+		testkit.Need(t, len(hearing[contract.Accepted](n)) == 0 && len(n.sent()) == 1,
+			"accepted %v, sent %v before they were durable", hearing[contract.Accepted](n), n.sent())
 		recorded.loop.Committed(first)
 		synctest.Wait()
 		if a := hearing[contract.Accepted](n); len(a) != 1 || a[0].Ref != "a" || len(n.sent()) != 2 {
@@ -63,9 +58,8 @@ func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 		recorded.takes(0)
 		recorded.sync()
 		time.Sleep(time.Second)
-		if a := hearing[contract.Accepted](n); len(a) != 2 || a[1].Ref != "b" {
-			t.Errorf("accepted %v", a)
-		}
+		a := hearing[contract.Accepted](n)
+		testkit.Check(t, len(a) == 2 && a[1].Ref == "b", "accepted %v", a)
 		n.loop.Put(input.Signal{Signal: "INT"})
 		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
 	})
@@ -86,9 +80,8 @@ func TestTroubleWithTheDisk(t *testing.T) {
 		n.loop.Event(bridge.Event{AgentRef: n.loop.Snapshot().Agents[0].AgentRef,
 			Body: bridge.Context{Tokens: 50, Window: 100, Pct: 50}})
 		synctest.Wait()
-		if a := hearing[contract.Accepted](n); len(a) != 0 {
-			t.Fatalf("accepted %v", a)
-		}
+		a := hearing[contract.Accepted](n)
+		testkit.Need(t, len(a) == 0, "accepted %v", a)
 		r := hearing[contract.Rejected](n)
 		testkit.Need(t, len(r) == 1 && r[0].Ref == "during" && strings.Contains(r[0].Message, "no space left"),
 			"rejected %v", r)
@@ -101,9 +94,8 @@ func TestTroubleWithTheDisk(t *testing.T) {
 		n.loop.Trouble(nil)
 		recorded.sync()
 		time.Sleep(time.Second)
-		if len(hearing[contract.Error](n)) != 1 || len(n.sent()) != 2 {
-			t.Errorf("afterwards: errors %v, sent %v", hearing[contract.Error](n), n.sent())
-		}
+		testkit.Check(t, len(hearing[contract.Error](n)) == 1 && len(n.sent()) == 2, "afterwards: errors %v, sent %v",
+			hearing[contract.Error](n), n.sent())
 		n.say("after", "three")
 		time.Sleep(time.Second)
 		var refs []string
@@ -316,9 +308,8 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 		before := recorded.count()
 		// a body that Apply does not know
 		n.loop.Put(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "poison"}})
-		if exit := n.over(); exit != contract.ExitBug || n.loop.Fault() == nil {
-			t.Errorf("exit %d, fault %v", exit, n.loop.Fault())
-		}
+		exit := n.over()
+		testkit.Check(t, exit == contract.ExitBug && n.loop.Fault() != nil, "exit %d, fault %v", exit, n.loop.Fault())
 		testkit.Same(t, fmt.Sprintf("%d records more", recorded.count()-before), before, recorded.count())
 		var fold supervisor.Replayer
 		for _, r := range recorded.records {
@@ -406,9 +397,8 @@ func TestTooLargeToBeTaken(t *testing.T) {
 			testkit.Includes(t, fmt.Sprintf("%s was refused", ref), refused[ref], "the limit is 1,048,576")
 		}
 		for _, f := range recorded.inputs(t) {
-			if c, ok := f.(input.Command); ok {
-				t.Errorf("recorded: %s", c.Command.Body.CommandType())
-			}
+			c, ok := f.(input.Command)
+			testkit.Check(t, !ok, "recorded: %s", c.Command.Body.CommandType())
 		}
 		input, _ := json.Marshal(map[string]string{"prompt": strings.Repeat("x", maxCallInput)})
 		r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: n.loop.Snapshot().Agents[0].AgentRef,

@@ -59,9 +59,8 @@ func TestSubagentsAreBounded(t *testing.T) {
 	<-l.inbox
 	call("pass ", "")
 	call("deny limit", "--max-subagents-per-hour")
-	if r, _ := judgement(t, l, "orch-1", bashCall("make")); r.Behavior != bridge.Pass {
-		t.Errorf("another tool: %+v", r)
-	}
+	r, _ := judgement(t, l, "orch-1", bashCall("make"))
+	testkit.Check(t, r.Behavior == bridge.Pass, "another tool: %+v", r)
 }
 
 // TestNoSubagentPastALimit: when a cost limit is reached, running turns continue to their end, and start no

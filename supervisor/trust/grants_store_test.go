@@ -82,22 +82,18 @@ var (
 func TestAddAndRemove(t *testing.T) {
 	dir, cwd := t.TempDir(), t.TempDir()
 	s := open(t, dir, cwd)
-	if got := load(t, s); got != nil {
-		t.Fatalf("at first there are %v", got)
-	}
+	got := load(t, s)
+	testkit.Need(t, got == nil, "at first there are %v", got)
 	again := byRule
 	again.Run, again.At = "r9", at.Add(time.Hour)
 	testkit.OK(t, s.Add(byRule), s.Add(byHash), s.Add(again))
 	testkit.Same(t, "another store", []Grant{byRule, byHash}, load(t, open(t, dir, cwd)))
-	if got := load(t, open(t, dir, t.TempDir())); got != nil {
-		t.Errorf("another workspace has %v", got)
-	}
-	if removed, err := s.Remove(again); !removed || err != nil {
-		t.Errorf("removed %v, %v", removed, err)
-	}
-	if removed, err := s.Remove(byRule); removed || err != nil {
-		t.Errorf("removed %v again, %v", removed, err)
-	}
+	got = load(t, open(t, dir, t.TempDir()))
+	testkit.Check(t, got == nil, "another workspace has %v", got)
+	removed, err := s.Remove(again)
+	testkit.Check(t, removed && err == nil, "removed %v, %v", removed, err)
+	removed, err = s.Remove(byRule)
+	testkit.Check(t, !removed && err == nil, "removed %v again, %v", removed, err)
 	testkit.Same(t, "after removal", []Grant{byHash}, load(t, s))
 }
 
@@ -205,9 +201,8 @@ func TestUnsafeFiles(t *testing.T) {
 	testkit.OK(t, os.Chmod(s.Path(), 0o644))
 	got := load(t, s)
 	testkit.Check(t, len(got) == 1, "readable by others: %v", got)
-	if info, err := os.Stat(s.Path()); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("it stays readable by others: %v %v", info.Mode(), err)
-	}
+	info, err := os.Stat(s.Path())
+	testkit.Check(t, err == nil && info.Mode().Perm() == 0o600, "it stays readable by others: %v %v", info.Mode(), err)
 }
 
 func TestUnsafeDirectories(t *testing.T) {
@@ -302,9 +297,7 @@ func TestEntriesNotBelieved(t *testing.T) {
 	b := testkit.Must(os.ReadFile(s.Path()))(t)
 	var flat bytes.Buffer
 	testkit.OK(t, json.Compact(&flat, b))
-	if !strings.Contains(flat.String(), strings.Join(bad, ",")) {
-		t.Errorf("what was not understood was dropped: %s", flat.String())
-	}
+	testkit.Includes(t, "what was not understood was dropped", flat.String(), strings.Join(bad, ","))
 }
 
 // TestLeftovers: a process that was killed while writing left a partial file, which nothing reads.
@@ -316,9 +309,8 @@ func TestLeftovers(t *testing.T) {
 	testkit.OK(t, os.WriteFile(target, []byte("mine"), 0o600), os.Symlink(target, temp), s.Add(byHash))
 	got := load(t, s)
 	testkit.Check(t, len(got) == 2, "%v", got)
-	if b, err := os.ReadFile(target); err != nil || string(b) != "mine" {
-		t.Errorf("it wrote through a link: %q %v", b, err)
-	}
+	b, err := os.ReadFile(target)
+	testkit.Check(t, err == nil && string(b) == "mine", "it wrote through a link: %q %v", b, err)
 	testkit.Fails(t, "the piece is still there", testkit.Err(os.Lstat(temp)), fs.ErrNotExist)
 }
 

@@ -230,9 +230,8 @@ func TestWorktree(t *testing.T) {
 	w.write("../main/.claude/agents/a.md", "x")
 	l := w.look("")
 	agent := "agent " + filepath.Join(base, "main/.claude/agents/a.md")
-	if got := kinds(l); !slices.Contains(got, agent) || !slices.Contains(got, "git .git") {
-		t.Errorf("%v", got)
-	}
+	got := kinds(l)
+	testkit.Check(t, slices.Contains(got, agent) && slices.Contains(got, "git .git"), "%v", got)
 	w.write("../other/.claude/agents/evil.md", "x")
 	w.write("../main/.git/worktrees/wt/commondir", filepath.Join(base, "other/.git")+"\n")
 	now := w.look("")
@@ -323,9 +322,8 @@ func TestHostile(t *testing.T) {
 			}
 			testkit.Check(t, strings.Contains(found, c.want) && (found != "") == (c.want != ""),
 				"unreadable: %q, want %q", found, c.want)
-			if again := w.look(""); again.Hash != l.Hash {
-				t.Errorf("it is another hash the second time: %s", Summary(Diff(l, again), 5))
-			}
+			again := w.look("")
+			testkit.Check(t, again.Hash == l.Hash, "it is another hash the second time: %s", Summary(Diff(l, again), 5))
 		})
 	}
 }
@@ -355,9 +353,7 @@ func TestLinks(t *testing.T) {
 	l := w.look("")
 	find := func(l Listing, kind string) Item {
 		i := slices.IndexFunc(l.Items, func(i Item) bool { return i.Kind == kind })
-		if i < 0 {
-			t.Fatalf("no %s in %v", kind, kinds(l))
-		}
+		testkit.Need(t, i >= 0, "no %s in %v", kind, kinds(l))
 		return l.Items[i]
 	}
 	testkit.Same(t, "link", "a link to "+outside+", outside of the workspace", find(l, KindLink).What)
@@ -437,12 +433,10 @@ func TestLinkedStoreIsNotChanged(t *testing.T) {
 	testkit.OK(t, s.Trust(w.dir, w.look(""), "a test", time.Now()))
 	moved := filepath.Join(t.TempDir(), "moved")
 	testkit.OK(t, errors.Join(os.Rename(s.dir, moved), os.Symlink(moved, s.dir)))
-	if was, err := s.Revoke(w.dir); was || !errors.As(err, new(*statedir.UnsafeError)) {
-		t.Errorf("revoke: %v, %v", was, err)
-	}
-	if entries, err := os.ReadDir(moved); len(entries) != 1 {
-		t.Errorf("behind the link: %v, %v", entries, err)
-	}
+	was, err := s.Revoke(w.dir)
+	testkit.Check(t, !was && errors.As(err, new(*statedir.UnsafeError)), "revoke: %v, %v", was, err)
+	entries, err := os.ReadDir(moved)
+	testkit.Check(t, len(entries) == 1, "behind the link: %v, %v", entries, err)
 }
 
 // TestOnAHost: what is trusted on a host counts only there, for the workspace that its agents work for, and is
@@ -466,21 +460,16 @@ func TestOnAHost(t *testing.T) {
 	}
 	forged, _, _ := s.On("gpu").path(w.dir) // the record of one host in the place of another's
 	path, _, _ := s.On("box").path(w.dir)
-	if raw, err := os.ReadFile(path); err != nil || os.WriteFile(forged, raw, 0o600) != nil {
-		t.Fatal(err)
-	}
-	if _, ok, err := s.On("gpu").Trusted(w.dir); ok || err == nil {
-		t.Errorf("the record of another host: %v, %v", ok, err)
-	}
-	if was, err := s.Revoke(w.dir); !was || err != nil {
-		t.Errorf("revoke: %v, %v", was, err)
-	}
-	if _, ok, err := s.On("box").Trusted(w.dir); ok || err != nil {
-		t.Errorf("on the host after that: %v, %v", ok, err)
-	}
-	if _, ok, err := s.On("box").Trusted(other.dir); !ok || err != nil {
-		t.Errorf("of another workspace: %v, %v", ok, err)
-	}
+	raw, err := os.ReadFile(path)
+	testkit.Need(t, err == nil && os.WriteFile(forged, raw, 0o600) == nil, "%v", err)
+	_, ok, err := s.On("gpu").Trusted(w.dir)
+	testkit.Check(t, !ok && err != nil, "the record of another host: %v, %v", ok, err)
+	was, err := s.Revoke(w.dir)
+	testkit.Check(t, was && err == nil, "revoke: %v, %v", was, err)
+	_, ok, err = s.On("box").Trusted(w.dir)
+	testkit.Check(t, !ok && err == nil, "on the host after that: %v, %v", ok, err)
+	_, ok, err = s.On("box").Trusted(other.dir)
+	testkit.Check(t, ok && err == nil, "of another workspace: %v, %v", ok, err)
 }
 
 // TestForgedRecords: a record that is not the user's own, or not complete, gives no trust.
@@ -511,13 +500,11 @@ func TestForgedRecords(t *testing.T) {
 			testkit.OK(t, s.Trust(w.dir, w.look(""), "", time.Now()))
 			path, _, _ := s.path(w.dir)
 			testkit.OK(t, c.forge(path))
-			if l, ok, err := s.Trusted(w.dir); ok || err == nil || !strings.Contains(err.Error(), c.want) ||
-				l.Hash != "" {
-				t.Errorf("trusted %v, %v; want %q", ok, err, c.want)
-			}
-			if was, err := s.Revoke(w.dir); !was || err != nil {
-				t.Errorf("revoke: %v, %v", was, err)
-			}
+			l, ok, err := s.Trusted(w.dir)
+			testkit.Check(t, !ok && err != nil && strings.Contains(err.Error(), c.want) && l.Hash == "",
+				"trusted %v, %v; want %q", ok, err, c.want)
+			was, err := s.Revoke(w.dir)
+			testkit.Check(t, was && err == nil, "revoke: %v, %v", was, err)
 		})
 	}
 	state := t.TempDir()

@@ -135,12 +135,10 @@ func TestProofs(t *testing.T) {
 	} {
 		testkit.Includes(t, "lacks", text, part)
 	}
-	if p, f, o := d.Tally(receipts); p != 1 || f != 1 || o != 1 {
-		t.Errorf("tally %d %d %d", p, f, o)
-	}
-	if p, f, o := d.Tally(receipts[:1]); p != 1 || f != 0 || o != 2 {
-		t.Errorf("with two that were not run: tally %d %d %d", p, f, o)
-	}
+	p, f, o := d.Tally(receipts)
+	testkit.Check(t, p == 1 && f == 1 && o == 1, "tally %d %d %d", p, f, o)
+	p, f, o = d.Tally(receipts[:1])
+	testkit.Check(t, p == 1 && f == 0 && o == 2, "with two that were not run: tally %d %d %d", p, f, o)
 	var none *Document
 	testkit.Check(t, none.Proofs(receipts) == nil && none.Proven(receipts) == "", "no document, no proofs")
 }
