@@ -398,7 +398,7 @@ func TestTooLargeToBeTaken(t *testing.T) {
 		}
 		for _, f := range recorded.inputs(t) {
 			c, ok := f.(input.Command)
-			testkit.Check(t, !ok, "recorded: %s", c.Command.Body.CommandType())
+			testkit.Check(t, !ok, "recorded: %+v", c)
 		}
 		input, _ := json.Marshal(map[string]string{"prompt": strings.Repeat("x", maxCallInput)})
 		r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: n.loop.Snapshot().Agents[0].AgentRef,
