@@ -138,11 +138,7 @@ const waitTimeout = 2 * time.Minute
 // awaitDone waits for Done, and fails the test instead of hanging.
 func awaitDone(t *testing.T, c *Client) {
 	t.Helper()
-	select {
-	case <-c.Done():
-	case <-time.After(waitTimeout):
-		t.Fatal("the client does not end")
-	}
+	testkit.Receive(t, "the end of the client", c.Done())
 }
 
 func TestProcessServesAndEndsWithItsInput(t *testing.T) {

@@ -352,22 +352,14 @@ func (l *live) record(name string) {
 // has written the call.
 func (l *live) waitFor(name, command string) (pid int) {
 	l.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for {
+	testkit.Await(l.t, name, func() bool {
 		data, err := os.ReadFile(filepath.Join(l.cwd, name))
-		pid, perr := strconv.Atoi(strings.TrimSpace(string(data)))
+		n, perr := strconv.Atoi(strings.TrimSpace(string(data)))
 		written, rerr := os.ReadFile(l.path())
-		if err == nil && perr == nil && rerr == nil && strings.Contains(string(written), command) {
-			return pid
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			l.t.Fatalf("no %s in %v", name, waitTimeout)
-		}
-	}
+		pid = n
+		return err == nil && perr == nil && rerr == nil && strings.Contains(string(written), command)
+	})
+	return pid
 }
 
 // scrubber replaces what is specific to a machine, and long texts of the CLI. It keeps the form of a

@@ -191,7 +191,7 @@ func TestFollowerWatching(t *testing.T) {
 				go func() { defer close(done); f.Run(ctx) }()
 			}
 			play(t, root, s.text, start, func() {}, func(want string) {
-				got := receive(t, reports)
+				got := testkit.Receive(t, "event", reports)
 				testkit.Need(t, got == want, "reported %s, want %s", got, want)
 			})
 			cancel()
@@ -205,17 +205,6 @@ func TestFollowerWatching(t *testing.T) {
 
 // waitTimeout ends a test that hangs. No test measures it.
 const waitTimeout = 2 * time.Minute
-
-func receive[T any](t *testing.T, c <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(waitTimeout):
-		t.Fatal("nothing came")
-		panic("unreachable")
-	}
-}
 
 // A script changes files and lists what the follower of d/f reports:
 //

@@ -263,24 +263,10 @@ func (r *rig) file(name string) string {
 // awaitFile waits for a file that a process of the agent makes.
 func (r *rig) awaitFile(name string) {
 	r.t.Helper()
-	r.poll(name, func() bool {
+	testkit.Await(r.t, name, func() bool {
 		_, err := os.Stat(filepath.Join(r.dir, name))
 		return err == nil
 	})
-}
-
-// poll waits for what gives no event.
-func (r *rig) poll(what string, holds func() bool) {
-	r.t.Helper()
-	tick, late := time.NewTicker(5*time.Millisecond), time.After(waitTimeout)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-late:
-			r.t.Fatalf("%s did not come", what)
-		}
-	}
 }
 
 const kindDone = `{"kind":"done"}`

@@ -232,7 +232,7 @@ func (r *rig) failures() string {
 	for _, status := range []string{"400", "401", "500"} {
 		script := "[[fail " + status + "]]"
 		id, what, again := r.send(script), "reported", false
-		r.poll("the end of "+script, func() bool {
+		testkit.Await(r.t, "the end of "+script, func() bool {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			again = r.model != nil && repeats(r.model.Requests(), script)

@@ -84,14 +84,9 @@ func (f *following) assistant(id string, tokens int, more string) string {
 
 func (f *following) expect(tokens int) bridge.Context {
 	f.t.Helper()
-	select {
-	case c := <-f.host.readings:
-		testkit.Need(f.t, c.Tokens == tokens && c.Source == fromTranscript, "reading %+v, want %d", c, tokens)
-		return c
-	case <-time.After(waitTimeout):
-		f.t.Fatalf("waited in vain for a reading of %d", tokens)
-	}
-	return bridge.Context{}
+	c := testkit.Receive(f.t, tokens, f.host.readings)
+	testkit.Need(f.t, c.Tokens == tokens && c.Source == fromTranscript, "reading %+v, want %d", c, tokens)
+	return c
 }
 
 func TestFollowFindsTheTranscript(t *testing.T) {

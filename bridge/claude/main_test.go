@@ -366,17 +366,5 @@ func (s *stageOf) checkNoProcesses() {
 // waitFile waits until a tool has made a file.
 func waitFile(t testing.TB, path string) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for {
-		if _, err := os.Stat(path); err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited in vain for %s", path)
-		}
-	}
+	testkit.Await(t, path, func() bool { return testkit.Err(os.Stat(path)) == nil })
 }

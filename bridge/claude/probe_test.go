@@ -56,7 +56,7 @@ func TestProbe(t *testing.T) {
 		s.send("burn")
 		waitFile(t, filepath.Join(s.dir, "ready"))
 		var first bridge.ProbeResult
-		s.until("the tool's output is seen", func() bool {
+		testkit.Await(s.t, "the tool's output is seen", func() bool {
 			first = s.probe()
 			return first.OutputBytes > 0 || spec.Args != nil // the stand-in's tools write no files
 		})
@@ -65,7 +65,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("output path %q", first.OutputPath)
 		}
 		// Silence while a tool works: time passes, CPU is used.
-		s.until("CPU is used in silence", func() bool {
+		testkit.Await(s.t, "CPU is used in silence", func() bool {
 			now := s.probe()
 			return now.Answered && now.CPUMS >= first.CPUMS+300 && now.SilentMS >= first.SilentMS+200
 		})
@@ -95,10 +95,7 @@ func TestProbeOfAStoppedProcess(t *testing.T) {
 // all, and a thread that still runs may answer.
 func awaitStopped(t *testing.T, pid int) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for {
+	testkit.Await(t, "its stop", func() bool {
 		stopped := true
 		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 		for _, stat := range stats {
@@ -106,15 +103,8 @@ func awaitStopped(t *testing.T, pid int) {
 			_, rest, _ := bytes.Cut(raw, []byte(") "))
 			stopped = stopped && bytes.HasPrefix(rest, []byte("T"))
 		}
-		if stopped && len(stats) > 0 {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("it does not stop")
-		}
-	}
+		return stopped && len(stats) > 0
+	})
 }
 
 // turnlessStop stops an agent in order; the ladder has to continue it first.
@@ -170,11 +160,11 @@ func TestProbeDistinguishesSilences(t *testing.T) {
 			await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == id })
 			// The fault takes effect after the frame of the verdict's call, which is not an event.
 			var first, second bridge.ProbeResult
-			s.until("the fault has struck", func() bool {
+			testkit.Await(s.t, "the fault has struck", func() bool {
 				first = s.probe()
 				return first.Answered == test.answered && first.SilentMS > 500
 			})
-			s.until("time has passed, and what can be busy was", func() bool {
+			testkit.Await(s.t, "time has passed, and what can be busy was", func() bool {
 				second = s.probe()
 				return second.Answered == test.answered && second.SilentMS > first.SilentMS+500 &&
 					(!test.busy || second.CPUMS > first.CPUMS+200)
@@ -204,7 +194,7 @@ func TestProbeSeesConsumption(t *testing.T) {
 	before := s.probe()
 	s.send("go")
 	var p bridge.ProbeResult
-	s.until("everything is used", func() bool {
+	testkit.Await(s.t, "everything is used", func() bool {
 		p = s.probe()
 		return p.RSSBytes > before.RSSBytes+150<<20 && p.OutputBytes == 3<<20 && p.Processes >= before.Processes+50
 	})

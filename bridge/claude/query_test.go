@@ -235,25 +235,10 @@ func TestLiveQueryCancelled(t *testing.T) {
 			_, err := q.ask(ctx)
 			failed <- err
 		}()
-		waitFor(t, "the request", func() bool { return model.lastRequest() != "" })
+		testkit.Await(t, "the request", func() bool { return model.lastRequest() != "" })
 		cancel() // the model does not answer, because of hold
 		testkit.Fails(t, "its call", <-failed, context.Canceled)
 	})
-}
-
-// waitFor polls a condition that no event announces.
-func waitFor(t *testing.T, what string, met func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for !met() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
 }
 
 // TestLiveQueriesOfAScenario: a scripted model treats each query as a session of its own.

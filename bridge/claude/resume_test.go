@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -72,7 +71,7 @@ func (s *stageOf) transcript() string {
 // written waits until the transcript has every text: the CLI writes it in batches.
 func (s *stageOf) written(texts ...string) {
 	s.t.Helper()
-	s.until("the transcript has "+strings.Join(texts, ", "), func() bool {
+	testkit.Await(s.t, "the transcript has "+strings.Join(texts, ", "), func() bool {
 		have := s.transcript()
 		for _, text := range texts {
 			if !strings.Contains(have, text) {
@@ -81,21 +80,6 @@ func (s *stageOf) written(texts ...string) {
 		}
 		return true
 	})
-}
-
-// until polls a condition that no event announces.
-func (s *stageOf) until(what string, holds func() bool) {
-	s.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			s.t.Fatalf("waited in vain until %s", what)
-		}
-	}
 }
 
 // TestDeliveryStatusAfterCrash kills the process at the points of a turn and resumes.

@@ -116,11 +116,7 @@ func (d *terminalUser) types(text string) {
 func (d *terminalUser) done() bridge.Done {
 	d.t.Helper()
 	e := await[bridge.Done](d.host, 1, nil)
-	select {
-	case <-d.term.Done():
-	case <-time.After(waitTimeout):
-		d.t.Fatal("Done is not closed after the event")
-	}
+	testkit.Receive(d.t, "Done is closed after the event", d.term.Done())
 	return e
 }
 

@@ -70,15 +70,7 @@ func TestIdentifyInNamespaces(t *testing.T) {
 	path = filepath.Join(filepath.Dir(path), "inside")
 	server := confined(t, []string{peerVariable + "=" + path}, run...)
 	testkit.OK(t, server.Start())
-	deadline, tick := time.After(time.Minute), time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !errors.Is(call(path), io.EOF) {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("nobody listens inside")
-		}
-	}
+	testkit.Await(t, "who listens inside", func() bool { return errors.Is(call(path), io.EOF) })
 	err = server.Wait()
 	testkit.Check(t, err == nil, "the server inside: %v", err)
 }

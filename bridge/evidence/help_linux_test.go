@@ -82,28 +82,13 @@ func hasOutput(r bridge.CheckResult) bool { return r.Output != "" }
 // awaitNoProcesses waits until none of the run's processes is left.
 func (b *bench) awaitNoProcesses() {
 	b.t.Helper()
-	b.await("an end of all processes", func() bool { return len(proctree.Survivors(b.run)) == 0 })
+	testkit.Await(b.t, "an end of all processes", func() bool { return len(proctree.Survivors(b.run)) == 0 })
 }
 
 // up waits for a file that a command creates when it is ready for the test.
 func (b *bench) up(name string) {
 	b.t.Helper()
-	b.await(name, func() bool { return b.there(name) })
-}
-
-func (b *bench) await(what string, holds func() bool) {
-	b.t.Helper()
-	deadline := time.NewTimer(waitTimeout)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			b.t.Fatalf("no %s after %v", what, waitTimeout)
-		}
-	}
+	testkit.Await(b.t, name, func() bool { return b.there(name) })
 }
 
 // start runs a check in the background.
@@ -119,13 +104,7 @@ func (b *bench) start(ctx context.Context, p bridge.CheckParams) <-chan error {
 
 func (b *bench) ended(over <-chan error) error {
 	b.t.Helper()
-	select {
-	case err := <-over:
-		return err
-	case <-time.After(waitTimeout):
-		b.t.Fatal("the check does not end")
-		return nil
-	}
+	return testkit.Receive(b.t, "the end of the check", over)
 }
 
 // gone checks that the process whose pid is in the file does not live any more.

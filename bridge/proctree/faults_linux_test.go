@@ -427,11 +427,7 @@ func TestMonitored(t *testing.T) {
 	testkit.OK(t, c.Signal(syscall.SIGTERM))
 	rest, err := io.ReadAll(output)
 	testkit.Check(t, err == nil && strings.Contains(string(rest), "heard"), "said %q, %v", rest, err)
-	select {
-	case <-c.Done():
-	case <-time.After(waitTimeout):
-		t.Fatal("it goes on")
-	}
+	testkit.Receive(t, "its end", c.Done())
 	code := c.State().ExitCode()
 	testkit.Check(t, code == 7 && c.Confines(), "exit code %d: the monitor was ended itself", code)
 }

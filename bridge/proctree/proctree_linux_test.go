@@ -158,17 +158,7 @@ func kill(t *testing.T, c *Child) int {
 // gone waits until pid does not exist, not even as a zombie.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for unix.Kill(pid, 0) == nil {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			p, err := procAt(pid)
-			t.Fatalf("process %d is still there: %+v, %v", pid, p, err)
-		}
-	}
+	testkit.Await(t, fmt.Sprintf("the end of process %d", pid), func() bool { return unix.Kill(pid, 0) != nil })
 }
 
 func alive(pid int) bool {
@@ -231,11 +221,7 @@ func TestStoppedChildEndsByTermAndCont(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGCONT} {
 		testkit.OK(t, c.Signal(sig))
 	}
-	select {
-	case <-c.Done():
-	case <-time.After(waitTimeout):
-		t.Fatal("it did not end")
-	}
+	testkit.Receive(t, "its end", c.Done())
 	ws := c.State().Sys().(syscall.WaitStatus)
 	testkit.Check(t, ws.Signal() == syscall.SIGTERM, "ended by %v", ws)
 }

@@ -242,12 +242,7 @@ func TestStalledTerminal(t *testing.T) {
 	}()
 	testkit.OK(t, testkit.Err(os.ReadFile(started))) // it sends now
 	cancel(why)
-	select {
-	case err := <-done:
-		testkit.Fails(t, "it ended", err, why)
-	case <-time.After(waitTimeout):
-		t.Fatal("the proxy does not end")
-	}
+	testkit.Fails(t, "it ended", testkit.Receive(t, "the end of the proxy", done), why)
 	after := testkit.Must(unix.IoctlGetTermios(int(slave.Fd()), getTermios))(t)
 	testkit.Check(t, *after == *before, "the terminal has %+v and had %+v", after, before)
 }

@@ -181,10 +181,10 @@ func TestNothingSurvives(t *testing.T) {
 	out := filepath.Join(w.work, "ready")
 	cmd := exec.Command(os.Args[0], "owner", cfg.Program, w.work, w.home, hide+"touch "+out+"; sleep 98764")
 	testkit.OK(t, cmd.Start())
-	until(t, "it runs", func() bool { _, err := os.Stat(out); return err == nil })
+	testkit.Await(t, "it runs", func() bool { _, err := os.Stat(out); return err == nil })
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	until(t, "all have ended", func() bool { return sleepers(t) == "" })
+	testkit.Await(t, "all have ended", func() bool { return sleepers(t) == "" })
 }
 
 // sleepers lists the processes of TestNothingSurvives.

@@ -61,20 +61,6 @@ func owner(program, work, home, script string) int {
 	return 0
 }
 
-// until waits for a condition.
-func until(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(waitTimeout); !holds(); {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
-}
-
 // bubblewrap returns the program's path, or skips the test: CI reports separately if it is missing.
 func bubblewrap(t testing.TB) string {
 	t.Helper()

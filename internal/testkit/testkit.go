@@ -67,15 +67,27 @@ func Same[T any](t testing.TB, name any, want, got T, options ...cmp.Option) {
 }
 
 // waitTimeout is how long tests wait for something that must happen. It bounds failures, and measures nothing.
-const waitTimeout = time.Minute
+const waitTimeout = 2 * time.Minute
 
 // Await polls until a condition holds, of a program that does not notify.
 func Await(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(waitTimeout); !is(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within %s", what, waitTimeout)
 		}
+	}
+}
+
+// Receive returns what comes from a channel, and the zero value when it is closed.
+func Receive[T any](t testing.TB, what any, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(waitTimeout):
+		t.Fatalf("%v: not within %s", what, waitTimeout)
+		panic("unreachable")
 	}
 }
 

@@ -301,13 +301,7 @@ func withDeadline(t *testing.T, call func() error) error {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- call() }()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(failAfter):
-		t.Fatal("it hangs")
-		return nil
-	}
+	return testkit.Receive(t, "its end", done)
 }
 
 func TestUnsafeStateDirectory(t *testing.T) {
@@ -485,7 +479,7 @@ func TestMovedAway(t *testing.T) {
 				aside := filepath.Join(t.TempDir(), "aside")
 				swap(t, dir, aside)
 				add(t, r, 5, 6)
-				err := receive(t, told)
+				err := testkit.Receive(t, "signal", told)
 				testkit.Need(t, errors.Is(err, ErrVanished), "trouble: %v", err)
 				testkit.Same(t, "records are called durable", 4, r.Durable())
 				if what == "read-only" {
@@ -494,7 +488,7 @@ func TestMovedAway(t *testing.T) {
 					os.Remove(dir)
 					testkit.OK(t, os.Rename(aside, dir))
 				}
-				for err := receive(t, told); err != nil; err = receive(t, told) {
+				for err := testkit.Receive(t, "signal", told); err != nil; err = testkit.Receive(t, "signal", told) {
 					testkit.Fails(t, "trouble", err, ErrVanished) // the cause may change in between
 				}
 				syncRun(t, r)
@@ -503,16 +497,6 @@ func TestMovedAway(t *testing.T) {
 			})
 		}
 	}
-}
-
-func receive[T any](t *testing.T, from <-chan T) (v T) {
-	t.Helper()
-	select {
-	case v = <-from:
-	case <-time.After(failAfter):
-		t.Fatal("nothing came")
-	}
-	return v
 }
 
 // TestDeleted: when the files are lost for good, nothing more is reported as durable, and Close says what is
@@ -525,6 +509,6 @@ func TestDeleted(t *testing.T) {
 	addBatches(t, r, 4, 2)
 	testkit.OK(t, os.RemoveAll(r.Dir()))
 	add(t, r, 5, 6)
-	testkit.Fails(t, "trouble", receive(t, told), ErrVanished)
+	testkit.Fails(t, "trouble", testkit.Receive(t, "signal", told), ErrVanished)
 	testkit.Fails(t, "close", r.Close(), ErrVanished)
 }

@@ -38,14 +38,14 @@ func TestRealFullDisk(t *testing.T) {
 	ballast := filepath.Join(dir, "ballast")
 	os.WriteFile(ballast, make([]byte, 1<<20), 0o600) // fails half way
 	add(t, r, 11, 200)
-	err := receive(t, told)
+	err := testkit.Receive(t, "signal", told)
 	testkit.Need(t, errors.Is(err, unix.ENOSPC), "trouble: %v", err)
 	d := r.Durable()
 	testkit.Check(t, d <= 100, "%d records are called durable", d) // some fit into the rest of a page
 	add(t, r, 201, 210)
 	testkit.OK(t, os.Remove(ballast))
 	syncRun(t, r)
-	err = receive(t, told)
+	err = testkit.Receive(t, "signal", told)
 	testkit.Check(t, err == nil, "trouble went on: %v", err)
 	closeRun(t, r)
 	checkRecords(t, reader(s, testRun), 210)
