@@ -451,10 +451,9 @@ func newRemoteRig(t *testing.T, lease time.Duration, h *recorder) *remoteRig {
 	r.Client = newClient(near, h, log)
 	r.Client.contact.now = sinceStart()
 	r.Client.start()
-	_, err := r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1", Bridge: "box",
+	testkit.Must(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1", Bridge: "box",
 		Remote: &RemoteParams{Version: "test", LeaseMS: lease.Milliseconds(),
-			PassEnv: map[string]string{"NPM_TOKEN": "x", "MODE": "far"}}})
-	testkit.OK(t, err)
+			PassEnv: map[string]string{"NPM_TOKEN": "x", "MODE": "far"}}}))(t)
 	return r
 }
 

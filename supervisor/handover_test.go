@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -79,8 +77,8 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 		results = append(results, r.Result)
 	}
 	testkit.Same(t, "", []string{verdict.CheckPassed, verdict.CheckFailed, verdict.CheckUnrun}, results)
-	testkit.Same(t, "", "",
-		cmp.Diff([]string{verdict.Verified, verdict.Refuted, verdict.Unverified, verdict.Unverified}, h.Proofs))
+	proofs := []string{verdict.Verified, verdict.Refuted, verdict.Unverified, verdict.Unverified}
+	testkit.Same(t, "proofs", proofs, h.Proofs)
 	testkit.Same(t, "check events", 3, len(told[contract.Check](p)))
 	p.contains("the Arbiter's message", p.lastSent("arbiter"), "1 passed, 1 failed, 1 unrun or unclear",
 		"make test — expect: `ok` — PASSED", "make lint — expect: `ok` — FAILED", "UNRUN; not permitted",

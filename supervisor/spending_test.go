@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -425,9 +423,8 @@ func TestForecast(t *testing.T) {
 	first.Step, third.Step, summons.Step = 1, 3, 2
 	all.USD, all.Tokens, all.Minutes, all.Unknown = 1, 2000, 8, 1
 	got, about := p.forecasts()
-	testkit.Same(t, "", "", cmp.Diff([]contract.Forecast{all, first, third, summons}, got))
-	testkit.Same(t, "", "",
-		cmp.Diff([]string{contract.Supervisor, contract.Supervisor, contract.Supervisor, "orch-1"}, about))
+	testkit.Same(t, "forecasts", []contract.Forecast{all, first, third, summons}, got)
+	testkit.Same(t, "about", []string{contract.Supervisor, contract.Supervisor, contract.Supervisor, "orch-1"}, about)
 }
 
 // TestNothingIsInvented: without earlier runs the plan has no price, and that is said; nobody says it where nobody has

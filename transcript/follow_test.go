@@ -203,9 +203,6 @@ func TestFollowerWatching(t *testing.T) {
 	}
 }
 
-// waitTimeout ends a test that hangs. No test measures it.
-const waitTimeout = 2 * time.Minute
-
 // A script changes files and lists what the follower of d/f reports:
 //
 //	append FILE "TEXT"   write FILE "TEXT" (anew, in place)   truncate FILE SIZE

@@ -139,8 +139,7 @@ func anyRig(t *testing.T, name string, traps ...string) *rig {
 	t.Helper()
 	r := &rig{recorder: &recorder{answers: make(chan string, 100), changed: make(chan struct{})}, t: t,
 		home: t.TempDir(), dir: t.TempDir(), run: uuid.NewString()}
-	self, err := os.Executable()
-	testkit.OK(t, err)
+	self := testkit.Must(os.Executable())(t)
 	if name == "fake" {
 		r.make = bridge.MakeSpec{Name: "opencode", Command: []string{self, "fake-acp"},
 			Env: []string{acptest.TrapsEnv + "=" + strings.Join(traps, ",")}}
@@ -565,8 +564,7 @@ func TestNetwork(t *testing.T) {
 		for _, network := range []string{bridge.NetworkProxy, bridge.NetworkOpen} {
 			t.Run(name+"/"+network, func(t *testing.T) {
 				r := newRig(t, name)
-				self, err := os.Executable()
-				testkit.OK(t, err)
+				self := testkit.Must(os.Executable())(t)
 				r.cfg.Sandbox = &bridge.SandboxConfig{Program: program, Network: network, Read: []string{self}}
 				if r.model != nil {
 					r.cfg.Sandbox.Read = append(r.cfg.Sandbox.Read, r.home, os.Getenv(acptest.MakesEnv))

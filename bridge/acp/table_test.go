@@ -42,8 +42,7 @@ func TestFindings(t *testing.T) {
 		})
 	}
 	const file, page = "acptest/found.json", "../../docs/makes.md"
-	raw, err := os.ReadFile(page)
-	testkit.OK(t, err)
+	raw := testkit.Must(os.ReadFile(page))(t)
 	before, rest, ok := strings.Cut(string(raw), "| |")
 	_, after, more := strings.Cut(rest, "|\n\n")
 	testkit.Need(t, ok && more, "%s has no table that begins with an empty cell", page)
@@ -241,8 +240,7 @@ func (r *rig) failures() string {
 			})
 		})
 		if again {
-			_, err := r.agent.Interrupt(r.t.Context())
-			testkit.OK(r.t, err)
+			testkit.Must(r.agent.Interrupt(r.t.Context()))(r.t)
 		}
 		switch turn := r.ended(id); {
 		case turn.Verdict != nil:

@@ -32,8 +32,7 @@ type terminalUser struct {
 // openTerminal opens the stage's session in a terminal. The stage's own agent must have ended.
 func (s *stageOf) openTerminal(change func(*bridge.PTYOpenParams)) *terminalUser {
 	s.t.Helper()
-	d, err := s.tryOpenTerminal(change)
-	testkit.OK(s.t, err)
+	d := testkit.Must(s.tryOpenTerminal(change))(s.t)
 	s.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()

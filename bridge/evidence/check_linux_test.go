@@ -133,7 +133,7 @@ func TestCancelledInMidRun(t *testing.T) {
 			Command: `trap '' TERM; setsid sh -c 'echo $$ > escaped; exec sleep 1000' & sleep 1000; sleep 1000`})
 	b.up("escaped")
 	cancel()
-	testkit.Fails(t, "b.ended", b.ended(over), context.Canceled)
+	testkit.Fails(t, "the check", b.ended(over), context.Canceled)
 	b.checkNoProcesses()
 	b.gone("escaped")
 }

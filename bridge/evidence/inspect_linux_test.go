@@ -257,7 +257,7 @@ func TestInspectionIsCancelled(t *testing.T) {
 	}()
 	b.up("up")
 	cancel()
-	testkit.Fails(t, "b.ended", b.ended(over), ctx.Err())
+	testkit.Fails(t, "the check", b.ended(over), ctx.Err())
 }
 
 // The transcript is searched where the session's own environment says.

@@ -368,8 +368,7 @@ func TestHomeIsNoWorkspace(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	env := map[string]string{"HOME": "/h", "CLAUDE_CONFIG_DIR": "/c", "XDG_CONFIG_HOME": "/x"}
 	get := func(k string) string { return env[k] }
-	testkit.Same(t, "", "", cmp.Diff(Places{CWD: "/w", Config: "/x/arbiter", Claude: "/c"},
-		UserPlaces("/w", false, get)))
+	testkit.Same(t, "", Places{CWD: "/w", Config: "/x/arbiter", Claude: "/c"}, UserPlaces("/w", false, get))
 	env = map[string]string{"XDG_CONFIG_HOME": "relative"}
 	testkit.Same(t, "", Places{CWD: "/w", Trusted: true}, UserPlaces("/w", true, get))
 	testkit.Same(t, "agents", len(List()), len(Discover(Places{CWD: "relative", Trusted: true}).Agents))

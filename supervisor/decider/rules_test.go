@@ -329,8 +329,7 @@ func (g *game) play() {
 }
 
 func (g *game) selects() {
-	d, err := Rules{}.Decide(context.Background(), SelectInput(g.task))
-	testkit.OK(g.t, err)
+	d := testkit.Must(Rules{}.Decide(context.Background(), SelectInput(g.task)))(g.t)
 	checkWords(g.t, d)
 	switch {
 	case d.Decision == Complete:
@@ -347,8 +346,7 @@ func (g *game) selects() {
 }
 
 func (g *game) evaluates() {
-	d, err := Rules{}.Decide(context.Background(), EvaluateInput(g.task))
-	testkit.OK(g.t, err)
+	d := testkit.Must(Rules{}.Decide(context.Background(), EvaluateInput(g.task)))(g.t)
 	checkWords(g.t, d)
 	switch {
 	case d.Decision == Complete:

@@ -58,8 +58,7 @@ func TestRealFullDiskAtStart(t *testing.T) {
 	r := createRun(t, s, testRun, Options{})
 	addBatches(t, r, 10, 1)
 	closeRun(t, r)
-	b, err := os.ReadFile(filepath.Join(r.Dir(), segmentName(1)))
-	testkit.OK(t, err)
+	b := testkit.Must(os.ReadFile(filepath.Join(r.Dir(), segmentName(1))))(t)
 	b[len(b)/2] ^= 1
 	testkit.OK(t, os.WriteFile(filepath.Join(r.Dir(), segmentName(1)), b, 0o600))
 	ballast := filepath.Join(dir, "ballast")
@@ -199,8 +198,7 @@ func TestFewDescriptors(t *testing.T) {
 	s, r := newRun(t)
 	addBatches(t, r, 3, 1)
 	closeRun(t, r)
-	dir, err := s.runs.Dir(testRun)
-	testkit.OK(t, err)
+	dir := testkit.Must(s.runs.Dir(testRun))(t)
 	defer dir.Close()
 	for n := 2; n <= 100; n++ { // as many crashes would leave
 		sc := newScanner(dir, Meta{Run: testRun})

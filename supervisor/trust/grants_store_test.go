@@ -245,8 +245,7 @@ func TestUnsafeDirectories(t *testing.T) {
 func TestCorruptFiles(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	testkit.OK(t, s.Add(byRule))
-	good, err := os.ReadFile(s.Path())
-	testkit.OK(t, err)
+	good := testkit.Must(os.ReadFile(s.Path()))(t)
 	for want, text := range map[string]string{
 		"unexpected end":        "",
 		"not a JSON object":     "\x00\xff garbage",
@@ -339,8 +338,7 @@ func TestManyAddAtOnce(t *testing.T) {
 // TestLockIsNotWaitedForForever: a process that holds the lock and hangs does not block others for long.
 func TestLockIsNotWaitedForForever(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
-	unlock, err := s.dir.Lock(s.name+".lock", 0)
-	testkit.OK(t, err)
+	unlock := testkit.Must(s.dir.Lock(s.name+".lock", 0))(t)
 	testkit.Fails(t, "s.dir.Lock", testkit.Err(s.dir.Lock(s.name+".lock", 20*time.Millisecond)), unix.EWOULDBLOCK)
 	unlock()
 	testkit.OK(t, s.Add(byRule))
