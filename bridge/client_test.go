@@ -163,9 +163,7 @@ func TestHandlersMayCallBack(t *testing.T) {
 		a := r.spawn(t, "a", 1)
 		a.host.Emit(Event{Body: Assistant{Text: "call me"}})
 		a.host.Emit(Event{Body: Delta{Text: "and wait"}}) // read before the answer, handled after it
-		if err := <-asked; err != nil {
-			t.Errorf("a call from Event: %v", err)
-		}
+		testkit.Works(t, "a call from Event", <-asked)
 		got, err := a.host.ToolCall(r.ctx, ToolCallParams{Tool: "status", Input: json.RawMessage(`{}`)})
 		diff := cmp.Diff(ToolCallResult{Text: "the answer to status"}, got)
 		testkit.Check(t, err == nil && diff == "", "a call from ToolCall: %v, -want +got:\n%s", err, diff)
@@ -291,8 +289,7 @@ func TestHandlersMayClose(t *testing.T) {
 					t.Errorf("got %+v", res)
 				}
 				<-r.Done()
-				err := r.Err()
-				testkit.Check(t, err == nil, "Err after Close: %v", err)
+				testkit.Works(t, "Err after Close", r.Err())
 				<-r.served
 				r.stop()
 			})
@@ -323,8 +320,7 @@ func TestCancelledCallsAreCancelled(t *testing.T) {
 				testkit.Fails(t, "call", call(r, ctx), context.DeadlineExceeded)
 				<-ended
 				synctest.Wait() // its answer, which no caller waits for, is on its way
-				_, err := r.Context(r.ctx, AgentRef{"a", 1})
-				testkit.Check(t, err == nil, "afterwards: %v", err)
+				testkit.Works(t, "afterwards", testkit.Err(r.Context(r.ctx, AgentRef{"a", 1})))
 			})
 		})
 	}

@@ -177,8 +177,7 @@ func newWire(t *testing.T, conn net.Conn) *wire { return &wire{t, conn, bufio.Ne
 
 func (w *wire) write(lines ...string) {
 	for _, l := range lines {
-		_, err := io.WriteString(w, l+"\n")
-		testkit.Check(w.t, err == nil, "write: %v", err)
+		testkit.Works(w.t, "write", testkit.Err(io.WriteString(w, l+"\n")))
 	}
 }
 

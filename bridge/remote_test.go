@@ -617,8 +617,7 @@ func TestShutdownIsCertain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRemoteRig(t, time.Minute, &recorder{})
 		r.spawn(t, "orch-1", 1)
-		_, err := r.Shutdown(r.ctx, ShutdownParams{})
-		testkit.Check(t, err == nil, "%v", err)
+		testkit.Works(t, "Shutdown", testkit.Err(r.Shutdown(r.ctx, ShutdownParams{})))
 		_, certain := r.Stopped()
 		testkit.Check(t, certain, "it is not certain")
 		r.end(t)

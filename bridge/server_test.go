@@ -27,9 +27,7 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 		var got MessageParams
 		r.l.agent(ref).message = func(_ context.Context, p MessageParams) error { got = p; return nil }
 		sent := MessageParams{AgentRef: ref, MessageID: "m-1", Content: "<hello> & \"good\" day\n", Steer: true}
-		if err := r.Message(r.ctx, sent); err != nil {
-			t.Errorf("message: %v", err)
-		}
+		testkit.Works(t, "message", r.Message(r.ctx, sent))
 		testkit.Same(t, "message, -sent +received", sent, got)
 		if res, err := r.Interrupt(r.ctx, ref); err != nil || len(res.StillQueued) != 1 {
 			t.Errorf("interrupt: %v %v", res, err)
@@ -41,9 +39,7 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 			res.Answer != "the answer to why" {
 			t.Errorf("ask: %v %v", res, err)
 		}
-		if err := r.Configure(r.ctx, ConfigureParams{AgentRef: ref, Model: "opus"}); err != nil {
-			t.Errorf("configure: %v", err)
-		}
+		testkit.Works(t, "configure", r.Configure(r.ctx, ConfigureParams{AgentRef: ref, Model: "opus"}))
 		if err := r.Configure(r.ctx,
 			ConfigureParams{AgentRef: ref, Model: "no-such-model"}); codeOf(err) != CodeRefused {
 			t.Errorf("configure refused by the CLI: %v", err)
@@ -54,9 +50,7 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 		if _, err := r.Probe(r.ctx, AgentRef{"orch-1", 2}); codeOf(err) != CodeStale {
 			t.Errorf("probe of another generation: %v", err)
 		}
-		if err := r.Kill(r.ctx, KillParams{AgentRef: ref}); err != nil {
-			t.Errorf("kill: %v", err)
-		}
+		testkit.Works(t, "kill", r.Kill(r.ctx, KillParams{AgentRef: ref}))
 	})
 }
 

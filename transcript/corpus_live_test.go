@@ -174,8 +174,7 @@ func rehearse(t *testing.T, script string) *live {
 		if p := srv.Problems(); len(p) > 0 {
 			t.Errorf("problems:\n%s", strings.Join(p, "\n"))
 		}
-		err := srv.Close()
-		testkit.Check(t, err == nil, "%v", err)
+		testkit.Works(t, "Close", srv.Close())
 	})
 	return &live{t: t, srv: srv, home: t.TempDir(), cwd: t.TempDir()}
 }

@@ -179,8 +179,7 @@ func (r *rig) tryLaunch(pending ...string) error {
 func (r *rig) stop(now bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
-	err := r.agent.Stop(ctx, now)
-	testkit.Check(r.t, err == nil, "%v", err)
+	testkit.Works(r.t, "Stop", r.agent.Stop(ctx, now))
 	testkit.None(r.t, "left over", proctree.Survivors(r.run))
 }
 

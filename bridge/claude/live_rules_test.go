@@ -446,8 +446,7 @@ func recordLines(t *testing.T, spec bridge.ClaudeSpec, lines []corpus.DailyLine)
 	var judged, asked []string
 	command := func(raw json.RawMessage) string {
 		var input struct{ Command string }
-		err := json.Unmarshal(raw, &input)
-		testkit.Check(t, err == nil, "%v", err)
+		testkit.Works(t, "its input", json.Unmarshal(raw, &input))
 		return input.Command
 	}
 	s.host.judge = func(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {

@@ -316,8 +316,7 @@ func (s *stageOf) launch() *stageOf {
 func (s *stageOf) stopNow() {
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
-	err := s.agent.Stop(ctx, true)
-	testkit.Check(s.t, err == nil, "stop: %v", err)
+	testkit.Works(s.t, "stop", s.agent.Stop(ctx, true))
 	events := s.host.all()
 	if len(of[bridge.Done](s.host)) != 1 {
 		s.t.Errorf("want one done event, got:\n%s", s.host.dump())

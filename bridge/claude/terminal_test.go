@@ -36,8 +36,7 @@ func (s *stageOf) openTerminal(change func(*bridge.PTYOpenParams)) *terminalUser
 	s.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
-		err := d.term.Stop(ctx, true)
-		testkit.Check(s.t, err == nil, "stop: %v", err)
+		testkit.Works(s.t, "stop", d.term.Stop(ctx, true))
 		s.checkNoProcesses()
 	})
 	return d
@@ -278,8 +277,7 @@ func atShell(t *testing.T, script string) (*terminal, *testHost, string) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
-		err := term.Stop(ctx, true)
-		testkit.Check(t, err == nil, "%v", err)
+		testkit.Works(t, "Stop", term.Stop(ctx, true))
 		testkit.None(t, "left over", proctree.Survivors(run))
 	})
 	return term, host, cmd.Dir

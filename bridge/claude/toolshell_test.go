@@ -118,8 +118,7 @@ func TestToolShellIsNotReplaced(t *testing.T) {
 			}
 			before, err := os.Stat(path)
 			for range 20 {
-				_, err := writeToolShell(dir, fmt.Appendf(nil, "#!/bin/sh\necho %d\n", i%2))
-				testkit.Check(t, err == nil, "%v", err)
+				testkit.Works(t, "writeToolShell", testkit.Err(writeToolShell(dir, fmt.Appendf(nil, "#!/bin/sh\necho %d\n", i%2))))
 			}
 			if after, again := os.Stat(path); err != nil || again != nil || !os.SameFile(before, after) {
 				t.Errorf("it was replaced: %v, %v", err, again)
@@ -266,8 +265,7 @@ func TestLiveToolCalls(t *testing.T) {
 		if f := turn.Failed; f == nil || !f.Denied || f.Tool != "Bash" || !strings.Contains(f.Message, "denied") {
 			t.Errorf("denied by a rule: %+v", turn.Failed)
 		}
-		_, err := os.Stat(filepath.Join(dir, "a"))
-		testkit.Check(t, err == nil, "%v", err)
+		testkit.Works(t, "the file", testkit.Err(os.Stat(filepath.Join(dir, "a"))))
 		turn = s.turn("three")
 		f := turn.Failed
 		testkit.Check(t, f != nil && f.Tool == "WebFetch" && f.Denied, "switched off: %+v", turn.Failed)

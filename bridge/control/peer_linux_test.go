@@ -63,14 +63,12 @@ func TestIdentifyInNamespaces(t *testing.T) {
 	conn := testkit.Must(l.AcceptUnix())(t)
 	p := Identify(conn)
 	conn.Close()
-	err := client.Wait()
-	testkit.Check(t, err == nil, "the client: %v", err)
+	testkit.Works(t, "the client", client.Wait())
 	testkit.Check(t, strings.Contains(p.Problem, "started it") && p.PID > 2, "%+v", p)
 
 	path = filepath.Join(filepath.Dir(path), "inside")
 	server := confined(t, []string{peerVariable + "=" + path}, run...)
 	testkit.OK(t, server.Start())
 	testkit.Await(t, "who listens inside", func() bool { return errors.Is(call(path), io.EOF) })
-	err = server.Wait()
-	testkit.Check(t, err == nil, "the server inside: %v", err)
+	testkit.Works(t, "the server inside", server.Wait())
 }

@@ -94,8 +94,7 @@ func TestLongLine(t *testing.T) {
 	big := connect(t, path, nil)
 	testkit.Fails(t, "it was taken",
 		testkit.Err(big.Command(t.Context(), []byte(`"`+strings.Repeat("x", maxRequest)+`"`))))
-	_, err := c.Status(t.Context())
-	testkit.Check(t, err == nil, "the other connection: %v", err)
+	testkit.Works(t, "the other connection", testkit.Err(c.Status(t.Context())))
 }
 
 // TestAttach: input arrives in order, output comes back complete, and detach reports what was done.
@@ -198,8 +197,7 @@ func TestCloseReleasesTheTerminal(t *testing.T) {
 	path, s := open(t, h, friend)
 	c := connect(t, path, nil)
 	testkit.Must(c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}))(t)
-	err := s.Close()
-	testkit.Check(t, err == nil, "%v", err)
+	testkit.Works(t, "Close", s.Close())
 	testkit.Check(t, h.open.detached != 0, "it is still attached")
 	_, received := c.Detach(waitTimeout)
 	testkit.Check(t, received, "the client does not know")
@@ -257,8 +255,7 @@ func TestCloseDuringRequests(t *testing.T) {
 			}
 		})
 		<-begun
-		err := s.Close()
-		testkit.Check(t, err == nil, "%v", err)
+		testkit.Works(t, "Close", s.Close())
 		_ = conn.Close()
 		writer.Wait()
 	}

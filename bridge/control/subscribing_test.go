@@ -48,9 +48,7 @@ func TestSubscribe(t *testing.T) {
 		wrote = append(wrote, "screen "+line)
 		testkit.OK(t, c.Put(ctx, PutParams{Command: json.RawMessage(line), Frontend: "screen"}))
 	}
-	if err := errors.Join(c.Stop(ctx, StopParams{Signal: "INT", Fast: true}), c.InputEnded(ctx)); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "Join", errors.Join(c.Stop(ctx, StopParams{Signal: "INT", Fast: true}), c.InputEnded(ctx)))
 	wrote = append(wrote, "stop INT true", "input ended")
 	if r, err := c.State(ctx); err != nil || string(r.State) != `{"Paused":true}` || r.Version != 7 {
 		t.Errorf("the state is %+v, %v", r, err)

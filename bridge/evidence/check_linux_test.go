@@ -154,14 +154,12 @@ func TestTwoAtATime(t *testing.T) {
 	testkit.Fails(t, "one that was given up while it waited", b.ended(given), context.Canceled)
 	testkit.Check(t, !b.there("up.3") && !b.there("up.given"), "three run at a time")
 	b.touch("go.1")
-	err := b.ended(one)
-	testkit.Check(t, err == nil, "%v", err)
+	testkit.Works(t, "the check", b.ended(one))
 	b.up("up.3")
 	b.touch("go.2")
 	b.touch("go.3")
 	for _, over := range []<-chan error{two, three} {
-		err := b.ended(over)
-		testkit.Check(t, err == nil, "%v", err)
+		testkit.Works(t, "the check", b.ended(over))
 	}
 	testkit.Check(t, !b.there("up.given"), "what was given up ran all the same")
 }

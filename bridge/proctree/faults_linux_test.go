@@ -295,9 +295,7 @@ func TestHundredStartAndStopTogether(t *testing.T) {
 			if young.State() != nil || !alive(young.PID()) {
 				t.Errorf("orch-%d.10 was killed with orch-%d.1: %v", i, i, young.State())
 			}
-			if _, err := young.Kill(ctx); err != nil {
-				t.Error(err)
-			}
+			testkit.Works(t, "Kill", testkit.Err(young.Kill(ctx)))
 		})
 	}
 	all.Wait()

@@ -186,8 +186,7 @@ func TestSignalReachesTheGroup(t *testing.T) {
 	if err := c.Wait(); err == nil || c.State() == nil {
 		t.Errorf("wait: %v, state %v", err, c.State())
 	}
-	err := c.Signal(syscall.SIGTERM)
-	testkit.Check(t, err == nil, "signal after the end: %v", err)
+	testkit.Works(t, "signal after the end", c.Signal(syscall.SIGTERM))
 }
 
 func TestKillReachesOtherSessions(t *testing.T) {
@@ -404,8 +403,7 @@ func TestEndHitsNoOtherProcess(t *testing.T) {
 	defer cancel()
 	testkit.Fails(t, "a recycled number", End(ctx, child.PID(), line[0].Start+1), ErrEnded)
 	testkit.Need(t, child.State() == nil, "it was killed")
-	err := End(ctx, child.PID(), line[0].Start)
-	testkit.Check(t, err == nil, "the process itself: %v", err)
+	testkit.Works(t, "the process itself", End(ctx, child.PID(), line[0].Start))
 	<-child.Done()
 	testkit.Fails(t, "one that has ended", End(ctx, child.PID(), line[0].Start), ErrEnded)
 }
@@ -484,7 +482,6 @@ func TestHoldInheritedRefuses(t *testing.T) {
 	for _, value := range []string{"", "x", "1", "-3", "99999", fmt.Sprint(r.Fd())} {
 		t.Setenv(EnvLock, value)
 		testkit.Fails(t, fmt.Sprintf("%q was held", value), HoldInheritedLock())
-		err := HoldInheritedLock()
-		testkit.Check(t, err == nil, "without the variable: %v", err)
+		testkit.Works(t, "without the variable", HoldInheritedLock())
 	}
 }

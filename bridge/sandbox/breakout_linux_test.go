@@ -39,8 +39,7 @@ func (w *world) online(t testing.TB, gate Gate, script string) (string, error) {
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
-		_, err := child.Kill(ctx)
-		testkit.Check(t, err == nil, "%v", err)
+		testkit.Works(t, "Kill", testkit.Err(child.Kill(ctx)))
 	}()
 	err = child.Wait()
 	return out.String(), err
@@ -133,9 +132,7 @@ func TestBreakOuts(t *testing.T) {
 			}
 		})
 	}
-	if err := other.Process.Signal(syscall.Signal(0)); err != nil {
-		t.Errorf("the process outside: %v", err)
-	}
+	testkit.Works(t, "the process outside", other.Process.Signal(syscall.Signal(0)))
 }
 
 // TestQuestionsAboutHosts: each process tree has a proxy of its own; what one was permitted is refused to another.

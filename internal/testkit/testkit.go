@@ -204,6 +204,14 @@ func None[S ~[]E, E any](t testing.TB, what any, list S) {
 // Err is the error of a call with one result.
 func Err[T any](_ T, err error) error { return err }
 
+// Works reports an error of what has to work, and lets the test go on.
+func Works(t testing.TB, what any, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%v: %v", what, err)
+	}
+}
+
 // Fails reports an error that is missing, or is not the one that is wanted: a text is in it, an error is what
 // errors.Is finds.
 func Fails(t testing.TB, what any, err error, want ...any) {

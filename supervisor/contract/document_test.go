@@ -343,8 +343,7 @@ func TestFieldsAreDescribed(t *testing.T) {
 func TestEveryEventValidates(t *testing.T) {
 	for _, e := range samples() {
 		line := testkit.Must(EncodeLine(nil, 1, someTime, e))(t)
-		err := validEvent(line)
-		testkit.Check(t, err == nil, "%s%v", line, err)
+		testkit.Works(t, line, validEvent(line))
 	}
 }
 

@@ -341,9 +341,7 @@ func checkAfterCrash(t *testing.T, m *memFS, promised uint64, described bool) {
 		t.Errorf("open store: %v", err)
 		return
 	}
-	if _, err := s.List(); err != nil {
-		t.Errorf("list: %v", err)
-	}
+	testkit.Works(t, "list", testkit.Err(s.List()))
 	tl := &teller{m: m}
 	r, rec, err := s.Open(testRun, 0, tl.options(), resumeTest)
 	if err != nil {
@@ -361,9 +359,7 @@ func checkAfterCrash(t *testing.T, m *memFS, promised uint64, described bool) {
 	add(t, r, rec.Records+1, rec.Records+2)
 	syncRun(t, r)
 	synctest.Wait()
-	if err := r.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	testkit.Works(t, "close", r.Close())
 	checkRecords(t, reader(s, testRun), rec.Records+2)
 	checkTold(t, s, rec.Records+2)
 }

@@ -303,8 +303,7 @@ func TestOwnFaultsAreNotForeign(t *testing.T) {
 				addBatches(t, r, 10, 2)
 				time.Sleep(10 * eventSync)
 				synctest.Wait()
-				_, err := tr.last()
-				testkit.Check(t, err == nil, "it did not end: %v", err)
+				testkit.Works(t, "it did not end", testkit.Err(tr.last()))
 				if slices.ContainsFunc(tr.told, func(err error) bool { return errors.Is(err, ErrForeignWrite) }) {
 					t.Errorf("told is %v", tr.told)
 				}

@@ -152,11 +152,9 @@ func whileOneWorks(t *testing.T, o runconfig.Options, work func(l *Loop, ref bri
 			work(f.loop, p.AgentRef)
 			f.ruled(p, report("done", "all of it", true))
 		case f.loop.Snapshot().Spawned == 0:
-			if _, err := f.loop.ToolCall(t.Context(),
+			testkit.Works(t, "f.loop.ToolCall", testkit.Err(f.loop.ToolCall(t.Context(),
 				bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
-					Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil {
-				t.Error(err)
-			}
+					Input: json.RawMessage(`{"prompt":"work"}`)})))
 			f.ruled(p, ruling("CONTINUE", "Patience."))
 		default:
 			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
@@ -341,8 +339,7 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var got []string
 				events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, ref bridge.AgentRef) {
-					err := l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(kept *)"}})
-					testkit.Check(t, err == nil, "%v", err)
+					testkit.Works(t, "Grants", l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(kept *)"}}))
 					asks(t, l, ref, "make one", "make two", "npm test")
 					edit := toolClasses["edit"]
 					go func() {

@@ -320,8 +320,7 @@ func TestManyAddAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range each {
 		wg.Go(func() {
-			err := addMany(dir, cwd, fmt.Sprintf("goroutine%d", i))
-			testkit.Check(t, err == nil, "%v", err)
+			testkit.Works(t, "addMany", addMany(dir, cwd, fmt.Sprintf("goroutine%d", i)))
 		})
 		wg.Go(func() {
 			cmd := exec.Command(os.Args[0])

@@ -279,8 +279,7 @@ func TestSchemaAcceptsWhatParseAccepts(t *testing.T) {
 			raw := testkit.Must(json.Marshal(v))(t)
 			var instance any
 			testkit.OK(t, json.Unmarshal(raw, &instance))
-			err := schema.Validate(instance)
-			testkit.Check(t, err == nil, "%s: %v", raw, err)
+			testkit.Works(t, raw, schema.Validate(instance))
 		}
 	}
 }
