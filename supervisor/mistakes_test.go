@@ -246,7 +246,7 @@ func TestStatusNamesHosts(t *testing.T) {
 
 // TestPersonas: each way to work badly is noticed, within a number of turns, and the human or the Arbiter learns of it.
 // Those that need files are elsewhere: one of three files, and more files than asked for, in TestOpenPoints; two that
-// change one file by command, in TestTheSameWorkInOneDirectory of cmd/arbiter; the same failing call, in its
+// change one file by command, in TestARunRecordsItsChanges of cmd/arbiter; the same failing call, in its
 // TestTheSameCallFails.
 func TestPersonas(t *testing.T) {
 	for _, c := range []struct {

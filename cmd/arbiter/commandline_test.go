@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -206,8 +205,7 @@ func TestEnvironmentOfTheArbiter(t *testing.T) {
 				claude := p.program(t)
 				config := write(t, "arbiter_env:\n  ANTHROPIC_BASE_URL: "+gateway.URL()+"\n  LOOM_TOKEN: "+nameless+
 					"\n", t.TempDir(), "config.yaml")
-				s := start(t, []string{"ANTHROPIC_BASE_URL=" + workers.URL(), "ANTHROPIC_API_KEY=" + workers.Key(),
-					"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}, "--json", "--no-input", "--debug", "--claude",
+				s := start(t, asksOf(workers), "--json", "--no-input", "--debug", "--claude",
 					claude, "--cwd", t.TempDir(), "--allow", "Write", "--allow", "Bash(*)", "--task", "Weave",
 					"--decider", decider, "--config", config)
 				s.finish(contract.ExitComplete)
@@ -252,10 +250,8 @@ func TestUsage(t *testing.T) {
 			report.SpendingAgent: func(r report.Row) bool { return r.Agent == "arbiter" || r.Agent == "orch-1" },
 			report.SpendingModel: func(r report.Row) bool { return strings.HasPrefix(r.Model, "claude-") },
 		} {
-			var rows []report.Row
-			testkit.OK(t, json.Unmarshal([]byte(ask("--by", string(by), "--json")), &rows))
 			usd := 0.0
-			for _, r := range rows {
+			for _, r := range decodedAs[[]report.Row](t, ask("--by", string(by), "--json")) {
 				usd += r.CostUSD
 				if !want(r) {
 					t.Errorf("by %s: %+v", by, r)
@@ -306,9 +302,7 @@ func TestNothingAsked(t *testing.T) {
 		strings.Contains(c.errs, "To resume:") || !strings.Contains(c.errs, "no task was given") {
 		t.Errorf("exit code %d, %d lines, %v\n%s", c.code, len(lines), err, c.errs)
 	}
-	if runs := h.runs(); len(runs) != 0 {
-		t.Errorf("left behind: %v", runs)
-	}
+	testkit.Empty(t, "left behind", h.runs())
 }
 
 // TestRunWithoutTaskIsNotOffered: a run that was killed before it got a task cannot be resumed without one.
@@ -328,28 +322,13 @@ func TestRunWithoutTaskIsNotOffered(t *testing.T) {
 	}
 }
 
-// TestLeftIsNotCancelled: a run that was ended by Ctrl+C is listed as interrupted.
-func TestLeftIsNotCancelled(t *testing.T) {
-	t.Parallel()
-	s := dialogue(t)
-	s.mustSignal(syscall.SIGINT)
-	s.finish(contract.ExitInterrupted)
-	out, _ := s.output(0, "sessions", "--json")
-	var list []runstore.Line
-	testkit.OK(t, json.Unmarshal([]byte(out), &list))
-	if len(list) != 1 || list[0].Status != runstore.Interrupted || !list[0].Resumable {
-		t.Errorf("listed %+v", list)
-	}
-}
-
 // TestRequirementsNameTheRun: a run has the heading of its requirements file as its title, also in lists.
 func TestRequirementsNameTheRun(t *testing.T) {
 	h := newTestHome(t, players(t)[0])
 	testkit.OK(t, os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be tall.\n"),
 		0o600))
 	h.output(append(h.rehearsing("parallel"), "--json", "--no-input", "REQUIREMENTS.md")...)
-	var list []runstore.Line
-	testkit.OK(t, json.Unmarshal([]byte(h.output("sessions", "--json")), &list))
+	list := decodedAs[[]runstore.Line](t, h.output("sessions", "--json"))
 	if len(list) != 1 || list[0].Title != "A lighthouse" {
 		t.Errorf("listed %+v", list)
 	}
@@ -381,11 +360,9 @@ func TestMemoryCommands(t *testing.T) {
 	w.prints("Workspace "+w.Path+"\n  1  one\n     2026-03-01, run 0123abcd\n     evidence: seen\n"+
 		"  2  two\n     2026-03-01, written by a human\nThe outcomes of 1 run are kept, too.\n",
 		contract.ExitComplete, "memory")
-	var r subcommands.MemoryReport
-	out, _ := w.arbiter(contract.ExitComplete, "memory", "--json")
-	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Lessons) != 2 || len(r.Outcomes) != 1 ||
-		r.File != store.Path() {
-		t.Errorf("%v: %s", err, out)
+	r := decodedAs[subcommands.MemoryReport](t, stdoutOf(w.arbiter(contract.ExitComplete, "memory", "--json")))
+	if len(r.Lessons) != 2 || len(r.Outcomes) != 1 || r.File != store.Path() {
+		t.Errorf("%+v", r)
 	}
 
 	useEditor(t, `sed -i.old 's/lesson: two/lesson: 2/' "$1"`)

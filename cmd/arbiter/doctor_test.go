@@ -79,9 +79,7 @@ func (e examination) healthy(t *testing.T) {
 	if abilities < 20 {
 		t.Errorf("%d abilities", abilities)
 	}
-	if left, _ := os.ReadDir(e.temp); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	testkit.Empty(t, "left behind", testkit.Must(os.ReadDir(e.temp))(t))
 }
 
 // TestDoctorOfOthers: the doctor finds missing abilities of a CLI by trying them, not by the CLI's own
@@ -186,16 +184,12 @@ func TestDoctorIsStopped(t *testing.T) {
 	if _, err := os.ReadFile(started); err != nil { // waits until the trial has started
 		t.Error(err)
 	}
-	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, s.cmd.Process.Signal(os.Interrupt))
 	_ = s.cmd.Wait()
 	if code := s.cmd.ProcessState.ExitCode(); code != int(contract.ExitInterrupted) {
 		t.Errorf("exit code %d\n%s", code, s.stderr.String())
 	}
-	if left, _ := os.ReadDir(temp); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	testkit.Empty(t, "left behind", testkit.Must(os.ReadDir(temp))(t))
 }
 
 // TestDoctorFindsLeftovers: the doctor finds leftovers of a killed rehearsal, and of an old one.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -63,15 +62,12 @@ func TestPanic(t *testing.T) {
 			text, point := string(raw), strings.Split(at, ":")[0]
 			testkit.Includes(t, "the report", text, "panic: crash point "+point, "goroutine ", "crashpoint.Here",
 				`"event":"session"`, "Two threads")
-			if strings.Contains(text, secret) || strings.Contains(s.stderr.String(), secret) {
-				t.Error("the key is shown")
-			}
+			testkit.Excludes(t, "the key is shown", text, secret)
+			testkit.Excludes(t, "the key is shown", s.stderr.String(), secret)
 			testkit.Includes(t, "the report is not mentioned", s.stderr.String(), reports[0])
 			s.cmd.Env = append(s.cmd.Env, "ARBITER_CRASH_AT=")
 			s.cmd.Path = ""
-			if n := s.again("--json", "--resume"); n.finish(contract.ExitComplete).Status != contract.StatusComplete {
-				t.Error("not completed")
-			}
+			s.again("--json", "--resume").finish(contract.ExitComplete)
 		})
 	}
 }
@@ -88,10 +84,7 @@ func TestResumeWhileOldBridgeRuns(t *testing.T) {
 			s := start(t, nil, "--stand-in", "--env", "ARBITER_STANDIN_FAULT=ignore-term", "--pid-namespace", "never",
 				"--json", "--scenario", "dialogue", "--task", "Name it")
 			await[contract.Question](s, "a question", nil)
-			pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
-			if !ok {
-				t.Fatal("no bridge")
-			}
+			pid := s.bridge()
 			for agent, pids := range aliveAs(s.run()) { // stopped, it delays the end of its bridge until it is killed
 				if strings.HasSuffix(agent, ".1") {
 					for _, pid := range pids {
@@ -119,9 +112,7 @@ func TestResumeWhileOldBridgeRuns(t *testing.T) {
 			if left := survivors(s.run()); left[pid] != "" {
 				t.Error("the old bridge lives in the second process run")
 			}
-			await[contract.Question](n, "the question again", nil)
-			n.send(contract.Say{Text: "Call it nameless."})
-			n.finish(contract.ExitComplete)
+			n.named()
 		})
 	}
 }
@@ -135,7 +126,7 @@ func TestInterruptedAtAnyMoment(t *testing.T) {
 	for lines := range first {
 		t.Run(fmt.Sprintf("first process run, %d lines", lines), func(t *testing.T) {
 			t.Parallel()
-			s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+			s := standInPlayer.plays(t, "dialogue", "Name it")
 			s.interruptAfter(lines)
 			if len(collect[contract.Session](s)) == 0 {
 				s.nothingOrResumable()
@@ -181,9 +172,7 @@ func (s *script) nothingOrResumable() {
 	n := s.again("--json", "--resume")
 	<-n.change // a line, or the end
 	if len(collect[contract.Session](n)) > 0 {
-		await[contract.Question](n, "the question", nil)
-		n.send(contract.Say{Text: "Call it nameless."})
-		n.finish(contract.ExitComplete)
+		n.named()
 		return
 	}
 	n.gone()
@@ -209,8 +198,7 @@ func TestTimeZones(t *testing.T) {
 	}
 	zone("Pacific/Niue") // 25 hours behind
 	n := s.again("--json", "--resume")
-	await[contract.Question](n, "the question again", nil)
-	n.send(contract.Say{Text: "Call it nameless."})
+	n.answers()
 	if r := n.finish(contract.ExitComplete); r.DurationMS < 0 || r.DurationMS > waitTimeout.Milliseconds() {
 		t.Errorf("result %+v", r)
 	}
@@ -222,12 +210,9 @@ func TestTimeZones(t *testing.T) {
 	second := s.again("--stand-in", "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")
 	second.finish(contract.ExitComplete)
 	zone("Pacific/Kiritimati")
-	out, _ := s.output(0, "sessions", "ls", "--json")
-	var list []runstore.Line
-	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 2 {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if list[0].Run != second.run() || list[1].Run != s.run() || !list[0].LastActive.After(list[1].LastActive) {
+	list := besideJSON[[]runstore.Line](s, "sessions", "ls")
+	if len(list) != 2 || list[0].Run != second.run() || list[1].Run != s.run() ||
+		!list[0].LastActive.After(list[1].LastActive) {
 		t.Errorf("listed %+v", list)
 	}
 }
@@ -236,10 +221,10 @@ func TestTimeZones(t *testing.T) {
 func TestHostileRunNames(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	s := start(t, nil, "--stand-in", "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")
+	s := standInPlayer.plays(t, "parallel", "Two threads", "--no-input")
 	s.finish(contract.ExitComplete)
 	dir := filepath.Dir(collect[contract.Session](s)[0].Log)
-	before := tree(t, filepath.Dir(filepath.Dir(dir)))
+	before := filesBelow(t, filepath.Dir(filepath.Dir(dir)))
 	names := []string{
 		"", " ", ".", "..", "../..", "../runs/" + s.run(), "/etc/passwd", dir, "*", "?", "-", "--", "%00", "~", "$HOME",
 		"\n", "a\tb", "\x1b[2J", "\xff\xfe", "⟦", strings.Repeat("a", 1<<16), s.run() + "/", s.run() + "0",
@@ -254,24 +239,7 @@ func TestHostileRunNames(t *testing.T) {
 			s.output(int(contract.ExitUsage), append(command, "--", name)...)
 		}
 	}
-	testkit.Same(t, "the state directory", before, tree(t, filepath.Dir(filepath.Dir(dir))))
-}
-
-// tree lists the files below a directory, with their sizes.
-func tree(t *testing.T, dir string) string {
-	t.Helper()
-	var b strings.Builder
-	testkit.OK(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil && !d.IsDir() {
-			fmt.Fprintln(&b, path, info.Size())
-		}
-		return err
-	}))
-	return b.String()
+	testkit.Same(t, "the state directory", before, filesBelow(t, filepath.Dir(filepath.Dir(dir))))
 }
 
 // TestStubbornAgents: an agent that ignores SIGTERM and uses all of a CPU, one that leaves a daemon behind, and
@@ -296,9 +264,7 @@ func TestStubbornAgents(t *testing.T) {
 			await[contract.Accepted](s, "an answer in the midst of it", nil)
 			s.mustSignal(syscall.SIGINT)
 			s.finish(contract.ExitInterrupted) // also checks that no process is left
-			if e := collect[contract.Error](s); len(e) != 0 {
-				t.Errorf("errors %+v", e)
-			}
+			testkit.Empty(t, "errors", collect[contract.Error](s))
 		})
 	}
 }
@@ -320,23 +286,19 @@ func TestStoppedAgent(t *testing.T) {
 				p.long(t) // the kernel stops the real CLI and the stand-in alike
 				onlyLinux(t)
 				t.Parallel()
-				s := start(t, nil, append(p.args, "--json", "--watch-every", "1s", "--scenario", "dialogue", "--task",
-					"Name it")...)
+				s := p.plays(t, "dialogue", "Name it", "--watch-every", "1s")
 				await[contract.Question](s, "a question", nil)
 				pid := agentPID(t, s.run(), "arbiter.1")
 				testkit.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 				s.awaitNotice("is stopped")
 				if then == "go on" {
 					testkit.OK(t, syscall.Kill(pid, syscall.SIGCONT))
-					s.send(contract.Say{Text: "Call it nameless."})
-					s.finish(contract.ExitComplete)
+					s.named()
 				} else {
 					s.mustSignal(syscall.SIGINT)
 					s.finish(contract.ExitInterrupted)
 				}
-				if list := s.reasons(); len(list) != 0 {
-					t.Errorf("started again: %q", list)
-				}
+				testkit.Empty(t, "started again", s.reasons())
 			})
 		}
 	}
@@ -463,9 +425,7 @@ func TestGreedyAgents(t *testing.T) {
 			testkit.Includes(t, "notice", s.awaitNotice(" uses ").Text, c.what, " of ")
 			s.send(contract.Interrupt{ID: "orch-1"})
 			s.finish(contract.ExitComplete)
-			if list := s.reasons(); len(list) != 0 {
-				t.Errorf("started again: %q", list)
-			}
+			testkit.Empty(t, "started again", s.reasons())
 		})
 		t.Run(c.name+"/over", func(t *testing.T) {
 			onlyLinux(t)

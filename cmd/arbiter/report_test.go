@@ -31,9 +31,7 @@ func TestReportOfARun(t *testing.T) {
 	if output := s.stderr.String(); strings.Contains(output, "asked ") || !strings.Contains(output, "\nTo resume: ") {
 		t.Errorf("with --json there is a receipt:\n%s", output)
 	}
-	out, _ := s.output(0, "report", s.run(), "--format", "json")
-	var r report.Report
-	testkit.OK(t, json.Unmarshal([]byte(out), &r))
+	r := decodedAs[report.Report](t, stdoutOf(s.output(0, "report", s.run(), "--format", "json")))
 	if r.Run != s.run() || r.Status != contract.StatusComplete || r.CostUSD != result.CostUSD ||
 		r.Usage != result.Usage || r.Summary != result.Summary {
 		t.Errorf("%+v", r)
@@ -298,37 +296,6 @@ the one table (` + "`tui/eventtext`" + `); otherwise the form for programs or li
 | fact | %s |
 |---%s|
 `
-
-// TestSimulatedCosts: each face marks the costs of a rehearsal as simulated.
-func TestSimulatedCosts(t *testing.T) {
-	t.Parallel()
-	h := newTestHome(t, players(t)[0])
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--sandbox", "off", "--allow", "Bash", "--task",
-		"Make a thing")
-	p.await("What shall it be called?", "The Arbiter awaits your answer.")
-	run := h.runs()[0]
-	plain := h.run(exec.Command("arbiter", "--plain"))
-	plain.await("What shall it be called?")
-	tool, page := h.serves(nil), h.page(run)
-	editor := h.edits(acpEditors["subagents"], h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
-	editor.loads(h, run)
-	status := h.output("status")
-	h.output("send", "call it dawn")
-	p.await("It is done.")
-	editor.sees(0, "the end", func(m acpMessage) bool { return strings.Contains(string(m.Params), "Open at the end") })
-	for face, text := range map[string]string{
-		"screen": p.await("simulated").Text(), "plain": plain.await("simulated").Text(),
-		"logs": h.output("logs"), "status": status,
-		"report": h.output("report", run), "sessions": h.output("sessions"), "ACP": editor.dump(editor.got),
-		"MCP": string(testkit.Must(json.Marshal(tool.sees("status", map[string]any{"run": run})))(t)),
-		"web": page.part(`"event":"result"`),
-	} {
-		if !strings.Contains(text, "simulated") && !strings.Contains(text, `"rehearsal":true`) {
-			t.Errorf("%s does not say that the cost is simulated:\n%s", face, text)
-		}
-	}
-	p.press("Ctrl+C", "Ctrl+C")
-}
 
 // card returns what waits, as the page is sent it.
 func (b *webUser) card() string { b.t.Helper(); return b.part(`"inbox":[{`) }

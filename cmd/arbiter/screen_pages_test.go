@@ -1,9 +1,7 @@
 package main
 
 import (
-	"crypto/sha256"
 	"encoding/json"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -319,7 +317,7 @@ func TestReplayOnTheScreen(t *testing.T) {
 	if err != nil || len(log) != 1 {
 		t.Fatalf("the run's directory is not found: %v %v", log, err)
 	}
-	before := sumsOf(t, filepath.Dir(log[0]))
+	before := filesBelow(t, filepath.Dir(log[0]))
 	env := append(p.cmd.Env, "PATH=/nowhere", "ARBITER_CLAUDE=/nowhere/claude")
 	again := show(t, size, "", env, "replay", runs[0].Run[:8], "--screen", "--theme", "high-contrast-dark")
 	again.await("PLAYBACK 1×", "Count the omens")
@@ -334,15 +332,7 @@ func TestReplayOnTheScreen(t *testing.T) {
 	if err != nil || state.ExitCode() != 0 {
 		t.Errorf("it ends with %v, %v", state, err)
 	}
-	if after := sumsOf(t, filepath.Dir(log[0])); len(after) != len(before) {
-		t.Errorf("%d files were %d", len(after), len(before))
-	} else {
-		for path, sum := range before {
-			if after[path] != sum {
-				t.Errorf("%s was written to", path)
-			}
-		}
-	}
+	testkit.Same(t, "the files of the run", before, filesBelow(t, filepath.Dir(log[0])))
 }
 
 // envOf returns a variable's last value.
@@ -353,22 +343,4 @@ func envOf(env []string, name string) (value string) {
 		}
 	}
 	return value
-}
-
-// sumsOf returns the checksums of the files below a directory.
-func sumsOf(t *testing.T, dir string) map[string][32]byte {
-	t.Helper()
-	sums := map[string][32]byte{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		sums[path] = sha256.Sum256(b)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sums
 }

@@ -142,9 +142,7 @@ func (h *testHome) alive() map[int]string {
 func (h *testHome) ended(p *pane, want contract.Exit) string {
 	h.t.Helper()
 	text := h.left(p, want)
-	if left := h.alive(); len(left) > 0 {
-		h.t.Errorf("left behind: %v", left)
-	}
+	testkit.Empty(h.t, "left behind", h.alive())
 	return text
 }
 
@@ -236,9 +234,7 @@ func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 		p.press("q", "F2")
 		p.await("LOGBOOK", "result")
 		p.pressed("q", "THE WEAVING")
-		if faults := pty.FullScreen.Check(p.Output()); len(faults) > 0 {
-			t.Errorf("what it sent: %q", faults)
-		}
+		testkit.Empty(t, "what it sent", pty.FullScreen.Check(p.Output()))
 		testkit.Includes(t, "the window's title", p.Screen().Title, "arbiter")
 		p.press("Ctrl+C")
 		after := h.ended(p, contract.ExitComplete)
@@ -332,19 +328,6 @@ func TestScreenAfterItsDeath(t *testing.T) {
 	})
 }
 
-// TestScreenWithRequirements: a file on the command line is the task.
-func TestScreenWithRequirements(t *testing.T) {
-	h := newTestHome(t, players(t)[0])
-	testkit.OK(t, os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be *tall*.\n"),
-		0o600))
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "REQUIREMENTS.md")
-	p.await("THE WEAVING", "A lighthouse", "It must be tall.", "What shall it be called?",
-		"The Arbiter awaits your answer.") // the question's text is streamed before the question is open
-	p.typed("call it dawn\n", "y Allow once")
-	p.finish()
-	h.over(p)
-}
-
 // TestTwoScreensOfOneRun: a second screen of a live run shows its whole history, an answer on one screen
 // settles the request on the other, and a script cannot play the run a second time.
 func TestTwoScreensOfOneRun(t *testing.T) {
@@ -391,9 +374,7 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 			"done     complete: The file is there.", "proved   nothing was checked", "files    not known",
 			"To resume: arbiter --plain --resume --session ")
 		out := strings.TrimPrefix(string(p.Output()), "\x1b]2;"+theTitle+"\a")
-		if faults := pty.Lines.Check([]byte(out)); len(faults) > 0 {
-			t.Errorf("what it sent: %q", faults)
-		}
+		testkit.Empty(t, "what it sent", pty.Lines.Check([]byte(out)))
 		told := testkit.Must(contractLines(h.output("replay", h.runs()[0])))(t)
 		want := []string{"Make a thing", "call it dawn", "It stands.",
 			"COMPLETE did not take effect yet. The supervisor finds these points open:", "It is done."}
@@ -406,22 +387,6 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 		}
 		testkit.Same(t, "what was said", want, said)
 	})
-}
-
-// TestPlainIsInterrupted: Ctrl+C ends the run in order, and --plain resumes it.
-func TestPlainIsInterrupted(t *testing.T) {
-	t.Parallel()
-	h := newTestHome(t, players(t)[0])
-	p := h.open(append([]string{"--plain", "--task", "Make a thing"},
-		h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)...)
-	p.await("What shall it be called?")
-	p.press("Ctrl+C")
-	testkit.Includes(t, "it says", h.ended(p, contract.ExitInterrupted), "arbiter --plain --resume --session")
-	p = h.open("--plain", "--resume")
-	p.await("What shall it be called?")
-	p.typed("call it dawn\n", "1 y")
-	p.Type("1 y\n")
-	h.ended(p, contract.ExitComplete)
 }
 
 // TestPlainInput: at the end of the input no more human input can come, but the run continues.

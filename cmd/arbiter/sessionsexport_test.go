@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -100,19 +101,7 @@ func (s *script) places() []string {
 // eachOnce fails unless each message of a run was delivered once.
 func eachOnce(t *testing.T, s *script, run string) {
 	t.Helper()
-	out, _ := s.output(0, "sessions", "show", "--json", run)
-	var shown struct {
-		Messages []struct {
-			ID     string `json:"message_id"`
-			To     string
-			Text   string
-			Status string
-			Sent   int
-		}
-		Ledger struct{ Posted, Seen, Resent, Swallowed, Returned int }
-		Damage []string
-	}
-	testkit.OK(t, json.Unmarshal([]byte(out), &shown))
+	shown := besideJSON[subcommands.SessionReport](s, "sessions", "show", run)
 	for _, m := range shown.Messages {
 		if m.To != contract.Human && (m.Status != "delivered" || m.Sent != 1) {
 			t.Errorf("message %+v", m)
@@ -120,7 +109,7 @@ func eachOnce(t *testing.T, s *script, run string) {
 	}
 	l := shown.Ledger
 	if l.Posted < 6 || l.Seen != l.Posted || l.Resent+l.Swallowed+l.Returned != 0 || len(shown.Damage) > 0 {
-		t.Errorf("%s", out)
+		t.Errorf("%+v", shown)
 	}
 }
 
@@ -202,6 +191,12 @@ func askedIn(t *testing.T, work string) (s *script, run, archive string) {
 	return s, s.run(), archive
 }
 
+// noRuns checks that it sees no runs.
+func (s *script) noRuns(when string) {
+	s.t.Helper()
+	testkit.Same(s.t, "runs "+when, "[]\n", stdoutOf(s.output(0, "sessions", "--json")))
+}
+
 // TestExportIsRefused: a run that another machine could not continue, or that is live, is not exported.
 func TestExportIsRefused(t *testing.T) {
 	testkit.Long(t)
@@ -251,14 +246,10 @@ func TestImportKilled(t *testing.T) {
 		t.Error(err)
 	}
 	awaitFile(t, filepath.Join(there.stateDir(), "runs", ".import-*", "journal-*"))
-	if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
-		t.Errorf("seen in the middle of an import: %s", out)
-	}
+	there.noRuns("in the middle of an import")
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
-		t.Errorf("seen after it was killed: %s", out)
-	}
+	there.noRuns("after it was killed")
 	testkit.Same(t, "on stdout it is another archive", string(whole),
 		stdoutOf(s.output(0, "sessions", "export", run, "--output", "-")))
 	there.output(0, "sessions", "import", archive)
@@ -282,9 +273,7 @@ func TestImportOfFiles(t *testing.T) {
 		t.Helper()
 		there := s.elsewhere(dir)
 		testkit.Includes(t, "", stderrOf(there.output(1, "sessions", "import", archive)), why)
-		if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
-			t.Errorf("runs: %s", out)
-		}
+		there.noRuns("after a refusal")
 		return there
 	}
 	mine.Write("names.txt", "mine\n")
@@ -312,9 +301,7 @@ func TestImportIsRefused(t *testing.T) {
 		t.Helper()
 		_, errs := there.output(want, append([]string{"sessions", "import"}, args...)...)
 		testkit.Includes(t, "", errs, why)
-		if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
-			t.Errorf("runs: %s", out)
-		}
+		there.noRuns("after a refusal")
 	}
 	for _, n := range []int{0, 5, len(whole) / 2, len(whole) - 1} {
 		testkit.OK(t, os.WriteFile(damaged, whole[:n], 0o600))

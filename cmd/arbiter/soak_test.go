@@ -86,9 +86,7 @@ func soak(t testing.TB, agents int, pace time.Duration) *soaking {
 	model := testkit.Must(rehearsal.Start(script, rehearsal.Options{Pace: pace}))(t)
 	t.Cleanup(func() { _ = model.Close() })
 	player := testkit.Must(exec.LookPath("stand-in"))(t)
-	gauges, err := os.MkdirTemp("/tmp", "gauge") // a short path for a socket
-	testkit.OK(t, err)
-	t.Cleanup(func() { os.RemoveAll(gauges) })
+	gauges := shortDir(t)
 	s := &soaking{t: t, gauges: gauges, state: filepath.Join(t.TempDir(), "state")}
 	work := t.TempDir()
 	testkit.OK(t, os.WriteFile(filepath.Join(work, "thread"), []byte("thread\n"), 0o600))

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -150,5 +151,13 @@ func Excludes(t testing.TB, what any, text string, parts ...string) {
 		if strings.Contains(text, part) {
 			t.Errorf("%v: %q is in:\n%s", what, part, text)
 		}
+	}
+}
+
+// Empty reports what a list or a map has that is to have nothing. what says what is wrong then.
+func Empty(t testing.TB, what, list any) {
+	t.Helper()
+	if reflect.ValueOf(list).Len() > 0 {
+		t.Errorf("%v: %+v", what, list)
 	}
 }
