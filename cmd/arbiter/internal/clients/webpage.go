@@ -1095,7 +1095,8 @@ func (f *webFollower) line(line []byte) json.RawMessage {
 	if err != nil {
 		return raw // cannot happen: a string
 	}
-	return slices.Concat([]byte(`{"words":`), text, []byte(","), raw[1:])
+	// No event has a member of this name: of two, the page would take the last.
+	return slices.Concat([]byte(`{"sentence":`), text, []byte(","), raw[1:])
 }
 
 func (f *webFollower) nameOf(id string) string { return f.names[id] }

@@ -360,6 +360,7 @@ func TestPageWords(t *testing.T) {
 		contract.Fuse{USD: 2, Spent: 1.7, Status: contract.FuseWarn},
 		contract.Permission{Behavior: "allow", By: contract.Human, Tool: "Bash", Scope: contract.ScopeAlways},
 		contract.Host{Name: "gpu", Status: contract.HostLost}, contract.Overlap{Path: "a", Agents: []string{"orch-1"}},
+		contract.Takeover{State: "ended", Reason: "the human gave it back", Words: 3},
 		contract.Merge{Status: "merged"}, contract.Budget{Scope: contract.ScopeAgent, SpentUSD: 1, LimitUSD: 2},
 	} {
 		h.emit("orch-1", body)
