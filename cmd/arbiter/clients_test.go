@@ -113,37 +113,47 @@ func (h *testHome) page(run string) *webUser {
 	b := &webUser{t: h.t, client: http.Client{Jar: jar}}
 	b.page, _, _ = strings.Cut(link, "/?")
 	_, token, _ := strings.Cut(strings.TrimSpace(link), "/?t=")
-	req := testkit.Must(http.NewRequestWithContext(h.t.Context(), http.MethodPost, b.page+"/enter",
-		strings.NewReader("t="+token)))(h.t)
-	req.Header.Set("Origin", b.page)
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	answer := testkit.Must(b.client.Do(req))(h.t)
-	text, _ := io.ReadAll(answer.Body) // shown on failure
-	_ = answer.Body.Close()
-	_, rest, found := strings.Cut(string(text), "/#k=")
+	status, text := b.posts("/enter", "application/x-www-form-urlencoded", "t="+token)
+	_, rest, found := strings.Cut(text, "/#k=")
 	b.key, _, _ = strings.Cut(rest, `"`)
-	if answer.StatusCode != http.StatusOK || !found {
-		h.t.Fatalf("the link is answered with %s: %s", answer.Status, text)
+	if status != http.StatusOK || !found {
+		h.t.Fatalf("the link is answered with %d: %s", status, text)
 	}
 	return b
+}
+
+// requests makes a request as the page does, and returns its answer.
+func (b *webUser) requests(ctx context.Context, method, path, kind, body string) *http.Response {
+	b.t.Helper()
+	req := testkit.Must(http.NewRequestWithContext(ctx, method, b.page+path, strings.NewReader(body)))(b.t)
+	for name, value := range map[string]string{"Origin": b.page, "Content-Type": kind, "X-Arbiter-Key": b.key} {
+		req.Header.Set(name, value)
+	}
+	return testkit.Must(b.client.Do(req))(b.t)
+}
+
+// posts returns the status and the text of the answer.
+func (b *webUser) posts(path, kind, body string) (int, string) {
+	b.t.Helper()
+	answer := b.requests(b.t.Context(), http.MethodPost, path, kind, body)
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(answer.Body) // shown on failure
+	return answer.StatusCode, string(text)
+}
+
+// events opens the page's stream of events.
+func (b *webUser) events(ctx context.Context) io.ReadCloser {
+	b.t.Helper()
+	return b.requests(ctx, http.MethodGet, "/run/events", "", "").Body
 }
 
 // sends sends a command as the page does.
 func (b *webUser) sends(body contract.CommandBody) {
 	b.t.Helper()
 	line := testkit.Must(contract.MarshalCommand(contract.Command{Body: body}))(b.t)
-	req := testkit.Must(http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.page+"/run/command",
-		bytes.NewReader(line)))(b.t)
-	for name, value := range map[string]string{
-		"Origin": b.page, "Content-Type": "application/json", "X-Arbiter-Key": b.key,
-	} {
-		req.Header.Set(name, value)
-	}
-	answer := testkit.Must(b.client.Do(req))(b.t)
-	defer answer.Body.Close()
-	text, _ := io.ReadAll(answer.Body) // shown on failure
-	if answer.StatusCode != http.StatusOK || !bytes.Contains(text, []byte(`"accepted":true`)) {
-		b.t.Fatalf("%s: %s", answer.Status, text)
+	status, text := b.posts("/run/command", "application/json", string(line))
+	if status != http.StatusOK || !strings.Contains(text, `"accepted":true`) {
+		b.t.Fatalf("%d: %s", status, text)
 	}
 }
 

@@ -380,8 +380,7 @@ func TestWorkflowByProviders(t *testing.T) {
 				if provider != runconfig.ProviderClaude {
 					asks = append(asks, "--decider-temperature", "0.3")
 				}
-				s := start(t, nil, slices.Concat(p.args, asks, []string{"--json", "--no-input", "--scenario",
-					"workflow", "--task", "Weave", "--decider", "hybrid"})...)
+				s := p.plays(t, "workflow", "Weave", append([]string{"--no-input", "--decider", "hybrid"}, asks...)...)
 				r := s.finish(contract.ExitComplete)
 				testkit.Same(t, "decisions", taskRulings("rules", "rules", "model", "rules", "rules", "model"), rulingsOf(s))
 				testkit.Same(t, "states", taskMoves, moves(s))

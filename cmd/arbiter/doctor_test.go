@@ -29,9 +29,9 @@ type examination struct {
 // examine runs the doctor without our environment, and with time limits for a busy machine.
 func examine(t *testing.T, env []string, args ...string) examination {
 	t.Helper()
-	s := prepare(t, env, append([]string{"doctor", "--json", "--trial-timeout", "3m"}, args...)...)
 	temp := t.TempDir()
-	s.cmd.Env = append(s.cmd.Env, "TMPDIR="+temp)
+	s := prepare(t, append([]string{"TMPDIR=" + temp}, env...),
+		append([]string{"doctor", "--json", "--trial-timeout", "3m"}, args...)...)
 	out, err := s.cmd.Output()
 	e := examination{code: s.cmd.ProcessState.ExitCode(), temp: temp}
 	if jerr := json.Unmarshal(out, &e.DoctorReport); jerr != nil {
@@ -214,13 +214,8 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 	if len(dirs) != 2 {
 		t.Fatalf("scratch directories: %v", dirs)
 	}
-	look := func(env []string, args ...string) (e examination) {
-		p := prepare(t, env, append([]string{"doctor", "--json", "--no-trial", "--claude", "./none"}, args...)...)
-		out, _ := p.cmd.Output()
-		if err := json.Unmarshal(out, &e.DoctorReport); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return e
+	look := func(env []string, args ...string) examination {
+		return examine(t, env, append(args, "--no-trial", "--claude", "./none")...)
 	}
 	var e examination
 	for deadline := time.Now().Add(waitTimeout); ; { // the bridge ends its agents first

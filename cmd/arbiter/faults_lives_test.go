@@ -81,9 +81,7 @@ func TestResumeWhileOldBridgeRuns(t *testing.T) {
 		t.Run(state, func(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
-			s := start(t, nil, "--stand-in", "--env", "ARBITER_STANDIN_FAULT=ignore-term", "--pid-namespace", "never",
-				"--json", "--scenario", "dialogue", "--task", "Name it")
-			await[contract.Question](s, "a question", nil)
+			s := standInPlayer.asksName(t, "--env", "ARBITER_STANDIN_FAULT=ignore-term", "--pid-namespace", "never")
 			pid := s.bridge()
 			for agent, pids := range aliveAs(s.run()) { // stopped, it delays the end of its bridge until it is killed
 				if strings.HasSuffix(agent, ".1") {
@@ -187,9 +185,9 @@ func (s *script) nothingOrResumable() {
 func TestTimeZones(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	s := start(t, []string{"TZ=Pacific/Kiritimati"}, "--stand-in", "--json", "--scenario", "dialogue", "--task",
-		"Name it")
-	await[contract.Question](s, "a question", nil)
+	east := standInPlayer
+	east.env = []string{"TZ=Pacific/Kiritimati"}
+	s := east.asksName(t)
 	s.mustSignal(syscall.SIGINT)
 	<-s.ended // before stdin is closed, which would be another event
 	s.finish(contract.ExitInterrupted)
@@ -259,7 +257,7 @@ func TestStubbornAgents(t *testing.T) {
 			t.Parallel()
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.fault})
 			s.at("orch-1")
-			awaitCrowd(t, s.run(), c.least)
+			testkit.Await(t, "all processes", func() bool { return len(survivors(s.run())) >= c.least })
 			s.send(contract.SetPlan{Steps: []contract.Step{}})
 			await[contract.Accepted](s, "an answer in the midst of it", nil)
 			s.mustSignal(syscall.SIGINT)
@@ -267,12 +265,6 @@ func TestStubbornAgents(t *testing.T) {
 			testkit.Empty(t, "errors", collect[contract.Error](s))
 		})
 	}
-}
-
-// awaitCrowd waits until at least that many processes of the run are alive.
-func awaitCrowd(t *testing.T, run string, least int) {
-	t.Helper()
-	testkit.Await(t, fmt.Sprintf("%d processes", least), func() bool { return len(survivors(run)) >= least })
 }
 
 // TestStoppedAgent: a stopped process is reported as stopped, not as dead. The run can still be ended, and it
@@ -322,8 +314,7 @@ func TestProgramGone(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
 			claude := sickClaude(t, nil)
-			s := start(t, nil, "--rehearse", "--claude", claude, "--json", "--scenario",
-				scenarioFile(t, spin("touch up.txt; exec tail -f /dev/null")), "--task", "Weave")
+			s := withClaude(claude).plays(t, scenarioFile(t, spin("touch up.txt; exec tail -f /dev/null")), "Weave")
 			s.at("orch-1")
 			awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
 			pid := agentPID(t, s.run(), "orch-1.1")
@@ -367,7 +358,11 @@ echo tried`
 			s := perform(t, spin(command("b", "bridge")), nil, "--pid-namespace", mode)
 			r := s.finish(contract.ExitComplete)
 			// Only inside a PID namespace, which root gets without further setup, the bridge cannot be reached.
-			if want := b2n(mode == "never" || os.Getuid() != 0); r.Crashes != want || len(s.reasons()) != want {
+			want := 0
+			if mode == "never" || os.Getuid() != 0 {
+				want = 1
+			}
+			if r.Crashes != want || len(s.reasons()) != want {
 				t.Errorf("%d crashes, want %d, restarts %q", r.Crashes, want, s.reasons())
 			}
 			if list := s.reasons(); len(list) > 0 && !strings.Contains(list[0], "the bridge") ||
@@ -393,13 +388,6 @@ echo tried`
 			testkit.Same(t, "crashes", 1, n.finishes("spun").Crashes)
 		})
 	}
-}
-
-func b2n(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // TestGreedyAgents: an agent near its limit of memory or output files gets a warning; one above it is restarted

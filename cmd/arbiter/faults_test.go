@@ -50,8 +50,8 @@ func TestOverloadThatPasses(t *testing.T) {
 	testkit.Long(t)
 	path := scenarioFile(t, playOf(arbiter([]object{{"fault": object{"status": 529}}, on("kind. retry", complete("s"))})))
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
-			append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
+		p.env = []string{"CLAUDE_CODE_MAX_RETRIES=0"}
+		s := p.plays(t, path, "Speak", "--no-input")
 		s.finish(contract.ExitComplete)
 		if r := collect[contract.Retry](s); len(r) == 0 {
 			t.Error("no retry event")
@@ -420,8 +420,7 @@ func TestUsageLimit(t *testing.T) {
 // starts no other process.
 func TestKeyRefusedInParallel(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil, "--rehearse", "--claude", sickClaude(t, sick{"orch-*": "auth"}), "--json", "--scenario",
-		"parallel", "--task", "Two threads")
+	s := withClaude(sickClaude(t, sick{"orch-*": "auth"})).plays(t, "parallel", "Two threads")
 	s.offScript = true
 	s.finish(contract.ExitEnvironment)
 	s.oneError(bridge.CatAuth)
@@ -434,9 +433,8 @@ func TestKeyRefusedInParallel(t *testing.T) {
 func TestCutStream(t *testing.T) {
 	t.Parallel()
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
-			append(p.args, "--json", "--no-input", "--max-iterations", "1",
-				"--scenario", faultScenario(t, object{"cut_after": 4}), "--task", "Speak")...)
+		p.env = []string{"CLAUDE_CODE_MAX_RETRIES=0"}
+		s := p.plays(t, faultScenario(t, object{"cut_after": 4}), "Speak", "--no-input", "--max-iterations", "1")
 		s.finish(contract.ExitLimit)
 		for _, e := range collect[contract.Error](s) {
 			if e.Category != bridge.CatVerdict {
@@ -532,12 +530,15 @@ func sickClaude(t *testing.T, ills sick) string {
 	return path
 }
 
+// withClaude is a player with a claude of the test.
+func withClaude(claude string) player {
+	return player{name: "own", args: []string{"--rehearse", "--claude", claude}}
+}
+
 // perform starts a rehearsal with a sick claude.
 func perform(t *testing.T, scenario string, ills sick, args ...string) *script {
 	t.Helper()
-	return start(t, nil,
-		append([]string{"--rehearse", "--claude", sickClaude(t, ills), "--json", "--scenario",
-			scenarioFile(t, scenario), "--task", "Weave"}, args...)...)
+	return withClaude(sickClaude(t, ills)).plays(t, scenarioFile(t, scenario), "Weave", args...)
 }
 
 // awaitNotice waits for a notice that contains a text.

@@ -39,11 +39,11 @@ var windows = []struct {
 	window int
 	args   []string
 }{
-	{"200K", 167_000, []string{"--model", "claude-sonnet-4-5"}},
-	{"1M with the ceiling", 300_000, []string{"--model", "claude-opus-5-5"}},
-	{"1M without", 967_000, []string{"--model", "claude-opus-5-5", "--context-tokens", "0"}},
+	{"200K", 167_000, []string{"--no-input", "--model", "claude-sonnet-4-5"}},
+	{"1M with the ceiling", 300_000, []string{"--no-input", "--model", "claude-opus-5-5"}},
+	{"1M without", 967_000, []string{"--no-input", "--model", "claude-opus-5-5", "--context-tokens", "0"}},
 	{"1M with a ceiling of its own", 120_000,
-		[]string{"--model", "claude-opus-5-5", "--context-tokens-for", "claude-opus=120000"}},
+		[]string{"--no-input", "--model", "claude-opus-5-5", "--context-tokens-for", "claude-opus=120000"}},
 }
 
 // TestGenerations: each Orchestrator is warned and hands off, each successor receives a checked document, the
@@ -57,9 +57,7 @@ func TestGenerations(t *testing.T) {
 			t.Run(w.name+"/"+p.name, func(t *testing.T) {
 				p.long(t) // TestLiveWarnings (driver), TestSmallJob and TestFeatureInteractions cover the real CLI
 				t.Parallel()
-				args := slices.Concat(p.args, w.args,
-					[]string{"--json", "--no-input", "--scenario", generations(t, w.window), "--task", "Weave three"})
-				s := start(t, nil, args...)
+				s := p.plays(t, generations(t, w.window), "Weave three", w.args...)
 				r := s.finish(contract.ExitComplete)
 				if r.Iterations != 3 || r.Crashes != 0 {
 					t.Errorf("result %+v", r)
@@ -136,17 +134,14 @@ func checkGenerations(t *testing.T, s *script, window int) {
 
 // early makes the CLI compact at 167,000 tokens of a model with a window of a million. (A model with a window
 // of 200,000 reports the same threshold, but was not seen to compact.)
-var early = []string{"--model", "claude-opus-5-5", "--env", settings.CompactWindow + "=200000"}
+var early = []string{"--no-input", "--model", "claude-opus-5-5", "--env", settings.CompactWindow + "=200000"}
 
 // TestCompactionBlocked: if an agent ignores the context warning, its compaction is blocked, and it hands off.
 func TestCompactionBlocked(t *testing.T) {
 	testkit.Long(t)
 	eachPlayer(t, func(t *testing.T, p player) {
 		p.inside(t)
-		s := start(t, nil,
-			slices.Concat(p.args, early,
-				[]string{"--json", "--no-input", "--scenario", absolute(t, "testdata/scenarios/cornered.yaml"),
-					"--task", "Dig"})...)
+		s := p.plays(t, absolute(t, "testdata/scenarios/cornered.yaml"), "Dig", early...)
 		r := s.finish(contract.ExitComplete)
 		if !sums(r, "filled in") {
 			t.Errorf("result %+v", r)
@@ -176,9 +171,7 @@ func TestCompactionLoop(t *testing.T) {
 	testkit.Long(t)
 	eachPlayer(t, func(t *testing.T, p player) {
 		p.inside(t)
-		s := start(t, nil,
-			slices.Concat(p.args, early, []string{"--json", "--no-input", "--scenario", scenarioFile(t, loop),
-				"--task", "Stay afloat"})...)
+		s := p.plays(t, scenarioFile(t, loop), "Stay afloat", early...)
 		r := s.finish(contract.ExitComplete)
 		if !sums(r, "mended") {
 			t.Errorf("result %+v", r)

@@ -428,21 +428,7 @@ func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 			t.Errorf("session %s took message %s up again after its turn", l.Session, l.Message)
 		}
 	}
-	histories := map[string]rehearsal.Request{} // the last request of each session
-	for _, r := range model.Requests() {
-		if r.Role == rehearsal.RoleOrchestrator {
-			histories[r.Session] = r
-		}
-	}
-	for session, r := range histories {
-		count := map[string]int{}
-		for _, found := range envelopeID.FindAllStringSubmatch(string(r.Messages), -1) {
-			if count[found[1]]++; count[found[1]] == 2 {
-				t.Errorf("message %s is twice in session %s", found[1], session)
-			}
-		}
-	}
-	testkit.Same(t, "sessions", 2, len(histories))
+	testkit.Same(t, "sessions", 2, len(histories(t, model, rehearsal.RoleOrchestrator)))
 	heads := map[string]bool{}
 	for _, b := range collect[contract.Merge](s) {
 		if b.Status == "merged" && heads[b.Head] {

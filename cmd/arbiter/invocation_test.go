@@ -133,6 +133,15 @@ var wrongInvocations = []struct {
 	{`ARBITER_TIMEOUT=soon --json --task x`,
 		`$ARBITER_TIMEOUT "soon": use a number with a unit, such as 90s, 15m or 2h`, usage},
 
+	{`--json --task one --task=two`, `--task is given twice: give it once, or put a long task into a requirements file`,
+		usage},
+	{`--json --task x --arbiter-env HOME=/tmp`,
+		`--arbiter-env HOME: the sessions of all agents are kept in one place: use --env, which is for all of them`,
+		usage},
+	{`--json --task x --arbiter-env CLAUDE_CONFIG_DIR=x`, `--arbiter-env CLAUDE_CONFIG_DIR: the sessions of all ` +
+		`agents are kept in one place: use --env, which is for all of them`, usage},
+	{`--json --task x --arbiter-env odd`, `--arbiter-env "odd": use NAME=VALUE`, usage},
+
 	// Standard input.
 	{`--json --task -`, `stdin is empty: give the text of the task`, usage},
 	{`decide --input bad.json`, `--input bad.json: want one JSON object: unexpected end of JSON input`, usage},

@@ -39,8 +39,8 @@ func TestRehearsalIsAlone(t *testing.T) {
 		"NODE_OPTIONS=--require=/nowhere", "LD_PRELOAD=", "BASH_ENV=/nowhere",
 	}
 	eachPlayer(t, func(t *testing.T, p player) {
-		s := start(t, hostile, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Look", "--env",
-			"ANTHROPIC_API_KEY=sk-ant-secret-7")...)
+		p.env = hostile
+		s := p.plays(t, path, "Look", "--no-input", "--env", "ANTHROPIC_API_KEY=sk-ant-secret-7")
 		s.finish(contract.ExitComplete)
 		env := testkit.Must(os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "env.txt")))(t)
 		testkit.Excludes(t, "the shell of an agent sees", string(env), "secret", user, "HTTPS_PROXY=http", "http_proxy=http",

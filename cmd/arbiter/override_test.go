@@ -41,8 +41,7 @@ const spinning = "exec sleep 1000"
 // override starts the play; the task is for an agent of the mode, whose command is work.
 func override(t *testing.T, p player, mode, work string, args ...string) *script {
 	t.Helper()
-	scenario := scenarioFile(t, overridden(work))
-	return start(t, nil, append(append(p.args, "--json", "--scenario", scenario, "--task", mode), args...)...)
+	return p.plays(t, scenarioFile(t, overridden(work)), mode, args...)
 }
 
 // command gives a command and waits for its answer.
@@ -192,7 +191,7 @@ func TestModesOfAWorkspace(t *testing.T) {
 			if trust {
 				args = append(args, "--trust")
 			}
-			s, _ := hired(t, player{args: []string{"--stand-in"}}, talk, map[string]string{
+			s, _ := hired(t, standInPlayer, talk, map[string]string{
 				".claude/agents/clerk.md": clerk, ".claude/agents/seer.md": "---\nname: seer\n---\nSee.\n",
 			}, args...)
 			await[contract.Question](s, "a question", nil)

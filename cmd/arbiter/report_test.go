@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -303,11 +302,9 @@ func (b *webUser) card() string { b.t.Helper(); return b.part(`"inbox":[{`) }
 // part returns the first part with a text that the page is sent.
 func (b *webUser) part(with string) string {
 	b.t.Helper()
-	req := testkit.Must(http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.page+"/run/events", nil))(b.t)
-	req.Header.Set("X-Arbiter-Key", b.key)
-	answer := testkit.Must(b.client.Do(req))(b.t)
-	defer answer.Body.Close()
-	lines := bufio.NewScanner(answer.Body)
+	stream := b.events(b.t.Context())
+	defer stream.Close()
+	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
 		if text := lines.Text(); strings.Contains(text, with) {

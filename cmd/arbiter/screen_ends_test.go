@@ -71,8 +71,7 @@ func TestTerminalHangsUp(t *testing.T) {
 		t.Run(map[bool]string{false: "idle", true: "playing"}[begun], func(t *testing.T) {
 			t.Parallel()
 			h := newTestHome(t, players(t)[0])
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--on-hangup", "stop")
-			p.await("Speak, mortal.")
+			p := h.idle("--on-hangup", "stop")
 			if begun {
 				p.typed("Make a thing\n", "What shall it be called?", "The Arbiter awaits your answer.")
 			}
@@ -233,8 +232,7 @@ func TestScreenFault(t *testing.T) {
 			mark := filepath.Join(t.TempDir(), "panic")
 			env := h.env
 			h.env = append(env, faultVariable+"="+mark)
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--on-hangup", "stop")
-			p.await("Speak, mortal.")
+			p := h.idle("--on-hangup", "stop")
 			if begun {
 				p.typed("Make a thing\n", "What shall it be called?", "The Arbiter awaits your answer.")
 			}
@@ -262,8 +260,7 @@ func TestScreenHangs(t *testing.T) {
 	h := newTestHome(t, players(t)[0])
 	mark := filepath.Join(t.TempDir(), "hang")
 	h.env = append(h.env, faultVariable+"="+mark)
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
-	p.await("Speak, mortal.")
+	p := h.idle()
 	whole := mark + ".whole" // renamed when complete, since a paint may read it at any moment
 	testkit.OK(t, errors.Join(os.WriteFile(whole, []byte("hang"), 0o600), os.Rename(whole, mark)))
 	p.press("x")

@@ -259,9 +259,7 @@ func TestScreenIsLeft(t *testing.T) {
 			}
 			p = h.open(way.back...)
 			p.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")
-			if now := h.hosts(); len(host) != 1 || len(now) != 1 || host[0] != now[0] {
-				t.Fatalf("the run was played by %v and is by %v", host, now)
-			}
+			testkit.Same(t, "what plays the run", host, h.hosts())
 			p.typed("call it dawn\n", "y Allow once")
 			p.finish()
 			h.over(p)
@@ -321,9 +319,7 @@ func TestPlainIsLeft(t *testing.T) {
 	testkit.Must(p.Exit(p.ctx))(t)
 	p = h.run(exec.Command("arbiter", "--plain"))
 	p.await("What shall it be called?")
-	if now := h.hosts(); len(host) != 1 || len(now) != 1 || host[0] != now[0] {
-		t.Fatalf("the run was played by %v and is by %v", host, now)
-	}
+	testkit.Same(t, "what plays the run", host, h.hosts())
 	p.press("Ctrl+C")
 	state := testkit.Must(p.Exit(p.ctx))(t)
 	testkit.Same(t, "exit code", int(contract.ExitInterrupted), state.ExitCode())

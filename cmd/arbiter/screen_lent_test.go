@@ -101,19 +101,6 @@ func suspended(t *testing.T, stop func(*pane), given bool) {
 	testkit.Empty(t, "left behind", h.alive())
 }
 
-// TestSuspendWithoutAShell: without a parent shell no program could continue arbiter with fg. So Ctrl+Z does
-// not stop arbiter, and the screen stays.
-func TestSuspendWithoutAShell(t *testing.T) {
-	t.Parallel()
-	h := newTestHome(t, players(t)[0])
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
-	p.await("Speak, mortal.")
-	p.press("Ctrl+Z")
-	p.typed("still here", "Speak, mortal.", "still here")
-	p.press("Ctrl+C", "Ctrl+C")
-	h.ended(p, contract.ExitComplete)
-}
-
 // TestEditor: Ctrl+G opens the typed text in the user's editor, on the same terminal, and takes the edited text
 // back. Meanwhile Ctrl+C goes to the editor.
 func TestEditor(t *testing.T) {
@@ -194,11 +181,12 @@ esac
 	h.over(p)
 }
 
-// TestMouseSwitch: /mouse gives the mouse to the terminal, and takes it back.
+// TestMouseSwitch: /mouse gives the mouse to the terminal, and takes it back. Ctrl+Z does not stop arbiter where no
+// parent shell could continue it with fg: the screen stays.
 func TestMouseSwitch(t *testing.T) {
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+	p := h.idle()
 	for _, c := range []struct {
 		says string
 		on   bool
@@ -209,7 +197,10 @@ func TestMouseSwitch(t *testing.T) {
 			t.Errorf("%s: mouse reports are %v", c.says, s.Mouse())
 		}
 	}
-	h.over(p)
+	p.press("Ctrl+Z")
+	p.typed("still here", "Speak, mortal.", "still here")
+	p.press("Ctrl+C", "Ctrl+C")
+	h.ended(p, contract.ExitComplete)
 }
 
 // lends are the programs that use the screen's terminal. Each entry stops at the moment when its program has

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -303,23 +301,15 @@ func TestReplayOnTheScreen(t *testing.T) {
 	p := show(t, size, "", nil, "--stand-in", "--scenario", scenarioFile(t, brief), "--task", "Count the omens")
 	p.await("It is woven.", "It is done")
 	p.leave()
-	list := exec.Command("arbiter", "sessions", "--json")
-	list.Env = p.cmd.Env
-	out, err := list.Output()
-	var runs []runstore.Line
-	if err == nil {
-		err = json.Unmarshal(out, &runs)
+	home := p.cmd.Dir // it has no directory of its own
+	log := testkit.Must(filepath.Glob(filepath.Join(home, ".local/state/arbiter/runs/*/events.ndjson")))(t)
+	if len(log) != 1 {
+		t.Fatalf("the run's directory is not found: %v", log)
 	}
-	if err != nil || len(runs) != 1 {
-		t.Fatalf("%v: %s", err, out)
-	}
-	log, err := filepath.Glob(filepath.Join(envOf(p.cmd.Env, "HOME"), "*", "*", "*", "*", runs[0].Run, "events.ndjson"))
-	if err != nil || len(log) != 1 {
-		t.Fatalf("the run's directory is not found: %v %v", log, err)
-	}
+	run := filepath.Base(filepath.Dir(log[0]))
 	before := filesBelow(t, filepath.Dir(log[0]))
 	env := append(p.cmd.Env, "PATH=/nowhere", "ARBITER_CLAUDE=/nowhere/claude")
-	again := show(t, size, "", env, "replay", runs[0].Run[:8], "--screen", "--theme", "high-contrast-dark")
+	again := show(t, size, "", env, "replay", run[:8], "--screen", "--theme", "high-contrast-dark")
 	again.await("PLAYBACK 1×", "Count the omens")
 	again.press("$") // TestPlayback tests pausing: this run would be over before a key is pressed
 	again.await("It is woven.", "the end", "It is done")
@@ -333,14 +323,4 @@ func TestReplayOnTheScreen(t *testing.T) {
 		t.Errorf("it ends with %v, %v", state, err)
 	}
 	testkit.Same(t, "the files of the run", before, filesBelow(t, filepath.Dir(log[0])))
-}
-
-// envOf returns a variable's last value.
-func envOf(env []string, name string) (value string) {
-	for _, e := range env {
-		if v, ok := strings.CutPrefix(e, name+"="); ok {
-			value = v
-		}
-	}
-	return value
 }

@@ -179,6 +179,14 @@ func (h *testHome) asking(args ...string) *pane {
 	return p
 }
 
+// idle opens the screen without a task.
+func (h *testHome) idle(args ...string) *pane {
+	h.t.Helper()
+	p := h.play(absolute(h.t, "testdata/scenarios/screen.yaml"), args...)
+	p.await("Speak, mortal.")
+	return p
+}
+
 // over leaves the screen of a run that is complete.
 func (h *testHome) over(p *pane) {
 	h.t.Helper()

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -278,14 +277,12 @@ func openPage(h *modelHome) frontendDriver {
 	run := strings.TrimSpace(h.output(append([]string{"--detach"}, h.args...)...))
 	user, f := h.page(run), &onPage{t: h.t, changed: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
-	req := testkit.Must(http.NewRequestWithContext(ctx, http.MethodGet, user.page+"/run/events", nil))(h.t)
-	req.Header.Set("X-Arbiter-Key", user.key)
-	answer := testkit.Must(user.client.Do(req))(h.t)
+	stream := user.events(ctx)
 	var reading sync.WaitGroup
-	reading.Go(func() { f.read(bufio.NewScanner(answer.Body)) })
+	reading.Go(func() { f.read(bufio.NewScanner(stream)) })
 	h.t.Cleanup(func() {
 		cancel()
-		_ = answer.Body.Close()
+		_ = stream.Close()
 		reading.Wait()
 	})
 	return &commanded{h, f.first, user.sends, false, func() []contract.Line {

@@ -125,7 +125,7 @@ func (h *modelHome) sound(processRuns ...*script) {
 		}
 		testkit.Empty(h.t, "open at the end", open)
 	}
-	h.once()
+	histories(h.t, h.model, rehearsal.RoleArbiter, rehearsal.RoleOrchestrator)
 	for _, p := range h.model.Problems() {
 		if !strings.Contains(p, "no actor fits") { // an agent whose bridge was just killed lacks our tools
 			h.t.Errorf("the play left its script: %s", p)
@@ -151,12 +151,12 @@ func processRunsOf(lines []contract.Line) [][]contract.Line {
 	return processRuns
 }
 
-// once checks that no envelope is twice in a session's history.
-func (h *modelHome) once() {
-	h.t.Helper()
+// histories returns the last request of each session of one of the roles. It checks that no envelope is twice in one.
+func histories(t *testing.T, model *rehearsal.Server, roles ...rehearsal.Role) map[string]rehearsal.Request {
+	t.Helper()
 	latest := map[string]rehearsal.Request{}
-	for _, r := range h.model.Requests() {
-		if r.Agent == "" && (r.Role == rehearsal.RoleArbiter || r.Role == rehearsal.RoleOrchestrator) {
+	for _, r := range model.Requests() {
+		if r.Agent == "" && slices.Contains(roles, r.Role) {
 			latest[r.Session] = r
 		}
 	}
@@ -164,10 +164,11 @@ func (h *modelHome) once() {
 		count := map[string]int{}
 		for _, m := range envelopeID.FindAllStringSubmatch(string(r.Messages), -1) {
 			if count[m[1]]++; count[m[1]] == 2 {
-				h.t.Errorf("message %s is twice in the history of session %s (%s)", m[1], session, r.Actor)
+				t.Errorf("message %s is twice in the history of session %s (%s)", m[1], session, r.Actor)
 			}
 		}
 	}
+	return latest
 }
 
 // runStory is the story of a run in its canonical form: the actions of each party, and the messages between each

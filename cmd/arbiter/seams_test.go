@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -74,7 +75,7 @@ func (play seamPlay) through(t *testing.T, who player, begin func(*modelHome) fr
 	for _, p := range h.model.Problems() {
 		t.Errorf("the play left its script: %s", p)
 	}
-	h.once()
+	histories(h.t, h.model, rehearsal.RoleArbiter, rehearsal.RoleOrchestrator)
 	testkit.Same(t, "the first Orchestrator", play.first, told["orch-1"])
 	testkit.Same(t, "its subagents", play.under, told["orch-1"+subagents])
 	return told

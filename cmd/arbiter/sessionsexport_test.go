@@ -72,7 +72,16 @@ func TestARunContinuesElsewhere(t *testing.T) {
 				t.Errorf("%s: %+v, and then %+v", agent, first, second)
 			}
 		}
-		eachOnce(t, there, run)
+		shown := besideJSON[subcommands.SessionReport](there, "sessions", "show", run)
+		for _, m := range shown.Messages {
+			if m.To != contract.Human && (m.Status != "delivered" || m.Sent != 1) {
+				t.Errorf("message %+v", m)
+			}
+		}
+		if l := shown.Ledger; l.Posted < 6 || l.Seen != l.Posted || l.Resent+l.Swallowed+l.Returned != 0 ||
+			len(shown.Damage) > 0 {
+			t.Errorf("%+v", shown)
+		}
 		requests := model.Requests()
 		for _, actor := range []string{"arbiter", "keeper"} {
 			paths := strings.NewReplacer(append(s.places(), there.places()...)...)
@@ -96,21 +105,6 @@ func (s *script) places() []string {
 	}
 	project := func(dir string) string { return regexp.MustCompile(`[^A-Za-z0-9]`).ReplaceAllString(dir, "-") }
 	return []string{work, "WORK", s.home(), "HOME", project(work), "PROJECT"}
-}
-
-// eachOnce fails unless each message of a run was delivered once.
-func eachOnce(t *testing.T, s *script, run string) {
-	t.Helper()
-	shown := besideJSON[subcommands.SessionReport](s, "sessions", "show", run)
-	for _, m := range shown.Messages {
-		if m.To != contract.Human && (m.Status != "delivered" || m.Sent != 1) {
-			t.Errorf("message %+v", m)
-		}
-	}
-	l := shown.Ledger
-	if l.Posted < 6 || l.Seen != l.Posted || l.Resent+l.Swallowed+l.Returned != 0 || len(shown.Damage) > 0 {
-		t.Errorf("%+v", shown)
-	}
 }
 
 // sameBeginning fails unless the first request of an actor after a move begins with the messages of its last

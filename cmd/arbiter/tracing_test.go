@@ -95,15 +95,11 @@ func (c *spanCollector) lineages(service string) []string {
 func traceOf(t *testing.T, p player, endpoint string, env ...string) *script {
 	t.Helper()
 	model := scriptedModel(t, "workflow")
-	claude := standInProgram(t)
-	if p.real {
-		claude = p.args[len(p.args)-1]
-	}
 	return prepare(t, append([]string{
 		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=http/json", "OTEL_TRACES_EXPORTER=otlp",
 		"CLAUDE_CODE_ENABLE_TELEMETRY=1", "CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1",
-	}, env...), "--json", "--no-input", "--claude", claude, "--cwd", t.TempDir(), "--allow", "Write",
+	}, env...), "--json", "--no-input", "--claude", p.program(t), "--cwd", t.TempDir(), "--allow", "Write",
 		"--allow", "Bash(*)", "--task", "Weave", "--decider", "stateless")
 }
 

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -88,8 +87,7 @@ func (s *script) decidesThrice() {
 func TestWorkflow(t *testing.T) {
 	t.Parallel()
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task",
-			"Weave")...)
+		s := p.plays(t, "workflow", "Weave", "--no-input")
 		s.decidesThrice()
 		r := s.finish(contract.ExitComplete)
 		if r.Iterations != 4 || r.Crashes != 0 {
@@ -223,9 +221,7 @@ func TestWorkflowByDeciders(t *testing.T) {
 					testkit.Long(t)
 				}
 				t.Parallel()
-				flags := append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task",
-					"Weave", "--decider", c.decider, "--decision-cache")
-				s := start(t, nil, flags...)
+				s := p.plays(t, "workflow", "Weave", "--no-input", "--decider", c.decider, "--decision-cache")
 				s.decidesThrice()
 				r := s.finish(contract.ExitComplete)
 				testkit.Same(t, "decisions", c.want, rulingsOf(s))
@@ -242,7 +238,7 @@ func TestWorkflowByDeciders(t *testing.T) {
 				s.billed(r)
 				s.replaysExactly()
 				if c.decider == "stateless" && !p.real {
-					remembers(t, s, flags)
+					remembers(t, s, s.cmd.Args[1:])
 					// A replay asks for every decision.
 					again, _ := s.output(0, append([]string{"replay", s.run(), "--decisions", "--scenario", "workflow"}, p.args...)...)
 					testkit.Includes(t, "", again, "stateless: 6 asked, 6 the same")
