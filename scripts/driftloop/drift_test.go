@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,21 @@ func canned(t *testing.T, file string, subtests bool) *outcome {
 }
 
 const why = `turn: category "a|b" in PATH, message ID after TIME`
+
+// TestSuitesNameTests: a name that no test has would be left out of each trial, and nothing would say so.
+func TestSuitesNameTests(t *testing.T) {
+	for _, s := range suites {
+		tests := ""
+		for _, name := range testkit.Must(filepath.Glob(filepath.Join("../..", s.pkg, "*_test.go")))(t) {
+			tests += string(testkit.Must(os.ReadFile(name))(t))
+		}
+		for _, name := range regexp.MustCompile(`Test\w+`).FindAllString(s.run+s.core, -1) {
+			if !strings.Contains(tests, "\nfunc "+name) {
+				t.Errorf("%s has no %s", s.pkg, name)
+			}
+		}
+	}
+}
 
 func TestOutcome(t *testing.T) {
 	o := canned(t, "live.json", false)
