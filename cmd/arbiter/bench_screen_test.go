@@ -316,59 +316,6 @@ func crowdPlay(agents int) string {
 			with(reads("thread"), "delay", "5s")))
 }
 
-// crowded is a run with many agents at work.
-type crowded struct {
-	b      *testing.B
-	cmd    *exec.Cmd
-	gauges string
-	work   string
-	stderr shared
-}
-
-// gather prepares a crowded run; face is --json, --plain, or empty for the screen.
-func gather(b *testing.B, agents, hops int, frontend ...string) *crowded {
-	b.Helper()
-	model := serve(b, crowdPlay(agents))
-	player := testkit.Must(exec.LookPath("crowd-player"))(b)
-	gauges := shortDir(b)
-	c := &crowded{b: b, gauges: gauges, work: b.TempDir()}
-	for name, text := range map[string]string{"thread": "a thread\n", "hops": strconv.Itoa(hops)} {
-		testkit.OK(b, os.WriteFile(filepath.Join(c.work, name), []byte(text), 0o600))
-	}
-	const endless = "1000000000"
-	c.cmd = exec.Command("arbiter", append(frontend, "--claude", player, "--cwd", c.work, "--task", "Work", "--allow",
-		"Read", "--max-orchestrators", strconv.Itoa(agents), "--max-exchanges", endless, "--max-iterations",
-		endless)...)
-	c.cmd.Env = []string{
-		"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + b.TempDir(), "TMPDIR=" + b.TempDir(),
-		"LANG=C.UTF-8", "TERM=xterm-256color", gaugeVariable + "=" + gauges, "ANTHROPIC_BASE_URL=" + model.URL(),
-		"ANTHROPIC_API_KEY=" + model.Key(),
-	}
-	if len(frontend) > 0 {
-		c.cmd.Stderr = &c.stderr
-	}
-	b.Cleanup(func() {
-		if b.Failed() {
-			b.Logf("%s\n%s", c.stderr.String(), strings.Join(model.Problems(), "\n"))
-		}
-	})
-	return c
-}
-
-// assembled waits until each agent has its process: the bridge then has three pipes open for each.
-func (c *crowded) assembled(agents int) {
-	c.b.Helper()
-	deadline := time.Now().Add(2 * waitTimeout)
-	for tick := time.NewTicker(50 * time.Millisecond); ; <-tick.C {
-		if readings(c.b, c.gauges, "bridge").Files > 3*agents {
-			return
-		}
-		if time.Now().After(deadline) {
-			c.b.Fatalf("not %d agents within %s", agents, 2*waitTimeout)
-		}
-	}
-}
-
 // BenchmarkScale measures a run with one Orchestrator that hops and 98 more agents at work beside it: the time
 // of a hop, and the memory of arbiter and its bridge.
 func BenchmarkScale(b *testing.B) {
@@ -386,30 +333,37 @@ const scaleHops = 1000
 
 func scale(b *testing.B, agents int) {
 	b.Helper()
-	c := gather(b, agents, scaleHops, "--json", "--no-input")
-	out := testkit.Must(c.cmd.StdoutPipe())(b)
-	testkit.OK(b, c.cmd.Start())
+	work, gauges := b.TempDir(), shortDir(b)
+	testkit.OK(b, os.WriteFile(filepath.Join(work, "hops"), []byte(strconv.Itoa(scaleHops)), 0o600))
+	cmd := unlimited(b, "crowd-player", gauges, work, serve(b, crowdPlay(agents)), "--max-orchestrators",
+		strconv.Itoa(agents))
+	out := testkit.Must(cmd.StdoutPipe())(b)
+	testkit.OK(b, cmd.Start())
 	ended := make(chan struct{})
 	go func() { // ends with the process
 		_, _ = io.Copy(io.Discard, out)
 		close(ended)
 	}()
-	c.assembled(agents)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for _, err := os.Stat(filepath.Join(c.work, "hop-times")); err != nil; _,
-		err = os.Stat(filepath.Join(c.work, "hop-times")) {
-		select {
-		case <-ended:
-			b.Fatal("the run ended")
-		case <-tick.C:
+	await := func(is func() bool) {
+		for !is() {
+			select {
+			case <-ended:
+				b.Fatal("the run ended")
+			case <-tick.C:
+			}
 		}
 	}
-	hops := readTimes(b, filepath.Join(c.work, "hop-times"))
-	pid, _ := childNamed(c.cmd.Process.Pid, "bridge")
-	memory := pss(b, c.cmd.Process.Pid) + pss(b, pid)
-	_ = c.cmd.Process.Kill()
-	_ = c.cmd.Wait()
+	// The bridge has three pipes open for each agent that has its process.
+	await(func() bool { return readings(b, gauges, "bridge").Files > 3*agents })
+	times := filepath.Join(work, "hop-times")
+	await(func() bool { _, err := os.Stat(times); return err == nil })
+	hops := readTimes(b, times)
+	pid, _ := childNamed(cmd.Process.Pid, "bridge")
+	memory := pss(b, cmd.Process.Pid) + pss(b, pid)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
 	<-ended
 	b.ReportMetric(float64(quantile(hops, 0.5).Nanoseconds()), "hop-p50-ns")
 	b.ReportMetric(memory, "together-MB")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -77,42 +76,6 @@ var touching = playOf(
 	arbiter(summons("Touch."), complete("s")),
 	orchestrator("orchestrator", "", []object{bash("touch one"), bash("touch two"), hires("Try"), done("Touched.")}),
 	subagent(bash("touch three"), bash("touch four; git push"), on("not that", says("So be it."))))
-
-// TestAnAnswerWithARule: an answer counts only for the action that it names. A rule in an answer must cover the
-// request, and applies from then on, also to subagents.
-func TestAnAnswerWithARule(t *testing.T) {
-	t.Parallel()
-	eachPlayerLong(t, func(t *testing.T, p player) {
-		s, _ := hired(t, p, touching, nil, "--task", "Touch")
-		one := await[contract.PermissionRequest](s, "a request", nil)
-		s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Action: strings.Repeat("0", 64)})
-		await[contract.Rejected](s, "another action is rejected", nil)
-		s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Scope: contract.ScopeRun,
-			Rule: "Bash(git *)"})
-		await(s, "a rule that does not cover it is rejected", func(_ string, r contract.Rejected) bool {
-			return strings.Contains(r.Message, "does not cover")
-		})
-		s.send(contract.Permit{Request: one.Request, Behavior: bridge.Allow, Action: one.Action,
-			Scope: contract.ScopeRun, Rule: "Bash(touch *)"})
-		four := await(s, "what the rule does not cover", func(_ string, r contract.PermissionRequest) bool {
-			var input struct{ Command string }
-			return json.Unmarshal(r.Input, &input) == nil && strings.Contains(input.Command, "four")
-		})
-		if four.Subagent == "" || four.Action == one.Action {
-			t.Errorf("asked: %+v", four)
-		}
-		s.send(contract.Permit{Request: four.Request, Behavior: bridge.Deny, Message: "not that"})
-		s.completes()
-		testkit.Same(t, "requests", 2, len(collect[contract.PermissionRequest](s)))
-		var got []string
-		for _, b := range collect[contract.Permission](s) {
-			got = append(got, fmt.Sprintf("%s by %s %s %s", b.Behavior, b.By, b.Rule, b.Scope))
-		}
-		want := []string{"allow by human Bash(touch *) run", "deny by human  "}
-		testkit.Same(t, "permissions", want, got)
-		s.files(map[string]bool{"one": true, "two": true, "three": true, "four": false})
-	})
-}
 
 // TestAskRulesHoldOverTheUsersSettings: what the user's own settings allow is asked about, also for subagents, where an
 // ask rule says so. Only the exact action can be allowed then: a rule would change nothing.

@@ -314,28 +314,6 @@ func TestScreenGoesOn(t *testing.T) {
 	})
 }
 
-// TestScreenAfterItsDeath: arbiter is killed while a permission request is open. --resume shows what was said,
-// and the run completes.
-func TestScreenAfterItsDeath(t *testing.T) {
-	eachPlayerLong(t, func(t *testing.T, who player) {
-		h := newTestHome(t, who)
-		p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
-		p.begin()
-		testkit.OK(t, p.Process().Signal(syscall.SIGKILL))
-		testkit.Must(p.Exit(p.ctx))(t)
-		p = h.open("--resume")
-		p.await("y Allow once")
-		p.press("Esc") // put the dialog aside, and read from the beginning
-		p.until(func(s pty.Screen) bool { return !s.Shows("y Allow once") })
-		p.pressed("Esc", "NORMAL")
-		p.pressed("g", "What shall it be called?", "call it dawn")
-		p.press("G", "i", "Alt+p")
-		p.await("y Allow once")
-		p.finish()
-		h.over(p)
-	})
-}
-
 // TestTwoScreensOfOneRun: a second screen of a live run shows its whole history, an answer on one screen
 // settles the request on the other, and a script cannot play the run a second time.
 func TestTwoScreensOfOneRun(t *testing.T) {
