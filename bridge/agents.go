@@ -164,17 +164,12 @@ func (r *registry) sweep(of Owner) (swept int) {
 	if of.Run == "" {
 		return 0
 	}
-	count := make(chan int, 1)
-	go func() { count <- r.launcher.Sweep(of) }()
-	late := time.NewTimer(sweepTimeout)
-	defer late.Stop()
-	select {
-	case n := <-count:
-		return n
-	case <-late.C:
+	count := 0
+	if !within(sweepTimeout, func() { count = r.launcher.Sweep(of) }) {
 		r.log.Error("the sweep for escaped processes hangs", "run", of.Run)
 		return 0
 	}
+	return count
 }
 
 // Deadlines that apply unless a request sets others.

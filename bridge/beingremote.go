@@ -6,53 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"sync"
 	"time"
 )
-
-// leasing is the lease of a conversation, once it has one.
-type leasing struct {
-	mu    sync.Mutex
-	lease *lease // nil while there is none
-	stop  context.CancelFunc
-	runs  sync.WaitGroup
-}
-
-func (l *leasing) current() *lease {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lease
-}
-
-func (l *leasing) check() error { return l.current().check() }
-
-// begin starts a lease. It calls over when the lease has expired, but not after end was called.
-func (l *leasing) begin(lease *lease, over func()) {
-	ctx, stop := context.WithCancel(context.Background())
-	l.mu.Lock()
-	l.lease, l.stop = lease, stop
-	l.mu.Unlock()
-	l.runs.Go(func() {
-		lease.run(ctx)
-		if !lease.holds() {
-			over()
-		}
-	})
-}
-
-// end stops the ticks. It does not change what the lease reports.
-func (l *leasing) end() {
-	l.mu.Lock()
-	stop := l.stop
-	l.mu.Unlock()
-	if stop != nil {
-		stop()
-	}
-}
-
-func (c *conversation) endLease() { c.leasing.end() }
-
-func (c *conversation) isRemote() bool { return c.leasing.current() != nil }
 
 // InstallCommand returns the command that installs the program of a version; empty if it cannot be
 // determined.
@@ -130,18 +85,19 @@ func (c *conversation) beginRemote(ctx context.Context, p InitializeParams) (*Re
 		return nil, err
 	}
 	info.LeaseMS = p.Remote.LeaseMS
-	c.mu.Lock()
-	c.passEnv = maps.Clone(p.Remote.PassEnv)
-	c.mu.Unlock()
-	c.leasing.begin(l, func() { close(c.expired) })
+	c.passEnv = p.Remote.PassEnv
+	c.lease.Store(l)
+	c.leased.Go(func() {
+		if l.run(c.onHost.ctx); !l.holds() {
+			close(c.expired)
+		}
+	})
 	return &info, nil
 }
 
 // passed adds the variables that the client passes to an agent's environment. Variables set for the agent
 // itself take precedence.
 func (c *conversation) passed(env map[string]string) map[string]string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if len(c.passEnv) == 0 {
 		return env
 	}

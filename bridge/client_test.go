@@ -34,9 +34,8 @@ func TestAnswersDoNotOvertakeEvents(t *testing.T) {
 			}
 			return &RPCError{Code: CodeBusy, Message: "refusals keep the order, too"}
 		}
-		if err := r.Message(r.ctx, MessageParams{AgentRef{"a", 1}, "m", "go", false, nil}); codeOf(err) != CodeBusy {
-			t.Errorf("message: %v", err)
-		}
+		err := r.Message(r.ctx, MessageParams{AgentRef{"a", 1}, "m", "go", false, nil})
+		testkit.Check(t, codeOf(err) == CodeBusy, "message: %v", err)
 		testkit.Same(t, "the answer is there after of 10 events", 10, len(h.all()))
 		seen := 0
 		h.judge = func(context.Context, JudgeParams) (JudgeResult, error) {
@@ -44,15 +43,12 @@ func TestAnswersDoNotOvertakeEvents(t *testing.T) {
 			return JudgeResult{Behavior: Pass}, nil
 		}
 		a.host.Emit(Event{Body: Context{Pct: 99}})
-		if _, err := a.host.Judge(r.ctx, JudgeParams{Tool: "Bash"}); err != nil || seen != 11 {
-			t.Errorf("a call is judged after %d of 11 events: %v", seen, err)
-		}
-		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}}); err != nil {
-			t.Errorf("kill: %v", err)
-		}
-		if all := h.all(); all[len(all)-1].Body.eventName() != "done" {
-			t.Errorf("kill is answered before done is handled: %v", all)
-		}
+		_, err = a.host.Judge(r.ctx, JudgeParams{Tool: "Bash"})
+		testkit.Check(t, err == nil && seen == 11, "a call is judged after %d of 11 events: %v", seen, err)
+		err = r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}})
+		testkit.Check(t, err == nil, "kill: %v", err)
+		all := h.all()
+		testkit.Check(t, all[len(all)-1].Body.eventName() == "done", "kill is answered before done is handled: %v", all)
 	})
 }
 
@@ -65,10 +61,8 @@ func TestBarrierHonoursContext(t *testing.T) {
 		a.host.Emit(Event{Body: Delta{Text: "x"}})
 		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 		defer cancel()
-		if _, err := r.Context(ctx, AgentRef{"a", 1}); !errors.Is(err, context.DeadlineExceeded) ||
-			!errors.Is(err, errAnswered) {
-			t.Errorf("got %v", err)
-		}
+		testkit.Fails(t, "r.Context", testkit.Err(r.Context(ctx, AgentRef{"a", 1})), context.DeadlineExceeded,
+			errAnswered)
 		close(release)
 	})
 }
@@ -88,17 +82,11 @@ func TestEventsBeforeTheEndAreHandled(t *testing.T) {
 				i+1, i)
 		}
 		far.Close()
-		if err := <-called; !errors.Is(err, ErrClosed) {
-			t.Errorf("the call: %v", err)
-		}
+		testkit.Fails(t, "the call", <-called, ErrClosed)
 		<-c.Done()
 		testkit.Same(t, "events of 5", 5, len(h.all()))
-		if err := c.Err(); !errors.Is(err, io.EOF) {
-			t.Errorf("Err: %v", err)
-		}
-		if err := c.Kill(t.Context(), KillParams{AgentRef: AgentRef{"a", 1}}); !errors.Is(err, ErrClosed) {
-			t.Errorf("a call afterwards: %v", err)
-		}
+		testkit.Fails(t, "Err", c.Err(), io.EOF)
+		testkit.Fails(t, "a call afterwards", c.Kill(t.Context(), KillParams{AgentRef: AgentRef{"a", 1}}), ErrClosed)
 	})
 }
 
@@ -123,9 +111,8 @@ func TestSlowHandlerPausesReading(t *testing.T) {
 			far.Close()
 		}()
 		synctest.Wait()
-		if written == 0 || written > 10 {
-			t.Errorf("%d events were read while one is being handled, want some", written)
-		}
+		testkit.Check(t, written != 0 && written <= 10, "%d events were read while one is being handled, want some",
+			written)
 		close(release)
 		<-c.Done()
 		testkit.Same(t, "events", events, len(h.all()))
@@ -176,13 +163,10 @@ func TestHandlersMayCallBack(t *testing.T) {
 		a := r.spawn(t, "a", 1)
 		a.host.Emit(Event{Body: Assistant{Text: "call me"}})
 		a.host.Emit(Event{Body: Delta{Text: "and wait"}}) // read before the answer, handled after it
-		if err := <-asked; err != nil {
-			t.Errorf("a call from Event: %v", err)
-		}
+		testkit.Works(t, "a call from Event", <-asked)
 		got, err := a.host.ToolCall(r.ctx, ToolCallParams{Tool: "status", Input: json.RawMessage(`{}`)})
-		if diff := cmp.Diff(ToolCallResult{Text: "the answer to status"}, got); err != nil || diff != "" {
-			t.Errorf("a call from ToolCall: %v, -want +got:\n%s", err, diff)
-		}
+		diff := cmp.Diff(ToolCallResult{Text: "the answer to status"}, got)
+		testkit.Check(t, err == nil && diff == "", "a call from ToolCall: %v, -want +got:\n%s", err, diff)
 		if got, err := a.host.Permission(r.ctx,
 			PermissionParams{Tool: "Bash", Input: json.RawMessage(`{}`)}); err != nil || got.Behavior != Allow {
 			t.Errorf("a call from Permission: %v, %v", got, err)
@@ -203,19 +187,14 @@ func TestFailedRequestsToClient(t *testing.T) {
 			res, _ := a.host.ToolCall(ctx, ToolCallParams{Tool: "status"})
 			return res
 		}
-		if p := permission(r.ctx); p.Behavior != Deny || p.Message != "nobody is there" {
-			t.Errorf("a handler's error: %+v", p)
-		}
-		if res := tool(r.ctx); !res.IsError || res.Text != "no such tool" {
-			t.Errorf("a tool's error: %+v", res)
-		}
+		testkit.Like(t, "a handler's error", PermissionResult{Behavior: Deny, Message: "nobody is there"},
+			permission(r.ctx))
+		testkit.Like(t, "a tool's error", ToolCallResult{IsError: true, Text: "no such tool"}, tool(r.ctx))
 		for _, odd := range []string{"Allow", "ALLOW", "", "yes"} {
 			h.permission = func(context.Context, PermissionParams) (PermissionResult, error) {
 				return PermissionResult{Behavior: odd}, nil
 			}
-			if p := permission(r.ctx); p.Behavior != Deny {
-				t.Errorf("behavior %q: %+v", odd, p)
-			}
+			testkit.Like(t, fmt.Sprintf("behavior %q", odd), PermissionResult{Behavior: Deny}, permission(r.ctx))
 		}
 		cancelled := make(chan struct{}, 2)
 		h.permission = func(ctx context.Context, _ PermissionParams) (PermissionResult, error) {
@@ -230,9 +209,7 @@ func TestFailedRequestsToClient(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 		defer cancel()
-		if p := permission(ctx); p.Behavior != Deny {
-			t.Errorf("no decision in time: %+v", p)
-		}
+		testkit.Like(t, "no decision in time", PermissionResult{Behavior: Deny}, permission(ctx))
 		<-cancelled
 		begun := time.Now()
 		if res := tool(r.ctx); !res.IsError || time.Since(begun) != DefaultToolTimeout {
@@ -247,15 +224,11 @@ func TestFailedRequestsToClient(t *testing.T) {
 		go func() { denied <- permission(t.Context()) }()
 		synctest.Wait()
 		r.Close()
-		if p := <-denied; p.Behavior != Deny {
-			t.Errorf("the client is gone: %+v", p)
-		}
-		if err := <-r.served; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-		if p, res := permission(t.Context()), tool(t.Context()); p.Behavior != Deny || !res.IsError {
-			t.Errorf("after the connection: %+v, %+v", p, res)
-		}
+		testkit.Like(t, "the client is gone", PermissionResult{Behavior: Deny}, <-denied)
+		err := <-r.served
+		testkit.Check(t, err == nil, "Serve: %v", err)
+		p, res := permission(t.Context()), tool(t.Context())
+		testkit.Check(t, p.Behavior == Deny && res.IsError, "after the connection: %+v, %+v", p, res)
 		r.stop()
 	})
 }
@@ -264,19 +237,15 @@ func TestAgentPanicIsAnAnswer(t *testing.T) {
 	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		a := r.spawn(t, "a", 1)
 		a.ask = func(context.Context, string) (string, error) { panic("a bug") }
-		if _, err := r.Ask(r.ctx, AskParams{AgentRef{"a", 1}, "q"}); codeOf(err) != jsonrpc2.CodeInternalError {
-			t.Errorf("got %v", err)
-		}
-		if _, err := r.Context(r.ctx, AgentRef{"a", 1}); err != nil {
-			t.Errorf("afterwards: %v", err)
-		}
+		_, err := r.Ask(r.ctx, AskParams{AgentRef{"a", 1}, "q"})
+		testkit.Check(t, codeOf(err) == jsonrpc2.CodeInternalError, "got %v", err)
+		_, err = r.Context(r.ctx, AgentRef{"a", 1})
+		testkit.Check(t, err == nil, "afterwards: %v", err)
 		r.l.launch = func(context.Context, SpawnParams, Host) (Agent, error) { panic("a bug") }
-		if _, err := r.Spawn(r.ctx, spawnParams("b", 1)); codeOf(err) != jsonrpc2.CodeInternalError {
-			t.Errorf("a launch that panics: %v", err)
-		}
-		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"b", 1}}); codeOf(err) != CodeEnded {
-			t.Errorf("what did not start: %v", err)
-		}
+		_, err = r.Spawn(r.ctx, spawnParams("b", 1))
+		testkit.Check(t, codeOf(err) == jsonrpc2.CodeInternalError, "a launch that panics: %v", err)
+		err = r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"b", 1}})
+		testkit.Check(t, codeOf(err) == CodeEnded, "what did not start: %v", err)
 	})
 }
 
@@ -294,9 +263,7 @@ func TestEventHandlerPanicEndsTheConnection(t *testing.T) {
 		}
 		<-r.Done()
 		testkit.Same(t, "events were handled", 2, handled)
-		if err := r.Err(); err == nil || !strings.Contains(err.Error(), "event handler panicked: a bug") {
-			t.Errorf("Err: %v", err)
-		}
+		testkit.Fails(t, "Err", r.Err(), "event handler panicked: a bug")
 		<-r.served
 		r.stop()
 	})
@@ -322,9 +289,7 @@ func TestHandlersMayClose(t *testing.T) {
 					t.Errorf("got %+v", res)
 				}
 				<-r.Done()
-				if err := r.Err(); err != nil {
-					t.Errorf("Err after Close: %v", err)
-				}
+				testkit.Works(t, "Err after Close", r.Err())
 				<-r.served
 				r.stop()
 			})
@@ -352,14 +317,10 @@ func TestCancelledCallsAreCancelled(t *testing.T) {
 				r.spawn(t, "a", 1).ask = func(ctx context.Context, _ string) (string, error) { return "", wait(ctx) }
 				ctx, cancel := context.WithTimeout(r.ctx, time.Millisecond)
 				defer cancel()
-				if err := call(r, ctx); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("got %v", err)
-				}
+				testkit.Fails(t, "call", call(r, ctx), context.DeadlineExceeded)
 				<-ended
 				synctest.Wait() // its answer, which no caller waits for, is on its way
-				if _, err := r.Context(r.ctx, AgentRef{"a", 1}); err != nil {
-					t.Errorf("afterwards: %v", err)
-				}
+				testkit.Works(t, "afterwards", testkit.Err(r.Context(r.ctx, AgentRef{"a", 1})))
 			})
 		})
 	}
@@ -376,9 +337,8 @@ func TestCancelledCallsAreForgotten(t *testing.T) {
 		giveUp := func(calls int) uint64 {
 			for range calls {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-				if _, err := c.Context(ctx, AgentRef{"a", 1}); !errors.Is(err, context.DeadlineExceeded) {
-					t.Fatalf("got %v", err)
-				}
+				_, err := c.Context(ctx, AgentRef{"a", 1})
+				testkit.Need(t, errors.Is(err, context.DeadlineExceeded), "got %v", err)
 				cancel()
 			}
 			synctest.Wait()
@@ -386,9 +346,8 @@ func TestCancelledCallsAreForgotten(t *testing.T) {
 		}
 		const calls = 1000
 		before := giveUp(100)
-		if grown := int64(giveUp(calls)) - int64(before); grown > calls {
-			t.Errorf("%d calls left %d objects", calls, grown)
-		}
+		grown := int64(giveUp(calls)) - int64(before)
+		testkit.Check(t, grown <= calls, "%d calls left %d objects", calls, grown)
 	})
 }
 
@@ -424,18 +383,16 @@ func TestQueryReachesTheQuerier(t *testing.T) {
 		var asked QueryParams
 		got, err := r.Query(r.ctx, oneQuery)
 		want, _ := l.Query(r.ctx, Owner{Run: "run-1"}, ClaudeSpec{}, oneQuery)
-		if diff := cmp.Diff(want, got); err != nil || diff != "" {
-			t.Errorf("%v, -want +got:\n%s", err, diff)
-		}
+		diff := cmp.Diff(want, got)
+		testkit.Check(t, err == nil && diff == "", "%v, -want +got:\n%s", err, diff)
 		l.query = func(_ context.Context, p QueryParams) (QueryResult, error) {
 			asked = p
 			return QueryResult{}, &RPCError{Code: CodeClaude, Category: CatUsageLimit, Message: "limit reached",
 				Stderr: "words"}
 		}
 		_, err = r.Query(r.ctx, oneQuery)
-		if rpc, ok := errors.AsType[*RPCError](err); !ok || rpc.Category != CatUsageLimit || rpc.Stderr != "words" {
-			t.Errorf("a failure of the API: %#v", err)
-		}
+		rpc, ok := errors.AsType[*RPCError](err)
+		testkit.Check(t, ok && rpc.Category == CatUsageLimit && rpc.Stderr == "words", "a failure of the API: %#v", err)
 		testkit.Same(t, "parameters", oneQuery, asked)
 	})
 }
@@ -451,9 +408,8 @@ func TestParametersOfAQueryAreChecked(t *testing.T) {
 			"a schema that is no": {Prompt: "p", CWD: "/w", JSONSchema: json.RawMessage(`[1]`)},
 			"a nameless variable": {Prompt: "p", CWD: "/w", Env: map[string]string{"": "x"}},
 		} {
-			if _, err := r.Query(r.ctx, p); codeOf(err) != jsonrpc2.CodeInvalidParams {
-				t.Errorf("query with %s: %v", name, err)
-			}
+			_, err := r.Query(r.ctx, p)
+			testkit.Check(t, codeOf(err) == jsonrpc2.CodeInvalidParams, "query with %s: %v", name, err)
 		}
 	})
 }
@@ -488,12 +444,9 @@ func TestQueryEndsWithWhoWaits(t *testing.T) {
 				began := time.Now()
 				end(r, cancel)
 				<-ended
-				if err := <-failed; err == nil {
-					t.Error("it succeeded")
-				}
-				if took := time.Since(began); took > time.Second {
-					t.Errorf("it took %v", took)
-				}
+				testkit.Fails(t, "it succeeded", <-failed)
+				took := time.Since(began)
+				testkit.Check(t, took <= time.Second, "it took %v", took)
 				synctest.Wait()
 				if name == "caller" || name == "shutdown" {
 					r.leave(t)

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -31,9 +30,8 @@ func TestEventsSurviveTheWire(t *testing.T) {
 			continue
 		}
 		for field := range reflect.TypeOf(body).Fields() {
-			if reflect.ValueOf(body).FieldByIndex(field.Index).IsZero() {
-				t.Errorf("the sample of %T leaves %s empty", body, field.Name)
-			}
+			testkit.Check(t, !reflect.ValueOf(body).FieldByIndex(field.Index).IsZero(),
+				"the sample of %T leaves %s empty", body, field.Name)
 		}
 		var got Event
 		if err := json.Unmarshal(data, &got); err != nil {
@@ -42,9 +40,7 @@ func TestEventsSurviveTheWire(t *testing.T) {
 			t.Errorf("%s: -want +got:\n%s", data, diff)
 		}
 		again, err := got.MarshalJSON()
-		if err != nil || !bytes.Equal(data, again) {
-			t.Errorf("encoded again (%v):\n%s\n%s", err, data, again)
-		}
+		testkit.Check(t, err == nil && bytes.Equal(data, again), "encoded again (%v):\n%s\n%s", err, data, again)
 	}
 }
 
@@ -63,14 +59,12 @@ func TestEventEncoding(t *testing.T) {
 		{Event{AgentRef{"a", 1}, Unknown{Name: "later"}}, `{"id":"a","generation":1,"event":"later"}`},
 	} {
 		got, err := tc.event.MarshalJSON()
-		if err != nil || string(got) != tc.want {
-			t.Errorf("%+v (%v):\ngot  %s\nwant %s", tc.event, err, got, tc.want)
-		}
+		testkit.Check(t, err == nil && string(got) == tc.want, "%+v (%v):\ngot  %s\nwant %s", tc.event, err, got,
+			tc.want)
 	}
 	for _, bad := range []EventBody{nil, ToolUse{Input: json.RawMessage("{")}, Context{Pct: math.NaN()}} {
-		if data, err := (Event{AgentRef{"a", 1}, bad}).MarshalJSON(); err == nil {
-			t.Errorf("%+v became %s", bad, data)
-		}
+		data, err := (Event{AgentRef{"a", 1}, bad}).MarshalJSON()
+		testkit.Check(t, err != nil, "%+v became %s", bad, data)
 	}
 }
 
@@ -95,15 +89,12 @@ func TestUnknownEventNames(t *testing.T) {
 			continue
 		}
 		u, ok := got.Body.(Unknown)
-		if !ok || u.Name != tc.name || string(u.Raw) != tc.raw || got.AgentRef != tc.ref {
-			t.Errorf("%s: got %+v", tc.raw, got)
-		}
-		if (tc.err == "") != (u.Err == nil) || (u.Err != nil && !strings.Contains(u.Err.Error(), tc.err)) {
-			t.Errorf("%s: reason %v, want %q", tc.raw, u.Err, tc.err)
-		}
-		if again, err := got.MarshalJSON(); err != nil || string(again) != tc.raw {
-			t.Errorf("encoded again (%v):\n%s\n%s", err, tc.raw, again)
-		}
+		testkit.Check(t, ok && u.Name == tc.name && string(u.Raw) == tc.raw && got.AgentRef == tc.ref, "%s: got %+v",
+			tc.raw, got)
+		testkit.Check(t, (tc.err == "") == (u.Err == nil) && (u.Err == nil || strings.Contains(u.Err.Error(), tc.err)),
+			"%s: reason %v, want %q", tc.raw, u.Err, tc.err)
+		again, err := got.MarshalJSON()
+		testkit.Check(t, err == nil && string(again) == tc.raw, "encoded again (%v):\n%s\n%s", err, tc.raw, again)
 	}
 }
 
@@ -111,9 +102,8 @@ func TestUnknownEventNames(t *testing.T) {
 func TestEventLineHasOneLineEnd(t *testing.T) {
 	line, err := eventLine(Event{Body: Unknown{Name: "x", Raw: json.RawMessage("{\n  \"event\": \"x\"\n}")}})
 	want := `{"jsonrpc":"2.0","method":"event","params":{"n":7,"event":"x"}}` + "\n"
-	if got := numbered(7, line); err != nil || string(got) != want {
-		t.Errorf("got %q, %v", got, err)
-	}
+	got := numbered(7, line)
+	testkit.Check(t, err == nil && string(got) == want, "got %q, %v", got, err)
 }
 
 // TestHeads reads the head of events with their fields in the order in which they are written, and in
@@ -154,20 +144,14 @@ func FuzzEvent(f *testing.F) {
 		ev, _, err := decodeEvent(data)
 		var object map[string]json.RawMessage
 		isObject := json.Unmarshal(data, &object) == nil && object != nil
-		if (err == nil) != isObject {
-			t.Fatalf("%q is an object: %v; decoded: %v", data, isObject, err)
-		}
+		testkit.Need(t, (err == nil) == isObject, "%q is an object: %v; decoded: %v", data, isObject, err)
 		if err != nil {
 			return
 		}
 		again, err := ev.MarshalJSON()
-		if err != nil {
-			t.Fatalf("encode %+v: %v", ev, err)
-		}
+		testkit.Need(t, err == nil, "encode %+v: %v", ev, err)
 		if u, ok := ev.Body.(Unknown); ok {
-			if !bytes.Equal(u.Raw, data) || !bytes.Equal(again, data) {
-				t.Fatalf("unknown %q became %q", data, again)
-			}
+			testkit.Need(t, bytes.Equal(u.Raw, data) && bytes.Equal(again, data), "unknown %q became %q", data, again)
 			return
 		}
 		want := reflect.New(reflect.TypeOf(ev.Body))
@@ -176,13 +160,9 @@ func FuzzEvent(f *testing.F) {
 			t.Fatalf("%q became %#v; encoding/json says %#v, %v", data, ev.Body, want.Elem(), err)
 		}
 		back, _, err := decodeEvent(again)
-		if err != nil {
-			t.Fatalf("decode %q: %v", again, err)
-		}
+		testkit.Need(t, err == nil, "decode %q: %v", again, err)
 		twice, err := back.MarshalJSON()
-		if err != nil || !bytes.Equal(again, twice) {
-			t.Fatalf("%q became %q, then %q (%v)", data, again, twice, err)
-		}
+		testkit.Need(t, err == nil && bytes.Equal(again, twice), "%q became %q, then %q (%v)", data, again, twice, err)
 	})
 }
 
@@ -197,17 +177,13 @@ func newWire(t *testing.T, conn net.Conn) *wire { return &wire{t, conn, bufio.Ne
 
 func (w *wire) write(lines ...string) {
 	for _, l := range lines {
-		if _, err := io.WriteString(w, l+"\n"); err != nil {
-			w.t.Errorf("write: %v", err)
-		}
+		testkit.Works(w.t, "write", testkit.Err(io.WriteString(w, l+"\n")))
 	}
 }
 
 func (w *wire) read() string {
 	line, err := w.r.ReadString('\n')
-	if err != nil {
-		w.t.Errorf("read: %v", err)
-	}
+	testkit.Check(w.t, err == nil, "read: %v", err)
 	return strings.TrimSpace(line)
 }
 
@@ -216,9 +192,7 @@ func (w *wire) readID() string {
 		ID string `json:"id"`
 	}
 	line := w.read()
-	if err := json.Unmarshal([]byte(line), &m); err != nil || m.ID == "" {
-		w.t.Errorf("no string id in %s", line)
-	}
+	testkit.Check(w.t, json.Unmarshal([]byte(line), &m) == nil && m.ID != "", "no string id in %s", line)
 	return m.ID
 }
 
@@ -246,9 +220,8 @@ func TestGarbageIsCountedAndSkipped(t *testing.T) {
 			"\xef\xbb\xbf"+
 				`{"jsonrpc":"2.0","method":"event","params":{"n":1,"id":"a","generation":1,"event":"delta","text":"ok"}}`+"\r")
 		w.write(`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":1,"window":2,"pct":50}}`)
-		if err := <-called; err != nil {
-			t.Errorf("the call: %v", err)
-		}
+		err := <-called
+		testkit.Check(t, err == nil, "the call: %v", err)
 		testkit.Same(t, "stray lines", len(garbage), int(c.p.s.stray.Load()))
 		want := []Event{{AgentRef{"a", 1}, Delta{Text: "ok"}}}
 		testkit.Same(t, "events", want, h.all())
@@ -270,9 +243,8 @@ func TestEventParams(t *testing.T) {
 		head:                                  "",
 		`{"method":"event","params":{"n":1}}`: "",
 	} {
-		if got, ok := eventParams([]byte(line)); ok != (want != "") || ok && string(got) != want {
-			t.Errorf("%s: %s, %v", line, got, ok)
-		}
+		got, ok := eventParams([]byte(line))
+		testkit.Check(t, ok == (want != "") && (!ok || string(got) == want), "%s: %s, %v", line, got, ok)
 	}
 }
 
@@ -291,9 +263,7 @@ func TestNullIDCompletesNoCall(t *testing.T) {
 		w.write(`{"jsonrpc":"2.0","id":null,"result":{}}`, `{"jsonrpc":"2.0","id":0,"result":{}}`,
 			`{"jsonrpc":"2.0","id":"","result":{}}`)
 		go io.Copy(io.Discard, w.r) // the cancel
-		if err := <-called; !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v", err)
-		}
+		testkit.Fails(t, "its call", <-called, context.DeadlineExceeded)
 		c.Close()
 	})
 }
@@ -324,18 +294,14 @@ func TestPeerThatReadsNothing(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		if emitted > maxBacklog>>20+1 {
-			t.Errorf("%d MiB were taken without a reader, want no more than %d", emitted, maxBacklog>>20+1)
-		}
+		testkit.Check(t, emitted <= maxBacklog>>20+1, "%d MiB were taken without a reader, want no more than %d",
+			emitted, maxBacklog>>20+1)
 		// A request is still read, and its answer is queued.
 		w.write(`{"jsonrpc":"2.0","id":"3","method":"context","params":{"n":1,"id":"a","generation":1}}`)
 		err := <-served
-		if err == nil || !strings.Contains(err.Error(), "the peer read nothing for 10s") {
-			t.Errorf("Serve: %v", err)
-		}
-		if took := time.Since(begun); took > 12*time.Second {
-			t.Errorf("took %v", took)
-		}
+		testkit.Fails(t, "Serve", err, "the peer read nothing for 10s")
+		took := time.Since(begun)
+		testkit.Check(t, took <= 12*time.Second, "took %v", took)
 		synctest.Wait()
 		testkit.Same(t, "Emit is stuck after", 64, emitted)
 	})
@@ -371,9 +337,8 @@ func TestSlowReaderGetsEverything(t *testing.T) {
 				continue
 			}
 			time.Sleep(10 * time.Millisecond)
-			if want := fmt.Sprintf(`"text":"%d.`, next); !strings.Contains(line[:120], want) {
-				t.Fatalf("event %d: got %.120s", next, line)
-			}
+			testkit.Need(t, strings.Contains(line[:120], fmt.Sprintf(`"text":"%d.`, next)), "event %d: got %.120s",
+				next, line)
 			next++
 		}
 		go io.Copy(io.Discard, w.r)
@@ -411,9 +376,8 @@ func TestInvalidResponse(t *testing.T) {
 		called := make(chan error)
 		go func() { called <- errOf(c.Context(t.Context(), AgentRef{"a", 1})) }()
 		w.write(`{"jsonrpc":"2.0","id":"` + w.readID() + `","error":{"code":"many"}}`)
-		if err := <-called; codeOf(err) != jsonrpc2.CodeInternalError {
-			t.Errorf("got %v", err)
-		}
+		err := <-called
+		testkit.Check(t, codeOf(err) == jsonrpc2.CodeInternalError, "got %v", err)
 		c.Close()
 	})
 }
@@ -432,14 +396,11 @@ func TestBadRequestDoesNotSwallowTheAnswerBehindIt(t *testing.T) {
 			`{"jsonrpc":"2.0","id":-1,"method":"tool_call"}`:                `"id":-1`,
 		} {
 			w.write(bad)
-			if line := w.read(); !strings.Contains(line, want) || !strings.Contains(line, "-32600") {
-				t.Errorf("got %s, want a refusal with %s", line, want)
-			}
+			testkit.Includes(t, "got, want a refusal", w.read(), want, "-32600")
 		}
 		w.write(`{"jsonrpc":"2.0","id":"` + id + `","result":{"tokens":1,"window":2,"pct":50}}`)
-		if err := <-called; err != nil {
-			t.Errorf("the call: %v", err)
-		}
+		err := <-called
+		testkit.Check(t, err == nil, "the call: %v", err)
 		c.Close()
 	})
 }

@@ -54,9 +54,7 @@ var (
 func collectorRig(t *testing.T, w EvidenceCollector) *rig {
 	t.Helper()
 	r := joinedRigWith(t, &fakeLauncher{}, &recorder{}, w)
-	if _, err := r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"}); err != nil {
-		t.Fatalf("initialize: %v", err)
-	}
+	testkit.OK(t, testkit.Err(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"})))
 	return r
 }
 
@@ -67,18 +65,14 @@ func TestCheckAndInspectReachTheCollector(t *testing.T) {
 		defer r.leave(t)
 		checked, err := r.Check(r.ctx, oneCheck)
 		wantCheck, _ := w.Check(r.ctx, Owner{Run: "run-1"}, oneCheck)
-		if diff := cmp.Diff(wantCheck, checked); err != nil || diff != "" {
-			t.Errorf("check: %v, -want +got:\n%s", err, diff)
-		}
+		diff := cmp.Diff(wantCheck, checked)
+		testkit.Check(t, err == nil && diff == "", "check: %v, -want +got:\n%s", err, diff)
 		inspected, err := r.Inspect(r.ctx, oneInspection)
 		wantInspection, _ := w.Inspect(r.ctx, oneInspection)
-		if diff := cmp.Diff(wantInspection, inspected); err != nil || diff != "" {
-			t.Errorf("survey: %v, -want +got:\n%s", err, diff)
-		}
-		if _, err := r.Check(r.ctx, CheckParams{Command: "nowhere", CWD: "/x"}); err == nil ||
-			!strings.Contains(err.Error(), "no such directory: /x") {
-			t.Errorf("a check that cannot be run: %v", err)
-		}
+		diff = cmp.Diff(wantInspection, inspected)
+		testkit.Check(t, err == nil && diff == "", "survey: %v, -want +got:\n%s", err, diff)
+		testkit.Fails(t, "a check that cannot be run",
+			testkit.Err(r.Check(r.ctx, CheckParams{Command: "nowhere", CWD: "/x"})), "no such directory: /x")
 	})
 }
 
@@ -97,17 +91,15 @@ func TestParametersOfTheCollectorAreChecked(t *testing.T) {
 			"a name with a sign":     {Command: "make", CWD: "/w", Env: map[string]string{"A=B": "x"}},
 			"a NUL in the variables": {Command: "make", CWD: "/w", Env: map[string]string{"A": "\x00"}},
 		} {
-			if _, err := r.Check(r.ctx, p); codeOf(err) != jsonrpc2.CodeInvalidParams {
-				t.Errorf("check with %s: %v", name, err)
-			}
+			_, err := r.Check(r.ctx, p)
+			testkit.Check(t, codeOf(err) == jsonrpc2.CodeInvalidParams, "check with %s: %v", name, err)
 		}
 		for name, p := range map[string]InspectParams{
 			"no session": {CWD: "/w"}, "no directory": {SessionID: "s"},
 			"a relative directory": {SessionID: "s", CWD: "."},
 		} {
-			if _, err := r.Inspect(r.ctx, p); codeOf(err) != jsonrpc2.CodeInvalidParams {
-				t.Errorf("survey with %s: %v", name, err)
-			}
+			_, err := r.Inspect(r.ctx, p)
+			testkit.Check(t, codeOf(err) == jsonrpc2.CodeInvalidParams, "survey with %s: %v", name, err)
 		}
 	})
 }
@@ -150,18 +142,15 @@ func TestCheckEndsWithTheConversation(t *testing.T) {
 				}
 				synctest.Wait()
 				end(r)
-				if after := <-cancelled; after != 0 {
-					t.Errorf("cancelled after %v", after)
-				}
+				testkit.Same(t, "cancelled after", 0, <-cancelled)
 				if err := <-over; err == nil {
 					t.Error("the check succeeded")
 				} else if name == "shutdown" && codeOf(err) != CodeShuttingDown {
 					t.Errorf("the check: %v", err)
 				}
 				if name == "shutdown" {
-					if _, err := r.Check(r.ctx, oneCheck); codeOf(err) != CodeShuttingDown {
-						t.Errorf("a check after shutdown: %v", err)
-					}
+					_, err := r.Check(r.ctx, oneCheck)
+					testkit.Check(t, codeOf(err) == CodeShuttingDown, "a check after shutdown: %v", err)
 				}
 				r.Close()
 				if err := <-r.served; err != nil && name != "context is ended" {
@@ -193,9 +182,8 @@ func TestCheckThatTheSweepEnds(t *testing.T) {
 		go r.Check(r.ctx, oneCheck)
 		synctest.Wait()
 		r.Close()
-		if err := <-r.served; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
+		err := <-r.served
+		testkit.Check(t, err == nil, "Serve: %v", err)
 		r.stop()
 	})
 }
@@ -211,9 +199,8 @@ func TestCheckThatDoesNotEndIsNamed(t *testing.T) {
 		go r.Check(r.ctx, oneCheck)
 		synctest.Wait()
 		res, err := r.Shutdown(r.ctx, ShutdownParams{GraceMS: 500})
-		if diff := cmp.Diff([]string{"a check"}, res.Unstopped); err != nil || diff != "" {
-			t.Errorf("shutdown: %v, -want +got:\n%s", err, diff)
-		}
+		diff := cmp.Diff([]string{"a check"}, res.Unstopped)
+		testkit.Check(t, err == nil && diff == "", "shutdown: %v, -want +got:\n%s", err, diff)
 		begun := time.Now()
 		r.Close()
 		var unstopped *UnstoppedError
@@ -221,9 +208,8 @@ func TestCheckThatDoesNotEndIsNamed(t *testing.T) {
 			!cmp.Equal(unstopped.Names, []string{"a check", "a request"}) {
 			t.Errorf("Serve: %v", err)
 		}
-		if took := time.Since(begun); took > 2*time.Second {
-			t.Errorf("took %v", took)
-		}
+		took := time.Since(begun)
+		testkit.Check(t, took <= 2*time.Second, "took %v", took)
 		close(release)
 		r.stop()
 	})

@@ -39,9 +39,7 @@ var update = flag.Bool("update", false, "write schema.json, and the expected hal
 // The agents are those of scriptedLauncher.
 func TestConformance(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no conformance files: %v", err)
-	}
+	testkit.Need(t, err == nil && len(files) != 0, "no conformance files: %v", err)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
 			archive := testkit.Must(txtar.ParseFile(file))(t)
@@ -102,9 +100,7 @@ func replay(t *testing.T, archive *txtar.Archive) {
 	w.Close()
 	<-served
 	<-drained
-	if rest := sent.take(); len(rest) > 0 {
-		t.Errorf("unexpected frames:\n%s", rest)
-	}
+	testkit.Empty(t, "unexpected frames", sent.take())
 }
 
 // duplex is a pipe whose directions end separately.
@@ -396,9 +392,7 @@ type rig struct {
 func newRig(t *testing.T, l *fakeLauncher, h *recorder) *rig {
 	t.Helper()
 	r := joinedRig(t, l, h)
-	if _, err := r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"}); err != nil {
-		t.Fatalf("initialize: %v", err)
-	}
+	testkit.OK(t, testkit.Err(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"})))
 	return r
 }
 
@@ -441,18 +435,16 @@ func joinedRigOf(t *testing.T, l Launcher, h *recorder, w EvidenceCollector) *ri
 func (r *rig) leave(t *testing.T) {
 	t.Helper()
 	r.Close()
-	if err := <-r.served; err != nil {
-		t.Errorf("Serve after the client's Close: %v", err)
-	}
+	err := <-r.served
+	testkit.Check(t, err == nil, "Serve after the client's Close: %v", err)
 	r.stop()
 }
 
 func (r *rig) spawn(t *testing.T, id string, generation int) *fakeAgent {
 	t.Helper()
 	p := spawnParams(id, generation)
-	if _, err := r.Spawn(r.ctx, p); err != nil {
-		t.Fatalf("spawn %v: %v", p.AgentRef, err)
-	}
+	_, err := r.Spawn(r.ctx, p)
+	testkit.Need(t, err == nil, "spawn %v: %v", p.AgentRef, err)
 	return r.l.agent(p.AgentRef)
 }
 

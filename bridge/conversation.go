@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
@@ -24,6 +25,7 @@ type conversation struct {
 	agents    *registry
 	collector EvidenceCollector // may be nil
 	querier   Querier           // may be nil
+	sandboxer Sandboxer         // may be nil
 	terminals Terminals         // may be nil
 	machine   Machine           // may be nil
 	inquiries *inquiries
@@ -32,14 +34,17 @@ type conversation struct {
 	onHost  *inquiries
 	now     func() time.Duration
 	renewed func(time.Duration)
-	expired chan struct{} // closed when the lease is over
-	leasing leasing
+	expired chan struct{}         // closed when the lease is over
+	lease   atomic.Pointer[lease] // nil while there is none
+	leased  sync.WaitGroup        // of the goroutine that renews it
 
-	mu      sync.Mutex
-	phase   phase
+	// initialize sets these; no other request is served before.
 	owner   Owner
 	spec    ClaudeSpec
 	passEnv map[string]string // of a remote bridge
+
+	mu    sync.Mutex
+	phase phase
 }
 
 type phase int
@@ -53,24 +58,34 @@ const (
 // capabilities are the methods that a client may call and that this bridge serves.
 func (c *conversation) capabilities() (names []string) {
 	for _, m := range methodKinds {
-		served := m.from != "bridge"
-		switch m.name {
-		case MethodCheck, MethodInspect:
-			served = c.collector != nil
-		case MethodQuery:
-			served = c.querier != nil
-		case MethodSandbox:
-			_, served = c.launcher.(Sandboxer)
-		case MethodResolve, MethodInventory, MethodPrepareWork, MethodCommitWork, MethodRemoveWork:
-			served = c.isRemote()
-		case MethodPTYOpen, MethodPTYWrite, MethodPTYResize, MethodPTYClose:
-			served = c.terminals != nil
-		}
-		if served {
+		if m.from != "bridge" && c.unsupported(m.name) == nil {
 			names = append(names, m.name)
 		}
 	}
 	return names
+}
+
+// unsupported refuses a method that this bridge does not serve.
+func (c *conversation) unsupported(method string) error {
+	served := true
+	switch method {
+	case MethodCheck, MethodInspect:
+		served = c.collector != nil
+	case MethodQuery:
+		served = c.querier != nil
+	case MethodSandbox:
+		served = c.sandboxer != nil
+	case MethodResolve, MethodInventory, MethodPrepareWork, MethodCommitWork, MethodRemoveWork:
+		if c.lease.Load() == nil {
+			return rpcErrorf(CodeUnsupported, "only a remote bridge has "+method)
+		}
+	case MethodPTYOpen, MethodPTYWrite, MethodPTYResize, MethodPTYClose:
+		served = c.terminals != nil
+	}
+	if served {
+		return nil
+	}
+	return rpcErrorf(CodeUnsupported, "this bridge has no "+method)
 }
 
 func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
@@ -78,6 +93,7 @@ func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 		machine: s.opts.Machine, now: s.opts.Now, renewed: s.opts.Renewed, expired: make(chan struct{}),
 		inquiries: newInquiries(), onHost: newInquiries()}
 	c.querier, _ = s.launcher.(Querier)
+	c.sandboxer, _ = s.launcher.(Sandboxer)
 	c.terminals, _ = s.launcher.(Terminals)
 	methods := map[string]handlerFunc{
 		MethodInitialize: method(c.initialize),
@@ -119,7 +135,10 @@ func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 		}),
 		MethodPTYClose: method(c.closePTY),
 
-		MethodResolve:     onMachine(c, MethodResolve, resolveOn),
+		MethodResolve: onMachine(c, MethodResolve,
+			func(m Machine, ctx context.Context, p ResolveParams) (ResolveResult, error) {
+				return ResolveResult{Paths: m.Resolve(ctx, p.Paths)}, ctx.Err()
+			}),
 		MethodInventory:   onMachine(c, MethodInventory, Machine.Inventory),
 		MethodPrepareWork: onMachine(c, MethodPrepareWork, Machine.PrepareWork),
 		MethodCommitWork:  onMachine(c, MethodCommitWork, Machine.CommitWork),
@@ -127,16 +146,16 @@ func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 	}
 	for name, serve := range methods {
 		if name != MethodInitialize {
-			methods[name] = c.afterInitialize(serve)
+			methods[name] = c.afterInitialize(name, serve)
 		}
 	}
 	c.p = newPeer(rwc, s.opts.Logger, peerOptions{methods: methods, halfOpen: true, writeTimeout: s.opts.WriteTimeout})
-	c.p.valid = c.leasing.check
+	c.p.valid = func() error { return c.lease.Load().check() }
 	c.agents = newRegistry(s.launcher, c.p, s.opts.Logger, c.inquiries)
 	return c
 }
 
-func (c *conversation) afterInitialize(serve handlerFunc) handlerFunc {
+func (c *conversation) afterInitialize(name string, serve handlerFunc) handlerFunc {
 	return func(ctx context.Context, params json.RawMessage) (any, error) {
 		c.mu.Lock()
 		phase := c.phase
@@ -144,7 +163,10 @@ func (c *conversation) afterInitialize(serve handlerFunc) handlerFunc {
 		if phase != initialized {
 			return nil, rpcErrorf(CodeNotInitialized, "initialize comes first, and its answer is to be waited for")
 		}
-		if err := c.leasing.check(); err != nil {
+		if err := c.lease.Load().check(); err != nil {
+			return nil, err
+		}
+		if err := c.unsupported(name); err != nil {
 			return nil, err
 		}
 		return serve(ctx, params)
@@ -176,9 +198,7 @@ func (c *conversation) initialize(ctx context.Context, p InitializeParams) (Init
 	if err != nil {
 		return InitializeResult{}, err
 	}
-	c.mu.Lock()
 	c.owner, c.spec = p.owner(), p.Claude
-	c.mu.Unlock()
 	c.agents.begin(p.owner())
 	done = c.advance(detecting, initialized)
 	return InitializeResult{ProtocolVersion: ProtocolVersion, Version: c.version, Capabilities: c.capabilities(),
@@ -215,11 +235,8 @@ func (c *conversation) spawn(ctx context.Context, p SpawnParams) (SpawnResult, e
 	}
 	crashpoint.Here("bridge.spawn")
 	p.Config.Env = c.passed(p.Config.Env)
-	c.mu.Lock()
-	of, spec := c.owner, c.spec
-	c.mu.Unlock()
 	agent, err := inc.start(ctx, startTimeout(p.Config), func(ctx context.Context) (Agent, error) {
-		return c.launcher.Launch(ctx, of, spec, p, inc.host)
+		return c.launcher.Launch(ctx, c.owner, c.spec, p, inc.host)
 	})
 	if err != nil {
 		return SpawnResult{}, err

@@ -141,11 +141,8 @@ type EvidenceCollector interface {
 }
 
 func (c *conversation) check(ctx context.Context, p CheckParams) (CheckResult, error) {
-	c.mu.Lock()
-	of := c.owner
-	c.mu.Unlock()
-	return collect(ctx, c, MethodCheck, "a check", func(ctx context.Context, w EvidenceCollector) (CheckResult, error) {
-		r, err := w.Check(ctx, of, p)
+	return inquire(ctx, c.inquiries, "a check", func(ctx context.Context) (CheckResult, error) {
+		r, err := c.collector.Check(ctx, c.owner, p)
 		if err != nil {
 			return r, fmt.Errorf("check: %w", err)
 		}
@@ -154,22 +151,11 @@ func (c *conversation) check(ctx context.Context, p CheckParams) (CheckResult, e
 }
 
 func (c *conversation) inspect(ctx context.Context, p InspectParams) (InspectResult, error) {
-	return collect(ctx, c, MethodInspect, "a survey",
-		func(ctx context.Context, w EvidenceCollector) (InspectResult, error) {
-			r, err := w.Inspect(ctx, p)
-			if err != nil {
-				return r, fmt.Errorf("survey: %w", err)
-			}
-			return r, nil
-		})
-}
-
-// collect asks the collector of evidence, if there is one.
-func collect[R any](ctx context.Context, c *conversation, method, name string,
-	ask func(context.Context, EvidenceCollector) (R, error)) (R, error) {
-	var none R
-	if c.collector == nil {
-		return none, rpcErrorf(CodeUnsupported, "this bridge has no "+method)
-	}
-	return inquire(ctx, c.inquiries, name, func(ctx context.Context) (R, error) { return ask(ctx, c.collector) })
+	return inquire(ctx, c.inquiries, "a survey", func(ctx context.Context) (InspectResult, error) {
+		r, err := c.collector.Inspect(ctx, p)
+		if err != nil {
+			return r, fmt.Errorf("survey: %w", err)
+		}
+		return r, nil
+	})
 }

@@ -78,11 +78,7 @@ func (h *host) ToolCall(ctx context.Context, p ToolCallParams) (ToolCallResult, 
 // Permission implements [Host]. Every answer but a clear allow is a deny.
 func (h *host) Permission(ctx context.Context, p PermissionParams) (PermissionResult, error) {
 	p.AgentRef = h.ref
-	var answer strictPermission
-	if err := h.p.call(ctx, MethodPermission, p, &answer); err != nil {
-		return PermissionResult{Behavior: Deny, Message: fmt.Sprintf("nobody could decide: %v", err)}, err
-	}
-	return PermissionResult(answer), nil
+	return h.decide(ctx, MethodPermission, p, "nobody could decide", Allow, Deny)
 }
 
 // Judge implements [Host]. Every answer but a pass or an ask is a deny.
@@ -90,41 +86,25 @@ func (h *host) Judge(ctx context.Context, p JudgeParams) (JudgeResult, error) {
 	p.AgentRef = h.ref
 	ctx, cancel := context.WithTimeout(ctx, JudgeTimeout)
 	defer cancel()
-	var answer strictJudgement
-	if err := h.p.call(ctx, MethodJudge, p, &answer); err != nil {
-		return JudgeResult{Behavior: Deny, Message: fmt.Sprintf("the rules could not be asked: %v", err)}, err
-	}
-	return JudgeResult(answer), nil
+	r, err := h.decide(ctx, MethodJudge, p, "the rules could not be asked", Pass, Ask, Deny)
+	return JudgeResult(r), err
 }
 
-// strictPermission decodes by exact member names; encoding/json would let a "Behavior" override the
-// "behavior" before it.
-type strictPermission PermissionResult
-
-func (s *strictPermission) UnmarshalJSON(data []byte) (err error) {
-	s.Behavior, s.Message, err = strictAnswer(data, Allow, Deny)
-	return err
-}
-
-// strictJudgement is the same for JudgeResult.
-type strictJudgement JudgeResult
-
-func (s *strictJudgement) UnmarshalJSON(data []byte) (err error) {
-	s.Behavior, s.Message, err = strictAnswer(data, Pass, Ask, Deny)
-	return err
-}
-
-func strictAnswer(data []byte, behaviors ...string) (behavior, message string, err error) {
-	var m map[string]json.RawMessage
-	if err := json.Unmarshal(data, &m); err != nil {
-		return "", "", err
+// decide asks the client for one of the behaviors; failed says what went wrong without an answer, which is a deny. It
+// decodes by exact member names; encoding/json would let a "Behavior" override the "behavior" before it.
+func (h *host) decide(ctx context.Context, method string, params any, failed string, behaviors ...string) (
+	r PermissionResult, err error) {
+	var answer map[string]json.RawMessage
+	if err = h.p.call(ctx, method, params, &answer); err == nil {
+		r.Behavior, _ = jsonl.String(answer["behavior"])
+		r.Message, _ = jsonl.String(answer["message"])
+		if slices.Contains(behaviors, r.Behavior) {
+			return r, nil
+		}
+		err = fmt.Errorf("%s: decode the answer: behavior is not one of %s: %.40s", method, strings.Join(behaviors, ", "),
+			answer["behavior"])
 	}
-	behavior, _ = jsonl.String(m["behavior"])
-	message, _ = jsonl.String(m["message"])
-	if !slices.Contains(behaviors, behavior) {
-		return "", "", fmt.Errorf("behavior is not one of %s: %.40s", strings.Join(behaviors, ", "), m["behavior"])
-	}
-	return behavior, message, nil
+	return PermissionResult{Behavior: Deny, Message: fmt.Sprintf("%s: %v", failed, err)}, err
 }
 
 // JudgeParams is a tool call that is about to run. It comes before any decision of the CLI.

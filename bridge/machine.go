@@ -104,16 +104,8 @@ func (p RemoveWorkParams) check() error {
 // onMachine makes a handler from a method of the host.
 func onMachine[P, R any](c *conversation, name string, ask func(Machine, context.Context, P) (R, error)) handlerFunc {
 	return method(func(ctx context.Context, p P) (R, error) {
-		var none R
-		if !c.isRemote() {
-			return none, rpcErrorf(CodeUnsupported, "only a remote bridge has "+name)
-		}
 		return inquire(ctx, c.onHost, name, func(ctx context.Context) (R, error) { return ask(c.machine, ctx, p) })
 	})
-}
-
-func resolveOn(m Machine, ctx context.Context, p ResolveParams) (ResolveResult, error) {
-	return ResolveResult{Paths: m.Resolve(ctx, p.Paths)}, ctx.Err()
 }
 
 // Resolve returns where paths lead on the bridge's host.

@@ -138,11 +138,7 @@ const waitTimeout = 2 * time.Minute
 // awaitDone waits for Done, and fails the test instead of hanging.
 func awaitDone(t *testing.T, c *Client) {
 	t.Helper()
-	select {
-	case <-c.Done():
-	case <-time.After(waitTimeout):
-		t.Fatal("the client does not end")
-	}
+	testkit.Receive(t, "the end of the client", c.Done())
 }
 
 func TestProcessServesAndEndsWithItsInput(t *testing.T) {
@@ -152,12 +148,9 @@ func TestProcessServesAndEndsWithItsInput(t *testing.T) {
 	testkit.Must(c.Spawn(t.Context(), spawnParams("a", 1)))(t)
 	testkit.OK(t, c.Message(t.Context(), MessageParams{AgentRef{"a", 1}, "m", "hello", false, nil}))
 	c.Close()
-	if state := cmd.ProcessState; state == nil || !state.Success() {
-		t.Errorf("the bridge ended with %v", state)
-	}
-	if err := c.Err(); err != nil {
-		t.Errorf("Err after Close: %v", err)
-	}
+	state := cmd.ProcessState
+	testkit.Check(t, state != nil && state.Success(), "the bridge ended with %v", state)
+	testkit.Works(t, "Err after Close", c.Err())
 }
 
 func TestProcessHasItsOwnGroup(t *testing.T) {
@@ -183,12 +176,9 @@ func expired(t *testing.T) context.Context {
 func TestProcessThatCrashes(t *testing.T) {
 	c, _, _ := startChild(t, t.Context(), "crash", &recorder{})
 	awaitDone(t, c)
-	if err := c.Err(); err == nil || err.Error() != "the bridge ended: exit status 3: went wrong" {
-		t.Errorf("Err: %v", err)
-	}
-	if _, err := c.Initialize(t.Context(), InitializeParams{Run: "r"}); !errors.Is(err, ErrClosed) {
-		t.Errorf("a call: %v", err)
-	}
+	err := c.Err()
+	testkit.Check(t, err != nil && err.Error() == "the bridge ended: exit status 3: went wrong", "Err: %v", err)
+	testkit.Fails(t, "a call", testkit.Err(c.Initialize(t.Context(), InitializeParams{Run: "r"})), ErrClosed)
 }
 
 func TestProcessThatOutstaysItsInput(t *testing.T) {
@@ -198,10 +188,9 @@ func TestProcessThatOutstaysItsInput(t *testing.T) {
 			c, lines, cmd := startChild(t, t.Context(), kind, &recorder{})
 			lines.await(t, "ready")
 			c.Close()
-			if got := cmd.ProcessState.String(); (signal == "") != cmd.ProcessState.Success() ||
-				!strings.Contains(got, signal) {
-				t.Errorf("ended with %s", got)
-			}
+			got := cmd.ProcessState.String()
+			testkit.Check(t, (signal == "") == cmd.ProcessState.Success() && strings.Contains(got, signal),
+				"ended with %s", got)
 		})
 	}
 }
@@ -213,12 +202,8 @@ func TestProcessEndsWithItsContext(t *testing.T) {
 	why := errors.New("enough")
 	cancel(why)
 	awaitDone(t, c)
-	if err := c.Err(); !errors.Is(err, why) {
-		t.Errorf("Err: %v", err)
-	}
-	if !cmd.ProcessState.Success() {
-		t.Errorf("ended with %v", cmd.ProcessState)
-	}
+	testkit.Fails(t, "Err", c.Err(), why)
+	testkit.Check(t, cmd.ProcessState.Success(), "ended with %v", cmd.ProcessState)
 }
 
 // Serve must leave a read of stdin that would never return on its own.
@@ -227,14 +212,9 @@ func TestServeOverStdioEndsByTERM(t *testing.T) {
 	lines.await(t, "serving")
 	testkit.OK(t, cmd.Process.Signal(syscall.SIGTERM))
 	awaitDone(t, c)
-	if err := c.Err(); err == nil ||
-		!strings.Contains(err.Error(), "exit status 1: serve bridge: terminated signal received") {
-		t.Errorf("Err: %v", err)
-	}
+	testkit.Fails(t, "Err", c.Err(), "exit status 1: serve bridge: terminated signal received")
 	for _, line := range lines.all() {
-		if strings.Contains(line, "left behind") {
-			t.Errorf("logged %s", line)
-		}
+		testkit.Excludes(t, "logged", line, "left behind")
 	}
 }
 
@@ -242,18 +222,14 @@ func TestServeOverStdioEndsByTERM(t *testing.T) {
 func TestProcessStderrIsDrainedAndBounded(t *testing.T) {
 	c, lines, _ := startChild(t, t.Context(), "flood", &recorder{})
 	line := lines.await(t, "cut=true")
-	if len(line) > maxStderrLine+1000 {
-		t.Errorf("a line of %d bytes was logged", len(line))
-	}
+	testkit.Check(t, len(line) <= maxStderrLine+1000, "a line of %d bytes was logged", len(line))
 	lines.await(t, "line=end")
 	c.Close()
 }
 
 func TestProcessThatCannotStart(t *testing.T) {
-	if _, err := StartProcess(t.Context(), exec.Command("/no/such/program"), &recorder{}, nil, nil); !errors.Is(err,
-		os.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
+	testkit.Fails(t, "StartProcess",
+		testkit.Err(StartProcess(t.Context(), exec.Command("/no/such/program"), &recorder{}, nil, nil)), os.ErrNotExist)
 }
 
 // Sandbox makes the fake launcher a [Sandboxer].
@@ -268,9 +244,8 @@ var oneTrial = SandboxParams{CWD: "/w", Env: map[string]string{"X": "y"},
 func TestSandboxReachesTheSandboxer(t *testing.T) {
 	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		got, err := r.Sandbox(r.ctx, oneTrial)
-		if diff := cmp.Diff(SandboxResult{Reason: "run-1 in /w", Version: "0.8.0"}, got); err != nil || diff != "" {
-			t.Errorf("%v, -want +got:\n%s", err, diff)
-		}
+		diff := cmp.Diff(SandboxResult{Reason: "run-1 in /w", Version: "0.8.0"}, got)
+		testkit.Check(t, err == nil && diff == "", "%v, -want +got:\n%s", err, diff)
 	})
 }
 
@@ -305,9 +280,8 @@ func TestSandboxParametersAreChecked(t *testing.T) {
 			"of a query": func() error { q := oneQuery; q.Sandbox = relative; _, err := r.Query(r.ctx, q); return err },
 		} {
 			var rpc *RPCError
-			if err := ask(); !errors.As(err, &rpc) || rpc.Code != jsonrpc2.CodeInvalidParams {
-				t.Errorf("%s: %v", name, err)
-			}
+			err := ask()
+			testkit.Check(t, errors.As(err, &rpc) && rpc.Code == jsonrpc2.CodeInvalidParams, "%s: %v", name, err)
 		}
 	})
 }
@@ -419,9 +393,8 @@ func TestTerminalIsAnIncarnation(t *testing.T) {
 		testkit.OK(t, r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"orch-1", 1}}))
 		refused("an old generation", CodeStale, errOf(r.PTYOpen(r.ctx, onePTY("orch-1", 1))))
 		ref := AgentRef{"orch-1", 2}
-		if res, err := r.PTYOpen(r.ctx, onePTY("orch-1", 2)); err != nil || res.PID != 4712 {
-			t.Fatalf("open: %+v %v", res, err)
-		}
+		res, err := r.PTYOpen(r.ctx, onePTY("orch-1", 2))
+		testkit.Need(t, err == nil && res.PID == 4712, "open: %+v %v", res, err)
 		refused("a second one", CodeAgentExists, errOf(r.PTYOpen(r.ctx, onePTY("orch-1", 3))))
 		other := onePTY("orch-2", 1)
 		other.Config.SessionID = "s-orch-1"
@@ -436,10 +409,9 @@ func TestTerminalIsAnIncarnation(t *testing.T) {
 		for _, piece := range []string{"hel", "lo", "\r"} {
 			testkit.OK(t, r.PTYWrite(r.ctx, PTYWriteParams{ref, []byte(piece)}))
 		}
-		if err := r.PTYResize(r.ctx, PTYResizeParams{ref, 120, 40}); err != nil || string(term.typed) != "hello\r" ||
-			term.size != [2]int{120, 40} {
-			t.Errorf("typed %q, size %v, %v", term.typed, term.size, err)
-		}
+		err = r.PTYResize(r.ctx, PTYResizeParams{ref, 120, 40})
+		testkit.Check(t, err == nil && string(term.typed) == "hello\r" && term.size == [2]int{120, 40},
+			"typed %q, size %v, %v", term.typed, term.size, err)
 		term.host.Emit(Event{Body: PTY{Data: []byte("\x1b[2Jhi\xff")}})
 		testkit.OK(t, r.PTYClose(r.ctx, ref))
 		events := r.h.all()
@@ -460,15 +432,12 @@ func TestTerminalEndsWithTheAgents(t *testing.T) {
 		for _, id := range []string{"a", "b"} {
 			testkit.Must(r.PTYOpen(r.ctx, onePTY(id, 1)))(t)
 		}
-		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}}); err != nil {
-			t.Error(err)
-		}
-		if res, err := r.Shutdown(r.ctx, ShutdownParams{}); err != nil || res.Stopped != 1 {
-			t.Errorf("shutdown: %+v %v", res, err)
-		}
-		if _, err := r.PTYOpen(r.ctx, onePTY("c", 1)); codeOf(err) != CodeShuttingDown {
-			t.Errorf("open after that: %v", err)
-		}
+		err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 1}})
+		testkit.Check(t, err == nil, "%v", err)
+		res, err := r.Shutdown(r.ctx, ShutdownParams{})
+		testkit.Check(t, err == nil && res.Stopped == 1, "shutdown: %+v %v", res, err)
+		_, err = r.PTYOpen(r.ctx, onePTY("c", 1))
+		testkit.Check(t, codeOf(err) == CodeShuttingDown, "open after that: %v", err)
 	})
 }
 
@@ -509,12 +478,8 @@ func TestWriteEndsWithItsCaller(t *testing.T) {
 		go func() { failed <- r.PTYWrite(ctx, PTYWriteParams{AgentRef{"a", 1}, []byte("x")}) }()
 		synctest.Wait()
 		cancel()
-		if err := <-failed; !errors.Is(err, context.Canceled) {
-			t.Errorf("%v", err)
-		}
+		testkit.Fails(t, "its call", <-failed, context.Canceled)
 		synctest.Wait()
-		if !ended {
-			t.Error("the bridge goes on with it")
-		}
+		testkit.Check(t, ended, "the bridge goes on with it")
 	})
 }

@@ -74,14 +74,8 @@ func isObject(raw json.RawMessage) bool {
 }
 
 func (c *conversation) query(ctx context.Context, p QueryParams) (QueryResult, error) {
-	if c.querier == nil {
-		return QueryResult{}, rpcErrorf(CodeUnsupported, "this bridge has no "+MethodQuery)
-	}
 	p.Env = c.passed(p.Env)
-	c.mu.Lock()
-	of, spec := c.owner, c.spec
-	c.mu.Unlock()
 	return inquire(ctx, c.inquiries, "a query", func(ctx context.Context) (QueryResult, error) {
-		return c.querier.Query(ctx, of, spec, p)
+		return c.querier.Query(ctx, c.owner, c.spec, p)
 	})
 }

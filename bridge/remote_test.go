@@ -38,13 +38,10 @@ func TestRemoteBridge(t *testing.T) {
 		p := spawnParams("orch-1", 1)
 		p.Config.Env = map[string]string{"MODE": "own"}
 		testkit.Must(r.Spawn(r.ctx, p))(t)
-		if got["NPM_TOKEN"] != "x" || got["MODE"] != "own" {
-			t.Errorf("the agent's environment: %v", got)
-		}
-		if found, err := r.Resolve(r.ctx, ResolveParams{Paths: []string{"/a", "/b"}}); err != nil ||
-			len(found.Paths) != 2 || found.Paths[1].Path != "/b" {
-			t.Errorf("resolve: %+v, %v", found, err)
-		}
+		testkit.Check(t, got["NPM_TOKEN"] == "x" && got["MODE"] == "own", "the agent's environment: %v", got)
+		found, err := r.Resolve(r.ctx, ResolveParams{Paths: []string{"/a", "/b"}})
+		testkit.Check(t, err == nil && len(found.Paths) == 2 && found.Paths[1].Path == "/b", "resolve: %+v, %v", found,
+			err)
 		for what, err := range map[string]error{
 			"a relative path":      errOf(r.Resolve(r.ctx, ResolveParams{Paths: []string{"a"}})),
 			"a relative directory": errOf(r.Inventory(r.ctx, InventoryParams{Dir: "w"})),
@@ -105,9 +102,7 @@ func TestRemoteRefusals(t *testing.T) {
 				p := remoteParams()
 				tc.change(&p)
 				_, err := c.Initialize(t.Context(), p)
-				if codeOf(err) != tc.code || !strings.Contains(err.Error(), tc.want) {
-					t.Errorf("got %v", err)
-				}
+				testkit.Check(t, codeOf(err) == tc.code && strings.Contains(err.Error(), tc.want), "got %v", err)
 				c.Close()
 				<-served
 			})
@@ -197,9 +192,7 @@ func TestFalseInitializeAnswer(t *testing.T) {
 				c, _, _ := hostilePeer(t, change)
 				_, err := c.Initialize(t.Context(), remoteParams())
 				var broke *ViolationError
-				if !errors.As(err, &broke) {
-					t.Errorf("initialize: %v", err)
-				}
+				testkit.Check(t, errors.As(err, &broke), "initialize: %v", err)
 				<-c.Done()
 				if !errors.As(c.Err(), &broke) {
 					t.Errorf("the connection ended with %v", c.Err())
@@ -219,22 +212,19 @@ func TestWorkOfAnotherRun(t *testing.T) {
 		"arbiter/01234567/orch-11.2", "arbiter/ffffffff/orch-1.2", branch + "/x",
 		branch + ":refs/heads/main", "arbiter/01234567/orch-1.+2"} {
 		var broke *ViolationError
-		if err := p.work(1, b, dir); !errors.As(err, &broke) {
-			t.Errorf("branch %q: %v", b, err)
-		}
+		err := p.work(1, b, dir)
+		testkit.Check(t, errors.As(err, &broke), "branch %q: %v", b, err)
 	}
 	for _, d := range []string{"", "/srv/far/01234567/orch-2", dir + "/../orch-2", "/srv/far/01234567", dir + "1"} {
 		var broke *ViolationError
-		if err := p.work(1, branch, d); !errors.As(err, &broke) {
-			t.Errorf("directory %q: %v", d, err)
-		}
+		err := p.work(1, branch, d)
+		testkit.Check(t, errors.As(err, &broke), "directory %q: %v", d, err)
 	}
 	bubble(t, func(t *testing.T) {
 		r := newRemoteRig(t, time.Minute, &recorder{})
 		r.machine.foreign = "main"
-		if _, err := r.CommitWork(r.ctx, CommitWorkParams{Orchestrator: 1, Message: "work"}); err == nil {
-			t.Error("a foreign branch was taken")
-		}
+		testkit.Fails(t, "a foreign branch was taken",
+			testkit.Err(r.CommitWork(r.ctx, CommitWorkParams{Orchestrator: 1, Message: "work"})))
 		<-r.Done()
 		var broke *ViolationError
 		if !errors.As(r.Err(), &broke) {
@@ -461,12 +451,9 @@ func newRemoteRig(t *testing.T, lease time.Duration, h *recorder) *remoteRig {
 	r.Client = newClient(near, h, log)
 	r.Client.contact.now = sinceStart()
 	r.Client.start()
-	_, err := r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1", Bridge: "box",
+	testkit.Must(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1", Bridge: "box",
 		Remote: &RemoteParams{Version: "test", LeaseMS: lease.Milliseconds(),
-			PassEnv: map[string]string{"NPM_TOKEN": "x", "MODE": "far"}}})
-	if err != nil {
-		t.Fatalf("initialize: %v", err)
-	}
+			PassEnv: map[string]string{"NPM_TOKEN": "x", "MODE": "far"}}}))(t)
 	return r
 }
 
@@ -490,9 +477,8 @@ func TestLeaseOverSlowNetworks(t *testing.T) {
 				r.net.slow(delay)
 				a := r.spawn(t, "orch-1", 1)
 				time.Sleep(time.Hour)
-				if err := r.Message(r.ctx, MessageParams{AgentRef{"orch-1", 1}, "m", "hi", false, nil}); err != nil {
-					t.Errorf("after an hour: %v", err)
-				}
+				err := r.Message(r.ctx, MessageParams{AgentRef{"orch-1", 1}, "m", "hi", false, nil})
+				testkit.Check(t, err == nil, "after an hour: %v", err)
 				by, certain := r.Stopped()
 				if left := time.Until(by); certain || left < time.Minute/2 || left > time.Minute+LeaseGrace {
 					t.Errorf("while it lives it has stopped for certain in %v: %v", left, certain)
@@ -539,17 +525,13 @@ func TestLeaseEndsBothSides(t *testing.T) {
 				tc.happen(r)
 				began := time.Now()
 				<-r.Done()
-				if took := time.Since(began); took > tc.notice {
-					t.Errorf("the client noticed after %v", took)
-				}
+				took := time.Since(began)
+				testkit.Check(t, took <= tc.notice, "the client noticed after %v", took)
 				by, certain := r.Stopped()
-				if certain {
-					t.Error("it is certain that all has ended in the moment of the loss")
-				}
+				testkit.Check(t, !certain, "it is certain that all has ended in the moment of the loss")
 				<-a.done
-				if late := time.Since(by); late > 0 {
-					t.Errorf("the agent ended %v after the time from which on it was certain", late)
-				}
+				late := time.Since(by)
+				testkit.Check(t, late <= 0, "the agent ended %v after the time from which on it was certain", late)
 				if time.Until(by) > length+LeaseGrace {
 					t.Errorf("it is certain in %v only", time.Until(by))
 				}
@@ -584,13 +566,9 @@ func TestNothingContinuesAfterTheLease(t *testing.T) {
 		if got := <-judged; got.Behavior != Deny || !strings.Contains(got.Message, "lease") {
 			t.Errorf("a tool call that was allowed an hour ago: %+v", got)
 		}
-		if _, err := r.Spawn(r.ctx, spawnParams("orch-2", 1)); !errors.Is(err, ErrClosed) {
-			t.Errorf("a spawn after the lease: %v", err)
-		}
+		testkit.Fails(t, "a spawn after the lease", testkit.Err(r.Spawn(r.ctx, spawnParams("orch-2", 1))), ErrClosed)
 		<-a.done
-		if err := <-r.served; !errors.Is(err, errLeaseOver) {
-			t.Errorf("the bridge ended with %v", err)
-		}
+		testkit.Fails(t, "the bridge ended", <-r.served, errLeaseOver)
 		r.Close()
 		r.net.reset()
 		r.stop()
@@ -604,18 +582,13 @@ func TestAnsweredAfterTheEnd(t *testing.T) {
 	l := newLease(time.Minute, func() time.Duration { return now }, nil, nil)
 	now += 59 * time.Second
 	l.renew(now)
-	if now += 59 * time.Second; !l.holds() {
-		t.Error("a renewed lease does not hold")
-	}
+	now += 59 * time.Second
+	testkit.Check(t, l.holds(), "a renewed lease does not hold")
 	l.renew(now - 59*time.Second) // an older answer
 	now += 2 * time.Second
 	l.renew(now)
-	if l.holds() || l.check() == nil {
-		t.Error("it was renewed after its end")
-	}
-	if (*lease)(nil).check() != nil {
-		t.Error("the bridge ended without a lease")
-	}
+	testkit.Check(t, !l.holds() && l.check() != nil, "it was renewed after its end")
+	testkit.Check(t, (*lease)(nil).check() == nil, "the bridge ended without a lease")
 }
 
 // TestClientSleeps: the client's machine slept for an hour. The client gives up the bridge, which has
@@ -627,18 +600,15 @@ func TestClientSleeps(t *testing.T) {
 		c.begin(time.Minute)
 		lost := make(chan error, 1)
 		go c.watch(nil, func(err error) { lost <- err })
-		if _, err := c.tick(t.Context(), TickParams{}); err != nil {
-			t.Error(err)
-		}
+		_, err := c.tick(t.Context(), TickParams{})
+		testkit.Check(t, err == nil, "%v", err)
 		near.sleep(time.Hour)
 		var silent *SilentError
-		if err := <-lost; !errors.As(err, &silent) || silent.For < time.Hour {
-			t.Errorf("got %v", err)
-		}
+		err = <-lost
+		testkit.Check(t, errors.As(err, &silent) && silent.For >= time.Hour, "got %v", err)
 		testkit.Same(t, "the bridge ends in only", 0, c.left())
-		if _, err := c.tick(t.Context(), TickParams{}); codeOf(err) != CodeShuttingDown {
-			t.Errorf("a tick after it was given up: %v", err)
-		}
+		_, err = c.tick(t.Context(), TickParams{})
+		testkit.Check(t, codeOf(err) == CodeShuttingDown, "a tick after it was given up: %v", err)
 	})
 }
 
@@ -647,23 +617,18 @@ func TestShutdownIsCertain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRemoteRig(t, time.Minute, &recorder{})
 		r.spawn(t, "orch-1", 1)
-		if _, err := r.Shutdown(r.ctx, ShutdownParams{}); err != nil {
-			t.Error(err)
-		}
-		if _, certain := r.Stopped(); !certain {
-			t.Error("it is not certain")
-		}
+		testkit.Works(t, "Shutdown", testkit.Err(r.Shutdown(r.ctx, ShutdownParams{})))
+		_, certain := r.Stopped()
+		testkit.Check(t, certain, "it is not certain")
 		r.end(t)
 	})
 	bubble(t, func(t *testing.T) { // a bridge on this machine ends with its connection
 		r := newRig(t, &fakeLauncher{}, &recorder{})
-		if _, certain := r.Stopped(); certain {
-			t.Error("a bridge that lives has stopped")
-		}
+		_, certain := r.Stopped()
+		testkit.Check(t, !certain, "a bridge that lives has stopped")
 		r.leave(t)
-		if _, certain := r.Stopped(); !certain {
-			t.Error("a bridge that has ended has not stopped")
-		}
+		_, certain = r.Stopped()
+		testkit.Check(t, certain, "a bridge that has ended has not stopped")
 	})
 }
 
@@ -674,27 +639,21 @@ func TestTickAfterSilence(t *testing.T) {
 	c := &contact{now: func() time.Duration { return now }, begun: make(chan struct{})}
 	c.begin(2 * time.Second)
 	now = 900 * time.Millisecond
-	if _, err := c.tick(t.Context(), TickParams{}); err != nil {
-		t.Fatalf("a tick in time: %v", err)
-	}
+	testkit.OK(t, testkit.Err(c.tick(t.Context(), TickParams{})))
 	now += 2*time.Second + LeaseGrace
 	if _, err := c.tick(t.Context(), TickParams{}); err == nil || c.left() != 0 {
 		t.Errorf("a tick that was read late: %v, %v left", err, c.left())
 	}
-	if _, gaveUp := c.silent(); !gaveUp {
-		t.Error("the bridge was not given up")
-	}
+	_, gaveUp := c.silent()
+	testkit.Check(t, gaveUp, "the bridge was not given up")
 }
 
 // TestNow: Now advances like Go's own clock while the machine is awake.
 func TestNow(t *testing.T) {
 	before, at := time.Now(), BootTime()
-	if at <= 0 {
-		t.Fatalf("it shows %v", at)
-	}
+	testkit.Need(t, at > 0, "it shows %v", at)
 	for BootTime() <= at { // until the clock's next step
 	}
-	if passed, by := BootTime()-at, time.Since(before); passed > by+time.Second {
-		t.Errorf("%v have passed, by Go's clock %v", passed, by)
-	}
+	passed, by := BootTime()-at, time.Since(before)
+	testkit.Check(t, passed <= by+time.Second, "%v have passed, by Go's clock %v", passed, by)
 }

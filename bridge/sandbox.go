@@ -94,15 +94,8 @@ func (p SandboxParams) check() error {
 }
 
 func (c *conversation) sandbox(ctx context.Context, p SandboxParams) (SandboxResult, error) {
-	s, ok := c.launcher.(Sandboxer)
-	if !ok {
-		return SandboxResult{}, rpcErrorf(CodeUnsupported, "this bridge has no "+MethodSandbox)
-	}
-	c.mu.Lock()
-	of := c.owner
-	c.mu.Unlock()
 	return inquire(ctx, c.inquiries, "a sandbox's trial", func(ctx context.Context) (SandboxResult, error) {
-		return s.Sandbox(ctx, of, p)
+		return c.sandboxer.Sandbox(ctx, c.owner, p)
 	})
 }
 

@@ -111,19 +111,13 @@ func TestSchemaIsComplete(t *testing.T) {
 	testkit.Same(t, "events", len(eventKinds), events)
 	var codes []string
 	for _, e := range d.Errors {
-		if e.Description == "" || e.Name == "" {
-			t.Errorf("error %v has no description", e)
-		}
+		testkit.Check(t, e.Description != "" && e.Name != "", "error %v has no description", e)
 		codes = append(codes, strconv.Itoa(int(e.Value.(float64))))
 	}
 	for name, code := range constants(t, "errors.go", "Code") {
-		if !slices.Contains(codes, code) {
-			t.Errorf("%s = %s is missing", name, code)
-		}
+		testkit.Check(t, slices.Contains(codes, code), "%s = %s is missing", name, code)
 	}
-	if got, want := len(d.Categories), len(constants(t, "errors.go", "Cat")); got != want {
-		t.Errorf("%d categories, want %d", got, want)
-	}
+	testkit.Same(t, "categories", len(constants(t, "errors.go", "Cat")), len(d.Categories))
 }
 
 // The real API refuses combinators at the top of a schema, and code generators of other languages handle
@@ -131,9 +125,7 @@ func TestSchemaIsComplete(t *testing.T) {
 func TestSchemaIsFlat(t *testing.T) {
 	for _, word := range []string{`"oneOf"`, `"anyOf"`, `"allOf"`, `"$ref"`, `"$defs"`,
 		`"additionalProperties":false`} {
-		if strings.Contains(string(Schema), word) {
-			t.Errorf("the schema has %s", word)
-		}
+		testkit.Excludes(t, "the schema has", string(Schema), word)
 	}
 }
 
@@ -175,9 +167,7 @@ func TestEventsConformToSchema(t *testing.T) {
 		body := reflect.Zero(k.typ).Interface().(EventBody)
 		data := testkit.Must(Event{AgentRef{"a", 1}, body}.MarshalJSON())(t)
 		conform(t, "empty "+k.name, d.Events[k.name], data)
-		if !seen[k.name] {
-			t.Errorf("no sample of %s", k.name)
-		}
+		testkit.Check(t, seen[k.name], "no sample of %s", k.name)
 	}
 }
 
@@ -236,9 +226,8 @@ func TestTrafficConformsToSchema(t *testing.T) {
 			for _, way := range [][3]string{{"client", "bridge", string(p.out)}, {"bridge", "client", string(p.in)}} {
 				for line := range strings.Lines(way[2]) {
 					var m message
-					if err := json.Unmarshal([]byte(line), &m); err != nil {
-						t.Fatalf("%s: %v", line, err)
-					}
+					err := json.Unmarshal([]byte(line), &m)
+					testkit.Need(t, err == nil, "%s: %v", line, err)
 					do(way[0], way[1], m)
 				}
 			}
@@ -264,13 +253,9 @@ func TestTrafficConformsToSchema(t *testing.T) {
 			}
 		})
 		for name := range d.Methods {
-			if !seen[name] {
-				t.Errorf("no %s was sent", name)
-			}
+			testkit.Check(t, seen[name], "no %s was sent", name)
 		}
-		if diff := cmp.Diff(len(d.Methods), len(seen)); diff != "" {
-			t.Errorf("methods beyond the schema: %v", seen)
-		}
+		testkit.Same(t, fmt.Sprintf("methods beyond the schema: %v", seen), len(d.Methods), len(seen))
 	})
 }
 
@@ -279,9 +264,7 @@ func converse(t *testing.T, r *rig) {
 	t.Helper()
 	ref := AgentRef{"a", 1}
 	do := func(what string, err error) {
-		if err != nil {
-			t.Errorf("%s: %v", what, err)
-		}
+		testkit.Check(t, err == nil, "%s: %v", what, err)
 	}
 	do("initialize",
 		errOf(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run", Bridge: "box",
@@ -317,12 +300,9 @@ func converse(t *testing.T, r *rig) {
 	a.host.Judge(r.ctx, JudgeParams{Tool: "Bash", Input: json.RawMessage(`{}`), ToolUse: "toolu_1"})
 	ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 	defer cancel()
-	if _, err := r.Ask(ctx, AskParams{ref, "hang"}); err == nil {
-		t.Error("an ask without an answer succeeded")
-	}
-	if _, err := r.Ask(r.ctx, AskParams{ref, "refuse"}); codeOf(err) != CodeRefused {
-		t.Errorf("got %v", err)
-	}
+	testkit.Fails(t, "an ask without an answer succeeded", testkit.Err(r.Ask(ctx, AskParams{ref, "hang"})))
+	_, err := r.Ask(r.ctx, AskParams{ref, "refuse"})
+	testkit.Check(t, codeOf(err) == CodeRefused, "got %v", err)
 	do("check", errOf(r.Check(r.ctx, oneCheck)))
 	do("survey", errOf(r.Inspect(r.ctx, oneInspection)))
 	do("query", errOf(r.Query(r.ctx, oneQuery)))

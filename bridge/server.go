@@ -89,8 +89,7 @@ func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser) error {
 func (c *conversation) end() error {
 	begun := time.Now()
 	c.p.refuseNew()
-	c.endLease()
-	c.onHost.end()
+	c.onHost.end() // and the ticks of the lease
 	report := c.agents.stopAll(endGrace, endHard)
 	report.Unstopped = append(report.Unstopped, c.onHost.wait(max(endFlush, endGrace-time.Since(begun)))...)
 	// Requests that end soon are still answered: this serves an `initialize` piped into the bridge by hand,
@@ -98,7 +97,7 @@ func (c *conversation) end() error {
 	within(max(0, endGrace-time.Since(begun)), c.p.serving.Wait)
 	c.p.s.out.drain(endFlush)
 	c.p.close(io.EOF)
-	within(endFlush, c.leasing.runs.Wait)
+	within(endFlush, c.leased.Wait)
 	if !within(endFlush, c.p.serving.Wait) {
 		report.Unstopped = append(report.Unstopped, "a request")
 	}

@@ -22,16 +22,12 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
 		ref := AgentRef{"orch-1", 1}
 		res, err := r.Spawn(r.ctx, spawnParams("orch-1", 1))
-		if diff := cmp.Diff(SpawnResult{SessionID: "s-orch-1", PID: 4711, ClaudeVersion: "2.1.329"}, res); err != nil ||
-			diff != "" {
-			t.Errorf("spawn: %v, -want +got:\n%s", err, diff)
-		}
+		diff := cmp.Diff(SpawnResult{SessionID: "s-orch-1", PID: 4711, ClaudeVersion: "2.1.329"}, res)
+		testkit.Check(t, err == nil && diff == "", "spawn: %v, -want +got:\n%s", err, diff)
 		var got MessageParams
 		r.l.agent(ref).message = func(_ context.Context, p MessageParams) error { got = p; return nil }
 		sent := MessageParams{AgentRef: ref, MessageID: "m-1", Content: "<hello> & \"good\" day\n", Steer: true}
-		if err := r.Message(r.ctx, sent); err != nil {
-			t.Errorf("message: %v", err)
-		}
+		testkit.Works(t, "message", r.Message(r.ctx, sent))
 		testkit.Same(t, "message, -sent +received", sent, got)
 		if res, err := r.Interrupt(r.ctx, ref); err != nil || len(res.StillQueued) != 1 {
 			t.Errorf("interrupt: %v %v", res, err)
@@ -43,9 +39,7 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 			res.Answer != "the answer to why" {
 			t.Errorf("ask: %v %v", res, err)
 		}
-		if err := r.Configure(r.ctx, ConfigureParams{AgentRef: ref, Model: "opus"}); err != nil {
-			t.Errorf("configure: %v", err)
-		}
+		testkit.Works(t, "configure", r.Configure(r.ctx, ConfigureParams{AgentRef: ref, Model: "opus"}))
 		if err := r.Configure(r.ctx,
 			ConfigureParams{AgentRef: ref, Model: "no-such-model"}); codeOf(err) != CodeRefused {
 			t.Errorf("configure refused by the CLI: %v", err)
@@ -56,9 +50,7 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 		if _, err := r.Probe(r.ctx, AgentRef{"orch-1", 2}); codeOf(err) != CodeStale {
 			t.Errorf("probe of another generation: %v", err)
 		}
-		if err := r.Kill(r.ctx, KillParams{AgentRef: ref}); err != nil {
-			t.Errorf("kill: %v", err)
-		}
+		testkit.Works(t, "kill", r.Kill(r.ctx, KillParams{AgentRef: ref}))
 	})
 }
 
@@ -82,9 +74,8 @@ func TestPendingMessagesOfASpawn(t *testing.T) {
 			"too many": make([]string, maxPending+1),
 		} {
 			p.Pending = pending
-			if _, err := r.Spawn(r.ctx, p); codeOf(err) != jsonrpc2.CodeInvalidParams {
-				t.Errorf("%s: %v", name, err)
-			}
+			_, err := r.Spawn(r.ctx, p)
+			testkit.Check(t, codeOf(err) == jsonrpc2.CodeInvalidParams, "%s: %v", name, err)
 		}
 		p.Pending = []string{"m-1", "m-2"}
 		res, err := r.Spawn(r.ctx, p)
@@ -110,16 +101,13 @@ func TestInitializeComesFirstAndOnce(t *testing.T) {
 		}
 		_, err := r.Initialize(r.ctx, InitializeParams{Run: "r"})
 		var typed *RPCError
-		if !errors.As(err, &typed) {
-			t.Fatalf("Detect's failure: %v", err)
-		}
+		testkit.Need(t, errors.As(err, &typed), "Detect's failure: %v", err)
 		want := &RPCError{Code: CodeClaude, Category: CatAuth, Message: "not logged in", Stderr: "run /login"}
 		testkit.Same(t, "Detect's failure at the client", want, typed)
 		l.detect = nil
 		res, err := r.Initialize(r.ctx, InitializeParams{Run: "r"})
-		if err != nil || res.Claude.Version != "2.1.329" || res.Version != "test" {
-			t.Errorf("initialize after a failed one: %+v, %v", res, err)
-		}
+		testkit.Check(t, err == nil && res.Claude.Version == "2.1.329" && res.Version == "test",
+			"initialize after a failed one: %+v, %v", res, err)
 		if _, err := r.Initialize(r.ctx, InitializeParams{Run: "r"}); codeOf(err) != jsonrpc2.CodeInvalidRequest {
 			t.Errorf("a second initialize: %v", err)
 		}
@@ -147,15 +135,11 @@ func TestReferencesAreChecked(t *testing.T) {
 		} {
 			testkit.Same(t, fmt.Sprintf("%s: the code of %v", tc.name, tc.err), tc.want, codeOf(tc.err))
 		}
-		if err := r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 3}}); err != nil {
-			t.Fatalf("kill: %v", err)
-		}
-		if err := r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "hi", false, nil}); codeOf(err) != CodeEnded {
-			t.Errorf("message to the dead: %v", err)
-		}
-		if _, err := r.Spawn(r.ctx, spawnParams("a", 3)); codeOf(err) != CodeStale {
-			t.Errorf("spawn of a generation that has been: %v", err)
-		}
+		testkit.OK(t, r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 3}}))
+		err := r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "hi", false, nil})
+		testkit.Check(t, codeOf(err) == CodeEnded, "message to the dead: %v", err)
+		_, err = r.Spawn(r.ctx, spawnParams("a", 3))
+		testkit.Check(t, codeOf(err) == CodeStale, "spawn of a generation that has been: %v", err)
 		r.spawn(t, "a", 4)
 	})
 }
@@ -208,17 +192,14 @@ func TestConcurrentAgents(t *testing.T) {
 			}()
 		}
 		for range agents {
-			if err := <-errs; err != nil {
-				t.Error(err)
-			}
+			err := <-errs
+			testkit.Check(t, err == nil, "%v", err)
 		}
 		next := map[string]int{}
 		for _, ev := range r.h.all() {
 			switch b := ev.Body.(type) {
 			case Context:
-				if b.Tokens != next[ev.ID] {
-					t.Fatalf("%s: event %d comes, want %d", ev.ID, b.Tokens, next[ev.ID])
-				}
+				testkit.Need(t, b.Tokens == next[ev.ID], "%s: event %d comes, want %d", ev.ID, b.Tokens, next[ev.ID])
 				next[ev.ID]++
 			case Done:
 				testkit.Same(t, fmt.Sprintf("%s: done after events", ev.ID), lines, next[ev.ID])
@@ -242,9 +223,8 @@ func TestOneOfTwoSpawnsSucceeds(t *testing.T) {
 			go func() { errs <- errOf(r.Spawn(r.ctx, spawnParams("a", 1))) }()
 		}
 		first, second := <-errs, <-errs
-		if codeOf(first) != CodeAgentExists || second != nil {
-			t.Errorf("got %v, then %v; want one refused at once, the other started", first, second)
-		}
+		testkit.Check(t, codeOf(first) == CodeAgentExists && second == nil,
+			"got %v, then %v; want one refused at once, the other started", first, second)
 	})
 }
 
@@ -284,9 +264,8 @@ func TestKillDuringStart(t *testing.T) {
 				begun := time.Now()
 				testkit.OK(t, c.end(r))
 				testkit.Same(t, "the end took", 0, time.Since(begun))
-				if err := <-spawned; codeOf(err) != CodeEnded {
-					t.Errorf("spawn: %v", err)
-				}
+				err := <-spawned
+				testkit.Check(t, codeOf(err) == CodeEnded, "spawn: %v", err)
 				if c.succeeds {
 					<-l.agent(AgentRef{"a", 1}).done // else it lives on
 				} else {
@@ -309,12 +288,9 @@ func TestStartThatHangsIsCancelled(t *testing.T) {
 		p := spawnParams("a", 1)
 		p.Config.StartTimeoutMS = 1000
 		_, err := r.Spawn(r.ctx, p)
-		if typed, ok := errors.AsType[*RPCError](err); !ok || typed.Code != CodeClaude || typed.Category != CatStart {
-			t.Errorf("got %v", err)
-		}
-		if took, want := time.Since(begun), time.Second+startSlack; took != want {
-			t.Errorf("took %v, want %v", took, want)
-		}
+		typed, ok := errors.AsType[*RPCError](err)
+		testkit.Check(t, ok && typed.Code == CodeClaude && typed.Category == CatStart, "got %v", err)
+		testkit.Same(t, "took", time.Second+startSlack, time.Since(begun))
 	})
 }
 
@@ -337,12 +313,9 @@ func TestShutdownStopsAllAndNamesTheRest(t *testing.T) {
 		begun := time.Now()
 		res, err := r.Shutdown(r.ctx, ShutdownParams{GraceMS: 500})
 		want := ShutdownResult{Stopped: 2, Swept: 4, Unstopped: []string{"stuck#1"}}
-		if diff := cmp.Diff(want, res); err != nil || diff != "" {
-			t.Errorf("shutdown: %v, -want +got:\n%s", err, diff)
-		}
-		if took, most := time.Since(begun), 500*time.Millisecond+shutdownHard; took != most {
-			t.Errorf("took %v, want %v", took, most)
-		}
+		diff := cmp.Diff(want, res)
+		testkit.Check(t, err == nil && diff == "", "shutdown: %v, -want +got:\n%s", err, diff)
+		testkit.Same(t, "took", 500*time.Millisecond+shutdownHard, time.Since(begun))
 		if _, err := r.Spawn(r.ctx, spawnParams("late", 1)); codeOf(err) != CodeShuttingDown {
 			t.Errorf("spawn after shutdown: %v", err)
 		}
@@ -388,20 +361,16 @@ func TestServeEndsWithinTwoSeconds(t *testing.T) {
 				synctest.Wait()
 				end(r)
 				err := <-r.served
-				if took := time.Since(begun); took > 2*time.Second {
-					t.Errorf("took %v", took)
-				}
+				took := time.Since(begun)
+				testkit.Check(t, took <= 2*time.Second, "took %v", took)
 				var unstopped *UnstoppedError
 				want := []string{"hung#1", "stuck#1", "a request"}
-				if !errors.As(err, &unstopped) || !cmp.Equal(unstopped.Names, want) {
-					t.Errorf("Serve: %v, want %v unstopped", err, want)
-				}
+				testkit.Check(t, errors.As(err, &unstopped) && cmp.Equal(unstopped.Names, want),
+					"Serve: %v, want %v unstopped", err, want)
 				if after := <-killed; after != endGrace || l.sweepCount() != 2 {
 					t.Errorf("killed after %v, want after %v; swept %d times, want 2", after, endGrace, l.sweepCount())
 				}
-				if err := <-hung; !errors.Is(err, ErrClosed) {
-					t.Errorf("spawn at the end of the connection: %v", err)
-				}
+				testkit.Fails(t, "spawn at the end of the connection", <-hung, ErrClosed)
 				close(release)
 				r.Close()
 				r.stop()
@@ -426,31 +395,23 @@ func TestEndedAgentsAreReleased(t *testing.T) {
 	launch("orch-2", 1, "two")
 	close(first.done)
 	launch("orch-3", 1, "three")
-	if a := r.latest["orch-1"].agent; a != nil {
-		t.Errorf("it is held still: %v", a)
-	}
-	if r.latest["orch-2"].agent == nil {
-		t.Error("one that lives was let go")
-	}
+	a := r.latest["orch-1"].agent
+	testkit.Check(t, a == nil, "it is held still: %v", a)
+	testkit.Check(t, r.latest["orch-2"].agent != nil, "one that lives was let go")
 	for _, c := range []struct {
 		generation int
 		code       int
 	}{{1, CodeEnded}, {2, CodeStale}} {
-		if _, err := r.find(AgentRef{ID: "orch-1", Generation: c.generation}); codeOf(err) != c.code {
-			t.Errorf("generation %d: %v", c.generation, err)
-		}
+		_, err := r.find(AgentRef{ID: "orch-1", Generation: c.generation})
+		testkit.Check(t, codeOf(err) == c.code, "generation %d: %v", c.generation, err)
 	}
-	if err := r.latest["orch-1"].stop(t.Context(), true); err != nil {
-		t.Errorf("stopped again: %v", err)
-	}
-	if _, err := r.claim(AgentRef{ID: "orch-1", Generation: 1}, "one"); codeOf(err) != CodeStale {
-		t.Errorf("the same generation again: %v", err)
-	}
-	if _, err := r.claim(AgentRef{ID: "orch-4", Generation: 1}, "three"); codeOf(err) != CodeAgentExists {
-		t.Errorf("a session in use: %v", err)
-	}
+	err := r.latest["orch-1"].stop(t.Context(), true)
+	testkit.Check(t, err == nil, "stopped again: %v", err)
+	_, err = r.claim(AgentRef{ID: "orch-1", Generation: 1}, "one")
+	testkit.Check(t, codeOf(err) == CodeStale, "the same generation again: %v", err)
+	_, err = r.claim(AgentRef{ID: "orch-4", Generation: 1}, "three")
+	testkit.Check(t, codeOf(err) == CodeAgentExists, "a session in use: %v", err)
 	launch("orch-1", 2, "one")
-	if incs, _ := r.live(); len(incs) != 3 {
-		t.Errorf("%d live", len(incs))
-	}
+	incs, _ := r.live()
+	testkit.Check(t, len(incs) == 3, "%d live", len(incs))
 }

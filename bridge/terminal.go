@@ -81,19 +81,13 @@ func (t inTerminal) Configure(context.Context, ConfigureParams) error { return e
 func (t inTerminal) Probe(context.Context) ProbeResult { return ProbeResult{} }
 
 func (c *conversation) openPTY(ctx context.Context, p PTYOpenParams) (PTYOpenResult, error) {
-	if c.terminals == nil {
-		return PTYOpenResult{}, rpcErrorf(CodeUnsupported, "this bridge has no "+MethodPTYOpen)
-	}
 	inc, err := c.agents.claim(p.AgentRef, p.Config.SessionID)
 	if err != nil {
 		return PTYOpenResult{}, err
 	}
 	p.Config.Env = c.passed(p.Config.Env)
-	c.mu.Lock()
-	of, spec := c.owner, c.spec
-	c.mu.Unlock()
 	agent, err := inc.start(ctx, startTimeout(p.Config), func(ctx context.Context) (Agent, error) {
-		t, err := c.terminals.OpenPTY(ctx, of, spec, p, inc.host)
+		t, err := c.terminals.OpenPTY(ctx, c.owner, c.spec, p, inc.host)
 		if err != nil {
 			return nil, err
 		}

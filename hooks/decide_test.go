@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // session is a main thread under a policy: it plays events and keeps the spent state.
@@ -36,9 +38,8 @@ func (s *session) play(in Input) (Answer, []Effect) {
 func (s *session) expect(in Input, want ...Effect) Answer {
 	s.t.Helper()
 	a, got := s.play(in)
-	if diff := cmp.Diff(want, got); diff != "" {
-		s.t.Fatalf("%+v at %.0f %%: effects (-want +got):\n%s", in, s.r.Pct, diff)
-	}
+	diff := cmp.Diff(want, got)
+	testkit.Need(s.t, diff == "", "%+v at %.0f %%: effects (-want +got):\n%s", in, s.r.Pct, diff)
 	carries := false
 	for _, e := range want {
 		switch e.(type) {
@@ -46,12 +47,8 @@ func (s *session) expect(in Input, want ...Effect) Answer {
 			carries = true
 		}
 	}
-	if carries != (a.Context != "") {
-		s.t.Fatalf("%+v: answer %+v, effects %v", in, a, got)
-	}
-	if carries && a.Event != in.Event {
-		s.t.Fatalf("answer to %s names %s", in.Event, a.Event)
-	}
+	testkit.Need(s.t, carries == (a.Context != ""), "%+v: answer %+v, effects %v", in, a, got)
+	testkit.Need(s.t, !carries || a.Event == in.Event, "answer to %s names %s", in.Event, a.Event)
 	return a
 }
 
@@ -125,9 +122,8 @@ func TestSpentSurvivesARestart(t *testing.T) {
 	s.at(90).expect(prompt)
 	s.expect(tool)
 	for _, level := range []string{"", "none", "Warn"} {
-		if got := SpentLevel(level); got != (Spent{}) {
-			t.Errorf("SpentLevel(%q) = %+v", level, got)
-		}
+		got := SpentLevel(level)
+		testkit.Check(t, got == (Spent{}), "SpentLevel(%q) = %+v", level, got)
 	}
 }
 
@@ -141,9 +137,7 @@ func TestSubagentsNeitherGetNorSpend(t *testing.T) {
 		in.Event, in.Trigger, in.Source = e, TriggerAuto, SourceCompact
 		s.expect(in) // a subagent's own compaction does not matter
 	}
-	if s.spent != (Spent{}) {
-		t.Errorf("subagents spent %+v", s.spent)
-	}
+	testkit.Check(t, s.spent == (Spent{}), "subagents spent %+v", s.spent)
 	s.expect(tool, LevelReported{Level: LevelCritical, Pct: 90})
 }
 
@@ -181,13 +175,9 @@ func TestCompactionIsHeldBack(t *testing.T) {
 	s.at(86).expect(tool, LevelReported{Level: LevelCritical, Pct: 86})
 	for n := 1; n <= 3; n++ {
 		a := s.expect(preAuto, CompactionBlocked{Trigger: TriggerAuto, Count: n})
-		if !a.Block || !strings.HasPrefix(a.Reason, MarkContext) {
-			t.Errorf("answer %+v", a)
-		}
+		testkit.Check(t, a.Block && strings.HasPrefix(a.Reason, MarkContext), "answer %+v", a)
 		reported := s.expect(tool, LevelReported{Level: LevelCritical, Pct: 86, Again: true})
-		if !strings.Contains(reported.Context, "blocked") {
-			t.Errorf("the last moment is not named: %q", reported.Context)
-		}
+		testkit.Includes(t, "the last moment is not named", reported.Context, "blocked")
 	}
 	s.expect(prompt) // another turn: it counts anew, and is not pressing
 	s.expect(tool)
@@ -200,9 +190,7 @@ func TestHeldBackWithoutAReading(t *testing.T) {
 	s.p.KeepContext = true
 	s.expect(preAuto, CompactionBlocked{Trigger: TriggerAuto, Count: 1})
 	a := s.expect(tool, LevelReported{Level: LevelCritical})
-	if strings.Contains(a.Context, "0 %") {
-		t.Errorf("a figure nobody knows: %q", a.Context)
-	}
+	testkit.Excludes(t, "a figure nobody knows", a.Context, "0 %")
 }
 
 func TestBlockingIsBounded(t *testing.T) {
@@ -212,9 +200,8 @@ func TestBlockingIsBounded(t *testing.T) {
 		s.expect(preAuto, CompactionBlocked{Trigger: TriggerAuto, Count: n})
 	}
 	for range 2 { // once one has passed, the next one in this turn passes too
-		if a := s.expect(preAuto, CompactionPassed{Trigger: TriggerAuto, GaveUp: true}); string(a.JSON()) != "{}" {
-			t.Errorf("answer %+v", a)
-		}
+		a := s.expect(preAuto, CompactionPassed{Trigger: TriggerAuto, GaveUp: true})
+		testkit.Check(t, string(a.JSON()) == "{}", "answer %+v", a)
 		s.expect(start, Compacted{Trigger: TriggerAuto})
 		s.expect(post)
 	}
@@ -228,9 +215,7 @@ func TestCompactionIsLetThrough(t *testing.T) {
 	s.p.KeepContext = true
 	s.expect(preHuman, CompactionPassed{Trigger: TriggerManual})
 	s.expect(Input{Event: PreCompact}, CompactionPassed{})
-	if s.spent.Pressing {
-		t.Error("what was let through presses nobody")
-	}
+	testkit.Check(t, !s.spent.Pressing, "what was let through presses nobody")
 }
 
 func TestLevelsComeBackAfterACompaction(t *testing.T) {
@@ -267,22 +252,17 @@ func TestReminderIsSentOnce(t *testing.T) {
 					a, effects := s.play(in)
 					if strings.Contains(a.Context, "Never edit files.") {
 						warned++
-						if !strings.HasPrefix(a.Context, MarkReminder) {
-							t.Errorf("no mark: %q", a.Context)
-						}
+						testkit.Check(t, strings.HasPrefix(a.Context, MarkReminder), "no mark: %q", a.Context)
 					}
 					for _, e := range effects {
 						if c, ok := e.(Compacted); ok {
 							compacted++
-							if c.Trigger != TriggerAuto {
-								t.Errorf("%+v", c)
-							}
+							testkit.Same(t, c, TriggerAuto, c.Trigger)
 						}
 					}
 				}
-				if warned != 1 || compacted != 1 {
-					t.Errorf("reminded %d times of %d compactions, want once of one", warned, compacted)
-				}
+				testkit.Check(t, warned == 1 && compacted == 1, "reminded %d times of %d compactions, want once of one",
+					warned, compacted)
 			}
 		})
 	}
@@ -293,9 +273,8 @@ func TestReminderAndWarningTogether(t *testing.T) {
 	s.p.Reminder = "rules"
 	s.play(post)
 	a := s.at(88).expect(tool, LevelReported{Level: LevelCritical, Pct: 88}, Reminded{})
-	if !strings.HasPrefix(a.Context, MarkContext) || !strings.Contains(a.Context, "\n\n"+MarkReminder) {
-		t.Errorf("answer %q", a.Context)
-	}
+	testkit.Check(t, strings.HasPrefix(a.Context, MarkContext) && strings.Contains(a.Context, "\n\n"+MarkReminder),
+		"answer %q", a.Context)
 	s.p.Reminder = ""
 	s.play(post)
 	s.at(10).expect(tool)
@@ -311,7 +290,5 @@ func TestOtherEvents(t *testing.T) {
 	}
 	s.expect(tool, LevelReported{Level: LevelCritical, Pct: 99})
 	s.expect(Input{Event: SessionStart, Source: SourceClear}) // the history is gone
-	if s.spent != (Spent{}) {
-		t.Errorf("after a clear %+v is spent", s.spent)
-	}
+	testkit.Check(t, s.spent == (Spent{}), "after a clear %+v is spent", s.spent)
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func nan() float64 { return math.NaN() }
@@ -24,9 +26,7 @@ func FuzzParse(f *testing.F) {
 		}
 		in.Error = "" // JSON leaves it out
 		again, err := Parse(in.JSON())
-		if err != nil || again != in {
-			t.Errorf("%+v became %+v, %v", in, again, err)
-		}
+		testkit.Check(t, err == nil && again == in, "%+v became %+v, %v", in, again, err)
 	})
 }
 
@@ -74,9 +74,8 @@ func FuzzDecide(f *testing.F) {
 			if a.Block && (in.Event != PreCompact || in.Trigger != TriggerAuto || !keep) {
 				t.Fatalf("%+v was blocked", in)
 			}
-			if _, after, _ := Decide(p, in, r, before); after != spent {
-				t.Fatal("the same came out differently")
-			}
+			_, after, _ := Decide(p, in, r, before)
+			testkit.Need(t, after == spent, "the same came out differently")
 			ep.note(t, in, before, effects)
 		}
 	})
@@ -102,14 +101,11 @@ func (e *epoch) note(t *testing.T, in Input, before Spent, effects []Effect) {
 		case Compacted:
 			e.reported, e.reminded, e.any = nil, false, true
 		case Reminded:
-			if e.reminded || !e.any {
-				t.Fatal("reminded without a compaction, or twice after one")
-			}
+			testkit.Need(t, !e.reminded && e.any, "reminded without a compaction, or twice after one")
 			e.reminded = true
 		case CompactionBlocked:
-			if e.blocks++; e.blocks > MaxBlocks {
-				t.Fatal("held back for ever")
-			}
+			e.blocks++
+			testkit.Need(t, e.blocks <= MaxBlocks, "held back for ever")
 		case LevelReported:
 			e.checkReported(t, in, before, effect)
 		}

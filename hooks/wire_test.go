@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,9 +32,7 @@ func TestParse(t *testing.T) {
 			Source: "compact", StopHookActive: true},
 	} {
 		got, err := Parse(json.RawMessage(raw))
-		if err != nil || got != want {
-			t.Errorf("%s: %+v, %v; want %+v", raw, got, err, want)
-		}
+		testkit.Check(t, err == nil && got == want, "%s: %+v, %v; want %+v", raw, got, err, want)
 	}
 }
 
@@ -43,9 +42,8 @@ func TestParseRefuses(t *testing.T) {
 		`{"hook_event_name":"PostToolUse","agent_id":7}`, `{"hook_event_name":"PostToolUse","is_interrupt":"yes"}`,
 		`{"hook_event_name":"PostToolUse"}{}`,
 	} {
-		if in, err := Parse(json.RawMessage(raw)); err == nil {
-			t.Errorf("%q was taken for %+v", raw, in)
-		}
+		in, err := Parse(json.RawMessage(raw))
+		testkit.Check(t, err != nil, "%q was taken for %+v", raw, in)
 	}
 }
 
@@ -76,13 +74,10 @@ func TestSettings(t *testing.T) {
 	testkit.OK(t, json.Unmarshal(Settings(command), &got))
 	testkit.Same(t, "events", len(Registrations()), len(got.Hooks))
 	for event, list := range got.Hooks {
-		if len(list) != 1 || len(list[0].Hooks) != 1 {
-			t.Fatalf("%s: %+v", event, list)
-		}
+		testkit.Need(t, len(list) == 1 && len(list[0].Hooks) == 1, "%s: %+v", event, list)
 		h := list[0].Hooks[0]
-		if h.Type != "command" || h.Command != command || h.Timeout != TimeoutSeconds {
-			t.Errorf("%s: %+v", event, h)
-		}
+		testkit.Check(t, h.Type == "command" && h.Command == command && h.Timeout == TimeoutSeconds, "%s: %+v", event,
+			h)
 		if byTool := strings.HasPrefix(event, "PostToolUse"); (list[0].Matcher == "*") != byTool {
 			t.Errorf("%s: matcher %q", event, list[0].Matcher)
 		}
@@ -104,34 +99,26 @@ func TestWarnings(t *testing.T) {
 	} {
 		text := warningText(Policy{Role: tt.role}, tt.level, r, false)
 		first, rest, _ := strings.Cut(text, "\n")
-		if want := MarkContext + " " + string(tt.level) + ": 86 % full, 1,172,000 of 1,200,000 tokens."; first != want {
-			t.Errorf("first line %q, want %q", first, want)
-		}
-		if !strings.Contains(rest, tt.want) || strings.Contains(text, "blocked") {
-			t.Errorf("%s %s: %q", tt.role, tt.level, rest)
-		}
+		testkit.Same(t, "first line",
+			MarkContext+" "+string(tt.level)+": 86 % full, 1,172,000 of 1,200,000 tokens.", first)
+		testkit.Check(t, strings.Contains(rest, tt.want) && !strings.Contains(text, "blocked"), "%s %s: %q", tt.role,
+			tt.level, rest)
 	}
 	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 172_000: "172,000", 1_000_000: "1,000,000",
 		-1500: "-1,500", -150: "-150"} {
-		if got := grouped(n); got != want {
-			t.Errorf("grouped(%d) = %s, want %s", n, got, want)
-		}
+		testkit.Same(t, fmt.Sprintf("grouped(%d) =", n), want, grouped(n))
 	}
 }
 
 func TestFit(t *testing.T) {
 	whole := strings.Repeat("é", MaxContext)
-	if got := fit(whole); got != whole {
-		t.Error("a text that fits was cut")
-	}
+	testkit.Same(t, "a text that fits was cut", whole, fit(whole))
 	for _, text := range []string{whole + "é", strings.Repeat("😀", MaxContext/2) + "x", strings.Repeat("x", 1<<20),
 		strings.Repeat("\xff", MaxContext+1)} {
 		got := fit(text)
-		if n := unitsOf(got); n > MaxContext || n < MaxContext-2 {
-			t.Errorf("%d units, want as many of %d as go", n, MaxContext)
-		}
-		if kept, ok := strings.CutSuffix(got, cutMark); !ok || !strings.HasPrefix(text, kept) {
-			t.Error("it is not a beginning of the text, with the mark")
-		}
+		n := unitsOf(got)
+		testkit.Check(t, n <= MaxContext && n >= MaxContext-2, "%d units, want as many of %d as go", n, MaxContext)
+		kept, ok := strings.CutSuffix(got, cutMark)
+		testkit.Check(t, ok && strings.HasPrefix(text, kept), "it is not a beginning of the text, with the mark")
 	}
 }

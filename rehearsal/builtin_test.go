@@ -44,9 +44,7 @@ func TestBuiltinAssignsActorsByBrief(t *testing.T) {
 	c := converse(t, srv, "s", "Bash", "mcp__arbiter__report_progress", "StructuredOutput")
 	c.ask("Your session's history is lost.\n\n## Your brief\n\nSpin the western thread: write west.txt.\n\n## The " +
 		"plan\n\n1. [done] The eastern thread")
-	if got := srv.Requests()[0].Actor; got != "west" {
-		t.Errorf("played by %q, want west", got)
-	}
+	testkit.Same(t, "played by", "west", srv.Requests()[0].Actor)
 }
 
 // An Orchestrator that was spawned twice, because a crash hid the first spawns, does no harm.

@@ -39,9 +39,7 @@ func TestLiveExample(t *testing.T) {
 	c := startClaude(t, srv,
 		claudeOptions{schema: verdictSchema, args: append([]string{"--allowedTools"}, sc.Allow...)})
 	got := c.sendAndWait("My name is Atropos.").sub("structured_output").str("message")
-	if got != "Hail was said to Atropos." {
-		t.Errorf("verdict %q", got)
-	}
+	testkit.Same(t, "verdict", "Hail was said to Atropos.", got)
 	if got, err := os.ReadFile(filepath.Join(c.cwd, "greeting.txt")); string(got) != "Hail, Atropos.\n" {
 		t.Errorf("greeting.txt: %q, %v", got, err)
 	}

@@ -105,8 +105,7 @@ func TestStartNeedsVariables(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	for _, name := range rehearsal.BuiltinNames() {
-		sc, err := rehearsal.Builtin(name)
-		testkit.OK(f, err)
+		sc := testkit.Must(rehearsal.Builtin(name))(f)
 		f.Add([]byte("name: " + sc.Name +
 			"\nactors: [{name: a, steps: [{say: x, use: [{tool: T, input: {a: [1, null, 2.5]}}]}]}]"))
 	}

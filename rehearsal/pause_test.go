@@ -13,9 +13,7 @@ func TestPauseTakenBack(t *testing.T) {
 	sc, err := Parse("s.yaml", []byte("files: {a/b.txt: text}\nactors:\n  - name: a\n    match: {role: side}\n    "+
 		"steps:\n"+
 		"      - {say: one, pause: 1h}\n      - {say: two}\n      - {say: three}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if !maps.Equal(sc.Files, map[string]string{"a/b.txt": "text"}) {
 		t.Errorf("files %v", sc.Files)
 	}

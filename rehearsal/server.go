@@ -114,19 +114,14 @@ func (s *Server) shutdown() error {
 	return nil
 }
 
-// admit registers a handler, unless the server is closing: a connection that was accepted a moment before
-// may still send a request.
-func (s *Server) admit() bool {
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closing {
+	closing := s.closing
+	if !closing {
 		s.handlers.Add(1)
 	}
-	return !s.closing
-}
-
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	if !s.admit() {
+	s.mu.Unlock()
+	if closing { // a connection that was accepted a moment before may still send a request
 		panic(http.ErrAbortHandler)
 	}
 	defer s.handlers.Done()
@@ -212,7 +207,6 @@ func read(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 
 // Request is the record of one model request.
 type Request struct {
-	Time    time.Time
 	Session string // Claude's session id
 	Agent   string // the subagent's id, if the client names one
 	Role    Role
@@ -271,7 +265,7 @@ const (
 // enter keeps a request.
 func (s *Server) enter(c *call, q cue, body []byte) {
 	r := Request{
-		Time: time.Now(), Session: c.session, Agent: c.agent, Role: q.role, Actor: q.actor, Step: q.step,
+		Session: c.session, Agent: c.agent, Role: q.role, Actor: q.actor, Step: q.step,
 		Model: c.Model, Stream: c.Stream, Size: c.size, Cwd: c.cwd, First: c.firstText, Incoming: c.incoming,
 		Used: q.reply.usage,
 	}

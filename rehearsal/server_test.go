@@ -48,8 +48,7 @@ actors:
 				random["id"], _, _ = strings.Cut(id, "_")
 			}
 		}
-		b, err := json.Marshal(f)
-		testkit.OK(t, err)
+		b := testkit.Must(json.Marshal(f))(t)
 		got = append(got, string(b))
 	}
 	want := []string{
@@ -128,9 +127,7 @@ func TestOtherPaths(t *testing.T) {
 		}
 	}
 	for _, p := range srv.Problems() {
-		if strings.Contains(p, "api03") {
-			t.Errorf("a key was kept: %s", p)
-		}
+		testkit.Excludes(t, "a key was kept", p, "api03")
 	}
 	wantProblems(t, srv, "carried no key", "real credentials must not come here", "read request: ",
 		"model and messages are required")
@@ -171,9 +168,7 @@ func TestCloseEndsWaits(t *testing.T) {
 // The pace delays the answers of the play, and no others.
 func TestPace(t *testing.T) {
 	srv := play(t, oneWord, rehearsal.Options{Pace: 24 * time.Hour})
-	if got := converse(t, srv, "s").askText("a title, please"); got != "A rehearsal." {
-		t.Errorf("beside the play: %q", got)
-	}
+	testkit.Same(t, "beside the play", "A rehearsal.", converse(t, srv, "s").askText("a title, please"))
 	ctx, cancel := context.WithCancel(t.Context())
 	req := converse(t, srv, "s", "Bash").addMessage("x").request(false).WithContext(ctx)
 	failed := make(chan error, 1)
@@ -226,8 +221,6 @@ func TestRecord(t *testing.T) {
 		if err := srv.Close(); err != nil {
 			t.Error(err)
 		}
-		if !strings.Contains(log.String(), "step=test.yaml:4") {
-			t.Errorf("log: %s", log.String())
-		}
+		testkit.Includes(t, "log", log.String(), "step=test.yaml:4")
 	}
 }

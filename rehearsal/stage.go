@@ -58,7 +58,11 @@ func (s *stage) play(c *call) cue {
 	role := s.roleOf(c)
 	q := cue{role: role}
 	if c.aside == asideCompaction {
-		s.summedUp(c.session)
+		for key, p := range s.parts {
+			if strings.HasPrefix(key, c.session+"/") {
+				p.compacted = true
+			}
+		}
 	}
 	p := s.partFor(c, role)
 	if role == RoleArbiter && p.insists(c.incoming) {
@@ -173,15 +177,6 @@ func (s *stage) partFor(c *call, role Role) *part {
 	s.assignActor(p, c, role)
 	p.catchUp(s, c)
 	return p
-}
-
-// summedUp records that a conversation of the session is about to be compacted.
-func (s *stage) summedUp(session string) {
-	for key, p := range s.parts {
-		if strings.HasPrefix(key, session+"/") {
-			p.compacted = true
-		}
-	}
 }
 
 // assignActor gives the part to the first actor that matches. An actor with `nth` counts the conversations that
@@ -439,7 +434,7 @@ func (p *part) resumePosition(c *call) (moved bool) {
 	cut := onPurpose(c.pending)
 	switch last := len(c.history) - 1; {
 	case last < 0:
-	case arrived > 0 && at == last+1 && !cut && !p.given[arrived-1].whole(c.history[last]):
+	case arrived > 0 && at == last+1 && !cut && len(p.given[arrived-1].toolIDs) != countCalls(c.history[last].answer):
 		arrived--
 		c.withdraw(last)
 	case arrived < len(p.given) && at <= last && cut && p.given[arrived].beginsWith(c.history[last]):
@@ -459,11 +454,6 @@ func (g given) begins(x exchange) bool {
 	return slices.ContainsFunc(x.answer, func(b transcript.Block) bool {
 		return b.ID != "" && slices.Contains(g.toolIDs, b.ID) || g.text != "" && strings.Contains(b.Text, g.text)
 	})
-}
-
-// whole reports whether the exchange contains all of its calls.
-func (g given) whole(x exchange) bool {
-	return len(g.toolIDs) == countCalls(x.answer)
 }
 
 // beginsWith reports whether the exchange's text is the beginning of the answer's.

@@ -6,8 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
@@ -49,9 +47,7 @@ actors:
 		{converse(t, srv, "s3"), "A rehearsal."}, // no tools: outside of the history
 	}
 	for i, s := range steps {
-		if got := s.c.askText("hello"); got != s.want {
-			t.Errorf("%d: answered by %q, want %q", i, got, s.want)
-		}
+		testkit.Same(t, fmt.Sprintf("%d: answered by", i), s.want, s.c.askText("hello"))
 	}
 	if got := orch.askText("<system-reminder>This is a side question: one answer."); !strings.Contains(got, "remembers") {
 		t.Errorf("side question: %q", got)
@@ -69,9 +65,8 @@ actors:
 `, rehearsal.Options{})
 	reminder := frame{"type": "text", "text": "<system-reminder>the mark</system-reminder>"}
 	first := converse(t, srv, "s1", "Bash")
-	if got := first.askText([]frame{reminder, {"type": "text", "text": "hello"}}); got != "rest" {
-		t.Errorf("a reminder counts as the first text: %q", got)
-	}
+	testkit.Same(t, "a reminder counts as the first text", "rest",
+		first.askText([]frame{reminder, {"type": "text", "text": "hello"}}))
 	long := converse(t, srv, "s2", "Bash")
 	testkit.Same(t, "late in a long text", "marked", long.askText([]frame{reminder,
 		{"type": "text", "text": strings.Repeat("x", 20000) + " the sign"}}))
@@ -90,9 +85,7 @@ actors:
   - {name: one, match: {role: main, nth: 1}, otherwise: {say: one}}
 `, rehearsal.Options{})
 	for i, want := range []string{"one", "two", "The script has no more words."} {
-		if got := converse(t, srv, fmt.Sprint(i), "Bash").askText("x"); got != want {
-			t.Errorf("session %d: %q, want %q", i, got, want)
-		}
+		testkit.Same(t, fmt.Sprintf("session %d", i), want, converse(t, srv, fmt.Sprint(i), "Bash").askText("x"))
 	}
 	wantProblems(t, srv, `no actor fits this conversation, which begins: "x"`)
 }
@@ -302,9 +295,7 @@ actors:
 		for range 20 {
 			want = append(want, fmt.Sprintf("n%d", i))
 		}
-		if diff := cmp.Diff(want, got[i]); diff != "" {
-			t.Errorf("%d (-want +got):\n%s", i, diff)
-		}
+		testkit.Same(t, i, want, got[i])
 	}
 	noProblems(t, srv)
 }
@@ -371,9 +362,7 @@ actors:
 	c.addMessage("CRITICAL: Respond with TEXT ONLY. Do NOT call any tools. Sum it up.")
 	c.messages = append(c.messages, frame{"role": "system", "content": "a hook's word"})
 	_, _, body := c.do(c.request(false))
-	if !strings.Contains(body, "The work goes on as scripted") {
-		t.Errorf("no summary: %s", body)
-	}
+	testkit.Includes(t, "no summary", body, "The work goes on as scripted")
 	c.messages = c.messages[:2]
 	testkit.Same(t, "", "second", c.askText("go on"))
 }

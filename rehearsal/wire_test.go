@@ -3,6 +3,8 @@ package rehearsal
 import (
 	"net/http"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // FuzzReadCall: every posted body is either understood or refused.
@@ -24,9 +26,7 @@ func FuzzReadCall(f *testing.F) {
 func TestIsFiller(t *testing.T) {
 	c, err := readCall("/v1/messages", http.Header{}, []byte(`{"model":"m","messages":[{"role":"user","content":"one"},
 {"role":"assistant","content":[{"type":"text","text":"No response requested."}]},{"role":"user","content":"two"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if len(c.history) != 0 || c.incoming != "one\ntwo" || c.firstText != "one" {
 		t.Errorf("history %v, incoming %q, first %q", c.history, c.incoming, c.firstText)
 	}

@@ -24,9 +24,7 @@ func accepting(commands ...string) func(*runconfig.Options) {
 func (p *play) criteria(failing map[string]string) (run []string) {
 	p.t.Helper()
 	for c, open := p.checking(); open; c, open = p.checking() {
-		if !c.Criterion {
-			p.t.Fatalf("%q is not a criterion", c.Params.Command)
-		}
+		testkit.Need(p.t, c.Criterion, "%q is not a criterion", c.Params.Command)
 		run = append(run, c.Params.Command)
 		r := ok("ok")
 		if out := failing[c.Params.Command]; out != "" {
@@ -48,9 +46,7 @@ func statusesOf(list []contract.Acceptance) (all []string) {
 func lastEffect[E input.Effect](p *play) E {
 	p.t.Helper()
 	list := effects[E](p)
-	if len(list) == 0 {
-		p.t.Fatalf("no %T", *new(E))
-	}
+	testkit.Need(p.t, len(list) != 0, "no %T", *new(E))
 	return list[len(list)-1]
 }
 
@@ -66,9 +62,8 @@ func TestCompleteIsJudged(t *testing.T) {
 	p.contains("the task", p.lastSent("arbiter"), "acceptance criteria", "1. make test (set by the human)")
 	p.complete()
 	first, _ := p.checking()
-	if !first.Permitted || first.Params.TimeoutMS < 60_000 {
-		t.Errorf("the human's own command is run as %+v", first)
-	}
+	testkit.Check(t, first.Permitted && first.Params.TimeoutMS >= 60_000, "the human's own command is run as %+v",
+		first)
 	testkit.Same(t, "run", []string{"make test", "make lint"},
 		p.criteria(map[string]string{"make test": "--- FAIL: TestWarp"}))
 	p.goesOn("complete over a criterion that failed")
@@ -118,9 +113,8 @@ func TestArbiterCannotWeaken(t *testing.T) {
 	for _, weaker := range []string{`[]`, `[{"text":"make test","command":"true"}]`,
 		`[{"text":"other","command":"make test"}]`} {
 		a, first := set(weaker), p.s.Task.Acceptance.Criteria[0]
-		if a.IsError || first.By != contract.Human || first.Text != "make test" || first.Command != "make test" {
-			t.Errorf("%s is answered %+v, and the human's is %+v", weaker, a, first)
-		}
+		testkit.Check(t, !a.IsError && first.By == contract.Human && first.Text == "make test" &&
+			first.Command == "make test", "%s is answered %+v, and the human's is %+v", weaker, a, first)
 	}
 	if a := set(`[{"text":"make test","command":"make test"},{"text":"It is documented."},{"text":"It builds.","command":"make"}]`); a.IsError {
 		t.Fatalf("its own are refused: %s", a.Text)
@@ -165,21 +159,16 @@ func TestJudgedOnATree(t *testing.T) {
 	})
 	p.complete()
 	asked := lastEffect[input.ChangeRecord](p)
-	if !asked.Tree {
-		t.Fatalf("asked for %+v", asked)
-	}
-	if c, open := p.checking(); open {
-		t.Fatalf("%s is run before the tree is known", c.Params.Command)
-	}
+	testkit.Need(t, asked.Tree, "asked for %+v", asked)
+	c, open := p.checking()
+	testkit.Need(t, !open, "%s is run before the tree is known", c.Params.Command)
 	p.do(input.SnapshotTaken{Serial: asked.Serial, Commit: "c", Tree: "tree"})
 	p.criteria(nil)
 	p.do(input.Stopped{})
 	total := &contract.ResultChanges{Files: 1, Head: "c"}
 	p.do(input.SnapshotTaken{Serial: lastEffect[input.ChangeRecord](p).Serial, Commit: "c", Tree: "tree", Total: total})
 	r := last[contract.Result](p)
-	if r.Changes == nil || len(r.Acceptance) != 1 || r.Acceptance[0].Tree != "tree" {
-		t.Errorf("%+v", r.Acceptance)
-	}
+	testkit.Check(t, r.Changes != nil && len(r.Acceptance) == 1 && r.Acceptance[0].Tree == "tree", "%+v", r.Acceptance)
 }
 
 // TestCriteriaGoWithTheTask: criteria apply to the task, however it is given. A resume adds new criteria of the
@@ -197,12 +186,9 @@ func TestCriteriaGoWithTheTask(t *testing.T) {
 		p.do(input.Resumed{Options: o, Salt: "s"})
 		return p.s.Task.Acceptance.Criteria
 	}
-	if list := resume("make test"); len(list) != 0 {
-		t.Errorf("after a resume there is %+v again", list)
-	}
-	if list := resume("make test", "make lint"); len(list) != 2 {
-		t.Errorf("named anew, there is %+v", list)
-	}
+	testkit.Empty(t, "after a resume there is again", resume("make test"))
+	list := resume("make test", "make lint")
+	testkit.Check(t, len(list) == 2, "named anew, there is %+v", list)
 }
 
 func set(t *testing.T, list ...AcceptanceGiven) AcceptanceState {
@@ -231,16 +217,11 @@ func TestHumanMayDoAnything(t *testing.T) {
 		"arbiter make lint"}; !slices.Equal(got, want) {
 		t.Fatalf("%q", got)
 	}
-	if err := s.HumanDrops(1); err != nil || s.Criteria[0].Text != reads.Text {
-		t.Errorf("%v, %+v", err, s.Criteria)
-	}
-	if err := s.HumanDrops(3); err == nil || !strings.Contains(err.Error(), "no criterion 3: 2") {
-		t.Error(err)
-	}
+	err := s.HumanDrops(1)
+	testkit.Check(t, err == nil && s.Criteria[0].Text == reads.Text, "%v, %+v", err, s.Criteria)
+	testkit.Fails(t, "a criterion that is not there", s.HumanDrops(3), "no criterion 3: 2")
 	testkit.OK(t, s.HumanSets([]AcceptanceGiven{lint}))
-	if len(s.Criteria) != 1 || s.Criteria[0].By != contract.Human {
-		t.Errorf("%+v", s.Criteria)
-	}
+	testkit.Check(t, len(s.Criteria) == 1 && s.Criteria[0].By == contract.Human, "%+v", s.Criteria)
 }
 
 // TestBounds: an invalid criterion is refused with its number.
@@ -258,25 +239,21 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	s := set(t, lint, lint)
-	if len(s.Criteria) != 1 || s.Criteria[0].Text != lint.Command {
-		t.Errorf("%+v", s.Criteria)
-	}
+	testkit.Check(t, len(s.Criteria) == 1 && s.Criteria[0].Text == lint.Command, "%+v", s.Criteria)
 }
 
 // TestARoundIsJudgedWhenAllIsIn: also in copies of the state from before.
 func TestARoundIsJudgedWhenAllIsIn(t *testing.T) {
 	s := set(t, tests, reads)
 	s.Begin("two")
-	if _, ok := s.Judge(); ok || len(s.Pending()) != 1 {
-		t.Error("it is judged before all is in")
-	}
+	_, ok := s.Judge()
+	testkit.Check(t, !ok && len(s.Pending()) == 1, "it is judged before all is in")
 	before := s
 	s.Finish(bridge.CheckResult{SHA256: "ab"}, "")
 	s.Finish(bridge.CheckResult{Exit: 1}, "") // no command is pending
 	testkit.Same(t, "the copy before was written to", 1, len(before.Pending()))
-	if o, _ := s.Judge(); o.Verdict != AcceptanceAccepted {
-		t.Errorf("%+v", o)
-	}
+	o, _ := s.Judge()
+	testkit.Check(t, o.Verdict == AcceptanceAccepted, "%+v", o)
 	want := []contract.Acceptance{
 		{Text: tests.Text, Command: tests.Command, By: "human", Status: "passed", SHA256: "ab", Tree: "two"},
 		{Text: reads.Text, By: "human", Status: "unproven", ExitCode: -1},
@@ -293,34 +270,28 @@ func TestCriterionWithoutARunFails(t *testing.T) {
 	if o, ok := s.Judge(); !ok || o.Verdict != AcceptanceRejected || !strings.Contains(o.Evidence, "not permitted") {
 		t.Errorf("%+v", o)
 	}
-	if e := s.Events()[0]; e.Status != string(AcceptanceFailed) || e.ExitCode != -1 {
-		t.Errorf("%+v", e)
-	}
+	testkit.Like(t, "the acceptance", contract.Acceptance{Status: string(AcceptanceFailed), ExitCode: -1},
+		s.Events()[0])
 	s.Begin("")
 	s.Finish(bridge.CheckResult{Exit: 2, Output: "FAIL: TestLogin\n"}, "")
 	o, _ := s.Judge()
 	testkit.Same(t, "evidence", "## Criterion 1, set by the human: the tests pass\n\nCommand: make test\n"+
 		"Result: exit code 2\nThe end of its output:\n\nFAIL: TestLogin\n", o.Evidence)
 	s.Begin("")
-	if err := s.HumanAdds(lint); err != nil || s.Round != nil {
-		t.Errorf("the round goes on with other criteria: %v, %+v", err, s.Round)
-	}
+	err := s.HumanAdds(lint)
+	testkit.Check(t, err == nil && s.Round == nil, "the round goes on with other criteria: %v, %+v", err, s.Round)
 	s.BeginTask()
-	if s.Results != nil || s.Rejections != 0 || len(s.Criteria) != 2 {
-		t.Errorf("another task begins with %+v", s)
-	}
+	testkit.Check(t, s.Results == nil && s.Rejections == 0 && len(s.Criteria) == 2, "another task begins with %+v", s)
 }
 
 // TestAskHow: the Arbiter is asked once for each list how the criteria without proof hold.
 func TestAskHow(t *testing.T) {
 	s := set(t, tests, reads)
-	if text := s.AskHow(); !strings.Contains(text, reads.Text) || strings.Contains(text, tests.Text) {
-		t.Errorf("%q", text)
-	}
+	text := s.AskHow()
+	testkit.Check(t, strings.Contains(text, reads.Text) && !strings.Contains(text, tests.Text), "%q", text)
 	testkit.Same(t, "again", "", s.AskHow())
-	if err := s.HumanAdds(AcceptanceGiven{Text: "and short"}); err != nil || s.AskHow() == "" {
-		t.Error("another list is asked about again")
-	}
+	err := s.HumanAdds(AcceptanceGiven{Text: "and short"})
+	testkit.Check(t, err == nil && s.AskHow() != "", "another list is asked about again")
 }
 
 // TestEvidenceIsBounded: even if every criterion fails with endless output.
@@ -335,13 +306,11 @@ func TestEvidenceIsBounded(t *testing.T) {
 		s.Finish(bridge.CheckResult{Exit: 1, Output: strings.Repeat("é", 1<<20)}, "")
 	}
 	o, _ := s.Judge()
-	if most := evidence + MaxCriteria*1200; len(o.Evidence) > most || len(o.Text) > MaxCriteria*300 {
-		t.Errorf("%d bytes of evidence, %d of text", len(o.Evidence), len(o.Text))
-	}
+	testkit.Check(t, len(o.Evidence) <= (evidence+MaxCriteria*1200) && len(o.Text) <= MaxCriteria*300,
+		"%d bytes of evidence, %d of text", len(o.Evidence), len(o.Text))
 	data, err := json.Marshal(s)
-	if err != nil || len(data) > MaxCriteria*(2*MaxText+2*MaxCommand+evidenceOne+500) {
-		t.Errorf("%v, %d bytes of state", err, len(data))
-	}
+	testkit.Check(t, err == nil && len(data) <= MaxCriteria*(2*MaxText+2*MaxCommand+evidenceOne+500),
+		"%v, %d bytes of state", err, len(data))
 }
 
 // TestRepeatingIsNotAdopting: a list can repeat a criterion of the Arbiter and leave it to the Arbiter, so that
@@ -355,10 +324,8 @@ func TestRepeatingIsNotAdopting(t *testing.T) {
 	for _, c := range s.Criteria {
 		by = append(by, c.By)
 	}
-	if !slices.Equal(by, []string{contract.Human, contract.Human, contract.Arbiter}) ||
-		s.Criteria[2].Command != "make lint" {
-		t.Errorf("%+v", s.Criteria)
-	}
+	testkit.Check(t, slices.Equal(by, []string{contract.Human, contract.Human, contract.Arbiter}) &&
+		s.Criteria[2].Command == "make lint", "%+v", s.Criteria)
 	theirs.Command = "make"
 	if err := s.HumanSets([]AcceptanceGiven{theirs}); err == nil || len(s.Criteria) != 3 {
 		t.Errorf("a criterion that the Arbiter did not set is kept as its own: %v, %+v", err, s.Criteria)
@@ -383,10 +350,9 @@ func FuzzState(f *testing.F) {
 				t.Fatalf("the Arbiter made %+v of %+v", s.ofHuman(), human)
 			}
 			var back AcceptanceState
-			if err := json.Unmarshal([]byte(encodedAcceptance(t, s)), &back); err != nil ||
-				encodedAcceptance(t, back) != encodedAcceptance(t, s) {
-				t.Fatalf("%v: %+v is %+v once decoded", err, s, back)
-			}
+			err := json.Unmarshal([]byte(encodedAcceptance(t, s)), &back)
+			testkit.Need(t, err == nil && encodedAcceptance(t, back) == encodedAcceptance(t, s),
+				"%v: %+v is %+v once decoded", err, s, back)
 			s = back
 		}
 	})
@@ -450,9 +416,8 @@ func accepted(t *testing.T, s *AcceptanceState, criteria []Criterion, tree strin
 		if criteria[i].Command == "" {
 			want = AcceptanceUnproven
 		}
-		if e.Status != string(want) || want == AcceptancePassed && e.Tree != tree || e.ExitCode > 0 {
-			t.Fatalf("accepted on %q with %+v", tree, e)
-		}
+		testkit.Need(t, e.Status == string(want) && (want != AcceptancePassed || e.Tree == tree) && e.ExitCode <= 0,
+			"accepted on %q with %+v", tree, e)
 	}
 }
 

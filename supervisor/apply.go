@@ -151,20 +151,12 @@ func (st *step) dispatch() {
 	if st.startQueued(); !st.Task.Phase.Live() {
 		return
 	}
-	if st.endUncontinued(); st.Ending != nil {
-		return
-	}
-	if st.keepFuses(); st.Ending != nil {
-		return
-	}
-	if st.keepReserve(); st.Ending != nil {
-		return
-	}
-	if st.keepCostLimits(); st.Ending != nil {
-		return
-	}
-	if st.askRenewal(); st.Ending != nil {
-		return
+	for _, mayEnd := range []func(){
+		st.endUncontinued, st.keepFuses, st.keepReserve, st.keepCostLimits, st.askRenewal,
+	} {
+		if mayEnd(); st.Ending != nil {
+			return
+		}
 	}
 	st.runDueDecisions()
 	st.wantHostsOfWork()

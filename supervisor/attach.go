@@ -285,8 +285,7 @@ func (st *step) loseTerminals(host string) {
 		if a.Status == AgentStopping || a.Takeover.Mark == nil { // there is nothing to compare with
 			release := a.Takeover.Release
 			st.resumeLimit(a)
-			a.Takeover = nil
-			st.emit(a.ID, contract.Takeover{State: StateFailed, Reason: BridgeLost})
+			st.dropTakeover(a, StateFailed, BridgeLost)
 			if a.Status == InHand {
 				a.Status, a.Since = AgentDown, st.at
 			}
@@ -312,8 +311,8 @@ func (st *step) rereadTakeovers(of func(*Agent) bool, why string) {
 			a.Takeover = nil
 		case a.Takeover.Mark == nil:
 			release := a.Takeover.Release
-			a.Takeover, a.Status = nil, AgentDown
-			st.emit(a.ID, contract.Takeover{State: StateFailed, Reason: why})
+			a.Status = AgentDown
+			st.dropTakeover(a, StateFailed, why)
 			if release != "" {
 				st.release(a.ID, release, false)
 			}

@@ -282,14 +282,6 @@ func (d *entries) add(what, about string, detail ...any) {
 	*d = append(*d, entry)
 }
 
-// haltedText is empty, and so left out, if it does not apply.
-func haltedText(halted bool) string {
-	if halted {
-		return "yes"
-	}
-	return ""
-}
-
 // entriesOfInput are the entries of an input itself, without its events.
 func entriesOfInput(f input.Body) (d entries) {
 	switch f := f.(type) {
@@ -301,7 +293,11 @@ func entriesOfInput(f input.Body) (d entries) {
 		d.add("bridge_back", "", "claude", f.Claude.Path, "claude_version", f.Claude.Version, "claude_sha256",
 			f.Claude.SHA256, "swept", f.Swept)
 	case input.BridgeLost:
-		d.add("bridge_lost", "", "reason", f.Message, "halted", haltedText(f.Halted))
+		halted := "" // and so left out
+		if f.Halted {
+			halted = "yes"
+		}
+		d.add("bridge_lost", "", "reason", f.Message, "halted", halted)
 	case input.NoBridge:
 		d.add("not_begun", "", "category", string(f.Category), "reason", f.Message)
 	case input.Command:

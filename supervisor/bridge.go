@@ -79,7 +79,10 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		st.do(input.DropBridge{Host: f.Host}) // nothing needs this host any more
 		return
 	}
-	st.reportSwept(f.Swept)
+	if f.Swept > 0 {
+		st.emit(contract.Supervisor, contract.Notice{Text: "ended processes that the lost bridge left behind: " +
+			words.Count(f.Swept, "process")})
+	}
 	onHost := func(a *Agent) bool { return a.Host == f.Host }
 	st.rereadTakeovers(onHost, "the bridge was lost")
 	st.restartWhere(onHost)
@@ -131,13 +134,5 @@ func (st *step) abandonParked() {
 		if b.Parked && st.Ending == nil {
 			st.abandonHost(b.Host)
 		}
-	}
-}
-
-// reportSwept reports processes that a lost bridge had left and that were ended. Emits: notice.
-func (st *step) reportSwept(n int) {
-	if n > 0 {
-		st.emit(contract.Supervisor, contract.Notice{Text: "ended processes that the lost bridge left behind: " +
-			words.Count(n, "process")})
 	}
 }

@@ -241,29 +241,29 @@ func (w BudgetWindow) over(at time.Time) bool { return !w.ResetsAt.After(at) }
 // Past returns the window whose reserve, in percent, is reached; if there are several, the one that resets
 // last.
 func (s *BudgetState) Past(reserve float64, at time.Time) (last BudgetWindow, past bool) {
-	if reserve <= 0 {
-		return last, false
-	}
 	for _, w := range s.Windows {
-		if w.UsedPct >= 100-reserve && !w.over(at) && !w.Lifted && (!past || w.ResetsAt.After(last.ResetsAt)) {
+		if w.past(reserve, at) && (!past || w.ResetsAt.After(last.ResetsAt)) {
 			last, past = w, true
 		}
 	}
 	return last, past
 }
 
+// past reports whether the reserve of a window is reached.
+func (w BudgetWindow) past(reserve float64, at time.Time) bool {
+	return reserve > 0 && w.UsedPct >= 100-reserve && !w.over(at) && !w.Lifted
+}
+
 // Lift lets the run use the reserve of each window that is reached, until it resets. It reports whether there
 // was one.
 func (s *BudgetState) Lift(reserve float64, at time.Time) (lifted bool) {
-	for {
-		w, past := s.Past(reserve, at)
-		if !past {
-			return lifted
+	s.Windows = slices.Clone(s.Windows)
+	for i := range s.Windows {
+		if w := &s.Windows[i]; w.past(reserve, at) {
+			w.Lifted, lifted = true, true
 		}
-		i := slices.IndexFunc(s.Windows, func(o BudgetWindow) bool { return o.Name == w.Name })
-		w.Lifted, lifted = true, true
-		s.put(i, w)
 	}
+	return lifted
 }
 
 // Fullest returns the window with the highest use that has not been reset since.

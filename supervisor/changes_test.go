@@ -38,9 +38,7 @@ func TestWhatAgentsPlantedIsSaid(t *testing.T) {
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 	p.do(input.Stopped{})
 	request := lastEffect[input.ChangeRecord](p)
-	if !request.Final {
-		t.Fatalf("the last snapshot was not requested: %+v", request)
-	}
+	testkit.Need(t, request.Final, "the last snapshot was not requested: %+v", request)
 	p.do(input.SnapshotTaken{Serial: request.Serial, Commit: "c", Planted: "git would run evil"})
 	testkit.Same(t, "the last notice", "git would run evil", last[contract.Notice](p).Text)
 	last[contract.Result](p)
@@ -81,15 +79,13 @@ func TestABrokenCheckNamesWhoChangedItsFiles(t *testing.T) {
 			p.works(two, nil, "make printer")
 			p.pass()
 			p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
-			if again := last[contract.Check](p); again.Again {
-				t.Fatal("checks are repeated before it is recorded what the last turn changed")
-			}
+			testkit.Need(t, !last[contract.Check](p).Again,
+				"checks are repeated before it is recorded what the last turn changed")
 			p.recorded(c.changed...)
 			p.repeat(map[string]bool{"make parser": true})
 			heard := p.lastSent("arbiter")
-			if !strings.Contains(heard, c.want) || c.want == "" && strings.Contains(heard, "was the last") {
-				t.Errorf("the Arbiter is given %q", heard)
-			}
+			testkit.Check(t, strings.Contains(heard, c.want) &&
+				(c.want != "" || !strings.Contains(heard, "was the last")), "the Arbiter is given %q", heard)
 			var event contract.Check
 			for _, e := range told[contract.Check](p) {
 				if e.Again && e.Receipt.Result == verdict.CheckFailed {
@@ -157,12 +153,9 @@ func TestAnOldTreeIsNotJudged(t *testing.T) {
 	}
 	p.repeat(nil)
 	p.do(input.SnapshotTaken{Serial: lastEffect[input.ChangeRecord](p).Serial, Commit: "c", Tree: "new"})
-	if run := p.criteria(nil); len(run) != 1 || run[0] != "make fast" {
-		t.Errorf("judged by %q", run)
-	}
-	if p.s.Ending == nil {
-		t.Error("the run goes on")
-	}
+	run := p.criteria(nil)
+	testkit.Check(t, len(run) == 1 && run[0] == "make fast", "judged by %q", run)
+	testkit.Check(t, p.s.Ending != nil, "the run goes on")
 }
 
 // TestARewrittenEditChangesAnotherFile: a hook of the user lets an edit write another file than its call names. That
@@ -179,9 +172,8 @@ func TestARewrittenEditChangesAnotherFile(t *testing.T) {
 	p.turn(one, verdictTurn(report("progress", "half", false), bridge.Turn{Tools: 1}))
 	p.recorded("named.go", "written.go")
 	for name, want := range map[string]bool{"written.go": true, "named.go": false} {
-		if _, known := p.s.Changes.ChangedBy(name, one); known != want {
-			t.Errorf("%s is known to be of %s: %v", name, one, known)
-		}
+		_, known := p.s.Changes.ChangedBy(name, one)
+		testkit.Check(t, known == want, "%s is known to be of %s: %v", name, one, known)
 	}
 }
 
@@ -218,9 +210,8 @@ func TestTellOverlaps(t *testing.T) {
 	st := workingFileChange()
 	st.reportOverlaps([]contract.Overlap{{Path: "a.go", Agents: []string{"orch-1", "orch-2"}}})
 	mail, log := st.Conversation.Mail, st.Conversation.WorkLog
-	if len(mail) != 2 || len(log) != 1 || !strings.Contains(log[0].Text, "a.go (orch-1, orch-2)") {
-		t.Errorf("mail %+v, log %+v", mail, log)
-	}
+	testkit.Check(t, len(mail) == 2 && len(log) == 1 && strings.Contains(log[0].Text, "a.go (orch-1, orch-2)"),
+		"mail %+v, log %+v", mail, log)
 }
 
 func inGit(o *runconfig.Options) { isolated(o); o.Workspace.Isolation = "" }
@@ -255,13 +246,11 @@ func TestAgentsLearnOfARevert(t *testing.T) {
 	one, two := p.spawn("parser"), p.spawn("printer")
 	p.verdict(two, report("question", "Which font?", true))
 	p.revert("r1", contract.Revert{Path: "a.go"})
-	if yes, no := p.answered("r1"); yes+no != "" {
-		t.Fatalf("answered at once: %q, %q", yes, no)
-	}
+	yes, no := p.answered("r1")
+	testkit.Need(t, yes+no == "", "answered at once: %q, %q", yes, no)
 	p.do(input.Reverted{Serial: lastEffect[input.Revert](p).Serial})
-	if yes, _ := p.answered("r1"); yes != "reverted a.go" {
-		t.Errorf("the answer is %q", yes)
-	}
+	yes, _ = p.answered("r1")
+	testkit.Check(t, yes == "reverted a.go", "the answer is %q", yes)
 	told := func(id string) bool {
 		for _, m := range p.s.Conversation.Mail {
 			if m.To == id && strings.Contains(m.Text, "The human reverted a.go") {
@@ -270,16 +259,12 @@ func TestAgentsLearnOfARevert(t *testing.T) {
 		}
 		return false
 	}
-	if !told(one) || told(two) || told(contract.Arbiter) {
-		t.Errorf("told by a message: %t, %t, %t", told(one), told(two), told(contract.Arbiter))
-	}
-	if a := p.agent(two); !strings.Contains(a.ReturnNotice, "The human reverted a.go") {
-		t.Errorf("%s receives %q with its next message", two, a.ReturnNotice)
-	}
+	testkit.Check(t, told(one) && !told(two) && !told(contract.Arbiter), "told by a message: %t, %t, %t", told(one),
+		told(two), told(contract.Arbiter))
+	testkit.Includes(t, fmt.Sprintf("%s receives with its next message", two), p.agent(two).ReturnNotice,
+		"The human reverted a.go")
 	testkit.Same(t, "entries in the work log", 1, len(p.s.Conversation.WorkLog))
-	if p.s.Changes.RevertsDone != 1 || len(p.s.Changes.Reverts) != 0 {
-		t.Errorf("%+v", p.s.Changes.Undoing)
-	}
+	testkit.Check(t, p.s.Changes.RevertsDone == 1 && len(p.s.Changes.Reverts) == 0, "%+v", p.s.Changes.Undoing)
 	p.works(one, nil, "true")
 	p.recorded("a.go")
 	if f, ok := p.s.Changes.File("a.go"); ok && len(f.Authors) > 0 {
@@ -301,21 +286,17 @@ func TestRevertRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := begin(t, c.change)
 			p.revert("r", c.revert)
-			if _, no := p.answered("r"); !strings.Contains(no, c.want) {
-				t.Errorf("rejected with %q", no)
-			}
+			_, no := p.answered("r")
+			testkit.Check(t, strings.Contains(no, c.want), "rejected with %q", no)
 		})
 	}
 	p := begin(t, inGit)
 	p.spawn("parser")
 	p.revert("r", contract.Revert{Path: "a.go", Seen: "0f", Hunk: "-1 +1"})
 	p.do(input.Reverted{Serial: lastEffect[input.Revert](p).Serial, Refused: "it was modified since"})
-	if _, no := p.answered("r"); no != "a.go was not reverted: it was modified since" {
-		t.Errorf("rejected with %q", no)
-	}
-	if len(p.s.Conversation.WorkLog) > 0 || p.s.Changes.RevertsDone > 0 {
-		t.Error("it counts as done")
-	}
+	_, no := p.answered("r")
+	testkit.Check(t, no == "a.go was not reverted: it was modified since", "rejected with %q", no)
+	testkit.Check(t, len(p.s.Conversation.WorkLog) == 0 && p.s.Changes.RevertsDone <= 0, "it counts as done")
 }
 
 // TestRevertAfterACrash: a revert that was requested and not done is requested again, and answered once.
@@ -324,15 +305,12 @@ func TestRevertAfterACrash(t *testing.T) {
 	p.revert("r", contract.Revert{Path: "a.go"})
 	p.do(input.Resumed{Options: p.s.Options, Claude: bridge.ClaudeInfo{Version: "2.1.329"}})
 	all := effects[input.Revert](p)
-	if len(all) != 2 || all[0] != all[1] {
-		t.Fatalf("asked for %+v", all)
-	}
+	testkit.Need(t, len(all) == 2 && all[0] == all[1], "asked for %+v", all)
 	p.do(input.Reverted{Serial: all[0].Serial})
 	n := len(p.out)
 	p.do(input.Reverted{Serial: all[0].Serial})
-	if yes, _ := p.answered("r"); yes == "" || len(p.out) != n {
-		t.Errorf("answered %q, then %v", yes, p.out[n:])
-	}
+	yes, _ := p.answered("r")
+	testkit.Check(t, yes != "" && len(p.out) == n, "answered %q, then %v", yes, p.out[n:])
 }
 
 // isolated is the workspace of a run whose Orchestrators have worktrees; it works below the top of the repository.
@@ -355,10 +333,9 @@ func (p *play) mergesTo(m input.IsolationMerged) {
 func TestIsolatedWork(t *testing.T) {
 	p := begin(t, isolated)
 	spawn := lastEffect[input.Spawn](p)
-	if want := (runconfig.Place{Agent: "arbiter", Generation: 1}); spawn.Place != want ||
-		spawn.Params.Config.CWD != "/own/arbiter/sub" {
-		t.Errorf("the Arbiter starts in %s, %+v", spawn.Params.Config.CWD, spawn.Place)
-	}
+	testkit.Check(t, spawn.Place == (runconfig.Place{Agent: "arbiter", Generation: 1}) &&
+		spawn.Params.Config.CWD == "/own/arbiter/sub", "the Arbiter starts in %s, %+v", spawn.Params.Config.CWD,
+		spawn.Place)
 	one := p.spawn("parser")
 	spawn = lastEffect[input.Spawn](p)
 	want := runconfig.Place{Agent: one, Generation: 1, Kind: "worktree"}
@@ -379,28 +356,22 @@ func TestIsolatedWork(t *testing.T) {
 		t.Errorf("the first check runs in %s", c.Params.CWD)
 	}
 	p.pass()
-	if m := lastEffect[input.IsolationMerge](p); m.Agent != one || len(effects[input.IsolationMerge](p)) != 1 {
-		t.Fatalf("asked for %+v", m)
-	}
+	m := lastEffect[input.IsolationMerge](p)
+	testkit.Need(t, m.Agent == one && len(effects[input.IsolationMerge](p)) == 1, "asked for %+v", m)
 	before := len(p.out)
 	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h", Files: []string{"parser.go"}})
 	renewed := slices.ContainsFunc(p.out[before:], func(e input.Effect) bool {
 		timer, ok := e.(input.SetTimer)
 		return ok && timer.Key == fmt.Sprint(HandoffTimerPrefix, p.s.Handoff.Documents[0].Serial) && timer.After > 0
 	})
-	if !renewed {
-		t.Error("the checks of the merged files share the time of the first ones")
-	}
+	testkit.Check(t, renewed, "the checks of the merged files share the time of the first ones")
 	c, open := p.checking()
-	if !open || c.Params.CWD != "/own/arbiter/sub" {
-		t.Fatalf("on the merged files: %v, in %s", open, c.Params.CWD)
-	}
+	testkit.Need(t, open && c.Params.CWD == "/own/arbiter/sub", "on the merged files: %v, in %s", open, c.Params.CWD)
 	p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request,
 		Result: bridge.CheckResult{Exit: 1, Output: "broken"}})
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The work is merged", "0 passed, 1 failed")
-	if merges := told[contract.Merge](p); len(merges) != 1 || merges[0].Status != "merged" {
-		t.Errorf("told %+v", merges)
-	}
+	merges := told[contract.Merge](p)
+	testkit.Check(t, len(merges) == 1 && merges[0].Status == "merged", "told %+v", merges)
 }
 
 // TestConflictGoesBackToItsAuthor: the author works again; if that does not help, the Arbiter is notified.
@@ -417,9 +388,7 @@ func TestConflictGoesBackToItsAuthor(t *testing.T) {
 		if a := p.agent(one); a.Standing != AgentWorking || a.Status != AgentBusy {
 			t.Fatalf("after attempt %d it is %s, %s", attempt, a.Standing, a.Status)
 		}
-		if strings.Contains(p.lastSent("arbiter"), "go.mod") {
-			t.Fatalf("the Arbiter heard of attempt %d", attempt)
-		}
+		testkit.Need(t, !strings.Contains(p.lastSent("arbiter"), "go.mod"), "the Arbiter heard of attempt %d", attempt)
 	}
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The work is NOT merged", "go.mod")
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Merge it by hand.", "to", one))
@@ -438,15 +407,12 @@ func TestMergeOverACrash(t *testing.T) {
 	first := lastEffect[input.IsolationMerge](p)
 	p.do(input.Resumed{Options: p.s.Options})
 	again := lastEffect[input.IsolationMerge](p)
-	if again.Serial == first.Serial || again.Agent != one {
-		t.Fatalf("asked again for %+v after %+v", again, first)
-	}
+	testkit.Need(t, again.Serial != first.Serial && again.Agent == one, "asked again for %+v after %+v", again, first)
 	p.do(input.Merged{Serial: first.Serial, Status: input.StatusMerged, Head: "old"})
 	testkit.Same(t, "the answer of another process run was taken", 0, len(told[contract.Merge](p)))
 	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h"})
-	if merges := told[contract.Merge](p); len(merges) != 1 || merges[0].Head != "h" {
-		t.Errorf("told %+v", merges)
-	}
+	merges := told[contract.Merge](p)
+	testkit.Check(t, len(merges) == 1 && merges[0].Head == "h", "told %+v", merges)
 	// A merge that never ends does not prevent further work.
 	p = begin(t, isolated)
 	one = p.spawn("parser")
@@ -466,47 +432,39 @@ func TestIsolatedRunIsJudgedOnItsBranch(t *testing.T) {
 	p.mergesTo(input.IsolationMerged{Status: input.StatusMerged, Head: "h"})
 	p.pass()
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
-	if c, _ := p.checking(); !c.Again || c.Params.CWD != "/own/arbiter/sub" {
-		t.Errorf("repeated in %s", c.Params.CWD)
-	}
+	c, _ := p.checking()
+	testkit.Check(t, c.Again && c.Params.CWD == "/own/arbiter/sub", "repeated in %s", c.Params.CWD)
 	p.repeat(nil)
-	if r := lastEffect[input.ChangeRecord](p); !r.Branch || !r.Tree {
-		t.Fatalf("judged on %+v", r)
-	}
+	r := lastEffect[input.ChangeRecord](p)
+	testkit.Need(t, r.Branch && r.Tree, "judged on %+v", r)
 	p.do(input.SnapshotTaken{Serial: lastEffect[input.ChangeRecord](p).Serial, Commit: "h", Tree: "tree"})
-	if c, _ := p.checking(); !c.Criterion || c.Params.CWD != "/own/arbiter/sub" {
-		t.Errorf("the criterion is judged in %s", c.Params.CWD)
-	}
+	c, _ = p.checking()
+	testkit.Check(t, c.Criterion && c.Params.CWD == "/own/arbiter/sub", "the criterion is judged in %s", c.Params.CWD)
 	p.criteria(nil)
 	p.do(input.Stopped{})
-	if r := lastEffect[input.ChangeRecord](p); !r.Branch || !r.Final {
-		t.Errorf("the last snapshot is %+v", r)
-	}
+	testkit.Like(t, "the last snapshot", input.ChangeRecord{Branch: true, Final: true},
+		lastEffect[input.ChangeRecord](p))
 }
 
 // TestOneIsIsolated: the Arbiter may isolate one Orchestrator in a run that shares its directory. Its successor
 // has its own directory, too, and agents that share the run's directory are not told that it works beside them.
 func TestOneIsIsolated(t *testing.T) {
 	p := begin(t, nil)
-	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"p","isolated":true}`); !a.IsError ||
-		!strings.Contains(a.Text, "no Git repository") {
-		t.Errorf("without Git: %+v", a)
-	}
+	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"p","isolated":true}`)
+	testkit.Check(t, a.IsError && strings.Contains(a.Text, "no Git repository"), "without Git: %+v", a)
 	p = begin(t, func(o *runconfig.Options) { isolated(o); o.Workspace.Isolation = "" })
 	if spawn := lastEffect[input.Spawn](p); spawn.Place != (runconfig.Place{}) || spawn.Params.Config.CWD != "/repo/sub" {
 		t.Errorf("the Arbiter is placed %+v", spawn.Place)
 	}
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"p","isolated":true}`)
 	p.spawned("orch-1")
-	if spawn := lastEffect[input.Spawn](p); spawn.Place.Kind != "worktree" ||
-		spawn.Params.Config.CWD != "/own/orch-1/sub" {
-		t.Errorf("placed %+v in %s", spawn.Place, spawn.Params.Config.CWD)
-	}
+	spawn := lastEffect[input.Spawn](p)
+	testkit.Check(t, spawn.Place.Kind == "worktree" && spawn.Params.Config.CWD == "/own/orch-1/sub", "placed %+v in %s",
+		spawn.Place, spawn.Params.Config.CWD)
 	shares := p.spawn("q")
-	if spawn := lastEffect[input.Spawn](p); spawn.Place != (runconfig.Place{}) ||
-		strings.Contains(p.lastSent(shares), "You are not alone") {
-		t.Errorf("placed %+v", spawn.Place)
-	}
+	spawn = lastEffect[input.Spawn](p)
+	testkit.Check(t, spawn.Place == (runconfig.Place{}) && !strings.Contains(p.lastSent(shares), "You are not alone"),
+		"placed %+v", spawn.Place)
 	answer := p.call("arbiter", "spawn_orchestrator", `{"prompt":"r"}`)
 	p.contains("the answer for one that shares", answer.Text, "with isolated an Orchestrator gets one of its own")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))

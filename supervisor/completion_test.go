@@ -40,9 +40,7 @@ func (p *play) pass() {
 func (p *play) repeat(failing map[string]bool) (run []string) {
 	p.t.Helper()
 	for c, open := p.checking(); open; c, open = p.checking() {
-		if !c.Again {
-			p.t.Fatalf("%q is run for a document", c.Params.Command)
-		}
+		testkit.Need(p.t, c.Again, "%q is run for a document", c.Params.Command)
 		run = append(run, c.Params.Command)
 		r := ok("ok")
 		if failing[c.Params.Command] {
@@ -50,9 +48,7 @@ func (p *play) repeat(failing map[string]bool) (run []string) {
 		}
 		p.do(input.Checked{Serial: c.Serial, Number: c.Number, Request: c.Request, Result: r})
 	}
-	if len(run) == 0 {
-		p.t.Fatal("no check is run once more")
-	}
+	testkit.Need(p.t, len(run) != 0, "no check is run once more")
 	return run
 }
 
@@ -80,10 +76,8 @@ func TestChecksAreRepeatedBeforeComplete(t *testing.T) {
 		t.Errorf("repeated, in the name of %s (-want +got):\n%s", first.Agent.ID, diff)
 	}
 	r, exit := p.finished()
-	if r.Status != contract.StatusComplete || exit != contract.ExitComplete || len(r.Failing) > 0 ||
-		r.Checks == nil || *r.Checks != (contract.Checks{Passed: 2}) {
-		t.Errorf("result %+v, %+v, exit %d", r, r.Checks, exit)
-	}
+	testkit.Check(t, r.Status == contract.StatusComplete && exit == contract.ExitComplete && len(r.Failing) == 0 &&
+		r.Checks != nil && *r.Checks == (contract.Checks{Passed: 2}), "result %+v, %+v, exit %d", r, r.Checks, exit)
 	again := 0
 	for _, c := range told[contract.Check](p) {
 		if c.Again {
@@ -123,10 +117,9 @@ func TestBrokenCheckGoesBackToTheArbiter(t *testing.T) {
 		// The decision about it was based on an input that shows it.
 		var in decider.EvaluateProgressInput
 		if n := p.lastNote(); !mended {
-			if err := json.Unmarshal(n.Input, &in); err != nil || len(in.FailedChecks) != 1 ||
-				in.FailedChecks[0].Command != "make parser" {
-				t.Errorf("the input of the last decision: %+v, %v", in.FailedChecks, err)
-			}
+			err := json.Unmarshal(n.Input, &in)
+			testkit.Check(t, err == nil && len(in.FailedChecks) == 1 && in.FailedChecks[0].Command == "make parser",
+				"the input of the last decision: %+v, %v", in.FailedChecks, err)
 		}
 	}
 }
@@ -182,10 +175,9 @@ func TestTheRulesNeverCompleteOverAFailure(t *testing.T) {
 				p.pass()
 			}
 			if c.mending < 99 {
-				if r, _ := p.finished(); r.Status != contract.StatusComplete || mended != 1 ||
-					!c.criterion && *r.Checks != (contract.Checks{Passed: 1}) {
-					t.Errorf("%+v, mended %d times", r, mended)
-				}
+				r, _ := p.finished()
+				testkit.Check(t, r.Status == contract.StatusComplete && mended == 1 &&
+					(c.criterion || *r.Checks == (contract.Checks{Passed: 1})), "%+v, mended %d times", r, mended)
 				return
 			}
 			sentBack := map[bool]int{false: maxSentBack, true: 2}[c.criterion]
@@ -210,9 +202,8 @@ func TestAModelIsAskedAgainOverAFailedCheck(t *testing.T) {
 	p.repeat(map[string]bool{"make it": true})
 	var in decider.EvaluateProgressInput
 	testkit.OK(t, json.Unmarshal(p.asked().Input, &in))
-	if len(in.FailedChecks) != 1 || in.FailedChecks[0].Command != "make it" || in.FailedChecks[0].Agent != "developer" {
-		t.Errorf("what it is shown: %+v", in.FailedChecks)
-	}
+	testkit.Check(t, len(in.FailedChecks) == 1 && in.FailedChecks[0].Command == "make it" &&
+		in.FailedChecks[0].Agent == "developer", "what it is shown: %+v", in.FailedChecks)
 	p.answers(p.asked(), "COMPLETE", "")
 	p.repeat(map[string]bool{"make it": true})
 	testkit.Same(t, "failing", 1, len(p.endsAs(contract.StatusIncomplete, contract.ExitFailed).Failing))
@@ -228,9 +219,7 @@ func TestACompleteIsOvertaken(t *testing.T) {
 		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 		meanwhile(p)
 		p.repeat(nil)
-		if p.s.Ending != nil {
-			t.Errorf("%s: complete all the same", name)
-		}
+		testkit.Check(t, p.s.Ending == nil, "%s: complete all the same", name)
 		p.contains(name, last[contract.Notice](p).Text, "COMPLETE did not take effect: meanwhile")
 	}
 }
@@ -244,9 +233,8 @@ func TestRepeatedChecksOverAResume(t *testing.T) {
 	p.do(input.Resumed{Options: p.s.Options})
 	p.back(bridge.DeliveryAbsent)
 	testkit.Same(t, "repeated", []string{"make printer"}, p.repeat(nil))
-	if r, _ := p.finished(); r.Status != contract.StatusComplete || *r.Checks != (contract.Checks{Passed: 2}) {
-		t.Errorf("%+v", r)
-	}
+	r, _ := p.finished()
+	testkit.Check(t, r.Status == contract.StatusComplete && *r.Checks == (contract.Checks{Passed: 2}), "%+v", r)
 }
 
 // TestUnrunCheckIsNotRepeated: it stays unproven, and so does a check that cannot be repeated.
@@ -279,9 +267,8 @@ func TestProofsAreBounded(t *testing.T) {
 	p.verdict(one, report("done", "that was all", true))
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 	testkit.Same(t, "checks are repeated", MaxProofs, len(p.repeat(nil)))
-	if r, _ := p.finished(); *r.Checks != (contract.Checks{Passed: 80}) {
-		t.Errorf("%+v", r.Checks)
-	}
+	r, _ := p.finished()
+	testkit.Check(t, *r.Checks == (contract.Checks{Passed: 80}), "%+v", r.Checks)
 }
 
 // TestOpenPoints: each thing that speaks against the end of a task, alone.
@@ -389,13 +376,10 @@ func scratchChecks(o *runconfig.Options) {
 func (p *play) answersCheck(earlier bool, r bridge.CheckResult) {
 	p.t.Helper()
 	c, open := p.checking()
-	if !open {
-		p.t.Fatal("no check runs")
-	}
-	if is := strings.Contains(c.Params.Command, "read-tree -u --reset base"); is != earlier || earlier && !c.Permitted ||
-		!c.Params.Scratch {
-		p.t.Fatalf("on the files before the task: %t, want %t: %+v", is, earlier, c)
-	}
+	testkit.Need(p.t, open, "no check runs")
+	is := strings.Contains(c.Params.Command, "read-tree -u --reset base")
+	testkit.Need(p.t, is == earlier && (!earlier || c.Permitted) && c.Params.Scratch,
+		"on the files before the task: %t, want %t: %+v", is, earlier, c)
 	p.do(input.Checked{Serial: c.Serial, Number: c.Number, Request: c.Request, Result: r})
 }
 
@@ -420,9 +404,8 @@ func TestACheckRunsOnTheFilesBeforeTheWork(t *testing.T) {
 			p, one := oneWorks(t, scratchChecks)
 			p.works(one, []string{"parser.go"}, "make parser")
 			p.answersCheck(false, c.now)
-			if len(told[contract.Check](p)) > 0 != (name == "it took too long" || name == "it fails, and is not tried") {
-				t.Errorf("reported: %+v", told[contract.Check](p))
-			}
+			testkit.Same(t, fmt.Sprintf("reported: %+v", told[contract.Check](p)),
+				(name == "it took too long" || name == "it fails, and is not tried"), len(told[contract.Check](p)) > 0)
 			switch {
 			case c.then.Exit == -2:
 				h := p.s.Handoff.Documents[0]
@@ -432,15 +415,12 @@ func TestACheckRunsOnTheFilesBeforeTheWork(t *testing.T) {
 			}
 			p.recorded("parser.go")
 			testkit.Same(t, "the event says", c.want, last[contract.Check](p).Receipt.Before)
-			if h := last[contract.Handoff](p); len(h.Receipts) != 1 || h.Receipts[0].Before != c.want {
-				t.Errorf("the document has %+v", h.Receipts)
-			}
-			if got := p.lastSent("arbiter"); strings.Contains(got, c.want) != true {
-				t.Errorf("the Arbiter reads %q", got)
-			}
-			if _, open := p.checking(); open {
-				t.Error("another check runs")
-			}
+			h := last[contract.Handoff](p)
+			testkit.Check(t, len(h.Receipts) == 1 && h.Receipts[0].Before == c.want, "the document has %+v", h.Receipts)
+			got := p.lastSent("arbiter")
+			testkit.Check(t, strings.Contains(got, c.want) == true, "the Arbiter reads %q", got)
+			_, open := p.checking()
+			testkit.Check(t, !open, "another check runs")
 		})
 	}
 }
@@ -460,9 +440,8 @@ func TestNobodyLooksBack(t *testing.T) {
 			p.works(one, nil, c.command)
 			check, _ := p.checking()
 			p.do(input.Checked{Serial: check.Serial, Number: 1, Request: check.Request, Result: ok("ok")})
-			if _, open := p.checking(); open {
-				t.Error("it runs on the files before the task")
-			}
+			_, open := p.checking()
+			testkit.Check(t, !open, "it runs on the files before the task")
 		})
 	}
 }
@@ -512,9 +491,8 @@ func TestACompleteThatNothingProves(t *testing.T) {
 			if c.criterion.Exit == 1 {
 				want = verdict.FailedAtFirst
 			}
-			if len(r.Acceptance) != 1 || r.Acceptance[0].Before != want {
-				t.Errorf("the criterion: %+v", r.Acceptance)
-			}
+			testkit.Check(t, len(r.Acceptance) == 1 && r.Acceptance[0].Before == want, "the criterion: %+v",
+				r.Acceptance)
 		})
 	}
 }

@@ -38,14 +38,10 @@ func TestPermissionsAreConfigured(t *testing.T) {
 	testkit.Same(t, "notices of 4 changes", 4, notices)
 	p.command(contract.Configure{Permissions: "bypass"})
 	testkit.Same(t, "what was rejected changed it", want, changed(&p.s))
-	if ok, why := p.command(contract.Configure{Permissions: "allow-all", AcceptRisk: true}); !ok ||
-		p.s.Options.Permissions != "allow-all" {
-		t.Errorf("%q: %s", p.s.Options.Permissions, why)
-	}
+	ok, why := p.command(contract.Configure{Permissions: "allow-all", AcceptRisk: true})
+	testkit.Check(t, ok && p.s.Options.Permissions == "allow-all", "%q: %s", p.s.Options.Permissions, why)
 	p.resume("")
-	if s := last[contract.Session](p); s.Permissions != "allow-all" {
-		t.Errorf("the next process run: %+v", s)
-	}
+	testkit.Like(t, "the next process run", contract.Session{Permissions: "allow-all"}, last[contract.Session](p))
 }
 
 // TestRulesComeBeforeTheEndOfTheInput: if a human changes the rules and leaves, the new rules first decide the
@@ -58,9 +54,8 @@ func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 	p.command(contract.Configure{Allow: "Bash(make)"})
 	p.do(input.InputEnded{})
 	late := asked(p, two, "p3", "ask") // by the rules as they were
-	if p.do(late); len(p.s.Permission.Open) != 3 {
-		t.Fatalf("open: %+v", p.s.Permission.Open)
-	}
+	p.do(late)
+	testkit.Need(t, len(p.s.Permission.Open) == 3, "open: %+v", p.s.Permission.Open)
 	p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{{Request: "p1", Asked: "p1", Behavior: bridge.Allow,
 		By: "rule"}}, Changes: 1})
 	testkit.Same(t, fmt.Sprintf("before the last one was held against them: %+v", p.s.Permission.Open), 2,
@@ -84,14 +79,12 @@ func TestRulesThatChangeMeanwhile(t *testing.T) {
 	testkit.Same(t, "reconsidered times", 1, len(effects[input.Reconsider](p)))
 	p.command(contract.Configure{Deny: "Bash(make)"})
 	of := input.PermissionResolution{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make *)"}
-	if p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{of}, Changes: 1}); len(p.s.Permission.Open) != 1 {
-		t.Error("a rule that holds no more has settled it")
-	}
+	p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{of}, Changes: 1})
+	testkit.Check(t, len(p.s.Permission.Open) == 1, "a rule that holds no more has settled it")
 	of.Behavior, of.Rule = bridge.Deny, "Bash(make)"
-	if p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{of},
-		Changes: 2}); len(p.s.Permission.Open) != 0 || last[contract.Permission](p).Rule != "Bash(make)" {
-		t.Errorf("open: %+v", p.s.Permission.Open)
-	}
+	p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{of}, Changes: 2})
+	testkit.Check(t, len(p.s.Permission.Open) == 0 && last[contract.Permission](p).Rule == "Bash(make)", "open: %+v",
+		p.s.Permission.Open)
 	before := len(effects[input.Reconsider](p))
 	f := asked(p, id, "p2", "ask")
 	f.Changes = 1
@@ -138,9 +131,7 @@ func TestConfigure(t *testing.T) {
 		for _, b := range emitted[contract.Rejected](st) {
 			answer += b.Message
 		}
-		if !strings.Contains(answer, c.answer) {
-			t.Errorf("%s: answered %q", name, answer)
-		}
+		testkit.Includes(t, fmt.Sprintf("%s: answered", name), answer, c.answer)
 		if same := SameRules(&before, &st.Options); same == c.policy || st.Permission.Changes > 0 != c.policy {
 			t.Errorf("%s: the rules are the same: %v", name, same)
 		}
@@ -166,14 +157,11 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 	testkit.Same(t, "p.s.Options.ArbiterModel", "older", p.s.Options.ArbiterModel)
 	p.contains("the error", last[contract.Error](p).Message, "nonsense", "no such model")
 	taken := set("new", "")
-	if taken.Agent.ID != contract.Arbiter || !taken.All {
-		t.Fatalf("the first to try it: %+v", taken)
-	}
+	testkit.Need(t, taken.Agent.ID == contract.Arbiter && taken.All, "the first to try it: %+v", taken)
 	p.do(input.Configured{Agent: taken.Agent, Model: "new", All: true})
 	all := effects[input.SetModel](p)
-	if next := all[len(all)-1]; next.Agent.ID != "orch-1" || next.All || next.Model != "new" {
-		t.Errorf("the next: %+v", next)
-	}
+	next := all[len(all)-1]
+	testkit.Check(t, next.Agent.ID == "orch-1" && !next.All && next.Model == "new", "the next: %+v", next)
 	testkit.Same(t, "options", "new", p.s.Options.Model)
 	testkit.Same(t, "p.s.Options.ArbiterModel", "", p.s.Options.ArbiterModel)
 	own := set("own", "orch-1")
@@ -181,15 +169,13 @@ func TestTheModelIsTriedFirst(t *testing.T) {
 	a, arbiter := p.agent("orch-1"), p.agent(contract.Arbiter)
 	testkit.Same(t, "orch-1 would be started with", "own", p.s.agentConfig(&a).Model)
 	testkit.Same(t, "the Arbiter would be started with", "new", p.s.agentConfig(&arbiter).Model)
-	if ok, _ := p.command(contract.Configure{ID: "orch-9", Model: "x"}); ok {
-		t.Error("no agent got a model")
-	}
+	ok, _ := p.command(contract.Configure{ID: "orch-9", Model: "x"})
+	testkit.Check(t, !ok, "no agent got a model")
 	before := len(effects[input.SetModel](p))
 	p.do(input.BridgeLost{Message: "gone"})
-	if ok, _ := p.command(contract.Configure{Model: "later"}); !ok || len(effects[input.SetModel](p)) != before ||
-		p.s.Options.Model != "later" {
-		t.Error("a model cannot be chosen while no agent is there to try it")
-	}
+	ok, _ = p.command(contract.Configure{Model: "later"})
+	testkit.Check(t, ok && len(effects[input.SetModel](p)) == before && p.s.Options.Model == "later",
+		"a model cannot be chosen while no agent is there to try it")
 }
 
 // trusted begins a run in a trusted workspace, and brings up its Arbiter.
@@ -274,9 +260,7 @@ func TestDistrust(t *testing.T) {
 			pins := slices.ContainsFunc(out, func(e input.Effect) bool { _, ok := e.(input.PinTrust); return ok })
 			testkit.Same(t, "recorded", (c.hash == "h2"), pins)
 			if c.sources == "" {
-				if p.s.Ending == nil {
-					t.Error("it goes on")
-				}
+				testkit.Check(t, p.s.Ending != nil, "it goes on")
 				return
 			}
 			for _, id := range []string{"arbiter", "orch-1", "orch-2"} {
@@ -302,16 +286,12 @@ func TestDistrustAlone(t *testing.T) {
 	p.do(input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "7f3a9c", CWD: "/w", Task: "Build it",
 		Trusted: true, TrustHash: "h1"}.WithDefaults()})
 	out := p.refused("arbiter", "h2")
-	if e := said[contract.Error](out); len(e) != 1 || e[0].Category != bridge.CatTrust {
-		t.Errorf("errors %+v", e)
-	}
-	if n := said[contract.Notice](out); len(n) != 1 || !strings.Contains(n[0].Text, "not loaded from now on") {
-		t.Errorf("notices %+v", n)
-	}
-	if p.s.Lifecycle.TrustQuestion != nil || p.s.Options.Trusted || len(p.spawns("arbiter")) != 2 ||
-		sourcesOf(p.spawns("arbiter")[1]) != "user" {
-		t.Errorf("trusted %v, starts %+v", p.s.Options.Trusted, p.spawns("arbiter"))
-	}
+	e := said[contract.Error](out)
+	testkit.Check(t, len(e) == 1 && e[0].Category == bridge.CatTrust, "errors %+v", e)
+	n := said[contract.Notice](out)
+	testkit.Check(t, len(n) == 1 && strings.Contains(n[0].Text, "not loaded from now on"), "notices %+v", n)
+	testkit.Check(t, p.s.Lifecycle.TrustQuestion == nil && !p.s.Options.Trusted && len(p.spawns("arbiter")) == 2 &&
+		sourcesOf(p.spawns("arbiter")[1]) == "user", "trusted %v, starts %+v", p.s.Options.Trusted, p.spawns("arbiter"))
 	p.spawned("arbiter")
 	p.contains("the task", p.lastSent("arbiter"), "Build it")
 }
@@ -330,15 +310,13 @@ func TestDistrustMeanwhile(t *testing.T) {
 	for _, id := range []string{"orch-1", "orch-2", "orch-3"} {
 		p.comes(id, bridge.SpawnResult{})
 	}
-	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok {
-		t.Error("it was chosen twice")
-	}
+	ok, _ := p.command(contract.Choose{Option: "trust"})
+	testkit.Check(t, !ok, "it was chosen twice")
 	p.dies("orch-1")
 	p.restartDue("orch-1")
 	p.refused("orch-1", "")
-	if ok, _ := p.command(contract.Choose{Option: "trust"}); ok || p.s.Lifecycle.TrustQuestion == nil {
-		t.Error("what cannot be told was trusted")
-	}
+	ok, _ = p.command(contract.Choose{Option: "trust"})
+	testkit.Check(t, !ok && p.s.Lifecycle.TrustQuestion != nil, "what cannot be told was trusted")
 	p.mustCommand(contract.Choose{Option: "without"})
 	p.do(input.TrustRecorded{Hash: "h2"})
 	testkit.Same(t, "that it is not recorded was not told", 1,
@@ -352,9 +330,7 @@ func TestDistrustResumed(t *testing.T) {
 	p.restartDue("arbiter")
 	p.refused("arbiter", "h2")
 	p.resume("")
-	if p.s.Lifecycle.TrustQuestion != nil {
-		t.Error("the old question stands")
-	}
+	testkit.Check(t, p.s.Lifecycle.TrustQuestion == nil, "the old question stands")
 	p.refused("arbiter", "h2")
 	p.mustCommand(contract.Choose{Option: "trust"})
 	p.comes("arbiter", bridge.SpawnResult{Resumed: true})

@@ -48,14 +48,13 @@ func (st *step) exhausted(a *Agent, t bridge.Turn) {
 	if t.Category == bridge.CatCompaction {
 		why = "its context fills as fast as it is compacted"
 	}
-	switch {
-	case a.Role == RoleArbiter:
-		st.emit(a.ID, contract.Notice{Text: a.Name + " can no longer rule: " + why +
-			"; a successor replaces it, with the supervisor's record"})
-		st.renewByRecord(why)
-	default:
+	if a.Role != RoleArbiter {
 		st.spent(a, t.Category, why)
+		return
 	}
+	st.emit(a.ID, contract.Notice{Text: a.Name + " can no longer rule: " + why +
+		"; a successor replaces it, with the supervisor's record"})
+	st.renewByRecord(why)
 }
 
 // learnWindow remembers how many tokens a model takes, once it has refused more: the CLI does not know the window of
@@ -65,10 +64,8 @@ func (st *step) learnWindow(t bridge.Turn) {
 	if t.Model == "" || t.Window == 0 || known > 0 && known <= t.Window {
 		return
 	}
-	windows := maps.Clone(st.Options.ContextTokensFor)
-	if windows == nil {
-		windows = map[string]int{}
-	}
+	windows := map[string]int{}
+	maps.Copy(windows, st.Options.ContextTokensFor)
 	windows[t.Model] = t.Window
 	st.Options.ContextTokensFor = windows
 	st.do(input.KeepWindow{Model: t.Model, Tokens: t.Window})
@@ -83,7 +80,7 @@ func (st *step) spent(a *Agent, c bridge.Category, why string) {
 	st.do(input.Kill{Agent: a.AgentRef})
 	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(c)})
 	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = AgentParked, st.at, "", true, nil
-	st.failTakeover(a, why)
+	st.dropTakeover(a, StateFailed, why)
 	st.Permission.TurnOver(&st.out, a.ID)
 	st.fail(a.ID, c, a.Name+" is parked: "+why, RecoveryOptions(c, RoleOrchestrator))
 	st.reportLostAgent(a.ID, "is parked: "+why)

@@ -156,8 +156,8 @@ func textOf(t bridge.Turn) string {
 // that work are waited for; else the human decides.
 func (st *step) fallbackArbiter(said string) {
 	const reason = "the Arbiter gave no valid verdict"
-	free := slices.ContainsFunc(st.WaitingAgents(), func(id string) bool { return !st.needsAnswer(id) })
-	if st.awaitsHuman() && !st.AnyWorks() && !free {
+	free := slices.DeleteFunc(st.WaitingAgents(), st.needsAnswer)
+	if st.awaitsHuman() && !st.AnyWorks() && len(free) == 0 {
 		st.rule(verdict.Arbiter{Decision: verdict.Continue, Reason: reason + "; the human's answer is awaited"},
 			decider.ByFallback)
 		return
@@ -166,14 +166,10 @@ func (st *step) fallbackArbiter(said string) {
 		st.byRules(decider.PointSelect, id, reason)
 		return
 	}
-	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWaiting &&
-			!st.needsAnswer(a.ID) {
-			st.rule(verdict.Arbiter{
-				Decision: verdict.Continue, To: a.ID, Reason: reason, Message: ownJudgement,
-			}, decider.ByFallback)
-			return
-		}
+	if len(free) > 0 {
+		st.rule(verdict.Arbiter{Decision: verdict.Continue, To: free[0], Reason: reason, Message: ownJudgement},
+			decider.ByFallback)
+		return
 	}
 	if point, about, ok := st.askedAt(); ok {
 		st.byRules(point, about, reason)
@@ -206,14 +202,13 @@ func (st *step) answerInFallback() bool {
 	if st.Task.Phase == machine.Error {
 		return false // an agent that failed waits, too; a rule says how it continues
 	}
-	for i := range st.Agents {
-		if a := st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWaiting &&
-			!st.isStumbling(a.ID) && !st.needsAnswer(a.ID) {
-			st.letContinue(st.Edit(a.ID))
-			return true
-		}
+	free := slices.DeleteFunc(st.WaitingAgents(),
+		func(id string) bool { return st.isStumbling(id) || st.needsAnswer(id) })
+	if len(free) == 0 {
+		return false
 	}
-	return false
+	st.letContinue(st.Edit(free[0]))
+	return true
 }
 
 // letContinue makes an Orchestrator that asked continue by its own judgement, a few times in a row.

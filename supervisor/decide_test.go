@@ -24,9 +24,7 @@ import (
 func (p *play) decides(d decider.Decider) input.Decided {
 	p.t.Helper()
 	asked := effects[input.Decide](p)
-	if len(asked) == 0 || p.s.Rulings.DeciderRequest == nil {
-		p.t.Fatalf("nothing is asked in %s", p.s.Task.Phase)
-	}
+	testkit.Need(p.t, len(asked) != 0 && p.s.Rulings.DeciderRequest != nil, "nothing is asked in %s", p.s.Task.Phase)
 	q := asked[len(asked)-1].Question
 	var err error
 	if q.Decision, err = decider.Ask(context.Background(), d, q.Point, q.Input); err != nil {
@@ -68,9 +66,7 @@ func phases(p *play) []string {
 
 func TestRulesLeadATaskToItsEnd(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Decider = runconfig.DeciderRules })
-	if len(p.s.Conversation.Mail) != 1 || p.agent("arbiter").Status != AgentReady {
-		t.Fatal("the Arbiter was asked")
-	}
+	testkit.Need(t, len(p.s.Conversation.Mail) == 1 && p.agent("arbiter").Status == AgentReady, "the Arbiter was asked")
 	var modes []string
 	for range 12 {
 		if p.s.Ending != nil {
@@ -96,17 +92,13 @@ func TestRulesLeadATaskToItsEnd(t *testing.T) {
 	testkit.Same(t, "modes", []string{"planner", "developer", "tester"}, modes)
 	p.endsAs(contract.StatusComplete, contract.ExitComplete)
 	want := []string{"selecting", "executing", "evaluating", "selecting"}
-	if got := phases(p); !slices.Equal(got[:4], want) || got[len(got)-1] != "complete" {
-		t.Errorf("states %v", got)
-	}
+	got := phases(p)
+	testkit.Check(t, slices.Equal(got[:4], want) && got[len(got)-1] == "complete", "states %v", got)
 	decisions := told[contract.Decision](p)
-	if last := decisions[len(decisions)-1]; last.Source != "session" || last.Decision != verdict.Complete {
-		t.Errorf("the Arbiter was not asked about the points that the rules leave open: %+v", last)
-	}
+	testkit.Like(t, "the Arbiter was not asked about the points that the rules leave open",
+		contract.Decision{Source: "session", Decision: verdict.Complete}, decisions[len(decisions)-1])
 	for i, d := range decisions[:len(decisions)-1] {
-		if d.Source != "rules" || d.Number != i+1 || d.Point == "" {
-			t.Errorf("decision %+v", d)
-		}
+		testkit.Check(t, d.Source == "rules" && d.Number == i+1 && d.Point != "", "decision %+v", d)
 	}
 }
 
@@ -120,30 +112,24 @@ func TestADecisionIsRecordedWithItsInput(t *testing.T) {
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "all of it", "where the task stands")
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 	notes := effects[input.Note](p)
-	if len(notes) != 3 { // COMPLETE went back to the Arbiter once
-		t.Fatalf("%d decisions are recorded", len(notes))
-	}
+	testkit.Need(t, len(notes) == 3, "%d decisions are recorded", len(notes)) // COMPLETE went back to the Arbiter once
 	first, second := notes[0].Decision, notes[1].Decision
 	var a, b decider.SelectAgentInput
-	if json.Unmarshal(want, &a) != nil || json.Unmarshal(first.Input, &b) != nil {
-		t.Fatal("no input")
-	}
+	testkit.Need(t, json.Unmarshal(want, &a) == nil && json.Unmarshal(first.Input, &b) == nil, "no input")
 	b.Constraints.TimeElapsedMS = a.Constraints.TimeElapsedMS
 	if diff := cmp.Diff(a, b); diff != "" || first.Point != decider.PointSelect || first.Number != 1 {
 		t.Errorf("the first decision, %s %d (-want +got):\n%s", first.Point, first.Number, diff)
 	}
 	var e decider.EvaluateProgressInput
 	testkit.OK(t, json.Unmarshal(second.Input, &e))
-	if second.Point != decider.PointEvaluate || second.About != id || e.LastExecution.Status != decider.StatusSuccess ||
-		!strings.Contains(e.LastExecution.Output.Full, "all of it") {
-		t.Errorf("the second: %+v", second)
-	}
+	testkit.Check(t, second.Point == decider.PointEvaluate && second.About == id &&
+		e.LastExecution.Status == decider.StatusSuccess && strings.Contains(e.LastExecution.Output.Full, "all of it"),
+		"the second: %+v", second)
 	for i, n := range notes {
 		before := p.s
 		p.do(input.Decided(n.Decision)) // as the loop does
-		if p.s.Rulings.Decisions != before.Rulings.Decisions || p.s.Task.Phase != before.Task.Phase {
-			t.Errorf("recording decision %d changed the run", i+1)
-		}
+		testkit.Check(t, p.s.Rulings.Decisions == before.Rulings.Decisions && p.s.Task.Phase == before.Task.Phase,
+			"recording decision %d changed the run", i+1)
 	}
 	testkit.Same(t, "decisions still wait to be recorded", 0, len(p.s.Rulings.Unrecorded))
 }
@@ -154,16 +140,13 @@ func TestADecisionIsRecordedAfterACrash(t *testing.T) {
 	first := effects[input.Note](p)[0].Decision
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options})
-	if again := effects[input.Note](p); len(again) != 1 || again[0].Decision.Number != first.Number ||
-		string(again[0].Decision.Input) != string(first.Input) {
-		t.Errorf("recorded again: %+v", again)
-	}
+	again := effects[input.Note](p)
+	testkit.Check(t, len(again) == 1 && again[0].Decision.Number == first.Number &&
+		string(again[0].Decision.Input) == string(first.Input), "recorded again: %+v", again)
 	p.do(input.Decided(first))
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options})
-	if again := effects[input.Note](p); len(again) != 0 {
-		t.Errorf("recorded twice: %+v", again)
-	}
+	testkit.Empty(t, "recorded twice", effects[input.Note](p))
 }
 
 func failedTool() *bridge.FailedTool {
@@ -210,9 +193,8 @@ func TestThePlanFollowsTheSession(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, report("done", "it is woven", true))
 	p.pass()
-	if s := p.s.Task.Plan; s[0].Status != contract.StepDone {
-		t.Errorf("plan %+v", s)
-	}
+	s := p.s.Task.Plan
+	testkit.Check(t, s[0].Status == contract.StepDone, "plan %+v", s)
 	three := p.spawn("dye it")
 	testkit.Same(t, "the step's agent", three, p.s.Task.Plan[1].Agent)
 }
@@ -220,30 +202,23 @@ func TestThePlanFollowsTheSession(t *testing.T) {
 func TestAFailedToolIsAFailedExecution(t *testing.T) {
 	p, id := oneWorks(t, nil)
 	p.breaksOff(id)
-	if p.s.Task.Failures != 1 || p.s.Task.TotalFailures != 1 || p.s.Task.Phase != machine.Executing {
-		t.Errorf("%d failures in a row, %d in all, %s", p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.Phase)
-	}
+	testkit.Check(t, p.s.Task.Failures == 1 && p.s.Task.TotalFailures == 1 && p.s.Task.Phase == machine.Executing,
+		"%d failures in a row, %d in all, %s", p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.Phase)
 	e := last[contract.Error](p)
-	if e.Category != bridge.CatTool || !slices.Contains(e.RecoveryOptions, "retry") ||
-		!slices.Contains(e.RecoveryOptions, "fallback") {
-		t.Errorf("error %+v", e)
-	}
+	testkit.Check(t, e.Category == bridge.CatTool && slices.Contains(e.RecoveryOptions, "retry") &&
+		slices.Contains(e.RecoveryOptions, "fallback"), "error %+v", e)
 	in := decider.SelectInput(p.s.Record())
-	if in.LastError == nil || in.LastError.Category != decider.ToolFailure ||
-		in.LastError.Attempted != "npm install jsonwebtoken" || in.LastError.Tool != "Bash" {
-		t.Errorf("error context %+v", in.LastError)
-	}
+	testkit.Check(t, in.LastError != nil && in.LastError.Category == decider.ToolFailure &&
+		in.LastError.Attempted == "npm install jsonwebtoken" && in.LastError.Tool == "Bash", "error context %+v",
+		in.LastError)
 	p.verdict("arbiter", ruling("RETRY", "Mend the package manager first.", "to", id))
 	p.contains("the retry", p.lastSent(id), "kind: retry", "Mend")
 	p.verdict(id, report("done", "it installs", true))
-	if p.s.Task.Failures != 0 || p.s.Task.LastError != nil || p.s.Task.History.Len() != 2 {
-		t.Errorf("after the success: %d failures, %+v, %d executions", p.s.Task.Failures, p.s.Task.LastError,
-			p.s.Task.History.Len())
-	}
+	testkit.Check(t, p.s.Task.Failures == 0 && p.s.Task.LastError == nil && p.s.Task.History.Len() == 2,
+		"after the success: %d failures, %+v, %d executions", p.s.Task.Failures, p.s.Task.LastError,
+		p.s.Task.History.Len())
 	perf := p.s.Task.History.Performance(AnyMode)
-	if perf == nil || perf.SuccessRate != 50 {
-		t.Errorf("performance %+v", perf)
-	}
+	testkit.Check(t, perf != nil && perf.SuccessRate == 50, "performance %+v", perf)
 }
 
 // TestARetryTooMany: the limit of failures is checked when a retry is ruled; it prevents no other ruling of the
@@ -276,9 +251,8 @@ func TestLimitsComeBeforeRetryAndContinue(t *testing.T) {
 			p.verdict(id, report("done", "half of it", true))
 			p.verdict("arbiter", ruling(decision, "More.", "to", id))
 			p.endsAs(contract.StatusLimit, contract.ExitLimit, "--max-iterations", "1 of 2 steps", "half of it")
-			if got := phases(p); got[len(got)-1] != "complete" {
-				t.Errorf("states %v", got)
-			}
+			got := phases(p)
+			testkit.Check(t, got[len(got)-1] == "complete", "states %v", got)
 		})
 	}
 }
@@ -299,21 +273,17 @@ func TestTotalFailuresEndATask(t *testing.T) {
 func TestTheArbiterIsDown(t *testing.T) {
 	p := begin(t, nil)
 	p.crash("arbiter", 5)
-	if p.s.Rulings.FallbackReason == "" {
-		t.Fatal("no decider is asked")
-	}
+	testkit.Need(t, p.s.Rulings.FallbackReason != "", "no decider is asked")
 	p.contains("what is said", last[contract.Decision](p).Warnings[0], "parked")
 	planner := p.working()
-	if p.agent(planner).Mode != "planner" || p.s.Question.Open != nil {
-		t.Errorf("%s is a %s, and the human is asked %+v", planner, p.agent(planner).Mode, p.s.Question.Open)
-	}
+	testkit.Check(t, p.agent(planner).Mode == "planner" && p.s.Question.Open == nil,
+		"%s is a %s, and the human is asked %+v", planner, p.agent(planner).Mode, p.s.Question.Open)
 	p.verdict(planner, report("question", "May I?", true))
 	p.contains("the planner", p.lastSent(planner), "Decide yourself")
 	p.verdict(planner, report("done", "a plan", true))
 	developer := p.working()
-	if p.agent(developer).Mode != "developer" || p.agent(planner).Status == AgentReady {
-		t.Errorf("%s is a %s; the planner is %s", developer, p.agent(developer).Mode, p.agent(planner).Status)
-	}
+	testkit.Check(t, p.agent(developer).Mode == "developer" && p.agent(planner).Status != AgentReady,
+		"%s is a %s; the planner is %s", developer, p.agent(developer).Mode, p.agent(planner).Status)
 	p.mustCommand(contract.Choose{Option: "retry"})
 	testkit.Same(t, "the rules still decide", "", p.s.Rulings.FallbackReason)
 	p.settles()
@@ -358,9 +328,8 @@ func TestTheDeciderFails(t *testing.T) {
 	q.Failed = "no answer within 2m0s"
 	p.do(input.Decided(q))
 	d := last[contract.Decision](p)
-	if d.Source != "fallback" || !strings.Contains(strings.Join(d.Warnings, " "), "no answer within") {
-		t.Errorf("decision %+v", d)
-	}
+	testkit.Check(t, d.Source == "fallback" && strings.Contains(strings.Join(d.Warnings, " "), "no answer within"),
+		"decision %+v", d)
 	for _, n := range effects[input.Note](p) {
 		p.do(input.Decided(n.Decision))
 	}
@@ -381,24 +350,21 @@ func TestHumansMessageSupersedesTheDecider(t *testing.T) {
 	p.do(input.Decided(q))
 	testkit.Same(t, "agents", 2, len(p.s.Agents))
 	testkit.Same(t, "p.agent(\"orch-1\").Mode", "tester", p.agent("orch-1").Mode)
-	if p.s.Budget.CostUSD != 0.25 || p.s.Budget.Usage.Input != 10 {
-		t.Errorf("the bill is $%v, %+v: the answer was paid for", p.s.Budget.CostUSD, p.s.Budget.Usage)
-	}
+	testkit.Check(t, p.s.Budget.CostUSD == 0.25 && p.s.Budget.Usage.Input == 10,
+		"the bill is $%v, %+v: the answer was paid for", p.s.Budget.CostUSD, p.s.Budget.Usage)
 	// The cost of an answer that comes while the run ends is counted, too.
 	p.do(input.Signal{Signal: "INT"})
 	p.do(input.Decided(q))
-	if r, _ := p.finished(); r.CostUSD != 0.5 {
-		t.Errorf("the result says $%v", r.CostUSD)
-	}
+	r, _ := p.finished()
+	testkit.Check(t, r.CostUSD == 0.5, "the result says $%v", r.CostUSD)
 }
 
 // TestAnotherTaskGoesToTheDecider: another task goes to the decider, too, in the same process and in another.
 func TestAnotherTaskGoesToTheDecider(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Task, o.Decider = "", runconfig.DeciderRules })
 	p.say("Build it")
-	if p.s.Task.Phase != machine.Selecting || p.s.Rulings.DeciderRequest == nil {
-		t.Fatalf("%s, and %+v is asked", p.s.Task.Phase, p.s.Rulings.DeciderRequest)
-	}
+	testkit.Need(t, p.s.Task.Phase == machine.Selecting && p.s.Rulings.DeciderRequest != nil, "%s, and %+v is asked",
+		p.s.Task.Phase, p.s.Rulings.DeciderRequest)
 	p.decides(decider.Rules{})
 	p.command(contract.Reset{})
 	p.say("Build another")
@@ -426,10 +392,9 @@ func TestRulesTire(t *testing.T) {
 		}
 	}
 	r, exit := p.finished()
-	if r.Status != contract.StatusFailed || exit != contract.ExitFailed ||
-		p.s.Task.TotalFailures > p.s.Options.FailureLimit(false)+1 {
-		t.Errorf("result %+v, exit %d after %d failures", r, exit, p.s.Task.TotalFailures)
-	}
+	testkit.Check(t, r.Status == contract.StatusFailed && exit == contract.ExitFailed &&
+		p.s.Task.TotalFailures <= p.s.Options.FailureLimit(false)+1, "result %+v, exit %d after %d failures", r, exit,
+		p.s.Task.TotalFailures)
 }
 
 // selecting is a run whose task needs an agent.
@@ -447,17 +412,12 @@ func TestWithholds(t *testing.T) {
 	w := selecting()
 	s, c := &w.Rulings, &w.out
 	notice := Mail{To: contract.Arbiter, Kind: KindNotice}
-	if !w.withholds(&done) || w.withholds(&notice) {
-		t.Error("only what ends an execution is withheld")
-	}
+	testkit.Check(t, w.withholds(&done) && !w.withholds(&notice), "only what ends an execution is withheld")
 	s.DeciderYielded = true
-	if w.withholds(&done) {
-		t.Error("the decider left it to the Arbiter")
-	}
+	testkit.Check(t, !w.withholds(&done), "the decider left it to the Arbiter")
 	s.EnterFallback(c, "it is parked.")
-	if !w.withholds(&notice) || s.DeciderText() != "; the rules decide in your place: it is parked." {
-		t.Error("the rules decide")
-	}
+	testkit.Check(t, w.withholds(&notice) && s.DeciderText() == "; the rules decide in your place: it is parked.",
+		"the rules decide")
 	s.EnterFallback(c, "it is gone")
 	if s.LeaveFallback(c); s.FallbackReason != "" || len(c.Effects()) != 2 {
 		t.Errorf("%q, %d effects", s.FallbackReason, len(c.Effects()))
@@ -468,9 +428,7 @@ func TestWithholds(t *testing.T) {
 func (p *play) lastNote() input.Decided {
 	p.t.Helper()
 	notes := effects[input.Note](p)
-	if len(notes) == 0 {
-		p.t.Fatal("no decision is recorded")
-	}
+	testkit.Need(p.t, len(notes) != 0, "no decision is recorded")
 	return input.Decided(notes[len(notes)-1].Decision)
 }
 
@@ -493,9 +451,7 @@ func TestWhatTheArbiterReadIsRecorded(t *testing.T) {
 	word := p.lastSent("arbiter")
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 	got := p.lastNote().Decision.Prompt
-	if want := document + "\n" + correction + "\n" + word; got != want {
-		t.Errorf("recorded as read:\n%s\nwant:\n%s", got, want)
-	}
+	testkit.Same(t, "recorded as read", document+"\n"+correction+"\n"+word, got)
 	p.contains("what was read", got, "where the task stands", "the second half", "Be quick.")
 }
 
@@ -508,9 +464,8 @@ func TestRepeatedMessageIsReadOnce(t *testing.T) {
 	p.happen("arbiter", bridge.Delivered{MessageID: a.Turn[0], Proof: "lifecycle"})
 	p.rebirth("arbiter", bridge.DeliveryAbsent)
 	p.verdict("arbiter", ruling("CONTINUE", "More.", "to", id))
-	if got := p.lastNote().Decision.Prompt; strings.Count(got, "kind: done") != 1 {
-		t.Errorf("recorded as read:\n%s", got)
-	}
+	got := p.lastNote().Decision.Prompt
+	testkit.Check(t, strings.Count(got, "kind: done") == 1, "recorded as read:\n%s", got)
 	testkit.Same(t, fmt.Sprintf("still there: %+v", p.s.Rulings.Readings), 0, len(p.s.Rulings.Readings))
 }
 
@@ -541,10 +496,9 @@ func TestStepsNameTheirAgents(t *testing.T) {
 		want[i].Status = contract.StepPending
 	}
 	testkit.Same(t, "plan", want, p.s.Task.Plan)
-	if q := p.decides(decider.Hybrid{}); q.Failed != "" || q.Decision.Mode != "developer" ||
-		q.Decision.Source != decider.ByRules {
-		t.Errorf("decided %+v", q)
-	}
+	q := p.decides(decider.Hybrid{})
+	testkit.Check(t, q.Failed == "" && q.Decision.Mode == "developer" && q.Decision.Source == decider.ByRules,
+		"decided %+v", q)
 	p.contains("the brief", p.lastSent(p.working()), "Build it (for developer)")
 }
 
@@ -596,10 +550,8 @@ func TestABlockerBeforeTheNextStep(t *testing.T) {
 				p.verdict(id, leaving())
 			}
 		}
-		if want := []string{"planner", "developer", "tester", "developer", "tester", "developer",
-			"tester"}; !slices.Equal(modes, want) {
-			t.Errorf("alone %v: %v worked, want %v", alone, modes, want)
-		}
+		testkit.Same(t, fmt.Sprintf("alone %v: worked", alone), []string{"planner", "developer", "tester", "developer",
+			"tester", "developer", "tester"}, modes)
 		p.endsAs(contract.StatusComplete, contract.ExitComplete)
 	}
 }
@@ -615,11 +567,9 @@ func TestReceiptsReachTheDecider(t *testing.T) {
 	p.do(input.Checked{Serial: p.check().Serial, Number: 2, Failed: "not permitted"})
 	in, ok := decider.EvaluateInput(p.s.Record()), p.s.Task.History.Len() > 0
 	d := in.LastExecution.Document
-	if !ok || d == nil || len(d.Checks) != 2 || d.Checks[0].Result != verdict.CheckPassed ||
-		d.Checks[1].Result != verdict.CheckUnrun || d.Checks[1].Why != "not permitted" {
-		t.Fatalf("the document in the input: %+v", d)
-	}
-	if d.Claims[0].Proof != verdict.Verified || d.Claims[1].Proof != verdict.Unverified || d.KeyContext != "port 8080" {
-		t.Errorf("claims %+v, context %q", d.Claims, d.KeyContext)
-	}
+	testkit.Need(t, ok && d != nil && len(d.Checks) == 2 && d.Checks[0].Result == verdict.CheckPassed &&
+		d.Checks[1].Result == verdict.CheckUnrun && d.Checks[1].Why == "not permitted",
+		"the document in the input: %+v", d)
+	testkit.Check(t, d.Claims[0].Proof == verdict.Verified && d.Claims[1].Proof == verdict.Unverified &&
+		d.KeyContext == "port 8080", "claims %+v, context %q", d.Claims, d.KeyContext)
 }

@@ -3,7 +3,6 @@ package supervisor
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,23 +32,19 @@ func TestASwallowedMessage(t *testing.T) {
 	testkit.Same(t, "its proof is awaited", ProofWait, timer(p.out, DeliveryTimerPrefix+first.MessageID))
 	out := p.overdue("arbiter")
 	again := p.sends("arbiter")
-	if len(again) != 2 || again[1].MessageID != first.MessageID || again[1].Content != first.Content ||
-		timer(out, DeliveryTimerPrefix+first.MessageID) != ProofWait {
-		t.Fatalf("written again: %+v", again)
-	}
+	testkit.Need(t, len(again) == 2 && again[1].MessageID == first.MessageID && again[1].Content == first.Content &&
+		timer(out, DeliveryTimerPrefix+first.MessageID) == ProofWait, "written again: %+v", again)
 	testkit.Same(t, fmt.Sprintf("notices %v", told[contract.Notice](p)), 1, p.notices("not received within 30s"))
 	p.overdue("arbiter")
-	if k := effects[input.Kill](p); len(k) != 1 || len(p.sends("arbiter")) != 2 ||
-		p.notices("sent twice and not received") != 1 {
-		t.Fatalf("kills %v, %d sends", k, len(p.sends("arbiter")))
-	}
+	k := effects[input.Kill](p)
+	testkit.Need(t, len(k) == 1 && len(p.sends("arbiter")) == 2 && p.notices("sent twice and not received") == 1,
+		"kills %v, %d sends", k, len(p.sends("arbiter")))
 	p.happen("arbiter", bridge.Turn{MessageIDs: p.agent("arbiter").Turn, Outcome: bridge.TurnLost})
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
 	p.comes("arbiter", p.remembers("arbiter", bridge.DeliveryAbsent))
 	third := p.sends("arbiter")[2]
-	if third.MessageID == first.MessageID || third.Content != first.Content || third.Generation != 2 {
-		t.Errorf("to the next process: %+v", third)
-	}
+	testkit.Check(t, third.MessageID != first.MessageID && third.Content == first.Content && third.Generation == 2,
+		"to the next process: %+v", third)
 	testkit.Same(t, "delivered was said of a swallowed message", 0, len(p.saidDelivered()))
 	p.proven("arbiter")
 	want := ConversationLedger{Posted: 1, Sent: 3, Seen: 1, Resent: 1, Swallowed: 1, Requeued: 1}
@@ -67,10 +62,9 @@ func TestAProofThatComesLate(t *testing.T) {
 	p.speaks("arbiter")
 	testkit.Same(t, "its proof is still awaited", 0, timer(p.out, DeliveryTimerPrefix+wire))
 	p.do(input.Timer{Key: DeliveryTimerPrefix + wire}) // it had rung already
-	if len(effects[input.Kill](p)) != 0 || len(p.sends("arbiter")) != 2 || len(told[contract.Delivered](p)) != 1 {
-		t.Errorf("kills %v, %d sends, delivered %v", effects[input.Kill](p),
-			len(p.sends("arbiter")), told[contract.Delivered](p))
-	}
+	testkit.Check(t, len(effects[input.Kill](p)) == 0 && len(p.sends("arbiter")) == 2 &&
+		len(told[contract.Delivered](p)) == 1, "kills %v, %d sends, delivered %v", effects[input.Kill](p),
+		len(p.sends("arbiter")), told[contract.Delivered](p))
 }
 
 // TestSilenceWithAReason: a missing proof is not a loss while the CLI retries the API, or while its process is
@@ -96,9 +90,8 @@ func TestSilenceWithAReason(t *testing.T) {
 			testkit.Same(t, fmt.Sprintf("%s: no timer checks it again", name), ProofWait,
 				timer(p.overdue("arbiter"), DeliveryTimerPrefix+p.agent("arbiter").Turn[0]))
 		}
-		if len(p.sends("arbiter")) != 1 || len(effects[input.Kill](p)) != 0 {
-			t.Errorf("%s: %d sends, kills %v", name, len(p.sends("arbiter")), effects[input.Kill](p))
-		}
+		testkit.Check(t, len(p.sends("arbiter")) == 1 && len(effects[input.Kill](p)) == 0, "%s: %d sends, kills %v",
+			name, len(p.sends("arbiter")), effects[input.Kill](p))
 		c.ends(p)
 		p.overdue("arbiter")
 		testkit.Same(t, fmt.Sprintf("%s: afterwards it was not written again", name), 2, len(p.sends("arbiter")))
@@ -112,19 +105,16 @@ func TestSteeredMessageWaitsForItsTurn(t *testing.T) {
 	p.proven(id)
 	p.say("mind the tests", contract.Steer, id)
 	turn := p.agent(id).Turn
-	if len(turn) != 2 || timer(p.out, DeliveryTimerPrefix+turn[1]) != 0 {
-		t.Fatalf("turn %v, its proof is awaited for %s", turn, timer(p.out, DeliveryTimerPrefix+turn[1]))
-	}
+	testkit.Need(t, len(turn) == 2 && timer(p.out, DeliveryTimerPrefix+turn[1]) == 0,
+		"turn %v, its proof is awaited for %s", turn, timer(p.out, DeliveryTimerPrefix+turn[1]))
 	out := p.happen(id, bridge.Turn{MessageIDs: turn[:1], Outcome: bridge.TurnDone,
 		Verdict: []byte(`{"expects_response":false,"message":"m","kind":"progress"}`)})
-	if timer(out, DeliveryTimerPrefix+turn[1]) != ProofWait || p.agent(id).Status != AgentBusy {
-		t.Errorf("after the turn its proof is awaited for %s, and it is %s", timer(out, DeliveryTimerPrefix+turn[1]),
-			p.agent(id).Status)
-	}
+	testkit.Check(t, timer(out, DeliveryTimerPrefix+turn[1]) == ProofWait && p.agent(id).Status == AgentBusy,
+		"after the turn its proof is awaited for %s, and it is %s", timer(out, DeliveryTimerPrefix+turn[1]),
+		p.agent(id).Status)
 	p.overdue(id)
-	if s := p.sends(id); s[len(s)-1].MessageID != turn[1] {
-		t.Errorf("written again: %+v", s[len(s)-1])
-	}
+	s := p.sends(id)
+	testkit.Check(t, s[len(s)-1].MessageID == turn[1], "written again: %+v", s[len(s)-1])
 	p.proven(id)
 }
 
@@ -144,9 +134,7 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 		out := do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: "x"}}})
 		wire := s.Agents[0].Turn[0]
 		wait := timer(out, DeliveryTimerPrefix+wire)
-		if wait <= 0 || wait > 30*time.Second {
-			t.Fatalf("its proof is awaited for %s", wait)
-		}
+		testkit.Need(t, wait > 0 && wait <= 30*time.Second, "its proof is awaited for %s", wait)
 		at = at.Add(wait)
 		for _, e := range do(input.Timer{Key: DeliveryTimerPrefix + wire}) {
 			if n, ok := e.(input.Emit); ok {
@@ -364,10 +352,8 @@ func TestTheLedgerOfMessages(t *testing.T) {
 		"left: more is there": MessageWaiting, "Your report is in the work log. Continue.": MessageDelivered,
 	}
 	testkit.Same(t, "statuses", want, got)
-	if sent["left half"] != 2 || sent[company] != 2 || sent["Build it"] != 1 || sent["and another"] != 0 ||
-		sent["They are at it."] != 0 {
-		t.Errorf("how often they were written: %v", sent)
-	}
+	testkit.Check(t, sent["left half"] == 2 && sent[company] == 2 && sent["Build it"] == 1 &&
+		sent["and another"] == 0 && sent["They are at it."] == 0, "how often they were written: %v", sent)
 }
 
 // TestTheLedgerAddsUp: in any run, every message to an agent was seen, waits, or was returned.
@@ -387,10 +373,9 @@ func TestTheLedgerAddsUp(t *testing.T) {
 					waiting++
 				}
 			}
-			if l := s.Conversation.Ledger; l.Posted != l.Seen+l.Returned+l.Demoted+waiting || l.Sent < l.Seen ||
-				l.Resent > l.Sent || l.Swallowed > l.Resent {
-				t.Fatalf("seed %d, after %T: %+v, and %d wait", seed, body, l, waiting)
-			}
+			l := s.Conversation.Ledger
+			testkit.Need(t, l.Posted == l.Seen+l.Returned+l.Demoted+waiting && l.Sent >= l.Seen && l.Resent <= l.Sent &&
+				l.Swallowed <= l.Resent, "seed %d, after %T: %+v, and %d wait", seed, body, l, waiting)
 			body = randomInput(r, &s)
 		}
 	}
@@ -414,9 +399,8 @@ func TestAMessageIsCountedOnce(t *testing.T) {
 			want.Seen, want.Returned, status = 1, 0, MessageDelivered
 		}
 		testkit.Same(t, fmt.Sprintf("answered %v: ledger", answered), want, p.s.Conversation.Ledger)
-		if r := p.ledger()["work"]; r.Status != status || r.Sent != 2 {
-			t.Errorf("answered %v: %+v", answered, r)
-		}
+		r := p.ledger()["work"]
+		testkit.Check(t, r.Status == status && r.Sent == 2, "answered %v: %+v", answered, r)
 	}
 }
 
@@ -427,14 +411,10 @@ func TestShelvedIsNotWaiting(t *testing.T) {
 	id := p.working()
 	p.verdict(id, report("done", "the plan is done", true))
 	p.decides(decider.Rules{})
-	if p.s.Conversation.Ledger.Demoted == 0 {
-		t.Fatal("nothing was shelved")
-	}
+	testkit.Need(t, p.s.Conversation.Ledger.Demoted != 0, "nothing was shelved")
 	list := p.ledger()
 	for text, r := range list {
-		if r.To == contract.Arbiter && r.Status == MessageWaiting {
-			t.Errorf("%.40q is listed as waiting", text)
-		}
+		testkit.Check(t, r.To != contract.Arbiter || r.Status != MessageWaiting, "%.40q is listed as waiting", text)
 	}
 	testkit.Same(t, "the task is listed as", MessageDemoted, list["Build it"].Status)
 }
@@ -446,9 +426,8 @@ func TestWhoIsAlive(t *testing.T) {
 		contract.Say{Text: "x", To: "orch-9"}, contract.Kill{ID: "orch-9"}, contract.Configure{ID: "orch-9", Model: "m"},
 		contract.Attach{ID: "orch-9"},
 	} {
-		if ok, why := p.command(b); ok || !strings.HasSuffix(why, "alive: arbiter") {
-			t.Errorf("%s: %q", b.CommandType(), why)
-		}
+		ok, why := p.command(b)
+		testkit.Check(t, !ok && strings.HasSuffix(why, "alive: arbiter"), "%s: %q", b.CommandType(), why)
 	}
 	p.spawn("build it")
 	if ok, why := p.command(contract.Kill{ID: "orch-9"}); ok || !strings.HasSuffix(why, "alive: arbiter, orch-1 working") {
@@ -495,17 +474,13 @@ func TestCopiesAreIndependent(t *testing.T) {
 	after.PostAhead(Mail{ID: "m0", To: "orch-1"})
 	after.Unsend("m1")
 	after.AddEntry(ConversationEntry{ID: "e2"})
-	if len(before.Mail) != 1 || !before.Mail[0].Sent || before.Mail[0].Content != "begin" ||
-		before.WorkLog[0].Carrier != "m1" || len(before.WorkLog) != 1 {
-		t.Errorf("the copy before was written to: %+v", before)
-	}
+	testkit.Check(t, len(before.Mail) == 1 && before.Mail[0].Sent && before.Mail[0].Content == "begin" &&
+		before.WorkLog[0].Carrier == "m1" && len(before.WorkLog) == 1, "the copy before was written to: %+v", before)
 	var order []string
 	for _, m := range after.Mail {
 		order = append(order, m.ID)
 	}
-	if want := []string{"m1", "m0", "m2"}; !slices.Equal(order, want) { // m1 was on its way when m0 came
-		t.Errorf("the queue is %v, not %v", order, want)
-	}
+	testkit.Same(t, "the queue", []string{"m1", "m0", "m2"}, order) // m1 was on its way when m0 came
 	testkit.Same(t, "the report still travels with a message that was not sent", "", after.WorkLog[0].Carrier)
 }
 
@@ -517,9 +492,8 @@ func TestDeliverAndRequeue(t *testing.T) {
 		t.Error("a message that is not there was delivered")
 	}
 	m, ok := s.Deliver("m1", true)
-	if !ok || m.ID != "m1" || len(s.Mail) != 0 || !(onWire(s.InTurn, "m1") >= 0) || s.Ledger.Seen != 1 {
-		t.Fatalf("after delivery: %+v, %v, %+v", m, ok, s)
-	}
+	testkit.Need(t, ok && m.ID == "m1" && len(s.Mail) == 0 && onWire(s.InTurn, "m1") >= 0 && s.Ledger.Seen == 1,
+		"after delivery: %+v, %v, %+v", m, ok, s)
 	if _, ok := s.Requeue("m1", "w2"); !ok || len(s.Mail) != 1 || s.Mail[0].Wire != "w2" || s.Mail[0].Sent ||
 		onWire(s.InTurn, "m1") >= 0 {
 		t.Fatalf("after the process died: %+v", s)
@@ -542,9 +516,8 @@ func TestRecentMessagesAreBounded(t *testing.T) {
 	}
 	other := s
 	other.Correct("7", func(m *contract.Message) { m.Text = "corrected" })
-	if s.RecentMessages[2].Text != "as said" || other.RecentMessages[2].Text != "corrected" {
-		t.Errorf("%q, %q", s.RecentMessages[2].Text, other.RecentMessages[2].Text)
-	}
+	testkit.Check(t, s.RecentMessages[2].Text == "as said" && other.RecentMessages[2].Text == "corrected", "%q, %q",
+		s.RecentMessages[2].Text, other.RecentMessages[2].Text)
 }
 
 // TestUnreadableMessage: a message that the Arbiter's model refuses as too long is not given to a successor
@@ -569,14 +542,12 @@ func TestUnreadableMessage(t *testing.T) {
 			p.succeeds()
 			first := p.lastSent("arbiter")
 			p.contains("the successor", first, "inheritance", c.last)
-			if strings.Contains(first, "END") || strings.Contains(first, "BEGINNING") != c.cut || len(first) > 100_000 {
-				t.Errorf("the successor was sent %d bytes: %.3000s", len(first), first)
-			}
+			testkit.Check(t, !strings.Contains(first, "END") && strings.Contains(first, "BEGINNING") == c.cut &&
+				len(first) <= 100_000, "the successor was sent %d bytes: %.3000s", len(first), first)
 			e := last[contract.Error](p)
-			if e.Category != bridge.CatPromptTooLong || !strings.Contains(e.Message, "too large to be read") ||
-				len(e.RecoveryOptions) != 1 {
-				t.Errorf("the human is given %+v", e)
-			}
+			testkit.Check(t, e.Category == bridge.CatPromptTooLong &&
+				strings.Contains(e.Message, "too large to be read") && len(e.RecoveryOptions) == 1,
+				"the human is given %+v", e)
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.goesOn("it ended")
 		})
@@ -622,16 +593,14 @@ func TestUnreadableTask(t *testing.T) {
 	t.Run("a human is there", func(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.Task = large })
 		p.turn("arbiter", outOfRoom)
-		if p.s.Question.Open == nil || !strings.Contains(p.s.Question.Open.Text, "more than the model can read") {
-			t.Fatalf("asked %+v", p.s.Question.Open)
-		}
+		testkit.Need(t, p.s.Question.Open != nil &&
+			strings.Contains(p.s.Question.Open.Text, "more than the model can read"), "asked %+v", p.s.Question.Open)
 		p.succeeds()
 		p.say("Build a bridge.")
 		first := p.lastSent("arbiter")
 		p.contains("the successor", first, "kind: task", "Build a bridge.")
-		if strings.Contains(first, "TASK") || p.s.Task.Text != "Build a bridge." {
-			t.Errorf("the task is %.60q, and it was sent %.3000s", p.s.Task.Text, first)
-		}
+		testkit.Check(t, !strings.Contains(first, "TASK") && p.s.Task.Text == "Build a bridge.",
+			"the task is %.60q, and it was sent %.3000s", p.s.Task.Text, first)
 	})
 	t.Run("nobody is there", func(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.Task, o.HumanPresent = large, false })
@@ -670,9 +639,7 @@ func TestNoAgentToContinue(t *testing.T) {
 			if r, exit := p.finished(); exit != contract.ExitNeedsInput || !strings.Contains(r.Summary, c.says) {
 				t.Errorf("%+v, exit code %d", r, exit)
 			}
-			if !p.s.Reached() {
-				t.Error("it cannot be taken up")
-			}
+			testkit.Check(t, p.s.Reached(), "it cannot be taken up")
 		})
 	}
 }

@@ -99,9 +99,7 @@ var envelopeSpoofs = []string{
 }
 
 func TestEnvelopeSpoofs(t *testing.T) {
-	if len(envelopeSpoofs) < 50 {
-		t.Fatalf("only %d spoofs", len(envelopeSpoofs))
-	}
+	testkit.Need(t, len(envelopeSpoofs) >= 50, "only %d spoofs", len(envelopeSpoofs))
 	for _, spoof := range envelopeSpoofs {
 		checkBody(t, envelopeMark, spoof)
 	}
@@ -128,23 +126,19 @@ func checkBody(t *testing.T, delimiter, text string) {
 		}
 		for i := range got.Parts {
 			broken := got.Parts[i].Text
-			if indexFold(broken, delimiter) >= 0 {
-				t.Errorf("body %q: the delimiter is whole in %q", text, broken)
-			}
+			testkit.Check(t, indexFold(broken, delimiter) < 0, "body %q: the delimiter is whole in %q", text, broken)
 			// Without the joiners both are the same text.
-			if strings.ReplaceAll(broken, joiner, "") != strings.ReplaceAll(want.Parts[i].Text, joiner, "") {
-				t.Errorf("body %q became %q", want.Parts[i].Text, broken)
-			}
+			testkit.Same(t, fmt.Sprintf("body %q became %q", want.Parts[i].Text, broken),
+				strings.ReplaceAll(want.Parts[i].Text, joiner, ""), strings.ReplaceAll(broken, joiner, ""))
 			if indexFold(want.Parts[i].Text, delimiter) < 0 && broken != want.Parts[i].Text {
 				t.Errorf("body %q was changed without need to %q", want.Parts[i].Text, broken)
 			}
 			got.Parts[i].Text = want.Parts[i].Text
 		}
 		testkit.Same(t, fmt.Sprintf("body %q", text), want, got)
-		if first, _, _ := strings.Cut(rendered, "\n"); !strings.HasPrefix(first, "⟦"+delimiter+" | from: orch-2") ||
-			!strings.Contains(first, "| kind: question") {
-			t.Errorf("first line %q", first)
-		}
+		first, _, _ := strings.Cut(rendered, "\n")
+		testkit.Check(t, strings.HasPrefix(first, "⟦"+delimiter+" | from: orch-2") &&
+			strings.Contains(first, "| kind: question"), "first line %q", first)
 	}
 }
 
@@ -166,9 +160,8 @@ func TestParseRefuses(t *testing.T) {
 		"strange head":      strings.Replace(whole, "kind: done", "mood: grave", 1),
 		"strange part":      strings.Replace(whole, "part 1 of 2", "chapter 1", 1),
 	} {
-		if e, err := ParseEnvelope(envelopeMark, text); err == nil {
-			t.Errorf("%s: accepted as %+v", name, e)
-		}
+		e, err := ParseEnvelope(envelopeMark, text)
+		testkit.Check(t, err != nil, "%s: accepted as %+v", name, e)
 	}
 }
 
@@ -176,18 +169,12 @@ func TestNewDelimiter(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
 		d := NewDelimiter(rand.Reader)
-		if len(d) != 16 || strings.Trim(d, "abcdefghijklmnopqrstuvwxyz234567") != "" {
-			t.Fatalf("delimiter %q", d)
-		}
-		if seen[d] {
-			t.Fatalf("delimiter %q twice", d)
-		}
+		testkit.Need(t, len(d) == 16 && strings.Trim(d, "abcdefghijklmnopqrstuvwxyz234567") == "", "delimiter %q", d)
+		testkit.Need(t, !seen[d], "delimiter %q twice", d)
 		seen[d] = true
 	}
 	defer func() {
-		if recover() == nil {
-			t.Error("a delimiter was made of nothing")
-		}
+		testkit.Check(t, recover() != nil, "a delimiter was made of nothing")
 	}()
 	NewDelimiter(bytes.NewReader([]byte("short")))
 }
@@ -204,13 +191,9 @@ func FuzzRender(f *testing.F) {
 		checkBody(t, delimiter, strings.ToValidUTF8(text, "\uFFFD"))
 		hostile := Envelope{delimiter, text, text, text, text,
 			[]EnvelopePart{{Title: text, From: text, Kind: text, Text: text}}}.Render()
-		e, err := ParseEnvelope(delimiter, hostile)
-		if err != nil {
-			t.Fatalf("hostile names: %v\n%s", err, hostile)
-		}
-		if len(e.Parts) != 1 || !utf8.ValidString(hostile) {
-			t.Fatalf("hostile names made %d parts of %q", len(e.Parts), hostile)
-		}
+		e := testkit.Must(ParseEnvelope(delimiter, hostile))(t)
+		testkit.Need(t, len(e.Parts) == 1 && utf8.ValidString(hostile), "hostile names made %d parts of %q",
+			len(e.Parts), hostile)
 	})
 }
 

@@ -45,15 +45,11 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 	told := func(t *testing.T, f input.Decided, about string) {
 		t.Helper()
 		var in decider.SelectAgentInput
-		if err := json.Unmarshal(f.Input, &in); err != nil {
-			t.Fatalf("no input: %v", err)
-		}
+		testkit.OK(t, json.Unmarshal(f.Input, &in))
 		e := in.LastError
-		if f.Point != decider.PointSelect || f.About != about || e == nil || e.Tool != "Bash" ||
-			e.Category != decider.ToolFailure ||
-			e.Attempted != "npm install jsonwebtoken" || len(e.RecoveryOptions) == 0 {
-			t.Errorf("decided at %s about %s on %+v", f.Point, f.About, e)
-		}
+		testkit.Check(t, f.Point == decider.PointSelect && f.About == about && e != nil && e.Tool == "Bash" &&
+			e.Category == decider.ToolFailure && e.Attempted == "npm install jsonwebtoken" &&
+			len(e.RecoveryOptions) != 0, "decided at %s about %s on %+v", f.Point, f.About, e)
 	}
 	t.Run("session", func(t *testing.T) {
 		p, id := stumblesOnce(t, runconfig.DeciderSession)
@@ -62,17 +58,15 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 		p.verdict("arbiter", ruling("RETRY", "Mend it first.", "to", id))
 		notes := effects[input.Note](p)
 		told(t, input.Decided(notes[len(notes)-1].Decision), id)
-		if d := last[contract.Decision](p); d.Point != "select" || d.To != id {
-			t.Errorf("decision %+v", d)
-		}
+		d := last[contract.Decision](p)
+		testkit.Check(t, d.Point == "select" && d.To == id, "decision %+v", d)
 	})
 	t.Run("another decider", func(t *testing.T) {
 		p, id := stumblesOnce(t, runconfig.DeciderStateless)
 		testkit.Same(t, "the Arbiter was asked", AgentReady, p.agent("arbiter").Status)
 		told(t, p.decides(decider.Rules{}), id)
-		if d := last[contract.Decision](p); d.Decision != "RETRY" || d.To != id || d.Source != "rules" {
-			t.Errorf("decision %+v", d)
-		}
+		d := last[contract.Decision](p)
+		testkit.Check(t, d.Decision == "RETRY" && d.To == id && d.Source == "rules", "decision %+v", d)
 		p.contains("the retry", p.lastSent(id), "kind: answer", "exit code 1") // not about a process that ended
 		p.verdict(id, report("done", "it installs", true))
 		p.decides(decider.Rules{})
@@ -82,25 +76,22 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 		q := effects[input.Decide](p)[1].Question
 		q.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "reviewer", Reason: "r", Source: decider.ByModel}
 		p.do(input.Decided(q))
-		if a := p.agent(id); a.Alive() {
-			t.Errorf("who failed is %s and %s", a.Status, a.Standing)
-		}
+		a := p.agent(id)
+		testkit.Check(t, !a.Alive(), "who failed is %s and %s", a.Status, a.Standing)
 		testkit.Same(t, "a works", "reviewer", p.agent(p.working()).Mode)
 	})
 	t.Run("the Arbiter is down", func(t *testing.T) {
 		p, id := stumblesOnce(t, runconfig.DeciderSession)
 		p.crash("arbiter", 5)
-		if d := last[contract.Decision](p); d.Decision != "RETRY" || d.To != id || d.Source != "fallback" ||
-			!strings.Contains(strings.Join(d.Warnings, " "), "parked") {
-			t.Errorf("decision %+v", d)
-		}
+		d := last[contract.Decision](p)
+		testkit.Check(t, d.Decision == "RETRY" && d.To == id && d.Source == "fallback" &&
+			strings.Contains(strings.Join(d.Warnings, " "), "parked"), "decision %+v", d)
 	})
 	t.Run("the Arbiter rules nothing", func(t *testing.T) {
 		p, id := stumblesOnce(t, runconfig.DeciderSession)
 		p.rambles("arbiter", "hm")
-		if d := last[contract.Decision](p); d.Decision != "RETRY" || d.To != id || d.Source != "fallback" {
-			t.Errorf("decision %+v", d)
-		}
+		d := last[contract.Decision](p)
+		testkit.Check(t, d.Decision == "RETRY" && d.To == id && d.Source == "fallback", "decision %+v", d)
 	})
 }
 
@@ -124,10 +115,9 @@ func TestAHumanRulesOnAFailure(t *testing.T) {
 	late := asked[len(asked)-1].Question
 	late.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "reviewer", Reason: "r", Source: decider.ByModel}
 	p.do(input.Decided(late))
-	if n := len(effects[input.Decide](p)); n != len(asked) || p.s.Rulings.DeciderRequest != nil || p.working() != id ||
-		len(p.s.Agents) != 2 {
-		t.Errorf("%d questions of %d, %s works", n, len(asked), p.working())
-	}
+	n := len(effects[input.Decide](p))
+	testkit.Check(t, n == len(asked) && p.s.Rulings.DeciderRequest == nil && p.working() == id && len(p.s.Agents) == 2,
+		"%d questions of %d, %s works", n, len(asked), p.working())
 	p.verdict(id, report("done", "it installs", true))
 	p.decides(decider.Rules{})
 }
@@ -139,9 +129,7 @@ func TestAPlanIsHandedOn(t *testing.T) {
 		p.decides(decider.Rules{})
 		planner := p.working()
 		p.verdict(planner, report("handoff", "a plan", true))
-		if p.s.Task.Plan == nil {
-			t.Fatal("there is no plan")
-		}
+		testkit.Need(t, p.s.Task.Plan != nil, "there is no plan")
 		p.decides(decider.Rules{})
 		testkit.Same(t, "a takes the plan up", "developer", p.agent(p.working()).Mode)
 	}
@@ -159,10 +147,9 @@ func TestTheRulesTakeOverAtAFailure(t *testing.T) {
 	id := p.working()
 	p.stumble(id)
 	babbles()
-	if d := last[contract.Decision](p); p.s.Rulings.FallbackReason == "" || d.Decision != "RETRY" || d.To != id ||
-		d.Point != "select" {
-		t.Errorf("fallback mode %q, decision %+v", p.s.Rulings.FallbackReason, d)
-	}
+	d := last[contract.Decision](p)
+	testkit.Check(t, p.s.Rulings.FallbackReason != "" && d.Decision == "RETRY" && d.To == id && d.Point == "select",
+		"fallback mode %q, decision %+v", p.s.Rulings.FallbackReason, d)
 	for n := 0; p.s.Ending == nil && n < 8; n++ {
 		p.verdict(p.working(), report("done", "it is done", true))
 	}
@@ -181,9 +168,8 @@ func TestSeveralAreJudgedTogether(t *testing.T) {
 			p.s.Options.Decider = name
 		}
 		p.verdict(one, report("done", "this is done", true))
-		if p.s.Rulings.DeciderRequest != nil || p.s.Rulings.Decisions != 1 {
-			t.Fatalf("%s: judged while %s works", name, two)
-		}
+		testkit.Need(t, p.s.Rulings.DeciderRequest == nil && p.s.Rulings.Decisions == 1, "%s: judged while %s works",
+			name, two)
 		p.verdict(two, report("done", "that is done", true))
 		if name == runconfig.DeciderStateless {
 			p.decides(decider.Rules{})
@@ -256,13 +242,10 @@ func TestAHumansStopIsNoFailure(t *testing.T) {
 				}
 				p.goesOn("the run ended")
 			}
-			if p.s.Task.Failures+p.s.Task.TotalFailures > 0 || p.s.Task.LastError != nil {
-				t.Errorf("%d failures in a row, %d in all, %+v", p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.LastError)
-			}
+			testkit.Check(t, p.s.Task.Failures+p.s.Task.TotalFailures <= 0 && p.s.Task.LastError == nil,
+				"%d failures in a row, %d in all, %+v", p.s.Task.Failures, p.s.Task.TotalFailures, p.s.Task.LastError)
 			for _, e := range told[contract.Error](p) {
-				if e.Category == bridge.CatTool {
-					t.Errorf("error: %+v", e)
-				}
+				testkit.Check(t, e.Category != bridge.CatTool, "error: %+v", e)
 			}
 		})
 	}
@@ -287,9 +270,8 @@ func (p *play) begun(id string) {
 func TestAQuestionIsNoAlarm(t *testing.T) {
 	for _, decider := range []string{runconfig.DeciderSession, runconfig.DeciderStateless} {
 		p, id := stumblesOnce(t, decider)
-		if p.s.Task.Failures != 1 || p.s.Task.LastError == nil || p.agent(id).Standing != AgentWaiting {
-			t.Errorf("%s: %d failures, %+v", decider, p.s.Task.Failures, p.s.Task.LastError)
-		}
+		testkit.Check(t, p.s.Task.Failures == 1 && p.s.Task.LastError != nil && p.agent(id).Standing == AgentWaiting,
+			"%s: %d failures, %+v", decider, p.s.Task.Failures, p.s.Task.LastError)
 		if e := told[contract.Error](p); len(e)+len(p.s.Question.Recovery.Options) > 0 || p.s.Question.Recovery.Agent != "" {
 			t.Errorf("%s: told %+v, offered of %q %v", decider, e, p.s.Question.Recovery.Agent, p.s.Question.Recovery.Options)
 		}
@@ -315,13 +297,11 @@ func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p, id := oneWorks(t, nil)
 			p.breaksOff(id)
-			if !slices.Contains(p.s.Question.Recovery.Options, "retry") {
-				t.Fatalf("offered: %v", p.s.Question.Recovery.Options)
-			}
+			testkit.Need(t, slices.Contains(p.s.Question.Recovery.Options, "retry"), "offered: %v",
+				p.s.Question.Recovery.Options)
 			over(p, id)
-			if len(p.s.Question.Recovery.Options) > 0 || p.s.Question.Recovery.Agent != "" {
-				t.Errorf("still offered, of %s: %v", p.s.Question.Recovery.Agent, p.s.Question.Recovery.Options)
-			}
+			testkit.Check(t, len(p.s.Question.Recovery.Options) == 0 && p.s.Question.Recovery.Agent == "",
+				"still offered, of %s: %v", p.s.Question.Recovery.Agent, p.s.Question.Recovery.Options)
 		})
 	}
 }
@@ -344,20 +324,15 @@ func TestAnUnreadMessageIsSentAgain(t *testing.T) {
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted, Unread: []string{first}})
 		sends := effects[input.Send](p)
 		if stop { // first the message that stopped the turn, and then, in the same turn, the older one
-			if len(sends) != 2 || !strings.Contains(sends[0].Params.Content, "No, blue.") || sends[0].Params.Steer ||
-				!sends[1].Params.Steer {
-				t.Fatalf("sent: %+v", sends)
-			}
+			testkit.Need(t, len(sends) == 2 && strings.Contains(sends[0].Params.Content, "No, blue.") &&
+				!sends[0].Params.Steer && sends[1].Params.Steer, "sent: %+v", sends)
 			p.contains("the older word", sends[1].Params.Content, "Sent before the message that you read last")
 			sends = sends[1:]
 		}
-		if len(sends) != 1 || !strings.Contains(sends[0].Params.Content, "Green.") || sends[0].Params.MessageID == first ||
-			sends[0].Params.Steer != stop {
-			t.Fatalf("stop %v: sent again: %+v", stop, sends)
-		}
-		if p.s.Question.Open != nil {
-			t.Errorf("the human is asked: %+v", p.s.Question.Open)
-		}
+		testkit.Need(t, len(sends) == 1 && strings.Contains(sends[0].Params.Content, "Green.") &&
+			sends[0].Params.MessageID != first && sends[0].Params.Steer == stop, "stop %v: sent again: %+v", stop,
+			sends)
+		testkit.Check(t, p.s.Question.Open == nil, "the human is asked: %+v", p.s.Question.Open)
 		p.contains("the notice", last[contract.Notice](p).Text, "sent again")
 		testkit.Same(t, "more are reported as delivered", 0, len(told[contract.Delivered](p)))
 		p.verdict("arbiter", ruling("CONTINUE", "So be it."))
@@ -381,16 +356,13 @@ func (p *play) afresh(id string, c bridge.Category) {
 	p.t.Helper()
 	session := p.agent(id).SessionID
 	p.refusedFor(id, c)
-	if a := p.agent(id); a.SessionID != session || a.Status != AgentBusy {
-		p.t.Fatalf("after one refusal %s is %s", id, a.Status)
-	}
+	a := p.agent(id)
+	testkit.Need(p.t, a.SessionID == session && a.Status == AgentBusy, "after one refusal %s is %s", id, a.Status)
 	p.contains("tried once more", p.lastSent(id), brokenWay)
 	p.refusedFor(id, c)
 	p.ended(id)
 	p.comes(id, bridge.SpawnResult{})
-	if p.agent(id).SessionID == session {
-		p.t.Fatalf("%s is on the session again that was refused", id)
-	}
+	testkit.Need(p.t, p.agent(id).SessionID != session, "%s is on the session again that was refused", id)
 }
 
 // TestARefusedRequestBeginsAfreshOnce: whatever the API refuses, a session that is refused twice cannot go on. Another
@@ -429,9 +401,8 @@ func TestWhatTheRefusedSessionHadIsGivenAgain(t *testing.T) {
 		p.happen("arbiter", bridge.Delivered{MessageID: m, Proof: "lifecycle"})
 	}
 	p.speaks("arbiter")
-	if now := told[contract.Delivered](p); len(now) != n+1 {
-		t.Errorf("%d deliveries were announced, want 1", len(now)-n)
-	}
+	now := told[contract.Delivered](p)
+	testkit.Check(t, len(now) == n+1, "%d deliveries were announced, want 1", len(now)-n)
 	p.verdict("arbiter", ruling("CONTINUE", "It is passed on."))
 	p.works(id, nil, "true")
 }
@@ -465,9 +436,8 @@ func TestAHookThatRefusesTheMessage(t *testing.T) {
 			p.ended(id)
 			testkit.Same(t, id, AgentParked, p.agent(id).Status)
 			e := last[contract.Error](p)
-			if e.Category != bridge.CatHook || !strings.Contains(e.Message, "no tickets in prompts") {
-				t.Errorf("error %+v", e)
-			}
+			testkit.Check(t, e.Category == bridge.CatHook && strings.Contains(e.Message, "no tickets in prompts"),
+				"error %+v", e)
 			if role == RoleOrchestrator {
 				return
 			}
@@ -475,9 +445,7 @@ func TestAHookThatRefusesTheMessage(t *testing.T) {
 			p.mustCommand(contract.Choose{Option: "retry"})
 			n := len(p.sends(id))
 			p.comes(id, bridge.SpawnResult{Resumed: true})
-			if len(p.sends(id)) == n {
-				t.Error("the message is not sent again")
-			}
+			testkit.Check(t, len(p.sends(id)) != n, "the message is not sent again")
 		})
 	}
 }
@@ -491,15 +459,12 @@ func TestTheWindowOfAModelIsLearned(t *testing.T) {
 		Error: "140000 tokens > 131072 maximum", Model: "far-model", Window: 131_072}
 	p.turn(id, tooLong)
 	p.contains("the notice", last[contract.Notice](p).Text, "far-model takes at most 131072 tokens")
-	if kept := effects[input.KeepWindow](p); len(kept) != 1 ||
-		kept[0] != (input.KeepWindow{Model: "far-model", Tokens: 131_072}) {
-		t.Errorf("kept for later runs: %+v", kept)
-	}
+	kept := effects[input.KeepWindow](p)
+	testkit.Check(t, len(kept) == 1 && kept[0] == (input.KeepWindow{Model: "far-model", Tokens: 131_072}),
+		"kept for later runs: %+v", kept)
 	next := p.spawn("go on")
 	caps := p.spawns(next)[0].Config.ContextCaps
-	if caps["far-model"] != 131_072 || len(caps) != 1 {
-		t.Errorf("the next agent's limits are %v", caps)
-	}
+	testkit.Check(t, caps["far-model"] == 131_072 && len(caps) == 1, "the next agent's limits are %v", caps)
 	testkit.Same(t, "the state before has changed", 0, len(before.Options.ContextTokensFor))
 	tooLong.Window = 200_000 // larger than what is known
 	p.turn(next, tooLong)

@@ -403,13 +403,7 @@ func (s *HandoffState) Ready(author string, timeout time.Duration) int {
 
 // Remove removes documents from the queue, and returns them.
 func (s *HandoffState) Remove(unwanted func(*Handover) bool) (removed []Handover) {
-	s.Documents = slices.DeleteFunc(slices.Clone(s.Documents), func(h Handover) bool {
-		gone := unwanted(&h)
-		if gone {
-			removed = append(removed, h)
-		}
-		return gone
-	})
+	removed, s.Documents = parted(s.Documents, func(h Handover) bool { return unwanted(&h) })
 	return removed
 }
 

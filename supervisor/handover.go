@@ -56,16 +56,14 @@ func (st *step) handedOver(h Handover) {
 	st.recordDocument(h)
 	text, attached := ForArbiter(h)
 	switch h.Kind {
-	case KindDone:
-		st.emit(id, h.Event(id, contract.Arbiter))
+	case KindDone, KindHandoff:
+		if h.Kind == KindDone {
+			st.emit(id, h.Event(id, contract.Arbiter))
+		} else {
+			st.Handoff.QueueForSuccessor(h)
+		}
 		st.exchange()
-		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindDone, Text: text,
-			Attached: attached})
-	case KindHandoff:
-		st.Handoff.QueueForSuccessor(h)
-		st.exchange()
-		st.post(Mail{From: id, To: contract.Arbiter, Kind: verdict.KindHandoff, Text: text,
-			Attached: attached})
+		st.post(Mail{From: id, To: contract.Arbiter, Kind: string(h.Kind), Text: text, Attached: attached})
 	case KindGone:
 		st.Handoff.QueueForSuccessor(h)
 		st.notifyWith(text+"\n\nThe next Orchestrator that you summon receives this record. Decide how the work goes on.",

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -28,18 +26,14 @@ func (p *play) inspect(r bridge.InspectResult) {
 			n++
 		}
 	}
-	if n == 0 {
-		p.t.Fatal("no survey is under way")
-	}
+	testkit.Need(p.t, n != 0, "no survey is under way")
 }
 
 // check is the check that was requested last.
 func (p *play) check() input.RunCheck {
 	p.t.Helper()
 	list := effects[input.RunCheck](p)
-	if len(list) == 0 {
-		p.t.Fatal("no check was asked for")
-	}
+	testkit.Need(p.t, len(list) != 0, "no check was asked for")
 	return list[len(list)-1]
 }
 
@@ -65,15 +59,12 @@ func ok(output string) bridge.CheckResult {
 func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	p, one := oneWorks(t, nil)
 	p.verdict(one, proven("done", "make test", "make lint", "curl localhost"))
-	if m := lastMail(p, "arbiter"); strings.Contains(m, "see the document") {
-		t.Fatalf("told before the checks: %s", m)
-	}
+	m := lastMail(p, "arbiter")
+	testkit.Need(t, !strings.Contains(m, "see the document"), "told before the checks: %s", m)
 	testkit.Same(t, "phase", machine.Evaluating, p.s.Task.Phase)
 	c := p.check()
-	if c.Number != 1 || c.Params.Command != "make test" || c.Params.CWD != p.s.Options.CWD ||
-		c.Params.TimeoutMS != 120_000 || c.Agent.ID != one {
-		t.Errorf("first check %+v", c)
-	}
+	testkit.Check(t, c.Number == 1 && c.Params.Command == "make test" && c.Params.CWD == p.s.Options.CWD &&
+		c.Params.TimeoutMS == 120_000 && c.Agent.ID == one, "first check %+v", c)
 	p.do(input.Checked{Serial: c.Serial, Number: 2, Result: ok("no such check was asked for")})
 	p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("all ok")})
 	p.do(input.Checked{Serial: c.Serial, Number: 1, Result: ok("said twice")})
@@ -86,8 +77,8 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 		results = append(results, r.Result)
 	}
 	testkit.Same(t, "", []string{verdict.CheckPassed, verdict.CheckFailed, verdict.CheckUnrun}, results)
-	testkit.Same(t, "", "",
-		cmp.Diff([]string{verdict.Verified, verdict.Refuted, verdict.Unverified, verdict.Unverified}, h.Proofs))
+	proofs := []string{verdict.Verified, verdict.Refuted, verdict.Unverified, verdict.Unverified}
+	testkit.Same(t, "proofs", proofs, h.Proofs)
 	testkit.Same(t, "check events", 3, len(told[contract.Check](p)))
 	p.contains("the Arbiter's message", p.lastSent("arbiter"), "1 passed, 1 failed, 1 unrun or unclear",
 		"make test — expect: `ok` — PASSED", "make lint — expect: `ok` — FAILED", "UNRUN; not permitted",
@@ -158,18 +149,16 @@ func TestChecksOverAResume(t *testing.T) {
 	before := len(effects[input.RunCheck](p))
 	p.do(input.Resumed{Options: p.s.Options})
 	again := effects[input.RunCheck](p)[before:]
-	if len(again) != 1 || again[0].Number != 2 || again[0].Serial != c.Serial {
-		t.Fatalf("after the resume %+v", again)
-	}
+	testkit.Need(t, len(again) == 1 && again[0].Number == 2 && again[0].Serial == c.Serial, "after the resume %+v",
+		again)
 	p.back(bridge.DeliveryAbsent)
 	p.do(input.Checked{Serial: c.Serial, Number: 2, Result: ok("ok")})
 	p.contains("the Arbiter's message", p.lastSent("arbiter"), "2 passed, 0 failed, 0 unrun or unclear")
 	two := p.spawn("go on")
 	p.contains("the brief", p.lastSent(two), "the second half", "proved by first — VERIFIED",
 		"Begin when the Arbiter has answered")
-	if h := last[contract.Handoff](p); h.To != two || len(h.Receipts) != 2 {
-		t.Errorf("handoff %+v", h)
-	}
+	h := last[contract.Handoff](p)
+	testkit.Check(t, h.To == two && len(h.Receipts) == 2, "handoff %+v", h)
 }
 
 var traces = bridge.InspectResult{
@@ -216,9 +205,8 @@ func TestRecords(t *testing.T) {
 			p.verdict(one, report("progress", "half of it stands", false))
 			p.happen(one, bridge.Delivered{MessageID: p.agent(one).Turn[0]})
 			c.end(p, one)
-			if s := effects[input.Inspect](p); len(s) != 1 || s[0].Params.SessionID != p.agent(one).SessionID {
-				t.Fatalf("surveys: %+v", s)
-			}
+			s := effects[input.Inspect](p)
+			testkit.Need(t, len(s) == 1 && s[0].Params.SessionID == p.agent(one).SessionID, "surveys: %+v", s)
 			p.inspect(traces)
 			p.contains("the record", c.reader(p), append(common, c.want...)...)
 			testkit.Same(t, "passed on unasked", c.passes, p.s.Handoff.NextPredecessor() == one)
@@ -228,9 +216,7 @@ func TestRecords(t *testing.T) {
 			}
 			p.call("arbiter", "spawn_orchestrator", input)
 			h := last[contract.Handoff](p)
-			if h.From != one || h.To != "orch-2" || h.GeneratedBecause == "" {
-				t.Errorf("handoff %+v", h)
-			}
+			testkit.Check(t, h.From == one && h.To == "orch-2" && h.GeneratedBecause != "", "handoff %+v", h)
 			p.contains("the brief", lastMail(p, "orch-2"), "Its author could not hand off", "written by the supervisor",
 				"I nearly have it.")
 		})
@@ -254,9 +240,7 @@ func TestInspectionTimesOut(t *testing.T) {
 	p.command(contract.Kill{ID: one})
 	p.bridgeReturns()
 	s := effects[input.Inspect](p)
-	if len(s) != 2 {
-		t.Fatalf("%d surveys over a lost bridge", len(s))
-	}
+	testkit.Need(t, len(s) == 2, "%d surveys over a lost bridge", len(s))
 	p.do(input.Timer{Key: fmt.Sprint(HandoffTimerPrefix, s[0].Serial)})
 	p.contains("the record", lastMail(p, "arbiter"), "build the bridge", "Not seen: nothing was found out in time")
 }
@@ -268,16 +252,13 @@ func TestExhaustedOneBeginsAnew(t *testing.T) {
 	session := p.agent(one).SessionID
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatCompaction, Error: "rapid refill"})
 	testkit.Same(t, "p.agent(one).Status", AgentParked, p.agent(one).Status)
-	if d := last[contract.Done](p); d.Reason != string(bridge.CatCompaction) {
-		t.Errorf("done %+v", d)
-	}
+	testkit.Like(t, "done", contract.Done{Reason: string(bridge.CatCompaction)}, last[contract.Done](p))
 	p.happen(one, bridge.Done{SessionID: session, Exit: bridge.Exit{Expected: true}})
 	p.inspect(traces)
 	p.command(contract.RetryLast{})
 	a := p.agent(one)
-	if a.Status != AgentStarting || a.SessionID == session || a.Context.Tokens != 0 {
-		t.Errorf("it comes back as %+v", a)
-	}
+	testkit.Check(t, a.Status == AgentStarting && a.SessionID != session && a.Context.Tokens == 0,
+		"it comes back as %+v", a)
 }
 
 // TestAskingOneThatIsComingBack: a question to a predecessor whose process is being restarted waits for it.
@@ -294,9 +275,8 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 	p.restartDue(one)
 	testkit.Same(t, "asked before it is there", 0, len(effects[input.AskAgent](p)))
 	p.do(input.Spawned{Agent: p.agent(one).AgentRef, Result: bridge.SpawnResult{Resumed: true}})
-	if q := effects[input.AskAgent](p); len(q) != 1 || q[0].Call != "c9" || q[0].Agent != p.agent(one).AgentRef {
-		t.Fatalf("asked %+v", q)
-	}
+	q := effects[input.AskAgent](p)
+	testkit.Need(t, len(q) == 1 && q[0].Call == "c9" && q[0].Agent == p.agent(one).AgentRef, "asked %+v", q)
 	p.happen(one, bridge.Done{Exit: bridge.Exit{Code: 1}})
 	ask()
 	p.command(contract.Kill{ID: one})
@@ -322,12 +302,9 @@ func TestCompletingOverFailedChecks(t *testing.T) {
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done; the first check is wrong"))
 	p.repeat(map[string]bool{"make test": true})
 	r, exit := p.finished()
-	if r.Checks == nil || *r.Checks != (contract.Checks{Passed: 1, Failed: 1}) {
-		t.Errorf("result %+v", r.Checks)
-	}
-	if r.Status != contract.StatusIncomplete || exit != contract.ExitFailed || len(r.Open) != 2 {
-		t.Errorf("result %+v, exit %d", r, exit)
-	}
+	testkit.Check(t, r.Checks != nil && *r.Checks == (contract.Checks{Passed: 1, Failed: 1}), "result %+v", r.Checks)
+	testkit.Check(t, r.Status == contract.StatusIncomplete && exit == contract.ExitFailed && len(r.Open) == 2,
+		"result %+v, exit %d", r, exit)
 }
 
 // TestGenerateLeavesTheDocumentAlone: an author's own earlier document goes into the record, and is not
@@ -340,12 +317,8 @@ func TestGenerateLeavesTheDocumentAlone(t *testing.T) {
 		AgentHandoff: AgentHandoff{Document: own}}
 	s := State{Task: TaskState{Plan: plan}}
 	d := s.generateHandoff(&a, "it was killed", bridge.InspectResult{Files: []string{"b.go"}})
-	if len(d.Accomplished) != 2 || len(d.Files) != 2 {
-		t.Fatalf("record %+v", d)
-	}
-	if got := own.Accomplished[:2][1] + own.Files[:2][1]; got != "" {
-		t.Errorf("%q was written behind the author's lists", got)
-	}
+	testkit.Need(t, len(d.Accomplished) == 2 && len(d.Files) == 2, "record %+v", d)
+	testkit.Same(t, "was written behind the author's lists", "", own.Accomplished[:2][1]+own.Files[:2][1])
 }
 
 func by(id string) bridge.AgentRef { return bridge.AgentRef{ID: id, Generation: 1} }
@@ -366,33 +339,23 @@ func TestProofsThatBreak(t *testing.T) {
 	s.Prove(Handover{Agent: by("orch-1"), Document: d,
 		Receipts: []verdict.Receipt{passed, failed, {Result: verdict.CheckUnrun}}}, "developer", []string{"a.go"})
 	checks, authors := s.ToRepeat()
-	if len(checks) != 2 || len(authors) != 2 {
-		t.Fatalf("to be repeated: %+v", checks)
-	}
-	if s.ReportBroken() {
-		t.Error("what never held did not break")
-	}
+	testkit.Need(t, len(checks) == 2 && len(authors) == 2, "to be repeated: %+v", checks)
+	testkit.Check(t, !s.ReportBroken(), "what never held did not break")
 	repeated := &verdict.Document{Checks: checks}
 	s.Repeated(Handover{Document: repeated, Receipts: []verdict.Receipt{failed, failed}},
 		func(p Proved) string { return p.Files[0] + " was changed by orch-2" })
-	if !s.ReportBroken() || s.ReportBroken() {
-		t.Error("it is news once")
-	}
+	testkit.Check(t, s.ReportBroken() && !s.ReportBroken(), "it is news once")
 	failing := s.proofsThat(func(p *Proved) bool { return p.Receipt.Result == verdict.CheckFailed })
 	if broken := s.proofsThat((*Proved).Broken); len(broken) != 1 || len(failing) != 2 || len(s.FailedChecks()) != 1 {
 		t.Errorf("broken %v, failing %v", broken, failing)
 	}
-	if !strings.HasSuffix(s.proofsThat((*Proved).Broken)[0], "; a.go was changed by orch-2") ||
-		s.FailedChecks()[0].Why != "; a.go was changed by orch-2" {
-		t.Errorf("nothing is said of the last change: %q, %+v", s.proofsThat((*Proved).Broken), s.FailedChecks())
-	}
-	if sum := s.ChecksRun(); *sum != (contract.Checks{Failed: 2, Unproven: 1}) {
-		t.Errorf("%+v", sum)
-	}
+	testkit.Check(t, strings.HasSuffix(s.proofsThat((*Proved).Broken)[0], "; a.go was changed by orch-2") &&
+		s.FailedChecks()[0].Why == "; a.go was changed by orch-2", "nothing is said of the last change: %q, %+v",
+		s.proofsThat((*Proved).Broken), s.FailedChecks())
+	sum := s.ChecksRun()
+	testkit.Check(t, *sum == (contract.Checks{Failed: 2, Unproven: 1}), "%+v", sum)
 	s.ForgetProofs()
-	if s.ChecksRun() != nil {
-		t.Error("another task begins with nothing proved")
-	}
+	testkit.Check(t, s.ChecksRun() == nil, "another task begins with nothing proved")
 }
 
 // TestScratch: each check runs on a copy if copies hold on this machine, but not on another host, whose copies were not
@@ -414,9 +377,8 @@ func TestScratch(t *testing.T) {
 			here := h.Completes()
 			st.nextStep(st.beginDocument(h))
 			asked := did[input.RunCheck](st)
-			if want := run.want || here && run.o.ScratchChecks; len(asked) != 1 || asked[0].Params.Scratch != want {
-				t.Errorf("%v, %v on %q: %+v", run.o.ScratchChecks, kind, run.host, asked)
-			}
+			testkit.Check(t, len(asked) == 1 && asked[0].Params.Scratch == (run.want || here && run.o.ScratchChecks),
+				"%v, %v on %q: %+v", run.o.ScratchChecks, kind, run.host, asked)
 		}
 	}
 }
@@ -448,9 +410,7 @@ func TestDocumentsKeepTheirOrder(t *testing.T) {
 	p.say("More of it.", contract.Note, one)
 	p.verdict(one, lasting("done", "the second", "ls"))
 	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Request: p.check().Request, Result: ok("ok")})
-	if !p.s.Handoff.IsDue() || len(told[contract.Handoff](p)) != 0 {
-		t.Error("the second overtook the first")
-	}
+	testkit.Check(t, p.s.Handoff.IsDue() && len(told[contract.Handoff](p)) == 0, "the second overtook the first")
 	p.do(input.Checked{Serial: slow.Serial, Number: 1, Request: slow.Request, Result: ok("ok")})
 	var heard []string
 	for _, m := range told[contract.Message](p) {
@@ -458,9 +418,8 @@ func TestDocumentsKeepTheirOrder(t *testing.T) {
 			heard = append(heard, m.Kind)
 		}
 	}
-	if !slices.Equal(heard, []string{"handoff", "done"}) || p.s.Handoff.IsDue() {
-		t.Errorf("heard %v, documents under way: %v", heard, p.s.Handoff.Documents)
-	}
+	testkit.Check(t, slices.Equal(heard, []string{"handoff", "done"}) && !p.s.Handoff.IsDue(),
+		"heard %v, documents under way: %v", heard, p.s.Handoff.Documents)
 	testkit.Same(t, "its document is the one", "the second", p.agent(one).Document.KeyContext)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.contains("the successor", p.lastSent(p.spawn("go on")), "the second")

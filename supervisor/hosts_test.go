@@ -87,19 +87,15 @@ func TestPlacement(t *testing.T) {
 			t.Errorf("%q: placed on %v", c.host, hosts())
 		}
 	}
-	if got, want := hosts(), []string{"gpu", "box", "gpu", ""}; !slices.Equal(got, want) {
-		t.Errorf("placed on %q, want %q", got, want)
-	}
-	if got := effects[input.OpenBridge](p); len(got) != 2 {
-		t.Errorf("opened: %v", got)
-	}
+	testkit.Same(t, "placed on", []string{"gpu", "box", "gpu", ""}, hosts())
+	got := effects[input.OpenBridge](p)
+	testkit.Check(t, len(got) == 2, "opened: %v", got)
 }
 
 func TestPlacementWithoutGit(t *testing.T) {
 	p := spread(t, func(o *runconfig.Options) { o.Workspace = runconfig.Workspace{} })
-	if _, problem := p.spawnOn("box"); !strings.Contains(problem, "no Git repository") {
-		t.Error(problem)
-	}
+	_, problem := p.spawnOn("box")
+	testkit.Check(t, strings.Contains(problem, "no Git repository"), "%v", problem)
 }
 
 // TestAnAgentBeginsWhenItsHostIsUp: the agent starts when its host is up, in its own directory there.
@@ -109,21 +105,14 @@ func TestAnAgentBeginsWhenItsHostIsUp(t *testing.T) {
 	if a := p.agent(id); a.Status != AgentDown || a.Host != "box" || a.Isolation != runconfig.IsolationWorktree {
 		t.Errorf("%+v", a.AgentIdentity)
 	}
-	if h := last[contract.Host](p); h.Name != "box" || h.Status != contract.HostWaiting {
-		t.Errorf("%+v", h)
-	}
-	if s := last[contract.Spawn](p); s.Host != "box" {
-		t.Errorf("%+v", s)
-	}
+	testkit.Like(t, "the host", contract.Host{Name: "box", Status: contract.HostWaiting}, last[contract.Host](p))
+	testkit.Like(t, "the spawn", contract.Spawn{Host: "box"}, last[contract.Spawn](p))
 	p.hostUp("box", id)
 	spawns := effects[input.Spawn](p)
 	spawn := spawns[len(spawns)-1]
-	if spawn.Params.ID != id || spawn.Params.Config.CWD != "/far/box/6f1c2a52/orch-1/sub" || spawn.Place.Agent != id {
-		t.Errorf("%+v, %+v", spawn.Params.Config.CWD, spawn.Place)
-	}
-	if h := last[contract.Host](p); h.Status != contract.HostUp {
-		t.Errorf("%+v", h)
-	}
+	testkit.Check(t, spawn.Params.ID == id && spawn.Params.Config.CWD == "/far/box/6f1c2a52/orch-1/sub" &&
+		spawn.Place.Agent == id, "%+v, %+v", spawn.Params.Config.CWD, spawn.Place)
+	testkit.Like(t, "the host", contract.Host{Status: contract.HostUp}, last[contract.Host](p))
 }
 
 // TestLosingAHost: the loss of a host ends only its own agents. They are restarted when everything there has
@@ -133,17 +122,13 @@ func TestLosingAHost(t *testing.T) {
 	far, near := p.onHost("box"), p.onHost("here")
 	p.do(input.BridgeLost{Host: "box", Message: "connection reset", Until: p.at.Add(time.Minute)})
 	there, here, arbiter := p.agent(far), p.agent(near), p.agent("arbiter")
-	if there.Status != AgentDown || !here.Up() || !arbiter.Up() || p.s.Ending != nil {
-		t.Errorf("%s %s, %s %s", far, p.agent(far).Status, near, p.agent(near).Status)
-	}
-	if h := last[contract.Host](p); h.Status != contract.HostLost || h.Reason != "connection reset" {
-		t.Errorf("%+v", h)
-	}
+	testkit.Check(t, there.Status == AgentDown && here.Up() && arbiter.Up() && p.s.Ending == nil, "%s %s, %s %s", far,
+		p.agent(far).Status, near, p.agent(near).Status)
+	testkit.Like(t, "the host", contract.Host{Status: contract.HostLost, Reason: "connection reset"},
+		last[contract.Host](p))
 	timers := effects[input.SetTimer](p)
 	i := slices.IndexFunc(timers, func(e input.SetTimer) bool { return e.Key == LifecycleTimerKey("box") })
-	if i < 0 || timers[i].After < 59*time.Second {
-		t.Errorf("timers: %+v", timers)
-	}
+	testkit.Check(t, i >= 0 && timers[i].After >= 59*time.Second, "timers: %+v", timers)
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.hostUp("box", far)
 	if a := p.agent(far); a.Status != AgentStarting || a.Generation < 2 || p.agent(near).Generation != 1 {
@@ -171,9 +156,8 @@ func TestWorkOfAnEndedAgentIsAwaited(t *testing.T) {
 	}
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.hostUp("box")
-	if len(effects[input.OpenBridge](p)) != 1 || len(effects[input.DropBridge](p)) != 0 {
-		t.Errorf("opened %+v, dropped %+v", effects[input.OpenBridge](p), effects[input.DropBridge](p))
-	}
+	testkit.Check(t, len(effects[input.OpenBridge](p)) == 1 && len(effects[input.DropBridge](p)) == 0,
+		"opened %+v, dropped %+v", effects[input.OpenBridge](p), effects[input.DropBridge](p))
 }
 
 // TestAHostThatRefusesIsParked: it is not retried before the human asks for it, and the run continues.
@@ -181,15 +165,12 @@ func TestAHostThatRefusesIsParked(t *testing.T) {
 	p := spread(t, nil)
 	id, _ := p.spawnOn("box")
 	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied (publickey)"})
-	if n := len(effects[input.OpenBridge](p)); n != 1 || p.s.Ending != nil {
-		t.Errorf("opened %d times, ending %+v", n, p.s.Ending)
-	}
-	if e := last[contract.Error](p); !slices.Equal(e.RecoveryOptions, []string{"retry host box"}) {
-		t.Errorf("%+v", e)
-	}
-	if _, problem := p.spawnOn("box"); !strings.Contains(problem, "Permission denied") {
-		t.Error(problem)
-	}
+	n := len(effects[input.OpenBridge](p))
+	testkit.Check(t, n == 1 && p.s.Ending == nil, "opened %d times, ending %+v", n, p.s.Ending)
+	e := last[contract.Error](p)
+	testkit.Check(t, slices.Equal(e.RecoveryOptions, []string{"retry host box"}), "%+v", e)
+	_, problem := p.spawnOn("box")
+	testkit.Check(t, strings.Contains(problem, "Permission denied"), "%v", problem)
 	p.mustCommand(contract.Choose{Option: "retry host box"})
 	testkit.Same(t, "opened times", 2, len(effects[input.OpenBridge](p)))
 	p.hostUp("box", id)
@@ -201,9 +182,8 @@ func TestAParkedHostWithoutAHuman(t *testing.T) {
 	p := spread(t, func(o *runconfig.Options) { o.HumanPresent = false })
 	id, _ := p.spawnOn("box")
 	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Host key verification failed"})
-	if a := p.agent(id); !a.Gone() || p.s.Ending != nil {
-		t.Errorf("%s is %s", id, a.Status)
-	}
+	a := p.agent(id)
+	testkit.Check(t, a.Gone() && p.s.Ending == nil, "%s is %s", id, a.Status)
 }
 
 // unreachable lets attempts to open a host fail for a while, each when its timer rings and a second after it began, and
@@ -228,31 +208,25 @@ func TestAHostComesBackAfterHours(t *testing.T) {
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.out = nil
-	if n := p.unreachable("box", 8*time.Hour); n < 90 || n > 250 {
-		t.Errorf("tried %d times in 8 hours", n)
-	}
+	n := p.unreachable("box", 8*time.Hour)
+	testkit.Check(t, n >= 90 && n <= 250, "tried %d times in 8 hours", n)
 	b := p.s.Lifecycle.Bridge("box")
-	if b.Parked || b.Status != StatusLost || b.Reason != "Connection refused" || p.s.Ending != nil {
-		t.Fatalf("%+v, ending %+v", b, p.s.Ending)
-	}
-	if n := len(told[contract.Host](p)); n != 1 { // another reason
-		t.Errorf("%d events tell of one outage", n)
-	}
+	testkit.Need(t, !b.Parked && b.Status == StatusLost && b.Reason == "Connection refused" && p.s.Ending == nil,
+		"%+v, ending %+v", b, p.s.Ending)
+	testkit.Same(t, "events tell of one outage", 1, len(told[contract.Host](p))) // another reason
 	for _, timer := range effects[input.SetTimer](p) {
 		if timer.Key == LifecycleTimerKey("box") && timer.After > runconfig.DefaultRestarts().Cap {
 			t.Errorf("a pause of %s", timer.After)
 		}
 	}
-	if r := last[contract.Restart](p); !strings.HasPrefix(r.Reason, "host box out of reach (Connection refused)") {
-		t.Errorf("%+v", r)
-	}
+	r := last[contract.Restart](p)
+	testkit.Check(t, strings.HasPrefix(r.Reason, "host box out of reach (Connection refused)"), "%+v", r)
 	p.hostUp("box", id)
 	testkit.Same(t, id, AgentStarting, p.agent(id).Status)
 	// Failures before it was up for a while still count: it is not tried in a tight loop.
 	p.do(input.BridgeLost{Host: "box", Message: "reset"})
-	if r := last[contract.Restart](p); r.DelayMS < 60_000 {
-		t.Errorf("%+v", r)
-	}
+	r = last[contract.Restart](p)
+	testkit.Check(t, r.DelayMS >= 60_000, "%+v", r)
 }
 
 // TestALostHostIsToldOf: the Arbiter learns once that its agents wait for a host, and the human finds in the inbox why,
@@ -268,15 +242,13 @@ func TestALostHostIsToldOf(t *testing.T) {
 	p.contains("the Arbiter", heard, id+" waits", "out of reach (Connection refused)", "release it")
 	testkit.Same(t, fmt.Sprintf("told more than once:\n%s", heard), 1, strings.Count(heard, id+" waits"))
 	// The last ring has begun an attempt, which cannot be hurried.
-	if ok, _ := p.command(contract.Choose{Option: "retry host box"}); ok {
-		t.Error("it is tried twice at once")
-	}
+	ok, _ := p.command(contract.Choose{Option: "retry host box"})
+	testkit.Check(t, !ok, "it is tried twice at once")
 	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatCrash, Message: "Connection refused"})
 	items := InboxOf(&p.s)
-	if len(items) != 1 || items[0].Host != "box" || !items[0].Optional || !slices.Equal(items[0].Choices,
-		[]string{"retry host box"}) || !strings.Contains(items[0].Text, "Connection refused") {
-		t.Errorf("%+v", items)
-	}
+	testkit.Check(t, len(items) == 1 && items[0].Host == "box" && items[0].Optional &&
+		slices.Equal(items[0].Choices, []string{"retry host box"}) &&
+		strings.Contains(items[0].Text, "Connection refused"), "%+v", items)
 	p.out = nil
 	p.mustCommand(contract.Choose{Option: "retry host box"})
 	testkit.Same(t, "opened times", 1, len(effects[input.OpenBridge](p)))
@@ -306,9 +278,8 @@ func TestOtherHostsAreUsedMeanwhile(t *testing.T) {
 	p.mustCommand(contract.Kill{ID: lost})
 	p.do(input.Timer{Key: LifecycleTimerKey("gpu")})
 	p.do(input.BridgeFailed{Host: "gpu", Category: bridge.CatCrash, Message: "Connection refused"})
-	if b := p.s.Lifecycle.Bridge("gpu"); b.Status != StatusDown || b.Parked {
-		t.Fatalf("%+v", b)
-	}
+	b := p.s.Lifecycle.Bridge("gpu")
+	testkit.Need(t, b.Status == StatusDown && !b.Parked, "%+v", b)
 	on(LifecycleHere)
 	p.at = p.at.Add(time.Hour)
 	on("gpu")
@@ -332,9 +303,8 @@ func TestNoHumanAndNoHost(t *testing.T) {
 			p.spawnOn("box")
 			before := p.at
 			p.unreachable("box", 24*time.Hour)
-			if took := p.at.Sub(before); took < 6*time.Hour || took > 7*time.Hour {
-				t.Errorf("given up after %s", took)
-			}
+			took := p.at.Sub(before)
+			testkit.Check(t, took >= 6*time.Hour && took <= 7*time.Hour, "given up after %s", took)
 			return p
 		},
 		"the human leaves": func(t *testing.T) *play {
@@ -349,9 +319,8 @@ func TestNoHumanAndNoHost(t *testing.T) {
 			p.spawnOn("box")
 			p.spawnOn("gpu")
 			p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied"})
-			if a := p.agent("orch-1"); !a.Gone() || p.s.Ending != nil {
-				t.Errorf("%s, ending %+v", a.Status, p.s.Ending)
-			}
+			a := p.agent("orch-1")
+			testkit.Check(t, a.Gone() && p.s.Ending == nil, "%s, ending %+v", a.Status, p.s.Ending)
 			p.do(input.BridgeFailed{Host: "gpu", Category: bridge.CatHost, Message: "Permission denied"})
 			return p
 		},
@@ -361,13 +330,10 @@ func TestNoHumanAndNoHost(t *testing.T) {
 			p.do(input.Stopped{})
 			p.do(input.Timer{Key: lastSnapshotKey})
 			ends := effects[input.Finish](p)
-			if len(ends) != 1 || ends[0].Exit != contract.ExitEnvironment {
-				t.Fatalf("ends: %+v", ends)
-			}
-			if r := last[contract.Result](p); r.Status != contract.StatusFailed ||
-				!strings.Contains(r.Summary, "no host can be used, and no human is present") {
-				t.Errorf("%+v", r)
-			}
+			testkit.Need(t, len(ends) == 1 && ends[0].Exit == contract.ExitEnvironment, "ends: %+v", ends)
+			r := last[contract.Result](p)
+			testkit.Check(t, r.Status == contract.StatusFailed &&
+				strings.Contains(r.Summary, "no host can be used, and no human is present"), "%+v", r)
 		})
 	}
 }
@@ -407,16 +373,14 @@ func TestAHostWhereNoAgentCanWork(t *testing.T) {
 			}
 			c.fail(p, id)
 			b, other := p.s.Lifecycle.Bridge("box"), p.agent(near)
-			if p.s.Ending != nil || !other.Up() || b.Parked != (c.make == "") || b.Up == b.Parked {
-				t.Fatalf("ending %+v; %+v; %s is %s", p.s.Ending, b, id, p.agent(id).Status)
-			}
+			testkit.Need(t, p.s.Ending == nil && other.Up() && b.Parked == (c.make == "") && b.Up != b.Parked,
+				"ending %+v; %+v; %s is %s", p.s.Ending, b, id, p.agent(id).Status)
 			if !b.Parked {
 				return
 			}
 			testkit.Same(t, id, AgentDown, p.agent(id).Status)
-			if drops := effects[input.DropBridge](p); len(drops) != 1 || drops[0].Host != "box" {
-				t.Errorf("dropped %+v", drops)
-			}
+			drops := effects[input.DropBridge](p)
+			testkit.Check(t, len(drops) == 1 && drops[0].Host == "box", "dropped %+v", drops)
 			p.do(input.BridgeLost{Host: "box", Message: "it was closed"})
 			p.mustCommand(contract.Choose{Option: "retry host box"})
 			p.hostUp("box", id)
@@ -432,9 +396,7 @@ func TestASuccessorElsewhereHearsOfIt(t *testing.T) {
 	p := spread(t, nil)
 	old := p.onHost("box")
 	a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"go on","host":"gpu","successor_of":%q}`, old))
-	if a.IsError {
-		t.Fatal(a.Text)
-	}
+	testkit.Need(t, !a.IsError, "%v", a.Text)
 	p.hostUp("gpu", "orch-2")
 	p.spawned("orch-2")
 	p.contains("the brief", p.lastSent("orch-2"), "Orchestrator I worked on host box, and you work on host gpu.")
@@ -484,15 +446,13 @@ func TestTrustOnAHost(t *testing.T) {
 		p.hostUp("box", far)
 		testkit.Same(t, "it loads", "user,project", sources(p, far))
 		p.refused(far, "h9")
-		if q := p.s.Lifecycle.TrustQuestion; q == nil || q.Host != "box" || q.Hash != "h9" {
-			t.Fatalf("asked: %+v", q)
-		}
+		q := p.s.Lifecycle.TrustQuestion
+		testkit.Need(t, q != nil && q.Host == "box" && q.Hash == "h9", "asked: %+v", q)
 		near := p.onHost("here")
 		other := p.onHost("gpu")
 		nearAgent, otherAgent := p.agent(near), p.agent(other)
-		if !nearAgent.Up() || !otherAgent.Up() || p.agent(far).Status != AgentDown {
-			t.Errorf("here %s, gpu %s, box %s", p.agent(near).Status, p.agent(other).Status, p.agent(far).Status)
-		}
+		testkit.Check(t, nearAgent.Up() && otherAgent.Up() && p.agent(far).Status == AgentDown,
+			"here %s, gpu %s, box %s", p.agent(near).Status, p.agent(other).Status, p.agent(far).Status)
 		p.mustCommand(contract.Choose{Option: c.option})
 		p.restartDue(far)
 		testkit.Same(t, fmt.Sprintf("%s: loads", c.option), c.sources, sources(p, far))
@@ -512,9 +472,7 @@ func TestPlaceOfARequestOnAHost(t *testing.T) {
 	p.do(asked(p, id, "p1", "ask"))
 	want := contract.CallPlace{CWD: p.s.OwnDir(id), Own: true, Host: "box"}
 	got := last[contract.PermissionRequest](p).Place
-	if got == nil || *got != want || !strings.HasPrefix(got.CWD, "/far/box/") {
-		t.Errorf("%+v, want %+v", got, want)
-	}
+	testkit.Check(t, got != nil && *got == want && strings.HasPrefix(got.CWD, "/far/box/"), "%+v, want %+v", got, want)
 }
 
 // othersToo is a run with a make `other`, and a mode that is of it.
@@ -551,14 +509,12 @@ func TestMakeOfASummons(t *testing.T) {
 	} {
 		p := othersToo(t)
 		if c.plan != "" {
-			if a := p.call("arbiter", "set_plan", `{"steps":[`+c.plan+`]}`); a.IsError {
-				t.Fatal(a.Text)
-			}
+			a := p.call("arbiter", "set_plan", `{"steps":[`+c.plan+`]}`)
+			testkit.Need(t, !a.IsError, "%v", a.Text)
 		}
 		id, problem := p.summon(c.more)
-		if !strings.Contains(problem, c.problem) || (problem != "") != (c.problem != "") {
-			t.Errorf("%s: problem %q, want %q", c.more, problem, c.problem)
-		}
+		testkit.Check(t, strings.Contains(problem, c.problem) && (problem != "") == (c.problem != ""),
+			"%s: problem %q, want %q", c.more, problem, c.problem)
 		if id == "" {
 			continue
 		}
@@ -573,15 +529,13 @@ func TestMakeOfASummons(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) {
 		o.Makes, o.DefaultMake = []runconfig.Make{{MakeSpec: bridge.MakeSpec{Name: "other"}}}, "other"
 	})
-	if id, _ := p.summon(""); p.agent(id).Make != "other" {
-		t.Error("the default does not count")
-	}
+	id, _ := p.summon("")
+	testkit.Check(t, p.agent(id).Make == "other", "the default does not count")
 	p = othersToo(t)
 	p.contains("plan", p.call("arbiter", "set_plan", `{"steps":[{"text":"a","make":"third"}]}`).Text, "no make")
 	p.contains("prompt", p.spawns("arbiter")[0].Config.SystemPrompt, "`make` chooses the make of agent: claude, other.")
-	if ok, why := p.command(contract.SetPlan{Steps: []contract.Step{{Text: "a", Make: "third"}}}); ok {
-		t.Errorf("a plan for a make that is not there: %s", why)
-	}
+	ok, why := p.command(contract.SetPlan{Steps: []contract.Step{{Text: "a", Make: "third"}}})
+	testkit.Check(t, !ok, "a plan for a make that is not there: %s", why)
 }
 
 // TestMakeWithUnknowns: what a make lacks is said once and in status, nothing is sent into its turn, it hands off by
@@ -600,9 +554,8 @@ func TestMakeWithUnknowns(t *testing.T) {
 		"lacks: delivery is shown as written")
 	sent := len(p.sends(id))
 	p.command(contract.Say{To: id, Text: "Mind the gap.", Strength: contract.Steer})
-	if now := len(p.sends(id)); now != sent {
-		t.Errorf("%d messages were sent into its turn", now-sent)
-	}
+	now := len(p.sends(id))
+	testkit.Check(t, now == sent, "%d messages were sent into its turn", now-sent)
 	p.refuses(contract.Attach{ID: id}, "of make other")
 	a := p.agent(id)
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnDone, MessageIDs: a.Turn, CostUnknown: true,
@@ -655,9 +608,8 @@ func TestDeliveryToAMake(t *testing.T) {
 			proofs = append(proofs, fmt.Sprintf("%s %s", e.Event.ID, b.Proof))
 		}
 	}
-	if !slices.Contains(proofs, id+" written") || slices.Contains(proofs, "arbiter written") {
-		t.Errorf("proofs %q", proofs)
-	}
+	testkit.Check(t, slices.Contains(proofs, id+" written") && !slices.Contains(proofs, "arbiter written"), "proofs %q",
+		proofs)
 }
 
 // TestArbiterOfAMake: the Arbiter has its own model, may write nothing, and is not trusted with what it does not ask
@@ -674,19 +626,16 @@ func TestArbiterOfAMake(t *testing.T) {
 	}
 	p := begun(func(o *runconfig.Options) { o.ArbiterModel = "theirs" })
 	c := p.spawns("arbiter")[0].Config
-	if c.Make == nil || c.Make.Name != "other" || c.Make.AcceptUnasked || c.Model != "theirs" ||
-		len(c.Sandbox.Write) > 0 || !c.Sandbox.ReadOnly || !slices.Equal(c.Sandbox.Read, []string{"/r", "/w"}) {
-		t.Errorf("config %+v, make %+v, sandbox %+v", c, c.Make, c.Sandbox)
-	}
+	testkit.Check(t, c.Make != nil && c.Make.Name == "other" && !c.Make.AcceptUnasked && c.Model == "theirs" &&
+		len(c.Sandbox.Write) == 0 && c.Sandbox.ReadOnly && slices.Equal(c.Sandbox.Read, []string{"/r", "/w"}),
+		"config %+v, make %+v, sandbox %+v", c, c.Make, c.Sandbox)
 	id, _ := p.summon("")
 	if c := p.spawns(id)[0].Config; c.Make != nil || c.Model != "opus" || !slices.Equal(c.Sandbox.Write, []string{"/w"}) {
 		t.Errorf("an Orchestrator: %+v, %+v", c, c.Sandbox)
 	}
 	p.refuses(contract.Configure{Model: "sonnet"}, "of make other")
 	p.do(input.NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: bridge.CatAuth, Message: "log in"})
-	if p.s.Ending == nil {
-		t.Error("the run goes on without an Arbiter")
-	}
+	testkit.Check(t, p.s.Ending != nil, "the run goes on without an Arbiter")
 	p = begun(func(*runconfig.Options) {})
 	testkit.Same(t, "it gets Claude's model", "", p.spawns("arbiter")[0].Config.Model)
 }
@@ -701,9 +650,8 @@ func TestArbiterOfAMakeIsRenewed(t *testing.T) {
 	p.s.Edit("arbiter").Context = bridge.Context{}
 	one := p.spawn("build it")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if a := p.agent("arbiter"); a.ReachedLimit != "" || a.Turns != 1 {
-		t.Fatalf("after %d turns: %s", a.Turns, a.ReachedLimit)
-	}
+	a := p.agent("arbiter")
+	testkit.Need(t, a.ReachedLimit == "" && a.Turns == 1, "after %d turns: %s", a.Turns, a.ReachedLimit)
 	p.verdict(one, report("question", "Which port?", true))
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", one))
 	p.contains("the demand", p.lastSent("arbiter"), "kind: renewal", "nobody knows how full its context is")

@@ -740,7 +740,7 @@ func GuardContext(w AgentWatch, r bridge.ProbeResult, limits ResourceLimits) (
 	} {
 		switch {
 		case x.limit <= 0 || float64(x.is) < lifecycleWarnShare*float64(x.limit):
-			w.Warned = without(w.Warned, x.what)
+			w.Warned = slices.DeleteFunc(slices.Clone(w.Warned), func(what string) bool { return what == x.what })
 		case x.is < x.limit:
 			if !slices.Contains(w.Warned, x.what) {
 				w.Warned = append(slices.Clip(w.Warned), x.what)
@@ -753,15 +753,6 @@ func GuardContext(w AgentWatch, r bridge.ProbeResult, limits ResourceLimits) (
 		}
 	}
 	return w, warnings, ""
-}
-
-// without does not change the list, which older states share.
-func without(list []string, x string) []string {
-	i := slices.Index(list, x)
-	if i < 0 {
-		return list
-	}
-	return slices.Delete(slices.Clone(list), i, i+1)
 }
 
 func inFile(path string) string {

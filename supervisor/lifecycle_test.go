@@ -28,9 +28,8 @@ func silent(at time.Time) Probe {
 
 func TestObserve(t *testing.T) {
 	before := AgentWatch{At: lifecycleNoon.Add(-time.Minute), Quiet: 2, Hung: true}
-	if w := Observe(before, silent(lifecycleNoon)); w.Quiet != 3 || !w.Hung || !w.At.Equal(lifecycleNoon) {
-		t.Errorf("no sign of life: %+v", w)
-	}
+	w := Observe(before, silent(lifecycleNoon))
+	testkit.Check(t, w.Quiet == 3 && w.Hung && w.At.Equal(lifecycleNoon), "no sign of life: %+v", w)
 	for name, change := range map[string]func(*AgentWatch, *Probe){
 		"no turn":     func(_ *AgentWatch, p *Probe) { p.Busy = false },
 		"first probe": func(w *AgentWatch, _ *Probe) { w.At = time.Time{} },
@@ -49,9 +48,8 @@ func TestObserve(t *testing.T) {
 	} {
 		w, p := before, silent(lifecycleNoon)
 		change(&w, &p)
-		if w = Observe(w, p); w.Quiet != 0 || w.Hung || w.Stopped != p.Result.Stopped {
-			t.Errorf("%s: %+v", name, w)
-		}
+		w = Observe(w, p)
+		testkit.Check(t, w.Quiet == 0 && !w.Hung && w.Stopped == p.Result.Stopped, "%s: %+v", name, w)
 	}
 }
 
@@ -59,41 +57,32 @@ func TestGuard(t *testing.T) {
 	limits := ResourceLimits{Memory: 1000, Output: 1000}
 	w, warnings, exceeded := GuardContext(AgentWatch{},
 		bridge.ProbeResult{RSSBytes: 750, OutputBytes: 999, OutputPath: "/t"}, limits)
-	if want := []string{"750 B of 1000 B memory", "999 B of 1000 B task output (/t)"}; exceeded != "" ||
-		!slices.Equal(warnings, want) {
-		t.Errorf("warned of %q, exceeded %q", warnings, exceeded)
-	}
+	testkit.Check(t, exceeded == "" &&
+		slices.Equal(warnings, ([]string{"750 B of 1000 B memory", "999 B of 1000 B task output (/t)"})),
+		"warned of %q, exceeded %q", warnings, exceeded)
 	warned := slices.Clone(w.Warned)
 	again, warnings, _ := GuardContext(w, bridge.ProbeResult{RSSBytes: 800}, limits)
-	if len(warnings) > 0 || !slices.Equal(again.Warned, []string{"memory"}) || !slices.Equal(w.Warned, warned) {
-		t.Errorf("warned again of %q, known %q, before %q", warnings, again.Warned, w.Warned)
-	}
-	if _, _, exceeded = GuardContext(w, bridge.ProbeResult{RSSBytes: 1000, OutputBytes: 2000},
-		limits); exceeded != "1000 B of memory, at most 1000 B" {
-		t.Errorf("exceeded: %q", exceeded)
-	}
-	if _, warnings, exceeded = GuardContext(w, bridge.ProbeResult{RSSBytes: 1 << 40}, ResourceLimits{}); exceeded != "" ||
-		warnings != nil {
-		t.Errorf("without limits: %q, %q", warnings, exceeded)
-	}
+	testkit.Check(t, len(warnings) == 0 && slices.Equal(again.Warned, []string{"memory"}) &&
+		slices.Equal(w.Warned, warned), "warned again of %q, known %q, before %q", warnings, again.Warned, w.Warned)
+	_, _, exceeded = GuardContext(w, bridge.ProbeResult{RSSBytes: 1000, OutputBytes: 2000}, limits)
+	testkit.Check(t, exceeded == "1000 B of memory, at most 1000 B", "exceeded: %q", exceeded)
+	_, warnings, exceeded = GuardContext(w, bridge.ProbeResult{RSSBytes: 1 << 40}, ResourceLimits{})
+	testkit.Check(t, exceeded == "" && warnings == nil, "without limits: %q, %q", warnings, exceeded)
 }
 
 func TestInterruptedTurns(t *testing.T) {
 	a := Agent{}
 	for status, want := range map[AgentStatus]bool{AgentBusy: true, AgentRestarting: true, AgentDown: false,
 		AgentReady: false} {
-		if a.Status = status; MidTurn(&a) != want {
-			t.Errorf("%s: %v", status, !want)
-		}
+		a.Status = status
+		testkit.Check(t, MidTurn(&a) == want, "%s: %v", status, !want)
 	}
-	if a.Status, a.Turn = AgentDown, []string{"m"}; !MidTurn(&a) {
-		t.Error("a turn that another process goes on with is under way")
-	}
+	a.Status, a.Turn = AgentDown, []string{"m"}
+	testkit.Check(t, MidTurn(&a), "a turn that another process goes on with is under way")
 	call := &RunningTool{Tool: "Bash"}
 	a.ToolCall = call
-	if MarkCut(&a); !a.ToolCall.Cut || call.Cut {
-		t.Error("the call is marked in a copy")
-	}
+	MarkCut(&a)
+	testkit.Check(t, a.ToolCall.Cut && !call.Cut, "the call is marked in a copy")
 	for input, want := range map[string]string{`{"command":"make\nall","path":"x"}`: "make", `{"path":""}`: "",
 		`{"url":7}`: "", `[]`: ""} {
 		testkit.Same(t, input, want, ToolSubject(json.RawMessage(input)))
@@ -107,17 +96,15 @@ func TestFailures(t *testing.T) {
 		testkit.Same(t, message, want, StartClass(bridge.CatStart, message))
 	}
 	testkit.Same(t, "a refused history", runconfig.InvalidResume, StartClass(bridge.CatResume, "too many open files"))
-	if AffectsAllAgents(bridge.CatStart) || !IsEnvironmental(bridge.CatStart) || !AffectsAllAgents(bridge.CatAuth) {
-		t.Error("a start fails for one agent, a login for all")
-	}
+	testkit.Check(t, !AffectsAllAgents(bridge.CatStart) && IsEnvironmental(bridge.CatStart) &&
+		AffectsAllAgents(bridge.CatAuth), "a start fails for one agent, a login for all")
 	for r, want := range map[bridge.Retry]bridge.Category{{Status: 529}: bridge.CatOverloaded,
 		{Status: 429}: bridge.CatRateLimit, {Status: 500}: bridge.CatServer} {
 		testkit.Same(t, r.Status, want, RetryCategory(r))
 	}
 	testkit.Same(t, "", "signal: KILL; oops", ExitText(bridge.Exit{Signal: "KILL", Stderr: "oops"}))
-	if got := RecoveryOptions(bridge.CatCredit, RoleArbiter); len(got) != 1 || !strings.Contains(got[0], "add credit") {
-		t.Errorf("without credit: %q", got)
-	}
+	got := RecoveryOptions(bridge.CatCredit, RoleArbiter)
+	testkit.Check(t, len(got) == 1 && strings.Contains(got[0], "add credit"), "without credit: %q", got)
 	testkit.Same(t, "", []string{"retry", "skip", "cancel"}, RecoveryOptions(bridge.CatCrash, RoleOrchestrator))
 }
 
@@ -127,13 +114,11 @@ func TestLimits(t *testing.T) {
 	}
 	testkit.Same(t, "an unknown window", "", ContextLevel(bridge.Context{Pct: 99}, 70, 85))
 	a := Agent{}
-	if a.Turns = 3; ReachedLimit(&a, agents.Limits{MaxTurns: 4, MaxCostUSD: 1}) != "" ||
-		ReachedLimit(&a, agents.Limits{MaxTurns: 3}) == "" {
-		t.Error("the third of three turns reaches the limit")
-	}
-	if a.CostUSD = 1; ReachedLimit(&a, agents.Limits{MaxCostUSD: 1}) == "" {
-		t.Error("a dollar reaches the limit of one")
-	}
+	a.Turns = 3
+	testkit.Check(t, ReachedLimit(&a, agents.Limits{MaxTurns: 4, MaxCostUSD: 1}) == "" &&
+		ReachedLimit(&a, agents.Limits{MaxTurns: 3}) != "", "the third of three turns reaches the limit")
+	a.CostUSD = 1
+	testkit.Check(t, ReachedLimit(&a, agents.Limits{MaxCostUSD: 1}) != "", "a dollar reaches the limit of one")
 	for failures, want := range map[int]time.Duration{1: time.Second, 2: 4 * time.Second, 4: 16 * time.Second} {
 		testkit.Same(t, fmt.Sprintf("after %d failures", failures), want,
 			RetryDelay(failures, time.Second, 10*time.Second))
@@ -170,12 +155,9 @@ func TestABridgeThatIsLostBeforeItsStartWasTold(t *testing.T) {
 	s.Start(bridge.ClaudeInfo{})
 	s.lost(LifecycleHere)
 	collect(0, func(c *input.Collector) { s.Due(c, LifecycleHere) })
-	if s.lost(LifecycleHere) || s.back(LifecycleHere, bridge.ClaudeInfo{}) || s.IsUp(LifecycleHere) {
-		t.Errorf("%+v", s.Bridges)
-	}
-	if !s.back(LifecycleHere, bridge.ClaudeInfo{}) {
-		t.Error("the next one is up")
-	}
+	testkit.Check(t, !s.lost(LifecycleHere) && !s.back(LifecycleHere, bridge.ClaudeInfo{}) && !s.IsUp(LifecycleHere),
+		"%+v", s.Bridges)
+	testkit.Check(t, s.back(LifecycleHere, bridge.ClaudeInfo{}), "the next one is up")
 }
 
 // TestRetriesEnd: retries for a bridge that is lost again and again end, whatever other bridges do.
@@ -191,13 +173,11 @@ func TestRetriesEnd(t *testing.T) {
 			break
 		}
 	}
-	if p := runconfig.DefaultRestarts(); n != min(p.Streak, p.Intensity)-1 {
-		t.Errorf("given up after %d retries", n)
-	}
+	p := runconfig.DefaultRestarts()
+	testkit.Check(t, n == min(p.Streak, p.Intensity)-1, "given up after %d retries", n)
 	collect(time.Minute, func(c *input.Collector) {
-		if !s.Retry(c, "box", runconfig.DefaultRestarts(), "seed", "no").Starts() {
-			t.Error("another host is given up for the bridge of this one")
-		}
+		testkit.Check(t, s.Retry(c, "box", runconfig.DefaultRestarts(), "seed", "no").Starts(),
+			"another host is given up for the bridge of this one")
 	})
 }
 
@@ -224,9 +204,8 @@ func TestNothingStartsBeforeTheLeaseIsOver(t *testing.T) {
 		s.Lost(c, "box", "reset", start.Add(time.Minute))
 		s.Retry(c, "box", runconfig.DefaultRestarts(), "seed", "reset")
 	})
-	if set, ok := got[0].(input.SetTimer); len(got) != 1 || !ok || set.After != time.Minute {
-		t.Errorf("after a loss: %v", got)
-	}
+	set, ok := got[0].(input.SetTimer)
+	testkit.Check(t, len(got) == 1 && ok && set.After == time.Minute, "after a loss: %v", got)
 	s.back("gpu", bridge.ClaudeInfo{})
 	testkit.Same(t, "may still run", []string{"box", "gpu"}, s.MayStillRun())
 	s.Resume(bridge.ClaudeInfo{}, start, time.Minute, []string{"gpu"})
@@ -246,16 +225,12 @@ func TestAParkedHostWaitsForAHuman(t *testing.T) {
 		s.Park(c, "box", "permission denied")
 	})
 	testkit.Same(t, "", []string{"box waiting", "box down"}, got)
-	if got := collect(0, func(c *input.Collector) { s.Want(c, "box"); s.Due(c, "box") }); len(got) != 0 {
-		t.Errorf("tried again: %v", got)
-	}
+	testkit.Empty(t, "tried again", collect(0, func(c *input.Collector) { s.Want(c, "box"); s.Due(c, "box") }))
 	if got := s.Retriable(); !cmp.Equal(got, []string{"box"}) || s.Bridge("box").Reason != "permission denied" {
 		t.Errorf("parked: %v, %+v", got, s.Bridge("box"))
 	}
 	got2 := collect(0, func(c *input.Collector) {
-		if !s.RetryNow(c, "box") || s.RetryNow(c, "box") {
-			t.Error("it is parked once")
-		}
+		testkit.Check(t, s.RetryNow(c, "box") && !s.RetryNow(c, "box"), "it is parked once")
 	})
 	want := []input.Effect{input.SetTimer{Key: "restart/bridge/box"}, input.OpenBridge{Host: "box"}}
 	testkit.Same(t, "", want, got2)
@@ -266,9 +241,8 @@ func TestAParkedHostWaitsForAHuman(t *testing.T) {
 func TestStartsAreQueued(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.Cores, o.MaxOrchestrators = 2, 20 })
 	for range 20 {
-		if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`); a.IsError {
-			t.Fatal(a.Text)
-		}
+		a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
+		testkit.Need(t, !a.IsError, "%v", a.Text)
 	}
 	p.contains("status", p.call("arbiter", "status", "{}").Text, "orch-2 (Orchestrator II): process starting",
 		"orch-3 (Orchestrator III): process queued")
@@ -292,9 +266,7 @@ func TestStartsAreQueued(t *testing.T) {
 			p.spawned(want[0])
 		}
 	}
-	if got := starting(); len(got) > 0 {
-		t.Errorf("%v are starting", got)
-	}
+	testkit.Empty(t, "are starting", starting())
 	testkit.Same(t, "starts", 21, len(effects[input.Spawn](p)))
 	announced := map[string]int{}
 	for _, e := range p.out {
@@ -370,9 +342,8 @@ func TestStartsAreQueuedOnEachHost(t *testing.T) {
 	}
 	testkit.Same(t, "start at once", 1, started)
 	p.crash("arbiter", 1)
-	if a := p.agent("arbiter"); !a.Up() {
-		t.Errorf("the Arbiter is %s", a.Status)
-	}
+	a := p.agent("arbiter")
+	testkit.Check(t, a.Up(), "the Arbiter is %s", a.Status)
 }
 
 // refuseSubagent reports that a limit refused a subagent to an agent.
@@ -423,11 +394,8 @@ func TestAStormIsStopped(t *testing.T) {
 	}
 	testkit.Same(t, "stopped times", 1, stops)
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
-	if text := p.lastSent("arbiter"); !strings.Contains(text,
-		fmt.Sprintf("asked for %d subagents more", refusedStopped)) ||
-		!strings.Contains(text, "waits for your message") {
-		t.Errorf("the Arbiter reads %q", text)
-	}
+	testkit.Includes(t, "the Arbiter reads", p.lastSent("arbiter"),
+		fmt.Sprintf("asked for %d subagents more", refusedStopped), "waits for your message")
 }
 
 // dead is a probe without any sign of activity; other probes differ in one sign.
@@ -473,9 +441,7 @@ func TestNoSignOfLife(t *testing.T) {
 		r := dead
 		r.SilentMS = p.at.Sub(began).Milliseconds() + runconfig.DefaultWatchEvery.Milliseconds()
 		p.look(id, r)
-		if p.at.Sub(began) > 10*time.Minute {
-			t.Fatal("it was never flagged")
-		}
+		testkit.Need(t, p.at.Sub(began) <= 10*time.Minute, "it was never flagged")
 	}
 	if after := p.at.Sub(began); after < LifecycleSilence || after > LifecycleSilence+runconfig.DefaultWatchEvery {
 		t.Errorf("flagged after %s", after)
@@ -490,16 +456,14 @@ func TestNoSignOfLife(t *testing.T) {
 			told++
 		}
 	}
-	if told != 1 || len(effects[input.Kill](p)) != 0 {
-		t.Fatalf("the Arbiter was told %d times, kills %v", told, effects[input.Kill](p))
-	}
+	testkit.Need(t, told == 1 && len(effects[input.Kill](p)) == 0, "the Arbiter was told %d times, kills %v", told,
+		effects[input.Kill](p))
 	p.contains("the Arbiter", p.lastSent("arbiter"), "RETRY with to=orch-1", "release_orchestrator",
 		"CONTINUE waits longer")
 
 	p.verdict("arbiter", ruling("RETRY", "Try once more.", "to", id))
-	if k := effects[input.Kill](p); len(k) != 1 || k[0].Agent.ID != id || !k[0].Now {
-		t.Fatalf("kills %v", k)
-	}
+	k := effects[input.Kill](p)
+	testkit.Need(t, len(k) == 1 && k[0].Agent.ID == id && k[0].Now, "kills %v", k)
 	p.happen(id, bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
 	p.comes(id, p.remembers(id, bridge.DeliveryBegun))
 	p.contains("after the restart", p.lastSent(id), "in the middle of your last turn")
@@ -534,9 +498,7 @@ func TestTheArbiterWithoutASignOfLife(t *testing.T) {
 		p.look("arbiter", dead)
 		looks++
 	}
-	if looks != HungArbiter+1 { // the first probe has nothing to compare with
-		t.Errorf("ended after %d looks", looks)
-	}
+	testkit.Same(t, "ended after looks", HungArbiter+1, looks) // the first probe has nothing to compare with
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Code: -1, Signal: "killed"}})
 	p.comes("arbiter", p.remembers("arbiter", bridge.DeliverySeen))
 	p.contains("afterwards", p.lastSent("arbiter"), "before you could answer")
@@ -561,9 +523,8 @@ func TestAStoppedProcess(t *testing.T) {
 	for range 10 {
 		p.look(id, stopped)
 	}
-	if p.notices("SIGSTOP") != 1 || p.notices("sign of life") != 0 || len(effects[input.Kill](p)) != 0 {
-		t.Errorf("notices %v", told[contract.Notice](p))
-	}
+	testkit.Check(t, p.notices("SIGSTOP") == 1 && p.notices("sign of life") == 0 && len(effects[input.Kill](p)) == 0,
+		"notices %v", told[contract.Notice](p))
 	alive := dead
 	alive.Answered = true
 	p.look(id, alive)
@@ -644,9 +605,8 @@ func TestResources(t *testing.T) {
 			p.look(id, c.warn)
 			testkit.Same(t, "after it had gone down and up again, warned times", 2*warnings, p.notices(" uses "))
 			p.look(id, c.over)
-			if k := effects[input.Kill](p); len(k) != 1 || k[0].Now {
-				t.Fatalf("kills %v", k)
-			}
+			k := effects[input.Kill](p)
+			testkit.Need(t, len(k) == 1 && !k[0].Now, "kills %v", k)
 			testkit.Same(t, fmt.Sprintf("notices %v", told[contract.Notice](p)), 1, p.notices(c.want))
 			p.happen(id, bridge.Done{Exit: bridge.Exit{Expected: true}})
 			p.contains("restart", last[contract.Restart](p).Reason, c.want)
@@ -674,9 +634,7 @@ func TestAnOffenderThatStaysOneIsParked(t *testing.T) {
 			t.Errorf("six starts within %s", starts[i].Sub(starts[i-5]))
 		}
 	}
-	if len(starts) > 20 {
-		t.Errorf("%d starts", len(starts))
-	}
+	testkit.Check(t, len(starts) <= 20, "%d starts", len(starts))
 	p.inspect(bridge.InspectResult{})
 	p.contains("the Arbiter", lastMail(p, "arbiter"), "is gone", "task output")
 }
@@ -738,9 +696,7 @@ func TestQuiet(t *testing.T) {
 		silent(5*time.Minute + time.Second)
 	}
 	testkit.Same(t, "told times of one silence", 1, silent(time.Hour))
-	if q := last[contract.Quiet](p); q.Seconds != 301 || q.Doing != "Bash go test ./..." {
-		t.Errorf("told %+v", q)
-	}
+	testkit.Like(t, "told", contract.Quiet{Seconds: 301, Doing: "Bash go test ./..."}, last[contract.Quiet](p))
 	testkit.Same(t, "told of an agent that works", 1, silent(time.Second))
 	p.happen(id, bridge.Retry{Attempt: 1, DelayMS: 600_000, Status: 529})
 	testkit.Same(t, "an agent that waits for the API is called quiet", 1, silent(6*time.Minute))

@@ -53,9 +53,8 @@ func TestUsageLimits(t *testing.T) {
 				p.endsAs(contract.StatusLimit, contract.ExitLimit)
 				return
 			}
-			if wait < c.min-2*time.Second || wait > c.max || p.s.Lifecycle.Crashes+p.s.Task.Failures != 0 {
-				t.Errorf("it waits %s, want %s to %s", wait, c.min, c.max)
-			}
+			testkit.Check(t, wait >= c.min-2*time.Second && wait <= c.max &&
+				p.s.Lifecycle.Crashes+p.s.Task.Failures == 0, "it waits %s, want %s to %s", wait, c.min, c.max)
 			if r := last[contract.Retry](p); r.DelayMS != wait.Milliseconds() || !strings.Contains(r.Reason, "usage_limit") {
 				t.Errorf("retry %+v, it waits %s", r, wait)
 			}
@@ -80,16 +79,13 @@ func TestAllLimitedAtOnce(t *testing.T) {
 	}
 	slices.SortFunc(due, time.Time.Compare)
 	for i, d := range due {
-		if d.Before(resets) {
-			t.Errorf("number %d comes back %s before the reset", i, resets.Sub(d))
-		}
+		testkit.Check(t, !d.Before(resets), "number %d comes back %s before the reset", i, resets.Sub(d))
 		if i > 0 && d.Sub(due[i-1]) < 5*time.Second {
 			t.Errorf("numbers %d and %d are %s apart", i-1, i, d.Sub(due[i-1]))
 		}
 	}
-	if p.s.Ending != nil || len(p.s.Lifecycle.Restarts) != 8 {
-		t.Errorf("ending %v, history %d", p.s.Ending, len(p.s.Lifecycle.Restarts))
-	}
+	testkit.Check(t, p.s.Ending == nil && len(p.s.Lifecycle.Restarts) == 8, "ending %v, history %d", p.s.Ending,
+		len(p.s.Lifecycle.Restarts))
 }
 
 // TestALimitResetDuringASleep: the timers stood still, but the reset came at its time.
@@ -111,9 +107,8 @@ func TestALimitResetDuringASleep(t *testing.T) {
 		out := p.do(input.WokeFromSleep{Slept: c.slept})
 		one := timer(out, RetryPrefix+RunOf(p.agent("arbiter").AgentRef))
 		two := timer(out, RetryPrefix+RunOf(p.agent(id).AgentRef))
-		if one < c.min || one > c.max || (one-two).Abs() < 5*time.Second {
-			t.Errorf("after %s of sleep they wait %s and %s", c.slept, one, two)
-		}
+		testkit.Check(t, one >= c.min && one <= c.max && (one-two).Abs() >= 5*time.Second,
+			"after %s of sleep they wait %s and %s", c.slept, one, two)
 		p.at = p.at.Add(max(one, two))
 		p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent("arbiter").AgentRef)})
 		p.contains("afterwards", p.lastSent("arbiter"), "kind: retry")
@@ -132,13 +127,11 @@ func TestAWaitIsNotOverByMeasuring(t *testing.T) {
 	p := begin(t, nil)
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
 	p.happen("arbiter", bridge.Context{Tokens: 151_023, Window: 300_000, Pct: 50.3, Source: "cli"})
-	if a := p.agent("arbiter"); a.Waiting() == nil {
-		t.Error("an agent that waits for the API counts as idle")
-	}
+	a := p.agent("arbiter")
+	testkit.Check(t, a.Waiting() != nil, "an agent that waits for the API counts as idle")
 	p.happen("arbiter", bridge.Context{Tokens: 151_030, Window: 300_000, Pct: 50.3, Source: "stream"})
-	if a := p.agent("arbiter"); a.Waiting() != nil {
-		t.Error("an agent that its model has answered counts as waiting")
-	}
+	a = p.agent("arbiter")
+	testkit.Check(t, a.Waiting() == nil, "an agent that its model has answered counts as waiting")
 }
 
 // TestOverloads: overloads are waited for at least ten minutes, with growing pauses, before they count as
@@ -155,15 +148,12 @@ func TestOverloads(t *testing.T) {
 		if p.s.Ending != nil {
 			break
 		}
-		if wait < 5*time.Second || wait > 5*time.Minute {
-			t.Errorf("pause %d is %s", n, wait)
-		}
+		testkit.Check(t, wait >= 5*time.Second && wait <= 5*time.Minute, "pause %d is %s", n, wait)
 		p.at = p.at.Add(wait)
 		p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent("arbiter").AgentRef)})
 	}
-	if lasted := p.at.Sub(began); lasted < 10*time.Minute || n < 4 || n > 20 {
-		t.Errorf("given up after %s and %d tries", lasted, n)
-	}
+	lasted := p.at.Sub(began)
+	testkit.Check(t, lasted >= 10*time.Minute && n >= 4 && n <= 20, "given up after %s and %d tries", lasted, n)
 }
 
 // TestWaitsAreNoFailures: waits for an overloaded API or a usage limit do not reduce an agent's retries for
@@ -185,9 +175,7 @@ func TestWaitsAreNoFailures(t *testing.T) {
 	fails(bridge.CatServer)
 	p.goesOn("given up")
 	fails(bridge.CatServer)
-	if p.s.Ending == nil {
-		t.Error("the third failure was not a reason to give up")
-	}
+	testkit.Check(t, p.s.Ending != nil, "the third failure was not a reason to give up")
 }
 
 // TestPausesStayInReason: pauses stay bounded, however generous the limits are.
@@ -197,9 +185,7 @@ func TestPausesStayInReason(t *testing.T) {
 	for i := range 60 {
 		failed := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatServer, Error: "500"}
 		wait := timer(p.turn("arbiter", failed), RetryPrefix+RunOf(p.agent("arbiter").AgentRef))
-		if wait < p.s.Options.RetryBase || wait > 20*time.Minute {
-			t.Fatalf("pause %d is %s", i+1, wait)
-		}
+		testkit.Need(t, wait >= p.s.Options.RetryBase && wait <= 20*time.Minute, "pause %d is %s", i+1, wait)
 		p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent("arbiter").AgentRef)})
 		p.proven("arbiter")
 	}
@@ -217,9 +203,8 @@ func TestRefusedSpawnsAreCounted(t *testing.T) {
 		}
 		p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
 	}
-	if p.s.Ending == nil || p.s.Conversation.Exchanges > 20 {
-		t.Errorf("the run goes on after %d exchanges", p.s.Conversation.Exchanges)
-	}
+	testkit.Check(t, p.s.Ending != nil && p.s.Conversation.Exchanges <= 20, "the run goes on after %d exchanges",
+		p.s.Conversation.Exchanges)
 }
 
 // TestSpawnsInALoop: an Arbiter that spawns and releases in one turn, again and again, has no more living
@@ -232,16 +217,14 @@ func TestSpawnsInALoop(t *testing.T) {
 		if p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"work %d"}`, i)).IsError {
 			refused++
 		}
-		if n := p.s.LivingCount(); n > 2 {
-			t.Fatalf("%d live at once", n)
-		}
+		n := p.s.LivingCount()
+		testkit.Need(t, n <= 2, "%d live at once", n)
 		if p.s.Ending == nil && i%3 == 2 {
 			p.call("arbiter", "release_orchestrator", `{"id":"all","reason":"enough"}`)
 		}
 	}
-	if p.s.Ending == nil || p.s.Spawned != 7 || refused == 0 {
-		t.Errorf("%d were summoned, %d calls refused, the run ends: %v", p.s.Spawned, refused, p.s.Ending != nil)
-	}
+	testkit.Check(t, p.s.Ending != nil && p.s.Spawned == 7 && refused != 0,
+		"%d were summoned, %d calls refused, the run ends: %v", p.s.Spawned, refused, p.s.Ending != nil)
 
 	p = begin(t, func(o *runconfig.Options) { o.MaxOrchestrators, o.MaxExchanges = 1, 10 })
 	p.do(input.InputEnded{})
@@ -249,9 +232,8 @@ func TestSpawnsInALoop(t *testing.T) {
 	for ; calls < 100 && p.s.Ending == nil; calls++ {
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
 	}
-	if p.s.Ending == nil || calls > 20 || p.s.Spawned != 1 {
-		t.Errorf("the run goes on after %d calls, %d were summoned", calls, p.s.Spawned)
-	}
+	testkit.Check(t, p.s.Ending != nil && calls <= 20 && p.s.Spawned == 1,
+		"the run goes on after %d calls, %d were summoned", calls, p.s.Spawned)
 }
 
 // fuses are the events of an agent's fuse.
@@ -295,9 +277,8 @@ func TestFuse(t *testing.T) {
 		k, ok := e.(input.Kill)
 		return ok && k.Agent.ID == one
 	})
-	if a := p.agent(one); !killed || a.Status != AgentParked {
-		t.Fatalf("%s, %v", a.Status, out)
-	}
+	a := p.agent(one)
+	testkit.Need(t, killed && a.Status == AgentParked, "%s, %v", a.Status, out)
 	testkit.Same(t, "told", []string{"set", "warn", "blown"}, p.fuses(one))
 	p.happen(one, bridge.Turn{Outcome: bridge.TurnLost, CostUSD: 1.04})
 	p.mustCommand(contract.Choose{Option: "retry"})
@@ -337,13 +318,11 @@ func (p *play) status() string {
 func TestDefaultFuse(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = 8 })
 	p.happen("arbiter", bridge.Spent{CostUSD: 2})
-	if a := p.agent(p.spawn("one")); a.Fuse.USD != 1.5 {
-		t.Errorf("%+v", a.Fuse)
-	}
+	a := p.agent(p.spawn("one"))
+	testkit.Check(t, a.Fuse.USD == 1.5, "%+v", a.Fuse)
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"two","fuse_usd":0.25}`)
-	if a := p.agent("orch-2"); a.Fuse.USD != 0.25 {
-		t.Errorf("%+v", a.Fuse)
-	}
+	a = p.agent("orch-2")
+	testkit.Check(t, a.Fuse.USD == 0.25, "%+v", a.Fuse)
 	p = begin(t, nil)
 	if a := p.agent(p.spawn("one")); a.Fuse != (AgentFuse{Nth: 1}) || p.spawns("orch-1")[0].Config.MaxBudgetUSD != 0 {
 		t.Errorf("without a limit: %+v", a.Fuse)
@@ -366,25 +345,20 @@ func TestAChainOfSuccessorsKeepsItsFuse(t *testing.T) {
 	next := func(usd float64, by string) (AgentFuse, string) {
 		return s.fuseFor(SpawningRequest{FuseUSD: usd, By: by}, &old)
 	}
-	if f, why := next(0, contract.Arbiter); f.USD != 0.5 || f.Nth != 1 || why != "" {
-		t.Errorf("the rest: %+v, %s", f, why)
-	}
-	if f, why := next(3, contract.Arbiter); f.USD != 3 || f.Nth != 2 || why != "" {
-		t.Errorf("another: %+v, %s", f, why)
-	}
+	f, why := next(0, contract.Arbiter)
+	testkit.Check(t, f.USD == 0.5 && f.Nth == 1 && why == "", "the rest: %+v, %s", f, why)
+	f, why = next(3, contract.Arbiter)
+	testkit.Check(t, f.USD == 3 && f.Nth == 2 && why == "", "another: %+v, %s", f, why)
 	old.CostUSD = 2.1
 	for _, by := range []string{contract.Arbiter, contract.Supervisor} {
-		if _, why := next(0, by); !strings.Contains(why, "fuse_usd") {
-			t.Errorf("nothing is left: %q", why)
-		}
+		_, why := next(0, by)
+		testkit.Check(t, strings.Contains(why, "fuse_usd"), "nothing is left: %q", why)
 	}
 	old.Fuse.Nth = maxFuses
-	if _, why := next(3, contract.Arbiter); !strings.Contains(why, "ADDRESS_HUMAN") {
-		t.Errorf("the fifth: %q", why)
-	}
-	if f, why := next(0, contract.Human); f.USD != 25 || f.Nth != 1 || why != "" {
-		t.Errorf("by a human: %+v, %s", f, why)
-	}
+	_, why = next(3, contract.Arbiter)
+	testkit.Check(t, strings.Contains(why, "ADDRESS_HUMAN"), "the fifth: %q", why)
+	f, why = next(0, contract.Human)
+	testkit.Check(t, f.USD == 25 && f.Nth == 1 && why == "", "by a human: %+v, %s", f, why)
 }
 
 // TestAFuseIsPassedByOneCallAtMost: whatever calls cost, and however the work is handed on, a chain of successors on
@@ -441,21 +415,15 @@ func TestQuotaIsReported(t *testing.T) {
 	p.at = p.at.Add(31 * time.Minute)
 	p.reads(one, 81, resets)
 	p.reads("arbiter", 81, resets) // another process of the same account
-	if list := told[contract.Quota](p); len(list) != 2 {
-		t.Errorf("told %+v", list)
-	}
+	list := told[contract.Quota](p)
+	testkit.Check(t, len(list) == 2, "told %+v", list)
 	q := last[contract.Quota](p)
-	if q.Window != "five_hour" || q.UsedPct != 81 || q.ResetsAt != resets.UTC().Format(time.RFC3339) ||
-		time.Duration(q.LeftSeconds)*time.Second/time.Minute != 19 {
-		t.Errorf("told %+v", q)
-	}
-	if p.notices("used to 81 %") != 1 || p.notices("used up in 19m") != 1 {
-		t.Errorf("notices %+v", told[contract.Notice](p))
-	}
+	testkit.Check(t, q.Window == "five_hour" && q.UsedPct == 81 && q.ResetsAt == resets.UTC().Format(time.RFC3339) &&
+		time.Duration(q.LeftSeconds)*time.Second/time.Minute == 19, "told %+v", q)
+	testkit.Check(t, p.notices("used to 81 %") == 1 && p.notices("used up in 19m") == 1, "notices %+v",
+		told[contract.Notice](p))
 	p.verdict(one, report("progress", "done so far", true))
-	if len(p.sends("arbiter")) == 0 || p.s.Budget.Holds() {
-		t.Error("held without a reserve")
-	}
+	testkit.Check(t, len(p.sends("arbiter")) != 0 && !p.s.Budget.Holds(), "held without a reserve")
 }
 
 // TestQuotaReserve: when the reserve is reached, running turns end, nothing is sent and no agent starts; the
@@ -471,17 +439,13 @@ func TestQuotaReserve(t *testing.T) {
 			one := p.spawn("work")
 			resets := p.at.Add(time.Hour).Truncate(time.Second)
 			p.reads(one, 79, resets)
-			if p.s.Budget.Holds() {
-				t.Fatal("held before the reserve is reached")
-			}
+			testkit.Need(t, !p.s.Budget.Holds(), "held before the reserve is reached")
 			p.reads(one, 81, resets)
-			if p.notices("are left for you") != 1 || len(effects[input.Kill](p)) != 0 {
-				t.Errorf("notices %+v", told[contract.Notice](p))
-			}
+			testkit.Check(t, p.notices("are left for you") == 1 && len(effects[input.Kill](p)) == 0, "notices %+v",
+				told[contract.Notice](p))
 			answer := p.call("arbiter", "spawn_orchestrator", `{"prompt":"more"}`)
-			if !answer.IsError || !strings.Contains(answer.Text, "five-hour window") {
-				t.Errorf("another agent starts: %+v", answer)
-			}
+			testkit.Check(t, answer.IsError && strings.Contains(answer.Text, "five-hour window"),
+				"another agent starts: %+v", answer)
 			p.verdict("arbiter", ruling("CONTINUE", "Go on.", "to", one))
 			p.verdict(one, report("question", "what next?", true))
 			before := len(p.sends("arbiter")) + len(p.sends(one))
@@ -491,9 +455,8 @@ func TestQuotaReserve(t *testing.T) {
 				p.comes(one, bridge.SpawnResult{Window: 1000, Resumed: true})
 			}
 			p.say("hurry")
-			if n := len(p.sends("arbiter")) + len(p.sends(one)); n != before {
-				t.Errorf("%d messages were sent past the reserve", n-before)
-			}
+			n := len(p.sends("arbiter")) + len(p.sends(one))
+			testkit.Check(t, n == before, "%d messages were sent past the reserve", n-before)
 			timers := effects[input.SetTimer](p)
 			after := time.Duration(0)
 			for _, timer := range timers {
@@ -501,9 +464,7 @@ func TestQuotaReserve(t *testing.T) {
 					after = timer.After
 				}
 			}
-			if after < 50*time.Minute || after > time.Hour+ResetGrace {
-				t.Errorf("wakes after %s", after)
-			}
+			testkit.Check(t, after >= 50*time.Minute && after <= time.Hour+ResetGrace, "wakes after %s", after)
 			p.at = resets.Add(ResetGrace)
 			p.do(input.Timer{Key: ResetTimer})
 			if n := len(p.sends("arbiter")) + len(p.sends(one)); n <= before || p.notices("the run continues") != 1 {
@@ -524,14 +485,10 @@ func TestQuotaReserveIsLifted(t *testing.T) {
 	p.mustCommand(contract.Continue{})
 	testkit.Same(t, "the human's word is still held", before+1, len(p.sends("arbiter")))
 	p.reads("arbiter", 85, resets)
-	if p.s.Budget.Holds() {
-		t.Error("held again in the same window")
-	}
+	testkit.Check(t, !p.s.Budget.Holds(), "held again in the same window")
 	p.spawn("work")
 	p.reads("arbiter", 90, resets.Add(5*time.Hour))
-	if !p.s.Budget.Holds() {
-		t.Error("not held in the next window")
-	}
+	testkit.Check(t, p.s.Budget.Holds(), "not held in the next window")
 }
 
 // TestQuotaResetsTooLate: a run ends at its limit, also when resumed, if the quota resets later than the run may wait.
@@ -543,7 +500,6 @@ func TestQuotaResetsTooLate(t *testing.T) {
 	p.endsAs(contract.StatusLimit, contract.ExitLimit, "--quota-reserve")
 	spawns := len(effects[input.Spawn](p))
 	p.do(input.Resumed{Options: p.s.Options, Salt: "/2"})
-	if p.s.Ending == nil || len(effects[input.Spawn](p)) != spawns {
-		t.Error("it goes on, though the reserve is still reached")
-	}
+	testkit.Check(t, p.s.Ending != nil && len(effects[input.Spawn](p)) == spawns,
+		"it goes on, though the reserve is still reached")
 }

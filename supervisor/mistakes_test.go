@@ -99,7 +99,7 @@ func TestMistakes(t *testing.T) {
 			}
 		}
 		testkit.Same(t, "requests", m.requests, requests)
-		testkit.Same(t, "failed()", (m.reads != ""), failed())
+		testkit.Same(t, "failed", m.reads != "", failed())
 		if e := told[contract.Error](p); len(e) > 0 && e[0].Category != bridge.CatVerdict {
 			t.Errorf("error %+v", e[0])
 		}
@@ -115,9 +115,7 @@ func TestMistakes(t *testing.T) {
 		for range 3 {
 			p.turn("arbiter", rawTurn(`{"decision":"CONTINUE","message":"m"}`))
 		}
-		if d := last[contract.Decision](p); d.Source != "fallback" {
-			t.Errorf("decision %+v", d)
-		}
+		testkit.Like(t, "decision", contract.Decision{Source: "fallback"}, last[contract.Decision](p))
 	})
 	t.Run("A10 a call before the verdict", func(t *testing.T) {
 		p := begin(t, nil)
@@ -150,9 +148,8 @@ func TestMistakes(t *testing.T) {
 			p.verdict("arbiter", ruling("COMPLETE", "m", "summary", "s"))
 			p.contains("the Arbiter", p.lastSent("arbiter"), "COMPLETE did not take effect yet", c.open)
 			p.verdict("arbiter", ruling("COMPLETE", "m", "summary", "s"))
-			if r, _ := p.finished(); !strings.Contains(strings.Join(r.Open, "\n"), c.open) {
-				t.Errorf("open: %q", r.Open)
-			}
+			r, _ := p.finished()
+			testkit.Check(t, strings.Contains(strings.Join(r.Open, "\n"), c.open), "open: %q", r.Open)
 		})
 	}
 }
@@ -162,9 +159,8 @@ func TestMistakes(t *testing.T) {
 func TestAnUnrelatedSummonsIsNoSuccessor(t *testing.T) {
 	p, one := oneWorks(t, nil)
 	p.verdict(one, report("handoff", "half of it", true))
-	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"write the README","successor_of":"none"}`); a.IsError {
-		t.Fatal(a.Text)
-	}
+	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"write the README","successor_of":"none"}`)
+	testkit.Need(t, !a.IsError, "%v", a.Text)
 	p.spawned("orch-2")
 	if a := p.agent("orch-2"); a.Predecessor != "" || strings.Contains(p.lastSent("orch-2"), "Handed over") {
 		t.Errorf("it succeeds %q:\n%s", a.Predecessor, p.lastSent("orch-2"))
@@ -192,9 +188,7 @@ func TestASuccessorIsExamined(t *testing.T) {
 			t.Fatalf("%s: examined: %v, %v", name, !first.Unexamined, !p.agent(two).Unexamined)
 		}
 		answer(p, two)
-		if p.agent(two).Unexamined {
-			t.Errorf("%s has answered, and it still only reads", name)
-		}
+		testkit.Check(t, !p.agent(two).Unexamined, "%s has answered, and it still only reads", name)
 	}
 }
 
@@ -210,9 +204,7 @@ func TestAssumptionsWaitForTheHuman(t *testing.T) {
 	p.verdict("arbiter", assuming("SELECT_MODE", "Build it."))
 	p.contains("the correction", p.lastSent("arbiter"), "kind: correction", "prices are cents", "ADDRESS_HUMAN")
 	p.verdict("arbiter", assuming("ADDRESS_HUMAN", "Prices are cents."))
-	if p.s.Question.Open == nil {
-		t.Fatal("no question is open")
-	}
+	testkit.Need(t, p.s.Question.Open != nil, "no question is open")
 	p.say("Yes.")
 	p.verdict("arbiter", ruling("SELECT_MODE", "Build it.", "mode", "developer"))
 	testkit.Same(t, "agents", 2, len(p.s.Agents))
@@ -246,7 +238,7 @@ func TestStatusNamesHosts(t *testing.T) {
 
 // TestPersonas: each way to work badly is noticed, within a number of turns, and the human or the Arbiter learns of it.
 // Those that need files are elsewhere: one of three files, and more files than asked for, in TestOpenPoints; two that
-// change one file by command, in TestTheSameWorkInOneDirectory of cmd/arbiter; the same failing call, in its
+// change one file by command, in TestARunRecordsItsChanges of cmd/arbiter; the same failing call, in its
 // TestTheSameCallFails.
 func TestPersonas(t *testing.T) {
 	for _, c := range []struct {

@@ -34,13 +34,9 @@ func TestAChoiceIsAboutTheOneThatFailed(t *testing.T) {
 		a := p.agent(one)
 		switch option {
 		case "retry":
-			if !a.Works() {
-				t.Errorf("retry: %s is %s %s", one, a.Status, a.Standing)
-			}
+			testkit.Check(t, a.Works(), "retry: %s is %s %s", one, a.Status, a.Standing)
 		case "fallback":
-			if a.Alive() {
-				t.Errorf("fallback: %s is %s", one, a.Status)
-			}
+			testkit.Check(t, !a.Alive(), "fallback: %s is %s", one, a.Status)
 		}
 		p.refuses(contract.Choose{Option: option}, "there is nothing to choose now")
 	}
@@ -72,29 +68,25 @@ func TestAnOverrideTakesTheDecision(t *testing.T) {
 			p.decides(decider.Rules{})
 			first := p.working()
 			p.verdict(first, report("done", "all of it", true))
-			if p.s.Rulings.DeciderRequest == nil || p.s.Task.Phase != machine.Evaluating {
-				t.Fatalf("in %s nothing is asked", p.s.Task.Phase)
-			}
+			testkit.Need(t, p.s.Rulings.DeciderRequest != nil && p.s.Task.Phase == machine.Evaluating,
+				"in %s nothing is asked", p.s.Task.Phase)
 			asked := effects[input.Decide](p)
 			late := asked[len(asked)-1].Question
 			p.mustCommand(c.body)
 			p.settles()
-			if p.s.Rulings.DeciderRequest != nil || p.s.Task.Phase != machine.Executing {
-				t.Errorf("in %s it is asked again: %+v", p.s.Task.Phase, p.s.Rulings.DeciderRequest)
-			}
+			testkit.Check(t, p.s.Rulings.DeciderRequest == nil && p.s.Task.Phase == machine.Executing,
+				"in %s it is asked again: %+v", p.s.Task.Phase, p.s.Rulings.DeciderRequest)
 			late.Decision = decider.Decision{Decision: "SELECT_MODE", Mode: "tester", Reason: "late", Source: decider.ByModel}
 			summoned := p.s.Spawned
 			p.do(input.Decided(late))
 			testkit.Same(t, "what came too late was carried out", summoned, p.s.Spawned)
 			at := p.working()
 			p.verdict(at, report("done", "that, too", true))
-			if p.s.Rulings.DeciderRequest == nil || p.s.Rulings.DeciderRequest.About != at {
-				t.Errorf("then it is asked: %+v", p.s.Rulings.DeciderRequest)
-			}
+			testkit.Check(t, p.s.Rulings.DeciderRequest != nil && p.s.Rulings.DeciderRequest.About == at,
+				"then it is asked: %+v", p.s.Rulings.DeciderRequest)
 			p.do(input.Decided(late)) // with the same number and point
-			if p.s.Spawned != summoned || p.s.Rulings.DeciderRequest == nil {
-				t.Error("an answer to another question was taken")
-			}
+			testkit.Check(t, p.s.Spawned == summoned && p.s.Rulings.DeciderRequest != nil,
+				"an answer to another question was taken")
 		})
 	}
 }
@@ -123,9 +115,8 @@ func TestAnswerAfterAResetIsTheNextTask(t *testing.T) {
 	p.mustCommand(contract.Reset{})
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?"))
 	p.say("Build another")
-	if p.s.Task.Text != "Build another" || p.s.Question.Open != nil {
-		t.Errorf("the task is %q, the question %v", p.s.Task.Text, p.s.Question.Open)
-	}
+	testkit.Check(t, p.s.Task.Text == "Build another" && p.s.Question.Open == nil, "the task is %q, the question %v",
+		p.s.Task.Text, p.s.Question.Open)
 	p.contains("what the Arbiter reads", p.lastSent(contract.Arbiter), "kind: task", "Build another")
 	p.mustCommand(contract.ForceAgent{Mode: "tester"})
 	testkit.Same(t, "iteration", machine.Executing, p.s.Task.Phase)
@@ -139,9 +130,7 @@ func TestAnOverrideAnswersAQuestion(t *testing.T) {
 		p, id := oneWorks(t, nil)
 		p.breaksOff(id)
 		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What now?"))
-		if p.s.Question.Open == nil {
-			t.Fatal("no question")
-		}
+		testkit.Need(t, p.s.Question.Open != nil, "no question")
 		p.mustCommand(body)
 		if p.s.Question.Open != nil {
 			t.Errorf("%T: %q waits for an answer", body, p.s.Question.Open.Text)
@@ -169,9 +158,8 @@ func TestADecisionOverAResume(t *testing.T) {
 	p.back(bridge.DeliverySeen)
 	p.verdict("arbiter", ruling("SELECT_MODE", "Do it.", "mode", "developer"))
 	n := effects[input.Note](p)
-	if len(n) != 1 || n[0].Decision.Number != 1 || n[0].Decision.Point != "select" || len(n[0].Decision.Input) == 0 {
-		t.Errorf("recorded: %+v", n)
-	}
+	testkit.Check(t, len(n) == 1 && n[0].Decision.Number == 1 && n[0].Decision.Point == "select" &&
+		len(n[0].Decision.Input) != 0, "recorded: %+v", n)
 }
 
 // TestAToolOfAnEarlierProcess: a tool call of an earlier process is no longer shown as current.
@@ -180,9 +168,8 @@ func TestAToolOfAnEarlierProcess(t *testing.T) {
 	p.proven(id)
 	p.happen(id, bridge.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"make thread"}`)})
 	p.resume("")
-	if a := p.agent(id); a.ToolCall != nil {
-		t.Errorf("at %+v", a.ToolCall)
-	}
+	a := p.agent(id)
+	testkit.Check(t, a.ToolCall == nil, "at %+v", a.ToolCall)
 }
 
 // TestTakenBackInAPause: a message that other agents relied on cannot be withdrawn if no agent
@@ -193,9 +180,8 @@ func TestTakenBackInAPause(t *testing.T) {
 	p.say("No, another way.", contract.Stop)
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 	word := p.s.Conversation.Mail[len(p.s.Conversation.Mail)-1]
-	if ok, why := p.command(contract.WithdrawMessage{MessageID: word.ID}); ok {
-		t.Errorf("taken back: %s", why)
-	}
+	ok, why := p.command(contract.WithdrawMessage{MessageID: word.ID})
+	testkit.Check(t, !ok, "taken back: %s", why)
 	p.command(contract.Continue{})
 	testkit.Same(t, "the Arbiter", AgentBusy, p.agent("arbiter").Status)
 }
@@ -218,9 +204,7 @@ func TestTheTaskIsEditedWhileItIsDecidedOn(t *testing.T) {
 	testkit.Same(t, "the first mail", KindTask, p.s.Conversation.Mail[0].Kind)
 	p.mustCommand(contract.EditMessage{MessageID: p.s.Conversation.Mail[0].ID, Text: "Build another"})
 	again := p.asked()
-	if again.Serial == q.Serial {
-		t.Fatal("the new words are not asked about")
-	}
+	testkit.Need(t, again.Serial != q.Serial, "the new words are not asked about")
 	p.answers(q, "SELECT_MODE", "planner")
 	testkit.Same(t, "the answer about the old words counts", 0, p.s.Spawned)
 	p.answers(again, "SELECT_MODE", "tester")
@@ -233,12 +217,10 @@ func TestHaltAtTheEnd(t *testing.T) {
 	p := begin(t, nil)
 	p.do(input.Signal{Signal: "INT"})
 	p.mustCommand(contract.Halt{})
-	if list := effects[input.Shutdown](p); len(list) != 2 || !list[1].Fast {
-		t.Errorf("%+v", list)
-	}
-	if _, exit := p.finished(); exit != contract.ExitInterrupted {
-		t.Errorf("exit %d", exit)
-	}
+	list := effects[input.Shutdown](p)
+	testkit.Check(t, len(list) == 2 && list[1].Fast, "%+v", list)
+	_, exit := p.finished()
+	testkit.Check(t, exit == contract.ExitInterrupted, "exit %d", exit)
 }
 
 // checking is a run in which the first check of a document is running.
@@ -266,21 +248,17 @@ func TestChecksWaitWhileHalted(t *testing.T) {
 	p.happen("arbiter", bridge.Done{})
 	p.happen("orch-1", bridge.Done{})
 	p.bridgeReturns()
-	if p.s.Task.Phase != machine.Evaluating || len(p.s.Handoff.Documents) != 1 ||
-		len(p.s.Handoff.Documents[0].Receipts) != 0 || len(effects[input.RunCheck](p)) != 0 {
-		t.Fatalf("%s: %+v", p.s.Task.Phase, p.s.Handoff.Documents)
-	}
+	testkit.Need(t, p.s.Task.Phase == machine.Evaluating && len(p.s.Handoff.Documents) == 1 &&
+		len(p.s.Handoff.Documents[0].Receipts) == 0 && len(effects[input.RunCheck](p)) == 0, "%s: %+v", p.s.Task.Phase,
+		p.s.Handoff.Documents)
 	p.command(contract.Continue{})
 	again := effects[input.RunCheck](p)
-	if len(again) != 1 || again[0].Request == first.Request ||
-		timer(p.out, fmt.Sprint(HandoffTimerPrefix, first.Serial)) != HandoverPatience {
-		t.Fatalf("%+v", again)
-	}
+	testkit.Need(t, len(again) == 1 && again[0].Request != first.Request &&
+		timer(p.out, fmt.Sprint(HandoffTimerPrefix, first.Serial)) == HandoverPatience, "%+v", again)
 	p.do(input.Checked{Serial: first.Serial, Number: 1, Request: again[0].Request,
 		Result: bridge.CheckResult{SHA256: "s", Output: "ok"}})
-	if run := p.s.Handoff.ChecksRun(); run == nil || run.Passed != 1 {
-		t.Errorf("%+v", run)
-	}
+	run := p.s.Handoff.ChecksRun()
+	testkit.Check(t, run != nil && run.Passed == 1, "%+v", run)
 }
 
 // TestTheBridgeIsEndedByAHalt: that is not a crash, whichever of the two inputs comes first, and however often.
@@ -297,9 +275,7 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 				p.do(lost)
 			case "loss":
 				p.do(lost)
-				if !p.s.Halted || !p.s.Paused {
-					t.Fatal("the loss says that it was a halt, and nothing is halted")
-				}
+				testkit.Need(t, p.s.Halted && p.s.Paused, "the loss says that it was a halt, and nothing is halted")
 				p.command(contract.Halt{})
 			default:
 				p.do(input.BridgeLost{Message: "gone"})
@@ -309,10 +285,9 @@ func TestTheBridgeIsEndedByAHalt(t *testing.T) {
 				p.command(contract.Halt{})
 				p.s.Lifecycle.Restarts, p.s.Lifecycle.Crashes = nil, 0 // of the first, which is one
 			}
-			if !p.s.Halted || p.s.Lifecycle.Crashes != 0 || len(p.s.Lifecycle.Restarts) != 0 || p.s.Ending != nil {
-				t.Fatalf("%s: halted %v, %d crashes, %v, %+v", first, p.s.Halted, p.s.Lifecycle.Crashes, p.s.Lifecycle.Restarts,
-					p.s.Ending)
-			}
+			testkit.Need(t, p.s.Halted && p.s.Lifecycle.Crashes == 0 && len(p.s.Lifecycle.Restarts) == 0 &&
+				p.s.Ending == nil, "%s: halted %v, %d crashes, %v, %+v", first, p.s.Halted, p.s.Lifecycle.Crashes,
+				p.s.Lifecycle.Restarts, p.s.Ending)
 			testkit.Same(t, fmt.Sprintf("%s: told times", first), 1, len(told[contract.Halted](p)))
 			p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 			p.do(input.BridgeBack{})
@@ -332,14 +307,10 @@ func TestADeciderIsHaltedToo(t *testing.T) {
 	p.command(contract.Halt{})
 	q.Failed = "signal: killed"
 	p.do(q)
-	if p.s.Spawned != 0 || p.s.Rulings.Decisions != 0 {
-		t.Fatalf("the rules decided: %s", p.s.LivingText())
-	}
+	testkit.Need(t, p.s.Spawned == 0 && p.s.Rulings.Decisions == 0, "the rules decided: %s", p.s.LivingText())
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed", Expected: true}})
 	p.command(contract.Continue{})
-	if again := p.asked(); again.Serial == q.Serial {
-		t.Error("it is not asked again")
-	}
+	testkit.Check(t, p.asked().Serial != q.Serial, "it is not asked again")
 }
 
 // TestLateRequestsOfOneThatIsStopped: a late request of a stopped agent reaches no human and starts nothing.
@@ -347,18 +318,16 @@ func TestLateRequestsOfOneThatIsStopped(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", TakeoverStopping)
 	p.do(asked(p, "orch-1", "p1", "ask"))
-	if len(p.s.Permission.Open) != 0 || last[contract.Permission](p).By != contract.ByShutdown {
-		t.Errorf("%+v", p.s.Permission.Open)
-	}
+	testkit.Check(t, len(p.s.Permission.Open) == 0 && last[contract.Permission](p).By == contract.ByShutdown, "%+v",
+		p.s.Permission.Open)
 	p.ends("orch-1")
 	p.do(asked(p, "orch-1", "p2", "ask"))
 	testkit.Same(t, fmt.Sprintf("of one whose session a human has: %+v", p.s.Permission.Open), 0,
 		len(p.s.Permission.Open))
 	p = begin(t, nil)
 	p.command(contract.Halt{})
-	if r := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`); !r.IsError || p.s.Spawned != 0 {
-		t.Errorf("halted: %+v", r)
-	}
+	r := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
+	testkit.Check(t, r.IsError && p.s.Spawned == 0, "halted: %+v", r)
 }
 
 // TestAWayOutOfATerminalThatIsNotClosed: the human can ask again to close it.
@@ -385,28 +354,21 @@ func TestEditBeforeItIsSent(t *testing.T) {
 	p.refuses(contract.EditMessage{MessageID: sent, Text: "x"}, "sent already")
 	p.out = nil
 	p.mustCommand(contract.EditMessage{MessageID: waiting, Text: "Use port 8080."})
-	if m := told[contract.Message](p); len(m) != 1 || !m[0].Edited || m[0].MessageID != waiting ||
-		m[0].Text != "Use port 8080." {
-		t.Errorf("%+v", m)
-	}
+	m := told[contract.Message](p)
+	testkit.Check(t, len(m) == 1 && m[0].Edited && m[0].MessageID == waiting && m[0].Text == "Use port 8080.", "%+v", m)
 	p.out = nil
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if s := effects[input.Send](p); len(s) != 1 || !strings.Contains(s[0].Params.Content, "Use port 8080.") ||
-		strings.Contains(s[0].Params.Content, "port 80.") {
-		t.Errorf("%+v", s)
-	}
+	s := effects[input.Send](p)
+	testkit.Check(t, len(s) == 1 && strings.Contains(s[0].Params.Content, "Use port 8080.") &&
+		!strings.Contains(s[0].Params.Content, "port 80."), "%+v", s)
 	p.say("No, wait.")
 	waiting = p.s.Conversation.Mail[len(p.s.Conversation.Mail)-1].ID
 	p.mustCommand(contract.WithdrawMessage{MessageID: waiting})
 	p.out = nil
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if s := effects[input.Send](p); len(s) != 0 {
-		t.Errorf("sent all the same: %+v", s)
-	}
+	testkit.Empty(t, "sent all the same", effects[input.Send](p))
 	for _, m := range p.s.Conversation.RecentMessages {
-		if m.MessageID == waiting || m.Text == "Use port 80." {
-			t.Errorf("it is remembered: %+v", m)
-		}
+		testkit.Check(t, m.MessageID != waiting && m.Text != "Use port 80.", "it is remembered: %+v", m)
 	}
 	_ = one
 }
@@ -433,10 +395,9 @@ func TestMessagesThatCannotBeWithdrawn(t *testing.T) {
 			}
 		}
 		before := len(p.s.Conversation.Mail)
-		if ok, why := p.command(contract.WithdrawMessage{MessageID: id}); ok || !strings.Contains(why, tt.why) ||
-			len(p.s.Conversation.Mail) != before {
-			t.Errorf("%q: %v %s", tt.text, ok, why)
-		}
+		ok, why := p.command(contract.WithdrawMessage{MessageID: id})
+		testkit.Check(t, !ok && strings.Contains(why, tt.why) && len(p.s.Conversation.Mail) == before, "%q: %v %s",
+			tt.text, ok, why)
 	}
 }
 
@@ -450,10 +411,9 @@ func TestTheTaskIsEdited(t *testing.T) {
 	p.mustCommand(contract.EditMessage{MessageID: id, Text: "Build a bridge."})
 	p.out = nil
 	p.command(contract.Continue{})
-	if s := effects[input.Send](p); p.s.Task.Text != "Build a bridge." || len(s) != 1 ||
-		!strings.Contains(s[0].Params.Content, "Build a bridge.") {
-		t.Errorf("task %q, %+v", p.s.Task.Text, s)
-	}
+	s := effects[input.Send](p)
+	testkit.Check(t, p.s.Task.Text == "Build a bridge." && len(s) == 1 &&
+		strings.Contains(s[0].Params.Content, "Build a bridge."), "task %q, %+v", p.s.Task.Text, s)
 }
 
 // TestNothingBeginsAfterAReset: nothing begins before the human has given another task: the Arbiter's ruling is
@@ -465,10 +425,9 @@ func TestNothingBeginsAfterAReset(t *testing.T) {
 			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What shall it be?"))
 		}
 		p.mustCommand(contract.Reset{})
-		if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"weave"}`); !a.IsError ||
-			!strings.Contains(a.Text, "the human reset it") {
-			t.Errorf("%s: spawn_orchestrator: %q", of, a.Text)
-		}
+		a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"weave"}`)
+		testkit.Check(t, a.IsError && strings.Contains(a.Text, "the human reset it"), "%s: spawn_orchestrator: %q", of,
+			a.Text)
 		for _, v := range []map[string]any{
 			ruling("SELECT_MODE", "Weave.", "mode", "developer"), ruling("CONTINUE", "Patience."),
 			ruling("COMPLETE", "Done.", "summary", "Done."),
@@ -477,9 +436,8 @@ func TestNothingBeginsAfterAReset(t *testing.T) {
 			if m := last[contract.Message](p); m.Kind != KindCorrection || !strings.Contains(m.Text, "ADDRESS_HUMAN") {
 				t.Errorf("%s: %s: %s: %q", of, v["decision"], m.Kind, m.Text)
 			}
-			if p.s.Task.Phase != machine.Idle || p.s.Spawned > 0 || p.s.Ending != nil {
-				t.Fatalf("%s: %s: %s, %d summoned, ending %+v", of, v["decision"], p.s.Task.Phase, p.s.Spawned, p.s.Ending)
-			}
+			testkit.Need(t, p.s.Task.Phase == machine.Idle && p.s.Spawned <= 0 && p.s.Ending == nil,
+				"%s: %s: %s, %d summoned, ending %+v", of, v["decision"], p.s.Task.Phase, p.s.Spawned, p.s.Ending)
 			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted?"))
 			p.mustCommand(contract.Reset{})
 		}
@@ -510,13 +468,10 @@ func TestTheFirstChoiceHasAnInput(t *testing.T) {
 			}
 			p.verdict("arbiter", v)
 			notes := effects[input.Note](p)
-			if len(notes) == 0 {
-				t.Fatalf("%s, by its %s: nothing is recorded", way, by)
-			}
+			testkit.Need(t, len(notes) != 0, "%s, by its %s: nothing is recorded", way, by)
 			d := notes[len(notes)-1].Decision
-			if d.Point != decider.PointSelect || !strings.Contains(string(d.Input), `"task":"Weave"`) {
-				t.Errorf("%s, by its %s: decided at %q on %s", way, by, d.Point, d.Input)
-			}
+			testkit.Check(t, d.Point == decider.PointSelect && strings.Contains(string(d.Input), `"task":"Weave"`),
+				"%s, by its %s: decided at %q on %s", way, by, d.Point, d.Input)
 		}
 	}
 }
@@ -535,9 +490,8 @@ func TestThePlanTellsWhoEachStepIsFor(t *testing.T) {
 func TestWhatBecomesOfWordsWithoutAVerdict(t *testing.T) {
 	p, id := oneWorks(t, nil)
 	p.rambles(id, "I am done.")
-	if e := last[contract.Error](p); strings.Contains(e.Message, "rules") ||
-		!strings.Contains(e.Message, "go to the Arbiter as a question") {
-		t.Errorf("error %q", e.Message)
-	}
+	e := last[contract.Error](p)
+	testkit.Check(t, !strings.Contains(e.Message, "rules") &&
+		strings.Contains(e.Message, "go to the Arbiter as a question"), "error %q", e.Message)
 	p.contains("the Arbiter's mail", p.lastSent("arbiter"), "I am done.", "kind: question")
 }

@@ -90,20 +90,16 @@ func TestApprovalsComeFromTheHumanOnly(t *testing.T) {
 				}
 			}
 			for _, b := range told[contract.Permission](p) {
-				if b.By == "human" && !c.approves {
-					t.Errorf("%+v", b)
-				}
+				testkit.Check(t, b.By != "human" || c.approves, "%+v", b)
 			}
-			if waits := len(p.s.Permission.Open) > 0 || denied > 0; c.approves != (allowed == 1) || c.approves == waits {
-				t.Errorf("allowed %d times, denied %d; permits %+v", allowed, denied, p.s.Permission.Open)
-			}
+			testkit.Check(t, c.approves == (allowed == 1) && c.approves != (len(p.s.Permission.Open) > 0 || denied > 0),
+				"allowed %d times, denied %d; permits %+v", allowed, denied, p.s.Permission.Open)
 		})
 	}
 	st := &step{State: base.s, channel: "agent"} // should the command come so far
 	st.answerPermission("r", allow)
-	if len(st.Permission.Open) != 1 || len(emitted[contract.Rejected](st)) != 1 {
-		t.Error("an answer by another channel is taken")
-	}
+	testkit.Check(t, len(st.Permission.Open) == 1 && len(emitted[contract.Rejected](st)) == 1,
+		"an answer by another channel is taken")
 }
 
 // keyOf is the key of the exact action of a request.
@@ -119,10 +115,8 @@ func answering(t *testing.T, command string, c contract.Permit) (p *play, reques
 	p.do(input.PermissionAsked{Params: request, Behavior: policy.Ask, By: policy.ByMode,
 		Suggestions: []string{"Bash(make *)"}})
 	asked := last[contract.PermissionRequest](p)
-	if asked.Action != input.PermissionKey(request.Tool, request.Input) ||
-		!slices.Equal(asked.Suggestions, []string{"Bash(make *)"}) {
-		t.Fatalf("asked: %+v", asked)
-	}
+	testkit.Need(t, asked.Action == input.PermissionKey(request.Tool, request.Input) &&
+		slices.Equal(asked.Suggestions, []string{"Bash(make *)"}), "asked: %+v", asked)
 	c.Request = "p1"
 	p.do(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: c}})
 	return p, request
@@ -141,13 +135,11 @@ func TestAnswersThatAreNone(t *testing.T) {
 		"denied always":          {Behavior: "deny", Scope: "always"},
 	} {
 		p, _ := answering(t, "make all", c)
-		if r := last[contract.Rejected](p); r.Ref != "r" || r.Message == "" {
-			t.Errorf("%s: not rejected: %+v", name, r)
-		}
-		if len(p.s.Permission.Open) != 1 || len(p.s.Permission.Actions)+len(p.s.Permission.Rules) != 0 ||
-			len(effects[input.PermissionRespond](p)) != 0 || len(effects[input.Remember](p)) != 0 {
-			t.Errorf("%s: open %v, granted %v %v", name, p.s.Permission.Open, p.s.Permission.Actions, p.s.Permission.Rules)
-		}
+		r := last[contract.Rejected](p)
+		testkit.Check(t, r.Ref == "r" && r.Message != "", "%s: not rejected: %+v", name, r)
+		testkit.Check(t, len(p.s.Permission.Open) == 1 && len(p.s.Permission.Actions)+len(p.s.Permission.Rules) == 0 &&
+			len(effects[input.PermissionRespond](p)) == 0 && len(effects[input.Remember](p)) == 0,
+			"%s: open %v, granted %v %v", name, p.s.Permission.Open, p.s.Permission.Actions, p.s.Permission.Rules)
 	}
 }
 
@@ -172,11 +164,9 @@ func TestScopesOfAnAnswer(t *testing.T) {
 		for _, e := range effects[input.Remember](p) {
 			kept = append(kept, e.Grant)
 		}
-		if len(p.s.Permission.Actions) != tt.granted || !slices.Equal(p.s.Permission.Rules, tt.rules) ||
-			!slices.Equal(kept, tt.kept) {
-			t.Errorf("%s %s: granted %v, rules %v, kept %v", tt.scope, tt.rule, p.s.Permission.Actions, p.s.Permission.Rules,
-				kept)
-		}
+		testkit.Check(t, len(p.s.Permission.Actions) == tt.granted && slices.Equal(p.s.Permission.Rules, tt.rules) &&
+			slices.Equal(kept, tt.kept), "%s %s: granted %v, rules %v, kept %v", tt.scope, tt.rule,
+			p.s.Permission.Actions, p.s.Permission.Rules, kept)
 		scope := tt.scope
 		if scope == "" {
 			scope = "once"
@@ -198,9 +188,8 @@ func TestADenialForTheRun(t *testing.T) {
 		Action: input.PermissionKey("Bash", bashParams("make all").Input),
 	}
 	testkit.Same(t, "", want, last[contract.Permission](p))
-	if !slices.Equal(p.s.Options.Deny, []string{"Bash(make *)"}) || len(p.s.Permission.Rules) != 0 {
-		t.Errorf("denied by %v, allowed by %v", p.s.Options.Deny, p.s.Permission.Rules)
-	}
+	testkit.Check(t, slices.Equal(p.s.Options.Deny, []string{"Bash(make *)"}) && len(p.s.Permission.Rules) == 0,
+		"denied by %v, allowed by %v", p.s.Options.Deny, p.s.Permission.Rules)
 	p.resume("")
 	testkit.Same(t, "the next process run denies by", []string{"Bash(make *)"}, p.s.Options.Deny)
 }
@@ -216,15 +205,13 @@ func TestOtherRulesAfterAResume(t *testing.T) {
 		o := p.s.Options
 		o.Allow, o.HumanPresent = []string{"Bash(make)"}, present
 		p.do(input.Resumed{Options: o, Claude: p.s.Lifecycle.Claude(), Stay: true})
-		if len(effects[input.Reconsider](p)) != 1 || len(p.s.Permission.Unclaimed) != 1 {
-			t.Fatalf("not held against the new rules: %+v", p.s.Permission)
-		}
+		testkit.Need(t, len(effects[input.Reconsider](p)) == 1 && len(p.s.Permission.Unclaimed) == 1,
+			"not held against the new rules: %+v", p.s.Permission)
 		of := input.PermissionResolution{Request: "p1", Asked: "p1", Behavior: bridge.Allow, By: "rule", Rule: "Bash(make)"}
 		p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{of}, Changes: p.s.Permission.Changes})
-		if b := last[contract.Permission](p); b.Request != "p1" || b.Behavior != bridge.Allow || b.By != "rule" ||
-			len(p.s.Permission.All()) != 0 {
-			t.Errorf("told %+v; there wait %+v", b, p.s.Permission.All())
-		}
+		b := last[contract.Permission](p)
+		testkit.Check(t, b.Request == "p1" && b.Behavior == bridge.Allow && b.By == "rule" &&
+			len(p.s.Permission.All()) == 0, "told %+v; there wait %+v", b, p.s.Permission.All())
 	}
 }
 
@@ -245,19 +232,14 @@ func TestDecidedCallsAreReported(t *testing.T) {
 		return list
 	}
 	for _, quiet := range [][2]string{{"pass", ""}, {"ask", "rule"}, {"ask", "mode"}} {
-		if list := say(quiet[0], quiet[1]); len(list) != 0 {
-			t.Errorf("%v is reported: %+v", quiet, list)
-		}
+		testkit.Empty(t, fmt.Sprintf("%v is reported", quiet), say(quiet[0], quiet[1]))
 	}
 	want := contract.Permission{Request: "judge-toolu_1", Behavior: "deny", By: "rule", Tool: "Bash", Rule: "Bash",
 		Action: "abc", Reason: "why", Subagent: "a0b8"}
 	testkit.Same(t, "a denial", []contract.Permission{want}, say("deny", "rule"))
-	if n := len(effects[input.Emit](p)) - before; n != 1 {
-		t.Errorf("%d events", n)
-	}
-	if !input.Narrates(input.CallDecided{}) || !input.Recorded(input.CallDecided{}) {
-		t.Error("it is to be recorded, and only tells")
-	}
+	testkit.Same(t, "events", 1, len(effects[input.Emit](p))-before)
+	testkit.Check(t, input.Narrates(input.CallDecided{}) && input.Recorded(input.CallDecided{}),
+		"it is to be recorded, and only tells")
 }
 
 // TestEveryAgentIsJudged: in every mode each call of an agent passes the hook.
@@ -266,9 +248,8 @@ func TestEveryAgentIsJudged(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.Permissions = mode })
 		p.spawn("work")
 		starts := effects[input.Spawn](p)
-		if len(starts) != 2 || !starts[0].Params.Config.Judged || !starts[1].Params.Config.Judged {
-			t.Errorf("%s: %+v", mode, starts)
-		}
+		testkit.Check(t, len(starts) == 2 && starts[0].Params.Config.Judged && starts[1].Params.Config.Judged,
+			"%s: %+v", mode, starts)
 	}
 }
 
@@ -286,10 +267,8 @@ func TestChangedRulesReachTheAgents(t *testing.T) {
 		return list
 	}
 	change := contract.Command{Body: contract.Configure{Deny: "Bash(git push *)"}}
-	if got := given(p.do(input.Command{Channel: input.ChannelStdin, Command: change})); len(got) != 1 ||
-		got[0].Agent != (bridge.AgentRef{}) {
-		t.Errorf("after a change: %+v", got)
-	}
+	got := given(p.do(input.Command{Channel: input.ChannelStdin, Command: change}))
+	testkit.Check(t, len(got) == 1 && got[0].Agent == (bridge.AgentRef{}), "after a change: %+v", got)
 	p.spawn("more") // it starts with the rules before the change
 	var late []input.GiveRules
 	for _, g := range effects[input.GiveRules](p) {
@@ -306,9 +285,7 @@ func TestChangedRulesReachTheAgents(t *testing.T) {
 		t.Errorf("a failure: %+v", out)
 	}
 	failed.Agent.Generation--
-	if out := p.do(failed); len(out) != 0 {
-		t.Errorf("of an earlier process: %+v", out)
-	}
+	testkit.Empty(t, "of an earlier process", p.do(failed))
 }
 
 // TestAnUnansweredRequest: a request is denied if no human answers it or none is present.
@@ -445,13 +422,11 @@ func TestEveryRequestEndsAfterACrash(t *testing.T) {
 		q.Params.Tool = "Check"
 		p.do(q)
 		p.call("arbiter", "release_orchestrator", `{"id":"`+id+`","reason":"enough"}`)
-		if !p.agent(id).Dismissed || len(p.s.Permission.Open) != 1 {
-			t.Fatalf("the check is over with its author: %+v", p.s.Permission)
-		}
+		testkit.Need(t, p.agent(id).Dismissed && len(p.s.Permission.Open) == 1,
+			"the check is over with its author: %+v", p.s.Permission)
 		p.resume("")
-		if said := told[contract.Permission](p); len(said) != 1 || said[0].Request != q.Params.Request {
-			t.Errorf("answered: %+v", said)
-		}
+		said := told[contract.Permission](p)
+		testkit.Check(t, len(said) == 1 && said[0].Request == q.Params.Request, "answered: %+v", said)
 	})
 }
 
@@ -459,20 +434,16 @@ func TestEveryRequestEndsAfterACrash(t *testing.T) {
 func checkEnds(t *testing.T, p *play, opens bool, by string) {
 	t.Helper()
 	for _, b := range told[contract.Permission](p) {
-		if b.Request == "p1" && by == "" || b.Request == "p1" && b.By != by {
-			t.Errorf("answered by %s (%s), want %q", b.By, b.Reason, by)
-		}
+		testkit.Check(t, (b.Request != "p1" || by != "") && (b.Request != "p1" || b.By == by),
+			"answered by %s (%s), want %q", b.By, b.Reason, by)
 		if b.Request == "p1" {
 			by = ""
 		}
 	}
-	if by != "" && p.s.Ending == nil {
-		t.Errorf("not answered by %s: %+v", by, p.s.Permission)
-	}
+	testkit.Check(t, by == "" || p.s.Ending != nil, "not answered by %s: %+v", by, p.s.Permission)
 	open := len(p.s.Permission.Open) == 1 && p.s.Permission.Open[0].ID == "p1"
-	if open != opens || !opens && len(p.s.Permission.Unclaimed) > 0 {
-		t.Errorf("open again: %v, want %v: %+v", open, opens, p.s.Permission)
-	}
+	testkit.Check(t, open == opens && (opens || len(p.s.Permission.Unclaimed) == 0), "open again: %v, want %v: %+v",
+		open, opens, p.s.Permission)
 	if responds := effects[input.PermissionRespond](p); by == contract.Human && len(responds) > 0 {
 		t.Errorf("a process was answered that does not wait: %+v", responds)
 	}

@@ -87,9 +87,8 @@ func (p *play) do(f input.Body) []input.Effect {
 	}
 	p.in = append(p.in, input.Input{At: p.at, Body: f})
 	s, out := Apply(p.s, input.Input{At: p.at, Body: f})
-	if before != fingerprint(p.t, &p.s) {
-		p.t.Fatalf("apply changed its input by %T, or the test has written into its agents", f)
-	}
+	testkit.Need(p.t, before == fingerprint(p.t, &p.s),
+		"apply changed its input by %T, or the test has written into its agents", f)
 	after := fingerprint(p.t, &s)
 	checkEffects(p.t, &p.s, out)
 	checkStep(p.t, &p.s, &s, f, out)
@@ -128,9 +127,7 @@ func sentBackOpen(out []input.Effect) bool {
 func (p *play) agent(id string) Agent {
 	p.t.Helper()
 	a, ok := p.s.Agent(id)
-	if !ok {
-		p.t.Fatalf("no agent %s", id)
-	}
+	testkit.Need(p.t, ok, "no agent %s", id)
 	return a
 }
 
@@ -148,9 +145,7 @@ func (p *play) happen(id string, b bridge.EventBody) []input.Effect {
 func (p *play) turn(id string, t bridge.Turn) []input.Effect {
 	p.t.Helper()
 	a := p.agent(id)
-	if a.Status != AgentBusy {
-		p.t.Fatalf("%s has no turn to end: it is %s", id, a.Status)
-	}
+	testkit.Need(p.t, a.Status == AgentBusy, "%s has no turn to end: it is %s", id, a.Status)
 	for _, m := range a.Turn {
 		p.happen(id, bridge.Delivered{MessageID: m, Proof: "lifecycle"})
 	}
@@ -228,9 +223,8 @@ func (p *play) call(id, tool, raw string) input.AnswerTool {
 // spawn lets the Arbiter call spawn_orchestrator and brings up the new Orchestrator.
 func (p *play) spawn(brief string) string {
 	p.t.Helper()
-	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q}`, brief)); a.IsError {
-		p.t.Fatalf("spawn_orchestrator: %s", a.Text)
-	}
+	a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":%q}`, brief))
+	testkit.Need(p.t, !a.IsError, "spawn_orchestrator: %s", a.Text)
 	id := fmt.Sprintf("orch-%d", p.s.Spawned)
 	p.spawned(id)
 	return id
@@ -355,34 +349,28 @@ func (p *play) lacks(what, text string, parts ...string) {
 // mustCommand gives a command that has to be accepted.
 func (p *play) mustCommand(b contract.CommandBody) {
 	p.t.Helper()
-	if ok, why := p.command(b); !ok {
-		p.t.Fatalf("%T: %s", b, why)
-	}
+	ok, why := p.command(b)
+	testkit.Need(p.t, ok, "%T: %s", b, why)
 }
 
 // refuses gives a command that has to be rejected with this text.
 func (p *play) refuses(b contract.CommandBody, want string) {
 	p.t.Helper()
-	if ok, why := p.command(b); ok || !strings.Contains(why, want) {
-		p.t.Errorf("%+v: accepted %v: %q, want %q", b, ok, why, want)
-	}
+	ok, why := p.command(b)
+	testkit.Check(p.t, !ok && strings.Contains(why, want), "%+v: accepted %v: %q, want %q", b, ok, why, want)
 }
 
 // goesOn fails if the run has ended.
 func (p *play) goesOn(what string) {
 	p.t.Helper()
-	if p.s.Ending != nil {
-		p.t.Fatalf("%s: %+v", what, p.s.Ending)
-	}
+	testkit.Need(p.t, p.s.Ending == nil, "%s: %+v", what, p.s.Ending)
 }
 
 // endsAs lets the agents stop, and compares the result.
 func (p *play) endsAs(status string, exit contract.Exit, summary ...string) contract.Result {
 	p.t.Helper()
 	r, got := p.finished()
-	if r.Status != status || got != exit {
-		p.t.Errorf("result %+v, exit %d; want %s, %d", r, got, status, exit)
-	}
+	testkit.Check(p.t, r.Status == status && got == exit, "result %+v, exit %d; want %s, %d", r, got, status, exit)
 	p.contains("the summary", r.Summary, summary...)
 	return r
 }
@@ -398,17 +386,12 @@ func (p *play) bridgeReturns() {
 // finished lets the agents stop and returns the result and the exit code.
 func (p *play) finished() (contract.Result, contract.Exit) {
 	p.t.Helper()
-	if p.s.Ending == nil {
-		p.t.Fatalf("the run goes on: %s", p.s.Task.Phase)
-	}
+	testkit.Need(p.t, p.s.Ending != nil, "the run goes on: %s", p.s.Task.Phase)
 	p.do(input.Stopped{})
 	ends := effects[input.Finish](p)
-	if len(ends) != 1 {
-		p.t.Fatalf("%d ends", len(ends))
-	}
-	if r := told[contract.Result](p); len(r) != 1 {
-		p.t.Fatalf("%d results", len(r))
-	}
+	testkit.Need(p.t, len(ends) == 1, "%d ends", len(ends))
+	r := told[contract.Result](p)
+	testkit.Need(p.t, len(r) == 1, "%d results", len(r))
 	return last[contract.Result](p), ends[0].Exit
 }
 
@@ -433,9 +416,7 @@ func (p *play) comes(id string, history bridge.SpawnResult) []input.Effect {
 		p.do(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
 	}
 	a := p.agent(id)
-	if a.Status != AgentStarting {
-		p.t.Fatalf("%s does not start: it is %s", id, a.Status)
-	}
+	testkit.Need(p.t, a.Status == AgentStarting, "%s does not start: it is %s", id, a.Status)
 	if history.Window == 0 {
 		history.Window = 200_000
 	}
@@ -560,9 +541,8 @@ func (p *play) folds() {
 	p.t.Helper()
 	var fold Replayer
 	for i, r := range records(p.t, p.in) {
-		if err := fold.Take(r); err != nil {
-			p.t.Fatalf("input %d: %v", i, err)
-		}
+		err := fold.Take(r)
+		testkit.Need(p.t, err == nil, "input %d: %v", i, err)
 	}
 	if fingerprint(p.t, &p.s) != fingerprint(p.t, &fold.State) {
 		p.t.Errorf("the journal folds to another state:\n%s", cmp.Diff(p.s, fold.State))
@@ -660,9 +640,7 @@ func enumOf(t *testing.T, schema, field string) (names []string) {
 	}
 	err := json.Unmarshal([]byte(schema), &s)
 	_, list, found := strings.Cut(s.Properties[field].Description, "One of:")
-	if err != nil || !found {
-		t.Fatalf("the schema does not list the values of %s: %v", field, err)
-	}
+	testkit.Need(t, err == nil && found, "the schema does not list the values of %s: %v", field, err)
 	for _, m := range regexp.MustCompile(` (\w+): `).FindAllStringSubmatch(list, -1) {
 		names = append(names, m[1])
 	}

@@ -390,7 +390,7 @@ func (st *step) release(id, reason string, now bool) {
 	st.Task.Abandon(a, st.at)
 	st.Task.DropTasks(id)
 	down := a.Status == AgentDown || a.Status == InHand && !a.Takeover.HasProcess()
-	st.dropTakeover(a, reason)
+	st.dropTakeover(a, StateEnded, reason)
 	a.Status, a.Since, a.EndReason, a.Dismissed = AgentStopping, st.at, reason, true
 	if down {
 		a.Status = AgentEnded // there is no process to end
@@ -426,22 +426,13 @@ func (st *step) keepsTakeover(a *Agent, reason string) bool {
 	return true
 }
 
-// dropTakeover ends the takeover of an agent that is released.
-func (st *step) dropTakeover(a *Agent, reason string) {
-	if a.Takeover == nil {
-		return
+// dropTakeover ends the takeover of an agent, if a human has it: the agent is released ([StateEnded]), or its session
+// ended by itself ([StateFailed]).
+func (st *step) dropTakeover(a *Agent, state, reason string) {
+	if a.Takeover != nil {
+		a.Takeover = nil
+		st.emit(a.ID, contract.Takeover{State: state, Reason: reason})
 	}
-	a.Takeover = nil
-	st.emit(a.ID, contract.Takeover{State: StateEnded, Reason: reason})
-}
-
-// failTakeover ends the takeover of an agent whose session ended by itself.
-func (st *step) failTakeover(a *Agent, why string) {
-	if a.Takeover == nil {
-		return
-	}
-	a.Takeover = nil
-	st.emit(a.ID, contract.Takeover{State: StateFailed, Reason: why})
 }
 
 // releaseOrchestrators releases every Orchestrator.
@@ -511,7 +502,7 @@ const nobodyLooks = "no human is present to look at it"
 func (st *step) distrusted(a *Agent, f input.NotSpawned) {
 	a.Status, a.Since, a.CurrentTool, a.ToolCall = AgentDown, st.at, "", nil
 	a.Watch, a.Backoff = AgentWatch{}, nil
-	st.failTakeover(a, f.Message)
+	st.dropTakeover(a, StateFailed, f.Message)
 	a.NewSession = a.NewSession || a.Generation == 1 // there is no session yet
 	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatTrust)})
 	asked := st.Lifecycle.TrustQuestion

@@ -26,9 +26,8 @@ func exhausted(t *testing.T) *play {
 		p.complete()
 		p.criteria(map[string]string{"make it": "it is broken"})
 	}
-	if p.s.Question.Open == nil || !p.s.Conversation.Held {
-		t.Fatalf("asked: %+v, held %v", p.s.Question.Open, p.s.Conversation.Held)
-	}
+	testkit.Need(t, p.s.Question.Open != nil && p.s.Conversation.Held, "asked: %+v, held %v", p.s.Question.Open,
+		p.s.Conversation.Held)
 	return p
 }
 
@@ -38,9 +37,8 @@ func TestAHeldRunKeepsItsQuestion(t *testing.T) {
 	p := exhausted(t)
 	open := func(when string) {
 		t.Helper()
-		if p.s.Question.Open == nil || !strings.Contains(p.s.Question.Open.Text, "make it") || !p.s.Conversation.Held {
-			t.Fatalf("%s: question %+v, held %v", when, p.s.Question.Open, p.s.Conversation.Held)
-		}
+		testkit.Need(t, p.s.Question.Open != nil && strings.Contains(p.s.Question.Open.Text, "make it") &&
+			p.s.Conversation.Held, "%s: question %+v, held %v", when, p.s.Question.Open, p.s.Conversation.Held)
 	}
 	p.crash("arbiter", 5)
 	open("the Arbiter is parked")
@@ -49,9 +47,8 @@ func TestAHeldRunKeepsItsQuestion(t *testing.T) {
 	p.settles()
 	open("it is back")
 	p.say("Leave it broken.")
-	if p.s.Question.Open != nil || p.s.Conversation.Held {
-		t.Errorf("after the answer: %+v, held %v", p.s.Question.Open, p.s.Conversation.Held)
-	}
+	testkit.Check(t, p.s.Question.Open == nil && !p.s.Conversation.Held, "after the answer: %+v, held %v",
+		p.s.Question.Open, p.s.Conversation.Held)
 	p.proven("arbiter")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "kind: answer", "Leave it broken.")
@@ -68,9 +65,7 @@ func TestAnOverrideLeavesAnothersQuestion(t *testing.T) {
 	p.mustCommand(contract.Kill{ID: "orch-3"})
 	p.stillAsks(asks)
 	p.say("It may go.")
-	if p.s.Question.Open != nil {
-		t.Errorf("still open: %+v", p.s.Question.Open)
-	}
+	testkit.Check(t, p.s.Question.Open == nil, "still open: %+v", p.s.Question.Open)
 }
 
 // TestAQuestionBlocksWhoNeedsTheAnswer: when the rules decide, an Orchestrator that asked something else
@@ -78,9 +73,7 @@ func TestAnOverrideLeavesAnothersQuestion(t *testing.T) {
 func TestAQuestionBlocksWhoNeedsTheAnswer(t *testing.T) {
 	p, asks, works := reserves(t, nil)
 	p.crash("arbiter", 5)
-	if p.s.Rulings.FallbackReason == "" {
-		t.Fatal("the Arbiter rules")
-	}
+	testkit.Need(t, p.s.Rulings.FallbackReason != "", "the Arbiter rules")
 	p.verdict(works, report("question", "Which port?", true))
 	if a := p.agent(works); a.Standing != AgentWorking || !strings.Contains(p.lastSent(works), "Decide yourself") {
 		t.Errorf("%s is %s", works, a.Standing)
@@ -99,9 +92,8 @@ func TestQuestionsAreDistinguished(t *testing.T) {
 		ids = append(ids, q.Question)
 	}
 	testkit.Same(t, "told", "question-1 question-2", strings.Join(ids, " "))
-	if n := len(p.s.Question.Open.Parts); n != 2 || !p.s.Question.Open.Parts[1].At.After(p.s.Question.Open.Parts[0].At) {
-		t.Errorf("open: %+v", p.s.Question.Open.Parts)
-	}
+	testkit.Check(t, len(p.s.Question.Open.Parts) == 2 &&
+		p.s.Question.Open.Parts[1].At.After(p.s.Question.Open.Parts[0].At), "open: %+v", p.s.Question.Open.Parts)
 	p.mustCommand(contract.Say{Text: "Ask again.", To: works})
 	p.verdict(works, report("question", "Which port, please?", true))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which port?")) // which is open already
@@ -110,14 +102,11 @@ func TestQuestionsAreDistinguished(t *testing.T) {
 	}
 	p.out = nil
 	p.resume("")
-	if again := told[contract.Question](p); len(again) != 2 || again[1].Question != "question-2" ||
-		again[1].Text != "And which port?" {
-		t.Errorf("told again: %+v", again)
-	}
+	again := told[contract.Question](p)
+	testkit.Check(t, len(again) == 2 && again[1].Question == "question-2" && again[1].Text == "And which port?",
+		"told again: %+v", again)
 	p.say("It may go, and 8080.")
-	if p.s.Question.Open != nil {
-		t.Errorf("still open: %+v", p.s.Question.Open)
-	}
+	testkit.Check(t, p.s.Question.Open == nil, "still open: %+v", p.s.Question.Open)
 }
 
 // TestAnsweredByTheNextProcess: a run that ended with a question for a human is resumed with the answer,
@@ -131,9 +120,7 @@ func TestAnsweredByTheNextProcess(t *testing.T) {
 	p.back(bridge.DeliveryAbsent)
 	p.contains("the Arbiter reads", p.lastSent("arbiter"), "The blue one.")
 	for _, m := range told[contract.Message](p) {
-		if strings.Contains(m.Text, "No human is present") {
-			t.Errorf("told %q", m.Text)
-		}
+		testkit.Excludes(t, "told", m.Text, "No human is present")
 	}
 	if p.s.Question.Open != nil {
 		t.Errorf("still open: %q", p.s.Question.Open.Text)
@@ -155,12 +142,9 @@ func reserves(t *testing.T, change func(*runconfig.Options)) (p *play, asks, wor
 // stillAsks checks that the run still waits for the human's answer.
 func (p *play) stillAsks(asks string) {
 	p.t.Helper()
-	if p.s.Ending != nil {
-		p.t.Fatalf("the run ended: %+v", p.s.Ending)
-	}
-	if q := p.s.Question.Open; q == nil || !strings.Contains(q.Text, reserved) {
-		p.t.Fatalf("open is %+v", q)
-	}
+	testkit.Need(p.t, p.s.Ending == nil, "the run ended: %+v", p.s.Ending)
+	q := p.s.Question.Open
+	testkit.Need(p.t, q != nil && strings.Contains(q.Text, reserved), "open is %+v", q)
 	if a := p.agent(asks); a.Standing != AgentWaiting || strings.Contains(p.sentTo(asks), "Decide yourself") {
 		p.t.Errorf("%s is %s, and was told:\n%s", asks, a.Standing, p.sentTo(asks))
 	}
@@ -220,16 +204,13 @@ func TestAQuestionIsOpenWhileAgentsWork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, asks, works := reserves(t, nil)
-			if q := told[contract.Question](p); len(q) != 1 || q[0].Text != reserved {
-				t.Fatalf("questions: %+v", q)
-			}
+			q := told[contract.Question](p)
+			testkit.Need(t, len(q) == 1 && q[0].Text == reserved, "questions: %+v", q)
 			testkit.Same(t, fmt.Sprintf("phase while %s works", works), machine.Executing, p.s.Task.Phase)
 			then(p, asks, works)
 			p.stillAsks(asks)
 			p.say("It may go.")
-			if p.s.Question.Open != nil {
-				t.Errorf("still open: %+v", p.s.Question.Open)
-			}
+			testkit.Check(t, p.s.Question.Open == nil, "still open: %+v", p.s.Question.Open)
 			p.contains("what the Arbiter reads", p.lastSent("arbiter"), "kind: answer", "It may go.")
 		})
 	}
@@ -245,9 +226,8 @@ func TestAQuestionWithoutAWaitingAgent(t *testing.T) {
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
 	p.contains("the correction", p.lastSent("arbiter"), "has not answered", "Shall there be tests?", "once more")
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
-	if r, _ := p.finished(); r.Status != contract.StatusComplete || !strings.HasPrefix(r.Summary, "s.") {
-		t.Errorf("result %+v", r)
-	}
+	r, _ := p.finished()
+	testkit.Check(t, r.Status == contract.StatusComplete && strings.HasPrefix(r.Summary, "s."), "result %+v", r)
 	if !slices.ContainsFunc(told[contract.Notice](p), func(n contract.Notice) bool {
 		return strings.Contains(n.Text,
 			"Shall there be tests?")
@@ -309,17 +289,12 @@ func TestAReportIsNoQuestion(t *testing.T) {
 	p := begin(t, nil)
 	id := p.spawn("work")
 	p.verdict("arbiter", goesWell)
-	if m := last[contract.Message](p); m.Kind != KindReport || m.To != contract.Human || m.Text != "It goes well." {
-		t.Errorf("message %+v", m)
-	}
-	if p.s.Question.Open != nil || len(told[contract.Question](p)) > 0 {
-		t.Error("a report became a question")
-	}
+	testkit.Like(t, "message", contract.Message{Kind: KindReport, To: contract.Human, Text: "It goes well."},
+		last[contract.Message](p))
+	testkit.Check(t, p.s.Question.Open == nil && len(told[contract.Question](p)) == 0, "a report became a question")
 	p.verdict(id, report("question", "Which port?", true))
 	p.verdict("arbiter", goesWell)
-	if p.s.Question.Open == nil {
-		t.Error("no agent works, and the run asks no human")
-	}
+	testkit.Check(t, p.s.Question.Open != nil, "no agent works, and the run asks no human")
 }
 
 // TestAskedInVain: without a human a second question does not end the work of other agents. It ends the run if
@@ -346,9 +321,7 @@ func TestCompleteWaitsForTheHumansWords(t *testing.T) {
 		raw := verdictTurn(ruling("COMPLETE", "It is done.", "summary", "s"), bridge.Turn{})
 		raw.MessageIDs, raw.Outcome = turn, bridge.TurnDone
 		p.happen("arbiter", raw)
-		if p.s.Ending != nil {
-			t.Fatalf("%s: the run ended: %+v", strength, p.s.Ending)
-		}
+		testkit.Need(t, p.s.Ending == nil, "%s: the run ended: %+v", strength, p.s.Ending)
 		p.contains(strength, p.lastSent("arbiter"), "And a test, please.")
 		p.contains("the notice", last[contract.Notice](p).Text, "COMPLETE")
 		p.verdict("arbiter", ruling("COMPLETE", "It is tested, too.", "summary", "s"))
@@ -365,9 +338,8 @@ func TestDeciderDoesNotCompleteWithUnreadMessages(t *testing.T) {
 	p.do(input.Decided(q))
 	p.goesOn("the run ended")
 	d := last[contract.Decision](p)
-	if !slices.ContainsFunc(d.Warnings, func(w string) bool { return strings.Contains(w, "not taken") }) {
-		t.Errorf("decision %+v", d)
-	}
+	testkit.Check(t, slices.ContainsFunc(d.Warnings, func(w string) bool { return strings.Contains(w, "not taken") }),
+		"decision %+v", d)
 	p.verdict("arbiter", ruling("SELECT_MODE", "Test it.", "mode", "tester"))
 	testkit.Same(t, "a works", "tester", p.agent(p.working()).Mode)
 }
@@ -379,9 +351,7 @@ func TestRulesDoNotCompleteWithUnreadMessages(t *testing.T) {
 	id := p.spawn("work")
 	p.say("And a test, please.")
 	p.crash("arbiter", 5)
-	if p.s.Rulings.FallbackReason == "" {
-		t.Fatal("the Arbiter rules")
-	}
+	testkit.Need(t, p.s.Rulings.FallbackReason != "", "the Arbiter rules")
 	for n := 0; n < 8 && p.s.Question.Open == nil && p.s.Ending == nil; n++ {
 		if n > 0 {
 			id = p.working()
@@ -390,9 +360,8 @@ func TestRulesDoNotCompleteWithUnreadMessages(t *testing.T) {
 		whole["handoff"] = verdict.Document{Accomplished: []string{"all of it"}, KeyContext: "none"}
 		p.verdict(id, whole)
 	}
-	if p.s.Ending != nil || p.s.Question.Open == nil {
-		t.Fatalf("ending %+v, question %+v", p.s.Ending, p.s.Question.Open)
-	}
+	testkit.Need(t, p.s.Ending == nil && p.s.Question.Open != nil, "ending %+v, question %+v", p.s.Ending,
+		p.s.Question.Open)
 	p.contains("the question", p.s.Question.Open.Text, "And a test, please.", "retry")
 	p.mustCommand(contract.Choose{Option: "retry"})
 	p.settles()
@@ -425,31 +394,23 @@ func TestQuestionsJoin(t *testing.T) {
 	before := s
 	s.Put(c, QuestionPart{Text: "Speak."})
 	s.Put(c, QuestionPart{Text: "Which port?", Arbiter: true, For: []string{"orch-2"}})
-	if s.Text() != "Which port?\n\nSpeak." || s.Asked != 2 || len(s.Open.List()) != 2 {
-		t.Errorf("open: %+v", s.Open)
-	}
-	if before.Text() != "Which port?" || len(before.Open.Parts[0].For) != 1 {
-		t.Errorf("the copy before was changed: %+v", before.Open)
-	}
+	testkit.Check(t, s.Text() == "Which port?\n\nSpeak." && s.Asked == 2 && len(s.Open.List()) == 2, "open: %+v",
+		s.Open)
+	testkit.Check(t, before.Text() == "Which port?" && len(before.Open.Parts[0].For) == 1,
+		"the copy before was changed: %+v", before.Open)
 	list := askedQuestion(t, c)
-	if len(list) != 3 || !reflect.DeepEqual(list[0], list[2]) || list[1].Question != "question-2" {
-		t.Errorf("emitted: %+v", list)
-	}
-	if !s.AwaitsAnswer() || !s.IsNeededBy("orch-2") || s.IsNeededBy("orch-3") ||
-		slices.ContainsFunc(s.Open.List(), func(p QuestionPart) bool { return p.Kind == KindAcceptance }) {
-		t.Errorf("what it is needed for: %+v", s.Open)
-	}
+	testkit.Check(t, len(list) == 3 && reflect.DeepEqual(list[0], list[2]) && list[1].Question == "question-2",
+		"emitted: %+v", list)
+	testkit.Check(t, s.AwaitsAnswer() && s.IsNeededBy("orch-2") && !s.IsNeededBy("orch-3") &&
+		!slices.ContainsFunc(s.Open.List(), func(p QuestionPart) bool { return p.Kind == KindAcceptance }),
+		"what it is needed for: %+v", s.Open)
 	s.Drop(func(p QuestionPart) bool { return p.Arbiter })
-	if s.Text() != "Speak." || s.Open != nil && s.Open.Arbiter {
-		t.Errorf("left: %+v", s.Open)
-	}
+	testkit.Check(t, s.Text() == "Speak." && (s.Open == nil || !s.Open.Arbiter), "left: %+v", s.Open)
 	again := collector()
-	if s.Repeat(again); len(askedQuestion(t, again)) != 1 {
-		t.Errorf("repeated: %+v", askedQuestion(t, again))
-	}
-	if s.Drop(func(QuestionPart) bool { return true }); s.Open != nil || s.Text() != "" {
-		t.Errorf("nothing is left: %+v", s.Open)
-	}
+	s.Repeat(again)
+	testkit.Check(t, len(askedQuestion(t, again)) == 1, "repeated: %+v", askedQuestion(t, again))
+	s.Drop(func(QuestionPart) bool { return true })
+	testkit.Check(t, s.Open == nil && s.Text() == "", "nothing is left: %+v", s.Open)
 }
 
 var zero = time.Unix(1_800_000_000, 0)
@@ -545,22 +506,17 @@ func TestOf(t *testing.T) {
 				testkit.Same(t, fmt.Sprintf("%s: request %+v", i.ID, i.Request), (i.Request != nil),
 					(i.Kind == InboxPermission))
 			}
-			if a, b := strings.Join(got, "\n"), strings.Join(tt.want, "\n"); a != b {
-				t.Errorf("there is\n%s\nwant\n%s", a, b)
-			}
+			testkit.Same(t, "there", strings.Join(tt.want, "\n"), strings.Join(got, "\n"))
 		})
 	}
-	if InboxOf(nil) != nil {
-		t.Error("no run has items")
-	}
+	testkit.Check(t, InboxOf(nil) == nil, "no run has items")
 }
 
 // TestAwaited: what an agent may settle as well causes no notification.
 func TestAwaited(t *testing.T) {
 	list := []InboxItem{{ID: "a"}, {ID: "b", Optional: true}, {ID: "c"}}
-	if got := Awaited(list); len(got) != 2 || got[1].ID != "c" || list[1].ID != "b" {
-		t.Errorf("%+v of %+v", got, list)
-	}
+	got := Awaited(list)
+	testkit.Check(t, len(got) == 2 && got[1].ID == "c" && list[1].ID == "b", "%+v of %+v", got, list)
 }
 
 // TestCovered: a rule settles the requests with which it was offered, of any agent.
@@ -585,9 +541,7 @@ func TestCovered(t *testing.T) {
 	} {
 		testkit.Same(t, fmt.Sprintf("%s settles", rule), want, Covered(s, rule))
 	}
-	if Covered(nil, "Bash") != nil {
-		t.Error("no run has requests")
-	}
+	testkit.Check(t, Covered(nil, "Bash") == nil, "no run has requests")
 }
 
 // TestInboxAnswer: what a person writes about an item becomes one command on every face: behind a number of arbiter
@@ -622,8 +576,7 @@ func TestInboxAnswer(t *testing.T) {
 		{InboxItem{}, "y, call it dawn", contract.Say{Text: "y, call it dawn"}}, {InboxItem{}, " ", nil},
 	} {
 		got, err := tt.item.Answer(tt.text)
-		if !reflect.DeepEqual(got, tt.want) || (err == nil) != (tt.want != nil) {
-			t.Errorf("%q: %+v, %v; want %+v", tt.text, got, err, tt.want)
-		}
+		testkit.Check(t, reflect.DeepEqual(got, tt.want) && (err == nil) == (tt.want != nil), "%q: %+v, %v; want %+v",
+			tt.text, got, err, tt.want)
 	}
 }

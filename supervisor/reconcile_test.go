@@ -64,14 +64,11 @@ func TestDeliveryStatuses(t *testing.T) {
 					n := len(p.sends(id))
 					p.comes(id, p.remembers(id, c.fate))
 					s := p.spawns(id)[1]
-					if !s.Config.Resume || s.Config.SessionID != p.agent(id).SessionID || len(s.Pending) != 1 ||
-						s.Pending[0] != before.MessageID {
-						t.Errorf("started with resume %v, pending %v", s.Config.Resume, s.Pending)
-					}
+					testkit.Check(t, s.Config.Resume && s.Config.SessionID == p.agent(id).SessionID &&
+						len(s.Pending) == 1 && s.Pending[0] == before.MessageID, "started with resume %v, pending %v",
+						s.Config.Resume, s.Pending)
 					after := p.sends(id)[n:]
-					if len(after) != 1 {
-						t.Fatalf("%d messages were sent: %v", len(after), after)
-					}
+					testkit.Need(t, len(after) == 1, "%d messages were sent: %v", len(after), after)
 					switch {
 					case c.resent && (after[0].Content != before.Content || after[0].MessageID == before.MessageID):
 						t.Errorf("sent again under %s (was %s):\n%s\nwas:\n%s", after[0].MessageID, before.MessageID, after[0].Content,
@@ -103,14 +100,12 @@ func TestVerdictIsRecoveredFromTheHistory(t *testing.T) {
 		p.dies(id)
 		p.comes(id, bridge.SpawnResult{Resumed: true, Deliveries: []bridge.DeliveryStatus{ruledStatus(ruling("ADDRESS_HUMAN",
 			"Which port?"), p.agent(id).Turn[0])}})
-		if q := told[contract.Question](p); len(q) != 1 || q[0].Text != "Which port?" {
-			t.Errorf("questions: %v", q)
-		}
+		q := told[contract.Question](p)
+		testkit.Check(t, len(q) == 1 && q[0].Text == "Which port?", "questions: %v", q)
 		testkit.Same(t, fmt.Sprintf("it was asked again: %v", p.sends(id)), 1, len(p.sends(id)))
 		turn := last[contract.Turn](p)
-		if turn.CostUSD != 0 || p.s.Budget.CostUSD != cost || len(turn.MessageIDs) != 1 || turn.MessageIDs[0] != m.MessageID {
-			t.Errorf("turn %+v, cost %v", turn, p.s.Budget.CostUSD)
-		}
+		testkit.Check(t, turn.CostUSD == 0 && p.s.Budget.CostUSD == cost && len(turn.MessageIDs) == 1 &&
+			turn.MessageIDs[0] == m.MessageID, "turn %+v, cost %v", turn, p.s.Budget.CostUSD)
 		testkit.Same(t, "the task was not called delivered once", 1, p.saidDelivered()[m.MessageID])
 	})
 	t.Run("orchestrator", func(t *testing.T) {
@@ -151,9 +146,8 @@ func TestATurnOfSeveralMessages(t *testing.T) {
 			p, id, _ := openTurn(t, RoleOrchestrator)
 			p.proven(id)
 			p.say("mind the tests", contract.Steer, id)
-			if turn := p.agent(id).Turn; len(turn) != 2 {
-				t.Fatalf("turn %v", turn)
-			}
+			turn := p.agent(id).Turn
+			testkit.Need(t, len(turn) == 2, "turn %v", turn)
 			p.dies(id)
 			h := bridge.SpawnResult{Resumed: true}
 			for i, wire := range p.agent(id).Turn {
@@ -162,9 +156,7 @@ func TestATurnOfSeveralMessages(t *testing.T) {
 			n := len(p.sends(id))
 			p.comes(id, h)
 			s := p.sends(id)[n:]
-			if len(s) != len(c.resent) {
-				t.Fatalf("%d messages in place of %d: %v", len(s), len(c.resent), s)
-			}
+			testkit.Need(t, len(s) == len(c.resent), "%d messages in place of %d: %v", len(s), len(c.resent), s)
 			for i, part := range c.resent {
 				p.contains("message", s[i].Content, part)
 			}
@@ -188,9 +180,8 @@ func TestReportsTravelOnce(t *testing.T) {
 		p.contains("the question", first, "half is there", "Which port?")
 		p.rebirth("arbiter", fate)
 		second := p.lastSent("arbiter")
-		if strings.Contains(second, "half is there") != again || again && second != first {
-			t.Errorf("%s: %s", fate, second)
-		}
+		testkit.Check(t, strings.Contains(second, "half is there") == again && (!again || second == first), "%s: %s",
+			fate, second)
 		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "8080", "to", id))
 		p.verdict(id, report("question", "And the host?", true))
 		p.lacks("%s", p.lastSent("arbiter"), "half is there")
@@ -209,15 +200,13 @@ func TestACrashDuringTheNotice(t *testing.T) {
 	notice := p.sends(id)[len(p.sends(id))-1]
 	p.rebirth(id, bridge.DeliveryAbsent)
 	again := p.sends(id)[len(p.sends(id))-1]
-	if again.Content != notice.Content || again.MessageID == notice.MessageID {
-		t.Errorf("after the second death: %+v", again)
-	}
+	testkit.Check(t, again.Content == notice.Content && again.MessageID != notice.MessageID,
+		"after the second death: %+v", again)
 	p.rebirth(id, bridge.DeliverySeen)
 	p.contains("after the third", p.lastSent(id), "before you could answer")
 	p.verdict(id, report("done", "all of it", true))
-	if n := len(told[contract.Message](p)); n < 4 {
-		t.Errorf("%d messages", n)
-	}
+	n := len(told[contract.Message](p))
+	testkit.Check(t, n >= 4, "%d messages", n)
 	for m, times := range p.saidDelivered() {
 		testkit.Same(t, fmt.Sprintf("%s was said to be delivered times", m), 1, times)
 	}
@@ -234,9 +223,7 @@ func TestALostHistoryIsSentAgain(t *testing.T) {
 		n := len(p.sends(id))
 		p.comes(id, bridge.SpawnResult{Resumed: false})
 		s := p.sends(id)[n:]
-		if len(s) != 1 {
-			t.Fatalf("%d messages at once", len(s))
-		}
+		testkit.Need(t, len(s) == 1, "%d messages at once", len(s))
 		p.contains("the record", s[0].Content, "history is lost", "## Your brief", "the brief", "Which port?", "kind: retry")
 		p.turn(id, bridge.Turn{Outcome: bridge.TurnDone, Verdict: []byte(`{"expects_response":false,"message":"I know again","kind":"progress"}`)})
 		p.contains("what was open", p.lastSent(id), "Take 8080.", "kind: answer")
@@ -294,9 +281,8 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 		Message: "400 tool_use without tool_result"}
 	p.do(refused)
 	fresh := p.spawns(id)[len(p.spawns(id))-1]
-	if fresh.Config.Resume || fresh.Config.SessionID == session || len(fresh.Pending) != 0 {
-		t.Fatalf("not a fresh session: resume %v, %s, pending %v", fresh.Config.Resume, fresh.Config.SessionID, fresh.Pending)
-	}
+	testkit.Need(t, !fresh.Config.Resume && fresh.Config.SessionID != session && len(fresh.Pending) == 0,
+		"not a fresh session: resume %v, %s, pending %v", fresh.Config.Resume, fresh.Config.SessionID, fresh.Pending)
 	p.comes(id, bridge.SpawnResult{})
 	p.contains("the record", p.lastSent(id), "history is lost", "the brief")
 	p.proven(id)
@@ -306,13 +292,11 @@ func TestARefusedResumeBeginsAfreshOnce(t *testing.T) {
 	refused.Agent = p.agent(id).AgentRef
 	n := len(p.spawns(id))
 	p.do(refused)
-	if p.agent(id).Status != AgentParked || len(p.spawns(id)) != n {
-		t.Errorf("the second time it is %s, %d starts more", p.agent(id).Status, len(p.spawns(id))-n)
-	}
-	if e := last[contract.Error](p); e.Category != bridge.CatResume ||
-		!strings.Contains(e.Message, "parked: session refused again") {
-		t.Errorf("error %+v", e)
-	}
+	testkit.Check(t, p.agent(id).Status == AgentParked && len(p.spawns(id)) == n,
+		"the second time it is %s, %d starts more", p.agent(id).Status, len(p.spawns(id))-n)
+	e := last[contract.Error](p)
+	testkit.Check(t, e.Category == bridge.CatResume && strings.Contains(e.Message, "parked: session refused again"),
+		"error %+v", e)
 }
 
 // TestASessionWithoutHistoryIsNotResumedForEver: a fresh session that was killed before it had read anything is not
@@ -401,9 +385,8 @@ func TestTheLastAnswerIsAskedFor(t *testing.T) {
 			wire := p.agent(id).Turn[0]
 			p.proven(id)
 			c.end(p, id)
-			if got := p.agent(id).LastAnswered; got != map[bool]string{true: wire}[c.asks] {
-				t.Errorf("the last answered is %q, and it was %q", got, wire)
-			}
+			testkit.Same(t, fmt.Sprintf("the last answered is, and it was %q", wire),
+				map[bool]string{true: wire}[c.asks], p.agent(id).LastAnswered)
 			if !c.asks {
 				return
 			}
@@ -413,9 +396,8 @@ func TestTheLastAnswerIsAskedFor(t *testing.T) {
 			p.restartDue(id)
 			testkit.Same(t, "its next process is given", wire, lastSpawn(p, id).Answered)
 			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatResume, Message: "lacks the last turn"})
-			if s := lastSpawn(p, id); s.Config.Resume || s.Answered != "" {
-				t.Errorf("begun afresh with %+v", s)
-			}
+			s := lastSpawn(p, id)
+			testkit.Check(t, !s.Config.Resume && s.Answered == "", "begun afresh with %+v", s)
 			p.contains("the restart", last[contract.Restart](p).Reason, "lacks the last turn", "begun afresh")
 			p.comes(id, bridge.SpawnResult{})
 			p.contains("the record", p.lastSent(id), "history is lost", "the brief", "half")
@@ -429,14 +411,11 @@ func TestARequestRefusedMidwayIsNoLoop(t *testing.T) {
 	p, id, _ := openTurn(t, RoleOrchestrator)
 	session := p.agent(id).SessionID
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatResume, Error: "400"})
-	if k := effects[input.Kill](p); len(k) != 1 || k[0].Agent.ID != id {
-		t.Fatalf("kills %v", k)
-	}
+	k := effects[input.Kill](p)
+	testkit.Need(t, len(k) == 1 && k[0].Agent.ID == id, "kills %v", k)
 	p.happen(id, bridge.Done{Exit: bridge.Exit{Code: 0}})
 	p.comes(id, bridge.SpawnResult{})
-	if p.agent(id).SessionID == session {
-		t.Error("on the same session again")
-	}
+	testkit.Check(t, p.agent(id).SessionID != session, "on the same session again")
 	p.contains("the record", p.lastSent(id), "history is lost", "the brief")
 }
 
@@ -446,21 +425,17 @@ func TestSpawnIsNotDoubled(t *testing.T) {
 	one := p.spawn("build it")
 	p.rebirth("arbiter", bridge.DeliveryBegun)
 	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`)
-	if p.s.Spawned != 1 || !strings.Contains(a.Text, one) || !strings.Contains(a.Text, "already") {
-		t.Fatalf("%d summoned: %s", p.s.Spawned, a.Text)
-	}
-	if p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`); p.s.Spawned != 2 {
-		t.Error("a second one of the kind is wanted, and refused")
-	}
-	if p.call("arbiter", "spawn_orchestrator", `{"prompt":"something else"}`); p.s.Spawned != 3 {
-		t.Error("another brief is another spawn")
-	}
+	testkit.Need(t, p.s.Spawned == 1 && strings.Contains(a.Text, one) && strings.Contains(a.Text, "already"),
+		"%d summoned: %s", p.s.Spawned, a.Text)
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`)
+	testkit.Check(t, p.s.Spawned == 2, "a second one of the kind is wanted, and refused")
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"something else"}`)
+	testkit.Check(t, p.s.Spawned == 3, "another brief is another spawn")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.spawned("orch-2")
 	p.verdict("orch-2", report("question", "Which?", true))
-	if p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`); p.s.Spawned != 4 {
-		t.Error("another turn is another spawn")
-	}
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`)
+	testkit.Check(t, p.s.Spawned == 4, "another turn is another spawn")
 }
 
 // TestACrashNoteSaysWhatIsKnown: an Arbiter whose process ends after it has summoned an Orchestrator reads of it, and
@@ -492,9 +467,8 @@ func (p *play) spawnAgain(brief string) string {
 	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"`+brief+`"}`)
 	var named struct{ ID string }
 	line, _, _ := strings.Cut(a.Text, "\n")
-	if err := json.Unmarshal([]byte(line), &named); err != nil {
-		p.t.Fatalf("%s: %v", a.Text, err)
-	}
+	err := json.Unmarshal([]byte(line), &named)
+	testkit.Need(p.t, err == nil, "%s: %v", a.Text, err)
 	return named.ID
 }
 
@@ -510,17 +484,14 @@ func TestOneInheritance(t *testing.T) {
 	p.verdict(one, report("question", "Which port?", true))
 	p.contains("the first message", p.lastSent("arbiter"), "kind: inheritance", "the key")
 	p.say("Take the lower one.", contract.Steer, "arbiter")
-	if sent := p.lastSent("arbiter"); !strings.Contains(sent, "Take the lower one.") ||
-		strings.Contains(sent, "kind: inheritance") {
-		t.Errorf("the word on the way:\n%s", sent)
-	}
+	sent := p.lastSent("arbiter")
+	testkit.Check(t, strings.Contains(sent, "Take the lower one.") && !strings.Contains(sent, "kind: inheritance"),
+		"the word on the way:\n%s", sent)
 	p.out = nil
 	p.crash("arbiter", 1)
 	sends := effects[input.Send](p)
-	if len(sends) != 2 || !strings.Contains(sends[0].Params.Content, "kind: inheritance") ||
-		strings.Contains(sends[1].Params.Content, "kind: inheritance") {
-		t.Fatalf("after a crash that lost both: %+v", sends)
-	}
+	testkit.Need(t, len(sends) == 2 && strings.Contains(sends[0].Params.Content, "kind: inheritance") &&
+		!strings.Contains(sends[1].Params.Content, "kind: inheritance"), "after a crash that lost both: %+v", sends)
 }
 
 // TestNothingAfterTheResult: events between the result and the end of the loop are recorded and not
@@ -543,9 +514,8 @@ func TestNothingAfterTheResult(t *testing.T) {
 	} {
 		p.do(f)
 	}
-	if n := len(effects[input.Emit](p)); n > 0 {
-		t.Errorf("told %d events: %+v", n, effects[input.Emit](p))
-	}
+	n := len(effects[input.Emit](p))
+	testkit.Check(t, n <= 0, "told %d events: %+v", n, effects[input.Emit](p))
 }
 
 // TestBrokenPipeIsNoRefusal: a process whose pipe broke in a permission request learns that no human and no rule
@@ -559,9 +529,8 @@ func TestBrokenPipeIsNoRefusal(t *testing.T) {
 	p.contains("what it reads", p.lastSent(one), "in the middle of your last turn", "nobody refused them",
 		"end the turn with your verdict")
 	p.do(asked(p, one, "p2", "ask"))
-	if len(p.s.Permission.Open) != 1 || p.s.Permission.Open[0].ID != "p2" {
-		t.Errorf("it is not asked again: %+v", p.s.Permission.Open)
-	}
+	testkit.Check(t, len(p.s.Permission.Open) == 1 && p.s.Permission.Open[0].ID == "p2", "it is not asked again: %+v",
+		p.s.Permission.Open)
 }
 
 // TestAReleasedAgentEnds: the end of a released agent is reported, even if its process had ended
@@ -582,9 +551,8 @@ func TestAReleasedAgentEnds(t *testing.T) {
 		p.out = nil
 		p.command(contract.Kill{ID: "orch-1"})
 		c.after(p)
-		if ends := told[contract.Done](p); len(ends) != 1 || ends[0].Reason != "killed by the human" {
-			t.Errorf("%s: %+v", name, ends)
-		}
+		ends := told[contract.Done](p)
+		testkit.Check(t, len(ends) == 1 && ends[0].Reason == "killed by the human", "%s: %+v", name, ends)
 	}
 }
 
@@ -600,9 +568,8 @@ func TestWhoWaitsInLine(t *testing.T) {
 		spare := p.spawn("the first") // whose document nothing waits for
 		leave(spare)
 		another := func() string { // in its place
-			if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x","successor_of":"`+spare+`"}`); a.IsError {
-				t.Fatal(a.Text)
-			}
+			a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"x","successor_of":"`+spare+`"}`)
+			testkit.Need(t, !a.IsError, "%v", a.Text)
 			p.spawned(fmt.Sprintf("orch-%d", p.s.Spawned))
 			return fmt.Sprintf("orch-%d", p.s.Spawned)
 		}
@@ -623,9 +590,8 @@ func TestWhoWaitsInLine(t *testing.T) {
 		testkit.Same(t, fmt.Sprintf("%d wait", waiting), kept, p.s.Handoff.SuccessorQueue)
 		for _, id := range kept {
 			heir := p.spawn("go on")
-			if p.agent(heir).Predecessor != id || !strings.Contains(p.sentTo(heir), "the second half") {
-				t.Fatalf("%s succeeds %s with\n%s", heir, p.agent(heir).Predecessor, p.sentTo(heir))
-			}
+			testkit.Need(t, p.agent(heir).Predecessor == id && strings.Contains(p.sentTo(heir), "the second half"),
+				"%s succeeds %s with\n%s", heir, p.agent(heir).Predecessor, p.sentTo(heir))
 			leave(heir)
 		}
 		p.spawn("after all of them")
@@ -646,14 +612,11 @@ func TestHeldStaysHeld(t *testing.T) {
 	p.stopped()
 	p.resume("")
 	p.back(bridge.DeliverySeen)
-	if !p.s.Conversation.Held || p.s.Conversation.Exchanges != exchanges || p.s.Question.Open == nil {
-		t.Errorf("held %v, %d exchanges (%d before), question %v", p.s.Conversation.Held, p.s.Conversation.Exchanges,
-			exchanges, p.s.Question.Open)
-	}
+	testkit.Check(t, p.s.Conversation.Held && p.s.Conversation.Exchanges == exchanges && p.s.Question.Open != nil,
+		"held %v, %d exchanges (%d before), question %v", p.s.Conversation.Held, p.s.Conversation.Exchanges, exchanges,
+		p.s.Question.Open)
 	p.say("go on")
-	if p.s.Conversation.Held {
-		t.Error("a human's word does not release it")
-	}
+	testkit.Check(t, !p.s.Conversation.Held, "a human's word does not release it")
 }
 
 // TestThoseLongGone: of agents that ended long ago only the names are kept, and later nothing, except for the
@@ -674,9 +637,8 @@ func TestThoseLongGone(t *testing.T) {
 	if a := p.agent(waits); !a.Forgotten || a.Document != nil || a.Brief != "" || a.Name == "" || a.SessionID == "" {
 		t.Errorf("the first: %+v", a)
 	}
-	if a := p.agent(fmt.Sprintf("orch-%d", p.s.Spawned)); a.Forgotten || a.Brief == "" {
-		t.Errorf("the last: %+v", a)
-	}
+	a := p.agent(fmt.Sprintf("orch-%d", p.s.Spawned))
+	testkit.Check(t, !a.Forgotten && a.Brief != "", "the last: %+v", a)
 	if a := p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"go on","successor_of":%q}`,
 		waits)); !a.IsError || !strings.Contains(a.Text, "no longer kept") {
 		t.Errorf("its successor: %+v", a)
@@ -687,9 +649,8 @@ func TestThoseLongGone(t *testing.T) {
 	for range NamesKept + 20 {
 		p.s.Handoff.SuccessorQueue = []string{again} // no successor is spawned
 		params := fmt.Sprintf(`{"prompt":"x","successor_of":%q}`, fmt.Sprintf("orch-%d", p.s.Spawned))
-		if a := p.call("arbiter", "spawn_orchestrator", params); a.IsError {
-			t.Fatal(a.Text)
-		}
+		a := p.call("arbiter", "spawn_orchestrator", params)
+		testkit.Need(t, !a.IsError, "%v", a.Text)
 		p.spawned(fmt.Sprintf("orch-%d", p.s.Spawned))
 		leave(fmt.Sprintf("orch-%d", p.s.Spawned))
 	}

@@ -55,20 +55,15 @@ func TestArbiterIsRenewed(t *testing.T) {
 
 	before := p.renewNow("the port is 8080")
 	a := p.agent("arbiter")
-	if a.SessionID == before || a.Generation != 2 || a.Context.Pct != 0 || a.WarnedLevel != "" ||
-		p.s.Renewal.Stage != RenewalNone {
-		t.Errorf("the successor: %+v", a)
-	}
-	if h := last[contract.Handoff](p); h.From != "arbiter" || h.To != "arbiter" ||
-		h.Document.KeyContext != "the port is 8080" {
-		t.Errorf("handoff %+v", h)
-	}
-	if d := last[contract.Done](p); d.SessionID != before || d.Reason != "renewed" {
-		t.Errorf("done %+v", d)
-	}
-	if r := told[contract.Restart](p); len(r) != 0 || p.s.Lifecycle.Crashes != 0 {
-		t.Errorf("counted as a restart: %+v", r)
-	}
+	testkit.Check(t, a.SessionID != before && a.Generation == 2 && a.Context.Pct == 0 && a.WarnedLevel == "" &&
+		p.s.Renewal.Stage == RenewalNone, "the successor: %+v", a)
+	h := last[contract.Handoff](p)
+	testkit.Check(t, h.From == "arbiter" && h.To == "arbiter" && h.Document.KeyContext == "the port is 8080",
+		"handoff %+v", h)
+	d := last[contract.Done](p)
+	testkit.Check(t, d.SessionID == before && d.Reason == "renewed", "done %+v", d)
+	r := told[contract.Restart](p)
+	testkit.Check(t, len(r) == 0 && p.s.Lifecycle.Crashes == 0, "counted as a restart: %+v", r)
 	p.contains("its first message", p.lastSent("arbiter"), "inheritance", "You are the Arbiter now", "the port is 8080",
 		"[active] lay the stones",
 		"ADDRESS_ORCHESTRATOR orch-1: because", "orch-1, Orchestrator I: working", "Which port?", "kind: message",
@@ -101,9 +96,8 @@ func TestRenewalWhileAHumanIsAsked(t *testing.T) {
 	p.full("arbiter", 90)
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Red or blue?"))
 	p.renewNow("colours")
-	if p.s.Question.Open == nil || p.agent("arbiter").Status != AgentReady {
-		t.Fatalf("question %v, the Arbiter is %s", p.s.Question.Open, p.agent("arbiter").Status)
-	}
+	testkit.Need(t, p.s.Question.Open != nil && p.agent("arbiter").Status == AgentReady,
+		"question %v, the Arbiter is %s", p.s.Question.Open, p.agent("arbiter").Status)
 	testkit.Same(t, "asked times", 1, len(told[contract.Question](p)))
 	p.say("Blue.")
 	p.contains("the answer", p.lastSent("arbiter"), "Asked of the human, and not answered yet", "Red or blue?",
@@ -195,9 +189,8 @@ func TestRenewalWithoutADocument(t *testing.T) {
 		for range maxCorrections + 1 {
 			p.verdict("arbiter", map[string]any{"decision": "HANDOFF", "message": "m", "reason": "r"})
 		}
-		if a := p.agent("arbiter"); a.Status != AgentRestarting || !a.NewSession {
-			t.Fatalf("it is %s", a.Status)
-		}
+		a := p.agent("arbiter")
+		testkit.Need(t, a.Status == AgentRestarting && a.NewSession, "it is %s", a.Status)
 		p.succeeds()
 		p.verdict(one, report("question", "Which?", true))
 		p.contains("the first message", p.lastSent("arbiter"), "could not write a document", "no valid document",
@@ -208,9 +201,7 @@ func TestRenewalWithoutADocument(t *testing.T) {
 		for i := range MaxGenerated {
 			p.turn("arbiter", outOfRoom)
 			p.succeeds()
-			if i == 0 && p.s.Ending != nil {
-				t.Fatal("it ended at once")
-			}
+			testkit.Need(t, i != 0 || p.s.Ending == nil, "it ended at once")
 			p.say(fmt.Sprintf("word %d", i))
 		}
 		p.turn("arbiter", outOfRoom)
@@ -241,9 +232,8 @@ func TestOrchestratorIsRelieved(t *testing.T) {
 	p.verdict(one, report("progress", "I go on", false))
 	p.verdict(one, report("progress", "and on", false))
 	a := p.agent(one)
-	if a.Status != AgentParked || len(effects[input.Inspect](p)) != 1 {
-		t.Fatalf("after %d demands it is %s", a.HandoffDemands, a.Status)
-	}
+	testkit.Need(t, a.Status == AgentParked && len(effects[input.Inspect](p)) == 1, "after %d demands it is %s",
+		a.HandoffDemands, a.Status)
 	p.inspect(traces)
 	p.contains("the Arbiter", p.lastSent("arbiter"), "did not hand off when it was told to", "I nearly have it.")
 }
@@ -268,12 +258,9 @@ func TestCompactions(t *testing.T) {
 	testkit.Same(t, "what it was told is forgotten", "critical", p.agent(two).NotifyingLevel)
 	p.happen(two, bridge.Compact{Trigger: "auto", PreTokens: 172_000, PostTokens: 2600})
 	a := p.agent(two)
-	if a.Compactions != 1 || a.ContextLow() || a.NotifiedLevel != "" {
-		t.Errorf("after a compaction %+v", a)
-	}
-	if c := last[contract.Compact](p); c.Blocked || c.PreTokens != 172_000 {
-		t.Errorf("%+v", c)
-	}
+	testkit.Check(t, a.Compactions == 1 && !a.ContextLow() && a.NotifiedLevel == "", "after a compaction %+v", a)
+	c := last[contract.Compact](p)
+	testkit.Check(t, !c.Blocked && c.PreTokens == 172_000, "%+v", c)
 }
 
 // TestRemindersFollowThePlan: what an agent receives after a compaction is up to date.
@@ -282,9 +269,8 @@ func TestRemindersFollowThePlan(t *testing.T) {
 	one := p.spawn("build the bridge")
 	spawns := effects[input.Spawn](p)
 	h := spawns[len(spawns)-1].Params.Config.Hooks
-	if h == nil || h.Warn != 70 || h.Critical != 85 || h.Role != "orchestrator" || !h.KeepContext {
-		t.Fatalf("hooks %+v", h)
-	}
+	testkit.Need(t, h != nil && h.Warn == 70 && h.Critical == 85 && h.Role == "orchestrator" && h.KeepContext,
+		"hooks %+v", h)
 	p.contains("the reminder", h.Reminder, "Orchestrator I (orch-1)", "build the bridge")
 	p.call("arbiter", "set_plan", `{"steps":[{"text":"lay the stones"}]}`)
 	told := map[string]string{}

@@ -25,24 +25,18 @@ func TestACrashIsFollowedByAnotherProcess(t *testing.T) {
 	old := p.agent(id)
 	p.dies(id)
 	a := p.agent(id)
-	if a.Status != AgentDown || len(p.spawns(id)) != 1 {
-		t.Fatalf("it is %s, %d starts", a.Status, len(p.spawns(id)))
-	}
+	testkit.Need(t, a.Status == AgentDown && len(p.spawns(id)) == 1, "it is %s, %d starts", a.Status, len(p.spawns(id)))
 	r := last[contract.Restart](p)
-	if r.Attempt != 1 || !strings.Contains(r.Reason, "signal: killed") || r.DelayMS < 0 || r.DelayMS > 1000 {
-		t.Errorf("restart %+v", r)
-	}
+	testkit.Check(t, r.Attempt == 1 && strings.Contains(r.Reason, "signal: killed") && r.DelayMS >= 0 &&
+		r.DelayMS <= 1000, "restart %+v", r)
 	if d := last[contract.Done](p); d.Reason != string(bridge.CatCrash) || p.s.Lifecycle.Crashes != 1 {
 		t.Errorf("done %+v, %d crashes", d, p.s.Lifecycle.Crashes)
 	}
 	p.do(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
 	s := p.spawns(id)[1]
-	if s.Generation != 2 || !s.Config.Resume || s.Config.SessionID != old.SessionID || !slices.Equal(s.Pending, old.Turn) {
-		t.Errorf("start %+v", s)
-	}
-	if e := last[contract.Spawn](p); !e.Resumed || e.Generation != 2 {
-		t.Errorf("spawn %+v", e)
-	}
+	testkit.Check(t, s.Generation == 2 && s.Config.Resume && s.Config.SessionID == old.SessionID &&
+		slices.Equal(s.Pending, old.Turn), "start %+v", s)
+	testkit.Like(t, "spawn", contract.Spawn{Resumed: true, Generation: 2}, last[contract.Spawn](p))
 	p.do(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
 	testkit.Same(t, "a second ring started a second process", 2, len(p.spawns(id)))
 }
@@ -59,35 +53,28 @@ func TestACrashLoopIsParked(t *testing.T) {
 				}
 				p.crash(id, 1)
 			}
-			if p.agent(id).Status != AgentParked || p.at.Sub(began) > time.Minute {
-				t.Fatalf("it is %s after %s", p.agent(id).Status, p.at.Sub(began))
-			}
+			testkit.Need(t, p.agent(id).Status == AgentParked && p.at.Sub(began) <= time.Minute, "it is %s after %s",
+				p.agent(id).Status, p.at.Sub(began))
 			starts := len(p.spawns(id))
-			if starts != 5 { // the first, and four more
-				t.Errorf("%d starts within a minute", starts)
-			}
+			testkit.Same(t, "starts within a minute", 5, starts) // the first, and four more
 			e := last[contract.Error](p)
-			if !strings.Contains(e.Message, "parked: 5 failures in 1m") || !slices.Contains(e.RecoveryOptions, "retry") {
-				t.Errorf("error %+v", e)
-			}
+			testkit.Check(t, strings.Contains(e.Message, "parked: 5 failures in 1m") &&
+				slices.Contains(e.RecoveryOptions, "retry"), "error %+v", e)
 			// Only a person can start it.
 			for g := range 7 {
 				p.do(input.Timer{Key: RestartPrefix + RunOf(bridge.AgentRef{ID: id, Generation: g})})
 				p.do(input.Timer{Key: WatchPrefix + RunOf(bridge.AgentRef{ID: id, Generation: g})})
 				p.do(input.Timer{Key: RetryPrefix + RunOf(bridge.AgentRef{ID: id, Generation: g})})
 			}
-			if len(p.spawns(id)) != starts || len(effects[input.Probe](p)) != 0 {
-				t.Error("something was done with a parked agent")
-			}
+			testkit.Check(t, len(p.spawns(id)) == starts && len(effects[input.Probe](p)) == 0,
+				"something was done with a parked agent")
 			if id == "arbiter" {
 				// The rules continue in its place, and the human may restart it.
 				if n := last[contract.Notice](p); !strings.Contains(n.Text, "continues by the rules") ||
 					!strings.Contains(p.s.Rulings.FallbackReason, "parked") {
 					t.Errorf("the human was given %q; fallback mode %q", n.Text, p.s.Rulings.FallbackReason)
 				}
-				if !slices.Contains(e.RecoveryOptions, "cancel") {
-					t.Errorf("error %+v", e)
-				}
+				testkit.Check(t, slices.Contains(e.RecoveryOptions, "cancel"), "error %+v", e)
 			} else {
 				p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 				p.contains("the Arbiter", p.lastSent("arbiter"), "parked", "Summon another")
@@ -117,9 +104,7 @@ func TestMessageRestartsAParkedAgent(t *testing.T) {
 		p.crash(id, 5)
 		p.mustCommand(contract.Choose{Option: "retry"})
 		p.comes(id, bridge.SpawnResult{Resumed: true})
-		if p.agent(id).Status == AgentParked || p.agent(id).Dismissed {
-			t.Errorf("it is %s", p.agent(id).Status)
-		}
+		testkit.Check(t, p.agent(id).Status != AgentParked && !p.agent(id).Dismissed, "it is %s", p.agent(id).Status)
 	})
 	t.Run("with a question open", func(t *testing.T) {
 		p := begin(t, nil)
@@ -159,18 +144,15 @@ func TestLateEventOfAnEarlierProcess(t *testing.T) {
 		input.Timer{Key: RestartPrefix + RunOf(old.AgentRef)}, input.Timer{Key: WatchPrefix + RunOf(old.AgentRef)},
 		input.Timer{Key: RetryPrefix + RunOf(old.AgentRef)},
 	} {
-		if out := p.do(f); len(out) != 0 {
-			t.Errorf("%T %+v led to %v", f, f, out)
-		}
+		testkit.Empty(t, fmt.Sprintf("%T %+v led", f, f), p.do(f))
 	}
 	testkit.Same(t, "the state is another", before, fingerprint(t, &p.s))
 	p.do(asked(p, id, "p1", "ask"))
 	late := asked(p, id, "p2", "allow")
 	late.Params.AgentRef = old.AgentRef
 	p.do(late)
-	if a := last[contract.Permission](p); a.Request != "p2" || a.Behavior != bridge.Deny {
-		t.Errorf("a tool of the earlier process: %+v", a)
-	}
+	testkit.Like(t, "a tool of the earlier process", contract.Permission{Request: "p2", Behavior: bridge.Deny},
+		last[contract.Permission](p))
 }
 
 // TestAnEndCountsOnce: a failed start or a lost bridge was reported already when the process's own end is
@@ -222,9 +204,8 @@ func TestEndingOneThatIsDown(t *testing.T) {
 				ref = p.agent(id).AgentRef
 			}
 			end(p, id)
-			if k := effects[input.Kill](p); starting != (len(k) == 1) {
-				t.Errorf("%s, starting %v: kills %v", name, starting, k)
-			}
+			k := effects[input.Kill](p)
+			testkit.Check(t, starting == (len(k) == 1), "%s, starting %v: kills %v", name, starting, k)
 			n := len(p.spawns(id))
 			p.do(input.Timer{Key: RestartPrefix + RunOf(ref)})
 			p.do(input.Spawned{Agent: ref})
@@ -309,9 +290,8 @@ func TestAStartThatFailedForWantOfMeans(t *testing.T) {
 		p := begin(t, nil)
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
 		p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatStart, Message: message})
-		if got := p.agent("orch-1").Status == AgentDown; got != again {
-			t.Errorf("%s: it is %s", message, p.agent("orch-1").Status)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: it is %s", message, p.agent("orch-1").Status), again,
+			p.agent("orch-1").Status == AgentDown)
 		if again && p.s.Lifecycle.Restarts[0].Class != runconfig.RestartCrash {
 			t.Errorf("%s: class %s", message, p.s.Lifecycle.Restarts[0].Class)
 		}
@@ -331,14 +311,12 @@ func TestClassesHaveCategories(t *testing.T) {
 			return true
 		}
 		class := testkit.Must(strconv.Unquote(c.Values[0].(*ast.BasicLit).Value))(t)
-		if declared++; Categories[runconfig.RestartClass(class)] == "" {
-			t.Errorf("%s has no category", class)
-		}
+		declared++
+		testkit.Check(t, Categories[runconfig.RestartClass(class)] != "", "%s has no category", class)
 		return true
 	})
-	if declared == 0 || declared != len(Categories) {
-		t.Errorf("%d classes are declared, %d have a category", declared, len(Categories))
-	}
+	testkit.Check(t, declared != 0 && declared == len(Categories), "%d classes are declared, %d have a category",
+		declared, len(Categories))
 }
 
 // TestHalt: a halt ends every agent's process at once. Until a continue command nothing is started or
@@ -352,12 +330,9 @@ func TestHalt(t *testing.T) {
 	p.out = nil
 	p.mustCommand(contract.Halt{})
 	kills := effects[input.Kill](p)
-	if len(kills) != 2 || !kills[0].Now || !kills[1].Now {
-		t.Fatalf("%+v", kills)
-	}
-	if e := told[contract.Halted](p); len(e) != 1 || e[0].By != input.ChannelStdin {
-		t.Errorf("%+v", e)
-	}
+	testkit.Need(t, len(kills) == 2 && kills[0].Now && kills[1].Now, "%+v", kills)
+	e := told[contract.Halted](p)
+	testkit.Check(t, len(e) == 1 && e[0].By == input.ChannelStdin, "%+v", e)
 	if e := told[contract.Permission](p); len(e) != 1 || e[0].Behavior != bridge.Deny || e[0].By != "halted" {
 		t.Errorf("%+v", e)
 	}
@@ -373,18 +348,15 @@ func TestHalt(t *testing.T) {
 	p.say("And write the manual.")
 	p.mustCommand(contract.ForceAgent{Mode: "tester"})
 	p.restartDue(one)
-	if len(effects[input.Spawn](p)) != 0 || len(effects[input.Send](p)) != 0 {
-		t.Error("halted, and something was started or sent")
-	}
-	if ok, why := p.command(contract.Halt{}); !ok || !strings.Contains(why, "already") {
-		t.Error(why)
-	}
+	testkit.Check(t, len(effects[input.Spawn](p)) == 0 && len(effects[input.Send](p)) == 0,
+		"halted, and something was started or sent")
+	ok, why := p.command(contract.Halt{})
+	testkit.Check(t, ok && strings.Contains(why, "already"), "%v", why)
 	p.mustCommand(contract.Continue{})
 	testkit.Same(t, "starts", 3, len(effects[input.Spawn](p)))
 	p.back(bridge.DeliveryBegun)
-	if p.agent("arbiter").Status != AgentBusy || p.agent(one).Status != AgentBusy {
-		t.Errorf("the Arbiter is %s, %s is %s", p.agent("arbiter").Status, one, p.agent(one).Status)
-	}
+	testkit.Check(t, p.agent("arbiter").Status == AgentBusy && p.agent(one).Status == AgentBusy,
+		"the Arbiter is %s, %s is %s", p.agent("arbiter").Status, one, p.agent(one).Status)
 }
 
 // TestHaltWhileAgentsStart: an agent whose start a halt cuts off is reported twice, as a process that ended and as one
@@ -398,9 +370,8 @@ func TestHaltWhileAgentsStart(t *testing.T) {
 			p.happen(id, bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
 		}
 		p.command(contract.Continue{})
-		if p.command(contract.Halt{}); p.agent("arbiter").Status != AgentRestarting {
-			t.Fatalf("the Arbiter is %s", p.agent("arbiter").Status)
-		}
+		p.command(contract.Halt{})
+		testkit.Need(t, p.agent("arbiter").Status == AgentRestarting, "the Arbiter is %s", p.agent("arbiter").Status)
 		p.out = nil
 		for _, id := range ids {
 			ends := []func(){
@@ -417,14 +388,11 @@ func TestHaltWhileAgentsStart(t *testing.T) {
 			ends[1]()
 			testkit.Same(t, id, AgentDown, p.agent(id).Status)
 		}
-		if p.s.Ending != nil || len(told[contract.Error](p)) != 0 {
-			t.Errorf("ending %+v, errors %+v", p.s.Ending, told[contract.Error](p))
-		}
+		testkit.Check(t, p.s.Ending == nil && len(told[contract.Error](p)) == 0, "ending %+v, errors %+v", p.s.Ending,
+			told[contract.Error](p))
 		ends := told[contract.Done](p)
 		other := func(d contract.Done) bool { return d.Reason != "halted" }
-		if len(ends) != len(ids) || slices.ContainsFunc(ends, other) {
-			t.Errorf("ends %+v", ends)
-		}
+		testkit.Check(t, len(ends) == len(ids) && !slices.ContainsFunc(ends, other), "ends %+v", ends)
 		p.command(contract.Continue{})
 		testkit.Same(t, "starts", len(ids), len(effects[input.Spawn](p)))
 	}
@@ -467,10 +435,9 @@ func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
 		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 		p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
 		starts, halts := len(effects[input.Spawn](p)), len(told[contract.Halted](p))
-		if p.s.Halted == applied || (starts == 0) == applied || (halts == 0) != applied || p.s.Lifecycle.Crashes != 0 {
-			t.Errorf("applied: %v, halted: %v, %d starts, %d halts, %d crashes", applied, p.s.Halted, starts, halts,
-				p.s.Lifecycle.Crashes)
-		}
+		testkit.Check(t, p.s.Halted != applied && (starts == 0) != applied && (halts == 0) == applied &&
+			p.s.Lifecycle.Crashes == 0, "applied: %v, halted: %v, %d starts, %d halts, %d crashes", applied, p.s.Halted,
+			starts, halts, p.s.Lifecycle.Crashes)
 	}
 }
 

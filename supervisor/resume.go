@@ -20,13 +20,9 @@ func (s *State) Reached() bool {
 	if len(s.Agents) > 0 && (s.Ending == nil || s.Ending.Exit != contract.ExitEnvironment) {
 		return true
 	}
-	for _, a := range s.Agents {
-		if a.Generation > 1 || a.HasHistory || a.Context.Window > 0 || a.Status == AgentReady ||
-			a.Status == AgentBusy {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Agents, func(a *Agent) bool {
+		return a.Generation > 1 || a.HasHistory || a.Context.Window > 0 || a.Status == AgentReady || a.Status == AgentBusy
+	})
 }
 
 // wasAsked reports whether the run was ever given a task.

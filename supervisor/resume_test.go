@@ -52,36 +52,29 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 			o.MaxCostUSD, o.Timeout = 500, 24*time.Hour
 			p.out = nil
 			p.do(input.Resumed{Options: o, Claude: p.s.Lifecycle.Claude(), Notice: "3 processes were ended", Stay: true})
-			if s := told[contract.Session](p); len(s) != 1 || !s[0].Resumed {
-				t.Errorf("session %+v", s)
-			}
+			s := told[contract.Session](p)
+			testkit.Check(t, len(s) == 1 && s[0].Resumed, "session %+v", s)
 			p.contains("what else is said", told[contract.Notice](p)[0].Text, "3 processes were ended")
 			p.back(bridge.DeliverySeen)
 			testkit.Same(t, "the one that was let go", AgentEnded, p.agent(two).Status)
 			testkit.Same(t, "len(p.spawns(two))", 0, len(p.spawns(two)))
 			for _, id := range []string{"arbiter", one} {
 				s := p.spawns(id)
-				if len(s) != 1 || !s[0].Config.Resume || s[0].Generation != 2 {
-					t.Fatalf("%s: starts %v", id, s)
-				}
+				testkit.Need(t, len(s) == 1 && s[0].Config.Resume && s[0].Generation == 2, "%s: starts %v", id, s)
 				old := before.Agents[0]
 				if id == one {
 					old = before.Agents[1]
 				}
-				if s[0].Config.SessionID != old.SessionID || s[0].Config.SystemPrompt+s[0].Config.AppendSystemPrompt == "" ||
-					len(s[0].Config.MCPTools) == 0 {
-					t.Errorf("%s: session %s (was %s), or its role is missing", id, s[0].Config.SessionID, old.SessionID)
-				}
+				testkit.Check(t, s[0].Config.SessionID == old.SessionID &&
+					s[0].Config.SystemPrompt+s[0].Config.AppendSystemPrompt != "" && len(s[0].Config.MCPTools) != 0,
+					"%s: session %s (was %s), or its role is missing", id, s[0].Config.SessionID, old.SessionID)
 			}
 			testkit.Same(t, "plan", before.Task.Plan, p.s.Task.Plan)
-			if p.s.Spawned != 2 || p.s.Task.Iterations != 2 || p.s.Budget.CostUSD != before.Budget.CostUSD ||
-				p.s.Task.Text != "Build it" || p.s.Budget.Runtime.Processes != 2 {
-				t.Errorf("spawned %d, iterations %d, $%v, task %q, processes %d", p.s.Spawned, p.s.Task.Iterations,
-					p.s.Budget.CostUSD, p.s.Task.Text, p.s.Budget.Runtime.Processes)
-			}
-			if got := p.s.Lifecycle.Crashes - before.Lifecycle.Crashes; got != c.crashes {
-				t.Errorf("%d crashes were counted", got)
-			}
+			testkit.Check(t, p.s.Spawned == 2 && p.s.Task.Iterations == 2 &&
+				p.s.Budget.CostUSD == before.Budget.CostUSD && p.s.Task.Text == "Build it" &&
+				p.s.Budget.Runtime.Processes == 2, "spawned %d, iterations %d, $%v, task %q, processes %d", p.s.Spawned,
+				p.s.Task.Iterations, p.s.Budget.CostUSD, p.s.Task.Text, p.s.Budget.Runtime.Processes)
+			testkit.Same(t, "crashes were counted", c.crashes, p.s.Lifecycle.Crashes-before.Lifecycle.Crashes)
 			// Waiting messages are sent when their reader is free.
 			p.verdict(one, report("progress", "on the way", false))
 			var said strings.Builder
@@ -127,17 +120,14 @@ func TestTimeoutCountsProcessRunsAndNotThePauses(t *testing.T) {
 	p.out = nil
 	out := p.do(input.Resumed{Options: p.s.Options, Stay: true})
 	left := timer(out, timeoutKey)
-	if left < 39*time.Minute || left > 40*time.Minute {
-		t.Fatalf("in the second process run %s are left", left)
-	}
+	testkit.Need(t, left >= 39*time.Minute && left <= 40*time.Minute, "in the second process run %s are left", left)
 	p.back(bridge.DeliverySeen)
 	p.at = p.at.Add(8*time.Hour + 10*time.Minute)
 	p.do(input.WokeFromSleep{Slept: 8 * time.Hour})
 	p.stopped()
 	out = p.do(input.Resumed{Options: p.s.Options, Stay: true})
-	if left = timer(out, timeoutKey); left < 29*time.Minute || left > 30*time.Minute {
-		t.Errorf("in the third process run %s are left", left)
-	}
+	left = timer(out, timeoutKey)
+	testkit.Check(t, left >= 29*time.Minute && left <= 30*time.Minute, "in the third process run %s are left", left)
 	p.back(bridge.DeliverySeen)
 	p.stopped()
 	if r := last[contract.Result](p); r.DurationMS < 30*60_000 || r.DurationMS > 32*60_000 {
@@ -162,12 +152,10 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 			p.back(bridge.DeliveryBegun)
 			p.proven(id)
 			p.do(asked(p, id, "p9", "ask"))
-			if r := told[contract.PermissionRequest](p); len(r) != 1 || r[0].Request != "p1" || r[0].Tool != "Bash" {
-				t.Errorf("requests %+v", r)
-			}
-			if len(p.s.Permission.Open) != 1 || p.s.Permission.Open[0].At != p.at {
-				t.Errorf("open since another time: %+v", p.s.Permission.Open)
-			}
+			r := told[contract.PermissionRequest](p)
+			testkit.Check(t, len(r) == 1 && r[0].Request == "p1" && r[0].Tool == "Bash", "requests %+v", r)
+			testkit.Check(t, len(p.s.Permission.Open) == 1 && p.s.Permission.Open[0].At == p.at,
+				"open since another time: %+v", p.s.Permission.Open)
 			testkit.Same(t, "a process that is gone was answered", 0, len(effects[input.PermissionRespond](p)))
 		})
 	}
@@ -177,9 +165,8 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
 			end(p)
 			p.resume("")
-			if q := told[contract.Question](p); len(q) != 1 || q[0].Text != "Which port?" {
-				t.Errorf("%s: questions %v", name, q)
-			}
+			q := told[contract.Question](p)
+			testkit.Check(t, len(q) == 1 && q[0].Text == "Which port?", "%s: questions %v", name, q)
 			p.back(bridge.DeliverySeen)
 			if len(p.sends("arbiter")) != 0 {
 				t.Errorf("%s: the Arbiter was told to rule, though it waits: %s", name, p.lastSent("arbiter"))
@@ -202,26 +189,21 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 		p.stopped()
 		p.out = nil
 		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
-		if e := effects[input.Finish](p); len(e) != 1 || e[0].Exit != contract.ExitEnvironment {
-			t.Errorf("ends %v", e)
-		}
+		e := effects[input.Finish](p)
+		testkit.Check(t, len(e) == 1 && e[0].Exit == contract.ExitEnvironment, "ends %v", e)
 		p.resume("")
-		if q := told[contract.Question](p); len(q) != 1 {
-			t.Errorf("questions %v", q)
-		}
+		q := told[contract.Question](p)
+		testkit.Check(t, len(q) == 1, "questions %v", q)
 	})
 	t.Run("a request, after a crash and a process run without a bridge", func(t *testing.T) {
 		p := begin(t, nil)
 		id := p.spawn("work")
 		p.do(asked(p, id, "p1", "ask"))
 		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
-		if open := p.s.Permission.All(); len(open) != 0 {
-			t.Errorf("open in a run that has ended: %+v", open)
-		}
+		testkit.Empty(t, "open in a run that has ended", p.s.Permission.All())
 		p.resume("")
-		if r := p.s.Permission.Unclaimed; len(r) != 1 || r[0].ID != "p1" {
-			t.Errorf("unclaimed %+v", r)
-		}
+		r := p.s.Permission.Unclaimed
+		testkit.Check(t, len(r) == 1 && r[0].ID == "p1", "unclaimed %+v", r)
 	})
 }
 
@@ -263,21 +245,17 @@ func TestAnOpenRequestIsTakenOver(t *testing.T) {
 	p.resume("")
 	p.back(bridge.DeliveryBegun)
 	p.do(asked(p, id, "p9", "ask"))
-	if r := told[contract.PermissionRequest](p); len(r) != 1 || r[0].Request != "p1" {
-		t.Errorf("requests %v", r)
-	}
+	r := told[contract.PermissionRequest](p)
+	testkit.Check(t, len(r) == 1 && r[0].Request == "p1", "requests %v", r)
 	p.resume("")
 	p.back(bridge.DeliveryBegun)
 	p.do(asked(p, other, "p7", "ask")) // the same action, but not its request
 	p.do(asked(p, id, "p9", "ask"))
-	if r := told[contract.PermissionRequest](p); len(r) != 2 || r[0].Request != "p7" || r[1].Request != "p1" {
-		t.Errorf("requests %v", r)
-	}
+	r = told[contract.PermissionRequest](p)
+	testkit.Check(t, len(r) == 2 && r[0].Request == "p7" && r[1].Request == "p1", "requests %v", r)
 	p.command(contract.Permit{Request: "p1", Behavior: "allow"})
-	if a := effects[input.PermissionRespond](p); len(a) != 1 || a[0].Request != "p9" ||
-		a[0].Result.Behavior != bridge.Allow {
-		t.Errorf("answers %v", a)
-	}
+	a := effects[input.PermissionRespond](p)
+	testkit.Check(t, len(a) == 1 && a[0].Request == "p9" && a[0].Result.Behavior == bridge.Allow, "answers %v", a)
 }
 
 // TestACompletedRun: a completed run waits for another task, and its Orchestrators are not restarted.
@@ -293,15 +271,13 @@ func TestACompletedRun(t *testing.T) {
 		p, id := complete(t)
 		p.resume("")
 		p.back(bridge.DeliverySeen)
-		if p.s.Task.Phase != machine.Idle || p.s.Task.Text != "" || len(p.sends("arbiter")) != 0 ||
-			p.agent(id).Status != AgentEnded {
-			t.Errorf("%s, task %q, %s is %s", p.s.Task.Phase, p.s.Task.Text, id, p.agent(id).Status)
-		}
+		testkit.Check(t, p.s.Task.Phase == machine.Idle && p.s.Task.Text == "" && len(p.sends("arbiter")) == 0 &&
+			p.agent(id).Status == AgentEnded, "%s, task %q, %s is %s", p.s.Task.Phase, p.s.Task.Text, id,
+			p.agent(id).Status)
 		p.say("Now test it")
 		p.contains("the task", p.lastSent("arbiter"), "Now test it", "kind: task")
-		if next := p.spawn("test"); next == id {
-			t.Errorf("%s was summoned twice", next)
-		}
+		next := p.spawn("test")
+		testkit.Check(t, next != id, "%s was summoned twice", next)
 	})
 	t.Run("asked once more", func(t *testing.T) {
 		p, _ := complete(t)
@@ -309,20 +285,15 @@ func TestACompletedRun(t *testing.T) {
 		p.do(input.Resumed{Options: p.s.Options})
 		testkit.Same(t, "agents were started for nothing", 0, len(effects[input.Spawn](p)))
 		r, exit := p.finished()
-		if r.Status != contract.StatusComplete || !strings.HasPrefix(r.Summary, "built.") || exit != contract.ExitComplete {
-			t.Errorf("%+v, exit %d", r, exit)
-		}
+		testkit.Check(t, r.Status == contract.StatusComplete && strings.HasPrefix(r.Summary, "built.") &&
+			exit == contract.ExitComplete, "%+v, exit %d", r, exit)
 	})
 	t.Run("after a process run without a bridge", func(t *testing.T) {
 		p, id := complete(t)
 		p.out = nil
 		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
-		if r := last[contract.Result](p); r.Status != contract.StatusFailed {
-			t.Errorf("result %+v", r)
-		}
-		if !p.s.Completed() {
-			t.Error("it is not complete any more")
-		}
+		testkit.Like(t, "result", contract.Result{Status: contract.StatusFailed}, last[contract.Result](p))
+		testkit.Check(t, p.s.Completed(), "it is not complete any more")
 		p.resume("")
 		testkit.Same(t, id, AgentEnded, p.agent(id).Status)
 	})

@@ -125,9 +125,7 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 		p.full("arbiter", 90)
 		p.command(contract.Interrupt{})
 		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
-		if p.s.Question.Open == nil {
-			t.Error("no question is open")
-		}
+		testkit.Check(t, p.s.Question.Open != nil, "no question is open")
 		p.renewNow("kept")
 		p.say("Go on.")
 		p.contains("the successor", p.lastSent("arbiter"), "kept", "kind: answer", "Go on.")
@@ -142,9 +140,7 @@ func TestInterruptedAtItsEnd(t *testing.T) {
 		p.contains("it is asked", p.lastSent("arbiter"), "kind: renewal")
 		p.renewNow("kept")
 		p.contains("the successor", p.lastSent("arbiter"), "kept", "kind: question", "Which port?")
-		if p.s.Question.Open != nil {
-			t.Errorf("a human is asked: %+v", p.s.Question.Open)
-		}
+		testkit.Check(t, p.s.Question.Open == nil, "a human is asked: %+v", p.s.Question.Open)
 	})
 }
 
@@ -215,9 +211,7 @@ func TestTwoHandOffAtOnce(t *testing.T) {
 	p.contains("the Arbiter reads", p.lastSent("arbiter"), "colours")
 	four := p.spawn("go on painting")
 	p.contains("the painter", p.lastSent(four), "colours")
-	if len(p.s.Handoff.SuccessorQueue) > 0 {
-		t.Errorf("%s still waits for a successor", p.s.Handoff.SuccessorQueue)
-	}
+	testkit.Empty(t, "still waits for a successor", p.s.Handoff.SuccessorQueue)
 }
 
 // TestSuccessorBeforeTheChecksEnd: it is the successor, and no other is spawned.
@@ -230,9 +224,7 @@ func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
 	p.contains("the successor", p.lastSent("orch-2"), "bricks")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")})
-	if len(p.s.Handoff.SuccessorQueue) > 0 {
-		t.Errorf("%s waits for another successor", p.s.Handoff.SuccessorQueue)
-	}
+	testkit.Empty(t, "waits for another successor", p.s.Handoff.SuccessorQueue)
 }
 
 // TestChecksNeedNoAuthor: the author's turns, its end and its next process do not affect a check that waits for
@@ -286,9 +278,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
 		p.do(input.BridgeBack{})
 		again := p.check()
-		if again.Request == c.Request || again.Number != 1 {
-			t.Fatalf("not asked again: %+v", again)
-		}
+		testkit.Need(t, again.Request != c.Request && again.Number == 1, "not asked again: %+v", again)
 		p.do(asked2(again))
 		open(p)
 	})
@@ -326,9 +316,7 @@ func TestLastMessageOfASpentAgentIsKept(t *testing.T) {
 		p.verdict(one, report("progress", "half", false))
 	}
 	p.say("Mind the step.", contract.Note, one)
-	if p.agent(one).Status == AgentParked {
-		t.Fatal("too early")
-	}
+	testkit.Need(t, p.agent(one).Status != AgentParked, "too early")
 	p.verdict(one, report("progress", "the roof is on", false))
 	testkit.Same(t, "p.agent(one).Status", AgentParked, p.agent(one).Status)
 	p.inspect(traces)
@@ -349,10 +337,8 @@ func TestARestartedAgentHasNoSuccessor(t *testing.T) {
 		if !told {
 			p.do(input.Inspected{Serial: serial, Result: traces})
 		}
-		if len(p.s.Handoff.SuccessorQueue) > 0 {
-			t.Errorf("told %v: the next one summoned inherits from %s, which is %s", told, p.s.Handoff.SuccessorQueue,
-				p.agent(one).Status)
-		}
+		testkit.Empty(t, fmt.Sprintf("told %v: the next one summoned inherits from, which is %s", told,
+			p.agent(one).Status), p.s.Handoff.SuccessorQueue)
 	}
 }
 
@@ -362,9 +348,7 @@ func stateless(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless }
 // asked is the open question to the decider.
 func (p *play) asked() input.Decided {
 	p.t.Helper()
-	if p.s.Rulings.DeciderRequest == nil {
-		p.t.Fatalf("nothing is asked in %s", p.s.Task.Phase)
-	}
+	testkit.Need(p.t, p.s.Rulings.DeciderRequest != nil, "nothing is asked in %s", p.s.Task.Phase)
 	list := effects[input.Decide](p)
 	return input.Decided(list[len(list)-1].Question)
 }
@@ -397,9 +381,7 @@ func TestAnswersToEarlierQuestions(t *testing.T) {
 	p.verdict(id, report("done", "half of it", true))
 	judged := p.asked()
 	p.mustCommand(contract.RetryLast{})
-	if p.s.Rulings.DeciderRequest != nil {
-		t.Fatal("the work that the human sent back is judged all the same")
-	}
+	testkit.Need(t, p.s.Rulings.DeciderRequest == nil, "the work that the human sent back is judged all the same")
 	p.verdict(id, report("done", "all of it", true))
 	again := p.asked()
 	p.answers(judged, "COMPLETE", "")
@@ -408,9 +390,7 @@ func TestAnswersToEarlierQuestions(t *testing.T) {
 	for range 2 { // the Arbiter reads what came before, and then of the open points
 		p.verdict("arbiter", ruling("CONTINUE", ""))
 	}
-	if p.s.Ending == nil || p.s.Ending.Status != contract.StatusComplete {
-		t.Fatalf("ending %+v", p.s.Ending)
-	}
+	testkit.Need(t, p.s.Ending != nil && p.s.Ending.Status == contract.StatusComplete, "ending %+v", p.s.Ending)
 }
 
 // TestResetLeavesNothingToDecide: after a reset nothing of the dropped task is decided.
@@ -451,9 +431,8 @@ func TestOneRulesOnWhoBroke(t *testing.T) {
 	id := p.working()
 	p.crash(id, 5)
 	q := p.asked()
-	if q.Point != decider.PointSelect || p.agent("arbiter").Status != AgentReady {
-		t.Fatalf("asked at %s, and the Arbiter is %s", q.Point, p.agent("arbiter").Status)
-	}
+	testkit.Need(t, q.Point == decider.PointSelect && p.agent("arbiter").Status == AgentReady,
+		"asked at %s, and the Arbiter is %s", q.Point, p.agent("arbiter").Status)
 	p.answers(q, "SELECT_MODE", "developer")
 	testkit.Same(t, "were summoned", 2, p.s.Spawned)
 	p.say("How is it?")
@@ -499,10 +478,9 @@ func TestAnArbiterThatDoesNotRuleIsNotRenewed(t *testing.T) {
 	for range 3 {
 		p.verdict(id, report("progress", "on the way", false))
 	}
-	if p.s.Renewal.Stage != RenewalNone || slices.ContainsFunc(p.s.Conversation.WorkLog,
-		func(e ConversationEntry) bool { return e.Kind == KindRenewal }) {
-		t.Errorf("renewal %q; work log %+v", p.s.Renewal.Stage, p.s.Conversation.WorkLog)
-	}
+	testkit.Check(t, p.s.Renewal.Stage == RenewalNone &&
+		!slices.ContainsFunc(p.s.Conversation.WorkLog, func(e ConversationEntry) bool { return e.Kind == KindRenewal }),
+		"renewal %q; work log %+v", p.s.Renewal.Stage, p.s.Conversation.WorkLog)
 }
 
 // TestADocumentIsJudgedByItsOwnWork: even if another agent's document came after it.
@@ -511,9 +489,8 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 		t.Helper()
 		var in decider.EvaluateProgressInput
 		testkit.OK(t, json.Unmarshal(input, &in))
-		if in.LastExecution.Output == nil || !strings.Contains(in.LastExecution.Output.Full, text) {
-			t.Errorf("judged is %+v, and not %q", in.LastExecution.Output, text)
-		}
+		testkit.Check(t, in.LastExecution.Output != nil && strings.Contains(in.LastExecution.Output.Full, text),
+			"judged is %+v, and not %q", in.LastExecution.Output, text)
 	}
 	p := begin(t, nil)
 	one, two := p.spawn("this"), p.spawn("that")
@@ -522,9 +499,8 @@ func TestADocumentIsJudgedByItsOwnWork(t *testing.T) {
 	p.verdict(one, report("done", "this is done", true))
 	p.verdict(two, report("done", "that is done", true))
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	if p.s.Rulings.ArbiterRequest == nil || p.s.Rulings.ArbiterRequest.About != one {
-		t.Fatalf("posed is %+v", p.s.Rulings.ArbiterRequest)
-	}
+	testkit.Need(t, p.s.Rulings.ArbiterRequest != nil && p.s.Rulings.ArbiterRequest.About == one, "posed is %+v",
+		p.s.Rulings.ArbiterRequest)
 	judges(p, p.s.Rulings.ArbiterRequest.Input, "this is done")
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	judges(p, p.s.Rulings.ArbiterRequest.Input, "that is done")
@@ -597,9 +573,8 @@ func TestTheTimeOfAModeContinues(t *testing.T) {
 	p.stopped()
 	p.out = nil
 	p.do(input.Resumed{Options: p.s.Options})
-	if after := timer(p.out, WorkLimitPrefix+p.agent(id).AgentRef.ID); after <= 0 || after > time.Minute {
-		t.Errorf("the timer is %s", after)
-	}
+	after := timer(p.out, WorkLimitPrefix+p.agent(id).AgentRef.ID)
+	testkit.Check(t, after > 0 && after <= time.Minute, "the timer is %s", after)
 	p.settles()
 	p.restartDue(id)
 	p.settles()
@@ -674,12 +649,10 @@ func TestOneThatAsksInVainIsReplaced(t *testing.T) {
 	for a := p.agent(id); a.Alive() && p.s.Ending == nil; a = p.agent(id) {
 		p.verdict(id, report("question", "May I?", true))
 	}
-	if p.s.Ending != nil || p.s.Task.Failures > 3 {
-		t.Fatalf("%d failures, ending %+v", p.s.Task.Failures, p.s.Ending)
-	}
-	if next := p.working(); next == id {
-		t.Errorf("%s is at work", next)
-	}
+	testkit.Need(t, p.s.Ending == nil && p.s.Task.Failures <= 3, "%d failures, ending %+v", p.s.Task.Failures,
+		p.s.Ending)
+	next := p.working()
+	testkit.Check(t, next != id, "%s is at work", next)
 }
 
 // TestTheArbiterReleasesAllAndRulesNoMore: the rules choose again.
@@ -688,7 +661,6 @@ func TestTheArbiterReleasesAllAndRulesNoMore(t *testing.T) {
 	p.spawn("work")
 	p.call("arbiter", "release_orchestrator", `{"id":"all","reason":"enough"}`)
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatTool, Error: "refused"})
-	if p.s.Rulings.FallbackReason == "" || p.working() != "orch-2" {
-		t.Errorf("fallback mode %q in %s: %s", p.s.Rulings.FallbackReason, p.s.Task.Phase, p.s.LivingText())
-	}
+	testkit.Check(t, p.s.Rulings.FallbackReason != "" && p.working() == "orch-2", "fallback mode %q in %s: %s",
+		p.s.Rulings.FallbackReason, p.s.Task.Phase, p.s.LivingText())
 }

@@ -90,9 +90,7 @@ func everyMethod(t *testing.T) []RightsMethod {
 		list = append(list, RightsCommand(b))
 	}
 	for name := range corpus.Receivers(t, "contract", "CommandType") {
-		if bodies[name] == nil {
-			t.Errorf("command %s is none of the samples", name)
-		}
+		testkit.Check(t, bodies[name] != nil, "command %s is none of the samples", name)
 	}
 	for _, tool := range append(slices.Clone(ArbiterTools()), OrchestratorTools()...) {
 		list = append(list, Tool(tool.Name))
@@ -117,9 +115,7 @@ func TestRights(t *testing.T) {
 		if fields[0] == "stdin" {
 			continue
 		}
-		if len(fields) != 1+len(parties) {
-			t.Fatalf("row %q", line)
-		}
+		testkit.Need(t, len(fields) == 1+len(parties), "row %q", line)
 		methods = append(methods, RightsMethod(fields[0]))
 		for i, who := range parties {
 			if want := fields[i+1] == "x"; May(who, RightsMethod(fields[0])) != want {
@@ -130,15 +126,11 @@ func TestRights(t *testing.T) {
 	}
 	slices.Sort(methods)
 	testkit.Same(t, "the matrix has\nthere", everyMethod(t), methods)
-	if cases != len(methods)*len(parties) || cases < 300 {
-		t.Errorf("%d cases", cases)
-	}
+	testkit.Check(t, cases == len(methods)*len(parties) && cases >= 300, "%d cases", cases)
 	testkit.Same(t, "parties in the table", len(parties), len(RightsTable()))
 	for who, may := range RightsTable() {
 		for _, what := range may {
-			if !slices.Contains(methods, what) {
-				t.Errorf("%s may %s, which is nothing", who, what)
-			}
+			testkit.Check(t, slices.Contains(methods, what), "%s may %s, which is nothing", who, what)
 		}
 	}
 }
@@ -148,17 +140,13 @@ func TestUnknownPartyMayNothing(t *testing.T) {
 	for _, what := range append(everyMethod(t), "", "command/", "command/Permission", "tool/*", "*", "hook ",
 		"approve\x00") {
 		for _, who := range []Party{"", "human", "root", "Human-stdin", "human-stdin ", "аrbiter", "orch-1", "agent"} {
-			if May(who, what) {
-				t.Errorf("%q may %q", who, what)
-			}
+			testkit.Check(t, !May(who, what), "%q may %q", who, what)
 		}
 		if slices.Contains(everyMethod(t), what) {
 			continue
 		}
 		for _, who := range parties {
-			if May(who, what) {
-				t.Errorf("%s may %q", who, what)
-			}
+			testkit.Check(t, !May(who, what), "%s may %q", who, what)
 		}
 	}
 	testkit.Same(t, "no command at all is", "", RightsCommand(nil))
@@ -177,9 +165,7 @@ func TestCommandsNeedAChannel(t *testing.T) {
 			before := fingerprint(t, &p.s)
 			out := p.do(input.Command{Command: contract.Command{Ref: "r", Body: b}, Channel: channel})
 			if SentBy(channel) != "" {
-				if refused(out, "is accepted from stdin") {
-					t.Errorf("%T by %q is not heard", b, channel)
-				}
+				testkit.Check(t, !refused(out, "is accepted from stdin"), "%T by %q is not heard", b, channel)
 				continue
 			}
 			after := p.s
@@ -229,10 +215,8 @@ func TestToolsNeedTheRole(t *testing.T) {
 				Tool: tool, Input: []byte(raw), Subagent: caller.subagent}})
 			may := May(caller.who, Tool(tool))
 			answer := answerIn(t, out)
-			if denied := strings.Contains(answer.Text, "has no tool") ||
-				strings.Contains(answer.Text, "may not call"); denied == may || denied && !answer.IsError {
-				t.Errorf("%s calls %q: %+v", caller.who, tool, answer)
-			}
+			denied := strings.Contains(answer.Text, "has no tool") || strings.Contains(answer.Text, "may not call")
+			testkit.Check(t, denied != may && (!denied || answer.IsError), "%s calls %q: %+v", caller.who, tool, answer)
 			after := p.s
 			after.Budget.Runtime.LastAt = lastAtOf(t, before)
 			if !may && fingerprint(t, &after) != before {
@@ -264,12 +248,9 @@ func TestVerdictsNeedTheRole(t *testing.T) {
 		was := p.s.Task.Phase
 		n := len(told[contract.Decision](p))
 		p.verdict(one, v)
-		if p.s.Task.Phase != was || p.s.Spawned != 1 || len(told[contract.Decision](p)) != n || p.s.Ending != nil {
-			t.Errorf("an Orchestrator ruled %v", v)
-		}
-		if m := p.lastSent(one); !strings.Contains(m, "kind: correction") {
-			t.Errorf("%v was not corrected: %s", v, m)
-		}
+		testkit.Check(t, p.s.Task.Phase == was && p.s.Spawned == 1 && len(told[contract.Decision](p)) == n &&
+			p.s.Ending == nil, "an Orchestrator ruled %v", v)
+		testkit.Includes(t, fmt.Sprintf("%v was not corrected", v), p.lastSent(one), "kind: correction")
 	}
 	p := begin(t, nil)
 	p.verdict("arbiter", report("question", "May I?", true))
@@ -384,9 +365,7 @@ func TestEveryInputHasASender(t *testing.T) {
 	one := p.spawn("work")
 	p.crash(one, 1)
 	a := p.agent(one)
-	if a.Generation != 2 {
-		t.Fatalf("generation %d", a.Generation)
-	}
+	testkit.Need(t, a.Generation == 2, "generation %d", a.Generation)
 	p.s.Permission.Open = []input.PermissionRequest{{ID: "open",
 		Params: bridge.PermissionParams{AgentRef: a.AgentRef, Request: "open"}}}
 	want := map[string]input.Origin{
@@ -412,14 +391,10 @@ func TestEveryInputHasASender(t *testing.T) {
 			continue
 		}
 		back, err := input.DecodeInput(raw)
-		if err != nil || back.From != got {
-			t.Errorf("%s comes back from %+v (%v)\n%s", kind, back.From, err, raw)
-		}
+		testkit.Check(t, err == nil && back.From == got, "%s comes back from %+v (%v)\n%s", kind, back.From, err, raw)
 	}
 	for kind := range origins {
-		if input.Kinds[kind] == nil {
-			t.Errorf("there is no input %s", kind)
-		}
+		testkit.Check(t, input.Kinds[kind] != nil, "there is no input %s", kind)
 	}
 }
 
@@ -457,24 +432,21 @@ func TestOriginsAreNotOfText(t *testing.T) {
 // started again; nothing is accepted from it.
 func TestAnotherSessionIsDisowned(t *testing.T) {
 	p := begin(t, nil)
-	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`); a.IsError {
-		t.Fatal(a.Text)
-	}
+	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
+	testkit.Need(t, !a.IsError, "%v", a.Text)
 	one := p.agent("orch-1")
 	p.do(input.Spawned{Agent: one.AgentRef, Result: bridge.SpawnResult{SessionID: "another", Window: 7}})
 	if a := p.agent("orch-1"); a.Status != AgentRestarting || a.Context.Window == 7 || a.SessionID != one.SessionID {
 		t.Errorf("%s is %s on %s", a.ID, a.Status, a.SessionID)
 	}
 	p.contains("error", last[contract.Error](p).Message, `reports session "another"`)
-	if kills := effects[input.Kill](p); len(kills) != 1 || kills[0].Agent != one.AgentRef {
-		t.Errorf("kills: %+v", kills)
-	}
+	kills := effects[input.Kill](p)
+	testkit.Check(t, len(kills) == 1 && kills[0].Agent == one.AgentRef, "kills: %+v", kills)
 
 	n := len(told[contract.Error](p))
 	p.happen("orch-1", bridge.Done{SessionID: "yet another"})
-	if list := told[contract.Error](p); len(list) != n+1 || !strings.Contains(list[n].Message, "yet another") {
-		t.Errorf("errors: %+v", list)
-	}
+	list := told[contract.Error](p)
+	testkit.Check(t, len(list) == n+1 && strings.Contains(list[n].Message, "yet another"), "errors: %+v", list)
 	testkit.Same(t, "done says", one.SessionID, last[contract.Done](p).SessionID)
 	if a := p.agent("orch-1"); a.Status != AgentDown {
 		t.Errorf("%s is %s", a.ID, a.Status)
@@ -500,23 +472,19 @@ func TestDeliveriesSayWhoReadWhat(t *testing.T) {
 		switch b := em.Event.Body.(type) {
 		case contract.Message:
 			sender[b.MessageID] = b
-			if a, agent := p.s.Agent(b.From); agent != (b.Generation > 0) || agent && b.SessionID != a.SessionID {
-				t.Errorf("message %+v", b)
-			}
+			a, agent := p.s.Agent(b.From)
+			testkit.Check(t, agent == (b.Generation > 0) && (!agent || b.SessionID == a.SessionID), "message %+v", b)
 		case contract.Delivered:
 			id := em.Event.ID
 			next[id]++
 			m := sender[b.MessageID]
 			want := contract.Delivered{MessageID: b.MessageID, From: m.From, SessionID: p.agent(id).SessionID,
 				Generation: b.Generation, Sequence: next[id]}
-			if diff := cmp.Diff(want, b); diff != "" || m.To != id || b.Generation < 1 {
-				t.Errorf("to %s (-want +got):\n%s", id, diff)
-			}
+			diff := cmp.Diff(want, b)
+			testkit.Check(t, diff == "" && m.To == id && b.Generation >= 1, "to %s (-want +got):\n%s", id, diff)
 		}
 	}
-	if next["arbiter"] < 3 || next[one] < 3 || p.agent(one).Generation != 2 {
-		t.Errorf("deliveries: %v", next)
-	}
+	testkit.Check(t, next["arbiter"] >= 3 && next[one] >= 3 && p.agent(one).Generation == 2, "deliveries: %v", next)
 }
 
 // TestApprovalsNameTheirAction: the record of an answer names the action that it is about, even if the command
@@ -569,9 +537,8 @@ func TestUnknown(t *testing.T) {
 		"never summoned":   {event("orch-4", 1), true, false},
 		"a generation off": {event("orch-3", 3), true, false},
 	} {
-		if why, named := run().UnknownSender(c.body, ""); (why == "") != c.known || named != c.named {
-			t.Errorf("%s: %q, %v", name, why, named)
-		}
+		why, named := run().UnknownSender(c.body, "")
+		testkit.Check(t, (why == "") == c.known && named == c.named, "%s: %q, %v", name, why, named)
 	}
 }
 
@@ -621,9 +588,7 @@ func TestAuditIsTamperProof(t *testing.T) {
 		lines = append(lines, string(l.Raw)+"\n")
 		return nil
 	})
-	if err != nil || len(lines) < 8 {
-		t.Fatalf("%d lines, %v", len(lines), err)
-	}
+	testkit.Need(t, err == nil && len(lines) >= 8, "%d lines, %v", len(lines), err)
 	verify := func(lines []string) error {
 		a, err := ReadAudit(strings.NewReader(strings.Join(lines, "")))
 		if err == nil {
@@ -634,9 +599,8 @@ func TestAuditIsTamperProof(t *testing.T) {
 	testkit.OK(t, verify(lines))
 	broken := func(what string, line int, changed []string) {
 		t.Helper()
-		if b, ok := errors.AsType[*Broken](verify(changed)); !ok || b.Line != line {
-			t.Errorf("%s: %v, want line %d", what, b, line)
-		}
+		b, ok := errors.AsType[*Broken](verify(changed))
+		testkit.Check(t, ok && b.Line == line, "%s: %v, want line %d", what, b, line)
 	}
 	for i, line := range lines {
 		for _, at := range []int{1, len(line) / 3, len(line) / 2, len(line) - 3} {

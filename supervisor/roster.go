@@ -69,15 +69,22 @@ func (r *Roster) AnyWorks() bool {
 	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.Works() })
 }
 
-// LivingCount counts the Orchestrators that hold a place: alive and not handed off.
-func (r *Roster) LivingCount() int {
-	n := 0
+// LivingCount counts the Orchestrators that hold a place.
+func (r *Roster) LivingCount() int { return r.count((*Agent).holdsPlace) }
+
+// count counts agents.
+func (r *Roster) count(which func(*Agent) bool) (n int) {
 	for _, a := range r.Agents {
-		if a.Role == RoleOrchestrator && a.Alive() && a.Standing != HandedOff {
+		if which(a) {
 			n++
 		}
 	}
 	return n
+}
+
+// holdsPlace reports whether an agent is an Orchestrator that is alive and has not handed off.
+func (a *Agent) holdsPlace() bool {
+	return a.Role == RoleOrchestrator && a.Alive() && a.Standing != HandedOff
 }
 
 // Last returns the Orchestrator spawned last.
@@ -137,28 +144,17 @@ func (r *Roster) IsOrchestrator(id string) bool {
 // those that ended last. The second result counts the rest.
 func (r *Roster) Shown() ([]*Agent, int) {
 	var list []*Agent
-	gone, others := 0, r.Spawned // minus those in the roster
-	for _, a := range r.Agents {
-		if a.Role == RoleOrchestrator {
-			if others--; a.Gone() {
-				gone++
-			}
+	gone := 0
+	for _, a := range slices.Backward(r.Agents) {
+		if a.Gone() {
+			gone++
 		}
-	}
-	for _, a := range r.Agents {
-		switch {
-		case a.Role != RoleOrchestrator:
-		case !a.Gone():
+		if a.Role == RoleOrchestrator && !(a.Gone() && gone > GoneShown) {
 			list = append(list, a)
-		default:
-			if gone--; gone < GoneShown {
-				list = append(list, a)
-			} else {
-				others++
-			}
 		}
 	}
-	return list, others
+	slices.Reverse(list)
+	return list, r.Spawned - len(list)
 }
 
 // OthersText reports the Orchestrators that Shown leaves out.
@@ -187,11 +183,7 @@ func (r *Roster) WasForgotten(id string) bool {
 }
 
 // AnyWaiting reports whether an Orchestrator has asked and waits.
-func (r *Roster) AnyWaiting() bool {
-	return slices.ContainsFunc(r.Agents, func(a *Agent) bool {
-		return a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWaiting
-	})
-}
+func (r *Roster) AnyWaiting() bool { return len(r.WaitingAgents()) > 0 }
 
 // A run can have any number of generations, so nothing may grow with each one. An agent that ended for good
 // keeps its name and its place; its records are in the journal, and the state keeps as much of them as may
@@ -514,21 +506,16 @@ func (r *Roster) SpentWith(usd float64) float64 {
 
 // AnyReturning reports whether an Orchestrator will be restarted that works or waits.
 func (r *Roster) AnyReturning() bool {
-	for _, a := range r.Agents {
-		if a.Role == RoleOrchestrator && !a.Dismissed &&
-			(a.Standing == AgentWorking || a.Standing == AgentWaiting) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Agents, func(a *Agent) bool {
+		return a.Role == RoleOrchestrator && !a.Dismissed && (a.Standing == AgentWorking || a.Standing == AgentWaiting)
+	})
 }
 
 // SharingText warns an Orchestrator of the others in the same working tree.
 func (r *Roster) SharingText(self string) string {
 	var others []string
 	for _, a := range r.Agents {
-		shares := a.ID != self && a.Role == RoleOrchestrator && a.Isolation == ""
-		if shares && a.Alive() && a.Standing != HandedOff {
+		if a.ID != self && a.Isolation == "" && a.holdsPlace() {
 			others = append(others, a.Name+" ("+a.ID+")")
 		}
 	}

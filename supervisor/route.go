@@ -145,7 +145,7 @@ func (st *step) routeOrchestrator(a *Agent, v verdict.Orchestrator) {
 		a.UnansweredQuestions = 0
 	}
 	stalled := ""
-	if v.Kind == verdict.KindDone || v.Kind == verdict.KindHandoff {
+	if IsDocument(v.Kind) {
 		if st.handsOver(a); st.Ending != nil {
 			return
 		}
@@ -171,11 +171,10 @@ func (st *step) routeOrchestrator(a *Agent, v verdict.Orchestrator) {
 	a.Standing = AgentWaiting
 	stumble := false
 	switch v.Kind {
-	case verdict.KindDone:
-		a.Standing = AgentFinished
-		st.fire(machine.AgentComplete, triggerData{agent: a.ID, output: v.Message})
-	case verdict.KindHandoff:
-		a.Standing = HandedOff
+	case verdict.KindDone, verdict.KindHandoff:
+		if a.Standing = AgentFinished; v.Kind == verdict.KindHandoff {
+			a.Standing = HandedOff
+		}
 		st.fire(machine.AgentComplete, triggerData{agent: a.ID, output: v.Message})
 	case verdict.KindQuestion:
 		stumble = st.stumbled(a, v.Message)
@@ -183,16 +182,11 @@ func (st *step) routeOrchestrator(a *Agent, v verdict.Orchestrator) {
 	if st.pendingFor(a.ID) {
 		a.Standing = AgentWorking // it got another message meanwhile, and reads that first
 	}
-	switch v.Kind {
-	case verdict.KindDone:
-		st.handOver(Handover{Agent: a.AgentRef, Kind: KindDone, Message: v.Message,
-			Document: v.Handoff})
-	case verdict.KindHandoff:
-		st.handOver(Handover{Agent: a.AgentRef, Kind: KindHandoff, Message: v.Message,
-			Document: v.Handoff})
-	default:
-		st.exchange()
-		st.post(Mail{From: a.ID, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble,
-			Attached: partOf("rhythm", stalled)})
+	if IsDocument(v.Kind) {
+		st.handOver(Handover{Agent: a.AgentRef, Kind: HandoffKind(v.Kind), Message: v.Message, Document: v.Handoff})
+		return
 	}
+	st.exchange()
+	st.post(Mail{From: a.ID, To: contract.Arbiter, Kind: v.Kind, Text: v.Message, Stumble: stumble,
+		Attached: partOf("rhythm", stalled)})
 }

@@ -47,19 +47,14 @@ func TestWholeDialogue(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Another is summoned."))
 	testkit.Same(t, "handoff", one, last[contract.Handoff](p).From)
 	testkit.Same(t, "→", two, last[contract.Handoff](p).To)
-	if !p.s.Agents[1].Alive() {
-		t.Error("the predecessor was released before its successor spoke")
-	}
+	testkit.Check(t, p.s.Agents[1].Alive(), "the predecessor was released before its successor spoke")
 	p.verdict(two, report("done", "all of it", true))
-	if k := effects[input.Kill](p); len(k) != 1 || k[0].Agent.ID != one {
-		t.Errorf("kills %v", k)
-	}
+	k := effects[input.Kill](p)
+	testkit.Check(t, len(k) == 1 && k[0].Agent.ID == one, "kills %v", k)
 	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "served on 8080"))
 	r, exit := p.finished()
-	if r.Status != contract.StatusComplete || !strings.HasPrefix(r.Summary, "served on 8080.") ||
-		exit != contract.ExitComplete || r.Iterations != 2 {
-		t.Errorf("result %+v, exit %d", r, exit)
-	}
+	testkit.Check(t, r.Status == contract.StatusComplete && strings.HasPrefix(r.Summary, "served on 8080.") &&
+		exit == contract.ExitComplete && r.Iterations == 2, "result %+v, exit %d", r, exit)
 	var moves []string
 	for _, m := range told[contract.State](p) {
 		moves = append(moves, m.To)
@@ -114,12 +109,9 @@ func TestInvalidVerdicts(t *testing.T) {
 			p.turn("arbiter", c.turn)
 			d := last[contract.Decision](p)
 			// There is a task, and no plan: the rules begin with one.
-			if d.Decision != "SELECT_MODE" || d.Mode != "planner" || d.Source != "fallback" || len(d.Warnings) == 0 {
-				t.Errorf("decision %+v", d)
-			}
-			if e := last[contract.Error](p); e.Category != bridge.CatVerdict {
-				t.Errorf("error %+v", e)
-			}
+			testkit.Check(t, d.Decision == "SELECT_MODE" && d.Mode == "planner" && d.Source == "fallback" &&
+				len(d.Warnings) != 0, "decision %+v", d)
+			testkit.Like(t, "error", contract.Error{Category: bridge.CatVerdict}, last[contract.Error](p))
 			p.spawned("orch-1")
 			p.contains("the one they chose", p.lastSent("orch-1"), "kind: brief", "Build it")
 		})
@@ -129,15 +121,10 @@ func TestInvalidVerdicts(t *testing.T) {
 			for ok := true; ok; ok = p.agent("arbiter").Status == AgentBusy {
 				p.turn("arbiter", c.turn)
 			}
-			if d := last[contract.Decision](p); d.Decision != "ADDRESS_HUMAN" || d.Source != "fallback" {
-				t.Errorf("decision %+v", d)
-			}
-			if e := last[contract.Error](p); e.Category != bridge.CatVerdict {
-				t.Errorf("error %+v", e)
-			}
-			if p.s.Question.Open == nil {
-				t.Error("the run asked no human")
-			}
+			testkit.Like(t, "decision", contract.Decision{Decision: "ADDRESS_HUMAN", Source: "fallback"},
+				last[contract.Decision](p))
+			testkit.Like(t, "error", contract.Error{Category: bridge.CatVerdict}, last[contract.Error](p))
+			testkit.Check(t, p.s.Question.Open != nil, "the run asked no human")
 		})
 	}
 }
@@ -161,9 +148,8 @@ func TestArbiterSilentWhileOneWaits(t *testing.T) {
 	p.verdict(id, report("question", "May I?", true))
 	p.rambles("arbiter", "hm")
 	p.contains("the one who waited", p.lastSent(id), "Decide yourself")
-	if d := last[contract.Decision](p); d.Source != "fallback" || d.To != id {
-		t.Errorf("decision %+v", d)
-	}
+	d := last[contract.Decision](p)
+	testkit.Check(t, d.Source == "fallback" && d.To == id, "decision %+v", d)
 }
 
 // TestAnArbiterThatNeverRulesDoesNotLoop: the rules let the waiting agent continue, it asks again, and so on.
@@ -187,17 +173,12 @@ func TestAnArbiterThatNeverRulesDoesNotLoop(t *testing.T) {
 				t.Fatal("no agent is busy")
 			}
 		}
-		if turns > 25 {
-			t.Errorf("human present %v: %d turns", present, turns)
-		}
+		testkit.Check(t, turns <= 25, "human present %v: %d turns", present, turns)
 		if present {
-			if p.s.Question.Open == nil || !p.s.Conversation.Held {
-				t.Errorf("the human was not asked: %+v", p.s.Question.Open)
-			}
+			testkit.Check(t, p.s.Question.Open != nil && p.s.Conversation.Held, "the human was not asked: %+v",
+				p.s.Question.Open)
 			p.say("go on")
-			if p.s.Conversation.Held {
-				t.Error("still held after the human's word")
-			}
+			testkit.Check(t, !p.s.Conversation.Held, "still held after the human's word")
 			continue
 		}
 		p.endsAs(contract.StatusFailed, contract.ExitFailed)
@@ -237,20 +218,16 @@ func TestInterjectionInThreeStrengths(t *testing.T) {
 	p.lacks("a note was sent into a running turn", p.lastSent("arbiter"), "also write docs")
 	p.say("quickly", contract.Steer)
 	steered := effects[input.Send](p)
-	if s := steered[len(steered)-1]; !s.Params.Steer || !strings.Contains(s.Params.Content, "quickly") {
-		t.Errorf("steer: %+v", s.Params)
-	}
+	s := steered[len(steered)-1]
+	testkit.Check(t, s.Params.Steer && strings.Contains(s.Params.Content, "quickly"), "steer: %+v", s.Params)
 	p.say("halt", contract.Stop)
-	if i := effects[input.Interrupt](p); len(i) != 1 || i[0].Agent.ID != "arbiter" {
-		t.Errorf("interrupts %v", i)
-	}
+	i := effects[input.Interrupt](p)
+	testkit.Check(t, len(i) == 1 && i[0].Agent.ID == "arbiter", "interrupts %v", i)
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.contains("what goes first", p.lastSent("arbiter"), "halt", "kind: interjection")
 	p.verdict("arbiter", ruling("CONTINUE", "Heard."))
 	p.contains("the note", p.lastSent("arbiter"), "also write docs", "kind: interjection")
-	if log := p.s.Conversation.WorkLog; len(log) != 0 {
-		t.Errorf("the work log did not travel: %v", log)
-	}
+	testkit.Empty(t, "the work log did not travel", p.s.Conversation.WorkLog)
 }
 
 // TestWorkLogComesBackWhenItsCarrierIsLost: nothing leaves a queue before it is delivered.
@@ -261,13 +238,11 @@ func TestWorkLogComesBackWhenItsCarrierIsLost(t *testing.T) {
 	m := p.agent("arbiter").Turn[0]
 	p.do(input.NotSent{Agent: p.agent("arbiter").AgentRef, MessageID: m, Message: "deaf"})
 	p.contains("the second try", p.lastSent("arbiter"), "half", "Q?")
-	if sends := effects[input.Send](p); sends[len(sends)-1].Params.MessageID != m {
-		t.Error("the second try has another id")
-	}
+	sends := effects[input.Send](p)
+	testkit.Check(t, sends[len(sends)-1].Params.MessageID == m, "the second try has another id")
 	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "A.", "to", id))
-	if len(p.s.Conversation.WorkLog) != 0 || len(told[contract.Delivered](p)) == 0 {
-		t.Errorf("work log %v", p.s.Conversation.WorkLog)
-	}
+	testkit.Check(t, len(p.s.Conversation.WorkLog) == 0 && len(told[contract.Delivered](p)) != 0, "work log %v",
+		p.s.Conversation.WorkLog)
 }
 
 func TestCeilingOfExchanges(t *testing.T) {
@@ -282,12 +257,9 @@ func TestCeilingOfExchanges(t *testing.T) {
 			p.verdict(id, report("progress", "still here", false))
 		}
 	}
-	if p.s.Question.Open == nil || !p.s.Conversation.Held {
-		t.Fatalf("the human was not asked; exchanges %d", p.s.Conversation.Exchanges)
-	}
-	if p.agent(id).Status == AgentBusy {
-		t.Error("the talk goes on while a human is awaited")
-	}
+	testkit.Need(t, p.s.Question.Open != nil && p.s.Conversation.Held, "the human was not asked; exchanges %d",
+		p.s.Conversation.Exchanges)
+	testkit.Check(t, p.agent(id).Status != AgentBusy, "the talk goes on while a human is awaited")
 	p.say("go on")
 	if p.s.Conversation.Held || p.agent(id).Status != AgentBusy && p.agent("arbiter").Status != AgentBusy {
 		t.Error("a human's word did not let them go on")
@@ -326,17 +298,14 @@ func TestRetryAfterAPITrouble(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.RetryBase, o.MaxWait, o.Task = time.Second, -1, "" })
 	p.say("Build it")
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
-	if r := last[contract.Retry](p); r.Attempt != 1 || r.DelayMS != 1000 {
-		t.Errorf("retry %+v", r)
-	}
+	testkit.Like(t, "retry", contract.Retry{Attempt: 1, DelayMS: 1000}, last[contract.Retry](p))
 	p.do(input.Timer{Key: "retry/arbiter/1"})
 	p.contains("the retry", p.lastSent("arbiter"), "kind: retry")
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
 	p.do(input.Timer{Key: "retry/arbiter/1"})
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatOverloaded, Error: "529"})
-	if e := told[contract.Error](p); len(e) != 1 || e[0].Category != bridge.CatOverloaded {
-		t.Errorf("errors %+v", e)
-	}
+	e := told[contract.Error](p)
+	testkit.Check(t, len(e) == 1 && e[0].Category == bridge.CatOverloaded, "errors %+v", e)
 	p.endsAs(contract.StatusFailed, contract.ExitFailed)
 }
 
@@ -379,9 +348,7 @@ func TestReportsWithoutAChangePause(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	got := p.pauses(id)
 	want := []time.Duration{0, 0, 5 * time.Second, 10 * time.Second, 20 * time.Second, 0}
-	if len(got) != len(want) {
-		t.Fatalf("pauses %v, want %v", got, want)
-	}
+	testkit.Need(t, len(got) == len(want), "pauses %v, want %v", got, want)
 	for i := range want {
 		if got[i] != want[i] {
 			t.Errorf("pauses %v, want %v", got, want)
@@ -427,9 +394,8 @@ func TestAChangeEndsThePause(t *testing.T) {
 			for range 4 {
 				p.verdict(id, report("progress", "still at it", false))
 			}
-			if c.change(p, id); p.agent(id).Stalled > 1 {
-				t.Errorf("%d messages in a row changed nothing", p.agent(id).Stalled)
-			}
+			c.change(p, id)
+			testkit.Check(t, p.agent(id).Stalled <= 1, "%d messages in a row changed nothing", p.agent(id).Stalled)
 		})
 	}
 }
@@ -453,9 +419,7 @@ func TestAMessageEndsThePause(t *testing.T) {
 	p.say("stop that", "note", id)
 	p.contains("what it reads", p.lastSent(id), "stop that")
 	p.verdict(id, report("done", "stopped", true))
-	if p.s.pendingFor(id) {
-		t.Errorf("another message waits for it: %+v", p.s.Conversation.Mail)
-	}
+	testkit.Check(t, !p.s.pendingFor(id), "another message waits for it: %+v", p.s.Conversation.Mail)
 }
 
 // TestPauseEndsWithAResume: a pause does not outlive the process that counts it.
@@ -482,9 +446,8 @@ func TestRetriesAreCounted(t *testing.T) {
 			p.turn(id, turn)
 			p.verdict("arbiter", ruling("RETRY", "Again.", "to", id))
 		}
-		if want := map[bool]int{false: 4, true: 10}[changes]; n != want {
-			t.Errorf("with changes %v: %d retries, want %d; %+v", changes, n, want, p.s.Ending)
-		}
+		testkit.Same(t, fmt.Sprintf("with changes %v: retries; ending %+v", changes, p.s.Ending),
+			map[bool]int{false: 4, true: 10}[changes], n)
 	}
 }
 
@@ -559,22 +522,16 @@ func TestDocumentsWithoutAChange(t *testing.T) {
 			}
 			p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The last 6 documents came without a changed file")
 			for n := emptyForArbiter + 1; p.s.Question.Open == nil; n++ {
-				if n > emptyForHuman {
-					t.Fatalf("nobody is asked after %d documents", n)
-				}
+				testkit.Need(t, n <= emptyForHuman, "nobody is asked after %d documents", n)
 				round(p, again)
 			}
-			if !p.s.Conversation.Held {
-				t.Error("the work goes on while a human is asked")
-			}
+			testkit.Check(t, p.s.Conversation.Held, "the work goes on while a human is asked")
 			p.say("go on")
 			testkit.Same(t, "after the human's message documents count", 0, p.agent("arbiter").Stalled)
 
 			p = begin(t, func(o *runconfig.Options) { withGit(o); o.HumanPresent = false })
 			for n := 0; p.s.Ending == nil; n++ {
-				if n > 2*emptyForHuman {
-					t.Fatalf("it goes on after %d documents", n)
-				}
+				testkit.Need(t, n <= 2*emptyForHuman, "it goes on after %d documents", n)
 				round(p, again)
 			}
 			if e := p.s.Ending; e.Exit != contract.ExitLimit || !strings.Contains(e.Summary, "without a changed file") {

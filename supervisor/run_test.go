@@ -89,12 +89,9 @@ func TestHowRunsEnd(t *testing.T) {
 			p := begin(t, c.change)
 			c.act(p)
 			r, exit := p.finished()
-			if r.Status != c.status || exit != c.exit {
-				t.Errorf("status %s, exit %d; want %s, %d (%s)", r.Status, exit, c.status, c.exit, r.Summary)
-			}
-			if out := p.do(input.Stopped{}); len(out) != 0 {
-				t.Errorf("after the end: %v", out)
-			}
+			testkit.Check(t, r.Status == c.status && exit == c.exit, "status %s, exit %d; want %s, %d (%s)", r.Status,
+				exit, c.status, c.exit, r.Summary)
+			testkit.Empty(t, "after the end", p.do(input.Stopped{}))
 		})
 	}
 }
@@ -104,9 +101,8 @@ func TestWithoutABridge(t *testing.T) {
 	p.do(input.NoBridge{Options: runconfig.Options{Run: testRun}, Category: bridge.CatClaudeMissing,
 		Message: "no claude on PATH"})
 	testkit.Same(t, "the first line is missing", 1, len(told[contract.Session](p)))
-	if e := last[contract.Error](p); e.Category != bridge.CatClaudeMissing || len(e.RecoveryOptions) == 0 {
-		t.Errorf("error %+v", e)
-	}
+	e := last[contract.Error](p)
+	testkit.Check(t, e.Category == bridge.CatClaudeMissing && len(e.RecoveryOptions) != 0, "error %+v", e)
 	if e := effects[input.Finish](p); len(e) != 1 || e[0].Exit != contract.ExitEnvironment {
 		t.Errorf("ends %v", e)
 	}
@@ -130,34 +126,28 @@ func TestPermissionAnswers(t *testing.T) {
 	p.do(asked(p, id, "p1", "allow"))
 	testkit.Same(t, "a rule's allow was not carried out", bridge.Allow, answer().Behavior)
 	p.do(asked(p, id, "p2", "ask"))
-	if ok, _ := p.command(contract.Permit{Request: "p2", Behavior: "allow", Scope: "run"}); !ok ||
-		answer().Behavior != bridge.Allow {
-		t.Error("a human's allow was not carried out")
-	}
-	if ok, _ := p.command(contract.Permit{Request: "p2", Behavior: "allow"}); ok {
-		t.Error("answered twice")
-	}
+	ok, _ := p.command(contract.Permit{Request: "p2", Behavior: "allow", Scope: "run"})
+	testkit.Check(t, ok && answer().Behavior == bridge.Allow, "a human's allow was not carried out")
+	ok, _ = p.command(contract.Permit{Request: "p2", Behavior: "allow"})
+	testkit.Check(t, !ok, "answered twice")
 	p.do(asked(p, id, "p3", "ask"))
-	if answer().Behavior != bridge.Allow || last[contract.Permission](p).By != "human" {
-		t.Error("what was allowed for the run was asked again")
-	}
+	testkit.Check(t, answer().Behavior == bridge.Allow && last[contract.Permission](p).By == "human",
+		"what was allowed for the run was asked again")
 	other := asked(p, id, "p4", "ask")
 	other.Params.Input = json.RawMessage(`{"command":"make install"}`)
 	p.do(other)
 	testkit.Same(t, "a grant for the run covered another action", 1, len(p.s.Permission.Open))
 	p.do(input.Timer{Key: input.TimerPrefix + "p4"})
-	if answer().Behavior != bridge.Deny || last[contract.Permission](p).By != "timeout" {
-		t.Error("an unanswered request was not denied")
-	}
+	testkit.Check(t, answer().Behavior == bridge.Deny && last[contract.Permission](p).By == "timeout",
+		"an unanswered request was not denied")
 	p.do(asked(p, id, "p5", ""))
 	testkit.Same(t, "doubt was not a deny", bridge.Deny, answer().Behavior)
 	late := asked(p, id, "p6", "ask")
 	late.Params.Input = json.RawMessage(`{"command":"make late"}`)
 	p.do(late)
 	p.command(contract.Cancel{})
-	if answer().Behavior != bridge.Deny || last[contract.Permission](p).By != "shutdown" {
-		t.Error("an ending run left a request open")
-	}
+	testkit.Check(t, answer().Behavior == bridge.Deny && last[contract.Permission](p).By == "shutdown",
+		"an ending run left a request open")
 	p.do(asked(p, id, "p7", "allow"))
 	testkit.Same(t, "a tool was allowed while the run was ending", bridge.Deny, answer().Behavior)
 }
@@ -186,9 +176,8 @@ func TestPlaceOfARequest(t *testing.T) {
 		if tt.wait > 0 {
 			deadline = p.s.Permission.Open[0].At.Add(tt.wait).UTC().Format(time.RFC3339)
 		}
-		if got.Place == nil || *got.Place != tt.want || got.Deadline != deadline {
-			t.Errorf("%s: %+v until %q, want %+v until %q", tt.name, got.Place, got.Deadline, tt.want, deadline)
-		}
+		testkit.Check(t, got.Place != nil && *got.Place == tt.want && got.Deadline == deadline,
+			"%s: %+v until %q, want %+v until %q", tt.name, got.Place, got.Deadline, tt.want, deadline)
 	}
 }
 
@@ -201,9 +190,7 @@ func TestAnOrchestratorThatDoesNotStart(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
 		p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
 		p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: category, Message: "exit code 1"})
-		if got := p.s.Ending != nil; got != ends {
-			t.Errorf("%s ended the run: %v", category, got)
-		}
+		testkit.Same(t, fmt.Sprintf("%s ended the run", category), ends, p.s.Ending != nil)
 		if !ends {
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.contains("the Arbiter", p.lastSent("arbiter"), "Orchestrator I (orch-1) is gone", "could not start")
@@ -223,9 +210,8 @@ func TestTheProgramIsReplacedByABrokenOne(t *testing.T) {
 				p.restartDue("arbiter")
 				broken := input.NotSpawned{Agent: p.agent("arbiter").AgentRef, Category: category, Message: "exec format error"}
 				p.do(broken)
-				if ended := p.s.Ending != nil; ended == human {
-					t.Fatalf("the run ends: %v", ended)
-				}
+				ended := p.s.Ending != nil
+				testkit.Need(t, ended != human, "the run ends: %v", ended)
 				e := last[contract.Error](p)
 				p.contains("the error", e.Message+strings.Join(e.RecoveryOptions, ""), "exec format error", "claude")
 				if !human {
@@ -270,17 +256,14 @@ func TestToolInputs(t *testing.T) {
 		{id, "report_progress", `{"message":""}`, "empty"},
 		{id, "ask_predecessor", `{"question":"q"}`, "You have no predecessor"},
 	} {
-		if a := p.call(c.agent, c.tool, c.input); !a.IsError || !strings.Contains(a.Text, c.want) {
-			t.Errorf("%s %s: %+v", c.tool, c.input, a)
-		}
+		a := p.call(c.agent, c.tool, c.input)
+		testkit.Check(t, a.IsError && strings.Contains(a.Text, c.want), "%s %s: %+v", c.tool, c.input, a)
 	}
-	if a := p.call("arbiter", "set_plan", `{"steps":[{"text":"one"},{"text":"two"}]}`); a.IsError {
-		t.Errorf("set_plan: %s", a.Text)
-	}
-	if a := p.call(id, "update_plan", `{"index":1,"status":"done"}`); a.IsError || p.s.Task.Plan[0].Status != "done" ||
-		p.s.Task.Plan[0].Agent != id {
-		t.Errorf("update_plan: %s %v", a.Text, p.s.Task.Plan)
-	}
+	a := p.call("arbiter", "set_plan", `{"steps":[{"text":"one"},{"text":"two"}]}`)
+	testkit.Check(t, !a.IsError, "set_plan: %s", a.Text)
+	a = p.call(id, "update_plan", `{"index":1,"status":"done"}`)
+	testkit.Check(t, !a.IsError && p.s.Task.Plan[0].Status == "done" && p.s.Task.Plan[0].Agent == id,
+		"update_plan: %s %v", a.Text, p.s.Task.Plan)
 	p.contains("status", p.call("arbiter", "status", `{}`).Text, "executing", "orch-1", "1. [done] one")
 }
 
@@ -305,9 +288,8 @@ func TestCommands(t *testing.T) {
 	p.turn("orch-1", bridge.Turn{Outcome: bridge.TurnInterrupted})
 	granted(contract.RetryLast{})
 	granted(contract.Kill{ID: "orch-1"})
-	if k := effects[input.Kill](p); len(k) != 1 || !k[0].Now {
-		t.Errorf("kills %v", k)
-	}
+	k := effects[input.Kill](p)
+	testkit.Check(t, len(k) == 1 && k[0].Now, "kills %v", k)
 	p.happen("orch-1", bridge.Done{Exit: bridge.Exit{Expected: true}})
 	if d := last[contract.Done](p); d.Reason != "killed by the human" || p.s.Lifecycle.Crashes != 0 {
 		t.Errorf("done %+v, crashes %d", d, p.s.Lifecycle.Crashes)
@@ -317,16 +299,14 @@ func TestCommands(t *testing.T) {
 func TestACommandThatEndsTheRunIsAnswered(t *testing.T) {
 	p := begin(t, func(o *runconfig.Options) { o.MaxIterations = 1 })
 	p.spawn("work")
-	if ok, why := p.command(contract.ForceAgent{Mode: "planner"}); ok || p.s.Ending != nil ||
-		!strings.Contains(why, "--max-iterations") {
-		t.Errorf("accepted %v (%s), ending %v: a word of the human's must not end the run", ok, why, p.s.Ending)
-	}
+	ok, why := p.command(contract.ForceAgent{Mode: "planner"})
+	testkit.Check(t, !ok && p.s.Ending == nil && strings.Contains(why, "--max-iterations"),
+		"accepted %v (%s), ending %v: a word of the human's must not end the run", ok, why, p.s.Ending)
 	p.command(contract.SetPlan{Steps: []contract.Step{{Text: "one", Status: contract.StepPending}}})
 	p.s.Question.Recovery.Options = []string{"abort"}
-	if ok, why := p.command(contract.Choose{Option: "abort"}); !ok || p.s.Ending == nil ||
-		p.s.Ending.Status != contract.StatusCancelled {
-		t.Errorf("accepted %v (%s), ending %v", ok, why, p.s.Ending)
-	}
+	ok, why = p.command(contract.Choose{Option: "abort"})
+	testkit.Check(t, ok && p.s.Ending != nil && p.s.Ending.Status == contract.StatusCancelled,
+		"accepted %v (%s), ending %v", ok, why, p.s.Ending)
 }
 
 // rolePrompts are the prompts of both roles in a run with hosts and directories of their own.
@@ -415,17 +395,15 @@ func TestPromptsNameEveryFeature(t *testing.T) {
 		if strings.HasPrefix(word, readsOrch) {
 			text, rest = orchestrator, strings.TrimPrefix(word, readsOrch)
 		}
-		if !strings.Contains(text, flat(strings.ReplaceAll(rest, "{delimiter}", "7f3a9c"))) {
-			t.Errorf("%s: no prompt has %q", what, word)
-		}
+		testkit.Includes(t, fmt.Sprintf("%s: no prompt has %q", what, word), text,
+			flat(strings.ReplaceAll(rest, "{delimiter}", "7f3a9c")))
 	}
 	for _, tool := range slices.Concat(ArbiterTools(), OrchestratorTools()) {
 		var schema struct{ Properties map[string]json.RawMessage }
 		testkit.OK(t, json.Unmarshal(tool.InputSchema, &schema))
 		for input, raw := range schema.Properties {
-			if !strings.Contains(string(raw), `"description"`) {
-				t.Errorf("%s: nothing is said of %s", tool.Name, input)
-			}
+			testkit.Includes(t, fmt.Sprintf("%s: nothing is said of %s", tool.Name, input), string(raw),
+				`"description"`)
 		}
 	}
 	for _, tool := range ArbiterTools() {
@@ -493,9 +471,7 @@ func checkTable(t *testing.T, what string, names []string, table map[string]stri
 		}
 	}
 	for _, name := range slices.Concat(needless, slices.Collect(maps.Keys(table))) {
-		if !slices.Contains(names, name) {
-			t.Errorf("there is no %s %s", what, name)
-		}
+		testkit.Check(t, slices.Contains(names, name), "there is no %s %s", what, name)
 	}
 }
 
@@ -515,8 +491,6 @@ func messagesInPrompts(t *testing.T) map[string]string {
 			list[kind] = readsArbiter + "`" + kind + "`"
 		}
 	}
-	if len(list) < 8 {
-		t.Fatalf("conversation.go defines only %v", list)
-	}
+	testkit.Need(t, len(list) >= 8, "conversation.go defines only %v", list)
 	return list
 }

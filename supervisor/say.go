@@ -29,16 +29,12 @@ func (st *step) word(c contract.Say) {
 	a, _ := st.Agent(to)
 	st.HumanSpoke = true
 	st.Task.Acceptance.Rejections = 0
-	if to == contract.Arbiter {
-		st.Rulings.LeaveFallback(&st.out)
-	}
 	st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
 	st.allMoved()
-	if to == contract.Arbiter { // the Arbiter has to know the task that the message is about
-		st.moveToWorkLog(func(m *Mail) bool {
-			return st.withholds(m) &&
-				m.Kind == KindTask
-		})
+	if to == contract.Arbiter {
+		st.Rulings.LeaveFallback(&st.out)
+		// the Arbiter has to know the task that the message is about
+		st.moveToWorkLog(func(m *Mail) bool { return st.withholds(m) && m.Kind == KindTask })
 	}
 	if to == contract.Arbiter && st.Task.Text == "" && st.asksOther() {
 		st.Question.Open = nil
@@ -67,9 +63,6 @@ func (st *step) word(c contract.Say) {
 		}
 	case st.AnyWorks():
 		m.Kind = KindInterjection
-	case st.Task.Text == "":
-		m.Kind = KindTask
-		st.Task.Text, st.Task.Images = c.Text, c.Kept
 	}
 	if m.Kind == KindTask {
 		m.Attached = st.attachedToTask()

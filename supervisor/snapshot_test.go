@@ -81,9 +81,8 @@ func TestStateIsAllEncoded(t *testing.T) {
 				if !f.IsExported() && strings.HasPrefix(f.Name, "own") {
 					continue // what one step may write to; it ends with the step
 				}
-				if !f.IsExported() && !f.Anonymous || f.Tag.Get("json") == "-" {
-					t.Errorf("%s.%s (%s) is not in a snapshot", path, f.Name, typ)
-				}
+				testkit.Check(t, (f.IsExported() || f.Anonymous) && f.Tag.Get("json") != "-",
+					"%s.%s (%s) is not in a snapshot", path, f.Name, typ)
 				walk(f.Type, path+"."+f.Name)
 			}
 		case reflect.Interface, reflect.Func, reflect.Chan, reflect.Array:
@@ -91,9 +90,7 @@ func TestStateIsAllEncoded(t *testing.T) {
 		}
 	}
 	walk(reflect.TypeFor[State](), "State")
-	if len(seen) < 30 {
-		t.Errorf("only %d types were looked at", len(seen))
-	}
+	testkit.Check(t, len(seen) >= 30, "only %d types were looked at", len(seen))
 }
 
 // TestFullStateRoundTrips: a state with a value in each field is equal after decoding.
@@ -119,9 +116,7 @@ func TestFullStateRoundTrips(t *testing.T) {
 	back := restored(t, &s)
 	testkit.Same(t, "", s, back, cmp.Exporter(func(reflect.Type) bool { return true }))
 	var e decider.DecisionExecution
-	if next, same := s.Task.History.Add(e), back.Task.History.Add(e); !cmp.Equal(next, same) {
-		t.Error("the history goes on otherwise")
-	}
+	testkit.Same(t, "the history goes on otherwise", back.Task.History.Add(e), s.Task.History.Add(e))
 }
 
 func TestSnapshotOfAnotherVersion(t *testing.T) {
@@ -129,15 +124,12 @@ func TestSnapshotOfAnotherVersion(t *testing.T) {
 		{`{"v":0,"state":{}}`, "older"}, {fmt.Sprintf(`{"v":%d,"state":{"Options":7}}`, StateVersion+1), "newer"},
 	} {
 		_, err := decodeSnapshot([]byte(c.raw))
-		if _, ok := errors.AsType[*VersionError](err); !ok || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", c.raw, err)
-		}
+		_, ok := errors.AsType[*VersionError](err)
+		testkit.Check(t, ok && strings.Contains(err.Error(), c.want), "%s: %v", c.raw, err)
 	}
 	for _, raw := range []string{"", "{}", fmt.Sprintf(`{"v":%d,"state":`, StateVersion),
 		fmt.Sprintf(`{"v":%d,"state":{"Options":7}}`, StateVersion), "\x00\x01"} {
-		if _, err := decodeSnapshot([]byte(raw)); err == nil {
-			t.Errorf("%q decodes", raw)
-		}
+		testkit.Fails(t, fmt.Sprintf("%q decodes", raw), testkit.Err(decodeSnapshot([]byte(raw))))
 	}
 }
 
@@ -172,9 +164,7 @@ func (d onDisk) entries() (list []journal.LogContent) {
 		list = append(list, e.LogContent)
 		return nil
 	})
-	if err != nil || len(h.Damage) > 0 || h.Torn > 0 {
-		d.t.Fatalf("%v, %+v", err, h)
-	}
+	testkit.Need(d.t, err == nil && len(h.Damage) == 0 && h.Torn <= 0, "%v, %+v", err, h)
 	return list
 }
 
@@ -257,9 +247,7 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]L
 		for j := max(snapshot-2, 0); j < snapshot; j++ {
 			s.Waiting = append(s.Waiting, Waiting{At: inputs[j].At, Input: uint64(j + 1), Items: told[j]})
 		}
-		if !run.Snapshot(s.Encode) {
-			t.Fatal("no snapshot was taken")
-		}
+		testkit.Need(t, run.Snapshot(s.Encode), "no snapshot was taken")
 		tell(whole[by:lines])
 	}
 	if snapshot == 0 {
@@ -271,24 +259,18 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]L
 		got, raw, err = Restore(r, toldTwice)
 		return raw, err
 	})
-	if err != nil {
-		t.Fatalf("snapshot after %d, %d lines: %v", snapshot, lines, err)
-	}
+	testkit.OK(t, err)
 	testkit.OK(t, run.Close())
-	if a, b := fingerprint(t, &states[len(inputs)]), fingerprint(t, &got); a != b {
-		t.Fatalf("snapshot after %d of %d inputs: another state", snapshot, len(inputs))
-	}
+	a, b := fingerprint(t, &states[len(inputs)]), fingerprint(t, &got)
+	testkit.Need(t, a == b, "snapshot after %d of %d inputs: another state", snapshot, len(inputs))
 	want := whole[:starts[len(inputs)]]
 	have := d.entries()
-	if len(have) != len(want) {
-		t.Fatalf("snapshot after %d of %d inputs, %d lines told: the log has %d lines of %d", snapshot, len(inputs), lines,
-			len(have), len(want))
-	}
+	testkit.Need(t, len(have) == len(want), "snapshot after %d of %d inputs, %d lines told: the log has %d lines of %d",
+		snapshot, len(inputs), lines, len(have), len(want))
 	for i := range want {
-		if string(have[i].Line) != string(want[i].Line) || string(have[i].Record) != string(want[i].Record) ||
-			have[i].Input != want[i].Input {
-			t.Fatalf("line %d:\n%s%s\n%s%s", i+1, have[i].Line, have[i].Record, want[i].Line, want[i].Record)
-		}
+		testkit.Need(t, string(have[i].Line) == string(want[i].Line) &&
+			string(have[i].Record) == string(want[i].Record) && have[i].Input == want[i].Input, "line %d:\n%s%s\n%s%s",
+			i+1, have[i].Line, have[i].Record, want[i].Line, want[i].Record)
 	}
 }
 
@@ -304,9 +286,8 @@ func TestForkFromASnapshot(t *testing.T) {
 		raw := testkit.Must(Snapshot{State: s}.Encode())(t)
 		f := ForkFinder{Number: 5}
 		testkit.OK(t, f.Take(journal.Record{Kind: journal.Snapshot, Seq: 900, Payload: raw}))
-		if f.First != want || f.Last() != 36 || f.Found {
-			t.Errorf("turn %q: from %d to %d, want from %d", turn, f.First, f.Last(), want)
-		}
+		testkit.Check(t, f.First == want && f.Last() == 36 && !f.Found, "turn %q: from %d to %d, want from %d", turn,
+			f.First, f.Last(), want)
 	}
 }
 
@@ -335,39 +316,28 @@ func TestForkedState(t *testing.T) {
 	f := ForkFinder{Number: 3, State: s}
 	forked := testkit.Must(f.Fork(run))(t)
 	now := &forked.State
-	if now.Options.Run != run || now.Options.ForkedFrom.Run != old || now.Options.ForkedFrom.CostUSD != 1.5 ||
-		now.Spent() != 1.5 || now.Paused || now.Ending == nil || !now.Options.Workspace.Isolated() {
-		t.Errorf("%+v", now.Options)
-	}
-	if len(now.Changes.Queue) != 1 || !now.Changes.Queue[0].Judge || now.Changes.Last != "" {
-		t.Errorf("%+v", now.Changes)
-	}
-	if a := now.Agents[1]; a.Brief != "Work on arbiter/"+run[:8]+"/main of "+run || a.Isolation == "" ||
-		!strings.Contains(a.ReturnNotice, path.Join("/state/runs", run, "work", "orch-1")) {
-		t.Errorf("%+v", a)
-	}
+	testkit.Check(t, now.Options.Run == run && now.Options.ForkedFrom.Run == old &&
+		now.Options.ForkedFrom.CostUSD == 1.5 && now.Spent() == 1.5 && !now.Paused && now.Ending != nil &&
+		now.Options.Workspace.Isolated(), "%+v", now.Options)
+	testkit.Check(t, len(now.Changes.Queue) == 1 && now.Changes.Queue[0].Judge && now.Changes.Last == "", "%+v",
+		now.Changes)
+	a := now.Agents[1]
+	testkit.Check(t, a.Brief == "Work on arbiter/"+run[:8]+"/main of "+run && a.Isolation != "" &&
+		strings.Contains(a.ReturnNotice, path.Join("/state/runs", run, "work", "orch-1")), "%+v", a)
 	// A session of another make is not copied, and loading it would change the other run's.
-	if a := now.Agents[2]; a.MakeSession != "" || !a.NewSession || len(forked.Afresh) != 1 ||
-		forked.Afresh[0] != "orch-2" {
-		t.Errorf("%+v begins %v", a, forked.Afresh)
-	}
+	a = now.Agents[2]
+	testkit.Check(t, a.MakeSession == "" && a.NewSession && len(forked.Afresh) == 1 && forked.Afresh[0] == "orch-2",
+		"%+v begins %v", a, forked.Afresh)
 	for i, x := range forked.Sessions {
-		if x.From != s.Agents[i].SessionID || x.To != now.Agents[i].SessionID || x.From == x.To || x.FromTop != "/src" ||
-			x.ToTop != path.Join("/state/runs", run, "work", x.Agent) || x.Cut[0] != "m-"+x.Agent {
-			t.Errorf("%+v", x)
-		}
+		testkit.Check(t, x.From == s.Agents[i].SessionID && x.To == now.Agents[i].SessionID && x.From != x.To &&
+			x.FromTop == "/src" && x.ToTop == path.Join("/state/runs", run, "work", x.Agent) &&
+			x.Cut[0] == "m-"+x.Agent, "%+v", x)
 	}
-	if s.Agents[1].Isolation != "" || s.Options.Run != old {
-		t.Error("the state of the other run was changed")
-	}
+	testkit.Check(t, s.Agents[1].Isolation == "" && s.Options.Run == old, "the state of the other run was changed")
 	s.Agents[1].Host = "far"
-	if _, err := f.Fork(run); err == nil || !strings.Contains(err.Error(), "orch-1 works on host far") {
-		t.Error(err)
-	}
-	if err := f.Take(journal.Record{Kind: journal.Input, Payload: []byte("{")}); err == nil || errors.Is(err,
-		journal.ErrEnough) {
-		t.Error(err)
-	}
+	testkit.Fails(t, "a fork", testkit.Err(f.Fork(run)), "orch-1 works on host far")
+	err := f.Take(journal.Record{Kind: journal.Input, Payload: []byte("{")})
+	testkit.Check(t, err != nil && !errors.Is(err, journal.ErrEnough), "%v", err)
 }
 
 // TestThoseGoneCostNothing: an input about one agent copies only that agent, not all agents that have ended;
@@ -395,10 +365,8 @@ func TestThoseGoneCostNothing(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return (after.TotalAlloc - before.TotalAlloc) / rounds
 	}
-	if n := perRound(func() { Apply(s, in) }); n > 8<<10 {
-		t.Errorf("a tool call copies %d bytes", n)
-	}
-	if n := perRound(func() { (&step{State: s}).tellHuman(KindMessage, "a word") }); n > 8<<10 {
-		t.Errorf("a word copies %d bytes", n)
-	}
+	n := perRound(func() { Apply(s, in) })
+	testkit.Check(t, n <= 8<<10, "a tool call copies %d bytes", n)
+	n = perRound(func() { (&step{State: s}).tellHuman(KindMessage, "a word") })
+	testkit.Check(t, n <= 8<<10, "a word copies %d bytes", n)
 }

@@ -290,13 +290,8 @@ func (s *State) candidateHosts(named string) (hosts []runconfig.Host, problem st
 }
 
 // livingOn counts the Orchestrators that hold a slot of a host.
-func (s *State) livingOn(host string) (n int) {
-	for _, a := range s.Agents {
-		if a.Role == RoleOrchestrator && a.Host == host && a.Alive() && a.Standing != HandedOff {
-			n++
-		}
-	}
-	return n
+func (s *State) livingOn(host string) int {
+	return s.count(func(a *Agent) bool { return a.Host == host && a.holdsPlace() })
 }
 
 // hostText says to the Arbiter where a new Orchestrator runs, and what it waits for.

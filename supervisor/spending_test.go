@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -29,12 +27,10 @@ func TestCostOfARunningTurn(t *testing.T) {
 	p.happen(one, bridge.Spent{CostUSD: 0.25, Usage: bridge.Usage{Output: 100}})
 	p.happen("arbiter", bridge.Spent{CostUSD: 0.5, Usage: bridge.Usage{Output: 200}})
 	p.happen(one, bridge.Spent{CostUSD: 0.75, Usage: bridge.Usage{Output: 300}})
-	if c := last[contract.Cost](p); cents(c.CostUSD) != 75 || cents(c.RunCostUSD) != 125 || c.Usage.Output != 300 {
-		t.Errorf("told %+v", c)
-	}
-	if cents(p.s.Spent()) != 125 || p.s.Used().Output != 500 || p.s.Budget.CostUSD != 0 {
-		t.Errorf("spent $%v, %+v, booked $%v", p.s.Spent(), p.s.Used(), p.s.Budget.CostUSD)
-	}
+	c := last[contract.Cost](p)
+	testkit.Check(t, cents(c.CostUSD) == 75 && cents(c.RunCostUSD) == 125 && c.Usage.Output == 300, "told %+v", c)
+	testkit.Check(t, cents(p.s.Spent()) == 125 && p.s.Used().Output == 500 && p.s.Budget.CostUSD == 0,
+		"spent $%v, %+v, booked $%v", p.s.Spent(), p.s.Used(), p.s.Budget.CostUSD)
 	p.turn(one, bridge.Turn{CostUSD: 1, Usage: bridge.Usage{Output: 400}, Outcome: bridge.TurnInterrupted})
 	if a := p.agent(one); cents(p.s.Spent()) != 150 || cents(a.Spent()) != 100 || p.s.Used().Output != 600 {
 		t.Errorf("spent $%v, by it $%v, %+v", p.s.Spent(), a.Spent(), p.s.Used())
@@ -84,28 +80,24 @@ func TestLimitIsShared(t *testing.T) {
 			}
 		}
 	}
-	if interrupted[ids[3]] || p.s.Ending != nil || p.s.Spent() > 1.08 {
-		t.Fatalf("at $%v interrupted %v, ending %+v", p.s.Spent(), interrupted, p.s.Ending)
-	}
+	testkit.Need(t, !interrupted[ids[3]] && p.s.Ending == nil && p.s.Spent() <= 1.08,
+		"at $%v interrupted %v, ending %+v", p.s.Spent(), interrupted, p.s.Ending)
 	for _, id := range ids[:3] { // what was running when it was stopped
 		p.happen(id, bridge.Turn{MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnInterrupted, CostUSD: spent[id] + 0.05})
 	}
 	for range 4 {
 		work(ids[3], 0.08)
 	}
-	if len(p.s.spentLimits()) == 0 || p.s.Ending != nil {
-		t.Fatalf("at $%v a turn that runs does not finish: %+v", p.s.Spent(), p.s.Ending)
-	}
+	testkit.Need(t, len(p.s.spentLimits()) != 0 && p.s.Ending == nil, "at $%v a turn that runs does not finish: %+v",
+		p.s.Spent(), p.s.Ending)
 	sends := len(effects[input.Send](p))
 	p.costs(ids[3], spent[ids[3]], report("progress", "done", true))
 	r, exit := p.finished()
-	if exit != contract.ExitLimit || !strings.Contains(r.Summary, "the cost reached $") ||
-		len(effects[input.Send](p)) != sends {
-		t.Errorf("%+v, exit code %d, %d messages sent", r, exit, len(effects[input.Send](p))-sends)
-	}
-	if over, turn := r.CostUSD-1, spent[ids[3]]; over > turn {
-		t.Errorf("four agents exceed the limit by $%v, a turn cost $%v", over, turn)
-	}
+	testkit.Check(t, exit == contract.ExitLimit && strings.Contains(r.Summary, "the cost reached $") &&
+		len(effects[input.Send](p)) == sends, "%+v, exit code %d, %d messages sent", r, exit,
+		len(effects[input.Send](p))-sends)
+	over, turn := r.CostUSD-1, spent[ids[3]]
+	testkit.Check(t, over <= turn, "four agents exceed the limit by $%v, a turn cost $%v", over, turn)
 }
 
 // TestTheFirstTurnIsAlone: under a small limit, because the cost of an Orchestrator is not known yet. Under a
@@ -135,9 +127,8 @@ func TestTurnsTakeTurns(t *testing.T) {
 	p.happen(ids[2], bridge.Spent{CostUSD: 0.25}) // 0.15 is left, and a report may add 0.3
 	stopped := effects[input.Interrupt](p)
 	for _, id := range ids[1:] {
-		if !slices.ContainsFunc(stopped, func(i input.Interrupt) bool { return i.Agent.ID == id }) {
-			t.Errorf("%s goes on", id)
-		}
+		testkit.Check(t, slices.ContainsFunc(stopped, func(i input.Interrupt) bool { return i.Agent.ID == id }),
+			"%s goes on", id)
 		p.turn(id, bridge.Turn{CostUSD: p.agent(id).Live.CostUSD, Outcome: bridge.TurnInterrupted})
 	}
 	for _, id := range ids[1:] {
@@ -153,9 +144,8 @@ func TestTurnsTakeTurns(t *testing.T) {
 func spends(t *testing.T, human bool) (*play, string) {
 	p, one := oneWorks(t, func(o *runconfig.Options) { o.MaxCostUSD, o.HumanPresent, o.FuseUSD = 1, human, 99 })
 	p.happen(one, bridge.Spent{CostUSD: 1.2})
-	if len(effects[input.Interrupt](p)) != 0 || p.s.Ending != nil {
-		t.Fatal("the only turn that runs does not finish")
-	}
+	testkit.Need(t, len(effects[input.Interrupt](p)) == 0 && p.s.Ending == nil,
+		"the only turn that runs does not finish")
 	p.costs(one, 1.2, report("question", "which?", true))
 	return p, one
 }
@@ -180,19 +170,17 @@ func TestLimitIsAskedAbout(t *testing.T) {
 			}
 			sends := len(effects[input.Send](p))
 			p.say("hurry")
-			if ok, why := p.command(contract.Continue{}); !ok || !strings.Contains(why, "choose raise") {
-				t.Errorf("continue: %v, %s", ok, why)
-			}
+			ok, why := p.command(contract.Continue{})
+			testkit.Check(t, ok && strings.Contains(why, "choose raise"), "continue: %v, %s", ok, why)
 			p.do(input.Resumed{Options: p.s.Options, Salt: "/2"}) // killed while it waits
 			p.back(bridge.DeliverySeen)
 			if n := len(effects[input.Send](p)); n != sends || len(told[contract.Question](p)) != 2 {
 				t.Fatalf("%d messages were sent, asked %+v", n-sends, told[contract.Question](p))
 			}
 			p.mustCommand(raise.body)
-			if p.s.Options.MaxCostUSD != raise.limit || p.s.LimitOptions() != nil || len(effects[input.Send](p)) == sends {
-				t.Errorf("limit $%v, options %v, %d messages", p.s.Options.MaxCostUSD, p.s.LimitOptions(),
-					len(effects[input.Send](p))-sends)
-			}
+			testkit.Check(t, p.s.Options.MaxCostUSD == raise.limit && p.s.LimitOptions() == nil &&
+				len(effects[input.Send](p)) != sends, "limit $%v, options %v, %d messages", p.s.Options.MaxCostUSD,
+				p.s.LimitOptions(), len(effects[input.Send](p))-sends)
 		})
 	}
 }
@@ -243,9 +231,8 @@ func TestProcessThatOverspent(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "That one.", "to", one))
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatBudget, Error: "Reached maximum budget",
 		CostUSD: 1})
-	if a := p.agent(one); p.s.Ending != nil || a.Status != AgentRestarting {
-		t.Fatalf("%s, ending %+v", a.Status, p.s.Ending)
-	}
+	a := p.agent(one)
+	testkit.Need(t, p.s.Ending == nil && a.Status == AgentRestarting, "%s, ending %+v", a.Status, p.s.Ending)
 	p.dies(one)
 	p.comes(one, bridge.SpawnResult{Resumed: true})
 	if c := p.spawns(one); len(c) < 2 || c[len(c)-1].Config.MaxBudgetUSD < 50 {
@@ -273,10 +260,9 @@ func TestCostOfATurnThatIsLost(t *testing.T) {
 			p.happen("arbiter", bridge.Spent{CostUSD: 0.5, Usage: bridge.Usage{Output: 7}})
 			lose(p)
 			a := p.agent("arbiter")
-			if cents(p.s.Budget.CostUSD) != 50 || cents(a.CostUSD) != 50 || p.s.Budget.Usage.Output != 7 ||
-				a.Live != (bridge.Spent{}) {
-				t.Errorf("booked $%v, by it $%v, %+v, live %+v", p.s.Budget.CostUSD, a.CostUSD, p.s.Budget.Usage, a.Live)
-			}
+			testkit.Check(t, cents(p.s.Budget.CostUSD) == 50 && cents(a.CostUSD) == 50 &&
+				p.s.Budget.Usage.Output == 7 && a.Live == (bridge.Spent{}), "booked $%v, by it $%v, %+v, live %+v",
+				p.s.Budget.CostUSD, a.CostUSD, p.s.Budget.Usage, a.Live)
 		})
 	}
 }
@@ -288,27 +274,22 @@ func TestBudgetIsReported(t *testing.T) {
 	one := p.spawn("one")
 	p.limits(1, one)
 	p.happen(one, bridge.Spent{CostUSD: 0.79})
-	if list := told[contract.Budget](p); len(list) != 0 {
-		t.Errorf("told %+v", list)
-	}
+	testkit.Empty(t, "told", told[contract.Budget](p))
 	p.happen(one, bridge.Spent{CostUSD: 0.81})
 	p.happen(one, bridge.Spent{CostUSD: 0.82})
 	if list := told[contract.Budget](p); len(list) != 1 || cents(list[0].SpentUSD) != 81 ||
 		list[0] != (contract.Budget{Scope: "run", SpentUSD: list[0].SpentUSD, LimitUSD: 1, Level: "warn"}) {
 		t.Errorf("told %+v", list)
 	}
-	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"two"}`); !a.IsError ||
-		!strings.Contains(a.Text, "$0.8200 of the $1.0000") {
-		t.Errorf("another agent starts: %+v", a)
-	}
+	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"two"}`)
+	testkit.Check(t, a.IsError && strings.Contains(a.Text, "$0.8200 of the $1.0000"), "another agent starts: %+v", a)
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 	p.turn(one, bridge.Turn{CostUSD: 0.85, Outcome: bridge.TurnInterrupted})
 	p.contains("the Arbiter", p.lastSent("arbiter"), "$0.8100 of the $1.0000", "no further Orchestrator starts")
 	p.happen("arbiter", bridge.Spent{CostUSD: 0.2})
 	p.contains("the levels", fmt.Sprint(told[contract.Budget](p)), "limit")
-	if list := told[contract.Budget](p); len(list) != 2 || list[1].Level != "limit" || cents(list[1].SpentUSD) != 105 {
-		t.Errorf("told %+v", list)
-	}
+	list := told[contract.Budget](p)
+	testkit.Check(t, len(list) == 2 && list[1].Level == "limit" && cents(list[1].SpentUSD) == 105, "told %+v", list)
 }
 
 // TestASuccessorMayStart: when 80 % are spent a successor may start, because it replaces another agent.
@@ -316,9 +297,8 @@ func TestASuccessorMayStart(t *testing.T) {
 	p, one := oneWorks(t, func(o *runconfig.Options) { o.MaxCostUSD, o.FuseUSD = 1, 9 })
 	p.happen(one, bridge.Spent{CostUSD: 0.85})
 	p.verdict(one, report("handoff", "half", true))
-	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on","successor_of":"orch-1"}`); a.IsError {
-		t.Errorf("no successor starts: %s", a.Text)
-	}
+	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on","successor_of":"orch-1"}`)
+	testkit.Check(t, !a.IsError, "no successor starts: %s", a.Text)
 }
 
 // TestLimitOfOneAgent: the limit is reported, the agent's turn ends, and then it has to hand off, in every mode.
@@ -331,14 +311,10 @@ func TestLimitOfOneAgent(t *testing.T) {
 	p.happen(one, bridge.Spent{CostUSD: 0.6})
 	var levels []string
 	for _, b := range told[contract.Budget](p) {
-		if b.Scope != "agent" || b.LimitUSD != 0.5 {
-			t.Errorf("told %+v", b)
-		}
+		testkit.Check(t, b.Scope == "agent" && b.LimitUSD == 0.5, "told %+v", b)
 		levels = append(levels, b.Level)
 	}
-	if len(levels) != 2 || levels[0] != "warn" || levels[1] != "limit" {
-		t.Errorf("levels %q", levels)
-	}
+	testkit.Check(t, len(levels) == 2 && levels[0] == "warn" && levels[1] == "limit", "levels %q", levels)
 	p.costs(one, 0.6, report("question", "which?", true))
 	p.contains("the Arbiter", p.lastSent("arbiter"), "$0.4500 of the $0.5000", "has reached a limit",
 		"told to hand off")
@@ -354,34 +330,26 @@ func TestLimitOfADay(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Wait."))
 	p.turn(one, bridge.Turn{CostUSD: 2, Outcome: bridge.TurnInterrupted})
 	p.do(input.DaySpent{Day: "2026-03-14", OthersUSD: 5.5})
-	if list := told[contract.Budget](p); len(list) != 0 {
-		t.Errorf("told at $7.50: %+v", list)
-	}
+	testkit.Empty(t, "told at $7.50", told[contract.Budget](p))
 	p.do(input.DaySpent{Day: "2026-03-14", OthersUSD: 6.5})
 	testkit.Same(t, "told", contract.Budget{Scope: "day", SpentUSD: 8.5, LimitUSD: 10, Level: "warn"},
 		last[contract.Budget](p))
-	if a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"two"}`); !a.IsError ||
-		!strings.Contains(a.Text, "--max-cost-per-day") {
-		t.Errorf("another agent starts: %+v", a)
-	}
+	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"two"}`)
+	testkit.Check(t, a.IsError && strings.Contains(a.Text, "--max-cost-per-day"), "another agent starts: %+v", a)
 	p.do(input.Resumed{Options: p.s.Options, Salt: "/2"}) // on the same day
 	p.do(input.DaySpent{Day: "2026-03-14", OthersUSD: 6.5, OwnUSD: 2})
-	if usd := p.s.Budget.Day.Spent(p.s.Spent()); cents(usd) != 850 {
-		t.Errorf("after the resume $%v", usd)
-	}
+	usd := p.s.Budget.Day.Spent(p.s.Spent())
+	testkit.Check(t, cents(usd) == 850, "after the resume $%v", usd)
 	p.do(input.DaySpent{Day: "2026-03-15", OthersUSD: 1})
-	if usd := p.s.Budget.Day.Spent(p.s.Spent()); cents(usd) != 100 || p.s.Budget.Day.Level != "" {
-		t.Errorf("on the next day $%v", usd)
-	}
+	usd = p.s.Budget.Day.Spent(p.s.Spent())
+	testkit.Check(t, cents(usd) == 100 && p.s.Budget.Day.Level == "", "on the next day $%v", usd)
 	p.do(input.DaySpent{Day: "2026-03-15", OthersUSD: 10})
-	if q := told[contract.Question](p); len(q) != 1 || !strings.Contains(q[0].Text, "--max-cost-per-day") {
-		t.Errorf("asked %+v", q)
-	}
+	q := told[contract.Question](p)
+	testkit.Check(t, len(q) == 1 && strings.Contains(q[0].Text, "--max-cost-per-day"), "asked %+v", q)
 	p.do(input.InputEnded{})
-	if p.s.Ending == nil || !strings.Contains(p.s.Ending.Summary, "all runs of this day reached $10.0000") ||
-		p.s.Ending.Exit != contract.ExitLimit {
-		t.Errorf("ending %+v", p.s.Ending)
-	}
+	testkit.Check(t, p.s.Ending != nil &&
+		strings.Contains(p.s.Ending.Summary, "all runs of this day reached $10.0000") &&
+		p.s.Ending.Exit == contract.ExitLimit, "ending %+v", p.s.Ending)
 }
 
 var budgetNoon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
@@ -393,28 +361,22 @@ func TestWindows(t *testing.T) {
 		t.Error("the first reading is not news")
 	}
 	w, news := s.Read("five_hour", 50, resets, budgetNoon)
-	if _, ok := w.Forecast(); !news || ok {
-		t.Error("a forecast by one reading")
-	}
+	_, ok := w.Forecast()
+	testkit.Check(t, news && !ok, "a forecast by one reading")
 	before := s
 	w, news = s.Read("five_hour", 81, resets.Add(time.Second), budgetNoon.Add(31*time.Minute))
-	if left, ok := w.Forecast(); !news || !ok || left != 19*time.Minute {
-		t.Errorf("used up in %s, %v", left, ok)
-	}
+	left, ok := w.Forecast()
+	testkit.Check(t, news && ok && left == 19*time.Minute, "used up in %s, %v", left, ok)
 	testkit.Same(t, "a reading changed an earlier state", 50, before.Windows[0].UsedPct)
-	if _, news = s.Read("five_hour", 81.4, resets, budgetNoon.Add(32*time.Minute)); news {
-		t.Error("less than a percent is reported")
-	}
-	if !s.Warn("five_hour") || s.Warn("five_hour") || s.Warn("seven_day") || s.Warn("none") {
-		t.Error("it is not told once that a window is nearly used up")
-	}
-	if most, ok := s.Fullest(budgetNoon); !ok || most.Name != "five_hour" {
-		t.Errorf("fullest %+v", most)
-	}
+	_, news = s.Read("five_hour", 81.4, resets, budgetNoon.Add(32*time.Minute))
+	testkit.Check(t, !news, "less than a percent is reported")
+	testkit.Check(t, s.Warn("five_hour") && !s.Warn("five_hour") && !s.Warn("seven_day") && !s.Warn("none"),
+		"it is not told once that a window is nearly used up")
+	most, ok := s.Fullest(budgetNoon)
+	testkit.Check(t, ok && most.Name == "five_hour", "fullest %+v", most)
 	after := resets.Add(time.Minute)
-	if w, news = s.Read("five_hour", 2, after.Add(5*time.Hour), after); !news || w.Warned || w.FirstPct != 2 {
-		t.Errorf("after the reset %+v", w)
-	}
+	w, news = s.Read("five_hour", 2, after.Add(5*time.Hour), after)
+	testkit.Check(t, news && !w.Warned && w.FirstPct == 2, "after the reset %+v", w)
 }
 
 // twoTurns is a run with two working Orchestrators, whose turns have cost one and two dollars.
@@ -430,9 +392,8 @@ func twoTurns(o runconfig.Options) *step {
 // TestLimitSpent: a limit that is reached holds messages back until it is raised.
 func TestLimitSpent(t *testing.T) {
 	st := twoTurns(runconfig.Options{MaxCostUSD: 2.5})
-	if !st.budgetHolds() || st.NoNewSubagent() == "" || !strings.Contains(st.LimitText(), ChooseRaise) {
-		t.Errorf("holds %v, subagents: %q, asks %q", st.budgetHolds(), st.NoNewSubagent(), st.LimitText())
-	}
+	testkit.Check(t, st.budgetHolds() && st.NoNewSubagent() != "" && strings.Contains(st.LimitText(), ChooseRaise),
+		"holds %v, subagents: %q, asks %q", st.budgetHolds(), st.NoNewSubagent(), st.LimitText())
 	if raised := st.raiseLimits(); st.budgetHolds() || !strings.HasPrefix(raised, "--max-cost $") {
 		t.Errorf("raised %q, holds %v", raised, st.budgetHolds())
 	}
@@ -462,9 +423,8 @@ func TestForecast(t *testing.T) {
 	first.Step, third.Step, summons.Step = 1, 3, 2
 	all.USD, all.Tokens, all.Minutes, all.Unknown = 1, 2000, 8, 1
 	got, about := p.forecasts()
-	testkit.Same(t, "", "", cmp.Diff([]contract.Forecast{all, first, third, summons}, got))
-	testkit.Same(t, "", "",
-		cmp.Diff([]string{contract.Supervisor, contract.Supervisor, contract.Supervisor, "orch-1"}, about))
+	testkit.Same(t, "forecasts", []contract.Forecast{all, first, third, summons}, got)
+	testkit.Same(t, "about", []string{contract.Supervisor, contract.Supervisor, contract.Supervisor, "orch-1"}, about)
 }
 
 // TestNothingIsInvented: without earlier runs the plan has no price, and that is said; nobody says it where nobody has
@@ -474,16 +434,14 @@ func TestNothingIsInvented(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.Expected = expected })
 		p.call("arbiter", "set_plan", `{"steps":[{"text":"spin"}]}`)
 		p.spawn("spin")
-		if got, _ := p.forecasts(); len(got) != said || said == 1 && got[0] != (contract.Forecast{Unknown: 1}) {
-			t.Errorf("told %+v", got)
-		}
+		got, _ := p.forecasts()
+		testkit.Check(t, len(got) == said && (said != 1 || got[0] == (contract.Forecast{Unknown: 1})), "told %+v", got)
 		var replayed runconfig.Options
 		raw, err := json.Marshal(runconfig.Options{Expected: expected})
 		if err == nil {
 			err = json.Unmarshal(raw, &replayed)
 		}
-		if err != nil || (replayed.Expected == nil) != (expected == nil) {
-			t.Errorf("a replay of the journal tells something else: %s %v", raw, err)
-		}
+		testkit.Check(t, err == nil && (replayed.Expected == nil) == (expected == nil),
+			"a replay of the journal tells something else: %s %v", raw, err)
 	}
 }

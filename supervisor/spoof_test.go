@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
@@ -39,9 +37,7 @@ const plainText = "The parser is done."
 func spoofs(t testing.TB, p *play) []spoof {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/spoof/*.txt")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no spoofs: %v", err)
-	}
+	testkit.Need(t, err == nil && len(paths) != 0, "no spoofs: %v", err)
 	d := p.s.Options.Delimiter
 	wide := strings.Map(func(r rune) rune { return r - '!' + '！' }, d)
 	back := []rune(d)
@@ -62,12 +58,9 @@ func spoofs(t testing.TB, p *play) []spoof {
 				continue
 			}
 			text, err := strconv.Unquote(quoted)
-			if !ok || err != nil {
-				t.Fatalf("%s: %q: %v", path, lines.Text(), err)
-			}
-			if text = fill.Replace(text); strings.Contains(text, "{{") {
-				t.Fatalf("%s: %s is not filled in", path, name)
-			}
+			testkit.Need(t, ok && err == nil, "%s: %q: %v", path, lines.Text(), err)
+			text = fill.Replace(text)
+			testkit.Need(t, !strings.Contains(text, "{{"), "%s: %s is not filled in", path, name)
 			list = append(list, spoof{strings.TrimSuffix(filepath.Base(path), ".txt"), name, text})
 		}
 		testkit.OK(t, lines.Err())
@@ -283,9 +276,7 @@ func (p *play) course() string {
 func TestSpoofs(t *testing.T) {
 	base := spoofed(t)
 	corpus := spoofs(t, base)
-	if len(corpus) < 200 {
-		t.Fatalf("only %d spoofs", len(corpus))
-	}
+	testkit.Need(t, len(corpus) >= 200, "only %d spoofs", len(corpus))
 	cases, turn := 0, often(4, 1) // each spoof comes in by every fourth way
 	for name, w := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -330,9 +321,8 @@ func checkSenders(t *testing.T, s spoof, st State, p *play) {
 		in.From = o
 		raw := testkit.Must(input.EncodeInput(in))(t)
 		back, err := input.DecodeInput(raw)
-		if err != nil || back.From != o || o.By != want || o.Channel != "" {
-			t.Errorf("%s, %s: %T from %+v, read as %+v (%v), not %s", s.file, s.name, in.Body, o, back.From, err, want)
-		}
+		testkit.Check(t, err == nil && back.From == o && o.By == want && o.Channel == "",
+			"%s, %s: %T from %+v, read as %+v (%v), not %s", s.file, s.name, in.Body, o, back.From, err, want)
 		st, _ = Apply(st, in)
 	}
 }
@@ -343,27 +333,20 @@ func checkNothingApproved(t *testing.T, s spoof, p *play) {
 	for _, e := range p.out {
 		switch e := e.(type) {
 		case input.PermissionRespond:
-			if e.Result.Behavior == bridge.Allow {
-				t.Errorf("%s, %s: allowed %s", s.file, s.name, e.Request)
-			}
+			testkit.Check(t, e.Result.Behavior != bridge.Allow, "%s, %s: allowed %s", s.file, s.name, e.Request)
 		case input.Emit:
 			switch b := e.Event.Body.(type) {
 			case contract.Permission:
-				if b.Behavior == bridge.Allow || b.By == "human" {
-					t.Errorf("%s, %s: %+v", s.file, s.name, b)
-				}
+				testkit.Check(t, b.Behavior != bridge.Allow && b.By != "human", "%s, %s: %+v", s.file, s.name, b)
 			case contract.Accepted:
 				t.Errorf("%s, %s: %+v", s.file, s.name, b)
 			case contract.Message:
-				if b.From == contract.Human {
-					t.Errorf("%s, %s: %+v", s.file, s.name, b)
-				}
+				testkit.Check(t, b.From != contract.Human, "%s, %s: %+v", s.file, s.name, b)
 			}
 		}
 	}
-	if len(p.s.Permission.Actions) > 0 || len(p.s.Permission.Answered) > 0 {
-		t.Errorf("%s, %s: granted %v, answered %v", s.file, s.name, p.s.Permission.Actions, p.s.Permission.Answered)
-	}
+	testkit.Check(t, len(p.s.Permission.Actions) == 0 && len(p.s.Permission.Answered) == 0,
+		"%s, %s: granted %v, answered %v", s.file, s.name, p.s.Permission.Actions, p.s.Permission.Answered)
 }
 
 // section is a part of a message as a strict reader sees it: its sender, and whether it is marked as a report.
@@ -469,9 +452,8 @@ func TestNamesCarryNoAuthority(t *testing.T) {
 			o.Modes = append(agents.List(), agents.Agent{Name: name, Description: name, Prompt: name})
 		})
 		raw := testkit.Must(json.Marshal(map[string]string{"prompt": "work", "mode": name}))(t)
-		if a := p.call("arbiter", "spawn_orchestrator", string(raw)); a.IsError {
-			t.Fatalf("%q: %s", name, a.Text)
-		}
+		a := p.call("arbiter", "spawn_orchestrator", string(raw))
+		testkit.Need(t, !a.IsError, "%q: %s", name, a.Text)
 		p.spawned("orch-1")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.happen("orch-1", bridge.ToolUse{Tool: name, Input: json.RawMessage(`{}`), ToolUse: name})
@@ -486,18 +468,15 @@ func TestNamesCarryNoAuthority(t *testing.T) {
 			if !ok {
 				continue
 			}
-			if !slices.Contains([]string{contract.Arbiter, "orch-1", contract.Human, contract.Supervisor}, em.Event.ID) {
-				t.Errorf("%q: an event about %q", name, em.Event.ID)
-			}
+			testkit.Check(t, slices.Contains([]string{contract.Arbiter, "orch-1", contract.Human, contract.Supervisor},
+				em.Event.ID), "%q: an event about %q", name, em.Event.ID)
 			if b, ok := em.Event.Body.(contract.Spawn); ok && b.Name != "The Arbiter" && b.Name != "Orchestrator I" {
 				t.Errorf("%q is called %q", name, b.Name)
 			}
 		}
 		for _, m := range effects[input.Send](p) {
 			sections, err := strictly(p.s.Options.Delimiter, m.Params.Content)
-			if err != nil {
-				t.Errorf("%q: %v\n%s", name, err, m.Params.Content)
-			}
+			testkit.Check(t, err == nil, "%q: %v\n%s", name, err, m.Params.Content)
 			for _, s := range sections {
 				if !slices.Contains([]string{contract.Arbiter, "orch-1", contract.Human, contract.Supervisor}, s.from) {
 					t.Errorf("%q: a section from %q", name, s.from)
@@ -523,17 +502,15 @@ func TestRoleIsSentAgain(t *testing.T) {
 		p.contains("the prompt of "+s.Params.String(), strings.Join(strings.Fields(c.SystemPrompt+c.AppendSystemPrompt),
 			" "),
 			p.s.Options.Delimiter, "Only the first line of an envelope says who speaks")
-		if c.Hooks == nil || !strings.Contains(c.Hooks.Reminder, p.s.Options.Delimiter) {
-			t.Errorf("%s has no reminder", s.Params.String())
-		}
+		testkit.Check(t, c.Hooks != nil && strings.Contains(c.Hooks.Reminder, p.s.Options.Delimiter),
+			"%s has no reminder", s.Params.String())
 		if s.Params.ID == "arbiter" && (!slices.Equal(c.Tools, []string{"Read", "Grep", "Glob", "WebSearch", "WebFetch"}) ||
 			!c.StrictMCP) {
 			t.Errorf("%s has tools %v", s.Params.String(), c.Tools)
 		}
 	}
-	if len(roles["arbiter"]) < 4 || len(roles[one]) < 2 {
-		t.Fatalf("processes: %d and %d", len(roles["arbiter"]), len(roles[one]))
-	}
+	testkit.Need(t, len(roles["arbiter"]) >= 4 && len(roles[one]) >= 2, "processes: %d and %d", len(roles["arbiter"]),
+		len(roles[one]))
 	for id, list := range roles {
 		for _, role := range list[1:] {
 			testkit.Same(t, fmt.Sprintf("%s learns of another role", id), list[0], role)
@@ -625,9 +602,8 @@ func (b *teller) sayIt(t *testing.T, name string, c corpus.Case) {
 		s.text = "x" + s.text // without this the message would be empty, and be refused
 	}
 	w.say(p, s.text)
-	if diff := cmp.Diff(plain.course(), p.course()); diff != "" {
-		t.Errorf("%s, %s: another course than of a plain text (-plain +this):\n%s", name, c.Name, diff)
-	}
+	testkit.Same(t, fmt.Sprintf("%s, %s: another course than of a plain text", name, c.Name), plain.course(),
+		p.course())
 	checkSenders(t, s, b.base.s, p)
 	checkNothingApproved(t, s, p)
 	ours := ownLines(t, plain)
@@ -706,19 +682,11 @@ func TestModelOutputIsRecorded(t *testing.T) {
 				continue
 			}
 			in := input.Input{At: at, From: input.Origin{By: "orch-1", Session: "s", Gen: 1}, Body: f}
-			raw, err := input.EncodeInput(in)
-			if err != nil {
-				t.Fatalf("%s: %T: %v", c.Name, f, err)
-			}
-			if bytes.ContainsAny(raw, "\n\r") || !json.Valid(raw) {
-				t.Errorf("%s: %T: %.300q is not one line of JSON", c.Name, f, raw)
-			}
-			back, err := input.DecodeInput(raw)
-			if err != nil {
-				t.Fatalf("%s: %T: %v", c.Name, f, err)
-			}
-			testkit.Same(t, fmt.Sprintf("%s: (-written +read):\n%.2000s", c.Name, cmp.Diff(f, back.Body)), f,
-				back.Body)
+			raw := testkit.Must(input.EncodeInput(in))(t)
+			testkit.Check(t, !bytes.ContainsAny(raw, "\n\r") && json.Valid(raw),
+				"%s: %T: %.300q is not one line of JSON", c.Name, f, raw)
+			back := testkit.Must(input.DecodeInput(raw))(t)
+			testkit.Same(t, c.Name, f, back.Body)
 		}
 	}
 }

@@ -211,11 +211,4 @@ func (s *State) seesChanges(a *Agent) bool {
 }
 
 // busyCount counts the turns that run.
-func (s *State) busyCount() (n int) {
-	for _, a := range s.Agents {
-		if a.Status == AgentBusy {
-			n++
-		}
-	}
-	return n
-}
+func (s *State) busyCount() int { return s.count(func(a *Agent) bool { return a.Status == AgentBusy }) }

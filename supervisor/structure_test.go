@@ -29,9 +29,7 @@ func TestDocNamesEveryFile(t *testing.T) {
 		}
 	}
 	for _, name := range named {
-		if !used[name] {
-			t.Errorf("the index in doc.go names %s, which has no file", name)
-		}
+		testkit.Check(t, used[name], "the index in doc.go names %s, which has no file", name)
 	}
 }
 
@@ -90,14 +88,10 @@ func TestFilesUseOnlyWhatStandsBelow(t *testing.T) {
 		if from != to {
 			uses++
 		}
-		if from > to {
-			t.Errorf("%s: %s.go uses %s of %s.go, which stands above it", fset.Position(id.Pos()), order[from], of.Name(),
-				order[to])
-		}
+		testkit.Check(t, from <= to, "%s: %s.go uses %s of %s.go, which stands above it", fset.Position(id.Pos()),
+			order[from], of.Name(), order[to])
 	}
-	if uses < 1000 {
-		t.Errorf("only %d uses across files were found", uses)
-	}
+	testkit.Check(t, uses >= 1000, "only %d uses across files were found", uses)
 }
 
 // emptyPackages stands for every import.
@@ -116,9 +110,8 @@ const maxFields = 12
 // understand at a glance.
 func TestPartsAreSmall(t *testing.T) {
 	for _, whole := range []reflect.Type{reflect.TypeFor[State](), reflect.TypeFor[Agent]()} {
-		if n := whole.NumField(); n > maxFields {
-			t.Errorf("%s has %d fields, at most %d are allowed", whole.Name(), n, maxFields)
-		}
+		n := whole.NumField()
+		testkit.Check(t, n <= maxFields, "%s has %d fields, at most %d are allowed", whole.Name(), n, maxFields)
 		for part := range whole.Fields() {
 			switch n := part.Type.NumField(); {
 			case part.Type == reflect.TypeFor[runconfig.Options]():

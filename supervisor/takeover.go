@@ -6,6 +6,7 @@ package supervisor
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -192,9 +193,7 @@ func TerminalConfig(c bridge.AgentConfig, trusted bool) bridge.AgentConfig {
 	c.AppendSystemPrompt += inHumanHands
 	if trusted {
 		env := map[string]string{"CLAUDE_CODE_SANDBOXED": "1"} // observed with CLI 2.1.329
-		for name, value := range c.Env {
-			env[name] = value
-		}
+		maps.Copy(env, c.Env)
 		c.Env = env
 	}
 	return c

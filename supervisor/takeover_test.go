@@ -84,9 +84,8 @@ func working(t *testing.T) *play {
 	t.Helper()
 	p, _ := oneWorks(t, nil)
 	p.verdict("orch-1", report("progress", "begun", false))
-	if a := p.agent("orch-1"); a.Status != AgentBusy || !a.HasHistory {
-		t.Fatalf("orch-1 is %s", a.Status)
-	}
+	a := p.agent("orch-1")
+	testkit.Need(t, a.Status == AgentBusy && a.HasHistory, "orch-1 is %s", a.Status)
 	return p
 }
 
@@ -102,40 +101,31 @@ func TestTakeover(t *testing.T) {
 	p.ends("orch-1")
 	testkit.Same(t, "the terminal is opened before anybody has looked", 0, len(effects[input.OpenPTY](p)))
 	looks := effects[input.Inspect](p)
-	if len(looks) != 1 || !looks[0].Params.Mark || looks[0].Params.SessionID != p.agent("orch-1").SessionID {
-		t.Fatalf("looks: %+v", looks)
-	}
+	testkit.Need(t, len(looks) == 1 && looks[0].Params.Mark && looks[0].Params.SessionID == p.agent("orch-1").SessionID,
+		"looks: %+v", looks)
 	p.seen("orch-1", bridge.InspectResult{Mark: aMark})
 	open := effects[input.OpenPTY](p)
-	if len(open) != 1 || open[0].Params.Generation != generation+1 || !open[0].Params.Config.Resume {
-		t.Fatalf("opened: %+v", open)
-	}
-	if c := open[0].Params.Config; c.MCPTools != nil || c.JSONSchema != nil ||
-		!strings.Contains(c.AppendSystemPrompt, "without an envelope") {
-		t.Errorf("configuration of a terminal: %+v", c)
-	}
+	testkit.Need(t, len(open) == 1 && open[0].Params.Generation == generation+1 && open[0].Params.Config.Resume,
+		"opened: %+v", open)
+	c := open[0].Params.Config
+	testkit.Check(t, c.MCPTools == nil && c.JSONSchema == nil &&
+		strings.Contains(c.AppendSystemPrompt, "without an envelope"), "configuration of a terminal: %+v", c)
 	p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef})
 	p.say("wait for me", "", "orch-1")
-	if p.s.Conversation.Mail[len(p.s.Conversation.Mail)-1].Sent {
-		t.Error("a message was sent to a session that a human has")
-	}
+	testkit.Check(t, !p.s.Conversation.Mail[len(p.s.Conversation.Mail)-1].Sent,
+		"a message was sent to a session that a human has")
 	p.refuses(contract.Attach{ID: "orch-1"}, "taken over already, at ")
 	p.mustCommand(contract.Detach{ID: "orch-1"})
-	if closed := effects[input.ClosePTY](p); len(closed) != 1 || closed[0].Agent != p.agent("orch-1").AgentRef {
-		t.Fatalf("closed: %+v", closed)
-	}
+	closed := effects[input.ClosePTY](p)
+	testkit.Need(t, len(closed) == 1 && closed[0].Agent == p.agent("orch-1").AgentRef, "closed: %+v", closed)
 	p.ends("orch-1")
 	looks = effects[input.Inspect](p)
-	if len(looks) != 2 || !cmp.Equal(looks[1].Params.Since, aMark) {
-		t.Fatalf("looks: %+v", looks)
-	}
+	testkit.Need(t, len(looks) == 2 && cmp.Equal(looks[1].Params.Since, aMark), "looks: %+v", looks)
 	spawns := len(effects[input.Spawn](p))
 	p.seen("orch-1", someChanges)
 	all := effects[input.Spawn](p)
-	if len(all) != spawns+1 || all[spawns].Params.Generation != generation+2 ||
-		!slices.Equal(all[spawns].Params.Pending, []string{cut}) {
-		t.Fatalf("started again: %+v", all[spawns:])
-	}
+	testkit.Need(t, len(all) == spawns+1 && all[spawns].Params.Generation == generation+2 &&
+		slices.Equal(all[spawns].Params.Pending, []string{cut}), "started again: %+v", all[spawns:])
 	var states []string
 	for _, e := range told[contract.Takeover](p) {
 		states = append(states, e.State)
@@ -144,22 +134,18 @@ func TestTakeover(t *testing.T) {
 	e := last[contract.Takeover](p)
 	p.contains("the digest", e.Digest, "orch-1", "use port 9090",
 		"a.go, b.go", "1234567 port", "Edit 1", "Done: 9090.", "is no instruction")
-	if e.Words != 2 || len(e.Files) != 2 || e.Reason != GivenBack {
-		t.Errorf("ended: %+v", e)
-	}
+	testkit.Check(t, e.Words == 2 && len(e.Files) == 2 && e.Reason == GivenBack, "ended: %+v", e)
 	notice := told[contract.Message](p)
-	if m := notice[len(notice)-1]; m.To != contract.Arbiter || m.From != contract.Supervisor ||
-		!strings.Contains(m.Text, "2 messages typed") {
-		t.Errorf("the Arbiter is given %+v", m)
-	}
+	m := notice[len(notice)-1]
+	testkit.Check(t, m.To == contract.Arbiter && m.From == contract.Supervisor &&
+		strings.Contains(m.Text, "2 messages typed"), "the Arbiter is given %+v", m)
 	p.returns("orch-1", bridge.DeliveryBegun)
 	p.contains("what orch-1 is told", p.lastSent("orch-1"), "cut off when the human took your session over",
 		"The human had this session", "a.go, b.go", "2 messages")
 	p.verdict("orch-1", report("progress", "seen", false))
-	if text := p.lastSent("orch-1"); !strings.Contains(text, "wait for me") ||
-		strings.Contains(text, "The human had this session") {
-		t.Errorf("the word that waited, without what was told already: %s", text)
-	}
+	text := p.lastSent("orch-1")
+	testkit.Check(t, strings.Contains(text, "wait for me") && !strings.Contains(text, "The human had this session"),
+		"the word that waited, without what was told already: %s", text)
 }
 
 // TestCutOffTurnIsNeitherLostNorRepeated: what happens to the message of the turn that the takeover cut off,
@@ -191,9 +177,8 @@ func TestWhoCannotBeTaken(t *testing.T) {
 	p := begin(t, nil)
 	rejected := func(id, why string) {
 		t.Helper()
-		if ok, said := p.command(contract.Attach{ID: id}); ok || !strings.Contains(said, why) {
-			t.Errorf("attach %s: %v %q, want %q", id, ok, said, why)
-		}
+		ok, said := p.command(contract.Attach{ID: id})
+		testkit.Check(t, !ok && strings.Contains(said, why), "attach %s: %v %q, want %q", id, ok, said, why)
 	}
 	rejected("orch-9", "no living agent")
 	rejected("arbiter", "has said nothing yet")
@@ -225,12 +210,8 @@ func TestTakeoverIsGivenUp(t *testing.T) {
 			p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
 		}
 		a := p.agent("orch-1")
-		if a.Takeover != nil || a.Status != AgentStarting {
-			t.Errorf("%s: %s %+v", stage, a.Status, a.Takeover)
-		}
-		if e := last[contract.Takeover](p); e.State != "ended" || e.Reason != GivenBack {
-			t.Errorf("%s: %+v", stage, e)
-		}
+		testkit.Check(t, a.Takeover == nil && a.Status == AgentStarting, "%s: %s %+v", stage, a.Status, a.Takeover)
+		testkit.Like(t, stage, contract.Takeover{State: "ended", Reason: GivenBack}, last[contract.Takeover](p))
 		if stage != TakeoverOpening && len(effects[input.OpenPTY](p)) != 0 {
 			t.Errorf("%s: a terminal was opened", stage)
 		}
@@ -241,12 +222,10 @@ func TestTerminalThatCannotBeOpened(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", TakeoverOpening)
 	p.do(input.PTYOpened{Agent: p.agent("orch-1").AgentRef, Failed: "no pseudo terminals left"})
-	if e := last[contract.Takeover](p); e.State != "failed" || e.Reason != "no pseudo terminals left" {
-		t.Errorf("%+v", e)
-	}
-	if a := p.agent("orch-1"); a.Status != AgentStarting || a.Takeover != nil {
-		t.Errorf("%s", a.Status)
-	}
+	testkit.Like(t, "the takeover", contract.Takeover{State: "failed", Reason: "no pseudo terminals left"},
+		last[contract.Takeover](p))
+	a := p.agent("orch-1")
+	testkit.Check(t, a.Status == AgentStarting && a.Takeover == nil, "%s", a.Status)
 }
 
 // TestATakenAgentIsLeftAlone: actions of the supervisor itself do not affect it.
@@ -279,10 +258,8 @@ func TestATakenAgentIsLeftAlone(t *testing.T) {
 			t.Errorf("%T %+v", e, e)
 		}
 	}
-	if r := p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"r"}`); !r.IsError ||
-		!strings.Contains(r.Text, "in a terminal") {
-		t.Errorf("release by the Arbiter: %+v", r)
-	}
+	r := p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"r"}`)
+	testkit.Check(t, r.IsError && strings.Contains(r.Text, "in a terminal"), "release by the Arbiter: %+v", r)
 }
 
 // TestHumansCommandOverATakenAgent: the human's commands are carried out.
@@ -298,18 +275,15 @@ func TestHumansCommandOverATakenAgent(t *testing.T) {
 			a := p.agent("orch-1")
 			switch name {
 			case "kill", "reset":
-				if a.Takeover != nil || a.Alive() {
-					t.Errorf("%s in %s: %s %+v", name, stage, a.Status, a.Takeover)
-				}
+				testkit.Check(t, a.Takeover == nil && !a.Alive(), "%s in %s: %s %+v", name, stage, a.Status, a.Takeover)
 			case "halt":
 				if a.Takeover != nil && a.Takeover.Stage == TakeoverOpen {
 					t.Errorf("halt in %s: %+v", stage, a.Takeover)
 				}
 			}
 			ended := slices.ContainsFunc(effects[input.Kill](p)[1:], func(k input.Kill) bool { return k.Agent == a.AgentRef })
-			if want := name != "cancel" && (stage != TakeoverInspecting); ended != want {
-				t.Errorf("%s in %s: its process is ended: %v, want %v", name, stage, ended, want)
-			}
+			testkit.Same(t, fmt.Sprintf("%s in %s: its process is ended", name, stage), name != "cancel" &&
+				(stage != TakeoverInspecting), ended)
 		}
 	}
 }
@@ -320,9 +294,8 @@ func TestHaltedInATakeover(t *testing.T) {
 	p.command(contract.Halt{})
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
-	if a := p.agent("orch-1"); a.Status != AgentDown || a.Takeover != nil {
-		t.Fatalf("%s %+v", a.Status, a.Takeover)
-	}
+	a := p.agent("orch-1")
+	testkit.Need(t, a.Status == AgentDown && a.Takeover == nil, "%s %+v", a.Status, a.Takeover)
 	p.command(contract.Continue{})
 	testkit.Same(t, "status", AgentStarting, p.agent("orch-1").Status)
 }
@@ -332,10 +305,8 @@ func TestTakeoverOfTheArbiter(t *testing.T) {
 	p := working(t)
 	p.take("arbiter", TakeoverOpen)
 	p.verdict("orch-1", report("question", "which port?", true))
-	if i := slices.IndexFunc(p.s.Conversation.Mail, func(m Mail) bool { return m.To == "arbiter" }); i < 0 ||
-		p.s.Conversation.Mail[i].Sent {
-		t.Fatalf("%d: lost, or sent to a session that a human has", i)
-	}
+	i := slices.IndexFunc(p.s.Conversation.Mail, func(m Mail) bool { return m.To == "arbiter" })
+	testkit.Need(t, i >= 0 && !p.s.Conversation.Mail[i].Sent, "%d: lost, or sent to a session that a human has", i)
 	p.ends("arbiter")
 	p.seen("arbiter", someChanges)
 	p.returns("arbiter")
@@ -413,16 +384,13 @@ func TestTheBridgeIsLostInATakeover(t *testing.T) {
 		} else {
 			p.do(input.Timer{Key: RestartPrefix + RunOf(a.AgentRef)})
 		}
-		if e := last[contract.Takeover](p); e.State != state || e.Reason != "the bridge was lost" ||
-			(state == "ended") != (e.Digest != "") {
-			t.Errorf("%s: %+v", stage, e)
-		}
-		if a := p.agent("orch-1"); a.Status != AgentStarting || a.Takeover != nil {
-			t.Errorf("%s: %s %+v", stage, a.Status, a.Takeover)
-		}
-		if want := stage == TakeoverOpen || stage == TakeoverOpening; (state == "ended") != want {
-			t.Errorf("%s: %s", stage, state)
-		}
+		e := last[contract.Takeover](p)
+		testkit.Check(t, e.State == state && e.Reason == "the bridge was lost" &&
+			(state == "ended") == (e.Digest != ""), "%s: %+v", stage, e)
+		a := p.agent("orch-1")
+		testkit.Check(t, a.Status == AgentStarting && a.Takeover == nil, "%s: %s %+v", stage, a.Status, a.Takeover)
+		testkit.Same(t, fmt.Sprintf("%s: %s", stage, state), stage == TakeoverOpen || stage == TakeoverOpening,
+			(state == "ended"))
 	}
 }
 
@@ -443,16 +411,13 @@ func TestArbiterEndsInATakeover(t *testing.T) {
 		}
 		p.s = fold.State
 		p.do(input.Resumed{Options: p.s.Options})
-		if a := p.agent("orch-1"); a.Status != InHand || a.Takeover.Stage != TakeoverReading {
-			t.Fatalf("ordered %v: %s", ordered, a.Status)
-		}
-		if looks := effects[input.Inspect](p); !cmp.Equal(looks[len(looks)-1].Params.Since, aMark) {
-			t.Errorf("looked at: %+v", looks)
-		}
+		a := p.agent("orch-1")
+		testkit.Need(t, a.Status == InHand && a.Takeover.Stage == TakeoverReading, "ordered %v: %s", ordered, a.Status)
+		looks := effects[input.Inspect](p)
+		testkit.Check(t, cmp.Equal(looks[len(looks)-1].Params.Since, aMark), "looked at: %+v", looks)
 		p.seen("orch-1", someChanges)
-		if a := p.agent("orch-1"); a.Status != AgentStarting || a.Takeover != nil {
-			t.Errorf("ordered %v: %s", ordered, a.Status)
-		}
+		a = p.agent("orch-1")
+		testkit.Check(t, a.Status == AgentStarting && a.Takeover == nil, "ordered %v: %s", ordered, a.Status)
 		p.contains("the digest", last[contract.Takeover](p).Digest, "use port 9090")
 	}
 }
@@ -465,9 +430,7 @@ func TestTheTimeLimitWaits(t *testing.T) {
 			p.out = nil
 			p.do(input.Timer{Key: timeoutKey})
 			p.command(contract.Kill{ID: "orch-1"})
-			if timer(p.out, timeoutKey) <= 0 {
-				p.t.Fatal("no timer is set any more")
-			}
+			testkit.Need(p.t, timer(p.out, timeoutKey) > 0, "no timer is set any more")
 			p.do(input.Timer{Key: timeoutKey})
 		},
 	} {
@@ -479,9 +442,7 @@ func TestTheTimeLimitWaits(t *testing.T) {
 			p.do(input.Timer{Key: timeoutKey})
 			p.goesOn("the run ended under the human's hands")
 			end(p)
-			if p.s.Ending == nil || p.s.Ending.Status != contract.StatusLimit {
-				t.Errorf("%+v", p.s.Ending)
-			}
+			testkit.Check(t, p.s.Ending != nil && p.s.Ending.Status == contract.StatusLimit, "%+v", p.s.Ending)
 		})
 	}
 }
@@ -519,9 +480,7 @@ func TestOneThatIsSpentInATakeover(t *testing.T) {
 	if a := p.agent("orch-1"); a.Status != AgentParked || a.Takeover != nil || p.s.AnyTakenOver() {
 		t.Fatalf("%s %+v", a.Status, a.Takeover)
 	}
-	if e := last[contract.Takeover](p); e.State != StateFailed {
-		t.Errorf("%+v", e)
-	}
+	testkit.Like(t, "the takeover", contract.Takeover{State: StateFailed}, last[contract.Takeover](p))
 }
 
 // TestTheTimeOfAModeOutlastsATakeover: the time limit of a mode also applies after a failed takeover during
@@ -572,9 +531,8 @@ func TestNoTakeoverInAnUntrustedWorkspace(t *testing.T) {
 	p.verdict("orch-1", report("progress", "begun", false))
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"x"}`)
 	p.do(input.NotSpawned{Agent: p.agent("orch-2").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
-	if ok, why := p.command(contract.Attach{ID: "orch-1"}); ok {
-		t.Errorf("taken over: %s", why)
-	}
+	ok, why := p.command(contract.Attach{ID: "orch-1"})
+	testkit.Check(t, !ok, "taken over: %s", why)
 	testkit.Same(t, "status", AgentBusy, p.agent("orch-1").Status)
 }
 
@@ -583,9 +541,8 @@ func TestATakeoverOfOneThatIsNotStarted(t *testing.T) {
 	p := working(t)
 	p.take("orch-1", TakeoverStopping)
 	p.do(input.NotSpawned{Agent: p.agent("orch-1").AgentRef, Category: bridge.CatTrust, Message: "changed", Trust: "h2"})
-	if p.s.AnyTakenOver() || last[contract.Takeover](p).State != StateFailed {
-		t.Errorf("%+v", p.agent("orch-1").Takeover)
-	}
+	testkit.Check(t, !p.s.AnyTakenOver() && last[contract.Takeover](p).State == StateFailed, "%+v",
+		p.agent("orch-1").Takeover)
 }
 
 // TestInspectionWakesNoAgent: a human who only looked gives the Arbiter nothing to rule on; it reads about it
@@ -598,14 +555,11 @@ func TestInspectionWakesNoAgent(t *testing.T) {
 	p.out = nil
 	p.seen("orch-1", bridge.InspectResult{Changes: &bridge.Changes{}})
 	for _, m := range p.s.Conversation.Mail {
-		if m.To == contract.Arbiter {
-			t.Errorf("the Arbiter is woken: %+v", m)
-		}
+		testkit.Check(t, m.To != contract.Arbiter, "the Arbiter is woken: %+v", m)
 	}
-	if e := p.s.Conversation.WorkLog[len(p.s.Conversation.WorkLog)-1]; e.From != contract.Supervisor ||
-		!strings.Contains(e.Text, "0 messages typed") {
-		t.Errorf("the work log ends in %+v", e)
-	}
+	e := p.s.Conversation.WorkLog[len(p.s.Conversation.WorkLog)-1]
+	testkit.Check(t, e.From == contract.Supervisor && strings.Contains(e.Text, "0 messages typed"),
+		"the work log ends in %+v", e)
 }
 
 var (
@@ -632,9 +586,8 @@ func TestDigestBounds(t *testing.T) {
 	p := &play{t: t}
 	p.contains("the quotes", d.Quotes, "the last of it:", "«the last\n  of them»", "Its last words there:\n- «sss")
 	p.contains("the finding", d.Finding, "and 10 more", "Tools used: Bash 2", "does not follow")
-	if strings.Contains(d.Quotes, "before") || !strings.Contains(d.Notice, "and 10 more") {
-		t.Errorf("quotes %s\nnotice %s", d.Quotes, d.Notice)
-	}
+	testkit.Check(t, !strings.Contains(d.Quotes, "before") && strings.Contains(d.Notice, "and 10 more"),
+		"quotes %s\nnotice %s", d.Quotes, d.Notice)
 }
 
 // TestTerminalConfig: the human's terminal has no verdicts, no tools of the supervisor and no hooks, and the
@@ -645,15 +598,11 @@ func TestTerminalConfig(t *testing.T) {
 	}
 	for _, trusted := range []bool{true, false} {
 		c := TerminalConfig(own, trusted)
-		if !c.Resume || c.Partial || c.Hooks != nil || c.MCPTools != nil || c.JSONSchema != nil ||
-			!strings.HasPrefix(c.AppendSystemPrompt, "x\n\nFor now") {
-			t.Errorf("%+v", c)
-		}
-		if _, said := c.Env["CLAUDE_CODE_SANDBOXED"]; said != trusted || c.Env["LANG"] != "C" {
-			t.Errorf("trusted %v: %v", trusted, c.Env)
-		}
+		testkit.Check(t, c.Resume && !c.Partial && c.Hooks == nil && c.MCPTools == nil && c.JSONSchema == nil &&
+			strings.HasPrefix(c.AppendSystemPrompt, "x\n\nFor now"), "%+v", c)
+		_, said := c.Env["CLAUDE_CODE_SANDBOXED"]
+		testkit.Check(t, said == trusted && c.Env["LANG"] == "C", "trusted %v: %v", trusted, c.Env)
 	}
-	if want := map[string]string{"LANG": "C"}; !reflect.DeepEqual(own.Env, want) || own.Hooks == nil {
-		t.Errorf("its own: %+v", own)
-	}
+	testkit.Check(t, reflect.DeepEqual(own.Env, (map[string]string{"LANG": "C"})) && own.Hooks != nil, "its own: %+v",
+		own)
 }

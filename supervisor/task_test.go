@@ -26,14 +26,10 @@ func does(a machine.Action) (known bool) {
 
 // TestEveryActionIsCarriedOut: an action in the table without an implementation would panic during a run.
 func TestEveryActionIsCarriedOut(t *testing.T) {
-	if does("dance") {
-		t.Error("anything is carried out")
-	}
+	testkit.Check(t, !does("dance"), "anything is carried out")
 	for i, row := range machine.Table {
 		for _, a := range row.Do {
-			if !does(a) {
-				t.Errorf("row %d: nothing does %s", i, a)
-			}
+			testkit.Check(t, does(a), "row %d: nothing does %s", i, a)
 		}
 	}
 }
@@ -98,9 +94,7 @@ func TestModesHaveLimits(t *testing.T) {
 		c.reach(p, id)
 		p.turn(id, verdictTurn(report("progress", "I have looked.", false), bridge.Turn{CostUSD: 0.6}))
 		p.contains(name+": the demand", p.lastSent(id), "Hand off now", "reached a limit: ")
-		if p.agent(id).ReachedLimit == "" {
-			t.Errorf("%s: no limit was reached", name)
-		}
+		testkit.Check(t, p.agent(id).ReachedLimit != "", "%s: no limit was reached", name)
 	}
 }
 
@@ -114,9 +108,7 @@ func TestTasksOfAnAgentMoveThePlan(t *testing.T) {
 	want := []contract.Step{{Text: "Create middleware", Status: "done"},
 		{Text: "Login endpoint", Status: "active", Agent: id}}
 	testkit.Same(t, "plan", want, plan.Steps)
-	if len(plan.Tasks) != 1 || len(plan.Tasks[0].Items) != 3 {
-		t.Errorf("tasks %+v", plan.Tasks)
-	}
+	testkit.Check(t, len(plan.Tasks) == 1 && len(plan.Tasks[0].Items) == 3, "tasks %+v", plan.Tasks)
 }
 
 func TestInterruptedWork(t *testing.T) {
@@ -129,9 +121,7 @@ func TestInterruptedWork(t *testing.T) {
 	p.at = p.at.Add(10 * time.Second)
 	p.command(contract.Cancel{})
 	r, _ := p.finished()
-	if len(r.InterruptedWork) != 1 {
-		t.Fatalf("half done: %q", r.InterruptedWork)
-	}
+	testkit.Need(t, len(r.InterruptedWork) == 1, "half done: %q", r.InterruptedWork)
 	p.contains("what is half done", r.InterruptedWork[0], "Orchestrator I (orch-1)", "Bash `npm install` for 11s",
 		"step 1 of the plan: install")
 }
@@ -163,9 +153,7 @@ func TestInterruptedWorkIsReported(t *testing.T) {
 		c.end(p, id)
 		p.command(contract.Cancel{})
 		r, _ := p.finished()
-		if got := strings.Join(r.InterruptedWork, "\n"); !strings.Contains(got, c.want) {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
-		}
+		testkit.Includes(t, name, strings.Join(r.InterruptedWork, "\n"), c.want)
 	}
 }
 
@@ -178,25 +166,21 @@ func TestOverridesInEveryState(t *testing.T) {
 	if ok, why := p.command(contract.RetryLast{}); ok || p.s.Task.Phase != machine.Selecting {
 		t.Errorf("retry without an agent: %v %s, %s", ok, why, p.s.Task.Phase)
 	}
-	if ok, why := p.command(contract.ForceAgent{Mode: "developer"}); !ok || p.s.Task.Phase != machine.Executing ||
-		p.s.Task.Iterations != 1 {
-		t.Errorf("force: %v %s, %s", ok, why, p.s.Task.Phase)
-	}
+	ok, why := p.command(contract.ForceAgent{Mode: "developer"})
+	testkit.Check(t, ok && p.s.Task.Phase == machine.Executing && p.s.Task.Iterations == 1, "force: %v %s, %s", ok, why,
+		p.s.Task.Phase)
 	id := p.working()
 	p.call(id, "update_plan", `{"index":1,"status":"active"}`)
-	if ok, why := p.command(contract.SkipStep{}); !ok || p.s.Task.Plan[0].Status != contract.StepSkipped {
-		t.Errorf("skip: %v %s, %+v", ok, why, p.s.Task.Plan)
-	}
+	ok, why = p.command(contract.SkipStep{})
+	testkit.Check(t, ok && p.s.Task.Plan[0].Status == contract.StepSkipped, "skip: %v %s, %+v", ok, why, p.s.Task.Plan)
 	p.contains("the one who worked on it", p.lastSent(id), "skipped")
 	p.verdict(id, report("done", "b, too", true))
 	testkit.Same(t, "p.s.Task.Phase", machine.Evaluating, p.s.Task.Phase)
-	if ok, why := p.command(contract.RetryLast{}); !ok || p.s.Task.Phase != machine.Executing {
-		t.Errorf("retry: %v %s, %s", ok, why, p.s.Task.Phase)
-	}
-	if ok, _ := p.command(contract.Reset{}); !ok || p.s.Task.Phase != machine.Idle || p.s.Task.History.Len() != 0 ||
-		len(p.s.Task.Plan) != 0 {
-		t.Errorf("reset: %s, %d executions, plan %v", p.s.Task.Phase, p.s.Task.History.Len(), p.s.Task.Plan)
-	}
+	ok, why = p.command(contract.RetryLast{})
+	testkit.Check(t, ok && p.s.Task.Phase == machine.Executing, "retry: %v %s, %s", ok, why, p.s.Task.Phase)
+	ok, _ = p.command(contract.Reset{})
+	testkit.Check(t, ok && p.s.Task.Phase == machine.Idle && p.s.Task.History.Len() == 0 && len(p.s.Task.Plan) == 0,
+		"reset: %s, %d executions, plan %v", p.s.Task.Phase, p.s.Task.History.Len(), p.s.Task.Plan)
 }
 
 var now = time.Unix(1_800_000_000, 0)
@@ -219,18 +203,14 @@ func TestPlanIsCopied(t *testing.T) {
 	if !after.Follow("orch-1", []bridge.Task{{Text: "1. ONE", Status: "in_progress"}, {Text: "mine", Status: "odd"}}) {
 		t.Error("the list moves the plan")
 	}
-	if after.Plan[0].Status != contract.StepActive || after.Plan[0].Agent != "orch-1" || len(after.AgentTasks) != 1 {
-		t.Errorf("after: %+v", after)
-	}
-	if before.Plan[0].Status != contract.StepPending || len(before.AgentTasks) != 0 {
-		t.Errorf("before: %+v", before)
-	}
-	if !after.End(0, "orch-1", contract.StepDone) || after.End(0, "orch-1", contract.StepFailed) {
-		t.Error("a step ends once")
-	}
-	if after.Follow("orch-1", []bridge.Task{{Text: "one", Status: "in_progress"}}) {
-		t.Error("a list does not bring a finished step back")
-	}
+	testkit.Check(t, after.Plan[0].Status == contract.StepActive && after.Plan[0].Agent == "orch-1" &&
+		len(after.AgentTasks) == 1, "after: %+v", after)
+	testkit.Check(t, before.Plan[0].Status == contract.StepPending && len(before.AgentTasks) == 0, "before: %+v",
+		before)
+	testkit.Check(t, after.End(0, "orch-1", contract.StepDone) && !after.End(0, "orch-1", contract.StepFailed),
+		"a step ends once")
+	testkit.Check(t, !after.Follow("orch-1", []bridge.Task{{Text: "one", Status: "in_progress"}}),
+		"a list does not bring a finished step back")
 	after.DropTasks("orch-1")
 	testkit.Same(t, after.AgentTasks, 0, len(after.AgentTasks))
 }
@@ -241,28 +221,22 @@ func TestExecutions(t *testing.T) {
 	a := worker("orch-1", "tester")
 	s.BeginWork(a, now)
 	Worked(a, bridge.Turn{Usage: bridge.Usage{Input: 10, Output: 5}, Files: []string{"a.go", "a.go"}, Tools: 1})
-	if w := a.Work; w.Tokens.Total != 15 || len(w.Files) != 1 {
-		t.Fatalf("%+v", w)
-	}
+	w := a.Work
+	testkit.Need(t, w.Tokens.Total == 15 && len(w.Files) == 1, "%+v", w)
 	s.Fail(a, &decider.DecisionFailure{Category: decider.TimeoutError}, decider.StatusFailure, now)
 	s.Fail(nil, nil, decider.StatusFailure, now)
-	if s.Failures != 2 || s.TotalFailures != 2 || a.Work != nil ||
-		s.History.Last(1)[0].Status != decider.StatusTimeout {
-		t.Fatalf("%+v", s)
-	}
+	testkit.Need(t, s.Failures == 2 && s.TotalFailures == 2 && a.Work == nil &&
+		s.History.Last(1)[0].Status == decider.StatusTimeout, "%+v", s)
 	s.CompleteWork(a, "it is done", now)
 	s.Succeed(a, now.Add(time.Second))
-	if s.Failures != 0 || s.TotalFailures != 2 || s.LastError != nil || s.History.Last(1)[0].Output != "it is done" {
-		t.Errorf("%+v", s)
-	}
+	testkit.Check(t, s.Failures == 0 && s.TotalFailures == 2 && s.LastError == nil &&
+		s.History.Last(1)[0].Output == "it is done", "%+v", s)
 	s.BeginWork(a, now)
 	s.Abandon(a, now)
-	if last := s.History.Last(1)[0]; last.Status != decider.StatusCancelled || s.History.Len() != 3 {
-		t.Errorf("%+v", last)
-	}
-	if s.Begin(); s.History.Len() != 0 || s.TotalFailures != 0 {
-		t.Errorf("another task begins with %+v", s)
-	}
+	last := s.History.Last(1)[0]
+	testkit.Check(t, last.Status == decider.StatusCancelled && s.History.Len() == 3, "%+v", last)
+	s.Begin()
+	testkit.Check(t, s.History.Len() == 0 && s.TotalFailures == 0, "another task begins with %+v", s)
 }
 
 // TestAgentFailure: what deciders receive about an agent that failed.
@@ -272,10 +246,8 @@ func TestAgentFailure(t *testing.T) {
 	a.Brief = "first line\nsecond"
 	r := &Roster{Agents: []*Agent{a}}
 	f := s.AgentFailure(r, "orch-1", bridge.CatOverloaded, "529", now)
-	if f.Agent != AnyMode || f.Step != 1 || f.Attempted != "first line" || f.Category != decider.ProviderError ||
-		!f.Transient {
-		t.Errorf("%+v", f)
-	}
+	testkit.Check(t, f.Agent == AnyMode && f.Step == 1 && f.Attempted == "first line" &&
+		f.Category == decider.ProviderError && f.Transient, "%+v", f)
 	if f := s.AgentFailure(r, "gone", bridge.CatCrash, "signal: killed", now); f.Step != 0 || f.Transient ||
 		f.Category != decider.AgentError {
 		t.Errorf("%+v", f)
@@ -341,16 +313,13 @@ func TestParallelWorkIsAttributedToWhoDoesIt(t *testing.T) {
 			p.busyAt("orch-2", "make two")
 			p.command(contract.Cancel{})
 			r, _ := p.finished()
-			if len(r.InterruptedWork) != 2 {
-				t.Fatalf("half done: %q", r.InterruptedWork)
-			}
+			testkit.Need(t, len(r.InterruptedWork) == 2, "half done: %q", r.InterruptedWork)
 			for i, id := range []string{"orch-1", "orch-2"} {
 				line := r.InterruptedWork[i]
 				p.contains("what is half done", line, id)
 				if c.want[id] == "" {
-					if strings.Contains(line, "of the plan") {
-						t.Errorf("%s is shown with a step that no verdict gave it: %s", id, line)
-					}
+					testkit.Excludes(t, fmt.Sprintf("%s is shown with a step that no verdict gave it", id), line,
+						"of the plan")
 					continue
 				}
 				p.contains("what is half done", line, c.want[id])
@@ -367,32 +336,27 @@ func TestAFailedCheckIsOfTheStepThatWasDone(t *testing.T) {
 	p.call(one, "update_plan", `{"index":1,"status":"done"}`)
 	p.verdict(one, proven("done", "make test"))
 	p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: bridge.CheckResult{Exit: 2}})
-	if in := decider.SelectInput(p.s.Record()); in.LastError == nil || in.LastError.PlanStep != 1 {
-		t.Errorf("the last error: %+v", in.LastError)
-	}
+	in := decider.SelectInput(p.s.Record())
+	testkit.Check(t, in.LastError != nil && in.LastError.PlanStep == 1, "the last error: %+v", in.LastError)
 }
 
 // TestPlan: steps are checked, and the error names what is wrong.
 func TestPlan(t *testing.T) {
 	var o runconfig.Options
 	steps, err := SetPlanInput{Steps: []PlanStep{{Text: "one"}, {Text: "two", Status: "done", Mode: "tester"}}}.Plan(&o)
-	if err != nil || len(steps) != 2 || steps[0].Status != contract.StepPending || steps[1].Mode != "tester" {
-		t.Errorf("%+v, %v", steps, err)
-	}
+	testkit.Check(t, err == nil && len(steps) == 2 && steps[0].Status == contract.StepPending &&
+		steps[1].Mode == "tester", "%+v, %v", steps, err)
 	for want, in := range map[string]PlanStep{
 		"step 1 has no text":      {Text: " "},
 		"step 1: no status \"x\"": {Text: "one", Status: "x"},
 		"step 1: no mode \"x\"":   {Text: "one", Mode: "x"},
 	} {
-		if _, err := (SetPlanInput{Steps: []PlanStep{in}}).Plan(&o); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%+v: %v", in, err)
-		}
+		_, err := (SetPlanInput{Steps: []PlanStep{in}}).Plan(&o)
+		testkit.Check(t, err != nil && strings.HasPrefix(err.Error(), want), "%+v: %v", in, err)
 	}
 	marked, err := UpdatePlanInput{Index: 1, Status: "active"}.Marked(steps, "orch-1")
-	if err != nil || marked[0].Agent != "orch-1" || steps[0].Agent != "" {
-		t.Errorf("%+v, %v, of %+v", marked, err, steps)
-	}
-	if _, err := (UpdatePlanInput{Index: 3, Status: "active"}).Marked(steps, "orch-1"); err == nil {
-		t.Error("there is no step 3")
-	}
+	testkit.Check(t, err == nil && marked[0].Agent == "orch-1" && steps[0].Agent == "", "%+v, %v, of %+v", marked, err,
+		steps)
+	testkit.Fails(t, "there is no step 3",
+		testkit.Err((UpdatePlanInput{Index: 3, Status: "active"}).Marked(steps, "orch-1")))
 }

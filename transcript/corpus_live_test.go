@@ -131,9 +131,7 @@ actors:
 	l.agrees("after a compaction in mid-turn")
 	l.sendAndWait("/compact")
 	newest, err := transcript.ReadNewest(l.path())
-	if err != nil || newest.Found || !newest.Compacted {
-		t.Errorf("right after a compaction: %+v, %v", newest, err)
-	}
+	testkit.Check(t, err == nil && !newest.Found && newest.Compacted, "right after a compaction: %+v, %v", newest, err)
 	l.sendAndWait("go on")
 	l.agrees("after a compaction by command")
 	l.stop()
@@ -176,9 +174,7 @@ func rehearse(t *testing.T, script string) *live {
 		if p := srv.Problems(); len(p) > 0 {
 			t.Errorf("problems:\n%s", strings.Join(p, "\n"))
 		}
-		if err := srv.Close(); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "Close", srv.Close())
 	})
 	return &live{t: t, srv: srv, home: t.TempDir(), cwd: t.TempDir()}
 }
@@ -258,9 +254,7 @@ func (l *live) until(what string, match func(frame) bool) frame {
 	for {
 		select {
 		case f, ok := <-l.frames:
-			if !ok {
-				l.t.Fatalf("the CLI ended before %s", what)
-			}
+			testkit.Need(l.t, ok, "the CLI ended before %s", what)
 			if match(f) {
 				return f
 			}
@@ -304,9 +298,7 @@ func (l *live) own() int {
 func (l *live) path() string {
 	l.t.Helper()
 	found, err := filepath.Glob(filepath.Join(l.home, ".claude", "projects", "*", "*.jsonl"))
-	if err != nil || len(found) != 1 {
-		l.t.Fatalf("transcripts: %q, %v", found, err)
-	}
+	testkit.Need(l.t, err == nil && len(found) == 1, "transcripts: %q, %v", found, err)
 	return found[0]
 }
 
@@ -319,9 +311,8 @@ func (l *live) agrees(when string) {
 	l.t.Helper()
 	want := l.own()
 	newest, err := transcript.ReadNewest(l.path())
-	if err != nil || !newest.Found || newest.Sample.Usage.Context() != want {
-		l.t.Errorf("%s: newest reading %+v, %v; the CLI counts %d", when, newest, err, want)
-	}
+	testkit.Check(l.t, err == nil && newest.Found && newest.Sample.Usage.Context() == want,
+		"%s: newest reading %+v, %v; the CLI counts %d", when, newest, err, want)
 }
 
 // follows is agrees for a context with text that no answer has counted yet: the CLI adds its estimate of that
@@ -331,9 +322,8 @@ func (l *live) follows(when string) {
 	own := l.own()
 	newest, err := transcript.ReadNewest(l.path())
 	got := newest.Sample.Usage.Context()
-	if err != nil || got > own || got < own-1000 {
-		l.t.Errorf("%s: newest reading %+v, %v; the CLI counts %d", when, newest, err, own)
-	}
+	testkit.Check(l.t, err == nil && got <= own && got >= own-1000, "%s: newest reading %+v, %v; the CLI counts %d",
+		when, newest, err, own)
 }
 
 // record writes the scrubbed transcripts to $ARBITER_RECORD_CORPUS, if it is set. testdata/corpus was made in
@@ -361,22 +351,14 @@ func (l *live) record(name string) {
 // has written the call.
 func (l *live) waitFor(name, command string) (pid int) {
 	l.t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for {
+	testkit.Await(l.t, name, func() bool {
 		data, err := os.ReadFile(filepath.Join(l.cwd, name))
-		pid, perr := strconv.Atoi(strings.TrimSpace(string(data)))
+		n, perr := strconv.Atoi(strings.TrimSpace(string(data)))
 		written, rerr := os.ReadFile(l.path())
-		if err == nil && perr == nil && rerr == nil && strings.Contains(string(written), command) {
-			return pid
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			l.t.Fatalf("no %s in %v", name, waitTimeout)
-		}
-	}
+		pid = n
+		return err == nil && perr == nil && rerr == nil && strings.Contains(string(written), command)
+	})
+	return pid
 }
 
 // scrubber replaces what is specific to a machine, and long texts of the CLI. It keeps the form of a

@@ -3,15 +3,12 @@ package transcript
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -104,9 +101,7 @@ func TestDamagedLinesAreSkipped(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := plain()
 			test.harm(s)
-			if diff := cmp.Diff(test.want, statuses(t, s.String(), "A", "B", "C")); diff != "" {
-				t.Errorf("(-want +got):\n%s\n%s", diff, s)
-			}
+			testkit.Same(t, s, test.want, statuses(t, s.String(), "A", "B", "C"))
 		})
 	}
 }
@@ -115,9 +110,8 @@ func TestLoopOnTheBranch(t *testing.T) {
 	lines := `{"type":"user","uuid":"A","parentUuid":"b","promptSource":"sdk","message":{"role":"user","content":"x"}}
 {"type":"assistant","uuid":"b","parentUuid":"A","message":{"stop_reason":"end_turn","content":[]}}
 `
-	if got := statuses(t, lines, "A"); len(got) != 1 { // without a leaf any state will do
-		t.Errorf("got %q", got)
-	}
+	got := statuses(t, lines, "A")
+	testkit.Check(t, len(got) == 1, "got %q", got) // without a leaf any state will do
 }
 
 func TestDamagedLinesAreCounted(t *testing.T) {
@@ -126,9 +120,8 @@ func TestDamagedLinesAreCounted(t *testing.T) {
 	s.lines = append(s.lines, `{"type":"novelty"}`, "garbage", `{"type":"user","sessionId":"else"}`,
 		`{"type":"last-prompt"}`)
 	damaged, err := eachRecord(context.Background(), strings.NewReader(s.String()), func(Record) { records-- })
-	if damaged != 1 || records != -3 || err != nil {
-		t.Errorf("damaged %d, more records %d, %v", damaged, -records, err)
-	}
+	testkit.Check(t, damaged == 1 && records == -3 && err == nil, "damaged %d, more records %d, %v", damaged, -records,
+		err)
 }
 
 func TestLongLines(t *testing.T) {
@@ -140,54 +133,43 @@ func TestLongLines(t *testing.T) {
 	s.lines = append(s.lines, `{"type":"user","x":"`+strings.Repeat("y", jsonl.MaxLine)+`"}`)
 	s.prompt("D") // a line after one that is too long is still read
 	got := statuses(t, s.String(), "A", "C", "D")
-	if !strings.HasPrefix(got[1], `C ruled {"long":"xxx`) || len(got[1]) < 1<<20 || got[2] != "D seen" {
-		t.Errorf("got %.60q", got)
-	}
+	testkit.Check(t, strings.HasPrefix(got[1], `C ruled {"long":"xxx`) && len(got[1]) >= 1<<20 && got[2] == "D seen",
+		"got %.60q", got)
 }
 
 func TestLocate(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "conf[1]*") // no pattern
 	dir := filepath.Join(config, "projects", "-any-name")
 	testkit.OK(t, os.MkdirAll(filepath.Join(dir, session, "subagents"), 0o700))
-	if _, ok := Locate(config, session); ok {
-		t.Error("found what is not there")
-	}
+	_, ok := Locate(config, session)
+	testkit.Check(t, !ok, "found what is not there")
 	file := filepath.Join(dir, session+".jsonl")
 	for name, size := range map[string]int{file: 10, filepath.Join(dir, session, "subagents", "agent-a1.jsonl"): 5,
 		filepath.Join(dir, session, "subagents", "agent-a1.meta.json"): 7, filepath.Join(dir, "escape.jsonl"): 1} {
 		testkit.OK(t, os.WriteFile(name, make([]byte, size), 0o600))
 	}
-	if got, ok := Locate(config, session); !ok || got != file {
-		t.Errorf("located %q, %v", got, ok)
-	}
+	got, ok := Locate(config, session)
+	testkit.Check(t, ok && got == file, "located %q, %v", got, ok)
 	testkit.Same(t, "size, of the session and its subagent", 15, Size(file))
 	for _, bad := range []string{"", "escape", "../escape", "*", session + "/../" + session, strings.Repeat("?", 36),
 		session[:35]} {
-		if got, ok := Locate(config, bad); ok {
-			t.Errorf("session %q was located at %s", bad, got)
-		}
+		got, ok := Locate(config, bad)
+		testkit.Check(t, !ok, "session %q was located at %s", bad, got)
 	}
-	if _, ok := Locate("", session); ok {
-		t.Error("located without a configuration directory")
-	}
+	_, ok = Locate("", session)
+	testkit.Check(t, !ok, "located without a configuration directory")
 }
 
 func TestNoTranscript(t *testing.T) {
 	path := filepath.Join(t.TempDir(), session+".jsonl")
-	if _, err := ReadDeliveries(context.Background(), path, []string{"A"}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing: %v", err)
-	}
+	testkit.Fails(t, "missing", testkit.Err(ReadDeliveries(context.Background(), path, []string{"A"})), os.ErrNotExist)
 	testkit.OK(t, os.Mkdir(path, 0o700))
-	if _, err := ReadDeliveries(context.Background(), path, nil); !errors.Is(err, ErrNotRegular) {
-		t.Errorf("directory: %v", err)
-	}
+	testkit.Fails(t, "directory", testkit.Err(ReadDeliveries(context.Background(), path, nil)), ErrNotRegular)
 	given, cancel := context.WithCancel(context.Background())
 	cancel()
 	file := filepath.Join(t.TempDir(), session+".jsonl")
 	testkit.OK(t, os.WriteFile(file, []byte(plain().String()), 0o600))
-	if _, err := ReadDeliveries(given, file, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("given up: %v", err)
-	}
+	testkit.Fails(t, "given up", testkit.Err(ReadDeliveries(given, file, nil)), context.Canceled)
 }
 
 // FuzzStatuses: with any content of the file, reading it ends, every message has one
@@ -211,9 +193,8 @@ func FuzzStatuses(f *testing.F) {
 		for i, delivery := range got {
 			valid := delivery.State == Absent || delivery.State == Seen || delivery.State == Begun || delivery.State == Ended ||
 				delivery.State == Ruled
-			if delivery.ID != ids[i] || !valid || (delivery.State == Ruled) != (len(delivery.Verdict) > 0) {
-				t.Errorf("delivery %+v", delivery)
-			}
+			testkit.Check(t, delivery.ID == ids[i] && valid && (delivery.State == Ruled) == (len(delivery.Verdict) > 0),
+				"delivery %+v", delivery)
 		}
 		torn := append(append(bytes.Clone(content), '\n'), "\x00\x00{\"type\":\"user\",\"uuid\":\"A\",\"mess"...)
 		testkit.Same(t, "a torn line at the end changed (-before +after)", render(got), render(read(torn)))
@@ -349,15 +330,11 @@ func TestMeterForgets(t *testing.T) {
 	for i := range 3 * maxRecent {
 		m.Sample(reading(fmt.Sprint(i), i+1))
 	}
-	if !m.Compacted("c") || m.Compacted("c") {
-		t.Error("a compaction counts once")
-	}
-	if _, ok := m.Known("0"); ok || len(m.recent) != maxRecent {
-		t.Errorf("it holds %d", len(m.recent))
-	}
-	if v, ok := m.Known(fmt.Sprint(3*maxRecent - 1)); !ok || v != 3*maxRecent {
-		t.Error("it forgot the last one")
-	}
+	testkit.Check(t, m.Compacted("c") && !m.Compacted("c"), "a compaction counts once")
+	_, ok := m.Known("0")
+	testkit.Check(t, !ok && len(m.recent) == maxRecent, "it holds %d", len(m.recent))
+	v, ok := m.Known(fmt.Sprint(3*maxRecent - 1))
+	testkit.Check(t, ok && v == 3*maxRecent, "it forgot the last one")
 }
 
 // FuzzMeter: with any input, no figure is negative, samples that do not count change nothing, and a message is
@@ -378,9 +355,7 @@ func FuzzMeter(f *testing.F) {
 				if fresh && m.Tokens() != s.Usage.Context() || !fresh && m.Tokens() != before.Tokens() {
 					t.Fatalf("%+v, fresh %v: %d after %d", s, fresh, m.Tokens(), before.Tokens())
 				}
-				if m.Sample(s) {
-					t.Fatalf("%+v was read twice", s)
-				}
+				testkit.Need(t, !m.Sample(s), "%+v was read twice", s)
 			case 2:
 				s.Sidechain = true
 			case 3:
@@ -400,10 +375,9 @@ func FuzzMeter(f *testing.F) {
 				}
 			}
 			limit := n * 1000
-			if left := m.TurnsLeft(limit); m.Tokens() < 0 || left < 0 || left > limit || len(m.marks) > maxMarks ||
-				len(m.recent) > maxRecent {
-				t.Fatalf("%+v: %d turns left of %d", m, left, limit)
-			}
+			left := m.TurnsLeft(limit)
+			testkit.Need(t, m.Tokens() >= 0 && left >= 0 && left <= limit && len(m.marks) <= maxMarks &&
+				len(m.recent) <= maxRecent, "%+v: %d turns left of %d", m, left, limit)
 		}
 	})
 }

@@ -57,9 +57,7 @@ func change(t *testing.T, root, line string) {
 	path := filepath.Join(root, name)
 	put := func(flag int) error {
 		text, err := strconv.Unquote(arg)
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+		testkit.Need(t, err == nil, "%s: %v", line, err)
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|flag, 0o600)
 		if err != nil {
 			return err
@@ -92,9 +90,7 @@ func change(t *testing.T, root, line string) {
 	default:
 		t.Fatalf("no such change: %s", line)
 	}
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
-	}
+	testkit.Need(t, err == nil, "%s: %v", line, err)
 }
 
 // reportChanges makes f report everything by calling report.
@@ -156,19 +152,14 @@ func TestFollower(t *testing.T) {
 					synctest.Wait()
 				}
 				play(t, root, s.text, start, sync, func(want string) {
-					if len(got) == 0 {
-						t.Fatalf("nothing reported, want %s", want)
-					}
+					testkit.Need(t, len(got) != 0, "nothing reported, want %s", want)
 					testkit.Same(t, "reported", want, got[0])
 					got = got[1:]
 				})
-				if len(got) > 0 {
-					t.Errorf("reported %q, too", got)
-				}
+				testkit.Empty(t, "reported, too", got)
 				cancel()
-				if err := <-done; err != context.Canceled {
-					t.Errorf("ended with %v", err)
-				}
+				err := <-done
+				testkit.Check(t, err == context.Canceled, "ended with %v", err)
 			})
 		})
 	}
@@ -200,9 +191,8 @@ func TestFollowerWatching(t *testing.T) {
 				go func() { defer close(done); f.Run(ctx) }()
 			}
 			play(t, root, s.text, start, func() {}, func(want string) {
-				if got := receive(t, reports); got != want {
-					t.Fatalf("reported %s, want %s", got, want)
-				}
+				got := testkit.Receive(t, "event", reports)
+				testkit.Need(t, got == want, "reported %s, want %s", got, want)
 			})
 			cancel()
 			<-done
@@ -210,20 +200,6 @@ func TestFollowerWatching(t *testing.T) {
 				t.Errorf("reported %s, too", <-reports)
 			}
 		})
-	}
-}
-
-// waitTimeout ends a test that hangs. No test measures it.
-const waitTimeout = 2 * time.Minute
-
-func receive[T any](t *testing.T, c <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-c:
-		return v
-	case <-time.After(waitTimeout):
-		t.Fatal("nothing came")
-		panic("unreachable")
 	}
 }
 
@@ -527,9 +503,7 @@ func TestLastLineEnd(t *testing.T) {
 		"\n" + strings.Repeat("x", jsonl.MaxLine+backBuffer): jsonl.MaxLine + backBuffer + 1,
 	} {
 		got, err := lastLineEnd(bytes.NewReader([]byte(in)), int64(len(in)))
-		if err != nil || got != want {
-			t.Errorf("%.10q (%d bytes): %d, %v, want %d", in, len(in), got, err, want)
-		}
+		testkit.Check(t, err == nil && got == want, "%.10q (%d bytes): %d, %v, want %d", in, len(in), got, err, want)
 	}
 }
 
@@ -639,9 +613,8 @@ func TestWatcherWithoutNotifications(t *testing.T) {
 		first, forget := w.Watch("/a/file")
 		second, _ := w.Watch("")
 		time.Sleep(time.Second - time.Nanosecond)
-		if synctest.Wait(); len(first)+len(second) > 0 {
-			t.Error("a bell rang too early")
-		}
+		synctest.Wait()
+		testkit.Check(t, len(first)+len(second) == 0, "a bell rang too early")
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		<-first
@@ -655,9 +628,8 @@ func TestWatcherWithoutNotifications(t *testing.T) {
 		w.Close()
 		w.Close()
 		time.Sleep(2 * time.Second)
-		if synctest.Wait(); len(second) > 0 {
-			t.Error("a bell rang after the end")
-		}
+		synctest.Wait()
+		testkit.Check(t, len(second) == 0, "a bell rang after the end")
 	})
 }
 
@@ -691,9 +663,7 @@ func TestWatcherIsNotified(t *testing.T) {
 		write(path, "{}\n")
 		rings(bell, what)
 	}
-	if len(other) > 0 {
-		t.Error("the bell of another directory rang")
-	}
+	testkit.Check(t, len(other) == 0, "the bell of another directory rang")
 	forget()
 	again, _ := w.Watch(path)
 	write(path, "{}\n")

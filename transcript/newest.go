@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -102,27 +103,21 @@ const (
 	maxBlock = 1 << 20
 )
 
-// backward returns the lines of a file from the last to the first, reading blocks from its end. It keeps the
-// part of one line that was read, at most jsonl.MaxLine bytes, in a buffer that grows by doubling, so that
-// every byte is read once and copied at most a few times. It skips longer lines, and a last line without an
-// end.
+// backward returns the lines of a file from the last to the first, reading blocks from its end. It skips lines of
+// more than jsonl.MaxLine bytes, and a last line without an end. Its buffer grows by doubling while a line is longer,
+// so that every byte is read once and copied at most a few times.
 type backward struct {
-	r     io.ReaderAt
-	start int64 // offset of the buffer in the file
-	end   int64 // end of the next line: the offset of its \n
-
-	buf    []byte
-	breaks []int64 // offsets of the line ends in the buffer before end, ascending
+	r      io.ReaderAt
+	start  int64  // offset of the buffer in the file
+	buf    []byte // what was read and not returned: it ends with the \n of the next line
+	skip   bool   // it ends within a line that is skipped
 	block  int
-	begun  bool // the first line end was found
-	long   bool // the line that ends at end is too long to keep
-	over   bool // the first line of the file was returned
 	looked int64
 	gaveUp bool
 }
 
 func newBackward(r io.ReaderAt, size int64) *backward {
-	return &backward{r: r, start: size, end: size, block: firstBlock}
+	return &backward{r: r, start: size, skip: true, block: firstBlock}
 }
 
 // previous returns the line before the one that it returned last, without its \n, and its offset. The line is
@@ -130,23 +125,22 @@ func newBackward(r io.ReaderAt, size int64) *backward {
 // (gaveUp).
 func (b *backward) previous() (line []byte, at int64, err error) {
 	for {
-		if n := len(b.breaks); n > 0 {
-			from, to := b.breaks[n-1]+1, b.end
-			b.breaks, b.end = b.breaks[:n-1], from-1
-			if b.begun && !b.long {
-				return b.buf[from-b.start : to-b.start], from, nil
+		if len(b.buf) > 0 {
+			end := len(b.buf)
+			if !b.skip {
+				end--
 			}
-			b.begun, b.long = true, false
-			continue
+			if i := bytes.LastIndexByte(b.buf[:end], '\n'); i >= 0 || b.start == 0 {
+				skipped := b.skip
+				line, b.buf, b.skip = b.buf[i+1:end], b.buf[:i+1], false
+				if !skipped {
+					return line, b.start + int64(i) + 1, nil
+				}
+				continue
+			}
 		}
-		switch {
-		case b.start == 0 && (b.over || !b.begun || b.long):
-			return nil, 0, io.EOF
-		case b.start == 0:
-			b.over = true
-			return b.buf[:b.end], 0, nil
-		case b.looked >= MaxLook:
-			b.gaveUp = true
+		if b.start == 0 || b.looked >= MaxLook {
+			b.gaveUp = b.start > 0
 			return nil, 0, io.EOF
 		}
 		if err := b.load(); err != nil {
@@ -155,43 +149,28 @@ func (b *backward) previous() (line []byte, at int64, err error) {
 	}
 }
 
-// load reads the bytes before the buffer, and keeps the part of the next line that was read.
+// load reads the bytes before the buffer.
 func (b *backward) load() error {
-	if b.end-b.start > jsonl.MaxLine {
-		b.long = true
-	}
-	if !b.begun || b.long {
-		b.end = b.start // the line is skipped
+	const most = jsonl.MaxLine + len("\n\n") // a line with its end and the one before it
+	b.skip = b.skip || len(b.buf) >= most
+	if b.skip {
+		b.buf = b.buf[:0]
 		if cap(b.buf) > maxBlock {
 			b.buf = nil
 		}
 	}
-	kept := int(b.end - b.start)
-	// at most a line of jsonl.MaxLine bytes and the line end before it
-	size := int(min(int64(max(b.block, 2*kept)), jsonl.MaxLine+1, b.end))
+	kept := len(b.buf)
+	more := int(min(int64(min(max(b.block, 2*kept), most)-kept), b.start))
 	b.block = min(2*b.block, maxBlock)
-	more := size - kept
-	buf := b.buf
-	if cap(buf) < size {
-		buf = make([]byte, size)
-	}
-	buf = buf[:size]
-	copy(buf[more:], b.buf[:kept]) // the two may overlap
-	n, err := b.r.ReadAt(buf[:more], b.start-int64(more))
+	b.buf = slices.Grow(b.buf, more)[:more+kept]
+	copy(b.buf[more:], b.buf[:kept]) // the two may overlap
+	n, err := b.r.ReadAt(b.buf[:more], b.start-int64(more))
 	if n < more {
 		if err == nil || errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF // the file was truncated meanwhile
 		}
 		return err
 	}
-	b.buf, b.start, b.looked = buf, b.start-int64(more), b.looked+int64(more)
-	for i := 0; i < more; {
-		n := bytes.IndexByte(buf[i:more], '\n')
-		if n < 0 {
-			break
-		}
-		b.breaks = append(b.breaks, b.start+int64(i+n))
-		i += n + 1
-	}
+	b.start, b.looked = b.start-int64(more), b.looked+int64(more)
 	return nil
 }

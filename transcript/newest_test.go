@@ -121,16 +121,13 @@ func TestNewest(t *testing.T) {
 			switch {
 			case n.Found:
 				got = fmt.Sprint(n.Sample.Usage.Context())
-				if line, _, _ := strings.Cut(content[n.Offset:], "\n"); !strings.Contains(line, n.Sample.MessageID) ||
-					n.Offset > 0 && content[n.Offset-1] != '\n' {
-					t.Errorf("offset %d of %+v is not a line's", n.Offset, n)
-				}
+				line, _, _ := strings.Cut(content[n.Offset:], "\n")
+				testkit.Check(t, strings.Contains(line, n.Sample.MessageID) &&
+					(n.Offset <= 0 || content[n.Offset-1] == '\n'), "offset %d of %+v is not a line's", n.Offset, n)
 			case n.Compacted:
 				got = "compacted"
 			}
-			if got != test.want || n.GaveUp {
-				t.Errorf("%s, want %s: %+v", got, test.want, n)
-			}
+			testkit.Check(t, got == test.want && !n.GaveUp, "%s, want %s: %+v", got, test.want, n)
 		})
 	}
 }
@@ -158,14 +155,12 @@ func TestBackwardLines(t *testing.T) {
 					break
 				}
 				testkit.OK(t, err)
-				if !bytes.HasPrefix(content.Bytes()[at:], append(line, '\n')) {
-					t.Errorf("sizes %v: line at %d is not what the file has there", sizes, at)
-				}
+				testkit.Check(t, bytes.HasPrefix(content.Bytes()[at:], append(line, '\n')),
+					"sizes %v: line at %d is not what the file has there", sizes, at)
 				got = append(got, string(line))
 			}
-			if !cmp.Equal(want, got) {
-				t.Errorf("sizes %v, tail of %d: %d lines, want %d", sizes, len(tail), len(got), len(want))
-			}
+			testkit.Check(t, cmp.Equal(want, got), "sizes %v, tail of %d: %d lines, want %d", sizes, len(tail),
+				len(got), len(want))
 			if b.looked != int64(content.Len()) {
 				t.Errorf("sizes %v, tail of %d: %d bytes read of %d", sizes, len(tail), b.looked, content.Len())
 			}
@@ -201,13 +196,9 @@ func TestBackwardBounds(t *testing.T) {
 	b := newBackward(f, f.size)
 	for _, want := range []string{"last", "first"} {
 		line, _, err := b.previous()
-		if err != nil || string(line) != want {
-			t.Fatalf("%.20q, %v; want %q", line, err, want)
-		}
+		testkit.Need(t, err == nil && string(line) == want, "%.20q, %v; want %q", line, err, want)
 	}
-	if cap(b.buf) > maxBlock {
-		t.Errorf("a buffer of %d bytes is kept", cap(b.buf))
-	}
+	testkit.Check(t, cap(b.buf) <= maxBlock, "a buffer of %d bytes is kept", cap(b.buf))
 	f = sparse{size: 1 << 40}
 	b = newBackward(f, f.size)
 	if line, _, err := b.previous(); !errors.Is(err, io.EOF) || !b.gaveUp || b.looked > MaxLook+maxBlock {
@@ -218,18 +209,13 @@ func TestBackwardBounds(t *testing.T) {
 // A file that shrinks while it is read is an error, not a shorter file.
 func TestBackwardTruncated(t *testing.T) {
 	b := newBackward(strings.NewReader("a\nb\n"), 100)
-	if line, _, err := b.previous(); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("%q, %v", line, err)
-	}
+	line, _, err := b.previous()
+	testkit.Check(t, errors.Is(err, io.ErrUnexpectedEOF), "%q, %v", line, err)
 }
 
 func TestNewestUnreadable(t *testing.T) {
-	if _, err := ReadNewest(filepath.Join(t.TempDir(), session+extension)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing: %v", err)
-	}
-	if _, err := ReadNewest(t.TempDir()); !errors.Is(err, ErrNotRegular) {
-		t.Errorf("directory: %v", err)
-	}
+	testkit.Fails(t, "missing", testkit.Err(ReadNewest(filepath.Join(t.TempDir(), session+extension))), os.ErrNotExist)
+	testkit.Fails(t, "directory", testkit.Err(ReadNewest(t.TempDir())), ErrNotRegular)
 }
 
 const session = "0b1f1a6e-0000-4000-8000-000000000001"
@@ -408,9 +394,7 @@ func TestDeliveryStatuses(t *testing.T) {
 				id, _, _ := strings.Cut(w, " ")
 				ids = append(ids, id)
 			}
-			if diff := cmp.Diff(test.want, statuses(t, s.String(), ids...)); diff != "" {
-				t.Errorf("(-want +got):\n%s\n%s", diff, s)
-			}
+			testkit.Same(t, s, test.want, statuses(t, s.String(), ids...))
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -60,9 +59,7 @@ func TestDecode(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, whole := Decode([]byte(test.line))
-			if !whole || len(got) != 1 {
-				t.Fatalf("%v, whole %v", got, whole)
-			}
+			testkit.Need(t, whole && len(got) == 1, "%v, whole %v", got, whole)
 			testkit.Same(t, "", test.want, got[0])
 		})
 	}
@@ -82,9 +79,7 @@ func TestOddFields(t *testing.T) {
 		"parentUuid":                 `{"type":"system","parentUuid":[],"uuid":"u"}`,
 	} {
 		got, whole := Decode([]byte(line))
-		if !whole || len(got) != 1 {
-			t.Fatalf("%s: %v, whole %v", name, got, whole)
-		}
+		testkit.Need(t, whole && len(got) == 1, "%s: %v, whole %v", name, got, whole)
 		if _, other := got[0].(*Other); other || got[0].Head().UUID != "u" {
 			t.Errorf("%s: %#v", name, got[0])
 		}
@@ -122,14 +117,12 @@ func TestDamagedLines(t *testing.T) {
 		testkit.Same(t, fmt.Sprintf("%s: whole", test.name), false, whole)
 	}
 	for _, line := range []string{"", " \r", "[1]", "null", `"text"`, "7"} {
-		if records, whole := Decode([]byte(line)); !whole || len(records) != 0 {
-			t.Errorf("%q: %v, whole %v", line, records, whole)
-		}
+		records, whole := Decode([]byte(line))
+		testkit.Check(t, whole && len(records) == 0, "%q: %v, whole %v", line, records, whole)
 	}
 	records, whole := Decode([]byte("{\"type\":\"user\",\"uuid\":\"\xffA\",\"message\":{\"content\":\"\xc3\"}}"))
-	if !whole || len(records) != 1 || records[0].Head().UUID != "\ufffdA" {
-		t.Errorf("invalid UTF-8: %v, whole %v", records, whole)
-	}
+	testkit.Check(t, whole && len(records) == 1 && records[0].Head().UUID == "\ufffdA", "invalid UTF-8: %v, whole %v",
+		records, whole)
 }
 
 // A verdict in a line that only looks like JSON is none.
@@ -139,9 +132,8 @@ func TestVerdictIsJSON(t *testing.T) {
 	s.line(m{"type": "attachment",
 		"attachment": m{"type": "structured_output", "toolUseID": "t1", "data": m{"n": true}}})
 	s.assistant("tool_use", use("t1", "StructuredOutput", m{"n": true}))
-	if got := statuses(t, s.String(), "A")[0]; got != `A ruled {"n":true}` {
-		t.Fatal(got)
-	}
+	got := statuses(t, s.String(), "A")[0]
+	testkit.Need(t, got == `A ruled {"n":true}`, "%v", got)
 	testkit.Same(t, "", "A begun", statuses(t, strings.Replace(s.String(), `"data":{"n":true}`, `"data":{"n":tru}`, 1),
 		"A")[0])
 }
@@ -169,9 +161,7 @@ func FuzzRecords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		given := bytes.Clone(line)
 		records, whole := Decode(line)
-		if !bytes.Equal(given, line) {
-			t.Fatal("the line was changed")
-		}
+		testkit.Need(t, bytes.Equal(given, line), "the line was changed")
 		object := len(bytes.TrimLeft(line, " \t\r\n")) > 0 && bytes.TrimLeft(line, " \t\r\n")[0] == '{'
 		switch valid := json.Valid(line); {
 		case valid != whole && len(bytes.Trim(line, " \t\r\n")) > 0:
@@ -180,9 +170,7 @@ func FuzzRecords(f *testing.F) {
 			t.Fatalf("object %v: %v", object, records)
 		}
 		for _, r := range records {
-			if r.Head() == nil {
-				t.Errorf("%#v", r)
-			}
+			testkit.Check(t, r.Head() != nil, "%#v", r)
 		}
 	})
 }
@@ -198,9 +186,7 @@ func TestIrregularFiles(t *testing.T) {
 	} {
 		path := filepath.Join(dir, name+".jsonl")
 		testkit.OK(t, make(path))
-		if _, err := ReadDeliveries(context.Background(), path, []string{"A"}); !errors.Is(err, ErrNotRegular) {
-			t.Errorf("%s: %v", name, err)
-		}
+		testkit.Fails(t, name, testkit.Err(ReadDeliveries(context.Background(), path, []string{"A"})), ErrNotRegular)
 		testkit.Same(t, fmt.Sprintf("%s has a size", name), 0, Size(path))
 	}
 	sparse := filepath.Join(dir, "sparse.jsonl")
@@ -208,9 +194,7 @@ func TestIrregularFiles(t *testing.T) {
 	if err := os.Truncate(sparse, 1<<40); err != nil {
 		t.Skipf("no sparse files here: %v", err)
 	}
-	if _, err := ReadDeliveries(context.Background(), sparse, nil); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("a terabyte: %v", err)
-	}
+	testkit.Fails(t, "a terabyte", testkit.Err(ReadDeliveries(context.Background(), sparse, nil)), ErrTooLarge)
 }
 
 // done adds a tool call and its result.
@@ -322,11 +306,9 @@ func TestDigestSubagents(t *testing.T) {
 	subagent(t, path, "agent-foreign.jsonl", strings.ReplaceAll(side, session, "else"))
 	testkit.OK(t, os.Symlink("/dev/zero", filepath.Join(Beside(path), "subagents", "agent-link.jsonl")))
 	got := digest(t, path, DigestLimits{})
-	if len(got.Problems) != 2 ||
-		!strings.Contains(strings.Join(got.Problems, "\n"), "1 damaged lines in agent-a1.jsonl") ||
-		!strings.Contains(strings.Join(got.Problems, "\n"), "agent-link.jsonl: ") {
-		t.Errorf("problems: %q", got.Problems)
-	}
+	testkit.Check(t, len(got.Problems) == 2 && strings.Contains(strings.Join(got.Problems, "\n"),
+		"1 damaged lines in agent-a1.jsonl") && strings.Contains(strings.Join(got.Problems, "\n"),
+		"agent-link.jsonl: "), "problems: %q", got.Problems)
 	got.Problems = nil
 	want := Digest{
 		Files: []string{"/w/sub", "/w/both"},
@@ -364,15 +346,13 @@ func TestDigestBounds(t *testing.T) {
 }
 
 func TestDigestUnreadable(t *testing.T) {
-	if _, err := ReadDigest(context.Background(), filepath.Join(t.TempDir(), session+extension),
-		DigestLimits{}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing: %v", err)
-	}
+	testkit.Fails(t, "missing",
+		testkit.Err(ReadDigest(context.Background(), filepath.Join(t.TempDir(), session+extension), DigestLimits{})),
+		os.ErrNotExist)
 	given, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := ReadDigest(given, inFile(t, plain().String()), DigestLimits{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("given up: %v", err)
-	}
+	testkit.Fails(t, "given up", testkit.Err(ReadDigest(given, inFile(t, plain().String()), DigestLimits{})),
+		context.Canceled)
 }
 
 // corpus calls f with every recorded transcript (by CLI 2.1.329; the live tests of this package made them).
@@ -386,9 +366,7 @@ func corpus(t testing.TB, f func(path string)) {
 		}
 		return err
 	})
-	if err != nil || n < 3 {
-		t.Fatalf("%d transcripts, %v", n, err)
-	}
+	testkit.Need(t, err == nil && n >= 3, "%d transcripts, %v", n, err)
 }
 
 func corpusLines(t testing.TB) [][]byte {
@@ -426,9 +404,8 @@ func TestCorpus(t *testing.T) {
 			t.Errorf("whole %v, %d records: %.200s", whole, len(records), line)
 			continue
 		}
-		if err := json.Unmarshal(line, &wireRecord{}); err != nil {
-			t.Errorf("%v: %.200s", err, line)
-		}
+		err := json.Unmarshal(line, &wireRecord{})
+		testkit.Check(t, err == nil, "%v: %.200s", err, line)
 		switch r := records[0].(type) {
 		case *Other:
 			if !beside[r.Type] {
@@ -440,19 +417,14 @@ func TestCorpus(t *testing.T) {
 			if r.CompactSummary {
 				kinds["compact summary"]++
 			}
-			if len(r.Message.Blocks()) == 0 {
-				t.Errorf("user's message: %+v", r.Message)
-			}
+			testkit.Check(t, len(r.Message.Blocks()) != 0, "user's message: %+v", r.Message)
 		case *Assistant:
-			if r.Message.ID == "" || r.Message.StopReason == "" || len(r.Message.Blocks()) != 1 {
-				t.Errorf("assistant's message: %+v", r.Message)
-			}
+			testkit.Check(t, r.Message.ID != "" && r.Message.StopReason != "" && len(r.Message.Blocks()) == 1,
+				"assistant's message: %+v", r.Message)
 		}
 		kinds[records[0].Head().Type]++
 	}
-	if got := slices.Sorted(maps.Keys(unknown)); len(got) > 0 {
-		t.Errorf("types that are not known: %q", got)
-	}
+	testkit.Empty(t, "types that are not known", slices.Sorted(maps.Keys(unknown)))
 	var seldom []string
 	for _, want := range []string{"user", "assistant", "attachment", "compact_boundary", "compact summary",
 		"queue-operation", "cost-state", "last-prompt", "api-request", "api-request-shape", "api-request-blob",
@@ -461,9 +433,7 @@ func TestCorpus(t *testing.T) {
 			seldom = append(seldom, want)
 		}
 	}
-	if len(seldom) > 0 {
-		t.Errorf("the corpus lacks %q", seldom)
-	}
+	testkit.Empty(t, "the corpus lacks", seldom)
 }
 
 // Each recorded session has a newest reading; the transcripts of subagents have none.
@@ -472,9 +442,8 @@ func TestCorpusReadings(t *testing.T) {
 	corpus(t, func(path string) {
 		if strings.Contains(path, "subagents") {
 			newest, err := ReadNewest(path)
-			if err != nil || newest.Found || newest.Compacted || newest.GaveUp {
-				t.Errorf("%s: a subagent's: %+v, %v", path, newest, err)
-			}
+			testkit.Check(t, err == nil && !newest.Found && !newest.Compacted && !newest.GaveUp,
+				"%s: a subagent's: %+v, %v", path, newest, err)
 			return
 		}
 		newest := testkit.Must(ReadNewest(path))(t)

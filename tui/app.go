@@ -197,7 +197,7 @@ func (d *app) onEvent(e contract.Event) {
 		d.inbox.answered = nil // it is asked again
 		switch b.Ref {
 		case "configure":
-			d.permissions.clearRequested()
+			d.permissions.sent = ""
 		case "permission":
 			d.permissions.dismissed = nil // it is asked again
 		case "edit_message":
@@ -210,7 +210,7 @@ func (d *app) onEvent(e contract.Event) {
 		}
 		switch b.Ref {
 		case "configure":
-			d.permissions.clearRequested()
+			d.permissions.sent = ""
 		case "choose", "retry", "skip_step", "reset", "force_agent":
 			d.recovery.clear()
 		}
@@ -275,17 +275,20 @@ func (d *app) pace() time.Duration {
 	if t := d.title(); t != nil && t.walks() {
 		next = walkFrame
 	}
-	if d.word.text != "" {
-		if left := max(time.Until(d.word.until), time.Millisecond); next == 0 || left < next {
+	within := func(left time.Duration) {
+		if next == 0 || left < next {
 			next = left
 		}
 	}
-	if d.shell.card != nil && !d.shell.card.Over() && (next == 0 || next > time.Second) {
-		next = time.Second // its time continues
+	if d.word.text != "" {
+		within(max(time.Until(d.word.until), time.Millisecond))
+	}
+	if d.shell.card != nil && !d.shell.card.Over() {
+		within(time.Second) // its time continues
 	}
 	if g := d.dialogs.asking(); g != nil {
-		if left := g.ask.ArmedIn(now()); left > 0 && (next == 0 || left < next) {
-			next = left // its choices light up
+		if left := g.ask.ArmedIn(now()); left > 0 {
+			within(left) // its choices light up
 		}
 	}
 	return next

@@ -35,7 +35,7 @@ type comparison struct {
 	file    ChangedFile
 	version string // of the run when it was read
 	found   Versions
-	differs *render.Comparison
+	differs render.Comparison
 	problem string
 	loaded  bool
 }
@@ -52,7 +52,7 @@ func newChangesScreen(d *app) *changesScreen {
 }
 
 func (c *changesScreen) act(a keys.Action, key string) bool {
-	switch f, ok := c.chosen(); a {
+	switch f, ok := chosen[ChangedFile](c.List); a {
 	case keys.Choose, keys.OpenFile, keys.RevertFile:
 		switch {
 		case !ok:
@@ -73,16 +73,8 @@ func (c *changesScreen) act(a keys.Action, key string) bool {
 	return true
 }
 
-func (c *changesScreen) chosen() (f ChangedFile, ok bool) {
-	row, ok := c.Chosen()
-	if ok {
-		f = row.Value.(ChangedFile)
-	}
-	return f, ok
-}
-
 func (c *changesScreen) open() {
-	if f, ok := c.chosen(); ok {
+	if f, ok := chosen[ChangedFile](c.List); ok {
 		c.d.open(newDiffScreen(c, f))
 	}
 }
@@ -123,11 +115,7 @@ func (c *changesScreen) show(s *supervisor.State) {
 	}
 	rows, added, deleted := make([]view.ListRow, 0, len(c.list)), 0, 0
 	for _, f := range c.list {
-		var by input.ChangeFile
-		if i := slices.IndexFunc(s.Changes.Files, func(a input.ChangeFile) bool { return a.Path == f.Path }); i >= 0 {
-			by = s.Changes.Files[i]
-		}
-		rows = append(rows, changeRow(f, by, c.d.look, c.d.now()))
+		rows = append(rows, changeRow(f, authors(s, f), c.d.look, c.d.now()))
 		added, deleted = added+f.Added, deleted+f.Deleted
 	}
 	c.Set(rows)
@@ -187,12 +175,12 @@ func (c *changesScreen) openWanted() {
 }
 
 func (c *changesScreen) look() {
-	f, ok := c.chosen()
+	f, ok := chosen[ChangedFile](c.List)
 	if !ok || c.shown.file == f && c.d.session.state != nil && c.shown.version == version(c.d.session.state) {
 		return
 	}
 	c.d.compare(f, func(found comparison) {
-		if now, ok := c.chosen(); ok && now == f {
+		if now, ok := chosen[ChangedFile](c.List); ok && now == f {
 			c.shown = found
 		}
 	})
@@ -225,11 +213,10 @@ func (d *app) compare(f ChangedFile, show func(comparison)) {
 	run, c := state.Options.Run, comparison{file: f, version: version(state), loaded: true}
 	d.f.work(func(ctx context.Context) {
 		found, err := d.f.options.Host.Versions(ctx, run, f.Path, f.Old)
-		c.found, c.differs = found, render.Compare("", "", "", 0)
-		if err != nil {
+		if c.found = found; err != nil {
 			c.problem = sanitize.Text(err.Error())
 		} else {
-			c.differs = render.Compare(render.CleanLines(found.Before, sanitize.Text),
+			c.differs = *render.Compare(render.CleanLines(found.Before, sanitize.Text),
 				render.CleanLines(found.After, sanitize.Text), view.EventLanguage(f.Path), around)
 		}
 		d.f.post(func() { show(c) })
@@ -251,16 +238,12 @@ func (c *comparison) instead() string {
 	return ""
 }
 
-// authors returns the agents that are known to have changed a file.
-func (c *changesScreen) authors(f ChangedFile) []string {
-	if s := c.d.session.state; s != nil {
-		for _, a := range s.Changes.Files {
-			if a.Path == f.Path {
-				return a.Known()
-			}
-		}
+// authors returns who has changed a file, according to the run.
+func authors(s *supervisor.State, f ChangedFile) (by input.ChangeFile) {
+	if i := slices.IndexFunc(s.Changes.Files, func(a input.ChangeFile) bool { return a.Path == f.Path }); i >= 0 {
+		by = s.Changes.Files[i]
 	}
-	return nil
+	return by
 }
 
 // about begins a message about a place in a file, to the agent that changed it.
@@ -268,16 +251,17 @@ func (c *changesScreen) about(f ChangedFile, line int, quoted string) {
 	if c.d.session.replayed() {
 		return
 	}
-	to := ""
-	if by := c.authors(f); len(by) > 0 {
-		to = by[len(by)-1]
-	}
 	text := fmt.Sprintf("%s:%d: ", sanitize.Line(f.Path, 0), line)
 	if quoted != "" {
 		text = fmt.Sprintf("%s:%d:\n> %s\n", sanitize.Line(f.Path, 0), line, strings.ReplaceAll(quoted, "\n", "\n> "))
 	}
 	c.d.base(c.d.runScreen)
-	c.d.prompt.to = to
+	c.d.prompt.to = ""
+	if s := c.d.session.state; s != nil {
+		if by := authors(s, f).Known(); len(by) > 0 {
+			c.d.prompt.to = by[len(by)-1]
+		}
+	}
 	c.d.prompt.input.SetText(text)
 	c.d.prompt.write()
 }
@@ -304,7 +288,6 @@ type diffScreen struct {
 	blockScreen
 	comparison
 	list  *changesScreen
-	name  string // of the file, as shown
 	stamp uint64 // of what is shown
 	shown string // version of the run that is shown
 	side  bool   // show the versions beside each other, if there is room
@@ -319,8 +302,7 @@ func newDiffScreen(list *changesScreen, f ChangedFile) *diffScreen {
 }
 
 func (s *diffScreen) show(f ChangedFile) {
-	s.comparison = comparison{file: f, differs: render.Compare("", "", "", 0)}
-	s.name = sanitize.Line(f.Path, 0)
+	s.comparison = comparison{file: f}
 	s.restart()
 	s.read()
 }
@@ -365,7 +347,8 @@ func (s *diffScreen) draw(screen tcell.Screen, x, y, w, h int) {
 	}
 	right = right.Append(render.DiffAdd, fmt.Sprintf("+%d", s.file.Added)).
 		Append(render.DiffRemove, fmt.Sprintf(" -%d", s.file.Deleted))
-	c.Line(0, 0, render.Of(render.Title, s.name).Shorten(max(w-right.Width()-2, 1), s.d.look.Glyphs.Ellipsis))
+	c.Text(0, 0, render.Shorten(sanitize.Line(s.file.Path, 0), max(w-right.Width()-2, 1), s.d.look.Glyphs.Ellipsis),
+		render.Title)
 	c.Right(0, right)
 	s.drawBlocks(screen, c, 1)
 }
@@ -394,7 +377,7 @@ func (s *diffScreen) act(a keys.Action, key string) bool {
 			by = -1
 		}
 		s.list.Step(by)
-		if f, ok := s.list.chosen(); ok && f != s.file {
+		if f, ok := chosen[ChangedFile](s.list.List); ok && f != s.file {
 			s.show(f)
 		}
 	case keys.Comment:
@@ -499,7 +482,7 @@ func (c changeActions) askRevert(f ChangedFile, r contract.Revert) {
 
 // revert makes the run revert a change, or the host if the run is not active.
 func (c changeActions) revert(run string, r contract.Revert) {
-	if c.d.session.run != nil && !c.d.session.over() {
+	if c.d.session.runs() {
 		c.d.session.send(r)
 		return
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/gdamore/tcell/v2"
-	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -93,23 +92,14 @@ func (g *dialog) key(e *tcell.EventKey, key string) bool {
 	return true
 }
 
-func (g *dialog) mouse(a tview.MouseAction, e *tcell.EventMouse) bool {
-	switch a {
-	case tview.MouseScrollUp:
-		g.ask.Up(3)
-	case tview.MouseScrollDown:
-		g.ask.Down(3)
-	case tview.MouseLeftClick:
-		x, y := e.Position()
+func (g *dialog) mouse() mouseHandler {
+	return wheel(g.ask, func(x, y int) {
 		if i, ok := g.ask.Row(x, y); ok && g.row != nil {
 			g.row(i)
 		} else if value, ok := g.ask.Click(x, y, now()); ok {
 			g.answer(value)
 		}
-	default:
-		return false
-	}
-	return true
+	})
 }
 
 // dialogs is the layer over the screens that holds the open dialog.
@@ -186,7 +176,7 @@ func (ds *dialogs) askLeave() {
 		ds.d.flash("In haste, then.")
 		return
 	}
-	if ds.d.session.run == nil || ds.d.session.over() || ds.d.playback() != nil {
+	if !ds.d.session.runs() || ds.d.playback() != nil {
 		ds.d.f.Leave()
 		return
 	}
@@ -246,15 +236,9 @@ func (ds *dialogs) askEnd(title string, do func()) bool {
 			"files stays; what was left half-done is said at the end.", "End it", do)
 }
 
-func (ds *dialogs) askReset() bool {
-	return ds.confirm("Reset?",
-		"Every Orchestrator is released, and the task and the plan are dropped. The Arbiter stays, and asks what is "+
-			"wanted. Files stay as they are.", "Reset", func() { ds.d.session.send(contract.Reset{}) })
-}
-
 // confirm asks before an action on the run that cannot be undone.
 func (ds *dialogs) confirm(title, text, label string, do func()) bool {
-	if ds.d.session.run == nil || ds.d.session.over() {
+	if !ds.d.session.runs() {
 		ds.d.session.noRun()
 		return false
 	}

@@ -39,7 +39,7 @@ func (o *homeScreen) mouse() mouseHandler {
 
 func (o *homeScreen) renew() {
 	f := o.d.session.found
-	data := view.HomeData{Words: []string{"Speak, mortal."}, Now: now(), Threads: len(f.Runs), Hint: "F4",
+	data := view.HomeData{Now: now(), Threads: len(f.Runs), Hint: "F4",
 		Warnings: o.d.session.dangers()}
 	if len(f.Runs) > 0 {
 		data.Newest, data.NewestAt = sanitize.Line(f.Runs[0].Title, 300), f.Runs[0].LastActive

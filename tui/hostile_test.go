@@ -305,7 +305,9 @@ var holdings = map[string][]string{
 	},
 }
 
-func (f *hostileFiller) fill(v reflect.Value) {
+func (f *hostileFiller) fill(v reflect.Value) { testkit.Fill(v, "", f.leaf) }
+
+func (f *hostileFiller) leaf(v reflect.Value, _ string) bool {
 	f.n++
 	switch v.Kind() {
 	case reflect.String:
@@ -323,39 +325,22 @@ func (f *hostileFiller) fill(v reflect.Value) {
 	case reflect.Bool:
 		v.SetBool(f.n%2 == 0)
 	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[time.Time]() {
-			v.Set(reflect.ValueOf(f.now.Add(-time.Duration(f.n%100) * time.Minute)))
-			return
+		if v.Type() != reflect.TypeFor[time.Time]() {
+			return false
 		}
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
-				f.fill(v.Field(i))
-			}
-		}
+		v.Set(reflect.ValueOf(f.now.Add(-time.Duration(f.n%100) * time.Minute)))
 	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			raw, _ := json.Marshal(map[string]any{"command": f.text(), "file_path": f.text(),
-				f.text(): []string{f.text()}})
-			v.SetBytes(raw)
-			return
+		if v.Type().Elem().Kind() != reflect.Uint8 {
+			v.Set(reflect.MakeSlice(v.Type(), 3, 3))
+			return false
 		}
-		v.Set(reflect.MakeSlice(v.Type(), 3, 3))
-		for i := range v.Len() {
-			f.fill(v.Index(i))
-		}
-	case reflect.Map:
-		v.Set(reflect.MakeMap(v.Type()))
-		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		f.fill(key)
-		f.fill(value)
-		v.SetMapIndex(key, value)
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		f.fill(v.Elem())
-	case reflect.Interface: // none that is shown
+		raw, _ := json.Marshal(map[string]any{"command": f.text(), "file_path": f.text(),
+			f.text(): []string{f.text()}})
+		v.SetBytes(raw)
 	default:
-		panic("a field of kind " + v.Kind().String())
+		return v.Kind() == reflect.Interface // none that is shown
 	}
+	return true
 }
 
 // TestEveryFieldIsHostile: every field of the state and of every event, of the findings at the start and of

@@ -8,7 +8,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -138,7 +137,8 @@ func (b *inboxPanel) answer(value string) {
 	}
 	for _, id := range a.IDs {
 		if r, ok := b.d.session.state.Permission.Find(id); ok {
-			b.d.session.send(permit(&r, a))
+			b.d.session.send(contract.Permit{Request: r.ID, Behavior: string(a.Act), Action: r.Key(), Rule: a.Rule,
+				Scope: a.Scope})
 		}
 		b.took(id)
 	}
@@ -177,10 +177,6 @@ func (b *inboxPanel) again() {
 		return
 	}
 	b.renew()
-}
-
-func permit(r *input.PermissionRequest, a view.InboxAnswer) contract.Permit {
-	return contract.Permit{Request: r.ID, Behavior: string(a.Act), Action: r.Key(), Rule: a.Rule, Scope: a.Scope}
 }
 
 // waiting returns the items that wait and were not answered here, the oldest first.

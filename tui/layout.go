@@ -51,7 +51,7 @@ func (d *app) Draw(s tcell.Screen) {
 		body--
 		render.On(s, x, y+body, w, 1, d.look).Clear(render.Base)
 	}
-	if !d.screen().writes() && d.field() == nil && h >= footerHeight {
+	if !d.screen().writes() && !d.writesStep() && h >= footerHeight {
 		body--
 		c := render.On(s, x, y+body, w, 1, d.look)
 		c.Clear(render.Base)
@@ -65,9 +65,8 @@ func (d *app) Draw(s tcell.Screen) {
 		d.drawPopup(s, x, y, w, bottom-rows)
 	}
 	status := d.statusData()
-	d.line.SetRect(x, y+max(bottom, 0), w, 1)
 	d.line.Set(status)
-	d.line.Draw(s)
+	paint(d.line, s, x, y+max(bottom, 0), w, 1)
 	if len(status.Warnings) > 0 && bottom > 3 {
 		h = bottom // important notices are neither covered nor dimmed
 	}
@@ -77,8 +76,7 @@ func (d *app) Draw(s tcell.Screen) {
 		if d.screen() == screen(d.runScreen) && d.runScreen.tiled {
 			w, h = d.runScreen.left(w), bottom // the agents stay visible, and the status line below them
 		}
-		g.ask.SetRect(x, y, w, h)
-		g.ask.Draw(s)
+		paint(g.ask, s, x, y, w, h)
 	}
 }
 
@@ -132,8 +130,6 @@ func (d *app) key(e *tcell.EventKey) {
 			d.prompt.input.Key(e)
 			return
 		}
-	case d.fields(e, key):
-		return
 	case d.prompt.writing():
 		a, _ := keys.Look(keys.Insert, key)
 		leaves := a == keys.Detach && d.prompt.input.Empty() // otherwise it deletes a character
@@ -159,18 +155,10 @@ func (d *app) key(e *tcell.EventKey) {
 	}
 }
 
-// field returns the visible screen's own text field, nil if there is none.
-func (d *app) field() *planScreen {
-	if p, ok := d.screen().(*planScreen); ok && p.line != nil {
-		return p
-	}
-	return nil
-}
-
-// fields passes a key to that text field.
-func (d *app) fields(e *tcell.EventKey, key string) bool {
-	p := d.field()
-	return p != nil && p.key(e, key)
+// writesStep reports whether the text of a step of the plan is being written.
+func (d *app) writesStep() bool {
+	p, ok := d.screen().(*planScreen)
+	return ok && p.line != nil
 }
 
 func agentKey(c keys.Context, key string) (string, bool) {
@@ -202,16 +190,14 @@ func (d *app) PasteHandler() func(string, func(tview.Primitive)) {
 		case text == "":
 		case d.picker.open():
 			d.picker.list.SetFilter(d.picker.list.Filter() + text)
-		case d.dialogs.asking() == nil && d.field() != nil:
-			d.field().paste(text)
 		case d.dialogs.asking() == nil && d.search.typing:
 			d.search.text = sanitize.Line(d.search.text+text, 200)
 		case d.screen().writes():
 			d.prompt.write()
 			d.prompt.input.Paste(text)
 		default:
-			if l, ok := d.screen().(filtered); ok && l.filter().Typing {
-				l.filter().SetFilter(l.filter().Filter() + text)
+			if w, ok := d.screen().(writer); ok && d.dialogs.asking() == nil {
+				w.paste(text)
 			}
 		}
 	}
@@ -226,7 +212,7 @@ func (d *app) MouseHandler() mouseHandler {
 		case d.picker.open():
 			return clicks(d.picker.list, d.picker.take)(a, e, nil)
 		case d.dialogs.asking() != nil:
-			return d.dialogs.asking().mouse(a, e), nil
+			return d.dialogs.asking().mouse()(a, e, nil)
 		case d.line.InRect(x, y) && d.controlled(a):
 			return true, nil
 		case click && d.line.OnGrants(x, y):
@@ -368,14 +354,7 @@ func (d *app) act(a keys.Action) bool {
 	case keys.CycleGrants:
 		d.permissions.nextMode()
 	case keys.Strength:
-		switch d.prompt.force {
-		case contract.Note:
-			d.prompt.force = contract.Steer
-		case contract.Steer:
-			d.prompt.force = contract.Stop
-		default:
-			d.prompt.force = contract.Note
-		}
+		d.prompt.force = map[string]string{"": contract.Steer, contract.Steer: contract.Stop}[d.prompt.force]
 		d.prompt.relabel()
 	case keys.WayOut:
 		if d.session.interrupted() {
@@ -496,8 +475,8 @@ func (d *app) moment() render.NotifyMoment {
 	if b := view.Stalled(s); b != nil {
 		m.Word = b.Trouble()
 	}
-	for i := range s.Agents {
-		if s.Agents[i].Works() {
+	for _, a := range s.Agents {
+		if a.Works() {
 			m.Threads++
 		}
 	}

@@ -31,9 +31,19 @@ func newListScreen(d *app, c keys.Context, title string, columns ...view.ListCol
 
 func (l *listScreen) context() keys.Context               { return l.keys }
 func (l *listScreen) writes() bool                        { return false }
+func (l *listScreen) renew()                              {}
 func (l *listScreen) draw(s tcell.Screen, x, y, w, h int) { paint(l.List, s, x, y, w, h) }
 
 func (l *listScreen) mouse() mouseHandler { return clicks(l.List, l.click) }
+
+// chosen returns what the current row of a list is about.
+func chosen[T any](l *view.List) (what T, ok bool) {
+	row, ok := l.Chosen()
+	if ok {
+		what = row.Value.(T)
+	}
+	return what, ok
+}
 
 // clicks makes a click choose a row of a list, and a click on the current one open it, unless that is nil.
 func clicks(l *view.List, open func()) mouseHandler {
@@ -66,10 +76,11 @@ func (l *listScreen) act(a keys.Action, _ string) bool {
 	return true
 }
 
-// writer is a screen with a text of its own that is being written.
+// writer is a screen with a text of its own that can be written.
 type writer interface {
 	// key handles a key; false: nothing is being written.
 	key(e *tcell.EventKey, key string) bool
+	paste(text string)
 }
 
 // key implements writer: it handles the keys of the filter.
@@ -87,6 +98,12 @@ func (l *listScreen) key(e *tcell.EventKey, key string) bool {
 		l.Type(e)
 	}
 	return true
+}
+
+func (l *listScreen) paste(text string) {
+	if l.Typing {
+		l.SetFilter(l.Filter() + text)
+	}
 }
 
 // filtered is a screen with a filter.
@@ -187,10 +204,8 @@ func (p palette) items() []choice {
 			value: func() { p.command(s) }})
 	}
 	for _, b := range keys.Own(keys.Everywhere) {
-		for _, a := range pageKeys {
-			if a == b.Action {
-				list = append(list, choice{text: b.Help, note: b.Keys[0], value: func() { p.d.act(a) }})
-			}
+		if slices.Contains(pageKeys, b.Action) {
+			list = append(list, choice{text: b.Help, note: b.Keys[0], value: func() { p.d.act(b.Action) }})
 		}
 	}
 	return list
@@ -300,15 +315,15 @@ func (s *settingsScreen) preview(row view.ListRow, width int) []render.Line {
 }
 
 func (s *settingsScreen) act(a keys.Action, key string) bool {
-	row, ok := s.Chosen()
+	at, ok := chosen[Setting](s.List)
 	switch a {
 	case keys.Choose:
 		if ok {
-			s.change(row.Value.(Setting))
+			s.change(at)
 		}
 	case keys.ToDefault:
 		if ok {
-			settingActions{s.d}.change(row.Key, "")
+			settingActions{s.d}.change(at.Name, "")
 		}
 	case keys.OpenFile:
 		if s.d.outside(func(h Host) error { return h.OpenSettings() }) {

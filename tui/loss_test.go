@@ -172,12 +172,8 @@ func TestTerminalIsLostAtAnyCall(t *testing.T) {
 			if err := onFailingTTY(t, tty); err != nil && !strings.HasSuffix(err.Error(), syscall.EIO.Error()) {
 				t.Errorf("it ends with %v", err)
 			}
-			if !tty.noticed {
-				t.Error("the face goes on without a terminal")
-			}
-			if tty.wasGone {
-				t.Error("a terminal that was gone was lent")
-			}
+			testkit.Same(t, "the face goes on without a terminal", true, tty.noticed)
+			testkit.Same(t, "a terminal that was gone was lent", false, tty.wasGone)
 		})
 	}
 }

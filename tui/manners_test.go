@@ -61,9 +61,7 @@ func TestLeaving(t *testing.T) {
 		if err := s.ExpectEnd(); err != nil {
 			t.Error(err)
 		}
-		if !s.host.present().over {
-			t.Error("the run was not stopped")
-		}
+		testkit.Same(t, "the run was not stopped", false, !s.host.present().over)
 	})
 }
 
@@ -351,7 +349,9 @@ func TestLogbook(t *testing.T) {
 		s.Press("F2")
 		s.Expect("THE LOGBOOK", "all events")
 		s.Press("f")
-		s.Type("orch-1 tool_use grep\n")
+		s.Type("orch-1 tool_use ")
+		s.Paste("grep")
+		s.Press("Enter")
 		s.Expect("only Orchestrator I · tool_use · “grep”", "ReadHeader")
 		s.ExpectNot("go test ./header")
 		s.does(func(p *fakeRun) {

@@ -102,7 +102,7 @@ func (q *permissions) judge(p *input.PermissionRequest, own bool) {
 		q.answer(c)
 	})
 	q.hold(g, asked.ID, own)
-	g.renote = func() { g.ask.Annotate(q.permitNotes(&asked)) }
+	g.renote = func() { g.ask.Renew(q.permitData(&asked)) }
 }
 
 // answer sends an answer. The request is put aside until the run has accepted the answer.
@@ -147,17 +147,17 @@ func (q *permissions) putAside(id string) {
 // key leads here and through it: if the letter that led here, in a dialog that an event opened, was the
 // first of a word, the rest of the word leads back to the input.
 func (q *permissions) widen(from *dialog, p input.PermissionRequest, c contract.Permit) {
-	title, until, note := "Allow for this run", "Not asked for again until the run ends:", "Rules that deny still win."
-	if c.Scope == contract.ScopeAlways {
-		title, until, note = "Always allow here", "Not asked for again in this workspace, in later runs too:",
-			"Rules that deny, or ask, still win."
+	title := "Allow for this run"
+	if c.Scope == always {
+		title = "Always allow here"
 	}
+	until, note := view.ScopeWords(c.Scope)
 	data := view.AskData{
 		Title: title, Tone: render.Alert,
 		Head:    []render.Line{render.Of(render.Base, until)},
 		Choices: []view.PageChoice{{Value: "", Key: '1', Label: "This exact action"}},
 		Body:    func(width int) []render.Line { return q.actionLines(&p, width) },
-		Note:    "Esc: not now. A rule allows all that it covers. " + note,
+		Note:    "Esc: not now. " + note,
 	}
 	for i, rule := range p.Suggestions {
 		data.Choices = append(data.Choices, view.PageChoice{Value: rule, Key: rune('2' + i),
@@ -200,20 +200,14 @@ func (q *permissions) permitData(p *input.PermissionRequest) view.AskData {
 		},
 		Focus: 3,
 	}
-	data.Note, data.Unread = q.permitNotes(p)
-	return data
-}
-
-// permitNotes returns notes on when a request is denied without an answer, and how many wait; the second
-// note is shown until the action was read to its end.
-func (q *permissions) permitNotes(p *input.PermissionRequest) (note, unread string) {
-	note = eventtext.DeniedAt(p.Deadline)
+	data.Note = eventtext.DeniedAt(p.Deadline)
 	if n := len(q.requests()); n > 1 {
-		note += fmt.Sprintf(" %d requests wait; Alt+p: all of them.", n)
+		data.Note += fmt.Sprintf(" %d requests wait; Alt+p: all of them.", n)
 	}
-	note = strings.TrimSpace(note)
-	return note, strings.TrimSpace("There is more of it: Space reads on. Beyond this once it is allowed only when it " +
-		"was read to its end. " + note)
+	data.Note = strings.TrimSpace(data.Note)
+	data.Unread = strings.TrimSpace("There is more of it: Space reads on. Beyond this once it is allowed only when " +
+		"it was read to its end. " + data.Note)
+	return data
 }
 
 func (q *permissions) requester(p *input.PermissionRequest) render.Line {
@@ -311,7 +305,7 @@ func (q *permissions) mode() runconfig.Mode {
 
 // nextMode switches to the next permission mode. From allow-all it leads back to asking.
 func (q *permissions) nextMode() {
-	if q.d.session.run == nil || q.d.session.over() {
+	if !q.d.session.runs() {
 		q.d.flash("There is no run: --permissions sets the mode that one begins with.")
 		return
 	}
@@ -321,9 +315,6 @@ func (q *permissions) nextMode() {
 		q.d.flash(string(next) + ": " + next.Means() + ".")
 	}
 }
-
-// clearRequested clears the requested mode: the run has accepted or refused it.
-func (q *permissions) clearRequested() { q.sent = "" }
 
 // problem is the last error that has recovery options, as long as they are valid.
 type problem struct {

@@ -3,6 +3,7 @@ package tui
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,7 +78,7 @@ func (p *planScreen) renew() {
 }
 
 func (p *planScreen) row(i int, step view.PageStep) view.ListRow {
-	mark, text := view.StepMark(p.d.look, step.Status)
+	mark, text := view.StepMark(p.d.look.Glyphs, step.Status)
 	mark.Text += fmt.Sprintf(" %d", i+1)
 	number := render.Line{mark}
 	if step.Touched {
@@ -149,7 +150,7 @@ func (p *planScreen) act(a keys.Action, key string) bool {
 		case p.d.session.state == nil:
 			p.d.flash("There is no run yet, and no plan.")
 			return true
-		case a != keys.Save && (p.d.session.run == nil || p.d.session.over() || p.d.session.ending()):
+		case a != keys.Save && (!p.d.session.runs() || p.d.session.ending()):
 			p.d.flash("The run is over, and its plan stands as it is. Speak, and it goes on.")
 			return true
 		}
@@ -234,12 +235,7 @@ func (p *planScreen) place(was *view.Draft, at int, add bool) int {
 		if i < len(now) && now[i].Text == before[i].Text {
 			return i
 		}
-		for j := range now {
-			if now[j].Text == before[i].Text {
-				return j
-			}
-		}
-		return -1
+		return slices.IndexFunc(now, func(s contract.Step) bool { return s.Text == before[i].Text })
 	}
 	switch {
 	case !add:

@@ -23,12 +23,12 @@ type prompt struct {
 	input   *view.Editor
 	reading bool   // the keyboard belongs to the screen, not to the input
 	to      string // the recipient; empty: the agent that the text concerns
-	force   string // note, steer, stop: of the next message
+	force   string // of the next message: steer, stop; empty: it is a note
 	images  attachments
 }
 
 func newPrompt(d *app) prompt {
-	p := prompt{d: d, input: view.NewEditor(d.look), force: contract.Note}
+	p := prompt{d: d, input: view.NewEditor(d.look)}
 	p.input.OnSend = func(text string) bool { return d.prompt.submit(text) }
 	p.input.OnCommand = func(c view.EditorCommand) bool { return d.commands.slash(c) }
 	p.input.OnPaste = func(text string) bool {
@@ -57,7 +57,7 @@ func newPrompt(d *app) prompt {
 // relabel updates the recipient and the placeholder of the input.
 func (p *prompt) relabel() {
 	to, role := p.to, render.SpeakerHuman
-	label, force := "", p.strength()
+	label, force := "", p.force
 	if p.d.queuedEdits.queued.id != "" {
 		label, force, role = "changing your message that waits", "", render.SpeakerHuman
 	} else if to != "" {
@@ -149,7 +149,7 @@ func (p *prompt) submit(text string) bool {
 	case p.d.queuedEdits.queued.id != "":
 		return p.d.queuedEdits.reword(text)
 	}
-	say := contract.Say{Text: text, To: p.to, Strength: p.strength()}
+	say := contract.Say{Text: text, To: p.to, Strength: p.force}
 	if to, rest := view.Mentioned(p.d.session.state, text); to != "" {
 		say.To, say.Text = to, rest
 	}
@@ -157,7 +157,7 @@ func (p *prompt) submit(text string) bool {
 		return false
 	}
 	p.d.session.remember(text)
-	p.force = contract.Note
+	p.force = ""
 	p.d.runScreen.talk.Bottom()
 	return true
 }
@@ -173,14 +173,6 @@ func (p *prompt) edit() {
 	})
 	p.input.SetText(text)
 	p.write()
-}
-
-// strength is the strength of the next message; empty if it makes no difference.
-func (p *prompt) strength() string {
-	if p.force == contract.Note {
-		return ""
-	}
-	return p.force
 }
 
 func (p *prompt) complete(c view.EditorContext) []view.Candidate {
@@ -234,8 +226,8 @@ func short(id string) string { return id[:min(len(id), 8)] }
 
 func (p *prompt) agentCandidates() []view.Candidate {
 	var list []view.Candidate
-	for i := range p.d.session.agents() {
-		if a := p.d.session.agents()[i]; a.Alive() {
+	for _, a := range p.d.session.agents() {
+		if a.Alive() {
 			list = append(list, view.Candidate{Text: a.ID, Note: p.d.session.name(a.ID)})
 		}
 	}
@@ -350,7 +342,7 @@ type queuedEdits struct {
 // recall puts a waiting message into the input: the last one, or the one before the one being edited. It
 // returns false if there is none.
 func (q *queuedEdits) recall() bool {
-	if q.d.session.state == nil || q.d.session.run == nil || q.d.session.over() {
+	if q.d.session.state == nil || !q.d.session.runs() {
 		return false
 	}
 	list := view.SlashWaiting(q.d.session.state)

@@ -73,14 +73,22 @@ func (b *blockScreen) act(a keys.Action, _ string) bool { return b.d.scroll(b.re
 func (b *blockScreen) drawBlocks(s tcell.Screen, c render.Canvas, row int) {
 	x, y := c.Origin()
 	w, h := c.Size()
-	if h-row > 3 {
-		c.Rule(row, render.Frame)
-		if note := b.below(); note != "" {
-			c.Sub(0, row, w-2, 1).Right(0, render.Of(render.Dim, " "+note+" "))
-		}
-		row++
-	}
+	row = b.rule(c, row, "")
 	paint(b.ListView, s, x, y+row, w, max(h-row, 0))
+}
+
+// rule draws a rule above the blocks if there is room, with a text and what is hidden below, and returns the next row.
+func (r *reader) rule(c render.Canvas, row int, text string) int {
+	w, h := c.Size()
+	if h-row <= 3 {
+		return row
+	}
+	c.Rule(row, render.Frame)
+	c.Text(2, row, text, render.Dim)
+	if note := r.below(); note != "" {
+		c.Sub(0, row, w-2, 1).Right(0, render.Of(render.Dim, " "+note+" "))
+	}
+	return row + 1
 }
 
 // words returns the selected text, otherwise the text at the cursor, or the last one: as it was written,
@@ -163,7 +171,7 @@ func (d *app) scroll(v *reader, a keys.Action) bool {
 	case keys.Search:
 		d.search.begin(v)
 	case keys.SearchNext, keys.SearchPrev:
-		d.search.next(d, v, a == keys.SearchPrev)
+		d.search.look(d, v, a == keys.SearchPrev, false)
 	default:
 		return leaf(v, a)
 	}
@@ -291,8 +299,7 @@ func (f *focus) renew() {
 func (f *focus) draw(s tcell.Screen, x, y, w, h int) {
 	c := render.On(s, x, y, w, h, f.d.look)
 	row := f.line.Rows(h)
-	f.line.SetRect(x, y, w, row)
-	f.line.Draw(s)
+	paint(f.line, s, x, y, w, row)
 	if details := f.details(); details != "" && h-row > 6 {
 		c.Text(0, row, render.Shorten(details, w, f.d.look.Glyphs.Ellipsis), render.Dim)
 		row++
@@ -415,9 +422,6 @@ func lineAfter(line string, e *tcell.EventKey, key string) string {
 
 // first goes to the nearest match above, or otherwise below.
 func (h *searchBar) first(d *app, v *reader) { h.look(d, v, true, true) }
-
-// next goes to the next match, further up or further down.
-func (h *searchBar) next(d *app, v *reader, back bool) { h.look(d, v, back, false) }
 
 // look goes to the next match: at once if it is near, otherwise after a worker has searched the history.
 // either allows a match in the other direction.

@@ -87,8 +87,7 @@ func (w *runScreen) title(c render.Canvas) int {
 	if height < 4 {
 		return 0
 	}
-	head := render.Line{{Text: "THE WEAVING", Role: render.Title}}
-	x := c.Line(0, 0, head)
+	x := c.Text(0, 0, "THE WEAVING", render.Title)
 	task := ""
 	if w.d.session.state != nil {
 		if confinement := view.Confinement(&w.d.session.state.Options, w.d.look.Glyphs); width >= 72 &&
@@ -99,15 +98,11 @@ func (w *runScreen) title(c render.Canvas) int {
 		task = sanitize.Line(words.Title(w.d.session.state.Task.Text), 1000)
 	}
 	if task != "" && width-x > 8 {
-		g := w.d.look.Glyphs
-		c.Line(x, 0, render.Line{
-			{Text: "  ", Role: render.Base}, {Text: render.Shorten(task, width-x-2, g.Ellipsis), Role: render.Strong},
-		})
+		x = c.Text(x, 0, "  ", render.Base)
+		c.Text(x, 0, render.Shorten(task, width-x, w.d.look.Glyphs.Ellipsis), render.Strong)
 	}
 	return 1
 }
-
-func c0(c render.Canvas) int { w, _ := c.Size(); return w }
 
 func (w *runScreen) act(a keys.Action, _ string) bool {
 	if p, do := w.d.playback(), controls()[a]; p != nil && do != nil {
@@ -167,27 +162,20 @@ const tileHeight = 16
 const writingKept = 2 << 10
 
 func (w *runScreen) draw(s tcell.Screen, x, y, width, height int) {
-	w.tiled = width >= tileWidth && height >= tileHeight && len(w.rows) > 0
-	if w.tiled {
-		w.drawTiles(s, x, y, width, height)
-		return
-	}
 	c := render.On(s, x, y, width, height, w.d.look)
 	row := w.title(c)
-	w.drawAbove(s, x, y, width, height, row)
-}
-
-// drawAbove draws agents and plan at the top, and the conversation in the rest.
-func (w *runScreen) drawAbove(s tcell.Screen, x, y, width, height, row int) {
-	c := render.On(s, x, y, width, height, w.d.look)
+	if w.tiled = width >= tileWidth && height >= tileHeight && len(w.rows) > 0; w.tiled {
+		w.drawTiles(s, c, x, y, row)
+		return
+	}
+	// Agents and plan are at the top, and the conversation in the rest.
 	w.roster.Set(w.rows)
 	if width < planWidth {
 		w.roster.Set(w.narrow())
 		w.roster.FoldPast()
 	}
 	agents := w.roster.Rows(max(max(height-row, 0)/2, 1)) // the conversation keeps the other half
-	w.roster.SetRect(x, y+row, width, agents)
-	w.roster.Draw(s)
+	paint(w.roster, s, x, y+row, width, agents)
 	row += agents
 	row += w.drawPlan(s, x, y+row, width, height-row)
 	w.drawTalk(s, c, x, y, row)
@@ -213,36 +201,28 @@ func (w *runScreen) drawPlan(s tcell.Screen, x, y, width, height int) (took int)
 		took++
 	}
 	rows := w.strip.Rows(max((height-took)/3, 1))
-	w.strip.SetRect(x, y+took, width, rows)
-	w.strip.Draw(s)
+	paint(w.strip, s, x, y+took, width, rows)
 	return took + rows
 }
 
 // drawTalk draws the conversation below a rule, in the rest of a canvas.
 func (w *runScreen) drawTalk(s tcell.Screen, c render.Canvas, x, y, row int) {
 	width, height := c.Size()
-	if height-row > 3 {
-		c.Rule(row, render.Frame)
-		if n := w.roster.Folded(); n > 0 && !w.tiled {
-			c.Text(2, row, fmt.Sprintf(" %s finished ", words.Count(n, "agent")), render.Dim)
-		}
-		if note := w.talk.below(); note != "" {
-			c.Sub(0, row, c0(c)-2, 1).Right(0, render.Of(render.Dim, " "+note+" "))
-		}
-		row++
+	finished := ""
+	if n := w.roster.Folded(); n > 0 && !w.tiled {
+		finished = fmt.Sprintf(" %s finished ", words.Count(n, "agent"))
 	}
+	row = w.talk.rule(c, row, finished)
 	if beside := w.sceneBesides(width, height-row); beside > 0 && !w.tiled {
 		width -= beside
 		w.drawScene(c.Sub(width+2, height-view.RitualRows, beside-2, view.RitualRows))
 	}
-	w.talk.SetRect(x, y+row, width, max(height-row, 0))
-	w.talk.Draw(s)
+	paint(w.talk, s, x, y+row, width, max(height-row, 0))
 }
 
 // drawTiles draws plan and conversation at the left and the tiles of the agents at the right.
-func (w *runScreen) drawTiles(s tcell.Screen, x, y, width, height int) {
-	whole := render.On(s, x, y, width, height, w.d.look)
-	row := w.title(whole)
+func (w *runScreen) drawTiles(s tcell.Screen, whole render.Canvas, x, y, row int) {
+	width, height := whole.Size()
 	left := w.left(width)
 	c := whole.Sub(0, 0, left, height)
 	w.drawTalk(s, c, x, y, row+w.drawPlan(s, x, y+row, left, height-row))

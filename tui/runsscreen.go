@@ -155,11 +155,10 @@ func (r *runsScreen) preview(row view.ListRow, width int) []render.Line {
 
 // readPast makes a worker read the end of the current run, unless that is known.
 func (r *runsScreen) readPast() {
-	row, ok := r.Chosen()
+	run, ok := chosen[RunInfo](r.List)
 	if !ok {
 		return
 	}
-	run := row.Value.(RunInfo)
 	if known, ok := r.past[run.ID]; ok && known.run.LastActive.Equal(run.LastActive) {
 		return
 	}
@@ -198,29 +197,18 @@ func (f *Frontend) lastWords(ctx context.Context, run string) ([]history.Entry, 
 	return list, err
 }
 
-func (r *runsScreen) chosen() (run RunInfo, ok bool) {
-	row, ok := r.Chosen()
-	if ok {
-		run = row.Value.(RunInfo)
-	}
-	return run, ok
-}
-
 func (r *runsScreen) act(a keys.Action, key string) bool {
-	switch a {
-	case keys.Choose:
+	switch run, ok := chosen[RunInfo](r.List); {
+	case a == keys.Choose:
 		r.enter()
-	case keys.TakeUp:
-		if run, ok := r.chosen(); ok {
-			r.take(run)
-		}
-	case keys.Report:
-		if run, ok := r.chosen(); ok {
-			r.report(run)
-		}
-	default:
+	case a != keys.TakeUp && a != keys.Report:
 		defer r.show()
 		return r.listScreen.act(a, key)
+	case !ok:
+	case a == keys.TakeUp:
+		r.take(run)
+	default:
+		r.report(run)
 	}
 	return true
 }
@@ -232,7 +220,7 @@ func (r *runsScreen) key(e *tcell.EventKey, key string) bool {
 
 // enter performs the most likely action on the current run.
 func (r *runsScreen) enter() {
-	run, ok := r.chosen()
+	run, ok := chosen[RunInfo](r.List)
 	switch {
 	case !ok:
 	case run.Finished && !run.Live:
@@ -247,9 +235,9 @@ func (r *runsScreen) take(run RunInfo) {
 	s := &r.d.session
 	name := short(sanitize.Line(run.ID, 40))
 	switch {
-	case s.run != nil && !s.over() && s.run.ID() == run.ID:
+	case s.runs() && s.run.ID() == run.ID:
 		r.d.base(r.d.runScreen)
-	case s.run != nil && !s.over():
+	case s.runs():
 		r.d.flash("A run is being played here. In another terminal: " + elsewhere(run, name))
 	case run.Live || run.Resumable && run.Here:
 		s.begin(Begin{Resume: run.ID})

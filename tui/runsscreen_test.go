@@ -245,9 +245,7 @@ func replaying(o *Options, h *fakeHost) {
 	add(time.Second, "arbiter", contract.Message{MessageID: "m2", From: "arbiter", To: "human", Kind: "complete",
 		Text: "The loom knows it."})
 	add(0, "supervisor", contract.Result{Status: "complete", Summary: "The loom knows it.", CostUSD: 0.5})
-	if err := h.write(list); err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.OK(h.t, h.write(list))
 	h.strange = func(runloop.Sink) Run {
 		return replayed{view.NewPlayer(fakeRunID, journal.NewLog(fakeHostLog{h})), h.t}
 	}

@@ -107,7 +107,7 @@ func (s *scene) expectKeys() {
 		}
 	}
 	w, h := s.Screen.Size()
-	if d.screen().writes() || d.field() != nil || h < footerHeight || w < 200 || pick || asking != nil {
+	if d.screen().writes() || d.writesStep() || h < footerHeight || w < 200 || pick || asking != nil {
 		return
 	}
 	for _, hint := range keys.Footer(d.screen().context()) {

@@ -57,7 +57,7 @@ func (s *session) interrupted() bool {
 
 // silent returns since when the run has not answered; zero: it answers, or there is none.
 func (s *session) silent() (since time.Time) {
-	if s.run != nil && !s.over() {
+	if s.runs() {
 		since = s.run.Silent()
 	}
 	return since
@@ -84,7 +84,7 @@ func (s *session) send(b contract.CommandBody) bool {
 	if s.replayed() {
 		return false
 	}
-	if s.run == nil || s.over() {
+	if !s.runs() {
 		s.noRun()
 		return false
 	}
@@ -103,7 +103,7 @@ func (s *session) send(b contract.CommandBody) bool {
 func (s *session) attach(id string) {
 	switch {
 	case s.replayed():
-	case s.run == nil || s.over():
+	case !s.runs():
 		s.noRun()
 	case id == "":
 		s.d.flash("Whose session? /attach AGENT, or A while you look at one.")
@@ -117,7 +117,7 @@ func (s *session) halt() {
 	if s.replayed() {
 		return
 	}
-	if s.run == nil || s.over() {
+	if !s.runs() {
 		s.d.flash("Nothing runs.")
 		return
 	}
@@ -152,7 +152,7 @@ func (s *session) dangers() []string {
 
 // leave stops the run in order; the screen stays until it has ended.
 func (s *session) leave() {
-	if s.run == nil || s.over() {
+	if !s.runs() {
 		s.d.f.Leave()
 		return
 	}
@@ -164,11 +164,14 @@ func (s *session) leave() {
 }
 
 func (s *session) detach() {
-	if s.run != nil && !s.over() {
+	if s.runs() {
 		s.run.Leave()
 	}
 	s.d.f.Leave()
 }
+
+// runs reports whether there is a run that is not over.
+func (s *session) runs() bool { return s.run != nil && !s.over() }
 
 // over reports whether the current run and everything that belongs to it has ended.
 func (s *session) over() bool {

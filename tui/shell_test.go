@@ -121,9 +121,7 @@ func TestShellEndsWithTheScreen(t *testing.T) {
 		s.startWork()
 		s.Type("!sleep 600\n")
 		s.do(s.frontend.Leave)
-		if s.ExpectEnd() != nil || !ended {
-			t.Error("the command goes on")
-		}
+		testkit.Same(t, "the command goes on", false, s.ExpectEnd() != nil || !ended)
 	})
 }
 
@@ -282,9 +280,7 @@ func TestHaltIsShown(t *testing.T) {
 				if _, ok := s.host.present().took().(contract.Halt); !ok {
 					t.Errorf("put %+v", s.host.present().took())
 				}
-				if !s.host.present().Snapshot().Halted {
-					t.Error("it goes on")
-				}
+				testkit.Same(t, "it goes on", false, !s.host.present().Snapshot().Halted)
 				s.Advance(10 * time.Second)
 				s.Expect("Halted")
 			})

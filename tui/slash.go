@@ -53,7 +53,7 @@ func init() { // in init, because they refer to the app
 		"revert":   func(d *app, c view.EditorCommand) bool { return d.changes.revertCommand(c) },
 		"land":     always(func(d *app) { d.changes.askLand(nil) }),
 		"explain":  func(d *app, c view.EditorCommand) bool { return d.commands.explainCommand(c) },
-		"timeline": always(func(d *app) { d.open(newTimelineScreen(d)) }),
+		"timeline": always(func(d *app) { d.open(&timelineScreen{d: d}) }),
 		"runs":     always(func(d *app) { d.open(newRunsScreen(d)) }),
 		"resume":   func(d *app, c view.EditorCommand) bool { return d.commands.resumeCommand(c) },
 		"file": func(d *app, c view.EditorCommand) bool {
@@ -98,12 +98,13 @@ func (cs *commands) slash(c view.EditorCommand) bool {
 		cs.d.flash(view.Sentence(err.Error()))
 		return false
 	case !ok && answered:
-		cs.answer(answer, c.Arg(0))
+		text := func(s *supervisor.State) string { return answer.Text(s, c.Arg(0)) }
+		cs.d.open(newTextScreen(cs.d, answer.Title, text))
 		return true
 	case !ok:
 		return slashHere[c.Name](cs.d, c)
 	}
-	if say, ok := body.(contract.Say); ok && (cs.d.session.run == nil || cs.d.session.over()) {
+	if say, ok := body.(contract.Say); ok && !cs.d.session.runs() {
 		return cs.d.prompt.submit(say.Text) // a task has no strength
 	}
 	body = cs.meant(body)
@@ -112,10 +113,6 @@ func (cs *commands) slash(c view.EditorCommand) bool {
 	}
 	cs.d.runScreen.talk.Bottom()
 	return true
-}
-
-func (cs *commands) answer(t view.SlashAnswer, arg string) {
-	cs.d.open(newTextScreen(cs.d, t.Title, func(s *supervisor.State) string { return t.Text(s, arg) }))
 }
 
 // meant addresses a command without an agent to the agent that the user writes to.
@@ -137,7 +134,9 @@ func (cs *commands) order(body contract.CommandBody) bool {
 	case contract.Cancel:
 		return cs.d.dialogs.askEnd("End the run?", func() { cs.d.session.send(b) })
 	case contract.Reset:
-		return cs.d.dialogs.askReset()
+		return cs.d.dialogs.confirm("Reset?", "Every Orchestrator is released, and the task and the plan are dropped. "+
+			"The Arbiter stays, and asks what is wanted. Files stay as they are.", "Reset",
+			func() { cs.d.session.send(b) })
 	case contract.ForceAgent:
 		if !view.HasMode(cs.d.session.state, b.Mode) {
 			cs.d.flash(fmt.Sprintf("There is no mode %q: /agents lists them.", view.SlashWord(b.Mode)))
@@ -155,7 +154,7 @@ func (cs *commands) order(body contract.CommandBody) bool {
 }
 
 func (cs *commands) resumeCommand(c view.EditorCommand) bool {
-	if cs.d.session.run != nil && !cs.d.session.over() {
+	if cs.d.session.runs() {
 		cs.d.flash("A run is being played. Leave it first: /quit.")
 		return false
 	}
@@ -253,7 +252,7 @@ func (cs *commands) documents() {
 
 // chooseSummon lets the person choose the mode of a new Orchestrator.
 func (cs *commands) chooseSummon() {
-	if cs.d.session.run == nil || cs.d.session.over() {
+	if !cs.d.session.runs() {
 		cs.d.flash("There is no run. Speak, and one begins.")
 		return
 	}
@@ -268,7 +267,7 @@ func (cs *commands) models() []view.ModelInfo {
 
 // chooseModel opens the list of models for an agent; an empty id stands for all.
 func (cs *commands) chooseModel(id string) {
-	if cs.d.session.run == nil || cs.d.session.over() {
+	if !cs.d.session.runs() {
 		cs.d.flash("There is no run. The setting of the next one: /settings model NAME.")
 		return
 	}

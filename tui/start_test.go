@@ -109,9 +109,7 @@ func TestLeaveItRunning(t *testing.T) {
 		}
 		s.Press("Ctrl+C", "Ctrl+D")
 		_ = s.ExpectEnd()
-		if !left(s) {
-			t.Error("Ctrl+D does not leave the run running")
-		}
+		testkit.Same(t, "Ctrl+D does not leave the run running", true, left(s))
 	})
 	for _, keys := range [][]string{{"Ctrl+C", "d"}, {"Ctrl+C", "Ctrl+D"}} {
 		weaving(t, 80, 24, func(s *scene) {

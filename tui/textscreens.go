@@ -73,24 +73,18 @@ func wheel(p scrolls, click func(x, y int)) mouseHandler {
 	}
 }
 
-// helpScreen lists the keys of the screen on which it was opened, and the commands.
-type helpScreen struct{ listScreen }
-
-func newHelpScreen(d *app) *helpScreen {
-	h := &helpScreen{newListScreen(d, keys.Help, "HELP "+d.look.Glyphs.Separator+" "+string(d.context()),
-		view.ListColumn{Head: "KEY", Most: 30}, view.ListColumn{Head: "WHAT IT DOES", Wide: true})}
+// newHelpScreen returns the list of the keys of the screen on which it is opened, and of the commands.
+func newHelpScreen(d *app) *listScreen {
+	h := newListScreen(d, keys.Help, "HELP "+d.look.Glyphs.Separator+" "+string(d.context()),
+		view.ListColumn{Head: "KEY", Most: 30}, view.ListColumn{Head: "WHAT IT DOES", Wide: true})
 	h.Preview = func(row view.ListRow, width int) []render.Line {
 		return append(render.WrapText(render.Key, row.Cells[0].Text(), width),
 			render.WrapText(render.Base, row.Cells[1].Text(), width)...)
 	}
 	h.Below = 3
 	h.Set(helpFor(d.context(), d.screen().writes()))
-	return h
+	return &h
 }
-
-func (h *helpScreen) renew() {}
-
-func (h *helpScreen) act(a keys.Action, key string) bool { return h.listScreen.act(a, key) }
 
 // textScreen shows a text.
 type textScreen struct {
@@ -107,9 +101,9 @@ func newTextScreen(d *app, title string, text func(*supervisor.State) string) *t
 }
 
 // Len, Stamp, Block and Tail implement view.BlockSource: one block.
-func (t *textScreen) Len() int                { return 1 }
-func (t *textScreen) Stamp(int) uint64        { return 0 }
-func (t *textScreen) Tail(_ int) []view.Block { return nil }
+func (t *textScreen) Len() int              { return 1 }
+func (t *textScreen) Stamp(int) uint64      { return 0 }
+func (t *textScreen) Tail(int) []view.Block { return nil }
 
 func (t *textScreen) Block(_, width int, _ bool) view.Block {
 	return view.Block{
@@ -202,7 +196,8 @@ type logbook struct {
 	blockScreen
 	raw    bool
 	filter history.Filter
-	typing bool // the filter is being written
+	typed  string // the filter as it was written
+	typing bool   // it is being written
 	text   string
 	seen   uint64 // version of the history when the filter last went through it
 	busy   bool   // the filter is going through it
@@ -215,13 +210,8 @@ func newLogbook(d *app) *logbook {
 }
 
 func (l *logbook) source() *source {
-	thread := l.d.f.history.All()
-	if l.filter.Agent != "" || len(l.filter.Kinds) > 0 || l.filter.Text != "" {
-		thread = l.d.f.history.Filter(l.filter)
-	}
-	return &source{thread: thread, render: func(e history.Entry, o view.EventOptions) view.Block {
-		return view.EventLog(e, o, l.raw)
-	}}
+	log := func(e history.Entry, o view.EventOptions) view.Block { return view.EventLog(e, o, l.raw) }
+	return &source{thread: l.d.f.history.Filter(l.filter), render: log}
 }
 
 func (l *logbook) pick(f history.Filter) {
@@ -305,6 +295,7 @@ func (l *logbook) act(a keys.Action, key string) bool {
 		case l.Selecting():
 			l.SelectClear()
 		case l.describe() != "":
+			l.typed = ""
 			l.pick(history.Filter{})
 		default:
 			l.d.back()
@@ -313,22 +304,11 @@ func (l *logbook) act(a keys.Action, key string) bool {
 		l.raw = !l.raw
 		l.pick(l.filter)
 	case keys.Filter:
-		l.typing, l.text = true, l.describeTyped()
+		l.typing, l.text = true, l.typed
 	default:
 		return l.blockScreen.act(a, key)
 	}
 	return true
-}
-
-func (l *logbook) describeTyped() string {
-	parts := append([]string{}, l.filter.Kinds...)
-	if l.filter.Agent != "" {
-		parts = append([]string{l.filter.Agent}, parts...)
-	}
-	if l.filter.Text != "" {
-		parts = append(parts, l.filter.Text)
-	}
-	return strings.Join(parts, " ")
 }
 
 func (l *logbook) key(e *tcell.EventKey, key string) bool {
@@ -339,12 +319,18 @@ func (l *logbook) key(e *tcell.EventKey, key string) bool {
 	case key == "Esc" || key == "Ctrl+C":
 		l.typing = false
 	case key == "Enter":
-		l.typing = false
+		l.typing, l.typed = false, l.text
 		l.pick(parseFilter(l.text))
 	default:
 		l.text = lineAfter(l.text, e, key)
 	}
 	return true
+}
+
+func (l *logbook) paste(text string) {
+	if l.typing {
+		l.text = sanitize.Line(l.text+text, 200)
+	}
 }
 
 // parseFilter reads words: an agent, kinds of events, and text that must be contained.

@@ -25,8 +25,6 @@ type timelineScreen struct {
 	x, y int // as last drawn
 }
 
-func newTimelineScreen(d *app) *timelineScreen { return &timelineScreen{d: d} }
-
 func (t *timelineScreen) context() keys.Context { return keys.Timeline }
 func (t *timelineScreen) writes() bool          { return false }
 func (t *timelineScreen) renew()                {}

@@ -139,10 +139,7 @@ func anyRig(t *testing.T, name string, traps ...string) *rig {
 	t.Helper()
 	r := &rig{recorder: &recorder{answers: make(chan string, 100), changed: make(chan struct{})}, t: t,
 		home: t.TempDir(), dir: t.TempDir(), run: uuid.NewString()}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := testkit.Must(os.Executable())(t)
 	if name == "fake" {
 		r.make = bridge.MakeSpec{Name: "opencode", Command: []string{self, "fake-acp"},
 			Env: []string{acptest.TrapsEnv + "=" + strings.Join(traps, ",")}}
@@ -163,9 +160,7 @@ func anyRig(t *testing.T, name string, traps ...string) *rig {
 
 func (r *rig) launch(pending ...string) {
 	r.t.Helper()
-	if err := r.tryLaunch(pending...); err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.OK(r.t, r.tryLaunch(pending...))
 }
 
 func (r *rig) tryLaunch(pending ...string) error {
@@ -184,21 +179,15 @@ func (r *rig) tryLaunch(pending ...string) error {
 func (r *rig) stop(now bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
-	if err := r.agent.Stop(ctx, now); err != nil {
-		r.t.Error(err)
-	}
-	if left := proctree.Survivors(r.run); len(left) > 0 {
-		r.t.Errorf("left over: %v", left)
-	}
+	testkit.Works(r.t, "Stop", r.agent.Stop(ctx, now))
+	testkit.Empty(r.t, "left over", proctree.Survivors(r.run))
 }
 
 // send sends a message and returns its id.
 func (r *rig) send(text string) string {
 	r.t.Helper()
 	id := uuid.NewString()
-	if err := r.agent.Message(r.t.Context(), bridge.MessageParams{MessageID: id, Content: text}); err != nil {
-		r.t.Fatal(err)
-	}
+	testkit.OK(r.t, r.agent.Message(r.t.Context(), bridge.MessageParams{MessageID: id, Content: text}))
 	return id
 }
 
@@ -272,24 +261,10 @@ func (r *rig) file(name string) string {
 // awaitFile waits for a file that a process of the agent makes.
 func (r *rig) awaitFile(name string) {
 	r.t.Helper()
-	r.poll(name, func() bool {
+	testkit.Await(r.t, name, func() bool {
 		_, err := os.Stat(filepath.Join(r.dir, name))
 		return err == nil
 	})
-}
-
-// poll waits for what gives no event.
-func (r *rig) poll(what string, holds func() bool) {
-	r.t.Helper()
-	tick, late := time.NewTicker(5*time.Millisecond), time.After(waitTimeout)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-late:
-			r.t.Fatalf("%s did not come", what)
-		}
-	}
 }
 
 const kindDone = `{"kind":"done"}`
@@ -300,9 +275,8 @@ func TestWork(t *testing.T) {
 			r := newRig(t, name)
 			r.launch()
 			info := r.agent.Info()
-			if info.MakeSession == "" || info.SessionID != r.cfg.SessionID || len(info.Lacks) == 0 || info.MakeVersion == "" {
-				t.Errorf("%+v", info)
-			}
+			testkit.Check(t, info.MakeSession != "" && info.SessionID == r.cfg.SessionID && len(info.Lacks) != 0 &&
+				info.MakeVersion != "", "%+v", info)
 			r.answers <- bridge.Allow
 			id := r.send("[[say On it.]] [[write " + filepath.Join(r.dir, "a.txt") + "|hello]] " +
 				`[[tool report_progress|{"message":"half"}]] [[verdict {"kind":"done"}]]`)
@@ -319,9 +293,7 @@ func TestWork(t *testing.T) {
 			tool := "Write"
 			if name == codex {
 				tool = "Bash"
-				if len(r.asked) > 0 {
-					t.Errorf("asked: %+v", r.asked)
-				}
+				testkit.Empty(t, "asked", r.asked)
 			} else if len(r.asked) != 1 || r.asked[0].Tool != tool ||
 				!strings.Contains(string(r.asked[0].Input), "a.txt") || !strings.Contains(string(r.asked[0].Input), "hello") {
 				t.Errorf("asked: %+v", r.asked)
@@ -331,9 +303,8 @@ func TestWork(t *testing.T) {
 				len(of[bridge.ToolResult](r)) != 2 {
 				t.Errorf("events: %s", eventsText(r.events))
 			}
-			if said := of[bridge.Assistant](r); len(said) == 0 || !strings.HasSuffix(said[0].Text, "On it.") {
-				t.Errorf("said: %+v", said)
-			}
+			said := of[bridge.Assistant](r)
+			testkit.Check(t, len(said) != 0 && strings.HasSuffix(said[0].Text, "On it."), "said: %+v", said)
 		})
 	}
 }
@@ -386,19 +357,16 @@ func TestDenied(t *testing.T) {
 			r.answers <- bridge.Deny
 			for _, line := range []string{"touch denied", "touch refused"} {
 				turn := r.turn("[[shell " + line + `]] [[verdict {"kind":"done"}]]`)
-				if turn.Outcome != bridge.TurnDone || (string(turn.Verdict) == kindDone) == slices.Contains(endTurns, name) {
-					t.Errorf("%+v", turn)
-				}
+				testkit.Check(t, turn.Outcome == bridge.TurnDone &&
+					(string(turn.Verdict) == kindDone) != slices.Contains(endTurns, name), "%+v", turn)
 			}
-			if left, _ := filepath.Glob(filepath.Join(r.dir, "*")); len(left) > 0 {
-				t.Errorf("it ran: %v", left)
-			}
+			left, _ := filepath.Glob(filepath.Join(r.dir, "*"))
+			testkit.Check(t, len(left) == 0, "it ran: %v", left)
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			if len(r.asked) != 1 || !strings.Contains(string(r.asked[0].Input), `"command":"touch refused"`) ||
-				r.asked[0].Tool != "Bash" {
-				t.Errorf("asked: %+v, judged %v", r.asked, r.judged)
-			}
+			testkit.Check(t, len(r.asked) == 1 &&
+				strings.Contains(string(r.asked[0].Input), `"command":"touch refused"`) && r.asked[0].Tool == "Bash",
+				"asked: %+v, judged %v", r.asked, r.judged)
 		})
 	}
 }
@@ -413,23 +381,15 @@ func TestInterrupt(t *testing.T) {
 			id := r.send(`[[shell touch begun; sh -c "sleep 600; touch late"]]`)
 			r.until("request", func() bool { return len(r.asked) == 1 })
 			r.awaitFile("begun")
-			if _, err := r.agent.Interrupt(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, testkit.Err(r.agent.Interrupt(t.Context())))
 			turn := r.ended(id)
 			if trap == "deaf" {
-				if turn.Outcome != bridge.TurnLost {
-					t.Errorf("%+v", turn)
-				}
+				testkit.Same(t, turn, bridge.TurnLost, turn.Outcome)
 				return
 			}
-			if turn.Outcome != bridge.TurnInterrupted {
-				t.Errorf("%+v", turn)
-			}
+			testkit.Same(t, turn, bridge.TurnInterrupted, turn.Outcome)
 			for _, p := range proctree.Survivors(r.run) {
-				if p.Name == "sleep" {
-					t.Errorf("it is left running: %+v", p)
-				}
+				testkit.Check(t, p.Name != "sleep", "it is left running: %+v", p)
 			}
 			if turn := r.turn("And now?"); turn.Outcome != bridge.TurnDone || turn.Verdict == nil {
 				t.Errorf("afterwards: %+v", turn)
@@ -464,13 +424,11 @@ func TestResume(t *testing.T) {
 			}
 			r.launch(first, second, "never")
 			d := r.agent.Info().Deliveries
-			if len(d) != 3 || d[0].Status != bridge.DeliveryRuled || string(d[0].Verdict) != `{"kind":"one"}` ||
-				d[1].Status != bridge.DeliveryBegun || d[2].Status != bridge.DeliveryAbsent || !r.agent.Info().Resumed {
-				t.Errorf("deliveries: %+v", d)
-			}
-			if turn := r.turn("And now?"); turn.Outcome != bridge.TurnDone || turn.Verdict == nil {
-				t.Errorf("afterwards: %+v", turn)
-			}
+			testkit.Check(t, len(d) == 3 && d[0].Status == bridge.DeliveryRuled &&
+				string(d[0].Verdict) == `{"kind":"one"}` && d[1].Status == bridge.DeliveryBegun &&
+				d[2].Status == bridge.DeliveryAbsent && r.agent.Info().Resumed, "deliveries: %+v", d)
+			turn := r.turn("And now?")
+			testkit.Check(t, turn.Outcome == bridge.TurnDone && turn.Verdict != nil, "afterwards: %+v", turn)
 			r.cfg.MakeSession = "no-such"
 			r.stop(false)
 			if err := r.tryLaunch(); err == nil || err.(*bridge.RPCError).Category != bridge.CatResume {
@@ -489,12 +447,10 @@ func TestMode(t *testing.T) {
 	asks := func(n int) {
 		t.Helper()
 		r.answers <- bridge.Deny
-		if turn := r.turn(`[[shell touch ran]] [[verdict {"kind":"done"}]]`); string(turn.Verdict) != kindDone {
-			t.Errorf("%+v", turn)
-		}
-		if left, _ := filepath.Glob(filepath.Join(r.dir, "*")); len(left) > 0 || len(r.asked) != n {
-			t.Errorf("files %v, %d requests", left, len(r.asked))
-		}
+		turn := r.turn(`[[shell touch ran]] [[verdict {"kind":"done"}]]`)
+		testkit.Check(t, string(turn.Verdict) == kindDone, "%+v", turn)
+		left, _ := filepath.Glob(filepath.Join(r.dir, "*"))
+		testkit.Check(t, len(left) == 0 && len(r.asked) == n, "files %v, %d requests", left, len(r.asked))
 	}
 	asks(1)
 	r.turn(`[[mode auto]] [[verdict {"kind":"done"}]]`)
@@ -519,9 +475,7 @@ func TestReads(t *testing.T) {
 			r := newRig(t, name, traps)
 			path := func(name string) string { return filepath.Join(r.dir, name) }
 			for _, file := range []string{"open.txt", "secret.txt"} {
-				if err := os.WriteFile(path(file), []byte("words of "+file), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(path(file), []byte("words of "+file), 0o600))
 			}
 			r.deny = "secret.txt"
 			r.cfg.Rules.Deny = []string{"Read(//" + path("secret.txt")[1:] + ")"}
@@ -552,12 +506,10 @@ func TestUnasked(t *testing.T) {
 		r := newRig(t, "fake", "unasked")
 		r.make.Name, r.make.AcceptUnasked = "unheard-of", true
 		r.launch()
-		if turn := r.turn(fmt.Sprintf(line, filepath.Join(r.dir, "also"))); string(turn.Verdict) != kindDone {
-			t.Errorf("%+v", turn)
-		}
-		if left, _ := filepath.Glob(filepath.Join(r.dir, "*")); len(left) != 2 || len(r.asked) > 0 {
-			t.Errorf("files %v, asked %v", left, r.asked)
-		}
+		turn := r.turn(fmt.Sprintf(line, filepath.Join(r.dir, "also")))
+		testkit.Check(t, string(turn.Verdict) == kindDone, "%+v", turn)
+		left, _ := filepath.Glob(filepath.Join(r.dir, "*"))
+		testkit.Check(t, len(left) == 2 && len(r.asked) == 0, "files %v, asked %v", left, r.asked)
 	})
 	for _, name := range append(acptest.With(acptest.Rules, acptest.Pass), "fake") {
 		t.Run("confined/"+name, func(t *testing.T) {
@@ -571,9 +523,7 @@ func TestUnasked(t *testing.T) {
 				r.make.Name = "unheard-of"
 			}
 			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			r.cfg.Sandbox = &bridge.SandboxConfig{Program: program, Network: bridge.NetworkOpen,
 				Read: []string{self, r.home, os.Getenv(acptest.MakesEnv)}}
 			if name == "fake" {
@@ -585,12 +535,8 @@ func TestUnasked(t *testing.T) {
 			r.answers <- bridge.Allow
 			r.answers <- bridge.Allow
 			turn := r.turn("[[write " + filepath.Join(r.dir, "also") + "|x]]" + fmt.Sprintf(line, outside))
-			if string(turn.Verdict) != kindDone || !r.agent.Info().Sandbox {
-				t.Errorf("%+v", turn)
-			}
-			if _, err := os.Stat(outside); err == nil {
-				t.Error("it wrote outside of its directory")
-			}
+			testkit.Check(t, string(turn.Verdict) == kindDone && r.agent.Info().Sandbox, "%+v", turn)
+			testkit.Fails(t, "it wrote outside of its directory", testkit.Err(os.Stat(outside)))
 			want := 2
 			if name == codex { // its own sandbox does not start in another: it runs only what it asks about
 				want = 1
@@ -610,19 +556,14 @@ func TestNetwork(t *testing.T) {
 		t.Skip("no bubblewrap here")
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	for _, name := range acptest.Makes {
 		for _, network := range []string{bridge.NetworkProxy, bridge.NetworkOpen} {
 			t.Run(name+"/"+network, func(t *testing.T) {
 				r := newRig(t, name)
-				self, err := os.Executable()
-				if err != nil {
-					t.Fatal(err)
-				}
+				self := testkit.Must(os.Executable())(t)
 				r.cfg.Sandbox = &bridge.SandboxConfig{Program: program, Network: network, Read: []string{self}}
 				if r.model != nil {
 					r.cfg.Sandbox.Read = append(r.cfg.Sandbox.Read, r.home, os.Getenv(acptest.MakesEnv))
@@ -633,9 +574,7 @@ func TestNetwork(t *testing.T) {
 					r.answers <- bridge.Allow
 				}
 				script := "#!/bin/bash\n(exec 3<>/dev/tcp/127.0.0.1/" + port + ") && touch reached\ntouch ran\n"
-				if err := os.WriteFile(filepath.Join(r.dir, "go"), []byte(script), 0o700); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.WriteFile(filepath.Join(r.dir, "go"), []byte(script), 0o700))
 				turn := r.turn(`[[shell ./go]] [[verdict {"kind":"done"}]]`)
 				left, _ := filepath.Glob(filepath.Join(r.dir, "r*"))
 				want := []string{"ran"}
@@ -672,10 +611,8 @@ func TestAskRules(t *testing.T) {
 			turn := r.turn(`[[shell ls]] [[verdict {"kind":"done"}]]`)
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			if (string(turn.Verdict) == kindDone) == slices.Contains(endTurns, name) || len(r.asked) != 1 ||
-				r.asked[0].Tool != "Bash" {
-				t.Errorf("turn %+v, asked %+v", turn, r.asked)
-			}
+			testkit.Check(t, (string(turn.Verdict) == kindDone) != slices.Contains(endTurns, name) &&
+				len(r.asked) == 1 && r.asked[0].Tool == "Bash", "turn %+v, asked %+v", turn, r.asked)
 		})
 	}
 }
@@ -702,13 +639,10 @@ func TestUntrustedWorkspace(t *testing.T) {
 					testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 				}
 				r.launch()
-				if turn := r.turn(`[[verdict {"kind":"done"}]]`); string(turn.Verdict) != kindDone {
-					t.Errorf("%+v", turn)
-				}
+				turn := r.turn(`[[verdict {"kind":"done"}]]`)
+				testkit.Check(t, string(turn.Verdict) == kindDone, "%+v", turn)
 				found, _ := filepath.Glob(ran("*"))
-				if (len(found) > 0) != trusted {
-					t.Errorf("these ran: %v", found)
-				}
+				testkit.Same(t, fmt.Sprintf("these ran: %v", found), trusted, len(found) > 0)
 			})
 		}
 	}

@@ -471,13 +471,7 @@ func (a *agent) supervise(drains *sync.WaitGroup) {
 	case <-a.conn.Done():
 		driver.Ended(a.child, silentGrace, nil)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-	swept, err := a.child.Kill(ctx)
-	cancel()
-	if err != nil {
-		a.emit(bridge.Error{Category: bridge.CatInternal, Message: fmt.Sprintf("processes are left over: %v", err)})
-	}
-	<-a.child.Done() // KILL was sent: the kernel ends it
+	swept := driver.Kill(a.child, a.emit)
 	a.release()
 	driver.ReportPlanted(a.planted(), a.emit)
 	a.pipes.Stdout.Expire(drainGrace)

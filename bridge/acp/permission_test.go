@@ -96,9 +96,8 @@ func TestWhatNeedsNoHuman(t *testing.T) {
 		{sdk.ToolKindExecute, acceptEdits, map[string]any{"command": "ls"}, false},
 	} {
 		a := &agent{mode: c.mode, realCWD: dir, cfg: bridge.AgentConfig{CWD: dir}}
-		if got := a.inMode(call{kind: c.kind, input: c.input}); got != c.free {
-			t.Errorf("%s %v in mode %q: %t", c.kind, c.input, c.mode, got)
-		}
+		got := a.inMode(call{kind: c.kind, input: c.input})
+		testkit.Check(t, got == c.free, "%s %v in mode %q: %t", c.kind, c.input, c.mode, got)
 	}
 }
 
@@ -111,9 +110,8 @@ func TestTheMarkIsInTheText(t *testing.T) {
 	} {
 		blocks := a.blocks(bridge.MessageParams{MessageID: "m1", Content: "Build it.", Images: image})
 		last := blocks[len(blocks)-1].Text
-		if last == nil || !strings.HasPrefix(last.Text, "Build it.") || !strings.HasSuffix(last.Text, markOf("m1")) {
-			t.Errorf("%s: %+v", name, last)
-		}
+		testkit.Check(t, last != nil && strings.HasPrefix(last.Text, "Build it.") &&
+			strings.HasSuffix(last.Text, markOf("m1")), "%s: %+v", name, last)
 		for _, b := range blocks[:len(blocks)-1] {
 			if b.Text != nil && strings.Contains(b.Text.Text, markPrefix) {
 				t.Errorf("%s: a mark before the end: %q", name, b.Text.Text)

@@ -3,6 +3,7 @@ package acp
 import (
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -41,13 +42,10 @@ func TestFindings(t *testing.T) {
 		})
 	}
 	const file, page = "acptest/found.json", "../../docs/makes.md"
-	raw, err := os.ReadFile(page)
-	testkit.OK(t, err)
+	raw := testkit.Must(os.ReadFile(page))(t)
 	before, rest, ok := strings.Cut(string(raw), "| |")
 	_, after, more := strings.Cut(rest, "|\n\n")
-	if !ok || !more {
-		t.Fatalf("%s has no table that begins with an empty cell", page)
-	}
+	testkit.Need(t, ok && more, "%s has no table that begins with an empty cell", page)
 	text := before + documented(recorded) + "\n" + after
 	if *update {
 		raw, err := json.MarshalIndent(recorded, "", "  ")
@@ -205,9 +203,8 @@ func (r *rig) resumes(script string) bool {
 			r.launch()
 			return false
 		}
-		if d := r.agent.Info().Deliveries; len(d) != 1 || d[0].Status != bridge.DeliveryRuled {
-			r.t.Errorf("deliveries %+v", d)
-		}
+		d := r.agent.Info().Deliveries
+		testkit.Check(r.t, len(d) == 1 && d[0].Status == bridge.DeliveryRuled, "deliveries %+v", d)
 		if !known.forgets {
 			break
 		}
@@ -234,7 +231,7 @@ func (r *rig) failures() string {
 	for _, status := range []string{"400", "401", "500"} {
 		script := "[[fail " + status + "]]"
 		id, what, again := r.send(script), "reported", false
-		r.poll("the end of "+script, func() bool {
+		testkit.Await(r.t, "the end of "+script, func() bool {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			again = r.model != nil && repeats(r.model.Requests(), script)
@@ -243,8 +240,7 @@ func (r *rig) failures() string {
 			})
 		})
 		if again {
-			_, err := r.agent.Interrupt(r.t.Context())
-			testkit.OK(r.t, err)
+			testkit.Must(r.agent.Interrupt(r.t.Context()))(r.t)
 		}
 		switch turn := r.ended(id); {
 		case turn.Verdict != nil:
@@ -260,9 +256,8 @@ func (r *rig) failures() string {
 			list = append(list, what)
 		}
 		by[what] = append(by[what], status)
-		if turn := r.turn("And now?"); turn.Outcome != bridge.TurnDone || turn.Verdict == nil {
-			r.t.Errorf("after %s: %+v", script, turn)
-		}
+		turn := r.turn("And now?")
+		testkit.Check(r.t, turn.Outcome == bridge.TurnDone && turn.Verdict != nil, "after %s: %+v", script, turn)
 	}
 	if len(list) == 1 {
 		return list[0]
@@ -281,9 +276,7 @@ func TestOnlyTheTableNamesMakes(t *testing.T) {
 		}
 		raw, err := os.ReadFile(path)
 		for name := range table {
-			if strings.Contains(strings.ToLower(string(raw)), name) {
-				t.Errorf("%s names the make %s", path, name)
-			}
+			testkit.Excludes(t, fmt.Sprintf("%s names the make", path), strings.ToLower(string(raw)), name)
 		}
 		return err
 	}))
@@ -296,8 +289,6 @@ func TestEnvironmentOfAnotherHost(t *testing.T) {
 	env := environment(bridge.AgentConfig{Env: map[string]string{"ITS_KEY": "passed"},
 		Make: &bridge.MakeSpec{Env: []string{"ITS_KEY", "ITS_OTHER"}}}, traits{})
 	for _, want := range []string{"ITS_KEY=passed", "ITS_OTHER=of the host"} {
-		if !slices.Contains(env, want) {
-			t.Errorf("%s is missing", want)
-		}
+		testkit.Check(t, slices.Contains(env, want), "%s is missing", want)
 	}
 }

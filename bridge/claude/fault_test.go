@@ -29,9 +29,7 @@ out {"no":"type"}
 out {"type":"control_response","response":{"subtype":"success","request_id":"nobody"}}
 out {"type":"control_cancel_request","request_id":"nobody"}
 ` + fakeResult)
-	if turn.Outcome != bridge.TurnDone || turn.Text != "fine" {
-		t.Errorf("turn: %+v", turn)
-	}
+	testkit.Check(t, turn.Outcome == bridge.TurnDone && turn.Text == "fine", "turn: %+v", turn)
 	var texts, frames []string
 	for _, n := range of[bridge.Notice](s.host) {
 		if n.Frame != "" {
@@ -52,9 +50,8 @@ func TestLongLines(t *testing.T) {
 	s := fake(t, fakeGood)
 	text := strings.Repeat("y", 3<<20)
 	s.turn(fmt.Sprintf("long %d\n%s", maxLine+10, strings.ReplaceAll(fakeTurn, "fine", text)))
-	if turn := of[bridge.Turn](s.host)[0]; turn.Text != text {
-		t.Errorf("a text of %d bytes came as %d", len(text), len(turn.Text))
-	}
+	turn := of[bridge.Turn](s.host)[0]
+	testkit.Check(t, turn.Text == text, "a text of %d bytes came as %d", len(text), len(turn.Text))
 	await(s.host, 1, func(n bridge.Notice) bool { return strings.Contains(n.Text, "skipped a line of more than") })
 }
 
@@ -65,12 +62,10 @@ func TestVerdictTooLarge(t *testing.T) {
 		raw := `"` + strings.Repeat("v", bridge.MaxVerdict-2+more) + `"`
 		s.turn(strings.ReplaceAll(fakeTurn, `"result":"fine"`, `"result":"","structured_output":`+raw))
 		turn := of[bridge.Turn](s.host)[0]
-		if more == 0 && (string(turn.Verdict) != raw || turn.Oversize != 0) ||
-			more == 1 && (turn.Verdict != nil || turn.Oversize != bridge.MaxVerdict+1 ||
-				turn.Outcome != bridge.TurnDone) {
-			t.Errorf("%d beyond: a verdict of %d bytes, oversize %d, %s", more, len(turn.Verdict), turn.Oversize,
-				turn.Outcome)
-		}
+		testkit.Check(t, (more != 0 || string(turn.Verdict) == raw && turn.Oversize == 0) &&
+			(more != 1 || turn.Verdict == nil && turn.Oversize == bridge.MaxVerdict+1 &&
+				turn.Outcome == bridge.TurnDone), "%d beyond: a verdict of %d bytes, oversize %d, %s", more,
+			len(turn.Verdict), turn.Oversize, turn.Outcome)
 	}
 }
 
@@ -92,58 +87,47 @@ func TestStartFailures(t *testing.T) {
 			}
 			err := s.try()
 			rpc, ok := errors.AsType[*bridge.RPCError](err)
-			if !ok || rpc.Code != bridge.CodeClaude || rpc.Category != test.want ||
-				!strings.Contains(rpc.Message+rpc.Stderr, test.message) {
-				t.Errorf("got %+v", err)
-			}
-			if len(of[bridge.Done](s.host)) > 0 {
-				t.Error("done after a failed launch")
-			}
+			testkit.Check(t, ok && rpc.Code == bridge.CodeClaude && rpc.Category == test.want &&
+				strings.Contains(rpc.Message+rpc.Stderr, test.message), "got %+v", err)
+			testkit.Empty(t, "done after a failed launch", of[bridge.Done](s.host))
 			s.checkNoProcesses()
 		})
 	}
 	s := prepare(t, bridge.ClaudeSpec{Path: "no-such-claude"}, nil)
-	if rpc, ok := errors.AsType[*bridge.RPCError](s.try()); !ok || rpc.Category != bridge.CatClaudeMissing {
-		t.Errorf("missing program: %v", rpc)
-	}
+	rpc, ok := errors.AsType[*bridge.RPCError](s.try())
+	testkit.Check(t, ok && rpc.Category == bridge.CatClaudeMissing, "missing program: %v", rpc)
 	s = prepare(t, fakeSpec(t, fakeGood), nil)
 	s.cfg.CWD = "/no/such/directory"
-	if rpc, ok := errors.AsType[*bridge.RPCError](s.try()); !ok || rpc.Category != bridge.CatWorkspace ||
-		!strings.Contains(rpc.Message, "/no/such/directory does not exist any more") {
-		t.Errorf("missing directory: %v", rpc)
-	}
+	rpc, ok = errors.AsType[*bridge.RPCError](s.try())
+	testkit.Check(t, ok && rpc.Category == bridge.CatWorkspace &&
+		strings.Contains(rpc.Message, "/no/such/directory does not exist any more"), "missing directory: %v", rpc)
 }
 
 func TestLaunchGivenUp(t *testing.T) {
 	s := prepare(t, fakeSpec(t, fakeSilent), nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := s.l.Launch(ctx, bridge.Owner{Run: s.run}, s.spec, bridge.SpawnParams{Config: s.cfg}, s.host); err == nil {
-		t.Error("launched after its caller had given up")
-	}
+	testkit.Fails(t, "launched after its caller had given up",
+		testkit.Err(s.l.Launch(ctx, bridge.Owner{Run: s.run}, s.spec, bridge.SpawnParams{Config: s.cfg}, s.host)))
 	s.checkNoProcesses()
 }
 
 func TestRefusedControl(t *testing.T) {
 	s := fake(t, fakeRefuses)
-	if _, err := s.agent.Ask(context.Background(), "q"); errCode(err) != bridge.CodeUnsupported {
-		t.Errorf("ask: %v", err)
-	}
-	if _, err := s.agent.Interrupt(context.Background()); errCode(err) != bridge.CodeUnsupported {
-		t.Errorf("interrupt: %v", err)
-	}
-	if _, err := s.agent.Context(context.Background()); errCode(err) != bridge.CodeUnsupported {
-		t.Errorf("context: %v", err)
-	}
+	_, err := s.agent.Ask(context.Background(), "q")
+	testkit.Check(t, errCode(err) == bridge.CodeUnsupported, "ask: %v", err)
+	_, err = s.agent.Interrupt(context.Background())
+	testkit.Check(t, errCode(err) == bridge.CodeUnsupported, "interrupt: %v", err)
+	_, err = s.agent.Context(context.Background())
+	testkit.Check(t, errCode(err) == bridge.CodeUnsupported, "context: %v", err)
 }
 
 func TestUnansweredControl(t *testing.T) {
 	s := fake(t, fakeMute) // the driver also asks it for its window, and does not wait
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := s.agent.Interrupt(ctx); errCode(err) != bridge.CodeTimeout {
-		t.Errorf("interrupt: %v", err)
-	}
+	_, err := s.agent.Interrupt(ctx)
+	testkit.Check(t, errCode(err) == bridge.CodeTimeout, "interrupt: %v", err)
 }
 
 // TestWritesLost: a resume of a session with gaps in its transcript reports them; the driver ignores
@@ -167,22 +151,16 @@ func TestDeathInMidTurn(t *testing.T) {
 	id := s.send(fakeStarted + `out {"type":"system","subtype":"task_started","tool_use_id":"t1","task_type":"local_agent","description":"dig"}
 ` + "stderr 3\nhalf {\"type\":\"resu\nexit 3")
 	turn := s.turnOf(id)
-	if turn.Outcome != bridge.TurnLost || turn.Category != bridge.CatCrash {
-		t.Errorf("turn: %+v", turn)
-	}
+	testkit.Check(t, turn.Outcome == bridge.TurnLost && turn.Category == bridge.CatCrash, "turn: %+v", turn)
 	await(s.host, 1, func(stop bridge.SubagentStop) bool { return stop.ToolUse == "t1" && stop.Status == "lost" })
 	done := await[bridge.Done](s.host, 1, nil)
-	if done.Exit.Code != 3 || done.Exit.Expected || !strings.Contains(done.Exit.Stderr, "trouble 2") {
-		t.Errorf("done: %+v", done)
-	}
+	testkit.Check(t, done.Exit.Code == 3 && !done.Exit.Expected && strings.Contains(done.Exit.Stderr, "trouble 2"),
+		"done: %+v", done)
 	<-s.agent.Done()
-	if err := s.agent.Message(context.Background(),
-		bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
-		t.Errorf("message: %v", err)
-	}
-	if _, err := s.agent.Interrupt(context.Background()); errCode(err) != bridge.CodeEnded {
-		t.Errorf("interrupt: %v", err)
-	}
+	err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString()})
+	testkit.Check(t, errCode(err) == bridge.CodeEnded, "message: %v", err)
+	_, err = s.agent.Interrupt(context.Background())
+	testkit.Check(t, errCode(err) == bridge.CodeEnded, "interrupt: %v", err)
 }
 
 func TestStdinIsNotRead(t *testing.T) {
@@ -200,22 +178,19 @@ func TestStdinIsNotRead(t *testing.T) {
 		}()
 	}
 	for range cap(errs) {
-		if err := <-errs; errCode(err) != bridge.CodeTimeout {
-			t.Errorf("message to the deaf: %v", err)
-		}
+		err := <-errs
+		testkit.Check(t, errCode(err) == bridge.CodeTimeout, "message to the deaf: %v", err)
 	}
-	if _, err := s.agent.Interrupt(context.Background()); err == nil {
-		t.Error("a line was written behind one that was cut short")
-	}
+	testkit.Fails(t, "a line was written behind one that was cut short",
+		testkit.Err(s.agent.Interrupt(context.Background())))
 }
 
 func TestStubbornIsKilled(t *testing.T) {
 	s := fake(t, fakeStubborn)
 	s.turn(fakeTurn + "orphan")
 	testkit.OK(t, s.agent.Stop(context.Background(), true))
-	if done := await[bridge.Done](s.host, 1, nil); done.Exit.Signal != "killed" || !done.Exit.Expected {
-		t.Errorf("done: %+v", done)
-	}
+	done := await[bridge.Done](s.host, 1, nil)
+	testkit.Check(t, done.Exit.Signal == "killed" && done.Exit.Expected, "done: %+v", done)
 }
 
 func TestOrderlyStopIsShortened(t *testing.T) {
@@ -226,10 +201,8 @@ func TestOrderlyStopIsShortened(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = s.agent.Stop(ctx, false) // its deadline leaves no time
-	if err := s.agent.Message(context.Background(),
-		bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
-		t.Errorf("message while stopping: %v", err)
-	}
+	err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString()})
+	testkit.Check(t, errCode(err) == bridge.CodeEnded, "message while stopping: %v", err)
 	if err := <-orderly; err != nil || !s.agent.(*agent).Hurried() {
 		t.Errorf("orderly stop: %v, hurried: %v", err, s.agent.(*agent).Hurried())
 	}
@@ -242,18 +215,14 @@ func TestOrphanHoldsThePipes(t *testing.T) {
 	s := fake(t, fakeGood)
 	s.send(fakeTurn + "orphan\nexit 0")
 	done := await[bridge.Done](s.host, 1, nil)
-	if done.Exit.Swept != 1 || done.Exit.Code != 0 {
-		t.Errorf("done: %+v", done)
-	}
+	testkit.Check(t, done.Exit.Swept == 1 && done.Exit.Code == 0, "done: %+v", done)
 	s.checkNoProcesses()
 }
 
 func TestClosedStdoutIsAnEnd(t *testing.T) {
 	s := fake(t, fakeGood)
 	id := s.send(fakeStarted + "close\ndeaf")
-	if turn := s.turnOf(id); turn.Outcome != bridge.TurnLost {
-		t.Errorf("turn: %+v", turn)
-	}
+	testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnLost}, s.turnOf(id))
 	await(s.host, 1, func(e bridge.Error) bool {
 		return e.Category == bridge.CatProtocol && strings.Contains(e.Message, "output")
 	})
@@ -265,13 +234,10 @@ func TestStderrFlood(t *testing.T) {
 	s.turn("stderr 5000\n" + fakeTurn)
 	s.stopNow()
 	lines := of[bridge.Stderr](s.host)
-	if len(lines) > 200 || len(lines) < driver.StderrBurst {
-		t.Errorf("%d stderr events", len(lines))
-	}
-	if done := of[bridge.Done](s.host)[0]; !strings.Contains(done.Exit.Stderr, "trouble 4999") ||
-		len(done.Exit.Stderr) > 100_000 {
-		t.Errorf("last words: %d bytes", len(done.Exit.Stderr))
-	}
+	testkit.Check(t, len(lines) <= 200 && len(lines) >= driver.StderrBurst, "%d stderr events", len(lines))
+	done := of[bridge.Done](s.host)[0]
+	testkit.Check(t, strings.Contains(done.Exit.Stderr, "trouble 4999") && len(done.Exit.Stderr) <= 100_000,
+		"last words: %d bytes", len(done.Exit.Stderr))
 }
 
 func TestUnaskedResults(t *testing.T) {
@@ -297,27 +263,20 @@ func TestResultWithoutIDs(t *testing.T) {
 	turn := s.turn(`out {"type":"user","isReplay":true,"uuid":"$U","message":{"role":"user","content":"x"}}
 out {"type":"result","subtype":"success","is_error":false,"result":"old","total_cost_usd":0.1}`)
 	testkit.Same(t, fmt.Sprintf("turn: %+v", turn), "old", turn.Text)
-	if d := of[bridge.Delivered](s.host); len(d) != 1 || d[0].Proof != "replay" {
-		t.Errorf("delivered: %+v", d)
-	}
+	d := of[bridge.Delivered](s.host)
+	testkit.Check(t, len(d) == 1 && d[0].Proof == "replay", "delivered: %+v", d)
 }
 
 func TestDroppedMessages(t *testing.T) {
 	s := fake(t, fakeGood)
-	if turn := s.turn(
-		`out {"type":"command_lifecycle","command_uuid":"$U","state":"completed"}`); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatProtocol {
-		t.Errorf("a repeat: %+v", turn)
-	}
-	if turn := s.turn(
-		`out {"type":"command_lifecycle","command_uuid":"$U","state":"cancelled"}`); turn.Outcome != bridge.TurnInterrupted {
-		t.Errorf("a cancelled one: %+v", turn)
-	}
+	testkit.Like(t, "a repeat", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatProtocol},
+		s.turn(`out {"type":"command_lifecycle","command_uuid":"$U","state":"completed"}`))
+	testkit.Like(t, "a cancelled one", bridge.Turn{Outcome: bridge.TurnInterrupted},
+		s.turn(`out {"type":"command_lifecycle","command_uuid":"$U","state":"cancelled"}`))
 	id := s.send(fakeTurn)
 	s.turnOf(id)
-	if err := s.agent.Message(context.Background(),
-		bridge.MessageParams{MessageID: id}); errCode(err) != bridge.CodeRefused {
-		t.Errorf("a message again after its turn: %v", err)
-	}
+	err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: id})
+	testkit.Check(t, errCode(err) == bridge.CodeRefused, "a message again after its turn: %v", err)
 }
 
 func TestResentMessage(t *testing.T) {
@@ -326,9 +285,8 @@ func TestResentMessage(t *testing.T) {
 	s.message(p)
 	s.message(p) // not delivered yet: the same id starts no second turn, and is not refused as busy
 	s.turnOf(p.MessageID)
-	if turns := of[bridge.Turn](s.host); len(turns) != 1 {
-		t.Errorf("turns: %+v", turns)
-	}
+	turns := of[bridge.Turn](s.host)
+	testkit.Check(t, len(turns) == 1, "turns: %+v", turns)
 }
 
 func TestPermissionWithdrawn(t *testing.T) {

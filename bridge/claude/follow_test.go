@@ -84,16 +84,9 @@ func (f *following) assistant(id string, tokens int, more string) string {
 
 func (f *following) expect(tokens int) bridge.Context {
 	f.t.Helper()
-	select {
-	case c := <-f.host.readings:
-		if c.Tokens != tokens || c.Source != fromTranscript {
-			f.t.Fatalf("reading %+v, want %d", c, tokens)
-		}
-		return c
-	case <-time.After(waitTimeout):
-		f.t.Fatalf("waited in vain for a reading of %d", tokens)
-	}
-	return bridge.Context{}
+	c := testkit.Receive(f.t, tokens, f.host.readings)
+	testkit.Need(f.t, c.Tokens == tokens && c.Source == fromTranscript, "reading %+v, want %d", c, tokens)
+	return c
 }
 
 func TestFollowFindsTheTranscript(t *testing.T) {
@@ -132,9 +125,8 @@ func TestFollowWhatCounts(t *testing.T) {
 	// reports what the stream has said.
 	f.a.gauge.sample(messageOf("streamed", 30_000), fromStream)
 	f.begin()
-	if c := <-f.host.readings; c.Tokens != 30_000 {
-		t.Fatalf("reading %+v", c)
-	}
+	c := <-f.host.readings
+	testkit.Need(t, c.Tokens == 30_000, "reading %+v", c)
 	f.write(f.assistant("m0", 20_000, ""), other, side, f.assistant("err", 700_000, `"isApiErrorMessage":true,`),
 		"garbage\n", `{"type":"assistant","message":`+"\n", f.assistant("m1", 40_000, ""),
 		f.assistant("streamed", 30_000, ""))
@@ -146,16 +138,12 @@ func TestFollowWhatCounts(t *testing.T) {
 		if c.Tokens == 50_000 {
 			break
 		}
-		if c.Tokens != 20_000 && c.Tokens != 40_000 {
-			t.Fatalf("reading %+v", c)
-		}
+		testkit.Need(t, c.Tokens == 20_000 || c.Tokens == 40_000, "reading %+v", c)
 	}
 	f.write(`{"parentUuid":null,"isSidechain":false,"type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"auto","preTokens":9},"uuid":"b-1","sessionId":"`+f.a.cfg.SessionID+`"}`+"\n",
 		f.assistant("m3", 5_000, ""))
 	f.expect(5_000)
-	if f.a.gauge.compact("b-1") {
-		t.Error("the compaction was not read")
-	}
+	testkit.Check(t, !f.a.gauge.compact("b-1"), "the compaction was not read")
 }
 
 // TestFollowWaitsForTheWindow: if a transcript is faster than the CLI's answer about its window, the user's
@@ -184,15 +172,11 @@ func TestFollowWaitsForTheWindow(t *testing.T) {
 			Response: []byte(
 				`{"totalTokens":10,"rawMaxTokens":200000,"autoCompactThreshold":167000,"isAutoCompactEnabled":true}`)})
 		f.look("m1", 50_000)
-		if c := f.expect(50_000); c.Window != 167_000 {
-			t.Errorf("after it: %+v", c)
-		}
+		testkit.Like(t, "after it", bridge.Context{Window: 167_000}, f.expect(50_000))
 		f = ask()
 		time.Sleep(introduction)
 		f.look("m2", 60_000)
-		if c := f.expect(60_000); c.Window != 1_000_000 {
-			t.Errorf("without it: %+v", c)
-		}
+		testkit.Like(t, "without it", bridge.Context{Window: 1_000_000}, f.expect(60_000))
 	})
 }
 
@@ -222,9 +206,7 @@ func TestFollowReplaced(t *testing.T) {
 				f.write(f.assistant(fmt.Sprintf("n%d", i), 30_000+i, ""))
 				select {
 				case c := <-f.host.readings:
-					if c.Tokens < 30_000 || c.Tokens > 900_000 {
-						t.Fatalf("reading %+v", c)
-					}
+					testkit.Need(t, c.Tokens >= 30_000 && c.Tokens <= 900_000, "reading %+v", c)
 					return
 				case <-time.After(50 * time.Millisecond):
 				case <-deadline:
@@ -248,16 +230,13 @@ func TestRepeatIsDropped(t *testing.T) {
 		s.message(p)
 		s.message(p)
 		await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == p.MessageID })
-		s.message(p)             // also after it has started
-		if !s.probe().Answered { // what was written before the ping has been read
-			t.Error("no answer to a ping")
-		}
+		s.message(p)                                                // also after it has started
+		testkit.Check(t, s.probe().Answered, "no answer to a ping") // what was written before the ping has been read
 		close(held)
 		s.turnOf(p.MessageID)
 		s.turn("NEXT")
-		if turns := of[bridge.Turn](s.host); len(turns) != 2 {
-			t.Errorf("turns: %+v", turns)
-		}
+		turns := of[bridge.Turn](s.host)
+		testkit.Check(t, len(turns) == 2, "turns: %+v", turns)
 		testkit.Same(t, "the model sees the message times", 1, strings.Count(model.lastRequest(), "ONLY-ONCE"))
 	})
 }
@@ -267,19 +246,12 @@ func TestSwallowedMessage(t *testing.T) {
 	s := faulty(t, "swallow", verdictReply)
 	p := bridge.MessageParams{MessageID: uuid.NewString(), Content: "go"}
 	s.message(p)
-	if !s.probe().Answered { // so the message has been read
-		t.Error("no answer to a ping")
-	}
-	if d := of[bridge.Delivered](s.host); len(d) > 0 {
-		t.Errorf("delivered: %+v", d)
-	}
+	testkit.Check(t, s.probe().Answered, "no answer to a ping") // so the message has been read
+	testkit.Empty(t, "delivered", of[bridge.Delivered](s.host))
 	s.message(p)
-	if turn := s.turnOf(p.MessageID); turn.Outcome != bridge.TurnDone {
-		t.Errorf("turn: %+v", turn)
-	}
-	if d := of[bridge.Delivered](s.host); len(d) != 1 {
-		t.Errorf("delivered: %+v", d)
-	}
+	testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnDone}, s.turnOf(p.MessageID))
+	d := of[bridge.Delivered](s.host)
+	testkit.Check(t, len(d) == 1, "delivered: %+v", d)
 }
 
 // A child that closed its input cannot receive messages: a message to it is not delivered, and the agent
@@ -298,13 +270,10 @@ func TestClosedStdin(t *testing.T) {
 	})
 	await[bridge.Done](s.host, 1, nil)
 	for _, d := range of[bridge.Delivered](s.host) {
-		if d.MessageID == id {
-			t.Error("delivered into a closed pipe")
-		}
+		testkit.Check(t, d.MessageID != id, "delivered into a closed pipe")
 	}
-	if turns := of[bridge.Turn](s.host); len(turns) != 1 { // the message returns to its sender with the error
-		t.Errorf("turns: %+v", turns)
-	}
+	turns := of[bridge.Turn](s.host)
+	testkit.Check(t, len(turns) == 1, "turns: %+v", turns) // the message returns to its sender with the error
 }
 
 // TestForeignProcessHoldsThePipes: an unknown process, without mark and parent, holds the pipes of a dead one.
@@ -314,9 +283,8 @@ func TestForeignProcessHoldsThePipes(t *testing.T) {
 	s := fake(t, fakeGood)
 	s.send(fakeTurn + "stranger\nexit 0")
 	await[bridge.Done](s.host, 1, nil) // the foreign process never ends
-	if n := s.l.Sweep(bridge.Owner{Run: s.run}); n > 1 {
-		t.Errorf("the sweep found %d", n)
-	}
+	n := s.l.Sweep(bridge.Owner{Run: s.run})
+	testkit.Check(t, n <= 1, "the sweep found %d", n)
 }
 
 // Every kind of death in mid-turn is detected at once and reported with its cause.
@@ -342,9 +310,7 @@ func TestDeathsInMidTurn(t *testing.T) {
 					testkit.OK(t, syscall.Kill(s.agent.Info().PID, test.kill))
 				}
 				done := await[bridge.Done](s.host, 1, nil)
-				if turn := s.turnOf(id); turn.Outcome != bridge.TurnLost || turn.Category != bridge.CatCrash {
-					t.Errorf("turn: %+v", turn)
-				}
+				testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnLost, Category: bridge.CatCrash}, s.turnOf(id))
 				done.Exit.Stderr, done.Exit.Swept = "", 0
 				if test.kill == syscall.SIGSEGV { // a Go program dies of it with a trace
 					done.Exit.Code, done.Exit.Signal = test.want.Code, test.want.Signal
@@ -357,28 +323,18 @@ func TestDeathsInMidTurn(t *testing.T) {
 
 func TestOtherSession(t *testing.T) {
 	s := faulty(t, "other-session@2", verdictReply, reply{text: "THEIRS"}, reply{text: "THEIRS"})
-	if turn := s.turn("one"); turn.Outcome != bridge.TurnDone {
-		t.Errorf("turn: %+v", turn)
-	}
+	testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnDone}, s.turn("one"))
 	turn := s.turn("two")
-	if turn.Outcome != bridge.TurnLost || turn.Category != bridge.CatProtocol || turn.Verdict != nil {
-		t.Errorf("turn: %+v", turn)
-	}
+	testkit.Check(t, turn.Outcome == bridge.TurnLost && turn.Category == bridge.CatProtocol && turn.Verdict == nil,
+		"turn: %+v", turn)
 	done := await[bridge.Done](s.host, 1, nil)
-	if done.SessionID != s.cfg.SessionID || done.Exit.Expected {
-		t.Errorf("done: %+v", done)
-	}
-	if n := of[bridge.Error](s.host); len(n) != 1 || n[0].Category != bridge.CatProtocol ||
-		!strings.Contains(n[0].Message, "another session") {
-		t.Errorf("errors: %+v", n)
-	}
-	if texts := of[bridge.Assistant](s.host); len(texts) > 0 {
-		t.Errorf("routed: %+v", texts)
-	}
-	if err := s.agent.Message(context.Background(),
-		bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"}); errCode(err) != bridge.CodeEnded {
-		t.Errorf("message after it: %v", err)
-	}
+	testkit.Check(t, done.SessionID == s.cfg.SessionID && !done.Exit.Expected, "done: %+v", done)
+	n := of[bridge.Error](s.host)
+	testkit.Check(t, len(n) == 1 && n[0].Category == bridge.CatProtocol &&
+		strings.Contains(n[0].Message, "another session"), "errors: %+v", n)
+	testkit.Empty(t, "routed", of[bridge.Assistant](s.host))
+	err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"})
+	testkit.Check(t, errCode(err) == bridge.CodeEnded, "message after it: %v", err)
 }
 
 func TestLimitAndAuth(t *testing.T) {
@@ -388,12 +344,8 @@ func TestLimitAndAuth(t *testing.T) {
 		turn.ResetsAt < soon-1 || turn.ResetsAt > time.Now().Add(10*time.Minute).Unix()+1 {
 		t.Errorf("usage limit: %+v, want until %d or later", turn, soon)
 	}
-	if turn := s.turn("two"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatAuth {
-		t.Errorf("refused key: %+v", turn)
-	}
-	if turn := s.turn("three"); turn.Outcome != bridge.TurnDone {
-		t.Errorf("afterwards: %+v", turn)
-	}
+	testkit.Like(t, "refused key", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth}, s.turn("two"))
+	testkit.Like(t, "afterwards", bridge.Turn{Outcome: bridge.TurnDone}, s.turn("three"))
 }
 
 // The wait for a child that reads nothing is bounded, and unsent messages still belong to the sender.
@@ -404,30 +356,24 @@ func TestStandInStopsReading(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
 	err := s.agent.Message(ctx, bridge.MessageParams{MessageID: id, Content: strings.Repeat("x", 1<<20)})
-	if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Category != bridge.CatTimeout {
-		t.Errorf("got %v", err)
-	}
+	rpc, ok := errors.AsType[*bridge.RPCError](err)
+	testkit.Check(t, ok && rpc.Category == bridge.CatTimeout, "got %v", err)
 	s.stopNow()
 	for _, e := range s.host.all() {
-		if strings.Contains(fmt.Sprintf("%+v", e), id) {
-			t.Errorf("an event about a message that was refused: %+v", e)
-		}
+		testkit.Excludes(t, fmt.Sprintf("an event about a message that was refused: %+v", e), fmt.Sprintf("%+v", e), id)
 	}
 }
 
 // TestResultsMissingAndDoubled: a turn ends once, even if its result is missing or comes twice.
 func TestResultsMissingAndDoubled(t *testing.T) {
 	s := faulty(t, "no-result@1,double-result@2", verdictReply, verdictReply, verdictReply)
-	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatProtocol ||
-		!strings.Contains(turn.Error, "without a result") {
-		t.Errorf("no result: %+v", turn)
-	}
+	turn := s.turn("one")
+	testkit.Check(t, turn.Outcome == bridge.TurnFailed && turn.Category == bridge.CatProtocol &&
+		strings.Contains(turn.Error, "without a result"), "no result: %+v", turn)
 	for _, text := range []string{"two", "three"} {
-		if turn := s.turn(text); turn.Outcome != bridge.TurnDone || turn.Verdict == nil {
-			t.Errorf("%s: %+v", text, turn)
-		}
+		turn := s.turn(text)
+		testkit.Check(t, turn.Outcome == bridge.TurnDone && turn.Verdict != nil, "%s: %+v", text, turn)
 	}
-	if turns := of[bridge.Turn](s.host); len(turns) != 3 {
-		t.Errorf("turns: %+v", turns)
-	}
+	turns := of[bridge.Turn](s.host)
+	testkit.Check(t, len(turns) == 3, "turns: %+v", turns)
 }

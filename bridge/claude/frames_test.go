@@ -99,10 +99,8 @@ func TestDecode(t *testing.T) {
 func TestDecodePermissionRequest(t *testing.T) {
 	f, err := decode([]byte(`{"type":"control_request","request_id":"7063","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"touch x"},"blocked_path":"/w/x","tool_use_id":"toolu_3","agent_id":"a0"}}`))
 	req, ok := f.(controlRequest)
-	if err != nil || !ok || req.ID != "7063" || req.Subtype != "can_use_tool" ||
-		string(req.Request["input"]) != `{"command":"touch x"}` {
-		t.Errorf("got %+v, %v", f, err)
-	}
+	testkit.Check(t, err == nil && ok && req.ID == "7063" && req.Subtype == "can_use_tool" &&
+		string(req.Request["input"]) == `{"command":"touch x"}`, "got %+v, %v", f, err)
 }
 
 func FuzzDecode(f *testing.F) {
@@ -122,18 +120,15 @@ func FuzzDecode(f *testing.F) {
 // Names are compared exactly, and of a repeated name the last value counts, as in the CLI.
 func TestObjectGet(t *testing.T) {
 	obj, err := split([]byte(`{"is_error":true,"a":1,"Is_Error":false,"a":2}`))
-	if err != nil || string(obj["is_error"]) != "true" || string(obj["a"]) != "2" || obj["A"] != nil {
-		t.Errorf("%s, %v", obj, err)
-	}
+	testkit.Check(t, err == nil && string(obj["is_error"]) == "true" && string(obj["a"]) == "2" && obj["A"] == nil,
+		"%s, %v", obj, err)
 }
 
 // TestCaptures reads every line that the real CLI wrote in recordings (scripts/record): the reader
 // understands all of them and knows each kind.
 func TestCaptures(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(captures, "*.wire"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no captures: %v", err)
-	}
+	testkit.Need(t, err == nil && len(files) != 0, "no captures: %v", err)
 	kinds := map[string]int{}
 	for _, file := range files {
 		raw := testkit.Must(os.ReadFile(file))(t)
@@ -159,9 +154,7 @@ func TestCaptures(t *testing.T) {
 		"assistantFrame", "userFrame", "resultFrame", "lifecycleFrame", "controlRequest", "controlResponse",
 		"initFrame", "taskStarted", "taskEnded",
 	} {
-		if kinds[want] == 0 {
-			t.Errorf("the captures hold no %s: they show too little (%v)", want, kinds)
-		}
+		testkit.Check(t, kinds[want] != 0, "the captures hold no %s: they show too little (%v)", want, kinds)
 	}
 }
 
@@ -208,10 +201,9 @@ func TestTaskList(t *testing.T) {
 		for _, item := range l.items {
 			got = append(got, item.ID+" "+item.Text+" "+item.Status)
 		}
-		if text := strings.Join(got, ", "); changed != step.changed || text != step.want {
-			t.Errorf("%s %s → %s: %v, %q; want %v, %q", step.tool, step.input, step.result, changed, text, step.changed,
-				step.want)
-		}
+		text := strings.Join(got, ", ")
+		testkit.Check(t, changed == step.changed && text == step.want, "%s %s → %s: %v, %q; want %v, %q", step.tool,
+			step.input, step.result, changed, text, step.changed, step.want)
 	}
 }
 
@@ -227,9 +219,8 @@ func TestTaskListIsBounded(t *testing.T) {
 	for _, tool := range []string{"TodoWrite", "TaskList"} {
 		var l taskList
 		l.apply(toolCall{tool: tool, input: input}, result)
-		if len(l.items) != maxTasks || len(l.items[0].Text) != maxTaskText {
-			t.Errorf("%s: %d items", tool, len(l.items))
-		}
+		testkit.Check(t, len(l.items) == maxTasks && len(l.items[0].Text) == maxTaskText, "%s: %d items", tool,
+			len(l.items))
 	}
 }
 

@@ -172,12 +172,6 @@ func (g *gauge) failed() {
 	g.unheard = true
 }
 
-func (g *gauge) pct() float64 {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return transcript.Percent(g.tokens(), g.window.Effective())
-}
-
 // modelName returns the name of the model; empty: it is not known.
 func (g *gauge) modelName() string {
 	g.mu.Lock()
@@ -185,14 +179,7 @@ func (g *gauge) modelName() string {
 	return g.model
 }
 
-// reach returns the effective window.
-func (g *gauge) reach() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.window.Effective()
-}
-
-// now returns the reading that hooks use.
+// now returns how full the context is, and the effective window.
 func (g *gauge) now() hooks.Reading {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -2,6 +2,7 @@ package claude
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"sync"
@@ -46,9 +47,8 @@ func TestGaugeOneReadingPerMessage(t *testing.T) {
 		{transcript.Sample{MessageID: "m5", Sidechain: true, Usage: transcript.Usage{Input: 900_000}}, fromTranscript,
 			false, false},
 	} {
-		if _, fresh, differs := g.sample(test.s, test.source); fresh != test.fresh || differs != test.differs {
-			t.Errorf("%d: fresh %v, differs %v", i, fresh, differs)
-		}
+		_, fresh, differs := g.sample(test.s, test.source)
+		testkit.Check(t, fresh == test.fresh && differs == test.differs, "%d: fresh %v, differs %v", i, fresh, differs)
 	}
 	want := []bridge.Context{
 		{Tokens: 10_000, Window: 100_000, Pct: 10, Source: fromStream},
@@ -64,17 +64,13 @@ func TestGaugeCompaction(t *testing.T) {
 	if !g.compact("b1") || g.compact("b1") { // the frame, then the transcript's line
 		t.Error("a compaction counts once")
 	}
-	if _, fresh, _ := g.sample(messageOf("m1", 90_000), fromTranscript); fresh {
-		t.Error("a message from before it came back")
-	}
-	if r := g.now(); r.Tokens != 0 || r.Pct != 0 {
-		t.Errorf("the old figure still counts: %+v", r)
-	}
+	_, fresh, _ := g.sample(messageOf("m1", 90_000), fromTranscript)
+	testkit.Check(t, !fresh, "a message from before it came back")
+	r := g.now()
+	testkit.Check(t, r.Tokens == 0 && r.Pct == 0, "the old figure still counts: %+v", r)
 	asked := g.at()
 	old := contextUsage{TotalTokens: 90_000, APIUsage: &bridge.Usage{Input: 90_000}}
-	if !g.compare(old, asked, false) || g.now().Tokens != 0 {
-		t.Error("an answer from before it was taken")
-	}
+	testkit.Check(t, g.compare(old, asked, false) && g.now().Tokens == 0, "an answer from before it was taken")
 	estimate := contextUsage{TotalTokens: 17_000}
 	g.compare(estimate, asked, false)
 	g.compare(estimate, asked, false)
@@ -95,11 +91,11 @@ func TestGaugeCaps(t *testing.T) {
 		g := newGauge(cfg)
 		g.learn(contextUsage{Model: model, RawMaxTokens: 1_000_000, AutoCompactThreshold: 967_000,
 			IsAutoCompactEnabled: true})
-		testkit.Same(t, model, want, g.reach())
+		testkit.Same(t, model, want, g.now().Window)
 	}
 	g := newGauge(cfg)
 	g.learn(contextUsage{Model: "claude-sonnet-4-5", RawMaxTokens: 1_000_000, AutoCompactThreshold: 967_000})
-	testkit.Same(t, "compaction off", 1_000_000, g.reach())
+	testkit.Same(t, "compaction off", 1_000_000, g.now().Window)
 }
 
 func TestGaugeForecast(t *testing.T) {
@@ -110,9 +106,7 @@ func TestGaugeForecast(t *testing.T) {
 			Usage: &bridge.Usage{Input: 10_000 * (i + 1)}})
 		g.turnEnded(nil)
 	}
-	if last.TurnsLeft != 4 { // 40,000 of 80,000, 10,000 a turn
-		t.Errorf("forecast: %+v", last)
-	}
+	testkit.Same(t, fmt.Sprintf("forecast: %+v", last), 4, last.TurnsLeft) // 40,000 of 80,000, 10,000 a turn
 }
 
 // TestGaugeKeepsOrder: readings from several goroutines come in order and none is lost.
@@ -144,13 +138,9 @@ func TestGaugeKeepsOrder(t *testing.T) {
 		})
 	}
 	tellers.Wait()
-	if len(got) != n {
-		t.Fatalf("%d of %d readings", len(got), n)
-	}
+	testkit.Need(t, len(got) == n, "%d of %d readings", len(got), n)
 	for i, tokens := range got {
-		if tokens != 1_000*(i+1) {
-			t.Fatalf("reading %d is %d", i, tokens)
-		}
+		testkit.Need(t, tokens == 1_000*(i+1), "reading %d is %d", i, tokens)
 	}
 }
 
@@ -206,13 +196,11 @@ func TestSubagentStartsBeforeItsCallIsRecorded(t *testing.T) {
 	s.share(b.read(used("opus", 10_000, 1)))
 	s.addMessage(subFrame("s1", "t1", "opus", 1_000))
 	s.share(b.read(used("opus", 20_000, 2)))
-	if got := s.running["t1"].now.CostUSD; !near(got, 0.1) {
-		t.Errorf("it bears %v of 1, a tenth of which it used", got)
-	}
+	got := s.running["t1"].now.CostUSD
+	testkit.Check(t, near(got, 0.1), "it bears %v of 1, a tenth of which it used", got)
 	s.share(b.read(used("opus", 21_000, 2.1))) // nothing was seen of it: it is its own all the same
-	if got := s.running["t1"].now.CostUSD; !near(got, 0.2) {
-		t.Errorf("it bears %v", got)
-	}
+	got = s.running["t1"].now.CostUSD
+	testkit.Check(t, near(got, 0.2), "it bears %v", got)
 }
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
@@ -220,35 +208,25 @@ func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 func TestTurnsWithSteering(t *testing.T) {
 	counted := newTurns()
 	begin := func(id string, steer bool) error { _, err := counted.begin(id, steer); return err }
-	if err := begin("a", true); err != nil { // a steering message without a running turn starts one
-		t.Fatal(err)
-	}
-	if err := begin("b", false); errCode(err) != bridge.CodeBusy {
-		t.Errorf("second message: %v", err)
-	}
-	if err := begin("b", true); err != nil {
-		t.Errorf("steer: %v", err)
-	}
-	if err := begin("c", true); err != nil {
-		t.Errorf("steer: %v", err)
-	}
+	testkit.OK(t, begin("a", true)) // a steering message without a running turn starts one
+	err := begin("b", false)
+	testkit.Check(t, errCode(err) == bridge.CodeBusy, "second message: %v", err)
+	err = begin("b", true)
+	testkit.Check(t, err == nil, "steer: %v", err)
+	err = begin("c", true)
+	testkit.Check(t, err == nil, "steer: %v", err)
 	testkit.Same(t, "first result", []string{"a", "b"},
 		counted.finish(resultFrame{MessageUUIDs: []string{"b", "a", "stranger"}}))
 	// No tool was left after which the CLI could insert c: c becomes the next turn.
-	if err := begin("d", false); errCode(err) != bridge.CodeBusy {
-		t.Errorf("message before c's turn: %v", err)
-	}
-	if got := counted.finish(resultFrame{MessageUUIDs: []string{"a"}}); got != nil {
-		t.Errorf("a second result for a: %v", got)
-	}
+	err = begin("d", false)
+	testkit.Check(t, errCode(err) == bridge.CodeBusy, "message before c's turn: %v", err)
+	got := counted.finish(resultFrame{MessageUUIDs: []string{"a"}})
+	testkit.Check(t, got == nil, "a second result for a: %v", got)
 	testkit.Same(t, "second result", []string{"c"}, counted.finish(resultFrame{MessageUUIDs: []string{"c"}}))
-	if counted.busy() {
-		t.Error("busy with nothing open")
-	}
+	testkit.Check(t, !counted.busy(), "busy with nothing open")
 	<-counted.whenIdle()
-	if err := begin("a", false); errCode(err) != bridge.CodeRefused {
-		t.Errorf("a again: %v", err)
-	}
+	err = begin("a", false)
+	testkit.Check(t, errCode(err) == bridge.CodeRefused, "a again: %v", err)
 }
 
 func TestTurnsWithoutIDs(t *testing.T) {
@@ -256,17 +234,14 @@ func TestTurnsWithoutIDs(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		testkit.Must(counted.begin(id, true))(t)
 	}
-	if !counted.deliver("a") || counted.deliver("a") || counted.deliver("stranger") {
-		t.Error("delivered is said once, and of our own messages")
-	}
-	if got := counted.finish(resultFrame{Origin: json.RawMessage(`{"kind":"peer"}`)}); got != nil {
-		t.Errorf("a peer's result ended %v", got)
-	}
+	testkit.Check(t, counted.deliver("a") && !counted.deliver("a") && !counted.deliver("stranger"),
+		"delivered is said once, and of our own messages")
+	got := counted.finish(resultFrame{Origin: json.RawMessage(`{"kind":"peer"}`)})
+	testkit.Check(t, got == nil, "a peer's result ended %v", got)
 	testkit.Same(t, "", []string{"a"}, counted.finish(resultFrame{}))
 	testkit.Same(t, "lost", []string{"b"}, counted.lose())
-	if _, err := counted.begin("c", false); errCode(err) != bridge.CodeEnded {
-		t.Errorf("after the end: %v", err)
-	}
+	_, err := counted.begin("c", false)
+	testkit.Check(t, errCode(err) == bridge.CodeEnded, "after the end: %v", err)
 }
 
 func TestGauge(t *testing.T) {
@@ -289,19 +264,17 @@ func TestGauge(t *testing.T) {
 			&bridge.Context{Tokens: 60_000, Window: 300_000, Pct: 20, Source: fromStream}},
 	} {
 		got, ok := g.reading(test.f)
-		if ok != (test.want != nil) || ok && got != *test.want {
-			t.Errorf("%s: %+v, %v", test.f.MessageID, got, ok)
-		}
+		testkit.Check(t, ok == (test.want != nil) && (!ok || got == *test.want), "%s: %+v, %v", test.f.MessageID, got,
+			ok)
 	}
 	g.turnEnded(map[string]modelUsage{"opus": {ContextWindow: 200_000}, "haiku": {ContextWindow: 100}})
-	if c, _ := g.reading(frame("m6", "opus", "", 60_000)); c.Window != 200_000 || c.Pct != 30 {
-		t.Errorf("with the model's window: %+v", c)
-	}
+	c, _ := g.reading(frame("m6", "opus", "", 60_000))
+	testkit.Check(t, c.Window == 200_000 && c.Pct == 30, "with the model's window: %+v", c)
 	g.window.Compaction = 100_000
 	if c, _ := g.reading(frame("m7", "opus", "", 60_000)); c.Window != 100_000 {
 		t.Errorf("with the threshold: %+v", c)
 	}
-	testkit.Same(t, "no window known", 0, (&gauge{}).pct())
+	testkit.Same(t, "no window known", 0, (&gauge{}).now().Pct)
 }
 
 func TestSubagentAccounting(t *testing.T) {
@@ -411,9 +384,8 @@ func TestJudge(t *testing.T) {
 		if o.outcome == bridge.TurnFailed {
 			got = o.category
 		}
-		if got != test.want || o.outcome != bridge.TurnFailed && o.category != "" {
-			t.Errorf("%s: got %+v", test.name, o)
-		}
+		testkit.Check(t, got == test.want && (o.outcome == bridge.TurnFailed || o.category == ""), "%s: got %+v",
+			test.name, o)
 		if named := !test.tr.rejected ||
 			test.tr.resetsAt != 0; (o.category == bridge.CatUsageLimit && named) != (o.resetsAt != 0) {
 			t.Errorf("%s: resets at %d", test.name, o.resetsAt)

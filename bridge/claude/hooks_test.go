@@ -98,16 +98,13 @@ func TestHooksInOrder(t *testing.T) {
 
 func TestHooksOnlyIfWanted(t *testing.T) {
 	cfg := bridge.AgentConfig{}
-	if _, ok := launchPlan(cfg).init["hooks"]; ok {
-		t.Error("hooks of an agent that has none")
-	}
+	_, ok := launchPlan(cfg).init["hooks"]
+	testkit.Check(t, !ok, "hooks of an agent that has none")
 	cfg.Hooks = &bridge.HookConfig{}
 	registered, _ := launchPlan(cfg).init["hooks"].(map[string]any)
 	for _, event := range []hooks.Event{hooks.PostToolUse, hooks.UserPromptSubmit, hooks.PreCompact,
 		hooks.SessionStart} {
-		if registered[string(event)] == nil {
-			t.Errorf("%s is not registered", event)
-		}
+		testkit.Check(t, registered[string(event)] != nil, "%s is not registered", event)
 	}
 	s := fake(t, fakeGood)
 	s.turn(fakeStarted +
@@ -122,15 +119,12 @@ func TestCLIContextFigureIsConfirmedTwice(t *testing.T) {
 	s := hooked(t, fakeCounts).launch()
 	for i, tokens := range []int{500, 600} {
 		s.turn(fakeStarted + fakeMessage(fmt.Sprintf("m%d", i), tokens) + fakeResult)
-		if c := await(s.host, i+1, func(c bridge.Context) bool { return c.Source == fromCLI }); c.Tokens != 777 {
-			t.Errorf("reading: %+v", c)
-		}
+		testkit.Like(t, "reading", bridge.Context{Tokens: 777},
+			await(s.host, i+1, func(c bridge.Context) bool { return c.Source == fromCLI }))
 	}
 	s.turn(fakeStarted + fakeMessage("m9", 777) + fakeResult)
 	notices := of[bridge.Notice](s.host)
-	if len(notices) != 1 || !strings.Contains(notices[0].Text, "777") {
-		t.Errorf("notices: %+v", notices)
-	}
+	testkit.Check(t, len(notices) == 1 && strings.Contains(notices[0].Text, "777"), "notices: %+v", notices)
 }
 
 // TestCompactionFailure: a failed compaction is a problem only if we did not block it.
@@ -140,9 +134,8 @@ func TestCompactionFailure(t *testing.T) {
 	s := hooked(t, fakeGood).launch()
 	s.turn(fakeStarted + fakeHook("h1", `{"hook_event_name":"PreCompact","trigger":"auto"}`, `{"decision"`) +
 		failed + failed + fakeResult)
-	if errs := of[bridge.Error](s.host); len(errs) != 1 || errs[0].Category != bridge.CatCompaction {
-		t.Errorf("errors: %+v", errs)
-	}
+	errs := of[bridge.Error](s.host)
+	testkit.Check(t, len(errs) == 1 && errs[0].Category == bridge.CatCompaction, "errors: %+v", errs)
 }
 
 // TestSubagentWithoutCosts: if the CLI does not report costs, the rest is still reported and nothing waits.
@@ -173,9 +166,7 @@ out {"type":"system","subtype":"task_notification","tool_use_id":"t1","status":"
 		case bridge.SubagentStart, bridge.SubagentProgress, bridge.SubagentStop:
 			got = append(got, e)
 		case bridge.Context:
-			if e.Tokens > 200 {
-				t.Errorf("a subagent moved the main gauge: %+v", e)
-			}
+			testkit.Check(t, e.Tokens <= 200, "a subagent moved the main gauge: %+v", e)
 		}
 	}
 	testkit.Same(t, "events", want, got)
@@ -232,14 +223,11 @@ func TestHookRefusesTheMessage(t *testing.T) {
 			s.cfg.SettingSources = []string{"user"}
 			s.launch()
 			turn := s.turn("THE-MESSAGE")
-			if turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatHook ||
-				!strings.Contains(turn.Error, "no such words here") || strings.Contains(turn.Error, "THE-MESSAGE") ||
-				turn.Text != "" {
-				t.Errorf("turn: %+v", turn)
-			}
-			if unread := slices.Equal(turn.Unread, turn.MessageIDs); unread == c.kept {
-				t.Errorf("kept by the session: %t, but unread are %q", c.kept, turn.Unread)
-			}
+			testkit.Check(t, turn.Outcome == bridge.TurnFailed && turn.Category == bridge.CatHook &&
+				strings.Contains(turn.Error, "no such words here") && !strings.Contains(turn.Error, "THE-MESSAGE") &&
+				turn.Text == "", "turn: %+v", turn)
+			testkit.Check(t, slices.Equal(turn.Unread, turn.MessageIDs) != c.kept,
+				"kept by the session: %t, but unread are %q", c.kept, turn.Unread)
 			testkit.Same(t, "the model was asked times", 0, len(model.all()))
 			testkit.OK(t, os.WriteFile(filepath.Join(home, "open"), nil, 0o600))
 			if turn := s.turn("THE-NEXT"); turn.Outcome != bridge.TurnDone || turn.Category != "" {
@@ -329,14 +317,11 @@ func TestJudgeOfAnAgentThatEnds(t *testing.T) {
 	s.send(fakeStarted + `out {"type":"control_request","request_id":"j","request":{"subtype":"hook_callback","callback_id":"arbiter-judge","input":{"hook_event_name":"PreToolUse","tool_name":"Bash"}}}` + "\n")
 	<-asked
 	s.stopNow()
-	if !gone.Load() {
-		t.Error("the question outlives the agent")
-	}
+	testkit.Check(t, gone.Load(), "the question outlives the agent")
 	a := s.agent.(*agent)
 	call, _ := split([]byte(`{"hook_event_name":"PreToolUse","tool_name":"Read"}`))
-	if late := a.judge(t.Context(), call); late.Specific == nil || late.Specific.Decision != bridge.Deny {
-		t.Errorf("after its end: %+v", late)
-	}
+	late := a.judge(t.Context(), call)
+	testkit.Check(t, late.Specific != nil && late.Specific.Decision == bridge.Deny, "after its end: %+v", late)
 }
 
 // TestJudgeWhileTheModeChanges: a call may come in the new mode before the CLI has answered the change. After it,
@@ -352,9 +337,8 @@ func TestJudgeWhileTheModeChanges(t *testing.T) {
 	testkit.OK(t, s.agent.Configure(t.Context(), bridge.ConfigureParams{PermissionMode: "acceptEdits"}))
 	for mode, passes := range map[string]bool{"acceptEdits": true, "plan": false} {
 		call, _ := split([]byte(`{"hook_event_name":"PreToolUse","tool_name":"Read","permission_mode":"` + mode + `"}`))
-		if answer := s.agent.(*agent).judge(t.Context(), call); (answer.Specific == nil) != passes {
-			t.Errorf("a call in mode %s: %+v", mode, answer)
-		}
+		answer := s.agent.(*agent).judge(t.Context(), call)
+		testkit.Check(t, (answer.Specific == nil) == passes, "a call in mode %s: %+v", mode, answer)
 	}
 }
 
@@ -366,9 +350,7 @@ func TestAModeThatIsNotSetBack(t *testing.T) {
 	s.launch()
 	call, _ := split([]byte(`{"hook_event_name":"PreToolUse","tool_name":"Read","permission_mode":"plan"}`))
 	for range 2 {
-		if answer := s.agent.(*agent).judge(t.Context(), call); answer.Specific == nil {
-			t.Error("a call in another mode passes")
-		}
+		testkit.Check(t, s.agent.(*agent).judge(t.Context(), call).Specific != nil, "a call in another mode passes")
 	}
 	await(s.host, 1, func(n bridge.Notice) bool {
 		return strings.Contains(n.Text, "the CLI refused set_permission_mode: not today") &&
@@ -381,24 +363,19 @@ func TestJudgeRegistration(t *testing.T) {
 		all, _ := launchPlan(cfg).init["hooks"].(map[string]any)
 		return all
 	}
-	if got := registered(bridge.AgentConfig{Hooks: &bridge.HookConfig{}}); got["PreToolUse"] != nil {
-		t.Error("an agent that is not judged has the hook")
-	}
+	testkit.Check(t, registered(bridge.AgentConfig{Hooks: &bridge.HookConfig{}})["PreToolUse"] == nil,
+		"an agent that is not judged has the hook")
 	alone := registered(bridge.AgentConfig{Judged: true})
 	want := []any{map[string]any{"matcher": allButVerdict, "hookCallbackIds": []string{"arbiter-judge"}, "timeout": 30,
 		"onFailure": "block"}}
-	if diff := cmp.Diff(any(want), alone["PreToolUse"]); diff != "" || alone["PostToolUse"] != nil {
-		t.Errorf("without other hooks, -want +got:\n%s", diff)
-	}
+	diff := cmp.Diff(any(want), alone["PreToolUse"])
+	testkit.Check(t, diff == "" && alone["PostToolUse"] == nil, "without other hooks, -want +got:\n%s", diff)
 	both := registered(bridge.AgentConfig{Judged: true, Hooks: &bridge.HookConfig{}})
 	for _, event := range []hooks.Event{hooks.PostToolUse, hooks.UserPromptSubmit, hooks.PreCompact, "PreToolUse"} {
-		if both[string(event)] == nil {
-			t.Errorf("with other hooks: %v", both)
-		}
+		testkit.Check(t, both[string(event)] != nil, "with other hooks: %v", both)
 	}
-	if time.Duration(judgeSeconds)*time.Second <= bridge.JudgeTimeout {
-		t.Error("the CLI does not wait for our own denial")
-	}
+	testkit.Check(t, time.Duration(judgeSeconds)*time.Second > bridge.JudgeTimeout,
+		"the CLI does not wait for our own denial")
 }
 
 // TestBypassOnlyAtTheStart: no configuration but the mode itself selects the mode that asks for no permission, and no
@@ -407,15 +384,11 @@ func TestBypassOnlyAtTheStart(t *testing.T) {
 	t.Parallel()
 	s := prepare(t, fakeSpec(t, fakeGood), nil)
 	s.launch()
-	if err := s.agent.Configure(t.Context(),
-		bridge.ConfigureParams{PermissionMode: "bypassPermissions"}); errCode(err) != -32602 {
-		t.Errorf("configured: %v", err)
-	}
+	err := s.agent.Configure(t.Context(), bridge.ConfigureParams{PermissionMode: "bypassPermissions"})
+	testkit.Check(t, errCode(err) == -32602, "configured: %v", err)
 	for _, cfg := range []bridge.AgentConfig{{}, {Judged: true}, {Resume: true}, {PermissionMode: "acceptEdits"}} {
 		argv := strings.Join(launchPlan(cfg).args, " ")
-		if strings.Contains(argv, "bypass") || strings.Contains(argv, "dangerously") ||
-			!strings.Contains(argv, "--permission-mode ") {
-			t.Errorf("argv: %s", argv)
-		}
+		testkit.Check(t, !strings.Contains(argv, "bypass") && !strings.Contains(argv, "dangerously") &&
+			strings.Contains(argv, "--permission-mode "), "argv: %s", argv)
 	}
 }

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -49,10 +50,6 @@ type hookDecision struct {
 
 func hookDeny(reason string) hookAnswer {
 	return hookAnswer{&hookDecision{Event: preToolUse, Decision: bridge.Deny, Reason: reason}}
-}
-
-func hookAsk(reason string) hookAnswer {
-	return hookAnswer{&hookDecision{Event: preToolUse, Decision: bridge.Ask, Reason: reason}}
 }
 
 // judge answers a tool call that is about to run. Every answer but a pass or an ask
@@ -139,18 +136,14 @@ func (a *agent) sentence(ctx context.Context, p bridge.JudgeParams) hookAnswer {
 	case ctx.Err() != nil:
 		return hookDeny(fmt.Sprintf("Nobody could decide whether it may run: no answer within %v.",
 			a.judgeTimeout))
-	case err != nil && res.Message != "": // the host gave a message of its own
-		return hookDeny(res.Message)
-	case err != nil:
-		return hookDeny(fmt.Sprintf("Nobody could decide whether it may run: %v.", err))
+	case err != nil: // the host may have given a message of its own
+		return hookDeny(cmp.Or(res.Message, fmt.Sprintf("Nobody could decide whether it may run: %v.", err)))
 	case res.Behavior == bridge.Pass:
 		return hookAnswer{}
 	case res.Behavior == bridge.Ask:
-		return hookAsk(res.Message)
-	case res.Message == "":
-		return hookDeny("Permission denied.")
+		return hookAnswer{&hookDecision{Event: preToolUse, Decision: bridge.Ask, Reason: res.Message}}
 	default:
-		return hookDeny(res.Message)
+		return hookDeny(cmp.Or(res.Message, "Permission denied."))
 	}
 }
 

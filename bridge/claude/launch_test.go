@@ -84,9 +84,8 @@ func TestBadConfigurations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := prepare(t, fakeSpec(t, fakeGood), nil)
 			change(&s.cfg)
-			if err := s.try(); errCode(err) != -32602 {
-				t.Errorf("got %v", err)
-			}
+			err := s.try()
+			testkit.Check(t, errCode(err) == -32602, "got %v", err)
 			s.checkNoProcesses()
 		})
 	}
@@ -140,10 +139,8 @@ func TestDetectRemembers(t *testing.T) {
 	detect := func(l *Launcher, wantAsked int) {
 		t.Helper()
 		info, err := l.Detect(context.Background(), bridge.ClaudeSpec{Path: link})
-		if err != nil || info.Version != "2.1.329" || filepath.Base(info.Path) != "claude" || info.Path == link ||
-			info.StandIn {
-			t.Errorf("got %+v, %v", info, err)
-		}
+		testkit.Check(t, err == nil && info.Version == "2.1.329" && filepath.Base(info.Path) == "claude" &&
+			info.Path != link && !info.StandIn, "got %+v, %v", info, err)
 		testkit.Same(t, "asked times", wantAsked, asked())
 	}
 	l := NewLauncher(cache)
@@ -151,9 +148,8 @@ func TestDetectRemembers(t *testing.T) {
 	detect(l, 1)                  // in the process
 	detect(NewLauncher(cache), 1) // from the file
 	file := filepath.Join(cache, "claude-versions.json")
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("cache file: %v, %v", info, err)
-	}
+	info, err := os.Stat(file)
+	testkit.Check(t, err == nil && info.Mode().Perm() == 0o600, "cache file: %v, %v", info, err)
 	testkit.OK(t, os.WriteFile(file, []byte(`[{"path":`), 0o600))
 	detect(NewLauncher(cache), 2) // a corrupt file is a miss, and is repaired
 	detect(NewLauncher(cache), 2)
@@ -163,18 +159,14 @@ func TestDetectRemembers(t *testing.T) {
 
 func TestDetectStandInAndStuck(t *testing.T) {
 	path, _ := countedCLI(t, "2.1.329 (Claude Code stand-in)")
-	if info, err := NewLauncher(t.TempDir()).Detect(context.Background(), bridge.ClaudeSpec{Path: path}); err != nil ||
-		!info.StandIn {
-		t.Errorf("got %+v, %v", info, err)
-	}
+	info, err := NewLauncher(t.TempDir()).Detect(context.Background(), bridge.ClaudeSpec{Path: path})
+	testkit.Check(t, err == nil && info.StandIn, "got %+v, %v", info, err)
 	stuck := filepath.Join(t.TempDir(), "claude")
 	testkit.OK(t, os.WriteFile(stuck, []byte("#!/bin/sh\nsleep 1000\n"), 0o700))
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := NewLauncher(t.TempDir()).Detect(ctx,
-		bridge.ClaudeSpec{Path: stuck}); errCode(err) != bridge.CodeClaude {
-		t.Errorf("got %v", err)
-	}
+	_, err = NewLauncher(t.TempDir()).Detect(ctx, bridge.ClaudeSpec{Path: stuck})
+	testkit.Check(t, errCode(err) == bridge.CodeClaude, "got %v", err)
 }
 
 // TestVersions: which CLIs the driver accepts, and what it reports about the others.
@@ -201,24 +193,18 @@ func TestVersions(t *testing.T) {
 			t.Parallel()
 			path, _ := countedCLI(t, output)
 			info, err := NewLauncher(t.TempDir()).Detect(context.Background(), bridge.ClaudeSpec{Path: path})
-			if info.Version != want.version || (err == nil) != (want.version != "") {
-				t.Fatalf("got %+v, %v", info, err)
-			}
+			testkit.Need(t, info.Version == want.version && (err == nil) == (want.version != ""), "got %+v, %v", info,
+				err)
 			warning := Untested(info.Version)
 			if err != nil {
 				warning = err.Error()
-				if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Category != bridge.CatUnsupported {
-					t.Errorf("got %+v", err)
-				}
+				rpc, ok := errors.AsType[*bridge.RPCError](err)
+				testkit.Check(t, ok && rpc.Category == bridge.CatUnsupported, "got %+v", err)
 			}
 			for _, word := range want.words {
-				if !strings.Contains(warning, word) {
-					t.Errorf("said %q, without %q", warning, word)
-				}
+				testkit.Includes(t, "said, without", warning, word)
 			}
-			if len(want.words) == 0 && warning != "" {
-				t.Errorf("said %q", warning)
-			}
+			testkit.Check(t, len(want.words) != 0 || warning == "", "said %q", warning)
 		})
 	}
 }
@@ -260,9 +246,8 @@ func TestLogin(t *testing.T) {
 		testkit.Same(t, name, tt.want,
 			NewLauncher(t.TempDir()).Login(context.Background(), bridge.ClaudeSpec{Path: path}))
 	}
-	if got := NewLauncher(t.TempDir()).Login(context.Background(), bridge.ClaudeSpec{Path: "/no/claude"}); got.Known {
-		t.Errorf("without a CLI: %+v", got)
-	}
+	got := NewLauncher(t.TempDir()).Login(context.Background(), bridge.ClaudeSpec{Path: "/no/claude"})
+	testkit.Check(t, !got.Known, "without a CLI: %+v", got)
 }
 
 // TestLiveLogin: the real CLI reports that a private home is not logged in without a key, and is logged in
@@ -279,9 +264,7 @@ func TestLiveLogin(t *testing.T) {
 		path := filepath.Join(dir, "claude")
 		testkit.OK(t, os.WriteFile(path, []byte(script), 0o700))
 		got := NewLauncher(t.TempDir()).Login(context.Background(), bridge.ClaudeSpec{Path: path})
-		if !got.Known || got.LoggedIn != (key != "") {
-			t.Errorf("key %q: %+v", key, got)
-		}
+		testkit.Check(t, got.Known && got.LoggedIn == (key != ""), "key %q: %+v", key, got)
 	}
 }
 
@@ -324,17 +307,14 @@ func TestProgramReplaced(t *testing.T) {
 	second := s.secondAgent()
 	e := await[bridge.Error](second.host, 1, nil)
 	for _, want := range []string{"replaced", first, sumOf(t, s.spec.Path), "2.1.329"} {
-		if e.Category != bridge.CatStart || !strings.Contains(e.Message, want) {
-			t.Errorf("%q is not in %+v", want, e)
-		}
+		testkit.Check(t, e.Category == bridge.CatStart && strings.Contains(e.Message, want), "%q is not in %+v", want,
+			e)
 	}
 	third := s.secondAgent()
 	testkit.Same(t, fmt.Sprintf("the hash is not told: %+v", third.agent.Info()), sumOf(t, s.spec.Path),
 		third.agent.Info().ClaudeSHA256)
 	for _, stage := range []*stageOf{s, third} {
-		if list := of[bridge.Error](stage.host); len(list) != 0 {
-			t.Errorf("told without need: %+v", list)
-		}
+		testkit.Empty(t, "told without need", of[bridge.Error](stage.host))
 	}
 }
 
@@ -343,9 +323,7 @@ func TestSumIsRemembered(t *testing.T) {
 	cache := t.TempDir()
 	path, _ := countedCLI(t, "2.1.329 (Claude Code)")
 	info, err := NewLauncher(cache).Detect(t.Context(), bridge.ClaudeSpec{Path: path})
-	if err != nil || info.SHA256 != "" || strings.Count(info.Identity, ":") != 3 {
-		t.Fatalf("%+v, %v", info, err)
-	}
+	testkit.Need(t, err == nil && info.SHA256 == "" && strings.Count(info.Identity, ":") == 3, "%+v, %v", info, err)
 	l := NewLauncher(cache)
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -367,18 +345,14 @@ func TestStartIsRecorded(t *testing.T) {
 	s.launch()
 	info := s.agent.Info()
 	after := func(flag string) string { return info.Argv[slices.Index(info.Argv, flag)+1] }
-	if info.Argv[0] != s.spec.Path || info.Argv[1] != fakeArg || after("--session-id") != s.cfg.SessionID ||
-		info.CWD != s.dir ||
-		info.PermissionMode != "default" || info.Sandbox || info.PID == 0 {
-		t.Errorf("%+v", info)
-	}
+	testkit.Check(t, info.Argv[0] == s.spec.Path && info.Argv[1] == fakeArg &&
+		after("--session-id") == s.cfg.SessionID && info.CWD == s.dir && info.PermissionMode == "default" &&
+		!info.Sandbox && info.PID != 0, "%+v", info)
 	testkit.Same(t, "a long argument", fmt.Sprintf("sha256:%x (300 bytes)",
 		sha256.Sum256([]byte(s.cfg.AppendSystemPrompt))), after("--append-system-prompt"))
 	testkit.Same(t, "a secret", "[the value of SOME_TOKEN]", after("--model"))
-	if !slices.Contains(info.Env, "SOME_TOKEN") || !slices.IsSorted(info.Env) ||
-		strings.Contains(strings.Join(info.Env, " "), "=") {
-		t.Errorf("environment: %v", info.Env)
-	}
+	testkit.Check(t, slices.Contains(info.Env, "SOME_TOKEN") && slices.IsSorted(info.Env) &&
+		!strings.Contains(strings.Join(info.Env, " "), "="), "environment: %v", info.Env)
 }
 
 // TestCapOfALargeWindow: the CLI marks the name of a model with a large window; the API omits the mark. A
@@ -391,17 +365,17 @@ func TestCapOfALargeWindow(t *testing.T) {
 			ContextCaps: map[string]int{marked: 500_000}})
 		for range 2 {
 			g.learn(contextUsage{Model: text, RawMaxTokens: 1_000_000})
-			testkit.Same(t, fmt.Sprintf("%s: by the CLI's word", text), 500_000, g.reach())
+			testkit.Same(t, fmt.Sprintf("%s: by the CLI's word", text), 500_000, g.now().Window)
 			s := messageOf("m1", 10_000)
 			s.Model = plain
 			g.sample(s, fromStream)
-			testkit.Same(t, fmt.Sprintf("%s: after a message", text), 500_000, g.reach())
+			testkit.Same(t, fmt.Sprintf("%s: after a message", text), 500_000, g.now().Window)
 		}
 		g.turnEnded(map[string]modelUsage{text: {ContextWindow: 400_000}})
-		testkit.Same(t, fmt.Sprintf("%s: after a result", text), 400_000, g.reach())
+		testkit.Same(t, fmt.Sprintf("%s: after a result", text), 400_000, g.now().Window)
 	}
 	// The cap of one model does not apply to another.
 	g := newGauge(bridge.AgentConfig{Model: marked, ContextCap: 300_000, ContextCaps: map[string]int{marked: 500_000}})
 	g.sample(messageOf("m1", 10_000), fromStream)
-	testkit.Same(t, "for another model", 300_000, g.reach())
+	testkit.Same(t, "for another model", 300_000, g.now().Window)
 }

@@ -96,13 +96,10 @@ func testWarnings(t *testing.T, spec bridge.ClaudeSpec, name string, most, windo
 		return bridge.PermissionResult{Behavior: bridge.Allow}, nil
 	}
 	s.launch()
-	if turn := s.turn("go"); turn.Text != "end" {
-		t.Fatalf("turn: %+v", turn)
-	}
+	turn := s.turn("go")
+	testkit.Need(t, turn.Text == "end", "turn: %+v", turn)
 	differ = append(differ, s.disagreement(context.Background())...)
-	if len(differ) > 0 {
-		t.Errorf("the meter is not the CLI's: %v", differ)
-	}
+	testkit.Empty(t, "the meter is not the CLI's", differ)
 	first, last := map[string]int{}, map[string]int{}
 	for i, req := range model.all() {
 		for _, mark := range []string{reportedWarn, reportedCritical} {
@@ -121,13 +118,9 @@ func testWarnings(t *testing.T, spec bridge.ClaudeSpec, name string, most, windo
 	}
 	testkit.Same(t, "events", []string{"warn 71", "critical 86"}, levels)
 	for _, c := range of[bridge.Context](s.host) {
-		if c.Pct > 88 || c.Window != window && c.Window != most {
-			t.Errorf("reading: %+v", c)
-		}
+		testkit.Check(t, c.Pct <= 88 && (c.Window == window || c.Window == most), "reading: %+v", c)
 	}
-	if n := of[bridge.Notice](s.host); len(n) > 0 {
-		t.Errorf("notices: %+v", n)
-	}
+	testkit.Empty(t, "notices", of[bridge.Notice](s.host))
 }
 
 // disagreement compares the last reading with what the CLI reports.
@@ -164,9 +157,7 @@ func TestLiveSubagentAccounting(t *testing.T) {
 		id := s.send("go")
 		start := await[bridge.SubagentStart](s.host, 1, nil)
 		for range 2 { // earlier questions are answered by then
-			if _, err := s.agent.Context(context.Background()); err != nil {
-				t.Error(err)
-			}
+			testkit.Works(t, "Context", testkit.Err(s.agent.Context(context.Background())))
 		}
 		close(begun)
 		stop := await[bridge.SubagentStop](s.host, 1, nil)
@@ -178,23 +169,17 @@ func TestLiveSubagentAccounting(t *testing.T) {
 		}
 		seen := map[bridge.SubagentProgress]bool{}
 		for i, p := range got {
-			if p.ToolUse != start.ToolUse || p.Description != "dig" {
-				t.Errorf("of whom: %+v", p)
-			}
+			testkit.Check(t, p.ToolUse == start.ToolUse && p.Description == "dig", "of whom: %+v", p)
 			if i > 0 && (p.ToolUses < got[i-1].ToolUses || p.CostUSD < got[i-1].CostUSD) {
 				t.Errorf("it has shrunk: %+v after %+v", p, got[i-1])
 			}
 			p.DurationMS = 0
-			if seen[p] {
-				t.Errorf("nothing new: %+v", p)
-			}
+			testkit.Check(t, !seen[p], "nothing new: %+v", p)
 			seen[p] = true
 		}
 		final := got[len(got)-1]
-		if final.ToolUses != 2 || final.LastTool != "Read" || final.Tokens < 903_003 || final.Tokens > 904_000 ||
-			stop.Tokens > final.Tokens {
-			t.Errorf("in the end: %+v, %+v", final, stop)
-		}
+		testkit.Check(t, final.ToolUses == 2 && final.LastTool == "Read" && final.Tokens >= 903_003 &&
+			final.Tokens <= 904_000 && stop.Tokens <= final.Tokens, "in the end: %+v, %+v", final, stop)
 		// Here the main thread's two calls are at most one hundredth of the turn's cost.
 		if final.CostUSD <= 0.98*turn.CostUSD || final.CostUSD >= turn.CostUSD {
 			t.Errorf("it cost %v of the turn's %v", final.CostUSD, turn.CostUSD)
@@ -218,9 +203,7 @@ func TestLiveMeterDuringFailures(t *testing.T) {
 		agree := func(when string) {
 			t.Helper()
 			await(s.host, 1, func(c bridge.Context) bool { return c.Window > 0 })
-			if d := s.disagreement(context.Background()); len(d) > 0 {
-				t.Errorf("%s: %v", when, d)
-			}
+			testkit.Empty(t, when, s.disagreement(context.Background()))
 		}
 		s.turn("one")
 		agree("at first")
@@ -232,21 +215,16 @@ func TestLiveMeterDuringFailures(t *testing.T) {
 		s.turn("three")
 		agree("after an interrupt")
 		testkit.OK(t, s.agent.Configure(context.Background(), bridge.ConfigureParams{Model: "claude-sonnet-4-5"}))
-		if c := await(s.host, 1, func(c bridge.Context) bool { return c.Window == 167_000 }); c.Tokens != 61_003 {
-			t.Errorf("with another window: %+v", c)
-		}
+		testkit.Like(t, "with another window", bridge.Context{Tokens: 61_003},
+			await(s.host, 1, func(c bridge.Context) bool { return c.Window == 167_000 }))
 		model.reset(reply{status: 500, kind: "api_error", message: "no"})
-		if turn := s.turn("four"); turn.Outcome != bridge.TurnFailed {
-			t.Errorf("turn: %+v", turn)
-		}
+		testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnFailed}, s.turn("four"))
 		await(s.host, 1, func(c bridge.Context) bool { return c.Source == fromCLI }) // counts unanswered input too
 		agree("after a failure")
 		model.reset(reply{text: "five", usage: [3]int{3, 62_000, 0}})
 		s.turn("five")
 		agree("in the end")
-		if n := of[bridge.Notice](s.host); len(n) > 0 {
-			t.Errorf("notices: %+v", n)
-		}
+		testkit.Empty(t, "notices", of[bridge.Notice](s.host))
 	})
 }
 
@@ -277,24 +255,17 @@ func TestLiveCompactionBlocked(t *testing.T) {
 		s.cfg.Hooks.KeepContext = true
 		s.launch()
 		turn := s.turn("go")
-		if turn.Outcome != bridge.TurnDone || string(turn.Verdict) != `{"message":"handed over"}` {
-			t.Errorf("turn: %+v", turn)
-		}
+		testkit.Check(t, turn.Outcome == bridge.TurnDone && string(turn.Verdict) == `{"message":"handed over"}`,
+			"turn: %+v", turn)
 		compacts := of[bridge.Compact](s.host)
-		if len(compacts) != 1 || !compacts[0].Blocked || compacts[0].Trigger != "auto" ||
-			compacts[0].PreTokens != 172_503 {
-			t.Errorf("one compaction was to be held back: %+v", compacts)
-		}
-		if errs := of[bridge.Error](s.host); len(errs) > 0 {
-			t.Errorf("held back, not failed: %+v", errs)
-		}
+		testkit.Check(t, len(compacts) == 1 && compacts[0].Blocked && compacts[0].Trigger == "auto" &&
+			compacts[0].PreTokens == 172_503, "one compaction was to be held back: %+v", compacts)
+		testkit.Empty(t, "held back, not failed", of[bridge.Error](s.host))
 		last := model.lastRequest()
-		if !strings.Contains(last, reportedCritical) || !strings.Contains(last, "A compaction was blocked") {
-			t.Error("the model was not told what it has to do")
-		}
-		if used := of[bridge.Context](s.host); used[len(used)-1].Tokens != 173_503 {
-			t.Errorf("the last reading: %+v", used)
-		}
+		testkit.Includes(t, "the model was not told what it has to do", last, reportedCritical,
+			"A compaction was blocked")
+		used := of[bridge.Context](s.host)
+		testkit.Check(t, used[len(used)-1].Tokens == 173_503, "the last reading: %+v", used)
 	})
 }
 
@@ -311,10 +282,8 @@ func TestLiveCompaction(t *testing.T) {
 			t.Fatalf("turn: %+v\n%s", turn, s.host.dump())
 		}
 		compacts := of[bridge.Compact](s.host)
-		if len(compacts) != 1 || compacts[0].Blocked || compacts[0].Trigger != "auto" ||
-			compacts[0].PreTokens < 172_503 {
-			t.Errorf("compactions: %+v", compacts)
-		}
+		testkit.Check(t, len(compacts) == 1 && !compacts[0].Blocked && compacts[0].Trigger == "auto" &&
+			compacts[0].PreTokens >= 172_503, "compactions: %+v", compacts)
 		var tokens []int
 		for _, c := range of[bridge.Context](s.host) {
 			if c.Source == fromCLI {
@@ -330,10 +299,8 @@ func TestLiveCompaction(t *testing.T) {
 		testkit.Same(t, fmt.Sprintf("readings %v", tokens), "[50503 172503 20503 120503 121503]", fmt.Sprint(tokens))
 
 		requests := model.all()
-		if after := requests[3]; !strings.Contains(after, "SHORTENED") ||
-			!strings.Contains(after, hooks.MarkReminder) || !strings.Contains(after, "REMEMBER-THE-PLAN") {
-			t.Error("the reminder is not in the request that follows the compaction")
-		}
+		testkit.Includes(t, "the reminder is not in the request that follows the compaction", requests[3], "SHORTENED",
+			hooks.MarkReminder, "REMEMBER-THE-PLAN")
 		// The levels are counted again: earlier reports are forgotten.
 		var levels []string
 		for _, w := range of[bridge.ContextWarning](s.host) {
@@ -356,9 +323,8 @@ func TestLiveRefill(t *testing.T) {
 			turn.Reason != "rapid_refill_breaker" {
 			t.Errorf("turn: %+v\n%s", turn, s.host.dump())
 		}
-		if n := len(of[bridge.Compact](s.host)); n < 2 {
-			t.Errorf("%d compactions", n)
-		}
+		n := len(of[bridge.Compact](s.host))
+		testkit.Check(t, n >= 2, "%d compactions", n)
 	})
 }
 
@@ -383,9 +349,8 @@ func TestLiveResumeContext(t *testing.T) {
 		next.cfg.Resume, next.cfg.Hooks = true, &again
 		next.launch()
 		got := await[bridge.Context](next.host, 1, nil)
-		if got.Tokens != was.Tokens || got.Window != was.Window || got.Pct != was.Pct || got.Source != fromCLI {
-			t.Errorf("right after the resume: %+v, it was %+v", got, was)
-		}
+		testkit.Check(t, got.Tokens == was.Tokens && got.Window == was.Window && got.Pct == was.Pct &&
+			got.Source == fromCLI, "right after the resume: %+v, it was %+v", got, was)
 		model.then(reply{tools: touch("b"), usage: share(167_000, 73)},
 			reply{tools: touch("c"), usage: share(167_000, 86)}, reply{text: "two", usage: share(167_000, 86)})
 		next.turn("go on")
@@ -421,9 +386,8 @@ func TestLiveSpending(t *testing.T) {
 		id := s.send("go on")
 		// The second answer may be reported, too, before the turn ends.
 		spent := await(s.host, nth, func(b bridge.Spent) bool { return b.Usage.CacheRead == 50_000 })
-		if spent.Usage.CacheCreation != 1_000 || spent.Usage.Output == 0 || spent.CostUSD <= 0 {
-			t.Errorf("turn %d: reported %+v", i, spent)
-		}
+		testkit.Check(t, spent.Usage.CacheCreation == 1_000 && spent.Usage.Output != 0 && spent.CostUSD > 0,
+			"turn %d: reported %+v", i, spent)
 		close(hold)
 		if turn := s.turnOf(id); turn.CostUSD <= spent.CostUSD {
 			t.Errorf("turn %d cost %v, and %v was reported before", i, turn.CostUSD, spent.CostUSD)
@@ -445,9 +409,7 @@ func TestInterruptIsReadAfterTheMessage(t *testing.T) {
 		testkit.Must(s.agent.Interrupt(context.Background()))(t)
 		turn := s.turnOf(id)
 		close(held)
-		if turn.Outcome != bridge.TurnInterrupted || len(turn.Unread) > 0 {
-			t.Errorf("turn: %+v", turn)
-		}
+		testkit.Check(t, turn.Outcome == bridge.TurnInterrupted && len(turn.Unread) == 0, "turn: %+v", turn)
 		model.reset(verdictReply)
 		s.turn("NEXT")
 		model.hasRead(t, "the model does not see the message that was interrupted", "THE-MESSAGE")
@@ -480,7 +442,5 @@ func TestMessageInterruptedBeforeItWasRead(t *testing.T) {
 		t.Errorf("outcome %s, unread (-want +got):\n%s", turn.Outcome, diff)
 	}
 	s.turn("NEXT")
-	if strings.Contains(model.lastRequest(), "THE-MESSAGE") {
-		t.Error("the model sees the message all the same")
-	}
+	testkit.Excludes(t, "the model sees the message all the same", model.lastRequest(), "THE-MESSAGE")
 }

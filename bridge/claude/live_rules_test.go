@@ -95,9 +95,7 @@ func TestLiveRuleNotTaken(t *testing.T) {
 			"deny": {Deny: []string{"Bash(rm *)", "bash(ls)"}}, "ask": {Ask: []string{"Bash()"}}} {
 			s := prepare(t, spec, startAPI(t).env())
 			s.cfg.Rules = rules
-			if err := s.try(); err == nil || !strings.Contains(err.Error(), "has not taken the "+name+" rule") {
-				t.Errorf("%s: %v", name, err)
-			}
+			testkit.Fails(t, name, s.try(), "has not taken the "+name+" rule")
 			s.checkNoProcesses()
 		}
 		s := prepare(t, spec, startAPI(t).env())
@@ -128,9 +126,8 @@ func TestLiveBypass(t *testing.T) {
 		s.launch()
 		testkit.Same(t, "in mode", bridge.BypassPermissions, s.agent.Info().PermissionMode)
 		s.turn("go")
-		if diff := cmp.Diff([]string{"free"}, made(t, s.dir)); diff != "" || len(r.list) > 0 {
-			t.Errorf("asked %q; files, -want +got:\n%s", r.list, diff)
-		}
+		diff := cmp.Diff([]string{"free"}, made(t, s.dir))
+		testkit.Check(t, diff == "" && len(r.list) == 0, "asked %q; files, -want +got:\n%s", r.list, diff)
 	})
 }
 
@@ -236,13 +233,10 @@ func TestLiveDeniedTools(t *testing.T) {
 
 				for who, request := range map[string]int{"main": 0, "subagent": 4} {
 					offered := model.toolNames(request)
-					if !slices.Contains(offered, "Bash") || !slices.Contains(offered, "Read") {
-						t.Errorf("the %s lacks tools: %v", who, offered)
-					}
+					testkit.Check(t, slices.Contains(offered, "Bash") && slices.Contains(offered, "Read"),
+						"the %s lacks tools: %v", who, offered)
 					for _, tool := range []string{"Write", "Edit", "NotebookEdit"} {
-						if slices.Contains(offered, tool) {
-							t.Errorf("the %s is offered %s", who, tool)
-						}
+						testkit.Check(t, !slices.Contains(offered, tool), "the %s is offered %s", who, tool)
 					}
 				}
 				var refused []string
@@ -333,9 +327,8 @@ func TestLiveSettingsHold(t *testing.T) {
 		return strings.Contains(n.Text, "settings.json was changed while the agent runs")
 	})
 	s.turn("go on")
-	if raw, err := os.ReadFile(mark); err != nil || string(raw) != "before\nbefore\n" {
-		t.Errorf("the hooks that ran: %q, %v", raw, err)
-	}
+	raw, err := os.ReadFile(mark)
+	testkit.Check(t, err == nil && string(raw) == "before\nbefore\n", "the hooks that ran: %q, %v", raw, err)
 }
 
 // TestLiveForeignWorkspace: of a workspace whose settings are not loaded nothing runs and nothing is read, while the
@@ -403,9 +396,7 @@ func TestLiveForeignWorkspace(t *testing.T) {
 	if len(r.list) != 3 || s.agent.Info().PermissionMode != "default" {
 		t.Errorf("asked %q in mode %s, want three questions in the default mode", r.list, s.agent.Info().PermissionMode)
 	}
-	if !strings.Contains(request, "has been denied") {
-		t.Error("the user's own deny rule does not hold")
-	}
+	testkit.Includes(t, "the user's own deny rule does not hold", request, "has been denied")
 }
 
 // TestLiveDailyLines runs each of the daily lines in the CLI's default mode, and compares whether the CLI
@@ -455,9 +446,7 @@ func recordLines(t *testing.T, spec bridge.ClaudeSpec, lines []corpus.DailyLine)
 	var judged, asked []string
 	command := func(raw json.RawMessage) string {
 		var input struct{ Command string }
-		if err := json.Unmarshal(raw, &input); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "its input", json.Unmarshal(raw, &input))
 		return input.Command
 	}
 	s.host.judge = func(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
@@ -484,14 +473,11 @@ func recordLines(t *testing.T, spec bridge.ClaudeSpec, lines []corpus.DailyLine)
 		s.turn("go")
 	}
 	for i, l := range lines {
-		if !slices.Contains(judged, l.Line) {
-			t.Errorf("the CLI refuses %q on its own", l.Line)
-		}
+		testkit.Check(t, slices.Contains(judged, l.Line), "the CLI refuses %q on its own", l.Line)
 		lines[i].Asks = slices.Contains(asked, l.Line)
 	}
-	if back := "cd '" + s.dir + "'"; slices.Contains(asked, back) {
-		t.Errorf("it asked before %s", back)
-	}
+	back := "cd '" + s.dir + "'"
+	testkit.Check(t, !slices.Contains(asked, back), "it asked before %s", back)
 	if t.Failed() {
 		t.Log(strings.Join(judged, "\n"))
 	}

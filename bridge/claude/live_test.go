@@ -40,17 +40,14 @@ func TestLiveTextTurn(t *testing.T) {
 	s, _ := live(t, reply{text: "hello", usage: [3]int{3, 50_000, 1_000}})
 	s.cfg.ContextCap = 100_000
 	s.launch()
-	if info := s.agent.Info(); info.SessionID != s.cfg.SessionID || info.PID == 0 || info.Window != 0 ||
-		info.Tokens != 0 {
-		t.Errorf("info: %+v", info)
-	}
+	info := s.agent.Info()
+	testkit.Check(t, info.SessionID == s.cfg.SessionID && info.PID != 0 && info.Window == 0 && info.Tokens == 0,
+		"info: %+v", info)
 	id := s.send("hi")
 	turn := s.turnOf(id)
 	want := bridge.Turn{Text: "hello", MessageIDs: []string{id}, Outcome: bridge.TurnDone, NumTurns: 1,
 		Reason: "completed", Usage: bridge.Usage{Input: 3, CacheRead: 50_000, CacheCreation: 1_000, Output: 7}}
-	if turn.CostUSD <= 0 || turn.DurationMS <= 0 {
-		t.Errorf("cost %v, duration %v", turn.CostUSD, turn.DurationMS)
-	}
+	testkit.Check(t, turn.CostUSD > 0 && turn.DurationMS > 0, "cost %v, duration %v", turn.CostUSD, turn.DurationMS)
 	if m := turn.Models; len(m) != 1 || m[0].Model == "" || m[0].Usage != want.Usage || m[0].CostUSD != turn.CostUSD {
 		t.Errorf("models %+v", m)
 	}
@@ -82,9 +79,8 @@ func TestLiveTextTurn(t *testing.T) {
 		bridge.Assistant{Text: "hello", ContextPct: 51.003},
 	}
 	testkit.Same(t, "events", wantOrder, order)
-	if c, err := s.agent.Context(context.Background()); err != nil || c.Window != 100_000 || c.Tokens < 51_003 {
-		t.Errorf("context: %+v, %v", c, err)
-	}
+	c, err := s.agent.Context(context.Background())
+	testkit.Check(t, err == nil && c.Window == 100_000 && c.Tokens >= 51_003, "context: %+v, %v", c, err)
 }
 
 // TestLiveWindow: what the CLI reports as its window holds from the first reading on. With the user's bound
@@ -95,9 +91,8 @@ func TestLiveWindow(t *testing.T) {
 	s.cfg.ContextCap, s.cfg.Model = 300_000, "claude-sonnet-4-5"
 	s.launch()
 	s.turn("hi")
-	if got := of[bridge.Context](s.host); len(got) == 0 || got[0].Tokens != 51_003 || got[0].Window != 167_000 {
-		t.Errorf("readings: %+v", got)
-	}
+	got := of[bridge.Context](s.host)
+	testkit.Check(t, len(got) != 0 && got[0].Tokens == 51_003 && got[0].Window == 167_000, "readings: %+v", got)
 }
 
 func TestLiveVerdict(t *testing.T) {
@@ -108,12 +103,9 @@ func TestLiveVerdict(t *testing.T) {
 	s.cfg.Partial = true
 	s.launch()
 	turn := s.turn("decide") // the CLI retries on its own
-	if string(turn.Verdict) != `{"message":"so it is"}` || turn.Text != "" || turn.Outcome != bridge.TurnDone {
-		t.Errorf("turn: %+v", turn)
-	}
-	if uses := of[bridge.ToolUse](s.host); len(uses) != 0 {
-		t.Errorf("the verdict is not a tool use: %+v", uses)
-	}
+	testkit.Check(t, string(turn.Verdict) == `{"message":"so it is"}` && turn.Text == "" &&
+		turn.Outcome == bridge.TurnDone, "turn: %+v", turn)
+	testkit.Empty(t, "the verdict is not a tool use", of[bridge.ToolUse](s.host))
 	var text, partial string
 	for _, d := range of[bridge.Delta](s.host) {
 		if d.Verdict {
@@ -125,9 +117,8 @@ func TestLiveVerdict(t *testing.T) {
 	testkit.Same(t, "deltas", "no verdict yet", text)
 	testkit.Same(t, "partial", `{"message":"so it is"}`, partial)
 	turn = s.turn("decide again")
-	if turn.Verdict != nil || turn.Text != "none again" || turn.Outcome != bridge.TurnDone {
-		t.Errorf("turn without a verdict: %+v", turn)
-	}
+	testkit.Check(t, turn.Verdict == nil && turn.Text == "none again" && turn.Outcome == bridge.TurnDone,
+		"turn without a verdict: %+v", turn)
 	model.hasRead(t, "the CLI did not ask for the verdict", "structured-output-enforce")
 }
 
@@ -139,9 +130,8 @@ func TestLiveLongPromptAndSchema(t *testing.T) {
 	s.cfg.SystemPrompt = "RULE-ONE " + strings.Repeat("long ", 40_000)
 	s.cfg.JSONSchema = json.RawMessage(`{"description":"` + strings.Repeat("x", 120_000) + `",` + verdictSchema[1:])
 	s.launch()
-	if turn := s.turn("go"); string(turn.Verdict) != `{"message":"m"}` {
-		t.Errorf("turn: %+v", turn)
-	}
+	turn := s.turn("go")
+	testkit.Check(t, string(turn.Verdict) == `{"message":"m"}`, "turn: %+v", turn)
 	model.hasRead(t, "the system prompt did not reach the model", "RULE-ONE long long")
 }
 
@@ -160,22 +150,15 @@ func TestLivePermission(t *testing.T) {
 	}
 	s.launch()
 	s.turn("one")
-	if _, err := os.Stat(filepath.Join(s.dir, "allowed")); err != nil {
-		t.Errorf("the allowed tool did not run: %v", err)
-	}
+	testkit.Works(t, "the allowed tool did not run", testkit.Err(os.Stat(filepath.Join(s.dir, "allowed"))))
 	s.turn("two")
-	if _, err := os.Stat(filepath.Join(s.dir, "denied")); err == nil {
-		t.Error("the denied tool ran")
-	}
+	testkit.Fails(t, "the denied tool ran", testkit.Err(os.Stat(filepath.Join(s.dir, "denied"))))
 	model.hasRead(t, "the reason did not reach the model", "NOT-THIS")
-	if len(asked) != 2 || asked[0].Tool != "Bash" || asked[0].ID != "orch-1" || asked[0].ToolUse == "" ||
-		asked[0].Request == asked[1].Request {
-		t.Errorf("asked: %+v", asked)
-	}
+	testkit.Check(t, len(asked) == 2 && asked[0].Tool == "Bash" && asked[0].ID == "orch-1" && asked[0].ToolUse != "" &&
+		asked[0].Request != asked[1].Request, "asked: %+v", asked)
 	results := of[bridge.ToolResult](s.host)
-	if len(results) != 2 || results[0].IsError || !results[1].IsError || results[1].Text != "NOT-THIS" {
-		t.Errorf("results: %+v", results)
-	}
+	testkit.Check(t, len(results) == 2 && !results[0].IsError && results[1].IsError && results[1].Text == "NOT-THIS",
+		"results: %+v", results)
 }
 
 func TestLiveMCP(t *testing.T) {
@@ -191,9 +174,8 @@ func TestLiveMCP(t *testing.T) {
 			<-ctx.Done()
 			return bridge.ToolCallResult{}, ctx.Err()
 		}
-		if p.Tool != "report" || !strings.HasPrefix(p.Call, "toolu_") || string(p.Input) != `{"message":"half done"}` {
-			t.Errorf("call: %+v", p)
-		}
+		testkit.Check(t, p.Tool == "report" && strings.HasPrefix(p.Call, "toolu_") &&
+			string(p.Input) == `{"message":"half done"}`, "call: %+v", p)
 		return bridge.ToolCallResult{Text: "NOTED"}, nil
 	}
 	s.host.permission = func(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
@@ -204,14 +186,11 @@ func TestLiveMCP(t *testing.T) {
 	for i, want := range []string{"NOTED", "do not match the tool's schema", "No answer within 300ms"} {
 		s.turn("go")
 		result := await[bridge.ToolResult](s.host, i+1, nil)
-		if !strings.Contains(result.Text, want) || result.IsError != (i > 0) {
-			t.Errorf("result %d: %+v, want %q", i, result, want)
-		}
+		testkit.Check(t, strings.Contains(result.Text, want) && result.IsError == (i > 0), "result %d: %+v, want %q", i,
+			result, want)
 	}
 	model.hasRead(t, "the tool was not offered with its description", "REPORT-HERE")
-	if n := of[bridge.Notice](s.host); len(n) > 0 {
-		t.Errorf("notices in a healthy session: %+v", n)
-	}
+	testkit.Empty(t, "notices in a healthy session", of[bridge.Notice](s.host))
 }
 
 func TestLiveSubagent(t *testing.T) {
@@ -223,9 +202,7 @@ func TestLiveSubagent(t *testing.T) {
 		reply{text: "all done"})
 	s.launch()
 	turn := s.turn("go")
-	if turn.Outcome != bridge.TurnDone || turn.Text != "all done" {
-		t.Errorf("turn: %+v", turn)
-	}
+	testkit.Check(t, turn.Outcome == bridge.TurnDone && turn.Text == "all done", "turn: %+v", turn)
 	starts, stops := of[bridge.SubagentStart](s.host), of[bridge.SubagentStop](s.host)
 	if len(starts) != 1 || len(stops) != 1 {
 		t.Fatalf("subagents:\n%s", s.host.dump())
@@ -238,9 +215,7 @@ func TestLiveSubagent(t *testing.T) {
 		testkit.Same(t, fmt.Sprintf("tool use: %+v", use), (use.Subagent == starts[0].ToolUse), (use.Tool == "Bash"))
 	}
 	for _, c := range of[bridge.Context](s.host) {
-		if c.Tokens > 900_000 {
-			t.Errorf("a subagent's usage was taken for the main thread's: %+v", c)
-		}
+		testkit.Check(t, c.Tokens <= 900_000, "a subagent's usage was taken for the main thread's: %+v", c)
 	}
 }
 
@@ -248,22 +223,16 @@ func TestLiveInterrupt(t *testing.T) {
 	realAtNight(t)
 	s, _ := live(t, reply{tools: []call{bash("python3 -c 'import time; time.sleep(60)'")}}, reply{text: "after"})
 	s.launch()
-	if _, err := s.agent.Interrupt(context.Background()); err != nil {
-		t.Errorf("interrupt while idle: %v", err)
-	}
+	_, err := s.agent.Interrupt(context.Background())
+	testkit.Check(t, err == nil, "interrupt while idle: %v", err)
 	id := s.send("go")
 	await[bridge.ToolUse](s.host, 1, nil)
-	if err := s.agent.Message(context.Background(),
-		bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"}); errCode(err) != bridge.CodeBusy {
-		t.Errorf("a second message: %v", err)
-	}
+	err = s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"})
+	testkit.Check(t, errCode(err) == bridge.CodeBusy, "a second message: %v", err)
 	testkit.Must(s.agent.Interrupt(context.Background()))(t)
-	if turn := s.turnOf(id); turn.Outcome != bridge.TurnInterrupted || turn.Category != "" {
-		t.Errorf("turn: %+v", turn)
-	}
-	if turn := s.turn("again"); turn.Text != "after" {
-		t.Errorf("turn after it: %+v", turn)
-	}
+	turn := s.turnOf(id)
+	testkit.Check(t, turn.Outcome == bridge.TurnInterrupted && turn.Category == "", "turn: %+v", turn)
+	testkit.Like(t, "turn after it", bridge.Turn{Text: "after"}, s.turn("again"))
 }
 
 func TestLiveSteer(t *testing.T) {
@@ -283,9 +252,7 @@ func TestLiveSteer(t *testing.T) {
 	testkit.Same(t, "message ids", []string{first, second}, turn.MessageIDs)
 	await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == second })
 	model.hasRead(t, "the steering message did not reach the model", "LOOK-LEFT")
-	if turn := s.turn("next"); turn.Outcome != bridge.TurnDone { // nothing is left open
-		t.Errorf("turn: %+v", turn)
-	}
+	testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnDone}, s.turn("next")) // nothing is left open
 }
 
 func TestLiveQuestionIsDenied(t *testing.T) {
@@ -307,12 +274,9 @@ func TestLiveSlashIsText(t *testing.T) {
 	realAtNight(t)
 	s, model := live(t, reply{text: "first"}, reply{text: "second"})
 	s.launch()
-	if turn := s.turn("/clear"); turn.Text != "first" {
-		t.Errorf("turn: %+v", turn)
-	}
-	if turn := s.turn("@/etc/hostname"); turn.Text != "second" || len(of[bridge.ToolUse](s.host)) != 0 {
-		t.Errorf("turn: %+v", turn)
-	}
+	testkit.Like(t, "turn", bridge.Turn{Text: "first"}, s.turn("/clear"))
+	turn := s.turn("@/etc/hostname")
+	testkit.Check(t, turn.Text == "second" && len(of[bridge.ToolUse](s.host)) == 0, "turn: %+v", turn)
 	model.hasRead(t, "the text did not reach the model as it was", `"/clear"`)
 }
 
@@ -348,18 +312,14 @@ func TestLiveResume(t *testing.T) {
 	next.cfg.Resume, next.cfg.AppendSystemPrompt = true, "NEW-RULES"
 	model.then(reply{text: "again", usage: [3]int{1, 2, 30_000}})
 	next.launch()
-	if info := next.agent.Info(); info.Tokens < 30_000 || info.Tokens > 60_000 {
-		t.Errorf("info: %+v", info)
-	}
+	info := next.agent.Info()
+	testkit.Check(t, info.Tokens >= 30_000 && info.Tokens <= 60_000, "info: %+v", info)
 	second := next.turn("two")
-	if second.CostUSD <= 0 || second.CostUSD > first.CostUSD*1.5 {
-		t.Errorf("cost of the second turn %v includes the first's %v", second.CostUSD, first.CostUSD)
-	}
+	testkit.Check(t, second.CostUSD > 0 && second.CostUSD <= first.CostUSD*1.5,
+		"cost of the second turn %v includes the first's %v", second.CostUSD, first.CostUSD)
 	req := model.lastRequest()
-	if !strings.Contains(req, "REMEMBER-ME") || !strings.Contains(req, "NEW-RULES") ||
-		strings.Contains(req, "OLD-RULES") {
-		t.Error("the resumed session has not the old history under the new rules")
-	}
+	testkit.Check(t, strings.Contains(req, "REMEMBER-ME") && strings.Contains(req, "NEW-RULES") &&
+		!strings.Contains(req, "OLD-RULES"), "the resumed session has not the old history under the new rules")
 }
 
 func TestLiveStartFailures(t *testing.T) {
@@ -369,14 +329,12 @@ func TestLiveStartFailures(t *testing.T) {
 	s.cfg.JSONSchema = json.RawMessage(`{"type":"nonsense"}`)
 	err := s.try()
 	rpc, ok := errors.AsType[*bridge.RPCError](err)
-	if !ok || rpc.Category != bridge.CatStart || !strings.Contains(rpc.Stderr, "json-schema") {
-		t.Errorf("bad schema: %+v", rpc)
-	}
+	testkit.Check(t, ok && rpc.Category == bridge.CatStart && strings.Contains(rpc.Stderr, "json-schema"),
+		"bad schema: %+v", rpc)
 	if events := s.host.all(); len(events) > 0 {
 		for _, e := range events {
-			if _, ok := e.(bridge.Done); ok {
-				t.Errorf("done after a failed launch")
-			}
+			_, ok := e.(bridge.Done)
+			testkit.Check(t, !ok, "done after a failed launch")
 		}
 	}
 	s.checkNoProcesses()
@@ -414,10 +372,8 @@ func TestLiveAPIErrors(t *testing.T) {
 			s.launch()
 			turn := s.turn("go")
 			// A turn that the API refused has used nothing: so the supervisor knows that no model has read its message.
-			if turn.Outcome != bridge.TurnFailed || turn.Category != test.want || turn.Error == "" ||
-				turn.Verdict != nil || turn.Usage != (bridge.Usage{}) {
-				t.Errorf("turn: %+v", turn)
-			}
+			testkit.Check(t, turn.Outcome == bridge.TurnFailed && turn.Category == test.want && turn.Error != "" &&
+				turn.Verdict == nil && turn.Usage == (bridge.Usage{}), "turn: %+v", turn)
 			if len(of[bridge.Assistant](s.host)) != 0 || len(of[bridge.Context](s.host)) != 0 {
 				t.Errorf("the CLI's own words passed for the model's:\n%s", s.host.dump())
 			}
@@ -432,10 +388,8 @@ func TestLiveRetryIsReported(t *testing.T) {
 	s.cfg.Env["CLAUDE_CODE_MAX_RETRIES"] = "1"
 	s.launch()
 	s.turn("go")
-	if r := await[bridge.Retry](s.host, 1, nil); r.Attempt != 1 || r.MaxRetries != 1 || r.Status != 500 ||
-		r.DelayMS <= 0 {
-		t.Errorf("retry: %+v", r)
-	}
+	r := await[bridge.Retry](s.host, 1, nil)
+	testkit.Check(t, r.Attempt == 1 && r.MaxRetries == 1 && r.Status == 500 && r.DelayMS > 0, "retry: %+v", r)
 }
 
 func TestLiveNotLoggedIn(t *testing.T) {
@@ -443,9 +397,7 @@ func TestLiveNotLoggedIn(t *testing.T) {
 	s, _ := live(t)
 	s.cfg.Env["ANTHROPIC_API_KEY"] = ""
 	s.launch()
-	if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatAuth {
-		t.Errorf("turn: %+v", turn)
-	}
+	testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth}, s.turn("go"))
 }
 
 func TestLiveBudget(t *testing.T) {
@@ -453,10 +405,9 @@ func TestLiveBudget(t *testing.T) {
 	s, _ := live(t, reply{tools: []call{bash("echo hi")}, usage: [3]int{1000, 0, 0}})
 	s.cfg.MaxBudgetUSD = 0.0001
 	s.launch()
-	if turn := s.turn("go"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatBudget ||
-		turn.CostUSD <= 0 {
-		t.Errorf("turn: %+v", turn)
-	}
+	turn := s.turn("go")
+	testkit.Check(t, turn.Outcome == bridge.TurnFailed && turn.Category == bridge.CatBudget && turn.CostUSD > 0,
+		"turn: %+v", turn)
 }
 
 func TestLiveSideQuestionAndConfigure(t *testing.T) {
@@ -466,20 +417,15 @@ func TestLiveSideQuestionAndConfigure(t *testing.T) {
 	s.launch()
 	s.turn("go")
 	testkit.Same(t, "ask", "SIDE", testkit.Must(s.agent.Ask(context.Background(), "what?"))(t))
-	if err := s.agent.Configure(context.Background(),
-		bridge.ConfigureParams{Model: "claude-haiku-4-5", PermissionMode: "acceptEdits"}); err != nil {
-		t.Errorf("configure: %v", err)
-	}
-	if err := s.agent.Configure(context.Background(),
-		bridge.ConfigureParams{PermissionMode: "nonsense"}); errCode(err) != bridge.CodeRefused {
-		t.Errorf("configure nonsense: %v", err)
-	}
-	if turn := s.turn("go"); turn.Text != "two" || !strings.Contains(model.lastRequest(), "claude-haiku-4-5") {
-		t.Errorf("turn: %+v", turn)
-	}
-	if c, err := s.agent.Context(context.Background()); err != nil || c.Window != 167_000 {
-		t.Errorf("context of the new model: %+v, %v", c, err)
-	}
+	err := s.agent.Configure(context.Background(),
+		bridge.ConfigureParams{Model: "claude-haiku-4-5", PermissionMode: "acceptEdits"})
+	testkit.Check(t, err == nil, "configure: %v", err)
+	err = s.agent.Configure(context.Background(), bridge.ConfigureParams{PermissionMode: "nonsense"})
+	testkit.Check(t, errCode(err) == bridge.CodeRefused, "configure nonsense: %v", err)
+	turn := s.turn("go")
+	testkit.Check(t, turn.Text == "two" && strings.Contains(model.lastRequest(), "claude-haiku-4-5"), "turn: %+v", turn)
+	c, err := s.agent.Context(context.Background())
+	testkit.Check(t, err == nil && c.Window == 167_000, "context of the new model: %+v, %v", c, err)
 }
 
 func TestLiveStop(t *testing.T) {
@@ -508,9 +454,8 @@ func TestLiveStop(t *testing.T) {
 			testkit.Same(t, "outcome", want, turn.Outcome)
 			done := await[bridge.Done](s.host, 1, nil)
 			// What its process group has not ended yet is swept, too.
-			if !done.Exit.Expected || done.Exit.Swept < 1 || done.SessionID != s.cfg.SessionID {
-				t.Errorf("done: %+v", done)
-			}
+			testkit.Check(t, done.Exit.Expected && done.Exit.Swept >= 1 && done.SessionID == s.cfg.SessionID,
+				"done: %+v", done)
 			if n := s.l.Sweep(bridge.Owner{Run: s.run}); n != 1 { // its run was not known before
 				t.Errorf("the last sweep found %d, want the one that hid its mark", n)
 			}
@@ -526,18 +471,10 @@ func TestLiveCrash(t *testing.T) {
 	waitFile(t, filepath.Join(s.dir, "ready"))
 	p := testkit.Must(os.FindProcess(s.agent.Info().PID))(t)
 	testkit.OK(t, p.Kill())
-	if turn := s.turnOf(id); turn.Outcome != bridge.TurnLost || turn.Category != bridge.CatCrash {
-		t.Errorf("turn: %+v", turn)
-	}
+	testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnLost, Category: bridge.CatCrash}, s.turnOf(id))
 	done := await[bridge.Done](s.host, 1, nil)
-	if done.Exit.Expected || done.Exit.Code != -1 || done.Exit.Signal != "killed" {
-		t.Errorf("done: %+v", done)
-	}
-	if runtime.GOOS == "linux" && done.Exit.Swept == 0 {
-		t.Error("the Bash tool's tree was not swept")
-	}
-	if err := s.agent.Message(context.Background(),
-		bridge.MessageParams{MessageID: uuid.NewString()}); errCode(err) != bridge.CodeEnded {
-		t.Errorf("message after the end: %v", err)
-	}
+	testkit.Check(t, !done.Exit.Expected && done.Exit.Code == -1 && done.Exit.Signal == "killed", "done: %+v", done)
+	testkit.Check(t, runtime.GOOS != "linux" || done.Exit.Swept != 0, "the Bash tool's tree was not swept")
+	err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString()})
+	testkit.Check(t, errCode(err) == bridge.CodeEnded, "message after the end: %v", err)
 }

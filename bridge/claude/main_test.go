@@ -307,9 +307,7 @@ func (s *stageOf) try() error {
 
 func (s *stageOf) launch() *stageOf {
 	s.t.Helper()
-	if err := s.try(); err != nil {
-		s.t.Fatalf("launch: %v", err)
-	}
+	testkit.OK(s.t, s.try())
 	s.t.Cleanup(s.stopNow)
 	return s
 }
@@ -318,9 +316,7 @@ func (s *stageOf) launch() *stageOf {
 func (s *stageOf) stopNow() {
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
-	if err := s.agent.Stop(ctx, true); err != nil {
-		s.t.Errorf("stop: %v", err)
-	}
+	testkit.Works(s.t, "stop", s.agent.Stop(ctx, true))
 	events := s.host.all()
 	if len(of[bridge.Done](s.host)) != 1 {
 		s.t.Errorf("want one done event, got:\n%s", s.host.dump())
@@ -337,9 +333,7 @@ func (s *stageOf) send(content string) string {
 
 func (s *stageOf) message(p bridge.MessageParams) string {
 	s.t.Helper()
-	if err := s.agent.Message(context.Background(), p); err != nil {
-		s.t.Fatalf("message: %v", err)
-	}
+	testkit.OK(s.t, s.agent.Message(context.Background(), p))
 	return p.MessageID
 }
 
@@ -365,25 +359,11 @@ func (s *stageOf) turnOf(id string) bridge.Turn {
 // list is empty.
 func (s *stageOf) checkNoProcesses() {
 	s.t.Helper()
-	if left := proctree.Survivors(s.run); len(left) > 0 {
-		s.t.Errorf("processes are left: %v", left)
-	}
+	testkit.Empty(s.t, "processes are left", proctree.Survivors(s.run))
 }
 
 // waitFile waits until a tool has made a file.
 func waitFile(t testing.TB, path string) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for {
-		if _, err := os.Stat(path); err == nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited in vain for %s", path)
-		}
-	}
+	testkit.Await(t, path, func() bool { return testkit.Err(os.Stat(path)) == nil })
 }

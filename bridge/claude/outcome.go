@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -40,21 +41,13 @@ func judge(f resultFrame, tr priorErrors) outcome {
 	if category == "" && !f.IsError {
 		return outcome{outcome: bridge.TurnDone}
 	}
-	if category == "" {
-		category = byText(f.Text)
+	var limited bridge.Category
+	if tr.rejected && (f.APIStatus == 429 || tr.kind == "rate_limit") {
+		limited = bridge.CatUsageLimit
 	}
-	if category == "" && tr.rejected && (f.APIStatus == 429 || tr.kind == "rate_limit") {
-		category = bridge.CatUsageLimit
-	}
-	if category == "" {
-		category = byStatus(f.APIStatus)
-	}
-	if category == "" {
-		category = byStatus(tr.status)
-	}
-	if category == "" {
-		category = byKind(tr.kind)
-	}
+	// connection trouble has no category of its own
+	category = cmp.Or(category, byText(f.Text), limited, byStatus(f.APIStatus), byStatus(tr.status), byKind[tr.kind],
+		bridge.CatServer)
 	o := outcome{outcome: bridge.TurnFailed, category: category, message: failureText(f)}
 	if category == bridge.CatUsageLimit {
 		if o.resetsAt = tr.resetsAt; o.resetsAt == 0 {
@@ -64,29 +57,21 @@ func judge(f resultFrame, tr priorErrors) outcome {
 	return o
 }
 
+// categories are those of failures, by terminal_reason or else by subtype.
+var categories = map[string]bridge.Category{
+	"prompt_too_long": bridge.CatPromptTooLong, "blocking_limit": bridge.CatPromptTooLong,
+	"budget_exhausted": bridge.CatBudget, "error_max_budget_usd": bridge.CatBudget,
+	"structured_output_retry_exhausted":   bridge.CatVerdict,
+	"error_max_structured_output_retries": bridge.CatVerdict,
+	"rapid_refill_breaker":                bridge.CatCompaction, "image_error": bridge.CatInvalidRequest,
+}
+
 func byReason(f resultFrame) bridge.Category {
-	switch f.TerminalReason {
-	case "prompt_too_long", "blocking_limit":
-		return bridge.CatPromptTooLong
-	case "budget_exhausted":
-		return bridge.CatBudget
-	case "structured_output_retry_exhausted":
-		return bridge.CatVerdict
-	case "rapid_refill_breaker":
-		return bridge.CatCompaction
-	case "image_error":
-		return bridge.CatInvalidRequest
-	}
-	switch f.Subtype {
-	case "error_max_budget_usd":
-		return bridge.CatBudget
-	case "error_max_structured_output_retries":
-		return bridge.CatVerdict
-	}
-	if f.StopReason == "refusal" && f.IsError {
+	category := cmp.Or(categories[f.TerminalReason], categories[f.Subtype])
+	if category == "" && f.StopReason == "refusal" && f.IsError {
 		return bridge.CatRefusal
 	}
-	return ""
+	return category
 }
 
 func byText(text string) bridge.Category {
@@ -128,30 +113,14 @@ func byStatus(status int) bridge.Category {
 	return ""
 }
 
-func byKind(kind string) bridge.Category {
-	switch kind {
-	case "authentication_failed", "oauth_org_not_allowed":
-		return bridge.CatAuth
-	case "billing_error":
-		return bridge.CatCredit
-	case "rate_limit":
-		return bridge.CatRateLimit
-	case "overloaded":
-		return bridge.CatOverloaded
-	case "invalid_request", "model_not_found":
-		return bridge.CatInvalidRequest
-	}
-	return bridge.CatServer // connection trouble has no category of its own
+var byKind = map[string]bridge.Category{
+	"authentication_failed": bridge.CatAuth, "oauth_org_not_allowed": bridge.CatAuth, "billing_error": bridge.CatCredit,
+	"rate_limit": bridge.CatRateLimit, "overloaded": bridge.CatOverloaded,
+	"invalid_request": bridge.CatInvalidRequest, "model_not_found": bridge.CatInvalidRequest,
 }
 
 func failureText(f resultFrame) string {
-	if f.Text != "" {
-		return f.Text
-	}
-	if len(f.Errors) > 0 {
-		return strings.Join(f.Errors, "; ")
-	}
-	return f.Subtype
+	return cmp.Or(f.Text, strings.Join(f.Errors, "; "), f.Subtype)
 }
 
 // promptLimit matches what the API says of a prompt that is too long, "140000 tokens > 131072 maximum", and what the

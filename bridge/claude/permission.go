@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,10 +31,6 @@ type permissionAnswer struct {
 	Behavior     string          `json:"behavior"`
 	Message      string          `json:"message,omitempty"`
 	UpdatedInput json.RawMessage `json:"updatedInput,omitempty"`
-}
-
-func allow(p bridge.PermissionParams) permissionAnswer {
-	return permissionAnswer{Behavior: bridge.Allow, UpdatedInput: p.Input}
 }
 
 func deny(message string) permissionAnswer {
@@ -72,18 +69,14 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 	if needsUser {
 		return deny(needsPerson), nil
 	}
-	res, err := a.host.Permission(ctx, p)
-	switch {
-	case err != nil && res.Message != "": // the host gave a message of its own
-		return deny(res.Message), nil
-	case err != nil:
-		return deny(fmt.Sprintf("No permission was given: %v.", err)), nil
+	switch res, err := a.host.Permission(ctx, p); {
+	case err != nil: // the host may have given a message of its own
+		return deny(cmp.Or(res.Message, fmt.Sprintf("No permission was given: %v.", err))), nil
 	case res.Behavior == bridge.Allow:
-		return allow(p), nil
-	case res.Message == "":
-		return deny("Permission denied."), nil
+		return permissionAnswer{Behavior: bridge.Allow, UpdatedInput: p.Input}, nil
+	default:
+		return deny(cmp.Or(res.Message, "Permission denied.")), nil
 	}
-	return deny(res.Message), nil
 }
 
 // elicited answers a question of an MCP server, as MCP has it: with fields, or declined.
@@ -103,12 +96,10 @@ func (a *agent) elicit(ctx context.Context, request object) (any, error) {
 	}
 	res, err := a.host.Permission(ctx, bridge.PermissionParams{AgentRef: a.ref, Request: "perm-" + uuid.NewString(),
 		Tool: bridge.ElicitTool, Input: input, Reason: "an MCP server asks this"})
-	if err != nil || res.Behavior != bridge.Allow {
-		return elicited{Action: "decline"}, nil
+	if err == nil && res.Behavior == bridge.Allow {
+		if content, err := e.Content(res.Message); err == nil {
+			return elicited{Action: "accept", Content: content}, nil
+		}
 	}
-	content, err := e.Content(res.Message)
-	if err != nil {
-		return elicited{Action: "decline"}, nil
-	}
-	return elicited{Action: "accept", Content: content}, nil
+	return elicited{Action: "decline"}, nil
 }

@@ -48,30 +48,24 @@ func TestProbe(t *testing.T) {
 		s.cfg.Env["TMPDIR"] = tempDir(t)
 		s.launch()
 		idle := s.probe()
-		if !idle.Answered || idle.Processes < 1 || idle.RSSBytes < 1<<20 || idle.Stopped || idle.TranscriptBytes != 0 ||
-			idle.OutputBytes != 0 {
-			t.Errorf("before the first turn: %+v", idle)
-		}
+		testkit.Check(t, idle.Answered && idle.Processes >= 1 && idle.RSSBytes >= 1<<20 && !idle.Stopped &&
+			idle.TranscriptBytes == 0 && idle.OutputBytes == 0, "before the first turn: %+v", idle)
 		s.turn("go")
 		after := s.probe()
-		if !after.Answered || after.TranscriptBytes == 0 {
-			t.Errorf("after a turn: %+v", after)
-		}
+		testkit.Check(t, after.Answered && after.TranscriptBytes != 0, "after a turn: %+v", after)
 		s.send("burn")
 		waitFile(t, filepath.Join(s.dir, "ready"))
 		var first bridge.ProbeResult
-		s.until("the tool's output is seen", func() bool {
+		testkit.Await(s.t, "the tool's output is seen", func() bool {
 			first = s.probe()
 			return first.OutputBytes > 0 || spec.Args != nil // the stand-in's tools write no files
 		})
-		if !first.Answered || first.Processes <= idle.Processes {
-			t.Errorf("while a tool runs: %+v", first)
-		}
+		testkit.Check(t, first.Answered && first.Processes > idle.Processes, "while a tool runs: %+v", first)
 		if first.OutputPath != "" && filepath.Ext(first.OutputPath) != ".output" {
 			t.Errorf("output path %q", first.OutputPath)
 		}
 		// Silence while a tool works: time passes, CPU is used.
-		s.until("CPU is used in silence", func() bool {
+		testkit.Await(s.t, "CPU is used in silence", func() bool {
 			now := s.probe()
 			return now.Answered && now.CPUMS >= first.CPUMS+300 && now.SilentMS >= first.SilentMS+200
 		})
@@ -87,13 +81,11 @@ func TestProbeOfAStoppedProcess(t *testing.T) {
 		pid := s.agent.Info().PID
 		testkit.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 		awaitStopped(t, pid)
-		if p := s.probe(); p.Answered || !p.Stopped {
-			t.Errorf("stopped: %+v", p)
-		}
+		p := s.probe()
+		testkit.Check(t, !p.Answered && p.Stopped, "stopped: %+v", p)
 		testkit.OK(t, syscall.Kill(pid, syscall.SIGCONT))
-		if p := s.probe(); !p.Answered || p.Stopped {
-			t.Errorf("continued: %+v", p)
-		}
+		p = s.probe()
+		testkit.Check(t, p.Answered && !p.Stopped, "continued: %+v", p)
 		testkit.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 		s.turnlessStop()
 	})
@@ -103,10 +95,7 @@ func TestProbeOfAStoppedProcess(t *testing.T) {
 // all, and a thread that still runs may answer.
 func awaitStopped(t *testing.T, pid int) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for {
+	testkit.Await(t, "its stop", func() bool {
 		stopped := true
 		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 		for _, stat := range stats {
@@ -114,15 +103,8 @@ func awaitStopped(t *testing.T, pid int) {
 			_, rest, _ := bytes.Cut(raw, []byte(") "))
 			stopped = stopped && bytes.HasPrefix(rest, []byte("T"))
 		}
-		if stopped && len(stats) > 0 {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("it does not stop")
-		}
-	}
+		return stopped && len(stats) > 0
+	})
 }
 
 // turnlessStop stops an agent in order; the ladder has to continue it first.
@@ -142,9 +124,7 @@ func TestProbesAreOne(t *testing.T) {
 	for range 10 {
 		probes.Go(func() {
 			<-begun
-			if s.probe().Answered {
-				t.Error("answered by a mute process")
-			}
+			testkit.Check(t, !s.probe().Answered, "answered by a mute process")
 		})
 	}
 	close(begun)
@@ -180,11 +160,11 @@ func TestProbeDistinguishesSilences(t *testing.T) {
 			await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == id })
 			// The fault takes effect after the frame of the verdict's call, which is not an event.
 			var first, second bridge.ProbeResult
-			s.until("the fault has struck", func() bool {
+			testkit.Await(s.t, "the fault has struck", func() bool {
 				first = s.probe()
 				return first.Answered == test.answered && first.SilentMS > 500
 			})
-			s.until("time has passed, and what can be busy was", func() bool {
+			testkit.Await(s.t, "time has passed, and what can be busy was", func() bool {
 				second = s.probe()
 				return second.Answered == test.answered && second.SilentMS > first.SilentMS+500 &&
 					(!test.busy || second.CPUMS > first.CPUMS+200)
@@ -198,9 +178,8 @@ func TestProbeDistinguishesSilences(t *testing.T) {
 			} else {
 				s.stopNow()
 			}
-			if turn := s.turnOf(id); turn.Outcome == bridge.TurnDone {
-				t.Errorf("turn: %+v", turn)
-			}
+			turn := s.turnOf(id)
+			testkit.Check(t, turn.Outcome != bridge.TurnDone, "turn: %+v", turn)
 		})
 	}
 }
@@ -215,13 +194,11 @@ func TestProbeSeesConsumption(t *testing.T) {
 	before := s.probe()
 	s.send("go")
 	var p bridge.ProbeResult
-	s.until("everything is used", func() bool {
+	testkit.Await(s.t, "everything is used", func() bool {
 		p = s.probe()
 		return p.RSSBytes > before.RSSBytes+150<<20 && p.OutputBytes == 3<<20 && p.Processes >= before.Processes+50
 	})
-	if !p.Answered || filepath.Base(p.OutputPath) != "bfault.output" {
-		t.Errorf("probe: %+v", p)
-	}
+	testkit.Check(t, p.Answered && filepath.Base(p.OutputPath) == "bfault.output", "probe: %+v", p)
 	s.stopNow()
 }
 
@@ -245,9 +222,8 @@ func TestOutputs(t *testing.T) {
 	if total, largest := f.outputs(session, beside); total != 35 || largest != filepath.Join(tasks, "b.output") {
 		t.Errorf("%d bytes, the largest %s", total, largest)
 	}
-	if total, largest := f.outputs(uuid.NewString(), ""); total != 0 || largest != "" {
-		t.Errorf("of a session without any: %d bytes, %q", total, largest)
-	}
+	total, largest := f.outputs(uuid.NewString(), "")
+	testkit.Check(t, total == 0 && largest == "", "of a session without any: %d bytes, %q", total, largest)
 }
 
 // reply is one scripted answer of the model.
@@ -316,9 +292,7 @@ func (a *api) lastRequest() string {
 // hasRead checks that a text is in the newest request.
 func (a *api) hasRead(t *testing.T, otherwise, text string) {
 	t.Helper()
-	if !strings.Contains(a.lastRequest(), text) {
-		t.Error(otherwise)
-	}
+	testkit.Includes(t, otherwise, a.lastRequest(), text)
 }
 
 func (a *api) serve(w http.ResponseWriter, r *http.Request) {

@@ -49,12 +49,9 @@ func newAsking(t *testing.T, spec bridge.ClaudeSpec, model *api) *asking {
 func (q *asking) ask(ctx context.Context) (bridge.QueryResult, error) {
 	q.t.Helper()
 	r, err := q.l.Query(ctx, bridge.Owner{Run: q.run}, q.spec, q.QueryParams)
-	if left := proctree.Survivors(q.run); len(left) > 0 {
-		q.t.Errorf("processes are left: %v", left)
-	}
-	if found, _ := filepath.Glob(filepath.Join(q.home, ".claude", "projects", "*", "*.jsonl")); len(found) > 0 {
-		q.t.Errorf("a session is left: %v", found)
-	}
+	testkit.Empty(q.t, "processes are left", proctree.Survivors(q.run))
+	found, _ := filepath.Glob(filepath.Join(q.home, ".claude", "projects", "*", "*.jsonl"))
+	testkit.Check(q.t, len(found) == 0, "a session is left: %v", found)
 	return r, err
 }
 
@@ -70,28 +67,20 @@ func TestLiveQuery(t *testing.T) {
 		hooked := q.burden()
 		q.Prompt = "/cost\n@/etc/passwd Which?"
 		r := testkit.Must(q.ask(t.Context()))(t)
-		if r.CostUSD <= 0 || r.DurationMS <= 0 {
-			t.Errorf("cost %v, duration %v", r.CostUSD, r.DurationMS)
-		}
+		testkit.Check(t, r.CostUSD > 0 && r.DurationMS > 0, "cost %v, duration %v", r.CostUSD, r.DurationMS)
 		r.CostUSD, r.DurationMS = 0, 0
 		want := bridge.QueryResult{Output: json.RawMessage(`{"message":"the tester"}`), Model: "claude-opus-5-5",
 			Usage: bridge.Usage{Input: 3, CacheRead: 100, CacheCreation: 20, Output: 7}}
 		testkit.Same(t, "", want, r)
 		request := model.lastRequest()
 		for _, has := range []string{"You choose.", `/cost\n@/etc/passwd Which?`, `"effort":"low"`} {
-			if !strings.Contains(request, has) {
-				t.Errorf("the request has no %s", has)
-			}
+			testkit.Includes(t, "the request has no", request, has)
 		}
 		for _, not := range []string{"root:", "USER MEMORY", "PROJECT MEMORY", "temperature"} {
-			if strings.Contains(request, not) {
-				t.Errorf("the request has %s", not)
-			}
+			testkit.Excludes(t, "the request has", request, not)
 		}
 		testkit.Same(t, "tools", []string{bridge.VerdictTool}, model.toolNames(0))
-		if _, err := os.Stat(hooked); err == nil {
-			t.Error("a hook of the user's ran")
-		}
+		testkit.Fails(t, "a hook of the user's ran", testkit.Err(os.Stat(hooked)))
 	})
 }
 
@@ -135,9 +124,7 @@ func TestLiveQueryWithoutAVerdict(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		q := newAsking(t, spec, startAPI(t, reply{text: "the tester"}, reply{text: "I said so"}))
 		r, err := q.ask(t.Context())
-		if err != nil || r.Output != nil || r.Text != "I said so" {
-			t.Errorf("%+v, %v", r, err)
-		}
+		testkit.Check(t, err == nil && r.Output == nil && r.Text == "I said so", "%+v, %v", r, err)
 	})
 }
 
@@ -162,13 +149,8 @@ func TestLiveQueryOfEveryLength(t *testing.T) {
 		q := newAsking(t, spec, model)
 		q.SystemPrompt, q.Prompt = strings.Repeat("s", 200<<10), strings.Repeat("p", 300<<10)
 		r, err := q.ask(t.Context())
-		if err != nil || string(r.Output) != `{"message":"long"}` {
-			t.Errorf("%+v, %v", r, err)
-		}
-		if request := model.lastRequest(); !strings.Contains(request, q.SystemPrompt) ||
-			!strings.Contains(request, q.Prompt) {
-			t.Error("the prompts did not arrive whole")
-		}
+		testkit.Check(t, err == nil && string(r.Output) == `{"message":"long"}`, "%+v, %v", r, err)
+		testkit.Includes(t, "the prompts did not arrive whole", model.lastRequest(), q.SystemPrompt, q.Prompt)
 	})
 }
 
@@ -201,9 +183,8 @@ func TestLiveQueryFails(t *testing.T) {
 				q.MaxBudgetUSD = tc.budget
 				r, err := q.ask(t.Context())
 				rpc, ok := errors.AsType[*bridge.RPCError](err)
-				if !ok || rpc.Category != tc.category || rpc.Message == "" || rpc.CostUSD > 0 != tc.cost {
-					t.Errorf("%+v, %#v", r, err)
-				}
+				testkit.Check(t, ok && rpc.Category == tc.category && rpc.Message != "" && rpc.CostUSD > 0 == tc.cost,
+					"%+v, %#v", r, err)
 			})
 		})
 	}
@@ -218,10 +199,8 @@ func TestLiveQueryTimeout(t *testing.T) {
 		q := newAsking(t, spec, startAPI(t, reply{hold: hold}))
 		q.TimeoutMS = 1500
 		_, err := q.ask(t.Context())
-		if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Code != bridge.CodeTimeout ||
-			rpc.Category != bridge.CatTimeout {
-			t.Errorf("silence: %#v", err)
-		}
+		rpc, ok := errors.AsType[*bridge.RPCError](err)
+		testkit.Check(t, ok && rpc.Code == bridge.CodeTimeout && rpc.Category == bridge.CatTimeout, "silence: %#v", err)
 		if len(spec.Args) > 0 {
 			return // the stand-in does not retry
 		}
@@ -235,9 +214,8 @@ func TestLiveQueryTimeout(t *testing.T) {
 			if ok && rpc.Code == bridge.CodeTimeout && rpc.Category == bridge.CatTimeout && limit < 20_000 {
 				continue
 			}
-			if !ok || rpc.Code != bridge.CodeTimeout || rpc.Category != bridge.CatRateLimit {
-				t.Errorf("retries: %#v", err)
-			}
+			testkit.Check(t, ok && rpc.Code == bridge.CodeTimeout && rpc.Category == bridge.CatRateLimit,
+				"retries: %#v", err)
 			return
 		}
 	})
@@ -257,27 +235,10 @@ func TestLiveQueryCancelled(t *testing.T) {
 			_, err := q.ask(ctx)
 			failed <- err
 		}()
-		waitFor(t, "the request", func() bool { return model.lastRequest() != "" })
+		testkit.Await(t, "the request", func() bool { return model.lastRequest() != "" })
 		cancel() // the model does not answer, because of hold
-		if err := <-failed; !errors.Is(err, context.Canceled) {
-			t.Errorf("got %v", err)
-		}
+		testkit.Fails(t, "its call", <-failed, context.Canceled)
 	})
-}
-
-// waitFor polls a condition that no event announces.
-func waitFor(t *testing.T, what string, met func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for !met() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
 }
 
 // TestLiveQueriesOfAScenario: a scripted model treats each query as a session of its own.
@@ -294,13 +255,10 @@ actors:
 		q := newAsking(t, spec, nil)
 		q.Env["ANTHROPIC_BASE_URL"] = srv.URL()
 		for _, want := range []string{`{"message":"one"}`, `{"message":"two"}`} {
-			if r, err := q.ask(t.Context()); err != nil || string(r.Output) != want {
-				t.Errorf("%+v, %v; want %s", r, err, want)
-			}
+			r, err := q.ask(t.Context())
+			testkit.Check(t, err == nil && string(r.Output) == want, "%+v, %v; want %s", r, err, want)
 		}
-		if p := srv.Problems(); len(p) > 0 {
-			t.Error(p)
-		}
+		testkit.Empty(t, "p", srv.Problems())
 	})
 }
 
@@ -329,10 +287,9 @@ func TestQueryOfACLIThatMisbehaves(t *testing.T) {
 				q.TimeoutMS = 500
 			}
 			r, err := q.ask(t.Context())
-			if rpc, ok := errors.AsType[*bridge.RPCError](err); ok != (tc.category != "") || ok && rpc.Category != tc.category ||
-				r.Text != tc.text {
-				t.Errorf("%+v, %#v", r, err)
-			}
+			rpc, ok := errors.AsType[*bridge.RPCError](err)
+			testkit.Check(t, ok == (tc.category != "") && (!ok || rpc.Category == tc.category) && r.Text == tc.text,
+				"%+v, %#v", r, err)
 		})
 	}
 }
@@ -345,9 +302,8 @@ func TestQueryRefusesWhatTheCLIWouldMisread(t *testing.T) {
 	} {
 		q := newAsking(t, fakeSpec(t, fakeGood), nil)
 		wrong(&q.QueryParams)
-		if _, err := q.ask(t.Context()); errCode(err) != -32602 {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := q.ask(t.Context())
+		testkit.Check(t, errCode(err) == -32602, "%s: %v", name, err)
 	}
 }
 
@@ -384,9 +340,8 @@ func mcpBubble(t *testing.T, tool func(context.Context, bridge.ToolCallParams) (
 		if got := <-ask("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"claude-code","version":"2.1.329"}}`); !strings.Contains(got, `"protocolVersion":"2025-11-25"`) {
 			t.Fatalf("initialize: %s", got)
 		}
-		if got := <-ask("notifications/initialized", `{}`); !strings.HasPrefix(got, `{"mcp_response":{`) {
-			t.Errorf("a notification was answered with %s", got)
-		}
+		got := <-ask("notifications/initialized", `{}`)
+		testkit.Check(t, strings.HasPrefix(got, `{"mcp_response":{`), "a notification was answered with %s", got)
 		test(ask, cancel)
 		cancel()
 		s.end()
@@ -395,16 +350,10 @@ func mcpBubble(t *testing.T, tool func(context.Context, bridge.ToolCallParams) (
 
 func TestMCPTools(t *testing.T) {
 	mcpBubble(t, nil, func(ask func(string, string) <-chan string, _ context.CancelFunc) {
-		if got := <-ask("tools/list", `{}`); !strings.Contains(got, `"anthropic/alwaysLoad":true`) ||
-			!strings.Contains(got, `"inputSchema":{"type":"object"}`) {
-			t.Errorf("tools: %s", got)
-		}
-		if got := <-ask("tools/call", `{"name":"play","arguments":{}}`); !strings.Contains(got, `"error"`) {
-			t.Errorf("unknown tool: %s", got)
-		}
-		if got := <-ask("tools/call", `{"name":"work","arguments":[]}`); !strings.Contains(got, `"isError":true`) {
-			t.Errorf("bad arguments: %s", got)
-		}
+		testkit.Includes(t, "tools", <-ask("tools/list", `{}`), `"anthropic/alwaysLoad":true`,
+			`"inputSchema":{"type":"object"}`)
+		testkit.Includes(t, "unknown tool", <-ask("tools/call", `{"name":"play","arguments":{}}`), `"error"`)
+		testkit.Includes(t, "bad arguments", <-ask("tools/call", `{"name":"work","arguments":[]}`), `"isError":true`)
 	})
 }
 
@@ -424,13 +373,9 @@ func TestMCPCallsDoNotWaitForEachOther(t *testing.T) {
 		release = make(chan struct{})
 		slow := ask("tools/call",
 			`{"name":"work","arguments":{"slow":1},"_meta":{"claudecode/toolUseId":"toolu_slow"}}`)
-		if got := <-ask("tools/call", `{"name":"work"}`); !strings.Contains(got, `"text":"call-1"`) {
-			t.Errorf("quick one: %s", got)
-		}
+		testkit.Includes(t, "quick one", <-ask("tools/call", `{"name":"work"}`), `"text":"call-1"`)
 		close(release)
-		if got := <-slow; !strings.Contains(got, `"text":"toolu_slow"`) {
-			t.Errorf("slow one: %s", got)
-		}
+		testkit.Includes(t, "slow one", <-slow, `"text":"toolu_slow"`)
 	})
 }
 

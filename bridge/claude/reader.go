@@ -209,7 +209,7 @@ func (r *reader) assistant(f assistantFrame) {
 		switch b.Type {
 		case "text":
 			if b.Text != "" {
-				r.a.emit(bridge.Assistant{Text: b.Text, ContextPct: r.a.gauge.pct(), MessageID: f.MessageID,
+				r.a.emit(bridge.Assistant{Text: b.Text, ContextPct: r.a.gauge.now().Pct, MessageID: f.MessageID,
 					Subagent: f.Parent})
 			}
 		case "tool_use":

@@ -34,7 +34,7 @@ func inspectHistory(ctx context.Context, env []string, p bridge.SpawnParams) (hi
 	if !p.Config.Resume {
 		return history{}, nil
 	}
-	path, ok := transcript.Locate(configDir(env, p.Config.CWD), p.Config.SessionID)
+	path, ok := transcript.Locate(proctree.ConfigDir(env, p.Config.CWD), p.Config.SessionID)
 	if !ok {
 		return none, nil
 	}
@@ -82,12 +82,6 @@ var deliveryNames = map[transcript.State]string{
 	transcript.Begun: bridge.DeliveryBegun, transcript.Ruled: bridge.DeliveryRuled,
 	transcript.Ended: bridge.DeliveryEnded,
 }
-
-// configDir returns the directory in which a CLI with this environment keeps its sessions.
-func configDir(env []string, cwd string) string { return proctree.ConfigDir(env, cwd) }
-
-// lookup finds a variable in an environment.
-func lookup(env []string, name string) string { return proctree.EnvLookup(env, name) }
 
 // refusedSession reports whether the CLI ended because it can neither resume nor begin the session: then
 // only another id helps.

@@ -4,17 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
@@ -71,7 +72,7 @@ func (s *stageOf) transcript() string {
 // written waits until the transcript has every text: the CLI writes it in batches.
 func (s *stageOf) written(texts ...string) {
 	s.t.Helper()
-	s.until("the transcript has "+strings.Join(texts, ", "), func() bool {
+	testkit.Await(s.t, "the transcript has "+strings.Join(texts, ", "), func() bool {
 		have := s.transcript()
 		for _, text := range texts {
 			if !strings.Contains(have, text) {
@@ -80,21 +81,6 @@ func (s *stageOf) written(texts ...string) {
 		}
 		return true
 	})
-}
-
-// until polls a condition that no event announces.
-func (s *stageOf) until(what string, holds func() bool) {
-	s.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			s.t.Fatalf("waited in vain until %s", what)
-		}
-	}
 }
 
 // TestDeliveryStatusAfterCrash kills the process at the points of a turn and resumes.
@@ -152,32 +138,25 @@ func TestDeliveryStatusAfterCrash(t *testing.T) {
 				if test.name == "just written" && errors.As(err, &refused) && refused.Category == bridge.CatResume {
 					return // its transcript has no message yet: nothing was seen, and a new session begins
 				}
-				if err != nil {
-					t.Fatalf("launch: %v", err)
-				}
+				testkit.OK(t, err)
 				t.Cleanup(next.stopNow)
 				info := next.agent.Info()
-				if len(info.Deliveries) != 2 || info.Deliveries[0].MessageID != id ||
-					info.Deliveries[1].Status != bridge.DeliveryAbsent {
-					t.Fatalf("fates: %+v", info.Deliveries)
-				}
+				testkit.Need(t, len(info.Deliveries) == 2 && info.Deliveries[0].MessageID == id &&
+					info.Deliveries[1].Status == bridge.DeliveryAbsent, "fates: %+v", info.Deliveries)
 				got := info.Deliveries[0]
 				if !strings.Contains(" "+strings.Join(test.want, " ")+" ", " "+got.Status+" ") {
 					t.Errorf("fate %s, want one of %v; transcript:\n%.3000s", got.Status, test.want, s.transcript())
 				}
-				if want := map[bool]string{true: `{"message":"m"}`}[got.Status == bridge.DeliveryRuled]; string(got.Verdict) != want {
-					t.Errorf("verdict %s, want %s", got.Verdict, want)
-				}
+				testkit.Same(t, fmt.Sprintf("verdict %s", got.Verdict),
+					map[bool]string{true: `{"message":"m"}`}[got.Status == bridge.DeliveryRuled], string(got.Verdict))
 				if info.Resumed != (got.Status != bridge.DeliveryAbsent) && got.Status != bridge.DeliveryAbsent {
 					t.Errorf("resumed: %v", info.Resumed)
 				}
 				// The model receives the messages that the transcript contains.
-				if turn := next.turn("NEXT"); string(turn.Verdict) != `{"message":"m"}` {
-					t.Errorf("turn after it: %+v", turn)
-				}
-				if seen := strings.Contains(model.lastRequest(), "THE-MESSAGE"); seen != (got.Status != bridge.DeliveryAbsent) {
-					t.Errorf("the model sees the message: %v; its fate was %s", seen, got.Status)
-				}
+				turn := next.turn("NEXT")
+				testkit.Check(t, string(turn.Verdict) == `{"message":"m"}`, "turn after it: %+v", turn)
+				testkit.Same(t, fmt.Sprintf("the model sees the message; its fate was %s", got.Status),
+					(got.Status != bridge.DeliveryAbsent), strings.Contains(model.lastRequest(), "THE-MESSAGE"))
 			})
 		})
 	}
@@ -281,10 +260,9 @@ func TestDeliveryStatusOnAnAbandonedBranch(t *testing.T) {
 			{MessageID: lost, Status: bridge.DeliveryAbsent}, {MessageID: kept, Status: bridge.DeliveryRuled, Verdict: ruled}}
 		testkit.Same(t, "fates", want, next.agent.Info().Deliveries)
 		next.turn("NEXT")
-		if req := model.lastRequest(); strings.Contains(req, "FROM-B") || !strings.Contains(req, "FROM-A") ||
-			!strings.Contains(req, "WORDS-ONE") {
-			t.Error("the model sees another branch")
-		}
+		req := model.lastRequest()
+		testkit.Check(t, !strings.Contains(req, "FROM-B") && strings.Contains(req, "FROM-A") &&
+			strings.Contains(req, "WORDS-ONE"), "the model sees another branch")
 	})
 }
 
@@ -301,9 +279,8 @@ func TestResumeOfNothing(t *testing.T) {
 			Deliveries: []bridge.DeliveryStatus{{MessageID: "m-1", Status: bridge.DeliveryAbsent}},
 			Argv:       info.Argv, CWD: s.cfg.CWD, PermissionMode: "default", Env: info.Env, ClaudeSHA256: info.ClaudeSHA256}
 		testkit.Same(t, "info", want, info)
-		if turn := next.turn("go"); turn.Verdict == nil || turn.CostUSD <= 0 {
-			t.Errorf("turn: %+v", turn)
-		}
+		turn := next.turn("go")
+		testkit.Check(t, turn.Verdict != nil && turn.CostUSD > 0, "turn: %+v", turn)
 		next.written(next.cfg.SessionID)
 	})
 }
@@ -324,9 +301,8 @@ func TestResumeThatIsRefused(t *testing.T) {
 				s.cfg.Resume = true
 				err := s.try()
 				rpc, ok := errors.AsType[*bridge.RPCError](err)
-				if !ok || rpc.Code != bridge.CodeClaude || rpc.Category != bridge.CatResume {
-					t.Errorf("got %+v", err)
-				}
+				testkit.Check(t, ok && rpc.Code == bridge.CodeClaude && rpc.Category == bridge.CatResume, "got %+v",
+					err)
 				s.checkNoProcesses()
 			})
 		})
@@ -343,12 +319,8 @@ func TestRepeatAfterResume(t *testing.T) {
 		s.crash()
 		next := s.again(id).launch()
 		next.message(bridge.MessageParams{MessageID: id, Content: "ONCE"})
-		if turn := next.turnOf(id); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatProtocol {
-			t.Errorf("turn: %+v", turn)
-		}
-		if d := of[bridge.Delivered](next.host); len(d) > 0 {
-			t.Errorf("delivered: %+v", d)
-		}
+		testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatProtocol}, next.turnOf(id))
+		testkit.Empty(t, "delivered", of[bridge.Delivered](next.host))
 		next.turn("NEXT")
 		testkit.Same(t, "the model sees the message times", 1, strings.Count(model.lastRequest(), "ONCE"))
 	})
@@ -361,7 +333,7 @@ func TestConfigDir(t *testing.T) {
 		{"HOME=/h CLAUDE_CONFIG_DIR=c", "/w/c"},
 		{"HOME=/h CLAUDE_CONFIG_DIR=", "/h/.claude"},
 	} {
-		testkit.Same(t, test.env, test.want, configDir(strings.Fields(test.env), "/w"))
+		testkit.Same(t, test.env, test.want, proctree.ConfigDir(strings.Fields(test.env), "/w"))
 	}
 }
 
@@ -382,9 +354,8 @@ func TestTranscriptMovedOrGone(t *testing.T) {
 		"replaced by its own beginning": func(t *testing.T, path string) bool { // like a rotation, or a restored copy
 			data := testkit.Must(os.ReadFile(path))(t)
 			cut := strings.Index(string(data), "WORDS-TWO")
-			if cut < 0 || os.Remove(path) != nil || os.WriteFile(path, data[:cut], 0o600) != nil {
-				t.Fatal("cannot replace the transcript")
-			}
+			testkit.Need(t, cut >= 0 && os.Remove(path) == nil && os.WriteFile(path, data[:cut], 0o600) == nil,
+				"cannot replace the transcript")
 			return true
 		},
 	} {
@@ -399,13 +370,11 @@ func TestTranscriptMovedOrGone(t *testing.T) {
 				next := s.again(first, second).launch()
 				info := next.agent.Info()
 				ruled := map[bool]string{true: bridge.DeliveryRuled, false: bridge.DeliveryAbsent}
-				if info.Resumed != found || len(info.Deliveries) != 2 || info.Deliveries[0].Status != ruled[found] ||
-					info.Deliveries[1].Status != ruled[found && name == "another project"] {
-					t.Errorf("info: %+v", info)
-				}
-				if turn := next.turn("NEXT"); turn.Verdict == nil {
-					t.Errorf("turn: %+v", turn)
-				}
+				testkit.Check(t, info.Resumed == found && len(info.Deliveries) == 2 &&
+					info.Deliveries[0].Status == ruled[found] &&
+					info.Deliveries[1].Status == ruled[found && name == "another project"], "info: %+v", info)
+				turn := next.turn("NEXT")
+				testkit.Check(t, turn.Verdict != nil, "turn: %+v", turn)
 				testkit.Same(t, "the model sees the first message", found, strings.Contains(model.lastRequest(), "WORDS-ONE"))
 			})
 		})

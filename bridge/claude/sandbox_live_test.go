@@ -48,23 +48,18 @@ func TestLiveSandbox(t *testing.T) {
 		reply{text: "done", usage: [3]int{1000, 0, 0}})
 	s.launch()
 	s.turn("go")
-	if last := model.lastRequest(); strings.Contains(last, "PRIVATE") || !strings.Contains(last, "tried") ||
-		!strings.Contains(last, `"0\n`) {
-		t.Errorf("the model was notified: %s", last)
-	}
-	if text, err := os.ReadFile(filepath.Join(s.dir, "here")); err != nil || string(text) != "in\n" {
-		t.Errorf("the workspace has %q, %v", text, err)
-	}
+	last := model.lastRequest()
+	testkit.Check(t, !strings.Contains(last, "PRIVATE") && strings.Contains(last, "tried") &&
+		strings.Contains(last, `"0\n`), "the model was notified: %s", last)
+	text, err := os.ReadFile(filepath.Join(s.dir, "here"))
+	testkit.Check(t, err == nil && string(text) == "in\n", "the workspace has %q, %v", text, err)
 	for _, name := range []string{"out", ".claude/settings.json"} {
-		if _, err := os.Lstat(filepath.Join(home, name)); err == nil {
-			t.Errorf("%s was written", name)
-		}
+		testkit.Fails(t, fmt.Sprintf("%s was written", name), testkit.Err(os.Lstat(filepath.Join(home, name))))
 	}
 	await[bridge.Context](s.host, 1, func(c bridge.Context) bool { return c.Tokens >= 1000 })
 	p := s.agent.Probe(context.Background())
-	if p.Processes < 2 || p.RSSBytes < 1<<20 || p.CPUMS == 0 || p.TranscriptBytes == 0 || !p.Answered || p.Stopped {
-		t.Errorf("probe: %+v", p)
-	}
+	testkit.Check(t, p.Processes >= 2 && p.RSSBytes >= 1<<20 && p.CPUMS != 0 && p.TranscriptBytes != 0 && p.Answered &&
+		!p.Stopped, "probe: %+v", p)
 	s.stopNow()
 	s.checkNoProcesses()
 
@@ -72,13 +67,9 @@ func TestLiveSandbox(t *testing.T) {
 	next.cfg, next.dir, next.run = s.cfg, s.dir, s.run
 	next.cfg.Resume = true
 	next.launch()
-	if !next.agent.Info().Resumed {
-		t.Error("the session was not gone on with")
-	}
+	testkit.Check(t, next.agent.Info().Resumed, "the session was not gone on with")
 	next.turn("again")
-	if last := model.lastRequest(); !strings.Contains(last, "tried") || !strings.Contains(last, "again") {
-		t.Errorf("the history was lost: %s", last)
-	}
+	testkit.Includes(t, "the history was lost", model.lastRequest(), "tried", "again")
 }
 
 // TestLiveSandboxNetwork: the CLI reaches its API, and its tools what is listed; another host is a question by which
@@ -118,25 +109,14 @@ func TestLiveSandboxNetwork(t *testing.T) {
 	if slices.Contains(s.spec.Args, standInArg) {
 		wants = wants[:4] // it notes no process in the sandbox's own directory of sessions
 	}
-	for _, want := range wants {
-		if !strings.Contains(last, want) {
-			t.Errorf("the tools did not say %q: %s", want, last)
-		}
-	}
-	if strings.Contains(last, "OTHER") {
-		t.Errorf("an unlisted service was reached: %s", last)
-	}
+	testkit.Includes(t, "the tools did not say", last, wants...)
+	testkit.Excludes(t, "an unlisted service was reached", last, "OTHER")
 	for _, host := range []string{"no", "yes"} {
-		if got := <-asked; got != `orch-1#1 {"host":"`+host+`.invalid","port":80}` {
-			t.Errorf("asked %s", got)
-		}
+		testkit.Same(t, "asked", `orch-1#1 {"host":"`+host+`.invalid","port":80}`, <-asked)
 	}
-	if len(asked) > 0 {
-		t.Errorf("asked again: %s", <-asked)
-	}
-	if text, err := os.ReadFile(filepath.Join(sessions, "2.json")); string(text) != "OUTSIDE" {
-		t.Errorf("the file of another process has %q, %v", text, err)
-	}
+	testkit.Check(t, len(asked) == 0, "asked again")
+	text, err := os.ReadFile(filepath.Join(sessions, "2.json"))
+	testkit.Check(t, string(text) == "OUTSIDE", "the file of another process has %q, %v", text, err)
 	s.stopNow()
 	if !slices.ContainsFunc(of[bridge.Notice](s.host), func(n bridge.Notice) bool {
 		return strings.Contains(n.Text, ".envrc appeared")
@@ -159,13 +139,11 @@ func TestLiveSandboxStop(t *testing.T) {
 	testkit.OK(t, s.agent.Stop(context.Background(), false))
 	s.checkNoProcesses()
 	testkit.Same(t, "outcome", bridge.TurnInterrupted, s.turnOf(id).Outcome)
-	if done := await[bridge.Done](s.host, 1, nil); !done.Exit.Expected {
-		t.Errorf("done: %+v", done)
-	}
+	done := await[bridge.Done](s.host, 1, nil)
+	testkit.Check(t, done.Exit.Expected, "done: %+v", done)
 	// Their PID namespace ended with the CLI: the kernel has killed both.
-	if n := s.l.Sweep(bridge.Owner{Run: s.run}); n > 0 {
-		t.Errorf("%d were left", n)
-	}
+	n := s.l.Sweep(bridge.Owner{Run: s.run})
+	testkit.Check(t, n <= 0, "%d were left", n)
 }
 
 // TestLiveSandboxCrash: a signal that ends the CLI is reported as one, and a killed monitor leaves
@@ -183,9 +161,7 @@ func TestLiveSandboxCrash(t *testing.T) {
 				testkit.OK(t, syscall.Kill(s.agent.Info().PID, syscall.SIGKILL))
 			}
 			done := await[bridge.Done](s.host, 1, nil)
-			if done.Exit.Expected || done.Exit.Signal != "killed" {
-				t.Errorf("done: %+v", done.Exit)
-			}
+			testkit.Check(t, !done.Exit.Expected && done.Exit.Signal == "killed", "done: %+v", done.Exit)
 			s.checkNoProcesses()
 		})
 	}
@@ -212,14 +188,10 @@ func TestLiveKeys(t *testing.T) {
 	s.launch()
 	s.turn("go")
 	last := model.lastRequest()
-	if !strings.Contains(last, `0\nit's http://127.0.0.1`) || !strings.Contains(last, s.dir+"/sub") {
-		t.Errorf("the tools said: %s", last)
-	}
+	testkit.Includes(t, "the tools said", last, `0\nit's http://127.0.0.1`, s.dir+"/sub")
 	text, err := os.ReadFile(hook)
-	if err != nil || strings.Contains(string(text), "API_KEY") ||
-		!strings.Contains(string(text), "ANTHROPIC_BASE_URL") {
-		t.Errorf("the hook had %s, %v", text, err)
-	}
+	testkit.Check(t, err == nil && !strings.Contains(string(text), "API_KEY") &&
+		strings.Contains(string(text), "ANTHROPIC_BASE_URL"), "the hook had %s, %v", text, err)
 }
 
 // TestSandboxedStart: a process that cannot be confined does not start.
@@ -227,9 +199,8 @@ func TestSandboxedStart(t *testing.T) {
 	cmd := exec.Command("/bin/true")
 	cmd.Dir, cmd.Env = t.TempDir(), []string{"HOME=" + t.TempDir()}
 	cfg := &bridge.SandboxConfig{Program: "/nowhere/bwrap"}
-	if _, _, err := sandbox.Start(cmd, proctree.Mark{}, cfg, nil); err == nil {
-		t.Fatal("started")
-	}
+	_, _, err := sandbox.Start(cmd, proctree.Mark{}, cfg, nil)
+	testkit.Need(t, err != nil, "started")
 }
 
 // TestTakeoverInASandbox: a person's terminal is confined like the agent: it works, hidden files are not
@@ -257,23 +228,19 @@ func TestTakeoverInASandbox(t *testing.T) {
 	if sent := model.lastRequest(); strings.Contains(sent, "PRIVATE") || !strings.Contains(sent, "tried") {
 		t.Errorf("in the terminal a tool said: %.3000s", sent)
 	}
-	if _, err := os.Lstat(filepath.Join(s.cfg.Env["HOME"], "out")); err == nil {
-		t.Error("the home was written to")
-	}
+	testkit.Fails(t, "the home was written", testkit.Err(os.Lstat(filepath.Join(s.cfg.Env["HOME"], "out"))))
 	if text, err := os.ReadFile(filepath.Join(s.dir, "here")); err != nil || string(text) != "in\n" {
 		t.Errorf("the workspace has %q, %v", text, err)
 	}
 	d.leave()
-	if e := d.done(); e.Exit.Code != 0 {
-		t.Errorf("done: %+v", e)
-	}
+	e := d.done()
+	testkit.Check(t, e.Exit.Code == 0, "done: %+v", e)
 	s.checkNoProcesses()
 	s.cfg.Resume, s.host = true, newHost(t)
 	model.reset(reply{text: "so be it"})
 	testkit.OK(t, s.try())
 	t.Cleanup(s.stopNow)
 	s.turn("go on")
-	if sent := model.lastRequest(); !strings.Contains(sent, "look around") || !strings.Contains(sent, "go on") {
-		t.Errorf("the supervised turn does not know what the human said:\n%.3000s", sent)
-	}
+	testkit.Includes(t, "the supervised turn does not know what the human said", model.lastRequest(), "look around",
+		"go on")
 }

@@ -42,7 +42,7 @@ func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *driver.Pipes) {
 	case <-a.in.lost:
 		a.awaitExitAfterClose("input")
 	}
-	swept := a.kill()
+	swept := driver.Kill(a.child, a.emit)
 	a.release()
 	driver.ReportPlanted(a.planted(), a.emit)
 
@@ -114,18 +114,6 @@ func (a *agent) interruptTurn() {
 	case <-a.turns.whenIdle():
 	case <-ctx.Done():
 	}
-}
-
-// kill ends all remaining processes of the agent and returns how many there were besides the CLI itself.
-func (a *agent) kill() (others int) {
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-	defer cancel()
-	n, err := a.child.Kill(ctx)
-	if err != nil {
-		a.emit(bridge.Error{Category: bridge.CatInternal, Message: fmt.Sprintf("processes are left over: %v", err)})
-	}
-	<-a.child.Done() // KILL was sent: the kernel ends it
-	return n
 }
 
 func (a *agent) exit(expected bool, swept int) bridge.Exit {

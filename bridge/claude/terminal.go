@@ -158,12 +158,7 @@ func mergeSettings(ours, more string) (string, error) {
 
 // terminalEnv returns the agent's environment, adapted to a terminal.
 func terminalEnv(agent []string, term string) []string {
-	var env []string
-	for _, entry := range agent {
-		if name, _, _ := strings.Cut(entry, "="); name != "TERM" && name != "LINES" && name != "COLUMNS" {
-			env = append(env, entry)
-		}
-	}
+	env := proctree.EnvWithout(agent, "TERM", "LINES", "COLUMNS")
 	return append(env, "TERM="+cmp.Or(term, defaultTerm))
 }
 
@@ -196,6 +191,8 @@ func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, ho
 	return t, nil
 }
 
+func (t *terminal) emit(body bridge.EventBody) { t.host.Emit(bridge.Event{Body: body}) }
+
 // Started returns how the terminal was started.
 func (t *terminal) Started() bridge.SpawnResult { return t.started }
 
@@ -208,7 +205,7 @@ func (t *terminal) read() {
 	for {
 		n, err := t.master.Read(buf)
 		if n > 0 {
-			t.host.Emit(bridge.Event{Body: bridge.PTY{Data: append([]byte(nil), buf[:n]...)}})
+			t.emit(bridge.PTY{Data: append([]byte(nil), buf[:n]...)})
 			t.last = append(t.last, buf[:n]...)
 			t.last = t.last[max(len(t.last)-shownBytes, 0):]
 		}
@@ -285,16 +282,9 @@ func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 		expected = true
 		t.stopInSteps()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-	swept, err := t.child.Kill(ctx)
-	cancel()
+	swept := driver.Kill(t.child, t.emit)
 	t.release()
-	driver.ReportPlanted(t.planted(), func(body bridge.EventBody) { t.host.Emit(bridge.Event{Body: body}) })
-	if err != nil {
-		t.host.Emit(bridge.Event{Body: bridge.Error{Category: bridge.CatInternal,
-			Message: fmt.Sprintf("processes are left over: %v", err)}})
-	}
-	<-t.child.Done() // KILL was sent: the kernel ends it
+	driver.ReportPlanted(t.planted(), t.emit)
 	// Read the last output to its end, which comes unless the terminal is held open by a process that
 	// arbiter must not end.
 	_ = t.master.SetReadDeadline(time.Now().Add(drainGrace))
@@ -304,7 +294,7 @@ func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 	if exit.Code != 0 && !expected {
 		exit.Stderr = t.shownLast()
 	}
-	t.host.Emit(bridge.Event{Body: bridge.Done{SessionID: t.session, Exit: exit}})
+	t.emit(bridge.Done{SessionID: t.session, Exit: exit})
 	t.Finish()
 }
 

@@ -32,16 +32,11 @@ type terminalUser struct {
 // openTerminal opens the stage's session in a terminal. The stage's own agent must have ended.
 func (s *stageOf) openTerminal(change func(*bridge.PTYOpenParams)) *terminalUser {
 	s.t.Helper()
-	d, err := s.tryOpenTerminal(change)
-	if err != nil {
-		s.t.Fatalf("open a terminal: %v", err)
-	}
+	d := testkit.Must(s.tryOpenTerminal(change))(s.t)
 	s.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
-		if err := d.term.Stop(ctx, true); err != nil {
-			s.t.Errorf("stop: %v", err)
-		}
+		testkit.Works(s.t, "stop", d.term.Stop(ctx, true))
 		s.checkNoProcesses()
 	})
 	return d
@@ -112,19 +107,14 @@ func plain(s string) string {
 
 func (d *terminalUser) types(text string) {
 	d.t.Helper()
-	if err := d.term.Write(context.Background(), []byte(text)); err != nil {
-		d.t.Fatalf("type %q: %v", text, err)
-	}
+	err := d.term.Write(context.Background(), []byte(text))
+	testkit.Need(d.t, err == nil, "type %q: %v", text, err)
 }
 
 func (d *terminalUser) done() bridge.Done {
 	d.t.Helper()
 	e := await[bridge.Done](d.host, 1, nil)
-	select {
-	case <-d.term.Done():
-	case <-time.After(waitTimeout):
-		d.t.Fatal("Done is not closed after the event")
-	}
+	testkit.Receive(d.t, "Done is closed after the event", d.term.Done())
 	return e
 }
 
@@ -162,29 +152,23 @@ func TestTakeoverInATerminal(t *testing.T) {
 		d := s.openTerminal(func(p *bridge.PTYOpenParams) {
 			p.Settings = `{"crossSessionInbound":"allow","env":{"SEEN":"1"}}`
 		})
-		if d.term.PID() <= 0 {
-			t.Error("no pid")
-		}
+		testkit.Check(t, d.term.PID() > 0, "no pid")
 		d.sees("I am the agent.")
 		n := len(d.shown())
 		d.types("use port 9090")
 		d.seesAfter(n, "use port 9090")
 		d.types("\r")
 		d.seesAfter(n, "Nine-thousand-ninety")
-		if sent := model.lastRequest(); !strings.Contains(sent, "use port 9090") ||
-			!strings.Contains(sent, "first word") || !strings.Contains(sent, "You are Orchestrator I.") {
-			t.Errorf("the human's word went out without the history or the role:\n%.2000s", sent)
-		}
+		testkit.Includes(t, "the human's word went out without the history or the role", model.lastRequest(),
+			"use port 9090", "first word", "You are Orchestrator I.")
 		d.leave()
-		if e := d.done(); e.Exit.Code != 0 || e.Exit.Expected || e.SessionID != s.cfg.SessionID {
-			t.Errorf("done: %+v", e)
-		}
+		e := d.done()
+		testkit.Check(t, e.Exit.Code == 0 && !e.Exit.Expected && e.SessionID == s.cfg.SessionID, "done: %+v", e)
 		since, err := transcript.ReadSince(context.Background(), s.record(), mark, time.Now(),
 			transcript.DigestLimits{})
-		if err != nil || since.Words != 1 || !cmp.Equal(since.Typed, []string{"use port 9090"}) ||
-			!slices.Contains(since.Texts, "Nine-thousand-ninety it is.") {
-			t.Errorf("what the transcript has since: %+v, %v", since, err)
-		}
+		testkit.Check(t, err == nil && since.Words == 1 && cmp.Equal(since.Typed, []string{"use port 9090"}) &&
+			slices.Contains(since.Texts, "Nine-thousand-ninety it is."), "what the transcript has since: %+v, %v",
+			since, err)
 		// The next supervised process has the message in its history.
 		s.cfg.Resume = true
 		s.host = newHost(t)
@@ -192,10 +176,8 @@ func TestTakeoverInATerminal(t *testing.T) {
 		testkit.OK(t, s.try())
 		t.Cleanup(s.stopNow)
 		s.turn("go on")
-		if sent := model.lastRequest(); !strings.Contains(sent, "use port 9090") ||
-			!strings.Contains(sent, "Nine-thousand-ninety") || !strings.Contains(sent, "go on") {
-			t.Errorf("the supervised turn does not know what the human said:\n%.3000s", sent)
-		}
+		testkit.Includes(t, "the supervised turn does not know what the human said", model.lastRequest(),
+			"use port 9090", "Nine-thousand-ninety", "go on")
 	})
 }
 
@@ -212,9 +194,7 @@ func (d *terminalUser) leave() {
 func (s *stageOf) record() string {
 	s.t.Helper()
 	path, ok := transcript.Locate(filepath.Join(s.cfg.Env["HOME"], ".claude"), s.cfg.SessionID)
-	if !ok {
-		s.t.Fatal("there is no transcript")
-	}
+	testkit.Need(s.t, ok, "there is no transcript")
 	return path
 }
 
@@ -225,21 +205,17 @@ func TestTerminalIsClosed(t *testing.T) {
 		s, _ := startDialogue(t, spec)
 		d := s.openTerminal(nil)
 		d.sees("I am the agent.")
-		if err := d.term.Resize(60, 20); err != nil {
-			t.Errorf("resize: %v", err)
-		}
+		err := d.term.Resize(60, 20)
+		testkit.Check(t, err == nil, "resize: %v", err)
 		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		testkit.OK(t, d.term.Stop(ctx, false))
-		if e := d.done(); !e.Exit.Expected || e.Exit.Signal == "killed" {
-			t.Errorf("done: %+v", e)
-		}
-		if err := d.term.Write(ctx, []byte("x")); errCode(err) != bridge.CodeEnded {
-			t.Errorf("a write to what has ended: %v", err)
-		}
-		if err := d.term.Resize(10, 10); errCode(err) != bridge.CodeEnded {
-			t.Errorf("a resize of what has ended: %v", err)
-		}
+		e := d.done()
+		testkit.Check(t, e.Exit.Expected && e.Exit.Signal != "killed", "done: %+v", e)
+		err = d.term.Write(ctx, []byte("x"))
+		testkit.Check(t, errCode(err) == bridge.CodeEnded, "a write to what has ended: %v", err)
+		err = d.term.Resize(10, 10)
+		testkit.Check(t, errCode(err) == bridge.CodeEnded, "a resize of what has ended: %v", err)
 	})
 }
 
@@ -271,29 +247,21 @@ func TestTerminalArguments(t *testing.T) {
 	} {
 		p := bridge.PTYOpenParams{Config: cfg}
 		change(&p)
-		if _, err := terminalArgs(p); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		testkit.Fails(t, fmt.Sprintf("%s: accepted", name), testkit.Err(terminalArgs(p)))
 	}
 	env := terminalEnv(environ([]string{"TERM=dumb", "HOME=/h", "SECRET=1"}, map[string]string{"LINES": "3", "A": "b"}),
 		"")
 	for _, entry := range []string{"TERM=xterm-256color", "HOME=/h", "A=b"} {
-		if !slices.Contains(env, entry) {
-			t.Errorf("the environment lacks %s: %v", entry, env)
-		}
+		testkit.Check(t, slices.Contains(env, entry), "the environment lacks %s: %v", entry, env)
 	}
-	if got := fmt.Sprint(env); strings.Contains(got, "SECRET") || strings.Contains(got, "LINES") ||
-		strings.Contains(got, "dumb") {
-		t.Errorf("the environment has too much: %v", env)
-	}
+	testkit.Excludes(t, fmt.Sprintf("the environment has too much: %v", env), fmt.Sprint(env), "SECRET", "LINES",
+		"dumb")
 }
 
 // TestTerminalOfASessionWithoutAHistory: there is nothing to resume.
 func TestTerminalOfASessionWithoutAHistory(t *testing.T) {
 	s := prepare(t, standInSpec(t), nil)
-	if _, err := s.tryOpenTerminal(nil); err == nil || !strings.Contains(err.Error(), "no history") {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, "s.tryOpenTerminal", testkit.Err(s.tryOpenTerminal(nil)), "no history")
 	testkit.Same(t, "events of a terminal that is not there", 0, len(s.host.all()))
 }
 
@@ -309,12 +277,8 @@ func atShell(t *testing.T, script string) (*terminal, *testHost, string) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
-		if err := term.Stop(ctx, true); err != nil {
-			t.Error(err)
-		}
-		if left := proctree.Survivors(run); len(left) > 0 {
-			t.Errorf("left over: %v", left)
-		}
+		testkit.Works(t, "Stop", term.Stop(ctx, true))
+		testkit.Empty(t, "left over", proctree.Survivors(run))
 	})
 	return term, host, cmd.Dir
 }
@@ -332,17 +296,13 @@ func TestTerminalOutputIsWhole(t *testing.T) {
 	t.Parallel()
 	_, h, _ := atShell(t, `stty raw; head -c 1000000 /dev/zero | tr '\0' x; printf end`)
 	done := await[bridge.Done](h, 1, nil)
-	if done.Exit.Code != 0 || done.Exit.Expected {
-		t.Errorf("%+v", done)
-	}
+	testkit.Check(t, done.Exit.Code == 0 && !done.Exit.Expected, "%+v", done)
 	text := output(h)
 	if n := strings.Count(text, "x"); n != 1_000_000 || !strings.HasSuffix(text, "end") {
 		t.Errorf("%d of 1000000 bytes, and %q", n, text[max(0, len(text)-10):])
 	}
 	for _, p := range of[bridge.PTY](h) {
-		if len(p.Data) > bridge.PTYChunk || len(p.Data) == 0 {
-			t.Errorf("a piece of %d bytes", len(p.Data))
-		}
+		testkit.Check(t, len(p.Data) <= bridge.PTYChunk && len(p.Data) != 0, "a piece of %d bytes", len(p.Data))
 	}
 }
 
@@ -387,9 +347,7 @@ while [ ! -e daemon ]; do sleep 0.01; done; printf ready; while :; do sleep 1; d
 	defer cancel()
 	testkit.OK(t, term.Stop(ctx, true))
 	done := await[bridge.Done](h, 1, nil)
-	if done.Exit.Signal != "killed" || !done.Exit.Expected || done.Exit.Swept == 0 {
-		t.Errorf("%+v", done)
-	}
+	testkit.Check(t, done.Exit.Signal == "killed" && done.Exit.Expected && done.Exit.Swept != 0, "%+v", done)
 }
 
 // TestTerminalThatDoesNotRead: input waits, and anyone who types may cancel it.
@@ -400,7 +358,5 @@ func TestTerminalThatDoesNotRead(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	err := term.Write(ctx, bytes.Repeat([]byte("x"), 200_000))
-	if errCode(err) != bridge.CodeTimeout || !strings.Contains(err.Error(), "does not read") {
-		t.Errorf("%v", err)
-	}
+	testkit.Check(t, errCode(err) == bridge.CodeTimeout && strings.Contains(err.Error(), "does not read"), "%v", err)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/driver"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -127,26 +128,15 @@ func (d *toolCalls) closeTurn(t *bridge.Turn) {
 
 // judgedCalls are the tool calls that passed the PreToolUse hook: it alone reports the directory of the session's
 // shell, and the input before the hooks of the user's settings change it (observed with CLI 2.1.329).
-type judgedCalls struct {
-	mu    sync.Mutex
-	calls map[string]judgedCall // by tool use
-}
+type judgedCalls struct{ recentCalls[judgedCall] }
 
 type judgedCall struct {
 	dir   string
 	input [sha256.Size]byte // of the input in canonical form
 }
 
-// note records a call. Of calls that are denied nothing comes later; their entries stay until there are
-// maxCallers of them.
 func (j *judgedCalls) note(call, dir string, input json.RawMessage) {
-	c := judgedCall{dir, canonicalSum(input)}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.calls == nil || len(j.calls) >= maxCallers {
-		j.calls = map[string]judgedCall{}
-	}
-	j.calls[call] = c
+	j.recentCalls.note(call, judgedCall{dir, canonicalSum(input)})
 }
 
 // directory returns the directory of a call; empty if it is not known.
@@ -159,11 +149,8 @@ func (j *judgedCalls) directory(call string) string {
 // ran reports whether a call, which is over now, ran with another input than the one that was judged, and
 // forgets the call.
 func (j *judgedCalls) ran(call string, input json.RawMessage) (changed bool) {
-	j.mu.Lock()
-	c, known := j.calls[call]
-	delete(j.calls, call)
-	j.mu.Unlock()
-	return known && c.input != canonicalSum(input)
+	c := j.of(call)
+	return c != judgedCall{} && c.input != canonicalSum(input)
 }
 
 // canonicalSum is the hash of a JSON value without regard to spaces and the order of members.
@@ -177,34 +164,36 @@ func canonicalSum(raw json.RawMessage) [sha256.Size]byte {
 	return sha256.Sum256(raw)
 }
 
-// callers records which calls of our tools subagents make. An MCP request does not say which agent within
-// the process has called; the frame of the same tool use does, and comes before the request (observed with
-// CLI 2.1.329).
-type callers struct {
+// callers are the Agent calls that calls of our tools belong to, where subagents make them. An MCP request does not say
+// which agent within the process has called; the frame of the same tool use does, and comes before the request
+// (observed with CLI 2.1.329).
+type callers = recentCalls[string]
+
+// recentCalls records something about tool calls, by their ids. Of calls that are denied nothing comes later; their
+// entries stay until there are maxCallers of them.
+type recentCalls[V any] struct {
 	mu    sync.Mutex
-	calls map[string]string // id of a call → id of the Agent call that it belongs to
+	calls map[string]V
 }
 
-// maxCallers bounds the entries for calls whose requests never come because they were denied.
 const maxCallers = 1024
 
-// note records a call. The reader calls it in the order of the frames.
-func (c *callers) note(call, parent string) {
+func (c *recentCalls[V]) note(call string, what V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.calls == nil || len(c.calls) >= maxCallers {
-		c.calls = map[string]string{}
+		c.calls = map[string]V{}
 	}
-	c.calls[call] = parent
+	c.calls[call] = what
 }
 
-// of returns the Agent call that a call belongs to, and forgets it; empty if the main thread made the call.
-func (c *callers) of(call string) string {
+// of returns what is recorded about a call, and forgets it.
+func (c *recentCalls[V]) of(call string) V {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	parent := c.calls[call]
+	what := c.calls[call]
 	delete(c.calls, call)
-	return parent
+	return what
 }
 
 // files are the directories where a CLI with its environment writes.
@@ -217,8 +206,10 @@ type files struct {
 // also in the foreground; CLAUDE_CODE_TMPDIR takes precedence over TMPDIR (observed with CLI 2.1.329). All
 // candidates are searched, because the precedence has changed before.
 func filesOf(env []string, cwd string) files {
-	f := files{config: configDir(env, cwd)}
-	for _, dir := range []string{lookup(env, "CLAUDE_CODE_TMPDIR"), lookup(env, "TMPDIR"), "/tmp"} {
+	f := files{config: proctree.ConfigDir(env, cwd)}
+	for _, dir := range []string{
+		proctree.EnvLookup(env, "CLAUDE_CODE_TMPDIR"), proctree.EnvLookup(env, "TMPDIR"), "/tmp",
+	} {
 		if filepath.IsAbs(dir) {
 			f.temps = append(f.temps, filepath.Join(dir, fmt.Sprintf("claude-%d", os.Getuid())))
 		}

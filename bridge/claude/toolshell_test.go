@@ -55,9 +55,8 @@ func TestLiveToolShell(t *testing.T) {
 	for p := range judged {
 		places = append(places, p.CWD)
 	}
-	if len(places) != 2 || places[0] != dir || places[1] != filepath.Join(dir, "sub") {
-		t.Errorf("the calls were judged in %q", places)
-	}
+	testkit.Check(t, len(places) == 2 && places[0] == dir && places[1] == filepath.Join(dir, "sub"),
+		"the calls were judged in %q", places)
 }
 
 // TestToolShell: commands get no login, whatever else there is in their environment, and run as in the CLI's own bash.
@@ -88,25 +87,21 @@ func TestToolShell(t *testing.T) {
 two"; exit 3`: "bash 0 it's\ntwo\n",
 		"nowhere-to-be-found; exit 3": "bash: line 1: nowhere-to-be-found: command not found\n",
 	} {
-		if out, code := run(command); out != want || code != 3 {
-			t.Errorf("%s: %q, exit code %d", command, out, code)
-		}
+		out, code := run(command)
+		testkit.Check(t, out == want && code == 3, "%s: %q, exit code %d", command, out, code)
 	}
 	testkit.OK(t, os.WriteFile(script, []byte("#!/bin/sh\nenv\n"), 0o700)) // by somebody who wants the login
 	testkit.Must(l.withToolShell(nil))(t)
 	if out, _ := run("env"); strings.Contains(out, "API_KEY") {
 		t.Errorf("the script was not restored: %s", out)
 	}
-	if own, err := l.withToolShell([]string{shellPrefix + "="}); err != nil || len(own) != 1 {
-		t.Errorf("the user's prefix became %q, %v", own, err)
-	}
+	own, err := l.withToolShell([]string{shellPrefix + "="})
+	testkit.Check(t, err == nil && len(own) == 1, "the user's prefix became %q, %v", own, err)
 	testkit.OK(t, os.Remove(script))
 	testkit.OK(t, os.Mkdir(script, 0o700))
 	for what, l := range map[string]*Launcher{"a script that cannot be written": l, "no cache": {},
 		"a path with options": NewLauncher(filepath.Join(t.TempDir(), "a -b"))} {
-		if _, err := l.withToolShell(nil); err == nil || !strings.Contains(err.Error(), "XDG_CACHE_HOME") {
-			t.Errorf("%s: %v", what, err)
-		}
+		testkit.Fails(t, what, testkit.Err(l.withToolShell(nil)), "XDG_CACHE_HOME")
 	}
 }
 
@@ -123,9 +118,7 @@ func TestToolShellIsNotReplaced(t *testing.T) {
 			}
 			before, err := os.Stat(path)
 			for range 20 {
-				if _, err := writeToolShell(dir, fmt.Appendf(nil, "#!/bin/sh\necho %d\n", i%2)); err != nil {
-					t.Error(err)
-				}
+				testkit.Works(t, "writeToolShell", testkit.Err(writeToolShell(dir, fmt.Appendf(nil, "#!/bin/sh\necho %d\n", i%2))))
 			}
 			if after, again := os.Stat(path); err != nil || again != nil || !os.SameFile(before, after) {
 				t.Errorf("it was replaced: %v, %v", err, again)
@@ -139,9 +132,8 @@ func TestToolShellIsNotReplaced(t *testing.T) {
 // TestNoToolShell: without bash no agent starts, for the rules could not read its commands.
 func TestNoToolShell(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if path, err := toolShell(); err == nil || !strings.Contains(err.Error(), "install bash") {
-		t.Errorf("%q, %v", path, err)
-	}
+	path, err := toolShell()
+	testkit.Check(t, err != nil && strings.Contains(err.Error(), "install bash"), "%q, %v", path, err)
 }
 
 // TestJudgedCalls: the directory of a call is known until it is over, and whether it ran with the input that was
@@ -150,18 +142,14 @@ func TestJudgedCalls(t *testing.T) {
 	var d judgedCalls
 	d.note("a", "/w", []byte(`{"a":1,"b":[2]}`))
 	d.note("b", "/w/sub", []byte(`{"a":1}`))
-	if d.directory("b") != "/w/sub" || d.directory("a") != "/w" || d.directory("c") != "" {
-		t.Error("a directory is kept wrongly")
-	}
-	if d.ran("a", []byte(` {"b": [2], "a": 1}`)) || !d.ran("b", []byte(`{"a":2}`)) || d.ran("b", []byte(`{"a":2}`)) {
-		t.Error("what ran is compared wrongly")
-	}
+	testkit.Check(t, d.directory("b") == "/w/sub" && d.directory("a") == "/w" && d.directory("c") == "",
+		"a directory is kept wrongly")
+	testkit.Check(t, !d.ran("a", []byte(` {"b": [2], "a": 1}`)) && d.ran("b", []byte(`{"a":2}`)) &&
+		!d.ran("b", []byte(`{"a":2}`)), "what ran is compared wrongly")
 	for range 3 * maxCallers {
 		d.note(strings.Repeat("x", len(d.calls)+1), "/w", nil)
 	}
-	if len(d.calls) > maxCallers {
-		t.Errorf("%d calls are kept", len(d.calls))
-	}
+	testkit.Check(t, len(d.calls) <= maxCallers, "%d calls are kept", len(d.calls))
 }
 
 // perform plays a call and its result.
@@ -277,17 +265,13 @@ func TestLiveToolCalls(t *testing.T) {
 		if f := turn.Failed; f == nil || !f.Denied || f.Tool != "Bash" || !strings.Contains(f.Message, "denied") {
 			t.Errorf("denied by a rule: %+v", turn.Failed)
 		}
-		if _, err := os.Stat(filepath.Join(dir, "a")); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "the file", testkit.Err(os.Stat(filepath.Join(dir, "a"))))
 		turn = s.turn("three")
-		if f := turn.Failed; f == nil || f.Tool != "WebFetch" || !f.Denied {
-			t.Errorf("switched off: %+v", turn.Failed)
-		}
+		f := turn.Failed
+		testkit.Check(t, f != nil && f.Tool == "WebFetch" && f.Denied, "switched off: %+v", turn.Failed)
 		turn = s.turn("four")
-		if f := turn.Failed; f == nil || !f.Denied || f.Message != "not now" {
-			t.Errorf("denied by the host: %+v", turn.Failed)
-		}
+		f = turn.Failed
+		testkit.Check(t, f != nil && f.Denied && f.Message == "not now", "denied by the host: %+v", turn.Failed)
 	})
 }
 
@@ -374,9 +358,7 @@ func TestCallersAreBounded(t *testing.T) {
 	for i := range 10 * maxCallers {
 		c.note(fmt.Sprint(i), "toolu_agent")
 	}
-	if len(c.calls) > maxCallers {
-		t.Errorf("%d calls are remembered", len(c.calls))
-	}
+	testkit.Check(t, len(c.calls) <= maxCallers, "%d calls are remembered", len(c.calls))
 	if last := fmt.Sprint(10*maxCallers - 1); c.of(last) != "toolu_agent" || c.of(last) != "" || c.of("other") != "" {
 		t.Error("the last call is not known, or known twice")
 	}

@@ -105,16 +105,7 @@ func (t *turns) drop(id string) bool {
 func (t *turns) resultless() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var ids []string
-	for _, m := range t.open {
-		if m.through {
-			ids = append(ids, m.id)
-		}
-	}
-	for _, id := range ids {
-		t.end(id)
-	}
-	return ids
+	return t.endWhere(func(m *sent) bool { return m.through })
 }
 
 // finish closes the messages that a result ends and returns their ids; if there are none, the result is not
@@ -123,18 +114,10 @@ func (t *turns) resultless() []string {
 func (t *turns) finish(f resultFrame) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var ids []string
-	for _, m := range t.open {
-		named := slices.Contains(f.MessageUUIDs, m.id)
+	return t.endWhere(func(m *sent) bool {
 		unnamed := len(f.MessageUUIDs) == 0 && f.Origin == nil && m.delivered
-		if named || unnamed {
-			ids = append(ids, m.id)
-		}
-	}
-	for _, id := range ids {
-		t.end(id)
-	}
-	return ids
+		return unnamed || slices.Contains(f.MessageUUIDs, m.id)
+	})
 }
 
 // close refuses further messages from now on.
@@ -149,14 +132,7 @@ func (t *turns) lose() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = "the agent has ended"
-	var ids []string
-	for _, m := range t.open {
-		ids = append(ids, m.id)
-	}
-	for _, id := range ids {
-		t.end(id)
-	}
-	return ids
+	return t.endWhere(func(*sent) bool { return true })
 }
 
 // enter records that a turn of the CLI has begun: the messages delivered to it are part of the conversation
@@ -205,6 +181,16 @@ func (t *turns) find(id string) *sent {
 		}
 	}
 	return nil
+}
+
+func (t *turns) endWhere(over func(*sent) bool) (ids []string) {
+	for _, m := range slices.Clone(t.open) {
+		if over(m) {
+			ids = append(ids, m.id)
+			t.end(m.id)
+		}
+	}
+	return ids
 }
 
 func (t *turns) end(id string) {

@@ -242,7 +242,7 @@ func (a *agent) Context(ctx context.Context) (bridge.ContextResult, error) {
 	if err != nil {
 		return bridge.ContextResult{}, err
 	}
-	w := a.gauge.reach()
+	w := a.gauge.now().Window
 	return bridge.ContextResult{Tokens: u.TotalTokens, Window: w, Pct: transcript.Percent(u.TotalTokens, w)}, nil
 }
 

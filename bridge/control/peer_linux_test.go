@@ -48,9 +48,7 @@ func TestServePeer(t *testing.T) {
 	defer l.Close()
 	conn := testkit.Must(l.AcceptUnix())(t)
 	defer conn.Close()
-	if p := Identify(conn); !strings.Contains(p.Problem, "another PID namespace") {
-		t.Errorf("%+v", p)
-	}
+	testkit.Includes(t, "text", Identify(conn).Problem, "another PID namespace")
 }
 
 // TestIdentifyInNamespaces: a process in other PID and network namespaces is found to be one that this process
@@ -65,26 +63,12 @@ func TestIdentifyInNamespaces(t *testing.T) {
 	conn := testkit.Must(l.AcceptUnix())(t)
 	p := Identify(conn)
 	conn.Close()
-	if err := client.Wait(); err != nil {
-		t.Errorf("the client: %v", err)
-	}
-	if !strings.Contains(p.Problem, "started it") || p.PID <= 2 {
-		t.Errorf("%+v", p)
-	}
+	testkit.Works(t, "the client", client.Wait())
+	testkit.Check(t, strings.Contains(p.Problem, "started it") && p.PID > 2, "%+v", p)
 
 	path = filepath.Join(filepath.Dir(path), "inside")
 	server := confined(t, []string{peerVariable + "=" + path}, run...)
 	testkit.OK(t, server.Start())
-	deadline, tick := time.After(time.Minute), time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	for !errors.Is(call(path), io.EOF) {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatal("nobody listens inside")
-		}
-	}
-	if err := server.Wait(); err != nil {
-		t.Errorf("the server inside: %v", err)
-	}
+	testkit.Await(t, "who listens inside", func() bool { return errors.Is(call(path), io.EOF) })
+	testkit.Works(t, "the server inside", server.Wait())
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestJudge: a process belongs to an agent if it, or any process above it, descends from arbiter or bears a
@@ -49,9 +50,8 @@ func TestJudge(t *testing.T) {
 			{PID: 1, Unreadable: true}}, free: true},
 	} {
 		problem, agent := judge(tt.line, arbiter, tt.marks)
-		if (problem == "") != tt.free || agent != tt.agent {
-			t.Errorf("%s: %q of %q, want free %v of %q", name, problem, agent, tt.free, tt.agent)
-		}
+		testkit.Check(t, (problem == "") == tt.free && agent == tt.agent, "%s: %q of %q, want free %v of %q", name,
+			problem, agent, tt.free, tt.agent)
 	}
 }
 
@@ -71,7 +71,5 @@ func TestIdentify(t *testing.T) {
 	}()
 	_ = call(path) // EOF, after Identify
 	p := <-done
-	if p.Problem != "" || p.PID != os.Getpid() || p.UID != os.Getuid() || p.Name == "" {
-		t.Errorf("%+v", p)
-	}
+	testkit.Check(t, p.Problem == "" && p.PID == os.Getpid() && p.UID == os.Getuid() && p.Name != "", "%+v", p)
 }

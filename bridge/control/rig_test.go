@@ -202,9 +202,7 @@ func connect(t *testing.T, path string, progress *[]string) *Client {
 			*progress = append(*progress, text)
 		}
 	})
-	if err != nil || st.Run != "run" || st.V != Version {
-		t.Fatalf("%+v, %v", st, err)
-	}
+	testkit.Need(t, err == nil && st.Run == "run" && st.V == Version, "%+v, %v", st, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -218,9 +216,7 @@ func raw(t *testing.T, path, line string) string {
 	testkit.Must(conn.Write([]byte(line)))(t)
 	buf := make([]byte, 4096)
 	n, err := conn.Read(buf)
-	if err != nil && !errors.Is(err, io.EOF) {
-		t.Fatal(err)
-	}
+	testkit.Need(t, err == nil || errors.Is(err, io.EOF), "%v", err)
 	return string(buf[:slices.Index(append(buf[:n:n], '\n'), '\n')])
 }
 

@@ -24,21 +24,16 @@ func TestAgentIsRefusedEveryMethod(t *testing.T) {
 		got := raw(t, path,
 			fmt.Sprintf(`{"jsonrpc":"2.0","id":"1","method":%q,"params":{"agent":"orch-1","cols":80,"rows":24}}`+"\n",
 				m))
-		if !strings.Contains(got, "-32001") || !strings.Contains(got, "an agent started it") ||
-			strings.Contains(got, "result") {
-			t.Errorf("%s: %s", m, got)
-		}
+		testkit.Check(t, strings.Contains(got, "-32001") && strings.Contains(got, "an agent started it") &&
+			!strings.Contains(got, "result"), "%s: %s", m, got)
 	}
 	h.await(t, "all were told", func() bool { return len(h.refused) == len(methods) })
-	if h.open != nil || len(h.commands) > 0 {
-		t.Error("something was done all the same")
-	}
+	testkit.Check(t, h.open == nil && len(h.commands) == 0, "something was done all the same")
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	var refused *Refusal
-	if _, _, err := Dial(ctx, path, nil); !errors.As(err, &refused) || refused.Code != CodeRefused {
-		t.Errorf("the client says %v", err)
-	}
+	_, _, err := Dial(ctx, path, nil)
+	testkit.Check(t, errors.As(err, &refused) && refused.Code == CodeRefused, "the client says %v", err)
 }
 
 // TestReadOnlyAttachment: the service is not notified of a peer that hangs up without a request.
@@ -49,9 +44,7 @@ func TestReadOnlyAttachment(t *testing.T) {
 	_ = conn.Close()
 	raw(t, path, "nonsense\n") // comes second, and is one
 	h.await(t, "the second was told", func() bool { return len(h.refused) > 0 })
-	if len(h.refused) != 1 {
-		t.Errorf("told of %q", h.refused)
-	}
+	testkit.Same(t, fmt.Sprintf("told of %q", h.refused), 1, len(h.refused))
 }
 
 // TestUnopenedSession: a client can tell a session that could not be opened from a request that was refused.
@@ -65,9 +58,8 @@ func TestUnopenedSession(t *testing.T) {
 		path, _ := open(t, h, friend)
 		_, err := connect(t, path, nil).Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}})
 		var refused *Refusal
-		if !errors.As(err, &refused) || refused.Code != want || refused.Message != reject.Error() {
-			t.Errorf("want %d, %v: %+v", want, reject, err)
-		}
+		testkit.Check(t, errors.As(err, &refused) && refused.Code == want && refused.Message == reject.Error(),
+			"want %d, %v: %+v", want, reject, err)
 	}
 }
 
@@ -89,10 +81,9 @@ func TestProtocol(t *testing.T) {
 		`{}`:       "",
 		`nonsense`: "",
 	} {
-		if got := raw(t, path, line+"\n"); !strings.Contains(got, want) ||
-			want == "" && strings.Contains(got, "result") {
-			t.Errorf("%s: %s, want %s", line, got, want)
-		}
+		got := raw(t, path, line+"\n")
+		testkit.Check(t, strings.Contains(got, want) && (want != "" || !strings.Contains(got, "result")),
+			"%s: %s, want %s", line, got, want)
 	}
 }
 
@@ -101,12 +92,9 @@ func TestLongLine(t *testing.T) {
 	path, _ := open(t, newTestService(), friend)
 	c := connect(t, path, nil)
 	big := connect(t, path, nil)
-	if _, err := big.Command(t.Context(), []byte(`"`+strings.Repeat("x", maxRequest)+`"`)); err == nil {
-		t.Error("it was taken")
-	}
-	if _, err := c.Status(t.Context()); err != nil {
-		t.Errorf("the other connection: %v", err)
-	}
+	testkit.Fails(t, "it was taken",
+		testkit.Err(big.Command(t.Context(), []byte(`"`+strings.Repeat("x", maxRequest)+`"`))))
+	testkit.Works(t, "the other connection", testkit.Err(c.Status(t.Context())))
 }
 
 // TestAttach: input arrives in order, output comes back complete, and detach reports what was done.
@@ -117,12 +105,9 @@ func TestAttach(t *testing.T) {
 	c := connect(t, path, &progress)
 	p := AttachParams{Agent: "orch-1", Size: Size{Cols: 80, Rows: 24}, Term: "xterm"}
 	r, err := c.Attach(t.Context(), p)
-	if err != nil || r.Agent != "orch-1" || r.V != Version || len(progress) != 1 {
-		t.Fatalf("%+v, %v, said %q", r, err, progress)
-	}
-	if _, err := c.Attach(t.Context(), p); err == nil || !strings.Contains(err.Error(), "already") {
-		t.Errorf("a second one: %v", err)
-	}
+	testkit.Need(t, err == nil && r.Agent == "orch-1" && r.V == Version && len(progress) == 1, "%+v, %v, said %q", r,
+		err, progress)
+	testkit.Fails(t, "a second one", testkit.Err(c.Attach(t.Context(), p)), "already")
 	var want strings.Builder
 	for i := range 200 {
 		word := fmt.Sprintf("%d ", i)
@@ -139,16 +124,10 @@ func TestAttach(t *testing.T) {
 		n := testkit.Must(c.Read(buf))(t)
 		got = append(got, buf[:n]...)
 	}
-	if string(got) != shown {
-		t.Error("another thing was shown")
-	}
+	testkit.Same(t, "another thing was shown", shown, string(got))
 	ended, received := c.Detach(waitTimeout)
-	if !received || ended.Words != 2 || ended.Reason != "given back" {
-		t.Errorf("%+v, %v", ended, received)
-	}
-	if _, err := c.Read(buf); err == nil {
-		t.Error("there is more to see after the end")
-	}
+	testkit.Check(t, received && ended.Words == 2 && ended.Reason == "given back", "%+v, %v", ended, received)
+	testkit.Fails(t, "there is more to see after the end", testkit.Err(c.Read(buf)))
 }
 
 // TestProgramEnds is reported to the client without a request.
@@ -160,9 +139,8 @@ func TestProgramEnds(t *testing.T) {
 	h.open.Detach(t.Context())
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	if ended, received := c.Ended(ctx); !received || ended.Reason != "given back" || ended.Lost {
-		t.Errorf("%+v, %v", ended, received)
-	}
+	ended, received := c.Ended(ctx)
+	testkit.Check(t, received && ended.Reason == "given back" && !ended.Lost, "%+v, %v", ended, received)
 }
 
 // TestGoneClientReleasesTheTerminal: a client that is killed, before or after the terminal is open, leaves nothing
@@ -184,9 +162,7 @@ func TestGoneClientReleasesTheTerminal(t *testing.T) {
 	}()
 	h.await(t, "it is being opened", func() bool { return h.opens == 2 })
 	early.Close()
-	if err := <-begun; err == nil {
-		t.Error("it was opened without a client")
-	}
+	testkit.Fails(t, "it was opened without a client", <-begun)
 	h.await(t, "it was given up", func() bool { return len(h.refused) == 1 })
 }
 
@@ -198,9 +174,7 @@ func TestSlowReader(t *testing.T) {
 	testkit.Must(c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}))(t)
 	flood := make([]byte, 32<<10)
 	for n := 0; h.open.feed.Put(flood); n++ {
-		if n > 100_000 {
-			t.Fatal("it takes all there is")
-		}
+		testkit.Need(t, n <= 100_000, "it takes all there is")
 	}
 	h.await(t, "it was given back", func() bool { return h.open.detached > 0 })
 	go func() { // reads at last
@@ -213,9 +187,8 @@ func TestSlowReader(t *testing.T) {
 	}()
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	if ended, received := c.Ended(ctx); !received || !ended.Dropped || !strings.Contains(ended.Reason, "in time") {
-		t.Errorf("%+v, %v", ended, received)
-	}
+	ended, received := c.Ended(ctx)
+	testkit.Check(t, received && ended.Dropped && strings.Contains(ended.Reason, "in time"), "%+v, %v", ended, received)
 }
 
 // TestCloseReleasesTheTerminal: the end of arbiter detaches all clients.
@@ -224,15 +197,10 @@ func TestCloseReleasesTheTerminal(t *testing.T) {
 	path, s := open(t, h, friend)
 	c := connect(t, path, nil)
 	testkit.Must(c.Attach(t.Context(), AttachParams{Agent: "orch-1", Size: Size{80, 24}}))(t)
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	if h.open.detached == 0 {
-		t.Error("it is still attached")
-	}
-	if _, received := c.Detach(waitTimeout); !received {
-		t.Error("the client does not know")
-	}
+	testkit.Works(t, "Close", s.Close())
+	testkit.Check(t, h.open.detached != 0, "it is still attached")
+	_, received := c.Detach(waitTimeout)
+	testkit.Check(t, received, "the client does not know")
 }
 
 // TestShutdownAnswersThoseWhoAreThere: a client that has connected before a shutdown still gets its answers, and one
@@ -251,9 +219,8 @@ func TestShutdownAnswersThoseWhoAreThere(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
-	if r, err := c.State(ctx); err != nil || r.Version != 7 {
-		t.Errorf("%+v, %v", r, err)
-	}
+	r, err := c.State(ctx)
+	testkit.Check(t, err == nil && r.Version == 7, "%+v, %v", r, err)
 	c.Close()
 	if err := <-done; err != nil || ctx.Err() != nil {
 		t.Errorf("%v, %v", err, ctx.Err())
@@ -263,12 +230,9 @@ func TestShutdownAnswersThoseWhoAreThere(t *testing.T) {
 	c = connect(t, path, nil)
 	ctx, giveUp = context.WithCancel(t.Context())
 	giveUp()
-	if err := s.Shutdown(ctx); err != nil {
-		t.Error(err)
-	}
-	if _, err := c.State(t.Context()); err == nil {
-		t.Error("answered after the end")
-	}
+	err = s.Shutdown(ctx)
+	testkit.Check(t, err == nil, "%v", err)
+	testkit.Fails(t, "answered after the end", testkit.Err(c.State(t.Context())))
 }
 
 // TestCloseDuringRequests: requests that arrive while the server closes start no work that Close does not
@@ -291,9 +255,7 @@ func TestCloseDuringRequests(t *testing.T) {
 			}
 		})
 		<-begun
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "Close", s.Close())
 		_ = conn.Close()
 		writer.Wait()
 	}
@@ -304,12 +266,10 @@ func TestSilence(t *testing.T) {
 	_, path := listen(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, _, err := Dial(ctx, path, nil); !errors.Is(err, ErrSilent) {
-		t.Errorf("%v", err)
-	}
-	if _, _, err := Dial(t.Context(), path+"-none", nil); !errors.Is(err, ErrSilent) {
-		t.Errorf("%v", err)
-	}
+	_, _, err := Dial(ctx, path, nil)
+	testkit.Check(t, errors.Is(err, ErrSilent), "%v", err)
+	_, _, err = Dial(t.Context(), path+"-none", nil)
+	testkit.Check(t, errors.Is(err, ErrSilent), "%v", err)
 }
 
 // TestShortCommandsGetThrough: however many clients keep their connections open, another one is answered.
@@ -323,9 +283,7 @@ func TestShortCommandsGetThrough(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 		client, _, err := Dial(ctx, path, nil)
 		cancel()
-		if err != nil {
-			t.Fatalf("beside %d others: %v", n, err)
-		}
+		testkit.Need(t, err == nil, "beside %d others: %v", n, err)
 		client.Close()
 	}
 }

@@ -29,34 +29,26 @@ func TestSubscribe(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	c, _, err := Dial(ctx, path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer c.Close()
 	received := make(chan any, 8)
 	testkit.OK(t, c.Subscribe(ctx, SubscribeParams{Since: -1}, func(part any) { received <- part }))
 	for i, w := range want {
 		select {
 		case got := <-received:
-			if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", w) {
-				t.Errorf("part %d: %+v instead of %+v", i, got, w)
-			}
+			testkit.Check(t, fmt.Sprintf("%+v", got) == fmt.Sprintf("%+v", w), "part %d: %+v instead of %+v", i, got, w)
 		case <-ctx.Done():
 			t.Fatalf("part %d did not come", i)
 		}
 	}
-	if err := c.Subscribe(ctx, SubscribeParams{}, func(any) {}); err == nil {
-		t.Error("a second subscription was accepted")
-	}
+	testkit.Fails(t, "a second subscription was accepted", c.Subscribe(ctx, SubscribeParams{}, func(any) {}))
 	var wrote []string
 	for i := range 20 {
 		line := fmt.Sprintf(`{"n":%d}`, i)
 		wrote = append(wrote, "screen "+line)
 		testkit.OK(t, c.Put(ctx, PutParams{Command: json.RawMessage(line), Frontend: "screen"}))
 	}
-	if err := errors.Join(c.Stop(ctx, StopParams{Signal: "INT", Fast: true}), c.InputEnded(ctx)); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "Join", errors.Join(c.Stop(ctx, StopParams{Signal: "INT", Fast: true}), c.InputEnded(ctx)))
 	wrote = append(wrote, "stop INT true", "input ended")
 	if r, err := c.State(ctx); err != nil || string(r.State) != `{"Paused":true}` || r.Version != 7 {
 		t.Errorf("the state is %+v, %v", r, err)
@@ -68,9 +60,7 @@ func TestSubscribe(t *testing.T) {
 		})
 		return len(got) == len(wrote)
 	})
-	if !slices.Equal(got, wrote) {
-		t.Errorf("handed in: %q", got)
-	}
+	testkit.Same(t, "handed in", wrote, got)
 	c.Close()
 	h.await(t, "the subscription ended", func() bool { return slices.Contains(h.commands, "unsubscribed") })
 }

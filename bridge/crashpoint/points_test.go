@@ -1,6 +1,7 @@
 package crashpoint
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -13,8 +14,6 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const path = "github.com/arbiter-cli/arbiter/bridge/crashpoint"
@@ -44,25 +43,18 @@ func TestPointsAreTheCalls(t *testing.T) {
 		called = append(called, calls(t, name, src)...)
 		return nil
 	}))
-	if files < 100 {
-		t.Fatalf("only %d files were read", files)
-	}
+	testkit.Need(t, files >= 100, "only %d files were read", files)
 	slices.Sort(called)
 	called = slices.Compact(called)
 	listed := []string{}
 	for _, p := range Points {
-		if p.Doc == "" || strings.ContainsAny(p.Name, ":/ ") || !strings.Contains(p.Name, ".") {
-			t.Errorf("point %q, %q: want package.place, and what it is about", p.Name, p.Doc)
-		}
+		testkit.Check(t, p.Doc != "" && !strings.ContainsAny(p.Name, ":/ ") && strings.Contains(p.Name, "."),
+			"point %q, %q: want package.place, and what it is about", p.Name, p.Doc)
 		listed = append(listed, p.Name)
 	}
 	slices.Sort(listed) // the table is in the order of execution
-	if len(slices.Compact(slices.Clone(listed))) != len(listed) {
-		t.Error("a point is listed twice")
-	}
-	if diff := cmp.Diff(listed, append([]string{}, called...)); diff != "" {
-		t.Errorf("points listed and called (-listed +called):\n%s", diff)
-	}
+	testkit.Same(t, "a point is listed twice", len(listed), len(slices.Compact(slices.Clone(listed))))
+	testkit.Same(t, "points listed and called", listed, append([]string{}, called...))
 }
 
 // calls returns the names with which a file calls Here.
@@ -114,8 +106,6 @@ func TestCallsAreFound(t *testing.T) {
 		`"os"`:              nil,
 	} {
 		got := calls(t, "p.go", []byte(strings.Replace(body, "%s", imports, 1)))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("import %s: %s", imports, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("import %s", imports), want, got)
 	}
 }

@@ -2,6 +2,7 @@ package crashpoint
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,14 +44,12 @@ func TestParseTarget(t *testing.T) {
 		"panic:arbiter/a.b:12":      {name: "a.b", role: "arbiter", n: 12, panic: true},
 		"panic:arbiter/loop.folded": {name: "loop.folded", role: "arbiter", n: 1, panic: true},
 	} {
-		if got, err := parseTarget(text); err != nil || got != want {
-			t.Errorf("%q: %+v, %v, want %+v", text, got, err, want)
-		}
+		got, err := parseTarget(text)
+		testkit.Check(t, err == nil && got == want, "%q: %+v, %v, want %+v", text, got, err, want)
 	}
 	for _, text := range []string{":1", "a:", "a:0", "a:-1", "a:x", "a:1:2", "panic:", "bridge/", "bridge/:1"} {
-		if got, err := parseTarget(text); err == nil {
-			t.Errorf("%q: %+v, want an error", text, got)
-		}
+		got, err := parseTarget(text)
+		testkit.Check(t, err != nil, "%q: %+v, want an error", text, got)
 	}
 }
 
@@ -72,14 +71,11 @@ func TestDeath(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), childVariable+"="+tt.walk, atVariable+"="+tt.at, logVariable+"="+log)
 			out, err := cmd.Output()
-			if string(out) != tt.passed {
-				t.Errorf("passed %q, want %q", out, tt.passed)
-			}
+			testkit.Same(t, fmt.Sprintf("passed %q", out), tt.passed, string(out))
 			var exit *exec.ExitError
 			killed := errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
-			if killed != tt.killed || !killed && err != nil {
-				t.Errorf("ended by %v, killed is to be %v", err, tt.killed)
-			}
+			testkit.Check(t, killed == tt.killed && (killed || err == nil), "ended by %v, killed is to be %v", err,
+				tt.killed)
 		})
 	}
 }
@@ -88,9 +84,8 @@ func TestPanic(t *testing.T) {
 	tr := testkit.Must(newTrap("panic:a:2", ""))(t)
 	tr.here("a")
 	defer func() {
-		if r := recover(); r != "crash point a" {
-			t.Errorf("recovered %v", r)
-		}
+		r := recover()
+		testkit.Check(t, r == "crash point a", "recovered %v", r)
 	}()
 	tr.here("a")
 	t.Error("no panic")
@@ -102,9 +97,8 @@ func TestOneDeath(t *testing.T) {
 	for _, want := range []string{"a ", "a b "} {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), childVariable+"=bridge a b", atVariable+"=bridge/b", logVariable+"="+log)
-		if out, _ := cmd.Output(); string(out) != want {
-			t.Errorf("passed %q, want %q", out, want)
-		}
+		out, _ := cmd.Output()
+		testkit.Check(t, string(out) == want, "passed %q, want %q", out, want)
 	}
 }
 

@@ -5,20 +5,16 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestCut(t *testing.T) {
-	if got := Cut("aé", 2); got != "a" {
-		t.Errorf("cut in mid-rune: %q", got)
-	}
+	testkit.Same(t, "cut in mid-rune", "a", Cut("aé", 2))
 }
 
 func TestSecretsOf(t *testing.T) {
-	if diff := cmp.Diff(secretsOf([]string{"ANTHROPIC_API_KEY=sk-12345678", "DEBUG_AUTH=1", "PATH=/usr/bin:/bin"}),
-		map[string]string{"sk-12345678": "ANTHROPIC_API_KEY"}); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Same(t, "", secretsOf([]string{"ANTHROPIC_API_KEY=sk-12345678", "DEBUG_AUTH=1", "PATH=/usr/bin:/bin"}),
+		map[string]string{"sk-12345678": "ANTHROPIC_API_KEY"})
 }
 
 func TestStderrLog(t *testing.T) {
@@ -30,8 +26,7 @@ func TestStderrLog(t *testing.T) {
 			t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
 		}
 		tail := strings.Split(l.Tail(), "\n")
-		if len(tail) != StderrLines || tail[len(tail)-1] != "last" || len(tail[len(tail)-2]) != StderrLine {
-			t.Errorf("tail of %d lines: %.100q", len(tail), tail)
-		}
+		testkit.Check(t, len(tail) == StderrLines && tail[len(tail)-1] == "last" &&
+			len(tail[len(tail)-2]) == StderrLine, "tail of %d lines: %.100q", len(tail), tail)
 	})
 }

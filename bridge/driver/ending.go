@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"syscall"
 	"time"
@@ -100,6 +101,21 @@ func Ended(child *proctree.Child, d time.Duration, cut <-chan struct{}) bool {
 	case <-cut:
 	}
 	return false
+}
+
+// killTimeout bounds the wait for the end of what is left of a process.
+const killTimeout = 5 * time.Second
+
+// Kill ends all that is left of a process and returns how many other processes that were.
+func Kill(child *proctree.Child, emit func(bridge.EventBody)) (others int) {
+	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
+	defer cancel()
+	others, err := child.Kill(ctx)
+	if err != nil {
+		emit(bridge.Error{Category: bridge.CatInternal, Message: fmt.Sprintf("processes are left over: %v", err)})
+	}
+	<-child.Done() // KILL was sent: the kernel ends it
+	return others
 }
 
 // IsClosed reports whether a channel is closed.

@@ -175,9 +175,7 @@ func TestWhatIsLetThrough(t *testing.T) {
 				b.resolved.Load(), c.status, c.body, c.dialed, c.unnamed)
 		}
 	}
-	if len(b.reports) == 0 {
-		t.Error("nothing was reported")
-	}
+	testkit.Check(t, len(b.reports) != 0, "nothing was reported")
 }
 
 // TestAsked: one question for each host and port, and only for what may be allowed; an allow is remembered.
@@ -200,9 +198,8 @@ func TestAsked(t *testing.T) {
 		case question = <-asked:
 		default:
 		}
-		if !strings.HasPrefix(status, c.status) || question != c.asks {
-			t.Errorf("%s: %s %s, asked %q; want %s, %q", c.uri, status, body, question, c.status, c.asks)
-		}
+		testkit.Check(t, strings.HasPrefix(status, c.status) && question == c.asks, "%s: %s %s, asked %q; want %s, %q",
+			c.uri, status, body, question, c.status, c.asks)
 	}
 }
 
@@ -219,9 +216,8 @@ func TestEndWhileAsked(t *testing.T) {
 	fmt.Fprint(conn, "CONNECT a.example:443 HTTP/1.1\r\nHost: a\r\n\r\n")
 	<-asking
 	b.Close()
-	if rest, _ := io.ReadAll(conn); strings.Contains(string(rest), " 200 ") {
-		t.Errorf("it was let through: %s", rest)
-	}
+	rest, _ := io.ReadAll(conn)
+	testkit.Check(t, !strings.Contains(string(rest), " 200 "), "it was let through: %s", rest)
 }
 
 // TestTunnel: a tunnel carries TLS for its own host, and nothing for another; one direction may end first, and the
@@ -240,23 +236,18 @@ func TestTunnel(t *testing.T) {
 	r := testkit.Must(client.Get("https://example.com/"))(t)
 	text, _ := io.ReadAll(r.Body)
 	r.Body.Close()
-	if string(text) != "inside" {
-		t.Errorf("the server says %q", text)
-	}
+	testkit.Same(t, fmt.Sprintf("the server says %q", text), "inside", string(text))
 	transport.CloseIdleConnections()
 	transport.TLSClientConfig.ServerName = "example.com"
 	if r, err := client.Get("https://other.example/"); err == nil {
 		r.Body.Close()
 		t.Error("a tunnel to one host led to another")
 	}
-	if got := <-b.reports; !strings.Contains(got, "another server") {
-		t.Errorf("reported %q", got)
-	}
+	testkit.Includes(t, "reported", <-b.reports, "another server")
 	if conn := b.tunnelTo(t, "example.com:443"); conn != nil {
 		fmt.Fprint(conn, "SSH-2.0-x\r\n")
-		if n, err := conn.Read(make([]byte, 1)); err == nil {
-			t.Errorf("%d bytes came through a tunnel without TLS", n)
-		}
+		n, err := conn.Read(make([]byte, 1))
+		testkit.Check(t, err != nil, "%d bytes came through a tunnel without TLS", n)
 		conn.Close()
 	}
 }
@@ -267,9 +258,7 @@ func (b *bed) tunnelTo(t *testing.T, at string) net.Conn {
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", at, at)
 	r, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: http.MethodConnect})
-	if err != nil || r.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %v, %v", at, r, err)
-	}
+	testkit.Need(t, err == nil && r.StatusCode == http.StatusOK, "%s: %v, %v", at, r, err)
 	return conn
 }
 
@@ -286,24 +275,20 @@ func TestEnds(t *testing.T) {
 		defer there.Close()
 		if !closes {
 			b.Close()
-			if n, err := there.Read(make([]byte, 1)); err == nil {
-				t.Errorf("%d bytes after the end", n)
-			}
-			if n, err := conn.Read(make([]byte, 1)); err == nil {
-				t.Errorf("%d bytes after the end", n)
-			}
+			n, err := there.Read(make([]byte, 1))
+			testkit.Check(t, err != nil, "%d bytes after the end", n)
+			n, err = conn.Read(make([]byte, 1))
+			testkit.Check(t, err != nil, "%d bytes after the end", n)
 			return
 		}
 		fmt.Fprint(conn, "ask")
 		_ = conn.(*net.TCPConn).CloseWrite()
-		if got, err := io.ReadAll(there); string(got) != "ask" || err != nil {
-			t.Errorf("there: %q, %v", got, err)
-		}
+		got, err := io.ReadAll(there)
+		testkit.Check(t, string(got) == "ask" && err == nil, "there: %q, %v", got, err)
 		fmt.Fprint(there, "answer")
 		there.Close()
-		if got, err := io.ReadAll(conn); string(got) != "answer" || err != nil {
-			t.Errorf("here: %q, %v", got, err)
-		}
+		got, err = io.ReadAll(conn)
+		testkit.Check(t, string(got) == "answer" && err == nil, "here: %q, %v", got, err)
 	}
 }
 
@@ -335,14 +320,10 @@ func TestUpstream(t *testing.T) {
 	}
 	for host, direct := range map[string]bool{"x.below.example": true, "203.0.113.9": true, "203.0.114.9": false,
 		"localhost": true, "b.example": false} {
-		if got := upstream.of(target{host, 443}, true) == nil; got != direct {
-			t.Errorf("%s: direct %v", host, got)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: direct", host), direct, upstream.of(target{host, 443}, true) == nil)
 	}
 	env = map[string]string{"ALL_PROXY": "socks5://x"}
-	if _, err := UpstreamOf(func(name string) string { return env[name] }); err == nil {
-		t.Error("a SOCKS proxy was taken")
-	}
+	testkit.Fails(t, "a SOCKS proxy was taken", testkit.Err(UpstreamOf(func(name string) string { return env[name] })))
 }
 
 // TestForward: a listed address of this computer leads there as it is.
@@ -396,13 +377,9 @@ func TestRules(t *testing.T) {
 		for _, r := range got {
 			list = append(list, r.String())
 		}
-		if strings.Join(list, ", ") != c.want {
-			t.Errorf("%s: %s", name, list)
-		}
+		testkit.Check(t, strings.Join(list, ", ") == c.want, "%s: %s", name, list)
 	}
 	forwards := append(rules(t, "localhost:8080", "127.0.0.1:8080", "a.example:8080", "[::1]:9090"),
 		APIHosts(func(string) string { return "http://127.0.0.1:4711" })...).Forwards()
-	if got := strings.Join(forwards, " "); got != "127.0.0.1:8080 [::1]:9090 127.0.0.1:4711" {
-		t.Errorf("forwards: %s", got)
-	}
+	testkit.Same(t, "forwards", "127.0.0.1:8080 [::1]:9090 127.0.0.1:4711", strings.Join(forwards, " "))
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -38,17 +39,13 @@ func TestCheckResults(t *testing.T) {
 	b := newBench(t)
 	for _, c := range cases {
 		r := b.check(bridge.CheckParams{Command: c.command})
-		if r.Exit != c.exit || r.Signal != c.signal || r.Output != c.output || r.TimedOut {
-			t.Errorf("%s: %+v", c.name, r)
-		}
-		if r.Bytes != int64(len(c.output)) || r.SHA256 != sum(c.output) {
-			t.Errorf("%s: %d bytes, hash %s", c.name, r.Bytes, r.SHA256)
-		}
+		testkit.Check(t, r.Exit == c.exit && r.Signal == c.signal && r.Output == c.output && !r.TimedOut, "%s: %+v",
+			c.name, r)
+		testkit.Check(t, r.Bytes == int64(len(c.output)) && r.SHA256 == sum(c.output), "%s: %d bytes, hash %s", c.name,
+			r.Bytes, r.SHA256)
 	}
 	where := testkit.Must(filepath.EvalSymlinks(b.cwd))(t)
-	if r := b.check(bridge.CheckParams{Command: "pwd -P"}); r.Output != where+"\n" {
-		t.Errorf("it ran in %q", r.Output)
-	}
+	testkit.Same(t, "it ran in", where+"\n", b.check(bridge.CheckParams{Command: "pwd -P"}).Output)
 }
 
 // Of a large output the end is kept, starting with a complete rune; the hash covers everything.
@@ -56,13 +53,10 @@ func TestLongOutput(t *testing.T) {
 	b := newBench(t)
 	r := b.check(bridge.CheckParams{Command: `i=0; while [ $i -lt 3000 ]; do printf '€'; i=$((i+1)); done; printf x`})
 	all := strings.Repeat("€", 3000) + "x"
-	if r.Bytes != int64(len(all)) || r.SHA256 != sum(all) {
-		t.Errorf("%d bytes, hash %s", r.Bytes, r.SHA256)
-	}
-	if len(r.Output) > bridge.CheckOutputCap || len(r.Output) < bridge.CheckOutputCap-3 ||
-		!strings.HasSuffix(all, r.Output) || !strings.HasPrefix(r.Output, "€") {
-		t.Errorf("%d bytes of output, beginning with %.20q", len(r.Output), r.Output)
-	}
+	testkit.Check(t, r.Bytes == int64(len(all)) && r.SHA256 == sum(all), "%d bytes, hash %s", r.Bytes, r.SHA256)
+	testkit.Check(t, len(r.Output) <= bridge.CheckOutputCap && len(r.Output) >= bridge.CheckOutputCap-3 &&
+		strings.HasSuffix(all, r.Output) && strings.HasPrefix(r.Output, "€"),
+		"%d bytes of output, beginning with %.20q", len(r.Output), r.Output)
 }
 
 func TestOutputThatIsNoText(t *testing.T) {
@@ -72,9 +66,8 @@ func TestOutputThatIsNoText(t *testing.T) {
 		!strings.HasSuffix(r.Output, "\uFFFDend\n") {
 		t.Errorf("%d bytes, ending in %q", len(r.Output), r.Output[max(0, len(r.Output)-20):])
 	}
-	if r.Bytes != 100004 || r.SHA256 != sum(strings.Repeat("\xff", 100000)+"end\n") {
-		t.Errorf("%d bytes, hash %s", r.Bytes, r.SHA256)
-	}
+	testkit.Check(t, r.Bytes == 100004 && r.SHA256 == sum(strings.Repeat("\xff", 100000)+"end\n"), "%d bytes, hash %s",
+		r.Bytes, r.SHA256)
 }
 
 // A gigabyte costs time and no memory.
@@ -88,21 +81,18 @@ func TestFlood(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	r := b.check(bridge.CheckParams{Command: "yes | head -c 1073741824"})
 	runtime.ReadMemStats(&after)
-	if r.Bytes != 1<<30 || r.Exit != 0 || len(r.Output) != bridge.CheckOutputCap {
-		t.Errorf("%d bytes, %d kept, exit %d", r.Bytes, len(r.Output), r.Exit)
-	}
-	if grown := after.TotalAlloc - before.TotalAlloc; grown > 64<<20 {
-		t.Errorf("%d bytes were allocated on the way", grown)
-	}
+	testkit.Check(t, r.Bytes == 1<<30 && r.Exit == 0 && len(r.Output) == bridge.CheckOutputCap,
+		"%d bytes, %d kept, exit %d", r.Bytes, len(r.Output), r.Exit)
+	grown := after.TotalAlloc - before.TotalAlloc
+	testkit.Check(t, grown <= 64<<20, "%d bytes were allocated on the way", grown)
 }
 
 // A flood without an end is ended by the time limit.
 func TestEndlessFlood(t *testing.T) {
 	r := limited(bridge.CheckParams{Command: "yes"}, newBench(t).check,
 		func(r bridge.CheckResult) bool { return len(r.Output) == bridge.CheckOutputCap })
-	if !r.TimedOut || r.Signal != "terminated" || r.Bytes == 0 || len(r.Output) != bridge.CheckOutputCap {
-		t.Errorf("%+v", r)
-	}
+	testkit.Check(t, r.TimedOut && r.Signal == "terminated" && r.Bytes != 0 && len(r.Output) == bridge.CheckOutputCap,
+		"%+v", r)
 }
 
 // A child in a session of its own that ignores TERM, an orphan, and one that has also cleared its
@@ -114,9 +104,7 @@ func TestTimeLimitReachesEscapedProcesses(t *testing.T) {
 		env -i setsid sh -c 'echo $$ > bare; exec sleep 1000' &
 		while :; do sleep 1; done`}, b.check,
 		func(bridge.CheckResult) bool { return b.there("escaped") && b.there("bare") })
-	if !r.TimedOut || r.Exit != -1 || r.Signal != "killed" {
-		t.Errorf("%+v", r)
-	}
+	testkit.Check(t, r.TimedOut && r.Exit == -1 && r.Signal == "killed", "%+v", r)
 	b.gone("escaped")
 	b.gone("bare")
 }
@@ -124,9 +112,7 @@ func TestTimeLimitReachesEscapedProcesses(t *testing.T) {
 func TestTimeLimitOfCommandThatEndsByTERM(t *testing.T) {
 	b := newBench(t)
 	r := limited(bridge.CheckParams{Command: `trap 'echo bye; exit 7' TERM; sleep 1000 & wait`}, b.check, hasOutput)
-	if !r.TimedOut || r.Exit != 7 || r.Output != "bye\n" {
-		t.Errorf("%+v", r)
-	}
+	testkit.Check(t, r.TimedOut && r.Exit == 7 && r.Output == "bye\n", "%+v", r)
 }
 
 // A daemon holds the pipe; the check ends when its command does.
@@ -134,9 +120,7 @@ func TestDaemonLeftBehind(t *testing.T) {
 	b := newBench(t)
 	r := b.check(bridge.CheckParams{
 		Command: `setsid sh -c 'echo $$ > daemon; exec sleep 1000' & while ! [ -s daemon ]; do :; done; echo up`})
-	if r.Exit != 0 || r.Output != "up\n" || r.TimedOut {
-		t.Errorf("%+v", r)
-	}
+	testkit.Check(t, r.Exit == 0 && r.Output == "up\n" && !r.TimedOut, "%+v", r)
 	b.gone("daemon")
 }
 
@@ -149,9 +133,7 @@ func TestCancelledInMidRun(t *testing.T) {
 			Command: `trap '' TERM; setsid sh -c 'echo $$ > escaped; exec sleep 1000' & sleep 1000; sleep 1000`})
 	b.up("escaped")
 	cancel()
-	if err := b.ended(over); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	testkit.Fails(t, "the check", b.ended(over), context.Canceled)
 	b.checkNoProcesses()
 	b.gone("escaped")
 }
@@ -169,27 +151,17 @@ func TestTwoAtATime(t *testing.T) {
 	given := b.start(ctx, bridge.CheckParams{Command: "echo > up.given"})
 	three := hold("3")
 	cancel()
-	if err := b.ended(given); !errors.Is(err, context.Canceled) {
-		t.Errorf("one that was given up while it waited: %v", err)
-	}
-	if b.there("up.3") || b.there("up.given") {
-		t.Error("three run at a time")
-	}
+	testkit.Fails(t, "one that was given up while it waited", b.ended(given), context.Canceled)
+	testkit.Check(t, !b.there("up.3") && !b.there("up.given"), "three run at a time")
 	b.touch("go.1")
-	if err := b.ended(one); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "the check", b.ended(one))
 	b.up("up.3")
 	b.touch("go.2")
 	b.touch("go.3")
 	for _, over := range []<-chan error{two, three} {
-		if err := b.ended(over); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "the check", b.ended(over))
 	}
-	if b.there("up.given") {
-		t.Error("what was given up ran all the same")
-	}
+	testkit.Check(t, !b.there("up.given"), "what was given up ran all the same")
 }
 
 func TestChecksThatCannotStart(t *testing.T) {
@@ -201,19 +173,15 @@ func TestChecksThatCannotStart(t *testing.T) {
 	} {
 		_, err := b.Check(t.Context(), bridge.Owner{Run: b.run}, p)
 		var typed *bridge.RPCError
-		if !errors.As(err, &typed) || typed.Code != codeInvalidParams || !strings.Contains(err.Error(), p.CWD) {
-			t.Errorf("%s: %v", name, err)
-		}
+		testkit.Check(t, errors.As(err, &typed) && typed.Code == codeInvalidParams &&
+			strings.Contains(err.Error(), p.CWD), "%s: %v", name, err)
 	}
 	b.shell = filepath.Join(b.cwd, "no-shell")
 	_, err := b.Check(t.Context(), bridge.Owner{Run: b.run}, bridge.CheckParams{Command: "true", CWD: b.cwd})
 	var typed *bridge.RPCError
-	if !errors.As(err, &typed) || typed.Code != bridge.CodeUnsupported || !strings.Contains(err.Error(), b.shell) {
-		t.Errorf("no shell: %v", err)
-	}
-	if free := cap(b.slots) - len(b.slots); free != maxChecks {
-		t.Errorf("%d places are free afterwards, of %d", free, maxChecks)
-	}
+	testkit.Check(t, errors.As(err, &typed) && typed.Code == bridge.CodeUnsupported &&
+		strings.Contains(err.Error(), b.shell), "no shell: %v", err)
+	testkit.Same(t, "places are free afterwards", maxChecks, cap(b.slots)-len(b.slots))
 }
 
 func TestCheckGetsNoCredentials(t *testing.T) {
@@ -234,14 +202,9 @@ func TestCheckGetsNoCredentials(t *testing.T) {
 	b := newBench(t)
 	for _, given := range []map[string]string{nil, extra} {
 		r := b.check(bridge.CheckParams{Command: "env", Env: given})
-		if strings.Contains(r.Output, "secret") || strings.Contains(r.Output, "UNHEARD_OF") {
-			t.Errorf("the environment is\n%s", r.Output)
-		}
-		if !strings.Contains(r.Output, "LC_TEST=kept\n") || !strings.Contains(r.Output, "ARBITER_RUN="+b.run+"\n") {
-			t.Errorf("the environment lacks something:\n%s", r.Output)
-		}
-		if strings.Contains(r.Output, "PLAIN=yes\n") != (given != nil) {
-			t.Errorf("what was added:\n%s", r.Output)
-		}
+		testkit.Excludes(t, "the environment", r.Output, "secret", "UNHEARD_OF")
+		testkit.Includes(t, "the environment lacks something", r.Output, "LC_TEST=kept\n", "ARBITER_RUN="+b.run+"\n")
+		testkit.Same(t, fmt.Sprintf("what was added:\n%s", r.Output), (given != nil),
+			strings.Contains(r.Output, "PLAIN=yes\n"))
 	}
 }

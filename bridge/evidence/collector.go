@@ -3,7 +3,6 @@ package evidence
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync/atomic"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -17,7 +16,6 @@ const maxChecks = 2
 // Collector implements [bridge.EvidenceCollector] on this machine. Its host process should have
 // called proctree.BecomeSubreaper, as for agents. It is safe for concurrent use.
 type Collector struct {
-	log   *slog.Logger
 	shell string
 	git   string        // a name to look up on PATH, or a path
 	slots chan struct{} // holds one value for each check that runs
@@ -26,16 +24,13 @@ type Collector struct {
 
 var _ bridge.EvidenceCollector = (*Collector)(nil)
 
-// New returns a collector. log may be nil.
+// New returns a collector.
 //
 // Checks are run by bash, like the commands of agents: the author has tried the line in bash, and the
 // permission rules parse it by bash's grammar. If /bin/sh is another shell, it could run different words
 // than those that were judged.
-func New(log *slog.Logger) *Collector {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	return &Collector{log: log, shell: "bash", git: "git", slots: make(chan struct{}, maxChecks)}
+func New() *Collector {
+	return &Collector{shell: "bash", git: "git", slots: make(chan struct{}, maxChecks)}
 }
 
 // Inspect implements [bridge.EvidenceCollector]. It fails only when ctx ends.

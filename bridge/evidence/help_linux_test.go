@@ -12,6 +12,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // waitTimeout is how long a test waits before it fails.
@@ -42,7 +43,7 @@ type bench struct {
 
 func newBench(t testing.TB) *bench {
 	t.Helper()
-	b := &bench{Collector: New(nil), t: t, run: fmt.Sprintf("evidence-%d-%s", os.Getpid(), filepath.Base(t.Name())),
+	b := &bench{Collector: New(), t: t, run: fmt.Sprintf("evidence-%d-%s", os.Getpid(), filepath.Base(t.Name())),
 		cwd: t.TempDir()}
 	t.Cleanup(func() { proctree.Sweep(b.run, "") })
 	return b
@@ -55,18 +56,14 @@ func (b *bench) check(p bridge.CheckParams) bridge.CheckResult {
 		p.CWD = b.cwd
 	}
 	r, err := b.Check(b.t.Context(), bridge.Owner{Run: b.run}, p)
-	if err != nil {
-		b.t.Fatalf("%s: %v", p.Command, err)
-	}
+	testkit.Need(b.t, err == nil, "%s: %v", p.Command, err)
 	b.checkNoProcesses()
 	return r
 }
 
 func (b *bench) checkNoProcesses() {
 	b.t.Helper()
-	if left := proctree.Survivors(b.run); len(left) > 0 {
-		b.t.Errorf("left: %v", left)
-	}
+	testkit.Empty(b.t, "left", proctree.Survivors(b.run))
 }
 
 // limited runs a check that reaches its time limit. If the limit comes before the command has begun what the test is
@@ -85,28 +82,13 @@ func hasOutput(r bridge.CheckResult) bool { return r.Output != "" }
 // awaitNoProcesses waits until none of the run's processes is left.
 func (b *bench) awaitNoProcesses() {
 	b.t.Helper()
-	b.await("an end of all processes", func() bool { return len(proctree.Survivors(b.run)) == 0 })
+	testkit.Await(b.t, "an end of all processes", func() bool { return len(proctree.Survivors(b.run)) == 0 })
 }
 
 // up waits for a file that a command creates when it is ready for the test.
 func (b *bench) up(name string) {
 	b.t.Helper()
-	b.await(name, func() bool { return b.there(name) })
-}
-
-func (b *bench) await(what string, holds func() bool) {
-	b.t.Helper()
-	deadline := time.NewTimer(waitTimeout)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			b.t.Fatalf("no %s after %v", what, waitTimeout)
-		}
-	}
+	testkit.Await(b.t, name, func() bool { return b.there(name) })
 }
 
 // start runs a check in the background.
@@ -122,13 +104,7 @@ func (b *bench) start(ctx context.Context, p bridge.CheckParams) <-chan error {
 
 func (b *bench) ended(over <-chan error) error {
 	b.t.Helper()
-	select {
-	case err := <-over:
-		return err
-	case <-time.After(waitTimeout):
-		b.t.Fatal("the check does not end")
-		return nil
-	}
+	return testkit.Receive(b.t, "the end of the check", over)
 }
 
 // gone checks that the process whose pid is in the file does not live any more.
@@ -140,9 +116,7 @@ func (b *bench) gone(name string) {
 		return
 	}
 	stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(text)) + "/stat")
-	if err == nil && !strings.Contains(string(stat), ") Z ") {
-		b.t.Errorf("%s lives: %s", name, stat)
-	}
+	testkit.Check(b.t, err != nil || strings.Contains(string(stat), ") Z "), "%s lives: %s", name, stat)
 }
 
 func (b *bench) there(name string) bool {
@@ -152,7 +126,5 @@ func (b *bench) there(name string) bool {
 
 func (b *bench) touch(name string) {
 	b.t.Helper()
-	if err := os.WriteFile(filepath.Join(b.cwd, name), nil, 0o644); err != nil {
-		b.t.Fatal(err)
-	}
+	testkit.OK(b.t, os.WriteFile(filepath.Join(b.cwd, name), nil, 0o644))
 }

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -37,9 +36,7 @@ func (b *bench) git(args ...string) string {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = b.cwd
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		b.t.Fatalf("git %v: %v\n%s", args, err, out)
-	}
+	testkit.Need(b.t, err == nil, "git %v: %v\n%s", args, err, out)
 	return strings.TrimSpace(string(out))
 }
 
@@ -63,9 +60,8 @@ func (b *bench) state() (*bridge.GitState, []string) {
 	before := tree(b.t, b.cwd)
 	r := testkit.Must(b.Inspect(b.t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd}))(b.t)
 	testkit.Same(b.t, "the survey changed files", before, tree(b.t, b.cwd))
-	if len(r.Problems) == 0 || !strings.HasPrefix(r.Problems[0], "transcript: ") {
-		b.t.Errorf("there is no transcript, and it says %q", r.Problems)
-	}
+	testkit.Check(b.t, len(r.Problems) != 0 && strings.HasPrefix(r.Problems[0], "transcript: "),
+		"there is no transcript, and it says %q", r.Problems)
 	return r.Git, r.Problems[1:]
 }
 
@@ -96,13 +92,9 @@ func TestInspectRepository(t *testing.T) {
 	b.write("a.txt", "changed\n")
 	b.write("dé/new.txt", "new\n")
 	g, problems := b.state()
-	if g == nil || len(problems) > 0 {
-		t.Fatalf("%+v, %q", g, problems)
-	}
-	if len(g.Commits) != maxCommits || !strings.HasSuffix(g.Commits[0], " change 11") ||
-		!strings.HasPrefix(g.Head, strings.Fields(g.Commits[0])[0]) {
-		t.Errorf("head %s, commits %q", g.Head, g.Commits)
-	}
+	testkit.Need(t, g != nil && len(problems) == 0, "%+v, %q", g, problems)
+	testkit.Check(t, len(g.Commits) == maxCommits && strings.HasSuffix(g.Commits[0], " change 11") &&
+		strings.HasPrefix(g.Head, strings.Fields(g.Commits[0])[0]), "head %s, commits %q", g.Head, g.Commits)
 	g.Head, g.Commits = "", nil
 	want := &bridge.GitState{Branch: "main", Status: []string{" M a.txt", "?? dé/"},
 		Stat: " a.txt | 2 +-\n 1 file changed, 1 insertion(+), 1 deletion(-)"}
@@ -115,14 +107,12 @@ func TestInspectRepository(t *testing.T) {
 
 func TestInspectWithoutRepository(t *testing.T) {
 	b := newBench(t)
-	if g, problems := b.state(); g != nil || len(problems) > 0 {
-		t.Errorf("%+v, %q", g, problems)
-	}
+	g, problems := b.state()
+	testkit.Check(t, g == nil && len(problems) == 0, "%+v, %q", g, problems)
 	b.cwd = filepath.Join(b.cwd, "gone")
 	r, err := b.Inspect(t.Context(), bridge.InspectParams{SessionID: session, CWD: b.cwd})
-	if err != nil || r.Git != nil || len(r.Problems) != 2 || !strings.Contains(r.Problems[1], "gone is not there") {
-		t.Errorf("of a directory that has gone: %+v, %v", r, err)
-	}
+	testkit.Check(t, err == nil && r.Git == nil && len(r.Problems) == 2 &&
+		strings.Contains(r.Problems[1], "gone is not there"), "of a directory that has gone: %+v, %v", r, err)
 }
 
 func TestInspectEmptyAndBareRepositories(t *testing.T) {
@@ -131,10 +121,8 @@ func TestInspectEmptyAndBareRepositories(t *testing.T) {
 	b.git("init", "-q", "-b", "main")
 	b.write("a.txt", "one\n")
 	g, problems := b.state()
-	if diff := cmp.Diff(&bridge.GitState{Branch: "main", Status: []string{"?? a.txt"}}, g); diff != "" ||
-		len(problems) > 0 {
-		t.Errorf("before the first commit: %q, -want +got:\n%s", problems, diff)
-	}
+	diff := cmp.Diff(&bridge.GitState{Branch: "main", Status: []string{"?? a.txt"}}, g)
+	testkit.Check(t, diff == "" && len(problems) == 0, "before the first commit: %q, -want +got:\n%s", problems, diff)
 	b = newBench(t)
 	b.repo()
 	source := b.cwd
@@ -156,13 +144,10 @@ func TestInspectDuringMerge(t *testing.T) {
 	b.commit("ours")
 	cmd := exec.Command("git", "merge", "-q", "other")
 	cmd.Dir = b.cwd
-	if cmd.Run() == nil {
-		t.Fatal("the merge has no conflict")
-	}
+	testkit.Need(t, cmd.Run() != nil, "the merge has no conflict")
 	g, problems := b.state()
-	if g == nil || g.Operation != "merge" || !cmp.Equal(g.Status, []string{"UU a.txt"}) || len(problems) > 0 {
-		t.Errorf("%+v, %q", g, problems)
-	}
+	testkit.Check(t, g != nil && g.Operation == "merge" && cmp.Equal(g.Status, []string{"UU a.txt"}) &&
+		len(problems) == 0, "%+v, %q", g, problems)
 }
 
 // Another git may be running: its lock is neither waited for nor removed.
@@ -172,9 +157,8 @@ func TestInspectBesideLock(t *testing.T) {
 	b.write("a.txt", "changed\n")
 	b.write(".git/index.lock", "")
 	g, problems := b.state()
-	if g == nil || !cmp.Equal(g.Status, []string{" M a.txt"}) || len(problems) > 0 {
-		t.Errorf("%+v, %q", g, problems)
-	}
+	testkit.Check(t, g != nil && cmp.Equal(g.Status, []string{" M a.txt"}) && len(problems) == 0, "%+v, %q", g,
+		problems)
 }
 
 func TestInspectIsBounded(t *testing.T) {
@@ -194,9 +178,7 @@ func TestInspectIsBounded(t *testing.T) {
 	if !strings.HasSuffix(g.Stat, "250 files changed, 250 insertions(+), 250 deletions(-)") {
 		t.Errorf("the sum is missing: %q", g.Stat[max(0, len(g.Stat)-100):])
 	}
-	if !cmp.Equal(problems, []string{"git status: more than 200 lines"}) {
-		t.Errorf("%q", problems)
-	}
+	testkit.Same(t, "problems", []string{"git status: more than 200 lines"}, problems)
 }
 
 // A git call with more output than is kept is ended, and the kept part is reported.
@@ -207,10 +189,9 @@ func TestEndlessStatus(t *testing.T) {
 *'status --porcelain'*) yes ' M a.txt';;
 esac`)
 	g, problems := b.state()
-	if g == nil || len(g.Status) != maxStatus || g.Status[maxStatus-1] != " M a.txt" ||
-		!cmp.Equal(problems, []string{"git status: too much output", "git status: more than 200 lines"}) {
-		t.Errorf("%+v, %q", g, problems)
-	}
+	testkit.Check(t, g != nil && len(g.Status) == maxStatus && g.Status[maxStatus-1] == " M a.txt" &&
+		cmp.Equal(problems, []string{"git status: too much output", "git status: more than 200 lines"}), "%+v, %q", g,
+		problems)
 }
 
 // fake replaces git by a script.
@@ -238,10 +219,9 @@ func TestGitThatDoesNotWork(t *testing.T) {
 	b := newBench(t)
 	b.repo()
 	b.Collector.git = "no-such-git"
-	if g, problems := b.state(); g != nil || len(problems) != 1 ||
-		!strings.Contains(problems[0], "executable file not found") {
-		t.Errorf("one that is missing: %+v, %q", g, problems)
-	}
+	g, problems := b.state()
+	testkit.Check(t, g == nil && len(problems) == 1 && strings.Contains(problems[0], "executable file not found"),
+		"one that is missing: %+v, %q", g, problems)
 }
 
 // Programs that a repository's configuration names are not run.
@@ -260,13 +240,9 @@ func TestRepositoryThatConfiguresPrograms(t *testing.T) {
 	b.git("config", "core.hooksPath", b.cwd)
 	b.write("a.txt", "changed\n")
 	g, problems := b.state()
-	if g == nil || !cmp.Equal(g.Status, []string{" M a.txt"}) || !strings.Contains(g.Stat, "a.txt") ||
-		len(problems) > 0 {
-		t.Errorf("%+v, %q", g, problems)
-	}
-	if b.there("sprung") {
-		t.Error("it was run")
-	}
+	testkit.Check(t, g != nil && cmp.Equal(g.Status, []string{" M a.txt"}) && strings.Contains(g.Stat, "a.txt") &&
+		len(problems) == 0, "%+v, %q", g, problems)
+	testkit.Check(t, !b.there("sprung"), "it was run")
 }
 
 func TestInspectionIsCancelled(t *testing.T) {
@@ -281,9 +257,7 @@ func TestInspectionIsCancelled(t *testing.T) {
 	}()
 	b.up("up")
 	cancel()
-	if err := b.ended(over); !errors.Is(err, ctx.Err()) {
-		t.Errorf("got %v", err)
-	}
+	testkit.Fails(t, "the check", b.ended(over), ctx.Err())
 }
 
 // The transcript is searched where the session's own environment says.
@@ -302,9 +276,8 @@ func TestInspectTranscript(t *testing.T) {
 		bridge.InspectParams{SessionID: session, CWD: b.cwd, Env: map[string]string{"CLAUDE_CONFIG_DIR": "config"}})
 	want := bridge.InspectResult{Texts: []string{"I test."}, Files: []string{},
 		Commands: []bridge.RanCommand{{Command: "go test", Outcome: "failed"}}}
-	if diff := cmp.Diff(want, r); err != nil || diff != "" {
-		t.Errorf("%v, -want +got:\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, r)
+	testkit.Check(t, err == nil && diff == "", "%v, -want +got:\n%s", err, diff)
 }
 
 // TestInspectRunsNoPlantedProgram: neither a work tree that poses as a bare repository nor, where
@@ -338,13 +311,9 @@ func TestInspectRunsNoPlantedProgram(t *testing.T) {
 	plant(b, "config", "bare")
 	b.write("a.txt", "two\n")
 	look(b, bridge.InspectParams{})
-	if ran("bare") {
-		t.Error("a work tree that poses as a bare repository had its filter run")
-	}
+	testkit.Check(t, !ran("bare"), "a work tree that poses as a bare repository had its filter run")
 	b.git("status") // the trap works
-	if !ran("bare") {
-		t.Error("nothing was planted")
-	}
+	testkit.Check(t, ran("bare"), "nothing was planted")
 
 	b = newBench(t)
 	b.repo()
@@ -356,14 +325,9 @@ func TestInspectRunsNoPlantedProgram(t *testing.T) {
 	}
 	problems := look(b, bridge.InspectParams{Sandbox: &bridge.SandboxConfig{Program: program},
 		Env: map[string]string{"HOME": t.TempDir()}})
-	if slices.ContainsFunc(problems, func(s string) bool { return strings.HasPrefix(s, "git ") }) {
-		t.Errorf("inside, git did not work: %q", problems)
-	}
-	if ran("filter") {
-		t.Error("a filter was run outside of the sandbox")
-	}
+	testkit.Check(t, !slices.ContainsFunc(problems, func(s string) bool { return strings.HasPrefix(s, "git ") }),
+		"inside, git did not work: %q", problems)
+	testkit.Check(t, !ran("filter"), "a filter was run outside of the sandbox")
 	b.git("status")
-	if !ran("filter") {
-		t.Error("nothing was planted")
-	}
+	testkit.Check(t, ran("filter"), "nothing was planted")
 }

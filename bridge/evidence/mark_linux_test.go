@@ -17,9 +17,7 @@ func (b *bench) mark() *bridge.InspectMark {
 	r, err := b.Inspect(b.t.Context(),
 		bridge.InspectParams{SessionID: session, CWD: b.cwd, Mark: true,
 			Env: map[string]string{"HOME": os.Getenv("HOME")}})
-	if err != nil || r.Mark == nil || len(r.Problems) > 0 {
-		b.t.Fatalf("mark: %+v, %v", r, err)
-	}
+	testkit.Need(b.t, err == nil && r.Mark != nil && len(r.Problems) == 0, "mark: %+v, %v", r, err)
 	return r.Mark
 }
 
@@ -28,9 +26,7 @@ func (b *bench) since(m *bridge.InspectMark) (*bridge.Changes, []string) {
 	r, err := b.Inspect(b.t.Context(),
 		bridge.InspectParams{SessionID: session, CWD: b.cwd, Since: m,
 			Env: map[string]string{"HOME": os.Getenv("HOME")}})
-	if err != nil || r.Changes == nil {
-		b.t.Fatalf("since: %+v, %v", r, err)
-	}
+	testkit.Need(b.t, err == nil && r.Changes != nil, "since: %+v, %v", r, err)
 	return r.Changes, r.Problems
 }
 
@@ -66,10 +62,9 @@ func TestChangesSinceMark(t *testing.T) {
 	m := b.mark()
 
 	quiet, problems := b.since(m)
-	if diff := cmp.Diff(&bridge.Changes{Typed: []string{}, Texts: []string{}, Tools: []bridge.ToolCount{},
-		Files: []string{}}, quiet); diff != "" || problems != nil {
-		t.Fatalf("nothing happened: %s %v", diff, problems)
-	}
+	diff := cmp.Diff(&bridge.Changes{Typed: []string{}, Texts: []string{}, Tools: []bridge.ToolCount{},
+		Files: []string{}}, quiet)
+	testkit.Need(t, diff == "" && problems == nil, "nothing happened: %s %v", diff, problems)
 
 	b.write("a.txt", "two\n")
 	b.write("new ä.txt", "n\n")
@@ -103,15 +98,11 @@ func TestChangesSinceMarkWithoutGit(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	b.writeTranscript(typedLine("sdk", "hi"))
 	m := b.mark()
-	if m.Git || m.Transcript == 0 || m.AtMS == 0 {
-		t.Errorf("%+v", m)
-	}
+	testkit.Check(t, !m.Git && m.Transcript != 0 && m.AtMS != 0, "%+v", m)
 	b.writeTranscript(fmt.Sprintf(`"type":"assistant","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"tool_use","id":"t","name":"Edit","input":{"file_path":%q}}]}`, filepath.Join(b.cwd, "x.go")),
 		`"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]}`)
 	c, problems := b.since(m)
-	if !cmp.Equal(c.Files, []string{"x.go"}) || problems != nil || c.Words != 0 {
-		t.Errorf("%+v %v", c, problems)
-	}
+	testkit.Check(t, cmp.Equal(c.Files, []string{"x.go"}) && problems == nil && c.Words == 0, "%+v %v", c, problems)
 }
 
 // TestMarkIsBounded, and reports that it was cut.
@@ -123,12 +114,8 @@ func TestMarkIsBounded(t *testing.T) {
 	}
 	b.writeTranscript(typedLine("sdk", "hi"))
 	m := b.mark()
-	if len(m.Dirty) != bridge.MarkFiles || !m.Partial {
-		t.Errorf("%d files, partial %v", len(m.Dirty), m.Partial)
-	}
+	testkit.Check(t, len(m.Dirty) == bridge.MarkFiles && m.Partial, "%d files, partial %v", len(m.Dirty), m.Partial)
 	b.write(m.Dirty[0].Path, "y")
 	c, problems := b.since(m)
-	if !cmp.Equal(c.Files, []string{m.Dirty[0].Path}) || len(problems) == 0 {
-		t.Errorf("%+v %v", c.Files, problems)
-	}
+	testkit.Check(t, cmp.Equal(c.Files, []string{m.Dirty[0].Path}) && len(problems) != 0, "%+v %v", c.Files, problems)
 }

@@ -28,9 +28,8 @@ func TestScratchPrograms(t *testing.T) {
 		p.params.Env["GOCACHE"] = cache
 		bare := p.with("go test ./...")
 		bare.Sandbox, bare.Scratch = nil, false
-		if r := p.check(bare); r.Exit != 0 {
-			t.Fatalf("%+v", r)
-		}
+		r := p.check(bare)
+		testkit.Need(t, r.Exit == 0, "%+v", r)
 	}
 	before := p.hash()
 	for _, c := range []struct {
@@ -63,21 +62,17 @@ func TestScratchPrograms(t *testing.T) {
 			continue
 		}
 		r := p.check(p.with(c.command))
-		if r.Exit != c.exit || !strings.Contains(r.Output, c.output) {
-			t.Errorf("%s: exit %d, %s", c.command, r.Exit, r.Output)
-		}
-		if p.hash() != before {
-			t.Fatalf("%s: files outside have changed", c.command)
-		}
+		testkit.Check(t, r.Exit == c.exit && strings.Contains(r.Output, c.output), "%s: exit %d, %s", c.command, r.Exit,
+			r.Output)
+		testkit.Need(t, p.hash() == before, "%s: files outside have changed", c.command)
 	}
 	if _, err := os.Stat(filepath.Join(cache, "evil")); cache != "" && err == nil {
 		t.Error("a file of the cache got out")
 	}
 	bare := p.with("echo >> a.go")
 	bare.Sandbox, bare.Scratch = nil, false
-	if r := p.check(bare); r.Exit != 0 || p.hash() == before {
-		t.Errorf("a change is not noticed: %+v", r)
-	}
+	r := p.check(bare)
+	testkit.Check(t, r.Exit == 0 && p.hash() != before, "a change is not noticed: %+v", r)
 }
 
 // outside are things of the host which a check must not reach.
@@ -107,9 +102,7 @@ func (p *place) outside() *outside {
 func connected(t *testing.T, l net.Listener) bool {
 	t.Helper()
 	raw, err := l.(syscall.Conn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	waiting := 0
 	testkit.OK(t, raw.Control(func(fd uintptr) {
 		waiting, err = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
@@ -201,9 +194,8 @@ print(ctypes.CDLL(None).syscall(425, 1, b"\0" * 120))'`, true, func(s string) bo
 	}
 	for _, c := range rows {
 		r := p.check(p.with(c.command))
-		if p.hash() != before || c.reached != nil && c.reached(r.Output) {
-			t.Fatalf("%s: it got out: exit %d, %s", c.command, r.Exit, r.Output)
-		}
+		testkit.Need(t, p.hash() == before && (c.reached == nil || !c.reached(r.Output)), "%s: it got out: exit %d, %s",
+			c.command, r.Exit, r.Output)
 	}
 	for _, c := range rows {
 		if !c.control {
@@ -229,12 +221,8 @@ func TestScratchFull(t *testing.T) {
 	before := p.hash()
 	r := p.check(p.with("head -c 3G /dev/zero > fill || echo $? ; for d in ~/.cache /tmp /dev/shm /var/tmp; do " +
 		"head -c 3G /dev/zero 2>&1 > $d/fill || echo $?; done; df /tmp / >&2; exit 4"))
-	if r.Exit != 4 || strings.Count(r.Output, "No space left on device") != 5 {
-		t.Errorf("%+v", r)
-	}
-	if p.hash() != before {
-		t.Error("files outside have changed")
-	}
+	testkit.Check(t, r.Exit == 4 && strings.Count(r.Output, "No space left on device") == 5, "%+v", r)
+	testkit.Same(t, "files outside have changed", before, p.hash())
 }
 
 // TestScratchOfAWorktree: a repository outside of the workspace can be read, and not be changed.
@@ -243,20 +231,16 @@ func TestScratchOfAWorktree(t *testing.T) {
 	tree := filepath.Join(filepath.Dir(p.work), "tree")
 	bare := p.with("git worktree add -q '" + tree + "'")
 	bare.Scratch, bare.Sandbox = false, nil
-	if r := p.check(bare); r.Exit != 0 {
-		t.Fatalf("%+v", r)
-	}
+	r := p.check(bare)
+	testkit.Need(t, r.Exit == 0, "%+v", r)
 	before := p.hash()
 	c := p.with("git log --oneline && git status --short && echo x >> a.go && git diff --stat && ! git commit -qam x && " +
 		"! echo evil > '" + p.work + "/.git/hooks/pre-commit'")
 	c.CWD = tree
-	if r := p.check(c); r.Exit != 0 || !strings.Contains(r.Output, "one") ||
-		!strings.Contains(r.Output, "1 file changed") {
-		t.Errorf("%+v", r)
-	}
-	if p.hash() != before {
-		t.Error("files outside have changed")
-	}
+	r = p.check(c)
+	testkit.Check(t, r.Exit == 0 && strings.Contains(r.Output, "one") && strings.Contains(r.Output, "1 file changed"),
+		"%+v", r)
+	testkit.Same(t, "files outside have changed", before, p.hash())
 }
 
 // TestScratchUnavailable: nothing runs if there can be no copy, and the error says why.
@@ -280,13 +264,9 @@ func TestScratchUnavailable(t *testing.T) {
 		params := p.with("touch ran")
 		c.change(&params)
 		_, err := p.Check(t.Context(), bridge.Owner{Run: p.run}, params)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "no scratch copy") {
-			t.Errorf("%s: %v", name, err)
-		}
+		testkit.Fails(t, name, err, c.want, "no scratch copy")
 		p.checkNoProcesses()
-		if p.there("ran") {
-			t.Errorf("%s: it ran", name)
-		}
+		testkit.Check(t, !p.there("ran"), "%s: it ran", name)
 	}
 }
 
@@ -294,9 +274,7 @@ func TestScratchUnavailable(t *testing.T) {
 func TestScratchEndsWithItsTime(t *testing.T) {
 	p := newPlace(t)
 	r := limited(p.with("trap 'echo bye; exit 7' TERM; sleep 1000 & wait"), p.check, hasOutput)
-	if !r.TimedOut || r.Exit != 7 || r.Output != "bye\n" {
-		t.Errorf("%+v", r)
-	}
+	testkit.Check(t, r.TimedOut && r.Exit == 7 && r.Output == "bye\n", "%+v", r)
 }
 
 // TestScratchOfAnOrdinaryUser repeats these tests for a user who is not root.
@@ -316,7 +294,5 @@ func TestScratchOfAnOrdinaryUser(t *testing.T) {
 	cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + dir, "TMPDIR=" + dir, "LANG=C.UTF-8"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestScratchBreakouts") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	testkit.Check(t, err == nil && strings.Contains(string(out), "--- PASS: TestScratchBreakouts"), "%v\n%s", err, out)
 }

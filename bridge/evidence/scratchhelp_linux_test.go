@@ -60,9 +60,8 @@ func newPlace(t testing.TB) *place {
 		{"commit", "-qm", "one"}} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir, cmd.Env = p.work, append(os.Environ(), "HOME="+p.home)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v: %s", args, err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		testkit.Need(t, err == nil, "git %v: %v: %s", args, err, out)
 	}
 	p.check(p.with("true")) // the sandbox itself makes missing directories of the CLI
 	return p

@@ -8,6 +8,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // noAgents is a launcher without a CLI.
@@ -52,9 +53,7 @@ func TestCheckEndsWithTheConnection(t *testing.T) {
 		"context is ended": func(_ *bridge.Client, stop context.CancelFunc) { stop() },
 		"shutdown": func(c *bridge.Client, _ context.CancelFunc) {
 			r, err := c.Shutdown(context.Background(), bridge.ShutdownParams{})
-			if err != nil || len(r.Unstopped) == 0 && r.Swept > 0 {
-				t.Errorf("shutdown: %+v, %v", r, err)
-			}
+			testkit.Check(t, err == nil && (len(r.Unstopped) != 0 || r.Swept <= 0), "shutdown: %+v, %v", r, err)
 			c.Close()
 		},
 	}
@@ -70,9 +69,7 @@ func TestCheckEndsWithTheConnection(t *testing.T) {
 			}()
 			c := bridge.NewClient(near, noHandler{}, nil)
 			defer c.Close()
-			if _, err := c.Initialize(ctx, bridge.InitializeParams{Client: "test", Run: b.run}); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, testkit.Err(c.Initialize(ctx, bridge.InitializeParams{Client: "test", Run: b.run})))
 			over := make(chan error, 1)
 			go func() {
 				_, err := c.Check(t.Context(), bridge.CheckParams{Command: stubborn, CWD: b.cwd})
@@ -86,9 +83,7 @@ func TestCheckEndsWithTheConnection(t *testing.T) {
 				b.checkNoProcesses()
 				b.gone("escaped")
 			}
-			if err := b.ended(over); err == nil {
-				t.Error("the check succeeded")
-			}
+			testkit.Fails(t, "the check succeeded", b.ended(over))
 			b.awaitNoProcesses()
 		})
 	}

@@ -117,10 +117,6 @@ func (c *Child) State() *os.ProcessState {
 // process, or 128 plus the signal's number if a signal ended that process.
 func (c *Child) Confines() bool { return c.monitored }
 
-// Remember records the child's current descendants, so that Kill finds them even if they have been orphaned
-// and bear no mark. Call it before the child is asked to end.
-func (c *Child) Remember() { c.remember() }
-
 // Signal sends sig to the child's process group. For a monitored child it goes to the processes for which
 // the monitor waits, unless it is KILL. It is not an error if the child has ended.
 func (c *Child) Signal(sig syscall.Signal) error {
@@ -343,6 +339,14 @@ func EnvLookup(env []string, name string) string {
 		}
 	}
 	return ""
+}
+
+// EnvWithout returns an environment without some variables.
+func EnvWithout(env []string, names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(names, name)
+	})
 }
 
 // ownGroup makes pgid == pid, with Setsid (which a pty needs) or without. The kernel refuses both together

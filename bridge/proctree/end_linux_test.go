@@ -145,12 +145,9 @@ func TestBothKilled(t *testing.T) {
 				want = nil
 			}
 			swept := proctree.SweepStrays(func(run string) bool { return run == testkit.Run(t) })
-			if len(swept) != len(want) || swept[testkit.Run(t)] != want[testkit.Run(t)] {
-				t.Errorf("swept %v, want %v", swept, want)
-			}
-			if left := proctree.Survivors(testkit.Run(t)); len(left) > 0 {
-				t.Errorf("left: %v", left)
-			}
+			testkit.Check(t, len(swept) == len(want) && swept[testkit.Run(t)] == want[testkit.Run(t)],
+				"swept %v, want %v", swept, want)
+			testkit.Empty(t, "left", proctree.Survivors(testkit.Run(t)))
 		})
 	}
 }
@@ -198,26 +195,17 @@ func TestAgentsDoNotHoldTheLock(t *testing.T) {
 			t.Cleanup(func() {
 				killArbiter(s, c.PID())
 				_ = c.Wait()
-				if err := proctree.Until("the bridge has ended",
-					func() bool { return !proctree.Exists(s.Bridge) }); err != nil {
-					t.Error(err)
-				}
+				err := proctree.Until("the bridge has ended", func() bool { return !proctree.Exists(s.Bridge) })
+				testkit.Check(t, err == nil, "%v", err)
 			})
-			if !holds(t, s.Bridge, file) {
-				t.Error("the bridge does not hold the lock: the test could not fail")
-			}
+			testkit.Check(t, holds(t, s.Bridge, file), "the bridge does not hold the lock: the test could not fail")
 			left := proctree.Survivors(testkit.Run(t))
-			if len(left) != 2 {
-				t.Fatalf("stand: %v", left)
-			}
+			testkit.Need(t, len(left) == 2, "stand: %v", left)
 			for _, p := range left {
-				if holds(t, p.PID, file) {
-					t.Errorf("%+v holds the lock", p)
-				}
+				testkit.Check(t, !holds(t, p.PID, file), "%+v holds the lock", p)
 				for _, name := range []string{proctree.EnvLock, proctree.EnvNamespace} {
-					if value, there := entry(proctree.Environ(p.PID), name); there {
-						t.Errorf("%+v was told %s=%s", p, name, value)
-					}
+					value, there := entry(proctree.Environ(p.PID), name)
+					testkit.Check(t, !there, "%+v was told %s=%s", p, name, value)
 				}
 			}
 		})
@@ -477,15 +465,9 @@ func TestLiveTurnInANamespace(t *testing.T) {
 			if err := c.Wait(); err != nil || s.Isolation != want {
 				t.Errorf("isolation %s, want %s; the arbiter: %v", s.Isolation, want, err)
 			}
-			if s.Turn.Outcome != bridge.TurnDone || s.Turn.Text != "It is done." {
-				t.Errorf("turn: %+v", s.Turn)
-			}
-			if got := strings.Join(s.Results, "\n"); !strings.Contains(got, "first=1 seen=few") {
-				t.Errorf("the tool said %q", got)
-			}
-			if left := proctree.Survivors(testkit.Run(t)); len(left) > 0 {
-				t.Errorf("left: %v", left)
-			}
+			testkit.Check(t, s.Turn.Outcome == bridge.TurnDone && s.Turn.Text == "It is done.", "turn: %+v", s.Turn)
+			testkit.Includes(t, "the tool said", strings.Join(s.Results, "\n"), "first=1 seen=few")
+			testkit.Empty(t, "left", proctree.Survivors(testkit.Run(t)))
 		})
 	}
 }
@@ -510,9 +492,7 @@ actors:
 `)))(t)
 	srv := testkit.Must(rehearsal.Start(sc, rehearsal.Options{}))(t)
 	t.Cleanup(func() {
-		if p := srv.Problems(); len(p) > 0 {
-			t.Errorf("problems: %q", p)
-		}
+		testkit.Empty(t, "problems", srv.Problems())
 		srv.Close()
 	})
 	return bridge.AgentConfig{CWD: dir, AllowedTools: []string{"Bash(*)"}, StrictMCP: true, Env: map[string]string{

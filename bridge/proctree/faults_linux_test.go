@@ -93,9 +93,7 @@ func TestDeepTreeThatKeepsThePipes(t *testing.T) {
 				}
 			}
 			testkit.Same(t, "others killed", 5, kill(t, c))
-			if left := Survivors(testkit.Run(t)); len(left) > 0 {
-				t.Errorf("left: %v", left)
-			}
+			testkit.Empty(t, "left", Survivors(testkit.Run(t)))
 		})
 	}
 }
@@ -114,9 +112,8 @@ func TestHoppingProcess(t *testing.T) {
 	kill(t, c)
 	t.Logf("caught after %v", time.Since(begun))
 	for range 200 { // one of many scans finds a process that escaped
-		if left := Survivors(testkit.Run(t)); len(left) > 0 {
-			t.Fatalf("%v hop on", left)
-		}
+		left := Survivors(testkit.Run(t))
+		testkit.Need(t, len(left) == 0, "%v hop on", left)
 	}
 }
 
@@ -266,9 +263,7 @@ func TestStopOfTwenty(t *testing.T) {
 	}
 	kills.Wait()
 	t.Logf("20 children and 20 escaped were gone after %v", time.Since(begun))
-	if left := Survivors(testkit.Run(t)); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
+	testkit.Empty(t, "left", Survivors(testkit.Run(t)))
 }
 
 // TestHundredStartAndStopTogether also starts the next generation of each while the last one is killed,
@@ -300,15 +295,11 @@ func TestHundredStartAndStopTogether(t *testing.T) {
 			if young.State() != nil || !alive(young.PID()) {
 				t.Errorf("orch-%d.10 was killed with orch-%d.1: %v", i, i, young.State())
 			}
-			if _, err := young.Kill(ctx); err != nil {
-				t.Error(err)
-			}
+			testkit.Works(t, "Kill", testkit.Err(young.Kill(ctx)))
 		})
 	}
 	all.Wait()
-	if left := Survivors(testkit.Run(t)); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
+	testkit.Empty(t, "left", Survivors(testkit.Run(t)))
 	testkit.OK(t, until("all goroutines have ended",
 		func() bool { return runtime.NumGoroutine() <= goroutines }))
 }
@@ -433,17 +424,10 @@ func TestMonitored(t *testing.T) {
 	}
 	testkit.OK(t, c.Signal(syscall.SIGTERM))
 	rest, err := io.ReadAll(output)
-	if err != nil || !strings.Contains(string(rest), "heard") {
-		t.Errorf("said %q, %v", rest, err)
-	}
-	select {
-	case <-c.Done():
-	case <-time.After(waitTimeout):
-		t.Fatal("it goes on")
-	}
-	if code := c.State().ExitCode(); code != 7 || !c.Confines() {
-		t.Errorf("exit code %d: the monitor was ended itself", code)
-	}
+	testkit.Check(t, err == nil && strings.Contains(string(rest), "heard"), "said %q, %v", rest, err)
+	testkit.Receive(t, "its end", c.Done())
+	code := c.State().ExitCode()
+	testkit.Check(t, code == 7 && c.Confines(), "exit code %d: the monitor was ended itself", code)
 }
 
 // TestMonitoredInANamespace: the first process of a PID namespace is not the confined one, signals do not end it, and
@@ -459,16 +443,12 @@ func TestMonitoredInANamespace(t *testing.T) {
 		t.Skipf("bubblewrap may not be used here: %q, %v", line, err)
 	}
 	confined := c.Confined()
-	if p, err := procAt(confined); err != nil || p.name != "sh" {
-		t.Errorf("confined is %d: %+v, %v", confined, p, err)
-	}
-	if u := c.Usage(); u.Processes < 3 || u.Stopped {
-		t.Errorf("usage: %+v", u)
-	}
+	p, err := procAt(confined)
+	testkit.Check(t, err == nil && p.name == "sh", "confined is %d: %+v, %v", confined, p, err)
+	u := c.Usage()
+	testkit.Check(t, u.Processes >= 3 && !u.Stopped, "usage: %+v", u)
 	testkit.OK(t, c.Signal(syscall.SIGTERM))
-	if _, err := io.ReadAll(out); err != nil { // the end: nobody holds the pipe any more
-		t.Fatal(err)
-	}
+	testkit.OK(t, testkit.Err(io.ReadAll(out))) // the end: nobody holds the pipe any more
 	<-c.Done()
 	testkit.Same(t, "exit code", 7, c.State().ExitCode())
 }
@@ -491,9 +471,8 @@ func TestBridgesOfOneRun(t *testing.T) {
 		t.Errorf("the sweep of a bridge killed %d, and the other bridge's agent is alive: %v", n, alive(other))
 	}
 	gone(t, third)
-	if left := SurvivorsMarked(Mark{Run: testkit.Run(t), Bridge: "box-2"}); len(left) != 1 || left[0].PID != other {
-		t.Errorf("survivors of the other bridge: %v", left)
-	}
+	left := SurvivorsMarked(Mark{Run: testkit.Run(t), Bridge: "box-2"})
+	testkit.Check(t, len(left) == 1 && left[0].PID == other, "survivors of the other bridge: %v", left)
 	testkit.Same(t, "the sweep of the whole run killed", 1, Sweep(testkit.Run(t), ""))
 	gone(t, other)
 }
@@ -510,18 +489,12 @@ func testKeep(t *testing.T, begin func(*exec.Cmd) (func(), error)) {
 	cmd.Env, cmd.Stdout = []string{}, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	ended := testkit.Must(begin(cmd))(t)
-	if n := Sweep(testkit.Run(t), ""); n != 0 || !alive(cmd.Process.Pid) {
-		t.Errorf("the sweep killed %d", n)
-	}
+	n := Sweep(testkit.Run(t), "")
+	testkit.Check(t, n == 0 && alive(cmd.Process.Pid), "the sweep killed %d", n)
 	testkit.OK(t, cmd.Process.Kill())
-	if err := cmd.Wait(); err == nil {
-		t.Error("it was not killed")
-	}
+	testkit.Fails(t, "it was not killed", cmd.Wait())
 	ended()
-	if children.has(cmd.Process.Pid) {
-		t.Error("it is kept after its end")
-	}
-	if _, err := begin(exec.Command("/no/such/program")); err == nil {
-		t.Error("no error for a program that is not there")
-	}
+	testkit.Check(t, !children.has(cmd.Process.Pid), "it is kept after its end")
+	_, err := begin(exec.Command("/no/such/program"))
+	testkit.Check(t, err != nil, "no error for a program that is not there")
 }

@@ -3,6 +3,7 @@ package proctree
 import (
 	"context"
 	"errors"
+	"maps"
 	"syscall"
 	"time"
 
@@ -27,9 +28,9 @@ type procSet map[procKey]proc
 // finder selects processes from a snapshot.
 type finder func(snapshot) procSet
 
-// remember records the child's current descendants. Once its parent has died, an orphan whose environment
-// bears no mark can be recognized only by this record.
-func (c *Child) remember() {
+// Remember records the child's current descendants. Once its parent has died, an orphan whose environment bears no mark
+// can be recognized only by this record: call it before the child is asked to end.
+func (c *Child) Remember() {
 	s := scan()
 	c.killing.Lock()
 	defer c.killing.Unlock()
@@ -47,17 +48,20 @@ func (c *Child) note(s snapshot) procSet {
 	return s.descendants(c.known)
 }
 
+// family is note together with the processes that bear the child's mark.
+func (c *Child) family(s snapshot) procSet {
+	found := c.note(s)
+	if c.mark.Run != "" {
+		s.addMarked(c.mark, found)
+	}
+	return found
+}
+
 // killTree ends the child's recorded and current descendants, and the processes that bear its mark.
 func (c *Child) killTree(ctx context.Context) (int, error) {
 	c.killing.Lock()
 	defer c.killing.Unlock()
-	killed, err := killAll(ctx, func(s snapshot) procSet {
-		found := c.note(s)
-		if c.mark.Run != "" {
-			s.addMarked(c.mark, found)
-		}
-		return found
-	})
+	killed, err := killAll(ctx, c.family)
 	others := 0
 	for key := range killed {
 		if key.pid != c.cmd.Process.Pid {
@@ -209,22 +213,14 @@ func (s snapshot) addMarked(m Mark, found procSet) {
 }
 
 // Present are a child's processes at one time.
-type Present map[procKey]bool
+type Present procSet
 
 // Present returns the child, its descendants, and the processes that bear its mark.
 func (c *Child) Present() Present {
 	s := scan()
 	c.killing.Lock()
-	found := c.note(s)
-	c.killing.Unlock()
-	if c.mark.Run != "" {
-		s.addMarked(c.mark, found)
-	}
-	present := Present{}
-	for key := range found {
-		present[key] = true
-	}
-	return present
+	defer c.killing.Unlock()
+	return Present(c.family(s))
 }
 
 // KillNew ends the child's processes that were not present before, and returns how many there were. The child itself
@@ -233,15 +229,11 @@ func (c *Child) KillNew(ctx context.Context, before Present) (int, error) {
 	c.killing.Lock()
 	defer c.killing.Unlock()
 	killed, err := killAll(ctx, func(s snapshot) procSet {
-		found := c.note(s)
-		if c.mark.Run != "" {
-			s.addMarked(c.mark, found)
-		}
-		for key := range found {
-			if before[key] || key.pid == c.cmd.Process.Pid {
-				delete(found, key)
-			}
-		}
+		found := c.family(s)
+		maps.DeleteFunc(found, func(key procKey, _ proc) bool {
+			_, known := before[key]
+			return known || key.pid == c.cmd.Process.Pid
+		})
 		return found
 	})
 	return len(killed), err

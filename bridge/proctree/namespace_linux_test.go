@@ -96,9 +96,8 @@ func TestNothingOutlivesTheFirstProcess(t *testing.T) {
 		t.Fatalf("the holder said %q, %v", output[:n], err)
 	}
 	namespace := testkit.Must(namespaceOf(c.PID()))(t)
-	if n := insiders(namespace); n != held+1 {
-		t.Fatalf("%d processes stand in the namespace, want %d", n, held+1)
-	}
+	n := insiders(namespace)
+	testkit.Need(t, n == held+1, "%d processes stand in the namespace, want %d", n, held+1)
 	testkit.OK(t, unix.Kill(c.PID(), unix.SIGKILL))
 	_ = c.Wait()
 	testkit.Same(t, "processes outlived the subreaper", 0, insiders(namespace))
@@ -169,12 +168,10 @@ func TestInsideAUserNamespace(t *testing.T) {
 // If the variable was set by hand, EnterNamespace fails, and the process keeps its /proc.
 func TestEnterWithoutBeingFirst(t *testing.T) {
 	t.Setenv(EnvNamespace, stageEnter+string(PIDNamespace))
-	if got, err := EnterNamespace(); err == nil || got.Kind != NoNamespace {
-		t.Errorf("entered %v, %v", got, err)
-	}
-	if got, err := EnterNamespace(); err != nil || got.Kind != NoNamespace {
-		t.Errorf("not asked, entered %v, %v", got, err)
-	}
+	got, err := EnterNamespace()
+	testkit.Check(t, err != nil && got.Kind == NoNamespace, "entered %v, %v", got, err)
+	got, err = EnterNamespace()
+	testkit.Check(t, err == nil && got.Kind == NoNamespace, "not asked, entered %v, %v", got, err)
 }
 
 func init() {
@@ -375,22 +372,19 @@ func TestSweepStrays(t *testing.T) {
 	asked := map[string]int{}
 	dead := func(run string) bool { asked[run]++; return run == one || run == two }
 	list := Strays(dead)
-	if len(list[one]) != 1 || list[one][0].PID != orphan || len(list[two]) != 1 || len(list) != 2 {
-		t.Errorf("strays: %v", list)
-	}
+	testkit.Check(t, len(list[one]) == 1 && list[one][0].PID == orphan && len(list[two]) == 1 && len(list) == 2,
+		"strays: %v", list)
 	clear(asked)
 	testkit.Same(t, "swept", map[string]int{one: 1, two: 2}, SweepStrays(dead))
 	gone(t, orphan)
 	gone(t, hidden) // found by descent
-	if p, err := procAt(spared); err != nil || p.zombie() || unmarked.State() != nil {
-		t.Error("more was swept")
-	}
+	p, err := procAt(spared)
+	testkit.Check(t, err == nil && !p.zombie() && unmarked.State() == nil, "more was swept")
 	for _, run := range []string{one, two, alive} {
 		testkit.Same(t, fmt.Sprintf("asked times about %q", run), 1, asked[run])
 	}
-	if again := SweepStrays(dead); again != nil {
-		t.Errorf("the second sweep found %v", again)
-	}
+	again := SweepStrays(dead)
+	testkit.Check(t, again == nil, "the second sweep found %v", again)
 }
 
 // bears waits until a new process shows its environment: the kernel lets the process that started it
@@ -412,9 +406,8 @@ func TestStrayOfTwoRuns(t *testing.T) {
 	over := func(runs ...string) func(string) bool {
 		return func(run string) bool { return slices.Contains(runs, run) }
 	}
-	if list := Strays(over(outer)); len(list) > 0 {
-		t.Errorf("the outer run is over, and strays are %v", list)
-	}
+	list := Strays(over(outer))
+	testkit.Check(t, len(list) == 0, "the outer run is over, and strays are %v", list)
 	attr := &syscall.ProcAttr{Env: append(Mark{Run: outer}.Env(), Mark{Run: inner}.Env()...),
 		Sys: &syscall.SysProcAttr{Setpgid: true}}
 	children.mu.Lock() // so that it does not count as an orphan
@@ -428,15 +421,13 @@ func TestStrayOfTwoRuns(t *testing.T) {
 		children.forget(pid)
 	})
 	bears(t, pid)
-	if list := Strays(over(outer)); len(list) > 0 {
-		t.Errorf("the outer run of two is over, and strays are %v", list)
-	}
+	list = Strays(over(outer))
+	testkit.Check(t, len(list) == 0, "the outer run of two is over, and strays are %v", list)
 	if list := Strays(over(inner)); len(list[inner]) != 1 || list[inner][0].PID != c.PID() {
 		t.Errorf("the inner run of two is over, and strays are %v", list)
 	}
-	if list := Strays(over(outer, inner)); len(list[inner]) != 2 || len(list[outer]) != 0 {
-		t.Errorf("both are over, and strays are %v", list)
-	}
+	list = Strays(over(outer, inner))
+	testkit.Check(t, len(list[inner]) == 2 && len(list[outer]) == 0, "both are over, and strays are %v", list)
 }
 
 // nested is an arbiter in a shell of an agent of an outer run.

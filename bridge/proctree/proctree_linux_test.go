@@ -3,7 +3,6 @@ package proctree
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -141,12 +140,9 @@ func begin(t *testing.T, name string, mark Mark) (c *Child, named int, stdin *os
 	})
 	testkit.OK(t, outR.SetReadDeadline(time.Now().Add(waitTimeout)))
 	line, err := bufio.NewReader(outR).ReadString('\n')
-	if err != nil {
-		t.Fatalf("%s did not come up: %v", name, err)
-	}
-	if named, err = strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "up"))); err != nil {
-		t.Fatalf("%s said %q", name, line)
-	}
+	testkit.Need(t, err == nil, "%s did not come up: %v", name, err)
+	named, err = strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "up")))
+	testkit.Need(t, err == nil, "%s said %q", name, line)
 	return c, named, inW
 }
 
@@ -155,26 +151,14 @@ func kill(t *testing.T, c *Child) int {
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	n, err := c.Kill(ctx)
-	if err != nil {
-		t.Errorf("kill: %v", err)
-	}
+	testkit.Check(t, err == nil, "kill: %v", err)
 	return n
 }
 
 // gone waits until pid does not exist, not even as a zombie.
 func gone(t *testing.T, pid int) {
 	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(waitTimeout)
-	for unix.Kill(pid, 0) == nil {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			p, err := procAt(pid)
-			t.Fatalf("process %d is still there: %+v, %v", pid, p, err)
-		}
-	}
+	testkit.Await(t, fmt.Sprintf("the end of process %d", pid), func() bool { return unix.Kill(pid, 0) != nil })
 }
 
 func alive(pid int) bool {
@@ -202,9 +186,7 @@ func TestSignalReachesTheGroup(t *testing.T) {
 	if err := c.Wait(); err == nil || c.State() == nil {
 		t.Errorf("wait: %v, state %v", err, c.State())
 	}
-	if err := c.Signal(syscall.SIGTERM); err != nil {
-		t.Errorf("signal after the end: %v", err)
-	}
+	testkit.Works(t, "signal after the end", c.Signal(syscall.SIGTERM))
 }
 
 func TestKillReachesOtherSessions(t *testing.T) {
@@ -225,9 +207,8 @@ func TestKillIgnoresIgnoredSignalsAndStops(t *testing.T) {
 				}
 				testkit.OK(t, c.Signal(sig))
 				kill(t, c)
-				if ws := c.State().Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGKILL {
-					t.Errorf("ended by %v", ws)
-				}
+				ws := c.State().Sys().(syscall.WaitStatus)
+				testkit.Check(t, ws.Signal() == syscall.SIGKILL, "ended by %v", ws)
 			})
 		}
 	}
@@ -239,14 +220,9 @@ func TestStoppedChildEndsByTermAndCont(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGCONT} {
 		testkit.OK(t, c.Signal(sig))
 	}
-	select {
-	case <-c.Done():
-	case <-time.After(waitTimeout):
-		t.Fatal("it did not end")
-	}
-	if ws := c.State().Sys().(syscall.WaitStatus); ws.Signal() != syscall.SIGTERM {
-		t.Errorf("ended by %v", ws)
-	}
+	testkit.Receive(t, "its end", c.Done())
+	ws := c.State().Sys().(syscall.WaitStatus)
+	testkit.Check(t, ws.Signal() == syscall.SIGTERM, "ended by %v", ws)
 }
 
 func TestOrphanIsFoundByItsMark(t *testing.T) {
@@ -254,17 +230,13 @@ func TestOrphanIsFoundByItsMark(t *testing.T) {
 	_, other, _ := begin(t, "sleeper", Mark{Run: testkit.Run(t), Agent: "a.2"})
 	stdin.Close()
 	<-c.Done()
-	if left := Survivors(testkit.Run(t)); len(left) != 2 {
-		t.Errorf("survivors: %v", left)
-	}
+	left := Survivors(testkit.Run(t))
+	testkit.Check(t, len(left) == 2, "survivors: %v", left)
 	testkit.Same(t, "others killed", 1, kill(t, c))
 	gone(t, orphan)
-	if !alive(other) {
-		t.Error("another agent's process was killed too")
-	}
-	if n := Sweep("another run", ""); n != 0 || !alive(other) {
-		t.Errorf("sweeping another run killed %d", n)
-	}
+	testkit.Check(t, alive(other), "another agent's process was killed too")
+	n := Sweep("another run", "")
+	testkit.Check(t, n == 0 && alive(other), "sweeping another run killed %d", n)
 	testkit.Same(t, "sweeping the agent killed", 1, Sweep(testkit.Run(t), "a.2"))
 	gone(t, other)
 }
@@ -282,9 +254,8 @@ func TestOrphanWithoutAMark(t *testing.T) {
 		c, orphan, stdin := begin(t, "hider", Mark{Run: testkit.Run(t), Agent: "a.1"})
 		stdin.Close()
 		<-c.Done()
-		if n := kill(t, c); n != 0 || !alive(orphan) {
-			t.Errorf("%d others killed, and whose they were was not known", n)
-		}
+		n := kill(t, c)
+		testkit.Check(t, n == 0 && alive(orphan), "%d others killed, and whose they were was not known", n)
 		testkit.Same(t, "the run's sweep killed", 1, Sweep(testkit.Run(t), ""))
 		gone(t, orphan)
 	})
@@ -293,16 +264,12 @@ func TestOrphanWithoutAMark(t *testing.T) {
 func TestForkStorm(t *testing.T) {
 	c, _, _ := begin(t, "storm", Mark{Run: testkit.Run(t)})
 	for deadline := time.Now().Add(waitTimeout); len(Survivors(testkit.Run(t))) < 100; {
-		if c.State() != nil || time.Now().After(deadline) {
-			t.Fatal("the storm did not rise")
-		}
+		testkit.Need(t, c.State() == nil && !time.Now().After(deadline), "the storm did not rise")
 	}
-	if n := kill(t, c); n < 50 {
-		t.Errorf("%d others killed", n)
-	}
-	if left := Survivors(testkit.Run(t)); len(left) > 0 {
-		t.Errorf("%d survivors", len(left))
-	}
+	n := kill(t, c)
+	testkit.Check(t, n >= 50, "%d others killed", n)
+	left := Survivors(testkit.Run(t))
+	testkit.Check(t, len(left) == 0, "%d survivors", len(left))
 }
 
 func TestOrphansAreReaped(t *testing.T) {
@@ -317,9 +284,8 @@ func TestReaperLeavesStatusOfCmds(t *testing.T) {
 		cmd.Env = []string{}
 		c := testkit.Must(Start(cmd, Mark{}))(t)
 		plain := exec.Command("/bin/sh", "-c", "exit 8") // not in the registry
-		if err := plain.Run(); err == nil || plain.ProcessState.ExitCode() != 8 {
-			t.Fatalf("plain child: %v", err)
-		}
+		err := plain.Run()
+		testkit.Need(t, err != nil && plain.ProcessState.ExitCode() == 8, "plain child: %v", err)
 		if _ = c.Wait(); c.State().ExitCode() != 7 {
 			t.Fatalf("child: %v", c.State())
 		}
@@ -327,22 +293,16 @@ func TestReaperLeavesStatusOfCmds(t *testing.T) {
 }
 
 func TestStartRefuses(t *testing.T) {
-	if _, err := Start(exec.Command("/bin/true"), Mark{}); err == nil {
-		t.Error("started with an inherited environment")
-	}
+	testkit.Fails(t, "started with an inherited environment", testkit.Err(Start(exec.Command("/bin/true"), Mark{})))
 	cmd := exec.Command("/no/such/program")
 	cmd.Env = []string{}
-	if _, err := Start(cmd, Mark{}); err == nil {
-		t.Error("started nothing")
-	}
+	testkit.Fails(t, "started nothing", testkit.Err(Start(cmd, Mark{})))
 	gone := exec.Command("/bin/true")
 	gone.Dir, gone.Env = filepath.Join(t.TempDir(), "gone"), []string{}
 	_, err := Start(gone, Mark{})
 	_, kept := Keep(gone)
 	for _, err := range []error{err, kept} {
-		if err == nil || !strings.Contains(err.Error(), gone.Dir+" does not exist any more") {
-			t.Errorf("in a directory that is gone: %v", err)
-		}
+		testkit.Fails(t, "in a directory that is gone", err, gone.Dir+" does not exist any more")
 	}
 }
 
@@ -357,31 +317,25 @@ func TestRecycledPidIsNotHit(t *testing.T) {
 
 func TestParseStat(t *testing.T) {
 	p, err := parseStat(42, []byte("42 (a) b (c)) S 1 40 40 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 987654 0 0\n"))
-	if err != nil || p != (proc{pid: 42, ppid: 1, pgrp: 40, start: 987654, state: 'S', name: "a) b (c)"}) {
-		t.Errorf("got %+v, %v", p, err)
-	}
+	testkit.Check(t, err == nil && p == (proc{pid: 42, ppid: 1, pgrp: 40, start: 987654, state: 'S', name: "a) b (c)"}),
+		"got %+v, %v", p, err)
 	for _, bad := range []string{"", "42", "42 (x", "42 (x) S 1", "42 (x) S a b c d e f g h i j k l m n o p q r s t"} {
-		if _, err := parseStat(42, []byte(bad)); err == nil {
-			t.Errorf("%q was accepted", bad)
-		}
+		testkit.Fails(t, fmt.Sprintf("%q was accepted", bad), testkit.Err(parseStat(42, []byte(bad))))
 	}
 }
 
 func TestOwnAncestorsAreSpared(t *testing.T) {
 	s := scan()
 	for pid := os.Getpid(); pid > 1; pid = s.byPID[pid].ppid {
-		if s.killable(s.byPID[pid]) {
-			t.Errorf("process %d above us may be killed", pid)
-		}
+		testkit.Check(t, !s.killable(s.byPID[pid]), "process %d above us may be killed", pid)
 	}
 }
 
 // TestUsageBesideTheSweep: Usage works while another goroutine searches for descendants and ends them.
 func TestUsageBesideTheSweep(t *testing.T) {
 	c, _, _ := begin(t, "hider", Mark{Run: testkit.Run(t)})
-	if u := c.Usage(); u.Processes != 2 || u.RSS == 0 {
-		t.Errorf("usage: %+v", u)
-	}
+	u := c.Usage()
+	testkit.Check(t, u.Processes == 2 && u.RSS != 0, "usage: %+v", u)
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
@@ -427,13 +381,10 @@ func TestLineage(t *testing.T) {
 	child := amid(t, EnvAgent+"=orch-1", EnvRun+"=two")
 	line := testkit.Must(Lineage(child.PID()))(t)
 	first, last := line[0], line[len(line)-1]
-	if first.PID != child.PID() || !slices.Equal(first.Runs, []string{"two"}) ||
-		!slices.Equal(first.Agents, []string{"orch-1"}) || first.Unreadable || first.Name != "sleep" {
-		t.Errorf("the process itself: %+v", first)
-	}
-	if line[1].PID != os.Getpid() || last.PID != 1 && len(line) < 2 {
-		t.Errorf("its line: %+v", line)
-	}
+	testkit.Check(t, first.PID == child.PID() && slices.Equal(first.Runs, []string{"two"}) &&
+		slices.Equal(first.Agents, []string{"orch-1"}) && !first.Unreadable && first.Name == "sleep",
+		"the process itself: %+v", first)
+	testkit.Check(t, line[1].PID == os.Getpid() && (last.PID == 1 || len(line) >= 2), "its line: %+v", line)
 	for i := 1; i < len(line); i++ {
 		if line[i].Start > line[i-1].Start {
 			t.Errorf("%d is younger than its child", line[i].PID)
@@ -441,9 +392,7 @@ func TestLineage(t *testing.T) {
 	}
 	testkit.Same(t, "several marks", []string{"one", "two"},
 		entriesOf([]byte(EnvRun+"=one\x00X=\x00"+EnvRun+"=two\x00"), EnvRun))
-	if _, err := Lineage(1 << 30); err == nil {
-		t.Error("an unknown process has a lineage")
-	}
+	testkit.Fails(t, "an unknown process has a lineage", testkit.Err(Lineage(1<<30)))
 }
 
 // TestEndHitsNoOtherProcess: a pid that now belongs to another process is not killed.
@@ -452,19 +401,11 @@ func TestEndHitsNoOtherProcess(t *testing.T) {
 	line := testkit.Must(Lineage(child.PID()))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	if err := End(ctx, child.PID(), line[0].Start+1); !errors.Is(err, ErrEnded) {
-		t.Errorf("a recycled number: %v", err)
-	}
-	if child.State() != nil {
-		t.Fatal("it was killed")
-	}
-	if err := End(ctx, child.PID(), line[0].Start); err != nil {
-		t.Errorf("the process itself: %v", err)
-	}
+	testkit.Fails(t, "a recycled number", End(ctx, child.PID(), line[0].Start+1), ErrEnded)
+	testkit.Need(t, child.State() == nil, "it was killed")
+	testkit.Works(t, "the process itself", End(ctx, child.PID(), line[0].Start))
 	<-child.Done()
-	if err := End(ctx, child.PID(), line[0].Start); !errors.Is(err, ErrEnded) {
-		t.Errorf("one that has ended: %v", err)
-	}
+	testkit.Fails(t, "one that has ended", End(ctx, child.PID(), line[0].Start), ErrEnded)
 }
 
 func init() {
@@ -522,22 +463,14 @@ func TestLockIsHeldByBoth(t *testing.T) {
 	testkit.OK(t, err)
 	t.Cleanup(func() { kill(t, c) })
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || !strings.HasPrefix(line, "up") {
-		t.Fatalf("it said %q, %v", line, err)
-	}
+	testkit.Need(t, err == nil && strings.HasPrefix(line, "up"), "it said %q, %v", line, err)
 	lock.Close()
-	if _, err := take(file); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Errorf("the lock can be taken while the other lives: %v", err)
-	}
+	testkit.Fails(t, "the lock can be taken while the other lives", testkit.Err(take(file)), unix.EWOULDBLOCK)
 	stdin.Close()
 	<-c.Done()
-	if len(Survivors(testkit.Run(t))) == 0 {
-		t.Error("no process outlived it: the test could not fail")
-	}
+	testkit.Check(t, len(Survivors(testkit.Run(t))) != 0, "no process outlived it: the test could not fail")
 	again, err := take(file)
-	if err != nil {
-		t.Fatalf("take it when the other has ended: %v", err)
-	}
+	testkit.OK(t, err)
 	again.Close()
 }
 
@@ -548,11 +481,7 @@ func TestHoldInheritedRefuses(t *testing.T) {
 	defer w.Close()
 	for _, value := range []string{"", "x", "1", "-3", "99999", fmt.Sprint(r.Fd())} {
 		t.Setenv(EnvLock, value)
-		if err := HoldInheritedLock(); err == nil {
-			t.Errorf("%q was held", value)
-		}
-		if err := HoldInheritedLock(); err != nil {
-			t.Errorf("without the variable: %v", err)
-		}
+		testkit.Fails(t, fmt.Sprintf("%q was held", value), HoldInheritedLock())
+		testkit.Works(t, "without the variable", HoldInheritedLock())
 	}
 }

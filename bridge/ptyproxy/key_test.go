@@ -3,6 +3,8 @@ package ptyproxy
 import (
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestKeyIsFound(t *testing.T) {
@@ -21,9 +23,8 @@ func TestKeyIsFound(t *testing.T) {
 	} {
 		k := keyWatch{letter: ']'}
 		got, pressed := k.look([]byte(typed))
-		if !pressed || string(got) != want {
-			t.Errorf("%q: %q is the child's, pressed %v, want %q", typed, got, pressed, want)
-		}
+		testkit.Check(t, pressed && string(got) == want, "%q: %q is the child's, pressed %v, want %q", typed, got,
+			pressed, want)
 		// Byte by byte the key is found as well; the beginning of its sequence has already been passed on.
 		k = keyWatch{letter: ']'}
 		var passed strings.Builder
@@ -33,9 +34,7 @@ func TestKeyIsFound(t *testing.T) {
 			if found {
 				break
 			}
-			if i == len(typed)-1 {
-				t.Errorf("%q byte by byte is not found", typed)
-			}
+			testkit.Check(t, i != len(typed)-1, "%q byte by byte is not found", typed)
 		}
 		if !strings.HasPrefix(typed, passed.String()) {
 			t.Errorf("%q byte by byte: %q is the child's", typed, passed.String())
@@ -51,9 +50,8 @@ func TestOtherKeysAreTheChilds(t *testing.T) {
 		"\x1b[x;5u", "世界\x9d",
 	} {
 		k := keyWatch{letter: ']'}
-		if got, pressed := k.look([]byte(typed)); pressed || string(got) != typed {
-			t.Errorf("%q: %q is the child's, pressed %v", typed, got, pressed)
-		}
+		got, pressed := k.look([]byte(typed))
+		testkit.Check(t, !pressed && string(got) == typed, "%q: %q is the child's, pressed %v", typed, got, pressed)
 	}
 }
 
@@ -75,8 +73,6 @@ func FuzzKey(f *testing.F) {
 			}
 			rest = rest[n:]
 		}
-		if passed != typed || len(k.seq) > longestSeq {
-			t.Errorf("%q passes as %q", typed, passed)
-		}
+		testkit.Check(t, passed == typed && len(k.seq) <= longestSeq, "%q passes as %q", typed, passed)
 	})
 }

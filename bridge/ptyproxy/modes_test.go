@@ -1,8 +1,11 @@
 package ptyproxy
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestTerminalModesAreUndone(t *testing.T) {
@@ -34,9 +37,7 @@ func TestTerminalModesAreUndone(t *testing.T) {
 	} {
 		var whole modes
 		whole.look([]byte(sent))
-		if got := whole.undo(); got != want {
-			t.Errorf("%q is undone by %q, want %q", sent, got, want)
-		}
+		testkit.Same(t, fmt.Sprintf("%q is undone by", sent), want, whole.undo())
 	}
 }
 
@@ -53,9 +54,8 @@ func FuzzTerminalModesUndone(f *testing.F) {
 			rest = rest[n:]
 		}
 		undo := whole.undo()
-		if got := parts.undo(); got != undo {
-			t.Errorf("%q in parts of %d is undone by %q, whole by %q", sent, cut, got, undo)
-		}
+		got := parts.undo()
+		testkit.Check(t, got == undo, "%q in parts of %d is undone by %q, whole by %q", sent, cut, got, undo)
 		again.look([]byte(sent + undo))
 		if got := again.undo(); got != "" && got != "\x1b[m" {
 			t.Errorf("%q and %q leave %q", sent, undo, got)

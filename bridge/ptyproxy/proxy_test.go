@@ -70,16 +70,13 @@ func (l *tenancy) end(want string) {
 	if line != l.Before() {
 		l.t.Errorf("the terminal has\n%v\nand had\n%v", line, l.Before())
 	}
-	if left := s.Leftovers(); left != nil {
-		l.t.Errorf("left behind: %q", left)
-	}
+	left := s.Leftovers()
+	testkit.Check(l.t, left == nil, "left behind: %q", left)
 	// Input now goes to the proxy.
 	l.Type("over\n")
 	l.await("proxy was told over")
 	testkit.Must(l.Exit(l.ctx))(l.t)
-	if got := l.report(); got != want {
-		l.t.Errorf("the proxy reports %q, want %q", got, want)
-	}
+	testkit.Same(l.t, "the proxy reports", want, l.report())
 }
 
 func (l *tenancy) report() string {
@@ -134,9 +131,8 @@ func TestTakenBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := proxyTo(t, "hang", graceEnv+"=50ms")
 			s := l.await("I stay")
-			if !s.Alt() || !s.Mouse() || s.Cursor.Visible || s.Keyboard == 0 {
-				t.Fatalf("the borrower's modes did not arrive: %+v", s.Modes)
-			}
+			testkit.Need(t, s.Alt() && s.Mouse() && !s.Cursor.Visible && s.Keyboard != 0,
+				"the borrower's modes did not arrive: %+v", s.Modes)
 			if key == "" {
 				l.Send("\x1b[200~text")
 				l.await("heard 10")
@@ -179,9 +175,7 @@ func TestAllOutputArrives(t *testing.T) {
 	for i := range floodLines {
 		line := fmt.Sprintf("line %06d.", i)
 		at := strings.Index(out, line)
-		if at < 0 {
-			t.Fatalf("%s is missing", line)
-		}
+		testkit.Need(t, at >= 0, "%s is missing", line)
 		out = out[at+len(line):]
 	}
 }
@@ -208,9 +202,7 @@ func TestTerminalVanishes(t *testing.T) {
 	l.await("I stay")
 	l.HangUp()
 	testkit.Must(l.Exit(l.ctx))(t)
-	if got := l.report(); !strings.Contains(got, ErrGone.Error()) {
-		t.Errorf("the proxy reports %q, want %q", got, ErrGone)
-	}
+	testkit.Includes(t, fmt.Sprintf("the proxy reports, want %q", ErrGone), l.report(), ErrGone.Error())
 }
 
 // TestOneLeftBehind: a process that the program leaves behind keeps its terminal open, but not the user's.
@@ -248,22 +240,11 @@ func TestStalledTerminal(t *testing.T) {
 		_, err := Proxy{Grace: 50 * time.Millisecond}.Run(ctx, cmd, slave)
 		done <- err
 	}()
-	if _, err := os.ReadFile(started); err != nil { // it sends now
-		t.Fatal(err)
-	}
+	testkit.OK(t, testkit.Err(os.ReadFile(started))) // it sends now
 	cancel(why)
-	select {
-	case err := <-done:
-		if !errors.Is(err, why) {
-			t.Errorf("it ended with %v, want %v", err, why)
-		}
-	case <-time.After(waitTimeout):
-		t.Fatal("the proxy does not end")
-	}
+	testkit.Fails(t, "it ended", testkit.Receive(t, "the end of the proxy", done), why)
 	after := testkit.Must(unix.IoctlGetTermios(int(slave.Fd()), getTermios))(t)
-	if *after != *before {
-		t.Errorf("the terminal has %+v and had %+v", after, before)
-	}
+	testkit.Check(t, *after == *before, "the terminal has %+v and had %+v", after, before)
 }
 
 func TestRefusals(t *testing.T) {
@@ -271,9 +252,7 @@ func TestRefusals(t *testing.T) {
 	defer file.Close()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = []string{}
-	if _, err := Run(t.Context(), cmd, file); !errors.Is(err, unix.ENOTTY) {
-		t.Errorf("a file was lent: %v", err)
-	}
+	testkit.Fails(t, "a file was lent", testkit.Err(Run(t.Context(), cmd, file)), unix.ENOTTY)
 	master, slave, err := pty.Open()
 	testkit.OK(t, err)
 	defer master.Close()
@@ -283,12 +262,9 @@ func TestRefusals(t *testing.T) {
 		"no program":     {Path: "/nowhere/claude", Env: []string{}},
 		"no environment": {Path: os.Args[0]},
 	} {
-		if exit, err := Run(t.Context(), cmd, slave); err == nil || exit != -1 {
-			t.Errorf("%s: %d, %v", name, exit, err)
-		}
+		exit, err := Run(t.Context(), cmd, slave)
+		testkit.Check(t, err != nil && exit == -1, "%s: %d, %v", name, exit, err)
 	}
 	after, _ := unix.IoctlGetTermios(int(slave.Fd()), getTermios)
-	if *after != *before {
-		t.Error("the terminal was changed")
-	}
+	testkit.Check(t, *after == *before, "the terminal was changed")
 }

@@ -31,20 +31,15 @@ func (w *world) online(t testing.TB, gate Gate, script string) (string, error) {
 	var out bytes.Buffer
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.work, w.env, &out, &out
 	var err error
-	if gate.Self, err = os.Executable(); err != nil {
-		t.Fatal(err)
-	}
+	gate.Self, err = os.Executable()
+	testkit.Need(t, err == nil, "%v", err)
 	child, release, err := Start(cmd, proctree.Mark{Run: testkit.Run(t)}, &w.cfg, &gate)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer release()
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
-		if _, err := child.Kill(ctx); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "Kill", testkit.Err(child.Kill(ctx)))
 	}()
 	err = child.Wait()
 	return out.String(), err
@@ -124,10 +119,9 @@ func TestBreakOuts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, err := w.online(t, Gate{}, c.script)
-			if c.want == "" && err == nil || c.want != "" && !strings.Contains(out, c.want) ||
-				c.want != "SERVED" && strings.Contains(out, "SERVED") {
-				t.Errorf("%s: %v, %q; want %q", c.script, err, out, c.want)
-			}
+			testkit.Check(t, (c.want != "" || err != nil) && (c.want == "" || strings.Contains(out, c.want)) &&
+				(c.want == "SERVED" || !strings.Contains(out, "SERVED")), "%s: %v, %q; want %q", c.script, err, out,
+				c.want)
 			if !c.outside {
 				return
 			}
@@ -138,9 +132,7 @@ func TestBreakOuts(t *testing.T) {
 			}
 		})
 	}
-	if err := other.Process.Signal(syscall.Signal(0)); err != nil {
-		t.Errorf("the process outside: %v", err)
-	}
+	testkit.Works(t, "the process outside", other.Process.Signal(syscall.Signal(0)))
 }
 
 // TestQuestionsAboutHosts: each process tree has a proxy of its own; what one was permitted is refused to another.
@@ -161,20 +153,16 @@ func TestQuestionsAboutHosts(t *testing.T) {
 			reported = append(reported, host)
 		}}
 	}
-	if out, _ := w.online(t, gate(true), request+"; "+request); strings.Count(out, " 502 ") != 2 { // no such host
-		t.Errorf("permitted: %s", out)
-	}
-	if out, _ := w.online(t, gate(false), request); !strings.Contains(out, " 403 ") {
-		t.Errorf("another: %s", out)
-	}
-	if got := strings.Join(asked, " "); got != "a.invalid:80 a.invalid:80" || len(reported) > 0 {
-		t.Errorf("asked %q, reported %q", got, reported)
-	}
+	out, _ := w.online(t, gate(true), request+"; "+request)
+	testkit.Check(t, strings.Count(out, " 502 ") == 2, "permitted: %s", out) // no such host
+	out, _ = w.online(t, gate(false), request)
+	testkit.Check(t, strings.Contains(out, " 403 "), "another: %s", out)
+	got := strings.Join(asked, " ")
+	testkit.Check(t, got == "a.invalid:80 a.invalid:80" && len(reported) == 0, "asked %q, reported %q", got, reported)
 	w.cfg.Network = bridge.NetworkNone
-	if out, _ := w.online(t, gate(true), request); !strings.Contains(out, " 403 ") || len(asked) != 2 ||
-		strings.Join(reported, " ") != "a.invalid" {
-		t.Errorf("with none: %s, asked %q, reported %q", out, asked, reported)
-	}
+	out, _ = w.online(t, gate(true), request)
+	testkit.Check(t, strings.Contains(out, " 403 ") && len(asked) == 2 && strings.Join(reported, " ") == "a.invalid",
+		"with none: %s, asked %q, reported %q", out, asked, reported)
 }
 
 // TestNothingSurvives: the kernel ends what a process left behind, even without its mark, and everything when the
@@ -185,26 +173,22 @@ func TestNothingSurvives(t *testing.T) {
 	if out, err := w.online(t, Gate{}, hide); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if left := sleepers(t); left != "" {
-		t.Errorf("left: %s", left)
-	}
+	testkit.Same(t, "left", "", sleepers(t))
 	cfg := w.cfg
 	out := filepath.Join(w.work, "ready")
 	cmd := exec.Command(os.Args[0], "owner", cfg.Program, w.work, w.home, hide+"touch "+out+"; sleep 98764")
 	testkit.OK(t, cmd.Start())
-	until(t, "it runs", func() bool { _, err := os.Stat(out); return err == nil })
+	testkit.Await(t, "it runs", func() bool { _, err := os.Stat(out); return err == nil })
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
-	until(t, "all have ended", func() bool { return sleepers(t) == "" })
+	testkit.Await(t, "all have ended", func() bool { return sleepers(t) == "" })
 }
 
 // sleepers lists the processes of TestNothingSurvives.
 func sleepers(t *testing.T) string {
 	t.Helper()
 	out, err := exec.Command("pgrep", "-f", "^sleep 98764").Output()
-	if err != nil && len(out) > 0 {
-		t.Fatal(err)
-	}
+	testkit.Need(t, err == nil || len(out) == 0, "%v", err)
 	return string(out)
 }
 
@@ -232,9 +216,7 @@ func TestClients(t *testing.T) {
 	for _, args := range [][]string{{"init", "-q", "--bare", "-b", "main", repo}, {"--git-dir", repo, "-c", "user.name=a",
 		"-c", "user.email=a@b", "commit-tree", "-m", "x", "4b825dc642cb6eb9a060e54bf8d69288fbee4904"}} {
 		out, err := exec.Command("git", args...).Output()
-		if err != nil {
-			t.Fatalf("git %v: %v", args, err)
-		}
+		testkit.Need(t, err == nil, "git %v: %v", args, err)
 		if commit := strings.TrimSpace(string(out)); commit != "" {
 			testkit.OK(t, exec.Command("git", "--git-dir", repo, "update-ref", "refs/heads/main", commit).Run())
 		}
@@ -247,9 +229,7 @@ func TestClients(t *testing.T) {
 	for name, c := range clients {
 		t.Run(name, func(t *testing.T) {
 			if _, err := exec.LookPath(name); err != nil {
-				if os.Getenv("ARBITER_TEST_HOSTS") != "" {
-					t.Fatal(err)
-				}
+				testkit.Need(t, os.Getenv("ARBITER_TEST_HOSTS") == "", "%v", err)
 				t.Skip(err)
 			}
 			for host, want := range map[string]bool{at: true, "registry.example": true, "elsewhere.example": false} {
@@ -258,9 +238,8 @@ func TestClients(t *testing.T) {
 				w.env = append(w.env, "HTTP_PROXY=http://"+at, "GOFLAGS=-mod=mod", "GOSUMDB=off", "GOCACHE="+w.work+"/.gocache",
 					"GOPATH="+w.work+"/.gopath", "GOENV=off", "GOTOOLCHAIN=local")
 				out, err := w.online(t, Gate{}, strings.ReplaceAll(c.script, "REGISTRY", host))
-				if (err == nil) != want || strings.Contains(out, c.want) != want {
-					t.Errorf("%s: %v, %s", host, err, out)
-				}
+				testkit.Check(t, (err == nil) == want && strings.Contains(out, c.want) == want, "%s: %v, %s", host, err,
+					out)
 			}
 		})
 	}

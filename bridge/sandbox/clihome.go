@@ -40,10 +40,8 @@ func (m mounts) configuration(dir string) error {
 			return err
 		}
 	}
-	for _, name := range privateDirs {
-		if err := m.add(filepath.Join(dir, name), private, true); err != nil {
-			return err
-		}
+	if err := m.addAll(dir, privateDirs, private, true); err != nil {
+		return err
 	}
 	if _, err := os.Lstat(filepath.Join(dir, login)); err == nil {
 		return m.loggedIn(dir)
@@ -51,12 +49,7 @@ func (m mounts) configuration(dir string) error {
 	if err := m.add(dir, guarded, true); err != nil {
 		return err
 	}
-	for _, name := range sharedDirs {
-		if err := m.add(filepath.Join(dir, name), writable, true); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.addAll(dir, sharedDirs, writable, true)
 }
 
 // loggedIn sets up the configuration of a user who has logged in: writable, so that a new token can replace
@@ -73,11 +66,8 @@ func (m mounts) loggedIn(dir string) error {
 				return err
 			}
 		}
-		if err := m.add(path, guarded, false); err != nil {
-			return err
-		}
 	}
-	return nil
+	return m.addAll(dir, commanding, guarded, false)
 }
 
 func makeEmpty(path string) error {

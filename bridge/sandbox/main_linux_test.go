@@ -61,20 +61,6 @@ func owner(program, work, home, script string) int {
 	return 0
 }
 
-// until waits for a condition.
-func until(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.After(waitTimeout); !holds(); {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
-}
-
 // bubblewrap returns the program's path, or skips the test: CI reports separately if it is missing.
 func bubblewrap(t testing.TB) string {
 	t.Helper()
@@ -128,9 +114,7 @@ func (w *world) run(t testing.TB, name string, args ...string) (string, error) {
 	testkit.OK(t, Wrap(cmd, &w.cfg))
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
+	testkit.Need(t, err == nil || errors.As(err, &exit), "%v", err)
 	return string(out), err
 }
 
@@ -153,9 +137,7 @@ func (w *world) files(t testing.TB) string {
 	var list []string
 	for _, dir := range []string{w.work, w.state, w.home} {
 		_ = filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			if strings.Contains(path, "canary") {
 				list = append(list, path)
 			}

@@ -64,6 +64,16 @@ func (m mounts) add(path string, v view, must bool) error {
 	return nil
 }
 
+// addAll is add for several names in a directory; dir may be empty.
+func (m mounts) addAll(dir string, names []string, v view, must bool) error {
+	for _, name := range names {
+		if err := m.add(filepath.Join(dir, name), v, must); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // pin makes each directory between a writable mount and a hidden or guarded path in it a mount of its own.
 // Otherwise an agent could move the directory away and create it anew with other content, or read what is
 // hidden in it under its new name.

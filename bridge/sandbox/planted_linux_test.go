@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,9 +24,8 @@ func TestPlanting(t *testing.T) {
 	git := func(args ...string) {
 		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
 		cmd.Dir, cmd.Env = w.work, w.env
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v: %s", args, err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		testkit.Need(t, err == nil, "git %v: %v: %s", args, err, out)
 	}
 	for _, dir := range []string{w.work, extra} {
 		git("init", "-q", dir)
@@ -66,39 +66,31 @@ func TestPlanting(t *testing.T) {
 				filepath.Join(w.work, "a", "b", "private"):                      "PRIVATE",
 				filepath.Join(w.work, ".git", "worktrees", "tree", "commondir"): "../..\n",
 			} {
-				if got, err := os.ReadFile(path); err != nil || string(got) != want {
-					t.Errorf("%s: %s is %q, %v", script, path, got, err)
-				}
+				got, err := os.ReadFile(path)
+				testkit.Check(t, err == nil && string(got) == want, "%s: %s is %q, %v", script, path, got, err)
 			}
 			for _, path := range []string{filepath.Join(module, "hooks", "post-checkout"),
 				filepath.Join(extra, ".git", "hooks", "pre-commit")} {
-				if _, err := os.Lstat(path); err == nil {
-					t.Errorf("%s: %s is there", script, path)
-				}
+				testkit.Fails(t, fmt.Sprintf("%s: %s is there", script, path), testkit.Err(os.Lstat(path)))
 			}
-			if config, err := os.ReadFile(filepath.Join(module, "config")); err != nil ||
-				strings.HasSuffix(string(config), "x\n") {
-				t.Errorf("%s: the configuration is %q, %v", script, config, err)
-			}
+			config, err := os.ReadFile(filepath.Join(module, "config"))
+			testkit.Check(t, err == nil && !strings.HasSuffix(string(config), "x\n"), "%s: the configuration is %q, %v",
+				script, config, err)
 		})
 	}
 	// A repository that takes its configuration from elsewhere cannot be prevented, because there is no
 	// file to guard. It is detected before anything else is started there.
-	if out, err := w.sh(t, "echo /x > .git/commondir"); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := w.sh(t, "echo /x > .git/commondir")
+	testkit.Need(t, err == nil, "%v: %s", err, out)
 	cmd := exec.Command("/bin/true")
 	cmd.Dir, cmd.Env = w.work, w.env
-	if err := Wrap(cmd, &w.cfg); err == nil || !strings.Contains(err.Error(), "planted") {
-		t.Errorf("with a commondir: %v", err)
-	}
+	testkit.Fails(t, "with a commondir", Wrap(cmd, &w.cfg), "planted")
 	for name, script := range scripts {
 		cmd := exec.Command("/bin/sh", "-c", script)
 		cmd.Dir, cmd.Env = w.work, w.env
 		if strings.HasPrefix(script, "echo") {
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%s does not work outside either: %v: %s", name, err, out)
-			}
+			out, err := cmd.CombinedOutput()
+			testkit.Check(t, err == nil, "%s does not work outside either: %v: %s", name, err, out)
 		}
 	}
 }
@@ -118,9 +110,6 @@ func TestPlaces(t *testing.T) {
 	} {
 		cmd := exec.Command("/bin/true")
 		cmd.Dir, cmd.Env = dir, w.env
-		if err := Wrap(cmd, &bridge.SandboxConfig{Program: w.cfg.Program, Hide: w.cfg.Hide}); err == nil ||
-			!strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", dir, err, want)
-		}
+		testkit.Fails(t, dir, Wrap(cmd, &bridge.SandboxConfig{Program: w.cfg.Program, Hide: w.cfg.Hide}), want)
 	}
 }

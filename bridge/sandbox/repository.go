@@ -63,10 +63,8 @@ func (m mounts) gitDir(dir string) error {
 		}
 	}
 	for _, d := range append(dirs, trees...) {
-		for _, name := range planted {
-			if err := m.add(filepath.Join(d, name), guarded, false); err != nil {
-				return err
-			}
+		if err := m.addAll(d, planted, guarded, false); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -35,12 +35,11 @@ const (
 	made     = "made " // what is reported when the copies exist
 )
 
-// offline returns an environment without variables that refer to hidden paths, and those that name proxies: there is
-// no network, and their values may hold passwords.
-func offline(env []string) []string {
+// direct returns an environment without variables that name proxies.
+func direct(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(dropped, name) || strings.HasSuffix(strings.ToLower(name), "_proxy")
+		return strings.HasSuffix(strings.ToLower(name), "_proxy")
 	})
 }
 

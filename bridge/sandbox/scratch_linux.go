@@ -116,8 +116,8 @@ func wrapScratch(cmd *exec.Cmd, cfg bridge.SandboxConfig) error {
 	args = append(args, "--chdir", cwd, "--", cmd.Path)
 	cmd.Args = slices.Concat([]string{os.Args[0], ScratchCommand, outside, strconv.FormatUint(size, 10),
 		strconv.Itoa(privates)}, copies, []string{"--"}, args, cmd.Args[1:])
-	cmd.Path = "/proc/self/exe" // this very program, even if it has been replaced
-	cmd.Env = offline(cmd.Env)
+	cmd.Path = "/proc/self/exe"                                // this very program, even if it has been replaced
+	cmd.Env = direct(proctree.EnvWithout(cmd.Env, dropped...)) // no network, and values may hold passwords
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Cloneflags: syscall.CLONE_NEWNS}
 	if os.Geteuid() != 0 {
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // overlays skips a test where a shell cannot mount an overlay either.
@@ -26,12 +28,9 @@ func TestScratchTrial(t *testing.T) {
 	w := newWorld(t)
 	put(t, filepath.Join(w.work, ".git", "config"), "[core]\nrepositoryformatversion = 0\n")
 	put(t, filepath.Join(w.home, ".cache", "x"), "x")
-	if r := w.trial(t, w.cfg.Program); !r.Holds || !r.Scratch || r.ScratchReason != "" {
-		t.Errorf("%+v", r)
-	}
-	if left := w.files(t); left != "" {
-		t.Errorf("left behind:\n%s", left)
-	}
+	r := w.trial(t, w.cfg.Program)
+	testkit.Check(t, r.Holds && r.Scratch && r.ScratchReason == "", "%+v", r)
+	testkit.Same(t, "left behind", "", w.files(t))
 }
 
 // TestFalseScratch: the trial detects a copy from which something gets out, although the agents' sandbox holds.
@@ -67,15 +66,11 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do
 done
 exec `+c.run+w.cfg.Program+` "${a[@]}" "$@"
 `)
-			if err := os.Chmod(program, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Chmod(program, 0o755))
 			if r := w.trial(t, program); !r.Holds || r.Scratch || !strings.Contains(r.ScratchReason, c.want) {
 				t.Errorf("%+v, want %q", r, c.want)
 			}
-			if left := w.files(t); left != "" {
-				t.Errorf("left behind:\n%s", left)
-			}
+			testkit.Same(t, "left behind", "", w.files(t))
 		})
 	}
 }

@@ -145,10 +145,7 @@ func optionsOf(environ []string, cfg bridge.SandboxConfig, gate Gate) (o egress.
 
 // proxied returns an environment in which programs use the proxy, except for services in the same sandbox.
 func proxied(env []string) []string {
-	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return strings.HasSuffix(strings.ToLower(name), "_proxy")
-	})
+	env = direct(env)
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 		env = append(env, name+"=http://"+proxyAddress, strings.ToLower(name)+"=http://"+proxyAddress)
 	}

@@ -12,16 +12,6 @@ import (
 // reported ([Watch]).
 var unattended = []string{".envrc", ".vscode", ".idea", ".claude"}
 
-// unattended guards those parts of a directory.
-func (m mounts) unattended(dir string) error {
-	for _, name := range unattended {
-		if err := m.add(filepath.Join(dir, name), guarded, false); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // named makes writable again what the configuration names in a workspace.
 func (m mounts) named(workspace string, paths []string) error {
 	workspace, err := filepath.EvalSymlinks(workspace)

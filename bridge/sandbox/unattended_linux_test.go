@@ -3,8 +3,9 @@ package sandbox
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestUnattended: what programs outside obey by themselves cannot be changed in the sandbox, unless the configuration
@@ -25,26 +26,18 @@ func TestUnattended(t *testing.T) {
 		".git/hooks/pre-commit": "echo new > .git/hooks/pre-commit",
 	}
 	for name, script := range scripts {
-		if out, err := w.sh(t, script); err == nil {
-			t.Errorf("%s: could be changed: %s", name, out)
-		}
+		out, err := w.sh(t, script)
+		testkit.Check(t, err != nil, "%s: could be changed: %s", name, out)
 	}
-	if got := appeared(); len(got) > 0 {
-		t.Errorf("nothing is new, and %q were reported", got)
-	}
-	if out, err := w.sh(t, "mkdir .idea && echo new > .idea/workspace.xml"); err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
-	if got := appeared(); !slices.Equal(got, []string{at(".idea")}) {
-		t.Errorf("%q were reported", got)
-	}
+	testkit.Empty(t, "nothing is new, and were reported", appeared())
+	out, err := w.sh(t, "mkdir .idea && echo new > .idea/workspace.xml")
+	testkit.Check(t, err == nil, "%v: %s", err, out)
+	testkit.Same(t, "were reported", []string{at(".idea")}, appeared())
 	w.cfg.Write = []string{at(".envrc"), at(".vscode"), at(".git", "hooks")}
 	for _, name := range []string{".envrc", ".vscode/tasks.json", ".git/hooks/pre-commit"} {
-		if out, err := w.sh(t, scripts[name]); err != nil {
-			t.Errorf("%s is named, and could not be changed: %v: %s", name, err, out)
-		}
-		if text, err := os.ReadFile(at(name)); err != nil || string(text) != "new\n" {
-			t.Errorf("%s has %q, %v", name, text, err)
-		}
+		out, err := w.sh(t, scripts[name])
+		testkit.Check(t, err == nil, "%s is named, and could not be changed: %v: %s", name, err, out)
+		text, err := os.ReadFile(at(name))
+		testkit.Check(t, err == nil && string(text) == "new\n", "%s has %q, %v", name, text, err)
 	}
 }

@@ -6,17 +6,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestTrial(t *testing.T) {
 	w := newWorld(t)
 	r := w.trial(t, w.cfg.Program)
-	if !r.Holds || r.Reason != "" || r.Version == "" {
-		t.Errorf("%+v", r)
-	}
-	if left := w.files(t); left != "" {
-		t.Errorf("left behind:\n%s", left)
-	}
+	testkit.Check(t, r.Holds && r.Reason == "" && r.Version != "", "%+v", r)
+	testkit.Same(t, "left behind", "", w.files(t))
 }
 
 // TestFalseProbeReports: Verify detects sandboxes that do not do what they should, each by the action that it did not
@@ -88,17 +86,12 @@ exec ` + real + ` "${a[@]}" "$@"
 			program := filepath.Join(t.TempDir(), "bwrap")
 			if c.script != "" {
 				put(t, program, c.script)
-				if err := os.Chmod(program, 0o755); err != nil {
-					t.Fatal(err)
-				}
+				testkit.OK(t, os.Chmod(program, 0o755))
 			}
 			r := w.trial(t, program)
-			if r.Holds || !strings.Contains(r.Reason, c.want) {
-				t.Errorf("holds %v, reason %q, want %q", r.Holds, r.Reason, c.want)
-			}
-			if left := w.files(t); left != "" {
-				t.Errorf("left behind:\n%s", left)
-			}
+			testkit.Check(t, !r.Holds && strings.Contains(r.Reason, c.want), "holds %v, reason %q, want %q", r.Holds,
+				r.Reason, c.want)
+			testkit.Same(t, "left behind", "", w.files(t))
 		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -62,10 +61,7 @@ func wrap(cmd *exec.Cmd, cfg bridge.SandboxConfig, first []string) error {
 	args = append(append(args, first...), cmd.Path)
 	cmd.Args = append(args, cmd.Args[1:]...)
 	cmd.Path = cfg.Program
-	cmd.Env = slices.DeleteFunc(slices.Clone(cmd.Env), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(dropped, name)
-	})
+	cmd.Env = proctree.EnvWithout(cmd.Env, dropped...)
 	cmd.Env = append(cmd.Env, m.caches(cmd.Env)...)
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -103,7 +99,7 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 				if err := m.repository(dir); err != nil {
 					return err
 				}
-				if err := m.unattended(dir); err != nil {
+				if err := m.addAll(dir, unattended, guarded, false); err != nil {
 					return err
 				}
 			}
@@ -132,14 +128,7 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 }
 
 func each(m mounts, paths []string, v view, must bool) func() error {
-	return func() error {
-		for _, path := range paths {
-			if err := m.add(path, v, must); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	return func() error { return m.addAll("", paths, v, must) }
 }
 
 // program shows the program itself if the directory that contains it is empty.

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -22,9 +23,8 @@ func TestProbeInsideSandbox(t *testing.T) {
 	put(t, filepath.Join(w.work, "private", "key"), "PRIVATE")
 	w.cfg.Write = []string{extra}
 	w.cfg.Hide = append(w.cfg.Hide, filepath.Join(w.work, "private"), filepath.Join(w.home, "not-there"))
-	if out, err := exec.Command("git", "init", "-q", w.work).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	out, err := exec.Command("git", "init", "-q", w.work).CombinedOutput()
+	testkit.Need(t, err == nil, "%v: %s", err, out)
 	t.Setenv("HOME", w.home)
 	for _, c := range []struct {
 		name, script string
@@ -74,27 +74,18 @@ func TestProbeInsideSandbox(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			out, err := w.sh(t, c.script)
-			if (err == nil) != c.may {
-				t.Errorf("%s: error %v, want may=%v: %s", c.script, err, c.may, out)
-			}
-			if strings.Contains(out, "PRIVATE") {
-				t.Errorf("%s: told %s", c.script, out)
-			}
+			testkit.Check(t, (err == nil) == c.may, "%s: error %v, want may=%v: %s", c.script, err, c.may, out)
+			testkit.Excludes(t, fmt.Sprintf("%s: told", c.script), out, "PRIVATE")
 		})
 	}
-	if got, err := os.ReadFile(filepath.Join(w.state, "journal")); err != nil || string(got) != "PRIVATE" {
-		t.Errorf("the state is %q, %v", got, err)
-	}
+	got, err := os.ReadFile(filepath.Join(w.state, "journal"))
+	testkit.Check(t, err == nil && string(got) == "PRIVATE", "the state is %q, %v", got, err)
 	for _, path := range []string{"/var/tmp/arbiter-sandbox-test", "/etc/arbiter-sandbox-test",
 		"/usr/arbiter-sandbox-test"} {
-		if _, err := os.Lstat(path); err == nil {
-			t.Errorf("%s came out", path)
-		}
+		testkit.Fails(t, fmt.Sprintf("%s came out", path), testkit.Err(os.Lstat(path)))
 	}
-	if got, err := os.ReadFile(filepath.Join(w.home, ".claude", "projects", "p", "s.jsonl")); err != nil ||
-		string(got) != "x\n" {
-		t.Errorf("the transcript outside is %q, %v", got, err)
-	}
+	got, err = os.ReadFile(filepath.Join(w.home, ".claude", "projects", "p", "s.jsonl"))
+	testkit.Check(t, err == nil && string(got) == "x\n", "the transcript outside is %q, %v", got, err)
 }
 
 // TestUserNamespace: a user namespace of its own gives a process capabilities over new mounts, but not over
@@ -103,12 +94,8 @@ func TestUserNamespace(t *testing.T) {
 	w := newWorld(t)
 	out, err := w.sh(t, "unshare --user --map-current-user --mount sh -c 'umount "+w.state+
 		"; mount -o remount,rw /; cat "+w.state+"/journal; echo x > ~/x'")
-	if err == nil || strings.Contains(out, "PRIVATE") {
-		t.Errorf("got out: %v %s", err, out)
-	}
-	if _, err := os.Lstat(filepath.Join(w.home, "x")); err == nil {
-		t.Error("wrote to the home")
-	}
+	testkit.Check(t, err != nil && !strings.Contains(out, "PRIVATE"), "got out: %v %s", err, out)
+	testkit.Fails(t, "wrote to the home", testkit.Err(os.Lstat(filepath.Join(w.home, "x"))))
 }
 
 // TestSockets: sockets in a hidden directory are not there, and those that must be reachable are.
@@ -123,12 +110,10 @@ func TestSockets(t *testing.T) {
 	}
 	w.cfg.Reach = []string{filepath.Join(dir, "open")}
 	self, _ := os.Executable()
-	if out, err := w.run(t, self, "connect", filepath.Join(dir, "closed")); err == nil {
-		t.Errorf("a hidden socket was reached: %s", out)
-	}
-	if out, err := w.run(t, self, "connect", filepath.Join(dir, "open")); err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
+	out, err := w.run(t, self, "connect", filepath.Join(dir, "closed"))
+	testkit.Check(t, err != nil, "a hidden socket was reached: %s", out)
+	out, err = w.run(t, self, "connect", filepath.Join(dir, "open"))
+	testkit.Check(t, err == nil, "%v: %s", err, out)
 }
 
 // TestLogin: the configuration directory with a login accepts a new token, by renaming; files in it that
@@ -137,17 +122,13 @@ func TestLogin(t *testing.T) {
 	w := newWorld(t)
 	put(t, filepath.Join(w.home, ".claude", login), "OLD")
 	out, err := w.sh(t, "cd ~/.claude && echo NEW > tmp && mv tmp "+login)
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if got, _ := os.ReadFile(filepath.Join(w.home, ".claude", login)); string(got) != "NEW\n" {
-		t.Errorf("the token is %q", got)
-	}
+	testkit.Need(t, err == nil, "%v: %s", err, out)
+	got, _ := os.ReadFile(filepath.Join(w.home, ".claude", login))
+	testkit.Check(t, string(got) == "NEW\n", "the token is %q", got)
 	for _, name := range commanding {
 		script := "cd ~/.claude && (echo x > " + name + " || echo x > " + name + "/x || mv " + name + " moved)"
-		if out, err := w.sh(t, script); err == nil {
-			t.Errorf("%s could be changed: %s", name, out)
-		}
+		out, err := w.sh(t, script)
+		testkit.Check(t, err != nil, "%s could be changed: %s", name, out)
 	}
 }
 
@@ -160,29 +141,24 @@ func TestWorktree(t *testing.T) {
 	git := func(args ...string) {
 		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
 		cmd.Dir, cmd.Env = base, w.env
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		testkit.Need(t, err == nil, "%v: %s", err, out)
 	}
 	git("init", "-q", repo)
 	git("-C", repo, "commit", "-q", "--allow-empty", "-m", "x")
 	git("-C", repo, "worktree", "add", "-q", tree)
 	w.work = tree
-	if out, err := w.sh(t, "git -c user.name=a -c user.email=a@b commit --allow-empty -qm y"); err != nil {
-		t.Errorf("%v: %s", err, out)
-	}
-	if out, err := w.sh(t, "echo x > "+repo+"/.git/hooks/post-commit"); err == nil {
-		t.Errorf("planted: %s", out)
-	}
-	if out, err := w.sh(t, "echo x > .git"); err == nil {
-		t.Errorf("the worktree's file was changed: %s", out)
-	}
+	out, err := w.sh(t, "git -c user.name=a -c user.email=a@b commit --allow-empty -qm y")
+	testkit.Check(t, err == nil, "%v: %s", err, out)
+	out, err = w.sh(t, "echo x > "+repo+"/.git/hooks/post-commit")
+	testkit.Check(t, err != nil, "planted: %s", out)
+	out, err = w.sh(t, "echo x > .git")
+	testkit.Check(t, err != nil, "the worktree's file was changed: %s", out)
 	forged := filepath.Join(base, "forged")
 	put(t, filepath.Join(forged, ".git"), "gitdir: "+filepath.Join(repo, ".git", "worktrees", "tree"))
 	w.work = forged
-	if out, err := w.sh(t, "echo x > "+repo+"/.git/x"); err == nil {
-		t.Errorf("a forged worktree opened the repository: %s", out)
-	}
+	out, err = w.sh(t, "echo x > "+repo+"/.git/x")
+	testkit.Check(t, err != nil, "a forged worktree opened the repository: %s", out)
 }
 
 // TestRefusals: if something cannot be confined, that is an error.
@@ -210,9 +186,7 @@ func TestRefusals(t *testing.T) {
 		cmd.Dir, cmd.Env = w.work, slices.Clone(w.env)
 		cfg := w.cfg
 		change(&cfg, cmd)
-		if err := Wrap(cmd, &cfg); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		testkit.Check(t, Wrap(cmd, &cfg) != nil, "%s: no error", name)
 	}
 }
 
@@ -247,8 +221,7 @@ func TestReadOnlyWorkspace(t *testing.T) {
 		"echo x > " + extra + "/new":         false,
 		"mv ../work ../old && mkdir ../work": false,
 	} {
-		if out, err := w.sh(t, script); (err == nil) != may {
-			t.Errorf("%s: error %v, want may=%t: %s", script, err, may, out)
-		}
+		out, err := w.sh(t, script)
+		testkit.Check(t, (err == nil) == may, "%s: error %v, want may=%t: %s", script, err, may, out)
 	}
 }

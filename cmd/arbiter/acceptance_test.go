@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,16 +18,13 @@ import (
 // tools, a blocking subagent, a queued report, the document, and the end.
 func TestFullDialogue(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, nil,
-			append(p.args, "--json", "--scenario", absolute(t, "testdata/scenarios/full-dialogue.yaml"), "--task",
-				"Greet somebody")...)
+		s := p.plays(t, absolute(t, "testdata/scenarios/full-dialogue.yaml"), "Greet somebody")
 		q := await[contract.Question](s, "a question", nil)
 		testkit.Same(t, "question", "What shall the greeting be?", q.Text)
 		s.send(contract.Say{Text: "greet with hail"})
 		await[contract.Accepted](s, "accepted", nil)
 		r := s.finish(contract.ExitComplete)
-		if r.Status != contract.StatusComplete || !sums(r, "hello.txt says what it should.") || !r.Rehearsal ||
-			r.Iterations != 1 {
+		if !sums(r, "hello.txt says what it should.") || !r.Rehearsal || r.Iterations != 1 {
 			t.Errorf("result %+v", r)
 		}
 		work := collect[contract.Session](s)[0].CWD
@@ -68,11 +66,10 @@ func TestSmallJob(t *testing.T) {
 // request, a claim that a check refutes, a successor that mends the fault, an Arbiter that is renewed, and a diff.
 func TestDemo(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", "demo", "--task",
-			"Add a CSV export to invoice.sh, and prove it with tests")...)
+		s := p.plays(t, "demo", "Add a CSV export to invoice.sh, and prove it with tests", "--no-input")
 		r := s.finish(contract.ExitComplete)
 		s.order("spawn", "spawn", "spawn", "question", "permission", "spawn", "handoff", "handoff", "spawn", "result")
-		testkit.Includes(t, "no permission was requested", strings.Join(answersOf(s), " "), "nobody")
+		testkit.Includes(t, "permissions", fmt.Sprintf("%+v", collect[contract.Permission](s)), "By:nobody")
 		refuted := slices.ContainsFunc(collect[contract.Handoff](s), func(h contract.Handoff) bool {
 			return h.From == "orch-1" && slices.Contains(h.Proofs, verdict.Refuted)
 		})
@@ -119,17 +116,7 @@ func TestDemoOfTheInstalled(t *testing.T) {
 			t.Errorf("it left %s in its directory", e.Name())
 		}
 	}
-	if err != nil {
-		t.Error(err)
-	}
-}
-
-// answersOf says who answered the permission requests of a run.
-func answersOf(s *script) (by []string) {
-	for _, p := range collect[contract.Permission](s) {
-		by = append(by, p.By)
-	}
-	return by
+	testkit.OK(t, err)
 }
 
 // TestAnotherTask: a built-in scenario that was played and gets a second task says that its script has one
@@ -141,7 +128,7 @@ func TestAnotherTask(t *testing.T) {
 			t.Run(p.name+"/"+scenario, func(t *testing.T) {
 				p.long(t) // TestSmallJob and others play them with the real CLI
 				t.Parallel()
-				s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", scenario, "--task", "One")...)
+				s := p.plays(t, scenario, "One", "--no-input")
 				s.finish(contract.ExitComplete)
 				n := s.again("--json", "--no-input", "--resume", "--task", "Another")
 				if r := n.finish(contract.ExitNeedsInput); !strings.Contains(r.Summary, "one task in its script") ||
@@ -154,17 +141,6 @@ func TestAnotherTask(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestMessageOnStdin: without --task, the first message on stdin is the task, as the contract says.
-func TestMessageOnStdin(t *testing.T) {
-	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, nil, append(p.args, "--json", "--scenario", "parallel")...)
-		s.send(contract.Say{Text: "Spin two threads"})
-		if r := s.finish(contract.ExitComplete); r.Iterations != 2 {
-			t.Errorf("result %+v", r)
-		}
-	})
 }
 
 // order checks that the named events come in this order (others may be between).

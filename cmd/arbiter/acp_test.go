@@ -17,8 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
@@ -29,6 +27,20 @@ var acpEditors = map[string]string{
 	"subagents": `{"subagents":{},"session":{"notices":{},"compaction":{}},"auth":{"terminal":true}}`,
 }
 
+// aThing is the play of most editors, which asks for a name and for a permission.
+const aThing = "testdata/scenarios/screen.yaml"
+
+// begun opens a home with an editor whose prompt has led to a question, and returns the flags for its runs, too.
+func begun(t *testing.T, who player, capabilities string) (h *testHome, e *acpEditor, args []string) {
+	t.Helper()
+	h = newTestHome(t, who)
+	args = h.rehearsing(absolute(t, aThing))
+	e = h.edits(capabilities, args...)
+	e.opens(h)
+	e.stops(e.prompt("Make a thing"), "end_turn")
+	return h, e, args
+}
+
 // TestACP: an editor prompts, answers questions and allows. After the run's process was killed, another editor
 // loads the session, sees the same and continues.
 func TestACP(t *testing.T) {
@@ -37,20 +49,12 @@ func TestACP(t *testing.T) {
 			t.Run(who.name+" "+name, func(t *testing.T) {
 				t.Parallel()
 				who.long(t)
-				h := newTestHome(t, who)
-				args := h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))
-				e := h.edits(capabilities, args...)
-				e.opens(h)
-				e.stops(e.prompt("Make a thing"), "end_turn")
+				h, e, args := begun(t, who, capabilities)
 				shown := e.transcript(0)
-				if !strings.Contains(strings.Join(shown, "\n"), "What shall it be called?") {
-					t.Fatalf("nothing was asked: %s", shown)
-				}
+				testkit.Includes(t, "what it asked", strings.Join(shown, "\n"), "What shall it be called?")
 				h.killed(e.session)
 				other := h.edits(capabilities, args...)
-				if d := cmp.Diff(shown, other.loads(h, e.session)); d != "" {
-					t.Fatalf("loaded is not what was live: %s", d)
-				}
+				testkit.Same(t, "loaded is not what was live", shown, other.loads(h, e.session))
 				from := other.count()
 				id := other.prompt("call it dawn")
 				other.permits(other.permission(from), "once")
@@ -79,10 +83,7 @@ func TestACP(t *testing.T) {
 // the next prompt continues. A request that another terminal answers is withdrawn.
 func TestACPCancel(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, who player) {
-		h := newTestHome(t, who)
-		e := h.edits(acpEditors["subagents"], h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
-		e.opens(h)
-		e.stops(e.prompt("Make a thing"), "end_turn")
+		h, e, _ := begun(t, who, acpEditors["subagents"])
 		id := e.prompt("call it dawn")
 		asked := e.permission(0)
 		e.cancels(e.session)
@@ -97,11 +98,7 @@ func TestACPCancel(t *testing.T) {
 // which asks for permission again. Loading the session then shows the same as was shown live.
 func TestACPKilled(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, who player) {
-		h := newTestHome(t, who)
-		args := h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))
-		e := h.edits(acpEditors["plain"], args...)
-		e.opens(h)
-		e.stops(e.prompt("Make a thing"), "end_turn")
+		h, e, args := begun(t, who, acpEditors["plain"])
 		id := e.prompt("call it dawn")
 		e.permission(0)
 		h.killed(e.session)
@@ -123,10 +120,7 @@ func TestACPKilled(t *testing.T) {
 func TestACPElsewhere(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	h := newTestHome(t, players(t)[0])
-	e := h.edits(acpEditors["plain"], h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
-	e.opens(h)
-	e.stops(e.prompt("Make a thing"), "end_turn")
+	h, e, _ := begun(t, standInPlayer, acpEditors["plain"])
 	id := e.prompt("call it dawn")
 	asked := e.permission(0) // in the next mode this command, which writes in the workspace, is not asked about
 	e.call("session/set_mode", `{"sessionId":"`+e.session+`","modeId":"accept-edits"}`)
@@ -138,9 +132,7 @@ func TestACPElsewhere(t *testing.T) {
 	other.session = e.session
 	from := other.count()
 	other.call("session/resume", `{"sessionId":"`+e.session+`","cwd":"`+h.work+`"}`)
-	if shown := other.transcript(from); len(shown) > 0 {
-		t.Errorf("resuming shows what happened: %s", shown)
-	}
+	testkit.Empty(t, "resuming shows what happened", other.transcript(from))
 	other.permission(from)
 	h.output("allow", "all")
 	e.sees(0, "its withdrawal", func(m acpMessage) bool {
@@ -354,9 +346,7 @@ func TestACPWithACPX(t *testing.T) {
 			return string(out)
 		}
 		acpx("sessions", "new")
-		if out := acpx("Make a thing"); !strings.Contains(out, "What shall it be called?") {
-			t.Fatalf("nothing was asked:\n%s", out)
-		}
+		testkit.Includes(t, "what it asked", acpx("Make a thing"), "What shall it be called?")
 		out := acpx("call it dawn")
 		testkit.Includes(t, "", out, "[plan]", "Orchestrator I: Bash", "request_permission", "(completed)",
 			"The run ended: complete", "end_turn")
@@ -396,22 +386,16 @@ type acpMessage struct {
 // edits starts `arbiter acp` in the abode, with flags for its runs, and negotiates the editor's capabilities.
 func (h *testHome) edits(capabilities string, args ...string) *acpEditor {
 	h.t.Helper()
-	checker, err := acptest.NewChecker(strings.Contains(capabilities, "subagents"))
-	testkit.OK(h.t, err)
+	checker := testkit.Must(acptest.NewChecker(strings.Contains(capabilities, "subagents")))(h.t)
 	e := &acpEditor{t: h.t, checker: checker, late: waitTimeout, change: make(chan struct{}, 1),
 		ended: make(chan struct{})}
 	e.cmd = exec.Command("arbiter", append([]string{"acp", "--"}, args...)...)
 	e.cmd.Env, e.cmd.Dir = h.env, h.work
 	var errs shared
 	e.cmd.Stderr = &errs
-	if e.in, err = e.cmd.StdinPipe(); err != nil {
-		h.t.Fatal(err)
-	}
-	out, err := e.cmd.StdoutPipe()
-	if err == nil {
-		err = e.cmd.Start()
-	}
-	testkit.OK(h.t, err)
+	e.in = testkit.Must(e.cmd.StdinPipe())(h.t)
+	out := testkit.Must(e.cmd.StdoutPipe())(h.t)
+	testkit.OK(h.t, e.cmd.Start())
 	go e.read(out)
 	h.t.Cleanup(func() {
 		_ = e.in.Close()

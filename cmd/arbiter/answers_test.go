@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -161,13 +160,8 @@ func TestStop(t *testing.T) {
 		got.Resume != "arbiter --resume --session "+run[:8] {
 		t.Errorf("%+v", got)
 	}
-	if left := survivors(run); len(left) > 0 {
-		t.Errorf("alive behind it: %v", left)
-	}
-	r := s.finish(contract.ExitTerminated)
-	if r.Status != contract.StatusInterrupted || r.Summary != "stopped on request" {
-		t.Errorf("the result is %+v", r)
-	}
+	testkit.Empty(t, "alive behind it", survivors(run))
+	testkit.Same(t, "summary", "stopped on request", s.finish(contract.ExitTerminated).Summary)
 	watcher.ends(contract.ExitTerminated)
 	s.runs(contract.ExitUsage, "is not live (interrupted)", "stop", run)
 	s.runs(contract.ExitUsage, "no run is live in", "stop")
@@ -182,7 +176,9 @@ func TestChoose(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
 	s := override(t, players(t)[0], "tester", spinning)
-	s.troubled(0, "orch-1", "retry", "skip", "fallback")
+	await(s, "trouble of orch-1", func(id string, e contract.Error) bool {
+		return id == "orch-1" && slices.Equal(e.RecoveryOptions, []string{"retry", "skip", "fallback"})
+	})
 	run := command.ShortID(s.run())
 	s.runs(contract.ExitComplete, "Answer with: arbiter choose "+run+" retry|skip|fallback", "status", run)
 	s.runs(contract.ExitUsage, "offered: retry, skip, fallback", "choose", run, "abort")
@@ -191,38 +187,42 @@ func TestChoose(t *testing.T) {
 	s.cancels()
 }
 
-// TestCompletionKnowsWhatWaits: completion offers open requests to the commands that answer them, and agents to
-// the commands that send to them.
+// TestCompletionKnowsWhatWaits: completion offers live runs and open requests to the commands that take them, and
+// agents to the commands that send or attach to them.
 func TestCompletionKnowsWhatWaits(t *testing.T) {
-	s, _ := waitingRun(t, players(t)[0])
+	s, _ := waitingRun(t, standInPlayer)
 	run := command.ShortID(s.run())
 	warp, weft := s.asks("touch warp").Request, s.asks("touch weft").Request
-	requests := sortedWords(warp + " " + weft + " all")
-	(&typist{t: t, dir: t.TempDir(), env: s.cmd.Env}).move()
-	for line, want := range map[string]string{
-		"arbiter status ":                    run,
-		"arbiter stop ":                      run,
-		"arbiter allow ":                     run,
-		"arbiter allow " + run + " ":         requests,
-		"arbiter deny " + run + " " + weft:   weft,
-		"arbiter send " + run + " --to ":     "arbiter orch-1 orch-2",
-		"arbiter send --to ":                 "",
-		"arbiter choose " + run + " ":        "",
-		"arbiter deny " + run + " all --for": "--for",
-	} {
-		if got := sortedWords(offers(t, line)); got != sortedWords(want) {
-			t.Errorf("%q: %q, want %q", line, got, want)
+	requests := warp + " " + weft + " all"
+	compare := func(offered map[string]string) {
+		t.Helper()
+		for line, want := range offered {
+			testkit.Same(t, line, sortedWords(want), sortedWords(offers(t, line)))
 		}
 	}
+	(&typist{t: t, dir: t.TempDir(), env: s.cmd.Env}).move()
+	compare(map[string]string{
+		"arbiter status ":                           run,
+		"arbiter stop ":                             run,
+		"arbiter halt ":                             run,
+		"arbiter halt " + s.run()[:12]:              s.run(),
+		"arbiter allow ":                            run,
+		"arbiter allow " + run + " ":                requests,
+		"arbiter deny " + run + " " + weft:          weft,
+		"arbiter send " + run + " --to ":            "arbiter orch-1 orch-2",
+		"arbiter send --to ":                        "",
+		"arbiter choose " + run + " ":               "",
+		"arbiter deny " + run + " all --for":        "--for",
+		"arbiter attach ":                           run, // it plays in another directory
+		"arbiter attach --session ":                 run,
+		"arbiter attach --session " + s.run() + " ": run + " arbiter orch-1 orch-2",
+	})
 	t.Chdir(s.cmd.Dir)
-	for line, want := range map[string]string{
+	compare(map[string]string{
 		"arbiter allow ":     requests + " " + run,
 		"arbiter send --to ": "arbiter orch-1 orch-2",
-	} {
-		if got := sortedWords(offers(t, line)); got != sortedWords(want) {
-			t.Errorf("where it plays, %q: %q, want %q", line, got, want)
-		}
-	}
+		"arbiter attach o":   "orch-1 orch-2",
+	})
 	s.cancels()
 }
 
@@ -263,7 +263,7 @@ var puzzled = playOf(
 func TestOpenItemsOfAHuman(t *testing.T) {
 	path := scenarioFile(t, puzzled)
 	eachPlayerLong(t, func(t *testing.T, p player) { // TestOneRunManyClients covers the real CLI
-		s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
+		s := p.plays(t, path, "Weave")
 		asked := await[contract.Question](s, "the question", nil)
 		request := await[contract.PermissionRequest](s, "the request", nil)
 		list := s.waiting()
@@ -275,11 +275,8 @@ func TestOpenItemsOfAHuman(t *testing.T) {
 			}
 		}
 		s.killed()
-		var show subcommands.SessionReport
-		stdout, _ := s.output(0, "sessions", "show", s.run(), "--json")
-		if err := json.Unmarshal([]byte(stdout), &show); err != nil || len(show.Inbox) != 2 {
-			t.Errorf("sessions show: %v, %+v", err, show.Inbox)
-		}
+		shown := besideJSON[subcommands.SessionReport](s, "sessions", "show", s.run())
+		testkit.Same(t, "what waits in sessions show", 2, len(shown.Inbox))
 
 		n := s.again("--json", "--resume")
 		again := await[contract.Question](n, "the question again", nil)

@@ -130,12 +130,18 @@ goes to stdout, messages for people go to stderr.
 A run is a process of its own. Ctrl+D leaves the screen and the run running (exit code 0); arbiter in
 the same directory shows it again. If you stop the run, arbiter exits with its code: 130 if it was
 still running. Without a run it exits with 0, or with what prevented one (2, 5).`),
-		ArgsUsage:                 "[REQUIREMENTS.md]",
-		Version:                   command.Version(),
-		HideVersion:               true,
-		HideHelp:                  true, // runLine prints it
-		Flags:                     settings.Flags(),
-		Action:                    e.main,
+		ArgsUsage:   "[REQUIREMENTS.md]",
+		Version:     command.Version(),
+		HideVersion: true,
+		HideHelp:    true, // runLine prints it
+		Flags:       settings.Flags(),
+		Action: func(c *cli.Context) error {
+			s, err := settings.ReadSettings(c)
+			if err != nil {
+				return err
+			}
+			return e.begin(c.Context, s)
+		},
 		Commands:                  e.commands(),
 		DisableSliceFlagSeparator: true,
 		Reader:                    e.Stdin,
@@ -149,12 +155,11 @@ still running. Without a run it exits with 0, or with what prevented one (2, 5).
 
 func (e env) commands() []*cli.Command {
 	safe := env{e.WithSafeOutput()}
-	list := slices.Concat(safe.sessionCommands(), subcommands.WorkCommands(safe.Env), e.liveCommands(), []*cli.Command{
-		e.forkCommand(), subcommands.CompareCommand(safe.Env),
-		subcommands.AgentsCommand(safe.Env), subcommands.TrustCommand(safe.Env), subcommands.GrantsCommand(safe.Env),
-		subcommands.MemoryCommand(safe.Env), host.HostsCommand(safe.Env),
-		subcommands.DecideCommand(safe.Env), subcommands.DoctorCommand(e.Env),
-		e.demoCommand(),
+	quiet, plain := subcommands.Env{Env: safe.Env}, subcommands.Env{Env: e.Env}
+	list := slices.Concat(safe.sessionCommands(), quiet.WorkCommands(), e.liveCommands(), []*cli.Command{
+		e.forkCommand(), subcommands.CompareCommand(safe.Env), quiet.AgentsCommand(), quiet.TrustCommand(),
+		quiet.GrantsCommand(), quiet.MemoryCommand(), host.HostsCommand(safe.Env), quiet.DecideCommand(),
+		plain.DoctorCommand(), e.demoCommand(),
 		{
 			Name: "scenarios", Usage: "list the scenarios of --rehearse, or print one", ArgsUsage: "[SCENARIO]",
 			Action: safe.scenarios,
@@ -171,10 +176,10 @@ func (e env) commands() []*cli.Command {
 		},
 		{
 			Name: "version", Usage: "print the versions of arbiter and of claude",
-			Flags:  []cli.Flag{&cli.BoolFlag{Name: "json", Usage: "print JSON"}, settings.FlagOf("claude")},
+			Flags:  []cli.Flag{command.JSONFlag(), settings.FlagOf("claude")},
 			Action: safe.version,
 		},
-		subcommands.CompletionCommand(e.Env), e.manCommand(), subcommands.HookCommand(e.Env), host.HostCommand(e.Env),
+		subcommands.CompletionCommand(e.Env), e.manCommand(), plain.HookCommand(), host.HostCommand(e.Env),
 		{
 			Name: "bridge", Usage: "serve the JSON-RPC bridge on stdin and stdout",
 			Description: "Arbiter starts this process itself. The bridge owns every Claude session that it starts, " +
@@ -190,15 +195,6 @@ func (e env) commands() []*cli.Command {
 		}
 	}
 	return list
-}
-
-// main is arbiter without a command.
-func (e env) main(c *cli.Context) error {
-	s, err := settings.ReadSettings(c)
-	if err != nil {
-		return err
-	}
-	return e.begin(c.Context, s)
 }
 
 // begin begins or resumes a run in the frontend that was chosen.
@@ -220,15 +216,11 @@ type env struct{ command.Env }
 // liveCommands are the commands on a live run, which work from any terminal. Their JSON output is safe for a
 // terminal; attach shows a terminal's output unchanged.
 func (e env) liveCommands() []*cli.Command {
-	safe := env{e.WithSafeOutput()}
+	safe, plain := subcommands.Env{Env: e.WithSafeOutput()}, subcommands.Env{Env: e.Env}
 	return []*cli.Command{
-		subcommands.PsCommand(safe.Env), subcommands.StatusCommand(safe.Env), subcommands.WatchCommand(e.Env),
-		subcommands.InboxCommand(safe.Env),
-		subcommands.SendCommand(safe.Env), subcommands.AllowCommand(safe.Env),
-		subcommands.DenyCommand(safe.Env), subcommands.ChooseCommand(safe.Env), subcommands.StopCommand(safe.Env),
-		subcommands.AttachCommand(e.Env, e.app), subcommands.HaltCommand(e.Env),
-		e.mcpCommand(), e.acpCommand(),
-		e.webCommand(),
+		safe.PsCommand(), safe.StatusCommand(), plain.WatchCommand(), safe.InboxCommand(), safe.SendCommand(),
+		safe.AllowCommand(), safe.DenyCommand(), safe.ChooseCommand(), safe.StopCommand(),
+		subcommands.AttachCommand(e.Env, e.app), plain.HaltCommand(), e.mcpCommand(), e.acpCommand(), e.webCommand(),
 	}
 }
 

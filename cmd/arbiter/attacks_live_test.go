@@ -179,9 +179,7 @@ func (o *onslaught) playAlone(claude string) {
 			if err == nil {
 				text, err = rule.Native(behavior, place.Work, place.Home)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			list = append(list, text)
 		}
 		return list
@@ -198,15 +196,8 @@ func (o *onslaught) playAlone(claude string) {
 	cmd := exec.CommandContext(t.Context(), claude, "-p", "Try", "--output-format", "stream-json", "--verbose",
 		"--setting-sources", "", "--permission-mode", "default", "--settings", string(settings))
 	cmd.Dir = place.Work
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"),
-		"HOME=" + place.Home,
-		"GIT_CONFIG_NOSYSTEM=1",
-		"CLAUDE_CODE_SHELL=" + shell,
-		"ANTHROPIC_BASE_URL=" + model.URL(),
-		"ANTHROPIC_API_KEY=" + model.Key(),
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-	}
+	cmd.Env = append(asksOf(model), "PATH="+os.Getenv("PATH"), "HOME="+place.Home, "GIT_CONFIG_NOSYSTEM=1",
+		"CLAUDE_CODE_SHELL="+shell)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("the CLI alone: %v\n%.2000s", err, out)
@@ -284,11 +275,7 @@ func (o *onslaught) start(claude string) {
 		}
 	}
 	shell, _ := exec.LookPath("zsh") // even if the user's shell is not Bash, the tool uses Bash
-	o.s = start(t, []string{
-		"HOME=" + o.place.Home, "SHELL=" + shell, "GIT_CONFIG_NOSYSTEM=1",
-		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-	}, args...)
+	o.s = start(t, append(asksOf(model), "HOME="+o.place.Home, "SHELL="+shell, "GIT_CONFIG_NOSYSTEM=1"), args...)
 }
 
 // scenarioAlone has a session call a tool for each attack, itself or by a subagent.
@@ -407,9 +394,7 @@ func (o *onslaught) calls() map[string]attempt {
 		switch b := l.Body.(type) {
 		case contract.ToolUse:
 			var input struct{ Command string }
-			if err := json.Unmarshal(b.Input, &input); err != nil {
-				o.t.Error(err)
-			}
+			testkit.OK(o.t, json.Unmarshal(b.Input, &input))
 			if names[b.ToolUse] = input.Command; b.Tool != "Bash" {
 				names[b.ToolUse] = b.Tool + canonical(o.t, b.Input)
 			}
@@ -441,9 +426,7 @@ var byCLI = regexp.MustCompile(
 func canonical(t *testing.T, raw json.RawMessage) string {
 	t.Helper()
 	var m map[string]any
-	if err := json.Unmarshal(raw, &m); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, json.Unmarshal(raw, &m))
 	raw, _ = json.Marshal(m)
 	return string(raw)
 }

@@ -40,24 +40,13 @@ type watcher struct {
 	at     int           // where to look for the next mark
 	more   chan struct{} // capacity 1
 	closed bool
-	frames int
-	last   time.Time     // when the last frame ended
-	gap    time.Duration // the longest time between two frames
 }
 
 // watch starts a command in a terminal of 120×40. The clock starts just before the command.
 func watch(b *testing.B, cmd *exec.Cmd) *watcher {
 	b.Helper()
-	return watchSize(b, cmd, pty.Winsize{Cols: 120, Rows: 40})
-}
-
-func watchSize(b *testing.B, cmd *exec.Cmd, size pty.Winsize) *watcher {
-	b.Helper()
 	w := &watcher{cmd: cmd, more: make(chan struct{}, 1), began: time.Now()}
-	var err error
-	if w.master, err = pty.StartWithSize(cmd, &size); err != nil {
-		b.Fatal(err)
-	}
+	w.master = testkit.Must(pty.StartWithSize(cmd, &pty.Winsize{Cols: 120, Rows: 40}))(b)
 	w.wg.Go(w.read)
 	return w
 }
@@ -68,13 +57,6 @@ func (w *watcher) read() {
 		n, err := w.master.Read(buf)
 		w.mu.Lock()
 		w.seen = append(w.seen, buf[:n]...)
-		if frames := bytes.Count(buf[:n], []byte(frameEnd)); frames > 0 {
-			now := time.Now()
-			if w.frames > 0 {
-				w.gap = max(w.gap, now.Sub(w.last))
-			}
-			w.frames, w.last = w.frames+frames, now
-		}
 		w.closed = err != nil
 		w.mu.Unlock()
 		select {
@@ -115,13 +97,6 @@ func (w *watcher) found(b *testing.B, mark string) bool {
 		w.at += i + len(mark)
 	}
 	return i >= 0
-}
-
-// received returns how many bytes the program has sent.
-func (w *watcher) received() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.seen)
 }
 
 func (w *watcher) tail() []byte {
@@ -174,8 +149,7 @@ func screenCommand(b *testing.B, name string, args ...string) *exec.Cmd {
 
 // BenchmarkFirstPaint measures the time from exec to the end of the oracle's first frame, for a user with a
 // history of five hundred inputs. What arbiter looks up on the machine (claude, its login, runs to resume)
-// comes later. The baselines are a plain tview program and a program that does nothing, both in the test
-// binary.
+// comes later. The baseline is a plain tview program in the test binary.
 func BenchmarkFirstPaint(b *testing.B) {
 	args := []string{"--rehearse"}
 	if claude, err := pinnedClaude(); err == nil && claude != "" {
@@ -185,19 +159,13 @@ func BenchmarkFirstPaint(b *testing.B) {
 	words := strings.Repeat(strconv.Quote(strings.Repeat("a word to go back to ", 20))+"\n", 500)
 	testkit.OK(b, os.WriteFile(filepath.Join(state, "inputs"), []byte(words), 0o600))
 	arbiter := releaseProgram(b)
-	var first, plain, bare []time.Duration
+	var first, plain []time.Duration
 	for b.Loop() {
 		first = append(first, firstPaint(b, arbiter, append(args, "--state-dir", state)...))
 		plain = append(plain, firstPaint(b, "plain-screen"))
-		began := time.Now()
-		testkit.OK(b, screenCommand(b, "echo-lines").Run())
-		bare = append(bare, time.Since(began))
 	}
 	b.ReportMetric(ms(quantile(first, 0.5)), "p50-ms")
-	b.ReportMetric(ms(quantile(first, 1)), "worst-ms")
 	b.ReportMetric(ms(quantile(plain, 0.5)), "plain-tview-ms")
-	b.ReportMetric(ms(quantile(bare, 0.5)), "exec-ms")
-	b.ReportMetric(float64(quantile(first, 0.5))/float64(quantile(plain, 0.5)), "×plain-tview")
 }
 
 func firstPaint(b *testing.B, name string, args ...string) time.Duration {
@@ -208,15 +176,14 @@ func firstPaint(b *testing.B, name string, args ...string) time.Duration {
 	return took
 }
 
-// BenchmarkManyRuns measures in a state directory of 1,000 runs what a command about one run costs, and the first frame
-// of the screen. The baselines are the same in a state directory of one run.
+// BenchmarkManyRuns measures in a state directory of 1,000 runs what a command about one run costs. The baseline is the
+// same in a state directory of one run.
 func BenchmarkManyRuns(b *testing.B) {
-	counts := []int{1, 1000}
-	states := []string{b.TempDir(), b.TempDir()}
-	for i, n := range counts {
-		store := testkit.Must(journal.OpenStore(states[i]))(b)
+	states := map[int]string{1: b.TempDir(), 1000: b.TempDir()}
+	for n, state := range states {
+		store := testkit.Must(journal.OpenStore(state))(b)
 		for range n {
-			run, err := store.Create(journal.Meta{Run: uuid.NewString(), CWD: states[i]}, journal.Options{})
+			run, err := store.Create(journal.Meta{Run: uuid.NewString(), CWD: state}, journal.Options{})
 			if err == nil {
 				_, err = run.Append(journal.Input, []byte("{}"))
 			}
@@ -225,21 +192,17 @@ func BenchmarkManyRuns(b *testing.B) {
 		testkit.OK(b, store.Close())
 	}
 	arbiter := releaseProgram(b)
-	var cpu, frame [2][]time.Duration
+	cpu := map[int][]time.Duration{}
 	for b.Loop() {
-		for i, state := range states {
+		for n, state := range states {
 			cmd := screenCommand(b, arbiter, "status", "--state-dir", state)
 			_ = cmd.Run() // no run is live
-			cpu[i] = append(cpu[i], cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
-			frame[i] = append(frame[i], firstPaint(b, arbiter, "--rehearse", "--state-dir", state))
+			cpu[n] = append(cpu[n], cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
 		}
 	}
-	for i, n := range counts {
-		b.ReportMetric(ms(quantile(cpu[i], 0.5)), fmt.Sprintf("status-cpu-%d-ms", n))
-		b.ReportMetric(ms(quantile(frame[i], 0.5)), fmt.Sprintf("first-frame-%d-ms", n))
+	for n, times := range cpu {
+		b.ReportMetric(ms(quantile(times, 0.5)), fmt.Sprintf("status-cpu-%d-ms", n))
 	}
-	b.ReportMetric(float64(quantile(cpu[1], 0.5))/float64(quantile(cpu[0], 0.5)), "×status-cpu")
-	b.ReportMetric(float64(quantile(frame[1], 0.5))/float64(quantile(frame[0], 0.5)), "×first-frame")
 }
 
 // BenchmarkOpenLive measures the time from exec until the screen shows the end of a live run whose process has
@@ -269,9 +232,7 @@ func BenchmarkOpenLive(b *testing.B) {
 		if err == nil {
 			err = json.Unmarshal(raw, &st)
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, err)
 	}
 	var opened, plain []time.Duration
 	for b.Loop() {
@@ -280,82 +241,42 @@ func BenchmarkOpenLive(b *testing.B) {
 		w.leave()
 		plain = append(plain, firstPaint(b, "plain-screen"))
 	}
-	b.ReportMetric(float64(st.Seq), "events")
 	b.ReportMetric(ms(quantile(opened, 0.5)), "p50-ms")
-	b.ReportMetric(ms(quantile(opened, 1)), "worst-ms")
 	b.ReportMetric(ms(quantile(plain, 0.5)), "plain-tview-ms")
 }
 
 // idleFor is how long an idle screen is measured.
 const idleFor = 20 * time.Second
 
-// BenchmarkIdle measures the processor time of a screen, in percent of one processor, while nothing or almost
-// nothing happens, and what it sends to the terminal. In the case figures, an agent works without output and is
-// animated in the scene of a large window. The baseline is a plain tview program, which does nothing at all.
+// BenchmarkIdle measures the processor time of a screen that waits for a human, in percent of one processor. The
+// baseline is a plain tview program, which does nothing at all.
 func BenchmarkIdle(b *testing.B) {
-	for _, tt := range []struct {
-		name  string
-		cmd   func(b *testing.B) *exec.Cmd
-		marks []string
-		size  pty.Winsize
+	asks := scenarioFile(b, playOf(arbiter([]object{asksHuman("Which name?")})))
+	for name, c := range map[string]struct {
+		cmd  func() *exec.Cmd
+		mark string
 	}{
-		{"human", playing("verdict: {decision: ADDRESS_HUMAN, message: Which name?, reason: None was said.}"),
-			[]string{"something waits for you"}, pty.Winsize{Cols: 120, Rows: 40}},
-		{"figures", playing("{say: x, fault: {stall: 300s}}"), []string{"works"}, pty.Winsize{Cols: 200, Rows: 50}},
-		{"plain-tview", func(b *testing.B) *exec.Cmd { return screenCommand(b, "plain-screen") }, []string{firstWord},
-			pty.Winsize{Cols: 120, Rows: 40}},
+		"human": {func() *exec.Cmd {
+			return screenCommand(b, "arbiter", "--stand-in", "--scenario", asks, "--task", "Weave")
+		}, "something waits for you"},
+		"plain-tview": {func() *exec.Cmd { return screenCommand(b, "plain-screen") }, firstWord},
 	} {
-		b.Run(tt.name, func(b *testing.B) {
-			var screen, bridge, sent float64
+		b.Run(name, func(b *testing.B) {
+			var most time.Duration
 			for b.Loop() {
-				s, br, bytes := idle(b, tt.cmd(b), tt.marks, tt.size)
-				screen, bridge, sent = max(screen, s), max(bridge, br), max(sent, bytes)
+				w := watch(b, c.cmd())
+				w.until(b, c.mark, frameEnd)
+				<-time.After(2 * time.Second) // work after a frame: fading text, the garbage collector
+				at := processorTime(b, w.cmd.Process.Pid)
+				<-time.After(idleFor)
+				most = max(most, processorTime(b, w.cmd.Process.Pid)-at)
+				w.end()
 			}
-			b.ReportMetric(sent, "sent-bytes/s")
-			b.ReportMetric(screen, "%-of-a-cpu")
-			b.ReportMetric(bridge, "%-bridge")
+			b.ReportMetric(100*most.Seconds()/idleFor.Seconds(), "%-of-a-cpu")
 			b.ReportMetric(0, "ns/op")
 		})
 	}
 }
-
-// playing prepares an arbiter whose Arbiter plays one step.
-func playing(step string, args ...string) func(b *testing.B) *exec.Cmd {
-	return func(b *testing.B) *exec.Cmd {
-		b.Helper()
-		path := filepath.Join(b.TempDir(), "one.yaml")
-		text := "name: one\ntitle: One step\nactors:\n  - name: arbiter\n    match: {role: arbiter}\n    steps:\n      - " +
-			step + "\n"
-		testkit.OK(b, os.WriteFile(path, []byte(text), 0o600))
-		return screenCommand(b, "arbiter", append([]string{"--stand-in", "--scenario", path, "--task", "Weave"},
-			args...)...)
-	}
-}
-
-// idle measures a program and its bridge once the program has shown its marks.
-func idle(b *testing.B, cmd *exec.Cmd, marks []string, size pty.Winsize) (screen, bridge, sent float64) {
-	b.Helper()
-	w := watchSize(b, cmd, size)
-	defer w.end()
-	w.until(b, append(marks, frameEnd)...)
-	<-time.After(2 * time.Second) // work after a frame: fading text, the garbage collector
-	at := processorTime(b, cmd.Process.Pid)
-	peer, ok := childNamed(cmd.Process.Pid, "bridge")
-	var peerAt time.Duration
-	if ok {
-		peerAt = processorTime(b, peer)
-	}
-	before := w.received()
-	<-time.After(idleFor)
-	sent = float64(w.received()-before) / idleFor.Seconds()
-	screen = percent(processorTime(b, cmd.Process.Pid) - at)
-	if ok {
-		bridge = percent(processorTime(b, peer) - peerAt)
-	}
-	return screen, bridge, sent
-}
-
-func percent(d time.Duration) float64 { return 100 * d.Seconds() / idleFor.Seconds() }
 
 // processorTime is the processor time that a process has used, in steps of 10 ms.
 func processorTime(b *testing.B, pid int) time.Duration {
@@ -367,8 +288,7 @@ func processorTime(b *testing.B, pid int) time.Duration {
 	fields := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
 	var ticks int
 	for _, f := range fields[11:13] { // utime and stime
-		n := testkit.Must(strconv.Atoi(f))(b)
-		ticks += n
+		ticks += testkit.Must(strconv.Atoi(f))(b)
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond // USER_HZ is 100 on all Linux platforms
 }
@@ -396,63 +316,6 @@ func crowdPlay(agents int) string {
 			with(reads("thread"), "delay", "5s")))
 }
 
-// crowded is a run with many agents at work.
-type crowded struct {
-	b      *testing.B
-	cmd    *exec.Cmd
-	gauges string
-	work   string
-	stderr shared
-}
-
-// gather prepares a crowded run; face is --json, --plain, or empty for the screen.
-func gather(b *testing.B, agents, hops int, frontend ...string) *crowded {
-	b.Helper()
-	model := serve(b, crowdPlay(agents))
-	player := testkit.Must(exec.LookPath("crowd-player"))(b)
-	gauges, err := os.MkdirTemp("/tmp", "gauge") // a short path, as a socket's path length is limited
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { os.RemoveAll(gauges) })
-	c := &crowded{b: b, gauges: gauges, work: b.TempDir()}
-	for name, text := range map[string]string{"thread": "a thread\n", "hops": strconv.Itoa(hops)} {
-		testkit.OK(b, os.WriteFile(filepath.Join(c.work, name), []byte(text), 0o600))
-	}
-	const endless = "1000000000"
-	c.cmd = exec.Command("arbiter", append(frontend, "--claude", player, "--cwd", c.work, "--task", "Work", "--allow",
-		"Read", "--max-orchestrators", strconv.Itoa(agents), "--max-exchanges", endless, "--max-iterations",
-		endless)...)
-	c.cmd.Env = []string{
-		"HOME=" + b.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + b.TempDir(), "TMPDIR=" + b.TempDir(),
-		"LANG=C.UTF-8", "TERM=xterm-256color", gaugeVariable + "=" + gauges, "ANTHROPIC_BASE_URL=" + model.URL(),
-		"ANTHROPIC_API_KEY=" + model.Key(),
-	}
-	if len(frontend) > 0 {
-		c.cmd.Stderr = &c.stderr
-	}
-	b.Cleanup(func() {
-		if b.Failed() {
-			b.Logf("%s\n%s", c.stderr.String(), strings.Join(model.Problems(), "\n"))
-		}
-	})
-	return c
-}
-
-// assembled waits until each agent has its process: the bridge then has three pipes open for each.
-func (c *crowded) assembled(agents int) {
-	c.b.Helper()
-	deadline := time.Now().Add(2 * waitTimeout)
-	for tick := time.NewTicker(50 * time.Millisecond); ; <-tick.C {
-		if readings(c.b, c.gauges, "bridge").Files > 3*agents {
-			return
-		}
-		if time.Now().After(deadline) {
-			c.b.Fatalf("not %d agents within %s", agents, 2*waitTimeout)
-		}
-	}
-}
-
 // BenchmarkScale measures a run with one Orchestrator that hops and 98 more agents at work beside it: the time
 // of a hop, and the memory of arbiter and its bridge.
 func BenchmarkScale(b *testing.B) {
@@ -470,33 +333,39 @@ const scaleHops = 1000
 
 func scale(b *testing.B, agents int) {
 	b.Helper()
-	c := gather(b, agents, scaleHops, "--json", "--no-input")
-	out := testkit.Must(c.cmd.StdoutPipe())(b)
-	testkit.OK(b, c.cmd.Start())
+	work, gauges := b.TempDir(), shortDir(b)
+	testkit.OK(b, os.WriteFile(filepath.Join(work, "hops"), []byte(strconv.Itoa(scaleHops)), 0o600))
+	cmd := unlimited(b, "crowd-player", gauges, work, serve(b, crowdPlay(agents)), "--max-orchestrators",
+		strconv.Itoa(agents))
+	out := testkit.Must(cmd.StdoutPipe())(b)
+	testkit.OK(b, cmd.Start())
 	ended := make(chan struct{})
 	go func() { // ends with the process
 		_, _ = io.Copy(io.Discard, out)
 		close(ended)
 	}()
-	c.assembled(agents)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for _, err := os.Stat(filepath.Join(c.work, "hop-times")); err != nil; _,
-		err = os.Stat(filepath.Join(c.work, "hop-times")) {
-		select {
-		case <-ended:
-			b.Fatal("the run ended")
-		case <-tick.C:
+	await := func(is func() bool) {
+		for !is() {
+			select {
+			case <-ended:
+				b.Fatal("the run ended")
+			case <-tick.C:
+			}
 		}
 	}
-	hops := readTimes(b, filepath.Join(c.work, "hop-times"))
-	pid, _ := childNamed(c.cmd.Process.Pid, "bridge")
-	memory := pss(b, c.cmd.Process.Pid) + pss(b, pid)
-	_ = c.cmd.Process.Kill()
-	_ = c.cmd.Wait()
+	// The bridge has three pipes open for each agent that has its process.
+	await(func() bool { return readings(b, gauges, "bridge").Files > 3*agents })
+	times := filepath.Join(work, "hop-times")
+	await(func() bool { _, err := os.Stat(times); return err == nil })
+	hops := readTimes(b, times)
+	pid, _ := childNamed(cmd.Process.Pid, "bridge")
+	memory := pss(b, cmd.Process.Pid) + pss(b, pid)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
 	<-ended
 	b.ReportMetric(float64(quantile(hops, 0.5).Nanoseconds()), "hop-p50-ns")
-	b.ReportMetric(float64(quantile(hops, 0.99).Nanoseconds()), "hop-p99-ns")
 	b.ReportMetric(memory, "together-MB")
 }
 

@@ -68,10 +68,7 @@ type ciJob struct {
 }
 
 func newJob(t *testing.T, model *rehearsal.Server, work string) ciJob {
-	return ciJob{t, t.TempDir(), work, t.TempDir(), []string{
-		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-	}}
+	return ciJob{t, t.TempDir(), work, t.TempDir(), asksOf(model)}
 }
 
 // shell runs a script as a CI system does, and returns what it printed and its exit code.
@@ -239,9 +236,7 @@ func TestActionRefuses(t *testing.T) {
 			if code != c.code || !strings.Contains(log, c.says) || out["run"] != "" {
 				t.Errorf("exit code %d, outputs %v\n%s", code, out, log)
 			}
-			if left, _ := filepath.Glob(filepath.Join(j.work, "*")); len(left) > 0 {
-				t.Errorf("left %v", left)
-			}
+			testkit.Empty(t, "left", testkit.Must(filepath.Glob(filepath.Join(j.work, "*")))(t))
 		})
 	}
 }

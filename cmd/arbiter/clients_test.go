@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"os"
@@ -17,7 +15,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -31,7 +28,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -117,37 +113,47 @@ func (h *testHome) page(run string) *webUser {
 	b := &webUser{t: h.t, client: http.Client{Jar: jar}}
 	b.page, _, _ = strings.Cut(link, "/?")
 	_, token, _ := strings.Cut(strings.TrimSpace(link), "/?t=")
-	req := testkit.Must(http.NewRequestWithContext(h.t.Context(), http.MethodPost, b.page+"/enter",
-		strings.NewReader("t="+token)))(h.t)
-	req.Header.Set("Origin", b.page)
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	answer := testkit.Must(b.client.Do(req))(h.t)
-	text, _ := io.ReadAll(answer.Body) // shown on failure
-	_ = answer.Body.Close()
-	_, rest, found := strings.Cut(string(text), "/#k=")
+	status, text := b.posts("/enter", "application/x-www-form-urlencoded", "t="+token)
+	_, rest, found := strings.Cut(text, "/#k=")
 	b.key, _, _ = strings.Cut(rest, `"`)
-	if answer.StatusCode != http.StatusOK || !found {
-		h.t.Fatalf("the link is answered with %s: %s", answer.Status, text)
+	if status != http.StatusOK || !found {
+		h.t.Fatalf("the link is answered with %d: %s", status, text)
 	}
 	return b
+}
+
+// requests makes a request as the page does, and returns its answer.
+func (b *webUser) requests(ctx context.Context, method, path, kind, body string) *http.Response {
+	b.t.Helper()
+	req := testkit.Must(http.NewRequestWithContext(ctx, method, b.page+path, strings.NewReader(body)))(b.t)
+	for name, value := range map[string]string{"Origin": b.page, "Content-Type": kind, "X-Arbiter-Key": b.key} {
+		req.Header.Set(name, value)
+	}
+	return testkit.Must(b.client.Do(req))(b.t)
+}
+
+// posts returns the status and the text of the answer.
+func (b *webUser) posts(path, kind, body string) (int, string) {
+	b.t.Helper()
+	answer := b.requests(b.t.Context(), http.MethodPost, path, kind, body)
+	defer answer.Body.Close()
+	text, _ := io.ReadAll(answer.Body) // shown on failure
+	return answer.StatusCode, string(text)
+}
+
+// events opens the page's stream of events.
+func (b *webUser) events(ctx context.Context) io.ReadCloser {
+	b.t.Helper()
+	return b.requests(ctx, http.MethodGet, "/run/events", "", "").Body
 }
 
 // sends sends a command as the page does.
 func (b *webUser) sends(body contract.CommandBody) {
 	b.t.Helper()
 	line := testkit.Must(contract.MarshalCommand(contract.Command{Body: body}))(b.t)
-	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.page+"/run/command", bytes.NewReader(line))
-	testkit.OK(b.t, err)
-	for name, value := range map[string]string{
-		"Origin": b.page, "Content-Type": "application/json", "X-Arbiter-Key": b.key,
-	} {
-		req.Header.Set(name, value)
-	}
-	answer := testkit.Must(b.client.Do(req))(b.t)
-	defer answer.Body.Close()
-	text, _ := io.ReadAll(answer.Body) // shown on failure
-	if answer.StatusCode != http.StatusOK || !bytes.Contains(text, []byte(`"accepted":true`)) {
-		b.t.Fatalf("%s: %s", answer.Status, text)
+	status, text := b.posts("/run/command", "application/json", string(line))
+	if status != http.StatusOK || !strings.Contains(text, `"accepted":true`) {
+		b.t.Fatalf("%d: %s", status, text)
 	}
 }
 
@@ -169,131 +175,6 @@ func (h *testHome) waits(kind string) {
 	})
 }
 
-// TestRunEndsBeforeItsFrontendConnects: the frontend still learns why a run could not begin.
-func TestRunEndsBeforeItsFrontendConnects(t *testing.T) {
-	t.Parallel()
-	dir, state := t.TempDir(), t.TempDir()
-	c := testkit.Must(runPort{env{}, state}.choices(dir, "", []string{"--claude", filepath.Join(dir, "nowhere")}))(t)
-	c.Options.Task, c.StateDir = "Weave", state
-	raw := testkit.Must(json.Marshal(host.ProcessSpec{Choices: c, Given: c.Given}))(t)
-	cmd := exec.Command("arbiter", host.ProcessCommand, dir)
-	cmd.Stdin, cmd.Env = bytes.NewReader(raw), []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	testkit.OK(t, err)
-	var ready host.Ready
-	testkit.OK(t, json.NewDecoder(out).Decode(&ready))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait() // its exit code is that of the run
-	}()
-	defer func() { <-ended }()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for log := ""; !strings.Contains(log, "ended before its frontend connected"); {
-		select {
-		case <-tick.C:
-		case <-ended:
-			t.Fatalf("the process has not waited for its frontend: %s", log)
-		}
-		raw, _ := os.ReadFile(filepath.Join(state, "runs", ready.Run, runstore.LogName)) // it may not exist yet
-		log = string(raw)
-	}
-	var untried atomic.Bool // no sandbox was tried, and that is what the run says
-	s := testkit.Must(clients.OpenSession(t.Context(), ready.Socket, nil, journal.LogPosition{},
-		func(_ time.Time, e contract.Event) {
-			b, ok := e.Body.(contract.Session)
-			if ok && strings.HasPrefix(b.SandboxReason, "it was not tried") {
-				untried.Store(true)
-			}
-		}))(t)
-	s.Watch()
-	if o := s.Outcome(); o.Exit != contract.ExitEnvironment || !strings.Contains(o.Text, "cannot find the Claude CLI") {
-		t.Errorf("the run ended with %d: %s", o.Exit, o.Text)
-	}
-	if !untried.Load() {
-		t.Error("the run does not say that the sandbox was not tried")
-	}
-}
-
-// TestSessionReconnects: a frontend whose connection is lost receives every event once, and the end of the run.
-func TestSessionReconnects(t *testing.T) {
-	onlyLinux(t)
-	t.Parallel()
-	b := atWork(t, players(t)[0])
-	var mu sync.Mutex
-	var events []contract.Event
-	sink := func(_ time.Time, e contract.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		events = append(events, e)
-	}
-	s := testkit.Must(clients.OpenSession(t.Context(), filepath.Join(b.stateDir(), "runs", b.run, control.SocketName), nil,
-		journal.LogPosition{}, sink))(t)
-	var watching sync.WaitGroup
-	watching.Go(s.Watch)
-	defer watching.Wait()
-	for range 3 {
-		lost := s.Connection()
-		lost.Close()
-		late := time.After(waitTimeout)
-		for s.Connection() == lost {
-			select {
-			case <-s.Changed(): // a new connection begins with the state
-			case <-late:
-				t.Fatal("it did not connect again")
-			}
-		}
-	}
-	if !s.Put(contract.Command{Ref: "again", Body: contract.Interrupt{ID: "orch-9"}}) {
-		t.Error("a command was not taken")
-	}
-	await(b.script, "the answer", func(_ string, r contract.Rejected) bool { return r.Ref == "again" })
-	testkit.OK(t, os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
-	b.finish(contract.ExitComplete)
-	s.Close()
-	if s.Outcome().Exit != contract.ExitComplete || s.Outcome().Lost {
-		t.Errorf("the outcome is %+v", s.Outcome())
-	}
-	if len(events) != len(b.lines) {
-		t.Fatalf("%d events instead of %d", len(events), len(b.lines))
-	}
-	for i, e := range events {
-		if got, want := e.Body.EventName(), b.lines[i].Body.EventName(); got != want {
-			t.Errorf("event %d is %s, not %s", i, got, want)
-		}
-	}
-}
-
-// foreignRun is a run that another version of arbiter plays.
-type foreignRun struct{ control.Service }
-
-func (foreignRun) Status() control.Status { return control.Status{Run: "run", PID: os.Getpid()} }
-
-func (foreignRun) Subscribe(ctx context.Context, _ control.SubscribeParams, send func(any) error) {
-	_ = send(control.StateChange{Version: supervisor.StateVersion + 1}) // the client ends the connection
-	<-ctx.Done()
-}
-
-// TestRunOfAnotherVersion: a frontend says so if it cannot read the state of a live run of another version.
-func TestRunOfAnotherVersion(t *testing.T) {
-	dir, err := os.MkdirTemp("", "v-") // a short path for a socket
-	testkit.OK(t, err)
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, control.SocketName)
-	l := testkit.Must(net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}))(t)
-	server := control.Serve(l, foreignRun{}, slog.New(slog.DiscardHandler))
-	defer server.Close()
-	var version *supervisor.VersionError
-	_, err = clients.OpenSession(t.Context(), path, nil, journal.LogPosition{}, func(time.Time, contract.Event) {})
-	if !errors.As(err, &version) {
-		t.Errorf("the error is %v", err)
-	}
-}
-
 // received is what a client of the control socket has received.
 type received struct {
 	client *control.Client
@@ -309,9 +190,7 @@ func subscribeTo(t *testing.T, socket string, p control.SubscribeParams) *receiv
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	c, _, err := control.Dial(ctx, socket, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(c.Close)
 	h := &received{client: c}
 	var states host.StateReceiver
@@ -341,8 +220,8 @@ func subscribeTo(t *testing.T, socket string, p control.SubscribeParams) *receiv
 	return h
 }
 
-// TestSubscribers: clients that connect early or late receive all events of stdout from the requested one on,
-// the state that they receive is that of the run, and they learn how the run ends.
+// TestSubscribers: clients that connect early or late, or whose connection is lost, receive all events of stdout from
+// the requested one on once, the state that they receive is that of the run, and they learn how the run ends.
 func TestSubscribers(t *testing.T) {
 	onlyLinux(t)
 	t.Parallel()
@@ -351,6 +230,33 @@ func TestSubscribers(t *testing.T) {
 	all := subscribeTo(t, socket, control.SubscribeParams{State: true})
 	late := subscribeTo(t, socket, control.SubscribeParams{Since: -1})
 	third := subscribeTo(t, socket, control.SubscribeParams{Since: 3})
+	var mu sync.Mutex
+	var events []contract.Event
+	session := testkit.Must(clients.OpenSession(t.Context(), socket, nil, journal.LogPosition{},
+		func(_ time.Time, e contract.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			events = append(events, e)
+		}))(t)
+	var watching sync.WaitGroup
+	watching.Go(session.Watch)
+	defer watching.Wait()
+	for range 3 {
+		lost := session.Connection()
+		lost.Close()
+		late := time.After(waitTimeout)
+		for session.Connection() == lost {
+			select {
+			case <-session.Changed(): // a new connection begins with the state
+			case <-late:
+				t.Fatal("it did not connect again")
+			}
+		}
+	}
+	if !session.Put(contract.Command{Ref: "again", Body: contract.Interrupt{ID: "orch-9"}}) {
+		t.Error("a command was not taken")
+	}
+	await(b.script, "the answer", func(_ string, r contract.Rejected) bool { return r.Ref == "again" })
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	if err := late.client.Put(ctx, control.PutParams{
@@ -361,6 +267,18 @@ func TestSubscribers(t *testing.T) {
 	testkit.OK(t, os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
 	b.finish(contract.ExitComplete)
 	want := b.lines
+	session.Close()
+	if session.Outcome().Exit != contract.ExitComplete || session.Outcome().Lost {
+		t.Errorf("the outcome is %+v", session.Outcome())
+	}
+	var told, printed []string
+	for _, e := range events {
+		told = append(told, e.Body.EventName())
+	}
+	for _, l := range want {
+		printed = append(printed, l.Body.EventName())
+	}
+	testkit.Same(t, "events of the session that connected again", printed, told)
 	for _, h := range []*received{all, late, third} {
 		select {
 		case <-h.client.Done(): // the run's host process has ended
@@ -389,18 +307,13 @@ func TestSubscribers(t *testing.T) {
 
 func sameLines(t *testing.T, what string, got, want []contract.Line) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Errorf("%s: %d lines instead of %d", what, len(got), len(want))
-		return
-	}
-	for i := range got {
-		one, _ := json.Marshal(got[i])
-		other, _ := json.Marshal(want[i])
-		if string(one) != string(other) {
-			t.Errorf("%s: line %d is\n%s\ninstead of\n%s", what, i, one, other)
-			return
+	encoded := func(lines []contract.Line) (list []string) {
+		for _, l := range lines {
+			list = append(list, string(testkit.Must(json.Marshal(l))(t)))
 		}
+		return list
 	}
+	testkit.Same(t, what, encoded(want), encoded(got))
 }
 
 // TestDetach: a run without a frontend continues when the command has ended. Other commands answer it, resume

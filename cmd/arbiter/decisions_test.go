@@ -58,9 +58,7 @@ func newJournal(t *testing.T, inputs ...input.Body) aRun {
 			if err == nil {
 				err = run.AppendEvents(line)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 		}
 		s = after
 	}
@@ -154,12 +152,9 @@ func TestExplainListsDecisions(t *testing.T) {
 	// Without an id, the latest run of this directory is used.
 	testkit.Same(t, "the latest run", out, stdoutOf(r.arbiter(contract.ExitComplete, "decide", "--explain")))
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", r.id, "--explain", "--json")
-	var all []subcommands.Explanation
-	if err := json.Unmarshal([]byte(raw), &all); err != nil || len(all) != 4 {
-		t.Fatalf("%d decisions, %v:\n%s", len(all), err, raw)
-	}
-	if all[0].Decision.Prompt != "" || all[0].Decision.Mode != "planner" || all[3].Failed != "no answer" ||
-		all[3].Decision != nil {
+	all := decodedAs[[]subcommands.Explanation](t, raw)
+	if len(all) != 4 || all[0].Decision.Prompt != "" || all[0].Decision.Mode != "planner" ||
+		all[3].Failed != "no answer" || all[3].Decision != nil {
 		t.Errorf("%s", raw)
 	}
 }
@@ -182,16 +177,13 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	testkit.Includes(t, "", out, "about      orch-2", "messages, as the Arbiter read them", "orch-2 is done", "Weave on")
 	testkit.Excludes(t, "the explanation shows a prompt that no model received", out, "by the templates")
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", "--number", "2", "--json", r.id)
-	var x subcommands.Explanation
-	if err := json.Unmarshal([]byte(raw), &x); err != nil || x.Rendered != nil ||
-		!strings.Contains(x.Decision.Prompt, "orch-2 is done") || x.Record != 2 {
-		t.Errorf("%v: %s", err, raw)
+	x := decodedAs[subcommands.Explanation](t, raw)
+	if x.Rendered != nil || !strings.Contains(x.Decision.Prompt, "orch-2 is done") || x.Record != 2 {
+		t.Errorf("%s", raw)
 	}
 	// Talk has no input.
-	if out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "3", r.id); strings.Contains(out, "input:") ||
-		strings.Contains(out, "prompt") {
-		t.Errorf("talk:\n%s", out)
-	}
+	out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "3", r.id)
+	testkit.Excludes(t, "talk", out, "input:", "prompt")
 	testkit.Includes(t, "", stderrOf(r.arbiter(contract.ExitUsage, "decide", "--number", "9", r.id)), "no decision 9")
 	// Rules read no prompt: the explanation says that the templates' prompt was not read for the decision.
 	r = newJournal(t, byRules(t, "Weave"))
@@ -216,7 +208,12 @@ func TestDecideIsCalledAsDocumented(t *testing.T) {
 		{[]string{"decide", "--at", "soon", r.id}, "or last"},
 		{[]string{"decide", "--at", "99", r.id}, "no record 99"},
 		{[]string{"decide", "--input", "-", "--explain"}, "exclude each other"},
-		{[]string{"decide", "--input", "nowhere.json"}, "no such file"},
+		{[]string{"decide", "--template", "select"},
+			`--template "select": use one of brief.md, evaluate.md, select.md, state.md`},
+		{[]string{"decide", "--template", "../set.go"}, "use one of"},
+		{[]string{"decide", "--template", ""}, "use one of"},
+		{[]string{"decide", "--template", "select.md", "--number", "1"}, "takes no other flag"},
+		{[]string{"decide", "--template", "select.md", "run"}, "takes no other flag"},
 		{[]string{"decide", "--input", "."}, "not a regular file"},
 		{[]string{"decide", "--input", "-", "--decider", "rules", "run"}, "takes no RUN"},
 		{[]string{"replay", r.id, "--only", "1"}, "--decisions"},
@@ -230,22 +227,19 @@ func TestDecideIsCalledAsDocumented(t *testing.T) {
 		{[]string{"replay", r.id, "--decisions", "--decider-effort", "some"}, "low, medium"},
 		{[]string{"replay", r.id, "--decisions", "--decider-timeout", "1ms"}, "between 1s and 1h"},
 	} {
-		if _, errs := r.arbiter(contract.ExitUsage, c.args...); !strings.Contains(errs, c.want) {
-			t.Errorf("arbiter %s: %s", strings.Join(c.args, " "), errs)
-		}
+		testkit.Includes(t, c.args, stderrOf(r.arbiter(contract.ExitUsage, c.args...)), c.want)
 	}
 }
 
 func TestDecideOnAnInput(t *testing.T) {
 	r := newJournal(t)
 	in := string(encoded(t, aSelection("Weave")))
-	out, _ := r.reading(contract.ExitComplete, in, "decide", "--input", "-", "--decider", "rules")
-	testkit.Includes(t, "", out, "SELECT_MODE planner", "by         rules")
+	inProcess(in, "decide", "--input", "-", "--decider", "rules").ended(t, "a selection", contract.ExitComplete,
+		"SELECT_MODE planner", "by         rules")
 	raw, _ := r.reading(contract.ExitComplete, `{"number":3,"input":`+in+`}`, "decide", "--input", "-", "--decider",
 		"rules", "--json")
-	var d decider.Decision
-	if err := json.Unmarshal([]byte(raw), &d); err != nil || d.Mode != "planner" || d.Source != decider.ByRules {
-		t.Errorf("%v: %s", err, raw)
+	if d := decodedAs[decider.Decision](t, raw); d.Mode != "planner" || d.Source != decider.ByRules {
+		t.Errorf("%s", raw)
 	}
 	evaluation := string(encoded(t, decider.EvaluateProgressInput{
 		Task: "Weave", LastExecution: decider.ExecutionSummary{Agent: "developer", Status: decider.StatusFailure,
@@ -254,49 +248,39 @@ func TestDecideOnAnInput(t *testing.T) {
 		Constraints: decider.DecisionConstraints{MaxIterations: 50, IterationsRemaining: 49, ConsecutiveFailures: 1,
 			MaxConsecutiveFailures: 3},
 	}))
-	if out, _ := r.reading(contract.ExitComplete, evaluation, "decide", "--input", "-", "--decider",
-		"rules"); !strings.Contains(out, "RETRY") {
-		t.Error(out)
-	}
+	inProcess(evaluation, "decide", "--input", "-", "--decider", "rules").ended(t, "an evaluation",
+		contract.ExitComplete, "RETRY")
+	const among, selects = `{"task":"x",`, `{"task":"x","availableAgents":[],`
 	for raw, want := range map[string]string{
-		"":                    "one JSON object",
-		"[]":                  "one JSON object",
-		`{"task":"x"}`:        "lastExecution",
-		`{"input":7}`:         "one JSON object",
-		in[:len(in)-1]:        "one JSON object",
-		in + in:               "one JSON object",
-		`{"tsk":"",` + in[1:]: "tsk",
-		strings.Replace(in, `"maxIterations":50`, `"maxIterations":"50"`,
-			1): "constraints.maxIterations: want a whole number, not a text",
-		`7`:                       "one JSON object: want an object, not a number",
-		`{"availableAgents":"x"}`: "availableAgents: want a list, not a text",
-		// An incomplete input.
-		`{"availableAgents":[]}`: "the member task is " +
-			"missing or empty",
-		`{"task":"x","availableAgents":[{"displayName":"x"}]}`:       "availableAgents[0].name is missing",
-		`{"task":"x","availableAgents":[{"name":"a"},{"name":"a"}]}`: `there are two "a"`,
-		`{"task":"x","availableAgents":[],"plan":{"steps":[],"currentStepIndex":7}}`: "plan.currentStepIndex: " +
-			"7, want 0 to 0",
-		`{"task":"x","availableAgents":[],"plan":{"steps":[{"status":"done"}]}}`:                    `plan.steps[0].status: "done", want one of pending, in_progress`,
-		`{"task":"x","availableAgents":[],"lastError":{"category":"bad luck"}}`:                     `lastError.category: "bad luck", want one of tool_failure`,
-		`{"task":"x","availableAgents":[],"history":[{"agent":"a","status":"success","error":{}}]}`: `history[0].error.category: ""`,
-		`{"task":"x","lastExecution":{}}`: "lastExecution.agent " +
-			"is " +
-			"missing",
-		`{"task":"x","lastExecution":{"agent":"a","status":"well"}}`: `lastExecution.status: "well", want one of success, failure, timeout, cancelled`,
-		`{"input":{"input":` + in +
-			`}}`: "an input has the member",
+		"":                                     "one JSON object",
+		"[]":                                   "one JSON object",
+		`{"task":"x"}`:                         "lastExecution",
+		`{"input":7}`:                          "one JSON object",
+		in[:len(in)-1]:                         "one JSON object",
+		in + in:                                "one JSON object",
+		`{"tsk":"",` + in[1:]:                  "tsk",
+		strings.Replace(in, `:50`, `:"50"`, 1): "constraints.maxIterations: want a whole number, not a text",
+		`7`:                                    "one JSON object: want an object, not a number",
+		`{"availableAgents":"x"}`:              "availableAgents: want a list, not a text",
+		`{"availableAgents":[]}`:               "the member task is missing or empty",
+		`{"input":{"input":` + in + `}}`:       "an input has the member",
+		among + `"availableAgents":[{"displayName":"x"}]}`:       "availableAgents[0].name is missing",
+		among + `"availableAgents":[{"name":"a"},{"name":"a"}]}`: `there are two "a"`,
+		selects + `"plan":{"steps":[],"currentStepIndex":7}}`:    "plan.currentStepIndex: 7, want 0 to 0",
+		selects + `"plan":{"steps":[{"status":"done"}]}}`: `plan.steps[0].status: "done", want one of pending, ` +
+			`in_progress`,
+		selects + `"lastError":{"category":"bad luck"}}`: `lastError.category: "bad luck", want one of ` +
+			`tool_failure`,
+		selects + `"history":[{"agent":"a","status":"success","error":{}}]}`: `history[0].error.category: ""`,
+		among + `"lastExecution":{}}`:                                        "lastExecution.agent is missing",
+		among + `"lastExecution":{"agent":"a","status":"well"}}`: `lastExecution.status: "well", want one of ` +
+			`success, failure, timeout, cancelled`,
 	} {
-		if _, errs := r.reading(contract.ExitUsage, raw, "decide", "--input", "-", "--decider",
-			"rules"); !strings.Contains(errs, want) {
-			t.Errorf("%.60q: %s", raw, errs)
-		}
+		inProcess(raw, "decide", "--input", "-", "--decider", "rules").ended(t, raw, contract.ExitUsage, want)
 	}
 	// No candidate: no decision.
-	if _, errs := r.reading(contract.ExitFailed, `{"task":"x","availableAgents":[]}`, "decide", "--input", "-",
-		"--decider", "rules"); !strings.Contains(errs, "no agent") {
-		t.Error(errs)
-	}
+	inProcess(`{"task":"x","availableAgents":[]}`, "decide", "--input", "-", "--decider", "rules").ended(t,
+		"no candidate", contract.ExitFailed, "no agent")
 }
 
 // TestExplainedCostOfARehearsal: the explanation marks the cost of a rehearsal as simulated.
@@ -331,9 +315,7 @@ func TestTemplatesOverrideEachOther(t *testing.T) {
 		return strings.TrimSpace(after)
 	}
 	builtin := prompt()
-	if !strings.Contains(builtin, "Weave on") {
-		t.Fatal(builtin)
-	}
+	testkit.Includes(t, "", builtin, "Weave on")
 	write(t, "The user's: {{.Task}}", "config", "arbiter", "prompts", "select.md")
 	write(t, "The workspace's: {{.Task}}", ".arbiter", "prompts", "select.md")
 	write(t, "no template: it has another name", ".arbiter", "prompts", "notes.txt")
@@ -341,26 +323,19 @@ func TestTemplatesOverrideEachOther(t *testing.T) {
 	testkit.Same(t, "in a trusted one", "The workspace's: Weave on", prompt("--trust"))
 }
 
-// TestTemplatesThatCannotBeUsed: faulty templates are reported before anything starts, with file and line.
+// TestTemplatesThatCannotBeUsed: faulty templates are reported before anything starts, with file and line. More faults
+// of their text are in the decider's TestBadTemplatesAreReported.
 func TestTemplatesThatCannotBeUsed(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		make func(t *testing.T, dir string)
 		want []string
 	}{
-		{"syntax", func(t *testing.T, dir string) { write(t, "fine\n{{.Task", dir, "select.md") },
-			[]string{"select.md", ":2"}},
 		{"no such member", func(t *testing.T, dir string) { write(t, "one\ntwo\n{{.Tusk}}", dir, "evaluate.md") },
 			[]string{"evaluate.md", ":3", "Tusk"}},
-		{"unknown name", func(t *testing.T, dir string) { write(t, "x", dir, "selekt.md") },
-			[]string{"selekt.md", "brief.md, evaluate.md, select.md, state.md"}},
 		{"too large", func(t *testing.T, dir string) {
 			write(t, strings.Repeat("x", settings.MaxTemplate+1), dir, "select.md")
 		}, []string{"select.md", "65536 bytes"}},
-		{"no text", func(t *testing.T, dir string) { write(t, "Schl\xfcssel {{.Task}}", dir, "select.md") },
-			[]string{"select.md", "not UTF-8"}},
-		{"empty", func(t *testing.T, dir string) { write(t, "", dir, "select.md") },
-			[]string{"select.md", "renders nothing"}},
 		{"a directory", func(t *testing.T, dir string) { write(t, "x", dir, "select.md", "inside") },
 			[]string{"select.md", "not a regular file"}},
 		{"a pipe", func(t *testing.T, dir string) {
@@ -384,36 +359,10 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 			_, ofRun := s.output(int(contract.ExitUsage), "--json", "--stand-in", "--trust", "--no-input", "--task",
 				"Weave")
 			for _, want := range c.want {
-				if !strings.Contains(ofDecide, want) || !strings.Contains(ofRun, want) {
-					t.Errorf("lacks %q:\n%s\n%s", want, ofDecide, ofRun)
-				}
+				testkit.Includes(t, "lacks", ofDecide, want)
+				testkit.Includes(t, "lacks", ofRun, want)
 			}
 		})
-	}
-}
-
-// TestBuiltInTemplatesCanBeReplacedByThemselves: the output of --template can be used as a template.
-func TestBuiltInTemplatesCanBeReplacedByThemselves(t *testing.T) {
-	r := newJournal(t)
-	for _, name := range decider.PromptNames() {
-		text, _ := r.arbiter(contract.ExitComplete, "decide", "--template", name)
-		write(t, text, ".arbiter", "prompts", name)
-	}
-	r.reading(contract.ExitComplete, string(encoded(t, aSelection("x"))), "decide", "--trust", "--input", "-",
-		"--decider", "rules")
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{[]string{"select"}, `--template "select": use one of brief.md, evaluate.md, select.md, state.md`},
-		{[]string{"arbiter.md"}, "use one of"},
-		{[]string{"../set.go"}, "use one of"},
-		{[]string{""}, "use one of"},
-		{[]string{"select.md", "--number", "1"}, "takes no other flag"},
-		{[]string{"select.md", "run"}, "takes no other flag"},
-	} {
-		testkit.Includes(t, c.args, stderrOf(r.arbiter(contract.ExitUsage,
-			append([]string{"decide", "--template"}, c.args...)...)), c.want)
 	}
 }
 
@@ -431,8 +380,7 @@ func TestWorkflowByProviders(t *testing.T) {
 				if provider != runconfig.ProviderClaude {
 					asks = append(asks, "--decider-temperature", "0.3")
 				}
-				s := start(t, nil, slices.Concat(p.args, asks, []string{"--json", "--no-input", "--scenario",
-					"workflow", "--task", "Weave", "--decider", "hybrid"})...)
+				s := p.plays(t, "workflow", "Weave", append([]string{"--no-input", "--decider", "hybrid"}, asks...)...)
 				r := s.finish(contract.ExitComplete)
 				testkit.Same(t, "decisions", taskRulings("rules", "rules", "model", "rules", "rules", "model"), rulingsOf(s))
 				testkit.Same(t, "states", taskMoves, moves(s))
@@ -452,29 +400,6 @@ func TestWorkflowByProviders(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestProvidersAnswersAreCached: answers are cached by provider and settings.
-func TestProvidersAnswersAreCached(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	flags := []string{"--stand-in", "--json", "--no-input", "--scenario", "workflow", "--task", "Weave",
-		"--decision-cache", "--decider-provider"}
-	s := start(t, nil, append(flags, "openai")...)
-	s.finish(contract.ExitComplete)
-	fresh := taskRulings("model", "model", "model", "model", "model", "model")
-	known := taskRulings("cache", "cache", "cache", "cache", "cache", "model")
-	for _, c := range []struct {
-		args []string
-		want []string
-	}{
-		{[]string{"openai"}, known}, {[]string{"openai", "--decider-temperature", "0"}, fresh},
-		{[]string{"anthropic"}, fresh}, {[]string{"anthropic"}, known},
-	} {
-		again := s.again(append(flags, c.args...)...)
-		again.finish(contract.ExitComplete)
-		testkit.Same(t, c.args, c.want, rulingsOf(again))
 	}
 }
 

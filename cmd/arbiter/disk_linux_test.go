@@ -50,9 +50,7 @@ func (s *script) journalFails(notices int) (plan string, waited bool) {
 	await[contract.Rejected](s, "rejected", func(_ string, b contract.Rejected) bool {
 		return b.Ref == word && strings.Contains(b.Message, "nothing is accepted")
 	})
-	if list := collect[contract.Accepted](s); len(list) != 0 {
-		s.t.Errorf("accepted without a journal: %+v", list)
-	}
+	testkit.Empty(s.t, "accepted without a journal", collect[contract.Accepted](s))
 	s.limitFiles(unix.RLIM_INFINITY)
 	await[contract.Notice](s, "recovery", func(_ string, b contract.Notice) bool {
 		notices--
@@ -66,7 +64,7 @@ func (s *script) journalFails(notices int) (plan string, waited bool) {
 // TestJournalCannotBeWritten: while the journal cannot be written, no input that could be lost is accepted, and
 // messages are visibly rejected. When there is room again, the run continues on its own.
 func TestJournalCannotBeWritten(t *testing.T) {
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	s := standInPlayer.plays(t, "dialogue", "Name it")
 	s.logged(await[contract.Question](s, "a question", nil).Text) // or the plan comes late
 	plan := ""
 	for waited := false; !waited; {
@@ -75,11 +73,8 @@ func TestJournalCannotBeWritten(t *testing.T) {
 	await[contract.Accepted](s, "the plan, which had waited", func(_ string, b contract.Accepted) bool {
 		return b.Ref == plan
 	})
-	s.send(contract.Say{Text: "Call it nameless."})
-	r := s.finish(contract.ExitComplete)
-	if r.Status != contract.StatusComplete {
-		t.Errorf("result %+v", r)
-	}
+	s.answers()
+	s.finish(contract.ExitComplete)
 	for _, m := range collect[contract.Message](s) {
 		if m.Text == "Call it lost." {
 			t.Error("a rejected message reached an agent")
@@ -118,9 +113,7 @@ func TestStateDirectoryVanishes(t *testing.T) {
 		s.awaitAnswer(before)
 		refused = len(collect[contract.Rejected](s)) > 0 || len(collect[contract.Error](s)) > 0
 	}
-	if left, _ := os.ReadDir(trap); len(left) != 0 {
-		t.Errorf("the link was followed: %v", left)
-	}
+	testkit.Empty(t, "the link was followed", testkit.Must(os.ReadDir(trap))(t))
 	testkit.OK(t, s.cmd.Process.Signal(os.Interrupt))
 	s.finish(contract.ExitInterrupted)
 }

@@ -29,9 +29,9 @@ type examination struct {
 // examine runs the doctor without our environment, and with time limits for a busy machine.
 func examine(t *testing.T, env []string, args ...string) examination {
 	t.Helper()
-	s := prepare(t, env, append([]string{"doctor", "--json", "--trial-timeout", "3m"}, args...)...)
 	temp := t.TempDir()
-	s.cmd.Env = append(s.cmd.Env, "TMPDIR="+temp)
+	s := prepare(t, append([]string{"TMPDIR=" + temp}, env...),
+		append([]string{"doctor", "--json", "--trial-timeout", "3m"}, args...)...)
 	out, err := s.cmd.Output()
 	e := examination{code: s.cmd.ProcessState.ExitCode(), temp: temp}
 	if jerr := json.Unmarshal(out, &e.DoctorReport); jerr != nil {
@@ -79,9 +79,7 @@ func (e examination) healthy(t *testing.T) {
 	if abilities < 20 {
 		t.Errorf("%d abilities", abilities)
 	}
-	if left, _ := os.ReadDir(e.temp); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	testkit.Empty(t, "left behind", testkit.Must(os.ReadDir(e.temp))(t))
 }
 
 // TestDoctorOfOthers: the doctor finds missing abilities of a CLI by trying them, not by the CLI's own
@@ -186,16 +184,12 @@ func TestDoctorIsStopped(t *testing.T) {
 	if _, err := os.ReadFile(started); err != nil { // waits until the trial has started
 		t.Error(err)
 	}
-	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
-		t.Error(err)
-	}
+	testkit.OK(t, s.cmd.Process.Signal(os.Interrupt))
 	_ = s.cmd.Wait()
 	if code := s.cmd.ProcessState.ExitCode(); code != int(contract.ExitInterrupted) {
 		t.Errorf("exit code %d\n%s", code, s.stderr.String())
 	}
-	if left, _ := os.ReadDir(temp); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	testkit.Empty(t, "left behind", testkit.Must(os.ReadDir(temp))(t))
 }
 
 // TestDoctorFindsLeftovers: the doctor finds leftovers of a killed rehearsal, and of an old one.
@@ -220,13 +214,8 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 	if len(dirs) != 2 {
 		t.Fatalf("scratch directories: %v", dirs)
 	}
-	look := func(env []string, args ...string) (e examination) {
-		p := prepare(t, env, append([]string{"doctor", "--json", "--no-trial", "--claude", "./none"}, args...)...)
-		out, _ := p.cmd.Output()
-		if err := json.Unmarshal(out, &e.DoctorReport); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return e
+	look := func(env []string, args ...string) examination {
+		return examine(t, env, append(args, "--no-trial", "--claude", "./none")...)
 	}
 	var e examination
 	for deadline := time.Now().Add(waitTimeout); ; { // the bridge ends its agents first

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,9 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -97,9 +94,7 @@ func TestIgnoredSignals(t *testing.T) {
 func (s *script) resumed(args ...string) *script {
 	s.t.Helper()
 	n := s.again(append([]string{"--json", "--resume"}, args...)...)
-	await[contract.Question](n, "the question again", nil)
-	n.send(contract.Say{Text: "Call it nameless."})
-	n.finish(contract.ExitComplete)
+	n.named()
 	return n
 }
 
@@ -114,12 +109,10 @@ func TestSuspended(t *testing.T) {
 	await[contract.Question](s, "a question", nil)
 	s.mustSignal(syscall.SIGTSTP)
 	awaitProcess(t, s.cmd.Process.Pid, "T")
-	s.send(contract.Say{Text: "Call it nameless."})
+	s.answers()
 	s.mustSignal(syscall.SIGCONT)
 	s.finish(contract.ExitComplete)
-	if list := s.reasons(); len(list) != 0 {
-		t.Errorf("restarts %q", list)
-	}
+	testkit.Empty(t, "restarts", s.reasons())
 }
 
 // TestTerminalGone: the terminal is closed, and with it all three streams and the session. The run ends in
@@ -130,9 +123,7 @@ func TestTerminalGone(t *testing.T) {
 	s := prepare(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	stderr, theirs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	s.cmd.Stderr = theirs
 	s.launch()
 	_ = theirs.Close()
@@ -169,13 +160,9 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 		await[contract.Spawn](s, "the spawn", func(id string, _ contract.Spawn) bool { return id == "orch-1" })
 		s.send(contract.Say{Text: "Hear me.", To: "orch-1"})
 		await[contract.Accepted](s, "accepted", nil)
-		message := await[contract.Message](s, "the word", func(_ string, b contract.Message) bool {
-			return b.Text == "Hear me."
-		})
+		message := s.said("Hear me.")
 		testkit.OK(t, os.WriteFile(gate, []byte("go\n"), 0o600))
-		await[contract.Delivered](s, "its delivery", func(_ string, b contract.Delivered) bool {
-			return b.MessageID == message.MessageID
-		})
+		s.delivered(message)
 		s.finish(contract.ExitComplete)
 	})
 	t.Run("leaving, gone, and nobody", func(t *testing.T) {
@@ -185,7 +172,7 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 		s.send(contract.Kill{ID: "orch-1"})
 		await[contract.Accepted](s, "accepted", nil)
 		refused(s, "orch-1", `no living agent "orch-1"`)
-		await[contract.Done](s, "its end", func(id string, _ contract.Done) bool { return id == "orch-1" })
+		s.agentEnds("orch-1")
 		refused(s, "orch-1", `no living agent "orch-1"`)
 		refused(s, "orch-7", `no living agent "orch-7"`)
 		refused(s, "human", `no living agent "human"`)
@@ -212,30 +199,19 @@ func TestCommandsAreNotTalk(t *testing.T) {
 	s.at("orch-1")
 	awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
 	await[contract.Decision](s, "the Arbiter's ruling", nil)
-	accepted := func(n int) {
-		t.Helper()
-		seen := 0
-		await[contract.Accepted](s, "accepted", func(string, contract.Accepted) bool { seen++; return seen >= n })
-	}
 	s.send(contract.Pause{})
-	accepted(1)
+	s.acceptedTimes(1)
 	s.send(contract.Say{Text: "Patience, all."})
-	accepted(2)
+	s.acceptedTimes(2)
 	s.send(contract.Interrupt{ID: "orch-1"})
-	accepted(3)
-	await[contract.Turn](s, "the turn's end", func(id string, b contract.Turn) bool {
-		return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
-	})
-	message := await[contract.Message](s, "the word", func(_ string, b contract.Message) bool {
-		return b.Text == "Patience, all."
-	})
+	s.acceptedTimes(3)
+	s.interrupted("orch-1")
+	message := s.said("Patience, all.")
 	if slices.Contains(collect[contract.Delivered](s), contract.Delivered{MessageID: message.MessageID}) {
 		t.Error("delivered under the pause")
 	}
 	s.send(contract.Continue{})
-	await[contract.Delivered](s, "the delivery", func(_ string, b contract.Delivered) bool {
-		return b.MessageID == message.MessageID
-	})
+	s.delivered(message)
 	s.finish(contract.ExitComplete)
 	for _, m := range collect[contract.Message](s) {
 		if m.From == contract.Human && m.Kind != "task" && m.Text != "Patience, all." {
@@ -249,50 +225,28 @@ func TestCommandsAreNotTalk(t *testing.T) {
 func TestNoHumanAtStdin(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	open := func(name string) func(*testing.T) *os.File {
-		return func(t *testing.T) *os.File {
-			f := testkit.Must(os.Open(name))(t)
-			t.Cleanup(func() { f.Close() })
-			return f
-		}
-	}
 	for _, c := range []struct {
-		name  string
-		stdin func(*testing.T) *os.File // nil: closed
+		stdin string // empty: closed
 		task  bool
-		exit  contract.Exit
-	}{
-		{"null and a task", open(os.DevNull), true, contract.ExitComplete},
-		{"null and no task", open(os.DevNull), false, contract.ExitUsage},
-		{"directory and a task", open("."), true, contract.ExitComplete},
-		{"directory and no task", open("."), false, contract.ExitUsage},
-		{"closed and a task", nil, true, contract.ExitComplete},
-		{"closed and no task", nil, false, contract.ExitUsage},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+	}{{os.DevNull, true}, {os.DevNull, false}, {".", true}, {".", false}, {"", true}, {"", false}} {
+		t.Run(fmt.Sprintf("%q, a task %t", c.stdin, c.task), func(t *testing.T) {
 			t.Parallel()
-			args := []string{"--stand-in", "--json", "--scenario", "parallel"}
+			args, exit := []string{"--stand-in", "--json", "--scenario", "parallel"}, contract.ExitUsage
 			if c.task {
-				args = append(args, "--task", "Two threads")
+				args, exit = append(args, "--task", "Two threads"), contract.ExitComplete
 			}
 			s := prepare(t, nil, args...)
-			if c.stdin == nil {
-				sh, err := exec.LookPath("sh")
-				if err != nil {
-					t.Skip("no sh")
-				}
+			if c.stdin == "" {
 				s.cmd.Args = append([]string{"sh", "-c", `exec "$0" "$@" <&-`, s.cmd.Path}, args...)
-				s.cmd.Path = sh
+				s.cmd.Path = testkit.Must(exec.LookPath("sh"))(t)
 			} else {
-				s.cmd.Stdin = c.stdin(t)
+				stdin := testkit.Must(os.Open(c.stdin))(t)
+				defer stdin.Close()
+				s.cmd.Stdin = stdin
 			}
-			out, err := s.cmd.Output()
-			if got := s.cmd.ProcessState.ExitCode(); got != int(c.exit) {
-				t.Fatalf("exit code %d, want %d: %v\n%s\n%s", got, c.exit, err, out, s.stderr.String())
-			}
-			if _, err := contractLines(string(out)); err != nil {
-				t.Error(err)
-			}
+			out, _ := s.cmd.Output() // its exit code is checked
+			testkit.Same(t, "exit code", int(exit), s.cmd.ProcessState.ExitCode())
+			testkit.Must(contractLines(string(out)))(t)
 		})
 	}
 }
@@ -311,14 +265,9 @@ func TestFlood(t *testing.T) {
 			Body: contract.Say{Text: fmt.Sprintf("word %d", i)}}))(t)
 		all.WriteString(strings.TrimSpace(string(line)) + "\n")
 	}
-	began := time.Now()
 	testkit.Must(s.stdin.Write([]byte(all.String())))(t)
-	n := 0
-	await[contract.Accepted](s, "all answers", func(string, contract.Accepted) bool { n++; return n == words })
-	t.Logf("accepted in %s", time.Since(began))
-	await[contract.Message](s, "the last of them", func(_ string, b contract.Message) bool {
-		return b.Text == fmt.Sprintf("word %d", words-1)
-	})
+	s.acceptedTimes(words)
+	s.said(fmt.Sprintf("word %d", words-1))
 	for i, a := range collect[contract.Accepted](s) {
 		if a.Ref != fmt.Sprint(i) {
 			t.Fatalf("answer %d is to %s", i, a.Ref)
@@ -332,9 +281,7 @@ func TestFlood(t *testing.T) {
 			}
 		}
 	}
-	if len(ids) != words {
-		t.Fatalf("%d messages", len(ids))
-	}
+	testkit.Same(t, "messages", words, len(ids))
 	inOrder := func(s *script, from, least int) int {
 		t.Helper()
 		next := from
@@ -357,9 +304,7 @@ func TestFlood(t *testing.T) {
 			delivered++
 		}
 	}
-	out, _ := s.output(0, "sessions", "show", "--json", s.run())
-	var shown subcommands.SessionReport
-	testkit.OK(t, json.Unmarshal([]byte(out), &shown))
+	shown := besideJSON[subcommands.SessionReport](s, "sessions", "show", s.run())
 	waiting := 0
 	for _, m := range shown.Messages {
 		if i, ok := ids[m.ID]; ok && (m.Status == "delivered") != (i < delivered) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -63,15 +62,12 @@ func TestPanic(t *testing.T) {
 			text, point := string(raw), strings.Split(at, ":")[0]
 			testkit.Includes(t, "the report", text, "panic: crash point "+point, "goroutine ", "crashpoint.Here",
 				`"event":"session"`, "Two threads")
-			if strings.Contains(text, secret) || strings.Contains(s.stderr.String(), secret) {
-				t.Error("the key is shown")
-			}
+			testkit.Excludes(t, "the key is shown", text, secret)
+			testkit.Excludes(t, "the key is shown", s.stderr.String(), secret)
 			testkit.Includes(t, "the report is not mentioned", s.stderr.String(), reports[0])
 			s.cmd.Env = append(s.cmd.Env, "ARBITER_CRASH_AT=")
 			s.cmd.Path = ""
-			if n := s.again("--json", "--resume"); n.finish(contract.ExitComplete).Status != contract.StatusComplete {
-				t.Error("not completed")
-			}
+			s.again("--json", "--resume").finish(contract.ExitComplete)
 		})
 	}
 }
@@ -85,13 +81,8 @@ func TestResumeWhileOldBridgeRuns(t *testing.T) {
 		t.Run(state, func(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
-			s := start(t, nil, "--stand-in", "--env", "ARBITER_STANDIN_FAULT=ignore-term", "--pid-namespace", "never",
-				"--json", "--scenario", "dialogue", "--task", "Name it")
-			await[contract.Question](s, "a question", nil)
-			pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
-			if !ok {
-				t.Fatal("no bridge")
-			}
+			s := standInPlayer.asksName(t, "--env", "ARBITER_STANDIN_FAULT=ignore-term", "--pid-namespace", "never")
+			pid := s.bridge()
 			for agent, pids := range aliveAs(s.run()) { // stopped, it delays the end of its bridge until it is killed
 				if strings.HasSuffix(agent, ".1") {
 					for _, pid := range pids {
@@ -119,9 +110,7 @@ func TestResumeWhileOldBridgeRuns(t *testing.T) {
 			if left := survivors(s.run()); left[pid] != "" {
 				t.Error("the old bridge lives in the second process run")
 			}
-			await[contract.Question](n, "the question again", nil)
-			n.send(contract.Say{Text: "Call it nameless."})
-			n.finish(contract.ExitComplete)
+			n.named()
 		})
 	}
 }
@@ -135,7 +124,7 @@ func TestInterruptedAtAnyMoment(t *testing.T) {
 	for lines := range first {
 		t.Run(fmt.Sprintf("first process run, %d lines", lines), func(t *testing.T) {
 			t.Parallel()
-			s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+			s := standInPlayer.plays(t, "dialogue", "Name it")
 			s.interruptAfter(lines)
 			if len(collect[contract.Session](s)) == 0 {
 				s.nothingOrResumable()
@@ -181,9 +170,7 @@ func (s *script) nothingOrResumable() {
 	n := s.again("--json", "--resume")
 	<-n.change // a line, or the end
 	if len(collect[contract.Session](n)) > 0 {
-		await[contract.Question](n, "the question", nil)
-		n.send(contract.Say{Text: "Call it nameless."})
-		n.finish(contract.ExitComplete)
+		n.named()
 		return
 	}
 	n.gone()
@@ -198,9 +185,9 @@ func (s *script) nothingOrResumable() {
 func TestTimeZones(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	s := start(t, []string{"TZ=Pacific/Kiritimati"}, "--stand-in", "--json", "--scenario", "dialogue", "--task",
-		"Name it")
-	await[contract.Question](s, "a question", nil)
+	east := standInPlayer
+	east.env = []string{"TZ=Pacific/Kiritimati"}
+	s := east.asksName(t)
 	s.mustSignal(syscall.SIGINT)
 	<-s.ended // before stdin is closed, which would be another event
 	s.finish(contract.ExitInterrupted)
@@ -209,8 +196,7 @@ func TestTimeZones(t *testing.T) {
 	}
 	zone("Pacific/Niue") // 25 hours behind
 	n := s.again("--json", "--resume")
-	await[contract.Question](n, "the question again", nil)
-	n.send(contract.Say{Text: "Call it nameless."})
+	n.answers()
 	if r := n.finish(contract.ExitComplete); r.DurationMS < 0 || r.DurationMS > waitTimeout.Milliseconds() {
 		t.Errorf("result %+v", r)
 	}
@@ -222,12 +208,9 @@ func TestTimeZones(t *testing.T) {
 	second := s.again("--stand-in", "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")
 	second.finish(contract.ExitComplete)
 	zone("Pacific/Kiritimati")
-	out, _ := s.output(0, "sessions", "ls", "--json")
-	var list []runstore.Line
-	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 2 {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if list[0].Run != second.run() || list[1].Run != s.run() || !list[0].LastActive.After(list[1].LastActive) {
+	list := besideJSON[[]runstore.Line](s, "sessions", "ls")
+	if len(list) != 2 || list[0].Run != second.run() || list[1].Run != s.run() ||
+		!list[0].LastActive.After(list[1].LastActive) {
 		t.Errorf("listed %+v", list)
 	}
 }
@@ -236,10 +219,10 @@ func TestTimeZones(t *testing.T) {
 func TestHostileRunNames(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()
-	s := start(t, nil, "--stand-in", "--json", "--no-input", "--scenario", "parallel", "--task", "Two threads")
+	s := standInPlayer.plays(t, "parallel", "Two threads", "--no-input")
 	s.finish(contract.ExitComplete)
 	dir := filepath.Dir(collect[contract.Session](s)[0].Log)
-	before := tree(t, filepath.Dir(filepath.Dir(dir)))
+	before := filesBelow(t, filepath.Dir(filepath.Dir(dir)))
 	names := []string{
 		"", " ", ".", "..", "../..", "../runs/" + s.run(), "/etc/passwd", dir, "*", "?", "-", "--", "%00", "~", "$HOME",
 		"\n", "a\tb", "\x1b[2J", "\xff\xfe", "⟦", strings.Repeat("a", 1<<16), s.run() + "/", s.run() + "0",
@@ -254,24 +237,7 @@ func TestHostileRunNames(t *testing.T) {
 			s.output(int(contract.ExitUsage), append(command, "--", name)...)
 		}
 	}
-	testkit.Same(t, "the state directory", before, tree(t, filepath.Dir(filepath.Dir(dir))))
-}
-
-// tree lists the files below a directory, with their sizes.
-func tree(t *testing.T, dir string) string {
-	t.Helper()
-	var b strings.Builder
-	testkit.OK(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := d.Info()
-		if err == nil && !d.IsDir() {
-			fmt.Fprintln(&b, path, info.Size())
-		}
-		return err
-	}))
-	return b.String()
+	testkit.Same(t, "the state directory", before, filesBelow(t, filepath.Dir(filepath.Dir(dir))))
 }
 
 // TestStubbornAgents: an agent that ignores SIGTERM and uses all of a CPU, one that leaves a daemon behind, and
@@ -291,22 +257,14 @@ func TestStubbornAgents(t *testing.T) {
 			t.Parallel()
 			s := perform(t, spin("echo spun"), sick{"orch-1.1": c.fault})
 			s.at("orch-1")
-			awaitCrowd(t, s.run(), c.least)
+			testkit.Await(t, "all processes", func() bool { return len(survivors(s.run())) >= c.least })
 			s.send(contract.SetPlan{Steps: []contract.Step{}})
 			await[contract.Accepted](s, "an answer in the midst of it", nil)
 			s.mustSignal(syscall.SIGINT)
 			s.finish(contract.ExitInterrupted) // also checks that no process is left
-			if e := collect[contract.Error](s); len(e) != 0 {
-				t.Errorf("errors %+v", e)
-			}
+			testkit.Empty(t, "errors", collect[contract.Error](s))
 		})
 	}
-}
-
-// awaitCrowd waits until at least that many processes of the run are alive.
-func awaitCrowd(t *testing.T, run string, least int) {
-	t.Helper()
-	testkit.Await(t, fmt.Sprintf("%d processes", least), func() bool { return len(survivors(run)) >= least })
 }
 
 // TestStoppedAgent: a stopped process is reported as stopped, not as dead. The run can still be ended, and it
@@ -320,23 +278,19 @@ func TestStoppedAgent(t *testing.T) {
 				p.long(t) // the kernel stops the real CLI and the stand-in alike
 				onlyLinux(t)
 				t.Parallel()
-				s := start(t, nil, append(p.args, "--json", "--watch-every", "1s", "--scenario", "dialogue", "--task",
-					"Name it")...)
+				s := p.plays(t, "dialogue", "Name it", "--watch-every", "1s")
 				await[contract.Question](s, "a question", nil)
 				pid := agentPID(t, s.run(), "arbiter.1")
 				testkit.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 				s.awaitNotice("is stopped")
 				if then == "go on" {
 					testkit.OK(t, syscall.Kill(pid, syscall.SIGCONT))
-					s.send(contract.Say{Text: "Call it nameless."})
-					s.finish(contract.ExitComplete)
+					s.named()
 				} else {
 					s.mustSignal(syscall.SIGINT)
 					s.finish(contract.ExitInterrupted)
 				}
-				if list := s.reasons(); len(list) != 0 {
-					t.Errorf("started again: %q", list)
-				}
+				testkit.Empty(t, "started again", s.reasons())
 			})
 		}
 	}
@@ -360,8 +314,7 @@ func TestProgramGone(t *testing.T) {
 			onlyLinux(t)
 			t.Parallel()
 			claude := sickClaude(t, nil)
-			s := start(t, nil, "--rehearse", "--claude", claude, "--json", "--scenario",
-				scenarioFile(t, spin("touch up.txt; exec tail -f /dev/null")), "--task", "Weave")
+			s := withClaude(claude).plays(t, scenarioFile(t, spin("touch up.txt; exec tail -f /dev/null")), "Weave")
 			s.at("orch-1")
 			awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
 			pid := agentPID(t, s.run(), "orch-1.1")
@@ -405,7 +358,11 @@ echo tried`
 			s := perform(t, spin(command("b", "bridge")), nil, "--pid-namespace", mode)
 			r := s.finish(contract.ExitComplete)
 			// Only inside a PID namespace, which root gets without further setup, the bridge cannot be reached.
-			if want := b2n(mode == "never" || os.Getuid() != 0); r.Crashes != want || len(s.reasons()) != want {
+			want := 0
+			if mode == "never" || os.Getuid() != 0 {
+				want = 1
+			}
+			if r.Crashes != want || len(s.reasons()) != want {
 				t.Errorf("%d crashes, want %d, restarts %q", r.Crashes, want, s.reasons())
 			}
 			if list := s.reasons(); len(list) > 0 && !strings.Contains(list[0], "the bridge") ||
@@ -433,13 +390,6 @@ echo tried`
 	}
 }
 
-func b2n(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // TestGreedyAgents: an agent near its limit of memory or output files gets a warning; one above it is restarted
 // on its session, and the work completes.
 func TestGreedyAgents(t *testing.T) {
@@ -463,9 +413,7 @@ func TestGreedyAgents(t *testing.T) {
 			testkit.Includes(t, "notice", s.awaitNotice(" uses ").Text, c.what, " of ")
 			s.send(contract.Interrupt{ID: "orch-1"})
 			s.finish(contract.ExitComplete)
-			if list := s.reasons(); len(list) != 0 {
-				t.Errorf("started again: %q", list)
-			}
+			testkit.Empty(t, "started again", s.reasons())
 		})
 		t.Run(c.name+"/over", func(t *testing.T) {
 			onlyLinux(t)

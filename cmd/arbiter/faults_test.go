@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -21,35 +19,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
-
-// TestAPIFaults: each API fault gives one `error` event with its category, no hang, and the right exit code. A
-// fault that is not one of the environment leaves the task to the rules, here up to their limit.
-func TestAPIFaults(t *testing.T) {
-	testkit.Long(t)
-	for _, c := range []struct {
-		status   int
-		category bridge.Category
-		exit     contract.Exit
-	}{
-		{400, bridge.CatResume, contract.ExitLimit}, // the session is refused, and so is the next one
-		{401, bridge.CatAuth, contract.ExitEnvironment},
-		{429, bridge.CatRateLimit, contract.ExitLimit},
-		{500, bridge.CatServer, contract.ExitLimit},
-		{529, bridge.CatOverloaded, contract.ExitLimit},
-	} {
-		for _, p := range players(t) {
-			t.Run(fmt.Sprint(c.status)+"/"+p.name, func(t *testing.T) {
-				p.long(t)
-				t.Parallel()
-				s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
-					append(p.args, "--json", "--no-input", "--max-failures", "1", "--max-iterations", "1", "--max-wait",
-						"0s", "--scenario", faultScenario(t, object{"status": c.status}), "--task", "Speak")...)
-				s.finish(c.exit)
-				s.oneError(c.category)
-			})
-		}
-	}
-}
 
 func (s *script) oneError(want bridge.Category) {
 	s.t.Helper()
@@ -70,7 +39,7 @@ func faultScenario(t *testing.T, fault object) string {
 func TestAPIStallIsWaitedOut(t *testing.T) {
 	path := scenarioFile(t, playOf(arbiter([]object{with(complete("s"), "fault", object{"stall": "3s"})})))
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, nil, append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
+		s := p.plays(t, path, "Speak", "--no-input")
 		s.finish(contract.ExitComplete)
 	})
 }
@@ -81,15 +50,13 @@ func TestOverloadThatPasses(t *testing.T) {
 	testkit.Long(t)
 	path := scenarioFile(t, playOf(arbiter([]object{{"fault": object{"status": 529}}, on("kind. retry", complete("s"))})))
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
-			append(p.args, "--json", "--no-input", "--scenario", path, "--task", "Speak")...)
+		p.env = []string{"CLAUDE_CODE_MAX_RETRIES=0"}
+		s := p.plays(t, path, "Speak", "--no-input")
 		s.finish(contract.ExitComplete)
 		if r := collect[contract.Retry](s); len(r) == 0 {
 			t.Error("no retry event")
 		}
-		if e := collect[contract.Error](s); len(e) != 0 {
-			t.Errorf("errors %+v", e)
-		}
+		testkit.Empty(t, "errors", collect[contract.Error](s))
 	})
 }
 
@@ -149,9 +116,7 @@ func TestCLIFaults(t *testing.T) {
 			s := start(t, nil, args...)
 			s.finish(c.exit)
 			if c.category == "" {
-				if e := collect[contract.Error](s); len(e) != 0 {
-					t.Errorf("errors %+v", e)
-				}
+				testkit.Empty(t, "errors", collect[contract.Error](s))
 				return
 			}
 			s.oneError(c.category)
@@ -165,16 +130,13 @@ func TestCLIKilledInMidTurn(t *testing.T) {
 	path := scenarioFile(t, spin("if [ -e up.txt ]; then echo again; exit; fi; echo up > up.txt; "+
 		"python3 -c 'import time; time.sleep(600)' || tail -f /dev/null"))
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, nil, append(p.args, "--json", "--scenario", path, "--task", "Weave")...)
+		s := p.plays(t, path, "Weave")
 		await(s, "the tool", func(_ string, u contract.ToolUse) bool { return u.Tool == "Bash" })
 		run := collect[contract.Session](s)[0].Session
 		awaitFile(t, filepath.Join(collect[contract.Session](s)[0].CWD, "up.txt"))
 		pid := agentPID(t, run, "orch-1.1")
 		testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
-		r := s.finish(contract.ExitComplete)
-		if r.Status != contract.StatusComplete || r.Crashes != 1 {
-			t.Errorf("result %+v", r)
-		}
+		testkit.Same(t, "crashes", 1, s.finish(contract.ExitComplete).Crashes)
 		s.restartedOnce("orch-1")
 	})
 }
@@ -227,19 +189,12 @@ func (s *script) restartedOnce(agent string) {
 // agentPID finds the CLI's process among those of an agent: the leader of the process group.
 func agentPID(t *testing.T, run, agent string) int {
 	t.Helper()
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	for _, d := range dirs {
-		env, err := os.ReadFile(d + "/environ")
-		if err != nil || !bytes.Contains(env, []byte("ARBITER_RUN="+run)) ||
-			!bytes.Contains(env, []byte("ARBITER_AGENT="+agent)) {
-			continue
-		}
-		pid, _ := strconv.Atoi(filepath.Base(d))
-		cmd, _ := os.ReadFile(d + "/cmdline")
-		if bytes.Contains(cmd, []byte("--input-format")) {
-			if group, err := syscall.Getpgid(pid); err == nil && group == pid {
-				return pid
-			}
+	for _, p := range processes(func(p process) bool {
+		return strings.Contains(p.environment, "ARBITER_RUN="+run) &&
+			strings.Contains(p.environment, "ARBITER_AGENT="+agent) && strings.Contains(p.command, "--input-format")
+	}) {
+		if group, err := syscall.Getpgid(p.pid); err == nil && group == p.pid {
+			return p.pid
 		}
 	}
 	t.Fatalf("no process of %s", agent)
@@ -256,10 +211,7 @@ func TestSignals(t *testing.T) {
 			t.Parallel()
 			s := dialogue(t)
 			testkit.OK(t, s.cmd.Process.Signal(sig))
-			if r := s.finish(want); r.Status != contract.StatusInterrupted || r.Summary != "stopped by "+
-				unix.SignalName(sig) {
-				t.Errorf("result %+v", r)
-			}
+			testkit.Same(t, "summary", "stopped by "+unix.SignalName(sig), s.finish(want).Summary)
 		})
 	}
 }
@@ -268,8 +220,7 @@ func TestSignals(t *testing.T) {
 // run.
 func TestKilledArbiterLeavesNothing(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
-		await[contract.Question](s, "a question", nil)
+		s := p.asksName(t)
 		run := collect[contract.Session](s)[0].Session
 		if len(survivors(run)) == 0 {
 			t.Fatal("the mark is not found on living agents: this test could not fail")
@@ -284,16 +235,10 @@ func TestKilledArbiterLeavesNothing(t *testing.T) {
 // agents on their sessions.
 func TestKilledBridge(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
-		await[contract.Question](s, "a question", nil)
-		pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
-		if !ok {
-			t.Skip("no /proc here")
-		}
+		s := p.asksName(t)
+		pid := s.bridge()
 		testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
-		if r := s.finish(contract.ExitComplete); r.Status != contract.StatusComplete || r.Crashes != 1 {
-			t.Errorf("result %+v", r)
-		}
+		testkit.Same(t, "crashes", 1, s.finish(contract.ExitComplete).Crashes)
 		s.restartedOnce(contract.Arbiter)
 	})
 }
@@ -338,9 +283,7 @@ func TestSilentAgent(t *testing.T) {
 		await[contract.Message](s, "word to the Arbiter", func(_ string, b contract.Message) bool {
 			return b.To == contract.Arbiter && b.From == contract.Supervisor && strings.Contains(b.Text, "RETRY")
 		})
-		if list := s.reasons(); len(list) != 0 {
-			t.Errorf("restarted before anybody said so: %q", list)
-		}
+		testkit.Empty(t, "restarted before anybody said so", s.reasons())
 		testkit.Same(t, "crashes", 0, s.finishes("spun").Crashes)
 		if sp := s.spawns("orch-1"); len(sp) != 2 || !sp[1].Resumed {
 			t.Errorf("spawned %+v", sp)
@@ -362,9 +305,7 @@ func TestSilentAgent(t *testing.T) {
 			t.Errorf("notice %q", n.Text)
 		}
 		s.send(contract.Interrupt{ID: "orch-1"})
-		await[contract.Turn](s, "the end of the turn", func(id string, b contract.Turn) bool {
-			return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
-		})
+		s.interrupted("orch-1")
 		if r := s.finish(contract.ExitComplete); !sums(r, "spun") || len(s.spawns("orch-1")) != 1 {
 			t.Errorf("result %+v", r)
 		}
@@ -430,9 +371,7 @@ func TestSwallowed(t *testing.T) {
 			if sp := s.spawns("orch-1"); len(sp) != c.spawns {
 				t.Errorf("spawned %+v", sp)
 			}
-			out, _ := s.output(0, "sessions", "show", "--json", s.run())
-			var shown subcommands.SessionReport
-			testkit.OK(t, json.Unmarshal([]byte(out), &shown))
+			shown := besideJSON[subcommands.SessionReport](s, "sessions", "show", s.run())
 			if l := shown.Ledger; l.Resent != c.resent || l.Swallowed != c.swallowed || l.Posted != l.Seen+l.Returned {
 				t.Errorf("ledger %+v", l)
 			}
@@ -464,9 +403,7 @@ func TestUsageLimit(t *testing.T) {
 	t.Run("not waited for", func(t *testing.T) {
 		t.Parallel()
 		s := perform(t, spin("echo spun"), sick{"arbiter.1": "limit:777600"}, "--max-wait", "0s")
-		if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit || r.Crashes != 0 {
-			t.Errorf("result %+v", r)
-		}
+		testkit.Same(t, "crashes", 0, s.finish(contract.ExitLimit).Crashes)
 		s.oneError(bridge.CatUsageLimit)
 		n := s.again("--json", "--resume")
 		n.finishes("spun")
@@ -483,14 +420,11 @@ func TestUsageLimit(t *testing.T) {
 // starts no other process.
 func TestKeyRefusedInParallel(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil, "--rehearse", "--claude", sickClaude(t, sick{"orch-*": "auth"}), "--json", "--scenario",
-		"parallel", "--task", "Two threads")
+	s := withClaude(sickClaude(t, sick{"orch-*": "auth"})).plays(t, "parallel", "Two threads")
 	s.offScript = true
 	s.finish(contract.ExitEnvironment)
 	s.oneError(bridge.CatAuth)
-	if list := s.reasons(); len(list) != 0 {
-		t.Errorf("restarts %q", list)
-	}
+	testkit.Empty(t, "restarts", s.reasons())
 }
 
 // TestCutStream: an answer that breaks off in mid-stream looks like a finished turn (observed with CLI 2.1.329:
@@ -499,12 +433,9 @@ func TestKeyRefusedInParallel(t *testing.T) {
 func TestCutStream(t *testing.T) {
 	t.Parallel()
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, []string{"CLAUDE_CODE_MAX_RETRIES=0"},
-			append(p.args, "--json", "--no-input", "--max-iterations", "1",
-				"--scenario", faultScenario(t, object{"cut_after": 4}), "--task", "Speak")...)
-		if r := s.finish(contract.ExitLimit); r.Status != contract.StatusLimit {
-			t.Errorf("result %+v", r)
-		}
+		p.env = []string{"CLAUDE_CODE_MAX_RETRIES=0"}
+		s := p.plays(t, faultScenario(t, object{"cut_after": 4}), "Speak", "--no-input", "--max-iterations", "1")
+		s.finish(contract.ExitLimit)
 		for _, e := range collect[contract.Error](s) {
 			if e.Category != bridge.CatVerdict {
 				t.Errorf("error %+v", e)
@@ -525,8 +456,7 @@ func TestMoneyIsSpentOnce(t *testing.T) {
 	text := talking([]object{with(asksHuman("And then?"), "usage", object{"input": 240000, "output": 10000})})
 	s := perform(t, text, nil, "--max-cost", "1")
 	s.finishesAtLimit()
-	r := s.finish(contract.ExitLimit)
-	if r.Status != contract.StatusLimit || r.CostUSD < 1 {
+	if r := s.finish(contract.ExitLimit); r.CostUSD < 1 {
 		t.Errorf("result %+v", r)
 	}
 	n := s.again("--json", "--resume", "--no-input")
@@ -600,12 +530,15 @@ func sickClaude(t *testing.T, ills sick) string {
 	return path
 }
 
+// withClaude is a player with a claude of the test.
+func withClaude(claude string) player {
+	return player{name: "own", args: []string{"--rehearse", "--claude", claude}}
+}
+
 // perform starts a rehearsal with a sick claude.
 func perform(t *testing.T, scenario string, ills sick, args ...string) *script {
 	t.Helper()
-	return start(t, nil,
-		append([]string{"--rehearse", "--claude", sickClaude(t, ills), "--json", "--scenario",
-			scenarioFile(t, scenario), "--task", "Weave"}, args...)...)
+	return withClaude(sickClaude(t, ills)).plays(t, scenarioFile(t, scenario), "Weave", args...)
 }
 
 // awaitNotice waits for a notice that contains a text.
@@ -619,11 +552,10 @@ func (s *script) awaitNotice(text string) contract.Notice {
 // aliveAs lists the pids of a run's processes by the incarnation they belong to.
 func aliveAs(run string) map[string][]int {
 	alive := map[string][]int{}
-	for pid := range survivors(run) {
-		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		_, agent, _ := strings.Cut(string(env), "ARBITER_AGENT=")
+	for _, p := range processes(func(p process) bool { return strings.Contains(p.environment, "ARBITER_RUN="+run) }) {
+		_, agent, _ := strings.Cut(p.environment, "ARBITER_AGENT=")
 		agent, _, _ = strings.Cut(agent, "\x00")
-		alive[agent] = append(alive[agent], pid)
+		alive[agent] = append(alive[agent], p.pid)
 	}
 	return alive
 }
@@ -652,6 +584,39 @@ func (s *script) reasons() []string {
 		list = append(list, r.Reason)
 	}
 	return list
+}
+
+// said waits for a message with this text.
+func (s *script) said(text string) contract.Message {
+	s.t.Helper()
+	return await(s, "the message "+text, func(_ string, b contract.Message) bool { return b.Text == text })
+}
+
+// delivered waits until a message was delivered.
+func (s *script) delivered(m contract.Message) {
+	s.t.Helper()
+	await(s, "the delivery of "+m.Text, func(_ string, b contract.Delivered) bool { return b.MessageID == m.MessageID })
+}
+
+// acceptedTimes waits until so many commands were accepted.
+func (s *script) acceptedTimes(n int) {
+	s.t.Helper()
+	seen := 0
+	await(s, fmt.Sprint(n, " answers"), func(string, contract.Accepted) bool { seen++; return seen >= n })
+}
+
+// interrupted waits for the end of a turn that was interrupted.
+func (s *script) interrupted(agent string) {
+	s.t.Helper()
+	await(s, "the end of the turn", func(id string, b contract.Turn) bool {
+		return id == agent && b.Outcome == bridge.TurnInterrupted
+	})
+}
+
+// agentEnds waits until an agent has ended.
+func (s *script) agentEnds(agent string) {
+	s.t.Helper()
+	await(s, "the end of "+agent, func(id string, _ contract.Done) bool { return id == agent })
 }
 
 // mustSignal sends a signal to arbiter.

@@ -133,9 +133,8 @@ func (e env) forkOnce(
 	defer store.Close()
 	run, notes, err := store.Fork(ctx, info, at, shared)
 	short := command.ShortID(info.Run)
-	var refused *runstore.ForkError
-	switch {
-	case errors.As(err, &refused):
+	switch refused, ok := errors.AsType[*runstore.ForkError](err); {
+	case ok:
 		return "", command.Failedf("run %s cannot be forked: %v", short, refused)
 	case err != nil:
 		return "", command.Environmentf("fork run %s: %v", short, err)

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -51,9 +49,9 @@ var forkPlays = []struct {
 	{"worktree", func(*testing.T) string { return twoSteps }, []string{"--isolation", "worktree"}, false, twoStepsFiles,
 		true},
 	{"crash", func(*testing.T) string { return twoSteps }, nil, true, twoStepsFiles, true},
-	{"four hands", func(t *testing.T) string { return fourHands(t.TempDir(), partsAreMerged) },
+	{"four hands", func(t *testing.T) string { return fourHands(t.TempDir()) },
 		[]string{"--isolation", "worktree"}, false, nil, true},
-	{"clones", func(t *testing.T) string { return fourHands(t.TempDir(), partsAreMerged) },
+	{"clones", func(t *testing.T) string { return fourHands(t.TempDir()) },
 		[]string{"--isolation", "clone"}, false, nil, true},
 	{"hand-offs and renewals", func(t *testing.T) string {
 		raw := testkit.Must(rehearsal.BuiltinSource("generations"))(t)
@@ -111,7 +109,7 @@ func TestForkKilled(t *testing.T) {
 	bin := crashingArbiter(t)
 	p := players(t)[0]
 	repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
-	play := fourHands(t.TempDir(), partsAreMerged)
+	play := fourHands(t.TempDir())
 	s, model := hiredIn(t, p, play, repo.Path, "--isolation", "worktree", "--allow", "Bash", "--allow", "Write",
 		"--allow", "Edit", "--no-input", "--task", "Weave")
 	s.finish(contract.ExitComplete)
@@ -140,13 +138,10 @@ func (f forks) killedAt(t *testing.T, bin, at string, n int, before map[string]s
 		t.Fatalf("it was not reached: %s", k.stderr.String())
 	}
 	testkit.Same(t, "the run was changed", before, f.bytes())
-	var list []struct {
+	for _, r := range besideJSON[[]struct {
 		Run        string
 		ForkedFrom *contract.Fork `json:"forked_from"`
-	}
-	out, _ := f.output(0, "sessions", "--json")
-	testkit.OK(t, json.Unmarshal([]byte(out), &list))
-	for _, r := range list {
+	}](f.script, "sessions") {
 		if r.ForkedFrom == nil {
 			continue
 		}
@@ -170,11 +165,7 @@ type forks struct {
 
 // last is the number of its last decision.
 func (f forks) last() int {
-	out, _ := f.output(0, "decide", "--explain", "--json", f.run)
-	var list []struct{ Number int }
-	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) == 0 {
-		f.t.Fatalf("%v: %s", err, out)
-	}
+	list := besideJSON[[]struct{ Number int }](f.script, "decide", "--explain", f.run)
 	return list[len(list)-1].Number
 }
 
@@ -202,29 +193,18 @@ func (f forks) at(n int, files []string) {
 	testkit.Same(t, fmt.Sprintf("at %d, the fork changed", n), ours, stdoutOf(f.output(0, "diff", f.run, "--name-only")))
 }
 
-// bytes are hashes of all that belongs to the run: its directory, the transcripts of its sessions, its references, and
+// bytes are all that belongs to the run: its directory, the transcripts of its sessions, its references, and
 // the files, index and HEAD of the workspace.
 func (f forks) bytes() map[string]string {
 	t, all := f.t, map[string]string{}
-	add := func(dir string, fits func(string) bool) {
-		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() && fits(path) {
-				raw, err := os.ReadFile(path)
-				if err != nil {
-					t.Error(err)
-				}
-				all[path] = fmt.Sprintf("%x", sha256.Sum256(raw))
-			}
-			return nil
-		})
-	}
-	add(filepath.Join(f.stateDir(), "runs", f.run), func(string) bool { return true })
+	maps.Copy(all, filesBelow(t, filepath.Join(f.stateDir(), "runs", f.run)))
 	log, _ := f.output(0, "replay", f.run)
 	ids := regexp.MustCompile(`"session_id":"([^"]*)"`).FindAllStringSubmatch(log, -1)
-	home := filepath.Dir(filepath.Dir(filepath.Dir(f.stateDir())))
-	add(filepath.Join(home, ".claude", "projects"), func(path string) bool {
-		return slices.ContainsFunc(ids, func(id []string) bool { return strings.Contains(path, id[1]) })
-	})
+	for path, text := range filesBelow(t, filepath.Join(f.home(), ".claude", "projects")) {
+		if slices.ContainsFunc(ids, func(id []string) bool { return strings.Contains(path, id[1]) }) {
+			all[path] = text
+		}
+	}
 	if len(all) < 5 {
 		t.Errorf("the run has only %v", slices.Collect(maps.Keys(all)))
 	}
@@ -343,26 +323,7 @@ func (f forks) wrong(last int) {
 			f.t.Errorf("%q lacks %q", errs, want)
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(f.stateDir(), "runs", ".*")); len(left) > 0 {
-		f.t.Errorf("left behind: %v", left)
-	}
-}
-
-// TestForkInASandbox forks a run whose agents, and the git that makes the directories of the fork, are confined.
-func TestForkInASandbox(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	needSandbox(t)
-	p := players(t)[0]
-	repo := gittest.New(t, map[string]string{"old.txt": "old\n", "shared.txt": "first\nlast\n"})
-	s, model := hiredIn(t, p, twoSteps, repo.Path, "--isolation", "worktree", "--sandbox", "on", "--permissions",
-		"allow-all", "--i-accept-the-risk", "--no-input", "--task", "Weave")
-	s.finish(contract.ExitComplete)
-	f := forks{s, repo, model, s.run()}
-	for n := 2; n <= f.last(); n++ {
-		f.at(n, twoStepsFiles[n])
-	}
-	onScript(t, model)
+	testkit.Empty(f.t, "left behind", testkit.Must(filepath.Glob(filepath.Join(f.stateDir(), "runs", ".*")))(f.t))
 }
 
 // TestIsolationIsKept: an isolated run whose repository cannot be used at one resume does not continue in the user's
@@ -410,9 +371,8 @@ func TestForkOfALiveRun(t *testing.T) {
 	out, _ := s.output(0, "fork", run, "--at", "1", "--isolation", "shared", "--task", "Quickly", "--detach", "--",
 		"--share-workspace")
 	detached := strings.TrimSpace(out)
-	if out, _ = s.output(0, "sessions", "show", detached); !strings.Contains(out, "before decision 1") {
-		t.Error(out)
-	}
+	out, _ = s.output(0, "sessions", "show", detached)
+	testkit.Includes(t, "", out, "before decision 1")
 	awaitGone(t, detached) // the Arbiter was told something, and completes
 	for _, x := range []*script{fork, s} {
 		x.send(contract.Say{Text: "Ada"})
@@ -435,23 +395,15 @@ func TestBestOf(t *testing.T) {
 		"Weave")
 	was := s.finish(contract.ExitComplete)
 	spent := func() float64 {
-		out, _ := s.output(0, "usage", "--json")
-		var rows []report.Row
-		if err := json.Unmarshal([]byte(out), &rows); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
 		usd := 0.0
-		for _, r := range rows {
+		for _, r := range besideJSON[[]report.Row](s, "usage") {
 			usd += r.CostUSD
 		}
 		return usd
 	}
 	before := spent()
-	out, _ := s.output(0, "fork", s.run(), "--at", "3", "--times", "3", "--no-input", "--json")
-	var all []report.Compared
-	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 3 {
-		t.Fatalf("%v: %s", err, out)
-	}
+	all := besideJSON[[]report.Compared](s, "fork", s.run(), "--at", "3", "--times", "3", "--no-input")
+	testkit.Same(t, "forks", 3, len(all))
 	own := 0.0
 	for _, c := range all {
 		if c.Status != contract.StatusComplete || c.Changes.Count != 2 || c.ForkedFrom.At != 3 || c.Checks.Passed != 2 ||
@@ -479,9 +431,7 @@ func TestForkIsTheCLIsOwn(t *testing.T) {
 	claude := neededClaude(t)
 	scenario, err := rehearsal.Parse("says.yaml", []byte(`{name: says, title: Says, actors: [{name: anybody,
   match: {role: any}, steps: [{say: Yes., repeat: forever}]}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	model := testkit.Must(rehearsal.Start(scenario, rehearsal.Options{Record: true}))(t)
 	t.Cleanup(func() { _ = model.Close() })
 	home, work := t.TempDir(), t.TempDir()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,9 +21,7 @@ func generations(t *testing.T, window int, change ...string) string {
 	raw := testkit.Must(rehearsal.BuiltinSource("generations"))(t)
 	text := string(raw)
 	for name, share := range map[string]int{`low: "207000"`: 69, `warn: "213000"`: 71, `crit: "258000"`: 86} {
-		if !strings.Contains(text, name) {
-			t.Fatalf("the play lacks %s", name)
-		}
+		testkit.Includes(t, "the play lacks", text, name)
 		key, _, _ := strings.Cut(name, ":")
 		text = strings.Replace(text, name, fmt.Sprintf("%s: %q", key, fmt.Sprint(window/100*share+window%100)), 1)
 	}
@@ -42,11 +39,11 @@ var windows = []struct {
 	window int
 	args   []string
 }{
-	{"200K", 167_000, []string{"--model", "claude-sonnet-4-5"}},
-	{"1M with the ceiling", 300_000, []string{"--model", "claude-opus-5-5"}},
-	{"1M without", 967_000, []string{"--model", "claude-opus-5-5", "--context-tokens", "0"}},
+	{"200K", 167_000, []string{"--no-input", "--model", "claude-sonnet-4-5"}},
+	{"1M with the ceiling", 300_000, []string{"--no-input", "--model", "claude-opus-5-5"}},
+	{"1M without", 967_000, []string{"--no-input", "--model", "claude-opus-5-5", "--context-tokens", "0"}},
 	{"1M with a ceiling of its own", 120_000,
-		[]string{"--model", "claude-opus-5-5", "--context-tokens-for", "claude-opus=120000"}},
+		[]string{"--no-input", "--model", "claude-opus-5-5", "--context-tokens-for", "claude-opus=120000"}},
 }
 
 // TestGenerations: each Orchestrator is warned and hands off, each successor receives a checked document, the
@@ -60,9 +57,7 @@ func TestGenerations(t *testing.T) {
 			t.Run(w.name+"/"+p.name, func(t *testing.T) {
 				p.long(t) // TestLiveWarnings (driver), TestSmallJob and TestFeatureInteractions cover the real CLI
 				t.Parallel()
-				args := slices.Concat(p.args, w.args,
-					[]string{"--json", "--no-input", "--scenario", generations(t, w.window), "--task", "Weave three"})
-				s := start(t, nil, args...)
+				s := p.plays(t, generations(t, w.window), "Weave three", w.args...)
 				r := s.finish(contract.ExitComplete)
 				if r.Iterations != 3 || r.Crashes != 0 {
 					t.Errorf("result %+v", r)
@@ -137,90 +132,16 @@ func checkGenerations(t *testing.T, s *script, window int) {
 	}
 }
 
-// TestGenerationsOverKills kills arbiter at moments of a hand-off and of a renewal, and resumes the run: every
-// agent keeps its role.
-func TestGenerationsOverKills(t *testing.T) {
-	testkit.Long(t)
-	at := []struct {
-		name string
-		wait func(s *script)
-		real bool // played with the real CLI too; the stand-in plays all of them
-	}{
-		{name: "a check has run", real: true, wait: func(s *script) { await[contract.Check](s, "a check", nil) }},
-		{name: "the document was passed on", wait: func(s *script) { await[contract.Handoff](s, "a hand-off", nil) }},
-		{name: "the Arbiter is asked to hand off", wait: func(s *script) {
-			await[contract.Message](s, "a renewal", func(_ string, m contract.Message) bool {
-				return m.Kind == "renewal"
-			})
-		}},
-		{name: "the Arbiter has handed off", real: true, wait: func(s *script) {
-			await[contract.Decision](s, "a HANDOFF", func(_ string, d contract.Decision) bool {
-				return d.Decision == "HANDOFF"
-			})
-		}},
-		{name: "its process has ended", wait: func(s *script) {
-			await[contract.Done](s, "the end", func(id string, _ contract.Done) bool { return id == contract.Arbiter })
-		}},
-		{name: "its successor is started", real: true, wait: func(s *script) {
-			await[contract.Spawn](s, "a second Arbiter", func(id string, b contract.Spawn) bool {
-				return id == contract.Arbiter && b.Generation == 2
-			})
-		}},
-		{name: "its successor has ruled", wait: func(s *script) {
-			await[contract.Message](s, "a ruling", func(_ string, m contract.Message) bool {
-				return m.Text == "Begin the second."
-			})
-		}},
-	}
-	for _, p := range players(t) {
-		for _, moment := range at {
-			if (p.real || underRace) && !moment.real {
-				continue // scripts/chaos kills at all of them, and at other moments
-			}
-			t.Run(p.name+"/"+moment.name, func(t *testing.T) {
-				p.long(t)
-				t.Parallel()
-				// Even if the kill comes late, the second Orchestrator has not been warned by then. The kill
-				// may interrupt its question to its predecessor; then its call fails with "connection closed".
-				play := generations(t, 167_000, "command: echo two > two.txt,",
-					`command: "echo two > two.txt; until [ -e gate ]; do sleep 0.1; done",`,
-					"expect: orch-1 answers", "expect: orch-1 answers|bridge. connection closed")
-				args := slices.Concat(p.args,
-					[]string{"--json", "--no-input", "--model", "claude-sonnet-4-5", "--scenario", play, "--task",
-						"Weave three"})
-				s := start(t, nil, args...)
-				moment.wait(s)
-				s.killed()
-				work := collect[contract.Session](s)[0].CWD
-				testkit.OK(t, os.WriteFile(filepath.Join(work, "gate"), nil, 0o600))
-				n := s.again("--json", "--resume", "--no-input")
-				r := n.finish(contract.ExitComplete)
-				if r.Status != contract.StatusComplete || !sums(r, "Three generations wrote three files.") {
-					t.Errorf("result %+v", r)
-				}
-				testkit.Same(t, "sessions of the Arbiter ruled", 3, ruledBy(slices.Concat(s.lines, n.lines)))
-				for _, name := range []string{"one", "two", "three"} {
-					testkit.Same(t, name, name+"\n", textOf(t, filepath.Join(work, name+".txt")))
-				}
-				n.sameInReplay(s)
-			})
-		}
-	}
-}
-
 // early makes the CLI compact at 167,000 tokens of a model with a window of a million. (A model with a window
 // of 200,000 reports the same threshold, but was not seen to compact.)
-var early = []string{"--model", "claude-opus-5-5", "--env", settings.CompactWindow + "=200000"}
+var early = []string{"--no-input", "--model", "claude-opus-5-5", "--env", settings.CompactWindow + "=200000"}
 
 // TestCompactionBlocked: if an agent ignores the context warning, its compaction is blocked, and it hands off.
 func TestCompactionBlocked(t *testing.T) {
 	testkit.Long(t)
 	eachPlayer(t, func(t *testing.T, p player) {
 		p.inside(t)
-		s := start(t, nil,
-			slices.Concat(p.args, early,
-				[]string{"--json", "--no-input", "--scenario", absolute(t, "testdata/scenarios/cornered.yaml"),
-					"--task", "Dig"})...)
+		s := p.plays(t, absolute(t, "testdata/scenarios/cornered.yaml"), "Dig", early...)
 		r := s.finish(contract.ExitComplete)
 		if !sums(r, "filled in") {
 			t.Errorf("result %+v", r)
@@ -250,9 +171,7 @@ func TestCompactionLoop(t *testing.T) {
 	testkit.Long(t)
 	eachPlayer(t, func(t *testing.T, p player) {
 		p.inside(t)
-		s := start(t, nil,
-			slices.Concat(p.args, early, []string{"--json", "--no-input", "--scenario", scenarioFile(t, loop),
-				"--task", "Stay afloat"})...)
+		s := p.plays(t, scenarioFile(t, loop), "Stay afloat", early...)
 		r := s.finish(contract.ExitComplete)
 		if !sums(r, "mended") {
 			t.Errorf("result %+v", r)

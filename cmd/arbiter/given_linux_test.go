@@ -119,9 +119,8 @@ func TestModesOfARun(t *testing.T) {
 		})
 		oursAlone(t, state)
 		agents := 0
-		for pid := range survivors(s.run()) {
-			line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-			if !strings.Contains(string(line), host.StandInCommand) || !strings.Contains(string(line), "--input-format") {
+		for pid, line := range survivors(s.run()) {
+			if !strings.Contains(line, host.StandInCommand) || !strings.Contains(line, "--input-format") {
 				continue
 			}
 			agents++

@@ -135,32 +135,33 @@ func TestHaltOfAStoppedArbiter(t *testing.T) {
 	b.mustSignal(syscall.SIGSTOP)
 	awaitProcess(t, b.cmd.Process.Pid, "T")
 	b.halts(b.run[:8], "does not answer", "Killed: ")
-	if left := survivors(b.run); len(left) > 0 {
-		t.Errorf("alive: %v", left)
-	}
+	testkit.Empty(t, "alive", survivors(b.run))
 	b.mustSignal(syscall.SIGCONT)
 	await[contract.Halted](b.script, "the halt", nil)
 	b.send(contract.Cancel{})
 	await[contract.Result](b.script, "the result", nil)
-	if left := b.agents(); len(left) > 0 {
-		t.Errorf("alive after all: %v", left)
-	}
+	testkit.Empty(t, "alive after all", b.agents())
 	if c := b.beside("halt", b.run[:8]); c.code != contract.ExitUsage && c.code != contract.ExitComplete {
 		t.Errorf("of a run that is over: %+v", c)
 	}
 	b.finish(contract.ExitFailed)
 }
 
-// TestHaltKey: Ctrl+\ stops everything, even while a dialog is open or the run's goroutine is blocked.
+// TestHaltKey: Ctrl+\ stops everything, even while a dialog is open or the run's goroutine is blocked, and whatever
+// half a key or reply a terminal has sent.
 func TestHaltKey(t *testing.T) {
-	for name, before := range map[string]func(t *testing.T, p *pane, mark string){
-		"at once":          func(*testing.T, *pane, string) {},
-		"from a dialog":    func(_ *testing.T, p *pane, _ string) { p.press("Ctrl+C"); p.await("Leave?") },
-		"while one writes": func(_ *testing.T, p *pane, _ string) { p.Type("half a word"); p.await("half a word") },
-		"of a stuck run": func(t *testing.T, p *pane, mark string) {
+	for name, c := range map[string]struct {
+		sent   string // right before the key
+		before func(t *testing.T, p *pane, mark string)
+	}{
+		"at once": {}, "after Alt+]": {sent: "\x1b]"}, "after half a paste": {sent: "\x1b[200~"},
+		"after half a reply": {sent: "\x1bP1;2"}, "after no character": {sent: "\x9b"},
+		"from a dialog":    {before: func(_ *testing.T, p *pane, _ string) { p.pressed("Ctrl+C", "Leave?") }},
+		"while one writes": {before: func(_ *testing.T, p *pane, _ string) { p.typed("half a word", "half a word") }},
+		"of a stuck run": {before: func(t *testing.T, p *pane, mark string) {
 			testkit.OK(t, os.WriteFile(mark, nil, 0o600))
 			p.Type("/interrupt orch-9\n")
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -171,8 +172,10 @@ func TestHaltKey(t *testing.T) {
 			p := h.play(scenarioFile(t, unresponsivePlay), "--task", "Weave")
 			p.await("THE WEAVING", "Orchestrator I", "Bash")
 			awaitFile(t, filepath.Join(h.scratch(), "begun"))
-			before(t, p, mark)
-			p.Type("\x1c")
+			if c.before != nil {
+				c.before(t, p, mark)
+			}
+			p.Type(c.sent + "\x1c")
 			p.until(func(s pty.Screen) bool { // one text is shown briefly, the other stays
 				return s.Shows("All is still.") || name != "of a stuck run" && s.Shows("Everything is halted.")
 			})

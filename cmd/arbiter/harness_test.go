@@ -42,7 +42,7 @@ type player struct {
 // that the stand-in cannot drift.
 func players(t *testing.T) []player {
 	t.Helper()
-	list := []player{{name: "stand-in", args: []string{"--stand-in"}}}
+	list := []player{standInPlayer}
 	if path := realClaude(t); path != "" {
 		list = append(list, player{name: "claude", args: []string{"--rehearse", "--claude", path}, real: true})
 	}
@@ -95,20 +95,52 @@ func serve(t testing.TB, play string) *rehearsal.Server {
 	return model
 }
 
+// asksOf are the variables with which the CLI asks a model, and nobody else.
+func asksOf(model *rehearsal.Server) []string {
+	return []string{"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+}
+
 // onScript reports where a play left its script.
 func onScript(t testing.TB, model *rehearsal.Server) {
 	t.Helper()
-	if list := model.Problems(); len(list) > 0 {
-		t.Errorf("the play left its script: %.3000v", list)
-	}
+	testkit.Empty(t, "the play left its script", model.Problems())
 }
 
-// dialogue starts the dialogue with the stand-in, and waits for its question.
-func dialogue(t *testing.T, args ...string) *script {
+// standInPlayer is the stand-in alone.
+var standInPlayer = player{name: "stand-in", args: []string{"--stand-in"}}
+
+// plays starts a rehearsal.
+func (p player) plays(t *testing.T, scenario, task string, args ...string) *script {
 	t.Helper()
-	s := start(t, nil, append([]string{"--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it"}, args...)...)
+	return start(t, p.env, slices.Concat(p.args, []string{"--json", "--scenario", scenario, "--task", task}, args)...)
+}
+
+// asksName starts the dialogue, and waits for its question.
+func (p player) asksName(t *testing.T, args ...string) *script {
+	t.Helper()
+	s := p.plays(t, "dialogue", "Name it", args...)
 	await[contract.Question](s, "a question", nil)
 	return s
+}
+
+// dialogue does so with the stand-in.
+func dialogue(t *testing.T, args ...string) *script {
+	t.Helper()
+	return standInPlayer.asksName(t, args...)
+}
+
+// answers answers the question of the dialogue, and named waits for its end, too.
+func (s *script) answers() {
+	s.t.Helper()
+	await[contract.Question](s, "the question", nil)
+	s.send(contract.Say{Text: "Call it nameless."})
+}
+
+func (s *script) named() contract.Result {
+	s.t.Helper()
+	s.answers()
+	return s.finish(contract.ExitComplete)
 }
 
 // long skips a case with the real CLI, unless long tests are requested.
@@ -237,9 +269,7 @@ func (s *script) launch() {
 		t.Fatal(err)
 	}
 	stdout, theirs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	s.cmd.Stdout, s.stdout = theirs, stdout
 	testkit.OK(t, s.cmd.Start())
 	_ = theirs.Close()
@@ -457,6 +487,13 @@ func (s *script) sendAs(ref string, b contract.CommandBody) {
 	testkit.Must(s.stdin.Write(append(bytes.TrimSpace(line), '\n')))(s.t)
 }
 
+// statusOf are the statuses of results by exit codes, of those that have only one.
+var statusOf = map[contract.Exit]string{
+	contract.ExitComplete: contract.StatusComplete, contract.ExitLimit: contract.StatusLimit,
+	contract.ExitNeedsInput: contract.StatusNeedsInput, contract.ExitInterrupted: contract.StatusInterrupted,
+	contract.ExitTerminated: contract.StatusInterrupted,
+}
+
 // finish waits for the end and checks the whole run against the contract: the lines, the exit code, and that no
 // process of the run is left.
 func (s *script) finish(want contract.Exit) contract.Result {
@@ -486,12 +523,13 @@ func (s *script) finish(want contract.Exit) contract.Result {
 	if !s.offScript && strings.Contains(s.stderr.String(), "REHEARSAL PROBLEM") {
 		s.t.Errorf("the play left its script\n%s", s.dump())
 	}
-	if left := survivors(first.Session); len(left) > 0 {
-		s.t.Errorf("left behind: %v", left)
-	}
+	testkit.Empty(s.t, "left behind", survivors(first.Session))
 	last, ok := s.lines[len(s.lines)-1].Body.(contract.Result)
 	if !ok {
 		s.t.Fatalf("the last line is %s\n%s", s.lines[len(s.lines)-1].Body.EventName(), s.dump())
+	}
+	if status := statusOf[want]; status != "" {
+		testkit.Same(s.t, "the status of the result", status, last.Status)
 	}
 	return last
 }
@@ -522,6 +560,17 @@ func (s *script) cancels() {
 	s.finish(contract.ExitFailed)
 }
 
+// bridge returns the process of its bridge.
+func (s *script) bridge() int {
+	s.t.Helper()
+	onlyLinux(s.t)
+	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
+	if !ok {
+		s.t.Fatal("no bridge")
+	}
+	return pid
+}
+
 // childNamed finds the child of a process that was started with an argument.
 func childNamed(parent int, arg string) (pid int, ok bool) {
 	for _, pid := range childrenOf(parent) {
@@ -547,6 +596,56 @@ func childrenOf(parent int) (pids []int) {
 	return pids
 }
 
+// process is a live process, as /proc shows it.
+type process struct {
+	pid                  int
+	command, environment string // a NUL ends each of their words
+}
+
+// processes returns the live processes that fit, none without /proc.
+func processes(fits func(process) bool) (list []process) {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		command, _ := os.ReadFile(dir + "/cmdline") // it may have ended, or be another user's
+		environment, _ := os.ReadFile(dir + "/environ")
+		pid, _ := strconv.Atoi(filepath.Base(dir))
+		if p := (process{pid, string(command), string(environment)}); fits(p) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// survivors returns the live processes that have the run's mark in their environment, by pid.
+func survivors(run string) map[int]string {
+	left := map[int]string{}
+	for _, p := range processes(func(p process) bool { return strings.Contains(p.environment, "ARBITER_RUN="+run) }) {
+		left[p.pid] = strings.ReplaceAll(p.command, "\x00", " ")
+	}
+	return left
+}
+
+// filesBelow returns the texts of the regular files below a directory, by their paths, except for those in directories
+// with one of these names.
+func filesBelow(t testing.TB, dir string, except ...string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	testkit.OK(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && slices.Contains(except, e.Name()):
+			return filepath.SkipDir
+		case e.Type().IsRegular():
+			text, err := os.ReadFile(path)
+			files[path] = string(text)
+			return err
+		}
+		return nil
+	}))
+	return files
+}
+
 // dump returns stderr and the last events, for a failure message.
 func (s *script) dump() string {
 	s.mu.Lock()
@@ -562,9 +661,9 @@ func (s *script) dump() string {
 }
 
 // shortDir creates a private directory with a path short enough for a socket in it.
-func shortDir(t *testing.T) string {
+func shortDir(t testing.TB) string {
 	t.Helper()
-	dir := testkit.Must(os.MkdirTemp("/tmp", "hook"))(t)
+	dir := testkit.Must(os.MkdirTemp("/tmp", "short"))(t)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
 }

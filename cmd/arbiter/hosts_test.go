@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -86,11 +85,10 @@ func TestHostsCommand(t *testing.T) {
 		"n2            srun -w n2  (8 slots, in /scratch/me)", "all           a pool: n2, here"} {
 		testkit.Includes(t, "the list", out, line+"\n")
 	}
-	var report host.HostsReport
-	out, _ = s.output(0, "hosts", "--json")
-	if err := json.Unmarshal([]byte(out), &report); err != nil || len(report.Hosts) != 3 || report.File != file ||
-		report.Hosts[1].Pools[0] != "all" || report.Hosts[2].Name != "here" {
-		t.Errorf("%v %s", err, out)
+	report := besideJSON[host.HostsReport](s, "hosts")
+	if len(report.Hosts) != 3 || report.File != file || report.Hosts[1].Pools[0] != "all" ||
+		report.Hosts[2].Name != "here" {
+		t.Errorf("%+v", report)
 	}
 	for line, want := range map[string]string{
 		"rm n2":                         "the pool all names n2: take it out there first",
@@ -144,9 +142,8 @@ func takeOverOnHost(t *testing.T, who player, play string) *remoteTakeover {
 		testkit.OK(t, os.Chown(filepath.Join(ssh.Home, ".claude.json"), int(of.Uid), int(of.Gid)))
 	}
 	equip(t, ssh.Bin, claude)
-	config := write(t, fmt.Sprintf("hosts:\n  box:\n    command: [ssh, -F, %s, far]\n    pass_env: [ANTHROPIC_BASE_URL, "+
-		"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC, CLAUDE_CODE_SANDBOXED, DISABLE_AUTOUPDATER]\n",
-		ssh.Config), t.TempDir(), "config.yaml")
+	config := write(t, "hosts:\n"+hostNamed("box", "ssh, -F, "+ssh.Config+", far", "CLAUDE_CODE_SANDBOXED",
+		"DISABLE_AUTOUPDATER"), t.TempDir(), "config.yaml")
 	h.work = gittest.New(t, map[string]string{"old.txt": "old\n"}).Path
 	h.args = []string{"--trust", "--claude", h.claude, "--config", config, "--hosts", "box", "--lease", "1h",
 		"--permissions", "rules", "--allow", "Bash(*)", "--task", "Weave"}
@@ -154,15 +151,12 @@ func takeOverOnHost(t *testing.T, who player, play string) *remoteTakeover {
 }
 
 // elsewhere returns the processes of the run on the host, except its bridge and the bridge's keeper.
-func (w *remoteTakeover) elsewhere() map[int]string {
-	left := survivors(w.run.run())
-	for pid, cmd := range left {
-		env, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if !strings.Contains(string(env), "ARBITER_BRIDGE=box\x00") || strings.Contains(cmd, "bridge --remote") {
-			delete(left, pid)
-		}
-	}
-	return left
+func (w *remoteTakeover) elsewhere() []process {
+	return processes(func(p process) bool {
+		return strings.Contains(p.environment, "ARBITER_RUN="+w.run.run()) &&
+			strings.Contains(p.environment, "ARBITER_BRIDGE=box\x00") &&
+			!strings.Contains(p.command, "bridge\x00--remote")
+	})
 }
 
 // TestAttachOnAHost: a person takes the session of an Orchestrator on another host into a terminal here, speaks with
@@ -185,9 +179,7 @@ func TestStopOnAHost(t *testing.T) {
 	}{
 		{"halt and continue", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
 			w.beside("halt", contract.ExitComplete, "is halted. No agent is alive")
-			if left := w.elsewhere(); len(left) > 0 {
-				t.Errorf("halted, and alive there: %v", left)
-			}
+			testkit.Empty(t, "halted, and alive there", w.elsewhere())
 			await[contract.Halted](w.run, "the halt", nil)
 			w.release()
 			w.run.send(contract.Continue{})
@@ -195,16 +187,14 @@ func TestStopOnAHost(t *testing.T) {
 		}},
 		{"kill", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
 			w.run.send(contract.Kill{ID: "orch-1"})
-			await(w.run, "its end", func(id string, _ contract.Done) bool { return id == "orch-1" })
+			w.run.agentEnds("orch-1")
 			testkit.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
 			w.run.cancels()
 		}},
 		{"interrupt", strings.Replace(unresponsivePlay, "trap '' TERM HUP INT; ", "", 1),
 			func(t *testing.T, w *remoteTakeover) {
 				w.run.send(contract.Interrupt{ID: "orch-1"})
-				await(w.run, "the end of the turn", func(id string, b contract.Turn) bool {
-					return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
-				})
+				w.run.interrupted("orch-1")
 				w.run.completes()
 			}},
 		{"halt of a stopped arbiter", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
@@ -346,18 +336,11 @@ func TestHostileHost(t *testing.T) {
 				}
 				return said
 			}
-			dir := gittest.Temp(t)
-			for _, d := range []string{"bin", "home"} {
-				testkit.OK(t, os.Mkdir(filepath.Join(dir, d), 0o700))
-			}
-			equip(t, filepath.Join(dir, "bin"), "")
 			config := h.configuration(true)
-			write(t, textOf(t, config)+fmt.Sprintf("  good:\n    command: [env, -i, HOME=%[1]s/home, 'PATH=%[1]s/bin:"+
-				"/usr/local/bin:/usr/bin:/bin']\n    pass_env: [ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY, "+
-				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n", dir), filepath.Dir(config), filepath.Base(config))
+			write(t, textOf(t, config)+hostNamed("good", inHome(besides(t, ""))), config)
 			repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
 			before := repo.Git("rev-parse", "HEAD")
-			gate := filepath.Join(dir, "gate")
+			gate := filepath.Join(t.TempDir(), "gate")
 			s, model := hiredIn(t, players(t)[0], apartHands(gate), repo.Path, "--config", config, "--hosts", "box,good",
 				"--isolation", "worktree", "--lease", "5s", "--allow", "Bash", "--task", "Weave")
 			failed := await(s, "the report of the host", func(_ string, b contract.Error) bool {
@@ -367,7 +350,7 @@ func TestHostileHost(t *testing.T) {
 				!slices.Equal(failed.RecoveryOptions, []string{"retry host box"}) {
 				t.Errorf("the human was told %+v", failed)
 			}
-			write(t, "", dir, "gate")
+			write(t, "", gate)
 			s.completes()
 			if list := model.Problems(); len(list) > 0 || !done.Load() {
 				t.Errorf("the play left its script: %v", list)
@@ -376,9 +359,7 @@ func TestHostileHost(t *testing.T) {
 			testkit.Same(t, "the run made", "old.txt\none.txt\ntwo.txt",
 				repo.Git("ls-tree", "--name-only", "arbiter/"+run+"/main"))
 			testkit.Same(t, "HEAD", before, repo.Git("rev-parse", "HEAD"))
-			if left := h.processes(); len(left) > 0 {
-				t.Errorf("left on the host: %v", left)
-			}
+			testkit.Empty(t, "left on the host", h.processes())
 		})
 	}
 }
@@ -412,13 +393,8 @@ type hostKind struct {
 func hostKinds() []hostKind {
 	return []hostKind{
 		{"a command", "box", 4, func(t *testing.T, claude string) map[string]string {
-			dir := gittest.Temp(t)
-			bin, home := filepath.Join(dir, "bin"), filepath.Join(dir, "home")
-			for _, d := range []string{bin, home} {
-				testkit.OK(t, os.MkdirAll(d, 0o700))
-			}
-			equip(t, bin, claude)
-			return map[string]string{"box": fmt.Sprintf("env, -i, HOME=%s, 'PATH=%s:/usr/local/bin:/usr/bin:/bin'", home, bin)}
+			home, bin := besides(t, claude)
+			return map[string]string{"box": inHome(home, bin)}
 		}},
 		{"ssh", "box", 4, func(t *testing.T, claude string) map[string]string {
 			ssh := testkit.NewSSH(t)
@@ -438,12 +414,7 @@ func hostKinds() []hostKind {
 		}},
 		{"podman", "box", 4, func(t *testing.T, claude string) map[string]string {
 			testkit.Long(t)
-			dir := gittest.Temp(t)
-			bin, home := filepath.Join(dir, "bin"), filepath.Join(dir, "home")
-			for _, d := range []string{bin, home} {
-				testkit.OK(t, os.MkdirAll(d, 0o700))
-			}
-			equip(t, bin, claude)
+			home, bin := besides(t, claude)
 			podman, name := testkit.NewPodman(t)
 			words := append(podman, "exec", "-i", "-e", "HOME="+home, "-e", "'PATH="+bin+":/usr/local/bin:/usr/bin:/bin'", name)
 			return map[string]string{"box": strings.Join(words, ", ") + "]\n    end: [" +
@@ -452,14 +423,33 @@ func hostKinds() []hostKind {
 	}
 }
 
+// besides makes a home directory and one of programs, for a host on this machine. inHome is the command of such a host.
+func besides(t *testing.T, claude string) (home, bin string) {
+	t.Helper()
+	dir := gittest.Temp(t)
+	home, bin = filepath.Join(dir, "home"), filepath.Join(dir, "bin")
+	testkit.OK(t, os.Mkdir(home, 0o700), os.Mkdir(bin, 0o700))
+	equip(t, bin, claude)
+	return home, bin
+}
+
+func inHome(home, bin string) string {
+	return fmt.Sprintf("env, -i, HOME=%s, 'PATH=%s:/usr/local/bin:/usr/bin:/bin'", home, bin)
+}
+
+// hostNamed is a host in a configuration. It gets the variables with which the CLI asks a model, and more of them.
+func hostNamed(name, command string, more ...string) string {
+	more = append(more, "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC")
+	return fmt.Sprintf("  %s:\n    command: [%s]\n    pass_env: [%s]\n", name, command, strings.Join(more, ", "))
+}
+
 // configuration writes a user configuration with the hosts, and a pool of all of them.
 func (k hostKind) configuration(t *testing.T, claude string) string {
 	t.Helper()
 	commands := k.commands(t, claude)
 	text := "hosts:\n"
 	for _, name := range slices.Sorted(maps.Keys(commands)) {
-		text += fmt.Sprintf("  %s:\n    command: [%s]\n    slots: %d\n    pass_env: [ANTHROPIC_BASE_URL, "+
-			"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n", name, commands[name], k.slots)
+		text += hostNamed(name, commands[name]) + fmt.Sprintf("    slots: %d\n", k.slots)
 	}
 	text += "pools: {nodes: [" + strings.Join(slices.Sorted(maps.Keys(commands)), ", ") + "]}\n"
 	return write(t, text, t.TempDir(), "config.yaml")
@@ -492,7 +482,7 @@ func playOnHosts(t *testing.T, k hostKind, p player) {
 	testkit.OK(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(meet) })
 	testkit.OK(t, os.Chmod(meet, 0o777))
-	s, model := hiredIn(t, p, fourHands(meet, partsAreMerged), repo.Path, "--config", config, "--hosts",
+	s, model := hiredIn(t, p, fourHands(meet), repo.Path, "--config", config, "--hosts",
 		k.chose,
 		"--isolation", "worktree", "--lease", "30s", "--allow", "Bash", "--allow", "Write", "--allow", "Edit",
 		"--accept", "test -f three.txt && test -f dir/four.txt", "--task", "Weave")

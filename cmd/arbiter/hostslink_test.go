@@ -33,8 +33,6 @@ type linkedHost struct {
 	relay *testkit.Relay
 	addr  string // of the server, without the relay
 	real  bool   // the host has the real CLI
-	// Processes on the host outlive far-link, as with kubectl exec.
-	survives bool
 	// onLine is called with each line from or to a bridge before it is passed on, and with each start of Git.
 	// The result says whether and how to break the link.
 	onLine func(linkLine) linkBreak
@@ -152,8 +150,7 @@ exec '%[2]s' "$@"
 // configuration writes a user configuration with the host as box, and optionally a command that ends everything
 // on it.
 func (h *linkedHost) configuration(end bool) string {
-	text := fmt.Sprintf("hosts:\n  box:\n    command: [far-link, '%s']\n    pass_env: [ANTHROPIC_BASE_URL, "+
-		"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n", h.relay.Addr())
+	text := "hosts:\n" + hostNamed("box", "far-link, '"+h.relay.Addr()+"'")
 	if end {
 		text += fmt.Sprintf("    end: [far-link, '%s', end]\n", h.addr)
 	}
@@ -176,23 +173,14 @@ func (h *linkedHost) kill() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 	h.mu.Unlock()
-	for _, pid := range h.processes() {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+	for _, p := range h.processes() {
+		_ = syscall.Kill(p.pid, syscall.SIGKILL)
 	}
 }
 
 // processes returns the live processes of the host.
-func (h *linkedHost) processes() (pids []int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, file := range files {
-		env, _ := os.ReadFile(file)
-		var pid int
-		_, err := fmt.Sscanf(file, "/proc/%d/", &pid)
-		if err == nil && strings.Contains(string(env), "LINKED="+h.dir+"\x00") {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+func (h *linkedHost) processes() []process {
+	return processes(func(p process) bool { return strings.Contains(p.environment, "LINKED="+h.dir+"\x00") })
 }
 
 // start starts a command on the host.
@@ -244,14 +232,9 @@ func (h *linkedHost) serve(c net.Conn) {
 	bridge := what.Argv[0] == "arbiter"
 	h.wg.Go(func() {
 		h.copy(stdin, in, linkLine{link: what.PID}, bridge)
-		if !h.survives {
-			_ = stdin.Close()
-		}
+		_ = stdin.Close()
 	})
 	h.copy(c, bufio.NewReaderSize(stdout, 1<<20), linkLine{far: true, link: what.PID}, bridge)
-	if h.survives {
-		_, _ = io.Copy(io.Discard, stdout)
-	}
 	_ = stdout.Close()
 	_ = cmd.Wait()
 	h.mu.Lock()
@@ -445,21 +428,7 @@ func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 			t.Errorf("session %s took message %s up again after its turn", l.Session, l.Message)
 		}
 	}
-	histories := map[string]rehearsal.Request{} // the last request of each session
-	for _, r := range model.Requests() {
-		if r.Role == rehearsal.RoleOrchestrator {
-			histories[r.Session] = r
-		}
-	}
-	for session, r := range histories {
-		count := map[string]int{}
-		for _, found := range envelopeID.FindAllStringSubmatch(string(r.Messages), -1) {
-			if count[found[1]]++; count[found[1]] == 2 {
-				t.Errorf("message %s is twice in session %s", found[1], session)
-			}
-		}
-	}
-	testkit.Same(t, "sessions", 2, len(histories))
+	testkit.Same(t, "sessions", 2, len(histories(t, model, rehearsal.RoleOrchestrator)))
 	heads := map[string]bool{}
 	for _, b := range collect[contract.Merge](s) {
 		if b.Status == "merged" && heads[b.Head] {
@@ -467,53 +436,5 @@ func (h *linkedHost) sound(s *script, model *rehearsal.Server) {
 		}
 		heads[b.Head] = true
 	}
-	if left := h.processes(); len(left) > 0 {
-		t.Errorf("left on the host: %v", left)
-	}
-}
-
-// TestHostByKubectl plays a run by the documented recipe for Kubernetes, against a stand-in for kubectl that
-// behaves as measured: exec leaves its processes behind when the link breaks, and deleting the pod ends them at
-// once. After that, the next bridge does not wait for the lease.
-func TestHostByKubectl(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	h := newLinkedHost(t, "")
-	h.survives = true
-	said := filepath.Join(h.dir, "said")
-	kubectl := write(t, fmt.Sprintf(`#!/bin/sh
-echo "$@" >>'%s'
-case "$1" in
-delete) exec far-link '%s' end ;;
-esac
-while [ "$1" != -- ]; do shift; done
-shift
-exec far-link '%s' "$@"
-`, said, h.addr, h.relay.Addr()), h.dir, "kubectl")
-	testkit.OK(t, os.Chmod(kubectl, 0o755))
-	var broken atomic.Bool
-	h.onLine = func(e linkLine) linkBreak {
-		if !e.far || !strings.Contains(e.line, `"event":"tool_use"`) || !broken.CompareAndSwap(false, true) {
-			return linkBreak{}
-		}
-		return linkBreak{do: func(int) { h.relay.Reset() }, after: true}
-	}
-	config := write(t, fmt.Sprintf(`hosts:
-  pod:
-    command: ['%[1]s', exec, -i, worker, -c, main, --]
-    end: ['%[1]s', delete, pod, worker, --grace-period=0, --force, --wait]
-    pass_env: [ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]
-`, kubectl), t.TempDir(), "config.yaml")
-	repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
-	s, model := hiredIn(t, players(t)[0], twoHands, repo.Path, "--config", config, "--hosts", "pod", "--lease", "1h",
-		"--allow", "Bash", "--task", "Weave")
-	s.completes()
-	if list := model.Problems(); len(list) > 0 || !broken.Load() {
-		t.Errorf("the play left its script: %v", list)
-	}
-	h.sound(s, model)
-	words := textOf(t, said)
-	testkit.Includes(t, "kubectl was never called with", words, "exec -i worker -c main -- arbiter bridge --remote\n",
-		"exec -i worker -c main -- git --no-pager ", " receive-pack /", " upload-pack /",
-		"delete pod worker --grace-period=0 --force --wait\n")
+	testkit.Empty(t, "left on the host", h.processes())
 }

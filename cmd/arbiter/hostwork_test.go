@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -9,67 +8,18 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
-	"github.com/arbiter-cli/arbiter/internal/git"
-	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// TestWorkOnAHost: a commit is pushed to a host, a directory is made from it there, and the work done in it
-// comes back, even if the link was reset meanwhile and the host was opened again.
-func TestWorkOnAHost(t *testing.T) {
-	ssh := testkit.NewSSH(t)
-	equip(t, ssh.Bin, "")
-	near := gittest.New(t, map[string]string{"a": "1"})
-	base := near.Git("rev-parse", "HEAD")
-	repo, err := workspaces.Open(t.Context(), workspaces.Options{Dir: near.Path, Run: gittest.Run, Env: gittest.Environ(),
-		Scratch: gittest.Temp(t)})
-	testkit.OK(t, err)
-	theHost := hosts.Host{Name: "box", Command: ssh.Command}
-	open := func() (*bridge.Client, *bridge.RemoteInfo) {
-		t.Helper()
-		client, init, err := host.Opening{Host: theHost, Run: gittest.Run, Version: command.Version(), Lease: time.Minute,
-			Handler: host.NoHandler{}}.Open(t.Context(), func(c *bridge.Client) { t.Cleanup(func() { _ = c.Close() }) })
-		testkit.OK(t, err)
-		return client, init.Remote
-	}
-	client, there := open()
-	url := testkit.Must(theHost.GitURL(there.Cache, git.Serving()...))(t)
-	link := host.RemoteRepo{Repo: repo, URL: url, Env: os.Environ()}
-	testkit.Must(link.Push(t.Context(), base))(t)
-	work := bridge.PrepareWorkParams{Orchestrator: 1, Generation: 1, Kind: "worktree", Base: base}
-	w := testkit.Must(client.PrepareWork(t.Context(), work))(t)
-	if !strings.HasPrefix(w.Dir, there.Dir+"/"+gittest.RUN8+"/orch-1") {
-		t.Errorf("its directory is %s", w.Dir)
-	}
-	ssh.Run("echo 2 > " + w.Dir + "/b")
-
-	ssh.Relay.Reset()
-	<-client.Done()
-	client, _ = open() // ends the bridge before it, if it still runs
-	if again, err := client.PrepareWork(t.Context(), work); err != nil || again.Dir != w.Dir {
-		t.Errorf("prepared again: %+v, %v", again, err)
-	}
-	committed := testkit.Must(client.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"}))(t)
-	got, err := link.Fetch(t.Context(), "refs/heads/"+w.Branch)
-	if err != nil || got.Commit != committed.Head {
-		t.Fatalf("fetched %+v, %v; committed %+v", got, err, committed)
-	}
-	testkit.Same(t, "b", "2", near.Git("show", w.Branch+":b"))
-}
-
 // onOneHost starts a run whose only host is box, by its command and further fields as YAML.
 func onOneHost(t *testing.T, command, fields string, args ...string) *script {
 	t.Helper()
-	config := write(t, fmt.Sprintf("hosts:\n  box:\n    command: [%s]\n    pass_env: [ANTHROPIC_BASE_URL, "+
-		"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n%s", command, fields), t.TempDir(), "config.yaml")
+	config := write(t, "hosts:\n"+hostNamed("box", command)+fields, t.TempDir(), "config.yaml")
 	repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
 	s, _ := hiredIn(t, players(t)[0], oneHand, repo.Path, append([]string{"--config", config, "--hosts", "box",
 		"--lease", "5s", "--allow", "Write", "--task", "Weave"}, args...)...)
@@ -84,9 +34,7 @@ func TestAConnectionThatHangs(t *testing.T) {
 	ssh.Relay.Hole()
 	s := onOneHost(t, strings.Join(ssh.Command, ", "), "    connect: 2s\n")
 	lost := await(s, "the loss of the host", func(_ string, b contract.Host) bool { return b.Status == contract.HostLost })
-	if !strings.Contains(lost.Reason, "no answer within 2s") {
-		t.Errorf("%+v", lost)
-	}
+	testkit.Includes(t, "", lost.Reason, "no answer within 2s")
 	testkit.Await(t, "the end of the connection", func() bool { return len(withWords(ssh.Config)) == 0 })
 	ssh.Relay.Restore()
 	s.send(contract.Choose{Option: "retry host box"})
@@ -94,16 +42,8 @@ func TestAConnectionThatHangs(t *testing.T) {
 }
 
 // withWords returns the processes whose command line contains a text.
-func withWords(text string) (pids []int) {
-	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, file := range files {
-		var pid int
-		line, _ := os.ReadFile(file) // it may have ended
-		if _, err := fmt.Sscanf(file, "/proc/%d/", &pid); err == nil && strings.Contains(string(line), text) {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+func withWords(text string) []process {
+	return processes(func(p process) bool { return strings.Contains(p.command, text) })
 }
 
 // TestAKilledRunLeavesNoConnection: if arbiter is killed while a connection hangs, the host's command ends, too.
@@ -138,17 +78,11 @@ func TestNothingIsLeftOnAHost(t *testing.T) {
 // leavesAHost starts a run with a host, and also returns the home directory there.
 func leavesAHost(t *testing.T, play string) (repo gittest.Dir, s *script, home string) {
 	t.Helper()
-	kind := hostKinds()[0]
-	start := kind.commands
-	kind.commands = func(t *testing.T, claude string) map[string]string {
-		commands := start(t, claude)
-		_, home, _ = strings.Cut(commands["box"], "HOME=")
-		home, _, _ = strings.Cut(home, ",")
-		return commands
-	}
+	home, bin := besides(t, "")
+	config := write(t, "hosts:\n"+hostNamed("box", inHome(home, bin)), t.TempDir(), "config.yaml")
 	repo = gittest.New(t, map[string]string{"old.txt": "old\n"})
-	s, _ = hiredIn(t, players(t)[0], play, repo.Path, "--config", kind.configuration(t, ""), "--hosts", "box",
-		"--isolation", "worktree", "--allow", "Write", "--allow", "Bash", "--task", "Weave")
+	s, _ = hiredIn(t, players(t)[0], play, repo.Path, "--config", config, "--hosts", "box", "--isolation", "worktree",
+		"--allow", "Write", "--allow", "Bash", "--task", "Weave")
 	return repo, s, home
 }
 
@@ -235,10 +169,7 @@ func equip(t *testing.T, bin, claude string) {
 func (s *script) checked(want int, args ...string) (host.LinkReport, map[string]host.Finding) {
 	s.t.Helper()
 	out, _ := s.output(want, append([]string{"hosts", "check", "--json"}, args...)...)
-	var r host.LinkReport
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		s.t.Fatalf("%v\n%s", err, out)
-	}
+	r := decodedAs[host.LinkReport](s.t, out)
 	found := map[string]host.Finding{}
 	for _, f := range r.Findings {
 		found[f.Name] = f

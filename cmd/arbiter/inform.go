@@ -169,7 +169,7 @@ func (e env) bridge(c *cli.Context) error {
 		launcher.Launcher.Self(self)
 		launcher.makes.Self = self
 	}
-	options := bridge.ServerOptions{Version: command.Version(), Logger: log, Evidence: evidence.New(log)}
+	options := bridge.ServerOptions{Version: command.Version(), Logger: log, Evidence: evidence.New()}
 	ctx, pipe := c.Context, bridge.Stdio()
 	if kept != nil {
 		machine, err := keptMachine(kept, isolation)

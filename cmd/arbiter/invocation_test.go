@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // The exit codes of wrong invocations.
@@ -133,6 +133,15 @@ var wrongInvocations = []struct {
 	{`ARBITER_TIMEOUT=soon --json --task x`,
 		`$ARBITER_TIMEOUT "soon": use a number with a unit, such as 90s, 15m or 2h`, usage},
 
+	{`--json --task one --task=two`, `--task is given twice: give it once, or put a long task into a requirements file`,
+		usage},
+	{`--json --task x --arbiter-env HOME=/tmp`,
+		`--arbiter-env HOME: the sessions of all agents are kept in one place: use --env, which is for all of them`,
+		usage},
+	{`--json --task x --arbiter-env CLAUDE_CONFIG_DIR=x`, `--arbiter-env CLAUDE_CONFIG_DIR: the sessions of all ` +
+		`agents are kept in one place: use --env, which is for all of them`, usage},
+	{`--json --task x --arbiter-env odd`, `--arbiter-env "odd": use NAME=VALUE`, usage},
+
 	// Standard input.
 	{`--json --task -`, `stdin is empty: give the text of the task`, usage},
 	{`decide --input bad.json`, `--input bad.json: want one JSON object: unexpected end of JSON input`, usage},
@@ -225,37 +234,17 @@ func TestWrongInvocations(t *testing.T) {
 
 // TestAmbiguousRun: the beginning of an id that two runs share is refused.
 func TestAmbiguousRun(t *testing.T) {
-	testkit.Long(t)
+	t.Parallel()
 	home := newWrongHome(t)
-	seen := map[byte][]string{}
-	for {
-		home.arbiter(nil, "--plain", "--claude", "./nowhere", "--task", "x")
-		runs := testkit.Must(os.ReadDir(filepath.Join(home.dir, "state", "arbiter", "runs")))(t)
-		clear(seen)
-		for _, run := range runs {
-			first := run.Name()[0]
-			seen[first] = append(seen[first], run.Name())
-		}
-		for first, names := range seen {
-			if len(names) < 2 {
-				continue
-			}
-			output, code := home.arbiter(nil, "logs", string(first))
-			begin, end := `arbiter: "`+string(first)+`" fits several runs: `, "; give more of the id"
-			listed, begins := strings.CutPrefix(output, begin)
-			listed, ends := strings.CutSuffix(listed, end)
-			got := strings.Split(listed, ", ")
-			slices.Sort(got)
-			slices.Sort(names)
-			if !begins || !ends || !slices.Equal(got, names) || code != int(usage) {
-				t.Errorf("exit code %d, %s\nwant %q … %q with %q", code, output, begin, end, names)
-			}
-			return
-		}
-		if len(runs) > 16 {
-			t.Fatalf("no two of %d runs begin alike", len(runs))
-		}
+	store := testkit.Must(journal.OpenStore(filepath.Join(home.dir, "state", "arbiter")))(t)
+	for _, run := range []string{"aaaa1111-one", "aaaa2222-two"} {
+		testkit.OK(t, testkit.Must(store.Create(journal.Meta{Run: run, CWD: home.work}, journal.Options{}))(t).Close())
 	}
+	testkit.OK(t, store.Close())
+	output, code := home.arbiter(nil, "logs", "a")
+	testkit.Same(t, "exit code", int(usage), code)
+	testkit.Includes(t, "logs a", output, `arbiter: "a" fits several runs: `, "aaaa1111-one", "aaaa2222-two",
+		"; give more of the id")
 }
 
 // A wrongHome is a home directory with faulty files, and a directory to work in.

@@ -106,13 +106,12 @@ func TestLandWithProof(t *testing.T) {
 			fetch := "git fetch origin refs/notes/arbiter:refs/notes/arbiter"
 			testkit.Includes(t, "without a note", arbiterIn(contract.ExitFailed), fetch)
 			clone.Git("fetch", "-q", "origin", "refs/notes/arbiter:refs/notes/arbiter")
-			var v struct {
+			v := decodedAs[struct {
 				Verified bool
 				Repeated []any
-			}
-			out = arbiterIn(contract.ExitComplete)
-			if json.Unmarshal([]byte(out), &v) != nil || !v.Verified || len(v.Repeated) != 3 {
-				t.Errorf("in a clone: %s", out)
+			}](t, arbiterIn(contract.ExitComplete))
+			if !v.Verified || len(v.Repeated) != 3 {
+				t.Errorf("in a clone: %+v", v)
 			}
 			repo.Git("revert", "--no-edit", head)
 			testkit.Excludes(t, "undo after the revert", arbiter(contract.ExitComplete, nil, "undo", "--dry-run"), head)
@@ -445,9 +444,7 @@ func without(t *testing.T, program string) string {
 		if err == nil {
 			err = os.Symlink(path, filepath.Join(dir, name))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 	}
 	return dir
 }

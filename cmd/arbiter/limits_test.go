@@ -80,7 +80,7 @@ var fusePlay = allowing([]string{"Bash(*)"},
 // Arbiter is asked. The fuse is passed by one call at most.
 func TestFuseStopsAnOrchestrator(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, who player) {
-		s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, fusePlay), "--task", "Spin")...)
+		s := who.plays(t, scenarioFile(t, fusePlay), "Spin")
 		s.offScript = true // the Orchestrator is stopped in its turn
 		s.finishes("stopped")
 		var told []string
@@ -92,6 +92,10 @@ func TestFuseStopsAnOrchestrator(t *testing.T) {
 			case contract.Cost:
 				if l.ID == "orch-1" {
 					call, last = max(call, b.CostUSD-last), b.CostUSD
+				}
+			case contract.Turn: // a short turn tells its cost only here
+				if l.ID == "orch-1" {
+					call, last = max(call, b.CostUSD-last), 0
 				}
 			}
 		}
@@ -163,11 +167,9 @@ func TestTheSecondRunHasAPrice(t *testing.T) {
 	if len(told) != 3 || told[0].Step != 0 || told[0].From != 1 || told[0].Tokens == 0 || told[1].Step != 1 {
 		t.Fatalf("the second run told %+v", told)
 	}
-	out, _ := s.output(int(contract.ExitComplete), "usage", "--forecast", "--json", "--state-dir", state, "--cwd", work)
-	var list []contract.Forecast
-	err := json.Unmarshal([]byte(out), &list)
-	if err != nil || len(list) != 1 || list[0].From != 2 || list[0].Tokens == 0 {
-		t.Errorf("%v, %s", err, out)
+	list := besideJSON[[]contract.Forecast](s, "usage", "--forecast", "--state-dir", state, "--cwd", work)
+	if len(list) != 1 || list[0].From != 2 || list[0].Tokens == 0 {
+		t.Errorf("%+v", list)
 	}
 }
 
@@ -262,15 +264,13 @@ const overspentLimit = "0.0234"
 func chooses(t *testing.T, f frontendDriver, option string) {
 	t.Helper()
 	switch f := f.(type) {
-	case *scripted:
-		f.run.send(contract.Choose{Option: option})
+	case *commanded:
+		f.send(contract.Choose{Option: option})
 	case *onPlain:
 		f.pane.Type("/choose " + option + "\n")
 	case *onScreen:
 		f.pane.await("may be spent")
 		f.pane.Type("/choose " + option + "\n")
-	case *onPage:
-		f.user.sends(contract.Choose{Option: option})
 	case *onEditor:
 		f.editor.prompt(option)
 	default:
@@ -287,7 +287,7 @@ func TestLimitQuestionOnEveryFrontend(t *testing.T) {
 			t.Run(who.name+" by "+by, func(t *testing.T) {
 				who.long(t)
 				t.Parallel()
-				_, f := frontendDrivers[by](t, who, overspent, "--max-cost", overspentLimit)
+				f := frontendDrivers[by](build(t, who, overspent, "--max-cost", overspentLimit))
 				f.await("the question about the limit", func(l contract.Line) bool {
 					q, ok := l.Body.(contract.Question)
 					return ok && q.Question == supervisor.LimitQuestion && strings.Join(q.Options, "|") == "raise|finish"
@@ -347,7 +347,7 @@ var dollars = regexp.MustCompile(`\$\d+\.\d+( simulated)?`)
 // out.
 func TestDollarsOfARehearsalAreMarked(t *testing.T) {
 	t.Parallel()
-	s := start(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it", "--max-cost", "0.0123")
+	s := standInPlayer.plays(t, "dialogue", "Name it", "--max-cost", "0.0123")
 	limits := []string{"$0.0123", "$0.01"} // the limit, and its printed form
 	await[contract.Budget](s, "word of the limit", nil)
 	printed := func(args ...string) {
@@ -407,8 +407,8 @@ func TestStormsAreBounded(t *testing.T) {
 		t.Run("subagents/"+who.name, func(t *testing.T) {
 			who.long(t)
 			t.Parallel()
-			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, subagentStorm), "--task", "Spin",
-				"--max-subagents", "2")...)
+			s := who.plays(t, scenarioFile(t, subagentStorm), "Spin",
+				"--max-subagents", "2")
 			began := await[contract.Session](s, "the session", nil)
 			for range 2 {
 				await[contract.Permission](s, "a denial", func(_ string, b contract.Permission) bool {
@@ -424,8 +424,8 @@ func TestStormsAreBounded(t *testing.T) {
 			who.inside(t)
 			who.long(t)
 			t.Parallel()
-			s := start(t, nil, append(who.args, "--json", "--scenario", scenarioFile(t, nestedStorm), "--task", "Spin",
-				"--max-subagents", "3", "--max-subagents-total", "5")...)
+			s := who.plays(t, scenarioFile(t, nestedStorm), "Spin",
+				"--max-subagents", "3", "--max-subagents-total", "5")
 			s.offScript = true // some of the subagents do not start
 			s.finishes("spun")
 			if n := len(collect[contract.SubagentStart](s)); n > 5 {

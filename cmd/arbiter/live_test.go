@@ -33,11 +33,16 @@ func (s *script) runs(code contract.Exit, want string, args ...string) commandRu
 }
 
 // besideJSON runs a command that prints a JSON value, and decodes it.
-func besideJSON[T any](s *script, args ...string) (v T) {
+func besideJSON[T any](s *script, args ...string) T {
 	s.t.Helper()
-	b := s.runs(contract.ExitComplete, "", append(slices.Clone(args), "--json")...)
-	if err := json.Unmarshal([]byte(b.out), &v); err != nil {
-		s.t.Fatalf("arbiter %q: %v: %s%s", args, err, b.out, b.errs)
+	return decodedAs[T](s.t, s.runs(contract.ExitComplete, "", append(slices.Clone(args), "--json")...).out)
+}
+
+// decodedAs decodes a JSON value.
+func decodedAs[T any](t testing.TB, text string) (v T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatalf("%v: %s", err, text)
 	}
 	return v
 }
@@ -247,9 +252,7 @@ func cutBetween(t *testing.T, socket string) *cutter {
 	if c.listener, err = net.Listen("unix", filepath.Join(dir, "cut")); err == nil {
 		err = os.Symlink(filepath.Join(dir, "cut"), socket)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	c.work.Go(c.accept)
 	t.Cleanup(func() {
 		_ = c.listener.Close()

@@ -206,9 +206,7 @@ func TestAnotherMakeIsInterrupted(t *testing.T) {
 		s.permits("orch-1", bridge.Allow)
 		awaitFile(t, filepath.Join(m.work, "begun"))
 		s.send(contract.Interrupt{ID: "orch-1"})
-		await[contract.Turn](s, "the end of the turn", func(id string, b contract.Turn) bool {
-			return id == "orch-1" && b.Outcome == bridge.TurnInterrupted
-		})
+		s.interrupted("orch-1")
 		for _, p := range proctree.Survivors(s.run()) {
 			if p.Name == "sleep" {
 				t.Errorf("it is left running: %+v", p)
@@ -239,10 +237,7 @@ func TestAnotherMakeResumes(t *testing.T) {
 // killed kills the host and its bridge, and resumes the run.
 func (m *made) killed(s *script) *script {
 	m.t.Helper()
-	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
-	if !ok {
-		m.t.Skip("no /proc here")
-	}
+	pid := s.bridge()
 	made := map[string]bool{} // the agents of the make
 	for _, l := range s.lines {
 		switch b := l.Body.(type) {
@@ -262,77 +257,6 @@ func (m *made) killed(s *script) *script {
 	s.gone()
 	awaitGone(m.t, s.run())
 	return s.again("--json", "--resume", "--config", m.config)
-}
-
-// killedPlay: each message begins a command that a kill cuts off.
-var killedPlay = playOf(arbiter([]object{summonsMake("other", "[[shell touch cut-1; sleep 600]]"), patience,
-	on("It is done", tells("orch-1", "[[shell touch cut-2; sleep 600]]")),
-	on("It is done", tells("orch-1", "[[shell touch cut-3; sleep 600]]")),
-	on("It is done", tells("orch-1", "[[shell touch cut-4; sleep 600]]")),
-	on("It is done", complete("all of it"))}, patience))
-
-// TestAnotherMakeIsKilledAgainAndAgain: the host and its bridge are killed in every turn, with a question open or with
-// a command running. Each message is in the conversation of the make exactly once. A make that is killed before it has
-// saved the message begins afresh, or gets it again: here it has saved it.
-func TestAnotherMakeIsKilledAgainAndAgain(t *testing.T) {
-	for _, name := range []string{"fake", "opencode", "claude-acp"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := newMade(t, name)
-			s := m.start(killedPlay)
-			given := map[string]bool{}
-			note := func() {
-				for _, l := range s.lines {
-					if b, ok := l.Body.(contract.Delivered); ok && l.ID == "orch-1" {
-						given[b.MessageID] = true
-					}
-				}
-			}
-			for i := range 4 {
-				if i%2 == 0 {
-					await[contract.PermissionRequest](s, "a request", func(id string, _ contract.PermissionRequest) bool {
-						return id == "orch-1"
-					})
-				} else {
-					s.permits("orch-1", bridge.Allow)
-					awaitFile(t, filepath.Join(m.work, fmt.Sprintf("cut-%d", i+1)))
-				}
-				next := m.killed(s)
-				note()
-				s = next
-			}
-			s.finishes("all of it")
-			note()
-			told := map[string]int{}
-			for _, found := range envelopeID.FindAllStringSubmatch(m.told(), -1) {
-				told[found[1]]++
-			}
-			if len(given) < 4 || len(told) != len(given) {
-				t.Errorf("%d messages were given, and %d are in the conversation", len(given), len(told))
-			}
-			for id := range given {
-				testkit.Same(t, fmt.Sprintf("how often message %s is in the conversation", id), 1, told[id])
-			}
-		})
-	}
-}
-
-// told is the longest conversation of the make: its model gets all of it each time.
-func (m *made) told() (longest string) {
-	texts := []string{}
-	if m.model != nil {
-		texts = m.model.Requests()
-	}
-	files, _ := filepath.Glob(filepath.Join(m.home, ".fake-acp", "*[0-9]"))
-	for _, file := range files {
-		texts = append(texts, textOf(m.t, file))
-	}
-	for _, text := range texts {
-		if len(text) > len(longest) {
-			longest = text
-		}
-	}
-	return longest
 }
 
 // failPlay: a make that cannot work is summoned, then another one, and then Claude does the work.

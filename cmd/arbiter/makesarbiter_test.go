@@ -154,33 +154,6 @@ func TestAnArbiterOfAnotherMakeErrs(t *testing.T) {
 	}
 }
 
-// TestAnArbiterOfAnotherMakeIsRenewed: a successor of the same make takes its place after as many messages as the make
-// allows while nobody knows how full its context is.
-func TestAnArbiterOfAnotherMakeIsRenewed(t *testing.T) {
-	for _, name := range madeOf {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := newMade(t, name, acptest.TrapsEnv+"=no-usage")
-			m.leads(`[[tool spawn_orchestrator|{"prompt":"Build it."}]]`)
-			config := strings.Replace(textOf(t, m.config), "    like:", "    max_turns: 2\n    like:", 1)
-			testkit.OK(t, os.WriteFile(m.config, []byte(config), 0o600))
-			s := m.start(ledPlay(builtAndProven))
-			s.answered()
-			s.finishes("all of it")
-			sessions := map[string]bool{}
-			for _, l := range s.lines {
-				if b, ok := l.Body.(contract.Spawn); ok && l.ID == contract.Arbiter && b.Make == "other" {
-					sessions[b.SessionID] = true
-				}
-			}
-			says := m.model != nil && !slices.Contains(acptest.With(acptest.Context, acptest.Unknown), name)
-			if (len(sessions) < 2) != says {
-				t.Errorf("it had %d sessions", len(sessions))
-			}
-		})
-	}
-}
-
 // TestAnArbiterOfAnotherMakeMerges: it leads two Orchestrators in directories of their own, who change the same line:
 // the conflict goes back to its author. The run forks before its first decision and its last one: the Arbiter begins
 // another session of that make, and comes to the same end.
@@ -291,8 +264,7 @@ func startThere(t *testing.T, name, play string, args ...string) (s *script, rep
 	makes := fmt.Sprintf("makes:\n  third: {command: [not-there], accept_unasked: true}\n  other:\n    like: %s\n"+
 		"    command: %s\n    env: %s\n    accept_unasked: %t\n", spec.Name, words, environment,
 		slices.Contains(unasked, name))
-	config := write(t, fmt.Sprintf("hosts:\n  box:\n    command: [%s]\n    pass_env: [ANTHROPIC_BASE_URL, "+
-		"ANTHROPIC_API_KEY, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n%s", command, makes), t.TempDir(), "config.yaml")
+	config := write(t, "hosts:\n"+hostNamed("box", command)+makes, t.TempDir(), "config.yaml")
 	repo = gittest.New(t, map[string]string{"old.txt": "old\n"})
 	s, _ = hiredIn(t, players(t)[0], play, repo.Path, append([]string{"--config", config, "--hosts", "box", "--isolation",
 		"worktree", "--start-timeout", "90s", "--task", "Weave"}, args...)...)

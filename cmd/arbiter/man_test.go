@@ -193,39 +193,28 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	}
 }
 
-// TestTypingErrors: an error names the mistyped word, and suggests what was probably meant.
+// TestTypingErrors: an error names the mistyped word, and suggests what was probably meant. TestWrongInvocations has
+// more of them.
 func TestTypingErrors(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_STATE_HOME", "")
 	t.Chdir(home)
 	for line, want := range map[string]string{
-		"sesions": "\"sesions\" is neither a command nor a requirements file; did you mean " +
-			"sessions?\nTry: arbiter --help",
+		"sesions":                    "did you mean sessions?\nTry: arbiter --help",
 		"resume":                     "\"resume\" is neither a command nor a requirements file; did you mean --resume?",
 		"sesions ls":                 "did you mean sessions?",
-		"sessions shwo":              "sessions has no command \"shwo\": did you mean show?\nTry: arbiter sessions --help",
 		"grants frob":                "use one of ls, rm",
-		"--jsn":                      "unknown flag --jsn; did you mean --json?",
 		"-j":                         "unknown flag -j",
-		"--frobnicate":               "unknown flag --frobnicate\nTry: arbiter --help",
-		"logs RUN --audti":           "unknown flag --audti; did you mean --audit?\nTry: arbiter logs --help",
 		"sessions show --jsn RUN":    "did you mean --json?\nTry: arbiter sessions show --help",
-		"--task":                     "--task needs a value: TEXT",
 		"attach orch-1 --session":    "--session needs a value: RUN\nTry: arbiter attach --help",
-		"--max-cost much":            "--max-cost \"much\": use a number",
 		"--max-iterations 1.5":       "--max-iterations \"1.5\": use a whole number",
 		"--timeout 5":                "--timeout \"5\": use a number with a unit, such as 90s, 15m or 2h",
 		"--json=maybe":               "--json \"maybe\": use true or false",
 		"spec.md --json":             "flags go before the requirements file: --json comes after spec.md",
-		"a.md b.md":                  "give one requirements file, not 2",
-		"logs":                       "no run has worked in",
 		"logs a b":                   "logs: give at most one RUN",
-		"version x":                  "version takes no argument: leave out x",
 		"man x":                      "man takes no argument: leave out x",
 		"completion":                 "completion: give one shell: bash, zsh, fish",
-		"completion ksh":             "use one of bash, zsh, fish",
-		"scenarios smal-job":         "there is no built-in scenario \"smal-job\": use one of",
 		"agents show plnner":         "there is no agent \"plnner\"",
 		"sessions show --bad --help": "",
 	} {
@@ -282,9 +271,7 @@ func (p *typist) sit(setup string, command ...string) *pty.Terminal {
 	_ = os.Remove(fifo)
 	testkit.OK(p.t, syscall.Mkfifo(fifo, 0o600))
 	f, err := os.OpenFile(fifo, os.O_RDWR, 0) // both ends, so that reading never ends
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.OK(p.t, err)
 	p.t.Cleanup(func() { f.Close() })
 	testkit.OK(p.t, f.SetReadDeadline(time.Now().Add(waitTimeout)))
 	p.completed = bufio.NewReader(f)
@@ -342,20 +329,12 @@ var moreLines = []struct{ typed, want string }{
 	{"arbiter logs --verify ru", ":files"},
 	{"arbiter replay --decider ru", "rules"},
 	{"arbiter replay RUN ", ""},
-	{"arbiter sessions rm RUN ", ""},
-	{"arbiter sessions show ", "RUN"},
 	{"arbiter halt ", ""},
-	{"arbiter attach ", ""},
-	{"arbiter status ", ""},
 	{"arbiter send --to ", ""},
 	{"arbiter send --strength st", "steer stop"},
-	{"arbiter allow ", ""},
 	{"arbiter deny --for ", "once run"},
 	{"arbiter allow --for ", "once run always"},
-	{"arbiter choose RUN ", ""},
-	{"arbiter attach --session ", ""},
 	{"arbiter agents show pl", "planner"},
-	{"arbiter agents check ", ":files"},
 	{"arbiter schema mach", "machine"},
 	{"arbiter schema machine --format m", "mermaid"},
 	{"arbiter scenarios gen", "generations"},
@@ -496,23 +475,4 @@ func TestCompletionIsSilent(t *testing.T) {
 		t.Errorf("it made %v, %v", left, err)
 	}
 	testkit.Same(t, "", "Bash", offers(t, "arbiter --allow Ba"))
-}
-
-// TestCompletionKnowsTheLiving: completion offers live runs to commands that stop them, and their agents to
-// attach.
-func TestCompletionKnowsTheLiving(t *testing.T) {
-	b := atWork(t, players(t)[0])
-	(&typist{t: t, dir: t.TempDir(), env: b.cmd.Env}).move()
-	for line, want := range map[string]string{
-		"arbiter halt ":                           command.ShortID(b.run),
-		"arbiter halt " + b.run[:12]:              b.run,
-		"arbiter attach --session ":               command.ShortID(b.run),
-		"arbiter attach --session " + b.run + " ": command.ShortID(b.run) + " arbiter orch-1",
-		"arbiter attach ":                         command.ShortID(b.run), // the run plays in another directory
-	} {
-		testkit.Same(t, line, want, offers(t, line))
-	}
-	t.Chdir(b.cmd.Dir)
-	testkit.Same(t, "where it plays", "orch-1", offers(t, "arbiter attach o"))
-	b.cancels()
 }

@@ -135,17 +135,14 @@ func TestMCP(t *testing.T) {
 		v = u.waitsFor(v, "permission", &progress)
 		request := v.Waiting[0]
 		command := "arbiter allow " + command.ShortID(run) + " " + request.ID
-		if !strings.Contains(request.Text, "echo it > dawn.txt") || !strings.Contains(request.Answer, command) {
-			t.Errorf("the request: %+v", request)
-		}
+		testkit.Includes(t, "the request", request.Text, "echo it > dawn.txt")
+		testkit.Includes(t, "the request", request.Answer, command)
 		refused := map[string]any{"run": run, "request": request.ID, "behavior": "allow"}
 		text = textOfResult(u.call("answer", refused, true))
 		testkit.Includes(t, "the model reads", text, "not for you", command)
 		testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
 		v = u.waitsFor(v, contract.StatusInterrupted, &progress)
-		if !strings.Contains(v.Next, "resume_run") {
-			t.Errorf("after a kill: %+v", v)
-		}
+		testkit.Includes(t, "after a kill", v.Next, "resume_run")
 		u.sees("resume_run", map[string]any{"run": run})
 		v = u.waitsFor(v, "permission", &progress)
 		h.output(strings.Fields(command)[1:]...)
@@ -223,9 +220,7 @@ func TestMCPOfAnAgent(t *testing.T) {
 		out, _ := b.inAgent("env -i HOME=" + b.home + " setsid bash " + file)
 		testkit.Includes(t, tool, out, `"isError":true`, "refused")
 	}
-	if list := collect[contract.Accepted](b.script); len(list) > 0 {
-		t.Errorf("accepted: %+v", list)
-	}
+	testkit.Empty(t, "accepted", collect[contract.Accepted](b.script))
 }
 
 // caller is the script of a model that has a run do a task.
@@ -253,9 +248,8 @@ func (h *testHome) outer(play string, args ...string) (*exec.Cmd, *rehearsal.Ser
 		"--allowedTools", "mcp__arbiter")
 	cmd := exec.Command(h.player.args[len(h.player.args)-1], args...)
 	cmd.Dir = h.work
-	h.env = append(h.env, "ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY="+model.Key(),
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
-		"ENABLE_TOOL_SEARCH=false", "CLAUDE_CODE_SANDBOXED=1")
+	h.env = append(append(h.env, asksOf(model)...), "DISABLE_AUTOUPDATER=1", "ENABLE_TOOL_SEARCH=false",
+		"CLAUDE_CODE_SANDBOXED=1")
 	cmd.Env = h.env
 	return cmd, model
 }
@@ -378,9 +372,7 @@ func (h *testHome) knows(model *rehearsal.Server) {
 	if err == nil {
 		err = os.WriteFile(filepath.Join(h.home, ".claude.json"), known, 0o600)
 	}
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	testkit.OK(h.t, err)
 }
 
 // insists presses a key until the screen shows all of the texts: a form of the CLI ignores a key that comes

@@ -39,8 +39,7 @@ func TestOversizedMessageIsRefused(t *testing.T) {
 	s.send(contract.Say{Text: strings.Repeat("<", 4*contract.MaxCommandText)})
 	testkit.Includes(t, "refused with", await[contract.Rejected](s, "a refusal", nil).Message,
 		"the limit is 1,048,576; put it into files")
-	s.send(contract.Say{Text: "Call it nameless."})
-	s.finish(contract.ExitComplete)
+	s.named()
 }
 
 // TestPauseWithoutAHumanEndsTheRun: when a human pauses a run and closes its stdin, no client can continue it. The run
@@ -53,14 +52,11 @@ func TestPauseWithoutAHumanEndsTheRun(t *testing.T) {
 			s := dialogue(t)
 			s.send(c)
 			await[contract.Accepted](s, "accepted", nil)
-			if r := s.finish(contract.ExitNeedsInput); r.Status != contract.StatusNeedsInput {
-				t.Errorf("result %+v", r)
-			}
+			s.finish(contract.ExitNeedsInput)
 			n := s.again("--json", "--resume") // it is still paused
 			await[contract.Question](n, "the question again", nil)
 			n.send(contract.Continue{})
-			n.send(contract.Say{Text: "Call it nameless."})
-			n.finish(contract.ExitComplete)
+			n.named()
 		})
 	}
 }
@@ -92,7 +88,7 @@ func TestAnImageReachesTheModel(t *testing.T) {
 		testkit.Includes(t, "rejected", r.Message, filepath.Join(work, "loom.txt")+": it cannot be read: no such file")
 		s.sendAs("look", contract.Say{Text: "What is this?", Images: []string{"loom.png"}})
 		await(s, "the answer", func(_ string, a contract.Accepted) bool { return a.Ref == "look" })
-		message := await(s, "the message", func(_ string, m contract.Message) bool { return m.Text == "What is this?" })
+		message := s.said("What is this?")
 		if len(message.Images) != 1 || message.Images[0].Size() != "64×48 png" || message.Images[0].Bytes != len(picture) {
 			t.Errorf("said %+v", message.Images)
 		}
@@ -104,9 +100,7 @@ func TestAnImageReachesTheModel(t *testing.T) {
 			s.output(0, "sessions", "export", s.run(), "--output", archive)
 			there := s.elsewhere(work)
 			there.output(0, "sessions", "import", archive)
-			out, _ := there.output(0, "sessions", "show", "--json", s.run())
-			var shown struct{ Log string }
-			testkit.OK(t, json.Unmarshal([]byte(out), &shown))
+			shown := besideJSON[struct{ Log string }](there, "sessions", "show", s.run())
 			got, err := os.ReadFile(filepath.Join(filepath.Dir(shown.Log), runstore.ImagesDir, message.Images[0].SHA256))
 			if err != nil || !bytes.Equal(got, picture) {
 				t.Errorf("the imported image: %v, %d bytes", err, len(got))
@@ -191,47 +185,6 @@ func TestAnMCPServerAsks(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestAHookRefusesTheTask: a hook of the user's settings keeps the task from the Arbiter's model. The human learns what
-// the hook said; once it lets the task through, the task reaches the model, once.
-func TestAHookRefusesTheTask(t *testing.T) {
-	t.Parallel()
-	for _, p := range players(t) {
-		if !p.real {
-			continue // the stand-in runs no hooks of the user's settings
-		}
-		t.Run(p.name, func(t *testing.T) {
-			t.Parallel()
-			settings := t.TempDir()
-			write(t, `{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command",`+
-				`"command":"test -e open || { echo no tickets in prompts >&2; exit 2; }"}]}]}}`, settings, "settings.json")
-			work := t.TempDir()
-			s, model := hiredIn(t, p, playOf(arbiter(nil, complete("s"))), work,
-				"--env", "CLAUDE_CONFIG_DIR="+settings, "--task", "Mend TICKET-9")
-			await(s, "the error", func(_ string, e contract.Error) bool {
-				return e.Category == "hook" && strings.Contains(e.Message, "no tickets in prompts")
-			})
-			await(s, "the question", func(_ string, q contract.Question) bool {
-				return strings.Contains(q.Text, "retry")
-			})
-			testkit.Same(t, "how often the model was asked", 0, len(model.Requests()))
-			if had := collect[contract.Delivered](s); len(had) != 0 {
-				t.Errorf("delivered to a model that was not asked: %+v", had)
-			}
-			write(t, "", work, "open")
-			s.send(contract.Choose{Option: "retry"})
-			s.completes()
-			had := 0
-			for _, q := range model.Requests() {
-				had += strings.Count(q.Incoming, "Mend TICKET-9")
-			}
-			testkit.Same(t, "how often the model received the task", 1, had)
-			if made := collect[contract.Decision](s); len(made) != 2 { // it insists on its COMPLETE
-				t.Errorf("decisions %+v", made)
-			}
-		})
 	}
 }
 

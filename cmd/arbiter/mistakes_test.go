@@ -26,9 +26,8 @@ func (s *script) hears(event string) {
 }
 
 // TestMistakesCost: a mistake that a model repeats costs three requests, or four where the CLI itself asks again, or is
-// none. The model, or the Arbiter in its place, reads what is wrong, and an event tells the human. TestMistakes in
-// package supervisor has the same list, so that every third is played by day. O7, reports for ever, is in its
-// TestReportsWithoutAChangePause.
+// none. The model, or the Arbiter in its place, reads what is wrong, and an event tells the human. Those that only the
+// supervisor refuses are in its TestMistakes. O7, reports for ever, is in its TestReportsWithoutAChangePause.
 func TestMistakesCost(t *testing.T) {
 	t.Parallel()
 	const (
@@ -50,7 +49,6 @@ func TestMistakesCost(t *testing.T) {
 		exit          contract.Exit
 		real          bool // the stand-in does not imitate this
 	}{
-		{"A1 no reason", "arbiter", summons, `verdict: {decision: CONTINUE, message: m}`, 2, "", taken, goesOn, false},
 		{"A2 no such decision", "arbiter", "", `verdict: {decision: ADDRESS_USER, message: m}`, 3,
 			"give one of ADDRESS_HUMAN", invalid, goesOn, false},
 		{"A3 two verdicts", "arbiter", summons, `use: [{tool: StructuredOutput, input: {decision: RETRY, message: m, ` +
@@ -59,50 +57,27 @@ func TestMistakesCost(t *testing.T) {
 			goesOn, false},
 		{"A5 300 kB", "arbiter", "", `verdict: {decision: ADDRESS_HUMAN, message: "` + strings.Repeat("word ", 60_000) +
 			`"}`, 1, "", "question word word", goesOn, false}, // the human reads it whole
-		{"A6 COMPLETE while one works", "arbiter", summons, `verdict: {decision: COMPLETE, message: m, summary: s}`, 4,
-			"COMPLETE while Orchestrators still work (orch-1 working)", invalid, goesOn, false},
 		{"A7 an empty brief", "arbiter", `{use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: " "}}]}, ` +
 			summons, `verdict: {decision: CONTINUE, message: m}`, 3, "An Orchestrator needs a brief",
 			taken, goesOn, false},
 		{"A7b no brief", "arbiter", `{use: [{tool: mcp__arbiter__spawn_orchestrator, input: {}}]}, ` + summons,
 			`verdict: {decision: CONTINUE, message: m}`, 3, "prompt", taken, goesOn, true},
-		{"A8 to one that never was", "arbiter", "", `verdict: {decision: RETRY, message: m, to: orch-9}`, 3,
-			"There is no Orchestrator", invalid, goesOn, false},
-		{"A9 to itself", "arbiter", "", `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m, to: arbiter}`, 3,
-			"Put an id such as orch-1", invalid, goesOn, false},
 		{"A10 a call beside the verdict", "arbiter", "", `use: [{tool: mcp__arbiter__spawn_orchestrator, ` +
 			`input: {prompt: Do it.}}], verdict: {decision: CONTINUE, message: m}`, 1, "", taken, goesOn, false},
 		{"A11 asks where nobody is", "arbiter", "", `verdict: {decision: ADDRESS_HUMAN, message: Which colour?}`, 2,
 			"No human is", `result "status":"needs_input"`, contract.ExitNeedsInput, false},
-		{"A12 an empty message", "arbiter", "", `verdict: {decision: CONTINUE, message: " "}`, 3, "is missing or empty",
-			invalid, goesOn, false},
 		{"A13 in a fence", "arbiter", summons, "say: \"```json\\n{\\\"decision\\\":\\\"CONTINUE\\\"," +
 			"\\\"message\\\":\\\"m\\\"}\\n```\"", 3, "", taken, goesOn, false},
-		{"A14 to a name", "arbiter", summons, `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m, to: Orchestrator I}`,
-			2, "", `decision "decision":"ADDRESS_ORCHESTRATOR","to":"orch-1"`, goesOn, false},
 		{"A15 COMPLETE at once", "arbiter", "", `verdict: {decision: COMPLETE, message: m, summary: s}`, 2, notWorked,
 			"result " + notWorked, contract.ExitComplete, false},
-		{"A16 a hand-off unasked", "arbiter", "", `verdict: {decision: HANDOFF, message: m, handoff: {` + document + `}}`,
-			3, "only after a message of kind renewal", invalid, goesOn, false},
-		{"A17 an unknown mode", "arbiter", "", `verdict: {decision: SELECT_MODE, message: m, mode: coder}`, 3,
-			"There is no mode", invalid, goesOn, false},
-		{"A18 a field of its own", "arbiter", summons, `verdict: {decision: CONTINUE, message: m, confidence: 0.9}`, 2, "",
-			taken, goesOn, false},
 		{"A19 waits for nobody", "arbiter", "", `verdict: {decision: CONTINUE, message: m}`, 3, "none is at work", invalid,
 			goesOn, false},
 		{"A20 lower case", "arbiter", summons, `verdict: {decision: continue, message: m}`, 2, "", taken, goesOn, false},
-		{"A21 to nobody", "arbiter", "", `verdict: {decision: ADDRESS_ORCHESTRATOR, message: m}`, 3, "is missing", invalid,
-			goesOn, false},
 		{"A22 in one string", "arbiter", "", `verdict: {verdict: "{}"}`, 4, "must have required property 'decision'",
 			invalid, goesOn, true},
 		{"a wrong type", "arbiter", "", `verdict: {decision: CONTINUE, message: 1}`, 4,
 			"Your verdict was refused: Output does not match required schema: /message: must be string", invalid, goesOn,
 			true},
-		{"O1 no document", "orchestrator", "", `verdict: {kind: done, message: m}`, 3,
-			"kind done needs the hand-off document", invalid, goesOn, false},
-		{"O2 done that expects nothing", "orchestrator", "", `verdict: {kind: done, message: m, ` +
-			`expects_response: false, handoff: {` + document + `}}`, 1, "kind: done",
-			`handoff "from":"orch-1","to":"arbiter"`, contract.ExitComplete, false},
 		{"O3 checks as texts", "orchestrator", "", `verdict: {kind: done, message: m, handoff: {` + document +
 			`, proofs: [make]}}`, 4, "/handoff/proofs/0: must be object", invalid, goesOn, true},
 		{"O4 a text", "orchestrator", "", `say: I am finished.`, 4, "end the turn by calling StructuredOutput", invalid,
@@ -119,10 +94,6 @@ func TestMistakesCost(t *testing.T) {
 			`Which?, header: Q, multiSelect: false, options: [{label: a, description: a}, {label: b, description: b}]}]}}]}`,
 			done, 2, "No such tool available: AskUserQuestion", "tool_use AskUserQuestion", contract.ExitComplete,
 			true}, // the CLI is started without that tool
-		{"a kind of its own", "orchestrator", "", `verdict: {kind: finished, message: m}`, 3, "give one of introduction",
-			invalid, goesOn, false},
-		{"O9 a claim of no check", "orchestrator", "", `verdict: {kind: done, message: m, handoff: {` + document +
-			`, claims: [{claim: c, check: 7}]}}`, 1, unproven, "result " + unproven, contract.ExitComplete, false},
 		{"O10 marks a step without a plan", "orchestrator",
 			`{use: [{tool: mcp__arbiter__update_plan, input: {index: 1, status: done}}]}`, done, 2,
 			"there is no plan in this run", "tool_call update_plan", contract.ExitComplete, false},
@@ -208,7 +179,9 @@ func TestASuccessorIsHeld(t *testing.T) {
 
 // TestPersonas: each way to work badly is noticed, the Arbiter reads of it, and an event tells the human, also if the
 // Arbiter insists. None commits anything, and the files count. Those that are not here: a successor that ignores the
-// document, in TestASuccessorIsHeld; two that change one file in one directory, in TestTheSameWorkInOneDirectory.
+// document, in TestASuccessorIsHeld; no work, in TestMistakesCost; two that change one file in one directory, in
+// TestARunRecordsItsChanges; liars whose checks fail, who ask again and again, or are silent, in the supervisor's
+// TestPersonas.
 func TestPersonas(t *testing.T) {
 	needSandbox(t)
 	t.Parallel()
@@ -220,22 +193,17 @@ func TestPersonas(t *testing.T) {
 			`files: [` + files + `], proofs: [{claim: it is there, command: "` + check + `"}]}}}`
 	}
 	const (
-		second  = "test -s hello.txt"
-		hello   = "printf hello > hello.txt"
-		one     = `{use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]}, `
-		two     = `{use: [&brief {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}, *brief]}, `
-		wait    = `{verdict: {decision: CONTINUE, message: Patience.}}`
-		alone   = "no Orchestrator has worked on the task"
-		permits = `{verdict: {decision: ADDRESS_ORCHESTRATOR, to: orch-1, message: You may.}}`
-		asks    = `{verdict: {kind: question, message: May I take a step?}, repeat: forever}`
+		second = "test -s hello.txt"
+		hello  = "printf hello > hello.txt"
+		one    = `{use: [{tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}]}, `
+		two    = `{use: [&brief {tool: mcp__arbiter__spawn_orchestrator, input: {prompt: Do it.}}, *brief]}, `
+		wait   = `{verdict: {decision: CONTINUE, message: Patience.}}`
 	)
 	for _, c := range []struct {
 		name, worker string
 		begins       string // steps of the Arbiter; empty: it summons one
-		answers      string // the Arbiter, until it reads this and completes; empty: it waits
-		until        string // empty: it is done
+		until        string // the Arbiter reads this and completes; empty: it is done
 		args         []string
-		says         int    // the human answers so many questions
 		tells        string // what the Arbiter reads about it
 		events       []string
 		files        int
@@ -247,39 +215,20 @@ func TestPersonas(t *testing.T) {
 		{name: "a liar", worker: writes(hello) + "," + done("hello.txt", "true"),
 			tells: "already true before the work", events: []string{"result already true before the work"}, files: 1,
 			requests: 4, story: "passed, " + verdict.AlreadyTrue + ": true"},
-		{name: "a liar whose check fails", worker: writes(hello) + "," + done("hello.txt", "false"),
-			tells: "REFUTED", events: []string{`result "failing":["`, "result checks fail: "}, files: 1, requests: 4,
-			exit: contract.ExitFailed, long: true},
 		{name: "an honest one", worker: writes(hello) + "," + done("hello.txt", second),
 			tells: verdict.FailedAtFirst, events: []string{"check " + verdict.FailedAtFirst, "changes hello.txt"}, files: 1,
 			requests: 3, story: "passed, " + verdict.FailedAtFirst + ": " + second},
-		{name: "one of three files", worker: writes(hello) + "," + done("hello.txt, b.txt, c.txt", second),
-			tells:  "no snapshot shows as changed (unchanged, ignored by Git, or missing): b.txt; c.txt",
-			events: []string{"result b.txt; c.txt"}, files: 1, requests: 4, story: "b.txt; c.txt", long: true},
 		{name: "more files than asked for", worker: writes(hello+"; touch more1 more2 more3 more4") + "," +
 			done("hello.txt", second), tells: "files have changed that no document lists: more1",
 			events: []string{"result more1"}, files: 5, requests: 4, story: "more1"},
-		{name: "no work", begins: " ", until: "kind: task", tells: alone, events: []string{"result " + alone}, requests: 2},
 		{name: "a failing call again and again", worker: `{use: [{tool: Bash, input: {command: cat never, ` +
 			`description: Look}}], repeat: 10},` + done("", second), tells: "the same call failed 10 times in a row",
 			events: []string{"notice the same call failed 10 times in a row"}, requests: 4, exit: contract.ExitFailed},
-		{name: "asks the human again and again", begins: " ", until: "5 times in a row", says: 5,
-			answers: `{verdict: {decision: ADDRESS_HUMAN, message: Which colour?}}`,
-			tells:   "You have asked the human 5 times in a row", events: []string{"question Which colour?", "result " + alone},
-			requests: 7, long: true},
-		{name: "asks the Arbiter again and again", worker: asks, answers: permits, until: "without a changed file",
-			tells: "This is message 6 in a row", events: []string{"notice This is message 6 in a row",
-				"result no file has changed"}, requests: 9, long: true},
-		{name: "permits each step", worker: asks, answers: permits, until: "message 12 in a row|Enough", says: 1,
-			tells: "This is message 12 in a row", events: []string{"question This is message 12 in a row"}, requests: 16,
-			long: true},
 		{name: "never hands off", worker: `{verdict: {kind: progress, message: Still at it.}, usage: {context: 150000}, ` +
 			`repeat: forever}`, args: []string{"--context-tokens", "160000", "--context-critical", "90"},
 			until: "is parked", tells: "did not hand off when it was told to",
 			events:   []string{`context_warning "level":"critical"`, "notice was told to hand off 3 times", "error is parked"},
 			requests: 4},
-		{name: "is silent", worker: `{say: Hm., repeat: forever}`, until: "no valid verdict",
-			tells: "It gave no valid verdict", events: []string{"error no valid verdict"}, requests: 4, long: true},
 		{name: "leaves a conflict", begins: two + wait, args: []string{"--isolation", "worktree"}, until: "NOT merged",
 			worker: writes("pwd > hello.txt") + "," + `{verdict: {kind: done, message: All of it., handoff: {accomplished: ` +
 				`[all], remaining: [], key_context: k, files: [hello.txt]}}, repeat: forever}`,
@@ -293,33 +242,21 @@ func TestPersonas(t *testing.T) {
 				}
 				t.Parallel()
 				repo := gittest.New(t, map[string]string{".gitignore": "", "old.txt": "old\n"})
-				args := append([]string{"--sandbox", "on", "--allow", "Bash(*)", "--task", "Do it"}, c.args...)
-				if c.says == 0 {
-					args = append(args, "--no-input")
-				}
+				args := append([]string{"--sandbox", "on", "--allow", "Bash(*)", "--no-input", "--task", "Do it"},
+					c.args...)
 				s, model := hiredIn(t, p, `name: persona
 actors:
   - name: worker
     match: {role: orchestrator}
-    steps: [`+cmp.Or(c.worker, asks)+`]
+    steps: [`+c.worker+`]
   - name: arbiter
     match: {role: arbiter}
     steps: [`+cmp.Or(c.begins, one+wait)+`]
     otherwise:
       - {expect: COMPLETE did not take effect, verdict: {decision: COMPLETE, message: It is done., summary: I insist.}}
       - {expect: '`+cmp.Or(c.until, "kind: done")+`', verdict: {decision: COMPLETE, message: It is done., summary: s}}
-      - `+cmp.Or(c.answers, wait)+`
+      - `+wait+`
 `, repo.Path, args...)
-				for n := range c.says {
-					asked := 0
-					s.see("a question", func(l contract.Line) bool {
-						if _, ok := l.Body.(contract.Question); ok {
-							asked++
-						}
-						return asked > n
-					})
-					s.send(contract.Say{Text: "Enough."})
-				}
 				s.finish(c.exit)
 				for _, event := range c.events {
 					s.hears(event)
@@ -389,33 +326,5 @@ func TestAFullContextOnlyReads(t *testing.T) {
 		s.files(map[string]bool{"early.txt": true, "late.txt": false})
 		onScript(t, model)
 		s.cancels()
-	})
-}
-
-// assuming adds what the Arbiter assumed, and tells the human.
-func assuming(step object) object {
-	step["verdict"].(object)["assumed"] = []string{"prices are cents"}
-	step["verdict"].(object)["report"] = step["verdict"].(object)["decision"] == "ADDRESS_HUMAN"
-	return step
-}
-
-// TestAnAssumptionWaits: with a human there, what the Arbiter assumed is asked before anybody works on it.
-func TestAnAssumptionWaits(t *testing.T) {
-	t.Parallel()
-	eachPlayerLong(t, func(t *testing.T, p player) {
-		s, _ := hired(t, p, playOf(orchestrator("worker", "", nil, done("All of it.")),
-			arbiter([]object{assuming(selects("developer", "Build it.")),
-				on("a human is present", assuming(asksHuman("Prices are cents?"))),
-				on("They are", selects("developer", "Build it."))}, complete("in cents"))), nil, "--task", "Build it")
-		await[contract.Question](s, "the Arbiter's question", func(_ string, b contract.Question) bool {
-			return strings.Contains(b.Text, "Prices are cents?")
-		})
-		if len(s.spawns("orch-1")) > 0 {
-			t.Error("an Orchestrator works before the answer")
-		}
-		s.send(contract.Say{Text: "They are."})
-		if r := s.finish(contract.ExitComplete); !sums(r, "in cents") || len(s.spawns("orch-1")) != 1 {
-			t.Errorf("%+v", r)
-		}
 	})
 }

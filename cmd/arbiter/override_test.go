@@ -1,20 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -46,84 +41,34 @@ const spinning = "exec sleep 1000"
 // override starts the play; the task is for an agent of the mode, whose command is work.
 func override(t *testing.T, p player, mode, work string, args ...string) *script {
 	t.Helper()
-	scenario := scenarioFile(t, overridden(work))
-	return start(t, nil, append(append(p.args, "--json", "--scenario", scenario, "--task", mode), args...)...)
-}
-
-// answer is the answer to a command.
-type answer struct {
-	ok      bool
-	message string
+	return p.plays(t, scenarioFile(t, overridden(work)), mode, args...)
 }
 
 // command gives a command and waits for its answer.
 func (s *script) command(b contract.CommandBody) (ok bool, message string) {
 	s.t.Helper()
-	one := s.together(b)[0]
-	return one.ok, one.message
-}
-
-// together sends commands in one write, so that nothing happens between them, and waits for their answers.
-func (s *script) together(bodies ...contract.CommandBody) []answer {
-	s.t.Helper()
 	s.mu.Lock()
-	from := len(s.lines)
+	ref := fmt.Sprintf("%T-%d", b, len(s.lines))
 	s.mu.Unlock()
-	var written []byte
-	refs := make([]string, len(bodies))
-	for i, b := range bodies {
-		refs[i] = fmt.Sprintf("%T-%d-%d", b, from, i)
-		line := testkit.Must(contract.MarshalCommand(contract.Command{Ref: refs[i], Body: b}))(s.t)
-		written = append(append(written, bytes.TrimSpace(line)...), '\n')
-	}
-	testkit.Must(s.stdin.Write(written))(s.t)
-	answers := make([]answer, len(bodies))
-	for i, ref := range refs {
-		s.after(0, "an answer to "+ref, func(l contract.Line) bool {
-			switch b := l.Body.(type) {
-			case contract.Accepted:
-				answers[i] = answer{true, b.Message}
-				return b.Ref == ref
-			case contract.Rejected:
-				answers[i] = answer{false, b.Message}
-				return b.Ref == ref
-			}
-			return false
-		})
-	}
-	return answers
-}
-
-// after waits for a line from number from on, and returns the number of the line after it. It fails at once
-// when the output ends without such a line.
-func (s *script) after(from int, what string, fits func(contract.Line) bool) int {
-	s.t.Helper()
-	deadline := time.After(waitTimeout)
-	for over := false; ; {
-		s.mu.Lock()
-		from = min(from, len(s.lines))
-		i := slices.IndexFunc(s.lines[from:], fits)
-		s.mu.Unlock()
-		switch {
-		case i >= 0:
-			return from + i + 1
-		case over:
-			s.t.Fatalf("arbiter ended without %s", what)
+	s.sendAs(ref, b)
+	s.see("an answer to "+ref, func(l contract.Line) bool {
+		switch b := l.Body.(type) {
+		case contract.Accepted:
+			ok, message = true, b.Message
+			return b.Ref == ref
+		case contract.Rejected:
+			ok, message = false, b.Message
+			return b.Ref == ref
 		}
-		select {
-		case <-s.change:
-		case <-s.ended:
-			over = true
-		case <-deadline:
-			s.t.Fatalf("no %s within %s", what, waitTimeout)
-		}
-	}
+		return false
+	})
+	return ok, message
 }
 
 func (s *script) accepts(b contract.CommandBody, words ...string) {
 	s.t.Helper()
 	ok, message := s.command(b)
-	s.holds(fmt.Sprintf("%T %+v", b, b), message, words)
+	testkit.Includes(s.t, fmt.Sprintf("%T %+v", b, b), message, words...)
 	if !ok {
 		s.t.Fatalf("%T %+v is rejected: %s", b, b, message)
 	}
@@ -132,15 +77,10 @@ func (s *script) accepts(b contract.CommandBody, words ...string) {
 func (s *script) rejects(b contract.CommandBody, words ...string) {
 	s.t.Helper()
 	ok, message := s.command(b)
-	s.holds(fmt.Sprintf("%T %+v", b, b), message, words)
+	testkit.Includes(s.t, fmt.Sprintf("%T %+v", b, b), message, words...)
 	if ok {
 		s.t.Fatalf("%T %+v is accepted: %s", b, b, message)
 	}
-}
-
-func (s *script) holds(what, text string, words []string) {
-	s.t.Helper()
-	testkit.Includes(s.t, what, text, words...)
 }
 
 // moves waits for a transition of the task's state.
@@ -155,93 +95,6 @@ func (s *script) moves(from, to, trigger string) {
 func (s *script) at(id string) {
 	s.t.Helper()
 	await(s, id+" at its command", func(who string, b contract.ToolUse) bool { return who == id && b.Tool == "Bash" })
-}
-
-func steps(text ...string) contract.SetPlan {
-	var p contract.SetPlan
-	for _, s := range text {
-		mode, what, ok := strings.Cut(s, ":")
-		if !ok {
-			mode, what = "", s
-		}
-		p.Steps = append(p.Steps, contract.Step{Text: what, Status: contract.StepPending, Mode: mode})
-	}
-	return p
-}
-
-// aPlan waits for a plan whose steps have these texts and statuses.
-func (s *script) aPlan(want ...string) {
-	s.t.Helper()
-	await(s, fmt.Sprintf("the plan %v", want), func(_ string, p contract.Plan) bool {
-		var got []string
-		for _, step := range p.Steps {
-			got = append(got, step.Text+" "+step.Status)
-		}
-		return slices.Equal(got, want)
-	})
-}
-
-// whoWas finds the spawns of an agent.
-func (s *script) whoWas(id string) contract.Spawn {
-	s.t.Helper()
-	return await(s, "the spawn of "+id, func(who string, _ contract.Spawn) bool { return who == id })
-}
-
-// TestOverridesWhileOneWorks: while an agent works, the plan is set, steps are skipped, others are spawned,
-// and all is reset. A command that is not possible in a state is refused, with what would be possible.
-func TestOverridesWhileOneWorks(t *testing.T) {
-	t.Parallel()
-	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := override(t, p, "developer", spinning)
-		s.at("orch-1")
-		s.moves("selecting", "executing", "AGENT_SELECTED")
-		s.accepts(steps("card", "spin", "tester:try"))
-		s.rejects(steps("wizard:conjure"), `no mode "wizard"`, "tester")
-		s.accepts(contract.SkipStep{}, "step 1: card")
-		s.aPlan("card skipped", "spin pending", "try pending")
-		s.rejects(contract.RetryLast{}, "orch-1 is already at work")
-		s.rejects(contract.Choose{Option: "retry"}, "there is nothing to choose now")
-		s.rejects(contract.ForceAgent{Mode: "wizard"}, `no mode "wizard"`, "developer, planner, reviewer, tester")
-		s.accepts(contract.ForceAgent{Mode: "reviewer"}, "orch-2 as reviewer")
-		if w := s.whoWas("orch-2"); w.Mode != "reviewer" || !strings.Contains(w.Prompt, "developer") {
-			t.Errorf("summoned: %+v", w)
-		}
-		await(s, "the decision", func(id string, d contract.Decision) bool {
-			return id == contract.Human && d.Source == "human" && d.Mode == "reviewer" && d.To == "orch-2"
-		})
-		s.at("orch-2")
-		s.accepts(contract.Reset{})
-		s.moves("executing", "idle", "RESET")
-		s.aPlan()
-		for _, id := range []string{"orch-1", "orch-2"} {
-			await(s, "the end of "+id, func(who string, d contract.Done) bool {
-				return who == id && d.Reason == "reset by the human"
-			})
-		}
-		s.rejects(contract.SkipStep{}, "no step", "set_plan")
-		s.rejects(contract.RetryLast{}, "no living Orchestrator")
-		s.rejects(contract.ForceAgent{Mode: "tester"}, "no task yet", "message")
-		await[contract.Question](s, "what is wanted now", nil)
-		s.accepts(contract.Say{Text: "tester"})
-		s.moves("idle", "selecting", "START_TASK")
-		s.accepts(contract.ForceAgent{Mode: "planner"}, "orch-")
-		s.accepts(contract.Cancel{})
-		s.moves("executing", "cancelled", "CANCEL")
-		if r := s.finish(contract.ExitFailed); r.Status != contract.StatusCancelled ||
-			!strings.Contains(r.Summary, "by the human") {
-			t.Errorf("result %+v", r)
-		}
-	})
-}
-
-// troubled waits for an error of an Orchestrator that offers these ways out, from a line on. It returns the
-// number of the next line.
-func (s *script) troubled(from int, id string, ways ...string) int {
-	s.t.Helper()
-	return s.after(from, "trouble of "+id, func(l contract.Line) bool {
-		e, ok := l.Body.(contract.Error)
-		return ok && l.ID == id && slices.Equal(e.RecoveryOptions, ways)
-	})
 }
 
 // clerk is a mode of a workspace that has, besides Read, one tool, and that only for some uses.
@@ -278,11 +131,8 @@ func hired(t *testing.T, p player, play string, files map[string]string, args ..
 func hiredIn(t *testing.T, p player, play, work string, args ...string) (*script, *rehearsal.Server) {
 	t.Helper()
 	model := serve(t, play)
-	claude := p.program(t)
-	return start(t, append([]string{
-		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-	}, p.env...), append([]string{"--json", "--claude", claude, "--cwd", work}, args...)...), model
+	return start(t, append(asksOf(model), p.env...), append([]string{"--json", "--claude", p.program(t), "--cwd", work},
+		args...)...), model
 }
 
 // TestAModeIsHeldToItsTools: the CLI and arbiter's permission rules restrict an agent and its subagents to the
@@ -341,7 +191,7 @@ func TestModesOfAWorkspace(t *testing.T) {
 			if trust {
 				args = append(args, "--trust")
 			}
-			s, _ := hired(t, player{args: []string{"--stand-in"}}, talk, map[string]string{
+			s, _ := hired(t, standInPlayer, talk, map[string]string{
 				".claude/agents/clerk.md": clerk, ".claude/agents/seer.md": "---\nname: seer\n---\nSee.\n",
 			}, args...)
 			await[contract.Question](s, "a question", nil)
@@ -356,110 +206,5 @@ func TestModesOfAWorkspace(t *testing.T) {
 			s.accepts(contract.Cancel{})
 			s.finish(contract.ExitFailed)
 		})
-	}
-}
-
-// pondering is a play in which the answer of the named state takes ten minutes.
-func pondering(state string) string {
-	slow := func(name string, step object) object {
-		if name == state {
-			step = with(step, "delay", "600s")
-		}
-		return step
-	}
-	spin := selects("developer", "Spin it.")
-	return playOf(
-		arbiter(nil, on("COMPLETE while", releases), on("Released: ", complete("spun")),
-			on("It is spun", slow("evaluating", complete("spun"))), on("kind: task|nothing is under way", spin), patience),
-		actor("judge", object{"role": "main", "contains": "# What is to be judged"},
-			[]object{with(complete("spun"), "repeat", "forever")}),
-		actor("chooser", object{"role": "main"}, []object{with(slow("selecting", spin), "repeat", "forever")}),
-		orchestrator("worker", "", nil, done("It is spun.")))
-}
-
-// TestKilledInADecision kills arbiter while the Arbiter, or another model, decides. The run resumes in that state of
-// the task, the numbers of decisions continue, and the work is completed.
-func TestKilledInADecision(t *testing.T) {
-	t.Parallel()
-	onlyLinux(t)
-	for state, by := range map[string]string{"evaluating": "session", "selecting": "stateless"} {
-		t.Run(state, func(t *testing.T) {
-			t.Parallel()
-			eachPlayerLong(t, func(t *testing.T, p player) { // TestCutAndTakenUp kills with the real CLI
-				scenario := scenarioFile(t, pondering(state))
-				s := start(t, nil, append(p.args, "--json", "--debug", "--scenario", scenario, "--task", "Spin", "--decider",
-					by)...)
-				await(s, "the state "+state, func(_ string, b contract.State) bool { return b.To == state })
-				if by == "session" {
-					s.reads()
-				} else {
-					testkit.Await(t, "a model that is asked", s.asksAside)
-				}
-				s.killed()
-				testkit.OK(t, os.WriteFile(scenario, []byte(pondering("nobody")), 0o600))
-				n := s.again("--json", "--resume")
-				n.completes()
-				n.continuesFrom(state)
-			})
-		})
-	}
-}
-
-// reads waits until the last message to the Arbiter was sent to it: the scenarios hold back the model's answer.
-func (s *script) reads() {
-	s.t.Helper()
-	testkit.Await(s.t, "message that is sent to the Arbiter", func() bool {
-		out, _ := s.output(0, "sessions", "show", "--json", s.run())
-		var shown subcommands.SessionReport
-		testkit.OK(s.t, json.Unmarshal([]byte(out), &shown))
-		last := supervisor.MessageRecord{}
-		for _, m := range shown.Messages {
-			if m.To == contract.Arbiter {
-				last = m
-			}
-		}
-		return last.Status == supervisor.MessageSent
-	})
-}
-
-// asksAside reports whether a one-shot process asks a model.
-func (s *script) asksAside() bool {
-	for _, cmd := range survivors(s.run()) {
-		if strings.Contains(cmd, "--no-session-persistence") {
-			return true
-		}
-	}
-	return false
-}
-
-// continuesFrom reads the recorded events of all processes of a run: the task's state continues from where it was,
-// and decisions are numbered consecutively.
-func (s *script) continuesFrom(state string) {
-	s.t.Helper()
-	out, _ := s.output(0, "replay", s.run())
-	lines := testkit.Must(contractLinesOf(out))(s.t)
-	var states []string
-	at, processRuns, resumedIn, number := "idle", 0, "", 0
-	for _, l := range lines {
-		switch b := l.Body.(type) {
-		case contract.Session:
-			if processRuns++; processRuns == 2 {
-				resumedIn = at
-			}
-		case contract.State:
-			testkit.Same(s.t, "the state that a transition begins in", at, b.From)
-			at = b.To
-			states = append(states, b.To)
-		case contract.Decision:
-			if b.Point == "talk" && b.Decision == "SELECT_MODE" {
-				s.t.Errorf("what the task machine asked is recorded as talk: %+v", b)
-			}
-			if number++; b.Number != number {
-				s.t.Errorf("decision %d is number %d: %+v", number, b.Number, b)
-			}
-		}
-	}
-	if processRuns != 2 || resumedIn != state || at != "complete" {
-		s.t.Errorf("%d lives, taken up in %q, want %q: %s", processRuns, resumedIn, state, fmt.Sprint(states))
 	}
 }

@@ -296,11 +296,10 @@ func (e env) plain(c settings.Choices) error {
 	defer stop()
 	failed := f.Run(ctx, e.Stdin, e.Stdout, h)
 	outcome := h.End("INT")
-	var exit *command.Error
-	switch {
+	switch exit, ok := errors.AsType[*command.Error](failed); {
 	case errors.Is(failed, clients.ErrNoTask):
 		return command.Usagef("there is no task: give --task or a requirements file, or type the task")
-	case errors.As(failed, &exit):
+	case ok:
 		return exit
 	case failed != nil:
 		return &command.Error{Code: cmp.Or(outcome.Exit, contract.ExitFailed), Text: failed.Error()}

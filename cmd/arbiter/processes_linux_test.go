@@ -2,11 +2,9 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,25 +13,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
-
-// survivors returns the live processes that have the run's mark in their environment, by pid.
-func survivors(run string) map[int]string {
-	dirs, _ := filepath.Glob("/proc/[0-9]*")
-	left := map[int]string{}
-	for _, d := range dirs {
-		env, err := os.ReadFile(d + "/environ")
-		if err != nil || !bytes.Contains(env, []byte("ARBITER_RUN="+run)) {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(d))
-		if err != nil {
-			continue
-		}
-		cmd, _ := os.ReadFile(d + "/cmdline")
-		left[pid] = strings.ReplaceAll(string(cmd), "\x00", " ")
-	}
-	return left
-}
 
 // awaitGone waits until no process of the run is alive. It waits on the processes themselves.
 func awaitGone(t *testing.T, run string) {

@@ -142,7 +142,7 @@ func (e env) replay(c *cli.Context) error {
 		return command.Usagef("replay: use either --screen or --decisions")
 	}
 	if c.Bool("decisions") {
-		return subcommands.ReplayDecisions(e.Env, c)
+		return subcommands.Env{Env: e.Env}.ReplayDecisions(c)
 	}
 	if c.Bool("json") || c.IsSet("only") {
 		return command.Usagef("replay: --json and --only need --decisions; without it, replay always prints JSON lines")

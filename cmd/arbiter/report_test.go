@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"math"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,9 +30,7 @@ func TestReportOfARun(t *testing.T) {
 	if output := s.stderr.String(); strings.Contains(output, "asked ") || !strings.Contains(output, "\nTo resume: ") {
 		t.Errorf("with --json there is a receipt:\n%s", output)
 	}
-	out, _ := s.output(0, "report", s.run(), "--format", "json")
-	var r report.Report
-	testkit.OK(t, json.Unmarshal([]byte(out), &r))
+	r := decodedAs[report.Report](t, stdoutOf(s.output(0, "report", s.run(), "--format", "json")))
 	if r.Run != s.run() || r.Status != contract.StatusComplete || r.CostUSD != result.CostUSD ||
 		r.Usage != result.Usage || r.Summary != result.Summary {
 		t.Errorf("%+v", r)
@@ -109,7 +106,6 @@ func TestReportOfWork(t *testing.T) {
 // TestReportRefuses: each error has its exit code, and no file is changed.
 func TestReportRefuses(t *testing.T) {
 	w := newWorked(t)
-	w.prints("--format pdf: use markdown, html, json, junit or github", contract.ExitUsage, "report", "--format", "pdf")
 	w.prints("there is no run \"frob\"", contract.ExitUsage, "report", "frob")
 	w.prints("give at most one RUN", contract.ExitUsage, "report", "a", "b")
 	w.prints("--output is empty", contract.ExitUsage, "report", "--output", " ")
@@ -128,8 +124,6 @@ func TestReportRefuses(t *testing.T) {
 	c := inProcess("{}\n", "report", "-").ended(t, "another line", contract.ExitUsage,
 		"line 1 is not an event of arbiter --json")
 	testkit.Same(t, "stdout", "", c.out)
-	t.Chdir(t.TempDir())
-	w.prints("no run has worked in", contract.ExitUsage, "report")
 }
 
 // factsPlay is a run on another host, in a copy of its own, with a permission request and points that stay open.
@@ -299,48 +293,15 @@ the one table (` + "`tui/eventtext`" + `); otherwise the form for programs or li
 |---%s|
 `
 
-// TestSimulatedCosts: each face marks the costs of a rehearsal as simulated.
-func TestSimulatedCosts(t *testing.T) {
-	t.Parallel()
-	h := newTestHome(t, players(t)[0])
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--sandbox", "off", "--allow", "Bash", "--task",
-		"Make a thing")
-	p.await("What shall it be called?", "The Arbiter awaits your answer.")
-	run := h.runs()[0]
-	plain := h.run(exec.Command("arbiter", "--plain"))
-	plain.await("What shall it be called?")
-	tool, page := h.serves(nil), h.page(run)
-	editor := h.edits(acpEditors["subagents"], h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)
-	editor.loads(h, run)
-	status := h.output("status")
-	h.output("send", "call it dawn")
-	p.await("It is done.")
-	editor.sees(0, "the end", func(m acpMessage) bool { return strings.Contains(string(m.Params), "Open at the end") })
-	for face, text := range map[string]string{
-		"screen": p.await("simulated").Text(), "plain": plain.await("simulated").Text(),
-		"logs": h.output("logs"), "status": status,
-		"report": h.output("report", run), "sessions": h.output("sessions"), "ACP": editor.dump(editor.got),
-		"MCP": string(testkit.Must(json.Marshal(tool.sees("status", map[string]any{"run": run})))(t)),
-		"web": page.part(`"event":"result"`),
-	} {
-		if !strings.Contains(text, "simulated") && !strings.Contains(text, `"rehearsal":true`) {
-			t.Errorf("%s does not say that the cost is simulated:\n%s", face, text)
-		}
-	}
-	p.press("Ctrl+C", "Ctrl+C")
-}
-
 // card returns what waits, as the page is sent it.
 func (b *webUser) card() string { b.t.Helper(); return b.part(`"inbox":[{`) }
 
 // part returns the first part with a text that the page is sent.
 func (b *webUser) part(with string) string {
 	b.t.Helper()
-	req := testkit.Must(http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.page+"/run/events", nil))(b.t)
-	req.Header.Set("X-Arbiter-Key", b.key)
-	answer := testkit.Must(b.client.Do(req))(b.t)
-	defer answer.Body.Close()
-	lines := bufio.NewScanner(answer.Body)
+	stream := b.events(b.t.Context())
+	defer stream.Close()
+	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, 4<<20)
 	for lines.Scan() {
 		if text := lines.Text(); strings.Contains(text, with) {

@@ -101,10 +101,7 @@ func TestResume(t *testing.T) {
 		{"interrupt", func(t *testing.T, s *script) { _ = s.cmd.Process.Signal(os.Interrupt) }},
 		{"kill arbiter", func(t *testing.T, s *script) { kill(t, s.cmd.Process.Pid) }},
 		{"kill arbiter and bridge", func(t *testing.T, s *script) {
-			pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
-			if !ok {
-				t.Skip("no /proc here")
-			}
+			pid := s.bridge()
 			_ = s.cmd.Process.Signal(syscall.SIGSTOP) // so that it does not start another
 			kill(t, pid)
 			kill(t, s.cmd.Process.Pid)
@@ -117,7 +114,7 @@ func TestResume(t *testing.T) {
 			t.Run(p.name+"/"+way.name, func(t *testing.T) {
 				p.long(t)
 				t.Parallel()
-				s := start(t, nil, append(p.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
+				s := p.plays(t, "dialogue", "Name it")
 				asked := await[contract.Question](s, "a question", nil)
 				way.end(t, s)
 				if way.name == "end of input" {
@@ -134,12 +131,10 @@ func TestResume(t *testing.T) {
 				n := s.again("--json", "--resume")
 				again := await[contract.Question](n, "the question again", nil)
 				testkit.Same(t, "the question again", asked.Text, again.Text)
-				n.send(contract.Say{Text: "Call it nameless."})
+				n.answers()
 				await[contract.Accepted](n, "accepted", nil)
 				r := n.finish(contract.ExitComplete)
-				if r.Status != contract.StatusComplete || r.Session != run {
-					t.Errorf("result %+v", r)
-				}
+				testkit.Same(t, "run", run, r.Session)
 				first, second := s.spawns("arbiter"), n.spawns("arbiter")
 				if len(first) != 1 || len(second) != 1 || first[0].SessionID != second[0].SessionID ||
 					!second[0].Resumed || second[0].Generation != 2 {
@@ -155,10 +150,8 @@ func TestResume(t *testing.T) {
 func (s *script) anotherTask(run string) {
 	s.t.Helper()
 	same := s.again("--json", "--resume")
-	if r := same.finish(contract.ExitComplete); r.Status != contract.StatusComplete ||
-		len(same.spawns("arbiter")) != 0 {
-		s.t.Errorf("the result, asked for again: %+v, %+v", r, same.spawns("arbiter"))
-	}
+	same.finish(contract.ExitComplete)
+	testkit.Same(s.t, "the result, asked for again: spawns", 0, len(same.spawns("arbiter")))
 	n := s.again("--json", "--session", run[:8], "--task", "Another")
 	e := await[contract.Session](n, "the session", nil)
 	if !e.Resumed || e.Session != run {
@@ -230,8 +223,7 @@ func TestStrays(t *testing.T) {
 			await[contract.Notice](n, "the count", func(_ string, b contract.Notice) bool {
 				return strings.Contains(b.Text, one)
 			})
-			n.send(contract.Say{Text: "Call it nameless."})
-			n.finish(contract.ExitComplete)
+			n.named()
 		},
 		"halt": func(t *testing.T, s *script, run string) {
 			testkit.Includes(t, "halt", stderrOf(s.output(0, "halt", "--all")), one)
@@ -247,10 +239,7 @@ func TestStrays(t *testing.T) {
 				"never", "--scenario", "dialogue", "--task", "Name it")
 			await[contract.Question](s, "a question", nil)
 			run := s.run()
-			pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
-			if !ok {
-				t.Skip("no /proc here")
-			}
+			pid := s.bridge()
 			agent := agentPID(t, run, "arbiter.1")
 			// Stopped, so that it does not start another bridge.
 			testkit.OK(t, syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP))
@@ -276,10 +265,7 @@ func TestStrays(t *testing.T) {
 func TestBothKilledAtWork(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, p player) {
 		b := atWork(t, p, "--pid-namespace", "never")
-		bridge, ok := childNamed(b.cmd.Process.Pid, "bridge")
-		if !ok {
-			t.Fatal("no bridge")
-		}
+		bridge := b.bridge()
 		b.mustSignal(syscall.SIGSTOP) // so that it does not start another bridge
 		for _, pid := range []int{bridge, b.cmd.Process.Pid} {
 			testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
@@ -295,25 +281,32 @@ func TestOneAtATime(t *testing.T) {
 	run := s.run()
 	testkit.Includes(t, "resume of a live run", stderrOf(s.output(2, "--json", "--resume")), run[:8], "process")
 	testkit.Includes(t, "removal of a live run", stderrOf(s.output(2, "sessions", "rm", run)), "process")
-	s.send(contract.Say{Text: "Call it nameless."})
-	s.finish(contract.ExitComplete)
+	s.named()
 	s.output(0, "sessions", "rm", run)
 	testkit.Includes(t, "show of a removed run", stderrOf(s.output(2, "sessions", "show", run)), "no run")
 	testkit.Includes(t, "resume of nothing", stderrOf(s.output(2, "--json", "--resume")), "nothing to resume")
 }
 
-// TestDirectoryBelongsToOne: a second run in the same directory is refused, since two would undo each other's
-// work.
+// TestDirectoryBelongsToOne: a second run in the same directory is refused, since two would undo each other's work,
+// also one with another state directory, which does not know the first run.
 func TestDirectoryBelongsToOne(t *testing.T) {
 	claude := standInProgram(t)
 	s := start(t, nil, "--json", "--claude", claude)
 	await[contract.Session](s, "the session", nil)
-	_, stderr := s.output(2, "--json", "--no-input", "--claude", claude, "--task", "Another")
-	testkit.Includes(t, "a second run", stderr, "another run already works in", s.run()[:8])
+	another := func(args ...string) string {
+		return stderrOf(s.output(2, append([]string{"--json", "--no-input", "--claude", claude, "--task", "Another"},
+			args...)...))
+	}
+	testkit.Includes(t, "a second run", another(), "another run already works in", s.run()[:8])
+	testkit.Includes(t, "a run of another state directory", another("--state-dir", filepath.Join(t.TempDir(), "other")),
+		"of another state directory")
 	s.killed()
-	n := s.again("--json", "--claude", claude) // the dead process's lock is free at once
-	await[contract.Session](n, "the session", nil)
-	n.cancels()
+	for _, args := range [][]string{nil, {"--state-dir", filepath.Join(t.TempDir(), "third")}} {
+		// The locks of the dead process are free at once.
+		n := s.again(append([]string{"--json", "--claude", claude}, args...)...)
+		await[contract.Session](n, "the session", nil)
+		n.cancels()
+	}
 }
 
 // standInProgram writes a program claude that is the stand-in, without a model.
@@ -354,9 +347,7 @@ func TestDamagedJournal(t *testing.T) {
 	if aside, _ := filepath.Glob(filepath.Join(dir, "damaged-*")); len(aside) == 0 {
 		t.Error("nothing was put aside")
 	}
-	await[contract.Question](n, "the question, asked by whoever has to ask it now", nil)
-	n.send(contract.Say{Text: "Call it nameless."})
-	n.finish(contract.ExitComplete)
+	n.named()
 }
 
 // TestStateOfAnotherVersionIsRefused: a run whose state was written by another version of arbiter is not
@@ -387,27 +378,11 @@ func TestStateOfAnotherVersionIsRefused(t *testing.T) {
 	testkit.Includes(t, "audit", stdoutOf(run.arbiter(contract.ExitComplete, "logs", run.id, "--audit")), "begun")
 }
 
-// TestWorkspaceBelongsToOneRun: the workspace's lock also keeps out a run with another state directory, which
-// does not know the first run.
-func TestWorkspaceBelongsToOneRun(t *testing.T) {
-	claude := standInProgram(t)
-	s := start(t, nil, "--json", "--claude", claude)
-	await[contract.Session](s, "the session", nil)
-	other := []string{"--json", "--no-input", "--claude", claude, "--task", "Another", "--state-dir",
-		filepath.Join(t.TempDir(), "other")}
-	testkit.Includes(t, "a run of another state directory", stderrOf(s.output(2, other...)), "of another state directory")
-	s.cancels()
-	n := s.again("--json", "--claude", claude, "--state-dir", filepath.Join(t.TempDir(), "third"))
-	await[contract.Session](n, "the session", nil)
-	n.cancels()
-}
-
 // TestCopiedStateDirectory: while a run is live, it cannot be resumed from a copy of its state directory, and
 // no command on the copy ends the run's agents.
 func TestCopiedStateDirectory(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, who player) {
-		s := start(t, nil, append(who.args, "--json", "--scenario", "dialogue", "--task", "Name it")...)
-		await[contract.Question](s, "a question", nil)
+		s := who.asksName(t)
 		copied := filepath.Join(t.TempDir(), "copy")
 		testkit.OK(t, os.CopyFS(copied, os.DirFS(filepath.Join(s.cmd.Dir, ".local/state/arbiter"))))
 		for _, dir := range []string{copied, filepath.Join(copied, "runs"),
@@ -418,10 +393,7 @@ func TestCopiedStateDirectory(t *testing.T) {
 			stderrOf(s.output(2, "--json", "--resume", "--session", s.run(), "--state-dir",
 				copied)), "of another state directory")
 		s.output(0, "sessions", "rm", s.run(), "--state-dir", copied)
-		s.send(contract.Say{Text: "Call it nameless."})
-		s.finish(contract.ExitComplete)
-		if list := collect[contract.Restart](s); len(list) != 0 {
-			t.Errorf("its agents were ended: %+v", list)
-		}
+		s.named()
+		testkit.Empty(t, "its agents were ended", collect[contract.Restart](s))
 	})
 }

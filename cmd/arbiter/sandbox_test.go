@@ -45,26 +45,12 @@ func sessionLast(s *script) contract.Session {
 	return list[len(list)-1]
 }
 
-// TestSandboxedRun: a whole run inside of sandboxes, including its checks.
-func TestSandboxedRun(t *testing.T) {
-	testkit.Long(t)
-	needSandbox(t)
-	eachPlayerLong(t, func(t *testing.T, p player) { // the driver's tests use the sandbox too
-		s := start(t, nil, append([]string{"--json", "--no-input", "--task", "Do it", "--sandbox", "on"},
-			p.args...)...)
-		s.finish(contract.ExitComplete)
-		if got := sessionLast(s); got.Sandbox != "bubblewrap" || got.SandboxReason != "" {
-			t.Errorf("session: %q, %q", got.Sandbox, got.SandboxReason)
-		}
-	})
-}
-
 // TestSandboxedResume: a run that began in a sandbox continues in one, without the flag.
 func TestSandboxedResume(t *testing.T) {
 	needSandbox(t)
 	s := start(t, nil, "--json", "--stand-in", "--task", "Do it", "--sandbox", "on")
 	s.offScript = true
-	s.after(0, "a turn", func(l contract.Line) bool { _, ok := l.Body.(contract.Turn); return ok })
+	await[contract.Turn](s, "a turn", nil)
 	s.mustSignal(syscall.SIGKILL)
 	s.gone()
 	next := s.again("--json", "--resume")
@@ -181,8 +167,7 @@ func newLoom(t *testing.T) loom {
 	l.write(".claude/settings.json", `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"sh \"$CLAUDE_PROJECT_DIR\"/scripts/start.sh"}]}]}}`)
 	model := testkit.Must(rehearsal.Start(script, rehearsal.Options{}))(t)
 	t.Cleanup(func() { _ = model.Close() })
-	l.env = []string{"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "ARBITER_STATE_DIR=" + l.state}
+	l.env = append(asksOf(model), "ARBITER_STATE_DIR="+l.state)
 	return l
 }
 

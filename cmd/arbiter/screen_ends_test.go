@@ -71,8 +71,7 @@ func TestTerminalHangsUp(t *testing.T) {
 		t.Run(map[bool]string{false: "idle", true: "playing"}[begun], func(t *testing.T) {
 			t.Parallel()
 			h := newTestHome(t, players(t)[0])
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--on-hangup", "stop")
-			p.await("Speak, mortal.")
+			p := h.idle("--on-hangup", "stop")
 			if begun {
 				p.typed("Make a thing\n", "What shall it be called?", "The Arbiter awaits your answer.")
 			}
@@ -81,9 +80,7 @@ func TestTerminalHangsUp(t *testing.T) {
 			if got := state.ExitCode(); got != int(contract.ExitTerminated) {
 				t.Errorf("exit code %d (%v)", got, state)
 			}
-			if left := h.alive(); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
-			}
+			testkit.Empty(t, "left behind", h.alive())
 			if begun {
 				p = h.open("--resume")
 				p.await("What shall it be called?", "The Arbiter awaits your answer.")
@@ -200,20 +197,6 @@ func TestFatalSignal(t *testing.T) {
 	}
 }
 
-// TestTheHaltingKey: whatever half a key or reply a terminal has sent, Ctrl+\ halts.
-func TestTheHaltingKey(t *testing.T) {
-	for name, before := range map[string]string{"Alt+]": "\x1b]", "half a paste": "\x1b[200~", "half a reply": "\x1bP1;2",
-		"no character": "\x9b"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newTestHome(t, players(t)[0])
-			p := h.busyPane()
-			p.Type(before + "\x1c")
-			p.await("Everything is halted.")
-		})
-	}
-}
-
 // faultVariable names a file: once it exists, the screen of the test's arbiter panics, or hangs forever if the
 // file contains "hang".
 const (
@@ -249,8 +232,7 @@ func TestScreenFault(t *testing.T) {
 			mark := filepath.Join(t.TempDir(), "panic")
 			env := h.env
 			h.env = append(env, faultVariable+"="+mark)
-			p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "--on-hangup", "stop")
-			p.await("Speak, mortal.")
+			p := h.idle("--on-hangup", "stop")
 			if begun {
 				p.typed("Make a thing\n", "What shall it be called?", "The Arbiter awaits your answer.")
 			}
@@ -278,8 +260,7 @@ func TestScreenHangs(t *testing.T) {
 	h := newTestHome(t, players(t)[0])
 	mark := filepath.Join(t.TempDir(), "hang")
 	h.env = append(h.env, faultVariable+"="+mark)
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
-	p.await("Speak, mortal.")
+	p := h.idle()
 	whole := mark + ".whole" // renamed when complete, since a paint may read it at any moment
 	testkit.OK(t, errors.Join(os.WriteFile(whole, []byte("hang"), 0o600), os.Rename(whole, mark)))
 	p.press("x")
@@ -304,9 +285,7 @@ func TestScreenHangs(t *testing.T) {
 	}()
 	state, err := p.Exit(p.ctx)
 	close(over)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if code := contract.Exit(state.ExitCode()); code != contract.ExitTerminated {
 		t.Errorf("it ended with %v", state)
 	}

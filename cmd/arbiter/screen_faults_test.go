@@ -259,9 +259,7 @@ func TestScreenIsLeft(t *testing.T) {
 			}
 			p = h.open(way.back...)
 			p.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")
-			if now := h.hosts(); len(host) != 1 || len(now) != 1 || host[0] != now[0] {
-				t.Fatalf("the run was played by %v and is by %v", host, now)
-			}
+			testkit.Same(t, "what plays the run", host, h.hosts())
 			p.typed("call it dawn\n", "y Allow once")
 			p.finish()
 			h.over(p)
@@ -309,7 +307,7 @@ func TestInboxOfAllRuns(t *testing.T) {
 }
 
 // TestPlainIsLeft: --plain leaves its run when its terminal is gone, and a plain client of a live run prints
-// the same story.
+// the same story. Ctrl+C ends the run in order, and --plain resumes it.
 func TestPlainIsLeft(t *testing.T) {
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
@@ -321,15 +319,15 @@ func TestPlainIsLeft(t *testing.T) {
 	testkit.Must(p.Exit(p.ctx))(t)
 	p = h.run(exec.Command("arbiter", "--plain"))
 	p.await("What shall it be called?")
-	if now := h.hosts(); len(host) != 1 || len(now) != 1 || host[0] != now[0] {
-		t.Fatalf("the run was played by %v and is by %v", host, now)
-	}
+	testkit.Same(t, "what plays the run", host, h.hosts())
 	p.press("Ctrl+C")
 	state := testkit.Must(p.Exit(p.ctx))(t)
-	if got := state.ExitCode(); got != int(contract.ExitInterrupted) {
-		t.Errorf("exit code %d, want %d, with the screen\n%s", got, contract.ExitInterrupted, p.Screen().Text())
-	}
-	if left := h.alive(); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	testkit.Same(t, "exit code", int(contract.ExitInterrupted), state.ExitCode())
+	testkit.Includes(t, "it says", p.Screen().Text(), "arbiter --plain --resume --session")
+	testkit.Empty(t, "left behind", h.alive())
+	p = h.open("--plain", "--resume")
+	p.await("What shall it be called?")
+	p.typed("call it dawn\n", "1 y")
+	p.Type("1 y\n")
+	h.ended(p, contract.ExitComplete)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -52,9 +51,7 @@ func TestScreenSuspended(t *testing.T) {
 			if err == nil {
 				err = syscall.Kill(screen, sig)
 			}
-			if err != nil {
-				p.t.Fatal(err)
-			}
+			testkit.OK(p.t, err)
 		}
 	}
 	t.Run("key", func(t *testing.T) { suspended(t, func(p *pane) { p.press("Ctrl+Z") }, true) })
@@ -101,22 +98,7 @@ func suspended(t *testing.T, stop func(*pane), given bool) {
 	testkit.Must(p.Exit(p.ctx))(t)
 	testkit.Includes(t, "the shell says", p.Screen().Text(), "code=0")
 	h.restored(p)
-	if left := h.alive(); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-}
-
-// TestSuspendWithoutAShell: without a parent shell no program could continue arbiter with fg. So Ctrl+Z does
-// not stop arbiter, and the screen stays.
-func TestSuspendWithoutAShell(t *testing.T) {
-	t.Parallel()
-	h := newTestHome(t, players(t)[0])
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
-	p.await("Speak, mortal.")
-	p.press("Ctrl+Z")
-	p.typed("still here", "Speak, mortal.", "still here")
-	p.press("Ctrl+C", "Ctrl+C")
-	h.ended(p, contract.ExitComplete)
+	testkit.Empty(t, "left behind", h.alive())
 }
 
 // TestEditor: Ctrl+G opens the typed text in the user's editor, on the same terminal, and takes the edited text
@@ -165,7 +147,8 @@ func TestEndedDuringTerminalUse(t *testing.T) {
 }
 
 // TestLoginOnTheFirstScreen: the first screen runs claude's login in its terminal. Ctrl+] returns from there;
-// after a login, the oracle waits for a task.
+// after a login, the oracle waits for a task. If the user leaves it without a login, the exit code is that for the
+// environment.
 func TestLoginOnTheFirstScreen(t *testing.T) {
 	t.Parallel()
 	h := newTestHome(t, player{})
@@ -182,6 +165,10 @@ esac
 `)
 	p := h.open("--claude", claude)
 	p.await("Log in", "Rehearse")
+	p.press("q")
+	testkit.Includes(t, "it says", h.ended(p, contract.ExitEnvironment), "not logged in")
+	p = h.open("--claude", claude)
+	p.await("Log in", "Rehearse")
 	p.press("l")
 	if s := p.await("Ctrl+] comes back", "Paste the code:"); s.Alt() || s.Mouse() {
 		t.Errorf("claude got a terminal with %v", s.Leftovers())
@@ -194,25 +181,12 @@ esac
 	h.over(p)
 }
 
-// TestLoggedOut: if the user leaves the first screen without a login, the exit code is that for the
-// environment.
-func TestLoggedOut(t *testing.T) {
-	t.Parallel()
-	h := newTestHome(t, player{})
-	claude := program(t,
-		"claude", `case "$1" in --version) echo "2.1.329 (Claude Code)" ;; *) echo '{"loggedIn":false,"authMethod":"none"}'; exit 1 ;; esac
-`)
-	p := h.open("--claude", claude)
-	p.await("Log in", "Rehearse")
-	p.press("q")
-	testkit.Includes(t, "it says", h.ended(p, contract.ExitEnvironment), "not logged in")
-}
-
-// TestMouseSwitch: /mouse gives the mouse to the terminal, and takes it back.
+// TestMouseSwitch: /mouse gives the mouse to the terminal, and takes it back. Ctrl+Z does not stop arbiter where no
+// parent shell could continue it with fg: the screen stays.
 func TestMouseSwitch(t *testing.T) {
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
+	p := h.idle()
 	for _, c := range []struct {
 		says string
 		on   bool
@@ -223,7 +197,10 @@ func TestMouseSwitch(t *testing.T) {
 			t.Errorf("%s: mouse reports are %v", c.says, s.Mouse())
 		}
 	}
-	h.over(p)
+	p.press("Ctrl+Z")
+	p.typed("still here", "Speak, mortal.", "still here")
+	p.press("Ctrl+C", "Ctrl+C")
+	h.ended(p, contract.ExitComplete)
 }
 
 // lends are the programs that use the screen's terminal. Each entry stops at the moment when its program has
@@ -368,8 +345,7 @@ func (h *testHome) endedUnseen(exit contract.Exit, begun bool) {
 		return
 	}
 	awaitGone(h.t, runs[0]) // the bridge may end a moment later
-	var list []struct{ Resumable bool }
-	testkit.OK(h.t, json.Unmarshal([]byte(h.output("sessions", "ls", "--json")), &list))
+	list := decodedAs[[]struct{ Resumable bool }](h.t, h.output("sessions", "ls", "--json"))
 	if len(list) != 1 || !list[0].Resumable {
 		h.t.Errorf("it cannot be taken up: %+v", list)
 	}
@@ -482,9 +458,7 @@ func (w *twoTerminals) takenAndGivenBack(name string) {
 	testkit.Includes(w.t, "the Orchestrator does not know what was said", w.sent("Take the red one"), "my word is sesame",
 		"I-shall-remember-it")
 	testkit.Includes(w.t, "the Arbiter was not told", w.sent("the red one"), "sesame")
-	if left := w.alive(); len(left) > 0 {
-		w.t.Errorf("left behind: %v", left)
-	}
+	testkit.Empty(w.t, "left behind", w.alive())
 }
 
 // TestTerminalOfAnAttachmentIsClosed: a window that is closed in the middle gives the session back.

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/json"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -305,23 +301,15 @@ func TestReplayOnTheScreen(t *testing.T) {
 	p := show(t, size, "", nil, "--stand-in", "--scenario", scenarioFile(t, brief), "--task", "Count the omens")
 	p.await("It is woven.", "It is done")
 	p.leave()
-	list := exec.Command("arbiter", "sessions", "--json")
-	list.Env = p.cmd.Env
-	out, err := list.Output()
-	var runs []runstore.Line
-	if err == nil {
-		err = json.Unmarshal(out, &runs)
+	home := p.cmd.Dir // it has no directory of its own
+	log := testkit.Must(filepath.Glob(filepath.Join(home, ".local/state/arbiter/runs/*/events.ndjson")))(t)
+	if len(log) != 1 {
+		t.Fatalf("the run's directory is not found: %v", log)
 	}
-	if err != nil || len(runs) != 1 {
-		t.Fatalf("%v: %s", err, out)
-	}
-	log, err := filepath.Glob(filepath.Join(envOf(p.cmd.Env, "HOME"), "*", "*", "*", "*", runs[0].Run, "events.ndjson"))
-	if err != nil || len(log) != 1 {
-		t.Fatalf("the run's directory is not found: %v %v", log, err)
-	}
-	before := sumsOf(t, filepath.Dir(log[0]))
+	run := filepath.Base(filepath.Dir(log[0]))
+	before := filesBelow(t, filepath.Dir(log[0]))
 	env := append(p.cmd.Env, "PATH=/nowhere", "ARBITER_CLAUDE=/nowhere/claude")
-	again := show(t, size, "", env, "replay", runs[0].Run[:8], "--screen", "--theme", "high-contrast-dark")
+	again := show(t, size, "", env, "replay", run[:8], "--screen", "--theme", "high-contrast-dark")
 	again.await("PLAYBACK 1×", "Count the omens")
 	again.press("$") // TestPlayback tests pausing: this run would be over before a key is pressed
 	again.await("It is woven.", "the end", "It is done")
@@ -334,41 +322,5 @@ func TestReplayOnTheScreen(t *testing.T) {
 	if err != nil || state.ExitCode() != 0 {
 		t.Errorf("it ends with %v, %v", state, err)
 	}
-	if after := sumsOf(t, filepath.Dir(log[0])); len(after) != len(before) {
-		t.Errorf("%d files were %d", len(after), len(before))
-	} else {
-		for path, sum := range before {
-			if after[path] != sum {
-				t.Errorf("%s was written to", path)
-			}
-		}
-	}
-}
-
-// envOf returns a variable's last value.
-func envOf(env []string, name string) (value string) {
-	for _, e := range env {
-		if v, ok := strings.CutPrefix(e, name+"="); ok {
-			value = v
-		}
-	}
-	return value
-}
-
-// sumsOf returns the checksums of the files below a directory.
-func sumsOf(t *testing.T, dir string) map[string][32]byte {
-	t.Helper()
-	sums := map[string][32]byte{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		sums[path] = sha256.Sum256(b)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sums
+	testkit.Same(t, "the files of the run", before, filesBelow(t, filepath.Dir(log[0])))
 }

@@ -200,9 +200,7 @@ func TestInsideTmux(t *testing.T) {
 		t.Skip("no tmux here")
 	}
 	dir, err := os.MkdirTemp("", "mux") // a short path for a socket
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	m := &multiplexer{t: t, path: path, socket: filepath.Join(dir, "s"), ctx: ctx}
 	t.Cleanup(func() {

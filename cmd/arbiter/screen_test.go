@@ -142,9 +142,7 @@ func (h *testHome) alive() map[int]string {
 func (h *testHome) ended(p *pane, want contract.Exit) string {
 	h.t.Helper()
 	text := h.left(p, want)
-	if left := h.alive(); len(left) > 0 {
-		h.t.Errorf("left behind: %v", left)
-	}
+	testkit.Empty(h.t, "left behind", h.alive())
 	return text
 }
 
@@ -178,6 +176,14 @@ func (h *testHome) asking(args ...string) *pane {
 	h.t.Helper()
 	p := h.play(absolute(h.t, "testdata/scenarios/screen.yaml"), append([]string{"--task", "Make a thing"}, args...)...)
 	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	return p
+}
+
+// idle opens the screen without a task.
+func (h *testHome) idle(args ...string) *pane {
+	h.t.Helper()
+	p := h.play(absolute(h.t, "testdata/scenarios/screen.yaml"), args...)
+	p.await("Speak, mortal.")
 	return p
 }
 
@@ -236,9 +242,7 @@ func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 		p.press("q", "F2")
 		p.await("LOGBOOK", "result")
 		p.pressed("q", "THE WEAVING")
-		if faults := pty.FullScreen.Check(p.Output()); len(faults) > 0 {
-			t.Errorf("what it sent: %q", faults)
-		}
+		testkit.Empty(t, "what it sent", pty.FullScreen.Check(p.Output()))
 		testkit.Includes(t, "the window's title", p.Screen().Title, "arbiter")
 		p.press("Ctrl+C")
 		after := h.ended(p, contract.ExitComplete)
@@ -310,41 +314,6 @@ func TestScreenGoesOn(t *testing.T) {
 	})
 }
 
-// TestScreenAfterItsDeath: arbiter is killed while a permission request is open. --resume shows what was said,
-// and the run completes.
-func TestScreenAfterItsDeath(t *testing.T) {
-	eachPlayerLong(t, func(t *testing.T, who player) {
-		h := newTestHome(t, who)
-		p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
-		p.begin()
-		testkit.OK(t, p.Process().Signal(syscall.SIGKILL))
-		testkit.Must(p.Exit(p.ctx))(t)
-		p = h.open("--resume")
-		p.await("y Allow once")
-		p.press("Esc") // put the dialog aside, and read from the beginning
-		p.until(func(s pty.Screen) bool { return !s.Shows("y Allow once") })
-		p.pressed("Esc", "NORMAL")
-		p.pressed("g", "What shall it be called?", "call it dawn")
-		p.press("G", "i", "Alt+p")
-		p.await("y Allow once")
-		p.finish()
-		h.over(p)
-	})
-}
-
-// TestScreenWithRequirements: a file on the command line is the task.
-func TestScreenWithRequirements(t *testing.T) {
-	h := newTestHome(t, players(t)[0])
-	testkit.OK(t, os.WriteFile(filepath.Join(h.work, "REQUIREMENTS.md"), []byte("# A lighthouse\n\nIt must be *tall*.\n"),
-		0o600))
-	p := h.play(absolute(t, "testdata/scenarios/screen.yaml"), "REQUIREMENTS.md")
-	p.await("THE WEAVING", "A lighthouse", "It must be tall.", "What shall it be called?",
-		"The Arbiter awaits your answer.") // the question's text is streamed before the question is open
-	p.typed("call it dawn\n", "y Allow once")
-	p.finish()
-	h.over(p)
-}
-
 // TestTwoScreensOfOneRun: a second screen of a live run shows its whole history, an answer on one screen
 // settles the request on the other, and a script cannot play the run a second time.
 func TestTwoScreensOfOneRun(t *testing.T) {
@@ -391,9 +360,7 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 			"done     complete: The file is there.", "proved   nothing was checked", "files    not known",
 			"To resume: arbiter --plain --resume --session ")
 		out := strings.TrimPrefix(string(p.Output()), "\x1b]2;"+theTitle+"\a")
-		if faults := pty.Lines.Check([]byte(out)); len(faults) > 0 {
-			t.Errorf("what it sent: %q", faults)
-		}
+		testkit.Empty(t, "what it sent", pty.Lines.Check([]byte(out)))
 		told := testkit.Must(contractLines(h.output("replay", h.runs()[0])))(t)
 		want := []string{"Make a thing", "call it dawn", "It stands.",
 			"COMPLETE did not take effect yet. The supervisor finds these points open:", "It is done."}
@@ -406,22 +373,6 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 		}
 		testkit.Same(t, "what was said", want, said)
 	})
-}
-
-// TestPlainIsInterrupted: Ctrl+C ends the run in order, and --plain resumes it.
-func TestPlainIsInterrupted(t *testing.T) {
-	t.Parallel()
-	h := newTestHome(t, players(t)[0])
-	p := h.open(append([]string{"--plain", "--task", "Make a thing"},
-		h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml"))...)...)
-	p.await("What shall it be called?")
-	p.press("Ctrl+C")
-	testkit.Includes(t, "it says", h.ended(p, contract.ExitInterrupted), "arbiter --plain --resume --session")
-	p = h.open("--plain", "--resume")
-	p.await("What shall it be called?")
-	p.typed("call it dawn\n", "1 y")
-	p.Type("1 y\n")
-	h.ended(p, contract.ExitComplete)
 }
 
 // TestPlainInput: at the end of the input no more human input can come, but the run continues.

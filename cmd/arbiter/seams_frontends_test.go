@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,19 +27,26 @@ import (
 // commands of a script, by keys on the screen, on the web page, and in an editor.
 type frontendDriver interface {
 	// await waits for an event.
-	await(what string, fits func(contract.Line) bool)
+	await(what string, fits func(contract.Line) bool) contract.Line
 	// say sends a message to an agent, with a strength.
 	say(to, strength, text string)
-	// asked waits for a permission request that contains a text. allow does the same and grants it.
-	asked(text string)
+	// asked waits until a permission request is open that contains the text, or one for each of several.
+	asked(texts ...string)
+	// allow grants such a request.
 	allow(text string)
-	// allowAll waits until a request for each of several texts is open, and answers one of them with a rule for
-	// the run.
-	allowAll(rule string, texts ...string)
-	// allowFromNowOn waits in the same way, and adds the rule to the run's rules.
-	allowFromNowOn(rule string, texts ...string)
+	// allowAll answers it with a rule for the run, and addRule adds one to the run's rules.
+	allowAll(rule, text string)
+	addRule(rule string)
 	// end leaves a complete run, and returns its lines.
 	end() []contract.Line
+}
+
+// request waits for the event of a permission request that contains a text.
+func request(f frontendDriver, text string) contract.PermissionRequest {
+	return f.await("a request for "+text, func(l contract.Line) bool {
+		b, ok := l.Body.(contract.PermissionRequest)
+		return ok && strings.Contains(string(b.Input), text)
+	}).Body.(contract.PermissionRequest)
 }
 
 // take attaches another terminal to an agent's session.
@@ -73,63 +79,52 @@ func sendMessageAs(f frontendDriver, from, to, text string) {
 	})
 }
 
-// scripted is a run with --json.
-type scripted struct {
+// commanded is a run that gets commands in the form of the contract: with --json on its stdin, or from its web page,
+// which cannot change the run's rules.
+type commanded struct {
 	*modelHome
-	run *script
+	see   func(what string, fits func(contract.Line) bool) contract.Line
+	send  func(contract.CommandBody)
+	rules bool
+	over  func() []contract.Line
 }
 
-func (f *scripted) await(what string, fits func(contract.Line) bool) {
+func (f *commanded) await(what string, fits func(contract.Line) bool) contract.Line {
 	f.t.Helper()
-	f.run.see(what, fits)
+	return f.see(what, fits)
 }
 
-func (f *scripted) say(to, strength, text string) {
-	f.run.send(contract.Say{To: to, Strength: strength, Text: text})
+func (f *commanded) say(to, strength, text string) {
+	f.send(contract.Say{To: to, Strength: strength, Text: text})
 }
 
-func (f *scripted) asked(text string) {
-	f.t.Helper()
-	await(f.run, "a request for "+text, func(_ string, b contract.PermissionRequest) bool {
-		return strings.Contains(string(b.Input), text)
-	})
-}
-
-func (f *scripted) allow(text string) {
-	f.t.Helper()
-	ask := await(f.run, "a request for "+text, func(_ string, b contract.PermissionRequest) bool {
-		return strings.Contains(string(b.Input), text)
-	})
-	f.run.send(contract.Permit{Request: ask.Request, Behavior: "allow"})
-}
-
-// open waits for a request for each of several texts, and returns the last.
-func (f *scripted) open(texts []string) (last contract.PermissionRequest) {
+func (f *commanded) asked(texts ...string) {
 	f.t.Helper()
 	for _, text := range texts {
-		last = await(f.run, "a request for "+text, func(_ string, b contract.PermissionRequest) bool {
-			return strings.Contains(string(b.Input), text)
-		})
+		request(f, text)
 	}
-	return last
 }
 
-func (f *scripted) allowAll(rule string, texts ...string) {
+func (f *commanded) allow(text string) {
 	f.t.Helper()
-	f.run.send(contract.Permit{Request: f.open(texts).Request, Behavior: "allow", Scope: contract.ScopeRun, Rule: rule})
+	f.send(contract.Permit{Request: request(f, text).Request, Behavior: "allow"})
 }
 
-func (f *scripted) allowFromNowOn(rule string, texts ...string) {
+func (f *commanded) allowAll(rule, text string) {
 	f.t.Helper()
-	f.open(texts)
-	f.run.send(contract.Configure{Allow: rule})
+	f.send(contract.Permit{Request: request(f, text).Request, Behavior: "allow", Scope: contract.ScopeRun, Rule: rule})
 }
 
-func (f *scripted) end() []contract.Line {
+func (f *commanded) addRule(rule string) {
 	f.t.Helper()
-	f.run.finish(contract.ExitComplete)
-	return f.run.lines
+	if f.rules {
+		f.send(contract.Configure{Allow: rule})
+	} else {
+		f.adds(f, rule)
+	}
 }
+
+func (f *commanded) end() []contract.Line { return f.over() }
 
 // onScreen is a run on the screen.
 type onScreen struct {
@@ -138,11 +133,13 @@ type onScreen struct {
 }
 
 // await reads the event log: what the screen shows depends on its size, and on open dialogs.
-func (f *onScreen) await(what string, fits func(contract.Line) bool) {
+func (f *onScreen) await(what string, fits func(contract.Line) bool) contract.Line {
 	f.t.Helper()
-	if _, ok := f.logged(f.pane.ctx, fits); !ok {
+	l, ok := f.logged(f.pane.ctx, fits)
+	if !ok {
 		f.t.Fatalf("no %s\n%s", what, f.pane.Screen().Text())
 	}
+	return l
 }
 
 // logged waits for an event of the only run. It replays the run whenever its event log has grown.
@@ -169,10 +166,7 @@ func (h *modelHome) logged(ctx context.Context, fits func(contract.Line) bool) (
 // logSize is the total size of the runs' event logs, 0 if there are none.
 func (h *modelHome) logSize() (size int64) {
 	h.t.Helper()
-	logs, err := filepath.Glob(filepath.Join(h.home, ".local", "state", "arbiter", "runs", "*", journal.LogName))
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	logs := testkit.Must(filepath.Glob(filepath.Join(h.home, ".local/state/arbiter/runs/*", journal.LogName)))(h.t)
 	for _, log := range logs {
 		info := testkit.Must(os.Stat(log))(h.t)
 		size += info.Size()
@@ -192,9 +186,22 @@ func (f *onScreen) say(to, strength, text string) {
 	}
 }
 
-func (f *onScreen) asked(text string) {
+// asked: the screen shows several requests in a dialog or in the panel, depending on how many there were at first. Here
+// they are put aside.
+func (f *onScreen) asked(texts ...string) {
 	f.t.Helper()
-	f.pane.await(text, "y Allow once")
+	if len(texts) == 1 {
+		f.pane.await(texts[0], "y Allow once")
+		return
+	}
+	for _, text := range texts {
+		request(f, text)
+	}
+	f.pane.until(func(s pty.Screen) bool {
+		return s.Shows(fmt.Sprintf("%d requests wait", len(texts))) ||
+			s.Shows(fmt.Sprintf("What waits for you · 1 of %d", len(texts)))
+	})
+	f.pane.pressed("Esc", fmt.Sprintf("%d permission requests wait", len(texts)))
 }
 
 func (f *onScreen) allow(text string) {
@@ -204,30 +211,9 @@ func (f *onScreen) allow(text string) {
 	f.pane.press("y")
 }
 
-// open waits for a request for each of several texts, and puts them aside. The screen shows them in a dialog or
-// in the panel, depending on how many there were at first.
-func (f *onScreen) open(texts []string) {
+func (f *onScreen) allowAll(rule, _ string) {
 	f.t.Helper()
-	for _, text := range texts {
-		f.await("request for "+text, func(l contract.Line) bool {
-			b, ok := l.Body.(contract.PermissionRequest)
-			return ok && strings.Contains(string(b.Input), text)
-		})
-	}
-	f.pane.until(func(s pty.Screen) bool {
-		shown := s.Text()
-		return strings.Contains(shown, fmt.Sprintf("%d requests wait", len(texts))) ||
-			strings.Contains(shown, fmt.Sprintf("What waits for you · 1 of %d", len(texts)))
-	})
-	f.pane.press("Esc")
-	f.pane.await(fmt.Sprintf("%d permission requests wait", len(texts)))
-}
-
-func (f *onScreen) allowAll(rule string, texts ...string) {
-	f.t.Helper()
-	f.open(texts)
-	f.pane.press("F7")
-	f.pane.await(fmt.Sprintf("1 of %d", len(texts)), "4 Allow for the run")
+	f.pane.pressed("F7", "1 of ", "4 Allow for the run")
 	f.pane.press("4")
 	shown := f.pane.await(rule).Text()
 	choice := regexp.MustCompile(`(\d) ` + regexp.QuoteMeta(rule)).FindStringSubmatch(shown)
@@ -237,11 +223,7 @@ func (f *onScreen) allowAll(rule string, texts ...string) {
 	f.pane.press(choice[1])
 }
 
-func (f *onScreen) allowFromNowOn(rule string, texts ...string) {
-	f.t.Helper()
-	f.open(texts)
-	f.pane.Type("/allow " + rule + "\n")
-}
+func (f *onScreen) addRule(rule string) { f.pane.Type("/allow " + rule + "\n") }
 
 func (f *onScreen) end() []contract.Line {
 	f.t.Helper()
@@ -265,59 +247,54 @@ func (h *modelHome) openSlowly(args ...string) *pane {
 }
 
 // frontendDrivers are all kinds of frontends. Each function begins a run of the play.
-var frontendDrivers = map[string]func(t *testing.T, who player, play string, more ...string) (
-	*modelHome, frontendDriver){
-	"json": func(t *testing.T, who player, play string, more ...string) (*modelHome, frontendDriver) {
-		h := build(t, who, play, more...)
-		return h, &scripted{modelHome: h, run: h.script()}
+var frontendDrivers = map[string]func(h *modelHome) frontendDriver{
+	"json": func(h *modelHome) frontendDriver {
+		s := h.script()
+		return &commanded{h, s.see, s.send, true, func() []contract.Line {
+			s.finish(contract.ExitComplete)
+			return s.lines
+		}}
 	},
-	"screen": func(t *testing.T, who player, play string, more ...string) (*modelHome, frontendDriver) {
-		h := build(t, who, play, more...)
-		return h, &onScreen{modelHome: h, pane: h.openSlowly(h.args...)}
+	"screen": func(h *modelHome) frontendDriver { return &onScreen{h, h.openSlowly(h.args...)} },
+	"plain": func(h *modelHome) frontendDriver {
+		return &onPlain{&onScreen{h, h.openSlowly(append([]string{"--plain"}, h.args...)...)}}
 	},
-	"plain": func(t *testing.T, who player, play string, more ...string) (*modelHome, frontendDriver) {
-		h := build(t, who, play, more...)
-		return h, openPlain(t, h)
-	},
-	"page": func(t *testing.T, who player, play string, more ...string) (*modelHome, frontendDriver) {
-		h := build(t, who, play, more...)
-		return h, openPage(t, h)
-	},
-	"editor": func(t *testing.T, who player, play string, more ...string) (*modelHome, frontendDriver) {
-		h := build(t, who, play, more...)
-		return h, openEditor(t, h)
-	},
+	"page":   openPage,
+	"editor": openEditor,
 }
 
-// onPage is a run without a screen that is steered on its web page. The test reads the page's event stream, and
-// sends the page's commands.
+// onPage is the event stream of the web page of a run without a screen.
 type onPage struct {
-	*modelHome
-	user *webUser
-	run  string
-
+	t       *testing.T
 	mu      sync.Mutex
 	lines   []contract.Line
 	changed chan struct{} // capacity 1
 }
 
 // openPage starts the run and opens its page.
-func openPage(t *testing.T, h *modelHome) *onPage {
-	t.Helper()
+func openPage(h *modelHome) frontendDriver {
+	h.t.Helper()
 	run := strings.TrimSpace(h.output(append([]string{"--detach"}, h.args...)...))
-	f := &onPage{modelHome: h, run: run, user: h.page(run), changed: make(chan struct{}, 1)}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	req := testkit.Must(http.NewRequestWithContext(ctx, http.MethodGet, f.user.page+"/run/events", nil))(t)
-	req.Header.Set("X-Arbiter-Key", f.user.key)
-	answer := testkit.Must(f.user.client.Do(req))(t)
+	user, f := h.page(run), &onPage{t: h.t, changed: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(h.t.Context()))
+	stream := user.events(ctx)
 	var reading sync.WaitGroup
-	reading.Go(func() { f.read(bufio.NewScanner(answer.Body)) })
-	t.Cleanup(func() {
+	reading.Go(func() { f.read(bufio.NewScanner(stream)) })
+	h.t.Cleanup(func() {
 		cancel()
-		_ = answer.Body.Close()
+		_ = stream.Close()
 		reading.Wait()
 	})
-	return f
+	return &commanded{h, f.first, user.sends, false, func() []contract.Line {
+		f.first("result", func(l contract.Line) bool {
+			_, ok := l.Body.(contract.Result)
+			return ok
+		})
+		awaitGone(h.t, run)
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.lines
+	}}
 }
 
 // read reads the lines of the stream until it ends.
@@ -353,84 +330,26 @@ func (f *onPage) read(s *bufio.Scanner) {
 	}
 }
 
-// seen returns the first line that fits.
-func (f *onPage) seen(fits func(contract.Line) bool) (contract.Line, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, l := range f.lines {
-		if fits(l) {
-			return l, true
-		}
-	}
-	return contract.Line{}, false
-}
-
 func (f *onPage) first(what string, fits func(contract.Line) bool) contract.Line {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), seamTimeout)
-	defer cancel()
-	for {
-		if l, ok := f.seen(fits); ok {
-			return l
+	for late := time.After(seamTimeout); ; {
+		f.mu.Lock()
+		at := slices.IndexFunc(f.lines, fits)
+		lines := f.lines
+		f.mu.Unlock()
+		if at >= 0 {
+			return lines[at]
 		}
 		select {
 		case <-f.changed:
-		case <-ctx.Done():
-			f.t.Fatalf("no %s\n%s", what, f.output("status", f.run))
+		case <-late:
+			f.t.Fatalf("no %s in %d lines of the page", what, len(lines))
 		}
 	}
 }
 
-func (f *onPage) await(what string, fits func(contract.Line) bool) {
-	f.t.Helper()
-	f.first(what, fits)
-}
-
-func (f *onPage) say(to, strength, text string) {
-	f.t.Helper()
-	f.user.sends(contract.Say{To: to, Strength: strength, Text: text})
-}
-
-// request waits for a permission request that contains a text, and returns its id.
-func (f *onPage) request(text string) string {
-	f.t.Helper()
-	l := f.first("request for "+text, func(l contract.Line) bool {
-		b, ok := l.Body.(contract.PermissionRequest)
-		return ok && strings.Contains(string(b.Input), text)
-	})
-	return l.Body.(contract.PermissionRequest).Request
-}
-
-func (f *onPage) asked(text string) {
-	f.t.Helper()
-	f.request(text)
-}
-
-func (f *onPage) allow(text string) {
-	f.t.Helper()
-	f.user.sends(contract.Permit{Request: f.request(text), Behavior: "allow"})
-}
-
-func (f *onPage) allowAll(rule string, texts ...string) {
-	f.t.Helper()
-	last := ""
-	for _, text := range texts {
-		last = f.request(text)
-	}
-	f.user.sends(contract.Permit{Request: last, Behavior: "allow", Scope: contract.ScopeRun, Rule: rule})
-}
-
-// allowFromNowOn adds the rule from a terminal, since the page cannot change the run's rules.
-func (f *onPage) allowFromNowOn(rule string, texts ...string) {
-	f.t.Helper()
-	for _, text := range texts {
-		f.request(text)
-	}
-	f.addRule(f, rule)
-}
-
-// addRule adds a rule to the run's rules from another terminal, and waits until the rule has settled a request.
-func (h *modelHome) addRule(f frontendDriver, rule string) {
+// adds adds a rule to the run's rules from another terminal, and waits until the rule has settled a request.
+func (h *modelHome) adds(f frontendDriver, rule string) {
 	h.t.Helper()
 	p := h.open("--plain")
 	p.Type("/allow " + rule + "\n")
@@ -439,18 +358,6 @@ func (h *modelHome) addRule(f frontendDriver, rule string) {
 		return ok && b.Rule == rule
 	})
 	p.HangUp()
-}
-
-func (f *onPage) end() []contract.Line {
-	f.t.Helper()
-	f.await("result", func(l contract.Line) bool {
-		_, ok := l.Body.(contract.Result)
-		return ok
-	})
-	awaitGone(f.t, f.run)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.lines
 }
 
 // onEditor is a run that an editor steers over ACP. The test reads events from the event log, as on the screen.
@@ -463,11 +370,11 @@ type onEditor struct {
 }
 
 // openEditor starts the run.
-func openEditor(t *testing.T, h *modelHome) *onEditor {
-	t.Helper()
+func openEditor(h *modelHome) frontendDriver {
+	h.t.Helper()
 	at := slices.Index(h.args, "--task")
 	if at < 0 {
-		t.Fatal("no task in", h.args)
+		h.t.Fatal("no task in", h.args)
 	}
 	f := &onEditor{modelHome: h, flags: slices.Delete(slices.Clone(h.args), at, at+2)}
 	f.editor = h.edits(acpEditors["plain"], f.flags...)
@@ -477,7 +384,7 @@ func openEditor(t *testing.T, h *modelHome) *onEditor {
 	return f
 }
 
-func (f *onEditor) first(what string, fits func(contract.Line) bool) contract.Line {
+func (f *onEditor) await(what string, fits func(contract.Line) bool) contract.Line {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), seamTimeout)
 	defer cancel()
@@ -486,11 +393,6 @@ func (f *onEditor) first(what string, fits func(contract.Line) bool) contract.Li
 		f.t.Fatalf("no %s\n%s", what, f.output("status"))
 	}
 	return l
-}
-
-func (f *onEditor) await(what string, fits func(contract.Line) bool) {
-	f.t.Helper()
-	f.first(what, fits)
 }
 
 func (f *onEditor) say(to, strength, text string) {
@@ -514,9 +416,11 @@ func (f *onEditor) permission(text string) acpMessage {
 	})
 }
 
-func (f *onEditor) asked(text string) {
+func (f *onEditor) asked(texts ...string) {
 	f.t.Helper()
-	f.permission(text)
+	for _, text := range texts {
+		f.permission(text)
+	}
 }
 
 func (f *onEditor) allow(text string) {
@@ -525,26 +429,12 @@ func (f *onEditor) allow(text string) {
 }
 
 // allowAll answers with a rule from a terminal: an editor's options have no rules.
-func (f *onEditor) allowAll(rule string, texts ...string) {
+func (f *onEditor) allowAll(rule, text string) {
 	f.t.Helper()
-	for _, text := range texts {
-		f.permission(text)
-	}
-	last := texts[len(texts)-1]
-	l := f.first("request for "+last, func(l contract.Line) bool {
-		b, ok := l.Body.(contract.PermissionRequest)
-		return ok && strings.Contains(string(b.Input), last)
-	})
-	f.output("allow", "--for", "run", "--rule", rule, l.Body.(contract.PermissionRequest).Request)
+	f.output("allow", "--for", "run", "--rule", rule, request(f, text).Request)
 }
 
-func (f *onEditor) allowFromNowOn(rule string, texts ...string) {
-	f.t.Helper()
-	for _, text := range texts {
-		f.permission(text)
-	}
-	f.addRule(f, rule)
-}
+func (f *onEditor) addRule(rule string) { f.adds(f, rule) }
 
 // end checks that each prompt has ended, and that this editor saw the same as another editor that loads the
 // session.
@@ -586,9 +476,11 @@ func (f *onPlain) number(text string) string {
 	return number
 }
 
-func (f *onPlain) asked(text string) {
+func (f *onPlain) asked(texts ...string) {
 	f.t.Helper()
-	f.number(text)
+	for _, text := range texts {
+		f.number(text)
+	}
 }
 
 func (f *onPlain) allow(text string) {
@@ -596,26 +488,15 @@ func (f *onPlain) allow(text string) {
 	f.pane.Type(f.number(text) + " y\n")
 }
 
-func (f *onPlain) allowAll(rule string, texts ...string) {
+func (f *onPlain) allowAll(rule, text string) {
 	f.t.Helper()
-	last := ""
-	for _, text := range texts {
-		last = f.number(text)
-	}
-	offer := `for ` + last + ` run[^\n]*\n(?:  [^\n]*\n)*?  (\w): ` + regexp.QuoteMeta(rule) + `: [^\n]*\n`
+	number := f.number(text)
+	offer := `for ` + number + ` run[^\n]*\n(?:  [^\n]*\n)*?  (\w): ` + regexp.QuoteMeta(rule) + `: [^\n]*\n`
 	letter := regexp.MustCompile(offer).FindSubmatch(f.pane.Output())
 	if letter == nil {
 		f.t.Fatalf("no letter chooses %s:\n%s", rule, f.pane.Output())
 	}
-	f.pane.Type(last + " run " + string(letter[1]) + "\n")
-}
-
-func (f *onPlain) allowFromNowOn(rule string, texts ...string) {
-	f.t.Helper()
-	for _, text := range texts {
-		f.number(text)
-	}
-	f.pane.Type("/allow " + rule + "\n")
+	f.pane.Type(number + " run " + string(letter[1]) + "\n")
 }
 
 func (f *onPlain) end() []contract.Line {
@@ -629,10 +510,4 @@ func (f *onPlain) end() []contract.Line {
 		f.t.Errorf("the end is not told:\n%s", f.pane.Output())
 	}
 	return f.replayed()
-}
-
-// openPlain starts the run.
-func openPlain(t *testing.T, h *modelHome) *onPlain {
-	t.Helper()
-	return &onPlain{&onScreen{modelHome: h, pane: h.openSlowly(append([]string{"--plain"}, h.args...)...)}}
 }

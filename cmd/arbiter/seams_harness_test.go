@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -34,8 +32,7 @@ func build(t *testing.T, who player, play string, more ...string) *modelHome {
 	model := serve(t, play)
 	h := newTestHome(t, who)
 	h.knows(model)
-	h.env = append(h.env, "ANTHROPIC_BASE_URL="+model.URL(), "ANTHROPIC_API_KEY="+model.Key(),
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CODE_MAX_RETRIES=0", "DISABLE_AUTOUPDATER=1",
+	h.env = append(append(h.env, asksOf(model)...), "CLAUDE_CODE_MAX_RETRIES=0", "DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_SANDBOXED=1", "NO_PROXY=127.0.0.1")
 	claude := who.program(t)
 	args := []string{"--trust", "--claude", claude, "--model", "claude-sonnet-4-5", "--task", "Weave"}
@@ -126,11 +123,9 @@ func (h *modelHome) sound(processRuns ...*script) {
 			}
 			continue
 		}
-		if len(open) > 0 {
-			h.t.Errorf("open at the end: %v", open)
-		}
+		testkit.Empty(h.t, "open at the end", open)
 	}
-	h.once()
+	histories(h.t, h.model, rehearsal.RoleArbiter, rehearsal.RoleOrchestrator)
 	for _, p := range h.model.Problems() {
 		if !strings.Contains(p, "no actor fits") { // an agent whose bridge was just killed lacks our tools
 			h.t.Errorf("the play left its script: %s", p)
@@ -144,9 +139,6 @@ func passes(reason string) bool {
 		"trust"}, reason)
 }
 
-// envelopeName finds the ids of messages in a history.
-var envelopeName = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
-
 // processRunsOf splits the lines of a run by process.
 func processRunsOf(lines []contract.Line) [][]contract.Line {
 	var processRuns [][]contract.Line
@@ -159,34 +151,24 @@ func processRunsOf(lines []contract.Line) [][]contract.Line {
 	return processRuns
 }
 
-// once checks that no envelope is twice in a session's history.
-func (h *modelHome) once() {
-	h.t.Helper()
+// histories returns the last request of each session of one of the roles. It checks that no envelope is twice in one.
+func histories(t *testing.T, model *rehearsal.Server, roles ...rehearsal.Role) map[string]rehearsal.Request {
+	t.Helper()
 	latest := map[string]rehearsal.Request{}
-	for _, r := range h.model.Requests() {
-		if r.Agent == "" && (r.Role == rehearsal.RoleArbiter || r.Role == rehearsal.RoleOrchestrator) {
+	for _, r := range model.Requests() {
+		if r.Agent == "" && slices.Contains(roles, r.Role) {
 			latest[r.Session] = r
 		}
 	}
 	for session, r := range latest {
 		count := map[string]int{}
-		for _, m := range envelopeName.FindAllStringSubmatch(string(r.Messages), -1) {
+		for _, m := range envelopeID.FindAllStringSubmatch(string(r.Messages), -1) {
 			if count[m[1]]++; count[m[1]] == 2 {
-				h.t.Errorf("message %s is twice in the history of session %s (%s)", m[1], session, r.Actor)
+				t.Errorf("message %s is twice in the history of session %s (%s)", m[1], session, r.Actor)
 			}
 		}
 	}
-}
-
-// delivered counts the requests to the model whose newest input contains a text.
-func (h *modelHome) delivered(text string) int {
-	n := 0
-	for _, r := range h.model.Requests() {
-		if strings.Contains(r.Incoming, text) {
-			n++
-		}
-	}
-	return n
+	return latest
 }
 
 // runStory is the story of a run in its canonical form: the actions of each party, and the messages between each
@@ -301,68 +283,4 @@ func (t runStory) lines() []string {
 		}
 	}
 	return list
-}
-
-// TestStoryOrder: independent events have no order, dependent ones do; fleeting parts are left out, and nothing else
-// is.
-func TestStoryOrder(t *testing.T) {
-	const west = "00000000-0000-4000-8000-000000000001"
-	line := func(id string, b contract.Body) contract.Line {
-		return contract.Line{Event: contract.Event{ID: id, Body: b}}
-	}
-	message := func(from, to, text string) contract.Line {
-		return line(from, contract.Message{MessageID: "m-1", From: from, To: to, Kind: "question", Text: text})
-	}
-	spawn := func(id string, n int) contract.Line { return line(id, contract.Spawn{Generation: n, SessionID: west}) }
-	ask := func(request string) contract.Line {
-		return line("orch-1",
-			contract.PermissionRequest{Request: request, Tool: "Bash", Input: json.RawMessage(`{"command":"true"}`)})
-	}
-	answer := func(request, behavior, by string) contract.Line {
-		return line("orch-1", contract.Permission{Request: request, Tool: "Bash", Behavior: behavior, By: by})
-	}
-	base := []contract.Line{
-		line("supervisor", contract.Session{CWD: "/tmp/a"}), spawn("orch-1", 1), spawn("orch-2", 1),
-		message("orch-1", "arbiter", "in /tmp/a at 10:11:12?"), message("orch-2", "arbiter", "left?"), ask("p1"),
-		answer("p1", "allow", "human"),
-		line("arbiter", contract.Decision{Decision: "CONTINUE", Source: "session", Number: 3}),
-		line("orch-1", contract.Done{Reason: "released"}),
-		line("supervisor", contract.Result{Status: "complete", Summary: "done", CostUSD: 1}),
-	}
-	change := func(at int, with ...contract.Line) []contract.Line {
-		return slices.Replace(slices.Clone(base), at, at+len(with), with...)
-	}
-	for name, other := range map[string][]contract.Line{
-		"place and time": append([]contract.Line{line("supervisor", contract.Session{CWD: "/tmp/b"})},
-			change(3, message("orch-1", "arbiter", "in /tmp/b at 11:11:12?"))[1:]...),
-		"spawned in between": change(1, spawn("orch-2", 1), spawn("orch-1", 1)),
-		"said in between":    change(3, base[4], base[3]),
-		"other names":        change(5, ask("p9"), answer("p9", "allow", "human")),
-		"figures": change(9,
-			line("supervisor", contract.Result{Status: "complete", Summary: "done", CostUSD: 2})),
-		"what only narrates": append(slices.Clone(base), line("orch-1", contract.Assistant{Text: "hm"}),
-			line("orch-1", contract.Context{Tokens: 4})),
-		"decided and numbers": change(7,
-			line("arbiter", contract.Decision{Decision: "CONTINUE", Source: "session", Number: 4})),
-	} {
-		testkit.Same(t, fmt.Sprintf("%s makes another tale", name), storyOf(base).lines(), storyOf(other).lines())
-	}
-	for name, other := range map[string][]contract.Line{
-		"other words":        change(3, message("orch-1", "arbiter", "no")),
-		"another reader":     change(3, message("orch-1", "human", "in /tmp/a at 10:11:12?")),
-		"another generation": change(1, spawn("orch-1", 2)),
-		"not allowed":        change(6, answer("p1", "deny", "human")),
-		"by somebody else":   change(6, answer("p1", "allow", "rule")),
-		"never answered":     change(6, base[4]),
-		"ended before":       change(1, base[8]),
-		"another ruling":     change(7, line("arbiter", contract.Decision{Decision: "COMPLETE", Source: "session"})),
-		"by the rules":       change(7, line("arbiter", contract.Decision{Decision: "CONTINUE", Source: "fallback"})),
-		"another end":        change(9, line("supervisor", contract.Result{Status: "failed", Summary: "done"})),
-		"two ends":           append(slices.Clone(base), base[9]),
-		"an order of words":  append([]contract.Line{message("orch-1", "arbiter", "first")}, base...),
-	} {
-		if cmp.Equal(storyOf(base).lines(), storyOf(other).lines()) {
-			t.Errorf("%s makes no other tale", name)
-		}
-	}
 }

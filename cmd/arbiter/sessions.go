@@ -30,13 +30,13 @@ func (e env) sessionCommands() []*cli.Command {
 				{
 					Name: "show", Usage: "show a run: its agents, its plan and its messages", ArgsUsage: "[RUN]",
 					Flags:  []cli.Flag{settings.StateDirFlag(), command.JSONFlag()},
-					Action: func(c *cli.Context) error { return subcommands.ShowSession(e.Env, c) },
+					Action: subcommands.Env{Env: e.Env}.ShowSession,
 				},
 				{
 					Name: "rm", Usage: "delete runs", ArgsUsage: "RUN…",
 					Flags: []cli.Flag{settings.StateDirFlag()}, Action: runstore.InRuns(e.removeSessions),
 				},
-				subcommands.ExportCommand(e.Env), subcommands.ImportCommand(e.Env),
+				subcommands.Env{Env: e.Env}.ExportCommand(), subcommands.Env{Env: e.Env}.ImportCommand(),
 			},
 		},
 		{
@@ -68,7 +68,7 @@ Exit code 1: the event log or the audit was changed, or is of another run.`),
 					Usage: "check an audit `FILE` that --audit --json printed: its chain of hashes and, if the run is in the " +
 						"state directory, each line"},
 			},
-			Action: func(c *cli.Context) error { return subcommands.Logs(e.Env, c) },
+			Action: subcommands.Env{Env: e.Env}.Logs,
 		},
 		e.replayCommand(),
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -71,7 +72,16 @@ func TestARunContinuesElsewhere(t *testing.T) {
 				t.Errorf("%s: %+v, and then %+v", agent, first, second)
 			}
 		}
-		eachOnce(t, there, run)
+		shown := besideJSON[subcommands.SessionReport](there, "sessions", "show", run)
+		for _, m := range shown.Messages {
+			if m.To != contract.Human && (m.Status != "delivered" || m.Sent != 1) {
+				t.Errorf("message %+v", m)
+			}
+		}
+		if l := shown.Ledger; l.Posted < 6 || l.Seen != l.Posted || l.Resent+l.Swallowed+l.Returned != 0 ||
+			len(shown.Damage) > 0 {
+			t.Errorf("%+v", shown)
+		}
 		requests := model.Requests()
 		for _, actor := range []string{"arbiter", "keeper"} {
 			paths := strings.NewReplacer(append(s.places(), there.places()...)...)
@@ -95,33 +105,6 @@ func (s *script) places() []string {
 	}
 	project := func(dir string) string { return regexp.MustCompile(`[^A-Za-z0-9]`).ReplaceAllString(dir, "-") }
 	return []string{work, "WORK", s.home(), "HOME", project(work), "PROJECT"}
-}
-
-// eachOnce fails unless each message of a run was delivered once.
-func eachOnce(t *testing.T, s *script, run string) {
-	t.Helper()
-	out, _ := s.output(0, "sessions", "show", "--json", run)
-	var shown struct {
-		Messages []struct {
-			ID     string `json:"message_id"`
-			To     string
-			Text   string
-			Status string
-			Sent   int
-		}
-		Ledger struct{ Posted, Seen, Resent, Swallowed, Returned int }
-		Damage []string
-	}
-	testkit.OK(t, json.Unmarshal([]byte(out), &shown))
-	for _, m := range shown.Messages {
-		if m.To != contract.Human && (m.Status != "delivered" || m.Sent != 1) {
-			t.Errorf("message %+v", m)
-		}
-	}
-	l := shown.Ledger
-	if l.Posted < 6 || l.Seen != l.Posted || l.Resent+l.Swallowed+l.Returned != 0 || len(shown.Damage) > 0 {
-		t.Errorf("%s", out)
-	}
 }
 
 // sameBeginning fails unless the first request of an actor after a move begins with the messages of its last
@@ -202,6 +185,12 @@ func askedIn(t *testing.T, work string) (s *script, run, archive string) {
 	return s, s.run(), archive
 }
 
+// noRuns checks that it sees no runs.
+func (s *script) noRuns(when string) {
+	s.t.Helper()
+	testkit.Same(s.t, "runs "+when, "[]\n", stdoutOf(s.output(0, "sessions", "--json")))
+}
+
 // TestExportIsRefused: a run that another machine could not continue, or that is live, is not exported.
 func TestExportIsRefused(t *testing.T) {
 	testkit.Long(t)
@@ -236,39 +225,6 @@ func TestExportIsRefused(t *testing.T) {
 	testkit.Same(t, "names.txt", "dusk\ndawn\n", textOf(t, filepath.Join(clone.Path, "names.txt")))
 }
 
-// TestImportKilled kills an import in the middle: no part of the run is visible, and the archive can be
-// imported again.
-func TestImportKilled(t *testing.T) {
-	t.Parallel()
-	s, run, archive := asked(t)
-	there := s.elsewhere(t.TempDir())
-	whole := testkit.Must(os.ReadFile(archive))(t)
-	cmd := exec.Command("arbiter", "sessions", "import", "-")
-	cmd.Env, cmd.Dir = there.cmd.Env, there.cmd.Dir
-	in := testkit.Must(cmd.StdinPipe())(t)
-	testkit.OK(t, cmd.Start())
-	if _, err := in.Write(whole[:len(whole)-20]); err != nil {
-		t.Error(err)
-	}
-	awaitFile(t, filepath.Join(there.stateDir(), "runs", ".import-*", "journal-*"))
-	if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
-		t.Errorf("seen in the middle of an import: %s", out)
-	}
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-	if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
-		t.Errorf("seen after it was killed: %s", out)
-	}
-	testkit.Same(t, "on stdout it is another archive", string(whole),
-		stdoutOf(s.output(0, "sessions", "export", run, "--output", "-")))
-	there.output(0, "sessions", "import", archive)
-	out, _ := there.output(0, "sessions", "--json")
-	left, _ := filepath.Glob(filepath.Join(there.stateDir(), "runs", ".*"))
-	if !strings.Contains(out, run) || len(left) > 0 {
-		t.Errorf("left %v, runs %s", left, out)
-	}
-}
-
 // TestImportOfFiles: another clone gets the run's changed files, diffs work there, and no file of the user is
 // overwritten.
 func TestImportOfFiles(t *testing.T) {
@@ -282,9 +238,7 @@ func TestImportOfFiles(t *testing.T) {
 		t.Helper()
 		there := s.elsewhere(dir)
 		testkit.Includes(t, "", stderrOf(there.output(1, "sessions", "import", archive)), why)
-		if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
-			t.Errorf("runs: %s", out)
-		}
+		there.noRuns("after a refusal")
 		return there
 	}
 	mine.Write("names.txt", "mine\n")
@@ -312,9 +266,7 @@ func TestImportIsRefused(t *testing.T) {
 		t.Helper()
 		_, errs := there.output(want, append([]string{"sessions", "import"}, args...)...)
 		testkit.Includes(t, "", errs, why)
-		if out, _ := there.output(0, "sessions", "--json"); strings.TrimSpace(out) != "[]" {
-			t.Errorf("runs: %s", out)
-		}
+		there.noRuns("after a refusal")
 	}
 	for _, n := range []int{0, 5, len(whole) / 2, len(whole) - 1} {
 		testkit.OK(t, os.WriteFile(damaged, whole[:n], 0o600))
@@ -336,6 +288,8 @@ func TestImportIsRefused(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	testkit.OK(t, os.RemoveAll(at))
+	testkit.Same(t, "on stdout it is another archive", string(whole),
+		stdoutOf(s.output(0, "sessions", "export", run, "--output", "-")))
 	there.output(0, "sessions", "import", archive)
 	testkit.Includes(t, "exported without its transcripts", stderrOf(there.output(1, "sessions", "export", run)),
 		"use the archive")

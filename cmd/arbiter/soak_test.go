@@ -55,7 +55,7 @@ func soakPlay(agents int) string {
 		steps = append(steps, more)
 	}
 	steps = append(steps, with(proven(handsOff("handoff", "I hand on.", []string{"threads"},
-		check("cat thread", "`thread`")), "it is there"), "usage", full))
+		check("cat thread", "`a thread`")), "it is there"), "usage", full))
 	return allowing([]string{"Bash(*)", "Read"},
 		arbiter(nil,
 			object{"expect": "kind. renewal", "usage": full, "verdict": object{"decision": "HANDOFF",
@@ -85,35 +85,40 @@ func soak(t testing.TB, agents int, pace time.Duration) *soaking {
 	script := testkit.Must(rehearsal.Parse("soak.yaml", []byte(soakPlay(agents))))(t)
 	model := testkit.Must(rehearsal.Start(script, rehearsal.Options{Pace: pace}))(t)
 	t.Cleanup(func() { _ = model.Close() })
-	player := testkit.Must(exec.LookPath("stand-in"))(t)
-	gauges, err := os.MkdirTemp("/tmp", "gauge") // a short path for a socket
-	testkit.OK(t, err)
-	t.Cleanup(func() { os.RemoveAll(gauges) })
-	s := &soaking{t: t, gauges: gauges, state: filepath.Join(t.TempDir(), "state")}
-	work := t.TempDir()
-	testkit.OK(t, os.WriteFile(filepath.Join(work, "thread"), []byte("thread\n"), 0o600))
-	const endless = "1000000000"
-	s.cmd = exec.Command("arbiter", "--json", "--no-input", "--claude", player, "--cwd", work, "--state-dir", s.state,
-		"--task", "Weave", "--allow", "Bash(*)", "--allow", "Read", "--max-exchanges", endless, "--max-iterations",
-		endless, "--max-failures", endless, "--max-orchestrators", strconv.Itoa(2*agents))
-	home := t.TempDir()
-	s.cmd.Env = []string{
-		"HOME=" + home, "PATH=" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(),
-		gaugeVariable + "=" + gauges, "ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
-	}
-	var stderr shared
-	s.cmd.Stderr = &stderr
+	s := &soaking{t: t, gauges: shortDir(t), state: filepath.Join(t.TempDir(), "state")}
+	s.cmd = unlimited(t, "stand-in", s.gauges, t.TempDir(), model, "--state-dir", s.state,
+		"--allow", "Bash(*)", "--max-orchestrators", strconv.Itoa(2*agents))
 	out := testkit.Must(s.cmd.StdoutPipe())(t)
 	testkit.OK(t, s.cmd.Start())
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait()
+	})
+	s.events = bufio.NewReaderSize(out, 1<<20)
+	return s
+}
+
+// unlimited prepares a run without limits, whose agents read the file thread, and which can be measured.
+func unlimited(t testing.TB, player, gauges, work string, model *rehearsal.Server, args ...string) *exec.Cmd {
+	t.Helper()
+	testkit.OK(t, os.WriteFile(filepath.Join(work, "thread"), []byte("a thread\n"), 0o600))
+	const most = "1000000000"
+	claude := testkit.Must(exec.LookPath(player))(t)
+	cmd := exec.Command("arbiter", append(args, "--json", "--no-input", "--claude", claude, "--cwd", work, "--task",
+		"Weave", "--allow", "Read", "--max-exchanges", most, "--max-iterations", most, "--max-failures", most)...)
+	cmd.Env = []string{
+		"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "XDG_CACHE_HOME=" + t.TempDir(), "TMPDIR=" + t.TempDir(),
+		"LANG=C.UTF-8", "TERM=xterm-256color", gaugeVariable + "=" + gauges, "ANTHROPIC_BASE_URL=" + model.URL(),
+		"ANTHROPIC_API_KEY=" + model.Key(),
+	}
+	var stderr shared
+	cmd.Stderr = &stderr
+	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("%s\n%s", stderr.String(), strings.Join(model.Problems(), "\n"))
 		}
 	})
-	s.events = bufio.NewReaderSize(out, 1<<20)
-	return s
+	return cmd
 }
 
 // follow reads events until there were enough.

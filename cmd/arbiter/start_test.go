@@ -59,9 +59,7 @@ func TestPackagesStartCheaply(t *testing.T) {
 // the packages that take longest to initialize. See package hookclient.
 func TestHookStartsEarly(t *testing.T) {
 	output := initialized(t, "hook", "--socket", filepath.Join(t.TempDir(), "nobody"))
-	if !strings.Contains(output, "init net @") {
-		t.Fatalf("package net, which a hook uses, is not initialized: %s", output)
-	}
+	testkit.Includes(t, "package net, which a hook uses, is not initialized", output, "init net @")
 	for _, late := range []string{"main", "net/http", "github.com/modelcontextprotocol/go-sdk/mcp",
 		"github.com/yuin/goldmark/parser", "github.com/yuin/goldmark/extension", "github.com/urfave/cli/v2"} {
 		testkit.Excludes(t, fmt.Sprintf("%s is initialized before a hook is answered", late), output, "init "+late+" @")
@@ -88,12 +86,8 @@ func TestStartsWaitForProcessors(t *testing.T) {
 			if where != "here" {
 				testkit.Long(t)
 			}
-			dir := gittest.Temp(t)
-			bin, gate := filepath.Join(dir, "bin"), filepath.Join(dir, "gate")
-			for _, d := range []string{"bin", "home"} {
-				testkit.OK(t, os.Mkdir(filepath.Join(dir, d), 0o700))
-			}
-			equip(t, bin, "")
+			home, bin := besides(t, "")
+			gate := filepath.Join(home, "gate")
 			script := write(t, fmt.Sprintf("#!/bin/sh\ncase \"$%s\" in orch-*)\n\twhile [ ! -e %s ]; do sleep 0.05; done ;;\n"+
 				"esac\nexec %s/stand-in \"$@\"\n", proctree.EnvAgent, gate, bin), bin, "claude")
 			args := []string{"--max-orchestrators", "4", "--allow", "Write", "--task", "Weave"}
@@ -101,9 +95,7 @@ func TestStartsWaitForProcessors(t *testing.T) {
 			p := player{name: where, args: []string{script}, real: true, env: []string{"GOMAXPROCS=1"}}
 			if where == "a host" {
 				p.env = nil
-				config := write(t, fmt.Sprintf("hosts:\n  box:\n    command: [env, -i, GOMAXPROCS=1, HOME=%[1]s/home, "+
-					"'PATH=%[1]s/bin:/usr/local/bin:/usr/bin:/bin']\n    pass_env: [ANTHROPIC_BASE_URL, ANTHROPIC_API_KEY, "+
-					"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n", dir), dir, "config.yaml")
+				config := write(t, "hosts:\n"+hostNamed("box", inHome(home, bin)+", GOMAXPROCS=1"), home, "config.yaml")
 				args = append(args, "--config", config, "--hosts", "box", "--isolation", "worktree")
 			}
 			repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
@@ -111,7 +103,7 @@ func TestStartsWaitForProcessors(t *testing.T) {
 			await(s, "the last Orchestrator", func(id string, _ contract.Spawn) bool { return id == "orch-4" })
 			want := []string{"orch-1 starting", "orch-2 queued", "orch-3 queued", "orch-4 queued"}
 			testkit.Await(t, strings.Join(want, ", "), func() bool { return slices.Equal(s.statuses(), want) })
-			write(t, "", dir, "gate")
+			write(t, "", gate)
 			s.finish(contract.ExitComplete)
 			onScript(t, model)
 		})
@@ -151,7 +143,7 @@ func TestResumeOrBegin(t *testing.T) {
 	if again := await[contract.Question](second, "the question again", nil); again.Text != asked.Text {
 		t.Errorf("asked %q, and then %q", asked.Text, again.Text)
 	}
-	second.send(contract.Say{Text: "Call it nameless."})
+	second.answers()
 	if r := second.finish(contract.ExitComplete); r.Session != run {
 		t.Errorf("run %s, and then %s", run, r.Session)
 	}
@@ -162,8 +154,7 @@ func TestResumeOrBegin(t *testing.T) {
 	}
 
 	third := first.again(line...)
-	if r := third.finish(contract.ExitComplete); r.Session != run || r.Status != contract.StatusComplete ||
-		len(third.spawns("arbiter")) != 0 {
+	if r := third.finish(contract.ExitComplete); r.Session != run || len(third.spawns("arbiter")) != 0 {
 		t.Errorf("the result, asked for again: %+v", r)
 	}
 }

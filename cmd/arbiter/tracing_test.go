@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -96,15 +95,11 @@ func (c *spanCollector) lineages(service string) []string {
 func traceOf(t *testing.T, p player, endpoint string, env ...string) *script {
 	t.Helper()
 	model := scriptedModel(t, "workflow")
-	claude := standInProgram(t)
-	if p.real {
-		claude = p.args[len(p.args)-1]
-	}
 	return prepare(t, append([]string{
 		"ANTHROPIC_BASE_URL=" + model.URL(), "ANTHROPIC_API_KEY=" + model.Key(),
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL=http/json", "OTEL_TRACES_EXPORTER=otlp",
 		"CLAUDE_CODE_ENABLE_TELEMETRY=1", "CLAUDE_CODE_ENHANCED_TELEMETRY_BETA=1",
-	}, env...), "--json", "--no-input", "--claude", claude, "--cwd", t.TempDir(), "--allow", "Write",
+	}, env...), "--json", "--no-input", "--claude", p.program(t), "--cwd", t.TempDir(), "--allow", "Write",
 		"--allow", "Bash(*)", "--task", "Weave", "--decider", "stateless")
 }
 
@@ -157,38 +152,4 @@ func TestTraces(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestBadCollector: a run with a collector that never answers, or with wrong settings, completes, and records
-// the problem once.
-func TestBadCollector(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	stop := make(chan struct{})
-	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-stop }))
-	t.Cleanup(silent.Close)
-	t.Cleanup(func() { close(stop) })
-	gone := httptest.NewServer(nil)
-	gone.Close()
-	for name, c := range map[string]struct{ endpoint, log, notice string }{
-		"silent":  {endpoint: silent.URL, log: silent.URL + " does not answer"},
-		"refused": {endpoint: gone.URL, log: gone.URL + " does not answer"},
-		"wrong":   {endpoint: "collector:4318", notice: "OTEL_EXPORTER_OTLP_ENDPOINT is not the URL of a collector"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := traceOf(t, player{name: "stand-in"}, c.endpoint)
-			s.launch()
-			s.finish(contract.ExitComplete)
-			log, err := os.ReadFile(collect[contract.Session](s)[0].Log)
-			if err != nil || c.log != "" && strings.Count(string(log), c.log) != 1 {
-				t.Errorf("%v, the log has not once %q: %s", err, c.log, log)
-			}
-			var notices []string
-			for _, n := range collect[contract.Notice](s) {
-				notices = append(notices, n.Text)
-			}
-			testkit.Includes(t, "the notices are", strings.Join(notices, "\n"), c.notice)
-		})
-	}
 }

@@ -52,11 +52,10 @@ func (e env) web(c *cli.Context) error {
 	server, err := clients.ListenWeb(clients.WebOptions{
 		Runs: port, Run: info.Run, Listen: c.String("listen"), Hosts: c.StringSlice("host"), Public: c.Bool("public"),
 	})
-	var network *os.SyscallError
-	switch {
+	switch _, ok := errors.AsType[*os.SyscallError](err); {
 	case errors.Is(err, clients.ErrNotLoopback):
 		return command.Usagef("--listen %s: %v; use 127.0.0.1, or add --public", c.String("listen"), err)
-	case errors.As(err, &network):
+	case ok:
 		return command.Environmentf("listen at %s: %v", c.String("listen"), err)
 	case err != nil:
 		return command.Usagef("%v", err)

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,23 +20,10 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
-
-// workflow is the play of a task from a plan to its end. The given actors come before all others: the first
-// that matches a conversation plays it.
-func workflow(t *testing.T, actors string) string {
-	t.Helper()
-	raw := testkit.Must(rehearsal.BuiltinSource("workflow"))(t)
-	text := strings.Replace(string(raw), "\nactors:\n", "\nactors:\n"+actors, 1)
-	if text == string(raw) && actors != "" {
-		t.Fatal("the play has no actors")
-	}
-	return scenarioFile(t, text)
-}
 
 // moves returns the run's state changes in short form.
 func moves(s *script) []string {
@@ -101,11 +87,10 @@ func (s *script) decidesThrice() {
 func TestWorkflow(t *testing.T) {
 	t.Parallel()
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s := start(t, nil, append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task",
-			"Weave")...)
+		s := p.plays(t, "workflow", "Weave", "--no-input")
 		s.decidesThrice()
 		r := s.finish(contract.ExitComplete)
-		if r.Status != contract.StatusComplete || r.Iterations != 4 || r.Crashes != 0 {
+		if r.Iterations != 4 || r.Crashes != 0 {
 			t.Errorf("result %+v", r)
 		}
 		testkit.Same(t, "states", taskMoves, moves(s))
@@ -132,14 +117,8 @@ func explainsTheFailure(t *testing.T, s *script) {
 	t.Helper()
 	read := func(number string, in any) {
 		t.Helper()
-		out, _ := s.output(0, "decide", "--explain", s.run(), "--number", number, "--json")
-		var x subcommands.Explanation
-		if err := json.Unmarshal([]byte(out), &x); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		if err := json.Unmarshal(x.Input, in); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		x := besideJSON[subcommands.Explanation](s, "decide", "--explain", s.run(), "--number", number)
+		testkit.OK(t, json.Unmarshal(x.Input, in))
 	}
 	var third decider.SelectAgentInput
 	read("3", &third)
@@ -186,26 +165,6 @@ func (s *script) replaysExactly() {
 	want, _ := json.Marshal(s.lines)
 	if got, _ := json.Marshal(lines); string(got) != string(want) {
 		s.t.Errorf("the replay is another (-printed +replayed):\n%s", cmp.Diff(s.lines, lines))
-	}
-}
-
-// TestHumanIsAskedInsteadOfArbiter: if the Arbiter makes no valid decision and there is a human, the human
-// is asked. After the answer, the Arbiter is asked again.
-func TestHumanIsAskedInsteadOfArbiter(t *testing.T) {
-	t.Parallel()
-	s := start(t, nil, "--stand-in", "--json", "--task", "Weave", "--scenario", workflow(t, `
-  - name: babbler
-    match: {role: arbiter}
-    otherwise:
-      - {expect: Try it once more, verdict: {decision: RETRY, to: orch-2, message: Lay the warp., reason: the human has said so}}
-      - {expect: "(?s)kind: done.*The loom is built", verdict: {decision: COMPLETE, message: It is done., summary: It stands., reason: r}}
-      - say: Hm.
-`))
-	q := await[contract.Question](s, "a question", nil)
-	testkit.Includes(t, "question", q.Text, "can no longer rule")
-	s.send(contract.Say{Text: "Try it once more."})
-	if r := s.finish(contract.ExitComplete); !sums(r, "It stands.") || r.Iterations != 2 {
-		t.Errorf("result %+v", r)
 	}
 }
 
@@ -262,9 +221,7 @@ func TestWorkflowByDeciders(t *testing.T) {
 					testkit.Long(t)
 				}
 				t.Parallel()
-				flags := append(slices.Clone(p.args), "--json", "--no-input", "--scenario", "workflow", "--task",
-					"Weave", "--decider", c.decider, "--decision-cache")
-				s := start(t, nil, flags...)
+				s := p.plays(t, "workflow", "Weave", "--no-input", "--decider", c.decider, "--decision-cache")
 				s.decidesThrice()
 				r := s.finish(contract.ExitComplete)
 				testkit.Same(t, "decisions", c.want, rulingsOf(s))
@@ -281,7 +238,7 @@ func TestWorkflowByDeciders(t *testing.T) {
 				s.billed(r)
 				s.replaysExactly()
 				if c.decider == "stateless" && !p.real {
-					remembers(t, s, flags)
+					remembers(t, s, s.cmd.Args[1:])
 					// A replay asks for every decision.
 					again, _ := s.output(0, append([]string{"replay", s.run(), "--decisions", "--scenario", "workflow"}, p.args...)...)
 					testkit.Includes(t, "", again, "stateless: 6 asked, 6 the same")
@@ -336,9 +293,7 @@ func TestArbitersToolCallsAreCompared(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(raw), "\n")
 	var got []string
 	for _, line := range lines[:len(lines)-1] {
-		var x subcommands.Redecision
-		testkit.OK(t, json.Unmarshal([]byte(line), &x))
-		got = append(got, runstore.DecisionText(x.Recorded))
+		got = append(got, runstore.DecisionText(decodedAs[subcommands.Redecision](t, line).Recorded))
 	}
 	if text := strings.Join(got, ", "); text != "SELECT_MODE planner, CONTINUE" {
 		t.Errorf("compared are %s:\n%s", text, raw)
@@ -367,14 +322,7 @@ func TestReplayDecisions(t *testing.T) {
 	if len(lines) != 3 {
 		t.Fatalf("%d lines:\n%s", len(lines), raw)
 	}
-	var x subcommands.Redecision
-	var sum subcommands.Tally
-	for i, v := range []any{nil, &x, &sum} {
-		if v == nil {
-			continue
-		}
-		testkit.OK(t, json.Unmarshal([]byte(lines[i]), v))
-	}
+	x, sum := decodedAs[subcommands.Redecision](t, lines[1]), decodedAs[subcommands.Tally](t, lines[2])
 	if x.Number != 2 || x.Same || x.Now == nil || x.Now.Mode != "planner" || sum.Differ != 1 || sum.Skipped != 1 ||
 		sum.Decider != "rules" {
 		t.Errorf("%s", raw)
@@ -417,103 +365,6 @@ func (r aRun) aside(stdin string, args ...string) (cmd *exec.Cmd, out, errs *sha
 	return cmd, out, errs
 }
 
-// asking runs such a process to its end.
-func (r aRun) asking(want contract.Exit, stdin string, args ...string) (stdout, stderr string) {
-	r.t.Helper()
-	cmd, out, errs := r.aside(stdin, args...)
-	_ = cmd.Run()
-	if got := cmd.ProcessState.ExitCode(); got != int(want) {
-		r.t.Errorf("arbiter %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), got, want, out, errs)
-	}
-	return out.String(), errs.String()
-}
-
-// decidingBy returns the flags for a scenario in which these steps answer each question. Each question is a
-// separate conversation, even if it is a repeated question with a correction.
-func decidingBy(t *testing.T, steps string) []string {
-	t.Helper()
-	script := "name: decider\ntitle: Somebody decides\nactors:\n" + corrected +
-		"  - name: decider\n    match: {role: main}\n    steps:\n" + steps
-	return []string{"--scenario", write(t, script, t.TempDir(), "decider.yaml")}
-}
-
-const corrected = `
-  - name: corrected
-    match: {role: main, contains: "there is no such agent.*(?s).*magician"}
-    steps:
-      - {verdict: {decision: SELECT_MODE, mode: planner, reason: no magic}}
-`
-
-const choosesPlanner = `
-      - {expect: Weave, verdict: {decision: SELECT_MODE, mode: planner, reason: nothing is planned}, repeat: forever}
-`
-
-// TestDecisionsAreMadeAgainByAModel has a model repeat recorded decisions from their inputs alone: the first
-// comes out the same, the second differs.
-func TestDecisionsAreMadeAgainByAModel(t *testing.T) {
-	testkit.Long(t)
-	for _, p := range players(t) {
-		t.Run(p.name, func(t *testing.T) {
-			r := newJournal(t, threeDecisions(t)...)
-			args := append(append([]string{"replay", r.id, "--decisions", "--json"}, decidingBy(t, choosesPlanner)...),
-				p.args...)
-			out, errs := r.asking(contract.ExitFailed, "", args...)
-			lines := strings.Split(strings.TrimSpace(out), "\n")
-			if len(lines) != 3 {
-				t.Fatalf("%d lines:\n%s%s", len(lines), out, errs)
-			}
-			var first subcommands.Redecision
-			var sum subcommands.Tally
-			testkit.OK(t, json.Unmarshal([]byte(lines[0]), &first))
-			testkit.OK(t, json.Unmarshal([]byte(lines[2]), &sum))
-			if !first.Same || first.Now.Source != decider.ByModel || !strings.Contains(first.Now.Prompt, "| Weave") {
-				t.Errorf("the first: %s", lines[0])
-			}
-			if sum.Decider != "stateless" || sum.Asked != 2 || sum.Same != 1 || sum.Differ != 1 || sum.Skipped != 1 ||
-				sum.CostUSD <= 0 {
-				t.Errorf("the figures: %s", lines[2])
-			}
-			testkit.Excludes(t, "", errs, "PROBLEM")
-		})
-	}
-}
-
-// TestModelIsTriedOnInput: an answer that cannot be used is corrected, and after several such answers there
-// is not a decision; a refused login gives the exit code for the environment.
-func TestModelIsTriedOnInput(t *testing.T) {
-	testkit.Long(t)
-	for _, p := range players(t) {
-		for _, c := range []struct {
-			name, steps string
-			want        contract.Exit
-			out, errs   string
-		}{
-			{"decides", choosesPlanner, contract.ExitComplete, "SELECT_MODE planner", ""},
-			{"is corrected", `
-      - {verdict: {decision: SELECT_MODE, mode: magician, reason: magic}}
-`, contract.ExitComplete, "magician", ""},
-			{"cannot be used", `
-      - {verdict: {decision: SELECT_MODE, mode: wizard, reason: magic}, repeat: forever}
-`, contract.ExitFailed, "", "wizard"},
-			{"is refused", `
-      - {fault: {status: 401}, repeat: forever}
-`, contract.ExitEnvironment, "", "auth"},
-		} {
-			t.Run(p.name+"/"+c.name, func(t *testing.T) {
-				if c.name == "decides" || c.name == "cannot be used" {
-					p.long(t)
-				}
-				r := newJournal(t)
-				args := append(append([]string{"decide", "--input", "-"}, decidingBy(t, c.steps)...), p.args...)
-				out, errs := r.asking(c.want, string(encoded(t, aSelection("Weave"))), args...)
-				if !strings.Contains(out, c.out) || !strings.Contains(errs, c.errs) {
-					t.Errorf("stdout:\n%s\nstderr:\n%s", out, errs)
-				}
-			})
-		}
-	}
-}
-
 var markInLog = regexp.MustCompile(`msg=bridge run=(\S+)`)
 
 // TestAskingIsCalledOff interrupts a decider whose model is silent: no process is left.
@@ -521,9 +372,11 @@ func TestAskingIsCalledOff(t *testing.T) {
 	for _, p := range players(t) {
 		t.Run(p.name, func(t *testing.T) {
 			p.long(t)
+			onlyLinux(t) // elsewhere the process cannot be seen
 			r := newJournal(t, threeDecisions(t)...)
-			args := append(append([]string{"replay", r.id, "--decisions", "--debug"},
-				decidingBy(t, "      - {fault: {stall: 300s}}\n")...), p.args...)
+			silent := playOf(actor("decider", object{"role": "main"}, []object{{"fault": object{"stall": "300s"}}}))
+			args := append([]string{"replay", r.id, "--decisions", "--debug", "--scenario", scenarioFile(t, silent)},
+				p.args...)
 			cmd, _, errs := r.aside("", args...)
 			testkit.OK(t, cmd.Start())
 			mark := ""
@@ -539,16 +392,14 @@ func TestAskingIsCalledOff(t *testing.T) {
 						return true
 					}
 				}
-				return survivors(mark) == nil // without /proc the process cannot be seen
+				return false
 			})
 			testkit.OK(t, cmd.Process.Signal(os.Interrupt))
 			_ = cmd.Wait()
 			if code := cmd.ProcessState.ExitCode(); code != int(contract.ExitInterrupted) {
 				t.Errorf("exit code %d\n%s", code, errs)
 			}
-			if left := survivors(mark); len(left) > 0 {
-				t.Errorf("left behind: %v", left)
-			}
+			testkit.Empty(t, "left behind", survivors(mark))
 		})
 	}
 }
@@ -572,15 +423,13 @@ func TestMomentsAreExplained(t *testing.T) {
 	if strings.Join(points, " ") != "select evaluate" {
 		t.Errorf("points %q:\n%s", points, out)
 	}
-	if out, _ = s.output(int(contract.ExitComplete), "decide", "--explain", "--at", "1",
-		s.run()); !strings.Contains(out, "after record 1") || strings.Contains(out, "evaluate") {
-		t.Error(out)
-	}
+	out, _ = s.output(int(contract.ExitComplete), "decide", "--explain", "--at", "1",
+		s.run())
+	testkit.Includes(t, "", out, "after record 1")
+	testkit.Excludes(t, "", out, "evaluate")
 	// It also shows what was decided.
-	if out, _ = s.output(int(contract.ExitComplete), "decide", "--explain"); !strings.Contains(out, "session") ||
-		!strings.Contains(out, "COMPLETE") {
-		t.Error(out)
-	}
+	out, _ = s.output(int(contract.ExitComplete), "decide", "--explain")
+	testkit.Includes(t, "", out, "session", "COMPLETE")
 }
 
 // thinking is a task whose first decision takes its model long, and is asked for again.
@@ -603,10 +452,7 @@ func TestLostBridgeIsAskedAgain(t *testing.T) {
 		text, err := os.ReadFile(log)
 		return err == nil && bytes.Contains(text, []byte(`"actor":"thinker"`))
 	})
-	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
-	if !ok {
-		t.Skip("no /proc here")
-	}
+	pid := s.bridge()
 	testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
 	s.finish(contract.ExitComplete)
 	first := collect[contract.Decision](s)[0]

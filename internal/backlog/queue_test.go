@@ -1,9 +1,12 @@
 package backlog
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestLimit: items beyond their limit, in items or in bytes, are dropped and counted; an item without a
@@ -12,9 +15,7 @@ func TestLimit(t *testing.T) {
 	for _, limit := range []Limit{{Items: 3}, {Bytes: 30}, {Items: 3, Bytes: 1000}, {Items: 1000, Bytes: 39}} {
 		q := New[int]()
 		for i := range 10 {
-			if added := q.Put(i, 10, limit); added != (i < 3) {
-				t.Errorf("%+v: item %d is added: %v", limit, i, added)
-			}
+			testkit.Same(t, fmt.Sprintf("%+v: item %d is added", limit, i), i < 3, q.Put(i, 10, limit))
 		}
 		if !q.Put(10, 1000, Limit{}) {
 			t.Errorf("%+v: an item without a limit was left out", limit)

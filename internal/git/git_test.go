@@ -23,9 +23,7 @@ func TestEnviron(t *testing.T) {
 	want := append([]string{"HOME=/h", "PATH=/bin", "GIT_AUTHOR_NAME=A", "XDG_CONFIG_HOME=/c", "LC_ALL=de_DE",
 		"HTTPS_PROXY=p"}, Variables()...)
 	testkit.Same(t, "", want, got)
-	if got[len(got)-1] != "LC_ALL=C" {
-		t.Error("the last of two values counts, and it is not ours")
-	}
+	testkit.Same(t, "the last of two values counts, and it is not ours", "LC_ALL=C", got[len(got)-1])
 }
 
 func TestParseVersion(t *testing.T) {

@@ -189,9 +189,8 @@ func (p Place) Carried() ([]Setting, error) {
 // Check fails with [*ChangedError] if the work tree does not lead to its repository any more.
 func (p Place) Check() error {
 	now, err := placeAt(p.Root)
-	var changed *ChangedError
-	switch {
-	case errors.As(err, &changed):
+	switch _, ok := errors.AsType[*ChangedError](err); {
+	case ok:
 		return err
 	case err != nil:
 		return &ChangedError{fmt.Sprintf("%s does not lead to the repository %s any more (%v)",
@@ -252,7 +251,8 @@ func Submodules(dir string) (list []string, err error) {
 		case !d.IsDir():
 			return nil
 		}
-		if !isRepository(path) {
+		_, noConfig := os.Lstat(filepath.Join(path, "config")) // an agent in a sandbox cannot remove it
+		if _, noHead := os.Lstat(filepath.Join(path, "HEAD")); noConfig != nil && noHead != nil {
 			return nil
 		}
 		list = append(list, path)
@@ -264,12 +264,4 @@ func Submodules(dir string) (list []string, err error) {
 		return fs.SkipDir
 	})
 	return list, err
-}
-
-// isRepository also checks for the configuration, which an agent in a sandbox cannot remove.
-func isRepository(dir string) bool {
-	return slices.ContainsFunc([]string{"config", "HEAD"}, func(name string) bool {
-		_, err := os.Lstat(filepath.Join(dir, name))
-		return err == nil
-	})
 }

@@ -2,6 +2,7 @@ package git
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -164,8 +165,7 @@ func TestLocate(t *testing.T) {
 			t.Errorf("%q: %v, %v", dir, p, err)
 		}
 	}
-	p, err := Locate(at("repo"))
-	testkit.OK(t, err)
+	p := testkit.Must(Locate(at("repo")))(t)
 	config := testkit.Must(os.ReadFile(at("repo/.git/config")))(t)
 	var changed *ChangedError
 	for name, c := range map[string]struct{ file, text, back string }{
@@ -176,12 +176,11 @@ func TestLocate(t *testing.T) {
 		if _, err := Locate(at("repo")); !errors.As(err, &changed) || !errors.As(p.Check(), &changed) {
 			t.Errorf("%s elsewhere: %v", name, err)
 		}
-		if c.back == "" {
-			err = os.Remove(c.file)
-		} else {
-			err = os.WriteFile(c.file, []byte(c.back), 0o644)
+		testkit.OK(t, os.Remove(c.file))
+		if c.back != "" {
+			put(t, c.file, c.back)
 		}
-		testkit.OK(t, errors.Join(err, p.Check()))
+		testkit.OK(t, p.Check())
 	}
 	testkit.OK(t, errors.Join(os.Rename(at("repo/.git"), at("old")), os.Symlink(at("store"), at("repo/.git"))))
 	if err := p.Check(); !errors.As(err, &changed) || !strings.Contains(err.Error(), at("store")) {
@@ -234,8 +233,6 @@ func TestSurvey(t *testing.T) {
 		testkit.OK(t, os.Chmod(filepath.Join(dir, c.file), c.mode))
 		after, _, err := p.Survey(t.Context())
 		testkit.OK(t, err)
-		if got := strings.Join(after.New(before), "\n"); got != c.want {
-			t.Errorf("%s: found %q, want %q", name, got, c.want)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: found", name), c.want, strings.Join(after.New(before), "\n"))
 	}
 }

@@ -42,8 +42,7 @@ func (e *Error) Error() string {
 
 // Exit returns the exit code of git; -1 if err is not an [Error].
 func Exit(err error) int {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Exit
 	}
 	return -1
@@ -142,13 +141,12 @@ func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 		}
 	}
 	err = r.run(cmd)
-	var exit *exec.ExitError
-	switch {
+	switch exit, ok := errors.AsType[*exec.ExitError](err); {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("git %s: %w", c.name(), ctx.Err())
 	case out.more:
 		return out.data.Bytes(), ErrTooMuch
-	case errors.As(err, &exit):
+	case ok:
 		text := strings.TrimSpace(strings.ToValidUTF8(stderr.data.String(), "\uFFFD"))
 		err = &Error{Args: c.words(), Exit: exit.ExitCode(), Stderr: text}
 	case err != nil:
@@ -257,15 +255,11 @@ func parseVersion(text string) (Version, error) {
 	parts := strings.SplitN(strings.TrimPrefix(text, "git version "), ".", 3)
 	if len(parts) >= 2 {
 		major, err := strconv.Atoi(parts[0])
-		minor, err2 := strconv.Atoi(digits(parts[1]))
+		digits := len(parts[1]) - len(strings.TrimLeft(parts[1], "0123456789"))
+		minor, err2 := strconv.Atoi(parts[1][:digits])
 		if err == nil && err2 == nil {
 			return Version{major, minor}, nil
 		}
 	}
 	return Version{}, fmt.Errorf("git reports its version as %q, which cannot be read", text)
-}
-
-// digits returns the digits that s begins with.
-func digits(s string) string {
-	return s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
 }

@@ -316,7 +316,11 @@ func readHost(v yamldoc.Field) Host {
 		case "command":
 			h.Command = command(f.Value)
 		case "dir":
-			h.Dir = directory(f.Value)
+			if h.Dir = f.Text(); f.Kind() == yamldoc.Text {
+				if err := checkDir(h.Dir); err != nil {
+					f.Errorf("%v", err)
+				}
+			}
 		case "slots":
 			h.Slots = f.Integer(1)
 		case "end":
@@ -370,17 +374,6 @@ func CheckCommand(words []string) error {
 	return nil
 }
 
-func directory(v yamldoc.Value) string {
-	dir := v.Text()
-	if v.Kind() != yamldoc.Text {
-		return ""
-	}
-	if err := checkDir(dir); err != nil {
-		v.Errorf("%v", err)
-	}
-	return dir
-}
-
 func checkDir(dir string) error {
 	below, home := strings.CutPrefix(dir, "~/")
 	switch {
@@ -430,7 +423,7 @@ func (c *Config) readPools(v yamldoc.Value) {
 		for _, item := range f.Items("a list of hosts") {
 			name := item.Text()
 			if _, ok := c.Find(name); !ok && name != Here && item.Kind() == yamldoc.Text {
-				item.Errorf("there is no host %q: use %s", name, oneOf(c.hostNames()))
+				item.Errorf("there is no host %q: use %s", name, oneOf(Config{Hosts: c.Hosts}.Names()))
 			}
 			p.Hosts = append(p.Hosts, name)
 		}
@@ -439,14 +432,6 @@ func (c *Config) readPools(v yamldoc.Value) {
 		}
 		c.Pools = append(c.Pools, p)
 	}
-}
-
-func (c *Config) hostNames() []string {
-	names := []string{}
-	for _, h := range c.Hosts {
-		names = append(names, h.Name)
-	}
-	return append(names, Here)
 }
 
 // Add returns a configuration file with one more host, after the others. All other bytes stay as they are.
@@ -564,7 +549,7 @@ func (l layout) add(h Host) []byte {
 		return l.insertLines(len(l.src), "hosts:\n"+h.lines("  "))
 	}
 	if l.end != nil {
-		text := h.Name + ": " + h.inline()
+		text := h.Name + ": {" + strings.Join(h.fields(), ", ") + "}"
 		if len(l.hosts) > 0 {
 			text = ", " + text
 		}
@@ -648,9 +633,6 @@ func (h Host) lines(indent string) string {
 	return text
 }
 
-// inline returns the host in braces.
-func (h Host) inline() string { return "{" + strings.Join(h.fields(), ", ") + "}" }
-
 func (h Host) fields() []string {
 	list := []string{"command: " + wordList(h.Command)}
 	if h.Dir != "" {
@@ -680,7 +662,6 @@ func wordList(words []string) string {
 type SSHConfig struct {
 	Hostname     string
 	Port         string
-	User         string
 	Alias        string   // HostKeyAlias
 	KnownFiles   []string // of host keys, the user's first
 	KeysByOther  bool     // KnownHostsCommand: keys come from a program
@@ -691,21 +672,15 @@ type SSHConfig struct {
 // ParseSSH reads the output of `ssh -G`. home is that of the user.
 func ParseSSH(text, home string) SSHConfig {
 	var c SSHConfig
+	texts := map[string]*string{"hostname": &c.Hostname, "port": &c.Port, "hostkeyalias": &c.Alias,
+		"forwardagent": &c.ForwardAgent, "stricthostkeychecking": &c.StrictKeys}
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		switch key {
-		case "hostname":
-			c.Hostname = value
-		case "port":
-			c.Port = value
-		case "user":
-			c.User = value
-		case "hostkeyalias":
-			c.Alias = value
-		case "forwardagent":
-			c.ForwardAgent = value
-		case "stricthostkeychecking":
-			c.StrictKeys = value
+		switch to := texts[key]; key {
+		default:
+			if to != nil {
+				*to = value
+			}
 		case "knownhostscommand":
 			c.KeysByOther = value != "none" && value != ""
 		case "userknownhostsfile", "globalknownhostsfile":
@@ -796,11 +771,10 @@ var noArbiter = sync.OnceValue(func() *regexp.Regexp {
 
 // Explain interprets the error of a host's command that did not start, or failed with output on stderr.
 func Explain(err error) Failure {
-	var start *fs.PathError
-	switch {
+	switch start, ok := errors.AsType[*fs.PathError](err); {
 	case errors.Is(err, exec.ErrNotFound):
 		return Failure{"the first word of its command is not installed on this machine", true}
-	case errors.As(err, &start) && start.Op == "fork/exec":
+	case ok && start.Op == "fork/exec":
 		short := []error{syscall.EAGAIN, syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE} // this machine lacks something
 		if slices.ContainsFunc(short, func(e error) bool { return errors.Is(err, e) }) {
 			return Failure{}

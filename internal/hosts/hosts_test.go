@@ -56,9 +56,7 @@ func TestConnectLimit(t *testing.T) {
 	for command, want := range map[string]time.Duration{"ssh box": 2 * time.Minute, "srun -n1": 24 * time.Hour,
 		"env SLURM_CONF=/s /usr/bin/srun -n1": 24 * time.Hour} {
 		h := Host{Command: strings.Fields(command)}
-		if got := h.ConnectLimit(); got != want {
-			t.Errorf("%s: %s", command, got)
-		}
+		testkit.Same(t, command, want, h.ConnectLimit())
 		if h.Connect = time.Second; h.ConnectLimit() != time.Second {
 			t.Errorf("%s: %s", command, h.ConnectLimit())
 		}
@@ -121,9 +119,7 @@ func TestChoose(t *testing.T) {
 		if err != nil {
 			got = []string{err.Error()}
 		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%q: %q, want %s", list, got, want)
-		}
+		testkit.Same(t, list, want, strings.Join(got, " "))
 	}
 	if got := c.PoolsOf("n2"); len(got) != 1 || got[0] != "gpus" || c.PoolsOf("box") != nil {
 		t.Errorf("pools of n2: %v", got)

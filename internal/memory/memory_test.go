@@ -74,8 +74,7 @@ func TestTextsAreHarmless(t *testing.T) {
 	testkit.OK(t, s.Learn([]Lesson{{Text: "a\nb\x1b[31m\u202e " + key, Evidence: strings.Repeat("é", 10_000), Run: "x\ny",
 		Date: now}}))
 	testkit.OK(t, s.Record(Outcome{Run: "r\n", Agents: []AgentOutcome{{Name: "m\x00" + key, Failed: -1}}}))
-	raw, err := os.ReadFile(s.Path())
-	testkit.OK(t, err)
+	raw := testkit.Must(os.ReadFile(s.Path()))(t)
 	l := load(t, s).Lessons[0]
 	if strings.Contains(string(raw), key) || !strings.HasPrefix(l.Text, "a b") || strings.ContainsAny(l.Text+l.Run,
 		"\n\x1b\u202e") {
@@ -136,9 +135,7 @@ func TestUnreadableFiles(t *testing.T) {
 
 // TestBrief: the newest come first, marked as reports, in bounded size.
 func TestBrief(t *testing.T) {
-	if Brief(nil) != "" {
-		t.Error("nothing is brief")
-	}
+	testkit.Same(t, "nothing is brief", "", Brief(nil))
 	want := briefHeader + "- 2026-03-01, by a human: two\n- 2026-03-01, run 0123abcd: one (evidence: seen)\n"
 	testkit.Same(t, "", want, Brief([]Lesson{lesson("one"), {Text: "two", Date: now}}))
 	var many []Lesson

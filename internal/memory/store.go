@@ -94,18 +94,15 @@ func (s *Store) Learn(lessons []Lesson) error {
 	if clean == nil {
 		return nil
 	}
-	return s.change("keep lessons", func(d *document) error {
-		d.Lessons = merge(d.Lessons, clean)
-		return nil
-	})
+	return s.change("keep lessons", func(d *document) { d.Lessons = merge(d.Lessons, clean) })
 }
 
 // Record adds the outcome of a run, or replaces an earlier one of the same run.
 func (s *Store) Record(o Outcome) error {
 	o = o.clean(s.mask)
-	return s.change("keep an outcome", func(d *document) error {
-		d.Outcomes = record(d.Outcomes, o)
-		return nil
+	return s.change("keep an outcome", func(d *document) {
+		kept := slices.DeleteFunc(d.Outcomes, func(k Outcome) bool { return strings.EqualFold(k.Run, o.Run) })
+		d.Outcomes = append(kept[max(0, len(kept)+1-MaxOutcomes):], o)
 	})
 }
 
@@ -119,13 +116,9 @@ func (s *Store) Replace(seen, lessons []Lesson) error {
 		}
 		clean = append(clean, l)
 	}
-	return s.change("replace lessons", func(d *document) error {
-		added := slices.DeleteFunc(slices.Clone(d.Lessons), func(l Lesson) bool {
-			return slices.ContainsFunc(seen,
-				l.equal)
-		})
+	return s.change("replace lessons", func(d *document) {
+		added := slices.DeleteFunc(d.Lessons, func(l Lesson) bool { return slices.ContainsFunc(seen, l.equal) })
 		d.Lessons = merge(clean, added)
-		return nil
 	})
 }
 
@@ -148,26 +141,19 @@ func (s *Store) Clear() error {
 }
 
 // change applies edit to the content of the file.
-func (s *Store) change(what string, edit func(*document) error) error {
+func (s *Store) change(what string, edit func(*document)) error {
 	unlock, err := s.dir.Lock(s.name+".lock", lockWait)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	defer unlock()
+	var b []byte
 	d, err := s.read()
 	if err == nil {
-		err = edit(&d)
+		edit(&d)
+		d.Lessons, d.Outcomes = append([]Lesson{}, d.Lessons...), append([]Outcome{}, d.Outcomes...) // JSON has no null
+		b, err = json.MarshalIndent(d, "", " ")
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	if d.Lessons == nil {
-		d.Lessons = []Lesson{}
-	}
-	if d.Outcomes == nil {
-		d.Outcomes = []Outcome{}
-	}
-	b, err := json.MarshalIndent(d, "", " ")
 	if err == nil {
 		err = s.dir.ReplaceLocked(s.name+".json", s.name+".tmp", append(b, '\n'))
 	}
@@ -276,8 +262,7 @@ func Brief(lessons []Lesson) string {
 	}
 	var b strings.Builder
 	b.WriteString(briefHeader)
-	for i := len(lessons) - 1; i >= 0; i-- {
-		l := lessons[i]
+	for i, l := range slices.Backward(lessons) {
 		text := fmt.Sprintf("- %s: %s", l.when(), l.Text)
 		if l.Evidence != "" {
 			text += " (evidence: " + l.Evidence + ")"
@@ -371,7 +356,13 @@ func (l *Lesson) set(key, value string) error {
 	case "run":
 		l.Run, most = value, maxRun
 	case "date":
-		return l.setDate(value)
+		for _, layout := range []string{time.RFC3339, dateLayout} {
+			if t, err := time.Parse(layout, value); err == nil {
+				l.Date = t.UTC()
+				return nil
+			}
+		}
+		return fmt.Errorf("%q is not a date: write YYYY-MM-DD", sanitize.Line(value, 60))
 	default:
 		return fmt.Errorf("there is no %q: use lesson, evidence, run or date", sanitize.Line(key, 60))
 	}
@@ -379,16 +370,6 @@ func (l *Lesson) set(key, value string) error {
 		return fmt.Errorf("%s has %d characters, at most %d are kept", key, n, most)
 	}
 	return nil
-}
-
-func (l *Lesson) setDate(value string) error {
-	for _, layout := range []string{time.RFC3339, dateLayout} {
-		if t, err := time.Parse(layout, value); err == nil {
-			l.Date = t.UTC()
-			return nil
-		}
-	}
-	return fmt.Errorf("%q is not a date: write YYYY-MM-DD", sanitize.Line(value, 60))
 }
 
 // Bounds of outcomes.
@@ -490,13 +471,6 @@ func stamp(t time.Time) string {
 }
 
 func tenth(x float64) float64 { return math.Round(x*10) / 10 }
-
-// record adds an outcome. It replaces one of the same run.
-func record(kept []Outcome, o Outcome) []Outcome {
-	kept = slices.DeleteFunc(slices.Clone(kept), func(k Outcome) bool { return strings.EqualFold(k.Run, o.Run) })
-	kept = append(kept, o)
-	return kept[max(0, len(kept)-MaxOutcomes):]
-}
 
 // AgentUse is what one agent of a run used.
 type AgentUse struct {

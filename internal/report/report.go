@@ -211,7 +211,10 @@ func NewCollector(mask func(string) string) *Collector {
 // Take adds an event. line is its line in the format of the contract. Unknown events are ignored; an
 // invalid line is an error.
 func (c *Collector) Take(at time.Time, line []byte) error {
-	c.seen(at)
+	if c.r.Began.IsZero() {
+		c.r.Began = at
+	}
+	c.r.Ended = at
 	name := contract.EventNameOf(line)
 	if wanted[name] {
 		e, err := contract.DecodeWritten(line)
@@ -241,15 +244,9 @@ func (c *Collector) TakeLine(line []byte) error {
 
 // wanted are the events that a report uses.
 var wanted = map[string]bool{
-	"session": true, "spawn": true, "message": true, "cost": true, "turn": true, "done": true, "check": true, "handoff": true, "decision": true,
-	"plan": true, "permission": true, "question": true, "restart": true, "error": true, "result": true,
-}
-
-func (c *Collector) seen(at time.Time) {
-	if c.r.Began.IsZero() {
-		c.r.Began = at
-	}
-	c.r.Ended = at
+	"session": true, "spawn": true, "message": true, "cost": true, "turn": true, "done": true, "check": true,
+	"handoff": true, "decision": true, "plan": true, "permission": true, "question": true, "restart": true,
+	"error": true, "result": true,
 }
 
 // event adds an event whose type the contract knows.
@@ -440,7 +437,11 @@ func (c *Collector) Report(status string) *Report {
 		r.Notes = append(r.Notes, fmt.Sprintf("Only the last %s are listed; %d more are left out.", what,
 			c.dropped[what]))
 	}
-	r.complete()
+	// So that JSON shows lists without entries as empty.
+	r.Tasks, r.Messages, r.Notes = orEmpty(r.Tasks), orEmpty(r.Messages), orEmpty(r.Notes)
+	r.Plan, r.Milestones, r.Acceptance = orEmpty(r.Plan), orEmpty(r.Milestones), orEmpty(r.Acceptance)
+	r.Checks, r.Decisions, r.Agents = orEmpty(r.Checks), orEmpty(r.Decisions), orEmpty(r.Agents)
+	r.Open, r.Changes.Files = orEmpty(r.Open), orEmpty(r.Changes.Files)
 	return &r
 }
 
@@ -485,14 +486,6 @@ func (c *Collector) open(r Report) []Open {
 		add(OpenError, c.lastError)
 	}
 	return list
-}
-
-// complete replaces nil lists, so that JSON shows them as empty.
-func (r *Report) complete() {
-	r.Tasks, r.Messages, r.Notes = orEmpty(r.Tasks), orEmpty(r.Messages), orEmpty(r.Notes)
-	r.Plan, r.Milestones, r.Acceptance = orEmpty(r.Plan), orEmpty(r.Milestones), orEmpty(r.Acceptance)
-	r.Checks, r.Decisions, r.Agents = orEmpty(r.Checks), orEmpty(r.Decisions), orEmpty(r.Agents)
-	r.Open, r.Changes.Files = orEmpty(r.Open), orEmpty(r.Changes.Files)
 }
 
 func orEmpty[T any](list []T) []T {

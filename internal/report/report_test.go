@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rivo/uniseg"
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -164,13 +163,9 @@ var (
 // github.
 func checkLog(t *testing.T, f Format, input, out string) {
 	t.Helper()
-	if found := anywhere.FindString(out); found != "" {
-		t.Errorf("%s of %q has %q", f, input, found)
-	}
+	testkit.Same(t, fmt.Sprintf("%s of %q", f, input), "", anywhere.FindString(out))
 	if f != GitHub {
-		if found := atBegin.FindString(out); found != "" {
-			t.Errorf("%s of %q has a line that begins with %q", f, input, found)
-		}
+		testkit.Same(t, fmt.Sprintf("%s of %q has a line that begins with", f, input), "", atBegin.FindString(out))
 		return
 	}
 	for l := range strings.Lines(out) {
@@ -508,9 +503,7 @@ func play(t *testing.T) (all []Row) {
 	end("one")
 	take(2*time.Hour, "supervisor", contract.Session{Session: "two"})
 	take(2*time.Hour, "orch-1", contract.Cost{CostUSD: 3})
-	if usd := s.Live(); usd != 3 {
-		t.Errorf("the running turn has cost $%v", usd)
-	}
+	testkit.Same(t, "what the running turn has cost", 3, s.Live())
 	take(3*time.Hour, "supervisor", contract.Session{Session: "two", Resumed: true}) // it was killed
 	end("two")
 	return all
@@ -531,9 +524,7 @@ func TestSums(t *testing.T) {
 			{Model: "small", CostUSD: 0.1, Usage: output(2)}},
 	} {
 		rows, total := GroupSpending(by, play(t))
-		if diff := cmp.Diff(want, rows); diff != "" {
-			t.Errorf("by %s (-want +got):\n%s", by, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("by %s", by), want, rows)
 		if total.CostUSD != 4.8 || total.Turns != 2 || total.Usage.Output != 13 {
 			t.Errorf("by %s: total %+v", by, total)
 		}

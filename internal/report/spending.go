@@ -30,9 +30,7 @@ const (
 )
 
 // SpendingWays lists the groupings.
-func SpendingWays() []SpendingBy {
-	return []SpendingBy{SpendingDay, SpendingRun, SpendingAgent, SpendingModel}
-}
+var SpendingWays = []SpendingBy{SpendingDay, SpendingRun, SpendingAgent, SpendingModel}
 
 // Row is the cost of one group, which Day, Run, Agent and Model name: those of the grouping are set.
 type Row struct {
@@ -137,15 +135,12 @@ func (s *Spending) charge(at time.Time, agent, model string, usd float64, used b
 		return
 	}
 	row := Row{Day: at.Format(time.DateOnly), Agent: agent, Model: model}
-	i := slices.IndexFunc(s.Rows, func(r Row) bool { return r.group() == row })
+	i := slices.IndexFunc(s.Rows, func(r Row) bool { return r.Day == row.Day && r.Agent == agent && r.Model == model })
 	if i < 0 {
 		i, s.Rows = len(s.Rows), append(s.Rows, row)
 	}
 	s.Rows[i].add(Row{Turns: turns, CostUSD: usd, Usage: used})
 }
-
-// group returns a row with nothing but what names its group.
-func (r Row) group() Row { return Row{Day: r.Day, Run: r.Run, Agent: r.Agent, Model: r.Model} }
 
 func (r *Row) add(o Row) {
 	r.Turns += o.Turns

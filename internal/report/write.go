@@ -43,10 +43,14 @@ func Write(w io.Writer, r *Report, f Format) error {
 	switch f {
 	case Markdown:
 		text = r.Markdown()
-	case HTML:
-		text, err = r.html()
+	case HTML: // one page without scripts that loads nothing
+		var b strings.Builder
+		err = htmlTemplate().Execute(&b, r)
+		text = lineBegins().ReplaceAllString(inLog(b.String(), "$1&#91;"), "$1&#58;")
 	case JSON:
-		text, err = r.json()
+		var data []byte
+		data, err = json.MarshalIndent(r, "", "  ")
+		text = inLog(string(data), `$1\u005b`) + "\n"
 	case JUnit:
 		text, err = r.junit()
 	case GitHub:
@@ -58,11 +62,6 @@ func Write(w io.Writer, r *Report, f Format) error {
 		_, err = io.WriteString(w, text)
 	}
 	return err
-}
-
-func (r *Report) json() (string, error) {
-	data, err := json.MarshalIndent(r, "", "  ")
-	return inLog(string(data), `$1\u005b`) + "\n", err
 }
 
 // logCommand matches commands of CI systems that are recognized anywhere in a line: ##[group], ##vso[…],
@@ -212,13 +211,6 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 var lineBegins = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(\s*):`)
 })
-
-// html returns the report as one page without scripts that loads nothing.
-func (r *Report) html() (string, error) {
-	var b strings.Builder
-	err := htmlTemplate().Execute(&b, r)
-	return lineBegins().ReplaceAllString(inLog(b.String(), "$1&#91;"), "$1&#58;"), err
-}
 
 // Markdown returns the report as GitHub Flavored Markdown. Texts of agents are escaped lines, code spans, or quoted
 // blocks.
@@ -480,9 +472,12 @@ const maxAnnotations = 10
 func (r *Report) annotations() string {
 	var b strings.Builder
 	counts := map[string]int{}
+	// The runner reverses both.
+	data := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	annotate := func(level, title, text string) {
 		if counts[level]++; counts[level] <= maxAnnotations {
-			fmt.Fprintf(&b, "::%s title=%s::%s\n", level, property(title), data(words.Head(text, 2000)))
+			fmt.Fprintf(&b, "::%s title=%s::%s\n", level, property.Replace(title), data.Replace(words.Head(text, 2000)))
 		}
 	}
 	if r.Status != contract.StatusComplete {
@@ -547,16 +542,6 @@ var exitOf = map[string]contract.Exit{
 	contract.StatusFailed:    contract.ExitFailed,
 	contract.StatusCancelled: contract.ExitFailed, contract.StatusNeedsInput: contract.ExitNeedsInput,
 	contract.StatusLimit: contract.ExitLimit, contract.StatusInterrupted: contract.ExitInterrupted,
-}
-
-// data escapes text after a workflow command. The runner reverses this.
-func data(text string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(text)
-}
-
-// property escapes text in a property of a workflow command.
-func property(text string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(text)
 }
 
 // The elements of JUnit's XML that a report uses.

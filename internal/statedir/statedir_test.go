@@ -157,14 +157,10 @@ func TestReplaceLocked(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	d := openDir(t, t.TempDir())
-	unlock, err := d.Lock("lock", 0)
-	testkit.OK(t, err)
+	unlock := testkit.Must(d.Lock("lock", 0))(t)
 	if _, err := d.Lock("lock", 0); !errors.Is(err, errHeld) {
 		t.Errorf("taken twice: %v", err)
 	}
 	time.AfterFunc(time.Millisecond, unlock)
-	if unlock, err = d.Lock("lock", time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	unlock()
+	testkit.Must(d.Lock("lock", time.Minute))(t)()
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -66,15 +67,27 @@ func Same[T any](t testing.TB, name any, want, got T, options ...cmp.Option) {
 }
 
 // waitTimeout is how long tests wait for something that must happen. It bounds failures, and measures nothing.
-const waitTimeout = time.Minute
+const waitTimeout = 2 * time.Minute
 
 // Await polls until a condition holds, of a program that does not notify.
 func Await(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(waitTimeout); !is(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%s: not within %s", what, waitTimeout)
 		}
+	}
+}
+
+// Receive returns what comes from a channel, and the zero value when it is closed.
+func Receive[T any](t testing.TB, what any, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(waitTimeout):
+		t.Fatalf("%v: not within %s", what, waitTimeout)
+		panic("unreachable")
 	}
 }
 
@@ -149,6 +162,68 @@ func Excludes(t testing.TB, what any, text string, parts ...string) {
 	for _, part := range parts {
 		if strings.Contains(text, part) {
 			t.Errorf("%v: %q is in:\n%s", what, part, text)
+		}
+	}
+}
+
+// Check reports what is wrong unless a condition holds.
+func Check(t testing.TB, holds bool, wrong string, args ...any) {
+	t.Helper()
+	if !holds {
+		t.Errorf(wrong, args...)
+	}
+}
+
+// Need is a Check without which the rest of the test makes no sense: it ends the test.
+func Need(t testing.TB, holds bool, wrong string, args ...any) {
+	t.Helper()
+	if !holds {
+		t.Fatalf(wrong, args...)
+	}
+}
+
+// Like reports the fields that want sets and that got has otherwise.
+func Like[T any](t testing.TB, name any, want, got T) {
+	t.Helper()
+	w, g := reflect.ValueOf(want), reflect.ValueOf(got)
+	for i := range w.NumField() {
+		if f := w.Field(i); !f.IsZero() && !reflect.DeepEqual(f.Interface(), g.Field(i).Interface()) {
+			t.Errorf("%v: %s is %#v, want %#v, in %+v", name, w.Type().Field(i).Name, g.Field(i), f, got)
+		}
+	}
+}
+
+// Empty reports what a list or a map has that is to have nothing.
+func Empty(t testing.TB, what, list any) {
+	t.Helper()
+	if n := reflect.ValueOf(list).Len(); n > 0 {
+		t.Errorf("%v: there are %d: %+v", what, n, list)
+	}
+}
+
+// Err is the error of a call with one result.
+func Err[T any](_ T, err error) error { return err }
+
+// Works reports an error of what has to work, and lets the test go on.
+func Works(t testing.TB, what any, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%v: %v", what, err)
+	}
+}
+
+// Fails reports an error that is missing, or is not the one that is wanted: a text is in it, an error is what
+// errors.Is finds.
+func Fails(t testing.TB, what any, err error, want ...any) {
+	t.Helper()
+	if err == nil {
+		t.Errorf("%v: no error %v", what, want)
+		return
+	}
+	for _, w := range want {
+		target, is := w.(error)
+		if is && !errors.Is(err, target) || !is && !strings.Contains(err.Error(), fmt.Sprint(w)) {
+			t.Errorf("%v: %v; want %v", what, err, w)
 		}
 	}
 }

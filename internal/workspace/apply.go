@@ -172,8 +172,14 @@ func (s *sorter) outside(c Change) bool {
 func (s *sorter) obstacle(c Change) string {
 	info := s.plan.seen[c.Path]
 	switch {
-	case info != nil && info.IsDir():
-		if !s.empties(c.Path) {
+	case info != nil && info.IsDir(): // the deletions may empty it
+		err := fs.WalkDir(s.root.FS(), c.Path, func(name string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && !s.vanishes[name] {
+				return fs.ErrExist
+			}
+			return err
+		})
+		if err != nil {
 			return InTheWay
 		}
 	case info != nil && c.From.Mode == "":
@@ -185,17 +191,6 @@ func (s *sorter) obstacle(c Change) string {
 		}
 	}
 	return ""
-}
-
-// empties reports whether a directory is empty once the deletions are done.
-func (s *sorter) empties(dir string) bool {
-	err := fs.WalkDir(s.root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && !s.vanishes[name] {
-			return fs.ErrExist
-		}
-		return err
-	})
-	return err == nil
 }
 
 // lstat returns information about a file whose parents are directories, not links.
@@ -276,18 +271,12 @@ func (w *writer) delete(c Change) error {
 	if err := w.root.Remove(c.Path); err != nil {
 		return err
 	}
-	for dir := path.Dir(c.Path); dir != "." && !w.runsIn(dir); dir = path.Dir(dir) {
-		if w.root.Remove(dir) != nil {
-			break // not empty
+	for dir := path.Dir(c.Path); dir != "."; dir = path.Dir(dir) {
+		if strings.HasPrefix(w.plan.repo.Prefix+"/", dir+"/") || w.root.Remove(dir) != nil {
+			break // shells may be in the run's directory and those above it, or this one is not empty
 		}
 	}
 	return nil
-}
-
-// runsIn reports whether dir is the run's directory or one above it, in which shells may be.
-func (w *writer) runsIn(dir string) bool {
-	prefix := w.plan.repo.Prefix
-	return prefix == dir || strings.HasPrefix(prefix, dir+"/")
 }
 
 func (w *writer) write(c Change) error {

@@ -51,16 +51,11 @@ func TestCarry(t *testing.T) {
 	}
 	want := from.Files()
 	delete(want, "ignored")
-	if diff := cmp.Diff(want, to.Files()); diff != "" {
-		t.Errorf("files (-there +here):\n%s", diff)
-	}
-	if after := to.Git("rev-parse", "HEAD", "HEAD^{tree}") + to.Git("ls-files", "--stage"); after != before {
-		t.Errorf("HEAD and index were\n%s\nand are\n%s", before, after)
-	}
+	testkit.Same(t, "files", want, to.Files())
+	testkit.Same(t, "HEAD and index were", before,
+		to.Git("rev-parse", "HEAD", "HEAD^{tree}")+to.Git("ls-files", "--stage"))
 	refs := "refs/arbiter/" + gittest.RUN8
-	if diff := cmp.Diff(from.Git("for-each-ref", refs), to.Git("for-each-ref", refs)); diff != "" {
-		t.Errorf("references (-there +here):\n%s", diff)
-	}
+	testkit.Same(t, "references", from.Git("for-each-ref", refs), to.Git("for-each-ref", refs))
 	span, err := to.Open(nil).Work(ctx)
 	to.Must(err)
 	if changes, err := to.Open(nil).Changes(ctx, span.From, span.To); err != nil || len(changes) != 3 {

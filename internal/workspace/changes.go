@@ -117,19 +117,13 @@ func parseChanges(out string) ([]Change, error) {
 		if !ok {
 			return nil, fmt.Errorf("%w: %q was not listed", errOutput, path)
 		}
-		changes[i].count(parts[0], parts[1])
+		if changes[i].Binary = parts[0] == "-"; !changes[i].Binary {
+			changes[i].Added, _ = strconv.Atoi(parts[0])
+			changes[i].Deleted, _ = strconv.Atoi(parts[1])
+		}
 	}
 	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	return changes, nil
-}
-
-func (c *Change) count(added, deleted string) {
-	if added == "-" {
-		c.Binary = true
-		return
-	}
-	c.Added, _ = strconv.Atoi(added)
-	c.Deleted, _ = strconv.Atoi(deleted)
 }
 
 // parseRaw reads "100644 100755 ID ID M": modes and objects before and after, and a letter.

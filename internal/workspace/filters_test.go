@@ -1,6 +1,7 @@
 package workspace_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -46,9 +47,8 @@ func TestFilterIsMissing(t *testing.T) {
 			testkit.Same(t, "the user's part of the repository changed", private, d.Private())
 			problems := strings.Join(s.Problems, "\n")
 			for _, file := range []string{"edited.big", "dir/:(top)x.big", "new.big"} {
-				if !strings.Contains(problems, `"`+file+`", because the filter "rot" fails`) {
-					t.Errorf("nothing is said of %s: %q", file, problems)
-				}
+				testkit.Includes(t, fmt.Sprintf("nothing is said of %s", file), problems,
+					`"`+file+`", because the filter "rot" fails`)
 			}
 			filter(d)
 			if missing["process"] != "" {

@@ -2,9 +2,10 @@ package workspace_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -33,13 +34,10 @@ func TestUnpackKilled(t *testing.T) {
 		if gittest.Killed(t, "unpack", 1000, c.Path, file, base) {
 			t.Fatal("killed twice")
 		}
-		if diff := cmp.Diff(want, c.Files()); diff != "" {
-			t.Errorf("killed after step %d: files (-there +here):\n%s", n, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("killed after step %d: files", n), want, c.Files())
 		refs := "refs/arbiter/" + gittest.RUN8
-		if diff := cmp.Diff(from.Git("for-each-ref", refs), c.Git("for-each-ref", refs)); diff != "" {
-			t.Errorf("killed after step %d: references (-there +here):\n%s", n, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("killed after step %d: references", n), from.Git("for-each-ref", refs),
+			c.Git("for-each-ref", refs))
 	}
 	if n < 4 {
 		t.Errorf("%d steps", n-1)

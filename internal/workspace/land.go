@@ -278,7 +278,11 @@ func (l *lander) prepare(ctx context.Context, q LandRequest) (Landed, error) {
 	}
 	work := theirs.ID
 	if len(q.Without) > 0 {
-		if work, err = l.leaveOut(ctx, theirs, q.Without); err != nil {
+		without, err := l.edited(ctx, theirs.ID, list(q.Without), "update-index", "-z", "--force-remove", "--stdin")
+		if err == nil {
+			work, err = l.Record(ctx, nil, without, "Leave out what only a command created", theirs.ID)
+		}
+		if err != nil {
 			return Landed{}, err
 		}
 	}
@@ -300,15 +304,6 @@ func (l *lander) prepare(ctx context.Context, q LandRequest) (Landed, error) {
 	}
 	result.Status, result.Tree, result.Work = MergeMade, tree, work
 	return result, nil
-}
-
-// leaveOut records a commit without some files.
-func (l *lander) leaveOut(ctx context.Context, c Commit, paths []string) (string, error) {
-	tree, err := l.edited(ctx, c.ID, list(paths), "update-index", "-z", "--force-remove", "--stdin")
-	if err != nil {
-		return "", err
-	}
-	return l.Record(ctx, nil, tree, "Leave out what only a command created", c.ID)
 }
 
 // plan refuses a landing that would overwrite uncommitted changes, or that a filter would have to make.

@@ -2,6 +2,7 @@ package workspace_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -255,9 +256,8 @@ func TestLandKilled(t *testing.T) {
 			_, err := workspace.Land(ctx, c.Open(nil), request)
 			c.Must(err)
 			check(t, c, merged(), "M other")
-			if commits := c.Git("rev-list", "--count", "--first-parent", "HEAD"); commits != "3" {
-				t.Errorf("%s, killed after step %d: %s commits", kind, n, commits)
-			}
+			testkit.Same(t, fmt.Sprintf("%s, killed after step %d", kind, n), "3",
+				c.Git("rev-list", "--count", "--first-parent", "HEAD"))
 		}
 	}
 }
@@ -305,12 +305,8 @@ func TestLandHere(t *testing.T) {
 		}
 		want := map[string]string{"both": "100644 1\n2\n3\n4\nrun\n", "edit": "100644 run\n", "dir/new": "100644 run\n",
 			"staged": "100644 1\n"}
-		if diff := cmp.Diff(want, c.Tree("HEAD")); diff != "" {
-			t.Errorf("killed after step %d: HEAD (-want +got):\n%s", n, diff)
-		}
-		if diff := cmp.Diff(files, c.Files()); diff != "" {
-			t.Errorf("killed after step %d: files changed:\n%s", n, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("killed after step %d: HEAD", n), want, c.Tree("HEAD"))
+		testkit.Same(t, fmt.Sprintf("killed after step %d: files changed", n), files, c.Files())
 		if got := c.Git("status", "--porcelain", "-uall"); got !=
 			"M both\n M edit\nM  staged\n?? built/a.o\n?? untracked" {
 			t.Errorf("killed after step %d: status %q", n, got)
@@ -335,9 +331,7 @@ func TestLandHere(t *testing.T) {
 	q.Since, q.Without = plan.Work, nil
 	_, err = workspace.Land(ctx, r, q)
 	d.Must(err)
-	if got := d.Git("show", "--format=", "--name-only", "HEAD"); got != "built/a.o\ndir/new\nedit" {
-		t.Errorf("then %q is landed", got)
-	}
+	testkit.Same(t, "landed then", "built/a.o\ndir/new\nedit", d.Git("show", "--format=", "--name-only", "HEAD"))
 }
 
 // TestDamaged: each object of a commit is compared with its name.

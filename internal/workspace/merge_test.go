@@ -99,9 +99,7 @@ func TestConflict(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	testkit.Same(t, "", []string{"a", "line\nend"}, got.Files)
-	if diff := cmp.Diff(before, d.Git("for-each-ref")); diff != "" {
-		t.Errorf("something moved: %s", diff)
-	}
+	testkit.Same(t, "something moved", before, d.Git("for-each-ref"))
 }
 
 // TestMovedMeanwhile: the branch moves while the merge is computed. Nothing is lost, and the merge can be
@@ -118,9 +116,7 @@ func TestMovedMeanwhile(t *testing.T) {
 	if got, err := workspace.MergeInto(ctx, r, ref, "side", "join"); !errors.Is(err, workspace.ErrMoved) {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	if d.Git("rev-parse", ref) != other {
-		t.Error("the other process's commit is lost")
-	}
+	testkit.Same(t, "the other process's commit is lost", other, d.Git("rev-parse", ref))
 	got, err := workspace.MergeInto(ctx, d.Open(nil), ref, "side", "join")
 	d.Must(err)
 	if d.Git("rev-parse", got.Head+"^1") != other {

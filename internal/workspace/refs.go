@@ -82,8 +82,7 @@ func (r *Repo) Move(ctx context.Context, reason string, updates ...Update) error
 	}
 	call := git.Call{Args: []string{"update-ref", "-m", reason, "-z", "--stdin"}, Stdin: in.Bytes(), Writes: true}
 	failed := r.move(ctx, call, updates)
-	var e *git.Error
-	if errors.As(failed, &e) && strings.Contains(e.Stderr, "couldn't set") {
+	if e, ok := errors.AsType[*git.Error](failed); ok && strings.Contains(e.Stderr, "couldn't set") {
 		// Another git removed an empty directory of references at the moment when this one needed it.
 		failed = r.move(ctx, call, updates)
 	}

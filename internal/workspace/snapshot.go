@@ -18,7 +18,6 @@ import (
 
 // Snapshot is a record of the workspace's files.
 type Snapshot struct {
-	Ref    string
 	Commit Commit
 	Head   string // HEAD of the workspace when the files were recorded
 	// Problems names files that could not be recorded: unreadable ones, nested repositories without a
@@ -67,7 +66,7 @@ func (r *Repo) Find(ctx context.Context, name string) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	return Snapshot{Ref: ref, Commit: found[0], Head: found[1].ID}, nil
+	return Snapshot{Commit: found[0], Head: found[1].ID}, nil
 }
 
 // Again records the workspace under a name of this run, and replaces an earlier snapshot of that name. If
@@ -84,7 +83,7 @@ func (r *Repo) Again(ctx context.Context, name string) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	head, old := now[0].ID, now[1]
-	s := Snapshot{Ref: ref, Commit: old, Head: head, Problems: problems}
+	s := Snapshot{Commit: old, Head: head, Problems: problems}
 	if old.Tree == tree && now[2].ID == head {
 		return s, nil
 	}

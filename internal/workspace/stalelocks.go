@@ -33,8 +33,7 @@ func (r *Repo) pastLocks(ctx context.Context, own *Repo, f func() error) error {
 		dirs = append(dirs, own.GitDir)
 	}
 	failed := f()
-	var e *git.Error
-	if !errors.As(failed, &e) || !strings.Contains(e.Stderr, ".lock'") {
+	if e, ok := errors.AsType[*git.Error](failed); !ok || !strings.Contains(e.Stderr, ".lock'") {
 		return failed
 	}
 	poll := time.NewTicker(lockPoll)

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -205,15 +203,9 @@ func TestUndo(t *testing.T) {
 			plan := run(t, r, true)
 			testkit.Same(t, "a dry run changed files", files, d.Files())
 			result := run(t, r, false)
-			if diff := cmp.Diff(plan, result); diff != "" {
-				t.Errorf("the plan and what was done (-plan +done):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.kept, result.Kept); diff != "" {
-				t.Errorf("kept (-want +got):\n%s", diff)
-			}
-			if len(result.Reverted) != c.reverted {
-				t.Errorf("reverted %v, want %d", result.Reverted, c.reverted)
-			}
+			testkit.Same(t, "the plan and what was done", plan, result)
+			testkit.Same(t, "kept", c.kept, result.Kept)
+			testkit.Same(t, fmt.Sprintf("how many of %v", result.Reverted), c.reverted, len(result.Reverted))
 			testkit.Same(t, "differs from before the run", c.differs, differing(before, d.Files()))
 			testkit.Same(t, "the user's part of the repository changed", private, d.Private())
 			if again := run(t, r, false); len(again.Reverted) > 0 || len(again.Kept) != len(result.Kept) {
@@ -404,9 +396,7 @@ func TestUndoKilled(t *testing.T) {
 			break
 		}
 		run(t, c.Open(nil), false)
-		if diff := cmp.Diff(before, c.Files()); diff != "" {
-			t.Errorf("killed after step %d:\n%s", n, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("killed after step %d", n), before, c.Files())
 	}
 }
 

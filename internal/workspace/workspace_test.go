@@ -3,14 +3,13 @@ package workspace_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -261,12 +260,8 @@ func TestSnapshots(t *testing.T) {
 			d.Must(err)
 			again, err := r.Again(ctx, "base")
 			d.Must(err)
-			if again.Commit != s.Commit {
-				t.Errorf("the same files are another snapshot: %v, then %v", s.Commit, again.Commit)
-			}
-			if diff := cmp.Diff(before, d.Private()); diff != "" {
-				t.Errorf("the user's part of the repository changed (-before +after):\n%s", diff)
-			}
+			testkit.Same(t, "the same files are another snapshot", s.Commit, again.Commit)
+			testkit.Same(t, "the user's part of the repository changed", before, d.Private())
 			if wantProblems := name == "nested repositories"; wantProblems != (len(s.Problems) > 0) {
 				t.Errorf("problems: %q", s.Problems)
 			}
@@ -277,9 +272,7 @@ func TestSnapshots(t *testing.T) {
 			got := d.Tree(s.Commit.Tree)
 			_ = d.Command("-c", "core.safecrlf=false", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
 				"add", "-A", "--sparse", "--ignore-errors", ".").Run()
-			if diff := cmp.Diff(d.Tree(d.Git("write-tree")), got); diff != "" {
-				t.Errorf("snapshot (-git add +ours):\n%s", diff)
-			}
+			testkit.Same(t, "snapshot", d.Tree(d.Git("write-tree")), got)
 			for _, ran := range []string{"hook-ran", "monitor-ran"} {
 				if _, ok := got[ran]; ok {
 					t.Errorf("%s", ran)
@@ -353,9 +346,7 @@ func TestSnapshotKilled(t *testing.T) {
 		s, err := c.Open(nil).Once(ctx, "base")
 		c.Must(err)
 		want := map[string]string{"a": "100644 1\n", "b": "100644 2\n"}
-		if diff := cmp.Diff(want, c.Tree(s.Commit.ID)); diff != "" {
-			t.Errorf("killed after step %d:\n%s", n, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("killed after step %d", n), want, c.Tree(s.Commit.ID))
 	}
 }
 

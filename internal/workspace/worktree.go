@@ -147,10 +147,7 @@ func (m *Worktrees) fetch(ctx context.Context, w Worktree) (head string, err err
 	if err != nil {
 		return "", err
 	}
-	tip := found[1].ID
-	if tip == "" { // the agent deleted it
-		tip = found[2].ID
-	}
+	tip := cmp.Or(found[1].ID, found[2].ID) // the agent may have deleted it
 	err = m.repo.Move(ctx, "arbiter: fetched", Update{Ref: branch, Old: found[2].ID, New: tip})
 	return found[0].ID, err
 }
@@ -182,7 +179,7 @@ func (m *Worktrees) Work(ctx context.Context, w Worktree) (found WorktreeWork, e
 		found.Tree, found.Problems, err = m.repo.TreeOf(ctx, w.Dir, found.Head)
 		return found, err
 	}
-	there, err := m.linked(ctx, w)
+	there, err := m.open(ctx, w)
 	if err == nil {
 		found.Tree, found.Problems, err = there.Tree(ctx)
 	}
@@ -198,11 +195,7 @@ func (m *Worktrees) Commit(ctx context.Context, w Worktree, message string) (fou
 		return found, err
 	}
 	defer unlock()
-	open := m.linked
-	if w.Kind == WorktreeClone {
-		open = m.openClone
-	}
-	there, err := open(ctx, w)
+	there, err := m.open(ctx, w)
 	if err != nil {
 		return WorktreeWork{}, err
 	}
@@ -516,15 +509,6 @@ func (m *Worktrees) unlink(name string) error {
 	return err
 }
 
-// openClone opens a clone.
-func (m *Worktrees) openClone(ctx context.Context, w Worktree) (*Repo, error) {
-	there, err := m.repo.At(ctx, w.Dir)
-	if err == nil && (there.Root != w.Dir || there.GitDir != filepath.Join(w.Dir, ".git")) {
-		err = errNoClone(w)
-	}
-	return there, err
-}
-
 // WorktreeKind is the way in which a directory is isolated.
 type WorktreeKind string
 
@@ -698,7 +682,7 @@ func (m *Worktrees) Head(ctx context.Context, w Worktree) (head string, err erro
 		defer unlock()
 		return m.fetch(ctx, w)
 	}
-	there, err := m.linked(ctx, w)
+	there, err := m.open(ctx, w)
 	if err != nil {
 		return "", err
 	}
@@ -709,10 +693,14 @@ func (m *Worktrees) Head(ctx context.Context, w Worktree) (head string, err erro
 	return commit.ID, err
 }
 
-// linked opens a worktree, and makes sure that it still belongs to the repository.
-func (m *Worktrees) linked(ctx context.Context, w Worktree) (*Repo, error) {
+// open opens a directory, and makes sure that it still is a clone, or belongs to the repository.
+func (m *Worktrees) open(ctx context.Context, w Worktree) (*Repo, error) {
 	there, err := m.repo.At(ctx, w.Dir)
-	if err == nil && (there.CommonDir != m.repo.CommonDir || there.Root != w.Dir) {
+	switch clone := w.Kind == WorktreeClone; {
+	case err != nil:
+	case clone && (there.Root != w.Dir || there.GitDir != filepath.Join(w.Dir, ".git")):
+		err = errNoClone(w)
+	case !clone && (there.Root != w.Dir || there.CommonDir != m.repo.CommonDir):
 		err = fmt.Errorf("%s does not belong to the repository %s any more", w.Dir, m.repo.CommonDir)
 	}
 	return there, err
@@ -755,11 +743,7 @@ func (m *Worktrees) Save(ctx context.Context, w Worktree) (s WorktreeSaved, err 
 	if old.Tree == tree && earlier[1].ID == head {
 		return s, nil
 	}
-	parents := []string{head}
-	if old.ID != "" {
-		parents = append(parents, old.ID)
-	}
-	s.Commit, err = m.repo.Record(ctx, nil, tree, "arbiter: uncommitted work of "+w.Branch, parents...)
+	s.Commit, err = m.repo.Record(ctx, nil, tree, "arbiter: uncommitted work of "+w.Branch, head, old.ID)
 	if err != nil {
 		return WorktreeSaved{}, err
 	}
@@ -819,7 +803,7 @@ func (m *Worktrees) Reader(ctx context.Context, commit string) (dir string, err 
 	}
 	defer unlock()
 	if _, err := os.Lstat(filepath.Join(m.dir(reader), ".git")); err == nil {
-		there, err := m.linked(ctx, Worktree{Dir: m.dir(reader)})
+		there, err := m.open(ctx, Worktree{Dir: m.dir(reader)})
 		if err == nil {
 			_, err = there.Git.Write(ctx, "checkout", "--quiet", "--force", "--detach", commit)
 		}

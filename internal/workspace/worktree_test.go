@@ -145,9 +145,7 @@ func TestCloneWritesNothing(t *testing.T) {
 	there := gittest.Dir{TB: t, Path: w.Dir}
 	there.Write("new", "1\n")
 	commit := there.Commit("work")
-	if after := d.Git("count-objects", "-v") + d.Git("for-each-ref"); after != before {
-		t.Errorf("the user's repository changed: %s, then %s", before, after)
-	}
+	testkit.Same(t, "the user's repository changed", before, d.Git("count-objects", "-v")+d.Git("for-each-ref"))
 	if there.Git("config", "user.name") != "Local" || there.Git("config", "core.autocrlf") != "input" {
 		t.Error("settings are missing")
 	}
@@ -324,9 +322,7 @@ func TestUsersWorktreesAreKept(t *testing.T) {
 	if err != nil || again.Branch != w.Branch {
 		t.Errorf("%+v, %v", again, err)
 	}
-	if !strings.Contains(d.Git("worktree", "list"), theirs) {
-		t.Error("a worktree of the user's was forgotten")
-	}
+	testkit.Includes(t, "a worktree of the user's was forgotten", d.Git("worktree", "list"), theirs)
 	if _, err := m.Remove(ctx, workspace.Worktree{Orchestrator: 1, Dir: d.Path}, true); err == nil {
 		t.Error("removed a directory that is not the manager's")
 	}
@@ -457,9 +453,7 @@ func TestCommitPastLocks(t *testing.T) {
 				d.Must(os.Chtimes(path, nearly, nearly))
 				found, err := m.Commit(ctx, w, "work of Orchestrator 1")
 				d.Must(err)
-				if now := d.Git("show", found.Head+":new"); now != "1" {
-					t.Errorf("new holds %q", now)
-				}
+				testkit.Same(t, "new holds", "1", d.Git("show", found.Head+":new"))
 				testkit.Same(t, "status", "", there.Git("status", "--porcelain"))
 			})
 		}
@@ -593,9 +587,7 @@ func TestRemoveKilled(t *testing.T) {
 				t.Errorf("%s, killed after step %d: %v", kind, n, err)
 			}
 			want := map[string]string{"a": "100644 wip\n", "b": "100644 wip\n"}
-			if diff := cmp.Diff(want, d.Tree(r.Ref("orch-1/wip"))); diff != "" {
-				t.Errorf("%s, killed after step %d:\n%s", kind, n, diff)
-			}
+			testkit.Same(t, fmt.Sprintf("%s, killed after step %d", kind, n), want, d.Tree(r.Ref("orch-1/wip")))
 			left, err := os.ReadDir(filepath.Dir(w.Dir))
 			if err != nil || len(left) > 0 || strings.Contains(d.Git("worktree", "list"), "\n") {
 				t.Errorf("%s, killed after step %d: left %v, %v; %s", kind, n, left, err, d.Git("worktree", "list"))

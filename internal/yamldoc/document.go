@@ -71,8 +71,7 @@ func Parse(file string, src []byte) (d *Document, err error) {
 }
 
 func syntaxError(file string, err error) *Error {
-	var at yaml.Error
-	if errors.As(err, &at) && at.GetToken() != nil {
+	if at, ok := errors.AsType[yaml.Error](err); ok && at.GetToken() != nil {
 		p := at.GetToken().Position
 		text := "not valid YAML: " + at.GetMessage()
 		if strings.Contains(text, "character '\t'") {

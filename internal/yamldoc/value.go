@@ -3,6 +3,7 @@ package yamldoc
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
@@ -163,7 +164,8 @@ func (v Value) Fields(what string) []Field {
 	out := make([]Field, 0, len(pairs))
 	for _, p := range pairs {
 		key, at := p.Key.GetToken().Value, line(p.Key)
-		f := Field{key, at, Value{doc: v.doc, Path: join(v.Path, key), depth: v.depth + 1, node: p.Value}}
+		path := strings.TrimPrefix(v.Path+"."+key, ".")
+		f := Field{key, at, Value{doc: v.doc, Path: path, depth: v.depth + 1, node: p.Value}}
 		before, twice := given[key]
 		switch {
 		case p.Key.IsMergeKey():
@@ -176,13 +178,6 @@ func (v Value) Fields(what string) []Field {
 		}
 	}
 	return out
-}
-
-func join(path, key string) string {
-	if path == "" {
-		return key
-	}
-	return path + "." + key
 }
 
 // Unknown reports an unknown key, because a misspelled field must not be ignored.

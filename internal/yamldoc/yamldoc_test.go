@@ -37,9 +37,7 @@ func TestStrict(t *testing.T) {
 		if err := doc.Err(); err != nil {
 			got = err.Error()
 		}
-		if got != want {
-			t.Errorf("%q: %q, want %q", src, got, want)
-		}
+		testkit.Same(t, src, want, got)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -65,13 +66,12 @@ func edit(src []byte, key, value string) (out []byte, err error) {
 	case value == "":
 		out = slices.Concat(slices.Concat(lines[:first]...), slices.Concat(lines[last:]...))
 	default:
-		line := key + ": " + value + comment(lines[first], last-first == 1) + ending(lines[last-1])
+		ending := lines[last-1][len(bytes.TrimRight(lines[last-1], "\r\n")):]
+		line := key + ": " + value + comment(lines[first], last-first == 1) + string(ending)
 		out = slices.Concat(slices.Concat(lines[:first]...), []byte(line), slices.Concat(lines[last:]...))
 	}
 	want := map[string]any{}
-	for k, v := range before {
-		want[k] = v
-	}
+	maps.Copy(want, before)
 	delete(want, key)
 	if value != "" {
 		single, err := meaning([]byte(key + ": " + value + "\n"))
@@ -176,16 +176,6 @@ func comment(line []byte, single bool) string {
 	return text[i:]
 }
 
-func ending(line []byte) string {
-	switch {
-	case bytes.HasSuffix(line, []byte("\r\n")):
-		return "\r\n"
-	case bytes.HasSuffix(line, []byte("\n")):
-		return "\n"
-	}
-	return ""
-}
-
 // plain matches texts that may be written without quotes, if they then have the same meaning.
 var plain = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(-{1,2}[A-Za-z]|[A-Za-z0-9/]|~/)[A-Za-z0-9._/@=-]*$`)
@@ -194,7 +184,10 @@ var plain = sync.OnceValue(func() *regexp.Regexp {
 // EditedText writes a text as a YAML value on one line.
 func EditedText(s string) string {
 	if plain().MatchString(s) {
-		if m, err := meaning([]byte("k: " + s + "\n")); err == nil && m["k"] == s && !ambiguous(s) {
+		m, err := meaning([]byte("k: " + s + "\n"))
+		// Other parsers interpret these as something else.
+		ambiguous := []string{"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
+		if err == nil && m["k"] == s && !slices.Contains(ambiguous, strings.ToLower(s)) {
 			return s
 		}
 	}
@@ -205,13 +198,4 @@ func EditedText(s string) string {
 		return `""`
 	}
 	return strings.TrimSpace(b.String())
-}
-
-// ambiguous reports whether other YAML parsers interpret a text as something else.
-func ambiguous(s string) bool {
-	switch strings.ToLower(s) {
-	case "true", "false", "yes", "no", "on", "off", "null", "y", "n":
-		return true
-	}
-	return false
 }

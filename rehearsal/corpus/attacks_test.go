@@ -56,9 +56,7 @@ func triedBefore(groups []AttackGroup, a Attack) bool {
 func (p AttackPlace) copy(t *testing.T) AttackPlace {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(filepath.Dir(p.Work))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.CopyFS(dir, os.DirFS(filepath.Dir(p.Work))))
 	return AttackPlace{Work: filepath.Join(dir, "work"), Home: filepath.Join(dir, "home")}
 }
 

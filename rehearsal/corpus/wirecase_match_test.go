@@ -1,6 +1,11 @@
 package corpus
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+)
 
 func TestMatches(t *testing.T) {
 	tests := []struct {
@@ -27,17 +32,13 @@ func TestMatches(t *testing.T) {
 	}
 	for _, tt := range tests {
 		n := names{"known": "v"}
-		if got := n.matches(pattern(tt.want), pattern(tt.got)); got != tt.ok {
-			t.Errorf("%s on %s: %v", tt.want, tt.got, got)
-		}
+		testkit.Same(t, fmt.Sprintf("%s on %s", tt.want, tt.got), tt.ok, n.matches(pattern(tt.want), pattern(tt.got)))
 		if _, bound := n["x"]; bound != (tt.ok && tt.want == `{"a":"$x","b":"$x"}`) {
 			t.Errorf("%s on %s: x is remembered: %v", tt.want, tt.got, bound)
 		}
 	}
 	n := names{"id": "7"}
-	if got := n.expand(`{"r":"$id","s":"$other"}`); got != `{"r":"7","s":"$other"}` {
-		t.Errorf("expand: %s", got)
-	}
+	testkit.Same(t, "expand", `{"r":"7","s":"$other"}`, n.expand(`{"r":"$id","s":"$other"}`))
 }
 
 func TestParseSteps(t *testing.T) {

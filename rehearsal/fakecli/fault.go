@@ -234,39 +234,8 @@ func (s *session) strike(at strikeTime) {
 	}
 }
 
-// turnStarts counts the turn and applies the faults of its start.
-func (f *faults) turnStarts(s *session) {
-	f.mu.Lock()
-	f.turn++
-	f.used = false
-	f.mu.Unlock()
-	s.strike(turnStart)
-}
-
-// toolUsed applies faults after the first tool_use of the turn, once its frame is out.
-func (f *faults) toolUsed(s *session) {
-	f.mu.Lock()
-	first := !f.used
-	f.used = true
-	f.mu.Unlock()
-	if first && len(f.list) > 0 {
-		<-s.out.written()
-		s.strike(toolUse)
-	}
-}
-
 // stopsReading begins with the turn, even in turn 1: otherwise the host could not start one.
 func (f *faults) stopsReading() bool { return f.turns() > 0 && f.is("deaf") }
-
-func (f *faults) resultCopies() int {
-	switch {
-	case f.is("no-result"):
-		return 0
-	case f.is("double-result"):
-		return 2
-	}
-	return 1
-}
 
 // swallows reports whether to drop a message that has just come: the one that would start the fault's turn,
 // once.
@@ -279,18 +248,6 @@ func (f *faults) swallows() bool {
 	first := f.swallowed <= f.turn
 	f.swallowed = f.turn + 1
 	return first
-}
-
-// refusal returns the API's answer to the turn's first call, if a fault sets one.
-func (f *faults) refusal() *apiError {
-	if x, ok := f.on("limit"); ok {
-		resets := time.Now().Add(time.Duration(x.number(3600)) * time.Second).Unix()
-		return &apiError{429, fmt.Sprintf("Claude AI usage limit reached|%d", resets)}
-	}
-	if f.is("auth") {
-		return &apiError{401, "Failed to authenticate. API Error: 401 invalid x-api-key"}
-	}
-	return nil
 }
 
 // stoppableReader is the session's stdin. Once the session has stopped reading, it returns no further complete line:

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
@@ -20,10 +22,7 @@ type ledgerLine struct {
 
 func readLedger(t *testing.T, path string) []ledgerLine {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testkit.Must(os.ReadFile(path))(t)
 	var lines []ledgerLine
 	for line := range strings.Lines(string(raw)) {
 		var l ledgerLine
@@ -107,8 +106,6 @@ func TestEnvelopeID(t *testing.T) {
 		"plain | id: 7":                        "",
 		"":                                     "",
 	} {
-		if got := envelopeID(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		testkit.Same(t, text, want, envelopeID(text))
 	}
 }

@@ -121,8 +121,11 @@ func newSession(f flags, stderr io.Writer, faults *faults) *session {
 		inbox: backlog.New[message](), pending: map[string]chan reply{}, known: map[string]bool{},
 		account: account{total: modelUsage{}, sinceResult: modelUsage{}},
 		ledger:  ledger{os.Getenv(LedgerVariable)},
-		mode:    f.get("--permission-mode"), model: resolveModel(f.get("--model")),
+		mode:    f.get("--permission-mode"), model: f.get("--model"),
 		systemText: strings.TrimSpace(f.get("--system-prompt") + "\n\n" + f.get("--append-system-prompt"))}
+	if s.model == "" || s.model == "default" || s.model == "opus" {
+		s.model = "claude-opus-5-5"
+	}
 	_ = json.Unmarshal([]byte(f.get("--settings")), &s.settings) // other settings have no rules
 	s.mode = cmp.Or(s.mode, s.settings.Permissions.DefaultMode, "default")
 	s.fixed = slices.Concat(s.settings.rules(), parseRules("allow", "cliArg", splitRules(f["--allowedTools"])),

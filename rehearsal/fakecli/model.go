@@ -133,7 +133,12 @@ func (t *thread) call(ctx context.Context, body obj, shown bool) (*answer, error
 	}
 	a, err := t.readStream(ctx, resp.Body, shown)
 	if err == nil {
-		t.s.spend(body["model"].(string), a.Usage)
+		model, account := body["model"].(string), &t.s.account
+		t.s.mu.Lock()
+		account.total.add(model, a.Usage)
+		account.sinceResult.add(model, a.Usage)
+		account.cost += price(a.Usage)
+		t.s.mu.Unlock()
 	}
 	return a, err
 }
@@ -238,26 +243,20 @@ func (t *thread) showBlock(a *answer) {
 	if t.sub == nil || len(called) > 0 {
 		t.emit(obj{"type": "assistant", "uuid": a.uuids[len(a.uuids)-1], "message": a.message(block)})
 	}
-	for range called {
-		t.s.faults.toolUsed(t.s)
-	}
-}
-
-// record adds an answer, as far as it has arrived, to the conversation and the transcript.
-func (t *thread) record(a *answer) {
-	t.add("assistant", a.Content...)
-	for i, uuid := range a.uuids {
-		t.tr.link(obj{"type": "assistant", "uuid": uuid, "message": a.message(a.Content[i : i+1])})
+	if f := t.s.faults; len(called) > 0 { // the first of the turn, once its frame is out
+		f.mu.Lock()
+		first := !f.used
+		f.used = true
+		f.mu.Unlock()
+		if first && len(f.list) > 0 {
+			<-t.s.out.written()
+			t.s.strike(toolUse)
+		}
 	}
 }
 
 // usage is the token count of one model call.
 type usage = transcript.Usage
-
-func sum(u, v usage) usage {
-	return usage{Input: u.Input + v.Input, CacheCreation: u.CacheCreation + v.CacheCreation,
-		CacheRead: u.CacheRead + v.CacheRead, Output: u.Output + v.Output}
-}
 
 // price is the cost of a call, in dollars, at the prices of one model for all of them. A cache
 // read costs a twentieth of an input token, a cache write five quarters.
@@ -277,14 +276,6 @@ func modelWindow(model string) int {
 		return 200_000
 	}
 	return 1_000_000
-}
-
-// resolveModel returns the full name of a model; without a name, that of the default.
-func resolveModel(name string) string {
-	if name == "" || name == "default" || name == "opus" {
-		return "claude-opus-5-5"
-	}
-	return name
 }
 
 // modelUsage is the usage by model, in the format of result frames and the transcript.
@@ -311,15 +302,6 @@ type account struct {
 	total, sinceResult modelUsage
 	cost               float64
 	last               *usage // of the main thread's last answer; never changed, only replaced
-}
-
-// spend adds a call of a model.
-func (s *session) spend(model string, u usage) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.account.total.add(model, u)
-	s.account.sinceResult.add(model, u)
-	s.account.cost += price(u)
 }
 
 // usage is the answer to get_usage.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestParseFlags(t *testing.T) {
@@ -16,12 +16,8 @@ func TestParseFlags(t *testing.T) {
 		"--resume", "an-id", "--verbose", "--system-prompt", "- be brief"})
 	want := flags{"-p": nil, "--setting-sources": {""}, "--tools": {"Bash", "Read"}, "--model": {"opus"},
 		"--allowedTools": {"Bash(a, b) Edit"}, "--resume": {"an-id"}, "--verbose": nil, "--system-prompt": {"- be brief"}}
-	if diff := cmp.Diff(want, f); diff != "" {
-		t.Errorf("options (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"Bash(a, b)", "Edit"}, splitRules(f["--allowedTools"])); diff != "" {
-		t.Errorf("rules (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "options", want, f)
+	testkit.Same(t, "rules", []string{"Bash(a, b)", "Edit"}, splitRules(f["--allowedTools"]))
 }
 
 func TestRootNeedsASandboxToBypass(t *testing.T) {

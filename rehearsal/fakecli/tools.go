@@ -275,7 +275,12 @@ const orphanWait = 200 * time.Millisecond
 // CLI.
 func runBash(ctx context.Context, t *thread, c toolCall) *toolResult {
 	var out bytes.Buffer
-	cmd := exec.CommandContext(ctx, "bash", "-c", prefixed(inputOf(c).Command))
+	command := inputOf(c).Command
+	if prefix := os.Getenv("CLAUDE_CODE_SHELL_PREFIX"); prefix != "" { // a program that takes it as its one argument
+		quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+		command = quote(prefix) + " " + quote(command)
+	}
+	cmd := exec.CommandContext(ctx, "bash", "-c", command)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	t.s.apart(cmd)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -299,14 +304,4 @@ func (s *session) apart(cmd *exec.Cmd) {
 	cmd.Env = append(os.Environ(), "CLAUDECODE=1", "CLAUDE_CODE_CHILD_SESSION=1", "CLAUDE_CODE_SESSION_ID="+s.id,
 		"CLAUDE_PID="+strconv.Itoa(os.Getpid()))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-}
-
-// prefixed makes a command the one argument of the program that must start it, if there is one.
-func prefixed(command string) string {
-	prefix := os.Getenv("CLAUDE_CODE_SHELL_PREFIX")
-	if prefix == "" {
-		return command
-	}
-	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-	return quote(prefix) + " " + quote(command)
 }

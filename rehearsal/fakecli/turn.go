@@ -49,7 +49,11 @@ func (s *session) runTurn(m message) {
 	s.main.turn = t
 	s.ledger.message("took", s.id, m)
 	s.lifecycle(m.uuid, "started")
-	s.faults.turnStarts(s)
+	s.faults.mu.Lock()
+	s.faults.turn++
+	s.faults.used = false
+	s.faults.mu.Unlock()
+	s.strike(turnStart)
 	s.handshakes.Wait()
 	s.closeOpenCalls()
 	s.main.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
@@ -58,8 +62,11 @@ func (s *session) runTurn(m message) {
 	s.replay(m)
 	s.main.injectMessages(ctx)
 	var end ending
-	if e := s.faults.refusal(); e != nil {
-		end = s.main.fail(e)
+	if x, ok := s.faults.on("limit"); ok {
+		resets := time.Now().Add(time.Duration(x.number(3600)) * time.Second).Unix()
+		end = s.main.fail(&apiError{429, fmt.Sprintf("Claude AI usage limit reached|%d", resets)})
+	} else if s.faults.is("auth") {
+		end = s.main.fail(&apiError{401, "Failed to authenticate. API Error: 401 invalid x-api-key"})
 	} else {
 		end = s.main.converse(ctx)
 	}
@@ -130,7 +137,13 @@ func (s *session) finish(t *turn, end ending) {
 	for _, m := range t.messages {
 		s.ledger.message("ended", s.id, m)
 	}
-	for range s.faults.resultCopies() {
+	copies := 1
+	if s.faults.is("no-result") {
+		copies = 0
+	} else if s.faults.is("double-result") {
+		copies = 2
+	}
+	for range copies {
 		delete(o, "uuid")
 		s.emit(o)
 	}
@@ -197,12 +210,17 @@ func (t *thread) converse(ctx context.Context) ending {
 		switch {
 		case err != nil:
 		case t.sub == nil:
-			t.turn.usage = sum(t.turn.usage, a.Usage)
+			u := &t.turn.usage
+			*u = usage{Input: u.Input + a.Usage.Input, CacheCreation: u.CacheCreation + a.Usage.CacheCreation,
+				CacheRead: u.CacheRead + a.Usage.CacheRead, Output: u.Output + a.Usage.Output}
 		default:
 			t.sub.tokens = a.Usage.Context() + a.Usage.Output
 		}
 		if err == nil || ctx.Err() != nil {
-			t.record(a)
+			t.add("assistant", a.Content...) // as far as it has arrived
+			for i, uuid := range a.uuids {
+				t.tr.link(obj{"type": "assistant", "uuid": uuid, "message": a.message(a.Content[i : i+1])})
+			}
 			t.runTools(ctx, calls)
 		}
 		switch {

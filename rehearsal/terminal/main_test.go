@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // playEnv selects what the test binary does when it is started again.
@@ -36,10 +38,7 @@ func start(t *testing.T, size Size, part string) (*Terminal, context.Context) {
 		clusterWait = time.Hour
 		t.Cleanup(func() { clusterWait = 20 * time.Millisecond })
 	}
-	term, err := Start(cmd, size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	term := testkit.Must(Start(cmd, size))(t)
 	t.Cleanup(term.Close)
 	return term, ctx
 }

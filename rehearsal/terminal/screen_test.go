@@ -3,9 +3,12 @@ package terminal
 import (
 	"bytes"
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/charmbracelet/x/ansi"
 )
@@ -79,9 +82,7 @@ func TestLeftovers(t *testing.T) {
 		"\x1b[1m":                         `text is styled by "\x1b[1m"`,
 		"\x1b[5 q":                        "the cursor has shape 5",
 	} {
-		if got := strings.Join(seen(small, output).Leftovers(), ", "); got != want {
-			t.Errorf("%q leaves %q, want %q", output, got, want)
-		}
+		testkit.Same(t, fmt.Sprintf("%q leaves", output), want, strings.Join(seen(small, output).Leftovers(), ", "))
 	}
 }
 

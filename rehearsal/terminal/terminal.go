@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,6 @@ type Terminal struct {
 	emu       *emulator
 	changed   chan struct{} // closed and replaced when any of these changes
 	log       []byte
-	full      bool
 	failed    error // of the emulator
 	ended     bool  // no more output comes
 	hungUp    bool
@@ -115,32 +115,37 @@ func Start(cmd *exec.Cmd, size Size) (*Terminal, error) {
 	t.wg.Go(t.read)
 	t.wg.Go(t.takeAnswers)
 	t.wg.Go(t.write)
-	t.wg.Go(t.wait)
+	t.wg.Go(func() {
+		_ = t.cmd.Wait() // the status is read from ProcessState
+		close(t.exited)
+		_ = t.master.SetReadDeadline(time.Now()) // makes read check exited
+	})
 	return t, nil
-}
-
-// wait waits for the process, once.
-func (t *Terminal) wait() {
-	_ = t.cmd.Wait() // the status is read from ProcessState
-	close(t.exited)
-	_ = t.master.SetReadDeadline(time.Now()) // makes read check exited
 }
 
 // read reads the program's output. After the last process that holds the terminal has ended, it reads EIO.
 func (t *Terminal) read() {
 	buf := make([]byte, 64<<10)
+	feed := func(n int) {
+		if n > 0 {
+			t.update(func() { t.failed = cmp.Or(t.failed, t.emu.write(buf[:n])) })
+		}
+	}
 	held := 0 // bytes at the beginning of buf that may be an incomplete character
 	idle := 0 // checks in a row without output, since the program's end
 	for giveUp := (time.Time{}); ; {
 		began := time.Now()
 		n, err := t.master.Read(buf[held:])
-		t.record(buf[held : held+n])
+		t.mu.Lock()
+		t.log = append(t.log, buf[held:held+min(n, maxLog-len(t.log))]...)
+		t.mu.Unlock()
 		got := held + n
 		whole := got
-		if err == nil {
+		// The deadline at the program's end says nothing of what it has written: that is read next.
+		if err == nil || errors.Is(err, os.ErrDeadlineExceeded) && t.over() {
 			whole = wholePart(buf[:got])
 		}
-		t.feed(buf[:whole])
+		feed(whole)
 		held = copy(buf, buf[whole:got])
 		now := time.Now()
 		switch {
@@ -148,7 +153,14 @@ func (t *Terminal) read() {
 			t.end()
 			return
 		case !t.over():
-			t.holdOn(held > 0)
+			var soon time.Time
+			if held > 0 { // incomplete output waits
+				soon = now.Add(clusterWait)
+			}
+			_ = t.master.SetReadDeadline(soon)
+			if t.over() { // this may just have undone the deadline at the program's end
+				_ = t.master.SetReadDeadline(time.Now())
+			}
 			continue
 		case giveUp.IsZero():
 			giveUp = now.Add(50 * afterlife)
@@ -161,6 +173,7 @@ func (t *Terminal) read() {
 				idle++
 			}
 		case err != nil || now.After(giveUp):
+			feed(held)
 			t.end()
 			return
 		}
@@ -172,18 +185,6 @@ func (t *Terminal) end() {
 	t.update(func() { t.ended = true })
 	close(t.drained)
 	t.emu.close()
-}
-
-// holdOn makes the next Read return soon, if incomplete output waits for it.
-func (t *Terminal) holdOn(soon bool) {
-	var at time.Time
-	if soon {
-		at = time.Now().Add(clusterWait)
-	}
-	_ = t.master.SetReadDeadline(at)
-	if t.over() { // this may just have undone wait's deadline
-		_ = t.master.SetReadDeadline(time.Now())
-	}
 }
 
 // wholePart returns how much of p can be given to the emulator, for which the end of its input ends a
@@ -206,26 +207,6 @@ func (t *Terminal) over() bool {
 	default:
 		return false
 	}
-}
-
-func (t *Terminal) record(p []byte) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if space := maxLog - len(t.log); len(p) > space {
-		p, t.full = p[:space], true
-	}
-	t.log = append(t.log, p...)
-}
-
-func (t *Terminal) feed(p []byte) {
-	if len(p) == 0 {
-		return
-	}
-	t.update(func() {
-		if err := t.emu.write(p); err != nil && t.failed == nil {
-			t.failed = err
-		}
-	})
 }
 
 // update changes the state and wakes the waiting callers.

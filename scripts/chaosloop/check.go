@@ -388,16 +388,6 @@ func (r *round) checkNumbers(lines []contract.Line) {
 	}
 }
 
-// nextOf returns what an author's document leads to next: a merge or a hand-off, or nil.
-func nextOf(later []contract.Line, author string) contract.Body {
-	for _, l := range later {
-		if name := l.Body.EventName(); l.ID == author && (name == "handoff" || name == "merge") {
-			return l.Body
-		}
-	}
-	return nil
-}
-
 // checkReceipts checks that the checks of a document are reported in order, each once, whatever is killed; that
 // the document follows the last one; and that it arrives with the reported receipts. An author may have two
 // documents under way: then the second waits for the first. Before the task is complete, the checks of all
@@ -440,9 +430,13 @@ func (r *round) checkReceipts(lines []contract.Line) {
 			if b.Number < b.Of {
 				continue
 			}
-			next := nextOf(lines[i+1:], l.ID)
+			later := lines[i+1:]
+			at := slices.IndexFunc(later, func(next contract.Line) bool {
+				name := next.Body.EventName()
+				return next.ID == l.ID && (name == "handoff" || name == "merge")
+			})
 			// Merged work is checked again, and those receipts count. The run may complete before the merge.
-			if _, merges := next.(contract.Merge); merges || (r.is[isolated] || r.is[hosted]) && next == nil {
+			if at < 0 && (r.is[isolated] || r.is[hosted]) || at >= 0 && later[at].Body.EventName() == "merge" {
 				running = slices.Delete(running, n, n+1)
 				continue
 			}
@@ -501,11 +495,16 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 			continue
 		}
 		r.f.n["documents passed on"]++
-		m, ok := carrier(lines[i+1:], h)
-		if !ok {
+		at := slices.IndexFunc(lines[i+1:], func(l contract.Line) bool {
+			m, ok := l.Body.(contract.Message)
+			return ok && m.To == h.To && (m.Kind == supervisor.KindBrief || m.Kind == verdict.KindDone && m.From == h.From)
+		})
+		if at < 0 {
 			r.bad("documents undelivered", "no message carries the document: %.300s", sameness(l))
 			continue
 		}
+		carrier := lines[i+1+at]
+		m := carrier.Body.(contract.Message)
 		again := len(sessions[h.To]) - 1 // after a lost history it must be delivered again
 		if h.To == contract.Arbiter {
 			again = lost
@@ -514,7 +513,7 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 		if lost > 0 {
 			author = names[m.From]
 		}
-		had := receivedBy(requests, m, sessions[h.To], author)
+		had := receivedBy(requests, m, carrier.Time, sessions[h.To], author)
 		if len(had) > 0 && len(had) <= 1+again {
 			continue
 		}
@@ -533,27 +532,13 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 	}
 }
 
-// delivery is a message that carries a document, and when it was accepted.
-type delivery struct {
-	contract.Message
-	at time.Time
-}
-
-// carrier finds the message that carries a document to its reader.
-func carrier(after []contract.Line, h contract.Handoff) (delivery, bool) {
-	for _, l := range after {
-		m, ok := l.Body.(contract.Message)
-		if ok && m.To == h.To && (m.Kind == supervisor.KindBrief || m.Kind == verdict.KindDone && m.From == h.From) {
-			return delivery{m, l.Time}, true
-		}
-	}
-	return delivery{}, false
-}
-
-// receivedBy returns those of an agent's sessions that received a message: as a message of its own, or, once another
-// decider has ruled on it, as an entry of the work log that a later message carries. If the agent's history was lost
-// before that, author is the name of who wrote the message: the record with which the next session begins quotes it.
-func receivedBy(requests []rehearsal.Request, m delivery, sessions []string, author string) []string {
+// receivedBy returns those of an agent's sessions that received a message, which was accepted at that time: as a
+// message of its own, or, once another decider has ruled on it, as an entry of the work log that a later message
+// carries. If the agent's history was lost before that, author is the name of who wrote the message: the record with
+// which the next session begins quotes it.
+func receivedBy(
+	requests []rehearsal.Request, m contract.Message, at time.Time, sessions []string, author string,
+) []string {
 	those := func(texts ...string) (had []string) {
 		for _, q := range requests {
 			if slices.Contains(sessions, q.Session) && !slices.Contains(had, q.Session) &&
@@ -564,7 +549,7 @@ func receivedBy(requests []rehearsal.Request, m delivery, sessions []string, aut
 		return had
 	}
 	had := those("| id: "+m.MessageID, fmt.Sprintf("| work log | from: %s | kind: %s | at: %s |", m.From, m.Kind,
-		m.at.UTC().Format(time.RFC3339)))
+		at.UTC().Format(time.RFC3339)))
 	if len(had) == 0 && author != "" {
 		had = those(fmt.Sprintf("%s to the Arbiter (%s):\n| %s\n", author, m.Kind,
 			strings.ReplaceAll(m.Text, "\n", "\n| ")))

@@ -219,8 +219,7 @@ func TestDecisionsAreNumbered(t *testing.T) {
 }
 
 func TestHowDocumentsArrive(t *testing.T) {
-	m := delivery{contract.Message{MessageID: "m", From: "orch-1", Kind: verdict.KindDone, Text: "a\n\nb"},
-		time.Unix(9, 5).UTC()}
+	m := contract.Message{MessageID: "m", From: "orch-1", Kind: verdict.KindDone, Text: "a\n\nb"}
 	const quoted = "Orchestrator I to the Arbiter (done):\n| a\n| \n| b\n\nthe human"
 	for _, tt := range []struct {
 		incoming, author string
@@ -235,7 +234,8 @@ func TestHowDocumentsArrive(t *testing.T) {
 		{quoted, "", 0}, // no history was lost
 		{strings.Replace(quoted, "| b", "| c", 1), "Orchestrator I", 0},
 	} {
-		got := receivedBy([]rehearsal.Request{{Session: "s", Incoming: tt.incoming}}, m, []string{"s"}, tt.author)
+		got := receivedBy([]rehearsal.Request{{Session: "s", Incoming: tt.incoming}}, m, time.Unix(9, 5),
+			[]string{"s"}, tt.author)
 		if len(got) != tt.had {
 			t.Errorf("%+v: had by %q", tt, got)
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -66,7 +67,12 @@ func (t table) part(b *strings.Builder, title string) {
 	for _, row := range append(odd, even...) {
 		fmt.Fprintf(b, "| %s |", words(row))
 		for _, f := range t.found {
-			b.WriteString(" " + f.cells[title][row].text() + " |")
+			c := f.cells[title][row]
+			text := cmp.Or(c.State, notThere)
+			if c.Reason != "" {
+				text += ": " + cellText(c.Reason)
+			}
+			b.WriteString(" " + text + " |")
 		}
 		b.WriteString("\n")
 	}
@@ -94,16 +100,6 @@ func (t table) wire(b *strings.Builder) {
 func (t table) header(b *strings.Builder, first string) {
 	fmt.Fprintf(b, "| %s | %s |\n|%s\n", first, strings.Join(t.versions, " | "),
 		strings.Repeat("---|", len(t.versions)+1))
-}
-
-func (c cell) text() string {
-	switch {
-	case c.State == "":
-		return notThere
-	case c.Reason != "":
-		return c.State + ": " + cellText(c.Reason)
-	}
-	return c.State
 }
 
 // cellText escapes the character that would end a cell of a table.

@@ -34,7 +34,7 @@ var suites = []suite{
 		core: "^TestClaude$/^(hooks-judge|hooks-eof|text-turn|tool-turn|verdict|permission|mcp|interrupt-tool|steer|" +
 			"resume|control|compaction|subagent|api-429|merge|tasks)$"},
 	{title: "Whole plays", pkg: "./cmd/arbiter", core: "^(TestFullDialogue|TestTerminalIsWarned)$",
-		run: "^(TestFullDialogue|TestResume|TestOpenItemsOfAHuman|TestRulesHoldOverTheUsersSettings|" +
+		run: "^(TestFullDialogue|TestResume|TestOpenItemsOfAHuman|TestAskRulesHoldOverTheUsersSettings|" +
 			"TestTerminalIsWarned|TestTerminalIsNotCompacted|TestTrustOfHooks|TestAttachFromAnotherTerminal|" +
 			"TestCompactionBlocked)$"},
 }

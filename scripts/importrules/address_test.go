@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write the address of scripts/address into the README")
@@ -29,7 +31,5 @@ func TestAddress(t *testing.T) {
 		t.Fatalf("the README says %q, want %q; -update writes it", got, want)
 	}
 	text := strings.Replace(readme, got, want, 1)
-	if err := os.WriteFile("../../README.md", []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile("../../README.md", []byte(text), 0o644))
 }

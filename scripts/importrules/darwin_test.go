@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestTypesOnMacOS type-checks every package and its tests for macOS. The compiler, for each package on the way, would
@@ -16,9 +18,7 @@ func TestTypesOnMacOS(t *testing.T) {
 		Dir: "../..", Tests: true,
 		Env: append(os.Environ(), "GOOS=darwin", "CGO_ENABLED=0", "GOFLAGS=-mod=readonly"),
 	}, "./...")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	packages.Visit(list, nil, func(p *packages.Package) {
 		for _, e := range p.Errors {
 			t.Errorf("%s: %v", p.ID, e)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // documents returns the pages of the repository that are checked against the code: those next to go.mod, and
@@ -21,15 +23,9 @@ func documents(t *testing.T) map[string]string {
 	root := filepath.Join("..", "..")
 	pages := map[string]string{}
 	for _, pattern := range []string{"*.md", "docs/*.md"} {
-		names, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := testkit.Must(filepath.Glob(filepath.Join(root, pattern)))(t)
 		for _, name := range names {
-			rel, err := filepath.Rel(root, name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			rel := testkit.Must(filepath.Rel(root, name))(t)
 			pages[filepath.ToSlash(rel)] = read(t, name)
 		}
 	}
@@ -79,9 +75,7 @@ func TestDocumentsNameExistingCode(t *testing.T) {
 		declared(t, path, text, files[d.Name()])
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	pages := documents(t)
 	names := regexp.MustCompile("`([A-Za-z][A-Za-z.]*)`").FindAllStringSubmatch(
 		pages["docs/internals.md"], -1)
@@ -196,10 +190,7 @@ func TestChangeTableNamesExistingFiles(t *testing.T) {
 // declared collects what a file declares.
 func declared(t *testing.T, path string, text []byte, names map[string]bool) {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testkit.Must(parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution))(t)
 	for _, d := range file.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
@@ -221,10 +212,7 @@ func declared(t *testing.T, path string, text []byte, names map[string]bool) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile(path))(t)
 	return string(text)
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // faultRows is how many rows of each letter the table of faults must have.
@@ -23,10 +25,7 @@ var faultRows = []struct {
 // TestFaultsAreCovered checks the table of faults against the tree: a promise without a test is an error, and
 // so is a test that does not exist.
 func TestFaultsAreCovered(t *testing.T) {
-	text, err := os.ReadFile("../../testdata/faults.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := testkit.Must(os.ReadFile("../../testdata/faults.md"))(t)
 	for _, problem := range checkFaults(string(text), os.DirFS("../..")) {
 		t.Error(problem)
 	}

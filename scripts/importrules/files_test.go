@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // sleepers are test files that may sleep outside of a synctest bubble, and why.
@@ -27,9 +29,7 @@ var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 func goFiles(t *testing.T, f func(name string, text []byte)) {
 	t.Helper()
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	count := 0
 	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -58,9 +58,7 @@ func goFiles(t *testing.T, f func(name string, text []byte)) {
 		f(filepath.ToSlash(rel), text)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	if count < 30 {
 		t.Fatalf("only %d Go files were found", count)
 	}
@@ -90,10 +88,7 @@ func wide(t *testing.T, name string, text []byte) []string {
 		return nil
 	}
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testkit.Must(parser.ParseFile(fset, name, text, parser.SkipObjectResolution))(t)
 	raw := map[int]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && lit.Value[0] == '`' {
@@ -148,10 +143,7 @@ func TestNoTestSleeps(t *testing.T) {
 func sleeps(t *testing.T, name string, text []byte) []string {
 	t.Helper()
 	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := testkit.Must(parser.ParseFile(fset, name, text, parser.SkipObjectResolution))(t)
 	if slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return i.Path.Value == `"testing/synctest"` }) {
 		return nil
 	}
@@ -183,10 +175,7 @@ func TestBuildFlagsMatchReleases(t *testing.T) {
 		"scripts/build":    {"CGO_ENABLED:-0", "-trimpath", "-tags urfave_cli_no_docs "},
 		".goreleaser.yaml": {"env: [CGO_ENABLED=0]\n", "flags: [-trimpath]\n", "tags: [urfave_cli_no_docs]\n"},
 	} {
-		text, err := os.ReadFile(filepath.Join("../..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := testkit.Must(os.ReadFile(filepath.Join("../..", name)))(t)
 		for _, part := range parts {
 			if !bytes.Contains(text, []byte(part)) {
 				t.Errorf("%s builds without %q", name, part)

@@ -1,11 +1,14 @@
 package importrules
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const module = "github.com/arbiter-cli/arbiter"
@@ -85,9 +88,7 @@ func TestDirectionsMatch(t *testing.T) {
 		{"./tui ./bridge/...", module + "/bridge", true}, {"./bridge/...", module + "/bridge/claude", true},
 		{"./bridge/...", module + "/bridgehead", false}, {"os", "os/exec", false}, {"github.com/...", "github.com/x/y", true},
 	} {
-		if got := match(tt.patterns, tt.name); got != tt.want {
-			t.Errorf("%s matches %s: %v, want %v", tt.patterns, tt.name, got, tt.want)
-		}
+		testkit.Same(t, fmt.Sprintf("%s matches %s", tt.patterns, tt.name), tt.want, match(tt.patterns, tt.name))
 	}
 }
 

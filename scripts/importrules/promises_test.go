@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var namedTest = regexp.MustCompile("`([a-z/]+\\.(?:Test|Fuzz)\\w+|scripts/[a-z-]+)`")
@@ -20,9 +22,7 @@ func TestPromisesAreTested(t *testing.T) {
 			t.Errorf("%s names %d tests", page, len(named))
 		}
 		for _, m := range named {
-			if problem := missingTest(tree, m[1]); problem != "" {
-				t.Errorf("%s: %s", page, problem)
-			}
+			testkit.Same(t, page, "", missingTest(tree, m[1]))
 		}
 	}
 	tested, _, _ := strings.Cut(pages["docs/promises.md"], "\n## Not tested\n")

@@ -21,21 +21,17 @@ func TestBuiltin(t *testing.T) {
 	testkit.Same(t, "names", "developer planner reviewer tester", strings.Join(Names(list), " "))
 	for _, a := range list {
 		src := testkit.Must(files.ReadFile("builtin/" + a.Name + ".md"))(t)
-		if _, problems := read(a.Name+".md", src); len(problems) > 0 {
-			t.Errorf("%v", problems)
-		}
+		_, problems := read(a.Name+".md", src)
+		testkit.Check(t, len(problems) == 0, "%v", problems)
 		// What every agent needs to know: how it ends, and what to do when it cannot continue.
 		for _, part := range []string{"\nEnd ", "(`kind: question`) with", "exact error"} {
-			if !strings.Contains(a.Prompt, part) {
-				t.Errorf("%s does not say %q", a.Name, part)
-			}
+			testkit.Includes(t, fmt.Sprintf("%s does not say", a.Name), a.Prompt, part)
 		}
 		writes := a.Name == "developer" || a.Name == "tester"
 		for _, tool := range []string{"Edit", "Write", "NotebookEdit", "MultiEdit"} {
 			call, input := use(t, tool+" /w/a")
-			if ok, _, why := a.Allows("/w", "", call, input); ok != writes {
-				t.Errorf("%s may %s: %v %s", a.Name, tool, ok, why)
-			}
+			ok, _, why := a.Allows("/w", "", call, input)
+			testkit.Check(t, ok == writes, "%s may %s: %v %s", a.Name, tool, ok, why)
 		}
 		testkit.Same(t, fmt.Sprintf("%s is from", a.Name), BuiltinSource, a.Source)
 	}
@@ -44,28 +40,20 @@ func TestBuiltin(t *testing.T) {
 func TestLookup(t *testing.T) {
 	list := []Agent{{Name: "b", Source: "1"}, {Name: "a"}, {Name: "b", Source: "2"}}
 	testkit.Same(t, "names", "b a b", strings.Join(Names(list), " "))
-	if a, ok := Lookup(list, "b"); !ok || a.Source != "1" {
-		t.Errorf("%+v, %v", a, ok)
-	}
-	if a, ok := Lookup(nil, "b"); ok {
-		t.Errorf("%+v", a)
-	}
+	a, ok := Lookup(list, "b")
+	testkit.Check(t, ok && a.Source == "1", "%+v, %v", a, ok)
+	a, ok = Lookup(nil, "b")
+	testkit.Check(t, !ok, "%+v", a)
 }
 
 func TestParse(t *testing.T) {
 	a, err := parse("x.md", []byte("---\nname: x\ndescription: d\ncolor: red\n---\nDo it.\n"))
-	if err != nil || a.Name != "x" || a.Source != "x.md" {
-		t.Errorf("a warning is not an error: %+v, %v", a, err)
-	}
+	testkit.Check(t, err == nil && a.Name == "x" && a.Source == "x.md", "a warning is not an error: %+v, %v", a, err)
 	a, err = parse("x.md", []byte("---\nname: x\nmaxTurns: 0\n---\nDo it.\n"))
 	var p Problem
-	if !errors.As(err, &p) || p.Field != "description" || a.Name != "" {
-		t.Errorf("%+v, %v", a, err)
-	}
-	if lines := strings.Split(err.Error(), "\n"); len(lines) != 2 ||
-		!strings.HasPrefix(lines[1], "x.md:3: maxTurns: ") {
-		t.Errorf("%v", err)
-	}
+	testkit.Check(t, errors.As(err, &p) && p.Field == "description" && a.Name == "", "%+v, %v", a, err)
+	lines := strings.Split(err.Error(), "\n")
+	testkit.Check(t, len(lines) == 2 && strings.HasPrefix(lines[1], "x.md:3: maxTurns: "), "%v", err)
 }
 
 // file is an agent file with these lines in addition to name and description.
@@ -118,9 +106,8 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, problems := read("x.md", []byte(tt.src))
-			if diff := cmp.Diff(tt.want, got); diff != "" || len(problems) > 0 {
-				t.Errorf("%s%v", diff, problems)
-			}
+			diff := cmp.Diff(tt.want, got)
+			testkit.Check(t, diff == "" && len(problems) == 0, "%s%v", diff, problems)
 		})
 	}
 }
@@ -228,9 +215,7 @@ func TestNames(t *testing.T) {
 		if Broken(problems) {
 			got = "bad"
 		}
-		if !strings.Contains(got, want) {
-			t.Errorf("%q: %s, want %s", name, got, want)
-		}
+		testkit.Includes(t, name, got, want)
 	}
 }
 
@@ -253,9 +238,8 @@ func TestReadIsBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := []byte("---\nname: x\ndescription: d\n" + front + "---\nDo it.\n")
-			if n := testing.AllocsPerRun(1, func() { read("x.md", file) }); n > 500_000 {
-				t.Errorf("%.0f allocations for %d bytes", n, len(file))
-			}
+			n := testing.AllocsPerRun(1, func() { read("x.md", file) })
+			testkit.Check(t, n <= 500_000, "%.0f allocations for %d bytes", n, len(file))
 		})
 	}
 }
@@ -278,14 +262,11 @@ func FuzzRead(f *testing.F) {
 		if Broken(problems) {
 			return
 		}
-		if a.Name == "" || a.Description == "" || len(a.Name) > maxName {
-			t.Errorf("%q: taken as %+v", src, a)
-		}
+		testkit.Check(t, a.Name != "" && a.Description != "" && len(a.Name) <= maxName, "%q: taken as %+v", src, a)
 		tools, disallowed := a.CLI()
 		for _, entry := range append(tools, disallowed...) {
-			if entry == "" || strings.HasPrefix(entry, "-") || strings.ContainsFunc(entry, isControl) {
-				t.Errorf("%q: --tools would get %q", src, entry)
-			}
+			testkit.Check(t, entry != "" && !strings.HasPrefix(entry, "-") && !strings.ContainsFunc(entry, isControl),
+				"%q: --tools would get %q", src, entry)
 		}
 	})
 }
@@ -387,8 +368,7 @@ func TestHomeIsNoWorkspace(t *testing.T) {
 func TestEnvironment(t *testing.T) {
 	env := map[string]string{"HOME": "/h", "CLAUDE_CONFIG_DIR": "/c", "XDG_CONFIG_HOME": "/x"}
 	get := func(k string) string { return env[k] }
-	testkit.Same(t, "", "", cmp.Diff(Places{CWD: "/w", Config: "/x/arbiter", Claude: "/c"},
-		UserPlaces("/w", false, get)))
+	testkit.Same(t, "", Places{CWD: "/w", Config: "/x/arbiter", Claude: "/c"}, UserPlaces("/w", false, get))
 	env = map[string]string{"XDG_CONFIG_HOME": "relative"}
 	testkit.Same(t, "", Places{CWD: "/w", Trusted: true}, UserPlaces("/w", true, get))
 	testkit.Same(t, "agents", len(List()), len(Discover(Places{CWD: "relative", Trusted: true}).Agents))
@@ -446,10 +426,8 @@ func TestStrangeEntries(t *testing.T) {
 		"! repo/.claude/agents/outdir.md: cannot be looked at: a link leads out of the workspace",
 		"! repo/.claude/agents/pipe.md: is not a regular file",
 		"! repo/.claude/agents/big.md: the file has more than 64 KiB, the limit of an agent file; the file is not used")
-	if got := CheckFile(filepath.Join(h.root, "repo/.claude/agents/pipe.md")); len(got) != 1 ||
-		!strings.Contains(got[0].Text, "not a regular file") {
-		t.Error(got)
-	}
+	got := CheckFile(filepath.Join(h.root, "repo/.claude/agents/pipe.md"))
+	testkit.Check(t, len(got) == 1 && strings.Contains(got[0].Text, "not a regular file"), "%v", got)
 }
 
 // TestUserLinks: a user's own links may lead anywhere.
@@ -470,13 +448,9 @@ func TestManyFiles(t *testing.T) {
 	got := h.find("repo", false)
 	for _, want := range []string{"a199 ", "a200.md: left out", "a499.md: left out", "holds 501 agent files",
 		"more than 8 directories deep"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is missing", want)
-		}
+		testkit.Includes(t, "is missing", got, want)
 	}
-	if strings.Contains(got, "a200 ") || strings.Contains(got, "a500.md") || strings.Contains(got, "deep.md") {
-		t.Error("too much was read")
-	}
+	testkit.Excludes(t, "too much was read", got, "a200 ", "a500.md", "deep.md")
 }
 
 func TestLargeFiles(t *testing.T) {
@@ -485,9 +459,7 @@ func TestLargeFiles(t *testing.T) {
 		h.write(fmt.Sprintf(".claude/agents/a%02d.md", i), fmt.Sprintf("---\nname: a%02d\ndescription: d\n---\n", i)+
 			strings.Repeat("x", 60<<10))
 	}
-	if got := h.find("repo", false); !strings.Contains(got, "a33 ") || !strings.Contains(got, "a34.md: left out") {
-		t.Error(got)
-	}
+	testkit.Includes(t, "text", h.find("repo", false), "a33 ", "a34.md: left out")
 }
 
 func use(t *testing.T, call string) (tool string, input json.RawMessage) {
@@ -550,9 +522,7 @@ func TestAllows(t *testing.T) {
 				for _, call := range calls {
 					tool, input := use(t, call)
 					ok, rule, why := a.Allows("/w", "/home/u", tool, input)
-					if ok != want || ok != (why == "") {
-						t.Errorf("%s: %v by %q: %s", call, ok, rule, why)
-					}
+					testkit.Check(t, ok == want && ok == (why == ""), "%s: %v by %q: %s", call, ok, rule, why)
 				}
 			}
 		})
@@ -567,15 +537,13 @@ func TestAllowsSaysWhy(t *testing.T) {
 		"Read x":        ": the mode m has no tool Read",
 	} {
 		tool, input := use(t, call)
-		if _, rule, why := a.Allows("/w", "", tool, input); rule+": "+why != want {
-			t.Errorf("%s: %s: %s", call, rule, why)
-		}
+		_, rule, why := a.Allows("/w", "", tool, input)
+		testkit.Check(t, rule+": "+why == want, "%s: %s: %s", call, rule, why)
 	}
 	// Input that cannot be read is not allowed.
 	for _, input := range []string{"", "null", "[]", `{"command":3}`, `{"Command":"git log"}`} {
-		if ok, _, _ := a.Allows("/w", "", "Bash", json.RawMessage(input)); ok {
-			t.Errorf("allowed: %q", input)
-		}
+		ok, _, _ := a.Allows("/w", "", "Bash", json.RawMessage(input))
+		testkit.Check(t, !ok, "allowed: %q", input)
 	}
 }
 
@@ -593,9 +561,7 @@ func TestCLI(t *testing.T) {
 	} {
 		a := Agent{Tools: tt.tools, DisallowedTools: tt.denied}
 		tools, denied := a.CLI()
-		if diff := cmp.Diff([][]string{tt.want, tt.denied}, [][]string{tools, denied}); diff != "" ||
-			a.Narrows() != tt.narrows {
-			t.Errorf("%s: narrows %v, %s", name, a.Narrows(), diff)
-		}
+		diff := cmp.Diff([][]string{tt.want, tt.denied}, [][]string{tools, denied})
+		testkit.Check(t, diff == "" && a.Narrows() == tt.narrows, "%s: narrows %v, %s", name, a.Narrows(), diff)
 	}
 }

@@ -19,14 +19,14 @@ type field struct {
 
 // fields are read in this order, whatever the order in the file.
 var fields = []field{
-	{"name", (*reader).name},
-	{"description", (*reader).description},
-	{"displayName", (*reader).displayName},
+	{"name", text("name", (*reader).name)},
+	{"description", text("description", (*reader).description)},
+	{"displayName", text("displayName", (*reader).displayName)},
 	{"tools", (*reader).tools},
 	{"disallowedTools", (*reader).disallowedTools},
-	{"model", (*reader).model},
-	{"effort", (*reader).effort},
-	{"make", (*reader).makeOf},
+	{"model", text("model", (*reader).model)},
+	{"effort", text("effort", (*reader).effort)},
+	{"make", text("make", (*reader).makeOf)},
 	{"maxTurns", (*reader).maxTurns},
 	{"maxCost", (*reader).maxCost},
 	{"timeout", (*reader).timeout},
@@ -114,47 +114,34 @@ func nearest(name string) string {
 	return ""
 }
 
-// text reads a value that must be text.
-func (r *reader) text(line int, field string, v yamldoc.Value) (string, bool) {
-	switch v.Kind() {
-	case yamldoc.Text:
-		if text := v.Text(); strings.TrimSpace(text) != "" {
-			return text, true
+// text is how a field is read whose value must be text.
+func text(field string, read func(r *reader, line int, text string)) func(*reader, int, yamldoc.Value) {
+	return func(r *reader, line int, v yamldoc.Value) {
+		switch kind := v.Kind(); {
+		case kind != yamldoc.Text && kind != yamldoc.Nothing:
+			r.problem(line, field, "want text, not %s; put it into quotes if it is", kind)
+		case kind == yamldoc.Nothing || strings.TrimSpace(v.Text()) == "":
+			r.problem(line, field, "empty")
+		default:
+			read(r, line, v.Text())
 		}
-	case yamldoc.Nothing:
-	default:
-		r.problem(line, field, "want text, not %s; put it into quotes if it is", v.Kind())
-		return "", false
 	}
-	r.problem(line, field, "empty")
-	return "", false
 }
 
-func (r *reader) name(line int, v yamldoc.Value) {
-	name, ok := r.text(line, "name", v)
-	if !ok {
-		return
-	}
+func (r *reader) name(line int, name string) {
 	r.agent.Name = name
 	r.checkName(line, name)
 }
 
-func (r *reader) description(line int, v yamldoc.Value) {
-	text, ok := r.text(line, "description", v)
-	if !ok {
-		return
-	}
+func (r *reader) description(line int, text string) {
 	// The CLI reads \n in the text as a new line, quoted or not (2.1.329).
 	r.agent.Description = strings.TrimSpace(strings.ReplaceAll(text, `\n`, "\n"))
 	r.hidden(text, line, "description")
 }
 
 // displayName is the name that people read. Claude Code does not know it.
-func (r *reader) displayName(line int, v yamldoc.Value) {
-	text, ok := r.text(line, "displayName", v)
-	if text = strings.TrimSpace(text); !ok || text == "" {
-		return
-	}
+func (r *reader) displayName(line int, text string) {
+	text = strings.TrimSpace(text)
 	if strings.ContainsRune(text, '\n') || len(text) > maxDisplayName {
 		r.problem(line, "displayName", "it is one line of at most %d bytes", maxDisplayName)
 		return
@@ -183,11 +170,7 @@ func (r *reader) disallowedTools(line int, v yamldoc.Value) {
 // Names of models that mean the newest model of a family.
 var families = []string{"inherit", "sonnet", "opus", "haiku", "opusplan", "best", "default", "fable"}
 
-func (r *reader) model(line int, v yamldoc.Value) {
-	model, ok := r.text(line, "model", v)
-	if !ok {
-		return
-	}
+func (r *reader) model(line int, model string) {
 	plain, _, _ := strings.Cut(model, "[") // sonnet[1m]
 	switch {
 	case len(model) > 256 || strings.HasPrefix(model, "-") || strings.ContainsFunc(model, func(c rune) bool {
@@ -205,11 +188,7 @@ func (r *reader) model(line int, v yamldoc.Value) {
 
 var efforts = []string{"low", "medium", "high", "xhigh", "max"}
 
-func (r *reader) effort(line int, v yamldoc.Value) {
-	effort, ok := r.text(line, "effort", v)
-	if !ok {
-		return
-	}
+func (r *reader) effort(line int, effort string) {
 	if !slices.Contains(efforts, effort) {
 		r.problem(line, "effort", "%s is not an effort level: use %s", clip(effort), strings.Join(efforts, ", "))
 		return
@@ -218,11 +197,7 @@ func (r *reader) effort(line int, v yamldoc.Value) {
 }
 
 // makeOf is the make of agent. Whether one of that name is configured shows when it is summoned.
-func (r *reader) makeOf(line int, v yamldoc.Value) {
-	name, ok := r.text(line, "make", v)
-	if !ok {
-		return
-	}
+func (r *reader) makeOf(line int, name string) {
 	if strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" ||
 		len(name) > maxMake {
 		r.problem(line, "make", "%s is not the name of a make: use small letters, digits and . _ -", clip(name))

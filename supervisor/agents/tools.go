@@ -22,16 +22,14 @@ func (r *reader) toolList(line int, field string, v yamldoc.Value) (list []strin
 	case yamldoc.Nothing:
 		return nil, false
 	case yamldoc.Text:
-		text, ok := r.text(line, field, v)
-		if !ok {
-			return nil, false
-		}
-		for _, part := range splitTools(text) {
-			items = append(items, item{part, line})
-		}
-		if len(items) == 0 {
-			r.problem(line, field, "names no tool; leave the field out if none is meant")
-		}
+		text(field, func(r *reader, line int, text string) {
+			for _, part := range splitTools(text) {
+				items = append(items, item{part, line})
+			}
+			if len(items) == 0 {
+				r.problem(line, field, "names no tool; leave the field out if none is meant")
+			}
+		})(r, line, v)
 	case yamldoc.List:
 		entries := v.Items("a list")
 		if len(entries) == 0 {

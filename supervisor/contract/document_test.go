@@ -44,13 +44,9 @@ func TestDocument(t *testing.T) {
 func TestEverythingIsExplained(t *testing.T) {
 	for _, doc := range []*jsonschema.Schema{documents().events, documents().commands} {
 		for name, def := range doc.Defs {
-			if def.Description == "" {
-				t.Errorf("%s is not explained", name)
-			}
+			testkit.Check(t, def.Description != "", "%s is not explained", name)
 			for f, p := range def.Properties {
-				if p.Description == "" {
-					t.Errorf("%s.%s is not explained", name, f)
-				}
+				testkit.Check(t, p.Description != "", "%s.%s is not explained", name, f)
 			}
 		}
 	}
@@ -273,9 +269,8 @@ func TestDecidersAreWhole(t *testing.T) {
 			declared += len(consts.Specs)
 		}
 	}
-	if declared != len(deciders) || DecidedBy("nobody we know") != "" {
-		t.Errorf("%d are declared, in words are %s", declared, deciderNames())
-	}
+	testkit.Check(t, declared == len(deciders) && DecidedBy("nobody we know") == "", "%d are declared, in words are %s",
+		declared, deciderNames())
 }
 
 func checkSet(t *testing.T, what string, want, got []string) {
@@ -315,9 +310,7 @@ func definitions(t *testing.T, schema []byte) []string {
 	var names []string
 	for _, one := range doc.OneOf {
 		name := strings.TrimPrefix(one.Ref, "#/$defs/")
-		if doc.Defs[name] == nil {
-			t.Errorf("%s is referred to and not defined", name)
-		}
+		testkit.Check(t, doc.Defs[name] != nil, "%s is referred to and not defined", name)
 		names = append(names, name)
 	}
 	testkit.Same(t, "definitions, in the union", len(doc.Defs), len(names))
@@ -328,13 +321,9 @@ func definitions(t *testing.T, schema []byte) []string {
 // nobody can rely on.
 func TestFieldsAreDescribed(t *testing.T) {
 	for name, def := range documents().events.Defs {
-		if def.Description == "" {
-			t.Errorf("event %s has no description", name)
-		}
+		testkit.Check(t, def.Description != "", "event %s has no description", name)
 		for field, p := range def.Properties {
-			if p.Description == "" {
-				t.Errorf("event %s: field %s has no description", name, field)
-			}
+			testkit.Check(t, p.Description != "", "event %s: field %s has no description", name, field)
 		}
 	}
 	used := map[string]bool{}
@@ -344,23 +333,17 @@ func TestFieldsAreDescribed(t *testing.T) {
 		}
 	}
 	for note := range fieldNotes {
-		if !used[note] {
-			t.Errorf("a note on %s, which no event has", note)
-		}
+		testkit.Check(t, used[note], "a note on %s, which no event has", note)
 	}
 	for enum := range fieldEnums {
-		if !used[enum] {
-			t.Errorf("an enum of %s, which no event has", enum)
-		}
+		testkit.Check(t, used[enum], "an enum of %s, which no event has", enum)
 	}
 }
 
 func TestEveryEventValidates(t *testing.T) {
 	for _, e := range samples() {
 		line := testkit.Must(EncodeLine(nil, 1, someTime, e))(t)
-		if err := validEvent(line); err != nil {
-			t.Errorf("%s%v", line, err)
-		}
+		testkit.Works(t, line, validEvent(line))
 	}
 }
 
@@ -388,9 +371,7 @@ func TestMutatedEventsFail(t *testing.T) {
 		checkMutation(t, line, func(o map[string]any) { o["seq"] = 0 })
 		checkMutation(t, line, func(o map[string]any) { o["id"] = "" })
 	}
-	if refused < 200 {
-		t.Errorf("only %d mutations were tried", refused)
-	}
+	testkit.Check(t, refused >= 200, "only %d mutations were tried", refused)
 }
 
 func checkMutation(t *testing.T, line []byte, mutate func(map[string]any)) {
@@ -399,9 +380,7 @@ func checkMutation(t *testing.T, line []byte, mutate func(map[string]any)) {
 	testkit.OK(t, json.Unmarshal(line, &o))
 	mutate(o)
 	mutated := testkit.Must(json.Marshal(o))(t)
-	if err := validEvent(mutated); err == nil {
-		t.Errorf("accepted: %s", mutated)
-	}
+	testkit.Fails(t, fmt.Sprintf("accepted: %s", mutated), validEvent(mutated))
 }
 
 func TestNewFieldsAreLegal(t *testing.T) {
@@ -411,12 +390,8 @@ func TestNewFieldsAreLegal(t *testing.T) {
 
 func TestSchemasAreStable(t *testing.T) {
 	for name, schema := range map[string][]byte{"events": EventsSchema(), "commands": CommandsSchema()} {
-		if !json.Valid(schema) || !bytes.HasSuffix(schema, []byte("}\n")) {
-			t.Errorf("%s: not a JSON text", name)
-		}
-		if bytes.Contains(schema, []byte(`"null"`)) {
-			t.Errorf("%s: something may be null", name)
-		}
+		testkit.Check(t, json.Valid(schema) && bytes.HasSuffix(schema, []byte("}\n")), "%s: not a JSON text", name)
+		testkit.Check(t, !bytes.Contains(schema, []byte(`"null"`)), "%s: something may be null", name)
 	}
 }
 

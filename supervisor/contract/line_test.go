@@ -66,22 +66,18 @@ func TestEncodeLineRefuses(t *testing.T) {
 		"no object":    {"x", Unknown{Name: "n", Raw: json.RawMessage(`[1]`)}},
 	} {
 		got, err := EncodeLine([]byte("kept"), 1, someTime, e)
-		if err == nil || string(got) != "kept" {
-			t.Errorf("%s: %q, error %v; want the destination as it was and an error", name, got, err)
-		}
+		testkit.Check(t, err != nil && string(got) == "kept",
+			"%s: %q, error %v; want the destination as it was and an error", name, got, err)
 	}
-	if _, err := EncodeLine(nil, 1, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), Event{"x", Notice{}}); err == nil {
-		t.Error("year 10000 was accepted")
-	}
+	testkit.Fails(t, "year 10000 was accepted",
+		testkit.Err(EncodeLine(nil, 1, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), Event{"x", Notice{}})))
 }
 
 // TestEncodeLineLeavesArgumentsAlone: a snapshot holds the same document.
 func TestEncodeLineLeavesArgumentsAlone(t *testing.T) {
 	d := &verdict.Document{KeyContext: "k"}
 	testkit.Must(EncodeLine(nil, 1, someTime, Event{"x", Handoff{Document: d}}))(t)
-	if d.Files != nil {
-		t.Error("the document was changed")
-	}
+	testkit.Check(t, d.Files == nil, "the document was changed")
 }
 
 // TestBodiesLeaveTheEnvelopeAlone: a body's field must not be read as the line's.
@@ -131,9 +127,8 @@ func TestDecodeLine(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := DecodeLine([]byte(tt.line))
 			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
-					t.Fatalf("error %v, want one with %q", err, tt.err)
-				}
+				testkit.Need(t, err != nil && strings.Contains(err.Error(), tt.err), "error %v, want one with %q", err,
+					tt.err)
 				return
 			}
 			testkit.OK(t, err)
@@ -147,16 +142,10 @@ func TestDecodeLine(t *testing.T) {
 func TestRoundTrip(t *testing.T) {
 	for _, e := range samples() {
 		line, err := EncodeLine(nil, 1, someTime, e)
-		if err != nil {
-			t.Fatalf("%s: %v", e.Body.EventName(), err)
-		}
+		testkit.Need(t, err == nil, "%s: %v", e.Body.EventName(), err)
 		back, err := DecodeLine(line)
-		if err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		if reflect.TypeOf(back.Body) != reflect.TypeOf(e.Body) {
-			t.Fatalf("%s came back as %T", line, back.Body)
-		}
+		testkit.Need(t, err == nil, "%s: %v", line, err)
+		testkit.Need(t, reflect.TypeOf(back.Body) == reflect.TypeOf(e.Body), "%s came back as %T", line, back.Body)
 		again := testkit.Must(EncodeLine(nil, 1, someTime, back.Event))(t)
 		testkit.Same(t, fmt.Sprintf("%s (-first +second)", e.Body.EventName()), string(line), string(again))
 	}
@@ -170,16 +159,14 @@ func TestDecodeWritten(t *testing.T) {
 		line := testkit.Must(EncodeLine(nil, 7, someTime, e))(t)
 		want := testkit.Must(DecodeLine(line))(t)
 		got, err := DecodeWritten(line)
-		if diff := cmp.Diff(want.Event, got); diff != "" || err != nil {
-			t.Errorf("%s, %v (-DecodeLine +DecodeWritten):\n%s", line, err, diff)
-		}
+		diff := cmp.Diff(want.Event, got)
+		testkit.Check(t, diff == "" && err == nil, "%s, %v (-DecodeLine +DecodeWritten):\n%s", line, err, diff)
 		testkit.Same(t, fmt.Sprintf("%s: the event is called", line), e.Body.EventName(), EventNameOf(line))
 	}
 	for _, line := range []string{"", "{}",
 		`{"v":2,"seq":1,"time":"2026-11-21T03:05:06.789Z","id":"x","event":"notice","text":"t"}`} {
-		if e, err := DecodeWritten([]byte(line)); err == nil {
-			t.Errorf("%q is read as %+v", line, e)
-		}
+		e, err := DecodeWritten([]byte(line))
+		testkit.Check(t, err != nil, "%q is read as %+v", line, e)
 	}
 }
 
@@ -259,31 +246,22 @@ func FuzzDecodeLine(f *testing.F) {
 			return
 		}
 		out, err := EncodeLine(nil, line.Seq, line.Time, line.Event)
-		if err != nil {
-			t.Fatalf("decoded, but not encoded: %v", err)
-		}
+		testkit.OK(t, err)
 		checkHarmless(t, out)
 		back, err := DecodeLine(out)
-		if err != nil {
-			t.Fatalf("encoded, but not decoded: %v\n%s", err, out)
-		}
+		testkit.Need(t, err == nil, "encoded, but not decoded: %v\n%s", err, out)
 		twice := testkit.Must(EncodeLine(nil, back.Seq, back.Time, back.Event))(t)
-		if !bytes.Equal(out, twice) {
-			t.Fatalf("unstable:\n%s%s", out, twice)
-		}
+		testkit.Need(t, bytes.Equal(out, twice), "unstable:\n%s%s", out, twice)
 	})
 }
 
 // checkHarmless wants one line of valid UTF-8 without anything terminals act on.
 func checkHarmless(t *testing.T, line []byte) {
 	t.Helper()
-	if !json.Valid(line) || !utf8.Valid(line) || bytes.IndexByte(line, '\n') != len(line)-1 {
-		t.Fatalf("not one line of JSON: %q", line)
-	}
+	testkit.Need(t, json.Valid(line) && utf8.Valid(line) && bytes.IndexByte(line, '\n') == len(line)-1,
+		"not one line of JSON: %q", line)
 	for _, r := range string(line[:len(line)-1]) {
-		if r < ' ' || acted(r) {
-			t.Fatalf("%U in %q", r, line)
-		}
+		testkit.Need(t, r >= ' ' && !acted(r), "%U in %q", r, line)
 	}
 }
 
@@ -318,9 +296,8 @@ func TestFrozenEvents(t *testing.T) {
 	var events []byte
 	for _, e := range samples() {
 		var err error
-		if events, err = EncodeLine(events, 1, someTime, e); err != nil {
-			t.Fatal(err)
-		}
+		events, err = EncodeLine(events, 1, someTime, e)
+		testkit.Need(t, err == nil, "%v", err)
 	}
 	path := filepath.Join("testdata", "frozen", "events.ndjson")
 	if *update {
@@ -397,9 +374,7 @@ func TestFrozenCommands(t *testing.T) {
 			continue
 		}
 		again, err := MarshalCommand(c)
-		if err != nil || string(again) != line {
-			t.Errorf("%s is written again as %s, %v", line, again, err)
-		}
+		testkit.Check(t, err == nil && string(again) == line, "%s is written again as %s, %v", line, again, err)
 		var fields map[string]any
 		testkit.OK(t, json.Unmarshal([]byte(line), &fields))
 		for name := range fields {
@@ -439,21 +414,14 @@ func TestModelOutputOnALine(t *testing.T) {
 			}
 			for _, e := range events {
 				line, err := EncodeLine(nil, 7, someTime, e)
-				if err != nil {
-					t.Fatalf("%s: %s: %v", c.Name, b.EventName(), err)
-				}
-				if !utf8.Valid(line) {
-					t.Fatalf("%s: %s: %.300q is not UTF-8", c.Name, b.EventName(), line)
-				}
+				testkit.Need(t, err == nil, "%s: %s: %v", c.Name, b.EventName(), err)
+				testkit.Need(t, utf8.Valid(line), "%s: %s: %.300q is not UTF-8", c.Name, b.EventName(), line)
 				for k, r := range string(line) {
-					if r < ' ' && !(r == '\n' && k == len(line)-1) || acted(r) {
-						t.Fatalf("%s: %s: %U in %.300q", c.Name, b.EventName(), r, line)
-					}
+					testkit.Need(t, (r >= ' ' || r == '\n' && k == len(line)-1) && !acted(r), "%s: %s: %U in %.300q",
+						c.Name, b.EventName(), r, line)
 				}
 				got, err := DecodeLine(line)
-				if err != nil {
-					t.Fatalf("%s: %s: %v", c.Name, b.EventName(), err)
-				}
+				testkit.Need(t, err == nil, "%s: %s: %v", c.Name, b.EventName(), err)
 				if diff := cmp.Diff(want, got.Body, decoded); diff != "" || got.ID != text {
 					t.Fatalf("%s: %s (-said +read):\n%.2000s", c.Name, b.EventName(), diff)
 				}

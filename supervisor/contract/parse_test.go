@@ -130,15 +130,12 @@ func TestParseCommand(t *testing.T) {
 			got := ParseCommand([]byte(tt.line))
 			if tt.problem == "" {
 				testkit.Same(t, "command", tt.want, got)
-				if err := validCommand([]byte(tt.line)); err != nil {
-					t.Errorf("parsed, but not in the schema: %v", err)
-				}
+				testkit.Works(t, "parsed, but not in the schema", validCommand([]byte(tt.line)))
 				return
 			}
 			m, ok := got.Body.(Malformed)
-			if !ok || !strings.Contains(m.Problem, tt.problem) {
-				t.Errorf("body %#v, want a Malformed about %q", got.Body, tt.problem)
-			}
+			testkit.Check(t, ok && strings.Contains(m.Problem, tt.problem), "body %#v, want a Malformed about %q",
+				got.Body, tt.problem)
 			testkit.Same(t, "ref", tt.want.Ref, got.Ref)
 			if err := validCommand([]byte(tt.line)); err == nil && !duplicate(tt.problem) {
 				t.Error("malformed, but in the schema")
@@ -163,14 +160,11 @@ func TestMarshalCommand(t *testing.T) {
 			Body: SetPlan{[]Step{{Text: "a", Status: "done"}}}},
 	} {
 		got, err := MarshalCommand(c)
-		if err != nil || string(got) != want {
-			t.Errorf("%#v: %s, error %v; want %s", c, got, err, want)
-		}
+		testkit.Check(t, err == nil && string(got) == want, "%#v: %s, error %v; want %s", c, got, err, want)
 	}
 	for _, body := range []CommandBody{nil, Malformed{Problem: "p"}} {
-		if got, err := MarshalCommand(Command{Body: body}); err == nil {
-			t.Errorf("%#v has a line: %s", body, got)
-		}
+		got, err := MarshalCommand(Command{Body: body})
+		testkit.Check(t, err != nil, "%#v has a line: %s", body, got)
 	}
 }
 
@@ -185,22 +179,15 @@ func FuzzParseCommand(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte) {
 		got := ParseCommand(line)
 		if m, ok := got.Body.(Malformed); ok {
-			if m.Problem == "" {
-				t.Fatal("a Malformed without a problem")
-			}
+			testkit.Need(t, m.Problem != "", "a Malformed without a problem")
 			return
 		}
-		if err := validCommand(line); err != nil {
-			t.Fatalf("parsed, but not in the schema: %v", err)
-		}
+		testkit.OK(t, validCommand(line))
 		out := testkit.Must(MarshalCommand(got))(t)
 		checkHarmless(t, append(out, '\n'))
-		if diff := cmp.Diff(got, ParseCommand(out)); diff != "" {
-			t.Fatalf("round trip (-first +second):\n%s", diff)
-		}
-		if !json.Valid(line) {
-			t.Fatal("a line that is not JSON was taken for a command")
-		}
+		diff := cmp.Diff(got, ParseCommand(out))
+		testkit.Need(t, diff == "", "round trip (-first +second):\n%s", diff)
+		testkit.Need(t, json.Valid(line), "a line that is not JSON was taken for a command")
 	})
 }
 
@@ -263,9 +250,8 @@ func word(c Command) string {
 func TestReadCommandsStops(t *testing.T) {
 	r := strings.NewReader("{\"type\":\"pause\"}\n{\"type\":\"cancel\"}\n")
 	n := 0
-	if err := ReadCommands(r, 0, func(Command) bool { n++; return false }); err != nil || n != 1 {
-		t.Errorf("%d commands, error %v; want 1 and none", n, err)
-	}
+	err := ReadCommands(r, 0, func(Command) bool { n++; return false })
+	testkit.Check(t, err == nil && n == 1, "%d commands, error %v; want 1 and none", n, err)
 }
 
 // brokenReader fails, and counts how often it was asked.
@@ -281,9 +267,8 @@ func TestReadCommandsReportsFailure(t *testing.T) {
 	var got []string
 	err := ReadCommands(io.MultiReader(strings.NewReader("{\"type\":\"pause\"}\n{\"type\":\"can"), broken), 0,
 		func(c Command) bool { got = append(got, word(c)); return true })
-	if !errors.Is(err, broken.err) || broken.reads != 1 {
-		t.Errorf("error %v after %d reads, want %v after 1", err, broken.reads, broken.err)
-	}
+	testkit.Check(t, errors.Is(err, broken.err) && broken.reads == 1, "error %v after %d reads, want %v after 1", err,
+		broken.reads, broken.err)
 	testkit.Same(t, "a torn line is not a command", []string{"pause"}, got)
 }
 

@@ -29,26 +29,21 @@ func (e *AnswerError) Error() string { return "decider: the answer cannot be use
 // without SELECT_MODE. With COMPLETE the summary replaces a missing reason, and the reason a missing summary:
 // ADR-0005 has it both ways. The error is always an *[AnswerError].
 func parseDecision(raw string, p DecisionPoint, agents []AgentDescription) (Decision, error) {
-	var c complaints
 	switch {
 	case kinds(p) == nil:
-		c.add("nothing is decided at the point %s.", quote(string(p)))
-		return Decision{}, c.err()
+		return Decision{}, &AnswerError{"nothing is decided at the point " + quote(string(p)) + "."}
 	case strings.TrimSpace(raw) == "":
-		c.add("it is empty: answer with one JSON object.")
-		return Decision{}, c.err()
+		return Decision{}, &AnswerError{"it is empty: answer with one JSON object."}
 	case len(raw) > maxAnswer:
-		c.add("it is longer than %d bytes.", maxAnswer)
-		return Decision{}, c.err()
+		return Decision{}, &AnswerError{fmt.Sprintf("it is longer than %d bytes.", maxAnswer)}
 	case !utf8.ValidString(raw):
-		c.add("it is not valid UTF-8.")
-		return Decision{}, c.err()
+		return Decision{}, &AnswerError{"it is not valid UTF-8."}
 	}
 	object := findObject(raw)
 	if object == nil {
-		c.add("there is no valid JSON object with `decision` in it.")
-		return Decision{}, c.err()
+		return Decision{}, &AnswerError{"there is no valid JSON object with `decision` in it."}
 	}
+	var c complaints
 	d := Decision{
 		Decision: c.text(object, "decision", 0),
 		Mode:     c.text(object, "mode", 0),
@@ -59,8 +54,8 @@ func parseDecision(raw string, p DecisionPoint, agents []AgentDescription) (Deci
 	if c.texts == nil {
 		c.check(&d, p, agents)
 	}
-	if err := c.err(); err != nil {
-		return Decision{}, err
+	if c.texts != nil {
+		return Decision{}, &AnswerError{strings.Join(c.texts, " ")}
 	}
 	return d, nil
 }
@@ -70,13 +65,6 @@ type complaints struct{ texts []string }
 
 func (c *complaints) add(format string, args ...any) {
 	c.texts = append(c.texts, fmt.Sprintf(format, args...))
-}
-
-func (c *complaints) err() error {
-	if c.texts == nil {
-		return nil
-	}
-	return &AnswerError{strings.Join(c.texts, " ")}
 }
 
 // text reads a member that must be a string; absent and null are empty. most 0: any length.

@@ -28,15 +28,12 @@ func TestCachedAsksOnce(t *testing.T) {
 	c := Cached{Of: Model{Ask: asker, Prompts: plain{}}, Store: store, Salt: "small"}
 	task := record(ran(developer, 1, ok))
 	first, err := c.Decide(ctx, SelectInput(task))
-	if err != nil || first.Source != ByModel {
-		t.Fatalf("first: %+v, %v", first, err)
-	}
+	testkit.Need(t, err == nil && first.Source == ByModel, "first: %+v, %v", first, err)
 	task.CostUSD, task.TokensUsed = 7, 9000 // the same situation in another run
 	again := testkit.Must(c.Decide(ctx, SelectInput(task)))(t)
 	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Test it.", Message: "Run them all.", Source: ByCache}
-	if diff := cmp.Diff(want, again); diff != "" || asker.count() != 1 {
-		t.Errorf("after %d questions (-want +got):\n%s", asker.count(), diff)
-	}
+	diff := cmp.Diff(want, again)
+	testkit.Check(t, diff == "" && asker.count() == 1, "after %d questions (-want +got):\n%s", asker.count(), diff)
 
 	// Everything that makes a different question.
 	for i, ask := range []func() (Decision, error){
@@ -63,9 +60,7 @@ func TestCachedKeys(t *testing.T) {
 			for _, in := range []Input{SelectAgentInput{Task: input}, EvaluateProgressInput{Task: input}} {
 				what := fmt.Sprintf("%q %q %q", in.Point(), salt, input)
 				key := Cached{Salt: salt}.key(in)
-				if seen[key] != "" || !isKey(key) {
-					t.Errorf("%s has the key %s of %s", what, key, seen[key])
-				}
+				testkit.Check(t, seen[key] == "" && isKey(key), "%s has the key %s of %s", what, key, seen[key])
 				seen[key] = what
 			}
 		}
@@ -116,9 +111,8 @@ func TestCachedTrustsNoStore(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	c := Cached{Of: Model{Ask: says(test), Prompts: plain{}}, Store: holding{Decision{Decision: Retry, Reason: "x"}}}
-	if d, err := c.Decide(ctx, in); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %+v, %v", d, err)
-	}
+	d, err := c.Decide(ctx, in)
+	testkit.Check(t, errors.Is(err, context.Canceled), "cancelled: %+v, %v", d, err)
 }
 
 // holding is a store with the same decision for everything.
@@ -153,7 +147,7 @@ func TestStoresAreSafe(t *testing.T) {
 
 // conforming are all deciders, each with a model that answers correctly.
 func conforming(t *testing.T) map[string]Decider {
-	list := map[string]Decider{"hybrid with nobody else": Fallback{First: Hybrid{}}}
+	list := map[string]Decider{"hybrid with nobody else": Fallback{First: Hybrid{Rest: broken{errBroken}}}}
 	for _, name := range []string{"stateless", "hybrid", "rules", "unknown"} {
 		list[name] = Build(Options{Name: name, Ask: says(test), Prompts: plain{}})
 		list[name+", cached"] = Build(Options{Name: name, Ask: says(test), Prompts: plain{}, Store: &MemoryStore{}})
@@ -193,9 +187,8 @@ func TestDecidersConform(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if got, err := d.Decide(ctx, SelectInput(record(ran(developer, 1, bad)))); err == nil {
-			t.Errorf("%s: decided %+v after the context's end", name, got)
-		}
+		got, err := d.Decide(ctx, SelectInput(record(ran(developer, 1, bad))))
+		testkit.Check(t, err != nil, "%s: decided %+v after the context's end", name, got)
 	}
 }
 
@@ -205,22 +198,17 @@ func conforms(t *testing.T, what string, d Decision, err error, in Input) {
 		t.Errorf("%s: %v", what, err)
 		return
 	}
-	if !actionable(d, in) {
-		t.Errorf("%s: %+v cannot be acted on", what, d)
-	}
+	testkit.Check(t, actionable(d, in), "%s: %+v cannot be acted on", what, d)
 	switch d.Source {
 	case ByModel:
-		if d.Prompt == "" || d.Answer == "" || d.Attempts == 0 {
-			t.Errorf("%s: a model was asked, and it does not show: %+v", what, d)
-		}
+		testkit.Check(t, d.Prompt != "" && d.Answer != "" && d.Attempts != 0,
+			"%s: a model was asked, and it does not show: %+v", what, d)
 	case ByRules, ByCache:
-		if d.Prompt != "" || d.Attempts != 0 || d.Usage != (Usage{}) || len(d.Warnings) != 0 {
-			t.Errorf("%s: no model was asked, and it does not show: %+v", what, d)
-		}
+		testkit.Check(t, d.Prompt == "" && d.Attempts == 0 && d.Usage == (Usage{}) && len(d.Warnings) == 0,
+			"%s: no model was asked, and it does not show: %+v", what, d)
 	case ByFallback:
-		if len(d.Warnings) == 0 || !strings.Contains(strings.Join(d.Warnings, " "), "the rules decide: ") {
-			t.Errorf("%s: a fallback does not say why: %+v", what, d)
-		}
+		testkit.Check(t, len(d.Warnings) != 0 && strings.Contains(strings.Join(d.Warnings, " "), "the rules decide: "),
+			"%s: a fallback does not say why: %+v", what, d)
 	default:
 		t.Errorf("%s: source %q", what, d.Source)
 	}
@@ -234,9 +222,7 @@ func TestDecidersAreSafe(t *testing.T) {
 				task := record(ran(developer, 1+i%2, ok))
 				_, first := d.Decide(context.Background(), SelectInput(task))
 				_, second := d.Decide(context.Background(), EvaluateInput(task))
-				if err := errors.Join(first, second); err != nil {
-					t.Errorf("%s: %v", name, err)
-				}
+				testkit.Works(t, name, errors.Join(first, second))
 			})
 		}
 		all.Wait()
@@ -278,18 +264,15 @@ func later(r DecisionRecord) DecisionRecord {
 
 func TestKeysAreOfTheSituation(t *testing.T) {
 	r := full()
-	if k := Key(SelectInput(r)); !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(k) {
-		t.Errorf("key %q is not a sha256", k)
-	}
+	k := Key(SelectInput(r))
+	testkit.Check(t, regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(k), "key %q is not a sha256", k)
 	testkit.Same(t, "time and money change a selection's key", Key(SelectInput(later(r))), Key(SelectInput(r)))
 	testkit.Same(t, "time and money change an evaluation's key", Key(EvaluateInput(later(r))), Key(EvaluateInput(r)))
-	if Key(SelectInput(r)) == Key(EvaluateInput(r)) || Key(SelectAgentInput{}) == Key(EvaluateProgressInput{}) {
-		t.Error("both points have one key")
-	}
-	if a, b := (SelectAgentInput{}),
-		(SelectAgentInput{History: []ExecutionSummary{}, AvailableAgents: []AgentDescription{}}); Key(a) != Key(b) {
-		t.Error("an absent list and an empty one differ")
-	}
+	testkit.Check(t, Key(SelectInput(r)) != Key(EvaluateInput(r)) &&
+		Key(SelectAgentInput{}) != Key(EvaluateProgressInput{}), "both points have one key")
+	a, b := (SelectAgentInput{}),
+		(SelectAgentInput{History: []ExecutionSummary{}, AvailableAgents: []AgentDescription{}})
+	testkit.Check(t, Key(a) == Key(b), "an absent list and an empty one differ")
 }
 
 func TestKeysSurviveTheJournal(t *testing.T) {
@@ -299,9 +282,8 @@ func TestKeysSurviveTheJournal(t *testing.T) {
 	var read SelectAgentInput
 	testkit.OK(t, json.Unmarshal(text, &read))
 	testkit.Same(t, "a selection that was read back has another key", Key(in), Key(read))
-	if text, err = json.Marshal(eval); err != nil {
-		t.Fatal(err)
-	}
+	text, err = json.Marshal(eval)
+	testkit.Need(t, err == nil, "%v", err)
 	var judged EvaluateProgressInput
 	testkit.OK(t, json.Unmarshal(text, &judged))
 	testkit.Same(t, "an evaluation that was read back has another key", Key(eval), Key(judged))
@@ -335,19 +317,13 @@ func TestEveryMemberIsInTheKey(t *testing.T) {
 			default:
 				t.Fatalf("%s is a %s", path, v.Kind())
 			}
-			if same := f.key() == before; same != measure {
-				t.Errorf("%s changed: the key is the same: %v, want %v", path, same, measure)
-			}
+			testkit.Same(t, fmt.Sprintf("%s changed: the key is the same", path), measure, f.key() == before)
 			v.Set(old)
 			changed++
 		})
-		if f.key() != before {
-			t.Fatalf("%s was not put back", name)
-		}
+		testkit.Need(t, f.key() == before, "%s was not put back", name)
 	}
-	if changed < 150 {
-		t.Errorf("only %d members were changed", changed)
-	}
+	testkit.Check(t, changed >= 150, "only %d members were changed", changed)
 }
 
 func walk(v reflect.Value, path string, measure bool, leaf func(string, reflect.Value, bool)) {
@@ -393,9 +369,8 @@ func TestDirStoreOutlivesItsProcess(t *testing.T) {
 	first.Put(keyNumber(1), want)
 	testkit.OK(t, first.Close())
 	got, ok := openDir(t, dir, 0).Get(keyNumber(1))
-	if diff := cmp.Diff(want, got); diff != "" || !ok {
-		t.Errorf("found %v (-want +got):\n%s", ok, diff)
-	}
+	diff := cmp.Diff(want, got)
+	testkit.Check(t, diff == "" && ok, "found %v (-want +got):\n%s", ok, diff)
 	if _, ok := openDir(t, dir, 0).Get(keyNumber(2)); ok {
 		t.Error("found an entry that was never stored")
 	}
@@ -403,14 +378,11 @@ func TestDirStoreOutlivesItsProcess(t *testing.T) {
 		t.Error("a closed store still answers")
 	}
 	files, err := os.ReadDir(dir)
-	if err != nil || len(files) != 1 {
-		t.Fatalf("%d files, %v; want one", len(files), err)
-	}
+	testkit.Need(t, err == nil && len(files) == 1, "%d files, %v; want one", len(files), err)
 	for path, mode := range map[string]os.FileMode{dir: 0o700 | os.ModeDir,
 		filepath.Join(dir, files[0].Name()): 0o600} {
-		if info, err := os.Stat(path); err != nil || info.Mode() != mode {
-			t.Errorf("%s has mode %v, %v; want %v", path, info.Mode(), err, mode)
-		}
+		info, err := os.Stat(path)
+		testkit.Check(t, err == nil && info.Mode() == mode, "%s has mode %v, %v; want %v", path, info.Mode(), err, mode)
 	}
 }
 
@@ -431,14 +403,12 @@ func TestDirStoreIgnoresDamage(t *testing.T) {
 		"from elsewhere": []byte(`{"decision":"RETRY","reason":"x"}`),
 	} {
 		testkit.OK(t, os.WriteFile(file, text, 0o600))
-		if d, ok := s.Get(keyNumber(1)); ok {
-			t.Errorf("%s: found %+v", name, d)
-		}
+		d, ok := s.Get(keyNumber(1))
+		testkit.Check(t, !ok, "%s: found %+v", name, d)
 	}
 	s.Put(keyNumber(1), Decision{Decision: Retry, Reason: "Whole again."})
-	if d, ok := s.Get(keyNumber(1)); !ok || d.Reason != "Whole again." {
-		t.Errorf("found %+v, %v after it was put anew", d, ok)
-	}
+	d, ok := s.Get(keyNumber(1))
+	testkit.Check(t, ok && d.Reason == "Whole again.", "found %+v, %v after it was put anew", d, ok)
 }
 
 func TestDirStoreStaysInItsDirectory(t *testing.T) {
@@ -448,24 +418,21 @@ func TestDirStoreStaysInItsDirectory(t *testing.T) {
 	first.Put(keyNumber(1), Decision{Decision: Retry, Reason: "x"})
 	testkit.OK(t, os.Rename(filepath.Join(dir, keyNumber(1)+entrySuffix), outside))
 	testkit.OK(t, os.Symlink(outside, filepath.Join(dir, keyNumber(1)+entrySuffix)))
-	if d, ok := first.Get(keyNumber(1)); ok {
-		t.Errorf("a link was followed to %+v", d)
-	}
+	d, ok := first.Get(keyNumber(1))
+	testkit.Check(t, !ok, "a link was followed to %+v", d)
 	within := filepath.Join(dir, "within")
 	testkit.OK(t, os.Rename(outside, within))
 	testkit.OK(t, os.Remove(filepath.Join(dir, keyNumber(1)+entrySuffix)))
 	testkit.OK(t, os.Symlink("within", filepath.Join(dir, keyNumber(1)+entrySuffix)))
-	if d, ok := first.Get(keyNumber(1)); ok {
-		t.Errorf("a link within was followed to %+v", d)
-	}
+	d, ok = first.Get(keyNumber(1))
+	testkit.Check(t, !ok, "a link within was followed to %+v", d)
 	var warned []string
 	s := testkit.Must(OpenDirStore(dir, 0, func(err error) { warned = append(warned, err.Error()) }))(t)
 	defer s.Close()
 	for _, key := range []string{"", "../outside", strings.ToUpper(keyNumber(1)), strings.Repeat("/", 64)} {
 		s.Put(key, Decision{Decision: Retry, Reason: "x"})
-		if _, ok := s.Get(key); ok {
-			t.Errorf("%q is a key", key)
-		}
+		_, ok := s.Get(key)
+		testkit.Check(t, !ok, "%q is a key", key)
 	}
 	testkit.Same(t, fmt.Sprintf("times warned: %q", warned), 4, len(warned))
 }
@@ -491,9 +458,8 @@ func TestDirStoreIsBounded(t *testing.T) {
 	for i := range 10 * 3 {
 		s.Put(keyNumber(i), Decision{Decision: Retry, Reason: "x"})
 	}
-	if files, err := os.ReadDir(dir); err != nil || len(files) > 10 {
-		t.Errorf("%d files, %v; at most 10", len(files), err)
-	}
+	files, err := os.ReadDir(dir)
+	testkit.Check(t, err == nil && len(files) <= 10, "%d files, %v; at most 10", len(files), err)
 }
 
 func TestDirStoreCleansUpWhenOpened(t *testing.T) {
@@ -520,9 +486,7 @@ func TestDirStoreCleansUpWhenOpened(t *testing.T) {
 func TestDirStoreReportsErrors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	testkit.OK(t, os.WriteFile(file, nil, 0o600))
-	if _, err := OpenDirStore(file, 0, nil); err == nil {
-		t.Error("a file was opened as a directory")
-	}
+	testkit.Fails(t, "a file was opened as a directory", testkit.Err(OpenDirStore(file, 0, nil)))
 	dir := t.TempDir()
 	var warned []error
 	s := testkit.Must(OpenDirStore(dir, 0, func(err error) { warned = append(warned, err) }))(t)

@@ -87,9 +87,6 @@ type Usage struct {
 // ErrDeferred is not a failure: the decision will be given in the Arbiter's own conversation.
 var ErrDeferred = errors.New("decider: the Arbiter rules on it in its own turn")
 
-// errUnclear says that rules do not cover the case.
-var errUnclear = errors.New("decider: no rule covers the case")
-
 // Asker puts one prompt to a model that has no other context, and returns its answer.
 type Asker interface {
 	Ask(ctx context.Context, q Question) (Answer, error)

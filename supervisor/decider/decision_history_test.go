@@ -65,9 +65,8 @@ func TestHistoryCountsAllAndKeepsItsEnd(t *testing.T) {
 	testkit.Same(t, "the last three", []int{998, 999, 1000}, iterations(h.Last(3)))
 	testkit.Same(t, "the last failures", []int{600, 700, 800, 900, 1000}, iterations(failures(h)))
 	testkit.Same(t, "executions kept", keptExecutions, len(h.Last(5000)))
-	if got, want := h.Tokens, (Tokens{2000, 1000, 3000}); got != want {
-		t.Errorf("tokens %v, want %v", got, want)
-	}
+	got, want := h.Tokens, (Tokens{2000, 1000, 3000})
+	testkit.Check(t, got == want, "tokens %v, want %v", got, want)
 	testkit.Same(t, "mean", time.Second, h.Mean())
 	testkit.Same(t, "the last -1", 0, len(h.Last(-1)))
 }
@@ -81,9 +80,8 @@ func TestHistoryForgetsWhatOldExecutionsSaid(t *testing.T) {
 		h = h.Add(e)
 	}
 	list := h.Last(keptOutputs + 1)
-	if n := len([]rune(list[0].Output)); n > SummaryRunes {
-		t.Errorf("the oldest output has %d runes, want at most %d", n, SummaryRunes)
-	}
+	n := len([]rune(list[0].Output))
+	testkit.Check(t, n <= SummaryRunes, "the oldest output has %d runes, want at most %d", n, SummaryRunes)
 	for i, e := range list[1:] {
 		testkit.Same(t, fmt.Sprintf("the output of execution %d was shortened", i+1), long, e.Output)
 	}
@@ -100,15 +98,12 @@ func TestAddsDoNotSeeEachOther(t *testing.T) {
 		before := old.Last(keptExecutions)
 		a := old.Add(worked(7000, "a", StatusFailure))
 		b := old.Add(worked(8000, "b", StatusSuccess))
-		if got := a.Last(1)[0].Agent + b.Last(1)[0].Agent; got != "ab" {
-			t.Fatalf("after %d: two Adds ended in %q, want ab", n, got)
-		}
-		if a.Performance("b") != nil || b.Performance("a") != nil || old.Performance("a") != nil {
-			t.Fatalf("after %d: one history has figures of the other", n)
-		}
-		if diff := cmp.Diff(before, old.Last(keptExecutions)); diff != "" {
-			t.Fatalf("after %d: Add changed the value it was given:\n%s", n, diff)
-		}
+		got := a.Last(1)[0].Agent + b.Last(1)[0].Agent
+		testkit.Need(t, got == "ab", "after %d: two Adds ended in %q, want ab", n, got)
+		testkit.Need(t, a.Performance("b") == nil && b.Performance("a") == nil && old.Performance("a") == nil,
+			"after %d: one history has figures of the other", n)
+		diff := cmp.Diff(before, old.Last(keptExecutions))
+		testkit.Need(t, diff == "", "after %d: Add changed the value it was given:\n%s", n, diff)
 		if f := failures(a); f[len(f)-1].Agent != "a" || len(failures(b)) != len(failures(old)) {
 			t.Fatalf("after %d: failures mixed: %+v", n, f)
 		}
@@ -122,9 +117,8 @@ func TestHistoryIsReadWhileItGrows(t *testing.T) {
 		readers.Go(func() {
 			for i := range 50 {
 				_ = h.Add(worked(i, "tester", StatusFailure))
-				if len(h.Last(20)) != 20 || h.Performance("developer") == nil {
-					t.Error("the history changed under its readers")
-				}
+				testkit.Check(t, len(h.Last(20)) == 20 && h.Performance("developer") != nil,
+					"the history changed under its readers")
 			}
 		})
 	}
@@ -133,13 +127,9 @@ func TestHistoryIsReadWhileItGrows(t *testing.T) {
 
 func TestPerformance(t *testing.T) {
 	var h DecisionHistory
-	if h.Performance("developer") != nil {
-		t.Error("one who has not worked has figures")
-	}
+	testkit.Check(t, h.Performance("developer") == nil, "one who has not worked has figures")
 	h = h.Add(worked(0, "developer", StatusCancelled))
-	if h.Performance("developer") != nil {
-		t.Error("what was cancelled counts")
-	}
+	testkit.Check(t, h.Performance("developer") == nil, "what was cancelled counts")
 	for i, s := range []DecisionStatus{StatusFailure, StatusTimeout, StatusSuccess, StatusSuccess, StatusFailure} {
 		h = h.Add(worked(i, "developer", s)).Add(worked(i, "tester", StatusFailure))
 	}
@@ -179,9 +169,7 @@ func TestFiguresAgreeWithAllThatWas(t *testing.T) {
 			}
 			got := h.Performance(name)
 			if counted == 0 {
-				if got != nil {
-					t.Fatalf("after %d: %s has figures and has not worked", i+1, name)
-				}
+				testkit.Need(t, got == nil, "after %d: %s has figures and has not worked", i+1, name)
 				continue
 			}
 			if want := tenth(100 * float64(succeeded) / float64(counted)); got.SuccessRate != want {
@@ -193,9 +181,8 @@ func TestFiguresAgreeWithAllThatWas(t *testing.T) {
 			}
 		}
 		failed := slices.DeleteFunc(slices.Clone(all), func(e DecisionExecution) bool { return !e.Failed() })
-		if diff := cmp.Diff(iterations(failed[max(len(failed)-5, 0):]), iterations(failures(h))); diff != "" {
-			t.Fatalf("after %d: the last failures (-want +got):\n%s", i+1, diff)
-		}
+		diff := cmp.Diff(iterations(failed[max(len(failed)-5, 0):]), iterations(failures(h)))
+		testkit.Need(t, diff == "", "after %d: the last failures (-want +got):\n%s", i+1, diff)
 	}
 }
 
@@ -221,21 +208,16 @@ func TestInputsCostTheWindow(t *testing.T) {
 	long := busy(10_000)
 	few := testing.AllocsPerRun(20, func() { SelectInput(short); EvaluateInput(short) })
 	many := testing.AllocsPerRun(20, func() { SelectInput(long); EvaluateInput(long) })
-	if many > few*1.1 {
-		t.Errorf("inputs over 10,000 executions make %v allocations, over 20 %v", many, few)
-	}
-	if n := len(long.History.Recent); n > keptExecutions {
-		t.Errorf("%d executions are kept", n)
-	}
-	if n := len(long.History.Failures); n > keptFailures {
-		t.Errorf("%d failures are kept", n)
-	}
+	testkit.Check(t, many <= few*1.1, "inputs over 10,000 executions make %v allocations, over 20 %v", many, few)
+	n := len(long.History.Recent)
+	testkit.Check(t, n <= keptExecutions, "%d executions are kept", n)
+	n = len(long.History.Failures)
+	testkit.Check(t, n <= keptFailures, "%d failures are kept", n)
 	said := 0
 	for _, e := range long.History.Recent {
 		said += len(e.Output)
 	}
-	if most := keptOutputs*1200 + keptExecutions*SummaryRunes*4; said > most {
-		t.Errorf("%d bytes of output are kept, want at most %d", said, most)
-	}
+	most := keptOutputs*1200 + keptExecutions*SummaryRunes*4
+	testkit.Check(t, said <= most, "%d bytes of output are kept, want at most %d", said, most)
 	testkit.Same(t, "mean", time.Second, long.History.Mean())
 }

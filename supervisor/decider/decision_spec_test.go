@@ -3,7 +3,6 @@ package decider_test
 import (
 	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -57,7 +56,7 @@ func golden(t *testing.T, situation, name, got string) {
 		testkit.OK(t, os.WriteFile(file, []byte(got), 0o644))
 	}
 	want := testkit.Must(os.ReadFile(file))(t)
-	testkit.Same(t, fmt.Sprintf("%s (-want +got; -update writes it anew)", file), string(want), got)
+	testkit.Same(t, file+" (-update writes it anew)", string(want), got)
 }
 
 // planning is example 1: the first iteration, no plan, nothing done.

@@ -89,24 +89,20 @@ func TestOutputsByTheirReader(t *testing.T) {
 		"summary": {last.Output.Summary, 300}, "full output": {last.Output.Full, 2000},
 		"message": {last.Error.Message, 300},
 	} {
-		if n := len([]rune(c.text)); n > c.most || n < c.most*3/4 {
-			t.Errorf("the %s has %d runes, want about %d", what, n, c.most)
-		}
+		n := len([]rune(c.text))
+		testkit.Check(t, n <= c.most && n >= c.most*3/4, "the %s has %d runes, want about %d", what, n, c.most)
 	}
 	for _, text := range []string{last.Output.Summary, last.Output.Full} {
-		if !strings.HasSuffix(text, "\nModified a.go\nFAIL: TestX") {
-			t.Errorf("what is important is lost: …%s", text[len(text)-60:])
-		}
+		testkit.Check(t, strings.HasSuffix(text, "\nModified a.go\nFAIL: TestX"), "what is important is lost: …%s",
+			text[len(text)-60:])
 	}
 	testkit.Same(t, "tokens", &Tokens{2, 1, 3}, last.Tokens)
-	if n := len(last.Output.FilesModified); n != filesListed+1 ||
-		last.Output.FilesModified[filesListed] != "… and 10 more" {
-		t.Errorf("%d files are listed, the last %q", n, last.Output.FilesModified[n-1])
-	}
+	n := len(last.Output.FilesModified)
+	testkit.Check(t, n == filesListed+1 && last.Output.FilesModified[filesListed] == "… and 10 more",
+		"%d files are listed, the last %q", n, last.Output.FilesModified[n-1])
 	for _, s := range slices.Concat(in.History, SelectInput(r).History) {
-		if s.Output.Full != "" || s.Tokens != nil {
-			t.Errorf("a history tells the full output or tokens of iteration %d", s.Iteration)
-		}
+		testkit.Check(t, s.Output.Full == "" && s.Tokens == nil,
+			"a history tells the full output or tokens of iteration %d", s.Iteration)
 	}
 }
 
@@ -144,23 +140,19 @@ func TestPlans(t *testing.T) {
 		testkit.Same(t, fmt.Sprintf("%s: p.CurrentStepIndex", c.statuses), c.current, p.CurrentStepIndex)
 		testkit.Same(t, fmt.Sprintf("%s: complete", c.statuses), c.complete, p.IsComplete)
 		for i, s := range p.Steps {
-			if s.Index != i+1 || !slices.Contains([]string{"pending", "in_progress", "complete", "failed", "skipped"},
-				s.Status) {
-				t.Errorf("%s: step %d is %d, %s", c.statuses, i, s.Index, s.Status)
-			}
+			testkit.Check(t, s.Index == i+1 &&
+				slices.Contains([]string{"pending", "in_progress", "complete", "failed", "skipped"}, s.Status),
+				"%s: step %d is %d, %s", c.statuses, i, s.Index, s.Status)
 		}
 		testkit.Same(t, fmt.Sprintf("%s: at hand is %v", c.statuses, p.Current()), c.complete, (p.Current() == nil))
 		testkit.Same(t, fmt.Sprintf("%s: the record was changed", c.statuses), 0, r.Steps[0].Index)
 	}
 	for _, wrong := range []int{-1, 9} { // in an input that was written by hand
-		if p := (&DecisionPlan{Steps: make([]DecisionStep, 3), CurrentStepIndex: wrong}); p.Current() != nil ||
-			len(p.Near(2)) != 2 {
-			t.Errorf("a plan at %d has %v at hand", wrong, p.Current())
-		}
+		p := (&DecisionPlan{Steps: make([]DecisionStep, 3), CurrentStepIndex: wrong})
+		testkit.Check(t, p.Current() == nil && len(p.Near(2)) == 2, "a plan at %d has %v at hand", wrong, p.Current())
 	}
-	if p := SelectInput(DecisionRecord{}).Plan; p != nil || p.Current() != nil || p.Near(3) != nil {
-		t.Errorf("a plan without steps: %v", p)
-	}
+	p := SelectInput(DecisionRecord{}).Plan
+	testkit.Check(t, p == nil && p.Current() == nil && p.Near(3) == nil, "a plan without steps: %v", p)
 }
 
 func TestStepsNearTheOneAtHand(t *testing.T) {
@@ -173,9 +165,7 @@ func TestStepsNearTheOneAtHand(t *testing.T) {
 		if len(near) != 12 || at < 100 && !slices.ContainsFunc(near, func(s DecisionStep) bool { return s.Index == at+1 }) {
 			t.Fatalf("at %d: %d steps from %d", at, len(near), near[0].Index)
 		}
-		if p.Near(-1) != nil || len(p.Near(1000)) != 100 {
-			t.Fatal("bounds of Near")
-		}
+		testkit.Need(t, p.Near(-1) == nil && len(p.Near(1000)) == 100, "bounds of Near")
 	}
 }
 
@@ -188,16 +178,12 @@ func TestAgentsAreSortedAndBounded(t *testing.T) {
 		History: made(3, succeeding),
 	}
 	got := SelectInput(r).AvailableAgents
-	if got[0].Name != "developer" || got[1].DisplayName != "tester" || r.Agents[0].Name != "tester" ||
-		r.Agents[0].DisplayName != "" {
-		t.Errorf("agents: %+v; the record's: %+v", got, r.Agents)
-	}
-	if got[0].RecentPerformance.SuccessRate != 100 || got[1].RecentPerformance != nil {
-		t.Errorf("performance: %v, %v", got[0].RecentPerformance, got[1].RecentPerformance)
-	}
-	if n := len([]rune(got[1].WhenToUse)); n > agentRunes {
-		t.Errorf("when to use has %d runes", n)
-	}
+	testkit.Check(t, got[0].Name == "developer" && got[1].DisplayName == "tester" && r.Agents[0].Name == "tester" &&
+		r.Agents[0].DisplayName == "", "agents: %+v; the record's: %+v", got, r.Agents)
+	testkit.Check(t, got[0].RecentPerformance.SuccessRate == 100 && got[1].RecentPerformance == nil,
+		"performance: %v, %v", got[0].RecentPerformance, got[1].RecentPerformance)
+	n := len([]rune(got[1].WhenToUse))
+	testkit.Check(t, n <= agentRunes, "when to use has %d runes", n)
 	testkit.Same(t, "an evaluation's agents differ", got, EvaluateInput(r).AvailableAgents)
 }
 
@@ -227,10 +213,8 @@ func TestConstraints(t *testing.T) {
 			(1<<63 - 1) / 1_000_000, 0, 0},
 	} {
 		got := SelectInput(c.r).Constraints
-		if got.IterationsRemaining != c.remaining || got.EstimatedTimeRemaining != c.estimate ||
-			got.TimeElapsedMS != c.elapsed || int64(got.EstimatedTokensUsed) != c.tk {
-			t.Errorf("%s: %+v", c.name, got)
-		}
+		testkit.Check(t, got.IterationsRemaining == c.remaining && got.EstimatedTimeRemaining == c.estimate &&
+			got.TimeElapsedMS == c.elapsed && int64(got.EstimatedTokensUsed) == c.tk, "%s: %+v", c.name, got)
 	}
 }
 
@@ -292,9 +276,8 @@ func TestDocumentsReachBothInputs(t *testing.T) {
 	r.History = DecisionHistory{}
 	one := worked(3, "reviewer", StatusSuccess)
 	one.Document = Handed(given, receipts)
-	if diff := cmp.Diff(whole, one.Document); diff != "" {
-		t.Fatalf("the document (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(whole, one.Document)
+	testkit.Need(t, diff == "", "the document (-want +got):\n%s", diff)
 	r.History = r.History.Add(one)
 	r.Judged = one.ID
 	open := []OpenPoint{{Agent: "reviewer", Iteration: one.Iteration, Remaining: whole.Remaining,
@@ -308,7 +291,7 @@ func TestDocumentsReachBothInputs(t *testing.T) {
 		"an evaluation's points":    cmp.Diff(open, e.OpenPoints),
 		"what history itself tells": cmp.Diff(whole, r.History.Last(1)[0].Document),
 	} {
-		testkit.Same(t, fmt.Sprintf("%s (-want +got)", what), "", d)
+		testkit.Same(t, what, "", d)
 	}
 	// Another agent works, and then the reviewer has nothing left: the point is reported with the agent that
 	// worked, and is not reported after that.
@@ -320,9 +303,8 @@ func TestDocumentsReachBothInputs(t *testing.T) {
 	again.Document = Handed(&verdict.Document{Accomplished: []string{"looked again"}, Remaining: []string{"Nothing."}},
 		nil)
 	r.History = r.History.Add(again)
-	if got := EvaluateInput(r).OpenPoints; got != nil {
-		t.Errorf("still open: %+v", got)
-	}
+	got := EvaluateInput(r).OpenPoints
+	testkit.Check(t, got == nil, "still open: %+v", got)
 }
 
 // TestOpenPointsOutliveTheWindow: open points are kept beyond the window; a step of the plan is not an open
@@ -366,9 +348,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 	testkit.Same(t, "points remain", leftItems+1, len(r.History.Last(1)[0].Document.Remaining))
 	for name, in := range map[string]any{"selection": SelectInput(r), "evaluation": EvaluateInput(r)} {
 		raw := testkit.Must(json.Marshal(in))(t)
-		if len(raw) > 200_000 {
-			t.Errorf("the %s has %d bytes", name, len(raw))
-		}
+		testkit.Check(t, len(raw) <= 200_000, "the %s has %d bytes", name, len(raw))
 	}
 }
 
@@ -391,9 +371,7 @@ func TestRecoveryOptions(t *testing.T) {
 		var got []DecisionAction
 		for _, o := range RecoveryOptions(c.f) {
 			got = append(got, o.Action)
-			if o.Description == "" || o.Reason == "" {
-				t.Errorf("%s: %s says nothing", c.f.Category, o.Action)
-			}
+			testkit.Check(t, o.Description != "" && o.Reason != "", "%s: %s says nothing", c.f.Category, o.Action)
 		}
 		testkit.Same(t, fmt.Sprintf("%s, transient %v", c.f.Category, c.f.Transient), c.want, got)
 	}
@@ -402,16 +380,12 @@ func TestRecoveryOptions(t *testing.T) {
 func TestNothingIsSkippedWhereThereIsNoPlan(t *testing.T) {
 	r := DecisionRecord{Error: &DecisionFailure{Message: "m"}}
 	for _, o := range SelectInput(r).LastError.RecoveryOptions {
-		if o.Action == DecisionSkip {
-			t.Error("without a plan a step can be skipped")
-		}
+		testkit.Check(t, o.Action != DecisionSkip, "without a plan a step can be skipped")
 	}
 	r.Steps = []DecisionStep{{}}
 	testkit.Same(t, "options with a plan", 3, len(SelectInput(r).LastError.RecoveryOptions))
 	testkit.Same(t, "an error without a category", UnknownError, SelectInput(r).LastError.Category)
-	if SelectInput(DecisionRecord{}).LastError != nil {
-		t.Error("an error where there is none")
-	}
+	testkit.Check(t, SelectInput(DecisionRecord{}).LastError == nil, "an error where there is none")
 }
 
 func TestToolCategory(t *testing.T) {
@@ -473,13 +447,10 @@ func TestCut(t *testing.T) {
 
 func TestCutFindsTheWordInALongLine(t *testing.T) {
 	text := strings.Repeat("a,", 3000) + `"error":"disk full"` + strings.Repeat(",b", 3000)
-	if got := Cut(text, SummaryRunes); !strings.Contains(got, "disk full") {
-		t.Errorf("the error is lost: %q", got)
-	}
+	testkit.Includes(t, "the error is lost", Cut(text, SummaryRunes), "disk full")
 	text = strings.Repeat("line\n", 100_000) + "fatal: the end\n"
-	if got := Cut(text, SummaryRunes); !strings.HasSuffix(got, "\nfatal: the end") {
-		t.Errorf("the error at the end of a long text is lost: %q", got)
-	}
+	got := Cut(text, SummaryRunes)
+	testkit.Check(t, strings.HasSuffix(got, "\nfatal: the end"), "the error at the end of a long text is lost: %q", got)
 }
 
 func FuzzCut(f *testing.F) {
@@ -489,12 +460,9 @@ func FuzzCut(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string, most int) {
 		most = max(min(most, 5000), -5)
 		got := Cut(s, most)
-		if !utf8.ValidString(got) {
-			t.Errorf("cut to %d, %q is not UTF-8: %q", most, s, got)
-		}
-		if n := utf8.RuneCountInString(got); n > max(most, 0) {
-			t.Errorf("cut to %d, %q has %d runes: %q", most, s, n, got)
-		}
+		testkit.Check(t, utf8.ValidString(got), "cut to %d, %q is not UTF-8: %q", most, s, got)
+		n := utf8.RuneCountInString(got)
+		testkit.Check(t, n <= max(most, 0), "cut to %d, %q has %d runes: %q", most, s, n, got)
 		testkit.Same(t, fmt.Sprintf("cut to %d twice", most), got, Cut(got, most))
 		if short := strings.TrimSpace(s); utf8.ValidString(s) && utf8.RuneCountInString(short) <= most && got != short {
 			t.Errorf("cut to %d, %q became %q", most, s, got)

@@ -21,8 +21,8 @@ type Prompts interface {
 	Prompt(in Input) (system, prompt string, err error)
 }
 
-// Model asks a model. It answers an unusable answer with a correction, twice; then the error is an
-// *[InvalidError]. If an Asker's error says Transient(), it retries after a wait, as long as the error's
+// Model asks a model. It answers an unusable answer with a correction, twice; then that is an
+// error. If an Asker's error says Transient(), it retries after a wait, as long as the error's
 // RetryAfter() says, up to a minute. With an error it also returns a Decision without a decision: what was
 // asked and what it has cost.
 type Model struct {
@@ -34,19 +34,6 @@ type Model struct {
 	// decision is used up.
 	Timeout time.Duration
 }
-
-// InvalidError says that a model gave no usable answer, not even after corrections.
-type InvalidError struct {
-	Attempts int
-	Answer   string // the last one
-	Err      error  // what is wrong with it
-}
-
-func (e *InvalidError) Error() string {
-	return fmt.Sprintf("decider: none of %d answers could be used; the last one: %v", e.Attempts, e.Err)
-}
-
-func (e *InvalidError) Unwrap() error { return e.Err }
 
 func (m Model) Decide(ctx context.Context, in Input) (Decision, error) {
 	asked := Decision{Source: ByModel}
@@ -74,7 +61,7 @@ func (m Model) Decide(ctx context.Context, in Input) (Decision, error) {
 			wrong.Problem = answer.Problem + " " + wrong.Problem
 		}
 		if wrong == nil || correction == maxCorrections {
-			return asked, &InvalidError{Attempts: correction + 1, Answer: answer.Text, Err: err}
+			return asked, fmt.Errorf("decider: none of %d answers could be used; the last one: %w", correction+1, err)
 		}
 		asked.Warnings = append(asked.Warnings,
 			fmt.Sprintf("answer %d could not be used: %s", correction+1, wrong.Problem))

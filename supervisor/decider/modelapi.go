@@ -27,6 +27,7 @@ package decider
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -68,6 +69,8 @@ type APIClient struct {
 // NewAPIClient creates a client. It connects with the first question, through the proxies that HTTPS_PROXY, HTTP_PROXY
 // and NO_PROXY name.
 func NewAPIClient(c APIConfig) (*APIClient, error) {
+	c.KeyName = cmp.Or(c.KeyName, "its environment variable")
+	c.MaxTokens = cmp.Or(max(c.MaxTokens, 0), DefaultMaxTokens)
 	if err := c.check(); err != nil {
 		return nil, fmt.Errorf("ask %s: %w", c.Provider, err)
 	}
@@ -244,15 +247,9 @@ func local(host string) bool {
 func (c APIConfig) endpoint() string {
 	base := strings.TrimRight(c.BaseURL, "/")
 	if c.Provider == OpenAI {
-		if base == "" {
-			base = openAIURL
-		}
-		return base + "/chat/completions"
+		return cmp.Or(base, openAIURL) + "/chat/completions"
 	}
-	if base == "" {
-		base = anthropicURL
-	}
-	return strings.TrimSuffix(base, "/v1") + "/v1/messages"
+	return strings.TrimSuffix(cmp.Or(base, anthropicURL), "/v1") + "/v1/messages"
 }
 
 func (c APIConfig) check() error {
@@ -263,20 +260,12 @@ func (c APIConfig) check() error {
 		return errors.New("no model is named")
 	case !c.Key.valid():
 		return fmt.Errorf("the key in %s has characters that no key has: set it again, without quotes and line breaks",
-			c.keySource())
+			c.KeyName)
 	}
 	if err := CheckBaseURL(c.BaseURL, !c.Key.Empty()); err != nil {
 		return fmt.Errorf("the base URL %w", err)
 	}
 	return nil
-}
-
-// keySource describes where the key is set.
-func (c APIConfig) keySource() string {
-	if c.KeyName == "" {
-		return "its environment variable"
-	}
-	return c.KeyName
 }
 
 // hostOf is the host of an address, for messages.
@@ -366,8 +355,6 @@ func (c *APIClient) shown(text string) string {
 	return sanitize.Line(sanitize.Redact(c.config.Key.mask(text)), 300)
 }
 
-func clipAPI(s string, n int) string { return sanitize.Line(s, n) }
-
 // unreached says why no response came.
 func (c *APIClient) unreached(ctx context.Context, err error) error {
 	var dns *net.DNSError
@@ -419,7 +406,7 @@ func (c *APIClient) refusal(res *http.Response, body []byte) error {
 	if e.what == "" {
 		e.what = strings.ToLower(http.StatusText(res.StatusCode)) + kindOf(res.Header, body)
 	}
-	source := c.config.keySource()
+	source := c.config.KeyName
 	switch code := res.StatusCode; {
 	case code >= 300 && code < 400:
 		e.kind, e.what = hopelessKind, "it redirects to "+c.target(res)
@@ -433,7 +420,7 @@ func (c *APIClient) refusal(res *http.Response, body []byte) error {
 		e.kind, e.hint = hopelessKind, "the account of the key in "+source+" has no credit left"
 	case code == http.StatusNotFound, code == http.StatusMethodNotAllowed:
 		e.kind, e.hint = hopelessKind, "check --decider-base-url ("+c.example()+") and --decider-model ("+
-			clipAPI(c.config.Model, 80)+")"
+			sanitize.Line(c.config.Model, 80)+")"
 	case code == http.StatusRequestEntityTooLarge:
 		e.kind, e.hint = refusedKind, "the question is too large for this server or model"
 	case code == http.StatusProxyAuthRequired:
@@ -482,19 +469,8 @@ func (c *APIClient) errorText(body []byte) string {
 		Message string `json:"message"`
 	}
 	var plain string
-	switch {
-	case json.Unmarshal(m.Error, &inner) == nil && inner.Message != "":
-		return c.shown(inner.Message)
-	case json.Unmarshal(m.Error, &plain) == nil && plain != "":
-		return c.shown(plain)
-	case m.Message != "":
-		return c.shown(m.Message)
-	case len(m.Detail) > 0:
-		return c.shown(string(m.Detail))
-	case len(m.Error) > 0:
-		return c.shown(string(m.Error))
-	}
-	return ""
+	_, _ = json.Unmarshal(m.Error, &inner), json.Unmarshal(m.Error, &plain) // one of them, or another form
+	return c.shown(cmp.Or(inner.Message, plain, m.Message, string(m.Detail), string(m.Error)))
 }
 
 // retryAPIAfter reads the header of that name: seconds, or a date.
@@ -570,10 +546,6 @@ func (c APIConfig) parameters(schema []byte) []parameter {
 	add := func(name, label string, value any) {
 		list = append(list, parameter{name: name, label: label, into: func(b object) { b[name] = value }})
 	}
-	limit := c.MaxTokens
-	if limit <= 0 {
-		limit = DefaultMaxTokens
-	}
 	if c.Temperature != nil {
 		add("temperature", "temperature", *c.Temperature)
 	}
@@ -586,7 +558,7 @@ func (c APIConfig) parameters(schema []byte) []parameter {
 			list = append(list, parameter{name: "output_config", label: "output schema",
 				into: outputConfig("format", format)})
 		}
-		return append(list, parameter{into: func(b object) { b["max_tokens"] = limit }})
+		return append(list, parameter{into: func(b object) { b["max_tokens"] = c.MaxTokens }})
 	}
 	if c.Effort != "" {
 		add("reasoning_effort", "effort", c.Effort)
@@ -600,8 +572,8 @@ func (c APIConfig) parameters(schema []byte) []parameter {
 	if c.BaseURL == "" {
 		slices.Reverse(names)
 	}
-	other := parameter{name: "", into: func(b object) { b[names[1]] = limit }}
-	return append(list, parameter{name: names[0], into: func(b object) { b[names[0]] = limit }, instead: &other})
+	other := parameter{name: "", into: func(b object) { b[names[1]] = c.MaxTokens }}
+	return append(list, parameter{name: names[0], into: func(b object) { b[names[0]] = c.MaxTokens }, instead: &other})
 }
 
 // outputConfig sets a member of a Messages request's output_config.
@@ -625,12 +597,8 @@ func (c APIConfig) body(q Question, refused []string) ([]byte, []parameter, erro
 		if q.System != "" {
 			b["system"] = q.System
 		}
-	} else {
-		messages := []object{user}
-		if q.System != "" {
-			messages = []object{{"role": "system", "content": q.System}, user}
-		}
-		b["messages"] = messages
+	} else if b["messages"] = []object{user}; q.System != "" {
+		b["messages"] = []object{{"role": "system", "content": q.System}, user}
 	}
 	var sent []parameter
 	for _, p := range c.parameters(q.Schema) {
@@ -759,10 +727,8 @@ func (c *APIClient) read(body []byte, header http.Header) (Answer, error) {
 		}
 	}
 	a.Usage = nonNegative(a.Usage)
-	a.Text, a.Model = c.config.Key.mask(a.Text), c.config.Key.mask(clipAPI(a.Model, 200))
-	if a.Model == "" {
-		a.Model = c.config.Model
-	}
+	a.Text = c.config.Key.mask(a.Text)
+	a.Model = cmp.Or(c.config.Key.mask(sanitize.Line(a.Model, 200)), c.config.Model)
 	switch {
 	case err != nil:
 		return Answer{}, c.failed(&APIError{status: http.StatusOK, kind: serverKind,
@@ -780,11 +746,8 @@ func (c *APIClient) read(body []byte, header http.Header) (Answer, error) {
 			what: "the answer contains no text" + kindOf(header, body),
 			hint: "check --decider-base-url and --decider-provider"})
 	case stop == "length" || stop == "max_tokens":
-		limit := c.config.MaxTokens
-		if limit <= 0 {
-			limit = DefaultMaxTokens
-		}
-		a.Problem = fmt.Sprintf("it was cut off at the limit of %d tokens (--decider-max-tokens): be brief.", limit)
+		a.Problem = fmt.Sprintf("it was cut off at the limit of %d tokens (--decider-max-tokens): be brief.",
+			c.config.MaxTokens)
 	}
 	return a, nil
 }
@@ -804,5 +767,5 @@ func kindOf(header http.Header, body []byte) string {
 	if err != nil || kind == "application/json" {
 		return ""
 	}
-	return ": it is " + clipAPI(kind, 60)
+	return ": it is " + sanitize.Line(kind, 60)
 }

@@ -58,10 +58,9 @@ func TestRequests(t *testing.T) {
 			testkit.OK(t, json.Unmarshal([]byte(c.want), &body))
 			testkit.Same(t, "request", body, got.Body)
 			key := strings.TrimPrefix(got.Header.Get(c.header), "Bearer ")
-			if got.Path != c.path || key != secret ||
-				len(got.Header["Authorization"])+len(got.Header["X-Api-Key"]) != 1 {
-				t.Errorf("posted to %s with %v", got.Path, got.Header)
-			}
+			testkit.Check(t, got.Path == c.path && key == secret &&
+				len(got.Header["Authorization"])+len(got.Header["X-Api-Key"]) == 1, "posted to %s with %v", got.Path,
+				got.Header)
 		})
 	}
 }
@@ -73,7 +72,8 @@ func TestOfficialAddresses(t *testing.T) {
 		APIAnthropic: "https://api.anthropic.com/v1/messages"} {
 		testkit.Same(t, provider, want, (APIConfig{Provider: provider}).endpoint())
 	}
-	body, _, err := APIConfig{Provider: OpenAI, Model: "m"}.body(question, nil)
+	c := testkit.Must(NewAPIClient(APIConfig{Provider: OpenAI, Model: "m"}))(t)
+	body, _, err := c.config.body(question, nil)
 	if err != nil || !strings.Contains(string(body), `"max_completion_tokens":4096`) {
 		t.Errorf("%v: %s", err, body)
 	}
@@ -110,13 +110,10 @@ func TestAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, err := client(t, serve(t, saysAPI(200, c.body)).URL, c.change).Ask(t.Context(), question)
-			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-				t.Fatalf("%v, want %q", err, c.err)
-			}
-			if a.Text != c.text || c.problem == "" && a.Problem != "" || !strings.Contains(a.Problem, c.problem) ||
-				a.Usage.Input < 0 {
-				t.Errorf("%+v", a)
-			}
+			testkit.Need(t, (err == nil) == (c.err == "") && (err == nil || strings.Contains(err.Error(), c.err)),
+				"%v, want %q", err, c.err)
+			testkit.Check(t, a.Text == c.text && (c.problem != "" || a.Problem == "") &&
+				strings.Contains(a.Problem, c.problem) && a.Usage.Input >= 0, "%+v", a)
 		})
 	}
 }
@@ -136,27 +133,21 @@ func TestParametersThatAModelRefuses(t *testing.T) {
 			refuse("unknown field response_format"), decided(OpenAI, "yes"))
 		c := client(t, p.URL, full)
 		a, err := c.Ask(t.Context(), question)
-		if err != nil || a.Text != "yes" || len(a.Notes) != 2 ||
-			!strings.HasPrefix(a.Notes[0], "m takes no temperature, and was asked without: Unsupported value") ||
-			!strings.HasPrefix(a.Notes[1], "m takes no output schema") {
-			t.Fatalf("%+v %v", a, err)
-		}
+		testkit.Need(t, err == nil && a.Text == "yes" && len(a.Notes) == 2 &&
+			strings.HasPrefix(a.Notes[0], "m takes no temperature, and was asked without: Unsupported value") &&
+			strings.HasPrefix(a.Notes[1], "m takes no output schema"), "%+v %v", a, err)
 		if a, err := c.Ask(t.Context(), question); err != nil || a.Notes != nil {
 			t.Errorf("the second time: %+v %v", a, err)
 		}
 		list := p.got()
-		if len(list) != 5 {
-			t.Fatalf("%d requests", len(list))
-		}
+		testkit.Need(t, len(list) == 5, "%d requests", len(list))
 		for _, r := range list[3:] {
 			for _, name := range []string{"temperature", "max_tokens", "response_format"} {
-				if _, ok := r.Body[name]; ok {
-					t.Errorf("%s is in %v", name, r.Body)
-				}
+				_, ok := r.Body[name]
+				testkit.Check(t, !ok, "%s is in %v", name, r.Body)
 			}
-			if r.Body["max_completion_tokens"] != 4096.0 || r.Body["reasoning_effort"] != "low" {
-				t.Errorf("%v", r.Body)
-			}
+			testkit.Check(t, r.Body["max_completion_tokens"] == 4096.0 && r.Body["reasoning_effort"] == "low", "%v",
+				r.Body)
 		}
 	})
 	t.Run("anthropic", func(t *testing.T) {
@@ -164,27 +155,22 @@ func TestParametersThatAModelRefuses(t *testing.T) {
 		p := serve(t, refuse("This model does not support the effort parameter."),
 			refuse("output_config: Extra inputs are not permitted"), decided(APIAnthropic, "yes"))
 		a, err := client(t, p.URL, func(c *APIConfig) { full(c); anthropic(c) }).Ask(t.Context(), question)
-		if err != nil || len(a.Notes) != 2 || p.got()[2].Body["output_config"] != nil ||
-			p.got()[2].Body["temperature"] != 0.3 {
-			t.Errorf("%+v %v %v", a, err, p.got())
-		}
+		testkit.Check(t, err == nil && len(a.Notes) == 2 && p.got()[2].Body["output_config"] == nil &&
+			p.got()[2].Body["temperature"] == 0.3, "%+v %v %v", a, err, p.got())
 	})
 	t.Run("all, for ever", func(t *testing.T) {
 		t.Parallel()
 		p := serve(t, refuse("unsupported: temperature max_tokens max_completion_tokens response_format "+
 			"reasoning_effort"))
 		_, err := client(t, p.URL, full).Ask(t.Context(), question)
-		if err == nil || len(p.got()) != 5 {
-			t.Errorf("%v after %d requests", err, len(p.got()))
-		}
+		testkit.Check(t, err != nil && len(p.got()) == 5, "%v after %d requests", err, len(p.got()))
 	})
 	t.Run("a wrong value", func(t *testing.T) {
 		t.Parallel()
 		p := serve(t, refuse("temperature: must be at most 1"))
 		_, err := client(t, p.URL, full).Ask(t.Context(), question)
-		if err == nil || len(p.got()) != 1 || !strings.Contains(err.Error(), "must be at most 1") {
-			t.Errorf("%v after %d requests", err, len(p.got()))
-		}
+		testkit.Check(t, err != nil && len(p.got()) == 1 && strings.Contains(err.Error(), "must be at most 1"),
+			"%v after %d requests", err, len(p.got()))
 	})
 }
 
@@ -214,17 +200,15 @@ func TestConfigIsChecked(t *testing.T) {
 		config := good
 		c.change(&config)
 		_, err := NewAPIClient(config)
-		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
-			t.Errorf("%s: %v, want %q", name, err, c.err)
-		}
+		testkit.Check(t, (err == nil) == (c.err == "") && (err == nil || strings.Contains(err.Error(), c.err)),
+			"%s: %v, want %q", name, err, c.err)
 		withoutSecret(t, name, err)
 	}
 	testkit.Same(t, "a key with blanks around it", secret, NewKey(" \t"+secret+"\r\n").text)
 	withoutSecret(t, "the configuration", good, &good, good.Key, []APIKey{good.Key})
 	var e *url.Error
-	if _, err := NewAPIClient(APIConfig{Provider: OpenAI, Model: "m", BaseURL: "http://[" + secret}); errors.As(err, &e) {
-		t.Errorf("%v names the address", err)
-	}
+	_, err := NewAPIClient(APIConfig{Provider: OpenAI, Model: "m", BaseURL: "http://[" + secret})
+	testkit.Check(t, !errors.As(err, &e), "%v names the address", err)
 }
 
 // secret is a key of no known format.
@@ -260,9 +244,7 @@ func (p *peer) handler(answers []http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, err := io.ReadAll(r.Body)
 		got := request{Path: r.URL.Path, Header: r.Header}
-		if err != nil || json.Unmarshal(raw, &got.Body) != nil {
-			p.t.Errorf("request %q: %v", raw, err)
-		}
+		testkit.Check(p.t, err == nil && json.Unmarshal(raw, &got.Body) == nil, "request %q: %v", raw, err)
 		p.mu.Lock()
 		p.requests = append(p.requests, got)
 		answer := answers[min(len(p.requests), len(answers))-1]
@@ -318,9 +300,7 @@ func withoutSecret(t *testing.T, what string, values ...any) {
 	for _, v := range values {
 		raw, _ := json.Marshal(v)
 		for _, text := range []string{fmt.Sprint(v), fmt.Sprintf("%+v", v), fmt.Sprintf("%#v", v), string(raw)} {
-			if strings.Contains(text, secret) {
-				t.Errorf("%s holds the key: %s", what, text)
-			}
+			testkit.Excludes(t, fmt.Sprintf("%s holds the key", what), text, secret)
 		}
 	}
 }
@@ -332,9 +312,7 @@ func failsAs(t *testing.T, err error, transient, hopeless bool, words []string) 
 		t.Fatalf("%#v, want transient %v, hopeless %v", err, transient, hopeless)
 	}
 	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("%v does not say %q", err, word)
-		}
+		testkit.Fails(t, "does not say", err, word)
 	}
 }
 
@@ -405,16 +383,14 @@ func TestOverloadedTwice(t *testing.T) {
 				m := Model{Ask: c, Prompts: apiFixed{}}
 				begin := time.Now()
 				d, err := m.Decide(t.Context(), input)
-				if err != nil || d.Mode != "tester" || d.Attempts != 3 || len(d.Warnings) != 2 || d.Model != "m-1" ||
-					time.Since(begin) != 11*time.Second {
-					t.Errorf("%d: %+v %v after %v", status, d, err, time.Since(begin))
-				}
+				testkit.Check(t, err == nil && d.Mode == "tester" && d.Attempts == 3 && len(d.Warnings) == 2 &&
+					d.Model == "m-1" && time.Since(begin) == 11*time.Second, "%d: %+v %v after %v", status, d, err,
+					time.Since(begin))
 				begin = time.Now()
 				d, err = m.Decide(t.Context(), input)
-				if err == nil || d.Attempts != 1 || time.Since(begin) != 0 ||
-					!strings.Contains(err.Error(), "asked again after 1m1s") {
-					t.Errorf("a longer wait: %+v %v after %v", d, err, time.Since(begin))
-				}
+				testkit.Check(t, err != nil && d.Attempts == 1 && time.Since(begin) == 0 &&
+					strings.Contains(err.Error(), "asked again after 1m1s"), "a longer wait: %+v %v after %v", d, err,
+					time.Since(begin))
 			})
 		}
 	}
@@ -426,13 +402,9 @@ func TestCorrections(t *testing.T) {
 	p := serve(t, saysAPI(200, `{"choices":[{"finish_reason":"length","message":{"content":"{\"decision\": \"SEL"}}]}`),
 		decided(OpenAI, "Hm."), decided(OpenAI, `{"decision":"SELECT_MODE","mode":"tester","reason":"r"}`))
 	d, err := Model{Ask: client(t, p.URL, nil), Prompts: apiFixed{}}.Decide(t.Context(), input)
-	if err != nil || d.Mode != "tester" || len(d.Warnings) != 2 || d.Usage.Output != 10 {
-		t.Fatalf("%+v %v", d, err)
-	}
+	testkit.Need(t, err == nil && d.Mode == "tester" && len(d.Warnings) == 2 && d.Usage.Output == 10, "%+v %v", d, err)
 	told := p.got()[1].Body["messages"].([]any)[1].(map[string]any)["content"].(string)
-	if !strings.Contains(told, "cut off at the limit of 4096 tokens") || !strings.Contains(told, "SEL") {
-		t.Errorf("the correction: %s", told)
-	}
+	testkit.Includes(t, "the correction", told, "cut off at the limit of 4096 tokens", "SEL")
 }
 
 // TestRedirects: they are not followed, so that neither question nor key reaches another server.
@@ -447,16 +419,13 @@ func TestRedirects(t *testing.T) {
 			})
 			_, err := client(t, p.URL, change).Ask(t.Context(), question)
 			var e *APIError
-			if !errors.As(err, &e) || !e.Hopeless() || !strings.Contains(err.Error(), "redirects to "+other.URL) ||
-				!strings.Contains(err.Error(), "--decider-base-url") {
-				t.Errorf("%d: %v", status, err)
-			}
+			testkit.Check(t, errors.As(err, &e) && e.Hopeless() &&
+				strings.Contains(err.Error(), "redirects to "+other.URL) &&
+				strings.Contains(err.Error(), "--decider-base-url"), "%d: %v", status, err)
 			withoutSecret(t, "the error", err)
 		}
 	}
-	if got := other.got(); len(got) > 0 {
-		t.Errorf("the other server was sent %v", got)
-	}
+	testkit.Empty(t, "the other server was sent", other.got())
 }
 
 // TestHostileServers: whatever a server does, a question ends in bounded time and memory, and the key is not
@@ -512,9 +481,8 @@ func TestHostileServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, err := client(t, serve(t, c.answer).URL, nil).Ask(t.Context(), question)
-			if (err == nil) != (c.words == "") || err != nil && !strings.Contains(err.Error(), c.words) {
-				t.Errorf("%+v %v, want %q", a, err, c.words)
-			}
+			testkit.Check(t, (err == nil) == (c.words == "") && (err == nil || strings.Contains(err.Error(), c.words)),
+				"%+v %v, want %q", a, err, c.words)
 			if err != nil && (strings.ContainsAny(err.Error(), "\x1b\a\u202e") || len(err.Error()) > 800) {
 				t.Errorf("the error is %q", err)
 			}
@@ -539,9 +507,7 @@ func TestSlowServers(t *testing.T) {
 				<-r.Context().Done()
 			})
 			_, err := client(t, p.URL, nil).Ask(ctx, question)
-			if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "--decider-timeout") {
-				t.Errorf("%v", err)
-			}
+			testkit.Fails(t, "err", err, context.Canceled, "--decider-timeout")
 		})
 	}
 }
@@ -587,9 +553,7 @@ func TestUnreached(t *testing.T) {
 			failsAs(t, err, c.transient, c.hopeless, append(c.words, "--decider-base-url"))
 		})
 	}
-	if len(plain.got()) > 0 {
-		t.Error("a question went over a connection without TLS")
-	}
+	testkit.Empty(t, "a question went over a connection without TLS", plain.got())
 }
 
 // inMemory is a transport without a network, so that time can be simulated.

@@ -39,17 +39,11 @@ func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
 		}},
 	} {
 		for _, w := range c.words {
-			if !strings.Contains(c.text, w) {
-				t.Errorf("%s prompt lacks %q", c.name, w)
-			}
+			testkit.Includes(t, fmt.Sprintf("%s prompt lacks", c.name), c.text, w)
 		}
-		if strings.Contains(c.text, "rehearsal") {
-			t.Errorf("%s prompt speaks of a rehearsal", c.name)
-		}
+		testkit.Excludes(t, fmt.Sprintf("%s prompt speaks of a rehearsal", c.name), c.text, "rehearsal")
 	}
-	if !strings.Contains(ArbiterPrompt{Rehearsal: true}.Text(), "rehearsal") {
-		t.Error("a rehearsal is not named")
-	}
+	testkit.Includes(t, "a rehearsal is not named", ArbiterPrompt{Rehearsal: true}.Text(), "rehearsal")
 }
 
 // rendered is everything that a set renders for an input, by template.
@@ -57,9 +51,7 @@ func rendered(t *testing.T, s *PromptSet, in SelectAgentInput) map[string]string
 	t.Helper()
 	texts := map[string]string{}
 	note := func(name, text string, err error) {
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		testkit.Need(t, err == nil, "%s: %v", name, err)
 		texts[name] = text
 	}
 	system, prompt, err := s.Prompt(in)
@@ -109,9 +101,8 @@ func TestHostileTextStaysQuoted(t *testing.T) {
 	}
 	for name, text := range rendered(t, promptBuiltIn(), in) {
 		for line := range strings.SplitSeq(text, "\n") {
-			if strings.HasPrefix(line, order) || strings.HasPrefix(line, "# The end") {
-				t.Errorf("%s has a line of the hostile text's: %q", name, line)
-			}
+			testkit.Check(t, !strings.HasPrefix(line, order) && !strings.HasPrefix(line, "# The end"),
+				"%s has a line of the hostile text's: %q", name, line)
 			if strings.ContainsFunc(line,
 				func(r rune) bool { return r != '\t' && unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }) {
 				t.Errorf("%s has a control character: %q", name, line)
@@ -137,19 +128,14 @@ func TestLongTasksStillMakePrompts(t *testing.T) {
 	}
 	in.LastError.Message = strings.Repeat("m\n", 1000)
 	texts := rendered(t, promptBuiltIn(), in)
-	if n := strings.Count(texts["state.md"], "\n"); n > 40 {
-		t.Errorf("state.md has %d lines, want at most 40:\n%s", n, texts["state.md"])
-	}
-	if !strings.Contains(texts["select.md"], "\n| 251. ") {
-		t.Error("the step at hand is not shown")
-	}
+	n := strings.Count(texts["state.md"], "\n")
+	testkit.Check(t, n <= 40, "state.md has %d lines, want at most 40:\n%s", n, texts["state.md"])
+	testkit.Includes(t, "the step at hand is not shown", texts["select.md"], "\n| 251. ")
 }
 
 func TestEmptyInputsStillMakePrompts(t *testing.T) {
 	for name, text := range rendered(t, promptBuiltIn(), SelectAgentInput{}) {
-		if strings.Contains(text, "<no value>") || strings.Contains(text, "<nil>") {
-			t.Errorf("%s shows what is not there:\n%s", name, text)
-		}
+		testkit.Excludes(t, fmt.Sprintf("%s shows what is not there", name), text, "<no value>", "<nil>")
 	}
 }
 
@@ -158,12 +144,10 @@ func TestNoLooseLayout(t *testing.T) {
 	loose := regexp.MustCompile(`\n\n\n| \n`)
 	for _, in := range []SelectAgentInput{begins(), sampleInput()} {
 		for name, text := range rendered(t, promptBuiltIn(), in) {
-			if at := loose.FindStringIndex(text); at != nil {
-				t.Errorf("%s has a loose end:\n%s", name, text[max(at[0]-80, 0):at[1]])
-			}
-			if strings.HasPrefix(text, "\n") || !strings.HasSuffix(text, "\n") {
-				t.Errorf("%s begins or ends loosely", name)
-			}
+			at := loose.FindStringIndex(text)
+			testkit.Check(t, at == nil, "%s has a loose end at %v:\n%s", name, at, text)
+			testkit.Check(t, !strings.HasPrefix(text, "\n") && strings.HasSuffix(text, "\n"),
+				"%s begins or ends loosely", name)
 		}
 	}
 }
@@ -195,14 +179,11 @@ func TestTheBuiltInTemplatesCanBeOverriddenByThemselves(t *testing.T) {
 	own := map[string]string{}
 	for _, name := range PromptNames() {
 		text, ok := PromptSource(name)
-		if !ok {
-			t.Fatalf("no source of %s", name)
-		}
+		testkit.Need(t, ok, "no source of %s", name)
 		own[name] = text
 	}
-	if text, ok := PromptSource("orchestrator.md"); ok {
-		t.Errorf("a template that nobody overrides is offered: %.40q", text)
-	}
+	text, ok := PromptSource("orchestrator.md")
+	testkit.Check(t, !ok, "a template that nobody overrides is offered: %.40q", text)
 	s := testkit.Must(NewSet(own))(t)
 	want := rendered(t, promptBuiltIn(), sampleInput())
 	for name, text := range rendered(t, s, sampleInput()) {
@@ -243,9 +224,7 @@ func TestBadTemplatesAreReported(t *testing.T) {
 		{"select.md", `{{indent "> " .Constraints}}`, "where a text belongs"},
 	} {
 		_, err := NewSet(map[string]string{c.name: c.text})
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s %q: %v, want %q", c.name, c.text, err, c.want)
-		}
+		testkit.Fails(t, fmt.Sprintf("%s %q", c.name, c.text), err, c.want)
 		if err != nil && strings.HasPrefix(err.Error(), "template:") {
 			t.Errorf("the error begins with the library's word: %v", err)
 		}
@@ -275,25 +254,21 @@ func TestTemplatesEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := NewSet(map[string]string{"select.md": text})
-			if err == nil || !strings.Contains(err.Error(), "select.md") {
-				t.Errorf("error %v, want one about select.md", err)
-			}
+			testkit.Check(t, err != nil && strings.Contains(err.Error(), "select.md"),
+				"error %v, want one about select.md", err)
 		})
 	}
 }
 
 func TestNothingRenderedIsAnError(t *testing.T) {
 	s := testkit.Must(NewSet(map[string]string{"state.md": "{{if .Plan}}x{{end}}"}))(t)
-	if _, err := s.State(StatePrompt{Input: begins()}); err == nil || err.Error() != "state.md renders nothing" {
-		t.Errorf("nothing rendered: %v", err)
-	}
+	_, err := s.State(StatePrompt{Input: begins()})
+	testkit.Check(t, err != nil && err.Error() == "state.md renders nothing", "nothing rendered: %v", err)
 	testkit.Same(t, "rendered", "x\n", testkit.Must(s.State(StatePrompt{Input: sampleInput()}))(t))
 	s = testkit.Must(NewSet(map[string]string{"state.md": "{{.Task}}"}))(t)
 	in := begins()
 	in.Task = strings.Repeat("x", MaxPrompt+1)
-	if _, err := s.State(StatePrompt{Input: in}); err == nil || !strings.Contains(err.Error(), "more than 262144 bytes") {
-		t.Errorf("too much rendered: %v", err)
-	}
+	testkit.Fails(t, "too much rendered", testkit.Err(s.State(StatePrompt{Input: in})), "more than 262144 bytes")
 }
 
 func TestSetsAreUsedFromManyGoroutines(t *testing.T) {
@@ -305,9 +280,8 @@ func TestSetsAreUsedFromManyGoroutines(t *testing.T) {
 	for range 8 {
 		users.Go(func() {
 			for range 20 {
-				if got, _, err := s.Prompt(sampleInput()); err != nil || got != want {
-					t.Errorf("%q, %v", got, err)
-				}
+				got, _, err := s.Prompt(sampleInput())
+				testkit.Check(t, err == nil && got == want, "%q, %v", got, err)
 				testkit.Same(t, "got", "developerA task.\n",
 					testkit.Must(s.Brief(BriefPrompt{Input: sampleInput()}))(t))
 			}
@@ -362,13 +336,9 @@ func TestTheManualNamesEveryMember(t *testing.T) {
 	text := manual(t)
 	row := func(head string) string {
 		_, after, ok := strings.Cut(text, "\n| in | members |\n")
-		if !ok {
-			t.Fatal("the table is gone")
-		}
+		testkit.Need(t, ok, "the table is gone")
 		_, after, ok = strings.Cut(after, "\n| "+head+" | ")
-		if !ok {
-			t.Fatalf("no row %q", head)
-		}
+		testkit.Need(t, ok, "no row %q", head)
 		line, _, _ := strings.Cut(after, "\n")
 		if strings.HasPrefix(line, "those of `select.md`") {
 			line += members()["decider.selectData"]
@@ -384,9 +354,8 @@ func TestTheManualNamesEveryMember(t *testing.T) {
 		}
 		line := row(head)
 		for name := range strings.SplitSeq(names, ", ") {
-			if !regexp.MustCompile(`\b` + name + `\b`).MatchString(line) {
-				t.Errorf("the row of %s lacks %s: %s", head, name, line)
-			}
+			testkit.Check(t, regexp.MustCompile(`\b`+name+`\b`).MatchString(line), "the row of %s lacks %s: %s",
+				head, name, line)
 		}
 	}
 }
@@ -395,16 +364,12 @@ func TestTheManualNamesEveryMember(t *testing.T) {
 func TestTheExampleOfTheManual(t *testing.T) {
 	_, after, _ := strings.Cut(manual(t), "```\n{{define")
 	example, _, ok := strings.Cut(after, "\n```\n")
-	if !ok {
-		t.Fatal("there is no example")
-	}
+	testkit.Need(t, ok, "there is no example")
 	s := testkit.Must(NewSet(map[string]string{"select.md": "{{define" + example}))(t)
 	texts := rendered(t, s, sampleInput())
 	for _, want := range []string{"1. complete: One.", "The last error, of developer (tool_failure):\n| exit status 1",
 		"Agents: developer"} {
-		if !strings.Contains(texts["select.md"], want) {
-			t.Errorf("lacks %q:\n%s", want, texts["select.md"])
-		}
+		testkit.Includes(t, "lacks", texts["select.md"], want)
 	}
 	steps := testkit.Must(NewSet(map[string]string{
 		"state.md": "{{with .Plan}}{{range .Near 12}}{{.Index}}{{end}}{{with .Current}} at {{.Index}}{{end}}{{end}} " +

@@ -184,13 +184,9 @@ func TestRulesEvaluate(t *testing.T) {
 
 func checkRuling(t *testing.T, c rulingCase, d Decision, clear bool) {
 	t.Helper()
-	if diff := cmp.Diff(c.want, ruling{d.Decision, d.Mode, clear}); diff != "" {
-		t.Errorf("the ruling (-want +got):\n%s\nreason: %s", diff, d.Reason)
-	}
+	testkit.Same(t, fmt.Sprintf("the ruling :\n\nreason: %s", d.Reason), c.want, ruling{d.Decision, d.Mode, clear})
 	for _, fact := range c.facts {
-		if !strings.Contains(d.Reason, fact) {
-			t.Errorf("the reason %q does not name %q", d.Reason, fact)
-		}
+		testkit.Includes(t, "the reason does not name", d.Reason, fact)
 	}
 	checkWords(t, d)
 }
@@ -198,12 +194,10 @@ func checkRuling(t *testing.T, c rulingCase, d Decision, clear bool) {
 // checkWords checks that every ruling consists of full sentences.
 func checkWords(t *testing.T, d Decision) {
 	t.Helper()
-	if d.Source != ByRules || !strings.HasSuffix(d.Reason, ".") || strings.Contains(d.Reason, "..") {
-		t.Errorf("source %q, reason %q: want a full sentence by the rules", d.Source, d.Reason)
-	}
-	if (d.Decision == Complete) != (d.Summary != "") || (d.Decision != Complete) != (d.Message != "") {
-		t.Errorf("%s has summary %q and message %q", d.Decision, d.Summary, d.Message)
-	}
+	testkit.Check(t, d.Source == ByRules && strings.HasSuffix(d.Reason, ".") && !strings.Contains(d.Reason, ".."),
+		"source %q, reason %q: want a full sentence by the rules", d.Source, d.Reason)
+	testkit.Check(t, (d.Decision == Complete) == (d.Summary != "") && (d.Decision != Complete) == (d.Message != ""),
+		"%s has summary %q and message %q", d.Decision, d.Summary, d.Message)
 }
 
 func TestRulesWithoutAgents(t *testing.T) {
@@ -214,9 +208,8 @@ func TestRulesWithoutAgents(t *testing.T) {
 	r := record(ran(developer, 1, ok))
 	r.Agents = nil
 	d, err := Rules{}.Decide(ctx, EvaluateInput(r))
-	if err != nil || d.Decision != Complete {
-		t.Errorf("evaluated to %+v, %v, want COMPLETE: it needs no agent", d, err)
-	}
+	testkit.Check(t, err == nil && d.Decision == Complete, "evaluated to %+v, %v, want COMPLETE: it needs no agent", d,
+		err)
 	r = record(ran(developer, 1, ok), ran(developer, 1, ok), ran(developer, 1, ok), ran(developer, 1, ok))
 	r.Agents, r.Steps = nil, steps(step("pending", ""))
 	if d, err := (Rules{}).Decide(ctx, EvaluateInput(r)); !errors.Is(err, errNoAgents) {
@@ -230,17 +223,13 @@ func TestRulesSummary(t *testing.T) {
 	d, _ := EvaluateInput(planned(record(e), step("complete", ""), step("skipped", ""))).Rule()
 	for _, fact := range []string{"Of 2 steps 1 were completed and 1 skipped", "weave a thread (skipped)",
 		"All is well", "a.go, b.go"} {
-		if !strings.Contains(d.Summary, fact) {
-			t.Errorf("the summary %q does not tell %q", d.Summary, fact)
-		}
+		testkit.Includes(t, "the summary does not tell", d.Summary, fact)
 	}
 }
 
 func TestRulesTellWhatWentWrong(t *testing.T) {
 	d, _ := EvaluateInput(record(ran(developer, 1, bad))).Rule()
-	if !strings.Contains(d.Message, "in Bash: exit status 1") {
-		t.Errorf("the message %q does not tell the error", d.Message)
-	}
+	testkit.Includes(t, "the message does not tell the error", d.Message, "in Bash: exit status 1")
 }
 
 // TestRulesNeverCompleteOverOpenWork: open work that a tester or reviewer reports is done, and then checked
@@ -301,16 +290,11 @@ func TestRulesNeverCompleteOverOpenWork(t *testing.T) {
 				in.AvailableAgents = append(in.AvailableAgents, AgentDescription{Name: name})
 			}
 			evaluated, clear := in.Rule()
-			if got := strings.TrimSpace(evaluated.Decision + " " + evaluated.Mode); got != c.want ||
-				evaluated.Aside != c.aside {
-				t.Errorf("evaluated: %s, aside %v (%s), want %s", got, evaluated.Aside, evaluated.Reason, c.want)
-			}
-			if clear {
-				t.Error("it is called clear: a model would not be asked")
-			}
-			if said := evaluated.Message + evaluated.Summary; !strings.Contains(said, c.says) {
-				t.Errorf("it says %q, and not %q", said, c.says)
-			}
+			got := strings.TrimSpace(evaluated.Decision + " " + evaluated.Mode)
+			testkit.Check(t, got == c.want && evaluated.Aside == c.aside, "evaluated: %s, aside %v (%s), want %s", got,
+				evaluated.Aside, evaluated.Reason, c.want)
+			testkit.Check(t, !clear, "it is called clear: a model would not be asked")
+			testkit.Includes(t, "it says, and not", evaluated.Message+evaluated.Summary, c.says)
 			selected, _ := SelectAgentInput{Task: "t", Plan: c.plan, History: in.History,
 				OpenPoints: c.open, AvailableAgents: in.AvailableAgents}.Rule()
 			testkit.Same(t, fmt.Sprintf("selected: %+v", selected), (c.want == Complete),
@@ -345,10 +329,7 @@ func (g *game) play() {
 }
 
 func (g *game) selects() {
-	d, err := Rules{}.Decide(context.Background(), SelectInput(g.task))
-	if err != nil {
-		g.t.Fatalf("selecting: %v", err)
-	}
+	d := testkit.Must(Rules{}.Decide(context.Background(), SelectInput(g.task)))(g.t)
 	checkWords(g.t, d)
 	switch {
 	case d.Decision == Complete:
@@ -365,10 +346,7 @@ func (g *game) selects() {
 }
 
 func (g *game) evaluates() {
-	d, err := Rules{}.Decide(context.Background(), EvaluateInput(g.task))
-	if err != nil {
-		g.t.Fatalf("evaluating: %v", err)
-	}
+	d := testkit.Must(Rules{}.Decide(context.Background(), EvaluateInput(g.task)))(g.t)
 	checkWords(g.t, d)
 	switch {
 	case d.Decision == Complete:
@@ -383,9 +361,7 @@ func (g *game) evaluates() {
 }
 
 func (g *game) summons(mode string) {
-	if !known(g.task.Agents, mode) {
-		g.t.Fatalf("there is no agent %q", mode)
-	}
+	testkit.Need(g.t, known(g.task.Agents, mode), "there is no agent %q", mode)
 	if g.task.Iteration >= g.task.MaxIterations {
 		g.result = "limit"
 		return
@@ -403,15 +379,13 @@ func TestRulesEnd(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 6))
 		g := random(t, rnd)
 		g.play()
-		if g.task.Iteration > g.task.MaxIterations {
-			t.Fatalf("seed %d: %d iterations of %d", seed, g.task.Iteration, g.task.MaxIterations)
-		}
+		testkit.Need(t, g.task.Iteration <= g.task.MaxIterations, "seed %d: %d iterations of %d", seed,
+			g.task.Iteration, g.task.MaxIterations)
 		results[g.result]++
 	}
 	for _, r := range []string{"complete", "failed", "limit"} {
-		if results[r] < 100 {
-			t.Errorf("%d games end %s: the test shows too little of it: %v", results[r], r, results)
-		}
+		testkit.Check(t, results[r] >= 100, "%d games end %s: the test shows too little of it: %v", results[r], r,
+			results)
 	}
 }
 

@@ -200,26 +200,22 @@ func (s standing) first(name, current, reason string) (Decision, bool) {
 // hand gives the work to an agent: with CONTINUE if it is the current one, unless it has continued too often.
 // whole: there was no such doubt.
 func (s standing) hand(name, current, reason string) (d Decision, whole bool) {
-	if name == current && name != "" {
-		if n := s.stretches(); n >= maxStretches {
-			if !s.has(name) {
-				name = s.pick(developer)
-			}
-			if name == "" {
-				return Decision{}, false
-			}
-			reason += fmt.Sprintf(" %s has worked %s under one summon, and is followed by another.", current,
-				words.Count(n, "time"))
-			return Decision{Decision: SelectMode, Mode: name, Reason: reason, Message: s.brief(name), Source: ByRules},
-				false
-		}
+	n, goesOn := s.stretches(), name == current && name != ""
+	switch {
+	case goesOn && n < maxStretches:
 		reason += fmt.Sprintf(" %s has succeeded so far, and goes on.", name)
 		return Decision{Decision: Continue, Reason: reason, Message: s.brief(name), Source: ByRules}, true
+	case goesOn:
+		reason += fmt.Sprintf(" %s has worked %s under one summon, and is followed by another.", current,
+			words.Count(n, "time"))
+		if !s.has(name) {
+			name = s.pick(developer)
+		}
 	}
 	if name == "" {
 		return Decision{}, false
 	}
-	return Decision{Decision: SelectMode, Mode: name, Reason: reason, Message: s.brief(name), Source: ByRules}, true
+	return Decision{Decision: SelectMode, Mode: name, Reason: reason, Message: s.brief(name), Source: ByRules}, !goesOn
 }
 
 // errNoAgents says that there is no agent to choose.

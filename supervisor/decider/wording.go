@@ -90,15 +90,13 @@ func reached(p *DecisionPlan) string {
 // files are the files changed within the window, each once, in the order of the changes.
 func (s standing) files() []string {
 	var list []string
-	seen := map[string]bool{}
 	for _, e := range s.history {
 		if e.Output == nil {
 			continue
 		}
 		for _, f := range e.Output.FilesModified {
-			if !seen[f] {
-				seen[f] = true
-				list = append(list, oneLine(f))
+			if f = oneLine(f); !slices.Contains(list, f) {
+				list = append(list, f)
 			}
 		}
 	}

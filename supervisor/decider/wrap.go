@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// Hybrid lets the rules decide clear cases, and another decider the rest. Without a Rest, an unclear case is
-// errUnclear.
+// Hybrid lets the rules decide clear cases, and another decider the rest.
 type Hybrid struct{ Rest Decider }
 
 func (h Hybrid) Decide(ctx context.Context, in Input) (Decision, error) {
@@ -17,8 +16,6 @@ func (h Hybrid) Decide(ctx context.Context, in Input) (Decision, error) {
 		return Decision{}, err
 	case clear:
 		return ruled, nil
-	case h.Rest == nil:
-		return Decision{}, errUnclear
 	}
 	return h.Rest.Decide(ctx, in)
 }

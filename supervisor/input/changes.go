@@ -463,17 +463,12 @@ func (s *ChangeState) AskRevert(out *Collector, r Revert) bool {
 // Reverted handles the result of a revert. The file's last change then has no known agent. ok is false if
 // nothing waits for the result.
 func (s *ChangeState) Reverted(r ChangeReverted) (asked Revert, ok bool) {
-	i := slices.IndexFunc(s.Reverts, func(a Revert) bool { return a.Serial == r.Serial })
-	if i < 0 {
-		return Revert{}, false
-	}
-	asked = s.Reverts[i]
-	s.Reverts = slices.Delete(slices.Clone(s.Reverts), i, i+1)
-	if r.Refused == "" {
+	asked, ok = takeFirst(&s.Reverts, func(a Revert) bool { return a.Serial == r.Serial })
+	if ok && r.Refused == "" {
 		s.RevertsDone++
 		s.Merged("", nil, []string{asked.Path}, true)
 	}
-	return asked, true
+	return asked, ok
 }
 
 // AgainReverts repeats the requests of a process that has ended.
@@ -669,12 +664,11 @@ func with(list []ChangeBy, add ...ChangeBy) []ChangeBy {
 
 // Acted records that a call is over. failed: it has changed nothing.
 func (s *ChangeState) Acted(agent, call string, failed bool) {
-	i := slices.IndexFunc(s.Open, func(c ChangeCall) bool { return c.Agent == agent && c.Call == call })
-	if i < 0 || s.Open[i].Background {
+	c, ok := takeFirst(&s.Open,
+		func(c ChangeCall) bool { return c.Agent == agent && c.Call == call && !c.Background })
+	if !ok {
 		return
 	}
-	c := s.Open[i]
-	s.Open = slices.Delete(slices.Clone(s.Open), i, i+1)
 	if c.Path != "" && !failed {
 		s.saw(ChangeBy{Agent: agent, Path: c.Path})
 	}
@@ -683,12 +677,10 @@ func (s *ChangeState) Acted(agent, call string, failed bool) {
 
 // settle attributes a change that a call explains if it succeeded. Without a result, it may have changed the file.
 func (s *ChangeState) settle(c ChangeCall, succeeded, failed bool) {
-	i := slices.IndexFunc(s.Unsettled, func(u ChangeUnsettled) bool { return u.ChangeCall == c })
-	if i < 0 {
+	u, ok := takeFirst(&s.Unsettled, func(u ChangeUnsettled) bool { return u.ChangeCall == c })
+	if !ok {
 		return
 	}
-	u := s.Unsettled[i]
-	s.Unsettled = slices.Delete(slices.Clone(s.Unsettled), i, i+1)
 	s.Changed++
 	switch {
 	case succeeded:
@@ -840,17 +832,15 @@ func (s *ChangeState) mark(agent string) ChangeMark {
 }
 
 func (s *ChangeState) setMark(m ChangeMark) {
-	s.forgetMark(m.Agent)
+	s.Forget(m.Agent)
 	s.Marks = append(slices.Clip(s.Marks), m)
 	slices.SortFunc(s.Marks, func(a, b ChangeMark) int { return strings.Compare(a.Agent, b.Agent) })
 }
 
-func (s *ChangeState) forgetMark(agent string) {
+// Forget drops what is known about the turns of an agent that has ended.
+func (s *ChangeState) Forget(agent string) {
 	s.Marks = slices.DeleteFunc(slices.Clone(s.Marks), func(m ChangeMark) bool { return m.Agent == agent })
 }
-
-// Forget drops what is known about the turns of an agent that has ended.
-func (s *ChangeState) Forget(agent string) { s.forgetMark(agent) }
 
 // union is a sorted set of both.
 func union(a, b []string) []string {

@@ -31,9 +31,7 @@ func (r *run) asked() *ChangeRecord {
 	var found *ChangeRecord
 	for _, e := range r.out.Effects() {
 		if record, ok := e.(ChangeRecord); ok {
-			if found != nil {
-				r.t.Fatal("two snapshots were asked for at once")
-			}
+			testkit.Need(r.t, found == nil, "two snapshots were asked for at once")
 			found = &record
 		}
 	}
@@ -64,9 +62,7 @@ func (r *run) ends(agent string, named ...string) {
 func (r *run) record(paths []string) []contract.Event {
 	r.t.Helper()
 	asked := r.asked()
-	if asked == nil {
-		r.t.Fatal("no snapshot was asked for")
-	}
+	testkit.Need(r.t, asked != nil, "no snapshot was asked for")
 	taken := ChangeRecorded{Serial: asked.Serial, Commit: "after " + asked.Last, Paths: paths}
 	for _, p := range paths {
 		taken.Files = append(taken.Files, contract.FileChange{Path: p, Status: "modified", Added: 1})
@@ -112,9 +108,7 @@ func TestAloneItIsTheAuthor(t *testing.T) {
 	r := begin(t, "orch-1")
 	r.s.Acts(ChangeCall{Agent: "orch-1", Call: "bash"})
 	files := changesOf(t, r.turn("orch-1", []string{"/w/a.go"}, nil, []string{"a.go", "made/by/bash"}), "orch-1")
-	if len(files) != 2 || !slices.Equal(files[1].Agents, []string{"orch-1"}) {
-		t.Errorf("changes are %+v", files)
-	}
+	testkit.Check(t, len(files) == 2 && slices.Equal(files[1].Agents, []string{"orch-1"}), "changes are %+v", files)
 }
 
 // TestTwoAtWork: a change that neither agent's tools named may be from both, and is not an overlap. A named file is
@@ -126,12 +120,10 @@ func TestTwoAtWork(t *testing.T) {
 	both := []string{"orch-1", "orch-2"}
 	events := r.turn("orch-1", []string{"/w/a.go"}, []string{"orch-2"}, []string{"a.go", "b.go", "c.go"})
 	files := changesOf(t, events, "orch-1")
-	if len(files) != 3 || !slices.Equal(files[0].Agents, []string{"orch-1"}) || !slices.Equal(files[1].Agents, both) {
-		t.Errorf("changes are %+v", files)
-	}
-	if found := overlapsOf(events); found != nil {
-		t.Errorf("overlaps are %v", found)
-	}
+	testkit.Check(t, len(files) == 3 && slices.Equal(files[0].Agents, []string{"orch-1"}) &&
+		slices.Equal(files[1].Agents, both), "changes are %+v", files)
+	found := overlapsOf(events)
+	testkit.Check(t, found == nil, "overlaps are %v", found)
 	r.out = Collector{}
 	r.s.TurnEnded(
 		&r.out,
@@ -146,10 +138,8 @@ func TestTwoAtWork(t *testing.T) {
 	r.out = Collector{}
 	r.s.Recorded(&r.out, repository, taken)
 	files = r.out.Effects()[0].(Emit).Event.Body.(contract.Changes).Files
-	if len(files) != 2 || files[0].Path != "b.go" || !slices.Equal(files[0].Agents, []string{"orch-2"}) ||
-		files[1].Path != "c.go" {
-		t.Errorf("changes of the second are %+v", files)
-	}
+	testkit.Check(t, len(files) == 2 && files[0].Path == "b.go" && slices.Equal(files[0].Agents, []string{"orch-2"}) &&
+		files[1].Path == "c.go", "changes of the second are %+v", files)
 }
 
 // TestOverlap: two living agents that changed a file are reported once; the successor of an ended agent is not.
@@ -157,12 +147,10 @@ func TestOverlap(t *testing.T) {
 	r := begin(t, "orch-1", "orch-2")
 	r.turn("orch-1", []string{"/w/a.go"}, nil, []string{"a.go"})
 	found := overlapsOf(r.turn("orch-2", []string{"/w/a.go"}, nil, []string{"a.go"}))
-	if len(found) != 1 || found[0].Path != "a.go" || !slices.Equal(found[0].Agents, []string{"orch-1", "orch-2"}) {
-		t.Fatalf("overlaps are %v", found)
-	}
-	if again := overlapsOf(r.turn("orch-1", []string{"/w/a.go"}, nil, []string{"a.go"})); again != nil {
-		t.Errorf("reported again: %v", again)
-	}
+	testkit.Need(t, len(found) == 1 && found[0].Path == "a.go" &&
+		slices.Equal(found[0].Agents, []string{"orch-1", "orch-2"}), "overlaps are %v", found)
+	again := overlapsOf(r.turn("orch-1", []string{"/w/a.go"}, nil, []string{"a.go"}))
+	testkit.Check(t, again == nil, "reported again: %v", again)
 	r.alive = []string{"orch-3"}
 	if found := overlapsOf(r.turn("orch-3", []string{"/w/a.go"}, nil, []string{"a.go"})); found != nil {
 		t.Errorf("with agents that are gone: %v", found)
@@ -178,17 +166,14 @@ func TestOneAtATime(t *testing.T) {
 	if again := r.asked(); *again != *first || first.Keep != "handoff-1" || first.Since != "base" {
 		t.Fatalf("asked for %+v, then %+v", first, again)
 	}
-	if events := r.record([]string{"a"}); changesOf(t, events, "orch-1") == nil {
-		t.Errorf("events are %v", events)
-	}
+	events := r.record([]string{"a"})
+	testkit.Check(t, changesOf(t, events, "orch-1") != nil, "events are %v", events)
 	second := r.asked()
-	if second == nil || second.Serial == first.Serial || second.Last != "after base" || second.Since != "base" {
-		t.Fatalf("then asked for %+v", second)
-	}
+	testkit.Need(t, second != nil && second.Serial != first.Serial && second.Last == "after base" &&
+		second.Since == "base", "then asked for %+v", second)
 	r.out = Collector{}
-	if o := r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: first.Serial}); o.Final || len(r.out.Effects()) > 0 {
-		t.Error("a result that nobody waits for counted")
-	}
+	o := r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: first.Serial})
+	testkit.Check(t, !o.Final && len(r.out.Effects()) == 0, "a result that nobody waits for counted")
 }
 
 // TestLast: the last snapshot follows those that are requested already.
@@ -197,21 +182,15 @@ func TestLast(t *testing.T) {
 	for range 2 {
 		r.s.TurnEnded(&r.out, repository, ChangeTurn{Agent: "orch-1", Alive: r.alive}, nil, true)
 	}
-	if !r.s.Finish(&r.out, repository) {
-		t.Fatal("there is no last snapshot")
-	}
+	testkit.Need(t, r.s.Finish(&r.out, repository), "there is no last snapshot")
 	r.record(nil)
 	r.record(nil)
 	last := r.asked()
-	if last == nil || !last.Final || last.Base != "base" {
-		t.Fatalf("asked for %+v", last)
-	}
+	testkit.Need(t, last != nil && last.Final && last.Base == "base", "asked for %+v", last)
 	total := &contract.ResultChanges{Files: 2, Head: "end"}
 	r.out = Collector{}
-	if o := r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: last.Serial, Total: total}); !o.Final ||
-		r.s.Total != total || r.asked() != nil {
-		t.Errorf("%+v, %+v", o, r.s)
-	}
+	o := r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: last.Serial, Total: total})
+	testkit.Check(t, o.Final && r.s.Total == total && r.asked() == nil, "%+v, %+v", o, r.s)
 }
 
 // TestTroubleIsReportedOnce: failures are reported once, until a snapshot succeeds.
@@ -258,22 +237,18 @@ func TestResumed(t *testing.T) {
 	first := r.asked().Serial
 	r.out = Collector{}
 	r.s.Again(&r.out, repository)
-	if a := r.asked(); a == nil || a.Final || a.Serial == first {
-		t.Fatalf("asked for %+v", a)
-	}
+	a := r.asked()
+	testkit.Need(t, a != nil && !a.Final && a.Serial != first, "asked for %+v", a)
 	r.record([]string{"a"})
-	if a := r.asked(); a != nil {
-		t.Errorf("then asked for %+v", a)
-	}
+	a = r.asked()
+	testkit.Check(t, a == nil, "then asked for %+v", a)
 }
 
 // TestWithoutGit: nothing is requested.
 func TestWithoutGit(t *testing.T) {
 	r := begin(t)
 	r.s.TurnEnded(&r.out, runconfig.Workspace{}, ChangeTurn{Agent: "orch-1"}, nil, true)
-	if r.s.Finish(&r.out, runconfig.Workspace{}) || len(r.out.Effects()) > 0 {
-		t.Error("something was asked for")
-	}
+	testkit.Check(t, !r.s.Finish(&r.out, runconfig.Workspace{}) && len(r.out.Effects()) == 0, "something was asked for")
 }
 
 // last returns who changed one of some files last, if known.
@@ -318,9 +293,7 @@ func TestBothNamedIt(t *testing.T) {
 	want := []contract.Overlap{{Path: "a", Agents: []string{"orch-1", "orch-2"}}}
 	found := overlapsOf(r.turn("orch-1", []string{"/w/a"}, []string{"orch-2"}, []string{"a"}))
 	testkit.Same(t, "overlaps", want, found)
-	if again := overlapsOf(r.turn("orch-2", []string{"/w/a"}, nil, nil)); len(again) > 0 {
-		t.Errorf("again: %+v", again)
-	}
+	testkit.Empty(t, "again", overlapsOf(r.turn("orch-2", []string{"/w/a"}, nil, nil)))
 }
 
 // TestMoreIsChangedWhileASnapshotIsTaken: a snapshot that was requested for one agent may show what others did until it
@@ -421,10 +394,9 @@ func TestAnEditIsShownOnce(t *testing.T) {
 	r.out = Collector{}
 	r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: first.Serial, Commit: "one", Paths: []string{"p", "q"}})
 	r.edits("orch-3", "p", false)
-	if files := changesOf(t, r.turn("orch-1", []string{"/w/p"}, r.alive, []string{"p"}), "orch-1"); len(files) != 1 ||
-		!slices.Equal(files[0].Agents, []string{"orch-1", "orch-3"}) {
-		t.Errorf("changes of orch-1, which began before both: %+v", files)
-	}
+	files := changesOf(t, r.turn("orch-1", []string{"/w/p"}, r.alive, []string{"p"}), "orch-1")
+	testkit.Check(t, len(files) == 1 && slices.Equal(files[0].Agents, []string{"orch-1", "orch-3"}),
+		"changes of orch-1, which began before both: %+v", files)
 	r.wants(LastChange{"orch-3", []string{"p"}}, "p")
 }
 
@@ -437,9 +409,8 @@ func TestASnapshotFails(t *testing.T) {
 	r.out = Collector{}
 	r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Failed: "disk full"})
 	r.s.Acts(ChangeCall{Agent: "orch-2", Call: "c"})
-	if files := changesOf(t, r.turn("orch-2", nil, nil, []string{"a"}), "orch-2"); files != nil {
-		t.Errorf("changed by orch-2: %+v", files)
-	}
+	files := changesOf(t, r.turn("orch-2", nil, nil, []string{"a"}), "orch-2")
+	testkit.Check(t, files == nil, "changed by orch-2: %+v", files)
 	r.wants(LastChange{"orch-1", []string{"a"}}, "a")
 }
 
@@ -452,10 +423,9 @@ func TestATurnBeginsWhereItsAgentBegan(t *testing.T) {
 	r.out = Collector{}
 	r.ends("orch-2")
 	testkit.Same(t, "its changes are compared with", "after base", r.asked().Since)
-	if files := changesOf(t, r.record([]string{"a"}), "orch-2"); len(files) != 1 ||
-		!slices.Equal(files[0].Agents, []string{"orch-2"}) || files[0].Unsure {
-		t.Errorf("changes are %+v", files)
-	}
+	files := changesOf(t, r.record([]string{"a"}), "orch-2")
+	testkit.Check(t, len(files) == 1 && slices.Equal(files[0].Agents, []string{"orch-2"}) && !files[0].Unsure,
+		"changes are %+v", files)
 }
 
 // TestMergedWork: merged work is attributed to its author at the merge, and not to the agent whose snapshot
@@ -475,12 +445,10 @@ func TestMergedWork(t *testing.T) {
 	testkit.Same(t, "not merged", []string(nil), r.s.Undelivered())
 	r.wants(LastChange{"orch-1", []string{"a", "b"}}, "a", "b")
 	events := r.turn("orch-2", nil, nil, []string{"a", "b", "c"})
-	if files := changesOf(t, events, "orch-2"); len(files) != 1 || files[0].Path != "c" {
-		t.Errorf("changed by orch-2: %+v", files)
-	}
-	if f, _ := r.s.File("b"); !slices.Equal(f.Known(), []string{"orch-1"}) {
-		t.Errorf("b: %+v", f)
-	}
+	files := changesOf(t, events, "orch-2")
+	testkit.Check(t, len(files) == 1 && files[0].Path == "c", "changed by orch-2: %+v", files)
+	f, _ := r.s.File("b")
+	testkit.Check(t, slices.Equal(f.Known(), []string{"orch-1"}), "b: %+v", f)
 	r.wants(LastChange{"orch-1", []string{"a", "b"}}, "a", "b")
 	r.turn("orch-2", nil, nil, []string{"b"})
 	r.wants(LastChange{"orch-2", []string{"b"}}, "a", "b")
@@ -513,9 +481,8 @@ func (s *IsolationState) take(t *testing.T, m IsolationMerged) (o IsolationOutco
 	t.Helper()
 	d = act(func(out *Collector) {
 		var ok bool
-		if o, ok = s.Merged(out, m); !ok {
-			t.Fatalf("nobody waits for %+v", m)
-		}
+		o, ok = s.Merged(out, m)
+		testkit.Need(t, ok, "nobody waits for %+v", m)
 	})
 	return o, d
 }
@@ -541,9 +508,8 @@ func TestOneMergeAtATime(t *testing.T) {
 	// The first is no longer wanted: the next one is requested, and the old result comes too late.
 	got = act(func(out *Collector) { s.Drop(out, 8) })
 	testkit.Same(t, "", []IsolationMerge{{Serial: 3, Agent: "orch-3"}}, got.Asked)
-	if _, ok := s.Merged(&Collector{}, IsolationMerged{Serial: 2, Status: StatusMerged}); ok {
-		t.Error("a result that nobody waits for was taken")
-	}
+	_, ok := s.Merged(&Collector{}, IsolationMerged{Serial: 2, Status: StatusMerged})
+	testkit.Check(t, !ok, "a result that nobody waits for was taken")
 	// Another process repeats the request.
 	got = act(func(out *Collector) { s.ask(out) })
 	testkit.Same(t, "", []IsolationMerge{{Serial: 4, Agent: "orch-3"}}, got.Asked)
@@ -568,14 +534,11 @@ func TestConflictsGoBack(t *testing.T) {
 	for attempt := range 2 * (MaxConflicts + 1) {
 		o := conflict()
 		if last := attempt%(MaxConflicts+1) == MaxConflicts; last {
-			if o.Back != "" || !strings.Contains(o.Why, "go.mod") {
-				t.Errorf("attempt %d: %+v", attempt, o)
-			}
+			testkit.Check(t, o.Back == "" && strings.Contains(o.Why, "go.mod"), "attempt %d: %+v", attempt, o)
 			continue
 		}
-		if o.Why != "" || !strings.Contains(o.Back, "git merge c0ffee") || !strings.Contains(o.Back, "- go.mod") {
-			t.Errorf("attempt %d: %+v", attempt, o)
-		}
+		testkit.Check(t, o.Why == "" && strings.Contains(o.Back, "git merge c0ffee") &&
+			strings.Contains(o.Back, "- go.mod"), "attempt %d: %+v", attempt, o)
 	}
 	conflict()
 	conflict()
@@ -584,7 +547,6 @@ func TestConflictsGoBack(t *testing.T) {
 	testkit.Same(t, fmt.Sprintf("after a merge: %+v", s.Conflicts), 0, len(s.Conflicts))
 	act(func(out *Collector) { s.Ask(out, 1, "orch-1") })
 	o, got := s.take(t, IsolationMerged{Serial: s.Serial, Status: StatusUnfinished, Detail: "rebase"})
-	if !strings.Contains(o.Back, "a rebase is under way") || len(got.Told) != 0 {
-		t.Errorf("in the middle of a rebase: %+v, told %v", o, got.Told)
-	}
+	testkit.Check(t, strings.Contains(o.Back, "a rebase is under way") && len(got.Told) == 0,
+		"in the middle of a rebase: %+v, told %v", o, got.Told)
 }

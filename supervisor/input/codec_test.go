@@ -89,21 +89,17 @@ func TestInputsRoundTrip(t *testing.T) {
 			t.Errorf("%T: %v", f, err)
 			continue
 		}
-		if strings.ContainsRune(string(raw), '\n') {
-			t.Errorf("%T takes more than one line: %s", f, raw)
-		}
+		testkit.Check(t, !strings.ContainsRune(string(raw), '\n'), "%T takes more than one line: %s", f, raw)
 		back, err := DecodeInput(raw)
 		if err != nil {
 			t.Errorf("%T: %v\n%s", f, err, raw)
 			continue
 		}
-		if !back.At.Equal(in.At) || !reflect.DeepEqual(back.Body, f) {
-			t.Errorf("%T came back otherwise:\n%+v\n%+v", f, f, back.Body)
-		}
+		testkit.Check(t, back.At.Equal(in.At) && reflect.DeepEqual(back.Body, f), "%T came back otherwise:\n%+v\n%+v",
+			f, f, back.Body)
 		again, err := EncodeInput(back)
-		if err != nil || string(again) != string(raw) {
-			t.Errorf("%T is written otherwise the second time (%v):\n%s\n%s", f, err, raw, again)
-		}
+		testkit.Check(t, err == nil && string(again) == string(raw),
+			"%T is written otherwise the second time (%v):\n%s\n%s", f, err, raw, again)
 	}
 }
 
@@ -112,9 +108,7 @@ func TestInputsRoundTrip(t *testing.T) {
 func TestEveryInputHasAName(t *testing.T) {
 	named, events, commands := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for name, typ := range Kinds {
-		if name == "" || named[typ.Name()] {
-			t.Errorf("%s has two names", typ.Name())
-		}
+		testkit.Check(t, name != "" && !named[typ.Name()], "%s has two names", typ.Name())
 		named[typ.Name()] = true
 	}
 	for _, b := range append([]bridge.EventBody{bridge.Unknown{}}, bridge.EventBodies()...) {
@@ -128,13 +122,9 @@ func TestEveryInputHasAName(t *testing.T) {
 		"event":   {corpus.Receivers(t, "../../bridge", "eventName"), events},
 		"command": {corpus.Receivers(t, "../contract", "CommandType"), commands},
 	} {
-		if len(c.declared) == 0 {
-			t.Errorf("no %s is declared", what)
-		}
+		testkit.Check(t, len(c.declared) != 0, "no %s is declared", what)
 		for name := range c.declared {
-			if !c.known[name] {
-				t.Errorf("%s %s is unknown to the journal's tests or has no name in it", what, name)
-			}
+			testkit.Check(t, c.known[name], "%s %s is unknown to the journal's tests or has no name in it", what, name)
 		}
 	}
 }
@@ -147,10 +137,9 @@ func TestActionsKeepTheirKeys(t *testing.T) {
 		p := bridge.PermissionParams{Tool: "Bash", Input: json.RawMessage(raw)}
 		raw := testkit.Must(EncodeInput(Input{Body: PermissionAsked{Params: p}}))(t)
 		back := testkit.Must(DecodeInput(raw))(t)
-		if got := back.Body.(PermissionAsked).Params; PermissionKey(got.Tool, got.Input) != PermissionKey(p.Tool,
-			p.Input) {
-			t.Errorf("%s came back as %s", raw, got.Input)
-		}
+		got := back.Body.(PermissionAsked).Params
+		testkit.Check(t, PermissionKey(got.Tool, got.Input) == PermissionKey(p.Tool, p.Input), "%s came back as %s",
+			raw, got.Input)
 	}
 }
 
@@ -169,9 +158,7 @@ func TestInputsThatDoNotDecode(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want an error with %q", c.raw, in.Body, err, c.want)
 		}
 	}
-	if _, err := EncodeInput(Input{}); err == nil || !strings.Contains(err.Error(), "no name") {
-		t.Errorf("no input at all: %v", err)
-	}
+	testkit.Fails(t, "no input at all", testkit.Err(EncodeInput(Input{})), "no name")
 }
 
 // FuzzDecodeInput: whatever a journal contains, it is an input that can be encoded again, or an error.
@@ -202,13 +189,9 @@ func FuzzDecodeInput(f *testing.F) {
 			return
 		}
 		first, err := EncodeInput(in)
-		if err != nil {
-			t.Fatalf("%+v decodes and does not encode: %v", in.Body, err)
-		}
+		testkit.Need(t, err == nil, "%+v decodes and does not encode: %v", in.Body, err)
 		back, err := DecodeInput(first)
-		if err != nil {
-			t.Fatalf("%s does not decode again: %v", first, err)
-		}
+		testkit.Need(t, err == nil, "%s does not decode again: %v", first, err)
 		second := testkit.Must(EncodeInput(back))(t)
 		// The bytes may differ once: invalid UTF-8 is replaced.
 		if again, err := DecodeInput(second); err != nil || !reflect.DeepEqual(again, back) {
@@ -231,8 +214,7 @@ func TestProseDoesNotGrow(t *testing.T) {
 		ToolCalled{Params: bridge.ToolCallParams{AgentRef: ref, Input: json.RawMessage(`"` + text + `"`)}},
 	} {
 		raw := testkit.Must(EncodeInput(Input{Body: f}))(t)
-		if n := strings.Count(string(raw), text); n == 0 || strings.Contains(string(raw), `\u003c`) {
-			t.Errorf("%T takes %d bytes for %d: %.200s", f, len(raw), len(text), raw)
-		}
+		testkit.Check(t, strings.Count(string(raw), text) != 0 && !strings.Contains(string(raw), `\u003c`),
+			"%T takes %d bytes for %d: %.200s", f, len(raw), len(text), raw)
 	}
 }

@@ -140,12 +140,9 @@ func (s *IsolationState) Merged(out *Collector, m IsolationMerged) (o IsolationO
 
 // Drop removes an unwanted document from the queue.
 func (s *IsolationState) Drop(out *Collector, document int) {
-	i := slices.IndexFunc(s.Queue, func(p IsolationPending) bool { return p.Document == document })
-	if i < 0 {
-		return
-	}
-	s.Queue = slices.Delete(slices.Clone(s.Queue), i, i+1)
-	if i == 0 {
+	first := len(s.Queue) > 0 && s.Queue[0].Document == document
+	s.Queue = slices.DeleteFunc(slices.Clone(s.Queue), func(p IsolationPending) bool { return p.Document == document })
+	if first {
 		s.ask(out)
 	}
 }

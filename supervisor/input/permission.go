@@ -120,10 +120,7 @@ func (s *PermissionState) Withdrawn(c *Collector, request string) {
 	if i < 0 {
 		return
 	}
-	r, ok := s.take(c, s.Open[i].ID)
-	if !ok {
-		return
-	}
+	r, _ := s.take(c, s.Open[i].ID)
 	c.Emit(r.Params.ID, r.Withdrawal())
 }
 
@@ -478,11 +475,9 @@ const TimerPrefix = "permit/"
 
 // Find returns the request with that id, if it is open or unclaimed.
 func (s *PermissionState) Find(id string) (PermissionRequest, bool) {
-	for _, list := range [][]PermissionRequest{s.Open, s.Unclaimed} {
-		for _, r := range list {
-			if r.ID == id {
-				return r, true
-			}
+	for _, r := range s.All() {
+		if r.ID == id {
+			return r, true
 		}
 	}
 	return PermissionRequest{}, false
@@ -565,13 +560,7 @@ func (s *PermissionState) Decided(c *Collector, agent, action string, f Permissi
 
 // unclaim removes an agent's unclaimed request for an action.
 func (s *PermissionState) unclaim(agent, action string) (PermissionRequest, bool) {
-	i := slices.IndexFunc(s.Unclaimed, func(r PermissionRequest) bool { return r.Params.ID == agent && r.Key() == action })
-	if i < 0 {
-		return PermissionRequest{}, false
-	}
-	r := s.Unclaimed[i]
-	s.Unclaimed = slices.Delete(slices.Clone(s.Unclaimed), i, i+1)
-	return r, true
+	return takeFirst(&s.Unclaimed, func(r PermissionRequest) bool { return r.Params.ID == agent && r.Key() == action })
 }
 
 // claim handles a request that an earlier process of the agent had made already: it is opened again under the
@@ -583,25 +572,32 @@ func (s *PermissionState) claim(c *Collector, r PermissionRequest, wait time.Dur
 		s.open(c, r, wait)
 		return true
 	}
-	for i, a := range s.Answered {
-		if a.Agent == r.Params.ID && a.Action == key {
-			s.Answered = slices.Delete(slices.Clone(s.Answered), i, i+1)
-			f := PermissionFinding{Behavior: a.Behavior, By: contract.Human}
-			answer(c, r, ruling{PermissionFinding: f, message: a.Message})
-			return true
-		}
+	a, answered := takeFirst(&s.Answered,
+		func(a PermissionAnswer) bool { return a.Agent == r.Params.ID && a.Action == key })
+	if answered {
+		f := PermissionFinding{Behavior: a.Behavior, By: contract.Human}
+		answer(c, r, ruling{PermissionFinding: f, message: a.Message})
 	}
-	return false
+	return answered
 }
 
 // take removes an open request and stops its timer.
 func (s *PermissionState) take(c *Collector, id string) (PermissionRequest, bool) {
-	i := slices.IndexFunc(s.Open, func(r PermissionRequest) bool { return r.ID == id })
-	if i < 0 {
-		return PermissionRequest{}, false
+	r, ok := takeFirst(&s.Open, func(r PermissionRequest) bool { return r.ID == id })
+	if ok {
+		c.StopTimer(TimerPrefix + id)
 	}
-	r := s.Open[i]
-	s.Open = slices.Delete(slices.Clone(s.Open), i, i+1)
-	c.StopTimer(TimerPrefix + id)
-	return r, true
+	return r, ok
+}
+
+// takeFirst removes the first element that is wanted from a list that others share, and returns it; false: there is
+// none.
+func takeFirst[T any](list *[]T, wanted func(T) bool) (x T, ok bool) {
+	i := slices.IndexFunc(*list, wanted)
+	if i < 0 {
+		return x, false
+	}
+	x = (*list)[i]
+	*list = slices.Delete(slices.Clone(*list), i, i+1)
+	return x, true
 }

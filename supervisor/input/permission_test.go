@@ -145,9 +145,8 @@ func TestAnswer(t *testing.T) {
 			})
 			testkit.Same(t, "rejected", tt.rejected, rejected)
 			testkit.Same(t, "answered", tt.want, responses(c)["p1"])
-			if len(s.Actions) != tt.actions || len(s.Rules) != tt.rules {
-				t.Errorf("granted actions %v, rules %v", s.Actions, s.Rules)
-			}
+			testkit.Check(t, len(s.Actions) == tt.actions && len(s.Rules) == tt.rules, "granted actions %v, rules %v",
+				s.Actions, s.Rules)
 			testkit.Same(t, fmt.Sprintf("%d open", len(s.Open)), tt.rejected, (len(s.Open) == 1))
 		})
 	}
@@ -179,9 +178,8 @@ func TestElicitation(t *testing.T) {
 				got = e.Result.Message
 			}
 		}
-		if got != c.want || (c.want == "") != (len(s.Open) == 1) {
-			t.Errorf("%s: %q, want %q; %d open", name, got, c.want, len(s.Open))
-		}
+		testkit.Check(t, got == c.want && (c.want == "") == (len(s.Open) == 1), "%s: %q, want %q; %d open", name, got,
+			c.want, len(s.Open))
 	}
 }
 
@@ -197,16 +195,12 @@ func TestTurnOver(t *testing.T) {
 	s.TurnOver(c, "orch-1")
 	want := []string{"p0 deny withdrawn", "p1 deny withdrawn"}
 	testkit.Same(t, "told", want, told(c))
-	if len(s.Open) != 2 || s.Open[0].ID != "p2" || s.Open[1].ID != "p3" || len(s.Unclaimed) != 1 {
-		t.Errorf("left: %v, unclaimed %v", s.Open, s.Unclaimed)
-	}
-	if len(before.Open) != 3 || before.Open[0].ID != "p1" || len(before.Unclaimed) != 2 {
-		t.Error("the state before was changed")
-	}
+	testkit.Check(t, len(s.Open) == 2 && s.Open[0].ID == "p2" && s.Open[1].ID == "p3" && len(s.Unclaimed) == 1,
+		"left: %v, unclaimed %v", s.Open, s.Unclaimed)
+	testkit.Check(t, len(before.Open) == 3 && before.Open[0].ID == "p1" && len(before.Unclaimed) == 2,
+		"the state before was changed")
 	s.CheckOver(c, "p3", "the check is over")
-	if len(s.Open) != 1 || responses(c)["p3"] != bridge.Deny {
-		t.Errorf("left: %v", s.Open)
-	}
+	testkit.Check(t, len(s.Open) == 1 && responses(c)["p3"] == bridge.Deny, "left: %v", s.Open)
 }
 
 // TestReconsidered: a resolution counts only for the request of the process that was checked, and for the
@@ -239,9 +233,8 @@ func TestResume(t *testing.T) {
 	}
 	var c Collector
 	s.Resume(&c, func(agent string) bool { return agent == "orch-1" })
-	if said := c.Effects(); len(said) != 1 {
-		t.Errorf("said of the one that is dropped: %v", said)
-	}
+	said := c.Effects()
+	testkit.Check(t, len(said) == 1, "said of the one that is dropped: %v", said)
 	var ids []string
 	for _, r := range s.Unclaimed {
 		ids = append(ids, r.ID)
@@ -255,14 +248,12 @@ func TestResume(t *testing.T) {
 func TestDeniedForTheRun(t *testing.T) {
 	s, c := PermissionState{Open: []PermissionRequest{asks("orch-1", "p1", "make")}}, &Collector{}
 	taken := s.Answer(c, "ref", contract.Permit{Request: "p1", Behavior: bridge.Deny, Scope: contract.ScopeRun})
-	if !taken || s.Changes != 1 || len(s.Actions) != 0 {
-		t.Errorf("taken %v, %d changes, granted %v", taken, s.Changes, s.Actions)
-	}
+	testkit.Check(t, taken && s.Changes == 1 && len(s.Actions) == 0, "taken %v, %d changes, granted %v", taken,
+		s.Changes, s.Actions)
 	s.Asked(c, asks("orch-2", "p2", "make"), ask, s.Changes, present)
 	s.Asked(c, asks("orch-2", "p3", "ls"), ask, s.Changes, present)
-	if diff := cmp.Diff([]string{"p1 deny human", "p2 deny human"}, told(c)); diff != "" || len(s.Open) != 1 {
-		t.Errorf("%s\nopen: %+v", diff, s.Open)
-	}
+	diff := cmp.Diff([]string{"p1 deny human", "p2 deny human"}, told(c))
+	testkit.Check(t, diff == "" && len(s.Open) == 1, "%s\nopen: %+v", diff, s.Open)
 }
 
 // TestUnclaimedAreDecided: an unclaimed request is closed under its id when the rules decide it now, and when
@@ -297,9 +288,8 @@ func TestUnclaimedAreDecided(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, c := old(), &Collector{}
 			tt.do(&s, c)
-			if diff := cmp.Diff(tt.want, told(c)); diff != "" || len(s.Unclaimed) != 1-len(tt.want) {
-				t.Errorf("%s\nunclaimed: %+v", diff, s.Unclaimed)
-			}
+			diff := cmp.Diff(tt.want, told(c))
+			testkit.Check(t, diff == "" && len(s.Unclaimed) == 1-len(tt.want), "%s\nunclaimed: %+v", diff, s.Unclaimed)
 		})
 	}
 }

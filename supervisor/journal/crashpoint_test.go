@@ -39,12 +39,16 @@ func TestCrashPointsAreListed(t *testing.T) {
 			if !ok {
 				return true
 			}
-			if f, ok := call.Fun.(*ast.Ident); ok && f.Name == "crash" {
-				point, err := strconv.Unquote(call.Args[0].(*ast.BasicLit).Value)
-				if err != nil {
-					t.Error(err)
-				}
-				called = append(called, point)
+			f, ok := call.Fun.(*ast.Ident)
+			if !ok || f.Name != "crash" {
+				return true
+			}
+			kinds, point := []string{""}, call.Args[0]
+			if sum, ok := point.(*ast.BinaryExpr); ok { // of publish, for both kinds of files
+				kinds, point = []string{"journal.meta", "journal.segment"}, sum.Y
+			}
+			for _, kind := range kinds {
+				called = append(called, kind+testkit.Must(strconv.Unquote(point.(*ast.BasicLit).Value))(t))
 			}
 			return true
 		})
@@ -63,9 +67,7 @@ func TestKilledAtEachPoint(t *testing.T) {
 	}
 	hit := hitPoints(t)
 	for _, point := range CrashPoints {
-		if hit[point] == 0 {
-			t.Errorf("%s is never passed", point)
-		}
+		testkit.Check(t, hit[point] != 0, "%s is never passed", point)
 		for nth := 1; nth <= min(times, hit[point]); nth++ {
 			t.Run(fmt.Sprintf("%s/%d", point, nth), func(t *testing.T) { killAt(t, point, nth) })
 		}
@@ -83,9 +85,7 @@ func hitPoints(t *testing.T) map[string]int {
 		}
 	}
 	for point := range maps.Keys(hit) {
-		if !slices.Contains(CrashPoints, point) {
-			t.Errorf("%s is not listed", point)
-		}
+		testkit.Check(t, slices.Contains(CrashPoints, point), "%s is not listed", point)
 	}
 	return hit
 }
@@ -96,30 +96,23 @@ func killAt(t *testing.T, point string, nth int) {
 	<-c.ended
 	var promised uint64
 	for line := range c.lines {
-		if line == "done" || strings.HasPrefix(line, "error") {
-			t.Fatalf("it was not killed: %s", line)
-		}
+		testkit.Need(t, line != "done" && !strings.HasPrefix(line, "error"), "it was not killed: %s", line)
 		fmt.Sscanf(line, "committed %d", &promised)
 	}
 	s := openTestStore(t, dir)
 	testkit.Must(s.List())(t)
 	r, rec, err := s.Open(testRun, 0, Options{}, resumeTest)
 	if err != nil {
-		if promised > 0 || !errors.Is(err, ErrNotFound) {
-			t.Fatal(err)
-		}
+		testkit.Need(t, promised <= 0 && errors.Is(err, ErrNotFound), "%v", err)
 		return
 	}
-	if rec.Records < promised || rec.Harmed() {
-		t.Errorf("%+v, want at least %d records", rec, promised)
-	}
+	testkit.Check(t, rec.Records >= promised && !rec.Harmed(), "%+v, want at least %d records", rec, promised)
 	closeRun(t, r)
 	if strings.Contains(point, ".remove.") {
 		s.Remove("hurt")
 		testkit.Must(s.Prune(Retention{Runs: 1}))(t)
-		if entries, err := os.ReadDir(filepath.Join(dir, runsName)); err != nil || len(entries) != 1 {
-			t.Errorf("left: %v, %v", entries, err)
-		}
+		entries, err := os.ReadDir(filepath.Join(dir, runsName))
+		testkit.Check(t, err == nil && len(entries) == 1, "left: %v, %v", entries, err)
 	}
 	c = startChild(t, "process run", dir, "") // and it continues from there
 	c.until("done")
@@ -301,9 +294,8 @@ func TestKilledOften(t *testing.T) {
 		<-c.ended
 		e := expectRecords{t: t}
 		rec, err := s.Read(testRun, e.each)
-		if err != nil || rec.Harmed() || e.next < promised {
-			t.Fatalf("after kill %d: %v, %+v, want %d records", kill+1, err, rec, promised)
-		}
+		testkit.Need(t, err == nil && !rec.Harmed() && e.next >= promised, "after kill %d: %v, %+v, want %d records",
+			kill+1, err, rec, promised)
 	}
 	r, _ := openRun(t, s, testRun, Options{})
 	closeRun(t, r)
@@ -315,13 +307,7 @@ func withDeadline(t *testing.T, call func() error) error {
 	t.Helper()
 	done := make(chan error, 1)
 	go func() { done <- call() }()
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(failAfter):
-		t.Fatal("it hangs")
-		return nil
-	}
+	return testkit.Receive(t, "its end", done)
 }
 
 func TestUnsafeStateDirectory(t *testing.T) {
@@ -341,16 +327,13 @@ func TestUnsafeStateDirectory(t *testing.T) {
 			return err
 		})
 		var unsafe *UnsafeError
-		if !errors.As(err, &unsafe) && dir == link || err == nil {
-			t.Errorf("%s: %v", dir, err)
-		}
+		testkit.Check(t, (errors.As(err, &unsafe) || dir != link) && err != nil, "%s: %v", dir, err)
 	}
 	if os.Geteuid() == 0 {
 		testkit.OK(t, os.Chown(target, 4242, -1))
 		var unsafe *UnsafeError
-		if _, err := OpenStore(target); !errors.As(err, &unsafe) {
-			t.Errorf("another's directory: %v", err)
-		}
+		_, err := OpenStore(target)
+		testkit.Check(t, errors.As(err, &unsafe), "another's directory: %v", err)
 		testkit.OK(t, os.Chown(target, 0, -1))
 	} else {
 		t.Log("not root: a directory of another user is not tried")
@@ -400,9 +383,8 @@ func TestUnsafeFiles(t *testing.T) {
 					}
 					return err
 				})
-				if _, ok := errors.AsType[*UnsafeError](err); !ok {
-					t.Errorf("open: %v", err)
-				}
+				_, ok := errors.AsType[*UnsafeError](err)
+				testkit.Check(t, ok, "open: %v", err)
 				if all, err := s.List(); err != nil || len(all) != 1 || name == metaName && !all[0].Damaged {
 					t.Errorf("list: %+v, %v", all, err)
 				}
@@ -445,9 +427,8 @@ func TestModes(t *testing.T) {
 		s = openTestStore(t, dir)
 		r, _ = openRun(t, s, testRun, Options{})
 		closeRun(t, r)
-		if l, err = s.LockDir("/", testRun); err != nil {
-			t.Fatal(err)
-		}
+		l, err = s.LockDir("/", testRun)
+		testkit.Need(t, err == nil, "%v", err)
 		l.Close()
 		allOurs(t, dir)
 	}
@@ -480,9 +461,8 @@ func TestMovedAway(t *testing.T) {
 			elsewhere := t.TempDir()
 			testkit.OK(t, os.Rename(dir, aside), os.Symlink(elsewhere, dir))
 			t.Cleanup(func() {
-				if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) > 0 {
-					t.Errorf("the link was followed: %v, %v", entries, err)
-				}
+				entries, err := os.ReadDir(elsewhere)
+				testkit.Check(t, err == nil && len(entries) == 0, "the link was followed: %v, %v", entries, err)
 			})
 		},
 		"linked to where it is": func(t *testing.T, dir, aside string) {
@@ -505,9 +485,8 @@ func TestMovedAway(t *testing.T) {
 				aside := filepath.Join(t.TempDir(), "aside")
 				swap(t, dir, aside)
 				add(t, r, 5, 6)
-				if err := receive(t, told); !errors.Is(err, ErrVanished) {
-					t.Fatalf("trouble: %v", err)
-				}
+				err := testkit.Receive(t, "signal", told)
+				testkit.Need(t, errors.Is(err, ErrVanished), "trouble: %v", err)
 				testkit.Same(t, "records are called durable", 4, r.Durable())
 				if what == "read-only" {
 					testkit.OK(t, os.Chmod(dir, 0o700))
@@ -515,10 +494,8 @@ func TestMovedAway(t *testing.T) {
 					os.Remove(dir)
 					testkit.OK(t, os.Rename(aside, dir))
 				}
-				for err := receive(t, told); err != nil; err = receive(t, told) {
-					if !errors.Is(err, ErrVanished) { // the cause may change in between
-						t.Errorf("trouble: %v", err)
-					}
+				for err := testkit.Receive(t, "signal", told); err != nil; err = testkit.Receive(t, "signal", told) {
+					testkit.Fails(t, "trouble", err, ErrVanished) // the cause may change in between
 				}
 				syncRun(t, r)
 				closeRun(t, r)
@@ -526,16 +503,6 @@ func TestMovedAway(t *testing.T) {
 			})
 		}
 	}
-}
-
-func receive[T any](t *testing.T, from <-chan T) (v T) {
-	t.Helper()
-	select {
-	case v = <-from:
-	case <-time.After(failAfter):
-		t.Fatal("nothing came")
-	}
-	return v
 }
 
 // TestDeleted: when the files are lost for good, nothing more is reported as durable, and Close says what is
@@ -548,10 +515,6 @@ func TestDeleted(t *testing.T) {
 	addBatches(t, r, 4, 2)
 	testkit.OK(t, os.RemoveAll(r.Dir()))
 	add(t, r, 5, 6)
-	if err := receive(t, told); !errors.Is(err, ErrVanished) {
-		t.Errorf("trouble: %v", err)
-	}
-	if err := r.Close(); !errors.Is(err, ErrVanished) {
-		t.Errorf("close: %v", err)
-	}
+	testkit.Fails(t, "trouble", testkit.Receive(t, "signal", told), ErrVanished)
+	testkit.Fails(t, "close", r.Close(), ErrVanished)
 }

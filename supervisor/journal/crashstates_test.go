@@ -63,9 +63,7 @@ func (tl *teller) snapshot(t *testing.T) {
 	b := snapshotAt(upTo, tl.told)
 	taken := r.Snapshot(func() ([]byte, error) { return b, nil })
 	tl.mu.Unlock()
-	if !taken {
-		t.Error("no snapshot was begun")
-	}
+	testkit.Check(t, taken, "no snapshot was begun")
 	synctest.Wait()
 }
 
@@ -222,9 +220,7 @@ var scenarios = []scenario{
 		r = openOn(t, m, freshStore(t, m))
 		// The writer chooses how many of them were in the batch whose fsync failed.
 		got := r.Durable()
-		if got < 11 || got > 20 {
-			t.Errorf("%d records after the kill, want 11 to 20", got)
-		}
+		testkit.Check(t, got >= 11 && got <= 20, "%d records after the kill, want 11 to 20", got)
 		addLogged(t, r, got+10, 5)
 		closeRun(t, r)
 	}},
@@ -297,9 +293,7 @@ func TestCrashStates(t *testing.T) {
 		})
 	}
 	t.Logf("%d crash states", states)
-	if states < 10_000 {
-		t.Errorf("only %d crash states were tried", states)
-	}
+	testkit.Check(t, states >= 10_000, "only %d crash states were tried", states)
 }
 
 // crashEverywhere replays a log on a disk and cuts the power after each entry. If depth allows it, some of the
@@ -333,9 +327,7 @@ func crashEverywhere(t *testing.T, disk *crashDisk, log []diskOp, promised uint6
 			if depth > 0 && (i+j)%recoveries == 0 {
 				states += crashEverywhere(t, before, slices.Clone(m.log), promised, depth-1)
 			}
-			if t.Failed() {
-				t.Fatalf("after %d entries, %v, way %d", i+1, o, j)
-			}
+			testkit.Need(t, !t.Failed(), "after %d entries, %v, way %d", i+1, o, j)
 		}
 	}
 	return states
@@ -349,23 +341,16 @@ func checkAfterCrash(t *testing.T, m *memFS, promised uint64, described bool) {
 		t.Errorf("open store: %v", err)
 		return
 	}
-	if _, err := s.List(); err != nil {
-		t.Errorf("list: %v", err)
-	}
+	testkit.Works(t, "list", testkit.Err(s.List()))
 	tl := &teller{m: m}
 	r, rec, err := s.Open(testRun, 0, tl.options(), resumeTest)
 	if err != nil {
-		if promised > 0 || !isMissing(err) {
-			t.Errorf("open: %v", err)
-		}
+		testkit.Check(t, promised <= 0 && isMissing(err), "open: %v", err)
 		return
 	}
-	if rec.Records < promised {
-		t.Errorf("%d records are left of %d that were called durable", rec.Records, promised)
-	}
-	if rec.Harmed() {
-		t.Errorf("a mere crash raises an alarm: %+v", rec.Damage)
-	}
+	testkit.Check(t, rec.Records >= promised, "%d records are left of %d that were called durable", rec.Records,
+		promised)
+	testkit.Check(t, !rec.Harmed(), "a mere crash raises an alarm: %+v", rec.Damage)
 	if described && (rec.MetaLost != "" || r.Meta().CWD != "/") {
 		t.Errorf("the description is lost: %q, %+v", rec.MetaLost, r.Meta())
 	}
@@ -374,9 +359,7 @@ func checkAfterCrash(t *testing.T, m *memFS, promised uint64, described bool) {
 	add(t, r, rec.Records+1, rec.Records+2)
 	syncRun(t, r)
 	synctest.Wait()
-	if err := r.Close(); err != nil {
-		t.Errorf("close: %v", err)
-	}
+	testkit.Works(t, "close", r.Close())
 	checkRecords(t, reader(s, testRun), rec.Records+2)
 	checkTold(t, s, rec.Records+2)
 }

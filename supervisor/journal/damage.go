@@ -206,7 +206,8 @@ func copyAside(dir directory, d *Damage) (string, error) {
 	}
 	defer to.Close()
 	crash("journal.damage.write.before")
-	if err := copyRange(to, from, d.Offset, min(d.Bytes, maxAside)); err != nil {
+	damaged := io.NewSectionReader(from, d.Offset, min(d.Bytes, maxAside))
+	if _, err := io.Copy(io.NewOffsetWriter(to, 0), damaged); err != nil {
 		return "", errors.Join(err, dir.Unlink(name))
 	}
 	crash("journal.damage.sync.before")
@@ -227,22 +228,4 @@ func freshAside(dir directory) (file, string, error) {
 		}
 	}
 	return nil, "", fmt.Errorf("set aside damage: there are %d files already", maxAsideFiles)
-}
-
-func copyRange(to, from file, off, n int64) error {
-	buf := make([]byte, min(n, 64<<10))
-	for at := int64(0); at < n; {
-		got, err := from.ReadAt(buf[:min(int64(len(buf)), n-at)], off+at)
-		if _, err := to.WriteAt(buf[:got], at); err != nil {
-			return err
-		}
-		at += int64(got)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

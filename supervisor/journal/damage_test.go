@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -78,12 +79,9 @@ func TestTruncatedAnywhere(t *testing.T) {
 		_, s := memRun(whole[:size])
 		want := recordsBefore(ends, size)
 		r, rec, err := s.Open(testRun, 0, Options{}, resumeTest)
-		if err != nil {
-			t.Fatalf("%d bytes: %v", size, err)
-		}
-		if rec.Records != want || (size >= headerSize && rec.Harmed()) {
-			t.Errorf("%d bytes: %+v, want %d records and no alarm", size, rec, want)
-		}
+		testkit.Need(t, err == nil, "%d bytes: %v", size, err)
+		testkit.Check(t, rec.Records == want && (size < headerSize || !rec.Harmed()),
+			"%d bytes: %+v, want %d records and no alarm", size, rec, want)
 		torn := len(rec.Damage) > 0
 		if atEnd := slices.Contains(ends, size); size >= headerSize && torn == atEnd {
 			t.Errorf("%d bytes: damage %+v", size, rec.Damage)
@@ -106,9 +104,7 @@ func TestEveryBitFlipped(t *testing.T) {
 		batches = append(batches, 1, 4, 3)
 	}
 	whole, ends := journalOf(batches...)
-	if len(whole) < 64<<10 {
-		t.Fatalf("only %d bytes", len(whole))
-	}
+	testkit.Need(t, len(whole) >= 64<<10, "only %d bytes", len(whole))
 	seed := seedOf(testRun)
 	links := []link{{crc: seed}}
 	for i := range len(ends) - 1 {
@@ -156,9 +152,7 @@ func checkFlip(t *testing.T, b []byte, ends []int64, links []link, at int) {
 		l := links[n]
 		err = l.follow(&f)
 	}
-	if err == nil {
-		t.Errorf("a flip in byte %d is not seen", at)
-	}
+	testkit.Fails(t, fmt.Sprintf("a flip in byte %d is not seen", at), err)
 }
 
 func checkFlipOpens(t *testing.T, b []byte, ends []int64, at int) {
@@ -172,13 +166,10 @@ func checkFlipOpens(t *testing.T, b []byte, ends []int64, at int) {
 		t.Errorf("byte %d: %v", at, err)
 		return
 	}
-	if rec.Records != want || len(rec.Damage) != 1 {
-		t.Errorf("byte %d: %+v, want %d records and one damage", at, rec, want)
-	}
+	testkit.Check(t, rec.Records == want && len(rec.Damage) == 1, "byte %d: %+v, want %d records and one damage", at,
+		rec, want)
 	// All but the last batch are known to have been durable.
-	if lost := want < uint64(len(ends))-4; rec.Harmed() != lost {
-		t.Errorf("byte %d: harmed is %t: %+v", at, rec.Harmed(), rec)
-	}
+	testkit.Check(t, rec.Harmed() == (want < uint64(len(ends))-4), "byte %d: harmed is %t: %+v", at, rec.Harmed(), rec)
 	closeRun(t, r)
 	r, rec, err = s.Open(testRun, 0, Options{}, resumeTest)
 	if err != nil || rec.Records != want || rec.Harmed() {
@@ -217,30 +208,20 @@ func TestDamageIsSetAside(t *testing.T) {
 	testkit.OK(t, os.WriteFile(path, b, 0o600))
 	testkit.OK(t, os.WriteFile(filepath.Join(r.Dir(), "damaged-1"), []byte("older"), 0o600))
 	r, rec := openRun(t, s, testRun, Options{})
-	if rec.Records != 16 || len(rec.Damage) != 1 || !rec.Harmed() {
-		t.Fatalf("%+v", rec)
-	}
+	testkit.Need(t, rec.Records == 16 && len(rec.Damage) == 1 && rec.Harmed(), "%+v", rec)
 	d := rec.Damage[0]
-	if d.Segment != segmentName(1) || d.Offset != ends[16] || d.Bytes != int64(len(b))-ends[16] || d.Readable != 23 ||
-		d.SetAside != "damaged-2" {
-		t.Errorf("%+v", d)
-	}
+	testkit.Check(t, d.Segment == segmentName(1) && d.Offset == ends[16] && d.Bytes == int64(len(b))-ends[16] &&
+		d.Readable == 23 && d.SetAside == "damaged-2", "%+v", d)
 	aside, err := os.ReadFile(filepath.Join(r.Dir(), "damaged-2"))
-	if err != nil || !bytes.Equal(aside, b[ends[16]:]) {
-		t.Errorf("set aside %d bytes, %v", len(aside), err)
-	}
-	if older, _ := os.ReadFile(filepath.Join(r.Dir(), "damaged-1")); string(older) != "older" {
-		t.Error("an older file was replaced")
-	}
-	if now, _ := os.ReadFile(path); !bytes.Equal(now, b) {
-		t.Error("the damaged segment was changed")
-	}
+	testkit.Check(t, err == nil && bytes.Equal(aside, b[ends[16]:]), "set aside %d bytes, %v", len(aside), err)
+	older, _ := os.ReadFile(filepath.Join(r.Dir(), "damaged-1"))
+	testkit.Check(t, string(older) == "older", "an older file was replaced")
+	now, _ := os.ReadFile(path)
+	testkit.Check(t, bytes.Equal(now, b), "the damaged segment was changed")
 	add(t, r, 17, 30)
 	closeRun(t, r)
 	_, rec = openRun(t, s, testRun, Options{})
-	if rec.Records != 30 || rec.Damage != nil {
-		t.Errorf("the next time: %+v", rec)
-	}
+	testkit.Check(t, rec.Records == 30 && rec.Damage == nil, "the next time: %+v", rec)
 }
 
 // TestShortened: a journal that ends before the place where it was closed is damaged, though everything in it
@@ -253,15 +234,13 @@ func TestShortened(t *testing.T) {
 	for i, size := range []int64{ends[19], ends[17] + 3, ends[12]} {
 		testkit.OK(t, os.Truncate(filepath.Join(r.Dir(), segmentName(1)), size))
 		rec, err := s.Read(testRun, nil)
-		if err != nil || !rec.Harmed() || rec.Records != []uint64{19, 17, 12}[i] {
-			t.Errorf("%d bytes: %+v, %v", size, rec, err)
-		}
+		testkit.Check(t, err == nil && rec.Harmed() && rec.Records == []uint64{19, 17, 12}[i], "%d bytes: %+v, %v",
+			size, rec, err)
 	}
 	r, _ = openRun(t, s, testRun, Options{})
 	closeRun(t, r)
-	if rec, err := s.Read(testRun, nil); err != nil || rec.Damage != nil || rec.Records != 12 {
-		t.Errorf("after it was opened: %+v, %v", rec, err)
-	}
+	rec, err := s.Read(testRun, nil)
+	testkit.Check(t, err == nil && rec.Damage == nil && rec.Records == 12, "after it was opened: %+v, %v", rec, err)
 }
 
 func TestMetaLost(t *testing.T) {
@@ -280,13 +259,10 @@ func TestMetaLost(t *testing.T) {
 				testkit.OK(t, os.WriteFile(path, content, 0o600))
 			}
 			all, err := s.List()
-			if err != nil || len(all) != 1 || !all[0].Damaged || !all[0].Unfinished || all[0].Problem == "" {
-				t.Errorf("list: %+v, %v", all, err)
-			}
+			testkit.Check(t, err == nil && len(all) == 1 && all[0].Damaged && all[0].Unfinished && all[0].Problem != "",
+				"list: %+v, %v", all, err)
 			r, rec := openRun(t, s, testRun, Options{})
-			if rec.Records != 5 || rec.MetaLost == "" || r.Meta().CWD != cwd {
-				t.Errorf("%+v, %+v", rec, r.Meta())
-			}
+			testkit.Check(t, rec.Records == 5 && rec.MetaLost != "" && r.Meta().CWD == cwd, "%+v, %+v", rec, r.Meta())
 			closeRun(t, r)
 			if info, err := s.Latest(cwd, nil); err != nil || info.Run != testRun || info.Damaged {
 				t.Errorf("latest: %+v, %v", info, err)
@@ -315,17 +291,11 @@ func TestSparseSegment(t *testing.T) {
 		t.Skipf("the file system has no sparse files: %v", err)
 	}
 	r, rec := openRun(t, s, testRun, Options{})
-	if rec.Records != 5 || len(rec.Damage) != 1 {
-		t.Errorf("%+v", rec)
-	}
-	if _, err := r.Append(Input, nil); err != nil {
-		t.Errorf("the empty space is counted: %v", err)
-	}
+	testkit.Check(t, rec.Records == 5 && len(rec.Damage) == 1, "%+v", rec)
+	testkit.Works(t, "the empty space is counted", testkit.Err(r.Append(Input, nil)))
 	closeRun(t, r)
 	info, err := s.Find(testRun)
-	if err != nil || info.Bytes > 1<<20 {
-		t.Errorf("%+v, %v", info, err)
-	}
+	testkit.Check(t, err == nil && info.Bytes <= 1<<20, "%+v, %v", info, err)
 }
 
 func TestImpossibleLengthAllocatesNothing(t *testing.T) {
@@ -340,9 +310,7 @@ func TestImpossibleLengthAllocatesNothing(t *testing.T) {
 			}
 		}
 	}).AllocedBytesPerOp()
-	if allocs > 4<<20 {
-		t.Errorf("reading a journal of %d bytes allocates %d", len(whole), allocs)
-	}
+	testkit.Check(t, allocs <= 4<<20, "reading a journal of %d bytes allocates %d", len(whole), allocs)
 }
 
 func TestFormatsOfOthers(t *testing.T) {
@@ -387,16 +355,13 @@ func TestFormatsOfOthers(t *testing.T) {
 			path := filepath.Join(r.Dir(), segmentName(1))
 			testkit.OK(t, os.WriteFile(path, c.content, 0o600))
 			before := listing(t, r.Dir())
-			if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); !c.check(err) {
-				t.Errorf("open: %v", err)
-			}
-			if _, err := s.Read(testRun, nil); !c.check(err) {
-				t.Errorf("read: %v", err)
-			}
+			_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
+			testkit.Check(t, c.check(err), "open: %v", err)
+			_, err = s.Read(testRun, nil)
+			testkit.Check(t, c.check(err), "read: %v", err)
 			testkit.Same(t, "files were touched", before, listing(t, r.Dir()))
-			if all, err := s.List(); err != nil || len(all) != 1 || !all[0].Damaged {
-				t.Errorf("list: %+v, %v", all, err)
-			}
+			all, err := s.List()
+			testkit.Check(t, err == nil && len(all) == 1 && all[0].Damaged, "list: %+v, %v", all, err)
 		})
 	}
 }

@@ -38,18 +38,15 @@ func TestRealFullDisk(t *testing.T) {
 	ballast := filepath.Join(dir, "ballast")
 	os.WriteFile(ballast, make([]byte, 1<<20), 0o600) // fails half way
 	add(t, r, 11, 200)
-	if err := receive(t, told); !errors.Is(err, unix.ENOSPC) {
-		t.Fatalf("trouble: %v", err)
-	}
-	if d := r.Durable(); d > 100 { // some fit into the rest of a page
-		t.Errorf("%d records are called durable", d)
-	}
+	err := testkit.Receive(t, "signal", told)
+	testkit.Need(t, errors.Is(err, unix.ENOSPC), "trouble: %v", err)
+	d := r.Durable()
+	testkit.Check(t, d <= 100, "%d records are called durable", d) // some fit into the rest of a page
 	add(t, r, 201, 210)
 	testkit.OK(t, os.Remove(ballast))
 	syncRun(t, r)
-	if err := receive(t, told); err != nil {
-		t.Errorf("trouble went on: %v", err)
-	}
+	err = testkit.Receive(t, "signal", told)
+	testkit.Check(t, err == nil, "trouble went on: %v", err)
 	closeRun(t, r)
 	checkRecords(t, reader(s, testRun), 210)
 }
@@ -61,15 +58,12 @@ func TestRealFullDiskAtStart(t *testing.T) {
 	r := createRun(t, s, testRun, Options{})
 	addBatches(t, r, 10, 1)
 	closeRun(t, r)
-	b, err := os.ReadFile(filepath.Join(r.Dir(), segmentName(1)))
-	testkit.OK(t, err)
+	b := testkit.Must(os.ReadFile(filepath.Join(r.Dir(), segmentName(1))))(t)
 	b[len(b)/2] ^= 1
 	testkit.OK(t, os.WriteFile(filepath.Join(r.Dir(), segmentName(1)), b, 0o600))
 	ballast := filepath.Join(dir, "ballast")
 	os.WriteFile(ballast, make([]byte, 1<<20), 0o600)
-	if _, err := s.Create(Meta{Run: "second"}, Options{}); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("create: %v", err)
-	}
+	testkit.Fails(t, "create", testkit.Err(s.Create(Meta{Run: "second"}, Options{})), unix.ENOSPC)
 	if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("open: %v", err)
 	}
@@ -78,9 +72,7 @@ func TestRealFullDiskAtStart(t *testing.T) {
 	}
 	testkit.OK(t, os.Remove(ballast))
 	_, rec := openRun(t, s, testRun, Options{})
-	if rec.Records != 3 || rec.Damage[0].SetAside == "" {
-		t.Errorf("%+v", rec)
-	}
+	testkit.Check(t, rec.Records == 3 && rec.Damage[0].SetAside != "", "%+v", rec)
 	createRun(t, s, "second", Options{}) // the first try left nothing
 }
 
@@ -94,20 +86,14 @@ func TestRealReadOnly(t *testing.T) {
 	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		t.Skipf("CANNOT REMOUNT: %v", err)
 	}
-	if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); !errors.Is(err, unix.EROFS) {
-		t.Errorf("open: %v", err)
-	}
-	if _, err := s.Create(Meta{Run: "second"}, Options{}); !errors.Is(err, unix.EROFS) {
-		t.Errorf("create: %v", err)
-	}
-	if err := s.Remove(testRun); !errors.Is(err, unix.EROFS) {
-		t.Errorf("remove: %v", err)
-	}
+	_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
+	testkit.Check(t, errors.Is(err, unix.EROFS), "open: %v", err)
+	testkit.Fails(t, "create", testkit.Err(s.Create(Meta{Run: "second"}, Options{})), unix.EROFS)
+	testkit.Fails(t, "remove", s.Remove(testRun), unix.EROFS)
 	again := openTestStore(t, filepath.Join(dir, "state"))
 	checkRecords(t, reader(again, testRun), 10)
-	if all, err := again.List(); err != nil || len(all) != 1 || all[0].Damaged {
-		t.Errorf("list: %+v, %v", all, err)
-	}
+	all, err := again.List()
+	testkit.Check(t, err == nil && len(all) == 1 && !all[0].Damaged, "list: %+v, %v", all, err)
 }
 
 // TestFileSizeLimit: with a limit on the size of a file, a write is really partial. The run continues in
@@ -126,9 +112,7 @@ func TestFileSizeLimit(t *testing.T) {
 			seen++
 		}
 	}
-	if seen < 3 {
-		t.Errorf("the limit was met %d times: %v", seen, before)
-	}
+	testkit.Check(t, seen >= 3, "the limit was met %d times: %v", seen, before)
 	checkRecordsAny(t, openTestStore(t, dir), 100)
 }
 
@@ -141,9 +125,7 @@ func checkRecordsAny(t *testing.T, s *Store, n uint64) {
 		}
 		return nil
 	})
-	if err != nil || rec.Records != n || rec.Harmed() {
-		t.Errorf("%v, %+v, want %d records", err, rec, n)
-	}
+	testkit.Check(t, err == nil && rec.Records == n && !rec.Harmed(), "%v, %+v, want %d records", err, rec, n)
 }
 
 // needStrace is for faults that strace injects into a child's calls.
@@ -186,10 +168,9 @@ func TestRealFailingCalls(t *testing.T) {
 			ch := startChild(t, "write", dir, "40", strace(dir, c.inject)...)
 			before, _ := ch.until("done")
 			<-ch.ended
-			if all := strings.Join(before, "\n"); (c.trouble != "") != strings.Contains(all, "trouble") ||
-				!strings.Contains(all, c.trouble) {
-				t.Errorf("want trouble %q:\n%s", c.trouble, all)
-			}
+			all := strings.Join(before, "\n")
+			testkit.Check(t, (c.trouble != "") == strings.Contains(all, "trouble") && strings.Contains(all, c.trouble),
+				"want trouble %q:\n%s", c.trouble, all)
 			checkRecordsAny(t, openTestStore(t, dir), 40)
 		})
 	}
@@ -203,12 +184,10 @@ func TestRealSlowDisk(t *testing.T) {
 	needStrace(t)
 	dir := t.TempDir()
 	c := startChild(t, "slow", dir, "", strace(dir, "fdatasync:delay_exit=5000000")...)
-	if _, line := c.until("appended"); line != "appended 1000, 0 durable" {
-		t.Error(line)
-	}
-	if all, err := openTestStore(t, dir).List(); err != nil || len(all) != 1 || !all[0].Live {
-		t.Errorf("%+v, %v", all, err)
-	}
+	_, line := c.until("appended")
+	testkit.Check(t, line == "appended 1000, 0 durable", "%v", line)
+	all, err := openTestStore(t, dir).List()
+	testkit.Check(t, err == nil && len(all) == 1 && all[0].Live, "%+v, %v", all, err)
 	c.until("done")
 	checkRecords(t, reader(openTestStore(t, dir), testRun), 1000)
 }
@@ -219,8 +198,7 @@ func TestFewDescriptors(t *testing.T) {
 	s, r := newRun(t)
 	addBatches(t, r, 3, 1)
 	closeRun(t, r)
-	dir, err := s.runs.Dir(testRun)
-	testkit.OK(t, err)
+	dir := testkit.Must(s.runs.Dir(testRun))(t)
 	defer dir.Close()
 	for n := 2; n <= 100; n++ { // as many crashes would leave
 		sc := newScanner(dir, Meta{Run: testRun})
@@ -232,13 +210,9 @@ func TestFewDescriptors(t *testing.T) {
 	testkit.Same(t, "with 24 descriptors", "opened 3", c.next())
 	c.end()
 	c = startChild(t, "open", s.root.Path(), "", "prlimit", "--nofile=7")
-	if line := c.next(); !strings.Contains(line, "too many open files") {
-		t.Errorf("with 7 descriptors: %s", line)
-	}
+	testkit.Includes(t, "with 7 descriptors", c.next(), "too many open files")
 	c.end()
 	r, rec := openRun(t, s, testRun, Options{})
-	if rec.Records != 3 || rec.Damage != nil {
-		t.Errorf("%+v", rec)
-	}
+	testkit.Check(t, rec.Records == 3 && rec.Damage == nil, "%+v", rec)
 	closeRun(t, r)
 }

@@ -107,6 +107,17 @@ func (e *UnsafeError) Error() string {
 	return fmt.Sprintf("%s is not safe to use: %s", e.Path, e.Reason)
 }
 
+// attempted says in the error of a method what it was to do with a run.
+func attempted(err *error, doing, id string) {
+	switch {
+	case *err == nil:
+	case validID(id) != nil: // the error names it
+		*err = fmt.Errorf("%s run: %w", doing, *err)
+	default:
+		*err = fmt.Errorf("%s run %s: %w", doing, id, *err)
+	}
+}
+
 type vanishedError struct{ path, reason string }
 
 func (e *vanishedError) Error() string        { return fmt.Sprintf("%s: %s", e.path, e.reason) }

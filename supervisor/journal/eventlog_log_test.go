@@ -43,9 +43,8 @@ func written(t testing.TB, n int) (raw []byte, ends []int) {
 			x.Line = object
 		}
 		var err error
-		if raw, err = c.Append(raw, x); err != nil {
-			t.Fatal(err)
-		}
+		raw, err = c.Append(raw, x)
+		testkit.Need(t, err == nil, "%v", err)
 		ends = append(ends, len(raw))
 	}
 	return raw, ends
@@ -82,18 +81,14 @@ func TestFormatOfALine(t *testing.T) {
 	var c LogChain
 	raw, err := c.Append(nil, LogContent{Input: 42, At: began, Line: json.RawMessage("{\"v\":1}\n")})
 	testkit.OK(t, err)
-	if raw, err = c.Append(raw,
-		LogContent{At: time.Unix(0, -5), Record: json.RawMessage(`{"kind":"audit"}`)}); err != nil {
-		t.Fatal(err)
-	}
+	raw, err = c.Append(raw, LogContent{At: time.Unix(0, -5), Record: json.RawMessage(`{"kind":"audit"}`)})
+	testkit.Need(t, err == nil, "%v", err)
 	const want = `{"sum":"642c55f8","n":1,"input":42,"at":1772366400123456789,"line":{"v":1}}
 {"sum":"4eba6a08","n":2,"input":0,"at":-5,"record":{"kind":"audit"}}
 `
 	testkit.Same(t, fmt.Sprintf("have %s", raw), want, string(raw))
 	for line := range bytes.Lines(raw) {
-		if !json.Valid(line) {
-			t.Errorf("not JSON: %s", line)
-		}
+		testkit.Check(t, json.Valid(line), "not JSON: %s", line)
 	}
 }
 
@@ -108,10 +103,9 @@ func TestOnlyWholeLinesAreWritten(t *testing.T) {
 		"too long":        {At: began, Line: slices.Concat([]byte("{"), make([]byte, MaxLine), []byte("}"))},
 	} {
 		c := LogChain{N: 3, Sum: 4}
-		if out, err := c.Append([]byte("before"), x); err == nil || string(out) != "before" ||
-			c != (LogChain{N: 3, Sum: 4}) {
-			t.Errorf("%s: %d bytes, %+v, %v", name, len(out), c, err)
-		}
+		out, err := c.Append([]byte("before"), x)
+		testkit.Check(t, err != nil && string(out) == "before" && c == (LogChain{N: 3, Sum: 4}),
+			"%s: %d bytes, %+v, %v", name, len(out), c, err)
 	}
 }
 
@@ -128,9 +122,8 @@ func TestTheEndOfALog(t *testing.T) {
 			list = append(list, e.N)
 			return nil
 		})
-		if err != nil || h.Damage != nil || !slices.Equal(list, numbers(uint64(first), 60)) {
-			t.Errorf("more than %d bytes: lines %d, want from %d on; %v, %+v", most, list, first, err, h)
-		}
+		testkit.Check(t, err == nil && h.Damage == nil && slices.Equal(list, numbers(uint64(first), 60)),
+			"more than %d bytes: lines %d, want from %d on; %v, %+v", most, list, first, err, h)
 	}
 }
 
@@ -143,35 +136,26 @@ func TestWalksAgree(t *testing.T) {
 		all = append(all, e)
 		return nil
 	})
-	if err != nil || len(all) != 60 || h.Torn != 0 || h.Damage != nil || h.Next.Offset != int64(len(raw)) ||
-		h.Next.Prev.N != 60 {
-		t.Fatalf("%d entries, %+v, %v", len(all), h, err)
-	}
+	testkit.Need(t, err == nil && len(all) == 60 && h.Torn == 0 && h.Damage == nil &&
+		h.Next.Offset == int64(len(raw)) && h.Next.Prev.N == 60, "%d entries, %+v, %v", len(all), h, err)
 	for i, want := range all {
 		if i+1 < len(all) && want.Next() != all[i+1].Position {
 			t.Fatalf("behind entry %d: %+v, not %+v", i+1, want.Next(), all[i+1].Position)
 		}
 		have, err := log.At(want.Position)
-		if err != nil || fmt.Sprint(have) != fmt.Sprint(want) {
-			t.Fatalf("entry %d at its position: %v, %v", i+1, have, err)
-		}
-		if (have.Record != nil) != (i%3 == 2) || have.Input != uint64(i/2) ||
-			!have.At.Equal(began.Add(time.Duration(i)*time.Second)) {
-			t.Fatalf("entry %d: %+v", i+1, have)
-		}
+		testkit.Need(t, err == nil && fmt.Sprint(have) == fmt.Sprint(want), "entry %d at its position: %v, %v", i+1,
+			have, err)
+		testkit.Need(t, (have.Record != nil) == (i%3 == 2) && have.Input == uint64(i/2) &&
+			have.At.Equal(began.Add(time.Duration(i)*time.Second)), "entry %d: %+v", i+1, have)
 		var back []uint64
 		err = log.Backward(t.Context(), want.Position, func(e LogEntry) bool {
 			back = append(back, e.N)
 			return len(back) < 2
 		})
-		if newest := max(0, i-2); i > 0 &&
-			(err != nil || !slices.Equal(back, reversed(numbers(uint64(newest)+1, uint64(i))))) {
-			t.Fatalf("back from entry %d: %v, %v", i+1, back, err)
-		}
+		testkit.Need(t, i <= 0 || err == nil && slices.Equal(back, reversed(numbers(uint64(max(0, i-2))+1, uint64(i)))),
+			"back from entry %d: %v, %v", i+1, back, err)
 		rest, err := log.Each(t.Context(), want.Position, func(LogEntry) error { return nil })
-		if err != nil || fmt.Sprint(rest) != fmt.Sprint(h) {
-			t.Fatalf("on from entry %d: %+v, %v", i+1, rest, err)
-		}
+		testkit.Need(t, err == nil && fmt.Sprint(rest) == fmt.Sprint(h), "on from entry %d: %+v, %v", i+1, rest, err)
 	}
 	testkit.Same(t, "backward", numbers(1, 60), backward(t, raw))
 }
@@ -190,12 +174,10 @@ func TestTornEnds(t *testing.T) {
 			}
 		}
 		list, h := forward(t, raw[:cut])
-		if !slices.Equal(list, numbers(1, whole)) || h.Damage != nil || h.Next.Offset+h.Torn != int64(cut) {
-			t.Fatalf("cut at %d: %v, %+v", cut, list, h)
-		}
-		if back := backward(t, raw[:cut]); !slices.Equal(back, list) {
-			t.Fatalf("cut at %d: backward %v", cut, back)
-		}
+		testkit.Need(t, slices.Equal(list, numbers(1, whole)) && h.Damage == nil && h.Next.Offset+h.Torn == int64(cut),
+			"cut at %d: %v, %+v", cut, list, h)
+		back := backward(t, raw[:cut])
+		testkit.Need(t, slices.Equal(back, list), "cut at %d: backward %v", cut, back)
 		c := h.Next.Prev
 		mended := testkit.Must(c.Append(slices.Clone(raw[:h.Next.Offset]), LogContent{At: began, Line: json.RawMessage(`{}`)}))(t)
 		if list, h := forward(t, mended); !slices.Equal(list, numbers(1, whole+1)) || h.Damage != nil || h.Torn != 0 {
@@ -233,9 +215,8 @@ func TestDamage(t *testing.T) {
 			if at == ends[hit]-1 {
 				most = 2 // its line feed: the next line becomes a part of it
 			}
-			if lost := len(want) - len(list); err != nil || lost > most || slices.Contains(list, uint64(hit)+1) {
-				t.Fatalf("byte %d of line %d: %v, %v", at, hit+1, list, err)
-			}
+			testkit.Need(t, err == nil && len(want)-len(list) <= most && !slices.Contains(list, uint64(hit)+1),
+				"byte %d of line %d: %v, %v", at, hit+1, list, err)
 			if behind := len(list) > hit; len(h.Damage) == 0 && behind {
 				t.Fatalf("byte %d of line %d: no damage is reported", at, hit+1)
 			}
@@ -260,9 +241,8 @@ func TestLinesLeftOutRepeatedOrMoved(t *testing.T) {
 			bad = append(bad, lines[i]...)
 		}
 		list, h := forward(t, bad)
-		if len(h.Damage) == 0 || !slices.IsSorted(list) || len(slices.Compact(slices.Clone(list))) != len(list) {
-			t.Errorf("%s: %v, %+v", name, list, h)
-		}
+		testkit.Check(t, len(h.Damage) != 0 && slices.IsSorted(list) &&
+			len(slices.Compact(slices.Clone(list))) == len(list), "%s: %v, %+v", name, list, h)
 	}
 }
 
@@ -284,9 +264,8 @@ func TestReadWhileItGrows(t *testing.T) {
 			list = append(list, e.N)
 			return nil
 		})
-		if err != nil || h.Damage != nil || h.Next.Offset+h.Torn != int64(at) {
-			t.Fatalf("at %d: %+v, %v", at, h, err)
-		}
+		testkit.Need(t, err == nil && h.Damage == nil && h.Next.Offset+h.Torn == int64(at), "at %d: %+v, %v", at, h,
+			err)
 		next = h.Next
 	}
 	testkit.Same(t, "read", numbers(1, uint64(len(ends))), list)
@@ -301,9 +280,7 @@ func TestWalksEndEarly(t *testing.T) {
 		}
 		return nil
 	})
-	if !errors.Is(err, stop) || h.Next.Offset != int64(ends[3]) {
-		t.Errorf("stopped: %+v, %v", h, err)
-	}
+	testkit.Check(t, errors.Is(err, stop) && h.Next.Offset == int64(ends[3]), "stopped: %+v, %v", h, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := logOf(raw).Each(ctx, LogPosition{}, func(LogEntry) error { return nil }); !errors.Is(
@@ -312,10 +289,8 @@ func TestWalksEndEarly(t *testing.T) {
 	) {
 		t.Errorf("forward, cancelled: %v", err)
 	}
-	if err := logOf(raw).Backward(ctx, LogPosition{}, func(LogEntry) bool { return true }); !errors.Is(err,
-		context.Canceled) {
-		t.Errorf("backward, cancelled: %v", err)
-	}
+	testkit.Fails(t, "backward, cancelled",
+		logOf(raw).Backward(ctx, LogPosition{}, func(LogEntry) bool { return true }), context.Canceled)
 	if _, err := logOf(raw[:50]).Each(t.Context(), LogPosition{Offset: 51},
 		func(LogEntry) error { return nil }); err == nil {
 		t.Error("a log that became shorter is not an error")
@@ -329,13 +304,11 @@ func TestLongLines(t *testing.T) {
 	for n := range 5 {
 		object := fmt.Appendf(nil, `{"text":%q}`, strings.Repeat("long ", n*100_000))
 		var err error
-		if raw, err = c.Append(raw, LogContent{At: began, Line: object}); err != nil {
-			t.Fatal(err)
-		}
+		raw, err = c.Append(raw, LogContent{At: began, Line: object})
+		testkit.Need(t, err == nil, "%v", err)
 	}
-	if list, _ := forward(t, raw); !slices.Equal(list, numbers(1, 5)) {
-		t.Errorf("forward: %v", list)
-	}
+	list, _ := forward(t, raw)
+	testkit.Check(t, slices.Equal(list, numbers(1, 5)), "forward: %v", list)
 	testkit.Same(t, "backward", numbers(1, 5), backward(t, raw))
 }
 
@@ -351,18 +324,13 @@ func FuzzLog(f *testing.F) {
 		last := uint64(0)
 		h, err := log.Each(t.Context(), LogPosition{}, func(e LogEntry) error {
 			again, err := log.At(e.Position)
-			if err != nil || fmt.Sprint(again) != fmt.Sprint(e) {
-				t.Fatalf("at its position: %v, %v", again, err)
-			}
-			if e.N <= last || (e.Line == nil) == (e.Record == nil) {
-				t.Fatalf("entry %+v after %d", e, last)
-			}
+			testkit.Need(t, err == nil && fmt.Sprint(again) == fmt.Sprint(e), "at its position: %v, %v", again, err)
+			testkit.Need(t, e.N > last && (e.Line == nil) != (e.Record == nil), "entry %+v after %d", e, last)
 			last = e.N
 			return nil
 		})
-		if err != nil || h.Next.Offset+h.Torn != int64(len(raw)) || h.Next.Prev.N != last {
-			t.Fatalf("%+v, %v", h, err)
-		}
+		testkit.Need(t, err == nil && h.Next.Offset+h.Torn == int64(len(raw)) && h.Next.Prev.N == last, "%+v, %v", h,
+			err)
 		backward(t, raw)
 	})
 }
@@ -397,9 +365,8 @@ func TestPackedLog(t *testing.T) {
 		m := newMemFS()
 		s, r, log := packedRun(t, m)
 		raw := m.fileOf(LogName).data
-		if zeros := bytes.Count(raw, []byte{0}); zeros < len(raw)/2 || raw[len(raw)-1] != '\n' {
-			t.Fatalf("%d of %d bytes are packed", zeros, len(raw))
-		}
+		zeros := bytes.Count(raw, []byte{0})
+		testkit.Need(t, zeros >= len(raw)/2 && raw[len(raw)-1] == '\n', "%d of %d bytes are packed", zeros, len(raw))
 		checkTold(t, s, 60)
 		whole := make([]byte, len(raw))
 		testkit.Must(log.ReadAt(whole, 0))(t)
@@ -409,9 +376,8 @@ func TestPackedLog(t *testing.T) {
 			testkit.Must(log.ReadAt(piece, int64(at)))(t)
 			again = append(again, piece...)
 		}
-		if !bytes.Equal(again, whole) || bytes.IndexByte(whole, 0) >= 0 {
-			t.Error("in pieces, the log has other content")
-		}
+		testkit.Check(t, bytes.Equal(again, whole) && bytes.IndexByte(whole, 0) < 0,
+			"in pieces, the log has other content")
 		n := 0
 		testkit.OK(t, log.Backward(context.Background(), LogPosition{}, func(LogEntry) bool { n++; return true }))
 		testkit.Same(t, "backward it has of lines", bytes.Count(whole, []byte("\n")), n)
@@ -420,15 +386,12 @@ func TestPackedLog(t *testing.T) {
 		kept := testkit.Must(s.Keep(testRun))(t)
 		content, size, err := kept.Open(LogName)
 		testkit.OK(t, err)
-		if b := testkit.Must(io.ReadAll(content))(t); int64(len(b)) != size || !bytes.Equal(b, whole) {
-			t.Error("the copy has other content")
-		}
+		b := testkit.Must(io.ReadAll(content))(t)
+		testkit.Check(t, int64(len(b)) == size && bytes.Equal(b, whole), "the copy has other content")
 		testkit.OK(t, content.Close())
 		testkit.OK(t, kept.Close())
 		r, rec := openRun(t, s, testRun, Options{})
-		if rec.Harmed() {
-			t.Errorf("resumed with %+v", rec)
-		}
+		testkit.Check(t, !rec.Harmed(), "resumed with %+v", rec)
 		closeRun(t, r)
 		checkTold(t, s, 60)
 	})
@@ -457,9 +420,8 @@ func TestPackingFails(t *testing.T) {
 			})
 			s, r, log := packedRun(t, m)
 			testkit.OK(t, log.Close())
-			if bytes.IndexByte(m.fileOf(LogName).data, 0) >= 0 {
-				t.Errorf("%s of %s: %v: a part of the log was given up", c.call, c.name, c.err)
-			}
+			testkit.Check(t, bytes.IndexByte(m.fileOf(LogName).data, 0) < 0,
+				"%s of %s: %v: a part of the log was given up", c.call, c.name, c.err)
 			checkTold(t, s, 60)
 			closeRun(t, r)
 			failing = false
@@ -468,9 +430,8 @@ func TestPackingFails(t *testing.T) {
 			testkit.OK(t, r.AppendEvents(append(linesOf(61), linesOf(62)...)...))
 			time.Sleep(2 * eventSync)
 			closeRun(t, r)
-			if bytes.IndexByte(m.fileOf(LogName).data, 0) < 0 {
-				t.Errorf("%s of %s: %v: it is never packed", c.call, c.name, c.err)
-			}
+			testkit.Check(t, bytes.IndexByte(m.fileOf(LogName).data, 0) >= 0, "%s of %s: %v: it is never packed",
+				c.call, c.name, c.err)
 			checkTold(t, s, 62)
 		})
 	}
@@ -500,9 +461,8 @@ func TestPackedDamage(t *testing.T) {
 				lines, last = lines+1, e.Input
 				return nil
 			})
-			if err != nil || len(h.Damage) == 0 || lines == 0 || last != 60 {
-				t.Errorf("%s: %d lines up to %d, %v, %+v", name, lines, last, err, h)
-			}
+			testkit.Check(t, err == nil && len(h.Damage) != 0 && lines != 0 && last == 60,
+				"%s: %d lines up to %d, %v, %+v", name, lines, last, err, h)
 			testkit.OK(t, log.Close())
 			r, _ = openRun(t, s, testRun, Options{})
 			closeRun(t, r)
@@ -577,13 +537,10 @@ func TestRead100MB(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || rec.Damage != nil || inputs == 0 {
-		t.Fatalf("%v, %+v, %d inputs", err, rec, inputs)
-	}
+	testkit.Need(t, err == nil && rec.Damage == nil && inputs != 0, "%v, %+v, %d inputs", err, rec, inputs)
 	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > 32<<20 {
-		t.Errorf("a resume of 100 MB allocates %d MB", n>>20)
-	}
+	n := after.TotalAlloc - before.TotalAlloc
+	testkit.Check(t, n <= 32<<20, "a resume of 100 MB allocates %d MB", n>>20)
 }
 
 // TestHistory: a run keeps older segments up to a size, from which all inputs since can be read; a resume begins with
@@ -602,9 +559,8 @@ func TestHistory(t *testing.T) {
 		closeRun(t, r)
 		e := expectRecords{t: t}
 		rec, err := s.ReadAll(testRun, e.each)
-		if err != nil || rec.Snapshot != first || e.next != 10*segments || rec.Damage != nil {
-			t.Errorf("history of %d bytes: %+v, %v, read to %d", history, rec, err, e.next)
-		}
+		testkit.Check(t, err == nil && rec.Snapshot == first && e.next == 10*segments && rec.Damage == nil,
+			"history of %d bytes: %+v, %v, read to %d", history, rec, err, e.next)
 		e = expectRecords{t: t}
 		if rec, err := s.Read(testRun, e.each); err != nil || rec.Snapshot != 10*segments {
 			t.Errorf("history of %d bytes: a resume begins with %+v, %v", history, rec, err)
@@ -614,9 +570,7 @@ func TestHistory(t *testing.T) {
 			read++
 			return ErrEnough
 		})
-		if err != nil || read != 1 {
-			t.Errorf("read %d records, %v", read, err)
-		}
+		testkit.Check(t, err == nil && read == 1, "read %d records, %v", read, err)
 	}
 }
 
@@ -629,9 +583,8 @@ func TestBegin(t *testing.T) {
 	var log []byte
 	for seq := uint64(1); seq <= 40; seq++ {
 		for _, x := range linesOf(seq) {
-			if log, err = chain.Append(log, x); err != nil {
-				t.Fatal(err)
-			}
+			log, err = chain.Append(log, x)
+			testkit.Need(t, err == nil, "%v", err)
 		}
 	}
 	end := LogPosition{Offset: int64(len(log)), Prev: chain}
@@ -641,9 +594,8 @@ func TestBegin(t *testing.T) {
 	hidden(t, s)
 	testkit.OK(t, errors.Join(g.Commit(func(*Meta) {}, func() error { return nil }), g.Close()))
 	r, rec := openRun(t, s, testRun, Options{})
-	if rec.Records != 40 || rec.Damage != nil || r.Meta().Imported || *r.Meta().ForkedFrom != *m.ForkedFrom {
-		t.Errorf("%+v, %+v", rec, r.Meta())
-	}
+	testkit.Check(t, rec.Records == 40 && rec.Damage == nil && !r.Meta().Imported &&
+		*r.Meta().ForkedFrom == *m.ForkedFrom, "%+v, %+v", rec, r.Meta())
 	add(t, r, 41, 45)
 	closeRun(t, r)
 	e := expectRecords{t: t}

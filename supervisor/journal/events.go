@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"time"
 )
 
@@ -223,16 +222,4 @@ func (e *eventFile) close() error {
 		err = errors.Join(err, e.packed.f.Close())
 	}
 	return err
-}
-
-// makeEvents creates the event log of a new run.
-func makeEvents(dir directory) (*eventFile, error) {
-	f, err := dir.Open(LogName, openCreate)
-	if errors.Is(err, fs.ErrExist) {
-		f, err = dir.Open(LogName, openWrite)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &eventFile{dir: dir, f: f}, nil
 }

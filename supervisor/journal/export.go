@@ -2,41 +2,31 @@ package journal
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 )
 
 // Kept is a run that cannot be opened or removed while its files are read. Close it.
 type Kept struct {
+	Meta Meta
 	h    held
-	meta Meta
 }
 
 // Keep locks a run, so that its files can be copied. It returns *HeldError while the run is live, and
 // ErrNotFound if it does not exist.
-func (s *Store) Keep(id string) (*Kept, error) {
-	if err := validID(id); err != nil {
-		return nil, fmt.Errorf("keep run: %w", err)
-	}
+func (s *Store) Keep(id string) (k *Kept, err error) {
+	defer attempted(&err, "keep", id)
 	h, err := s.hold(id, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = errors.Join(ErrNotFound, err)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("keep run %s: %w", id, err)
+		return nil, err
 	}
 	m, lost, err := readMeta(h.dir, id)
 	if err = errors.Join(err, lost); err != nil {
 		h.close()
-		return nil, fmt.Errorf("keep run %s: %w", id, err)
+		return nil, err
 	}
-	return &Kept{h, m}, nil
+	return &Kept{m, h}, nil
 }
-
-// Meta is the description of the run.
-func (k *Kept) Meta() Meta { return k.meta }
 
 // Files lists the files that make up the run: its description, its segments and its event log, without locks,
 // logs and copies of damage.

@@ -101,9 +101,8 @@ func TestFullDiskIsRetried(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				add(t, r, 21, 25)
 				time.Sleep(time.Minute)
-				if n, err := tr.last(); !errors.Is(err, c.err) || n > 2 {
-					t.Errorf("trouble %v, told %d times, want %v", err, n, c.err)
-				}
+				n, err := tr.last()
+				testkit.Check(t, errors.Is(err, c.err) && n <= 2, "trouble %v, told %d times, want %v", err, n, c.err)
 				testkit.Same(t, "durable", 10, r.Durable())
 				testkit.Same(t, "committed", 10, tr.upTo)
 				if records, bytes := r.Pending(); records != 15 || bytes != 15*(frameHead+100) {
@@ -112,13 +111,11 @@ func TestFullDiskIsRetried(t *testing.T) {
 				fail.set(nil)
 				mended := time.Now()
 				syncRun(t, r)
-				if d := time.Since(mended); d > time.Second {
-					t.Errorf("it took %v to notice that it is over", d)
-				}
+				d := time.Since(mended)
+				testkit.Check(t, d <= time.Second, "it took %v to notice that it is over", d)
 				synctest.Wait()
-				if _, err := tr.last(); err != nil {
-					t.Errorf("trouble did not end: %v", err)
-				}
+				_, err = tr.last()
+				testkit.Check(t, err == nil, "trouble did not end: %v", err)
 				closeRun(t, r)
 				checkAfterCrash(t, m, 25, true)
 			})
@@ -138,9 +135,8 @@ func TestFailedSyncIsNeverTrusted(t *testing.T) {
 		addBatches(t, r, 20, 10)
 		testkit.Same(t, "it took", 0, time.Since(began))
 		synctest.Wait()
-		if n, err := tr.last(); err != nil || n != 2 || !errors.Is(tr.told[0], syscall.EIO) {
-			t.Errorf("told %v", tr.told)
-		}
+		n, err := tr.last()
+		testkit.Check(t, err == nil && n == 2 && errors.Is(tr.told[0], syscall.EIO), "told %v", tr.told)
 		m.mu.Lock()
 		from := len(m.log)
 		m.mu.Unlock()
@@ -170,23 +166,14 @@ func TestCloseGivesUpInTime(t *testing.T) {
 		add(t, r, 6, 8)
 		began := time.Now()
 		err := r.Close()
-		if err == nil || !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "3 records") {
-			t.Errorf("close: %v", err)
-		}
-		if d := time.Since(began); d > 6*time.Second {
-			t.Errorf("close took %v", d)
-		}
-		if err := r.Sync(t.Context()); !errors.Is(err, ErrClosed) {
-			t.Errorf("sync after that: %v", err)
-		}
-		if err := r.Close(); err != nil {
-			t.Errorf("second close: %v", err)
-		}
+		testkit.Fails(t, "close", err, syscall.ENOSPC, "3 records")
+		d := time.Since(began)
+		testkit.Check(t, d <= 6*time.Second, "close took %v", d)
+		testkit.Fails(t, "sync after that", r.Sync(t.Context()), ErrClosed)
+		testkit.Works(t, "second close", r.Close())
 		m.setFault(nil)
 		r2, rec, err := s.Open(testRun, 0, Options{}, resumeTest) // the lock is free
-		if err != nil || rec.Records != 5 || rec.Harmed() {
-			t.Errorf("open: %v, %+v", err, rec)
-		}
+		testkit.Check(t, err == nil && rec.Records == 5 && !rec.Harmed(), "open: %v, %+v", err, rec)
 		closeRun(t, r2)
 	})
 }
@@ -207,15 +194,10 @@ func TestSlowDisk(t *testing.T) {
 		add(t, r, 2, 1000)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if r.Durable() != 0 || time.Since(began) != 0 {
-			t.Errorf("%d durable after %v", r.Durable(), time.Since(began))
-		}
-		if err := r.Sync(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("sync within a second: %v", err)
-		}
-		if err := r.Update(ctx, func(*Meta) {}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("update within a second: %v", err)
-		}
+		testkit.Check(t, r.Durable() == 0 && time.Since(began) == 0, "%d durable after %v", r.Durable(),
+			time.Since(began))
+		testkit.Fails(t, "sync within a second", r.Sync(ctx), context.DeadlineExceeded)
+		testkit.Fails(t, "update within a second", r.Update(ctx, func(*Meta) {}), context.DeadlineExceeded)
 		syncRun(t, r)
 		testkit.Same(t, "two groups took", 10*time.Second, time.Since(began))
 		closeRun(t, r)
@@ -234,12 +216,9 @@ func TestHangingDisk(t *testing.T) {
 			return nil
 		})
 		add(t, r, 1, 1)
-		if err := r.Close(); !errors.Is(err, ErrStuck) {
-			t.Errorf("close: %v", err)
-		}
-		if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); !isHeld(err) {
-			t.Errorf("a second owner while the first may still write: %v", err)
-		}
+		testkit.Fails(t, "close", r.Close(), ErrStuck)
+		_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
+		testkit.Check(t, isHeld(err), "a second owner while the first may still write: %v", err)
 		close(answer)
 		<-r.done
 		testkit.Same(t, "the record was not written in the end", 1, r.Durable())
@@ -272,15 +251,12 @@ func TestPendingIsBounded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if narrated != 80 || inputs != 80 || r.Lost() != 920 {
-			t.Errorf("%d narrations and %d inputs were taken, lost %d", narrated, inputs, r.Lost())
-		}
+		testkit.Check(t, narrated == 80 && inputs == 80 && r.Lost() == 920,
+			"%d narrations and %d inputs were taken, lost %d", narrated, inputs, r.Lost())
 		fail.set(nil)
 		syncRun(t, r)
 		testkit.Same(t, "after that: record", 161, testkit.Must(r.Append(Narration, nil))(t))
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "Close", r.Close())
 	})
 }
 
@@ -316,13 +292,11 @@ func TestSizeIsBounded(t *testing.T) {
 			t.Error(err)
 		}
 		closeRun(t, r)
-		if r, _, err = s.Open(testRun, 0, o, resumeTest); err != nil {
-			t.Fatal(err)
-		}
+		r, _, err = s.Open(testRun, 0, o, resumeTest)
+		testkit.Need(t, err == nil, "%v", err)
 		again := fill()
-		if !r.Snapshot(func() ([]byte, error) { return []byte("the state"), nil }) {
-			t.Error("no snapshot was begun")
-		}
+		testkit.Check(t, r.Snapshot(func() ([]byte, error) { return []byte("the state"), nil }),
+			"no snapshot was begun")
 		synctest.Wait()
 		if more := fill(); again < 70 || more < 70 {
 			t.Errorf("after a resume %d inputs were taken, after a snapshot %d", again, more)
@@ -333,15 +307,10 @@ func TestSizeIsBounded(t *testing.T) {
 
 func TestRefusedRecords(t *testing.T) {
 	r := createRun(t, newTestStore(t), testRun, Options{})
-	if _, err := r.Append(Input, make([]byte, MaxPayload+1)); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("too large: %v", err)
-	}
-	if _, err := r.Append(7, nil); err == nil {
-		t.Error("an unknown kind was taken")
-	}
-	if seq, err := r.Append(Input, make([]byte, MaxPayload)); seq != 1 || err != nil {
-		t.Errorf("the largest: %d, %v", seq, err)
-	}
+	testkit.Fails(t, "too large", testkit.Err(r.Append(Input, make([]byte, MaxPayload+1))), ErrTooLarge)
+	testkit.Fails(t, "an unknown kind was taken", testkit.Err(r.Append(7, nil)))
+	seq, err := r.Append(Input, make([]byte, MaxPayload))
+	testkit.Check(t, seq == 1 && err == nil, "the largest: %d, %v", seq, err)
 	syncRun(t, r)
 }
 
@@ -368,9 +337,7 @@ func soonRun(t *testing.T) (r *Run, commits, logged *atomic.Int32) {
 func addSoon(t *testing.T, r *Run, seq uint64) {
 	t.Helper()
 	got, err := r.AppendSoon(kindOf(seq), payload(seq))
-	if err != nil || got != seq {
-		t.Fatalf("record %d got number %d: %v", seq, got, err)
-	}
+	testkit.Need(t, err == nil && got == seq, "record %d got number %d: %v", seq, got, err)
 }
 
 // addLine adds a line to the event log.
@@ -387,26 +354,22 @@ func TestSoonSharesACommit(t *testing.T) {
 		addSoon(t, r, 1)
 		time.Sleep(SoonDelay / 2)
 		synctest.Wait()
-		if d, n := r.Durable(), commits.Load(); d != 0 || n != 0 {
-			t.Fatalf("before the delay is over: durable up to %d, %d commits", d, n)
-		}
+		d, n := r.Durable(), commits.Load()
+		testkit.Need(t, d == 0 && n == 0, "before the delay is over: durable up to %d, %d commits", d, n)
 		add(t, r, 2, 2)
 		synctest.Wait()
-		if d, n := r.Durable(), commits.Load(); d != 2 || n != 1 {
-			t.Fatalf("after an urgent input: durable up to %d, %d commits, want 2 and 1", d, n)
-		}
+		d, n = r.Durable(), commits.Load()
+		testkit.Need(t, d == 2 && n == 1, "after an urgent input: durable up to %d, %d commits, want 2 and 1", d, n)
 		addSoon(t, r, 3) // the whole delay begins again
 		time.Sleep(SoonDelay - time.Nanosecond)
 		synctest.Wait()
-		if d, n := r.Durable(), commits.Load(); d != 2 || n != 1 {
-			t.Fatalf("just before the second delay is over: durable up to %d, %d commits", d, n)
-		}
+		d, n = r.Durable(), commits.Load()
+		testkit.Need(t, d == 2 && n == 1, "just before the second delay is over: durable up to %d, %d commits", d, n)
 		addSoon(t, r, 4)
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		if d, n := r.Durable(), commits.Load(); d != 4 || n != 2 {
-			t.Fatalf("after the delay: durable up to %d, %d commits, want 4 and 2", d, n)
-		}
+		d, n = r.Durable(), commits.Load()
+		testkit.Need(t, d == 4 && n == 2, "after the delay: durable up to %d, %d commits, want 4 and 2", d, n)
 		began := time.Now()
 		addSoon(t, r, 5)
 		syncRun(t, r)
@@ -445,9 +408,7 @@ func TestLinesShareAWrite(t *testing.T) {
 		time.Sleep(SoonDelay)
 		expect("after another delay", 2, 2)
 		addLine(t, r)
-		if !r.Snapshot(func() ([]byte, error) { return nil, nil }) {
-			t.Error("no snapshot was begun")
-		}
+		testkit.Check(t, r.Snapshot(func() ([]byte, error) { return nil, nil }), "no snapshot was begun")
 		expect("before a snapshot", 3, 3)
 		addLine(t, r)
 		closeRun(t, r)

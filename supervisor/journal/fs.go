@@ -37,7 +37,6 @@ type openMode int
 
 const (
 	openRead   openMode = iota
-	openWrite           // read and write; must exist
 	openCreate          // must not exist
 	openLock            // read and write, created if it does not exist
 )

@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 package journal
 
 import (
@@ -94,7 +92,6 @@ func (d *osDir) Mkdir(name string) error {
 func (d *osDir) Open(name string, how openMode) (file, error) {
 	flags := map[openMode]int{
 		openRead:   unix.O_RDONLY,
-		openWrite:  unix.O_RDWR,
 		openCreate: unix.O_RDWR | unix.O_CREAT | unix.O_EXCL,
 		openLock:   unix.O_RDWR | unix.O_CREAT,
 	}[how]

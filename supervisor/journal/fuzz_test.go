@@ -173,9 +173,8 @@ func TestSeedsRecover(t *testing.T) {
 	} {
 		_, s := memRun(seeds[name].segments()...)
 		rec, err := s.Read(testRun, nil)
-		if err != nil || rec.Records != want.records || rec.Harmed() != want.harmed {
-			t.Errorf("%s: %v, %+v, want %+v", name, err, rec, want)
-		}
+		testkit.Check(t, err == nil && rec.Records == want.records && rec.Harmed() == want.harmed,
+			"%s: %v, %+v, want %+v", name, err, rec, want)
 	}
 }
 
@@ -197,22 +196,16 @@ func FuzzRecover(f *testing.F) {
 			seen = append(seen, Record{r.Seq, r.Kind, bytes.Clone(r.Payload)})
 			return nil
 		})
-		if len(m.log) != before {
-			t.Fatal("reading changes the disk")
-		}
+		testkit.Need(t, len(m.log) == before, "reading changes the disk")
 		if err != nil {
 			var version *VersionError
 			var foreign *ForeignError
-			if !errors.As(err, &version) && !errors.As(err, &foreign) {
-				t.Fatal(err)
-			}
+			testkit.Need(t, errors.As(err, &version) || errors.As(err, &foreign), "%v", err)
 			if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); err == nil {
 				t.Fatal("it opens what it does not read")
 			}
 			for n, b := range (recoverSeed{first, second}).segments() {
-				if !bytes.Equal(segmentNode(m, n+1).data, b) {
-					t.Fatal("a refused file was touched")
-				}
+				testkit.Need(t, bytes.Equal(segmentNode(m, n+1).data, b), "a refused file was touched")
 			}
 			return
 		}
@@ -242,28 +235,20 @@ func goOn(t *testing.T, s *Store, found Recovery, seen []Record) {
 	if errors.Is(err, ErrNoSnapshot) && found.Harmed() && found.Records == 0 {
 		return
 	}
-	if err != nil || rec.Records != found.Records || !reflect.DeepEqual(seen, again) {
-		t.Fatalf("%v, %+v", err, rec)
-	}
+	testkit.Need(t, err == nil && rec.Records == found.Records && reflect.DeepEqual(seen, again), "%v, %+v", err, rec)
 	seq, err := r.Append(Input, []byte("more"))
-	if err != nil || seq != found.Records+1 {
-		t.Fatalf("append: %d, %v", seq, err)
-	}
+	testkit.Need(t, err == nil && seq == found.Records+1, "append: %d, %v", seq, err)
 	testkit.OK(t, r.Close())
 	want := []Record{{found.Records, Snapshot, []byte("state")}, {seq, Input, []byte("more")}}
 	if found.Records == 0 {
 		want = want[1:]
 	}
 	rec, err = s.Read(testRun, func(r Record) error {
-		if len(want) == 0 || !reflect.DeepEqual(r, want[0]) {
-			t.Fatalf("record %d has changed", r.Seq)
-		}
+		testkit.Need(t, len(want) != 0 && reflect.DeepEqual(r, want[0]), "record %d has changed", r.Seq)
 		want = want[1:]
 		return nil
 	})
-	if err != nil || rec.Records != seq || len(want) > 0 {
-		t.Fatalf("the second time: %v, %+v", err, rec)
-	}
+	testkit.Need(t, err == nil && rec.Records == seq && len(want) == 0, "the second time: %v, %+v", err, rec)
 }
 
 // FuzzFrame: a written frame reads back unchanged, and a frame that can be read encodes to the same
@@ -279,13 +264,9 @@ func FuzzFrame(f *testing.F) {
 		made := appendFrame(nil, seq, Kind(kind), b)
 		crc := chainBatch(made, seed, 42)
 		got, err := parseFrame(made, seed)
-		if known := Kind(kind) >= Input && Kind(kind) <= Snapshot; known != (err == nil) {
-			t.Fatalf("kind %d: %v", kind, err)
-		}
-		if err == nil && (got.Seq != seq || got.Kind != Kind(kind) || !bytes.Equal(got.Payload, b) || got.crc != crc ||
-			got.prev != 42 || got.nth != 0) {
-			t.Fatalf("%+v", got)
-		}
+		testkit.Need(t, (Kind(kind) >= Input && Kind(kind) <= Snapshot) == (err == nil), "kind %d: %v", kind, err)
+		testkit.Need(t, err != nil || got.Seq == seq && got.Kind == Kind(kind) && bytes.Equal(got.Payload, b) &&
+			got.crc == crc && got.prev == 42 && got.nth == 0, "%+v", got)
 		if len(b) < frameHead {
 			return
 		}
@@ -295,9 +276,8 @@ func FuzzFrame(f *testing.F) {
 		}
 		if got, err := parseFrame(b[:n], seed); err == nil && got.nth == 0 {
 			again := appendFrame(nil, got.Seq, got.Kind, got.Payload)
-			if chainBatch(again, seed, got.prev); !bytes.Equal(again, b[:n]) {
-				t.Fatalf("%x reads well and is written as %x", b[:n], again)
-			}
+			chainBatch(again, seed, got.prev)
+			testkit.Need(t, bytes.Equal(again, b[:n]), "%x reads well and is written as %x", b[:n], again)
 		}
 	})
 }

@@ -79,9 +79,7 @@ func add(t *testing.T, r *Run, from, last uint64) {
 	t.Helper()
 	for seq := from; seq <= last; seq++ {
 		got := testkit.Must(r.Append(kindOf(seq), payload(seq)))(t)
-		if got != seq {
-			t.Fatalf("record %d got number %d", seq, got)
-		}
+		testkit.Need(t, got == seq, "record %d got number %d", seq, got)
 	}
 }
 
@@ -113,9 +111,8 @@ type expectRecords struct {
 func (e *expectRecords) each(r Record) error {
 	if r.Kind == Snapshot {
 		upTo, _, err := parseSnapshot(r.Payload)
-		if err != nil || upTo != r.Seq || e.next != 0 {
-			e.t.Errorf("behind record %d came the snapshot %q of record %d: %v", e.next, r.Payload, r.Seq, err)
-		}
+		testkit.Check(e.t, err == nil && upTo == r.Seq && e.next == 0,
+			"behind record %d came the snapshot %q of record %d: %v", e.next, r.Payload, r.Seq, err)
 		e.next = r.Seq
 		return nil
 	}
@@ -208,9 +205,8 @@ func checkTold(t *testing.T, s *Store, n uint64) {
 		want = want[1:]
 		return nil
 	})
-	if err != nil || len(want) > 0 || h.Damage != nil || h.Torn > 0 {
-		t.Errorf("the event log lacks %d lines of %d records: %v, %+v", len(want), n, err, h)
-	}
+	testkit.Check(t, err == nil && len(want) == 0 && h.Damage == nil && h.Torn <= 0,
+		"the event log lacks %d lines of %d records: %v, %+v", len(want), n, err, h)
 }
 
 func reader(s *Store, id string) func(func(Record) error) error {

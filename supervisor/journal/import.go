@@ -39,18 +39,11 @@ type Staged struct {
 
 // Stage begins to import a run. It returns ErrExists if a run has that id, and *HeldError if another process
 // imports.
-func (s *Store) Stage(run string) (*Staged, error) {
+func (s *Store) Stage(run string) (g *Staged, err error) {
+	defer attempted(&err, "import", run)
 	if err := validID(run); err != nil {
-		return nil, fmt.Errorf("import run: %w", err)
+		return nil, err
 	}
-	g, err := s.stage(run)
-	if err != nil {
-		return nil, fmt.Errorf("import run %s: %w", run, err)
-	}
-	return g, nil
-}
-
-func (s *Store) stage(run string) (g *Staged, err error) {
 	lock, err := takeLock(s.locks, importLock, importWait)
 	if err != nil {
 		return nil, err
@@ -63,7 +56,7 @@ func (s *Store) stage(run string) (g *Staged, err error) {
 	if err := s.vacant(run); err != nil {
 		return nil, err
 	}
-	if err := s.sweepStaged(); err != nil {
+	if _, err := s.removeAll(stagedPrefix); err != nil { // what killed imports have left
 		return nil, err
 	}
 	g = &Staged{s: s, lock: lock, run: run, name: stagedPrefix + rand.Text()}
@@ -86,22 +79,6 @@ func (s *Store) vacant(run string) error {
 	return err
 }
 
-// sweepStaged removes what killed imports have left. The caller holds the import lock.
-func (s *Store) sweepStaged() error {
-	names, err := s.runs.Names()
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if strings.HasPrefix(name, stagedPrefix) {
-			if err := s.runs.RemoveAll(name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // Path is the directory that the run is in until Commit.
 func (g *Staged) Path() string { return g.dir.Path() }
 
@@ -111,7 +88,7 @@ func (g *Staged) Path() string { return g.dir.Path() }
 func (g *Staged) Add(name string, content io.Reader) error {
 	parts := strings.Split(name, "/")
 	for _, part := range parts {
-		if !validPart(part) {
+		if !plainName(part, 255) {
 			return fmt.Errorf("%q is not a name of a file in a run", name)
 		}
 	}
@@ -143,19 +120,6 @@ func (g *Staged) Add(name string, content io.Reader) error {
 	return in.Sync()
 }
 
-// validPart refuses names that lead elsewhere, and hidden names.
-func validPart(part string) bool {
-	if part == "" || len(part) > 255 || part[0] == '.' {
-		return false
-	}
-	for _, c := range []byte(part) {
-		if !isIDByte(c) {
-			return false
-		}
-	}
-	return true
-}
-
 // Begin writes the description of the run and its first segment, for a run that begins with a state: after an
 // input, and with the events that Add has written, which end at logEnd.
 func (g *Staged) Begin(m Meta, input uint64, state []byte, logEnd LogPosition) error {
@@ -176,14 +140,8 @@ func (g *Staged) Begin(m Meta, input uint64, state []byte, logEnd LogPosition) e
 // Commit checks the description and the records of the run, calls change to set where the run continues, calls
 // last, and then makes the run visible, in one step. It refuses what Open would refuse, and damage
 // (*DamagedError), before it calls last; an error of last is returned.
-func (g *Staged) Commit(change func(*Meta), last func() error) error {
-	if err := g.commit(change, last); err != nil {
-		return fmt.Errorf("import run %s: %w", g.run, err)
-	}
-	return nil
-}
-
-func (g *Staged) commit(change func(*Meta), last func() error) error {
+func (g *Staged) Commit(change func(*Meta), last func() error) (err error) {
+	defer attempted(&err, "import", g.run)
 	m, lost, err := readMeta(g.dir, g.run)
 	if err = errors.Join(err, lost); err != nil {
 		return err

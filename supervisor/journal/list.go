@@ -127,7 +127,7 @@ func (s *Store) info(id string) (Info, error) {
 		info.note(lost) // else its creation was interrupted: nothing is lost
 	}
 	holder, err := holderOf(dir)
-	info.note(err)
+	info.note(ignoreMissing(err))
 	if holder != nil {
 		info.Live, info.PID = true, holder.PID
 	}

@@ -3,7 +3,6 @@ package journal
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -102,14 +101,6 @@ func (l *Lock) sign(h holder) error {
 
 // holderOf returns who holds a run, without disturbing it; nil if no process does.
 func holderOf(dir directory) (*HeldError, error) {
-	held, err := lookAtLock(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return held, err
-}
-
-func lookAtLock(dir directory) (*HeldError, error) {
 	f, err := dir.Open(lockName, openRead)
 	if err != nil {
 		return nil, err
@@ -177,15 +168,7 @@ func (s *Store) Live(prefix string) ([]Info, error) {
 
 // Player returns the process that runs a run of this store; 0 if there is none, or it is not known.
 func (s *Store) Player(run string) int {
-	if validID(run) != nil {
-		return 0
-	}
-	dir, err := s.runs.Dir(run)
-	if err != nil {
-		return 0
-	}
-	defer dir.Close()
-	held, err := lookAtLock(dir)
+	held, err := s.holderOf(run)
 	if err != nil || held == nil || held.Gone {
 		return 0
 	}
@@ -195,14 +178,15 @@ func (s *Store) Player(run string) int {
 // Over reports whether a run belongs to this store and is certainly not held now. A run that cannot be
 // examined, or whose lock is missing, may be live.
 func (s *Store) Over(run string) bool {
-	if validID(run) != nil {
-		return false
-	}
-	dir, err := s.runs.Dir(run)
+	held, err := s.holderOf(run)
+	return held == nil && err == nil
+}
+
+func (s *Store) holderOf(run string) (*HeldError, error) {
+	dir, err := s.dirOf(run)
 	if err != nil {
-		return false
+		return nil, err
 	}
 	defer dir.Close()
-	held, err := lookAtLock(dir)
-	return held == nil && err == nil
+	return holderOf(dir)
 }

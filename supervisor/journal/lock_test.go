@@ -24,17 +24,13 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 	s, r := newRun(t)
 	_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
 	var held *HeldError
-	if !errors.As(err, &held) || held.PID != os.Getpid() || held.Run != testRun || held.Gone ||
-		held.CWD != r.Meta().CWD {
-		t.Errorf("%v, %+v", err, held)
-	}
+	testkit.Check(t, errors.As(err, &held) && held.PID == os.Getpid() && held.Run == testRun && !held.Gone &&
+		held.CWD == r.Meta().CWD, "%v, %+v", err, held)
 	if err := s.Remove(testRun); !isHeld(err) {
 		t.Errorf("remove: %v", err)
 	}
 	info, err := s.Find(testRun)
-	if err != nil || !info.Live || info.PID != os.Getpid() {
-		t.Errorf("%+v, %v", info, err)
-	}
+	testkit.Check(t, err == nil && info.Live && info.PID == os.Getpid(), "%+v, %v", info, err)
 	closeRun(t, r)
 	if info, err := s.Find(testRun); err != nil || info.Live {
 		t.Errorf("after close: %+v, %v", info, err)
@@ -50,15 +46,11 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	c.until("holding")
 	_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
 	var held *HeldError
-	if !errors.As(err, &held) || held.PID != c.cmd.Process.Pid ||
-		!strings.Contains(err.Error(), fmt.Sprint("process ", held.PID)) {
-		t.Fatalf("%v", err)
-	}
+	testkit.Need(t, errors.As(err, &held) && held.PID == c.cmd.Process.Pid &&
+		strings.Contains(err.Error(), fmt.Sprint("process ", held.PID)), "%v", err)
 	c.kill()
 	r, rec := openRun(t, s, testRun, Options{}) // at once: a held lock would be an error
-	if rec.Harmed() || rec.MetaLost != "" {
-		t.Errorf("%+v", rec)
-	}
+	testkit.Check(t, !rec.Harmed() && rec.MetaLost == "", "%+v", rec)
 	// And the other way round: the child is refused.
 	testkit.Same(t, "the other process", fmt.Sprintf("held %d %s false", os.Getpid(), testRun),
 		startChild(t, "open", dir, "").next())
@@ -93,9 +85,8 @@ func TestInheritedLock(t *testing.T) {
 	c.cmd.Process.Kill()
 	c.cmd.Process.Wait()
 	_, _, err := s.Open(testRun, 200*time.Millisecond, Options{}, resumeTest)
-	if held, ok := errors.AsType[*HeldError](err); !ok || held.PID != c.cmd.Process.Pid || !held.Gone {
-		t.Errorf("%v, %+v", err, held)
-	}
+	held, ok := errors.AsType[*HeldError](err)
+	testkit.Check(t, ok && held.PID == c.cmd.Process.Pid && held.Gone, "%v, %+v", err, held)
 	fmt.Fprintln(c.in) // the grandchild ends
 	r, _, err := s.Open(testRun, failAfter, Options{}, resumeTest)
 	testkit.OK(t, err)
@@ -111,18 +102,15 @@ func TestLockDir(t *testing.T) {
 	testkit.OK(t, err)
 	_, err = s.LockDir(link, "second")
 	var held *HeldError
-	if !errors.As(err, &held) || held.PID != os.Getpid() || held.Run != testRun || held.CWD != cwd {
-		t.Errorf("by another name: %v", err)
-	}
+	testkit.Check(t, errors.As(err, &held) && held.PID == os.Getpid() && held.Run == testRun && held.CWD == cwd,
+		"by another name: %v", err)
 	other, err := s.LockDir(t.TempDir(), "second")
 	if err != nil {
 		t.Errorf("another directory: %v", err)
 	} else {
 		other.Close()
 	}
-	if l.File() == nil {
-		t.Error("the lock has no file")
-	}
+	testkit.Check(t, l.File() != nil, "the lock has no file")
 	l.Close()
 
 	dir := s.root.Path()
@@ -143,14 +131,10 @@ func TestLockDir(t *testing.T) {
 func TestOver(t *testing.T) {
 	s, r := newRun(t)
 	for _, run := range []string{testRun, "another", "../runs/" + testRun, ""} {
-		if s.Over(run) {
-			t.Errorf("%q is over", run)
-		}
+		testkit.Check(t, !s.Over(run), "%q is over", run)
 	}
 	closeRun(t, r)
-	if !s.Over(testRun) {
-		t.Error("a run without a lock holder is not over")
-	}
+	testkit.Check(t, s.Over(testRun), "a run without a lock holder is not over")
 }
 
 // forgedFrame is a record that continues a run, forged with a correct
@@ -185,14 +169,10 @@ func TestForgedWhileRunning(t *testing.T) {
 				addBatches(t, r, want, 3)
 			}
 			closeRun(t, r)
-			if len(told) == 0 || !errors.Is(told[0], ErrForeignWrite) {
-				t.Errorf("told: %v", told)
-			}
+			testkit.Check(t, len(told) != 0 && errors.Is(told[0], ErrForeignWrite), "told: %v", told)
 			checkRecords(t, reader(s, testRun), want)
 			r, rec := openRun(t, s, testRun, Options{})
-			if rec.Harmed() || rec.Records != want {
-				t.Errorf("%+v", rec)
-			}
+			testkit.Check(t, !rec.Harmed() && rec.Records == want, "%+v", rec)
 			closeRun(t, r)
 		})
 	}
@@ -211,15 +191,11 @@ func TestCutOffWhileRunning(t *testing.T) {
 		n.data = n.data[:len(n.data)-30]
 		add(t, r, 7, 8)
 		synctest.Wait()
-		if len(told) == 0 || !errors.Is(told[0], ErrForeignWrite) || r.Durable() != 6 {
-			t.Errorf("told: %v, %d are durable", told, r.Durable())
-		}
-		if err := r.Close(); !errors.Is(err, ErrForeignWrite) {
-			t.Errorf("close: %v", err)
-		}
-		if rec, err := s.Read(testRun, nil); err != nil || rec.Records != 5 {
-			t.Errorf("%+v, %v", rec, err)
-		}
+		testkit.Check(t, len(told) != 0 && errors.Is(told[0], ErrForeignWrite) && r.Durable() == 6,
+			"told: %v, %d are durable", told, r.Durable())
+		testkit.Fails(t, "close", r.Close(), ErrForeignWrite)
+		rec, err := s.Read(testRun, nil)
+		testkit.Check(t, err == nil && rec.Records == 5, "%+v, %v", rec, err)
 	})
 }
 
@@ -246,9 +222,8 @@ func TestForeignLines(t *testing.T) {
 		addBatches(t, r, 8, 2)
 		time.Sleep(2 * eventSync)
 		synctest.Wait()
-		if len(told) != 2 || !errors.Is(told[0], ErrForeignWrite) || told[1] != nil {
-			t.Errorf("lines were added, and told is %v", told)
-		}
+		testkit.Check(t, len(told) == 2 && errors.Is(told[0], ErrForeignWrite) && told[1] == nil,
+			"lines were added, and told is %v", told)
 		checkTold(t, s, 8)
 		addBatches(t, r, 10, 2)
 		time.Sleep(SoonDelay)
@@ -257,9 +232,8 @@ func TestForeignLines(t *testing.T) {
 		addBatches(t, r, 12, 2)
 		time.Sleep(2 * eventSync)
 		synctest.Wait()
-		if len(told) != 4 || !errors.Is(told[2], ErrForeignWrite) || told[3] != nil {
-			t.Errorf("lines were cut off, and told is %v", told)
-		}
+		testkit.Check(t, len(told) == 4 && errors.Is(told[2], ErrForeignWrite) && told[3] == nil,
+			"lines were cut off, and told is %v", told)
 		closeRun(t, r)
 		checkTold(t, s, 12)
 	})
@@ -324,16 +298,12 @@ func TestOwnFaultsAreNotForeign(t *testing.T) {
 				})
 				addBatches(t, r, 8, 2)
 				time.Sleep(10 * eventSync)
-				if _, err := tr.last(); !errors.Is(err, c.err) {
-					t.Errorf("told is %v", tr.told)
-				}
+				testkit.Fails(t, fmt.Sprintf("told is %v", tr.told), testkit.Err(tr.last()), c.err)
 				fail.set(nil)
 				addBatches(t, r, 10, 2)
 				time.Sleep(10 * eventSync)
 				synctest.Wait()
-				if _, err := tr.last(); err != nil {
-					t.Errorf("it did not end: %v", err)
-				}
+				testkit.Works(t, "it did not end", testkit.Err(tr.last()))
 				if slices.ContainsFunc(tr.told, func(err error) bool { return errors.Is(err, ErrForeignWrite) }) {
 					t.Errorf("told is %v", tr.told)
 				}
@@ -529,9 +499,7 @@ func (c *child) next() string {
 	c.t.Helper()
 	select {
 	case line, ok := <-c.lines:
-		if !ok {
-			c.t.Fatal("the child ended without a word")
-		}
+		testkit.Need(c.t, ok, "the child ended without a word")
 		return line
 	case <-time.After(failAfter):
 		c.t.Fatal("the child says nothing")

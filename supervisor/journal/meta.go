@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -65,33 +64,11 @@ func writeMeta(dir directory, m Meta) error {
 	if err != nil {
 		return err
 	}
-	const scratch = metaName + scratchSuffix
-	if err := dir.Unlink(scratch); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	f, err := publish(dir, "journal.meta", metaName, b)
+	if err == nil {
+		f.Close()
 	}
-	f, err := dir.Open(scratch, openCreate)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	crash("journal.meta.write.before")
-	if _, err := f.WriteAt(b, 0); err != nil {
-		return errors.Join(err, ignoreMissing(dir.Unlink(scratch)))
-	}
-	crash("journal.meta.sync.before")
-	if err := f.Sync(); err != nil {
-		return errors.Join(err, ignoreMissing(dir.Unlink(scratch)))
-	}
-	crash("journal.meta.rename.before")
-	if err := dir.Rename(scratch, metaName); err != nil {
-		return err
-	}
-	crash("journal.meta.syncdir.before")
-	if err := dir.Sync(); err != nil {
-		return err
-	}
-	crash("journal.meta.syncdir.after")
-	return nil
+	return err
 }
 
 // readMeta reads the description of a run. If it is lost, readMeta reconstructs it, and lost says why. Only an

@@ -67,26 +67,13 @@ type Resume func(r *Recovered) (snapshot []byte, err error)
 // be read at all (ErrNoSnapshot), and what resume refuses. It leaves these unchanged.
 // No input that was on disk is cut off: what is not used stays in its segment until two younger snapshots have
 // replaced it, and damage is also copied to a separate file.
-func (s *Store) Open(id string, wait time.Duration, o Options, resume Resume) (*Run, Recovery, error) {
-	if err := validID(id); err != nil {
-		return nil, Recovery{}, fmt.Errorf("open run: %w", err)
-	}
-	r, rec, err := s.open(id, wait, o, resume)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = errors.Join(ErrNotFound, err)
-	}
-	if err != nil {
-		return nil, rec, fmt.Errorf("open run %s: %w", id, err)
-	}
-	return r, rec, nil
-}
-
-func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r *Run, rec Recovery, err error) {
+func (s *Store) Open(id string, wait time.Duration, o Options, resume Resume) (r *Run, rec Recovery, err error) {
+	defer attempted(&err, "open", id)
 	h, err := s.hold(id, wait)
 	if err != nil {
 		return nil, rec, err
 	}
-	defer h.closeUnless(&r)
+	defer closeUnless(&r, h.close)
 	m, lost, err := readMeta(h.dir, id)
 	if err != nil {
 		return nil, rec, err
@@ -109,7 +96,7 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 	if err != nil {
 		return nil, sc.rec, err
 	}
-	defer events.closeUnless(&r)
+	defer closeUnless(&r, events.f.Close)
 	sc.rec.Damage = append(sc.rec.Damage, damage...)
 	recovered.Recovery, recovered.chain = sc.rec, events.chain
 	snapshot, err := resume(recovered)
@@ -131,7 +118,7 @@ func (s *Store) open(id string, wait time.Duration, o Options, resume Resume) (r
 	if err != nil {
 		return nil, rec, err
 	}
-	defer seg.closeUnless(&r)
+	defer closeUnless(&r, seg.f.Close)
 	if lost != nil || m.Closed > sc.end.seq || !m.Reopened {
 		m.Closed, m.Reopened = min(m.Closed, sc.end.seq), true
 		if err := writeMeta(h.dir, m); err != nil {
@@ -234,17 +221,18 @@ func statFile(dir directory, name string) (fileInfo, error) {
 }
 
 // EventLog opens the event log of a run for reading, even while the run is live. The caller closes it.
-func (s *Store) EventLog(id string) (*EventLog, error) {
+func (s *Store) EventLog(id string) (log *EventLog, err error) {
+	defer attempted(&err, "read", id)
 	if err := validID(id); err != nil {
-		return nil, fmt.Errorf("read run: %w", err)
+		return nil, err
 	}
 	dir, err := s.runs.Dir(id)
 	if err != nil {
-		return nil, fmt.Errorf("read run %s: %w", id, err)
+		return nil, err
 	}
 	f, err := dir.Open(LogName, openRead)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("read run %s: %w", id, err), dir.Close())
+		return nil, errors.Join(err, dir.Close())
 	}
 	return NewLog(wholeLog{&logFile{file: f, dir: dir}}), nil
 }
@@ -259,34 +247,21 @@ func (s *Store) Read(id string, each func(Record) error) (Recovery, error) {
 // ReadTo is Read up to an input, from the last snapshot before it. If that snapshot is no longer kept, there is
 // nothing to read.
 func (s *Store) ReadTo(id string, upTo uint64, each func(Record) error) (Recovery, error) {
-	return s.readRun(id, upTo, false, each)
+	return s.read(id, upTo, false, each)
 }
 
 // ReadAll is Read from the oldest snapshot that is kept, or else from the first input. An [ErrEnough] of each ends it.
 func (s *Store) ReadAll(id string, each func(Record) error) (Recovery, error) {
-	rec, err := s.readRun(id, math.MaxUint64, true, each)
+	rec, err := s.read(id, math.MaxUint64, true, each)
 	if errors.Is(err, ErrEnough) {
 		err = nil
 	}
 	return rec, err
 }
 
-func (s *Store) readRun(id string, upTo uint64, oldest bool, each func(Record) error) (Recovery, error) {
-	if err := validID(id); err != nil {
-		return Recovery{}, fmt.Errorf("read run: %w", err)
-	}
-	rec, err := s.read(id, upTo, oldest, each)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = errors.Join(ErrNotFound, err)
-	}
-	if err != nil {
-		return rec, fmt.Errorf("read run %s: %w", id, err)
-	}
-	return rec, nil
-}
-
-func (s *Store) read(id string, upTo uint64, oldest bool, each func(Record) error) (Recovery, error) {
-	dir, err := s.runs.Dir(id)
+func (s *Store) read(id string, upTo uint64, oldest bool, each func(Record) error) (rec Recovery, err error) {
+	defer attempted(&err, "read", id)
+	dir, err := s.dirOf(id)
 	if err != nil {
 		return Recovery{}, err
 	}

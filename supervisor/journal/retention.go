@@ -68,10 +68,7 @@ func (s *Store) Prune(keep Retention) (removed []string, err error) {
 
 // HasWork reports whether there are directories of agents in a run's directory.
 func (s *Store) HasWork(id string) (bool, error) {
-	if err := validID(id); err != nil {
-		return false, err
-	}
-	run, err := s.runs.Dir(id)
+	run, err := s.dirOf(id)
 	if err != nil {
 		return false, err
 	}
@@ -90,29 +87,20 @@ func (s *Store) HasWork(id string) (bool, error) {
 
 // Remove deletes a run and everything in its directory. It returns *HeldError while the run is live, and
 // *WorkError while it has directories of agents.
-func (s *Store) Remove(id string) error {
-	if err := validID(id); err != nil {
-		return fmt.Errorf("remove run: %w", err)
-	}
+func (s *Store) Remove(id string) (err error) {
+	defer attempted(&err, "remove", id)
 	h, err := s.hold(id, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = errors.Join(ErrNotFound, err)
-	}
 	if err != nil {
-		return fmt.Errorf("remove run %s: %w", id, err)
+		return err
 	}
 	defer h.close()
-	work, err := s.HasWork(id)
-	if err == nil && work {
-		err = &WorkError{id}
+	switch work, err := s.HasWork(id); {
+	case err != nil:
+		return err
+	case work:
+		return &WorkError{id}
 	}
-	if err == nil {
-		err = s.remove(id)
-	}
-	if err != nil {
-		return fmt.Errorf("remove run %s: %w", id, err)
-	}
-	return nil
+	return s.remove(id)
 }
 
 // remove first renames the whole run: a crash leaves either the run or trash, never half a run.
@@ -136,19 +124,9 @@ func (s *Store) remove(id string) error {
 
 // sweepTrash finishes removals that a crash interrupted, and removes imports that never finished.
 func (s *Store) sweepTrash() error {
-	names, err := s.runs.Names()
-	if err != nil {
+	names, err := s.removeAll(trashPrefix)
+	if err != nil || !slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, stagedPrefix) }) {
 		return err
-	}
-	for _, name := range names {
-		if strings.HasPrefix(name, trashPrefix) {
-			if err := s.runs.RemoveAll(name); err != nil {
-				return err
-			}
-		}
-	}
-	if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, stagedPrefix) }) {
-		return nil
 	}
 	lock, err := tryLock(s.locks, importLock)
 	var held *HeldError
@@ -158,5 +136,22 @@ func (s *Store) sweepTrash() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.sweepStaged(), lock.Close())
+	_, err = s.removeAll(stagedPrefix)
+	return errors.Join(err, lock.Close())
+}
+
+// removeAll removes the directories whose names begin with prefix, and returns the names of all that were there.
+func (s *Store) removeAll(prefix string) ([]string, error) {
+	names, err := s.runs.Names()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, prefix) {
+			if err := s.runs.RemoveAll(name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return names, nil
 }

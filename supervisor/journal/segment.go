@@ -166,52 +166,58 @@ type segment struct {
 
 func (s *segment) name() string { return segmentName(s.number) }
 
-// createSegment creates a segment that already contains frames. It gets its name when they are durable, so a
-// segment never appears without them: a crash leaves either the previous state or all of it. The number must
-// not have been used before, not even by an attempt that failed, because its name may reappear after a crash.
+// createSegment creates a segment that already contains frames. The number must not have been used before, not even by
+// an attempt that failed, because its name may reappear after a crash.
 func createSegment(dir directory, number int, h header, frames []byte) (*segment, error) {
-	s := &segment{number: number, end: headerSize + int64(len(frames))}
-	scratch := s.name() + scratchSuffix
-	if err := ignoreMissing(dir.Unlink(scratch)); err != nil {
-		return nil, err
-	}
 	crash("journal.segment.create.before")
-	f, err := dir.Open(scratch, openCreate)
+	f, err := publish(dir, "journal.segment", segmentName(number), h.encode(), frames)
 	if err != nil {
 		return nil, err
 	}
-	s.f = f
-	if err := s.build(dir, scratch, h, frames); err != nil {
-		f.Close()
-		return nil, errors.Join(err, ignoreMissing(dir.Unlink(scratch)))
-	}
-	return s, nil
+	return &segment{number: number, f: f, end: headerSize + int64(len(frames))}, nil
 }
 
-func (s *segment) build(dir directory, scratch string, h header, frames []byte) error {
-	crash("journal.segment.write.before")
-	if _, err := s.f.WriteAt(h.encode(), 0); err != nil {
-		return err
+// publish writes a file, which gets its name when its contents are durable, so that it never appears without them: a
+// crash leaves either what was there before or all of it. kind begins the names of its crash points.
+func publish(dir directory, kind, name string, parts ...[]byte) (f file, err error) {
+	scratch := name + scratchSuffix
+	if err := ignoreMissing(dir.Unlink(scratch)); err != nil {
+		return nil, err
 	}
-	if len(frames) > 0 {
-		if _, err := s.f.WriteAt(frames, headerSize); err != nil {
-			return err
+	if f, err = dir.Open(scratch, openCreate); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			err = errors.Join(err, ignoreMissing(dir.Unlink(scratch)))
 		}
+	}()
+	crash(kind + ".write.before")
+	size := int64(0)
+	for _, part := range parts {
+		if len(part) == 0 {
+			continue
+		}
+		if _, err := f.WriteAt(part, size); err != nil {
+			return f, err
+		}
+		size += int64(len(part))
 	}
-	crash("journal.segment.sync.before")
-	if err := s.f.Sync(); err != nil {
-		return err
+	crash(kind + ".sync.before")
+	if err := f.Sync(); err != nil {
+		return f, err
 	}
-	crash("journal.segment.rename.before")
-	if err := dir.Rename(scratch, s.name()); err != nil {
-		return err
+	crash(kind + ".rename.before")
+	if err := dir.Rename(scratch, name); err != nil {
+		return f, err
 	}
-	crash("journal.segment.syncdir.before")
+	crash(kind + ".syncdir.before")
 	if err := dir.Sync(); err != nil {
-		return err
+		return f, err
 	}
-	crash("journal.segment.syncdir.after")
-	return nil
+	crash(kind + ".syncdir.after")
+	return f, nil
 }
 
 // removeSegments removes the segments with smaller numbers, except the latest of them, up to so many bytes. Errors do

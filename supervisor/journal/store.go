@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -92,41 +93,44 @@ func (s *Store) Close() error {
 
 // validID refuses ids that would be paths or hidden files.
 func validID(id string) error {
-	bad := id == "" || len(id) > maxRunID || id[0] == '.' || id[0] == '-'
-	for _, c := range []byte(id) {
-		bad = bad || !isIDByte(c)
-	}
-	if bad {
+	if !plainName(id, maxRunID) || id[0] == '-' {
 		return fmt.Errorf("%q is not the id of a run: %w", id, ErrNotFound)
 	}
 	return nil
 }
 
-func isIDByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.'
+// plainName reports whether a name leads nowhere else, is not hidden and has at most so many bytes.
+func plainName(name string, most int) bool {
+	return name != "" && len(name) <= most && name[0] != '.' && !strings.ContainsFunc(name, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.'
+	})
+}
+
+// dirOf opens the directory of a run, or fails with ErrNotFound.
+func (s *Store) dirOf(id string) (directory, error) {
+	if err := validID(id); err != nil {
+		return nil, err
+	}
+	dir, err := s.runs.Dir(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.Join(ErrNotFound, err)
+	}
+	return dir, err
 }
 
 // Create begins a run. Its directory, lock and empty journal are durable when it returns. It returns ErrExists
 // if a run has that id.
-func (s *Store) Create(m Meta, o Options) (*Run, error) {
+func (s *Store) Create(m Meta, o Options) (r *Run, err error) {
+	defer attempted(&err, "create", m.Run)
 	if err := validID(m.Run); err != nil {
-		return nil, fmt.Errorf("create run: %w", err)
+		return nil, err
 	}
 	m.CWD, m.Place = placeOf(m.CWD)
 	m.Closed, m.Reopened = 0, false
-	r, err := s.create(m, o)
-	if errors.Is(err, fs.ErrExist) {
-		err = ErrExists
-	}
-	if err != nil {
-		return nil, fmt.Errorf("create run %s: %w", m.Run, err)
-	}
-	return r, nil
-}
-
-func (s *Store) create(m Meta, o Options) (r *Run, err error) {
 	crash("journal.create.mkdir.before")
-	if err := s.runs.Mkdir(m.Run); err != nil {
+	if err := s.runs.Mkdir(m.Run); errors.Is(err, fs.ErrExist) {
+		return nil, ErrExists
+	} else if err != nil {
 		return nil, err
 	}
 	crash("journal.create.mkdir.after")
@@ -141,21 +145,21 @@ func (s *Store) create(m Meta, o Options) (r *Run, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer h.closeUnless(&r)
+	defer closeUnless(&r, h.close)
 	if err := h.lock.sign(holder{PID: os.Getpid(), Run: m.Run, CWD: m.CWD, Place: m.Place,
 		Since: time.Now()}); err != nil {
 		return nil, err
 	}
-	events, err := makeEvents(h.dir)
-	if err != nil {
+	events := &eventFile{dir: h.dir}
+	if events.f, err = h.dir.Open(LogName, openCreate); err != nil {
 		return nil, err
 	}
-	defer events.closeUnless(&r)
+	defer closeUnless(&r, events.f.Close)
 	seg, err := createSegment(h.dir, 1, newHeader(m.Run, 1, 0, seedOf(m.Run), 0), nil)
 	if err != nil {
 		return nil, err
 	}
-	defer seg.closeUnless(&r)
+	defer closeUnless(&r, seg.f.Close)
 	if err := writeMeta(h.dir, m); err != nil {
 		return nil, err
 	}
@@ -178,7 +182,7 @@ type held struct {
 }
 
 func (s *Store) hold(id string, wait time.Duration) (held, error) {
-	dir, err := s.runs.Dir(id)
+	dir, err := s.dirOf(id)
 	if err != nil {
 		return held{}, err
 	}
@@ -198,22 +202,10 @@ func (s *Store) hold(id string, wait time.Duration) (held, error) {
 
 func (h held) close() error { return errors.Join(h.live.remove(), h.lock.Close(), h.dir.Close()) }
 
-// closeUnless is deferred by functions that open a run; the opened run then owns h.
-func (h held) closeUnless(r **Run) {
+// closeUnless is deferred by functions that open a run, for what the opened run then owns.
+func closeUnless(r **Run, close func() error) {
 	if *r == nil {
-		h.close()
-	}
-}
-
-func (s *segment) closeUnless(r **Run) {
-	if *r == nil {
-		s.f.Close()
-	}
-}
-
-func (e *eventFile) closeUnless(r **Run) {
-	if *r == nil {
-		e.f.Close()
+		_ = close()
 	}
 }
 

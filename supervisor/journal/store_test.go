@@ -58,13 +58,11 @@ func TestListFindLatest(t *testing.T) {
 	endRun(t, s, "bbb", here, 1, false)
 	all := testkit.Must(s.List())(t)
 	testkit.Same(t, "list", []string{"aaa-2", "aa", "aaa-1", "bbb"}, ids(all))
-	if i := all[1]; i.Title != "run aa" || !i.Unfinished || i.Finished || i.Damaged || i.Bytes == 0 ||
-		i.LastActive.Minute() != 5 || i.Empty {
-		t.Errorf("%+v", i)
-	}
-	if i := all[0]; i.Unfinished || !i.Finished || i.Status != "complete" {
-		t.Errorf("%+v", i)
-	}
+	i := all[1]
+	testkit.Check(t, i.Title == "run aa" && i.Unfinished && !i.Finished && !i.Damaged && i.Bytes != 0 &&
+		i.LastActive.Minute() == 5 && !i.Empty, "%+v", i)
+	i = all[0]
+	testkit.Check(t, !i.Unfinished && i.Finished && i.Status == "complete", "%+v", i)
 	for prefix, want := range map[string]string{"b": "bbb", "aa": "aa", "aaa-1": "aaa-1", "aaa-2": "aaa-2"} {
 		testkit.Same(t, fmt.Sprintf("find %q: i.Run", prefix), want, testkit.Must(s.Find(prefix))(t).Run)
 	}
@@ -73,16 +71,12 @@ func TestListFindLatest(t *testing.T) {
 		t.Errorf("find a: %v", err)
 	}
 	for _, prefix := range []string{"", "c", "../runs/aa", "aaa-1/"} {
-		if _, err := s.Find(prefix); !errors.Is(err, ErrNotFound) {
-			t.Errorf("find %q: %v", prefix, err)
-		}
+		testkit.Fails(t, fmt.Sprintf("find %q", prefix), testkit.Err(s.Find(prefix)), ErrNotFound)
 	}
 	link := filepath.Join(t.TempDir(), "link")
 	testkit.OK(t, os.Symlink(here, link))
 	testkit.Same(t, "latest", "aa", testkit.Must(s.Latest(link, nil))(t).Run)
-	if _, err := s.Latest(t.TempDir(), nil); !errors.Is(err, ErrNotFound) {
-		t.Errorf("latest of another directory: %v", err)
-	}
+	testkit.Fails(t, "latest of another directory", testkit.Err(s.Latest(t.TempDir(), nil)), ErrNotFound)
 }
 
 // TestWhatIsOpenedToFindRuns: one run is found without opening another, the live ones without opening those that are
@@ -115,9 +109,8 @@ func TestWhatIsOpenedToFindRuns(t *testing.T) {
 			return all
 		}
 		info, err := s.Find("run-07")
-		if err != nil || info.Run != "run-07" || opened["run-07"] != 1 || opened["run-08"] > 0 {
-			t.Errorf("find: %v, %v, opened %v", info.Run, err, opened)
-		}
+		testkit.Check(t, err == nil && info.Run == "run-07" && opened["run-07"] == 1 && opened["run-08"] <= 0,
+			"find: %v, %v, opened %v", info.Run, err, opened)
 		one := calls()
 		list, err := s.Live("")
 		if n := calls(); err != nil || len(list) != 1 || list[0].Run != "run-19" || n > one+1 {
@@ -127,13 +120,10 @@ func TestWhatIsOpenedToFindRuns(t *testing.T) {
 			t.Errorf("live runs that are over: %v, %v", ids(list), err)
 		}
 		list, err = s.List()
-		if err != nil || len(list) != 20 || opened[metaName] > 19+2 || opened[segmentName(1)] > 2 {
-			t.Errorf("list: %d runs, %v, opened %v", len(list), err, opened)
-		}
+		testkit.Check(t, err == nil && len(list) == 20 && opened[metaName] <= 19+2 && opened[segmentName(1)] <= 2,
+			"list: %d runs, %v, opened %v", len(list), err, opened)
 		for _, i := range list {
-			if i.Live != (i.Run == "run-19") || !i.Unfinished || i.Empty || i.Bytes == 0 {
-				t.Errorf("%+v", i)
-			}
+			testkit.Check(t, i.Live == (i.Run == "run-19") && i.Unfinished && !i.Empty && i.Bytes != 0, "%+v", i)
 		}
 		closeRun(t, live)
 		clear(opened)
@@ -155,17 +145,15 @@ func TestARunWhoseProcessWasKilled(t *testing.T) {
 		for range 2 {
 			list, err := s.Live("")
 			all, allErr := s.List()
-			if err != nil || len(list) != 0 || allErr != nil || len(all) != 1 || all[0].Live || !all[0].Unfinished {
-				t.Errorf("live: %+v, %v; all: %+v, %v", list, err, all, allErr)
-			}
+			testkit.Check(t, err == nil && len(list) == 0 && allErr == nil && len(all) == 1 && !all[0].Live &&
+				all[0].Unfinished, "live: %+v, %v; all: %+v, %v", list, err, all, allErr)
 			if names, err := s.live.Names(); err != nil || len(names) > 0 {
 				t.Errorf("its mark is left: %v, %v", names, err)
 			}
 		}
 		r, _ = openRun(t, s, testRun, Options{})
-		if list, err := s.Live(""); err != nil || len(list) != 1 || !list[0].Live {
-			t.Errorf("resumed: %+v, %v", list, err)
-		}
+		list, err := s.Live("")
+		testkit.Check(t, err == nil && len(list) == 1 && list[0].Live, "resumed: %+v, %v", list, err)
 		closeRun(t, r)
 	})
 }
@@ -182,14 +170,11 @@ func TestUnreadableRun(t *testing.T) {
 	all := testkit.Must(s.List())(t)
 	testkit.Same(t, "list", []string{"good", "empty", "file", "link", "strange"}, ids(all))
 	for _, i := range all {
-		if want := i.Run != "good" && i.Run != "empty"; i.Damaged != want || (i.Problem != "") != want {
-			t.Errorf("%+v", i)
-		}
+		want := i.Run != "good" && i.Run != "empty"
+		testkit.Check(t, i.Damaged == want && (i.Problem != "") == want, "%+v", i)
 	}
 	r, rec := openRun(t, s, "empty", Options{}) // this is what a crash in Create leaves
-	if rec.Records != 0 || rec.Harmed() {
-		t.Errorf("%+v", rec)
-	}
+	testkit.Check(t, rec.Records == 0 && !rec.Harmed(), "%+v", rec)
 	add(t, r, 1, 1)
 	syncRun(t, r)
 }
@@ -198,28 +183,16 @@ func TestInvalidIDs(t *testing.T) {
 	s := newTestStore(t)
 	for _, id := range []string{"", ".", "..", "../x", "a/b", ".removed-x", "-x", "a b", "a\n", "a\x00", "ä",
 		string(make([]byte, 65))} {
-		if _, err := s.Create(Meta{Run: id}, Options{}); err == nil {
-			t.Errorf("create %q works", id)
-		}
-		if _, _, err := s.Open(id, 0, Options{}, resumeTest); !errors.Is(err, ErrNotFound) {
-			t.Errorf("open %q: %v", id, err)
-		}
-		if _, err := s.Read(id, nil); !errors.Is(err, ErrNotFound) {
-			t.Errorf("read %q: %v", id, err)
-		}
-		if err := s.Remove(id); !errors.Is(err, ErrNotFound) {
-			t.Errorf("remove %q: %v", id, err)
-		}
+		testkit.Fails(t, fmt.Sprintf("create %q works", id), testkit.Err(s.Create(Meta{Run: id}, Options{})))
+		_, _, err := s.Open(id, 0, Options{}, resumeTest)
+		testkit.Check(t, errors.Is(err, ErrNotFound), "open %q: %v", id, err)
+		testkit.Fails(t, fmt.Sprintf("read %q", id), testkit.Err(s.Read(id, nil)), ErrNotFound)
+		testkit.Fails(t, fmt.Sprintf("remove %q", id), s.Remove(id), ErrNotFound)
 	}
-	if _, _, err := s.Open("nobody", 0, Options{}, resumeTest); !errors.Is(err, ErrNotFound) {
-		t.Errorf("open: %v", err)
-	}
-	if _, err := s.Read("nobody", nil); !errors.Is(err, ErrNotFound) {
-		t.Errorf("read: %v", err)
-	}
-	if err := s.Remove("nobody"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("remove: %v", err)
-	}
+	_, _, err := s.Open("nobody", 0, Options{}, resumeTest)
+	testkit.Check(t, errors.Is(err, ErrNotFound), "open: %v", err)
+	testkit.Fails(t, "read", testkit.Err(s.Read("nobody", nil)), ErrNotFound)
+	testkit.Fails(t, "remove", s.Remove("nobody"), ErrNotFound)
 }
 
 // TestNamesCollide: when many runs with one name begin at the same instant, one gets the name, and no
@@ -232,9 +205,7 @@ func TestNamesCollide(t *testing.T) {
 	for range 20 {
 		wg.Go(func() {
 			r, err := s.Create(Meta{Run: "20261121-120000"}, Options{})
-			if err != nil && !errors.Is(err, ErrExists) {
-				t.Error(err)
-			}
+			testkit.Check(t, err == nil || errors.Is(err, ErrExists), "%v", err)
 			if err == nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -243,14 +214,10 @@ func TestNamesCollide(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(won) != 1 {
-		t.Fatalf("%d runs have the same name", len(won))
-	}
+	testkit.Need(t, len(won) == 1, "%d runs have the same name", len(won))
 	add(t, won[0], 1, 3)
 	closeRun(t, won[0])
-	if _, err := s.Create(Meta{Run: "20261121-120000"}, Options{}); !errors.Is(err, ErrExists) {
-		t.Error(err)
-	}
+	testkit.Fails(t, "s.Create", testkit.Err(s.Create(Meta{Run: "20261121-120000"}, Options{})), ErrExists)
 	checkRecords(t, reader(s, "20261121-120000"), 3)
 }
 
@@ -268,9 +235,7 @@ func TestRemove(t *testing.T) {
 		t.Error("a link was followed")
 	}
 	entries, err := os.ReadDir(filepath.Dir(dir))
-	if err != nil || len(entries) != 1 || entries[0].Name() != "kept" {
-		t.Errorf("left: %v, %v", entries, err)
-	}
+	testkit.Check(t, err == nil && len(entries) == 1 && entries[0].Name() == "kept", "left: %v, %v", entries, err)
 }
 
 func TestPrune(t *testing.T) {
@@ -295,21 +260,18 @@ func TestPrune(t *testing.T) {
 	testkit.Same(t, "removed", []string{"run-3"}, testkit.Must(s.Prune(Retention{Runs: 5}))(t))
 	testkit.OK(t, os.Remove(work))
 	removed, err := s.Prune(Retention{Runs: 4})
-	if diff := cmp.Diff([]string{"run-2"}, removed); diff != "" || err != nil {
-		t.Errorf("%v, (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff([]string{"run-2"}, removed)
+	testkit.Check(t, diff == "" && err == nil, "%v, (-want +got):\n%s", err, diff)
 	removed, err = s.Prune(Retention{Bytes: 1})
-	if diff := cmp.Diff([]string{"run-4", "run-5"}, removed); diff != "" || err != nil {
-		t.Errorf("%v, (-want +got):\n%s", err, diff)
-	}
+	diff = cmp.Diff([]string{"run-4", "run-5"}, removed)
+	testkit.Check(t, diff == "" && err == nil, "%v, (-want +got):\n%s", err, diff)
 	entries, err := os.ReadDir(filepath.Join(s.root.Path(), runsName))
 	var left []string
 	for _, e := range entries {
 		left = append(left, e.Name())
 	}
-	if slices.Sort(left); err != nil || !slices.Equal(left, []string{"live", "run-1"}) {
-		t.Errorf("left: %v, %v", left, err)
-	}
+	slices.Sort(left)
+	testkit.Check(t, err == nil && slices.Equal(left, []string{"live", "run-1"}), "left: %v, %v", left, err)
 }
 
 func TestReadWhileLive(t *testing.T) {
@@ -326,9 +288,8 @@ func TestReadWhileLive(t *testing.T) {
 	for last := uint64(0); ; {
 		e := expectRecords{t: t}
 		rec, err := s.Read(testRun, e.each)
-		if err != nil || rec.Harmed() || e.next < last {
-			t.Fatalf("%+v, %v, %d records after %d", rec, err, e.next, last)
-		}
+		testkit.Need(t, err == nil && !rec.Harmed() && e.next >= last, "%+v, %v, %d records after %d", rec, err, e.next,
+			last)
 		last = e.next
 		select {
 		case <-stop:
@@ -343,13 +304,11 @@ func TestReadWhileLive(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	s, r := newRun(t)
 	testkit.OK(t, r.Update(t.Context(), func(m *Meta) { m.Title, m.Run, m.Closed = "new", "other", 99 }))
-	if m := r.Meta(); m.Title != "new" || m.Run != testRun || m.Closed != 0 {
-		t.Errorf("%+v", m)
-	}
+	m := r.Meta()
+	testkit.Check(t, m.Title == "new" && m.Run == testRun && m.Closed == 0, "%+v", m)
 	closeRun(t, r)
-	if info, err := s.Find(testRun); err != nil || info.Title != "new" || info.Run != testRun {
-		t.Errorf("%+v, %v", info, err)
-	}
+	info, err := s.Find(testRun)
+	testkit.Check(t, err == nil && info.Title == "new" && info.Run == testRun, "%+v, %v", info, err)
 }
 
 func TestWriteCloseOpen(t *testing.T) {
@@ -362,24 +321,16 @@ func TestWriteCloseOpen(t *testing.T) {
 	add(t, r, 101, 150)
 	closeRun(t, r)
 	testkit.Same(t, "committed up to", 150, committed.Load())
-	if _, err := r.Append(Input, nil); !errors.Is(err, ErrClosed) {
-		t.Errorf("append after close: %v", err)
-	}
-	if err := r.Finish(context.Background(), "complete"); !errors.Is(err, ErrClosed) {
-		t.Errorf("finish after close: %v", err)
-	}
+	testkit.Fails(t, "append after close", testkit.Err(r.Append(Input, nil)), ErrClosed)
+	testkit.Fails(t, "finish after close", r.Finish(context.Background(), "complete"), ErrClosed)
 	checkRecords(t, reader(s, testRun), 150)
 
 	r, rec := openRun(t, s, testRun, Options{})
-	if rec.Records != 150 || rec.Damage != nil || rec.MetaLost != "" {
-		t.Errorf("recovery: %+v", rec)
-	}
+	testkit.Check(t, rec.Records == 150 && rec.Damage == nil && rec.MetaLost == "", "recovery: %+v", rec)
 	add(t, r, 151, 200)
 	syncRun(t, r)
 	checkRecords(t, reader(s, testRun), 200)
-	if r.Dir() == "" || r.ID() != testRun || r.LockFile() == nil {
-		t.Error("a run without a place")
-	}
+	testkit.Check(t, r.Dir() != "" && r.ID() == testRun && r.LockFile() != nil, "a run without a place")
 }
 
 // TestReadTo reads from the last snapshot before an input: the newest one, or the previous one, which is kept.
@@ -388,12 +339,8 @@ func TestReadTo(t *testing.T) {
 	for n := uint64(10); n <= 30; n += 10 {
 		add(t, r, n-9, n)
 		syncRun(t, r)
-		if !r.Snapshot(func() ([]byte, error) { return snapshotAt(n, n), nil }) {
-			t.Fatal("no snapshot was begun")
-		}
-		if err := r.Update(t.Context(), func(*Meta) {}); err != nil { // it comes after the snapshot, or beside it
-			t.Fatal(err)
-		}
+		testkit.Need(t, r.Snapshot(func() ([]byte, error) { return snapshotAt(n, n), nil }), "no snapshot was begun")
+		testkit.OK(t, r.Update(t.Context(), func(*Meta) {})) // it comes after the snapshot, or beside it
 		closeRun(t, r)
 		r, _ = openRun(t, s, testRun, Options{})
 	}
@@ -405,10 +352,8 @@ func TestReadTo(t *testing.T) {
 	} {
 		e := expectRecords{t: t}
 		rec, err := s.ReadTo(testRun, upTo, e.each)
-		if err != nil || rec.Records != want.Records || rec.Snapshot != want.Snapshot || rec.Damage != nil ||
-			e.next != want.Records {
-			t.Errorf("up to %d: %v, %+v, want %+v", upTo, err, rec, want)
-		}
+		testkit.Check(t, err == nil && rec.Records == want.Records && rec.Snapshot == want.Snapshot &&
+			rec.Damage == nil && e.next == want.Records, "up to %d: %v, %+v, want %+v", upTo, err, rec, want)
 	}
 }
 
@@ -417,9 +362,8 @@ func TestReadTo(t *testing.T) {
 func TestALongRunIsResumedLikeAShortOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		short, long := resumedBytes(t, 2), resumedBytes(t, 200)
-		if long > short+1000 {
-			t.Errorf("to resume a long run %d bytes were read, and %d for a short one", long, short)
-		}
+		testkit.Check(t, long <= short+1000, "to resume a long run %d bytes were read, and %d for a short one", long,
+			short)
 	})
 }
 
@@ -436,18 +380,15 @@ func resumedBytes(t *testing.T, snapshots int) int {
 			upTo++
 			testkit.OK(t, r.AppendEvents(linesOf(upTo)...))
 		}
-		if !r.Snapshot(func() ([]byte, error) { return snapshotAt(upTo, upTo), nil }) {
-			t.Fatal("no snapshot was begun")
-		}
+		testkit.Need(t, r.Snapshot(func() ([]byte, error) { return snapshotAt(upTo, upTo), nil }),
+			"no snapshot was begun")
 		synctest.Wait()
 	}
 	closeRun(t, r)
 	m.read = 0
 	r, rec := openRun(t, s, testRun, o)
 	read := m.read
-	if rec.Records != upTo || rec.Damage != nil {
-		t.Errorf("%d records: %+v", upTo, rec)
-	}
+	testkit.Check(t, rec.Records == upTo && rec.Damage == nil, "%d records: %+v", upTo, rec)
 	closeRun(t, r)
 	checkTold(t, s, upTo)
 	return read
@@ -463,15 +404,11 @@ func TestRefusedResumeChangesNothing(t *testing.T) {
 	addTo(t, log, []byte("{\"another\":\"form\"}\n{\"torn"))
 	before := listing(t, r.Dir())
 	refusal := errors.New("another version")
-	if _, _, err := s.Open(testRun, 0, Options{},
-		func(*Recovered) ([]byte, error) { return nil, refusal }); !errors.Is(err, refusal) {
-		t.Errorf("open: %v", err)
-	}
+	_, _, err := s.Open(testRun, 0, Options{}, func(*Recovered) ([]byte, error) { return nil, refusal })
+	testkit.Check(t, errors.Is(err, refusal), "open: %v", err)
 	testkit.Same(t, "files were touched", before, listing(t, r.Dir()))
 	r, rec := openRun(t, s, testRun, Options{})
-	if rec.Harmed() || len(rec.Damage) != 1 || rec.Damage[0].SetAside == "" {
-		t.Errorf("%+v", rec)
-	}
+	testkit.Check(t, !rec.Harmed() && len(rec.Damage) == 1 && rec.Damage[0].SetAside != "", "%+v", rec)
 	closeRun(t, r)
 	checkTold(t, s, 10)
 }
@@ -483,30 +420,24 @@ func exported(t *testing.T, records uint64) map[string][]byte {
 	add(t, r, 1, records)
 	syncRun(t, r)
 	var held *HeldError
-	if _, err := s.Keep(testRun); !errors.As(err, &held) {
-		t.Errorf("keep a live run: %v", err)
-	}
+	_, err := s.Keep(testRun)
+	testkit.Check(t, errors.As(err, &held), "keep a live run: %v", err)
 	closeRun(t, r)
 	k := testkit.Must(s.Keep(testRun))(t)
 	defer k.Close()
-	if err := s.Remove(testRun); !errors.As(err, &held) {
-		t.Errorf("remove a run that is kept: %v", err)
-	}
+	err = s.Remove(testRun)
+	testkit.Check(t, errors.As(err, &held), "remove a run that is kept: %v", err)
 	names := testkit.Must(k.Files())(t)
 	files := map[string][]byte{}
 	for _, name := range names {
 		content, size, err := k.Open(name)
 		testkit.OK(t, err)
 		b, err := io.ReadAll(content)
-		if err != nil || int64(len(b)) != size {
-			t.Errorf("%s: %d of %d bytes, %v", name, len(b), size, err)
-		}
+		testkit.Check(t, err == nil && int64(len(b)) == size, "%s: %d of %d bytes, %v", name, len(b), size, err)
 		content.Close()
 		files[name] = b
 	}
-	if len(files) < 3 || files[lockName] != nil {
-		t.Fatalf("files: %v", names)
-	}
+	testkit.Need(t, len(files) >= 3 && files[lockName] == nil, "files: %v", names)
 	return files
 }
 
@@ -523,9 +454,8 @@ func stageAll(t *testing.T, s *Store, files map[string][]byte) *Staged {
 // hidden fails if a run is visible.
 func hidden(t *testing.T, s *Store) {
 	t.Helper()
-	if list, err := s.List(); err != nil || len(list) > 0 {
-		t.Errorf("runs: %v, %v", list, err)
-	}
+	list, err := s.List()
+	testkit.Check(t, err == nil && len(list) == 0, "runs: %v, %v", list, err)
 }
 
 func TestImport(t *testing.T) {
@@ -536,27 +466,20 @@ func TestImport(t *testing.T) {
 	hidden(t, s)
 	here := t.TempDir()
 	failed := errors.New("not yet")
-	if err := g.Commit(func(*Meta) {}, func() error { return failed }); !errors.Is(err, failed) {
-		t.Errorf("committed: %v", err)
-	}
+	testkit.Fails(t, "committed", g.Commit(func(*Meta) {}, func() error { return failed }), failed)
 	hidden(t, s)
 	testkit.OK(t, g.Commit(func(m *Meta) { m.CWD = here }, func() error { return nil }))
 	testkit.OK(t, g.Close())
 	info, err := s.Latest(here, nil)
-	if err != nil || info.Run != testRun || !info.Imported || info.Damaged || info.Live {
-		t.Errorf("%+v, %v", info, err)
-	}
+	testkit.Check(t, err == nil && info.Run == testRun && info.Imported && !info.Damaged && !info.Live, "%+v, %v", info,
+		err)
 	if b, err := os.ReadFile(filepath.Join(s.runs.Path(), testRun, "beside", "-some-project", "x.jsonl")); err != nil ||
 		string(b) != "x" {
 		t.Errorf("%q, %v", b, err)
 	}
-	if _, err := s.Stage(testRun); !errors.Is(err, ErrExists) {
-		t.Errorf("imported twice: %v", err)
-	}
+	testkit.Fails(t, "imported twice", testkit.Err(s.Stage(testRun)), ErrExists)
 	r, rec := openRun(t, s, testRun, Options{})
-	if rec.Harmed() || rec.Records != 7 || !r.Meta().Imported {
-		t.Errorf("%+v, %+v", rec, r.Meta())
-	}
+	testkit.Check(t, !rec.Harmed() && rec.Records == 7 && r.Meta().Imported, "%+v, %+v", rec, r.Meta())
 }
 
 // A killed import is invisible, and removed by the next one or when runs are pruned.
@@ -568,24 +491,20 @@ func TestImportCutShort(t *testing.T) {
 	}
 	killed := func() {
 		g := stageAll(t, s, files)
-		if _, err := s.Prune(Retention{}); err != nil || len(left()) != 1 {
-			t.Errorf("pruned while it was under way: %v, %v", left(), err)
-		}
+		_, err := s.Prune(Retention{})
+		testkit.Check(t, err == nil && len(left()) == 1, "pruned while it was under way: %v, %v", left(), err)
 		g.lock.Close() // as the kernel does
 		hidden(t, s)
 	}
 	killed()
-	if _, err := s.Prune(Retention{}); err != nil || len(left()) > 0 {
-		t.Errorf("left: %v, %v", left(), err)
-	}
+	_, err := s.Prune(Retention{})
+	testkit.Check(t, err == nil && len(left()) == 0, "left: %v, %v", left(), err)
 	killed()
 	g := stageAll(t, s, files)
-	if got := left(); len(got) != 1 {
-		t.Errorf("left: %v", got)
-	}
-	if err := g.Close(); err != nil || len(left()) > 0 {
-		t.Errorf("left: %v, %v", left(), err)
-	}
+	got := left()
+	testkit.Check(t, len(got) == 1, "left: %v", got)
+	err = g.Close()
+	testkit.Check(t, err == nil && len(left()) == 0, "left: %v, %v", left(), err)
 }
 
 func TestImportIsRefused(t *testing.T) {
@@ -606,9 +525,7 @@ func TestImportIsRefused(t *testing.T) {
 			s := newTestStore(t)
 			g := stageAll(t, s, files)
 			last := func() error { t.Error("it was believed"); return nil }
-			if err := g.Commit(func(*Meta) {}, last); err == nil {
-				t.Error("it was taken")
-			}
+			testkit.Fails(t, "it was taken", g.Commit(func(*Meta) {}, last))
 			hidden(t, s)
 		})
 	}
@@ -616,14 +533,10 @@ func TestImportIsRefused(t *testing.T) {
 	g := stageAll(t, s, nil)
 	for _, name := range []string{"", "..", "../x", "a/../../x", "/x", "a//b", ".hidden", "a/.b", "a\x00", "ä",
 		strings.Repeat("x", 256)} {
-		if err := g.Add(name, strings.NewReader("x")); err == nil {
-			t.Errorf("%q was written", name)
-		}
+		testkit.Fails(t, fmt.Sprintf("%q was written", name), g.Add(name, strings.NewReader("x")))
 	}
 	testkit.OK(t, g.Add("x", strings.NewReader("1")))
-	if err := g.Add("x", strings.NewReader("2")); err == nil {
-		t.Error("a file was replaced")
-	}
+	testkit.Fails(t, "a file was replaced", g.Add("x", strings.NewReader("2")))
 }
 
 // TestLockWorkspace: a directory has one lock, by every path to it, and the lock leaves no file in it. The lock
@@ -639,16 +552,14 @@ func TestLockWorkspace(t *testing.T) {
 	testkit.OK(t, err)
 	_, err = LockWorkspace(link)
 	var held *HeldError
-	if !errors.As(err, &held) || runtime.GOOS == "linux" && held.PID != os.Getpid() && held.PID != 0 {
-		t.Errorf("a second lock: %v, by process %d", err, held.PID)
-	}
+	testkit.Check(t, errors.As(err, &held) && (runtime.GOOS != "linux" || held.PID == os.Getpid() || held.PID == 0),
+		"a second lock: %v, by process %d", err, held.PID)
 	testkit.OK(t, first.Close())
 	again := testkit.Must(LockWorkspace(link))(t)
 	again.Close()
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
 		t.Errorf("left in the workspace: %v, %v", list, err)
 	}
-	if _, err := LockWorkspace(filepath.Join(dir, "none")); !errors.Is(err, ErrNoDirLock) {
-		t.Errorf("of a directory that is not there: %v", err)
-	}
+	testkit.Fails(t, "of a directory that is not there", testkit.Err(LockWorkspace(filepath.Join(dir, "none"))),
+		ErrNoDirLock)
 }

@@ -27,24 +27,20 @@ func TestDeviationsDeviate(t *testing.T) {
 	_, written := theModel(t)
 	seen := map[place]string{}
 	for _, dev := range d.Deviations {
-		if dev.What == "" || dev.Why == "" || len(dev.States) == 0 {
-			t.Errorf("a deviation lacks what, why or states: %+v", dev)
-		}
+		testkit.Check(t, dev.What != "" && dev.Why != "" && len(dev.States) != 0,
+			"a deviation lacks what, why or states: %+v", dev)
 		if _, added := d.Added[dev.Event]; !added && dev.Event != alwaysName && !slices.Contains(s.Events, dev.Event) {
 			t.Errorf("%s: there is no event %s", dev.What, dev.Event)
 		}
 		for _, state := range dev.States {
 			at := place{state, dev.Event}
-			if _, ok := s.States[state]; !ok {
-				t.Errorf("%s: there is no state %s", dev.What, state)
-			}
-			if before, ok := seen[at]; ok {
-				t.Errorf("%s by %s is in %q and in %q", state, dev.Event, before, dev.What)
-			}
+			_, ok := s.States[state]
+			testkit.Check(t, ok, "%s: there is no state %s", dev.What, state)
+			before, ok := seen[at]
+			testkit.Check(t, !ok, "%s by %s is in %q and in %q", state, dev.Event, before, dev.What)
 			seen[at] = dev.What
-			if cmp.Equal(written[at], dev.Becomes, cmpopts.EquateEmpty()) {
-				t.Errorf("%s: SPEC-0003 says that of %s by %s, too", dev.What, state, dev.Event)
-			}
+			testkit.Check(t, !cmp.Equal(written[at], dev.Becomes, cmpopts.EquateEmpty()),
+				"%s: SPEC-0003 says that of %s by %s, too", dev.What, state, dev.Event)
 		}
 	}
 }
@@ -74,20 +70,15 @@ func TestEverythingNamedIsThere(t *testing.T) {
 		for at := range m {
 			taken = taken || at.event == e
 		}
-		if !taken {
-			t.Errorf("no state takes %s", e)
-		}
+		testkit.Check(t, taken, "no state takes %s", e)
 	}
 	for g := range s.Guards {
-		if Guards[Guard(g)] == nil {
-			t.Errorf("there is no guard %s", g)
-		}
+		testkit.Check(t, Guards[Guard(g)] != nil, "there is no guard %s", g)
 	}
 	testkit.Same(t, fmt.Sprintf("a run begins in, not in %s", s.Initial), initial(), State(s.Initial))
 	for name, state := range s.States {
-		if !slices.Contains(all, State(name)) || State(name).Live() == state.Final {
-			t.Errorf("the state %s is missing, or final where it should not be", name)
-		}
+		testkit.Check(t, slices.Contains(all, State(name)) && State(name).Live() != state.Final,
+			"the state %s is missing, or final where it should not be", name)
 	}
 	testkit.Same(t, "states", len(all), len(s.States))
 }
@@ -140,9 +131,7 @@ var (
 
 func TestMermaidDrawsTheTable(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(Mermaid(), "\n"), "\n")
-	if lines[0] != "stateDiagram-v2" {
-		t.Fatalf("it begins with %q", lines[0])
-	}
+	testkit.Need(t, lines[0] == "stateDiagram-v2", "it begins with %q", lines[0])
 	titles := map[string]string{}
 	var arrows []string
 	var final []State
@@ -152,9 +141,7 @@ func TestMermaidDrawsTheTable(t *testing.T) {
 			continue
 		}
 		if m := mermaidClass.FindStringSubmatch(line); m != nil {
-			if m[1] != "" && titles[m[1]] == "" {
-				t.Errorf("%q styles an unknown group", line)
-			}
+			testkit.Check(t, m[1] == "" || titles[m[1]] != "", "%q styles an unknown group", line)
 			continue
 		}
 		m := mermaidEdge.FindStringSubmatch(line)
@@ -187,9 +174,8 @@ var (
 
 func TestDOTDrawsTheTable(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(DOT(), "\n"), "\n")
-	if lines[0] != "digraph machine {" || lines[len(lines)-1] != "}" {
-		t.Fatalf("it is not a digraph: %q … %q", lines[0], lines[len(lines)-1])
-	}
+	testkit.Need(t, lines[0] == "digraph machine {" && lines[len(lines)-1] == "}", "it is not a digraph: %q … %q",
+		lines[0], lines[len(lines)-1])
 	titles := map[string]string{}
 	var arrows []string
 	for _, line := range lines[1 : len(lines)-1] {
@@ -198,9 +184,8 @@ func TestDOTDrawsTheTable(t *testing.T) {
 		}
 		if m := dotEdge.FindStringSubmatch(line); m != nil {
 			for _, end := range m[1:3] {
-				if _, declared := titles[end]; !declared {
-					t.Errorf("%q speaks of %s, which is not a node", line, end)
-				}
+				_, declared := titles[end]
+				testkit.Check(t, declared, "%q speaks of %s, which is not a node", line, end)
 			}
 			if m[1] == "start" {
 				arrows = append(arrows, "start → "+m[2])
@@ -233,9 +218,8 @@ func unquoted(t *testing.T, attributes string) string {
 func TestJSONIsTheTable(t *testing.T) {
 	var doc document
 	testkit.OK(t, json.Unmarshal(JSON(), &doc))
-	if len(doc.Rows) != len(Table) || len(doc.States) != len(all) || len(doc.Guards) != len(Guards) {
-		t.Errorf("%d rows, %d states, %d guards", len(doc.Rows), len(doc.States), len(doc.Guards))
-	}
+	testkit.Check(t, len(doc.Rows) == len(Table) && len(doc.States) == len(all) && len(doc.Guards) == len(Guards),
+		"%d rows, %d states, %d guards", len(doc.Rows), len(doc.States), len(doc.Guards))
 	for i, r := range doc.Rows {
 		back := Row{From: r.From, On: Trigger(r.On), If: r.If, To: State(r.To), Do: r.Do, Why: r.Why}
 		if r.On == alwaysName {
@@ -255,9 +239,7 @@ func TestTheDocumentationHasTheGraph(t *testing.T) {
 	raw := testkit.Must(os.ReadFile(path))(t)
 	before, rest, ok := strings.Cut(string(raw), begin)
 	got, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("%s lacks the markers of the graph", path)
-	}
+	testkit.Need(t, ok && closed, "%s lacks the markers of the graph", path)
 	want := "```mermaid\n" + Mermaid() + "```\n"
 	if got == want {
 		return
@@ -342,9 +324,8 @@ func loaded[T any](t testing.TB, name string) T {
 	t.Helper()
 	raw := testkit.Must(os.ReadFile(filepath.Join("..", "..", "testdata", "machine", name)))(t)
 	var v T
-	if err := yaml.UnmarshalWithOptions(raw, &v, yaml.Strict()); err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	err := yaml.UnmarshalWithOptions(raw, &v, yaml.Strict())
+	testkit.Need(t, err == nil, "%s: %v", name, err)
 	return v
 }
 
@@ -380,9 +361,7 @@ func ours(t testing.TB, d deviations, where string, actions []string) []string {
 		return slices.Clone(here)
 	}
 	for _, a := range actions {
-		if !slices.Contains(d.Told, a) {
-			t.Errorf("%s: the model does not know %q", where, a)
-		}
+		testkit.Check(t, slices.Contains(d.Told, a), "%s: the model does not know %q", where, a)
 	}
 	return nil
 }

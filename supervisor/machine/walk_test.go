@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // chooser is the source of a walk's choices: chance, or a fuzzer's bytes.
@@ -164,28 +166,22 @@ func TestTheWalkCoversEverything(t *testing.T) {
 		}
 	}
 	for i, r := range Table {
-		if !rows[i] {
-			t.Errorf("row %d is never taken: %s", i, label(i, r))
-		}
+		testkit.Check(t, rows[i], "row %d is never taken: %s", i, label(i, r))
 		for _, g := range r.If {
 			for _, held := range []bool{true, false} {
-				if !guards[guardSeen(i, g, held)] {
-					t.Errorf("row %d: %s is never %v where the other guards hold", i, g, held)
-				}
+				testkit.Check(t, guards[guardSeen(i, g, held)], "row %d: %s is never %v where the other guards hold", i,
+					g, held)
 			}
 		}
 	}
 	for at, steps := range m {
 		for i := range steps {
-			if !taken[at][i] {
-				t.Errorf("transition %d of %s by %s is never taken", i, at.state, at.event)
-			}
+			testkit.Check(t, taken[at][i], "transition %d of %s by %s is never taken", i, at.state, at.event)
 		}
 	}
 	for g := range Guards {
-		if !slices.ContainsFunc(Table, func(r Row) bool { return slices.Contains(r.If, g) }) {
-			t.Errorf("no row asks for the guard %s", g)
-		}
+		testkit.Check(t, slices.ContainsFunc(Table, func(r Row) bool { return slices.Contains(r.If, g) }),
+			"no row asks for the guard %s", g)
 	}
 }
 
@@ -237,26 +233,17 @@ func everywhere(t *testing.T, look func(from State, on Trigger, s Situation, m M
 
 func TestMovesLeadToStates(t *testing.T) {
 	everywhere(t, func(from State, on Trigger, s Situation, m Move, ok bool) {
-		if again, okAgain := Next(from, on, s); ok != okAgain || !cmp.Equal(m, again) {
-			t.Fatalf("%s by %s is %+v and %+v", from, on, m, again)
-		}
-		if ok && !slices.Contains(all, m.To) {
-			t.Fatalf("%s by %s leads to %q, which is not a state", from, on, m.To)
-		}
-		if !ok && !cmp.Equal(m, Move{}) {
-			t.Fatalf("%s by %s is ignored and leads to %+v", from, on, m)
-		}
+		again, okAgain := Next(from, on, s)
+		testkit.Need(t, ok == okAgain && cmp.Equal(m, again), "%s by %s is %+v and %+v", from, on, m, again)
+		testkit.Need(t, !ok || slices.Contains(all, m.To), "%s by %s leads to %q, which is not a state", from, on, m.To)
+		testkit.Need(t, ok || cmp.Equal(m, Move{}), "%s by %s is ignored and leads to %+v", from, on, m)
 	})
 }
 
 func TestFinalStatesAreLeftByResetAndResume(t *testing.T) {
 	everywhere(t, func(from State, on Trigger, _ Situation, m Move, ok bool) {
-		if ok && !from.Live() && on != Reset && on != Resume {
-			t.Fatalf("%s leaves %s", on, from)
-		}
-		if ok && !from.Live() && !m.To.Live() {
-			t.Fatalf("%s by %s leads to another end", from, on)
-		}
+		testkit.Need(t, !ok || from.Live() || on == Reset || on == Resume, "%s leaves %s", on, from)
+		testkit.Need(t, !ok || from.Live() || m.To.Live(), "%s by %s leads to another end", from, on)
 	})
 }
 
@@ -283,14 +270,12 @@ func TestEndsAreReported(t *testing.T) {
 		var ends []Action
 		for _, a := range m.Do {
 			if to, ok := told[a]; ok {
-				if ends = append(ends, a); to != m.To {
-					t.Fatalf("%s by %s leads to %s and tells %s", from, on, m.To, a)
-				}
+				ends = append(ends, a)
+				testkit.Need(t, to == m.To, "%s by %s leads to %s and tells %s", from, on, m.To, a)
 			}
 		}
-		if entered := ok && from.Live() && !m.To.Live(); entered != (len(ends) == 1) || len(ends) > 1 {
-			t.Fatalf("%s by %s leads to %s and tells %v", from, on, m.To, ends)
-		}
+		testkit.Need(t, (ok && from.Live() && !m.To.Live()) == (len(ends) == 1) && len(ends) <= 1,
+			"%s by %s leads to %s and tells %v", from, on, m.To, ends)
 	})
 }
 
@@ -315,9 +300,8 @@ func TestEveryTaskTerminates(t *testing.T) {
 func TestResumeRestoresEveryState(t *testing.T) {
 	for _, was := range live {
 		for _, end := range append([]State{was}, ends...) {
-			if m, ok := Next(end, Resume, Situation{Before: was}); !ok || m.To != was || len(m.Do) > 0 {
-				t.Errorf("left in %s, ended in %s, taken up: %+v", was, end, m)
-			}
+			m, ok := Next(end, Resume, Situation{Before: was})
+			testkit.Check(t, ok && m.To == was && len(m.Do) == 0, "left in %s, ended in %s, taken up: %+v", was, end, m)
 		}
 	}
 }
@@ -332,9 +316,7 @@ func TestEveryStateOfTheTableIsReached(t *testing.T) {
 		})
 	}
 	for _, s := range all {
-		if !reached[s] {
-			t.Errorf("%s is never reached", s)
-		}
+		testkit.Check(t, reached[s], "%s is never reached", s)
 	}
 }
 
@@ -469,9 +451,7 @@ func TestEveryFaultOfTheTableIsNoticed(t *testing.T) {
 		}
 	}
 	for what := range equivalents {
-		if !known[what] {
-			t.Errorf("there is no such fault: %s", what)
-		}
+		testkit.Check(t, known[what], "there is no such fault: %s", what)
 	}
 }
 
@@ -486,9 +466,8 @@ func TestEveryFaultOfAGuardIsNoticed(t *testing.T) {
 			"never":  func(Situation) bool { return false },
 		} {
 			Guards[name] = fault
-			if !slices.ContainsFunc(walked, func(s sample) bool { return !s.agrees() }) {
-				t.Errorf("%s %s: no test notices", name, what)
-			}
+			testkit.Check(t, slices.ContainsFunc(walked, func(s sample) bool { return !s.agrees() }),
+				"%s %s: no test notices", name, what)
 			Guards[name] = sound
 		}
 	}

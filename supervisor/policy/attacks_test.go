@@ -55,9 +55,7 @@ func TestDailyLines(t *testing.T) {
 		asked := 0
 		for _, l := range corpus.DailyLines(t, "../..").Lines {
 			d := p.Decide(Request{Tool: "Bash", Input: bashInput(l.Line)})
-			if d.By == ByRule && !l.Asks {
-				t.Errorf("%q: %s", l.Line, d.Reason)
-			}
+			testkit.Check(t, d.By != ByRule || l.Asks, "%q: %s", l.Line, d.Reason)
 			if d.By == ByRule {
 				asked++
 				t.Logf("%s %q: %s", d.Behavior, l.Line, d.Reason)
@@ -83,15 +81,12 @@ func TestNestedLines(t *testing.T) {
 		}
 		line = pick("", "ls; ", "echo 'a;b' && ", "cd x || ", ": # x\n", "true &") + line
 		d := deny.Decide(Request{Tool: pick("Bash", "Monitor"), Input: bashInput(line)})
-		if d.Behavior != Deny && d.Behavior != Ask {
-			t.Errorf("no rule is about %q", line)
-		}
+		testkit.Check(t, d.Behavior == Deny || d.Behavior == Ask, "no rule is about %q", line)
 	}
 	for range 500 { // lines that do nothing of the kind
 		line := corpus.NestedLine(random, pick("touch x", "git log", "rm -r x", "echo rm -rf x"))
-		if d := deny.Decide(Request{Tool: "Bash", Input: bashInput(line)}); d.Behavior == Deny || d.Behavior == Allow {
-			t.Errorf("%v: %q", d, strings.ReplaceAll(line, "\n", "⏎"))
-		}
+		d := deny.Decide(Request{Tool: "Bash", Input: bashInput(line)})
+		testkit.Check(t, d.Behavior != Deny && d.Behavior != Allow, "%v: %q", d, strings.ReplaceAll(line, "\n", "⏎"))
 	}
 }
 
@@ -114,9 +109,8 @@ func TestRandomLines(t *testing.T) {
 			}
 		}
 		r := Request{Tool: "Bash", Input: bashInput(b.String())}
-		if d := p.Decide(r); d.Behavior == Allow {
-			t.Errorf("%q: %v", b.String(), d)
-		}
+		d := p.Decide(r)
+		testkit.Check(t, d.Behavior != Allow, "%q: %v", b.String(), d)
 		p.Within(r, p.Deny)
 	}
 }
@@ -195,9 +189,8 @@ var (
 // TestHostileCommands: no feature of the shell hides a command from a rule that is about it, or makes a line more
 // than what an agent may use.
 func TestHostileCommands(t *testing.T) {
-	if n := len(runsEvil) + len(writes); n < 150 {
-		t.Fatalf("only %d cases", n)
-	}
+	n := len(runsEvil) + len(writes)
+	testkit.Need(t, n >= 150, "only %d cases", n)
 	p := Policy{CWD: "/w", Resolve: plain}
 	deny, ask := p, p
 	deny.Deny = mustRules(t, "Bash(evil *)", "Edit(secret/**)")
@@ -218,16 +211,14 @@ func TestHostileCommands(t *testing.T) {
 		if slices.Contains(onlyGood, command) {
 			continue
 		}
-		if rule, ok := p.Within(Request{Tool: "Bash", Input: bashInput(command)}, named); ok {
-			t.Errorf("%q is within %s", command, rule)
-		}
+		rule, ok := p.Within(Request{Tool: "Bash", Input: bashInput(command)}, named)
+		testkit.Check(t, !ok, "%q is within %s", command, rule)
 	}
 	for _, command := range []string{"good", "good x", "! good", "(good)", "{ good; }", "good &", "\\good", "'good'",
 		"good $(good)", "if good; then good; fi", "good $X", "good >/dev/null 2>&1", "good | good; good x && good",
 		"good -m \"$(cat <<'EOF'\nit's a text\nEOF\n)\""} {
-		if _, ok := p.Within(Request{Tool: "Bash", Input: bashInput(command)}, named); !ok {
-			t.Errorf("%q is not within good", command)
-		}
+		_, ok := p.Within(Request{Tool: "Bash", Input: bashInput(command)}, named)
+		testkit.Check(t, ok, "%q is not within good", command)
 	}
 }
 
@@ -266,9 +257,8 @@ func TestHostilePaths(t *testing.T) {
 		}
 		for _, name := range outside {
 			r := Request{Tool: tool, Input: input("file_path", name)}
-			if rule, ok := base.Within(r, named); ok {
-				t.Errorf("%s %q is within %s", tool, name, rule)
-			}
+			rule, ok := base.Within(r, named)
+			testkit.Check(t, !ok, "%s %q is within %s", tool, name, rule)
 		}
 	}
 }
@@ -291,15 +281,13 @@ func TestHostileInputs(t *testing.T) {
 			fmt.Sprintf(`{%q:"good","%s":"evil x"}`, f, f), // the last one counts
 		} {
 			r := Request{Tool: tool, Input: json.RawMessage(in)}
-			if rule, ok := (Policy{CWD: "/w", Resolve: plain}).Within(r, mustRules(t, text)); ok {
-				t.Errorf("%s %s is within %s", tool, in, rule)
-			}
+			rule, ok := (Policy{CWD: "/w", Resolve: plain}).Within(r, mustRules(t, text))
+			testkit.Check(t, !ok, "%s %s is within %s", tool, in, rule)
 			if strings.Contains(in, "evil x") {
 				continue
 			}
-			if d := (Policy{CWD: "/w", Resolve: plain, Deny: mustRules(t, text)}).Decide(r); d.Behavior == "" {
-				t.Errorf("%s %s: %s is not about it", tool, in, text)
-			}
+			testkit.Check(t, ((Policy{CWD: "/w", Resolve: plain, Deny: mustRules(t, text)}).Decide(r)).Behavior != "",
+				"%s %s: %s is not about it", tool, in, text)
 		}
 	}
 }
@@ -320,13 +308,10 @@ func TestHostileHosts(t *testing.T) {
 		"data:text/html,good.de",
 	} {
 		r := Request{Tool: "WebFetch", Input: input("url", url)}
-		if rule, ok := deny.Within(r, named); ok {
-			t.Errorf("%q is within %s", url, rule)
-		}
-		if d := deny.Decide(r); d.Behavior == "" && strings.Contains(strings.ToLower(url), "evil.de") &&
-			!strings.Contains(url, "deevil") {
-			t.Errorf("%q is not denied", url)
-		}
+		rule, ok := deny.Within(r, named)
+		testkit.Check(t, !ok, "%q is within %s", url, rule)
+		testkit.Check(t, deny.Decide(r).Behavior != "" || !strings.Contains(strings.ToLower(url), "evil.de") ||
+			strings.Contains(url, "deevil"), "%q is not denied", url)
 	}
 }
 
@@ -441,9 +426,8 @@ func FuzzBash(f *testing.F) {
 	plainLines := Policy{CWD: "/w", Deny: mustRules(f, "Bash(rm -rf *)")}
 	f.Fuzz(func(t *testing.T, command, tail string) {
 		for _, line := range []string{command, command + tail} {
-			if d := deny.Decide(Request{Tool: "Bash", Input: bashInput(line)}); d.Behavior == Allow {
-				t.Fatalf("%q is allowed", line)
-			}
+			testkit.Need(t, deny.Decide(Request{Tool: "Bash", Input: bashInput(line)}).Behavior != Allow,
+				"%q is allowed", line)
 			for _, rules := range []string{"Bash(git *)", "Bash"} {
 				Policy{CWD: "/w", Resolve: plain}.Within(Request{Tool: "Bash", Input: bashInput(line)}, mustRules(t, rules))
 			}
@@ -453,9 +437,7 @@ func FuzzBash(f *testing.F) {
 		}
 		for _, tail := range []string{"; rm -rf /", " && rm -rf /", "|| rm -rf /", "| rm -rf /", "|rm -rf /",
 			" & rm -rf /", "\nrm -rf /", " $(rm -rf /)", " `rm -rf /`", " \"$(rm -rf /)\"", " <(rm -rf /)"} {
-			if decideBash(plainLines, command+tail) == "" {
-				t.Fatalf("no rule is about %q", command+tail)
-			}
+			testkit.Need(t, decideBash(plainLines, command+tail) != "", "no rule is about %q", command+tail)
 		}
 	})
 }

@@ -118,12 +118,10 @@ func TestToolRules(t *testing.T) {
 	for _, tt := range tests {
 		r := Request{Tool: tt.tool, Input: tt.input}
 		deny := Policy{CWD: "/w", Resolve: plain, Deny: mustRules(t, tt.rule)}
-		if _, got := deny.Within(r, deny.Deny); got != tt.covers {
-			t.Errorf("%s: %s %s: within %v, want %v", tt.rule, tt.tool, tt.input, got, tt.covers)
-		}
-		if got := deny.Decide(r).Behavior != ""; got != tt.might {
-			t.Errorf("deny %s: %s %s: %v, want %v", tt.rule, tt.tool, tt.input, got, tt.might)
-		}
+		_, got := deny.Within(r, deny.Deny)
+		testkit.Check(t, got == tt.covers, "%s: %s %s: within %v, want %v", tt.rule, tt.tool, tt.input, got, tt.covers)
+		got = deny.Decide(r).Behavior != ""
+		testkit.Check(t, got == tt.might, "deny %s: %s %s: %v, want %v", tt.rule, tt.tool, tt.input, got, tt.might)
 	}
 }
 
@@ -134,17 +132,14 @@ func TestOwnTools(t *testing.T) {
 		"Bash": false,
 	} {
 		p := Policy{Deny: mustRules(t, rule)}
-		if got := p.Decide(Request{Tool: "mcp__arbiter__status", Input: nil}).Behavior == Deny; got != denied {
-			t.Errorf("%s: denied %v, want %v", rule, got, denied)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: denied", rule), denied,
+			p.Decide(Request{Tool: "mcp__arbiter__status", Input: nil}).Behavior == Deny)
 	}
 	for rule, denied := range map[string]bool{"Agent": true, "Task": true, "Task(x)": true, "Agent(y)": false} {
 		p := Policy{Deny: mustRules(t, rule)}
 		for _, tool := range []string{"Agent", "Task"} {
-			if got := p.Decide(Request{Tool: tool,
-				Input: input("subagent_type", "x")}).Behavior == Deny; got != denied {
-				t.Errorf("%s: %s denied %v, want %v", rule, tool, got, denied)
-			}
+			got := p.Decide(Request{Tool: tool, Input: input("subagent_type", "x")}).Behavior == Deny
+			testkit.Check(t, got == denied, "%s: %s denied %v, want %v", rule, tool, got, denied)
 		}
 	}
 }
@@ -269,9 +264,8 @@ func FuzzParseRule(f *testing.F) {
 			return
 		}
 		again, err := ParseRule(r.String())
-		if err != nil || again.String() != r.String() {
-			t.Fatalf("%q reads %q, which reads %q (%v)", s, r, again, err)
-		}
+		testkit.Need(t, err == nil && again.String() == r.String(), "%q reads %q, which reads %q (%v)", s, r, again,
+			err)
 	})
 }
 
@@ -292,9 +286,8 @@ func TestRuleNames(t *testing.T) {
 		{"Reed", "Read", false, true, false},
 	} {
 		r := mustRules(t, tt.rule)[0]
-		if r.Names(tt.tool) != tt.names || r.Whole() != tt.whole || r.Known() != tt.known {
-			t.Errorf("%s, %s: names %v, whole %v, known %v", tt.rule, tt.tool, r.Names(tt.tool), r.Whole(), r.Known())
-		}
+		testkit.Check(t, r.Names(tt.tool) == tt.names && r.Whole() == tt.whole && r.Known() == tt.known,
+			"%s, %s: names %v, whole %v, known %v", tt.rule, tt.tool, r.Names(tt.tool), r.Whole(), r.Known())
 	}
 }
 
@@ -346,13 +339,11 @@ func TestNative(t *testing.T) {
 	}
 	for _, cwd := range []string{"", "/we*", "/w?", "/w[1]", "/w]", "/{w}", "/w}", "/w!", `/w\x`} {
 		for _, text := range []string{"Edit(src/**)", "Read(.env)", "Edit(.)"} {
-			if got, err := mustRules(t, text)[0].Native(Deny, cwd, "/h"); err == nil {
-				t.Errorf("%s in %q is %s", text, cwd, got)
-			}
+			got, err := mustRules(t, text)[0].Native(Deny, cwd, "/h")
+			testkit.Check(t, err != nil, "%s in %q is %s", text, cwd, got)
 		}
-		if got, err := mustRules(t, "Read(~/x)")[0].Native(Ask, "/w", cwd); err == nil {
-			t.Errorf("a home of %q: %s", cwd, got)
-		}
+		got, err := mustRules(t, "Read(~/x)")[0].Native(Ask, "/w", cwd)
+		testkit.Check(t, err != nil, "a home of %q: %s", cwd, got)
 		testkit.Same(t, fmt.Sprintf("an absolute rule in %q: got", cwd), "Read(//etc/**)",
 			testkit.Must(mustRules(t, "Read(//etc/**)")[0].Native(Ask, cwd, cwd))(t))
 	}
@@ -363,9 +354,8 @@ func TestEditsBelow(t *testing.T) {
 		"/w": "Edit(//w/**)", "/w/a b (c)/#1/": "Edit(//w/a b (c)/#1/**)", "/": "", "": "", "w": "", "/we*": "", "/w?x": "",
 		"/w[1]": "", "/{a}": "", "/a!": "", `/a\b`: "", "/a\nb": "", "/a)b": "", "/a/../b": "Edit(//b/**)",
 	} {
-		if got, ok := EditsBelow(dir); got != want || ok != (want != "") {
-			t.Errorf("%q: %q, %v, want %q", dir, got, ok, want)
-		}
+		got, ok := EditsBelow(dir)
+		testkit.Check(t, got == want && ok == (want != ""), "%q: %q, %v, want %q", dir, got, ok, want)
 		if rule, err := ParseRule(want); want != "" && (err != nil || !rule.Known()) {
 			t.Errorf("%s: %v", want, err)
 		}
@@ -459,12 +449,10 @@ func TestPathRules(t *testing.T) {
 	for _, tt := range tests {
 		r := Request{Tool: "Write", Input: input("file_path", tt.path)}
 		deny := Policy{CWD: "/w", Home: "/home/u", Resolve: plain, Deny: mustRules(t, tt.rule)}
-		if _, got := deny.Within(r, deny.Deny); got != tt.covers {
-			t.Errorf("%s: %q: within %v, want %v", tt.rule, tt.path, got, tt.covers)
-		}
-		if got := deny.Decide(r).Behavior != ""; got != tt.might {
-			t.Errorf("deny %s: %q: %v, want %v", tt.rule, tt.path, got, tt.might)
-		}
+		_, got := deny.Within(r, deny.Deny)
+		testkit.Check(t, got == tt.covers, "%s: %q: within %v, want %v", tt.rule, tt.path, got, tt.covers)
+		got = deny.Decide(r).Behavior != ""
+		testkit.Check(t, got == tt.might, "deny %s: %q: %v, want %v", tt.rule, tt.path, got, tt.might)
 	}
 }
 
@@ -574,12 +562,10 @@ func TestLinks(t *testing.T) {
 	for _, tt := range tests {
 		r := Request{Tool: "Write", Input: input("file_path", tt.path)}
 		p := Policy{CWD: filepath.Join(root, tt.cwd), Deny: mustRules(t, "Edit(/"+root+"/keys/**)")}
-		if _, got := p.Within(r, mustRules(t, "Edit(src/**)")); got != tt.covers {
-			t.Errorf("%s in %s is within src: %v, want %v", tt.path, tt.cwd, got, tt.covers)
-		}
-		if got := p.Decide(r).Behavior != ""; got != tt.might {
-			t.Errorf("%s in %s may be in keys: %v, want %v", tt.path, tt.cwd, got, tt.might)
-		}
+		_, got := p.Within(r, mustRules(t, "Edit(src/**)"))
+		testkit.Check(t, got == tt.covers, "%s in %s is within src: %v, want %v", tt.path, tt.cwd, got, tt.covers)
+		got = p.Decide(r).Behavior != ""
+		testkit.Check(t, got == tt.might, "%s in %s may be in keys: %v, want %v", tt.path, tt.cwd, got, tt.might)
 	}
 }
 
@@ -589,25 +575,21 @@ func TestUnresolvable(t *testing.T) {
 	r := Request{Tool: "Write", Input: input("file_path", "/w/src/a")}
 	p := Policy{CWD: "/w", Resolve: broken, Deny: mustRules(t, "Edit(//etc/**)")}
 	testkit.Same(t, "deny", Ask, p.Decide(r).Behavior)
-	if rule, ok := p.Within(r, mustRules(t, "Edit(src/**)")); ok {
-		t.Errorf("it is within %s", rule)
-	}
+	rule, ok := p.Within(r, mustRules(t, "Edit(src/**)"))
+	testkit.Check(t, !ok, "it is within %s", rule)
 }
 
 func TestWithoutHome(t *testing.T) {
 	r := Request{Tool: "Read", Input: input("file_path", "/.ssh/id")}
 	p := Policy{CWD: "/w", Resolve: plain, Deny: mustRules(t, "Read(~/.ssh/**)")}
 	testkit.Same(t, "p.Decide(r)", Decision{}, p.Decide(r))
-	if rule, ok := p.Within(r, p.Deny); ok {
-		t.Errorf("it is within %s", rule)
-	}
+	rule, ok := p.Within(r, p.Deny)
+	testkit.Check(t, !ok, "it is within %s", rule)
 }
 
 func TestMatchWithCaseFolding(t *testing.T) {
-	if !(&region{[]string{"/W"}, []string{"**", ".Env"}, true}).has("/w/a/.ENV") ||
-		(&region{[]string{"/w"}, []string{".env"}, false}).has("/w/.ENV") {
-		t.Error("case is not folded exactly when requested")
-	}
+	testkit.Check(t, (&region{[]string{"/W"}, []string{"**", ".Env"}, true}).has("/w/a/.ENV") &&
+		!(&region{[]string{"/w"}, []string{".env"}, false}).has("/w/.ENV"), "case is not folded exactly when requested")
 }
 
 // TestOnlyReads: what changes no file, and what commits. In doubt a call changes something.

@@ -239,8 +239,7 @@ const DefaultLease = time.Minute
 // the user's configuration says it, also when the run is resumed.
 type Host struct {
 	Name  string
-	Slots int    // Orchestrators at once, at least 1
-	Dir   string `json:",omitempty"` // where work is kept there, as configured; empty: the bridge chooses
+	Slots int // Orchestrators at once, at least 1
 }
 
 // Pool is a name for several hosts of a run.

@@ -90,7 +90,7 @@ func (e RestartExit) at(now time.Time) time.Time {
 func DecideRestart(p RestartPolicy, h RestartHistory, e RestartExit, now time.Time) RestartDecision {
 	now = now.Round(0) // wall time only: replaying the journal has no other
 	e.At = e.at(now)
-	h = h.settled(p, now)
+	h = slices.Clone(h).Trim(p, now) // as it is seen from now
 	switch e.Class {
 	case UserStop:
 		return RestartDecision{Action: RestartNone, Reason: e.Class.traits().words}
@@ -175,7 +175,7 @@ func (p RestartPolicy) usageLimit(h RestartHistory, e RestartExit, now time.Time
 		if n > 1 {
 			spent = max(0, e.At.Sub(row[len(row)-1].At))
 		}
-		wait = p.doubled(p.LimitBase, n)
+		wait = scale(p.LimitBase, math.Pow(2, float64(n-1)))
 		if wait > p.MaxWait-spent {
 			return park(e, n, "usage limit for "+terse(spent))
 		}
@@ -233,10 +233,6 @@ func (e RestartExit) resets(now time.Time) string {
 // backoff is the range of the n-th delay in a row.
 func (p RestartPolicy) backoff(base, limit time.Duration, n int) time.Duration {
 	return scale(base, math.Min(math.Pow(max(p.Factor, 1), float64(n-1)), ratio(limit, base)))
-}
-
-func (p RestartPolicy) doubled(base time.Duration, n int) time.Duration {
-	return scale(base, math.Pow(2, float64(n-1)))
 }
 
 func ratio(a, b time.Duration) float64 {
@@ -339,11 +335,6 @@ func (a RestartAttempt) settle(p RestartPolicy, now time.Time) RestartAttempt {
 		a.StartAt = latest
 	}
 	return a
-}
-
-// settled is a copy of the history as it is seen from now.
-func (h RestartHistory) settled(p RestartPolicy, now time.Time) RestartHistory {
-	return slices.Clone(h).Trim(p, now)
 }
 
 // row returns the exits in a row that end with e, newest first and without e: those of the same agent that fit,

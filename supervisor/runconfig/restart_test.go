@@ -160,11 +160,9 @@ func TestDecide(t *testing.T) {
 			}
 			tt.exit.Agent, tt.exit.At, tt.exit.Seed = "orch-1", noon, "run"
 			d := DecideRestart(p, tt.history, tt.exit, noon)
-			if d.Action != tt.action || d.Delay < tt.min || d.Delay > tt.max || d.Attempt != tt.attempt ||
-				!strings.Contains(d.Reason, tt.reason) {
-				t.Errorf("%+v, want %s within %s to %s, attempt %d, %q", d, tt.action, tt.min, tt.max, tt.attempt,
-					tt.reason)
-			}
+			testkit.Check(t, d.Action == tt.action && d.Delay >= tt.min && d.Delay <= tt.max &&
+				d.Attempt == tt.attempt && strings.Contains(d.Reason, tt.reason),
+				"%+v, want %s within %s to %s, attempt %d, %q", d, tt.action, tt.min, tt.max, tt.attempt, tt.reason)
 			testkit.Same(t, "not the same twice", d, DecideRestart(p, tt.history, tt.exit, noon))
 		})
 	}
@@ -202,9 +200,7 @@ func TestJitterIsSpread(t *testing.T) {
 			high++
 		}
 	}
-	if low < 10 || high < 10 {
-		t.Errorf("%d of 100 in the first quarter, %d in the last", low, high)
-	}
+	testkit.Check(t, low >= 10 && high >= 10, "%d of 100 in the first quarter, %d in the last", low, high)
 }
 
 // TestAuthParks: many agents lose the login at the same time; all are parked.
@@ -215,9 +211,7 @@ func TestAuthParks(t *testing.T) {
 		now := at(time.Duration(i) * 100 * time.Millisecond)
 		e := RestartExit{Agent: "orch-" + string(rune('1'+i)), Class: RestartAuth, At: now, Reason: "401"}
 		d := DecideRestart(p, h, e, now)
-		if d.Action != RestartPark || d.Delay != 0 {
-			t.Errorf("%s: %+v", e.Agent, d)
-		}
+		testkit.Check(t, d.Action == RestartPark && d.Delay == 0, "%s: %+v", e.Agent, d)
 		h = h.Add(p, d.Entry(e, now), now)
 	}
 }
@@ -233,17 +227,13 @@ func TestAllLimitedAtOnce(t *testing.T) {
 		now := at(time.Duration(i) * time.Second)
 		e := RestartExit{Agent: "orch-" + string(rune('1'+i)), Class: UsageLimit, At: now, ResetsAt: reset, Seed: "run"}
 		d := DecideRestart(p, h, e, now)
-		if d.Action != RestartWait {
-			t.Fatalf("%s: %+v", e.Agent, d)
-		}
+		testkit.Need(t, d.Action == RestartWait, "%s: %+v", e.Agent, d)
 		a := d.Entry(e, now)
-		if a.StartAt.Before(reset) || a.StartAt.After(reset.Add(time.Minute)) {
-			t.Errorf("%s starts at %s, the reset is at %s", e.Agent, a.StartAt, reset)
-		}
+		testkit.Check(t, !a.StartAt.Before(reset) && !a.StartAt.After(reset.Add(time.Minute)),
+			"%s starts at %s, the reset is at %s", e.Agent, a.StartAt, reset)
 		for _, s := range starts {
-			if d := a.StartAt.Sub(s).Abs(); d < p.Stagger {
-				t.Errorf("%s starts %s beside another", e.Agent, d)
-			}
+			d := a.StartAt.Sub(s).Abs()
+			testkit.Check(t, d >= p.Stagger, "%s starts %s beside another", e.Agent, d)
 		}
 		starts = append(starts, a.StartAt)
 		h = h.Add(p, a, now)
@@ -264,22 +254,17 @@ func TestClockWentBack(t *testing.T) {
 			now := noon.Add(-back)
 			for _, c := range []RestartClass{RestartCrash, RestartOverload, UsageLimit, InvalidResume} {
 				d := DecideRestart(p, h, RestartExit{Agent: "orch-1", Class: c, At: noon, Seed: "run"}, now)
-				if !d.Starts() || d.Delay < 0 || d.Delay > 11*time.Minute {
-					t.Errorf("%s: %+v", c, d)
-				}
+				testkit.Check(t, d.Starts() && d.Delay >= 0 && d.Delay <= 11*time.Minute, "%s: %+v", c, d)
 			}
 			d := DecideRestart(p, h, RestartExit{Agent: "orch-1", Class: RestartCrash, At: now}, now)
 			testkit.Same(t, fmt.Sprintf("%+v: the failures are forgotten", d), 3, d.Attempt)
 			h = h.Add(p, d.Entry(RestartExit{Agent: "orch-1", Class: RestartCrash, At: now}, now), now)
 			for _, a := range h {
-				if a.At.After(now) {
-					t.Errorf("still in the future: %+v", a)
-				}
+				testkit.Check(t, !a.At.After(now), "still in the future: %+v", a)
 			}
 			later := now.Add(p.retention() + 2*time.Hour)
-			if h = h.Trim(p, later); len(h) != 0 {
-				t.Errorf("never forgotten: %+v", h)
-			}
+			h = h.Trim(p, later)
+			testkit.Check(t, len(h) == 0, "never forgotten: %+v", h)
 		})
 	}
 }
@@ -292,9 +277,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		h = h.Add(p, RestartAttempt{Agent: "orch-1", Class: RestartCrash, At: now}, now)
 	}
 	testkit.Same(t, "attempts are kept", maxHistory, len(h))
-	if want := at((maxHistory + 999) * time.Millisecond); !h[len(h)-1].At.Equal(want) {
-		t.Errorf("the newest is lost")
-	}
+	testkit.Check(t, h[len(h)-1].At.Equal(at((maxHistory+999)*time.Millisecond)), "the newest is lost")
 }
 
 var allClasses = slices.Sorted(maps.Keys(classes))
@@ -374,12 +357,9 @@ func (w *world) check(e RestartExit, d RestartDecision) {
 	case e.Class == RestartOverload:
 		limit = w.p.Cap + time.Duration(len(w.agents))*w.p.Stagger*2
 	}
-	if d.Delay < 0 || d.Delay > limit || !d.Starts() && d.Delay != 0 {
-		w.t.Fatalf("%+v after %+v: the limit is %s", d, e, limit)
-	}
-	if d.Reason == "" || d.Action == "" {
-		w.t.Fatalf("%+v after %+v", d, e)
-	}
+	testkit.Need(w.t, d.Delay >= 0 && d.Delay <= limit && (d.Starts() || d.Delay == 0),
+		"%+v after %+v: the limit is %s", d, e, limit)
+	testkit.Need(w.t, d.Reason != "" && d.Action != "", "%+v after %+v", d, e)
 }
 
 // intensity checks the starts of each agent against the policy's Intensity.
@@ -390,9 +370,8 @@ func (w *world) intensity() {
 	}
 	for agent, at := range by {
 		for i := w.p.Intensity; i < len(at); i++ {
-			if d := at[i].Sub(at[i-w.p.Intensity]); d < w.p.Window {
-				w.t.Fatalf("%s was started %d times in %s", agent, w.p.Intensity+1, d)
-			}
+			d := at[i].Sub(at[i-w.p.Intensity])
+			testkit.Need(w.t, d >= w.p.Window, "%s was started %d times in %s", agent, w.p.Intensity+1, d)
 		}
 	}
 }
@@ -403,9 +382,7 @@ func (w *world) distance() {
 	slices.SortStableFunc(byTime, func(a, b launch) int { return a.at.Compare(b.at) })
 	var limit, last launch
 	for _, s := range byTime {
-		if !last.at.IsZero() && s.at.Sub(last.at) < w.p.CrashStagger {
-			w.t.Fatalf("%v follows %v too soon", s, last)
-		}
+		testkit.Need(w.t, last.at.IsZero() || s.at.Sub(last.at) >= w.p.CrashStagger, "%v follows %v too soon", s, last)
 		last = s
 		if s.class.limit() {
 			if !limit.at.IsZero() && s.at.Sub(limit.at) < w.p.Stagger {
@@ -427,13 +404,10 @@ func TestStormIsParked(t *testing.T) {
 		}
 	}
 	starts := w.agents[0].starts
-	if starts != 5 || w.parked != 1 || !w.agents[0].next.IsZero() {
-		t.Errorf("%d starts, parked %d times, next at %s; want 5 starts and one parking", starts, w.parked,
-			w.agents[0].next)
-	}
-	if d := w.now.Sub(noon); d > time.Minute {
-		t.Errorf("it took %s to see the storm", d)
-	}
+	testkit.Check(t, starts == 5 && w.parked == 1 && w.agents[0].next.IsZero(),
+		"%d starts, parked %d times, next at %s; want 5 starts and one parking", starts, w.parked, w.agents[0].next)
+	d := w.now.Sub(noon)
+	testkit.Check(t, d <= time.Minute, "it took %s to see the storm", d)
 }
 
 // TestOverloadIsWaitedOut: nine overloads in a row, each noticed at once, are waited for at least ten minutes
@@ -447,13 +421,10 @@ func TestOverloadIsWaitedOut(t *testing.T) {
 			w.intensity()
 		}
 		w.distance()
-		if d := w.now.Sub(noon); d < p.Horizon || d > p.Horizon+2*p.Cap {
-			t.Errorf("%d agents were parked after %s", len(w.agents), d)
-		}
+		d := w.now.Sub(noon)
+		testkit.Check(t, d >= p.Horizon && d <= p.Horizon+2*p.Cap, "%d agents were parked after %s", len(w.agents), d)
 		for _, a := range w.agents {
-			if a.starts < 5 || a.starts > 25 {
-				t.Errorf("%d starts in %s", a.starts, w.now.Sub(noon))
-			}
+			testkit.Check(t, a.starts >= 5 && a.starts <= 25, "%d starts in %s", a.starts, w.now.Sub(noon))
 		}
 	}
 }
@@ -466,9 +437,8 @@ func TestLimitsWithoutResetAreBounded(t *testing.T) {
 		func(int) RestartExit { return RestartExit{Class: UsageLimit, ResetsAt: noon} }) {
 	}
 	w.distance()
-	if d := w.now.Sub(noon); d < p.MaxWait/3 || d > p.MaxWait {
-		t.Errorf("parked after %s", d)
-	}
+	d := w.now.Sub(noon)
+	testkit.Check(t, d >= p.MaxWait/3 && d <= p.MaxWait, "parked after %s", d)
 }
 
 // random simulates agents whose process lengths and ends are drawn from a seed, and checks every guarantee of
@@ -541,19 +511,12 @@ func FuzzDecide(f *testing.F) {
 			if c == UsageLimit {
 				limit = p.MaxWait
 			}
-			if d.Delay < 0 || d.Starts() && len(h) < 5 && d.Delay > limit {
-				t.Fatalf("%s: %+v, the limit is %s", c, d, limit)
-			}
-			if c == UserStop && d.Action != RestartNone {
-				t.Fatalf("%+v after a user's stop", d)
-			}
-			if !slices.Equal(kept, h) {
-				t.Fatal("the history was changed")
-			}
+			testkit.Need(t, d.Delay >= 0 && (!d.Starts() || len(h) >= 5 || d.Delay <= limit),
+				"%s: %+v, the limit is %s", c, d, limit)
+			testkit.Need(t, c != UserStop || d.Action == RestartNone, "%+v after a user's stop", d)
+			testkit.Need(t, slices.Equal(kept, h), "the history was changed")
 			h2 := slices.Clone(h).Add(p, d.Entry(e, now), now)
-			if len(h2) > len(h)+1 {
-				t.Fatal("the history grew by more than one")
-			}
+			testkit.Need(t, len(h2) <= len(h)+1, "the history grew by more than one")
 		}
 	})
 }

@@ -56,9 +56,8 @@ func TestStartOfALostBridgeIsNotRepeated(t *testing.T) {
 		recorded.takes(0)
 		recorded.sync()
 		time.Sleep(time.Minute)
-		if len(first.starts()) != 1 || !slices.Equal(next.starts(), []string{"arbiter#2"}) {
-			t.Errorf("the first was asked for %v, the second for %v", first.starts(), next.starts())
-		}
+		testkit.Check(t, len(first.starts()) == 1 && slices.Equal(next.starts(), []string{"arbiter#2"}),
+			"the first was asked for %v, the second for %v", first.starts(), next.starts())
 		n.stop()
 	})
 }
@@ -82,11 +81,10 @@ func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 		time.Sleep(time.Second)
 		n.loop.Put(input.BridgeLost{Message: "signal: killed"})
 		time.Sleep(20 * time.Second)
-		if a := n.loop.Snapshot().Agents[0]; a.Status != supervisor.AgentBusy || opened.Load() != 2 ||
-			len(dead.starts()) != 0 {
-			t.Errorf("the Arbiter is %s, %d bridges were opened, the dead one was asked for %v", a.Status,
-				opened.Load(), dead.starts())
-		}
+		a := n.loop.Snapshot().Agents[0]
+		testkit.Check(t, a.Status == supervisor.AgentBusy && opened.Load() == 2 && len(dead.starts()) == 0,
+			"the Arbiter is %s, %d bridges were opened, the dead one was asked for %v", a.Status, opened.Load(),
+			dead.starts())
 		n.loop.Put(input.Signal{Signal: "INT"})
 		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
 	})
@@ -109,9 +107,8 @@ func TestTheEndWhileABridgeIsOpened(t *testing.T) {
 		if exit := n.over(); exit != contract.ExitInterrupted || time.Since(began) > time.Minute {
 			t.Errorf("exit %d after %s", exit, time.Since(began))
 		}
-		if r := hearing[contract.Result](n); len(r) != 1 || r[0].Status != contract.StatusInterrupted {
-			t.Errorf("results %v", r)
-		}
+		r := hearing[contract.Result](n)
+		testkit.Check(t, len(r) == 1 && r[0].Status == contract.StatusInterrupted, "results %v", r)
 	})
 }
 
@@ -166,9 +163,8 @@ func TestEffectsGoToTheHostOfTheirAgent(t *testing.T) {
 		n, far := onTwoHosts(t)
 		testkit.Same(t, "there", []string{"orch-1#1"}, far.starts())
 		testkit.Same(t, "here", []string{"arbiter#1"}, n.port.starts())
-		if a, _ := n.loop.Snapshot().Agent("orch-1"); a.Status != supervisor.AgentBusy {
-			t.Errorf("it is %s", a.Status)
-		}
+		a, _ := n.loop.Snapshot().Agent("orch-1")
+		testkit.Check(t, a.Status == supervisor.AgentBusy, "it is %s", a.Status)
 		n.loop.Put(input.Signal{Signal: "INT"})
 		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
 	})
@@ -189,9 +185,8 @@ func TestAHostSpeaksForItsOwnAgentsAlone(t *testing.T) {
 		p, _ := there.Permission(t.Context(), bridge.PermissionParams{AgentRef: arbiter, Request: "p1", Tool: "Read",
 			Input: json.RawMessage(`{}`)})
 		j, _ := there.Judge(t.Context(), bridge.JudgeParams{AgentRef: arbiter, Tool: "Read", Input: json.RawMessage(`{}`)})
-		if !r.IsError || p.Behavior != bridge.Deny || j.Behavior != bridge.Deny {
-			t.Errorf("tool %+v, permission %+v, judged %+v", r, p, j)
-		}
+		testkit.Check(t, r.IsError && p.Behavior == bridge.Deny && j.Behavior == bridge.Deny,
+			"tool %+v, permission %+v, judged %+v", r, p, j)
 		time.Sleep(time.Second)
 		if s := n.loop.Snapshot(); s.Ending != nil || s.Agents[0].Status != supervisor.AgentBusy {
 			t.Errorf("the Arbiter is %s, ending %+v", s.Agents[0].Status, s.Ending)
@@ -238,9 +233,7 @@ func TestAKillOvertakesTheStart(t *testing.T) {
 		if a, _ := n.loop.Snapshot().Agent("orch-1"); a.Status != supervisor.AgentEnded || port.alive() != 1 {
 			t.Errorf("it is %s, and %d processes are alive", a.Status, port.alive())
 		}
-		if len(n.loop.starts) > 1 {
-			t.Errorf("%d starts are remembered", len(n.loop.starts))
-		}
+		testkit.Check(t, len(n.loop.starts) <= 1, "%d starts are remembered", len(n.loop.starts))
 		n.stop()
 	})
 }
@@ -291,33 +284,27 @@ func TestHaltCancelsChecksAndDeciders(t *testing.T) {
 				}
 			})
 			halt := func() {
-				if got := <-s.begun; got != what {
-					t.Fatalf("%s was begun", got)
-				}
+				got := <-s.begun
+				testkit.Need(t, got == what, "%s was begun", got)
 				began := time.Now()
 				n.give("r", contract.Halt{})
 				<-s.ended
-				if took := time.Since(began); took > 0 {
-					t.Errorf("told after %s", took)
-				}
+				took := time.Since(began)
+				testkit.Check(t, took <= 0, "told after %s", took)
 			}
 			halt()
 			synctest.Wait()
-			if n.loop.Snapshot().Handoff.Documents != nil == (what == "decide") {
-				t.Errorf("the document: %+v", n.loop.Snapshot().Handoff.Documents)
-			}
+			testkit.Check(t, n.loop.Snapshot().Handoff.Documents != nil != (what == "decide"), "the document: %+v",
+				n.loop.Snapshot().Handoff.Documents)
 			n.give("c", contract.Continue{})
 			halt()
 			n.stop()
 			for _, f := range recorded.inputs(t) {
 				d, decided := f.(input.Decided)
-				if _, checked := f.(input.Checked); checked || decided && d.Serial > 0 {
-					t.Errorf("recorded: %#v", f)
-				}
+				_, checked := f.(input.Checked)
+				testkit.Check(t, !checked && (!decided || d.Serial <= 0), "recorded: %#v", f)
 			}
-			if len(n.loop.cancellables) > 1 {
-				t.Errorf("kept: %d", len(n.loop.cancellables))
-			}
+			testkit.Check(t, len(n.loop.cancellables) <= 1, "kept: %d", len(n.loop.cancellables))
 		})
 	}
 }

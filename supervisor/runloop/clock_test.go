@@ -2,7 +2,6 @@ package runloop
 
 import (
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -28,17 +27,14 @@ func TestTheLoopWakes(t *testing.T) {
 		l.say("a", "good morning")
 		time.Sleep(time.Second)
 		inputs := recorded.inputs(t)
-		if _, ok := inputs[len(inputs)-2].(input.WokeFromSleep); !ok {
-			t.Errorf("before the word came %T", inputs[len(inputs)-2])
-		}
+		_, ok := inputs[len(inputs)-2].(input.WokeFromSleep)
+		testkit.Check(t, ok, "before the word came %T", inputs[len(inputs)-2])
 		if s := l.loop.Snapshot(); s.Budget.Runtime.LastAt.Sub(before) < 8*time.Hour || s.Ending != nil {
 			t.Errorf("last input %s after the sleep began, ending %v", s.Budget.Runtime.LastAt.Sub(before), s.Ending)
 		}
 		// The two hours are the run's time, without the sleep.
 		time.Sleep(time.Hour)
-		if l.loop.Snapshot().Ending != nil {
-			t.Error("the sleep counted as time of the run")
-		}
+		testkit.Check(t, l.loop.Snapshot().Ending == nil, "the sleep counted as time of the run")
 		testkit.Same(t, "exit", contract.ExitLimit, l.over())
 	})
 }
@@ -82,9 +78,8 @@ func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, sleep := sleepyClock()
 		began := c.Now()
-		if strings.Contains(began.String(), "m=") {
-			t.Errorf("%s has a monotonic reading, which no journal keeps", began)
-		}
+		testkit.Excludes(t, fmt.Sprintf("%s has a monotonic reading, which no journal keeps", began), began.String(),
+			"m=")
 		time.Sleep(time.Hour)
 		testkit.Same(t, "after an hour it shows", time.Hour, c.Now().Sub(began))
 		testkit.Same(t, "it slept, though the machine did not", 0, c.Slept())
@@ -95,9 +90,8 @@ func TestClock(t *testing.T) {
 		testkit.Same(t, "it slept more", 0, c.Slept())
 		testkit.Same(t, "after the sleep it shows", 9*time.Hour+sleepNoticed-1, c.Now().Sub(began))
 		sleep(-4 * 365 * 24 * time.Hour) // a clock that was set back, where sleep cannot be distinguished from it
-		if got := c.Slept(); got != 0 || c.Now().Before(began) {
-			t.Errorf("set back: it slept %s", got)
-		}
+		got := c.Slept()
+		testkit.Check(t, got == 0 && !c.Now().Before(began), "set back: it slept %s", got)
 	})
 }
 
@@ -107,8 +101,7 @@ func TestOrder(t *testing.T) {
 	at := time.Unix(1_800_000_000, 0)
 	for _, x := range []struct{ in, out time.Duration }{{0, 0}, {2, 2}, {1, 2}, {-time.Hour, 2}, {3, 3},
 		{365 * 24 * time.Hour, 365 * 24 * time.Hour}, {4, 365 * 24 * time.Hour}} {
-		if got := c.Order(at.Add(x.in)); !got.Equal(at.Add(x.out)) {
-			t.Errorf("%s became %s", x.in, got.Sub(at))
-		}
+		got := c.Order(at.Add(x.in))
+		testkit.Check(t, got.Equal(at.Add(x.out)), "%s became %s", x.in, got.Sub(at))
 	}
 }

@@ -103,18 +103,15 @@ func TestTwoDays(t *testing.T) {
 			t.Errorf("ending %v, %d crashes, %d messages seen: not the run that was wanted", s.Ending, s.Lifecycle.Crashes,
 				s.Conversation.Ledger.Seen)
 		}
-		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 ||
-			late.underway > 4 || late.workLog > 100 {
-			t.Errorf("after a day %+v, after two %+v", early, late)
-		}
+		testkit.Check(t, late.goroutines <= early.goroutines+3 && late.state <= early.state+early.state/5 &&
+			late.mail <= 6 && late.underway <= 4 && late.workLog <= 100, "after a day %+v, after two %+v", early, late)
 		n.stop()
 		synctest.Wait()
 		l := n.loop
-		if len(l.timers) > 12 || len(l.lanes) > 4 || len(l.tools.waiting)+len(l.permissions.waiting)+
-			len(l.outbox.pending) != 0 {
-			t.Errorf("left: %d timers, %d lanes, %d and %d calls, %d undone", len(l.timers), len(l.lanes),
-				len(l.tools.waiting), len(l.permissions.waiting), len(l.outbox.pending))
-		}
+		testkit.Check(t, len(l.timers) <= 12 && len(l.lanes) <= 4 &&
+			len(l.tools.waiting)+len(l.permissions.waiting)+len(l.outbox.pending) == 0,
+			"left: %d timers, %d lanes, %d and %d calls, %d undone", len(l.timers), len(l.lanes), len(l.tools.waiting),
+			len(l.permissions.waiting), len(l.outbox.pending))
 		for key := range l.timers {
 			t.Log("timer", key)
 		}
@@ -131,18 +128,15 @@ func TestASlowDisk(t *testing.T) {
 		began := time.Now()
 		n.chatter(2000)
 		synctest.Wait()
-		if n.loop.Snapshot() == nil || time.Since(began) != 0 {
-			t.Errorf("reading 2,000 events took %s", time.Since(began))
-		}
+		testkit.Check(t, n.loop.Snapshot() != nil && time.Since(began) == 0, "reading 2,000 events took %s",
+			time.Since(began))
 		n.say("a", "one")
 		synctest.Wait()
-		if m := n.loop.Snapshot().Conversation.Mail; len(m) != 1 {
-			t.Errorf("the word waits for the disk: %v", m)
-		}
+		m := n.loop.Snapshot().Conversation.Mail
+		testkit.Check(t, len(m) == 1, "the word waits for the disk: %v", m)
 		time.Sleep(6 * time.Second)
-		if a := hearing[contract.Accepted](n); len(a) != 1 {
-			t.Errorf("accepted %v", a)
-		}
+		a := hearing[contract.Accepted](n)
+		testkit.Check(t, len(a) == 1, "accepted %v", a)
 		recorded.takes(-1)
 		n.chatter(maxPending + 10*inboxSize)
 		synctest.Wait()
@@ -151,9 +145,7 @@ func TestASlowDisk(t *testing.T) {
 		}
 		before := recorded.count()
 		synctest.Wait()
-		if n.loop.Snapshot().Task.Phase == "" || recorded.count() != before {
-			t.Error("it takes more than it may")
-		}
+		testkit.Check(t, n.loop.Snapshot().Task.Phase != "" && recorded.count() == before, "it takes more than it may")
 		recorded.takes(0)
 		recorded.sync()
 		time.Sleep(time.Second)
@@ -176,9 +168,7 @@ func TestAThousandMessagesInASecond(t *testing.T) {
 		time.Sleep(time.Hour)
 		accepted := hearing[contract.Accepted](n)
 		for i, a := range accepted {
-			if a.Ref != fmt.Sprint(i) {
-				t.Fatalf("number %d accepted is %s", i, a.Ref)
-			}
+			testkit.Need(t, a.Ref == fmt.Sprint(i), "number %d accepted is %s", i, a.Ref)
 		}
 		var order []string
 		for _, m := range hearing[contract.Message](n) {
@@ -192,10 +182,9 @@ func TestAThousandMessagesInASecond(t *testing.T) {
 				delivered = append(delivered, d.MessageID)
 			}
 		}
-		if len(accepted) != messages || len(order) != messages || !slices.Equal(order, delivered) {
-			t.Errorf("%d accepted, %d said, %d delivered, in order: %v", len(accepted), len(order), len(delivered),
-				slices.Equal(order, delivered))
-		}
+		testkit.Check(t, len(accepted) == messages && len(order) == messages && slices.Equal(order, delivered),
+			"%d accepted, %d said, %d delivered, in order: %v", len(accepted), len(order), len(delivered),
+			slices.Equal(order, delivered))
 		n.stop()
 	})
 }
@@ -207,9 +196,8 @@ func TestAHundredAgents(t *testing.T) {
 			o.Task, o.MaxOrchestrators, o.MaxIterations, o.MaxExchanges = "build", 200, 200, 1<<30
 		})
 		time.Sleep(30 * time.Second)
-		if up := n.port.alive(); up != 101 {
-			t.Fatalf("%d agents are up", up)
-		}
+		up := n.port.alive()
+		testkit.Need(t, up == 101, "%d agents are up", up)
 		ref := n.loop.Snapshot().Agents[0].AgentRef
 		if r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: ref, Tool: "release_orchestrator",
 			Input: json.RawMessage(`{"id":"all","reason":"enough"}`)}); err != nil || r.IsError {
@@ -259,9 +247,8 @@ func TestASlowListener(t *testing.T) {
 				t.Fatal("the run is over")
 			}
 			began := time.Now()
-			if l.Snapshot(); time.Since(began) != 0 {
-				t.Errorf("a snapshot took %s", time.Since(began))
-			}
+			l.Snapshot()
+			testkit.Check(t, time.Since(began) == 0, "a snapshot took %s", time.Since(began))
 		}
 		time.Sleep(time.Hour)
 		l.Put(input.Signal{Signal: "INT"})
@@ -274,9 +261,8 @@ func TestASlowListener(t *testing.T) {
 				next++
 			}
 		}
-		if _, ok := events[len(events)-1].Body.(contract.Result); next != 100 || !ok {
-			t.Errorf("%d accepted, the last event is %T", next, events[len(events)-1].Body)
-		}
+		_, ok := events[len(events)-1].Body.(contract.Result)
+		testkit.Check(t, next == 100 && ok, "%d accepted, the last event is %T", next, events[len(events)-1].Body)
 	})
 }
 
@@ -406,15 +392,12 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 		t.Logf("%d Orchestrators, %d Arbiters; state %d bytes after a day, %d after two; %d bytes of journal for each "+
 			"hand-off and the two dozen turns before it",
 			after.Spawned, after.Renewal.Count+1, early.state, late.state, (wroteLate-wroteEarly)/int64(max(handoffs, 1)))
-		if after.Ending != nil || after.Spawned < 250 || after.Renewal.Count < 30 || after.Lifecycle.Crashes < 20 ||
-			after.Conversation.Ledger.Seen < 5000 {
-			t.Errorf("ending %v, %d summoned, %d renewals, %d crashes, %d messages seen: not the run that was wanted",
-				after.Ending, after.Spawned, after.Renewal.Count, after.Lifecycle.Crashes, after.Conversation.Ledger.Seen)
-		}
-		if late.goroutines > early.goroutines+3 || late.state > early.state+early.state/5 || late.mail > 6 ||
-			late.underway > 4 || late.workLog > 100 {
-			t.Errorf("after a day %+v, after two %+v", early, late)
-		}
+		testkit.Check(t, after.Ending == nil && after.Spawned >= 250 && after.Renewal.Count >= 30 &&
+			after.Lifecycle.Crashes >= 20 && after.Conversation.Ledger.Seen >= 5000,
+			"ending %v, %d summoned, %d renewals, %d crashes, %d messages seen: not the run that was wanted",
+			after.Ending, after.Spawned, after.Renewal.Count, after.Lifecycle.Crashes, after.Conversation.Ledger.Seen)
+		testkit.Check(t, late.goroutines <= early.goroutines+3 && late.state <= early.state+early.state/5 &&
+			late.mail <= 6 && late.underway <= 4 && late.workLog <= 100, "after a day %+v, after two %+v", early, late)
 		if len(after.Agents) > supervisor.NamesKept+10 || len(after.Rulings.Ledger) > supervisor.LedgerKept ||
 			len(after.Conversation.RecentMessages) > supervisor.RecentMessagesKept ||
 			len(after.Handoff.Documents) > 3 {
@@ -423,9 +406,7 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 		}
 		was, is := len(before.RenewalBrief(supervisor.Handover{Document: &verdict.Document{}})),
 			len(after.RenewalBrief(supervisor.Handover{Document: &verdict.Document{}}))
-		if is > was+was/5 {
-			t.Errorf("an Arbiter inherits %d bytes after a day, %d after two", was, is)
-		}
+		testkit.Check(t, is <= was+was/5, "an Arbiter inherits %d bytes after a day, %d after two", was, is)
 		n.stop()
 		synctest.Wait()
 		if l := n.loop; len(l.timers) > 12 || len(l.starts) > 4 || len(l.lanes) > 8 ||

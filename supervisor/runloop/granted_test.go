@@ -55,18 +55,13 @@ func TestAnswersHold(t *testing.T) {
 		"npm run": "ask rule", "npm ci": "allow human", "cargo build": "ask mode",
 	} {
 		d := l.answer(toolCall{agent: "orch-1", tool: "Bash", input: bashCall(command).Input})
-		if got := d.Behavior + " " + d.By; got != want {
-			t.Errorf("%s: %s, want %s (%s)", command, got, want, d.Reason)
-		}
+		got := d.Behavior + " " + d.By
+		testkit.Check(t, got == want, "%s: %s, want %s (%s)", command, got, want, d.Reason)
 		// A check of the same command is another action.
 		check := l.answer(toolCall{agent: "orch-1", tool: "Bash", input: bashCall(command).Input, check: true})
-		if check.By == contract.Human {
-			t.Errorf("check %s: %+v", command, check)
-		}
+		testkit.Check(t, check.By != contract.Human, "check %s: %+v", command, check)
 	}
-	if err := l.Grants(nil, []trust.Grant{{Rule: "Bash("}}); err == nil {
-		t.Error("a rule that is none was taken")
-	}
+	testkit.Fails(t, "a rule that is none was taken", l.Grants(nil, []trust.Grant{{Rule: "Bash("}}))
 }
 
 // TestRuleHasToCover: an answer whose rule does not cover the request is rejected, and another may follow; a
@@ -95,9 +90,7 @@ func TestRuleHasToCover(t *testing.T) {
 				command(f.loop, contract.Permit{Behavior: "deny", Scope: "run", Rule: "Read(src/**)"})
 				command(f.loop, contract.Permit{Behavior: "allow", Scope: "run", Rule: "Edit(src/**)"})
 				command(f.loop, contract.Permit{Behavior: "allow", Scope: "always", Rule: "Read(//x/**)"})
-				if r := <-asked; r.Behavior != bridge.Allow {
-					t.Errorf("answer: %+v", r)
-				}
+				testkit.Like(t, "answer", bridge.PermissionResult{Behavior: bridge.Allow}, <-asked)
 				synctest.Wait()
 				f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
 			}
@@ -121,10 +114,8 @@ func TestRuleHasToCover(t *testing.T) {
 				want = append(want, "not kept")
 			}
 			testkit.Same(t, "said", want, said)
-			if len(kept.list) != 1 || kept.list[0].Rule != "Read(//x/**)" || kept.list[0].Run != testRun ||
-				kept.list[0].At.Before(time.Unix(1, 0)) {
-				t.Errorf("kept: %+v", kept.list)
-			}
+			testkit.Check(t, len(kept.list) == 1 && kept.list[0].Rule == "Read(//x/**)" &&
+				kept.list[0].Run == testRun && !kept.list[0].At.Before(time.Unix(1, 0)), "kept: %+v", kept.list)
 		})
 	}
 }
@@ -143,9 +134,7 @@ func asks(t *testing.T, l *Loop, ref bridge.AgentRef, commands ...string) []chan
 			Input: bashCall(command).Input, Suggestions: []string{"Bash(" + strings.Fields(command)[0] + " *)"}}
 		go func() {
 			r, err := l.Permission(t.Context(), p)
-			if err != nil {
-				t.Errorf("%s: %v", command, err)
-			}
+			testkit.Check(t, err == nil, "%s: %v", command, err)
 			answer <- r
 		}()
 		synctest.Wait()
@@ -163,11 +152,9 @@ func whileOneWorks(t *testing.T, o runconfig.Options, work func(l *Loop, ref bri
 			work(f.loop, p.AgentRef)
 			f.ruled(p, report("done", "all of it", true))
 		case f.loop.Snapshot().Spawned == 0:
-			if _, err := f.loop.ToolCall(t.Context(),
+			testkit.Works(t, "f.loop.ToolCall", testkit.Err(f.loop.ToolCall(t.Context(),
 				bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
-					Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil {
-				t.Error(err)
-			}
+					Input: json.RawMessage(`{"prompt":"work"}`)})))
 			f.ruled(p, ruling("CONTINUE", "Patience."))
 		default:
 			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
@@ -229,9 +216,7 @@ func TestAnswersSettleWhatElseTheyCover(t *testing.T) {
 						answer := make(chan bridge.PermissionResult, 1)
 						go func() {
 							r, err := l.Permission(t.Context(), late)
-							if err != nil {
-								t.Error(err)
-							}
+							testkit.Check(t, err == nil, "%v", err)
 							answer <- r
 						}()
 						synctest.Wait()
@@ -242,10 +227,9 @@ func TestAnswersSettleWhatElseTheyCover(t *testing.T) {
 						return
 					}
 					for _, line := range tt.settled {
-						if r := <-answers[line[1]-'1']; r.Behavior != tt.answer.Behavior ||
-							r.Behavior == bridge.Deny && r.Message == "" {
-							t.Errorf("%s: %+v", line, r)
-						}
+						r := <-answers[line[1]-'1']
+						testkit.Check(t, r.Behavior == tt.answer.Behavior &&
+							(r.Behavior != bridge.Deny || r.Message != ""), "%s: %+v", line, r)
 					}
 				})
 				var settled []string
@@ -253,9 +237,8 @@ func TestAnswersSettleWhatElseTheyCover(t *testing.T) {
 					b, ok := e.Body.(contract.Permission)
 					if ok && b.Behavior == tt.answer.Behavior && (b.By == contract.Human || b.By == "rule") {
 						settled = append(settled, strings.Join([]string{b.Request, b.By, b.Scope, b.Rule}, " "))
-						if b.Tool != "Bash" || len(b.Action) != 64 || e.ID != "orch-1" {
-							t.Errorf("%s: %+v", e.ID, b)
-						}
+						testkit.Check(t, b.Tool == "Bash" && len(b.Action) == 64 && e.ID == "orch-1", "%s: %+v", e.ID,
+							b)
 					}
 				}
 				testkit.Same(t, "settled", tt.settled, settled)
@@ -289,22 +272,18 @@ func TestGate(t *testing.T) {
 		})
 		n.begin(func(o *runconfig.Options) { o.Trusted, o.TrustHash, o.Task = true, "h1", "Build it" })
 		synctest.Wait()
-		if len(port.starts()) != 0 || len(hearing[contract.Error](n)) != 1 {
-			t.Fatalf("starts %v, errors %v", port.starts(), hearing[contract.Error](n))
-		}
+		testkit.Need(t, len(port.starts()) == 0 && len(hearing[contract.Error](n)) == 1, "starts %v, errors %v",
+			port.starts(), hearing[contract.Error](n))
 		n.loop.Put(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}},
 			Channel: input.ChannelStdin})
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if diff := cmp.Diff([]string{"arbiter h1", "arbiter h2"}, asked); diff != "" || len(port.starts()) != 1 ||
-			!slices.Equal(kept, []string{"h2"}) {
-			t.Errorf("asked %v, starts %v, kept %v", asked, port.starts(), kept)
-		}
+		testkit.Check(t, cmp.Diff([]string{"arbiter h1", "arbiter h2"}, asked) == "" && len(port.starts()) == 1 &&
+			slices.Equal(kept, []string{"h2"}), "asked %v, starts %v, kept %v", asked, port.starts(), kept)
 		n.stop()
 	})
-	if !loadsWorkspace([]string{"user", "local"}) || loadsWorkspace([]string{"user"}) || loadsWorkspace(nil) {
-		t.Error("which sources are the workspace's")
-	}
+	testkit.Check(t, loadsWorkspace([]string{"user", "local"}) && !loadsWorkspace([]string{"user"}) &&
+		!loadsWorkspace(nil), "which sources are the workspace's")
 }
 
 // TestOptionsThatAreRefused: options that must not be given to this run are refused.
@@ -325,9 +304,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 			r, ok := e.Body.(contract.Rejected)
 			return ok && r.Message == "not here"
 		}
-		if !slices.ContainsFunc(events, refused) {
-			t.Error("it is not rejected")
-		}
+		testkit.Check(t, slices.ContainsFunc(events, refused), "it is not rejected")
 	})
 }
 
@@ -362,9 +339,7 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var got []string
 				events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, ref bridge.AgentRef) {
-					if err := l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(kept *)"}}); err != nil {
-						t.Error(err)
-					}
+					testkit.Works(t, "Grants", l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(kept *)"}}))
 					asks(t, l, ref, "make one", "make two", "npm test")
 					edit := toolClasses["edit"]
 					go func() {
@@ -396,10 +371,9 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 						b, ok := e.Body.(contract.Permission)
 						return ok && b.Request == id
 					})
-					if b := events[at].Body.(contract.Permission); settled[id]+": "+b.Behavior+" "+b.By != how ||
-						b.Reason == "" && b.Rule == "" {
-						t.Errorf("%s was settled as %+v, want %s", id, b, how)
-					}
+					b := events[at].Body.(contract.Permission)
+					testkit.Check(t, settled[id]+": "+b.Behavior+" "+b.By == how && (b.Reason != "" || b.Rule != ""),
+						"%s was settled as %+v, want %s", id, b, how)
 				}
 				testkit.Same(t, "still open, and judged", want, got)
 			})

@@ -56,11 +56,7 @@ func (l *Loop) remember(e input.Remember) {
 		}
 		err = l.grants.Add(g)
 	}
-	f := input.Remembered{Grant: e.Grant}
-	if err != nil {
-		f.Failed = err.Error()
-	}
-	l.Put(f)
+	l.Put(input.Remembered{Grant: e.Grant, Failed: textOf(err)})
 }
 
 // Windows sets the function that keeps for later runs how many tokens a model takes. Call it before [Loop.Run].
@@ -249,14 +245,9 @@ func loadsWorkspace(sources []string) bool {
 
 // pin records what the human trusted.
 func (l *Loop) pin(ctx context.Context, host, hash string) {
-	f := input.TrustRecorded{Hash: hash}
-	switch {
-	case l.keepTrust == nil:
-		f.Failed = "nothing is recorded in this run"
-	default:
-		if err := l.keepTrust(ctx, host, hash); err != nil {
-			f.Failed = err.Error()
-		}
+	err := errors.New("nothing is recorded in this run")
+	if l.keepTrust != nil {
+		err = l.keepTrust(ctx, host, hash)
 	}
-	l.Put(f)
+	l.Put(input.TrustRecorded{Hash: hash, Failed: textOf(err)})
 }

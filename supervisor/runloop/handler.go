@@ -9,7 +9,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
@@ -184,21 +183,6 @@ func (h hostHandler) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.Ju
 		return bridge.JudgeResult{Behavior: bridge.Deny, Message: input.Denial(why)}, nil
 	}
 	return h.l.judge(ctx, p)
-}
-
-// Event and the other handler methods of Loop serve the bridge of this host.
-func (l *Loop) Event(e bridge.Event) { l.Handler(supervisor.LifecycleHere).Event(e) }
-
-func (l *Loop) ToolCall(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
-	return l.Handler(supervisor.LifecycleHere).ToolCall(ctx, p)
-}
-
-func (l *Loop) Permission(ctx context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
-	return l.Handler(supervisor.LifecycleHere).Permission(ctx, p)
-}
-
-func (l *Loop) Judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
-	return l.Handler(supervisor.LifecycleHere).Judge(ctx, p)
 }
 
 // onAnotherHost asks the present state whether an agent runs on another host.

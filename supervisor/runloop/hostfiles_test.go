@@ -81,9 +81,8 @@ func TestElsewhere(t *testing.T) {
 		"a file of the directory":        {file("Read", "README.md"), ""},
 		"a file that is not to follow":   {file("Read", "closed/file"), policy.Ask},
 	} {
-		if got := rules.decide(p, tc.r); got.Behavior != tc.want {
-			t.Errorf("%s: %+v, want %s", what, got, tc.want)
-		}
+		got := rules.decide(p, tc.r)
+		testkit.Check(t, got.Behavior == tc.want, "%s: %+v, want %s", what, got, tc.want)
 	}
 }
 
@@ -100,14 +99,11 @@ func TestElsewhereAsksLittle(t *testing.T) {
 	} {
 		there.requests = 0
 		rules.decide(p, r)
-		if there.requests > 4 {
-			t.Errorf("%s: %d requests", r.Input, there.requests)
-		}
+		testkit.Check(t, there.requests <= 4, "%s: %d requests", r.Input, there.requests)
 	}
 	there.requests = 0
-	if d := rules.decide(p, asking("WebFetch", map[string]string{"url": "https://example.com"})); there.requests > 0 {
-		t.Errorf("%+v: %d requests for what is about no file", d, there.requests)
-	}
+	d := rules.decide(p, asking("WebFetch", map[string]string{"url": "https://example.com"}))
+	testkit.Check(t, there.requests <= 0, "%+v: %d requests for what is about no file", d, there.requests)
 }
 
 // TestElsewhereInDoubt: it asks when the host does not answer.
@@ -119,9 +115,7 @@ func TestElsewhereInDoubt(t *testing.T) {
 		asking("Read", map[string]string{"file_path": "src/a.go"}),
 		asking("Bash", map[string]string{"command": "cat src/a.go"}),
 	} {
-		if d := rules.decide(p, r); d.Behavior != policy.Ask || d.By != policy.ByRule {
-			t.Errorf("%s: %+v", r.Input, d)
-		}
+		testkit.Like(t, r.Input, policy.Decision{Behavior: policy.Ask, By: policy.ByRule}, rules.decide(p, r))
 	}
 }
 
@@ -149,8 +143,7 @@ func TestElsewhereAgrees(t *testing.T) {
 		asking("Bash", map[string]string{"command": "ls -l src"}),
 		asking("Grep", map[string]string{"pattern": "x", "path": "etc"}),
 	} {
-		if a, b := there.decide(p, r), p.Decide(r); a != b {
-			t.Errorf("%s: %+v, here %+v", r.Input, a, b)
-		}
+		a, b := there.decide(p, r), p.Decide(r)
+		testkit.Check(t, a == b, "%s: %+v, here %+v", r.Input, a, b)
 	}
 }

@@ -75,9 +75,7 @@ func judgement(t testing.TB, l *Loop, agent string, p bridge.JudgeParams) (bridg
 	p.AgentRef = bridge.AgentRef{ID: agent,
 		Generation: map[string]int{"arbiter": 1}[agent] + 2*map[string]int{"orch-1": 1}[agent]}
 	r, err := l.Judge(t.Context(), p)
-	if err != nil {
-		t.Fatalf("judge %s: %v", p.Tool, err)
-	}
+	testkit.Need(t, err == nil, "judge %s: %v", p.Tool, err)
 	f := (<-l.inbox).Body.(input.CallDecided)
 	return r, f
 }
@@ -117,13 +115,11 @@ func TestTheJudgeTakesAway(t *testing.T) {
 		}
 		l := court(t, options[tt.mode], nil)
 		r, f := judgement(t, l, "orch-1", p)
-		if got := r.Behavior + " " + f.By; got != tt.want {
-			t.Errorf("%s: %s: %s (%s), want %s", tt.mode, tt.call, got, f.Reason, tt.want)
-		}
-		if f.Behavior != r.Behavior || f.Action != input.PermissionKey(p.Tool, p.Input) ||
-			(r.Behavior == bridge.Deny) != strings.Contains(r.Message, "Denied:") {
-			t.Errorf("%s: %s: %+v is recorded as %+v", tt.mode, tt.call, r, f)
-		}
+		got := r.Behavior + " " + f.By
+		testkit.Check(t, got == tt.want, "%s: %s: %s (%s), want %s", tt.mode, tt.call, got, f.Reason, tt.want)
+		testkit.Check(t, f.Behavior == r.Behavior && f.Action == input.PermissionKey(p.Tool, p.Input) &&
+			(r.Behavior == bridge.Deny) == strings.Contains(r.Message, "Denied:"), "%s: %s: %+v is recorded as %+v",
+			tt.mode, tt.call, r, f)
 	}
 }
 
@@ -178,10 +174,9 @@ func TestModesBoundTheirSubagents(t *testing.T) {
 		for command, want := range map[string]string{"git log -1": bridge.Pass, "git push": bridge.Deny} {
 			p := bashCall(command)
 			p.Subagent = subagent
-			if r, f := judgement(t, l, "orch-1", p); r.Behavior != want ||
-				want == bridge.Deny && f.By != contract.ByAgent {
-				t.Errorf("%s of %q: %+v", command, subagent, f)
-			}
+			r, f := judgement(t, l, "orch-1", p)
+			testkit.Check(t, r.Behavior == want && (want != bridge.Deny || f.By == contract.ByAgent), "%s of %q: %+v",
+				command, subagent, f)
 		}
 	}
 }
@@ -217,9 +212,8 @@ func TestWhoMayOnlyRead(t *testing.T) {
 			c.change(s)
 		})
 		for _, p := range c.passes {
-			if r, f := judgement(t, l, "orch-1", p); r.Behavior != bridge.Pass {
-				t.Errorf("%s: %s %s: %+v", name, p.Tool, p.Input, f)
-			}
+			r, f := judgement(t, l, "orch-1", p)
+			testkit.Check(t, r.Behavior == bridge.Pass, "%s: %s %s: %+v", name, p.Tool, p.Input, f)
 		}
 		for _, p := range c.denied {
 			if r, f := judgement(t, l, "orch-1", p); r.Behavior != bridge.Deny || f.By != c.by || f.Reason == "" {
@@ -248,9 +242,8 @@ func TestAFreshReadingCounts(t *testing.T) {
 	} {
 		l.Event(bridge.Event{AgentRef: c.ref, Body: c.body})
 		<-l.inbox
-		if r, f := judgement(t, l, worker.ID, edit); r.Behavior != c.want {
-			t.Errorf("%T %+v: %+v", c.body, c.body, f)
-		}
+		r, f := judgement(t, l, worker.ID, edit)
+		testkit.Check(t, r.Behavior == c.want, "%T %+v: %+v", c.body, c.body, f)
 	}
 }
 
@@ -273,19 +266,16 @@ func TestDoubtIsADenial(t *testing.T) {
 	}
 	for cause, change := range causes {
 		for class, p := range toolClasses {
-			if r, f := judgement(t, court(t, everything, change), "orch-1", p); r.Behavior != bridge.Deny ||
-				r.Message == "" {
-				t.Errorf("%s, %s: %+v by %s", cause, class, r, f.By)
-			}
+			r, f := judgement(t, court(t, everything, change), "orch-1", p)
+			testkit.Check(t, r.Behavior == bridge.Deny && r.Message != "", "%s, %s: %+v by %s", cause, class, r, f.By)
 		}
 	}
 	for class, p := range toolClasses {
 		p.AgentRef = bridge.AgentRef{ID: "orch-1", Generation: 2}
 		l := court(t, everything, nil)
 		l.Trouble(errors.New("no space left on device"))
-		if r, f := judgement(t, l, "orch-1", p); r.Behavior != bridge.Deny || f.By != contract.ByJournal {
-			t.Errorf("journal failing, %s: %+v", class, f)
-		}
+		r, f := judgement(t, l, "orch-1", p)
+		testkit.Check(t, r.Behavior == bridge.Deny && f.By == contract.ByJournal, "journal failing, %s: %+v", class, f)
 		if r, err := l.Permission(t.Context(), bridge.PermissionParams{AgentRef: p.AgentRef, Request: "p", Tool: p.Tool,
 			Input: p.Input}); err == nil || r.Behavior == bridge.Allow {
 			t.Errorf("journal failing, asked for %s: %+v, %v", class, r, err)
@@ -302,9 +292,8 @@ func TestDoubtIsADenial(t *testing.T) {
 				t.Errorf("loop stuck, %s: %+v, %v", class, r, err)
 			}
 			close(l.done)
-			if r, err := l.Judge(t.Context(), p); err == nil || r.Behavior != "" {
-				t.Errorf("run over, %s: %+v, %v", class, r, err)
-			}
+			r, err := l.Judge(t.Context(), p)
+			testkit.Check(t, err != nil && r.Behavior == "", "run over, %s: %+v, %v", class, r, err)
 		})
 	}
 }
@@ -321,9 +310,7 @@ func TestNoAnswer(t *testing.T) {
 		l := court(t, askAll, nil)
 		r, _ := judgement(t, l, "orch-1", p)
 		d := l.answer(toolCall{agent: "orch-1", tool: p.Tool, input: p.Input})
-		if r.Behavior != bridge.Ask || d.Behavior != policy.Ask {
-			t.Errorf("%s: %+v, then %+v", class, r, d)
-		}
+		testkit.Check(t, r.Behavior == bridge.Ask && d.Behavior == policy.Ask, "%s: %+v, then %+v", class, r, d)
 	}
 }
 
@@ -332,14 +319,11 @@ func TestLongInputs(t *testing.T) {
 	l := court(t, runconfig.Options{Permissions: "accept-edits", Deny: []string{"Bash"}}, nil)
 	long := bridge.JudgeParams{Tool: "Write",
 		Input: json.RawMessage(`{"file_path":"/w/a","content":"` + strings.Repeat("x", judgedInput) + `"}`)}
-	if _, f := judgement(t, l, "orch-1", long); string(f.Params.Input) != "null" ||
-		f.Action != input.PermissionKey("Write", long.Input) {
-		t.Errorf("recorded: %.100s", f.Params.Input)
-	}
-	if _, f := judgement(t, l, "orch-1",
-		bashCall("echo "+strings.Repeat("x", judgedInput))); len(f.Params.Input) < judgedInput {
-		t.Errorf("recorded of a denial: %.100s", f.Params.Input)
-	}
+	_, f := judgement(t, l, "orch-1", long)
+	testkit.Check(t, string(f.Params.Input) == "null" && f.Action == input.PermissionKey("Write", long.Input),
+		"recorded: %.100s", f.Params.Input)
+	_, f = judgement(t, l, "orch-1", bashCall("echo "+strings.Repeat("x", judgedInput)))
+	testkit.Check(t, len(f.Params.Input) >= judgedInput, "recorded of a denial: %.100s", f.Params.Input)
 }
 
 // TestTheCLIsQuestionIsAHumans: nothing but a human's answer to the same action answers a question of the CLI with
@@ -418,9 +402,8 @@ func TestNativeRules(t *testing.T) {
 	odd.policy.CWD = "/w/a[b]"
 	odd.Snapshot().Options.CWD = "/w/a[b]"
 	rules, mode, unsupported := odd.nativeRules(odd.Snapshot(), "orch-1")
-	if mode != "acceptEdits" || len(rules.Allow) > 0 || len(unsupported) != 1 {
-		t.Errorf("a directory that no rule can name: %+v, %s, %q", rules, mode, unsupported)
-	}
+	testkit.Check(t, mode == "acceptEdits" && len(rules.Allow) == 0 && len(unsupported) == 1,
+		"a directory that no rule can name: %+v, %s, %q", rules, mode, unsupported)
 }
 
 // TestJudgedWhereTheShellIs: a relative name begins at the directory that the hook reports.
@@ -429,9 +412,8 @@ func TestJudgedWhereTheShellIs(t *testing.T) {
 	p := bashCall("cat id")
 	for cwd, want := range map[string]string{"": bridge.Pass, "/w/sub": bridge.Pass, "/k": bridge.Deny} {
 		p.CWD = cwd
-		if r, f := judgement(t, l, "orch-1", p); r.Behavior != want {
-			t.Errorf("in %q: %s (%s), want %s", cwd, r.Behavior, f.Reason, want)
-		}
+		r, f := judgement(t, l, "orch-1", p)
+		testkit.Check(t, r.Behavior == want, "in %q: %s (%s), want %s", cwd, r.Behavior, f.Reason, want)
 	}
 }
 
@@ -448,13 +430,11 @@ func TestPlainLines(t *testing.T) {
 		"go test \\": "", "go test \u00e9": "", "go test !x": "", "(make)": "", "go test a&b": "", "go test [a]": "",
 		"go test a?": "", "go test x\x00": "", "go test x^y": "",
 	} {
-		if rule, ok := plainly(rules, line); rule != want || ok != (want != "") {
-			t.Errorf("%q: %q, %v, want %q", line, rule, ok, want)
-		}
+		rule, ok := plainly(rules, line)
+		testkit.Check(t, rule == want && ok == (want != ""), "%q: %q, %v, want %q", line, rule, ok, want)
 	}
-	if rule, ok := plainly(parsed([]string{"Bash(*)"}), "any thing"); !ok || rule != "Bash(*)" {
-		t.Errorf("the rule for all commands: %q, %v", rule, ok)
-	}
+	rule, ok := plainly(parsed([]string{"Bash(*)"}), "any thing")
+	testkit.Check(t, ok && rule == "Bash(*)", "the rule for all commands: %q, %v", rule, ok)
 }
 
 // TestNoQuestionMoreThanTheCLI: Arbiter neither asks about nor denies a daily command line that the CLI allows

@@ -55,6 +55,8 @@ type Opener func(ctx context.Context, host string) (Opened, *input.BridgeFailed)
 // The effects of an input are carried out only when the journal holds the input on disk: so everything that was
 // done can be derived from what was recorded.
 type Loop struct {
+	hostHandler // serves the bridge of this host
+
 	decider decider.Decider // nil: the Arbiter's session decides
 
 	policy    policy.Policy   // directory, home and links, without rules: those are in the run's options
@@ -138,8 +140,9 @@ func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]alarm{},
 		cancellables: map[string]cancellable{}, clock: StartClock(newNap()),
 	}
+	l.hostHandler = hostHandler{l, supervisor.LifecycleHere}
 	l.broken = make(chan *Fault, 1)
-	l.outbox.init()
+	l.outbox.wake = make(chan struct{}, 1)
 	l.state.Store(&supervisor.State{})
 	return l
 }

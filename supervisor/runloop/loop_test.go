@@ -186,9 +186,7 @@ func TestLoopRunsATask(t *testing.T) {
 				r, err := f.loop.ToolCall(t.Context(),
 					bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
 						Input: json.RawMessage(`{"prompt":"work"}`)})
-				if err != nil || r.IsError {
-					t.Errorf("spawn_orchestrator: %v %v", r, err)
-				}
+				testkit.Check(t, err == nil && !r.IsError, "spawn_orchestrator: %v %v", r, err)
 				f.ruled(p, ruling("CONTINUE", "Patience."))
 				return
 			}
@@ -200,9 +198,8 @@ func TestLoopRunsATask(t *testing.T) {
 			t.Errorf("the first event is %T", events[0].Body)
 		}
 		r, ok := events[len(events)-1].Body.(contract.Result)
-		if !ok || r.Status != contract.StatusComplete || r.DurationMS < 300 || r.CostUSD < 0.029 {
-			t.Errorf("the last event is %+v", events[len(events)-1].Body)
-		}
+		testkit.Check(t, ok && r.Status == contract.StatusComplete && r.DurationMS >= 300 && r.CostUSD >= 0.029,
+			"the last event is %+v", events[len(events)-1].Body)
 		done := 0
 		for _, e := range events {
 			if _, ok := e.Body.(contract.Done); ok {
@@ -218,12 +215,10 @@ func TestLoopTimesOut(t *testing.T) {
 		port := &fakePort{answer: func(*fakePort, bridge.MessageParams) {}} // never answers
 		began := time.Now()
 		events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true, Timeout: time.Hour}, port, nil)
-		if exit != contract.ExitLimit || time.Since(began) < time.Hour || time.Since(began) > time.Hour+time.Minute {
-			t.Errorf("exit %d after %s", exit, time.Since(began))
-		}
-		if r := events[len(events)-1].Body.(contract.Result); r.Status != contract.StatusLimit {
-			t.Errorf("result %+v", r)
-		}
+		testkit.Check(t, exit == contract.ExitLimit && time.Since(began) >= time.Hour &&
+			time.Since(began) <= time.Hour+time.Minute, "exit %d after %s", exit, time.Since(began))
+		testkit.Like(t, "result", contract.Result{Status: contract.StatusLimit},
+			events[len(events)-1].Body.(contract.Result))
 	})
 }
 
@@ -234,26 +229,21 @@ func TestLoopAnswersPermissionsByRuleAndByDeadline(t *testing.T) {
 				r, err := f.loop.Permission(t.Context(),
 					bridge.PermissionParams{AgentRef: p.AgentRef, Request: request, Tool: tool,
 						Input: json.RawMessage(`{"command":"make"}`)})
-				if err != nil {
-					t.Error(err)
-				}
+				testkit.Check(t, err == nil, "%v", err)
 				return r.Behavior
 			}
 			testkit.Same(t, "the Arbiter may write", bridge.Deny, ask("1", "Write"))
 			testkit.Same(t, "the Arbiter may run", bridge.Deny, ask("2", "Bash"))
 			gone, cancel := context.WithCancel(t.Context())
 			cancel()
-			if _, err := f.loop.Permission(gone,
-				bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Request: "3",
-					Tool: "Bash"}); !errors.Is(err, context.Canceled) {
-				t.Errorf("a request that was withdrawn: %v", err)
-			}
+			testkit.Fails(t, "a request that was withdrawn",
+				testkit.Err(f.loop.Permission(gone,
+					bridge.PermissionParams{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Request: "3",
+						Tool: "Bash"})), context.Canceled)
 			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
 		}}
-		if _, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port,
-			nil); exit != contract.ExitComplete {
-			t.Errorf("exit %d", exit)
-		}
+		_, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
+		testkit.Check(t, exit == contract.ExitComplete, "exit %d", exit)
 	})
 }
 
@@ -285,12 +275,9 @@ func TestLoopAfterTheEnd(t *testing.T) {
 		var loop *Loop
 		perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, func(l *Loop) { loop = l })
 		synctest.Wait()
-		if loop.Put(input.InputEnded{}) {
-			t.Error("an input was taken after the end")
-		}
-		if _, err := loop.ToolCall(t.Context(), bridge.ToolCallParams{}); !errors.Is(err, errOver) {
-			t.Errorf("a tool call after the end: %v", err)
-		}
+		testkit.Check(t, !loop.Put(input.InputEnded{}), "an input was taken after the end")
+		testkit.Fails(t, "a tool call after the end", testkit.Err(loop.ToolCall(t.Context(), bridge.ToolCallParams{})),
+			errOver)
 	})
 }
 
@@ -299,9 +286,8 @@ func TestLoopTurnsItsOwnPanicIntoAnExit(t *testing.T) {
 		port := &fakePort{answer: func(f *fakePort, p bridge.MessageParams) { f.loop.Put(nil) }}
 		events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
 		testkit.Same(t, "exit", contract.ExitBug, exit)
-		if e, ok := events[len(events)-1].Body.(contract.Error); !ok || e.Category != bridge.CatInternal {
-			t.Errorf("the last event is %+v", events[len(events)-1].Body)
-		}
+		e, ok := events[len(events)-1].Body.(contract.Error)
+		testkit.Check(t, ok && e.Category == bridge.CatInternal, "the last event is %+v", events[len(events)-1].Body)
 	})
 }
 
@@ -541,9 +527,8 @@ func TestUnknownFramesAreNoNotices(t *testing.T) {
 		n.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: "unknown frame", Frame: "system/new"}})
 		n.loop.Event(bridge.Event{AgentRef: ref, Body: bridge.Notice{Text: "something else"}})
 		synctest.Wait()
-		if got := hearing[contract.Notice](n); len(got) != 1 || got[0].Text != "something else" {
-			t.Errorf("notices %+v", got)
-		}
+		got := hearing[contract.Notice](n)
+		testkit.Check(t, len(got) == 1 && got[0].Text == "something else", "notices %+v", got)
 		n.stop()
 	})
 }
@@ -621,17 +606,15 @@ func TestRecordsSayWhoTheyAreFrom(t *testing.T) {
 				q, err2 := f.loop.Permission(t.Context(),
 					bridge.PermissionParams{AgentRef: ref, Request: "r-" + ref.String(), Tool: "Read",
 						Input: json.RawMessage(`{}`)})
-				if err != nil || err2 != nil || !r.IsError || q.Behavior != bridge.Deny {
-					t.Errorf("%s: %+v %v, %+v %v", ref, r, err, q, err2)
-				}
+				testkit.Check(t, err == nil && err2 == nil && r.IsError && q.Behavior == bridge.Deny,
+					"%s: %+v %v, %+v %v", ref, r, err, q, err2)
 				answers = append(answers, r.Text)
 			}
 			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
 		}
 		n := live(t, kept, port, func(o *runconfig.Options) { o.Task = "build" })
-		if exit := n.over(); exit != contract.ExitComplete || len(answers) != 3 {
-			t.Fatalf("exit %d, answers %q", exit, answers)
-		}
+		exit := n.over()
+		testkit.Need(t, exit == contract.ExitComplete && len(answers) == 3, "exit %d, answers %q", exit, answers)
 		told := 0
 		for _, e := range n.events {
 			if b, ok := e.Body.(contract.Error); ok && strings.Contains(b.Message, "was dropped") {
@@ -647,9 +630,8 @@ func TestRecordsSayWhoTheyAreFrom(t *testing.T) {
 				t.Errorf("from %+v: %s", in.From, r.Payload)
 			}
 		}
-		if by["arbiter"] == 0 || by["supervisor"] == 0 || by["human"] != 1 || len(by) != 3 {
-			t.Errorf("records by sender: %v", by)
-		}
+		testkit.Check(t, by["arbiter"] != 0 && by["supervisor"] != 0 && by["human"] == 1 && len(by) == 3,
+			"records by sender: %v", by)
 	})
 }
 
@@ -672,15 +654,13 @@ func TestLoopTellsTheEventLog(t *testing.T) {
 				said = append(said, e)
 			}
 		}
-		if len(said) != len(recorded.told) || len(said) < 6 {
-			t.Fatalf("%d events were said, %d are in the log", len(said), len(recorded.told))
-		}
+		testkit.Need(t, len(said) == len(recorded.told) && len(said) >= 6, "%d events were said, %d are in the log",
+			len(said), len(recorded.told))
 		alone := 0
 		for i, line := range recorded.told {
 			e, err := contract.DecodeLine(line.Line)
-			if err != nil || e.Seq != uint64(i+1) || e.Body.EventName() != said[i].Body.EventName() {
-				t.Errorf("line %d is %s: %v; said was %+v", i+1, line.Line, err, said[i])
-			}
+			testkit.Check(t, err == nil && e.Seq == uint64(i+1) && e.Body.EventName() == said[i].Body.EventName(),
+				"line %d is %s: %v; said was %+v", i+1, line.Line, err, said[i])
 			if line.Input == 0 {
 				alone++
 			}
@@ -688,9 +668,8 @@ func TestLoopTellsTheEventLog(t *testing.T) {
 		testkit.Same(t, "lines that follow from no input: the trouble and its end", 2, alone)
 		var fold supervisor.Replayer
 		testkit.OK(t, fold.Take(recorded.snapshot))
-		if a, b := fingerprint(t, n.loop.Snapshot()), fingerprint(t, &fold.State); a != b {
-			t.Error("the last snapshot is of another state")
-		}
+		testkit.Same(t, "the last snapshot is of another state", fingerprint(t, &fold.State),
+			fingerprint(t, n.loop.Snapshot()))
 	})
 }
 
@@ -714,9 +693,8 @@ func TestSnapshotsAreTaken(t *testing.T) {
 							Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
 								Body: bridge.Assistant{Text: text}}}})
 			}
-			if want := min(snapshotInputs, snapshotBytes/len(text)) + 1; n > want || recorded.snapshot.Seq == 0 {
-				t.Errorf("after %d inputs of %d bytes there is a snapshot of %d", n, len(text), recorded.snapshot.Seq)
-			}
+			testkit.Check(t, n <= (min(snapshotInputs, snapshotBytes/len(text))+1) && recorded.snapshot.Seq != 0,
+				"after %d inputs of %d bytes there is a snapshot of %d", n, len(text), recorded.snapshot.Seq)
 		})
 	}
 }

@@ -65,9 +65,7 @@ func TestPieces(t *testing.T) {
 			got.WriteString(e.Body.(bridge.Delta).Text)
 		}
 	}
-	if strings.Contains(got.String(), "MIIEvQ") {
-		t.Errorf("a key line by line: %q", got.String())
-	}
+	testkit.Excludes(t, "a key line by line", got.String(), "MIIEvQ")
 }
 
 // aSecret is made up.
@@ -146,9 +144,7 @@ func TestInputsHaveNoSecrets(t *testing.T) {
 		if raw, err := json.Marshal(got); err == nil {
 			text += string(raw)
 		}
-		if strings.Contains(text, "madeup") {
-			t.Errorf("%s: %s", name, text)
-		}
+		testkit.Excludes(t, name, text, "madeup")
 	}
 	for name, typ := range input.Kinds {
 		if ours[name] == "all" || name == "agent_event" {
@@ -171,9 +167,8 @@ func TestInputsHaveNoSecrets(t *testing.T) {
 	testkit.Same(t, "the human's own word", input.Body(said), l.masked(said))
 	d := l.masked(input.Decided{Input: json.RawMessage(`{"task":"` + aSecret + `"}`),
 		Decision: decider.Decision{Reason: aSecret}}).(input.Decided)
-	if !strings.Contains(string(d.Input), aSecret) || strings.Contains(d.Decision.Reason, "madeup") {
-		t.Errorf("a decision: %+v", d)
-	}
+	testkit.Check(t, strings.Contains(string(d.Input), aSecret) && !strings.Contains(d.Decision.Reason, "madeup"),
+		"a decision: %+v", d)
 }
 
 // TestMaskedPermission: the rules and the human decide on the exact action. Its record, which contains no
@@ -183,18 +178,15 @@ func TestMaskedPermission(t *testing.T) {
 		Input: json.RawMessage(`{"command":"curl -H 'Authorization: Bearer ` + aSecret + `' x"}`)}
 	f := masking().masked(input.PermissionAsked{Params: p, Action: input.PermissionKey(p.Tool, p.Input),
 		Suggestions: []string{"Bash(curl *)", "Bash(curl -H " + aSecret + ")"}}).(input.PermissionAsked)
-	if f.Action != input.PermissionKey(p.Tool, p.Input) || keyOf(f.Params) == input.PermissionKey(p.Tool, p.Input) ||
-		!cmp.Equal(f.Suggestions, []string{"Bash(curl *)"}) {
-		t.Errorf("%+v", f)
-	}
+	testkit.Check(t, f.Action == input.PermissionKey(p.Tool, p.Input) &&
+		keyOf(f.Params) != input.PermissionKey(p.Tool, p.Input) && cmp.Equal(f.Suggestions, []string{"Bash(curl *)"}),
+		"%+v", f)
 	permit := input.PermissionRequest{Params: f.Params, Action: f.Action}
-	if got := permit.Event(); got.Action != input.PermissionKey(p.Tool, p.Input) ||
-		strings.Contains(string(got.Input), "madeup") || !json.Valid(got.Input) {
-		t.Errorf("%+v", got)
-	}
-	if old := (input.PermissionRequest{Params: p}); old.Key() != input.PermissionKey(p.Tool, p.Input) {
-		t.Error("without a key, another action")
-	}
+	got := permit.Event()
+	testkit.Check(t, got.Action == input.PermissionKey(p.Tool, p.Input) &&
+		!strings.Contains(string(got.Input), "madeup") && json.Valid(got.Input), "%+v", got)
+	old := (input.PermissionRequest{Params: p})
+	testkit.Check(t, old.Key() == input.PermissionKey(p.Tool, p.Input), "without a key, another action")
 }
 
 // TestModelOutputHasNoKeys: the loop masks the fake secrets of the corpus, in every place where an agent
@@ -213,13 +205,10 @@ func TestModelOutputHasNoKeys(t *testing.T) {
 			f.Event.AgentRef = bridge.AgentRef{}
 			raw := testkit.Must(json.Marshal(f.Event))(t)
 			for _, piece := range []string{"7Zx9K2mVbq7Zx", "0f7e3a9c1b0f7", "Q7ZX9K2MVBQ"} {
-				if keys += strings.Count(c.Text, piece); strings.Contains(string(raw), piece) {
-					t.Errorf("%s: %T: %.300s", c.Name, f.Event.Body, raw)
-				}
+				keys += strings.Count(c.Text, piece)
+				testkit.Check(t, !strings.Contains(string(raw), piece), "%s: %T: %.300s", c.Name, f.Event.Body, raw)
 			}
 		}
 	}
-	if keys < 40 && !t.Failed() {
-		t.Errorf("%d keys", keys)
-	}
+	testkit.Check(t, keys >= 40 || t.Failed(), "%d keys", keys)
 }

@@ -71,8 +71,6 @@ type pendingInput struct {
 	effects []input.Effect
 }
 
-func (b *outbox) init() { b.wake = make(chan struct{}, 1) }
-
 func (b *outbox) hint() {
 	select {
 	case b.wake <- struct{}{}:

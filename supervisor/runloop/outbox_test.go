@@ -29,36 +29,27 @@ func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 		recorded := &fakeJournal{wait: -1}
 		n := live(t, recorded, port, func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Hour)
-		if len(port.starts()) != 0 || len(hearing[contract.Session](n)) != 0 {
-			t.Fatalf("before its first input was durable: starts %v, events %v", port.starts(),
-				hearing[contract.Session](n))
-		}
+		testkit.Need(t, len(port.starts()) == 0 && len(hearing[contract.Session](n)) == 0,
+			"before its first input was durable: starts %v, events %v", port.starts(), hearing[contract.Session](n))
 		recorded.sync()
 		time.Sleep(time.Second)
-		if len(port.starts()) != 1 || len(hearing[contract.Spawn](n)) != 1 {
-			t.Fatalf("afterwards: starts %v", port.starts())
-		}
-		if len(n.sent()) != 0 {
-			t.Fatal("the task was sent before `spawned` was durable")
-		}
+		testkit.Need(t, len(port.starts()) == 1 && len(hearing[contract.Spawn](n)) == 1, "afterwards: starts %v",
+			port.starts())
+		testkit.Need(t, len(n.sent()) == 0, "the task was sent before `spawned` was durable")
 		recorded.sync()
 		time.Sleep(time.Second)
-		if len(n.sent()) != 1 || len(hearing[contract.Question](n)) != 0 {
-			t.Fatalf("sent %v, questions %v", n.sent(), hearing[contract.Question](n))
-		}
+		testkit.Need(t, len(n.sent()) == 1 && len(hearing[contract.Question](n)) == 0, "sent %v, questions %v",
+			n.sent(), hearing[contract.Question](n))
 		recorded.sync()
 		time.Sleep(time.Second)
-		if len(hearing[contract.Question](n)) != 1 {
-			t.Fatal("the question was not asked")
-		}
+		testkit.Need(t, len(hearing[contract.Question](n)) == 1, "the question was not asked")
 		n.say("a", "one")
 		synctest.Wait()
 		first := uint64(recorded.count())
 		n.say("b", "two")
 		time.Sleep(time.Hour)
-		if len(hearing[contract.Accepted](n)) != 0 || len(n.sent()) != 1 {
-			t.Fatalf("accepted %v, sent %v before they were durable", hearing[contract.Accepted](n), n.sent())
-		}
+		testkit.Need(t, len(hearing[contract.Accepted](n)) == 0 && len(n.sent()) == 1,
+			"accepted %v, sent %v before they were durable", hearing[contract.Accepted](n), n.sent())
 		recorded.loop.Committed(first)
 		synctest.Wait()
 		if a := hearing[contract.Accepted](n); len(a) != 1 || a[0].Ref != "a" || len(n.sent()) != 2 {
@@ -67,9 +58,8 @@ func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 		recorded.takes(0)
 		recorded.sync()
 		time.Sleep(time.Second)
-		if a := hearing[contract.Accepted](n); len(a) != 2 || a[1].Ref != "b" {
-			t.Errorf("accepted %v", a)
-		}
+		a := hearing[contract.Accepted](n)
+		testkit.Check(t, len(a) == 2 && a[1].Ref == "b", "accepted %v", a)
 		n.loop.Put(input.Signal{Signal: "INT"})
 		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
 	})
@@ -90,26 +80,22 @@ func TestTroubleWithTheDisk(t *testing.T) {
 		n.loop.Event(bridge.Event{AgentRef: n.loop.Snapshot().Agents[0].AgentRef,
 			Body: bridge.Context{Tokens: 50, Window: 100, Pct: 50}})
 		synctest.Wait()
-		if a := hearing[contract.Accepted](n); len(a) != 0 {
-			t.Fatalf("accepted %v", a)
-		}
-		if r := hearing[contract.Rejected](n); len(r) != 1 || r[0].Ref != "during" ||
-			!strings.Contains(r[0].Message, "no space left") {
-			t.Fatalf("rejected %v", r)
-		}
-		if e := hearing[contract.Error](n); len(e) != 1 || !strings.Contains(e[0].Message, "no space left") ||
-			len(e[0].RecoveryOptions) == 0 {
-			t.Fatalf("errors %v", e)
-		}
+		a := hearing[contract.Accepted](n)
+		testkit.Need(t, len(a) == 0, "accepted %v", a)
+		r := hearing[contract.Rejected](n)
+		testkit.Need(t, len(r) == 1 && r[0].Ref == "during" && strings.Contains(r[0].Message, "no space left"),
+			"rejected %v", r)
+		e := hearing[contract.Error](n)
+		testkit.Need(t, len(e) == 1 && strings.Contains(e[0].Message, "no space left") &&
+			len(e[0].RecoveryOptions) != 0, "errors %v", e)
 		testkit.Same(t, "an agent's word was not taken", 50, n.loop.Snapshot().Agents[0].Context.Pct)
 		n.loop.Trouble(errors.New("no space left on device")) // reported once
 		recorded.takes(0)
 		n.loop.Trouble(nil)
 		recorded.sync()
 		time.Sleep(time.Second)
-		if len(hearing[contract.Error](n)) != 1 || len(n.sent()) != 2 {
-			t.Errorf("afterwards: errors %v, sent %v", hearing[contract.Error](n), n.sent())
-		}
+		testkit.Check(t, len(hearing[contract.Error](n)) == 1 && len(n.sent()) == 2, "afterwards: errors %v, sent %v",
+			hearing[contract.Error](n), n.sent())
 		n.say("after", "three")
 		time.Sleep(time.Second)
 		var refs []string
@@ -139,17 +125,14 @@ func TestHaltInTrouble(t *testing.T) {
 		n.loop.Put(input.Command{Channel: input.ChannelSocket,
 			Command: contract.Command{Ref: "h", Body: contract.Halt{}}})
 		synctest.Wait()
-		if !n.loop.Snapshot().Halted {
-			t.Fatal("it is not taken notice of")
-		}
+		testkit.Need(t, n.loop.Snapshot().Halted, "it is not taken notice of")
 		n.loop.Put(input.BridgeLost{Message: "signal: killed", Halted: true}) // the kill switch bypassed the loop
 		recorded.takes(0)
 		n.loop.Trouble(nil)
 		recorded.sync()
 		time.Sleep(time.Minute)
-		if a := hearing[contract.Accepted](n); len(a) != 1 || a[0].Ref != "h" {
-			t.Errorf("accepted %v", a)
-		}
+		a := hearing[contract.Accepted](n)
+		testkit.Check(t, len(a) == 1 && a[0].Ref == "h", "accepted %v", a)
 		if s := n.loop.Snapshot(); !s.Halted || s.Lifecycle.Crashes != 0 || len(port.starts()) != 1 {
 			t.Errorf("halted %v, %d crashes, started %v", s.Halted, s.Lifecycle.Crashes, port.starts())
 		}
@@ -204,16 +187,13 @@ func TestASignalInTrouble(t *testing.T) {
 				synctest.Wait()
 				go n.loop.Put(input.Signal{Signal: "INT"})
 				exit := n.over()
-				if want := contract.ExitInterrupted; exit != want && !strings.HasPrefix(name, "stop") {
-					t.Errorf("exit %d", exit)
-				}
+				testkit.Check(t, exit == contract.ExitInterrupted || strings.HasPrefix(name, "stop"), "exit %d", exit)
 				testkit.Same(t, fmt.Sprintf("accepted %v", hearing[contract.Accepted](n)), 0,
 					len(hearing[contract.Accepted](n)))
 				if name != "idle" && name != "many events" {
-					if r := hearing[contract.Rejected](n); len(r) != 1 || r[0].Ref != "w" ||
-						!strings.Contains(r[0].Message, "could not be recorded") {
-						t.Errorf("rejected %v", r)
-					}
+					r := hearing[contract.Rejected](n)
+					testkit.Check(t, len(r) == 1 && r[0].Ref == "w" &&
+						strings.Contains(r[0].Message, "could not be recorded"), "rejected %v", r)
 				}
 				testkit.Same(t, "results", 1, len(hearing[contract.Result](n)))
 			})
@@ -258,13 +238,11 @@ func TestAFullJournalEndsTheRun(t *testing.T) {
 			}
 			testkit.Same(t, "exit", contract.ExitLimit, n.over())
 			a, r := hearing[contract.Accepted](n), hearing[contract.Rejected](n)
-			if len(a) != 1 || a[0].Ref != "a" || len(r) != 1 || r[0].Ref != "b" {
-				t.Errorf("accepted %v, rejected %v", a, r)
-			}
-			if s := hearing[contract.Result](n); len(s) != 1 || s[0].Status != contract.StatusLimit ||
-				!strings.Contains(s[0].Summary, "journal is full") {
-				t.Errorf("results %v", s)
-			}
+			testkit.Check(t, len(a) == 1 && a[0].Ref == "a" && len(r) == 1 && r[0].Ref == "b",
+				"accepted %v, rejected %v", a, r)
+			s := hearing[contract.Result](n)
+			testkit.Check(t, len(s) == 1 && s[0].Status == contract.StatusLimit &&
+				strings.Contains(s[0].Summary, "journal is full"), "results %v", s)
 		})
 	}
 }
@@ -285,9 +263,8 @@ func TestAJournalThatFillsUp(t *testing.T) {
 				near = append(near, x.Text)
 			}
 		}
-		if len(near) != 2 || !strings.Contains(near[0], "81 MiB") || !strings.Contains(near[1], "85 MiB") {
-			t.Errorf("notices %q", near)
-		}
+		testkit.Check(t, len(near) == 2 && strings.Contains(near[0], "81 MiB") && strings.Contains(near[1], "85 MiB"),
+			"notices %q", near)
 		n.stop()
 	})
 }
@@ -315,13 +292,9 @@ func TestInputsThatTheJournalRejects(t *testing.T) {
 		time.Sleep(time.Second)
 		testkit.Same(t, "texts were shown", 2, len(hearing[contract.Assistant](n)))
 		a, r := hearing[contract.Accepted](n), hearing[contract.Rejected](n)
-		if len(a) != 1 || a[0].Ref != "small" || len(r) != 1 || r[0].Ref != "large" ||
-			!strings.Contains(r[0].Message, "too large") {
-			t.Errorf("accepted %v, rejected %v", a, r)
-		}
-		if n.loop.Snapshot().Ending != nil {
-			t.Error("the run ends")
-		}
+		testkit.Check(t, len(a) == 1 && a[0].Ref == "small" && len(r) == 1 && r[0].Ref == "large" &&
+			strings.Contains(r[0].Message, "too large"), "accepted %v, rejected %v", a, r)
+		testkit.Check(t, n.loop.Snapshot().Ending == nil, "the run ends")
 		n.stop()
 	})
 }
@@ -335,9 +308,8 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 		before := recorded.count()
 		// a body that Apply does not know
 		n.loop.Put(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "poison"}})
-		if exit := n.over(); exit != contract.ExitBug || n.loop.Fault() == nil {
-			t.Errorf("exit %d, fault %v", exit, n.loop.Fault())
-		}
+		exit := n.over()
+		testkit.Check(t, exit == contract.ExitBug && n.loop.Fault() != nil, "exit %d, fault %v", exit, n.loop.Fault())
 		testkit.Same(t, fmt.Sprintf("%d records more", recorded.count()-before), before, recorded.count())
 		var fold supervisor.Replayer
 		for _, r := range recorded.records {
@@ -366,12 +338,10 @@ func TestAForeignWriteIsReported(t *testing.T) {
 		time.Sleep(time.Second)
 		n.say("after", "one")
 		time.Sleep(time.Second)
-		if e := hearing[contract.Error](n); len(e) != 1 || !strings.Contains(e[0].Message, "somebody else wrote") {
-			t.Errorf("errors %v", e)
-		}
-		if a := hearing[contract.Accepted](n); len(a) != 1 {
-			t.Errorf("accepted %v", a)
-		}
+		e := hearing[contract.Error](n)
+		testkit.Check(t, len(e) == 1 && strings.Contains(e[0].Message, "somebody else wrote"), "errors %v", e)
+		a := hearing[contract.Accepted](n)
+		testkit.Check(t, len(a) == 1, "accepted %v", a)
 		n.stop()
 	})
 }
@@ -424,27 +394,22 @@ func TestTooLargeToBeTaken(t *testing.T) {
 			refused[b.Ref] = b.Message
 		}
 		for _, ref := range []string{"message", "edit_message", "permission", "set_plan"} {
-			if !strings.Contains(refused[ref], "the limit is 1,048,576") {
-				t.Errorf("%s was refused with %q", ref, refused[ref])
-			}
+			testkit.Includes(t, fmt.Sprintf("%s was refused", ref), refused[ref], "the limit is 1,048,576")
 		}
 		for _, f := range recorded.inputs(t) {
-			if c, ok := f.(input.Command); ok {
-				t.Errorf("recorded: %s", c.Command.Body.CommandType())
-			}
+			c, ok := f.(input.Command)
+			testkit.Check(t, !ok, "recorded: %+v", c)
 		}
 		input, _ := json.Marshal(map[string]string{"prompt": strings.Repeat("x", maxCallInput)})
 		r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: n.loop.Snapshot().Agents[0].AgentRef,
 			Tool: "spawn_orchestrator", Input: input})
-		if err != nil || !r.IsError || !strings.Contains(r.Text, "at most 1,048,576 are taken") {
-			t.Errorf("the tool answered %.200v, %v", r, err)
-		}
+		testkit.Check(t, err == nil && r.IsError && strings.Contains(r.Text, "at most 1,048,576 are taken"),
+			"the tool answered %.200v, %v", r, err)
 		input, _ = json.Marshal(map[string]string{"content": strings.Repeat("x", maxAskedInput)})
 		allowed, err := n.loop.Permission(t.Context(),
 			bridge.PermissionParams{Request: "p", AgentRef: n.loop.Snapshot().Agents[0].AgentRef, Tool: "Write",
 				Input: input})
-		if err != nil || allowed.Behavior != bridge.Deny || !strings.Contains(allowed.Message, "in smaller pieces") {
-			t.Errorf("the permission is %.200v, %v", allowed, err)
-		}
+		testkit.Check(t, err == nil && allowed.Behavior == bridge.Deny &&
+			strings.Contains(allowed.Message, "in smaller pieces"), "the permission is %.200v, %v", allowed, err)
 	})
 }

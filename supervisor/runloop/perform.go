@@ -2,6 +2,7 @@ package runloop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime/debug"
@@ -19,7 +20,11 @@ import (
 // perform carries out an effect. What may take time runs on a worker that Run waits for; its outcome comes back
 // as an input.
 func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e input.Effect) {
-	port := func(agent string) Port { return l.portOf(ports, agent) }
+	port := func(agent string) Port { return ports.on(l.hostOf(agent)) }
+	inOrder := func(a bridge.AgentRef, deadline time.Duration, f func(context.Context, Port)) {
+		to := port(a.ID)
+		l.lane(a.ID).push(l, timed(ctx, deadline, func(ctx context.Context) { f(ctx, to) }))
+	}
 	switch e := e.(type) {
 	case input.Emit:
 		crashpoint.Here("loop.emit")
@@ -34,15 +39,13 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e input.E
 		}
 		l.start(ctx, e.Params.ID, deadline, func(ctx context.Context) { l.spawn(ctx, port(e.Params.ID), e) })
 	case input.Send:
-		to := port(e.Params.ID)
-		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.send(ctx, to, e) }))
+		inOrder(e.Params.AgentRef, sendDeadline, func(ctx context.Context, to Port) { l.send(ctx, to, e) })
 	case input.Interrupt:
-		to := port(e.Agent.ID)
-		l.lane(e.Agent.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) {
+		inOrder(e.Agent, sendDeadline, func(ctx context.Context, to Port) {
 			if _, err := to.Interrupt(ctx, e.Agent); err != nil {
 				l.log.Warn("interrupt", "agent", e.Agent.ID, "error", err)
 			}
-		}))
+		})
 	case input.Kill:
 		l.end(ctx, e.Agent, func(ctx context.Context) error {
 			crashpoint.Here("loop.kill")
@@ -76,11 +79,14 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e input.E
 	case input.Inspect:
 		l.work(timed(ctx, inspectDeadline, func(ctx context.Context) { l.inspect(ctx, ports.on(e.Host), e) }))
 	case input.Configure:
-		to := port(e.Params.ID)
-		l.lane(e.Params.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.configure(ctx, to, e.Params) }))
+		// The reminders that its driver has to give. An agent that is ending needs none.
+		inOrder(e.Params.AgentRef, sendDeadline, func(ctx context.Context, to Port) {
+			if err := to.Configure(ctx, e.Params); err != nil && !errors.Is(err, bridge.ErrClosed) {
+				l.log.Info("configure", "agent", e.Params.ID, "error", err)
+			}
+		})
 	case input.SetModel:
-		to := port(e.Agent.ID)
-		l.lane(e.Agent.ID).push(l, timed(ctx, modelDeadline, func(ctx context.Context) { l.setModel(ctx, to, e) }))
+		inOrder(e.Agent, modelDeadline, func(ctx context.Context, to Port) { l.setModel(ctx, to, e) })
 	case input.PinTrust:
 		l.work(func() { l.pin(ctx, e.Host, e.Hash) })
 	case input.KeepWindow:
@@ -106,8 +112,7 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e input.E
 			if e.Agent != (bridge.AgentRef{}) && e.Agent != a.AgentRef || !a.Up() || a.Status == supervisor.AgentStarting {
 				continue // an agent that starts gets them when it is up
 			}
-			to := port(a.ID)
-			l.lane(a.ID).push(l, timed(ctx, sendDeadline, func(ctx context.Context) { l.giveRules(ctx, to, a.AgentRef) }))
+			inOrder(a.AgentRef, sendDeadline, func(ctx context.Context, to Port) { l.giveRules(ctx, to, a.AgentRef) })
 		}
 	case input.Remember:
 		l.lane(noteLane).push(l, func() { l.remember(e) })

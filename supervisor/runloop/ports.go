@@ -27,9 +27,6 @@ func (p ports) with(host string, port Port) ports {
 	return p
 }
 
-// portOf is the bridge of the host that an agent runs on.
-func (l *Loop) portOf(p ports, agent string) Port { return p.on(l.hostOf(agent)) }
-
 // hostOf is the host that an agent runs on.
 func (l *Loop) hostOf(agent string) string {
 	a, ok := l.state.Load().Agent(agent)

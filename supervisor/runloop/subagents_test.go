@@ -44,9 +44,8 @@ func TestSubagentsAreBounded(t *testing.T) {
 	denied := toolClasses["agent"]
 	denied.Input = []byte(`{"description":"d","prompt":"p","subagent_type":"forbidden"}`)
 	for range 5 {
-		if r, f := judgement(t, l, "orch-1", denied); r.Behavior != bridge.Deny || f.By != contract.ByRule {
-			t.Errorf("%+v by %s", r, f.By)
-		}
+		r, f := judgement(t, l, "orch-1", denied)
+		testkit.Check(t, r.Behavior == bridge.Deny && f.By == contract.ByRule, "%+v by %s", r, f.By)
 	}
 	ref := bridge.AgentRef{ID: "orch-1", Generation: 2}
 	call("pass ", "")
@@ -60,9 +59,8 @@ func TestSubagentsAreBounded(t *testing.T) {
 	<-l.inbox
 	call("pass ", "")
 	call("deny limit", "--max-subagents-per-hour")
-	if r, _ := judgement(t, l, "orch-1", bashCall("make")); r.Behavior != bridge.Pass {
-		t.Errorf("another tool: %+v", r)
-	}
+	r, _ := judgement(t, l, "orch-1", bashCall("make"))
+	testkit.Check(t, r.Behavior == bridge.Pass, "another tool: %+v", r)
 }
 
 // TestNoSubagentPastALimit: when a cost limit is reached, running turns continue to their end, and start no
@@ -71,10 +69,9 @@ func TestNoSubagentPastALimit(t *testing.T) {
 	l := court(t, runconfig.Options{Permissions: "allow-all"}, func(s *supervisor.State) {
 		s.Options.MaxCostUSD, s.Budget.CostUSD = 2, 2.5
 	})
-	if r, f := judgement(t, l, "orch-1", subagentCall(1)); r.Behavior != bridge.Deny || f.By != contract.ByLimit ||
-		!strings.Contains(r.Message, "--max-cost") {
-		t.Errorf("%+v by %s", r, f.By)
-	}
+	r, f := judgement(t, l, "orch-1", subagentCall(1))
+	testkit.Check(t, r.Behavior == bridge.Deny && f.By == contract.ByLimit && strings.Contains(r.Message, "--max-cost"),
+		"%+v by %s", r, f.By)
 }
 
 // TestSubagentsCountAfterAResume: subagents that a run started before it was resumed count against its limits.
@@ -94,9 +91,8 @@ func TestSubagentsCountAfterAResume(t *testing.T) {
 			})
 			for n, want := range []string{bridge.Pass, bridge.Deny} {
 				r, f := judgement(t, l, "orch-1", subagentCall(n))
-				if r.Behavior != want || want == bridge.Deny && !strings.Contains(r.Message, limit) {
-					t.Errorf("call %d: %+v by %s, want %s", n, r, f.By, want)
-				}
+				testkit.Check(t, r.Behavior == want && (want != bridge.Deny || strings.Contains(r.Message, limit)),
+					"call %d: %+v by %s, want %s", n, r, f.By, want)
 			}
 		})
 	}
@@ -119,9 +115,8 @@ func admitted(
 ) {
 	t.Helper()
 	got := s.Admit(agent, toolUse, both, l, at)
-	if (got == "") != (refusal == "") || !strings.Contains(got, refusal) {
-		t.Errorf("%s of %s: %q, want %q", toolUse, agent.ID, got, refusal)
-	}
+	testkit.Check(t, (got == "") == (refusal == "") && strings.Contains(got, refusal), "%s of %s: %q, want %q", toolUse,
+		agent.ID, got, refusal)
 }
 
 // TestAtOnce: each agent has a limit of its own. A subagent frees its slot when it ends, when its call is answered, at

@@ -198,11 +198,8 @@ func (l *Loop) check(ctx context.Context, port Port, e input.RunCheck) {
 	params.Env = supervisor.GitEnvironment(params.Env)
 	f.Result, err = port.Check(ctx, params)
 	crashpoint.Here("loop.checked")
-	switch {
-	case errors.Is(err, bridge.ErrClosed):
+	if f.Failed = textOf(err); errors.Is(err, bridge.ErrClosed) {
 		f.Serial = 0 // it runs again with the next bridge
-	case err != nil:
-		f.Failed = err.Error()
 	}
 }
 
@@ -225,18 +222,15 @@ func (l *Loop) inspect(ctx context.Context, port Port, e input.Inspect) {
 	if errors.Is(err, bridge.ErrClosed) {
 		return // the agent has the same
 	}
-	f := input.Inspected{Serial: e.Serial, Result: r}
-	if err != nil {
-		f.Failed = err.Error()
-	}
-	l.Put(f)
+	l.Put(input.Inspected{Serial: e.Serial, Result: r, Failed: textOf(err)})
 }
 
-// configure sends an agent's driver the reminders it has to give. An agent that is ending needs none.
-func (l *Loop) configure(ctx context.Context, port Port, p bridge.ConfigureParams) {
-	if err := port.Configure(ctx, p); err != nil && !errors.Is(err, bridge.ErrClosed) {
-		l.log.Info("configure", "agent", p.ID, "error", err)
+// textOf is the text of an error; nil: empty.
+func textOf(err error) string {
+	if err == nil {
+		return ""
 	}
+	return err.Error()
 }
 
 // giveRules gives a running agent the present rules. The mode of an agent that was started to ask nothing can be
@@ -250,12 +244,8 @@ func (l *Loop) giveRules(ctx context.Context, port Port, a bridge.AgentRef) {
 	if errors.Is(err, bridge.ErrClosed) {
 		return // the bridge is gone, and its agents with it: they start with the present rules
 	}
-	f := input.RulesGiven{Agent: a, Unsupported: unsupported}
-	if err != nil {
-		f.Failed = err.Error()
-	}
-	if f.Failed != "" || len(unsupported) > 0 {
-		l.Put(f)
+	if err != nil || len(unsupported) > 0 {
+		l.Put(input.RulesGiven{Agent: a, Unsupported: unsupported, Failed: textOf(err)})
 	}
 }
 
@@ -264,25 +254,19 @@ func (l *Loop) giveRules(ctx context.Context, port Port, a bridge.AgentRef) {
 const modelDeadline = 70 * time.Second
 
 func (l *Loop) setModel(ctx context.Context, port Port, e input.SetModel) {
-	f := input.Configured{Agent: e.Agent, Model: e.Model, All: e.All}
 	err := port.Configure(ctx, bridge.ConfigureParams{AgentRef: e.Agent, Model: e.Model})
-	if err != nil && !errors.Is(err, bridge.ErrClosed) { // its next process is started with the new model
-		f.Failed = err.Error()
+	if errors.Is(err, bridge.ErrClosed) {
+		err = nil // its next process is started with the new model
 	}
-	l.Put(f)
+	l.Put(input.Configured{Agent: e.Agent, Model: e.Model, All: e.All, Failed: textOf(err)})
 }
 
 // probeDeadline is longer than the time in which a probe expects the agent's answer.
 const probeDeadline = 3 * bridge.ProbeTimeout
 
 func (l *Loop) probe(ctx context.Context, port Port, a bridge.AgentRef) {
-	f := input.Probed{Agent: a}
 	r, err := port.Probe(ctx, a)
-	if err != nil {
-		f.Failed, f.Silent = err.Error(), ctx.Err() != nil
-	}
-	f.Result = r
-	l.Put(f)
+	l.Put(input.Probed{Agent: a, Result: r, Failed: textOf(err), Silent: err != nil && ctx.Err() != nil})
 }
 
 func (l *Loop) openBridge(ctx context.Context, host string) {
@@ -316,20 +300,14 @@ type lane struct {
 
 func (l *Loop) lane(id string) *lane {
 	if l.lanes[id] == nil {
-		for id, n := range l.lanes { // agents that have ended, too
-			if n.idle() {
-				delete(l.lanes, id)
-			}
-		}
+		maps.DeleteFunc(l.lanes, func(_ string, n *lane) bool { // agents that have ended, too
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return !n.running
+		})
 		l.lanes[id] = &lane{}
 	}
 	return l.lanes[id]
-}
-
-func (n *lane) idle() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return !n.running
 }
 
 func (n *lane) push(l *Loop, f func()) {
@@ -370,11 +348,8 @@ func (l *Loop) decide(ctx context.Context, q input.Decided) {
 	crashpoint.Here("loop.decide")
 	d, err := decider.Ask(ctx, l.decider, q.Point, q.Input)
 	q.Decision = d
-	switch {
-	case errors.Is(err, decider.ErrDeferred):
-		q.Deferred = true
-	case err != nil:
-		q.Failed = err.Error()
+	if q.Deferred = errors.Is(err, decider.ErrDeferred); !q.Deferred {
+		q.Failed = textOf(err)
 	}
 	crashpoint.Here("loop.decided")
 	if ctx.Err() == nil || d.Usage.CostUSD > 0 { // it was not cancelled, or its cost is known
@@ -483,10 +458,8 @@ func (l *Loop) openPTY(ctx context.Context, port Port, p bridge.PTYOpenParams) {
 		settings, env := l.setup(p.AgentRef)
 		p.Settings = settings
 		if len(env) > 0 {
-			all := maps.Clone(p.Config.Env)
-			if all == nil {
-				all = map[string]string{}
-			}
+			all := map[string]string{}
+			maps.Copy(all, p.Config.Env)
 			maps.Copy(all, env)
 			p.Config.Env, p.Term = all, env["TERM"]
 		}

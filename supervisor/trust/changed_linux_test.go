@@ -25,7 +25,5 @@ func TestLargeFileIsChanged(t *testing.T) {
 	if now, err := os.Stat(path); err != nil || now.Size() != info.Size() || !now.ModTime().Equal(info.ModTime()) {
 		t.Fatalf("it is to look the same: %v, %v", now, err)
 	}
-	if w.look("").Hash == before.Hash {
-		t.Error("the hash is the same")
-	}
+	testkit.Check(t, w.look("").Hash != before.Hash, "the hash is the same")
 }

@@ -82,22 +82,18 @@ var (
 func TestAddAndRemove(t *testing.T) {
 	dir, cwd := t.TempDir(), t.TempDir()
 	s := open(t, dir, cwd)
-	if got := load(t, s); got != nil {
-		t.Fatalf("at first there are %v", got)
-	}
+	got := load(t, s)
+	testkit.Need(t, got == nil, "at first there are %v", got)
 	again := byRule
 	again.Run, again.At = "r9", at.Add(time.Hour)
 	testkit.OK(t, s.Add(byRule), s.Add(byHash), s.Add(again))
 	testkit.Same(t, "another store", []Grant{byRule, byHash}, load(t, open(t, dir, cwd)))
-	if got := load(t, open(t, dir, t.TempDir())); got != nil {
-		t.Errorf("another workspace has %v", got)
-	}
-	if removed, err := s.Remove(again); !removed || err != nil {
-		t.Errorf("removed %v, %v", removed, err)
-	}
-	if removed, err := s.Remove(byRule); removed || err != nil {
-		t.Errorf("removed %v again, %v", removed, err)
-	}
+	got = load(t, open(t, dir, t.TempDir()))
+	testkit.Check(t, got == nil, "another workspace has %v", got)
+	removed, err := s.Remove(again)
+	testkit.Check(t, removed && err == nil, "removed %v, %v", removed, err)
+	removed, err = s.Remove(byRule)
+	testkit.Check(t, !removed && err == nil, "removed %v again, %v", removed, err)
 	testkit.Same(t, "after removal", []Grant{byHash}, load(t, s))
 }
 
@@ -106,12 +102,10 @@ func TestOneWorkspaceByTwoNames(t *testing.T) {
 	dir, cwd := t.TempDir(), t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
 	testkit.OK(t, os.Symlink(cwd, link), open(t, dir, link).Add(byRule))
-	if got := load(t, open(t, dir, cwd+"/.")); len(got) != 1 {
-		t.Errorf("by its other name it has %v", got)
-	}
-	if _, err := OpenGrants(dir, filepath.Join(cwd, "gone")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a workspace that is not there: %v", err)
-	}
+	got := load(t, open(t, dir, cwd+"/."))
+	testkit.Check(t, len(got) == 1, "by its other name it has %v", got)
+	testkit.Fails(t, "a workspace that is not there", testkit.Err(OpenGrants(dir, filepath.Join(cwd, "gone"))),
+		fs.ErrNotExist)
 }
 
 func TestAddRefuses(t *testing.T) {
@@ -125,13 +119,10 @@ func TestAddRefuses(t *testing.T) {
 		"closing parenthesis":          {Rule: "Bash(git *"},
 		"no longer needed":             {Rule: "Bash(" + strings.Repeat("x", maxBytes) + ")"},
 	} {
-		if err := s.Add(g); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.60v: %.200v, want %q", g, err, want)
-		}
+		testkit.Fails(t, fmt.Sprintf("%.60v", g), s.Add(g), want)
 	}
-	if got := load(t, s); got != nil {
-		t.Errorf("there are %v", got)
-	}
+	got := load(t, s)
+	testkit.Check(t, got == nil, "there are %v", got)
 }
 
 func TestModesUnderAnyUmask(t *testing.T) {
@@ -208,12 +199,10 @@ func TestUnsafeFiles(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	valid(s)
 	testkit.OK(t, os.Chmod(s.Path(), 0o644))
-	if got := load(t, s); len(got) != 1 {
-		t.Errorf("readable by others: %v", got)
-	}
-	if info, err := os.Stat(s.Path()); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("it stays readable by others: %v %v", info.Mode(), err)
-	}
+	got := load(t, s)
+	testkit.Check(t, len(got) == 1, "readable by others: %v", got)
+	info, err := os.Stat(s.Path())
+	testkit.Check(t, err == nil && info.Mode().Perm() == 0o600, "it stays readable by others: %v %v", info.Mode(), err)
 }
 
 func TestUnsafeDirectories(t *testing.T) {
@@ -237,9 +226,8 @@ func TestUnsafeDirectories(t *testing.T) {
 			if err == nil {
 				s.Close()
 			}
-			if _, ok := errors.AsType[*statedir.UnsafeError](err); !ok {
-				t.Errorf("%s is a %s: %v", where, name, err)
-			}
+			_, ok := errors.AsType[*statedir.UnsafeError](err)
+			testkit.Check(t, ok, "%s is a %s: %v", where, name, err)
 		}
 	}
 	dir := t.TempDir()
@@ -257,8 +245,7 @@ func TestUnsafeDirectories(t *testing.T) {
 func TestCorruptFiles(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
 	testkit.OK(t, s.Add(byRule))
-	good, err := os.ReadFile(s.Path())
-	testkit.OK(t, err)
+	good := testkit.Must(os.ReadFile(s.Path()))(t)
 	for want, text := range map[string]string{
 		"unexpected end":        "",
 		"not a JSON object":     "\x00\xff garbage",
@@ -276,10 +263,8 @@ func TestCorruptFiles(t *testing.T) {
 		testkit.OK(t, os.WriteFile(s.Path(), []byte(text), 0o600))
 		var corrupt *CorruptError
 		list, _, err := s.Load()
-		if list != nil || !errors.As(err, &corrupt) || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), s.Path()) {
-			t.Errorf("%.40q loads %v, %v, want %q", text, list, err, want)
-		}
+		testkit.Check(t, list == nil && errors.As(err, &corrupt) && strings.Contains(err.Error(), want) &&
+			strings.Contains(err.Error(), s.Path()), "%.40q loads %v, %v, want %q", text, list, err, want)
 		if err := s.Add(byHash); !errors.As(err, &corrupt) {
 			t.Errorf("%.40q: add: %v", text, err)
 		}
@@ -299,13 +284,11 @@ func TestEntriesNotBelieved(t *testing.T) {
 	testkit.OK(t, s.Add(byRule))
 	list, problems, err := s.Load()
 	testkit.OK(t, err)
-	if len(list) != 2 || list[0].Rule != "Bash(ls *)" || list[1] != byRule || len(problems) != len(bad) {
-		t.Fatalf("%v, %v", list, problems)
-	}
+	testkit.Need(t, len(list) == 2 && list[0].Rule == "Bash(ls *)" && list[1] == byRule && len(problems) == len(bad),
+		"%v, %v", list, problems)
 	for i, p := range problems {
-		if p.Entry != i+1 || p.Reason == "" || !strings.HasPrefix(p.String(), fmt.Sprintf("entry %d: ", i+1)) {
-			t.Errorf("problem %d is %v", i, p)
-		}
+		testkit.Check(t, p.Entry == i+1 && p.Reason != "" &&
+			strings.HasPrefix(p.String(), fmt.Sprintf("entry %d: ", i+1)), "problem %d is %v", i, p)
 	}
 	if removed, err := s.Remove(byRule); !removed || err != nil {
 		t.Error(removed, err)
@@ -313,9 +296,7 @@ func TestEntriesNotBelieved(t *testing.T) {
 	b := testkit.Must(os.ReadFile(s.Path()))(t)
 	var flat bytes.Buffer
 	testkit.OK(t, json.Compact(&flat, b))
-	if !strings.Contains(flat.String(), strings.Join(bad, ",")) {
-		t.Errorf("what was not understood was dropped: %s", flat.String())
-	}
+	testkit.Includes(t, "what was not understood was dropped", flat.String(), strings.Join(bad, ","))
 }
 
 // TestLeftovers: a process that was killed while writing left a partial file, which nothing reads.
@@ -325,15 +306,11 @@ func TestLeftovers(t *testing.T) {
 	temp := strings.TrimSuffix(s.Path(), ".json") + ".tmp"
 	target := filepath.Join(t.TempDir(), "target")
 	testkit.OK(t, os.WriteFile(target, []byte("mine"), 0o600), os.Symlink(target, temp), s.Add(byHash))
-	if got := load(t, s); len(got) != 2 {
-		t.Errorf("%v", got)
-	}
-	if b, err := os.ReadFile(target); err != nil || string(b) != "mine" {
-		t.Errorf("it wrote through a link: %q %v", b, err)
-	}
-	if _, err := os.Lstat(temp); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the piece is still there: %v", err)
-	}
+	got := load(t, s)
+	testkit.Check(t, len(got) == 2, "%v", got)
+	b, err := os.ReadFile(target)
+	testkit.Check(t, err == nil && string(b) == "mine", "it wrote through a link: %q %v", b, err)
+	testkit.Fails(t, "the piece is still there", testkit.Err(os.Lstat(temp)), fs.ErrNotExist)
 }
 
 // TestManyAddAtOnce: goroutines and processes do not lose each other's grants.
@@ -343,17 +320,14 @@ func TestManyAddAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range each {
 		wg.Go(func() {
-			if err := addMany(dir, cwd, fmt.Sprintf("goroutine%d", i)); err != nil {
-				t.Error(err)
-			}
+			testkit.Works(t, "addMany", addMany(dir, cwd, fmt.Sprintf("goroutine%d", i)))
 		})
 		wg.Go(func() {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), adderEnv+"="+strings.Join([]string{dir, cwd, fmt.Sprintf("process%d", i)},
 				"\n"))
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%v: %s", err, out)
-			}
+			out, err := cmd.CombinedOutput()
+			testkit.Check(t, err == nil, "%v: %s", err, out)
 		})
 	}
 	wg.Wait()
@@ -363,11 +337,8 @@ func TestManyAddAtOnce(t *testing.T) {
 // TestLockIsNotWaitedForForever: a process that holds the lock and hangs does not block others for long.
 func TestLockIsNotWaitedForForever(t *testing.T) {
 	s := open(t, t.TempDir(), t.TempDir())
-	unlock, err := s.dir.Lock(s.name+".lock", 0)
-	testkit.OK(t, err)
-	if _, err := s.dir.Lock(s.name+".lock", 20*time.Millisecond); !errors.Is(err, unix.EWOULDBLOCK) {
-		t.Errorf("%v", err)
-	}
+	unlock := testkit.Must(s.dir.Lock(s.name+".lock", 0))(t)
+	testkit.Fails(t, "s.dir.Lock", testkit.Err(s.dir.Lock(s.name+".lock", 20*time.Millisecond)), unix.EWOULDBLOCK)
 	unlock()
 	testkit.OK(t, s.Add(byRule))
 }

@@ -129,16 +129,12 @@ func TestInventory(t *testing.T) {
 	}
 	testkit.Same(t, "items", want, kinds(l))
 	for _, i := range l.Items {
-		if i.What == "" || len(i.SHA256) != 64 {
-			t.Errorf("item %+v", i)
-		}
+		testkit.Check(t, i.What != "" && len(i.SHA256) == 64, "item %+v", i)
 	}
 	if again := w.look(""); !cmp.Equal(l, again) {
 		t.Errorf("it is another one the second time:\n%s", cmp.Diff(l, again))
 	}
-	if l.Empty() || !newWorkspace(t).look("").Empty() {
-		t.Error("what is empty")
-	}
+	testkit.Check(t, !l.Empty() && newWorkspace(t).look("").Empty(), "what is empty")
 }
 
 // TestChanges: every byte of what counts changes the hash; nothing else does.
@@ -173,9 +169,7 @@ func TestChanges(t *testing.T) {
 			w := rich(t)
 			before := w.look("")
 			raw, err := os.ReadFile(filepath.Join(w.dir, c.file))
-			if err != nil || !strings.Contains(string(raw), c.from) {
-				t.Fatalf("%q, %v", raw, err)
-			}
+			testkit.Need(t, err == nil && strings.Contains(string(raw), c.from), "%q, %v", raw, err)
 			w.write(c.file, strings.Replace(string(raw), c.from, c.to, 1))
 			after := w.look("")
 			if got := Summary(Diff(before, after), 5); got != c.want || (before.Hash != after.Hash) != (c.want != "") {
@@ -236,9 +230,8 @@ func TestWorktree(t *testing.T) {
 	w.write("../main/.claude/agents/a.md", "x")
 	l := w.look("")
 	agent := "agent " + filepath.Join(base, "main/.claude/agents/a.md")
-	if got := kinds(l); !slices.Contains(got, agent) || !slices.Contains(got, "git .git") {
-		t.Errorf("%v", got)
-	}
+	got := kinds(l)
+	testkit.Check(t, slices.Contains(got, agent) && slices.Contains(got, "git .git"), "%v", got)
 	w.write("../other/.claude/agents/evil.md", "x")
 	w.write("../main/.git/worktrees/wt/commondir", filepath.Join(base, "other/.git")+"\n")
 	now := w.look("")
@@ -320,21 +313,17 @@ func TestHostile(t *testing.T) {
 			empty := w.look("")
 			c.make(w)
 			l := w.look("")
-			if l.Hash == empty.Hash {
-				t.Error("it is not part of the hash")
-			}
+			testkit.Check(t, l.Hash != empty.Hash, "it is not part of the hash")
 			found := ""
 			for _, i := range l.Items {
 				if i.Kind == KindUnreadable {
 					found += i.What + "\n"
 				}
 			}
-			if !strings.Contains(found, c.want) || (found != "") != (c.want != "") {
-				t.Errorf("unreadable: %q, want %q", found, c.want)
-			}
-			if again := w.look(""); again.Hash != l.Hash {
-				t.Errorf("it is another hash the second time: %s", Summary(Diff(l, again), 5))
-			}
+			testkit.Check(t, strings.Contains(found, c.want) && (found != "") == (c.want != ""),
+				"unreadable: %q, want %q", found, c.want)
+			again := w.look("")
+			testkit.Check(t, again.Hash == l.Hash, "it is another hash the second time: %s", Summary(Diff(l, again), 5))
 		})
 	}
 }
@@ -364,9 +353,7 @@ func TestLinks(t *testing.T) {
 	l := w.look("")
 	find := func(l Listing, kind string) Item {
 		i := slices.IndexFunc(l.Items, func(i Item) bool { return i.Kind == kind })
-		if i < 0 {
-			t.Fatalf("no %s in %v", kind, kinds(l))
-		}
+		testkit.Need(t, i >= 0, "no %s in %v", kind, kinds(l))
 		return l.Items[i]
 	}
 	testkit.Same(t, "link", "a link to "+outside+", outside of the workspace", find(l, KindLink).What)
@@ -390,9 +377,7 @@ func FuzzSettings(f *testing.F) {
 		l.settings("/nonexistent/.claude/settings.json", raw)
 		l.document(KindAgent, "/nonexistent/a.md", raw)
 		l.finish()
-		if len(l.Items) < 2 || l.Empty() {
-			t.Errorf("%v", l.Items)
-		}
+		testkit.Check(t, len(l.Items) >= 2 && !l.Empty(), "%v", l.Items)
 	})
 }
 
@@ -413,33 +398,27 @@ func TestStore(t *testing.T) {
 	if err != nil || !ok || !cmp.Equal(got, l) {
 		t.Errorf("trusted: %v, %v\n%s", ok, err, cmp.Diff(l, got))
 	}
-	if r, _, _ := s.Record(w.dir); r.By != "a test" || !r.At.Equal(at) {
-		t.Errorf("record: %q, %v", r.By, r.At)
-	}
+	r, _, _ := s.Record(w.dir)
+	testkit.Check(t, r.By == "a test" && r.At.Equal(at), "record: %q, %v", r.By, r.At)
 	path, _, err := s.path(w.dir)
 	testkit.OK(t, err)
 	for name, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): os.ModeDir | 0o700} {
 		testkit.Same(t, fmt.Sprintf("%s: info.Mode()", name), want, testkit.Must(os.Stat(name))(t).Mode())
 	}
-	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
-		t.Errorf("left behind: %v", entries)
-	}
+	entries, _ := os.ReadDir(filepath.Dir(path))
+	testkit.Check(t, len(entries) == 1, "left behind: %v", entries)
 	w.write("scripts/guard.py", "other\n")
 	now := w.look("")
-	if err := s.Trust(w.dir, Listing{CWD: l.CWD, Root: l.Root, Items: now.Items, Hash: l.Hash}, "", at); err == nil {
-		t.Error("a listing under another's hash was recorded")
-	}
-	if err := s.Trust(filepath.Join(w.dir, "src"), l, "", at); err == nil {
-		t.Error("a listing of another workspace was recorded")
-	}
+	testkit.Fails(t, "a listing under another's hash was recorded",
+		s.Trust(w.dir, Listing{CWD: l.CWD, Root: l.Root, Items: now.Items, Hash: l.Hash}, "", at))
+	testkit.Fails(t, "a listing of another workspace was recorded", s.Trust(filepath.Join(w.dir, "src"), l, "", at))
 	testkit.OK(t, s.Trust(w.dir, now, "again", at))
 	if got, ok, err := s.Trusted(w.dir); !ok || err != nil || got.Hash != now.Hash {
 		t.Errorf("trusted anew: %v, %v", ok, err)
 	}
 	for _, want := range []bool{true, false} {
-		if was, err := s.Revoke(w.dir); was != want || err != nil {
-			t.Errorf("revoke: %v, %v", was, err)
-		}
+		was, err := s.Revoke(w.dir)
+		testkit.Check(t, was == want && err == nil, "revoke: %v, %v", was, err)
 	}
 	if _, ok, err := s.Trusted(w.dir); ok || err != nil {
 		t.Errorf("after that: %v, %v", ok, err)
@@ -454,12 +433,10 @@ func TestLinkedStoreIsNotChanged(t *testing.T) {
 	testkit.OK(t, s.Trust(w.dir, w.look(""), "a test", time.Now()))
 	moved := filepath.Join(t.TempDir(), "moved")
 	testkit.OK(t, errors.Join(os.Rename(s.dir, moved), os.Symlink(moved, s.dir)))
-	if was, err := s.Revoke(w.dir); was || !errors.As(err, new(*statedir.UnsafeError)) {
-		t.Errorf("revoke: %v, %v", was, err)
-	}
-	if entries, err := os.ReadDir(moved); len(entries) != 1 {
-		t.Errorf("behind the link: %v, %v", entries, err)
-	}
+	was, err := s.Revoke(w.dir)
+	testkit.Check(t, !was && errors.As(err, new(*statedir.UnsafeError)), "revoke: %v, %v", was, err)
+	entries, err := os.ReadDir(moved)
+	testkit.Check(t, len(entries) == 1, "behind the link: %v, %v", entries, err)
 }
 
 // TestOnAHost: what is trusted on a host counts only there, for the workspace that its agents work for, and is
@@ -475,9 +452,7 @@ func TestOnAHost(t *testing.T) {
 		s.On("box").Trust(other.dir, there, "", at)} {
 		testkit.OK(t, err)
 	}
-	if err := s.Trust(w.dir, there, "", at); err == nil {
-		t.Error("what is on a host was recorded as trusted here")
-	}
+	testkit.Fails(t, "what is on a host was recorded as trusted here", s.Trust(w.dir, there, "", at))
 	for host, want := range map[string]string{"": near.Hash, "box": there.Hash, "gpu": ""} {
 		if got, ok, err := s.On(host).Trusted(w.dir); err != nil || ok != (want != "") || got.Hash != want {
 			t.Errorf("on %q: %q, %v, %v", host, got.Hash, ok, err)
@@ -485,21 +460,16 @@ func TestOnAHost(t *testing.T) {
 	}
 	forged, _, _ := s.On("gpu").path(w.dir) // the record of one host in the place of another's
 	path, _, _ := s.On("box").path(w.dir)
-	if raw, err := os.ReadFile(path); err != nil || os.WriteFile(forged, raw, 0o600) != nil {
-		t.Fatal(err)
-	}
-	if _, ok, err := s.On("gpu").Trusted(w.dir); ok || err == nil {
-		t.Errorf("the record of another host: %v, %v", ok, err)
-	}
-	if was, err := s.Revoke(w.dir); !was || err != nil {
-		t.Errorf("revoke: %v, %v", was, err)
-	}
-	if _, ok, err := s.On("box").Trusted(w.dir); ok || err != nil {
-		t.Errorf("on the host after that: %v, %v", ok, err)
-	}
-	if _, ok, err := s.On("box").Trusted(other.dir); !ok || err != nil {
-		t.Errorf("of another workspace: %v, %v", ok, err)
-	}
+	raw, err := os.ReadFile(path)
+	testkit.Need(t, err == nil && os.WriteFile(forged, raw, 0o600) == nil, "%v", err)
+	_, ok, err := s.On("gpu").Trusted(w.dir)
+	testkit.Check(t, !ok && err != nil, "the record of another host: %v, %v", ok, err)
+	was, err := s.Revoke(w.dir)
+	testkit.Check(t, was && err == nil, "revoke: %v, %v", was, err)
+	_, ok, err = s.On("box").Trusted(w.dir)
+	testkit.Check(t, !ok && err == nil, "on the host after that: %v, %v", ok, err)
+	_, ok, err = s.On("box").Trusted(other.dir)
+	testkit.Check(t, ok && err == nil, "of another workspace: %v, %v", ok, err)
 }
 
 // TestForgedRecords: a record that is not the user's own, or not complete, gives no trust.
@@ -530,20 +500,16 @@ func TestForgedRecords(t *testing.T) {
 			testkit.OK(t, s.Trust(w.dir, w.look(""), "", time.Now()))
 			path, _, _ := s.path(w.dir)
 			testkit.OK(t, c.forge(path))
-			if l, ok, err := s.Trusted(w.dir); ok || err == nil || !strings.Contains(err.Error(), c.want) ||
-				l.Hash != "" {
-				t.Errorf("trusted %v, %v; want %q", ok, err, c.want)
-			}
-			if was, err := s.Revoke(w.dir); !was || err != nil {
-				t.Errorf("revoke: %v, %v", was, err)
-			}
+			l, ok, err := s.Trusted(w.dir)
+			testkit.Check(t, !ok && err != nil && strings.Contains(err.Error(), c.want) && l.Hash == "",
+				"trusted %v, %v; want %q", ok, err, c.want)
+			was, err := s.Revoke(w.dir)
+			testkit.Check(t, was && err == nil, "revoke: %v, %v", was, err)
 		})
 	}
 	state := t.TempDir()
 	testkit.OK(t, os.Symlink(t.TempDir(), filepath.Join(state, "trust")))
-	if _, err := Open(state); err == nil {
-		t.Error("a link was taken for the directory")
-	}
+	testkit.Fails(t, "a link was taken for the directory", testkit.Err(Open(state)))
 }
 
 func replace(from, to string) func(string) error {

@@ -195,7 +195,7 @@ func (l *look) link(path string) {
 		end = reason(err)
 	}
 	what := "a link to " + to
-	if err == nil && !l.within(end) {
+	if _, inside := l.relative(end); err == nil && !inside {
 		what += ", outside of the workspace"
 	}
 	l.add(KindLink, path, "", what, to+"\x00"+l.short(end)) // the same in a copy of the workspace
@@ -210,25 +210,16 @@ func (l *look) add(kind, path, name, what, counts string) {
 
 // short is a path relative to the root, or an absolute one.
 func (l *look) short(path string) string {
-	if l.within(path) {
-		if rel, err := filepath.Rel(l.Root, path); err == nil {
-			return rel
-		}
+	if rel, inside := l.relative(path); inside {
+		return rel
 	}
 	return path
 }
 
-// within reports whether a clean path lies in the workspace.
-func (l *look) within(path string) bool {
-	return filepath.IsLocal(relative(l.Root, path))
-}
-
-func relative(root, path string) string {
-	rel, err := filepath.Rel(root, path)
-	if err != nil {
-		return ".."
-	}
-	return rel
+// relative is a clean path relative to the root, and whether it lies in the workspace.
+func (l *look) relative(path string) (string, bool) {
+	rel, err := filepath.Rel(l.Root, path)
+	return rel, err == nil && filepath.IsLocal(rel)
 }
 
 // reason is an error without the path.

@@ -78,7 +78,7 @@ func (l *look) word(word string, dirs []string) {
 	}
 	for _, dir := range dirs {
 		path := resolve(dir, word)
-		if !l.within(path) || path == l.Root || path == l.CWD {
+		if _, inside := l.relative(path); !inside || path == l.Root || path == l.CWD {
 			continue
 		}
 		info, err := os.Stat(path)

@@ -83,7 +83,11 @@ func (s Store) Record(cwd string) (Record, bool, error) {
 	if err != nil {
 		return Record{}, false, err
 	}
-	raw, err := s.read(path)
+	var raw []byte
+	err = s.open(func(d *statedir.Dir) (err error) {
+		raw, err = d.Read(filepath.Base(path), maxRecord)
+		return err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return Record{}, false, nil
 	}
@@ -105,13 +109,14 @@ func (s Store) Record(cwd string) (Record, bool, error) {
 	return Record{}, false, fmt.Errorf("the record of trust %s is not used: %w", path, err)
 }
 
-func (s Store) read(path string) ([]byte, error) {
+// open calls f with the directory of the records.
+func (s Store) open(f func(*statedir.Dir) error) error {
 	d, err := statedir.Open(s.dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer d.Close()
-	return d.Read(filepath.Base(path), maxRecord)
+	return f(d)
 }
 
 // Trust records a listing, in place of an older one. by says how the trust was given.
@@ -129,21 +134,12 @@ func (s Store) Trust(cwd string, l Listing, by string, at time.Time) error {
 	}
 	raw, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
-		err = s.write(path, append(raw, '\n'))
+		err = s.open(func(d *statedir.Dir) error { return d.Replace(filepath.Base(path), append(raw, '\n')) })
 	}
 	if err != nil {
 		return fmt.Errorf("record trust: %w", err)
 	}
 	return nil
-}
-
-func (s Store) write(path string, raw []byte) error {
-	d, err := statedir.Open(s.dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Replace(filepath.Base(path), raw)
 }
 
 // Revoke removes the trust in a workspace, on other hosts, too, and reports whether anything was trusted here.
@@ -153,22 +149,22 @@ func (s Store) Revoke(cwd string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	d, err := statedir.Open(s.dir)
+	existed := false
+	err = s.open(func(d *statedir.Dir) error {
+		if err := s.revokeElsewhere(d, abs); err != nil {
+			return err
+		}
+		err := d.RemoveSynced(filepath.Base(path))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		existed = err == nil
+		return err
+	})
 	if err != nil {
 		return false, fmt.Errorf("revoke trust: %w", err)
 	}
-	defer d.Close()
-	if err := s.revokeElsewhere(d, abs); err != nil {
-		return false, fmt.Errorf("revoke trust: %w", err)
-	}
-	err = d.RemoveSynced(filepath.Base(path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("revoke trust: %w", err)
-	}
-	return true, nil
+	return existed, nil
 }
 
 // revokeElsewhere removes the trust in a workspace on other hosts.

@@ -61,17 +61,13 @@ func TestEmpty(t *testing.T) {
 	blank := &Document{Accomplished: []string{" "}, Decisions: []Decision{{}}, Checks: []Check{{"", " "}},
 		Claims: []Claim{{Claim: "\n", Verified: true}}}
 	for name, d := range map[string]*Document{"nil": nil, "zero": {}, "blank": blank} {
-		if !d.Empty() {
-			t.Errorf("%s: not empty", name)
-		}
+		testkit.Check(t, d.Empty(), "%s: not empty", name)
 	}
 	for name, d := range map[string]*Document{
 		"context": {KeyContext: "x"}, "file": {Files: []string{"f"}}, "claim": {Claims: []Claim{{Claim: "c"}}},
 		"question": {OpenQuestions: []string{"q"}}, "check": {Checks: []Check{{"", "exit 0"}}},
 	} {
-		if d.Empty() {
-			t.Errorf("%s: empty", name)
-		}
+		testkit.Check(t, !d.Empty(), "%s: empty", name)
 	}
 }
 
@@ -79,9 +75,7 @@ func TestNormalizeLeavesNoNull(t *testing.T) {
 	d := &Document{}
 	d.Normalize()
 	raw := testkit.Must(json.Marshal(d))(t)
-	if strings.Contains(string(raw), "null") {
-		t.Errorf("null in %s", raw)
-	}
+	testkit.Excludes(t, fmt.Sprintf("null in %s", raw), string(raw), "null")
 	var none *Document
 	none.Normalize() // must not panic
 }
@@ -108,9 +102,8 @@ func TestMeets(t *testing.T) {
 		{"it ends by a signal", Outcome{Exit: -1}, CheckFailed},
 	} {
 		got, why := c.o.Meets(c.expect)
-		if got != c.want || (got == CheckPassed) != (why == "") {
-			t.Errorf("%q of %+v: %s (%s), want %s", c.expect, c.o, got, why, c.want)
-		}
+		testkit.Check(t, got == c.want && (got == CheckPassed) == (why == ""), "%q of %+v: %s (%s), want %s", c.expect,
+			c.o, got, why, c.want)
 	}
 }
 
@@ -140,20 +133,14 @@ func TestProofs(t *testing.T) {
 		"tests pass — VERIFIED (said to be verified)", "make lint is clean — REFUTED (said to be verified)",
 		"it serves — UNVERIFIED (not verified)",
 	} {
-		if !strings.Contains(text, part) {
-			t.Errorf("lacks %q:\n%s", part, text)
-		}
+		testkit.Includes(t, "lacks", text, part)
 	}
-	if p, f, o := d.Tally(receipts); p != 1 || f != 1 || o != 1 {
-		t.Errorf("tally %d %d %d", p, f, o)
-	}
-	if p, f, o := d.Tally(receipts[:1]); p != 1 || f != 0 || o != 2 {
-		t.Errorf("with two that were not run: tally %d %d %d", p, f, o)
-	}
+	p, f, o := d.Tally(receipts)
+	testkit.Check(t, p == 1 && f == 1 && o == 1, "tally %d %d %d", p, f, o)
+	p, f, o = d.Tally(receipts[:1])
+	testkit.Check(t, p == 1 && f == 0 && o == 2, "with two that were not run: tally %d %d %d", p, f, o)
 	var none *Document
-	if none.Proofs(receipts) != nil || none.Proven(receipts) != "" {
-		t.Error("no document, no proofs")
-	}
+	testkit.Check(t, none.Proofs(receipts) == nil && none.Proven(receipts) == "", "no document, no proofs")
 }
 
 // allowedKeywords is all that a schema for a model may use: the Messages API refuses combinators at the top
@@ -164,9 +151,8 @@ func TestSchemasAreFlat(t *testing.T) {
 	for name, raw := range map[string]json.RawMessage{"arbiter": ArbiterSchema(),
 		"orchestrator": OrchestratorSchema()} {
 		var schema map[string]any
-		if err := json.Unmarshal(raw, &schema); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		err := json.Unmarshal(raw, &schema)
+		testkit.Need(t, err == nil, "%s: %v", name, err)
 		checkFlat(t, name, schema)
 	}
 }
@@ -174,14 +160,10 @@ func TestSchemasAreFlat(t *testing.T) {
 func checkFlat(t *testing.T, path string, schema map[string]any) {
 	t.Helper()
 	for keyword := range schema {
-		if !slices.Contains(allowedKeywords, keyword) {
-			t.Errorf("%s: keyword %q", path, keyword)
-		}
+		testkit.Check(t, slices.Contains(allowedKeywords, keyword), "%s: keyword %q", path, keyword)
 	}
 	kind, ok := schema["type"].(string)
-	if !ok {
-		t.Errorf("%s: type is %v, want one name", path, schema["type"])
-	}
+	testkit.Check(t, ok, "%s: type is %v, want one name", path, schema["type"])
 	if kind != "object" {
 		if items, ok := schema["items"].(map[string]any); ok {
 			checkFlat(t, path+"[]", items)
@@ -196,15 +178,11 @@ func checkFlat(t *testing.T, path string, schema map[string]any) {
 	properties, _ := schema["properties"].(map[string]any)
 	for name, p := range properties {
 		sub := p.(map[string]any)
-		if sub["description"] == nil {
-			t.Errorf("%s.%s has no description", path, name)
-		}
+		testkit.Check(t, sub["description"] != nil, "%s.%s has no description", path, name)
 		checkFlat(t, path+"."+name, sub)
 	}
 	for _, r := range schema["required"].([]any) {
-		if properties[r.(string)] == nil {
-			t.Errorf("%s: required %v is not a property", path, r)
-		}
+		testkit.Check(t, properties[r.(string)] != nil, "%s: required %v is not a property", path, r)
 	}
 }
 
@@ -273,9 +251,8 @@ func TestEnumsMatchConstants(t *testing.T) {
 			t.Errorf("%s: enum %v", tt.field, field.Enum)
 		}
 		for _, name := range tt.want {
-			if !strings.Contains(field.Description, name+":") {
-				t.Errorf("%s: its description does not say what %s is", tt.field, name)
-			}
+			testkit.Includes(t, fmt.Sprintf("%s: its description does not say what %s", tt.field, name),
+				field.Description, name+":")
 		}
 	}
 }
@@ -302,9 +279,7 @@ func TestSchemaAcceptsWhatParseAccepts(t *testing.T) {
 			raw := testkit.Must(json.Marshal(v))(t)
 			var instance any
 			testkit.OK(t, json.Unmarshal(raw, &instance))
-			if err := schema.Validate(instance); err != nil {
-				t.Errorf("%s: %v", raw, err)
-			}
+			testkit.Works(t, raw, schema.Validate(instance))
 		}
 	}
 }
@@ -454,21 +429,16 @@ func TestParseOrchestrator(t *testing.T) {
 func checkProblem(t *testing.T, err error, field, text string) {
 	t.Helper()
 	if field == "" {
-		if err != nil {
-			t.Errorf("error %v, want none", err)
-		}
+		testkit.Check(t, err == nil, "error %v, want none", err)
 		return
 	}
 	var p *Problem
-	if !errors.As(err, &p) {
-		t.Fatalf("error %v, want a *Problem", err)
-	}
+	testkit.Need(t, errors.As(err, &p), "error %v, want a *Problem", err)
 	if field == "-" {
 		field = ""
 	}
-	if p.Field != field || !strings.Contains(p.Text, text) {
-		t.Errorf("problem %q %q, want field %q and a text with %q", p.Field, p.Text, field, text)
-	}
+	testkit.Check(t, p.Field == field && strings.Contains(p.Text, text),
+		"problem %q %q, want field %q and a text with %q", p.Field, p.Text, field, text)
 }
 
 func FuzzParse(f *testing.F) {
@@ -486,17 +456,13 @@ func FuzzParse(f *testing.F) {
 func roundTrip[T any](t *testing.T, v T, err error, parse func(json.RawMessage) (T, error)) {
 	t.Helper()
 	if err != nil {
-		if p, ok := errors.AsType[*Problem](err); !ok || p.Text == "" {
-			t.Fatalf("error %#v, want a *Problem with a text", err)
-		}
+		p, ok := errors.AsType[*Problem](err)
+		testkit.Need(t, ok && p.Text != "", "error %#v, want a *Problem with a text", err)
 		return
 	}
 	raw := testkit.Must(json.Marshal(v))(t)
 	again, err := parse(raw)
-	if err != nil {
-		t.Fatalf("%s was accepted and is refused now: %v", raw, err)
-	}
-	if diff := cmp.Diff(v, again); diff != "" {
-		t.Fatalf("round trip (-want +got):\n%s", diff)
-	}
+	testkit.Need(t, err == nil, "%s was accepted and is refused now: %v", raw, err)
+	diff := cmp.Diff(v, again)
+	testkit.Need(t, diff == "", "round trip (-want +got):\n%s", diff)
 }

@@ -10,6 +10,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // split feeds all of in to s, in chunks of the given sizes (1 to 256; the rest is one chunk), and formats the
@@ -66,9 +68,7 @@ func TestSplitter(t *testing.T) {
 			for size := range byte(12) {
 				s := Splitter{Max: 8}
 				got := split(&s, tc.in, bytes.Repeat([]byte{size}, len(tc.in)))
-				if diff := cmp.Diff(tc.want, got); diff != "" {
-					t.Errorf("in chunks of %d (-want +got):\n%s", size+1, diff)
-				}
+				testkit.Same(t, fmt.Sprintf("in chunks of %d", size+1), tc.want, got)
 				if s.Fed() != int64(len(tc.in)) {
 					t.Errorf("fed %d bytes of %d", s.Fed(), len(tc.in))
 				}
@@ -84,9 +84,7 @@ func TestSplitterContinues(t *testing.T) {
 		t.Errorf("the place to go on from is %d, want 4", s.Offset())
 	}
 	s.Reset(100)
-	if diff := cmp.Diff([]string{`100-102 "x"`, `rest 102-103 "y"`}, split(&s, "x\ny", nil)); diff != "" {
-		t.Errorf("after a reset (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "after a reset", []string{`100-102 "x"`, `rest 102-103 "y"`}, split(&s, "x\ny", nil))
 }
 
 // Lines within a chunk need no memory, and a long line leaves none allocated.
@@ -106,28 +104,21 @@ func TestSplitterKeepsLittle(t *testing.T) {
 		s.Next()
 	}
 	s.Feed([]byte("\nshort\n"))
-	if line, ok := s.Next(); !ok || len(line.Data) != 3*keepBuffer {
-		t.Errorf("the long line has %d bytes", len(line.Data))
-	}
+	line, ok := s.Next()
+	testkit.Check(t, ok && len(line.Data) == 3*keepBuffer, "the long line has %d bytes", len(line.Data))
 	s.Next()
-	if cap(s.carry) > keepBuffer {
-		t.Errorf("%d bytes are kept after a long line", cap(s.carry))
-	}
+	testkit.Check(t, cap(s.carry) <= keepBuffer, "%d bytes are kept after a long line", cap(s.carry))
 	s = Splitter{Max: 4 * keepBuffer}
 	for range 5 {
 		s.Feed(long)
 		s.Next()
 	}
-	if cap(s.carry) > keepBuffer {
-		t.Errorf("%d bytes are kept of a line that is too long", cap(s.carry))
-	}
+	testkit.Check(t, cap(s.carry) <= keepBuffer, "%d bytes are kept of a line that is too long", cap(s.carry))
 }
 
 func TestSplitterRefusesAnEarlyFeed(t *testing.T) {
 	defer func() {
-		if recover() == nil {
-			t.Error("lines were dropped without a word")
-		}
+		testkit.Check(t, recover() != nil, "lines were dropped without a word")
 	}()
 	var s Splitter
 	s.Feed([]byte("a\nb\n"))
@@ -163,12 +154,9 @@ func TestLineReader(t *testing.T) {
 			if rest, ok := l.Splitter.Flush(); ok {
 				got = append(got, "rest "+write(rest))
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("-want +got:\n%.500s", diff)
-			}
-			if _, again := l.Next(); err != tc.err || again != tc.err {
-				t.Errorf("ended with %v and then %v, want %v", err, again, tc.err)
-			}
+			testkit.Same(t, tc.name, tc.want, got)
+			_, again := l.Next()
+			testkit.Check(t, err == tc.err && again == tc.err, "ended with %v and then %v, want %v", err, again, tc.err)
 		})
 	}
 }
@@ -190,12 +178,9 @@ func TestSplitterFlush(t *testing.T) {
 		if line, ok := s.Flush(); ok {
 			got = write(line)
 		}
-		if got != tc.want {
-			t.Errorf("after %q: %s, want %s", tc.feed, got, tc.want)
-		}
-		if _, again := s.Rest(); again {
-			t.Errorf("after %q: flushed, and still there", tc.feed)
-		}
+		testkit.Same(t, fmt.Sprintf("after %q", tc.feed), tc.want, got)
+		_, again := s.Rest()
+		testkit.Check(t, !again, "after %q: flushed, and still there", tc.feed)
 	}
 }
 
@@ -206,9 +191,8 @@ func TestLineReaderDoesNotReadAhead(t *testing.T) {
 	l := NewLineReader(in, 0)
 	for range 3 {
 		go out.Write([]byte("x\n"))
-		if line, err := l.Next(); err != nil || string(line.Data) != "x" {
-			t.Fatalf("got %q, %v", line.Data, err)
-		}
+		line, err := l.Next()
+		testkit.Need(t, err == nil && string(line.Data) == "x", "got %q, %v", line.Data, err)
 	}
 }
 
@@ -243,8 +227,7 @@ func FuzzSplitter(f *testing.F) {
 			start, rest = l.End, after
 		}
 		s := Splitter{Max: most}
-		if diff := cmp.Diff(want, split(&s, in, sizes)); diff != "" {
-			t.Fatalf("%q in %v (-want +got):\n%s", in, sizes, diff)
-		}
+		diff := cmp.Diff(want, split(&s, in, sizes))
+		testkit.Need(t, diff == "", "%q in %v (-want +got):\n%s", in, sizes, diff)
 	})
 }

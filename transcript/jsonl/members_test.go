@@ -2,9 +2,12 @@ package jsonl
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestMembers(t *testing.T) {
@@ -31,12 +34,8 @@ func TestMembers(t *testing.T) {
 		data := []byte(tc.in)
 		got, err := Members(data)
 		clear(data) // it is the caller's again
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.in, diff)
-		}
-		if text := errorText(err); text != tc.err {
-			t.Errorf("%s: error %q, want %q", tc.in, text, tc.err)
-		}
+		testkit.Same(t, tc.in, tc.want, got)
+		testkit.Same(t, fmt.Sprintf("%s: error", tc.in), tc.err, errorText(err))
 	}
 }
 
@@ -56,9 +55,7 @@ func FuzzMembers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := Members(data)
 		if !json.Valid(data) {
-			if err == nil {
-				t.Fatalf("%q has the members %v", data, got)
-			}
+			testkit.Need(t, err != nil, "%q has the members %v", data, got)
 			return
 		}
 		want, wantErr := damagedMembers(data)

@@ -9,6 +9,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func readLines(r io.Reader, max int) (lines []string, over int) {
@@ -45,9 +47,7 @@ func TestNextOrLast(t *testing.T) {
 			[]string{"a", "OVER " + strings.Repeat("y", ExcerptLen)}},
 	} {
 		got, _ := readLines(strings.NewReader(tc.in), 300_000)
-		if diff := cmp.Diff(tc.want, got); diff != "" {
-			t.Errorf("%s: -want +got:\n%.300s", tc.name, diff)
-		}
+		testkit.Same(t, tc.name, tc.want, got)
 	}
 }
 
@@ -55,13 +55,10 @@ func TestNextOrLastPassesErrorsOn(t *testing.T) {
 	broken := errors.New("broken")
 	l := NewLineReader(io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(broken)), 100)
 	for _, want := range []string{"a", "b"} {
-		if line, err := l.NextOrLast(); err != nil || string(line.Data) != want {
-			t.Errorf("got %q, %v, want %q", line.Data, err, want)
-		}
+		line, err := l.NextOrLast()
+		testkit.Check(t, err == nil && string(line.Data) == want, "got %q, %v, want %q", line.Data, err, want)
 	}
-	if _, err := l.NextOrLast(); !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
-	}
+	testkit.Fails(t, "l.NextOrLast", testkit.Err(l.NextOrLast()), broken)
 }
 
 // chunks returns the data in pieces of the lengths that the fuzzer selects.
@@ -104,8 +101,7 @@ func FuzzNextOrLast(f *testing.F) {
 			want = append(want, line)
 		}
 		got, _ := readLines(&chunks{bytes.Clone(data), sizes}, max)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("%q in %v: -want +got:\n%s", data, sizes, diff)
-		}
+		diff := cmp.Diff(want, got)
+		testkit.Need(t, diff == "", "%q in %v: -want +got:\n%s", data, sizes, diff)
 	})
 }

@@ -130,15 +130,11 @@ func (s SubagentActivity) Works() bool { return s.Ended.IsZero() }
 
 // subagent returns the subagent that a call started, or nil.
 func (a *AgentActivity) subagent(id string) *SubagentActivity {
-	if id == "" {
+	i := slices.IndexFunc(a.Subagents, func(s SubagentActivity) bool { return id != "" && s.ID == id })
+	if i < 0 {
 		return nil
 	}
-	for i := len(a.Subagents) - 1; i >= 0; i-- {
-		if a.Subagents[i].ID == id {
-			return &a.Subagents[i]
-		}
-	}
-	return nil
+	return &a.Subagents[i]
 }
 
 // started adds a subagent: to those that work, or as the first of a new group. If there are too many, the

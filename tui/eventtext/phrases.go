@@ -396,15 +396,7 @@ func Worker(s contract.Step, name func(string) string) string {
 
 // Tally describes the progress of an agent's own list, and its current task.
 func Tally(t contract.Tasks) string {
-	done, now := 0, ""
-	for _, s := range t.Items {
-		switch {
-		case s.Status == contract.StepDone:
-			done++
-		case s.Status == contract.StepActive && now == "":
-			now = One(s.Text, MaxSummary)
-		}
-	}
+	done, now := stands(t.Items)
 	return words.Number(done) + " of " + words.Number(len(t.Items)) + " done" + After("; now: ", now)
 }
 

@@ -245,9 +245,9 @@ func holdings(h contract.Handoff) string {
 	return strings.Join(parts, ", ")
 }
 
-func plannedText(p contract.Plan) string {
-	done, now := 0, ""
-	for _, s := range p.Steps {
+// stands returns how many steps are done, and the first one under way.
+func stands(steps []contract.Step) (done int, now string) {
+	for _, s := range steps {
 		switch {
 		case s.Status == contract.StepDone:
 			done++
@@ -255,6 +255,11 @@ func plannedText(p contract.Plan) string {
 			now = One(s.Text, MaxSummary)
 		}
 	}
+	return done, now
+}
+
+func plannedText(p contract.Plan) string {
+	done, now := stands(p.Steps)
 	return "the plan: " + strconv.Itoa(done) + " of " + words.Count(len(p.Steps), "step") + " done" +
 		After("; now: ", now)
 }

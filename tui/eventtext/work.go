@@ -3,14 +3,13 @@ package eventtext
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
+	"github.com/arbiter-cli/arbiter/tui/history"
 )
 
 // Exit describes in a word how a tool failed: its exit code if there is one. The CLI begins the result of a
@@ -100,9 +99,6 @@ var toolSummary = map[string][]string{
 	"update_plan":          {"index", "status"},
 	"ask_predecessor":      {"question"},
 }
-
-// Tools returns the tools in toolSummary.
-func Tools() []string { return slices.Sorted(maps.Keys(toolSummary)) }
 
 // usual are the members that describe the input of an unknown tool best.
 var usual = []string{
@@ -309,7 +305,7 @@ func Value(value []byte, lines int) string {
 		return long(value)
 	}
 	if len(value) > 4*MaxFullText {
-		value = append(whole(value[:4*MaxFullText]), '"')
+		return Beginning(sanitize.Text(history.PartialString(value[:4*MaxFullText])), lines)
 	}
 	return Beginning(long(value), lines)
 }
@@ -330,32 +326,9 @@ func brief(value []byte, max int) string {
 		if value[0] != '"' {
 			return One(string(value), max)
 		}
-		value = append(whole(value), '"')
+		return One(history.PartialString(value), max)
 	}
 	return One(long(value), max)
-}
-
-// whole returns the beginning of a JSON string without an incomplete escape, or half of a surrogate pair,
-// at its end.
-func whole(quoted []byte) []byte {
-	end := 1
-	for i := 1; i < len(quoted); {
-		n := 1
-		if quoted[i] == '\\' {
-			n = 2
-			if i+1 < len(quoted) && quoted[i+1] == 'u' {
-				n = 6
-			}
-		}
-		if i += n; i <= len(quoted) {
-			end = i
-		}
-	}
-	if high := bytes.ToLower(quoted[max(end-6, 0):end]); len(high) == 6 && bytes.HasPrefix(high, []byte(`\ud`)) &&
-		high[3] >= '8' && high[3] <= 'b' {
-		end -= len(high)
-	}
-	return quoted[:end:end]
 }
 
 // Concealed reports whether an input contains characters that cannot be shown, so that what is shown

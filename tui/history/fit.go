@@ -3,12 +3,12 @@ package history
 import (
 	"encoding/json"
 	"reflect"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // kept bounds what is kept of one event, in bytes.
@@ -144,17 +144,7 @@ func eachText(v reflect.Value, f func(s string, raw bool) bool) bool {
 const maxNoteLength = 64
 
 // leftOut returns the note that replaces what was omitted.
-func leftOut(n int, of string) string {
-	digits := strconv.Itoa(n)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteByte(',')
-		}
-		b.WriteRune(d)
-	}
-	return "… " + b.String() + " " + of + " left out …"
-}
+func leftOut(n int, of string) string { return "… " + words.Number(n) + " " + of + " left out …" }
 
 // shorten keeps about n bytes of s, the beginning and a bit of the end, whole lines if they are short, and
 // notes what it omitted.

@@ -189,7 +189,7 @@ func partialMessage(raw []byte) []byte {
 			message = ""
 			rest := bytes.TrimLeft(raw[d.InputOffset():], ": \t\r\n")
 			if len(rest) > 0 && rest[0] == '"' {
-				message = partialString(rest)
+				message = PartialString(rest)
 			}
 		}
 		var value json.RawMessage
@@ -199,8 +199,8 @@ func partialMessage(raw []byte) []byte {
 	}
 }
 
-// partialString decodes a JSON string that may not have an end yet.
-func partialString(quoted []byte) string {
+// PartialString decodes a JSON string that may not have an end: an incomplete character at its end is left out.
+func PartialString(quoted []byte) string {
 	end := 1
 	for end < len(quoted) && quoted[end] != '"' && !incomplete(quoted[end:]) {
 		end += unit(quoted[end:])

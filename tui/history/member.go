@@ -9,14 +9,11 @@ import (
 // hiddenRetries is how many retries of the API are not shown.
 const hiddenRetries = 3
 
-// continues is the kind of the supervisor's message to an agent that reported and continues.
-const continues = "continue"
-
 // inTalk reports whether an event is part of the conversation.
 func inTalk(e contract.Event) bool {
 	switch b := e.Body.(type) {
 	case contract.Message:
-		return b.From != contract.Supervisor || b.Kind != continues
+		return b.From != contract.Supervisor || b.Kind != "continue" // to an agent that reported
 	case contract.Spawn:
 		return !b.Resumed // the same agent; why it came back was reported
 	case contract.Retry:

@@ -33,10 +33,8 @@ func set(lists ...[]Action) map[Action]bool {
 // Look returns the action of a key.
 func Look(c Context, key string) (Action, bool) {
 	for _, b := range For(c) {
-		for _, k := range b.Keys {
-			if k == key {
-				return b.Action, true
-			}
+		if slices.Contains(b.Keys, key) {
+			return b.Action, true
 		}
 	}
 	return "", false

@@ -20,15 +20,12 @@ type MarkdownOptions struct {
 	Role  Role  // of plain prose
 }
 
-func (o MarkdownOptions) glyphs() *Glyphs {
-	if o.Look == nil || o.Look.Glyphs == nil {
-		return Unicode
-	}
-	return o.Look.Glyphs
-}
-
 func (o MarkdownOptions) layout(src []byte) blockLayout {
-	return blockLayout{width: max(o.Width, 1), glyphs: o.glyphs(), role: o.Role, src: src}
+	l := blockLayout{width: max(o.Width, 1), glyphs: Unicode, role: o.Role, src: src}
+	if o.Look != nil && o.Look.Glyphs != nil {
+		l.glyphs = o.Look.Glyphs
+	}
+	return l
 }
 
 // Markdown lays out what agents write at any width from one column up, and never wider. Callers pass sanitised text,

@@ -114,13 +114,12 @@ func (l blockLayout) paragraph(n ast.Node, role Role) []Line {
 func (l blockLayout) quote(n ast.Node) []Line {
 	inner := l
 	inner.role = Quote
-	bar := l.glyphs.Vertical + " "
+	bar := Of(Quote, l.glyphs.Vertical+" ")
 	if l.width < roomy {
-		bar = ""
+		bar = Of(Quote, "")
 	}
-	inner.width -= Width(bar)
-	return prefixed(inner.children(n), Line{{Text: bar, Role: Quote}},
-		Line{{Text: bar, Role: Quote}})
+	inner.width -= bar.Width()
+	return prefixed(inner.children(n), bar, bar)
 }
 
 // prefixed puts a prefix before the first line, and another before the rest.

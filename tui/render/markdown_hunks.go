@@ -74,7 +74,7 @@ func Compare(old, new, lang string, context int) *Comparison {
 
 // part returns some of the lines of an unchanged edit.
 func (e edit) part(from, n int) edit {
-	return edit{op: same, a: e.a + from, b: e.b + from, n: n, text: e.text[from : from+n]}
+	return edit{op: same, a: e.a + from, b: e.b + from, n: n}
 }
 
 func newHunk(edits []edit) Hunk {
@@ -104,26 +104,22 @@ func newHunk(edits []edit) Hunk {
 // Unified shows a hunk with the removed lines above the added ones. A long hunk is cut, and the rest is
 // counted.
 func (c *Comparison) Unified(h Hunk, o MarkdownOptions) []Line {
-	d := c.differ(o)
-	d.hunk(c, h)
+	d := differ{Comparison: c, lay: o.layout(nil)}
+	d.hunk(h)
 	return d.end()
 }
 
-func (c *Comparison) differ(o MarkdownOptions) differ {
-	return differ{lay: o.layout(nil), before: c.before, after: c.after}
-}
-
 // hunk adds the lines of a hunk.
-func (d *differ) hunk(c *Comparison, h Hunk) {
+func (d *differ) hunk(h Hunk) {
 	for _, e := range h.edits {
-		switch e.op {
-		case removed:
-			d.rows(DiffRemove, "- ", c.a, d.before, e.a, e.n)
-		case added:
-			d.rows(DiffAdd, "+ ", c.b, d.after, e.b, e.n)
-		case same:
-			for i := range e.n {
-				d.context(e, i)
+		for i := range e.n {
+			switch e.op {
+			case removed:
+				d.row(DiffRemove, "- ", changedLine(d.a, d.before, e.a+i, DiffRemove))
+			case added:
+				d.row(DiffAdd, "+ ", changedLine(d.b, d.after, e.b+i, DiffAdd))
+			case same:
+				d.context(e.b + i)
 			}
 		}
 	}
@@ -163,7 +159,6 @@ const (
 type edit struct {
 	op      operation
 	a, b, n int
-	text    []string // of unchanged lines
 }
 
 // maxPairs is how many pairs of lines between two fixed ones are compared, to find the fewest edits.
@@ -248,18 +243,10 @@ func (c *comparer) add(op operation, a, b, n int) {
 		return
 	}
 	if k := len(c.edits) - 1; k >= 0 && c.edits[k].op == op {
-		e := &c.edits[k]
-		e.n += n
-		if op == same {
-			e.text = c.a[e.a : e.a+e.n]
-		}
+		c.edits[k].n += n
 		return
 	}
-	e := edit{op: op, a: a, b: b, n: n}
-	if op == same {
-		e.text = c.a[a : a+n]
-	}
-	c.edits = append(c.edits, e)
+	c.edits = append(c.edits, edit{op, a, b, n})
 }
 
 // stretch compares the lines between two fixed points.
@@ -326,18 +313,18 @@ const maxDiffRows = 2000
 // lines that are not shown.
 func Diff(old, new, lang string, o MarkdownOptions, context int) []Line {
 	c := Compare(old, new, lang, max(context, 0))
-	d := c.differ(o)
+	d := differ{Comparison: c, lay: o.layout(nil)}
 	at := 0
 	skip := func(to int) {
 		if to == at+1 {
-			d.context(edit{b: at, text: c.b[at:to]}, 0) // its count would take as much room
+			d.context(at) // its count would take as much room
 			return
 		}
 		d.note(to-at, "")
 	}
 	for _, h := range c.Hunks {
 		skip(h.After)
-		d.hunk(c, h)
+		d.hunk(h)
 		at = h.After + h.AfterLines
 	}
 	if len(c.Hunks) == 0 {
@@ -367,17 +354,10 @@ func hunkRoles(lang, src string, n int) []Line {
 
 // differ lays out edits.
 type differ struct {
-	lay           blockLayout
-	before, after []Line // the texts with their roles, if their language is known
-	out           []Line
-	shown, left   int // lines
-}
-
-// rows shows n lines that are only in one of the texts, beginning at from.
-func (d *differ) rows(role Role, sign string, text []string, styled []Line, from, n int) {
-	for i := range n {
-		d.row(role, sign, changedLine(text, styled, from+i, role))
-	}
+	*Comparison
+	lay         blockLayout
+	out         []Line
+	shown, left int // lines
 }
 
 // changedLine returns a line that is only in one of the texts. Its tokens keep the roles of their language;
@@ -395,10 +375,11 @@ func changedLine(text []string, styled []Line, n int, role Role) Line {
 	return line
 }
 
-func (d *differ) context(e edit, i int) {
-	line := Of(Code, e.text[i])
-	if d.after != nil && e.b+i < len(d.after) {
-		line = d.after[e.b+i]
+// context shows an unchanged line, by its number in the new text.
+func (d *differ) context(n int) {
+	line := Of(Code, d.b[n])
+	if n < len(d.after) {
+		line = d.after[n]
 	}
 	d.row(Dim, "  ", line)
 }
@@ -445,8 +426,8 @@ const MinSideBySide = 100
 // SideBySide shows a hunk with line numbers, the old text on the left and the new one on the right. A long hunk is cut,
 // and the rest is counted.
 func (c *Comparison) SideBySide(h Hunk, o MarkdownOptions) []Line {
-	d := c.differ(o)
-	s := sides{differ: &d, digits: len(strconv.Itoa(max(len(c.a), len(c.b), 1))), a: c.a, b: c.b}
+	d := differ{Comparison: c, lay: o.layout(nil)}
+	s := sides{differ: &d, digits: len(strconv.Itoa(max(len(c.a), len(c.b), 1)))}
 	edits := h.edits
 	for i := 0; i < len(edits); i++ {
 		e := edits[i]
@@ -484,7 +465,6 @@ func pick(e edit, first, n int) int {
 type sides struct {
 	*differ
 	digits int // of a line number
-	a, b   []string
 }
 
 // row shows a line of each text; -1 stands for no line.

@@ -359,8 +359,8 @@ func TestCompare(t *testing.T) {
 			case added:
 				gotB = append(gotB, b[e.b:e.b+e.n]...)
 			case same:
-				gotA, gotB = append(gotA, e.text...), append(gotB, e.text...)
-				if !slices.Equal(e.text, b[e.b:e.b+e.n]) {
+				gotA, gotB = append(gotA, a[e.a:e.a+e.n]...), append(gotB, b[e.b:e.b+e.n]...)
+				if !slices.Equal(a[e.a:e.a+e.n], b[e.b:e.b+e.n]) {
 					t.Fatalf("%q %q: not the same: %v", a, b, e)
 				}
 			}

@@ -74,42 +74,26 @@ type tokens struct {
 // take ends a token with a role. The text before it gets no role of its own.
 func (t *tokens) take(from, to int, r Role) {
 	if from > t.done {
-		t.put(t.text[t.done:from], Code)
+		t.out = t.out.Append(Code, t.text[t.done:from])
 	}
 	if to > from {
-		t.put(t.text[from:to], r)
+		t.out = t.out.Append(r, t.text[from:to])
 	}
 	t.done, t.at = to, to
 }
 
-func (t *tokens) put(s string, r Role) {
-	if n := len(t.out); n > 0 && t.out[n-1].Role == r {
-		t.out[n-1].Text += s
-		return
-	}
-	t.out = append(t.out, Span{Text: s, Role: r})
-}
-
 func (t *tokens) run(s state) (Line, state) {
-	if s != 0 {
-		s = t.goOn(s)
+	switch { // a comment or string of an earlier line goes on
+	case s == inComment:
+		s = t.comment(t.at, t.at)
+	case s > 0:
+		s = t.str(t.at, t.at, int(s-1))
 	}
 	for s == 0 && t.at < len(t.text) {
 		s = t.token()
 	}
 	t.take(len(t.text), len(t.text), Code)
 	return t.out, s
-}
-
-// goOn continues a comment or string of an earlier line.
-func (t *tokens) goOn(s state) state {
-	if s == inComment {
-		return t.comment(t.at, t.at)
-	}
-	if int(s) > len(t.lang.quotes) {
-		return 0
-	}
-	return t.str(t.at, t.at, int(s-1))
 }
 
 func (t *tokens) token() state {

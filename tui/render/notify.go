@@ -11,6 +11,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -114,10 +115,14 @@ type NotifyState struct {
 // Ring records the current moment, and returns what to write to the terminal for it, usually nothing.
 func (s *NotifyState) Ring(o NotifyOptions, m NotifyMoment) string {
 	c, ok := s.Look(o, m)
-	if !ok {
-		return ""
+	out := ""
+	if ok && o.Desktop {
+		out = o.Terminal.Sequence(c.Title, c.Body)
 	}
-	return c.bytes(o)
+	if ok && o.Bell {
+		out += bell
+	}
+	return out
 }
 
 // Look records the current moment, and returns the alert that is due for it. What happens while alerts are
@@ -129,14 +134,9 @@ func (s *NotifyState) Look(o NotifyOptions, m NotifyMoment) (NotifyCall, bool) {
 	case !o.Bell && !o.Desktop:
 		return NotifyCall{}, false
 	case len(began) > 0 && m.Ended == "", over && m.Ended == "needs_input":
-		body := ""
-		for _, w := range began {
-			if body = w.For; body != "" {
-				break
-			}
-		}
-		if body == "" {
-			body = "The run waits for you."
+		body := "The run waits for you."
+		if i := slices.IndexFunc(began, func(w NotifyWait) bool { return w.For != "" }); i >= 0 {
+			body = began[i].For
 		}
 		if more := len(began) - 1; more > 0 {
 			body += fmt.Sprintf(" And %d more.", more)
@@ -160,17 +160,6 @@ func (s *NotifyState) began(list []NotifyWait) []NotifyWait {
 	}
 	s.awaited = now
 	return fresh
-}
-
-func (c NotifyCall) bytes(o NotifyOptions) string {
-	out := ""
-	if o.Desktop {
-		out = o.Terminal.Sequence(c.Title, c.Body)
-	}
-	if o.Bell {
-		out += bell
-	}
-	return out
 }
 
 // NotifyMoment is the part of a state that the title shows and that can cause an alert. The zero value is a

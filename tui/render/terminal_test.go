@@ -64,9 +64,7 @@ func TestBackgroundIsRead(t *testing.T) {
 			t.Errorf("%s is asked: %v", term, !want)
 		}
 	}
-	if !asksBackground("screen-256color", true) {
-		t.Error("tmux is not asked")
-	}
+	testkit.Same(t, "tmux is not asked", true, asksBackground("screen-256color", true))
 }
 
 // TestKeysAreDecoded: what tcell would misread is passed on as the key that it is, or not at all.

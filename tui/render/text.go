@@ -241,11 +241,7 @@ func (w *wrapper) add(text string, r Role) {
 		return
 	}
 	text = strings.ReplaceAll(text, "\t", " ")
-	if n := len(w.word); n > 0 && w.word[n-1].Role == r {
-		w.word[n-1].Text += text
-	} else {
-		w.word = append(w.word, Span{text, r})
-	}
+	w.word = w.word.Append(r, text)
 	w.width += Width(text)
 }
 

@@ -251,6 +251,9 @@ func (s *Screen) Fini() {
 
 // grid returns what was last painted. It is shared, and must not be changed.
 func (s *Screen) grid() [][]place {
+	drawn := s.SimulationScreen.(canvas) // no frame is painted meanwhile, nor does the race detector suspect it
+	drawn.Lock()
+	defer drawn.Unlock()
 	if s.seen == nil {
 		for row := range slices.Chunk(slices.Clone(s.cells), max(s.width, 1)) {
 			for x := 0; x < len(row); x++ {

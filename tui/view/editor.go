@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -158,12 +159,9 @@ func (c *Editor) Send() bool {
 	if strings.TrimSpace(text) == "" {
 		return false
 	}
-	submitted := text
+	submitted, accept := text, c.OnSend
 	switch {
 	case c.Plain:
-		if c.OnSend == nil || !c.OnSend(text) {
-			return false
-		}
 	case slash(raw) && strings.Contains(firstWord(raw), chipOpen):
 		c.notice("A paste is not a command: write a space between the command and the paste, or begin with \"//\" to " +
 			"send it as text.")
@@ -174,21 +172,16 @@ func (c *Editor) Send() bool {
 			c.notice(Sentence(err.Error()))
 			return false
 		}
-		if c.OnCommand == nil || !c.OnCommand(cmd) {
-			return false
-		}
-	default:
-		if strings.HasPrefix(raw, "//") {
-			text = literal(text)
-		}
-		if c.OnSend == nil || !c.OnSend(text) {
-			return false
-		}
+		accept = func(string) bool { return c.OnCommand != nil && c.OnCommand(cmd) }
+	case strings.HasPrefix(raw, "//"):
+		text = text[1:]
+	}
+	if accept == nil || !accept(text) {
+		return false
 	}
 	// A callback may have set the next text already.
 	if c.ed.text == raw {
 		c.ed.text, c.ed.at, c.ed.anchor, c.ed.want = "", 0, -1, -1
-		c.ed.undone, c.ed.redone, c.ed.held, c.ed.typing = nil, nil, 0, false
 		c.ed.starts = []int{0}
 	}
 	c.hist.add(submitted)
@@ -323,9 +316,8 @@ type chip struct {
 
 // chips are the pastes that a text contains, or that an undo would restore.
 type chips struct {
-	byID  map[int]chip
-	last  int // the latest id
-	bytes int // of all texts
+	byID map[int]chip
+	last int // the latest id
 }
 
 // Paste inserts a paste into the text, or as a chip if it is long. Nothing of it is executed, and it never
@@ -353,38 +345,41 @@ func (c *Editor) Paste(text string) {
 func InsertMark(c *Editor, text string) {
 	c.closePopup()
 	text = sanitize.Line(text, 100)
-	c.chips.last++
-	c.chips.byID[c.chips.last] = chip{text: text, label: text}
-	c.chips.bytes += len(text)
-	c.insert(chipText(c.chips.last)+" ", false)
+	c.insert(c.chips.keep(text, text)+" ", false)
 }
 
 // canKeepPaste reports whether a text can be kept as a chip, and shows a notice if not.
 func (c *Editor) canKeepPaste(n int) bool {
-	if c.chips.bytes+n > pasteBytes {
+	if c.chips.bytes()+n > pasteBytes {
 		c.prune()
 	}
-	if c.chips.bytes+n <= pasteBytes {
-		return true
+	space := pasteBytes - c.chips.bytes()
+	if n > space {
+		c.notice(fmt.Sprintf("That text is too large (%s; %s more can be held): save it to a file and name the file "+
+			"with @.", words.Bytes(n), words.Bytes(space)))
 	}
-	c.notice(fmt.Sprintf(
-		"That text is too large (%s; %s more can be held): save it to a file and name the file with @.", words.Bytes(n),
-		words.Bytes(pasteBytes-c.chips.bytes)))
-	return false
+	return n <= space
 }
 
-// newChip keeps a text and returns the characters that represent it.
-func (s *chips) newChip(text string) string {
-	s.last++
-	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
-	word := "lines"
-	if lines == 1 {
-		word = "line"
+// bytes returns how long all texts are.
+func (s *chips) bytes() (n int) {
+	for _, c := range s.byID {
+		n += len(c.text)
 	}
-	label := fmt.Sprintf("[paste %d: %s %s, %s]", s.last, words.Number(lines), word, words.Bytes(len(text)))
-	s.byID[s.last] = chip{text: text, label: label}
-	s.bytes += len(text)
+	return n
+}
+
+// keep keeps a text, and returns the characters that represent it.
+func (s *chips) keep(text, label string) string {
+	s.last++
+	s.byID[s.last] = chip{text, label}
 	return chipText(s.last)
+}
+
+// newChip keeps a paste and returns the characters that represent it.
+func (s *chips) newChip(text string) string {
+	lines := strings.Count(strings.TrimSuffix(text, "\n"), "\n") + 1
+	return s.keep(text, fmt.Sprintf("[paste %d: %s, %s]", s.last+1, words.Count(lines, "line"), words.Bytes(len(text))))
 }
 
 // prune drops the chips that are no longer in the text, and the undo history with them.
@@ -399,13 +394,8 @@ func (c *Editor) prune() {
 			used[id] = true
 		}
 	}
-	for id, chip := range c.chips.byID {
-		if !used[id] {
-			c.chips.bytes -= len(chip.text)
-			delete(c.chips.byID, id)
-		}
-	}
-	c.ed.undone, c.ed.redone, c.ed.held, c.ed.typing = nil, nil, 0, false
+	maps.DeleteFunc(c.chips.byID, func(id int, _ chip) bool { return !used[id] })
+	c.ed.undone, c.ed.redone, c.ed.typing = nil, nil, false
 }
 
 // parts splits a text at its chips, each with its number; 0: the part is text.

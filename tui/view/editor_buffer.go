@@ -23,7 +23,6 @@ type buffer struct {
 	chipWidth func(id int) int
 
 	undone, redone []version
-	held           int  // bytes of both
 	typing         bool // the last change may be extended
 }
 
@@ -115,14 +114,14 @@ func (e *buffer) replace(from, to int, s string, typed bool) {
 	}
 	if !typed || !e.typing || from != to || e.at != from {
 		e.undone = append(e.undone, version{e.text, e.at})
-		e.held += len(e.text)
-	}
-	for _, v := range e.redone {
-		e.held -= len(v.text)
 	}
 	e.redone = nil
-	for len(e.undone) > undoSteps || e.held > undoBytes && len(e.undone) > 1 {
-		e.held -= len(e.undone[0].text)
+	held := 0
+	for _, v := range e.undone {
+		held += len(v.text)
+	}
+	for len(e.undone) > undoSteps || held > undoBytes && len(e.undone) > 1 {
+		held -= len(e.undone[0].text)
 		e.undone = slices.Delete(e.undone, 0, 1)
 	}
 	e.splice(from, to, s)
@@ -137,7 +136,6 @@ func (e *buffer) step(from, to *[]version) bool {
 	}
 	v := (*from)[n-1]
 	*from, *to = (*from)[:n-1], append(*to, version{e.text, e.at})
-	e.held += len(e.text) - len(v.text)
 	e.splice(0, len(e.text), v.text)
 	e.at, e.anchor, e.want, e.typing = e.edge(v.at), -1, -1, false
 	return true

@@ -88,9 +88,7 @@ func TestKeysOfOthersAreLeft(t *testing.T) {
 		}
 	}
 	r.text("text")
-	if r.c.Key(tcell.NewEventKey(tcell.KeyRune, 's', tcell.ModAlt)) {
-		t.Error("Alt+S was taken")
-	}
+	testkit.Same(t, "Alt+S was taken", false, r.c.Key(tcell.NewEventKey(tcell.KeyRune, 's', tcell.ModAlt)))
 }
 
 func TestCopyAndCut(t *testing.T) {
@@ -104,9 +102,7 @@ func TestCopyAndCut(t *testing.T) {
 		t.Errorf("copied %q", r.copied)
 	}
 	r.press("Shift+Left").text("abc")
-	if !r.c.Escape() || r.c.Copy() != "" || r.c.Escape() {
-		t.Error("Esc ends the selection, once")
-	}
+	testkit.Same(t, "Esc ends the selection, once", false, !r.c.Escape() || r.c.Copy() != "" || r.c.Escape())
 }
 
 // TestTagsAreText: the widget library's markup is drawn as it is.
@@ -246,9 +242,7 @@ func TestHistoryKeepsThePaste(t *testing.T) {
 		t.Errorf("sent %q", r.sent)
 	}
 	r.write("/steer x").press("Esc", "Enter").press("Up").text("/steer x")
-	if r.c.PopupOpen() {
-		t.Error("what is recalled opens no popup")
-	}
+	testkit.Same(t, "what is recalled opens no popup", false, r.c.PopupOpen())
 	r.press("Up").text("old")
 }
 
@@ -267,9 +261,7 @@ func TestHistoryIsBounded(t *testing.T) {
 		t.Errorf("%d bytes in %d entries", h.bytes, len(h.entries))
 	}
 	h.add("  \n")
-	if h.entries[len(h.entries)-1] == "  \n" {
-		t.Error("blanks are remembered")
-	}
+	testkit.Same(t, "blanks are remembered", false, h.entries[len(h.entries)-1] == "  \n")
 }
 
 func TestRecall(t *testing.T) {
@@ -293,9 +285,7 @@ func TestPasteShort(t *testing.T) {
 	}
 	r.c.Clear()
 	r.c.Paste("/quit\n")
-	if r.c.PopupOpen() || len(r.commands) > 0 {
-		t.Error("a pasted command was executed, or opened the popup")
-	}
+	testkit.Same(t, "a pasted command was executed, or opened the popup", false, r.c.PopupOpen() || len(r.commands) > 0)
 }
 
 func TestPasteLong(t *testing.T) {
@@ -332,27 +322,23 @@ func TestPasteHuge(t *testing.T) {
 	r.c.Paste(text)
 	r.draw()
 	want := strings.Repeat("a line of a log with colour and  control  bytes\n", 160_000)
-	if r.c.Text() != want {
-		t.Error("the paste is not what was pasted")
-	}
+	testkit.Same(t, "the paste is not what was pasted", false, r.c.Text() != want)
 	r.press("Enter")
 	if len(r.sent) > 0 || len(r.notices) != 1 || !strings.Contains(r.notices[0], "name it with @") {
 		t.Errorf("sent %d, said %q", len(r.sent), r.notices)
 	}
-	if r.c.Text() != want {
-		t.Error("the refusal lost text")
-	}
+	testkit.Same(t, "the refusal lost text", false, r.c.Text() != want)
 	for range 20 { // memory is bounded
 		r.c.Paste(text)
 	}
-	if r.c.chips.bytes > pasteBytes || !strings.Contains(r.notices[len(r.notices)-1], "too large") {
-		t.Errorf("%d bytes are held; said %q", r.c.chips.bytes, r.notices)
+	if r.c.chips.bytes() > pasteBytes || !strings.Contains(r.notices[len(r.notices)-1], "too large") {
+		t.Errorf("%d bytes are held; said %q", r.c.chips.bytes(), r.notices)
 	}
 	r.press("Backspace")
 	r.c.Paste(text) // deleted pastes free their memory
 	r.c.Clear()
 	r.write("x").press("Enter")
-	if r.c.chips.bytes != 0 || len(r.sent) != 1 {
-		t.Errorf("%d bytes are held after sending", r.c.chips.bytes)
+	if r.c.chips.bytes() != 0 || len(r.sent) != 1 {
+		t.Errorf("%d bytes are held after sending", r.c.chips.bytes())
 	}
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -224,12 +225,7 @@ func (p *popup) exact() bool {
 		_, ok := Lookup(p.ctx.Prefix)
 		return ok
 	}
-	for _, one := range p.list {
-		if one.Text == p.ctx.Prefix {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.list, func(one Candidate) bool { return one.Text == p.ctx.Prefix })
 }
 
 // Popup returns the list of candidates, as many as fit, and the index of the selected one. No lines: there
@@ -271,13 +267,6 @@ func (c *Editor) popupLine(one Candidate, sign string, wide, width int) render.L
 // marked returns a text in which the letters at some places are shown as found.
 func marked(text string, at []int, role render.Role) render.Line {
 	var line render.Line
-	add := func(s string, r render.Role) {
-		if n := len(line); n > 0 && line[n-1].Role == r {
-			line[n-1].Text += s
-		} else {
-			line = append(line, render.Span{Text: s, Role: r})
-		}
-	}
 	i := 0
 	for text != "" {
 		cluster, rest, _, _ := uniseg.FirstGraphemeClusterInString(text, -1)
@@ -288,7 +277,7 @@ func marked(text string, at []int, role render.Role) render.Line {
 			}
 			i++
 		}
-		add(cluster, mark)
+		line = line.Append(mark, cluster)
 		text = rest
 	}
 	return line
@@ -354,12 +343,7 @@ func rankEditor(query string, n int, text func(int) string) []int {
 		}
 	}
 	if query != "" {
-		slices.SortStableFunc(hits, func(a, b hit) int {
-			if a.score != b.score {
-				return b.score - a.score
-			}
-			return a.length - b.length
-		})
+		slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Or(b.score-a.score, a.length-b.length) })
 	}
 	order := make([]int, len(hits))
 	for i, h := range hits {

@@ -52,22 +52,16 @@ func TestCompleteCommand(t *testing.T) {
 		t.Errorf("executed %v", r.commands)
 	}
 	r.write("/pa")
-	if !r.c.Escape() || r.c.PopupOpen() {
-		t.Error("Esc closes the popup")
-	}
+	testkit.Same(t, "Esc closes the popup", false, !r.c.Escape() || r.c.PopupOpen())
 	r.text("/pa").press("Tab")
 	if !r.c.PopupOpen() { // pause, plan by subsequence and others
 		t.Error("Tab opens it again")
 	}
 	r.press("Left")
-	if r.c.PopupOpen() {
-		t.Error("the popup stays away from the end of the word")
-	}
+	testkit.Same(t, "the popup stays away from the end of the word", false, r.c.PopupOpen())
 	r.c.SetText("//p")
 	r.press("Tab")
-	if r.c.PopupOpen() {
-		t.Error("text with two slashes is not a command")
-	}
+	testkit.Same(t, "text with two slashes is not a command", false, r.c.PopupOpen())
 }
 
 func TestCompleteArgument(t *testing.T) {
@@ -129,9 +123,7 @@ func TestCompleteFile(t *testing.T) {
 	}
 	testkit.Same(t, "", []string{">@src/", " @src/my file.go"}, popupText(r, 30, 5))
 	r.press("Tab").text("look at @src/")
-	if !r.c.PopupOpen() || a.last().Prefix != "src/" {
-		t.Error("a directory goes on")
-	}
+	testkit.Same(t, "a directory goes on", false, !r.c.PopupOpen() || a.last().Prefix != "src/")
 	r.write("m").press("Tab").text(`look at @"src/my file.go" `)
 	r.write("and (@REA").press("Tab").text(`look at @"src/my file.go" and (@README.md `)
 	r.press("Ctrl+U").write("to @src and more").press("Enter") // typed text is sent as it is
@@ -149,27 +141,21 @@ func TestCandidatesComeLater(t *testing.T) {
 	old := a.last().Generation
 	r.write("a")
 	r.c.SetCandidates(old, []Candidate{{Text: "mine"}})
-	if r.c.PopupOpen() {
-		t.Error("a late answer was taken")
-	}
+	testkit.Same(t, "a late answer was taken", false, r.c.PopupOpen())
 	now := a.last().Generation
 	r.c.SetCandidates(now, []Candidate{{Text: "main.go"}, {Text: "make"}})
 	r.press("Down")
 	r.c.SetCandidates(now, []Candidate{{Text: "manual"}, {Text: "main.go"}, {Text: "make"}})
 	r.press("Tab").text("@main.go ")
 	r.c.SetCandidates(now, []Candidate{{Text: "main.go"}})
-	if r.c.PopupOpen() {
-		t.Error("an answer was taken after all was over")
-	}
+	testkit.Same(t, "an answer was taken after all was over", false, r.c.PopupOpen())
 	r.c.Clear()
 	r.write("@x")
 	gen := a.last().Generation
 	r.c.Escape()
 	r.press("Ctrl+A")
 	r.c.SetCandidates(gen, []Candidate{{Text: "xylophone"}})
-	if r.c.PopupOpen() {
-		t.Error("an answer was taken though the cursor went away")
-	}
+	testkit.Same(t, "an answer was taken though the cursor went away", false, r.c.PopupOpen())
 }
 
 func TestPopupFits(t *testing.T) {

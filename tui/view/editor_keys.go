@@ -9,16 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 )
 
-// InputHandler gives keys to the editor.
-func (c *Editor) InputHandler() func(*tcell.EventKey, func(tview.Primitive)) {
-	return c.WrapInputHandler(func(e *tcell.EventKey, _ func(tview.Primitive)) { c.Key(e) })
-}
-
-// PasteHandler gives pastes to it.
-func (c *Editor) PasteHandler() func(string, func(tview.Primitive)) {
-	return c.WrapPasteHandler(func(text string, _ func(tview.Primitive)) { c.Paste(text) })
-}
-
 // Escape ends the innermost operation: the popup, the selection. It reports whether there was
 // anything to end.
 func (c *Editor) Escape() bool {
@@ -79,7 +69,8 @@ func (c *Editor) Key(e *tcell.EventKey) bool {
 		return true
 	case tcell.KeyCtrlUnderscore:
 		c.ed.step(&c.ed.undone, &c.ed.redone)
-		return c.turned()
+		c.closePopup()
+		return true
 	}
 	return c.moveKey(key, mod) || c.deleteKey(key, mod)
 }
@@ -169,7 +160,8 @@ func (c *Editor) altKey(r rune) bool {
 		c.kill(ed.at, ed.wordRight(ed.at, lettersEditor))
 	case '_', '/':
 		ed.step(&ed.redone, &ed.undone)
-		return c.turned()
+		c.closePopup()
+		return true
 	case 'w', 'W':
 		c.Copy()
 	case 'x', 'X':
@@ -178,11 +170,6 @@ func (c *Editor) altKey(r rune) bool {
 		return false
 	}
 	c.complete(false)
-	return true
-}
-
-func (c *Editor) turned() bool {
-	c.closePopup()
 	return true
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rivo/tview"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
@@ -48,48 +49,17 @@ func (r *rig) resize(width, height int) {
 	r.c.SetRect(r.x, r.y, width, height)
 }
 
-var keyNames = map[string]*tcell.EventKey{
-	"Enter": ev(tcell.KeyEnter, 0), "Shift+Enter": ev(tcell.KeyEnter, tcell.ModShift),
-	// the form in which the terminal's ESC CR arrives
-	"Ctrl+J":    ev(tcell.KeyCtrlJ, tcell.ModCtrl),
-	"Alt+Enter": tcell.NewEventKey(tcell.KeyRune, 'm', tcell.ModAlt|tcell.ModCtrl),
-	"Up":        ev(tcell.KeyUp, 0), "Down": ev(tcell.KeyDown, 0), "Left": ev(tcell.KeyLeft, 0),
-	"Right": ev(tcell.KeyRight, 0), "Shift+Left": ev(tcell.KeyLeft, tcell.ModShift),
-	"Shift+Right": ev(tcell.KeyRight, tcell.ModShift), "Shift+Down": ev(tcell.KeyDown, tcell.ModShift),
-	"Ctrl+Left": ev(tcell.KeyLeft, tcell.ModCtrl), "Ctrl+Home": ev(tcell.KeyHome, tcell.ModCtrl),
-	"Ctrl+End": ev(tcell.KeyEnd, tcell.ModCtrl), "Home": ev(tcell.KeyHome, 0), "End": ev(tcell.KeyEnd, 0),
-	"Backspace": ev(tcell.KeyBackspace2, 0), "Delete": ev(tcell.KeyDelete, 0),
-	"Tab": ev(tcell.KeyTab, 0), "Shift+Tab": ev(tcell.KeyBacktab, 0), "Esc": ev(tcell.KeyEscape, 0),
-	"PgUp": ev(tcell.KeyPgUp, 0), "PgDn": ev(tcell.KeyPgDn, 0), "Ctrl+_": ev(tcell.KeyCtrlUnderscore, tcell.ModCtrl),
-	"Alt+Backspace": ev(tcell.KeyBackspace2, tcell.ModAlt),
-	"Alt+_":         tcell.NewEventKey(tcell.KeyRune, '_', tcell.ModAlt),
-	"Alt+B":         tcell.NewEventKey(tcell.KeyRune, 'b', tcell.ModAlt),
-	"Alt+F":         tcell.NewEventKey(tcell.KeyRune, 'f', tcell.ModAlt),
-	"Alt+D":         tcell.NewEventKey(tcell.KeyRune, 'd', tcell.ModAlt),
-	"Alt+W":         tcell.NewEventKey(tcell.KeyRune, 'w', tcell.ModAlt),
-	"Alt+X":         tcell.NewEventKey(tcell.KeyRune, 'x', tcell.ModAlt),
-}
-
-func init() {
-	for k := tcell.KeyCtrlA; k <= tcell.KeyCtrlZ; k++ {
-		name := "Ctrl+" + string(rune('A'+k-tcell.KeyCtrlA))
-		if keyNames[name] == nil {
-			keyNames[name] = ev(k, tcell.ModCtrl)
-		}
-	}
-}
-
-func ev(k tcell.Key, mod tcell.ModMask) *tcell.EventKey { return tcell.NewEventKey(k, 0, mod) }
+// pressed are the keys of the random tests.
+var pressed = slices.Concat(tuitest.Names, []string{"Shift+Enter", "Ctrl+Alt+M", "Shift+Left", "Shift+Right",
+	"Shift+Down", "Ctrl+Left", "Ctrl+Home", "Ctrl+End", "Shift+Tab", "Ctrl+_", "Alt+Backspace", "Alt+_", "Alt+B",
+	"Alt+F", "Alt+D", "Alt+W", "Alt+X", "Ctrl+A", "Ctrl+B", "Ctrl+C", "Ctrl+D", "Ctrl+E", "Ctrl+F", "Ctrl+G", "Ctrl+J",
+	"Ctrl+K", "Ctrl+N", "Ctrl+P", "Ctrl+R", "Ctrl+U", "Ctrl+W", "Ctrl+Y"})
 
 // press presses keys by name; it records whether the last one was used.
 func (r *rig) press(names ...string) *rig {
 	r.t.Helper()
 	for _, n := range names {
-		e := keyNames[n]
-		if e == nil {
-			r.t.Fatalf("no key %q", n)
-		}
-		r.unconsumed = !r.c.Key(e)
+		r.unconsumed = !r.c.Key(testkit.Must(tuitest.Key(n))(r.t))
 	}
 	return r
 }
@@ -98,7 +68,7 @@ func (r *rig) press(names ...string) *rig {
 func (r *rig) write(s string) *rig {
 	for _, c := range s {
 		if c == '\n' {
-			r.c.Key(keyNames["Ctrl+J"])
+			r.press("Ctrl+J")
 			continue
 		}
 		r.c.Key(tcell.NewEventKey(tcell.KeyRune, c, tcell.ModNone))
@@ -127,26 +97,7 @@ func (r *rig) cursor(want string) *rig {
 // draw draws, and checks that nothing outside of the rectangle was touched and that the cursor is inside.
 func (r *rig) draw() {
 	r.t.Helper()
-	outside := tcell.StyleDefault.Foreground(tcell.ColorRed)
-	for y := range r.screenH {
-		for x := range r.screenW {
-			if x < r.x || x >= r.x+r.width || y < r.y || y >= r.y+r.height {
-				r.screen.SetContent(x, y, '#', nil, outside)
-			}
-		}
-	}
-	r.screen.HideCursor()
-	r.c.Draw(r.screen)
-	for y := range r.screenH {
-		for x := range r.screenW {
-			if x >= r.x && x < r.x+r.width && y >= r.y && y < r.y+r.height {
-				continue
-			}
-			if s, _, _ := r.screen.Get(x, y); s != "#" {
-				r.t.Fatalf("%dx%d: %q was drawn outside, at %d,%d", r.width, r.height, s, x, y)
-			}
-		}
-	}
+	surrounded(r.t, r.screen, r.c)
 	r.screen.Show()
 	x, y, shown := r.screen.GetCursor()
 	if shown && (x < r.x || x >= r.x+r.width || y < r.y || y >= r.y+r.height) {
@@ -257,11 +208,6 @@ func FuzzComposer(f *testing.F) {
 }
 
 func runProgram(t *testing.T, program []byte) {
-	var names []string
-	for n := range keyNames {
-		names = append(names, n)
-	}
-	slices.Sort(names)
 	program = program[:min(len(program), 300)]
 	r := newRig(t, 20, 3)
 	r.c.MaxBytes = 16 << 10 // each check lays out the whole text again
@@ -276,7 +222,7 @@ func runProgram(t *testing.T, program []byte) {
 		some := material[int(arg)%len(material)]
 		switch act % 8 {
 		case 0, 1, 2:
-			r.c.Key(keyNames[names[int(arg)%len(names)]])
+			r.press(pressed[int(arg)%len(pressed)])
 		case 3:
 			for _, c := range some[:min(len(some), 200)] {
 				r.c.Key(tcell.NewEventKey(tcell.KeyRune, c, tcell.ModNone))
@@ -334,11 +280,4 @@ func (r *rig) check() {
 		}
 	}
 	r.c.Popup(r.width, 8)
-	total := 0
-	for _, chip := range r.c.chips.byID {
-		total += len(chip.text)
-	}
-	if total != r.c.chips.bytes {
-		r.t.Fatalf("pastes hold %d bytes, reckoned were %d", total, r.c.chips.bytes)
-	}
 }

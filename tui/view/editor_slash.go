@@ -35,17 +35,9 @@ func refused(hint, problem string, args ...any) error {
 const literally = `to send it as text, begin with "//"`
 
 // slash reports whether a text is meant as a command: it begins with one slash. A text that begins with two
-// is sent as text with one slash; see literal.
+// is sent as text with one slash.
 func slash(text string) bool {
 	return strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//")
-}
-
-// literal returns the text to send if a text is not a command.
-func literal(text string) string {
-	if strings.HasPrefix(text, "//") {
-		return text[1:]
-	}
-	return text
 }
 
 // ParseSlash reads a slash command.
@@ -334,13 +326,8 @@ func onScreen(name, args, help string) EditorSpec {
 func Lookup(name string) (EditorSpec, bool) {
 	name = strings.ToLower(name)
 	for _, s := range EditorCommands {
-		if s.Name == name {
+		if s.Name == name || slices.Contains(s.Aliases, name) {
 			return s, true
-		}
-		for _, a := range s.Aliases {
-			if a == name {
-				return s, true
-			}
 		}
 	}
 	return EditorSpec{}, false

@@ -323,8 +323,9 @@ func (o EventOptions) errorView(e history.Entry, b contract.Error) Block {
 	c.Gutter = render.Bad
 	tail := render.Of(render.Dim, eventtext.Category(string(b.Category)))
 	c.Head = o.titled(render.Line{{Text: o.name(e.Event.ID), Role: render.Bad}}, tail, e.At)
-	lines, foldable := o.words(render.Base, strings.Trim(b.Message, "\n"), foldBody)
-	c.Lines, c.Foldable = o.behind(render.Span{Text: o.Look.Glyphs.Failed, Role: render.Bad}, o.fit(lines)), foldable
+	mark := render.Span{Text: o.Look.Glyphs.Failed, Role: render.Bad}
+	c.Lines, c.Foldable = o.within(markWidth(mark.Text)).words(render.Base, strings.Trim(b.Message, "\n"), foldBody)
+	c.Lines = o.behind(mark, c.Lines)
 	var options []render.Line
 	for _, option := range b.RecoveryOptions {
 		if text := eventtext.One(option, 200); text != "" {
@@ -334,16 +335,6 @@ func (o EventOptions) errorView(e history.Entry, b contract.Error) Block {
 	}
 	c.Lines = append(c.Lines, o.joined(options)...)
 	return c
-}
-
-// fit wraps lines again for the room beside a mark.
-func (o EventOptions) fit(lines []render.Line) []render.Line {
-	width := o.within(markWidth(o.Look.Glyphs.Failed)).width()
-	var out []render.Line
-	for _, l := range lines {
-		out = append(out, render.Wrap(l, width)...)
-	}
-	return out
 }
 
 func (o EventOptions) result(e history.Entry, b contract.Result) Block {
@@ -468,9 +459,9 @@ func (o EventOptions) plan(e contract.Event, p contract.Plan) Block {
 	}
 	for _, s := range steps {
 		text := eventtext.One(s.Text, eventtext.MaxWords) + eventtext.Parenthesis(eventtext.Worker(s, o.Name))
-		mark, role := stepMark(o.Look.Glyphs, s.Status)
-		lines := render.WrapText(render.Base, text, o.within(markWidth(mark)).width())
-		c.Lines = append(c.Lines, o.behind(render.Span{Text: mark, Role: role}, lines)...)
+		mark, _ := StepMark(o.Look.Glyphs, s.Status)
+		lines := render.WrapText(render.Base, text, o.within(markWidth(mark.Text)).width())
+		c.Lines = append(c.Lines, o.behind(mark, lines)...)
 	}
 	if o.Open {
 		for _, t := range p.Tasks {

@@ -357,35 +357,19 @@ func sound(c Block, o EventOptions) error {
 	return nil
 }
 
-// clean sanitises every string of an event like the history.
-func clean(v reflect.Value) {
-	switch v.Kind() {
-	case reflect.String:
-		v.SetString(sanitize.Text(v.String()))
-	case reflect.Struct:
-		for i := range v.NumField() {
-			clean(v.Field(i))
-		}
-	case reflect.Slice:
-		if v.Type() == reflect.TypeFor[json.RawMessage]() {
-			return
-		}
-		for i := range v.Len() {
-			clean(v.Index(i))
-		}
-	case reflect.Pointer:
-		if !v.IsNil() {
-			clean(v.Elem())
-		}
+// kept returns a body as the history returns it.
+func kept(t testing.TB, b contract.Body) contract.Body {
+	t.Helper()
+	if d, ok := b.(contract.Delta); ok { // it is no entry
+		return contract.Delta{Text: sanitize.Text(d.Text)}
 	}
-}
-
-// cleaned returns a sanitised body.
-func cleaned(b contract.Body) contract.Body {
-	v := reflect.New(reflect.TypeOf(b)).Elem()
-	v.Set(reflect.ValueOf(b))
-	clean(v)
-	return v.Interface().(contract.Body)
+	c := history.New(history.Memory)
+	c.Add(dawn, contract.Event{Body: b})
+	e, ok := c.All().Entry(0)
+	if !ok {
+		t.Fatalf("%T is lost", b)
+	}
+	return e.Event.Body
 }
 
 func last(c Block) string { return c.Lines[len(c.Lines)-1].Text() }
@@ -436,16 +420,12 @@ func TestFoldCountsWhatItHides(t *testing.T) {
 func TestOpenRequestsAreNotFolded(t *testing.T) {
 	question := contract.Question{Text: strings.Repeat("Some words of mine.\n\n", 45) + "Shall I go on?"}
 	long := contract.Question{Text: strings.Repeat("Some words of mine.\n\n", 5000) + "Shall I go on?"}
-	input, err := json.Marshal(map[string]string{"command": strings.Repeat("make one\n", 5000) + "Shall I go on?"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	command := map[string]string{"command": strings.Repeat("make one\n", 5000) + "Shall I go on?"}
+	input := testkit.Must(json.Marshal(command))(t)
 	request := contract.PermissionRequest{Request: "r1", Tool: "Bash", Input: input}
+	yes := contract.Message{From: contract.Human, To: contract.Arbiter, Kind: "answer", Text: "yes"}
 	for name, tt := range map[string]struct{ waits, answer contract.Body }{
-		"question": {question, contract.Message{From: contract.Human, To: contract.Arbiter, Kind: "answer",
-			Text: "yes"}},
-		"long question": {long, contract.Message{From: contract.Human, To: contract.Arbiter, Kind: "answer",
-			Text: "yes"}},
+		"question": {question, yes}, "long question": {long, yes},
 		"request": {request, contract.Permission{Request: "r1", Tool: "Bash", Behavior: "allow", By: contract.Human}},
 	} {
 		e := entry("arbiter", tt.waits)
@@ -493,7 +473,7 @@ func TestUnfoldedIsAll(t *testing.T) {
 // TestWholeInputIsShown: the card shows every member of an input that a person must allow,
 // whatever the tool.
 func TestWholeInputIsShown(t *testing.T) {
-	for _, tool := range eventtext.Tools() {
+	for tool := range strings.FieldsSeq("Bash Check Write NotebookEdit Edit MultiEdit Agent Task Read Grep mcp__x__y") {
 		for _, input := range []string{
 			`{"command":"ls","file_path":"F1","content":"C1","old_string":"O1","new_string":"N1","prompt":"P1","zzz":"Z1","deep":{"a":["D1"]},"edits":[{"old_string":"E1","new_string":"E2","more":"E3"}]}`,
 			`{"command":{"sh":"D1"},"file_path":["F1"],"content":7,"old_string":null,"new_string":"N1","edits":"E1","prompt":["P1"]}`,
@@ -502,12 +482,9 @@ func TestWholeInputIsShown(t *testing.T) {
 			`"C1"`,
 			`{"command":"C1"`,
 		} {
-			shown := textEventOf(
-				EventTalk(entry("orch-1", contract.PermissionRequest{Tool: tool, Input: json.RawMessage(input)}),
-					options(60)),
-			)
-			for _, word := range []string{"C1", "C2", "F1", "O1", "N1", "P1", "Z1", "D1", "E1", "E2", "E3", "7",
-				"null"} {
+			request := contract.PermissionRequest{Tool: tool, Input: json.RawMessage(input)}
+			shown := textEventOf(EventTalk(entry("orch-1", request), options(60)))
+			for _, word := range strings.Fields("C1 C2 F1 O1 N1 P1 Z1 D1 E1 E2 E3 7 null") {
 				if strings.Contains(input, word) && !strings.Contains(shown, word) {
 					t.Errorf("%s, %s: %q is not shown:\n%s", tool, input, word, shown)
 				}
@@ -574,6 +551,13 @@ func TestIndentLeavesRoom(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestErrorIsWrappedOnce: the mark before the message of an error leaves no line of one word below each full one.
+func TestErrorIsWrappedOnce(t *testing.T) {
+	message := strings.TrimSpace(strings.Repeat("word ", 30))
+	c := EventTalk(entry("orch-1", contract.Error{Message: message}), options(40))
+	testkit.Same(t, "lines of 30 words, seven in each", 5, len(c.Lines))
 }
 
 func TestSubagentParents(t *testing.T) {
@@ -785,7 +769,7 @@ func (f *filler) raw() json.RawMessage {
 		"\x7f").Replace(string(raw)))
 }
 
-func (f *filler) fill(v reflect.Value) {
+func (f *filler) fill(v reflect.Value, _ string) bool {
 	f.n++
 	switch v.Kind() {
 	case reflect.String:
@@ -796,27 +780,16 @@ func (f *filler) fill(v reflect.Value) {
 		v.SetFloat([]float64{0, -1, 71.4, math.Inf(1), math.NaN(), 1e300}[f.n%6])
 	case reflect.Bool:
 		v.SetBool(f.n%2 == 0)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			f.fill(v.Field(i))
-		}
 	case reflect.Slice:
-		if v.Type() == reflect.TypeFor[json.RawMessage]() {
-			v.SetBytes(f.raw())
-			return
+		if v.Type() != reflect.TypeFor[json.RawMessage]() {
+			v.Set(reflect.MakeSlice(v.Type(), f.n%4, f.n%4))
+			return false
 		}
-		v.Set(reflect.MakeSlice(v.Type(), f.n%4, f.n%4))
-		for i := range v.Len() {
-			f.fill(v.Index(i))
-		}
-	case reflect.Pointer:
-		if f.n%7 != 0 {
-			v.Set(reflect.New(v.Type().Elem()))
-			f.fill(v.Elem())
-		}
+		v.SetBytes(f.raw())
 	default:
-		panic("a field of kind " + v.Kind().String())
+		return v.Kind() == reflect.Pointer && f.n%7 == 0
 	}
+	return true
 }
 
 // words that a field may have to hold for its branch to be taken.
@@ -861,10 +834,9 @@ func TestEventHostileText(t *testing.T) {
 	f := &filler{}
 	make := func(name string) contract.Body {
 		v := reflect.New(reflect.TypeOf(contract.Events()[slices.Index(contract.EventNames(), name)])).Elem()
-		f.fill(v)
+		testkit.Fill(v, "", f.fill)
 		f.enum(v)
-		clean(v)
-		return v.Interface().(contract.Body)
+		return kept(t, v.Interface().(contract.Body))
 	}
 	rounds := 6 // each frontend, each look, unfolded and folded
 	if testkit.AtNight() {
@@ -874,7 +846,7 @@ func TestEventHostileText(t *testing.T) {
 		for round := range rounds {
 			e := entry([]string{"orch-1", "arbiter", "\x1b[2Jorch"}[round%3], nil)
 			if name == "unknown" {
-				e.Event.Body = cleaned(contract.Unknown{Name: f.text(), Raw: f.raw(), Problem: f.text()})
+				e.Event.Body = kept(t, contract.Unknown{Name: f.text(), Raw: f.raw(), Problem: f.text()})
 			} else {
 				e.Event.Body = make(name)
 			}
@@ -896,8 +868,8 @@ func TestEventHostileText(t *testing.T) {
 						t.Fatalf("%s, %s, width %d, round %d: %v", name, renderer.name, width, round, err)
 					}
 				}
-				l := history.Live{Agent: e.Event.ID, Text: "x" + cleanText(f.text()), Message: cleanText(f.text()),
-					Verdict: round%2 == 0, Began: dawn}
+				l := history.Live{Agent: e.Event.ID, Text: "x" + sanitize.Text(f.text()),
+					Message: sanitize.Text(f.text()), Verdict: round%2 == 0, Began: dawn}
 				if err := sound(EventLive(l, o), o); err != nil {
 					t.Fatalf("live, width %d: %v", width, err)
 				}
@@ -906,51 +878,12 @@ func TestEventHostileText(t *testing.T) {
 			if !ok {
 				continue
 			}
-			if strings.ContainsFunc(text,
-				func(r rune) bool {
-					return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r <= 0x9f || r == 0x202e
-				}) {
+			if sanitize.Text(text) != text {
 				t.Fatalf("%s: prose with control characters: %q", name, text)
 			}
 		}
 	}
 }
-
-// TestEdge sends hostile events on their normal way: through the history, which sanitises their text, to
-// everything that is made of them.
-func TestEdge(t *testing.T) {
-	c := history.New(history.Memory)
-	f := &filler{}
-	for range 8 {
-		for _, b := range contract.Events() {
-			v := reflect.New(reflect.TypeOf(b)).Elem()
-			f.fill(v)
-			f.enum(v)
-			c.Add(dawn, contract.Event{ID: f.text(), Body: v.Interface().(contract.Body)})
-		}
-	}
-	all := c.All()
-	if all.Len() < 200 {
-		t.Fatalf("%d entries", all.Len())
-	}
-	for i := range all.Len() {
-		e, ok := all.Entry(i)
-		if !ok {
-			t.Fatalf("entry %d is lost", i)
-		}
-		for _, width := range []int{1, 9, 40, 100} {
-			o := options(width)
-			o.Open = i%2 == 0
-			for _, renderer := range renderers {
-				if err := sound(renderer.make(e, o), o); err != nil {
-					t.Fatalf("%s, %s, width %d: %v", e.Event.Body.EventName(), renderer.name, width, err)
-				}
-			}
-		}
-	}
-}
-
-func cleanText(s string) string { return cleaned(contract.Notice{Text: s}).(contract.Notice).Text }
 
 // FuzzCards takes any line of the contract, with any JSON in it.
 func FuzzCards(f *testing.F) {
@@ -966,9 +899,9 @@ func FuzzCards(f *testing.F) {
 		if err != nil || len(line) > 1<<16 {
 			t.Skip()
 		}
-		e := entry(cleanText(l.ID), cleaned(l.Body))
+		e := entry(sanitize.Text(l.ID), kept(t, l.Body))
 		if _, ok := l.Body.(contract.ToolUse); ok {
-			e = with(e, time.Second, contract.ToolResult{Text: cleanText(result), IsError: open})
+			e = with(e, time.Second, contract.ToolResult{Text: sanitize.Text(result), IsError: open})
 		}
 		o := options(width % 200)
 		o.Open = open

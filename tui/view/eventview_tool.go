@@ -2,6 +2,7 @@ package view
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -40,13 +41,12 @@ func (o EventOptions) input(tool string, raw json.RawMessage) []render.Line {
 		file = o.value(v)
 	}
 	take := func(key string) (string, bool) {
-		for i, m := range list {
-			if m.Key == key && m.Value[0] == '"' {
-				list = append(list[:i:i], list[i+1:]...)
-				return o.value(m.Value), true
-			}
+		value, ok := eventtext.Find(list, key)
+		if !ok || value[0] != '"' {
+			return "", false
 		}
-		return "", false
+		list = without(list, key)
+		return o.value(value), true
 	}
 	var lines []render.Line
 	show := func(more []render.Line) { lines = append(lines, more...) }
@@ -65,13 +65,10 @@ func (o EventOptions) input(tool string, raw json.RawMessage) []render.Line {
 			show(o.highlight("python", source))
 		}
 	case "Edit":
-		before, was := eventtext.Find(list, "old_string")
-		now, is := eventtext.Find(list, "new_string")
-		if was && is && before[0] == '"' && now[0] == '"' {
-			take("old_string")
-			take("new_string")
+		if edit, rest, ok := o.edit(list, EventLanguage(file)); ok {
+			list = rest
 			show(o.path(file, take))
-			show(o.diff(o.value(before), o.value(now), EventLanguage(file)))
+			show(edit)
 		}
 	case "MultiEdit":
 		if edits, rest, ok := o.edits(list, EventLanguage(file)); ok {
@@ -96,36 +93,39 @@ func (o EventOptions) path(file string, take func(string) (string, bool)) []rend
 	return render.Wrap(render.Of(render.CodeName, eventtext.One(file, 0)), o.width())
 }
 
-// edits shows the edits of a MultiEdit, if they have the expected form.
+// without returns the members that have none of some keys.
+func without(list []eventtext.Member, keys ...string) []eventtext.Member {
+	return slices.DeleteFunc(slices.Clone(list), func(m eventtext.Member) bool { return slices.Contains(keys, m.Key) })
+}
+
+// edit shows an edit, if it has the expected form, and returns its other members.
+func (o EventOptions) edit(list []eventtext.Member, lang string) (
+	lines []render.Line, rest []eventtext.Member, ok bool) {
+	before, was := eventtext.Find(list, "old_string")
+	now, is := eventtext.Find(list, "new_string")
+	if !was || !is || before[0] != '"' || now[0] != '"' {
+		return nil, nil, false
+	}
+	return o.diff(o.value(before), o.value(now), lang), without(list, "old_string", "new_string"), true
+}
+
+// edits shows the edits of a MultiEdit, if they have the expected form, and returns its other members.
 func (o EventOptions) edits(list []eventtext.Member, lang string) (
 	lines []render.Line, rest []eventtext.Member, ok bool) {
-	for i, m := range list {
-		if m.Key != "edits" {
-			continue
-		}
-		var edits []json.RawMessage
-		if json.Unmarshal(m.Value, &edits) != nil {
+	value, ok := eventtext.Find(list, "edits")
+	var edits []json.RawMessage
+	if !ok || json.Unmarshal(value, &edits) != nil {
+		return nil, nil, false
+	}
+	for _, raw := range edits {
+		members, sound := eventtext.Members(raw)
+		edit, others, ok := o.edit(members, lang)
+		if !sound || !ok {
 			return nil, nil, false
 		}
-		for _, raw := range edits {
-			edit, sound := eventtext.Members(raw)
-			before, was := eventtext.Find(edit, "old_string")
-			now, is := eventtext.Find(edit, "new_string")
-			if !sound || !was || !is || before[0] != '"' || now[0] != '"' {
-				return nil, nil, false
-			}
-			lines = append(lines, o.diff(o.value(before), o.value(now), lang)...)
-			var others []eventtext.Member
-			for _, m := range edit {
-				if m.Key != "old_string" && m.Key != "new_string" {
-					others = append(others, m)
-				}
-			}
-			lines = append(lines, o.others(others)...)
-		}
-		return lines, append(list[:i:i], list[i+1:]...), true
+		lines = append(append(lines, edit...), o.others(others)...)
 	}
-	return nil, nil, false
+	return lines, without(list, "edits"), true
 }
 
 func (o EventOptions) others(list []eventtext.Member) []render.Line {
@@ -338,10 +338,6 @@ const (
 // logged lays out an event on one line: when, who, what, and the most important part.
 func (o EventOptions) logged(e history.Entry) render.Line {
 	width, ellipsis := o.width(), o.Look.Glyphs.Ellipsis
-	at := e.At
-	if !o.Now.IsZero() {
-		at = at.In(o.Now.Location())
-	}
 	event := ""
 	if e.Event.Body != nil {
 		event = eventtext.One(e.Event.Body.EventName(), eventtext.MaxName)
@@ -350,18 +346,15 @@ func (o EventOptions) logged(e history.Entry) render.Line {
 	text := eventtext.One(o.priced(e.Event.Body, eventtext.Line(e.Event, o.Name)), eventtext.MaxSummary)
 	l := render.Line{}
 	if width >= 20 {
-		l = append(l, render.Span{Text: at.Format("15:04:05") + " ", Role: render.Dim})
+		l = append(l, render.Span{Text: e.At.In(o.Now.Location()).Format("15:04:05") + " ", Role: render.Dim})
 	}
 	role := logRole(e.Event.Body)
-	switch {
-	case width >= 70:
-		l = append(l, render.Span{Text: padPage(who, logName, ellipsis) + " ", Role: render.Speaker(e.Event.ID)},
-			render.Span{Text: padPage(event, logEvent, ellipsis) + " ", Role: render.Dim})
-	case width >= 40:
+	if width >= 40 {
 		l = append(l, render.Span{Text: padPage(who, logName, ellipsis) + " ", Role: render.Speaker(e.Event.ID)})
+		text = strings.TrimPrefix(text, who+" ") // it is in this column
 	}
-	if width >= 40 { // the agent's name is in the column before
-		text = strings.TrimPrefix(text, who+" ")
+	if width >= 70 {
+		l = append(l, render.Span{Text: padPage(event, logEvent, ellipsis) + " ", Role: render.Dim})
 	}
 	if text == "" {
 		text = event

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -101,9 +103,6 @@ func (o EventOptions) when(at time.Time) string {
 	if !o.Time || at.IsZero() {
 		return ""
 	}
-	if o.Now.IsZero() {
-		return at.Format("15:04")
-	}
 	at = at.In(o.Now.Location())
 	if y, m, d := at.Date(); o.Now.Year() != y || o.Now.Month() != m || o.Now.Day() != d {
 		return at.Format("2 Jan 15:04")
@@ -186,25 +185,18 @@ func (o EventOptions) joined(parts []render.Line) []render.Line {
 	var rows []render.Line
 	var row render.Line
 	gap := " " + o.Look.Glyphs.Separator + " "
-	for _, p := range parts {
-		switch {
-		case len(row) == 0:
-			row = append(row, p...)
-		case row.Width()+render.Width(gap)+p.Width() <= o.width():
-			row = append(append(row, render.Span{Text: gap, Role: render.Dim}), p...)
-		default:
-			rows = append(rows, row)
-			row = append(render.Line(nil), p...)
+	for i, p := range parts {
+		if i > 0 && row.Width()+render.Width(gap)+p.Width() > o.width() {
+			rows, row = append(rows, render.Wrap(row, o.width())...), nil
+		} else if i > 0 {
+			row = append(row, render.Span{Text: gap, Role: render.Dim})
 		}
+		row = append(row, p...)
 	}
 	if len(row) > 0 {
-		rows = append(rows, row)
+		rows = append(rows, render.Wrap(row, o.width())...)
 	}
-	var out []render.Line
-	for _, r := range rows {
-		out = append(out, render.Wrap(r, o.width())...)
-	}
-	return out
+	return rows
 }
 
 func inset(lines []render.Line, columns int) []render.Line {
@@ -319,14 +311,9 @@ func EventLive(l history.Live, o EventOptions) Block {
 		text = l.Message
 	}
 	if text != "" {
-		r := render.MarkdownOptions{Width: o.prose(), Look: o.Look, Role: render.Base}
-		var lines []render.Line
-		if o.Stream != nil {
-			lines = o.Stream.Set(text, r)
-		} else {
-			lines = render.Markdown(text, r)
-		}
-		c.Lines = append(make([]render.Line, 0, len(lines)+1), lines...)
+		stream := cmp.Or(o.Stream, &render.MarkdownStream{})
+		options := render.MarkdownOptions{Width: o.prose(), Look: o.Look, Role: render.Base}
+		c.Lines = slices.Clone(stream.Set(text, options))
 	}
 	c.Lines = append(c.Lines, render.Of(render.Dim, o.pulse(l.Began)))
 	return c.finish(o)

@@ -90,20 +90,28 @@ func (i InboxItem) choices() []PageChoice {
 	return slices.Clone(i.Ways)
 }
 
+// ScopeWords says how long nothing is asked again in a scope of the contract, and what its rules do.
+func ScopeWords(scope string) (until, note string) {
+	if scope == ever {
+		return "Not asked for again in this workspace, in later runs too:",
+			"A rule allows all that it covers. Rules that deny, or ask, still win."
+	}
+	return "Not asked for again until the run ends:", "A rule allows all that it covers. Rules that deny still win."
+}
+
+func (p *InboxPanel) scope() string {
+	if p.step == always {
+		return ever
+	}
+	return run
+}
+
 // scopes asks what exactly is allowed from now on, and reports what else each rule settles.
 func (p *InboxPanel) scopes(d *AskData, at InboxItem) {
-	d.Head = []render.Line{render.Of(render.Base, "Not asked for again until the run ends:")}
-	d.Note = "A rule allows all that it covers. Rules that deny still win. Backspace: back."
-	if p.step == always {
-		d.Head = []render.Line{render.Of(render.Base, "Not asked for again in this workspace, in later runs too:")}
-		d.Note = "A rule allows all that it covers. Rules that deny, or ask, still win. Backspace: back."
-	}
+	until, note := ScopeWords(p.scope())
+	d.Head, d.Note = []render.Line{render.Of(render.Base, until)}, note+" Backspace: back."
 	d.Choices = []PageChoice{{Label: "This exact action"}}
-	type ruleItems struct {
-		rule  string
-		items []InboxItem
-	}
-	var more []ruleItems
+	var more []func(width int) []render.Line // what else each rule settles
 	for _, r := range at.Rules {
 		var also []InboxItem
 		for _, i := range p.items {
@@ -114,7 +122,14 @@ func (p *InboxPanel) scopes(d *AskData, at InboxItem) {
 		label := sanitize.Line(r.Text, 300)
 		if len(also) > 0 {
 			label += fmt.Sprintf("  (and %d more)", len(also))
-			more = append(more, ruleItems{sanitize.Line(r.Text, 300), also})
+			more = append(more, func(width int) []render.Line {
+				lines := append([]render.Line{nil}, render.WrapText(render.Warn,
+					sanitize.Line(r.Text, 300)+" also settles "+words.Count(len(also), "request")+":", width)...)
+				for _, i := range also {
+					lines = append(lines, i.brief(width)...)
+				}
+				return lines
+			})
 		}
 		label += ": " + sanitize.Line(words.Rules(r.Text), 300)
 		d.Choices = append(d.Choices, PageChoice{Value: r.Text, Label: label, Irreversible: true})
@@ -122,12 +137,7 @@ func (p *InboxPanel) scopes(d *AskData, at InboxItem) {
 	d.Body = func(width int) []render.Line {
 		lines := at.Body(width)
 		for _, m := range more {
-			lines = append(lines, nil)
-			lines = append(lines, render.WrapText(render.Warn, m.rule+" also settles "+
-				words.Count(len(m.items), "request")+":", width)...)
-			for _, i := range m.items {
-				lines = append(lines, i.brief(width)...)
-			}
+			lines = append(lines, m(width)...)
 		}
 		return lines
 	}
@@ -353,10 +363,7 @@ func (p *InboxPanel) Answer(value string) (a InboxAnswer, given bool) {
 		p.step = inboxFirst
 		return a, true
 	case p.step == forRun, p.step == always:
-		a.Act, a.Scope, a.Rule = InboxAllow, run, value
-		if p.step == always {
-			a.Scope = ever
-		}
+		a.Act, a.Scope, a.Rule = InboxAllow, p.scope(), value
 		p.step = inboxFirst
 		return a, true
 	case at.Kind != supervisor.InboxPermission && !at.written():

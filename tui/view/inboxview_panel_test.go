@@ -109,9 +109,7 @@ func TestRulesShowWhatTheyCover(t *testing.T) {
 		"body of one",
 		"Bash(make *) also settles 1 request:\n- Orchestrator I asks permission: Bash: make two",
 	)
-	if !p.Back() || p.Back() {
-		t.Error("the first step is not one step back")
-	}
+	testkit.Same(t, "the first step is not one step back", false, !p.Back() || p.Back())
 	expect(t, &p, "1 Allow once", "2 Deny (marked)")
 }
 
@@ -170,21 +168,15 @@ func TestOpenItemStaysSelected(t *testing.T) {
 			t.Errorf("%s is at hand, want %s", got.ID, want)
 		}
 	}
-	if p.Set([]InboxItem{one, two, three}) {
-		t.Error("something is gone of nothing")
-	}
+	testkit.Same(t, "something is gone of nothing", false, p.Set([]InboxItem{one, two, three}))
 	p.Move(-1)
 	at("three")
 	p.Move(2)
 	at("two")
-	if p.Set([]InboxItem{two, three}) {
-		t.Error("what is at hand is there")
-	}
+	testkit.Same(t, "what is at hand is there", false, p.Set([]InboxItem{two, three}))
 	at("two")
 	gives(t, &p, 5)
-	if !p.Set([]InboxItem{three}) {
-		t.Error("what was at hand is gone")
-	}
+	testkit.Same(t, "what was at hand is gone", true, p.Set([]InboxItem{three}))
 	at("three")
 	expect(t, &p, "1 Allow once")
 	p.Go(9)

@@ -1,9 +1,9 @@
 package view
 
-import "unicode/utf8"
-
-// maxStep is the number of rows from which a step is a jump to the end or the beginning.
-const maxStep = 1 << 16
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // listWindow is the visible part of a layout, and the place of its reader.
 type listWindow struct {
@@ -30,10 +30,6 @@ func (w *listWindow) Behind() int {
 
 // Up scrolls up by n rows, and stops following the end.
 func (v *ListView) Up(n int) {
-	if n >= maxStep {
-		v.Top()
-		return
-	}
 	v.update()
 	if p, _ := v.up(v.top, n); p != v.top {
 		v.leave(p)
@@ -42,10 +38,6 @@ func (v *ListView) Up(n int) {
 
 // Down scrolls down by n rows. When the end becomes visible, the view follows it.
 func (v *ListView) Down(n int) {
-	if n >= maxStep {
-		v.Bottom()
-		return
-	}
 	v.update()
 	if v.follow || n <= 0 {
 		return
@@ -298,24 +290,28 @@ func (l *layout) place(h *home) pos {
 
 // characters counts the characters of a line that are not blank: layout breaks drop and add blanks.
 func characters(b *Block, line int) int {
-	n := 0
-	for _, s := range b.Lines[line] {
-		n += utf8.RuneCountInString(s.Text)
-		for i := range len(s.Text) {
-			if s.Text[i] == ' ' {
-				n--
-			}
-		}
+	text := b.Lines[line].Text()
+	return utf8.RuneCountInString(text) - strings.Count(text, " ")
+}
+
+// places are all places that the view remembers.
+func (v *ListView) places() []*pos {
+	list := []*pos{&v.top, &v.sel.from.pos, &v.sel.to.pos, &v.mouse.from.pos, &v.search.at.pos}
+	if v.home != nil {
+		list = append(list, &v.home.at, &v.home.now)
 	}
-	return n
+	for i := range v.shown {
+		list = append(list, &v.shown[i])
+	}
+	return list
 }
 
 // remap updates places in live blocks after blocks were added.
 func (v *ListView) remap(old int, tail []Block) {
 	moved := map[int]int{}
-	find := func(p *pos) {
+	for _, p := range v.places() {
 		if p.block < old || p.block >= old+len(tail) {
-			return
+			continue
 		}
 		to, ok := moved[p.block]
 		if !ok {
@@ -323,18 +319,6 @@ func (v *ListView) remap(old int, tail []Block) {
 			moved[p.block] = to
 		}
 		p.block = to
-	}
-	find(&v.top)
-	if v.home != nil {
-		find(&v.home.at)
-		find(&v.home.now)
-	}
-	find(&v.sel.from.pos)
-	find(&v.sel.to.pos)
-	find(&v.mouse.from.pos)
-	find(&v.search.at.pos)
-	for i := range v.shown {
-		find(&v.shown[i])
 	}
 }
 
@@ -352,14 +336,8 @@ func (v *ListView) Replace(s BlockSource, to func(block int) int) {
 		}
 		return to(i)
 	}
-	for _, p := range []*pos{&v.top, &v.sel.from.pos, &v.sel.to.pos, &v.mouse.from.pos, &v.search.at.pos} {
+	for _, p := range v.places() {
 		p.block = move(p.block)
-	}
-	if v.home != nil {
-		v.home.at.block, v.home.now.block = move(v.home.at.block), move(v.home.now.block)
-	}
-	for i := range v.shown {
-		v.shown[i].block = move(v.shown[i].block)
 	}
 	v.cursor = move(v.cursor)
 	v.seen += v.n - n

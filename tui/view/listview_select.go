@@ -96,7 +96,6 @@ func (v *ListView) Extend(n int) {
 		return
 	}
 	v.sel.lines = true
-	n = max(min(n, maxStep), -maxStep)
 	to := v.fit(v.sel.to.pos)
 	if n > 0 {
 		to, _ = v.down(to, n)
@@ -299,8 +298,10 @@ func (v *ListView) MouseHandler() func(action tview.MouseAction, event *tcell.Ev
 		case tview.MouseLeftUp:
 			dragged := v.mouse.drag
 			v.mouse.down, v.mouse.bar, v.mouse.drag = false, false, false
-			if dragged {
-				v.copySelection()
+			if dragged && v.onCopy != nil {
+				if text := v.Copy(); text != "" {
+					v.onCopy(text)
+				}
 			}
 			return true, nil
 		case tview.MouseLeftClick, tview.MouseLeftDoubleClick:
@@ -406,16 +407,6 @@ func (v *ListView) scroll(n int) {
 	for p, missing := v.top, 0; missing == 0 && len(v.shown) < v.high && v.total() > 0; {
 		v.shown = append(v.shown, p)
 		p, missing = v.down(p, 1)
-	}
-}
-
-// copySelection passes the selected text to onCopy.
-func (v *ListView) copySelection() {
-	if v.onCopy == nil {
-		return
-	}
-	if text := v.Copy(); text != "" {
-		v.onCopy(text)
 	}
 }
 

@@ -84,9 +84,7 @@ func TestDragSelects(t *testing.T) {
 	}
 	st.draw()
 	st.role(3, 0, render.SpeakerArbiter)
-	if h.captured {
-		t.Error("the mouse is still captured")
-	}
+	testkit.Same(t, "the mouse is still captured", false, h.captured)
 }
 
 func TestClickFolds(t *testing.T) {
@@ -102,9 +100,7 @@ func TestClickFolds(t *testing.T) {
 	want(t, st, "▌ line 0\n▾ Bash\n▌ output\n▌ line 2\n▌ line 3\n\n")
 	h.click(tview.MouseLeftClick, 0, 1)
 	want(t, st, "\n▌ line 0\n▸ Bash\n▌ line 2\n▌ line 3\n\n\n")
-	if !st.view.Following() {
-		t.Error("the end is not followed any more, though all is in the window")
-	}
+	testkit.Same(t, "the end is not followed any more, though all is in the window", true, st.view.Following())
 }
 
 // TestDragBeyondTheEdge: each motion outside scrolls, and the selection follows.
@@ -149,16 +145,12 @@ func TestSelectionHoldsTheEnd(t *testing.T) {
 	want(t, st, before)
 	testkit.Same(t, "behind", 3, st.view.Behind())
 	st.view.SelectClear()
-	if !st.view.Following() {
-		t.Error("the end is not followed again")
-	}
+	testkit.Same(t, "the end is not followed again", true, st.view.Following())
 	// The user's own movement takes precedence.
 	h.drag([2]int{2, 2}, [2]int{5, 3})
 	st.view.Up(3)
 	st.view.SelectClear()
-	if st.view.Following() {
-		t.Error("the reader was carried off to the end")
-	}
+	testkit.Same(t, "the reader was carried off to the end", false, st.view.Following())
 }
 
 func TestSelectByKeys(t *testing.T) {
@@ -176,9 +168,7 @@ func TestSelectByKeys(t *testing.T) {
 	}
 	v.Extend(1000)
 	v.SelectClear()
-	if v.Selecting() || v.Copy() != "" {
-		t.Error("still selecting")
-	}
+	testkit.Same(t, "still selecting", false, v.Selecting() || v.Copy() != "")
 	v.Mark(1)
 	v.GoTo(0)
 	v.SelectStart()
@@ -186,16 +176,14 @@ func TestSelectByKeys(t *testing.T) {
 	// A new width breaks rows elsewhere: the old selection is gone.
 	st.resize(50, 5)
 	st.draw()
-	if v.Selecting() {
-		t.Error("the selection outlived the rows it was made of")
-	}
+	testkit.Same(t, "the selection outlived the rows it was made of", false, v.Selecting())
 }
 
 func TestCopyIsBounded(t *testing.T) {
 	l := many(maxCopyRows + 10)
 	st := newStage(t, 20, 5, l)
 	st.view.SelectStart()
-	st.view.Extend(-maxStep)
+	st.view.Extend(-2 * maxCopyRows)
 	testkit.Same(t, "lines", maxCopyRows, strings.Count(st.view.Copy(), "\n")+1)
 }
 
@@ -221,17 +209,11 @@ func TestListMatch(t *testing.T) {
 	st.draw()
 	st.role(6, 2, render.Match)
 	st.role(8, 3, render.MatchAt)
-	if v.MatchNext(false) {
-		t.Error("there is a further match")
-	}
+	testkit.Same(t, "there is a further match", false, v.MatchNext(false))
 	for range 2 {
-		if !v.MatchNext(true) {
-			t.Error("the way back is another")
-		}
+		testkit.Same(t, "the way back is another", true, v.MatchNext(true))
 	}
-	if v.MatchNext(true) {
-		t.Error("the way back goes on")
-	}
+	testkit.Same(t, "the way back goes on", false, v.MatchNext(true))
 	// A match in a folded block unfolds it.
 	v.GoTo(30)
 	if rows := st.draw(); !strings.Contains(rows[2], "漢oracle") {
@@ -273,9 +255,7 @@ func TestBar(t *testing.T) {
 		t.Errorf("the bar pulled to its middle shows %q", got)
 	}
 	h.drag([2]int{19, 5}, [2]int{19, 50})
-	if !st.view.Following() {
-		t.Error("the bar pulled to the end does not follow it")
-	}
+	testkit.Same(t, "the bar pulled to the end does not follow it", true, st.view.Following())
 	short := newStage(t, 20, 10, many(10))
 	testkit.Excludes(t, "there is a bar, though all is in the window", short.text(), "│")
 }
@@ -291,15 +271,11 @@ func TestMouseOutside(t *testing.T) {
 			t.Errorf("action %d outside was taken", action)
 		}
 	}
-	if h.do(tview.MouseMove, 2, 2) || h.captured {
-		t.Error("a motion without a button was taken")
-	}
+	testkit.Same(t, "a motion without a button was taken", false, h.do(tview.MouseMove, 2, 2) || h.captured)
 	h.do(tview.MouseScrollUp, 2, 2)
 	testkit.Includes(t, "the wheel", st.draw()[0], "line 42")
 	h.do(tview.MouseScrollDown, 2, 2)
-	if !st.view.Following() {
-		t.Error("the wheel at the end does not follow it")
-	}
+	testkit.Same(t, "the wheel at the end does not follow it", true, st.view.Following())
 }
 
 // FuzzMouseActions performs random actions: nothing panics, nothing is drawn outside.

@@ -33,9 +33,6 @@ func NewListView(look *render.Look) *ListView {
 
 // SetSource shows another source, from its end.
 func (v *ListView) SetSource(s BlockSource) {
-	if s == nil {
-		s = none{}
-	}
 	v.source, v.n, v.tail = s, 0, nil
 	v.laid = map[int]*listLaid{}
 	v.top, v.follow, v.home, v.seen = pos{}, true, nil, 0
@@ -52,8 +49,6 @@ func (v *ListView) Refresh() { v.laid = map[int]*listLaid{} }
 
 // OnCopy sets the function that gets the text selected with the mouse when the button is released.
 func (v *ListView) OnCopy(f func(text string)) { v.onCopy = f }
-
-func (l *layout) blockWidth(w int) int { return max(w-gutterWidth-l.barWidth(w), 1) }
 
 // barWidth returns the width that stays free at the right edge, so that the text does not wrap again when
 // the bar appears.
@@ -78,7 +73,7 @@ func (v *ListView) update() {
 			w, h = 80, 24
 		}
 	}
-	width := v.blockWidth(w)
+	width := max(w-gutterWidth-v.barWidth(w), 1)
 	first := v.width == 0
 	resized := !first && (width != v.width || h != v.high)
 	if resized && !v.follow {

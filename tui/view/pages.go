@@ -204,7 +204,6 @@ type PageFinding struct {
 
 // HomeData is the content of the home screen.
 type HomeData struct {
-	Words    []string // what the oracle says: "Speak, mortal."
 	Findings []PageFinding
 	Threads  int    // runs that can be resumed
 	Newest   string // the title of the last active one
@@ -226,7 +225,7 @@ type PageChoice struct {
 // AskData is a dialog.
 type AskData struct {
 	Title string
-	Tone  render.Role // of frame and title: Alert, Danger …; default: FrameFocus
+	Tone  render.Role // of frame and title: Alert, Danger, FrameFocus
 	List  *AskList    // other items; nil: there are none
 	Head  []render.Line
 	// Body returns the lines for a width; it is called again for another width.
@@ -296,28 +295,19 @@ func spaced(s string) string {
 	return strings.Join(words, "   ")
 }
 
-func stepMark(g *render.Glyphs, status string) (string, render.Role) {
+// StepMark returns the mark of a step in a status, and the role of its text.
+func StepMark(g *render.Glyphs, status string) (mark render.Span, text render.Role) {
 	switch status {
 	case "done":
-		return g.Done, render.Good
+		return render.Span{Text: g.Done, Role: render.Good}, render.Dim
 	case "active":
-		return g.Current, render.Active
+		return render.Span{Text: g.Current, Role: render.Active}, render.Strong
 	case "failed":
-		return g.Failed, render.Bad
+		return render.Span{Text: g.Failed, Role: render.Bad}, render.Base
 	case "skipped":
-		return g.Skipped, render.Pending
+		return render.Span{Text: g.Skipped, Role: render.Pending}, render.Dim
 	}
-	return g.Pending, render.Pending
-}
-
-func stepText(status string) render.Role {
-	switch status {
-	case "active":
-		return render.Strong
-	case "done", "skipped":
-		return render.Dim
-	}
-	return render.Base
+	return render.Span{Text: g.Pending, Role: render.Pending}, render.Base
 }
 
 func padPage(s string, columns int, ellipsis string) string {

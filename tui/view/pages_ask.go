@@ -56,9 +56,6 @@ func (a *Ask) Set(d AskData) {
 	a.Top()
 }
 
-// Annotate replaces the notes below the body, and leaves everything else unchanged.
-func (a *Ask) Annotate(note, unread string) { a.data.Note, a.data.Unread = note, unread }
-
 // Arm records that an event opened the dialog at a time: decisions are refused until the keyboard was quiet
 // for a moment. A person in the middle of a word continues typing, so each refused key restarts the moment.
 func (a *Ask) Arm(at time.Time) { a.armed = at.Add(openDelay) }
@@ -171,11 +168,7 @@ func (a *Ask) Draw(screen tcell.Screen) {
 	box.Clear(render.Base)
 	outside := box
 	if framed {
-		tone := a.data.Tone
-		if tone == render.Base {
-			tone = render.FrameFocus
-		}
-		title := render.Title
+		tone, title := a.data.Tone, render.Title
 		if tone == render.Danger {
 			tone, title = render.Bad, render.Danger
 		}

@@ -33,11 +33,9 @@ func (o *PageHome) Set(d HomeData) { o.data = d }
 
 // ThreadsAt reports whether a place on the screen is on the line about runs to resume.
 func (o *PageHome) ThreadsAt(x, y int) bool {
-	_, y = o.local(x, y)
-	return o.threads >= 0 && y == o.threads && o.InRect(x, y+o.top())
+	_, row := o.local(x, y)
+	return o.threads >= 0 && row == o.threads && o.InRect(x, y)
 }
-
-func (o *PageHome) top() int { _, y, _, _ := o.GetRect(); return y }
 
 // section is a block of centred lines.
 type section struct {
@@ -95,7 +93,7 @@ func (o *PageHome) art(w, h int) []render.Line {
 // bottom, and the rows that they take with a blank one between.
 func (o *PageHome) choose(w, h int) (chosen []section, rows int) {
 	title := section{lines: o.title(w)}
-	words := section{lines: o.words(w)}
+	words := section{lines: render.WrapText(render.Emphasis, "Speak, mortal.", min(w, 72))}
 	alarms := section{lines: o.alarms()}
 	brief := section{lines: o.brief(w)}
 	table := section{lines: o.table(w), block: true}
@@ -157,13 +155,6 @@ func (o *PageHome) title(w int) []render.Line {
 		return []render.Line{render.Of(render.Title, wide)}
 	}
 	return []render.Line{render.Of(render.Title, name)}
-}
-
-func (o *PageHome) words(w int) (lines []render.Line) {
-	for _, s := range o.data.Words {
-		lines = append(lines, render.Wrap(render.Of(render.Emphasis, s), min(w, 72))...)
-	}
-	return lines
 }
 
 func (o *PageHome) alarms() []render.Line {

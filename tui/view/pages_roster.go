@@ -15,7 +15,7 @@ import (
 type PageRoster struct {
 	page
 	agents   []PageAgent
-	folded   []PageAgent // past agents that are only counted
+	folded   int // past agents that are only counted
 	selected string
 	rows     []string // ids by row, as last drawn
 }
@@ -24,23 +24,17 @@ type PageRoster struct {
 func NewRoster(look *render.Look) *PageRoster { return &PageRoster{page: newPage(look)} }
 
 // Set replaces the agents, in the order in which they are drawn.
-func (r *PageRoster) Set(agents []PageAgent) { r.agents, r.folded = agents, nil }
+func (r *PageRoster) Set(agents []PageAgent) { r.agents, r.folded = agents, 0 }
 
 // FoldPast omits the past agents, except one that is selected.
 func (r *PageRoster) FoldPast() {
-	var live []PageAgent
-	for _, a := range r.agents {
-		if a.Past && a.ID != r.selected {
-			r.folded = append(r.folded, a)
-		} else {
-			live = append(live, a)
-		}
-	}
-	r.agents = live
+	all := r.agents
+	r.agents = slices.DeleteFunc(slices.Clone(all), func(a PageAgent) bool { return a.Past && a.ID != r.selected })
+	r.folded = len(all) - len(r.agents)
 }
 
 // Folded returns how many agents are omitted.
-func (r *PageRoster) Folded() int { return len(r.folded) }
+func (r *PageRoster) Folded() int { return r.folded }
 
 // Selected returns the selected agent, if it is still in the roster.
 func (r *PageRoster) Selected() (string, bool) {
@@ -79,16 +73,14 @@ func (r *PageRoster) At(x, y int) (string, bool) {
 }
 
 // Rows returns how many rows the roster needs, at most most.
-func (r *PageRoster) Rows(most int) int { return max(min(len(r.agents)+r.below(), most), 0) }
-
-func (r *PageRoster) below() int {
-	n := 0
+func (r *PageRoster) Rows(most int) int {
+	rows := len(r.agents)
 	for _, a := range r.agents {
 		if a.Open {
-			n += len(a.Subagents)
+			rows += len(a.Subagents)
 		}
 	}
-	return n
+	return max(min(rows, most), 0)
 }
 
 // Draw implements tview.Primitive.
@@ -357,8 +349,8 @@ func ContextFigures(look *render.Look, a PageAgent) render.Line {
 	if a.Past {
 		role = render.Dim
 	}
-	return append(contextMeter(look, a, 10), render.Span{Text: " " + contextPct(look, a), Role: role},
-		render.Span{Text: padLeft(tokens(a), 11, ""), Role: render.Dim})
+	return contextMeter(look, a, 10).Append(role, " "+contextPct(look, a)).
+		Append(render.Dim, padLeft(tokens(a), 11, ""))
 }
 
 func contextMeter(look *render.Look, a PageAgent, columns int) render.Line {

@@ -133,15 +133,10 @@ func (s *PageStatus) pieces(columns int) (p []pagePiece) {
 	return p
 }
 
-// OnGrants reports whether the permission mode was drawn at a place of the screen.
-func (s *PageStatus) OnGrants(x, y int) bool {
-	return s.on(x, y, s.grants)
-}
-
-// OnHuman reports whether the text that a human is awaited was drawn at a place of the screen.
-func (s *PageStatus) OnHuman(x, y int) bool {
-	return s.on(x, y, s.human)
-}
+// OnGrants reports whether the permission mode was drawn at a place of the screen, and OnHuman whether the text that a
+// human is awaited was.
+func (s *PageStatus) OnGrants(x, y int) bool { return s.on(x, y, s.grants) }
+func (s *PageStatus) OnHuman(x, y int) bool  { return s.on(x, y, s.human) }
 
 func (s *PageStatus) on(x, y int, part [2]int) bool {
 	at, _ := s.local(x, y)
@@ -345,29 +340,20 @@ func (p *PlanStrip) bar(w int) render.Line {
 		return l
 	}
 	more := ""
-	if n := active(p.steps); n > 1 {
+	idle := func(s PageStep) bool { return s.Status != "active" }
+	if n := len(slices.DeleteFunc(slices.Clone(p.steps), idle)); n > 1 {
 		more = fmt.Sprintf("  +%d", n-1)
 	}
-	mark, role := stepMark(g, p.steps[current].Status)
+	mark, text := StepMark(g, p.steps[current].Status)
 	space := w - l.Width() - 2 - len(more)
-	l = append(l, render.Span{Text: mark + " ", Role: role}, render.Span{
-		Text: render.Shorten(p.steps[current].Text, max(space, 0), g.Ellipsis), Role: stepText(p.steps[current].Status)})
-	return append(l, render.Span{Text: more, Role: render.Dim}).Shorten(w, g.Ellipsis)
-}
-
-func active(steps []PageStep) (n int) {
-	for _, s := range steps {
-		if s.Status == "active" {
-			n++
-		}
-	}
-	return n
+	return l.Append(mark.Role, mark.Text+" ").
+		Append(text, render.Shorten(p.steps[current].Text, max(space, 0), g.Ellipsis)).
+		Append(render.Dim, more).Shorten(w, g.Ellipsis)
 }
 
 func (p *PlanStrip) step(i, w int) render.Line {
 	s, e := p.steps[i], p.look.Glyphs.Ellipsis
-	mark, role := stepMark(p.look.Glyphs, s.Status)
-	l := render.Line{{Text: mark + " ", Role: role}}
+	mark, text := StepMark(p.look.Glyphs, s.Status)
 	tail := ""
 	if w >= 48 {
 		switch {
@@ -380,9 +366,8 @@ func (p *PlanStrip) step(i, w int) render.Line {
 			tail = "  " + render.Shorten(tail, w/3, e)
 		}
 	}
-	return append(l,
-		render.Span{Text: render.Shorten(s.Text, max(w-2-render.Width(tail), 0), e), Role: stepText(s.Status)},
-		render.Span{Text: tail, Role: render.Dim})
+	return render.Of(mark.Role, mark.Text+" ").
+		Append(text, render.Shorten(s.Text, max(w-2-render.Width(tail), 0), e)).Append(render.Dim, tail)
 }
 
 // list returns an agent's own list in one row: its progress, and the current task.
@@ -396,20 +381,14 @@ func (p *PlanStrip) list(t Tasks, w int) render.Line {
 	return l.Shorten(w, p.look.Glyphs.Ellipsis)
 }
 
-// StepMark returns the mark of a step in a status, and the role of its text.
-func StepMark(look *render.Look, status string) (render.Span, render.Role) {
-	mark, role := stepMark(look.Glyphs, status)
-	return render.Span{Text: mark, Role: role}, stepText(status)
-}
-
 // TaskLines lays out an agent's own list.
 func TaskLines(look *render.Look, t Tasks, width int) []render.Line {
 	done, _ := count(t.Items)
 	lines := []render.Line{render.Of(t.Tone, t.Agent).
 		Append(render.Dim, fmt.Sprintf("  its own list, %d of %d", done, len(t.Items)))}
 	for _, s := range t.Items {
-		mark, role := stepMark(look.Glyphs, s.Status)
-		lines = append(lines, render.Behind(render.Of(render.Base, "    ").Append(role, mark+" "),
+		mark, _ := StepMark(look.Glyphs, s.Status)
+		lines = append(lines, render.Behind(render.Of(render.Base, "    ").Append(mark.Role, mark.Text+" "),
 			render.WrapText(render.Dim, s.Text, max(width-6, 1)))...)
 	}
 	return lines

@@ -127,13 +127,13 @@ func newRunStrips(l *render.Look) *runStrips {
 var everyPage = map[string]func(*render.Look) tview.Primitive{
 	"oracle": func(l *render.Look) tview.Primitive {
 		p := NewHome(l)
-		p.Set(HomeData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: 4, Newest: "Give the invoices a total",
+		p.Set(HomeData{Findings: findings, Threads: 4, Newest: "Give the invoices a total",
 			Hint: "Ctrl+R", Now: pageBegan})
 		return p
 	},
 	"oracle-bare": func(l *render.Look) tview.Primitive {
 		p := NewHome(l)
-		p.Set(HomeData{Words: []string{"Patience."}, Now: pageBegan, Warnings: []string{"REHEARSAL", "ALLOW ALL"}})
+		p.Set(HomeData{Now: pageBegan, Warnings: []string{"REHEARSAL", "ALLOW ALL"}})
 		return p
 	},
 	"list": func(l *render.Look) tview.Primitive {
@@ -151,7 +151,7 @@ var everyPage = map[string]func(*render.Look) tview.Primitive{
 
 // pageWords are what each page says at every size.
 var pageWords = map[string][]string{
-	"oracle": {"Speak, mortal.", "4 runs"}, "oracle-bare": {"Patience.", "REHEARSAL", "ALLOW ALL"},
+	"oracle": {"Speak, mortal.", "4 runs"}, "oracle-bare": {"Speak, mortal.", "REHEARSAL", "ALLOW ALL"},
 	"list":    {"LIST", "Write the currency"},
 	"ask":     {"y Allow once", "a Allow for this run", "▸n Refuse", "w Refuse, and say why", "go test"},
 	"weaving": {"III", "permission?", "Working", "REHEARSAL"},
@@ -341,7 +341,7 @@ var pageHostile = []string{
 func dread(l *render.Look, text string, random *rand.Rand) []tview.Primitive {
 	many := random.IntN(40)
 	o := NewHome(l)
-	o.Set(HomeData{Words: []string{text, text}, Findings: []PageFinding{{text, text, render.Good}, {"", text, render.Bad},
+	o.Set(HomeData{Findings: []PageFinding{{text, text, render.Good}, {"", text, render.Bad},
 		{text, "", render.Base}},
 		Threads: many, Newest: text, Hint: text, Warnings: []string{text, "ALLOW ALL"}})
 	s := NewList(l)
@@ -419,33 +419,48 @@ func turn(p tview.Primitive, random *rand.Rand) {
 	}
 }
 
+// around is in the cells that nothing may be drawn on.
+const around = "▒"
+
+// surrounded draws a primitive in the middle of a screen, and returns its rows. It fails if a cell outside was touched,
+// or something is drawn that no terminal shows.
+func surrounded(t testing.TB, s tcell.SimulationScreen, p tview.Primitive) (rows []string) {
+	t.Helper()
+	left, top, w, h := p.GetRect()
+	sw, sh := s.Size()
+	s.HideCursor()
+	for y := range sh {
+		for x := range sw {
+			s.Put(x, y, around, tcell.StyleDefault)
+		}
+	}
+	p.Draw(s)
+	for y := range sh {
+		row := ""
+		for x := 0; x < sw; {
+			got, _, width := s.Get(x, y)
+			inside := x >= left && x < left+w && y >= top && y < top+h
+			if !inside && got != around || inside && x+width > left+w || strings.ContainsFunc(got, unicode.IsControl) {
+				t.Fatalf("%T of %dx%d: %q at %d,%d", p, w, h, got, x-left, y-top)
+			}
+			if inside {
+				row += got
+			}
+			x += max(width, 1)
+		}
+		if y >= top && y < top+h {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
 // drawInside draws a page twice, with random actions in between, and fails if it left its place.
 func drawInside(t *testing.T, s tcell.SimulationScreen, p tview.Primitive, w, h int, random *rand.Rand) {
 	t.Helper()
-	const left, top = 3, 2
-	sw, sh := s.Size()
-	p.SetRect(left, top, w, h)
+	p.SetRect(3, 2, w, h)
 	for range 2 {
-		s.HideCursor()
-		for y := range sh {
-			for x := range sw {
-				s.Put(x, y, "#", tcell.StyleDefault)
-			}
-		}
-		p.Draw(s)
-		for y := range sh {
-			for x := 0; x < sw; {
-				got, _, width := s.Get(x, y)
-				if inside := x >= left && x < left+w && y >= top && y < top+h; !inside && got != "#" ||
-					inside && x+width > left+w {
-					t.Fatalf("%T of %dx%d: %q at %d,%d", p, w, h, got, x-left, y-top)
-				}
-				if strings.ContainsFunc(got, unicode.IsControl) {
-					t.Fatalf("%T: %q was drawn", p, got)
-				}
-				x += max(width, 1)
-			}
-		}
+		surrounded(t, s, p)
 		turn(p, random)
 	}
 }
@@ -502,7 +517,7 @@ func drawAt(t *testing.T, p tview.Primitive, w, h int) (string, tcell.Simulation
 
 func TestHomeThreads(t *testing.T) {
 	p := NewHome(darkLook(t))
-	p.Set(HomeData{Words: []string{"Speak, mortal."}, Threads: 2, Newest: "a title", Hint: "Ctrl+R", Now: pageBegan})
+	p.Set(HomeData{Threads: 2, Newest: "a title", Hint: "Ctrl+R", Now: pageBegan})
 	got, _ := drawAt(t, p, 80, 20)
 	found := false
 	for y, row := range strings.Split(got, "\n") {
@@ -515,7 +530,7 @@ func TestHomeThreads(t *testing.T) {
 	if !found {
 		t.Errorf("no word of the threads:\n%s", got)
 	}
-	p.Set(HomeData{Words: []string{"Patience."}})
+	p.Set(HomeData{})
 	got, _ = drawAt(t, p, 80, 20)
 	if p.ThreadsAt(40, 15) || strings.Contains(got, "runs") {
 		t.Errorf("threads where there are none:\n%s", got)
@@ -526,7 +541,7 @@ func TestHomeThreads(t *testing.T) {
 func TestHomeInSmallWindows(t *testing.T) {
 	for h := 3; h < 40; h++ {
 		p := NewHome(darkLook(t))
-		p.Set(HomeData{Words: []string{"Speak, mortal."}, Findings: findings, Threads: 3, Newest: "a title", Now: pageBegan,
+		p.Set(HomeData{Findings: findings, Threads: 3, Newest: "a title", Now: pageBegan,
 			Warnings: []string{"ALLOW ALL"}})
 		got, s := drawAt(t, p, 60, h)
 		if !strings.Contains(got, "Speak, mortal.") || !strings.Contains(got, "ALLOW ALL") {

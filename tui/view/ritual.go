@@ -13,6 +13,7 @@ package view
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -170,10 +171,7 @@ func (d canvas) sky() {
 // The figures, in dots: each # is a dot. They are ten dots wide and sixteen high, and look to the left,
 // towards the loom.
 
-const (
-	figureWidth = 10
-	figureRows  = 4 // of the screen
-)
+const figureRows = 4 // of the screen
 
 var stands = []string{
 	"....##....",
@@ -213,7 +211,7 @@ var (
 )
 
 func arms(of []string, rows map[int]string) []string {
-	list := append([]string(nil), of...)
+	list := slices.Clone(of)
 	for i, row := range rows {
 		list[i] = row
 	}
@@ -308,13 +306,8 @@ func (h RitualHuman) column(columns int) int {
 	return loomColumns + 3 + int(h.At*float64(columns-loomColumns-7))
 }
 
-func (s Scene) people() (list []RitualHuman) {
-	for _, h := range s.Humans {
-		if h.Kind.Known() {
-			list = append(list, h)
-		}
-	}
-	return list
+func (s Scene) people() []RitualHuman {
+	return slices.DeleteFunc(slices.Clone(s.Humans), func(h RitualHuman) bool { return !h.Kind.Known() })
 }
 
 var kindArt = [ritualKinds][]string{
@@ -478,12 +471,7 @@ type ritualPlaced struct {
 // place assigns columns to the workers. If there is too little room, the newest are shown, and the others
 // are counted.
 func (s Scene) place(columns int) (list []ritualPlaced, hidden int) {
-	var shown []Figure
-	for _, f := range s.Workers {
-		if !f.Gone() {
-			shown = append(shown, f)
-		}
-	}
+	shown := slices.DeleteFunc(slices.Clone(s.Workers), Figure.Gone)
 	most := max((columns-loomColumns)/stride, 0)
 	if hidden = max(len(shown)-most, 0); hidden > 0 {
 		shown = shown[hidden:]

@@ -153,9 +153,7 @@ func TestDrawnAgents(t *testing.T) {
 		text[0] != " and 3 more" {
 		t.Errorf("the labels are %q", last)
 	}
-	if s.Night() {
-		t.Error("it is night while somebody works")
-	}
+	testkit.Same(t, "it is night while somebody works", false, s.Night())
 }
 
 // TestRitualAnySize: nothing panics or leaves the canvas, whatever the scene and the window size.

@@ -27,27 +27,24 @@ import (
 
 // accept returns the command for "/accept COMMAND" and "/accept drop N": the run's criteria with that one
 // change. The error says what is wrong.
-func accept(s *supervisor.State, c EditorCommand) (contract.SetAcceptance, error) {
+func accept(s *supervisor.State, c EditorCommand) (set contract.SetAcceptance, err error) {
 	if s == nil {
-		return contract.SetAcceptance{},
-			errors.New("there is no run yet: say what is to be done, or start with --accept")
+		return set, errors.New("there is no run yet: say what is to be done, or start with --accept")
 	}
 	criteria := s.Task.Acceptance
-	var err error
 	if number, drop := strings.CutPrefix(c.Arg(0), "drop "); drop {
 		n, wrong := strconv.Atoi(strings.TrimSpace(number))
 		if wrong != nil {
-			return contract.SetAcceptance{},
-				fmt.Errorf("%q is not a number of a criterion: /accept lists them", SlashWord(number))
+			return set, fmt.Errorf("%q is not a number of a criterion: /accept lists them", SlashWord(number))
 		}
 		err = criteria.HumanDrops(n)
 	} else {
 		err = criteria.HumanAdds(supervisor.AcceptanceGiven{Command: c.Arg(0)})
 	}
 	if err != nil {
-		return contract.SetAcceptance{}, err
+		return set, err
 	}
-	set := contract.SetAcceptance{Criteria: []contract.AcceptanceCriterion{}}
+	set.Criteria = []contract.AcceptanceCriterion{}
 	for _, c := range criteria.Criteria {
 		given := contract.AcceptanceCriterion{Text: c.Text, Command: c.Command}
 		if c.By == contract.Arbiter {
@@ -125,8 +122,7 @@ func SlashOver(a *supervisor.Agent) bool {
 // contextSlash reports how full the contexts are, of one agent or of all running ones.
 func contextSlash(s *supervisor.State, id string) string {
 	var b strings.Builder
-	for i := range members(s) {
-		a := s.Agents[i]
+	for _, a := range members(s) {
 		if id != "" && a.ID != id || id == "" && SlashOver(a) {
 			continue
 		}
@@ -183,8 +179,8 @@ func costSlash(s *supervisor.State) string {
 	fmt.Fprintf(&b, "\n\n| tokens | |\n|---|--:|\n| in | %d |\n| read from the cache | %d |\n| written to the cache "+
 		"| %d |\n| out | %d |\n\n| agent | cost%s |\n|---|--:|\n",
 		used.Input, used.CacheRead, used.CacheCreation, used.Output, mark)
-	for i := range s.Agents {
-		fmt.Fprintf(&b, "| %s | $%.4f |\n", SlashName(s, s.Agents[i].ID), s.Agents[i].Spent())
+	for _, a := range s.Agents {
+		fmt.Fprintf(&b, "| %s | $%.4f |\n", SlashName(s, a.ID), a.Spent())
 	}
 	if s.Options.Rehearsal {
 		b.WriteString("\nA rehearsal: these are the prices of a scripted model, and nothing is paid.")
@@ -788,7 +784,11 @@ func amend(d *Draft, s *supervisor.State, i int, change string) error {
 		d.SetText(i, rest)
 	case "mode":
 		if rest != "" && !HasMode(s, rest) {
-			return fmt.Errorf("there is no mode %q; modes: %s", SlashWord(rest), strings.Join(modeNames(s), ", "))
+			var names []string
+			for _, m := range Modes(s) {
+				names = append(names, SlashWord(m.Name))
+			}
+			return fmt.Errorf("there is no mode %q; modes: %s", SlashWord(rest), strings.Join(names, ", "))
 		}
 		d.SetMode(i, rest)
 	default:
@@ -808,14 +808,6 @@ func Modes(s *supervisor.State) []agents.Agent {
 // HasMode reports whether a run has a mode.
 func HasMode(s *supervisor.State, name string) bool {
 	return slices.ContainsFunc(Modes(s), func(m agents.Agent) bool { return m.Name == name })
-}
-
-func modeNames(s *supervisor.State) []string {
-	var names []string
-	for _, m := range Modes(s) {
-		names = append(names, SlashWord(m.Name))
-	}
-	return names
 }
 
 // SlashPlan returns a run's plan, one step per line.

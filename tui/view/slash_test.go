@@ -213,9 +213,7 @@ func TestDraftFollows(t *testing.T) {
 			if tt.clash == "" != (clashes == "") || !strings.Contains(clashes, tt.clash) {
 				t.Errorf("clashes %q, want of %q", clashes, tt.clash)
 			}
-			if d.Follow(laidSlash(tt.theirs)) {
-				t.Error("what is merged is merged again")
-			}
+			testkit.Same(t, "what is merged is merged again", false, d.Follow(laidSlash(tt.theirs)))
 			if changed := tt.want != tt.theirs; d.Changed() != changed {
 				t.Errorf("changed: %v", !changed)
 			}

@@ -5,6 +5,7 @@ package view
 // in the state.
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,15 +26,14 @@ import (
 func AgentRows(s *supervisor.State, work func(id string) Work, now time.Time) []PageAgent {
 	const past = 2
 	gone := 0
-	for i := range s.Agents {
-		if SlashOver(s.Agents[i]) {
+	for _, a := range s.Agents {
+		if SlashOver(a) {
 			gone++
 		}
 	}
 	var list []PageAgent
 	waits := Inbox(s)
-	for i := range s.Agents {
-		a := s.Agents[i]
+	for _, a := range s.Agents {
 		if SlashOver(a) {
 			if gone--; gone >= past {
 				continue
@@ -51,7 +51,7 @@ func AgentRow(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) P
 
 func agentRow(s *supervisor.State, a *supervisor.Agent, w Work, waits []supervisor.InboxItem, now time.Time) PageAgent {
 	text, since := eventtext.AgentState(s, a, waits)
-	tone, done := stateTone(text), w
+	tone, done := cmp.Or(stateTones[text], render.Dim), w
 	if s.WasInterrupted() && a.Alive() {
 		since, w = now, Work{}
 	}
@@ -123,19 +123,12 @@ func asked(i supervisor.InboxItem, root string) string {
 	return eventtext.Plain(sanitize.Line(words.FirstLine(strings.TrimSpace(i.Text)), 400))
 }
 
-// stateTones are the roles of words for what an agent does.
+// stateTones are the roles of words for what an agent does; that of others is Dim.
 var stateTones = map[string]render.Role{
 	"starts again": render.Warn, "parked": render.Bad, "works": render.Active, "done": render.Good,
 	"awaits a reply": render.Pending, "interrupted": render.Bad, "halted": render.Bad, "needs your trust": render.Alert,
 	"its host is not usable": render.Bad, "its host is lost": render.Warn, "waits for its host": render.Warn,
 	"in your hands": render.Alert, "is given back": render.Warn, "is being handed over": render.Warn,
-}
-
-func stateTone(word string) render.Role {
-	if tone, ok := stateTones[word]; ok {
-		return tone
-	}
-	return render.Dim
 }
 
 // awaited returns for whom the run waits, and since when.
@@ -148,8 +141,7 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 	}
 	var busy []string
 	var first time.Time
-	for i := range s.Agents {
-		a := s.Agents[i]
+	for _, a := range s.Agents {
 		if a.Status != supervisor.AgentBusy && a.Status != supervisor.AgentStarting && a.Status != supervisor.AgentDown &&
 			a.Status != supervisor.AgentRestarting {
 			continue
@@ -184,8 +176,8 @@ func NextFrame(s *supervisor.State, still bool) time.Duration {
 	if _, human, _ := awaited(s, time.Now()); human || still {
 		return time.Second // displayed times advance
 	}
-	for i := range s.Agents {
-		if s.Agents[i].Status == supervisor.AgentBusy && s.Agents[i].Waiting() == nil { // a countdown ticks once a second
+	for _, a := range s.Agents {
+		if a.Status == supervisor.AgentBusy && a.Waiting() == nil { // a countdown ticks once a second
 			return MotionFrame
 		}
 	}
@@ -210,8 +202,8 @@ func Stalled(s *supervisor.State) *supervisor.AgentBackoff {
 		return nil
 	}
 	var first *supervisor.AgentBackoff
-	for i := range s.Agents {
-		b := s.Agents[i].Waiting()
+	for _, a := range s.Agents {
+		b := a.Waiting()
 		if b != nil && b.Trouble() != "" && (first == nil || b.Until.Before(first.Until)) {
 			first = b
 		}
@@ -494,13 +486,10 @@ func pose(a *supervisor.Agent, row PageAgent) Pose {
 }
 
 func planProgress(plan []contract.Step) float64 {
-	done := 0
-	for _, step := range plan {
-		if step.Status == contract.StepDone || step.Status == contract.StepSkipped {
-			done++
-		}
-	}
-	return float64(done) / float64(max(len(plan), 1))
+	open := slices.DeleteFunc(slices.Clone(plan), func(s contract.Step) bool {
+		return s.Status == contract.StepDone || s.Status == contract.StepSkipped
+	})
+	return float64(len(plan)-len(open)) / float64(max(len(plan), 1))
 }
 
 // runTones are the roles of words for what a run does.
@@ -514,17 +503,19 @@ var runTones = map[string]render.Role{
 func SnapshotStatus(s *supervisor.State, now time.Time) StatusData {
 	used := s.Used()
 	d := StatusData{
-		Word: eventtext.RunState(s, now), Tone: render.Warn, CostUSD: s.Spent(), Simulated: s.Options.Rehearsal,
+		Word: eventtext.RunState(s, now), CostUSD: s.Spent(), Simulated: s.Options.Rehearsal,
 		Tokens:   used.Input + used.Output + used.CacheRead + used.CacheCreation,
 		Elapsed:  elapsedSnapshot(s, now),
-		Restarts: s.Lifecycle.Crashes, Warnings: warnings(&s.Options), Decider: deciderWord(s.Options.Decider),
+		Restarts: s.Lifecycle.Crashes, Warnings: warnings(&s.Options),
+	}
+	known := false
+	if d.Decider, known = deciderWords[s.Options.Decider]; !known {
+		d.Decider = "decides: " + SlashWord(s.Options.Decider)
 	}
 	if s.Rulings.FallbackReason != "" && s.Ending == nil {
 		d.Fallback = "The rules decide"
 	}
-	if tone, ok := runTones[d.Word]; ok {
-		d.Tone = tone
-	}
+	d.Tone = cmp.Or(runTones[d.Word], render.Warn)
 	if b := Stalled(s); b != nil && d.Word == eventtext.Phase(s.Task.Phase) {
 		d.Word, d.Tone = b.Trouble()+", "+countdown(b, now), render.Warn
 	}
@@ -550,14 +541,7 @@ func quotaWord(s *supervisor.State, now time.Time) (word string, scarce bool) {
 	return word, scarce
 }
 
-// deciderWord names who decides, if not the Arbiter.
-func deciderWord(decider string) string {
-	if word, ok := deciderWords[decider]; ok {
-		return word
-	}
-	return "decides: " + SlashWord(decider)
-}
-
+// deciderWords name who decides, if not the Arbiter.
 var deciderWords = map[string]string{"": "", runconfig.DeciderSession: "",
 	runconfig.DeciderStateless: "a model decides",
 	runconfig.DeciderHybrid:    "rules, else a model decide", runconfig.DeciderRules: "the rules decide"}

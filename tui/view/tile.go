@@ -168,10 +168,10 @@ func (b *TileBoard) At(x, y int) (id string, folds, ok bool) {
 // weights returns how many rows tiles need; 0: as many as there are.
 func weights(tiles []PageAgent) (list []int) {
 	for _, t := range tiles {
-		switch a := t; {
-		case a.Past:
+		switch {
+		case t.Past:
 			list = append(list, 1)
-		case a.Busy || a.Bell || a.Doing != "":
+		case t.Busy || t.Bell || t.Doing != "":
 			list = append(list, 0)
 		default:
 			list = append(list, idleRows)

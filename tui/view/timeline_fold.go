@@ -347,15 +347,6 @@ const (
 // moments is the first of the kinds to which [TimelineView.Step] goes.
 const moments = TimelineStopped
 
-// kindWords are the names of the kinds.
-var kindWords = [timelineKinds]string{
-	TimelineAlive: "is there", TimelineTurn: "works", TimelineTool: "call", TimelineStopped: "ended",
-	TimelineBegan: "began", HumanSpoke: "you spoke",
-	APIWait: "waits for the API", TimelineWait: "waits for you", TimelineRestarted: "restarted",
-	TimelineRenewed: "renewed",
-	HandedOff:       "hand-off", TimelineFailed: "error",
-}
-
 // Span is something that an agent did, or what happened to it.
 type Span struct {
 	Kind    TimelineKind

@@ -34,20 +34,22 @@ type TimelineFrame struct {
 	Note  string // at the title: a notice for the person
 }
 
-// glyph is the drawing of a kind.
+// glyph is the drawing of a kind, and its name.
 type glyph struct {
 	unicode, ascii string
 	role           render.Role
+	word           string
 }
 
 // glyphs differ by more than their colours.
 var glyphs = [timelineKinds]glyph{
-	TimelineAlive: {"·", ".", render.Dim}, TimelineTurn: {"─", "-", render.Active},
-	TimelineTool: {"━", "=", render.Active}, TimelineQuiet: {"┄", ".", render.Dim},
-	TimelineStopped: {"┤", "]", render.Dim}, TimelineBegan: {"├", "[", render.Dim},
-	HumanSpoke: {"•", "*", render.SpeakerHuman}, APIWait: {"~", "~", render.Warn},
-	TimelineWait: {"?", "?", render.Alert}, TimelineRestarted: {"○", "o", render.Warn},
-	TimelineRenewed: {"◆", "R", render.Active}, HandedOff: {"→", ">", render.Good}, TimelineFailed: {"✗", "!", render.Bad},
+	TimelineAlive: {"·", ".", render.Dim, "is there"}, TimelineTurn: {"─", "-", render.Active, "works"},
+	TimelineTool: {"━", "=", render.Active, "call"}, TimelineQuiet: {"┄", ".", render.Dim, ""},
+	TimelineStopped: {"┤", "]", render.Dim, "ended"}, TimelineBegan: {"├", "[", render.Dim, "began"},
+	HumanSpoke: {"•", "*", render.SpeakerHuman, "you spoke"}, APIWait: {"~", "~", render.Warn, "waits for the API"},
+	TimelineWait: {"?", "?", render.Alert, "waits for you"}, TimelineRestarted: {"○", "o", render.Warn, "restarted"},
+	TimelineRenewed: {"◆", "R", render.Active, "renewed"}, HandedOff: {"→", ">", render.Good, "hand-off"},
+	TimelineFailed: {"✗", "!", render.Bad, "error"},
 }
 
 // legend are the kinds that the legend explains.
@@ -67,7 +69,14 @@ func (t *Timeline) Lines(v *TimelineView, f TimelineFrame, width, height int) []
 	defer t.mu.Unlock()
 	axis := t.axis(f.Now)
 	p := picture{Timeline: t, TimelineView: v, TimelineFrame: f, axis: axis, width: width}
-	v.gutter, v.lanes = p.margin(), v.lanes[:0]
+	switch v.lanes = v.lanes[:0]; {
+	case width < 60:
+		v.gutter = 10
+	case width < 100:
+		v.gutter = 20
+	default:
+		v.gutter = 24
+	}
 	for _, l := range t.lanes {
 		v.lanes = append(v.lanes, l.id)
 	}
@@ -76,7 +85,10 @@ func (t *Timeline) Lines(v *TimelineView, f TimelineFrame, width, height int) []
 		price = 9 + len(eventtext.Simulated(t.simulated))
 	}
 	v.fit(axis.Len(), width-v.gutter-price)
-	detail, key := p.rowsBelow(height)
+	detail, key := max(min(height/3, 8), 3), 0 // rows below the lanes: for the details, and for the legend
+	if height >= 14 {
+		key = 1
+	}
 	lines := []render.Line{p.title(), render.Of(render.Frame, strings.Repeat(f.Look.Glyphs.Horizontal, max(width, 0)))}
 	if len(t.lanes) == 0 {
 		v.rows, v.first = 0, len(lines)
@@ -106,24 +118,6 @@ type picture struct {
 	TimelineFrame
 	axis  Axis
 	width int
-}
-
-func (p *picture) margin() int {
-	switch {
-	case p.width < 60:
-		return 10
-	case p.width < 100:
-		return 20
-	}
-	return 24
-}
-
-// rowsBelow returns the rows below the lanes: for the details, and for the legend.
-func (p *picture) rowsBelow(height int) (detail, key int) {
-	if height >= 14 {
-		key = 1
-	}
-	return max(min(height/3, 8), 3), key
 }
 
 // title shows how long the run was, and what it has cost.
@@ -279,7 +273,7 @@ func (p *picture) detail(rows int) []render.Line {
 
 func (p *picture) span(s Span) render.Line {
 	l := render.Of(glyphs[s.Kind].role, "  "+glyphs[s.Kind].of(p.Look)+" ")
-	what := kindWords[s.Kind]
+	what := glyphs[s.Kind].word
 	if s.N > 1 {
 		what = fmt.Sprintf("%s, %s times", what, words.Number(s.N))
 	}
@@ -301,7 +295,7 @@ func (p *picture) span(s Span) render.Line {
 func (p *picture) legend() render.Line {
 	var l render.Line
 	for _, k := range legend {
-		item := render.Of(glyphs[k].role, glyphs[k].of(p.Look)).Append(render.Dim, " "+kindWords[k]+"  ")
+		item := render.Of(glyphs[k].role, glyphs[k].of(p.Look)).Append(render.Dim, " "+glyphs[k].word+"  ")
 		if l.Width()+item.Width()-2 > p.width {
 			break
 		}
@@ -376,7 +370,7 @@ func (p *picture) latestMoments(l *lane) []Span {
 
 // sentence describes a moment, with its time.
 func (p *picture) sentence(s Span) string {
-	text := p.local(s.From).Format("15:04:05") + " " + kindWords[s.Kind]
+	text := p.local(s.From).Format("15:04:05") + " " + glyphs[s.Kind].word
 	if s.N > 1 {
 		text += fmt.Sprintf(", %s times", words.Number(s.N))
 	}

@@ -536,9 +536,7 @@ func TestState(t *testing.T) {
 			len(s.Task.Plan) != 1 {
 			t.Errorf("at the end orch-1 is %+v", o)
 		}
-		if before.Agents[1].Status != supervisor.AgentBusy {
-			t.Error("an earlier state has changed")
-		}
+		testkit.Same(t, "an earlier state has changed", false, before.Agents[1].Status != supervisor.AgentBusy)
 		p.Begin()
 		synctest.Wait()
 		if s := p.Snapshot(); len(s.Agents) != 1 || s.Ending != nil || s.Budget.CostUSD != 0 {

@@ -3,6 +3,8 @@ package acptest
 import (
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const (
@@ -34,15 +36,12 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			checker, err := NewChecker(c.unstable)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			for _, line := range c.lines {
 				err = checker.Check(c.fromAgent, []byte(line))
 			}
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Errorf("%v, want %q", err, c.want)
-			}
+			testkit.Check(t, (c.want != "" || err == nil) &&
+				(c.want == "" || err != nil && strings.Contains(err.Error(), c.want)), "%v, want %q", err, c.want)
 		})
 	}
 }

@@ -233,7 +233,7 @@ func (s *server) call(ctx context.Context, method string, p, result any) error {
 
 // session finds an open session by its id, or by the id of the session of one of its Orchestrators.
 func (s *server) session(id string) (open *session, agent string, err error) {
-	root, agent := agentOf(id)
+	root, agent, _ := strings.Cut(id, "/")
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if open = s.sessions[root]; open == nil {
@@ -271,8 +271,10 @@ func (s *server) logIgnoredServers(p sessionParams) {
 
 // open registers a session. It closes a session that was open under the same id.
 func (s *server) open(id, dir string) *session {
+	open := &session{s: s, id: id, dir: dir, turn: make(chan struct{}, 1), gone: make(chan struct{})}
+	open.ctx, open.close = context.WithCancel(s.ctx)
 	s.mu.Lock()
-	open := newSession(s, id, dir, s.can)
+	open.follow = acpFollower{session: open, mapper: newMapper(id, s.can, s.Words), kick: make(chan struct{}, 1)}
 	before := s.sessions[id]
 	s.sessions[id] = open
 	s.mu.Unlock()
@@ -298,7 +300,13 @@ func (s *server) openSession(p sessionParams, show bool) (any, error) {
 		mode = string(runconfig.ModeAsk)
 	}
 	open.mode, open.begun = mode, true
-	if err := open.load(s.ctx, show); err != nil {
+	f := &open.follow
+	if f.loading = silent; show {
+		f.loading = shown
+	}
+	_, err = f.catchUp(s.ctx, allLines)
+	f.loading = acpLive
+	if err != nil {
 		return nil, err
 	}
 	mode = open.now().mode
@@ -561,13 +569,6 @@ type prompt struct {
 	stop      string     // the stop reason, if there was no error
 }
 
-func newSession(s *server, id, dir string, can features) *session {
-	open := &session{s: s, id: id, dir: dir, turn: make(chan struct{}, 1), gone: make(chan struct{})}
-	open.ctx, open.close = context.WithCancel(s.ctx)
-	open.follow = acpFollower{session: open, mapper: newMapper(id, can, s.Words), kick: make(chan struct{}, 1)}
-	return open
-}
-
 // start starts following the run.
 func (o *session) start() {
 	o.mu.Lock()
@@ -617,15 +618,6 @@ func (o *session) hold(ctx context.Context) error {
 }
 
 func (o *session) release() { <-o.turn }
-
-// add registers a prompt. The order is that in which the client sent them.
-func (o *session) add() *prompt {
-	p := &prompt{ended: make(chan error, 1)}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.prompts = append(o.prompts, p)
-	return p
-}
 
 // waiting returns the prompts that the run has received, and those that were cancelled.
 func (o *session) waiting() (armed, cancelled []*prompt) {
@@ -818,11 +810,10 @@ func (o *session) trySend(ctx context.Context, text string) (done bool, err erro
 	}
 	for _, body := range list {
 		r, err := sendCommand(ctx, client, body)
-		var refused *control.Refusal
-		switch {
+		switch _, ok := errors.AsType[*control.Refusal](err); {
 		case ctx.Err() != nil:
 			return false, ctx.Err()
-		case errors.As(err, &refused), errors.Is(err, control.ErrSilent):
+		case ok, errors.Is(err, control.ErrSilent):
 			return false, nil // the run is over
 		case err != nil:
 			return false, err
@@ -846,10 +837,11 @@ func answers(st control.Status, text string) []contract.CommandBody {
 	open := slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool {
 		return i.Kind == string(supervisor.InboxQuestion) || i.Kind == string(supervisor.InboxAcceptance)
 	})
+	word := strings.Trim(strings.TrimSpace(text), ".!\"'`")
 	retry := false
 	for _, i := range st.Inbox {
 		for _, c := range i.Choices {
-			if sameWord(c, text) && !(open && i.Optional) {
+			if strings.EqualFold(c, word) && !(open && i.Optional) {
 				if waits {
 					list = append(list, contract.Continue{})
 				}
@@ -952,7 +944,10 @@ func (s *server) prompt(req *jsonrpc2.Request, p sessionParams) {
 		s.answer(req, nil, err)
 		return
 	}
-	mine := open.add()
+	mine := &prompt{ended: make(chan error, 1)}
+	open.mu.Lock()
+	open.prompts = append(open.prompts, mine) // in the order in which the client sent them
+	open.mu.Unlock()
 	s.serving.Store(req.ID, func() { s.cancel(open.id) })
 	s.work.Go(func() {
 		result, err := open.await(mine, text)
@@ -1037,12 +1032,6 @@ func (o *session) stopWork(ctx context.Context) {
 	o.follow.wake()
 }
 
-// sameWord reports whether a typed text is a choice, regardless of case and surrounding punctuation.
-func sameWord(choice, text string) bool {
-	clean := func(s string) string { return strings.ToLower(strings.Trim(strings.TrimSpace(s), ".!\"'`")) }
-	return clean(choice) == clean(text)
-}
-
 // maxPrompt bounds a prompt, in bytes. It is also the limit for a message from the human.
 const maxPrompt = 1 << 20
 
@@ -1095,7 +1084,7 @@ const (
 )
 
 // acpFollower reports the events of a run to the client, across all processes that play the run. Only its own
-// goroutine calls its methods, except wake, expect and forget. load may be called before that goroutine starts.
+// goroutine calls its methods, except wake, expect and forget. catchUp may be called before that goroutine starts.
 type acpFollower struct {
 	session *session
 	mapper  *mapper
@@ -1200,7 +1189,12 @@ func (f *acpFollower) connect(ctx context.Context) *link {
 	l.ctx, l.close = context.WithCancel(ctx)
 	since, err := f.catchUp(l.ctx, l.status.LogLines)
 	if err == nil {
-		err = l.feed.Subscribe(l.ctx, control.SubscribeParams{Since: since}, l.receive)
+		err = l.feed.Subscribe(l.ctx, control.SubscribeParams{Since: since}, func(part any) {
+			select {
+			case l.parts <- part:
+			case <-l.ctx.Done():
+			}
+		})
 	}
 	if err != nil {
 		o.s.Log.Info("acp: run not followed", "run", o.id, "err", err)
@@ -1208,14 +1202,6 @@ func (f *acpFollower) connect(ctx context.Context) *link {
 		return nil
 	}
 	return l
-}
-
-// receive passes on a part of the subscription.
-func (l *link) receive(part any) {
-	select {
-	case l.parts <- part:
-	case <-l.ctx.Done():
-	}
 }
 
 func (l *link) end() {
@@ -1290,17 +1276,6 @@ func (f *acpFollower) report(line []byte) bool {
 	}
 	f.session.s.send(frames)
 	return !contract.Narrates(event.Body)
-}
-
-// load reads the events so far, and shows them to the client if show is set.
-func (o *session) load(ctx context.Context, show bool) error {
-	f := &o.follow
-	if f.loading = silent; show {
-		f.loading = shown
-	}
-	_, err := f.catchUp(ctx, allLines)
-	f.loading = acpLive
-	return err
 }
 
 // receive reports what the run sends, until the run or the connection ends.
@@ -1387,23 +1362,6 @@ type acpAsk struct {
 	declined atomic.Bool
 }
 
-// begin registers a request about an item. It returns false if one is registered already.
-func (a *asks) begin(ctx context.Context, item string) (context.Context, *acpAsk, bool) {
-	mine := &acpAsk{}
-	ctx, mine.withdraw = context.WithCancel(ctx)
-	if _, open := a.open.LoadOrStore(item, mine); open {
-		mine.withdraw()
-		return nil, nil, false
-	}
-	return ctx, mine, true
-}
-
-// waits reports whether the client is being asked about an item.
-func (a *asks) waits(item string) bool {
-	x, open := a.open.Load(item)
-	return open && !x.(*acpAsk).declined.Load()
-}
-
 // withdraw cancels the requests about items that are no longer open.
 func (a *asks) withdraw(open []control.InboxItem) {
 	a.open.Range(func(item, x any) bool {
@@ -1436,7 +1394,11 @@ func (f *acpFollower) syncInbox(l *link) {
 	if err != nil {
 		return // the connection is ending
 	}
-	o.showMode(st.Permissions)
+	changed := false
+	o.note(func(s *standing) { changed = s.learn(st.Permissions) })
+	if changed { // by another client
+		o.s.send([]frame{modeChanged(o.id, st.Permissions), o.s.optionsChanged(o.id, st.Permissions)})
+	}
 	f.asks.withdraw(st.Inbox)
 	waiting := false
 	for _, i := range st.Inbox {
@@ -1475,17 +1437,20 @@ func (f *acpFollower) ask(l *link, i control.InboxItem) (ends bool) {
 	if f.mapper.can.elicits {
 		f.asking(l, i.ID, func(ctx context.Context) bool { return f.elicit(ctx, i) })
 	}
-	return !f.asks.waits(i.ID)
+	asked, open := f.asks.open.Load(i.ID)
+	return !open || asked.(*acpAsk).declined.Load()
 }
 
 // asking asks the client on a new goroutine. The function how returns false if the request was declined.
 func (f *acpFollower) asking(l *link, item string, how func(context.Context) bool) {
-	ctx, mine, ok := f.asks.begin(l.ctx, item)
-	if !ok {
+	ctx, withdraw := context.WithCancel(l.ctx)
+	mine := &acpAsk{withdraw: withdraw}
+	if _, open := f.asks.open.LoadOrStore(item, mine); open {
+		withdraw()
 		return
 	}
 	f.session.s.work.Go(func() {
-		defer mine.withdraw()
+		defer withdraw()
 		if !how(ctx) {
 			mine.declined.Store(true)
 			f.wake()
@@ -1590,13 +1555,4 @@ func (s *standing) learn(mode string) (changed bool) {
 		s.mode = mode
 	}
 	return changed
-}
-
-// showMode reports a changed permission mode to the client, if another client has set it.
-func (o *session) showMode(mode string) {
-	changed := false
-	o.note(func(s *standing) { changed = s.learn(mode) })
-	if changed {
-		o.s.send([]frame{modeChanged(o.id, mode), o.s.optionsChanged(o.id, mode)})
-	}
 }

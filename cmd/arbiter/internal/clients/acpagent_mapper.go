@@ -128,7 +128,11 @@ func (m *mapper) add(e contract.Event) []frame {
 	case contract.Message:
 		return m.message(b)
 	case contract.Question:
-		return m.question(b)
+		if b.Question != "" && m.shownTexts[b.Question] == b.Text {
+			return nil // a resumed run asks its open question again
+		}
+		m.shownTexts[b.Question] = b.Text
+		return m.chunk(m.root, agentChunk, b.Question, b.Text)
 	case contract.Assistant:
 		return m.prose(e.ID, b)
 	case contract.ToolUse:
@@ -142,7 +146,10 @@ func (m *mapper) add(e contract.Event) []frame {
 	case contract.Plan:
 		return m.plan(b)
 	case contract.Context:
-		return m.context(e.ID, b)
+		if a := m.agents[e.ID]; a != nil {
+			a.tokens, a.window = b.Tokens, b.Window
+			return m.usage(e.ID)
+		}
 	case contract.Cost:
 		m.spent.reported = max(m.spent.reported, b.RunCostUSD)
 	case contract.Turn:
@@ -156,7 +163,8 @@ func (m *mapper) add(e contract.Event) []frame {
 	case contract.Result:
 		return m.result(b)
 	case contract.Decision:
-		return m.decision(e.ID, b)
+		session, _ := m.home(e.ID)
+		return m.chunk(session, thoughtChunk, "", strings.TrimSpace("Decision: "+b.Decision+". "+b.Reason))
 	case contract.Handoff, contract.Check, contract.Acceptance, contract.Merge, contract.Changes,
 		contract.Takeover:
 		return m.aside(e)
@@ -179,14 +187,8 @@ func (m *mapper) home(id string) (session, prefix string) {
 	return m.root, m.name(id) + ": "
 }
 
-// child returns the session id of an Orchestrator.
+// child returns the session id of an Orchestrator, which [server.session] splits.
 func (m *mapper) child(id string) string { return m.root + "/" + id }
-
-// agentOf splits the id of an ACP session into the session of the run and the agent.
-func agentOf(session string) (root, agent string) {
-	root, agent, _ = strings.Cut(session, "/")
-	return root, agent
-}
 
 func (m *mapper) name(id string) string {
 	if a := m.agents[id]; a != nil {
@@ -266,21 +268,6 @@ func (m *mapper) showError(id string, b contract.Error) []frame {
 	return m.chunk(m.root, agentChunk, "", text)
 }
 
-// decision shows a decision and its reason.
-func (m *mapper) decision(id string, b contract.Decision) []frame {
-	session, _ := m.home(id)
-	return m.chunk(session, thoughtChunk, "", strings.TrimSpace("Decision: "+b.Decision+". "+b.Reason))
-}
-
-// question asks the human. A resumed run asks its open question again; that repetition is not shown.
-func (m *mapper) question(b contract.Question) []frame {
-	if b.Question != "" && m.shownTexts[b.Question] == b.Text {
-		return nil
-	}
-	m.shownTexts[b.Question] = b.Text
-	return m.chunk(m.root, agentChunk, b.Question, b.Text)
-}
-
 // result ends the run and everything that is still open in it.
 func (m *mapper) result(b contract.Result) []frame {
 	m.ended = &b
@@ -324,15 +311,6 @@ func planOf(steps []contract.Step) object {
 		entries = append(entries, object{"content": text, "priority": "medium", "status": status})
 	}
 	return object{"sessionUpdate": "plan", "entries": entries}
-}
-
-func (m *mapper) context(id string, b contract.Context) []frame {
-	a := m.agents[id]
-	if a == nil {
-		return nil
-	}
-	a.tokens, a.window = b.Tokens, b.Window
-	return m.usage(id)
 }
 
 // usage shows how full the context of an agent is. The update of the root session has the cost of the whole run,
@@ -714,7 +692,8 @@ func (m *mapper) permissionRequest(id string, b contract.PermissionRequest) []fr
 	t := m.describe(id, b.Tool, b.Input)
 	t.Title, t.Status = sanitize.Line(prefix+t.Title, maxTitle), pending
 	for callID, c := range m.calls {
-		if c.agent == id && c.tool == b.Tool && sameJSON(c.input, b.Input) && !m.isAsked(callID) {
+		if c.agent == id && c.tool == b.Tool && sameJSON(c.input, b.Input) && !slices.ContainsFunc(
+			slices.Collect(maps.Values(m.asked)), func(t toolCall) bool { return t.ToolCallID == callID }) {
 			t.ToolCallID = cmp.Or(min(t.ToolCallID, callID), callID)
 		}
 	}
@@ -732,15 +711,6 @@ func (m *mapper) permissionRequest(id string, b contract.PermissionRequest) []fr
 	m.asked[b.Request] = t
 	t.Update = toolStarted
 	return append(frames, frame{session, t})
-}
-
-func (m *mapper) isAsked(callID string) bool {
-	for _, t := range m.asked {
-		if t.ToolCallID == callID {
-			return true
-		}
-	}
-	return false
 }
 
 // permission shows how a request was decided. A decision without a human is shown with its call.

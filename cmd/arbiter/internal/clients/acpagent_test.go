@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
 	"github.com/arbiter-cli/arbiter/bridge/control"
@@ -120,9 +119,7 @@ func TestMapping(t *testing.T) {
 				testkit.OK(t, os.WriteFile(path, got.Bytes(), 0o644))
 			}
 			want := testkit.Must(os.ReadFile(path))(t)
-			if d := cmp.Diff(string(want), got.String()); d != "" {
-				t.Errorf("go test -freeze writes it anew\n%s", d)
-			}
+			testkit.Same(t, "go test -freeze writes it anew", string(want), got.String())
 		})
 	}
 }
@@ -137,9 +134,7 @@ func TestOfUnstable(t *testing.T) {
 			case "subagent_update", "session_message", noticed, "compaction_update":
 				t.Errorf("%s: %+v", e.Body.EventName(), f)
 			}
-			if f.SessionID != "run" {
-				t.Errorf("%s is sent to %s", e.Body.EventName(), f.SessionID)
-			}
+			testkit.Same(t, fmt.Sprintf("%s is sent to", e.Body.EventName()), "run", f.SessionID)
 		}
 	}
 }
@@ -167,9 +162,7 @@ func TestARehearsalHasNoCost(t *testing.T) {
 func TestNamesWithHosts(t *testing.T) {
 	m := newMapper("run", features{}, lineOf)
 	m.add(contract.Event{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Host: "box"}})
-	if got := m.name("orch-2"); got != "Orchestrator II @box" {
-		t.Errorf("it is called %q", got)
-	}
+	testkit.Same(t, "it is called", "Orchestrator II @box", m.name("orch-2"))
 }
 
 // TestPromptText: advertised content is accepted; anything else is refused with advice.
@@ -234,9 +227,7 @@ func TestAnswers(t *testing.T) {
 		"an answer that sounds like it": {inbox(failed, question), "skip",
 			[]contract.CommandBody{contract.Say{Text: "skip"}}},
 	} {
-		if d := cmp.Diff(c.want, answers(c.st, c.text)); d != "" {
-			t.Errorf("%s: %s", name, d)
-		}
+		testkit.Same(t, name, c.want, answers(c.st, c.text))
 	}
 }
 

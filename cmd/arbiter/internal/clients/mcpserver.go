@@ -109,7 +109,11 @@ func NewMCP(o MCPOptions) (*MCPServer, error) {
 	s.mcp = mcp.NewServer(&mcp.Implementation{Name: "arbiter", Title: "Arbiter", Version: o.Version},
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: offers})
 	s.addTools()
-	return s, s.addTasks()
+	s.mcp.AddReceivingMiddleware(s.asTask)
+	return s, errors.Join(
+		mcp.AddReceivingCustomMethod(s.mcp, "tasks/get", s.taskGet),
+		mcp.AddReceivingCustomMethod(s.mcp, "tasks/update", s.taskUpdate),
+		mcp.AddReceivingCustomMethod(s.mcp, "tasks/cancel", s.taskCancel))
 }
 
 // Serve serves one client until it disconnects or ctx ends. The runs continue.
@@ -192,15 +196,12 @@ func (s *MCPServer) find(named string) (journal.Info, error) {
 		return journal.Info{}, errors.New("the run is empty: give its id; list_runs lists the runs")
 	}
 	info, err := s.o.Runs.Find(named)
-	if err == nil && !s.shows(info) {
+	if err == nil && !s.within(info.CWD) {
 		err = fmt.Errorf("run %s works in %s, which is not in %s: the user allows another directory with arbiter mcp "+
 			"--allow-dir DIR", named, info.CWD, strings.Join(s.o.Dirs, ", "))
 	}
 	return info, err
 }
-
-// shows reports whether the server may show a run.
-func (s *MCPServer) shows(info journal.Info) bool { return s.within(info.CWD) }
 
 // mcpConn is the connection to an MCP client: lines on in and out. The SDK's transport ends at the first line that is
 // not one message; this one answers such a line with an error, and goes on. It takes several messages on a line, a
@@ -450,7 +451,7 @@ func (s *MCPServer) listRuns(context.Context, struct{}) (RunList, error) {
 	}
 	out := RunList{Runs: []RunLine{}}
 	for _, i := range list {
-		if i.Empty || !s.shows(i) {
+		if i.Empty || !s.within(i.CWD) {
 			continue
 		}
 		if len(out.Runs) == maxRuns {
@@ -666,7 +667,9 @@ func (w *waiter) attend(
 			return res, v, true, err
 		case shown:
 			continue
-		case v.More || awaits(st.Inbox, w.news.at) || !time.Now().Before(until):
+		case v.More, !time.Now().Before(until), slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool {
+			return i.Since.After(w.news.at)
+		}):
 			return nil, v, true, nil
 		}
 		rest, cancel := context.WithDeadline(ctx, until)
@@ -743,7 +746,7 @@ func (s *MCPServer) askHuman(ctx context.Context, l *mcpLive, req *mcp.CallToolR
 	if err != nil {
 		return nil, "", false, err
 	}
-	if !elicits(req) {
+	if req.ProtocolVersion() >= newest {
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{i.ID: f.params()}}, "", false, nil
 	}
 	res, err := l.elicit(ctx, req, i.ID, f)
@@ -791,12 +794,11 @@ func (s *MCPServer) ended(ctx context.Context, run string, n *news, cause error)
 			return v, true, err
 		}
 		c, _, err := s.o.Runs.Dial(ctx, run)
-		var refused *control.Refusal
-		switch {
+		switch _, ok := errors.AsType[*control.Refusal](err); {
 		case err == nil:
 			c.Close()
 			return MCPView{}, false, nil
-		case errors.As(err, &refused):
+		case ok:
 			return MCPView{}, false, err
 		}
 		select {
@@ -816,8 +818,8 @@ const (
 	looks = 2 * time.Second
 	// formStays is how long a form without an answer is shown.
 	formStays = 10 * time.Minute
-	// newest is the first version of the protocol in which a server asks through the result of a call, not with a
-	// request.
+	// newest is the first version of the protocol in which a server asks through the result of a call, which the client
+	// repeats with the answer, and not with a request.
 	newest = "2026-07-28"
 )
 
@@ -861,16 +863,6 @@ func (l *mcpLive) pause(ctx context.Context) bool {
 	return false
 }
 
-// awaitAnswered returns when an item is no longer open, or when the run does not answer.
-func (l *mcpLive) awaitAnswered(ctx context.Context, id string) {
-	for l.pause(ctx) {
-		st, err := l.Status(ctx)
-		if err != nil || !slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool { return i.ID == id }) {
-			return
-		}
-	}
-}
-
 // send sends a command, and returns the run's answer and whether the run accepted the command.
 func (l *mcpLive) send(ctx context.Context, body contract.CommandBody) (answer string, taken bool, err error) {
 	line, err := contract.MarshalCommand(contract.Command{Body: body})
@@ -880,9 +872,8 @@ func (l *mcpLive) send(ctx context.Context, body contract.CommandBody) (answer s
 	ctx, cancel := context.WithTimeout(ctx, mcpTakes)
 	defer cancel()
 	r, err := l.Command(ctx, line)
-	var refused *control.Refusal
-	switch {
-	case errors.As(err, &refused):
+	switch refused, ok := errors.AsType[*control.Refusal](err); {
+	case ok:
 		return "", false, fmt.Errorf("run %s: %w", command.ShortID(l.run), refused)
 	case err != nil:
 		return "", false, fmt.Errorf("run %s: %w: whether it accepted this is not known; status shows it",
@@ -891,10 +882,6 @@ func (l *mcpLive) send(ctx context.Context, body contract.CommandBody) (answer s
 	return sanitize.Line(r.Message, mcpMaxLine), r.Accepted, nil
 }
 
-// elicits reports whether a form can be shown during a call. A newer client gets the form as the result of the
-// call, and repeats the call with the answer.
-func elicits(req *mcp.CallToolRequest) bool { return req.ProtocolVersion() < newest }
-
 // elicit shows a form during a call, while its item is open. It returns no result if the item was settled or the
 // form was not answered in time.
 func (l *mcpLive) elicit(ctx context.Context, req *mcp.CallToolRequest, id string, f form) (*mcp.ElicitResult, error) {
@@ -902,7 +889,12 @@ func (l *mcpLive) elicit(ctx context.Context, req *mcp.CallToolRequest, id strin
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		defer cancel()
-		l.awaitAnswered(ctx, id)
+		for l.pause(ctx) {
+			st, err := l.Status(ctx)
+			if err != nil || !slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool { return i.ID == id }) {
+				return
+			}
+		}
 	})
 	res, err := req.Session.Elicit(ctx, f.params())
 	over := ctx.Err() != nil
@@ -935,15 +927,6 @@ type acknowledged struct {
 }
 
 const complete = "complete"
-
-// addTasks adds the task methods, and makes the tools return tasks.
-func (s *MCPServer) addTasks() error {
-	s.mcp.AddReceivingMiddleware(s.asTask)
-	return errors.Join(
-		mcp.AddReceivingCustomMethod(s.mcp, "tasks/get", s.taskGet),
-		mcp.AddReceivingCustomMethod(s.mcp, "tasks/update", s.taskUpdate),
-		mcp.AddReceivingCustomMethod(s.mcp, "tasks/cancel", s.taskCancel))
-}
 
 func knowsTasks(c *mcp.ClientCapabilities) bool {
 	if c == nil {

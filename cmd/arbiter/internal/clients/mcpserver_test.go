@@ -484,9 +484,7 @@ func TestFormsReachTheHuman(t *testing.T) {
 					u := w.serve(version, &mcp.ClientOptions{
 						ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 							shown++
-							if !strings.Contains(r.Params.Message, "make all") {
-								t.Errorf("the form says %q", r.Params.Message)
-							}
+							testkit.Includes(t, "the form says", r.Params.Message, "make all")
 							return tt.result, nil
 						}}, nil)
 					args := map[string]any{"run": theRun}
@@ -572,9 +570,7 @@ func TestWhoAnswers(t *testing.T) {
 			want = slices.Insert(want, 0, contract.CommandBody(contract.Permit{Request: "perm-1", Behavior: "allow",
 				Action: "hash-perm-1", Scope: "once"}))
 		}
-		if diff := cmp.Diff(want, w.given()); diff != "" {
-			t.Errorf("with leave %v, -want +got:\n%s", leave, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("with leave %v", leave), want, w.given())
 	}
 }
 
@@ -585,9 +581,7 @@ func TestRefused(t *testing.T) {
 	u := w.serve("", nil, nil)
 	for _, tool := range []string{"wait", "status", "cancel"} {
 		_, failed := callMCP[MCPView](u, tool, map[string]any{"run": theRun})
-		if !strings.Contains(failed, "an agent started it") {
-			t.Errorf("%s: %q", tool, failed)
-		}
+		testkit.Includes(t, tool, failed, "an agent started it")
 	}
 }
 
@@ -832,9 +826,7 @@ func TestTaskOfAStoppedRun(t *testing.T) {
 		t.Errorf("an answer to another form: %v", w.given())
 	}
 	choose(list[0], doResume)
-	if diff := cmp.Diff([]contract.CommandBody{contract.Continue{}}, w.given()); diff != "" {
-		t.Errorf("resuming: %s", diff)
-	}
+	testkit.Same(t, "resuming", []contract.CommandBody{contract.Continue{}}, w.given())
 	w.happens(contract.Session{Session: theRun, Resumed: true})
 	again := keys(c.get())
 	if len(again) != 1 || again[0] == list[0] {
@@ -853,9 +845,7 @@ func TestTaskCancelled(t *testing.T) {
 	if a := c.call("tasks/cancel", map[string]any{"taskId": theRun}); a.Error != nil {
 		t.Errorf("%+v", a.Error)
 	}
-	if diff := cmp.Diff([]contract.CommandBody{contract.Cancel{}}, w.given()); diff != "" {
-		t.Errorf("commands: %s", diff)
-	}
+	testkit.Same(t, "commands", []contract.CommandBody{contract.Cancel{}}, w.given())
 	w.do(func() { w.info.Unfinished, w.info.LastActive = false, time.Now() })
 	w.happens(contract.Result{Status: contract.StatusCancelled})
 	w.ends()

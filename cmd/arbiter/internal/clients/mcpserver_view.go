@@ -182,11 +182,6 @@ func endedView(info journal.Info, result *contract.Result) MCPView {
 	return v
 }
 
-// awaits reports whether an item is newer than a time.
-func awaits(list []control.InboxItem, after time.Time) bool {
-	return slices.ContainsFunc(list, func(i control.InboxItem) bool { return i.Since.After(after) })
-}
-
 // clip cuts a text to a number of bytes at the end of a rune, and marks the cut.
 func clip(text string, most int) string {
 	if len(text) <= most {
@@ -464,7 +459,11 @@ func (f form) params() *mcp.ElicitParams {
 // permission form means to deny.
 func (f form) command(res *mcp.ElicitResult) contract.CommandBody {
 	if res.Action != "accept" {
-		if i := f.denial(); res.Action == "decline" && i >= 0 {
+		i := slices.IndexFunc(f.options, func(o option) bool {
+			permit, ok := o.command.(contract.Permit)
+			return ok && permit.Behavior == bridge.Deny
+		})
+		if res.Action == "decline" && i >= 0 {
 			return f.options[i].command
 		}
 		return nil
@@ -487,14 +486,6 @@ func (f form) command(res *mcp.ElicitResult) contract.CommandBody {
 		return permit
 	}
 	return f.options[i].command
-}
-
-// denial returns the index of the option that denies; -1: there is none.
-func (f form) denial() int {
-	return slices.IndexFunc(f.options, func(o option) bool {
-		permit, ok := o.command.(contract.Permit)
-		return ok && permit.Behavior == bridge.Deny
-	})
 }
 
 // showsForms reports whether the client of a request can show a form.

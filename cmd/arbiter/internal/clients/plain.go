@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -107,15 +108,12 @@ func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host Pl
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go listen(in, s.lines, s.quit) // not waited for: a read cannot be cancelled
-	jobsDone := make(chan struct{})
-	go func() {
-		defer close(jobsDone)
-		runJobs(s.jobs, s.results, s.quit)
-	}()
+	var jobs sync.WaitGroup
+	jobs.Go(func() { runJobs(s.jobs, s.results, s.quit) })
 	err := s.loop(ctx)
 	cancel()
 	close(s.quit)
-	<-jobsDone
+	jobs.Wait()
 	failed := s.out.Close(grace)
 	switch {
 	case errors.Is(failed, hosting.ErrStuck):
@@ -394,7 +392,11 @@ func (s *plainSession) handleLine(ctx context.Context, h inputLine) {
 	case text == fence && s.block.open:
 		s.closeBlock(ctx)
 	case s.block.open:
-		s.block.add(h.text)
+		if s.block.bytes += len(h.text) + 1; s.block.bytes <= maxLine {
+			s.block.lines = append(s.block.lines, h.text)
+		} else {
+			s.block.lines = nil
+		}
 	case text == fence:
 		s.block.open = true
 	case text == "":
@@ -410,14 +412,6 @@ type block struct {
 	open  bool
 	lines []string
 	bytes int
-}
-
-func (b *block) add(line string) {
-	if b.bytes += len(line) + 1; b.bytes <= maxLine {
-		b.lines = append(b.lines, line)
-	} else {
-		b.lines = nil
-	}
 }
 
 func (s *plainSession) closeBlock(ctx context.Context) {
@@ -450,13 +444,14 @@ func (s *plainSession) word(ctx context.Context, text string, answers bool) {
 		s.begin(ctx, text)
 		return
 	}
-	s.narrator.answered()
+	s.narrator.question = ""
 	s.put(contract.Say{Text: text})
 }
 
 // command runs a slash command.
 func (s *plainSession) command(text string) {
-	switch name, rest, _ := strings.Cut(text, " "); name {
+	name, rest, _ := strings.Cut(text, " ")
+	switch name {
 	case "/inbox":
 		s.listInbox()
 		return
@@ -468,18 +463,10 @@ func (s *plainSession) command(text string) {
 		handled, message := s.host.Run(text)
 		if !handled && message == "" {
 			message = fmt.Sprintf("There is no command %s; /help lists them. To send it as text, begin with two slashes.",
-				firstWord(text))
+				name[:min(len(name), 40)])
 		}
 		return result{text: message}
 	})
-}
-
-func firstWord(text string) string {
-	word, _, _ := strings.Cut(text, " ")
-	if len(word) > 40 {
-		word = word[:40]
-	}
-	return word
 }
 
 // maxMail is how many events may wait to be printed. If there are more, unimportant ones are dropped.
@@ -622,14 +609,10 @@ func (v *narrator) leaves(list []supervisor.InboxItem) []supervisor.InboxItem {
 
 // remind reports what has waited for a minute or longer, when it changes and from time to time.
 func (v *narrator) remind(list []supervisor.InboxItem, now time.Time) string {
-	var ids []string
-	for _, i := range list {
-		ids = append(ids, i.ID)
-	}
 	if len(list) == 0 || list[0].Age(now) < time.Minute {
 		return ""
 	}
-	if of := strings.Join(ids, " "); of != v.reminded || now.Sub(v.remindAt) >= remindEvery {
+	if of := strings.Join(ids(list), " "); of != v.reminded || now.Sub(v.remindAt) >= remindEvery {
 		v.reminded, v.remindAt = of, now
 		return fmt.Sprintf("%s, the first %s: /inbox lists what for.", awaited(len(list)), eventtext.Age(list[0], now))
 	}
@@ -707,7 +690,7 @@ func (s *plainSession) answerItem(i supervisor.InboxItem, rest string) {
 		return
 	}
 	if _, said := body.(contract.Say); said {
-		s.narrator.answered()
+		s.narrator.question = ""
 	}
 	s.put(body)
 }
@@ -781,14 +764,14 @@ func (v *narrator) answer(line string) (body contract.CommandBody, problem strin
 		return nil, "Say which: " + v.choices()
 	}
 	n, err := strconv.Atoi(number)
-	i := slices.IndexFunc(v.open, func(r request) bool { return r.number == n })
+	i := slices.IndexFunc(v.open, func(i supervisor.InboxItem) bool { return v.numbers[i.ID] == n })
 	switch {
 	case i < 0 && behavior == bridge.Allow && len(rest) > 0:
 		return nil, "" // "run 2 tests"
 	case err != nil || i < 0:
 		return nil, fmt.Sprintf("No request %s is open. %s", number, v.choices())
 	}
-	item := v.open[i].item
+	item := v.open[i]
 	letter := len(rest) == 1 && len(rest[0]) == 1
 	if behavior == bridge.Deny || len(rest) == 0 || letter || item.Request.Tool == bridge.ElicitTool {
 		body, err = item.Answer(verb + " " + strings.Join(rest, " "))
@@ -802,9 +785,8 @@ func (v *narrator) answer(line string) (body contract.CommandBody, problem strin
 // choices lists the possible answers.
 func (v *narrator) choices() string {
 	var list []string
-	for _, r := range v.open {
-		list = append(list, fmt.Sprintf("%d y, %d run, %d always, or %d n REASON.", r.number, r.number, r.number,
-			r.number))
+	for _, i := range v.open {
+		list = append(list, fmt.Sprintf("%d y, %[1]d run, %[1]d always, or %[1]d n REASON.", v.numbers[i.ID]))
 	}
 	return strings.Join(list, " ")
 }
@@ -815,20 +797,14 @@ type narrator struct {
 	name    func(string) string
 	verbose bool
 
-	open     []request      // permission requests that wait, oldest first
-	numbers  map[string]int // numbers of waiting items, by id
-	question string         // the waiting question
+	open     []supervisor.InboxItem // permission requests that wait, oldest first
+	numbers  map[string]int         // numbers of waiting items, by id
+	question string                 // the waiting question
 	plan     []contract.Step
-	used     map[string]*use      // tools since the last report on them, by agent
+	used     map[string]use       // tools since the last report on them, by agent
 	retried  map[string]time.Time // when a problem with the API was last reported, by agent
 	reminded string               // ids of the items in the last reminder
 	remindAt time.Time            // when
-}
-
-// request is a permission request that waits for a human.
-type request struct {
-	number int
-	item   supervisor.InboxItem
 }
 
 // use is what an agent has done with tools.
@@ -838,7 +814,7 @@ type use struct {
 }
 
 func newNarrator(verbose bool, name func(string) string) *narrator {
-	return &narrator{name: name, verbose: verbose, used: map[string]*use{}, retried: map[string]time.Time{},
+	return &narrator{name: name, verbose: verbose, used: map[string]use{}, retried: map[string]time.Time{},
 		numbers: map[string]int{}}
 }
 
@@ -905,11 +881,11 @@ const handedOver = "\n## Handed over by "
 
 // asked announces a permission request with a number, once.
 func (v *narrator) asked(b contract.PermissionRequest, text string) string {
-	if slices.ContainsFunc(v.open, func(r request) bool { return r.item.ID == b.Request }) {
+	if slices.Contains(ids(v.open), b.Request) {
 		return ""
 	}
 	n, rules := v.numberOf(b.Request), b.Suggestions[:min(len(b.Suggestions), supervisor.OfferedRules)]
-	v.open = append(v.open, request{n, supervisor.InboxItem{ID: b.Request, Request: &b}})
+	v.open = append(v.open, supervisor.InboxItem{ID: b.Request, Request: &b})
 	offer := ""
 	for i, rule := range rules {
 		offer += fmt.Sprintf("\n  %c: %s: %s", 'a'+i, sanitize.Line(rule, 300), sanitize.Line(words.Rules(rule), 300))
@@ -924,20 +900,16 @@ func (v *narrator) asked(b contract.PermissionRequest, text string) string {
 
 // decided reports how an announced request was decided.
 func (v *narrator) decided(b contract.Permission, text string) string {
-	i := slices.IndexFunc(v.open, func(r request) bool { return r.item.ID == b.Request })
-	if i < 0 {
-		if v.verbose {
-			return text
-		}
-		return ""
+	i := slices.Index(ids(v.open), b.Request)
+	switch {
+	case i >= 0:
+		v.open = slices.Delete(v.open, i, i+1)
+		return fmt.Sprintf("Request %d: %s", v.numbers[b.Request], text)
+	case v.verbose:
+		return text
 	}
-	n := v.open[i].number
-	v.open = slices.Delete(v.open, i, i+1)
-	return fmt.Sprintf("Request %d: %s", n, text)
+	return ""
 }
-
-// answered records that the question no longer waits.
-func (v *narrator) answered() { v.question = "" }
 
 // planned prints a plan: all of it at first, and later what has changed.
 func (v *narrator) planned(b contract.Plan, text string) string {
@@ -967,14 +939,11 @@ func (v *narrator) planned(b contract.Plan, text string) string {
 // count records a tool's call for the next report on progress.
 func (v *narrator) count(agent, text string) {
 	u := v.used[agent]
-	if u == nil {
-		u = &use{}
-		v.used[agent] = u
-	}
 	u.count++
 	if _, last, ok := strings.Cut(text, " uses "); ok {
 		u.last = last
 	}
+	v.used[agent] = u
 }
 
 // progress reports what was done since its last call, one line per agent.

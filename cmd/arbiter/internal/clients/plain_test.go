@@ -109,11 +109,12 @@ func TestPermissionIsAsked(t *testing.T) {
 
 // TestPlainAnswers: only an unambiguous line gives permission.
 func TestPlainAnswers(t *testing.T) {
-	open := func(n int, id string, rules ...string) request {
-		return request{n, supervisor.InboxItem{ID: id, Request: &contract.PermissionRequest{Tool: "Bash",
-			Action: "a" + id, Suggestions: rules}}}
+	open := func(id string, rules ...string) supervisor.InboxItem {
+		return supervisor.InboxItem{ID: id, Request: &contract.PermissionRequest{Tool: "Bash", Action: "a" + id,
+			Suggestions: rules}}
 	}
-	v := &narrator{open: []request{open(3, "c", "Bash(go *)", "Bash"), open(12, "l")}}
+	v := &narrator{open: []supervisor.InboxItem{open("c", "Bash(go *)", "Bash"), open("l")},
+		numbers: map[string]int{"c": 3, "l": 12}}
 	type plainAnswer struct {
 		contract.Permit
 		problem string
@@ -485,15 +486,14 @@ func FuzzLines(f *testing.F) {
 		if len(got) != len(want) {
 			t.Fatalf("%d lines, want %d", len(got), len(want))
 		}
-		v := &narrator{open: []request{{1, supervisor.InboxItem{ID: "r", Request: &contract.PermissionRequest{}}}}}
+		v := &narrator{open: []supervisor.InboxItem{{ID: "r", Request: &contract.PermissionRequest{}}},
+			numbers: map[string]int{"r": 1}}
 		for i := range want {
 			w := strings.ToValidUTF8(strings.TrimRight(want[i], "\r"), "\uFFFD")
 			if i == 0 {
 				w = strings.TrimPrefix(w, "\ufeff")
 			}
-			if got[i] != w {
-				t.Errorf("line %d: %q, want %q", i, got[i], w)
-			}
+			testkit.Same(t, fmt.Sprintf("line %d", i), w, got[i])
 			body, _ := v.answer(got[i])
 			if p, ok := body.(contract.Permit); ok && p.Behavior == "allow" && len(strings.Fields(got[i])) != 2 {
 				t.Errorf("%q gave leave", got[i])
@@ -521,12 +521,9 @@ func TestDocumentIsReadOnce(t *testing.T) {
 	if n := strings.Count(printed, "port 8080"); n != 1 {
 		t.Errorf("it is read %d times:\n%s", n, printed)
 	}
-	for _, want := range []string{"Orchestrator I hands off to Orchestrator II: 2 accomplished.", "Go on.",
-		"goes with it"} {
-		if !strings.Contains(printed, want) {
-			t.Errorf("there is no %q:\n%s", want, printed)
-		}
-	}
+	testkit.Includes(t, "what is printed", printed,
+		"Orchestrator I hands off to Orchestrator II: 2 accomplished.", "Go on.",
+		"goes with it")
 }
 
 // TestModelOutputIsPlainText: every event with any text in all of its fields is reported without characters

@@ -246,7 +246,8 @@ func (h *ScreenHost) End(signal string) tui.Outcome {
 	if s.HasLeft() && !s.Over() && !s.Stopping() {
 		fmt.Fprintf(h.env.Stderr, "Run %s continues without a screen. To see it again: arbiter attach %s%s\n",
 			command.ShortID(s.ID()), command.ShortID(s.ID()), settings.StateForCommand(h.choices.StateDir))
-		s.Part()
+		close(s.parted)
+		s.Close()
 		if signal == "INT" {
 			return tui.Outcome{} // it was left with a key
 		}
@@ -377,9 +378,9 @@ type ScreenSession struct {
 	outcome tui.Outcome // written by Watch before done is closed
 
 	silent  atomic.Pointer[time.Time] // since when the run has not answered; nil: it answers
-	left    chan struct{}             // closed when the run should continue without the frontend
-	leaves  sync.Once
-	parted  chan struct{} // closed when the session no longer waits for the process
+	leave   context.CancelFunc        // ends left
+	left    context.Context           // ends when the run should continue without the frontend
+	parted  chan struct{}             // closed when the session no longer waits for the process
 	mu      sync.Mutex
 	stops   int
 	workers sync.WaitGroup
@@ -399,8 +400,9 @@ func OpenSession(ctx context.Context, socket string, log *journal.EventLog, afte
 	s := &ScreenSession{
 		run: st.Run, pid: st.PID, socket: socket, sink: sink,
 		first: make(chan struct{}), changed: make(chan struct{}, 1), done: make(chan struct{}),
-		parted: make(chan struct{}), left: make(chan struct{}),
+		parted: make(chan struct{}),
 	}
+	s.left, s.leave = context.WithCancel(context.Background())
 	s.seq, err = catchUp(ctx, log, after, st.LogLines, sink)
 	if err == nil {
 		err = s.subscribe(ctx, client)
@@ -619,13 +621,7 @@ func (s *ScreenSession) Watch() {
 func (s *ScreenSession) Connection() *control.Client { return s.client.Load() }
 
 // Left implements PlainRun: the channel is closed when the run should continue without the frontend.
-func (s *ScreenSession) Left() <-chan struct{} { return s.left }
-
-// Part closes the connection and leaves the run running.
-func (s *ScreenSession) Part() {
-	close(s.parted)
-	s.Close()
-}
+func (s *ScreenSession) Left() <-chan struct{} { return s.left.Done() }
 
 // unreadable returns why the first state cannot be read; nil if it can.
 func (s *ScreenSession) unreadable() error {
@@ -701,17 +697,10 @@ func (s *ScreenSession) Over() bool {
 }
 
 // Leave implements tui.Run.
-func (s *ScreenSession) Leave() { s.leaves.Do(func() { close(s.left) }) }
+func (s *ScreenSession) Leave() { s.leave() }
 
 // HasLeft reports whether the run should continue without the frontend.
-func (s *ScreenSession) HasLeft() bool {
-	select {
-	case <-s.left:
-		return true
-	default:
-		return false
-	}
-}
+func (s *ScreenSession) HasLeft() bool { return s.left.Err() != nil }
 
 // Halt implements tui.Run.
 func (s *ScreenSession) Halt() string {
@@ -727,13 +716,6 @@ func (s *ScreenSession) Halt() string {
 		return "All is still. The run itself does not answer."
 	}
 	return "All is still. /continue wakes them."
-}
-
-// HaltAtOnce is like Halt, for callers that cannot wait for it.
-func (s *ScreenSession) HaltAtOnce() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.workers.Go(func() { s.Halt() })
 }
 
 // Refusal returns a refused connection or another failure as an error for a person.
@@ -1071,7 +1053,9 @@ func (h *ScreenHost) HandleSignals(leave, last func()) (stop func()) {
 	command.OutliveReaders()
 	return command.HandleSignals(func(name string, _ int) bool { return h.handles(name, leave) }, func() {
 		if l := h.Session(); l != nil {
-			l.HaltAtOnce()
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.workers.Go(func() { l.Halt() }) // a signal cannot wait for it
 		}
 	}, last)
 }

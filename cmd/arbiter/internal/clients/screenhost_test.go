@@ -95,9 +95,7 @@ func TestRunsInWords(t *testing.T) {
 		!strings.Contains(lines[2], "arbiter report RUN") {
 		t.Errorf("got\n%s", text)
 	}
-	if text := RunsText(nil, now); text != "There are no runs yet." {
-		t.Errorf("without runs: %q", text)
-	}
+	testkit.Same(t, "without runs", "There are no runs yet.", RunsText(nil, now))
 }
 
 // settingsHost returns a host that was started with some flags, and the user's configuration file.
@@ -125,9 +123,7 @@ func settingsHost(t *testing.T, config string, args ...string) (h *ScreenHost, f
 func (h *ScreenHost) settingNow(t *testing.T, name string) tui.Setting {
 	t.Helper()
 	list, _, err := h.Settings(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	for _, s := range list {
 		if s.Name == name {
 			return s

@@ -131,10 +131,15 @@ func (s *WebServer) routes() http.Handler {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { serve(w, r, "page.html") })
 	mux.HandleFunc("GET /{file}", func(w http.ResponseWriter, r *http.Request) { serve(w, r, r.PathValue("file")) })
 	mux.HandleFunc("GET /run/events", s.stream)
-	mux.HandleFunc("POST /run/command", s.command)
-	mux.HandleFunc("POST /run/stop", s.stop)
-	mux.HandleFunc("POST /run/resume", s.resume)
-	mux.HandleFunc("POST /link", s.link)
+	for path, do := range map[string]func(http.ResponseWriter, *http.Request, json.RawMessage){
+		"/run/command": s.command, "/run/stop": s.stop, "/run/resume": s.resume, "/link": s.link,
+	} {
+		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+			if raw, ok := readBody(w, r); ok {
+				do(w, r, raw)
+			}
+		})
+	}
 	return mux
 }
 
@@ -182,16 +187,6 @@ const (
 	webTakes = 15 * time.Second
 )
 
-// allowed reports whether the page may send a command. Other commands change how a run is guarded (permission
-// modes, acceptance) or have permanent effects, and need a terminal.
-func allowed(c contract.CommandBody) bool {
-	switch c.(type) {
-	case contract.Say, contract.Permit, contract.Choose, contract.Interrupt, contract.Pause, contract.Continue:
-		return true
-	}
-	return false
-}
-
 // answer is the reply to a request of the page.
 type answer struct {
 	Accepted bool   `json:"accepted"`
@@ -200,17 +195,14 @@ type answer struct {
 }
 
 // command sends a command of the page to the run.
-func (s *WebServer) command(w http.ResponseWriter, r *http.Request) {
-	raw, ok := readBody(w, r)
-	if !ok {
-		return
-	}
+func (s *WebServer) command(w http.ResponseWriter, r *http.Request, raw json.RawMessage) {
 	c := contract.ParseCommand(raw)
-	if bad, is := c.Body.(contract.Malformed); is {
-		reply(w, http.StatusBadRequest, answer{Message: bad.Problem})
+	switch b := c.Body.(type) {
+	case contract.Malformed:
+		reply(w, http.StatusBadRequest, answer{Message: b.Problem})
 		return
-	}
-	if !allowed(c.Body) {
+	case contract.Say, contract.Permit, contract.Choose, contract.Interrupt, contract.Pause, contract.Continue:
+	default: // it changes how a run is guarded (permission modes, acceptance), or has a permanent effect
 		reply(w, http.StatusForbidden, answer{Message: "The page may not send this command. Use a terminal."})
 		return
 	}
@@ -226,10 +218,7 @@ func (s *WebServer) command(w http.ResponseWriter, r *http.Request) {
 }
 
 // stop asks the run to end in an orderly way, like arbiter stop.
-func (s *WebServer) stop(w http.ResponseWriter, r *http.Request) {
-	if _, ok := readBody(w, r); !ok {
-		return
-	}
+func (s *WebServer) stop(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
 	s.withRun(w, r, func(ctx context.Context, client *control.Client) (answer, error) {
 		err := client.Stop(ctx, control.StopParams{Signal: "TERM"})
 		return answer{Accepted: err == nil, Message: "The run is stopping. It can be resumed."}, err
@@ -237,10 +226,7 @@ func (s *WebServer) stop(w http.ResponseWriter, r *http.Request) {
 }
 
 // resume resumes a run that no process plays.
-func (s *WebServer) resume(w http.ResponseWriter, r *http.Request) {
-	if _, ok := readBody(w, r); !ok {
-		return
-	}
+func (s *WebServer) resume(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
 	if err := s.runs.Resume(r.Context(), s.run, nil); err != nil {
 		reply(w, http.StatusConflict, answer{Message: err.Error()})
 		return
@@ -249,10 +235,7 @@ func (s *WebServer) resume(w http.ResponseWriter, r *http.Request) {
 }
 
 // link makes a link for another browser.
-func (s *WebServer) link(w http.ResponseWriter, r *http.Request) {
-	if _, ok := readBody(w, r); !ok {
-		return
-	}
+func (s *WebServer) link(w http.ResponseWriter, _ *http.Request, _ json.RawMessage) {
 	reply(w, http.StatusOK, answer{Accepted: true, Link: s.guard.path()})
 }
 
@@ -268,9 +251,8 @@ func (s *WebServer) withRun(w http.ResponseWriter, r *http.Request,
 	}
 	defer client.Close()
 	a, err := do(ctx, client)
-	var refused *control.Refusal
-	switch {
-	case errors.As(err, &refused):
+	switch refused, ok := errors.AsType[*control.Refusal](err); {
+	case ok:
 		reply(w, http.StatusConflict, answer{Message: refused.Message})
 	case err != nil:
 		reply(w, http.StatusBadGateway, answer{Message: "It is not known whether the run accepted this: " + err.Error()})
@@ -290,9 +272,8 @@ func readBody(w http.ResponseWriter, r *http.Request) (json.RawMessage, bool) {
 		return nil, false
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
+	switch _, ok := errors.AsType[*http.MaxBytesError](err); {
+	case ok:
 		reply(w, http.StatusRequestEntityTooLarge, answer{Message: "The text is too long: 1 MiB at most."})
 		return nil, false
 	case err != nil:
@@ -668,16 +649,11 @@ func (f *webFollower) follow(ctx context.Context) {
 		} else {
 			f.over(ctx, info)
 		}
-		f.pause(ctx)
-	}
-}
-
-// pause waits until the next attempt.
-func (f *webFollower) pause(ctx context.Context) {
-	select {
-	case <-time.After(onceMore):
-		f.out.beat()
-	case <-ctx.Done():
+		select {
+		case <-time.After(onceMore):
+			f.out.beat()
+		case <-ctx.Done():
+		}
 	}
 }
 
@@ -1009,7 +985,7 @@ func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
 			}
 		}
 		at.Seq = seqOf(e.Line)
-		if f.at.Set && !at.after(f.at) {
+		if f.at.Set && (at.Process < f.at.Process || at.Process == f.at.Process && at.Seq <= f.at.Seq) {
 			return nil
 		}
 		raw := f.line(e.Line)
@@ -1029,10 +1005,6 @@ func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
 		lines, left = lines[extra:], true
 	}
 	return lines, left, nil
-}
-
-func (p webPlace) after(q webPlace) bool {
-	return p.Process > q.Process || p.Process == q.Process && p.Seq > q.Seq
 }
 
 const (
@@ -1095,7 +1067,8 @@ func (f *webFollower) line(line []byte) json.RawMessage {
 	if err != nil {
 		return raw // cannot happen: a string
 	}
-	return slices.Concat([]byte(`{"words":`), text, []byte(","), raw[1:])
+	// No event has a member of this name: of two, the page would take the last.
+	return slices.Concat([]byte(`{"sentence":`), text, []byte(","), raw[1:])
 }
 
 func (f *webFollower) nameOf(id string) string { return f.names[id] }

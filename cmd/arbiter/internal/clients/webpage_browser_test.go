@@ -360,6 +360,7 @@ func TestPageWords(t *testing.T) {
 		contract.Fuse{USD: 2, Spent: 1.7, Status: contract.FuseWarn},
 		contract.Permission{Behavior: "allow", By: contract.Human, Tool: "Bash", Scope: contract.ScopeAlways},
 		contract.Host{Name: "gpu", Status: contract.HostLost}, contract.Overlap{Path: "a", Agents: []string{"orch-1"}},
+		contract.Takeover{State: "ended", Reason: "the human gave it back", Words: 3},
 		contract.Merge{Status: "merged"}, contract.Budget{Scope: contract.ScopeAgent, SpentUSD: 1, LimitUSD: 2},
 	} {
 		h.emit("orch-1", body)
@@ -396,9 +397,8 @@ func TestAnswersByKeyboard(t *testing.T) {
 	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
 	w.tabTo(".card textarea")
 	w.press("PostgreSQL <b>15</b>" + kb.Enter)
-	if got := h.took(w.ctx, 1)[0]; got != `{"text":"PostgreSQL \u003cb\u003e15\u003c/b\u003e","type":"message"}` {
-		t.Errorf("the answer is %s", got)
-	}
+	testkit.Same(t, "the answer", `{"text":"PostgreSQL \u003cb\u003e15\u003c/b\u003e","type":"message"}`,
+		h.took(w.ctx, 1)[0])
 	h.wait(permissionItem(t, "perm-1", "make test"), permissionItem(t, "perm-2", "go test ./...", "Bash(go test *)"))
 	w.until(`document.querySelectorAll(".card").length === 2 && document.title.startsWith("(2) ")`)
 	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)

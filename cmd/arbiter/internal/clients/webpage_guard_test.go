@@ -127,9 +127,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%d, want %d: %s", w.Code, tt.want, w.Body)
 			}
 			for name, want := range securityHeaders {
-				if got := w.Header().Get(name); got != want {
-					t.Errorf("%s: %q", name, got)
-				}
+				testkit.Same(t, name, want, w.Header().Get(name))
 			}
 			if strings.Contains(w.Body.String(), s.guard.key) || strings.Contains(w.Body.String(), s.guard.secret) {
 				t.Error("the body has a secret")
@@ -284,9 +282,8 @@ func TestForeignPages(t *testing.T) {
 			}
 			return out;
 		})(%q)`, address))
-		if all := strings.Join(got, " "); all != "refused refused refused refused refused closed" {
-			t.Errorf("from %s: %s", origin, all)
-		}
+		testkit.Same(t, fmt.Sprintf("from %s", origin), "refused refused refused refused refused closed",
+			strings.Join(got, " "))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

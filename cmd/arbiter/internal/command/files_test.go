@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,9 +13,7 @@ import (
 
 func TestReadFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "task.md")
-	if err := os.WriteFile(path, bytes.Repeat([]byte("A"), 3000), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.WriteFile(path, bytes.Repeat([]byte("A"), 3000), 0o600))
 	if raw, err := ReadFile(path, 3000); err != nil || len(raw) != 3000 {
 		t.Errorf("%d bytes, %v", len(raw), err)
 	}
@@ -49,8 +48,6 @@ func TestCheckDir(t *testing.T) {
 		if _, err := CheckDir(path); err != nil {
 			said = err.Error()
 		}
-		if said != reason {
-			t.Errorf("%s: got %q, want %q", path, said, reason)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: got", path), reason, said)
 	}
 }

@@ -92,8 +92,11 @@ func flags(p layout, c *cli.Command) {
 		}
 		p.head(cmp.Or(f.Category, "Flags"))
 		for _, f := range flags[i:] {
-			if same(f) {
-				p.entry(f.Term(), f.text(), 24)
+			if text := f.Meaning(); same(f) {
+				if f.Env != "" {
+					text += " [$" + f.Env + "]"
+				}
+				p.entry(f.Term(), text, 24)
 			}
 		}
 	}
@@ -111,14 +114,6 @@ func entries(p *page, title string, list []Entry, indent int) {
 
 // Term returns the flag as it is typed.
 func (f Flag) Term() string { return strings.TrimSuffix("--"+f.Name+" "+f.Value, " ") }
-
-// text returns the description of the flag with its default and its environment variable.
-func (f Flag) text() string {
-	if f.Env != "" {
-		return f.Meaning() + " [$" + f.Env + "]"
-	}
-	return f.Meaning()
-}
 
 // Meaning returns the description of the flag with its default.
 func (f Flag) Meaning() string {

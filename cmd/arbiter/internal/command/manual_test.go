@@ -2,13 +2,13 @@ package command
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -133,9 +133,7 @@ func TestWordsOfALine(t *testing.T) {
 		if want == nil {
 			want = []string{`it\s`} // the quote is still open
 		}
-		if diff := cmp.Diff(want, Split(line)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", line, diff)
-		}
+		testkit.Same(t, line, want, Split(line))
 	}
 }
 
@@ -155,9 +153,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		Complete(&out, inn(), c.shell, c.line, breaks, values)
-		if out.String() != c.want {
-			t.Errorf("%s, %q: %q, want %q", c.shell, c.line, out.String(), c.want)
-		}
+		testkit.Same(t, fmt.Sprintf("%s, %q", c.shell, c.line), c.want, out.String())
 	}
 	for _, shell := range []string{"", "bash", "zsh", "csh"} {
 		for _, line := range []string{"", "x", " "} {
@@ -194,41 +190,29 @@ func TestHelpOfAll(t *testing.T) {
 		Help(&out, c, Words{Exits: []Entry{{"0", "slept well"}}, Examples: []Entry{{"inn --quiet", "hush"}},
 			More: []string{"Come again."}})
 	}
-	for _, want := range []string{
-		"inn - lets rooms\n\nUsage:\n  inn [flags] [GUESTS]\n  inn COMMAND\n\nIt has rooms. Some are free.\n\n  inn " +
+	testkit.Includes(t, "the page", out.String(),
+		"inn - lets rooms\n\nUsage:\n  inn [flags] [GUESTS]\n  inn COMMAND\n\nIt has rooms. Some are free.\n\n  inn "+
 			"rooms\n\nOthers are not.\n",
-		"\nManners:\n  --quiet                 be quiet\n  --light on|off          whether there is light (default: off) " +
+		"\nManners:\n  --quiet                 be quiet\n  --light on|off          whether there is light (default: off) "+
 			"[$INN_LIGHT]\n",
-		"\nGuests:\n  --with GUEST            bring a GUEST (repeatable)\n  --stay TIME             how long (default: " +
+		"\nGuests:\n  --with GUEST            bring a GUEST (repeatable)\n  --stay TIME             how long (default: "+
 			"10m)\n",
 		"\nExit codes:\n  0    slept well\n", "\nExamples:\n  inn --quiet\n\nCome again.\n",
 		"inn rooms give - give some back\n\nUsage:\n  inn rooms give [flags] ROOM…\n",
-		"inn rooms - tell of rooms\n\nUsage:\n  inn rooms [flags]\n  inn rooms COMMAND [flags]\n\nCommands:\n  free        " +
+		"inn rooms - tell of rooms\n\nUsage:\n  inn rooms [flags]\n  inn rooms COMMAND [flags]\n\nCommands:\n  free        "+
 			"list",
 		"--beds N                with so many\n",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
-		}
-	}
-	if strings.Contains(out.String(), "cellar") {
-		t.Error("what is hidden is shown")
-	}
+	)
+	testkit.Excludes(t, "what is hidden is shown", out.String(), "cellar")
 }
 
 func TestRoff(t *testing.T) {
 	var out strings.Builder
-	if err := Roff(&out, inn(), Words{Files: []Entry{{"~/.inn", `a\b`}}}, "1.0"); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
+	testkit.OK(t, Roff(&out, inn(), Words{Files: []Entry{{"~/.inn", `a\b`}}}, "1.0"))
+	testkit.Includes(t, "the page", out.String(),
 		".TH \"INN\"", ".SH \"NAME\"\ninn \\- lets rooms\n", "\\fB\\-\\-light on|off\\fR\n", ".SS \"inn rooms give\"\n",
 		".PP\n.RS 4\n.nf\ninn rooms\n.fi\n.RE\n.PP\nOthers", "\\fB\\(ti/.inn\\fR\na\\eb\n",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
-		}
-	}
+	)
 	if got := escape(".x'y…"); got != `\&.x\(aqy\[u2026]` {
 		t.Error(got)
 	}

@@ -2,7 +2,10 @@ package command
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -19,8 +22,6 @@ func TestSplitCharacters(t *testing.T) {
 				t.Fatal(n, err)
 			}
 		}
-		if b.String() != want {
-			t.Errorf("in pieces of %d: %q, want %q", size, b.String(), want)
-		}
+		testkit.Same(t, fmt.Sprintf("in pieces of %d", size), want, b.String())
 	}
 }

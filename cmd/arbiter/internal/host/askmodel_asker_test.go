@@ -58,9 +58,7 @@ func TestDecidersModel(t *testing.T) {
 		"gpt-4.1-mini":     {Provider: runconfig.Provider{Name: "openai"}},
 		"":                 {Provider: runconfig.Provider{Name: "openai", BaseURL: "http://localhost"}},
 	} {
-		if got := settings.ModelOf(o); got != want {
-			t.Errorf("%+v: %q", o, got)
-		}
+		testkit.Same(t, o, want, settings.ModelOf(o))
 	}
 }
 

@@ -70,7 +70,14 @@ var areas = []struct {
 }{
 	{AreaClaude, (*examination).checkClaude}, {AreaAbilities, func(*examination) {}},
 	{AreaEnvironment, (*examination).checkEnvironment}, {AreaSettings, (*examination).checkSettings},
-	{AreaPlaces, (*examination).checkPlaces}, {AreaTerminal, (*examination).checkTerminal},
+	{AreaPlaces, func(e *examination) {
+		e.state()
+		e.other("configuration", e.Config)
+		e.other("sessions", e.Sessions)
+		e.other("temporary", e.Temp)
+		e.workspace()
+	}},
+	{AreaTerminal, (*examination).checkTerminal},
 	{AreaMachine, (*examination).checkMachine}, {AreaLeftovers, (*examination).checkLeftovers},
 }
 
@@ -511,14 +518,6 @@ const (
 	slowSync   = time.Second
 )
 
-func (e *examination) checkPlaces() {
-	e.state()
-	e.other("configuration", e.Config)
-	e.other("sessions", e.Sessions)
-	e.other("temporary", e.Temp)
-	e.workspace()
-}
-
 // state checks the state directory, without which no run can start.
 func (e *examination) state() {
 	const another = `export ARBITER_STATE_DIR=/var/tmp/arbiter-"$(id -un)"`
@@ -676,7 +675,10 @@ func LookForScratch(places, used []string, uid int) []DoctorScratch {
 		for _, e := range entries {
 			path := filepath.Join(place, e.Name())
 			i := slices.IndexFunc(kinds, func(k struct{ prefix, what string }) bool { return made(e.Name(), k.prefix) })
-			if i < 0 || !e.IsDir() || slices.ContainsFunc(used, func(u string) bool { return within(u, path) }) {
+			if i < 0 || !e.IsDir() || slices.ContainsFunc(used, func(u string) bool {
+				rel, err := filepath.Rel(path, u)
+				return err == nil && filepath.IsLocal(rel)
+			}) {
 				continue
 			}
 			info, err := e.Info()
@@ -695,11 +697,6 @@ func LookForScratch(places, used []string, uid int) []DoctorScratch {
 func made(name, prefix string) bool {
 	rest, ok := strings.CutPrefix(name, prefix)
 	return ok && rest != "" && strings.Trim(rest, "0123456789") == ""
-}
-
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
 // listens reports whether a process listens on a socket directly in a directory.

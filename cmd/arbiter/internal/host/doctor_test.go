@@ -423,9 +423,7 @@ func TestLooksAtADirectory(t *testing.T) {
 // listener, or have another name are not.
 func TestLooksForScratch(t *testing.T) {
 	place, err := os.MkdirTemp("", "d") // t.TempDir is too long for a socket's path
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	defer os.RemoveAll(place)
 	before := time.Now().Add(-time.Hour)
 	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2",
@@ -450,9 +448,7 @@ func TestLooksForScratch(t *testing.T) {
 		[]string{filepath.Join(place, "arbiter-rehearsal-2", "workspace", "deep")}, os.Geteuid()) {
 		found = append(found, filepath.Base(s.Path))
 	}
-	if got := strings.Join(found, " "); got != "arbiter-hook-1 arbiter-rehearsal-1" {
-		t.Errorf("found %q", got)
-	}
+	testkit.Same(t, "found", "arbiter-hook-1 arbiter-rehearsal-1", strings.Join(found, " "))
 	if all := LookForScratch([]string{place}, nil, os.Geteuid()+1); len(all) > 0 {
 		t.Errorf("another user's: %v", all)
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/runloop"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
@@ -166,14 +165,7 @@ func NewHub(keep int) *Hub {
 	return &Hub{events: make([]numbered, keep), watchers: map[chan struct{}]struct{}{}}
 }
 
-// Sink passes every event on to next and keeps it.
-func (h *Hub) Sink(next runloop.Sink) runloop.Sink {
-	return func(at time.Time, e contract.Event) {
-		h.publish(at, e)
-		next(at, e)
-	}
-}
-
+// publish is a runloop.Sink: it keeps every event.
 func (h *Hub) publish(at time.Time, e contract.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -282,16 +274,9 @@ type Board struct {
 // Publishing is a hook with which tests stop a run's goroutine.
 var Publishing = func() {}
 
-// Sink publishes every event and passes it on to next.
-func (b *Board) Sink(next runloop.Sink) runloop.Sink {
-	return func(at time.Time, e contract.Event) {
-		Publishing()
-		b.publish(e)
-		next(at, e)
-	}
-}
-
-func (b *Board) publish(e contract.Event) {
+// publish is a runloop.Sink.
+func (b *Board) publish(_ time.Time, e contract.Event) {
+	Publishing()
 	b.listeners.Range(func(events, match any) bool {
 		if match.(func(contract.Event) bool)(e) {
 			select {
@@ -340,22 +325,19 @@ func NewGroup(
 ) *Group {
 	g := &Group{openLog: openLog, snapshot: snapshot, log: log, Hub: NewHub(HubKeep), ended: make(chan struct{}),
 		connected: make(chan struct{})}
-	if err := g.findStart(); err != nil {
-		log.Warn("the end of the event log cannot be read", "err", err)
-	}
-	return g
-}
-
-func (g *Group) findStart() error {
-	log, err := g.openLog()
+	events, err := openLog()
 	if err != nil {
-		return nil // there is no log yet
+		return g // there is no log yet
 	}
-	defer log.Close()
-	return log.Backward(context.Background(), journal.LogPosition{}, func(e journal.LogEntry) bool {
+	defer events.Close()
+	err = events.Backward(context.Background(), journal.LogPosition{}, func(e journal.LogEntry) bool {
 		g.start = e.Next()
 		return false
 	})
+	if err != nil {
+		log.Warn("the end of the event log cannot be read", "err", err)
+	}
+	return g
 }
 
 // LogLines returns how many events the run's log had when this process started.

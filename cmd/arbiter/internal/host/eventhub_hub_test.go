@@ -52,9 +52,7 @@ func read(t *testing.T, c *Cursor, most int) (seqs []uint64, texts []string, ski
 	t.Helper()
 	for {
 		lines, lost, more, err := c.Next(t.Context(), most)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		skipped += lost
 		if !more {
 			return seqs, texts, skipped

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -100,9 +102,7 @@ func TestOnStdin(t *testing.T) {
 		synctest.Wait()
 		close(l.done)
 		h.Input.Wait()
-		if elsewhere.halted != 1 {
-			t.Errorf("halted %d times", elsewhere.halted)
-		}
+		testkit.Same(t, "halted", 1, elsewhere.halted)
 		if h.OnStdin(contract.Command{Body: contract.Halt{}}) {
 			t.Error("halted after the end")
 		}

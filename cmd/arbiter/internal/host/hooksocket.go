@@ -39,8 +39,10 @@ import (
 // read reads the context size from the session's transcript, for events that need it. An unreadable transcript
 // means an unknown context size.
 func (s *HookSocketServer) read(in hooks.Input, agent HookSocketAgent) hooks.Reading {
-	path, ok := transcriptOf(in)
-	if !ok || in.AgentID != "" {
+	path := in.TranscriptPath
+	// The CLI stores it as projects/PROJECT/SESSION.jsonl (observed with CLI 2.1.329). Any other path is refused.
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path || filepath.Base(path) != in.SessionID+".jsonl" ||
+		filepath.Base(filepath.Dir(filepath.Dir(path))) != "projects" || in.AgentID != "" {
 		return hooks.Reading{}
 	}
 	switch in.Event {
@@ -97,15 +99,6 @@ func (s *HookSocketServer) awaitWritten(path, toolUse string) {
 			return
 		}
 	}
-}
-
-// transcriptOf returns the transcript that an event names, if it can be the session's: the CLI stores it as
-// projects/PROJECT/SESSION.jsonl (observed with CLI 2.1.329). Any other path from a client is refused.
-func transcriptOf(in hooks.Input) (string, bool) {
-	path := in.TranscriptPath
-	ok := filepath.IsAbs(path) && filepath.Clean(path) == path && filepath.Base(path) == in.SessionID+".jsonl" &&
-		filepath.Base(filepath.Dir(filepath.Dir(path))) == "projects"
-	return path, ok
 }
 
 // tokensOf returns a session's context size from its transcript; 0: the transcript has none yet, or none since it
@@ -272,8 +265,12 @@ func (s *HookSocketServer) serve(conn *net.UnixConn) {
 		s.log.Debug("hooks", "error", err)
 		return
 	}
-	if problem := s.mayAsk(conn, in, secret); problem != "" {
-		s.log.Warn("hooks: refused", "session", in.SessionID, "event", in.Event, "why", problem)
+	// Another user's process may not ask, nor an agent's process without the token of the agent it speaks for. A
+	// person's own session, which no agent started, needs no token.
+	p := s.service.Identify(conn)
+	if p.Problem != "" && (s.service.Token == nil || p.UID != os.Getuid() || !s.service.Token(in.SessionID, secret)) {
+		s.log.Warn("hooks: refused", "session", in.SessionID, "event", in.Event, "why",
+			p.String()+": "+p.Problem+", and it does not show its agent's token")
 		_ = writeAnswer(conn, hooks.Answer{})
 		return
 	}
@@ -397,17 +394,6 @@ func (t *Tokens) Good(a bridge.AgentRef, secret string) bool {
 	return same && have.secret != "" && have.generation == a.Generation
 }
 
-// mayAsk returns why the peer of conn may not ask: it is another user's process, or an agent's process without the
-// token of the agent it speaks for. A person's own session, which no agent started, needs no token.
-func (s *HookSocketServer) mayAsk(conn *net.UnixConn, in hooks.Input, secret string) (problem string) {
-	p := s.service.Identify(conn)
-	switch {
-	case p.Problem == "", s.service.Token != nil && p.UID == os.Getuid() && s.service.Token(in.SessionID, secret):
-		return ""
-	}
-	return p.String() + ": " + p.Problem + ", and it does not show its agent's token"
-}
-
 // This file serves `arbiter hook` for a run: it finds the agent of a session, and passes the reports of hooks
 // to the loop as if a bridge had seen them.
 
@@ -458,16 +444,12 @@ func (s *HooksService) Setup(a bridge.AgentRef) (settings string, env map[string
 		env["TERM"] = h.Term()
 	}
 	self, err := os.Executable()
-	if err != nil || s.server == nil || s.onAnotherHost(a.ID) {
+	known, _ := s.loop.Snapshot().Agent(a.ID)
+	if err != nil || s.server == nil || known.Host != supervisor.LifecycleHere {
 		return "", env
 	}
 	env[hookclient.TokenEnv] = s.tokens.Issue(a)
 	return string(hooks.Settings(hookclient.CommandLine(self, s.server.Path()))), env
-}
-
-func (s *HooksService) onAnotherHost(id string) bool {
-	a, _ := s.loop.Snapshot().Agent(id)
-	return a.Host != supervisor.LifecycleHere
 }
 
 // answers returns the functions for the server: they find agents in the run's snapshots, and check the tokens of
@@ -572,7 +554,7 @@ func find(dir, name string) (*Listener, error) {
 	if err := makeWay(path); err != nil {
 		return nil, err
 	}
-	if len(path) <= maxPath && private(dir) {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() && info.Mode().Perm()&0o077 == 0 && len(path) <= maxPath {
 		return &Listener{Path: path}, nil
 	}
 	var errs []error
@@ -620,10 +602,4 @@ func makeWay(path string) error {
 		return fmt.Errorf("%s exists and is not a socket", path)
 	}
 	return os.Remove(path)
-}
-
-// private reports whether only the user can access a directory.
-func private(dir string) bool {
-	info, err := os.Stat(dir)
-	return err == nil && info.IsDir() && info.Mode().Perm()&0o077 == 0
 }

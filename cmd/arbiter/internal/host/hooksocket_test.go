@@ -156,9 +156,7 @@ func TestHookServer(t *testing.T) {
 		testkit.Same(t, name, "{}", askServer(t, s, in))
 	}
 	got := askServer(t, s, bash)
-	if !strings.Contains(got, hooks.MarkContext+" warn: 71 % full, 142,000 of 200,000 tokens.") {
-		t.Errorf("answer %s", got)
-	}
+	testkit.Includes(t, "answer", got, hooks.MarkContext+" warn: 71 % full, 142,000 of 200,000 tokens.")
 	h.awaitEffect(t, hooks.LevelReported{Level: hooks.LevelWarn, Pct: 71})
 	testkit.Same(t, "told twice", "{}", askServer(t, s, bash))
 	if got := askServer(t, s,
@@ -242,9 +240,7 @@ func TestHookServerReportsOnce(t *testing.T) {
 			effects++
 		}
 	}
-	if effects != 1 {
-		t.Errorf("reported %d times", effects)
-	}
+	testkit.Same(t, "reported", 1, effects)
 }
 
 // TestUnansweredHooksAreNotReported: an answer that could not be delivered does not count as reported.
@@ -350,9 +346,7 @@ func TestHookTokens(t *testing.T) {
 		},
 		Identify: func(*net.UnixConn) control.Peer { return *peer.Load() },
 	}, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -538,11 +538,6 @@ func retried(ctx context.Context, move func(context.Context) error) error {
 // hostWork implements [runstore.FarFiles]: it moves the work of agents between this repository and other hosts.
 type hostWork struct{ b *Bridges }
 
-var _ runstore.FarFiles = hostWork{}
-
-// Work moves the work of agents between the repository of the run and the hosts.
-func (b *Bridges) Work() runstore.FarFiles { return hostWork{b} }
-
 // IsRemote implements [runstore.FarFiles].
 func (w hostWork) IsRemote(agent string) bool { return w.agent(agent).Host != supervisor.LifecycleHere }
 
@@ -597,33 +592,27 @@ func (w hostWork) Bring(
 	ctx context.Context, repo *workspaces.Repo, agent, message string,
 ) (b runstore.Brought, err error) {
 	err = throughLosses(func() error {
-		b, err = w.bring(ctx, repo, agent, message)
+		b = runstore.Brought{Worktree: w.agent(agent).Own}
+		h, link, n, err := w.reach(ctx, repo, agent)
+		if err != nil {
+			return err
+		}
+		done, err := h.client.CommitWork(ctx, bridge.CommitWorkParams{Orchestrator: n, Message: message})
+		if err != nil {
+			return err
+		}
+		b.Branch = done.Branch
+		err = h.transfer(ctx, func(ctx context.Context) (err error) {
+			b.Head, err = link.Fetch(ctx, "refs/heads/"+done.Branch)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		made, err := repo.Commit(ctx, b.Head) // read from this repository: do not trust the host's answer
+		b.Tree = made.Tree
 		return err
 	})
-	return b, err
-}
-
-func (w hostWork) bring(ctx context.Context, repo *workspaces.Repo, agent, message string) (runstore.Brought, error) {
-	b := runstore.Brought{Worktree: w.agent(agent).Own}
-	h, link, n, err := w.reach(ctx, repo, agent)
-	if err != nil {
-		return b, err
-	}
-	done, err := h.client.CommitWork(ctx, bridge.CommitWorkParams{Orchestrator: n, Message: message})
-	if err != nil {
-		return b, err
-	}
-	b.Branch = done.Branch
-	err = h.transfer(ctx, func(ctx context.Context) error {
-		fetched, err := link.Fetch(ctx, "refs/heads/"+done.Branch)
-		b.Head = fetched.Commit
-		return err
-	})
-	if err != nil {
-		return b, err
-	}
-	made, err := repo.Commit(ctx, b.Head) // read from this repository: do not trust the host's answer
-	b.Tree = made.Tree
 	return b, err
 }
 

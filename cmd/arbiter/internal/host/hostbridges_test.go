@@ -49,7 +49,7 @@ func lost(host string, until time.Time, parked bool) *supervisor.State {
 func TestWaitingForAHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, board := &remoteLoop{}, &Board{}
-		emit := board.Sink(func(time.Time, contract.Event) {})
+		emit := board.publish
 		l.state.Store(lost("box", time.Time{}, false))
 		b := &Bridges{Input: NewSender(l, board), Log: slog.New(slog.DiscardHandler)}
 		usable, release := b.untilParked(t.Context(), "box")

@@ -169,7 +169,19 @@ func (e hostEnv) listHosts(c *cli.Context) error {
 		return e.PrintJSON(r)
 	}
 	for _, h := range r.Hosts {
-		fmt.Fprintln(e.Stdout, h.text())
+		text := "this machine"
+		if h.Name != hosts.Here {
+			quoted := make([]string, len(h.Command))
+			for i, word := range h.Command {
+				quoted[i] = words.Quote(word)
+			}
+			text = fmt.Sprintf("%s  (%s", sanitize.Line(strings.Join(quoted, " "), 400), words.Count(h.Slots, "slot"))
+			if h.Dir != "" {
+				text += ", in " + sanitize.Line(h.Dir, 200)
+			}
+			text += ")"
+		}
+		fmt.Fprintf(e.Stdout, "%-12s  %s\n", h.Name, text)
 	}
 	for _, p := range cfg.Pools {
 		fmt.Fprintf(e.Stdout, "%-12s  a pool: %s\n", p.Name, strings.Join(p.Hosts, ", "))
@@ -179,26 +191,6 @@ func (e hostEnv) listHosts(c *cli.Context) error {
 			sanitize.Line(file, 400))
 	}
 	return nil
-}
-
-func (h hostLine) text() string {
-	if h.Name == hosts.Here {
-		return fmt.Sprintf("%-12s  this machine", h.Name)
-	}
-	text := fmt.Sprintf("%-12s  %s  (%s", h.Name, sanitize.Line(quoteWords(h.Command), 400), words.Count(h.Slots, "slot"))
-	if h.Dir != "" {
-		text += ", in " + sanitize.Line(h.Dir, 200)
-	}
-	return text + ")"
-}
-
-// quoteWords quotes a command for a shell.
-func quoteWords(command []string) string {
-	list := make([]string, len(command))
-	for i, word := range command {
-		list[i] = words.Quote(word)
-	}
-	return strings.Join(list, " ")
 }
 
 func (e hostEnv) addHost(c *cli.Context) error {
@@ -543,11 +535,10 @@ func (o Opening) failed(err error) *LinkFailure {
 	if !errors.As(err, &rpc) { // what the bridge there says of its machine is not about this one
 		known = hosts.Explain(err)
 	}
-	var violation *bridge.ViolationError
-	switch {
+	switch _, ok := errors.AsType[*bridge.ViolationError](err); {
 	case rpc != nil && rpc.Category != "":
 		f.Category, f.Message = rpc.Category, rpc.Message
-	case errors.As(err, &violation), known.Permanent:
+	case ok, known.Permanent:
 		f.Category = bridge.CatHost
 	case errors.Is(err, context.DeadlineExceeded):
 		f.Category, f.Message = bridge.CatTimeout, "no answer within "+o.Host.ConnectLimit().String()

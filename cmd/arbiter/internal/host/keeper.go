@@ -193,7 +193,12 @@ func (k *keeper) wait(ctx context.Context) (code int, err error) {
 		select {
 		case err := <-k.exited:
 			k.sweep()
-			return exitCode(err), nil
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() >= 0 {
+				return exit.ExitCode(), nil
+			} else if err != nil {
+				return 1, nil
+			}
+			return 0, nil
 		case until := <-renewals:
 			k.until = max(k.until, until)
 		case <-signals:
@@ -219,17 +224,6 @@ func (k *keeper) sweep() {
 	if n := proctree.SweepMarked(k.mark); n > 0 {
 		k.Log.Warn("ended processes that the bridge had left", "count", n)
 	}
-}
-
-func exitCode(err error) int {
-	var exit *exec.ExitError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &exit) && exit.ExitCode() >= 0:
-		return exit.ExitCode()
-	}
-	return 1
 }
 
 // KeptBridge is a bridge's connection to its keeper.
@@ -289,27 +283,10 @@ func (b *KeptBridge) Under(ctx context.Context) (under context.Context, done fun
 
 // Pipe returns the pipe to the client, including the bytes that the keeper has read.
 func (b *KeptBridge) Pipe(rest io.ReadWriteCloser) io.ReadWriteCloser {
-	return &renewedPipe{ReadWriteCloser: rest, words: b.words}
-}
-
-type renewedPipe struct {
-	io.ReadWriteCloser
-	words *os.File // nil when all of them are read; only the reader uses it
-}
-
-func (p *renewedPipe) Read(b []byte) (int, error) {
-	if p.words == nil {
-		return p.ReadWriteCloser.Read(b)
-	}
-	n, err := p.words.Read(b)
-	if err != nil {
-		_ = p.words.Close()
-		p.words = nil
-	}
-	if n > 0 {
-		return n, nil
-	}
-	return p.ReadWriteCloser.Read(b)
+	return struct {
+		io.Reader
+		io.WriteCloser
+	}{io.MultiReader(b.words, rest), rest}
 }
 
 // maxHello bounds the first line of a client.

@@ -322,11 +322,10 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 		opened, recovery, err = s.Open(run, lockTimeout, s.options, restore)
 	}
 	var version *journal.VersionError
-	var state *supervisor.VersionError
-	switch {
+	switch _, ok := errors.AsType[*supervisor.VersionError](err); {
 	case errors.As(err, &held):
 		return nil, runstore.PlayedElsewhere(run, held.PID)
-	case errors.As(err, &version), errors.As(err, &state):
+	case errors.As(err, &version), ok:
 		return nil, command.Environmentf("run %s was written by another version of arbiter: %v; it was not changed",
 			command.ShortID(run), err)
 	case err != nil:

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -372,40 +373,31 @@ func (l RemoteRepo) Push(ctx context.Context, commit string) (ref string, err er
 	return ref, wrap("push to the host", err)
 }
 
-// Fetched is the result of a fetch.
-type Fetched struct {
-	Commit string // that the branch names now, here and on the host
-	Before string // the previous commit here; empty if the branch was not here
-}
-
 var branchForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^refs/heads/arbiter/[0-9A-Za-z_-]{8}/orch-[1-9][0-9]{0,5}\.[1-9][0-9]{0,5}$`)
 })
 
-// Fetch brings a branch of this run here, under the same name: "refs/heads/arbiter/RUN8/orch-N.G". Errors:
-// [ErrNoBranch], [ErrTooLarge], [workspace.ErrMoved], those of ctx and of git.
-func (l RemoteRepo) Fetch(ctx context.Context, branch string) (Fetched, error) {
+// Fetch brings a branch of this run here, under the same name: "refs/heads/arbiter/RUN8/orch-N.G". It returns the
+// commit that the branch names now, here and on the host. Errors: [ErrNoBranch], [ErrTooLarge], [workspace.ErrMoved],
+// those of ctx and of git.
+func (l RemoteRepo) Fetch(ctx context.Context, branch string) (commit string, err error) {
 	if !branchForm().MatchString(branch) || !strings.HasPrefix(branch, l.Repo.Branch("")) {
-		return Fetched{}, fmt.Errorf("fetch from the host: %q is not a branch of an Orchestrator of this run", branch)
+		return "", fmt.Errorf("fetch from the host: %q is not a branch of an Orchestrator of this run", branch)
 	}
 	ctx, done := l.bounded(ctx)
 	defer done()
-	var f Fetched
-	err := l.quarantine(ctx, func(q git.Runner) (err error) {
-		f, err = l.fetch(ctx, q, branch)
+	err = l.quarantine(ctx, func(q git.Runner) (err error) {
+		commit, err = l.fetch(ctx, q, branch)
 		return err
 	})
-	return f, wrap("fetch from the host", err)
+	return commit, wrap("fetch from the host", err)
 }
 
 // incoming is the name of a branch before it is checked.
 const incoming = "refs/incoming"
 
-func (l RemoteRepo) fetch(ctx context.Context, q git.Runner, branch string) (f Fetched, err error) {
-	limit := l.Limits.Bytes
-	if limit == 0 {
-		limit = DefaultTransferLimits.Bytes
-	}
+func (l RemoteRepo) fetch(ctx context.Context, q git.Runner, branch string) (commit string, err error) {
+	limit := cmp.Or(l.Limits.Bytes, DefaultTransferLimits.Bytes)
 	// Git has no limit for a fetch: the system ends it when its pack is too large (SIGXFSZ).
 	q.Confine = func(cmd *exec.Cmd) error {
 		script := fmt.Sprintf(`ulimit -f %d; exec "$0" "$@"`, limit/512)
@@ -421,19 +413,19 @@ func (l RemoteRepo) fetch(ctx context.Context, q git.Runner, branch string) (f F
 		info, err := os.Stat(pack)
 		return err == nil && info.Size() >= limit/512*512
 	}):
-		return f, ErrTooLarge
+		return "", ErrTooLarge
 	case err != nil && strings.Contains(err.Error(), "couldn't find remote ref"):
-		return f, ErrNoBranch
+		return "", ErrNoBranch
 	case err != nil:
-		return f, err
+		return "", err
 	}
 	tip, err := q.Text(ctx, "rev-parse", "--verify", "--quiet", incoming+"^{commit}")
 	if err != nil {
-		return f, fmt.Errorf("%s is not a commit: %w", branch, err)
+		return "", fmt.Errorf("%s is not a commit: %w", branch, err)
 	}
 	before, err := l.Repo.Commit(ctx, branch)
 	if err != nil {
-		return f, err
+		return "", err
 	}
 	// First under a separate name, so that the objects are kept until the branch names them.
 	kept := l.Repo.Ref("fetched/" + strings.TrimPrefix(branch, l.Repo.Branch("")))
@@ -441,10 +433,10 @@ func (l RemoteRepo) fetch(ctx context.Context, q git.Runner, branch string) (f F
 		"fetch.writeCommitGraph=false", "fetch", "--quiet", "--no-tags", "--no-recurse-submodules",
 		"--no-write-fetch-head", "--no-auto-maintenance", "--refmap=", q.Dir, "+"+incoming+":"+kept)...)
 	if err != nil {
-		return f, fmt.Errorf("take what the host sent: %w", err)
+		return "", fmt.Errorf("take what the host sent: %w", err)
 	}
-	err = l.Repo.Move(ctx, "arbiter: fetched from a host", workspace.Update{Ref: branch, Old: before.ID, New: tip})
-	return Fetched{Commit: tip, Before: before.ID}, err
+	return tip, l.Repo.Move(ctx, "arbiter: fetched from a host",
+		workspace.Update{Ref: branch, Old: before.ID, New: tip})
 }
 
 // transports are the transports of Git to which the configuration of a repository could redirect a call.
@@ -464,11 +456,7 @@ func allowing(transport string) []string {
 }
 
 func (l RemoteRepo) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := l.Limits.Time
-	if limit == 0 {
-		limit = DefaultTransferLimits.Time
-	}
-	return context.WithTimeout(ctx, limit)
+	return context.WithTimeout(ctx, cmp.Or(l.Limits.Time, DefaultTransferLimits.Time))
 }
 
 // wrap adds to an error what failed, and whether it took too long.
@@ -499,9 +487,12 @@ func (l RemoteRepo) quarantine(ctx context.Context, use func(git.Runner) error) 
 		return err
 	}
 	defer os.RemoveAll(dir)
-	q := git.Runner{Dir: dir, Env: append(withoutGit(l.Env), l.Repo.Git.Env...), Program: l.Repo.Git.Program,
-		Begin: l.Repo.Git.Begin}
-	q.Env = append(q.Env, "GIT_DIR="+dir)
+	// No variable may redirect git or make it run something.
+	env := slices.DeleteFunc(slices.Clone(l.Env), func(entry string) bool {
+		return strings.HasPrefix(entry, "GIT_") || strings.HasPrefix(entry, "LC_ALL=")
+	})
+	q := git.Runner{Dir: dir, Env: slices.Concat(env, l.Repo.Git.Env, []string{"GIT_DIR=" + dir}),
+		Program: l.Repo.Git.Program, Begin: l.Repo.Git.Begin}
 	if _, err := q.Write(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+format); err != nil {
 		return err
 	}
@@ -509,7 +500,12 @@ func (l RemoteRepo) quarantine(ctx context.Context, use func(git.Runner) error) 
 	if err != nil {
 		return err
 	}
-	if err := shallow(l.Repo.CommonDir, dir); err != nil {
+	// The history of this temporary repository ends where that of the user's ends.
+	ends, err := os.ReadFile(filepath.Join(l.Repo.CommonDir, "shallow"))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "shallow"), ends, 0o600)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	known, err := l.known(ctx)
@@ -551,23 +547,4 @@ func (l RemoteRepo) known(ctx context.Context) ([]string, error) {
 		}
 	}
 	return commits, nil
-}
-
-// shallow makes the history of the temporary repository end where that of the user's ends.
-func shallow(common, dir string) error {
-	text, err := os.ReadFile(filepath.Join(common, "shallow"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(dir, "shallow"), text, 0o600)
-}
-
-// withoutGit removes the variables that would redirect git or make it run something.
-func withoutGit(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(entry string) bool {
-		return strings.HasPrefix(entry, "GIT_") || strings.HasPrefix(entry, "LC_ALL=")
-	})
 }

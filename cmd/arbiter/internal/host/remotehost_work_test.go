@@ -64,14 +64,12 @@ func TestWork(t *testing.T) {
 			if _, err := os.Lstat(filepath.Dir(w.Dir)); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the directory of the run is there: %v", err)
 			}
-			if left := near.Git("ls-remote", info.Cache, "refs/heads/*", "refs/arbiter/*/pushed/*"); left != "" {
-				t.Errorf("left in the cache: %s", left)
-			}
+			testkit.Same(t, "left in the cache", "",
+				near.Git("ls-remote", info.Cache, "refs/heads/*", "refs/arbiter/*/pushed/*"))
 			near.Git("fetch", "-q", info.Cache, saved.Ref+":refs/heads/saved")
 			testkit.Same(t, "saved", "left", near.Git("show", "saved:sub/new"))
 			_, err = m.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"})
-			var rpc *bridge.RPCError
-			if !errors.As(err, &rpc) || rpc.Category != bridge.CatWorkspace {
+			if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Category != bridge.CatWorkspace {
 				t.Errorf("a commit in a directory that is gone: %v", err)
 			}
 		})
@@ -109,8 +107,7 @@ func TestBegin(t *testing.T) {
 	}
 	for _, dir := range []string{filepath.Join(data, "a b"), filepath.Join(data, "$(id)"), "/dev/null/x"} {
 		_, err := (&RemoteMachine{}).Begin(t.Context(), bridge.Owner{Run: gittest.Run}, bridge.RemoteParams{Dir: dir})
-		var rpc *bridge.RPCError
-		if !errors.As(err, &rpc) || rpc.Category != bridge.CatHost {
+		if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Category != bridge.CatHost {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
@@ -138,9 +135,7 @@ func TestResolve(t *testing.T) {
 	got := (&RemoteMachine{}).Resolve(t.Context(), paths)
 	for i, want := range []bridge.ResolvedPath{{Path: paths[0], Exists: true}, {Path: paths[0], Exists: true},
 		{Path: "/no/such", Exists: true}, {Path: paths[3]}} {
-		if got[i] != want {
-			t.Errorf("%s: %+v, want %+v", paths[i], got[i], want)
-		}
+		testkit.Same(t, paths[i], want, got[i])
 	}
 	for _, i := range []int{4, 5} {
 		if got[i].Error == "" || got[i].Path != "" {

@@ -418,14 +418,7 @@ func (p Port) Inspect(ctx context.Context, params bridge.InspectParams) (bridge.
 // traceparent is the environment variable that names the parent span of a process's spans.
 const traceparent = "TRACEPARENT"
 
-// Traced returns a Querier whose questions are spans of the trace. Without telemetry it returns q.
-func Traced(q Querier, t *Exporter) Querier {
-	if t == nil {
-		return q
-	}
-	return tracedQuerier{q, t}
-}
-
+// tracedQuerier makes questions spans of the trace.
 type tracedQuerier struct {
 	Querier
 	telemetry *Exporter
@@ -441,10 +434,8 @@ func (q tracedQuerier) Query(ctx context.Context, p bridge.QueryParams) (bridge.
 
 // with returns a copy of an environment with one more variable.
 func with(env map[string]string, name, value string) map[string]string {
-	more := maps.Clone(env)
-	if more == nil {
-		more = map[string]string{}
-	}
+	more := map[string]string{}
+	maps.Copy(more, env)
 	more[name] = value
 	return more
 }

@@ -40,7 +40,7 @@ func (l *controlLoop) Done() <-chan struct{}       { return nil }
 
 func serviceOf() (*service, *controlLoop) {
 	board := &Board{}
-	l := &controlLoop{emit: board.Sink(func(time.Time, contract.Event) {})}
+	l := &controlLoop{emit: board.publish}
 	return &service{cwd: "/w", opener: Opener{Run: "r"}, input: NewSender(l, board), clients: newGroup()}, l
 }
 

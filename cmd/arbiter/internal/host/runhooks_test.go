@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -40,9 +42,7 @@ func TestHookAgents(t *testing.T) {
 	want := HookSocketAgent{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Session: "a", Window: 300_000,
 		Spent: "warn", Policy: hooks.Policy{Role: hooks.RoleArbiter, Warn: 60, Critical: 80, KeepContext: true}}
 	got, ok := agentOf(state, "a")
-	if !strings.Contains(got.Policy.Reminder, "You are the Arbiter") {
-		t.Errorf("its reminder: %q", got.Policy.Reminder)
-	}
+	testkit.Includes(t, "its reminder", got.Policy.Reminder, "You are the Arbiter")
 	want.Policy.Reminder = got.Policy.Reminder
 	if diff := cmp.Diff(want, got); !ok || diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -81,9 +81,7 @@ func TestSetup(t *testing.T) {
 		}
 	}
 	dir, err := os.MkdirTemp("", "hooks") // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	s := ServeHooks(dir, l, shown, slog.New(slog.DiscardHandler))
 	defer s.Close()

@@ -275,10 +275,13 @@ func (r *hostedRun) lockPlace() error {
 func (r *hostedRun) openServices(script *rehearsal.Scenario) (err error) {
 	dir := r.storage.journal.Dir()
 	mask := settings.MaskerOf(r.choices.Options, r.choices.Hosts)
-	if r.diagnostics, err = openDiagnostics(dir, mask, r.choices.Debug); err != nil {
-		return err
+	d := &r.diagnostics
+	if d.file, err = runstore.OpenLog(dir, mask); err != nil {
+		return command.Environmentf("log: %v", err)
 	}
-	r.choices.Options.Log = r.diagnostics.file.Path()
+	d.mask, d.log = mask, d.file.Logger(r.choices.Debug)
+	d.reporter = runstore.NewReporter(runstore.CrashOptions{Dir: dir, Version: command.Version(), Mask: mask, Log: d.log})
+	r.choices.Options.Log = d.file.Path()
 	spans, err := FromEnvironment(os.Getenv)
 	if err != nil {
 		r.notice.add("no telemetry: %v", err)
@@ -316,7 +319,10 @@ func (r *hostedRun) openDecider() (Opened, error) {
 			if client == nil {
 				return nil
 			}
-			return Traced(client, r.diagnostics.telemetry)
+			if r.diagnostics.telemetry == nil {
+				return client
+			}
+			return tracedQuerier{client, r.diagnostics.telemetry}
 		},
 	})
 }
@@ -355,7 +361,8 @@ func (r *hostedRun) close() {
 	if lost := r.diagnostics.telemetry.Close(lastSpans); lost > 0 {
 		r.diagnostics.log.Warn("telemetry", "spans that found no room", lost)
 	}
-	r.frontends.close()
+	r.frontends.control.Close() // the loop has ended
+	r.frontends.hooks.Close()
 	r.decider.Close()
 	if r.grants != nil {
 		_ = r.grants.Close() // it was only read
@@ -531,25 +538,6 @@ type diagnostics struct {
 	telemetry *Exporter // nil unless the environment names a collector
 }
 
-// openDiagnostics opens the log and the writer of crash reports in the directory of a run.
-func openDiagnostics(dir string, mask func(string) string, debug bool) (d diagnostics, err error) {
-	d.mask = mask
-	if d.file, err = runstore.OpenLog(dir, mask); err != nil {
-		return d, command.Environmentf("log: %v", err)
-	}
-	d.log = d.file.Logger(debug)
-	d.reporter = runstore.NewReporter(runstore.CrashOptions{Dir: dir, Version: command.Version(), Mask: mask, Log: d.log})
-	return d, nil
-}
-
-// sink passes each event on to next, and records it for crash reports and spans.
-func (d *diagnostics) sink(next runloop.Sink) runloop.Sink {
-	return d.reporter.Sink(func(at time.Time, e contract.Event) {
-		d.telemetry.Add(at, e)
-		next(at, e)
-	})
-}
-
 // close closes the crash reports and the log. Nothing is written to them afterwards.
 func (d *diagnostics) close() {
 	if d.reporter != nil {
@@ -581,20 +569,19 @@ type frontends struct {
 	notifier  *settings.Notifier // nil unless --notify names a URL
 }
 
-// close closes the sockets. The loop has ended.
-func (f *frontends) close() {
-	f.control.Close()
-	f.hooks.Close()
-	f.control = nil
-}
-
 // ready creates the loop of a run, whose events go to sink, and opens its interfaces.
 func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	f, dir, log := &r.frontends, r.storage.journal.Dir(), r.diagnostics.log
 	f.clients = NewGroup(
 		func() (*journal.EventLog, error) { return r.storage.EventLog(r.choices.Options.Run) },
 		func() *supervisor.State { return r.loop.Snapshot() }, log)
-	r.loop = runloop.NewLoop(r.choices.Policy, r.diagnostics.sink(f.board.Sink(f.clients.Sink(sink))), log)
+	r.loop = runloop.NewLoop(r.choices.Policy, func(at time.Time, e contract.Event) {
+		r.diagnostics.reporter.Note(at, e)
+		r.diagnostics.telemetry.Add(at, e)
+		f.board.publish(at, e)
+		f.clients.publish(at, e)
+		sink(at, e)
+	}, log)
 	if r.resumed != nil {
 		r.loop.Restore(*r.resumed)
 	}
@@ -656,8 +643,15 @@ func (r *hostedRun) watchState() {
 // the error that ends the process.
 func (r *hostedRun) announceEnd(end control.RunEnded) error {
 	s, exit := r.loop.Snapshot(), contract.Exit(end.Exit)
-	if exit != contract.ExitComplete {
-		end.Text = exitText(exit, s)
+	switch {
+	case exit == contract.ExitComplete:
+	case s.Ending == nil || exit == contract.ExitBug:
+		end.Text = exit.String()
+	default:
+		end.Text = s.Ending.Status + ": " + s.Ending.Summary
+		if len(s.Question.Recovery.Options) > 0 && exit == contract.ExitEnvironment {
+			end.Text += "; " + strings.Join(s.Question.Recovery.Options, "; or ")
+		}
 	}
 	if !s.Pointless() {
 		status := exit.String()
@@ -704,15 +698,15 @@ func Headless(io command.Env, c settings.Choices) (err error) {
 			return
 		}
 		// So that runs without a task do not fill the list of runs.
-		if err := r.storage.discard(r.choices.Options.Run); err != nil {
+		err := r.storage.Remove(r.choices.Options.Run)
+		if err == nil {
+			_, err = r.storage.Tidy()
+		}
+		if err != nil {
 			fmt.Fprintln(e.Stderr, "arbiter: remove the empty run:", err)
 		}
 	}()
-	defer func() {
-		if p := recover(); p != nil { // outside of the loop, which handles its own panics
-			err = e.bug(r, p)
-		}
-	}()
+	defer e.bug(r, &err)
 	var loop *runloop.Loop
 	out := NewWriter(e.Stdout, NDJSONBacklog, func(err error) { loop.Put(input.OutputLost{Message: err.Error()}) })
 	loop = r.ready(out.Put)
@@ -734,24 +728,15 @@ func Headless(io command.Env, c settings.Choices) (err error) {
 	return r.announceEnd(control.RunEnded{Exit: int(exit), Unfinished: unfinished})
 }
 
-// bug writes a report about a panic of Arbiter, and returns the error that ends the program.
-func (e hostEnv) bug(r *hostedRun, p any) error {
-	r.diagnostics.reporter.Panicked(&runloop.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
-	r.diagnostics.reporter.Close()
-	e.printReports(r)
-	return &command.Error{Code: contract.ExitBug, Text: fmt.Sprintf("bug in arbiter: %v", p)}
-}
-
-// exitText returns the line on stderr that explains why a run did not complete.
-func exitText(exit contract.Exit, s *supervisor.State) string {
-	if s.Ending == nil || exit == contract.ExitBug {
-		return exit.String()
+// bug, which is deferred, writes a report about a panic outside of the loop, which handles its own. err then ends the
+// program.
+func (e hostEnv) bug(r *hostedRun, err *error) {
+	if p := recover(); p != nil {
+		r.diagnostics.reporter.Panicked(&runloop.Fault{Panic: fmt.Sprint(p), Stack: debug.Stack()})
+		r.diagnostics.reporter.Close()
+		e.printReports(r)
+		*err = &command.Error{Code: contract.ExitBug, Text: fmt.Sprintf("bug in arbiter: %v", p)}
 	}
-	text := s.Ending.Status + ": " + s.Ending.Summary
-	if len(s.Question.Recovery.Options) > 0 && exit == contract.ExitEnvironment {
-		text += "; " + strings.Join(s.Question.Recovery.Options, "; or ")
-	}
-	return text
 }
 
 func readCommands(stdin io.Reader, r *hostedRun) {
@@ -807,16 +792,7 @@ func (e hostEnv) host(*cli.Context) (err error) {
 		return e.notReady(err)
 	}
 	defer r.close()
-	defer func() {
-		if p := recover(); p != nil { // outside of the loop, which handles its own panics
-			err = e.bug(r, p)
-		}
-	}()
-	return e.playHost(r)
-}
-
-// playHost plays a prepared run, and reports its end to the clients.
-func (e hostEnv) playHost(r *hostedRun) error {
+	defer e.bug(r, &err)
 	loop := r.ready(func(time.Time, contract.Event) {}) // the subscribers get events from the hub
 	defer r.heedSignals()()
 	if r.frontends.control == nil {

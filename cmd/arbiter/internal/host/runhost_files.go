@@ -87,9 +87,8 @@ func (s *storage) lockPlace(dir, run string) error {
 func (s *storage) lockWorkspace(dir string) error {
 	var err error
 	s.workspace, err = journal.LockWorkspace(dir)
-	var held *journal.HeldError
-	switch {
-	case errors.As(err, &held):
+	switch held, ok := errors.AsType[*journal.HeldError](err); {
+	case ok:
 		who := "a process that the system does not name"
 		if held.PID != 0 {
 			who = fmt.Sprintf("process %d", held.PID)
@@ -128,15 +127,6 @@ func (s *storage) finish(ctx context.Context, state *supervisor.State) error {
 			m.Status = status
 		}
 	})
-}
-
-// discard removes the closed run.
-func (s *storage) discard(run string) error {
-	err := s.Remove(run)
-	if err == nil {
-		_, err = s.Tidy()
-	}
-	return err
 }
 
 // close closes the journal and releases the locks. log may be nil.
@@ -339,7 +329,7 @@ func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) e
 			r.notice.add("%s", files.Notice)
 		}
 		o.Workspace = files.Workspace
-		files.Reach(r.bridges.others.Work())
+		files.Reach(hostWork{r.bridges.others})
 		loop.Files(files)
 		return nil
 	}

@@ -104,9 +104,7 @@ func TestOneRunInADirectory(t *testing.T) {
 		t.Errorf("after the end of the first: %v", err)
 	}
 	second.close(nil)
-	if notices.String() != "" {
-		t.Errorf("said %q", notices.String())
-	}
+	testkit.Same(t, "said", "", notices.String())
 }
 
 // TestFinish: the journal records how a run ended, and which runs may be resumed.

@@ -42,7 +42,7 @@ func TestAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, board := newLoop(), &Board{}
 		s := NewSender(l, board)
-		sink := board.Sink(func(time.Time, contract.Event) {})
+		sink := board.publish
 		go func() {
 			for range 2 {
 				c := (<-l.taken).(input.Command)

@@ -32,7 +32,7 @@ func newGroup() *Group {
 func TestClientReceivesAllEventsAndTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup()
-		sink := g.Sink(func(time.Time, contract.Event) {})
+		sink := g.publish
 		sink(time.Now(), contract.Event{Body: contract.Takeover{State: "open"}})
 		var received []string
 		go g.Subscribe(t.Context(), control.SubscribeParams{Since: 0, State: true}, func(part any) error {
@@ -65,9 +65,7 @@ func TestStuckClient(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		g.End(control.RunEnded{})
-		if waited := time.Since(began); waited != lastEvents {
-			t.Errorf("waited for %s", waited)
-		}
+		testkit.Same(t, "waited for", lastEvents, time.Since(began))
 	})
 }
 
@@ -219,9 +217,7 @@ func TestLostReaderIsReportedOnce(t *testing.T) {
 		if err := l.Close(time.Minute); err == nil || err.Error() != "gone" {
 			t.Errorf("close: %v", err)
 		}
-		if len(told) != 1 {
-			t.Errorf("told %d times", len(told))
-		}
+		testkit.Same(t, "told", 1, len(told))
 	})
 }
 

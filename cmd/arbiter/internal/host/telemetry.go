@@ -28,6 +28,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -163,17 +164,6 @@ func (e *Exporter) Close(within time.Duration) (lost int) {
 	return dropped
 }
 
-func (e *Exporter) next() (spans []span, last bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	n := min(batch, len(e.waiting))
-	spans = e.waiting[:n:n]
-	if e.waiting = e.waiting[n:]; len(e.waiting) == 0 {
-		e.waiting = nil
-	}
-	return spans, e.closed && len(e.waiting) == 0
-}
-
 func (e *Exporter) work(ctx context.Context) {
 	defer close(e.done)
 	tick := time.NewTicker(every)
@@ -185,9 +175,15 @@ func (e *Exporter) work(ctx context.Context) {
 		case <-e.wake:
 		}
 		for more := true; more && ctx.Err() == nil; {
-			var spans []span
-			spans, last = e.next()
-			more = len(spans) == batch
+			e.mu.Lock()
+			n := min(batch, len(e.waiting))
+			spans := e.waiting[:n:n]
+			if e.waiting = e.waiting[n:]; len(e.waiting) == 0 {
+				e.waiting = nil
+			}
+			last = e.closed && len(e.waiting) == 0
+			e.mu.Unlock()
+			more = n == batch
 			if len(spans) == 0 {
 				break
 			}
@@ -316,8 +312,10 @@ func FromEnvironment(get func(string) string) (TelemetrySettings, error) {
 		return "", ""
 	}
 	variable, endpoint := of("ENDPOINT")
-	if endpoint == "" || strings.EqualFold(get("OTEL_SDK_DISABLED"), "true") ||
-		!exportsOTLP(get("OTEL_TRACES_EXPORTER")) {
+	exporters := strings.FieldsFunc(cmp.Or(get("OTEL_TRACES_EXPORTER"), "otlp"), func(r rune) bool {
+		return r == ',' || r == ' '
+	})
+	if endpoint == "" || strings.EqualFold(get("OTEL_SDK_DISABLED"), "true") || !slices.Contains(exporters, "otlp") {
 		return TelemetrySettings{}, nil
 	}
 	if name, protocol := of("PROTOCOL"); strings.EqualFold(protocol, "grpc") {
@@ -352,15 +350,6 @@ func FromEnvironment(get func(string) string) (TelemetrySettings, error) {
 		s.Timeout = time.Duration(ms) * time.Millisecond
 	}
 	return s, nil
-}
-
-func exportsOTLP(list string) bool {
-	for _, name := range strings.Split(list, ",") {
-		if name = strings.TrimSpace(name); name == "otlp" || name == "" && list == "" {
-			return true
-		}
-	}
-	return false
 }
 
 // eachPair calls f with the keys and values of a list such as "a=1,b=2"; values are URL-encoded.
@@ -470,6 +459,7 @@ func (r *recorder) inner(agent, subagent string) string {
 
 // add processes an event that happened at a time.
 func (r *recorder) add(at time.Time, e contract.Event) {
+	turn := key{"turn", e.ID, ""}
 	switch b := e.Body.(type) {
 	case contract.Session:
 		r.begin(runKey, r.trace.parent, at, "invoke_workflow arbiter", map[string]any{
@@ -487,15 +477,6 @@ func (r *recorder) add(at time.Time, e contract.Event) {
 			"arbiter.crashes":  int64(b.Crashes), "arbiter.iterations": int64(b.Iterations)})
 	case contract.Check:
 		r.check(at, e.ID, b)
-	default:
-		r.addTurn(at, e)
-	}
-}
-
-// addTurn processes an event within a turn.
-func (r *recorder) addTurn(at time.Time, e contract.Event) {
-	turn := key{"turn", e.ID, ""}
-	switch b := e.Body.(type) {
 	case contract.Message:
 		if first, ok := r.sent[b.To]; ok {
 			r.sent[b.To] = sent{first.at, true}

@@ -96,15 +96,11 @@ func TestStory(t *testing.T) {
 	}
 	var spans []spanSent
 	for body := range bodies {
-		if strings.Contains(body, secret) {
-			t.Errorf("it sends what somebody wrote: %s", body)
-		}
+		testkit.Excludes(t, "it sends what somebody wrote", body, secret)
 		var r struct {
 			ResourceSpans []struct{ ScopeSpans []struct{ Spans []spanSent } }
 		}
-		if err := json.Unmarshal([]byte(body), &r); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, json.Unmarshal([]byte(body), &r))
 		spans = append(spans, r.ResourceSpans[0].ScopeSpans[0].Spans...)
 	}
 	names := map[string]string{"": "nothing"}
@@ -331,9 +327,7 @@ func TestTraceparent(t *testing.T) {
 	if len(fields) != 4 || !isID(fields[1], 32) || !isID(fields[2], 16) || fields[3] != "01" {
 		t.Errorf("the agent gets %q", own)
 	}
-	if again := NewTrace("run-1", "").Traceparent("orch-1", 2); again != own {
-		t.Errorf("a resumed run has another trace: %q, then %q", own, again)
-	}
+	testkit.Same(t, "a resumed run has another trace", own, NewTrace("run-1", "").Traceparent("orch-1", 2))
 	for _, other := range []string{
 		NewTrace("run-2", "").Traceparent("orch-1", 2), NewTrace("run-1", "").Traceparent("orch-2", 2),
 		NewTrace("run-1", "").Traceparent("orch-1", 3), NewTrace("run-1", outer).Traceparent("orch-1", 2),
@@ -355,9 +349,7 @@ func TestTraceparent(t *testing.T) {
 		"00-00000000000000000000000000000000-b7ad6b7169203331-01",
 		"00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
 	} {
-		if got := NewTrace("run-1", bad).Traceparent("orch-1", 2); got != own {
-			t.Errorf("%q counts as a trace: %q", bad, got)
-		}
+		testkit.Same(t, fmt.Sprintf("%q counts as a trace", bad), own, NewTrace("run-1", bad).Traceparent("orch-1", 2))
 	}
 	if got := NewTrace("run-1", "01"+outer[2:]+"-more").Traceparent("orch-1", 2); !strings.HasPrefix(got, outer[:36]) {
 		t.Errorf("a later version of the header is not read: %q", got)

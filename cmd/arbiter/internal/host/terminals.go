@@ -372,9 +372,8 @@ func WatchDayBudget(
 		}
 	}
 	look()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	var watch sync.WaitGroup
+	watch.Go(func() {
 		tick := time.NewTicker(dayEvery)
 		defer tick.Stop()
 		for {
@@ -385,8 +384,8 @@ func WatchDayBudget(
 				return
 			}
 		}
-	}()
-	return func() { cancel(); <-ended }
+	})
+	return func() { cancel(); watch.Wait() }
 }
 
 // This file checks before each start of an agent whether the settings in its directory are trusted.
@@ -453,7 +452,12 @@ func (w *TrustGate) ownGate(dir string, trusted trust.Listing) error {
 		return err
 	}
 	// Settings that are also read from the user's work tree are those that were trusted.
-	return untrusted(dir, trust.News(trusted, own, trusted.Root+string(filepath.Separator)))
+	changes := trust.News(trusted, own, trusted.Root+string(filepath.Separator))
+	if len(changes) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s has settings that are not trusted (%s): have them taken out there, or land them and trust "+
+		"the workspace", dir, sanitize.Line(trust.Summary(changes, settings.MaxListedChanges), 600))
 }
 
 // gateElsewhere lets an agent start on another host if its directory there has no settings that the trusted
@@ -487,16 +491,6 @@ func (w *TrustGate) gateElsewhere(ctx context.Context, dir string, pinned runloo
 	w.see(pinned.Host, there)
 	return &runloop.Untrusted{Hash: there.Hash, Message: fmt.Sprintf("host %s: %s has settings that are not trusted: %s",
 		pinned.Host, dir, sanitize.Line(trust.Summary(changes, settings.MaxListedChanges), 600))}
-}
-
-// untrusted returns an error about the untrusted settings in a directory.
-func untrusted(dir string, changes []trust.Change) error {
-	if len(changes) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%s has settings that are not trusted (%s): have them taken out there, or land them and trust "+
-		"the workspace",
-		dir, sanitize.Line(trust.Summary(changes, settings.MaxListedChanges), 600))
 }
 
 // Record stores that the human has trusted settings in the run, if they are still known.

@@ -37,7 +37,7 @@ func (l *terminalsLoop) Done() <-chan struct{}       { return l.done }
 
 func openerOf(answer func(contract.Command) []contract.Body) (Opener, *terminalsLoop) {
 	board := &Board{}
-	l := &terminalsLoop{answer: answer, events: board.Sink(func(time.Time, contract.Event) {}), done: make(chan struct{})}
+	l := &terminalsLoop{answer: answer, events: board.publish, done: make(chan struct{})}
 	return Opener{Run: "r", Terminals: &Terminals{}, Input: NewSender(l, board)}, l
 }
 

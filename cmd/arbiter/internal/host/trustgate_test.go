@@ -25,9 +25,7 @@ func TestSettingsOfAWorktree(t *testing.T) {
 		testkit.OK(t, os.WriteFile(filepath.Join(dir, ".claude", "settings.json"), []byte(text), 0o600))
 	}
 	for _, dir := range []string{place, own} {
-		if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil { // so that the search stops here
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.Mkdir(filepath.Join(dir, ".git"), 0o700)) // so that the search stops here
 	}
 	hook := func(command string) string {
 		return `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"` + command + `"}]}]}}`

@@ -38,11 +38,10 @@ func TestLiveRun(t *testing.T) {
 	expect := func(named, run, says string) {
 		t.Helper()
 		info, err := FindLive(all, named)
-		var exit *command.Error
-		switch {
+		switch exit, ok := errors.AsType[*command.Error](err); {
 		case says == "" && (err != nil || info.Run != run):
 			t.Errorf("%q: %s, %v, want %s", named, info.Run, err, run)
-		case says != "" && (!errors.As(err, &exit) || exit.Code != contract.ExitUsage ||
+		case says != "" && (!ok || exit.Code != contract.ExitUsage ||
 			!strings.Contains(exit.Text, says)):
 			t.Errorf("%q: %v, want %q", named, err, says)
 		}
@@ -65,9 +64,7 @@ func TestRunEndsDuringConnecting(t *testing.T) {
 	t.Cleanup(func() { store.Close() })
 	all := &Runs{store, ""}
 	run, err := store.Create(journal.Meta{Run: "aaaa1111-ends", CWD: t.TempDir(), Began: time.Now()}, journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	info := testkit.Must(FindLive(all, "aaaa1111"))(t)
 	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 	closed := make(chan error)

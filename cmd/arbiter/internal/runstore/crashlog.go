@@ -72,15 +72,8 @@ func NewReporter(o CrashOptions) *CrashReporter {
 	return c
 }
 
-// Sink records every event and passes it on to next.
-func (c *CrashReporter) Sink(next runloop.Sink) runloop.Sink {
-	return func(at time.Time, e contract.Event) {
-		c.note(at, e)
-		next(at, e)
-	}
-}
-
-func (c *CrashReporter) note(at time.Time, e contract.Event) {
+// Note is a runloop.Sink: it records every event.
+func (c *CrashReporter) Note(at time.Time, e contract.Event) {
 	c.mu.Lock()
 	if len(c.last) < keptEvents {
 		c.last = append(c.last, timedEvent{at, e})
@@ -89,11 +82,8 @@ func (c *CrashReporter) note(at time.Time, e contract.Event) {
 		c.next = (c.next + 1) % keptEvents
 	}
 	c.mu.Unlock()
-	switch b := e.Body.(type) {
-	case contract.Done:
-		if b.Reason == string(runconfig.RestartCrash) {
-			c.write(at, e.ID, "session "+b.SessionID+" ended unasked\n")
-		}
+	if b, ok := e.Body.(contract.Done); ok && b.Reason == string(runconfig.RestartCrash) {
+		c.write(at, e.ID, "session "+b.SessionID+" ended unasked\n")
 	}
 }
 
@@ -172,9 +162,7 @@ func (r crashReport) save(o CrashOptions) (string, error) {
 			return "", err
 		}
 		_, err = f.WriteString(o.Mask(b.String()))
-		if closeErr := f.Close(); err == nil {
-			err = closeErr
-		}
+		err = errors.Join(err, f.Close())
 		return f.Name(), err
 	}
 }
@@ -224,22 +212,13 @@ func (f *follower) copy() error {
 			}
 			f.file = file
 		}
-		same := f.current()
-		if _, err := io.Copy(f.w, f.file); err != nil || same {
-			return err
+		now, err := os.Stat(f.path)
+		open, openErr := f.file.Stat()
+		if _, copyErr := io.Copy(f.w, f.file); copyErr != nil || err != nil || openErr != nil || os.SameFile(open, now) {
+			return copyErr
 		}
-		f.close() // it was rotated before it was copied completely
+		f.close() // it was rotated before it was copied completely, and nothing is appended to it any more
 	}
-}
-
-// current reports whether the open file is still the log. Otherwise nothing is appended to it any more.
-func (f *follower) current() bool {
-	open, err := f.file.Stat()
-	if err != nil {
-		return true
-	}
-	now, err := os.Stat(f.path)
-	return err != nil || os.SameFile(open, now)
 }
 
 func (f *follower) close() {

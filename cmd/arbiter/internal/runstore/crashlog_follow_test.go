@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestFollow shows that a log is followed from its beginning to the end of its run, across a rotation.
@@ -21,26 +23,20 @@ func TestFollow(t *testing.T) {
 			_, err = f.WriteString(text)
 			err = errors.Join(err, f.Close())
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 	}
 	var out strings.Builder
 	var want string
 	round := 0
 	alive := func() bool { // each check is followed by a copy
-		if got := out.String(); got != want {
-			t.Errorf("round %d: %q instead of %q", round, got, want)
-		}
+		testkit.Same(t, fmt.Sprintf("round %d", round), want, out.String())
 		round++
 		switch round {
 		case 1: // there is no log yet
 			return true
 		case 3: // two lines, and a rotation between them
 			add("a\n")
-			if err := os.Rename(path, path+".1"); err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, os.Rename(path, path+".1"))
 			want += "a\n"
 		}
 		text := fmt.Sprintf("round %d\n", round)
@@ -48,9 +44,7 @@ func TestFollow(t *testing.T) {
 		want += text
 		return round < 5
 	}
-	if err := FollowCrashes(t.Context(), dir, &out, alive); err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, FollowCrashes(t.Context(), dir, &out, alive))
 	if out.String() != want || round != 5 {
 		t.Errorf("%d rounds: %q instead of %q", round, out.String(), want)
 	}

@@ -107,7 +107,13 @@ func (r *Runs) Fork(
 	if err := f.copySessions(); err != nil {
 		return "", nil, err
 	}
-	if err := f.copyImages(); err != nil {
+	images, err := ImagesOf(f.from)
+	for _, file := range images {
+		if err == nil {
+			err = f.copyFile(strings.TrimPrefix(file.Path, RunDir+"/"))
+		}
+	}
+	if err != nil {
 		return "", nil, err
 	}
 	log, err := r.EventLog(info.Run)
@@ -286,17 +292,6 @@ func movePaths(text, from, to string) string {
 		}
 		text = text[end:]
 	}
-}
-
-// copyImages copies the images of messages.
-func (f *forking) copyImages() error {
-	files, err := ImagesOf(f.from)
-	for _, file := range files {
-		if err == nil {
-			err = f.copyFile(strings.TrimPrefix(file.Path, RunDir+"/"))
-		}
-	}
-	return err
 }
 
 func (f *forking) copyFile(name string) error {

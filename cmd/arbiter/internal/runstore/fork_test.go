@@ -1,6 +1,11 @@
 package runstore
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+)
 
 // TestMovePaths: a directory is replaced where it is named, and not where it is a part of another name.
 func TestMovePaths(t *testing.T) {
@@ -13,8 +18,6 @@ func TestMovePaths(t *testing.T) {
 		`/src/a`:                                 `/own/orch-1`,
 		`list:\n/src/a/x\n\t/src/a/y`:            `list:\n/own/orch-1/x\n\t/own/orch-1/y`,
 	} {
-		if got := movePaths(text, "/src/a", "/own/orch-1"); got != want {
-			t.Errorf("%s became %s, want %s", text, got, want)
-		}
+		testkit.Same(t, fmt.Sprintf("%s became", text), want, movePaths(text, "/src/a", "/own/orch-1"))
 	}
 }

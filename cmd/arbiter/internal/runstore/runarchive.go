@@ -203,7 +203,8 @@ type exported struct {
 // CheckArchive returns the error that [ArchivePlace] would return before it writes, and otherwise the transcripts to
 // copy.
 func CheckArchive(from, config string) ([]exported, error) {
-	files, err := filepath.Glob(filepath.Join(escape(from), "*", "*.jsonl"))
+	quoted := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(from)
+	files, err := filepath.Glob(filepath.Join(quoted, "*", "*.jsonl"))
 	if err != nil {
 		return nil, err
 	}
@@ -225,11 +226,6 @@ func CheckArchive(from, config string) ([]exported, error) {
 		all = append(all, x)
 	}
 	return all, nil
-}
-
-// escape quotes a path as a glob pattern.
-func escape(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
 // beginning reports whether file a is a prefix of file b, and whether both are equal.
@@ -281,8 +277,17 @@ func (x exported) place(projects string) error {
 			return err
 		}
 		for _, e := range entries {
-			err := copyMissing(filepath.Join(in, e.Name()), filepath.Join(transcript.Beside(to), dir, e.Name()))
-			if err != nil {
+			from, to := filepath.Join(in, e.Name()), filepath.Join(transcript.Beside(to), dir, e.Name())
+			if _, err := os.Lstat(to); err == nil {
+				begins, same, err := beginning(to, from)
+				if err != nil {
+					return err
+				}
+				if same || !begins { // it is complete, or another file
+					continue
+				}
+			}
+			if err := copyFile(from, to); err != nil {
 				return err
 			}
 		}
@@ -291,17 +296,6 @@ func (x exported) place(projects string) error {
 		return nil
 	}
 	return copyFile(x.file, to)
-}
-
-// copyMissing copies a file if the target does not exist or has only its beginning.
-func copyMissing(from, to string) error {
-	if _, err := os.Lstat(to); err == nil {
-		begins, same, err := beginning(to, from)
-		if err != nil || same || !begins {
-			return err
-		}
-	}
-	return copyFile(from, to)
 }
 
 // copyFile copies a file atomically, readable only by the user. Until the copy is on disk, its name is one that

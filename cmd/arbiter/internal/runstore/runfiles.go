@@ -580,8 +580,7 @@ func (f *Files) handedOver(ctx context.Context, agent string) (head, base string
 		return "", "", err
 	}
 	work, err := dirs.Commit(ctx, w, "Unfinished work of "+agent)
-	var unfinished *workspace.UnfinishedError
-	if !errors.As(err, &unfinished) {
+	if _, ok := errors.AsType[*workspace.UnfinishedError](err); !ok {
 		return work.Head, w.Base, err
 	}
 	if _, err := dirs.Save(ctx, w); err != nil { // in the middle of a merge: continue with the committed work
@@ -899,9 +898,8 @@ func (f *Files) has(ctx context.Context, w workspace.Worktree, head string) (boo
 func (f *Files) Revert(ctx context.Context, e input.Revert) input.ChangeReverted {
 	_, err := again(ctx, func() (struct{}, error) { return struct{}{}, RevertFiles(ctx, f.repo, e) })
 	done := input.ChangeReverted{Serial: e.Serial}
-	var refused *workspace.RefusedError
-	switch {
-	case errors.As(err, &refused):
+	switch refused, ok := errors.AsType[*workspace.RefusedError](err); {
+	case ok:
 		done.Refused = refused.Reason
 	case err != nil:
 		done.Refused = err.Error()

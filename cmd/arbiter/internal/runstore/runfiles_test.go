@@ -275,9 +275,7 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 		got["other"] != "-rw-r--r-- others, again\n" {
 		t.Errorf("shared files %v", got)
 	}
-	if diff := cmp.Diff(private, p.Private()); diff != "" {
-		t.Errorf("the user's own part of the repository, -before +after:\n%s", diff)
-	}
+	testkit.Same(t, "the user's own part of the repository", private, p.Private())
 	messages, err := p.files.Remove(ctx)
 	if err != nil || len(messages) != 0 {
 		t.Errorf("removed: %q, %v", messages, err)
@@ -298,9 +296,7 @@ func TestSuccessorContinues(t *testing.T) {
 	three.Write("three", "not committed\n")
 	two.Write("new", "whole\n")
 	p.merge("orch-2")
-	if err := os.RemoveAll(one.Path); err != nil { // by a human
-		t.Fatal(err)
-	}
+	testkit.OK(t, os.RemoveAll(one.Path)) // by a human
 	messages, err := p.files.Remove(ctx)
 	want := []string{
 		"uncommitted work of orch-3 is saved in refs/arbiter/" + gittest.RUN8 + "/orch-3/wip",
@@ -355,15 +351,11 @@ func TestMergeKilled(t *testing.T) {
 					}
 				}
 				want := map[string]string{"new": "100644 1\n", "other": "100644 1\n", "shared": "100644 ONE\n2\n3\n4\n5\nlast\n"}
-				if diff := cmp.Diff(want, tree); diff != "" {
-					t.Errorf("killed after step %d, -want +got:\n%s", n, diff)
-				}
-				if diff := cmp.Diff(private, p.Private()); diff != "" {
-					t.Errorf("killed after step %d: the user's own part of the repository, -before +after:\n%s", n, diff)
-				}
-				if status := one.Git("status", "--porcelain"); status != "" {
-					t.Errorf("killed after step %d: its directory has %q", n, status)
-				}
+				testkit.Same(t, fmt.Sprintf("killed after step %d", n), want, tree)
+				testkit.Same(t, fmt.Sprintf("killed after step %d: the user's own part of the repository", n), private,
+					p.Private())
+				testkit.Same(t, fmt.Sprintf("killed after step %d: its directory", n), "",
+					one.Git("status", "--porcelain"))
 				if !killed {
 					if n < 5 {
 						t.Errorf("only %d steps", n-1)
@@ -417,9 +409,7 @@ func TestRecordKilled(t *testing.T) {
 				if diff := cmp.Diff(want, got); diff != "" || got.Failed != "" || got.Tree == "" {
 					t.Errorf("killed after step %d, -want +got:\n%s", n, diff)
 				}
-				if diff := cmp.Diff(private, p.Private()); diff != "" {
-					t.Errorf("killed after step %d: the user's part changed, -before +after:\n%s", n, diff)
-				}
+				testkit.Same(t, fmt.Sprintf("killed after step %d: the user's part changed", n), private, p.Private())
 				if !killed {
 					break
 				}

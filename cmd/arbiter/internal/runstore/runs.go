@@ -199,9 +199,8 @@ func PlayedElsewhere(run string, pid int) error {
 // Find finds a run by its id or a prefix of it.
 func Find(store *journal.Store, prefix string) (journal.Info, error) {
 	info, err := store.Find(prefix)
-	var many *journal.AmbiguousError
-	switch {
-	case errors.As(err, &many):
+	switch many, ok := errors.AsType[*journal.AmbiguousError](err); {
+	case ok:
 		return info, command.Usagef("%q fits several runs: %s; give more of the id", prefix, strings.Join(many.Matches, ", "))
 	case errors.Is(err, journal.ErrNotFound):
 		return info, command.Usagef("there is no run %q; arbiter sessions lists the runs", prefix)
@@ -444,8 +443,7 @@ func addChanges(
 			}
 		}
 	}
-	var changed *git.ChangedError
-	switch {
+	switch changed, ok := errors.AsType[*git.ChangedError](err); {
 	case errors.Is(err, workspaces.ErrNoGit):
 		r.NoChanges("not known: the directory is not in a Git repository")
 	case errors.Is(err, workspaces.ErrNoCommit):
@@ -454,7 +452,7 @@ func addChanges(
 		r.NoChanges("not known: the run has no snapshot")
 	case errors.Is(err, os.ErrNotExist):
 		r.NoChanges("not known: the directory no longer exists")
-	case errors.As(err, &changed):
+	case ok:
 		r.NoChanges("not known: " + changed.Error())
 	default:
 		r.NoChanges("not known: Git failed")

@@ -60,9 +60,7 @@ func TestSpendingIsReadOnce(t *testing.T) {
 	resume := func(bodies ...contract.Body) {
 		t.Helper()
 		run, _, err := store.Open(id, 0, journal.Options{}, func(*journal.Recovered) ([]byte, error) { return nil, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		spend(run, bodies...)
 		end(run)
 	}

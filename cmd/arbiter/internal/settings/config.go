@@ -464,7 +464,7 @@ func (s *Choices) readHosts(c *cli.Context) error {
 	}
 	s.Options.HereToo = chosen.Here && len(chosen.Hosts) > 0
 	for _, h := range chosen.Hosts {
-		s.Options.Hosts = append(s.Options.Hosts, runconfig.Host{Name: h.Name, Slots: h.Slots, Dir: h.Dir})
+		s.Options.Hosts = append(s.Options.Hosts, runconfig.Host{Name: h.Name, Slots: h.Slots})
 	}
 	for _, p := range s.Hosts.Pools {
 		if members := slices.DeleteFunc(slices.Clone(p.Hosts), func(name string) bool {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
@@ -40,9 +40,7 @@ func TestResumeSandbox(t *testing.T) {
 		}
 		choices := Choices{Sandbox: now, Given: given}
 		choices.ResumeSandbox(c.old)
-		if diff := cmp.Diff(c.want, choices.Sandbox); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", name, diff)
-		}
+		testkit.Same(t, name, c.want, choices.Sandbox)
 	}
 }
 

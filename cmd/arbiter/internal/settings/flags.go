@@ -277,15 +277,7 @@ func EnvName(s Setting) []string {
 	case "-":
 		return nil
 	case "":
-		name := []byte("ARBITER_" + s.Name)
-		for i, c := range name {
-			if c == '-' {
-				name[i] = '_'
-			} else if c >= 'a' && c <= 'z' {
-				name[i] = c - 'a' + 'A'
-			}
-		}
-		return []string{string(name)}
+		return []string{"ARBITER_" + strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))}
 	}
 	return []string{s.Env}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -24,9 +25,7 @@ makes:
     input_usd: 0.5
     output_usd: 2
 `), &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	want := []runconfig.Make{
 		{MaxTurns: 3, MakeSpec: bridge.MakeSpec{Name: "mine", Command: []string{"mine"}, Like: "opencode",
 			AcceptUnasked: true, InputUSD: 0.5, OutputUSD: 2}},

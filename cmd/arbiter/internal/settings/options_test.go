@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -75,16 +76,12 @@ func TestResumeWithAnotherDecider(t *testing.T) {
 	of := func(o runconfig.Options) []any {
 		return []any{o.Decider, o.DeciderModel, o.DeciderEffort, o.DeciderTimeout, o.DecisionCache, o.MaxTotalFailures}
 	}
-	if d := cmp.Diff(of(begun), of(Choices{Options: now}.Over(begun))); d != "" {
-		t.Errorf("nothing was named: %s", d)
-	}
+	testkit.Same(t, "nothing was named", of(begun), of(Choices{Options: now}.Over(begun)))
 	given := map[string]bool{}
 	for _, s := range Table {
 		given[s.Name] = true
 	}
-	if d := cmp.Diff(of(now), of(Choices{Options: now, Given: given}.Over(begun))); d != "" {
-		t.Errorf("all was named: %s", d)
-	}
+	testkit.Same(t, "all was named", of(now), of(Choices{Options: now, Given: given}.Over(begun)))
 }
 
 // TestSetFlagsAreThoseThatCLISays: setFlags agrees with urfave/cli about each flag.

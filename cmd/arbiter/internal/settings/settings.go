@@ -147,7 +147,9 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 // of a variable, is the default.
 func checkChoices(c *cli.Context) error {
 	for _, s := range Table {
-		words := command.Choices(placeholder(s.usage))
+		_, rest, _ := strings.Cut(s.usage, "`")
+		placeholder, _, _ := strings.Cut(rest, "`")
+		words := command.Choices(placeholder)
 		text := c.String(s.Name)
 		if words == nil || slices.Contains(words, text) {
 			continue
@@ -162,13 +164,6 @@ func checkChoices(c *cli.Context) error {
 		}
 	}
 	return nil
-}
-
-// placeholder returns what a usage has in backquotes.
-func placeholder(usage string) string {
-	_, rest, _ := strings.Cut(usage, "`")
-	value, _, _ := strings.Cut(rest, "`")
-	return value
 }
 
 // contradiction returns the first conflict between settings, or the first invalid value.
@@ -755,7 +750,11 @@ func UsageProblem(c *cli.Context, err error, _ bool) error {
 	}
 	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
 		meant := command.Meant("--"+name, slices.Sorted(maps.Keys(known)))
-		return command.Usagef("unknown flag %s%s", dashed(name), strings.TrimSuffix("; "+meant, "; "))
+		dashes := "--"
+		if len(name) == 1 { // as it was typed, as far as the parser says
+			dashes = "-"
+		}
+		return command.Usagef("unknown flag %s%s%s", dashes, name, strings.TrimSuffix("; "+meant, "; "))
 	}
 	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
 		return command.Usagef("--%s needs a value: %s", name, known["--"+name].Value)
@@ -800,14 +799,6 @@ func wanted(flags []cli.Flag, name string) string {
 		return kindInt.Article()
 	}
 	return kindNumber.Article()
-}
-
-// dashed returns a flag as it was typed, as far as the parser says.
-func dashed(name string) string {
-	if len(name) == 1 {
-		return "-" + name
-	}
-	return "--" + name
 }
 
 // Command lines in messages work as printed: in the same directory and environment, regardless of the flags that

@@ -464,9 +464,6 @@ func (c Choices) SandboxConfig() (cfg bridge.SandboxConfig, reason string) {
 	return cfg, ""
 }
 
-// variable returns a variable as the agents get it.
-func (c Choices) variable(name string) string { return cmp.Or(c.Options.Env[name], os.Getenv(name)) }
-
 // hiddenLogin says why agents could not log in to a cloud in the sandbox; empty: they can.
 func (c Choices) hiddenLogin() string {
 	for _, cloud := range []struct {
@@ -477,7 +474,7 @@ func (c Choices) hiddenLogin() string {
 			"CLAUDE_CODE_SKIP_BEDROCK_AUTH"}},
 		{"Vertex", "CLAUDE_CODE_USE_VERTEX", []string{"CLAUDE_CODE_SKIP_VERTEX_AUTH"}},
 	} {
-		given := func(name string) bool { return c.variable(name) != "" }
+		given := func(name string) bool { return cmp.Or(c.Options.Env[name], os.Getenv(name)) != "" } // for the agents
 		if given(cloud.use) && !slices.ContainsFunc(cloud.keys, given) {
 			return fmt.Sprintf("the login of %s is in files that the sandbox hides: give it by a variable (%s), or use "+
 				"--sandbox on", cloud.name, strings.Join(cloud.keys, ", "))

@@ -92,8 +92,14 @@ func attach(e command.Env, c *cli.Context, app func() *cli.App) error {
 		Term: os.Getenv("TERM")}
 	fmt.Fprintf(e.Stderr, "Attaching to %s. Ctrl+C gives up.\n", sanitize.Line(agent, 60))
 	r, err := l.Attach(ctx, p)
-	if err != nil {
-		return notAttached(ctx, err)
+	refused, ok := errors.AsType[*control.Refusal](err)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return command.BySignal(ctx, "given up")
+	case ok && refused.Code != control.CodeUnopen:
+		return command.Usagef("%s", refused.Message)
+	case err != nil:
+		return command.Failedf("%v", err)
 	}
 	return ShowAttach(ctx, e.Stderr, r, ptyproxy.Proxy{Detach: key}, l.Client)
 }
@@ -116,17 +122,6 @@ func detachKey(name string) (byte, error) {
 		return 0, command.Usagef("--detach-key %q: a terminal reads it as Esc, Tab or Enter; use another key", name)
 	}
 	return letter[0], nil
-}
-
-// notAttached converts the error of a session that was not opened.
-func notAttached(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return command.BySignal(ctx, "given up")
-	}
-	if refused, ok := errors.AsType[*control.Refusal](err); ok && refused.Code != control.CodeUnopen {
-		return command.Usagef("%s", refused.Message)
-	}
-	return command.Failedf("%v", err)
 }
 
 // ShowAttach shows a session in the terminal until it ends or is given back, and reports to w. The caller closes the
@@ -234,26 +229,23 @@ type Chime struct {
 	play   func(ctx context.Context, file string) error
 	cues   chan Cue
 	cancel context.CancelFunc
-	done   chan struct{}
-	once   sync.Once
+	work   sync.WaitGroup
 }
 
 // NewChime makes a chime that plays sounds with play, which must return when its context ends. The owner of the chime
 // closes it.
 func NewChime(play func(ctx context.Context, file string) error) *Chime {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &Chime{play: play, cues: make(chan Cue, 1), cancel: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(c.done)
+	c := &Chime{play: play, cues: make(chan Cue, 1), cancel: cancel}
+	c.work.Go(func() {
 		for ctx.Err() == nil { // otherwise a waiting cue could be played after Close
 			select {
 			case cue := <-c.cues:
 				_ = c.sound(ctx, cue) // the error is ignored: the screen shows the same
 			case <-ctx.Done():
-				return
 			}
 		}
-	}()
+	})
 	return c
 }
 
@@ -267,8 +259,8 @@ func (c *Chime) Play(cue Cue) {
 
 // Close stops the sound that is playing and waits for its end.
 func (c *Chime) Close() {
-	c.once.Do(c.cancel)
-	<-c.done
+	c.cancel()
+	c.work.Wait()
 }
 
 // sound writes the sound to a private file and plays it.
@@ -279,10 +271,7 @@ func (c *Chime) sound(ctx context.Context, cue Cue) error {
 	}
 	defer os.Remove(f.Name())
 	_, err = f.Write(wave(cues[cue]))
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	ctx, stop := context.WithTimeout(ctx, longest)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -19,9 +21,7 @@ func TestWaves(t *testing.T) {
 	for cue, notes := range cues {
 		w := wave(notes)
 		samples := make([]int16, (len(w)-44)/2)
-		if err := binary.Read(bytes.NewReader(w[44:]), binary.LittleEndian, samples); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, binary.Read(bytes.NewReader(w[44:]), binary.LittleEndian, samples))
 		if string(w[:4]) != "RIFF" || string(w[8:16]) != "WAVEfmt " || string(w[36:40]) != "data" ||
 			int(binary.LittleEndian.Uint32(w[4:8])) != len(w)-8 || len(w) > 80_000 || seen[string(w)] {
 			t.Errorf("cue %d is not a WAV file of its own: %d bytes", cue, len(w))

@@ -77,9 +77,15 @@ func offered(h *command.Line, what string) (o command.Offer) {
 	case "REQUEST":
 		o.Words = offeredRequests(h)
 	case "AGENT":
-		o.Words = offeredAgents(h)
+		for _, a := range meantRun(h).Agents {
+			o.Words = append(o.Words, command.Entry{Term: a.ID, Text: sanitize.Line(a.Name+", "+a.Does, 60)})
+		}
 	case "OPTION":
-		o.Words = offeredOptions(h)
+		for _, i := range meantRun(h).Inbox {
+			for _, option := range i.Choices {
+				o.Words = append(o.Words, command.Entry{Term: option, Text: sanitize.Line(i.Text, 60)})
+			}
+		}
 	case "SCENARIO":
 		for _, name := range rehearsal.BuiltinNames() {
 			if s, err := rehearsal.Builtin(name); err == nil {
@@ -240,13 +246,6 @@ func meantRun(h *command.Line) (st control.Status) {
 	return st
 }
 
-func offeredAgents(h *command.Line) (list []command.Entry) {
-	for _, a := range meantRun(h).Agents {
-		list = append(list, command.Entry{Term: a.ID, Text: sanitize.Line(a.Name+", "+a.Does, 60)})
-	}
-	return list
-}
-
 // offeredRequests returns the pending permission requests, and the word for all of them.
 func offeredRequests(h *command.Line) (list []command.Entry) {
 	for _, i := range meantRun(h).Inbox {
@@ -256,16 +255,6 @@ func offeredRequests(h *command.Line) (list []command.Entry) {
 	}
 	if len(list) > 0 {
 		list = append(list, command.Entry{Term: AllRequests, Text: "every open request"})
-	}
-	return list
-}
-
-// offeredOptions returns the options of the inbox items that wait for a choice.
-func offeredOptions(h *command.Line) (list []command.Entry) {
-	for _, i := range meantRun(h).Inbox {
-		for _, option := range i.Choices {
-			list = append(list, command.Entry{Term: option, Text: sanitize.Line(i.Text, 60)})
-		}
 	}
 	return list
 }

@@ -39,8 +39,7 @@ func DecideFlags() []cli.Flag {
 }
 
 // DecideCommand is `arbiter decide`.
-func DecideCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) DecideCommand() *cli.Command {
 	return &cli.Command{
 		Name: "decide", Usage: "explain a run's decisions, or ask a decider for one", ArgsUsage: "[RUN]",
 		Description: "--explain lists the decisions of a run, by default of the latest run of this directory. With\n" +
@@ -63,7 +62,7 @@ func DecideCommand(io command.Env) *cli.Command {
 	}
 }
 
-func (e env) decide(c *cli.Context) error {
+func (e Env) decide(c *cli.Context) error {
 	explains := c.Bool("explain") || c.IsSet("number") || c.IsSet("at")
 	switch {
 	case c.IsSet("template"):
@@ -71,7 +70,7 @@ func (e env) decide(c *cli.Context) error {
 	case explains && c.IsSet("input"):
 		return command.Usagef("decide: --explain and --input exclude each other: use one of them")
 	case explains:
-		return Explain(e.Env, c)
+		return e.explain(c)
 	case c.IsSet("input"):
 		return e.decideOn(c)
 	}
@@ -79,7 +78,7 @@ func (e env) decide(c *cli.Context) error {
 }
 
 // decideOn asks a decider to decide on an input from a file.
-func (e env) decideOn(c *cli.Context) error {
+func (e Env) decideOn(c *cli.Context) error {
 	if c.NArg() > 0 {
 		return command.Usagef("decide --input takes no RUN: leave out %s", c.Args().First())
 	}
@@ -99,9 +98,8 @@ func (e env) decideOn(c *cli.Context) error {
 	}
 	defer o.close(e)
 	d, err := o.ask(ctx, q)
-	var exit *command.Error
-	switch {
-	case errors.As(err, &exit):
+	switch _, ok := errors.AsType[*command.Error](err); {
+	case ok:
 		return err
 	case err != nil:
 		return command.Failedf("%s gives no decision: %v", o.name, err)
@@ -112,7 +110,7 @@ func (e env) decideOn(c *cli.Context) error {
 	return nil
 }
 
-func (e env) readInput(path string) (raw []byte, err error) {
+func (e Env) readInput(path string) (raw []byte, err error) {
 	if path != "-" {
 		raw, err = command.ReadFile(path, maxInput)
 	} else if raw, err = io.ReadAll(io.LimitReader(e.Stdin, maxInput+1)); err == nil && len(raw) > maxInput {
@@ -132,7 +130,7 @@ type sideDecider struct {
 }
 
 // openDecider makes the decider that the settings name. Errors are *command.Error.
-func (e env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, error) {
+func (e Env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, error) {
 	named := c.IsSet("decider")
 	if err := settings.CheckVariables(os.Environ()); err != nil {
 		return nil, err
@@ -191,7 +189,7 @@ func (o *sideDecider) ask(ctx context.Context, q decider.Input) (decider.Decisio
 }
 
 // close closes the bridge, and prints where a rehearsal left its script.
-func (o *sideDecider) close(e env) {
+func (o *sideDecider) close(e Env) {
 	o.Opened.Close()
 	if o.bridge.Stage != nil {
 		for _, p := range o.bridge.Stage.Problems() {
@@ -224,8 +222,7 @@ type Tally struct {
 }
 
 // ReplayDecisions asks a decider again for each decision of a run, and prints those that differ.
-func ReplayDecisions(io command.Env, c *cli.Context) error {
-	e := env{io}
+func (e Env) ReplayDecisions(c *cli.Context) error {
 	if c.IsSet("pace") {
 		return command.Usagef("replay --decisions takes no --pace")
 	}
@@ -303,7 +300,7 @@ func (t *Tally) judge(x Redecision, now decider.Decision, err error) Redecision 
 	return x
 }
 
-func (e env) printRedecision(c *cli.Context, x Redecision) error {
+func (e Env) printRedecision(c *cli.Context, x Redecision) error {
 	if c.Bool("json") {
 		return e.PrintJSON(x)
 	}
@@ -324,7 +321,7 @@ func (e env) printRedecision(c *cli.Context, x Redecision) error {
 	return nil
 }
 
-func (e env) printTally(c *cli.Context, t Tally) error {
+func (e Env) printTally(c *cli.Context, t Tally) error {
 	if c.Bool("json") {
 		if err := e.PrintJSON(t); err != nil {
 			return err
@@ -356,7 +353,7 @@ func numbers(list string) ([]int, error) {
 }
 
 // printTemplate prints a built-in template, as a start for a user's own.
-func (e env) printTemplate(c *cli.Context) error {
+func (e Env) printTemplate(c *cli.Context) error {
 	if c.NArg() > 0 || c.IsSet("explain") || c.IsSet("number") || c.IsSet("at") || c.IsSet("input") {
 		return command.Usagef("decide --template takes no other flag and no argument")
 	}

@@ -5,5 +5,5 @@ package subcommands
 
 import "github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 
-// env has the standard streams, and the commands of this package as methods.
-type env struct{ command.Env }
+// Env has the standard streams, and the commands of this package as methods.
+type Env struct{ command.Env }

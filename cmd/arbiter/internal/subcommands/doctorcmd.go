@@ -38,8 +38,7 @@ import (
 const PinnedVersion = "2.1.329"
 
 // DoctorCommand is `arbiter doctor`.
-func DoctorCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) DoctorCommand() *cli.Command {
 	return &cli.Command{
 		Name: "doctor", Usage: "check whether a run can start here, and say how to fix it if not",
 		Description: strings.TrimSpace(`
@@ -63,7 +62,7 @@ Exit code 5: a run cannot start. Warnings leave it 0.`),
 	}
 }
 
-func (e env) doctor(c *cli.Context) error {
+func (e Env) doctor(c *cli.Context) error {
 	if c.Duration("trial-timeout") <= 0 {
 		return command.Usagef("--trial-timeout %s: must be greater than 0", c.Duration("trial-timeout"))
 	}
@@ -188,9 +187,8 @@ func (l *inspection) settings() (s host.DoctorSettings) {
 		l.choices.Place = cmp.Or(l.choices.Place, place)
 	}
 	l.choices.Claude = cmp.Or(l.choices.Claude, l.c.String("claude"))
-	var exit *command.Error
-	switch {
-	case errors.As(err, &exit) && exit.Code == contract.ExitEnvironment:
+	switch exit, ok := errors.AsType[*command.Error](err); {
+	case ok && exit.Code == contract.ExitEnvironment:
 		s.Skipped = err.Error()
 	case l.choices.Place == "":
 		s.Skipped = "the workspace cannot be used"

@@ -55,8 +55,7 @@ type Rendered struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-func Explain(io command.Env, c *cli.Context) error {
-	e := env{io}
+func (e Env) explain(c *cli.Context) error {
 	if c.IsSet("number") && c.IsSet("at") {
 		return command.Usagef("decide: --number and --at exclude each other: use one of them")
 	}
@@ -183,7 +182,7 @@ func renderTemplates(q decider.Input, set *decider.PromptSet) *Rendered {
 }
 
 // explainMoment shows both inputs as they would be after a record of the journal.
-func (e env) explainMoment(c *cli.Context, store *runstore.Runs, run string) error {
+func (e Env) explainMoment(c *cli.Context, store *runstore.Runs, run string) error {
 	upTo := ^uint64(0)
 	if at := c.String("at"); at != "last" {
 		n, err := strconv.ParseUint(at, 10, 64)
@@ -248,7 +247,7 @@ func (e env) explainMoment(c *cli.Context, store *runstore.Runs, run string) err
 	return nil
 }
 
-func (e env) listDecisions(c *cli.Context, info journal.Info, list []runstore.Decision) error {
+func (e Env) listDecisions(c *cli.Context, info journal.Info, list []runstore.Decision) error {
 	if c.Bool("json") {
 		all := []Explanation{}
 		for _, r := range list {
@@ -274,7 +273,7 @@ func spawnedText(modes []string) string {
 	return sanitize.Line(strings.Join(list, " "), 40)
 }
 
-func (e env) printExplanation(c *cli.Context, x Explanation) error {
+func (e Env) printExplanation(c *cli.Context, x Explanation) error {
 	if c.Bool("json") {
 		return e.PrintJSON(x)
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-func (e env) landCommand() *cli.Command {
+func (e Env) landCommand() *cli.Command {
 	return &cli.Command{
 		Name: "land", Usage: "commit the work of a run on the branch that is checked out", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -54,7 +54,7 @@ check that is pending or fails, or no to a question; 5: also if gh is missing or
 
 // landing is one call of `arbiter land`.
 type landing struct {
-	env
+	Env
 	c    *cli.Context
 	repo *workspaces.Repo
 	info journal.Info
@@ -75,14 +75,14 @@ type claim struct {
 	tree   string // on which a criterion was tested
 }
 
-func (e env) land(c *cli.Context) error {
+func (e Env) land(c *cli.Context) error {
 	switch {
 	case c.IsSet("message") && strings.TrimSpace(c.String("message")) == "":
 		return command.Usagef("--message is empty: give the text of the commit")
 	case c.Bool("squash") && c.Bool("keep-commits"):
 		return command.Usagef("--squash and --keep-commits exclude each other")
 	}
-	l := landing{env: e, c: c}
+	l := landing{Env: e, c: c}
 	var err error
 	if l.repo, l.info, err = e.openWork(c, c.Args().First()); err != nil {
 		return err
@@ -118,7 +118,13 @@ func (l *landing) run() (workspaces.Landed, error) {
 	if err != nil {
 		return workspaces.Landed{}, err
 	}
-	if pending := l.pending(); len(pending) > 0 && !l.c.Bool("force") {
+	var pending []string // criteria and checks that did not pass when they ran last, or that did not run
+	for _, c := range l.claims {
+		if c.Command != "" && c.status != verdict.CheckPassed && c.status != verdict.CheckUnclear {
+			pending = append(pending, sanitize.Line(c.Command, 100)+" ("+c.status+")")
+		}
+	}
+	if len(pending) > 0 && !l.c.Bool("force") {
 		return workspaces.Landed{}, command.Failedf("run %s is not landed, because checks are pending: %s; --force lands it "+
 			"all the same", command.ShortID(l.info.Run), strings.Join(pending, "; "))
 	}
@@ -164,11 +170,10 @@ func (l *landing) failed(err error) error {
 	var busy *workspaces.BusyError
 	var conflict *workspaces.ConflictError
 	var dirty *workspaces.DirtyError
-	var filtered *workspaces.FilteredError
-	switch {
+	switch _, ok := errors.AsType[*workspaces.FilteredError](err); {
 	case err == nil:
 		return nil
-	case errors.As(err, &filtered), errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
+	case ok, errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
 		errors.Is(err, workspaces.ErrDetached), errors.Is(err, workspaces.ErrMoved):
 		return command.Failedf("land run %s: %v", command.ShortID(l.info.Run), err)
 	}
@@ -314,16 +319,6 @@ func (l *record) take(line []byte) error {
 	return err
 }
 
-// pending lists criteria and checks with a command that did not pass when it ran last, or that did not run.
-func (l *record) pending() (list []string) {
-	for _, c := range l.claims {
-		if c.Command != "" && c.status != verdict.CheckPassed && c.status != verdict.CheckUnclear {
-			list = append(list, sanitize.Line(c.Command, 100)+" ("+c.status+")")
-		}
-	}
-	return list
-}
-
 // leftOut lists added files that only a command created: no agent wrote them with a tool, listed them in a document, or
 // committed them.
 func (l *landing) leftOut(q workspaces.LandRequest, plan workspaces.Landed) ([]string, error) {
@@ -409,7 +404,7 @@ func landings(ctx context.Context, r *workspaces.Repo, run string) (list []lande
 }
 
 // sayLanded says what of a run was landed, and how that is reverted.
-func (e env) sayLanded(ctx context.Context, r *workspaces.Repo, info journal.Info) error {
+func (e Env) sayLanded(ctx context.Context, r *workspaces.Repo, info journal.Info) error {
 	list, err := landings(ctx, r, info.Run)
 	for _, l := range list {
 		if l.Reverted {
@@ -433,7 +428,7 @@ const maxPullRequest = 60000
 
 // pullRequest is one that is to be opened.
 type pullRequest struct {
-	env
+	Env
 	dir, branch, title, body string
 }
 
@@ -458,7 +453,7 @@ func (l *landing) pullRequest() (*pullRequest, error) {
 		return nil, err
 	}
 	title, _, _ := strings.Cut(strings.TrimSpace(l.message()), "\n")
-	p := &pullRequest{l.env, l.repo.Root, branch, title, words.Head(body.String(), maxPullRequest)}
+	p := &pullRequest{l.Env, l.repo.Root, branch, title, words.Head(body.String(), maxPullRequest)}
 	main, err := p.run(ctx, "", "gh", "repo", "view", "--json", "defaultBranchRef", "--jq", ".defaultBranchRef.name")
 	switch {
 	case err != nil:

@@ -56,9 +56,8 @@ func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 	ctx, cancel := context.WithTimeout(ctx, takes)
 	defer cancel()
 	r, err := l.Command(ctx, line)
-	var refused *control.Refusal
-	switch {
-	case errors.As(err, &refused):
+	switch refused, ok := errors.AsType[*control.Refusal](err); {
+	case ok:
 		err = command.Usagef("run %s: %s", command.ShortID(l.Info.Run), refused.Message)
 	case err != nil:
 		err = command.Failedf("run %s: %v: whether it accepted the command is not known; arbiter watch prints its events",
@@ -68,7 +67,7 @@ func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 }
 
 // sendCommand sends a command to the run, and prints the result.
-func (e env) sendCommand(
+func (e Env) sendCommand(
 	ctx context.Context,
 	l *runstore.Connection,
 	body contract.CommandBody,
@@ -105,8 +104,7 @@ func oneOf(flag, value string, words ...string) error {
 // maxSent bounds a text from stdin; the run refuses one of more than 1 MiB.
 const maxSent = 1<<20 + 1
 
-func SendCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) SendCommand() *cli.Command {
 	return &cli.Command{
 		Name: "send", Usage: "send a message to a live run, or answer its question", ArgsUsage: "[RUN] TEXT|-",
 		Description: strings.TrimSpace(`
@@ -129,7 +127,7 @@ Exit code 0: the message is on disk; 1: the connection was lost: it may be, or n
 }
 
 // send is `arbiter send`.
-func (e env) send(c *cli.Context) error {
+func (e Env) send(c *cli.Context) error {
 	args := c.Args().Slice()
 	if len(args) == 0 || len(args) > 2 {
 		return command.Usagef("send: give one TEXT, in quotes, or - for stdin, optionally after a RUN")
@@ -179,8 +177,7 @@ func Knows(st control.Status, agent string) error {
 		strings.Join(ids, ", "))
 }
 
-func ChooseCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) ChooseCommand() *cli.Command {
 	return &cli.Command{
 		Name: "choose", Usage: "choose how a live run continues", ArgsUsage: "[RUN] OPTION",
 		Description: strings.TrimSpace(`
@@ -193,7 +190,7 @@ Exit code 1: the connection was lost: it may be chosen, or not.`),
 }
 
 // choose is `arbiter choose`.
-func (e env) choose(c *cli.Context) error {
+func (e Env) choose(c *cli.Context) error {
 	args := c.Args().Slice()
 	if len(args) == 0 || len(args) > 2 || args[len(args)-1] == "" {
 		return command.Usagef("choose: give one OPTION, optionally after a RUN; arbiter status shows the options")
@@ -236,23 +233,17 @@ type LiveReport struct {
 
 // reportOn asks a live run for its status.
 func reportOn(ctx context.Context, store *runstore.Runs, info journal.Info) LiveReport {
+	var r LiveReport
 	client, st, err := store.Dial(ctx, info, runstore.AnswerTime, nil)
-	if err != nil {
-		return silentReport(info, err)
+	if err == nil {
+		client.Close()
+		r, err = liveReportOf(info, st)
 	}
-	defer client.Close()
-	r, err := liveReportOf(info, st)
-	if err != nil {
-		return silentReport(info, err)
+	if err == nil {
+		return r
 	}
-	return r
-}
-
-func silentReport(info journal.Info, err error) LiveReport {
-	r := LiveReport{Run: info.Run, PID: info.PID, CWD: info.CWD, Title: info.Title, Began: info.Began,
-		Rehearsal: info.Rehearsal, Agents: []control.AgentStatus{}, Inbox: []supervisor.InboxItem{}, Problem: err.Error(),
-		ForkedFrom: info.ForkedFrom}
-	if errors.Is(err, control.ErrSilent) || errors.Is(err, context.DeadlineExceeded) {
+	r, _ = liveReportOf(info, control.Status{Run: info.Run, PID: info.PID, CWD: info.CWD})
+	if r.Problem = err.Error(); errors.Is(err, control.ErrSilent) || errors.Is(err, context.DeadlineExceeded) {
 		r.Problem = "does not answer"
 	}
 	return r
@@ -272,18 +263,7 @@ func liveReportOf(info journal.Info, st control.Status) (LiveReport, error) {
 	return r, err
 }
 
-// working returns the number of busy agents.
-func (r LiveReport) working() (n int) {
-	for _, a := range r.Agents {
-		if a.Status == string(supervisor.AgentBusy) {
-			n++
-		}
-	}
-	return n
-}
-
-func StatusCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) StatusCommand() *cli.Command {
 	return &cli.Command{
 		Name: "status", Usage: "show where a live run stands, and what waits for you", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -301,7 +281,7 @@ recovery.`),
 }
 
 // status is `arbiter status`.
-func (e env) status(c *cli.Context) error {
+func (e Env) status(c *cli.Context) error {
 	l, err := runstore.Connect(c, c.Args().First(), nil)
 	if err != nil {
 		return err
@@ -318,7 +298,7 @@ func (e env) status(c *cli.Context) error {
 	return nil
 }
 
-func (e env) printStatus(r LiveReport, state string, now time.Time) {
+func (e Env) printStatus(r LiveReport, state string, now time.Time) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
 	}
@@ -364,8 +344,7 @@ func (e env) printStatus(r LiveReport, state string, now time.Time) {
 	}
 }
 
-func WatchCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) WatchCommand() *cli.Command {
 	return &cli.Command{
 		Name: "watch", Usage: "print the events of a live run until it ends", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -387,7 +366,7 @@ signal ended watch, the run continues.`),
 }
 
 // watch is `arbiter watch`.
-func (e env) watch(c *cli.Context) error {
+func (e Env) watch(c *cli.Context) error {
 	if c.Int64("since") < -1 {
 		return command.Usagef("--since %d: use the seq of an event, 0 for all, or -1 for those from now on", c.Int64("since"))
 	}
@@ -409,8 +388,7 @@ func (e env) watch(c *cli.Context) error {
 	return &command.Error{Code: contract.Exit(end.Exit), Text: "the run ended: " + end.Text}
 }
 
-func PsCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) PsCommand() *cli.Command {
 	return &cli.Command{
 		Name: "ps", Usage: "list live runs",
 		Description: strings.TrimSpace(`
@@ -423,7 +401,7 @@ as arbiter status --json does. Runs whose process was killed are named on stderr
 }
 
 // ps is `arbiter ps`.
-func (e env) ps(c *cli.Context, store *runstore.Runs) error {
+func (e Env) ps(c *cli.Context, store *runstore.Runs) error {
 	reports, err := liveReports(c.Context, store)
 	if err != nil {
 		return err
@@ -437,7 +415,13 @@ func (e env) ps(c *cli.Context, store *runstore.Runs) error {
 			if r.Problem != "" {
 				return run + "\t" + sanitize.Line(r.Problem, 60) + "\t\t\t\t\t" + dir
 			}
-			return fmt.Sprintf("%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s", run, r.Does, r.working(), len(r.Agents),
+			working := 0
+			for _, a := range r.Agents {
+				if a.Status == string(supervisor.AgentBusy) {
+					working++
+				}
+			}
+			return fmt.Sprintf("%s\t%s\t%d of %d\t%d\t%s\t%s\t%s\t%s", run, r.Does, working, len(r.Agents),
 				len(r.Inbox), eventtext.Dollars(r.CostUSD)+eventtext.Simulated(r.Rehearsal),
 				r.Began.Local().Format(time.DateTime), dir, sanitize.Line(r.Title, 60))
 		})
@@ -459,7 +443,7 @@ func liveReports(ctx context.Context, store *runstore.Runs) ([]LiveReport, error
 }
 
 // sayKilled names the runs whose process was killed or crashed, the last active first.
-func (e env) sayKilled(store *runstore.Runs) {
+func (e Env) sayKilled(store *runstore.Runs) {
 	const most = 5
 	all, _ := store.List() // without it, ps still lists the live runs
 	killed := slices.DeleteFunc(all, func(i journal.Info) bool { return !i.Killed() })
@@ -472,8 +456,7 @@ func (e env) sayKilled(store *runstore.Runs) {
 	}
 }
 
-func InboxCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) InboxCommand() *cli.Command {
 	return &cli.Command{
 		Name: "inbox", Usage: "list what waits for you in all live runs, and answer it",
 		Description: strings.TrimSpace(`
@@ -499,7 +482,7 @@ type inboxEntry struct {
 }
 
 // inbox is `arbiter inbox`.
-func (e env) inbox(c *cli.Context, store *runstore.Runs) error {
+func (e Env) inbox(c *cli.Context, store *runstore.Runs) error {
 	reports, err := liveReports(c.Context, store)
 	if err != nil {
 		return err
@@ -533,7 +516,7 @@ func (e env) inbox(c *cli.Context, store *runstore.Runs) error {
 }
 
 // answerInbox reads answers, and sends each to its run.
-func (e env) answerInbox(c *cli.Context, list []inboxEntry) error {
+func (e Env) answerInbox(c *cli.Context, list []inboxEntry) error {
 	var failed error
 	lines := bufio.NewReader(e.Stdin)
 	for {
@@ -552,7 +535,7 @@ func (e env) answerInbox(c *cli.Context, list []inboxEntry) error {
 	}
 }
 
-func (e env) answerOne(c *cli.Context, list []inboxEntry, line string) error {
+func (e Env) answerOne(c *cli.Context, list []inboxEntry, line string) error {
 	number, text, _ := strings.Cut(line, " ")
 	n, err := strconv.Atoi(number)
 	if text = strings.TrimSpace(text); err != nil || n < 1 || n > len(list) || text == "" {
@@ -582,7 +565,7 @@ type PermitAnswer struct {
 }
 
 // permit is `arbiter allow` and `arbiter deny`.
-func (e env) permit(c *cli.Context, behavior string) error {
+func (e Env) permit(c *cli.Context, behavior string) error {
 	if err := checkPermit(c, behavior); err != nil {
 		return err
 	}
@@ -634,7 +617,7 @@ func (e env) permit(c *cli.Context, behavior string) error {
 
 // showFirst shows requests that the command does not name, and asks whether they are allowed: what was not seen is not
 // allowed. Without a terminal that needs the id of a single request, or the word all.
-func (e env) showFirst(c *cli.Context, list []supervisor.InboxItem, only bool) error {
+func (e Env) showFirst(c *cli.Context, list []supervisor.InboxItem, only bool) error {
 	texts := ""
 	for _, i := range list {
 		texts += sanitize.Line(i.ID, 80) + ":\n" + indent(itemText(i)) + "\n"
@@ -728,8 +711,7 @@ func permitFlags(scope, rule string, more ...cli.Flag) []cli.Flag {
 		&cli.StringFlag{Name: "rule", Usage: rule}, command.JSONFlag(), settings.StateDirFlag())
 }
 
-func AllowCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) AllowCommand() *cli.Command {
 	return &cli.Command{
 		Name: bridge.Allow, Usage: "allow what an agent of a live run asks for", ArgsUsage: PermitArgs,
 		Description: strings.TrimSpace(`
@@ -749,8 +731,7 @@ Exit code 1: you said no, or the connection was lost: it may be answered, or not
 	}
 }
 
-func DenyCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) DenyCommand() *cli.Command {
 	return &cli.Command{
 		Name: bridge.Deny, Usage: "deny what an agent of a live run asks for", ArgsUsage: PermitArgs,
 		Description: strings.TrimSpace(`
@@ -797,7 +778,7 @@ type Stopped struct {
 }
 
 // printStopped prints how the run ended.
-func (e env) printStopped(s Stopped, unfinished []string) {
+func (e Env) printStopped(s Stopped, unfinished []string) {
 	for _, what := range unfinished {
 		fmt.Fprintln(e.Stderr, "arbiter: did not end in time: "+sanitize.Line(what, 500))
 	}
@@ -841,8 +822,7 @@ func endRun(l *runstore.Connection, ctx context.Context, now bool) (*control.Run
 	return end, l.Store.AwaitEnd(ctx, l.Info.Run)
 }
 
-func StopCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) StopCommand() *cli.Command {
 	return &cli.Command{
 		Name: "stop", Usage: "end a live run in order, so that it can be resumed", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -859,7 +839,7 @@ ends. If arbiter does not answer (5), arbiter halt still ends its agents.`),
 }
 
 // stop is `arbiter stop`.
-func (e env) stop(c *cli.Context) error {
+func (e Env) stop(c *cli.Context) error {
 	ctx, done := command.Interruptible(c.Context, false)
 	defer done()
 	l, err := runstore.Connect(c, c.Args().First(), nil)
@@ -932,8 +912,7 @@ func indent(text string) string { return "  " + strings.ReplaceAll(text, "\n", "
 // halts is how long a running arbiter may take to stop everything.
 const halts = 15 * time.Second
 
-func HaltCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) HaltCommand() *cli.Command {
 	return &cli.Command{
 		Name: "halt", Usage: "stop every agent of a run at once", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -949,7 +928,7 @@ Exit code 1: some agents are alive.`),
 }
 
 // halt is `arbiter halt`.
-func (e env) halt(c *cli.Context, store *runstore.Runs) error {
+func (e Env) halt(c *cli.Context, store *runstore.Runs) error {
 	if c.NArg() > 1 || c.NArg() == 1 && c.Bool("all") {
 		return command.Usagef("halt: give one RUN, or --all, not both")
 	}
@@ -981,11 +960,10 @@ func (e env) halt(c *cli.Context, store *runstore.Runs) error {
 }
 
 // haltRun stops the agents of one run, and prints how.
-func (e env) haltRun(store *runstore.Runs, info journal.Info) *command.Error {
+func (e Env) haltRun(store *runstore.Runs, info journal.Info) *command.Error {
 	r, err := askHalt(store, info)
-	var refused *control.Refusal
-	switch {
-	case errors.As(err, &refused):
+	switch refused, ok := errors.AsType[*control.Refusal](err); {
+	case ok:
 		return command.Usagef("run %s: %s", command.ShortID(info.Run), refused.Message)
 	case err != nil:
 		return e.haltSilent(store, info, err)
@@ -1013,7 +991,7 @@ func askHalt(store *runstore.Runs, info journal.Info) (control.HaltResult, error
 }
 
 // haltSilent stops the agents of an arbiter that does not answer, by killing its bridge. Agents may not do that.
-func (e env) haltSilent(store *runstore.Runs, info journal.Info, why error) *command.Error {
+func (e Env) haltSilent(store *runstore.Runs, info journal.Info, why error) *command.Error {
 	if anAgents(info.PID) {
 		return command.Usagef("refused: an agent started this process, and agents may not halt or attach")
 	}
@@ -1049,8 +1027,7 @@ func anAgents(arbiter int) bool {
 }
 
 // HookCommand is `arbiter hook` for people. [hookclient.Answer] answers events without it.
-func HookCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) HookCommand() *cli.Command {
 	return &cli.Command{
 		Name: hookclient.Command, Usage: "answer the hooks of a session that you opened yourself",
 		Description: strings.TrimSpace(`
@@ -1073,7 +1050,7 @@ longer than 2 s: without an answer the session continues as if there were no hoo
 }
 
 // hookSettings prints the JSON for `claude --settings`.
-func (e env) hookSettings(c *cli.Context) error {
+func (e Env) hookSettings(c *cli.Context) error {
 	socket, err := hookSocketOf(c)
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestCompare(t *testing.T) {
@@ -31,10 +33,7 @@ func TestCompare(t *testing.T) {
 			t.Parallel()
 			b, dir := Unconfined(), t.TempDir()
 			run := func(command string) Outcome {
-				o, err := b.Run(context.Background(), command, dir)
-				if err != nil {
-					t.Fatal(err)
-				}
+				o := testkit.Must(b.Run(context.Background(), command, dir))(t)
 				return o
 			}
 			r := Claim{Kind: Check, Command: "x"}.Receipt("tree", run(c.landing[0]), run(c.landing[1]))
@@ -56,9 +55,7 @@ func TestMatch(t *testing.T) {
 	}
 	message := func(n *Note, s Stamp) (string, []byte) {
 		text, digest, err := n.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 		s.Note = digest
 		return s.Message("Title\n\nArbiter-Tree: other\n\n"), text
 	}

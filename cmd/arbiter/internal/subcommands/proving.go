@@ -164,19 +164,15 @@ func (l *landing) runTwice(
 		case did[i].TimedOut:
 			return r, "it did not end in time on a checkout of the commit", nil
 		case result != verdict.CheckPassed:
+			text := strings.TrimSpace(did[i].Output)
 			return r, fmt.Sprintf("it passed in the run, and not on a checkout of the commit, which has no ignored "+
-				"files, no repository and no network (%s): %s", why, lastLine(did[i].Output)), nil
+				"files, no repository and no network (%s): %s", why, text[strings.LastIndexByte(text, '\n')+1:]), nil
 		}
 	}
 	return c.Receipt(tree, did[0], did[1]), "", nil
 }
 
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
-}
-
-func (e env) verifyCommand() *cli.Command {
+func (e Env) verifyCommand() *cli.Command {
 	return &cli.Command{
 		Name: "verify", Usage: "repeat the checks of a landed commit, and compare", ArgsUsage: "[COMMIT]",
 		Description: strings.TrimSpace(`
@@ -239,7 +235,7 @@ type repeated struct {
 	Why      string `json:"why,omitempty"`
 }
 
-func (e env) verify(c *cli.Context, r *workspaces.Repo, commit workspaces.Commit) error {
+func (e Env) verify(c *cli.Context, r *workspaces.Repo, commit workspaces.Commit) error {
 	v := verified{Commit: commit.ID, Tree: commit.Tree, Repeated: []repeated{}, Unproven: []Claim{}}
 	err := v.repeat(c, r)
 	var m *Mismatch
@@ -321,7 +317,7 @@ func (v *verified) repeat(c *cli.Context, r *workspaces.Repo) error {
 	return first
 }
 
-func (v *verified) print(e env) {
+func (v *verified) print(e Env) {
 	for _, r := range v.Repeated {
 		result, compared := "passed ", "the same output"
 		switch r.Output {
@@ -576,7 +572,7 @@ func NewBench(ctx context.Context, dir, self string, hide ...string) (*Bench, er
 
 // Unconfined returns a bench without a sandbox.
 func Unconfined() *Bench {
-	return &Bench{checks: evidence.New(nil), owner: bridge.Owner{Run: "proof-" + rand.Text()}}
+	return &Bench{checks: evidence.New(), owner: bridge.Owner{Run: "proof-" + rand.Text()}}
 }
 
 // Outcome is what a command did. Steady is the SHA-256 of its output with times replaced.
@@ -590,7 +586,8 @@ func (b *Bench) Run(ctx context.Context, command, dir string) (Outcome, error) {
 	steady := &steadyHash{sum: sha256.New()}
 	r, err := b.checks.CheckInto(ctx, b.owner, bridge.CheckParams{Command: command, CWD: dir, Env: b.Env,
 		TimeoutMS: int(commandLimit / time.Millisecond), Sandbox: b.config, Scratch: b.Confined}, steady)
-	return Outcome{r, steady.digest()}, err
+	steady.flush()
+	return Outcome{r, hex.EncodeToString(steady.sum.Sum(nil))}, err
 }
 
 // Receipt makes a receipt from two runs of a command on the same files in different directories.
@@ -656,9 +653,4 @@ func (h *steadyHash) Write(p []byte) (int, error) {
 func (h *steadyHash) flush() {
 	h.sum.Write(times().ReplaceAll(h.line, []byte("TIME")))
 	h.line = h.line[:0]
-}
-
-func (h *steadyHash) digest() string {
-	h.flush()
-	return hex.EncodeToString(h.sum.Sum(nil))
 }

@@ -34,7 +34,7 @@ import (
 )
 
 // audit prints or verifies an audit.
-func (e env) audit(c *cli.Context) error {
+func (e Env) audit(c *cli.Context) error {
 	if c.IsSet("verify") {
 		return e.verifyAudit(c)
 	}
@@ -60,7 +60,7 @@ func (e env) audit(c *cli.Context) error {
 }
 
 // verifyAudit verifies an audit file. A break in it is an error with the line number.
-func (e env) verifyAudit(c *cli.Context) error {
+func (e Env) verifyAudit(c *cli.Context) error {
 	if c.NArg() > 1 || c.Bool("json") || c.Bool("text") {
 		return command.Usagef("logs --verify FILE: give at most one RUN, without --json and --text")
 	}
@@ -108,8 +108,7 @@ func brokenf(err error) error {
 	return command.Environmentf("verify: %v", err)
 }
 
-func ExportCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) ExportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "export", Usage: "write a run to an archive, to continue it elsewhere", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -129,7 +128,7 @@ Exit code 1: the run cannot be exported.`),
 	}
 }
 
-func (e env) exportSession(c *cli.Context) error {
+func (e Env) exportSession(c *cli.Context) error {
 	file := c.String("output")
 	switch {
 	case c.IsSet("output") && strings.TrimSpace(file) == "":
@@ -183,7 +182,7 @@ func filesToExport(
 	store *runstore.Runs,
 	kept *journal.Kept,
 ) (runstore.ArchiveManifest, []runstore.ArchiveSource, error) {
-	m := kept.Meta()
+	m := kept.Meta
 	run := command.ShortID(m.Run)
 	manifest := runstore.ArchiveManifest{Arbiter: command.Version(), State: supervisor.StateVersion, Run: m.Run,
 		Workspace: m.CWD}
@@ -244,7 +243,7 @@ func filesToExport(
 
 // packFiles writes the files of a run to a Git bundle, and returns the commit that the bundle builds on. If the run
 // has recorded no files, base is empty and there is no bundle.
-func (e env) packFiles(ctx context.Context, stateDir string, info journal.Info, file string) (base string,
+func (e Env) packFiles(ctx context.Context, stateDir string, info journal.Info, file string) (base string,
 	err error) {
 	repo, err := runstore.PastWork(ctx, stateDir, info)
 	if err == nil {
@@ -261,7 +260,7 @@ func (e env) packFiles(ctx context.Context, stateDir string, info journal.Info, 
 }
 
 // writeArchive writes an archive that only the user can read. A file is written atomically.
-func (e env) writeArchive(file string, m runstore.ArchiveManifest, files []runstore.ArchiveSource) error {
+func (e Env) writeArchive(file string, m runstore.ArchiveManifest, files []runstore.ArchiveSource) error {
 	if file == "-" {
 		return runstore.WriteArchive(command.Raw(e.Stdout), m, files)
 	}
@@ -271,8 +270,7 @@ func (e env) writeArchive(file string, m runstore.ArchiveManifest, files []runst
 	return statedir.WriteWhole(file, 0o600, func(f *os.File) error { return runstore.WriteArchive(f, m, files) })
 }
 
-func ImportCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) ImportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "import", Usage: "add a run from an archive", ArgsUsage: "FILE|-",
 		Description: strings.TrimSpace(`
@@ -295,7 +293,7 @@ Exit code 1: the archive is refused: damaged, of another version, the run is the
 	}
 }
 
-func (e env) importSession(c *cli.Context) error {
+func (e Env) importSession(c *cli.Context) error {
 	name := c.Args().First()
 	if c.NArg() != 1 || name == "" {
 		return command.Usagef("sessions import: give one FILE, or - for stdin")
@@ -346,8 +344,7 @@ func importError(name, run string, err error) error {
 	var other *runstore.OtherError
 	var damaged *journal.DamagedError
 	var held *journal.HeldError
-	var files *filesError
-	switch {
+	switch files, ok := errors.AsType[*filesError](err); {
 	case errors.Is(err, syscall.EISDIR):
 		return command.Usagef("%s is a directory: give the FILE that arbiter sessions export wrote", name)
 	case errors.As(err, &bad):
@@ -357,7 +354,7 @@ func importError(name, run string, err error) error {
 			"%[1]s), or remove it first (arbiter sessions rm %[1]s)", command.ShortID(run))
 	case errors.As(err, &other), errors.As(err, &damaged):
 		return command.Failedf("%s is refused: %v; nothing was imported", name, err)
-	case errors.As(err, &files):
+	case ok:
 		return command.Failedf("the files of run %s are not written: %v; or use --no-files, if the directory has them "+
 			"already",
 			command.ShortID(run), files.error)
@@ -423,8 +420,7 @@ type filesError struct{ error }
 func (e *filesError) Unwrap() error { return e.error }
 
 // Logs is `arbiter logs`.
-func Logs(io command.Env, c *cli.Context) error {
-	e := env{io}
+func (e Env) Logs(c *cli.Context) error {
 	audit := c.Bool("audit") || c.IsSet("verify")
 	switch {
 	case audit && (c.Bool("follow") || c.Bool("program")):
@@ -471,7 +467,7 @@ func Logs(io command.Env, c *cli.Context) error {
 }
 
 // printStory prints the story of a run. With follow it continues while the run is live.
-func (e env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info, follow bool) error {
+func (e Env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info, follow bool) error {
 	log, err := store.OpenEventLog(info.Run)
 	if err != nil {
 		return err
@@ -538,7 +534,7 @@ func (w *storyWriter) write(line []byte) error {
 }
 
 // printLog prints a file, if it exists.
-func (e env) printLog(path string) (found bool, err error) {
+func (e Env) printLog(path string) (found bool, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
@@ -552,7 +548,7 @@ func (e env) printLog(path string) (found bool, err error) {
 }
 
 // followLog prints the log of a live run to its end.
-func (e env) followLog(ctx context.Context, store *runstore.Runs, info journal.Info) error {
+func (e Env) followLog(ctx context.Context, store *runstore.Runs, info journal.Info) error {
 	command.OutliveReaders()
 	ctx, stop := command.Interruptible(ctx, false)
 	defer stop()
@@ -579,8 +575,19 @@ func PrintEvents(e command.Env, c *cli.Context) error {
 	}
 	defer store.Close()
 	defer log.Close()
-	p := eventPlayer{w: e.Stdout, pace: c.Float64("pace")}
-	health, err := log.Each(c.Context, journal.LogPosition{}, p.take)
+	var last time.Time
+	pace := c.Float64("pace") // 0: without pauses
+	health, err := log.Each(c.Context, journal.LogPosition{}, func(entry journal.LogEntry) error {
+		if entry.Line == nil {
+			return nil
+		}
+		if pace > 0 && !last.IsZero() {
+			time.Sleep(min(time.Duration(float64(entry.At.Sub(last))/pace), longestPause))
+		}
+		last = entry.At
+		_, err := e.Stdout.Write(append(entry.Line, '\n'))
+		return err
+	})
 	if err != nil {
 		return command.Environmentf("replay run %s: %v", command.ShortID(info.Run), err)
 	}
@@ -590,31 +597,6 @@ func PrintEvents(e command.Env, c *cli.Context) error {
 
 // longestPause bounds the pause between two events of a replay, so that it does not wait through a night.
 const longestPause = 10 * time.Second
-
-// eventPlayer replays a run's events.
-type eventPlayer struct {
-	w    io.Writer
-	pace float64 // 0: without pauses
-	last time.Time
-}
-
-func (p *eventPlayer) take(e journal.LogEntry) error {
-	if e.Line == nil {
-		return nil
-	}
-	p.pause(e.At)
-	_, err := p.w.Write(append(e.Line, '\n'))
-	return err
-}
-
-func (p *eventPlayer) pause(at time.Time) {
-	if p.pace > 0 && !p.last.IsZero() {
-		if d := time.Duration(float64(at.Sub(p.last)) / p.pace); d > 0 {
-			time.Sleep(min(d, longestPause))
-		}
-	}
-	p.last = at
-}
 
 // SessionReport is the output of `sessions show --json`.
 type SessionReport struct {
@@ -648,20 +630,12 @@ type agentReport struct {
 	Standing   string `json:"standing,omitempty"`
 }
 
-func (a agentReport) condition() string {
-	if a.Standing == "" {
-		return a.Status
-	}
-	return a.Status + " " + a.Standing
-}
-
 // shownBytes is how much of the end of an event log ShowSession reads for a person.
 const shownBytes = 4 << 20
 
 // ShowSession is `arbiter sessions show`. All but the messages comes from the last state, for which a snapshot and the
 // inputs since are read.
-func ShowSession(io command.Env, c *cli.Context) error {
-	e := env{io}
+func (e Env) ShowSession(c *cli.Context) error {
 	store, info, err := runstore.OpenOne(c)
 	if err != nil {
 		return err
@@ -719,7 +693,7 @@ func ShowSession(io command.Env, c *cli.Context) error {
 }
 
 // printSession prints a report; more: there are messages before those of the report.
-func (e env) printSession(r SessionReport, state string, more bool) {
+func (e Env) printSession(r SessionReport, state string, more bool) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
 	}
@@ -738,7 +712,8 @@ func (e env) printSession(r SessionReport, state string, more bool) {
 	}
 	for _, a := range r.Agents {
 		line("agent", "%-8s %-16s %s, session %s, process %d", a.ID,
-			eventtext.OfMake(eventtext.OnHost(a.Name, a.Host), a.Make), a.condition(), a.SessionID, a.Generation)
+			eventtext.OfMake(eventtext.OnHost(a.Name, a.Host), a.Make), strings.TrimSpace(a.Status+" "+a.Standing),
+			a.SessionID, a.Generation)
 	}
 	for i, s := range r.Plan {
 		line("plan", "%d. [%s] %s", i+1, s.Status, s.Text)

@@ -43,7 +43,7 @@ var orchestratorName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^orch-([0-9]+)$`)
 })
 
-func (e env) diffCommand() *cli.Command {
+func (e Env) diffCommand() *cli.Command {
 	return &cli.Command{
 		Name: "diff", Usage: "print what a run changed", ArgsUsage: "[RUN] [AGENT]",
 		Description: strings.TrimSpace(`
@@ -61,7 +61,7 @@ Exit code 1: there is no snapshot.`),
 	}
 }
 
-func (e env) diff(c *cli.Context) error {
+func (e Env) diff(c *cli.Context) error {
 	run, agent := c.Args().Get(0), c.Args().Get(1)
 	if c.NArg() == 1 && orchestratorName().MatchString(run) {
 		run, agent = "", run
@@ -103,17 +103,30 @@ func (e env) diff(c *cli.Context) error {
 	if cut {
 		fmt.Fprintf(e.Stderr, "The rest is left out: there is more than %s.\n", words.Size(maxDiff))
 	}
-	return printFiles(e.Stdout, string(text))
+	w, diff := command.Raw(e.Stdout), string(text)
+	if command.OnTerminal(w) { // elsewhere, text of files is printed unchanged
+		diff = sanitize.Text(diff)
+	}
+	_, err = io.WriteString(w, diff)
+	return err
 }
 
 // listChanges prints the files of a diff: their names, or the number of changed lines of each.
-func (e env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Span) error {
+func (e Env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Span) error {
 	changes, err := r.Changes(c.Context, span.From, span.To)
 	if err != nil {
 		return command.Environmentf("list changes: %v", err)
 	}
 	if c.Bool("json") {
-		return e.changesJSON(changes)
+		type file struct { // a deleted one has no object
+			workspaces.Change
+			Object string `json:"object,omitempty"` // of the contents at the end of the run
+		}
+		list := make([]file, 0, len(changes))
+		for _, c := range changes {
+			list = append(list, file{c, c.To.ID})
+		}
+		return e.PrintJSON(list)
 	}
 	if c.Bool("name-only") {
 		for _, change := range changes {
@@ -142,26 +155,13 @@ func (e env) listChanges(c *cli.Context, r *workspaces.Repo, span workspaces.Spa
 	return err
 }
 
-// changesJSON prints the files of a diff as one JSON array. A deleted file has no object.
-func (e env) changesJSON(changes []workspaces.Change) error {
-	type file struct {
-		workspaces.Change
-		Object string `json:"object,omitempty"` // of the contents at the end of the run
-	}
-	list := make([]file, 0, len(changes))
-	for _, c := range changes {
-		list = append(list, file{c, c.To.ID})
-	}
-	return e.PrintJSON(list)
-}
-
 // Environment variables with files of GitHub Actions: the summary of a step, and its outputs.
 const (
 	StepSummary = "GITHUB_STEP_SUMMARY"
 	StepOutput  = "GITHUB_OUTPUT"
 )
 
-func (e env) reportCommand() *cli.Command {
+func (e Env) reportCommand() *cli.Command {
 	return &cli.Command{
 		Name: "report", Usage: "report what a run was asked, did, changed and proved", ArgsUsage: "[RUN|-]",
 		Description: strings.TrimSpace(`
@@ -182,7 +182,7 @@ Exit code 0, however the run ended; 2: also if stdin has no events.`),
 	}
 }
 
-func (e env) report(c *cli.Context) error {
+func (e Env) report(c *cli.Context) error {
 	format := report.Format(c.String("format"))
 	switch {
 	case !slices.Contains(report.Formats(), format):
@@ -235,7 +235,7 @@ func writeGitHub(r *report.Report) error {
 }
 
 // reportOfRun makes the report of a run in the state directory.
-func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
+func (e Env) reportOfRun(c *cli.Context) (*report.Report, error) {
 	store, info, err := runstore.OpenOne(c)
 	if err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func (e env) reportOfRun(c *cli.Context) (*report.Report, error) {
 }
 
 // reportOfStream makes a report from the events on stdin.
-func (e env) reportOfStream(ctx context.Context) (*report.Report, error) {
+func (e Env) reportOfStream(ctx context.Context) (*report.Report, error) {
 	collector := report.NewCollector(settings.SecretMasker(nil))
 	lines := jsonl.NewLineReader(e.Stdin, 0)
 	taken, torn, ended := 0, false, false
@@ -303,9 +303,8 @@ func RevertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c 
 			"are as they were", FileName(c.Path), command.ShortID(info.Run))
 	}
 	err := runstore.RevertFiles(ctx, r, input.Revert{Path: c.Path, Seen: c.Seen, Hunk: c.Hunk})
-	var kept *workspaces.RefusedError
-	switch {
-	case errors.As(err, &kept):
+	switch kept, ok := errors.AsType[*workspaces.RefusedError](err); {
+	case ok:
 		return command.Failedf("%s was not reverted: %s", FileName(c.Path), kept.Reason)
 	case errors.Is(err, workspaces.ErrNoSnapshot):
 		return WorkError(info, err)
@@ -315,7 +314,7 @@ func RevertChange(ctx context.Context, r *workspaces.Repo, info journal.Info, c 
 	return nil
 }
 
-func (e env) undoCommand() *cli.Command {
+func (e Env) undoCommand() *cli.Command {
 	return &cli.Command{
 		Name: "undo", Usage: "revert what a run changed, except files that were modified since", ArgsUsage: "[RUN]",
 		Description: strings.TrimSpace(`
@@ -341,7 +340,7 @@ var revertWords = map[workspaces.Status][2]string{
 	workspaces.Deleted:  {"removed", "would remove"},
 }
 
-func (e env) undo(c *cli.Context) error {
+func (e Env) undo(c *cli.Context) error {
 	r, info, err := e.openWork(c, c.Args().First())
 	if err != nil {
 		return err
@@ -384,7 +383,7 @@ func (e env) undo(c *cli.Context) error {
 	return nil
 }
 
-func (e env) usageCommand() *cli.Command {
+func (e Env) usageCommand() *cli.Command {
 	return &cli.Command{
 		Name: "usage", Usage: "sum up what runs have cost, by day, run, agent or model",
 		Description: strings.TrimSpace(`
@@ -408,14 +407,14 @@ an array of the fields of the forecast event.
 	}
 }
 
-func (e env) usage(c *cli.Context) error {
+func (e Env) usage(c *cli.Context) error {
 	by := report.SpendingBy(c.String("by"))
 	switch {
 	case c.Bool("forecast") && c.IsSet("by"):
 		return command.Usagef("--forecast and --by exclude each other")
 	case c.Bool("forecast"):
 		return e.forecast(c)
-	case !slices.Contains(report.SpendingWays(), by):
+	case !slices.Contains(report.SpendingWays, by):
 		return command.Usagef("--by %s: use day, run, agent or model", by)
 	}
 	store, err := runstore.Open(c)
@@ -445,7 +444,7 @@ func (e env) usage(c *cli.Context) error {
 }
 
 // forecast prints what a step of each mode will cost in a workspace.
-func (e env) forecast(c *cli.Context) error {
+func (e Env) forecast(c *cli.Context) error {
 	m, place, _, err := loadMemory(c)
 	if err != nil {
 		return err
@@ -463,7 +462,7 @@ func (e env) forecast(c *cli.Context) error {
 }
 
 // spending returns what all runs have cost. It reports a run that cannot be read completely.
-func (e env) spending(ctx context.Context, store *runstore.Runs) (all []report.Row, err error) {
+func (e Env) spending(ctx context.Context, store *runstore.Runs) (all []report.Row, err error) {
 	list, err := store.List()
 	if err != nil {
 		return nil, command.StateDirProblem(err)
@@ -489,8 +488,7 @@ func (e env) spending(ctx context.Context, store *runstore.Runs) (all []report.R
 }
 
 // WorkCommands returns the commands about the changes of a run.
-func WorkCommands(io command.Env) []*cli.Command {
-	e := env{io}
+func (e Env) WorkCommands() []*cli.Command {
 	return []*cli.Command{e.reportCommand(), e.usageCommand(), e.diffCommand(), e.undoCommand(), e.landCommand(),
 		e.verifyCommand()}
 }
@@ -500,7 +498,7 @@ const maxWarning = 4000
 
 // openWork finds a run (without a name, the last one in this directory), and opens the files that it worked on. It
 // warns of what an agent may have planted there.
-func (e env) openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, error) {
+func (e Env) openWork(c *cli.Context, name string) (*workspaces.Repo, journal.Info, error) {
 	store, err := runstore.Open(c)
 	if err != nil {
 		return nil, journal.Info{}, err
@@ -551,16 +549,6 @@ func WorkError(info journal.Info, err error) error {
 			command.ShortID(info.Run), info.CWD)
 	}
 	return command.Environmentf("run %s: %v", command.ShortID(info.Run), err)
-}
-
-// printFiles prints text of files unchanged; on a terminal, without control characters.
-func printFiles(w io.Writer, text string) error {
-	w = command.Raw(w)
-	if command.OnTerminal(w) {
-		text = sanitize.Text(text)
-	}
-	_, err := io.WriteString(w, text)
-	return err
 }
 
 // FileName returns a path as one printable line.

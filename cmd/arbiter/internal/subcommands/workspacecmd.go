@@ -34,8 +34,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-func AgentsCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) AgentsCommand() *cli.Command {
 	places := func(more ...cli.Flag) []cli.Flag {
 		return append([]cli.Flag{
 			command.JSONFlag(),
@@ -133,7 +132,7 @@ func findAgents(c *cli.Context) (agents.Found, error) {
 	return agents.Discover(agents.UserPlaces(cwd, t.Trusted, os.Getenv)), nil
 }
 
-func (e env) listAgents(c *cli.Context) error {
+func (e Env) listAgents(c *cli.Context) error {
 	found, err := findAgents(c)
 	if err != nil {
 		return err
@@ -178,7 +177,7 @@ func addPerformance(c *cli.Context, list []agentLine) error {
 	return nil
 }
 
-func (e env) printAgents(r agentsReport, performed bool) error {
+func (e Env) printAgents(r agentsReport, performed bool) error {
 	w := tabwriter.NewWriter(e.Stdout, 0, 0, 2, ' ', 0)
 	head := "NAME\tSOURCE\tMODEL\tTOOLS\t"
 	if performed {
@@ -188,8 +187,10 @@ func (e env) printAgents(r agentsReport, performed bool) error {
 	for _, a := range r.Agents {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t", sanitize.Line(a.Name, 64), sourceText(a.Source),
 			sanitize.Line(cmp.Or(a.Model, "inherit"), 30), sanitize.Line(toolsText(a), 40))
-		if performed {
-			fmt.Fprintf(w, "%s\t", performanceText(a.Performance))
+		if performed && a.Performance == nil {
+			fmt.Fprint(w, "-\t")
+		} else if performed {
+			fmt.Fprintf(w, "%s %%\t", strconv.FormatFloat(a.Performance.SuccessRate, 'f', -1, 64))
 		}
 		fmt.Fprintln(w, sanitize.Line(a.Description, 100))
 	}
@@ -233,13 +234,6 @@ func toolsText(a agentLine) string {
 	return text
 }
 
-func performanceText(p *decider.DecisionPerformance) string {
-	if p == nil {
-		return "-"
-	}
-	return strconv.FormatFloat(p.SuccessRate, 'f', -1, 64) + " %"
-}
-
 // printProblems prints one problem per line, like a compiler.
 func printProblems(w io.Writer, list []agents.Problem) {
 	for _, p := range list {
@@ -250,7 +244,7 @@ func printProblems(w io.Writer, list []agents.Problem) {
 	}
 }
 
-func (e env) showAgent(c *cli.Context) error {
+func (e Env) showAgent(c *cli.Context) error {
 	if c.NArg() != 1 {
 		return command.Usagef("agents show: give one NAME; arbiter agents lists the names")
 	}
@@ -277,7 +271,7 @@ func (e env) showAgent(c *cli.Context) error {
 	return nil
 }
 
-func (e env) printAgent(a agentLine) {
+func (e Env) printAgent(a agentLine) {
 	line := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(value, 2000))
@@ -302,7 +296,7 @@ func (e env) printAgent(a agentLine) {
 }
 
 // checkAgents exits with 2 if a file cannot be used.
-func (e env) checkAgents(c *cli.Context) error {
+func (e Env) checkAgents(c *cli.Context) error {
 	var problems []agents.Problem
 	if c.NArg() == 0 {
 		found, err := findAgents(c)
@@ -388,10 +382,8 @@ func EditorScript(editor string) string {
 	return "exec " + editor + ` "$@"`
 }
 
-func GrantsCommand(io command.Env) *cli.Command {
-	e := env{io}
-	list := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag(), &cli.BoolFlag{Name: "json",
-		Usage: "print JSON"}}
+func (e Env) GrantsCommand() *cli.Command {
+	list := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag(), command.JSONFlag()}
 	const codes = `Exit code 1: some entries are not trusted, so they allow nothing.`
 	return &cli.Command{
 		Name: "grants", Usage: "list or remove what a workspace always allows",
@@ -449,7 +441,7 @@ type GrantsReport struct {
 	Problems []string    `json:"problems"`
 }
 
-func (e env) listGrants(c *cli.Context) error {
+func (e Env) listGrants(c *cli.Context) error {
 	store, place, err := grantsOf(c)
 	if err != nil {
 		return err
@@ -485,11 +477,16 @@ func (e env) listGrants(c *cli.Context) error {
 }
 
 // printGrants prints the grants. named is the flag for their state directory.
-func (e env) printGrants(r GrantsReport, named string) {
+func (e Env) printGrants(r GrantsReport, named string) {
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(r.CWD, 400))
 	for _, g := range r.Grants {
+		origin := "" // the run in whose audit the request is
+		if g.Run != "" {
+			origin = fmt.Sprintf(", in run %s (arbiter logs %[1]s --audit%s shows what was asked)",
+				sanitize.Line(command.ShortID(g.Run), 40), sanitize.Line(named, 0))
+		}
 		fmt.Fprintf(e.Stdout, "%3d  %s\n     since %s%s\n", g.Number, g.Text(), g.At.Local().Format("2006-01-02 15:04"),
-			g.origin(named))
+			origin)
 	}
 	for _, p := range r.Problems {
 		fmt.Fprintln(e.Stdout, "  ✗  "+sanitize.Line(p, 400))
@@ -506,16 +503,7 @@ func (g GrantLine) Text() string {
 	return fmt.Sprintf("one exact action of %s, sha256 %s", sanitize.Line(g.Tool, 60), g.Action)
 }
 
-// origin names the run in whose audit the request is.
-func (g GrantLine) origin(named string) string {
-	if g.Run == "" {
-		return ""
-	}
-	run := sanitize.Line(command.ShortID(g.Run), 40)
-	return fmt.Sprintf(", in run %s (arbiter logs %[1]s --audit%s shows what was asked)", run, sanitize.Line(named, 0))
-}
-
-func (e env) removeGrants(c *cli.Context) error {
+func (e Env) removeGrants(c *cli.Context) error {
 	if all := c.Bool("all"); all == (c.NArg() > 0) {
 		return command.Usagef("grants rm: give numbers or rules as arbiter grants lists them, or --all")
 	}
@@ -576,10 +564,9 @@ func chosenGrant(kept []trust.Grant, word string) (trust.Grant, error) {
 	return trust.Grant{}, command.Usagef("there is no grant %q: arbiter grants lists the grants", word)
 }
 
-func MemoryCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) MemoryCommand() *cli.Command {
 	place := []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag()}
-	list := append(slices.Clone(place), &cli.BoolFlag{Name: "json", Usage: "print JSON"})
+	list := append(slices.Clone(place), command.JSONFlag())
 	return &cli.Command{
 		Name: "memory", Usage: "list, edit or remove what earlier runs in a workspace have learned",
 		Description: "Lessons are what runs have reported. They are kept in the state directory, at most 50 for a " +
@@ -634,7 +621,7 @@ type MemoryReport struct {
 	Outcomes []memory.Outcome `json:"outcomes"`
 }
 
-func (e env) listMemory(c *cli.Context) error {
+func (e Env) listMemory(c *cli.Context) error {
 	m, place, file, err := loadMemory(c)
 	if err != nil {
 		return err
@@ -664,7 +651,7 @@ func (e env) listMemory(c *cli.Context) error {
 	return nil
 }
 
-func (e env) removeMemory(c *cli.Context) error {
+func (e Env) removeMemory(c *cli.Context) error {
 	all := c.Bool("all")
 	if all == (c.NArg() > 0) {
 		return command.Usagef("memory rm: give numbers as arbiter memory lists them, or --all")
@@ -711,7 +698,7 @@ func (e env) removeMemory(c *cli.Context) error {
 }
 
 // editMemory lets the human edit the lessons. If the text is refused, it stays in a file that the error names.
-func (e env) editMemory(c *cli.Context) error {
+func (e Env) editMemory(c *cli.Context) error {
 	store, _, err := memoryOf(c)
 	if err != nil {
 		return err
@@ -750,8 +737,7 @@ func (e env) editMemory(c *cli.Context) error {
 	return nil
 }
 
-func TrustCommand(io command.Env) *cli.Command {
-	e := env{io}
+func (e Env) TrustCommand() *cli.Command {
 	return &cli.Command{
 		Name: "trust", Usage: "list what in a workspace can run code, and trust it",
 		Description: strings.TrimSpace(`
@@ -785,7 +771,7 @@ type trustReport struct {
 	Problem  string         `json:"problem,omitempty"`
 }
 
-func (e env) trust(c *cli.Context) error {
+func (e Env) trust(c *cli.Context) error {
 	if c.Bool("json") && !c.Bool("show") || c.Bool("revoke") && (c.Bool("show") || c.Bool("yes")) ||
 		c.Bool("show") && c.Bool("yes") {
 		return command.Usagef("trust: --show, --revoke and --yes exclude each other, and --json needs --show")
@@ -815,8 +801,11 @@ func (e env) trust(c *cli.Context) error {
 		return nil
 	}
 	if !c.Bool("yes") {
-		if err := e.confirmTrust(); err != nil {
-			return err
+		switch yes, asked := e.Confirm("Load all of this, and let it run?"); {
+		case !asked:
+			return command.Usagef("cannot ask: stdin is not a terminal; add --yes to trust what is listed")
+		case !yes:
+			return command.Failedf("not trusted")
 		}
 	}
 	by := "arbiter trust"
@@ -830,7 +819,7 @@ func (e env) trust(c *cli.Context) error {
 	return nil
 }
 
-func (e env) revoke(state, place string) error {
+func (e Env) revoke(state, place string) error {
 	store, err := settings.OpenTrust(state)
 	if err != nil {
 		return command.Environmentf("%v", err)
@@ -847,7 +836,7 @@ func (e env) revoke(state, place string) error {
 	return nil
 }
 
-func (e env) trustJSON(t settings.TrustState) error {
+func (e Env) trustJSON(t settings.TrustState) error {
 	r := trustReport{Listing: t.Listing, Trusted: t.Trusted, Recorded: t.Recorded, Problem: t.Problem,
 		Changes: append([]trust.Change{}, t.Changed...)}
 	r.Items = append([]trust.Item{}, r.Items...)
@@ -861,7 +850,7 @@ func (e env) trustJSON(t settings.TrustState) error {
 }
 
 // listTrust prints the settings, file by file. Their texts are not trusted, and are sanitized.
-func (e env) listTrust(t settings.TrustState) {
+func (e Env) listTrust(t settings.TrustState) {
 	fmt.Fprintln(e.Stdout, "Workspace "+sanitize.Line(t.Listing.Root, 400))
 	for _, line := range trustLines(t) {
 		fmt.Fprintln(e.Stdout, line)
@@ -908,16 +897,4 @@ func trustLines(t settings.TrustState) []string {
 		lines = append(lines, "  contains nothing that could run code or redirect an agent")
 	}
 	return lines
-}
-
-// confirmTrust asks for confirmation on the terminal.
-func (e env) confirmTrust() error {
-	yes, asked := e.Confirm("Load all of this, and let it run?")
-	if !asked {
-		return command.Usagef("cannot ask: stdin is not a terminal; add --yes to trust what is listed")
-	}
-	if yes {
-		return nil
-	}
-	return command.Failedf("not trusted")
 }

@@ -71,7 +71,7 @@ export function event(e) {
 
 function forecast(e) {
   if (e.step === 0) prices.clear();
-  if (e.words) prices.set(e.step, e.words);
+  if (e.sentence) prices.set(e.step, e.sentence);
 }
 
 // price is the forecast of a step that is not done; of step 0, of the plan.

@@ -177,7 +177,7 @@ function entry(e) {
     case "result": result = e; ended = e.status; return null;
   }
   const tone = tones[e.event]?.(e) ?? null;
-  return tone === null || !e.words ? null : note(e, tone, e.words);
+  return tone === null || !e.sentence ? null : note(e, tone, e.sentence);
 }
 
 // outcome shows how the run stands when no process plays it.
