@@ -23,12 +23,8 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/fakecli"
 )
 
-// The CLI of the live tests, "" if there is none: the machine's, or a stand-in named by ARBITER_CLAUDE and
-// ARBITER_CLAUDE_ARGS. It is found before the environment is cleared.
-var (
-	realCLI  = corpus.FindCLI(filepath.Join("..", ".."))
-	realArgs = strings.Fields(os.Getenv("ARBITER_CLAUDE_ARGS"))
-)
+// realCLI is the CLI of the live tests, "" if there is none. It is found before the environment is cleared.
+var realCLI = corpus.FindCLI(filepath.Join("..", ".."))
 
 // captures is the directory of the recordings of the wire: the committed ones, or another CLI's.
 var captures = cmp.Or(os.Getenv("ARBITER_CAPTURES"), filepath.Join("..", "..", "testdata", "wire"))
@@ -103,9 +99,7 @@ func players(t *testing.T, test func(t *testing.T, spec bridge.ClaudeSpec)) {
 	if !standInByDay(t) {
 		t.Run("claude", func(t *testing.T) { t.Parallel(); test(t, realSpec(t)) })
 	}
-	if len(realArgs) == 0 { // else it was the stand-in
-		t.Run("stand-in", func(t *testing.T) { t.Parallel(); test(t, standInSpec(t)) })
-	}
+	t.Run("stand-in", func(t *testing.T) { t.Parallel(); test(t, standInSpec(t)) })
 }
 
 // inside runs a test with the real CLI alone: it tests the CLI's internals, which the stand-in does not
@@ -128,7 +122,7 @@ func realAtNight(t *testing.T) { byDay.Store(t.Name(), true) }
 
 // standInByDay reports whether the stand-in takes the real CLI's place in this test.
 func standInByDay(t *testing.T) bool {
-	if len(realArgs) > 0 || testkit.AtNight() {
+	if testkit.AtNight() {
 		return false
 	}
 	for name, found := t.Name(), true; found; {
@@ -147,7 +141,7 @@ func realSpec(t *testing.T) bridge.ClaudeSpec {
 	if standInByDay(t) {
 		return standInSpec(t)
 	}
-	return bridge.ClaudeSpec{Path: corpus.Required(t, realCLI), Args: realArgs}
+	return bridge.ClaudeSpec{Path: corpus.Required(t, realCLI)}
 }
 
 // waitTimeout is how long a test waits before it fails.

@@ -143,8 +143,8 @@ func (q *queryRun) answer(cause error, limit time.Duration) (bridge.QueryResult,
 		e.Stderr, e.CostUSD, e.ResetsAt = q.stderr.Tail(), f.TotalCost, o.resetsAt
 		return bridge.QueryResult{}, e
 	}
-	r := bridge.QueryResult{Output: f.Verdict, Usage: totalsOf(f.ModelUsage).Usage, CostUSD: f.TotalCost, DurationMS: q.took.Milliseconds(),
-		Model: output.model}
+	r := bridge.QueryResult{Output: f.Verdict, Usage: totalsOf(f.ModelUsage).Usage, CostUSD: f.TotalCost,
+		DurationMS: q.took.Milliseconds(), Model: output.model}
 	if f.Verdict == nil {
 		r.Text = f.Text
 	}

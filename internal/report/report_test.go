@@ -368,7 +368,7 @@ func TestAnswersClosePoints(t *testing.T) {
 	if r := c.Report("live"); len(r.Open) != 4 || r.Status != "live" {
 		t.Fatalf("%+v", r.Open)
 	}
-	take("supervisor", contract.Message{From: contract.Supervisor, To: "arbiter", Kind: "answer", Text: "no human is there"})
+	take("supervisor", contract.Message{From: contract.Supervisor, To: "arbiter", Kind: "answer", Text: "nobody is there"})
 	broken := failed
 	broken.Why = "exit code 1"
 	take("orch-1", contract.Check{Receipt: broken, Again: true, Agents: []string{"orch-2"}})
