@@ -298,7 +298,7 @@ func TestOwnFaultsAreNotForeign(t *testing.T) {
 				})
 				addBatches(t, r, 8, 2)
 				time.Sleep(10 * eventSync)
-				testkit.Fails(t, fmt.Sprintf("told is %v", tr.told), testkit.Err(tr.last()), c.err)
+				testkit.Fails(t, "what was told last", testkit.Err(tr.last()), c.err)
 				fail.set(nil)
 				addBatches(t, r, 10, 2)
 				time.Sleep(10 * eventSync)
