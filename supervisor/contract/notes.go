@@ -20,7 +20,7 @@ var fieldEnums = map[string][]string{
 var fieldNotes = map[string]string{
 	"session":     "The run's id.",
 	"rehearsal":   "The model was scripted.",
-	"usage":       "Tokens used.",
+	"usage":       "Tokens used, by subagents too.",
 	"cost_usd":    "Cost as the CLI reports it.",
 	"message_id":  "The message's id.",
 	"subagent":    "The tool use id of its subagent; absent: the main thread.",
