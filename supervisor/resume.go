@@ -135,6 +135,8 @@ func (st *step) prepareNextTask() {
 	st.Task.Text, st.Handoff.SuccessorQueue, st.Question.Open = "", nil, nil
 	st.forgetDocuments()
 	st.Handoff.ForgetProofs()
+	// The Arbiter completed the task without them; they are no reports on the next one.
+	st.moveToWorkLog(func(m *Mail) bool { return m.To == contract.Arbiter && !m.Sent && m.EndsExecution() })
 	for i := range st.Agents {
 		if a := st.Agents[i]; a.Role == RoleOrchestrator && !a.Dismissed {
 			st.Edit(a.ID).Dismissed = true
