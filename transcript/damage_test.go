@@ -160,18 +160,6 @@ func TestLocate(t *testing.T) {
 	testkit.Check(t, !ok, "located without a configuration directory")
 }
 
-func TestNoTranscript(t *testing.T) {
-	path := filepath.Join(t.TempDir(), session+".jsonl")
-	testkit.Fails(t, "missing", testkit.Err(ReadDeliveries(context.Background(), path, []string{"A"})), os.ErrNotExist)
-	testkit.OK(t, os.Mkdir(path, 0o700))
-	testkit.Fails(t, "directory", testkit.Err(ReadDeliveries(context.Background(), path, nil)), ErrNotRegular)
-	given, cancel := context.WithCancel(context.Background())
-	cancel()
-	file := filepath.Join(t.TempDir(), session+".jsonl")
-	testkit.OK(t, os.WriteFile(file, []byte(plain().String()), 0o600))
-	testkit.Fails(t, "given up", testkit.Err(ReadDeliveries(given, file, nil)), context.Canceled)
-}
-
 // FuzzStatuses: with any content of the file, reading it ends, every message has one
 // status, and a verdict is JSON. Damage after the end of a whole file changes nothing.
 func FuzzStatuses(f *testing.F) {

@@ -55,23 +55,12 @@ func change(t *testing.T, root, line string) {
 	op, rest, _ := strings.Cut(line, " ")
 	name, arg, _ := strings.Cut(rest, " ")
 	path := filepath.Join(root, name)
-	put := func(flag int) error {
-		text, err := strconv.Unquote(arg)
-		testkit.Need(t, err == nil, "%s: %v", line, err)
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|flag, 0o600)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		_, err = f.WriteString(text)
-		return err
-	}
 	var err error
 	switch op {
 	case "append":
-		err = put(os.O_APPEND)
+		appendTo(t, path, testkit.Must(strconv.Unquote(arg))(t))
 	case "write":
-		err = put(os.O_TRUNC)
+		err = os.WriteFile(path, []byte(testkit.Must(strconv.Unquote(arg))(t)), 0o600)
 	case "truncate":
 		size, _ := strconv.Atoi(arg)
 		err = os.Truncate(path, int64(size))
@@ -541,36 +530,21 @@ func TestFollowerOfDamage(t *testing.T) {
 	const good = `{"type":"user","uuid":"u1"}`
 	text := good + "\n" + good[:12] + good + "\n" + strings.Repeat("\x00", 300) + good + "\n" +
 		good + good + "\n\n" + good + "\r\n" + good[:5] + "\n" + good + "\n" + good[:20]
-	want := strings.Split(text, "\n")
-	want = want[:len(want)-1] // cut off: not a line yet
-	for i := range want {
-		want[i] = strings.TrimSuffix(want[i], "\r")
+	want := []string{"turn 1 opened 0"}
+	for line := range strings.Lines(text) {
+		if line, whole := strings.CutSuffix(line, "\n"); whole {
+			want = append(want, fmt.Sprintf("1 %q", strings.TrimSuffix(line, "\r")))
+		}
 	}
 	for _, size := range []int{1, 7, 64, 1000} {
 		path := filepath.Join(t.TempDir(), "f")
-		var got []string
 		var changes []func()
 		for rest := text; rest != ""; {
 			piece := rest[:min(size, len(rest))]
 			rest = rest[len(piece):]
 			changes = append(changes, func() { appendTo(t, path, piece) })
 		}
-		f := &Follower{Path: path}
-		synctest.Test(t, func(t *testing.T) {
-			bell := NewBell()
-			f.Waker, f.OnLine = bell, func(l Followed) { got = append(got, string(l.Data)) }
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan struct{})
-			go func() { defer close(done); f.Run(ctx) }()
-			for _, change := range changes {
-				change()
-				bell.Ring()
-				synctest.Wait()
-			}
-			cancel()
-			<-done
-		})
-		testkit.Same(t, fmt.Sprintf("in pieces of %d", size), want, got)
+		testkit.Same(t, fmt.Sprintf("in pieces of %d", size), want, followed(t, &Follower{Path: path}, changes...))
 	}
 }
 
@@ -636,15 +610,6 @@ func TestWatcherWithoutNotifications(t *testing.T) {
 // TestWatcherIsNotified: a bell rings for what happens in its directory, long before the interval, also after a pause;
 // and a directory that appears, or is replaced, is watched from the next interval on.
 func TestWatcherIsNotified(t *testing.T) {
-	write := func(path, text string) {
-		t.Helper()
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-		if err == nil {
-			_, err = f.WriteString(text)
-			_ = f.Close()
-		}
-		testkit.OK(t, err)
-	}
 	rings := func(b Bell, what string) {
 		t.Helper()
 		select {
@@ -660,35 +625,34 @@ func TestWatcherIsNotified(t *testing.T) {
 	bell, forget := w.Watch(path)
 	other, _ := w.Watch(filepath.Join(t.TempDir(), "other.jsonl"))
 	for _, what := range []string{"the file is created", "it grows", "it grows again"} {
-		write(path, "{}\n")
+		appendTo(t, path, "{}\n")
 		rings(bell, what)
 	}
 	testkit.Check(t, len(other) == 0, "the bell of another directory rang")
 	forget()
 	again, _ := w.Watch(path)
-	write(path, "{}\n")
+	appendTo(t, path, "{}\n")
 	rings(again, "it is watched again")
 
 	soon := NewWatcher(time.Millisecond, 20*time.Millisecond)
 	defer soon.Close()
 	late := filepath.Join(dir, "projects", "p", "session.jsonl")
 	bell, _ = soon.Watch(late)
+	watched := func() bool {
+		soon.mu.Lock()
+		defer soon.mu.Unlock()
+		return soon.added[filepath.Dir(late)]
+	}
 	for range 2 { // it appears, and is replaced
 		testkit.OK(t, os.MkdirAll(filepath.Dir(late), 0o700))
-		for watched := false; !watched; {
+		for !watched() {
 			rings(bell, "the interval is over")
-			soon.mu.Lock()
-			watched = soon.added[filepath.Dir(late)]
-			soon.mu.Unlock()
 		}
-		write(late, "{}\n")
+		appendTo(t, late, "{}\n")
 		rings(bell, "a file appears in a new directory")
 		testkit.OK(t, os.RemoveAll(filepath.Dir(late)))
-		for watched := true; watched; {
+		for watched() {
 			rings(bell, "the directory is removed")
-			soon.mu.Lock()
-			watched = soon.added[filepath.Dir(late)]
-			soon.mu.Unlock()
 		}
 	}
 }
