@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,9 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -35,11 +31,7 @@ func busyPort(t *testing.T, summon int) *fakePort {
 		defer cancel()
 		if p.ID == contract.Arbiter {
 			for s := f.loop.Snapshot(); s.Spawned < summon; s = f.loop.Snapshot() {
-				if r, err := f.loop.ToolCall(ctx,
-					bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
-						Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil || r.IsError {
-					t.Errorf("spawn_orchestrator: %v %v", r, err)
-				}
+				f.loop.call(t, p.AgentRef, "spawn_orchestrator", `{"prompt":"work"}`)
 			}
 			v := ruling("CONTINUE", "Patience.")
 			for _, a := range f.loop.Snapshot().Agents {
@@ -199,22 +191,14 @@ func TestAHundredAgents(t *testing.T) {
 		up := n.port.alive()
 		testkit.Need(t, up == 101, "%d agents are up", up)
 		ref := n.loop.Snapshot().Agents[0].AgentRef
-		if r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: ref, Tool: "release_orchestrator",
-			Input: json.RawMessage(`{"id":"all","reason":"enough"}`)}); err != nil || r.IsError {
-			t.Fatal(r, err)
-		}
+		n.loop.call(t, ref, "release_orchestrator", `{"id":"all","reason":"enough"}`)
 		time.Sleep(10 * time.Minute)
 		testkit.Same(t, "agents are up", 1, n.port.alive())
 		testkit.Same(t, "live", 0, n.loop.Snapshot().LivingCount())
 		for range 100 {
-			if r, err := n.loop.ToolCall(t.Context(),
-				bridge.ToolCallParams{AgentRef: ref, Tool: "spawn_orchestrator",
-					Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil || r.IsError {
-				t.Fatal(r, err)
-			}
+			n.loop.call(t, ref, "spawn_orchestrator", `{"prompt":"work"}`)
 		}
-		n.loop.Put(input.Signal{Signal: "INT"}) // while they start
-		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
+		testkit.Same(t, "exit, while they start,", contract.ExitInterrupted, n.stop())
 		for _, a := range n.loop.Snapshot().Agents {
 			testkit.Same(t, a.ID, supervisor.AgentEnded, a.Status)
 		}
@@ -225,44 +209,24 @@ func TestAHundredAgents(t *testing.T) {
 // snapshot is available at once.
 func TestASlowListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var events []contract.Event
-		l := NewLoop(policy.Policy{CWD: "/w"}, func(_ time.Time, e contract.Event) {
-			time.Sleep(time.Second)
-			events = append(events, e)
-		}, slog.New(slog.NewTextHandler(io.Discard, nil)))
-		port := asksBack()
-		port.loop, port.live = l, map[string]bridge.AgentRef{}
-		recorded := &fakeJournal{loop: l}
-		l.Record(recorded)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			l.Run(context.Background(), port,
-				input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w",
-					HumanPresent: true}.WithDefaults()})
-		}()
+		n := newLiveRun(t, &fakeJournal{}, asksBack())
+		n.slow = time.Second
+		n.begin(nil)
 		for i := range 100 {
-			if !l.Put(input.Command{Channel: input.ChannelStdin,
-				Command: contract.Command{Ref: fmt.Sprint(i), Body: contract.Say{Text: "x"}}}) {
-				t.Fatal("the run is over")
-			}
+			testkit.Need(t, n.loop.give(fmt.Sprint(i), contract.Say{Text: "x"}), "the run is over")
 			began := time.Now()
-			l.Snapshot()
+			n.loop.Snapshot()
 			testkit.Check(t, time.Since(began) == 0, "a snapshot took %s", time.Since(began))
 		}
 		time.Sleep(time.Hour)
-		l.Put(input.Signal{Signal: "INT"})
-		<-ended
-		port.wg.Wait()
-		next := 0
-		for _, e := range events {
-			if a, ok := e.Body.(contract.Accepted); ok {
-				testkit.Same(t, fmt.Sprintf("accepted in place of %d", next), fmt.Sprint(next), a.Ref)
-				next++
-			}
+		n.stop()
+		accepted := hearing[contract.Accepted](n)
+		for i, a := range accepted {
+			testkit.Same(t, fmt.Sprintf("accepted in place of %d", i), fmt.Sprint(i), a.Ref)
 		}
-		_, ok := events[len(events)-1].Body.(contract.Result)
-		testkit.Check(t, next == 100 && ok, "%d accepted, the last event is %T", next, events[len(events)-1].Body)
+		last := n.events[len(n.events)-1].Body
+		_, ok := last.(contract.Result)
+		testkit.Check(t, len(accepted) == 100 && ok, "%d accepted, the last event is %T", len(accepted), last)
 	})
 }
 
@@ -316,7 +280,7 @@ func chainPort(t *testing.T, lines int) *fakePort {
 		turns++
 		return turns
 	}
-	arbiter := func(ctx context.Context, f *fakePort, p bridge.MessageParams) {
+	arbiter := func(f *fakePort, p bridge.MessageParams) {
 		f.event(p.AgentRef, bridge.Delivered{MessageID: p.MessageID, Proof: "lifecycle"})
 		w.fill(f, p.AgentRef)
 		if strings.Contains(p.Content, "| kind: renewal |") {
@@ -330,9 +294,7 @@ func chainPort(t *testing.T, lines int) *fakePort {
 			if s.Spawned >= lines && len(s.Handoff.SuccessorQueue) == 0 {
 				break
 			}
-			if r, err := f.loop.ToolCall(ctx, bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
-				Input: json.RawMessage(`{"prompt":"take up the line"}`)}); err != nil || r.IsError {
-				t.Errorf("spawn_orchestrator: %v %v", r, err)
+			if !f.loop.call(t, p.AgentRef, "spawn_orchestrator", `{"prompt":"take up the line"}`) {
 				break
 			}
 		}
@@ -345,10 +307,8 @@ func chainPort(t *testing.T, lines int) *fakePort {
 		f.ruled(p, v)
 	}
 	return &fakePort{spawn: w.begin, answer: func(f *fakePort, p bridge.MessageParams) {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-		defer cancel()
 		if p.ID == contract.Arbiter {
-			arbiter(ctx, f, p)
+			arbiter(f, p)
 			return
 		}
 		f.event(p.AgentRef, bridge.Delivered{MessageID: p.MessageID, Proof: "lifecycle"})
