@@ -129,11 +129,11 @@ func (placing) Revert(_ context.Context, r input.Revert) input.ChangeReverted {
 	return input.ChangeReverted{Serial: r.Serial}
 }
 
-// TestAnotherHost: the effects of an agent go to the bridge of its host, which is opened when it is needed, and starts
+// TestAHostSpeaksForItsOwnAgentsAlone: the effects of an agent go to the bridge of its host, which is opened when it is needed, and starts
 // only that agent. What another host reports about an agent is dropped, and reported once.
-func TestAnotherHost(t *testing.T) { synctest.Test(t, anotherHost) }
+func TestAHostSpeaksForItsOwnAgentsAlone(t *testing.T) { synctest.Test(t, onTwoHosts) }
 
-func anotherHost(t *testing.T) {
+func onTwoHosts(t *testing.T) {
 	n := newLiveRun(t, &fakeJournal{}, silentPort())
 	far := n.spare(silentPort())
 	far.host = "box"
