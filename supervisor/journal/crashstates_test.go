@@ -21,10 +21,10 @@ import (
 
 var long = flag.Bool("long", false, "try ten times as many crash states")
 
-// scenario is one process of a run on a disk. Then a crash is simulated at every moment of it.
+// scenario is what happens to a run on a disk. Then a crash is simulated at every moment of it.
 type scenario struct {
 	name string
-	play func(t *testing.T, m *memFS, s *Store)
+	play func(t *testing.T, m *memFS, s *Store, r *Run)
 }
 
 // teller records on the disk what a run reported as durable, and adds the lines for it to the event log.
@@ -112,8 +112,7 @@ func addBatch(t *testing.T, r *Run, from, last uint64) {
 }
 
 var scenarios = []scenario{
-	{"orderly", func(t *testing.T, m *memFS, s *Store) {
-		r := createOn(t, m, s)
+	{"orderly", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		addLogged(t, r, 12, 3)
 		addLogged(t, r, 40, 14)
 		testkit.OK(t, r.Finish(t.Context(), "complete"))
@@ -122,8 +121,7 @@ var scenarios = []scenario{
 		addBatches(t, r, 60, 5)
 		closeRun(t, r)
 	}},
-	{"snapshots", func(t *testing.T, m *memFS, s *Store) {
-		r := createOn(t, m, s)
+	{"snapshots", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		for n := uint64(10); n < 50; n += 10 {
 			addLogged(t, r, n, 4)
 			m.last.snapshot(t)
@@ -139,8 +137,7 @@ var scenarios = []scenario{
 		closeRun(t, r)
 		closeRun(t, openOn(t, m, freshStore(t, m)))
 	}},
-	{"no room for a snapshot", func(t *testing.T, m *memFS, s *Store) {
-		r := createOn(t, m, s)
+	{"no room for a snapshot", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		addLogged(t, r, 10, 4)
 		m.last.snapshot(t)
 		for i, call := range []string{"write", "sync", "rename", "syncdir"} {
@@ -157,8 +154,7 @@ var scenarios = []scenario{
 		m.last.snapshot(t)
 		closeRun(t, r)
 	}},
-	{"event log on a bad disk", func(t *testing.T, m *memFS, s *Store) {
-		r := createOn(t, m, s)
+	{"event log on a bad disk", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		for _, f := range []struct {
 			call string
 			err  error
@@ -177,15 +173,13 @@ var scenarios = []scenario{
 		closeRun(t, r)
 		checkTold(t, s, r.Durable())
 	}},
-	{"full disk", func(t *testing.T, m *memFS, s *Store) {
-		r := createOn(t, m, s)
+	{"full disk", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		addLogged(t, r, 10, 5)
 		failTimes(m, "write", segmentName(1), 2, &errPartial{700, syscall.ENOSPC})
 		addLogged(t, r, 30, 10)
 		closeRun(t, r)
 	}},
-	{"failed fsync", func(t *testing.T, m *memFS, s *Store) {
-		r := createOn(t, m, s)
+	{"failed fsync", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		addBatches(t, r, 10, 5)
 		failTimes(m, "sync", segmentName(1), 1, syscall.EIO)
 		addLogged(t, r, 30, 10)
@@ -195,8 +189,7 @@ var scenarios = []scenario{
 		closeRun(t, r)
 	}},
 	// The process ends after its fsync has failed and before it can react.
-	{"failed fsync, then killed", func(t *testing.T, m *memFS, s *Store) {
-		r := createOn(t, m, s)
+	{"failed fsync, then killed", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		addBatches(t, r, 10, 5)
 		failTimes(m, "sync", segmentName(1), always, syscall.EIO)
 		failTimes(m, "open", segmentName(2), always, syscall.ENOSPC)
@@ -212,22 +205,17 @@ var scenarios = []scenario{
 		addLogged(t, r, got+10, 5)
 		closeRun(t, r)
 	}},
-	{"killed in a batch", func(t *testing.T, m *memFS, s *Store) {
+	{"killed in a batch", func(t *testing.T, m *memFS, _ *Store, r *Run) {
 		for attempt := range uint64(4) {
-			var r *Run
-			if attempt == 0 {
-				r = createOn(t, m, s)
-			} else {
-				r = openOn(t, m, freshStore(t, m))
-			}
 			addLogged(t, r, r.Durable()+7, 3)
 			failTimes(m, "write", "", 1, &errPartial{int(300 + 100*attempt), errDead})
 			add(t, r, r.Durable()+1, r.Durable()+8)
 			synctest.Wait()
 			m.reboot()
 			r.Close()
+			r = openOn(t, m, freshStore(t, m))
 		}
-		closeRun(t, openOn(t, m, freshStore(t, m)))
+		closeRun(t, r)
 	}},
 }
 
@@ -265,7 +253,8 @@ func TestCrashStates(t *testing.T) {
 		t.Run(sc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemFS()
-				sc.play(t, m, freshStore(t, m))
+				s := freshStore(t, m)
+				sc.play(t, m, s, createOn(t, m, s))
 				states += crashEverywhere(t, newCrashDisk(), m.log, 0, 1)
 			})
 		})

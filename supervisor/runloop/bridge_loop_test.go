@@ -129,8 +129,8 @@ func (placing) Revert(_ context.Context, r input.Revert) input.ChangeReverted {
 	return input.ChangeReverted{Serial: r.Serial}
 }
 
-// TestAHostSpeaksForItsOwnAgentsAlone: the effects of an agent go to the bridge of its host, which is opened when it is needed, and starts
-// only that agent. What another host reports about an agent is dropped, and reported once.
+// TestAHostSpeaksForItsOwnAgentsAlone: the effects of an agent go to the bridge of its host, which is opened when it is
+// needed, and starts only that agent. What another host reports about an agent is dropped, and reported once.
 func TestAHostSpeaksForItsOwnAgentsAlone(t *testing.T) { synctest.Test(t, onTwoHosts) }
 
 func onTwoHosts(t *testing.T) {
