@@ -453,33 +453,35 @@ func followed(t *testing.T, f *Follower, changes ...func()) (got []string) {
 	return got
 }
 
+// TestFollowerStart: a follower that begins at the end leaves out nothing that is written after it began, and a file
+// that cannot be read is reported once, however often it is looked at.
 func TestFollowerStart(t *testing.T) {
-	root := t.TempDir()
-	path := filepath.Join(root, "f")
-	change(t, root, `append f "one\ntwo\nthr"`)
+	const there, more = `append f "one\ntwo\nthr"`, `append f "ee\n"`
 	for _, tc := range []struct {
-		name  string
-		atEnd bool
-		want  []string
+		name, before string
+		atEnd        bool
+		changes      []string
+		want         []string
 	}{
-		{"from the beginning", false, []string{"turn 1 opened 0", `1 "one"`, `1 "two"`, `1 "three"`}},
-		{"at the end", true, []string{"turn 1 opened 8", `1 "three"`}},
+		{"from the beginning", there, false, []string{more},
+			[]string{"turn 1 opened 0", `1 "one"`, `1 "two"`, `1 "three"`}},
+		{"at the end", there, true, []string{more}, []string{"turn 1 opened 8", `1 "three"`}},
+		{"at the end of nothing", "append other \"\"", true, []string{`append f "a\nb\n"`},
+			[]string{"turn 1 opened 0", `1 "a"`, `1 "b"`}},
+		{"no file", "mkdir f", false, []string{"mkdir a", "mkdir b", "mkdir c"},
+			[]string{"problem " + ErrNotRegular.Error()}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f := &Follower{Path: path, AtEnd: tc.atEnd}
-			got := followed(t, f, func() { change(t, root, `append f "ee\n"`) })
-			testkit.Same(t, "", tc.want, got)
-			testkit.OK(t, os.Truncate(path, 11))
+			root := t.TempDir()
+			change(t, root, tc.before)
+			var changes []func()
+			for _, line := range tc.changes {
+				changes = append(changes, func() { change(t, root, line) })
+			}
+			f := &Follower{Path: filepath.Join(root, "f"), AtEnd: tc.atEnd}
+			testkit.Same(t, "", tc.want, followed(t, f, changes...))
 		})
 	}
-}
-
-// A follower that begins at the end leaves out nothing that is written after it began.
-func TestFollowerAtTheEndOfNothing(t *testing.T) {
-	root := t.TempDir()
-	f := &Follower{Path: filepath.Join(root, "f"), AtEnd: true}
-	got := followed(t, f, func() { change(t, root, `append f "a\nb\n"`) })
-	testkit.Same(t, "", []string{"turn 1 opened 0", `1 "a"`, `1 "b"`}, got)
 }
 
 func TestLastLineEnd(t *testing.T) {
@@ -512,15 +514,6 @@ func TestFollowerFinishesTheOldFile(t *testing.T) {
 	}}
 	f.Run(ctx)
 	testkit.Same(t, "", []string{"a", "b", "c"}, got)
-}
-
-// A file that cannot be read is reported once, however often it is looked at.
-func TestFollowerReportsProblemOnce(t *testing.T) {
-	root := t.TempDir()
-	change(t, root, "mkdir f")
-	nothing := func() {}
-	got := followed(t, &Follower{Path: filepath.Join(root, "f")}, nothing, nothing, nothing)
-	testkit.Same(t, "", []string{"problem " + ErrNotRegular.Error()}, got)
 }
 
 // TestFollowerOfDamage: joined lines, runs of NULs, a missing newline and cut ends, as users reported them of

@@ -305,6 +305,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 // TestConfiguredPermissionsHoldAtOnce: for waiting requests and for later ones; what is always allowed in the
 // workspace stays allowed.
 func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
+	unchanged := []string{"", "", "", "", "make six: pass ", "kept it: pass "}
 	for name, tt := range map[string]struct {
 		change contract.Configure
 		want   []string // of the requests that waited, and then of one call each
@@ -320,14 +321,10 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 		"rules": {contract.Configure{Permissions: "rules"},
 			[]string{"make one: deny mode", "make two: deny mode", "npm test: deny mode", "/w/a.go: deny mode",
 				"make six: pass ", "kept it: pass "}},
-		"accept-edits": {contract.Configure{Permissions: "accept-edits"},
-			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
-		"what is not a change": {contract.Configure{Permissions: "ask"},
-			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
-		"what is not taken": {contract.Configure{Permissions: "allow-all"},
-			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
-		"a rule of no known": {contract.Configure{Allow: "Bahs(make *)"},
-			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
+		"accept-edits":         {contract.Configure{Permissions: "accept-edits"}, unchanged},
+		"what is not a change": {contract.Configure{Permissions: "ask"}, unchanged},
+		"what is not taken":    {contract.Configure{Permissions: "allow-all"}, unchanged},
+		"a rule of no known":   {contract.Configure{Allow: "Bahs(make *)"}, unchanged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
