@@ -10,7 +10,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -155,7 +154,12 @@ func tellAndSnapshot(r *Run) {
 }
 
 func liveMain(s *Store, say func(string, ...any)) {
-	r := openOrCreate(s, say)
+	o := Options{Committed: func(upTo uint64) { say("committed %d", upTo) }}
+	r, _, err := s.Open(testRun, failAfter, o, resumeTest)
+	if errors.Is(err, ErrNotFound) {
+		r, err = s.Create(Meta{Run: testRun}, o)
+	}
+	check(err)
 	say("committed %d", r.Durable())
 	for range 3 {
 		addSome(r, 5)
@@ -203,39 +207,6 @@ func liveHurt(s *Store) {
 	}
 	check(opening(s, "hurt", 0))
 	check(s.Remove("hurt"))
-}
-
-// TestKilledOften kills a process that writes without a pause, after some commit, and lets the next one
-// continue: nothing that was reported as durable is ever missing.
-func TestKilledOften(t *testing.T) {
-	testkit.WithoutRace(t)
-	kills := 40
-	if *long {
-		kills = 1000
-	}
-	dir := filepath.Join(t.TempDir(), "state")
-	s := openTestStore(t, dir)
-	rnd := rand.New(rand.NewPCG(3, 4))
-	var promised uint64
-	for kill := range kills {
-		c := startChild(t, "stream", dir, "")
-		for range 1 + rnd.IntN(30) {
-			_, line := c.until("committed")
-			fmt.Sscanf(line, "committed %d", &promised)
-		}
-		c.cmd.Process.Kill()
-		for line := range c.lines {
-			fmt.Sscanf(line, "committed %d", &promised)
-		}
-		<-c.ended
-		e := expectRecords{t: t}
-		rec, err := s.Read(testRun, e.each)
-		testkit.Need(t, err == nil && !rec.Harmed() && e.next >= promised, "after kill %d: %v, %+v, want %d records",
-			kill+1, err, rec, promised)
-	}
-	r, _ := openRun(t, s, testRun, Options{})
-	closeRun(t, r)
-	t.Logf("%d kills, %d records", kills, r.Durable())
 }
 
 // withDeadline fails a test whose call hangs.

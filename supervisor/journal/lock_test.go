@@ -26,15 +26,12 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 	var held *HeldError
 	testkit.Check(t, errors.As(err, &held) && held.PID == os.Getpid() && held.Run == testRun && !held.Gone &&
 		held.CWD == r.Meta().CWD, "%v, %+v", err, held)
-	if err := s.Remove(testRun); !isHeld(err) {
-		t.Errorf("remove: %v", err)
-	}
+	err = s.Remove(testRun)
+	testkit.Check(t, isHeld(err), "remove: %v", err)
 	info, err := s.Find(testRun)
 	testkit.Check(t, err == nil && info.Live && info.PID == os.Getpid(), "%+v, %v", info, err)
 	closeRun(t, r)
-	if info, err := s.Find(testRun); err != nil || info.Live {
-		t.Errorf("after close: %+v, %v", info, err)
-	}
+	testkit.Check(t, !testkit.Must(s.Find(testRun))(t).Live, "it is live after close")
 }
 
 // TestLockOfAnotherProcess: while the other process is running, the lock is refused with its name; when it was
@@ -86,28 +83,18 @@ func TestLockDir(t *testing.T) {
 	var held *HeldError
 	testkit.Check(t, errors.As(err, &held) && held.PID == os.Getpid() && held.Run == testRun && held.CWD == cwd,
 		"by another name: %v", err)
-	other, err := s.LockDir(t.TempDir(), "second")
-	if err != nil {
-		t.Errorf("another directory: %v", err)
-	} else {
-		other.Close()
-	}
+	testkit.Must(s.LockDir(t.TempDir(), "second"))(t).Close() // another directory
 	testkit.Check(t, l.File() != nil, "the lock has no file")
 	l.Close()
 
 	dir := s.root.Path()
 	c := startChild(t, "lockdir", dir, cwd)
 	c.until("holding")
-	if _, err := s.LockDir(cwd, testRun); !errors.As(err, &held) || held.PID != c.cmd.Process.Pid ||
-		held.Run != "other" {
-		t.Errorf("held by another process: %v", err)
-	}
+	_, err = s.LockDir(cwd, testRun)
+	testkit.Check(t, errors.As(err, &held) && held.PID == c.cmd.Process.Pid && held.Run == "other",
+		"held by another process: %v", err)
 	c.kill()
-	if l, err = s.LockDir(cwd, testRun); err != nil {
-		t.Errorf("a stale lock: %v", err)
-	} else {
-		l.Close()
-	}
+	testkit.Must(s.LockDir(cwd, testRun))(t).Close() // the lock is stale
 }
 
 func TestOver(t *testing.T) {
@@ -323,10 +310,6 @@ func playChild(role string) {
 		cmd.ExtraFiles = []*os.File{must(s.Create(Meta{Run: testRun}, Options{})).LockFile()}
 		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
 		check(cmd.Run())
-	case "stream": // writes until it is killed
-		for r, n := openOrCreate(s, say), uint64(1); ; n++ {
-			addSome(r, n%40+1)
-		}
 	case "write": // so many records, one at a time
 		r := must(s.Create(Meta{Run: testRun},
 			Options{Trouble: func(err error) { say("trouble %v", err) }, Retry: 50 * time.Millisecond}))
@@ -335,17 +318,6 @@ func playChild(role string) {
 		}
 		check(r.Close())
 	}
-}
-
-// openOrCreate opens the run, or creates it, and says what is durable.
-func openOrCreate(s *Store, say func(string, ...any)) *Run {
-	o := Options{Committed: func(upTo uint64) { say("committed %d", upTo) }}
-	r, _, err := s.Open(testRun, failAfter, o, resumeTest)
-	if errors.Is(err, ErrNotFound) {
-		r, err = s.Create(Meta{Run: testRun}, o)
-	}
-	check(err)
-	return r
 }
 
 // child is a process of the test binary.

@@ -395,14 +395,13 @@ func exported(t *testing.T, records uint64) map[string][]byte {
 	s, r := newRun(t)
 	add(t, r, 1, records)
 	syncRun(t, r)
-	var held *HeldError
 	_, err := s.Keep(testRun)
-	testkit.Check(t, errors.As(err, &held), "keep a live run: %v", err)
+	testkit.Check(t, isHeld(err), "keep a live run: %v", err)
 	closeRun(t, r)
 	k := testkit.Must(s.Keep(testRun))(t)
 	defer k.Close()
 	err = s.Remove(testRun)
-	testkit.Check(t, errors.As(err, &held), "remove a run that is kept: %v", err)
+	testkit.Check(t, isHeld(err), "remove a run that is kept: %v", err)
 	names := testkit.Must(k.Files())(t)
 	files := map[string][]byte{}
 	for _, name := range names {
@@ -449,10 +448,8 @@ func TestImport(t *testing.T) {
 	info, err := s.Latest(here, nil)
 	testkit.Check(t, err == nil && info.Run == testRun && info.Imported && !info.Damaged && !info.Live, "%+v, %v", info,
 		err)
-	if b, err := os.ReadFile(filepath.Join(s.runs.Path(), testRun, "beside", "-some-project", "x.jsonl")); err != nil ||
-		string(b) != "x" {
-		t.Errorf("%q, %v", b, err)
-	}
+	b := testkit.Must(os.ReadFile(filepath.Join(s.runs.Path(), testRun, "beside", "-some-project", "x.jsonl")))(t)
+	testkit.Same(t, "the file beside it", "x", string(b))
 	testkit.Fails(t, "imported twice", testkit.Err(s.Stage(testRun)), ErrExists)
 	r, rec := openRun(t, s, testRun, Options{})
 	testkit.Check(t, !rec.Harmed() && rec.Records == 7 && r.Meta().Imported, "%+v, %+v", rec, r.Meta())
