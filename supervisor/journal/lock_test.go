@@ -224,6 +224,7 @@ func TestOwnFaultsAreNotForeign(t *testing.T) {
 				}
 				addBatches(t, r, 8, 2)
 				time.Sleep(10 * eventSync)
+				synctest.Wait()
 				testkit.Fails(t, fmt.Sprintf("told is %v", tr.told), testkit.Err(tr.last()), c.err)
 				m.setFault(nil)
 				addBatches(t, r, 10, 2)
