@@ -3,6 +3,7 @@ package bridge
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,10 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
 	"go.uber.org/goleak"
 
@@ -241,51 +240,6 @@ var oneTrial = SandboxParams{CWD: "/w", Env: map[string]string{"X": "y"},
 	Config: SandboxConfig{Program: "/usr/bin/bwrap", Write: []string{"/a"}, Hide: []string{"/b"},
 		Reach: []string{"/b/c"}}}
 
-func TestSandboxReachesTheSandboxer(t *testing.T) {
-	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
-		got, err := r.Sandbox(r.ctx, oneTrial)
-		diff := cmp.Diff(SandboxResult{Reason: "run-1 in /w", Version: "0.8.0"}, got)
-		testkit.Check(t, err == nil && diff == "", "%v, -want +got:\n%s", err, diff)
-	})
-}
-
-func TestSandboxParametersAreChecked(t *testing.T) {
-	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
-		relative := &SandboxConfig{Program: "bwrap"}
-		for name, ask := range map[string]func() error{
-			"no program": func() error { _, err := r.Sandbox(r.ctx, SandboxParams{CWD: "/w"}); return err },
-			"no directory": func() error {
-				_, err := r.Sandbox(r.ctx, SandboxParams{Config: oneTrial.Config})
-				return err
-			},
-			"a relative program": func() error {
-				_, err := r.Sandbox(r.ctx, SandboxParams{CWD: "/w", Config: *relative})
-				return err
-			},
-			"a relative path": func() error {
-				_, err := r.Sandbox(r.ctx,
-					SandboxParams{CWD: "/w", Config: SandboxConfig{Program: "/b", Hide: []string{"x"}}})
-				return err
-			},
-			"of an agent": func() error {
-				_, err := r.Spawn(r.ctx,
-					SpawnParams{AgentRef: AgentRef{"orch-1", 1},
-						Config: AgentConfig{SessionID: "s", CWD: "/w", Sandbox: relative}})
-				return err
-			},
-			"of a check": func() error {
-				_, err := r.Check(r.ctx, CheckParams{Command: "true", CWD: "/w", Sandbox: relative})
-				return err
-			},
-			"of a query": func() error { q := oneQuery; q.Sandbox = relative; _, err := r.Query(r.ctx, q); return err },
-		} {
-			var rpc *RPCError
-			err := ask()
-			testkit.Check(t, errors.As(err, &rpc) && rpc.Code == jsonrpc2.CodeInvalidParams, "%s: %v", name, err)
-		}
-	})
-}
-
 // TestNotServed: a bridge whose launcher or collector lacks a part does not claim to serve it, and refuses its calls.
 func TestNotServed(t *testing.T) {
 	for method, call := range map[string]func(*rig) error{
@@ -441,45 +395,71 @@ func TestTerminalEndsWithTheAgents(t *testing.T) {
 	})
 }
 
-func TestTerminalParametersAreChecked(t *testing.T) {
+// TestParametersAreChecked: the bridge refuses what no agent, terminal, check or query could mean.
+func TestParametersAreChecked(t *testing.T) {
 	testkit.WithoutRace(t)
 	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
-		ref := AgentRef{"a", 1}
+		ref, relative := AgentRef{"a", 1}, &SandboxConfig{Program: "bwrap"}
+		session := AgentConfig{SessionID: "s", CWD: "/w"}
+		confined := session
+		confined.Sandbox = relative
+		elsewhere := oneTrial.Config
+		elsewhere.Hide = []string{"x"}
+		check := func(p CheckParams) error { return errOf(r.Check(r.ctx, p)) }
+		inspect := func(p InspectParams) error { return errOf(r.Inspect(r.ctx, p)) }
+		query := func(p QueryParams) error { return errOf(r.Query(r.ctx, p)) }
+		trial := func(p SandboxParams) error { return errOf(r.Sandbox(r.ctx, p)) }
+		open := func(p PTYOpenParams) error { return errOf(r.PTYOpen(r.ctx, p)) }
+		spawn := func(pending ...string) error {
+			return errOf(r.Spawn(r.ctx, SpawnParams{AgentRef: ref, Config: session, Pending: pending}))
+		}
 		for name, err := range map[string]error{
-			"no session": errOf(r.PTYOpen(r.ctx, PTYOpenParams{AgentRef: ref, Config: AgentConfig{CWD: "/w"}, Cols: 1,
-				Rows: 1})),
-			"no size": errOf(r.PTYOpen(r.ctx,
-				PTYOpenParams{AgentRef: ref, Config: AgentConfig{SessionID: "s", CWD: "/w"}})),
-			"odd name": errOf(r.PTYOpen(r.ctx,
-				PTYOpenParams{AgentRef: ref, Config: AgentConfig{SessionID: "s", CWD: "/w"},
-					Cols: 1, Rows: 1, Term: "../../etc\x1b"})),
-			"no data":       r.PTYWrite(r.ctx, PTYWriteParams{AgentRef: ref}),
-			"too much":      r.PTYWrite(r.ctx, PTYWriteParams{ref, []byte(strings.Repeat("x", MaxPTYWrite+1))}),
-			"size too big":  r.PTYResize(r.ctx, PTYResizeParams{ref, 1 << 20, 1}),
-			"negative size": r.PTYResize(r.ctx, PTYResizeParams{ref, -1, 1}),
+			"spawn, an empty id":        spawn("m-1", ""),
+			"spawn, a long id":          spawn(strings.Repeat("m", maxMessageID+1)),
+			"spawn, too many messages":  spawn(make([]string, maxPending+1)...),
+			"spawn, a relative program": errOf(r.Spawn(r.ctx, SpawnParams{AgentRef: ref, Config: confined})),
+
+			"open, no session": open(PTYOpenParams{AgentRef: ref, Config: AgentConfig{CWD: "/w"}, Cols: 1, Rows: 1}),
+			"open, no size":    open(PTYOpenParams{AgentRef: ref, Config: session}),
+			"open, an odd name": open(PTYOpenParams{AgentRef: ref, Config: session, Cols: 1, Rows: 1,
+				Term: "../../etc\x1b"}),
+			"write, no data":        r.PTYWrite(r.ctx, PTYWriteParams{AgentRef: ref}),
+			"write, too much":       r.PTYWrite(r.ctx, PTYWriteParams{ref, []byte(strings.Repeat("x", MaxPTYWrite+1))}),
+			"resize, too big":       r.PTYResize(r.ctx, PTYResizeParams{ref, 1 << 20, 1}),
+			"resize, negative size": r.PTYResize(r.ctx, PTYResizeParams{ref, -1, 1}),
+
+			"check, no command":           check(CheckParams{CWD: "/w"}),
+			"check, no directory":         check(CheckParams{Command: "make"}),
+			"check, a relative directory": check(CheckParams{Command: "make", CWD: "w"}),
+			"check, a negative time":      check(CheckParams{Command: "make", CWD: "/w", TimeoutMS: -1}),
+			"check, a NUL":                check(CheckParams{Command: "ma\x00ke", CWD: "/w"}),
+			"check, a copy, no sandbox":   check(CheckParams{Command: "make", CWD: "/w", Scratch: true}),
+			"check, too long":             check(CheckParams{Command: strings.Repeat("x", maxCommand+1), CWD: "/w"}),
+			"check, a nameless variable":  check(CheckParams{Command: "make", CWD: "/w", Env: map[string]string{"": "x"}}),
+			"check, a name with a sign":   check(CheckParams{Command: "make", CWD: "/w", Env: map[string]string{"A=B": "x"}}),
+			"check, a NUL in a variable":  check(CheckParams{Command: "make", CWD: "/w", Env: map[string]string{"A": "\x00"}}),
+			"check, a relative program":   check(CheckParams{Command: "true", CWD: "/w", Sandbox: relative}),
+
+			"survey, no session":           inspect(InspectParams{CWD: "/w"}),
+			"survey, no directory":         inspect(InspectParams{SessionID: "s"}),
+			"survey, a relative directory": inspect(InspectParams{SessionID: "s", CWD: "."}),
+
+			"query, no prompt":            query(QueryParams{CWD: "/w"}),
+			"query, no directory":         query(QueryParams{Prompt: "p"}),
+			"query, a relative directory": query(QueryParams{Prompt: "p", CWD: "."}),
+			"query, a negative time":      query(QueryParams{Prompt: "p", CWD: "/w", TimeoutMS: -1}),
+			"query, a negative budget":    query(QueryParams{Prompt: "p", CWD: "/w", MaxBudgetUSD: -1}),
+			"query, too long":             query(QueryParams{Prompt: strings.Repeat("x", MaxQueryPrompt+1), CWD: "/w"}),
+			"query, a schema that is no":  query(QueryParams{Prompt: "p", CWD: "/w", JSONSchema: json.RawMessage(`[1]`)}),
+			"query, a nameless variable":  query(QueryParams{Prompt: "p", CWD: "/w", Env: map[string]string{"": "x"}}),
+			"query, a relative program":   query(QueryParams{Prompt: "p", CWD: "/w", Sandbox: relative}),
+
+			"trial, no program":         trial(SandboxParams{CWD: "/w"}),
+			"trial, no directory":       trial(SandboxParams{Config: oneTrial.Config}),
+			"trial, a relative program": trial(SandboxParams{CWD: "/w", Config: *relative}),
+			"trial, a relative path":    trial(SandboxParams{CWD: "/w", Config: elsewhere}),
 		} {
 			testkit.Same(t, fmt.Sprintf("%s: %v", name, err), jsonrpc2.CodeInvalidParams, codeOf(err))
 		}
-	})
-}
-
-// TestWriteEndsWithItsCaller: a write that is never read ends with its caller.
-func TestWriteEndsWithItsCaller(t *testing.T) {
-	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
-		testkit.Must(r.PTYOpen(r.ctx, onePTY("a", 1)))(t)
-		ended := false
-		r.l.terminal(AgentRef{"a", 1}).write = func(ctx context.Context) error {
-			<-ctx.Done()
-			ended = true
-			return ctx.Err()
-		}
-		ctx, cancel := context.WithCancel(r.ctx)
-		failed := make(chan error)
-		go func() { failed <- r.PTYWrite(ctx, PTYWriteParams{AgentRef{"a", 1}, []byte("x")}) }()
-		synctest.Wait()
-		cancel()
-		testkit.Fails(t, "its call", <-failed, context.Canceled)
-		synctest.Wait()
-		testkit.Check(t, ended, "the bridge goes on with it")
 	})
 }

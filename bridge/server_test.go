@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,6 +49,26 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 		if _, err := r.Probe(r.ctx, AgentRef{"orch-1", 2}); codeOf(err) != CodeStale {
 			t.Errorf("probe of another generation: %v", err)
 		}
+		wantCheck, _ := (&fakeCollector{}).Check(r.ctx, Owner{Run: "run-1"}, oneCheck)
+		testkit.Same(t, "check", wantCheck, testkit.Must(r.Check(r.ctx, oneCheck))(t))
+		testkit.Fails(t, "a check that cannot be run",
+			testkit.Err(r.Check(r.ctx, CheckParams{Command: "nowhere", CWD: "/x"})), "no such directory: /x")
+		wantInspection, _ := (&fakeCollector{}).Inspect(r.ctx, oneInspection)
+		testkit.Same(t, "survey", wantInspection, testkit.Must(r.Inspect(r.ctx, oneInspection))(t))
+		testkit.Same(t, "trial", SandboxResult{Reason: "run-1 in /w", Version: "0.8.0"},
+			testkit.Must(r.Sandbox(r.ctx, oneTrial))(t))
+		wantQuery, _ := r.l.Query(r.ctx, Owner{Run: "run-1"}, ClaudeSpec{}, oneQuery)
+		testkit.Same(t, "query", wantQuery, testkit.Must(r.Query(r.ctx, oneQuery))(t))
+		var asked QueryParams
+		r.l.query = func(_ context.Context, p QueryParams) (QueryResult, error) {
+			asked = p
+			return QueryResult{}, &RPCError{Code: CodeClaude, Category: CatUsageLimit, Message: "limit reached",
+				Stderr: "words"}
+		}
+		_, err = r.Query(r.ctx, oneQuery)
+		rpc, ok := errors.AsType[*RPCError](err)
+		testkit.Check(t, ok && rpc.Category == CatUsageLimit && rpc.Stderr == "words", "a failure of the API: %#v", err)
+		testkit.Same(t, "parameters of a query", oneQuery, asked)
 		testkit.Works(t, "kill", r.Kill(r.ctx, KillParams{AgentRef: ref}))
 	})
 }
@@ -69,14 +88,6 @@ func TestPendingMessagesOfASpawn(t *testing.T) {
 		r := newRig(t, l, &recorder{})
 		defer r.leave(t)
 		p := spawnParams("a", 1)
-		for name, pending := range map[string][]string{
-			"an empty id": {"m-1", ""}, "a long id": {strings.Repeat("m", maxMessageID+1)},
-			"too many": make([]string, maxPending+1),
-		} {
-			p.Pending = pending
-			_, err := r.Spawn(r.ctx, p)
-			testkit.Check(t, codeOf(err) == jsonrpc2.CodeInvalidParams, "%s: %v", name, err)
-		}
 		p.Pending = []string{"m-1", "m-2"}
 		res, err := r.Spawn(r.ctx, p)
 		if diff := cmp.Diff(deliveries, res.Deliveries); err != nil || diff != "" || !res.Resumed {
