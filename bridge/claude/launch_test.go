@@ -30,7 +30,7 @@ func TestLaunchPlan(t *testing.T) {
 		AllowedTools: []string{"Bash(git log:*)"}, Rules: bridge.PermissionRules{Allow: []string{"Bash(git diff *)"}},
 		PermissionMode: "acceptEdits", SettingSources: []string{"user", "project"}, StrictMCP: true,
 		JSONSchema: json.RawMessage(`{"type":"object"}`), MCPTools: []bridge.ToolSpec{{Name: "status"}}, Partial: true,
-		MaxBudgetUSD: 2.5,
+		MaxBudgetUSD: 2.5, Judged: true, Hooks: &bridge.HookConfig{},
 	}
 	long := strings.Repeat("l", argLimit+1)
 	for _, test := range []struct {
@@ -40,7 +40,7 @@ func TestLaunchPlan(t *testing.T) {
 		{"full", full},
 		{"least", bridge.AgentConfig{SessionID: someSession}},
 		{"resume", bridge.AgentConfig{SessionID: someSession, Resume: true, AppendSystemPrompt: "Rules.",
-			Tools: []string{}}},
+			Tools: []string{}, Judged: true}},
 		{"long", bridge.AgentConfig{SessionID: someSession, SystemPrompt: long, AppendSystemPrompt: long,
 			JSONSchema: json.RawMessage(`"` + long + `"`)}},
 	} {

@@ -78,14 +78,11 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 			taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
 			touch("denied-sub"), touch("asked-sub"), touch("free-sub"), reply{text: "tried"}, reply{text: "done"})
 		s := prepare(t, spec, model.env())
-		s.cfg.Judged, s.cfg.SettingSources = true, []string{"user"}
-		s.cfg.Env["HOME"] = t.TempDir()
+		s.cfg.Judged = true
+		s.userSettings(userSettings)
 		if len(spec.Args) > 0 && spec.Args[0] == standInArg { // it reads no user settings
 			s.cfg.AllowedTools = []string{"Bash"}
 		}
-		config := filepath.Join(s.cfg.Env["HOME"], ".claude")
-		testkit.OK(t, os.MkdirAll(config, 0o700))
-		testkit.OK(t, os.WriteFile(filepath.Join(config, "settings.json"), []byte(userSettings), 0o600))
 		var c court
 		s.host.judge, s.host.permission = c.judge, c.permission
 		s.launch()
@@ -174,7 +171,8 @@ func doubt(t *testing.T, spec bridge.ClaudeSpec,
 		t.Error("our own tool ran")
 		return bridge.ToolCallResult{Text: "ran"}, nil
 	}
-	launchJudged(s)
+	s.l.judgeTimeout = 100 * time.Millisecond // the test waits for it
+	s.launch()
 	s.turn("go")
 	results := of[bridge.ToolResult](s.host)
 	if len(results) != len(calls) {
@@ -187,13 +185,6 @@ func doubt(t *testing.T, spec bridge.ClaudeSpec,
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "*"))
 	testkit.Same(t, "files", []string{file}, left)
-}
-
-// launchJudged launches an agent that waits for the rules only briefly, so that a test can wait for that.
-func launchJudged(s *stageOf) {
-	s.t.Helper()
-	s.l.judgeTimeout = 100 * time.Millisecond
-	s.launch()
 }
 
 // contradictions are what requests of the CLI say, or would say, against the prompt of an Orchestrator. ours is what
