@@ -19,6 +19,10 @@ func init() {
 	roles["holder"] = holder
 	roles["inside"] = func(args []string) { verdict(inside(Kind(args[0]))) }
 	roles["asks"] = asks
+	roles["attacked"] = func([]string) { verdict(attacked()) }
+	roles["reuse"] = func([]string) { verdict(reuse()) }
+	roles["above"] = func([]string) { verdict(above()) }
+	roles["nested"] = func([]string) { verdict(nested()) }
 }
 
 // isolated makes cmd run in a PID namespace, or skips the test where none can be created.
@@ -172,12 +176,6 @@ func TestEnterWithoutBeingFirst(t *testing.T) {
 	testkit.Check(t, err != nil && got.Kind == NoNamespace, "entered %v, %v", got, err)
 	got, err = EnterNamespace()
 	testkit.Check(t, err == nil && got.Kind == NoNamespace, "not asked, entered %v, %v", got, err)
-}
-
-func init() {
-	roles["attacked"] = func([]string) { verdict(attacked()) }
-	roles["reuse"] = func([]string) { verdict(reuse()) }
-	roles["above"] = func([]string) { verdict(above()) }
 }
 
 // attacked is a subreaper whose agent tries to kill it.
@@ -339,10 +337,6 @@ func TestKilledSubreaperIsSweptFromAbove(t *testing.T) {
 	judged(t, again(os.Args[0], "above"))
 }
 
-func init() {
-	roles["nested"] = func([]string) { verdict(nested()) }
-}
-
 // amid starts a sleeper with exactly the environment env, like a process that a program outside of the
 // registry left behind.
 func amid(t *testing.T, env ...string) *Child {
@@ -351,11 +345,8 @@ func amid(t *testing.T, env ...string) *Child {
 	cmd.Env = append([]string{}, env...)
 	c := testkit.Must(Start(cmd, Mark{}))(t)
 	t.Cleanup(func() { kill(t, c) })
-	if len(cmd.Env) > 0 { // Start returns a moment before the kernel has laid out the new program's environment
-		testkit.OK(t, until("the environment can be read", func() bool {
-			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", c.PID()))
-			return err == nil && len(text) > 0
-		}))
+	if len(cmd.Env) > 0 {
+		bears(t, c.PID())
 	}
 	return c
 }
