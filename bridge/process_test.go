@@ -419,6 +419,9 @@ func TestParametersAreChecked(t *testing.T) {
 			"spawn, too many messages":  spawn(make([]string, maxPending+1)...),
 			"spawn, a relative program": errOf(r.Spawn(r.ctx, SpawnParams{AgentRef: ref, Config: confined})),
 
+			"kill, no generation": r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 0}}),
+			"message, no content": r.Message(r.ctx, MessageParams{AgentRef: ref, MessageID: "m"}),
+
 			"open, no session": open(PTYOpenParams{AgentRef: ref, Config: AgentConfig{CWD: "/w"}, Cols: 1, Rows: 1}),
 			"open, no size":    open(PTYOpenParams{AgentRef: ref, Config: session}),
 			"open, an odd name": open(PTYOpenParams{AgentRef: ref, Config: session, Cols: 1, Rows: 1,

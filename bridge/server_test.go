@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
@@ -93,65 +92,6 @@ func TestPendingMessagesOfASpawn(t *testing.T) {
 		if diff := cmp.Diff(deliveries, res.Deliveries); err != nil || diff != "" || !res.Resumed {
 			t.Errorf("spawn: %+v, %v, deliveries -want +got:\n%s", res, err, diff)
 		}
-	})
-}
-
-func TestInitializeComesFirstAndOnce(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		l := &fakeLauncher{detect: func(context.Context, ClaudeSpec) (ClaudeInfo, error) {
-			return ClaudeInfo{}, &RPCError{Code: CodeClaude, Category: CatAuth, Message: "not logged in",
-				Stderr: "run /login"}
-		}}
-		r := bareRig(t, l)
-		defer r.leave(t)
-		if _, err := r.Spawn(r.ctx, spawnParams("a", 1)); codeOf(err) != CodeNotInitialized {
-			t.Errorf("spawn before initialize: %v", err)
-		}
-		if _, err := r.Initialize(r.ctx, InitializeParams{ProtocolVersion: 99, Run: "r"}); codeOf(err) != CodeVersion {
-			t.Errorf("another protocol version: %v", err)
-		}
-		_, err := r.Initialize(r.ctx, InitializeParams{Run: "r"})
-		var typed *RPCError
-		testkit.Need(t, errors.As(err, &typed), "Detect's failure: %v", err)
-		want := &RPCError{Code: CodeClaude, Category: CatAuth, Message: "not logged in", Stderr: "run /login"}
-		testkit.Same(t, "Detect's failure at the client", want, typed)
-		l.detect = nil
-		res, err := r.Initialize(r.ctx, InitializeParams{Run: "r"})
-		testkit.Check(t, err == nil && res.Claude.Version == "2.1.329" && res.Version == "test",
-			"initialize after a failed one: %+v, %v", res, err)
-		if _, err := r.Initialize(r.ctx, InitializeParams{Run: "r"}); codeOf(err) != jsonrpc2.CodeInvalidRequest {
-			t.Errorf("a second initialize: %v", err)
-		}
-	})
-}
-
-func TestReferencesAreChecked(t *testing.T) {
-	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
-		r.spawn(t, "a", 3)
-		for _, tc := range []struct {
-			name string
-			err  error
-			want int
-		}{
-			{"nobody", r.Message(r.ctx, MessageParams{AgentRef{"b", 1}, "m", "hi", false, nil}), CodeUnknownAgent},
-			{"older", r.Message(r.ctx, MessageParams{AgentRef{"a", 2}, "m", "hi", false, nil}), CodeStale},
-			{"newer", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 4}}), CodeStale},
-			{"no id", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"", 4}}), jsonrpc2.CodeInvalidParams},
-			{"no generation", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 0}}), jsonrpc2.CodeInvalidParams},
-			{"no content", r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "", false, nil}),
-				jsonrpc2.CodeInvalidParams},
-			{"its session", errOf(r.Spawn(r.ctx,
-				SpawnParams{AgentRef: AgentRef{"b", 1}, Config: spawnParams("a", 1).Config})), CodeAgentExists},
-			{"alive", errOf(r.Spawn(r.ctx, spawnParams("a", 4))), CodeAgentExists},
-		} {
-			testkit.Same(t, fmt.Sprintf("%s: the code of %v", tc.name, tc.err), tc.want, codeOf(tc.err))
-		}
-		testkit.OK(t, r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 3}}))
-		err := r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "hi", false, nil})
-		testkit.Check(t, codeOf(err) == CodeEnded, "message to the dead: %v", err)
-		_, err = r.Spawn(r.ctx, spawnParams("a", 3))
-		testkit.Check(t, codeOf(err) == CodeStale, "spawn of a generation that has been: %v", err)
-		r.spawn(t, "a", 4)
 	})
 }
 

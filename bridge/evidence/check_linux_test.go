@@ -102,10 +102,16 @@ func TestTimeLimitReachesEscapedProcesses(t *testing.T) {
 	b.gone("bare")
 }
 
+// The limit ends a command with TERM, also on a copy.
 func TestTimeLimitOfCommandThatEndsByTERM(t *testing.T) {
-	b := newBench(t)
-	r := limited(bridge.CheckParams{Command: `trap 'echo bye; exit 7' TERM; sleep 1000 & wait`}, b.check, hasOutput)
-	testkit.Check(t, r.TimedOut && r.Exit == 7 && r.Output == "bye\n", "%+v", r)
+	ends := func(t *testing.T, b *bench, p bridge.CheckParams) {
+		p.Command = `trap 'echo bye; exit 7' TERM; sleep 1000 & wait`
+		r := limited(p, b.check, func(r bridge.CheckResult) bool { return r.Output != "" })
+		testkit.Check(t, r.TimedOut && r.Exit == 7 && r.Output == "bye\n", "%+v", r)
+	}
+	ends(t, newBench(t), bridge.CheckParams{})
+	p := newPlace(t)
+	ends(t, p.bench, p.params)
 }
 
 // A daemon holds the pipe; the check ends when its command does.
@@ -121,9 +127,9 @@ func TestCancelledInMidRun(t *testing.T) {
 	b := newBench(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	over := b.start(ctx,
-		bridge.CheckParams{
-			Command: `trap '' TERM; setsid sh -c 'echo $$ > escaped; exec sleep 1000' & sleep 1000; sleep 1000`})
+	// Each ignores TERM, also the one in a session of its own.
+	over := b.start(ctx, bridge.CheckParams{Command: `trap '' TERM
+		setsid sh -c 'trap "" TERM; echo $$ > escaped; while :; do sleep 1; done' & while :; do sleep 1; done`})
 	b.up("escaped")
 	cancel()
 	testkit.Fails(t, "the check", b.ended(over), context.Canceled)

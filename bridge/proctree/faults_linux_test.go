@@ -443,8 +443,8 @@ func TestMonitoredInANamespace(t *testing.T) {
 	testkit.Same(t, "exit code", 7, c.State().ExitCode())
 }
 
-// TestBridgesOfOneRun: an orphan is found by its mark. Two bridges on one machine have agents of the same names: the end
-// of an agent, or of a bridge, ends its own processes, and leaves all others alone.
+// TestBridgesOfOneRun: an orphan is found by its mark. Two bridges on one machine have agents of the same names: the
+// end of an agent, or of a bridge, ends its own processes, and leaves all others alone.
 func TestBridgesOfOneRun(t *testing.T) {
 	run := testkit.Run(t)
 	first := Mark{Run: run, Bridge: "box", Agent: "orch-1.1"}

@@ -138,15 +138,9 @@ func TestWorktree(t *testing.T) {
 	w := newWorld(t)
 	base := filepath.Dir(w.home)
 	repo, tree := filepath.Join(base, "repo"), filepath.Join(base, "tree")
-	git := func(args ...string) {
-		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
-		cmd.Dir, cmd.Env = base, w.env
-		out, err := cmd.CombinedOutput()
-		testkit.Need(t, err == nil, "%v: %s", err, out)
-	}
-	git("init", "-q", repo)
-	git("-C", repo, "commit", "-q", "--allow-empty", "-m", "x")
-	git("-C", repo, "worktree", "add", "-q", tree)
+	w.git(t, "init", "-q", repo)
+	w.git(t, "-C", repo, "commit", "-q", "--allow-empty", "-m", "x")
+	w.git(t, "-C", repo, "worktree", "add", "-q", tree)
 	w.work = tree
 	out, err := w.sh(t, "git -c user.name=a -c user.email=a@b commit --allow-empty -qm y")
 	testkit.Check(t, err == nil, "%v: %s", err, out)
