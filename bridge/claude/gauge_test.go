@@ -442,14 +442,3 @@ func TestLongestPrompt(t *testing.T) {
 		testkit.Same(t, text, want, longestPrompt(text))
 	}
 }
-
-// TestTheWindowIsLearned: a refusal names the limit of a model whose window the CLI does not know.
-func TestTheWindowIsLearned(t *testing.T) {
-	onlyTheCLI(t, "words its own refusal")
-	s, _ := live(t, reply{status: 400, kind: "invalid_request_error",
-		message: "prompt is too long: 140000 tokens > 131072 maximum"})
-	s.launch()
-	if turn := s.turn("go"); turn.Category != bridge.CatPromptTooLong || turn.Window != 131_072 || turn.Model == "" {
-		t.Errorf("turn: %+v", turn)
-	}
-}

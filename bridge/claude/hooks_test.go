@@ -18,8 +18,7 @@ import (
 
 // fakeHook makes the fake CLI call a hook, and compare the answer with text.
 func fakeHook(id, input, text string) string {
-	return fmt.Sprintf(`out {"type":"control_request","request_id":%q,"request":{"subtype":"hook_callback","callback_id":"arbiter","input":%s}}`+"\n", id, input) +
-		fmt.Sprintf("expect \"request_id\":%q,\"response\":%s\n", id, text)
+	return fakeJudged(id, `"callback_id":"arbiter","input":`+input, text)
 }
 
 // fakeMessage is an assistant message of so many tokens.

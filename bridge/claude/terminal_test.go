@@ -55,13 +55,7 @@ func (s *stageOf) tryOpenTerminal(change func(*bridge.PTYOpenParams)) (*terminal
 }
 
 // shown returns all that the terminal has shown.
-func (d *terminalUser) shown() string {
-	var b strings.Builder
-	for _, p := range of[bridge.PTY](d.host) {
-		b.Write(p.Data)
-	}
-	return b.String()
-}
+func (d *terminalUser) shown() string { return output(d.host) }
 
 // sees waits until the terminal has shown a text; the CLI moves the cursor instead of writing blanks.
 func (d *terminalUser) sees(text string) {

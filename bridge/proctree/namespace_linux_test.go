@@ -19,8 +19,8 @@ func init() {
 	roles["holder"] = holder
 	roles["inside"] = func(args []string) { verdict(inside(Kind(args[0]))) }
 	roles["asks"] = asks
-	roles["attacked"] = func([]string) { verdict(attacked()) }
-	roles["reuse"] = func([]string) { verdict(reuse()) }
+	roles["attacked"] = func([]string) { verdict(first(attacked)) }
+	roles["reuse"] = func([]string) { verdict(first(reuse)) }
 	roles["above"] = func([]string) { verdict(above()) }
 	roles["nested"] = func([]string) { verdict(nested()) }
 }
@@ -178,8 +178,8 @@ func TestEnterWithoutBeingFirst(t *testing.T) {
 	testkit.Check(t, err == nil && got.Kind == NoNamespace, "not asked, entered %v, %v", got, err)
 }
 
-// attacked is a subreaper whose agent tries to kill it.
-func attacked() error {
+// first plays the first process of a namespace, which is a subreaper.
+func first(play func() error) error {
 	if _, err := EnterNamespace(); err != nil {
 		return err
 	}
@@ -188,6 +188,11 @@ func attacked() error {
 		return err
 	}
 	defer release()
+	return play()
+}
+
+// attacked is a subreaper whose agent tries to kill it.
+func attacked() error {
 	sh := exec.Command("/bin/sh", "-c", "kill -9 $PPID; kill -9 1; kill -STOP 1; kill -9 -1")
 	sh.Env = []string{}
 	c, err := Start(sh, Mark{})
@@ -207,14 +212,6 @@ func TestAgentCannotKillItsSubreaper(t *testing.T) {
 // reuse makes the kernel reuse a pid, for a child and not for a thread of this process, which would keep
 // it.
 func reuse() error {
-	if _, err := EnterNamespace(); err != nil {
-		return err
-	}
-	release, err := BecomeSubreaper()
-	if err != nil {
-		return err
-	}
-	defer release()
 	for {
 		if err := reuseOne(); !errors.Is(err, errOurThread) {
 			return err

@@ -9,16 +9,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
-func TestScratchTrial(t *testing.T) {
-	testkit.Overlays(t)
-	w := newWorld(t)
-	put(t, filepath.Join(w.work, ".git", "config"), "[core]\nrepositoryformatversion = 0\n")
-	put(t, filepath.Join(w.home, ".cache", "x"), "x")
-	r := w.trial(t, w.cfg.Program)
-	testkit.Check(t, r.Holds && r.Scratch && r.ScratchReason == "", "%+v", r)
-	testkit.Same(t, "left behind", "", w.files(t))
-}
-
 // TestFalseScratch: the trial detects a copy from which something gets out, although the agents' sandbox holds.
 func TestFalseScratch(t *testing.T) {
 	testkit.Overlays(t)

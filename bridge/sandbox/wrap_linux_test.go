@@ -65,6 +65,8 @@ func TestProbeInsideSandbox(t *testing.T) {
 		{"plants an agent", "mkdir -p ~/.claude/agents", false},
 		{"unmounts", "umount " + w.state, false},
 		{"mounts", "mount -t tmpfs x /usr || mount -o remount,rw /", false},
+		{"has capabilities over what it came with, in a user namespace of its own", "unshare --user --map-current-user " +
+			"--mount sh -c 'umount " + w.state + "; mount -o remount,rw /; cat " + w.state + "/journal; echo x > ~/x'", false},
 		{"sets the kernel", "echo $(cat /proc/sys/kernel/core_pattern) > /proc/sys/kernel/core_pattern", false},
 		{"commands the kernel", ": >> /proc/sysrq-trigger", false},
 		{"sees the other temporary files", "ls -d /tmp/* 2>/dev/null | grep -v " + strings.Split(w.home, "/")[2],
@@ -86,16 +88,6 @@ func TestProbeInsideSandbox(t *testing.T) {
 	}
 	got, err = os.ReadFile(filepath.Join(w.home, ".claude", "projects", "p", "s.jsonl"))
 	testkit.Check(t, err == nil && string(got) == "x\n", "the transcript outside is %q, %v", got, err)
-}
-
-// TestUserNamespace: a user namespace of its own gives a process capabilities over new mounts, but not over
-// those that it came with.
-func TestUserNamespace(t *testing.T) {
-	w := newWorld(t)
-	out, err := w.sh(t, "unshare --user --map-current-user --mount sh -c 'umount "+w.state+
-		"; mount -o remount,rw /; cat "+w.state+"/journal; echo x > ~/x'")
-	testkit.Check(t, err != nil && !strings.Contains(out, "PRIVATE"), "got out: %v %s", err, out)
-	testkit.Fails(t, "wrote to the home", testkit.Err(os.Lstat(filepath.Join(w.home, "x"))))
 }
 
 // TestSockets: sockets in a hidden directory are not there, and those that must be reachable are.
