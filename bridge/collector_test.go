@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -145,33 +143,6 @@ func TestCheckThatTheSweepEnds(t *testing.T) {
 		r.Close()
 		err := <-r.served
 		testkit.Check(t, err == nil, "Serve: %v", err)
-		r.stop()
-	})
-}
-
-func TestCheckThatDoesNotEndIsNamed(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		release := make(chan struct{})
-		w := &fakeCollector{check: func(context.Context, Owner, CheckParams) (CheckResult, error) {
-			<-release
-			return CheckResult{}, nil
-		}}
-		r := collectorRig(t, w)
-		go r.Check(r.ctx, oneCheck)
-		synctest.Wait()
-		res, err := r.Shutdown(r.ctx, ShutdownParams{GraceMS: 500})
-		diff := cmp.Diff([]string{"a check"}, res.Unstopped)
-		testkit.Check(t, err == nil && diff == "", "shutdown: %v, -want +got:\n%s", err, diff)
-		begun := time.Now()
-		r.Close()
-		var unstopped *UnstoppedError
-		if err := <-r.served; !errors.As(err, &unstopped) ||
-			!cmp.Equal(unstopped.Names, []string{"a check", "a request"}) {
-			t.Errorf("Serve: %v", err)
-		}
-		took := time.Since(begun)
-		testkit.Check(t, took <= 2*time.Second, "took %v", took)
-		close(release)
 		r.stop()
 	})
 }

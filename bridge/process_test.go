@@ -134,22 +134,39 @@ func startChild(t *testing.T, ctx context.Context, kind string, h Handler) (*Cli
 // waitTimeout ends a test that hangs. No test measures it.
 const waitTimeout = 2 * time.Minute
 
-// awaitDone waits for Done, and fails the test instead of hanging.
-func awaitDone(t *testing.T, c *Client) {
-	t.Helper()
-	testkit.Receive(t, "the end of the client", c.Done())
-}
-
-func TestProcessServesAndEndsWithItsInput(t *testing.T) {
-	c, lines, cmd := startChild(t, t.Context(), "bridge", &recorder{})
-	lines.await(t, "serving")
-	testkit.Must(c.Initialize(t.Context(), InitializeParams{Client: "test", Run: "r"}))(t)
-	testkit.Must(c.Spawn(t.Context(), spawnParams("a", 1)))(t)
-	testkit.OK(t, c.Message(t.Context(), MessageParams{AgentRef{"a", 1}, "m", "hello", false, nil}))
-	c.Close()
-	state := cmd.ProcessState
-	testkit.Check(t, state != nil && state.Success(), "the bridge ended with %v", state)
-	testkit.Works(t, "Err after Close", c.Err())
+// TestProcessServesAndEnds: with its input, with its context, and by TERM: Serve leaves a read of stdin that would never
+// return on its own.
+func TestProcessServesAndEnds(t *testing.T) {
+	why := errors.New("enough")
+	for name, tc := range map[string]struct {
+		end  func(c *Client, cancel context.CancelCauseFunc, cmd *exec.Cmd)
+		fine bool
+		err  any // "" for none
+	}{
+		"its input":   {func(c *Client, _ context.CancelCauseFunc, _ *exec.Cmd) { c.Close() }, true, ""},
+		"its context": {func(_ *Client, cancel context.CancelCauseFunc, _ *exec.Cmd) { cancel(why) }, true, why},
+		"TERM": {func(_ *Client, _ context.CancelCauseFunc, cmd *exec.Cmd) { cmd.Process.Signal(syscall.SIGTERM) }, false,
+			"exit status 1: serve bridge: terminated signal received"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			c, lines, cmd := startChild(t, ctx, "bridge", &recorder{})
+			lines.await(t, "serving")
+			testkit.Must(c.Initialize(t.Context(), InitializeParams{Client: "test", Run: "r"}))(t)
+			testkit.Must(c.Spawn(t.Context(), spawnParams("a", 1)))(t)
+			testkit.OK(t, c.Message(t.Context(), MessageParams{AgentRef{"a", 1}, "m", "hello", false, nil}))
+			tc.end(c, cancel, cmd)
+			testkit.Receive(t, "the end of the client", c.Done())
+			if tc.err == "" {
+				testkit.Works(t, "Err after Close", c.Err())
+			} else {
+				testkit.Fails(t, "Err", c.Err(), tc.err)
+			}
+			testkit.Check(t, cmd.ProcessState.Success() == tc.fine, "the bridge ended with %v", cmd.ProcessState)
+			testkit.Excludes(t, "logged", strings.Join(lines.all(), ""), "left behind")
+		})
+	}
 }
 
 func TestProcessHasItsOwnGroup(t *testing.T) {
@@ -174,7 +191,7 @@ func expired(t *testing.T) context.Context {
 
 func TestProcessThatCrashes(t *testing.T) {
 	c, _, _ := startChild(t, t.Context(), "crash", &recorder{})
-	awaitDone(t, c)
+	testkit.Receive(t, "the end of the client", c.Done())
 	err := c.Err()
 	testkit.Check(t, err != nil && err.Error() == "the bridge ended: exit status 3: went wrong", "Err: %v", err)
 	testkit.Fails(t, "a call", testkit.Err(c.Initialize(t.Context(), InitializeParams{Run: "r"})), ErrClosed)
@@ -191,29 +208,6 @@ func TestProcessThatOutstaysItsInput(t *testing.T) {
 			testkit.Check(t, (signal == "") == cmd.ProcessState.Success() && strings.Contains(got, signal),
 				"ended with %s", got)
 		})
-	}
-}
-
-func TestProcessEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	c, lines, cmd := startChild(t, ctx, "bridge", &recorder{})
-	lines.await(t, "serving")
-	why := errors.New("enough")
-	cancel(why)
-	awaitDone(t, c)
-	testkit.Fails(t, "Err", c.Err(), why)
-	testkit.Check(t, cmd.ProcessState.Success(), "ended with %v", cmd.ProcessState)
-}
-
-// Serve must leave a read of stdin that would never return on its own.
-func TestServeOverStdioEndsByTERM(t *testing.T) {
-	c, lines, cmd := startChild(t, t.Context(), "bridge", &recorder{})
-	lines.await(t, "serving")
-	testkit.OK(t, cmd.Process.Signal(syscall.SIGTERM))
-	awaitDone(t, c)
-	testkit.Fails(t, "Err", c.Err(), "exit status 1: serve bridge: terminated signal received")
-	for _, line := range lines.all() {
-		testkit.Excludes(t, "logged", line, "left behind")
 	}
 }
 

@@ -247,8 +247,13 @@ func TestStartThatHangsIsCancelled(t *testing.T) {
 
 func TestShutdownStopsAllAndNamesTheRest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l := &fakeLauncher{sweep: func(string) int { return 2 }}
-		r := newRig(t, l, &recorder{})
+		release := make(chan struct{})
+		r := collectorRig(t, &fakeCollector{check: func(context.Context, Owner, CheckParams) (CheckResult, error) {
+			<-release
+			return CheckResult{}, nil
+		}})
+		r.l.sweep = func(string) int { return 2 }
+		go r.Check(r.ctx, oneCheck)
 		r.spawn(t, "good", 1)
 		slow := r.spawn(t, "slow", 1)
 		slow.stop = func(ctx context.Context, now bool) error {
@@ -263,18 +268,23 @@ func TestShutdownStopsAllAndNamesTheRest(t *testing.T) {
 		stuck.stop = func(ctx context.Context, _ bool) error { <-ctx.Done(); return ctx.Err() }
 		begun := time.Now()
 		res, err := r.Shutdown(r.ctx, ShutdownParams{GraceMS: 500})
-		want := ShutdownResult{Stopped: 2, Swept: 4, Unstopped: []string{"stuck#1"}}
+		want := ShutdownResult{Stopped: 2, Swept: 4, Unstopped: []string{"stuck#1", "a check"}}
 		diff := cmp.Diff(want, res)
 		testkit.Check(t, err == nil && diff == "", "shutdown: %v, -want +got:\n%s", err, diff)
-		testkit.Same(t, "took", 500*time.Millisecond+shutdownHard, time.Since(begun))
+		testkit.Same(t, "took", 500*time.Millisecond+shutdownHard+2*endFlush, time.Since(begun)) // a check is waited for, twice
 		if _, err := r.Spawn(r.ctx, spawnParams("late", 1)); codeOf(err) != CodeShuttingDown {
 			t.Errorf("spawn after shutdown: %v", err)
 		}
+		begun = time.Now()
 		r.Close()
 		var unstopped *UnstoppedError
-		if err := <-r.served; !errors.As(err, &unstopped) || !cmp.Equal(unstopped.Names, []string{"stuck#1"}) {
+		if err := <-r.served; !errors.As(err, &unstopped) ||
+			!cmp.Equal(unstopped.Names, []string{"stuck#1", "a check", "a request"}) {
 			t.Errorf("Serve: %v", err)
 		}
+		took := time.Since(begun)
+		testkit.Check(t, took <= 2*time.Second, "took %v", took)
+		close(release)
 		r.stop()
 	})
 }

@@ -45,26 +45,23 @@ out {"type":"control_cancel_request","request_id":"nobody"}
 	testkit.Same(t, "unknown frames", []string{"brand_new/", "/"}, frames)
 }
 
+// TestLongLines: a long text and the largest verdict come whole, of a larger verdict the driver reports the size, and a
+// line that is too long is skipped.
 func TestLongLines(t *testing.T) {
 	s := fake(t, fakeGood)
 	text := strings.Repeat("y", 3<<20)
-	s.turn(fmt.Sprintf("long %d\n%s", maxLine+10, strings.ReplaceAll(fakeTurn, "fine", text)))
-	turn := of[bridge.Turn](s.host)[0]
+	turn := s.turn(fmt.Sprintf("long %d\n%s", maxLine+10, strings.ReplaceAll(fakeTurn, "fine", text)))
 	testkit.Check(t, turn.Text == text, "a text of %d bytes came as %d", len(text), len(turn.Text))
 	await(s.host, 1, func(n bridge.Notice) bool { return strings.Contains(n.Text, "skipped a line of more than") })
-}
-
-// TestVerdictTooLarge: the driver reports the size instead of the verdict.
-func TestVerdictTooLarge(t *testing.T) {
-	for _, more := range []int{0, 1} {
-		s := fake(t, fakeGood)
-		raw := `"` + strings.Repeat("v", bridge.MaxVerdict-2+more) + `"`
-		s.turn(strings.ReplaceAll(fakeTurn, `"result":"fine"`, `"result":"","structured_output":`+raw))
-		turn := of[bridge.Turn](s.host)[0]
-		testkit.Check(t, (more != 0 || string(turn.Verdict) == raw && turn.Oversize == 0) &&
-			(more != 1 || turn.Verdict == nil && turn.Oversize == bridge.MaxVerdict+1 &&
-				turn.Outcome == bridge.TurnDone), "%d beyond: a verdict of %d bytes, oversize %d, %s", more,
-			len(turn.Verdict), turn.Oversize, turn.Outcome)
+	for _, size := range []int{bridge.MaxVerdict, bridge.MaxVerdict + 1} {
+		raw := `"` + strings.Repeat("v", size-2) + `"`
+		turn := s.turn(strings.ReplaceAll(fakeTurn, `"result":"fine"`, `"result":"","structured_output":`+raw))
+		want, oversize := raw, 0
+		if size > bridge.MaxVerdict {
+			want, oversize = "", size
+		}
+		testkit.Check(t, string(turn.Verdict) == want && turn.Oversize == oversize && turn.Outcome == bridge.TurnDone,
+			"a verdict of %d bytes came as %d, oversize %d, %s", size, len(turn.Verdict), turn.Oversize, turn.Outcome)
 	}
 }
 

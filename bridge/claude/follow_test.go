@@ -336,12 +336,29 @@ func TestDeathsInMidTurn(t *testing.T) {
 	}
 }
 
-func TestOtherSession(t *testing.T) {
-	s := faulty(t, "other-session@2", verdictReply, reply{text: "THEIRS"}, reply{text: "THEIRS"})
-	testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnDone}, s.turn("one"))
-	turn := s.turn("two")
+// TestResultsOfAFaultyCLI: limits and refused keys are reported, a turn ends once, even if its result is missing or comes
+// twice, and a process that runs another session is ended.
+func TestResultsOfAFaultyCLI(t *testing.T) {
+	s := faulty(t, "limit:600@1,auth@2,no-result@4,double-result@5,other-session@7", verdictReply, verdictReply,
+		verdictReply, verdictReply, reply{text: "THEIRS"}, reply{text: "THEIRS"})
+	soon := time.Now().Add(10 * time.Minute).Unix()
+	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatUsageLimit ||
+		turn.ResetsAt < soon-1 || turn.ResetsAt > time.Now().Add(10*time.Minute).Unix()+1 {
+		t.Errorf("usage limit: %+v, want until %d or later", turn, soon)
+	}
+	testkit.Like(t, "refused key", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth}, s.turn("two"))
+	testkit.Like(t, "afterwards", bridge.Turn{Outcome: bridge.TurnDone}, s.turn("three"))
+	turn := s.turn("four")
+	testkit.Check(t, turn.Outcome == bridge.TurnFailed && turn.Category == bridge.CatProtocol &&
+		strings.Contains(turn.Error, "without a result"), "no result: %+v", turn)
+	for _, text := range []string{"five", "six"} {
+		turn := s.turn(text)
+		testkit.Check(t, turn.Outcome == bridge.TurnDone && turn.Verdict != nil, "%s: %+v", text, turn)
+	}
+	turn = s.turn("seven")
 	testkit.Check(t, turn.Outcome == bridge.TurnLost && turn.Category == bridge.CatProtocol && turn.Verdict == nil,
 		"turn: %+v", turn)
+	testkit.Same(t, "turns", 7, len(of[bridge.Turn](s.host)))
 	done := await[bridge.Done](s.host, 1, nil)
 	testkit.Check(t, done.SessionID == s.cfg.SessionID && !done.Exit.Expected, "done: %+v", done)
 	n := of[bridge.Error](s.host)
@@ -350,29 +367,4 @@ func TestOtherSession(t *testing.T) {
 	testkit.Empty(t, "routed", of[bridge.Assistant](s.host))
 	err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"})
 	testkit.Check(t, errCode(err) == bridge.CodeEnded, "message after it: %v", err)
-}
-
-func TestLimitAndAuth(t *testing.T) {
-	s := faulty(t, "limit:600@1,auth@2", verdictReply)
-	soon := time.Now().Add(10 * time.Minute).Unix()
-	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatUsageLimit ||
-		turn.ResetsAt < soon-1 || turn.ResetsAt > time.Now().Add(10*time.Minute).Unix()+1 {
-		t.Errorf("usage limit: %+v, want until %d or later", turn, soon)
-	}
-	testkit.Like(t, "refused key", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth}, s.turn("two"))
-	testkit.Like(t, "afterwards", bridge.Turn{Outcome: bridge.TurnDone}, s.turn("three"))
-}
-
-// TestResultsMissingAndDoubled: a turn ends once, even if its result is missing or comes twice.
-func TestResultsMissingAndDoubled(t *testing.T) {
-	s := faulty(t, "no-result@1,double-result@2", verdictReply, verdictReply, verdictReply)
-	turn := s.turn("one")
-	testkit.Check(t, turn.Outcome == bridge.TurnFailed && turn.Category == bridge.CatProtocol &&
-		strings.Contains(turn.Error, "without a result"), "no result: %+v", turn)
-	for _, text := range []string{"two", "three"} {
-		turn := s.turn(text)
-		testkit.Check(t, turn.Outcome == bridge.TurnDone && turn.Verdict != nil, "%s: %+v", text, turn)
-	}
-	turns := of[bridge.Turn](s.host)
-	testkit.Check(t, len(turns) == 3, "turns: %+v", turns)
 }
