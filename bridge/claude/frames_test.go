@@ -220,8 +220,6 @@ func TestTaskListIsBounded(t *testing.T) {
 	}
 }
 
-func taskCall(tool string, input map[string]any) reply { return reply{tools: []call{{tool, input}}} }
-
 func items(list ...bridge.Task) bridge.Tasks { return bridge.Tasks{Items: list} }
 
 // TestLiveTasks: the list of the task tools, also after a resume; of a subagent's tasks only those that the
@@ -234,7 +232,7 @@ func TestLiveTasks(t *testing.T) {
 				{"TaskCreate", map[string]any{"subject": "b", "description": "y"}}}},
 			taskCall("TaskUpdate", map[string]any{"taskId": "1", "status": "in_progress"}),
 			taskCall("TaskUpdate", map[string]any{"taskId": "7", "status": "completed"}),
-			taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
+			delegates,
 			taskCall("TaskCreate", map[string]any{"subject": "sub's", "description": "z"}), reply{text: "created"},
 			taskCall("TaskList", map[string]any{}),
 			taskCall("TaskUpdate", map[string]any{"taskId": "2", "status": "deleted"}), reply{text: "done"})

@@ -150,8 +150,7 @@ func TestLiveSubagentAccounting(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		// A model takes some time: meanwhile the driver asks for the cost.
 		begun, ended := make(chan struct{}), make(chan struct{})
-		model := startAPI(t,
-			reply{tools: dig(), usage: [3]int{3, 50_000, 1_000}},
+		model := startAPI(t, reply{tools: dig(), usage: [3]int{3, 50_000, 1_000}},
 			reply{tools: touch("c"), usage: [3]int{1, 2, 900_000}, hold: begun},
 			reply{tools: []call{{"Read", map[string]any{"file_path": "/etc/hostname"}}}, usage: [3]int{1, 900_002, 1_000}},
 			reply{text: "dug", usage: [3]int{1, 901_002, 2_000}},

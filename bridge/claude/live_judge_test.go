@@ -68,14 +68,14 @@ const userSettings = `{"permissions":{"allow":["Bash(touch *)"]},"hooks":{"PreTo
 func TestLiveEveryCallIsJudged(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		dir := t.TempDir()
-		touch := func(name string) reply { return reply{tools: []call{bash("touch " + filepath.Join(dir, name))}} }
+		touch := func(name string) reply { return runs("touch " + filepath.Join(dir, name)) }
 		model := startAPI(t, touch("free"), touch("denied"), touch("asked"),
-			reply{tools: []call{{"Write", map[string]any{"file_path": filepath.Join(dir, "denied-file"), "content": "x"}}}},
-			reply{tools: []call{{"AskUserQuestion", map[string]any{"questions": []any{map[string]any{
+			write(filepath.Join(dir, "denied-file")),
+			taskCall("AskUserQuestion", map[string]any{"questions": []any{map[string]any{
 				"question": "Which?", "header": "h", "multiSelect": false,
 				"options": []any{map[string]any{"label": "a", "description": "a"},
-					map[string]any{"label": "b", "description": "b"}}}}}}}},
-			taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
+					map[string]any{"label": "b", "description": "b"}}}}}),
+			delegates,
 			touch("denied-sub"), touch("asked-sub"), touch("free-sub"), reply{text: "tried"}, reply{text: "done"})
 		s := prepare(t, spec, model.env())
 		s.cfg.Judged = true
@@ -299,7 +299,7 @@ func request(t *testing.T, model *api) (r requestTexts) {
 // so does a text instead of a verdict, which is passed on. A verdict beside a call that writes is accepted.
 func TestLiveRefusedVerdict(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		wrong := reply{tools: []call{{bridge.VerdictTool, map[string]any{"message": 1}}}}
+		wrong := taskCall(bridge.VerdictTool, map[string]any{"message": 1})
 		model := startAPI(t, wrong, wrong, reply{text: "{\"message\":\"m\"}"}, reply{text: "{\"message\":\"m\"}"},
 			reply{tools: []call{{"Bash", map[string]any{"command": "printf x > made", "description": "Make it"}},
 				{bridge.VerdictTool, map[string]any{"message": "both"}}}})

@@ -42,10 +42,6 @@ func (r *refuser) take() (list []string) {
 	return list
 }
 
-func write(path string) call {
-	return call{"Write", map[string]any{"file_path": path, "content": "x"}}
-}
-
 func made(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries := testkit.Must(os.ReadDir(dir))(t)
@@ -64,13 +60,10 @@ func TestLiveRules(t *testing.T) {
 		model := startAPI(t)
 		s := prepare(t, spec, model.env())
 		dir, outside := s.dir, t.TempDir()
-		model.then(
-			reply{tools: []call{write(filepath.Join(dir, "a"))}}, reply{tools: []call{bash("echo x")}},
-			reply{tools: []call{bash("touch denied")}}, reply{tools: []call{bash("touch asked")}},
-			reply{tools: []call{bash("mkdir free")}}, reply{tools: []call{write(filepath.Join(outside, "b"))}},
-			reply{tools: []call{write(filepath.Join(dir, ".git", "hooks", "h"))}}, reply{text: "first"},
-			reply{tools: []call{bash("touch denied")}}, reply{tools: []call{bash("mkdir other")}},
-			reply{tools: []call{write(filepath.Join(dir, "c"))}}, reply{text: "second"})
+		model.then(write(filepath.Join(dir, "a")), runs("echo x"), runs("touch denied"), runs("touch asked"),
+			runs("mkdir free"), write(filepath.Join(outside, "b")), write(filepath.Join(dir, ".git", "hooks", "h")),
+			reply{text: "first"}, runs("touch denied"), runs("mkdir other"), write(filepath.Join(dir, "c")),
+			reply{text: "second"})
 		s.cfg.Rules = bridge.PermissionRules{Allow: []string{"Edit(/" + dir + "/**)", "Bash(mkdir *)"},
 			Deny: []string{"Bash(touch denied)"}, Ask: []string{"Bash(touch asked)"}}
 		var r refuser
@@ -112,8 +105,7 @@ func TestLiveRuleNotTaken(t *testing.T) {
 // mode is what is reported.
 func TestLiveBypass(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		s := prepare(t, spec, startAPI(t, reply{tools: []call{bash("touch free")}},
-			reply{tools: []call{bash("touch denied")}}, reply{tools: []call{bash("touch denied-by-hook")}},
+		s := prepare(t, spec, startAPI(t, runs("touch free"), runs("touch denied"), runs("touch denied-by-hook"),
 			reply{text: "done"}).env())
 		s.cfg.PermissionMode, s.cfg.Judged = bridge.BypassPermissions, true
 		s.cfg.Rules = bridge.PermissionRules{Deny: []string{"Bash(touch denied)"}}
@@ -132,8 +124,8 @@ func TestLiveBypass(t *testing.T) {
 // reported, and the rules hold for it.
 func TestLiveChangedInput(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		s := prepare(t, spec, startAPI(t, reply{tools: []call{bash("printf 1")}}, reply{tools: []call{bash("printf 2")}},
-			reply{tools: []call{bash("printf 3; exit 1")}}, reply{tools: []call{bash("echo 4")}}, reply{text: "done"}).env())
+		s := prepare(t, spec, startAPI(t, runs("printf 1"), runs("printf 2"), runs("printf 3; exit 1"),
+			runs("echo 4"), reply{text: "done"}).env())
 		s.cfg.Judged = true
 		s.cfg.Hooks = &bridge.HookConfig{Role: "orchestrator", Warn: 90, Critical: 95}
 		s.cfg.Rules = bridge.PermissionRules{Deny: []string{"Bash(touch denied)"}}
@@ -167,7 +159,7 @@ esac
 func TestLiveSkillLines(t *testing.T) {
 	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		model := startAPI(t, reply{tools: []call{{"Skill", map[string]any{"skill": "probe"}}}}, reply{text: "done"})
+		model := startAPI(t, taskCall("Skill", map[string]any{"skill": "probe"}), reply{text: "done"})
 		s := prepare(t, spec, model.env())
 		s.cfg.Judged, s.cfg.SettingSources, s.cfg.NoSkillCommands = true, []string{"user", "project"}, true
 		put(t, filepath.Join(s.dir, ".claude", "skills", "probe", "SKILL.md"), "---\nname: probe\ndescription: A probe.\n"+
@@ -205,12 +197,11 @@ func TestLiveDeniedTools(t *testing.T) {
 				dir := t.TempDir()
 				keep := filepath.Join(dir, "keep")
 				testkit.OK(t, os.WriteFile(keep, nil, 0o600))
-				write := reply{tools: []call{{"Write", map[string]any{"file_path": filepath.Join(dir, "made"), "content": "x"}}}}
-				remove := reply{tools: []call{bash("rm -f " + keep)}}
-				touch := func(name string) reply { return reply{tools: []call{bash("touch " + filepath.Join(dir, name))}} }
-				model := startAPI(t, write, remove, touch("main"),
-					taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
-					write, remove, touch("sub"), reply{text: "tried"}, reply{text: "done"})
+				write := write(filepath.Join(dir, "made"))
+				remove := runs("rm -f " + keep)
+				touch := func(name string) reply { return runs("touch " + filepath.Join(dir, name)) }
+				model := startAPI(t, write, remove, touch("main"), delegates, write, remove, touch("sub"),
+					reply{text: "tried"}, reply{text: "done"})
 				s := prepare(t, spec, model.env())
 				deny(&s.cfg)
 				var c court
@@ -251,10 +242,8 @@ func TestLiveDeniedTools(t *testing.T) {
 func TestLiveAskTools(t *testing.T) {
 	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		model := startAPI(t, reply{tools: []call{bash("ls")}}, reply{tools: []call{bash("git status")}},
-			reply{tools: []call{bash("rm x")}},
-			taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
-			reply{tools: []call{bash("pwd")}}, reply{text: "tried"}, reply{text: "done"})
+		model := startAPI(t, runs("ls"), runs("git status"), runs("rm x"), delegates, runs("pwd"),
+			reply{text: "tried"}, reply{text: "done"})
 		s := prepare(t, spec, model.env())
 		s.cfg.Rules = bridge.PermissionRules{Ask: []string{"Bash"}, Allow: []string{"Bash(git *)"},
 			Deny: []string{"Bash(rm *)"}}
@@ -277,9 +266,7 @@ func firstWords(text string) string {
 func TestLiveSettingsHold(t *testing.T) {
 	realAtNight(t)
 	onlyTheCLI(t, "reads no settings")
-	s, _ := live(t,
-		reply{tools: []call{bash("touch one")}}, reply{text: "first"},
-		reply{tools: []call{bash("touch two")}}, reply{text: "second"})
+	s, _ := live(t, runs("touch one"), reply{text: "first"}, runs("touch two"), reply{text: "second"})
 	file, mark := filepath.Join(s.dir, ".claude", "settings.json"), filepath.Join(t.TempDir(), "mark")
 	settings := func(word string) {
 		put(t, file, `{"hooks":{"PreToolUse":[{"hooks":[{"type":"command","command":"echo `+word+` >> `+mark+`"}]}]}}`)
@@ -332,9 +319,9 @@ func TestLiveForeignWorkspace(t *testing.T) {
 	} {
 		put(t, path, text)
 	}
-	model.then(reply{tools: []call{bash("touch theirs; echo $PLANTED")}}, reply{tools: []call{bash("touch mine")}},
-		reply{tools: []call{write(filepath.Join(s.dir, "theirs"))}}, reply{tools: []call{write(filepath.Join(outside, "x"))}},
-		reply{tools: []call{{"Skill", map[string]any{"skill": "planted"}}}}, reply{text: "done"})
+	model.then(runs("touch theirs; echo $PLANTED"), runs("touch mine"), write(filepath.Join(s.dir, "theirs")),
+		write(filepath.Join(outside, "x")), taskCall("Skill", map[string]any{"skill": "planted"}),
+		reply{text: "done"})
 	var r refuser
 	s.host.permission = r.permission
 	s.launch()
@@ -417,9 +404,9 @@ func recordLines(t *testing.T, spec bridge.ClaudeSpec, lines []corpus.DailyLine)
 	s.launch()
 	for some := range slices.Chunk(lines, 10) {
 		for _, l := range some {
-			model.then(reply{tools: []call{bash(l.Line)}})
+			model.then(runs(l.Line))
 			if strings.Contains(l.Line, "cd ") { // which persists
-				model.then(reply{tools: []call{bash("cd '" + s.dir + "'")}})
+				model.then(runs("cd '" + s.dir + "'"))
 			}
 		}
 		model.then(reply{text: "done"})

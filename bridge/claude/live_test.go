@@ -90,7 +90,7 @@ func TestLiveTextTurn(t *testing.T) {
 
 func TestLiveVerdict(t *testing.T) {
 	realAtNight(t)
-	verdict := reply{tools: []call{{bridge.VerdictTool, map[string]any{"message": "so it is"}}}}
+	verdict := taskCall(bridge.VerdictTool, map[string]any{"message": "so it is"})
 	s, model := live(t, reply{text: "no verdict yet"}, verdict, reply{text: "none"}, reply{text: "none again"})
 	s.cfg.JSONSchema = json.RawMessage(verdictSchema)
 	s.cfg.Partial = true
@@ -118,7 +118,7 @@ func TestLiveVerdict(t *testing.T) {
 func TestLiveLongPromptAndSchema(t *testing.T) {
 	realAtNight(t)
 	onlyTheCLI(t, "takes a schema from its command line alone")
-	verdict := reply{tools: []call{{bridge.VerdictTool, map[string]any{"message": "m"}}}}
+	verdict := taskCall(bridge.VerdictTool, map[string]any{"message": "m"})
 	s, model := live(t, verdict)
 	s.cfg.SystemPrompt = "RULE-ONE " + strings.Repeat("long ", 40_000)
 	s.cfg.JSONSchema = json.RawMessage(`{"description":"` + strings.Repeat("x", 120_000) + `",` + verdictSchema[1:])
@@ -130,9 +130,7 @@ func TestLiveLongPromptAndSchema(t *testing.T) {
 
 func TestLivePermission(t *testing.T) {
 	realAtNight(t)
-	s, model := live(t,
-		reply{tools: []call{bash("touch allowed")}}, reply{text: "first"},
-		reply{tools: []call{bash("touch denied")}}, reply{text: "second"})
+	s, model := live(t, runs("touch allowed"), reply{text: "first"}, runs("touch denied"), reply{text: "second"})
 	var asked []bridge.PermissionParams
 	s.host.permission = func(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
 		asked = append(asked, p)
@@ -155,10 +153,9 @@ func TestLivePermission(t *testing.T) {
 }
 
 func TestLiveMCP(t *testing.T) {
-	s, model := live(t,
-		reply{tools: []call{{mcpPrefix + "report", map[string]any{"message": "half done"}}}}, reply{text: "first"},
-		reply{tools: []call{{mcpPrefix + "report", map[string]any{"wrong": 1}}}}, reply{text: "second"},
-		reply{tools: []call{{mcpPrefix + "report", map[string]any{"message": "slow"}}}}, reply{text: "third"})
+	s, model := live(t, taskCall(mcpPrefix+"report", map[string]any{"message": "half done"}), reply{text: "first"},
+		taskCall(mcpPrefix+"report", map[string]any{"wrong": 1}), reply{text: "second"},
+		taskCall(mcpPrefix+"report", map[string]any{"message": "slow"}), reply{text: "third"})
 	s.cfg.Tools = []string{"Read", "Grep"}
 	s.cfg.MCPTools = []bridge.ToolSpec{{Name: "report", Description: "REPORT-HERE", TimeoutMS: 300,
 		InputSchema: json.RawMessage(
@@ -193,8 +190,7 @@ func TestLiveMCP(t *testing.T) {
 func TestLiveSubagent(t *testing.T) {
 	realAtNight(t)
 	s, _ := live(t,
-		reply{tools: []call{{"Agent",
-			map[string]any{"description": "dig", "prompt": "p", "subagent_type": "general-purpose"}}}},
+		taskCall("Agent", map[string]any{"description": "dig", "prompt": "p", "subagent_type": "general-purpose"}),
 		reply{tools: []call{bash("echo below")}, usage: [3]int{1, 2, 900_000}}, reply{text: "dug"},
 		reply{text: "all done"})
 	s.launch()
@@ -218,7 +214,7 @@ func TestLiveSubagent(t *testing.T) {
 
 func TestLiveInterrupt(t *testing.T) {
 	realAtNight(t)
-	s, _ := live(t, reply{tools: []call{bash("python3 -c 'import time; time.sleep(60)'")}}, reply{text: "after"})
+	s, _ := live(t, runs("python3 -c 'import time; time.sleep(60)'"), reply{text: "after"})
 	s.launch()
 	_, err := s.agent.Interrupt(context.Background())
 	testkit.Check(t, err == nil, "interrupt while idle: %v", err)
@@ -234,8 +230,7 @@ func TestLiveInterrupt(t *testing.T) {
 
 func TestLiveSteer(t *testing.T) {
 	realAtNight(t)
-	s, model := live(t,
-		reply{tools: []call{bash("until test -e go; do python3 -c 'import time; time.sleep(0.05)'; done")}},
+	s, model := live(t, runs("until test -e go; do python3 -c 'import time; time.sleep(0.05)'; done"),
 		reply{text: "end"})
 	s.launch()
 	first := s.send("go")

@@ -121,7 +121,7 @@ func (a *api) toolNames(n int) []string {
 // that is too long for an argument goes over stdin.
 func TestLiveQueryOutcomes(t *testing.T) {
 	realAtNight(t)
-	wrong := reply{tools: []call{{bridge.VerdictTool, map[string]any{"message": 1}}}}
+	wrong := taskCall(bridge.VerdictTool, map[string]any{"message": 1})
 	refused := func(status int, kind string) []reply { return []reply{{status: status, kind: kind, message: "no"}} }
 	long := strings.Repeat("p", 300<<10)
 	for name, tc := range map[string]struct {

@@ -20,8 +20,8 @@ import (
 )
 
 var (
-	verdictReply = reply{tools: []call{{bridge.VerdictTool, map[string]any{"message": "m"}}}}
-	longTool     = reply{tools: []call{bash("touch ready; python3 -c 'import time; time.sleep(100)'")}}
+	verdictReply = taskCall(bridge.VerdictTool, map[string]any{"message": "m"})
+	longTool     = runs("touch ready; python3 -c 'import time; time.sleep(100)'")
 )
 
 // stageFor prepares an agent of one player; its turns end with a verdict.

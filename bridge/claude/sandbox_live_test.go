@@ -42,8 +42,7 @@ func liveConfined(t *testing.T, script ...reply) (s *stageOf, model *api, home, 
 func TestLiveSandbox(t *testing.T) {
 	tries := "env | grep -c -e API_KEY -e SHELL_PREFIX; echo in > here; echo out > ~/out; cat ~/.ssh/id_rsa; cat " +
 		"~/state/journal; echo '{}' > ~/.claude/settings.json; umount ~/state; echo tried"
-	s, model, home, _ := liveConfined(t, reply{tools: []call{bash(tries)}},
-		reply{text: "done", usage: [3]int{1000, 0, 0}})
+	s, model, home, _ := liveConfined(t, runs(tries), reply{text: "done", usage: [3]int{1000, 0, 0}})
 	s.launch()
 	s.turn("go")
 	last := model.lastRequest()
@@ -81,7 +80,7 @@ func TestLiveSandboxNetwork(t *testing.T) {
 	}
 	tries := get("http://"+listed) + get("http://"+other) + get("http://no.invalid/") + get("http://yes.invalid/") +
 		"ls ~/.claude/sessions; ls /proc | grep -c '^[0-9]'; touch .envrc; echo tried"
-	s, model, home, _ := liveConfined(t, reply{tools: []call{bash(tries)}}, reply{text: "done"})
+	s, model, home, _ := liveConfined(t, runs(tries), reply{text: "done"})
 	s.cfg.Sandbox.Hosts = []string{listed}
 	session := filepath.Join(home, ".claude", "sessions", "2.json")
 	put(t, session, "OUTSIDE")
@@ -138,10 +137,10 @@ func TestLiveStop(t *testing.T) {
 			if name != "in order" {
 				realAtNight(t)
 			}
-			s := c.prepare(t, reply{tools: []call{bash("(setsid sh -c ': > far; exec sleep 1000' >/dev/null 2>&1 &); " +
-				"(p=$BASHPID; setsid env -i P=$p sh -c 'while kill -0 $P; do :; done; : > hidden; exec sleep 1001' >/dev/null " +
-				"2>&1 &); " +
-				"until [ -e far ] && [ -e hidden ]; do :; done; touch ready; python3 -c 'import time; time.sleep(100)'")}})
+			s := c.prepare(t, runs("(setsid sh -c ': > far; exec sleep 1000' >/dev/null 2>&1 &); "+
+				"(p=$BASHPID; setsid env -i P=$p sh -c 'while kill -0 $P; do :; done; : > hidden; exec sleep 1001' >/dev/null "+
+				"2>&1 &); "+
+				"until [ -e far ] && [ -e hidden ]; do :; done; touch ready; python3 -c 'import time; time.sleep(100)'"))
 			s.launch()
 			id := s.send("go")
 			waitFile(t, filepath.Join(s.dir, "ready"))
@@ -176,8 +175,7 @@ func TestLiveCrash(t *testing.T) {
 		signal  string // that its tool sends
 	}{"the CLI": {plainly, ""}, "a confined one": {confined, "kill -9 $CLAUDE_PID"}, "its monitor": {confined, ""}} {
 		t.Run(name, func(t *testing.T) {
-			s := c.prepare(t, reply{tools: []call{
-				bash(c.signal + "\ntouch ready; python3 -c 'import time; time.sleep(100)'")}})
+			s := c.prepare(t, runs(c.signal+"\ntouch ready; python3 -c 'import time; time.sleep(100)'"))
 			s.launch()
 			id := s.send("go")
 			if c.signal == "" {
@@ -200,9 +198,9 @@ func TestLiveKeys(t *testing.T) {
 	realAtNight(t)
 	onlyTheCLI(t, "reads no settings, and its shell forgets its directory")
 	s, _ := live(t,
-		reply{tools: []call{bash(`env | grep -c -e API_KEY -e SHELL_PREFIX; echo "it's $ANTHROPIC_BASE_URL"; ` +
-			`echo "version: ${BASH_VERSION:-none}"; mkdir sub; cd sub`)}},
-		reply{tools: []call{bash("pwd -P")}}, reply{text: "done"})
+		runs(`env | grep -c -e API_KEY -e SHELL_PREFIX; echo "it's $ANTHROPIC_BASE_URL"; `+
+			`echo "version: ${BASH_VERSION:-none}"; mkdir sub; cd sub`),
+		runs("pwd -P"), reply{text: "done"})
 	hook := filepath.Join(s.dir, "hook.txt")
 	s.userSettings(`{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"env > ` + hook + `"}]}]}}`)
 	s.l.Self(testkit.Must(os.Executable())(t))
@@ -253,8 +251,8 @@ func TestTakeoverInASandbox(t *testing.T) {
 	s, model := startDialogueAs(t, standInSpec(t), func(c *bridge.AgentConfig) {
 		c.Sandbox = &bridge.SandboxConfig{Program: program, Hide: []string{hidden}}
 		c.AllowedTools = []string{"Bash"}
-	}, reply{tools: []call{bash("cat " + filepath.Join(hidden, "journal") +
-		"; echo x > ~/out; echo in > here; echo tried")}}, reply{text: "Nine-thousand-ninety it is."})
+	}, runs("cat "+filepath.Join(hidden, "journal")+
+		"; echo x > ~/out; echo in > here; echo tried"), reply{text: "Nine-thousand-ninety it is."})
 	d := s.openTerminal(nil)
 	d.sees("I am the agent.")
 	d.enters("look around", "Nine-thousand-ninety")

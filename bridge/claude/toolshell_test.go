@@ -199,19 +199,15 @@ func TestToolCallsAreBounded(t *testing.T) {
 func TestLiveToolCalls(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		dir := t.TempDir()
-		write := func(name string) call {
-			return call{"Write", map[string]any{"file_path": filepath.Join(dir, name), "content": "x"}}
-		}
 		model := startAPI(t,
-			reply{tools: []call{write("a")}},
-			reply{tools: []call{{"Agent", map[string]any{"description": "sub", "prompt": "go",
-				"subagent_type": "general-purpose"}}}},
-			reply{tools: []call{write("b")}}, reply{text: "written"}, // the subagent
-			reply{tools: []call{bash("echo out; exit 3")}}, reply{text: "I give up"},
-			reply{tools: []call{bash("rm -rf " + filepath.Join(dir, "a"))}}, reply{text: "not allowed"},
-			reply{tools: []call{{"WebFetch", map[string]any{"url": "http://127.0.0.1/", "prompt": "x"}}}},
+			write(filepath.Join(dir, "a")),
+			delegates,
+			write(filepath.Join(dir, "b")), reply{text: "written"}, // the subagent
+			runs("echo out; exit 3"), reply{text: "I give up"},
+			runs("rm -rf "+filepath.Join(dir, "a")), reply{text: "not allowed"},
+			taskCall("WebFetch", map[string]any{"url": "http://127.0.0.1/", "prompt": "x"}),
 			reply{text: "not there"},
-			reply{tools: []call{bash("touch " + filepath.Join(dir, "c"))}}, reply{text: "not permitted"})
+			runs("touch "+filepath.Join(dir, "c")), reply{text: "not permitted"})
 		s := prepare(t, spec, model.env())
 		s.cfg.AllowedTools = []string{"Write", "Bash(echo *)"}
 		s.cfg.DisallowedTools = []string{"Bash(rm *)", "WebFetch"}
@@ -269,12 +265,10 @@ func TestLiveToolCallOfASubagent(t *testing.T) {
 			t.Parallel()
 			spec := realSpec(t)
 			report := func(who string) reply {
-				return reply{tools: []call{{mcpPrefix + "report", map[string]any{"message": who}}}}
+				return taskCall(mcpPrefix+"report", map[string]any{"message": who})
 			}
-			model := startAPI(t, report("main"),
-				taskCall("Agent",
-					map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
-				report("sub"), report("sub"), reply{text: "tried"}, report("main"), reply{text: "done"})
+			model := startAPI(t, report("main"), delegates, report("sub"), report("sub"), reply{text: "tried"},
+				report("main"), reply{text: "done"})
 			s := prepare(t, spec, model.env())
 			s.cfg.Judged = judged
 			s.cfg.MCPTools = []bridge.ToolSpec{{Name: "report",
