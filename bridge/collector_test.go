@@ -49,9 +49,7 @@ var (
 
 func collectorRig(t *testing.T, w EvidenceCollector) *rig {
 	t.Helper()
-	r := joinedRigWith(t, &fakeLauncher{}, &recorder{}, w)
-	testkit.OK(t, testkit.Err(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"})))
-	return r
+	return newRigWith(t, &fakeLauncher{}, &recorder{}, w)
 }
 
 // However the connection ends, a running check and a query end with it, at once; agents that stop slowly do not delay

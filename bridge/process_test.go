@@ -245,7 +245,7 @@ func TestNotServed(t *testing.T) {
 	} {
 		t.Run(method, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				r := joinedRigOf(t, noQuerier{&fakeLauncher{}}, &recorder{}, nil)
+				r := joinedRig(t, noQuerier{&fakeLauncher{}}, &recorder{}, nil)
 				defer r.leave(t)
 				res := testkit.Must(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"}))(t)
 				if err := call(r); slices.Contains(res.Capabilities, method) || codeOf(err) != CodeUnsupported ||

@@ -156,7 +156,7 @@ func TestHostilePeer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				c, send, _ := hostilePeer(t, func(*InitializeResult) {})
+				c, send := hostilePeer(t, func(*InitializeResult) {})
 				testkit.Must(c.Initialize(t.Context(), remoteParams()))(t)
 				testkit.Must(c.Spawn(t.Context(), spawnParams("orch-1", 1)))(t)
 				go tc.script(send)
@@ -188,7 +188,7 @@ func TestFalseInitializeAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				c, _, _ := hostilePeer(t, change)
+				c, _ := hostilePeer(t, change)
 				_, err := c.Initialize(t.Context(), remoteParams())
 				var broke *ViolationError
 				testkit.Check(t, errors.As(err, &broke), "initialize: %v", err)
@@ -233,7 +233,7 @@ func TestWorkOfAnotherRun(t *testing.T) {
 }
 
 // hostilePeer answers initialize, with false data, and spawn. say writes a line to the client.
-func hostilePeer(t *testing.T, change func(*InitializeResult)) (c *Client, send func(string), far net.Conn) {
+func hostilePeer(t *testing.T, change func(*InitializeResult)) (c *Client, send func(string)) {
 	t.Helper()
 	near, far := net.Pipe()
 	c = newClient(near, &recorder{}, testLog(t))
@@ -267,7 +267,7 @@ func hostilePeer(t *testing.T, change func(*InitializeResult)) (c *Client, send 
 			send(string(answer))
 		}
 	}()
-	return c, send, far
+	return c, send
 }
 
 // fakeMachine is a host that answers without checking anything.

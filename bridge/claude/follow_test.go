@@ -88,26 +88,23 @@ func (f *following) expect(tokens int) bridge.Context {
 	return c
 }
 
+// TestFollowFindsTheTranscript where it has to be, or where it was told to be.
 func TestFollowFindsTheTranscript(t *testing.T) {
 	t.Parallel()
-	f := newFollowing(t).begin()
+	f := newFollowing(t)
+	for _, wrong := range []string{"", "relative/" + filepath.Base(f.path), "/etc/passwd",
+		"/tmp/" + uuid.NewString() + ".jsonl"} {
+		f.a.follow.found(wrong)
+	}
+	f.begin()
 	f.write(f.assistant("m1", 10_000, "")) // with its directory, and its directory's
 	f.a.follow.look.Ring()
 	f.expect(10_000)
 	f.write(f.assistant("m1", 10_000, ""), f.assistant("m2", 20_000, ""))
 	f.expect(20_000)
-}
-
-func TestFollowGetsTheTranscript(t *testing.T) {
-	t.Parallel()
-	f := newFollowing(t)
-	elsewhere := filepath.Join(t.TempDir(), filepath.Base(f.path))
-	for _, wrong := range []string{"", "relative/" + filepath.Base(f.path), "/etc/passwd",
-		"/tmp/" + uuid.NewString() + ".jsonl"} {
-		f.a.follow.found(wrong)
-	}
-	f.a.follow.found(elsewhere)
-	f.path = elsewhere
+	f = newFollowing(t)
+	f.path = filepath.Join(t.TempDir(), filepath.Base(f.path))
+	f.a.follow.found(f.path)
 	f.begin()
 	f.write(f.assistant("m1", 10_000, ""))
 	f.expect(10_000)

@@ -21,7 +21,7 @@ import (
 )
 
 // liveConfined prepares a confined agent with a home of its own that contains secrets.
-func liveConfined(t *testing.T, script ...reply) (s *stageOf, model *api, home, state string) {
+func liveConfined(t *testing.T, script ...reply) (s *stageOf, model *api, home string) {
 	t.Helper()
 	program, err := sandbox.Find()
 	if err != nil {
@@ -29,20 +29,20 @@ func liveConfined(t *testing.T, script ...reply) (s *stageOf, model *api, home, 
 	}
 	s, model = liveAlone(t, script...)
 	home = t.TempDir()
-	state = filepath.Join(home, "state")
+	state := filepath.Join(home, "state")
 	for _, path := range []string{filepath.Join(home, ".ssh", "id_rsa"), filepath.Join(state, "journal")} {
 		put(t, path, "PRIVATE")
 	}
 	s.cfg.Env["HOME"], s.cfg.Env["CLAUDE_CONFIG_DIR"] = home, filepath.Join(home, ".claude")
 	s.cfg.Sandbox = &bridge.SandboxConfig{Program: program, Hide: []string{state}}
-	return s, model, home, state
+	return s, model, home
 }
 
 // TestLiveSandbox: what the CLI needs works, and what its tools must not do fails.
 func TestLiveSandbox(t *testing.T) {
 	tries := "env | grep -c -e API_KEY -e SHELL_PREFIX; echo in > here; echo out > ~/out; cat ~/.ssh/id_rsa; cat " +
 		"~/state/journal; echo '{}' > ~/.claude/settings.json; umount ~/state; echo tried"
-	s, model, home, _ := liveConfined(t, runs(tries), reply{text: "done", usage: [3]int{1000, 0, 0}})
+	s, model, home := liveConfined(t, runs(tries), reply{text: "done", usage: [3]int{1000, 0, 0}})
 	s.launch()
 	s.turn("go")
 	last := model.lastRequest()
@@ -80,7 +80,7 @@ func TestLiveSandboxNetwork(t *testing.T) {
 	}
 	tries := get("http://"+listed) + get("http://"+other) + get("http://no.invalid/") + get("http://yes.invalid/") +
 		"ls ~/.claude/sessions; ls /proc | grep -c '^[0-9]'; touch .envrc; echo tried"
-	s, model, home, _ := liveConfined(t, runs(tries), reply{text: "done"})
+	s, model, home := liveConfined(t, runs(tries), reply{text: "done"})
 	s.cfg.Sandbox.Hosts = []string{listed}
 	session := filepath.Join(home, ".claude", "sessions", "2.json")
 	put(t, session, "OUTSIDE")
@@ -162,7 +162,7 @@ func plainly(t *testing.T, script ...reply) *stageOf {
 }
 
 func confined(t *testing.T, script ...reply) *stageOf {
-	s, _, _, _ := liveConfined(t, script...)
+	s, _, _ := liveConfined(t, script...)
 	return s
 }
 
