@@ -134,8 +134,8 @@ func startChild(t *testing.T, ctx context.Context, kind string, h Handler) (*Cli
 // waitTimeout ends a test that hangs. No test measures it.
 const waitTimeout = 2 * time.Minute
 
-// TestProcessServesAndEnds: with its input, with its context, and by TERM: Serve leaves a read of stdin that would never
-// return on its own.
+// TestProcessServesAndEnds: with its input, with its context, and by TERM: Serve leaves a read of stdin that would
+// never return on its own.
 func TestProcessServesAndEnds(t *testing.T) {
 	why := errors.New("enough")
 	for name, tc := range map[string]struct {

@@ -271,7 +271,8 @@ func TestShutdownStopsAllAndNamesTheRest(t *testing.T) {
 		want := ShutdownResult{Stopped: 2, Swept: 4, Unstopped: []string{"stuck#1", "a check"}}
 		diff := cmp.Diff(want, res)
 		testkit.Check(t, err == nil && diff == "", "shutdown: %v, -want +got:\n%s", err, diff)
-		testkit.Same(t, "took", 500*time.Millisecond+shutdownHard+2*endFlush, time.Since(begun)) // a check is waited for, twice
+		// A check is waited for, twice.
+		testkit.Same(t, "took", 500*time.Millisecond+shutdownHard+2*endFlush, time.Since(begun))
 		if _, err := r.Spawn(r.ctx, spawnParams("late", 1)); codeOf(err) != CodeShuttingDown {
 			t.Errorf("spawn after shutdown: %v", err)
 		}

@@ -333,8 +333,8 @@ func TestDeathsInMidTurn(t *testing.T) {
 	}
 }
 
-// TestResultsOfAFaultyCLI: limits and refused keys are reported, a turn ends once, even if its result is missing or comes
-// twice, and a process that runs another session is ended.
+// TestResultsOfAFaultyCLI: limits and refused keys are reported, a turn ends once, even if its result is missing or
+// comes twice, and a process that runs another session is ended.
 func TestResultsOfAFaultyCLI(t *testing.T) {
 	s := faulty(t, "limit:600@1,auth@2,no-result@4,double-result@5,other-session@7", verdictReply, verdictReply,
 		verdictReply, verdictReply, reply{text: "THEIRS"}, reply{text: "THEIRS"})

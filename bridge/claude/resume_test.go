@@ -325,7 +325,8 @@ func TestTranscriptMovedOrGone(t *testing.T) {
 		beginning, _, found := strings.Cut(whole, "WORDS-TWO") // like a rotation, or a restored copy
 		testkit.Need(t, found, "the transcript has no second turn")
 		for name, c := range map[string]struct{ dir, text, first, second string }{
-			"another project":               {filepath.Join(projects, "-elsewhere"), whole, bridge.DeliveryRuled, bridge.DeliveryRuled},
+			"another project": {filepath.Join(projects, "-elsewhere"), whole, bridge.DeliveryRuled,
+				bridge.DeliveryRuled},
 			"replaced by its own beginning": {own, beginning, bridge.DeliveryRuled, bridge.DeliveryAbsent},
 			"deleted":                       {first: bridge.DeliveryAbsent, second: bridge.DeliveryAbsent},
 		} {
