@@ -3,14 +3,10 @@ package bridge
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
@@ -53,58 +49,10 @@ var (
 
 func collectorRig(t *testing.T, w EvidenceCollector) *rig {
 	t.Helper()
-	r := joinedRigWith(t, &fakeLauncher{}, &recorder{}, w)
-	testkit.OK(t, testkit.Err(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"})))
-	return r
+	return newRigWith(t, &fakeLauncher{}, &recorder{}, w)
 }
 
-func TestCheckAndInspectReachTheCollector(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		w := &fakeCollector{}
-		r := collectorRig(t, w)
-		defer r.leave(t)
-		checked, err := r.Check(r.ctx, oneCheck)
-		wantCheck, _ := w.Check(r.ctx, Owner{Run: "run-1"}, oneCheck)
-		diff := cmp.Diff(wantCheck, checked)
-		testkit.Check(t, err == nil && diff == "", "check: %v, -want +got:\n%s", err, diff)
-		inspected, err := r.Inspect(r.ctx, oneInspection)
-		wantInspection, _ := w.Inspect(r.ctx, oneInspection)
-		diff = cmp.Diff(wantInspection, inspected)
-		testkit.Check(t, err == nil && diff == "", "survey: %v, -want +got:\n%s", err, diff)
-		testkit.Fails(t, "a check that cannot be run",
-			testkit.Err(r.Check(r.ctx, CheckParams{Command: "nowhere", CWD: "/x"})), "no such directory: /x")
-	})
-}
-
-func TestParametersOfTheCollectorAreChecked(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		r := collectorRig(t, &fakeCollector{})
-		defer r.leave(t)
-		for name, p := range map[string]CheckParams{
-			"no command": {CWD: "/w"}, "no directory": {Command: "make"},
-			"a relative directory":   {Command: "make", CWD: "w"},
-			"a negative time":        {Command: "make", CWD: "/w", TimeoutMS: -1},
-			"a NUL":                  {Command: "ma\x00ke", CWD: "/w"},
-			"a copy, no sandbox":     {Command: "make", CWD: "/w", Scratch: true},
-			"too long":               {Command: strings.Repeat("x", maxCommand+1), CWD: "/w"},
-			"a nameless variable":    {Command: "make", CWD: "/w", Env: map[string]string{"": "x"}},
-			"a name with a sign":     {Command: "make", CWD: "/w", Env: map[string]string{"A=B": "x"}},
-			"a NUL in the variables": {Command: "make", CWD: "/w", Env: map[string]string{"A": "\x00"}},
-		} {
-			_, err := r.Check(r.ctx, p)
-			testkit.Check(t, codeOf(err) == jsonrpc2.CodeInvalidParams, "check with %s: %v", name, err)
-		}
-		for name, p := range map[string]InspectParams{
-			"no session": {CWD: "/w"}, "no directory": {SessionID: "s"},
-			"a relative directory": {SessionID: "s", CWD: "."},
-		} {
-			_, err := r.Inspect(r.ctx, p)
-			testkit.Check(t, codeOf(err) == jsonrpc2.CodeInvalidParams, "survey with %s: %v", name, err)
-		}
-	})
-}
-
-// However the connection ends, a running check ends with it, at once; agents that stop slowly do not delay
+// However the connection ends, a running check and a query end with it, at once; agents that stop slowly do not delay
 // that.
 func TestCheckEndsWithTheConversation(t *testing.T) {
 	ends := map[string]func(*rig){
@@ -116,7 +64,7 @@ func TestCheckEndsWithTheConversation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := &fakeCollector{}
-				cancelled := make(chan time.Duration, 1)
+				cancelled := make(chan time.Duration, 2)
 				begun := time.Now()
 				swept := -1
 				w.check = func(ctx context.Context, _ Owner, _ CheckParams) (CheckResult, error) {
@@ -126,8 +74,14 @@ func TestCheckEndsWithTheConversation(t *testing.T) {
 					return CheckResult{}, ctx.Err()
 				}
 				r := collectorRig(t, w)
-				over := make(chan error, 1)
+				r.l.query = func(ctx context.Context, _ QueryParams) (QueryResult, error) {
+					<-ctx.Done()
+					cancelled <- time.Since(begun)
+					return QueryResult{}, ctx.Err()
+				}
+				over, queried := make(chan error, 1), make(chan error, 1)
 				go func() { over <- errOf(r.Check(r.ctx, oneCheck)) }()
+				go func() { queried <- errOf(r.Query(r.ctx, oneQuery)) }()
 				slow := r.spawn(t, "slow", 1)
 				slow.stop = func(ctx context.Context, now bool) error {
 					time.Sleep(100 * time.Millisecond)
@@ -142,7 +96,10 @@ func TestCheckEndsWithTheConversation(t *testing.T) {
 				}
 				synctest.Wait()
 				end(r)
-				testkit.Same(t, "cancelled after", 0, <-cancelled)
+				for range 2 {
+					testkit.Same(t, "cancelled after", 0, <-cancelled)
+				}
+				testkit.Fails(t, "the query", <-queried)
 				if err := <-over; err == nil {
 					t.Error("the check succeeded")
 				} else if name == "shutdown" && codeOf(err) != CodeShuttingDown {
@@ -184,33 +141,6 @@ func TestCheckThatTheSweepEnds(t *testing.T) {
 		r.Close()
 		err := <-r.served
 		testkit.Check(t, err == nil, "Serve: %v", err)
-		r.stop()
-	})
-}
-
-func TestCheckThatDoesNotEndIsNamed(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		release := make(chan struct{})
-		w := &fakeCollector{check: func(context.Context, Owner, CheckParams) (CheckResult, error) {
-			<-release
-			return CheckResult{}, nil
-		}}
-		r := collectorRig(t, w)
-		go r.Check(r.ctx, oneCheck)
-		synctest.Wait()
-		res, err := r.Shutdown(r.ctx, ShutdownParams{GraceMS: 500})
-		diff := cmp.Diff([]string{"a check"}, res.Unstopped)
-		testkit.Check(t, err == nil && diff == "", "shutdown: %v, -want +got:\n%s", err, diff)
-		begun := time.Now()
-		r.Close()
-		var unstopped *UnstoppedError
-		if err := <-r.served; !errors.As(err, &unstopped) ||
-			!cmp.Equal(unstopped.Names, []string{"a check", "a request"}) {
-			t.Errorf("Serve: %v", err)
-		}
-		took := time.Since(begun)
-		testkit.Check(t, took <= 2*time.Second, "took %v", took)
-		close(release)
 		r.stop()
 	})
 }

@@ -390,8 +390,13 @@ type rig struct {
 }
 
 func newRig(t *testing.T, l *fakeLauncher, h *recorder) *rig {
+	return newRigWith(t, l, h, &fakeCollector{})
+}
+
+func newRigWith(t *testing.T, l *fakeLauncher, h *recorder, w EvidenceCollector) *rig {
 	t.Helper()
-	r := joinedRig(t, l, h)
+	r := joinedRig(t, l, h, w)
+	r.l = l
 	testkit.OK(t, testkit.Err(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"})))
 	return r
 }
@@ -406,20 +411,8 @@ func inRig(t *testing.T, l *fakeLauncher, h *recorder, test func(t *testing.T, r
 	})
 }
 
-// bareRig has not called initialize.
-func bareRig(t *testing.T, l *fakeLauncher) *rig { return joinedRig(t, l, &recorder{}) }
-
-func joinedRig(t *testing.T, l *fakeLauncher, h *recorder) *rig {
-	return joinedRigWith(t, l, h, &fakeCollector{})
-}
-
-func joinedRigWith(t *testing.T, l *fakeLauncher, h *recorder, w EvidenceCollector) *rig {
-	r := joinedRigOf(t, l, h, w)
-	r.l = l
-	return r
-}
-
-func joinedRigOf(t *testing.T, l Launcher, h *recorder, w EvidenceCollector) *rig {
+// joinedRig has not called initialize.
+func joinedRig(t *testing.T, l Launcher, h *recorder, w EvidenceCollector) *rig {
 	near, far := net.Pipe()
 	ctx, stop := context.WithCancel(t.Context())
 	r := &rig{h: h, ctx: t.Context(), served: make(chan error, 1), stop: stop}

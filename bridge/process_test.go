@@ -3,6 +3,7 @@ package bridge
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,10 +16,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/sourcegraph/jsonrpc2"
 	"go.uber.org/goleak"
 
@@ -135,22 +134,39 @@ func startChild(t *testing.T, ctx context.Context, kind string, h Handler) (*Cli
 // waitTimeout ends a test that hangs. No test measures it.
 const waitTimeout = 2 * time.Minute
 
-// awaitDone waits for Done, and fails the test instead of hanging.
-func awaitDone(t *testing.T, c *Client) {
-	t.Helper()
-	testkit.Receive(t, "the end of the client", c.Done())
-}
-
-func TestProcessServesAndEndsWithItsInput(t *testing.T) {
-	c, lines, cmd := startChild(t, t.Context(), "bridge", &recorder{})
-	lines.await(t, "serving")
-	testkit.Must(c.Initialize(t.Context(), InitializeParams{Client: "test", Run: "r"}))(t)
-	testkit.Must(c.Spawn(t.Context(), spawnParams("a", 1)))(t)
-	testkit.OK(t, c.Message(t.Context(), MessageParams{AgentRef{"a", 1}, "m", "hello", false, nil}))
-	c.Close()
-	state := cmd.ProcessState
-	testkit.Check(t, state != nil && state.Success(), "the bridge ended with %v", state)
-	testkit.Works(t, "Err after Close", c.Err())
+// TestProcessServesAndEnds: with its input, with its context, and by TERM: Serve leaves a read of stdin that would
+// never return on its own.
+func TestProcessServesAndEnds(t *testing.T) {
+	why := errors.New("enough")
+	for name, tc := range map[string]struct {
+		end  func(c *Client, cancel context.CancelCauseFunc, cmd *exec.Cmd)
+		fine bool
+		err  any // "" for none
+	}{
+		"its input":   {func(c *Client, _ context.CancelCauseFunc, _ *exec.Cmd) { c.Close() }, true, ""},
+		"its context": {func(_ *Client, cancel context.CancelCauseFunc, _ *exec.Cmd) { cancel(why) }, true, why},
+		"TERM": {func(_ *Client, _ context.CancelCauseFunc, cmd *exec.Cmd) { cmd.Process.Signal(syscall.SIGTERM) }, false,
+			"exit status 1: serve bridge: terminated signal received"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			c, lines, cmd := startChild(t, ctx, "bridge", &recorder{})
+			lines.await(t, "serving")
+			testkit.Must(c.Initialize(t.Context(), InitializeParams{Client: "test", Run: "r"}))(t)
+			testkit.Must(c.Spawn(t.Context(), spawnParams("a", 1)))(t)
+			testkit.OK(t, c.Message(t.Context(), MessageParams{AgentRef{"a", 1}, "m", "hello", false, nil}))
+			tc.end(c, cancel, cmd)
+			testkit.Receive(t, "the end of the client", c.Done())
+			if tc.err == "" {
+				testkit.Works(t, "Err after Close", c.Err())
+			} else {
+				testkit.Fails(t, "Err", c.Err(), tc.err)
+			}
+			testkit.Check(t, cmd.ProcessState.Success() == tc.fine, "the bridge ended with %v", cmd.ProcessState)
+			testkit.Excludes(t, "logged", strings.Join(lines.all(), ""), "left behind")
+		})
+	}
 }
 
 func TestProcessHasItsOwnGroup(t *testing.T) {
@@ -175,7 +191,7 @@ func expired(t *testing.T) context.Context {
 
 func TestProcessThatCrashes(t *testing.T) {
 	c, _, _ := startChild(t, t.Context(), "crash", &recorder{})
-	awaitDone(t, c)
+	testkit.Receive(t, "the end of the client", c.Done())
 	err := c.Err()
 	testkit.Check(t, err != nil && err.Error() == "the bridge ended: exit status 3: went wrong", "Err: %v", err)
 	testkit.Fails(t, "a call", testkit.Err(c.Initialize(t.Context(), InitializeParams{Run: "r"})), ErrClosed)
@@ -192,29 +208,6 @@ func TestProcessThatOutstaysItsInput(t *testing.T) {
 			testkit.Check(t, (signal == "") == cmd.ProcessState.Success() && strings.Contains(got, signal),
 				"ended with %s", got)
 		})
-	}
-}
-
-func TestProcessEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancelCause(t.Context())
-	c, lines, cmd := startChild(t, ctx, "bridge", &recorder{})
-	lines.await(t, "serving")
-	why := errors.New("enough")
-	cancel(why)
-	awaitDone(t, c)
-	testkit.Fails(t, "Err", c.Err(), why)
-	testkit.Check(t, cmd.ProcessState.Success(), "ended with %v", cmd.ProcessState)
-}
-
-// Serve must leave a read of stdin that would never return on its own.
-func TestServeOverStdioEndsByTERM(t *testing.T) {
-	c, lines, cmd := startChild(t, t.Context(), "bridge", &recorder{})
-	lines.await(t, "serving")
-	testkit.OK(t, cmd.Process.Signal(syscall.SIGTERM))
-	awaitDone(t, c)
-	testkit.Fails(t, "Err", c.Err(), "exit status 1: serve bridge: terminated signal received")
-	for _, line := range lines.all() {
-		testkit.Excludes(t, "logged", line, "left behind")
 	}
 }
 
@@ -241,51 +234,6 @@ var oneTrial = SandboxParams{CWD: "/w", Env: map[string]string{"X": "y"},
 	Config: SandboxConfig{Program: "/usr/bin/bwrap", Write: []string{"/a"}, Hide: []string{"/b"},
 		Reach: []string{"/b/c"}}}
 
-func TestSandboxReachesTheSandboxer(t *testing.T) {
-	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
-		got, err := r.Sandbox(r.ctx, oneTrial)
-		diff := cmp.Diff(SandboxResult{Reason: "run-1 in /w", Version: "0.8.0"}, got)
-		testkit.Check(t, err == nil && diff == "", "%v, -want +got:\n%s", err, diff)
-	})
-}
-
-func TestSandboxParametersAreChecked(t *testing.T) {
-	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
-		relative := &SandboxConfig{Program: "bwrap"}
-		for name, ask := range map[string]func() error{
-			"no program": func() error { _, err := r.Sandbox(r.ctx, SandboxParams{CWD: "/w"}); return err },
-			"no directory": func() error {
-				_, err := r.Sandbox(r.ctx, SandboxParams{Config: oneTrial.Config})
-				return err
-			},
-			"a relative program": func() error {
-				_, err := r.Sandbox(r.ctx, SandboxParams{CWD: "/w", Config: *relative})
-				return err
-			},
-			"a relative path": func() error {
-				_, err := r.Sandbox(r.ctx,
-					SandboxParams{CWD: "/w", Config: SandboxConfig{Program: "/b", Hide: []string{"x"}}})
-				return err
-			},
-			"of an agent": func() error {
-				_, err := r.Spawn(r.ctx,
-					SpawnParams{AgentRef: AgentRef{"orch-1", 1},
-						Config: AgentConfig{SessionID: "s", CWD: "/w", Sandbox: relative}})
-				return err
-			},
-			"of a check": func() error {
-				_, err := r.Check(r.ctx, CheckParams{Command: "true", CWD: "/w", Sandbox: relative})
-				return err
-			},
-			"of a query": func() error { q := oneQuery; q.Sandbox = relative; _, err := r.Query(r.ctx, q); return err },
-		} {
-			var rpc *RPCError
-			err := ask()
-			testkit.Check(t, errors.As(err, &rpc) && rpc.Code == jsonrpc2.CodeInvalidParams, "%s: %v", name, err)
-		}
-	})
-}
-
 // TestNotServed: a bridge whose launcher or collector lacks a part does not claim to serve it, and refuses its calls.
 func TestNotServed(t *testing.T) {
 	for method, call := range map[string]func(*rig) error{
@@ -297,7 +245,7 @@ func TestNotServed(t *testing.T) {
 	} {
 		t.Run(method, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				r := joinedRigOf(t, noQuerier{&fakeLauncher{}}, &recorder{}, nil)
+				r := joinedRig(t, noQuerier{&fakeLauncher{}}, &recorder{}, nil)
 				defer r.leave(t)
 				res := testkit.Must(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"}))(t)
 				if err := call(r); slices.Contains(res.Capabilities, method) || codeOf(err) != CodeUnsupported ||
@@ -441,45 +389,74 @@ func TestTerminalEndsWithTheAgents(t *testing.T) {
 	})
 }
 
-func TestTerminalParametersAreChecked(t *testing.T) {
+// TestParametersAreChecked: the bridge refuses what no agent, terminal, check or query could mean.
+func TestParametersAreChecked(t *testing.T) {
 	testkit.WithoutRace(t)
 	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
-		ref := AgentRef{"a", 1}
+		ref, relative := AgentRef{"a", 1}, &SandboxConfig{Program: "bwrap"}
+		session := AgentConfig{SessionID: "s", CWD: "/w"}
+		confined := session
+		confined.Sandbox = relative
+		elsewhere := oneTrial.Config
+		elsewhere.Hide = []string{"x"}
+		check := func(p CheckParams) error { return errOf(r.Check(r.ctx, p)) }
+		inspect := func(p InspectParams) error { return errOf(r.Inspect(r.ctx, p)) }
+		query := func(p QueryParams) error { return errOf(r.Query(r.ctx, p)) }
+		trial := func(p SandboxParams) error { return errOf(r.Sandbox(r.ctx, p)) }
+		open := func(p PTYOpenParams) error { return errOf(r.PTYOpen(r.ctx, p)) }
+		spawn := func(pending ...string) error {
+			return errOf(r.Spawn(r.ctx, SpawnParams{AgentRef: ref, Config: session, Pending: pending}))
+		}
 		for name, err := range map[string]error{
-			"no session": errOf(r.PTYOpen(r.ctx, PTYOpenParams{AgentRef: ref, Config: AgentConfig{CWD: "/w"}, Cols: 1,
-				Rows: 1})),
-			"no size": errOf(r.PTYOpen(r.ctx,
-				PTYOpenParams{AgentRef: ref, Config: AgentConfig{SessionID: "s", CWD: "/w"}})),
-			"odd name": errOf(r.PTYOpen(r.ctx,
-				PTYOpenParams{AgentRef: ref, Config: AgentConfig{SessionID: "s", CWD: "/w"},
-					Cols: 1, Rows: 1, Term: "../../etc\x1b"})),
-			"no data":       r.PTYWrite(r.ctx, PTYWriteParams{AgentRef: ref}),
-			"too much":      r.PTYWrite(r.ctx, PTYWriteParams{ref, []byte(strings.Repeat("x", MaxPTYWrite+1))}),
-			"size too big":  r.PTYResize(r.ctx, PTYResizeParams{ref, 1 << 20, 1}),
-			"negative size": r.PTYResize(r.ctx, PTYResizeParams{ref, -1, 1}),
+			"spawn, an empty id":        spawn("m-1", ""),
+			"spawn, a long id":          spawn(strings.Repeat("m", maxMessageID+1)),
+			"spawn, too many messages":  spawn(make([]string, maxPending+1)...),
+			"spawn, a relative program": errOf(r.Spawn(r.ctx, SpawnParams{AgentRef: ref, Config: confined})),
+
+			"kill, no generation": r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 0}}),
+			"message, no content": r.Message(r.ctx, MessageParams{AgentRef: ref, MessageID: "m"}),
+
+			"open, no session": open(PTYOpenParams{AgentRef: ref, Config: AgentConfig{CWD: "/w"}, Cols: 1, Rows: 1}),
+			"open, no size":    open(PTYOpenParams{AgentRef: ref, Config: session}),
+			"open, an odd name": open(PTYOpenParams{AgentRef: ref, Config: session, Cols: 1, Rows: 1,
+				Term: "../../etc\x1b"}),
+			"write, no data":        r.PTYWrite(r.ctx, PTYWriteParams{AgentRef: ref}),
+			"write, too much":       r.PTYWrite(r.ctx, PTYWriteParams{ref, []byte(strings.Repeat("x", MaxPTYWrite+1))}),
+			"resize, too big":       r.PTYResize(r.ctx, PTYResizeParams{ref, 1 << 20, 1}),
+			"resize, negative size": r.PTYResize(r.ctx, PTYResizeParams{ref, -1, 1}),
+
+			"check, no command":           check(CheckParams{CWD: "/w"}),
+			"check, no directory":         check(CheckParams{Command: "make"}),
+			"check, a relative directory": check(CheckParams{Command: "make", CWD: "w"}),
+			"check, a negative time":      check(CheckParams{Command: "make", CWD: "/w", TimeoutMS: -1}),
+			"check, a NUL":                check(CheckParams{Command: "ma\x00ke", CWD: "/w"}),
+			"check, a copy, no sandbox":   check(CheckParams{Command: "make", CWD: "/w", Scratch: true}),
+			"check, too long":             check(CheckParams{Command: strings.Repeat("x", maxCommand+1), CWD: "/w"}),
+			"check, a nameless variable":  check(CheckParams{Command: "make", CWD: "/w", Env: map[string]string{"": "x"}}),
+			"check, a name with a sign":   check(CheckParams{Command: "make", CWD: "/w", Env: map[string]string{"A=B": "x"}}),
+			"check, a NUL in a variable":  check(CheckParams{Command: "make", CWD: "/w", Env: map[string]string{"A": "\x00"}}),
+			"check, a relative program":   check(CheckParams{Command: "true", CWD: "/w", Sandbox: relative}),
+
+			"survey, no session":           inspect(InspectParams{CWD: "/w"}),
+			"survey, no directory":         inspect(InspectParams{SessionID: "s"}),
+			"survey, a relative directory": inspect(InspectParams{SessionID: "s", CWD: "."}),
+
+			"query, no prompt":            query(QueryParams{CWD: "/w"}),
+			"query, no directory":         query(QueryParams{Prompt: "p"}),
+			"query, a relative directory": query(QueryParams{Prompt: "p", CWD: "."}),
+			"query, a negative time":      query(QueryParams{Prompt: "p", CWD: "/w", TimeoutMS: -1}),
+			"query, a negative budget":    query(QueryParams{Prompt: "p", CWD: "/w", MaxBudgetUSD: -1}),
+			"query, too long":             query(QueryParams{Prompt: strings.Repeat("x", MaxQueryPrompt+1), CWD: "/w"}),
+			"query, a schema that is no":  query(QueryParams{Prompt: "p", CWD: "/w", JSONSchema: json.RawMessage(`[1]`)}),
+			"query, a nameless variable":  query(QueryParams{Prompt: "p", CWD: "/w", Env: map[string]string{"": "x"}}),
+			"query, a relative program":   query(QueryParams{Prompt: "p", CWD: "/w", Sandbox: relative}),
+
+			"trial, no program":         trial(SandboxParams{CWD: "/w"}),
+			"trial, no directory":       trial(SandboxParams{Config: oneTrial.Config}),
+			"trial, a relative program": trial(SandboxParams{CWD: "/w", Config: *relative}),
+			"trial, a relative path":    trial(SandboxParams{CWD: "/w", Config: elsewhere}),
 		} {
 			testkit.Same(t, fmt.Sprintf("%s: %v", name, err), jsonrpc2.CodeInvalidParams, codeOf(err))
 		}
-	})
-}
-
-// TestWriteEndsWithItsCaller: a write that is never read ends with its caller.
-func TestWriteEndsWithItsCaller(t *testing.T) {
-	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
-		testkit.Must(r.PTYOpen(r.ctx, onePTY("a", 1)))(t)
-		ended := false
-		r.l.terminal(AgentRef{"a", 1}).write = func(ctx context.Context) error {
-			<-ctx.Done()
-			ended = true
-			return ctx.Err()
-		}
-		ctx, cancel := context.WithCancel(r.ctx)
-		failed := make(chan error)
-		go func() { failed <- r.PTYWrite(ctx, PTYWriteParams{AgentRef{"a", 1}, []byte("x")}) }()
-		synctest.Wait()
-		cancel()
-		testkit.Fails(t, "its call", <-failed, context.Canceled)
-		synctest.Wait()
-		testkit.Check(t, ended, "the bridge goes on with it")
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"strings"
 	"sync"
@@ -157,7 +156,7 @@ func TestHostilePeer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				c, send, _ := hostilePeer(t, func(*InitializeResult) {})
+				c, send := hostilePeer(t, func(*InitializeResult) {})
 				testkit.Must(c.Initialize(t.Context(), remoteParams()))(t)
 				testkit.Must(c.Spawn(t.Context(), spawnParams("orch-1", 1)))(t)
 				go tc.script(send)
@@ -189,7 +188,7 @@ func TestFalseInitializeAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				c, _, _ := hostilePeer(t, change)
+				c, _ := hostilePeer(t, change)
 				_, err := c.Initialize(t.Context(), remoteParams())
 				var broke *ViolationError
 				testkit.Check(t, errors.As(err, &broke), "initialize: %v", err)
@@ -234,7 +233,7 @@ func TestWorkOfAnotherRun(t *testing.T) {
 }
 
 // hostilePeer answers initialize, with false data, and spawn. say writes a line to the client.
-func hostilePeer(t *testing.T, change func(*InitializeResult)) (c *Client, send func(string), far net.Conn) {
+func hostilePeer(t *testing.T, change func(*InitializeResult)) (c *Client, send func(string)) {
 	t.Helper()
 	near, far := net.Pipe()
 	c = newClient(near, &recorder{}, testLog(t))
@@ -268,7 +267,7 @@ func hostilePeer(t *testing.T, change func(*InitializeResult)) (c *Client, send 
 			send(string(answer))
 		}
 	}()
-	return c, send, far
+	return c, send
 }
 
 // fakeMachine is a host that answers without checking anything.
@@ -438,11 +437,8 @@ func newRemoteRig(t *testing.T, lease time.Duration, h *recorder) *remoteRig {
 	t.Helper()
 	r := &remoteRig{rig: &rig{l: &fakeLauncher{}, h: h, ctx: t.Context(), served: make(chan error, 1)},
 		machine: &fakeMachine{}, awake: &drowsy{now: sinceStart()}, began: time.Now(), lease: lease}
-	var near, far io.ReadWriteCloser
-	r.net, near, far = func() (*network, io.ReadWriteCloser, io.ReadWriteCloser) {
-		n, c, s := newNetwork()
-		return n, c, s
-	}()
+	var near, far net.Conn
+	r.net, near, far = newNetwork()
 	ctx, stop := context.WithCancel(t.Context())
 	r.stop = stop
 	log := testLog(t)
@@ -488,10 +484,7 @@ func TestLeaseOverSlowNetworks(t *testing.T) {
 					t.Error("the agent has ended")
 				default:
 				}
-				r.Close()
-				r.net.reset()
-				<-r.served
-				r.stop()
+				r.end(t)
 			})
 		})
 	}
@@ -535,10 +528,7 @@ func TestLeaseEndsBothSides(t *testing.T) {
 				if time.Until(by) > length+LeaseGrace {
 					t.Errorf("it is certain in %v only", time.Until(by))
 				}
-				r.net.reset()
-				<-r.served
-				r.Close()
-				r.stop()
+				r.end(t)
 			})
 		})
 	}
@@ -568,10 +558,7 @@ func TestNothingContinuesAfterTheLease(t *testing.T) {
 		}
 		testkit.Fails(t, "a spawn after the lease", testkit.Err(r.Spawn(r.ctx, spawnParams("orch-2", 1))), ErrClosed)
 		<-a.done
-		testkit.Fails(t, "the bridge ended", <-r.served, errLeaseOver)
-		r.Close()
-		r.net.reset()
-		r.stop()
+		testkit.Fails(t, "the bridge ended", r.end(t), errLeaseOver)
 	})
 }
 

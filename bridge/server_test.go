@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
@@ -50,6 +48,26 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 		if _, err := r.Probe(r.ctx, AgentRef{"orch-1", 2}); codeOf(err) != CodeStale {
 			t.Errorf("probe of another generation: %v", err)
 		}
+		wantCheck, _ := (&fakeCollector{}).Check(r.ctx, Owner{Run: "run-1"}, oneCheck)
+		testkit.Same(t, "check", wantCheck, testkit.Must(r.Check(r.ctx, oneCheck))(t))
+		testkit.Fails(t, "a check that cannot be run",
+			testkit.Err(r.Check(r.ctx, CheckParams{Command: "nowhere", CWD: "/x"})), "no such directory: /x")
+		wantInspection, _ := (&fakeCollector{}).Inspect(r.ctx, oneInspection)
+		testkit.Same(t, "survey", wantInspection, testkit.Must(r.Inspect(r.ctx, oneInspection))(t))
+		testkit.Same(t, "trial", SandboxResult{Reason: "run-1 in /w", Version: "0.8.0"},
+			testkit.Must(r.Sandbox(r.ctx, oneTrial))(t))
+		wantQuery, _ := r.l.Query(r.ctx, Owner{Run: "run-1"}, ClaudeSpec{}, oneQuery)
+		testkit.Same(t, "query", wantQuery, testkit.Must(r.Query(r.ctx, oneQuery))(t))
+		var asked QueryParams
+		r.l.query = func(_ context.Context, p QueryParams) (QueryResult, error) {
+			asked = p
+			return QueryResult{}, &RPCError{Code: CodeClaude, Category: CatUsageLimit, Message: "limit reached",
+				Stderr: "words"}
+		}
+		_, err = r.Query(r.ctx, oneQuery)
+		rpc, ok := errors.AsType[*RPCError](err)
+		testkit.Check(t, ok && rpc.Category == CatUsageLimit && rpc.Stderr == "words", "a failure of the API: %#v", err)
+		testkit.Same(t, "parameters of a query", oneQuery, asked)
 		testkit.Works(t, "kill", r.Kill(r.ctx, KillParams{AgentRef: ref}))
 	})
 }
@@ -69,78 +87,11 @@ func TestPendingMessagesOfASpawn(t *testing.T) {
 		r := newRig(t, l, &recorder{})
 		defer r.leave(t)
 		p := spawnParams("a", 1)
-		for name, pending := range map[string][]string{
-			"an empty id": {"m-1", ""}, "a long id": {strings.Repeat("m", maxMessageID+1)},
-			"too many": make([]string, maxPending+1),
-		} {
-			p.Pending = pending
-			_, err := r.Spawn(r.ctx, p)
-			testkit.Check(t, codeOf(err) == jsonrpc2.CodeInvalidParams, "%s: %v", name, err)
-		}
 		p.Pending = []string{"m-1", "m-2"}
 		res, err := r.Spawn(r.ctx, p)
 		if diff := cmp.Diff(deliveries, res.Deliveries); err != nil || diff != "" || !res.Resumed {
 			t.Errorf("spawn: %+v, %v, deliveries -want +got:\n%s", res, err, diff)
 		}
-	})
-}
-
-func TestInitializeComesFirstAndOnce(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		l := &fakeLauncher{detect: func(context.Context, ClaudeSpec) (ClaudeInfo, error) {
-			return ClaudeInfo{}, &RPCError{Code: CodeClaude, Category: CatAuth, Message: "not logged in",
-				Stderr: "run /login"}
-		}}
-		r := bareRig(t, l)
-		defer r.leave(t)
-		if _, err := r.Spawn(r.ctx, spawnParams("a", 1)); codeOf(err) != CodeNotInitialized {
-			t.Errorf("spawn before initialize: %v", err)
-		}
-		if _, err := r.Initialize(r.ctx, InitializeParams{ProtocolVersion: 99, Run: "r"}); codeOf(err) != CodeVersion {
-			t.Errorf("another protocol version: %v", err)
-		}
-		_, err := r.Initialize(r.ctx, InitializeParams{Run: "r"})
-		var typed *RPCError
-		testkit.Need(t, errors.As(err, &typed), "Detect's failure: %v", err)
-		want := &RPCError{Code: CodeClaude, Category: CatAuth, Message: "not logged in", Stderr: "run /login"}
-		testkit.Same(t, "Detect's failure at the client", want, typed)
-		l.detect = nil
-		res, err := r.Initialize(r.ctx, InitializeParams{Run: "r"})
-		testkit.Check(t, err == nil && res.Claude.Version == "2.1.329" && res.Version == "test",
-			"initialize after a failed one: %+v, %v", res, err)
-		if _, err := r.Initialize(r.ctx, InitializeParams{Run: "r"}); codeOf(err) != jsonrpc2.CodeInvalidRequest {
-			t.Errorf("a second initialize: %v", err)
-		}
-	})
-}
-
-func TestReferencesAreChecked(t *testing.T) {
-	inRig(t, &fakeLauncher{}, &recorder{}, func(t *testing.T, r *rig) {
-		r.spawn(t, "a", 3)
-		for _, tc := range []struct {
-			name string
-			err  error
-			want int
-		}{
-			{"nobody", r.Message(r.ctx, MessageParams{AgentRef{"b", 1}, "m", "hi", false, nil}), CodeUnknownAgent},
-			{"older", r.Message(r.ctx, MessageParams{AgentRef{"a", 2}, "m", "hi", false, nil}), CodeStale},
-			{"newer", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 4}}), CodeStale},
-			{"no id", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"", 4}}), jsonrpc2.CodeInvalidParams},
-			{"no generation", r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 0}}), jsonrpc2.CodeInvalidParams},
-			{"no content", r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "", false, nil}),
-				jsonrpc2.CodeInvalidParams},
-			{"its session", errOf(r.Spawn(r.ctx,
-				SpawnParams{AgentRef: AgentRef{"b", 1}, Config: spawnParams("a", 1).Config})), CodeAgentExists},
-			{"alive", errOf(r.Spawn(r.ctx, spawnParams("a", 4))), CodeAgentExists},
-		} {
-			testkit.Same(t, fmt.Sprintf("%s: the code of %v", tc.name, tc.err), tc.want, codeOf(tc.err))
-		}
-		testkit.OK(t, r.Kill(r.ctx, KillParams{AgentRef: AgentRef{"a", 3}}))
-		err := r.Message(r.ctx, MessageParams{AgentRef{"a", 3}, "m", "hi", false, nil})
-		testkit.Check(t, codeOf(err) == CodeEnded, "message to the dead: %v", err)
-		_, err = r.Spawn(r.ctx, spawnParams("a", 3))
-		testkit.Check(t, codeOf(err) == CodeStale, "spawn of a generation that has been: %v", err)
-		r.spawn(t, "a", 4)
 	})
 }
 
@@ -296,8 +247,13 @@ func TestStartThatHangsIsCancelled(t *testing.T) {
 
 func TestShutdownStopsAllAndNamesTheRest(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		l := &fakeLauncher{sweep: func(string) int { return 2 }}
-		r := newRig(t, l, &recorder{})
+		release := make(chan struct{})
+		r := collectorRig(t, &fakeCollector{check: func(context.Context, Owner, CheckParams) (CheckResult, error) {
+			<-release
+			return CheckResult{}, nil
+		}})
+		r.l.sweep = func(string) int { return 2 }
+		go r.Check(r.ctx, oneCheck)
 		r.spawn(t, "good", 1)
 		slow := r.spawn(t, "slow", 1)
 		slow.stop = func(ctx context.Context, now bool) error {
@@ -312,18 +268,24 @@ func TestShutdownStopsAllAndNamesTheRest(t *testing.T) {
 		stuck.stop = func(ctx context.Context, _ bool) error { <-ctx.Done(); return ctx.Err() }
 		begun := time.Now()
 		res, err := r.Shutdown(r.ctx, ShutdownParams{GraceMS: 500})
-		want := ShutdownResult{Stopped: 2, Swept: 4, Unstopped: []string{"stuck#1"}}
+		want := ShutdownResult{Stopped: 2, Swept: 4, Unstopped: []string{"stuck#1", "a check"}}
 		diff := cmp.Diff(want, res)
 		testkit.Check(t, err == nil && diff == "", "shutdown: %v, -want +got:\n%s", err, diff)
-		testkit.Same(t, "took", 500*time.Millisecond+shutdownHard, time.Since(begun))
+		// A check is waited for, twice.
+		testkit.Same(t, "took", 500*time.Millisecond+shutdownHard+2*endFlush, time.Since(begun))
 		if _, err := r.Spawn(r.ctx, spawnParams("late", 1)); codeOf(err) != CodeShuttingDown {
 			t.Errorf("spawn after shutdown: %v", err)
 		}
+		begun = time.Now()
 		r.Close()
 		var unstopped *UnstoppedError
-		if err := <-r.served; !errors.As(err, &unstopped) || !cmp.Equal(unstopped.Names, []string{"stuck#1"}) {
+		if err := <-r.served; !errors.As(err, &unstopped) ||
+			!cmp.Equal(unstopped.Names, []string{"stuck#1", "a check", "a request"}) {
 			t.Errorf("Serve: %v", err)
 		}
+		took := time.Since(begun)
+		testkit.Check(t, took <= 2*time.Second, "took %v", took)
+		close(release)
 		r.stop()
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,82 +27,62 @@ func plain() *scribe {
 	return s
 }
 
-var plainStatuses = []string{`A ruled {"n":1}`, "B ended", "C begun"}
-
 func TestDamagedLinesAreSkipped(t *testing.T) {
 	at := func(s *scribe, id string) int {
-		for i, l := range s.lines {
-			if strings.Contains(l, `"uuid":"`+id+`"`) {
-				return i
-			}
-		}
-		return -1
+		return slices.IndexFunc(s.lines, func(l string) bool { return strings.Contains(l, `"uuid":"`+id+`"`) })
 	}
-	insert := func(s *scribe, i int, l string) {
-		s.lines = append(s.lines[:i], append([]string{l}, s.lines[i:]...)...)
+	edit := func(id string, to func(line string) string) func(*scribe) {
+		return func(s *scribe) { i := at(s, id); s.lines[i] = to(s.lines[i]) }
+	}
+	before := func(text string) func(*scribe) { return edit("B", func(l string) string { return text + l }) }
+	behind := func(lines ...string) func(*scribe) {
+		return func(s *scribe) { s.lines = append(s.lines, lines...) }
+	}
+	join := func(text string) func(*scribe) {
+		return func(s *scribe) {
+			i := at(s, "B")
+			s.lines[i], s.lines[i+1] = text+s.lines[i]+s.lines[i+1], ""
+		}
 	}
 	foreign := `{"type":"user","uuid":"B","parentUuid":null,"sessionId":"0b1f1a6e-0000-4000-8000-00000000ffff","promptSource":"sdk","timestamp":"2027","message":{"role":"user","content":"x"}}`
-	for _, test := range []struct {
-		name string
-		harm func(*scribe)
-		want []string
-	}{
-		{"none", func(*scribe) {}, plainStatuses},
-		{"a stub that the next record joins", func(s *scribe) {
-			i := at(s, "B")
-			s.lines[i] = `{"type":"pr-link","prNu` + s.lines[i]
-		}, plainStatuses},
-		{"two stubs and two records on a line", func(s *scribe) {
-			i := at(s, "B")
-			s.lines[i] = `{"type":"pr-link","prNu{"type":"user","mess` + s.lines[i] + s.lines[i+1]
-			s.lines[i+1] = ""
-		}, plainStatuses},
-		{"a missing line end", func(s *scribe) { i := at(s, "B"); s.lines[i] += s.lines[i+1]; s.lines[i+1] = "" },
-			plainStatuses},
-		{"NULs before a record", func(s *scribe) {
-			i := at(s, "B")
-			s.lines[i] = strings.Repeat("\x00", 4096) + s.lines[i]
-		}, plainStatuses},
-		{"a record lost within a branch", func(s *scribe) {
-			i := at(s, "u2")
-			s.lines[i] = `{"parentUuid":"A","type":"attach`
-		}, plainStatuses},
-		{"the message lost", func(s *scribe) { i := at(s, "B"); s.lines[i] = s.lines[i][:40] },
-			[]string{`A ruled {"n":1}`, "B absent", "C begun"}},
-		{"a cut last line", func(s *scribe) { s.lines = append(s.lines, `{"parentUuid":"u9","type":"assist`) },
-			plainStatuses},
-		{"a record twice", func(s *scribe) { s.lines = append(s.lines, s.lines[at(s, "A")]) }, plainStatuses},
-		{"another session's record", func(s *scribe) { s.lines = append(s.lines, foreign) }, plainStatuses},
-		{"another session's record within", func(s *scribe) { insert(s, at(s, "B"), foreign) }, plainStatuses},
-		{"a subagent's record", func(s *scribe) {
-			s.lines = append(s.lines, `{"type":"user","uuid":"S","parentUuid":null,"isSidechain":true,"timestamp":"2027","message":{"role":"user","content":"x"}}`)
-		}, plainStatuses},
-		{"unknown types", func(s *scribe) {
-			s.lines = append(s.lines, `{"type":"novelty","uuid":"N","parentUuid":"A","timestamp":"2027"}`,
-				`{"no":"type"}`, `[1]`, `null`, `"text"`)
-		}, plainStatuses},
-		{"fields of other types", func(s *scribe) {
-			i := at(s, "B")
-			s.lines[i] = `{"isMeta":"no","mergedSendUuids":7,` + s.lines[i][1:]
-			s.lines = append(s.lines, `{"type":7,"uuid":[],"message":"text"}`)
-		}, plainStatuses},
-		{"a loop beside the branch", func(s *scribe) {
-			s.lines = append(s.lines, `{"type":"attachment","uuid":"x","parentUuid":"y"}`,
-				`{"type":"attachment","uuid":"y","parentUuid":"x"}`)
-		}, plainStatuses},
-		{"blank lines and CRLF", func(s *scribe) {
+	for name, harm := range map[string]func(*scribe){
+		"none":                                func(*scribe) {},
+		"a stub that the next record joins":   before(`{"type":"pr-link","prNu`),
+		"two stubs and two records on a line": join(`{"type":"pr-link","prNu{"type":"user","mess`),
+		"a missing line end":                  join(""),
+		"NULs before a record":                before(strings.Repeat("\x00", 4096)),
+		"a record lost within a branch": edit("u2",
+			func(string) string { return `{"parentUuid":"A","type":"attach` }),
+		"the message lost":         edit("B", func(l string) string { return l[:40] }),
+		"a cut last line":          behind(`{"parentUuid":"u9","type":"assist`),
+		"a record twice":           func(s *scribe) { s.lines = append(s.lines, s.lines[at(s, "A")]) },
+		"another session's record": behind(foreign),
+		"another session's record within": func(s *scribe) {
+			s.lines = slices.Insert(s.lines, at(s, "B"), foreign)
+		},
+		"a subagent's record": behind(`{"type":"user","uuid":"S","parentUuid":null,"isSidechain":true,"timestamp":"2027","message":{"role":"user","content":"x"}}`),
+		"unknown types": behind(`{"type":"novelty","uuid":"N","parentUuid":"A","timestamp":"2027"}`,
+			`{"no":"type"}`, `[1]`, `null`, `"text"`),
+		"fields of other types": func(s *scribe) {
+			edit("B", func(l string) string { return `{"isMeta":"no","mergedSendUuids":7,` + l[1:] })(s)
+			behind(`{"type":7,"uuid":[],"message":"text"}`)(s)
+		},
+		"a loop beside the branch": behind(`{"type":"attachment","uuid":"x","parentUuid":"y"}`,
+			`{"type":"attachment","uuid":"y","parentUuid":"x"}`),
+		"blank lines and CRLF": func(s *scribe) {
 			for i := range s.lines {
 				s.lines[i] += "\r\n"
 			}
-		}, plainStatuses},
-		{"a tool's input that quotes a transcript", func(s *scribe) {
-			s.lines = append(s.lines, `{"type":"assistant","message":{"content":[{"type":"text","text":"{\"type\":\"user\",\"uuid\":\"B\"}"},{"type":"user","uuid":"A","promptSou`)
-		}, plainStatuses},
+		},
+		"a tool's input that quotes a transcript": behind(`{"type":"assistant","message":{"content":[{"type":"text","text":"{\"type\":\"user\",\"uuid\":\"B\"}"},{"type":"user","uuid":"A","promptSou`),
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			s := plain()
-			test.harm(s)
-			testkit.Same(t, s, test.want, statuses(t, s.String(), "A", "B", "C"))
+		t.Run(name, func(t *testing.T) {
+			s, want := plain(), []string{`A ruled {"n":1}`, "B ended", "C begun"}
+			if name == "the message lost" {
+				want[1] = "B absent"
+			}
+			harm(s)
+			testkit.Same(t, s, want, statuses(t, s.String(), "A", "B", "C"))
 		})
 	}
 }
@@ -158,18 +139,6 @@ func TestLocate(t *testing.T) {
 	}
 	_, ok = Locate("", session)
 	testkit.Check(t, !ok, "located without a configuration directory")
-}
-
-func TestNoTranscript(t *testing.T) {
-	path := filepath.Join(t.TempDir(), session+".jsonl")
-	testkit.Fails(t, "missing", testkit.Err(ReadDeliveries(context.Background(), path, []string{"A"})), os.ErrNotExist)
-	testkit.OK(t, os.Mkdir(path, 0o700))
-	testkit.Fails(t, "directory", testkit.Err(ReadDeliveries(context.Background(), path, nil)), ErrNotRegular)
-	given, cancel := context.WithCancel(context.Background())
-	cancel()
-	file := filepath.Join(t.TempDir(), session+".jsonl")
-	testkit.OK(t, os.WriteFile(file, []byte(plain().String()), 0o600))
-	testkit.Fails(t, "given up", testkit.Err(ReadDeliveries(given, file, nil)), context.Canceled)
 }
 
 // FuzzStatuses: with any content of the file, reading it ends, every message has one

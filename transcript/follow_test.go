@@ -55,23 +55,12 @@ func change(t *testing.T, root, line string) {
 	op, rest, _ := strings.Cut(line, " ")
 	name, arg, _ := strings.Cut(rest, " ")
 	path := filepath.Join(root, name)
-	put := func(flag int) error {
-		text, err := strconv.Unquote(arg)
-		testkit.Need(t, err == nil, "%s: %v", line, err)
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|flag, 0o600)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		_, err = f.WriteString(text)
-		return err
-	}
 	var err error
 	switch op {
 	case "append":
-		err = put(os.O_APPEND)
+		appendTo(t, path, testkit.Must(strconv.Unquote(arg))(t))
 	case "write":
-		err = put(os.O_TRUNC)
+		err = os.WriteFile(path, []byte(testkit.Must(strconv.Unquote(arg))(t)), 0o600)
 	case "truncate":
 		size, _ := strconv.Atoi(arg)
 		err = os.Truncate(path, int64(size))
@@ -464,33 +453,35 @@ func followed(t *testing.T, f *Follower, changes ...func()) (got []string) {
 	return got
 }
 
+// TestFollowerStart: a follower that begins at the end leaves out nothing that is written after it began, and a file
+// that cannot be read is reported once, however often it is looked at.
 func TestFollowerStart(t *testing.T) {
-	root := t.TempDir()
-	path := filepath.Join(root, "f")
-	change(t, root, `append f "one\ntwo\nthr"`)
+	const there, more = `append f "one\ntwo\nthr"`, `append f "ee\n"`
 	for _, tc := range []struct {
-		name  string
-		atEnd bool
-		want  []string
+		name, before string
+		atEnd        bool
+		changes      []string
+		want         []string
 	}{
-		{"from the beginning", false, []string{"turn 1 opened 0", `1 "one"`, `1 "two"`, `1 "three"`}},
-		{"at the end", true, []string{"turn 1 opened 8", `1 "three"`}},
+		{"from the beginning", there, false, []string{more},
+			[]string{"turn 1 opened 0", `1 "one"`, `1 "two"`, `1 "three"`}},
+		{"at the end", there, true, []string{more}, []string{"turn 1 opened 8", `1 "three"`}},
+		{"at the end of nothing", "append other \"\"", true, []string{`append f "a\nb\n"`},
+			[]string{"turn 1 opened 0", `1 "a"`, `1 "b"`}},
+		{"no file", "mkdir f", false, []string{"mkdir a", "mkdir b", "mkdir c"},
+			[]string{"problem " + ErrNotRegular.Error()}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f := &Follower{Path: path, AtEnd: tc.atEnd}
-			got := followed(t, f, func() { change(t, root, `append f "ee\n"`) })
-			testkit.Same(t, "", tc.want, got)
-			testkit.OK(t, os.Truncate(path, 11))
+			root := t.TempDir()
+			change(t, root, tc.before)
+			var changes []func()
+			for _, line := range tc.changes {
+				changes = append(changes, func() { change(t, root, line) })
+			}
+			f := &Follower{Path: filepath.Join(root, "f"), AtEnd: tc.atEnd}
+			testkit.Same(t, "", tc.want, followed(t, f, changes...))
 		})
 	}
-}
-
-// A follower that begins at the end leaves out nothing that is written after it began.
-func TestFollowerAtTheEndOfNothing(t *testing.T) {
-	root := t.TempDir()
-	f := &Follower{Path: filepath.Join(root, "f"), AtEnd: true}
-	got := followed(t, f, func() { change(t, root, `append f "a\nb\n"`) })
-	testkit.Same(t, "", []string{"turn 1 opened 0", `1 "a"`, `1 "b"`}, got)
 }
 
 func TestLastLineEnd(t *testing.T) {
@@ -525,15 +516,6 @@ func TestFollowerFinishesTheOldFile(t *testing.T) {
 	testkit.Same(t, "", []string{"a", "b", "c"}, got)
 }
 
-// A file that cannot be read is reported once, however often it is looked at.
-func TestFollowerReportsProblemOnce(t *testing.T) {
-	root := t.TempDir()
-	change(t, root, "mkdir f")
-	nothing := func() {}
-	got := followed(t, &Follower{Path: filepath.Join(root, "f")}, nothing, nothing, nothing)
-	testkit.Same(t, "", []string{"problem " + ErrNotRegular.Error()}, got)
-}
-
 // TestFollowerOfDamage: joined lines, runs of NULs, a missing newline and cut ends, as users reported them of
 // real transcripts. However the text is divided into writes, the good lines on both sides of the damage are
 // delivered whole.
@@ -541,36 +523,21 @@ func TestFollowerOfDamage(t *testing.T) {
 	const good = `{"type":"user","uuid":"u1"}`
 	text := good + "\n" + good[:12] + good + "\n" + strings.Repeat("\x00", 300) + good + "\n" +
 		good + good + "\n\n" + good + "\r\n" + good[:5] + "\n" + good + "\n" + good[:20]
-	want := strings.Split(text, "\n")
-	want = want[:len(want)-1] // cut off: not a line yet
-	for i := range want {
-		want[i] = strings.TrimSuffix(want[i], "\r")
+	want := []string{"turn 1 opened 0"}
+	for line := range strings.Lines(text) {
+		if line, whole := strings.CutSuffix(line, "\n"); whole {
+			want = append(want, fmt.Sprintf("1 %q", strings.TrimSuffix(line, "\r")))
+		}
 	}
 	for _, size := range []int{1, 7, 64, 1000} {
 		path := filepath.Join(t.TempDir(), "f")
-		var got []string
 		var changes []func()
 		for rest := text; rest != ""; {
 			piece := rest[:min(size, len(rest))]
 			rest = rest[len(piece):]
 			changes = append(changes, func() { appendTo(t, path, piece) })
 		}
-		f := &Follower{Path: path}
-		synctest.Test(t, func(t *testing.T) {
-			bell := NewBell()
-			f.Waker, f.OnLine = bell, func(l Followed) { got = append(got, string(l.Data)) }
-			ctx, cancel := context.WithCancel(t.Context())
-			done := make(chan struct{})
-			go func() { defer close(done); f.Run(ctx) }()
-			for _, change := range changes {
-				change()
-				bell.Ring()
-				synctest.Wait()
-			}
-			cancel()
-			<-done
-		})
-		testkit.Same(t, fmt.Sprintf("in pieces of %d", size), want, got)
+		testkit.Same(t, fmt.Sprintf("in pieces of %d", size), want, followed(t, &Follower{Path: path}, changes...))
 	}
 }
 
@@ -636,15 +603,6 @@ func TestWatcherWithoutNotifications(t *testing.T) {
 // TestWatcherIsNotified: a bell rings for what happens in its directory, long before the interval, also after a pause;
 // and a directory that appears, or is replaced, is watched from the next interval on.
 func TestWatcherIsNotified(t *testing.T) {
-	write := func(path, text string) {
-		t.Helper()
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-		if err == nil {
-			_, err = f.WriteString(text)
-			_ = f.Close()
-		}
-		testkit.OK(t, err)
-	}
 	rings := func(b Bell, what string) {
 		t.Helper()
 		select {
@@ -660,35 +618,34 @@ func TestWatcherIsNotified(t *testing.T) {
 	bell, forget := w.Watch(path)
 	other, _ := w.Watch(filepath.Join(t.TempDir(), "other.jsonl"))
 	for _, what := range []string{"the file is created", "it grows", "it grows again"} {
-		write(path, "{}\n")
+		appendTo(t, path, "{}\n")
 		rings(bell, what)
 	}
 	testkit.Check(t, len(other) == 0, "the bell of another directory rang")
 	forget()
 	again, _ := w.Watch(path)
-	write(path, "{}\n")
+	appendTo(t, path, "{}\n")
 	rings(again, "it is watched again")
 
 	soon := NewWatcher(time.Millisecond, 20*time.Millisecond)
 	defer soon.Close()
 	late := filepath.Join(dir, "projects", "p", "session.jsonl")
 	bell, _ = soon.Watch(late)
+	watched := func() bool {
+		soon.mu.Lock()
+		defer soon.mu.Unlock()
+		return soon.added[filepath.Dir(late)]
+	}
 	for range 2 { // it appears, and is replaced
 		testkit.OK(t, os.MkdirAll(filepath.Dir(late), 0o700))
-		for watched := false; !watched; {
+		for !watched() {
 			rings(bell, "the interval is over")
-			soon.mu.Lock()
-			watched = soon.added[filepath.Dir(late)]
-			soon.mu.Unlock()
 		}
-		write(late, "{}\n")
+		appendTo(t, late, "{}\n")
 		rings(bell, "a file appears in a new directory")
 		testkit.OK(t, os.RemoveAll(filepath.Dir(late)))
-		for watched := true; watched; {
+		for watched() {
 			rings(bell, "the directory is removed")
-			soon.mu.Lock()
-			watched = soon.added[filepath.Dir(late)]
-			soon.mu.Unlock()
 		}
 	}
 }

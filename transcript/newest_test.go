@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,9 +24,7 @@ func (s *scribe) spent(id string, tokens int, more m) string {
 	fields := m{"type": "assistant",
 		"message": m{"id": id, "role": "assistant", "model": "opus", "content": []m{text("x")},
 			"usage": m{"input_tokens": 1, "cache_read_input_tokens": tokens - 1, "output_tokens": 9}}}
-	for k, v := range more {
-		fields[k] = v
-	}
+	maps.Copy(fields, more)
 	return s.line(fields)
 }
 
@@ -204,18 +203,9 @@ func TestBackwardBounds(t *testing.T) {
 	if line, _, err := b.previous(); !errors.Is(err, io.EOF) || !b.gaveUp || b.looked > MaxLook+maxBlock {
 		t.Errorf("%.20q, %v, gave up %v after %d", line, err, b.gaveUp, b.looked)
 	}
-}
-
-// A file that shrinks while it is read is an error, not a shorter file.
-func TestBackwardTruncated(t *testing.T) {
-	b := newBackward(strings.NewReader("a\nb\n"), 100)
-	line, _, err := b.previous()
+	// A file that shrinks while it is read is an error, not a shorter file.
+	line, _, err := newBackward(strings.NewReader("a\nb\n"), 100).previous()
 	testkit.Check(t, errors.Is(err, io.ErrUnexpectedEOF), "%q, %v", line, err)
-}
-
-func TestNewestUnreadable(t *testing.T) {
-	testkit.Fails(t, "missing", testkit.Err(ReadNewest(filepath.Join(t.TempDir(), session+extension))), os.ErrNotExist)
-	testkit.Fails(t, "directory", testkit.Err(ReadNewest(t.TempDir())), ErrNotRegular)
 }
 
 const session = "0b1f1a6e-0000-4000-8000-000000000001"
@@ -254,9 +244,21 @@ func (s *scribe) line(fields map[string]any) string {
 
 type m = map[string]any
 
+// sent is a message that the CLI has read, with some other fields.
+func (s *scribe) sent(id string, more m) {
+	fields := m{"type": "user", "uuid": id, "promptSource": "sdk",
+		"message": m{"role": "user", "content": "words of " + id}}
+	maps.Copy(fields, more)
+	s.line(fields)
+}
+
+// steer is a message that the CLI has folded into a turn.
+func (s *scribe) steer(id string) {
+	s.line(m{"type": "attachment", "attachment": m{"type": "queued_command", "source_uuid": id, "prompt": "left"}})
+}
+
 func (s *scribe) prompt(id string) string {
-	s.line(m{"type": "user", "uuid": id, "promptSource": "sdk",
-		"message": m{"role": "user", "content": "words of " + id}})
+	s.sent(id, nil)
 	return s.line(m{"type": "attachment", "attachment": m{"type": "environment"}})
 }
 
@@ -312,6 +314,16 @@ func render(statuses []Delivery) []string {
 	return out
 }
 
+func twoBranches(s *scribe) (fork string) {
+	fork = s.assistant("end_turn", text("one"))
+	s.prompt("B")
+	s.assistant("end_turn", text("two"))
+	s.leaf = fork
+	s.prompt("C")
+	s.rule("t1", m{"n": 1})
+	return fork
+}
+
 func TestDeliveryStatuses(t *testing.T) {
 	verdict := m{"message": "m"}
 	for _, test := range []struct {
@@ -360,8 +372,7 @@ func TestDeliveryStatuses(t *testing.T) {
 		{"interrupted before the first word", func(s *scribe) { s.user("[Request interrupted by user]", false) },
 			[]string{"A seen"}},
 		{"a message with the words of an interrupt", func(s *scribe) {
-			s.line(m{"type": "user", "uuid": "B", "promptSource": "sdk",
-				"message": m{"role": "user", "content": "[Request interrupted by user]"}})
+			s.sent("B", m{"message": m{"role": "user", "content": "[Request interrupted by user]"}})
 		}, []string{"A seen", "B seen"}},
 		{"API failure", func(s *scribe) { s.own("API Error: 500", true) }, []string{"A seen"}},
 		{"API failure after a tool", func(s *scribe) {
@@ -384,6 +395,57 @@ func TestDeliveryStatuses(t *testing.T) {
 			s.user("<local-command-stdout>Set model to haiku</local-command-stdout>", false)
 			s.rule("t1", verdict)
 		}, []string{`A ruled {"message":"m"}`}},
+		{"folded in, not answered yet", func(s *scribe) {
+			s.assistant("tool_use", use("t1", "Bash", m{}))
+			s.result("t1", false)
+			s.steer("B")
+		}, []string{"A begun", "B seen"}},
+		{"folded in, and merged", func(s *scribe) {
+			s.steer("B")
+			s.rule("t2", verdict)
+			s.sent("D", m{"mergedSendUuids": []string{"C"}})
+		}, []string{`A ruled {"message":"m"}`, `B ruled {"message":"m"}`, "C seen", "D seen", "E absent"}},
+		{"queued, never folded in", func(s *scribe) {
+			s.assistant("tool_use", use("t1", "Bash", m{}))
+			s.lines = append(s.lines,
+				`{"type":"queue-operation","operation":"enqueue","content":"left","sessionId":"`+session+`"}`)
+		}, []string{"A begun", "B absent"}},
+		// The verdict's line is not on the path from the last line to the root: the other tool's result is the last
+		// line, and it continues its own call.
+		{"parallel tools", func(s *scribe) {
+			part := func(tool m) string {
+				return s.line(m{"type": "assistant",
+					"message": m{"id": "msg_x", "stop_reason": "tool_use", "content": []m{tool}}})
+			}
+			call := part(use("t1", "Bash", m{}))
+			part(use("t2", "StructuredOutput", verdict))
+			s.result("t2", false)
+			s.leaf = call
+			s.result("t1", false)
+			s.prompt("B")
+		}, []string{`A ruled {"message":"m"}`, "B seen"}},
+		{"two processes wrote one session: the last branch counts", func(s *scribe) { twoBranches(s) },
+			[]string{"A ended", "B absent", `C ruled {"n":1}`}},
+		{"the latest branch counts", func(s *scribe) {
+			fork := twoBranches(s)
+			s.sent("D", m{"parentUuid": fork, "timestamp": "2026-11-20T00:00:00.000Z"})
+		}, []string{"A ended", "B absent", `C ruled {"n":1}`, "D absent"}},
+		{"a clock that was set back", func(s *scribe) {
+			s.rule("t1", verdict)
+			for i, l := range s.lines {
+				s.lines[i] = strings.Replace(l, "2026-11-21", "2026-11-22", 1)
+			}
+			s.sent("B", m{"timestamp": "2026-11-20T00:00:00.000Z"})
+			s.line(m{"type": "assistant", "timestamp": "2026-11-20T00:00:01.000Z",
+				"message": m{"stop_reason": "end_turn", "content": []m{text("x")}}})
+		}, []string{`A ruled {"message":"m"}`, "B ended"}},
+		{"compacted in mid-turn", func(s *scribe) {
+			s.assistant("tool_use", use("t1", "Bash", m{}))
+			s.compacts(42)
+			s.line(m{"type": "user", "isCompactSummary": true,
+				"message": m{"role": "user", "content": "This session is being continued …"}})
+			s.rule("t2", verdict)
+		}, []string{`A ruled {"message":"m"}`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := &scribe{}
@@ -397,87 +459,4 @@ func TestDeliveryStatuses(t *testing.T) {
 			testkit.Same(t, s, test.want, statuses(t, s.String(), ids...))
 		})
 	}
-}
-
-func TestFoldedAndMergedMessages(t *testing.T) {
-	steer := func(s *scribe, id string) {
-		s.line(m{"type": "attachment", "attachment": m{"type": "queued_command", "source_uuid": id, "prompt": "left"}})
-	}
-	s := &scribe{}
-	s.prompt("A")
-	s.assistant("tool_use", use("t1", "Bash", m{}))
-	s.result("t1", false)
-	steer(s, "B")
-	testkit.Same(t, "folded in, not answered yet", []string{"A begun", "B seen"}, statuses(t, s.String(), "A", "B"))
-	s.rule("t2", m{"n": 1})
-	s.line(m{"type": "user", "uuid": "D", "promptSource": "sdk", "mergedSendUuids": []string{"C"},
-		"message": m{"role": "user", "content": "c\nd"}})
-	want := []string{`A ruled {"n":1}`, `B ruled {"n":1}`, "C seen", "D seen", "E absent"}
-	testkit.Same(t, "", want, statuses(t, s.String(), "A", "B", "C", "D", "E"))
-	s = &scribe{}
-	s.prompt("A")
-	s.assistant("tool_use", use("t1", "Bash", m{}))
-	s.lines = append(s.lines, `{"type":"queue-operation","operation":"enqueue","content":"left","sessionId":"`+session+
-		`"}`)
-	testkit.Same(t, "queued, never folded in", []string{"A begun", "B absent"}, statuses(t, s.String(), "A", "B"))
-}
-
-func TestParallelTools(t *testing.T) {
-	// The verdict's line is not on the path from the last line to the root: the other tool's result is the last
-	// line, and it continues its own call.
-	s := &scribe{}
-	s.prompt("A")
-	call := s.line(m{"type": "assistant",
-		"message": m{"id": "msg_x", "stop_reason": "tool_use", "content": []m{use("t1", "Bash", m{})}}})
-	s.line(m{"type": "assistant",
-		"message": m{"id": "msg_x", "stop_reason": "tool_use",
-			"content": []m{use("t2", "StructuredOutput", m{"n": 1})}}})
-	s.result("t2", false)
-	s.leaf = call
-	s.result("t1", false)
-	s.prompt("B")
-	testkit.Same(t, "", []string{`A ruled {"n":1}`, "B seen"}, statuses(t, s.String(), "A", "B"))
-}
-
-func TestBranches(t *testing.T) {
-	// Two processes wrote one session.
-	s := &scribe{}
-	s.prompt("A")
-	fork := s.assistant("end_turn", text("one"))
-	s.prompt("B")
-	s.assistant("end_turn", text("two"))
-	s.leaf = fork
-	s.prompt("C")
-	s.rule("t1", m{"n": 1})
-	want := []string{"A ended", "B absent", `C ruled {"n":1}`}
-	testkit.Same(t, "the last branch counts", want, statuses(t, s.String(), "A", "B", "C"))
-	s.line(m{"type": "user", "uuid": "D", "parentUuid": fork, "promptSource": "sdk",
-		"timestamp": "2026-11-20T00:00:00.000Z", "message": m{"role": "user", "content": "old"}})
-	testkit.Same(t, "the latest branch counts", append(want, "D absent"), statuses(t, s.String(), "A", "B", "C", "D"))
-}
-
-func TestClockSetBack(t *testing.T) {
-	s := &scribe{}
-	s.prompt("A")
-	s.rule("t1", m{"n": 1})
-	s.n = -50 // the day before, in effect
-	for i, l := range s.lines {
-		s.lines[i] = strings.Replace(l, "2026-11-21", "2026-11-22", 1)
-	}
-	s.line(m{"type": "user", "uuid": "B", "promptSource": "sdk", "timestamp": "2026-11-20T00:00:00.000Z",
-		"message": m{"role": "user", "content": "b"}})
-	s.line(m{"type": "assistant", "timestamp": "2026-11-20T00:00:01.000Z", "uuid": "b2",
-		"message": m{"stop_reason": "end_turn", "content": []m{text("x")}}})
-	testkit.Same(t, "", []string{`A ruled {"n":1}`, "B ended"}, statuses(t, s.String(), "A", "B"))
-}
-
-func TestCompaction(t *testing.T) {
-	s := &scribe{}
-	s.prompt("A")
-	last := s.assistant("tool_use", use("t1", "Bash", m{}))
-	s.line(m{"type": "system", "subtype": "compact_boundary", "parentUuid": nil, "logicalParentUuid": last})
-	s.line(m{"type": "user", "isCompactSummary": true,
-		"message": m{"role": "user", "content": "This session is being continued …"}})
-	s.rule("t2", m{"n": 1})
-	testkit.Same(t, "compacted in mid-turn", []string{`A ruled {"n":1}`}, statuses(t, s.String(), "A"))
 }

@@ -175,26 +175,46 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// No kind of file in a transcript's place blocks the reader.
-func TestIrregularFiles(t *testing.T) {
+// TestUnreadable: no kind of file in a transcript's place blocks a reader, and a context ends it.
+func TestUnreadable(t *testing.T) {
+	deliveries := func(ctx context.Context, path string) error {
+		return testkit.Err(ReadDeliveries(ctx, path, []string{"A"}))
+	}
+	digest := func(ctx context.Context, path string) error {
+		return testkit.Err(ReadDigest(ctx, path, DigestLimits{}))
+	}
+	newest := func(_ context.Context, path string) error { return testkit.Err(ReadNewest(path)) }
 	dir := t.TempDir()
 	for name, make := range map[string]func(path string) error{
-		"fifo":   func(path string) error { return syscall.Mkfifo(path, 0o600) },
-		"link":   func(path string) error { return os.Symlink("/dev/zero", path) },
-		"device": func(path string) error { return os.Symlink(os.DevNull, path) },
-		"self":   func(path string) error { return os.Symlink(path, path) },
+		"missing":   func(string) error { return nil },
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"fifo":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"link":      func(path string) error { return os.Symlink("/dev/zero", path) },
+		"device":    func(path string) error { return os.Symlink(os.DevNull, path) },
+		"self":      func(path string) error { return os.Symlink(path, path) },
 	} {
-		path := filepath.Join(dir, name+".jsonl")
+		path := filepath.Join(dir, name+extension)
 		testkit.OK(t, make(path))
-		testkit.Fails(t, name, testkit.Err(ReadDeliveries(context.Background(), path, []string{"A"})), ErrNotRegular)
-		testkit.Same(t, fmt.Sprintf("%s has a size", name), 0, Size(path))
+		want := error(ErrNotRegular)
+		if name == "missing" {
+			want = os.ErrNotExist
+		}
+		for _, read := range []func(context.Context, string) error{deliveries, digest, newest} {
+			testkit.Fails(t, name, read(t.Context(), path), want)
+		}
+		testkit.Check(t, name == "directory" || Size(path) == 0, "%s has a size", name)
+	}
+	given, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, read := range []func(context.Context, string) error{deliveries, digest} {
+		testkit.Fails(t, "given up", read(given, inFile(t, plain().String())), context.Canceled)
 	}
 	sparse := filepath.Join(dir, "sparse.jsonl")
 	testkit.OK(t, os.WriteFile(sparse, nil, 0o600))
 	if err := os.Truncate(sparse, 1<<40); err != nil {
 		t.Skipf("no sparse files here: %v", err)
 	}
-	testkit.Fails(t, "a terabyte", testkit.Err(ReadDeliveries(context.Background(), sparse, nil)), ErrTooLarge)
+	testkit.Fails(t, "a terabyte", deliveries(t.Context(), sparse), ErrTooLarge)
 }
 
 // done adds a tool call and its result.
@@ -345,16 +365,6 @@ func TestDigestBounds(t *testing.T) {
 	testkit.Same(t, "", want, got)
 }
 
-func TestDigestUnreadable(t *testing.T) {
-	testkit.Fails(t, "missing",
-		testkit.Err(ReadDigest(context.Background(), filepath.Join(t.TempDir(), session+extension), DigestLimits{})),
-		os.ErrNotExist)
-	given, cancel := context.WithCancel(context.Background())
-	cancel()
-	testkit.Fails(t, "given up", testkit.Err(ReadDigest(given, inFile(t, plain().String()), DigestLimits{})),
-		context.Canceled)
-}
-
 // corpus calls f with every recorded transcript (by CLI 2.1.329; the live tests of this package made them).
 func corpus(t testing.TB, f func(path string)) {
 	t.Helper()
@@ -458,13 +468,9 @@ func TestCorpusDigest(t *testing.T) {
 	if err != nil || len(path) != 1 {
 		t.Fatal(path, err)
 	}
-	d := testkit.Must(ReadDigest(context.Background(), path[0], DigestLimits{Texts: 2, Commands: 3, TextBytes: 20}))(t)
-	for i := range d.Commands {
-		d.Commands[i].Timestamp = ""
-	}
 	want := Digest{Texts: []string{"It was stopped.", "I am back."}, Files: []string{"/w/one.txt", "/w/two.txt"},
 		Commands: []Command{{Command: "echo $$ > up; for…", Outcome: OutcomeFailed},
 			{Command: "test -e again || …", Outcome: OutcomeUnknown},
 			{Command: "test -e again || …", Outcome: OutcomeDone}}}
-	testkit.Same(t, "", want, d)
+	testkit.Same(t, "", want, digest(t, path[0], DigestLimits{Texts: 2, Commands: 3, TextBytes: 20}))
 }

@@ -2,7 +2,6 @@ package claude
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -89,26 +88,23 @@ func (f *following) expect(tokens int) bridge.Context {
 	return c
 }
 
+// TestFollowFindsTheTranscript where it has to be, or where it was told to be.
 func TestFollowFindsTheTranscript(t *testing.T) {
 	t.Parallel()
-	f := newFollowing(t).begin()
+	f := newFollowing(t)
+	for _, wrong := range []string{"", "relative/" + filepath.Base(f.path), "/etc/passwd",
+		"/tmp/" + uuid.NewString() + ".jsonl"} {
+		f.a.follow.found(wrong)
+	}
+	f.begin()
 	f.write(f.assistant("m1", 10_000, "")) // with its directory, and its directory's
 	f.a.follow.look.Ring()
 	f.expect(10_000)
 	f.write(f.assistant("m1", 10_000, ""), f.assistant("m2", 20_000, ""))
 	f.expect(20_000)
-}
-
-func TestFollowGetsTheTranscript(t *testing.T) {
-	t.Parallel()
-	f := newFollowing(t)
-	elsewhere := filepath.Join(t.TempDir(), filepath.Base(f.path))
-	for _, wrong := range []string{"", "relative/" + filepath.Base(f.path), "/etc/passwd",
-		"/tmp/" + uuid.NewString() + ".jsonl"} {
-		f.a.follow.found(wrong)
-	}
-	f.a.follow.found(elsewhere)
-	f.path = elsewhere
+	f = newFollowing(t)
+	f.path = filepath.Join(t.TempDir(), filepath.Base(f.path))
+	f.a.follow.found(f.path)
 	f.begin()
 	f.write(f.assistant("m1", 10_000, ""))
 	f.expect(10_000)
@@ -276,57 +272,90 @@ func TestClosedStdin(t *testing.T) {
 	testkit.Check(t, len(turns) == 1, "turns: %+v", turns) // the message returns to its sender with the error
 }
 
-// TestForeignProcessHoldsThePipes: an unknown process, without mark and parent, holds the pipes of a dead one.
+// TestForeignProcessHoldsThePipes: an orphan, or an unknown process without mark and parent, holds the pipes of a dead
+// one.
 func TestForeignProcessHoldsThePipes(t *testing.T) {
 	onlyLinux(t)
 	(&Launcher{}).Sweep(bridge.Owner{Run: "of earlier tests"}) // a sweep counts the orphans that they left, too
-	s := fake(t, fakeGood)
-	s.send(fakeTurn + "stranger\nexit 0")
-	await[bridge.Done](s.host, 1, nil) // the foreign process never ends
-	n := s.l.Sweep(bridge.Owner{Run: s.run})
-	testkit.Check(t, n <= 1, "the sweep found %d", n)
+	for step, own := range map[string]bool{"orphan": true, "stranger": false} {
+		s := fake(t, fakeGood)
+		s.send(fakeTurn + step + "\nexit 0")
+		done := await[bridge.Done](s.host, 1, nil) // the foreign process never ends
+		testkit.Check(t, !own || done.Exit.Swept == 1 && done.Exit.Code == 0, "done: %+v", done)
+		s.checkNoProcesses()
+		n := s.l.Sweep(bridge.Owner{Run: s.run})
+		testkit.Check(t, n <= 1, "the sweep found %d", n)
+	}
 }
 
-// Every kind of death in mid-turn is detected at once and reported with its cause.
+// Every kind of death in mid-turn is detected at once and reported with its cause, also in the middle of a frame; what
+// was open is lost, and nothing can be asked of the dead.
 func TestDeathsInMidTurn(t *testing.T) {
 	for _, test := range []struct {
-		name string
-		step string
-		kill syscall.Signal
-		want bridge.Exit
+		name, step string
+		kill       syscall.Signal
+		want       bridge.Exit
 	}{
 		{"exit 0", "exit 0", 0, bridge.Exit{Code: 0}},
-		{"exit 1", "exit 1", 0, bridge.Exit{Code: 1}},
+		{"exit 3", "half {\"type\":\"resu\nexit 3", 0, bridge.Exit{Code: 3}},
 		{"SEGV", "deaf", syscall.SIGSEGV, bridge.Exit{Code: -1, Signal: "segmentation fault"}},
 		{"KILL", "deaf", syscall.SIGKILL, bridge.Exit{Code: -1, Signal: "killed"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for range 3 {
 				s := fake(t, fakeGood)
-				id := uuid.NewString()
-				s.message(bridge.MessageParams{MessageID: id, Content: fakeStarted + test.step})
-				await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == id })
+				id := s.send(fakeStarted + `out {"type":"system","subtype":"task_started","tool_use_id":"t1",` +
+					`"task_type":"local_agent","description":"dig"}` + "\nstderr 3\n" + test.step)
+				await[bridge.SubagentStart](s.host, 1, nil)
 				if test.kill != 0 {
 					testkit.OK(t, syscall.Kill(s.agent.Info().PID, test.kill))
 				}
 				done := await[bridge.Done](s.host, 1, nil)
 				testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnLost, Category: bridge.CatCrash}, s.turnOf(id))
+				testkit.Like(t, "subagent", bridge.SubagentStop{ToolUse: "t1", Status: "lost"},
+					await[bridge.SubagentStop](s.host, 1, nil))
+				if test.want.Signal == "" {
+					testkit.Includes(t, "last words", done.Exit.Stderr, "trouble 2")
+				}
 				done.Exit.Stderr, done.Exit.Swept = "", 0
 				if test.kill == syscall.SIGSEGV { // a Go program dies of it with a trace
 					done.Exit.Code, done.Exit.Signal = test.want.Code, test.want.Signal
 				}
 				testkit.Same(t, "exit", test.want, done.Exit)
+				<-s.agent.Done()
+				for _, err := range []error{
+					s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString()}),
+					testkit.Err(s.agent.Interrupt(context.Background()))} {
+					testkit.Same(t, fmt.Sprintf("the code of %v", err), bridge.CodeEnded, errCode(err))
+				}
 			}
 		})
 	}
 }
 
-func TestOtherSession(t *testing.T) {
-	s := faulty(t, "other-session@2", verdictReply, reply{text: "THEIRS"}, reply{text: "THEIRS"})
-	testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnDone}, s.turn("one"))
-	turn := s.turn("two")
+// TestResultsOfAFaultyCLI: limits and refused keys are reported, a turn ends once, even if its result is missing or
+// comes twice, and a process that runs another session is ended.
+func TestResultsOfAFaultyCLI(t *testing.T) {
+	s := faulty(t, "limit:600@1,auth@2,no-result@4,double-result@5,other-session@7", verdictReply, verdictReply,
+		verdictReply, verdictReply, reply{text: "THEIRS"}, reply{text: "THEIRS"})
+	soon := time.Now().Add(10 * time.Minute).Unix()
+	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatUsageLimit ||
+		turn.ResetsAt < soon-1 || turn.ResetsAt > time.Now().Add(10*time.Minute).Unix()+1 {
+		t.Errorf("usage limit: %+v, want until %d or later", turn, soon)
+	}
+	testkit.Like(t, "refused key", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth}, s.turn("two"))
+	testkit.Like(t, "afterwards", bridge.Turn{Outcome: bridge.TurnDone}, s.turn("three"))
+	turn := s.turn("four")
+	testkit.Check(t, turn.Outcome == bridge.TurnFailed && turn.Category == bridge.CatProtocol &&
+		strings.Contains(turn.Error, "without a result"), "no result: %+v", turn)
+	for _, text := range []string{"five", "six"} {
+		turn := s.turn(text)
+		testkit.Check(t, turn.Outcome == bridge.TurnDone && turn.Verdict != nil, "%s: %+v", text, turn)
+	}
+	turn = s.turn("seven")
 	testkit.Check(t, turn.Outcome == bridge.TurnLost && turn.Category == bridge.CatProtocol && turn.Verdict == nil,
 		"turn: %+v", turn)
+	testkit.Same(t, "turns", 7, len(of[bridge.Turn](s.host)))
 	done := await[bridge.Done](s.host, 1, nil)
 	testkit.Check(t, done.SessionID == s.cfg.SessionID && !done.Exit.Expected, "done: %+v", done)
 	n := of[bridge.Error](s.host)
@@ -335,45 +364,4 @@ func TestOtherSession(t *testing.T) {
 	testkit.Empty(t, "routed", of[bridge.Assistant](s.host))
 	err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"})
 	testkit.Check(t, errCode(err) == bridge.CodeEnded, "message after it: %v", err)
-}
-
-func TestLimitAndAuth(t *testing.T) {
-	s := faulty(t, "limit:600@1,auth@2", verdictReply)
-	soon := time.Now().Add(10 * time.Minute).Unix()
-	if turn := s.turn("one"); turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatUsageLimit ||
-		turn.ResetsAt < soon-1 || turn.ResetsAt > time.Now().Add(10*time.Minute).Unix()+1 {
-		t.Errorf("usage limit: %+v, want until %d or later", turn, soon)
-	}
-	testkit.Like(t, "refused key", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatAuth}, s.turn("two"))
-	testkit.Like(t, "afterwards", bridge.Turn{Outcome: bridge.TurnDone}, s.turn("three"))
-}
-
-// The wait for a child that reads nothing is bounded, and unsent messages still belong to the sender.
-func TestStandInStopsReading(t *testing.T) {
-	s := faulty(t, "deaf", verdictReply)
-	s.turn("go")
-	id := uuid.NewString()
-	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
-	defer cancel()
-	err := s.agent.Message(ctx, bridge.MessageParams{MessageID: id, Content: strings.Repeat("x", 1<<20)})
-	rpc, ok := errors.AsType[*bridge.RPCError](err)
-	testkit.Check(t, ok && rpc.Category == bridge.CatTimeout, "got %v", err)
-	s.stopNow()
-	for _, e := range s.host.all() {
-		testkit.Excludes(t, fmt.Sprintf("an event about a message that was refused: %+v", e), fmt.Sprintf("%+v", e), id)
-	}
-}
-
-// TestResultsMissingAndDoubled: a turn ends once, even if its result is missing or comes twice.
-func TestResultsMissingAndDoubled(t *testing.T) {
-	s := faulty(t, "no-result@1,double-result@2", verdictReply, verdictReply, verdictReply)
-	turn := s.turn("one")
-	testkit.Check(t, turn.Outcome == bridge.TurnFailed && turn.Category == bridge.CatProtocol &&
-		strings.Contains(turn.Error, "without a result"), "no result: %+v", turn)
-	for _, text := range []string{"two", "three"} {
-		turn := s.turn(text)
-		testkit.Check(t, turn.Outcome == bridge.TurnDone && turn.Verdict != nil, "%s: %+v", text, turn)
-	}
-	turns := of[bridge.Turn](s.host)
-	testkit.Check(t, len(turns) == 3, "turns: %+v", turns)
 }

@@ -47,6 +47,9 @@ func TestDecode(t *testing.T) {
 			controlResponse{ID: "x", Error: "Unsupported", ErrorCode: "unsupported_request"}},
 		{`{"type":"control_response","response":{"subtype":"success","request_id":"y"}}`, controlResponse{ID: "y"}},
 		{`{"type":"control_cancel_request","request_id":"7"}`, controlCancel{ID: "7"}},
+		{`{"type":"control_request","request_id":"7063","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"touch x"}}}`,
+			controlRequest{ID: "7063", Subtype: "can_use_tool", Request: object{"subtype": json.RawMessage(`"can_use_tool"`),
+				"tool_name": json.RawMessage(`"Bash"`), "input": json.RawMessage(`{"command":"touch x"}`)}}},
 		{`{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"retry_delay_ms":512.5,"error_status":null,"error":"unknown"}`,
 			apiRetry{Attempt: 1, Max: 10, DelayMS: 512, Reason: "unknown"}},
 		{`{"type":"system","subtype":"task_started","task_id":"a9","tool_use_id":"toolu_2","description":"dig","subagent_type":"Explore","is_backgrounded":false,"task_type":"local_agent"}`,
@@ -94,13 +97,6 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: kept as %s", test.line, u.Raw)
 		}
 	}
-}
-
-func TestDecodePermissionRequest(t *testing.T) {
-	f, err := decode([]byte(`{"type":"control_request","request_id":"7063","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"touch x"},"blocked_path":"/w/x","tool_use_id":"toolu_3","agent_id":"a0"}}`))
-	req, ok := f.(controlRequest)
-	testkit.Check(t, err == nil && ok && req.ID == "7063" && req.Subtype == "can_use_tool" &&
-		string(req.Request["input"]) == `{"command":"touch x"}`, "got %+v, %v", f, err)
 }
 
 func FuzzDecode(f *testing.F) {
@@ -224,8 +220,6 @@ func TestTaskListIsBounded(t *testing.T) {
 	}
 }
 
-func taskCall(tool string, input map[string]any) reply { return reply{tools: []call{{tool, input}}} }
-
 func items(list ...bridge.Task) bridge.Tasks { return bridge.Tasks{Items: list} }
 
 // TestLiveTasks: the list of the task tools, also after a resume; of a subagent's tasks only those that the
@@ -238,7 +232,7 @@ func TestLiveTasks(t *testing.T) {
 				{"TaskCreate", map[string]any{"subject": "b", "description": "y"}}}},
 			taskCall("TaskUpdate", map[string]any{"taskId": "1", "status": "in_progress"}),
 			taskCall("TaskUpdate", map[string]any{"taskId": "7", "status": "completed"}),
-			taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
+			delegates,
 			taskCall("TaskCreate", map[string]any{"subject": "sub's", "description": "z"}), reply{text: "created"},
 			taskCall("TaskList", map[string]any{}),
 			taskCall("TaskUpdate", map[string]any{"taskId": "2", "status": "deleted"}), reply{text: "done"})
@@ -256,10 +250,7 @@ func TestLiveTasks(t *testing.T) {
 
 		model.reset(taskCall("TaskUpdate", map[string]any{"taskId": "1", "status": "completed"}),
 			taskCall("TaskCreate", map[string]any{"subject": "d", "description": "x"}), reply{text: "done"})
-		again := prepare(t, spec, s.cfg.Env)
-		again.cfg = s.cfg
-		again.cfg.Resume = true
-		again.launch()
+		again := s.again().launch()
 		again.turn("go on")
 		done := a
 		done.Status = "completed"

@@ -44,6 +44,9 @@ func TestGaugeOneReadingPerMessage(t *testing.T) {
 		{messageOf("m3", 33_000), fromTranscript, false, true},
 		{transcript.Sample{MessageID: "m4", Model: synthetic, Usage: transcript.Usage{Input: 9}}, fromTranscript, false,
 			false},
+		{subFrame("m6", "toolu_1", "haiku", 90_000).sample(), fromStream, false, false},
+		{assistantFrame{MessageID: "m7", Model: synthetic, Usage: &bridge.Usage{}}.sample(), fromStream, false, false},
+		{assistantFrame{MessageID: "m8", Model: "opus"}.sample(), fromStream, false, false},
 		{transcript.Sample{MessageID: "m5", Sidechain: true, Usage: transcript.Usage{Input: 900_000}}, fromTranscript,
 			false, false},
 	} {
@@ -244,35 +247,24 @@ func TestTurnsWithoutIDs(t *testing.T) {
 	testkit.Check(t, errCode(err) == bridge.CodeEnded, "after the end: %v", err)
 }
 
+// TestGauge: what counts of a message, against a window that becomes known.
 func TestGauge(t *testing.T) {
 	g := newGauge(bridge.AgentConfig{ContextCap: 300_000})
-	frame := func(id, model, parent string, tokens int) assistantFrame {
-		return assistantFrame{MessageID: id, Model: model, Parent: parent,
-			Usage: &bridge.Usage{Input: 1, CacheRead: tokens - 3, CacheCreation: 2, Output: 999}}
-	}
-	for _, test := range []struct {
-		f    assistantFrame
-		want *bridge.Context
+	for i, test := range []struct {
+		learn       func()
+		window, pct int
 	}{
-		{frame("m1", "opus", "", 30_000),
-			&bridge.Context{Tokens: 30_000, Window: 300_000, Pct: 10, Source: fromStream}},
-		{frame("m1", "opus", "", 30_000), nil}, // the same message's next block
-		{frame("m2", "haiku", "toolu_1", 90_000), nil},
-		{assistantFrame{MessageID: "m3", Model: synthetic, Usage: &bridge.Usage{}}, nil},
-		{assistantFrame{MessageID: "m4", Model: "opus"}, nil},
-		{frame("m5", "opus", "", 60_000),
-			&bridge.Context{Tokens: 60_000, Window: 300_000, Pct: 20, Source: fromStream}},
+		{func() {}, 300_000, 20},
+		{func() {
+			g.turnEnded(map[string]modelUsage{"opus": {ContextWindow: 200_000}, "haiku": {ContextWindow: 100}})
+		}, 200_000, 30},
+		{func() { g.window.Compaction = 100_000 }, 100_000, 60},
 	} {
-		got, ok := g.reading(test.f)
-		testkit.Check(t, ok == (test.want != nil) && (!ok || got == *test.want), "%s: %+v, %v", test.f.MessageID, got,
-			ok)
-	}
-	g.turnEnded(map[string]modelUsage{"opus": {ContextWindow: 200_000}, "haiku": {ContextWindow: 100}})
-	c, _ := g.reading(frame("m6", "opus", "", 60_000))
-	testkit.Check(t, c.Window == 200_000 && c.Pct == 30, "with the model's window: %+v", c)
-	g.window.Compaction = 100_000
-	if c, _ := g.reading(frame("m7", "opus", "", 60_000)); c.Window != 100_000 {
-		t.Errorf("with the threshold: %+v", c)
+		test.learn()
+		c, _ := g.reading(assistantFrame{MessageID: fmt.Sprint(i), Model: "opus",
+			Usage: &bridge.Usage{Input: 1, CacheRead: 59_997, CacheCreation: 2, Output: 999}})
+		testkit.Same(t, "reading", bridge.Context{Tokens: 60_000, Window: test.window, Pct: float64(test.pct),
+			Source: fromStream}, c)
 	}
 	testkit.Same(t, "no window known", 0, (&gauge{}).now().Pct)
 }
@@ -448,16 +440,5 @@ func TestLongestPrompt(t *testing.T) {
 		"413 request too large: 33554432 bytes":    0,
 	} {
 		testkit.Same(t, text, want, longestPrompt(text))
-	}
-}
-
-// TestTheWindowIsLearned: a refusal names the limit of a model whose window the CLI does not know.
-func TestTheWindowIsLearned(t *testing.T) {
-	onlyTheCLI(t, "words its own refusal")
-	s, _ := live(t, reply{status: 400, kind: "invalid_request_error",
-		message: "prompt is too long: 140000 tokens > 131072 maximum"})
-	s.launch()
-	if turn := s.turn("go"); turn.Category != bridge.CatPromptTooLong || turn.Window != 131_072 || turn.Model == "" {
-		t.Errorf("turn: %+v", turn)
 	}
 }

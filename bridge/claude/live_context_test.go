@@ -65,7 +65,7 @@ func TestLiveWarnings(t *testing.T) {
 		cap    int
 		window int
 	}{
-		{"claude-sonnet-4-5", 0, 167_000},
+		{"claude-sonnet-4-5", 300_000, 167_000}, // from the first reading on, or one near its end would not be warned
 		{"claude-opus-5-5", 300_000, 300_000},
 		{"claude-opus-5-5", 0, 967_000},
 	} {
@@ -112,15 +112,19 @@ func testWarnings(t *testing.T, spec bridge.ClaudeSpec, name string, most, windo
 	}
 	testkit.Same(t, "first requests with a warning", map[string]int{reportedWarn: 2, reportedCritical: 7}, first)
 	testkit.Same(t, "warnings in the last request", map[string]int{reportedWarn: 1, reportedCritical: 1}, last)
-	var levels []string
+	testkit.Same(t, "events", []string{"warn 71", "critical 86"}, s.warnings())
+	for _, c := range of[bridge.Context](s.host) {
+		testkit.Check(t, c.Pct <= 88 && (c.Window == window || c.Window == 0), "reading: %+v", c)
+	}
+	testkit.Empty(t, "notices", of[bridge.Notice](s.host))
+}
+
+// warnings lists the levels that were reported.
+func (s *stageOf) warnings() (levels []string) {
 	for _, w := range of[bridge.ContextWarning](s.host) {
 		levels = append(levels, fmt.Sprintf("%s %.0f", w.Level, w.Pct))
 	}
-	testkit.Same(t, "events", []string{"warn 71", "critical 86"}, levels)
-	for _, c := range of[bridge.Context](s.host) {
-		testkit.Check(t, c.Pct <= 88 && (c.Window == window || c.Window == most), "reading: %+v", c)
-	}
-	testkit.Empty(t, "notices", of[bridge.Notice](s.host))
+	return levels
 }
 
 // disagreement compares the last reading with what the CLI reports.
@@ -146,8 +150,7 @@ func TestLiveSubagentAccounting(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		// A model takes some time: meanwhile the driver asks for the cost.
 		begun, ended := make(chan struct{}), make(chan struct{})
-		model := startAPI(t,
-			reply{tools: dig(), usage: [3]int{3, 50_000, 1_000}},
+		model := startAPI(t, reply{tools: dig(), usage: [3]int{3, 50_000, 1_000}},
 			reply{tools: touch("c"), usage: [3]int{1, 2, 900_000}, hold: begun},
 			reply{tools: []call{{"Read", map[string]any{"file_path": "/etc/hostname"}}}, usage: [3]int{1, 900_002, 1_000}},
 			reply{text: "dug", usage: [3]int{1, 901_002, 2_000}},
@@ -302,11 +305,7 @@ func TestLiveCompaction(t *testing.T) {
 		testkit.Includes(t, "the reminder is not in the request that follows the compaction", requests[3], "SHORTENED",
 			hooks.MarkReminder, "REMEMBER-THE-PLAN")
 		// The levels are counted again: earlier reports are forgotten.
-		var levels []string
-		for _, w := range of[bridge.ContextWarning](s.host) {
-			levels = append(levels, w.Level)
-		}
-		testkit.Same(t, fmt.Sprintf("warnings: %v", levels), "critical warn", strings.Join(levels, " "))
+		testkit.Same(t, "warnings", []string{"critical 103", "warn 72"}, s.warnings())
 	})
 }
 
@@ -342,11 +341,10 @@ func TestLiveResumeContext(t *testing.T) {
 		s.stopNow()
 		was := of[bridge.Context](s.host)[len(of[bridge.Context](s.host))-1]
 
-		next := prepare(t, s.spec, s.cfg.Env)
-		next.cfg, next.dir, next.run = s.cfg, s.dir, s.run
+		next := s.again()
 		again := *s.cfg.Hooks
 		again.Spent = string(hooks.LevelWarn)
-		next.cfg.Resume, next.cfg.Hooks = true, &again
+		next.cfg.Hooks = &again
 		next.launch()
 		got := await[bridge.Context](next.host, 1, nil)
 		testkit.Check(t, got.Tokens == was.Tokens && got.Window == was.Window && got.Pct == was.Pct &&
@@ -354,11 +352,7 @@ func TestLiveResumeContext(t *testing.T) {
 		model.then(reply{tools: touch("b"), usage: share(167_000, 73)},
 			reply{tools: touch("c"), usage: share(167_000, 86)}, reply{text: "two", usage: share(167_000, 86)})
 		next.turn("go on")
-		var levels []string
-		for _, w := range of[bridge.ContextWarning](next.host) {
-			levels = append(levels, w.Level)
-		}
-		testkit.Same(t, fmt.Sprintf("warnings: %v", levels), "critical", strings.Join(levels, " "))
+		testkit.Same(t, "warnings", []string{"critical 86"}, next.warnings())
 		testkit.Same(t, "warn stands times in the history", 1, strings.Count(model.lastRequest(), reportedWarn))
 	})
 }
@@ -427,10 +421,7 @@ func TestMessageInterruptedBeforeItWasRead(t *testing.T) {
 	settings := testkit.Must(json.Marshal(map[string]any{
 		"hooks": map[string]any{"UserPromptSubmit": []any{map[string]any{"hooks": []any{map[string]any{
 			"type": "command", "command": "touch " + begun + "; until test -e " + goOn + "; do sleep 0.05; done"}}}}}}))(t)
-	config := filepath.Join(s.cfg.Env["HOME"], ".claude")
-	testkit.OK(t, os.MkdirAll(config, 0o700))
-	testkit.OK(t, os.WriteFile(filepath.Join(config, "settings.json"), settings, 0o600))
-	s.cfg.SettingSources = []string{"user"}
+	s.userSettings(string(settings))
 	s.l.enterTimeout = time.Millisecond
 	s.launch()
 	id := s.send("THE-MESSAGE")

@@ -68,24 +68,21 @@ const userSettings = `{"permissions":{"allow":["Bash(touch *)"]},"hooks":{"PreTo
 func TestLiveEveryCallIsJudged(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		dir := t.TempDir()
-		touch := func(name string) reply { return reply{tools: []call{bash("touch " + filepath.Join(dir, name))}} }
+		touch := func(name string) reply { return runs("touch " + filepath.Join(dir, name)) }
 		model := startAPI(t, touch("free"), touch("denied"), touch("asked"),
-			reply{tools: []call{{"Write", map[string]any{"file_path": filepath.Join(dir, "denied-file"), "content": "x"}}}},
-			reply{tools: []call{{"AskUserQuestion", map[string]any{"questions": []any{map[string]any{
+			write(filepath.Join(dir, "denied-file")),
+			taskCall("AskUserQuestion", map[string]any{"questions": []any{map[string]any{
 				"question": "Which?", "header": "h", "multiSelect": false,
 				"options": []any{map[string]any{"label": "a", "description": "a"},
-					map[string]any{"label": "b", "description": "b"}}}}}}}},
-			taskCall("Agent", map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
+					map[string]any{"label": "b", "description": "b"}}}}}),
+			delegates,
 			touch("denied-sub"), touch("asked-sub"), touch("free-sub"), reply{text: "tried"}, reply{text: "done"})
 		s := prepare(t, spec, model.env())
-		s.cfg.Judged, s.cfg.SettingSources = true, []string{"user"}
-		s.cfg.Env["HOME"] = t.TempDir()
+		s.cfg.Judged = true
+		s.userSettings(userSettings)
 		if len(spec.Args) > 0 && spec.Args[0] == standInArg { // it reads no user settings
 			s.cfg.AllowedTools = []string{"Bash"}
 		}
-		config := filepath.Join(s.cfg.Env["HOME"], ".claude")
-		testkit.OK(t, os.MkdirAll(config, 0o700))
-		testkit.OK(t, os.WriteFile(filepath.Join(config, "settings.json"), []byte(userSettings), 0o600))
 		var c court
 		s.host.judge, s.host.permission = c.judge, c.permission
 		s.launch()
@@ -174,7 +171,8 @@ func doubt(t *testing.T, spec bridge.ClaudeSpec,
 		t.Error("our own tool ran")
 		return bridge.ToolCallResult{Text: "ran"}, nil
 	}
-	launchJudged(s)
+	s.l.judgeTimeout = 100 * time.Millisecond // the test waits for it
+	s.launch()
 	s.turn("go")
 	results := of[bridge.ToolResult](s.host)
 	if len(results) != len(calls) {
@@ -187,13 +185,6 @@ func doubt(t *testing.T, spec bridge.ClaudeSpec,
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "*"))
 	testkit.Same(t, "files", []string{file}, left)
-}
-
-// launchJudged launches an agent that waits for the rules only briefly, so that a test can wait for that.
-func launchJudged(s *stageOf) {
-	s.t.Helper()
-	s.l.judgeTimeout = 100 * time.Millisecond
-	s.launch()
 }
 
 // contradictions are what requests of the CLI say, or would say, against the prompt of an Orchestrator. ours is what
@@ -308,7 +299,7 @@ func request(t *testing.T, model *api) (r requestTexts) {
 // so does a text instead of a verdict, which is passed on. A verdict beside a call that writes is accepted.
 func TestLiveRefusedVerdict(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		wrong := reply{tools: []call{{bridge.VerdictTool, map[string]any{"message": 1}}}}
+		wrong := taskCall(bridge.VerdictTool, map[string]any{"message": 1})
 		model := startAPI(t, wrong, wrong, reply{text: "{\"message\":\"m\"}"}, reply{text: "{\"message\":\"m\"}"},
 			reply{tools: []call{{"Bash", map[string]any{"command": "printf x > made", "description": "Make it"}},
 				{bridge.VerdictTool, map[string]any{"message": "both"}}}})

@@ -361,3 +361,17 @@ func waitFile(t testing.TB, path string) {
 	t.Helper()
 	testkit.Await(t, path, func() bool { return testkit.Err(os.Stat(path)) == nil })
 }
+
+// put writes a file, below directories that it makes.
+func put(t testing.TB, path, text string) {
+	t.Helper()
+	testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
+	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
+}
+
+// userSettings makes the agent read settings of the user.
+func (s *stageOf) userSettings(text string) {
+	s.t.Helper()
+	s.cfg.SettingSources = []string{"user"}
+	put(s.t, filepath.Join(s.cfg.Env["HOME"], ".claude", "settings.json"), text)
+}

@@ -387,3 +387,16 @@ func (r reply) stream(w http.ResponseWriter, req *http.Request, model any) {
 func bash(command string) call {
 	return call{"Bash", map[string]any{"command": command, "description": "run"}}
 }
+
+// runs is a reply that calls the Bash tool alone, taskCall one of another tool, and write one of the Write tool.
+func runs(command string) reply { return reply{tools: []call{bash(command)}} }
+
+func taskCall(tool string, input map[string]any) reply { return reply{tools: []call{{tool, input}}} }
+
+func write(path string) reply {
+	return taskCall("Write", map[string]any{"file_path": path, "content": "x"})
+}
+
+// delegates calls a subagent.
+var delegates = taskCall("Agent", map[string]any{"description": "sub", "prompt": "go",
+	"subagent_type": "general-purpose"})

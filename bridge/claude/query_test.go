@@ -96,8 +96,7 @@ func (q *asking) burden() string {
 		filepath.Join(q.home, ".claude", "CLAUDE.md"):     "USER MEMORY",
 		filepath.Join(q.CWD, "CLAUDE.md"):                 "PROJECT MEMORY",
 	} {
-		testkit.OK(q.t, os.MkdirAll(filepath.Dir(path), 0o755))
-		testkit.OK(q.t, os.WriteFile(path, []byte(text), 0o600))
+		put(q.t, path, text)
 	}
 	return hooked
 }
@@ -118,60 +117,32 @@ func (a *api) toolNames(n int) []string {
 	return names
 }
 
-// TestLiveQueryWithoutAVerdict: this is not a failure, the caller may find the answer in the text.
-func TestLiveQueryWithoutAVerdict(t *testing.T) {
+// TestLiveQueryOutcomes: a query without a verdict is not a failure, the caller may find the answer in the text. One
+// that is too long for an argument goes over stdin.
+func TestLiveQueryOutcomes(t *testing.T) {
 	realAtNight(t)
-	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		q := newAsking(t, spec, startAPI(t, reply{text: "the tester"}, reply{text: "I said so"}))
-		r, err := q.ask(t.Context())
-		testkit.Check(t, err == nil && r.Output == nil && r.Text == "I said so", "%+v, %v", r, err)
-	})
-}
-
-func TestLiveQueryWithoutASchema(t *testing.T) {
-	realAtNight(t)
-	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		model := startAPI(t, reply{text: "plain"})
-		q := newAsking(t, spec, model)
-		q.JSONSchema, q.SettingSources = nil, nil
-		r, err := q.ask(t.Context())
-		if err != nil || r.Output != nil || r.Text != "plain" || len(model.toolNames(0)) != 0 {
-			t.Errorf("%+v, %v, tools %v", r, err, model.toolNames(0))
-		}
-	})
-}
-
-// TestLiveQueryOfEveryLength: a query that is too long for an argument goes over stdin.
-func TestLiveQueryOfEveryLength(t *testing.T) {
-	realAtNight(t)
-	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		model := startAPI(t, chosen("long"))
-		q := newAsking(t, spec, model)
-		q.SystemPrompt, q.Prompt = strings.Repeat("s", 200<<10), strings.Repeat("p", 300<<10)
-		r, err := q.ask(t.Context())
-		testkit.Check(t, err == nil && string(r.Output) == `{"message":"long"}`, "%+v, %v", r, err)
-		testkit.Includes(t, "the prompts did not arrive whole", model.lastRequest(), q.SystemPrompt, q.Prompt)
-	})
-}
-
-func TestLiveQueryFails(t *testing.T) {
-	realAtNight(t)
-	wrong := reply{tools: []call{{bridge.VerdictTool, map[string]any{"message": 1}}}}
+	wrong := taskCall(bridge.VerdictTool, map[string]any{"message": 1})
+	refused := func(status int, kind string) []reply { return []reply{{status: status, kind: kind, message: "no"}} }
+	long := strings.Repeat("p", 300<<10)
 	for name, tc := range map[string]struct {
 		script   []reply
-		budget   float64
+		change   func(*bridge.QueryParams)
+		want     string // the output or the text
 		category bridge.Category
 		cost     bool
 	}{
-		"auth": {script: []reply{{status: 401, kind: "authentication_error", message: "no"}}, category: bridge.CatAuth},
-		"rate limit": {script: []reply{{status: 429, kind: "rate_limit_error", message: "slow"}},
-			category: bridge.CatRateLimit},
-		"overloaded": {script: []reply{{status: 529, kind: "overloaded_error", message: "full"}},
-			category: bridge.CatOverloaded},
-		"server":  {script: []reply{{status: 500, kind: "api_error", message: "oops"}}, category: bridge.CatServer},
-		"verdict": {script: []reply{wrong, wrong, wrong, wrong, wrong, wrong}, category: bridge.CatVerdict, cost: true},
-		"budget": {script: []reply{{text: "a"}, {text: "b"}, {text: "c"}}, budget: 1e-9, category: bridge.CatBudget,
-			cost: true},
+		"long": {script: []reply{chosen("long")}, want: `{"message":"long"}`,
+			change: func(p *bridge.QueryParams) { p.SystemPrompt, p.Prompt = long[:200<<10], long }},
+		"no verdict": {script: []reply{{text: "the tester"}, {text: "I said so"}}, want: "I said so"},
+		"no schema": {script: []reply{{text: "plain"}}, want: "plain",
+			change: func(p *bridge.QueryParams) { p.JSONSchema, p.SettingSources = nil, nil }},
+		"auth":       {script: refused(401, "authentication_error"), category: bridge.CatAuth},
+		"rate limit": {script: refused(429, "rate_limit_error"), category: bridge.CatRateLimit},
+		"overloaded": {script: refused(529, "overloaded_error"), category: bridge.CatOverloaded},
+		"server":     {script: refused(500, "api_error"), category: bridge.CatServer},
+		"verdict":    {script: []reply{wrong, wrong, wrong, wrong, wrong, wrong}, category: bridge.CatVerdict, cost: true},
+		"budget": {script: []reply{{text: "a"}, {text: "b"}, {text: "c"}}, category: bridge.CatBudget, cost: true,
+			change: func(p *bridge.QueryParams) { p.MaxBudgetUSD = 1e-9 }},
 	} {
 		play := players
 		if name == "verdict" { // the stand-in asks once; the CLI decides how often it asks
@@ -179,12 +150,22 @@ func TestLiveQueryFails(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			play(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-				q := newAsking(t, spec, startAPI(t, tc.script...))
-				q.MaxBudgetUSD = tc.budget
+				model := startAPI(t, tc.script...)
+				q := newAsking(t, spec, model)
+				if tc.change != nil {
+					tc.change(&q.QueryParams)
+				}
 				r, err := q.ask(t.Context())
-				rpc, ok := errors.AsType[*bridge.RPCError](err)
-				testkit.Check(t, ok && rpc.Category == tc.category && rpc.Message != "" && rpc.CostUSD > 0 == tc.cost,
-					"%+v, %#v", r, err)
+				if tc.category != "" {
+					rpc, ok := errors.AsType[*bridge.RPCError](err)
+					testkit.Check(t, ok && rpc.Category == tc.category && rpc.Message != "" && rpc.CostUSD > 0 == tc.cost,
+						"%+v, %#v", r, err)
+					return
+				}
+				testkit.Check(t, err == nil && (string(r.Output) == tc.want || r.Output == nil && r.Text == tc.want),
+					"%+v, %v", r, err)
+				testkit.Includes(t, "the request", model.lastRequest(), q.SystemPrompt, q.Prompt)
+				testkit.Same(t, "tools are offered", q.JSONSchema != nil, len(model.toolNames(0)) > 0)
 			})
 		})
 	}
@@ -307,13 +288,23 @@ func TestQueryRefusesWhatTheCLIWouldMisread(t *testing.T) {
 	}
 }
 
-// mcpBubble serves one tool, `work`, inside a synctest bubble.
-func mcpBubble(t *testing.T, tool func(context.Context, bridge.ToolCallParams) (bridge.ToolCallResult, error),
-	test func(ask func(method, params string) <-chan string, end context.CancelFunc)) {
-	t.Helper()
+// TestMCPTools asks the server of an agent's own tools as the CLI does: calls do not wait for each other, and end at
+// their deadline, when they are cancelled and when the agent ends.
+func TestMCPTools(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		release, ended := make(chan struct{}), make(chan error, 3)
 		host := newHost(t)
-		host.tool = tool
+		host.tool = func(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
+			switch {
+			case strings.Contains(string(p.Input), "hang"):
+				<-ctx.Done()
+				ended <- ctx.Err()
+				return bridge.ToolCallResult{}, ctx.Err()
+			case strings.Contains(string(p.Input), "slow"):
+				<-release
+			}
+			return bridge.ToolCallResult{Text: p.Call}, nil
+		}
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		s := testkit.Must(newToolServer(ctx, bridge.AgentRef{ID: "a"},
@@ -321,14 +312,14 @@ func mcpBubble(t *testing.T, tool func(context.Context, bridge.ToolCallParams) (
 			host))(t)
 		id := 0
 		ask := func(method, params string) <-chan string {
-			message := fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s,"id":%d}`, method, params, id)
+			number := fmt.Sprintf(`,"id":%d`, id)
 			if strings.HasPrefix(method, "notifications/") {
-				message = fmt.Sprintf(`{"jsonrpc":"2.0","method":%q,"params":%s}`, method, params)
+				number = ""
 			} else {
 				id++
 			}
-			obj := testkit.Must(split([]byte(`{"subtype":"mcp_message","server_name":"arbiter","message":` + message + `}`)))(t)
-			wait := s.accept(obj)
+			wait := s.accept(testkit.Must(split(fmt.Appendf(nil, `{"subtype":"mcp_message","server_name":"arbiter",`+
+				`"message":{"jsonrpc":"2.0","method":%q,"params":%s%s}}`, method, params, number)))(t))
 			answer := make(chan string, 1) // read or not
 			go func() {
 				payload, err := wait(ctx)
@@ -337,83 +328,38 @@ func mcpBubble(t *testing.T, tool func(context.Context, bridge.ToolCallParams) (
 			}()
 			return answer
 		}
-		if got := <-ask("initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"claude-code","version":"2.1.329"}}`); !strings.Contains(got, `"protocolVersion":"2025-11-25"`) {
-			t.Fatalf("initialize: %s", got)
+		const hang = `{"name":"work","arguments":{"hang":1}}`
+		for _, c := range []struct{ method, params, want string }{
+			{"initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"claude-code",` +
+				`"version":"2.1.329"}}`, `"protocolVersion":"2025-11-25"`},
+			{"notifications/initialized", `{}`, `{"mcp_response":{`},
+			{"tools/list", `{}`, `"anthropic/alwaysLoad":true`},
+			{"tools/list", `{}`, `"inputSchema":{"type":"object"}`},
+			{"tools/call", `{"name":"play","arguments":{}}`, `"error"`},
+			{"tools/call", `{"name":"work","arguments":[]}`, `"isError":true`},
+		} {
+			testkit.Includes(t, c.method+" "+c.params, <-ask(c.method, c.params), c.want)
 		}
-		got := <-ask("notifications/initialized", `{}`)
-		testkit.Check(t, strings.HasPrefix(got, `{"mcp_response":{`), "a notification was answered with %s", got)
-		test(ask, cancel)
-		cancel()
-		s.end()
-	})
-}
-
-func TestMCPTools(t *testing.T) {
-	mcpBubble(t, nil, func(ask func(string, string) <-chan string, _ context.CancelFunc) {
-		testkit.Includes(t, "tools", <-ask("tools/list", `{}`), `"anthropic/alwaysLoad":true`,
-			`"inputSchema":{"type":"object"}`)
-		testkit.Includes(t, "unknown tool", <-ask("tools/call", `{"name":"play","arguments":{}}`), `"error"`)
-		testkit.Includes(t, "bad arguments", <-ask("tools/call", `{"name":"work","arguments":[]}`), `"isError":true`)
-	})
-}
-
-func TestMCPCallsDoNotWaitForEachOther(t *testing.T) {
-	release := make(chan struct{})
-	tool := func(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
-		if strings.Contains(string(p.Input), "slow") {
-			select {
-			case <-release:
-			case <-ctx.Done():
-				return bridge.ToolCallResult{}, ctx.Err()
-			}
-		}
-		return bridge.ToolCallResult{Text: p.Call}, nil
-	}
-	mcpBubble(t, tool, func(ask func(string, string) <-chan string, _ context.CancelFunc) {
-		release = make(chan struct{})
 		slow := ask("tools/call",
 			`{"name":"work","arguments":{"slow":1},"_meta":{"claudecode/toolUseId":"toolu_slow"}}`)
-		testkit.Includes(t, "quick one", <-ask("tools/call", `{"name":"work"}`), `"text":"call-1"`)
+		testkit.Includes(t, "quick one", <-ask("tools/call", `{"name":"work"}`), `"text":"call-`)
 		close(release)
 		testkit.Includes(t, "slow one", <-slow, `"text":"toolu_slow"`)
-	})
-}
-
-func TestMCPDeadlineAndEnd(t *testing.T) {
-	tool := func(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
-		<-ctx.Done()
-		return bridge.ToolCallResult{}, ctx.Err()
-	}
-	mcpBubble(t, tool, func(ask func(string, string) <-chan string, end context.CancelFunc) {
 		began := time.Now()
-		if got := <-ask("tools/call", `{"name":"work"}`); !strings.Contains(got, "No answer within 1m0s") ||
-			time.Since(began) != time.Minute {
-			t.Errorf("after %v: %s", time.Since(began), got)
-		}
-		open := ask("tools/call", `{"name":"work"}`)
+		testkit.Includes(t, "one without an answer", <-ask("tools/call", hang), "No answer within 1m0s")
+		testkit.Same(t, "it ended after", time.Minute, time.Since(began))
+		<-ended
+		open := ask("tools/call", hang)
 		synctest.Wait()
-		end()
-		<-open // with any answer, it does not hang
-	})
-}
-
-func TestMCPCancelled(t *testing.T) {
-	ended := make(chan error, 1)
-	tool := func(ctx context.Context, p bridge.ToolCallParams) (bridge.ToolCallResult, error) {
-		<-ctx.Done()
-		ended <- ctx.Err()
-		return bridge.ToolCallResult{}, ctx.Err()
-	}
-	mcpBubble(t, tool, func(ask func(string, string) <-chan string, _ context.CancelFunc) {
-		ended = make(chan error, 1)
-		began := time.Now()
-		open := ask("tools/call", `{"name":"work"}`)
-		synctest.Wait()
-		<-ask("notifications/cancelled", `{"requestId":1,"reason":"interrupted"}`)
+		<-ask("notifications/cancelled", fmt.Sprintf(`{"requestId":%d,"reason":"interrupted"}`, id-1))
 		<-ended
 		<-open
-		if time.Since(began) > 10*time.Second {
-			t.Errorf("ended after %v only", time.Since(began))
-		}
+		testkit.Check(t, time.Since(began) <= time.Minute+10*time.Second, "a cancelled one ended after %v only",
+			time.Since(began)-time.Minute)
+		open = ask("tools/call", hang)
+		synctest.Wait()
+		cancel()
+		<-open // with any answer, it does not hang
+		s.end()
 	})
 }

@@ -15,14 +15,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
 var (
-	verdictReply = reply{tools: []call{{bridge.VerdictTool, map[string]any{"message": "m"}}}}
-	longTool     = reply{tools: []call{bash("touch ready; python3 -c 'import time; time.sleep(100)'")}}
+	verdictReply = taskCall(bridge.VerdictTool, map[string]any{"message": "m"})
+	longTool     = runs("touch ready; python3 -c 'import time; time.sleep(100)'")
 )
 
 // stageFor prepares an agent of one player; its turns end with a verdict.
@@ -192,54 +191,43 @@ func TestDeliveryStatusOfFoldedMessage(t *testing.T) {
 // TestTheEndOfASessionIsLost damages the transcript of a session whose last turn has ended, as a power cut can. Such a
 // session is refused, and not continued without what was said.
 func TestTheEndOfASessionIsLost(t *testing.T) {
-	cutAt := func(mark string) func(text string) string {
-		return func(text string) string { return text[:strings.LastIndex(text[:strings.Index(text, mark)], "\n")+1] }
-	}
-	for name, damage := range map[string]func(text string) string{
-		"whole":                           func(text string) string { return text },
-		"whole, and its last line is cut": func(text string) string { return text + `{"type":"assis` },
-		"without the last turn":           cutAt("THE-SECOND"),
-		"without the answer": func(text string) string {
-			at := strings.LastIndex(text, "THE-SECOND")
-			return text[:at+strings.Index(text[at:], "\n")+1]
-		},
-		"cut in the last turn": func(text string) string { return text[:strings.LastIndex(text, "THE-SECOND")] },
-		"empty":                func(string) string { return "" },
-		"zeroes":               func(text string) string { return strings.Repeat("\x00", len(text)) },
-		"zeroes at the end": func(text string) string {
-			at := strings.LastIndex(text, "THE-SECOND")
-			return text[:at] + strings.Repeat("\x00", len(text)-at)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if name != "whole, and its last line is cut" && name != "without the answer" {
-				realAtNight(t)
-			}
-			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-				s, model := stageFor(t, spec, verdictReply, verdictReply)
-				s.launch()
-				s.turn("THE-FIRST")
-				second := s.turn("THE-SECOND").MessageIDs[0]
-				s.crash()
-				path, _ := transcript.Locate(filepath.Join(s.cfg.Env["HOME"], ".claude"), s.cfg.SessionID)
-				testkit.OK(t, os.WriteFile(path, []byte(damage(s.transcript())), 0o600))
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		s, model := stageFor(t, spec, verdictReply, verdictReply)
+		s.launch()
+		s.turn("THE-FIRST")
+		second := s.turn("THE-SECOND").MessageIDs[0]
+		s.crash()
+		path, whole := s.record(), s.transcript()
+		first, last := strings.Index(whole, "THE-SECOND"), strings.LastIndex(whole, "THE-SECOND")
+		for _, c := range []struct {
+			name, text string
+			goesOn     bool
+		}{
+			{"without the last turn", whole[:strings.LastIndex(whole[:first], "\n")+1], false},
+			{"without the answer", whole[:last+strings.Index(whole[last:], "\n")+1], false},
+			{"cut in the last turn", whole[:last], false},
+			{"empty", "", false},
+			{"zeroes", strings.Repeat("\x00", len(whole)), false},
+			{"zeroes at the end", whole[:last] + strings.Repeat("\x00", len(whole)-last), false},
+			{"whole, and its last line is cut", whole + `{"type":"assis`, true},
+			{"whole", whole, true},
+		} {
+			put(t, path, c.text)
+			next := s.again()
+			next.answered = second
+			err := next.try()
+			if c.goesOn {
+				testkit.OK(t, err)
+				t.Cleanup(next.stopNow)
 				model.reset(verdictReply)
-				next := s.again()
-				next.answered = second
-				err := next.try()
-				if strings.HasPrefix(name, "whole") {
-					testkit.OK(t, err)
-					t.Cleanup(next.stopNow)
-					next.turn("NEXT")
-					return
-				}
-				if refused, ok := errors.AsType[*bridge.RPCError](err); !ok || refused.Category != bridge.CatResume ||
-					!strings.Contains(refused.Message, "lacks the end of the last turn") {
-					t.Errorf("it is continued, or not refused for this: %v", err)
-				}
-			})
-		})
-	}
+				next.turn("NEXT")
+				next.stopNow()
+			} else if refused, ok := errors.AsType[*bridge.RPCError](err); !ok || refused.Category != bridge.CatResume ||
+				!strings.Contains(refused.Message, "lacks the end of the last turn") {
+				t.Errorf("%s: it is continued, or not refused for this: %v", c.name, err)
+			}
+		}
+	})
 }
 
 // Two processes on one session make two branches; one of them is abandoned.
@@ -286,27 +274,23 @@ func TestResumeOfNothing(t *testing.T) {
 }
 
 func TestResumeThatIsRefused(t *testing.T) {
-	for name, put := range map[string]func(path string) error{
-		"nothing in it":   func(path string) error { return os.WriteFile(path, nil, 0o600) },
-		"no regular file": func(path string) error { return syscall.Mkfifo(path, 0o600) },
-		"a directory":     func(path string) error { return os.Mkdir(path, 0o700) },
-		"a link":          func(path string) error { return os.Symlink("/dev/zero", path) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-				s, _ := stageFor(t, spec)
-				dir := filepath.Join(s.cfg.Env["HOME"], ".claude", "projects", "-some-project")
-				testkit.OK(t, os.MkdirAll(dir, 0o700))
-				testkit.OK(t, put(filepath.Join(dir, s.cfg.SessionID+".jsonl")))
-				s.cfg.Resume = true
-				err := s.try()
-				rpc, ok := errors.AsType[*bridge.RPCError](err)
-				testkit.Check(t, ok && rpc.Code == bridge.CodeClaude && rpc.Category == bridge.CatResume, "got %+v",
-					err)
-				s.checkNoProcesses()
-			})
-		})
-	}
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		for name, put := range map[string]func(path string) error{
+			"nothing in it":   func(path string) error { return os.WriteFile(path, nil, 0o600) },
+			"no regular file": func(path string) error { return syscall.Mkfifo(path, 0o600) },
+			"a directory":     func(path string) error { return os.Mkdir(path, 0o700) },
+			"a link":          func(path string) error { return os.Symlink("/dev/zero", path) },
+		} {
+			s, _ := stageFor(t, spec)
+			dir := filepath.Join(s.cfg.Env["HOME"], ".claude", "projects", "-some-project")
+			testkit.OK(t, os.MkdirAll(dir, 0o700), put(filepath.Join(dir, s.cfg.SessionID+".jsonl")))
+			s.cfg.Resume = true
+			err := s.try()
+			rpc, ok := errors.AsType[*bridge.RPCError](err)
+			testkit.Check(t, ok && rpc.Code == bridge.CodeClaude && rpc.Category == bridge.CatResume, "%s: %+v", name, err)
+			s.checkNoProcesses()
+		}
+	})
 }
 
 // A resumed CLI drops a repeat of a message that is in its history; its turn ends.
@@ -326,57 +310,40 @@ func TestRepeatAfterResume(t *testing.T) {
 	})
 }
 
-func TestConfigDir(t *testing.T) {
-	for _, test := range []struct{ env, want string }{
-		{"HOME=/h", "/h/.claude"},
-		{"HOME=/h CLAUDE_CONFIG_DIR=/c", "/c"},
-		{"HOME=/h CLAUDE_CONFIG_DIR=c", "/w/c"},
-		{"HOME=/h CLAUDE_CONFIG_DIR=", "/h/.claude"},
-	} {
-		testkit.Same(t, test.env, test.want, proctree.ConfigDir(strings.Fields(test.env), "/w"))
-	}
-}
-
 // The transcript is used where it is found, even if it should be elsewhere; without it a session begins
 // anew.
 func TestTranscriptMovedOrGone(t *testing.T) {
 	realAtNight(t)
-	for name, move := range map[string]func(t *testing.T, path string) (found bool){
-		"another project": func(t *testing.T, path string) bool {
-			dir := filepath.Join(filepath.Dir(filepath.Dir(path)), "-elsewhere")
-			testkit.OK(t, os.Rename(filepath.Dir(path), dir))
-			return true
-		},
-		"deleted": func(t *testing.T, path string) bool {
-			testkit.OK(t, os.Remove(path))
-			return false
-		},
-		"replaced by its own beginning": func(t *testing.T, path string) bool { // like a rotation, or a restored copy
-			data := testkit.Must(os.ReadFile(path))(t)
-			cut := strings.Index(string(data), "WORDS-TWO")
-			testkit.Need(t, cut >= 0 && os.Remove(path) == nil && os.WriteFile(path, data[:cut], 0o600) == nil,
-				"cannot replace the transcript")
-			return true
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-				s, model := stageFor(t, spec, verdictReply, verdictReply, verdictReply)
-				s.launch()
-				first, second := s.turn("WORDS-ONE").MessageIDs[0], s.turn("WORDS-TWO").MessageIDs[0]
-				s.crash()
-				path, _ := transcript.Locate(filepath.Join(s.cfg.Env["HOME"], ".claude"), s.cfg.SessionID)
-				found := move(t, path)
-				next := s.again(first, second).launch()
-				info := next.agent.Info()
-				ruled := map[bool]string{true: bridge.DeliveryRuled, false: bridge.DeliveryAbsent}
-				testkit.Check(t, info.Resumed == found && len(info.Deliveries) == 2 &&
-					info.Deliveries[0].Status == ruled[found] &&
-					info.Deliveries[1].Status == ruled[found && name == "another project"], "info: %+v", info)
-				turn := next.turn("NEXT")
-				testkit.Check(t, turn.Verdict != nil, "turn: %+v", turn)
-				testkit.Same(t, "the model sees the first message", found, strings.Contains(model.lastRequest(), "WORDS-ONE"))
-			})
-		})
-	}
+	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
+		s, model := stageFor(t, spec, verdictReply, verdictReply)
+		s.launch()
+		first, second := s.turn("WORDS-ONE").MessageIDs[0], s.turn("WORDS-TWO").MessageIDs[0]
+		s.crash()
+		whole, file := s.transcript(), filepath.Base(s.record())
+		own := filepath.Dir(s.record())
+		projects := filepath.Dir(own)
+		beginning, _, found := strings.Cut(whole, "WORDS-TWO") // like a rotation, or a restored copy
+		testkit.Need(t, found, "the transcript has no second turn")
+		for name, c := range map[string]struct{ dir, text, first, second string }{
+			"another project": {filepath.Join(projects, "-elsewhere"), whole, bridge.DeliveryRuled,
+				bridge.DeliveryRuled},
+			"replaced by its own beginning": {own, beginning, bridge.DeliveryRuled, bridge.DeliveryAbsent},
+			"deleted":                       {first: bridge.DeliveryAbsent, second: bridge.DeliveryAbsent},
+		} {
+			testkit.OK(t, os.RemoveAll(projects))
+			if c.dir != "" {
+				put(t, filepath.Join(c.dir, file), c.text)
+			}
+			model.reset(verdictReply)
+			next := s.again(first, second).launch()
+			info := next.agent.Info()
+			testkit.Check(t, info.Resumed == (c.dir != "") && len(info.Deliveries) == 2 &&
+				info.Deliveries[0].Status == c.first && info.Deliveries[1].Status == c.second, "%s: info: %+v", name, info)
+			turn := next.turn("NEXT")
+			testkit.Check(t, turn.Verdict != nil, "%s: turn: %+v", name, turn)
+			testkit.Same(t, name+": the model sees the first message", c.dir != "",
+				strings.Contains(model.lastRequest(), "WORDS-ONE"))
+			next.stopNow()
+		}
+	})
 }

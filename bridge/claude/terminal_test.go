@@ -55,13 +55,7 @@ func (s *stageOf) tryOpenTerminal(change func(*bridge.PTYOpenParams)) (*terminal
 }
 
 // shown returns all that the terminal has shown.
-func (d *terminalUser) shown() string {
-	var b strings.Builder
-	for _, p := range of[bridge.PTY](d.host) {
-		b.Write(p.Data)
-	}
-	return b.String()
-}
+func (d *terminalUser) shown() string { return output(d.host) }
 
 // sees waits until the terminal has shown a text; the CLI moves the cursor instead of writing blanks.
 func (d *terminalUser) sees(text string) {
@@ -154,14 +148,10 @@ func TestTakeoverInATerminal(t *testing.T) {
 		})
 		testkit.Check(t, d.term.PID() > 0, "no pid")
 		d.sees("I am the agent.")
-		n := len(d.shown())
-		d.types("use port 9090")
-		d.seesAfter(n, "use port 9090")
-		d.types("\r")
-		d.seesAfter(n, "Nine-thousand-ninety")
+		d.enters("use port 9090", "Nine-thousand-ninety")
 		testkit.Includes(t, "the human's word went out without the history or the role", model.lastRequest(),
 			"use port 9090", "first word", "You are Orchestrator I.")
-		d.leave()
+		d.enters("/exit", "")
 		e := d.done()
 		testkit.Check(t, e.Exit.Code == 0 && !e.Exit.Expected && e.SessionID == s.cfg.SessionID, "done: %+v", e)
 		since, err := transcript.ReadSince(context.Background(), s.record(), mark, time.Now(),
@@ -181,13 +171,14 @@ func TestTakeoverInATerminal(t *testing.T) {
 	})
 }
 
-// leave types /exit, once the prompt has appeared.
-func (d *terminalUser) leave() {
+// enters types a line, and waits for the answer.
+func (d *terminalUser) enters(line, answer string) {
 	d.t.Helper()
 	n := len(d.shown())
-	d.types("/exit")
-	d.seesAfter(n, "/exit")
+	d.types(line)
+	d.seesAfter(n, line)
 	d.types("\r")
+	d.seesAfter(n, answer)
 }
 
 // record returns the path of the session's transcript.

@@ -25,40 +25,6 @@ func onlyTheCLI(t *testing.T, lacks string) {
 	}
 }
 
-// TestLiveToolShell: the Bash tool runs bash for any shell of the user, and the hook receives the
-// directory.
-func TestLiveToolShell(t *testing.T) {
-	realAtNight(t)
-	onlyTheCLI(t, "does not keep the shell's directory from one call to the next")
-	s, _ := live(t, reply{tools: []call{bash(`echo "version: $BASH_VERSION"; mkdir sub; cd sub`)}},
-		reply{tools: []call{bash("pwd -P")}}, reply{text: "done"})
-	s.cfg.Judged = true
-	s.cfg.Env["SHELL"] = "/bin/zsh"
-	var asked questions
-	s.host.permission = asked.allow
-	judged := make(chan bridge.JudgeParams, 10)
-	s.host.judge = func(_ context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
-		judged <- p
-		return bridge.JudgeResult{Behavior: bridge.Pass}, nil
-	}
-	s.launch()
-	s.turn("go")
-	results := of[bridge.ToolResult](s.host)
-	if len(results) != 2 || strings.TrimSpace(results[0].Text) == "version:" ||
-		!strings.HasPrefix(results[0].Text, "version: ") {
-		t.Fatalf("results: %+v of %+v", results, s.host.all())
-	}
-	dir := testkit.Must(filepath.EvalSymlinks(s.dir))(t)
-	testkit.Same(t, "the second call ran in", filepath.Join(dir, "sub"), strings.TrimSpace(results[1].Text))
-	close(judged)
-	var places []string
-	for p := range judged {
-		places = append(places, p.CWD)
-	}
-	testkit.Check(t, len(places) == 2 && places[0] == dir && places[1] == filepath.Join(dir, "sub"),
-		"the calls were judged in %q", places)
-}
-
 // TestToolShell: commands get no login, whatever else there is in their environment, and run as in the CLI's own bash.
 func TestToolShell(t *testing.T) {
 	l := NewLauncher(filepath.Join(t.TempDir(), "cache"))
@@ -233,19 +199,15 @@ func TestToolCallsAreBounded(t *testing.T) {
 func TestLiveToolCalls(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		dir := t.TempDir()
-		write := func(name string) call {
-			return call{"Write", map[string]any{"file_path": filepath.Join(dir, name), "content": "x"}}
-		}
 		model := startAPI(t,
-			reply{tools: []call{write("a")}},
-			reply{tools: []call{{"Agent", map[string]any{"description": "sub", "prompt": "go",
-				"subagent_type": "general-purpose"}}}},
-			reply{tools: []call{write("b")}}, reply{text: "written"}, // the subagent
-			reply{tools: []call{bash("echo out; exit 3")}}, reply{text: "I give up"},
-			reply{tools: []call{bash("rm -rf " + filepath.Join(dir, "a"))}}, reply{text: "not allowed"},
-			reply{tools: []call{{"WebFetch", map[string]any{"url": "http://127.0.0.1/", "prompt": "x"}}}},
+			write(filepath.Join(dir, "a")),
+			delegates,
+			write(filepath.Join(dir, "b")), reply{text: "written"}, // the subagent
+			runs("echo out; exit 3"), reply{text: "I give up"},
+			runs("rm -rf "+filepath.Join(dir, "a")), reply{text: "not allowed"},
+			taskCall("WebFetch", map[string]any{"url": "http://127.0.0.1/", "prompt": "x"}),
 			reply{text: "not there"},
-			reply{tools: []call{bash("touch " + filepath.Join(dir, "c"))}}, reply{text: "not permitted"})
+			runs("touch "+filepath.Join(dir, "c")), reply{text: "not permitted"})
 		s := prepare(t, spec, model.env())
 		s.cfg.AllowedTools = []string{"Write", "Bash(echo *)"}
 		s.cfg.DisallowedTools = []string{"Bash(rm *)", "WebFetch"}
@@ -275,35 +237,19 @@ func TestLiveToolCalls(t *testing.T) {
 	})
 }
 
-// TestToolCallsOfALostTurn: what was known when the process died is reported, and a call
-// without a result is not a failure.
+// TestToolCallsOfALostTurn: what was known when the process died is reported.
 func TestToolCallsOfALostTurn(t *testing.T) {
 	t.Parallel()
-	use := func(id, tool, input string) string {
-		return `out {"type":"assistant","message":{"id":"m","model":"claude","content":[{"type":"tool_use","id":"` + id + `","name":"` + tool + `","input":` + input + `}]}}` + "\n"
+	call := func(id, use, text, failed string) string {
+		return fmt.Sprintf(`out {"type":"assistant","message":{"id":"m","model":"claude","content":[{"type":"tool_use",`+
+			`"id":%q,%s}]}}`+"\n"+`out {"type":"user","message":{"role":"user","content":[{"type":"tool_result",`+
+			`"tool_use_id":%q,"content":%q,"is_error":%s}]}}`+"\n", id, use, id, text, failed)
 	}
-	result := func(id, text, failed, more string) string {
-		return `out {"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + id + `","content":"` + text + `","is_error":` + failed + `}]}` + more + `}` + "\n"
-	}
-	edit := use("t1", "Edit", `{"file_path":"/w/a"}`) + result("t1", "ok", "false", "")
-	for name, tc := range map[string]struct {
-		script string
-		want   bridge.Turn
-	}{
-		"after a failure": {edit + use("t2", "Bash", `{"command":"make"}`) + result("t2", "FAIL", "true", ""),
-			bridge.Turn{Tools: 2, Files: []string{"/w/a"},
-				Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "make", Command: "make", Message: "FAIL", InputSize: 18,
-					Size: 4}}},
-		"in a call": {edit + use("t2", "Bash", `{"command":"make"}`), bridge.Turn{Tools: 2, Files: []string{"/w/a"}}},
-		"denied": {use("t2", "Bash", `{"command":"make"}`) + result("t2", "no", "true", `,"tool_result_meta":[{"id":"t2","permission_decision":{"decision":"reject"}}]`),
-			bridge.Turn{Tools: 1, Failed: &bridge.FailedTool{Tool: "Bash", Attempted: "make", Command: "make", Message: "no",
-				Denied: true, InputSize: 18, Size: 2}}},
-	} {
-		s := fake(t, fakeGood)
-		turn := s.turn(fakeStarted + tc.script + "exit 9")
-		testkit.Same(t, fmt.Sprintf("%s: %+v", name, turn), bridge.TurnLost, turn.Outcome)
-		testkit.Same(t, name, tc.want, toolCallsOf(turn))
-	}
+	turn := fake(t, fakeGood).turn(fakeStarted + call("t1", `"name":"Edit","input":{"file_path":"/w/a"}`, "ok", "false") +
+		call("t2", `"name":"Bash","input":{"command":"make"}`, "FAIL", "true") + "exit 9")
+	testkit.Same(t, "outcome", bridge.TurnLost, turn.Outcome)
+	testkit.Same(t, "calls", bridge.Turn{Tools: 2, Files: []string{"/w/a"}, Failed: &bridge.FailedTool{Tool: "Bash",
+		Attempted: "make", Command: "make", Message: "FAIL", InputSize: 18, Size: 4}}, toolCallsOf(turn))
 }
 
 func toolCallsOf(t bridge.Turn) bridge.Turn {
@@ -319,12 +265,10 @@ func TestLiveToolCallOfASubagent(t *testing.T) {
 			t.Parallel()
 			spec := realSpec(t)
 			report := func(who string) reply {
-				return reply{tools: []call{{mcpPrefix + "report", map[string]any{"message": who}}}}
+				return taskCall(mcpPrefix+"report", map[string]any{"message": who})
 			}
-			model := startAPI(t, report("main"),
-				taskCall("Agent",
-					map[string]any{"description": "sub", "prompt": "go", "subagent_type": "general-purpose"}),
-				report("sub"), report("sub"), reply{text: "tried"}, report("main"), reply{text: "done"})
+			model := startAPI(t, report("main"), delegates, report("sub"), report("sub"), reply{text: "tried"},
+				report("main"), reply{text: "done"})
 			s := prepare(t, spec, model.env())
 			s.cfg.Judged = judged
 			s.cfg.MCPTools = []bridge.ToolSpec{{Name: "report",

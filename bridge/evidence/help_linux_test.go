@@ -77,14 +77,6 @@ func limited(c bridge.CheckParams, check func(bridge.CheckParams) bridge.CheckRe
 	}
 }
 
-func hasOutput(r bridge.CheckResult) bool { return r.Output != "" }
-
-// awaitNoProcesses waits until none of the run's processes is left.
-func (b *bench) awaitNoProcesses() {
-	b.t.Helper()
-	testkit.Await(b.t, "an end of all processes", func() bool { return len(proctree.Survivors(b.run)) == 0 })
-}
-
 // up waits for a file that a command creates when it is ready for the test.
 func (b *bench) up(name string) {
 	b.t.Helper()

@@ -270,13 +270,6 @@ func TestScratchUnavailable(t *testing.T) {
 	}
 }
 
-// TestScratchEndsWithItsTime: the limit ends a command on a copy with TERM, as without one.
-func TestScratchEndsWithItsTime(t *testing.T) {
-	p := newPlace(t)
-	r := limited(p.with("trap 'echo bye; exit 7' TERM; sleep 1000 & wait"), p.check, hasOutput)
-	testkit.Check(t, r.TimedOut && r.Exit == 7 && r.Output == "bye\n", "%+v", r)
-}
-
 // TestScratchOfAnOrdinaryUser repeats these tests for a user who is not root.
 func TestScratchOfAnOrdinaryUser(t *testing.T) {
 	testkit.Long(t)

@@ -25,7 +25,7 @@ type place struct {
 
 func newPlace(t testing.TB) *place {
 	t.Helper()
-	overlays(t)
+	testkit.Overlays(t)
 	program, err := sandbox.Find()
 	if err != nil {
 		t.Skip(err)
@@ -96,17 +96,4 @@ func (p *place) hash() string {
 		return nil
 	}))
 	return hex.EncodeToString(h.Sum(nil))
-}
-
-// overlays skips a test where a shell cannot mount an overlay either.
-func overlays(t testing.TB) {
-	t.Helper()
-	cmd := exec.Command("unshare", "-m", "sh", "-c", `mount -t tmpfs x /dev/shm && cd /dev/shm && mkdir l u w m &&
-		mount -t overlay -o lowerdir=l,upperdir=u,workdir=w$1 x m && mkdir m/a && rm -r m/a && mkdir m/a`, "sh")
-	if os.Getuid() != 0 {
-		cmd.Args = append(append([]string{"unshare", "-Ur"}, cmd.Args[1:]...), ",userxattr")
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("no overlay can be mounted: %v: %s", err, out)
-	}
 }

@@ -27,6 +27,7 @@ func TestConfigDir(t *testing.T) {
 		{[]string{"HOME=/h"}, "/h/.claude"},
 		{[]string{"HOME=/h", "CLAUDE_CONFIG_DIR=/c"}, "/c"},
 		{[]string{"CLAUDE_CONFIG_DIR=c"}, "/w/c"},
+		{[]string{"HOME=/h", "CLAUDE_CONFIG_DIR="}, "/h/.claude"},
 	} {
 		testkit.Same(t, c.env, c.want, ConfigDir(c.env, "/w"))
 	}

@@ -75,7 +75,7 @@ const agents = 8
 
 // collapse starts an arbiter with deaf agents, has it killed, and measures how long any process of the run
 // survives.
-func collapse(t testing.TB, dir string, mode proctree.Mode, run string, kill func(s state, arbiter int)) time.Duration {
+func collapse(t testing.TB, dir string, mode proctree.Mode, run string) time.Duration {
 	t.Helper()
 	c, s := curtain(t, home(t, fakeAgents(dir, run, mode, agents).command(proctree.Again(os.Args[0], "arbiter")), dir))
 	defer proctree.Sweep(run, "")
@@ -83,7 +83,7 @@ func collapse(t testing.TB, dir string, mode proctree.Mode, run string, kill fun
 		t.Fatalf("%d processes stand, want %d", n, 2*agents)
 	}
 	begun := time.Now()
-	kill(s, c.PID())
+	_ = unix.Kill(c.PID(), unix.SIGKILL)
 	_ = c.Wait()
 	if err := proctree.Until("nothing of the run is alive", func() bool {
 		return !proctree.Exists(s.Bridge) && len(proctree.Survivors(run)) == 0
@@ -93,13 +93,11 @@ func collapse(t testing.TB, dir string, mode proctree.Mode, run string, kill fun
 	return time.Since(begun)
 }
 
-func killArbiter(_ state, pid int) { _ = unix.Kill(pid, unix.SIGKILL) }
-
 // TestArbiterKilled: the bridge ends all processes, including deaf and escaped ones.
 func TestArbiterKilled(t *testing.T) {
 	for _, mode := range modes(t) {
 		t.Run(string(mode), func(t *testing.T) {
-			took := collapse(t, t.TempDir(), mode, testkit.Run(t), killArbiter)
+			took := collapse(t, t.TempDir(), mode, testkit.Run(t))
 			t.Logf("%d deaf agents and %d escaped from them were gone after %v", agents, 2*agents, took)
 			testkit.Same(t, "without a mark are left", 0, orphans())
 		})
@@ -160,7 +158,7 @@ func BenchmarkArbiterKilled(b *testing.B) {
 			var took, plain []time.Duration
 			dir := b.TempDir()
 			for i := 0; b.Loop(); i++ {
-				took = append(took, collapse(b, dir, mode, fmt.Sprintf("%s %d", b.Name(), i), killArbiter))
+				took = append(took, collapse(b, dir, mode, fmt.Sprintf("%s %d", b.Name(), i)))
 				plain = append(plain, killPlain(b))
 			}
 			p99 := func(took []time.Duration) float64 {
@@ -193,7 +191,7 @@ func TestAgentsDoNotHoldTheLock(t *testing.T) {
 			p.Lock = file
 			c, s := curtain(t, home(t, p.command(proctree.Again(os.Args[0], "arbiter")), t.TempDir()))
 			t.Cleanup(func() {
-				killArbiter(s, c.PID())
+				_ = unix.Kill(c.PID(), unix.SIGKILL)
 				_ = c.Wait()
 				err := proctree.Until("the bridge has ended", func() bool { return !proctree.Exists(s.Bridge) })
 				testkit.Check(t, err == nil, "%v", err)

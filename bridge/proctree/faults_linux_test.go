@@ -27,6 +27,17 @@ func init() {
 	roles["tree"] = tree
 	roles["flood"] = flood
 	roles["starved"] = starved
+	roles["no namespaces"] = func([]string) { // which may create none
+		verdict(container(os.WriteFile("/proc/sys/user/max_pid_namespaces", []byte("0"), 0)))
+	}
+	roles["no proc"] = func([]string) { // at all
+		verdict(container(unix.Mount("nothing", "/proc", "tmpfs", 0, "")))
+	}
+	roles["masked"] = masked
+	roles["fine"] = func([]string) {
+		_, err := EnterNamespace()
+		verdict(err)
+	}
 	roles["family"] = func([]string) { // deaf, with one in a session of its own
 		below("deaf", &syscall.SysProcAttr{Setsid: true}, nil)
 		syscall.Exec(os.Args[0], []string{os.Args[0], roleArg, "deaf"}, os.Environ())
@@ -304,16 +315,6 @@ func TestHundredStartAndStopTogether(t *testing.T) {
 		func() bool { return runtime.NumGoroutine() <= goroutines }))
 }
 
-func init() {
-	roles["no namespaces"] = noNamespaces
-	roles["masked"] = masked
-	roles["no proc"] = noProc
-	roles["fine"] = func([]string) {
-		_, err := EnterNamespace()
-		verdict(err)
-	}
-}
-
 // fallsBack checks that a command that cannot be isolated still runs.
 func fallsBack(cmd *exec.Cmd, got Isolation) error {
 	if got.Kind != NoNamespace || got.Why == "" {
@@ -333,13 +334,11 @@ func scene(err error) {
 	}
 }
 
-// noNamespaces may create no namespaces.
-func noNamespaces([]string) {
-	verdict(func() error {
-		scene(os.WriteFile("/proc/sys/user/max_pid_namespaces", []byte("0"), 0))
-		cmd := again(os.Args[0], "fine")
-		return fallsBack(cmd, Isolate(context.Background(), cmd, ModeAlways))
-	}())
+// container runs a command in a container, which err says if it cannot be simulated.
+func container(err error) error {
+	scene(err)
+	cmd := again(os.Args[0], "fine")
+	return fallsBack(cmd, Isolate(context.Background(), cmd, ModeAlways))
 }
 
 // masked has a /proc with something mounted over a part of it, as in containers.
@@ -352,15 +351,6 @@ func masked([]string) {
 			return fmt.Errorf("the probe says %v", err)
 		}
 		return fallsBack(cmd, Isolation{NoNamespace, err.Error()})
-	}())
-}
-
-// noProc has no /proc at all.
-func noProc([]string) {
-	verdict(func() error {
-		scene(unix.Mount("nothing", "/proc", "tmpfs", 0, ""))
-		cmd := again(os.Args[0], "fine")
-		return fallsBack(cmd, Isolate(context.Background(), cmd, ModeAlways))
 	}())
 }
 
@@ -453,27 +443,42 @@ func TestMonitoredInANamespace(t *testing.T) {
 	testkit.Same(t, "exit code", 7, c.State().ExitCode())
 }
 
-// TestBridgesOfOneRun: two bridges on one machine have agents of the same names. The end of one bridge ends
-// its own processes, and leaves those of the other alone.
+// TestBridgesOfOneRun: an orphan is found by its mark. Two bridges on one machine have agents of the same names: the
+// end of an agent, or of a bridge, ends its own processes, and leaves all others alone.
 func TestBridgesOfOneRun(t *testing.T) {
-	first := Mark{Run: testkit.Run(t), Bridge: "box", Agent: "orch-1.1"}
-	second := Mark{Run: testkit.Run(t), Bridge: "box-2", Agent: "orch-1.1"}
+	run := testkit.Run(t)
+	first := Mark{Run: run, Bridge: "box", Agent: "orch-1.1"}
 	c, orphan, stdin := begin(t, "parent", first)
-	_, other, _ := begin(t, "sleeper", second)
+	_, other, _ := begin(t, "sleeper", Mark{Run: run, Bridge: "box-2", Agent: "orch-1.1"})
+	_, second, _ := begin(t, "sleeper", Mark{Run: run, Bridge: "box", Agent: "orch-2.1"})
 	stdin.Close()
 	<-c.Done()
-	if n := kill(t, c); n != 1 || !alive(other) {
-		t.Errorf("the end of an agent killed %d others, and the other bridge's agent is alive: %v", n, alive(other))
+	testkit.Same(t, "survivors", 3, len(Survivors(run)))
+	for _, step := range []struct {
+		name  string
+		sweep func() int
+		want  int
+		ends  int
+	}{
+		{"the end of an agent", func() int { return kill(t, c) }, 1, orphan},
+		{"the sweep of another run", func() int { return Sweep("another run", "") }, 0, 0},
+		{"the sweep of another agent", func() int { return Sweep(run, "orch-3.1") }, 0, 0},
+		{"the sweep of an agent", func() int { return Sweep(run, "orch-2.1") }, 1, second},
+	} {
+		testkit.Same(t, step.name+" killed others", step.want, step.sweep())
+		if step.ends != 0 {
+			gone(t, step.ends)
+		}
+		testkit.Check(t, alive(other), "%s ended the other bridge's agent", step.name)
 	}
-	gone(t, orphan)
 	_, third, _ := begin(t, "sleeper", first)
-	if n := SweepMarked(Mark{Run: testkit.Run(t), Bridge: "box"}); n != 1 || !alive(other) {
+	if n := SweepMarked(Mark{Run: run, Bridge: "box"}); n != 1 || !alive(other) {
 		t.Errorf("the sweep of a bridge killed %d, and the other bridge's agent is alive: %v", n, alive(other))
 	}
 	gone(t, third)
-	left := SurvivorsMarked(Mark{Run: testkit.Run(t), Bridge: "box-2"})
+	left := SurvivorsMarked(Mark{Run: run, Bridge: "box-2"})
 	testkit.Check(t, len(left) == 1 && left[0].PID == other, "survivors of the other bridge: %v", left)
-	testkit.Same(t, "the sweep of the whole run killed", 1, Sweep(testkit.Run(t), ""))
+	testkit.Same(t, "the sweep of the whole run killed", 1, Sweep(run, ""))
 	gone(t, other)
 }
 

@@ -19,6 +19,10 @@ func init() {
 	roles["holder"] = holder
 	roles["inside"] = func(args []string) { verdict(inside(Kind(args[0]))) }
 	roles["asks"] = asks
+	roles["attacked"] = func([]string) { verdict(first(attacked)) }
+	roles["reuse"] = func([]string) { verdict(first(reuse)) }
+	roles["above"] = func([]string) { verdict(above()) }
+	roles["nested"] = func([]string) { verdict(nested()) }
 }
 
 // isolated makes cmd run in a PID namespace, or skips the test where none can be created.
@@ -174,14 +178,8 @@ func TestEnterWithoutBeingFirst(t *testing.T) {
 	testkit.Check(t, err == nil && got.Kind == NoNamespace, "not asked, entered %v, %v", got, err)
 }
 
-func init() {
-	roles["attacked"] = func([]string) { verdict(attacked()) }
-	roles["reuse"] = func([]string) { verdict(reuse()) }
-	roles["above"] = func([]string) { verdict(above()) }
-}
-
-// attacked is a subreaper whose agent tries to kill it.
-func attacked() error {
+// first plays the first process of a namespace, which is a subreaper.
+func first(play func() error) error {
 	if _, err := EnterNamespace(); err != nil {
 		return err
 	}
@@ -190,6 +188,11 @@ func attacked() error {
 		return err
 	}
 	defer release()
+	return play()
+}
+
+// attacked is a subreaper whose agent tries to kill it.
+func attacked() error {
 	sh := exec.Command("/bin/sh", "-c", "kill -9 $PPID; kill -9 1; kill -STOP 1; kill -9 -1")
 	sh.Env = []string{}
 	c, err := Start(sh, Mark{})
@@ -209,14 +212,6 @@ func TestAgentCannotKillItsSubreaper(t *testing.T) {
 // reuse makes the kernel reuse a pid, for a child and not for a thread of this process, which would keep
 // it.
 func reuse() error {
-	if _, err := EnterNamespace(); err != nil {
-		return err
-	}
-	release, err := BecomeSubreaper()
-	if err != nil {
-		return err
-	}
-	defer release()
 	for {
 		if err := reuseOne(); !errors.Is(err, errOurThread) {
 			return err
@@ -339,10 +334,6 @@ func TestKilledSubreaperIsSweptFromAbove(t *testing.T) {
 	judged(t, again(os.Args[0], "above"))
 }
 
-func init() {
-	roles["nested"] = func([]string) { verdict(nested()) }
-}
-
 // amid starts a sleeper with exactly the environment env, like a process that a program outside of the
 // registry left behind.
 func amid(t *testing.T, env ...string) *Child {
@@ -351,11 +342,8 @@ func amid(t *testing.T, env ...string) *Child {
 	cmd.Env = append([]string{}, env...)
 	c := testkit.Must(Start(cmd, Mark{}))(t)
 	t.Cleanup(func() { kill(t, c) })
-	if len(cmd.Env) > 0 { // Start returns a moment before the kernel has laid out the new program's environment
-		testkit.OK(t, until("the environment can be read", func() bool {
-			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", c.PID()))
-			return err == nil && len(text) > 0
-		}))
+	if len(cmd.Env) > 0 {
+		bears(t, c.PID())
 	}
 	return c
 }

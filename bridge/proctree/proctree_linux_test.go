@@ -225,22 +225,6 @@ func TestStoppedChildEndsByTermAndCont(t *testing.T) {
 	testkit.Check(t, ws.Signal() == syscall.SIGTERM, "ended by %v", ws)
 }
 
-func TestOrphanIsFoundByItsMark(t *testing.T) {
-	c, orphan, stdin := begin(t, "parent", Mark{Run: testkit.Run(t), Agent: "a.1"})
-	_, other, _ := begin(t, "sleeper", Mark{Run: testkit.Run(t), Agent: "a.2"})
-	stdin.Close()
-	<-c.Done()
-	left := Survivors(testkit.Run(t))
-	testkit.Check(t, len(left) == 2, "survivors: %v", left)
-	testkit.Same(t, "others killed", 1, kill(t, c))
-	gone(t, orphan)
-	testkit.Check(t, alive(other), "another agent's process was killed too")
-	n := Sweep("another run", "")
-	testkit.Check(t, n == 0 && alive(other), "sweeping another run killed %d", n)
-	testkit.Same(t, "sweeping the agent killed", 1, Sweep(testkit.Run(t), "a.2"))
-	gone(t, other)
-}
-
 func TestOrphanWithoutAMark(t *testing.T) {
 	t.Run("remembered", func(t *testing.T) {
 		c, orphan, stdin := begin(t, "hider", Mark{Run: testkit.Run(t), Agent: "a.1"})
@@ -276,20 +260,6 @@ func TestOrphansAreReaped(t *testing.T) {
 	c, orphan, _ := begin(t, "litter", Mark{Run: testkit.Run(t)})
 	<-c.Done()
 	gone(t, orphan)
-}
-
-func TestReaperLeavesStatusOfCmds(t *testing.T) {
-	for range 20 {
-		cmd := exec.Command("/bin/sh", "-c", "exit 7")
-		cmd.Env = []string{}
-		c := testkit.Must(Start(cmd, Mark{}))(t)
-		plain := exec.Command("/bin/sh", "-c", "exit 8") // not in the registry
-		err := plain.Run()
-		testkit.Need(t, err != nil && plain.ProcessState.ExitCode() == 8, "plain child: %v", err)
-		if _ = c.Wait(); c.State().ExitCode() != 7 {
-			t.Fatalf("child: %v", c.State())
-		}
-	}
 }
 
 func TestStartRefuses(t *testing.T) {

@@ -101,6 +101,15 @@ func put(t testing.TB, path, text string) {
 	testkit.OK(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
+// git runs git in the workspace, outside of the sandbox.
+func (w *world) git(t testing.TB, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+	cmd.Dir, cmd.Env = w.work, w.env
+	out, err := cmd.CombinedOutput()
+	testkit.Need(t, err == nil, "git %v: %v: %s", args, err, out)
+}
+
 // sh runs a script in the sandbox and returns its output.
 func (w *world) sh(t testing.TB, script string) (string, error) {
 	t.Helper()

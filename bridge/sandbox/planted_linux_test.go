@@ -21,19 +21,13 @@ func TestPlanting(t *testing.T) {
 	extra := filepath.Join(base, "extra")
 	testkit.OK(t, os.Mkdir(extra, 0o755))
 	w.cfg.Write = []string{extra}
-	git := func(args ...string) {
-		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
-		cmd.Dir, cmd.Env = w.work, w.env
-		out, err := cmd.CombinedOutput()
-		testkit.Need(t, err == nil, "git %v: %v: %s", args, err, out)
-	}
 	for _, dir := range []string{w.work, extra} {
-		git("init", "-q", dir)
+		w.git(t, "init", "-q", dir)
 	}
-	git("commit", "-q", "--allow-empty", "-m", "x")
-	git("worktree", "add", "-q", filepath.Join(base, "tree"))
+	w.git(t, "commit", "-q", "--allow-empty", "-m", "x")
+	w.git(t, "worktree", "add", "-q", filepath.Join(base, "tree"))
 	module := filepath.Join(w.work, ".git", "modules", "libs", "deep", "one") // a submodule's name is its path
-	git("init", "-q", "--bare", module)
+	w.git(t, "init", "-q", "--bare", module)
 	put(t, filepath.Join(w.work, ".git", "info", "attributes"), "")
 	put(t, filepath.Join(w.work, "a", "b", "private"), "PRIVATE")
 	w.cfg.Hide = append(w.cfg.Hide, filepath.Join(w.work, "a", "b", "private"))

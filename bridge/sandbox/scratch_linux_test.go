@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,32 +9,9 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
-// overlays skips a test where a shell cannot mount an overlay either.
-func overlays(t testing.TB) {
-	t.Helper()
-	cmd := exec.Command("unshare", "-m", "sh", "-c", `mount -t tmpfs x /dev/shm && cd /dev/shm && mkdir l u w m &&
-		mount -t overlay -o lowerdir=l,upperdir=u,workdir=w$1 x m && mkdir m/a && rm -r m/a && mkdir m/a`, "sh")
-	if os.Getuid() != 0 {
-		cmd.Args = append(append([]string{"unshare", "-Ur"}, cmd.Args[1:]...), ",userxattr")
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Skipf("no overlay can be mounted: %v: %s", err, out)
-	}
-}
-
-func TestScratchTrial(t *testing.T) {
-	overlays(t)
-	w := newWorld(t)
-	put(t, filepath.Join(w.work, ".git", "config"), "[core]\nrepositoryformatversion = 0\n")
-	put(t, filepath.Join(w.home, ".cache", "x"), "x")
-	r := w.trial(t, w.cfg.Program)
-	testkit.Check(t, r.Holds && r.Scratch && r.ScratchReason == "", "%+v", r)
-	testkit.Same(t, "left behind", "", w.files(t))
-}
-
 // TestFalseScratch: the trial detects a copy from which something gets out, although the agents' sandbox holds.
 func TestFalseScratch(t *testing.T) {
-	overlays(t)
+	testkit.Overlays(t)
 	w := newWorld(t)
 	put(t, filepath.Join(w.work, ".git", "config"), "[core]\nrepositoryformatversion = 0\n")
 	put(t, filepath.Join(w.home, ".ssh", "id"), "PRIVATE")

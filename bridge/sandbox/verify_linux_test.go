@@ -12,9 +12,13 @@ import (
 
 func TestTrial(t *testing.T) {
 	w := newWorld(t)
+	put(t, filepath.Join(w.work, ".git", "config"), "[core]\nrepositoryformatversion = 0\n")
+	put(t, filepath.Join(w.home, ".cache", "x"), "x")
 	r := w.trial(t, w.cfg.Program)
 	testkit.Check(t, r.Holds && r.Reason == "" && r.Version != "", "%+v", r)
 	testkit.Same(t, "left behind", "", w.files(t))
+	testkit.Overlays(t)
+	testkit.Check(t, r.Scratch && r.ScratchReason == "", "%+v", r)
 }
 
 // TestFalseProbeReports: Verify detects sandboxes that do not do what they should, each by the action that it did not

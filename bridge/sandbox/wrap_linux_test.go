@@ -65,6 +65,8 @@ func TestProbeInsideSandbox(t *testing.T) {
 		{"plants an agent", "mkdir -p ~/.claude/agents", false},
 		{"unmounts", "umount " + w.state, false},
 		{"mounts", "mount -t tmpfs x /usr || mount -o remount,rw /", false},
+		{"has capabilities over what it came with, in a user namespace of its own", "unshare --user --map-current-user " +
+			"--mount sh -c 'umount " + w.state + "; mount -o remount,rw /; cat " + w.state + "/journal; echo x > ~/x'", false},
 		{"sets the kernel", "echo $(cat /proc/sys/kernel/core_pattern) > /proc/sys/kernel/core_pattern", false},
 		{"commands the kernel", ": >> /proc/sysrq-trigger", false},
 		{"sees the other temporary files", "ls -d /tmp/* 2>/dev/null | grep -v " + strings.Split(w.home, "/")[2],
@@ -86,16 +88,6 @@ func TestProbeInsideSandbox(t *testing.T) {
 	}
 	got, err = os.ReadFile(filepath.Join(w.home, ".claude", "projects", "p", "s.jsonl"))
 	testkit.Check(t, err == nil && string(got) == "x\n", "the transcript outside is %q, %v", got, err)
-}
-
-// TestUserNamespace: a user namespace of its own gives a process capabilities over new mounts, but not over
-// those that it came with.
-func TestUserNamespace(t *testing.T) {
-	w := newWorld(t)
-	out, err := w.sh(t, "unshare --user --map-current-user --mount sh -c 'umount "+w.state+
-		"; mount -o remount,rw /; cat "+w.state+"/journal; echo x > ~/x'")
-	testkit.Check(t, err != nil && !strings.Contains(out, "PRIVATE"), "got out: %v %s", err, out)
-	testkit.Fails(t, "wrote to the home", testkit.Err(os.Lstat(filepath.Join(w.home, "x"))))
 }
 
 // TestSockets: sockets in a hidden directory are not there, and those that must be reachable are.
@@ -138,15 +130,9 @@ func TestWorktree(t *testing.T) {
 	w := newWorld(t)
 	base := filepath.Dir(w.home)
 	repo, tree := filepath.Join(base, "repo"), filepath.Join(base, "tree")
-	git := func(args ...string) {
-		cmd := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
-		cmd.Dir, cmd.Env = base, w.env
-		out, err := cmd.CombinedOutput()
-		testkit.Need(t, err == nil, "%v: %s", err, out)
-	}
-	git("init", "-q", repo)
-	git("-C", repo, "commit", "-q", "--allow-empty", "-m", "x")
-	git("-C", repo, "worktree", "add", "-q", tree)
+	w.git(t, "init", "-q", repo)
+	w.git(t, "-C", repo, "commit", "-q", "--allow-empty", "-m", "x")
+	w.git(t, "-C", repo, "worktree", "add", "-q", tree)
 	w.work = tree
 	out, err := w.sh(t, "git -c user.name=a -c user.email=a@b commit --allow-empty -qm y")
 	testkit.Check(t, err == nil, "%v: %s", err, out)

@@ -103,6 +103,19 @@ func Chromium(t testing.TB) string {
 	return ""
 }
 
+// Overlays skips a test where a shell cannot mount an overlay either.
+func Overlays(t testing.TB) {
+	t.Helper()
+	cmd := exec.Command("unshare", "-m", "sh", "-c", `mount -t tmpfs x /dev/shm && cd /dev/shm && mkdir l u w m &&
+		mount -t overlay -o lowerdir=l,upperdir=u,workdir=w$1 x m && mkdir m/a && rm -r m/a && mkdir m/a`, "sh")
+	if os.Getuid() != 0 {
+		cmd.Args = append(append([]string{"unshare", "-Ur"}, cmd.Args[1:]...), ",userxattr")
+	}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Skipf("no overlay can be mounted: %v: %s", err, out)
+	}
+}
+
 // FoldJSON formats a value for a golden file: whatever fits into a line of width bytes is one line.
 func FoldJSON(t testing.TB, value []byte, width int) string {
 	t.Helper()

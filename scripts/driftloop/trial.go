@@ -28,8 +28,8 @@ const (
 
 var suites = []suite{
 	{title: "The driver", pkg: "./bridge/claude", run: "Live",
-		core: "^TestLive(TextTurn|Verdict|Permission|MCP|Subagent|Interrupt|Steer|SlashIsText|Resume|EveryCallIsJudged|" +
-			"Doubt|SettingsHold|AskTools|Compaction|Query|Tools|Instructions)$"},
+		core: "^TestLive(TextTurn|Verdict|Permission|MCP|Subagent|Interrupt|Steer|Resume|EveryCallIsJudged|" +
+			"Doubt|SettingsHold|AskTools|Compaction|Query|Instructions)$"},
 	{title: "Conversations on the wire", pkg: "./rehearsal/fakecli", run: "^TestClaude$", subtests: true,
 		core: "^TestClaude$/^(hooks-judge|hooks-eof|text-turn|tool-turn|verdict|permission|mcp|interrupt-tool|steer|" +
 			"resume|control|compaction|subagent|api-429|merge|tasks)$"},

@@ -336,28 +336,30 @@ func TestSession(t *testing.T) {
 }
 
 func TestHybrid(t *testing.T) {
-	ctx := context.Background()
 	calls := 0
 	h := Hybrid{Rest: fixed{d: Decision{Decision: Retry, Reason: "x", Source: ByModel}, calls: &calls}}
-	d, err := h.Decide(ctx, SelectInput(record()))
-	testkit.Check(t, err == nil && d.Mode == planner && d.Source == ByRules && calls == 0,
-		"a clear case: %+v, %v after %d calls; want the rules'", d, err, calls)
-	d, err = h.Decide(ctx, SelectInput(record(ran(developer, 1, bad))))
-	testkit.Check(t, err == nil && d.Source == ByModel && calls == 1,
-		"an unclear case: %+v, %v after %d calls; want the other's", d, err, calls)
-	clear := planned(record(ran(developer, 1, ok)), step("complete", ""), step("pending", tester))
-	d, err = h.Decide(ctx, EvaluateInput(clear))
-	testkit.Check(t, err == nil && d.Mode == tester && d.Source == ByRules && calls == 1,
-		"a clear evaluation: %+v, %v after %d calls; want the rules'", d, err, calls)
-	over := planned(record(ran(developer, 1, ok), ran(tester, 2, ok)), step("complete", ""))
-	if d, err := h.Decide(ctx, EvaluateInput(over)); err != nil || d.Source != ByModel || calls != 2 {
-		t.Errorf("an end: %+v, %v after %d calls; want the other's: a model has to look", d, err, calls)
+	unclear := SelectInput(record(ran(developer, 1, bad)))
+	over := EvaluateInput(planned(record(ran(developer, 1, ok), ran(tester, 2, ok)), step("complete", "")))
+	for _, c := range []struct {
+		name, mode string
+		source     Source
+		in         Input
+	}{
+		{"a clear case", planner, ByRules, SelectInput(record())},
+		{"an unclear case", "", ByModel, unclear},
+		{"a clear evaluation", tester, ByRules,
+			EvaluateInput(planned(record(ran(developer, 1, ok)), step("complete", ""), step("pending", tester)))},
+		{"an end: a model has to look", "", ByModel, over},
+	} {
+		before := calls
+		d, err := h.Decide(t.Context(), c.in)
+		asked := calls > before
+		testkit.Check(t, err == nil && d.Mode == c.mode && d.Source == c.source && asked == (c.source == ByModel),
+			"%s: %+v, %v after %d calls", c.name, d, err, calls)
 	}
-	nobody := Hybrid{Rest: broken{errBroken}}
-	for _, in := range []Input{SelectInput(record(ran(developer, 1, bad))), EvaluateInput(over)} {
-		if _, err := nobody.Decide(ctx, in); !errors.Is(err, errBroken) {
-			t.Errorf("with another decider that fails: %v, want its error", err)
-		}
+	for _, in := range []Input{unclear, over} {
+		_, err := Hybrid{Rest: broken{errBroken}}.Decide(t.Context(), in)
+		testkit.Fails(t, "with another decider that fails", err, errBroken)
 	}
 }
 

@@ -380,14 +380,14 @@ func TestOverloadedTwice(t *testing.T) {
 				c := client(t, "http://models.local/v1", func(c *APIConfig) { c.Provider = provider })
 				c.http.Transport = inMemory{p.handler([]http.HandlerFunc{busy("7"), busy("0"),
 					decided(provider, `{"decision":"SELECT_MODE","mode":"tester","reason":"r"}`), busy("61")})}
-				m := Model{Ask: c, Prompts: apiFixed{}}
+				m := Model{Ask: c, Prompts: plain{}}
 				begin := time.Now()
-				d, err := m.Decide(t.Context(), input)
+				d, err := m.Decide(t.Context(), SelectInput(record()))
 				testkit.Check(t, err == nil && d.Mode == "tester" && d.Attempts == 3 && len(d.Warnings) == 2 &&
 					d.Model == "m-1" && time.Since(begin) == 11*time.Second, "%d: %+v %v after %v", status, d, err,
 					time.Since(begin))
 				begin = time.Now()
-				d, err = m.Decide(t.Context(), input)
+				d, err = m.Decide(t.Context(), SelectInput(record()))
 				testkit.Check(t, err != nil && d.Attempts == 1 && time.Since(begin) == 0 &&
 					strings.Contains(err.Error(), "asked again after 1m1s"), "a longer wait: %+v %v after %v", d, err,
 					time.Since(begin))
@@ -401,7 +401,7 @@ func TestCorrections(t *testing.T) {
 	t.Parallel()
 	p := serve(t, saysAPI(200, `{"choices":[{"finish_reason":"length","message":{"content":"{\"decision\": \"SEL"}}]}`),
 		decided(OpenAI, "Hm."), decided(OpenAI, `{"decision":"SELECT_MODE","mode":"tester","reason":"r"}`))
-	d, err := Model{Ask: client(t, p.URL, nil), Prompts: apiFixed{}}.Decide(t.Context(), input)
+	d, err := Model{Ask: client(t, p.URL, nil), Prompts: plain{}}.Decide(t.Context(), SelectInput(record()))
 	testkit.Need(t, err == nil && d.Mode == "tester" && len(d.Warnings) == 2 && d.Usage.Output == 10, "%+v %v", d, err)
 	told := p.got()[1].Body["messages"].([]any)[1].(map[string]any)["content"].(string)
 	testkit.Includes(t, "the correction", told, "cut off at the limit of 4096 tokens", "SEL")
@@ -564,10 +564,3 @@ func (m inMemory) RoundTrip(r *http.Request) (*http.Response, error) {
 	m.handler.ServeHTTP(w, r)
 	return w.Result(), nil
 }
-
-// apiFixed are prompts.
-type apiFixed struct{}
-
-func (apiFixed) Prompt(Input) (string, string, error) { return "s", "p", nil }
-
-var input = SelectAgentInput{Task: "Weave", AvailableAgents: []AgentDescription{{Name: "tester"}}}

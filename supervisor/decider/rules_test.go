@@ -237,68 +237,56 @@ func TestRulesTellWhatWentWrong(t *testing.T) {
 func TestRulesNeverCompleteOverOpenWork(t *testing.T) {
 	done := &DecisionPlan{Steps: []DecisionStep{{Index: 1, Status: "complete"}}, CurrentStepIndex: 1,
 		IsComplete: true}
-	all := []string{"planner", "developer", "tester", "reviewer"}
-	blocker := []string{"BLOCKER: it loses data"}
+	half := &DecisionPlan{Steps: []DecisionStep{{Index: 1, Status: "complete"},
+		{Index: 2, Mode: "reviewer", Status: "pending"}}, CurrentStepIndex: 1}
+	const blocker, inTurn = "BLOCKER: it loses data", "developer tester reviewer"
+	const all = "planner " + inTurn
+	blocks := func(agent string, since ...string) []OpenPoint {
+		return []OpenPoint{{Agent: agent, Remaining: []string{blocker}, Since: since}}
+	}
 	for _, c := range []struct {
-		name   string
-		agents []string
-		plan   *DecisionPlan
-		worked []string // successes, oldest first
-		open   []OpenPoint
-		want   string
-		says   string
-		aside  bool
+		name, agents string
+		plan         *DecisionPlan
+		worked       string // successes, oldest first
+		open         []OpenPoint
+		want, says   string
 	}{
-		{"nothing is open", all, done, []string{"developer", "tester", "reviewer"}, nil, "COMPLETE", "", false},
-		{"the reviewer's blocker", all, done, []string{"developer", "tester", "reviewer"},
-			[]OpenPoint{{Agent: "reviewer", Remaining: blocker}}, "SELECT_MODE developer",
-			"BLOCKER: it loses data", true},
-		{"without a plan", all, nil, []string{"developer", "tester", "reviewer"},
-			[]OpenPoint{{Agent: "reviewer", Remaining: blocker}}, "SELECT_MODE developer",
-			"BLOCKER: it loses data", true},
-		{"somebody has worked since", all, done, []string{"reviewer", "developer"},
-			[]OpenPoint{{Agent: "reviewer", Remaining: blocker, Since: []string{"developer"}}},
-			"SELECT_MODE reviewer", "BLOCKER: it loses data", true},
-		{"somebody has only looked since", all, done, []string{"developer", "tester", "reviewer"},
-			[]OpenPoint{{Agent: "tester", Remaining: blocker, Since: []string{"reviewer"}}},
-			"SELECT_MODE developer", "BLOCKER: it loses data", true},
-		{"before the next step", all,
-			&DecisionPlan{Steps: []DecisionStep{{Index: 1, Status: "complete"},
-				{Index: 2, Mode: "reviewer", Status: "pending"}}, CurrentStepIndex: 1},
-			[]string{"developer", "tester"}, []OpenPoint{{Agent: "tester", Remaining: blocker}},
-			"SELECT_MODE developer", "BLOCKER: it loses data", true},
-		{"nobody else is there", []string{"reviewer"}, done, []string{"reviewer"},
-			[]OpenPoint{{Agent: "reviewer", Remaining: blocker}}, "CONTINUE", "BLOCKER: it loses data", true},
-		{"who looked is not there any more", []string{"developer"}, done, []string{"developer"},
-			[]OpenPoint{{Agent: "reviewer", Remaining: blocker, Since: []string{"developer"}}}, "CONTINUE",
-			"BLOCKER: it loses data", true},
-		{"the developer's remark", all, done, []string{"developer", "tester", "reviewer"},
-			[]OpenPoint{{Agent: "developer", Remaining: []string{"docs"}}}, "COMPLETE", "docs (developer)",
-			false},
-		{"a reviewer's question", all, done, []string{"developer", "tester", "reviewer"},
+		{"nothing is open", all, done, inTurn, nil, "COMPLETE", ""},
+		{"the reviewer's blocker", all, done, inTurn, blocks("reviewer"), "SELECT_MODE developer", blocker},
+		{"without a plan", all, nil, inTurn, blocks("reviewer"), "SELECT_MODE developer", blocker},
+		{"somebody has worked since", all, done, "reviewer developer", blocks("reviewer", "developer"),
+			"SELECT_MODE reviewer", blocker},
+		{"somebody has only looked since", all, done, inTurn, blocks("tester", "reviewer"), "SELECT_MODE developer",
+			blocker},
+		{"before the next step", all, half, "developer tester", blocks("tester"), "SELECT_MODE developer", blocker},
+		{"nobody else is there", "reviewer", done, "reviewer", blocks("reviewer"), "CONTINUE", blocker},
+		{"who looked is not there any more", "developer", done, "developer", blocks("reviewer", "developer"),
+			"CONTINUE", blocker},
+		{"the developer's remark", all, done, inTurn, []OpenPoint{{Agent: "developer", Remaining: []string{"docs"}}},
+			"COMPLETE", "docs (developer)"},
+		{"a reviewer's question", all, done, inTurn,
 			[]OpenPoint{{Agent: "reviewer", OpenQuestions: []string{"Is it wanted?"}}}, "COMPLETE",
-			"Is it wanted? (reviewer)", false},
+			"Is it wanted? (reviewer)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := EvaluateProgressInput{Task: "t", Plan: c.plan, OpenPoints: c.open}
-			for i, name := range c.worked {
+			for i, name := range strings.Fields(c.worked) {
 				in.History = append(in.History,
 					ExecutionSummary{Agent: name, Iteration: i + 1, Status: StatusSuccess})
 			}
 			in.LastExecution = in.History[len(in.History)-1]
-			for _, name := range c.agents {
+			for _, name := range strings.Fields(c.agents) {
 				in.AvailableAgents = append(in.AvailableAgents, AgentDescription{Name: name})
 			}
 			evaluated, clear := in.Rule()
 			got := strings.TrimSpace(evaluated.Decision + " " + evaluated.Mode)
-			testkit.Check(t, got == c.want && evaluated.Aside == c.aside, "evaluated: %s, aside %v (%s), want %s", got,
-				evaluated.Aside, evaluated.Reason, c.want)
+			testkit.Check(t, got == c.want && evaluated.Aside == (c.says == blocker),
+				"evaluated: %s, aside %v (%s), want %s", got, evaluated.Aside, evaluated.Reason, c.want)
 			testkit.Check(t, !clear, "it is called clear: a model would not be asked")
 			testkit.Includes(t, "it says, and not", evaluated.Message+evaluated.Summary, c.says)
 			selected, _ := SelectAgentInput{Task: "t", Plan: c.plan, History: in.History,
 				OpenPoints: c.open, AvailableAgents: in.AvailableAgents}.Rule()
-			testkit.Same(t, fmt.Sprintf("selected: %+v", selected), (c.want == Complete),
-				(selected.Decision == Complete))
+			testkit.Same(t, fmt.Sprintf("selected: %+v", selected), c.want == Complete, selected.Decision == Complete)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"io/fs"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -20,10 +21,10 @@ import (
 
 var long = flag.Bool("long", false, "try ten times as many crash states")
 
-// scenario is one process of a run on a disk. Then a crash is simulated at every moment of it.
+// scenario is what happens to a run on a disk. Then a crash is simulated at every moment of it.
 type scenario struct {
 	name string
-	play func(t *testing.T, m *memFS, s *Store)
+	play func(t *testing.T, m *memFS, s *Store, r *Run)
 }
 
 // teller records on the disk what a run reported as durable, and adds the lines for it to the event log.
@@ -35,7 +36,7 @@ type teller struct {
 }
 
 func (tl *teller) options() Options {
-	return Options{Committed: func(upTo uint64) {
+	return Options{Trouble: tl.m.trouble, Committed: func(upTo uint64) {
 		tl.m.promise(upTo)
 		tl.mu.Lock()
 		defer tl.mu.Unlock()
@@ -67,25 +68,19 @@ func (tl *teller) snapshot(t *testing.T) {
 	synctest.Wait()
 }
 
-// last is the teller of the run that was created or opened last on a disk.
-var last = map[*memFS]*teller{}
-
 func createOn(t *testing.T, m *memFS, s *Store) *Run {
 	t.Helper()
-	tl := &teller{m: m}
-	r := testkit.Must(s.Create(Meta{Run: testRun, CWD: "/"}, tl.options()))(t)
-	last[m] = tl
-	return tl.begin(r)
+	m.last = &teller{m: m}
+	return m.last.begin(testkit.Must(s.Create(Meta{Run: testRun, CWD: "/"}, m.last.options()))(t))
 }
 
 func openOn(t *testing.T, m *memFS, s *Store) *Run {
 	t.Helper()
-	tl := &teller{m: m}
-	r, _, err := s.Open(testRun, 0, tl.options(), resumeTest)
+	m.last = &teller{m: m}
+	r, _, err := s.Open(testRun, 0, m.last.options(), resumeTest)
 	testkit.OK(t, err)
 	m.promise(r.Durable())
-	last[m] = tl
-	return tl.begin(r)
+	return m.last.begin(r)
 }
 
 // addBatches appends up to last, n records at a time, each batch complete and durable before the next: the
@@ -117,8 +112,7 @@ func addBatch(t *testing.T, r *Run, from, last uint64) {
 }
 
 var scenarios = []scenario{
-	{"orderly", func(t *testing.T, m *memFS, s *Store) {
-		r := createOn(t, m, s)
+	{"orderly", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		addLogged(t, r, 12, 3)
 		addLogged(t, r, 40, 14)
 		testkit.OK(t, r.Finish(t.Context(), "complete"))
@@ -127,27 +121,25 @@ var scenarios = []scenario{
 		addBatches(t, r, 60, 5)
 		closeRun(t, r)
 	}},
-	{"snapshots", func(t *testing.T, m *memFS, s *Store) {
-		r := createOn(t, m, s)
+	{"snapshots", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		for n := uint64(10); n < 50; n += 10 {
 			addLogged(t, r, n, 4)
-			last[m].snapshot(t)
+			m.last.snapshot(t)
 		}
 		addBatch(t, r, 41, 45) // not durable when it is requested
-		last[m].snapshot(t)
+		m.last.snapshot(t)
 		addLogged(t, r, 50, 4)
 		m.reboot()
 		r.Close()
 		r = openOn(t, m, freshStore(t, m))
 		addBatches(t, r, r.Durable()+5, 4)
-		last[m].snapshot(t)
+		m.last.snapshot(t)
 		closeRun(t, r)
 		closeRun(t, openOn(t, m, freshStore(t, m)))
 	}},
-	{"no room for a snapshot", func(t *testing.T, m *memFS, s *Store) {
-		r := createOn(t, m, s)
+	{"no room for a snapshot", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		addLogged(t, r, 10, 4)
-		last[m].snapshot(t)
+		m.last.snapshot(t)
 		for i, call := range []string{"write", "sync", "rename", "syncdir"} {
 			name := segmentName(3 + i)
 			if call == "syncdir" {
@@ -155,15 +147,14 @@ var scenarios = []scenario{
 			}
 			failTimes(m, call, name, 1, syscall.ENOSPC)
 			addLogged(t, r, r.Durable()+5, 5)
-			last[m].snapshot(t)
+			m.last.snapshot(t)
 			m.setFault(nil)
 		}
 		addBatches(t, r, r.Durable()+5, 5)
-		last[m].snapshot(t)
+		m.last.snapshot(t)
 		closeRun(t, r)
 	}},
-	{"event log on a bad disk", func(t *testing.T, m *memFS, s *Store) {
-		r := createOn(t, m, s)
+	{"event log on a bad disk", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		for _, f := range []struct {
 			call string
 			err  error
@@ -176,42 +167,32 @@ var scenarios = []scenario{
 		}
 		failTimes(m, "sync", LogName, 1, syscall.EIO)
 		addLogged(t, r, r.Durable()+6, 3)
-		last[m].snapshot(t)
+		m.last.snapshot(t)
 		addBatches(t, r, r.Durable()+6, 3)
 		synctest.Wait()
 		closeRun(t, r)
 		checkTold(t, s, r.Durable())
 	}},
-	{"full disk", func(t *testing.T, m *memFS, s *Store) {
-		r := createOn(t, m, s)
+	{"full disk", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		addLogged(t, r, 10, 5)
 		failTimes(m, "write", segmentName(1), 2, &errPartial{700, syscall.ENOSPC})
 		addLogged(t, r, 30, 10)
 		closeRun(t, r)
 	}},
-	{"failed fsync", func(t *testing.T, m *memFS, s *Store) {
-		r := createOn(t, m, s)
+	{"failed fsync", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		addBatches(t, r, 10, 5)
 		failTimes(m, "sync", segmentName(1), 1, syscall.EIO)
 		addLogged(t, r, 30, 10)
 		failTimes(m, "syncdir", testRun, 1, syscall.EIO)
-		failTimes2(m, "sync", segmentName(2), 1, syscall.EIO)
+		failTimes(m, "sync", segmentName(2), 1, syscall.EIO)
 		addLogged(t, r, 50, 10)
 		closeRun(t, r)
 	}},
 	// The process ends after its fsync has failed and before it can react.
-	{"failed fsync, then killed", func(t *testing.T, m *memFS, s *Store) {
-		r := createOn(t, m, s)
+	{"failed fsync, then killed", func(t *testing.T, m *memFS, s *Store, r *Run) {
 		addBatches(t, r, 10, 5)
-		m.setFault(func(call, name string) error {
-			if call == "sync" && isFile(name, segmentName(1)) {
-				return syscall.EIO
-			}
-			if call == "open" && name == segmentName(2)+scratchSuffix {
-				return syscall.ENOSPC
-			}
-			return nil
-		})
+		failTimes(m, "sync", segmentName(1), always, syscall.EIO)
+		failTimes(m, "open", segmentName(2), always, syscall.ENOSPC)
 		add(t, r, 11, 20)
 		synctest.Wait()
 		m.reboot()
@@ -224,51 +205,36 @@ var scenarios = []scenario{
 		addLogged(t, r, got+10, 5)
 		closeRun(t, r)
 	}},
-	{"killed in a batch", func(t *testing.T, m *memFS, s *Store) {
+	{"killed in a batch", func(t *testing.T, m *memFS, _ *Store, r *Run) {
 		for attempt := range uint64(4) {
-			var r *Run
-			if attempt == 0 {
-				r = createOn(t, m, s)
-			} else {
-				r = openOn(t, m, freshStore(t, m))
-			}
 			addLogged(t, r, r.Durable()+7, 3)
 			failTimes(m, "write", "", 1, &errPartial{int(300 + 100*attempt), errDead})
 			add(t, r, r.Durable()+1, r.Durable()+8)
 			synctest.Wait()
 			m.reboot()
 			r.Close()
+			r = openOn(t, m, freshStore(t, m))
 		}
-		closeRun(t, openOn(t, m, freshStore(t, m)))
+		closeRun(t, r)
 	}},
 }
 
-// failTimes makes the next n calls on a file of that name fail; if the name is empty, on any segment.
+const always = math.MaxInt
+
+// failTimes makes the next n calls on a file of that name fail, besides those that fail already; if the name is empty,
+// on any segment. A handle may have been opened before the file got its name.
 func failTimes(m *memFS, call, name string, n int, err error) {
+	others := m.fault
 	m.setFault(func(c, on string) error {
-		if _, segment := segmentNumber(strings.TrimSuffix(on, scratchSuffix)); c == call &&
-			(isFile(on, name) || name == "" && segment) && n > 0 {
+		on = strings.TrimSuffix(on, scratchSuffix)
+		if _, segment := segmentNumber(on); c == call && (on == name || name == "" && segment) && n > 0 {
 			n--
 			return err
 		}
-		return nil
-	})
-}
-
-// isFile reports whether a handle belongs to the file called name: it may have been opened before the file got
-// that name.
-func isFile(handle, name string) bool { return strings.TrimSuffix(handle, scratchSuffix) == name }
-
-// failTimes2 adds a second fault to the one that is set.
-func failTimes2(m *memFS, call, name string, n int, err error) {
-	first := m.fault
-	failTimes(m, call, name, n, err)
-	second := m.fault
-	m.setFault(func(c, on string) error {
-		if err := first(c, on); err != nil {
-			return err
+		if others != nil {
+			return others(c, on)
 		}
-		return second(c, on)
+		return nil
 	})
 }
 
@@ -287,7 +253,8 @@ func TestCrashStates(t *testing.T) {
 		t.Run(sc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemFS()
-				sc.play(t, m, freshStore(t, m))
+				s := freshStore(t, m)
+				sc.play(t, m, s, createOn(t, m, s))
 				states += crashEverywhere(t, newCrashDisk(), m.log, 0, 1)
 			})
 		})
@@ -345,7 +312,7 @@ func checkAfterCrash(t *testing.T, m *memFS, promised uint64, described bool) {
 	tl := &teller{m: m}
 	r, rec, err := s.Open(testRun, 0, tl.options(), resumeTest)
 	if err != nil {
-		testkit.Check(t, promised <= 0 && isMissing(err), "open: %v", err)
+		testkit.Check(t, promised <= 0 && errors.Is(err, fs.ErrNotExist), "open: %v", err)
 		return
 	}
 	testkit.Check(t, rec.Records >= promised, "%d records are left of %d that were called durable", rec.Records,
@@ -360,25 +327,21 @@ func checkAfterCrash(t *testing.T, m *memFS, promised uint64, described bool) {
 	syncRun(t, r)
 	synctest.Wait()
 	testkit.Works(t, "close", r.Close())
-	checkRecords(t, reader(s, testRun), rec.Records+2)
+	checkRecords(t, s, rec.Records+2)
 	checkTold(t, s, rec.Records+2)
 }
-
-func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // crashDisk follows the log of a memFS and knows what is durable at each point. What is not durable may or may
 // not be on the disk after a power cut, independently for each change: syncing a file does not sync its
 // directory, nor the other way round, and a write may be partial. What a failed sync did not write looks
 // written and is lost permanently: no later sync makes it durable.
-// written and is lost for good: no later sync makes it durable.
 type crashDisk struct {
 	nodes map[int]*diskNode
 }
 
 type diskNode struct {
-	entries map[string]int // durable
-	data    []byte         // durable
-	loose   []looseOp      // later changes, in order
+	memNode           // durable
+	loose   []looseOp // later changes, in order
 }
 
 type looseOp struct {
@@ -394,7 +357,7 @@ func newCrashDisk() *crashDisk {
 func diskOf(m *memFS) *crashDisk {
 	d := newCrashDisk()
 	for _, n := range m.nodes {
-		d.nodes[n.id] = &diskNode{entries: maps.Clone(n.entries), data: bytes.Clone(n.data)}
+		d.nodes[n.id] = &diskNode{memNode: n.clone()}
 	}
 	return d
 }
@@ -402,7 +365,7 @@ func diskOf(m *memFS) *crashDisk {
 func (d *crashDisk) node(id int) *diskNode {
 	n := d.nodes[id]
 	if n == nil {
-		n = &diskNode{entries: map[string]int{}}
+		n = &diskNode{memNode: memNode{id: id, entries: map[string]int{}}}
 		d.nodes[id] = n
 	}
 	return n
@@ -434,26 +397,6 @@ func (d *crashDisk) follow(o diskOp) {
 	}
 }
 
-func (n *diskNode) apply(o diskOp, data []byte) {
-	switch o.kind {
-	case "link":
-		n.entries[o.name] = o.child
-	case "unlink":
-		delete(n.entries, o.name)
-	case "rename":
-		if n.entries[o.name] == o.child {
-			delete(n.entries, o.name)
-		}
-		n.entries[o.to] = o.child
-	case "write":
-		n.data = writeAt(n.data, data, o.off)
-	case "truncate":
-		n.data = truncate(n.data, o.off)
-	case "free":
-		free(n.data, o.off, int64(len(o.data)))
-	}
-}
-
 // powerCut decides what happens to a change that is not durable.
 type powerCut func(o diskOp) (how int)
 
@@ -470,7 +413,7 @@ func (d *crashDisk) cut(decide powerCut, rnd *rand.Rand) *memFS {
 	m := &memFS{}
 	for id := range len(d.nodes) {
 		from := d.nodes[id]
-		n := &diskNode{entries: maps.Clone(from.entries), data: bytes.Clone(from.data)}
+		n := from.clone()
 		for _, l := range from.loose {
 			switch how := decide(l.diskOp); {
 			case how == dropped:
@@ -480,12 +423,16 @@ func (d *crashDisk) cut(decide powerCut, rnd *rand.Rand) *memFS {
 				n.tear(l.diskOp, how, rnd)
 			}
 		}
-		m.nodes = append(m.nodes, &memNode{id: id, entries: n.entries, data: n.data})
+		m.nodes = append(m.nodes, &n)
 	}
 	return m
 }
 
-func (n *diskNode) tear(o diskOp, how int, rnd *rand.Rand) {
+func (n *memNode) clone() memNode {
+	return memNode{id: n.id, entries: maps.Clone(n.entries), data: bytes.Clone(n.data)}
+}
+
+func (n *memNode) tear(o diskOp, how int, rnd *rand.Rand) {
 	switch how {
 	case tornByte:
 		n.apply(o, o.data[:rnd.IntN(len(o.data)+1)])

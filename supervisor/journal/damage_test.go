@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"sync"
@@ -40,25 +41,11 @@ func journalOf(batches ...int) (b []byte, ends []int64) {
 // memRun is a run in memory with the segments given.
 func memRun(segments ...[]byte) (*memFS, *Store) {
 	m := newMemFS()
-	s, err := openStore(m.root())
-	if err != nil {
-		panic(err)
-	}
-	if err := s.runs.Mkdir(testRun); err != nil {
-		panic(err)
-	}
-	dir, err := s.runs.Dir(testRun)
-	if err != nil {
-		panic(err)
-	}
+	s := must(openStore(m.root()))
+	check(s.runs.Mkdir(testRun))
+	dir := must(s.runs.Dir(testRun))
 	for i, b := range segments {
-		f, err := dir.Open(segmentName(i+1), openCreate)
-		if err != nil {
-			panic(err)
-		}
-		if _, err := f.WriteAt(b, 0); err != nil {
-			panic(err)
-		}
+		must(must(dir.Open(segmentName(i+1), openCreate)).WriteAt(b, 0))
 	}
 	return m, s
 }
@@ -83,15 +70,12 @@ func TestTruncatedAnywhere(t *testing.T) {
 		testkit.Check(t, rec.Records == want && (size < headerSize || !rec.Harmed()),
 			"%d bytes: %+v, want %d records and no alarm", size, rec, want)
 		torn := len(rec.Damage) > 0
-		if atEnd := slices.Contains(ends, size); size >= headerSize && torn == atEnd {
-			t.Errorf("%d bytes: damage %+v", size, rec.Damage)
-		}
+		testkit.Check(t, size < headerSize || torn != slices.Contains(ends, size), "%d bytes: damage %+v", size,
+			rec.Damage)
 		add(t, r, want+1, want+3)
 		closeRun(t, r)
-		checkRecords(t, reader(s, testRun), want+3)
-		if t.Failed() {
-			t.FailNow()
-		}
+		checkRecords(t, s, want+3)
+		testkit.Need(t, !t.Failed(), "%d bytes", size)
 	}
 }
 
@@ -171,12 +155,7 @@ func checkFlipOpens(t *testing.T, b []byte, ends []int64, at int) {
 	// All but the last batch are known to have been durable.
 	testkit.Check(t, rec.Harmed() == (want < uint64(len(ends))-4), "byte %d: harmed is %t: %+v", at, rec.Harmed(), rec)
 	closeRun(t, r)
-	r, rec, err = s.Open(testRun, 0, Options{}, resumeTest)
-	if err != nil || rec.Records != want || rec.Harmed() {
-		t.Errorf("byte %d, again: %v, %+v", at, err, rec)
-		return
-	}
-	closeRun(t, r)
+	resumes(t, s, want)
 }
 
 // TestMetaBitFlipped: a changed description is never accepted.
@@ -220,8 +199,7 @@ func TestDamageIsSetAside(t *testing.T) {
 	testkit.Check(t, bytes.Equal(now, b), "the damaged segment was changed")
 	add(t, r, 17, 30)
 	closeRun(t, r)
-	_, rec = openRun(t, s, testRun, Options{})
-	testkit.Check(t, rec.Records == 30 && rec.Damage == nil, "the next time: %+v", rec)
+	resumes(t, s, 30)
 }
 
 // TestShortened: a journal that ends before the place where it was closed is damaged, though everything in it
@@ -237,10 +215,8 @@ func TestShortened(t *testing.T) {
 		testkit.Check(t, err == nil && rec.Harmed() && rec.Records == []uint64{19, 17, 12}[i], "%d bytes: %+v, %v",
 			size, rec, err)
 	}
-	r, _ = openRun(t, s, testRun, Options{})
-	closeRun(t, r)
-	rec, err := s.Read(testRun, nil)
-	testkit.Check(t, err == nil && rec.Damage == nil && rec.Records == 12, "after it was opened: %+v, %v", rec, err)
+	testkit.OK(t, opening(s, testRun, 0))
+	resumes(t, s, 12)
 }
 
 func TestMetaLost(t *testing.T) {
@@ -314,51 +290,33 @@ func TestImpossibleLengthAllocatesNothing(t *testing.T) {
 }
 
 func TestFormatsOfOthers(t *testing.T) {
-	whole, _ := journalOf(3)
-	version := func(v int) []byte {
-		h := newHeader(testRun, 1, 0, seedOf(testRun), 0)
-		h.version = v
-		return append(h.encode(), whole[headerSize:]...)
-	}
-	other := append(newHeader("other-run", 1, 0, 0, 0).encode(), whole[headerSize:]...)
-	for _, c := range []struct {
-		name    string
+	older, newer := &VersionError{Found: formatVersion - 1, Known: formatVersion},
+		&VersionError{Found: formatVersion + 1, Known: formatVersion}
+	testkit.Check(t, !older.Newer() && newer.Newer(), "which is newer")
+	none := &ForeignError{Reason: "it is not a journal"}
+	for name, c := range map[string]struct {
 		content []byte
-		check   func(error) bool
+		want    error
 	}{
-		{"older", version(formatVersion - 1), func(err error) bool {
-			var e *VersionError
-			return errors.As(err, &e) && !e.Newer()
-		}},
-		{"newer", version(formatVersion + 1), func(err error) bool {
-			var e *VersionError
-			return errors.As(err, &e) && e.Newer()
-		}},
-		{"newest", version(999), func(err error) bool {
-			var e *VersionError
-			return errors.As(err, &e) && e.Found == 999
-		}},
-		{"of another run", other, func(err error) bool {
-			var e *ForeignError
-			return errors.As(err, &e) && e.Run == "other-run"
-		}},
-		{"text", bytes.Repeat([]byte("not a journal\n"), 99), func(err error) bool {
-			var e *ForeignError
-			return errors.As(err, &e)
-		}},
-		{"object", []byte("{}"), func(err error) bool { var e *ForeignError; return errors.As(err, &e) }},
-		{"random", randomBytes(1 << 20), func(err error) bool { var e *ForeignError; return errors.As(err, &e) }},
+		"older": {ofVersion(formatVersion - 1), older}, "newer": {ofVersion(formatVersion + 1), newer},
+		"of another run": {segmentWith(newHeader("other-run", 1, 0, 0, 0), 1),
+			&ForeignError{Run: "other-run", Reason: `it belongs to run "other-run"`}},
+		"text": {bytes.Repeat([]byte("not a journal\n"), 99), none}, "random": {randomBytes(1 << 20), none},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			s, r := newRun(t)
 			closeRun(t, r)
-			path := filepath.Join(r.Dir(), segmentName(1))
-			testkit.OK(t, os.WriteFile(path, c.content, 0o600))
+			file := filepath.Join(r.Dir(), segmentName(1))
+			testkit.OK(t, os.WriteFile(file, c.content, 0o600))
+			reflect.ValueOf(c.want).Elem().FieldByName("File").SetString(file)
 			before := listing(t, r.Dir())
-			_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
-			testkit.Check(t, c.check(err), "open: %v", err)
-			_, err = s.Read(testRun, nil)
-			testkit.Check(t, c.check(err), "read: %v", err)
+			for _, err := range []error{opening(s, testRun, 0), testkit.Err(s.Read(testRun, nil))} {
+				full := err
+				for err != nil && !reflect.DeepEqual(err, c.want) {
+					err = errors.Unwrap(err)
+				}
+				testkit.Check(t, err != nil, "%v, want %v", full, c.want)
+			}
 			testkit.Same(t, "files were touched", before, listing(t, r.Dir()))
 			all, err := s.List()
 			testkit.Check(t, err == nil && len(all) == 1 && all[0].Damaged, "list: %+v, %v", all, err)

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,21 +16,20 @@ import (
 // Faults of real file systems. Where the system does not let us cause them, the test says so and is skipped;
 // other tests simulate the same faults in memory.
 
-// mountTmpfs mounts a file system of a given size, as root.
-func mountTmpfs(t *testing.T, size string) string {
+// tmpfsStore is a store on a file system of a given size, which root can mount.
+func tmpfsStore(t *testing.T, size string) (dir string, s *Store) {
 	t.Helper()
-	dir := t.TempDir()
+	dir = t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0700,size="+size); err != nil {
 		t.Skipf("CANNOT MOUNT a file system to fill up: %v", err)
 	}
 	t.Cleanup(func() { unix.Unmount(dir, unix.MNT_DETACH) })
-	return dir
+	return dir, openTestStore(t, filepath.Join(dir, "state"))
 }
 
 // TestRealFullDisk fills a file system of 64 KB under a run, and frees space again.
 func TestRealFullDisk(t *testing.T) {
-	dir := mountTmpfs(t, "64k")
-	s := openTestStore(t, filepath.Join(dir, "state"))
+	dir, s := tmpfsStore(t, "64k")
 	told := make(chan error, 100)
 	r := createRun(t, s, testRun, Options{Trouble: func(err error) { told <- err }})
 	addBatches(t, r, 10, 2)
@@ -48,13 +46,12 @@ func TestRealFullDisk(t *testing.T) {
 	err = testkit.Receive(t, "signal", told)
 	testkit.Check(t, err == nil, "trouble went on: %v", err)
 	closeRun(t, r)
-	checkRecords(t, reader(s, testRun), 210)
+	checkRecords(t, s, 210)
 }
 
 // TestRealFullDiskAtStart: Create and Open return errors, and leave nothing locked.
 func TestRealFullDiskAtStart(t *testing.T) {
-	dir := mountTmpfs(t, "64k")
-	s := openTestStore(t, filepath.Join(dir, "state"))
+	dir, s := tmpfsStore(t, "64k")
 	r := createRun(t, s, testRun, Options{})
 	addBatches(t, r, 10, 1)
 	closeRun(t, r)
@@ -64,12 +61,8 @@ func TestRealFullDiskAtStart(t *testing.T) {
 	ballast := filepath.Join(dir, "ballast")
 	os.WriteFile(ballast, make([]byte, 1<<20), 0o600)
 	testkit.Fails(t, "create", testkit.Err(s.Create(Meta{Run: "second"}, Options{})), unix.ENOSPC)
-	if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("open: %v", err)
-	}
-	if rec, err := s.Read(testRun, nil); err != nil || rec.Records != 3 {
-		t.Errorf("read: %+v, %v", rec, err)
-	}
+	testkit.Fails(t, "open", opening(s, testRun, 0), unix.ENOSPC)
+	testkit.Same(t, "records to read", 3, testkit.Must(s.Read(testRun, nil))(t).Records)
 	testkit.OK(t, os.Remove(ballast))
 	_, rec := openRun(t, s, testRun, Options{})
 	testkit.Check(t, rec.Records == 3 && rec.Damage[0].SetAside != "", "%+v", rec)
@@ -78,20 +71,18 @@ func TestRealFullDiskAtStart(t *testing.T) {
 
 // TestRealReadOnly: runs of a read-only file system are read and listed, not opened.
 func TestRealReadOnly(t *testing.T) {
-	dir := mountTmpfs(t, "1m")
-	s := openTestStore(t, filepath.Join(dir, "state"))
+	dir, s := tmpfsStore(t, "1m")
 	r := createRun(t, s, testRun, Options{})
 	add(t, r, 1, 10)
 	closeRun(t, r)
 	if err := unix.Mount("", dir, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		t.Skipf("CANNOT REMOUNT: %v", err)
 	}
-	_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
-	testkit.Check(t, errors.Is(err, unix.EROFS), "open: %v", err)
+	testkit.Fails(t, "open", opening(s, testRun, 0), unix.EROFS)
 	testkit.Fails(t, "create", testkit.Err(s.Create(Meta{Run: "second"}, Options{})), unix.EROFS)
 	testkit.Fails(t, "remove", s.Remove(testRun), unix.EROFS)
 	again := openTestStore(t, filepath.Join(dir, "state"))
-	checkRecords(t, reader(again, testRun), 10)
+	checkRecords(t, again, 10)
 	all, err := again.List()
 	testkit.Check(t, err == nil && len(all) == 1 && !all[0].Damaged, "list: %+v, %v", all, err)
 }
@@ -113,19 +104,7 @@ func TestFileSizeLimit(t *testing.T) {
 		}
 	}
 	testkit.Check(t, seen >= 3, "the limit was met %d times: %v", seen, before)
-	checkRecordsAny(t, openTestStore(t, dir), 100)
-}
-
-// checkRecordsAny is checkRecords for what playWriter wrote, which is inputs only.
-func checkRecordsAny(t *testing.T, s *Store, n uint64) {
-	t.Helper()
-	rec, err := s.Read(testRun, func(r Record) error {
-		if string(r.Payload) != string(payload(r.Seq)) || r.Kind != Input {
-			return fmt.Errorf("record %d is wrong", r.Seq)
-		}
-		return nil
-	})
-	testkit.Check(t, err == nil && rec.Records == n && !rec.Harmed(), "%v, %+v, want %d records", err, rec, n)
+	checkRecords(t, openTestStore(t, dir), 100)
 }
 
 // needStrace is for faults that strace injects into a child's calls.
@@ -171,25 +150,9 @@ func TestRealFailingCalls(t *testing.T) {
 			all := strings.Join(before, "\n")
 			testkit.Check(t, (c.trouble != "") == strings.Contains(all, "trouble") && strings.Contains(all, c.trouble),
 				"want trouble %q:\n%s", c.trouble, all)
-			checkRecordsAny(t, openTestStore(t, dir), 40)
+			checkRecords(t, openTestStore(t, dir), 40)
 		})
 	}
-}
-
-// TestRealSlowDisk: while an fsync takes 5 s, another process reads, and appending does not wait.
-func TestRealSlowDisk(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes 5 s")
-	}
-	needStrace(t)
-	dir := t.TempDir()
-	c := startChild(t, "slow", dir, "", strace(dir, "fdatasync:delay_exit=5000000")...)
-	_, line := c.until("appended")
-	testkit.Check(t, line == "appended 1000, 0 durable", "%v", line)
-	all, err := openTestStore(t, dir).List()
-	testkit.Check(t, err == nil && len(all) == 1 && all[0].Live, "%+v, %v", all, err)
-	c.until("done")
-	checkRecords(t, reader(openTestStore(t, dir), testRun), 1000)
 }
 
 // TestFewDescriptors: with nearly no descriptors left, opening fails and can be retried; a journal of many
@@ -212,7 +175,5 @@ func TestFewDescriptors(t *testing.T) {
 	c = startChild(t, "open", s.root.Path(), "", "prlimit", "--nofile=7")
 	testkit.Includes(t, "with 7 descriptors", c.next(), "too many open files")
 	c.end()
-	r, rec := openRun(t, s, testRun, Options{})
-	testkit.Check(t, rec.Records == 3 && rec.Damage == nil, "%+v", rec)
-	closeRun(t, r)
+	resumes(t, s, 3)
 }

@@ -179,7 +179,8 @@ func TestTornEnds(t *testing.T) {
 		back := backward(t, raw[:cut])
 		testkit.Need(t, slices.Equal(back, list), "cut at %d: backward %v", cut, back)
 		c := h.Next.Prev
-		mended := testkit.Must(c.Append(slices.Clone(raw[:h.Next.Offset]), LogContent{At: began, Line: json.RawMessage(`{}`)}))(t)
+		mended := testkit.Must(c.Append(slices.Clone(raw[:h.Next.Offset]),
+			LogContent{At: began, Line: json.RawMessage(`{}`)}))(t)
 		if list, h := forward(t, mended); !slices.Equal(list, numbers(1, whole+1)) || h.Damage != nil || h.Torn != 0 {
 			t.Fatalf("mended behind %d: %v, %+v", cut, list, h)
 		}
@@ -283,18 +284,12 @@ func TestWalksEndEarly(t *testing.T) {
 	testkit.Check(t, errors.Is(err, stop) && h.Next.Offset == int64(ends[3]), "stopped: %+v, %v", h, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := logOf(raw).Each(ctx, LogPosition{}, func(LogEntry) error { return nil }); !errors.Is(
-		err,
-		context.Canceled,
-	) {
-		t.Errorf("forward, cancelled: %v", err)
-	}
+	on := func(LogEntry) error { return nil }
+	testkit.Fails(t, "forward, cancelled", testkit.Err(logOf(raw).Each(ctx, LogPosition{}, on)), context.Canceled)
 	testkit.Fails(t, "backward, cancelled",
 		logOf(raw).Backward(ctx, LogPosition{}, func(LogEntry) bool { return true }), context.Canceled)
-	if _, err := logOf(raw[:50]).Each(t.Context(), LogPosition{Offset: 51},
-		func(LogEntry) error { return nil }); err == nil {
-		t.Error("a log that became shorter is not an error")
-	}
+	testkit.Fails(t, "a log that became shorter",
+		testkit.Err(logOf(raw[:50]).Each(t.Context(), LogPosition{Offset: 51}, on)))
 }
 
 // TestLongLines: lines that are longer than one read.
@@ -339,9 +334,7 @@ func FuzzLog(f *testing.F) {
 func packedRun(t *testing.T, m *memFS) (s *Store, r *Run, reader *EventLog) {
 	t.Helper()
 	s = freshStore(t, m)
-	tl := &teller{m: m}
-	r = testkit.Must(s.Create(Meta{Run: testRun}, tl.options()))(t)
-	tl.begin(r)
+	r = createOn(t, m, s)
 	reader = testkit.Must(s.EventLog(testRun))(t)
 	addBatches(t, r, 40, 2)
 	time.Sleep(20 * eventSync) // a few blocks each time
@@ -351,11 +344,6 @@ func packedRun(t *testing.T, m *memFS) (s *Store, r *Run, reader *EventLog) {
 	}
 	synctest.Wait()
 	return s, r, reader
-}
-
-func (m *memFS) fileOf(name string) *memNode {
-	runs := m.nodes[m.nodes[0].entries[runsName]]
-	return m.nodes[m.nodes[runs.entries[testRun]].entries[name]]
 }
 
 // TestPackedLog: a log whose beginning is packed reads as one that is not: forward, backward, in pieces, by a reader
@@ -390,9 +378,7 @@ func TestPackedLog(t *testing.T) {
 		testkit.Check(t, int64(len(b)) == size && bytes.Equal(b, whole), "the copy has other content")
 		testkit.OK(t, content.Close())
 		testkit.OK(t, kept.Close())
-		r, rec := openRun(t, s, testRun, Options{})
-		testkit.Check(t, !rec.Harmed(), "resumed with %+v", rec)
-		closeRun(t, r)
+		resumes(t, s, 60)
 		checkTold(t, s, 60)
 	})
 }
@@ -411,20 +397,14 @@ func TestPackingFails(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemFS()
-			failing := true
-			m.setFault(func(call, name string) error {
-				if failing && call == c.call && name == c.name {
-					return c.err
-				}
-				return nil
-			})
+			failTimes(m, c.call, c.name, always, c.err)
 			s, r, log := packedRun(t, m)
 			testkit.OK(t, log.Close())
 			testkit.Check(t, bytes.IndexByte(m.fileOf(LogName).data, 0) < 0,
 				"%s of %s: %v: a part of the log was given up", c.call, c.name, c.err)
 			checkTold(t, s, 60)
 			closeRun(t, r)
-			failing = false
+			m.setFault(nil)
 			r, _ = openRun(t, s, testRun, Options{})
 			addBatches(t, r, 62, 1)
 			testkit.OK(t, r.AppendEvents(append(linesOf(61), linesOf(62)...)...))
@@ -444,10 +424,7 @@ func TestPackedDamage(t *testing.T) {
 		"a bit":  func(m *memFS) { b := m.fileOf(PackedName).data; b[len(b)/2] ^= 1 },
 		"a head": func(m *memFS) { clear(m.fileOf(PackedName).data[:packedHead]) },
 		"short":  func(m *memFS) { n := m.fileOf(PackedName); n.data = n.data[:len(n.data)/2] },
-		"gone": func(m *memFS) {
-			runs := m.nodes[m.nodes[0].entries[runsName]]
-			delete(m.nodes[runs.entries[testRun]].entries, PackedName)
-		},
+		"gone":   func(m *memFS) { delete(m.runDir().entries, PackedName) },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemFS()
@@ -463,9 +440,7 @@ func TestPackedDamage(t *testing.T) {
 			})
 			testkit.Check(t, err == nil && len(h.Damage) != 0 && lines != 0 && last == 60,
 				"%s: %d lines up to %d, %v, %+v", name, lines, last, err, h)
-			testkit.OK(t, log.Close())
-			r, _ = openRun(t, s, testRun, Options{})
-			closeRun(t, r)
+			testkit.OK(t, log.Close(), opening(s, testRun, 0))
 		})
 	}
 }
@@ -495,29 +470,8 @@ func TestCutBelowThePacked(t *testing.T) {
 		if want := 10 + 5 - 1; err != nil || lines != want || len(h.Damage) != 1 {
 			t.Errorf("%d lines of %d, %v, %+v", lines, want, err, h)
 		}
-		testkit.OK(t, log.Close())
-		r, _ = openRun(t, s, testRun, Options{})
-		closeRun(t, r)
+		testkit.OK(t, log.Close(), opening(s, testRun, 0))
 	})
-}
-
-// bigRun writes a journal of 100 MB, nearly all narration of 1 to 8 KB.
-func bigRun(tb testing.TB, dir string) *Store {
-	s := testkit.Must(OpenStore(dir))(tb)
-	r := testkit.Must(s.Create(Meta{Run: "big"}, Options{MaxPending: 256 << 20}))(tb)
-	text := randomBytes(8 << 10)
-	for i, size := 0, 0; size < 100<<20; i++ {
-		kind, n := Narration, 1<<10+i*37%(7<<10)
-		if i%20 == 0 {
-			kind, n = Input, 300
-		}
-		testkit.Must(r.Append(kind, text[:n]))(tb)
-		if size += n + frameHead; i%500 == 0 {
-			testkit.OK(tb, r.Sync(tb.Context()))
-		}
-	}
-	testkit.OK(tb, r.Close())
-	return s
 }
 
 // TestRead100MB: reading a journal does not allocate its size in memory again and again.
@@ -526,12 +480,24 @@ func TestRead100MB(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 100 MB")
 	}
-	s := bigRun(t, filepath.Join(t.TempDir(), "state"))
-	defer s.Close()
+	s := newTestStore(t)
+	r := createRun(t, s, testRun, Options{MaxPending: 256 << 20})
+	text := randomBytes(8 << 10) // nearly all is narration of 1 to 8 KB
+	for i, size := 0, 0; size < 100<<20; i++ {
+		kind, n := Narration, 1<<10+i*37%(7<<10)
+		if i%20 == 0 {
+			kind, n = Input, 300
+		}
+		testkit.Must(r.Append(kind, text[:n]))(t)
+		if size += n + frameHead; i%500 == 0 {
+			syncRun(t, r)
+		}
+	}
+	closeRun(t, r)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	inputs := 0
-	rec, err := s.Read("big", func(r Record) error {
+	rec, err := s.Read(testRun, func(r Record) error {
 		if r.Kind == Input {
 			inputs++
 		}

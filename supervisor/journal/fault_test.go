@@ -3,6 +3,8 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,26 +49,11 @@ func (tr *troubles) last() (reports int, present error) {
 	return len(tr.told), tr.told[len(tr.told)-1]
 }
 
-// failing is a call that fails until it is repaired.
-type failing struct {
-	mu  sync.Mutex
-	err error
-}
-
-func (f *failing) set(err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.err = err
-}
-
-func (f *failing) on(calls ...string) func(call, name string) error {
-	return func(call, name string) error {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		for _, c := range calls {
-			if c == call {
-				return f.err
-			}
+// failing fails these calls, of any file.
+func failing(err error, calls ...string) func(call, name string) error {
+	return func(call, _ string) error {
+		if slices.Contains(calls, call) {
+			return err
 		}
 		return nil
 	}
@@ -92,11 +79,9 @@ func TestFullDiskIsRetried(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var tr troubles
-				var fail failing
 				m, _, r := runInMemory(t, tr.options())
 				addBatches(t, r, 10, 5)
-				fail.set(c.err)
-				m.setFault(fail.on(c.calls...))
+				m.setFault(failing(c.err, c.calls...))
 				add(t, r, 11, 20)
 				time.Sleep(10 * time.Second)
 				add(t, r, 21, 25)
@@ -108,7 +93,7 @@ func TestFullDiskIsRetried(t *testing.T) {
 				if records, bytes := r.Pending(); records != 15 || bytes != 15*(frameHead+100) {
 					t.Errorf("%d records of %d bytes are pending", records, bytes)
 				}
-				fail.set(nil)
+				m.setFault(nil)
 				mended := time.Now()
 				syncRun(t, r)
 				d := time.Since(mended)
@@ -142,27 +127,18 @@ func TestFailedSyncIsNeverTrusted(t *testing.T) {
 		m.mu.Unlock()
 		addBatches(t, r, 40, 10)
 		for _, o := range m.log[from:] {
-			if h := m.nodes[o.node]; o.kind == "write" && h == segmentNode(m, 1) {
-				t.Error("the failed segment was written to again")
-			}
+			testkit.Check(t, o.kind != "write" || o.node != m.fileOf(segmentName(1)).id,
+				"the failed segment was written to again")
 		}
 		closeRun(t, r)
 	})
 }
 
-func segmentNode(m *memFS, number int) *memNode {
-	runs := m.nodes[m.nodes[0].entries[runsName]]
-	run := m.nodes[runs.entries[testRun]]
-	return m.nodes[run.entries[segmentName(number)]]
-}
-
 func TestCloseGivesUpInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var fail failing
-		fail.set(syscall.ENOSPC)
 		m, s, r := runInMemory(t, Options{})
 		addBatches(t, r, 5, 5)
-		m.setFault(fail.on("write"))
+		m.setFault(failing(syscall.ENOSPC, "write"))
 		add(t, r, 6, 8)
 		began := time.Now()
 		err := r.Close()
@@ -172,9 +148,7 @@ func TestCloseGivesUpInTime(t *testing.T) {
 		testkit.Fails(t, "sync after that", r.Sync(t.Context()), ErrClosed)
 		testkit.Works(t, "second close", r.Close())
 		m.setFault(nil)
-		r2, rec, err := s.Open(testRun, 0, Options{}, resumeTest) // the lock is free
-		testkit.Check(t, err == nil && rec.Records == 5 && !rec.Harmed(), "open: %v, %+v", err, rec)
-		closeRun(t, r2)
+		resumes(t, s, 5) // the lock is free
 	})
 }
 
@@ -217,7 +191,7 @@ func TestHangingDisk(t *testing.T) {
 		})
 		add(t, r, 1, 1)
 		testkit.Fails(t, "close", r.Close(), ErrStuck)
-		_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
+		err := opening(s, testRun, 0)
 		testkit.Check(t, isHeld(err), "a second owner while the first may still write: %v", err)
 		close(answer)
 		<-r.done
@@ -232,28 +206,24 @@ func isHeld(err error) bool {
 
 func TestPendingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var fail failing
-		fail.set(syscall.ENOSPC)
 		m, _, r := runInMemory(t, Options{MaxPending: 10_000})
-		m.setFault(fail.on("write"))
-		narrated, inputs := 0, 0
-		for range 1000 {
-			if _, err := r.Append(Narration, payload(1)); err == nil {
-				narrated++
-			} else if !errors.Is(err, ErrDropped) {
-				t.Fatal(err)
+		m.setFault(failing(syscall.ENOSPC, "write"))
+		for _, c := range []struct {
+			kind    Kind
+			refusal error
+		}{{Narration, ErrDropped}, {Input, ErrFull}} {
+			taken := 0
+			for range 1000 {
+				_, err := r.Append(c.kind, payload(1))
+				testkit.Need(t, err == nil || errors.Is(err, c.refusal), "%v", err)
+				if err == nil {
+					taken++
+				}
 			}
+			testkit.Same(t, fmt.Sprint("taken of kind ", c.kind), 80, taken)
 		}
-		for range 1000 {
-			if _, err := r.Append(Input, payload(1)); err == nil {
-				inputs++
-			} else if !errors.Is(err, ErrFull) {
-				t.Fatal(err)
-			}
-		}
-		testkit.Check(t, narrated == 80 && inputs == 80 && r.Lost() == 920,
-			"%d narrations and %d inputs were taken, lost %d", narrated, inputs, r.Lost())
-		fail.set(nil)
+		testkit.Same(t, "lost", 920, r.Lost())
+		m.setFault(nil)
 		syncRun(t, r)
 		testkit.Same(t, "after that: record", 161, testkit.Must(r.Append(Narration, nil))(t))
 		testkit.Works(t, "Close", r.Close())
@@ -271,8 +241,7 @@ func TestSizeIsBounded(t *testing.T) {
 		fill := func() (taken int) {
 			t.Helper()
 			for range 1000 {
-				line := LogContent{Input: r.Durable(), At: time.Now(), Record: []byte(`{}`)}
-				testkit.OK(t, r.AppendEvents(line))
+				testkit.OK(t, r.AppendEvents(LogContent{Input: r.Durable(), At: time.Now(), Record: []byte(`{}`)}))
 				kind := Kind(1 + taken%2)
 				_, err := r.Append(kind, payload(1))
 				if errors.Is(err, ErrFull) {
@@ -314,134 +283,112 @@ func TestRefusedRecords(t *testing.T) {
 	syncRun(t, r)
 }
 
-// soonRun is a run in memory that counts the commits to its segment and the writes to its event log.
-func soonRun(t *testing.T) (r *Run, commits, logged *atomic.Int32) {
-	t.Helper()
-	commits, logged = new(atomic.Int32), new(atomic.Int32)
-	m := newMemFS()
-	r = testkit.Must(freshStore(t, m).Create(Meta{Run: testRun, CWD: "/"}, Options{}))(t)
+// soonRun is a run in memory that counts the commits to its segment, each of which takes as long as slow says, and the
+// writes to its event log.
+type soonRun struct {
+	*Run
+	t               *testing.T
+	commits, logged atomic.Int32
+	slow            atomic.Int64
+}
+
+func newSoonRun(t *testing.T) *soonRun {
+	m, _, r := runInMemory(t, Options{})
+	s := &soonRun{Run: r, t: t}
 	t.Cleanup(func() { r.Close() })
 	m.setFault(func(call, name string) error {
 		switch {
 		case call == "sync" && strings.HasPrefix(name, "journal-"):
-			commits.Add(1)
+			s.commits.Add(1)
+			time.Sleep(time.Duration(s.slow.Load()))
 		case call == "write" && name == LogName:
-			logged.Add(1)
+			s.logged.Add(1)
 		}
 		return nil
 	})
 	synctest.Wait() // the writer waits for something to write
-	return r, commits, logged
+	return s
 }
 
-func addSoon(t *testing.T, r *Run, seq uint64) {
-	t.Helper()
-	got, err := r.AppendSoon(kindOf(seq), payload(seq))
-	testkit.Need(t, err == nil && got == seq, "record %d got number %d: %v", seq, got, err)
+func (s *soonRun) soon(seq uint64) {
+	s.t.Helper()
+	testkit.Same(s.t, "number", seq, testkit.Must(s.AppendSoon(kindOf(seq), payload(seq)))(s.t))
 }
 
-// addLine adds a line to the event log.
-func addLine(t *testing.T, r *Run) {
-	t.Helper()
-	line := LogContent{Input: r.Durable(), At: time.Now(), Record: []byte(`{}`)}
-	testkit.OK(t, r.AppendEvents(line))
+// line adds a line to the event log.
+func (s *soonRun) line() {
+	s.t.Helper()
+	testkit.OK(s.t, s.AppendEvents(LogContent{Input: s.Durable(), At: time.Now(), Record: []byte(`{}`)}))
+}
+
+func (s *soonRun) expect(when string, durable uint64, commits, logged int32) {
+	s.t.Helper()
+	synctest.Wait()
+	d, c, l := s.Durable(), s.commits.Load(), s.logged.Load()
+	testkit.Need(s.t, d == durable && c == commits && l == logged,
+		"%s: durable up to %d, %d commits, %d writes to the event log; want %d, %d and %d", when, d, c, l, durable,
+		commits, logged)
 }
 
 // TestSoonSharesACommit: an input that is not urgent is durable after SoonDelay, or with an urgent one before that.
 func TestSoonSharesACommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, commits, _ := soonRun(t)
-		addSoon(t, r, 1)
+		r := newSoonRun(t)
+		r.soon(1)
 		time.Sleep(SoonDelay / 2)
-		synctest.Wait()
-		d, n := r.Durable(), commits.Load()
-		testkit.Need(t, d == 0 && n == 0, "before the delay is over: durable up to %d, %d commits", d, n)
-		add(t, r, 2, 2)
-		synctest.Wait()
-		d, n = r.Durable(), commits.Load()
-		testkit.Need(t, d == 2 && n == 1, "after an urgent input: durable up to %d, %d commits, want 2 and 1", d, n)
-		addSoon(t, r, 3) // the whole delay begins again
+		r.expect("before the delay is over", 0, 0, 0)
+		add(t, r.Run, 2, 2)
+		r.expect("after an urgent input", 2, 1, 0)
+		r.soon(3) // the whole delay begins again
 		time.Sleep(SoonDelay - time.Nanosecond)
-		synctest.Wait()
-		d, n = r.Durable(), commits.Load()
-		testkit.Need(t, d == 2 && n == 1, "just before the second delay is over: durable up to %d, %d commits", d, n)
-		addSoon(t, r, 4)
+		r.expect("just before the second delay is over", 2, 1, 0)
+		r.soon(4)
 		time.Sleep(time.Nanosecond)
-		synctest.Wait()
-		d, n = r.Durable(), commits.Load()
-		testkit.Need(t, d == 4 && n == 2, "after the delay: durable up to %d, %d commits, want 4 and 2", d, n)
+		r.expect("after the delay", 4, 2, 0)
 		began := time.Now()
-		addSoon(t, r, 5)
-		syncRun(t, r)
+		r.soon(5)
+		syncRun(t, r.Run)
 		testkit.Same(t, "Sync took", 0, time.Since(began))
-		testkit.Same(t, "r.Durable()", 5, r.Durable())
-		addSoon(t, r, 6)
-		closeRun(t, r)
+		r.expect("after Sync", 5, 3, 0)
+		r.soon(6)
+		closeRun(t, r.Run)
 		testkit.Same(t, "durable after Close", 6, r.Durable())
 	})
 }
 
 // TestLinesShareAWrite: lines of the event log are written together, SoonDelay after the first of them, however many
-// commits there are before that; at once before a snapshot, and at Close.
+// commits there are before that, and even if other lines are added while a commit keeps the writer busy; at once before
+// a snapshot, and at Close.
 func TestLinesShareAWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, commits, logged := soonRun(t)
-		expect := func(when string, writes, committed int32) {
-			t.Helper()
-			synctest.Wait()
-			if n, c := logged.Load(), commits.Load(); n != writes || c != committed {
-				t.Errorf("%s: %d writes to the event log and %d commits, want %d and %d", when, n, c, writes, committed)
-			}
-		}
-		add(t, r, 1, 1)
-		expect("after the first input", 0, 1)
-		addLine(t, r)
+		r := newSoonRun(t)
+		add(t, r.Run, 1, 1)
+		r.expect("after the first input", 1, 1, 0)
+		r.line()
 		time.Sleep(SoonDelay / 2)
-		add(t, r, 2, 2)
-		expect("after a commit before the delay is over", 0, 2)
-		addLine(t, r)
+		add(t, r.Run, 2, 2)
+		r.expect("after a commit before the delay is over", 2, 2, 0)
+		r.line()
 		time.Sleep(SoonDelay/2 - time.Nanosecond)
-		expect("just before the delay is over", 0, 2)
+		r.expect("just before the delay is over", 2, 2, 0)
 		time.Sleep(time.Nanosecond)
-		expect("after the delay", 1, 2)
-		addLine(t, r)
+		r.expect("after the delay", 2, 2, 1)
+		r.line()
 		time.Sleep(SoonDelay)
-		expect("after another delay", 2, 2)
-		addLine(t, r)
-		testkit.Check(t, r.Snapshot(func() ([]byte, error) { return nil, nil }), "no snapshot was begun")
-		expect("before a snapshot", 3, 3)
-		addLine(t, r)
-		closeRun(t, r)
-		expect("at the end", 4, 3)
-	})
-}
-
-// TestLinesAreNotDelayedTwice: the delay of the first line counts, even if other lines are added while a commit keeps
-// the writer busy.
-func TestLinesAreNotDelayedTwice(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m, _, r := runInMemory(t, Options{})
-		add(t, r, 1, 1)
-		syncRun(t, r)
-		var slow atomic.Bool
-		var logged atomic.Int32
-		m.setFault(func(call, name string) error {
-			if call == "sync" && strings.HasPrefix(name, "journal-") && slow.Load() {
-				time.Sleep(2 * SoonDelay)
-			}
-			if call == "write" && name == LogName {
-				logged.Add(1)
-			}
-			return nil
-		})
-		addLine(t, r)
-		slow.Store(true)
-		add(t, r, 2, 2) // its commit takes twice the delay
+		r.expect("after another delay", 2, 2, 2)
+		r.line()
+		r.slow.Store(int64(2 * SoonDelay))
+		add(t, r.Run, 3, 3)
 		time.Sleep(SoonDelay + time.Nanosecond)
-		addLine(t, r)
+		r.line()
 		time.Sleep(SoonDelay - time.Nanosecond)
-		synctest.Wait()
-		testkit.Same(t, "writes to the event log after the commit", 1, logged.Load())
-		closeRun(t, r)
+		r.expect("after a commit of twice the delay", 3, 3, 3)
+		r.slow.Store(0)
+		r.line()
+		testkit.Check(t, r.Snapshot(func() ([]byte, error) { return nil, nil }), "no snapshot was begun")
+		r.expect("before a snapshot", 3, 4, 4)
+		r.line()
+		closeRun(t, r.Run)
+		testkit.Same(t, "writes at the end", 5, r.logged.Load())
 	})
 }

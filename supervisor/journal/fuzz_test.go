@@ -2,24 +2,27 @@ package journal
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
+	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
-var update = flag.Bool("update", false, "write the seed corpora")
+// recoverSeed is a seed of FuzzRecover: the bytes of one or two segments, how many records are recovered from them, and
+// whether damage is reported.
+type recoverSeed struct {
+	first, second []byte
+	records       int // refused: it is no journal of this run
+	harmed        bool
+}
 
-// A seed of FuzzRecover is the bytes of one or two segments.
-type recoverSeed struct{ first, second []byte }
+const refused = -1
 
 // segmentWith is a segment with any header and frames that are a chain from prev, one per batch.
 func segmentWith(h header, seqs ...uint64) []byte {
@@ -34,6 +37,13 @@ func segmentWith(h header, seqs ...uint64) []byte {
 
 func headerAt(base uint64, prev uint32) header {
 	return newHeader(testRun, base, 0, prev, 0)
+}
+
+// ofVersion is a segment of another version.
+func ofVersion(v int) []byte {
+	h := headerAt(1, seedOf(testRun))
+	h.version = v
+	return segmentWith(h, 1)
 }
 
 // crcAfter is the crc of the last frame of a segment of equal frames.
@@ -53,58 +63,53 @@ func recoverSeeds() map[string]recoverSeed {
 	join := func(parts ...[]byte) []byte { return slices.Concat(parts...) }
 	frame := func(n int) []byte { return good[ends[n-1]:ends[n]] }
 	long := segmentWith(start, 1, 2, 3, 4, 5, 6)
-	withVersion := func(v int) header {
-		h := headerAt(1, seedOf(testRun))
-		h.version = v
-		return h
-	}
 	snapped := segmentWithSnapshot(4, crcAfter(long, 3), 4, 5)
 	return map[string]recoverSeed{
-		"good":               {first: good},
-		"empty":              {first: []byte{}},
-		"object":             {first: []byte("{}")},
-		"array":              {first: []byte("[]")},
-		"null":               {first: []byte("null")},
-		"zeros":              {first: make([]byte, 1000)},
-		"random":             {first: randomBytes(4 << 10)},
-		"header only":        {first: good[:headerSize]},
-		"half a header":      {first: good[:headerCopy]},
-		"valid then garbage": {first: join(good, randomBytes(999))},
-		"valid then zeros":   {first: join(good, make([]byte, 999))},
-		"garbage then valid": {first: join(randomBytes(headerSize), good[headerSize:])},
-		"garbage in between": {first: join(good[:ends[3]], randomBytes(77), good[ends[3]:])},
-		"torn":               {first: good[:ends[4]+50]},
-		"crc off by one":     {first: edit(func(b []byte) { b[ends[2]]++ })},
-		"crc of chain off":   {first: edit(func(b []byte) { b[ends[2]+8]++ })},
-		"length 2^32-1":      {first: edit(func(b []byte) { binary.LittleEndian.PutUint32(b[ends[3]+4:], 1<<32-1) })},
-		"length 0":           {first: edit(func(b []byte) { binary.LittleEndian.PutUint32(b[ends[3]+4:], 0) })},
-		"version 0":          {first: segmentWith(withVersion(0), 1)},
-		"version 999":        {first: segmentWith(withVersion(999), 1)},
-		"another run":        {first: segmentWith(newHeader("another", 1, 0, 0, 0), 1)},
-		"sequence gap":       {first: segmentWith(start, 1, 2, 4, 5)},
-		"sequence repeat":    {first: segmentWith(start, 1, 2, 2, 3)},
-		"sequence reversed":  {first: segmentWith(start, 3, 2, 1)},
-		"sequence overflow":  {first: segmentWith(start, 1, 1<<64-1)},
-		"frame left out":     {first: join(good[:ends[2]], good[ends[3]:])},
-		"frame doubled":      {first: join(good[:ends[3]], frame(3), good[ends[3]:])},
-		"frames swapped":     {first: join(good[:ends[1]], frame(3), frame(2), good[ends[3]:])},
-		"overlap":            {long, segmentWith(headerAt(4, crcAfter(long, 3)), 4, 5)},
-		"overlap, replaced":  {long, segmentWith(headerAt(1, seedOf(testRun)), 1, 2)},
-		"overlap, no chain":  {long, segmentWith(headerAt(4, 12345), 4, 5)},
-		"segments apart":     {long, segmentWith(headerAt(9, 12345), 9, 10)},
-		"base 0":             {first: segmentWith(headerAt(0, 0), 1)},
-		"base 2^64-1":        {first: segmentWith(headerAt(1<<64-1, 0), 1<<64-1)},
-		"second is garbage":  {long, randomBytes(999)},
-		"second is empty":    {long, []byte{}},
-		"control bytes":      {first: controlBytes()},
-		"snapshot":           {first: snapped},
-		"snapshot, torn":     {first: snapped[:len(snapped)-7]},
-		"snapshot behind":    {long, snapped},
-		"snapshot damaged":   {long, flipped(snapped, headerSize+frameHead+1)},
-		"snapshot, no more":  {first: flipped(snapped, headerSize+frameHead+1)},
-		"snapshot cut off":   {long, snapped[:headerSize+frameHead+1]},
-		"snapshot, no head":  {long, join(make([]byte, headerSize), snapped[headerSize:])},
-		"snapshot inside":    {first: join(good[:ends[3]], snapped[headerSize:])},
+		"good":               {good, nil, 6, false},
+		"empty":              {[]byte{}, nil, 0, true},
+		"object":             {[]byte("{}"), nil, refused, false},
+		"array":              {[]byte("[]"), nil, refused, false},
+		"null":               {[]byte("null"), nil, refused, false},
+		"zeros":              {make([]byte, 1000), nil, 0, true},
+		"random":             {randomBytes(4 << 10), nil, refused, false},
+		"header only":        {good[:headerSize], nil, 0, false},
+		"half a header":      {good[:headerCopy], nil, 0, false},
+		"valid then garbage": {join(good, randomBytes(999)), nil, 6, false},
+		"valid then zeros":   {join(good, make([]byte, 999)), nil, 6, false},
+		"garbage then valid": {join(randomBytes(headerSize), good[headerSize:]), nil, 6, false},
+		"garbage in between": {join(good[:ends[3]], randomBytes(77), good[ends[3]:]), nil, 3, true},
+		"torn":               {good[:ends[4]+50], nil, 4, false},
+		"crc off by one":     {edit(func(b []byte) { b[ends[2]]++ }), nil, 2, true},
+		"crc of chain off":   {edit(func(b []byte) { b[ends[2]+8]++ }), nil, 2, true},
+		"length 2^32-1":      {edit(func(b []byte) { copy(b[ends[3]+4:], "\xff\xff\xff\xff") }), nil, 3, true},
+		"length 0":           {edit(func(b []byte) { clear(b[ends[3]+4 : ends[3]+8]) }), nil, 3, true},
+		"version 0":          {ofVersion(0), nil, refused, false},
+		"version 999":        {ofVersion(999), nil, refused, false},
+		"another run":        {segmentWith(newHeader("another", 1, 0, 0, 0), 1), nil, refused, false},
+		"sequence gap":       {segmentWith(start, 1, 2, 4, 5), nil, 2, true},
+		"sequence repeat":    {segmentWith(start, 1, 2, 2, 3), nil, 2, true},
+		"sequence reversed":  {segmentWith(start, 3, 2, 1), nil, 0, true},
+		"sequence overflow":  {segmentWith(start, 1, 1<<64-1), nil, 1, true},
+		"frame left out":     {join(good[:ends[2]], good[ends[3]:]), nil, 2, true},
+		"frame doubled":      {join(good[:ends[3]], frame(3), good[ends[3]:]), nil, 3, true},
+		"frames swapped":     {join(good[:ends[1]], frame(3), frame(2), good[ends[3]:]), nil, 1, true},
+		"overlap":            {long, segmentWith(headerAt(4, crcAfter(long, 3)), 4, 5), 5, false},
+		"overlap, replaced":  {long, segmentWith(headerAt(1, seedOf(testRun)), 1, 2), 2, false},
+		"overlap, no chain":  {long, segmentWith(headerAt(4, 12345), 4, 5), 3, true},
+		"segments apart":     {long, segmentWith(headerAt(9, 12345), 9, 10), 6, true},
+		"base 0":             {segmentWith(headerAt(0, 0), 1), nil, 0, true},
+		"base 2^64-1":        {segmentWith(headerAt(1<<64-1, 0), 1<<64-1), nil, 0, true},
+		"second is garbage":  {long, randomBytes(999), refused, false},
+		"second is empty":    {long, []byte{}, 6, true},
+		"control bytes":      {controlBytes(), nil, 1, false},
+		"snapshot":           {snapped, nil, 5, false},
+		"snapshot, torn":     {snapped[:len(snapped)-7], nil, 4, false},
+		"snapshot behind":    {long, snapped, 5, false},
+		"snapshot damaged":   {long, flipped(snapped, headerSize+frameHead+1), 5, false},
+		"snapshot, no more":  {flipped(snapped, headerSize+frameHead+1), nil, 0, true},
+		"snapshot cut off":   {long, snapped[:headerSize+frameHead+1], 3, true},
+		"snapshot, no head":  {long, join(make([]byte, headerSize), snapped[headerSize:]), 5, false},
+		"snapshot inside":    {join(good[:ends[3]], snapped[headerSize:]), nil, 3, true},
 	}
 }
 
@@ -132,50 +137,20 @@ func controlBytes() []byte {
 	return append(headerAt(1, seedOf(testRun)).encode(), f...)
 }
 
-// TestSeedCorpus compares the checked-in seeds with the code, or writes them with -update.
-func TestSeedCorpus(t *testing.T) {
-	want := map[string]string{}
-	for name, s := range recoverSeeds() {
-		file := filepath.Join("testdata", "fuzz", "FuzzRecover",
-			strings.NewReplacer(" ", "-", ",", "", "^", "").Replace(name))
-		want[file] = fmt.Sprintf("go test fuzz v1\n[]byte(%q)\n[]byte(%q)\n", s.first, s.second)
-	}
-	for file, content := range want {
-		if *update {
-			testkit.OK(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o755),
-				os.WriteFile(file, []byte(content), 0o644)))
-		}
-		if got, err := os.ReadFile(file); err != nil || string(got) != content {
-			t.Errorf("%s is not what the code makes (go test -run TestSeedCorpus -update): %v", file, err)
-		}
-	}
-}
-
-// TestSeedsRecover checks how many records are recovered from each seed, and whether damage is reported.
+// TestSeedsRecover checks what is recovered from each seed, and that this format always has the same bytes.
 func TestSeedsRecover(t *testing.T) {
-	seeds := recoverSeeds()
-	for name, want := range map[string]struct {
-		records uint64
-		harmed  bool
-	}{
-		"good": {6, false}, "header only": {0, false}, "half a header": {0, false},
-		"empty": {0, true}, "zeros": {0, true},
-		"valid then garbage": {6, false}, "valid then zeros": {6, false}, "torn": {4, false},
-		"garbage then valid": {6, false}, "garbage in between": {3, true},
-		"crc off by one": {2, true}, "crc of chain off": {2, true}, "length 2^32-1": {3, true}, "length 0": {3, true},
-		"sequence gap": {2, true}, "sequence repeat": {2, true}, "sequence reversed": {0, true},
-		"sequence overflow": {1, true}, "frame left out": {2, true}, "frame doubled": {3, true},
-		"frames swapped": {1, true}, "overlap": {5, false}, "overlap, replaced": {2, false},
-		"overlap, no chain": {3, true}, "segments apart": {6, true}, "base 0": {0, true}, "base 2^64-1": {0, true},
-		"second is empty": {6, true}, "control bytes": {1, false}, "snapshot": {5, false}, "snapshot, torn": {4, false},
-		"snapshot behind": {5, false}, "snapshot damaged": {5, false}, "snapshot, no more": {0, true},
-		"snapshot cut off": {3, true}, "snapshot, no head": {5, false}, "snapshot inside": {3, true},
-	} {
-		_, s := memRun(seeds[name].segments()...)
+	sum, seeds := sha256.New(), recoverSeeds()
+	for _, name := range slices.Sorted(maps.Keys(seeds)) {
+		want := seeds[name]
+		fmt.Fprintf(sum, "%q %q %q\n", name, want.first, want.second)
+		_, s := memRun(want.segments()...)
 		rec, err := s.Read(testRun, nil)
-		testkit.Check(t, err == nil && rec.Records == want.records && rec.Harmed() == want.harmed,
-			"%s: %v, %+v, want %+v", name, err, rec, want)
+		testkit.Check(t, (err != nil) == (want.records == refused) &&
+			(err != nil || rec.Records == uint64(want.records) && rec.Harmed() == want.harmed),
+			"%s: %v, %+v, want %d records, harmed %v", name, err, rec, want.records, want.harmed)
 	}
+	testkit.Same(t, fmt.Sprint("the bytes of format ", formatVersion),
+		"eed34d316129686a67519f1e33ae9b2ee38bb51ec52ab26bace8f437c15ee32f", fmt.Sprintf("%x", sum.Sum(nil)))
 }
 
 func (s recoverSeed) segments() [][]byte {
@@ -188,8 +163,12 @@ func (s recoverSeed) segments() [][]byte {
 // FuzzRecover: with any segments, either the run is refused and unchanged, or it opens with a prefix without
 // gaps, accepts more records, and opens again with all of them.
 func FuzzRecover(f *testing.F) {
+	for _, s := range recoverSeeds() {
+		f.Add(s.first, s.second)
+	}
 	f.Fuzz(func(t *testing.T, first, second []byte) {
-		m, s := memRun(recoverSeed{first, second}.segments()...)
+		segments := recoverSeed{first: first, second: second}.segments()
+		m, s := memRun(segments...)
 		var seen []Record
 		before := len(m.log)
 		rec, err := s.Read(testRun, func(r Record) error {
@@ -201,11 +180,9 @@ func FuzzRecover(f *testing.F) {
 			var version *VersionError
 			var foreign *ForeignError
 			testkit.Need(t, errors.As(err, &version) || errors.As(err, &foreign), "%v", err)
-			if _, _, err := s.Open(testRun, 0, Options{}, resumeTest); err == nil {
-				t.Fatal("it opens what it does not read")
-			}
-			for n, b := range (recoverSeed{first, second}).segments() {
-				testkit.Need(t, bytes.Equal(segmentNode(m, n+1).data, b), "a refused file was touched")
+			testkit.Need(t, opening(s, testRun, 0) != nil, "it opens what it does not read")
+			for n, b := range segments {
+				testkit.Need(t, bytes.Equal(m.fileOf(segmentName(n+1)).data, b), "a refused file was touched")
 			}
 			return
 		}

@@ -74,6 +74,24 @@ func openRun(t *testing.T, s *Store, id string, o Options) (*Run, Recovery) {
 	return r, rec
 }
 
+// opening is the error of opening a run, which it closes again.
+func opening(s *Store, id string, wait time.Duration) error {
+	r, _, err := s.Open(id, wait, Options{}, resumeTest)
+	if err == nil {
+		err = r.Close()
+	}
+	return err
+}
+
+// resumes opens and closes a run, in which nothing may be wrong.
+func resumes(t *testing.T, s *Store, records uint64) {
+	t.Helper()
+	r, rec := openRun(t, s, testRun, Options{})
+	testkit.Check(t, rec.Records == records && rec.Damage == nil && rec.MetaLost == "", "%+v, want %d records", rec,
+		records)
+	closeRun(t, r)
+}
+
 // add appends records from to last, every third of them narration, the others inputs.
 func add(t *testing.T, r *Run, from, last uint64) {
 	t.Helper()
@@ -126,11 +144,12 @@ func (e *expectRecords) each(r Record) error {
 }
 
 // checkRecords reads the run and expects exactly n good records.
-func checkRecords(t *testing.T, read func(func(Record) error) error, n uint64) {
+func checkRecords(t *testing.T, s *Store, n uint64) {
 	t.Helper()
 	e := expectRecords{t: t}
-	testkit.OK(t, read(e.each))
-	testkit.Same(t, "records came back", n, e.next)
+	rec, err := s.Read(testRun, e.each)
+	testkit.Need(t, err == nil && !rec.Harmed() && e.next == n, "%d of %d records came back: %v, %+v", e.next, n, err,
+		rec)
 }
 
 // The state in these tests is how many records there were, and up to which of them their lines were added to
@@ -209,31 +228,28 @@ func checkTold(t *testing.T, s *Store, n uint64) {
 		"the event log lacks %d lines of %d records: %v, %+v", len(want), n, err, h)
 }
 
-func reader(s *Store, id string) func(func(Record) error) error {
-	return func(each func(Record) error) error {
-		_, err := s.Read(id, each)
-		return err
-	}
-}
-
 // TestMain runs a child's role if a test asks for one; otherwise it runs the tests, and looks for goroutines
 // that outlive their test.
 func TestMain(m *testing.M) {
 	packBlock = 64 // so that the tests' logs are packed
 	if role := os.Getenv(childRole); role != "" {
-		os.Exit(playChild(role))
+		playChild(role)
+		return
 	}
 	goleak.VerifyTestMain(m)
 }
 
 // memFS is a disk in memory. It keeps a log of all changes, from which crashDisk computes what a power cut may
-// leave, and it can simulate failures.
+// leave, and it can simulate failures. last is the teller of the run that was created or opened last on it.
 type memFS struct {
 	mu    sync.Mutex
 	nodes []*memNode // by id; the first is the root
 	log   []diskOp
 	boot  int // counts processes: handles of an ended one fail
 	read  int // bytes that were read
+	last  *teller
+
+	trouble func(error) // is told the trouble of a run with a teller
 
 	// fault is called before each call, without the lock. It may block.
 	fault func(call, name string) error
@@ -271,6 +287,13 @@ var errDead = errors.New("the process is dead")
 
 func newMemFS() *memFS {
 	return &memFS{nodes: []*memNode{{entries: map[string]int{}}}}
+}
+
+// fileOf is a file of the run.
+func (m *memFS) fileOf(name string) *memNode { return m.nodes[m.runDir().entries[name]] }
+
+func (m *memFS) runDir() *memNode {
+	return m.nodes[m.nodes[m.nodes[0].entries[runsName]].entries[testRun]]
 }
 
 func (m *memFS) root() directory { return &memDir{memHandle{m: m, boot: m.boot, path: "/state"}} }
@@ -327,80 +350,78 @@ func (h *memHandle) record(o diskOp) {
 	h.m.log = append(h.m.log, o)
 }
 
+// do makes a change, unless it is to fail.
+func (h *memHandle) do(call, name string, change func(n *memNode) error) error {
+	n, err := h.begin(call, name)
+	defer h.m.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return change(n)
+}
+
+// change logs a change of a node, and makes it.
+func (h *memHandle) change(o diskOp) {
+	h.record(o)
+	h.m.nodes[h.id].apply(o, o.data)
+}
+
 type memDir struct{ memHandle }
+
+func nothing(*memNode) error { return nil }
 
 func (d *memDir) Path() string                 { return d.path }
 func (d *memDir) Close() error                 { return nil }
-func (d *memDir) Holds(n string, _ file) error { return d.check("holds", n) }
-func (d *memDir) Present() error               { return d.check("present", d.name) }
+func (d *memDir) Holds(n string, _ file) error { return d.do("holds", n, nothing) }
+func (d *memDir) Present() error               { return d.do("present", d.name, nothing) }
 
-func (d *memDir) check(call, name string) error {
-	_, err := d.begin(call, name)
-	d.m.mu.Unlock()
-	return err
-}
-
-func (d *memDir) child(n *memNode, name string) (*memNode, error) {
+func (d *memDir) child(n *memNode, name string) (memHandle, error) {
 	id, ok := n.entries[name]
 	if !ok {
-		return nil, &fs.PathError{Op: "open", Path: d.path + "/" + name, Err: fs.ErrNotExist}
+		return memHandle{}, &fs.PathError{Op: "open", Path: d.path + "/" + name, Err: fs.ErrNotExist}
 	}
-	return d.m.nodes[id], nil
+	return memHandle{m: d.m, id: id, boot: d.boot, name: name, path: d.path + "/" + name}, nil
 }
 
-func (d *memDir) handle(n *memNode, name string) memHandle {
-	return memHandle{m: d.m, id: n.id, boot: d.boot, name: name, path: d.path + "/" + name}
+func (d *memDir) Dir(name string) (sub directory, err error) {
+	err = d.do("opendir", name, func(n *memNode) error {
+		h, err := d.child(n, name)
+		sub = &memDir{h}
+		return err
+	})
+	return sub, err
 }
 
-func (d *memDir) Dir(name string) (directory, error) {
-	n, err := d.begin("opendir", name)
-	defer d.m.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	c, err := d.child(n, name)
-	if err != nil {
-		return nil, err
-	}
-	return &memDir{d.handle(c, name)}, nil
-}
-
-func (d *memDir) add(n *memNode, name string, c *memNode) *memNode {
+func (d *memDir) add(name string, c *memNode) {
 	c.id = len(d.m.nodes)
 	d.m.nodes = append(d.m.nodes, c)
-	n.entries[name] = c.id
-	d.record(diskOp{kind: "link", name: name, child: c.id})
-	return c
+	d.change(diskOp{kind: "link", name: name, child: c.id})
 }
 
 func (d *memDir) Mkdir(name string) error {
-	n, err := d.begin("mkdir", name)
-	defer d.m.mu.Unlock()
-	if _, there := n.entries[name]; err == nil && there {
-		err = fs.ErrExist
-	}
-	if err == nil {
-		d.add(n, name, &memNode{entries: map[string]int{}})
-	}
-	return err
+	return d.do("mkdir", name, func(n *memNode) error {
+		if _, there := n.entries[name]; there {
+			return fs.ErrExist
+		}
+		d.add(name, &memNode{entries: map[string]int{}})
+		return nil
+	})
 }
 
-func (d *memDir) Open(name string, how openMode) (file, error) {
-	n, err := d.begin("open", name)
-	defer d.m.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	c, err := d.child(n, name)
-	switch {
-	case err == nil && how == openCreate:
-		return nil, fs.ErrExist
-	case err != nil && how != openCreate && how != openLock:
-		return nil, err
-	case err != nil:
-		c = d.add(n, name, &memNode{})
-	}
-	return &memFile{memHandle: d.handle(c, name)}, nil
+func (d *memDir) Open(name string, how openMode) (f file, err error) {
+	err = d.do("open", name, func(n *memNode) error {
+		_, there := n.entries[name]
+		switch {
+		case there && how == openCreate:
+			return fs.ErrExist
+		case !there && (how == openCreate || how == openLock):
+			d.add(name, &memNode{})
+		}
+		h, err := d.child(n, name)
+		f = &memFile{memHandle: h}
+		return err
+	})
+	return f, err
 }
 
 func (d *memDir) Names() ([]string, error) {
@@ -410,33 +431,23 @@ func (d *memDir) Names() ([]string, error) {
 }
 
 func (d *memDir) Rename(from, to string) error {
-	n, err := d.begin("rename", to)
-	defer d.m.mu.Unlock()
-	id, ok := n.entries[from]
-	if err == nil && !ok {
-		err = fs.ErrNotExist
-	}
-	if err != nil {
+	return d.do("rename", to, func(n *memNode) error {
+		h, err := d.child(n, from)
+		if err == nil {
+			d.change(diskOp{kind: "rename", name: from, to: to, child: h.id})
+		}
 		return err
-	}
-	delete(n.entries, from)
-	n.entries[to] = id
-	d.record(diskOp{kind: "rename", name: from, to: to, child: id})
-	return nil
+	})
 }
 
 func (d *memDir) Unlink(name string) error {
-	n, err := d.begin("unlink", name)
-	defer d.m.mu.Unlock()
-	if _, ok := n.entries[name]; err == nil && !ok {
-		err = fs.ErrNotExist
-	}
-	if err != nil {
+	return d.do("unlink", name, func(n *memNode) error {
+		_, err := d.child(n, name)
+		if err == nil {
+			d.change(diskOp{kind: "unlink", name: name})
+		}
 		return err
-	}
-	delete(n.entries, name)
-	d.record(diskOp{kind: "unlink", name: name})
-	return nil
+	})
 }
 
 func (d *memDir) RemoveAll(name string) error {
@@ -482,19 +493,17 @@ type memFile struct {
 func (f *memFile) OS() *os.File { return nil }
 func (f *memFile) Sync() error  { return f.sync("sync") }
 
-func (f *memFile) ReadAt(b []byte, off int64) (int, error) {
-	n, err := f.begin("read", f.name)
-	defer f.m.mu.Unlock()
-	if err != nil {
-		return 0, err
-	}
-	got, err := bytes.NewReader(n.data).ReadAt(b, off)
-	f.m.read += got
+func (f *memFile) ReadAt(b []byte, off int64) (got int, err error) {
+	err = f.do("read", f.name, func(n *memNode) (err error) {
+		got, err = bytes.NewReader(n.data).ReadAt(b, off)
+		f.m.read += got
+		return err
+	})
 	return got, err
 }
 
 func (f *memFile) WriteAt(b []byte, off int64) (int, error) {
-	n, err := f.begin("write", f.name)
+	_, err := f.begin("write", f.name)
 	defer f.m.mu.Unlock()
 	var partial *errPartial
 	if errors.As(err, &partial) {
@@ -502,51 +511,22 @@ func (f *memFile) WriteAt(b []byte, off int64) (int, error) {
 	} else if err != nil {
 		return 0, err
 	}
-	n.data = writeAt(n.data, b, off)
-	f.record(diskOp{kind: "write", off: off, data: bytes.Clone(b)})
+	f.change(diskOp{kind: "write", off: off, data: bytes.Clone(b)})
 	return len(b), err
 }
 
-func writeAt(data, b []byte, off int64) []byte {
-	if end := off + int64(len(b)); int64(len(data)) < end {
-		data = append(data, make([]byte, end-int64(len(data)))...)
-	}
-	copy(data[off:], b)
-	return data
-}
-
 func (f *memFile) Truncate(size int64) error {
-	n, err := f.begin("truncate", f.name)
-	defer f.m.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	n.data = truncate(n.data, size)
-	f.record(diskOp{kind: "truncate", off: size})
-	return nil
+	return f.do("truncate", f.name, func(*memNode) error {
+		f.change(diskOp{kind: "truncate", off: size})
+		return nil
+	})
 }
 
 func (f *memFile) Free(at, length int64) error {
-	n, err := f.begin("free", f.name)
-	defer f.m.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	free(n.data, at, length)
-	f.record(diskOp{kind: "free", off: at, data: make([]byte, length)})
-	return nil
-}
-
-func free(data []byte, at, length int64) {
-	size := int64(len(data))
-	clear(data[min(at, size):min(at+length, size)])
-}
-
-func truncate(data []byte, size int64) []byte {
-	if int64(len(data)) >= size {
-		return data[:size:size]
-	}
-	return writeAt(data, nil, size)
+	return f.do("free", f.name, func(*memNode) error {
+		f.change(diskOp{kind: "free", off: at, data: make([]byte, length)})
+		return nil
+	})
 }
 
 func (f *memFile) Stat() (fileInfo, error) {
@@ -556,19 +536,17 @@ func (f *memFile) Stat() (fileInfo, error) {
 }
 
 func (f *memFile) TryLock(exclusive bool) error {
-	n, err := f.begin("lock", f.name)
-	defer f.m.mu.Unlock()
-	switch {
-	case err != nil:
-		return err
-	case n.locks < 0, exclusive && n.locks > 0:
-		return errLocked
-	case exclusive:
-		n.locks, f.locked = -1, -1
-	default:
-		n.locks, f.locked = n.locks+1, 1
-	}
-	return nil
+	return f.do("lock", f.name, func(n *memNode) error {
+		switch {
+		case n.locks < 0, exclusive && n.locks > 0:
+			return errLocked
+		case exclusive:
+			n.locks, f.locked = -1, -1
+		default:
+			n.locks, f.locked = n.locks+1, 1
+		}
+		return nil
+	})
 }
 
 func (f *memFile) Close() error {
@@ -579,6 +557,39 @@ func (f *memFile) Close() error {
 		f.locked = 0
 	}
 	return nil
+}
+
+// apply makes a change, a write with any data.
+func (n *memNode) apply(o diskOp, data []byte) {
+	switch o.kind {
+	case "link":
+		n.entries[o.name] = o.child
+	case "unlink":
+		delete(n.entries, o.name)
+	case "rename":
+		if n.entries[o.name] == o.child {
+			delete(n.entries, o.name)
+		}
+		n.entries[o.to] = o.child
+	case "write":
+		n.data = writeAt(n.data, data, o.off)
+	case "truncate":
+		if int64(len(n.data)) >= o.off {
+			n.data = n.data[:o.off:o.off]
+		}
+		n.data = writeAt(n.data, nil, o.off)
+	case "free":
+		size := int64(len(n.data))
+		clear(n.data[min(o.off, size):min(o.off+int64(len(o.data)), size)])
+	}
+}
+
+func writeAt(data, b []byte, off int64) []byte {
+	if end := off + int64(len(b)); int64(len(data)) < end {
+		data = append(data, make([]byte, end-int64(len(data)))...)
+	}
+	copy(data[off:], b)
+	return data
 }
 
 var (

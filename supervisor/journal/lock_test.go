@@ -3,7 +3,6 @@ package journal
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,19 +22,16 @@ import (
 
 func TestSecondOwnerIsRefused(t *testing.T) {
 	s, r := newRun(t)
-	_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
+	err := opening(s, testRun, 0)
 	var held *HeldError
 	testkit.Check(t, errors.As(err, &held) && held.PID == os.Getpid() && held.Run == testRun && !held.Gone &&
 		held.CWD == r.Meta().CWD, "%v, %+v", err, held)
-	if err := s.Remove(testRun); !isHeld(err) {
-		t.Errorf("remove: %v", err)
-	}
+	err = s.Remove(testRun)
+	testkit.Check(t, isHeld(err), "remove: %v", err)
 	info, err := s.Find(testRun)
 	testkit.Check(t, err == nil && info.Live && info.PID == os.Getpid(), "%+v, %v", info, err)
 	closeRun(t, r)
-	if info, err := s.Find(testRun); err != nil || info.Live {
-		t.Errorf("after close: %+v, %v", info, err)
-	}
+	testkit.Check(t, !testkit.Must(s.Find(testRun))(t).Live, "it is live after close")
 }
 
 // TestLockOfAnotherProcess: while the other process is running, the lock is refused with its name; when it was
@@ -44,7 +41,7 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	s := openTestStore(t, dir)
 	c := startChild(t, "hold", dir, "")
 	c.until("holding")
-	_, _, err := s.Open(testRun, 0, Options{}, resumeTest)
+	err := opening(s, testRun, 0)
 	var held *HeldError
 	testkit.Need(t, errors.As(err, &held) && held.PID == c.cmd.Process.Pid &&
 		strings.Contains(err.Error(), fmt.Sprint("process ", held.PID)), "%v", err)
@@ -58,25 +55,7 @@ func TestLockOfAnotherProcess(t *testing.T) {
 	testkit.Same(t, "the other process, after close", "opened 0", startChild(t, "open", dir, "").next())
 }
 
-// TestOpenWaits: Open waits for an ending owner.
-func TestOpenWaits(t *testing.T) {
-	dir := t.TempDir()
-	s := openTestStore(t, dir)
-	c := startChild(t, "hold", dir, "")
-	c.until("holding")
-	result := make(chan error, 1)
-	go func() {
-		r, _, err := s.Open(testRun, failAfter, Options{}, resumeTest)
-		if err == nil {
-			err = r.Close()
-		}
-		result <- err
-	}()
-	c.kill()
-	testkit.OK(t, <-result)
-}
-
-// TestInheritedLock: a child that inherited the lock keeps it when its parent is killed.
+// TestInheritedLock: a child that inherited the lock keeps it when its parent is killed. Open waits for its end.
 func TestInheritedLock(t *testing.T) {
 	dir := t.TempDir()
 	s := openTestStore(t, dir)
@@ -84,13 +63,13 @@ func TestInheritedLock(t *testing.T) {
 	c.until("holding") // says the grandchild, on the same stdout
 	c.cmd.Process.Kill()
 	c.cmd.Process.Wait()
-	_, _, err := s.Open(testRun, 200*time.Millisecond, Options{}, resumeTest)
+	err := opening(s, testRun, 200*time.Millisecond)
 	held, ok := errors.AsType[*HeldError](err)
 	testkit.Check(t, ok && held.PID == c.cmd.Process.Pid && held.Gone, "%v, %+v", err, held)
+	result := make(chan error, 1)
+	go func() { result <- opening(s, testRun, failAfter) }()
 	fmt.Fprintln(c.in) // the grandchild ends
-	r, _, err := s.Open(testRun, failAfter, Options{}, resumeTest)
-	testkit.OK(t, err)
-	closeRun(t, r)
+	testkit.OK(t, <-result)
 }
 
 func TestLockDir(t *testing.T) {
@@ -104,28 +83,18 @@ func TestLockDir(t *testing.T) {
 	var held *HeldError
 	testkit.Check(t, errors.As(err, &held) && held.PID == os.Getpid() && held.Run == testRun && held.CWD == cwd,
 		"by another name: %v", err)
-	other, err := s.LockDir(t.TempDir(), "second")
-	if err != nil {
-		t.Errorf("another directory: %v", err)
-	} else {
-		other.Close()
-	}
+	testkit.Must(s.LockDir(t.TempDir(), "second"))(t).Close() // another directory
 	testkit.Check(t, l.File() != nil, "the lock has no file")
 	l.Close()
 
 	dir := s.root.Path()
 	c := startChild(t, "lockdir", dir, cwd)
 	c.until("holding")
-	if _, err := s.LockDir(cwd, testRun); !errors.As(err, &held) || held.PID != c.cmd.Process.Pid ||
-		held.Run != "other" {
-		t.Errorf("held by another process: %v", err)
-	}
+	_, err = s.LockDir(cwd, testRun)
+	testkit.Check(t, errors.As(err, &held) && held.PID == c.cmd.Process.Pid && held.Run == "other",
+		"held by another process: %v", err)
 	c.kill()
-	if l, err = s.LockDir(cwd, testRun); err != nil {
-		t.Errorf("a stale lock: %v", err)
-	} else {
-		l.Close()
-	}
+	testkit.Must(s.LockDir(cwd, testRun))(t).Close() // the lock is stale
 }
 
 func TestOver(t *testing.T) {
@@ -170,10 +139,8 @@ func TestForgedWhileRunning(t *testing.T) {
 			}
 			closeRun(t, r)
 			testkit.Check(t, len(told) != 0 && errors.Is(told[0], ErrForeignWrite), "told: %v", told)
-			checkRecords(t, reader(s, testRun), want)
-			r, rec := openRun(t, s, testRun, Options{})
-			testkit.Check(t, !rec.Harmed() && rec.Records == want, "%+v", rec)
-			closeRun(t, r)
+			checkRecords(t, s, want)
+			resumes(t, s, want)
 		})
 	}
 }
@@ -182,12 +149,10 @@ func TestForgedWhileRunning(t *testing.T) {
 // as durable from then on.
 func TestCutOffWhileRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemFS()
-		s := freshStore(t, m)
 		var told []error
-		r := testkit.Must(s.Create(Meta{Run: testRun}, Options{Trouble: func(err error) { told = append(told, err) }}))(t)
+		m, s, r := runInMemory(t, Options{Trouble: func(err error) { told = append(told, err) }})
 		addBatches(t, r, 6, 2)
-		n := segmentNode(m, 1)
+		n := m.fileOf(segmentName(1))
 		n.data = n.data[:len(n.data)-30]
 		add(t, r, 7, 8)
 		synctest.Wait()
@@ -206,15 +171,9 @@ func TestForeignLines(t *testing.T) {
 		m := newMemFS()
 		s := freshStore(t, m)
 		var told []error
-		tl := &teller{m: m}
-		o := tl.options()
-		o.Trouble = func(err error) { told = append(told, err) }
-		r := testkit.Must(s.Create(Meta{Run: testRun}, o))(t)
-		tl.begin(r)
-		log := func() *memNode {
-			runs := m.nodes[m.nodes[0].entries[runsName]]
-			return m.nodes[m.nodes[runs.entries[testRun]].entries[LogName]]
-		}
+		m.trouble = func(err error) { told = append(told, err) }
+		r := createOn(t, m, s)
+		log := func() *memNode { return m.fileOf(LogName) }
 		addBatches(t, r, 4, 2)
 		time.Sleep(2 * eventSync) // everything is durable
 		synctest.Wait()
@@ -239,31 +198,6 @@ func TestForeignLines(t *testing.T) {
 	})
 }
 
-// TestEventsAreMadeAgain: if a run is killed, its lines are made again from its inputs.
-func TestEventsAreMadeAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemFS()
-		r := createOn(t, m, freshStore(t, m))
-		addBatches(t, r, 10, 2)
-		last[m].snapshot(t)
-		m.setFault(func(call, name string) error {
-			if call == "write" && name == LogName {
-				return errDead
-			}
-			return nil
-		})
-		addBatches(t, r, 14, 4)
-		synctest.Wait()
-		m.reboot()
-		m.setFault(nil)
-		r.Close()
-		s := freshStore(t, m)
-		r = openOn(t, m, s)
-		checkTold(t, s, 14)
-		closeRun(t, r)
-	})
-}
-
 // TestOwnFaultsAreNotForeign: what a failed write or fsync of this process leaves in the event log is not blamed on
 // another process: the error of the disk is returned.
 func TestOwnFaultsAreNotForeign(t *testing.T) {
@@ -281,25 +215,18 @@ func TestOwnFaultsAreNotForeign(t *testing.T) {
 				m := newMemFS()
 				s := freshStore(t, m)
 				var tr troubles
-				tl := &teller{m: m}
-				o := tl.options()
-				o.Trouble = tr.options().Trouble
-				r := testkit.Must(s.Create(Meta{Run: testRun}, o))(t)
-				tl.begin(r)
+				m.trouble = tr.options().Trouble
+				r := createOn(t, m, s)
 				addBatches(t, r, 4, 2)
 				time.Sleep(2 * eventSync)
-				var fail failing
-				fail.set(c.err)
-				m.setFault(func(call, name string) error {
-					if name != LogName {
-						return nil
-					}
-					return fail.on(c.calls...)(call, name)
-				})
+				for _, call := range c.calls {
+					failTimes(m, call, LogName, always, c.err)
+				}
 				addBatches(t, r, 8, 2)
 				time.Sleep(10 * eventSync)
+				synctest.Wait()
 				testkit.Fails(t, "what was told last", testkit.Err(tr.last()), c.err)
-				fail.set(nil)
+				m.setFault(nil)
 				addBatches(t, r, 10, 2)
 				time.Sleep(10 * eventSync)
 				synctest.Wait()
@@ -322,144 +249,76 @@ const (
 	childArg  = "JOURNAL_TEST_ARG"
 )
 
-func playChild(role string) int {
+// check ends a role at an error, which playChild says.
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func must[T any](v T, err error) T {
+	check(err)
+	return v
+}
+
+func playChild(role string) {
 	in := bufio.NewReader(os.Stdin)
 	say := func(format string, args ...any) { fmt.Printf(format+"\n", args...) }
-	wait := func() { in.ReadString('\n') }
-	fail := func(err error) int {
+	defer func() {
+		p := recover()
+		err, _ := p.(error)
 		var held *HeldError
-		if errors.As(err, &held) {
+		switch {
+		case p == nil:
+			say("done")
+		case errors.As(err, &held):
 			say("held %d %s %t", held.PID, held.Run, held.Gone)
-			return 3
+		default:
+			say("error %v", p)
 		}
-		say("error %v", err)
-		return 1
+	}()
+	wait := func() {
+		say("holding")
+		in.ReadString('\n')
 	}
 	if role == "inherit" { // has the lock from its parent, as descriptor 3
-		say("holding")
 		wait()
-		return 0
+		return
 	}
+	dir, arg := os.Getenv(childDir), os.Getenv(childArg)
 	if role == "process run" {
-		if err := playProcessRun(os.Getenv(childDir), say); err != nil {
-			return fail(err)
-		}
-		say("done")
-		return 0
+		playProcessRun(dir, arg, say)
+		return
 	}
-	s, err := OpenStore(os.Getenv(childDir))
-	if err != nil {
-		return fail(err)
-	}
+	s := must(OpenStore(dir))
 	switch role {
 	case "hold":
-		r, err := s.Create(Meta{Run: testRun}, Options{})
-		if err != nil {
-			return fail(err)
-		}
-		say("holding")
+		r := must(s.Create(Meta{Run: testRun}, Options{}))
 		wait()
-		r.Close()
+		check(r.Close())
 	case "open":
 		r, rec, err := s.Open(testRun, 0, Options{}, resumeTest)
-		if err != nil {
-			return fail(err)
-		}
+		check(err)
 		say("opened %d", rec.Records)
 		wait()
-		r.Close()
+		check(r.Close())
 	case "lockdir":
-		if _, err := s.LockDir(os.Getenv(childArg), "other"); err != nil {
-			return fail(err)
-		}
-		say("holding")
+		must(s.LockDir(arg, "other"))
 		wait()
-	case "parent":
-		return playParent(s, say)
-	case "stream":
-		o := Options{Committed: func(upTo uint64) { say("committed %d", upTo) }}
-		r, _, err := s.Open(testRun, failAfter, o, resumeTest)
-		if errors.Is(err, ErrNotFound) {
-			r, err = s.Create(Meta{Run: testRun}, o)
+	case "parent": // opens a run, passes its lock to a child and waits to be killed
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), childRole+"=inherit")
+		cmd.ExtraFiles = []*os.File{must(s.Create(Meta{Run: testRun}, Options{})).LockFile()}
+		cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
+		check(cmd.Run())
+	case "write": // so many records, one at a time
+		r := must(s.Create(Meta{Run: testRun},
+			Options{Trouble: func(err error) { say("trouble %v", err) }, Retry: 50 * time.Millisecond}))
+		for range must(strconv.Atoi(arg)) {
+			addSome(r, 1)
 		}
-		for n := uint64(1); err == nil; n++ {
-			err = addSome(r, n%40+1)
-		}
-		return fail(err)
-	case "slow":
-		r, err := s.Create(Meta{Run: testRun}, Options{CloseWait: failAfter})
-		if err != nil {
-			return fail(err)
-		}
-		for seq := uint64(1); seq <= 1000; seq++ {
-			if _, err := r.Append(kindOf(seq), payload(seq)); err != nil {
-				return fail(err)
-			}
-		}
-		say("appended 1000, %d durable", r.Durable())
-		if err := r.Close(); err != nil {
-			return fail(err)
-		}
-		say("done")
-	case "write":
-		return playWriter(s, say, fail)
-	default:
-		say("no such role: %s", role)
-		return 1
+		check(r.Close())
 	}
-	return 0
-}
-
-// playParent opens a run, passes its lock to a child and waits to be killed.
-func playParent(s *Store, say func(string, ...any)) int {
-	r, err := s.Create(Meta{Run: testRun}, Options{})
-	if err != nil {
-		say("error %v", err)
-		return 1
-	}
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childRole+"=inherit")
-	cmd.ExtraFiles = []*os.File{r.LockFile()}
-	cmd.Stdin, cmd.Stdout = os.Stdin, os.Stdout
-	if err := cmd.Start(); err != nil {
-		say("error %v", err)
-		return 1
-	}
-	say("child %d", cmd.Process.Pid)
-	cmd.Wait()
-	return 0
-}
-
-// playWriter appends records of 100 bytes until it cannot, one at a time, and reports what was committed, what
-// the trouble is, and finally the result.
-func playWriter(s *Store, say func(string, ...any), fail func(error) int) int {
-	o := Options{
-		Committed: func(upTo uint64) { say("committed %d", upTo) },
-		Trouble:   func(err error) { say("trouble %v", err) },
-		Retry:     50 * time.Millisecond,
-	}
-	r, err := s.Create(Meta{Run: testRun}, o)
-	if err != nil {
-		return fail(err)
-	}
-	var n int
-	fmt.Sscan(os.Getenv(childArg), &n)
-	for i := 1; i <= n; i++ {
-		if _, err := r.Append(Input, payload(uint64(i))); err != nil {
-			return fail(err)
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), failAfter)
-		err := r.Sync(ctx)
-		cancel()
-		if err != nil {
-			return fail(err)
-		}
-	}
-	if err := r.Close(); err != nil {
-		return fail(err)
-	}
-	say("done")
-	return 0
 }
 
 // child is a process of the test binary.

@@ -17,8 +17,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -181,18 +179,15 @@ func TestUnreadableRun(t *testing.T) {
 
 func TestInvalidIDs(t *testing.T) {
 	s := newTestStore(t)
-	for _, id := range []string{"", ".", "..", "../x", "a/b", ".removed-x", "-x", "a b", "a\n", "a\x00", "ä",
+	for _, id := range []string{"nobody", "", ".", "..", "../x", "a/b", ".removed-x", "-x", "a b", "a\n", "a\x00", "ä",
 		string(make([]byte, 65))} {
-		testkit.Fails(t, fmt.Sprintf("create %q works", id), testkit.Err(s.Create(Meta{Run: id}, Options{})))
-		_, _, err := s.Open(id, 0, Options{}, resumeTest)
-		testkit.Check(t, errors.Is(err, ErrNotFound), "open %q: %v", id, err)
+		if id != "nobody" {
+			testkit.Fails(t, fmt.Sprintf("create %q works", id), testkit.Err(s.Create(Meta{Run: id}, Options{})))
+		}
+		testkit.Fails(t, fmt.Sprintf("open %q", id), opening(s, id, 0), ErrNotFound)
 		testkit.Fails(t, fmt.Sprintf("read %q", id), testkit.Err(s.Read(id, nil)), ErrNotFound)
 		testkit.Fails(t, fmt.Sprintf("remove %q", id), s.Remove(id), ErrNotFound)
 	}
-	_, _, err := s.Open("nobody", 0, Options{}, resumeTest)
-	testkit.Check(t, errors.Is(err, ErrNotFound), "open: %v", err)
-	testkit.Fails(t, "read", testkit.Err(s.Read("nobody", nil)), ErrNotFound)
-	testkit.Fails(t, "remove", s.Remove("nobody"), ErrNotFound)
 }
 
 // TestNamesCollide: when many runs with one name begin at the same instant, one gets the name, and no
@@ -204,7 +199,7 @@ func TestNamesCollide(t *testing.T) {
 	var won []*Run
 	for range 20 {
 		wg.Go(func() {
-			r, err := s.Create(Meta{Run: "20261121-120000"}, Options{})
+			r, err := s.Create(Meta{Run: testRun}, Options{})
 			testkit.Check(t, err == nil || errors.Is(err, ErrExists), "%v", err)
 			if err == nil {
 				mu.Lock()
@@ -217,8 +212,8 @@ func TestNamesCollide(t *testing.T) {
 	testkit.Need(t, len(won) == 1, "%d runs have the same name", len(won))
 	add(t, won[0], 1, 3)
 	closeRun(t, won[0])
-	testkit.Fails(t, "s.Create", testkit.Err(s.Create(Meta{Run: "20261121-120000"}, Options{})), ErrExists)
-	checkRecords(t, reader(s, "20261121-120000"), 3)
+	testkit.Fails(t, "s.Create", testkit.Err(s.Create(Meta{Run: testRun}, Options{})), ErrExists)
+	checkRecords(t, s, 3)
 }
 
 func TestRemove(t *testing.T) {
@@ -231,11 +226,8 @@ func TestRemove(t *testing.T) {
 	testkit.OK(t, os.WriteFile(outside, nil, 0o600))
 	testkit.OK(t, os.Symlink(filepath.Dir(outside), filepath.Join(dir, "logs", "link")))
 	testkit.OK(t, s.Remove("gone"))
-	if _, err := os.Stat(outside); err != nil {
-		t.Error("a link was followed")
-	}
-	entries, err := os.ReadDir(filepath.Dir(dir))
-	testkit.Check(t, err == nil && len(entries) == 1 && entries[0].Name() == "kept", "left: %v, %v", entries, err)
+	testkit.Works(t, "a link was followed", testkit.Err(os.Stat(outside)))
+	testkit.Same(t, "left", []string{"kept"}, testkit.Must(s.runs.Names())(t))
 }
 
 func TestPrune(t *testing.T) {
@@ -247,9 +239,7 @@ func TestPrune(t *testing.T) {
 	defer live.Close()
 	setActive(t, live.Dir(), -5)
 	testkit.OK(t, os.MkdirAll(filepath.Join(s.root.Path(), runsName, trashPrefix+"x", "y"), 0o700))
-	if removed, err := s.Prune(Retention{}); removed != nil || err != nil {
-		t.Errorf("without a limit: %v, %v", removed, err)
-	}
+	testkit.Empty(t, "removed without a limit", testkit.Must(s.Prune(Retention{}))(t))
 	work := filepath.Join(s.root.Path(), runsName, "run-2", WorkName, "orch-1")
 	testkit.OK(t, os.MkdirAll(work, 0o700))
 	var refused *WorkError
@@ -259,19 +249,11 @@ func TestPrune(t *testing.T) {
 	testkit.Same(t, "removed", []string{"run-0"}, testkit.Must(s.Prune(Retention{Runs: 6}))(t))
 	testkit.Same(t, "removed", []string{"run-3"}, testkit.Must(s.Prune(Retention{Runs: 5}))(t))
 	testkit.OK(t, os.Remove(work))
-	removed, err := s.Prune(Retention{Runs: 4})
-	diff := cmp.Diff([]string{"run-2"}, removed)
-	testkit.Check(t, diff == "" && err == nil, "%v, (-want +got):\n%s", err, diff)
-	removed, err = s.Prune(Retention{Bytes: 1})
-	diff = cmp.Diff([]string{"run-4", "run-5"}, removed)
-	testkit.Check(t, diff == "" && err == nil, "%v, (-want +got):\n%s", err, diff)
-	entries, err := os.ReadDir(filepath.Join(s.root.Path(), runsName))
-	var left []string
-	for _, e := range entries {
-		left = append(left, e.Name())
-	}
+	testkit.Same(t, "removed", []string{"run-2"}, testkit.Must(s.Prune(Retention{Runs: 4}))(t))
+	testkit.Same(t, "removed", []string{"run-4", "run-5"}, testkit.Must(s.Prune(Retention{Bytes: 1}))(t))
+	left := testkit.Must(s.runs.Names())(t)
 	slices.Sort(left)
-	testkit.Check(t, err == nil && slices.Equal(left, []string{"live", "run-1"}), "left: %v, %v", left, err)
+	testkit.Same(t, "left", []string{"live", "run-1"}, left)
 }
 
 func TestReadWhileLive(t *testing.T) {
@@ -294,21 +276,11 @@ func TestReadWhileLive(t *testing.T) {
 		select {
 		case <-stop:
 			wg.Wait()
-			checkRecords(t, reader(s, testRun), 2000)
+			checkRecords(t, s, 2000)
 			return
 		default:
 		}
 	}
-}
-
-func TestUpdate(t *testing.T) {
-	s, r := newRun(t)
-	testkit.OK(t, r.Update(t.Context(), func(m *Meta) { m.Title, m.Run, m.Closed = "new", "other", 99 }))
-	m := r.Meta()
-	testkit.Check(t, m.Title == "new" && m.Run == testRun && m.Closed == 0, "%+v", m)
-	closeRun(t, r)
-	info, err := s.Find(testRun)
-	testkit.Check(t, err == nil && info.Title == "new" && info.Run == testRun, "%+v, %v", info, err)
 }
 
 func TestWriteCloseOpen(t *testing.T) {
@@ -318,18 +290,22 @@ func TestWriteCloseOpen(t *testing.T) {
 	add(t, r, 1, 100)
 	syncRun(t, r)
 	testkit.Same(t, "durable up to", 100, r.Durable())
+	testkit.OK(t, r.Update(t.Context(), func(m *Meta) { m.Title, m.Run, m.Closed = "new", "other", 99 }))
+	m := r.Meta()
+	testkit.Check(t, m.Title == "new" && m.Run == testRun && m.Closed == 0, "%+v", m)
 	add(t, r, 101, 150)
 	closeRun(t, r)
 	testkit.Same(t, "committed up to", 150, committed.Load())
 	testkit.Fails(t, "append after close", testkit.Err(r.Append(Input, nil)), ErrClosed)
 	testkit.Fails(t, "finish after close", r.Finish(context.Background(), "complete"), ErrClosed)
-	checkRecords(t, reader(s, testRun), 150)
+	checkRecords(t, s, 150)
 
 	r, rec := openRun(t, s, testRun, Options{})
-	testkit.Check(t, rec.Records == 150 && rec.Damage == nil && rec.MetaLost == "", "recovery: %+v", rec)
+	testkit.Check(t, rec.Records == 150 && rec.Damage == nil && rec.MetaLost == "" && r.Meta().Title == "new",
+		"recovery: %+v, %+v", rec, r.Meta())
 	add(t, r, 151, 200)
 	syncRun(t, r)
-	checkRecords(t, reader(s, testRun), 200)
+	checkRecords(t, s, 200)
 	testkit.Check(t, r.Dir() != "" && r.ID() == testRun && r.LockFile() != nil, "a run without a place")
 }
 
@@ -419,14 +395,13 @@ func exported(t *testing.T, records uint64) map[string][]byte {
 	s, r := newRun(t)
 	add(t, r, 1, records)
 	syncRun(t, r)
-	var held *HeldError
 	_, err := s.Keep(testRun)
-	testkit.Check(t, errors.As(err, &held), "keep a live run: %v", err)
+	testkit.Check(t, isHeld(err), "keep a live run: %v", err)
 	closeRun(t, r)
 	k := testkit.Must(s.Keep(testRun))(t)
 	defer k.Close()
 	err = s.Remove(testRun)
-	testkit.Check(t, errors.As(err, &held), "remove a run that is kept: %v", err)
+	testkit.Check(t, isHeld(err), "remove a run that is kept: %v", err)
 	names := testkit.Must(k.Files())(t)
 	files := map[string][]byte{}
 	for _, name := range names {
@@ -473,10 +448,8 @@ func TestImport(t *testing.T) {
 	info, err := s.Latest(here, nil)
 	testkit.Check(t, err == nil && info.Run == testRun && info.Imported && !info.Damaged && !info.Live, "%+v, %v", info,
 		err)
-	if b, err := os.ReadFile(filepath.Join(s.runs.Path(), testRun, "beside", "-some-project", "x.jsonl")); err != nil ||
-		string(b) != "x" {
-		t.Errorf("%q, %v", b, err)
-	}
+	b := testkit.Must(os.ReadFile(filepath.Join(s.runs.Path(), testRun, "beside", "-some-project", "x.jsonl")))(t)
+	testkit.Same(t, "the file beside it", "x", string(b))
 	testkit.Fails(t, "imported twice", testkit.Err(s.Stage(testRun)), ErrExists)
 	r, rec := openRun(t, s, testRun, Options{})
 	testkit.Check(t, !rec.Harmed() && rec.Records == 7 && r.Meta().Imported, "%+v, %+v", rec, r.Meta())
@@ -486,25 +459,26 @@ func TestImport(t *testing.T) {
 func TestImportCutShort(t *testing.T) {
 	files := exported(t, 3)
 	s := newTestStore(t)
-	left := func() (names []string) {
-		return testkit.Must(s.runs.Names())(t)
+	left := func(when string, n int) {
+		t.Helper()
+		names := testkit.Must(s.runs.Names())(t)
+		testkit.Check(t, len(names) == n, "left %s: %v, want %d", when, names, n)
 	}
-	killed := func() {
+	for _, next := range []string{"runs are pruned", "another import"} {
 		g := stageAll(t, s, files)
-		_, err := s.Prune(Retention{})
-		testkit.Check(t, err == nil && len(left()) == 1, "pruned while it was under way: %v, %v", left(), err)
+		testkit.Must(s.Prune(Retention{}))(t)
+		left("while it is under way", 1)
 		g.lock.Close() // as the kernel does
 		hidden(t, s)
+		if next == "another import" {
+			g = stageAll(t, s, files)
+			left("beside "+next, 1)
+			testkit.OK(t, g.Close())
+		} else {
+			testkit.Must(s.Prune(Retention{}))(t)
+		}
+		left("after "+next, 0)
 	}
-	killed()
-	_, err := s.Prune(Retention{})
-	testkit.Check(t, err == nil && len(left()) == 0, "left: %v, %v", left(), err)
-	killed()
-	g := stageAll(t, s, files)
-	got := left()
-	testkit.Check(t, len(got) == 1, "left: %v", got)
-	err = g.Close()
-	testkit.Check(t, err == nil && len(left()) == 0, "left: %v, %v", left(), err)
 }
 
 func TestImportIsRefused(t *testing.T) {

@@ -85,8 +85,7 @@ func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 		testkit.Check(t, a.Status == supervisor.AgentBusy && opened.Load() == 2 && len(dead.starts()) == 0,
 			"the Arbiter is %s, %d bridges were opened, the dead one was asked for %v", a.Status, opened.Load(),
 			dead.starts())
-		n.loop.Put(input.Signal{Signal: "INT"})
-		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
+		testkit.Same(t, "exit", contract.ExitInterrupted, n.stop())
 	})
 }
 
@@ -103,10 +102,9 @@ func TestTheEndWhileABridgeIsOpened(t *testing.T) {
 		n.loop.Put(input.BridgeLost{Message: "signal: killed"})
 		time.Sleep(time.Minute)
 		began := time.Now()
-		n.loop.Put(input.Signal{Signal: "INT"})
-		if exit := n.over(); exit != contract.ExitInterrupted || time.Since(began) > time.Minute {
-			t.Errorf("exit %d after %s", exit, time.Since(began))
-		}
+		exit := n.stop()
+		testkit.Check(t, exit == contract.ExitInterrupted && time.Since(began) <= time.Minute, "exit %d after %s", exit,
+			time.Since(began))
 		r := hearing[contract.Result](n)
 		testkit.Check(t, len(r) == 1 && r[0].Status == contract.StatusInterrupted, "results %v", r)
 	})
@@ -131,9 +129,11 @@ func (placing) Revert(_ context.Context, r input.Revert) input.ChangeReverted {
 	return input.ChangeReverted{Serial: r.Serial}
 }
 
-// onTwoHosts plays a run with an Orchestrator on another host, and returns that host's bridge.
-func onTwoHosts(t *testing.T) (*liveRun, *fakePort) {
-	t.Helper()
+// TestAHostSpeaksForItsOwnAgentsAlone: the effects of an agent go to the bridge of its host, which is opened when it is
+// needed, and starts only that agent. What another host reports about an agent is dropped, and reported once.
+func TestAHostSpeaksForItsOwnAgentsAlone(t *testing.T) { synctest.Test(t, onTwoHosts) }
+
+func onTwoHosts(t *testing.T) {
 	n := newLiveRun(t, &fakeJournal{}, silentPort())
 	far := n.spare(silentPort())
 	far.host = "box"
@@ -148,58 +148,37 @@ func onTwoHosts(t *testing.T) (*liveRun, *fakePort) {
 		o.Workspace = runconfig.Workspace{Root: "/w", Base: "b", Own: "/own"}
 	})
 	time.Sleep(time.Second)
-	r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 1},
-		Tool: "spawn_orchestrator", Input: json.RawMessage(`{"prompt":"work","host":"box"}`)})
-	if err != nil || r.IsError {
-		t.Fatal(r, err)
-	}
+	arbiter, there := bridge.AgentRef{ID: "arbiter", Generation: 1}, n.loop.Handler("box")
+	n.loop.call(t, arbiter, "spawn_orchestrator", `{"prompt":"work","host":"box"}`)
 	time.Sleep(10 * time.Second)
-	return n, far
-}
+	testkit.Same(t, "there", []string{"orch-1#1"}, far.starts())
+	testkit.Same(t, "here", []string{"arbiter#1"}, n.port.starts())
+	a, _ := n.loop.Snapshot().Agent("orch-1")
+	testkit.Check(t, a.Status == supervisor.AgentBusy, "it is %s", a.Status)
 
-// TestEffectsGoToTheHostOfTheirAgent: the bridge there is opened when it is needed, and starts only that agent.
-func TestEffectsGoToTheHostOfTheirAgent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n, far := onTwoHosts(t)
-		testkit.Same(t, "there", []string{"orch-1#1"}, far.starts())
-		testkit.Same(t, "here", []string{"arbiter#1"}, n.port.starts())
-		a, _ := n.loop.Snapshot().Agent("orch-1")
-		testkit.Check(t, a.Status == supervisor.AgentBusy, "it is %s", a.Status)
-		n.loop.Put(input.Signal{Signal: "INT"})
-		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
-	})
-}
-
-// TestAHostSpeaksForItsOwnAgentsAlone: what another host reports about an agent is dropped, and reported once.
-func TestAHostSpeaksForItsOwnAgentsAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n, _ := onTwoHosts(t)
-		arbiter := bridge.AgentRef{ID: "arbiter", Generation: 1}
-		there := n.loop.Handler("box")
-		verdict := json.RawMessage(`{"decision":"COMPLETE","message":"done","reason":"r","summary":"s"}`)
-		for range 3 {
-			there.Event(bridge.Event{AgentRef: arbiter, Body: bridge.Turn{Outcome: bridge.TurnDone, Verdict: verdict,
-				MessageIDs: n.loop.Snapshot().Agents[0].Turn}})
+	verdict := json.RawMessage(`{"decision":"COMPLETE","message":"done","reason":"r","summary":"s"}`)
+	for range 3 {
+		there.Event(bridge.Event{AgentRef: arbiter, Body: bridge.Turn{Outcome: bridge.TurnDone, Verdict: verdict,
+			MessageIDs: n.loop.Snapshot().Agents[0].Turn}})
+	}
+	r, _ := there.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: arbiter, Tool: "status"})
+	p, _ := there.Permission(t.Context(), bridge.PermissionParams{AgentRef: arbiter, Request: "p1", Tool: "Read",
+		Input: json.RawMessage(`{}`)})
+	j, _ := there.Judge(t.Context(), bridge.JudgeParams{AgentRef: arbiter, Tool: "Read", Input: json.RawMessage(`{}`)})
+	testkit.Check(t, r.IsError && p.Behavior == bridge.Deny && j.Behavior == bridge.Deny,
+		"tool %+v, permission %+v, judged %+v", r, p, j)
+	time.Sleep(time.Second)
+	s := n.loop.Snapshot()
+	testkit.Check(t, s.Ending == nil && s.Agents[0].Status == supervisor.AgentBusy, "the Arbiter is %s, ending %+v",
+		s.Agents[0].Status, s.Ending)
+	told := 0
+	for _, e := range hearing[contract.Error](n) {
+		if strings.Contains(e.Message, "it runs on host here, but the input came from host box") {
+			told++
 		}
-		r, _ := there.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: arbiter, Tool: "status"})
-		p, _ := there.Permission(t.Context(), bridge.PermissionParams{AgentRef: arbiter, Request: "p1", Tool: "Read",
-			Input: json.RawMessage(`{}`)})
-		j, _ := there.Judge(t.Context(), bridge.JudgeParams{AgentRef: arbiter, Tool: "Read", Input: json.RawMessage(`{}`)})
-		testkit.Check(t, r.IsError && p.Behavior == bridge.Deny && j.Behavior == bridge.Deny,
-			"tool %+v, permission %+v, judged %+v", r, p, j)
-		time.Sleep(time.Second)
-		if s := n.loop.Snapshot(); s.Ending != nil || s.Agents[0].Status != supervisor.AgentBusy {
-			t.Errorf("the Arbiter is %s, ending %+v", s.Agents[0].Status, s.Ending)
-		}
-		told := 0
-		for _, e := range hearing[contract.Error](n) {
-			if strings.Contains(e.Message, "it runs on host here, but the input came from host box") {
-				told++
-			}
-		}
-		testkit.Same(t, "told times", 1, told)
-		n.stop()
-	})
+	}
+	testkit.Same(t, "told times", 1, told)
+	testkit.Same(t, "exit", contract.ExitInterrupted, n.stop())
 }
 
 // Failures that scripts/chaos found, without randomness.
@@ -267,8 +246,7 @@ func TestHaltCancelsChecksAndDeciders(t *testing.T) {
 			recorded := &fakeJournal{}
 			port := &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
 				if p.ID == contract.Arbiter {
-					f.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
-						Input: []byte(`{"prompt":"x"}`)})
+					f.loop.call(t, p.AgentRef, "spawn_orchestrator", `{"prompt":"x"}`)
 					f.ruled(p, ruling("CONTINUE", "Patience."))
 					return
 				}

@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"log/slog"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,9 +18,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -35,11 +31,7 @@ func busyPort(t *testing.T, summon int) *fakePort {
 		defer cancel()
 		if p.ID == contract.Arbiter {
 			for s := f.loop.Snapshot(); s.Spawned < summon; s = f.loop.Snapshot() {
-				if r, err := f.loop.ToolCall(ctx,
-					bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
-						Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil || r.IsError {
-					t.Errorf("spawn_orchestrator: %v %v", r, err)
-				}
+				f.loop.call(t, p.AgentRef, "spawn_orchestrator", `{"prompt":"work"}`)
 			}
 			v := ruling("CONTINUE", "Patience.")
 			for _, a := range f.loop.Snapshot().Agents {
@@ -86,6 +78,25 @@ func (n *liveRun) size() size {
 	return size{runtime.NumGoroutine(), len(raw), len(s.Conversation.Mail), workLog, len(s.Conversation.InTurn)}
 }
 
+// twoDays plays two days and the end of a run, and checks that nothing of it grows on the second day, and nothing is
+// left at the end. It returns the states after each day.
+func (n *liveRun) twoDays() (first, second *supervisor.State) {
+	time.Sleep(25 * time.Hour) // what is kept about restarts for a day is complete by then
+	early, first := n.size(), n.loop.Snapshot()
+	time.Sleep(23 * time.Hour)
+	late, second := n.size(), n.loop.Snapshot()
+	testkit.Check(n.t, late.goroutines <= early.goroutines+3 && late.state <= early.state+early.state/5 &&
+		late.mail <= 6 && late.underway <= 4 && late.workLog <= 100, "after a day %+v, after two %+v", early, late)
+	n.stop()
+	synctest.Wait()
+	l := n.loop
+	testkit.Check(n.t, len(l.timers) <= 12 && len(l.starts) <= 4 && len(l.lanes) <= 8 &&
+		len(l.tools.waiting)+len(l.permissions.waiting)+len(l.outbox.pending) == 0,
+		"left: timers %v, %d starts, %d lanes, %d and %d calls, %d undone", slices.Collect(maps.Keys(l.timers)),
+		len(l.starts), len(l.lanes), len(l.tools.waiting), len(l.permissions.waiting), len(l.outbox.pending))
+	return first, second
+}
+
 // TestTwoDays: during two days of a run with three Orchestrators that exchange messages, ask and end, nothing
 // grows.
 func TestTwoDays(t *testing.T) {
@@ -95,26 +106,10 @@ func TestTwoDays(t *testing.T) {
 		n := live(t, recorded, busyPort(t, 3), func(o *runconfig.Options) {
 			o.Task, o.MaxExchanges, o.MaxFailures = "build", 1<<30, 1<<30
 		})
-		time.Sleep(25 * time.Hour) // what is kept about restarts for a day is complete by then
-		early := n.size()
-		time.Sleep(23 * time.Hour)
-		late := n.size()
-		if s := n.loop.Snapshot(); s.Ending != nil || s.Lifecycle.Crashes < 50 || s.Conversation.Ledger.Seen < 5000 {
-			t.Errorf("ending %v, %d crashes, %d messages seen: not the run that was wanted", s.Ending, s.Lifecycle.Crashes,
-				s.Conversation.Ledger.Seen)
-		}
-		testkit.Check(t, late.goroutines <= early.goroutines+3 && late.state <= early.state+early.state/5 &&
-			late.mail <= 6 && late.underway <= 4 && late.workLog <= 100, "after a day %+v, after two %+v", early, late)
-		n.stop()
-		synctest.Wait()
-		l := n.loop
-		testkit.Check(t, len(l.timers) <= 12 && len(l.lanes) <= 4 &&
-			len(l.tools.waiting)+len(l.permissions.waiting)+len(l.outbox.pending) == 0,
-			"left: %d timers, %d lanes, %d and %d calls, %d undone", len(l.timers), len(l.lanes), len(l.tools.waiting),
-			len(l.permissions.waiting), len(l.outbox.pending))
-		for key := range l.timers {
-			t.Log("timer", key)
-		}
+		_, s := n.twoDays()
+		testkit.Check(t, s.Ending == nil && s.Lifecycle.Crashes >= 50 && s.Conversation.Ledger.Seen >= 5000,
+			"ending %v, %d crashes, %d messages seen: not the run that was wanted", s.Ending, s.Lifecycle.Crashes,
+			s.Conversation.Ledger.Seen)
 	})
 }
 
@@ -199,22 +194,14 @@ func TestAHundredAgents(t *testing.T) {
 		up := n.port.alive()
 		testkit.Need(t, up == 101, "%d agents are up", up)
 		ref := n.loop.Snapshot().Agents[0].AgentRef
-		if r, err := n.loop.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: ref, Tool: "release_orchestrator",
-			Input: json.RawMessage(`{"id":"all","reason":"enough"}`)}); err != nil || r.IsError {
-			t.Fatal(r, err)
-		}
+		n.loop.call(t, ref, "release_orchestrator", `{"id":"all","reason":"enough"}`)
 		time.Sleep(10 * time.Minute)
 		testkit.Same(t, "agents are up", 1, n.port.alive())
 		testkit.Same(t, "live", 0, n.loop.Snapshot().LivingCount())
 		for range 100 {
-			if r, err := n.loop.ToolCall(t.Context(),
-				bridge.ToolCallParams{AgentRef: ref, Tool: "spawn_orchestrator",
-					Input: json.RawMessage(`{"prompt":"work"}`)}); err != nil || r.IsError {
-				t.Fatal(r, err)
-			}
+			n.loop.call(t, ref, "spawn_orchestrator", `{"prompt":"work"}`)
 		}
-		n.loop.Put(input.Signal{Signal: "INT"}) // while they start
-		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
+		testkit.Same(t, "exit, while they start,", contract.ExitInterrupted, n.stop())
 		for _, a := range n.loop.Snapshot().Agents {
 			testkit.Same(t, a.ID, supervisor.AgentEnded, a.Status)
 		}
@@ -225,44 +212,24 @@ func TestAHundredAgents(t *testing.T) {
 // snapshot is available at once.
 func TestASlowListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var events []contract.Event
-		l := NewLoop(policy.Policy{CWD: "/w"}, func(_ time.Time, e contract.Event) {
-			time.Sleep(time.Second)
-			events = append(events, e)
-		}, slog.New(slog.NewTextHandler(io.Discard, nil)))
-		port := asksBack()
-		port.loop, port.live = l, map[string]bridge.AgentRef{}
-		recorded := &fakeJournal{loop: l}
-		l.Record(recorded)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			l.Run(context.Background(), port,
-				input.Began{Options: runconfig.Options{Run: testRun, Delimiter: "d", CWD: "/w",
-					HumanPresent: true}.WithDefaults()})
-		}()
+		n := newLiveRun(t, &fakeJournal{}, asksBack())
+		n.slow = time.Second
+		n.begin(nil)
 		for i := range 100 {
-			if !l.Put(input.Command{Channel: input.ChannelStdin,
-				Command: contract.Command{Ref: fmt.Sprint(i), Body: contract.Say{Text: "x"}}}) {
-				t.Fatal("the run is over")
-			}
+			testkit.Need(t, n.loop.give(fmt.Sprint(i), contract.Say{Text: "x"}), "the run is over")
 			began := time.Now()
-			l.Snapshot()
+			n.loop.Snapshot()
 			testkit.Check(t, time.Since(began) == 0, "a snapshot took %s", time.Since(began))
 		}
 		time.Sleep(time.Hour)
-		l.Put(input.Signal{Signal: "INT"})
-		<-ended
-		port.wg.Wait()
-		next := 0
-		for _, e := range events {
-			if a, ok := e.Body.(contract.Accepted); ok {
-				testkit.Same(t, fmt.Sprintf("accepted in place of %d", next), fmt.Sprint(next), a.Ref)
-				next++
-			}
+		n.stop()
+		accepted := hearing[contract.Accepted](n)
+		for i, a := range accepted {
+			testkit.Same(t, fmt.Sprintf("accepted in place of %d", i), fmt.Sprint(i), a.Ref)
 		}
-		_, ok := events[len(events)-1].Body.(contract.Result)
-		testkit.Check(t, next == 100 && ok, "%d accepted, the last event is %T", next, events[len(events)-1].Body)
+		last := n.events[len(n.events)-1].Body
+		_, ok := last.(contract.Result)
+		testkit.Check(t, len(accepted) == 100 && ok, "%d accepted, the last event is %T", len(accepted), last)
 	})
 }
 
@@ -316,7 +283,7 @@ func chainPort(t *testing.T, lines int) *fakePort {
 		turns++
 		return turns
 	}
-	arbiter := func(ctx context.Context, f *fakePort, p bridge.MessageParams) {
+	arbiter := func(f *fakePort, p bridge.MessageParams) {
 		f.event(p.AgentRef, bridge.Delivered{MessageID: p.MessageID, Proof: "lifecycle"})
 		w.fill(f, p.AgentRef)
 		if strings.Contains(p.Content, "| kind: renewal |") {
@@ -330,9 +297,7 @@ func chainPort(t *testing.T, lines int) *fakePort {
 			if s.Spawned >= lines && len(s.Handoff.SuccessorQueue) == 0 {
 				break
 			}
-			if r, err := f.loop.ToolCall(ctx, bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
-				Input: json.RawMessage(`{"prompt":"take up the line"}`)}); err != nil || r.IsError {
-				t.Errorf("spawn_orchestrator: %v %v", r, err)
+			if !f.loop.call(t, p.AgentRef, "spawn_orchestrator", `{"prompt":"take up the line"}`) {
 				break
 			}
 		}
@@ -345,10 +310,8 @@ func chainPort(t *testing.T, lines int) *fakePort {
 		f.ruled(p, v)
 	}
 	return &fakePort{spawn: w.begin, answer: func(f *fakePort, p bridge.MessageParams) {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-		defer cancel()
 		if p.ID == contract.Arbiter {
-			arbiter(ctx, f, p)
+			arbiter(f, p)
 			return
 		}
 		f.event(p.AgentRef, bridge.Delivered{MessageID: p.MessageID, Proof: "lifecycle"})
@@ -374,30 +337,16 @@ func chainPort(t *testing.T, lines int) *fakePort {
 func TestTwoDaysOfHandingOn(t *testing.T) {
 	testkit.WithoutRace(t)
 	synctest.Test(t, func(t *testing.T) {
-		var written atomic.Int64
-		recorded := &fakeJournal{wait: 2 * time.Millisecond, forget: true,
-			fail: func(_ journal.Kind, payload []byte) error {
-				written.Add(int64(len(payload)))
-				return nil
-			}}
+		recorded := &fakeJournal{wait: 2 * time.Millisecond, forget: true}
 		n := live(t, recorded, chainPort(t, 3), func(o *runconfig.Options) {
 			o.Task, o.MaxExchanges, o.MaxFailures, o.MaxIterations, o.Permissions = "build", 1<<30, 1<<30, 1<<30,
 				"allow-all"
 		})
-		time.Sleep(25 * time.Hour)
-		early, before, wroteEarly := n.size(), n.loop.Snapshot(), written.Load()
-		time.Sleep(23 * time.Hour)
-		late, after, wroteLate := n.size(), n.loop.Snapshot(), written.Load()
-		handoffs := after.Spawned - before.Spawned
-		t.Logf("%d Orchestrators, %d Arbiters; state %d bytes after a day, %d after two; %d bytes of journal for each "+
-			"hand-off and the two dozen turns before it",
-			after.Spawned, after.Renewal.Count+1, early.state, late.state, (wroteLate-wroteEarly)/int64(max(handoffs, 1)))
+		before, after := n.twoDays()
 		testkit.Check(t, after.Ending == nil && after.Spawned >= 250 && after.Renewal.Count >= 30 &&
 			after.Lifecycle.Crashes >= 20 && after.Conversation.Ledger.Seen >= 5000,
 			"ending %v, %d summoned, %d renewals, %d crashes, %d messages seen: not the run that was wanted",
 			after.Ending, after.Spawned, after.Renewal.Count, after.Lifecycle.Crashes, after.Conversation.Ledger.Seen)
-		testkit.Check(t, late.goroutines <= early.goroutines+3 && late.state <= early.state+early.state/5 &&
-			late.mail <= 6 && late.underway <= 4 && late.workLog <= 100, "after a day %+v, after two %+v", early, late)
 		if len(after.Agents) > supervisor.NamesKept+10 || len(after.Rulings.Ledger) > supervisor.LedgerKept ||
 			len(after.Conversation.RecentMessages) > supervisor.RecentMessagesKept ||
 			len(after.Handoff.Documents) > 3 {
@@ -407,12 +356,5 @@ func TestTwoDaysOfHandingOn(t *testing.T) {
 		was, is := len(before.RenewalBrief(supervisor.Handover{Document: &verdict.Document{}})),
 			len(after.RenewalBrief(supervisor.Handover{Document: &verdict.Document{}}))
 		testkit.Check(t, is <= was+was/5, "an Arbiter inherits %d bytes after a day, %d after two", was, is)
-		n.stop()
-		synctest.Wait()
-		if l := n.loop; len(l.timers) > 12 || len(l.starts) > 4 || len(l.lanes) > 8 ||
-			len(l.tools.waiting)+len(l.permissions.waiting)+len(l.outbox.pending) != 0 {
-			t.Errorf("left: %d timers, %d starts, %d lanes, %d and %d calls, %d undone", len(l.timers), len(l.starts),
-				len(l.lanes), len(l.tools.waiting), len(l.permissions.waiting), len(l.outbox.pending))
-		}
 	})
 }

@@ -71,10 +71,6 @@ func TestRuleHasToCover(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			kept := &memory{err: failing}
 			port := &fakePort{}
-			command := func(l *Loop, c contract.Permit) {
-				c.Request = "p1"
-				l.Put(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: c.Rule, Body: c}})
-			}
 			port.answer = func(f *fakePort, p bridge.MessageParams) {
 				f.loop.grants = kept
 				asked := make(chan bridge.PermissionResult)
@@ -87,14 +83,17 @@ func TestRuleHasToCover(t *testing.T) {
 				for len(f.loop.Snapshot().Permission.Open) == 0 {
 					synctest.Wait()
 				}
-				command(f.loop, contract.Permit{Behavior: "deny", Scope: "run", Rule: "Read(src/**)"})
-				command(f.loop, contract.Permit{Behavior: "allow", Scope: "run", Rule: "Edit(src/**)"})
-				command(f.loop, contract.Permit{Behavior: "allow", Scope: "always", Rule: "Read(//x/**)"})
+				for _, c := range []contract.Permit{{Behavior: "deny", Scope: "run", Rule: "Read(src/**)"},
+					{Behavior: "allow", Scope: "run", Rule: "Edit(src/**)"},
+					{Behavior: "allow", Scope: "always", Rule: "Read(//x/**)"}} {
+					c.Request = "p1"
+					f.loop.give(c.Rule, c)
+				}
 				testkit.Like(t, "answer", bridge.PermissionResult{Behavior: bridge.Allow}, <-asked)
 				synctest.Wait()
 				f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
 			}
-			events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
+			events, exit := perform(t, port, nil)
 			testkit.Same(t, "exit", contract.ExitComplete, exit)
 			var said []string
 			for _, e := range events {
@@ -143,32 +142,28 @@ func asks(t *testing.T, l *Loop, ref bridge.AgentRef, commands ...string) []chan
 }
 
 // whileOneWorks plays a run whose only Orchestrator calls work in its one turn.
-func whileOneWorks(t *testing.T, o runconfig.Options, work func(l *Loop, ref bridge.AgentRef)) []contract.Event {
+func whileOneWorks(t *testing.T, work func(l *Loop, ref bridge.AgentRef)) []contract.Event {
 	t.Helper()
-	port := &fakePort{}
-	port.answer = func(f *fakePort, p bridge.MessageParams) {
+	port := &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
 		switch {
 		case p.ID != "arbiter":
 			work(f.loop, p.AgentRef)
 			f.ruled(p, report("done", "all of it", true))
 		case f.loop.Snapshot().Spawned == 0:
-			testkit.Works(t, "f.loop.ToolCall", testkit.Err(f.loop.ToolCall(t.Context(),
-				bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
-					Input: json.RawMessage(`{"prompt":"work"}`)})))
+			f.loop.call(t, p.AgentRef, "spawn_orchestrator", `{"prompt":"work"}`)
 			f.ruled(p, ruling("CONTINUE", "Patience."))
 		default:
 			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
 		}
-	}
-	o.Task, o.HumanPresent = "build", true
-	events, exit := perform(t, o, port, nil)
+	}}
+	events, exit := perform(t, port, nil)
 	testkit.Same(t, "exit", contract.ExitComplete, exit)
 	return events
 }
 
 // humanSays gives a command and waits until all its immediate effects have happened.
 func humanSays(l *Loop, body contract.CommandBody) {
-	l.Put(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "r", Body: body}})
+	l.give("r", body)
 	synctest.Wait()
 }
 
@@ -199,7 +194,7 @@ func TestAnswersSettleWhatElseTheyCover(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				commands := []string{"make one", "make two", "npm test", "make three", "make two"}
-				events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, ref bridge.AgentRef) {
+				events := whileOneWorks(t, func(l *Loop, ref bridge.AgentRef) {
 					answers := asks(t, l, ref, commands...)
 					other := contract.Permit{Request: "p2", Behavior: tt.answer.Behavior, Scope: "run", Rule: "Bash(npm *)"}
 					humanSays(l, other)
@@ -274,8 +269,7 @@ func TestGate(t *testing.T) {
 		synctest.Wait()
 		testkit.Need(t, len(port.starts()) == 0 && len(hearing[contract.Error](n)) == 1, "starts %v, errors %v",
 			port.starts(), hearing[contract.Error](n))
-		n.loop.Put(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}},
-			Channel: input.ChannelStdin})
+		n.give("1", contract.Choose{Option: "trust"})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		testkit.Check(t, cmp.Diff([]string{"arbiter h1", "arbiter h2"}, asked) == "" && len(port.starts()) == 1 &&
@@ -289,7 +283,7 @@ func TestGate(t *testing.T) {
 // TestOptionsThatAreRefused: options that must not be given to this run are refused.
 func TestOptionsThatAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, _ bridge.AgentRef) {
+		events := whileOneWorks(t, func(l *Loop, _ bridge.AgentRef) {
 			l.Refuse(func(o runconfig.Options) error {
 				if o.Permissions == "allow-all" && o.CWD == "/w" {
 					return errors.New("not here")
@@ -311,6 +305,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 // TestConfiguredPermissionsHoldAtOnce: for waiting requests and for later ones; what is always allowed in the
 // workspace stays allowed.
 func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
+	unchanged := []string{"", "", "", "", "make six: pass ", "kept it: pass "}
 	for name, tt := range map[string]struct {
 		change contract.Configure
 		want   []string // of the requests that waited, and then of one call each
@@ -326,19 +321,15 @@ func TestConfiguredPermissionsHoldAtOnce(t *testing.T) {
 		"rules": {contract.Configure{Permissions: "rules"},
 			[]string{"make one: deny mode", "make two: deny mode", "npm test: deny mode", "/w/a.go: deny mode",
 				"make six: pass ", "kept it: pass "}},
-		"accept-edits": {contract.Configure{Permissions: "accept-edits"},
-			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
-		"what is not a change": {contract.Configure{Permissions: "ask"},
-			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
-		"what is not taken": {contract.Configure{Permissions: "allow-all"},
-			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
-		"a rule of no known": {contract.Configure{Allow: "Bahs(make *)"},
-			[]string{"", "", "", "", "make six: pass ", "kept it: pass "}},
+		"accept-edits":         {contract.Configure{Permissions: "accept-edits"}, unchanged},
+		"what is not a change": {contract.Configure{Permissions: "ask"}, unchanged},
+		"what is not taken":    {contract.Configure{Permissions: "allow-all"}, unchanged},
+		"a rule of no known":   {contract.Configure{Allow: "Bahs(make *)"}, unchanged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var got []string
-				events := whileOneWorks(t, runconfig.Options{}, func(l *Loop, ref bridge.AgentRef) {
+				events := whileOneWorks(t, func(l *Loop, ref bridge.AgentRef) {
 					testkit.Works(t, "Grants", l.Grants(&memory{}, []trust.Grant{{Rule: "Bash(kept *)"}}))
 					asks(t, l, ref, "make one", "make two", "npm test")
 					edit := toolClasses["edit"]

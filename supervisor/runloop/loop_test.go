@@ -152,47 +152,34 @@ func (f *fakePort) end(ref bridge.AgentRef) {
 }
 
 // perform plays a whole run in the bubble and returns its events and exit code.
-func perform(t *testing.T, o runconfig.Options, port *fakePort,
-	during func(l *Loop)) ([]contract.Event, contract.Exit) {
+func perform(t *testing.T, port *fakePort, change func(*runconfig.Options)) ([]contract.Event, contract.Exit) {
 	t.Helper()
-	var events []contract.Event
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	if testing.Verbose() {
-		log = slog.New(slog.NewTextHandler(t.Output(), nil))
-	}
-	l := NewLoop(policy.Policy{CWD: "/w"}, func(_ time.Time, e contract.Event) {
-		events = append(events, e)
-	}, log)
-	port.loop, port.live = l, map[string]bridge.AgentRef{}
-	if during != nil {
-		go during(l)
-	}
-	o.Run, o.Delimiter, o.CWD = testRun, "7f3a9c", "/w"
-	exit := l.Run(t.Context(), port, input.Began{Options: o.WithDefaults()})
-	port.wg.Wait()
-	return events, exit
+	n := live(t, &fakeJournal{}, port, func(o *runconfig.Options) {
+		o.Task = "build"
+		if change != nil {
+			change(o)
+		}
+	})
+	exit := n.over()
+	return n.events, exit
 }
 
 func TestLoopRunsATask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		port := &fakePort{}
-		port.answer = func(f *fakePort, p bridge.MessageParams) {
+		port := &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
 			if p.ID != "arbiter" {
 				f.ruled(p, report("done", "all of it", true))
 				return
 			}
 			s := f.loop.Snapshot()
 			if s.Spawned == 0 {
-				r, err := f.loop.ToolCall(t.Context(),
-					bridge.ToolCallParams{AgentRef: p.AgentRef, Tool: "spawn_orchestrator",
-						Input: json.RawMessage(`{"prompt":"work"}`)})
-				testkit.Check(t, err == nil && !r.IsError, "spawn_orchestrator: %v %v", r, err)
+				f.loop.call(t, p.AgentRef, "spawn_orchestrator", `{"prompt":"work"}`)
 				f.ruled(p, ruling("CONTINUE", "Patience."))
 				return
 			}
 			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
-		}
-		events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
+		}}
+		events, exit := perform(t, port, nil)
 		testkit.Same(t, "exit", contract.ExitComplete, exit)
 		if _, ok := events[0].Body.(contract.Session); !ok {
 			t.Errorf("the first event is %T", events[0].Body)
@@ -214,7 +201,7 @@ func TestLoopTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		port := &fakePort{answer: func(*fakePort, bridge.MessageParams) {}} // never answers
 		began := time.Now()
-		events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true, Timeout: time.Hour}, port, nil)
+		events, exit := perform(t, port, func(o *runconfig.Options) { o.Timeout = time.Hour })
 		testkit.Check(t, exit == contract.ExitLimit && time.Since(began) >= time.Hour &&
 			time.Since(began) <= time.Hour+time.Minute, "exit %d after %s", exit, time.Since(began))
 		testkit.Like(t, "result", contract.Result{Status: contract.StatusLimit},
@@ -242,7 +229,7 @@ func TestLoopAnswersPermissionsByRuleAndByDeadline(t *testing.T) {
 						Tool: "Bash"})), context.Canceled)
 			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
 		}}
-		_, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
+		_, exit := perform(t, port, nil)
 		testkit.Check(t, exit == contract.ExitComplete, "exit %d", exit)
 	})
 }
@@ -253,7 +240,7 @@ func TestLoopReportsAnAgentThatDoesNotStart(t *testing.T) {
 			return &bridge.RPCError{Code: bridge.CodeClaude, Category: bridge.CatStart, Message: "it ended",
 				Stderr: "no such flag"}
 		}}
-		events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
+		events, exit := perform(t, port, nil)
 		testkit.Same(t, "exit", contract.ExitEnvironment, exit)
 		errs := 0
 		for _, e := range events {
@@ -272,22 +259,11 @@ func TestLoopAfterTheEnd(t *testing.T) {
 		port := &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
 			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
 		}}
-		var loop *Loop
-		perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, func(l *Loop) { loop = l })
-		synctest.Wait()
+		perform(t, port, nil)
+		loop := port.loop
 		testkit.Check(t, !loop.Put(input.InputEnded{}), "an input was taken after the end")
 		testkit.Fails(t, "a tool call after the end", testkit.Err(loop.ToolCall(t.Context(), bridge.ToolCallParams{})),
 			errOver)
-	})
-}
-
-func TestLoopTurnsItsOwnPanicIntoAnExit(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		port := &fakePort{answer: func(f *fakePort, p bridge.MessageParams) { f.loop.Put(nil) }}
-		events, exit := perform(t, runconfig.Options{Task: "build", HumanPresent: true}, port, nil)
-		testkit.Same(t, "exit", contract.ExitBug, exit)
-		e, ok := events[len(events)-1].Body.(contract.Error)
-		testkit.Check(t, ok && e.Category == bridge.CatInternal, "the last event is %+v", events[len(events)-1].Body)
 	})
 }
 
@@ -403,6 +379,7 @@ type liveRun struct {
 	recorded *fakeJournal
 	ended    chan struct{} // closed when Run has returned; then exit is set
 	exit     contract.Exit
+	slow     time.Duration // how long the listener takes for an event
 
 	mu     sync.Mutex
 	events []contract.Event
@@ -419,6 +396,7 @@ func live(t *testing.T, recorded *fakeJournal, port *fakePort, change func(*runc
 func newLiveRun(t *testing.T, recorded *fakeJournal, port *fakePort) *liveRun {
 	n := &liveRun{t: t, port: port, recorded: recorded, ended: make(chan struct{})}
 	n.loop = NewLoop(policy.Policy{CWD: "/w"}, func(_ time.Time, e contract.Event) {
+		time.Sleep(n.slow)
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.events = append(n.events, e)
@@ -468,11 +446,21 @@ func (n *liveRun) stop() contract.Exit {
 }
 
 // give gives a command of the human.
-func (n *liveRun) give(ref string, b contract.CommandBody) {
-	n.loop.Put(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: ref, Body: b}})
+func (n *liveRun) give(ref string, b contract.CommandBody) { n.loop.give(ref, b) }
+
+func (l *Loop) give(ref string, b contract.CommandBody) bool {
+	return l.Put(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: ref, Body: b}})
 }
 
 func (n *liveRun) say(ref, text string) { n.give(ref, contract.Say{Text: text}) }
+
+// call lets an agent call a tool, which must work.
+func (l *Loop) call(t testing.TB, ref bridge.AgentRef, tool, params string) bool {
+	t.Helper()
+	r, err := l.ToolCall(t.Context(), bridge.ToolCallParams{AgentRef: ref, Tool: tool, Input: json.RawMessage(params)})
+	testkit.Check(t, err == nil && !r.IsError, "%s: %v %v", tool, r, err)
+	return err == nil && !r.IsError
+}
 
 // hearing are the events of one type so far.
 func hearing[B contract.Body](n *liveRun) []B {

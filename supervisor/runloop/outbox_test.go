@@ -60,8 +60,7 @@ func TestNothingIsDoneBeforeItIsOnDisk(t *testing.T) {
 		time.Sleep(time.Second)
 		a := hearing[contract.Accepted](n)
 		testkit.Check(t, len(a) == 2 && a[1].Ref == "b", "accepted %v", a)
-		n.loop.Put(input.Signal{Signal: "INT"})
-		testkit.Same(t, "exit", contract.ExitInterrupted, n.over())
+		testkit.Same(t, "exit", contract.ExitInterrupted, n.stop())
 	})
 }
 
@@ -307,9 +306,11 @@ func TestAFaultOfOursIsNotRecorded(t *testing.T) {
 		time.Sleep(time.Second)
 		before := recorded.count()
 		// a body that Apply does not know
-		n.loop.Put(input.Command{Channel: input.ChannelStdin, Command: contract.Command{Ref: "poison"}})
+		n.give("poison", nil)
 		exit := n.over()
 		testkit.Check(t, exit == contract.ExitBug && n.loop.Fault() != nil, "exit %d, fault %v", exit, n.loop.Fault())
+		e, ok := n.events[len(n.events)-1].Body.(contract.Error)
+		testkit.Check(t, ok && e.Category == bridge.CatInternal, "the last event is %+v", n.events[len(n.events)-1].Body)
 		testkit.Same(t, fmt.Sprintf("%d records more", recorded.count()-before), before, recorded.count())
 		var fold supervisor.Replayer
 		for _, r := range recorded.records {
@@ -385,8 +386,7 @@ func TestTooLargeToBeTaken(t *testing.T) {
 			contract.Permit{Request: "r", Behavior: bridge.Deny, Message: long},
 			contract.SetPlan{Steps: []contract.Step{{Text: long[:contract.MaxCommandText]}, {Text: "x"}}},
 		} {
-			n.loop.Put(input.Command{Channel: input.ChannelStdin,
-				Command: contract.Command{Ref: b.CommandType(), Body: b}})
+			n.give(b.CommandType(), b)
 		}
 		synctest.Wait()
 		refused := map[string]string{}

@@ -22,78 +22,58 @@ func subagentCall(n int) bridge.JudgeParams {
 	return p
 }
 
-// TestSubagentsAreBounded: with any rules, the number of subagents is bounded, at once until one ends, and
-// within an hour. Denied calls do not count.
+// TestSubagentsAreBounded: with any rules, the number of subagents is bounded, at once until one ends, within an hour
+// and in all, also by those of the time before a resume; and none starts when a cost limit is reached. Denied calls do
+// not count.
 func TestSubagentsAreBounded(t *testing.T) {
-	l := court(t, runconfig.Options{Permissions: "allow-all", Deny: []string{"Agent(forbidden)"}},
-		func(s *supervisor.State) {
-			s.Options.MaxSubagents, s.Options.MaxSubagentsPerHour, s.Options.MaxSubagentsTotal = 2, 4, 5
-		})
-	calls := 0
-	call := func(want, reason string) {
-		t.Helper()
-		calls++
-		r, f := judgement(t, l, "orch-1", subagentCall(calls))
-		if got := r.Behavior + " " + f.By; got != want || !strings.Contains(f.Reason, reason) {
-			t.Errorf("call %d: %s (%s), want %s", calls, got, f.Reason, want)
-		}
-		if r.Behavior == bridge.Deny && !strings.Contains(r.Message, reason) {
-			t.Errorf("call %d: the agent reads %q", calls, r.Message)
-		}
-	}
-	denied := toolClasses["agent"]
-	denied.Input = []byte(`{"description":"d","prompt":"p","subagent_type":"forbidden"}`)
-	for range 5 {
-		r, f := judgement(t, l, "orch-1", denied)
-		testkit.Check(t, r.Behavior == bridge.Deny && f.By == contract.ByRule, "%+v by %s", r, f.By)
-	}
-	ref := bridge.AgentRef{ID: "orch-1", Generation: 2}
-	call("pass ", "")
-	call("pass ", "")
-	call("deny limit", "--max-subagents")
-	l.Event(bridge.Event{AgentRef: ref, Body: bridge.SubagentStop{ToolUse: "toolu_1"}})
-	<-l.inbox
-	call("pass ", "")
-	call("deny limit", "--max-subagents")
-	l.Event(bridge.Event{AgentRef: ref, Body: bridge.Turn{}})
-	<-l.inbox
-	call("pass ", "")
-	call("deny limit", "--max-subagents-per-hour")
-	r, _ := judgement(t, l, "orch-1", bashCall("make"))
-	testkit.Check(t, r.Behavior == bridge.Pass, "another tool: %+v", r)
-}
-
-// TestNoSubagentPastALimit: when a cost limit is reached, running turns continue to their end, and start no
-// subagents.
-func TestNoSubagentPastALimit(t *testing.T) {
-	l := court(t, runconfig.Options{Permissions: "allow-all"}, func(s *supervisor.State) {
-		s.Options.MaxCostUSD, s.Budget.CostUSD = 2, 2.5
-	})
-	r, f := judgement(t, l, "orch-1", subagentCall(1))
-	testkit.Check(t, r.Behavior == bridge.Deny && f.By == contract.ByLimit && strings.Contains(r.Message, "--max-cost"),
-		"%+v by %s", r, f.By)
-}
-
-// TestSubagentsCountAfterAResume: subagents that a run started before it was resumed count against its limits.
-func TestSubagentsCountAfterAResume(t *testing.T) {
 	now := time.Now()
-	for limit, before := range map[string]func(*supervisor.State){
-		"--max-subagents-per-hour": func(s *supervisor.State) {
+	for limit, c := range map[string]struct {
+		passes int
+		change func(*supervisor.State)
+	}{
+		"--max-subagents": {2, func(s *supervisor.State) { s.Options.MaxSubagents = 2 }},
+		"--max-subagents-per-hour": {1, func(s *supervisor.State) {
 			s.Options.MaxSubagentsPerHour = 3
-			s.Budget.SubagentStarts = []time.Time{now.Add(-2 * time.Hour), now.Add(-2 * time.Minute), now.Add(-time.Minute)}
-		},
-		"--max-subagents-total": func(s *supervisor.State) { s.Options.MaxSubagentsTotal, s.Budget.Subagents = 3, 2 },
+			s.Budget.SubagentStarts = []time.Time{now.Add(-2 * time.Hour), now.Add(-2 * time.Minute),
+				now.Add(-time.Minute)}
+		}},
+		"--max-subagents-total": {1, func(s *supervisor.State) {
+			s.Options.MaxSubagentsTotal, s.Budget.Subagents = 3, 2
+		}},
+		"--max-cost": {0, func(s *supervisor.State) { s.Options.MaxCostUSD, s.Budget.CostUSD = 2, 2.5 }},
 	} {
 		t.Run(limit, func(t *testing.T) {
-			l := court(t, runconfig.Options{Permissions: "allow-all"}, func(s *supervisor.State) {
-				s.Options.MaxSubagents = 9
-				before(s)
-			})
-			for n, want := range []string{bridge.Pass, bridge.Deny} {
-				r, f := judgement(t, l, "orch-1", subagentCall(n))
-				testkit.Check(t, r.Behavior == want && (want != bridge.Deny || strings.Contains(r.Message, limit)),
-					"call %d: %+v by %s, want %s", n, r, f.By, want)
+			l := court(t, runconfig.Options{Permissions: "allow-all", Deny: []string{"Agent(forbidden)"}},
+				func(s *supervisor.State) {
+					s.Options.MaxSubagents = 9
+					c.change(s)
+				})
+			denied := toolClasses["agent"]
+			denied.Input = []byte(`{"description":"d","prompt":"p","subagent_type":"forbidden"}`)
+			for range 5 {
+				r, f := judgement(t, l, "orch-1", denied)
+				testkit.Check(t, r.Behavior == bridge.Deny && f.By == contract.ByRule, "%+v by %s", r, f.By)
 			}
+			calls := 0
+			call := func(passes bool) {
+				t.Helper()
+				calls++
+				r, f := judgement(t, l, "orch-1", subagentCall(calls))
+				testkit.Check(t, passes && r.Behavior == bridge.Pass || !passes && r.Behavior == bridge.Deny &&
+					f.By == contract.ByLimit && strings.Contains(f.Reason, limit) && strings.Contains(r.Message, limit),
+					"call %d: %+v by %s (%s)", calls, r, f.By, f.Reason)
+			}
+			for range c.passes {
+				call(true)
+			}
+			call(false)
+			for _, ends := range []bridge.EventBody{bridge.SubagentStop{ToolUse: "toolu_1"}, bridge.Turn{}} {
+				l.Event(bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Body: ends})
+				<-l.inbox
+				call(limit == "--max-subagents")
+			}
+			r, _ := judgement(t, l, "orch-1", bashCall("make"))
+			testkit.Check(t, r.Behavior == bridge.Pass, "another tool: %+v", r)
 		})
 	}
 }
@@ -105,14 +85,8 @@ var (
 	both = []bridge.AgentRef{one, two}
 )
 
-func admitted(
-	t *testing.T,
-	s *Subagents,
-	l AdmissionLimits,
-	at time.Time,
-	agent bridge.AgentRef,
-	toolUse, refusal string,
-) {
+func admitted(t *testing.T, s *Subagents, l AdmissionLimits, at time.Time, agent bridge.AgentRef,
+	toolUse, refusal string) {
 	t.Helper()
 	got := s.Admit(agent, toolUse, both, l, at)
 	testkit.Check(t, (got == "") == (refusal == "") && strings.Contains(got, refusal), "%s of %s: %q, want %q", toolUse,
