@@ -443,7 +443,8 @@ func checkStep(t *testing.T, before, after *State, f input.Body, out []input.Eff
 	if grown := after.Task.History.Len() - before.Task.History.Len(); grown > 1 {
 		seen := map[string]bool{}
 		for _, e := range after.Task.History.Last(grown) {
-			if seen[e.ID] {
+			// One may begin and end in the same step: of a message that waited, if the fuse of its reader is spent.
+			if seen[e.ID] && e.StartedAt.Before(e.CompletedAt) {
 				t.Fatalf("%T ended two executions of %s", f, e.ID)
 			}
 			seen[e.ID] = true
