@@ -87,6 +87,7 @@ func (l alarms) check(t *testing.T, s *State) {
 			t.Fatalf("%s is %s, and no timer watches it", a.ID, a.Status)
 		case a.Role == RoleArbiter && a.Status == AgentReady && a.Troubles > 0 && s.Rulings.FallbackReason == "" &&
 			!s.Paused && !s.Conversation.Held &&
+			!(s.asksOther() && s.AnyWorks()) && // another decider has decided on what it was to read
 			!l[RetryPrefix+RunOf(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question.Open == nil && !s.Handoff.IsDue():
 			t.Fatalf("%s has lost its turn, and no timer retries it", a.ID)
 		}
