@@ -203,7 +203,7 @@ func (st *step) afterTakeover(a *Agent, release string) {
 	}
 }
 
-// terminalEnded handles the end of the terminal's process, whether it ended by itself or was closed.
+// terminalEnded handles the end of the terminal's process, whether it ended on its own or was closed.
 func (st *step) terminalEnded(a *Agent, e bridge.Exit) {
 	why := "the human left it"
 	if e.Code != 0 {

@@ -427,7 +427,7 @@ func (st *step) keepsTakeover(a *Agent, reason string) bool {
 }
 
 // dropTakeover ends the takeover of an agent, if a human has it: the agent is released ([StateEnded]), or its session
-// ended by itself ([StateFailed]).
+// ended on its own ([StateFailed]).
 func (st *step) dropTakeover(a *Agent, state, reason string) {
 	if a.Takeover != nil {
 		a.Takeover = nil

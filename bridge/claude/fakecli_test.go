@@ -238,6 +238,8 @@ func orphan(env []string) {
 // Frames of a plain turn.
 const (
 	fakeStarted = `out {"type":"command_lifecycle","command_uuid":"$U","state":"started"}` + "\n"
-	fakeResult  = `out {"type":"result","subtype":"success","is_error":false,"result":"fine","terminal_reason":"completed","user_message_uuids":["$U"],"total_cost_usd":0.5,"model_usage_since_last_result":{"m":{"costUSD":0.5}}}` + "\n"
-	fakeTurn    = fakeStarted + fakeResult
+	fakeResult  = `out {"type":"result","subtype":"success","is_error":false,"result":"fine",` +
+		`"terminal_reason":"completed","user_message_uuids":["$U"],` +
+		`"total_cost_usd":0.5,"model_usage_since_last_result":{"m":{"costUSD":0.5}}}` + "\n"
+	fakeTurn = fakeStarted + fakeResult
 )

@@ -211,8 +211,10 @@ func TestStderrFlood(t *testing.T) {
 func TestUnaskedResults(t *testing.T) {
 	s := fake(t, fakeGood)
 	turn := s.turn(fakeStarted +
-		`out {"type":"result","subtype":"success","is_error":false,"result":"PEER","origin":{"kind":"peer"},"model_usage_since_last_result":{"m":{"costUSD":0.25}}}
-out {"type":"result","subtype":"success","is_error":false,"result":"OTHER","user_message_uuids":["else"],"model_usage_since_last_result":{"m":{"costUSD":0.125}}}
+		`out {"type":"result","subtype":"success","is_error":false,"result":"PEER","origin":{"kind":"peer"},` +
+		`"model_usage_since_last_result":{"m":{"costUSD":0.25}}}
+out {"type":"result","subtype":"success","is_error":false,"result":"OTHER","user_message_uuids":["else"],` +
+		`"model_usage_since_last_result":{"m":{"costUSD":0.125}}}
 ` + fakeResult)
 	if turn.Text != "fine" || turn.CostUSD != 0.875 { // includes the cost of the other results
 		t.Errorf("turn: %+v", turn)

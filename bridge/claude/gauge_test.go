@@ -422,7 +422,8 @@ func TestCosts(t *testing.T) {
 			"free": {CacheCreationInputTokens: 4}}})
 	want := []bridge.Turn{{CostUSD: 1.75, Usage: bridge.Usage{Input: 2, Output: 1, CacheRead: 3, CacheCreation: 4},
 		Models: []bridge.ModelCost{{Model: "a", CostUSD: 0.75, Usage: bridge.Usage{Input: 2, Output: 1}},
-			{Model: "b", CostUSD: 1, Usage: bridge.Usage{CacheRead: 3}, Window: 9}}}, {}}
+			{Model: "b", CostUSD: 1, Usage: bridge.Usage{CacheRead: 3}, Window: 9},
+			{Model: "free", Usage: bridge.Usage{CacheCreation: 4}}}}, {}}
 	got := make([]bridge.Turn, 2)
 	c.take(&got[0])
 	c.take(&got[1])

@@ -114,7 +114,7 @@ const maxModels = 20
 func (c *costs) take(t *bridge.Turn) {
 	t.CostUSD, t.Usage = c.spent.CostUSD, c.spent.Usage
 	for _, name := range slices.Sorted(maps.Keys(c.model)) {
-		if m := c.model[name]; m.CostUSD > 0 && len(t.Models) < maxModels {
+		if m := c.model[name]; (m.CostUSD > 0 || m.Usage != bridge.Usage{}) && len(t.Models) < maxModels {
 			t.Models = append(t.Models, m)
 		}
 	}
