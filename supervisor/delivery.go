@@ -36,7 +36,7 @@ func (st *step) dropMail(to string) []Mail {
 	for _, x := range unread {
 		if x.From == contract.Human {
 			st.emit(to, contract.Notice{Text: "message " + x.ID + " was not answered before " + st.DisplayName(to) +
-				" was released: no model has read it"})
+				" was released: it may be unread"})
 		}
 		lost = append(lost, Mail{ID: x.ID, From: x.From, To: x.To, Kind: x.Kind})
 	}

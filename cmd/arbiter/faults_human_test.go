@@ -156,7 +156,10 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 		t.Parallel()
 		gate := filepath.Join(t.TempDir(), "gate")
 		testkit.OK(t, syscall.Mkfifo(gate, 0o600))
-		s := perform(t, spin("echo spun"), sick{"orch-1.1": "sh:read -r _ < '" + gate + "'"})
+		play := allowing([]string{"Bash(*)"},
+			arbiter(summons("Spin it."), on("COMPLETE while", patience), on("I heard", complete("spun")), patience),
+			orchestrator("orchestrator", "", []object{bash("echo spun"), on("Hear me", done("I heard."))}, done("It is spun.")))
+		s := perform(t, play, sick{"orch-1.1": "sh:read -r _ < '" + gate + "'"})
 		await[contract.Spawn](s, "the spawn", func(id string, _ contract.Spawn) bool { return id == "orch-1" })
 		s.send(contract.Say{Text: "Hear me.", To: "orch-1"})
 		await[contract.Accepted](s, "accepted", nil)
