@@ -29,7 +29,7 @@ export default {
       { text: 'Reference', items: pages(['Configuration', 'configuration'], ['Commands', 'commands'], ['Contract', 'contract'],
         ['Promises and their tests', 'promises']) },
       { text: 'Inside', items: pages(['Packages', 'packages'], ['Where to change what', 'changing'], ['Changing prompts', 'prompts'],
-        ['The task machine', 'machine'], ['How each part works', 'internals'], ['Decisions', 'decisions'], ['Glossary', 'glossary']) },
+        ['The task machine', 'machine'], ['Decisions', 'decisions'], ['Glossary', 'glossary']) },
     ],
   },
 }
