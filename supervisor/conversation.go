@@ -525,6 +525,15 @@ func appended[T any](list []T, x T) []T {
 	return longer
 }
 
+// Recent returns one of the last messages, which is not changed; nil: it is not kept.
+func (s *ConversationState) Recent(id string) *contract.Message {
+	i := slices.IndexFunc(s.RecentMessages, func(m *contract.Message) bool { return m.MessageID == id })
+	if i < 0 {
+		return nil
+	}
+	return s.RecentMessages[i]
+}
+
 // Correct changes the recorded text of a message.
 func (s *ConversationState) Correct(id string, change func(*contract.Message)) {
 	s.RecentMessages = slices.Clone(s.RecentMessages)
@@ -609,7 +618,7 @@ func (s *ConversationState) Unanswered(id string) (list []Mail) {
 			!slices.ContainsFunc(s.Accepted, waits) || slices.ContainsFunc(s.Mail, queued) {
 			continue
 		}
-		again := Mail{ID: m.MessageID, From: m.From, To: m.To, Kind: m.Kind, Text: m.Text, Reported: true}
+		again := Mail{ID: m.MessageID, From: m.From, To: id, Kind: m.Kind, Text: m.Text, Reported: true}
 		if len(m.Images) > 0 {
 			again.Attached = []ConversationAttached{{Title: "left out", From: contract.Supervisor, Trusted: true,
 				Text: words.Count(len(m.Images), "image") + " of this message cannot be given again. Ask for them if " +

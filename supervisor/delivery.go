@@ -34,14 +34,54 @@ func (st *step) dropMail(to string) []Mail {
 		}
 	}
 	for _, x := range unread {
-		if x.From == contract.Human {
-			st.emit(to, contract.Notice{Text: "message " + x.ID + " was not answered before " + st.DisplayName(to) +
-				" was released: it may be unread"})
+		m := Mail{ID: x.ID, From: x.From, To: x.To, Kind: x.Kind}
+		if said := st.Conversation.Recent(x.ID); said != nil {
+			m.Text, m.Images = said.Text, said.Images
 		}
-		lost = append(lost, Mail{ID: x.ID, From: x.From, To: x.To, Kind: x.Kind})
+		lost = append(lost, m)
 	}
 	return lost
 }
+
+// passMailOn takes all mail to an Orchestrator that ends. What the human said to it, and no model has answered, goes to
+// the Arbiter, which must read it before it can complete the task; if a record of the Orchestrator's work follows, the
+// record has it. The rest is returned.
+func (st *step) passMailOn(to string, recorded bool) (rest []Mail) {
+	for _, m := range st.dropMail(to) {
+		if m.From == contract.Human && st.Task.Text != "" && st.Ending == nil {
+			st.emit(to, contract.Notice{Text: st.cite(m.ID) + " was not answered before " + st.DisplayName(to) +
+				" ended: the Arbiter gets it"})
+			if !recorded {
+				st.Conversation.Post(Mail{ID: m.ID, From: m.From, To: contract.Arbiter, Kind: KindMessage, Text: m.Text,
+					At: st.at, Images: m.Images, Attached: partOf("its reader", "The human said this to "+
+						st.DisplayName(to)+" ("+to+"), which ended before it answered. Decide what follows.")})
+				continue
+			}
+		}
+		rest = append(rest, m)
+	}
+	return rest
+}
+
+// cite names a message for a human, who knows its words, and for a script, which knows its id.
+func (st *step) cite(id string) string {
+	m := st.Conversation.Recent(id)
+	if m == nil {
+		return "message " + id
+	}
+	said := strings.Fields(words.Cite(m.Text))
+	if len(said) > citedWords {
+		said = append(said[:citedWords:citedWords], "…")
+	}
+	whose := "the " + m.Kind + " of " + st.DisplayName(m.From)
+	if m.From == contract.Human {
+		whose = "your message"
+	}
+	return fmt.Sprintf("%s %q (%s)", whose, strings.Join(said, " "), id)
+}
+
+// citedWords is how many words of a message name it.
+const citedWords = 8
 
 // takeBack removes unwanted mail from the queue.
 func (st *step) takeBack(unwanted func(Mail) bool) {
@@ -71,7 +111,7 @@ func (st *step) requeue(wire string) {
 func (st *step) requeueUnread(id, wire string) {
 	public := st.Conversation.PublicIDs([]string{wire})[0]
 	st.requeue(wire)
-	st.emit(id, contract.Notice{Text: "message " + public + " did not reach the model; it is sent again"})
+	st.emit(id, contract.Notice{Text: st.cite(public) + " did not reach the model; it is sent again"})
 	st.Conversation.Overtake(public, saidEarlier)
 }
 

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -254,52 +252,60 @@ func TestSteeredIsDeliveredWhenRead(t *testing.T) {
 	testkit.Same(t, "delivered times", 1, p.saidDelivered()[word])
 }
 
-// TestUnansweredMessageIsReturned: an Orchestrator's session accepted a message of the human, the API
-// refused the turn, and the Arbiter released the Orchestrator before the turn could be tried again.
-// No model has read the message: it is returned, and the human is notified.
-func TestUnansweredMessageIsReturned(t *testing.T) {
+// TestUnansweredMessageGoesToTheArbiter: an Orchestrator ends before a model has answered what the human said to it: it
+// was starting, or the API refused the turn. The Arbiter gets the message, and cannot complete the task before it has
+// read it; the human is notified.
+func TestUnansweredMessageGoesToTheArbiter(t *testing.T) {
 	const word = "turn left"
 	refused := bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatUsageLimit, Error: "You've hit your limit"}
+	again := func(p *play, id string) { p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)}) }
 	for _, tt := range []struct {
-		name  string
-		more  func(p *play, id string) // between the failed turn and the release
-		turn  bridge.Turn
-		want  string
-		tells bool
+		name   string
+		before func(p *play, id string) // the end of the Orchestrator
+		passed bool
 	}{
-		{"released while the limit is waited for", func(*play, string) {}, refused, MessageReturned, true},
-		{"released while the turn is tried again",
-			func(p *play, id string) { p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)}) }, refused,
-			MessageReturned, true},
-		{"refused twice", func(p *play, id string) {
-			p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)})
-			p.turn(id, refused)
-		}, refused, MessageReturned, true},
+		{"its brief waits for an answer", func(*play, string) {}, true},
+		{"released while the limit is waited for", func(p *play, id string) { p.turn(id, refused) }, true},
+		{"released while the turn is tried again", func(p *play, id string) { p.turn(id, refused); again(p, id) }, true},
+		{"refused twice", func(p *play, id string) { p.turn(id, refused); again(p, id); p.turn(id, refused) }, true},
 		{"answered at the second try", func(p *play, id string) {
-			p.do(input.Timer{Key: RetryPrefix + RunOf(p.agent(id).AgentRef)})
+			p.turn(id, refused)
+			again(p, id)
 			p.verdict(id, report("question", "I turned left. And now?", true))
-		}, refused, MessageDelivered, false},
-		{"answered", func(*play, string) {}, bridge.Turn{Usage: bridge.Usage{Output: 9}, Outcome: bridge.TurnInterrupted},
-			MessageDelivered, false},
+		}, false},
+		{"answered", func(p *play, id string) {
+			p.turn(id, bridge.Turn{Usage: bridge.Usage{Output: 9}, Outcome: bridge.TurnInterrupted})
+		}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, id := oneWorks(t, nil)
 			p.say(word, contract.Steer, id)
-			p.turn(id, tt.turn)
-			tt.more(p, id)
-			before := p.s.Conversation.Ledger
+			tt.before(p, id)
 			p.say("let it go")
 			p.call("arbiter", "release_orchestrator", `{"id":"orch-1","reason":"enough"}`)
-			record := p.ledger()[word]
-			testkit.Same(t, "the word is listed as", tt.want, record.Status)
-			said := false
+			record, said := p.ledger()[word], 0
 			for _, n := range told[contract.Notice](p) {
-				said = said || strings.Contains(n.Text, record.ID) && strings.Contains(n.Text, "Orchestrator I")
+				if strings.Contains(n.Text, record.ID) && strings.Contains(n.Text, word) &&
+					strings.Contains(n.Text, "Orchestrator I") {
+					said++
+				}
 			}
-			testkit.Same(t, "the human is notified", tt.tells, said)
-			if after := p.s.Conversation.Ledger; (after.Returned > before.Returned) != tt.tells {
-				t.Errorf("ledger (-before +after):\n%s", cmp.Diff(before, after))
+			if !tt.passed {
+				testkit.Check(t, record.Status == MessageDelivered && said == 0, "%s, %d notices", record.Status, said)
+				return
 			}
+			testkit.Check(t, record.Status == MessageWaiting && said == 1, "%s, %d notices", record.Status, said)
+			p.verdict("arbiter", ruling("COMPLETE", "Done."))
+			for range 3 {
+				if !strings.Contains(p.lastSent("arbiter"), word) {
+					p.verdict("arbiter", ruling("COMPLETE", "Done."))
+				}
+			}
+			p.contains("the Arbiter", p.lastSent("arbiter"), word, "said this to Orchestrator I (orch-1)")
+			testkit.Check(t, p.s.Ending == nil, "the task is complete before the message is read")
+			p.rebirth("arbiter", bridge.DeliverySeen)
+			p.speaks("arbiter")
+			testkit.Same(t, "after the Arbiter's answer", MessageDelivered, p.ledger()[word].Status)
 		})
 	}
 }
@@ -348,7 +354,7 @@ func TestTheLedgerOfMessages(t *testing.T) {
 	want := map[string]string{
 		"Build it": MessageDelivered, "left half": MessageDelivered, company: MessageDelivered,
 		"left: half is there": MessageDelivered, "May I?": MessageDelivered, "They are at it.": MessageReported,
-		"for the other": MessageReturned, "one more word": MessageSent, "and another": MessageWaiting,
+		"for the other": MessageSent, "one more word": MessageSent, "and another": MessageWaiting,
 		"left: more is there": MessageWaiting, "Your report is in the work log. Continue.": MessageDelivered,
 	}
 	testkit.Same(t, "statuses", want, got)

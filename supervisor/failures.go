@@ -84,7 +84,7 @@ func (st *step) reportLostAgent(id, why string) {
 	st.Permission.TurnOver(&st.out, id)
 	why = strings.TrimSuffix(words.Cite(why), ".")
 	text := fmt.Sprintf("%s (%s) is gone: it %s.", a.Name, id, why)
-	for _, m := range st.dropMail(id) {
+	for _, m := range st.passMailOn(id, a.Unfinished()) {
 		if m.Kind != KindContinue && m.Kind != KindCorrection {
 			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.DisplayName(m.From))
 		}

@@ -400,7 +400,7 @@ func (st *step) release(id, reason string, now bool) {
 		a.Standing = HandedOff
 	}
 	st.Permission.TurnOver(&st.out, id)
-	st.dropMail(id)
+	st.passMailOn(id, false)
 	if down { // its process has ended, and no other follows
 		st.emit(id, contract.Done{SessionID: a.SessionID, Reason: reason})
 	} else {
@@ -757,12 +757,12 @@ func (st *step) proofOverdue(wire string) {
 	}
 	m, again := st.Conversation.Resend(wire)
 	if !again {
-		st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was sent twice and not received; " + a.Name +
+		st.emit(a.ID, contract.Notice{Text: st.cite(m.ID) + " was sent twice and not received; " + a.Name +
 			" is being restarted"})
 		st.relaunch(a.ID, runconfig.RestartHung, "swallows its messages")
 		return
 	}
-	st.emit(a.ID, contract.Notice{Text: "message " + m.ID + " was not received within " +
+	st.emit(a.ID, contract.Notice{Text: st.cite(m.ID) + " was not received within " +
 		st.Options.Scaled(ProofWait).String() +
 		"; it is sent again"})
 	st.do(input.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,

@@ -43,6 +43,7 @@ func TestEveryEndingCanBeResumed(t *testing.T) {
 			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.say("mind the tests", contract.Note, two)
 			p.call("arbiter", "release_orchestrator", `{"id":"`+two+`","reason":"enough"}`)
+			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 			p.happen(two, bridge.Done{Exit: bridge.Exit{Expected: true}})
 			p.say("use tabs", contract.Note, one)
 			c.end(p)
