@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -438,6 +439,7 @@ func checkStep(t *testing.T, before, after *State, f input.Body, out []input.Eff
 	checkMoves(t, before, after, f, out)
 	checkNumbers(t, before, after, f, out)
 	checkAnswered(t, before, after, f, out)
+	checkWords(t, before, after, f, out)
 	if after.Task.TotalFailures < after.Task.Failures {
 		t.Fatalf("%d failures in a row, and %d in all, after %T", after.Task.Failures, after.Task.TotalFailures, f)
 	}
@@ -453,6 +455,38 @@ func checkStep(t *testing.T, before, after *State, f input.Body, out []input.Eff
 	}
 	if before.Ending == nil && after.Ending != nil && len(after.Agents) > 0 && !after.Ending.Was.Live() {
 		t.Fatalf("%T ended the run, and the task stood in %q", f, after.Ending.Was)
+	}
+}
+
+// checkWords: what the human says waits, is read or withdrawn, or the human learns what became of it, as long as there is
+// a task.
+func checkWords(t *testing.T, before, after *State, f input.Body, out []input.Effect) {
+	t.Helper()
+	if after.Ending != nil || after.Task.Text == "" {
+		return
+	}
+	kept := map[string]bool{}
+	for _, m := range after.Conversation.Mail {
+		kept[m.ID] = true
+	}
+	for _, x := range after.Conversation.Accepted {
+		kept[x.ID] = true
+	}
+	for _, e := range after.Conversation.WorkLog {
+		kept[e.ID] = true
+	}
+	check := func(id, from, to string) {
+		if from == contract.Human && !kept[id] && !strings.Contains(fmt.Sprintf("%+v", out), id) {
+			t.Fatalf("%T: what the human said to %s, %s, is neither read nor waiting", f, to, id)
+		}
+	}
+	for _, m := range before.Conversation.Mail {
+		if !m.Reported {
+			check(m.ID, m.From, m.To)
+		}
+	}
+	for _, x := range before.Conversation.Accepted {
+		check(x.ID, x.From, x.To)
 	}
 }
 
