@@ -773,7 +773,8 @@ func (s *ConversationState) MoveToWorkLog(taken func(*Mail) bool) {
 		s.AddEntry(ConversationEntry{ID: m.ID, From: m.From, Kind: m.Kind, Text: words.Head(m.Text, demotedText),
 			At: m.At, Demoted: true})
 		s.Mail = slices.DeleteFunc(s.EditMail(), func(x Mail) bool { return x.ID == m.ID })
-		s.takeAccepted(with(m.ID))
+		// What it carried stays accepted: it is in its reader's session, and is read with the next message.
+		s.takeAccepted(func(x AcceptedMessage) bool { return x.ID == m.ID })
 		if !m.Reported {
 			s.Ledger.Demoted++
 		}
