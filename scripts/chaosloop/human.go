@@ -1,14 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -23,7 +21,6 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 	switch b := ev.Body.(type) {
 	case contract.Session:
 		l.resumed, r.run = true, b.Session
-		l.connect()
 		if b.Resumed {
 			l.send("go on", contract.Continue{}) // it may have been paused when its process was killed
 			r.closeAgain = r.sentBack            // the Arbiter may not have got to ruling once more
@@ -56,19 +53,6 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 		if b.To == contract.Arbiter && b.From != contract.Human {
 			r.close(l)
 		}
-		for token, s := range r.sent {
-			switch {
-			case b.From != contract.Human || s.by != l || s.id != "" || !strings.Contains(b.Text, token):
-			case s.text == actionEdit:
-				s.id = b.MessageID
-				l.send("edit", contract.EditMessage{MessageID: b.MessageID, Text: "changed " + token})
-			case s.text == actionWithdraw:
-				s.id = b.MessageID
-				l.send("withdraw", contract.WithdrawMessage{MessageID: b.MessageID})
-			}
-		}
-	case contract.Withdrawn:
-		maps.DeleteFunc(r.sent, func(_ string, s *sentMessage) bool { return s.id == b.MessageID })
 	case contract.Takeover:
 		if b.State == "open" {
 			l.later(func() { l.send("give back", contract.Detach{ID: ev.ID}) })
@@ -87,16 +71,8 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 			permit()
 		}
 	case contract.Error:
-		if l.filled {
-			l.filled = false
-			_ = l.limitFiles("unlimited") // the process may have ended
-		}
 		if ev.ID == contract.Arbiter && slices.Equal(b.RecoveryOptions, supervisor.ParkedOptions()) {
 			l.send("retry", contract.Choose{Option: "retry"}) // a busy machine: it did not start in time
-		}
-		if r.is[acts] && b.Category == bridge.CatTrust {
-			option := []string{"trust", "without"}[r.rnd.IntN(2)]
-			l.later(func() { l.send("trust", contract.Choose{Option: option}) })
 		}
 	case contract.Result:
 		l.ended = &b
@@ -120,7 +96,7 @@ const closing = "all is woven"
 // followed it went back to the Arbiter before a process was killed.
 func (r *round) close(l *processRun) {
 	for _, s := range r.sent {
-		if s.text == closing && !r.closeAgain && (s.accepted && !s.flipped || s.by == l) {
+		if s.text == closing && !r.closeAgain && (s.accepted || s.by == l) {
 			return
 		}
 	}
@@ -132,10 +108,8 @@ func (r *round) close(l *processRun) {
 
 // The states of an Orchestrator, as its events show them.
 const (
-	summoned = iota + 1
-	down
-	atWork   // it has a message
-	finished // it has handed off or was released
+	atWork   = iota + 1 // it has a message
+	finished            // it has handed off or was released
 )
 
 // follow updates the state of an Orchestrator by an event.
@@ -145,14 +119,11 @@ func (r *round) follow(ev contract.Line) {
 	}
 	switch b := ev.Body.(type) {
 	case contract.Spawn:
-		r.at[ev.ID] = summoned
-		if b.Resumed {
-			r.at[ev.ID] = atWork
-		}
+		r.at[ev.ID] = b2i(b.Resumed) * atWork
 	case contract.Delivered:
 		r.at[ev.ID] = atWork
 	case contract.Done:
-		r.at[ev.ID] = down
+		delete(r.at, ev.ID)
 	case contract.Message:
 		if b.Kind == verdict.KindDone || b.Kind == verdict.KindHandoff {
 			r.at[ev.ID] = finished
@@ -179,18 +150,14 @@ func (r *round) anybody(other string) string {
 	return list[r.rnd.IntN(len(list))]
 }
 
-// Actions of the human, in addition to the kills: each process gets some of them, at random lines. An action that
+// actions are of the human, in addition to the kills: each process gets some of them, at random lines. An action that
 // begins something ends it at a random time later; answer does that for those of which an event tells.
-const (
-	actionEdit     = "edit"     // a message that is edited, if it was not sent yet
-	actionWithdraw = "withdraw" // a message that is withdrawn
-)
-
 var actions = []struct {
 	name string
 	do   func(l *processRun)
 }{
-	{"take", takeOver}, {"take", takeOver}, // an agent's session is taken over, and returned
+	// An agent's session is taken over, and returned.
+	{"take", func(l *processRun) { l.send("take", contract.Attach{ID: l.r.anybody(contract.Arbiter)}) }},
 	{"halt", func(l *processRun) { l.send("halt", contract.Halt{}) }},
 	{"pause", func(l *processRun) {
 		l.send("pause", contract.Pause{})
@@ -202,20 +169,11 @@ var actions = []struct {
 			l.urge(id, contract.Stop)
 		}
 	}},
-	{actionEdit, func(l *processRun) { l.sayUnlessDone(actionEdit, contract.Say{Text: actionEdit}) }},
-	{actionWithdraw, func(l *processRun) { l.sayUnlessDone(actionWithdraw, contract.Say{Text: actionWithdraw}) }},
-	{"tamper", func(l *processRun) { l.r.tamper() }}, // the workspace's settings change, and the run asks about them
 }
-
-func takeOver(l *processRun) { l.send("take", contract.Attach{ID: l.r.anybody(contract.Arbiter)}) }
 
 func (l *processRun) urge(id, strength string) {
-	l.sayUnlessDone(strength, contract.Say{To: id, Strength: strength, Text: "a word on the way"})
-}
-
-func (l *processRun) sayUnlessDone(kind string, b contract.Say) {
 	if !l.r.jobDone() {
-		l.say(kind, b)
+		l.say(strength, contract.Say{To: id, Strength: strength, Text: "a word on the way"})
 	}
 }
 
@@ -246,35 +204,7 @@ func (l *processRun) act() {
 	})
 }
 
-// followUp is a later step: the end of what an action began.
-type followUp struct {
-	ticks int
-	do    func()
-}
-
-// actionTick is the unit of time in which follow-ups wait.
-const actionTick = 50 * time.Millisecond
-
-// later runs f after some ticks.
+// later has f run a little later, unless the process has ended.
 func (l *processRun) later(f func()) {
-	l.followUps = append(l.followUps, followUp{ticks: 1 + l.r.rnd.IntN(12), do: f})
-}
-
-// tick runs the follow-ups that are due.
-func (l *processRun) tick() {
-	now := l.followUps
-	l.followUps = nil
-	for _, e := range now {
-		if e.ticks--; e.ticks < 0 {
-			e.do()
-		} else {
-			l.followUps = append(l.followUps, e)
-		}
-	}
-}
-
-// tamper changes the workspace's settings to a new text.
-func (r *round) tamper() {
-	r.tampered++
-	r.write(map[string]string{"work/.claude/settings.json": fmt.Sprintf(`{"env":{"THREAD":"%d"}}`, r.tampered)})
+	time.AfterFunc(time.Duration(1+l.r.rnd.IntN(600))*time.Millisecond, func() { l.due <- f })
 }
