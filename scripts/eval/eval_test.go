@@ -31,12 +31,12 @@ func TestGraders(t *testing.T) {
 
 // TestHuman: a question gets the answer of the first pattern that it matches, and a run that only asks is cancelled.
 func TestHuman(t *testing.T) {
-	h, asked := testkit.Must(loadTask("tasks/contra"))(t).human, map[string]int{}
+	h, asked := testkit.Must(loadTask("tasks/contra"))(t).Human, map[string]int{}
 	for _, c := range []struct {
 		event contract.Body
 		want  contract.CommandBody
 	}{
-		{contract.Question{Text: "May I change the test?"}, contract.Say{Text: h.answers[0].text}},
+		{contract.Question{Text: "May I change the test?"}, contract.Say{Text: h[0].Answer}},
 		{contract.Question{Text: "Which colour?"}, contract.Say{Text: "Decide yourself."}},
 		{contract.Question{Text: "Which colour?"}, contract.Say{Text: "Decide yourself."}},
 		{contract.Question{Text: "Which colour?"}, contract.Cancel{}},
@@ -45,7 +45,8 @@ func TestHuman(t *testing.T) {
 			contract.Permit{Request: "r", Behavior: "deny", Message: "Do it without."}},
 		{contract.Notice{Text: "Which colour?"}, nil},
 	} {
-		testkit.Same(t, fmt.Sprintf("the reaction to %+v", c.event), c.want, h.reacts(c.event, asked))
+		testkit.Same(t, fmt.Sprintf("the reaction to %+v", c.event), c.want,
+			testkit.Must(h.reacts(c.event, asked))(t))
 	}
 }
 

@@ -77,13 +77,12 @@ func show(g Grade, err error) error {
 // task is a task: what the human says, the start state, its hidden tests, and solutions to try the tests with.
 type task struct {
 	name, dir, text string
-	human           human
 	USD             float64  `json:"usd"`
 	Minutes         float64  `json:"minutes"`
 	ContextTokens   int      `json:"context_tokens"`
 	Proof           string   `json:"proof"` // a command that holds for the solution
 	Tests           []string `json:"tests"` // visible tests, which nobody should change
-	Parts           int      `json:"parts"` // sessions in which the scripted solution is written
+	Human           human    `json:"human"`
 }
 
 // home is the directory of the tasks: scripts run this program in that of the repository.
@@ -100,12 +99,7 @@ func loadTask(dir string) (task, error) {
 		return t, err
 	}
 	t.text = string(text)
-	if err := readJSON(filepath.Join(dir, "task.json"), &t); err != nil {
-		return t, err
-	}
-	t.Parts = max(t.Parts, 1)
-	t.human, err = loadHuman(dir)
-	return t, err
+	return t, readJSON(filepath.Join(dir, "task.json"), &t)
 }
 
 func (t task) time() time.Duration { return time.Duration(t.Minutes * float64(time.Minute)) }
