@@ -17,13 +17,10 @@ type suite struct {
 	subtests        bool   // rows are subtests, otherwise tests
 }
 
-// file is the name of the file with a suite's output, and again that of the second try of its failed tests.
-func (s suite) file() string  { return filepath.Base(s.pkg) + ".json" }
-func (s suite) again() string { return filepath.Base(s.pkg) + "-again.json" }
-
+// The other parts of the table.
 const (
-	recording    = "Recorded plays"
-	capturesFile = "captures.json"
+	recording = "Recorded plays"
+	onTheWire = "What the CLI says"
 )
 
 var suites = []suite{
@@ -86,59 +83,53 @@ func (p programs) path(name string) string {
 type trial struct {
 	programs
 	version, claude string
-	dir             string // directory of the kept files
-	short, again    bool
+	short           bool
+	captures        string // directory of recordings
 }
 
-// run writes the files that gather reads.
-func (t trial) run() error {
-	if !t.again {
-		if err := errors.Join(os.RemoveAll(t.dir), os.MkdirAll(t.dir, 0o755)); err != nil {
-			return err
-		}
+func (t trial) run() (findings, error) {
+	var err error
+	if t.captures, err = os.MkdirTemp(t.dir, "captures-"); err != nil {
+		return nil, err
 	}
+	f := findings{onTheWire: {}, recording: {}}
 	for _, s := range suites {
 		pattern := s.run
 		if t.short {
 			pattern = s.core
 		}
-		if !t.again {
-			if err := t.test(s, pattern, s.file()); err != nil {
-				return err
-			}
+		first, err := t.test(s, pattern, f[onTheWire])
+		if err == nil && len(first) == 0 {
+			err = fmt.Errorf("no test of %s ran", s.pkg)
 		}
-		if err := t.second(s); err != nil {
-			return err
+		if failed := first.failed(); len(failed) > 0 {
+			var more cells
+			more, err = t.test(s, again(s, failed), f[onTheWire])
+			first.takeOver(more)
 		}
-	}
-	if t.again {
-		return nil
+		if err != nil {
+			return nil, err
+		}
+		f[s.title] = first
 	}
 	for _, s := range scenarios {
 		t.logf("recording %s", s)
-		if err := t.command(t.root, s+".out", t.path("record"), "-arbiter", t.path("arbiter"), "-claude", t.claude,
-			"-out", t.dir, s); err != nil {
-			if err := os.WriteFile(filepath.Join(t.dir, s+".err"), []byte(err.Error()), 0o644); err != nil {
-				return err
-			}
+		f[recording][s] = ok
+		if _, err := t.command(t.root, t.path("record"), "-arbiter", t.path("arbiter"), "-claude", t.claude, "-out",
+			t.captures, s); err != nil {
+			f[recording][s] = differs + ": " + scrub(err.Error())
 		}
 	}
-	return t.test(suites[0], "^TestCaptures$", capturesFile)
-}
-
-// second repeats the failed tests of a suite.
-func (t trial) second(s suite) error {
-	first, err := readFile(filepath.Join(t.dir, s.file()), s.subtests)
-	if err != nil {
-		return err
+	frames, err := t.test(suites[0], "^TestCaptures$", f[onTheWire])
+	f[recording]["every frame is known"] = frames["TestCaptures"]
+	files, bad := filepath.Glob(filepath.Join(t.captures, "*.wire"))
+	err = errors.Join(err, bad)
+	for _, file := range files {
+		raw, bad := os.ReadFile(file)
+		err = errors.Join(err, bad)
+		recordObservations(raw, f[onTheWire])
 	}
-	if len(first.cells) == 0 {
-		return fmt.Errorf("no test of %s ran", s.pkg)
-	}
-	if failed := first.failed(); len(failed) > 0 {
-		return t.test(s, again(s, failed), s.again())
-	}
-	return nil
+	return f, err
 }
 
 // again returns the -run pattern for a suite's rows.
@@ -150,34 +141,30 @@ func again(s suite, rows []string) string {
 	return pattern
 }
 
-// test runs tests of a suite's package and keeps their output. A failed test is not an error.
-func (t trial) test(s suite, pattern, file string) error {
+// test runs tests of a suite's package. A failed test is not an error.
+func (t trial) test(s suite, pattern string, wire cells) (cells, error) {
 	t.logf("%s -run %s", s.pkg, pattern)
-	err := t.command(filepath.Join(t.root, s.pkg), file, "go", "tool", "test2json", t.path(s.pkg), "-test.v=test2json",
+	out, err := t.command(filepath.Join(t.root, s.pkg), "go", "tool", "test2json", t.path(s.pkg), "-test.v=test2json",
 		"-test.parallel", "6", "-test.timeout", "30m", "-test.skip", "/^stand-in$|//^stand-in$", "-test.run", pattern)
-	if _, failed := errors.AsType[*exec.ExitError](err); failed {
-		return nil
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+		return nil, err
 	}
-	return err
+	return read(bytes.NewReader(out), s.subtests, wire)
 }
 
-// command runs a program in a directory and keeps what it writes to stdout.
-func (t trial) command(dir, file, name string, args ...string) error {
-	out, err := os.Create(filepath.Join(t.dir, file))
-	if err != nil {
-		return err
-	}
-	defer out.Close()
+// command runs a program in a directory, and returns what it writes to stdout.
+func (t trial) command(dir, name string, args ...string) ([]byte, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "ARBITER_CLAUDE="+t.claude, "ARBITER_REQUIRE_CLAUDE=1", "ARBITER_LONG=1",
-		"ARBITER_CAPTURES="+t.dir)
+		"ARBITER_CAPTURES="+t.captures)
 	var errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = out, &errs
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%w: %.2000s", err, errs.String())
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%w: %.2000s", err, errs.String())
 	}
-	return nil
+	return out, err
 }
 
 func (t trial) logf(format string, args ...any) {
