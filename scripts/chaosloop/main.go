@@ -160,7 +160,7 @@ func playAll(o options, bin string, wanted []string) *figures {
 // that is full, of files that are damaged, littered or large, and of a removal. TestForkKilled of cmd/arbiter and
 // TestKilledAtEachPoint of the journal kill at each.
 var elsewhere = []string{"fork.", "journal.commit.truncate.", "journal.damage.", "journal.events.cut.",
-	"journal.events.pack.", "journal.events.free.", "journal.open.tidy.", "journal.remove."}
+	"journal.events.pack.", "journal.events.free.", "journal.open.tidy.", "journal.remove.", "journal.segment.unlink."}
 
 // points are the crash points that a run passes, including those of the journal.
 var points = func() (names []string) {
