@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -78,16 +77,8 @@ type File struct {
 	Agents  []string `json:"agents,omitempty"`
 }
 
-// Criterion is an acceptance criterion with its last result, as the event acceptance reports it.
-type Criterion struct {
-	Text     string `json:"text"`
-	Command  string `json:"command,omitempty"`
-	By       string `json:"by"`
-	Status   string `json:"status"` // passed, failed or unproven
-	ExitCode int    `json:"exit_code"`
-	SHA256   string `json:"sha256,omitempty"`
-	Tree     string `json:"tree,omitempty"`
-}
+// Criterion is an acceptance criterion with its last result.
+type Criterion contract.Acceptance
 
 // Check is a check of a hand-off document with its last receipt.
 type Check struct {
@@ -215,18 +206,14 @@ func (c *Collector) Take(at time.Time, line []byte) error {
 		c.r.Began = at
 	}
 	c.r.Ended = at
-	name := contract.EventNameOf(line)
-	if wanted[name] {
-		e, err := contract.DecodeWritten(line)
-		if err == nil {
-			c.event(at, e)
-		}
-		return err
+	if !wanted[contract.EventNameOf(line)] {
+		return nil
 	}
-	if err := c.work(name, line); err != nil {
-		return fmt.Errorf("read the event %s: %w", name, err)
+	e, err := contract.DecodeWritten(line)
+	if err == nil {
+		c.event(at, e)
 	}
-	return nil
+	return err
 }
 
 // TakeLine adds a line of `arbiter --json`.
@@ -246,7 +233,7 @@ func (c *Collector) TakeLine(line []byte) error {
 var wanted = map[string]bool{
 	"session": true, "spawn": true, "message": true, "cost": true, "turn": true, "done": true, "check": true,
 	"handoff": true, "decision": true, "plan": true, "permission": true, "question": true, "restart": true,
-	"error": true, "result": true,
+	"error": true, "result": true, "acceptance": true, "changes": true, "merge": true,
 }
 
 // event adds an event whose type the contract knows.
@@ -280,6 +267,12 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 		}
 	case contract.Plan:
 		c.plan(b)
+	case contract.Acceptance:
+		c.acceptance(Criterion(b))
+	case contract.Changes:
+		c.changes(b)
+	case contract.Merge:
+		c.merge(c.line(e.ID), b)
 	case contract.Question:
 		c.question = c.text(b.Text)
 	case contract.Error:
@@ -495,45 +488,20 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// work adds an event about workspaces or acceptance, by the names of its fields.
-func (c *Collector) work(name string, line []byte) error {
-	switch name {
-	case "acceptance":
-		return c.takeAcceptance(line)
-	case "changes":
-		return c.takeChanges(line)
-	case "merge":
-		return c.takeMerge(line)
-	}
-	return nil
-}
-
-// takeAcceptance keeps the last result of each criterion.
-func (c *Collector) takeAcceptance(line []byte) error {
-	var x Criterion
-	if err := json.Unmarshal(line, &x); err != nil {
-		return err
-	}
-	x.Text, x.Command = c.cut(x.Text, maxReason*2), c.text(x.Command)
+// acceptance keeps the last result of each criterion.
+func (c *Collector) acceptance(x Criterion) {
+	x.Text, x.Command, x.Before = c.cut(x.Text, maxReason*2), c.text(x.Command), ""
 	x.By, x.Status, x.SHA256, x.Tree = c.line(x.By), c.line(x.Status), c.line(x.SHA256), c.line(x.Tree)
-	for i, o := range c.r.Acceptance {
-		if o.Text == x.Text && o.Command == x.Command {
-			c.r.Acceptance[i] = x
-			return nil
-		}
+	i := slices.IndexFunc(c.r.Acceptance, func(o Criterion) bool { return o.Text == x.Text && o.Command == x.Command })
+	if i >= 0 {
+		c.r.Acceptance[i] = x
+		return
 	}
 	c.r.Acceptance = bounded(c, "acceptance criteria", c.r.Acceptance, x, maxList)
-	return nil
-}
-
-// changedFile is a file of an event of changes.
-type changedFile struct {
-	File
-	Unsure bool // not each of its agents is known to have changed it
 }
 
 // authors adds the agents that changed a file, with a mark if they are not known to have done so.
-func (c *Collector) authors(list []string, f changedFile) []string {
+func (c *Collector) authors(list []string, f contract.FileChange) []string {
 	for _, id := range f.Agents {
 		id = c.line(id)
 		sure, maybe := slices.Contains(list, id), slices.Index(list, id+"?")
@@ -550,58 +518,42 @@ func (c *Collector) authors(list []string, f changedFile) []string {
 	return list
 }
 
-// takeChanges adds the files that a turn changed. Lines that were changed twice count twice: if there are
+// changes adds the files that a turn changed. Lines that were changed twice count twice: if there are
 // snapshots, [Report.SetChanges] replaces these figures.
-func (c *Collector) takeChanges(line []byte) error {
-	var x struct{ Files []changedFile }
-	if err := json.Unmarshal(line, &x); err != nil {
-		return err
-	}
-	for _, f := range x.Files {
+func (c *Collector) changes(b contract.Changes) {
+	for _, f := range b.Files {
 		path := sanitize.Line(c.mask(f.Path), maxReason)
 		c.r.Changes.Added += f.Added
 		c.r.Changes.Deleted += f.Deleted
-		known := c.files[path]
-		switch {
-		case known != nil:
-			known.Added, known.Deleted, known.Status = known.Added+f.Added, known.Deleted+f.Deleted, c.line(f.Status)
-			known.Agents = c.authors(known.Agents, f)
-		case len(c.moves) < maxFiles:
-			c.files[path], c.moves = &File{Path: path, Old: c.line(f.Old), Status: c.line(f.Status), Added: f.Added,
-				Deleted: f.Deleted, Binary: f.Binary, Agents: c.authors(nil, f)}, append(c.moves, path)
-			c.r.Changes.Count++
-		default:
-			c.r.Changes.Count++
+		file := c.files[path]
+		if file == nil {
+			if c.r.Changes.Count++; len(c.moves) == maxFiles {
+				continue
+			}
+			file = &File{Path: path, Old: c.line(f.Old)}
+			c.files[path], c.moves = file, append(c.moves, path)
 		}
+		file.Added, file.Deleted, file.Status = file.Added+f.Added, file.Deleted+f.Deleted, c.line(f.Status)
+		file.Agents = c.authors(file.Agents, f)
 	}
-	return nil
 }
 
-// takeMerge keeps conflicts until the same work was merged.
-func (c *Collector) takeMerge(line []byte) error {
-	var x struct {
-		ID, Status, Head string
-		Files            []string
-	}
-	if err := json.Unmarshal(line, &x); err != nil {
-		return err
-	}
-	id := c.line(x.ID)
+// merge keeps conflicts until the same work was merged.
+func (c *Collector) merge(id string, b contract.Merge) {
 	delete(c.merges, id)
-	if x.Status == "conflict" {
+	if b.Status == "conflict" {
 		names := ""
-		for i, f := range x.Files {
+		for i, f := range b.Files {
 			if i == 10 {
-				names += fmt.Sprintf(" and %d more", len(x.Files)-i)
+				names += fmt.Sprintf(" and %d more", len(b.Files)-i)
 				break
 			}
 			names += " " + c.line(f)
 		}
 		c.merges[id] = "the work of " + id + " could not be merged:" + names
-	} else if x.Head != "" {
-		c.r.Changes.Head = c.line(x.Head)
+	} else if b.Head != "" {
+		c.r.Changes.Head = c.line(b.Head)
 	}
-	return nil
 }
 
 // SetChanges sets the changes between the snapshots of the run. It replaces those from events, except
