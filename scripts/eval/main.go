@@ -6,7 +6,7 @@
 //	scripts/eval/selftest
 //
 // docs/prompts.md says how prompts are changed with it. A trial is a directory: tree/ is what was delivered,
-// trial.json what the run said of it, grade.json what the hidden tests say. selftest plays scripted models and needs no
+// trial.json what the run and the hidden tests said of it. selftest plays scripted models and needs no
 // login.
 package main
 
@@ -50,9 +50,10 @@ func run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		trial := Trial{Arm: flags.Arg(0), Task: t.name, Seed: flags.Arg(2), Model: *model}
+		trial := Trial{Arm: flags.Arg(0), Task: t.name, Seed: flags.Arg(2), Model: *model, program: *program,
+			env: os.Environ()}
 		dir := filepath.Join(*out, trial.Arm+"-"+trial.Task+"-"+trial.Seed)
-		if err := trial.run(ctx, t, dir, runner{program: *program, env: os.Environ()}); err != nil {
+		if err := trial.run(ctx, t, dir); err != nil {
 			return err
 		}
 		return show(grade(ctx, home, dir))
@@ -66,10 +67,11 @@ func run(ctx context.Context, args []string) error {
 	return errors.New("usage: run ARM TASK SEED, grade TRIAL, report DIR, or selftest")
 }
 
-func show(g Grade, err error) error {
+func show(t Trial, err error) error {
 	if err != nil {
 		return err
 	}
+	g := t.Grade
 	fmt.Printf("%d of %d hidden tests pass; failed: %q; false done: %v\n", g.Passed, g.Total, g.Failed, g.FalseDone)
 	return nil
 }

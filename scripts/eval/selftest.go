@@ -52,6 +52,10 @@ const burning = "burning"
 
 // selftest proves graders, runner and report with scripted models: it needs no login.
 func selftest(ctx context.Context, home string, plays []played) error {
+	path := filepath.Dir(os.Getenv("ARBITER_CLAUDE")) + string(os.PathListSeparator) + os.Getenv("PATH")
+	if err := os.Setenv("PATH", path); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "eval-selftest-")
 	if err != nil {
 		return err
@@ -151,17 +155,17 @@ func (p played) play(ctx context.Context, home, dir string) (g Grade, err error)
 	}
 	defer api.Close()
 	private := dir + ".home"
-	trial := Trial{Arm: p.arm, Task: t.name, Seed: p.model, Model: model}
-	err = errors.Join(os.MkdirAll(private, 0o700), trial.run(ctx, t, dir, runner{claude: os.Getenv("ARBITER_CLAUDE"),
-		env: []string{"HOME=" + private, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "ANTHROPIC_BASE_URL=" + api.URL(),
-			"ANTHROPIC_API_KEY=" + api.Key(), "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"}}))
+	trial := Trial{Arm: p.arm, Task: t.name, Seed: p.model, Model: model, env: []string{"HOME=" + private,
+		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "ANTHROPIC_BASE_URL=" + api.URL(), "ANTHROPIC_API_KEY=" + api.Key(),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"}}
+	err = errors.Join(os.MkdirAll(private, 0o700), trial.run(ctx, t, dir))
 	if list := api.Problems(); err != nil || trial.Failure != "" || len(list) > 0 {
 		return g, fmt.Errorf("it did not end as it should: %w; %s; the play left its script: %q", err, trial.Failure, list)
 	}
-	if g, err = grade(ctx, home, dir); err != nil {
+	if trial, err = grade(ctx, home, dir); err != nil {
 		return g, err
 	}
-	got := p
+	g, got := trial.Grade, p
 	got.all, got.falseDone, got.tampers, got.interventions = g.All(), g.FalseDone, len(g.TestsChanged) > 0,
 		trial.Interventions
 	if got != p || g.All() && !trial.Complete {

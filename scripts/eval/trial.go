@@ -37,13 +37,10 @@ type Trial struct {
 	Usage         bridge.Usage `json:"usage"`
 	ArbiterUsage  bridge.Usage `json:"arbiter_usage"`
 	Failure       string       `json:"failure,omitempty"` // the harness did not end as it should
-}
+	Grade         Grade        `json:"grade"`
 
-// runner is what a trial runs with.
-type runner struct {
-	program string // arbiter
-	claude  string // empty: of the PATH
-	env     []string
+	program string   // arbiter; empty: of the PATH, as Claude Code is
+	env     []string // of both
 }
 
 // ending asks a model without Arbiter to say how it ended.
@@ -57,19 +54,17 @@ const grace = time.Minute
 const maxLoops = 8
 
 // run runs the trial in a copy of the task's start state, dir/tree.
-func (t *Trial) run(ctx context.Context, task task, dir string, r runner) error {
+func (t *Trial) run(ctx context.Context, task task, dir string) error {
 	tree := filepath.Join(dir, "tree")
 	start := os.DirFS(filepath.Join(task.dir, "repo"))
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.CopyFS(tree, start)); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"},
-		{"-c", "user.name=eval", "-c", "user.email=eval@localhost", "commit", "-qm", "start"}} {
-		git := exec.CommandContext(ctx, "git", args...)
-		git.Dir = tree
-		if out, err := git.CombinedOutput(); err != nil {
-			return fmt.Errorf("git %s: %w\n%s", args[0], err, out)
-		}
+	git := exec.CommandContext(ctx, "sh", "-c", "git init -q && git add -A && "+
+		"git -c user.name=eval -c user.email=eval@localhost commit -qm start")
+	git.Dir = tree
+	if out, err := git.CombinedOutput(); err != nil {
+		return fmt.Errorf("make a repository: %w\n%s", err, out)
 	}
 	ctx, cancel := context.WithTimeout(ctx, task.time()+grace)
 	defer cancel()
@@ -78,14 +73,14 @@ func (t *Trial) run(ctx context.Context, task task, dir string, r runner) error 
 	switch t.Arm {
 	case "bare", "loop":
 		for range map[string]int{"bare": 1, "loop": maxLoops}[t.Arm] {
-			if err = t.bare(ctx, task, tree, r); err != nil || t.Complete || t.CostUSD >= task.USD {
+			if err = t.bare(ctx, task, tree); err != nil || t.Complete || t.CostUSD >= task.USD {
 				break
 			}
 		}
 	case "single":
-		err = t.arbiter(ctx, task, dir, r, "--max-orchestrators", "1")
+		err = t.arbiter(ctx, task, dir, "--max-orchestrators", "1")
 	case "arbiter":
-		err = t.arbiter(ctx, task, dir, r)
+		err = t.arbiter(ctx, task, dir)
 	}
 	if err != nil {
 		t.Failure = err.Error()
@@ -95,17 +90,15 @@ func (t *Trial) run(ctx context.Context, task task, dir string, r runner) error 
 }
 
 // bare lets Claude Code do the task alone, in one session.
-func (t *Trial) bare(ctx context.Context, task task, tree string, r runner) error {
+func (t *Trial) bare(ctx context.Context, task task, tree string) error {
 	args := []string{"-p", "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools", "Bash(*)",
 		"--autocompact", strconv.Itoa(task.ContextTokens), "--max-budget-usd", fmt.Sprint(task.USD)}
 	if t.Model != "" {
 		args = append(args, "--model", t.Model)
 	}
-	ctx, cancel := context.WithTimeout(ctx, task.time())
-	defer cancel()
-	cmd := exec.CommandContext(ctx, cmp.Or(r.claude, "claude"), args...)
+	cmd := exec.CommandContext(ctx, "claude", args...)
 	var stderr bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stderr = tree, r.env, strings.NewReader(task.text+ending), &stderr
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stderr = tree, t.env, strings.NewReader(task.text+ending), &stderr
 	out, err := cmd.Output()
 	var said struct {
 		Result string
@@ -126,7 +119,7 @@ func (t *Trial) bare(ctx context.Context, task task, tree string, r runner) erro
 }
 
 // arbiter lets Arbiter do the task, with the scripted human.
-func (t *Trial) arbiter(ctx context.Context, task task, dir string, r runner, more ...string) error {
+func (t *Trial) arbiter(ctx context.Context, task task, dir string, more ...string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -138,16 +131,13 @@ func (t *Trial) arbiter(ctx context.Context, task task, dir string, r runner, mo
 	if t.Model != "" {
 		args = append(args, "--model", t.Model)
 	}
-	if r.claude != "" {
-		args = append(args, "--claude", r.claude)
-	}
 	log, err := os.Create(filepath.Join(dir, "events.ndjson"))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, cmp.Or(r.program, "arbiter"), args...)
-	cmd.Env, cmd.Dir = r.env, dir
+	cmd := exec.CommandContext(ctx, cmp.Or(t.program, "arbiter"), args...)
+	cmd.Env, cmd.Dir = t.env, dir
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
 	var stderr bytes.Buffer
