@@ -114,48 +114,78 @@ func (r *round) checkSessions() {
 	}
 }
 
-// check compares the accepted messages with those that the sessions received.
+// check compares what the run's log and its messages say, as arbiter prints them, with what models were asked: the log
+// has the events of all processes, both those that were printed and those that were only recorded before a kill.
 func (r *round) check() {
-	requests := r.api.Requests()
+	if r.run == "" {
+		return
+	}
 	for _, p := range r.api.Problems() {
 		// A CLI whose bridge was just killed lacks our tools; its answer goes nowhere.
 		if !strings.Contains(p, "no actor fits") {
 			r.fail("rehearsal: %s", p)
 		}
 	}
-	_, told := r.readMakes()
+	requests := append(r.api.Requests(), r.readMakes()...)
+	out, errs, code := r.command("sessions", "show", "--json", r.run)
+	var shown struct{ Messages []supervisor.MessageRecord }
+	if err := json.Unmarshal([]byte(out), &shown); err != nil || code != 0 {
+		r.fail("sessions show: %d, %v: %s", code, err, errs)
+	}
+	var all []contract.Line
+	out, errs, code = r.command("replay", r.run)
+	for line := range strings.Lines(out) {
+		l, err := contract.DecodeLine([]byte(line))
+		r.try(err)
+		all = append(all, l)
+	}
+	if code != 0 {
+		r.fail("replay: %d: %s", code, errs)
+	}
+	if r.checkDoubled(requests) == 0 || !r.sawAgents {
+		r.fail("no envelope in any history, or no agent's process was seen: the checks are blind")
+	}
+	lines := slices.DeleteFunc(slices.Clone(all), func(l contract.Line) bool { return !isCompared(l.Body) })
+	r.checkMessages(all, shown.Messages, requests)
+	r.checkPrinted(lines)
+	r.checkPermissions(all)
+	r.checkMakes(all, requests)
+	r.checkReceipts(lines)
+	r.checkDocuments(lines, shown.Messages, requests, r.checkArbiters(lines, requests))
+}
+
+// checkMessages compares the accepted messages of the human with those that the sessions received. Others still wait for
+// their reader or have none: the run ended before they were sent, or the reader was released.
+func (r *round) checkMessages(all []contract.Line, records []supervisor.MessageRecord, requests []rehearsal.Request) {
 	saw := func(token string) bool {
-		heard := func(q rehearsal.Request) bool { return isFromHuman(q.Incoming, token) }
-		return strings.Contains(told, token) || slices.ContainsFunc(requests, heard)
+		return slices.ContainsFunc(requests, func(q rehearsal.Request) bool { return isFromHuman(q.Incoming, token) })
+	}
+	open, waiting := stillUnderWay(all), ""
+	for _, m := range records {
+		if open[m.ID] || m.Status == supervisor.MessageWaiting || m.Status == supervisor.MessageSent ||
+			m.Status == supervisor.MessageReturned {
+			waiting += m.Text + "\n"
+		}
 	}
 	// After a kill the closing message may be sent a second time, and the job ends with the first.
 	closed := false
 	for token, s := range r.sent {
 		closed = closed || s.text == closing && saw(token)
 	}
-	queue, asked := "", false
 	for token, s := range r.sent {
 		if !s.accepted {
 			continue
 		}
 		r.f.n["messages accepted"]++
-		if saw(token) {
+		switch {
+		case saw(token):
 			r.f.n["seen by their session"]++
-			continue
-		}
-		if !asked {
-			queue, asked = r.queue(), true
-		}
-		if strings.Contains(queue, token) || s.text == closing && closed {
+		case strings.Contains(waiting, token) || s.text == closing && closed:
 			r.f.n["still queued at the end"]++
-		} else {
+		default:
 			r.bad("lost", "lost: %q %s was accepted, and no session saw it", s.text, token)
 		}
 	}
-	if r.checkDoubled(requests) == 0 || !r.sawAgents {
-		r.fail("no envelope in any history, or no agent's process was seen: the checks are blind")
-	}
-	r.checkRecords(requests)
 }
 
 var (
@@ -184,30 +214,6 @@ func isFromHuman(incoming, token string) bool {
 			break
 		}
 	}
-}
-
-// queue returns the texts that, by arbiter's report, still wait for their reader or have none: the run ended
-// before they were sent, or the reader was released.
-func (r *round) queue() (waiting string) {
-	open := stillUnderWay(r.readRecords())
-	for _, m := range r.messages() {
-		if open[m.ID] || m.Status == supervisor.MessageWaiting || m.Status == supervisor.MessageSent ||
-			m.Status == supervisor.MessageReturned {
-			waiting += m.Text + "\n"
-		}
-	}
-	return waiting
-}
-
-// messages returns all messages of the run, as arbiter lists them.
-func (r *round) messages() []supervisor.MessageRecord {
-	out, errs, code := r.command("sessions", "show", "--json", r.run)
-	var shown struct{ Messages []supervisor.MessageRecord }
-	err := json.Unmarshal([]byte(out), &shown)
-	if err != nil || code != 0 {
-		r.fail("sessions show: %d, %v: %s", code, err, errs)
-	}
-	return shown.Messages
 }
 
 // checkDoubled looks for envelopes that are twice in a session's history, and returns how many envelopes it
@@ -242,38 +248,6 @@ func isCompared(b contract.Body) bool {
 		return true
 	}
 	return false
-}
-
-// checkRecords checks the documents of a run in its log, which `arbiter replay` prints: the events of all
-// processes, both those that were printed and those that were only recorded before a kill.
-func (r *round) checkRecords(requests []rehearsal.Request) {
-	if r.run == "" {
-		return
-	}
-	all := r.readRecords()
-	lines := slices.DeleteFunc(slices.Clone(all), func(l contract.Line) bool { return !isCompared(l.Body) })
-	r.checkPrinted(lines)
-	r.checkPermissions(all)
-	r.checkMakes(all)
-	r.checkReceipts(lines)
-	r.checkDocuments(lines, requests, r.checkArbiters(lines, requests))
-}
-
-// readRecords returns the lines of all processes, as `arbiter replay` prints them.
-func (r *round) readRecords() (all []contract.Line) {
-	out, errs, code := r.command("replay", r.run)
-	if code != 0 {
-		r.fail("replay: %d: %s", code, errs)
-	}
-	for line := range strings.Lines(out) {
-		l, err := contract.DecodeLine([]byte(line))
-		if err != nil {
-			r.fail("replay: %v: %s", err, line)
-			return nil
-		}
-		all = append(all, l)
-	}
-	return all
 }
 
 // stillUnderWay returns the messages that were delivered to an Arbiter and after which no turn of it ended: the
@@ -361,14 +335,18 @@ func (r *round) checkReceipts(lines []contract.Line) {
 // checkDocuments checks that each document that is passed on reaches its reader once, unless the log says that
 // its message is still waiting, or that its reader was released. lost is the number of lost histories of the
 // Arbiter.
-func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Request, lost int) {
+func (r *round) checkDocuments(lines []contract.Line, records []supervisor.MessageRecord, requests []rehearsal.Request,
+	lost int) {
 	sessions := map[string][]string{} // of each agent
 	for _, l := range lines {
 		if s, ok := l.Body.(contract.Spawn); ok && !s.Resumed {
 			sessions[l.ID] = append(sessions[l.ID], s.SessionID)
 		}
 	}
-	var status map[string]string
+	status := map[string]string{}
+	for _, m := range records {
+		status[m.ID] = m.Status
+	}
 	for i, l := range lines {
 		h, ok := l.Body.(contract.Handoff)
 		if !ok || h.From == h.To {
@@ -392,12 +370,6 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 		had := receivedBy(requests, m, carrier.Time, sessions[h.To])
 		if len(had) > 0 && len(had) <= 1+again {
 			continue
-		}
-		if status == nil {
-			status = map[string]string{}
-			for _, m := range r.messages() {
-				status[m.ID] = m.Status
-			}
 		}
 		unread := h.To == contract.Arbiter && lost > 0 || status[m.MessageID] != supervisor.MessageDelivered ||
 			endedAfter(lines[i:], h.To)

@@ -113,7 +113,7 @@ func TestDocumentsArrive(t *testing.T) {
 		"without a letter": {lines[:3], []rehearsal.Request{had("two")}, 1},
 	} {
 		r := &round{f: newFigures()}
-		if r.checkDocuments(tt.lines, tt.requests, 0); r.f.n["documents undelivered"] != tt.undelivered ||
+		if r.checkDocuments(tt.lines, nil, tt.requests, 0); r.f.n["documents undelivered"] != tt.undelivered ||
 			r.f.n["documents passed on"] != 1 {
 			t.Errorf("%s: %d of %d, %q", name, r.f.n["documents undelivered"], r.f.n["documents passed on"], r.problems)
 		}

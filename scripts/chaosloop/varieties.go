@@ -7,9 +7,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -111,65 +113,53 @@ func (r *round) prepareMake() string {
 	return text
 }
 
-// readMakes returns how often each message is in the histories of the other make, and all that they were told: more
-// than once in one of them means that a session was given it twice.
-func (r *round) readMakes() (most map[string]int, told string) {
-	most = map[string]int{}
+// readMakes returns what the agents of the other make were told, in the form of requests to a model: each history is a
+// session.
+func (r *round) readMakes() (list []rehearsal.Request) {
 	paths, _ := filepath.Glob(r.path("home", ".fake-acp", "*[0-9]"))
 	for _, path := range paths {
-		raw, err := os.ReadFile(path)
 		var history []struct{ User string }
+		raw, err := os.ReadFile(path)
 		if err == nil {
 			err = json.Unmarshal(raw, &history)
 		}
-		if err != nil {
-			r.fail("history of the other make: %v", err)
-		}
-		in := map[string]int{}
+		told := ""
 		for _, e := range history {
 			told += e.User + "\n"
-			for _, m := range envelopeID.FindAllStringSubmatch(e.User, -1) {
-				in[m[1]]++
-				most[m[1]] = max(most[m[1]], in[m[1]])
-			}
 		}
+		messages, bad := json.Marshal([]map[string]string{{"role": "user", "content": told}})
+		r.try(err, bad)
+		list = append(list, rehearsal.Request{Session: filepath.Base(path), Role: rehearsal.RoleOrchestrator,
+			Incoming: told, Messages: messages})
 	}
-	return most, told
+	return list
 }
 
 // checkMakes checks the messages to agents of the other make. It is only known that they were written: an agent that
-// was killed before it read one has to be given it again before it ends a turn, and none is given one twice.
-func (r *round) checkMakes(all []contract.Line) {
-	if !r.is[mixed] {
-		return
-	}
+// was killed before it read one has to be given it again before it ends a turn.
+func (r *round) checkMakes(all []contract.Line, requests []rehearsal.Request) {
 	of, open := map[string]bool{}, map[string][]string{}
-	seen, _ := r.readMakes()
-	for id, n := range seen {
-		if n > 1 {
-			r.bad("doubled", "an agent of the other make was given message %s %d times", id, n)
-		}
-	}
 	for _, l := range all {
 		switch b := l.Body.(type) {
 		case contract.Spawn:
 			of[l.ID] = b.Make == "other"
 		case contract.Delivered:
-			if !of[l.ID] {
-				continue
+			if of[l.ID] {
+				r.f.n["messages written to it"]++
+				open[l.ID] = append(open[l.ID], b.MessageID)
 			}
-			r.f.n["messages written to it"]++
-			open[l.ID] = append(open[l.ID], b.MessageID)
 		case contract.Turn:
-			if !of[l.ID] || b.Outcome != bridge.TurnDone {
+			if b.Outcome != bridge.TurnDone {
 				continue
 			}
 			for _, id := range open[l.ID] {
-				if seen[id] == 0 {
+				if !slices.ContainsFunc(requests, func(q rehearsal.Request) bool {
+					return strings.Contains(q.Incoming, "| id: "+id)
+				}) {
 					r.bad("lost", "lost: message %s was written to %s, which ended a turn without it", id, l.ID)
 				}
 			}
-			open[l.ID] = nil
+			delete(open, l.ID)
 		}
 	}
 }
