@@ -280,7 +280,7 @@ func checkJSON(t *testing.T, input string, r *Report, out []byte) {
 
 func checkXML(t *testing.T, input string, out []byte) {
 	t.Helper()
-	var all junitSuites
+	var all junitSuite
 	if err := xml.Unmarshal(out, &all); err != nil {
 		t.Fatalf("JUnit of %q: %v\n%s", input, err, out)
 	}

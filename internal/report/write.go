@@ -80,12 +80,7 @@ func inLog(text, replacement string) string {
 
 func (r *Report) title() string { return "Report of run " + short(r.Run) }
 
-func short(run string) string {
-	if len(run) > 8 {
-		return run[:8]
-	}
-	return run
-}
+func short(run string) string { return run[:min(len(run), 8)] }
 
 // usd formats an amount of money. That of a rehearsal is marked as simulated.
 func (r *Report) usd(x float64) string {
@@ -429,23 +424,16 @@ var exitOf = map[string]contract.Exit{
 
 // The elements of JUnit's XML that a report uses.
 type (
-	junitSuites struct {
-		XMLName  xml.Name     `xml:"testsuites"`
+	junitSuite struct { // or all suites
+		XMLName  xml.Name
 		Name     string       `xml:"name,attr"`
 		Tests    int          `xml:"tests,attr"`
 		Failures int          `xml:"failures,attr"`
 		Skipped  int          `xml:"skipped,attr"`
 		Time     string       `xml:"time,attr"`
+		At       string       `xml:"timestamp,attr,omitempty"`
+		Cases    []junitCase  `xml:"testcase"`
 		Suites   []junitSuite `xml:"testsuite"`
-	}
-	junitSuite struct {
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Skipped  int         `xml:"skipped,attr"`
-		Time     string      `xml:"time,attr"`
-		At       string      `xml:"timestamp,attr"`
-		Cases    []junitCase `xml:"testcase"`
 	}
 	junitCase struct {
 		Name    string        `xml:"name,attr"`
@@ -464,33 +452,41 @@ type (
 // junit returns the report as test results: the run, its acceptance criteria and its checks are test cases.
 // Unproven ones are skipped.
 func (r *Report) junit() (string, error) {
-	run := junitSuite{Name: "run"}
 	result := junitCase{Name: "run " + short(r.Run), Class: "run", Time: seconds(r.DurationMS), Output: r.Summary}
 	if r.Status != contract.StatusComplete {
 		result.Failure = &junitProblem{Message: "the run is not complete: " + r.Status, Text: r.Summary}
 	}
-	run.add(result)
-	acceptance, checks := junitSuite{Name: "acceptance"}, junitSuite{Name: "checks"}
+	var acceptance, checks []junitCase
 	for _, c := range r.Acceptance {
 		x := junitCase{Name: sanitize.Line(c.Text, maxReason), Class: "acceptance." + cmp.Or(c.By, "unknown"),
 			Time: "0.000"}
 		x.judge(c.Status, c.receipt(), c.Command)
-		acceptance.add(x)
+		acceptance = append(acceptance, x)
 	}
 	for _, c := range r.Checks {
 		x := junitCase{Name: sanitize.Line(c.Command, maxReason), Class: "checks." + c.Agent,
 			Time: seconds(c.DurationMS)}
 		x.judge(c.Result, c.receipt(), "expected: "+c.Expect+"\n"+c.Output)
-		checks.add(x)
+		checks = append(checks, x)
 	}
-	all := junitSuites{Name: r.title(), Time: seconds(r.DurationMS)}
-	for _, s := range []junitSuite{run, acceptance, checks} {
-		if s.Time, s.At = "0.000", r.Began.Format("2006-01-02T15:04:05"); s.Name == "run" {
-			s.Time = seconds(r.DurationMS)
+	all := junitSuite{XMLName: xml.Name{Local: "testsuites"}, Name: r.title(), Time: seconds(r.DurationMS)}
+	add := func(name, time string, cases ...junitCase) {
+		s := junitSuite{XMLName: xml.Name{Local: "testsuite"}, Name: name, Time: time, Cases: cases, Tests: len(cases),
+			At: r.Began.Format("2006-01-02T15:04:05")}
+		for _, c := range cases {
+			if c.Failure != nil {
+				s.Failures++
+			}
+			if c.Skipped != nil {
+				s.Skipped++
+			}
 		}
 		all.Tests, all.Failures, all.Skipped = all.Tests+s.Tests, all.Failures+s.Failures, all.Skipped+s.Skipped
 		all.Suites = append(all.Suites, s)
 	}
+	add("run", seconds(r.DurationMS), result)
+	add("acceptance", "0.000", acceptance...)
+	add("checks", "0.000", checks...)
 	data, err := xml.MarshalIndent(all, "", "  ")
 	return xml.Header + inLog(string(data), "$1&#91;") + "\n", err
 }
@@ -506,15 +502,4 @@ func (c *junitCase) judge(result, receipt, text string) {
 	default:
 		c.Skipped = &junitProblem{Message: result + ": " + receipt}
 	}
-}
-
-func (s *junitSuite) add(c junitCase) {
-	s.Tests++
-	if c.Failure != nil {
-		s.Failures++
-	}
-	if c.Skipped != nil {
-		s.Skipped++
-	}
-	s.Cases = append(s.Cases, c)
 }
