@@ -22,7 +22,6 @@ type emulator struct {
 	modes    map[ansi.DECMode]bool
 	title    string
 	titles   []string // titles that were saved
-	bells    int
 	clip     string
 	keyboard int
 	shape    int
@@ -39,7 +38,6 @@ func newEmulator(size Size) *emulator {
 	e.vt = vt.NewEmulator(max(size.Columns, 1), max(size.Rows, 1))
 	e.vt.SetScrollbackSize(1)
 	e.vt.SetCallbacks(vt.Callbacks{
-		Bell:        func() { e.bells++ },
 		EnableMode:  func(m ansi.Mode) { e.mode(m, true) },
 		DisableMode: func(m ansi.Mode) { e.mode(m, false) },
 	})
@@ -112,10 +110,6 @@ func (e *emulator) mode(m ansi.Mode, on bool) {
 	}
 }
 
-// answers returns a reader of the terminal's answers to queries. It must always be read, because write
-// blocks otherwise. It ends after close.
-func (e *emulator) answers() io.Reader { return e.vt }
-
 // close ends the answers. The library's own Close races with a Read, that of its pipe does not.
 func (e *emulator) close() {
 	if c, ok := e.vt.InputPipe().(io.Closer); ok {
@@ -143,7 +137,7 @@ func (e *emulator) screen() Screen {
 		Size:   Size{w, h},
 		Cells:  make([][]uv.Cell, h),
 		Cursor: Cursor{X: at.X, Y: at.Y, Visible: e.modes[ansi.ModeTextCursorEnable], Shape: e.shape},
-		Title:  e.title, Bells: e.bells, Clipboard: e.clip,
+		Title:  e.title, Clipboard: e.clip,
 		Modes: maps.Clone(e.modes), Keyboard: e.keyboard, Keypad: e.keypad, Pen: e.pen,
 	}
 	for y := range h {

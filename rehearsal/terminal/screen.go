@@ -26,7 +26,6 @@ type Screen struct {
 	Cells  [][]uv.Cell // rows of columns; without content and width where the one before covers it
 	Cursor Cursor
 	Title  string
-	Bells  int
 	// Modes are the DEC private modes that are on.
 	Modes map[ansi.DECMode]bool
 	// Keyboard counts the requests for the extended keyboard protocol that are still active.
