@@ -58,7 +58,6 @@ type round struct {
 	kills       int
 	processRuns int
 	questions   int
-	landed      bool // the work of isolated Orchestrators was landed in the workspace
 	sentBack    bool // a COMPLETE was sent back: for open points, or a document that was still checked
 	closeAgain  bool // closing is said again
 	problems    []string
@@ -103,7 +102,6 @@ func (r *round) play() {
 	r.sent, r.at, r.damaged = map[string]*sentMessage{}, map[string]int{}, map[string]bool{}
 	if r.prepare(); len(r.problems) == 0 {
 		r.playRuns()
-		r.land()
 		r.check()
 	}
 	if r.api != nil {
@@ -394,7 +392,7 @@ func (r *round) dismiss(l *processRun) bool {
 func (r *round) jobDone() bool {
 	for name, want := range map[string]string{"east.txt": "east\n", "west.txt": "west\n"} {
 		got, err := os.ReadFile(r.path("work", name))
-		if r.is[isolated] && !r.landed {
+		if r.is[isolated] {
 			got, err = r.git("cat-file", "-p", fmt.Sprintf("refs/heads/arbiter/%.8s/main:%s", r.run, name))
 		}
 		if err != nil || string(got) != want {
@@ -402,18 +400,6 @@ func (r *round) jobDone() bool {
 		}
 	}
 	return true
-}
-
-// land merges the work of isolated Orchestrators into the branch that is checked out.
-func (r *round) land() {
-	if !r.is[isolated] || r.run == "" || len(r.problems) > 0 {
-		return
-	}
-	// Its agents write with commands, and some of its checks are made to fail.
-	out, text, code := r.command("land", "--force", "--include", ".", "--no-receipts", r.run)
-	if r.landed = true; code != 0 || !r.jobDone() {
-		r.bad("wrong files", "landed with %d: %s%s", code, out, text)
-	}
 }
 
 // git runs git in the workspace.
