@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // table is the results of several versions, the oldest first.
@@ -61,10 +60,10 @@ func (t table) part(b *strings.Builder, title string) {
 			even = append(even, row)
 		}
 	}
-	rows, what, absent, name := append(odd, even...), "behaviour", notThere, words
+	rows, what, absent := append(odd, even...), "behaviour", notThere
 	about := fmt.Sprintf("%d behaviours, of which %d differ somewhere.", len(union), len(odd))
 	if title == onTheWire {
-		rows, what, absent, name = odd, "what", "–", escaped
+		rows, what, absent = odd, "what", "–"
 		about = fmt.Sprintf("Seen in the recorded plays: fields of frames, of requests and of answers to ours, tools, "+
 			"capabilities; and what the\ndriver did not know, in any test. %d are the same in all of these versions; the "+
 			"others:", len(even))
@@ -72,7 +71,7 @@ func (t table) part(b *strings.Builder, title string) {
 	fmt.Fprintf(b, "\n## %s\n\n%s\n\n| %s | %s |\n|%s\n", title, about, what, strings.Join(t.versions, " | "),
 		strings.Repeat("---|", len(t.versions)+1))
 	for _, row := range rows {
-		fmt.Fprintf(b, "| %s |", name(row))
+		fmt.Fprintf(b, "| %s |", escaped(row))
 		for _, f := range t.found {
 			fmt.Fprintf(b, " %s |", escaped(cmp.Or(f[title][row], absent)))
 		}
@@ -82,21 +81,3 @@ func (t table) part(b *strings.Builder, title string) {
 
 // escaped escapes the character that would end a cell of a table.
 func escaped(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
-
-// words makes words from a test's name: TestLiveAPIErrors becomes "api errors".
-func words(name string) string {
-	name = strings.TrimPrefix(strings.TrimPrefix(name, "Test"), "Live")
-	runes := []rune(name)
-	var b strings.Builder
-	for i, r := range runes {
-		switch {
-		case r == '-' || r == '_':
-			r = ' '
-		case i > 0 && unicode.IsUpper(r) &&
-			(unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
-			b.WriteByte(' ')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	return b.String()
-}
