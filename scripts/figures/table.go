@@ -2,9 +2,12 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // row describes a row of the table. Figures are named "Name/sub unit".
@@ -101,9 +104,5 @@ func digits(n float64) string {
 	if n < 100 {
 		return strconv.FormatFloat(n, 'g', 3, 64)
 	}
-	whole := fmt.Sprintf("%.0f", n)
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	return whole
+	return words.Number(int(math.Round(n)))
 }
