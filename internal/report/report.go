@@ -130,37 +130,18 @@ type Agent struct {
 // tokenCount returns how many tokens were used, including those of the cache.
 func tokenCount(u bridge.Usage) int { return u.Input + u.Output + u.CacheRead + u.CacheCreation }
 
-// Open is something unsettled at the end of the run.
+// Open is something unsettled at the end of the run. Its kind is question, criterion, check, conflict, step, work, error,
+// or point: the supervisor found it, and the Arbiter completed the task all the same.
 type Open struct {
-	Kind string `json:"kind"` // one of the Open… constants
+	Kind string `json:"kind"`
 	Text string `json:"text"`
 }
 
-// Kinds of open points.
-const (
-	OpenQuestion  = "question"
-	OpenCriterion = "criterion"
-	OpenCheck     = "check"
-	OpenConflict  = "conflict"
-	OpenStep      = "step"
-	OpenWork      = "work"
-	OpenPoint     = "point" // the supervisor found it, and the Arbiter completed the task all the same
-	OpenError     = "error"
-)
-
 // Failed reports whether a criterion, a check or the run failed.
 func (r *Report) Failed() bool {
-	for _, c := range r.Acceptance {
-		if c.Status == "failed" {
-			return true
-		}
-	}
-	for _, c := range r.Checks {
-		if c.Result == "failed" {
-			return true
-		}
-	}
-	return r.Status == contract.StatusFailed || r.Status == contract.StatusIncomplete || r.Status == contract.StatusLimit
+	return slices.ContainsFunc(r.Acceptance, func(c Criterion) bool { return c.Status == "failed" }) ||
+		slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Result == "failed" }) ||
+		slices.Contains([]string{contract.StatusFailed, contract.StatusIncomplete, contract.StatusLimit}, r.Status)
 }
 
 // Bounds of a report. Notes counts what exceeds them.
@@ -180,8 +161,7 @@ type Collector struct {
 	question  string
 	merges    map[string]string // unresolved conflicts, by what was merged
 	lastError string            // the last error since the last message of a human
-	files     map[string]*File
-	moves     []string // the keys of files, in order
+	files     map[string]int    // the indexes of changed files, by path
 	dropped   map[string]int
 	result    *contract.Result
 	spending  Spending
@@ -194,7 +174,7 @@ func NewCollector(mask func(string) string) *Collector {
 		mask = sanitize.Redact
 	}
 	return &Collector{
-		mask: mask, agents: map[string]*Agent{}, merges: map[string]string{}, files: map[string]*File{},
+		mask: mask, agents: map[string]*Agent{}, merges: map[string]string{}, files: map[string]int{},
 		dropped: map[string]int{},
 	}
 }
@@ -422,9 +402,7 @@ func (c *Collector) Report(status string) *Report {
 			r.Changes.Branch, r.Changes.Head = c.line(b.Changes.Branch), c.line(b.Changes.Head)
 		}
 	}
-	for _, key := range c.moves {
-		r.Changes.Files = append(r.Changes.Files, *c.files[key])
-	}
+	r.Changes.Files = slices.Clone(r.Changes.Files)
 	r.Open = c.open(r)
 	for _, what := range slices.Sorted(maps.Keys(c.dropped)) {
 		r.Notes = append(r.Notes, fmt.Sprintf("Only the last %s are listed; %d more are left out.", what,
@@ -443,40 +421,40 @@ func (c *Collector) open(r Report) []Open {
 	var list []Open
 	add := func(kind, text string) { list = append(list, Open{kind, text}) }
 	if c.question != "" {
-		add(OpenQuestion, c.question)
+		add("question", c.question)
 	}
 	for _, x := range r.Acceptance {
 		switch {
 		case x.Status == "failed":
-			add(OpenCriterion, fmt.Sprintf("failed (exit code %d): %s", x.ExitCode, x.Text))
+			add("criterion", fmt.Sprintf("failed (exit code %d): %s", x.ExitCode, x.Text))
 		case x.Status != "passed":
-			add(OpenCriterion, "unproven: "+x.Text)
+			add("criterion", "unproven: "+x.Text)
 		}
 	}
 	for _, x := range r.Checks {
 		if x.Result != verdict.CheckPassed {
-			add(OpenCheck, fmt.Sprintf("%s: %s: %s", x.Result, x.Agent, sanitize.Line(cmp.Or(x.Why, x.Command),
+			add("check", fmt.Sprintf("%s: %s: %s", x.Result, x.Agent, sanitize.Line(cmp.Or(x.Why, x.Command),
 				maxReason)))
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(c.merges)) {
-		add(OpenConflict, c.merges[what])
+		add("conflict", c.merges[what])
 	}
 	for i, s := range r.Plan {
 		if s.Status != contract.StepDone && s.Status != contract.StepSkipped {
-			add(OpenStep, fmt.Sprintf("step %d is %s: %s", i+1, s.Status, s.Text))
+			add("step", fmt.Sprintf("step %d is %s: %s", i+1, s.Status, s.Text))
 		}
 	}
 	if c.result != nil {
 		for _, point := range c.result.Open[:min(len(c.result.Open), maxList)] {
-			add(OpenPoint, c.cut(point, maxReason))
+			add("point", c.cut(point, maxReason))
 		}
 		for _, w := range c.result.InterruptedWork[:min(len(c.result.InterruptedWork), maxList)] {
-			add(OpenWork, c.cut(w, maxReason))
+			add("work", c.cut(w, maxReason))
 		}
 	}
 	if r.Status != contract.StatusComplete && c.lastError != "" {
-		add(OpenError, c.lastError)
+		add("error", c.lastError)
 	}
 	return list
 }
@@ -525,14 +503,15 @@ func (c *Collector) changes(b contract.Changes) {
 		path := sanitize.Line(c.mask(f.Path), maxReason)
 		c.r.Changes.Added += f.Added
 		c.r.Changes.Deleted += f.Deleted
-		file := c.files[path]
-		if file == nil {
-			if c.r.Changes.Count++; len(c.moves) == maxFiles {
+		i, known := c.files[path]
+		if !known {
+			if c.r.Changes.Count++; len(c.r.Changes.Files) == maxFiles {
 				continue
 			}
-			file = &File{Path: path, Old: c.line(f.Old)}
-			c.files[path], c.moves = file, append(c.moves, path)
+			i = len(c.r.Changes.Files)
+			c.files[path], c.r.Changes.Files = i, append(c.r.Changes.Files, File{Path: path, Old: c.line(f.Old)})
 		}
+		file := &c.r.Changes.Files[i]
 		file.Added, file.Deleted, file.Status = file.Added+f.Added, file.Deleted+f.Deleted, c.line(f.Status)
 		file.Agents = c.authors(file.Agents, f)
 	}

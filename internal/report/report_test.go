@@ -323,8 +323,8 @@ func TestCollect(t *testing.T) {
 	for _, o := range r.Open {
 		open = append(open, o.Kind)
 	}
-	want := []string{OpenQuestion, OpenCriterion, OpenCriterion, OpenCheck, OpenConflict, OpenStep, OpenPoint, OpenWork,
-		OpenError}
+	want := []string{"question", "criterion", "criterion", "check", "conflict", "step", "point", "work",
+		"error"}
 	if !slices.Equal(open, want) {
 		t.Errorf("open points: %q", open)
 	}

@@ -372,7 +372,7 @@ func (r *Report) annotations() string {
 		}
 	}
 	for _, o := range r.Open {
-		if o.Kind != OpenCheck && !(o.Kind == OpenCriterion && strings.HasPrefix(o.Text, "failed")) {
+		if o.Kind != "check" && !(o.Kind == "criterion" && strings.HasPrefix(o.Text, "failed")) {
 			annotate("warning", "Open: "+o.Kind, o.Text)
 		}
 	}
