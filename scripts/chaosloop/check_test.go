@@ -91,7 +91,7 @@ func TestTranscriptsAreDamaged(t *testing.T) {
 			t.Errorf("damage %d left %q", kind, got)
 		}
 	}
-	r := &round{is: map[string]bool{loses: true}, f: newFigures(), dir: t.TempDir(), damaged: map[string]bool{},
+	r := &round{is: map[string]bool{loses: true}, f: newFigures(), dir: t.TempDir(),
 		rnd: rand.New(rand.NewPCG(1, 2))}
 	dir := filepath.Join(r.dir, "home", ".claude", "projects", "p")
 	testkit.OK(t, os.MkdirAll(dir, 0o700))
@@ -100,9 +100,9 @@ func TestTranscriptsAreDamaged(t *testing.T) {
 	for range 20 {
 		r.loseTranscript()
 	}
-	if text, err := os.ReadFile(path); !r.damaged["session"] || r.f.n["transcripts damaged"] == 0 ||
+	if text, err := os.ReadFile(path); r.f.n["transcripts damaged"] == 0 ||
 		string(text) == "{}\n{}\n" {
-		t.Errorf("damaged %v, %d times: %q, %v", r.damaged, r.f.n["transcripts damaged"], text, err)
+		t.Errorf("damaged %d times: %q, %v", r.f.n["transcripts damaged"], text, err)
 	}
 }
 
@@ -135,21 +135,12 @@ func TestPermissionIsGranted(t *testing.T) {
 	}
 }
 
-// TestTheHumanActs: the human acts in one of that many rounds, in none of those that have a crash point to
-// reach, and in the same rounds for the same seed.
+// TestTheHumanActs: the human acts in one of that many rounds, and in none of those that have a crash point to reach.
 func TestTheHumanActs(t *testing.T) {
 	count := func(every uint64, must string) (n int) {
 		for seed := range uint64(20) {
-			chosen := func() *round {
-				r := &round{o: options{each: map[string]*uint64{acts: &every}}, seed: seed, must: must}
-				r.choose()
-				return r
-			}
-			r := chosen()
-			a, b := r.actions(), chosen().actions()
-			if !slices.Equal(a, b) || (len(a) > 0) != r.is[acts] {
-				t.Errorf("seed %d: %v, and then %v", seed, a, b)
-			}
+			r := &round{o: options{each: map[string]*uint64{acts: &every}}, seed: seed, must: must}
+			r.choose()
 			n += b2i(r.is[acts])
 		}
 		return n

@@ -133,25 +133,15 @@ func (r *round) follow(ev contract.Line) {
 	}
 }
 
-// anybody returns an agent at random, either one at work or other, if that is not empty; "" if there is none.
+// anybody returns at random an Orchestrator at work, or another one.
 func (r *round) anybody(other string) string {
-	list := []string{}
-	if other != "" {
-		list = append(list, other)
-	}
-	for _, id := range slices.Sorted(maps.Keys(r.at)) {
-		if r.at[id] == atWork {
-			list = append(list, id)
-		}
-	}
-	if len(list) == 0 {
-		return ""
-	}
+	list := slices.DeleteFunc(slices.Sorted(maps.Keys(r.at)), func(id string) bool { return r.at[id] != atWork })
+	list = append(list, other)
 	return list[r.rnd.IntN(len(list))]
 }
 
-// actions are of the human, in addition to the kills: each process gets some of them, at random lines. An action that
-// begins something ends it at a random time later; answer does that for those of which an event tells.
+// actions are of the human, in addition to the kills. An action that begins something ends it at a random time later;
+// answer does that for those of which an event tells.
 var actions = []struct {
 	name string
 	do   func(l *processRun)
@@ -177,31 +167,15 @@ func (l *processRun) urge(id, strength string) {
 	}
 }
 
-// plannedAction is an action, and the number of lines before it.
-type plannedAction struct{ action, after int }
-
-// actions selects the actions for a process.
-func (r *round) actions() (list []plannedAction) {
-	if r.is[acts] {
-		for range 2 + r.rnd.IntN(2) {
-			list = append(list, plannedAction{r.rnd.IntN(len(actions)), 5 + r.rnd.IntN(60)})
-		}
-	}
-	return list
-}
-
-// act runs the actions whose line has been reached.
+// act has the human act, now and then.
 func (l *processRun) act() {
-	l.actions = slices.DeleteFunc(l.actions, func(p plannedAction) bool {
-		if l.count < p.after || l.ended != nil {
-			return false
-		}
-		a := actions[p.action]
-		l.r.f.n[acted+a.name]++
-		l.r.logf("line %d, the human's %s", l.count, a.name)
-		a.do(l)
-		return true
-	})
+	if !l.r.is[acts] || l.ended != nil || l.r.rnd.IntN(60) > 0 {
+		return
+	}
+	a := actions[l.r.rnd.IntN(len(actions))]
+	l.r.f.n[acted+a.name]++
+	l.r.logf("line %d, the human's %s", l.count, a.name)
+	a.do(l)
 }
 
 // later has f run a little later, unless the process has ended.

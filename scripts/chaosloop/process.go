@@ -30,8 +30,7 @@ type processRun struct {
 	ended   *contract.Result
 	resumed bool // a session event came
 
-	actions []plannedAction // to come
-	due     chan func()     // that it is time for; buffered for all that a process can have
+	due chan func() // that it is time for; buffered for all that a process can have
 }
 
 // start starts a process: the first one with the task, the others with --resume.
@@ -42,7 +41,7 @@ func (r *round) start(crashAt string) (*processRun, error) {
 	} else {
 		args = append(args, "--resume", "--session", r.run)
 	}
-	l := &processRun{r: r, cmd: exec.Command(r.bin, args...), lines: make(chan contract.Line, 1024), actions: r.actions(),
+	l := &processRun{r: r, cmd: exec.Command(r.bin, args...), lines: make(chan contract.Line, 1024),
 		due: make(chan func(), 1024)}
 	l.cmd.Dir = r.path("work")
 	l.cmd.Env = append(slices.Clone(r.env), "ARBITER_CRASH_LOG="+r.path("hits"))

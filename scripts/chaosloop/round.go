@@ -62,7 +62,6 @@ type round struct {
 	closeAgain  bool // closing is said again
 	problems    []string
 	sawAgents   bool
-	damaged     map[string]bool // sessions whose transcripts were damaged on purpose
 	at          map[string]int  // state of each Orchestrator
 	printed     []contract.Line // printed by all processes, as far as compared with the log
 }
@@ -99,7 +98,7 @@ func (r *round) logf(format string, args ...any) {
 // play prepares the round, runs arbiter until the job is complete, and checks.
 func (r *round) play() {
 	r.f.n["rounds"]++
-	r.sent, r.at, r.damaged = map[string]*sentMessage{}, map[string]int{}, map[string]bool{}
+	r.sent, r.at = map[string]*sentMessage{}, map[string]int{}
 	if r.prepare(); len(r.problems) == 0 {
 		r.playRuns()
 		r.check()

@@ -76,10 +76,8 @@ func (r *round) loseTranscript() {
 	}
 	kind := r.rnd.IntN(len(damages))
 	r.try(os.WriteFile(path, damages[kind](text, r.rnd.IntN(len(text))), 0o600))
-	session := strings.TrimSuffix(filepath.Base(path), ".jsonl")
-	r.damaged[session] = true
 	r.f.n["transcripts damaged"]++
-	r.logf("transcript of session %s is damaged (%d)", session, kind)
+	r.logf("transcript %s is damaged (%d)", filepath.Base(path), kind)
 }
 
 // fakeMake is the argument with which this program plays an agent of another make.
