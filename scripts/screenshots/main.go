@@ -242,7 +242,7 @@ var fullRun = scene{
 		until("the command is gone", func(s terminal.Screen) bool { return !s.Shows("NORMAL") && !s.Shows("/theme") }),
 		shootOn(terminal.Picture{Foreground: color.RGBA{0x30, 0x30, 0x30, 0xff},
 			Background: color.RGBA{0xfb, 0xfa, 0xf7, 0xff}}, "light", "the same run on a light ground"),
-		press("Ctrl+C"),
+		press("Ctrl+C", "Ctrl+C"), // the second answers the question that comes if the run's process has not ended yet
 	},
 }
 
