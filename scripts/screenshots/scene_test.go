@@ -46,7 +46,8 @@ func program() int {
 }
 
 var tried = scene{
-	name: "tried", args: []string{"--flag"}, env: []string{playEnv + "=1"}, files: map[string]string{"task.md": "weave"},
+	name: "tried", args: []string{"--flag"}, env: []string{playEnv + "=1"},
+	files: map[string]string{"task.md": "weave"},
 }
 
 // TestFailures: the error of a scene that cannot be played says where it failed.
