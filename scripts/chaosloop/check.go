@@ -44,7 +44,7 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 		// The Arbiter completes when the human says that all is there, even if a check of the last document fails.
 		incomplete := l.ended.Status == contract.StatusIncomplete
 		if incomplete || l.ended.Status == contract.StatusComplete {
-			// A decided worker of the script claims what was denied because the run ended; the result says what is open.
+			// A decided worker claims what was denied because the run ended; the result says what is open.
 			if !r.jobDone() && !(r.is[decided] && incomplete && len(l.ended.Open) > 0) {
 				r.bad("wrong files", "complete without the files\n%s", l.dump())
 			}
@@ -154,8 +154,8 @@ func (r *round) check() {
 	r.checkDocuments(lines, shown.Messages, requests, r.checkArbiters(lines, requests))
 }
 
-// checkMessages compares the accepted messages of the human with those that the sessions received. Others still wait for
-// their reader or have none: the run ended before they were sent, or the reader was released.
+// checkMessages compares the accepted messages of the human with those that the sessions received. Others still wait
+// for their reader or have none: the run ended before they were sent, or the reader was released.
 func (r *round) checkMessages(all []contract.Line, records []supervisor.MessageRecord, requests []rehearsal.Request) {
 	saw := func(token string) bool {
 		return slices.ContainsFunc(requests, func(q rehearsal.Request) bool { return isFromHuman(q.Incoming, token) })
@@ -289,9 +289,9 @@ func sameness(l contract.Line) string {
 }
 
 // checkReceipts checks that the checks of a document are reported in order, each once, whatever is killed, and all of
-// them; and that the document arrives with the reported receipts. An author may have two documents under way, and merged
-// work is checked again: of each check, there are as many reports as of the one before it. Before the task is complete,
-// the checks of all documents are repeated; a kill may cut that off.
+// them; and that the document arrives with the reported receipts. An author may have two documents under way, and
+// merged work is checked again: of each check, there are as many reports as of the one before it. Before the task is
+// complete, the checks of all documents are repeated; a kill may cut that off.
 func (r *round) checkReceipts(lines []contract.Line) {
 	type check struct {
 		author     string // none: a repetition
@@ -314,8 +314,10 @@ func (r *round) checkReceipts(lines []contract.Line) {
 			ran[l.ID] = ran[l.ID] || b.Number == b.Of && !b.Again
 		case contract.Handoff:
 			of := len(b.Receipts)
-			kept := of > 0 && count[check{b.From, of, of}] > 0 || of == 0 &&
-				(len(b.Document.Checks) == 0 || b.GeneratedBecause != "" || !ran[b.From]) // a successor was named meanwhile
+			kept := count[check{b.From, of, of}] > 0
+			if of == 0 { // or a successor was named while they ran
+				kept = len(b.Document.Checks) == 0 || b.GeneratedBecause != "" || !ran[b.From]
+			}
 			for n, c := range b.Receipts {
 				kept = kept && reported[key(b.From, n+1, c)]
 			}
@@ -327,7 +329,7 @@ func (r *round) checkReceipts(lines []contract.Line) {
 	}
 	for c, n := range count {
 		if c.number < c.of && count[check{c.author, c.of, c.number + 1}] < n {
-			r.bad("receipts unkept", "of a document by %s %d of %d checks were reported, and no more", c.author, c.number, c.of)
+			r.bad("receipts unkept", "a document by %s: %d of %d checks were reported", c.author, c.number, c.of)
 		}
 	}
 }
@@ -355,7 +357,8 @@ func (r *round) checkDocuments(lines []contract.Line, records []supervisor.Messa
 		r.f.n["documents passed on"]++
 		at := slices.IndexFunc(lines[i+1:], func(l contract.Line) bool {
 			m, ok := l.Body.(contract.Message)
-			return ok && m.To == h.To && (m.Kind == supervisor.KindBrief || m.Kind == verdict.KindDone && m.From == h.From)
+			return ok && m.To == h.To &&
+				(m.Kind == supervisor.KindBrief || m.Kind == verdict.KindDone && m.From == h.From)
 		})
 		if at < 0 {
 			r.bad("documents undelivered", "no message carries the document: %.300s", sameness(l))
@@ -363,8 +366,9 @@ func (r *round) checkDocuments(lines []contract.Line, records []supervisor.Messa
 		}
 		carrier := lines[i+1+at]
 		m := carrier.Body.(contract.Message)
-		again := len(sessions[h.To]) - 1 // after a lost history it must be delivered again, or the next session reads it
-		if h.To == contract.Arbiter {    // in the record with which it begins
+		// After a lost history it must be delivered again, or the next session reads it in the record with which it begins.
+		again := len(sessions[h.To]) - 1
+		if h.To == contract.Arbiter {
 			again = lost
 		}
 		had := receivedBy(requests, m, carrier.Time, sessions[h.To])

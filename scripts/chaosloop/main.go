@@ -39,32 +39,22 @@ const (
 	mostFailures = 3 // failed rounds; after more of them no new round begins
 )
 
-type options struct {
-	kills, real, rounds, parallel int
-	each                          map[string]*uint64 // by variety
-	verbose                       bool
-	points                        string
-	seed                          uint64
-}
+var (
+	kills     = flag.Int("kills", 30, "kills in all")
+	realOnes  = flag.Int("real", 1, "rounds with the real CLI, of all")
+	rounds    = flag.Int("rounds", 0, "end after so many jobs (0: when there were enough kills)")
+	parallel  = flag.Int("parallel", 4, "jobs at a time")
+	which     = flag.String("points", "some", "crash points: none, some (at random), all (each at least once), or a name")
+	firstSeed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the first round; each further one adds 1")
+	verbose   = flag.Bool("v", false, "report every process of the run")
+)
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == fakeMake {
 		os.Exit(acptest.RunFake())
 	}
-	o := options{each: map[string]*uint64{}}
-	flag.IntVar(&o.kills, "kills", 30, "kills in all")
-	flag.IntVar(&o.real, "real", 1, "rounds with the real CLI, of all")
-	flag.IntVar(&o.rounds, "rounds", 0, "end after so many jobs (0: when there were enough kills)")
-	flag.IntVar(&o.parallel, "parallel", 4, "jobs at a time")
-	flag.StringVar(&o.points, "points", "some",
-		"crash points: none, some (at random), all (each once at least), or one's name")
-	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the first round; each further one adds 1")
-	for _, v := range varieties {
-		o.each[v.name] = flag.Uint64(v.name, v.each, "in one of so many rounds "+v.about+" (0: in none)")
-	}
-	flag.BoolVar(&o.verbose, "v", false, "report every process of the run")
 	flag.Parse()
-	ok, err := run(o)
+	ok, err := run()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 	}
@@ -74,14 +64,14 @@ func main() {
 }
 
 // run plays rounds until there were enough kills, and prints the figures.
-func run(o options) (bool, error) {
-	wanted, err := choosePoints(o.points)
+func run() (bool, error) {
+	wanted, err := choosePoints(*which)
 	switch {
 	case err != nil:
 		return false, err
-	case flag.NArg() > 0 || o.parallel < 1:
+	case flag.NArg() > 0 || *parallel < 1:
 		return false, errors.New("takes flags only, and -parallel is at least 1")
-	case o.real > 0 && os.Getenv("ARBITER_CLAUDE") == "":
+	case *realOnes > 0 && os.Getenv("ARBITER_CLAUDE") == "":
 		return false, errors.New("no real CLI: scripts/setup installs it, -real 0 does without")
 	}
 	dir, err := os.MkdirTemp("", "arbiter-chaos-")
@@ -95,13 +85,13 @@ func run(o options) (bool, error) {
 	if err := build.Run(); err != nil {
 		return false, fmt.Errorf("build arbiter: %w", err)
 	}
-	f := playAll(o, bin, wanted)
+	f := playAll(bin, wanted)
 	missed := f.print(os.Stdout)
 	if f.n["failed rounds"] > 0 {
 		fmt.Println("kept:", dir)
 		return false, nil
 	}
-	if o.points != "all" || o.rounds > 0 {
+	if *which != "all" || *rounds > 0 {
 		missed = false
 	}
 	if missed {
@@ -112,16 +102,16 @@ func run(o options) (bool, error) {
 
 // playAll plays rounds, -parallel at a time, until there were enough kills. Each round has its own figures;
 // only this goroutine adds them up.
-func playAll(o options, bin string, wanted []string) *figures {
+func playAll(bin string, wanted []string) *figures {
 	f, tries := newFigures(), map[string]int{}
-	done := make(chan *round, o.parallel) // buffered, so that a round that ends does not wait
+	done := make(chan *round, *parallel) // buffered, so that a round that ends does not wait
 	for n, playing := 0, 0; ; {
-		enough := f.count(killed) >= o.kills && n >= o.real && len(wanted) == 0
-		if o.rounds > 0 {
-			enough = n >= o.rounds
+		enough := f.count(killed) >= *kills && n >= *realOnes && len(wanted) == 0
+		if *rounds > 0 {
+			enough = n >= *rounds
 		}
-		if playing < o.parallel && !enough && f.n["failed rounds"] <= mostFailures {
-			r := &round{o: o, bin: bin, seed: o.seed + uint64(n), enough: f.count(killed) >= o.kills}
+		if playing < *parallel && !enough && f.n["failed rounds"] <= mostFailures {
+			r := &round{bin: bin, seed: *firstSeed + uint64(n), enough: f.count(killed) >= *kills}
 			if len(wanted) > 0 {
 				r.must, wanted = wanted[0], wanted[1:]
 			}
@@ -129,7 +119,7 @@ func playAll(o options, bin string, wanted []string) *figures {
 				r.seed = r.seed&^3 + uint64(tries[r.must]%4)
 			}
 			r.dir = filepath.Join(filepath.Dir(bin), fmt.Sprintf("round-%03d", n+1))
-			if n < o.real {
+			if n < *realOnes {
 				r.claude = os.Getenv("ARBITER_CLAUDE")
 			}
 			r.choose()
@@ -175,16 +165,16 @@ func beginsWith(name string, beginnings []string) bool {
 	return slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(name, b) })
 }
 
-func choosePoints(which string) ([]string, error) {
+func choosePoints(name string) ([]string, error) {
 	switch {
-	case which == "none" || which == "some":
+	case name == "none" || name == "some":
 		return nil, nil
-	case which == "all":
+	case name == "all":
 		return slices.Clone(points), nil
-	case slices.Contains(points, which):
-		return []string{which}, nil
+	case slices.Contains(points, name):
+		return []string{name}, nil
 	}
-	return nil, fmt.Errorf("no crash point %q: %s", which, strings.Join(points, " "))
+	return nil, fmt.Errorf("no crash point %q: %s", name, strings.Join(points, " "))
 }
 
 // figures are the results of the rounds.

@@ -33,7 +33,6 @@ var decidedJob string
 
 // round is one job, in as many processes as it needs.
 type round struct {
-	o      options
 	f      *figures
 	bin    string
 	dir    string
@@ -90,7 +89,7 @@ func (r *round) fail(format string, args ...any) {
 }
 
 func (r *round) logf(format string, args ...any) {
-	if r.o.verbose {
+	if *verbose {
 		fmt.Fprintf(os.Stderr, "  %s: %s\n", filepath.Base(r.dir), fmt.Sprintf(format, args...))
 	}
 }
@@ -131,10 +130,10 @@ func (r *round) report() {
 	}
 	again := fmt.Sprintf("-seed %d -rounds 1 -real %d", r.seed, b2i(r.claude != ""))
 	for _, v := range varieties {
-		again += fmt.Sprintf(" -%s %d", v.name, *r.o.each[v.name])
+		again += fmt.Sprintf(" -%s %d", v.name, *v.each)
 	}
 	points := cmp.Or(r.must, "none")
-	if r.o.points == "some" {
+	if *which == "some" {
 		points = "some"
 	}
 	fmt.Printf("round %s failed (%s -points %s):\n  %s\n", filepath.Base(r.dir), again, points,
@@ -321,7 +320,7 @@ func (r *round) plan() plan {
 		return plan{crashAt: fmt.Sprintf("%s:%d", r.must, mustN), victim: need.victim, after: 2 + r.rnd.IntN(20)}
 	case r.must != "" && r.enough:
 		return plan{}
-	case r.o.points == "some" && r.rnd.IntN(3) == 0:
+	case *which == "some" && r.rnd.IntN(3) == 0:
 		return plan{crashAt: fmt.Sprintf("%s:%d", points[r.rnd.IntN(len(points))], 1+r.rnd.IntN(6))}
 	}
 	list := []string{"arbiter", "arbiter", "arbiter", "bridge", "agent", "agent", "all", "int", "term", "human"}

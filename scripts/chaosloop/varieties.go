@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -25,20 +26,23 @@ const (
 	decided  = "decided"  // a decider other than the Arbiter decides
 )
 
+type variety struct {
+	name string
+	each *uint64
+	rest uint64
+	fits func(r *round) bool
+}
+
 // varieties are those with a flag: one of so many rounds is of it, that with a certain rest, if it fits what is above.
-var varieties = []struct {
-	name, about string
-	each, rest  uint64
-	fits        func(r *round) bool
-}{
-	{hosted, "Orchestrators live on another host", 0, 0,
+var varieties = []variety{
+	{hosted, flag.Uint64(hosted, 0, "in one of so many rounds Orchestrators live on another host (0: in none)"), 0,
 		func(r *round) bool { return r.claude == "" && !r.is[isolated] && !r.is[decided] }},
 	// Writing needs permission there too, which the human grants late, and each agent hits a usage limit.
-	{acts, "the human takes sessions over, halts, pauses, steers, changes words and settings, too", 5, 1,
+	{acts, flag.Uint64(acts, 5, "in one of so many rounds the human takes over, halts, pauses, steers and stops"), 1,
 		func(*round) bool { return true }},
-	{loses, "transcripts are shortened, emptied and zero-filled between the processes", 5, 2,
+	{loses, flag.Uint64(loses, 5, "in one of so many rounds transcripts are cut, emptied and zero-filled"), 2,
 		func(r *round) bool { return !r.is[hosted] }},
-	{mixed, "an Orchestrator is an agent of another make", 5, 0,
+	{mixed, flag.Uint64(mixed, 5, "in one of so many rounds an Orchestrator is an agent of another make"), 0,
 		func(r *round) bool { return !r.is[hosted] && !r.is[isolated] && !r.is[decided] }},
 }
 
@@ -49,8 +53,7 @@ func (r *round) choose() {
 		r.is[name] = needOf(r.must).variety == name || r.must == "" && r.seed%4 == rest
 	}
 	for _, v := range varieties {
-		each := r.o.each[v.name]
-		r.is[v.name] = each != nil && *each > 0 && r.must == "" && r.seed%*each == v.rest%*each && v.fits(r)
+		r.is[v.name] = *v.each > 0 && r.must == "" && r.seed%*v.each == v.rest%*v.each && v.fits(r)
 	}
 }
 
@@ -58,7 +61,7 @@ func (r *round) choose() {
 // it.
 var damages = []func(text []byte, at int) []byte{
 	func([]byte, int) []byte { return nil },                                                   // empty
-	func(text []byte, at int) []byte { return text[:at] },                                     // in the middle of a line
+	func(text []byte, at int) []byte { return text[:at] },                                     // cut in a line
 	func(text []byte, at int) []byte { clear(text[at:]); return text },                        // zeroes at the end
 	func(text []byte, at int) []byte { return text[:bytes.LastIndexByte(text[:at], '\n')+1] }, // without the last lines
 }
