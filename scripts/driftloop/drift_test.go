@@ -56,7 +56,8 @@ func TestOutcome(t *testing.T) {
 func TestOutcomeOfCases(t *testing.T) {
 	all, _ := canned(t, "cases.json", true)
 	testkit.Same(t, "cells", cells{"api-400": ok, "hooks": differs + `: host:3: want {"type":"x"}`}, all)
-	testkit.Same(t, "once more", "^TestClaude$/^(hooks)$", again(suite{run: "^TestClaude$", subtests: true}, all.failed()))
+	testkit.Same(t, "once more", "^TestClaude$/^(hooks)$",
+		again(suite{run: "^TestClaude$", subtests: true}, all.failed()))
 }
 
 func TestRecordObservations(t *testing.T) {

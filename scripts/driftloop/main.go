@@ -34,8 +34,8 @@ func run(out string, t table, clis []string) error {
 	if len(clis) == 0 {
 		return errors.New("needs VERSION=PATH of each CLI, the oldest first")
 	}
-	p, err := build()
-	defer os.RemoveAll(p.dir)
+	dir, err := build()
+	defer os.RemoveAll(dir)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func run(out string, t table, clis []string) error {
 			return fmt.Errorf("%q is not VERSION=PATH", cli)
 		}
 		began := time.Now()
-		found, err := trial{programs: p, version: version, claude: path, short: t.short}.run()
+		found, err := trial{dir: dir, version: version, claude: path, short: t.short}.run()
 		if err != nil {
 			return fmt.Errorf("%s: %w", version, err)
 		}

@@ -65,8 +65,8 @@ func (t table) part(b *strings.Builder, title string) {
 	if title == onTheWire {
 		rows, what, absent = odd, "what", "–"
 		about = fmt.Sprintf("Seen in the recorded plays: fields of frames, of requests and of answers to ours, tools, "+
-			"capabilities; and what the\ndriver did not know, in any test. %d are the same in all of these versions; the "+
-			"others:", len(even))
+			"capabilities; and what the\ndriver did not know, in any test. %d are the same in all of these versions; "+
+			"the others:", len(even))
 	}
 	fmt.Fprintf(b, "\n## %s\n\n%s\n\n| %s | %s |\n|%s\n", title, about, what, strings.Join(t.versions, " | "),
 		strings.Repeat("---|", len(t.versions)+1))

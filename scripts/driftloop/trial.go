@@ -39,49 +39,25 @@ var suites = []suite{
 // scenarios are played by arbiter itself while the protocol is recorded.
 var scenarios = []string{"small-job", "parallel", "generations"}
 
-// programs are built once for all versions: a test binary for each suite, arbiter, and the recorder. They
-// accept any version of the CLI.
-type programs struct {
-	dir, root string
-}
+// anyVersion makes the driver accept any version of the CLI.
+const anyVersion = "-X github.com/arbiter-cli/arbiter/bridge/claude.oldest=0.0.0"
 
-func build() (programs, error) {
-	p := programs{}
-	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+// build builds arbiter and the recorder into a new directory, once for all versions.
+func build() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "arbiter-drift-"); err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-ldflags", anyVersion, "-o", dir, "./cmd/arbiter",
+		"./scripts/record").CombinedOutput()
 	if err != nil {
-		return p, fmt.Errorf("find the module: %w", err)
+		err = fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	if p.dir, err = os.MkdirTemp("", "arbiter-drift-"); err != nil {
-		return p, err
-	}
-	p.root = strings.TrimSpace(string(root))
-	ldflags := "-X github.com/arbiter-cli/arbiter/bridge/claude.oldest=0.0.0"
-	builds := [][]string{{"build", "-o", p.path("arbiter"), "./cmd/arbiter"},
-		{"build", "-o", p.path("record"), "./scripts/record"}}
-	for _, s := range suites {
-		builds = append(builds, []string{"test", "-c", "-o", p.path(s.pkg), s.pkg})
-	}
-	for _, args := range builds {
-		cmd := exec.Command("go", append([]string{args[0], "-ldflags", ldflags}, args[1:]...)...)
-		cmd.Dir = p.root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return p, fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
-		}
-	}
-	return p, nil
-}
-
-// path returns the path of a program; a test binary is named by its package.
-func (p programs) path(name string) string {
-	if strings.HasPrefix(name, "./") {
-		name += ".test"
-	}
-	return filepath.Join(p.dir, filepath.Base(name))
+	return dir, err
 }
 
 // trial is the trial of one version.
 type trial struct {
-	programs
+	dir             string // of arbiter and the recorder
 	version, claude string
 	short           bool
 	captures        string // directory of recordings
@@ -115,8 +91,8 @@ func (t trial) run() (findings, error) {
 	for _, s := range scenarios {
 		t.logf("recording %s", s)
 		f[recording][s] = ok
-		if _, err := t.command(t.root, t.path("record"), "-arbiter", t.path("arbiter"), "-claude", t.claude, "-out",
-			t.captures, s); err != nil {
+		if _, err := t.command(filepath.Join(t.dir, "record"), "-arbiter", filepath.Join(t.dir, "arbiter"), "-claude",
+			t.claude, "-out", t.captures, s); err != nil {
 			f[recording][s] = differs + ": " + scrub(err.Error())
 		}
 	}
@@ -144,18 +120,17 @@ func again(s suite, rows []string) string {
 // test runs tests of a suite's package. A failed test is not an error.
 func (t trial) test(s suite, pattern string, wire cells) (cells, error) {
 	t.logf("%s -run %s", s.pkg, pattern)
-	out, err := t.command(filepath.Join(t.root, s.pkg), "go", "tool", "test2json", t.path(s.pkg), "-test.v=test2json",
-		"-test.parallel", "6", "-test.timeout", "30m", "-test.skip", "/^stand-in$|//^stand-in$", "-test.run", pattern)
+	out, err := t.command("go", "test", "-json", "-count", "1", "-vet", "off", "-ldflags", anyVersion, "-parallel", "6",
+		"-timeout", "30m", "-skip", "/^stand-in$|//^stand-in$", "-run", pattern, s.pkg)
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 		return nil, err
 	}
 	return read(bytes.NewReader(out), s.subtests, wire)
 }
 
-// command runs a program in a directory, and returns what it writes to stdout.
-func (t trial) command(dir, name string, args ...string) ([]byte, error) {
+// command runs a program, and returns what it writes to stdout.
+func (t trial) command(name string, args ...string) ([]byte, error) {
 	cmd := exec.Command(name, args...)
-	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "ARBITER_CLAUDE="+t.claude, "ARBITER_REQUIRE_CLAUDE=1", "ARBITER_LONG=1",
 		"ARBITER_CAPTURES="+t.captures)
 	var errs bytes.Buffer
