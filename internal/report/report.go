@@ -130,8 +130,8 @@ type Agent struct {
 // tokenCount returns how many tokens were used, including those of the cache.
 func tokenCount(u bridge.Usage) int { return u.Input + u.Output + u.CacheRead + u.CacheCreation }
 
-// Open is something unsettled at the end of the run. Its kind is question, criterion, check, conflict, step, work, error,
-// or point: the supervisor found it, and the Arbiter completed the task all the same.
+// Open is something unsettled at the end of the run. Its kind is question, criterion, check, conflict, step, work,
+// error, or point: the supervisor found it, and the Arbiter completed the task all the same.
 type Open struct {
 	Kind string `json:"kind"`
 	Text string `json:"text"`
@@ -181,32 +181,22 @@ func NewCollector(mask func(string) string) *Collector {
 
 // Take adds an event. line is its line in the format of the contract. Unknown events are ignored; an
 // invalid line is an error.
-func (c *Collector) Take(at time.Time, line []byte) error {
-	if c.r.Began.IsZero() {
-		c.r.Began = at
+func (c *Collector) Take(at time.Time, line []byte) (err error) {
+	var e contract.Event
+	if wanted[contract.EventNameOf(line)] {
+		e, err = contract.DecodeWritten(line)
 	}
-	c.r.Ended = at
-	if !wanted[contract.EventNameOf(line)] {
-		return nil
-	}
-	e, err := contract.DecodeWritten(line)
-	if err == nil {
-		c.event(at, e)
-	}
+	c.event(at, e)
 	return err
 }
 
 // TakeLine adds a line of `arbiter --json`.
 func (c *Collector) TakeLine(line []byte) error {
 	l, err := contract.DecodeLine(line)
-	if err != nil {
-		return err
+	if err == nil {
+		c.event(l.Time, l.Event)
 	}
-	again, err := contract.EncodeLine(nil, l.Seq, l.Time, l.Event)
-	if err != nil {
-		return err
-	}
-	return c.Take(l.Time, again)
+	return err
 }
 
 // wanted are the events that a report uses.
@@ -216,8 +206,12 @@ var wanted = map[string]bool{
 	"error": true, "result": true, "acceptance": true, "changes": true, "merge": true,
 }
 
-// event adds an event whose type the contract knows.
+// event adds an event. Of one that a report does not use, the time counts.
 func (c *Collector) event(at time.Time, e contract.Event) {
+	if c.r.Began.IsZero() {
+		c.r.Began = at
+	}
+	c.r.Ended = at
 	c.spending.event(at, e)
 	switch b := e.Body.(type) {
 	case contract.Session:
