@@ -56,13 +56,8 @@ func newEmulator(size Size) *emulator {
 		}
 		return true
 	})
-	e.registerCSI()
-	return e
-}
-
-// registerCSI records sequences whose effect the library does not report (a handler that returns false
-// leaves the work to the next one), and handles those that it does not support.
-func (e *emulator) registerCSI() {
+	// The library does not report the effect of these, or does not support them. A handler that returns false leaves
+	// the work to the next one.
 	look := func(command int, f func(ansi.Params)) {
 		e.vt.RegisterCsiHandler(command, func(p ansi.Params) bool { f(p); return false })
 	}
@@ -91,6 +86,7 @@ func (e *emulator) registerCSI() {
 	} {
 		e.vt.RegisterEscHandler(final, func() bool { f(); return false })
 	}
+	return e
 }
 
 // operand returns the text after the number of an OSC.
