@@ -76,7 +76,8 @@ func TestReport(t *testing.T) {
 	}{{"a", "1", 1}, {"a", "2", 1}, {"b", "1", 2}, {"b", "2", 2}, {"c", "1", 1}, {"c", "2", 2}} {
 		at := dir + "/" + c.arm + c.seed
 		testkit.OK(t, errors.Join(os.Mkdir(at, 0o700),
-			writeJSON(at+"/trial.json", Trial{Arm: c.arm, Task: "x", Seed: c.seed, Grade: Grade{Passed: c.passed, Total: 2}})))
+			writeJSON(at+"/trial.json",
+				Trial{Arm: c.arm, Task: "x", Seed: c.seed, Grade: Grade{Passed: c.passed, Total: 2}})))
 	}
 	var out strings.Builder
 	testkit.OK(t, report(&out, dir))

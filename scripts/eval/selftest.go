@@ -156,11 +156,12 @@ func (p played) play(ctx context.Context, home, dir string) (g Grade, err error)
 	defer api.Close()
 	private := dir + ".home"
 	trial := Trial{Arm: p.arm, Task: t.name, Seed: p.model, Model: model, env: []string{"HOME=" + private,
-		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "ANTHROPIC_BASE_URL=" + api.URL(), "ANTHROPIC_API_KEY=" + api.Key(),
+		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "ANTHROPIC_BASE_URL=" + api.URL(),
+		"ANTHROPIC_API_KEY=" + api.Key(),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"}}
 	err = errors.Join(os.MkdirAll(private, 0o700), trial.run(ctx, t, dir))
 	if list := api.Problems(); err != nil || trial.Failure != "" || len(list) > 0 {
-		return g, fmt.Errorf("it did not end as it should: %w; %s; the play left its script: %q", err, trial.Failure, list)
+		return g, fmt.Errorf("it did not end as it should: %w; %s; it left its script: %q", err, trial.Failure, list)
 	}
 	if trial, err = grade(ctx, home, dir); err != nil {
 		return g, err
@@ -248,7 +249,8 @@ func scriptedModels(t task) (map[string]scripted, error) {
 		"asking": {files: solution, proof: t.Proof, asks: [][2]string{{"Is a test or a file special?", t.Human[0].Answer},
 			{"Which colour?", "Decide yourself."}, {"Which font?", "Decide yourself."}}},
 		"silent": {loop: fields{"say": "Hm.", "repeat": "forever"}},
-		burning: {loop: fields{"use": []fields{{"tool": "Bash", "input": fields{"command": "true", "description": "Burn"}}},
+		burning: {loop: fields{
+			"use":   []fields{{"tool": "Bash", "input": fields{"command": "true", "description": "Burn"}}},
 			"usage": fields{"input": 1000, "output": 10000}, "delay": "300ms", "repeat": "forever"}},
 	}, nil
 }

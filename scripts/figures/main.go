@@ -31,8 +31,8 @@ func main() {
 
 const head = `# Figures
 
-Printed by ` + "`scripts/bench`" + ` on %d processors, %s, %s/%s, commit %s. The ratio is ours to the baseline of the same ` +
-	`run; figures of two machines compare by it alone.
+Printed by ` + "`scripts/bench`" + ` on %d processors, %s, %s/%s, commit %s. The ratio is ours to the baseline of the ` +
+	`same run; figures of two machines compare by it alone.
 
 | what | ours | baseline | ratio | aim |
 |---|---|---|---|---|
@@ -76,7 +76,8 @@ func table(w io.Writer, short bool, only string) error {
 
 // run runs one group of benchmarks with go test.
 func (r run) run(short bool) (figures, error) {
-	rounds, args := r.rounds, []string{"test", "-run", "^$", "-bench", "^Benchmark(" + r.bench + ")$", "-timeout", "20m"}
+	rounds := r.rounds
+	args := []string{"test", "-run", "^$", "-bench", "^Benchmark(" + r.bench + ")$", "-timeout", "20m"}
 	if short {
 		rounds, args = r.brief, append(args, "-short")
 	}

@@ -67,8 +67,8 @@ func (r row) markdown(list figures) (string, error) {
 	if !held {
 		aim += " **missed**"
 	}
-	return fmt.Sprintf("| %s | %s | %s: %s | %s | %s |\n", r.what, show(ours, unit), r.than, show(base, baseUnit), ratio,
-		aim), nil
+	return fmt.Sprintf("| %s | %s | %s: %s | %s | %s |\n", r.what, show(ours, unit), r.than, show(base, baseUnit),
+		ratio, aim), nil
 }
 
 // units are the measures that benchmarks report, in nanoseconds, bytes or ones, so that figures in two of them can be
