@@ -189,31 +189,18 @@ func (r *round) checkMessages(all []contract.Line, records []supervisor.MessageR
 }
 
 var (
-	anyMark      = regexp.MustCompile(`⟦[^⟧\n]*⟧`)
-	partMark     = regexp.MustCompile(`^⟦[^|⟧]*\| part \d+ of \d+\b`)
 	envelopeID   = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
 	handOffBrief = regexp.MustCompile(`⟦[^⟧\n]*\| kind: inheritance[^⟧\n]*⟧`)
 )
 
+// fromHuman matches what comes before a word in an envelope of the human's: parts of it have marks of their own.
+const fromHuman = `⟦[^⟧\n]*\| from: human[^⟧\n]*⟧(?:[^⟦]|⟦[^|⟧]*\| part \d+ of \d+\b[^⟧\n]*⟧)*`
+
 // isFromHuman reports whether a token is in an envelope from the human. The supervisor quotes the human's
 // messages to a new Arbiter, which is not a delivery.
 func isFromHuman(incoming, token string) bool {
-	for at := 0; ; {
-		i := strings.Index(incoming[at:], token)
-		if i < 0 {
-			return false
-		}
-		at += i + len(token)
-		for _, mark := range slices.Backward(anyMark.FindAllString(incoming[:at], -1)) {
-			if partMark.MatchString(mark) {
-				continue // another part of the same envelope
-			}
-			if strings.Contains(mark, "| from: human") {
-				return true
-			}
-			break
-		}
-	}
+	return strings.Contains(incoming, token) &&
+		regexp.MustCompile(fromHuman+regexp.QuoteMeta(token)).MatchString(incoming)
 }
 
 // checkDoubled looks for envelopes that are twice in a session's history, and returns how many envelopes it

@@ -244,8 +244,7 @@ func (r *round) playRuns() {
 // playHuman plays the human during one process of arbiter, and kills the plan's victim. It reports whether
 // another process is needed.
 func (r *round) playHuman(l *processRun, p plan) bool {
-	timer, whole := time.NewTimer(waitTimeout), time.NewTimer(longestProcess)
-	struck := false
+	timer, began, struck := time.NewTimer(waitTimeout), time.Now(), false
 	for {
 		stuck := ""
 		select {
@@ -253,7 +252,9 @@ func (r *round) playHuman(l *processRun, p plan) bool {
 			if !ok {
 				return r.checkEnded(l, p, struck)
 			}
-			timer.Reset(waitTimeout)
+			if timer.Reset(waitTimeout); time.Since(began) > longestProcess {
+				stuck = fmt.Sprintf("events, and no end within %s", longestProcess)
+			}
 			l.count++
 			r.answer(l, ev)
 			if !struck && p.victim != "" && l.count >= p.after {
@@ -264,8 +265,6 @@ func (r *round) playHuman(l *processRun, p plan) bool {
 			f()
 		case <-timer.C:
 			stuck = fmt.Sprintf("nothing happened within %s", waitTimeout)
-		case <-whole.C:
-			stuck = fmt.Sprintf("events, and no end within %s", longestProcess)
 		}
 		if stuck != "" {
 			_ = l.cmd.Process.Kill()
