@@ -131,7 +131,7 @@ var canaries = regexp.MustCompile(`canary-[0-9a-f]{8}-\w+`)
 
 // The model of selftest, whose prices are known: US dollars for a million tokens.
 const (
-	model                                    = "claude-sonnet-4-5"
+	playedModel                              = "claude-sonnet-4-5"
 	inputUSD, outputUSD, createdUSD, readUSD = 3, 15, 3.75, 0.3
 )
 
@@ -155,7 +155,7 @@ func (p played) play(ctx context.Context, home, dir string) (g Grade, err error)
 	}
 	defer api.Close()
 	private := dir + ".home"
-	trial := Trial{Arm: p.arm, Task: t.name, Seed: p.model, Model: model, env: []string{"HOME=" + private,
+	trial := Trial{Arm: p.arm, Task: t.name, Seed: p.model, Model: playedModel, env: []string{"HOME=" + private,
 		"PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "ANTHROPIC_BASE_URL=" + api.URL(),
 		"ANTHROPIC_API_KEY=" + api.Key(),
 		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1"}}
