@@ -430,15 +430,12 @@ func (s *Stage) ExpectPlain(allowed string) {
 
 func (s *Stage) find(text string) (x, y int, ok bool) {
 	for y, row := range s.Screen.grid() {
-		at := strings.Index(rowText(row), text)
-		if at < 0 {
-			continue
-		}
-		for x, n := 0, 0; x < len(row); x++ {
-			if row[x].width > 0 && n >= at {
-				return x, y, true
+		if at := strings.Index(rowText(row), text); at >= 0 {
+			for x := range row {
+				if at -= len(row[x].text); at < 0 {
+					return x, y, true
+				}
 			}
-			n += len(row[x].text)
 		}
 	}
 	return 0, 0, false
