@@ -45,8 +45,7 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 			r.close(l)
 		}
 	case contract.Message:
-		r.sentBack = r.sentBack || strings.HasPrefix(b.Text, "COMPLETE did not take effect") ||
-			strings.HasPrefix(b.Text, "COMPLETE while the supervisor still checks")
+		r.sentBack = r.sentBack || b.From == contract.Supervisor && strings.HasPrefix(b.Text, "COMPLETE ")
 		if r.sentBack && (b.Kind == "retry" || strings.Contains(b.Text, "none is at work")) {
 			r.closeAgain = true // its process ended, or it forgot
 		}

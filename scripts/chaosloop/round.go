@@ -57,7 +57,7 @@ type round struct {
 	kills       int
 	processRuns int
 	questions   int
-	sentBack    bool // a COMPLETE was sent back: for open points, or a document that was still checked
+	sentBack    bool // a COMPLETE was sent back: for open points, a document that was still checked, or a takeover
 	closeAgain  bool // closing is said again
 	problems    []string
 	sawAgents   bool
@@ -173,12 +173,8 @@ func (r *round) prepare() {
 	if r.is[acts] {
 		limit = fmt.Sprintf("export ARBITER_STANDIN_FAULT=limit:1@2 ARBITER_STANDIN_FAULT_ONCE='%s'\n", r.path("tmp"))
 	}
-	r.player = r.claude
-	if r.claude != "" {
-		r.f.n["with the real CLI"]++
-	} else {
-		r.player = r.path("claude")
-	}
+	r.player = cmp.Or(r.claude, r.path("claude"))
+	r.f.n["with the real CLI"] += b2i(r.claude != "")
 	if r.is[mixed] {
 		text = r.prepareMake()
 	}
