@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -78,16 +77,8 @@ type File struct {
 	Agents  []string `json:"agents,omitempty"`
 }
 
-// Criterion is an acceptance criterion with its last result, as the event acceptance reports it.
-type Criterion struct {
-	Text     string `json:"text"`
-	Command  string `json:"command,omitempty"`
-	By       string `json:"by"`
-	Status   string `json:"status"` // passed, failed or unproven
-	ExitCode int    `json:"exit_code"`
-	SHA256   string `json:"sha256,omitempty"`
-	Tree     string `json:"tree,omitempty"`
-}
+// Criterion is an acceptance criterion with its last result.
+type Criterion contract.Acceptance
 
 // Check is a check of a hand-off document with its last receipt.
 type Check struct {
@@ -139,37 +130,18 @@ type Agent struct {
 // tokenCount returns how many tokens were used, including those of the cache.
 func tokenCount(u bridge.Usage) int { return u.Input + u.Output + u.CacheRead + u.CacheCreation }
 
-// Open is something unsettled at the end of the run.
+// Open is something unsettled at the end of the run. Its kind is question, criterion, check, conflict, step, work,
+// error, or point: the supervisor found it, and the Arbiter completed the task all the same.
 type Open struct {
-	Kind string `json:"kind"` // one of the Open… constants
+	Kind string `json:"kind"`
 	Text string `json:"text"`
 }
 
-// Kinds of open points.
-const (
-	OpenQuestion  = "question"
-	OpenCriterion = "criterion"
-	OpenCheck     = "check"
-	OpenConflict  = "conflict"
-	OpenStep      = "step"
-	OpenWork      = "work"
-	OpenPoint     = "point" // the supervisor found it, and the Arbiter completed the task all the same
-	OpenError     = "error"
-)
-
 // Failed reports whether a criterion, a check or the run failed.
 func (r *Report) Failed() bool {
-	for _, c := range r.Acceptance {
-		if c.Status == "failed" {
-			return true
-		}
-	}
-	for _, c := range r.Checks {
-		if c.Result == "failed" {
-			return true
-		}
-	}
-	return r.Status == contract.StatusFailed || r.Status == contract.StatusIncomplete || r.Status == contract.StatusLimit
+	return slices.ContainsFunc(r.Acceptance, func(c Criterion) bool { return c.Status == "failed" }) ||
+		slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Result == "failed" }) ||
+		slices.Contains([]string{contract.StatusFailed, contract.StatusIncomplete, contract.StatusLimit}, r.Status)
 }
 
 // Bounds of a report. Notes counts what exceeds them.
@@ -189,8 +161,7 @@ type Collector struct {
 	question  string
 	merges    map[string]string // unresolved conflicts, by what was merged
 	lastError string            // the last error since the last message of a human
-	files     map[string]*File
-	moves     []string // the keys of files, in order
+	files     map[string]int    // the indexes of changed files, by path
 	dropped   map[string]int
 	result    *contract.Result
 	spending  Spending
@@ -203,54 +174,44 @@ func NewCollector(mask func(string) string) *Collector {
 		mask = sanitize.Redact
 	}
 	return &Collector{
-		mask: mask, agents: map[string]*Agent{}, merges: map[string]string{}, files: map[string]*File{},
+		mask: mask, agents: map[string]*Agent{}, merges: map[string]string{}, files: map[string]int{},
 		dropped: map[string]int{},
 	}
 }
 
 // Take adds an event. line is its line in the format of the contract. Unknown events are ignored; an
 // invalid line is an error.
-func (c *Collector) Take(at time.Time, line []byte) error {
-	if c.r.Began.IsZero() {
-		c.r.Began = at
+func (c *Collector) Take(at time.Time, line []byte) (err error) {
+	var e contract.Event
+	if wanted[contract.EventNameOf(line)] {
+		e, err = contract.DecodeWritten(line)
 	}
-	c.r.Ended = at
-	name := contract.EventNameOf(line)
-	if wanted[name] {
-		e, err := contract.DecodeWritten(line)
-		if err == nil {
-			c.event(at, e)
-		}
-		return err
-	}
-	if err := c.work(name, line); err != nil {
-		return fmt.Errorf("read the event %s: %w", name, err)
-	}
-	return nil
+	c.event(at, e)
+	return err
 }
 
 // TakeLine adds a line of `arbiter --json`.
 func (c *Collector) TakeLine(line []byte) error {
 	l, err := contract.DecodeLine(line)
-	if err != nil {
-		return err
+	if err == nil {
+		c.event(l.Time, l.Event)
 	}
-	again, err := contract.EncodeLine(nil, l.Seq, l.Time, l.Event)
-	if err != nil {
-		return err
-	}
-	return c.Take(l.Time, again)
+	return err
 }
 
 // wanted are the events that a report uses.
 var wanted = map[string]bool{
 	"session": true, "spawn": true, "message": true, "cost": true, "turn": true, "done": true, "check": true,
 	"handoff": true, "decision": true, "plan": true, "permission": true, "question": true, "restart": true,
-	"error": true, "result": true,
+	"error": true, "result": true, "acceptance": true, "changes": true, "merge": true,
 }
 
-// event adds an event whose type the contract knows.
+// event adds an event. Of one that a report does not use, the time counts.
 func (c *Collector) event(at time.Time, e contract.Event) {
+	if c.r.Began.IsZero() {
+		c.r.Began = at
+	}
+	c.r.Ended = at
 	c.spending.event(at, e)
 	switch b := e.Body.(type) {
 	case contract.Session:
@@ -280,6 +241,12 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 		}
 	case contract.Plan:
 		c.plan(b)
+	case contract.Acceptance:
+		c.acceptance(Criterion(b))
+	case contract.Changes:
+		c.changes(b)
+	case contract.Merge:
+		c.merge(c.line(e.ID), b)
 	case contract.Question:
 		c.question = c.text(b.Text)
 	case contract.Error:
@@ -429,9 +396,7 @@ func (c *Collector) Report(status string) *Report {
 			r.Changes.Branch, r.Changes.Head = c.line(b.Changes.Branch), c.line(b.Changes.Head)
 		}
 	}
-	for _, key := range c.moves {
-		r.Changes.Files = append(r.Changes.Files, *c.files[key])
-	}
+	r.Changes.Files = slices.Clone(r.Changes.Files)
 	r.Open = c.open(r)
 	for _, what := range slices.Sorted(maps.Keys(c.dropped)) {
 		r.Notes = append(r.Notes, fmt.Sprintf("Only the last %s are listed; %d more are left out.", what,
@@ -450,40 +415,40 @@ func (c *Collector) open(r Report) []Open {
 	var list []Open
 	add := func(kind, text string) { list = append(list, Open{kind, text}) }
 	if c.question != "" {
-		add(OpenQuestion, c.question)
+		add("question", c.question)
 	}
 	for _, x := range r.Acceptance {
 		switch {
 		case x.Status == "failed":
-			add(OpenCriterion, fmt.Sprintf("failed (exit code %d): %s", x.ExitCode, x.Text))
+			add("criterion", fmt.Sprintf("failed (exit code %d): %s", x.ExitCode, x.Text))
 		case x.Status != "passed":
-			add(OpenCriterion, "unproven: "+x.Text)
+			add("criterion", "unproven: "+x.Text)
 		}
 	}
 	for _, x := range r.Checks {
 		if x.Result != verdict.CheckPassed {
-			add(OpenCheck, fmt.Sprintf("%s: %s: %s", x.Result, x.Agent, sanitize.Line(cmp.Or(x.Why, x.Command),
+			add("check", fmt.Sprintf("%s: %s: %s", x.Result, x.Agent, sanitize.Line(cmp.Or(x.Why, x.Command),
 				maxReason)))
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(c.merges)) {
-		add(OpenConflict, c.merges[what])
+		add("conflict", c.merges[what])
 	}
 	for i, s := range r.Plan {
 		if s.Status != contract.StepDone && s.Status != contract.StepSkipped {
-			add(OpenStep, fmt.Sprintf("step %d is %s: %s", i+1, s.Status, s.Text))
+			add("step", fmt.Sprintf("step %d is %s: %s", i+1, s.Status, s.Text))
 		}
 	}
 	if c.result != nil {
 		for _, point := range c.result.Open[:min(len(c.result.Open), maxList)] {
-			add(OpenPoint, c.cut(point, maxReason))
+			add("point", c.cut(point, maxReason))
 		}
 		for _, w := range c.result.InterruptedWork[:min(len(c.result.InterruptedWork), maxList)] {
-			add(OpenWork, c.cut(w, maxReason))
+			add("work", c.cut(w, maxReason))
 		}
 	}
 	if r.Status != contract.StatusComplete && c.lastError != "" {
-		add(OpenError, c.lastError)
+		add("error", c.lastError)
 	}
 	return list
 }
@@ -495,45 +460,20 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// work adds an event about workspaces or acceptance, by the names of its fields.
-func (c *Collector) work(name string, line []byte) error {
-	switch name {
-	case "acceptance":
-		return c.takeAcceptance(line)
-	case "changes":
-		return c.takeChanges(line)
-	case "merge":
-		return c.takeMerge(line)
-	}
-	return nil
-}
-
-// takeAcceptance keeps the last result of each criterion.
-func (c *Collector) takeAcceptance(line []byte) error {
-	var x Criterion
-	if err := json.Unmarshal(line, &x); err != nil {
-		return err
-	}
-	x.Text, x.Command = c.cut(x.Text, maxReason*2), c.text(x.Command)
+// acceptance keeps the last result of each criterion.
+func (c *Collector) acceptance(x Criterion) {
+	x.Text, x.Command, x.Before = c.cut(x.Text, maxReason*2), c.text(x.Command), ""
 	x.By, x.Status, x.SHA256, x.Tree = c.line(x.By), c.line(x.Status), c.line(x.SHA256), c.line(x.Tree)
-	for i, o := range c.r.Acceptance {
-		if o.Text == x.Text && o.Command == x.Command {
-			c.r.Acceptance[i] = x
-			return nil
-		}
+	i := slices.IndexFunc(c.r.Acceptance, func(o Criterion) bool { return o.Text == x.Text && o.Command == x.Command })
+	if i >= 0 {
+		c.r.Acceptance[i] = x
+		return
 	}
 	c.r.Acceptance = bounded(c, "acceptance criteria", c.r.Acceptance, x, maxList)
-	return nil
-}
-
-// changedFile is a file of an event of changes.
-type changedFile struct {
-	File
-	Unsure bool // not each of its agents is known to have changed it
 }
 
 // authors adds the agents that changed a file, with a mark if they are not known to have done so.
-func (c *Collector) authors(list []string, f changedFile) []string {
+func (c *Collector) authors(list []string, f contract.FileChange) []string {
 	for _, id := range f.Agents {
 		id = c.line(id)
 		sure, maybe := slices.Contains(list, id), slices.Index(list, id+"?")
@@ -550,58 +490,43 @@ func (c *Collector) authors(list []string, f changedFile) []string {
 	return list
 }
 
-// takeChanges adds the files that a turn changed. Lines that were changed twice count twice: if there are
+// changes adds the files that a turn changed. Lines that were changed twice count twice: if there are
 // snapshots, [Report.SetChanges] replaces these figures.
-func (c *Collector) takeChanges(line []byte) error {
-	var x struct{ Files []changedFile }
-	if err := json.Unmarshal(line, &x); err != nil {
-		return err
-	}
-	for _, f := range x.Files {
+func (c *Collector) changes(b contract.Changes) {
+	for _, f := range b.Files {
 		path := sanitize.Line(c.mask(f.Path), maxReason)
 		c.r.Changes.Added += f.Added
 		c.r.Changes.Deleted += f.Deleted
-		known := c.files[path]
-		switch {
-		case known != nil:
-			known.Added, known.Deleted, known.Status = known.Added+f.Added, known.Deleted+f.Deleted, c.line(f.Status)
-			known.Agents = c.authors(known.Agents, f)
-		case len(c.moves) < maxFiles:
-			c.files[path], c.moves = &File{Path: path, Old: c.line(f.Old), Status: c.line(f.Status), Added: f.Added,
-				Deleted: f.Deleted, Binary: f.Binary, Agents: c.authors(nil, f)}, append(c.moves, path)
-			c.r.Changes.Count++
-		default:
-			c.r.Changes.Count++
+		i, known := c.files[path]
+		if !known {
+			if c.r.Changes.Count++; len(c.r.Changes.Files) == maxFiles {
+				continue
+			}
+			i = len(c.r.Changes.Files)
+			c.files[path], c.r.Changes.Files = i, append(c.r.Changes.Files, File{Path: path, Old: c.line(f.Old)})
 		}
+		file := &c.r.Changes.Files[i]
+		file.Added, file.Deleted, file.Status = file.Added+f.Added, file.Deleted+f.Deleted, c.line(f.Status)
+		file.Agents = c.authors(file.Agents, f)
 	}
-	return nil
 }
 
-// takeMerge keeps conflicts until the same work was merged.
-func (c *Collector) takeMerge(line []byte) error {
-	var x struct {
-		ID, Status, Head string
-		Files            []string
-	}
-	if err := json.Unmarshal(line, &x); err != nil {
-		return err
-	}
-	id := c.line(x.ID)
+// merge keeps conflicts until the same work was merged.
+func (c *Collector) merge(id string, b contract.Merge) {
 	delete(c.merges, id)
-	if x.Status == "conflict" {
+	if b.Status == "conflict" {
 		names := ""
-		for i, f := range x.Files {
+		for i, f := range b.Files {
 			if i == 10 {
-				names += fmt.Sprintf(" and %d more", len(x.Files)-i)
+				names += fmt.Sprintf(" and %d more", len(b.Files)-i)
 				break
 			}
 			names += " " + c.line(f)
 		}
 		c.merges[id] = "the work of " + id + " could not be merged:" + names
-	} else if x.Head != "" {
-		c.r.Changes.Head = c.line(x.Head)
+	} else if b.Head != "" {
+		c.r.Changes.Head = c.line(b.Head)
 	}
-	return nil
 }
 
 // SetChanges sets the changes between the snapshots of the run. It replaces those from events, except

@@ -280,7 +280,7 @@ func checkJSON(t *testing.T, input string, r *Report, out []byte) {
 
 func checkXML(t *testing.T, input string, out []byte) {
 	t.Helper()
-	var all junitSuites
+	var all junitSuite
 	if err := xml.Unmarshal(out, &all); err != nil {
 		t.Fatalf("JUnit of %q: %v\n%s", input, err, out)
 	}
@@ -323,8 +323,8 @@ func TestCollect(t *testing.T) {
 	for _, o := range r.Open {
 		open = append(open, o.Kind)
 	}
-	want := []string{OpenQuestion, OpenCriterion, OpenCriterion, OpenCheck, OpenConflict, OpenStep, OpenPoint, OpenWork,
-		OpenError}
+	want := []string{"question", "criterion", "criterion", "check", "conflict", "step", "point", "work",
+		"error"}
 	if !slices.Equal(open, want) {
 		t.Errorf("open points: %q", open)
 	}

@@ -255,12 +255,12 @@ func WriteComparison(out io.Writer, all []Compared) error {
 		}
 		fmt.Fprintln(w, strings.Join(line, "\t"))
 	}
-	row("", func(c Compared) string { return c.Run[:min(len(c.Run), 8)] })
+	row("", func(c Compared) string { return short(c.Run) })
 	row("branched off", func(c Compared) string {
 		if c.ForkedFrom == nil {
 			return "–"
 		}
-		return fmt.Sprintf("%s, before decision %d", c.ForkedFrom.Run[:min(len(c.ForkedFrom.Run), 8)], c.ForkedFrom.At)
+		return fmt.Sprintf("%s, before decision %d", short(c.ForkedFrom.Run), c.ForkedFrom.At)
 	})
 	row("outcome", func(c Compared) string { return c.Status })
 	row("summary", func(c Compared) string { return c.Summary })

@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
-	"html/template"
+	htmltemplate "html/template"
 	"io"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"text/template"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -79,12 +80,7 @@ func inLog(text, replacement string) string {
 
 func (r *Report) title() string { return "Report of run " + short(r.Run) }
 
-func short(run string) string {
-	if len(run) > 8 {
-		return run[:8]
-	}
-	return run
-}
+func short(run string) string { return run[:min(len(run), 8)] }
 
 // usd formats an amount of money. That of a rehearsal is marked as simulated.
 func (r *Report) usd(x float64) string {
@@ -113,43 +109,32 @@ func (r *Report) changed() string {
 
 // proved counts the receipts.
 func (r *Report) proved() string {
-	count := func(what string, total int, is func(int) string) string {
-		if total == 0 {
-			return ""
+	var acceptance, checks, parts []string
+	for _, c := range r.Acceptance {
+		acceptance = append(acceptance, c.Status)
+	}
+	for _, c := range r.Checks {
+		checks = append(checks, c.Result)
+	}
+	count := func(what string, results []string) {
+		n := map[string]int{}
+		for _, result := range results {
+			n[result]++
 		}
-		var passed, failed, open int
-		for i := range total {
-			switch is(i) {
-			case "passed":
-				passed++
-			case "failed":
-				failed++
-			default:
-				open++
-			}
+		text := fmt.Sprintf("%d of %d %s passed", n["passed"], len(results), what)
+		if n["failed"] > 0 {
+			text += fmt.Sprintf(", %d failed", n["failed"])
 		}
-		text := fmt.Sprintf("%d of %d %s passed", passed, total, what)
-		if failed > 0 {
-			text += fmt.Sprintf(", %d failed", failed)
-		}
-		if open > 0 {
+		if open := len(results) - n["passed"] - n["failed"]; open > 0 {
 			text += fmt.Sprintf(", %d unproven", open)
 		}
-		return text
-	}
-	var parts []string
-	for _, p := range []string{
-		count("acceptance criteria", len(r.Acceptance), func(i int) string { return r.Acceptance[i].Status }),
-		count("checks", len(r.Checks), func(i int) string { return r.Checks[i].Result }),
-	} {
-		if p != "" {
-			parts = append(parts, p)
+		if len(results) > 0 {
+			parts = append(parts, text)
 		}
 	}
-	if parts == nil {
-		return "nothing was checked"
-	}
-	return strings.Join(parts, "; ")
+	count("acceptance criteria", acceptance)
+	count("checks", checks)
+	return cmp.Or(strings.Join(parts, "; "), "nothing was checked")
 }
 
 // receipt describes the proof of a result.
@@ -199,12 +184,27 @@ func (d Decision) ruling() string {
 //go:embed report.html
 var htmlText string
 
-var htmlTemplate = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("report").Funcs(template.FuncMap{
-		"usd": (*Report).usd, "tokens": func(r *Report) string { return words.Number(tokenCount(r.Usage)) },
-		"criterion": Criterion.receipt, "check": Check.receipt, "ruling": Decision.ruling,
-		"changed": (*Report).changed, "proved": (*Report).proved, "lasted": (*Report).lasted, "title": (*Report).title,
-	}).Parse(htmlText))
+//go:embed markdown.tmpl
+var markdownText string
+
+// shown are what both templates call.
+var shown = map[string]any{
+	"usd": (*Report).usd, "tokens": func(r *Report) string { return words.Number(tokenCount(r.Usage)) },
+	"criterion": Criterion.receipt, "check": Check.receipt, "ruling": Decision.ruling,
+	"changed": (*Report).changed, "proved": (*Report).proved, "lasted": (*Report).lasted, "title": (*Report).title,
+	"inline": inline, "code": code, "quote": quote, "fence": fence, "upperFirst": upperFirst,
+	"join": func(list []string) string { return strings.Join(list, ", ") },
+	"more": func(c Changes) int { return max(c.Count-len(c.Files), 0) },
+	"next": func(i int) int { return i + 1 },
+	"name": func(a Agent) string { return strings.TrimSpace(a.Name + prefixed(" @", a.Host) + " " + a.Mode) },
+}
+
+var htmlTemplate = sync.OnceValue(func() *htmltemplate.Template {
+	return htmltemplate.Must(htmltemplate.New("report").Funcs(shown).Parse(htmlText))
+})
+
+var markdownTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("report").Funcs(shown).Parse(markdownText))
 })
 
 // lineBegins matches a colon at the beginning of a line, where commands of CI systems have it.
@@ -212,171 +212,49 @@ var lineBegins = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^(\s*):`)
 })
 
-// Markdown returns the report as GitHub Flavored Markdown. Texts of agents are escaped lines, code spans, or quoted
-// blocks.
-func (r *Report) Markdown() string {
-	var b page
-	b.line("# %s", inline(r.title()))
-	b.line("")
-	b.item("Status: %s", inline(r.Status))
-	if r.Rehearsal {
-		b.item("This was a rehearsal: a scripted model played it.")
-	}
-	b.item("Directory: %s", code(r.Directory))
-	if f := r.ForkedFrom; f != nil {
-		b.item("Branched off from run %s before decision %d: what came before is that run's, with %s of the cost",
-			inline(f.Run), f.At, r.usd(f.CostUSD))
-	}
-	b.item("Began %s, took %s", r.Began.Format("2006-01-02 15:04:05 MST"), r.lasted())
-	b.item("Changed: %s", inline(r.changed()))
-	b.item("Proved: %s", r.proved())
-	b.item("Cost: %s, %s tokens", r.usd(r.CostUSD), words.Number(tokenCount(r.Usage)))
-
-	b.heading("Asked")
-	for _, t := range r.Tasks {
-		b.quote("", t)
-	}
-	for i, t := range r.Messages {
-		if i == 0 {
-			b.line("The human also said:\n")
-		}
-		b.item("%s", inline(t))
-	}
-	b.heading("Done")
-	b.quote("", r.Summary)
-	for i, s := range r.Plan {
-		b.line("%d. %s: %s%s", i+1, inline(s.Status), inline(s.Text), prefixed(" — ", inline(s.Agent)))
-	}
-	if len(r.Plan) > 0 {
-		b.line("")
-	}
-	for _, m := range r.Milestones {
-		b.item("%s %s, %s:", m.At.Format("15:04:05"), inline(m.Agent), inline(m.Kind))
-		b.quote("  ", m.Text)
-	}
-	r.markdownChanges(&b)
-	r.markdownProofs(&b)
-	b.heading("Decisions and reasons")
-	for _, d := range r.Decisions {
-		b.item("%s: %s", inline(d.ruling()), inline(d.Reason))
-		for _, w := range d.Warnings {
-			b.line("  - warning: %s", inline(w))
-		}
-	}
-	for _, a := range r.Answers {
-		b.item("%s: %s: %s", inline(a.Agent), inline(a.Text), inline(a.Tool))
-	}
-	b.heading("Cost and tokens")
-	b.line("| Agent | Name | Turns | Restarts | Hand-offs | Input | Output | From cache | To cache | Cost |")
-	b.line("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
-	for _, a := range r.Agents {
-		u := a.Usage
-		b.line("| %s | %s | %d | %d | %d | %d | %d | %d | %d | %s |", inline(a.ID),
-			inline(strings.TrimSpace(a.Name+prefixed(" @", a.Host)+" "+a.Mode)),
-			a.Turns, a.Restarts, a.Handoffs, u.Input, u.Output, u.CacheRead, u.CacheCreation, r.usd(a.CostUSD))
-	}
-	u := r.Usage
-	b.line("| all | | | | | %d | %d | %d | %d | %s |", u.Input, u.Output, u.CacheRead, u.CacheCreation, r.usd(r.CostUSD))
-	b.heading("Open points")
-	for _, o := range r.Open {
-		b.item("%s: %s", inline(o.Kind), inline(o.Text))
-	}
-	if len(r.Open) == 0 {
-		b.line("None.")
-	}
-	for _, n := range r.Notes {
-		b.line("\n%s", inline(n))
-	}
-	return inLog(blankLines().ReplaceAllString(b.String(), "\n\n"), "$1\u200b[")
-}
-
 // blankLines matches several blank lines: texts of agents have none, because each of their lines is quoted.
 var blankLines = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\n{3,}`)
 })
 
-func (r *Report) markdownChanges(b *page) {
-	b.heading("Changed")
-	b.line("%s\n", inline(upperFirst(r.changed())))
-	if r.Changes.Branch != "" {
-		b.line("The result is on the branch %s, commit %s.\n", code(r.Changes.Branch), code(r.Changes.Head))
+// Markdown returns the report as GitHub Flavored Markdown. Texts of agents are escaped lines, code spans, or quoted
+// blocks.
+func (r *Report) Markdown() string {
+	var b strings.Builder
+	if err := markdownTemplate().Execute(&b, r); err != nil {
+		panic(err) // no function of the template fails
 	}
-	for _, f := range r.Changes.Files {
-		name := code(f.Path)
-		if f.Old != "" {
-			name = code(f.Old) + " → " + name
-		}
-		lines := fmt.Sprintf("+%d -%d", f.Added, f.Deleted)
-		if f.Binary {
-			lines = "binary"
-		}
-		b.item("%s %s (%s)%s", inline(f.Status), name, lines, prefixed(" by ", inline(strings.Join(f.Agents, ", "))))
-	}
-	if n := r.Changes.Count - len(r.Changes.Files); n > 0 && r.Changes.Missing == "" {
-		b.item("%d more", n)
-	}
+	return inLog(blankLines().ReplaceAllString(b.String(), "\n\n"), "$1\u200b[")
 }
 
-func (r *Report) markdownProofs(b *page) {
-	b.heading("Proved")
-	if len(r.Acceptance)+len(r.Checks) == 0 {
-		b.line("Nothing was checked.")
-	}
-	for _, c := range r.Acceptance {
-		b.item("acceptance, %s: %s (set by: %s)", inline(c.Status), inline(c.Text), inline(c.By))
-		if c.Command != "" {
-			b.line("  - command: %s", code(c.Command))
-		}
-		b.line("  - %s", inline(c.receipt()))
-	}
-	for _, c := range r.Checks {
-		b.item("check of %s, %s: %s", inline(c.Agent), inline(c.Result), code(c.Command))
-		b.line("  - expected: %s", inline(c.Expect))
-		b.line("  - %s", inline(c.receipt()))
-		if c.Output != "" {
-			b.fence("  ", c.Output)
-		}
-	}
-}
-
-// page collects the Markdown text.
-type page struct{ strings.Builder }
-
-func (b *page) line(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
-
-func (b *page) item(format string, args ...any) { b.line("- "+format, args...) }
-
-func (b *page) heading(text string) { b.line("\n## %s\n", text) }
-
-// quote writes text of several lines as a quoted block.
-func (b *page) quote(indent, text string) {
+// quote returns text of several lines as a quoted block.
+func quote(indent, text string) string {
 	if text == "" {
-		return
+		return ""
 	}
-	b.line("")
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, l := range lines {
-		lines[i] = strings.TrimSpace(l)
+		lines[i] = inline(l)
 	}
 	for i, l := range lines {
 		end := ""
 		if i+1 < len(lines) && l != "" && lines[i+1] != "" {
 			end = "\\" // the line ends here
 		}
-		b.line("%s", strings.TrimRight(indent+"> "+inline(l)+end, " "))
+		lines[i] = strings.TrimRight(indent+"> "+l+end, " ")
 	}
-	b.line("")
+	return "\n" + strings.Join(lines, "\n") + "\n\n"
 }
 
-// fence writes text of several lines unchanged, in a fence within a quoted block, so that no line of the
+// fence returns text of several lines unchanged, in a fence within a quoted block, so that no line of the
 // log begins with it.
-func (b *page) fence(indent, text string) {
+func fence(indent, text string) string {
 	mark := strings.Repeat("`", max(3, longest(text, '`')+1))
-	b.line("\n%s> %stext", indent, mark)
+	b := "\n" + indent + "> " + mark + "text\n"
 	for l := range strings.Lines(text) {
-		b.line("%s> %s", indent, strings.TrimRight(l, "\n"))
+		b += indent + "> " + strings.TrimRight(l, "\n") + "\n"
 	}
-	b.line("%s> %s\n", indent, mark)
+	return b + indent + "> " + mark + "\n\n"
 }
 
 // code returns text of one line as a code span.
@@ -494,7 +372,7 @@ func (r *Report) annotations() string {
 		}
 	}
 	for _, o := range r.Open {
-		if o.Kind != OpenCheck && !(o.Kind == OpenCriterion && strings.HasPrefix(o.Text, "failed")) {
+		if o.Kind != "check" && !(o.Kind == "criterion" && strings.HasPrefix(o.Text, "failed")) {
 			annotate("warning", "Open: "+o.Kind, o.Text)
 		}
 	}
@@ -546,23 +424,16 @@ var exitOf = map[string]contract.Exit{
 
 // The elements of JUnit's XML that a report uses.
 type (
-	junitSuites struct {
-		XMLName  xml.Name     `xml:"testsuites"`
+	junitSuite struct { // or all suites
+		XMLName  xml.Name
 		Name     string       `xml:"name,attr"`
 		Tests    int          `xml:"tests,attr"`
 		Failures int          `xml:"failures,attr"`
 		Skipped  int          `xml:"skipped,attr"`
 		Time     string       `xml:"time,attr"`
+		At       string       `xml:"timestamp,attr,omitempty"`
+		Cases    []junitCase  `xml:"testcase"`
 		Suites   []junitSuite `xml:"testsuite"`
-	}
-	junitSuite struct {
-		Name     string      `xml:"name,attr"`
-		Tests    int         `xml:"tests,attr"`
-		Failures int         `xml:"failures,attr"`
-		Skipped  int         `xml:"skipped,attr"`
-		Time     string      `xml:"time,attr"`
-		At       string      `xml:"timestamp,attr"`
-		Cases    []junitCase `xml:"testcase"`
 	}
 	junitCase struct {
 		Name    string        `xml:"name,attr"`
@@ -581,33 +452,41 @@ type (
 // junit returns the report as test results: the run, its acceptance criteria and its checks are test cases.
 // Unproven ones are skipped.
 func (r *Report) junit() (string, error) {
-	run := junitSuite{Name: "run"}
 	result := junitCase{Name: "run " + short(r.Run), Class: "run", Time: seconds(r.DurationMS), Output: r.Summary}
 	if r.Status != contract.StatusComplete {
 		result.Failure = &junitProblem{Message: "the run is not complete: " + r.Status, Text: r.Summary}
 	}
-	run.add(result)
-	acceptance, checks := junitSuite{Name: "acceptance"}, junitSuite{Name: "checks"}
+	var acceptance, checks []junitCase
 	for _, c := range r.Acceptance {
 		x := junitCase{Name: sanitize.Line(c.Text, maxReason), Class: "acceptance." + cmp.Or(c.By, "unknown"),
 			Time: "0.000"}
 		x.judge(c.Status, c.receipt(), c.Command)
-		acceptance.add(x)
+		acceptance = append(acceptance, x)
 	}
 	for _, c := range r.Checks {
 		x := junitCase{Name: sanitize.Line(c.Command, maxReason), Class: "checks." + c.Agent,
 			Time: seconds(c.DurationMS)}
 		x.judge(c.Result, c.receipt(), "expected: "+c.Expect+"\n"+c.Output)
-		checks.add(x)
+		checks = append(checks, x)
 	}
-	all := junitSuites{Name: r.title(), Time: seconds(r.DurationMS)}
-	for _, s := range []junitSuite{run, acceptance, checks} {
-		if s.Time, s.At = "0.000", r.Began.Format("2006-01-02T15:04:05"); s.Name == "run" {
-			s.Time = seconds(r.DurationMS)
+	all := junitSuite{XMLName: xml.Name{Local: "testsuites"}, Name: r.title(), Time: seconds(r.DurationMS)}
+	add := func(name, time string, cases ...junitCase) {
+		s := junitSuite{XMLName: xml.Name{Local: "testsuite"}, Name: name, Time: time, Cases: cases, Tests: len(cases),
+			At: r.Began.Format("2006-01-02T15:04:05")}
+		for _, c := range cases {
+			if c.Failure != nil {
+				s.Failures++
+			}
+			if c.Skipped != nil {
+				s.Skipped++
+			}
 		}
 		all.Tests, all.Failures, all.Skipped = all.Tests+s.Tests, all.Failures+s.Failures, all.Skipped+s.Skipped
 		all.Suites = append(all.Suites, s)
 	}
+	add("run", seconds(r.DurationMS), result)
+	add("acceptance", "0.000", acceptance...)
+	add("checks", "0.000", checks...)
 	data, err := xml.MarshalIndent(all, "", "  ")
 	return xml.Header + inLog(string(data), "$1&#91;") + "\n", err
 }
@@ -623,15 +502,4 @@ func (c *junitCase) judge(result, receipt, text string) {
 	default:
 		c.Skipped = &junitProblem{Message: result + ": " + receipt}
 	}
-}
-
-func (s *junitSuite) add(c junitCase) {
-	s.Tests++
-	if c.Failure != nil {
-		s.Failures++
-	}
-	if c.Skipped != nil {
-		s.Skipped++
-	}
-	s.Cases = append(s.Cases, c)
 }

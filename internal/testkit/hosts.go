@@ -1,7 +1,7 @@
 package testkit
 
 import (
-	"bytes"
+	"bufio"
 	"crypto/rand"
 	"fmt"
 	"net"
@@ -309,35 +309,31 @@ func write(t testing.TB, path, text string) {
 	OK(t, os.WriteFile(path, []byte(text), 0o644))
 }
 
-// output keeps what a server prints, and says when it is ready.
-type output struct {
-	mu    sync.Mutex
-	text  bytes.Buffer
-	ready string // a word of the line that says so
-	up    chan struct{}
-	once  sync.Once
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.text.Write(p)
-	if bytes.Contains(o.text.Bytes(), []byte(o.ready)) {
-		o.once.Do(func() { close(o.up) })
-	}
-	return len(p), nil
-}
-
 // Serve starts a server, waits until it writes a line with the word ready to stderr, and ends it after the test. An
 // empty word waits for nothing.
 func Serve(t testing.TB, ready string, env []string, name string, args ...string) {
 	t.Helper()
-	out, ended := &output{ready: ready, up: make(chan struct{})}, make(chan struct{})
 	cmd := exec.Command(name, args...)
-	cmd.Env, cmd.SysProcAttr, cmd.Stderr = append(os.Environ(), env...), ownGroup(), out
+	cmd.Env, cmd.SysProcAttr = append(os.Environ(), env...), ownGroup()
+	stderr := Must(cmd.StderrPipe())(t)
 	OK(t, cmd.Start())
+	up, ended := make(chan struct{}, 1), make(chan struct{})
+	var printed strings.Builder
 	go func() {
 		defer close(ended)
+		for lines := bufio.NewReader(stderr); ; {
+			line, err := lines.ReadString('\n')
+			printed.WriteString(line)
+			if strings.Contains(line, ready) {
+				select {
+				case up <- struct{}{}:
+				default: // it is known
+				}
+			}
+			if err != nil {
+				break
+			}
+		}
 		_ = cmd.Wait()
 	}()
 	t.Cleanup(func() {
@@ -349,14 +345,14 @@ func Serve(t testing.TB, ready string, env []string, name string, args ...string
 			<-ended
 		}
 		if t.Failed() {
-			t.Logf("%s printed:\n%s", filepath.Base(name), out.text.String())
+			t.Logf("%s printed:\n%s", filepath.Base(name), printed.String())
 		}
 	})
 	if ready == "" {
 		return
 	}
 	select {
-	case <-out.up:
+	case <-up:
 	case <-ended:
 		t.Fatalf("%s ended", name)
 	case <-time.After(waitTimeout):

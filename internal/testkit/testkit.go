@@ -150,12 +150,7 @@ func foldJSON(t testing.TB, to *strings.Builder, value []byte, indent string, wi
 // Run returns the id of a run that is this test's alone. The tests of another clone may run at the same time, and
 // sweeps end whatever bears the mark of their run.
 func Run(t testing.TB) string {
-	name := strings.Map(func(r rune) rune {
-		if r == '/' || r == ',' || r == ' ' || r == '_' {
-			return '-'
-		}
-		return r
-	}, t.Name())
+	name := strings.NewReplacer("/", "-", ",", "-", " ", "-", "_", "-").Replace(t.Name())
 	return name + "-" + strconv.Itoa(os.Getpid())
 }
 

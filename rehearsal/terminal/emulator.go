@@ -22,7 +22,6 @@ type emulator struct {
 	modes    map[ansi.DECMode]bool
 	title    string
 	titles   []string // titles that were saved
-	bells    int
 	clip     string
 	keyboard int
 	shape    int
@@ -39,7 +38,6 @@ func newEmulator(size Size) *emulator {
 	e.vt = vt.NewEmulator(max(size.Columns, 1), max(size.Rows, 1))
 	e.vt.SetScrollbackSize(1)
 	e.vt.SetCallbacks(vt.Callbacks{
-		Bell:        func() { e.bells++ },
 		EnableMode:  func(m ansi.Mode) { e.mode(m, true) },
 		DisableMode: func(m ansi.Mode) { e.mode(m, false) },
 	})
@@ -58,13 +56,8 @@ func newEmulator(size Size) *emulator {
 		}
 		return true
 	})
-	e.registerCSI()
-	return e
-}
-
-// registerCSI records sequences whose effect the library does not report (a handler that returns false
-// leaves the work to the next one), and handles those that it does not support.
-func (e *emulator) registerCSI() {
+	// The library does not report the effect of these, or does not support them. A handler that returns false leaves
+	// the work to the next one.
 	look := func(command int, f func(ansi.Params)) {
 		e.vt.RegisterCsiHandler(command, func(p ansi.Params) bool { f(p); return false })
 	}
@@ -93,6 +86,7 @@ func (e *emulator) registerCSI() {
 	} {
 		e.vt.RegisterEscHandler(final, func() bool { f(); return false })
 	}
+	return e
 }
 
 // operand returns the text after the number of an OSC.
@@ -111,10 +105,6 @@ func (e *emulator) mode(m ansi.Mode, on bool) {
 		delete(e.modes, private)
 	}
 }
-
-// answers returns a reader of the terminal's answers to queries. It must always be read, because write
-// blocks otherwise. It ends after close.
-func (e *emulator) answers() io.Reader { return e.vt }
 
 // close ends the answers. The library's own Close races with a Read, that of its pipe does not.
 func (e *emulator) close() {
@@ -143,7 +133,7 @@ func (e *emulator) screen() Screen {
 		Size:   Size{w, h},
 		Cells:  make([][]uv.Cell, h),
 		Cursor: Cursor{X: at.X, Y: at.Y, Visible: e.modes[ansi.ModeTextCursorEnable], Shape: e.shape},
-		Title:  e.title, Bells: e.bells, Clipboard: e.clip,
+		Title:  e.title, Clipboard: e.clip,
 		Modes: maps.Clone(e.modes), Keyboard: e.keyboard, Keypad: e.keypad, Pen: e.pen,
 	}
 	for y := range h {

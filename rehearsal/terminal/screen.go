@@ -26,7 +26,6 @@ type Screen struct {
 	Cells  [][]uv.Cell // rows of columns; without content and width where the one before covers it
 	Cursor Cursor
 	Title  string
-	Bells  int
 	// Modes are the DEC private modes that are on.
 	Modes map[ansi.DECMode]bool
 	// Keyboard counts the requests for the extended keyboard protocol that are still active.
@@ -51,11 +50,15 @@ func (s Screen) Row(y int) string {
 	if y < 0 || y >= len(s.Cells) {
 		return ""
 	}
+	return strings.TrimRight(text(s.Cells[y]), " ")
+}
+
+func text(row []uv.Cell) string {
 	var b strings.Builder
-	for _, c := range s.Cells[y] {
+	for _, c := range row {
 		b.WriteString(c.Content)
 	}
-	return strings.TrimRight(b.String(), " ")
+	return b.String()
 }
 
 // Rows returns the texts of all rows.
@@ -70,32 +73,18 @@ func (s Screen) Rows() []string {
 // Text returns the screen's text without trailing empty rows.
 func (s Screen) Text() string { return strings.TrimRight(strings.Join(s.Rows(), "\n"), "\n") }
 
-// Find returns the cell at which a text begins, in one row.
-func (s Screen) Find(text string) (x, y int, ok bool) {
+// Find returns the cell in which a text begins, in one row.
+func (s Screen) Find(words string) (x, y int, ok bool) {
 	for y, row := range s.Cells {
-		for x := range row {
-			if row[x].Width != 0 && startsAt(row[x:], text) {
-				return x, y, true
+		if at := strings.Index(text(row), words); at >= 0 {
+			for x := range row {
+				if at -= len(row[x].Content); at < 0 {
+					return x, y, true
+				}
 			}
 		}
 	}
 	return 0, 0, false
-}
-
-func startsAt(cells []uv.Cell, text string) bool {
-	for _, c := range cells {
-		if text == "" {
-			return true
-		}
-		if len(text) <= len(c.Content) {
-			return strings.HasPrefix(c.Content, text)
-		}
-		if !strings.HasPrefix(text, c.Content) {
-			return false
-		}
-		text = text[len(c.Content):]
-	}
-	return text == ""
 }
 
 // Shows reports whether one of the rows contains a text.

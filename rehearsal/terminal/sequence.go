@@ -12,17 +12,17 @@ import (
 )
 
 // Kind is the kind of a sequence.
-type Kind int
+type Kind string
 
-// The kinds, in the order of the alternatives of units.
+// The kinds, which are the names of the alternatives of unit.
 const (
-	Text    Kind = iota // printable characters
-	Control             // one control character of ASCII
-	CSI                 // a control sequence
-	OSC                 // a command to the terminal's system: titles, clipboard
-	String              // DCS, SOS, PM or APC
-	Escape              // ESC and what selects a function
-	Broken              // anything else: C1 characters, bad UTF-8, an incomplete sequence
+	Text    Kind = "text"    // printable characters
+	Control Kind = "control" // one control character of ASCII
+	CSI     Kind = "CSI"     // a control sequence
+	OSC     Kind = "OSC"     // a command to the terminal's system: titles, clipboard
+	String  Kind = "string"  // DCS, SOS, PM or APC
+	Escape  Kind = "escape"  // ESC and what selects a function
+	Broken  Kind = "broken"  // anything else: C1 characters, bad UTF-8, an incomplete sequence
 )
 
 // Sequence is one unit of a program's output.
@@ -40,8 +40,8 @@ type Sequence struct {
 var unit = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)^(?:(?P<text>[^\x00-\x1f\x7f-\x{9f}]+)` +
 		`|(?P<control>[\x00-\x1a\x1c-\x1f\x7f])` +
-		`|(?P<csi>\x1b\[(?P<prefix>[<-?]*)(?P<params>[0-;]*)(?P<final>[ -/]*[@-~]))` +
-		`|(?P<osc>\x1b\](?P<number>[^;\x00-\x1f\x7f]*);?(?P<command>[^\x00-\x1f\x7f]*)(?:\x07|\x1b\\))` +
+		`|(?P<CSI>\x1b\[(?P<prefix>[<-?]*)(?P<params>[0-;]*)(?P<final>[ -/]*[@-~]))` +
+		`|(?P<OSC>\x1b\](?P<number>[^;\x00-\x1f\x7f]*);?(?P<command>[^\x00-\x1f\x7f]*)(?:\x07|\x1b\\))` +
 		`|(?P<string>\x1b[PX^_][^\x00-\x1f\x7f]*\x1b\\)` +
 		`|(?P<escape>\x1b(?P<function>[ -/]+[0-~]|[0-OQ-WYZ\\\x60a-~]))` +
 		`|(?P<broken>\x1b(?:\[[<-?]*[0-;]*[ -/]*|[\]PX^_][^\x00-\x1f\x7f]*|[ -/]*)|.))`)
@@ -53,8 +53,12 @@ func Sequences(output []byte) (all []Sequence) {
 		m := unit().FindStringSubmatch(rest)
 		part := func(name string) string { return m[unit().SubexpIndex(name)] }
 		s := Sequence{Bytes: m[0]}
-		kinds := []string{"text", "control", "csi", "osc", "string", "escape", "broken"}
-		switch s.Kind = Kind(slices.IndexFunc(kinds, func(kind string) bool { return part(kind) != "" })); s.Kind {
+		for _, kind := range []Kind{Text, Control, CSI, OSC, String, Escape, Broken} {
+			if part(string(kind)) != "" {
+				s.Kind = kind
+			}
+		}
+		switch s.Kind {
 		case Text:
 			if bad := invalidAt(s.Bytes); bad == 0 {
 				s.Kind, s.Bytes = Broken, s.Bytes[:1]
@@ -85,10 +89,7 @@ func invalidAt(text string) int {
 	return len(text)
 }
 
-func (s Sequence) String() string {
-	kind := [...]string{"text", "control", "CSI", "OSC", "string", "escape", "broken"}[s.Kind]
-	return fmt.Sprintf("%s %.60q", kind, s.Bytes)
-}
+func (s Sequence) String() string { return fmt.Sprintf("%s %.60q", s.Kind, s.Bytes) }
 
 // OutputRules describe what a program may send. Anything else came from a text that it shows.
 type OutputRules struct {

@@ -73,10 +73,9 @@ type Terminal struct {
 	changed   chan struct{} // closed and replaced when any of these changes
 	log       []byte
 	failed    error // of the emulator
-	ended     bool  // no more output comes
-	hungUp    bool
+	hangUp    sync.Once
 	exited    chan struct{}          // closed when the process was waited for
-	drained   chan struct{}          // closed when ended
+	drained   chan struct{}          // closed when no more output comes
 	input     *backlog.Queue[[]byte] // for the program; nil ends it
 	answered  []byte                 // the terminal's answers; answering guards it
 	answering sync.Mutex
@@ -182,8 +181,7 @@ func (t *Terminal) read() {
 }
 
 func (t *Terminal) end() {
-	t.update(func() { t.ended = true })
-	close(t.drained)
+	t.update(func() { close(t.drained) })
 	t.emu.close()
 }
 
@@ -200,9 +198,11 @@ func wholePart(p []byte) int {
 	return at
 }
 
-func (t *Terminal) over() bool {
+func (t *Terminal) over() bool { return closed(t.exited) }
+
+func closed(c chan struct{}) bool {
 	select {
-	case <-t.exited:
+	case <-c:
 		return true
 	default:
 		return false
@@ -230,7 +230,7 @@ func (t *Terminal) Screen() Screen {
 func (t *Terminal) Wait(ctx context.Context, until func(Screen) bool) (Screen, error) {
 	for {
 		t.mu.Lock()
-		screen, changed, failed, ended := t.emu.screen(), t.changed, t.failed, t.ended
+		screen, changed, failed, ended := t.emu.screen(), t.changed, t.failed, closed(t.drained)
 		t.mu.Unlock()
 		if (ended || !screen.Modes[ansi.ModeSynchronizedOutput]) && until(screen) {
 			return screen, nil
@@ -263,7 +263,7 @@ func (t *Terminal) Output() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := slices.Clone(t.log)
-	if t.ended {
+	if closed(t.drained) {
 		return out
 	}
 	// An incomplete sequence is at most a few kilobytes long.
@@ -310,21 +310,15 @@ func (t *Terminal) Resize(size Size) error {
 
 // HangUp closes the terminal, like a closed window or a lost connection. The program may continue.
 func (t *Terminal) HangUp() {
-	t.mu.Lock()
-	gone := t.hungUp
-	t.hungUp = true
-	t.mu.Unlock()
-	if !gone {
+	t.hangUp.Do(func() {
 		t.send(nil)
 		t.master.Close()
-	}
+	})
 }
 
 // Close kills the program's group if it still runs, and returns when the terminal is completely closed.
 func (t *Terminal) Close() {
-	select {
-	case <-t.exited:
-	default:
+	if !t.over() {
 		_ = syscall.Kill(-t.cmd.Process.Pid, syscall.SIGKILL) // it may just have ended
 	}
 	<-t.exited
@@ -354,10 +348,9 @@ func (t *Terminal) write() {
 // takeAnswers passes the emulator's answers on. It does not take the lock of the emulator, which the writer
 // holds while it waits for this.
 func (t *Terminal) takeAnswers() {
-	from := t.emu.answers()
 	for {
 		buf := make([]byte, 4<<10)
-		n, err := from.Read(buf)
+		n, err := t.emu.vt.Read(buf) // until close: write blocks while nobody reads
 		t.answering.Lock()
 		t.answered = append(t.answered, buf[:n]...)
 		t.answering.Unlock()

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +18,13 @@ import (
 // maxCleanupTime is how long a process of a run may outlive its arbiter.
 const maxCleanupTime = 2 * time.Second
 
+// exits are the exit codes that fit each status of a result.
+var exits = map[string][]int{
+	contract.StatusComplete: {0}, contract.StatusIncomplete: {1}, contract.StatusFailed: {1, 5, 70},
+	contract.StatusCancelled: {1}, contract.StatusNeedsInput: {3}, contract.StatusLimit: {4},
+	contract.StatusInterrupted: {130, 143},
+}
+
 // checkEnded checks a process that has ended: its last lines, the processes that it left behind, and whether it
 // should have ended. It reports whether another process is needed.
 func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
@@ -32,32 +36,20 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 	}
 	r.logf("process ended with %d after %d lines (%+v)", code, l.count, p)
 	r.checkNoProcesses(ended)
-	l.disconnect()
 	if l.ended != nil {
-		want := map[string][]int{
-			contract.StatusComplete: {0}, contract.StatusIncomplete: {1}, contract.StatusFailed: {1, 5, 70},
-			contract.StatusCancelled:  {1},
-			contract.StatusNeedsInput: {3}, contract.StatusLimit: {4}, contract.StatusInterrupted: {130, 143},
-		}[l.ended.Status]
 		// A kill may come between the last line and the exit.
-		if !slices.Contains(want, code) && !l.killedBySignal() {
+		if !slices.Contains(exits[l.ended.Status], code) && !l.killedBySignal() {
 			r.bad("untrue ends", "result says %s, the exit code %d\n%s", l.ended.Status, code, l.dump())
 		}
-	}
-	// The Arbiter completes when the human says that all is there, even if a check of the last document fails.
-	if l.ended != nil && (l.ended.Status == contract.StatusComplete || l.ended.Status == contract.StatusIncomplete) {
-		switch {
-		case r.jobDone():
-		case r.is[decided] && l.ended.Status == contract.StatusIncomplete && len(l.ended.Open) > 0:
-			// A worker of the script claims what was denied because the run ended; the result says what is open.
-			r.logf("incomplete: %q", l.ended.Open)
-		case r.flipped: // the damage may lose a spawn that the Arbiter's session remembers
-			r.f.n["harmed by them"]++
-			r.logf("complete without the files, over a damaged journal")
-		default:
-			r.bad("wrong files", "complete without the files\n%s", l.dump())
+		// The Arbiter completes when the human says that all is there, even if a check of the last document fails.
+		incomplete := l.ended.Status == contract.StatusIncomplete
+		if incomplete || l.ended.Status == contract.StatusComplete {
+			// A decided worker claims what was denied because the run ended; the result says what is open.
+			if !r.jobDone() && !(r.is[decided] && incomplete && len(l.ended.Open) > 0) {
+				r.bad("wrong files", "complete without the files\n%s", l.dump())
+			}
+			return false
 		}
-		return false
 	}
 	if r.run != "" && !l.resumed && code == int(contract.ExitUsage) {
 		return r.beginAnew(l)
@@ -72,14 +64,12 @@ func (r *round) checkEnded(l *processRun, p plan, struck bool) bool {
 // beginAnew handles a run that was killed before it reached an agent: it cannot be resumed, and it must not
 // have accepted anything.
 func (r *round) beginAnew(l *processRun) bool {
-	for token, s := range r.sent {
-		if s.accepted && !s.flipped {
-			r.bad("failed resumes", "not resumable, although %s was accepted\n%s", token, l.dump())
-			return false
-		}
-	}
 	said := l.stderr.String()
-	if !strings.Contains(said, "nothing to resume") && !strings.Contains(said, "there is no run") {
+	empty := strings.Contains(said, "nothing to resume") || strings.Contains(said, "there is no run")
+	for _, s := range r.sent {
+		empty = empty && !s.accepted
+	}
+	if !empty {
 		r.bad("failed resumes", "refused to resume\n%s", l.dump())
 		return false
 	}
@@ -98,13 +88,12 @@ func (r *round) checkNoProcesses(ended time.Time) {
 		left := processes(marks...)
 		since := time.Since(ended)
 		if len(left) == 0 {
-			r.f.gone = append(r.f.gone, since)
+			r.f.gone = max(r.f.gone, since)
 			return
 		}
 		if since > maxCleanupTime {
 			for _, p := range left {
-				r.bad("orphans", "alive %s after arbiter: %d (of %d, %s) %s %.200s", since.Round(time.Millisecond), p.pid,
-					p.parent, p.state, p.agent, strings.Join(p.args, " "))
+				r.bad("orphans", "alive %s after arbiter: %+v", since.Round(time.Millisecond), p)
 			}
 			return
 		}
@@ -120,109 +109,98 @@ func (r *round) checkSessions() {
 		by[a.session] = a
 		// A child that the CLI has forked looks like the CLI until it executes a tool. Other makes have no session here.
 		if twice && a.session != "" && a.parent != b.pid && b.parent != a.pid {
-			r.bad("two on one session", "two processes are on session %s: %d (of %d, %s) and %d (of %d, %s)",
-				a.session, a.pid, a.parent, a.state, b.pid, b.parent, b.state)
+			r.bad("two on one session", "two processes are on session %s: %+v and %+v", a.session, a, b)
 		}
 	}
 }
 
-// check compares the accepted messages with those that the sessions received.
+// check compares what the run's log and its messages say, as arbiter prints them, with what models were asked: the log
+// has the events of all processes, both those that were printed and those that were only recorded before a kill.
 func (r *round) check() {
-	requests := r.api.Requests()
+	if r.run == "" {
+		return
+	}
 	for _, p := range r.api.Problems() {
 		// A CLI whose bridge was just killed lacks our tools; its answer goes nowhere.
 		if !strings.Contains(p, "no actor fits") {
 			r.fail("rehearsal: %s", p)
 		}
 	}
-	_, told := r.readMakes()
+	requests := append(r.api.Requests(), r.readMakes()...)
+	out, errs, code := r.command("sessions", "show", "--json", r.run)
+	var shown struct{ Messages []supervisor.MessageRecord }
+	if err := json.Unmarshal([]byte(out), &shown); err != nil || code != 0 {
+		r.fail("sessions show: %d, %v: %s", code, err, errs)
+	}
+	var all []contract.Line
+	out, errs, code = r.command("replay", r.run)
+	for line := range strings.Lines(out) {
+		l, err := contract.DecodeLine([]byte(line))
+		r.try(err)
+		all = append(all, l)
+	}
+	if code != 0 {
+		r.fail("replay: %d: %s", code, errs)
+	}
+	if r.checkDoubled(requests) == 0 || !r.sawAgents {
+		r.fail("no envelope in any history, or no agent's process was seen: the checks are blind")
+	}
+	lines := slices.DeleteFunc(slices.Clone(all), func(l contract.Line) bool { return !isCompared(l.Body) })
+	r.checkMessages(all, shown.Messages, requests)
+	r.checkPrinted(lines)
+	r.checkPermissions(all)
+	r.checkMakes(all, requests)
+	r.checkReceipts(lines)
+	r.checkDocuments(lines, shown.Messages, requests, r.checkArbiters(lines, requests))
+}
+
+// checkMessages compares the accepted messages of the human with those that the sessions received. Others still wait
+// for their reader or have none: the run ended before they were sent, or the reader was released.
+func (r *round) checkMessages(all []contract.Line, records []supervisor.MessageRecord, requests []rehearsal.Request) {
 	saw := func(token string) bool {
-		heard := func(q rehearsal.Request) bool { return isFromHuman(q.Incoming, token) }
-		return strings.Contains(told, token) || slices.ContainsFunc(requests, heard)
+		return slices.ContainsFunc(requests, func(q rehearsal.Request) bool { return isFromHuman(q.Incoming, token) })
+	}
+	open, waiting := stillUnderWay(all), ""
+	for _, m := range records {
+		if open[m.ID] || m.Status == supervisor.MessageWaiting || m.Status == supervisor.MessageSent ||
+			m.Status == supervisor.MessageReturned {
+			waiting += m.Text + "\n"
+		}
 	}
 	// After a kill the closing message may be sent a second time, and the job ends with the first.
 	closed := false
 	for token, s := range r.sent {
 		closed = closed || s.text == closing && saw(token)
 	}
-	queue, asked := "", false
 	for token, s := range r.sent {
 		if !s.accepted {
 			continue
 		}
 		r.f.n["messages accepted"]++
-		if saw(token) {
-			r.f.n["seen by their session"]++
-			continue
-		}
-		if !asked {
-			queue, asked = r.queue(), true
-		}
 		switch {
-		case strings.Contains(queue, token) || s.text == closing && closed:
+		case saw(token):
+			r.f.n["seen by their session"]++
+		case strings.Contains(waiting, token) || s.text == closing && closed:
 			r.f.n["still queued at the end"]++
-		case s.flipped:
-			r.f.n["harmed by them"]++
 		default:
 			r.bad("lost", "lost: %q %s was accepted, and no session saw it", s.text, token)
 		}
 	}
-	if r.checkDoubled(requests) == 0 || !r.sawAgents {
-		r.fail("no envelope in any history, or no agent's process was seen: the checks are blind")
-	}
-	r.checkLedger()
-	r.checkRecords(requests)
 }
 
 var (
-	anyMark    = regexp.MustCompile(`⟦[^⟧\n]*⟧`)
-	partMark   = regexp.MustCompile(`^⟦[^|⟧]*\| part \d+ of \d+\b`)
-	envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
+	envelopeID   = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
+	handOffBrief = regexp.MustCompile(`⟦[^⟧\n]*\| kind: inheritance[^⟧\n]*⟧`)
 )
+
+// fromHuman matches what comes before a word in an envelope of the human's: parts of it have marks of their own.
+const fromHuman = `⟦[^⟧\n]*\| from: human[^⟧\n]*⟧(?:[^⟦]|⟦[^|⟧]*\| part \d+ of \d+\b[^⟧\n]*⟧)*`
 
 // isFromHuman reports whether a token is in an envelope from the human. The supervisor quotes the human's
 // messages to a new Arbiter, which is not a delivery.
 func isFromHuman(incoming, token string) bool {
-	for at := 0; ; {
-		i := strings.Index(incoming[at:], token)
-		if i < 0 {
-			return false
-		}
-		at += i + len(token)
-		for _, mark := range slices.Backward(anyMark.FindAllString(incoming[:at], -1)) {
-			if partMark.MatchString(mark) {
-				continue // another part of the same envelope
-			}
-			if strings.Contains(mark, "| from: human") {
-				return true
-			}
-			break
-		}
-	}
-}
-
-// queue returns the texts that, by arbiter's report, still wait for their reader or have none: the run ended
-// before they were sent, or the reader was released.
-func (r *round) queue() (waiting string) {
-	open := stillUnderWay(r.readRecords())
-	for _, m := range r.messages() {
-		if open[m.ID] || m.Status == supervisor.MessageWaiting || m.Status == supervisor.MessageSent ||
-			m.Status == supervisor.MessageReturned {
-			waiting += m.Text + "\n"
-		}
-	}
-	return waiting
-}
-
-// messages returns all messages of the run, as arbiter lists them.
-func (r *round) messages() []supervisor.MessageRecord {
-	out, errs, code := r.command(nil, "sessions", "show", "--json", r.run)
-	var shown struct{ Messages []supervisor.MessageRecord }
-	err := json.Unmarshal([]byte(out), &shown)
-	if err != nil || code != 0 {
-		r.fail("sessions show: %d, %v: %s", code, err, errs)
-	}
-	return shown.Messages
+	return strings.Contains(incoming, token) &&
+		regexp.MustCompile(fromHuman+regexp.QuoteMeta(token)).MatchString(incoming)
 }
 
 // checkDoubled looks for envelopes that are twice in a session's history, and returns how many envelopes it
@@ -241,47 +219,12 @@ func (r *round) checkDoubled(requests []rehearsal.Request) (seen int) {
 		}
 		seen += len(count)
 		for id, n := range count {
-			if n > 1 && r.flipped {
-				r.f.n["harmed by them"]++
-			} else if n > 1 {
+			if n > 1 {
 				r.bad("doubled", "doubled: %s is %d times in the history of session %s (%s)", id, n, session, q.Role)
 			}
 		}
 	}
 	return seen
-}
-
-// checkLedger checks in the stand-ins' ledger that no session read a message again after it had ended a turn
-// with it. A message whose process died before the transcript had it must be delivered again; if the history
-// had it nevertheless, checkDoubled finds it there twice.
-func (r *round) checkLedger() {
-	text, err := os.ReadFile(r.path("ledger"))
-	if err != nil {
-		if r.claude == "" {
-			r.fail("the stand-ins kept no ledger: %v", err)
-		}
-		return
-	}
-	ended := map[string]bool{}
-	for d := json.NewDecoder(bytes.NewReader(text)); ; {
-		var e struct{ Event, Session, Message string }
-		if err := d.Decode(&e); err == io.EOF {
-			return
-		} else if err != nil {
-			r.fail("ledger: %v", err)
-			return
-		}
-		key := e.Session + " " + e.Message
-		switch {
-		case e.Message == "":
-		case e.Event == "ended":
-			ended[key] = true
-		case e.Event == "took" && ended[key] && (r.flipped || r.damaged[e.Session]):
-			r.f.n["harmed by them"]++
-		case e.Event == "took" && ended[key]:
-			r.bad("doubled", "doubled: session %s took message %s up again after the turn's end", e.Session, e.Message)
-		}
-	}
 }
 
 // isCompared reports whether an event is compared with the log, line by line: the events of documents and agents.
@@ -292,49 +235,6 @@ func isCompared(b contract.Body) bool {
 		return true
 	}
 	return false
-}
-
-// checkRecords checks the documents of a run in its log, which `arbiter replay` prints: the events of all
-// processes, both those that were printed and those that were only recorded before a kill. A log with flipped
-// bits proves nothing.
-func (r *round) checkRecords(requests []rehearsal.Request) {
-	if r.run == "" || r.flipped {
-		return
-	}
-	all := r.readRecords()
-	var lines []contract.Line
-	for _, l := range all {
-		if isCompared(l.Body) {
-			lines = append(lines, l)
-		}
-	}
-	if !r.blurred {
-		r.checkPrinted(lines)
-	}
-	r.checkPermissions(all)
-	r.checkUserHooks(all)
-	r.checkMakes(all)
-	r.checkReceipts(lines)
-	r.checkNumbers(lines)
-	lost := r.checkArbiters(lines, requests)
-	r.checkDocuments(lines, requests, lost)
-}
-
-// readRecords returns the lines of all processes, as `arbiter replay` prints them.
-func (r *round) readRecords() (all []contract.Line) {
-	out, errs, code := r.command(nil, "replay", r.run)
-	if code != 0 {
-		r.fail("replay: %d: %s", code, errs)
-	}
-	for line := range strings.Lines(out) {
-		l, err := contract.DecodeLine([]byte(line))
-		if err != nil {
-			r.fail("replay: %v: %s", err, line)
-			return nil
-		}
-		all = append(all, l)
-	}
-	return all
 }
 
 // stillUnderWay returns the messages that were delivered to an Arbiter and after which no turn of it ended: the
@@ -375,120 +275,67 @@ func sameness(l contract.Line) string {
 	return fmt.Sprint(string(raw), err)
 }
 
-// checkNumbers checks that decisions are numbered consecutively over all processes.
-func (r *round) checkNumbers(lines []contract.Line) {
-	n := 0
-	for _, l := range lines {
-		if b, ok := l.Body.(contract.Decision); ok {
-			if n++; b.Number != n {
-				r.bad("receipts unkept", "decision %d has number %d: %.300s", n, b.Number, sameness(l))
-				return
-			}
-		}
-	}
-}
-
-// checkReceipts checks that the checks of a document are reported in order, each once, whatever is killed; that
-// the document follows the last one; and that it arrives with the reported receipts. An author may have two
-// documents under way: then the second waits for the first. Before the task is complete, the checks of all
-// documents are repeated, one after the other.
+// checkReceipts checks that the checks of a document are reported in order, each once, whatever is killed, and all of
+// them; and that the document arrives with the reported receipts. An author may have two documents under way, and
+// merged work is checked again: of each check, there are as many reports as of the one before it. Before the task is
+// complete, the checks of all documents are repeated; a kill may cut that off.
 func (r *round) checkReceipts(lines []contract.Line) {
-	type document struct {
-		author   string
-		receipts []verdict.Receipt
-		of       int
+	type check struct {
+		author     string // none: a repetition
+		of, number int
 	}
-	var running, complete []document
-	reported := map[string]int{} // each receipt with its author and number: checks of two documents may alternate
+	count, reported, ran := map[check]int{}, map[string]bool{}, map[string]bool{}
 	key := func(author string, number int, c verdict.Receipt) string { return fmt.Sprint(author, number, c) }
-	again := 0 // how many checks of the current repetition were reported
-	bad := func(l contract.Line, why string) {
-		r.bad("receipts unkept", "%s: %.400s", why, sameness(l))
-	}
-	for i, l := range lines {
+	for _, l := range lines {
 		switch b := l.Body.(type) {
 		case contract.Check:
 			r.f.n["checks run"]++
+			c := check{l.ID, b.Of, b.Number}
 			if b.Again {
-				if b.Number != again+1 && b.Number != 1 {
-					bad(l, "what comes before this check was not reported")
-				}
-				again = b.Number
-				continue
+				c = check{number: b.Number}
 			}
-			n := slices.IndexFunc(running, func(p document) bool {
-				return p.author == l.ID && p.of == b.Of && len(p.receipts) == b.Number-1
-			})
-			if n < 0 {
-				if n = len(running); b.Number != 1 {
-					bad(l, "what comes before this check was not reported")
-				}
-				running = append(running, document{l.ID, make([]verdict.Receipt, b.Number-1), b.Of})
+			if count[c]++; b.Number > 1 && count[c] > count[check{c.author, c.of, b.Number - 1}] {
+				r.bad("receipts unkept", "what comes before this check was not reported: %.400s", sameness(l))
 			}
-			running[n].receipts = append(running[n].receipts, b.Receipt)
-			reported[key(l.ID, b.Number, b.Receipt)]++
-			if b.Number < b.Of {
-				continue
-			}
-			later := lines[i+1:]
-			at := slices.IndexFunc(later, func(next contract.Line) bool {
-				name := next.Body.EventName()
-				return next.ID == l.ID && (name == "handoff" || name == "merge")
-			})
-			// Merged work is checked again, and those receipts count. The run may complete before the merge.
-			if at < 0 && (r.is[isolated] || r.is[hosted]) || at >= 0 && later[at].Body.EventName() == "merge" {
-				running = slices.Delete(running, n, n+1)
-				continue
-			}
-			complete, running = append(complete, running[n]), slices.Delete(running, n, n+1)
-			waits := slices.ContainsFunc(running, func(p document) bool { return p.author == l.ID })
-			if !waits && (i+1 == len(lines) || !isForwarded(lines[i+1], l.ID)) {
-				bad(l, "the last check is not followed by the document")
-			}
+			reported[key(l.ID, b.Number, b.Receipt)] = true
+			ran[l.ID] = ran[l.ID] || b.Number == b.Of && !b.Again
 		case contract.Handoff:
-			if len(b.Receipts) == 0 && (len(b.Document.Checks) == 0 || b.GeneratedBecause != "") {
-				continue
+			of := len(b.Receipts)
+			kept := count[check{b.From, of, of}] > 0
+			if of == 0 { // or a successor was named while they ran
+				kept = len(b.Document.Checks) == 0 || b.GeneratedBecause != "" || !ran[b.From]
 			}
-			theirs := func(p document) bool { return p.author == b.From }
-			if len(b.Receipts) == 0 && !slices.ContainsFunc(complete, theirs) {
-				continue // a successor was named while they ran
-			}
-			kept := slices.ContainsFunc(complete,
-				func(p document) bool { return theirs(p) && len(p.receipts) == len(b.Receipts) })
 			for n, c := range b.Receipts {
-				kept = kept && reported[key(b.From, n+1, c)] > 0
+				kept = kept && reported[key(b.From, n+1, c)]
 			}
 			if !kept {
-				bad(l, "the document lacks the receipts that were reported")
+				r.bad("receipts unkept", "the document lacks the receipts that were reported: %.400s", sameness(l))
 			}
+			delete(ran, b.From)
 		}
 	}
-	for _, p := range running {
-		r.bad("receipts unkept", "of a document by %s %d of %d checks were reported, and no more: %v",
-			p.author, len(p.receipts), p.of, p.receipts)
+	for c, n := range count {
+		if c.number < c.of && count[check{c.author, c.of, c.number + 1}] < n {
+			r.bad("receipts unkept", "a document by %s: %d of %d checks were reported", c.author, c.number, c.of)
+		}
 	}
-}
-
-// isForwarded reports whether an event passes on a document by from.
-func isForwarded(l contract.Line, from string) bool {
-	h, isHandoff := l.Body.(contract.Handoff)
-	m, isMessage := l.Body.(contract.Message)
-	return isHandoff && h.From == from || isMessage && m.From == from && m.Kind == verdict.KindHandoff
 }
 
 // checkDocuments checks that each document that is passed on reaches its reader once, unless the log says that
 // its message is still waiting, or that its reader was released. lost is the number of lost histories of the
 // Arbiter.
-func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Request, lost int) {
-	sessions, names := map[string][]string{}, map[string]string{} // of each agent
+func (r *round) checkDocuments(lines []contract.Line, records []supervisor.MessageRecord, requests []rehearsal.Request,
+	lost int) {
+	sessions := map[string][]string{} // of each agent
 	for _, l := range lines {
-		if s, ok := l.Body.(contract.Spawn); ok {
-			if names[l.ID] = s.Name; !s.Resumed {
-				sessions[l.ID] = append(sessions[l.ID], s.SessionID)
-			}
+		if s, ok := l.Body.(contract.Spawn); ok && !s.Resumed {
+			sessions[l.ID] = append(sessions[l.ID], s.SessionID)
 		}
 	}
-	var status map[string]string
+	status := map[string]string{}
+	for _, m := range records {
+		status[m.ID] = m.Status
+	}
 	for i, l := range lines {
 		h, ok := l.Body.(contract.Handoff)
 		if !ok || h.From == h.To {
@@ -497,7 +344,8 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 		r.f.n["documents passed on"]++
 		at := slices.IndexFunc(lines[i+1:], func(l contract.Line) bool {
 			m, ok := l.Body.(contract.Message)
-			return ok && m.To == h.To && (m.Kind == supervisor.KindBrief || m.Kind == verdict.KindDone && m.From == h.From)
+			return ok && m.To == h.To &&
+				(m.Kind == supervisor.KindBrief || m.Kind == verdict.KindDone && m.From == h.From)
 		})
 		if at < 0 {
 			r.bad("documents undelivered", "no message carries the document: %.300s", sameness(l))
@@ -505,25 +353,18 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 		}
 		carrier := lines[i+1+at]
 		m := carrier.Body.(contract.Message)
-		again := len(sessions[h.To]) - 1 // after a lost history it must be delivered again
+		// After a lost history it must be delivered again, or the next session reads it in the record with which it begins.
+		again := len(sessions[h.To]) - 1
 		if h.To == contract.Arbiter {
 			again = lost
 		}
-		author := ""
-		if lost > 0 {
-			author = names[m.From]
-		}
-		had := receivedBy(requests, m, carrier.Time, sessions[h.To], author)
+		had := receivedBy(requests, m, carrier.Time, sessions[h.To])
 		if len(had) > 0 && len(had) <= 1+again {
 			continue
 		}
-		if status == nil {
-			status = map[string]string{}
-			for _, m := range r.messages() {
-				status[m.ID] = m.Status
-			}
-		}
-		if len(had) == 0 && (status[m.MessageID] != supervisor.MessageDelivered || endedAfter(lines[i:], h.To)) {
+		unread := h.To == contract.Arbiter && lost > 0 || status[m.MessageID] != supervisor.MessageDelivered ||
+			endedAfter(lines[i:], h.To)
+		if len(had) == 0 && unread {
 			r.f.n["without a reader"]++
 			continue
 		}
@@ -534,25 +375,14 @@ func (r *round) checkDocuments(lines []contract.Line, requests []rehearsal.Reque
 
 // receivedBy returns those of an agent's sessions that received a message, which was accepted at that time: as a
 // message of its own, or, once another decider has ruled on it, as an entry of the work log that a later message
-// carries. If the agent's history was lost before that, author is the name of who wrote the message: the record with
-// which the next session begins quotes it.
-func receivedBy(
-	requests []rehearsal.Request, m contract.Message, at time.Time, sessions []string, author string,
-) []string {
-	those := func(texts ...string) (had []string) {
-		for _, q := range requests {
-			if slices.Contains(sessions, q.Session) && !slices.Contains(had, q.Session) &&
-				slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(q.Incoming, text) }) {
-				had = append(had, q.Session)
-			}
+// carries.
+func receivedBy(requests []rehearsal.Request, m contract.Message, at time.Time, sessions []string) (had []string) {
+	entry := fmt.Sprintf("| work log | from: %s | kind: %s | at: %s |", m.From, m.Kind, at.UTC().Format(time.RFC3339))
+	for _, q := range requests {
+		if slices.Contains(sessions, q.Session) && !slices.Contains(had, q.Session) &&
+			(strings.Contains(q.Incoming, "| id: "+m.MessageID) || strings.Contains(q.Incoming, entry)) {
+			had = append(had, q.Session)
 		}
-		return had
-	}
-	had := those("| id: "+m.MessageID, fmt.Sprintf("| work log | from: %s | kind: %s | at: %s |", m.From, m.Kind,
-		at.UTC().Format(time.RFC3339)))
-	if len(had) == 0 && author != "" {
-		had = those(fmt.Sprintf("%s to the Arbiter (%s):\n| %s\n", author, m.Kind,
-			strings.ReplaceAll(m.Text, "\n", "\n| ")))
 	}
 	return had
 }
@@ -565,8 +395,6 @@ func endedAfter(lines []contract.Line, id string) bool {
 	})
 }
 
-var handOffBrief = regexp.MustCompile(`⟦[^⟧\n]*\| kind: inheritance[^⟧\n]*⟧`)
-
 // checkArbiters checks that there is one Arbiter at a time. Each of its sessions but the last wrote a document,
 // or its history was lost. After that the session makes no call, and its successor receives the hand-off brief
 // once. It returns the number of lost histories.
@@ -575,27 +403,22 @@ func (r *round) checkArbiters(lines []contract.Line, requests []rehearsal.Reques
 		r.bad("Arbiters at the same time", format, args...)
 	}
 	var arbiters []string // session ids, in order
-	successors, lostBefore, decided := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	inherits, afresh := map[string]bool{}, map[string]bool{}
 	over := false  // the present one has handed off
 	waits := false // the successor has not read the brief yet
-	renewed, unheard := 0, 0
 	for _, l := range lines {
 		if l.ID != contract.Arbiter {
 			continue
 		}
 		switch b := l.Body.(type) {
 		case contract.Spawn:
-			switch {
-			case b.Resumed:
+			if b.Resumed {
 				continue
-			case over:
-				successors[b.SessionID], waits = true, true
-			case waits: // the one before it has received nothing
-				successors[b.SessionID] = true
-				unheard++
-			case len(arbiters) > 0:
+			}
+			waits = waits || over // or the one before it has received nothing
+			if inherits[b.SessionID] = waits; !waits && len(arbiters) > 0 {
 				lost++
-				lostBefore[b.SessionID] = true
+				afresh[b.SessionID] = true
 			}
 			arbiters, over = append(arbiters, b.SessionID), false
 		case contract.Delivered:
@@ -607,105 +430,67 @@ func (r *round) checkArbiters(lines []contract.Line, requests []rehearsal.Reques
 			if over {
 				bad("an Arbiter that had handed off decided %s", b.Decision)
 			}
-			decided[arbiters[len(arbiters)-1]] = true
 			over = b.Decision == verdict.Handoff
 		case contract.Handoff:
 			if b.From == contract.Arbiter {
-				renewed++
-				over = true // a generated document needs no decision
-				if waits {  // begun afresh while the document was checked
-					unheard, waits = unheard+1, false
-				}
+				r.f.n["renewals of the Arbiter"]++
+				over, waits = true, false // a generated document needs no decision
 			}
 		}
 	}
-	r.f.n["renewals of the Arbiter"] += renewed
 	r.f.n["histories of it lost"] += lost
-	if made := len(successors) - unheard; renewed != made && !(over && renewed == made+1) { // or the run ends first
-		bad("%d renewals of the Arbiter made %d successors", renewed, made)
-	}
-	last := r.checkOrder(requests, arbiters)
-	first := map[string]string{} // the first session that received a message
-	for n, session := range arbiters {
-		q, asked := last[session]
-		if decided[session] && !asked {
-			bad("Arbiter %d of %d decided, and never asked its model", n+1, len(arbiters))
-		}
-		if lostBefore[session] {
-			clear(first) // the lost history's messages must be delivered again
-		}
-		had := len(handOffBrief.FindAllString(q.UserText(), -1))
-		for _, found := range envelopeID.FindAllStringSubmatch(q.UserText(), -1) {
-			id := found[1]
-			if was := first[id]; was != "" && was != session && r.refuse == nil {
-				bad("message %s was given to Arbiter %d of %d, and to one before it", id, n+1, len(arbiters))
-			}
-			first[id] = session
-		}
-		if want := b2i(successors[session]); r.refuse == nil && asked && had != want && !(lostBefore[session] && had == 1) {
-			bad("Arbiter %d of %d received the hand-off brief %d times, want %d", n+1, len(arbiters), had, want)
-		}
-	}
-	return lost
-}
-
-// checkOrder checks that no Arbiter makes a model request after its successor did, and returns the last request
-// of each session.
-func (r *round) checkOrder(requests []rehearsal.Request, arbiters []string) map[string]rehearsal.Request {
-	last, latest := map[string]rehearsal.Request{}, -1
+	last, latest := map[string]rehearsal.Request{}, -1 // of each session
 	for _, q := range requests {
 		if q.Role != rehearsal.RoleArbiter {
 			continue
 		}
 		n := slices.Index(arbiters, q.Session)
 		if n < latest {
-			r.bad("Arbiters at the same time", "Arbiter %d of %d asked its model after its successor had", n+1,
-				len(arbiters))
+			bad("Arbiter %d of %d asked its model after its successor had", n+1, len(arbiters))
 		}
 		latest, last[q.Session] = max(n, latest), q
 	}
-	return last
+	first := map[string]string{} // the first session that received a message
+	for n, session := range arbiters {
+		q, asked := last[session]
+		if afresh[session] {
+			clear(first) // the lost history's messages must be delivered again
+		}
+		for _, found := range envelopeID.FindAllStringSubmatch(q.UserText(), -1) {
+			id := found[1]
+			if was := first[id]; was != "" && was != session {
+				bad("message %s was given to Arbiter %d of %d, and to one before it", id, n+1, len(arbiters))
+			}
+			first[id] = session
+		}
+		had, want := len(handOffBrief.FindAllString(q.UserText(), -1)), b2i(inherits[session])
+		if asked && had != want && !(afresh[session] && had == 1) {
+			bad("Arbiter %d of %d received the hand-off brief %d times, want %d", n+1, len(arbiters), had, want)
+		}
+	}
+	return lost
 }
 
 // checkPermissions checks the whole log: each permission request was answered, by the process that opened it or by a
-// later one, because a process may be killed before the agent is back that asks again; no released agent was started
-// again in the same process; and nothing follows a result.
+// later one, because a process may be killed before the agent is back that asks again; and nothing follows a result.
 func (r *round) checkPermissions(all []contract.Line) {
-	open, ended := map[string]string{}, map[string]string{}
-	over := false
-	unanswered := func(when string) {
-		if len(open) > 0 {
-			r.fail("%s, these requests had no answer: %v", when, open)
-		}
-		clear(open)
-	}
-	for _, l := range all {
+	open, over := map[string]string{}, false
+	for i, l := range all {
 		if _, begins := l.Body.(contract.Session); over && !begins {
 			r.fail("after the result: %.300s", sameness(l))
 		}
+		over = false
 		switch b := l.Body.(type) {
-		case contract.Session:
-			clear(ended)
-			over = false
 		case contract.Result:
 			over = true
-			unanswered("at the end of the run")
 		case contract.PermissionRequest:
 			open[b.Request] = fmt.Sprintf("%s by %s", b.Tool, l.ID)
 		case contract.Permission:
 			delete(open, b.Request)
-		case contract.Done:
-			if slices.Contains(goodbyes, b.Reason) {
-				ended[l.ID] = b.Reason
-			}
-		case contract.Spawn:
-			if why := ended[l.ID]; why != "" {
-				r.fail("%s was let go (%s), and is started again", l.ID, why)
-			}
+		}
+		if len(open) > 0 && (over || i+1 == len(all)) {
+			r.fail("at the end these requests had no answer: %v", open)
+			clear(open)
 		}
 	}
-	unanswered("at the end of the log")
 }
-
-// goodbyes are some of the reasons after which an agent is not started again.
-var goodbyes = []string{"All is woven.", "killed by the human", "its work is done"}

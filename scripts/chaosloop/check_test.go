@@ -8,11 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // These tests show that the checks find what they must find: a check that finds nothing proves nothing.
@@ -61,70 +61,25 @@ func TestDoubledMessagesAreFound(t *testing.T) {
 	}
 }
 
-func TestLedgerIsRead(t *testing.T) {
-	for name, tt := range map[string]struct {
-		text              string
-		doubled, problems int
-	}{
-		"sound": {`{"event":"start","session":"s","pid":1}` + "\n" +
-			`{"event":"took","session":"s","message":"a"}` + "\n" + `{"event":"took","session":"u","message":"a"}` +
-			"\n", 0, 0},
-		"doubled": {`{"event":"took","session":"s","message":"a"}` + "\n" +
-			`{"event":"ended","session":"s","message":"a"}` + "\n" + `{"event":"took","session":"s","message":"a"}` +
-			"\n", 1, 1},
-		"to the grave": {`{"event":"took","session":"s","message":"a"}` + "\n" +
-			`{"event":"took","session":"s","message":"a"}` + "\n" + `{"event":"ended","session":"s","message":"a"}` +
-			"\n", 0, 0},
-		"without ids":  {`{"event":"took","session":"s"}` + "\n" + `{"event":"took","session":"s"}` + "\n", 0, 0},
-		"not a ledger": {"what?\n", 0, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := &round{f: newFigures(), dir: t.TempDir()}
-			r.write(map[string]string{"ledger": tt.text})
-			r.checkLedger()
-			if r.f.n["doubled"] != tt.doubled || len(r.problems) != tt.problems {
-				t.Errorf("%d doubled, %q", r.f.n["doubled"], r.problems)
-			}
-		})
-	}
-	r := &round{f: newFigures(), dir: t.TempDir()}
-	if r.checkLedger(); len(r.problems) != 1 {
-		t.Error("a missing ledger is not noticed")
-	}
-}
-
-func TestQuantile(t *testing.T) {
-	var f figures
-	testkit.Same(t, "of nothing", 0, f.quantile(0.99))
-	for i := range 100 {
-		f.gone = append(f.gone, time.Duration(100-i)*time.Millisecond)
-	}
-	if a, b := f.quantile(0.5), f.quantile(0.99); a != 51*time.Millisecond || b != 100*time.Millisecond {
-		t.Errorf("p50 %s, p99 %s", a, b)
-	}
-}
-
-func TestFiguresAddUp(t *testing.T) {
-	f, g := newFigures(), newFigures()
-	g.n["lost"], g.n["failed rounds"], g.gone = 1, 1, []time.Duration{time.Second}
-	g.n[killed+"bridge"]++
-	g.n[died+"a.b"]++
-	f.add(g)
-	f.add(g)
-	if f.n["lost"] != 2 || f.n["failed rounds"] != 2 || f.count(killed) != 2 || f.n[died+"a.b"] != 2 || len(f.gone) != 2 {
-		t.Errorf("%+v", f)
-	}
-}
-
 func TestChoosePoints(t *testing.T) {
-	all := []string{"a.b", "c.d"}
-	for which, want := range map[string]int{"none": 0, "some": 0, "all": 2, "c.d": 1} {
-		if got, err := choosePoints(which, all); err != nil || len(got) != want {
+	for which, want := range map[string]int{"none": 0, "some": 0, "all": len(points), points[0]: 1} {
+		if got, err := choosePoints(which); err != nil || len(got) != want {
 			t.Errorf("%s: %v, %v", which, got, err)
 		}
 	}
-	if _, err := choosePoints("e.f", all); err == nil {
+	if _, err := choosePoints("e.f"); err == nil {
 		t.Error("an unknown point is taken")
+	}
+	for _, beginning := range elsewhere {
+		if !slices.ContainsFunc(journal.CrashPoints, func(p string) bool { return strings.HasPrefix(p, beginning) }) &&
+			beginning != "fork." {
+			t.Errorf("%s is the beginning of no point", beginning)
+		}
+	}
+	for _, n := range needs {
+		if !slices.ContainsFunc(points, func(p string) bool { return strings.HasPrefix(p, n.points) }) {
+			t.Errorf("%s is the beginning of no point", n.points)
+		}
 	}
 }
 
@@ -132,11 +87,11 @@ func TestChoosePoints(t *testing.T) {
 func TestTranscriptsAreDamaged(t *testing.T) {
 	for kind, damage := range damages {
 		text := []byte("{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n")
-		if got := damage(text, func(n int) int { return n / 2 }); string(got) == string(text) || len(got) > len(text) {
+		if got := damage(slices.Clone(text), len(text)/2); string(got) == string(text) || len(got) > len(text) {
 			t.Errorf("damage %d left %q", kind, got)
 		}
 	}
-	r := &round{is: map[string]bool{loses: true}, f: newFigures(), dir: t.TempDir(), damaged: map[string]bool{},
+	r := &round{is: map[string]bool{loses: true}, f: newFigures(), dir: t.TempDir(),
 		rnd: rand.New(rand.NewPCG(1, 2))}
 	dir := filepath.Join(r.dir, "home", ".claude", "projects", "p")
 	testkit.OK(t, os.MkdirAll(dir, 0o700))
@@ -145,9 +100,9 @@ func TestTranscriptsAreDamaged(t *testing.T) {
 	for range 20 {
 		r.loseTranscript()
 	}
-	if text, err := os.ReadFile(path); !r.damaged["session"] || r.f.n["transcripts damaged"] == 0 ||
+	if text, err := os.ReadFile(path); r.f.n["transcripts damaged"] == 0 ||
 		string(text) == "{}\n{}\n" {
-		t.Errorf("damaged %v, %d times: %q, %v", r.damaged, r.f.n["transcripts damaged"], text, err)
+		t.Errorf("damaged %d times: %q, %v", r.f.n["transcripts damaged"], text, err)
 	}
 }
 
@@ -155,28 +110,24 @@ func TestPermissionIsGranted(t *testing.T) {
 	begin := of("supervisor", contract.Session{})
 	ask, again := of("a", contract.PermissionRequest{Request: "p", Tool: "Write"}),
 		of("a", contract.Permission{Request: "p", Behavior: "allow"})
-	spawn, released, crash := of("a", contract.Spawn{}), of("a", contract.Done{Reason: "All is woven."}),
-		of("a", contract.Done{Reason: "crash"})
+	spawn := of("a", contract.Spawn{})
 	result := of("supervisor", contract.Result{Status: contract.StatusComplete})
 	for name, tt := range map[string]struct {
 		all []contract.Line
 		bad bool
 	}{
-		"answered":                        {linesOf(begin, ask, again, result), false},
-		"asked for again":                 {linesOf(begin, ask, begin, ask, again, result), false},
-		"answered by the next process":    {linesOf(begin, ask, begin, again, result), false},
-		"never answered":                  {linesOf(begin, ask), true},
-		"forgotten by the next process":   {linesOf(begin, ask, begin, result), true},
-		"asked for by the one after it":   {linesOf(begin, ask, begin, begin, ask, again, result), false},
-		"ended with the run":              {linesOf(begin, ask, result, begin, result), true},
-		"denied at the end of the run":    {linesOf(begin, ask, begin, again, result, begin, result), false},
-		"started again after a crash":     {linesOf(begin, spawn, crash, spawn, result), false},
-		"let go, and started again":       {linesOf(begin, spawn, released, spawn, result), true},
-		"called back by the next process": {linesOf(begin, spawn, released, begin, spawn, result), false},
-		"an event after the result":       {linesOf(begin, result, spawn), true},
-		"two results":                     {linesOf(begin, result, result), true},
+		"answered":                      {linesOf(begin, ask, again, result), false},
+		"asked for again":               {linesOf(begin, ask, begin, ask, again, result), false},
+		"answered by the next process":  {linesOf(begin, ask, begin, again, result), false},
+		"never answered":                {linesOf(begin, ask), true},
+		"forgotten by the next process": {linesOf(begin, ask, begin, result), true},
+		"asked for by the one after it": {linesOf(begin, ask, begin, begin, ask, again, result), false},
+		"ended with the run":            {linesOf(begin, ask, result, begin, result), true},
+		"denied at the end of the run":  {linesOf(begin, ask, begin, again, result, begin, result), false},
+		"an event after the result":     {linesOf(begin, result, spawn), true},
+		"two results":                   {linesOf(begin, result, result), true},
 	} {
-		r := &round{f: newFigures()}
+		r := &round{}
 		r.checkPermissions(tt.all)
 		if bad := len(r.problems) > 0; bad != tt.bad {
 			t.Errorf("%s: %q", name, r.problems)
@@ -184,37 +135,15 @@ func TestPermissionIsGranted(t *testing.T) {
 	}
 }
 
-// TestFollowUpsAreRun: each follow-up runs once, within its ticks, including those that a follow-up adds.
-func TestFollowUpsAreRun(t *testing.T) {
-	l := &processRun{r: &round{rnd: rand.New(rand.NewPCG(1, 2))}}
-	n := 0
-	for range 20 {
-		l.later(func() { n++ })
-	}
-	l.later(func() { l.later(func() { n += 100 }) })
-	for range 40 {
-		l.tick()
-	}
-	if n != 120 || len(l.followUps) > 0 {
-		t.Errorf("%d, and %d are left", n, len(l.followUps))
-	}
-}
-
-// TestTheHumanActs: the human acts in one of that many rounds, in none of those that have a crash point to
-// reach, and in the same rounds for the same seed.
+// TestTheHumanActs: the human acts in one of that many rounds, and in none of those that have a crash point to reach.
 func TestTheHumanActs(t *testing.T) {
+	each := varieties[slices.IndexFunc(varieties, func(v variety) bool { return v.name == acts })].each
+	defer func(before uint64) { *each = before }(*each)
 	count := func(every uint64, must string) (n int) {
+		*each = every
 		for seed := range uint64(20) {
-			chosen := func() *round {
-				r := &round{o: options{each: map[string]*uint64{acts: &every}}, seed: seed, must: must}
-				r.choose()
-				return r
-			}
-			r := chosen()
-			a, b := r.actions(), chosen().actions()
-			if !slices.Equal(a, b) || (len(a) > 0) != r.is[acts] {
-				t.Errorf("seed %d: %v, and then %v", seed, a, b)
-			}
+			r := &round{seed: seed, must: must}
+			r.choose()
 			n += b2i(r.is[acts])
 		}
 		return n

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -23,7 +21,6 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 	switch b := ev.Body.(type) {
 	case contract.Session:
 		l.resumed, r.run = true, b.Session
-		l.connect()
 		if b.Resumed {
 			l.send("go on", contract.Continue{}) // it may have been paused when its process was killed
 			r.closeAgain = r.sentBack            // the Arbiter may not have got to ruling once more
@@ -48,27 +45,13 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 			r.close(l)
 		}
 	case contract.Message:
-		r.sentBack = r.sentBack || strings.HasPrefix(b.Text, "COMPLETE did not take effect") ||
-			strings.HasPrefix(b.Text, "COMPLETE while the supervisor still checks")
+		r.sentBack = r.sentBack || b.From == contract.Supervisor && strings.HasPrefix(b.Text, "COMPLETE ")
 		if r.sentBack && (b.Kind == "retry" || strings.Contains(b.Text, "none is at work")) {
 			r.closeAgain = true // its process ended, or it forgot
 		}
 		if b.To == contract.Arbiter && b.From != contract.Human {
 			r.close(l)
 		}
-		for token, s := range r.sent {
-			switch {
-			case b.From != contract.Human || s.by != l || s.id != "" || !strings.Contains(b.Text, token):
-			case s.text == actionEdit:
-				s.id = b.MessageID
-				l.send("edit", contract.EditMessage{MessageID: b.MessageID, Text: "changed " + token})
-			case s.text == actionWithdraw:
-				s.id = b.MessageID
-				l.send("withdraw", contract.WithdrawMessage{MessageID: b.MessageID})
-			}
-		}
-	case contract.Withdrawn:
-		maps.DeleteFunc(r.sent, func(_ string, s *sentMessage) bool { return s.id == b.MessageID })
 	case contract.Takeover:
 		if b.State == "open" {
 			l.later(func() { l.send("give back", contract.Detach{ID: ev.ID}) })
@@ -87,16 +70,8 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 			permit()
 		}
 	case contract.Error:
-		if l.filled {
-			l.filled = false
-			_ = l.limitFiles("unlimited") // the process may have ended
-		}
 		if ev.ID == contract.Arbiter && slices.Equal(b.RecoveryOptions, supervisor.ParkedOptions()) {
 			l.send("retry", contract.Choose{Option: "retry"}) // a busy machine: it did not start in time
-		}
-		if r.is[acts] && b.Category == bridge.CatTrust {
-			option := []string{"trust", "without"}[r.rnd.IntN(2)]
-			l.later(func() { l.send("trust", contract.Choose{Option: option}) })
 		}
 	case contract.Result:
 		l.ended = &b
@@ -120,7 +95,7 @@ const closing = "all is woven"
 // followed it went back to the Arbiter before a process was killed.
 func (r *round) close(l *processRun) {
 	for _, s := range r.sent {
-		if s.text == closing && !r.closeAgain && (s.accepted && !s.flipped || s.by == l) {
+		if s.text == closing && !r.closeAgain && (s.accepted || s.by == l) {
 			return
 		}
 	}
@@ -132,10 +107,8 @@ func (r *round) close(l *processRun) {
 
 // The states of an Orchestrator, as its events show them.
 const (
-	summoned = iota + 1
-	down
-	atWork   // it has a message
-	finished // it has handed off or was released
+	atWork   = iota + 1 // it has a message
+	finished            // it has handed off or was released
 )
 
 // follow updates the state of an Orchestrator by an event.
@@ -145,14 +118,11 @@ func (r *round) follow(ev contract.Line) {
 	}
 	switch b := ev.Body.(type) {
 	case contract.Spawn:
-		r.at[ev.ID] = summoned
-		if b.Resumed {
-			r.at[ev.ID] = atWork
-		}
+		r.at[ev.ID] = b2i(b.Resumed) * atWork
 	case contract.Delivered:
 		r.at[ev.ID] = atWork
 	case contract.Done:
-		r.at[ev.ID] = down
+		delete(r.at, ev.ID)
 	case contract.Message:
 		if b.Kind == verdict.KindDone || b.Kind == verdict.KindHandoff {
 			r.at[ev.ID] = finished
@@ -162,35 +132,21 @@ func (r *round) follow(ev contract.Line) {
 	}
 }
 
-// anybody returns an agent at random, either one at work or other, if that is not empty; "" if there is none.
+// anybody returns at random an Orchestrator at work, or another one.
 func (r *round) anybody(other string) string {
-	list := []string{}
-	if other != "" {
-		list = append(list, other)
-	}
-	for _, id := range slices.Sorted(maps.Keys(r.at)) {
-		if r.at[id] == atWork {
-			list = append(list, id)
-		}
-	}
-	if len(list) == 0 {
-		return ""
-	}
+	list := slices.DeleteFunc(slices.Sorted(maps.Keys(r.at)), func(id string) bool { return r.at[id] != atWork })
+	list = append(list, other)
 	return list[r.rnd.IntN(len(list))]
 }
 
-// Actions of the human, in addition to the kills: each process gets some of them, at random lines. An action that
-// begins something ends it at a random time later; answer does that for those of which an event tells.
-const (
-	actionEdit     = "edit"     // a message that is edited, if it was not sent yet
-	actionWithdraw = "withdraw" // a message that is withdrawn
-)
-
+// actions are of the human, in addition to the kills. An action that begins something ends it at a random time later;
+// answer does that for those of which an event tells.
 var actions = []struct {
 	name string
 	do   func(l *processRun)
 }{
-	{"take", takeOver}, {"take", takeOver}, // an agent's session is taken over, and returned
+	// An agent's session is taken over, and returned.
+	{"take", func(l *processRun) { l.send("take", contract.Attach{ID: l.r.anybody(contract.Arbiter)}) }},
 	{"halt", func(l *processRun) { l.send("halt", contract.Halt{}) }},
 	{"pause", func(l *processRun) {
 		l.send("pause", contract.Pause{})
@@ -202,79 +158,26 @@ var actions = []struct {
 			l.urge(id, contract.Stop)
 		}
 	}},
-	{actionEdit, func(l *processRun) { l.sayUnlessDone(actionEdit, contract.Say{Text: actionEdit}) }},
-	{actionWithdraw, func(l *processRun) { l.sayUnlessDone(actionWithdraw, contract.Say{Text: actionWithdraw}) }},
-	{"tamper", func(l *processRun) { l.r.tamper() }}, // the workspace's settings change, and the run asks about them
 }
-
-func takeOver(l *processRun) { l.send("take", contract.Attach{ID: l.r.anybody(contract.Arbiter)}) }
 
 func (l *processRun) urge(id, strength string) {
-	l.sayUnlessDone(strength, contract.Say{To: id, Strength: strength, Text: "a word on the way"})
-}
-
-func (l *processRun) sayUnlessDone(kind string, b contract.Say) {
 	if !l.r.jobDone() {
-		l.say(kind, b)
+		l.say(strength, contract.Say{To: id, Strength: strength, Text: "a word on the way"})
 	}
 }
 
-// plannedAction is an action, and the number of lines before it.
-type plannedAction struct{ action, after int }
-
-// actions selects the actions for a process.
-func (r *round) actions() (list []plannedAction) {
-	if r.is[acts] {
-		for range 2 + r.rnd.IntN(2) {
-			list = append(list, plannedAction{r.rnd.IntN(len(actions)), 5 + r.rnd.IntN(60)})
-		}
-	}
-	return list
-}
-
-// act runs the actions whose line has been reached.
+// act has the human act, now and then.
 func (l *processRun) act() {
-	l.actions = slices.DeleteFunc(l.actions, func(p plannedAction) bool {
-		if l.count < p.after || l.ended != nil {
-			return false
-		}
-		a := actions[p.action]
-		l.r.f.n[acted+a.name]++
-		l.r.logf("line %d, the human's %s", l.count, a.name)
-		a.do(l)
-		return true
-	})
-}
-
-// followUp is a later step: the end of what an action began.
-type followUp struct {
-	ticks int
-	do    func()
-}
-
-// actionTick is the unit of time in which follow-ups wait.
-const actionTick = 50 * time.Millisecond
-
-// later runs f after some ticks.
-func (l *processRun) later(f func()) {
-	l.followUps = append(l.followUps, followUp{ticks: 1 + l.r.rnd.IntN(12), do: f})
-}
-
-// tick runs the follow-ups that are due.
-func (l *processRun) tick() {
-	now := l.followUps
-	l.followUps = nil
-	for _, e := range now {
-		if e.ticks--; e.ticks < 0 {
-			e.do()
-		} else {
-			l.followUps = append(l.followUps, e)
-		}
+	if !l.r.is[acts] || l.ended != nil || l.r.rnd.IntN(60) > 0 {
+		return
 	}
+	a := actions[l.r.rnd.IntN(len(actions))]
+	l.r.f.n[acted+a.name]++
+	l.r.logf("line %d, the human's %s", l.count, a.name)
+	a.do(l)
 }
 
-// tamper changes the workspace's settings to a new text.
-func (r *round) tamper() {
-	r.tampered++
-	r.write(map[string]string{"work/.claude/settings.json": fmt.Sprintf(`{"env":{"THREAD":"%d"}}`, r.tampered)})
+// later has f run a little later, unless the process has ended.
+func (l *processRun) later(f func()) {
+	time.AfterFunc(time.Duration(1+l.r.rnd.IntN(600))*time.Millisecond, func() { l.due <- f })
 }

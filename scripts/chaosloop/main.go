@@ -8,8 +8,8 @@
 // The scripted model runs in this process and so survives every kill. The players are the stand-in, which keeps
 // a ledger, and, in fewer rounds, the real CLI, whose requests to the scripted model are the ledger. Chaosloop
 // waits for conditions; a missed deadline is a failure. The seed printed for each round repeats the round's
-// choices (-seed S -rounds 1, and -at POINT:N:RUN if it had its own crash point), as far as processes that race
-// each other can be repeated.
+// choices (-seed S -rounds 1, and -points POINT if it had its own crash point), as far as processes that race each
+// other can be repeated.
 //
 // One goroutine starts the rounds and adds up their figures. Each round has a goroutine; the first one waits
 // for its end. The round's goroutine waits for the goroutine that reads the stdout of the current process.
@@ -25,7 +25,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -35,43 +34,27 @@ import (
 )
 
 const (
+	mostKills    = 4 // in one job
 	mostTries    = 8 // of a crash point that did not kill
 	mostFailures = 3 // failed rounds; after more of them no new round begins
 )
 
-type options struct {
-	kills, real, perJob, rounds, parallel, clients int
-	each                                           map[string]*uint64 // by variety
-	userHooks, verbose                             bool
-	points, at, claude                             string
-	seed                                           uint64
-}
+var (
+	kills     = flag.Int("kills", 30, "kills in all")
+	realOnes  = flag.Int("real", 1, "rounds with the real CLI, of all")
+	rounds    = flag.Int("rounds", 0, "end after so many jobs (0: when there were enough kills)")
+	parallel  = flag.Int("parallel", 4, "jobs at a time")
+	which     = flag.String("points", "some", "crash points: none, some (at random), all (each at least once), or a name")
+	firstSeed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the first round; each further one adds 1")
+	verbose   = flag.Bool("v", false, "report every process of the run")
+)
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == fakeMake {
 		os.Exit(acptest.RunFake())
 	}
-	o := options{each: map[string]*uint64{}}
-	flag.IntVar(&o.kills, "kills", 30, "kills in all")
-	flag.IntVar(&o.real, "real", 1, "rounds with the real CLI, of all")
-	flag.IntVar(&o.perJob, "per-job", 4, "kills in one job at most")
-	flag.IntVar(&o.rounds, "rounds", 0, "end after so many jobs (0: when there were enough kills)")
-	flag.IntVar(&o.parallel, "parallel", 4, "jobs at a time")
-	flag.StringVar(&o.points, "points", "some",
-		"crash points: none, some (at random), all (each once at least), or one's name")
-	flag.StringVar(&o.at, "at", "",
-		"the first round's crash point, as `POINT:N:RUN`: the Nth time it is passed, in that process (both from 1)")
-	flag.StringVar(&o.claude, "claude", os.Getenv("ARBITER_CLAUDE"), "the real CLI")
-	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the first round; each further one adds 1")
-	for _, v := range varieties {
-		o.each[v.name] = flag.Uint64(v.name, v.each, "in one of so many rounds "+v.about+" (0: in none)")
-	}
-	flag.IntVar(&o.clients, "clients", 4, "in one of so many processes clients connect, follow, hang and die (0: in none)")
-	flag.BoolVar(&o.userHooks, "user-hooks", true,
-		"in rounds with the real CLI, hooks of the user's settings refuse messages, and refuse or rewrite calls")
-	flag.BoolVar(&o.verbose, "v", false, "report every process of the run")
 	flag.Parse()
-	ok, err := run(o)
+	ok, err := run()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 	}
@@ -81,20 +64,14 @@ func main() {
 }
 
 // run plays rounds until there were enough kills, and prints the figures.
-func run(o options) (bool, error) {
-	all := allPoints()
-	wanted, err := choosePoints(o.points, all)
-	if err == nil && o.at != "" {
-		_, _, _, err = parseAt(o.at, all)
-	}
+func run() (bool, error) {
+	wanted, err := choosePoints(*which)
 	switch {
 	case err != nil:
 		return false, err
-	case flag.NArg() > 0:
-		return false, errors.New("takes flags only")
-	case o.parallel < 1:
-		return false, errors.New("-parallel is at least 1")
-	case o.real > 0 && o.claude == "":
+	case flag.NArg() > 0 || *parallel < 1:
+		return false, errors.New("takes flags only, and -parallel is at least 1")
+	case *realOnes > 0 && os.Getenv("ARBITER_CLAUDE") == "":
 		return false, errors.New("no real CLI: scripts/setup installs it, -real 0 does without")
 	}
 	dir, err := os.MkdirTemp("", "arbiter-chaos-")
@@ -108,13 +85,15 @@ func run(o options) (bool, error) {
 	if err := build.Run(); err != nil {
 		return false, fmt.Errorf("build arbiter: %w", err)
 	}
-	f := playAll(o, dir, bin, all, wanted)
-	never, spared := f.print(os.Stdout, all)
+	f := playAll(bin, wanted)
+	missed := f.print(os.Stdout)
 	if f.n["failed rounds"] > 0 {
 		fmt.Println("kept:", dir)
 		return false, nil
 	}
-	missed := o.points == "all" && o.rounds == 0 && len(never)+len(spared) > 0
+	if *which != "all" || *rounds > 0 {
+		missed = false
+	}
 	if missed {
 		fmt.Println("not every crash point was died at")
 	}
@@ -123,33 +102,25 @@ func run(o options) (bool, error) {
 
 // playAll plays rounds, -parallel at a time, until there were enough kills. Each round has its own figures;
 // only this goroutine adds them up.
-func playAll(o options, dir, bin string, all, wanted []string) *figures {
+func playAll(bin string, wanted []string) *figures {
 	f, tries := newFigures(), map[string]int{}
-	done := make(chan *round, o.parallel) // buffered, so that a round that ends does not wait
+	done := make(chan *round, *parallel) // buffered, so that a round that ends does not wait
 	for n, playing := 0, 0; ; {
-		enough := f.count(killed) >= o.kills && n >= o.real && len(wanted) == 0
-		if o.rounds > 0 {
-			enough = n >= o.rounds
+		enough := f.count(killed) >= *kills && n >= *realOnes && len(wanted) == 0
+		if *rounds > 0 {
+			enough = n >= *rounds
 		}
-		if playing < o.parallel && !enough && f.n["failed rounds"] <= mostFailures {
-			r := &round{
-				o: o, bin: bin, points: all, seed: o.seed + uint64(n), enough: f.count(killed) >= o.kills,
-				dir: filepath.Join(dir, fmt.Sprintf("round-%03d", n+1)),
-			}
-			if n < o.real {
-				r.claude = o.claude
-			}
-			switch {
-			case n == 0 && o.at != "":
-				r.must, r.mustN, r.mustAt, _ = parseAt(o.at, all) // run has checked it
-				r.mustAt--
-			case len(wanted) > 0:
-				// Some points are passed only in a run's first process, others only after a resume.
+		if playing < *parallel && !enough && f.n["failed rounds"] <= mostFailures {
+			r := &round{bin: bin, seed: *firstSeed + uint64(n), enough: f.count(killed) >= *kills}
+			if len(wanted) > 0 {
 				r.must, wanted = wanted[0], wanted[1:]
-				r.mustAt, r.mustN = tries[r.must]%2, 1+tries[r.must]/2%2
-				if helpFor(r.must).once() {
-					r.mustN = 1
-				}
+			}
+			if r.must != "" && n > 0 { // it is tried in one way after the other
+				r.seed = r.seed&^3 + uint64(tries[r.must]%4)
+			}
+			r.dir = filepath.Join(filepath.Dir(bin), fmt.Sprintf("round-%03d", n+1))
+			if n < *realOnes {
+				r.claude = os.Getenv("ARBITER_CLAUDE")
 			}
 			r.choose()
 			n, playing = n+1, playing+1
@@ -164,7 +135,10 @@ func playAll(o options, dir, bin string, all, wanted []string) *figures {
 		}
 		r := <-done
 		playing--
-		f.add(r.f)
+		for name, n := range r.f.n {
+			f.n[name] += n
+		}
+		f.gone = max(f.gone, r.f.gone)
 		r.report()
 		if tries[r.must]++; r.must != "" && f.n[died+r.must] == 0 && tries[r.must] < mostTries {
 			wanted = append(wanted, r.must)
@@ -172,48 +146,44 @@ func playAll(o options, dir, bin string, all, wanted []string) *figures {
 	}
 }
 
-// allPoints returns the names of all crash points that a run passes, including those of the journal. TestForkKilled of
-// cmd/arbiter kills at those of a fork.
-func allPoints() []string {
-	names := slices.Clone(journal.CrashPoints)
+// elsewhere are the beginnings of the names of crash points that no job passes of itself: those of a fork, of a disk
+// that is full, of files that are damaged, littered or large, and of a removal. TestForkKilled of cmd/arbiter and
+// TestKilledAtEachPoint of the journal kill at each.
+var elsewhere = []string{"fork.", "journal.commit.truncate.", "journal.damage.", "journal.events.cut.",
+	"journal.events.pack.", "journal.events.free.", "journal.open.tidy.", "journal.remove.", "journal.segment.unlink."}
+
+// points are the crash points that a run passes, including those of the journal.
+var points = func() (names []string) {
+	names = slices.Clone(journal.CrashPoints)
 	for _, p := range crashpoint.Points {
-		if !strings.HasPrefix(p.Name, "fork.") {
-			names = append(names, p.Name)
-		}
+		names = append(names, p.Name)
 	}
-	return names
+	return slices.DeleteFunc(names, func(name string) bool { return beginsWith(name, elsewhere) })
+}()
+
+func beginsWith(name string, beginnings []string) bool {
+	return slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(name, b) })
 }
 
-func choosePoints(which string, all []string) ([]string, error) {
+func choosePoints(name string) ([]string, error) {
 	switch {
-	case which == "none" || which == "some":
+	case name == "none" || name == "some":
 		return nil, nil
-	case which == "all":
-		return slices.Clone(all), nil
-	case slices.Contains(all, which):
-		return []string{which}, nil
+	case name == "all":
+		return slices.Clone(points), nil
+	case slices.Contains(points, name):
+		return []string{name}, nil
 	}
-	return nil, fmt.Errorf("no crash point %q: %s", which, strings.Join(all, " "))
-}
-
-// parseAt parses POINT:N:RUN, as the report of a failed round prints it.
-func parseAt(text string, all []string) (point string, n, run int, err error) {
-	words := strings.Split(text, ":")
-	if len(words) == 3 && slices.Contains(all, words[0]) {
-		n, err = strconv.Atoi(words[1])
-		run, bad := strconv.Atoi(words[2])
-		if err == nil && bad == nil && n > 0 && run > 0 {
-			return words[0], n, run, nil
-		}
-	}
-	return "", 0, 0, fmt.Errorf("-at %s: want POINT:N:RUN", text)
+	return nil, fmt.Errorf("no crash point %q: %s", name, strings.Join(points, " "))
 }
 
 // figures are the results of the rounds.
 type figures struct {
 	n    map[string]int // by the name that is printed
-	gone []time.Duration
+	gone time.Duration  // the longest from the end of arbiter to that of its last process
 }
+
+func newFigures() *figures { return &figures{n: map[string]int{}} }
 
 // The names of some counts begin with these words: of kills by victim, of actions of the human, and of crash points
 // that were reached, and that killed.
@@ -227,23 +197,11 @@ const (
 // countLines are the names of the other counts, as they are printed; those of the last line should be zero.
 var countLines = [][]string{
 	{"rounds", "with the real CLI", "processes of arbiter", "resumes"},
-	{"messages accepted", "seen by their session", "still queued at the end"},
-	{"journals flipped", "transcripts damaged", "requests refused", "calls changed by hooks", "harmed by them"},
+	{"messages accepted", "seen by their session", "still queued at the end", "transcripts damaged"},
 	{"documents passed on", "without a reader", "checks run", "renewals of the Arbiter", "histories of it lost"},
-	{"rounds with another make", "messages written to it", "clients that connected", "lines that they followed"},
+	{"rounds with another make", "messages written to it"},
 	{"failed rounds", "lost", "doubled", "orphans", "two on one session", "failed resumes", "untrue ends",
-		"wrong files", "deadlines missed", "receipts unkept", "documents undelivered", "Arbiters at the same time",
-		"clients that saw other events"},
-}
-
-func newFigures() *figures { return &figures{n: map[string]int{}} }
-
-// add adds the figures of a finished round.
-func (f *figures) add(g *figures) {
-	for name, n := range g.n {
-		f.n[name] += n
-	}
-	f.gone = append(f.gone, g.gone...)
+		"wrong files", "deadlines missed", "receipts unkept", "documents undelivered", "Arbiters at the same time"},
 }
 
 // names returns those that begin with a word.
@@ -260,9 +218,9 @@ func (f *figures) count(word string) (n int) {
 	return n
 }
 
-// print prints the figures, and returns the crash points that were never reached, and those that were reached and
-// killed no process.
-func (f *figures) print(w io.Writer, points []string) (never, spared []string) {
+// print prints the figures, and reports whether there are crash points that were never reached, or that were reached
+// and killed no process.
+func (f *figures) print(w io.Writer) (missed bool) {
 	list := func(names []string, without string) string {
 		var b []string
 		for _, name := range names {
@@ -270,6 +228,7 @@ func (f *figures) print(w io.Writer, points []string) (never, spared []string) {
 		}
 		return strings.Join(b, ", ")
 	}
+	var never, spared []string
 	for _, p := range points {
 		if f.n[hit+p] == 0 {
 			never = append(never, p)
@@ -281,17 +240,9 @@ func (f *figures) print(w io.Writer, points []string) (never, spared []string) {
 	fmt.Fprintf(w, "actions of the human: %s\n", list(f.names(acted), acted))
 	fmt.Fprintf(w, "crash points reached: %d of %d, never: %s; not died at: %s\n", len(points)-len(never), len(points),
 		strings.Join(never, " "), strings.Join(spared, " "))
-	fmt.Fprintf(w, "all gone after arbiter's end: p50 %s, p99 %s\n", f.quantile(0.5), f.quantile(0.99))
+	fmt.Fprintf(w, "all gone after arbiter's end: within %s\n", f.gone.Round(time.Millisecond))
 	for _, names := range countLines {
 		fmt.Fprintln(w, list(names, ""))
 	}
-	return never, spared
-}
-
-func (f *figures) quantile(q float64) time.Duration {
-	if len(f.gone) == 0 {
-		return 0
-	}
-	slices.Sort(f.gone)
-	return f.gone[min(len(f.gone)-1, int(q*float64(len(f.gone))))].Round(time.Millisecond)
+	return len(never)+len(spared) > 0
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -31,23 +33,18 @@ var decidedJob string
 
 // round is one job, in as many processes as it needs.
 type round struct {
-	o      options
 	f      *figures
 	bin    string
 	dir    string
 	seed   uint64
 	rnd    *rand.Rand
 	is     map[string]bool // by variety
-	points []string        // all crash points
-	must   string          // crash point to try in process mustAt, at its mustN-th pass
-	mustAt int
-	mustN  int
-	forced bool   // must was tried
-	enough bool   // earlier rounds have killed enough: kill only at crash points
-	claude string // the real CLI; empty: the stand-in
+	must   string          // crash point to try
+	forced bool            // it was tried
+	enough bool            // earlier rounds have killed enough: kill only at crash points
+	claude string          // the real CLI; empty: the stand-in
 
 	api    *rehearsal.Server
-	refuse *refuser // nil: the API refuses nothing
 	player string
 	env    []string
 	args   []string // of the first process
@@ -60,16 +57,11 @@ type round struct {
 	kills       int
 	processRuns int
 	questions   int
-	landed      bool // the work of isolated Orchestrators was landed in the workspace
-	sentBack    bool // a COMPLETE was sent back: for open points, or a document that was still checked
+	sentBack    bool // a COMPLETE was sent back: for open points, a document that was still checked, or a takeover
 	closeAgain  bool // closing is said again
 	problems    []string
 	sawAgents   bool
-	flipped     bool            // a bit of the journal was flipped on purpose
-	damaged     map[string]bool // sessions whose transcripts were damaged on purpose
-	blurred     bool            // the disk was full: events printed then may be missing in the log
 	at          map[string]int  // state of each Orchestrator
-	tampered    int             // how often the workspace's settings were changed
 	printed     []contract.Line // printed by all processes, as far as compared with the log
 }
 
@@ -78,16 +70,12 @@ type sentMessage struct {
 	text     string
 	by       *processRun
 	accepted bool
-	flipped  bool // accepted before a bit of the journal was flipped
-	id       string
 }
 
 // path returns a path in the round's directory.
 func (r *round) path(names ...string) string {
 	return filepath.Join(append([]string{r.dir}, names...)...)
 }
-
-func (r *round) runDir() string { return r.path("state", "runs", r.run) }
 
 // bad counts and records a fault of arbiter.
 func (r *round) bad(fault, format string, args ...any) {
@@ -101,7 +89,7 @@ func (r *round) fail(format string, args ...any) {
 }
 
 func (r *round) logf(format string, args ...any) {
-	if r.o.verbose {
+	if *verbose {
 		fmt.Fprintf(os.Stderr, "  %s: %s\n", filepath.Base(r.dir), fmt.Sprintf(format, args...))
 	}
 }
@@ -109,16 +97,10 @@ func (r *round) logf(format string, args ...any) {
 // play prepares the round, runs arbiter until the job is complete, and checks.
 func (r *round) play() {
 	r.f.n["rounds"]++
-	r.sent, r.at, r.damaged = map[string]*sentMessage{}, map[string]int{}, map[string]bool{}
+	r.sent, r.at = map[string]*sentMessage{}, map[string]int{}
 	if r.prepare(); len(r.problems) == 0 {
 		r.playRuns()
-		r.land()
 		r.check()
-		r.remove()
-	}
-	if r.refuse != nil {
-		r.refuse.Close()
-		r.f.n["requests refused"] += r.refuse.refused
 	}
 	if r.api != nil {
 		r.try(r.api.Close())
@@ -148,16 +130,14 @@ func (r *round) report() {
 	}
 	again := fmt.Sprintf("-seed %d -rounds 1 -real %d", r.seed, b2i(r.claude != ""))
 	for _, v := range varieties {
-		again += fmt.Sprintf(" -%s %d", v.name, *r.o.each[v.name])
+		again += fmt.Sprintf(" -%s %d", v.name, *v.each)
 	}
-	points := "none"
-	if r.o.points == "some" {
+	points := cmp.Or(r.must, "none")
+	if *which == "some" {
 		points = "some"
 	}
-	if again += " -points " + points; r.must != "" {
-		again += fmt.Sprintf(" -at %s:%d:%d", r.must, r.mustN, r.mustAt+1)
-	}
-	fmt.Printf("round %s failed (%s):\n  %s\n", filepath.Base(r.dir), again, strings.Join(r.problems, "\n  "))
+	fmt.Printf("round %s failed (%s -points %s):\n  %s\n", filepath.Base(r.dir), again, points,
+		strings.Join(r.problems, "\n  "))
 }
 
 func b2i(b bool) int {
@@ -193,25 +173,10 @@ func (r *round) prepare() {
 	if r.is[acts] {
 		limit = fmt.Sprintf("export ARBITER_STANDIN_FAULT=limit:1@2 ARBITER_STANDIN_FAULT_ONCE='%s'\n", r.path("tmp"))
 	}
-	// The ledger of the stand-ins lies outside of what a sandbox lets them write.
-	r.player, r.args = r.claude, []string{"--sandbox", "off", "--model", "claude-sonnet-4-5", "--allow", "Bash(*)",
-		"--max-failures", "20", "--env", "ARBITER_STANDIN_LEDGER=" + r.path("ledger"), "--task",
-		"Weave two threads. " + r.token()}
-	if r.claude != "" {
-		r.f.n["with the real CLI"]++
-	} else {
-		r.player = r.path("claude")
-	}
+	r.player = cmp.Or(r.claude, r.path("claude"))
+	r.f.n["with the real CLI"] += b2i(r.claude != "")
 	if r.is[mixed] {
-		self, err := os.Executable()
-		r.try(err)
-		if text = strings.Replace(text, westOfClaude, westOfMake, 1); text == job {
-			r.fail("the job does not begin the western thread")
-		}
-		r.f.n["rounds with another make"]++
-		r.config = []string{"--config", r.path("config.yaml")}
-		r.write(map[string]string{"config.yaml": fmt.Sprintf(
-			"makes:\n  other:\n    like: opencode\n    command: ['%s', %s]\n", self, fakeMake)})
+		text = r.prepareMake()
 	}
 	r.write(map[string]string{"work/.": "", "home/.": "", "state/.": "", "tmp/.": "", "job.yaml": text,
 		"claude": fmt.Sprintf("#!/bin/sh\n%sexec '%s' stand-in \"$@\"\n", limit, r.bin)})
@@ -219,30 +184,20 @@ func (r *round) prepare() {
 	_, begun := r.git("init", "--quiet")
 	_, committed := r.git("-c", "user.name=chaos", "-c", "user.email=chaos@localhost", "commit", "--quiet",
 		"--allow-empty", "-mempty")
-	sc, loaded := rehearsal.Load(r.path("job.yaml"))
-	if r.try(begun, committed, loaded); loaded != nil {
+	sc, err := rehearsal.Load(r.path("job.yaml"))
+	if err == nil {
+		r.api, err = rehearsal.Start(sc, rehearsal.Options{Record: true})
+	}
+	if r.try(begun, committed, err); err != nil {
 		return
 	}
-	var err error
-	if r.api, err = rehearsal.Start(sc, rehearsal.Options{Record: true}); err != nil {
-		r.try(err)
-		return
-	}
-	base := r.api.URL()
-	if r.is[refuses] {
-		r.refuse = newRefuser(base)
-		base = r.refuse.URL
-	}
+	r.args = []string{"--sandbox", "off", "--model", "claude-sonnet-4-5", "--allow", "Bash(*)", "--max-failures", "20",
+		"--task", "Weave two threads. " + r.token(), "--claude", r.player}
 	if r.is[hosted] {
 		r.prepareHost()
 	}
-	if r.is[meddling] {
-		r.prepareUserHooks()
-	}
-	r.args = append(r.args, "--claude", r.player)
 	if r.is[acts] {
-		r.args = append(r.args, "--trust", "--max-wait", "1m")
-		r.tamper()
+		r.args = append(r.args, "--max-wait", "1m")
 	} else {
 		r.args = append(r.args, "--allow", "Write")
 	}
@@ -256,19 +211,15 @@ func (r *round) prepare() {
 	r.env = []string{
 		r.mark, "PATH=" + os.Getenv("PATH"), "HOME=" + r.path("home"), "CLAUDE_CONFIG_DIR=" + r.path("home", ".claude"),
 		"XDG_CACHE_HOME=" + r.path("home", ".cache"), "TMPDIR=" + r.path("tmp"), "LANG=C.UTF-8",
-		"ANTHROPIC_BASE_URL=" + base, "ANTHROPIC_API_KEY=" + r.api.Key(),
-		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "NO_PROXY=127.0.0.1",
-		"no_proxy=127.0.0.1", "ARBITER_STATE_DIR=" + r.path("state"),
+		"ANTHROPIC_BASE_URL=" + r.api.URL(), "ANTHROPIC_API_KEY=" + r.api.Key(),
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
+		"ARBITER_STATE_DIR=" + r.path("state"),
 	}
 }
 
 // playRuns starts processes until the run is complete.
 func (r *round) playRuns() {
-	for ; ; r.processRuns++ {
-		if r.processRuns > r.o.perJob+8 {
-			r.bad("failed resumes", "not complete after %d processes", r.processRuns)
-			return
-		}
+	for ; r.processRuns <= mostKills+8; r.processRuns++ {
 		p := r.plan()
 		l, err := r.start(p.crashAt)
 		if err != nil {
@@ -283,16 +234,13 @@ func (r *round) playRuns() {
 		}
 		r.loseTranscript()
 	}
+	r.bad("failed resumes", "not complete after %d processes", r.processRuns)
 }
 
 // playHuman plays the human during one process of arbiter, and kills the plan's victim. It reports whether
 // another process is needed.
 func (r *round) playHuman(l *processRun, p plan) bool {
-	timer, whole, tick := time.NewTimer(waitTimeout), time.NewTimer(longestProcess), time.NewTicker(actionTick)
-	defer timer.Stop()
-	defer whole.Stop()
-	defer tick.Stop()
-	struck := false
+	timer, began, struck := time.NewTimer(waitTimeout), time.Now(), false
 	for {
 		stuck := ""
 		select {
@@ -300,19 +248,19 @@ func (r *round) playHuman(l *processRun, p plan) bool {
 			if !ok {
 				return r.checkEnded(l, p, struck)
 			}
-			timer.Reset(waitTimeout)
+			if timer.Reset(waitTimeout); time.Since(began) > longestProcess {
+				stuck = fmt.Sprintf("events, and no end within %s", longestProcess)
+			}
 			l.count++
 			r.answer(l, ev)
 			if !struck && p.victim != "" && l.count >= p.after {
-				struck = r.strike(l, p)
+				struck = r.strike(l, p.victim)
 			}
 			l.act()
-		case <-tick.C:
-			l.tick()
+		case f := <-l.due:
+			f()
 		case <-timer.C:
 			stuck = fmt.Sprintf("nothing happened within %s", waitTimeout)
-		case <-whole.C:
-			stuck = fmt.Sprintf("events, and no end within %s", longestProcess)
 		}
 		if stuck != "" {
 			_ = l.cmd.Process.Kill()
@@ -325,32 +273,126 @@ func (r *round) playHuman(l *processRun, p plan) bool {
 	}
 }
 
-// jobDone reports whether the job's files exist: on the run branch, if the Orchestrators are isolated.
-func (r *round) jobDone() bool {
-	read := func(name string) ([]byte, error) { return os.ReadFile(r.path("work", name)) }
-	if r.is[isolated] && !r.landed {
-		read = func(name string) ([]byte, error) {
-			return r.git("cat-file", "-p", fmt.Sprintf("refs/heads/arbiter/%.8s/main:%s", r.run, name))
+// plan says what happens to one process of arbiter.
+type plan struct {
+	victim  string // see targets; "" for none or a crash point alone
+	after   int    // number of lines before it
+	crashAt string
+}
+
+// needs are of crash points, by the beginning of their names, that a process does not reach otherwise: the round is of
+// that variety, or that victim is struck in the same process.
+var needs = []struct{ points, variety, victim string }{
+	{points: "loop.decide", variety: decided},
+	{points: "loop.place", variety: isolated}, {points: "loop.merge", variety: isolated},
+	{points: "loop.bridge.", victim: "bridge"},
+	{points: "loop.inspect", victim: "human"},
+}
+
+func needOf(point string) (need struct{ points, variety, victim string }) {
+	for _, n := range needs {
+		if strings.HasPrefix(point, n.points) {
+			need = n
 		}
 	}
+	return need
+}
+
+// plan makes the plan for the next process. The last processes of a job are not killed. Some points are passed only in
+// a run's first process, others only after a resume: the seed says in which this one is tried, and at which pass.
+func (r *round) plan() plan {
+	mustAt, mustN, need := int(r.seed%2), 1+int(r.seed/2%2), needOf(r.must)
+	if need.victim != "" {
+		mustN = 1 // it occurs once
+	}
+	switch {
+	case r.kills >= mostKills:
+		return plan{}
+	case r.must != "" && r.processRuns < mustAt: // so that there is another process
+		return plan{victim: "arbiter", after: 15 + r.rnd.IntN(20)}
+	case r.must != "" && !r.forced:
+		r.forced = true
+		return plan{crashAt: fmt.Sprintf("%s:%d", r.must, mustN), victim: need.victim, after: 2 + r.rnd.IntN(20)}
+	case r.must != "" && r.enough:
+		return plan{}
+	case *which == "some" && r.rnd.IntN(3) == 0:
+		return plan{crashAt: fmt.Sprintf("%s:%d", points[r.rnd.IntN(len(points))], 1+r.rnd.IntN(6))}
+	}
+	list := []string{"arbiter", "arbiter", "arbiter", "bridge", "agent", "agent", "all", "int", "term", "human"}
+	return plan{victim: list[r.rnd.IntN(len(list))], after: 1 + r.rnd.IntN(50)}
+}
+
+// targets returns the processes that are killed; none or a zero: there are none yet.
+func (r *round) targets(l *processRun, victim string) (pids []int) {
+	for _, a := range r.agents() {
+		pids = append(pids, a.pid)
+	}
+	switch victim {
+	case "bridge":
+		return []int{l.findBridge()}
+	case "agent":
+		r.rnd.Shuffle(len(pids), func(i, j int) { pids[i], pids[j] = pids[j], pids[i] })
+		return pids[:min(len(pids), 1)]
+	case "all":
+		return append(pids, l.cmd.Process.Pid, l.findBridge())
+	}
+	return []int{l.cmd.Process.Pid}
+}
+
+// strike kills a victim, and reports whether it could.
+func (r *round) strike(l *processRun, victim string) bool {
+	if victim == "human" {
+		if !r.dismiss(l) {
+			return false
+		}
+	} else {
+		targets := r.targets(l, victim)
+		if len(targets) == 0 || slices.Contains(targets, 0) {
+			return false
+		}
+		sig := syscall.SIGKILL
+		switch victim {
+		case "int":
+			sig = syscall.SIGINT
+		case "term":
+			sig = syscall.SIGTERM
+		}
+		for _, pid := range targets {
+			_ = syscall.Kill(pid, sig)
+		}
+	}
+	r.kills++
+	r.f.n[killed+victim]++
+	r.logf("line %d, %s", l.count, victim)
+	return true
+}
+
+// dismiss has the human end an Orchestrator that is at work; the supervisor then finds out what it has done. It
+// does nothing if Orchestrators have their own directories: the scripted successor would make all files, the
+// human would end the job because they exist, but a check of unmerged work would rightly keep the job open
+// until the limit of Orchestrators is reached.
+func (r *round) dismiss(l *processRun) bool {
+	id := r.anybody("")
+	if id == "" || r.is[isolated] || r.is[hosted] || r.jobDone() {
+		return false
+	}
+	r.at[id] = finished
+	l.send("dismiss", contract.Kill{ID: id})
+	return true
+}
+
+// jobDone reports whether the job's files exist: on the run branch, if the Orchestrators are isolated.
+func (r *round) jobDone() bool {
 	for name, want := range map[string]string{"east.txt": "east\n", "west.txt": "west\n"} {
-		if got, err := read(name); err != nil || string(got) != want {
+		got, err := os.ReadFile(r.path("work", name))
+		if r.is[isolated] {
+			got, err = r.git("cat-file", "-p", fmt.Sprintf("refs/heads/arbiter/%.8s/main:%s", r.run, name))
+		}
+		if err != nil || string(got) != want {
 			return false
 		}
 	}
 	return true
-}
-
-// land merges the work of isolated Orchestrators into the branch that is checked out.
-func (r *round) land() {
-	if !r.is[isolated] || r.flipped || r.run == "" || len(r.problems) > 0 {
-		return
-	}
-	// Its agents write with commands, and some of its checks are made to fail.
-	out, text, code := r.command(nil, "land", "--force", "--include", ".", "--no-receipts", r.run)
-	if r.landed = true; code != 0 || !r.jobDone() {
-		r.bad("wrong files", "landed with %d: %s%s", code, out, text)
-	}
 }
 
 // git runs git in the workspace.
@@ -358,14 +400,14 @@ func (r *round) git(args ...string) ([]byte, error) {
 	return exec.Command("git", append([]string{"-C", r.path("work")}, args...)...).Output()
 }
 
-// command runs an arbiter command, and returns its exit code: -1 if a signal killed it.
-func (r *round) command(env []string, args ...string) (stdout, stderr string, code int) {
+// command runs an arbiter command, and returns its exit code: -1 if it could not run.
+func (r *round) command(args ...string) (stdout, stderr string, code int) {
 	cmd := exec.Command(r.bin, args...)
-	cmd.Env, cmd.Dir = append(slices.Clone(r.env), env...), r.path("work")
+	cmd.Env, cmd.Dir = r.env, r.path("work")
 	var out, errs strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); cmd.ProcessState == nil {
-		return "", err.Error(), -2
+		return "", err.Error(), -1
 	}
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }

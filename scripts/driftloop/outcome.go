@@ -10,44 +10,30 @@ import (
 	"strings"
 )
 
-// The states of a behaviour.
+// The states of a behaviour, with the first line of a failure after them.
 const (
 	ok       = "ok"
 	second   = "ok (2nd try)"
 	differs  = "differs"
 	notThere = "not there"
+	seen     = "seen" // on the wire
 )
 
-// cell is the state of one behaviour with one version.
-type cell struct {
-	State  string
-	Reason string `json:",omitempty"` // first line of the failure
-}
-
-// outcome is the result of a run of go test.
-type outcome struct {
-	cells    map[string]cell // by test
-	oddities []string        // frames and requests that the driver did not know
-}
-
-// line is a line of go test -json.
-type line struct {
-	Action, Test, Output, Key, Value string
-}
+// cells are the states of behaviours with one version, by test.
+type cells map[string]string
 
 // reasonLine matches a line in which a test says why it failed.
 var reasonLine = regexp.MustCompile(`^\s+[\w.-]+\.go:\d+: (.*\S)`)
 
-// read reads the output of go test -json. A test that began and did not end (because of the deadline, or
-// because another test panicked) counts as differing; a skipped test counts as not there.
-func read(r io.Reader, subtests bool) (*outcome, error) {
-	o := &outcome{cells: map[string]cell{}}
-	reasons := map[string]string{}
-	d := json.NewDecoder(r)
-	for {
-		var l line
+// read reads the output of go test -json, and adds the frames and requests that the driver did not know to what the
+// wire showed. A test that began and did not end (because of the deadline, or because another test panicked) counts as
+// differing; a skipped test counts as not there.
+func read(r io.Reader, subtests bool, wire cells) (cells, error) {
+	all, reasons := cells{}, map[string]string{}
+	for d := json.NewDecoder(r); ; {
+		var l struct{ Action, Test, Output, Key, Value string }
 		if err := d.Decode(&l); err == io.EOF {
-			break
+			return all, nil
 		} else if err != nil {
 			return nil, fmt.Errorf("read go test -json: %w", err)
 		}
@@ -56,43 +42,38 @@ func read(r io.Reader, subtests bool) (*outcome, error) {
 		if subtests {
 			row, whole = parts[1], parts[2] == ""
 		}
+		state := map[string]string{"pass": ok, "fail": differs, "skip": notThere}[l.Action]
 		switch {
 		case row == "":
 		case l.Action == "run" && whole:
-			o.cells[row] = cell{State: differs, Reason: "it did not end"}
+			all[row] = differs + ": it did not end"
 		case l.Action == "output":
 			if m := reasonLine.FindStringSubmatch(l.Output); m != nil && reasons[row] == "" {
-				reasons[row] = scrub(m[1])
+				reasons[row] = ": " + scrub(m[1])
 			}
 		case l.Action == "attr" && l.Key == "oddity":
-			o.oddities = append(o.oddities, l.Value)
-		case whole && states[l.Action] != "":
-			o.cells[row] = cell{State: states[l.Action]}
-			if l.Action != "pass" {
-				o.cells[row] = cell{states[l.Action], reasons[row]}
-			}
+			wire[l.Value] = seen
+		case whole && state == ok:
+			all[row] = ok
+		case whole && state != "":
+			all[row] = state + reasons[row]
 		}
 	}
-	return o, nil
 }
 
-var states = map[string]string{"pass": ok, "fail": differs, "skip": notThere}
-
 // failed returns the rows that differ.
-func (o *outcome) failed() []string {
-	rows := slices.Sorted(maps.Keys(o.cells))
-	return slices.DeleteFunc(rows, func(row string) bool { return o.cells[row].State != differs })
+func (c cells) failed() []string {
+	rows := slices.Sorted(maps.Keys(c))
+	return slices.DeleteFunc(rows, func(row string) bool { return !strings.HasPrefix(c[row], differs) })
 }
 
 // takeOver replaces results by those of a second try.
-func (o *outcome) takeOver(again *outcome) {
-	for row, c := range again.cells {
-		if c.State == ok {
-			c.State = second
+func (c cells) takeOver(again cells) {
+	for row, state := range again {
+		if c[row] = state; state == ok {
+			c[row] = second
 		}
-		o.cells[row] = c
 	}
-	o.oddities = append(o.oddities, again.oddities...)
 }
 
 // scrubs replace parts of a reason that differ from run to run and from machine to machine.
@@ -134,7 +115,7 @@ func (o object) at(path ...string) object {
 // recordObservations records what the CLI's lines in a recording ("< …") show: kinds of frames with their fields,
 // requests, and the abilities that the CLI lists. It ignores the contents of fields that come from the model, the
 // user or a tool.
-func recordObservations(raw []byte, seen map[string]bool) {
+func recordObservations(raw []byte, wire cells) {
 	for l := range strings.Lines(string(raw)) {
 		text, theirs := strings.CutPrefix(l, "< ")
 		var f object
@@ -152,31 +133,12 @@ func recordObservations(raw []byte, seen map[string]bool) {
 			of += "/" + sub
 		}
 		for name, value := range about {
-			seen["`"+name+"` in "+of] = true
+			wire["`"+name+"` in "+of] = seen
 			if list, _ := value.([]any); name == "capabilities" || name == "tools" {
 				for _, ability := range list {
-					seen[fmt.Sprintf("`%v` among %s", ability, name)] = true
+					wire[fmt.Sprintf("`%v` among %s", ability, name)] = seen
 				}
 			}
 		}
 	}
-}
-
-// allSeen returns what some versions showed and others did not, and the number of facts that all versions
-// showed.
-func allSeen(found []findings) (differ []string, same int) {
-	count := map[string]int{}
-	for _, f := range found {
-		for observation := range f.wire {
-			count[observation]++
-		}
-	}
-	for _, observation := range slices.Sorted(maps.Keys(count)) {
-		if count[observation] == len(found) {
-			same++
-		} else {
-			differ = append(differ, observation)
-		}
-	}
-	return differ, same
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // table is the results of several versions, the oldest first.
@@ -38,87 +37,47 @@ func (t table) render() string {
 		t.part(&b, s.title)
 	}
 	t.part(&b, recording)
-	t.wire(&b)
+	t.part(&b, onTheWire)
 	return b.String()
 }
 
-// part writes the table of one suite.
+// part writes a part of the table. Of what was seen on the wire it leaves out what is the same in all versions, whether
+// or not the driver reads it.
 func (t table) part(b *strings.Builder, title string) {
-	union := map[string]bool{}
+	union := cells{}
 	for _, f := range t.found {
-		for row := range f.cells[title] {
-			union[row] = true
-		}
+		maps.Copy(union, f[title])
 	}
 	if len(union) == 0 {
 		return // it was not run
 	}
 	var odd, even []string
 	for _, row := range slices.Sorted(maps.Keys(union)) {
-		isOdd := func(f findings) bool { return !slices.Contains([]string{ok, second}, f.cells[title][row].State) }
+		isOdd := func(f findings) bool { return !slices.Contains([]string{ok, second, seen}, f[title][row]) }
 		if slices.ContainsFunc(t.found, isOdd) {
 			odd = append(odd, row)
 		} else {
 			even = append(even, row)
 		}
 	}
-	fmt.Fprintf(b, "\n## %s\n\n%d behaviours, of which %d differ somewhere.\n\n", title, len(union), len(odd))
-	t.header(b, "behaviour")
-	for _, row := range append(odd, even...) {
-		fmt.Fprintf(b, "| %s |", words(row))
-		for _, f := range t.found {
-			c := f.cells[title][row]
-			text := cmp.Or(c.State, notThere)
-			if c.Reason != "" {
-				text += ": " + cellText(c.Reason)
-			}
-			b.WriteString(" " + text + " |")
-		}
-		b.WriteString("\n")
+	rows, what, absent := append(odd, even...), "behaviour", notThere
+	about := fmt.Sprintf("%d behaviours, of which %d differ somewhere.", len(union), len(odd))
+	if title == onTheWire {
+		rows, what, absent = odd, "what", "–"
+		about = fmt.Sprintf("Seen in the recorded plays: fields of frames, of requests and of answers to ours, tools, "+
+			"capabilities; and what the\ndriver did not know, in any test. %d are the same in all of these versions; "+
+			"the others:", len(even))
 	}
-}
-
-// wire writes where the frames of the versions differ, whether or not the driver reads those fields.
-func (t table) wire(b *strings.Builder) {
-	differ, same := allSeen(t.found)
-	if len(differ)+same == 0 {
-		return
-	}
-	fmt.Fprintf(b, "\n## What the CLI says\n\nSeen in the recorded plays: fields of frames, of requests and of "+
-		"answers to ours, tools, capabilities; and what the\n"+
-		"driver did not know, in any test. %d are the same in all of these versions; the others:\n\n", same)
-	t.header(b, "what")
-	for _, observation := range differ {
-		fmt.Fprintf(b, "| %s |", cellText(observation))
-		for _, f := range t.found {
-			b.WriteString(map[bool]string{true: " seen |", false: " – |"}[f.wire[observation]])
-		}
-		b.WriteString("\n")
-	}
-}
-
-func (t table) header(b *strings.Builder, first string) {
-	fmt.Fprintf(b, "| %s | %s |\n|%s\n", first, strings.Join(t.versions, " | "),
+	fmt.Fprintf(b, "\n## %s\n\n%s\n\n| %s | %s |\n|%s\n", title, about, what, strings.Join(t.versions, " | "),
 		strings.Repeat("---|", len(t.versions)+1))
-}
-
-// cellText escapes the character that would end a cell of a table.
-func cellText(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
-
-// words makes words from a test's name: TestLiveAPIErrors becomes "api errors".
-func words(name string) string {
-	name = strings.TrimPrefix(strings.TrimPrefix(name, "Test"), "Live")
-	runes := []rune(name)
-	var b strings.Builder
-	for i, r := range runes {
-		switch {
-		case r == '-' || r == '_':
-			r = ' '
-		case i > 0 && unicode.IsUpper(r) &&
-			(unicode.IsLower(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])):
-			b.WriteByte(' ')
+	for _, row := range rows {
+		fmt.Fprintf(b, "| %s |", escaped(row))
+		for _, f := range t.found {
+			fmt.Fprintf(b, " %s |", escaped(cmp.Or(f[title][row], absent)))
 		}
-		b.WriteRune(unicode.ToLower(r))
+		b.WriteString("\n")
 	}
-	return b.String()
 }
+
+// escaped escapes the character that would end a cell of a table.
+func escaped(s string) string { return strings.ReplaceAll(s, "|", "\\|") }

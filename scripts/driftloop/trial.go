@@ -17,13 +17,10 @@ type suite struct {
 	subtests        bool   // rows are subtests, otherwise tests
 }
 
-// file is the name of the file with a suite's output, and again that of the second try of its failed tests.
-func (s suite) file() string  { return filepath.Base(s.pkg) + ".json" }
-func (s suite) again() string { return filepath.Base(s.pkg) + "-again.json" }
-
+// The other parts of the table.
 const (
-	recording    = "Recorded plays"
-	capturesFile = "captures.json"
+	recording = "Recorded plays"
+	onTheWire = "What the CLI says"
 )
 
 var suites = []suite{
@@ -42,103 +39,73 @@ var suites = []suite{
 // scenarios are played by arbiter itself while the protocol is recorded.
 var scenarios = []string{"small-job", "parallel", "generations"}
 
-// programs are built once for all versions: a test binary for each suite, arbiter, and the recorder. They
-// accept any version of the CLI.
-type programs struct {
-	dir, root string
-}
+// anyVersion makes the driver accept any version of the CLI.
+const anyVersion = "-X github.com/arbiter-cli/arbiter/bridge/claude.oldest=0.0.0"
 
-func build() (programs, error) {
-	p := programs{}
-	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
+// build builds arbiter and the recorder into a new directory, once for all versions.
+func build() (dir string, err error) {
+	if dir, err = os.MkdirTemp("", "arbiter-drift-"); err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-ldflags", anyVersion, "-o", dir, "./cmd/arbiter",
+		"./scripts/record").CombinedOutput()
 	if err != nil {
-		return p, fmt.Errorf("find the module: %w", err)
+		err = fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	if p.dir, err = os.MkdirTemp("", "arbiter-drift-"); err != nil {
-		return p, err
-	}
-	p.root = strings.TrimSpace(string(root))
-	ldflags := "-X github.com/arbiter-cli/arbiter/bridge/claude.oldest=0.0.0"
-	builds := [][]string{{"build", "-o", p.path("arbiter"), "./cmd/arbiter"},
-		{"build", "-o", p.path("record"), "./scripts/record"}}
-	for _, s := range suites {
-		builds = append(builds, []string{"test", "-c", "-o", p.path(s.pkg), s.pkg})
-	}
-	for _, args := range builds {
-		cmd := exec.Command("go", append([]string{args[0], "-ldflags", ldflags}, args[1:]...)...)
-		cmd.Dir = p.root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return p, fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, out)
-		}
-	}
-	return p, nil
-}
-
-// path returns the path of a program; a test binary is named by its package.
-func (p programs) path(name string) string {
-	if strings.HasPrefix(name, "./") {
-		name += ".test"
-	}
-	return filepath.Join(p.dir, filepath.Base(name))
+	return dir, err
 }
 
 // trial is the trial of one version.
 type trial struct {
-	programs
+	dir             string // of arbiter and the recorder
 	version, claude string
-	dir             string // directory of the kept files
-	short, again    bool
+	short           bool
+	captures        string // directory of recordings
 }
 
-// run writes the files that gather reads.
-func (t trial) run() error {
-	if !t.again {
-		if err := errors.Join(os.RemoveAll(t.dir), os.MkdirAll(t.dir, 0o755)); err != nil {
-			return err
-		}
+func (t trial) run() (findings, error) {
+	var err error
+	if t.captures, err = os.MkdirTemp(t.dir, "captures-"); err != nil {
+		return nil, err
 	}
+	f := findings{onTheWire: {}, recording: {}}
 	for _, s := range suites {
 		pattern := s.run
 		if t.short {
 			pattern = s.core
 		}
-		if !t.again {
-			if err := t.test(s, pattern, s.file()); err != nil {
-				return err
-			}
+		first, err := t.test(s, pattern, f[onTheWire])
+		if err == nil && len(first) == 0 {
+			err = fmt.Errorf("no test of %s ran", s.pkg)
 		}
-		if err := t.second(s); err != nil {
-			return err
+		if failed := first.failed(); len(failed) > 0 {
+			var more cells
+			more, err = t.test(s, again(s, failed), f[onTheWire])
+			first.takeOver(more)
 		}
-	}
-	if t.again {
-		return nil
+		if err != nil {
+			return nil, err
+		}
+		f[s.title] = first
 	}
 	for _, s := range scenarios {
 		t.logf("recording %s", s)
-		if err := t.command(t.root, s+".out", t.path("record"), "-arbiter", t.path("arbiter"), "-claude", t.claude,
-			"-out", t.dir, s); err != nil {
-			if err := os.WriteFile(filepath.Join(t.dir, s+".err"), []byte(err.Error()), 0o644); err != nil {
-				return err
-			}
+		f[recording][s] = ok
+		if _, err := t.command(filepath.Join(t.dir, "record"), "-arbiter", filepath.Join(t.dir, "arbiter"), "-claude",
+			t.claude, "-out", t.captures, s); err != nil {
+			f[recording][s] = differs + ": " + scrub(err.Error())
 		}
 	}
-	return t.test(suites[0], "^TestCaptures$", capturesFile)
-}
-
-// second repeats the failed tests of a suite.
-func (t trial) second(s suite) error {
-	first, err := readFile(filepath.Join(t.dir, s.file()), s.subtests)
-	if err != nil {
-		return err
+	frames, err := t.test(suites[0], "^TestCaptures$", f[onTheWire])
+	f[recording]["every frame is known"] = frames["TestCaptures"]
+	files, bad := filepath.Glob(filepath.Join(t.captures, "*.wire"))
+	err = errors.Join(err, bad)
+	for _, file := range files {
+		raw, bad := os.ReadFile(file)
+		err = errors.Join(err, bad)
+		recordObservations(raw, f[onTheWire])
 	}
-	if len(first.cells) == 0 {
-		return fmt.Errorf("no test of %s ran", s.pkg)
-	}
-	if failed := first.failed(); len(failed) > 0 {
-		return t.test(s, again(s, failed), s.again())
-	}
-	return nil
+	return f, err
 }
 
 // again returns the -run pattern for a suite's rows.
@@ -150,34 +117,29 @@ func again(s suite, rows []string) string {
 	return pattern
 }
 
-// test runs tests of a suite's package and keeps their output. A failed test is not an error.
-func (t trial) test(s suite, pattern, file string) error {
+// test runs tests of a suite's package. A failed test is not an error.
+func (t trial) test(s suite, pattern string, wire cells) (cells, error) {
 	t.logf("%s -run %s", s.pkg, pattern)
-	err := t.command(filepath.Join(t.root, s.pkg), file, "go", "tool", "test2json", t.path(s.pkg), "-test.v=test2json",
-		"-test.parallel", "6", "-test.timeout", "30m", "-test.skip", "/^stand-in$|//^stand-in$", "-test.run", pattern)
-	if _, failed := errors.AsType[*exec.ExitError](err); failed {
-		return nil
+	out, err := t.command("go", "test", "-json", "-count", "1", "-vet", "off", "-ldflags", anyVersion, "-parallel", "6",
+		"-timeout", "30m", "-skip", "/^stand-in$|//^stand-in$", "-run", pattern, s.pkg)
+	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
+		return nil, err
 	}
-	return err
+	return read(bytes.NewReader(out), s.subtests, wire)
 }
 
-// command runs a program in a directory and keeps what it writes to stdout.
-func (t trial) command(dir, file, name string, args ...string) error {
-	out, err := os.Create(filepath.Join(t.dir, file))
-	if err != nil {
-		return err
-	}
-	defer out.Close()
+// command runs a program, and returns what it writes to stdout.
+func (t trial) command(name string, args ...string) ([]byte, error) {
 	cmd := exec.Command(name, args...)
-	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "ARBITER_CLAUDE="+t.claude, "ARBITER_REQUIRE_CLAUDE=1", "ARBITER_LONG=1",
-		"ARBITER_CAPTURES="+t.dir)
+		"ARBITER_CAPTURES="+t.captures)
 	var errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = out, &errs
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%w: %.2000s", err, errs.String())
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		err = fmt.Errorf("%w: %.2000s", err, errs.String())
 	}
-	return nil
+	return out, err
 }
 
 func (t trial) logf(format string, args ...any) {

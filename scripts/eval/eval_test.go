@@ -31,12 +31,12 @@ func TestGraders(t *testing.T) {
 
 // TestHuman: a question gets the answer of the first pattern that it matches, and a run that only asks is cancelled.
 func TestHuman(t *testing.T) {
-	h, asked := testkit.Must(loadTask("tasks/contra"))(t).human, map[string]int{}
+	h, asked := testkit.Must(loadTask("tasks/contra"))(t).Human, map[string]int{}
 	for _, c := range []struct {
 		event contract.Body
 		want  contract.CommandBody
 	}{
-		{contract.Question{Text: "May I change the test?"}, contract.Say{Text: h.answers[0].text}},
+		{contract.Question{Text: "May I change the test?"}, contract.Say{Text: h[0].Answer}},
 		{contract.Question{Text: "Which colour?"}, contract.Say{Text: "Decide yourself."}},
 		{contract.Question{Text: "Which colour?"}, contract.Say{Text: "Decide yourself."}},
 		{contract.Question{Text: "Which colour?"}, contract.Cancel{}},
@@ -45,7 +45,8 @@ func TestHuman(t *testing.T) {
 			contract.Permit{Request: "r", Behavior: "deny", Message: "Do it without."}},
 		{contract.Notice{Text: "Which colour?"}, nil},
 	} {
-		testkit.Same(t, fmt.Sprintf("the reaction to %+v", c.event), c.want, h.reacts(c.event, asked))
+		testkit.Same(t, fmt.Sprintf("the reaction to %+v", c.event), c.want,
+			testkit.Must(h.reacts(c.event, asked))(t))
 	}
 }
 
@@ -75,8 +76,8 @@ func TestReport(t *testing.T) {
 	}{{"a", "1", 1}, {"a", "2", 1}, {"b", "1", 2}, {"b", "2", 2}, {"c", "1", 1}, {"c", "2", 2}} {
 		at := dir + "/" + c.arm + c.seed
 		testkit.OK(t, errors.Join(os.Mkdir(at, 0o700),
-			writeJSON(at+"/trial.json", Trial{Arm: c.arm, Task: "x", Seed: c.seed}),
-			writeJSON(at+"/grade.json", Grade{Passed: c.passed, Total: 2})))
+			writeJSON(at+"/trial.json",
+				Trial{Arm: c.arm, Task: "x", Seed: c.seed, Grade: Grade{Passed: c.passed, Total: 2}})))
 	}
 	var out strings.Builder
 	testkit.OK(t, report(&out, dir))

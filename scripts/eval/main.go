@@ -6,7 +6,7 @@
 //	scripts/eval/selftest
 //
 // docs/prompts.md says how prompts are changed with it. A trial is a directory: tree/ is what was delivered,
-// trial.json what the run said of it, grade.json what the hidden tests say. selftest plays scripted models and needs no
+// trial.json what the run and the hidden tests said of it. selftest plays scripted models and needs no
 // login.
 package main
 
@@ -23,9 +23,20 @@ import (
 	"time"
 )
 
+var (
+	out     = flag.String("out", "eval", "the directory of the trials")
+	model   = flag.String("model", "", "the model of all agents")
+	program = flag.String("program", "", "the arbiter to measure, such as that of another work tree")
+)
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:])
+	verb := ""
+	if len(os.Args) > 1 {
+		verb = os.Args[1]
+		_ = flag.CommandLine.Parse(os.Args[2:]) // it ends the program at an error
+	}
+	err := run(ctx, verb, flag.Args())
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "eval:", err)
@@ -33,57 +44,45 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string) error {
-	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
-	out := flags.String("out", "eval", "the directory of the trials")
-	model := flags.String("model", "", "the model of all agents")
-	program := flags.String("program", "", "the arbiter to measure, such as that of another work tree")
-	if len(args) == 0 {
-		return errors.New("say run, grade, report or selftest")
-	}
-	if err := flags.Parse(args[1:]); err != nil {
-		return err
-	}
-	switch verb := args[0]; {
-	case verb == "run" && flags.NArg() == 3:
-		t, err := loadTask(filepath.Join(home, flags.Arg(1)))
+func run(ctx context.Context, verb string, args []string) error {
+	switch {
+	case verb == "run" && len(args) == 3:
+		t, err := loadTask(filepath.Join(home, args[1]))
 		if err != nil {
 			return err
 		}
-		trial := Trial{Arm: flags.Arg(0), Task: t.name, Seed: flags.Arg(2), Model: *model}
+		trial := Trial{Arm: args[0], Task: t.name, Seed: args[2], Model: *model, program: *program, env: os.Environ()}
 		dir := filepath.Join(*out, trial.Arm+"-"+trial.Task+"-"+trial.Seed)
-		if err := trial.run(ctx, t, dir, runner{program: *program, env: os.Environ()}); err != nil {
+		if err := trial.run(ctx, t, dir); err != nil {
 			return err
 		}
 		return show(grade(ctx, home, dir))
-	case verb == "grade" && flags.NArg() == 1:
-		return show(grade(ctx, home, flags.Arg(0)))
-	case verb == "report" && flags.NArg() == 1:
-		return report(os.Stdout, flags.Arg(0))
-	case verb == "selftest" && flags.NArg() == 0:
+	case verb == "grade" && len(args) == 1:
+		return show(grade(ctx, home, args[0]))
+	case verb == "report" && len(args) == 1:
+		return report(os.Stdout, args[0])
+	case verb == "selftest" && len(args) == 0:
 		return selftest(ctx, home, plays)
 	}
 	return errors.New("usage: run ARM TASK SEED, grade TRIAL, report DIR, or selftest")
 }
 
-func show(g Grade, err error) error {
-	if err != nil {
-		return err
+func show(t Trial, err error) error {
+	if g := t.Grade; err == nil {
+		fmt.Printf("%d of %d hidden tests pass; failed: %q; false done: %v\n", g.Passed, g.Total, g.Failed, g.FalseDone)
 	}
-	fmt.Printf("%d of %d hidden tests pass; failed: %q; false done: %v\n", g.Passed, g.Total, g.Failed, g.FalseDone)
-	return nil
+	return err
 }
 
 // task is a task: what the human says, the start state, its hidden tests, and solutions to try the tests with.
 type task struct {
 	name, dir, text string
-	human           human
 	USD             float64  `json:"usd"`
 	Minutes         float64  `json:"minutes"`
 	ContextTokens   int      `json:"context_tokens"`
 	Proof           string   `json:"proof"` // a command that holds for the solution
 	Tests           []string `json:"tests"` // visible tests, which nobody should change
-	Parts           int      `json:"parts"` // sessions in which the scripted solution is written
+	Human           human    `json:"human"`
 }
 
 // home is the directory of the tasks: scripts run this program in that of the repository.
@@ -100,12 +99,7 @@ func loadTask(dir string) (task, error) {
 		return t, err
 	}
 	t.text = string(text)
-	if err := readJSON(filepath.Join(dir, "task.json"), &t); err != nil {
-		return t, err
-	}
-	t.Parts = max(t.Parts, 1)
-	t.human, err = loadHuman(dir)
-	return t, err
+	return t, readJSON(filepath.Join(dir, "task.json"), &t)
 }
 
 func (t task) time() time.Duration { return time.Duration(t.Minutes * float64(time.Minute)) }

@@ -19,9 +19,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
 
 // Trial is one attempt at a task, and what it said of itself.
@@ -34,20 +32,15 @@ type Trial struct {
 	Open     []string `json:"open,omitempty"`
 	CostUSD  float64  `json:"cost_usd"`
 	Seconds  float64  `json:"seconds"`
-	Sessions int      `json:"sessions"`
-	HandOffs int      `json:"hand_offs"`
 	// Interventions are questions to the human, and permission requests.
 	Interventions int          `json:"interventions"`
 	Usage         bridge.Usage `json:"usage"`
 	ArbiterUsage  bridge.Usage `json:"arbiter_usage"`
 	Failure       string       `json:"failure,omitempty"` // the harness did not end as it should
-}
+	Grade         Grade        `json:"grade"`
 
-// runner is what a trial runs with.
-type runner struct {
-	program string // arbiter
-	claude  string // empty: of the PATH
-	env     []string
+	program string   // arbiter; empty: of the PATH, as Claude Code is
+	env     []string // of both
 }
 
 // ending asks a model without Arbiter to say how it ended.
@@ -61,19 +54,17 @@ const grace = time.Minute
 const maxLoops = 8
 
 // run runs the trial in a copy of the task's start state, dir/tree.
-func (t *Trial) run(ctx context.Context, task task, dir string, r runner) error {
+func (t *Trial) run(ctx context.Context, task task, dir string) error {
 	tree := filepath.Join(dir, "tree")
 	start := os.DirFS(filepath.Join(task.dir, "repo"))
 	if err := errors.Join(os.MkdirAll(dir, 0o700), os.CopyFS(tree, start)); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"},
-		{"-c", "user.name=eval", "-c", "user.email=eval@localhost", "commit", "-qm", "start"}} {
-		git := exec.CommandContext(ctx, "git", args...)
-		git.Dir = tree
-		if out, err := git.CombinedOutput(); err != nil {
-			return fmt.Errorf("git %s: %w\n%s", args[0], err, out)
-		}
+	git := exec.CommandContext(ctx, "sh", "-c", "git init -q && git add -A && "+
+		"git -c user.name=eval -c user.email=eval@localhost commit -qm start")
+	git.Dir = tree
+	if out, err := git.CombinedOutput(); err != nil {
+		return fmt.Errorf("make a repository: %w\n%s", err, out)
 	}
 	ctx, cancel := context.WithTimeout(ctx, task.time()+grace)
 	defer cancel()
@@ -82,14 +73,14 @@ func (t *Trial) run(ctx context.Context, task task, dir string, r runner) error 
 	switch t.Arm {
 	case "bare", "loop":
 		for range map[string]int{"bare": 1, "loop": maxLoops}[t.Arm] {
-			if err = t.bare(ctx, task, tree, r); err != nil || t.Complete || t.CostUSD >= task.USD {
+			if err = t.bare(ctx, task, tree); err != nil || t.Complete || t.CostUSD >= task.USD {
 				break
 			}
 		}
 	case "single":
-		err = t.arbiter(ctx, task, dir, r, "--max-orchestrators", "1")
+		err = t.arbiter(ctx, task, dir, "--max-orchestrators", "1")
 	case "arbiter":
-		err = t.arbiter(ctx, task, dir, r)
+		err = t.arbiter(ctx, task, dir)
 	}
 	if err != nil {
 		t.Failure = err.Error()
@@ -99,17 +90,15 @@ func (t *Trial) run(ctx context.Context, task task, dir string, r runner) error 
 }
 
 // bare lets Claude Code do the task alone, in one session.
-func (t *Trial) bare(ctx context.Context, task task, tree string, r runner) error {
+func (t *Trial) bare(ctx context.Context, task task, tree string) error {
 	args := []string{"-p", "--output-format", "json", "--permission-mode", "acceptEdits", "--allowedTools", "Bash(*)",
 		"--autocompact", strconv.Itoa(task.ContextTokens), "--max-budget-usd", fmt.Sprint(task.USD)}
 	if t.Model != "" {
 		args = append(args, "--model", t.Model)
 	}
-	ctx, cancel := context.WithTimeout(ctx, task.time())
-	defer cancel()
-	cmd := exec.CommandContext(ctx, cmp.Or(r.claude, "claude"), args...)
+	cmd := exec.CommandContext(ctx, "claude", args...)
 	var stderr bytes.Buffer
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stderr = tree, r.env, strings.NewReader(task.text+ending), &stderr
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stderr = tree, t.env, strings.NewReader(task.text+ending), &stderr
 	out, err := cmd.Output()
 	var said struct {
 		Result string
@@ -119,7 +108,6 @@ func (t *Trial) bare(ctx context.Context, task task, tree string, r runner) erro
 	if json.Unmarshal(out, &said) != nil {
 		return fmt.Errorf("claude: %w: %.300s%.300s", err, out, stderr.String())
 	}
-	t.Sessions++
 	t.CostUSD += said.Cost
 	add(&t.Usage, said.Usage)
 	lines := strings.Split(strings.TrimSpace(said.Result), "\n")
@@ -131,7 +119,7 @@ func (t *Trial) bare(ctx context.Context, task task, tree string, r runner) erro
 }
 
 // arbiter lets Arbiter do the task, with the scripted human.
-func (t *Trial) arbiter(ctx context.Context, task task, dir string, r runner, more ...string) error {
+func (t *Trial) arbiter(ctx context.Context, task task, dir string, more ...string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -143,16 +131,13 @@ func (t *Trial) arbiter(ctx context.Context, task task, dir string, r runner, mo
 	if t.Model != "" {
 		args = append(args, "--model", t.Model)
 	}
-	if r.claude != "" {
-		args = append(args, "--claude", r.claude)
-	}
 	log, err := os.Create(filepath.Join(dir, "events.ndjson"))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, cmp.Or(r.program, "arbiter"), args...)
-	cmd.Env, cmd.Dir = r.env, dir
+	cmd := exec.CommandContext(ctx, cmp.Or(t.program, "arbiter"), args...)
+	cmd.Env, cmd.Dir = t.env, dir
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
 	var stderr bytes.Buffer
@@ -162,7 +147,7 @@ func (t *Trial) arbiter(ctx context.Context, task task, dir string, r runner, mo
 	if err := errors.Join(noCommands, noEvents, cmd.Start()); err != nil {
 		return err
 	}
-	ended, err := t.follow(io.TeeReader(events, log), commands, task.human)
+	ended, err := t.follow(io.TeeReader(events, log), commands, task.Human)
 	if waited := cmd.Wait(); err == nil && !ended {
 		err = fmt.Errorf("arbiter ended without a result: %w\n%.500s", waited, stderr.String())
 	}
@@ -183,12 +168,6 @@ func (t *Trial) follow(events io.Reader, commands io.Writer, h human) (ended boo
 			continue
 		}
 		switch b := l.Event.Body.(type) {
-		case contract.Spawn:
-			t.Sessions++
-		case contract.Message:
-			if b.Kind == verdict.KindHandoff {
-				t.HandOffs++
-			}
 		case contract.Turn:
 			add(&t.Usage, b.Usage)
 			if l.Event.ID == contract.Arbiter {
@@ -198,7 +177,8 @@ func (t *Trial) follow(events io.Reader, commands io.Writer, h human) (ended boo
 			ended, t.CostUSD, t.Open = true, b.CostUSD, append(b.Open, b.Failing...)
 			t.Complete = b.Status == contract.StatusComplete && len(t.Open) == 0
 		}
-		if said := h.reacts(l.Event.Body, asked); said != nil {
+		said, bad := h.reacts(l.Event.Body, asked)
+		if err = errors.Join(err, bad); said != nil {
 			t.Interventions++
 			command, bad := contract.MarshalCommand(contract.Command{Body: said})
 			err = errors.Join(err, bad)
@@ -212,47 +192,17 @@ func add(to *bridge.Usage, u bridge.Usage) {
 	to.CacheRead, to.CacheCreation = to.CacheRead+u.CacheRead, to.CacheCreation+u.CacheCreation
 }
 
-// human is the scripted human of a task: human.yaml maps patterns to answers.
-type human struct {
-	answers []answer
-	silent  bool
-}
-
-type answer struct {
-	to   *regexp.Regexp
-	text string
-}
-
-func loadHuman(dir string) (h human, err error) {
-	path := filepath.Join(dir, "human.yaml")
-	src, err := os.ReadFile(path)
-	if err != nil {
-		return h, err
-	}
-	doc, err := yamldoc.Parse(path, src)
-	if err != nil {
-		return h, err
-	}
-	for _, v := range doc.Values() {
-		for _, f := range v.Fields("patterns of questions, and their answers") {
-			to, err := regexp.Compile(f.Key)
-			if err != nil {
-				return h, fmt.Errorf("%s: %w", path, err)
-			}
-			h.answers = append(h.answers, answer{to, f.Text()})
-		}
-	}
-	return h, doc.Err()
-}
+// human is the scripted human of a task, who answers a question by the first pattern that it matches.
+type human []struct{ Asked, Answer string }
 
 // says answers a question.
-func (h human) says(question string) string {
-	for _, a := range h.answers {
-		if a.to.MatchString(question) {
-			return a.text
+func (h human) says(question string) (string, error) {
+	for _, a := range h {
+		if is, err := regexp.MatchString(a.Asked, question); is || err != nil {
+			return a.Answer, err
 		}
 	}
-	return "Decide yourself."
+	return "Decide yourself.", nil
 }
 
 // patience is how often the human is asked the same before it cancels the run.
@@ -260,21 +210,19 @@ const patience = 3
 
 // reacts returns what the human does about an event; nil: nothing. It allows nothing that the rules of the run do not,
 // and spends no more than the limit. asked counts its questions.
-func (h human) reacts(e contract.Body, asked map[string]int) contract.CommandBody {
-	if h.silent {
-		return nil
-	}
+func (h human) reacts(e contract.Body, asked map[string]int) (contract.CommandBody, error) {
 	switch b := e.(type) {
 	case contract.PermissionRequest:
-		return contract.Permit{Request: b.Request, Behavior: "deny", Message: "Do it without."}
+		return contract.Permit{Request: b.Request, Behavior: "deny", Message: "Do it without."}, nil
 	case contract.Question:
 		switch asked[b.Text]++; {
 		case slices.Contains(b.Options, "finish"):
-			return contract.Choose{Option: "finish"}
+			return contract.Choose{Option: "finish"}, nil
 		case len(b.Options) > 0 || asked[b.Text] >= patience:
-			return contract.Cancel{}
+			return contract.Cancel{}, nil
 		}
-		return contract.Say{Text: h.says(b.Text)}
+		text, err := h.says(b.Text)
+		return contract.Say{Text: text}, err
 	}
-	return nil
+	return nil, nil
 }

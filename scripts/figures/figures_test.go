@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -27,37 +25,27 @@ PASS
 `
 
 func TestRows(t *testing.T) {
-	list := testkit.Must(parse(output))(t)
-	for _, tt := range []struct {
-		row  row
-		want line
-	}{
-		{row{what: "hop", ours: "Hop hop-p50-ns", base: "Hop echo-p50-ns", than: "an echo", most: 1e6},
-			line{"hop", "620 µs", "an echo: 34 µs", "18.2 ×", "≤ 1 ms"}},
-		{row{what: "hop", ours: "Hop hop-p50-ns", base: "Hop echo-p50-ns", than: "an echo", most: 6e5},
-			line{"hop", "620 µs", "an echo: 34 µs", "18.2 ×", "≤ 600 µs **missed**"}},
-		{row{what: "edit", ours: "Decide/mixed/rules=1000/Edit ns/op", base: "Decide/mixed/rules=1000/Edit plain-ns/op",
-			than: "texts", times: 3}, line{"edit", "4.01 µs", "texts: 1.3 µs", "3.09 ×", "≤ 3 × **missed**"}},
-		{row{what: "heap", ours: "Scrollback MB-at-1,000,000", base: "Scrollback MB-at-100,000", than: "fewer"},
-			line{"heap", "6.25 MB", "fewer: 6.5 MB", "0.962 ×", ""}},
-		{row{what: "rest", ours: "Hop hop-p50-ns", base: "Text/ascii B/op", than: "nothing"},
-			line{"rest", "620 µs", "nothing: 0", "", ""}},
+	list := parse(output)
+	for want, row := range map[string]row{
+		"| hop | 620 µs | an echo: 34 µs | 18.2 × | ≤ 1 ms |": {
+			ours: "Hop hop-p50-ns", base: "Hop echo-p50-ns", than: "an echo", most: 1e6},
+		"| hop | 620 µs | an echo: 34 µs | 18.2 × | ≤ 600 µs **missed** |": {
+			ours: "Hop hop-p50-ns", base: "Hop echo-p50-ns", than: "an echo", most: 6e5},
+		"| hop | 4.01 µs | texts: 1.3 µs | 3.09 × | ≤ 3 × **missed** |": {ours: "Decide/mixed/rules=1000/Edit ns/op",
+			base: "Decide/mixed/rules=1000/Edit plain-ns/op", than: "texts", times: 3},
+		"| hop | 6.25 MB | fewer: 6.5 MB | 0.962 × |  |": {
+			ours: "Scrollback MB-at-1,000,000", base: "Scrollback MB-at-100,000", than: "fewer"},
+		"| hop | 620 µs | nothing: 0 |  |  |": {ours: "Hop hop-p50-ns", base: "Text/ascii B/op", than: "nothing"},
 		// Two units of the same measure.
-		{row{what: "mixed", ours: "Text/ascii ns/op", base: "Hop hop-p50-ns", than: "a hop"},
-			line{"mixed", "20.1 µs", "a hop: 620 µs", "0.0324 ×", ""}},
+		"| hop | 20.1 µs | a hop: 620 µs | 0.0324 × |  |": {
+			ours: "Text/ascii ns/op", base: "Hop hop-p50-ns", than: "a hop"},
 	} {
-		got, err := tt.row.read(list)
-		if err != nil {
-			t.Errorf("%s: %v", tt.row.ours, err)
-		} else if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(line{})); diff != "" {
-			t.Errorf("%s: -want +got\n%s", tt.row.ours, diff)
-		}
+		row.what = "hop"
+		testkit.Same(t, row.ours, want+"\n", testkit.Must(row.markdown(list))(t))
 	}
-	for of, want := range map[string]string{"Hop p99-ns": "no p99-ns told by BenchmarkHop",
-		"Probe ns/op": "no run of BenchmarkProbe"} {
-		if _, err := (row{ours: of}).read(list); err == nil || err.Error() != want {
-			t.Errorf("%s: %v, want %s", of, err, want)
-		}
+	for _, of := range []string{"Hop p99-ns", "Probe ns/op"} {
+		_, err := row{ours: of, base: "Hop echo-p50-ns"}.markdown(list)
+		testkit.Fails(t, of, err, of)
 	}
 }
 

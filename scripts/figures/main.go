@@ -8,6 +8,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -22,21 +23,37 @@ func main() {
 	short := flag.Bool("short", false, "a quick look: fewer rounds, and nothing that takes long")
 	only := flag.String("only", "", "only what `REGEXP` matches: the package and the name of a benchmark")
 	flag.Parse()
-	if err := figures(os.Stdout, *short, *only); err != nil {
+	if err := table(os.Stdout, *short, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "figures:", err)
 		os.Exit(1)
 	}
 }
 
-// figures runs the plan and prints its table. A benchmark that fails, or that does not report the figures of
+const head = `# Figures
+
+Printed by ` + "`scripts/bench`" + ` on %d processors, %s, %s/%s, commit %s. The ratio is ours to the baseline of the ` +
+	`same run; figures of two machines compare by it alone.
+
+| what | ours | baseline | ratio | aim |
+|---|---|---|---|---|
+`
+
+// table runs the plan and prints its table. A benchmark that fails, or that does not report the figures of
 // its row, gives an error with its name; the table is printed all the same.
-func figures(w io.Writer, short bool, only string) error {
-	wanted, err := regexp.Compile(only)
-	if err != nil {
-		return fmt.Errorf("-only: %w", err)
+func table(w io.Writer, short bool, only string) error {
+	wanted, wrong := regexp.Compile(only)
+	if wrong != nil {
+		return fmt.Errorf("-only: %w", wrong)
 	}
-	var lines []line
-	var wrong []string
+	commit, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude=*").Output()
+	if err != nil {
+		return fmt.Errorf("git describe: %w", err)
+	}
+	made := strings.TrimSpace(string(commit))
+	if short {
+		made += ", a quick look"
+	}
+	fmt.Fprintf(w, head, runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH, made)
 	for _, r := range plan {
 		if !wanted.MatchString(r.pkg+" "+r.bench) || short && r.brief == "" {
 			continue
@@ -45,55 +62,30 @@ func figures(w io.Writer, short bool, only string) error {
 			fmt.Fprintf(os.Stderr, "%s\n", row.what)
 		}
 		results, err := r.run(short)
-		if err != nil {
-			wrong = append(wrong, err.Error())
-			continue
-		}
+		wrong = errors.Join(wrong, err)
 		for _, row := range r.rows {
-			l, err := row.read(results)
-			if err != nil {
-				wrong = append(wrong, fmt.Sprintf("%s: %v", r.pkg, err))
-				continue
+			if line, err := row.markdown(results); err == nil {
+				fmt.Fprint(w, line)
+			} else {
+				wrong = errors.Join(wrong, fmt.Errorf("%s: %w", r.pkg, err))
 			}
-			lines = append(lines, l)
 		}
 	}
-	head := fmt.Sprintf("%d processors, %s, %s/%s, %s", runtime.NumCPU(), runtime.Version(), runtime.GOOS,
-		runtime.GOARCH, commit())
-	if short {
-		head += ", a quick look"
-	}
-	if err := table(w, head, lines); err != nil {
-		return fmt.Errorf("print the table: %w", err)
-	}
-	if len(wrong) > 0 {
-		return fmt.Errorf("%d without figures:\n%s", len(wrong), strings.Join(wrong, "\n"))
-	}
-	return nil
-}
-
-func commit() string {
-	out, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude=*").Output()
-	if err != nil {
-		return "outside Git"
-	}
-	return "commit " + strings.TrimSpace(string(out))
+	return wrong
 }
 
 // run runs one group of benchmarks with go test.
-func (r run) run(short bool) ([]result, error) {
+func (r run) run(short bool) (figures, error) {
 	rounds := r.rounds
 	args := []string{"test", "-run", "^$", "-bench", "^Benchmark(" + r.bench + ")$", "-timeout", "20m"}
 	if short {
 		rounds, args = r.brief, append(args, "-short")
 	}
-	var stdout, stderr bytes.Buffer
+	var out bytes.Buffer
 	cmd := exec.Command("go", append(args, "-benchtime", rounds, "./"+r.pkg)...)
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s %s: %w\n%s%s", r.pkg, r.bench, err, tail(stdout.String()), tail(stderr.String()))
+		return nil, fmt.Errorf("%s %s: %w\n%s", r.pkg, r.bench, err, out.Bytes()[max(0, out.Len()-4000):])
 	}
-	return parse(stdout.String())
+	return parse(out.String()), nil
 }
-
-func tail(text string) string { return text[max(0, len(text)-2000):] }

@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
-	"io"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
 // row describes a row of the table. Figures are named "Name/sub unit".
@@ -18,34 +20,55 @@ type row struct {
 	times float64 // aim: at most that many times the baseline; 0: none
 }
 
-// line is a row with its figures.
-type line struct{ what, ours, base, ratio, aim string }
+// figures are what benchmarks have printed, by "Name/sub unit": the name is without "Benchmark" and the number of
+// processors.
+type figures map[string]float64
 
-func (r row) read(list []result) (line, error) {
-	ours, unit, err := figure(list, r.ours)
-	if err != nil {
-		return line{}, err
+var procs = regexp.MustCompile(`-\d+$`)
+
+// parse reads the output of `go test -bench`.
+func parse(text string) figures {
+	list := figures{}
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
+			continue
+		}
+		name := procs.ReplaceAllString(strings.TrimPrefix(fields[0], "Benchmark"), "")
+		for i := 2; i+1 < len(fields); i += 2 {
+			if n, err := strconv.ParseFloat(fields[i], 64); err == nil {
+				list[name+" "+fields[i+1]] = n
+			}
+		}
 	}
-	base, baseUnit, err := figure(list, r.base)
-	if err != nil {
-		return line{}, err
+	return list
+}
+
+// markdown returns the row with its figures, as a line of the table.
+func (r row) markdown(list figures) (string, error) {
+	ours, known := list[r.ours]
+	base, compared := list[r.base]
+	if !known || !compared {
+		return "", fmt.Errorf("no figure %q, or no %q", r.ours, r.base)
 	}
-	l := line{what: r.what, ours: show(ours, unit), base: r.than + ": " + show(base, baseUnit)}
-	ratio := ours * units[measure(unit)] / (base * units[measure(baseUnit)])
+	_, unit, _ := strings.Cut(r.ours, " ")
+	_, baseUnit, _ := strings.Cut(r.base, " ")
+	times := ours * units[measure(unit)] / (base * units[measure(baseUnit)])
+	ratio, aim, held := "", "", true
 	if base > 0 { // an idle program may use nothing at all
-		l.ratio = digits(ratio) + " ×"
+		ratio = digits(times) + " ×"
 	}
-	held := true
 	if r.times > 0 {
-		l.aim, held = fmt.Sprintf("≤ %v ×", r.times), ratio <= r.times
+		aim, held = fmt.Sprintf("≤ %v ×", r.times), times <= r.times
 	}
 	if r.most > 0 {
-		l.aim, held = "≤ "+show(r.most, unit), ours <= r.most
+		aim, held = "≤ "+show(r.most, unit), ours <= r.most
 	}
 	if !held {
-		l.aim += " **missed**"
+		aim += " **missed**"
 	}
-	return l, nil
+	return fmt.Sprintf("| %s | %s | %s: %s | %s | %s |\n", r.what, show(ours, unit), r.than, show(base, baseUnit),
+		ratio, aim), nil
 }
 
 // units are the measures that benchmarks report, in nanoseconds, bytes or ones, so that figures in two of them can be
@@ -81,66 +104,5 @@ func digits(n float64) string {
 	if n < 100 {
 		return strconv.FormatFloat(n, 'g', 3, 64)
 	}
-	whole := fmt.Sprintf("%.0f", n)
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	return whole
-}
-
-// table prints lines as Markdown.
-func table(w io.Writer, head string, lines []line) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Figures\n\nPrinted by `scripts/bench` on %s. The ratio is ours to the baseline of the same "+
-		"run; figures of two machines compare by it alone.\n\n", head)
-	b.WriteString("| what | ours | baseline | ratio | aim |\n|---|---|---|---|---|\n")
-	for _, l := range lines {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", l.what, l.ours, l.base, l.ratio, l.aim)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// result is a line of `go test -bench`: the benchmark's name, without "Benchmark" and the number of processors,
-// and its figures by unit.
-type result struct {
-	name    string
-	figures map[string]float64
-}
-
-var procs = regexp.MustCompile(`-\d+$`)
-
-// parse reads the output of `go test -bench`.
-func parse(text string) ([]result, error) {
-	var list []result
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
-			continue
-		}
-		r := result{procs.ReplaceAllString(strings.TrimPrefix(fields[0], "Benchmark"), ""), map[string]float64{}}
-		for i := 2; i+1 < len(fields); i += 2 {
-			n, err := strconv.ParseFloat(fields[i], 64)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %q is not a figure", fields[0], fields[i])
-			}
-			r.figures[fields[i+1]] = n
-		}
-		list = append(list, r)
-	}
-	return list, nil
-}
-
-// figure finds a figure by "Name/sub unit".
-func figure(list []result, of string) (n float64, unit string, err error) {
-	name, unit, _ := strings.Cut(of, " ")
-	for _, r := range list {
-		if r.name == name {
-			if n, ok := r.figures[unit]; ok {
-				return n, unit, nil
-			}
-			return 0, "", fmt.Errorf("no %s told by Benchmark%s", unit, name)
-		}
-	}
-	return 0, "", fmt.Errorf("no run of Benchmark%s", name)
+	return words.Number(int(math.Round(n)))
 }

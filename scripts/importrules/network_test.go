@@ -15,7 +15,6 @@ var networks = map[string]string{
 	"bridge/egress/":                           "connections of sandboxed agents, to the hosts that the user names",
 	"bridge/sandbox/":                          "the loopback of a sandbox, and its trial",
 	"internal/testkit/":                        "hosts of tests, on loopback",
-	"scripts/chaosloop/":                       "a proxy on loopback that refuses requests to the scripted model",
 	"rehearsal/":                               "a scripted model on loopback, and the client of it that plays the CLI",
 	"cmd/arbiter/internal/settings/webnotify.": "notifications that --notify ntfy:URL or webhook:URL asks for",
 	"cmd/arbiter/internal/host/telemetry.":     "spans, to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names",

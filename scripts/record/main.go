@@ -112,34 +112,26 @@ func tee(dir, claude string, args []string) int {
 		fail(err)
 	}
 	var mu sync.Mutex
-	keep := func(mark string, line []byte) {
-		mu.Lock()
-		defer mu.Unlock()
-		fmt.Fprintf(file, "%s %s\n", mark, strings.TrimSuffix(string(line), "\n"))
-	}
-	go func() { // ends with our stdin
-		copyLines(in, os.Stdin, func(line []byte) { keep(">", line) })
-		_ = in.Close()
-	}()
-	copyLines(os.Stdout, out, func(line []byte) { keep("<", line) })
-	_ = cmd.Wait()
-	return cmd.ProcessState.ExitCode() // 255 if a signal ended it
-}
-
-func copyLines(to io.Writer, from io.Reader, keep func([]byte)) {
-	r := bufio.NewReaderSize(from, 1<<20)
-	for {
-		line, err := r.ReadBytes('\n')
-		if len(line) > 0 {
-			keep(line)
-			if _, err := to.Write(line); err != nil {
+	pass := func(mark string, to io.Writer, from io.Reader) {
+		for r := bufio.NewReaderSize(from, 1<<20); ; {
+			line, err := r.ReadString('\n')
+			if line != "" {
+				mu.Lock()
+				fmt.Fprintf(file, "%s %s\n", mark, strings.TrimSuffix(line, "\n"))
+				mu.Unlock()
+			}
+			if _, bad := io.WriteString(to, line); err != nil || bad != nil {
 				return
 			}
 		}
-		if err != nil {
-			return
-		}
 	}
+	go func() { // ends with our stdin
+		pass(">", in, os.Stdin)
+		_ = in.Close()
+	}()
+	pass("<", os.Stdout, out)
+	_ = cmd.Wait()
+	return cmd.ProcessState.ExitCode() // 255 if a signal ended it
 }
 
 // ids are renamed in the order in which they appear, so that references between them stay valid.

@@ -4,12 +4,13 @@
 //	go run ./scripts/screenshots -arbiter bin/arbiter -claude PATH -out testdata/pictures
 //
 // Each scene has its own home and workspace, and no credentials: the rehearsal plays the models. Arguments
-// select scenes by name; -list lists the names.
+// select scenes by name.
 package main
 
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"flag"
 	"fmt"
 	"image/color"
@@ -25,48 +26,30 @@ import (
 )
 
 func main() {
-	arbiter := flag.String("arbiter", "bin/arbiter", "the arbiter to run")
-	claude := flag.String("claude", os.Getenv("ARBITER_CLAUDE"), "the Claude CLI it drives")
-	out := flag.String("out", "testdata/pictures", "directory of the pictures")
-	home := flag.String("home", filepath.Join(os.TempDir(), "loom"),
-		"`DIR` that each scene makes, plays in and removes; its name is seen in pictures")
-	list := flag.Bool("list", false, "name the scenes")
+	th := player{home: filepath.Join(os.TempDir(), "loom")}
+	flag.StringVar(&th.arbiter, "arbiter", "bin/arbiter", "the arbiter to run")
+	flag.StringVar(&th.claude, "claude", os.Getenv("ARBITER_CLAUDE"), "the Claude CLI it drives")
+	flag.StringVar(&th.out, "out", "testdata/pictures", "directory of the pictures")
 	flag.Parse()
-	all := scenes()
-	if *list {
-		for _, s := range all {
-			fmt.Println(s.name)
-		}
-		return
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := playAll(ctx, all, flag.Args(),
-		player{arbiter: *arbiter, claude: *claude, out: *out, home: *home}); err != nil {
+	if err := playAll(ctx, flag.Args(), th); err != nil {
 		fmt.Fprintln(os.Stderr, "screenshots:", err)
 		os.Exit(1)
 	}
 }
 
-func playAll(ctx context.Context, all []scene, names []string, th player) error {
-	for _, path := range []*string{&th.arbiter, &th.claude, &th.home} {
-		var err error
-		if *path == "" {
-			continue
-		}
-		if *path, err = filepath.Abs(*path); err != nil {
-			return err
-		}
+// playAll plays the scenes with these names; none: all of them.
+func playAll(ctx context.Context, names []string, th player) error {
+	arbiter, err := filepath.Abs(th.arbiter)
+	if th.arbiter = arbiter; err != nil {
+		return err
 	}
 	if err := os.MkdirAll(th.out, 0o755); err != nil {
 		return err
 	}
-	for _, name := range names {
-		if !slices.ContainsFunc(all, func(s scene) bool { return s.name == name }) {
-			return fmt.Errorf("there is no scene %q", name)
-		}
-	}
-	for _, s := range all {
+	played := 0
+	for _, s := range []scene{atRest, fullRun} { // in the order of the documentation
 		if len(names) > 0 && !slices.Contains(names, s.name) {
 			continue
 		}
@@ -74,24 +57,23 @@ func playAll(ctx context.Context, all []scene, names []string, th player) error 
 		if err := s.play(ctx, th); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
+		played++
+	}
+	if played < len(names) {
+		return fmt.Errorf("there are not all of the scenes %q", names)
 	}
 	return nil
 }
 
-const (
-	// waitTimeout is the time limit of a scene's step.
-	waitTimeout = 2 * time.Minute
-	// farewell is how long the program may take to end after a scene's last step.
-	farewell = 30 * time.Second
-)
+// waitTimeout is the time limit of a scene's step, and of the program's end after the last one.
+const waitTimeout = 2 * time.Minute
 
 // scene is a story to be played on the program's screen.
 type scene struct {
 	name  string
-	size  terminal.Size
 	args  []string
-	env   []string                 // in addition to the common environment
-	setup func(place string) error // prepares the workspace
+	env   []string          // in addition to the common environment
+	files map[string]string // beside the workspace
 	steps []step
 }
 
@@ -111,6 +93,8 @@ type stage struct {
 // step is something that a user does or waits for.
 type step func(ctx context.Context, s *stage) error
 
+var usual = terminal.Size{Columns: 100, Rows: 30}
+
 // play plays the scene. The program must end by its last step. Otherwise it is killed and play returns an
 // error, since the program might have left other processes.
 func (sc scene) play(ctx context.Context, th player) error {
@@ -119,13 +103,12 @@ func (sc scene) play(ctx context.Context, th player) error {
 	}
 	defer os.RemoveAll(th.home)
 	place := filepath.Join(th.home, "oracle") // visible in pictures
-	if err := os.Mkdir(place, 0o755); err != nil {
-		return err
+	err := os.Mkdir(place, 0o755)
+	for name, text := range sc.files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(th.home, name), []byte(text), 0o600))
 	}
-	if sc.setup != nil {
-		if err := sc.setup(place); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	cmd := exec.Command(th.arbiter, sc.args...)
 	cmd.Dir = place
@@ -134,37 +117,26 @@ func (sc scene) play(ctx context.Context, th player) error {
 		"TERM=xterm-256color", "COLORTERM=truecolor", "ARBITER_CLAUDE=" + th.claude,
 		"ARBITER_STATE_DIR=" + filepath.Join(th.home, "state"),
 	}, sc.env...)
-	term, err := terminal.Start(cmd, sc.size)
+	term, err := terminal.Start(cmd, usual)
 	if err != nil {
 		return err
 	}
 	defer term.Close()
 	s := &stage{Terminal: term, out: th.out}
-	for i, step := range sc.steps {
-		if err := within(ctx, waitTimeout, func(ctx context.Context) error { return step(ctx, s) }); err != nil {
+	for i, step := range append(slices.Clone(sc.steps), ends) {
+		ctx, cancel := context.WithTimeout(ctx, waitTimeout)
+		err := step(ctx, s)
+		if cancel(); err != nil {
 			return fmt.Errorf("step %d: %w", i+1, err)
 		}
 	}
-	return within(ctx, farewell, func(ctx context.Context) error {
-		_, err := term.Exit(ctx)
-		return err
-	})
+	return nil
 }
 
-func within(ctx context.Context, d time.Duration, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	return f(ctx)
-}
-
-// wait waits until all of the texts are on the screen.
-func wait(texts ...string) step {
-	return func(ctx context.Context, s *stage) error {
-		if _, err := s.Wait(ctx, terminal.Shows(texts...)); err != nil {
-			return fmt.Errorf("wait for %q: %w", texts, err)
-		}
-		return nil
-	}
+// ends waits for the end of the program.
+func ends(ctx context.Context, s *stage) error {
+	_, err := s.Exit(ctx)
+	return err
 }
 
 func until(what string, condition func(terminal.Screen) bool) step {
@@ -176,9 +148,9 @@ func until(what string, condition func(terminal.Screen) bool) step {
 	}
 }
 
-// gone waits until a text is no longer on the screen.
-func gone(text string) step {
-	return until(text+" is gone", func(s terminal.Screen) bool { return !s.Shows(text) })
+// wait waits until all of the texts are on the screen.
+func wait(texts ...string) step {
+	return until(fmt.Sprintf("%q are shown", texts), terminal.Shows(texts...))
 }
 
 // press presses keys by name.
@@ -193,10 +165,10 @@ func write(text string) step {
 	}
 }
 
-// resize gives the terminal another size.
-func resize(columns, rows int) step {
+// resize gives the terminal another height.
+func resize(rows int) step {
 	return func(_ context.Context, s *stage) error {
-		return s.Resize(terminal.Size{Columns: columns, Rows: rows})
+		return s.Resize(terminal.Size{Columns: usual.Columns, Rows: rows})
 	}
 }
 
@@ -212,18 +184,13 @@ func shootOn(p terminal.Picture, name, label string) step {
 }
 
 //go:embed loom.yaml
-var loom []byte
+var loom string
 
 // task is the task in the pictures.
 const task = "Teach loom.sh to write its threads as JSON, and prove it with tests."
 
-var usual = terminal.Size{Columns: 100, Rows: 30}
-
-// scenes returns the pictures of the documentation, in its order.
-func scenes() []scene { return []scene{atRest, fullRun} }
-
 var atRest = scene{
-	name: "oracle", size: usual, args: []string{"--rehearse"},
+	name: "oracle", args: []string{"--rehearse"},
 	steps: []step{
 		wait("Speak, mortal.", "a scripted one"),
 		shoot("oracle", "arbiter at rest: its sigil, its name, what there is to work with, and the input line"),
@@ -234,10 +201,7 @@ var atRest = scene{
 // fullRun is one run from the first message to the end. The script waits where a picture is taken; each step
 // below waits for what it needs.
 var fullRun = scene{
-	name: "weaving", size: usual, args: []string{"--scenario", filepath.Join("..", "loom.yaml")},
-	setup: func(place string) error {
-		return os.WriteFile(filepath.Join(place, "..", "loom.yaml"), loom, 0o600)
-	},
+	name: "weaving", args: []string{"--scenario", "../loom.yaml"}, files: map[string]string{"loom.yaml": loom},
 	steps: []step{
 		wait("Speak, mortal."),
 		write(task), press("Enter"),
@@ -259,7 +223,7 @@ var fullRun = scene{
 		shoot("done", "the end of the run: its summary, what it cost, and the checks that passed"),
 		// The search unfolds its match. The successor's brief contains the document too; the match before it is
 		// the document.
-		resize(usual.Columns, 63),
+		resize(63),
 		press("Esc"), wait("NORMAL"), press("/"), write("backslashes"), press("Enter"),
 		wait("█ • Quotes and backslashes", "Begin when the Arbiter has"),
 		press("N"),
@@ -267,7 +231,7 @@ var fullRun = scene{
 		shoot("handoff",
 			"a hand-off document unfolded: what was done, what is left, what was decided, and "+
 				"which claims were proved"),
-		resize(usual.Columns, usual.Rows),
+		resize(usual.Rows),
 		press("F2"),
 		wait("THE LOGBOOK"),
 		shoot("logbook", "the logbook: every event, one line each"),
@@ -275,10 +239,10 @@ var fullRun = scene{
 		wait("THE WEAVING"),
 		press("G", "i"), write("/theme light"), press("Enter"),
 		until("the colours are light", light),
-		gone("NORMAL"), gone("/theme"),
+		until("the command is gone", func(s terminal.Screen) bool { return !s.Shows("NORMAL") && !s.Shows("/theme") }),
 		shootOn(terminal.Picture{Foreground: color.RGBA{0x30, 0x30, 0x30, 0xff},
 			Background: color.RGBA{0xfb, 0xfa, 0xf7, 0xff}}, "light", "the same run on a light ground"),
-		press("Ctrl+C"),
+		press("Ctrl+C", "Ctrl+C"), // the second answers the question that comes if the run's process has not ended yet
 	},
 }
 

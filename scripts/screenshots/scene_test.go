@@ -14,7 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/terminal"
 )
 
 const playEnv = "ARBITER_TEST_PLAY"
@@ -28,7 +27,7 @@ func TestMain(m *testing.M) {
 
 // program is a small program that uses the whole screen.
 func program() int {
-	task, err := os.ReadFile("task.md")
+	task, err := os.ReadFile("../task.md")
 	if err != nil {
 		return 1
 	}
@@ -47,8 +46,8 @@ func program() int {
 }
 
 var tried = scene{
-	name: "tried", size: terminal.Size{Columns: 60, Rows: 10}, args: []string{"--flag"}, env: []string{playEnv + "=1"},
-	setup: func(place string) error { return os.WriteFile(filepath.Join(place, "task.md"), []byte("weave"), 0o600) },
+	name: "tried", args: []string{"--flag"}, env: []string{playEnv + "=1"},
+	files: map[string]string{"task.md": "weave"},
 }
 
 // TestFailures: the error of a scene that cannot be played says where it failed.
@@ -58,14 +57,14 @@ func TestFailures(t *testing.T) {
 	stays := tried
 	stays.steps = []step{wait("weave"), func(context.Context, *stage) error { return errors.New("no more") }}
 	unprepared := tried
-	unprepared.setup = func(string) error { return errors.New("no place") }
+	unprepared.files = map[string]string{"nowhere/task.md": "weave"}
 	for name, tt := range map[string]struct {
 		scene scene
 		want  string
 	}{
-		"hopeless": {hopeless, `step 3: wait for ["never"]: the program has ended`},
+		"hopeless": {hopeless, `step 3: wait until ["never"] are shown: the program has ended`},
 		"step":     {stays, "step 2: no more"},
-		"setup":    {unprepared, "no place"},
+		"files":    {unprepared, "no such file"},
 	} {
 		err := tt.scene.play(t.Context(),
 			player{arbiter: os.Args[0], out: t.TempDir(), home: filepath.Join(t.TempDir(), "loom")})
@@ -73,7 +72,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
-	if err := playAll(t.Context(), []scene{tried}, []string{"none"},
+	if err := playAll(t.Context(), []string{"none"},
 		player{arbiter: os.Args[0], out: t.TempDir(), home: filepath.Join(t.TempDir(), "loom")}); err == nil {
 		t.Error("a scene that is not was played")
 	}
@@ -86,7 +85,7 @@ func TestAtRest(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", arbiter, "../../cmd/arbiter").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if err := playAll(t.Context(), scenes(), []string{"oracle"},
+	if err := playAll(t.Context(), []string{"oracle"},
 		player{arbiter: arbiter, out: dir, home: filepath.Join(dir, "loom")}); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +97,7 @@ func TestAtRest(t *testing.T) {
 
 // TestScript: the run's script is a valid scenario.
 func TestScript(t *testing.T) {
-	if _, err := rehearsal.Parse("loom.yaml", loom); err != nil {
+	if _, err := rehearsal.Parse("loom.yaml", []byte(loom)); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var update = flag.Bool("update", false, "write golden files instead of comparing them")
@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write golden files instead of comparing
 func (s *Stage) Golden(name string) {
 	s.T.Helper()
 	if !File(s.T, filepath.Join("screen", name), s.Dump()) {
-		s.T.Logf("the screen is\n%s", framed(s.grid()))
+		s.T.Logf("the screen is\n%s", framed(s.Screen.grid()))
 	}
 }
 
@@ -32,12 +32,7 @@ func File(t testing.TB, name, got string) bool {
 	t.Helper()
 	path := filepath.Join("testdata", name+".golden")
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(got), 0o644))
 		return true
 	}
 	want, err := os.ReadFile(path)
@@ -54,7 +49,7 @@ func File(t testing.TB, name, got string) bool {
 // Dump returns the screen as text: its size, cursor and title, the rows that are not blank, the rows again with a
 // letter for each cell's style, and the meaning of the letters.
 func (s *Stage) Dump() string {
-	grid := s.grid()
+	grid := s.Screen.grid()
 	width := 0
 	if len(grid) > 0 {
 		width = len(grid[0])
@@ -91,11 +86,8 @@ func (s *Stage) Dump() string {
 			fmt.Fprintf(&b, "%c = %s\n", letters[d], d)
 		}
 	}
-	return trailing().ReplaceAllString(b.String(), "\n")
+	return b.String()
 }
-
-// trailing matches blanks that editors remove.
-var trailing = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` +\n`) })
 
 const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 

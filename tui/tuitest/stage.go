@@ -292,9 +292,6 @@ type place struct {
 	style tcell.Style
 }
 
-// grid returns what was last painted. It is shared, and must not be changed.
-func (s *Stage) grid() [][]place { return s.Screen.grid() }
-
 func rowText(row []place) string {
 	var b strings.Builder
 	for _, p := range row {
@@ -362,7 +359,7 @@ func unframed(grid [][]place) string {
 
 // Rows returns the texts of the screen's rows, without trailing blanks.
 func (s *Stage) Rows() []string {
-	grid := s.grid()
+	grid := s.Screen.grid()
 	rows := make([]string, len(grid))
 	for y := range grid {
 		rows[y] = rowText(grid[y])
@@ -402,7 +399,7 @@ func (s *Stage) ExpectNot(texts ...string) {
 // interpret: a control character, half a wide one. It is the invariant of tests with random input.
 func (s *Stage) ExpectSound() {
 	s.T.Helper()
-	if fault := unsound(s.grid()); fault != "" {
+	if fault := unsound(s.Screen.grid()); fault != "" {
 		s.fatalf("%s", fault)
 	}
 }
@@ -411,7 +408,7 @@ func (s *Stage) ExpectSound() {
 // lacks a corner or a part of a side.
 func (s *Stage) ExpectFramed() {
 	s.T.Helper()
-	if fault := unframed(s.grid()); fault != "" {
+	if fault := unframed(s.Screen.grid()); fault != "" {
 		s.fatalf("%s", fault)
 	}
 }
@@ -419,7 +416,7 @@ func (s *Stage) ExpectFramed() {
 // ExpectPlain fails if a cell has a colour, or a character outside of ASCII that is not in allowed.
 func (s *Stage) ExpectPlain(allowed string) {
 	s.T.Helper()
-	for y, row := range s.grid() {
+	for y, row := range s.Screen.grid() {
 		for x, p := range row {
 			if fg, bg, _ := p.style.Decompose(); fg != tcell.ColorDefault || bg != tcell.ColorDefault {
 				s.fatalf("%q at %d,%d is %s", p.text, x, y, describe(p.style))
@@ -432,16 +429,13 @@ func (s *Stage) ExpectPlain(allowed string) {
 }
 
 func (s *Stage) find(text string) (x, y int, ok bool) {
-	for y, row := range s.grid() {
-		at := strings.Index(rowText(row), text)
-		if at < 0 {
-			continue
-		}
-		for x, n := 0, 0; x < len(row); x++ {
-			if row[x].width > 0 && n >= at {
-				return x, y, true
+	for y, row := range s.Screen.grid() {
+		if at := strings.Index(rowText(row), text); at >= 0 {
+			for x := range row {
+				if at -= len(row[x].text); at < 0 {
+					return x, y, true
+				}
 			}
-			n += len(row[x].text)
 		}
 	}
 	return 0, 0, false
@@ -450,5 +444,5 @@ func (s *Stage) find(text string) (x, y int, ok bool) {
 // fatalf fails and shows the screen.
 func (s *Stage) fatalf(format string, args ...any) {
 	s.T.Helper()
-	s.T.Fatalf(format+"\n%s", append(args, framed(s.grid()))...)
+	s.T.Fatalf(format+"\n%s", append(args, framed(s.Screen.grid()))...)
 }

@@ -22,12 +22,9 @@ import (
 //
 //	unasked     it asks about nothing
 //	end-turn    a model that fails looks like the normal end of a turn
-//	ignore-eof  it goes on when its input ends
 //	leave       a cancel leaves the command running
 //	no-load     it cannot load sessions
-//	no-usage    it says nothing about its context
 //	auto        it begins in a mode in which it asks about nothing; mode default asks
-//	deny-ends   a denial ends the turn as cancelled
 //	deaf        it does not answer a cancel
 //	late        it describes a call after the request about it
 //	no-mcp      it starts no MCP servers
@@ -44,9 +41,6 @@ func RunFake() int {
 	}
 	f.conn = sdk.NewAgentSideConnection(f, os.Stdout, os.Stdin)
 	<-f.conn.Done()
-	if f.traps["ignore-eof"] {
-		select {}
-	}
 	return 0
 }
 
@@ -158,9 +152,6 @@ func (f *fake) Cancel(context.Context, sdk.CancelNotification) error {
 	return nil
 }
 
-// errEndTurn ends a turn early.
-var errEndTurn = errors.New("end of turn")
-
 func (f *fake) Prompt(ctx context.Context, p sdk.PromptRequest) (r sdk.PromptResponse, err error) {
 	var text strings.Builder
 	for _, b := range p.Prompt {
@@ -176,16 +167,14 @@ func (f *fake) Prompt(ctx context.Context, p sdk.PromptRequest) (r sdk.PromptRes
 	f.used += text.Len() / 4
 	used := f.used
 	f.mu.Unlock()
-	if !f.traps["no-usage"] {
-		f.send(p.SessionId, sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{Used: used, Size: 200_000}})
-	}
+	f.send(p.SessionId, sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{Used: used, Size: 200_000}})
 	for _, o := range opsOf(text.String(), f.arbiter) {
 		if err = f.do(ctx, p.SessionId, o); err != nil {
 			break
 		}
 	}
 	switch {
-	case ctx.Err() != nil, errors.Is(err, errEndTurn):
+	case ctx.Err() != nil:
 		return sdk.PromptResponse{StopReason: sdk.StopReasonCancelled}, nil
 	case err != nil && f.traps["end-turn"]:
 		f.send(p.SessionId, sdk.UpdateAgentMessageText("stream disconnected: "+err.Error()))
@@ -209,8 +198,6 @@ func (f *fake) do(ctx context.Context, id sdk.SessionId, o op) error {
 		f.mu.Unlock()
 		f.send(id, sdk.SessionUpdate{CurrentModeUpdate: &sdk.SessionCurrentModeUpdate{
 			CurrentModeId: sdk.SessionModeId(o.arg)}})
-	case "die":
-		os.Exit(3)
 	case "shell":
 		return f.call(ctx, id, o.arg, sdk.ToolKindExecute, map[string]any{"command": o.arg}, nil,
 			func() (string, error) { return f.shell(ctx, o.arg) })
@@ -315,9 +302,6 @@ func (f *fake) call(ctx context.Context, id sdk.SessionId, title string, kind sd
 		if r.Outcome.Selected == nil || r.Outcome.Selected.OptionId != "x" {
 			f.send(id, sdk.UpdateToolCall(call, sdk.WithUpdateStatus(sdk.ToolCallStatusFailed),
 				sdk.WithUpdateContent([]sdk.ToolCallContent{sdk.ToolContent(sdk.TextBlock("refused"))})))
-			if f.traps["deny-ends"] {
-				return errEndTurn
-			}
 			return ctx.Err()
 		}
 	}

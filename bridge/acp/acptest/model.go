@@ -222,17 +222,19 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if o.verb != "" {
 		name, space, input = r.tool(o)
 	}
+	path := req.URL.Path
+	stream := r.Stream || strings.HasSuffix(path, "/responses") || strings.Contains(path, ":stream")
+	w.Header().Set("Content-Type", map[bool]string{true: "text/event-stream", false: "application/json"}[stream])
 	switch {
-	case strings.HasSuffix(req.URL.Path, "/chat/completions"):
-		chat(w, r.Stream, id, text, name, input)
-	case strings.HasSuffix(req.URL.Path, "/messages"):
-		messages(w, r.Stream, r.Model, id, text, name, input)
-	case strings.HasSuffix(req.URL.Path, "/responses"):
+	case strings.HasSuffix(path, "/chat/completions"):
+		chat(w, stream, id, text, name, input)
+	case strings.HasSuffix(path, "/messages"):
+		messages(w, stream, r.Model, id, text, name, input)
+	case strings.HasSuffix(path, "/responses"):
 		responses(w, id, text, name, space, input)
-	case strings.Contains(req.URL.Path, "enerateContent"):
-		generate(w, strings.Contains(req.URL.Path, ":stream"), text, name, input)
+	case strings.Contains(path, "enerateContent"):
+		generate(w, stream, text, name, input)
 	default:
-		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"input_tokens":10}`)
 	}
 }
@@ -258,13 +260,11 @@ func chat(w http.ResponseWriter, stream bool, id, text, name string, input json.
 	usage := object{"prompt_tokens": 1000, "completion_tokens": 10, "total_tokens": 1010}
 	head := object{"id": id, "created": 1, "model": "scripted"}
 	if !stream {
-		w.Header().Set("Content-Type", "application/json")
 		head["object"], head["usage"] = "chat.completion", usage
 		head["choices"] = []object{{"index": 0, "message": delta, "finish_reason": reason}}
 		_ = json.NewEncoder(w).Encode(head)
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
 	head["object"] = "chat.completion.chunk"
 	head["choices"] = []object{{"index": 0, "delta": delta, "finish_reason": nil}}
 	send(w, "", head)
@@ -283,12 +283,10 @@ func messages(w http.ResponseWriter, stream bool, model, id, text, name string, 
 		reason = "tool_use"
 	}
 	if !stream {
-		w.Header().Set("Content-Type", "application/json")
 		m["content"], m["stop_reason"] = []object{{"type": "text", "text": text}}, reason
 		_ = json.NewEncoder(w).Encode(m)
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
 	send(w, "message_start", object{"type": "message_start", "message": m})
 	index := 0
 	block := func(block, delta object) {
@@ -310,7 +308,6 @@ func messages(w http.ResponseWriter, stream bool, model, id, text, name string, 
 }
 
 func responses(w http.ResponseWriter, id, text, name, space string, input json.RawMessage) {
-	w.Header().Set("Content-Type", "text/event-stream")
 	event := func(kind string, v object) {
 		v["type"] = kind
 		send(w, kind, v)
@@ -347,10 +344,8 @@ func generate(w http.ResponseWriter, stream bool, text, name string, input json.
 		"finishReason": "STOP"}}, "usageMetadata": object{"promptTokenCount": 1000, "candidatesTokenCount": 10,
 		"totalTokenCount": 1010}}
 	if !stream {
-		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(answer)
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
 	send(w, "", answer)
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,13 +56,9 @@ func opsOf(prompt string, arbiter bool) (ops []op) {
 	for _, m := range written.FindAllStringSubmatch(prompt, -1) {
 		ops = append(ops, op{m[1], m[2]})
 	}
-	if n := len(ops); n > 0 && (ops[n-1].verb == "fail" || ops[n-1].verb == "silent") {
+	if n := len(ops); n > 0 && ops[n-1].verb == "fail" ||
+		slices.ContainsFunc(ops, func(o op) bool { return o.verb == "verdict" }) {
 		return ops
-	}
-	for _, o := range ops {
-		if o.verb == "verdict" {
-			return ops
-		}
 	}
 	verdict := Done
 	switch {

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -92,8 +93,7 @@ func (d Dir) UserConfig(key, value string) {
 // Git runs git and returns its output, without spaces around it.
 func (d Dir) Git(args ...string) string {
 	d.Helper()
-	cmd := d.Command(args...)
-	out, err := cmd.CombinedOutput()
+	out, err := d.Command(args...).CombinedOutput()
 	if err != nil {
 		d.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
@@ -191,13 +191,20 @@ func (d Dir) Files() map[string]string {
 // reflogs, configuration, hooks.
 func (d Dir) Private() map[string]string {
 	d.Helper()
-	common := d.Git("rev-parse", "--path-format=absolute", "--git-common-dir")
 	state := map[string]string{}
-	own := d.Git("rev-parse", "--absolute-git-dir")
-	for _, dir := range []string{common, own} {
+	for _, dir := range []string{d.Git("rev-parse", "--path-format=absolute", "--git-common-dir"),
+		d.Git("rev-parse", "--absolute-git-dir")} {
 		for _, name := range []string{"index", "HEAD", "ORIG_HEAD", "FETCH_HEAD", "config", "config.worktree", "logs",
 			"hooks", "info", "rebase-merge"} {
-			d.Must(hashAll(state, dir, name))
+			d.Must(filepath.WalkDir(filepath.Join(dir, name), func(path string, e fs.DirEntry, err error) error {
+				if os.IsNotExist(err) || err == nil && (e.IsDir() || strings.Contains(path, "logs/refs/heads/arbiter/") ||
+					strings.Contains(path, "logs/refs/arbiter/")) {
+					return nil
+				}
+				b, bad := os.ReadFile(path)
+				state[path] = fmt.Sprintf("%x", sha256.Sum256(b))
+				return errors.Join(err, bad)
+			}))
 		}
 	}
 	for line := range strings.Lines(d.Git("for-each-ref")) {
@@ -206,23 +213,6 @@ func (d Dir) Private() map[string]string {
 		}
 	}
 	return state
-}
-
-func hashAll(state map[string]string, dir, name string) error {
-	return filepath.WalkDir(filepath.Join(dir, name), func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			if os.IsNotExist(err) {
-				err = nil
-			}
-			return err
-		}
-		if strings.Contains(path, "logs/refs/heads/arbiter/") || strings.Contains(path, "logs/refs/arbiter/") {
-			return nil
-		}
-		b, err := os.ReadFile(path)
-		state[path] = fmt.Sprintf("%x", sha256.Sum256(b))
-		return err
-	})
 }
 
 // Tree lists a tree or commit, by path: mode and content.
@@ -235,14 +225,12 @@ func (d Dir) Tree(tree string) map[string]string {
 			continue
 		}
 		parts := strings.Fields(head)
-		text := parts[2]
 		if parts[1] == "blob" {
-			cmd := d.Command("cat-file", "blob", parts[2])
-			out, err := cmd.Output()
+			out, err := d.Command("cat-file", "blob", parts[2]).Output()
 			d.Must(err)
-			text = string(out)
+			parts[2] = string(out)
 		}
-		files[name] = parts[0] + " " + text
+		files[name] = parts[0] + " " + parts[2]
 	}
 	return files
 }
