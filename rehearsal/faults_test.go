@@ -158,7 +158,7 @@ func TestLiveInterrupted(t *testing.T) {
 	c.post("go on")
 	awaitRequests(t, srv, 2)
 	c.control("interrupt", nil)
-	c.until("result", func(f frame) bool { return f.kind() == "result" })
+	c.until(`{"type":"result"}`)
 	testkit.Same(t, "result", "third of three", c.sendAndWait("and now").str("result"))
 	noProblems(t, srv)
 }

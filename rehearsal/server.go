@@ -48,14 +48,13 @@ type Server struct {
 	url     string
 	http    *http.Server
 
-	cancel   context.CancelFunc // ends the contexts of all requests, and with them the waits of the script
-	handlers sync.WaitGroup     // requests being answered
-	served   chan error         // the result of Serve; capacity 1, sent once
-	close    func() error
+	cancel context.CancelFunc // ends the contexts of all requests, and with them the waits of the script
+	served chan error         // the result of Serve; capacity 1, sent once
+	close  func() error
+	open   sync.RWMutex // held by each handler for reading, and by the end for writing
 
-	// mu guards what follows, and ensures that no handler is added after closing.
+	// mu guards what follows.
 	mu       sync.Mutex
-	closing  bool
 	requests []Request
 	problems []string
 	changed  chan struct{} // closed and replaced at each entry
@@ -99,15 +98,12 @@ func (s *Server) Key() string { return dummyKey }
 func (s *Server) Close() error { return s.close() }
 
 func (s *Server) shutdown() error {
-	s.mu.Lock()
-	s.closing = true
-	s.mu.Unlock()
 	s.cancel()
 	err := s.http.Close()
 	if serr := <-s.served; !errors.Is(serr, http.ErrServerClosed) {
 		err = errors.Join(err, serr)
 	}
-	s.handlers.Wait()
+	s.open.Lock() // for ever: when the last handler has returned
 	if err != nil {
 		return fmt.Errorf("close the rehearsal: %w", err)
 	}
@@ -115,16 +111,10 @@ func (s *Server) shutdown() error {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	closing := s.closing
-	if !closing {
-		s.handlers.Add(1)
-	}
-	s.mu.Unlock()
-	if closing { // a connection that was accepted a moment before may still send a request
+	if !s.open.TryRLock() { // a connection that was accepted a moment before may still send a request
 		panic(http.ErrAbortHandler)
 	}
-	defer s.handlers.Done()
+	defer s.open.RUnlock()
 	w.Header().Set("Request-Id", newID("req_"))
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
 	case r.Method == http.MethodPost && (path == "/v1/messages" || path == chatPath):

@@ -23,16 +23,14 @@ const (
 	reportedCritical = hooks.MarkContext + " critical"
 )
 
-// all renders every request, in order.
-func (a *api) all() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var all []string
-	for _, req := range a.requests {
-		data, _ := json.Marshal(req["messages"])
-		all = append(all, string(data))
+// all are the messages of every request, in order.
+func (a *api) all() (list []string) {
+	for _, request := range a.Requests() {
+		var body struct{ Messages json.RawMessage }
+		_ = json.Unmarshal([]byte(request), &body)
+		list = append(list, string(body.Messages))
 	}
-	return all
+	return list
 }
 
 // stageWith prepares an agent with hooks against a scripted model.
@@ -199,7 +197,7 @@ func TestLiveMeterDuringFailures(t *testing.T) {
 	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		model := startAPI(t, reply{text: "one", usage: [3]int{3, 50_000, 0}},
-			reply{text: strings.Repeat("slow ", 200), usage: [3]int{3, 60_000, 0}, pause: 20 * time.Millisecond})
+			reply{text: strings.Repeat("slow ", 200), usage: [3]int{3, 60_000, 0}, half: true})
 		s := stageWith(t, spec, model)
 		s.cfg.Partial = true
 		s.launch()

@@ -359,7 +359,7 @@ func TestLiveBudget(t *testing.T) {
 func TestLiveSideQuestionAndConfigure(t *testing.T) {
 	realAtNight(t)
 	onlyTheCLI(t, "takes any mode")
-	s, model := live(t, reply{text: "one"}, reply{text: "SIDE"}, reply{text: "valid"}, reply{text: "two"})
+	s, model := live(t, reply{text: "one"}, reply{text: "SIDE"}, reply{text: "two"})
 	s.launch()
 	s.turn("go")
 	testkit.Same(t, "ask", "SIDE", testkit.Must(s.agent.Ask(context.Background(), "what?"))(t))

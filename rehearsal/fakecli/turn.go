@@ -49,10 +49,8 @@ func (s *session) runTurn(m message) {
 	s.main.turn = t
 	s.ledger.message("took", s.id, m)
 	s.lifecycle(m.uuid, "started")
-	s.faults.mu.Lock()
-	s.faults.turn++
-	s.faults.used = false
-	s.faults.mu.Unlock()
+	s.faults.used.Store(false)
+	s.faults.turn.Add(1)
 	s.strike(turnStart)
 	s.handshakes.Wait()
 	s.closeOpenCalls()
