@@ -1,7 +1,6 @@
 package fakecli
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,26 +17,20 @@ import (
 
 // rule is a permission rule, such as `Bash(go test *)`, as list_permission_rules shows it.
 type rule struct {
-	Behavior    string `json:"behavior"` // allow, ask or deny
-	Source      string `json:"source"`   // flagSettings or cliArg
-	Text        string `json:"rule"`
-	Editability string `json:"editability"`
+	Behavior string `json:"behavior"` // allow, ask or deny
+	Text     string `json:"rule"`
 
 	tool, content string
 }
 
 // settings are the parts of `--settings`, and of apply_flag_settings, that are about permissions.
 type settings struct {
-	Permissions struct {
-		Allow, Ask, Deny, AdditionalDirectories []string
-		DefaultMode                             string
-	} `json:"permissions"`
+	Permissions struct{ Allow, Ask, Deny []string } `json:"permissions"`
 }
 
 func (p settings) rules() []rule {
-	const source = "flagSettings"
-	return slices.Concat(parseRules("allow", source, p.Permissions.Allow), parseRules("ask", source, p.Permissions.Ask),
-		parseRules("deny", source, p.Permissions.Deny))
+	return slices.Concat(parseRules("allow", p.Permissions.Allow), parseRules("ask", p.Permissions.Ask),
+		parseRules("deny", p.Permissions.Deny))
 }
 
 // splitRules splits the values of an option at commas and spaces outside of parentheses.
@@ -45,53 +38,29 @@ func splitRules(values []string) []string {
 	return regexp.MustCompile(`[^\s,(]+(\([^)]*\))?`).FindAllString(strings.Join(values, ","), -1)
 }
 
-// brackets are escaped in the text of a rule.
-var brackets = strings.NewReplacer("(", `\(`, ")", `\)`)
-
 // parseRules reads rules. Like the CLI, it drops malformed ones without a word.
-func parseRules(behavior, source string, texts []string) (rules []rule) {
-	form := regexp.MustCompile(`(?s)^([^(]+)(?:\((.+)\))?$`)
-	malformed := regexp.MustCompile(`^([a-z]+(\(|$)|Bash\(:\*\)|mcp__[^(]*\(|WebFetch\([^d*])`)
+func parseRules(behavior string, texts []string) (rules []rule) {
+	form := regexp.MustCompile(`(?s)^([A-Z*]\w*|mcp__[^(]+)(?:\((.+)\))?$`)
 	for _, text := range texts {
 		m := form.FindStringSubmatch(text)
-		if m == nil || malformed.MatchString(text) || behavior == "allow" && (text == "*" || text == "mcp__*") {
+		if m == nil || behavior == "allow" && text == "*" {
 			continue
 		}
-		r := rule{Behavior: behavior, Source: source, Editability: "readonly", tool: m[1],
-			content: strings.NewReplacer(`\(`, "(", `\)`, ")").Replace(m[2])}
+		r := rule{Behavior: behavior, Text: text, tool: m[1], content: strings.NewReplacer(`\(`, "(", `\)`, ")").Replace(m[2])}
 		if r.tool == "Task" {
 			r.tool = "Agent"
 		}
 		if r.content == "*" && r.tool != "Edit" && r.tool != "Read" {
 			r.content = ""
 		}
-		if source == "cliArg" {
-			r.Editability = "session"
-		}
-		if r.Text = r.tool; r.content != "" {
-			r.Text += "(" + brackets.Replace(r.content) + ")"
-		}
 		rules = append(rules, r)
 	}
 	return rules
 }
 
-// rules returns all rules in the order of list_permission_rules.
+// rules returns all rules: never nil, which JSON shows as null.
 func (s *session) rules() []rule {
-	all := append(append([]rule{}, s.fixed...), guarded(s, &s.applied).rules()...) // never nil, which JSON shows as null
-	slices.SortStableFunc(all, func(a, b rule) int {
-		return cmp.Or(cmp.Compare(a.Behavior, b.Behavior), cmp.Compare(b.Source, a.Source))
-	})
-	return all
-}
-
-// permissionRules is the answer to list_permission_rules.
-func (s *session) permissionRules() obj {
-	dirs := []obj{}
-	for _, dir := range s.flags["--add-dir"] {
-		dirs = append(dirs, obj{"path": s.absolute(dir), "source": "cliArg"})
-	}
-	return obj{"state": obj{"rules": s.rules(), "workspaceDirectories": dirs, "originalCwd": s.cwd, "managedOnly": false}}
+	return slices.Concat([]rule{}, s.fixed, guarded(s, &s.applied).rules())
 }
 
 // applySettings replaces what the previous apply_flag_settings gave.
@@ -176,14 +145,9 @@ func (s *session) absolute(path string) string {
 	return filepath.Clean(path)
 }
 
-// inside reports whether a path is in the working directory, or in one that was added.
+// inside reports whether a path is in the working directory.
 func (s *session) inside(path string) bool {
-	dirs := slices.Concat([]string{s.cwd}, s.flags["--add-dir"], s.settings.Permissions.AdditionalDirectories)
-	return slices.ContainsFunc(dirs, func(dir string) bool { return within(s.absolute(dir), path) })
-}
-
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
+	rel, err := filepath.Rel(s.cwd, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
@@ -195,7 +159,7 @@ var sensitiveForm = sync.OnceValue(func() *regexp.Regexp {
 
 func (s *session) sensitive(c claim) bool {
 	path := c.path
-	if within(s.cwd, path) {
+	if s.inside(path) {
 		path = strings.TrimPrefix(path, s.cwd) // the working directory itself may be below such a directory
 	}
 	return c.kind == "Edit" && sensitiveForm().MatchString(path)
@@ -221,8 +185,8 @@ func (s *session) permits(c claim) bool {
 // judgement is what the rules, and the mode, make of a call.
 type judgement struct {
 	behavior string // allow, ask or deny
-	fixed    bool   // a question that no hook silences
-	reason   string // decision_reason_type
+	fixed    bool   // a question that no hook changes
+	early    bool   // a refusal that comes before the hooks are called
 	text     string // of a refusal
 	more     obj    // what a question says besides the call
 }
@@ -236,14 +200,8 @@ func (s *session) judge(c toolCall) judgement {
 	if r := s.find("ask", claims...); r != nil {
 		return judgement{behavior: "ask", fixed: true, more: obj{"decision_reason_type": "rule"}}
 	}
-	switch {
-	case c.Name == askUser:
-		return judgement{behavior: "ask", more: obj{"requires_user_interaction": true}}
-	case guarded(s, &s.mode) == "bypassPermissions", c.Name == "Agent", c.Name == verdictTool:
-		return judgement{behavior: "allow"}
-	}
 	unmet := slices.DeleteFunc(claims, s.permits)
-	if len(unmet) == 0 {
+	if len(unmet) == 0 || guarded(s, &s.mode) == "bypassPermissions" || c.Name == "Agent" || c.Name == verdictTool {
 		return judgement{behavior: "allow"}
 	}
 	first := unmet[max(0, slices.IndexFunc(unmet, s.sensitive))]
@@ -268,7 +226,7 @@ func (s *session) judge(c toolCall) judgement {
 	return j
 }
 
-// suggestions are answers that would hold for more than this call: rules, the mode and directories.
+// suggestions are answers that would hold for more than this call: rules and directories.
 func (s *session) suggestions(unmet []claim) []obj {
 	list, rules := []obj{}, []obj{}
 	for _, c := range unmet {
@@ -277,9 +235,6 @@ func (s *session) suggestions(unmet []claim) []obj {
 		case c.kind == "": // no rule but one for all of the tool would change anything
 			return []obj{}
 		case c.kind == "Edit":
-			if guarded(s, &s.mode) != "acceptEdits" {
-				list = append(list, obj{"type": "setMode", "mode": "acceptEdits", "destination": "session"})
-			}
 			if !s.inside(c.path) {
 				list = append(list, obj{"type": "addDirectories", "directories": []string{filepath.Dir(c.path)},
 					"destination": "session"})
@@ -320,23 +275,12 @@ func (s *session) claims(c toolCall) []claim {
 	return []claim{own}
 }
 
-// deniedPath marks a refusal that comes before the hooks are called.
-const deniedPath = "path"
-
 // denial refuses a call because of a rule, with the CLI's texts.
 func denial(c toolCall, r rule) judgement {
-	j := judgement{behavior: "deny", reason: "rule", text: "Permission to use " + c.Name + " has been denied."}
-	switch in := inputOf(c); {
-	case r.covers(c.Name):
-	case c.Name == "Bash":
-		j.reason = "subcommandResults"
-		j.text = "Permission to use Bash with command " + in.Command + " has been denied."
-	case c.Name == "WebFetch":
-		j.text = "WebFetch denied access to " + r.content + "."
-	case c.Name == "Agent":
-		j.text = "Agent type '" + in.Agent + "' has been denied by permission rule '" + r.Text + "' from " + r.Source + "."
-	default:
-		j.reason = deniedPath
+	j := judgement{behavior: "deny", text: "Permission to use " + c.Name + " has been denied."}
+	if c.Name == "Bash" && !r.covers(c.Name) {
+		j.text = "Permission to use Bash with command " + inputOf(c).Command + " has been denied."
+	} else if j.early = r.tool == "Edit" || r.tool == "Read"; j.early {
 		j.text = "<tool_use_error>File is in a directory that is denied by your permission settings.</tool_use_error>"
 	}
 	return j
@@ -416,121 +360,56 @@ func (s *session) commands(line string) (list []claim) {
 	return list
 }
 
-// permit asks the hooks, the rules and the host whether a call may run. It returns the call, perhaps with
-// another input, or the result of a refused call. If a hook gives no answer, the tool does not run.
-func (t *thread) permit(ctx context.Context, c toolCall) (_ toolCall, refused *toolResult) {
-	if j := t.s.judge(c); j.reason == deniedPath {
-		return c, denied(j.text)
+// permit asks the hooks, the rules and the host whether a call may run, and returns the result of a refused one. If a
+// hook gives no answer, the tool does not run.
+func (t *thread) permit(ctx context.Context, c toolCall) (refused *toolResult) {
+	j := t.s.judge(c)
+	if j.early {
+		return denied(j.text)
 	}
-	decision, reason := "", ""
 	for _, a := range t.hook(ctx, "PreToolUse", c.Name,
 		obj{"tool_name": c.Name, "tool_input": c.Input, "tool_use_id": c.ID}) {
-		switch p := a.Specific.Permission; {
+		switch p := a.Specific; {
 		case a.err != nil:
-			return c, failed("PreToolUse hook did not answer. The tool call was not executed.")
-		case p == "deny":
-			return c, denied("PreToolUse:" + c.Name + " hook error: " + a.Specific.Reason)
-		case p == "ask", p == "allow" && decision == "":
-			decision, reason = p, a.Specific.Reason
-		}
-		if len(a.Specific.UpdatedInput) > 0 {
-			c.Input = a.Specific.UpdatedInput
+			return failed("PreToolUse hook did not answer. The tool call was not executed.")
+		case p.Permission == "deny":
+			return denied("PreToolUse:" + c.Name + " hook error: " + p.Reason)
+		case p.Permission == "ask" && j.behavior != "deny" && !j.fixed:
+			j = judgement{behavior: "ask", more: obj{"decision_reason": p.Reason, "decision_reason_type": "hook"}}
 		}
 	}
-	j := t.s.judge(c)
-	dontAsk := guarded(t.s, &t.s.mode) == "dontAsk"
 	switch {
 	case j.behavior == "deny":
-		return c, t.refuse(c, j, decision == "" && c.Name != "Agent")
-	case j.fixed:
-	case decision == "ask":
-		dontAsk = false // a hook's question is asked in every mode
-		j.behavior, j.more = "ask", obj{"decision_reason": reason, "decision_reason_type": "hook",
-			"decision_reason_hook_event": "PreToolUse", "decision_reason_hook_source": "settings"}
-	case j.behavior == "allow", decision == "allow" && c.Name != askUser:
-		return c, nil
-	}
-	switch {
-	case dontAsk:
-		return c, t.refuse(c, judgement{reason: "mode", text: "Permission to use " + c.Name +
-			" has been denied because Claude Code is running in don't ask mode."}, true)
+		return denied(j.text)
+	case j.behavior == "allow":
+		return nil
 	case t.s.flags.get("--permission-prompt-tool") != "stdio":
-		return c, t.refuse(c, judgement{text: "Claude requested permissions to use " + c.Name +
-			", but you haven't granted it yet."}, true)
+		return denied("Claude requested permissions to use " + c.Name + ", but you haven't granted it yet.")
 	}
 	return t.askHost(ctx, c, j.more)
 }
 
-// refuse is the result of a call that the rules or the mode deny. If no hook decided, the host
-// gets a permission_denied message.
-func (t *thread) refuse(c toolCall, j judgement, tell bool) *toolResult {
-	if tell {
-		o := obj{"type": "system", "subtype": "permission_denied", "tool_name": c.Name, "tool_use_id": c.ID,
-			"message": j.text}
-		if j.reason != "" {
-			o["decision_reason_type"] = j.reason
-		}
-		if t.sub != nil {
-			o["agent_id"] = t.sub.id
-		}
-		t.s.emit(o)
-	}
-	return denied(j.text)
-}
-
-func (t *thread) askHost(ctx context.Context, c toolCall, more obj) (toolCall, *toolResult) {
+func (t *thread) askHost(ctx context.Context, c toolCall, more obj) (refused *toolResult) {
 	s := t.s
 	question := obj{"subtype": "can_use_tool", "tool_name": c.Name, "display_name": c.Name, "input": c.Input,
 		"tool_use_id": c.ID, "description": inputOf(c).Description}
 	maps.Copy(question, more)
-	if name, ok := strings.CutPrefix(c.Name, "mcp__"); ok {
-		server, _, _ := strings.Cut(name, "__")
-		question["mcp_server"] = obj{"name": server, "source": "sdk"}
-	}
 	if t.sub != nil {
 		question["agent_id"] = t.sub.id
 	}
 	var a struct {
-		Behavior     string          `json:"behavior"`
-		UpdatedInput json.RawMessage `json:"updatedInput"`
-		Message      string          `json:"message"`
+		Behavior string `json:"behavior"`
+		Message  string `json:"message"`
 	}
 	err := s.ask(ctx, question, &a)
 	s.ledger.note("permission", s.id, obj{"tool": c.Name, "behavior": a.Behavior})
 	switch {
 	case err != nil:
-		return c, denied("Tool permission request failed: " + err.Error())
+		return denied("Tool permission request failed: " + err.Error())
 	case a.Behavior != "allow":
-		return c, denied(a.Message)
+		return denied(a.Message)
 	}
-	if len(a.UpdatedInput) > 0 {
-		c.Input = a.UpdatedInput
-	}
-	return c, nil
-}
-
-// modes are the permission modes. plan and auto are accepted, and do what default does.
-var modes = []string{"acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan"}
-
-// setMode changes the permission mode.
-func (s *session) setMode(id, mode string) {
-	if mode == "manual" {
-		mode = "default"
-	}
-	const cannot = "Cannot set permission mode"
-	switch {
-	case !slices.Contains(modes, mode):
-		s.refuse(id, cannot+": must be one of "+strings.Join(modes, ", "), "invalid_mode")
-	case mode == "bypassPermissions" && !s.flags.bypasses():
-		s.refuse(id, cannot+" to bypassPermissions because the session was not launched with "+
-			"--dangerously-skip-permissions", "bypass_not_launched")
-	default:
-		s.respond(id, obj{"mode": mode})
-		if guarded(s, &s.mode) != mode {
-			set(s, &s.mode, mode)
-			s.emit(obj{"type": "system", "subtype": "status", "status": nil, "permissionMode": mode})
-		}
-	}
+	return nil
 }
 
 // hookMatcher is one registration of `initialize`.
@@ -546,8 +425,6 @@ type hookAnswer struct {
 		Permission        string `json:"permissionDecision"`
 		Reason            string `json:"permissionDecisionReason"`
 		AdditionalContext string `json:"additionalContext"`
-
-		UpdatedInput json.RawMessage `json:"updatedInput"`
 	} `json:"hookSpecificOutput"`
 
 	err error // why there is no answer
