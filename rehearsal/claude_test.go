@@ -5,15 +5,11 @@ import (
 	"maps"
 	"os"
 	"testing"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
-
-// waitTimeout is how long a test waits before it fails.
-const waitTimeout = 2 * time.Minute
 
 // frame is one line of the CLI's output.
 type frame map[string]any

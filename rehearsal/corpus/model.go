@@ -27,10 +27,9 @@ type Reply struct {
 	Usage  *transcript.Usage `json:"usage"` // of the prompt; small numbers if absent
 	Stop   string            `json:"stop"`
 
-	Status  int               `json:"status"`
-	Type    string            `json:"type"`
-	Message string            `json:"message"`
-	Header  map[string]string `json:"header"`
+	Status  int    `json:"status"`
+	Type    string `json:"type"`
+	Message string `json:"message"`
 }
 
 // Block is a text, or a tool call.
@@ -52,12 +51,11 @@ type Model struct {
 	mu      sync.Mutex
 	replies []Reply
 	bodies  []string
-	more    chan struct{} // closed and replaced with each request
 }
 
 // StartModel starts a model that ends with the test.
 func StartModel(t testing.TB, replies ...Reply) *Model {
-	m := &Model{t: t, replies: slices.Clone(replies), release: make(chan struct{}, 16), more: make(chan struct{})}
+	m := &Model{t: t, replies: slices.Clone(replies), release: make(chan struct{}, 16)}
 	srv := httptest.NewServer(m)
 	m.URL = srv.URL
 	t.Cleanup(func() {
@@ -91,23 +89,6 @@ func (m *Model) Requests() []string {
 // Release lets one held reply continue, even one that is still to come.
 func (m *Model) Release() { m.release <- struct{}{} }
 
-// called waits until there were n requests.
-func (m *Model) called(ctx context.Context, n int) error {
-	for {
-		m.mu.Lock()
-		have, more := len(m.bodies), m.more
-		m.mu.Unlock()
-		if have >= n {
-			return nil
-		}
-		select {
-		case <-more:
-		case <-ctx.Done():
-			return fmt.Errorf("there were %d requests within %s", have, waitTimeout)
-		}
-	}
-}
-
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(r.Body)
 	body := string(raw)
@@ -133,9 +114,6 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		switch {
 		case reply.Status != 0:
-			for k, v := range reply.Header {
-				w.Header().Set(k, v)
-			}
 			w.WriteHeader(reply.Status)
 			_ = json.NewEncoder(w).Encode(map[string]any{"type": "error",
 				"error": map[string]string{"type": reply.Type, "message": reply.Message}})
@@ -153,8 +131,6 @@ func (m *Model) next(body string) (Reply, int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.bodies = append(m.bodies, body)
-	close(m.more)
-	m.more = make(chan struct{})
 	for i, r := range m.replies {
 		if r.For != "" && !regexp.MustCompile("(?s)"+r.For).MatchString(body) {
 			continue

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -374,9 +373,7 @@ func Drive(t testing.TB, p WireProgram, pr WireProcess, url string, known Names)
 // Do plays a step, and ends the test if it fails.
 func (h *Host) Do(op, arg string) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
-	defer cancel()
-	if err := operations[op](h, ctx, arg); err != nil {
+	if err := operations[op](h, h.names.expand(arg)); err != nil {
 		h.t.Fatalf("%s %s: %v\n%s", op, arg, err, h.transcript())
 	}
 }
@@ -402,93 +399,80 @@ func (h *Host) read(stdout io.Reader) {
 }
 
 // operations are the steps of a host. end is the last of each.
-var operations = map[string]func(h *Host, ctx context.Context, arg string) error{
-	">": func(h *Host, _ context.Context, arg string) error {
-		_, err := io.WriteString(h.stdin, h.names.expand(arg)+"\n")
+var operations = map[string]func(h *Host, arg string) error{
+	">": func(h *Host, arg string) error {
+		_, err := io.WriteString(h.stdin, arg+"\n")
 		return err
 	},
-	"<": func(h *Host, ctx context.Context, arg string) error {
-		want := pattern(h.names.expand(arg))
-		over, err := h.await(ctx, func(frame any) bool { return h.names.matches(want, frame) })
+	"<": func(h *Host, arg string) error {
+		want := pattern(arg)
+		over, err := h.await(func(frame any) bool { return h.names.matches(want, frame) })
 		if over {
 			return errors.New("stdout ended")
 		}
 		return err
 	},
-	"!": func(h *Host, _ context.Context, arg string) error {
+	"!": func(h *Host, arg string) error {
 		for _, f := range h.Seen {
-			if h.names.matches(pattern(h.names.expand(arg)), f) {
+			if h.names.matches(pattern(arg), f) {
 				return fmt.Errorf("but there was %s", plain(f))
 			}
 		}
 		return nil
 	},
-	"saw": func(h *Host, _ context.Context, arg string) error {
+	"saw": func(h *Host, arg string) error {
 		n, re, _ := strings.Cut(arg, " ")
 		bodies := h.model.Requests()
 		i, err := strconv.Atoi(n)
 		if err != nil || i < 1 || i > len(bodies) {
 			return fmt.Errorf("there were %d requests", len(bodies))
 		}
-		return look(h.names.expand(re), bodies[i-1])
+		return look(re, bodies[i-1])
 	},
-	"requests": func(h *Host, _ context.Context, arg string) error {
+	"requests": func(h *Host, arg string) error {
 		if bodies := h.model.Requests(); strconv.Itoa(len(bodies)) != arg {
 			return fmt.Errorf("there were %d", len(bodies))
 		}
 		return nil
 	},
-	"called": func(h *Host, ctx context.Context, arg string) error {
+	"called": func(h *Host, arg string) error {
 		n, err := strconv.Atoi(arg)
-		if err != nil {
-			return err
-		}
-		return h.model.called(ctx, n)
+		testkit.Await(h.t, "requests: "+arg, func() bool { return len(h.model.Requests()) >= n })
+		return err
 	},
-	"release": func(h *Host, _ context.Context, _ string) error {
+	"release": func(h *Host, _ string) error {
 		h.model.Release()
 		return nil
 	},
-	"eof": func(h *Host, _ context.Context, _ string) error {
+	"eof": func(h *Host, _ string) error {
 		h.stdin.Close()
 		return nil
 	},
-	"signal": func(h *Host, _ context.Context, arg string) error {
-		if signals[arg] == nil {
-			return errors.New("unknown signal")
-		}
+	"signal": func(h *Host, arg string) error {
 		return h.cmd.Process.Signal(signals[arg])
 	},
 	"exit": (*Host).exit,
-	"end": func(h *Host, ctx context.Context, _ string) error {
+	"end": func(h *Host, _ string) error {
 		h.stdin.Close()
 		if h.exited {
 			return nil
 		}
-		return h.exit(ctx, "")
+		return h.exit("")
 	},
-	"stderr": func(h *Host, _ context.Context, arg string) error { return look(arg, h.stderr.String()) },
-	"file":   func(h *Host, _ context.Context, arg string) error { return h.fileMatches(arg) },
-	"until": func(h *Host, ctx context.Context, arg string) error { // another process writes it without a notification
-		for {
-			err := h.fileMatches(arg)
-			if err == nil || ctx.Err() != nil {
-				return err
-			}
-			select {
-			case <-time.After(20 * time.Millisecond):
-			case <-ctx.Done():
-			}
-		}
+	"stderr": func(h *Host, arg string) error { return look(arg, h.stderr.String()) },
+	"file":   func(h *Host, arg string) error { return h.fileMatches(arg) },
+	"until": func(h *Host, arg string) error { // another process writes it without a notification
+		testkit.Await(h.t, arg, func() bool { return h.fileMatches(arg) == nil })
+		return nil
 	},
-	"touch": func(h *Host, _ context.Context, arg string) error {
+	"touch": func(h *Host, arg string) error {
 		return os.WriteFile(filepath.Join(h.names["CWD"], arg), nil, 0o644)
 	},
 }
 
 // exit waits for the end of the process, with any code if none is given.
-func (h *Host) exit(ctx context.Context, code string) error {
-	if _, err := h.await(ctx, func(any) bool { return false }); err != nil {
+func (h *Host) exit(code string) error {
+	if _, err := h.await(func(any) bool { return false }); err != nil {
 		return err
 	}
 	h.output.Wait()
@@ -503,7 +487,6 @@ func (h *Host) exit(ctx context.Context, code string) error {
 
 func (h *Host) fileMatches(arg string) error {
 	glob, re, _ := strings.Cut(arg, " ")
-	glob = h.names.expand(glob)
 	if !filepath.IsAbs(glob) {
 		glob = filepath.Join(h.names["CWD"], glob)
 	}
@@ -515,7 +498,7 @@ func (h *Host) fileMatches(arg string) error {
 	if err != nil {
 		return err
 	}
-	return look(h.names.expand(re), string(raw))
+	return look(re, string(raw))
 }
 
 // look fails unless the text matches the regular expression.
@@ -535,8 +518,8 @@ func pattern(s string) (v any) {
 }
 
 // await reads frames until one is wanted, or stdout is over.
-func (h *Host) await(ctx context.Context, wanted func(frame any) bool) (over bool, err error) {
-	for {
+func (h *Host) await(wanted func(frame any) bool) (over bool, err error) {
+	for late := time.After(waitTimeout); ; {
 		select {
 		case f, ok := <-h.frames:
 			if !ok {
@@ -546,7 +529,7 @@ func (h *Host) await(ctx context.Context, wanted func(frame any) bool) (over boo
 			if wanted(f) {
 				return false, nil
 			}
-		case <-ctx.Done():
+		case <-late:
 			return false, errors.New("not within " + waitTimeout.String())
 		}
 	}
