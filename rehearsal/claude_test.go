@@ -87,7 +87,8 @@ func (c *claude) control(subtype string, more frame) frame {
 	req := frame{"subtype": subtype}
 	maps.Copy(req, more)
 	c.send(frame{"type": "control_request", "request_id": subtype, "request": req})
-	return c.until(`{"type":"control_response","response":{"request_id":"` + subtype + `"}}`).sub("response").sub("response")
+	answer := c.until(`{"type":"control_response","response":{"request_id":"` + subtype + `"}}`)
+	return answer.sub("response").sub("response")
 }
 
 func (c *claude) kill() {

@@ -25,7 +25,6 @@ type Reply struct {
 	Hold   bool              `json:"hold"`  // stop in the middle of the first block until released, or cancelled
 	Until  <-chan struct{}   `json:"-"`     // not nil: the answer begins when it is closed
 	Usage  *transcript.Usage `json:"usage"` // of the prompt; small numbers if absent
-	Stop   string            `json:"stop"`
 
 	Status  int    `json:"status"`
 	Type    string `json:"type"`
@@ -37,7 +36,6 @@ type Block struct {
 	Text  string          `json:"text"`
 	Tool  string          `json:"tool"`
 	Input json.RawMessage `json:"input"`
-	ID    string          `json:"id"` // of the call; generated if absent
 }
 
 // Model serves the Messages API on loopback: it gives its replies in order.
@@ -106,7 +104,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"input_tokens":100}`)
 	case !asked.Stream && strings.Contains(body, `"text":"Hi"`):
 		// A probe: set_model makes the CLI send "Hi" to a model that it does not know yet. A stand-in does not.
-		_ = json.NewEncoder(w).Encode(Reply{Blocks: []Block{{Text: "Hi"}}, Stop: "max_tokens"}.message(asked.Model, 0))
+		_ = json.NewEncoder(w).Encode(Reply{Blocks: []Block{{Text: "Hi"}}}.message(asked.Model, 0))
 	default:
 		reply, n := m.next(body)
 		if reply.Until != nil && !await(r.Context(), reply.Until) {
@@ -153,13 +151,11 @@ func (r Reply) message(model string, n int) rehearsal.Message {
 	for i, b := range r.Blocks {
 		block := transcript.Block{Type: "text", Text: b.Text}
 		if b.Tool != "" {
-			block = transcript.Block{Type: "tool_use", ID: cmp.Or(b.ID, fmt.Sprintf("toolu_%03d_%d", n, i)), Name: b.Tool,
-				Input: b.Input}
-			a.Stop = "tool_use"
+			id := fmt.Sprintf("toolu_%03d_%d", n, i)
+			block, a.Stop = transcript.Block{Type: "tool_use", ID: id, Name: b.Tool, Input: b.Input}, "tool_use"
 		}
 		a.Blocks = append(a.Blocks, block)
 	}
-	a.Stop = cmp.Or(r.Stop, a.Stop)
 	return a
 }
 

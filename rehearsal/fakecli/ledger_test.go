@@ -39,6 +39,12 @@ const (
 	secondID = "22222222-2222-4222-8222-222222222222"
 )
 
+var (
+	use = corpus.Reply{Blocks: []corpus.Block{{Tool: "Bash",
+		Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
+	ok = corpus.Reply{Blocks: []corpus.Block{{Text: "ok"}}}
+)
+
 func messageStep(uuid, text string) corpus.WireStep {
 	line := obj{"type": "user", "uuid": uuid, "message": obj{"role": "user", "content": text}, "parent_tool_use_id": nil}
 	return corpus.WireStep{Op: ">", Arg: string(encode(line))}
@@ -50,8 +56,6 @@ func sees(frame string) corpus.WireStep { return corpus.WireStep{Op: "<", Arg: f
 func TestLedger(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	session := newUUID()
-	use := corpus.Reply{Blocks: []corpus.Block{{Tool: "Bash", Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
-	ok := corpus.Reply{Blocks: []corpus.Block{{Text: "ok"}}}
 	env := []string{LedgerVariable + "=" + path}
 	c := &corpus.WireCase{Name: "ledger", Replies: []corpus.Reply{ok, use, ok}, Runs: []corpus.WireProcess{
 		{Args: []string{"--session-id", session}, Env: append(env, FaultVariable+"=die-mid-turn@2"), Steps: []corpus.WireStep{
@@ -85,8 +89,6 @@ func TestLedger(t *testing.T) {
 
 // With OnceVariable only the first process that reaches a fault has it.
 func TestFaultOnce(t *testing.T) {
-	use := corpus.Reply{Blocks: []corpus.Block{{Tool: "Bash", Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
-	ok := corpus.Reply{Blocks: []corpus.Block{{Text: "ok"}}}
 	well := corpus.WireProcess{Args: []string{"--allowedTools", "Bash"}, Steps: []corpus.WireStep{
 		messageStep(secondID, "go"), sees(`{"type":"result","result":"ok"}`), {Op: "eof"}, {Op: "exit", Arg: "0"}}}
 	c := &corpus.WireCase{Name: "once", Replies: []corpus.Reply{use, use, ok}, Runs: []corpus.WireProcess{

@@ -19,10 +19,10 @@
 // options, schemas, retries, compaction, task lists, slash commands, settings files, merged messages
 // and the progress of subagents.
 //
-// It judges calls by permission rules as the CLI does, with a shorter list of commands that need no
-// permission. Where a line is hard to judge it asks, also where the CLI knows better: variables,
-// here-documents, and programs that start others. Rules for skills, patterns below ~, links, relative
-// patterns after a cd, and the modes plan and auto (they do what default does) are left out.
+// It judges calls by permission rules as far as rehearsals need it: each command of a line and each file that it works
+// on, with a short list of commands that need no permission. Where a line is hard to judge it asks, also where the
+// CLI knows better: variables, here-documents, groups. Every mode but acceptEdits and bypassPermissions does what
+// default does.
 //
 // The init frame and the answer to initialize contain `"stand_in":true`.
 //

@@ -41,12 +41,13 @@ func splitRules(values []string) []string {
 // parseRules reads rules. Like the CLI, it drops malformed ones without a word.
 func parseRules(behavior string, texts []string) (rules []rule) {
 	form := regexp.MustCompile(`(?s)^([A-Z*]\w*|mcp__[^(]+)(?:\((.+)\))?$`)
+	brackets := strings.NewReplacer(`\(`, "(", `\)`, ")")
 	for _, text := range texts {
 		m := form.FindStringSubmatch(text)
 		if m == nil || behavior == "allow" && text == "*" {
 			continue
 		}
-		r := rule{Behavior: behavior, Text: text, tool: m[1], content: strings.NewReplacer(`\(`, "(", `\)`, ")").Replace(m[2])}
+		r := rule{Behavior: behavior, Text: text, tool: m[1], content: brackets.Replace(m[2])}
 		if r.tool == "Task" {
 			r.tool = "Agent"
 		}
@@ -153,8 +154,8 @@ func (s *session) inside(path string) bool {
 
 // sensitiveForm matches files whose change the CLI asks about whatever the rules say: some of those of its list.
 var sensitiveForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(^|/)((\.git|\.claude|\.vscode)(/|$)|(\.gitconfig|\.npmrc|\.bashrc|\.profile|\.envrc|` +
-		`\.mcp\.json)$)`)
+	return regexp.MustCompile(`(?i)(^|/)((\.git|\.claude|\.vscode)(/|$)|` +
+		`(\.gitconfig|\.npmrc|\.bashrc|\.profile|\.envrc|\.mcp\.json)$)`)
 })
 
 func (s *session) sensitive(c claim) bool {
@@ -363,10 +364,10 @@ func (s *session) commands(line string) (list []claim) {
 // permit asks the hooks, the rules and the host whether a call may run, and returns the result of a refused one. If a
 // hook gives no answer, the tool does not run.
 func (t *thread) permit(ctx context.Context, c toolCall) (refused *toolResult) {
-	j := t.s.judge(c)
-	if j.early {
+	if j := t.s.judge(c); j.early {
 		return denied(j.text)
 	}
+	asked := obj(nil)
 	for _, a := range t.hook(ctx, "PreToolUse", c.Name,
 		obj{"tool_name": c.Name, "tool_input": c.Input, "tool_use_id": c.ID}) {
 		switch p := a.Specific; {
@@ -374,14 +375,18 @@ func (t *thread) permit(ctx context.Context, c toolCall) (refused *toolResult) {
 			return failed("PreToolUse hook did not answer. The tool call was not executed.")
 		case p.Permission == "deny":
 			return denied("PreToolUse:" + c.Name + " hook error: " + p.Reason)
-		case p.Permission == "ask" && j.behavior != "deny" && !j.fixed:
-			j = judgement{behavior: "ask", more: obj{"decision_reason": p.Reason, "decision_reason_type": "hook"}}
+		case p.Permission == "ask":
+			asked = obj{"decision_reason": p.Reason, "decision_reason_type": "hook"}
 		}
+	}
+	j := t.s.judge(c) // the rules may have changed meanwhile
+	if asked != nil && !j.fixed {
+		j.more = asked
 	}
 	switch {
 	case j.behavior == "deny":
 		return denied(j.text)
-	case j.behavior == "allow":
+	case j.behavior == "allow" && asked == nil:
 		return nil
 	case t.s.flags.get("--permission-prompt-tool") != "stdio":
 		return denied("Claude requested permissions to use " + c.Name + ", but you haven't granted it yet.")
