@@ -30,7 +30,12 @@ func live(t *testing.T, script ...reply) (*stageOf, *api) {
 // those of tests that run at the same time.
 func liveAlone(t *testing.T, script ...reply) (*stageOf, *api) {
 	t.Helper()
-	spec := realSpec(t)
+	return against(t, realSpec(t), script...)
+}
+
+// against prepares an agent of one player against a scripted model.
+func against(t testing.TB, spec bridge.ClaudeSpec, script ...reply) (*stageOf, *api) {
+	t.Helper()
 	model := startAPI(t, script...)
 	return prepare(t, spec, model.env()), model
 }
