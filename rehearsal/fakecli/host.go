@@ -25,11 +25,6 @@ type reply struct {
 	err  error
 }
 
-// refusal is the error that the host answered.
-type refusal string
-
-func (r refusal) Error() string { return string(r) }
-
 // errStreamClosed says with the CLI's text that stdin ended, so that no answer can come.
 //
 //lint:ignore ST1005 the CLI capitalizes it
@@ -230,7 +225,7 @@ func (s *session) receive(line []byte) {
 	case in.Type == "control_request" && in.Request != nil:
 		s.control(in.RequestID, *in.Request)
 	case in.Type == "control_response" && r != nil && r.Subtype == "error":
-		s.resolve(r.RequestID, reply{err: refusal(r.Error)})
+		s.resolve(r.RequestID, reply{err: errors.New(r.Error)})
 	case in.Type == "control_response" && r != nil:
 		s.resolve(r.RequestID, reply{body: r.Response})
 	case in.Type == "user" && !s.faults.swallows():

@@ -3,7 +3,6 @@ package fakecli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"net/url"
 	"path/filepath"
@@ -421,7 +420,6 @@ func (t *thread) askHost(ctx context.Context, c toolCall, more obj) (refused *to
 type hookMatcher struct {
 	Matcher     string   `json:"matcher"` // see matches
 	CallbackIDs []string `json:"hookCallbackIds"`
-	OnFailure   string   `json:"onFailure"` // block: an error for an answer refuses the call
 }
 
 // hookAnswer is the answer of a host's hook.
@@ -432,7 +430,7 @@ type hookAnswer struct {
 		AdditionalContext string `json:"additionalContext"`
 	} `json:"hookSpecificOutput"`
 
-	err error // why there is no answer
+	err error // why there is no answer: with the driver's onFailure, the call is refused
 }
 
 // matches knows two forms of matchers: names of tools with | between them, and ^(?!NAME$).* for all but one. The CLI
@@ -463,9 +461,6 @@ func (t *thread) hook(ctx context.Context, event, tool string, extra obj) (answe
 			var a hookAnswer
 			a.err = s.ask(ctx, obj{"subtype": "hook_callback", "callback_id": id, "input": in,
 				"tool_use_id": extra["tool_use_id"]}, &a)
-			if _, isAnswer := errors.AsType[refusal](a.err); isAnswer && m.OnFailure != "block" {
-				a.err = nil // an error for an answer decides nothing
-			}
 			answers = append(answers, a)
 			if text := a.Specific.AdditionalContext; text != "" {
 				s.mu.Lock()
