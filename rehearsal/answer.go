@@ -16,11 +16,8 @@ import (
 // deliver writes the reply of a step, or its fault. If the real connection would be cut, it aborts the
 // connection (http.ErrAbortHandler).
 func (r reply) deliver(ctx context.Context, w http.ResponseWriter, c *call) error {
-	if err := wait(ctx, r.delay); err != nil {
-		return err
-	}
 	f := cmp.Or(r.fault, &fault{})
-	if err := wait(ctx, f.stall); err != nil {
+	if err := wait(ctx, r.delay+f.stall); err != nil {
 		return err
 	}
 	if f.status != 0 {
@@ -58,23 +55,20 @@ func (r reply) deliverStream(ctx context.Context, w http.ResponseWriter, model s
 		if err := send(e.String()); err != nil {
 			return err
 		}
-		switch {
-		case i != 1:
-		// After message_start and the ping, the client knows that a stream has begun.
-		case f.garbage:
+		pause := time.Duration(0)
+		switch begun := i == 1; { // after message_start and the ping: the client knows that a stream has begun
+		case begun && f.garbage:
 			return send("event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\n\n" +
 				"event: content_block_delta\ndata: not json at all\n\n")
-		case f.errorEvent != "":
+		case begun && f.errorEvent != "":
 			return send(Event(errorBody(f.errorEvent, r.faultText)).String())
-		default:
-			if err := wait(ctx, f.stallMid); err != nil {
-				return err
-			}
+		case begun:
+			pause = f.stallMid
+		case e["type"] == "content_block_delta":
+			pause = r.chunkDelay
 		}
-		if e["type"] == "content_block_delta" {
-			if err := wait(ctx, r.chunkDelay); err != nil {
-				return err
-			}
+		if err := wait(ctx, pause); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -121,12 +115,7 @@ var errorTypes = map[int]string{
 	529: "overloaded_error",
 }
 
-func errorType(status int) string {
-	if status < 500 {
-		return cmp.Or(errorTypes[status], errorTypes[400])
-	}
-	return cmp.Or(errorTypes[status], errorTypes[500])
-}
+func errorType(status int) string { return cmp.Or(errorTypes[status], errorTypes[status/100*100]) }
 
 func errorBody(kind, message string) object {
 	return object{"type": "error", "error": object{"type": kind, "message": message}}

@@ -179,9 +179,7 @@ actors:
 	c.addMessage([]frame{{"type": "tool_result", "tool_use_id": "t",
 		"content": []frame{{"type": "text", "text": "result of it"}, {"type": "image"}}}})
 	c.messages = append(c.messages, frame{"role": "system", "content": "a note"})
-	if got, want := c.askText([]frame{}), "result of it\na note"; got != want {
-		t.Errorf("incoming %q, want %q", got, want)
-	}
+	testkit.Same(t, "incoming", "result of it\na note", c.askText([]frame{}))
 	testkit.Same(t, "cwd", "/w", srv.Requests()[0].Cwd)
 	noProblems(t, srv)
 }
@@ -366,8 +364,6 @@ actors:
 		{"role": "user", "content": "x"}, {"role": "assistant", "content": "second"},
 		{"role": "user", "content": "x"}, {"role": "assistant", "content": "second"},
 	}
-	if got, want := c.askText("x"), "fourth, Clotho"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	testkit.Same(t, "", "fourth, Clotho", c.askText("x"))
 	noProblems(t, c.srv)
 }

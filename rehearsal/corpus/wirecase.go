@@ -63,8 +63,7 @@ import (
 // matches anything and remembers it, or what it remembered before. In what is
 // written `$name` stands for what was remembered; $CWD, $HOME and $SESSION are set.
 //
-// Each process has three goroutines that Run starts and waits for: two readers of
-// its output and, in net/http, the scripted model's.
+// Each process has two goroutines that [Drive] starts and the test waits for: readers of its output.
 
 // WireCase is one conversation.
 type WireCase struct {
@@ -110,12 +109,9 @@ func parseCase(archive *txtar.Archive) (*WireCase, error) {
 	}
 	take := func(section string) string { defer delete(sections, section); return sections[section] }
 	replies, err := parseReplies(take("model"))
+	c.Replies = replies
 	errs := []error{err}
-	for c.Replies = replies; ; {
-		number := ""
-		if n := len(c.Runs); n > 0 {
-			number = "." + strconv.Itoa(n+1)
-		}
+	for number := ""; ; number = "." + strconv.Itoa(len(c.Runs)+1) {
 		host := take("host" + number)
 		if host == "" {
 			break
