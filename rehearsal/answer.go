@@ -16,11 +16,8 @@ import (
 // deliver writes the reply of a step, or its fault. If the real connection would be cut, it aborts the
 // connection (http.ErrAbortHandler).
 func (r reply) deliver(ctx context.Context, w http.ResponseWriter, c *call) error {
-	if err := wait(ctx, r.delay); err != nil {
-		return err
-	}
 	f := cmp.Or(r.fault, &fault{})
-	if err := wait(ctx, f.stall); err != nil {
+	if err := wait(ctx, r.delay+f.stall); err != nil {
 		return err
 	}
 	if f.status != 0 {
@@ -51,30 +48,27 @@ func (r reply) deliverStream(ctx context.Context, w http.ResponseWriter, model s
 		}
 		return http.NewResponseController(w).Flush()
 	}
-	for i, e := range r.events(model) {
+	for i, e := range r.message(model).Events() {
 		if f.cutAfter > 0 && i == f.cutAfter {
 			panic(http.ErrAbortHandler)
 		}
 		if err := send(e.String()); err != nil {
 			return err
 		}
-		switch {
-		case i != 1:
-		// After message_start and the ping, the client knows that a stream has begun.
-		case f.garbage:
+		pause := time.Duration(0)
+		switch begun := i == 1; { // after message_start and the ping: the client knows that a stream has begun
+		case begun && f.garbage:
 			return send("event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\n\n" +
 				"event: content_block_delta\ndata: not json at all\n\n")
-		case f.errorEvent != "":
-			return send(event(errorBody(f.errorEvent, r.faultText)).String())
-		default:
-			if err := wait(ctx, f.stallMid); err != nil {
-				return err
-			}
+		case begun && f.errorEvent != "":
+			return send(Event(errorBody(f.errorEvent, r.faultText)).String())
+		case begun:
+			pause = f.stallMid
+		case e["type"] == "content_block_delta":
+			pause = r.chunkDelay
 		}
-		if e["type"] == "content_block_delta" {
-			if err := wait(ctx, r.chunkDelay); err != nil {
-				return err
-			}
+		if err := wait(ctx, pause); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -106,11 +100,7 @@ func (r reply) deliverWhole(ctx context.Context, w http.ResponseWriter, c *call,
 	if c.chat {
 		return writeJSON(w, http.StatusOK, r.chatAnswer(c.Model))
 	}
-	blocks := []object{}
-	for _, b := range r.blocks {
-		blocks = append(blocks, whole(b))
-	}
-	return writeJSON(w, http.StatusOK, r.message(c.Model, r.usage, blocks, r.stop()))
+	return writeJSON(w, http.StatusOK, r.message(c.Model))
 }
 
 var errorTypes = map[int]string{
@@ -125,12 +115,7 @@ var errorTypes = map[int]string{
 	529: "overloaded_error",
 }
 
-func errorType(status int) string {
-	if status < 500 {
-		return cmp.Or(errorTypes[status], errorTypes[400])
-	}
-	return cmp.Or(errorTypes[status], errorTypes[500])
-}
+func errorType(status int) string { return cmp.Or(errorTypes[status], errorTypes[status/100*100]) }
 
 func errorBody(kind, message string) object {
 	return object{"type": "error", "error": object{"type": kind, "message": message}}
@@ -147,7 +132,7 @@ func writeError(w http.ResponseWriter, chat bool, status int, kind, message stri
 	_ = writeJSON(w, status, body)
 }
 
-func writeJSON(w http.ResponseWriter, status int, body object) error {
+func writeJSON(w http.ResponseWriter, status int, body any) error {
 	b, err := json.Marshal(body)
 	if err != nil {
 		return err
@@ -162,10 +147,10 @@ func writeJSON(w http.ResponseWriter, status int, body object) error {
 // the API may depend on their order.)
 type object map[string]any
 
-// event is one server-sent event, named by its type.
-type event object
+// Event is one server-sent event, named by its type.
+type Event object
 
-func (e event) String() string {
+func (e Event) String() string {
 	data, err := json.Marshal(e)
 	if err != nil {
 		panic(err) // it is made of texts, numbers and JSON that was parsed
@@ -173,60 +158,61 @@ func (e event) String() string {
 	return fmt.Sprintf("event: %s\ndata: %s\n\n", e["type"], data)
 }
 
-func (r reply) events(model string) []event {
-	first := r.usage
-	first.Output = 1
-	evs := []event{
-		{"type": "message_start", "message": r.message(model, first, []object{}, nil)},
-		{"type": "ping"},
-	}
-	for i, b := range r.blocks {
-		evs = append(evs, event{"type": "content_block_start", "index": i, "content_block": opening(b)})
-		for _, d := range deltas(b) {
-			evs = append(evs, event{"type": "content_block_delta", "index": i, "delta": d})
-		}
-		evs = append(evs, event{"type": "content_block_stop", "index": i})
-	}
-	return append(evs,
-		event{"type": "message_delta", "usage": r.usage,
-			"delta": object{"stop_reason": r.stop(), "stop_sequence": nil}},
-		event{"type": "message_stop"})
+// Message is a complete answer of a model, in the form of the Messages API.
+type Message struct {
+	ID, Model string
+	Blocks    []transcript.Block // text, thinking or tool_use
+	Usage     transcript.Usage
+	Stop      string
 }
 
-// message returns the envelope of message_start, and the complete answer if it is not streamed.
-func (r reply) message(model string, u transcript.Usage, blocks []object, stop any) object {
-	return object{
-		"id": newID("msg_"), "type": "message", "role": "assistant", "model": model,
-		"content": blocks, "stop_reason": stop, "stop_sequence": nil, "usage": u,
+// Events returns the message as it is streamed.
+func (m Message) Events() []Event {
+	first := Message{ID: m.ID, Model: m.Model, Usage: m.Usage}
+	first.Usage.Output = 1
+	evs := []Event{{"type": "message_start", "message": first}, {"type": "ping"}}
+	for i, b := range m.Blocks {
+		opening := transcript.Block{Type: b.Type, ID: b.ID, Name: b.Name, Input: json.RawMessage("{}")}
+		evs = append(evs, Event{"type": "content_block_start", "index": i, "content_block": block(opening)})
+		for _, d := range deltas(b) {
+			evs = append(evs, Event{"type": "content_block_delta", "index": i, "delta": d})
+		}
+		evs = append(evs, Event{"type": "content_block_stop", "index": i})
 	}
+	return append(evs,
+		Event{"type": "message_delta", "usage": m.Usage, "delta": object{"stop_reason": m.Stop, "stop_sequence": nil}},
+		Event{"type": "message_stop"})
+}
+
+// MarshalJSON renders the message as it is if it is not streamed, and at its start.
+func (m Message) MarshalJSON() ([]byte, error) {
+	o := object{"id": m.ID, "type": "message", "role": "assistant", "model": m.Model, "stop_reason": nil,
+		"stop_sequence": nil, "usage": m.Usage}
+	if m.Stop != "" {
+		o["stop_reason"] = m.Stop
+	}
+	blocks := []object{}
+	for _, b := range m.Blocks {
+		blocks = append(blocks, block(b))
+	}
+	o["content"] = blocks
+	return json.Marshal(o)
 }
 
 // signature replaces the proof that the real API adds to thinking.
 const signature = "cmVoZWFyc2Fs"
 
-// opening is a block before its content. The content of text and thinking is in the field with the name of the type.
-func opening(b transcript.Block) object {
-	switch b.Type {
-	case "thinking":
+// block renders a block. The content of text and thinking is in the field with the name of the type.
+func block(b transcript.Block) object {
+	switch {
+	case b.Type == "tool_use":
+		return object{"type": b.Type, "id": b.ID, "name": b.Name, "input": b.Input}
+	case b.Type == "thinking" && b.Text == "":
 		return object{"type": b.Type, b.Type: "", "signature": ""}
-	case "tool_use":
-		return object{"type": b.Type, "id": b.ID, "name": b.Name, "input": object{}}
+	case b.Type == "thinking":
+		return object{"type": b.Type, b.Type: b.Text, "signature": signature}
 	}
-	return object{"type": b.Type, b.Type: ""}
-}
-
-func whole(b transcript.Block) object {
-	o := opening(b)
-	switch b.Type {
-	case "tool_use":
-		o["input"] = b.Input
-	case "thinking":
-		o["signature"] = signature
-		fallthrough
-	default:
-		o[b.Type] = b.Text
-	}
-	return o
+	return object{"type": b.Type, b.Type: b.Text}
 }
 
 // deltas cuts the content into at most 64 parts of at least 24 characters.
@@ -266,12 +252,12 @@ type reply struct {
 	faultText string
 }
 
-func (r reply) stop() string {
-	otherwise := "end_turn"
+func (r reply) message(model string) Message {
+	stop := "end_turn"
 	if slices.ContainsFunc(r.blocks, func(b transcript.Block) bool { return b.Type == "tool_use" }) {
-		otherwise = "tool_use"
+		stop = "tool_use"
 	}
-	return cmp.Or(r.stopReason, otherwise)
+	return Message{newID("msg_"), model, r.blocks, r.usage, cmp.Or(r.stopReason, stop)}
 }
 
 // reply renders the step. Parts that fail to render are reported and omitted or shortened: the play

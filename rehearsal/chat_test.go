@@ -79,9 +79,7 @@ func TestChatCompletions(t *testing.T) {
 		`"finish_reason":"length"`) {
 		t.Error(body)
 	}
-	if p := srv.Problems(); len(p) > 0 {
-		t.Errorf("problems: %q", p)
-	}
+	noProblems(t, srv)
 	if r := srv.Requests()[0]; r.System != "You decide." || r.Actor != "decider" || r.Role != rehearsal.RoleMain {
 		t.Errorf("%+v", r)
 	}
@@ -128,7 +126,5 @@ func TestDirectMessages(t *testing.T) {
 	}
 	want := []string{`{"decision":"CONTINUE","reason":"which one"}`, `{"title":"Rehearsal"}`}
 	testkit.Same(t, "", want, texts)
-	if p := srv.Problems(); len(p) > 0 {
-		t.Errorf("problems: %q", p)
-	}
+	noProblems(t, srv)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,6 +81,14 @@ func (c *client) ask(content any) answer {
 func (c *client) askText(content any) string {
 	c.t.Helper()
 	return c.ask(content).text()
+}
+
+// answers checks the text of the answer to each message: a message, its answer, the next message, …
+func (c *client) answers(pairs ...string) {
+	c.t.Helper()
+	for pair := range slices.Chunk(pairs, 2) {
+		testkit.Same(c.t, pair[0], pair[1], c.askText(pair[0]))
+	}
 }
 
 type answer struct {

@@ -1,7 +1,6 @@
 package rehearsal_test
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -107,11 +106,7 @@ actors:
 
 func awaitRequests(t *testing.T, srv *rehearsal.Server, n int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
-	defer cancel()
-	if err := srv.Await(ctx, func(r []rehearsal.Request) bool { return len(r) >= n }); err != nil {
-		t.Fatalf("waiting for request %d: %v", n, err)
-	}
+	testkit.Await(t, fmt.Sprintf("request %d", n), func() bool { return len(srv.Requests()) >= n })
 }
 
 // An answer that a killed CLI did not save is given again after the resume.
@@ -158,7 +153,7 @@ func TestLiveInterrupted(t *testing.T) {
 	c.post("go on")
 	awaitRequests(t, srv, 2)
 	c.control("interrupt", nil)
-	c.until("result", func(f frame) bool { return f.kind() == "result" })
+	c.until(`{"type":"result"}`)
 	testkit.Same(t, "result", "third of three", c.sendAndWait("and now").str("result"))
 	noProblems(t, srv)
 }

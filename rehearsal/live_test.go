@@ -20,19 +20,13 @@ func play(t *testing.T, script string, o rehearsal.Options) *rehearsal.Server {
 func serve(t *testing.T, sc *rehearsal.Scenario, o rehearsal.Options) *rehearsal.Server {
 	t.Helper()
 	srv := testkit.Must(rehearsal.Start(sc, o))(t)
-	t.Cleanup(func() {
-		if err := srv.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { testkit.Works(t, "close", srv.Close()) })
 	return srv
 }
 
 func noProblems(t *testing.T, srv *rehearsal.Server) {
 	t.Helper()
-	if p := srv.Problems(); len(p) > 0 {
-		t.Errorf("problems:\n%s", strings.Join(p, "\n"))
-	}
+	testkit.Empty(t, "problems", srv.Problems())
 }
 
 // One session: a text, tools with real effects, a blocking subagent, verdicts.
@@ -116,13 +110,7 @@ actors:
 		frame{"description": "count the ships"}).str("title"))
 	testkit.Same(t, "result", "second", c.sendAndWait("two").str("result"))
 	c.sendAndWait("/compact")
-	compacted := false
-	for _, f := range c.seen {
-		compacted = compacted || f.str("subtype") == "compact_boundary"
-	}
-	if !compacted {
-		t.Error("no compact_boundary")
-	}
+	testkit.Same(t, "compactions", 1, c.compactions())
 	testkit.Same(t, "result", "third", c.sendAndWait("after").str("result"))
 	noProblems(t, srv)
 }

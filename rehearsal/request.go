@@ -1,7 +1,6 @@
 package rehearsal
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +21,7 @@ type wireRequest struct {
 	Model        string        `json:"model"`
 	Stream       bool          `json:"stream"`
 	System       content       `json:"system"`
-	Tools        []Tool        `json:"tools"`
+	Tools        []offered     `json:"tools"`
 	Messages     []wireMessage `json:"messages"`
 	OutputConfig struct {
 		Format struct {
@@ -36,6 +35,8 @@ type wireRequest struct {
 	} `json:"metadata"`
 }
 
+type offered struct{ Name string }
+
 type wireMessage struct {
 	Role    string  `json:"role"`
 	Content content `json:"content"`
@@ -45,16 +46,8 @@ type wireMessage struct {
 type content []transcript.Block
 
 func (c *content) UnmarshalJSON(b []byte) error {
-	b = bytes.TrimSpace(b)
-	if len(b) > 0 && b[0] == '"' {
-		var s string
-		if err := json.Unmarshal(b, &s); err != nil {
-			return err
-		}
-		*c = content{{Type: "text", Text: s}}
-		return nil
-	}
-	return json.Unmarshal(b, (*[]transcript.Block)(c))
+	*c = (&transcript.Message{Content: b}).Blocks()
+	return nil
 }
 
 // text joins the text that a model would read in the blocks.
@@ -172,7 +165,7 @@ func (c *call) findCwd(s string) {
 }
 
 func (c *call) offers(tool string) bool {
-	return slices.ContainsFunc(c.Tools, func(t Tool) bool { return t.Name == tool })
+	return slices.ContainsFunc(c.Tools, func(t offered) bool { return t.Name == tool })
 }
 
 // readRole determines the role from this request alone. The marker of a subagent comes first, because a

@@ -48,17 +48,15 @@ type Server struct {
 	url     string
 	http    *http.Server
 
-	cancel   context.CancelFunc // ends the contexts of all requests, and with them the waits of the script
-	handlers sync.WaitGroup     // requests being answered
-	served   chan error         // the result of Serve; capacity 1, sent once
-	close    func() error
+	cancel context.CancelFunc // ends the contexts of all requests, and with them the waits of the script
+	served chan error         // the result of Serve; capacity 1, sent once
+	close  func() error
+	open   sync.RWMutex // held by each handler for reading, and by the end for writing
 
-	// mu guards what follows, and ensures that no handler is added after closing.
+	// mu guards what follows.
 	mu       sync.Mutex
-	closing  bool
 	requests []Request
 	problems []string
-	changed  chan struct{} // closed and replaced at each entry
 }
 
 // Start listens on a free port of 127.0.0.1 and serves until Close.
@@ -73,7 +71,7 @@ func Start(sc *Scenario, o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for the rehearsal: %w", err)
 	}
-	s := &Server{options: o, stage: newStage(sc, vars), changed: make(chan struct{}),
+	s := &Server{options: o, stage: newStage(sc, vars),
 		url: "http://" + l.Addr().String(), served: make(chan error, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.cancel = cancel
@@ -99,15 +97,12 @@ func (s *Server) Key() string { return dummyKey }
 func (s *Server) Close() error { return s.close() }
 
 func (s *Server) shutdown() error {
-	s.mu.Lock()
-	s.closing = true
-	s.mu.Unlock()
 	s.cancel()
 	err := s.http.Close()
 	if serr := <-s.served; !errors.Is(serr, http.ErrServerClosed) {
 		err = errors.Join(err, serr)
 	}
-	s.handlers.Wait()
+	s.open.Lock() // for ever: when the last handler has returned
 	if err != nil {
 		return fmt.Errorf("close the rehearsal: %w", err)
 	}
@@ -115,16 +110,10 @@ func (s *Server) shutdown() error {
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	closing := s.closing
-	if !closing {
-		s.handlers.Add(1)
-	}
-	s.mu.Unlock()
-	if closing { // a connection that was accepted a moment before may still send a request
+	if !s.open.TryRLock() { // a connection that was accepted a moment before may still send a request
 		panic(http.ErrAbortHandler)
 	}
-	defer s.handlers.Done()
+	defer s.open.RUnlock()
 	w.Header().Set("Request-Id", newID("req_"))
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
 	case r.Method == http.MethodPost && (path == "/v1/messages" || path == chatPath):
@@ -214,9 +203,8 @@ type Request struct {
 	Step    string // file:line of the step that answered; "" = none
 	Model   string
 	Stream  bool
-	Size    int    // bytes of the body
-	Cwd     string // working directory according to the request
-	Tools   []Tool // without Options.Record: only names
+	Cwd     string   // working directory according to the request
+	Tools   []string // that it offers
 	Used    transcript.Usage
 	// First and Incoming are the conversation's first text and the input to answer. Without Options.Record
 	// they are cut to 4 KiB.
@@ -225,22 +213,6 @@ type Request struct {
 	System   string
 	Messages json.RawMessage
 	Body     json.RawMessage
-}
-
-// Tool is a tool as a request offers it.
-type Tool struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description"`
-	Schema      json.RawMessage `json:"input_schema"`
-}
-
-// ToolNames lists the tools the request offers.
-func (r Request) ToolNames() []string {
-	names := make([]string, len(r.Tools))
-	for i, t := range r.Tools {
-		names[i] = t.Name
-	}
-	return names
 }
 
 // UserText joins the texts of all messages of role user. It needs Options.Record.
@@ -266,18 +238,17 @@ const (
 func (s *Server) enter(c *call, q cue, body []byte) {
 	r := Request{
 		Session: c.session, Agent: c.agent, Role: q.role, Actor: q.actor, Step: q.step,
-		Model: c.Model, Stream: c.Stream, Size: c.size, Cwd: c.cwd, First: c.firstText, Incoming: c.incoming,
-		Used: q.reply.usage,
+		Model: c.Model, Stream: c.Stream, Cwd: c.cwd, First: c.firstText, Incoming: c.incoming, Used: q.reply.usage,
+	}
+	for _, t := range c.Tools {
+		r.Tools = append(r.Tools, t.Name)
 	}
 	if s.options.Record {
-		r.Tools, r.System, r.Body = c.Tools, c.System.text(), body
+		r.System, r.Body = c.System.text(), body
 		var raw struct{ Messages json.RawMessage }
 		_ = json.Unmarshal(body, &raw) // it was read before
 		r.Messages = raw.Messages
 	} else {
-		for _, t := range c.Tools {
-			r.Tools = append(r.Tools, Tool{Name: t.Name})
-		}
 		// Cloned, so that a cut string does not hold the whole body.
 		r.First, r.Incoming = strings.Clone(r.First[:min(len(r.First), summaryText)]),
 			strings.Clone(r.Incoming[:min(len(r.Incoming), summaryText)])
@@ -297,8 +268,6 @@ func (s *Server) note(r *Request, problems ...string) {
 	}
 	s.problems = append(s.problems, problems...)
 	s.problems = s.problems[:min(len(s.problems), keepProblem)]
-	close(s.changed)
-	s.changed = make(chan struct{})
 }
 
 // Requests returns the model requests recorded so far, oldest first.
@@ -314,22 +283,4 @@ func (s *Server) Problems() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.problems)
-}
-
-// Await returns nil as soon as met holds for the requests recorded so far, or
-// the context's error.
-func (s *Server) Await(ctx context.Context, met func([]Request) bool) error {
-	for {
-		s.mu.Lock()
-		requests, changed := slices.Clone(s.requests), s.changed
-		s.mu.Unlock()
-		if met(requests) {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

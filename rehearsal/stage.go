@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -48,7 +47,7 @@ type cue struct {
 	problems []string
 
 	part   *part // whose answer it is
-	before given // position of the part before, and the input it answered
+	before place // of the part
 }
 
 // play determines the answer to one request and advances the part.
@@ -83,16 +82,14 @@ func (s *stage) play(c *call) cue {
 	if role != RoleSide {
 		q.again = p.resumePosition(c)
 	}
-	before := given{pos: p.pos, times: p.times}
-	st, groups, problem := p.next(c.incoming)
-	if p.sessionEnds(c.incoming) && problem != "" {
-		p.pos, p.times = before.pos, before.times
-		st, groups, problem = nil, nil, ""
-	}
-	if problem != "" {
+	before := p.place
+	st, problem := s.next(p, c.incoming)
+	switch ends := p.sessionEnds(c.incoming); {
+	case problem != "" && ends:
+		p.place, st = before, nil
+	case problem != "":
 		q.complain(c, "%s", problem)
 	}
-	s.capture(p, groups)
 	if st == nil {
 		q.reply = p.says(c, scriptEnded)
 		return q
@@ -126,12 +123,9 @@ func (s *stage) takeBack(q cue) {
 	if p == nil || len(p.given) == 0 {
 		return
 	}
-	last := p.given[len(p.given)-1]
-	if last.pos != q.before.pos || last.times != q.before.times {
-		return
+	if last := len(p.given) - 1; p.given[last].place == q.before {
+		p.given, p.place = p.given[:last], q.before
 	}
-	p.given = p.given[:len(p.given)-1]
-	p.pos, p.times = q.before.pos, q.before.times
 }
 
 // says is an answer of a text alone.
@@ -198,22 +192,12 @@ func (m match) matches(c *call, role Role) bool {
 		(m.contains == nil || m.contains.MatchString(c.firstText)) && (m.model == nil || m.model.MatchString(c.Model))
 }
 
-func (s *stage) capture(p *part, groups map[string]string) {
-	maps.Copy(s.captured, groups)
-	maps.Copy(p.captured, groups)
-}
-
 // scope returns the data of templates. Values that this part captured take precedence over those of others;
 // a group without a captured value is empty.
 func (s *stage) scope(p *part, c *call) scope {
 	sc := scope{}
 	for g := range s.scenario.groups {
-		sc[g] = ""
-	}
-	for _, m := range []map[string]string{s.captured, p.captured} {
-		for k, v := range m {
-			sc[k] = v
-		}
+		sc[g] = cmp.Or(p.captured[g], s.captured[g])
 	}
 	sc["vars"] = s.vars
 	sc["cwd"], sc["session"], sc["actor"], sc["incoming"] = c.cwd, c.session, p.actor.name, c.incoming
@@ -224,11 +208,16 @@ func excerpt(s string) string { return fmt.Sprintf("%.200q", strings.Join(string
 
 func short(id string) string { return fmt.Sprintf("%.8s", id) }
 
+// place is where a part is in its script.
+type place struct {
+	pos   int // the next step
+	times int // how many times it was played already
+}
+
 // part is one actor in one conversation.
 type part struct {
+	place
 	actor     *actor // nil: no actor fits
-	pos       int    // the next step
-	times     int    // how many times it was played already
 	captured  map[string]string
 	given     []given         // answers, oldest first
 	compacted bool            // the history was compacted since the last request
@@ -240,37 +229,37 @@ type part struct {
 
 // given is an answer of the script, kept to check whether it arrived.
 type given struct {
-	pos, times int // position of the part before
-	toolIDs    []string
-	text       string
+	place   // before
+	toolIDs []string
+	text    string
 }
 
-// next chooses the step for an input, and advances. A nil step means that the script has ended.
-func (p *part) next(incoming string) (st *step, groups map[string]string, problem string) {
+// next chooses the step for an input, keeps what it captures, and advances. A nil step means that the script has ended.
+func (s *stage) next(p *part, incoming string) (st *step, problem string) {
 	steps := p.actor.steps
 	for p.pos < len(steps) {
 		st = steps[p.pos]
-		if groups, ok := st.matches(incoming); ok {
+		if s.matches(p, st, incoming) {
 			p.advance(st)
-			return st, groups, ""
+			return st, ""
 		}
 		// A repeated step that was played is over when its expectation no longer matches.
 		if p.times == 0 || p.pos+1 == len(steps) {
 			break
 		}
-		p.pos, p.times = p.pos+1, 0
+		p.place = place{pos: p.pos + 1}
 	}
 	for _, st := range p.actor.otherwise {
-		if groups, ok := st.matches(incoming); ok {
-			return st, groups, ""
+		if s.matches(p, st, incoming) {
+			return st, ""
 		}
 	}
 	if p.pos >= len(steps) {
-		return nil, nil, fmt.Sprintf("no step is left for: %s", excerpt(incoming))
+		return nil, fmt.Sprintf("no step is left for: %s", excerpt(incoming))
 	}
 	// The play continues, so that one wrong text does not hide what follows.
 	p.advance(st)
-	return st, nil, fmt.Sprintf("line %d: expected /%v/, got: %s", st.line, st.expect, excerpt(incoming))
+	return st, fmt.Sprintf("line %d: expected /%v/, got: %s", st.line, st.expect, excerpt(incoming))
 }
 
 // sessionEnding matches the text with which arbiter denies a tool call of a session that it is ending
@@ -303,8 +292,7 @@ func (p *part) insists(incoming string) bool {
 	if p.actor == nil || p.pos >= len(p.actor.steps) || p.actor.steps[p.pos].expect == nil {
 		return true
 	}
-	_, expected := p.actor.steps[p.pos].matches(incoming)
-	return !expected
+	return !p.actor.steps[p.pos].expect.MatchString(incoming)
 }
 
 // complete repeats the last COMPLETE, or gives one where another decider decided it.
@@ -322,47 +310,45 @@ func (p *part) complete(c *call) reply {
 
 func (p *part) advance(st *step) {
 	if p.times++; p.times >= st.repeat && st.repeat != math.MaxInt {
-		p.pos, p.times = p.pos+1, 0
+		p.place = place{pos: p.pos + 1}
 	}
 }
 
-func (st *step) matches(incoming string) (map[string]string, bool) {
+// matches reports whether an input is what a step expects, and keeps the groups.
+func (s *stage) matches(p *part, st *step, incoming string) bool {
 	if st.expect == nil {
-		return nil, true
+		return true
 	}
 	m := st.expect.FindStringSubmatch(incoming)
-	if m == nil {
-		return nil, false
-	}
-	groups := map[string]string{}
 	for i, name := range st.expect.SubexpNames() {
-		if name != "" && m[i] != "" {
-			groups[name] = m[i]
+		if m != nil && name != "" && m[i] != "" {
+			s.captured[name], p.captured[name] = m[i], m[i]
 		}
 	}
-	return groups, true
+	return m != nil
 }
 
 // remember records the answer. An answer that a fault withholds, or that has a stop reason of its own (a
 // refusal is never kept), cannot get lost.
-func (p *part) remember(before given, r reply) {
+func (p *part) remember(before place, r reply) {
+	g := given{place: before}
 	if r.fault != nil || r.stopReason != "" {
 		return
 	}
 	for _, b := range r.blocks {
 		switch b.Type {
 		case "text":
-			before.text = strings.TrimSpace(b.Text)
+			g.text = strings.TrimSpace(b.Text)
 		case "tool_use":
-			before.toolIDs = append(before.toolIDs, b.ID)
+			g.toolIDs = append(g.toolIDs, b.ID)
 		}
 		var v struct{ Decision string }
 		if b.Name == structuredOutput && json.Unmarshal(b.Input, &v) == nil && v.Decision == "COMPLETE" {
 			p.completed = b.Input
 		}
 	}
-	if before.text != "" || len(before.toolIDs) > 0 {
-		p.given = append(p.given, before)
+	if g.text != "" || len(g.toolIDs) > 0 {
+		p.given = append(p.given, g)
 	}
 }
 
@@ -444,8 +430,7 @@ func (p *part) resumePosition(c *call) (moved bool) {
 	if arrived >= len(p.given) {
 		return false
 	}
-	p.pos, p.times = p.given[arrived].pos, p.given[arrived].times
-	p.given = p.given[:arrived]
+	p.place, p.given = p.given[arrived].place, p.given[:arrived]
 	return true
 }
 
@@ -483,11 +468,10 @@ func (p *part) catchUp(s *stage, c *call) {
 		x := c.history[i]
 		p.skipSpent(s, x.incoming)
 		p.skipRefusals()
-		pos, times := p.pos, p.times
-		st, groups, _ := p.next(textOf(x.incoming))
-		s.capture(p, groups)
+		before := p.place
+		st, _ := s.next(p, textOf(x.incoming))
 		if st.leftOpen(x.answer) && !onPurpose(c.after(i)) {
-			p.pos, p.times = pos, times
+			p.place = before
 			c.withdraw(i)
 			continue
 		}
@@ -499,14 +483,13 @@ func (p *part) catchUp(s *stage, c *call) {
 func (p *part) skipSpent(s *stage, words []inputPart) {
 	for _, i := range spent(words) {
 		p.skipRefusals()
-		_, groups, _ := p.next(textOf(words[:i]))
-		s.capture(p, groups)
+		s.next(p, textOf(words[:i]))
 	}
 }
 
 func (p *part) skipRefusals() {
 	for p.pos < len(p.actor.steps) && !p.actor.steps[p.pos].fault.answers() {
-		p.pos, p.times = p.pos+1, 0
+		p.place = place{pos: p.pos + 1}
 	}
 }
 

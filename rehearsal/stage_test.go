@@ -103,14 +103,8 @@ actors:
       - {expect: "exactly (?P<never>this)", say: forced}
 `, rehearsal.Options{Vars: map[string]string{"deity": "the Spinner"}})
 	c := converse(t, srv, "s", "Bash")
-	for _, x := range []struct{ in, want string }{
-		{"my name is Clotho", "Clotho the Spinner a s"},
-		{"x", "again"}, {"y", "again"},
-		{"tick", "tock"}, {"tick", "tock"}, {"tick tick", "tock"},
-		{"stop", "was Clotho, and nobody"},
-	} {
-		testkit.Same(t, x.in, x.want, c.askText(x.in))
-	}
+	c.answers("my name is Clotho", "Clotho the Spinner a s", "x", "again", "y", "again", "tick", "tock",
+		"tick", "tock", "tick tick", "tock", "stop", "was Clotho, and nobody")
 	noProblems(t, srv)
 	testkit.Same(t, "a failed expectation stopped the play", "forced", c.askText("that"))
 	testkit.Same(t, "after the end", "The script has no more words.", c.askText("more"))
@@ -127,15 +121,10 @@ actors:
     steps: [{say: one}, {expect: go on, say: two}]
 `, rehearsal.Options{})
 	c := converse(t, srv, "s", "Bash")
-	for _, x := range []struct{ in, want string }{
-		{"begin", "one"},
-		{"PreToolUse:StructuredOutput hook error: This session is being ended.", "The script has no more words."},
-		{"[structured-output-enforce] You MUST call it.", "The script has no more words."},
-		{"go on", "two"},
-		{"the run is ending", "The script has no more words."},
-	} {
-		testkit.Same(t, x.in, x.want, c.askText(x.in))
-	}
+	c.answers("begin", "one",
+		"PreToolUse:StructuredOutput hook error: This session is being ended.", "The script has no more words.",
+		"[structured-output-enforce] You MUST call it.", "The script has no more words.", "go on", "two",
+		"the run is ending", "The script has no more words.")
 	noProblems(t, srv)
 	c.askText("more")
 	c.askText("[structured-output-enforce] You MUST call it.")
@@ -152,11 +141,7 @@ actors:
     otherwise: {expect: "note (?P<n>\\d+)", say: "noted {{.n}}"}
 `, rehearsal.Options{})
 	c := converse(t, srv, "s", "Bash")
-	for _, x := range []struct{ in, want string }{
-		{"note 1", "noted 1"}, {"begin", "one"}, {"note 2", "noted 2"}, {"end", "two"}, {"note 3", "noted 3"},
-	} {
-		testkit.Same(t, x.in, x.want, c.askText(x.in))
-	}
+	c.answers("note 1", "noted 1", "begin", "one", "note 2", "noted 2", "end", "two", "note 3", "noted 3")
 	noProblems(t, srv)
 }
 
@@ -172,10 +157,7 @@ actors:
       - {expect: note, say: noted}
 `, rehearsal.Options{})
 	c := converse(t, srv, "s", "Bash")
-	for _, x := range []struct{ in, want string }{{"note 1", "noted 1"}, {"note", "noted"}, {"begin", "one"},
-		{"note 2", "noted 2"}} {
-		testkit.Same(t, x.in, x.want, c.askText(x.in))
-	}
+	c.answers("note 1", "noted 1", "note", "noted", "begin", "one", "note 2", "noted 2")
 	noProblems(t, srv)
 	c.askText("more")
 	wantProblems(t, srv, `no step is left for: "more"`)
@@ -197,9 +179,7 @@ actors:
 	c.addMessage([]frame{{"type": "tool_result", "tool_use_id": "t",
 		"content": []frame{{"type": "text", "text": "result of it"}, {"type": "image"}}}})
 	c.messages = append(c.messages, frame{"role": "system", "content": "a note"})
-	if got, want := c.askText([]frame{}), "result of it\na note"; got != want {
-		t.Errorf("incoming %q, want %q", got, want)
-	}
+	testkit.Same(t, "incoming", "result of it\na note", c.askText([]frame{}))
 	testkit.Same(t, "cwd", "/w", srv.Requests()[0].Cwd)
 	noProblems(t, srv)
 }
@@ -384,8 +364,6 @@ actors:
 		{"role": "user", "content": "x"}, {"role": "assistant", "content": "second"},
 		{"role": "user", "content": "x"}, {"role": "assistant", "content": "second"},
 	}
-	if got, want := c.askText("x"), "fourth, Clotho"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	testkit.Same(t, "", "fourth, Clotho", c.askText("x"))
 	noProblems(t, c.srv)
 }

@@ -72,12 +72,3 @@ actors:
 	testkit.Same(t, "result", "later", c.sendAndWait("three").str("result"))
 	noProblems(t, srv)
 }
-
-func (c *claude) compactions() (n int) {
-	for _, f := range c.seen {
-		if f.str("subtype") == "compact_boundary" {
-			n++
-		}
-	}
-	return n
-}

@@ -458,8 +458,8 @@ func checkStep(t *testing.T, before, after *State, f input.Body, out []input.Eff
 	}
 }
 
-// checkWords: what the human says, and what Orchestrators report to the Arbiter, waits or is read, or an effect says what
-// became of it, as long as there is a task.
+// checkWords: what the human says, and what Orchestrators report to the Arbiter, waits or is read, or an effect says
+// what became of it, as long as there is a task.
 func checkWords(t *testing.T, before, after *State, f input.Body, out []input.Effect) {
 	t.Helper()
 	if after.Ending != nil || after.Task.Text == "" {

@@ -227,7 +227,7 @@ func items(list ...bridge.Task) bridge.Tasks { return bridge.Tasks{Items: list} 
 func TestLiveTasks(t *testing.T) {
 	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		model := startAPI(t,
+		s, model := against(t, spec,
 			reply{tools: []call{{"TaskCreate", map[string]any{"subject": "a", "description": "x"}},
 				{"TaskCreate", map[string]any{"subject": "b", "description": "y"}}}},
 			taskCall("TaskUpdate", map[string]any{"taskId": "1", "status": "in_progress"}),
@@ -236,7 +236,6 @@ func TestLiveTasks(t *testing.T) {
 			taskCall("TaskCreate", map[string]any{"subject": "sub's", "description": "z"}), reply{text: "created"},
 			taskCall("TaskList", map[string]any{}),
 			taskCall("TaskUpdate", map[string]any{"taskId": "2", "status": "deleted"}), reply{text: "done"})
-		s := prepare(t, spec, model.env())
 		s.cfg.Env["CLAUDE_CODE_ENABLE_TODO_TOOLS"] = "1"
 		s.launch()
 		s.turn("plan")
@@ -266,9 +265,8 @@ func TestLiveTodos(t *testing.T) {
 			return map[string]any{"todos": []any{map[string]any{"content": "a", "status": status,
 				"activeForm": "doing a"}}}
 		}
-		model := startAPI(t, taskCall("TodoWrite", todos("in_progress")), taskCall("TodoWrite", todos("nonsense")),
+		s, _ := against(t, spec, taskCall("TodoWrite", todos("in_progress")), taskCall("TodoWrite", todos("nonsense")),
 			taskCall("TodoWrite", todos("completed")), reply{text: "done"})
-		s := prepare(t, spec, model.env())
 		s.cfg.SessionID = uuid.NewString()
 		s.cfg.Env["CLAUDE_CODE_ENABLE_TODO_TOOLS"], s.cfg.Env["CLAUDE_CODE_ENABLE_TASKS"] = "1", "0"
 		s.launch()

@@ -23,24 +23,22 @@ const (
 	reportedCritical = hooks.MarkContext + " critical"
 )
 
-// all renders every request, in order.
-func (a *api) all() []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var all []string
-	for _, req := range a.requests {
-		data, _ := json.Marshal(req["messages"])
-		all = append(all, string(data))
+// all are the messages of every request, in order.
+func (a *api) all() (list []string) {
+	for _, request := range a.Requests() {
+		var body struct{ Messages json.RawMessage }
+		_ = json.Unmarshal([]byte(request), &body)
+		list = append(list, string(body.Messages))
 	}
-	return all
+	return list
 }
 
 // stageWith prepares an agent with hooks against a scripted model.
-func stageWith(t *testing.T, spec bridge.ClaudeSpec, model *api) *stageOf {
+func stageWith(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, *api) {
 	t.Helper()
-	s := prepare(t, spec, model.env())
+	s, model := against(t, spec, script...)
 	s.cfg.Hooks = &bridge.HookConfig{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85}
-	return s
+	return s, model
 }
 
 // share is a usage of pct percent of a window.
@@ -77,7 +75,7 @@ func TestLiveWarnings(t *testing.T) {
 
 func testWarnings(t *testing.T, spec bridge.ClaudeSpec, name string, most, window int) {
 	at := func(pct float64) [3]int { return share(window, pct) }
-	model := startAPI(t,
+	s, model := stageWith(t, spec,
 		reply{tools: touch("a"), usage: at(69)},
 		reply{tools: touch("b"), usage: at(71)}, // warn is due with its result: request 2 (from 0)
 		reply{tools: dig(), usage: at(72)},
@@ -87,7 +85,6 @@ func testWarnings(t *testing.T, spec bridge.ClaudeSpec, name string, most, windo
 		reply{tools: touch("e"), usage: at(86)}, // critical is due: request 7
 		reply{tools: touch("f"), usage: at(86.5)},
 		reply{text: "end", usage: at(87)})
-	s := stageWith(t, spec, model)
 	s.cfg.Model, s.cfg.ContextCap = name, 77 // the model's own cap takes precedence
 	s.cfg.ContextCaps = map[string]int{"claude-": 1, name: most}
 	var differ []string
@@ -150,12 +147,11 @@ func TestLiveSubagentAccounting(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		// A model takes some time: meanwhile the driver asks for the cost.
 		begun, ended := make(chan struct{}), make(chan struct{})
-		model := startAPI(t, reply{tools: dig(), usage: [3]int{3, 50_000, 1_000}},
+		s, _ := stageWith(t, spec, reply{tools: dig(), usage: [3]int{3, 50_000, 1_000}},
 			reply{tools: touch("c"), usage: [3]int{1, 2, 900_000}, hold: begun},
 			reply{tools: []call{{"Read", map[string]any{"file_path": "/etc/hostname"}}}, usage: [3]int{1, 900_002, 1_000}},
 			reply{text: "dug", usage: [3]int{1, 901_002, 2_000}},
 			reply{text: "end", usage: [3]int{3, 51_000, 1_000}, hold: ended})
-		s := stageWith(t, spec, model)
 		s.launch()
 		id := s.send("go")
 		start := await[bridge.SubagentStart](s.host, 1, nil)
@@ -198,9 +194,8 @@ func TestLiveSubagentAccounting(t *testing.T) {
 func TestLiveMeterDuringFailures(t *testing.T) {
 	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		model := startAPI(t, reply{text: "one", usage: [3]int{3, 50_000, 0}},
-			reply{text: strings.Repeat("slow ", 200), usage: [3]int{3, 60_000, 0}, pause: 20 * time.Millisecond})
-		s := stageWith(t, spec, model)
+		s, model := stageWith(t, spec, reply{text: "one", usage: [3]int{3, 50_000, 0}},
+			reply{text: strings.Repeat("slow ", 200), usage: [3]int{3, 60_000, 0}, half: true})
 		s.cfg.Partial = true
 		s.launch()
 		agree := func(when string) {
@@ -235,8 +230,7 @@ func TestLiveMeterDuringFailures(t *testing.T) {
 // a window of 200,000 (observed with CLI 2.1.329).
 func compacting(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, *api) {
 	t.Helper()
-	model := startAPI(t, script...)
-	s := stageWith(t, spec, model)
+	s, model := stageWith(t, spec, script...)
 	s.cfg.Model = "claude-opus-5-5"
 	s.cfg.Env["CLAUDE_CODE_AUTO_COMPACT_WINDOW"] = "200000"
 	s.cfg.JSONSchema = json.RawMessage(verdictSchema)
@@ -332,9 +326,8 @@ func TestLiveRefill(t *testing.T) {
 func TestLiveResumeContext(t *testing.T) {
 	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		model := startAPI(t, reply{tools: touch("a"), usage: share(167_000, 72)},
+		s, model := stageWith(t, spec, reply{tools: touch("a"), usage: share(167_000, 72)},
 			reply{text: "one", usage: share(167_000, 72.5)})
-		s := stageWith(t, spec, model)
 		s.cfg.Model = "claude-sonnet-4-5"
 		s.launch()
 		s.turn("go")

@@ -69,7 +69,7 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		dir := t.TempDir()
 		touch := func(name string) reply { return runs("touch " + filepath.Join(dir, name)) }
-		model := startAPI(t, touch("free"), touch("denied"), touch("asked"),
+		s, _ := against(t, spec, touch("free"), touch("denied"), touch("asked"),
 			write(filepath.Join(dir, "denied-file")),
 			taskCall("AskUserQuestion", map[string]any{"questions": []any{map[string]any{
 				"question": "Which?", "header": "h", "multiSelect": false,
@@ -77,7 +77,6 @@ func TestLiveEveryCallIsJudged(t *testing.T) {
 					map[string]any{"label": "b", "description": "b"}}}}}),
 			delegates,
 			touch("denied-sub"), touch("asked-sub"), touch("free-sub"), reply{text: "tried"}, reply{text: "done"})
-		s := prepare(t, spec, model.env())
 		s.cfg.Judged = true
 		s.userSettings(userSettings)
 		if len(spec.Args) > 0 && spec.Args[0] == standInArg { // it reads no user settings
@@ -161,8 +160,7 @@ func doubt(t *testing.T, spec bridge.ClaudeSpec,
 	for _, c := range calls {
 		script = append(script, reply{tools: []call{c}})
 	}
-	model := startAPI(t, append(script, reply{text: "done"})...)
-	s := prepare(t, spec, model.env())
+	s, _ := against(t, spec, append(script, reply{text: "done"})...)
 	s.cfg.Judged, s.cfg.AllowedTools, s.cfg.PermissionMode = true, []string{"Bash", "Read", "Write", "WebFetch", "Agent"},
 		"acceptEdits"
 	s.cfg.MCPTools = []bridge.ToolSpec{{Name: "report", Description: "d", InputSchema: json.RawMessage(`{"type":"object"}`)}}
@@ -234,8 +232,7 @@ func TestLiveInstructions(t *testing.T) {
 					testkit.Long(t) // they read the same
 				}
 				t.Parallel()
-				model := startAPI(t, reply{text: "ok"}, reply{text: "ok"})
-				s := prepare(t, spec, model.env())
+				s, model := against(t, spec, reply{text: "ok"}, reply{text: "ok"})
 				s.cfg.Model, s.cfg.AppendSystemPrompt = family, "OURS "+string(prompt)
 				s.launch()
 				s.turn("go")
@@ -300,10 +297,9 @@ func request(t *testing.T, model *api) (r requestTexts) {
 func TestLiveRefusedVerdict(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		wrong := taskCall(bridge.VerdictTool, map[string]any{"message": 1})
-		model := startAPI(t, wrong, wrong, reply{text: "{\"message\":\"m\"}"}, reply{text: "{\"message\":\"m\"}"},
+		s, model := against(t, spec, wrong, wrong, reply{text: `{"message":"m"}`}, reply{text: `{"message":"m"}`},
 			reply{tools: []call{{"Bash", map[string]any{"command": "printf x > made", "description": "Make it"}},
 				{bridge.VerdictTool, map[string]any{"message": "both"}}}})
-		s := prepare(t, spec, model.env())
 		s.cfg.PermissionMode = bridge.BypassPermissions
 		s.cfg.JSONSchema = json.RawMessage(verdictSchema)
 		s.launch()

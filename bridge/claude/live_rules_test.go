@@ -57,8 +57,7 @@ func made(t *testing.T, dir string) (names []string) {
 // need, and other rules take the place of all of the first ones while the agent runs.
 func TestLiveRules(t *testing.T) {
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		model := startAPI(t)
-		s := prepare(t, spec, model.env())
+		s, model := against(t, spec)
 		dir, outside := s.dir, t.TempDir()
 		model.then(write(filepath.Join(dir, "a")), runs("echo x"), runs("touch denied"), runs("touch asked"),
 			runs("mkdir free"), write(filepath.Join(outside, "b")), write(filepath.Join(dir, ".git", "hooks", "h")),
@@ -159,8 +158,7 @@ esac
 func TestLiveSkillLines(t *testing.T) {
 	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		model := startAPI(t, taskCall("Skill", map[string]any{"skill": "probe"}), reply{text: "done"})
-		s := prepare(t, spec, model.env())
+		s, model := against(t, spec, taskCall("Skill", map[string]any{"skill": "probe"}), reply{text: "done"})
 		s.cfg.Judged, s.cfg.SettingSources, s.cfg.NoSkillCommands = true, []string{"user", "project"}, true
 		put(t, filepath.Join(s.dir, ".claude", "skills", "probe", "SKILL.md"), "---\nname: probe\ndescription: A probe.\n"+
 			"allowed-tools: Bash(touch *), Bash(bash *)\n"+
@@ -200,9 +198,8 @@ func TestLiveDeniedTools(t *testing.T) {
 				write := write(filepath.Join(dir, "made"))
 				remove := runs("rm -f " + keep)
 				touch := func(name string) reply { return runs("touch " + filepath.Join(dir, name)) }
-				model := startAPI(t, write, remove, touch("main"), delegates, write, remove, touch("sub"),
+				s, model := against(t, spec, write, remove, touch("main"), delegates, write, remove, touch("sub"),
 					reply{text: "tried"}, reply{text: "done"})
-				s := prepare(t, spec, model.env())
 				deny(&s.cfg)
 				var c court
 				s.host.permission = c.permission
@@ -242,9 +239,8 @@ func TestLiveDeniedTools(t *testing.T) {
 func TestLiveAskTools(t *testing.T) {
 	realAtNight(t)
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
-		model := startAPI(t, runs("ls"), runs("git status"), runs("rm x"), delegates, runs("pwd"),
+		s, _ := against(t, spec, runs("ls"), runs("git status"), runs("rm x"), delegates, runs("pwd"),
 			reply{text: "tried"}, reply{text: "done"})
-		s := prepare(t, spec, model.env())
 		s.cfg.Rules = bridge.PermissionRules{Ask: []string{"Bash"}, Allow: []string{"Bash(git *)"},
 			Deny: []string{"Bash(rm *)"}}
 		var c court
@@ -377,8 +373,7 @@ func TestLiveDailyLines(t *testing.T) {
 
 // recordLines makes a session try lines, and records in each whether the CLI asked.
 func recordLines(t *testing.T, spec bridge.ClaudeSpec, lines []corpus.DailyLine) {
-	model := startAPI(t)
-	s := prepare(t, spec, model.env())
+	s, model := against(t, spec)
 	corpus.DailyPlace(t, s.dir)
 	s.cfg.Judged = true
 	s.cfg.Env["SHELL"] = "/bin/bash"

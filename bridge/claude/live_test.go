@@ -30,7 +30,12 @@ func live(t *testing.T, script ...reply) (*stageOf, *api) {
 // those of tests that run at the same time.
 func liveAlone(t *testing.T, script ...reply) (*stageOf, *api) {
 	t.Helper()
-	spec := realSpec(t)
+	return against(t, realSpec(t), script...)
+}
+
+// against prepares an agent of one player against a scripted model.
+func against(t testing.TB, spec bridge.ClaudeSpec, script ...reply) (*stageOf, *api) {
+	t.Helper()
 	model := startAPI(t, script...)
 	return prepare(t, spec, model.env()), model
 }
@@ -359,7 +364,7 @@ func TestLiveBudget(t *testing.T) {
 func TestLiveSideQuestionAndConfigure(t *testing.T) {
 	realAtNight(t)
 	onlyTheCLI(t, "takes any mode")
-	s, model := live(t, reply{text: "one"}, reply{text: "SIDE"}, reply{text: "valid"}, reply{text: "two"})
+	s, model := live(t, reply{text: "one"}, reply{text: "SIDE"}, reply{text: "two"})
 	s.launch()
 	s.turn("go")
 	testkit.Same(t, "ask", "SIDE", testkit.Must(s.agent.Ask(context.Background(), "what?"))(t))

@@ -40,7 +40,7 @@ func newAsking(t *testing.T, spec bridge.ClaudeSpec, model *api) *asking {
 		Prompt:       "Which?", JSONSchema: json.RawMessage(verdictSchema), SettingSources: []string{"user"},
 		Env: map[string]string{"HOME": q.home, "ANTHROPIC_API_KEY": "sk-ant-rehearsal-0000", "CLAUDE_CODE_MAX_RETRIES": "0"}}
 	if model != nil {
-		q.Env["ANTHROPIC_BASE_URL"] = model.url
+		q.Env["ANTHROPIC_BASE_URL"] = model.URL
 	}
 	return q
 }
@@ -103,15 +103,11 @@ func (q *asking) burden() string {
 
 // toolNames lists the tools of the nth request, sorted.
 func (a *api) toolNames(n int) []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	var body struct{ Tools []struct{ Name string } }
+	_ = json.Unmarshal([]byte(a.Requests()[n]), &body)
 	var names []string
-	if n < len(a.requests) {
-		tools, _ := a.requests[n]["tools"].([]any)
-		for _, tool := range tools {
-			name, _ := tool.(map[string]any)["name"].(string)
-			names = append(names, name)
-		}
+	for _, tool := range body.Tools {
+		names = append(names, tool.Name)
 	}
 	slices.Sort(names)
 	return names

@@ -27,8 +27,7 @@ var (
 // stageFor prepares an agent of one player; its turns end with a verdict.
 func stageFor(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stageOf, *api) {
 	t.Helper()
-	model := startAPI(t, script...)
-	s := prepare(t, spec, model.env())
+	s, model := against(t, spec, script...)
 	s.cfg.JSONSchema = json.RawMessage(verdictSchema)
 	return s, model
 }

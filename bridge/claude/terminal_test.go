@@ -122,8 +122,7 @@ func startDialogue(t *testing.T, spec bridge.ClaudeSpec, script ...reply) (*stag
 func startDialogueAs(t *testing.T, spec bridge.ClaudeSpec, change func(*bridge.AgentConfig),
 	script ...reply) (*stageOf, *api) {
 	t.Helper()
-	model := startAPI(t, append([]reply{{text: "I am the agent."}}, script...)...)
-	s := prepare(t, spec, model.env())
+	s, model := against(t, spec, append([]reply{{text: "I am the agent."}}, script...)...)
 	s.cfg.Env["CLAUDE_CODE_SANDBOXED"] = "1"
 	home := s.cfg.Env["HOME"]
 	key := s.cfg.Env["ANTHROPIC_API_KEY"]

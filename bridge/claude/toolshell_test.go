@@ -199,7 +199,7 @@ func TestToolCallsAreBounded(t *testing.T) {
 func TestLiveToolCalls(t *testing.T) {
 	inside(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		dir := t.TempDir()
-		model := startAPI(t,
+		s, _ := against(t, spec,
 			write(filepath.Join(dir, "a")),
 			delegates,
 			write(filepath.Join(dir, "b")), reply{text: "written"}, // the subagent
@@ -208,7 +208,6 @@ func TestLiveToolCalls(t *testing.T) {
 			taskCall("WebFetch", map[string]any{"url": "http://127.0.0.1/", "prompt": "x"}),
 			reply{text: "not there"},
 			runs("touch "+filepath.Join(dir, "c")), reply{text: "not permitted"})
-		s := prepare(t, spec, model.env())
 		s.cfg.AllowedTools = []string{"Write", "Bash(echo *)"}
 		s.cfg.DisallowedTools = []string{"Bash(rm *)", "WebFetch"}
 		s.host.permission = func(_ context.Context, p bridge.PermissionParams) (bridge.PermissionResult, error) {
@@ -267,9 +266,8 @@ func TestLiveToolCallOfASubagent(t *testing.T) {
 			report := func(who string) reply {
 				return taskCall(mcpPrefix+"report", map[string]any{"message": who})
 			}
-			model := startAPI(t, report("main"), delegates, report("sub"), report("sub"), reply{text: "tried"},
+			s, _ := against(t, spec, report("main"), delegates, report("sub"), report("sub"), reply{text: "tried"},
 				report("main"), reply{text: "done"})
-			s := prepare(t, spec, model.env())
 			s.cfg.Judged = judged
 			s.cfg.MCPTools = []bridge.ToolSpec{{Name: "report",
 				InputSchema: json.RawMessage(`{"type":"object","properties":{"message":{"type":"string"}}}`)}}

@@ -294,7 +294,7 @@ func TestTheArbiterLooksUp(t *testing.T) {
 			uses(call("WebFetch", object{"url": "http://127.0.0.1:1/", "prompt": "What is it?"}))}, complete("looked up"))),
 			nil, "--allow", "WebFetch(domain:127.0.0.1)", "--task", "Look it up")
 		s.finishes("looked up")
-		tools := model.Requests()[0].ToolNames()
+		tools := model.Requests()[0].Tools
 		for _, want := range []string{"Read", "Grep", "Glob", "WebSearch", "WebFetch"} {
 			if !slices.Contains(tools, want) {
 				t.Errorf("the Arbiter has no %s: %q", want, tools)

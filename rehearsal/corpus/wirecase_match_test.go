@@ -31,23 +31,23 @@ func TestMatches(t *testing.T) {
 		{`{"a":{"b":1}}`, `{"a":"b"}`, false},
 	}
 	for _, tt := range tests {
-		n := names{"known": "v"}
+		n := Names{"known": "v"}
 		testkit.Same(t, fmt.Sprintf("%s on %s", tt.want, tt.got), tt.ok, n.matches(pattern(tt.want), pattern(tt.got)))
 		if _, bound := n["x"]; bound != (tt.ok && tt.want == `{"a":"$x","b":"$x"}`) {
 			t.Errorf("%s on %s: x is remembered: %v", tt.want, tt.got, bound)
 		}
 	}
-	n := names{"id": "7"}
+	n := Names{"id": "7"}
 	testkit.Same(t, "expand", `{"r":"7","s":"$other"}`, n.expand(`{"r":"$id","s":"$other"}`))
 }
 
 func TestParseSteps(t *testing.T) {
-	steps, err := parseSteps([]byte("# comment\n\n> {bad json\n< {\"type\":\"result\"}\neof\n"))
-	if err != nil || len(steps) != 3 || steps[0].Arg != "{bad json" || steps[2].Line != 5 {
+	steps, err := parseSteps("# comment\n\n> {bad json\n< {\"type\":\"result\"}\neof\n")
+	if err != nil || len(steps) != 3 || steps[0].Arg != "{bad json" || steps[2].Op != "eof" {
 		t.Errorf("steps = %+v, %v", steps, err)
 	}
 	for _, bad := range []string{"wait 5", "eof now", "exit", "< {bad"} {
-		if _, err := parseSteps([]byte(bad)); err == nil {
+		if _, err := parseSteps(bad); err == nil {
 			t.Errorf("parseSteps(%q) accepts it", bad)
 		}
 	}

@@ -19,9 +19,13 @@ import (
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
 
+// standIn is the test binary as the stand-in.
+func standIn(env ...string) corpus.WireProgram {
+	return corpus.WireProgram{Path: os.Args[0], Env: append(env, asStandIn+"=1")}
+}
+
 func TestStandIn(t *testing.T) {
-	p := corpus.WireProgram{Path: os.Args[0], Env: []string{asStandIn + "=1"}}
-	runCases(t, p, corpus.LoadAll(t, filepath.Join("testdata", "*.txtar")))
+	runCases(t, standIn(), corpus.LoadAll(t, filepath.Join("testdata", "*.txtar")))
 }
 
 // The stand-in's cases also run with the CLI, so that the stand-in cannot drift from it. Cases for the CLI
@@ -60,13 +64,12 @@ func runCases(t *testing.T, p corpus.WireProgram, cases []*corpus.WireCase) {
 }
 
 func TestFaults(t *testing.T) {
-	p := corpus.WireProgram{Path: os.Args[0], Env: []string{asStandIn + "=1"}}
-	runCases(t, p, corpus.LoadAll(t, filepath.Join("testdata", "faults", "*.txtar")))
+	runCases(t, standIn(), corpus.LoadAll(t, filepath.Join("testdata", "faults", "*.txtar")))
 }
 
 func TestParseFaults(t *testing.T) {
 	f := testkit.Must(parseFaults("big-line:64M@3, garbage,exit-mid-turn:7", ""))(t)
-	f.turn = 3
+	f.turn.Store(3)
 	if x, ok := f.on("big-line"); !ok || x.number(0) != 64<<20 {
 		t.Errorf("big-line in turn 3: %+v, %v", x, ok)
 	}
@@ -87,7 +90,7 @@ func TestParseFaults(t *testing.T) {
 // otherwise its sender would assume that it was read.
 func TestReadingStopsInMidLine(t *testing.T) {
 	for _, stopReading := range []func(*faults){
-		func(f *faults) { f.turn = 1 },
+		func(f *faults) { f.turn.Store(1) },
 		func(f *faults) { f.readingStopped.Store(true) },
 	} {
 		f := testkit.Must(parseFaults("deaf,hang", ""))(t)

@@ -132,7 +132,7 @@ type fault struct {
 	kind
 	name string
 	arg  string
-	turn int // 0 is before the first
+	turn int32 // 0 is before the first
 }
 
 // faults are the faults of this process.
@@ -140,29 +140,26 @@ type faults struct {
 	list []fault
 	once string // directory of claims; "": every fault strikes in every process
 
-	mu        sync.Mutex
-	turn      int             // turns started so far
-	used      bool            // the turn has made a tool call
-	swallowed int             // the turn that lost its message
-	claims    map[string]bool // whether this process has claimed a fault
+	turn      atomic.Int32 // turns started so far
+	used      atomic.Bool  // the turn has made a tool call
+	swallowed int32        // the turn that lost its message: only the reader of stdin uses it
+
+	mu     sync.Mutex
+	claims map[string]bool // whether this process has claimed a fault
 
 	readingStopped atomic.Bool // nothing more is read
 	frozen         atomic.Bool // nothing more is written
 	ballast        []byte
 }
 
-// faultForm is name[:argument][@turn].
-var faultForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^([a-z-]+)(?::([^@]*))?(?:@([1-9][0-9]*))?$`)
-})
-
 func parseFaults(spec, once string) (*faults, error) {
 	f := &faults{once: once, claims: map[string]bool{}}
+	form := regexp.MustCompile(`^([a-z-]+)(?::([^@]*))?(?:@([1-9][0-9]*))?$`) // name[:argument][@turn]
 	for item := range strings.SplitSeq(strings.ReplaceAll(spec, " ", ""), ",") {
 		if item == "" {
 			continue
 		}
-		m := append(faultForm().FindStringSubmatch(item), "", "", "", "")
+		m := append(form.FindStringSubmatch(item), "", "", "", "")
 		k, known := kinds[m[1]]
 		if !known {
 			return nil, fmt.Errorf("%s: unknown fault %q", FaultVariable, item)
@@ -171,7 +168,7 @@ func parseFaults(spec, once string) (*faults, error) {
 		if k.at == before {
 			turn--
 		}
-		f.list = append(f.list, fault{k, m[1], m[2], turn})
+		f.list = append(f.list, fault{k, m[1], m[2], int32(turn)})
 	}
 	return f, nil
 }
@@ -194,7 +191,7 @@ func (f *faults) claim(name string) bool {
 // due returns the faults that are wanted and due now: in their turn or, if their kind lasts, from then on; for the
 // first turn, from the start.
 func (f *faults) due(wanted func(fault) bool) (list []fault) {
-	turn := f.turns()
+	turn := f.turn.Load()
 	for _, x := range f.list {
 		now := x.turn == turn || x.at == lasts && (x.turn == 1 || turn > x.turn)
 		if now && wanted(x) && f.claim(x.name) {
@@ -210,12 +207,6 @@ func (f *faults) on(name string) (fault, bool) {
 }
 
 func (f *faults) is(name string) bool { _, ok := f.on(name); return ok }
-
-func (f *faults) turns() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.turn
-}
 
 // number reads an argument such as 3 or 64M.
 func (x fault) number(otherwise int) int {
@@ -235,19 +226,17 @@ func (s *session) strike(at strikeTime) {
 }
 
 // stopsReading begins with the turn, even in turn 1: otherwise the host could not start one.
-func (f *faults) stopsReading() bool { return f.turns() > 0 && f.is("deaf") }
+func (f *faults) stopsReading() bool { return f.turn.Load() > 0 && f.is("deaf") }
 
 // swallows reports whether to drop a message that has just come: the one that would start the fault's turn,
 // once.
 func (f *faults) swallows() bool {
-	if !f.is("swallow") {
+	turn := f.turn.Load()
+	if !f.is("swallow") || f.swallowed > turn {
 		return false
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	first := f.swallowed <= f.turn
-	f.swallowed = f.turn + 1
-	return first
+	f.swallowed = turn + 1
+	return true
 }
 
 // stoppableReader is the session's stdin. Once the session has stopped reading, it returns no further complete line:

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"golang.org/x/term"
 
@@ -25,11 +24,6 @@ type reply struct {
 	body json.RawMessage
 	err  error
 }
-
-// refusal is the error that the host answered.
-type refusal string
-
-func (r refusal) Error() string { return string(r) }
 
 // errStreamClosed says with the CLI's text that stdin ended, so that no answer can come.
 //
@@ -114,11 +108,12 @@ func (s *session) control(id string, r controlRequest) {
 	case r.Subtype == "get_usage":
 		s.respond(id, s.usage())
 	case r.Subtype == "set_permission_mode":
-		s.setMode(id, r.Mode)
+		set(s, &s.mode, r.Mode)
+		s.respond(id, obj{"mode": r.Mode})
 	case r.Subtype == "apply_flag_settings":
 		s.applySettings(id, r.Settings)
 	case r.Subtype == "list_permission_rules":
-		s.respond(id, s.permissionRules())
+		s.respond(id, obj{"state": obj{"rules": s.rules()}})
 	case r.Subtype == "mcp_status":
 		s.respond(id, obj{"mcpServers": []obj{}})
 	default:
@@ -230,7 +225,7 @@ func (s *session) receive(line []byte) {
 	case in.Type == "control_request" && in.Request != nil:
 		s.control(in.RequestID, *in.Request)
 	case in.Type == "control_response" && r != nil && r.Subtype == "error":
-		s.resolve(r.RequestID, reply{err: refusal(r.Error)})
+		s.resolve(r.RequestID, reply{err: errors.New(r.Error)})
 	case in.Type == "control_response" && r != nil:
 		s.resolve(r.RequestID, reply{body: r.Response})
 	case in.Type == "user" && !s.faults.swallows():
@@ -343,14 +338,13 @@ func (s *session) readTyped(stdin io.Reader) {
 
 // mcpServer is an MCP server of the host, reached through mcp_message.
 type mcpServer struct {
-	s      *session
-	name   string
-	nextID atomic.Int64
+	s    *session
+	name string
 }
 
 // connect requests the tools of a server. If that fails, it has none.
 func (s *session) connect(name string) {
-	ctx, sv := s.ctx, &mcpServer{s: s, name: name}
+	ctx, sv := s.ctx, mcpServer{s, name}
 	var list struct {
 		Tools []struct {
 			Name        string          `json:"name"`
@@ -375,19 +369,19 @@ func (s *session) connect(name string) {
 	}
 }
 
-func (sv *mcpServer) send(ctx context.Context, message obj, response any) error {
+func (sv mcpServer) send(ctx context.Context, message obj, response any) error {
 	message["jsonrpc"] = "2.0"
 	return sv.s.ask(ctx, obj{"subtype": "mcp_message", "server_name": sv.name, "message": message}, response)
 }
 
-func (sv *mcpServer) call(ctx context.Context, method string, params obj, result any) error {
+func (sv mcpServer) call(ctx context.Context, method string, params obj, result any) error {
 	var w struct {
 		Response struct {
 			Result json.RawMessage           `json:"result"`
 			Error  *struct{ Message string } `json:"error"`
 		} `json:"mcp_response"`
 	}
-	err := sv.send(ctx, obj{"id": sv.nextID.Add(1) - 1, "method": method, "params": params}, &w)
+	err := sv.send(ctx, obj{"id": 1, "method": method, "params": params}, &w)
 	switch {
 	case err != nil:
 		return err
@@ -397,7 +391,7 @@ func (sv *mcpServer) call(ctx context.Context, method string, params obj, result
 	return json.Unmarshal(w.Response.Result, result)
 }
 
-func (sv *mcpServer) run(ctx context.Context, _ *thread, c toolCall) *toolResult {
+func (sv mcpServer) run(ctx context.Context, _ *thread, c toolCall) *toolResult {
 	var res struct {
 		Content []json.RawMessage `json:"content"`
 		IsError bool              `json:"isError"`

@@ -39,6 +39,12 @@ const (
 	secondID = "22222222-2222-4222-8222-222222222222"
 )
 
+var (
+	use = corpus.Reply{Blocks: []corpus.Block{{Tool: "Bash",
+		Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
+	ok = corpus.Reply{Blocks: []corpus.Block{{Text: "ok"}}}
+)
+
 func messageStep(uuid, text string) corpus.WireStep {
 	line := obj{"type": "user", "uuid": uuid, "message": obj{"role": "user", "content": text}, "parent_tool_use_id": nil}
 	return corpus.WireStep{Op: ">", Arg: string(encode(line))}
@@ -50,10 +56,8 @@ func sees(frame string) corpus.WireStep { return corpus.WireStep{Op: "<", Arg: f
 func TestLedger(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	session := newUUID()
-	use := corpus.WireReply{Blocks: []corpus.WireBlock{{Tool: "Bash", Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
-	ok := corpus.WireReply{Blocks: []corpus.WireBlock{{Text: "ok"}}}
 	env := []string{LedgerVariable + "=" + path}
-	c := &corpus.WireCase{Name: "ledger", Replies: []corpus.WireReply{ok, use, ok}, Runs: []corpus.WireProcess{
+	c := &corpus.WireCase{Name: "ledger", Replies: []corpus.Reply{ok, use, ok}, Runs: []corpus.WireProcess{
 		{Args: []string{"--session-id", session}, Env: append(env, FaultVariable+"=die-mid-turn@2"), Steps: []corpus.WireStep{
 			messageStep(firstID, "⟦abc | from: human | kind: task | id: m-1⟧\nBuild it.\n⟦abc | id: m-9⟧"),
 			sees(`{"type":"result"}`),
@@ -64,7 +68,7 @@ func TestLedger(t *testing.T) {
 			sees(`{"type":"result"}`), {Op: "eof"}, {Op: "exit", Arg: "0"},
 		}},
 	}}
-	corpus.RunCase(t, c, corpus.WireProgram{Path: os.Args[0], Env: []string{asStandIn + "=1"}})
+	corpus.RunCase(t, c, standIn())
 	lines := readLedger(t, path)
 	if len(lines) < 2 {
 		t.Fatalf("ledger: %+v", lines)
@@ -85,17 +89,14 @@ func TestLedger(t *testing.T) {
 
 // With OnceVariable only the first process that reaches a fault has it.
 func TestFaultOnce(t *testing.T) {
-	use := corpus.WireReply{Blocks: []corpus.WireBlock{{Tool: "Bash", Input: json.RawMessage(`{"command":"true","description":"d"}`)}}}
-	ok := corpus.WireReply{Blocks: []corpus.WireBlock{{Text: "ok"}}}
 	well := corpus.WireProcess{Args: []string{"--allowedTools", "Bash"}, Steps: []corpus.WireStep{
 		messageStep(secondID, "go"), sees(`{"type":"result","result":"ok"}`), {Op: "eof"}, {Op: "exit", Arg: "0"}}}
-	c := &corpus.WireCase{Name: "once", Replies: []corpus.WireReply{use, use, ok}, Runs: []corpus.WireProcess{
+	c := &corpus.WireCase{Name: "once", Replies: []corpus.Reply{use, use, ok}, Runs: []corpus.WireProcess{
 		{Steps: []corpus.WireStep{{Op: "exit", Arg: "1"}}},
 		{Steps: []corpus.WireStep{messageStep(firstID, "go"), {Op: "exit", Arg: "-1"}}},
 		well,
 	}}
-	corpus.RunCase(t, c, corpus.WireProgram{Path: os.Args[0], Env: []string{asStandIn + "=1",
-		FaultVariable + "=exit-at-start,die-mid-turn", OnceVariable + "=" + t.TempDir()}})
+	corpus.RunCase(t, c, standIn(FaultVariable+"=exit-at-start,die-mid-turn", OnceVariable+"="+t.TempDir()))
 }
 
 func TestEnvelopeID(t *testing.T) {

@@ -19,10 +19,10 @@
 // options, schemas, retries, compaction, task lists, slash commands, settings files, merged messages
 // and the progress of subagents.
 //
-// It judges calls by permission rules as the CLI does, with a shorter list of commands that need no
-// permission. Where a line is hard to judge it asks, also where the CLI knows better: variables,
-// here-documents, and programs that start others. Rules for skills, patterns below ~, links, relative
-// patterns after a cd, and the modes plan and auto (they do what default does) are left out.
+// It judges calls by permission rules as far as rehearsals need it: each command of a line and each file that it works
+// on, with a short list of commands that need no permission. Where a line is hard to judge it asks, also where the
+// CLI knows better: variables, here-documents, groups. Every mode but acceptEdits and bypassPermissions does what
+// default does.
 //
 // The init frame and the answer to initialize contain `"stand_in":true`.
 //
@@ -84,14 +84,11 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return x.number(1)
 	}
 	f := parseFlags(args)
-	if f.has("--dangerously-skip-permissions") {
-		f["--permission-mode"] = []string{"bypassPermissions"}
-	}
 	if f.has("--version") {
 		fmt.Fprintln(stdout, version+" (Claude Code stand-in)")
 		return 0
 	}
-	if f.bypasses() && os.Getuid() == 0 && os.Getenv("IS_SANDBOX") != "1" {
+	if f.get("--permission-mode") == "bypassPermissions" && os.Getuid() == 0 && os.Getenv("IS_SANDBOX") != "1" {
 		fmt.Fprintln(stderr, "--dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons")
 		return 1
 	}
@@ -121,15 +118,15 @@ func newSession(f flags, stderr io.Writer, faults *faults) *session {
 		inbox: backlog.New[message](), pending: map[string]chan reply{}, known: map[string]bool{},
 		account: account{total: modelUsage{}, sinceResult: modelUsage{}},
 		ledger:  ledger{os.Getenv(LedgerVariable)},
-		mode:    f.get("--permission-mode"), model: f.get("--model"),
+		mode:    cmp.Or(f.get("--permission-mode"), "default"), model: f.get("--model"),
 		systemText: strings.TrimSpace(f.get("--system-prompt") + "\n\n" + f.get("--append-system-prompt"))}
 	if s.model == "" || s.model == "default" || s.model == "opus" {
 		s.model = "claude-opus-5-5"
 	}
-	_ = json.Unmarshal([]byte(f.get("--settings")), &s.settings) // other settings have no rules
-	s.mode = cmp.Or(s.mode, s.settings.Permissions.DefaultMode, "default")
-	s.fixed = slices.Concat(s.settings.rules(), parseRules("allow", "cliArg", splitRules(f["--allowedTools"])),
-		parseRules("deny", "cliArg", splitRules(f["--disallowedTools"])))
+	var given settings
+	_ = json.Unmarshal([]byte(f.get("--settings")), &given) // other settings have no rules
+	s.fixed = slices.Concat(given.rules(), parseRules("allow", splitRules(f["--allowedTools"])),
+		parseRules("deny", splitRules(f["--disallowedTools"])))
 	s.builtin = chooseBuiltins(f, s.fixed)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.inputEnded, s.endOfInput = context.WithCancel(context.Background())
@@ -224,11 +221,6 @@ func (f flags) get(name string) string {
 	return ""
 }
 
-// bypasses reports whether the mode bypassPermissions may be used.
-func (f flags) bypasses() bool {
-	return f.get("--permission-mode") == "bypassPermissions" || f.has("--allow-dangerously-skip-permissions")
-}
-
 // parseFlags reads a command line: the words after an option, up to the next one, are its values. It
 // accepts any option; which ones the CLI accepts is tested with the CLI.
 func parseFlags(args []string) flags {
@@ -264,11 +256,10 @@ type session struct {
 	ledger  ledger
 	main    *thread
 
-	builtin  []tool   // never changed
-	settings settings // never changed: of --settings
-	fixed    []rule   // never changed: rules of the command line
-	typed    bool     // a person types, in a terminal
-	model    string   // never changed
+	builtin []tool // never changed
+	fixed   []rule // never changed: rules of the command line
+	typed   bool   // a person types, in a terminal
+	model   string // never changed
 
 	// Of a resumed session; the first turn completes it.
 	unanswered []string // uuids of messages after the last answer

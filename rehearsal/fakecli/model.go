@@ -243,15 +243,10 @@ func (t *thread) showBlock(a *answer) {
 	if t.sub == nil || len(called) > 0 {
 		t.emit(obj{"type": "assistant", "uuid": a.uuids[len(a.uuids)-1], "message": a.message(block)})
 	}
-	if f := t.s.faults; len(called) > 0 { // the first of the turn, once its frame is out
-		f.mu.Lock()
-		first := !f.used
-		f.used = true
-		f.mu.Unlock()
-		if first && len(f.list) > 0 {
-			<-t.s.out.written()
-			t.s.strike(toolUse)
-		}
+	// The first of the turn, once its frame is out.
+	if f := t.s.faults; len(called) > 0 && !f.used.Swap(true) && len(f.list) > 0 {
+		<-t.s.out.written()
+		t.s.strike(toolUse)
 	}
 }
 

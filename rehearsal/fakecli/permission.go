@@ -1,13 +1,10 @@
 package fakecli
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -19,26 +16,20 @@ import (
 
 // rule is a permission rule, such as `Bash(go test *)`, as list_permission_rules shows it.
 type rule struct {
-	Behavior    string `json:"behavior"` // allow, ask or deny
-	Source      string `json:"source"`   // flagSettings or cliArg
-	Text        string `json:"rule"`
-	Editability string `json:"editability"`
+	Behavior string `json:"behavior"` // allow, ask or deny
+	Text     string `json:"rule"`
 
 	tool, content string
 }
 
 // settings are the parts of `--settings`, and of apply_flag_settings, that are about permissions.
 type settings struct {
-	Permissions struct {
-		Allow, Ask, Deny, AdditionalDirectories []string
-		DefaultMode                             string
-	} `json:"permissions"`
+	Permissions struct{ Allow, Ask, Deny []string } `json:"permissions"`
 }
 
 func (p settings) rules() []rule {
-	const source = "flagSettings"
-	return slices.Concat(parseRules("allow", source, p.Permissions.Allow), parseRules("ask", source, p.Permissions.Ask),
-		parseRules("deny", source, p.Permissions.Deny))
+	return slices.Concat(parseRules("allow", p.Permissions.Allow), parseRules("ask", p.Permissions.Ask),
+		parseRules("deny", p.Permissions.Deny))
 }
 
 // splitRules splits the values of an option at commas and spaces outside of parentheses.
@@ -46,53 +37,30 @@ func splitRules(values []string) []string {
 	return regexp.MustCompile(`[^\s,(]+(\([^)]*\))?`).FindAllString(strings.Join(values, ","), -1)
 }
 
-// brackets are escaped in the text of a rule.
-var brackets = strings.NewReplacer("(", `\(`, ")", `\)`)
-
 // parseRules reads rules. Like the CLI, it drops malformed ones without a word.
-func parseRules(behavior, source string, texts []string) (rules []rule) {
-	form := regexp.MustCompile(`(?s)^([^(]+)(?:\((.+)\))?$`)
-	malformed := regexp.MustCompile(`^([a-z]+(\(|$)|Bash\(:\*\)|mcp__[^(]*\(|WebFetch\([^d*])`)
+func parseRules(behavior string, texts []string) (rules []rule) {
+	form := regexp.MustCompile(`(?s)^([A-Z*]\w*|mcp__[^(]+)(?:\((.+)\))?$`)
+	brackets := strings.NewReplacer(`\(`, "(", `\)`, ")")
 	for _, text := range texts {
 		m := form.FindStringSubmatch(text)
-		if m == nil || malformed.MatchString(text) || behavior == "allow" && (text == "*" || text == "mcp__*") {
+		if m == nil || behavior == "allow" && text == "*" {
 			continue
 		}
-		r := rule{Behavior: behavior, Source: source, Editability: "readonly", tool: m[1],
-			content: strings.NewReplacer(`\(`, "(", `\)`, ")").Replace(m[2])}
+		r := rule{Behavior: behavior, Text: text, tool: m[1], content: brackets.Replace(m[2])}
 		if r.tool == "Task" {
 			r.tool = "Agent"
 		}
 		if r.content == "*" && r.tool != "Edit" && r.tool != "Read" {
 			r.content = ""
 		}
-		if source == "cliArg" {
-			r.Editability = "session"
-		}
-		if r.Text = r.tool; r.content != "" {
-			r.Text += "(" + brackets.Replace(r.content) + ")"
-		}
 		rules = append(rules, r)
 	}
 	return rules
 }
 
-// rules returns all rules in the order of list_permission_rules.
+// rules returns all rules: never nil, which JSON shows as null.
 func (s *session) rules() []rule {
-	all := append(append([]rule{}, s.fixed...), guarded(s, &s.applied).rules()...) // never nil, which JSON shows as null
-	slices.SortStableFunc(all, func(a, b rule) int {
-		return cmp.Or(cmp.Compare(a.Behavior, b.Behavior), cmp.Compare(b.Source, a.Source))
-	})
-	return all
-}
-
-// permissionRules is the answer to list_permission_rules.
-func (s *session) permissionRules() obj {
-	dirs := []obj{}
-	for _, dir := range s.flags["--add-dir"] {
-		dirs = append(dirs, obj{"path": s.absolute(dir), "source": "cliArg"})
-	}
-	return obj{"state": obj{"rules": s.rules(), "workspaceDirectories": dirs, "originalCwd": s.cwd, "managedOnly": false}}
+	return slices.Concat([]rule{}, s.fixed, guarded(s, &s.applied).rules())
 }
 
 // applySettings replaces what the previous apply_flag_settings gave.
@@ -109,10 +77,11 @@ func (s *session) applySettings(id string, raw json.RawMessage) {
 
 // claim is one thing that a call does: rules are about these.
 type claim struct {
-	tool   string   // its rules without parentheses hold; "" for what a command does
-	kind   string   // its rules with parentheses hold: Bash, Edit, Read, …
+	tool   string   // that does it: its rules without parentheses hold
+	kind   string   // its rules with parentheses hold: Bash, Edit, Read, …; "" if it cannot be seen what is done
 	path   string   // of a file
 	values []string // of anything else: ways to write it, of which a rule needs to match one
+	by     []string // of a file: the command that works on it
 }
 
 // covers reports whether a rule holds for all that a tool does.
@@ -124,7 +93,7 @@ func (r rule) covers(tool string) bool {
 
 func (s *session) matches(r rule, c claim) bool {
 	switch {
-	case c.tool != "" && r.covers(c.tool):
+	case r.covers(c.tool):
 		return true
 	case r.content == "" || r.tool != c.kind:
 		return false
@@ -176,115 +145,122 @@ func (s *session) absolute(path string) string {
 	return filepath.Clean(path)
 }
 
-// inside reports whether a path is in the working directory, or in one that was added.
+// inside reports whether a path is in the working directory.
 func (s *session) inside(path string) bool {
-	dirs := slices.Concat([]string{s.cwd}, s.flags["--add-dir"], s.settings.Permissions.AdditionalDirectories)
-	return slices.ContainsFunc(dirs, func(dir string) bool { return within(s.absolute(dir), path) })
-}
-
-func within(dir, path string) bool {
-	rel, err := filepath.Rel(dir, path)
+	rel, err := filepath.Rel(s.cwd, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// sensitiveForm matches files whose change the CLI asks about whatever the rules say.
+// sensitiveForm matches files whose change the CLI asks about whatever the rules say: some of those of its list.
 var sensitiveForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(^|/)(` +
-		`(\.git|\.claude|\.husky|\.idea|\.vscode|\.devcontainer|\.config/git)(/|$)|` +
-		`(\.gitmodules|\.gitconfig|\.npmrc|\.yarnrc|\.yarnrc\.yml|\.pnpmfile\.cjs|\.bashrc|\.bash_profile|\.profile|` +
-		`\.zshrc|\.zshenv|\.ripgreprc|\.envrc|\.claude\.json|\.mcp\.json|\.pre-commit-config\.yaml|bunfig\.toml|` +
-		`\.cargo/config\.toml)$)`)
+	return regexp.MustCompile(`(?i)(^|/)((\.git|\.claude|\.vscode)(/|$)|` +
+		`(\.gitconfig|\.npmrc|\.bashrc|\.profile|\.envrc|\.mcp\.json)$)`)
 })
 
 func (s *session) sensitive(c claim) bool {
 	path := c.path
-	if within(s.cwd, path) {
+	if s.inside(path) {
 		path = strings.TrimPrefix(path, s.cwd) // the working directory itself may be below such a directory
 	}
 	return c.kind == "Edit" && sensitiveForm().MatchString(path)
 }
 
+// permits reports whether something needs no question. Who may change a file may read it.
+func (s *session) permits(c claim) bool {
+	accepts := guarded(s, &s.mode) == "acceptEdits"
+	switch {
+	case s.sensitive(c):
+		return false
+	case s.find("allow", c) != nil:
+		return true
+	case c.kind == "Edit":
+		clear := c.path != s.cwd && !strings.ContainsAny(c.path, "*?[") && s.inside(c.path)
+		return clear && (accepts || c.by != nil && s.find("allow", claim{kind: "Bash", values: c.by}) != nil)
+	case c.kind == "Read":
+		return s.inside(c.path) || s.find("allow", claim{kind: "Edit", path: c.path}) != nil
+	}
+	return c.kind == "Bash" && (starts(c.values[0], harmless) || accepts && starts(c.values[0], writers))
+}
+
 // judgement is what the rules, and the mode, make of a call.
 type judgement struct {
 	behavior string // allow, ask or deny
-	fixed    bool   // a question that no hook silences
-	reason   string // decision_reason_type
+	fixed    bool   // a question that no hook changes
+	early    bool   // a refusal that comes before the hooks are called
 	text     string // of a refusal
 	more     obj    // what a question says besides the call
 }
 
-var allowed = judgement{behavior: "allow"}
-
-// question is a question with its reason, and answers that would hold for more.
-func question(reason, why string, suggestions ...obj) judgement {
-	more := obj{"permission_suggestions": append([]obj{}, suggestions...)}
-	if reason != "" {
-		more["decision_reason_type"] = reason
-	}
-	if why != "" {
-		more["decision_reason"] = why
-	}
-	return judgement{behavior: "ask", reason: reason, fixed: reason == "safetyCheck", more: more}
-}
-
-func suggest(destination string, rules ...obj) obj {
-	return obj{"type": "addRules", "rules": rules, "behavior": "allow", "destination": destination}
-}
-
-// readsBelow is a rule for reading the directory of a path.
-func readsBelow(path string) obj {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		path = filepath.Dir(path)
-	}
-	return obj{"toolName": "Read", "ruleContent": "/" + strings.TrimSuffix(path, "/") + "/**"}
-}
-
 // judge says what the rules and the mode make of a call.
 func (s *session) judge(c toolCall) judgement {
-	claims, line := s.claims(c)
+	claims := s.claims(c)
 	if r := s.find("deny", claims...); r != nil {
-		return denial(c, claims, *r)
+		return denial(c, *r)
 	}
 	if r := s.find("ask", claims...); r != nil {
-		return judgement{behavior: "ask", fixed: true, more: obj{"decision_reason_type": "rule",
-			"decision_reason_rule_source": r.Source, "server_policy_ask_only": false}}
+		return judgement{behavior: "ask", fixed: true, more: obj{"decision_reason_type": "rule"}}
 	}
+	unmet := slices.DeleteFunc(claims, s.permits)
+	if len(unmet) == 0 || guarded(s, &s.mode) == "bypassPermissions" || c.Name == "Agent" || c.Name == verdictTool {
+		return judgement{behavior: "allow"}
+	}
+	first := unmet[max(0, slices.IndexFunc(unmet, s.sensitive))]
+	j := judgement{behavior: "ask", fixed: s.sensitive(first), more: obj{"permission_suggestions": s.suggestions(unmet)}}
+	reason, why := "", ""
 	switch {
-	case c.Name == askUser:
-		return judgement{behavior: "ask", more: obj{"requires_user_interaction": true}}
-	case guarded(s, &s.mode) == "bypassPermissions", c.Name == "Agent", c.Name == verdictTool:
-		return allowed
-	case line != nil:
-		return s.judgeLine(line, s.find("allow", claim{tool: c.Name}) != nil)
-	case claims[0].path != "":
-		return s.judgeFile(claims[0])
-	case s.find("allow", claims...) != nil:
-		return allowed
-	case c.Name == "WebFetch":
-		return question("", "", suggest("localSettings", obj{"toolName": c.Name, "ruleContent": claims[0].values[0]}))
+	case j.fixed:
+		reason, why = "safetyCheck", "Claude requested permissions to edit "+first.path+" which is a sensitive file."
+	case first.kind == "":
+		reason, why = "other", "A part of this command can't be checked before it runs"
+	case first.path != "" && !s.inside(first.path):
+		reason, why = "workingDir", "Path is outside allowed working directories"
+	case c.Name == "Bash":
+		reason, why = "other", "This command requires approval"
 	}
-	j := question("", "", suggest("localSettings", obj{"toolName": c.Name}))
-	j.more["server_policy_ask_only"] = true
+	if reason != "" {
+		j.more["decision_reason_type"], j.more["decision_reason"] = reason, why
+	}
+	if c.Name == "Bash" && first.path != "" {
+		j.more["blocked_path"] = first.path
+	}
 	return j
 }
 
-// claims lists what a call does; line is that of Bash.
-func (s *session) claims(c toolCall) (list []claim, line *shellLine) {
+// suggestions are answers that would hold for more than this call: rules and directories.
+func (s *session) suggestions(unmet []claim) []obj {
+	list, rules := []obj{}, []obj{}
+	for _, c := range unmet {
+		content := ""
+		switch {
+		case c.kind == "": // no rule but one for all of the tool would change anything
+			return []obj{}
+		case c.kind == "Edit":
+			if !s.inside(c.path) {
+				list = append(list, obj{"type": "addDirectories", "directories": []string{filepath.Dir(c.path)},
+					"destination": "session"})
+			}
+			continue
+		case c.kind == "Read":
+			content = "/" + c.path
+		case c.kind == "Bash":
+			content = prefix(c.values[0])
+		case len(c.values) > 0:
+			content = c.values[0]
+		}
+		rules = append(rules, obj{"toolName": c.kind, "ruleContent": content})
+	}
+	if len(rules) > 0 {
+		list = append(list, obj{"type": "addRules", "rules": rules, "behavior": "allow", "destination": "session"})
+	}
+	return list
+}
+
+// claims lists what a call does.
+func (s *session) claims(c toolCall) []claim {
 	in, own := inputOf(c), claim{tool: c.Name, kind: c.Name}
 	switch c.Name {
 	case "Bash":
-		line = readLine(in.Command)
-		own.values = []string{in.Command}
-		list = append(list, own)
-		for _, p := range line.parts {
-			list = append(list, claim{kind: c.Name, values: []string{strings.Join(p.words, " "), p.source}})
-			for kind, paths := range p.files() {
-				for _, path := range paths {
-					list = append(list, claim{kind: kind, path: s.absolute(path)})
-				}
-			}
-		}
-		return list, line
+		return s.commands(in.Command)
 	case "Edit", "Write":
 		own.kind, own.path = "Edit", s.absolute(in.FilePath)
 	case "Read", "Grep":
@@ -296,79 +272,18 @@ func (s *session) claims(c toolCall) (list []claim, line *shellLine) {
 	case "Agent":
 		own.values = []string{in.Agent}
 	}
-	return []claim{own}, nil
+	return []claim{own}
 }
 
 // denial refuses a call because of a rule, with the CLI's texts.
-func denial(c toolCall, claims []claim, r rule) judgement {
-	j := judgement{behavior: "deny", reason: "rule", text: "Permission to use " + c.Name + " has been denied."}
-	switch {
-	case r.covers(c.Name):
-	case c.Name == "Bash":
-		j.reason = "subcommandResults"
-		j.text = "Permission to use Bash with command " + claims[0].values[0] + " has been denied."
-	case c.Name == "WebFetch":
-		j.text = "WebFetch denied access to " + r.content + "."
-	case c.Name == "Agent":
-		j.text = "Agent type '" + claims[0].values[0] + "' has been denied by permission rule '" + r.Text +
-			"' from " + r.Source + "."
-	default:
-		j.reason = deniedPath
+func denial(c toolCall, r rule) judgement {
+	j := judgement{behavior: "deny", text: "Permission to use " + c.Name + " has been denied."}
+	if c.Name == "Bash" && !r.covers(c.Name) {
+		j.text = "Permission to use Bash with command " + inputOf(c).Command + " has been denied."
+	} else if j.early = r.tool == "Edit" || r.tool == "Read"; j.early {
 		j.text = "<tool_use_error>File is in a directory that is denied by your permission settings.</tool_use_error>"
 	}
 	return j
-}
-
-// deniedPath marks a refusal that comes before the hooks are called.
-const deniedPath = "path"
-
-// judgeFile judges a file tool.
-func (s *session) judgeFile(c claim) judgement {
-	j := question("", "", s.editSuggestions(c.path, true, !s.inside(c.path))...)
-	switch {
-	case !s.sensitive(c) && (s.find("allow", c) != nil || s.mayEdit(c) || c.kind == "Read" && s.mayRead(c.path)):
-		return allowed
-	case c.kind == "Read":
-		j = question("", "", suggest("session", readsBelow(c.path)))
-	case s.sensitive(c):
-		return s.sensitiveFile(c.path, j)
-	}
-	if !s.inside(c.path) {
-		j.more["decision_reason_type"] = "workingDir"
-		j.more["decision_reason"] = "Path is outside allowed working directories"
-	}
-	return j
-}
-
-// mayRead reports whether reading needs no question. Who may change a file may read it.
-func (s *session) mayRead(path string) bool {
-	return s.inside(path) || s.find("allow", claim{kind: "Read", path: path}, claim{kind: "Edit", path: path}) != nil
-}
-
-// mayEdit reports whether changing a file needs no question.
-func (s *session) mayEdit(c claim) bool {
-	accepts := guarded(s, &s.mode) == "acceptEdits" && s.inside(c.path)
-	return c.kind == "Edit" && !s.sensitive(c) && (accepts || s.find("allow", claim{kind: c.kind, path: c.path}) != nil)
-}
-
-// sensitiveFile makes a question one about a file that no rule can allow.
-func (s *session) sensitiveFile(path string, j judgement) judgement {
-	j.fixed = true
-	j.more["decision_reason_type"] = "safetyCheck"
-	j.more["decision_reason"] = "Claude requested permissions to edit " + path + " which is a sensitive file."
-	return j
-}
-
-// editSuggestions are for a change of a file: the mode, unless it is set, and the directory.
-func (s *session) editSuggestions(path string, mode, directory bool) (list []obj) {
-	if mode && guarded(s, &s.mode) != "acceptEdits" {
-		list = append(list, obj{"type": "setMode", "mode": "acceptEdits", "destination": "session"})
-	}
-	if directory {
-		list = append(list, obj{"type": "addDirectories", "directories": []string{filepath.Dir(path)},
-			"destination": "session"})
-	}
-	return list
 }
 
 // Commands whose operands are files that they change or read, and those that need no permission.
@@ -378,328 +293,133 @@ var (
 	harmless = append([]string{"date", "echo", "false", "printf", "pwd", "sleep", "test", "true"}, readers...)
 )
 
-// judgeLine judges a command line. bare: a rule allows all of Bash.
-func (s *session) judgeLine(l *shellLine, bare bool) judgement {
-	switch {
-	case l.hidden != "" && bare:
-		return allowed
-	case l.hidden != "":
-		return question("other", l.hidden+" in this command can't be checked before it runs")
-	}
-	exact := slices.ContainsFunc(s.rules(), func(r rule) bool {
-		return r.Behavior == "allow" && r.tool == "Bash" && r.content == l.text
-	})
-	var unmet []judgement
-	var rules []obj
-	for _, p := range l.parts {
-		switch j, r := s.judgePart(p, bare, exact); {
-		case j.fixed:
-			return j
-		case j.behavior == "ask":
-			unmet, rules = append(unmet, j), append(rules, r)
-		}
-	}
-	switch {
-	case len(unmet) == 0:
-		return allowed
-	case len(l.parts) == 1:
-		return unmet[0]
-	}
-	return question("subcommandResults", "", suggest("localSettings", rules...))
+// starts reports whether a command is one of a list.
+func starts(command string, list []string) bool {
+	name, _, _ := strings.Cut(command, " ")
+	return slices.Contains(list, name)
 }
 
-// judgePart judges a simple command, and returns the rule that would allow it.
-func (s *session) judgePart(p part, bare, exact bool) (j judgement, missing obj) {
-	missing = obj{"toolName": "Bash", "ruleContent": suggestedPrefix(p)}
-	values := []string{p.source}
-	if !p.assigns {
-		values = append(values, strings.Join(p.words, " "))
-	}
-	byRule := bare || exact || s.find("allow", claim{kind: "Bash", values: values}) != nil
-	changes := p.starts(writers)
-	for i, path := range p.files()["Edit"] {
-		c := claim{kind: "Edit", path: s.absolute(path)}
-		unclear := strings.ContainsAny(path, "*?[") || c.path == s.cwd
-		mayEdit := !unclear && (s.mayEdit(c) || i >= len(p.writes) && byRule && s.inside(c.path))
-		if !s.sensitive(c) && (bare || mayEdit) {
-			continue
-		}
-		edits := append(s.editSuggestions(c.path, false, true), s.editSuggestions(c.path, changes, false)...)
-		if j = question("", "", append([]obj{suggest("localSettings", missing)}, edits...)...); s.sensitive(c) {
-			j = s.sensitiveFile(c.path, question("", "", edits...))
-		}
-		j.more["blocked_path"] = c.path
-		return j, missing
-	}
-	for _, path := range p.files()["Read"] {
-		if path = s.absolute(path); !bare && !s.mayRead(path) {
-			j = question("", "", suggest("localSettings", missing), suggest("session", readsBelow(path)))
-			j.more["blocked_path"] = path
-			return j, readsBelow(path)
-		}
-	}
-	accepted := changes && guarded(s, &s.mode) == "acceptEdits" || p.starts(harmless) ||
-		strings.HasPrefix(strings.Join(p.words, " ")+" ", "git status ")
-	if byRule || len(p.words) == 0 || accepted && !p.assigns {
-		return allowed, nil
-	}
-	return question("other", "This command requires approval", suggest("localSettings", missing)), missing
-}
-
-// suggestedPrefix is the rule that a question suggests: the first two words if they look like a command and
-// its subcommand, else exactly the command.
-func suggestedPrefix(p part) string {
-	plain := regexp.MustCompile(`^\S+ [a-z][a-z0-9]*(-[a-z0-9]+)*( |$)`).FindString(p.source)
-	if plain == "" || p.assigns || p.starts([]string{"bash", "env", "python3", "sh", "sudo"}) {
-		return p.source
+// prefix is the rule that a question suggests: the first two words if they look like a command and its subcommand, else
+// exactly the command.
+func prefix(command string) string {
+	plain := regexp.MustCompile(`^\S+ [a-z][a-z0-9]*(-[a-z0-9]+)*( |$)`).FindString(command)
+	if plain == "" || starts(command, []string{"bash", "env", "python3", "sh", "sudo"}) {
+		return command
 	}
 	return strings.TrimSuffix(plain, " ") + " *"
 }
 
-// shellLine is what can be seen of a command line.
-type shellLine struct {
-	text   string
-	parts  []part
-	hidden string // what the line has that cannot be judged by its parts, "" if nothing
-}
-
-// part is a simple command, wherever it is in the line.
-type part struct {
-	words         []string // without quotes
-	source        string   // as written, without redirections
-	assigns       bool     // it starts with an assignment
-	reads, writes []string // files of its redirections
-}
-
-func readLine(text string) *shellLine {
-	l := &shellLine{text: text}
-	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
+// commands lists what the simple commands of a line do, wherever they are in it. Words are told apart by blanks alone.
+func (s *session) commands(line string) (list []claim) {
+	unseen := claim{tool: "Bash"}
+	file, err := syntax.NewParser().Parse(strings.NewReader(line), "")
 	if err != nil {
-		l.hidden = "Text"
-		return l
+		return []claim{unseen}
+	}
+	source := func(n syntax.Node) string { return line[n.Pos().Offset():n.End().Offset()] }
+	unquoted := strings.NewReplacer(`"`, "", "'", "", `\`, "")
+	works := func(kind, path string, by []string) {
+		if path != "/dev/null" {
+			list = append(list, claim{tool: "Bash", kind: kind, path: s.absolute(path), by: by})
+		}
 	}
 	syntax.Walk(file, func(n syntax.Node) bool {
-		what := ""
 		switch n := n.(type) {
-		case *syntax.CmdSubst:
-			if isText(n) {
-				return false
-			}
-			what = "A nested command"
-		case *syntax.ParamExp:
-			what = "A variable"
-		case *syntax.Block, *syntax.Subshell, *syntax.ArithmCmd, *syntax.FuncDecl, *syntax.ProcSubst:
-			what = "A group"
+		case *syntax.CmdSubst, *syntax.ParamExp, *syntax.Block, *syntax.Subshell, *syntax.ArithmCmd, *syntax.FuncDecl,
+			*syntax.ProcSubst, *syntax.Assign:
+			list = append(list, unseen)
 		case *syntax.Stmt:
-			what = l.add(n)
-		}
-		if l.hidden == "" {
-			l.hidden = what
-		}
-		return true
-	})
-	return l
-}
-
-// add adds a command with its redirections, and returns what of it cannot be judged.
-func (l *shellLine) add(n *syntax.Stmt) (hidden string) {
-	call, simple := n.Cmd.(*syntax.CallExpr)
-	p := part{}
-	for _, r := range n.Redirs {
-		switch target := literal(r.Word); r.Op {
-		case syntax.Hdoc, syntax.DashHdoc:
-			hidden = "A here-document"
-		case syntax.RdrIn:
-			p.reads = append(p.reads, target)
-		case syntax.WordHdoc, syntax.DplIn, syntax.DplOut:
-		default:
-			if target != "/dev/null" {
-				p.writes = append(p.writes, target)
+			if n.Background {
+				list = append(list, unseen)
+			}
+		case *syntax.Redirect:
+			switch path := unquoted.Replace(source(n.Word)); n.Op {
+			case syntax.Hdoc, syntax.DashHdoc:
+				list = append(list, unseen)
+			case syntax.RdrIn:
+				works("Read", path, nil)
+			case syntax.WordHdoc, syntax.DplIn, syntax.DplOut:
+			default:
+				works("Edit", path, nil)
+			}
+		case *syntax.CallExpr:
+			values := []string{source(n), unquoted.Replace(source(n))}
+			list = append(list, claim{tool: "Bash", kind: "Bash", values: values})
+			for _, word := range strings.Fields(values[1])[min(1, len(n.Args)):] {
+				switch {
+				case strings.HasPrefix(word, "-"):
+				case starts(values[1], writers):
+					works("Edit", word, values)
+				case starts(values[1], readers):
+					works("Read", word, values)
+				}
 			}
 		}
-	}
-	switch {
-	case n.Background:
-		hidden = "The `&` background operator"
-	case !simple && len(p.writes) > 0:
-		hidden = "A file redirect"
-	}
-	if simple {
-		for _, w := range call.Args {
-			p.words = append(p.words, literal(w))
-		}
-		p.source, p.assigns = l.text[call.Pos().Offset():call.End().Offset()], len(call.Assigns) > 0
-		l.parts = append(l.parts, p)
-	}
-	return hidden
-}
-
-// isText reports whether a substitution only prints a text: $(cat <<'EOF' …), as in many commits.
-func isText(n *syntax.CmdSubst) bool {
-	if len(n.Stmts) != 1 || len(n.Stmts[0].Redirs) != 1 {
-		return false
-	}
-	call, simple := n.Stmts[0].Cmd.(*syntax.CallExpr)
-	r := n.Stmts[0].Redirs[0]
-	return simple && len(call.Args) == 1 && literal(call.Args[0]) == "cat" && r.Op == syntax.Hdoc && r.Word.Lit() == ""
-}
-
-// literal returns a word without its quotes and expansions.
-func literal(w *syntax.Word) (text string) {
-	syntax.Walk(w, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.Lit:
-			text += strings.ReplaceAll(strings.ReplaceAll(n.Value, "\\\n", ""), `\`, "")
-		case *syntax.SglQuoted:
-			text += n.Value
-		case *syntax.CmdSubst, *syntax.ParamExp, *syntax.ArithmExp:
-			return false
-		}
 		return true
 	})
-	return text
-}
-
-func (p part) starts(commands []string) bool {
-	return len(p.words) > 0 && slices.Contains(commands, p.words[0])
-}
-
-// files returns what it changes and reads, by the kind of rules about that: first those of redirections.
-func (p part) files() map[string][]string {
-	return map[string][]string{"Edit": slices.Concat(p.writes, p.operands(writers)),
-		"Read": slices.Concat(p.reads, p.operands(readers))}
-}
-
-// operands returns what one of these commands works on.
-func (p part) operands(commands []string) (list []string) {
-	if p.starts(commands) {
-		list = slices.DeleteFunc(slices.Clone(p.words[1:]), func(w string) bool { return strings.HasPrefix(w, "-") })
-	}
 	return list
 }
 
-// permit asks the hooks, the rules and the host whether a call may run. It returns the call, perhaps with
-// another input, or the result of a refused call. If a hook gives no answer, the tool does not run.
-func (t *thread) permit(ctx context.Context, c toolCall) (_ toolCall, refused *toolResult) {
-	if j := t.s.judge(c); j.reason == deniedPath {
-		return c, denied(j.text)
+// permit asks the hooks, the rules and the host whether a call may run, and returns the result of a refused one. If a
+// hook gives no answer, the tool does not run.
+func (t *thread) permit(ctx context.Context, c toolCall) (refused *toolResult) {
+	if j := t.s.judge(c); j.early {
+		return denied(j.text)
 	}
-	decision, reason := "", ""
+	asked := obj(nil)
 	for _, a := range t.hook(ctx, "PreToolUse", c.Name,
 		obj{"tool_name": c.Name, "tool_input": c.Input, "tool_use_id": c.ID}) {
-		switch p := a.Specific.Permission; {
+		switch p := a.Specific; {
 		case a.err != nil:
-			return c, failed("PreToolUse hook did not answer. The tool call was not executed.")
-		case p == "deny":
-			return c, denied("PreToolUse:" + c.Name + " hook error: " + a.Specific.Reason)
-		case p == "ask", p == "allow" && decision == "":
-			decision, reason = p, a.Specific.Reason
-		}
-		if len(a.Specific.UpdatedInput) > 0 {
-			c.Input = a.Specific.UpdatedInput
+			return failed("PreToolUse hook did not answer. The tool call was not executed.")
+		case p.Permission == "deny":
+			return denied("PreToolUse:" + c.Name + " hook error: " + p.Reason)
+		case p.Permission == "ask":
+			asked = obj{"decision_reason": p.Reason, "decision_reason_type": "hook"}
 		}
 	}
-	j := t.s.judge(c)
-	dontAsk := guarded(t.s, &t.s.mode) == "dontAsk"
+	j := t.s.judge(c) // the rules may have changed meanwhile
+	if asked != nil && !j.fixed {
+		j.more = asked
+	}
 	switch {
 	case j.behavior == "deny":
-		return c, t.refuse(c, j, decision == "" && c.Name != "Agent")
-	case j.fixed:
-	case decision == "ask":
-		dontAsk = false // a hook's question is asked in every mode
-		j.behavior, j.more = "ask", obj{"decision_reason": reason, "decision_reason_type": "hook",
-			"decision_reason_hook_event": "PreToolUse", "decision_reason_hook_source": "settings"}
-	case j.behavior == "allow", decision == "allow" && c.Name != askUser:
-		return c, nil
-	}
-	switch {
-	case dontAsk:
-		return c, t.refuse(c, judgement{reason: "mode", text: "Permission to use " + c.Name +
-			" has been denied because Claude Code is running in don't ask mode."}, true)
+		return denied(j.text)
+	case j.behavior == "allow" && asked == nil:
+		return nil
 	case t.s.flags.get("--permission-prompt-tool") != "stdio":
-		return c, t.refuse(c, judgement{text: "Claude requested permissions to use " + c.Name +
-			", but you haven't granted it yet."}, true)
+		return denied("Claude requested permissions to use " + c.Name + ", but you haven't granted it yet.")
 	}
 	return t.askHost(ctx, c, j.more)
 }
 
-// refuse is the result of a call that the rules or the mode deny. If no hook decided, the host
-// gets a permission_denied message.
-func (t *thread) refuse(c toolCall, j judgement, tell bool) *toolResult {
-	if tell {
-		o := obj{"type": "system", "subtype": "permission_denied", "tool_name": c.Name, "tool_use_id": c.ID,
-			"message": j.text}
-		if j.reason != "" {
-			o["decision_reason_type"] = j.reason
-		}
-		if t.sub != nil {
-			o["agent_id"] = t.sub.id
-		}
-		t.s.emit(o)
-	}
-	return denied(j.text)
-}
-
-func (t *thread) askHost(ctx context.Context, c toolCall, more obj) (toolCall, *toolResult) {
+func (t *thread) askHost(ctx context.Context, c toolCall, more obj) (refused *toolResult) {
 	s := t.s
 	question := obj{"subtype": "can_use_tool", "tool_name": c.Name, "display_name": c.Name, "input": c.Input,
 		"tool_use_id": c.ID, "description": inputOf(c).Description}
 	maps.Copy(question, more)
-	if name, ok := strings.CutPrefix(c.Name, "mcp__"); ok {
-		server, _, _ := strings.Cut(name, "__")
-		question["mcp_server"] = obj{"name": server, "source": "sdk"}
-	}
 	if t.sub != nil {
 		question["agent_id"] = t.sub.id
 	}
 	var a struct {
-		Behavior     string          `json:"behavior"`
-		UpdatedInput json.RawMessage `json:"updatedInput"`
-		Message      string          `json:"message"`
+		Behavior string `json:"behavior"`
+		Message  string `json:"message"`
 	}
 	err := s.ask(ctx, question, &a)
 	s.ledger.note("permission", s.id, obj{"tool": c.Name, "behavior": a.Behavior})
 	switch {
 	case err != nil:
-		return c, denied("Tool permission request failed: " + err.Error())
+		return denied("Tool permission request failed: " + err.Error())
 	case a.Behavior != "allow":
-		return c, denied(a.Message)
+		return denied(a.Message)
 	}
-	if len(a.UpdatedInput) > 0 {
-		c.Input = a.UpdatedInput
-	}
-	return c, nil
-}
-
-// modes are the permission modes. plan and auto are accepted, and do what default does.
-var modes = []string{"acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan"}
-
-// setMode changes the permission mode.
-func (s *session) setMode(id, mode string) {
-	if mode == "manual" {
-		mode = "default"
-	}
-	const cannot = "Cannot set permission mode"
-	switch {
-	case !slices.Contains(modes, mode):
-		s.refuse(id, cannot+": must be one of "+strings.Join(modes, ", "), "invalid_mode")
-	case mode == "bypassPermissions" && !s.flags.bypasses():
-		s.refuse(id, cannot+" to bypassPermissions because the session was not launched with "+
-			"--dangerously-skip-permissions", "bypass_not_launched")
-	default:
-		s.respond(id, obj{"mode": mode})
-		if guarded(s, &s.mode) != mode {
-			set(s, &s.mode, mode)
-			s.emit(obj{"type": "system", "subtype": "status", "status": nil, "permissionMode": mode})
-		}
-	}
+	return nil
 }
 
 // hookMatcher is one registration of `initialize`.
 type hookMatcher struct {
 	Matcher     string   `json:"matcher"` // see matches
 	CallbackIDs []string `json:"hookCallbackIds"`
-	OnFailure   string   `json:"onFailure"` // block: an error for an answer refuses the call
 }
 
 // hookAnswer is the answer of a host's hook.
@@ -708,11 +428,9 @@ type hookAnswer struct {
 		Permission        string `json:"permissionDecision"`
 		Reason            string `json:"permissionDecisionReason"`
 		AdditionalContext string `json:"additionalContext"`
-
-		UpdatedInput json.RawMessage `json:"updatedInput"`
 	} `json:"hookSpecificOutput"`
 
-	err error // why there is no answer
+	err error // why there is no answer: with the driver's onFailure, the call is refused
 }
 
 // matches knows two forms of matchers: names of tools with | between them, and ^(?!NAME$).* for all but one. The CLI
@@ -743,9 +461,6 @@ func (t *thread) hook(ctx context.Context, event, tool string, extra obj) (answe
 			var a hookAnswer
 			a.err = s.ask(ctx, obj{"subtype": "hook_callback", "callback_id": id, "input": in,
 				"tool_use_id": extra["tool_use_id"]}, &a)
-			if _, isAnswer := errors.AsType[refusal](a.err); isAnswer && m.OnFailure != "block" {
-				a.err = nil // an error for an answer decides nothing
-			}
 			answers = append(answers, a)
 			if text := a.Specific.AdditionalContext; text != "" {
 				s.mu.Lock()

@@ -20,10 +20,7 @@ import (
 	"time"
 )
 
-const (
-	verdictTool = "StructuredOutput"
-	askUser     = "AskUserQuestion"
-)
+const verdictTool = "StructuredOutput"
 
 // tool is something a model can call.
 type tool struct {
@@ -57,7 +54,6 @@ func chooseBuiltins(f flags, fixed []rule) []tool {
 	wanted := splitRules(f["--tools"])
 	return slices.DeleteFunc([]tool{
 		{spec("Agent"), runAgent},
-		{spec(askUser), failing("The user did not answer.")}, // the host allows the question, and gives no answer
 		{spec("Bash"), runBash},
 		{spec("Edit"), fileTool(edit)},
 		{spec("Grep"), fileTool(grep)},
@@ -138,7 +134,7 @@ func (t *thread) execute(ctx context.Context, c toolCall) *toolResult {
 	if i < 0 {
 		return failed("<tool_use_error>Error: No such tool available: " + c.Name + "</tool_use_error>")
 	}
-	c, refused := t.permit(ctx, c)
+	refused := t.permit(ctx, c)
 	switch {
 	case ctx.Err() != nil:
 		return rejected()

@@ -241,15 +241,9 @@ func (l ledger) message(event, session string, m message) {
 	l.note(event, session, obj{"uuid": m.uuid, "message": envelopeID(m.text())})
 }
 
-var envelope = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\s*⟦[^⟧\n]*\| id: ([^|⟧\n]*)`)
-})
-
 // envelopeID reads the id in an envelope's first line, as in
 // ⟦delimiter | from: human | kind: task | id: 5f0c⟧; "" if there is none.
 func envelopeID(text string) string {
-	if m := envelope().FindStringSubmatch(text); m != nil {
-		return strings.TrimSpace(m[1])
-	}
-	return ""
+	m := regexp.MustCompile(`^\s*⟦[^⟧\n]*\| id: ([^|⟧\n]*)`).FindStringSubmatch(text)
+	return strings.TrimSpace(append(m, "", "")[1])
 }

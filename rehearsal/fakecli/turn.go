@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -30,13 +29,9 @@ type turn struct {
 
 // ending is how a turn, or a subagent, ended.
 type ending struct {
-	subtype string // "" = success
-	reason  string // terminal_reason
-	stop    string // stop_reason of the last answer
 	text    string
 	isError bool
-	errors  []string
-	status  int // of the API, if it failed
+	more    obj // of the result's frame
 }
 
 // runTurn processes a message, and those that join it, up to the result.
@@ -49,16 +44,20 @@ func (s *session) runTurn(m message) {
 	s.main.turn = t
 	s.ledger.message("took", s.id, m)
 	s.lifecycle(m.uuid, "started")
-	s.faults.mu.Lock()
-	s.faults.turn++
-	s.faults.used = false
-	s.faults.mu.Unlock()
+	s.faults.used.Store(false)
+	s.faults.turn.Add(1)
 	s.strike(turnStart)
 	s.handshakes.Wait()
 	s.closeOpenCalls()
 	s.main.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
 	s.emitInit(t)
-	s.recordPrompt(m)
+	s.main.add("user", m.blocks...)
+	source := "sdk"
+	if s.typed {
+		source = "typed"
+	}
+	s.main.linkUser(m.uuid, m.content, obj{"promptSource": source})
+	s.main.addHookContexts()
 	s.replay(m)
 	s.main.injectMessages(ctx)
 	var end ending
@@ -73,17 +72,6 @@ func (s *session) runTurn(m message) {
 	if context.Cause(s.ctx) != errTerminated {
 		s.finish(t, end)
 	}
-}
-
-// recordPrompt adds the message to the conversation and the transcript.
-func (s *session) recordPrompt(m message) {
-	s.main.add("user", m.blocks...)
-	source := "sdk"
-	if s.typed {
-		source = "typed"
-	}
-	s.main.linkUser(m.uuid, m.content, obj{"promptSource": source})
-	s.main.addHookContexts()
 }
 
 // injectMessages adds messages that came meanwhile to the running turn.
@@ -106,31 +94,20 @@ func (s *session) finish(t *turn, end ending) {
 	s.mu.Lock()
 	a := &s.account
 	o := obj{"type": "result", "subtype": "success", "is_error": end.isError, "result": end.text,
-		"num_turns": 1 + t.users, "stop_reason": nullable(end.stop), "terminal_reason": end.reason,
+		"num_turns": 1 + t.users, "stop_reason": nil,
 		"duration_ms": time.Since(t.begun).Milliseconds(), "usage": t.usage, "user_message_uuids": uuidsOf(t.messages),
 		"total_cost_usd": a.cost, "modelUsage": maps.Clone(a.total), "model_usage_since_last_result": a.sinceResult}
 	a.sinceResult = modelUsage{}
-	state, verdict := costState{"cost-state", s.id, a.cost, maps.Clone(a.total)}, t.verdict
-	s.failed = 0
-	if end.isError {
-		s.failed = 1
+	state := costState{"cost-state", s.id, a.cost, maps.Clone(a.total)}
+	outcome := "completed"
+	if s.failed = 0; end.isError {
+		s.failed, outcome = 1, "cancelled"
 	}
 	s.mu.Unlock()
-	if end.reason == "completed" && verdict != nil {
-		o["structured_output"] = verdict
-	}
-	if end.subtype != "" {
-		o["subtype"], o["errors"] = end.subtype, end.errors
+	if maps.Copy(o, end.more); o["errors"] != nil {
 		delete(o, "result")
 	}
-	if end.status != 0 {
-		o["api_error_status"] = end.status
-	}
 	s.main.tr.note(state)
-	outcome := "completed"
-	if end.isError || strings.HasPrefix(end.reason, "aborted_") {
-		outcome = "cancelled"
-	}
 	for _, m := range t.messages[1:] {
 		s.lifecycle(m.uuid, outcome)
 	}
@@ -242,8 +219,8 @@ func (t *thread) overBudget() *ending {
 	if t.sub != nil || err != nil || most <= 0 || guarded(t.s, &t.s.account.cost) < most {
 		return nil
 	}
-	return &ending{subtype: "error_max_budget_usd", reason: "budget_exhausted", isError: true,
-		errors: []string{fmt.Sprintf("Reached maximum budget ($%v)", most)}}
+	return &ending{isError: true, more: obj{"subtype": "error_max_budget_usd", "terminal_reason": "budget_exhausted",
+		"errors": []string{fmt.Sprintf("Reached maximum budget ($%v)", most)}}}
 }
 
 // enforceText asks for the verdict if an answer has none.
@@ -253,15 +230,17 @@ const enforceText = "[structured-output-enforce] You MUST call the StructuredOut
 // after determines the effect of an answer on the turn; nil: the model is called again.
 func (t *thread) after(ctx context.Context, a *answer, calls int) *ending {
 	verdict := guarded(t.s, &t.turn.verdict)
+	completed := obj{"terminal_reason": "completed", "stop_reason": nullable(a.Stop)}
 	switch {
 	case calls == 0 && t.wantsVerdict() && !t.turn.enforced:
 		t.turn.enforced = true
 		t.addUserMessage(textBlock(enforceText), obj{"isSynthetic": true}, obj{"isMeta": true})
 	case calls == 0:
-		return &ending{reason: "completed", stop: a.Stop, text: textOf(a.Content)}
+		return &ending{text: textOf(a.Content), more: completed}
 	case t.sub != nil:
 	case verdict != nil:
-		return &ending{reason: "completed", stop: a.Stop, text: string(verdict)}
+		completed["structured_output"] = verdict
+		return &ending{text: string(verdict), more: completed}
 	default:
 		t.injectMessages(ctx)
 	}
@@ -288,16 +267,16 @@ func (t *thread) addUserMessage(block json.RawMessage, inFrame, inLine obj) {
 // cutOff completes a conversation that an interrupt ended. If the process exits without a result (SIGTERM),
 // it adds nothing.
 func (t *thread) cutOff(cause error, tools bool) ending {
-	end := ending{subtype: "error_during_execution", reason: "aborted_streaming", isError: true}
-	marker := "[Request interrupted by user]"
+	more, marker := obj{"subtype": "error_during_execution", "terminal_reason": "aborted_streaming",
+		"errors": []string{"[ede_diagnostic] result_type=user"}}, "[Request interrupted by user]"
 	if tools {
-		end.reason, end.stop, marker = "aborted_tools", "tool_use", "[Request interrupted by user for tool use]"
+		more["terminal_reason"], more["stop_reason"] = "aborted_tools", "tool_use"
+		marker = "[Request interrupted by user for tool use]"
 	}
 	if cause != errTerminated && t.sub == nil {
-		end.errors = []string{"[ede_diagnostic] result_type=user"}
 		t.addUserMessage(textBlock(marker), nil, nil)
 	}
-	return end
+	return ending{isError: true, more: more}
 }
 
 // fail ends a turn whose model call failed: a synthetic assistant message that the model
@@ -309,7 +288,8 @@ func (t *thread) fail(err error) ending {
 	t.emit(obj{"type": "assistant", "uuid": id, "message": m, "error": class, "is_api_error_message": true,
 		"api_error_status": e.status})
 	t.tr.link(obj{"type": "assistant", "uuid": id, "message": m, "error": class, "isApiErrorMessage": true})
-	return ending{reason: "api_error", isError: true, status: e.status, text: e.text, stop: "stop_sequence"}
+	return ending{e.text, true, obj{"terminal_reason": "api_error", "stop_reason": "stop_sequence",
+		"api_error_status": e.status}}
 }
 
 // apiErrors are the CLI's names for failures of the API, by status.
