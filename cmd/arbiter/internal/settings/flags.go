@@ -48,7 +48,7 @@ type Setting struct {
 	Kind    kind
 	usage   string // with the placeholder in backquotes, see [manual]; none for a switch
 	Value   any    // default
-	Env     string // besides ARBITER_<NAME>; "-" for none
+	Env     string // "-": there is no variable ARBITER_<NAME>
 	Flagged bool   // on the command line only, never from a file
 	once    bool   // giving it twice is an error; for other flags the last one counts
 	Group   string // heading in the help
@@ -272,14 +272,12 @@ func group(heading string, list ...Setting) []Setting {
 // Choice returns the beginning of a usage, for a setting with a fixed set of values.
 func Choice(words ...string) string { return "`" + strings.Join(words, "|") + "`: " }
 
+// EnvName returns the environment variable of a setting. A list has none: a rule may contain any separator.
 func EnvName(s Setting) []string {
-	switch s.Env {
-	case "-":
+	if s.Env == "-" || s.Kind == KindList {
 		return nil
-	case "":
-		return []string{"ARBITER_" + strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))}
 	}
-	return []string{s.Env}
+	return []string{"ARBITER_" + strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))}
 }
 
 // Flags returns the flags of all settings, or only those with some names.
