@@ -668,9 +668,7 @@ func settingYAML(s settings.Setting, value string) (string, error) {
 	if s.Kind == settings.KindList {
 		return "[" + yamldoc.EditedText(value) + "]", nil
 	}
-	app := &cli.App{Flags: []cli.Flag{s.Flag()}, HideHelp: true, HideVersion: true, Writer: io.Discard,
-		ErrWriter: io.Discard, Action: func(*cli.Context) error { return nil }}
-	if err := app.Run([]string{"arbiter", "--" + s.Name + "=" + value}); err != nil {
+	if _, err := s.Parse(value); err != nil {
 		return "", command.Usagef("%s: %q is not %s", s.Name, value, s.Kind.Article())
 	}
 	if s.Kind == settings.KindText || s.Kind == settings.KindDuration {
