@@ -51,7 +51,7 @@ type Choices struct {
 	Place    string // the directory that the run belongs to
 	PIDNS    proctree.Mode
 	Trusting TrustState      // of Place; a rehearsal's workspace is always trusted
-	Given    map[string]bool `json:"-"` // settings named on the command line or in the environment
+	Given    map[string]bool // settings named on the command line or in the environment
 	StateDir string
 	Sandbox  confinement
 	Hosts    hosts.Config // connections to the user's configured hosts
