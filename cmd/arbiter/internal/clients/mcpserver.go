@@ -21,6 +21,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -865,13 +866,9 @@ func (l *mcpLive) pause(ctx context.Context) bool {
 
 // send sends a command, and returns the run's answer and whether the run accepted the command.
 func (l *mcpLive) send(ctx context.Context, body contract.CommandBody) (answer string, taken bool, err error) {
-	line, err := contract.MarshalCommand(contract.Command{Body: body})
-	if err != nil {
-		return "", false, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, mcpTakes)
 	defer cancel()
-	r, err := l.Command(ctx, line)
+	r, err := runstore.Send(ctx, l.Client, body)
 	switch refused, ok := errors.AsType[*control.Refusal](err); {
 	case ok:
 		return "", false, fmt.Errorf("run %s: %w", command.ShortID(l.run), refused)

@@ -187,11 +187,7 @@ func clip(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	cut := most
-	for cut > 0 && text[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return text[:cut] + " … (cut here)"
+	return strings.ToValidUTF8(text[:most], "") + " … (cut here)"
 }
 
 // news collects the events of a run after a cursor. It reads only the event log, so the result does not depend on

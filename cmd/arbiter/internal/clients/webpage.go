@@ -23,9 +23,9 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -114,19 +114,16 @@ func NewWeb(o WebOptions) *WebServer {
 }
 
 func (s *WebServer) routes() http.Handler {
-	assets, err := fs.Sub(embedded, "assets")
-	if err != nil {
-		panic(err) // cannot happen: the files are embedded
-	}
 	mux := http.NewServeMux()
 	serve := func(w http.ResponseWriter, r *http.Request, name string) {
 		kind, known := kinds[path.Ext(name)]
-		if info, err := fs.Stat(assets, name); err != nil || info.IsDir() || !known {
+		name = path.Join("assets", name)
+		if info, err := fs.Stat(embedded, name); err != nil || info.IsDir() || !known {
 			http.NotFound(w, r)
 			return
 		}
 		w.Header().Set("Content-Type", kind)
-		http.ServeFileFS(w, r, assets, name)
+		http.ServeFileFS(w, r, embedded, name)
 	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { serve(w, r, "page.html") })
 	mux.HandleFunc("GET /{file}", func(w http.ResponseWriter, r *http.Request) { serve(w, r, r.PathValue("file")) })
@@ -206,13 +203,8 @@ func (s *WebServer) command(w http.ResponseWriter, r *http.Request, raw json.Raw
 		reply(w, http.StatusForbidden, answer{Message: "The page may not send this command. Use a terminal."})
 		return
 	}
-	line, err := contract.MarshalCommand(contract.Command{Body: c.Body}) // without a ref: it belongs to the caller
-	if err != nil {
-		reply(w, http.StatusBadRequest, answer{Message: err.Error()})
-		return
-	}
 	s.withRun(w, r, func(ctx context.Context, client *control.Client) (answer, error) {
-		done, err := client.Command(ctx, line)
+		done, err := runstore.Send(ctx, client, c.Body) // without a ref: it belongs to the caller
 		return answer{Accepted: done.Accepted, Message: done.Message}, err
 	})
 }
@@ -362,24 +354,15 @@ func (g *guard) newToken() string {
 	return token
 }
 
-// redeem invalidates a token, and reports whether it was valid.
-func (g *guard) redeem(token string) bool {
+// valid reports whether a token is valid. To redeem it invalidates it.
+func (g *guard) valid(token string, redeem bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i, t := range g.tokens {
-		if same(t, token) {
-			g.tokens = slices.Delete(g.tokens, i, i+1)
-			return true
-		}
+	i := slices.IndexFunc(g.tokens, func(t string) bool { return same(t, token) })
+	if i >= 0 && redeem {
+		g.tokens = slices.Delete(g.tokens, i, i+1)
 	}
-	return false
-}
-
-// valid reports whether a token could be redeemed.
-func (g *guard) valid(token string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.ContainsFunc(g.tokens, func(t string) bool { return same(t, token) })
+	return i >= 0
 }
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
@@ -421,7 +404,7 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 func (g *guard) offer(w http.ResponseWriter, r *http.Request) {
 	token := r.URL.Query().Get(tokenParam)
 	switch {
-	case g.valid(token):
+	case g.valid(token, false):
 		w.Header().Set("Content-Security-Policy", strings.Replace(securityHeaders["Content-Security-Policy"],
 			"form-action 'none'", "form-action 'self'", 1))
 		w.Header().Set("Referrer-Policy", "same-origin") // without a referrer, browsers name no origin of the form either
@@ -447,7 +430,7 @@ const usedLink = "This link was used already, or is not of this arbiter web. Sta
 // enter exchanges a token for the cookie and the key.
 func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	if !g.redeem(r.PostFormValue(tokenParam)) {
+	if !g.valid(r.PostFormValue(tokenParam), true) {
 		refuse(w, http.StatusUnauthorized, usedLink)
 		return
 	}
@@ -747,7 +730,7 @@ type connection struct {
 	*webFollower
 	client   *control.Client
 	parts    chan any
-	ask      chan struct{} // capacity 1
+	ask      chan struct{} // capacity 1: the status is wanted
 	statuses chan control.Status
 	shown    json.RawMessage // the status that the page shows
 }
@@ -764,7 +747,7 @@ func (l *connection) run(ctx context.Context) {
 			l.status(st)
 		case <-beats.C:
 			l.out.beat()
-			l.wantStatus() // for changes without an event
+			backlog.Hint(l.ask) // for changes without an event
 		case <-ctx.Done():
 			return
 		case <-l.client.Done():
@@ -798,13 +781,8 @@ func (l *connection) pass(part any) {
 	}
 	list.send(l.webFollower)
 	if changed {
-		l.wantStatus()
+		backlog.Hint(l.ask)
 	}
-}
-
-// wantStatus requests the status soon.
-func (l *connection) wantStatus() {
-	backlog.Hint(l.ask)
 }
 
 // askStatus requests the status when it is wanted, but not more often than a person can notice. It must not run on
@@ -1153,17 +1131,10 @@ func cleaned(value any, most int) any {
 }
 
 func cleanText(text string, most int) string {
-	cut := 0
-	if len(text) > most {
-		end := most
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text, cut = text[:end], len(text)-end
+	if len(text) <= most {
+		return sanitize.Text(text)
 	}
-	text = sanitize.Text(text)
-	if cut > 0 {
-		text += fmt.Sprintf("\n… %d more bytes are not shown here; arbiter replay prints them.", cut)
-	}
-	return text
+	head := strings.ToValidUTF8(text[:most], "")
+	return sanitize.Text(head) + fmt.Sprintf("\n… %d more bytes are not shown here; arbiter replay prints them.",
+		len(text)-len(head))
 }
