@@ -302,7 +302,7 @@ func (s *server) openSession(p sessionParams, show bool) (any, error) {
 	if f.loading = silent; show {
 		f.loading = shown
 	}
-	_, err = f.catchUp(s.ctx, allLines)
+	err = f.catchUp(s.ctx, math.MaxUint64)
 	f.loading = acpLive
 	if err != nil {
 		return nil, err
@@ -1079,9 +1079,7 @@ type acpFollower struct {
 	mapper  *mapper
 	kick    chan struct{} // capacity 1: check whether prompts have ended
 	loading loading       // how events read from the log are handled
-	// The events up to number seq of this process of the run were reported. Processes are counted from 1.
-	process int
-	seq     uint64
+	at      logPlace      // after the events that were reported
 	asks    asks
 
 	mu       sync.Mutex
@@ -1176,9 +1174,13 @@ func (f *acpFollower) connect(ctx context.Context) *link {
 		return nil
 	}
 	l.ctx, l.close = context.WithCancel(ctx)
-	since, err := f.catchUp(l.ctx, l.status.LogLines)
+	if f.at.Set && f.at.Process >= l.status.LogLines {
+		f.at.Process = l.status.LogLines // events of this process were reported already
+	} else if err = f.catchUp(l.ctx, l.status.LogLines); err == nil {
+		f.at = logPlace{Process: l.status.LogLines, Set: true}
+	}
 	if err == nil {
-		err = l.feed.Subscribe(l.ctx, control.SubscribeParams{Since: since}, func(part any) {
+		err = l.feed.Subscribe(l.ctx, control.SubscribeParams{Since: int64(f.at.Seq)}, func(part any) {
 			select {
 			case l.parts <- part:
 			case <-l.ctx.Done():
@@ -1199,50 +1201,18 @@ func (l *link) end() {
 	l.ask.Close()
 }
 
-// allLines makes catchUp read the whole log.
-const allLines = math.MaxUint64
-
-// catchUp reports the events in the first limit lines of the log that were not reported yet. If those are the lines
-// before the process that plays the run, it returns the event number of that process after which to continue.
-func (f *acpFollower) catchUp(ctx context.Context, limit uint64) (since int64, err error) {
-	log, err := f.session.s.Runs.Log(f.session.id)
-	if err != nil {
-		return 0, err
-	}
-	defer log.Close()
-	process, seq := 0, uint64(0)
-	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
-		if e.N > limit {
-			return journal.ErrEnough
-		}
-		if e.Line == nil {
-			return nil
-		}
-		if contract.EventNameOf(e.Line) == (contract.Session{}).EventName() {
-			process, seq = process+1, 0
-		}
-		seq++
-		if process > f.process || process == f.process && seq > f.seq {
-			f.report(e.Line)
-		}
-		return nil
+// catchUp reports the events in the first limit lines of the log that were not reported yet.
+func (f *acpFollower) catchUp(ctx context.Context, limit uint64) error {
+	o := f.session
+	return eventsAfter(ctx, o.s.Runs, o.id, f.at, limit, func(line []byte, at logPlace) {
+		f.at = at
+		f.report(line)
 	})
-	if err != nil {
-		return 0, err
-	}
-	if f.process > process {
-		return int64(f.seq), nil // events of the process that plays the run were reported already
-	}
-	return 0, nil
 }
 
 // report reports an event to the client. It returns whether the items that wait for the human may have changed.
 func (f *acpFollower) report(line []byte) bool {
 	event, err := contract.DecodeWritten(line)
-	if _, first := event.Body.(contract.Session); first {
-		f.process, f.seq = f.process+1, 0
-	}
-	f.seq++
 	if err != nil {
 		f.session.s.Log.Warn("acp: event not read", "run", f.session.id, "err", err)
 		return false
@@ -1282,8 +1252,8 @@ func (f *acpFollower) receive(l *link) {
 		case part := <-l.parts:
 			switch part := part.(type) {
 			case control.Events:
-				f.seq += part.Skipped
 				for _, line := range part.Lines {
+					f.at.Seq = max(f.at.Seq, seqOf([]byte(line)))
 					changed = f.report([]byte(line)) || changed
 				}
 			case control.RunEnded:
@@ -1304,7 +1274,7 @@ func (f *acpFollower) over(grown bool) {
 	if !grown && len(armed)+len(cancelled) == 0 {
 		return
 	}
-	if _, err := f.catchUp(o.ctx, allLines); err != nil {
+	if err := f.catchUp(o.ctx, math.MaxUint64); err != nil {
 		o.s.Log.Warn("acp: event log not read", "run", o.id, "err", err)
 	}
 	err := f.loginNeeded()

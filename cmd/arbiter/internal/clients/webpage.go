@@ -616,7 +616,7 @@ func (b *sink) fail(err error) {
 type webFollower struct {
 	server *WebServer
 	out    *sink
-	at     webPlace
+	at     logPlace
 	sent   runPart // the last one sent
 	names  map[string]string
 	read   time.Time // LastActive of the run when its log was read without a process
@@ -775,7 +775,7 @@ func (l *connection) pass(part any) {
 	var list portion
 	for _, text := range events.Lines {
 		line := []byte(text)
-		at := webPlace{Process: l.at.Process, Seq: max(l.at.Seq, seqOf(line)), Set: true}
+		at := logPlace{Process: l.at.Process, Seq: max(l.at.Seq, seqOf(line)), Set: true}
 		changed = changed || contract.EventNameOf(line) != (contract.Delta{}).EventName()
 		list.add(l.webFollower, l.line(line), at)
 	}
@@ -835,24 +835,24 @@ const (
 	enough = 64 << 10
 )
 
-// webPlace is how far a page has read: the first Process lines of the event log, which belong to earlier processes,
+// logPlace is how far a client has read: the first Process lines of the event log, which belong to earlier processes,
 // and after them the events of one process up to Seq.
-type webPlace struct {
+type logPlace struct {
 	Process uint64
 	Seq     uint64
-	Set     bool // false for a page that has read nothing
+	Set     bool // false for a client that has read nothing
 }
 
-func (p webPlace) String() string { return fmt.Sprintf("%d.%d", p.Process, p.Seq) }
+func (p logPlace) String() string { return fmt.Sprintf("%d.%d", p.Process, p.Seq) }
 
 // parsePlace parses a place in the format of String.
-func parsePlace(text string) (p webPlace, err error) {
+func parsePlace(text string) (p logPlace, err error) {
 	if text == "" {
 		return p, nil
 	}
 	_, err = fmt.Sscanf(text, "%d.%d", &p.Process, &p.Seq)
 	if err != nil || p.String() != text {
-		return webPlace{}, fmt.Errorf("%.40q is not a position", text)
+		return logPlace{}, fmt.Errorf("%.40q is not a position", text)
 	}
 	p.Set = true
 	return p, nil
@@ -876,7 +876,7 @@ func (f *webFollower) catchUp(ctx context.Context, st control.Status) error {
 	case f.at.Set && f.at.Process == st.LogLines: // the connection was lost, not the process
 		return nil
 	case !f.at.Set && st.Seq >= mostPast:
-		f.at = webPlace{Process: st.LogLines, Seq: st.Seq - mostPast, Set: true}
+		f.at = logPlace{Process: st.LogLines, Seq: st.Seq - mostPast, Set: true}
 		f.out.send(partSkipped, "", skippedPart{f.at.Seq})
 		return nil
 	}
@@ -885,21 +885,28 @@ func (f *webFollower) catchUp(ctx context.Context, st control.Status) error {
 			return err
 		}
 	}
-	f.at = webPlace{Process: st.LogLines, Set: true}
+	f.at = logPlace{Process: st.LogLines, Set: true}
 	return nil
 }
 
 // past sends the events after the page's place in the first upTo lines of the event log, but not more than a page
 // can show. It moves the place after them.
 func (f *webFollower) past(ctx context.Context, upTo uint64) error {
-	log, err := f.server.runs.Log(f.server.run)
+	var lines []pastLine
+	left := false
+	err := eventsAfter(ctx, f.server.runs, f.server.run, f.at, upTo, func(line []byte, at logPlace) {
+		if raw := f.line(line); raw != nil {
+			lines = append(lines, pastLine{raw, at})
+		}
+		if len(lines) >= 2*mostPast {
+			lines, left = slices.Delete(lines, 0, mostPast), true
+		}
+	})
 	if err != nil {
-		return err
+		return fmt.Errorf("read the event log: %w", err)
 	}
-	defer log.Close()
-	lines, left, err := f.behind(ctx, log, upTo)
-	if err != nil {
-		return err
+	if extra := len(lines) - mostPast; extra > 0 {
+		lines, left = lines[extra:], true
 	}
 	if left {
 		f.out.send(partSkipped, "", skippedPart{})
@@ -921,7 +928,7 @@ type portion struct {
 
 // add adds an event and moves the place after it; raw is nil for an event that the page does not show. add sends
 // the portion when it is large enough.
-func (p *portion) add(f *webFollower, raw json.RawMessage, at webPlace) {
+func (p *portion) add(f *webFollower, raw json.RawMessage, at logPlace) {
 	if f.at = at; raw == nil {
 		return
 	}
@@ -942,13 +949,19 @@ func (p *portion) send(f *webFollower) {
 // pastLine is an event of the log, prepared for the page, with the place after it.
 type pastLine struct {
 	raw   json.RawMessage
-	place webPlace
+	place logPlace
 }
 
-// behind returns the last events of the log after the page's place. left reports that there are more.
-func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
-	upTo uint64) (lines []pastLine, left bool, err error) {
-	at, found := webPlace{Set: true}, false // the current place; whether the page's process was found
+// eventsAfter calls take with the events after a place in the first upTo lines of a run's event log, each with the
+// place after it.
+func eventsAfter(ctx context.Context, runs Runs, run string, from logPlace, upTo uint64,
+	take func(line []byte, at logPlace)) error {
+	log, err := runs.Log(run)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	at, found := logPlace{Set: true}, false // the current place; whether the process of from was found
 	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.N > upTo {
 			return journal.ErrEnough
@@ -958,31 +971,17 @@ func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
 		}
 		if contract.EventNameOf(e.Line) == (contract.Session{}).EventName() {
 			at.Process = e.N - 1
-			if f.at.Set && !found && e.N > f.at.Process { // records may come before it
-				at.Process, found = f.at.Process, true
+			if from.Set && !found && e.N > from.Process { // records may come before it
+				at.Process, found = from.Process, true
 			}
 		}
 		at.Seq = seqOf(e.Line)
-		if f.at.Set && (at.Process < f.at.Process || at.Process == f.at.Process && at.Seq <= f.at.Seq) {
-			return nil
-		}
-		raw := f.line(e.Line)
-		if raw == nil {
-			return nil
-		}
-		lines = append(lines, pastLine{raw, at})
-		if len(lines) >= 2*mostPast {
-			lines, left = slices.Delete(lines, 0, mostPast), true
+		if !from.Set || at.Process > from.Process || at.Process == from.Process && at.Seq > from.Seq {
+			take(e.Line, at)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, false, fmt.Errorf("read the event log: %w", err)
-	}
-	if extra := len(lines) - mostPast; extra > 0 {
-		lines, left = lines[extra:], true
-	}
-	return lines, left, nil
+	return err
 }
 
 const (
