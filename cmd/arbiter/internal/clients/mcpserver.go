@@ -395,36 +395,54 @@ func (s *MCPServer) view(ctx context.Context, run string) (MCPView, error) {
 	}
 	defer n.log.Close()
 	n.last = lastNews
-	for {
-		if err := n.read(ctx); err != nil {
-			return MCPView{}, err
-		}
-		c, st, err := s.o.Runs.Dial(ctx, run)
-		if err == nil {
-			c.Close()
-			v := s.liveView(st)
-			n.fill(&v)
-			return v, nil
-		}
-		v, ended, err := s.ended(ctx, run, n, err)
-		if ended || err != nil {
-			return v, err
-		}
+	if err := n.read(ctx); err != nil { // first: an item that the news report is then in the inbox, if it is still open
+		return MCPView{}, err
 	}
+	l, v, err := s.reach(ctx, run, n)
+	if l != nil {
+		l.Close()
+		v = s.liveView(l.first)
+		n.fill(&v)
+	}
+	return v, err
 }
 
-// lastView returns the view of a run that no process plays.
-func (s *MCPServer) lastView(ctx context.Context, info journal.Info, n *news) (MCPView, error) {
-	if err := n.read(ctx); err != nil {
-		return MCPView{}, err
+// reach connects to a live run, whose process may be about to start or to end. If no process plays the run, it returns
+// the last view of it instead.
+func (s *MCPServer) reach(ctx context.Context, run string, n *news) (l *mcpLive, v MCPView, err error) {
+	late := time.NewTimer(processTimeout)
+	defer late.Stop()
+	tick := time.NewTicker(minInterval)
+	defer tick.Stop()
+	for {
+		l, cause := s.dial(ctx, run)
+		if cause == nil {
+			return l, v, nil
+		}
+		info, err := s.o.Runs.Find(run)
+		var refused *control.Refusal
+		switch {
+		case err != nil:
+			return nil, v, err
+		case !info.Live:
+			if err = n.read(ctx); err == nil {
+				var result *contract.Result
+				result, err = n.result(ctx)
+				v = endedView(info, result)
+			}
+			n.fill(&v)
+			return nil, v, err
+		case errors.As(cause, &refused):
+			return nil, v, cause
+		}
+		select {
+		case <-tick.C:
+		case <-late.C:
+			return nil, v, cause
+		case <-ctx.Done():
+			return nil, v, ctx.Err()
+		}
 	}
-	result, err := n.result(ctx)
-	if err != nil {
-		return MCPView{}, err
-	}
-	v := endedView(info, result)
-	n.fill(&v)
-	return v, nil
 }
 
 // RunLine is a run in a list.
@@ -619,17 +637,9 @@ func (s *MCPServer) waitTool(
 func (w *waiter) wait(ctx context.Context) (*mcp.CallToolResult, MCPView, error) {
 	until := time.Now().Add(w.within)
 	for {
-		l, err := w.s.dial(ctx, w.run)
-		if err != nil {
-			v, ended, gone := w.s.ended(ctx, w.run, w.news, err)
-			if ended || gone != nil {
-				return nil, v, gone
-			}
-			select {
-			case <-time.After(minInterval): // it may be about to end
-			case <-ctx.Done():
-			}
-			continue
+		l, v, err := w.s.reach(ctx, w.run, w.news)
+		if l == nil {
+			return nil, v, err
 		}
 		res, v, done, err := w.attend(ctx, l, until)
 		l.Close()
@@ -778,40 +788,6 @@ func (s *MCPServer) sendAnswer(
 	return l.send(ctx, body)
 }
 
-// ended returns the view of a run that cannot be connected to: it has ended, or its process is about to start or to
-// end.
-func (s *MCPServer) ended(ctx context.Context, run string, n *news, cause error) (MCPView, bool, error) {
-	late := time.NewTimer(processTimeout)
-	defer late.Stop()
-	tick := time.NewTicker(minInterval)
-	defer tick.Stop()
-	for {
-		info, err := s.o.Runs.Find(run)
-		if err != nil {
-			return MCPView{}, false, err
-		}
-		if !info.Live {
-			v, err := s.lastView(ctx, info, n)
-			return v, true, err
-		}
-		c, _, err := s.o.Runs.Dial(ctx, run)
-		switch _, ok := errors.AsType[*control.Refusal](err); {
-		case err == nil:
-			c.Close()
-			return MCPView{}, false, nil
-		case ok:
-			return MCPView{}, false, err
-		}
-		select {
-		case <-tick.C:
-		case <-late.C:
-			return MCPView{}, false, cause
-		case <-ctx.Done():
-			return MCPView{}, false, ctx.Err()
-		}
-	}
-}
-
 const (
 	// mcpTakes is how long a run may take to accept a command, which it first writes to disk.
 	mcpTakes = 15 * time.Second
@@ -827,17 +803,18 @@ const (
 // mcpLive is a connection to a live run that wakes its holder when something happens in the run.
 type mcpLive struct {
 	*control.Client
-	run  string
-	wake chan struct{} // capacity 1
+	run   string
+	first control.Status // when the connection was made
+	wake  chan struct{}  // capacity 1
 }
 
 // dial connects to a live run. The caller closes the connection.
 func (s *MCPServer) dial(ctx context.Context, run string) (*mcpLive, error) {
-	client, _, err := s.o.Runs.Dial(ctx, run)
+	client, st, err := s.o.Runs.Dial(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	l := &mcpLive{Client: client, run: run, wake: make(chan struct{}, 1)}
+	l := &mcpLive{Client: client, run: run, first: st, wake: make(chan struct{}, 1)}
 	err = client.Subscribe(ctx, control.SubscribeParams{Since: -1}, func(any) {
 		backlog.Hint(l.wake)
 	})
