@@ -550,9 +550,9 @@ func (w hostWork) agent(id string) supervisor.Agent {
 func (w hostWork) reach(
 	ctx context.Context, repo *workspaces.Repo, agent string,
 ) (*hostBridge, RemoteRepo, int, error) {
-	var n int
-	if _, err := fmt.Sscanf(agent, "orch-%d", &n); err != nil {
-		return nil, RemoteRepo{}, 0, fmt.Errorf("%q is not an Orchestrator", agent)
+	n, err := runstore.Orchestrator(agent)
+	if err != nil {
+		return nil, RemoteRepo{}, 0, err
 	}
 	host := w.agent(agent).Host
 	usable, release := w.b.untilParked(ctx, host)
@@ -592,7 +592,8 @@ func (w hostWork) Bring(
 	ctx context.Context, repo *workspaces.Repo, agent, message string,
 ) (b runstore.Brought, err error) {
 	err = throughLosses(func() error {
-		b = runstore.Brought{Worktree: w.agent(agent).Own}
+		own := w.agent(agent).Own
+		b = runstore.Brought{Worktree: workspaces.Worktree{Branch: own.Branch, Base: own.Base}}
 		h, link, n, err := w.reach(ctx, repo, agent)
 		if err != nil {
 			return err
@@ -601,7 +602,7 @@ func (w hostWork) Bring(
 		if err != nil {
 			return err
 		}
-		b.Branch = done.Branch
+		b.Orchestrator, b.Branch = n, done.Branch
 		err = h.transfer(ctx, func(ctx context.Context) (err error) {
 			b.Head, err = link.Fetch(ctx, "refs/heads/"+done.Branch)
 			return err
