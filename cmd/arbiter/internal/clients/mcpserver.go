@@ -270,11 +270,9 @@ func (c *mcpConn) take(line []byte) {
 
 // refuse answers a line that is not a message.
 func (c *mcpConn) refuse(why string) {
-	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil,
+	raw, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil,
 		"error": map[string]any{"code": jsonrpc.CodeParseError, "message": "not a message of JSON-RPC: " + why}})
-	if err == nil {
-		_, _ = c.Write(append(raw, '\n')) // the next read finds out whether the client has gone
-	}
+	_, _ = c.Write(append(raw, '\n')) // the next read finds out whether the client has gone
 }
 
 // Write implements io.Writer.
@@ -1080,10 +1078,7 @@ func (t *task) end(v MCPView) {
 		return
 	}
 	t.Status = "completed"
-	text, err := json.Marshal(v)
-	if err != nil { // cannot happen with our own types
-		text = []byte(v.Status)
-	}
+	text, _ := json.Marshal(v) // cannot fail with our own types
 	t.Result = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: v,
 		IsError: v.Status != contract.StatusComplete}
 }

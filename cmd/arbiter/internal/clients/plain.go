@@ -93,7 +93,7 @@ const (
 // Begin, or that of the output: then the run was stopped.
 func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host PlainHost) error {
 	s := &plainSession{
-		frontend: f, host: host, narrator: newNarrator(f.Verbose, host.Name), mail: newMailbox(f.Verbose),
+		frontend: f, host: host, narrator: newNarrator(f.Verbose, host.Name), mail: &mailbox{backlog.New[event](), f.Verbose},
 		dead: make(chan struct{}), lines: make(chan inputLine), jobs: make(chan func() result), results: make(chan result),
 		quit: make(chan struct{}),
 	}
@@ -474,8 +474,6 @@ type mailbox struct {
 	*backlog.Queue[event]
 	verbose bool
 }
-
-func newMailbox(verbose bool) *mailbox { return &mailbox{backlog.New[event](), verbose} }
 
 // put is the run's sink.
 func (m *mailbox) put(at time.Time, e contract.Event) {

@@ -1040,10 +1040,7 @@ func (f *webFollower) line(line []byte) json.RawMessage {
 	default:
 		words = eventtext.Sentence(eventtext.Line(e, f.nameOf))
 	}
-	text, err := json.Marshal(words)
-	if err != nil {
-		return raw // cannot happen: a string
-	}
+	text, _ := json.Marshal(words)
 	// No event has a member of this name: of two, the page would take the last.
 	return slices.Concat([]byte(`{"sentence":`), text, []byte(","), raw[1:])
 }
@@ -1059,12 +1056,9 @@ func pageLine(line []byte) json.RawMessage {
 	}
 	raw, err := clean(line, most)
 	if err != nil {
-		raw, err = json.Marshal(map[string]string{
+		raw, _ = json.Marshal(map[string]string{
 			"event": "notice", "id": contract.Supervisor, "text": "An event cannot be shown: " + err.Error(),
 		})
-	}
-	if err != nil {
-		return nil // cannot happen: two strings
 	}
 	return raw
 }

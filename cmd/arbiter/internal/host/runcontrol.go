@@ -371,7 +371,7 @@ func (p Port) env(env map[string]string, ref bridge.AgentRef) map[string]string 
 	if p.Telemetry == nil {
 		return env
 	}
-	return with(env, traceparent, p.Telemetry.Trace().Traceparent(ref.ID, ref.Generation))
+	return with(env, traceparent, p.Telemetry.trace.Traceparent(ref.ID, ref.Generation))
 }
 
 // PTYOpen implements runloop.Port.
@@ -382,7 +382,7 @@ func (p Port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.
 		size := h.Size()
 		params.Cols, params.Rows = size.Cols, size.Rows
 		if params.Term == "" {
-			params.Term = h.Term()
+			params.Term = h.term
 		}
 	}
 	if c := params.Config.Sandbox; c != nil && p.Hooks != "" {
@@ -463,7 +463,7 @@ type Halter struct {
 	Log       *slog.Logger
 
 	turn      sync.Mutex                    // one halt at a time
-	bridgePID atomic.Int64                  // of the current bridge
+	bridgePID atomic.Int64                  // of the current bridge of this machine
 	ended     atomic.Pointer[bridge.Client] // the bridge that the last halt ended
 	before    atomic.Int64                  // the run's Halts when that halt began
 }
@@ -474,9 +474,6 @@ type HaltedElsewhere interface {
 	Agents() []string         // agents that have a process, as far as the run knows
 	Lost() []string           // agents on lost hosts that may still have a process
 }
-
-// BridgeStarted stores the PID of the bridge on this machine.
-func (h *Halter) BridgeStarted(pid int) { h.bridgePID.Store(int64(pid)) }
 
 // Ended reports whether a halt ended this bridge of this machine.
 func (h *Halter) Ended(c *bridge.Client) bool { return h.ended.Load() == c }

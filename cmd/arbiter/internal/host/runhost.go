@@ -875,7 +875,7 @@ func (e hostEnv) printEnd(r *hostedRun, s *supervisor.State, unfinished []string
 	}
 	e.printReports(r)
 	if r.stage != nil {
-		for _, p := range r.stage.Problems() {
+		for _, p := range r.stage.Server.Problems() {
 			fmt.Fprintln(e.Stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
 		}
 	}
@@ -900,11 +900,7 @@ func (e hostEnv) printSessions(s *supervisor.State) {
 	if last, ok := s.Last(); ok {
 		line.Last = last.SessionID
 	}
-	raw, err := json.Marshal(line)
-	if err != nil {
-		return // cannot happen: two strings and a number
-	}
-	fmt.Fprintln(e.Stderr, string(raw))
+	_ = json.NewEncoder(e.Stderr).Encode(line) // as other lines for stderr, it may be lost
 }
 
 // notice collects what the human should know before the run continues.

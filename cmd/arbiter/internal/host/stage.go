@@ -25,7 +25,7 @@ import (
 // Stage is the environment of a rehearsal: a scripted model on loopback, a scratch workspace, a private home
 // directory, and environment variables without any of the user's settings.
 type Stage struct {
-	Server *rehearsal.Server
+	Server *rehearsal.Server // it knows where the play deviates from its script
 	Env    []string
 	Claude bridge.ClaudeSpec
 	log    *slog.Logger
@@ -226,14 +226,6 @@ func skipFirstStart(home, key string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	text, err := json.Marshal(map[string]any{
-		"hasCompletedOnboarding": true,
-		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]},
-			"rejected": []string{}},
-	})
-	if err != nil {
-		return err
-	}
 	f, err := os.OpenFile(filepath.Join(dir, ".claude.json"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if os.IsExist(err) {
 		return nil
@@ -241,7 +233,11 @@ func skipFirstStart(home, key string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
+	err = json.NewEncoder(f).Encode(map[string]any{
+		"hasCompletedOnboarding": true,
+		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]},
+			"rejected": []string{}},
+	})
 	return errors.Join(err, f.Close())
 }
 
@@ -252,9 +248,6 @@ func CacheHome() string {
 	}
 	return os.TempDir()
 }
-
-// Problems returns the places where the play deviated from its script.
-func (s *Stage) Problems() []string { return s.Server.Problems() }
 
 // Close stops the scripted model. The workspace remains, because the person wants to see it; the private home
 // directory remains with the run.
