@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -528,9 +527,7 @@ var secretLists = []string{"env", "arbiter-env"}
 
 func (h *ScreenHost) Settings(context.Context) ([]tui.Setting, string, error) {
 	var list []tui.Setting
-	file := ""
-	err := asStarted(h.choices, "", func(c *cli.Context) error {
-		file = settings.UserConfig(c.String("config"))
+	err := settings.Parsed(h.choices.Line, func(c *cli.Context) error {
 		trusted := h.choices.Trusting.Trusted
 		given, err := settings.ApplyConfig(c, h.choices.Place, trusted)
 		if err != nil {
@@ -544,7 +541,7 @@ func (h *ScreenHost) Settings(context.Context) ([]tui.Setting, string, error) {
 		}
 		return nil
 	})
-	return list, file, err
+	return list, h.choices.Config, err
 }
 
 // settingRow returns a setting in the form for the page.
@@ -590,31 +587,13 @@ func valueOfSetting(s settings.Setting, c *cli.Context) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// asStarted parses the command line and the environment again. If file is not empty, it is read instead of the
-// user's configuration file.
-func asStarted(s settings.Choices, file string, do func(c *cli.Context) error) error {
-	args := append([]string{"arbiter"}, s.Line...)
-	if file != "" {
-		args = append(args, "--config="+file)
-	}
-	app := &cli.App{
-		Flags: settings.Flags(), HideHelp: true, HideVersion: true, DisableSliceFlagSeparator: true, Writer: io.Discard,
-		ErrWriter: io.Discard, ExitErrHandler: func(*cli.Context, error) {}, Action: do,
-		OnUsageError: func(_ *cli.Context, err error, _ bool) error { return err },
-	}
-	return app.Run(args)
-}
-
 // configFile returns the path of the user's configuration file.
-func (h *ScreenHost) configFile() (file string, err error) {
-	err = asStarted(h.choices, "", func(c *cli.Context) error {
-		file = settings.UserConfig(c.String("config"))
-		return nil
-	})
-	if err == nil && file == "" {
-		err = command.Environmentf("there is no place for a configuration file: set HOME or XDG_CONFIG_HOME, or use --config")
+func (h *ScreenHost) configFile() (string, error) {
+	if h.choices.Config == "" {
+		return "", command.Environmentf("there is no place for a configuration file: set HOME or XDG_CONFIG_HOME, or use " +
+			"--config")
 	}
-	return file, err
+	return h.choices.Config, nil
 }
 
 // OpenSettings implements tui.Host.
@@ -700,7 +679,7 @@ func rewriteConfig(s settings.Choices, file, key, value string) error {
 	if err := os.WriteFile(trial, out, 0o600); err != nil {
 		return command.Environmentf("%v", err)
 	}
-	err = asStarted(s, trial, func(c *cli.Context) error {
+	err = settings.Parsed(append(slices.Clone(s.Line), "--config="+trial), func(c *cli.Context) error {
 		_, err := settings.ReadChoices(c)
 		return err
 	})
