@@ -182,13 +182,10 @@ func (s *MCPServer) place(dir string) (string, error) {
 }
 
 func (s *MCPServer) within(dir string) bool {
-	for _, root := range s.o.Dirs {
+	return slices.ContainsFunc(s.o.Dirs, func(root string) bool {
 		rel, err := filepath.Rel(root, dir)
-		if err == nil && filepath.IsLocal(rel) {
-			return true
-		}
-	}
-	return false
+		return err == nil && filepath.IsLocal(rel)
+	})
 }
 
 // find finds a run that this server may show and control: one in an allowed directory.

@@ -288,13 +288,7 @@ func (n *news) readLast(ctx context.Context) error {
 // result returns the result of the last process that played the run; nil if it reported none.
 func (n *news) result(ctx context.Context) (result *contract.Result, err error) {
 	err = n.log.Backward(ctx, journal.LogPosition{}, func(e journal.LogEntry) bool {
-		if e.Line == nil {
-			return true
-		}
-		event, bad := contract.DecodeWritten(e.Line)
-		if bad != nil {
-			return true
-		}
+		event, _ := contract.DecodeWritten(e.Line)
 		switch b := event.Body.(type) {
 		case contract.Result:
 			result = &b

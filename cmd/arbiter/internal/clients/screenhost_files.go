@@ -1,8 +1,8 @@
 package clients
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -218,22 +218,14 @@ func (h *ScreenHost) inputsFile() string { return filepath.Join(h.choices.StateD
 
 // Inputs implements tui.Host.
 func (h *ScreenHost) Inputs() []string {
-	f, err := os.Open(h.inputsFile())
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
+	raw, _ := os.ReadFile(h.inputsFile()) // without it, there are none
 	var list []string
-	r := bufio.NewReader(f)
-	for {
-		line, err := r.ReadString('\n')
+	for line := range strings.Lines(string(raw)) {
 		if text, bad := strconv.Unquote(strings.TrimSpace(line)); bad == nil && text != "" {
 			list = append(list, text)
 		}
-		if err != nil {
-			return list[max(len(list)-inputsKept, 0):]
-		}
 	}
+	return list[max(len(list)-inputsKept, 0):]
 }
 
 // Remember implements tui.Host. Errors are ignored: the history of inputs is a convenience.
@@ -282,11 +274,8 @@ func (h *ScreenHost) Versions(ctx context.Context, run, path, old string) (v tui
 		return v, command.Environmentf("%s is as it was when the run began", subcommands.FileName(path))
 	}
 	before, cutBefore, err := r.Content(ctx, changes[at].From, maxVersion)
-	if err != nil {
-		return v, command.Environmentf("%s: %v", subcommands.FileName(path), err)
-	}
-	after, cutAfter, err := r.Content(ctx, changes[at].To, maxVersion)
-	if err != nil {
+	after, cutAfter, afterErr := r.Content(ctx, changes[at].To, maxVersion)
+	if err = cmp.Or(err, afterErr); err != nil {
 		return v, command.Environmentf("%s: %v", subcommands.FileName(path), err)
 	}
 	return tui.Versions{Before: string(before), After: string(after), Cut: cutBefore || cutAfter,
@@ -429,15 +418,9 @@ func costOf(ctx context.Context, store *runstore.Runs, run string) (usd float64)
 	}
 	defer log.Close()
 	lines := 0
-	err = log.Backward(ctx, journal.LogPosition{}, func(e journal.LogEntry) bool {
+	_ = log.Backward(ctx, journal.LogPosition{}, func(e journal.LogEntry) bool { // after an error, it is not known
 		lines++
-		if e.Line == nil {
-			return lines < costLines
-		}
-		event, err := contract.DecodeWritten(e.Line)
-		if err != nil {
-			return lines < costLines
-		}
+		event, _ := contract.DecodeWritten(e.Line)
 		switch b := event.Body.(type) {
 		case contract.Result:
 			usd = b.CostUSD
@@ -446,9 +429,6 @@ func costOf(ctx context.Context, store *runstore.Runs, run string) (usd float64)
 		}
 		return usd == 0 && lines < costLines
 	})
-	if err != nil {
-		return 0
-	}
 	return usd
 }
 

@@ -77,14 +77,15 @@ var ErrNotLoopback = errors.New("other machines reach this address, and nothing 
 
 // ListenWeb opens the port. The caller must call Serve or Close.
 func ListenWeb(o WebOptions) (*WebServer, error) {
-	if _, _, err := net.SplitHostPort(o.Listen); err != nil {
+	host, _, err := net.SplitHostPort(o.Listen)
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("%q is not an ADDRESS:PORT", o.Listen)
-	}
-	if !isLoopback(o.Listen) && !o.Public {
+	case !loopback(host) && !o.Public:
 		return nil, ErrNotLoopback
 	}
 	for _, h := range o.Hosts {
-		if name, ok := hostname(h); !ok || name == "" {
+		if _, ok := hostname(h); !ok {
 			return nil, fmt.Errorf("%q is not a host name", h)
 		}
 	}
@@ -456,13 +457,7 @@ func (g *guard) hasCookie(r *http.Request) bool {
 // machine (DNS rebinding) is not. The port is not compared, because `ssh -L` changes it.
 func (g *guard) knows(host string) bool {
 	name, ok := hostname(host)
-	if !ok {
-		return false
-	}
-	if addr, err := netip.ParseAddr(name); err == nil && addr.IsLoopback() {
-		return true
-	}
-	return name == "localhost" || slices.Contains(g.hosts, name)
+	return ok && (loopback(name) || slices.Contains(g.hosts, name))
 }
 
 // hostname returns the name in a Host header in lower case, without port and brackets.
@@ -493,17 +488,10 @@ func refuse(w http.ResponseWriter, code int, text string) {
 	_, _ = w.Write([]byte(text + "\n")) // a client that has gone does not read it
 }
 
-// isLoopback reports whether only this machine can reach an address of --listen.
-func isLoopback(listen string) bool {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return false
-	}
-	if host == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
+// loopback reports whether only this machine can be reached by a name or an address.
+func loopback(name string) bool {
+	addr, err := netip.ParseAddr(name)
+	return name == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // heartbeat is how often a sign of life is sent to a page, because proxies close silent connections.
