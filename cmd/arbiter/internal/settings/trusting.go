@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/egress"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -44,12 +45,7 @@ type TrustState struct {
 // OwnConfiguration returns the directories of the user's own configuration, which do not belong to a workspace.
 func OwnConfiguration() []string {
 	var own []string
-	claude := os.Getenv("CLAUDE_CONFIG_DIR")
-	home, err := os.UserHomeDir()
-	if claude == "" && err == nil {
-		claude = filepath.Join(home, ".claude")
-	}
-	if filepath.IsAbs(claude) {
+	if claude := proctree.ConfigDir(os.Environ(), ""); filepath.IsAbs(claude) {
 		own = append(own, claude)
 	}
 	if config, err := os.UserConfigDir(); err == nil {
