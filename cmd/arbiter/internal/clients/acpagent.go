@@ -1415,7 +1415,9 @@ func (f *acpFollower) asking(l *link, item string, how func(context.Context) boo
 }
 
 // askPermission asks the client about a tool call and hands the answer to the run.
-func (f *acpFollower) askPermission(ctx context.Context, session string, t toolCall, r contract.PermissionRequest) bool {
+func (f *acpFollower) askPermission(
+	ctx context.Context, session string, t toolCall, r contract.PermissionRequest,
+) bool {
 	t.Update = ""
 	var result permissionResult
 	err := f.session.s.call(ctx, methodPermission,

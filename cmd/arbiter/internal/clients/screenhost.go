@@ -1053,8 +1053,8 @@ func (h *ScreenHost) HandleSignals(leave, last func()) (stop func()) {
 	}, last)
 }
 
-// handles ends the current run because of a signal, or leaves it if the terminal hung up. It returns false if the signal
-// was not meant for this program: Ctrl+C is only a key for the program that has the terminal.
+// handles ends the current run because of a signal, or leaves it if the terminal hung up. It returns false if the
+// signal was not meant for this program: Ctrl+C is only a key for the program that has the terminal.
 func (h *ScreenHost) handles(name string, leave func()) bool {
 	if name == "INT" && time.Now().UnixNano() < h.awayUntil.Load() {
 		(*h.onInterrupt.Load())()
