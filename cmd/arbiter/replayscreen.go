@@ -43,7 +43,8 @@ func (e env) replayScreen(c *cli.Context) error {
 	if _, err := render.NewTheme(look.Theme, render.TrueColor); err != nil {
 		return command.Usagef("--theme %q: %v", look.Theme, err)
 	}
-	h := clients.NewScreen(e.Env, settings.Choices{Place: info.CWD, StateDir: store.Root, Screen: look})
+	h := clients.NewScreen(e.Env, settings.Choices{Place: info.CWD, StateDir: store.Root, Screen: look,
+		Config: settings.UserConfig(c.String("config"))})
 	f, err := tui.New(tui.Options{
 		Host: replayHost{h, view.NewPlayer(info.Run, log)}, Theme: look.Theme, ASCII: look.ASCII, Still: look.Still,
 		Mouse: look.Mouse, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")}, Begin: &tui.Begin{},

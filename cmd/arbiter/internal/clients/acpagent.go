@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"math"
 	"net/url"
@@ -24,6 +25,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -75,7 +77,8 @@ type server struct {
 func ServeACP(ctx context.Context, in io.Reader, out io.Writer, c ACPConfig) error {
 	ctx, stop := context.WithCancel(ctx)
 	s := &server{ACPConfig: c, ready: make(chan struct{}), ctx: ctx, sessions: map[string]*session{}}
-	s.conn = jsonrpc2.NewConn(ctx, newStream(in, out), s, jsonrpc2.SetLogger(quiet{}))
+	quiet := log.New(io.Discard, "", 0) // of lines about answers that no caller waits for
+	s.conn = jsonrpc2.NewConn(ctx, newStream(in, out), s, jsonrpc2.SetLogger(quiet))
 	close(s.ready)
 	select {
 	case <-s.conn.DisconnectNotify():
@@ -86,11 +89,6 @@ func ServeACP(ctx context.Context, in io.Reader, out io.Writer, c ACPConfig) err
 	s.work.Wait()
 	return nil
 }
-
-// quiet discards jsonrpc2's own log lines, which are about answers that no caller waits for.
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
 
 // Handle implements jsonrpc2.Handler, on the goroutine that reads. Work whose order matters starts here; slow work
 // continues on a goroutine of its own.
@@ -304,7 +302,7 @@ func (s *server) openSession(p sessionParams, show bool) (any, error) {
 	if f.loading = silent; show {
 		f.loading = shown
 	}
-	_, err = f.catchUp(s.ctx, allLines)
+	err = f.catchUp(s.ctx, math.MaxUint64)
 	f.loading = acpLive
 	if err != nil {
 		return nil, err
@@ -675,7 +673,7 @@ func (o *session) deliver(ctx context.Context, p *prompt, text string) error {
 	if cancelled {
 		return nil
 	}
-	o.follow.asks.askAgain()
+	o.follow.asks.drop(func(_ string, x *acpAsk) bool { return x.declined.Load() }) // and ask about them again
 	o.follow.expect(text)
 	err := o.send(ctx, text)
 	if err != nil {
@@ -809,7 +807,7 @@ func (o *session) trySend(ctx context.Context, text string) (done bool, err erro
 		o.follow.forget(text) // no message event will repeat the text
 	}
 	for _, body := range list {
-		r, err := sendCommand(ctx, client, body)
+		r, err := runstore.Send(ctx, client, body)
 		switch _, ok := errors.AsType[*control.Refusal](err); {
 		case ctx.Err() != nil:
 			return false, ctx.Err()
@@ -909,20 +907,11 @@ func (o *session) command(ctx context.Context, body contract.CommandBody) error 
 		return err
 	}
 	defer client.Close()
-	r, err := sendCommand(ctx, client, body)
+	r, err := runstore.Send(ctx, client, body)
 	if err == nil && !r.Accepted {
 		err = invalid("%s", r.Message)
 	}
 	return err
-}
-
-func sendCommand(ctx context.Context, client *control.Client,
-	body contract.CommandBody) (control.CommandResult, error) {
-	line, err := contract.MarshalCommand(contract.Command{Body: body})
-	if err != nil {
-		return control.CommandResult{}, err
-	}
-	return client.Command(ctx, line)
 }
 
 // stopTimeout is how long the agents' turns may take to end after a prompt was cancelled.
@@ -1090,9 +1079,7 @@ type acpFollower struct {
 	mapper  *mapper
 	kick    chan struct{} // capacity 1: check whether prompts have ended
 	loading loading       // how events read from the log are handled
-	// The events up to number seq of this process of the run were reported. Processes are counted from 1.
-	process int
-	seq     uint64
+	at      logPlace      // after the events that were reported
 	asks    asks
 
 	mu       sync.Mutex
@@ -1187,9 +1174,13 @@ func (f *acpFollower) connect(ctx context.Context) *link {
 		return nil
 	}
 	l.ctx, l.close = context.WithCancel(ctx)
-	since, err := f.catchUp(l.ctx, l.status.LogLines)
+	if f.at.Set && f.at.Process >= l.status.LogLines {
+		f.at.Process = l.status.LogLines // events of this process were reported already
+	} else if err = f.catchUp(l.ctx, l.status.LogLines); err == nil {
+		f.at = logPlace{Process: l.status.LogLines, Set: true}
+	}
 	if err == nil {
-		err = l.feed.Subscribe(l.ctx, control.SubscribeParams{Since: since}, func(part any) {
+		err = l.feed.Subscribe(l.ctx, control.SubscribeParams{Since: int64(f.at.Seq)}, func(part any) {
 			select {
 			case l.parts <- part:
 			case <-l.ctx.Done():
@@ -1210,50 +1201,18 @@ func (l *link) end() {
 	l.ask.Close()
 }
 
-// allLines makes catchUp read the whole log.
-const allLines = math.MaxUint64
-
-// catchUp reports the events in the first limit lines of the log that were not reported yet. If those are the lines
-// before the process that plays the run, it returns the event number of that process after which to continue.
-func (f *acpFollower) catchUp(ctx context.Context, limit uint64) (since int64, err error) {
-	log, err := f.session.s.Runs.Log(f.session.id)
-	if err != nil {
-		return 0, err
-	}
-	defer log.Close()
-	process, seq := 0, uint64(0)
-	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
-		if e.N > limit {
-			return journal.ErrEnough
-		}
-		if e.Line == nil {
-			return nil
-		}
-		if contract.EventNameOf(e.Line) == (contract.Session{}).EventName() {
-			process, seq = process+1, 0
-		}
-		seq++
-		if process > f.process || process == f.process && seq > f.seq {
-			f.report(e.Line)
-		}
-		return nil
+// catchUp reports the events in the first limit lines of the log that were not reported yet.
+func (f *acpFollower) catchUp(ctx context.Context, limit uint64) error {
+	o := f.session
+	return eventsAfter(ctx, o.s.Runs, o.id, f.at, limit, func(line []byte, at logPlace) {
+		f.at = at
+		f.report(line)
 	})
-	if err != nil {
-		return 0, err
-	}
-	if f.process > process {
-		return int64(f.seq), nil // events of the process that plays the run were reported already
-	}
-	return 0, nil
 }
 
 // report reports an event to the client. It returns whether the items that wait for the human may have changed.
 func (f *acpFollower) report(line []byte) bool {
 	event, err := contract.DecodeWritten(line)
-	if _, first := event.Body.(contract.Session); first {
-		f.process, f.seq = f.process+1, 0
-	}
-	f.seq++
 	if err != nil {
 		f.session.s.Log.Warn("acp: event not read", "run", f.session.id, "err", err)
 		return false
@@ -1293,8 +1252,8 @@ func (f *acpFollower) receive(l *link) {
 		case part := <-l.parts:
 			switch part := part.(type) {
 			case control.Events:
-				f.seq += part.Skipped
 				for _, line := range part.Lines {
+					f.at.Seq = max(f.at.Seq, seqOf([]byte(line)))
 					changed = f.report([]byte(line)) || changed
 				}
 			case control.RunEnded:
@@ -1315,7 +1274,7 @@ func (f *acpFollower) over(grown bool) {
 	if !grown && len(armed)+len(cancelled) == 0 {
 		return
 	}
-	if _, err := f.catchUp(o.ctx, allLines); err != nil {
+	if err := f.catchUp(o.ctx, math.MaxUint64); err != nil {
 		o.s.Log.Warn("acp: event log not read", "run", o.id, "err", err)
 	}
 	err := f.loginNeeded()
@@ -1342,14 +1301,14 @@ func (f *acpFollower) loginNeeded() error {
 // statusTimeout is how long a run may take to report its status.
 const statusTimeout = 10 * time.Second
 
-// The options of a permission request.
-const (
-	optionOnce   = "once"
-	optionRun    = "run"
-	optionAlways = "always"
-	optionDeny   = "deny"
-	optionNever  = "deny-run"
-)
+// permits are the answers to a permission request, each with what it stands for.
+var permits = []struct{ id, name, kind, behavior, scope string }{
+	{"once", "Allow once", "allow_once", bridge.Allow, contract.ScopeOnce},
+	{"run", "Allow this for the rest of the run", "allow_always", bridge.Allow, contract.ScopeRun},
+	{"always", "Always allow %s in this workspace", "allow_always", bridge.Allow, contract.ScopeAlways},
+	{"deny", "Deny", "reject_once", bridge.Deny, contract.ScopeOnce},
+	{"deny-run", "Deny this for the rest of the run", "reject_always", bridge.Deny, contract.ScopeRun},
+}
 
 // asks holds the pending requests to the client, by the id of the inbox item that each request is about. An item
 // stays in it if its request was declined without an answer, so that it is not asked again before the next prompt.
@@ -1362,10 +1321,10 @@ type acpAsk struct {
 	declined atomic.Bool
 }
 
-// withdraw cancels the requests about items that are no longer open.
-func (a *asks) withdraw(open []control.InboxItem) {
+// drop cancels and removes requests.
+func (a *asks) drop(which func(item string, x *acpAsk) bool) {
 	a.open.Range(func(item, x any) bool {
-		if !slices.ContainsFunc(open, func(i control.InboxItem) bool { return i.ID == item }) {
+		if which(item.(string), x.(*acpAsk)) {
 			x.(*acpAsk).withdraw()
 			a.open.Delete(item)
 		}
@@ -1373,13 +1332,10 @@ func (a *asks) withdraw(open []control.InboxItem) {
 	})
 }
 
-// askAgain removes the declined requests, so that their items are asked about again.
-func (a *asks) askAgain() {
-	a.open.Range(func(item, x any) bool {
-		if x.(*acpAsk).declined.Load() {
-			a.open.Delete(item)
-		}
-		return true
+// withdraw cancels the requests about items that are no longer open.
+func (a *asks) withdraw(open []control.InboxItem) {
+	a.drop(func(item string, _ *acpAsk) bool {
+		return !slices.ContainsFunc(open, func(i control.InboxItem) bool { return i.ID == item })
 	})
 }
 
@@ -1460,10 +1416,7 @@ func (f *acpFollower) asking(l *link, item string, how func(context.Context) boo
 
 // askPermission asks the client about a tool call and hands the answer to the run.
 func (f *acpFollower) askPermission(
-	ctx context.Context,
-	session string,
-	t toolCall,
-	r contract.PermissionRequest,
+	ctx context.Context, session string, t toolCall, r contract.PermissionRequest,
 ) bool {
 	t.Update = ""
 	var result permissionResult
@@ -1472,40 +1425,32 @@ func (f *acpFollower) askPermission(
 	if err != nil || result.Outcome.Outcome != "selected" {
 		return ctx.Err() != nil
 	}
-	permit := contract.Permit{Request: r.Request, Action: r.Action, Behavior: bridge.Allow, Scope: contract.ScopeOnce}
-	switch result.Outcome.OptionID {
-	case optionOnce:
-	case optionRun:
-		permit.Scope = contract.ScopeRun
-	case optionAlways:
-		permit.Scope = contract.ScopeAlways
-		if len(r.Suggestions) > 0 {
-			permit.Rule = r.Suggestions[0]
+	for _, p := range permits {
+		if p.id == result.Outcome.OptionID {
+			permit := contract.Permit{Request: r.Request, Action: r.Action, Behavior: p.behavior, Scope: p.scope}
+			if p.scope == contract.ScopeAlways && len(r.Suggestions) > 0 {
+				permit.Rule = r.Suggestions[0]
+			}
+			return f.sendAnswer(permit)
 		}
-	case optionDeny:
-		permit.Behavior = bridge.Deny
-	case optionNever:
-		permit.Behavior, permit.Scope = bridge.Deny, contract.ScopeRun
-	default:
-		return false
 	}
-	return f.sendAnswer(permit)
+	return false
 }
 
 // permissionOptions returns the answers that a human can choose from. The first rule that is offered with the
 // call can be allowed permanently.
-func permissionOptions(r contract.PermissionRequest) []object {
-	list := []object{
-		permissionOption(optionOnce, "Allow once", "allow_once"),
-		permissionOption(optionRun, "Allow this for the rest of the run", "allow_always"),
+func permissionOptions(r contract.PermissionRequest) (list []object) {
+	for _, p := range permits {
+		if p.scope == contract.ScopeAlways {
+			if len(r.Suggestions) == 0 {
+				continue
+			}
+			rule := r.Suggestions[0] + " (" + words.Rules(r.Suggestions[0]) + ")"
+			p.name = fmt.Sprintf(p.name, sanitize.Line(rule, maxTitle))
+		}
+		list = append(list, permissionOption(p.id, p.name, p.kind))
 	}
-	if len(r.Suggestions) > 0 {
-		rule := sanitize.Line(r.Suggestions[0]+" ("+words.Rules(r.Suggestions[0])+")", maxTitle)
-		list = append(list,
-			permissionOption(optionAlways, "Always allow "+rule+" in this workspace", "allow_always"))
-	}
-	return append(list, permissionOption(optionDeny, "Deny", "reject_once"),
-		permissionOption(optionNever, "Deny this for the rest of the run", "reject_always"))
+	return list
 }
 
 func permissionOption(id, name, kind string) object {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -181,13 +182,10 @@ func (s *MCPServer) place(dir string) (string, error) {
 }
 
 func (s *MCPServer) within(dir string) bool {
-	for _, root := range s.o.Dirs {
+	return slices.ContainsFunc(s.o.Dirs, func(root string) bool {
 		rel, err := filepath.Rel(root, dir)
-		if err == nil && filepath.IsLocal(rel) {
-			return true
-		}
-	}
-	return false
+		return err == nil && filepath.IsLocal(rel)
+	})
 }
 
 // find finds a run that this server may show and control: one in an allowed directory.
@@ -269,11 +267,9 @@ func (c *mcpConn) take(line []byte) {
 
 // refuse answers a line that is not a message.
 func (c *mcpConn) refuse(why string) {
-	raw, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil,
+	raw, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": nil,
 		"error": map[string]any{"code": jsonrpc.CodeParseError, "message": "not a message of JSON-RPC: " + why}})
-	if err == nil {
-		_, _ = c.Write(append(raw, '\n')) // the next read finds out whether the client has gone
-	}
+	_, _ = c.Write(append(raw, '\n')) // the next read finds out whether the client has gone
 }
 
 // Write implements io.Writer.
@@ -394,36 +390,54 @@ func (s *MCPServer) view(ctx context.Context, run string) (MCPView, error) {
 	}
 	defer n.log.Close()
 	n.last = lastNews
-	for {
-		if err := n.read(ctx); err != nil {
-			return MCPView{}, err
-		}
-		c, st, err := s.o.Runs.Dial(ctx, run)
-		if err == nil {
-			c.Close()
-			v := s.liveView(st)
-			n.fill(&v)
-			return v, nil
-		}
-		v, ended, err := s.ended(ctx, run, n, err)
-		if ended || err != nil {
-			return v, err
-		}
+	if err := n.read(ctx); err != nil { // first: an item that the news report is then in the inbox, if it is still open
+		return MCPView{}, err
 	}
+	l, v, err := s.reach(ctx, run, n)
+	if l != nil {
+		l.Close()
+		v = s.liveView(l.first)
+		n.fill(&v)
+	}
+	return v, err
 }
 
-// lastView returns the view of a run that no process plays.
-func (s *MCPServer) lastView(ctx context.Context, info journal.Info, n *news) (MCPView, error) {
-	if err := n.read(ctx); err != nil {
-		return MCPView{}, err
+// reach connects to a live run, whose process may be about to start or to end. If no process plays the run, it returns
+// the last view of it instead.
+func (s *MCPServer) reach(ctx context.Context, run string, n *news) (l *mcpLive, v MCPView, err error) {
+	late := time.NewTimer(processTimeout)
+	defer late.Stop()
+	tick := time.NewTicker(minInterval)
+	defer tick.Stop()
+	for {
+		l, cause := s.dial(ctx, run)
+		if cause == nil {
+			return l, v, nil
+		}
+		info, err := s.o.Runs.Find(run)
+		var refused *control.Refusal
+		switch {
+		case err != nil:
+			return nil, v, err
+		case !info.Live:
+			if err = n.read(ctx); err == nil {
+				var result *contract.Result
+				result, err = n.result(ctx)
+				v = endedView(info, result)
+			}
+			n.fill(&v)
+			return nil, v, err
+		case errors.As(cause, &refused):
+			return nil, v, cause
+		}
+		select {
+		case <-tick.C:
+		case <-late.C:
+			return nil, v, cause
+		case <-ctx.Done():
+			return nil, v, ctx.Err()
+		}
 	}
-	result, err := n.result(ctx)
-	if err != nil {
-		return MCPView{}, err
-	}
-	v := endedView(info, result)
-	n.fill(&v)
-	return v, nil
 }
 
 // RunLine is a run in a list.
@@ -618,17 +632,9 @@ func (s *MCPServer) waitTool(
 func (w *waiter) wait(ctx context.Context) (*mcp.CallToolResult, MCPView, error) {
 	until := time.Now().Add(w.within)
 	for {
-		l, err := w.s.dial(ctx, w.run)
-		if err != nil {
-			v, ended, gone := w.s.ended(ctx, w.run, w.news, err)
-			if ended || gone != nil {
-				return nil, v, gone
-			}
-			select {
-			case <-time.After(minInterval): // it may be about to end
-			case <-ctx.Done():
-			}
-			continue
+		l, v, err := w.s.reach(ctx, w.run, w.news)
+		if l == nil {
+			return nil, v, err
 		}
 		res, v, done, err := w.attend(ctx, l, until)
 		l.Close()
@@ -777,40 +783,6 @@ func (s *MCPServer) sendAnswer(
 	return l.send(ctx, body)
 }
 
-// ended returns the view of a run that cannot be connected to: it has ended, or its process is about to start or to
-// end.
-func (s *MCPServer) ended(ctx context.Context, run string, n *news, cause error) (MCPView, bool, error) {
-	late := time.NewTimer(processTimeout)
-	defer late.Stop()
-	tick := time.NewTicker(minInterval)
-	defer tick.Stop()
-	for {
-		info, err := s.o.Runs.Find(run)
-		if err != nil {
-			return MCPView{}, false, err
-		}
-		if !info.Live {
-			v, err := s.lastView(ctx, info, n)
-			return v, true, err
-		}
-		c, _, err := s.o.Runs.Dial(ctx, run)
-		switch _, ok := errors.AsType[*control.Refusal](err); {
-		case err == nil:
-			c.Close()
-			return MCPView{}, false, nil
-		case ok:
-			return MCPView{}, false, err
-		}
-		select {
-		case <-tick.C:
-		case <-late.C:
-			return MCPView{}, false, cause
-		case <-ctx.Done():
-			return MCPView{}, false, ctx.Err()
-		}
-	}
-}
-
 const (
 	// mcpTakes is how long a run may take to accept a command, which it first writes to disk.
 	mcpTakes = 15 * time.Second
@@ -826,17 +798,18 @@ const (
 // mcpLive is a connection to a live run that wakes its holder when something happens in the run.
 type mcpLive struct {
 	*control.Client
-	run  string
-	wake chan struct{} // capacity 1
+	run   string
+	first control.Status // when the connection was made
+	wake  chan struct{}  // capacity 1
 }
 
 // dial connects to a live run. The caller closes the connection.
 func (s *MCPServer) dial(ctx context.Context, run string) (*mcpLive, error) {
-	client, _, err := s.o.Runs.Dial(ctx, run)
+	client, st, err := s.o.Runs.Dial(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	l := &mcpLive{Client: client, run: run, wake: make(chan struct{}, 1)}
+	l := &mcpLive{Client: client, run: run, first: st, wake: make(chan struct{}, 1)}
 	err = client.Subscribe(ctx, control.SubscribeParams{Since: -1}, func(any) {
 		backlog.Hint(l.wake)
 	})
@@ -865,13 +838,9 @@ func (l *mcpLive) pause(ctx context.Context) bool {
 
 // send sends a command, and returns the run's answer and whether the run accepted the command.
 func (l *mcpLive) send(ctx context.Context, body contract.CommandBody) (answer string, taken bool, err error) {
-	line, err := contract.MarshalCommand(contract.Command{Body: body})
-	if err != nil {
-		return "", false, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, mcpTakes)
 	defer cancel()
-	r, err := l.Command(ctx, line)
+	r, err := runstore.Send(ctx, l.Client, body)
 	switch refused, ok := errors.AsType[*control.Refusal](err); {
 	case ok:
 		return "", false, fmt.Errorf("run %s: %w", command.ShortID(l.run), refused)
@@ -1106,10 +1075,7 @@ func (t *task) end(v MCPView) {
 		return
 	}
 	t.Status = "completed"
-	text, err := json.Marshal(v)
-	if err != nil { // cannot happen with our own types
-		text = []byte(v.Status)
-	}
+	text, _ := json.Marshal(v) // cannot fail with our own types
 	t.Result = &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: v,
 		IsError: v.Status != contract.StatusComplete}
 }

@@ -187,11 +187,7 @@ func clip(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	cut := most
-	for cut > 0 && text[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return text[:cut] + " … (cut here)"
+	return strings.ToValidUTF8(text[:most], "") + " … (cut here)"
 }
 
 // news collects the events of a run after a cursor. It reads only the event log, so the result does not depend on
@@ -292,13 +288,7 @@ func (n *news) readLast(ctx context.Context) error {
 // result returns the result of the last process that played the run; nil if it reported none.
 func (n *news) result(ctx context.Context) (result *contract.Result, err error) {
 	err = n.log.Backward(ctx, journal.LogPosition{}, func(e journal.LogEntry) bool {
-		if e.Line == nil {
-			return true
-		}
-		event, bad := contract.DecodeWritten(e.Line)
-		if bad != nil {
-			return true
-		}
+		event, _ := contract.DecodeWritten(e.Line)
 		switch b := event.Body.(type) {
 		case contract.Result:
 			result = &b

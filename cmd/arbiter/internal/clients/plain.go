@@ -93,8 +93,8 @@ const (
 // Begin, or that of the output: then the run was stopped.
 func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host PlainHost) error {
 	s := &plainSession{
-		frontend: f, host: host, narrator: newNarrator(f.Verbose, host.Name), mail: newMailbox(f.Verbose),
-		dead: make(chan struct{}), lines: make(chan inputLine), jobs: make(chan workerJob), results: make(chan result),
+		frontend: f, host: host, narrator: newNarrator(f.Verbose, host.Name), mail: &mailbox{backlog.New[event](), f.Verbose},
+		dead: make(chan struct{}), lines: make(chan inputLine), jobs: make(chan func() result), results: make(chan result),
 		quit: make(chan struct{}),
 	}
 	s.out = hosting.NewOutput(out, hosting.OutputOptions[string]{
@@ -134,27 +134,18 @@ type plainSession struct {
 	mail     *mailbox
 
 	lines   chan inputLine
-	jobs    chan workerJob
+	jobs    chan func() result
 	results chan result
 	quit    chan struct{}
 
 	run        PlainRun
-	asked      bool // a run was requested
-	pending    []job
-	inputEnded bool // the input has ended
+	asked      bool                    // a run was requested
+	pending    []func(PlainRun) result // for runJobs, with the run if there is one
+	inputEnded bool                    // the input has ended
 	stopping   bool
 	silent     bool // it was said that the run does not answer
 	block      block
 	listed     []string // ids of the requests that "/answer all" has listed
-}
-
-// job is executed by runJobs, with the run if there is one.
-type job func(PlainRun) result
-
-// workerJob is a job for runJobs.
-type workerJob struct {
-	do  job
-	run PlainRun
 }
 
 // result is the outcome of the last command.
@@ -185,10 +176,11 @@ func (s *plainSession) loop(ctx context.Context) error {
 		if s.inputEnded || len(s.pending) >= maxJobs {
 			input = nil
 		}
-		var jobs chan workerJob
-		var next workerJob
+		var jobs chan func() result
+		var next func() result
 		if len(s.pending) > 0 {
-			jobs, next = s.jobs, workerJob{s.pending[0], s.run}
+			do, run := s.pending[0], s.run
+			jobs, next = s.jobs, func() result { return do(run) }
 		}
 		select {
 		case <-s.mail.Wake():
@@ -255,7 +247,7 @@ func (s *plainSession) begin(ctx context.Context, task string) {
 	})
 }
 
-func (s *plainSession) do(j job) { s.pending = append(s.pending, j) }
+func (s *plainSession) do(j func(PlainRun) result) { s.pending = append(s.pending, j) }
 
 func (s *plainSession) handled(r result) error {
 	if r.err != nil {
@@ -353,13 +345,12 @@ func listen(in io.Reader, lines chan<- inputLine, quit <-chan struct{}) {
 }
 
 // runJobs runs jobs, one after the other.
-func runJobs(jobs <-chan workerJob, results chan<- result, quit <-chan struct{}) {
+func runJobs(jobs <-chan func() result, results chan<- result, quit <-chan struct{}) {
 	for {
 		select {
-		case o := <-jobs:
-			r := o.do(o.run)
+		case do := <-jobs:
 			select {
-			case results <- r:
+			case results <- do():
 			case <-quit:
 				return
 			}
@@ -484,8 +475,6 @@ type mailbox struct {
 	verbose bool
 }
 
-func newMailbox(verbose bool) *mailbox { return &mailbox{backlog.New[event](), verbose} }
-
 // put is the run's sink.
 func (m *mailbox) put(at time.Time, e contract.Event) {
 	if contract.Fine(e.Body) {
@@ -536,11 +525,9 @@ func (f *Frontend) fit(text string) string {
 // remindEvery is the time between two reminders of the same items.
 const remindEvery = 10 * time.Minute
 
-// coverage returns the ids of the requests that a permission rule would settle.
-type coverage func(rule string) []string
-
-// waits lists what waits for the human, each item with its number, in full, and with the way to answer it.
-func (v *narrator) waits(list []supervisor.InboxItem, of coverage, now time.Time) string {
+// waits lists what waits for the human, each item with its number, in full, and with the way to answer it. covered has
+// the ids of the requests that a permission rule would settle.
+func (v *narrator) waits(list []supervisor.InboxItem, covered map[string][]string, now time.Time) string {
 	if len(list) == 0 {
 		return "Nothing waits for you."
 	}
@@ -557,7 +544,7 @@ func (v *narrator) waits(list []supervisor.InboxItem, of coverage, now time.Time
 		for line := range strings.Lines(sanitize.Text(i.Text)) {
 			lines = append(lines, strings.TrimRight("    "+line, " \n"))
 		}
-		lines = append(lines, v.covering(i, list, of)...)
+		lines = append(lines, v.covering(i, list, covered)...)
 	}
 	if n := len(v.leaves(list)); n > 1 {
 		lines = append(lines, fmt.Sprintf("/answer all y allows these %d requests once, /answer all n denies them.", n))
@@ -580,7 +567,9 @@ func (v *narrator) howTo(i supervisor.InboxItem) string {
 
 // covering lists the rules that would cover a permission request, and which other waiting requests each
 // would settle.
-func (v *narrator) covering(i supervisor.InboxItem, list []supervisor.InboxItem, of coverage) []string {
+func (v *narrator) covering(
+	i supervisor.InboxItem, list []supervisor.InboxItem, covered map[string][]string,
+) []string {
 	if i.Request == nil {
 		return nil
 	}
@@ -589,7 +578,7 @@ func (v *narrator) covering(i supervisor.InboxItem, list []supervisor.InboxItem,
 	for k, rule := range i.Request.Suggestions[:min(len(i.Request.Suggestions), supervisor.OfferedRules)] {
 		line := fmt.Sprintf("    %d run %c allows %s", n, 'a'+k, sanitize.Line(rule, 300))
 		var also []string
-		for _, id := range of(rule) {
+		for _, id := range covered[rule] {
 			if id != i.ID && slices.ContainsFunc(list, func(o supervisor.InboxItem) bool { return o.ID == id }) {
 				also = append(also, fmt.Sprint(v.numberOf(id)))
 			}
@@ -655,7 +644,7 @@ func (s *plainSession) listInbox() {
 			}
 		}
 		return result{then: func() {
-			s.print(s.narrator.waits(list, func(rule string) []string { return found[rule] }, time.Now()), true)
+			s.print(s.narrator.waits(list, found, time.Now()), true)
 		}}
 	})
 }

@@ -58,7 +58,7 @@ type ScreenHost struct {
 	mu          sync.Mutex             // guards the following members
 	signal      string                 // that ended the program
 	last        *ScreenSession         // the last one started
-	lack        string                 // what prevents a run from starting, as far as known
+	lack        string                 // what prevents a run from starting, as far as known; empty: nothing
 	refused     *command.Error         // why the last one did not start
 	without     bool                   // the person continues without the workspace's own settings
 	sessions    sync.WaitGroup         // goroutines that wait for the ends of sessions
@@ -182,7 +182,13 @@ func (h *ScreenHost) Inspect(ctx context.Context) tui.Findings {
 		}
 	}
 	h.mu.Lock()
-	h.lack = lackOf(f)
+	switch h.lack = ""; {
+	case f.Rehearsal:
+	case f.Claude == "":
+		h.lack = "no run was started: " + f.Problem
+	case f.Login == tui.LoginNo:
+		h.lack = "no run was started: claude is not logged in"
+	}
 	h.mu.Unlock()
 	store, err := journal.OpenStore(h.choices.StateDir)
 	if err != nil {
@@ -199,19 +205,6 @@ func (h *ScreenHost) Inspect(ctx context.Context) tui.Findings {
 		}
 	}
 	return f
-}
-
-// lackOf says what prevents a run from starting; empty if nothing does.
-func lackOf(f tui.Findings) string {
-	switch {
-	case f.Rehearsal:
-		return ""
-	case f.Claude == "":
-		return "no run was started: " + f.Problem
-	case f.Login == tui.LoginNo:
-		return "no run was started: claude is not logged in"
-	}
-	return ""
 }
 
 // endWithoutRun returns the outcome of a program that has started no run.
@@ -1060,27 +1053,20 @@ func (h *ScreenHost) HandleSignals(leave, last func()) (stop func()) {
 	}, last)
 }
 
-// handles reports whether a signal was meant for this program. Ctrl+C is only a key for the program that has the
-// terminal.
+// handles ends the current run because of a signal, or leaves it if the terminal hung up. It returns false if the
+// signal was not meant for this program: Ctrl+C is only a key for the program that has the terminal.
 func (h *ScreenHost) handles(name string, leave func()) bool {
 	if name == "INT" && time.Now().UnixNano() < h.awayUntil.Load() {
 		(*h.onInterrupt.Load())()
 		return false
 	}
-	h.signalled(name)
+	h.mu.Lock()
+	h.signal = name // without a run, it determines the exit code
+	h.recall()      // end the program that has the terminal
+	if !(name == "HUP" && h.hungUp()) && h.last != nil {
+		h.last.StopBy(name)
+	}
+	h.mu.Unlock()
 	leave()
 	return true
-}
-
-// signalled ends the current run, or leaves it if the terminal hung up. Without a run, the signal determines the
-// exit code.
-func (h *ScreenHost) signalled(name string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.signal = name
-	h.recall() // end the program that has the terminal
-	if name == "HUP" && h.hungUp() || h.last == nil {
-		return
-	}
-	h.last.StopBy(name)
 }

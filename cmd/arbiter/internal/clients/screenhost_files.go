@@ -1,12 +1,11 @@
 package clients
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -219,22 +218,14 @@ func (h *ScreenHost) inputsFile() string { return filepath.Join(h.choices.StateD
 
 // Inputs implements tui.Host.
 func (h *ScreenHost) Inputs() []string {
-	f, err := os.Open(h.inputsFile())
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
+	raw, _ := os.ReadFile(h.inputsFile()) // without it, there are none
 	var list []string
-	r := bufio.NewReader(f)
-	for {
-		line, err := r.ReadString('\n')
+	for line := range strings.Lines(string(raw)) {
 		if text, bad := strconv.Unquote(strings.TrimSpace(line)); bad == nil && text != "" {
 			list = append(list, text)
 		}
-		if err != nil {
-			return list[max(len(list)-inputsKept, 0):]
-		}
 	}
+	return list[max(len(list)-inputsKept, 0):]
 }
 
 // Remember implements tui.Host. Errors are ignored: the history of inputs is a convenience.
@@ -283,11 +274,8 @@ func (h *ScreenHost) Versions(ctx context.Context, run, path, old string) (v tui
 		return v, command.Environmentf("%s is as it was when the run began", subcommands.FileName(path))
 	}
 	before, cutBefore, err := r.Content(ctx, changes[at].From, maxVersion)
-	if err != nil {
-		return v, command.Environmentf("%s: %v", subcommands.FileName(path), err)
-	}
-	after, cutAfter, err := r.Content(ctx, changes[at].To, maxVersion)
-	if err != nil {
+	after, cutAfter, afterErr := r.Content(ctx, changes[at].To, maxVersion)
+	if err = cmp.Or(err, afterErr); err != nil {
 		return v, command.Environmentf("%s: %v", subcommands.FileName(path), err)
 	}
 	return tui.Versions{Before: string(before), After: string(after), Cut: cutBefore || cutAfter,
@@ -430,15 +418,9 @@ func costOf(ctx context.Context, store *runstore.Runs, run string) (usd float64)
 	}
 	defer log.Close()
 	lines := 0
-	err = log.Backward(ctx, journal.LogPosition{}, func(e journal.LogEntry) bool {
+	_ = log.Backward(ctx, journal.LogPosition{}, func(e journal.LogEntry) bool { // after an error, it is not known
 		lines++
-		if e.Line == nil {
-			return lines < costLines
-		}
-		event, err := contract.DecodeWritten(e.Line)
-		if err != nil {
-			return lines < costLines
-		}
+		event, _ := contract.DecodeWritten(e.Line)
 		switch b := event.Body.(type) {
 		case contract.Result:
 			usd = b.CostUSD
@@ -447,9 +429,6 @@ func costOf(ctx context.Context, store *runstore.Runs, run string) (usd float64)
 		}
 		return usd == 0 && lines < costLines
 	})
-	if err != nil {
-		return 0
-	}
 	return usd
 }
 
@@ -528,9 +507,7 @@ var secretLists = []string{"env", "arbiter-env"}
 
 func (h *ScreenHost) Settings(context.Context) ([]tui.Setting, string, error) {
 	var list []tui.Setting
-	file := ""
-	err := asStarted(h.choices, "", func(c *cli.Context) error {
-		file = settings.UserConfig(c.String("config"))
+	err := settings.Parsed(h.choices.Line, func(c *cli.Context) error {
 		trusted := h.choices.Trusting.Trusted
 		given, err := settings.ApplyConfig(c, h.choices.Place, trusted)
 		if err != nil {
@@ -544,7 +521,7 @@ func (h *ScreenHost) Settings(context.Context) ([]tui.Setting, string, error) {
 		}
 		return nil
 	})
-	return list, file, err
+	return list, h.choices.Config, err
 }
 
 // settingRow returns a setting in the form for the page.
@@ -590,31 +567,13 @@ func valueOfSetting(s settings.Setting, c *cli.Context) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// asStarted parses the command line and the environment again. If file is not empty, it is read instead of the
-// user's configuration file.
-func asStarted(s settings.Choices, file string, do func(c *cli.Context) error) error {
-	args := append([]string{"arbiter"}, s.Line...)
-	if file != "" {
-		args = append(args, "--config="+file)
-	}
-	app := &cli.App{
-		Flags: settings.Flags(), HideHelp: true, HideVersion: true, DisableSliceFlagSeparator: true, Writer: io.Discard,
-		ErrWriter: io.Discard, ExitErrHandler: func(*cli.Context, error) {}, Action: do,
-		OnUsageError: func(_ *cli.Context, err error, _ bool) error { return err },
-	}
-	return app.Run(args)
-}
-
 // configFile returns the path of the user's configuration file.
-func (h *ScreenHost) configFile() (file string, err error) {
-	err = asStarted(h.choices, "", func(c *cli.Context) error {
-		file = settings.UserConfig(c.String("config"))
-		return nil
-	})
-	if err == nil && file == "" {
-		err = command.Environmentf("there is no place for a configuration file: set HOME or XDG_CONFIG_HOME, or use --config")
+func (h *ScreenHost) configFile() (string, error) {
+	if h.choices.Config == "" {
+		return "", command.Environmentf("there is no place for a configuration file: set HOME or XDG_CONFIG_HOME, or use " +
+			"--config")
 	}
-	return file, err
+	return h.choices.Config, nil
 }
 
 // OpenSettings implements tui.Host.
@@ -668,9 +627,7 @@ func settingYAML(s settings.Setting, value string) (string, error) {
 	if s.Kind == settings.KindList {
 		return "[" + yamldoc.EditedText(value) + "]", nil
 	}
-	app := &cli.App{Flags: []cli.Flag{s.Flag()}, HideHelp: true, HideVersion: true, Writer: io.Discard,
-		ErrWriter: io.Discard, Action: func(*cli.Context) error { return nil }}
-	if err := app.Run([]string{"arbiter", "--" + s.Name + "=" + value}); err != nil {
+	if _, err := s.Parse(value); err != nil {
 		return "", command.Usagef("%s: %q is not %s", s.Name, value, s.Kind.Article())
 	}
 	if s.Kind == settings.KindText || s.Kind == settings.KindDuration {
@@ -702,7 +659,7 @@ func rewriteConfig(s settings.Choices, file, key, value string) error {
 	if err := os.WriteFile(trial, out, 0o600); err != nil {
 		return command.Environmentf("%v", err)
 	}
-	err = asStarted(s, trial, func(c *cli.Context) error {
+	err = settings.Parsed(append(slices.Clone(s.Line), "--config="+trial), func(c *cli.Context) error {
 		_, err := settings.ReadChoices(c)
 		return err
 	})

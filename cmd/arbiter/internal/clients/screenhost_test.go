@@ -113,7 +113,7 @@ func settingsHost(t *testing.T, config string, args ...string) (h *ScreenHost, f
 		testkit.OK(t, os.WriteFile(file, []byte(config), 0o600))
 	}
 	var c settings.Choices
-	testkit.OK(t, asStarted(settings.Choices{Line: args}, "", func(ctx *cli.Context) (err error) {
+	testkit.OK(t, settings.Parsed(args, func(ctx *cli.Context) (err error) {
 		c, err = settings.ReadChoices(ctx)
 		return err
 	}))

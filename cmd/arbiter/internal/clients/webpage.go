@@ -23,9 +23,9 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -77,14 +77,15 @@ var ErrNotLoopback = errors.New("other machines reach this address, and nothing 
 
 // ListenWeb opens the port. The caller must call Serve or Close.
 func ListenWeb(o WebOptions) (*WebServer, error) {
-	if _, _, err := net.SplitHostPort(o.Listen); err != nil {
+	host, _, err := net.SplitHostPort(o.Listen)
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("%q is not an ADDRESS:PORT", o.Listen)
-	}
-	if !isLoopback(o.Listen) && !o.Public {
+	case !loopback(host) && !o.Public:
 		return nil, ErrNotLoopback
 	}
 	for _, h := range o.Hosts {
-		if name, ok := hostname(h); !ok || name == "" {
+		if _, ok := hostname(h); !ok {
 			return nil, fmt.Errorf("%q is not a host name", h)
 		}
 	}
@@ -114,19 +115,16 @@ func NewWeb(o WebOptions) *WebServer {
 }
 
 func (s *WebServer) routes() http.Handler {
-	assets, err := fs.Sub(embedded, "assets")
-	if err != nil {
-		panic(err) // cannot happen: the files are embedded
-	}
 	mux := http.NewServeMux()
 	serve := func(w http.ResponseWriter, r *http.Request, name string) {
 		kind, known := kinds[path.Ext(name)]
-		if info, err := fs.Stat(assets, name); err != nil || info.IsDir() || !known {
+		name = path.Join("assets", name)
+		if info, err := fs.Stat(embedded, name); err != nil || info.IsDir() || !known {
 			http.NotFound(w, r)
 			return
 		}
 		w.Header().Set("Content-Type", kind)
-		http.ServeFileFS(w, r, assets, name)
+		http.ServeFileFS(w, r, embedded, name)
 	}
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { serve(w, r, "page.html") })
 	mux.HandleFunc("GET /{file}", func(w http.ResponseWriter, r *http.Request) { serve(w, r, r.PathValue("file")) })
@@ -206,13 +204,8 @@ func (s *WebServer) command(w http.ResponseWriter, r *http.Request, raw json.Raw
 		reply(w, http.StatusForbidden, answer{Message: "The page may not send this command. Use a terminal."})
 		return
 	}
-	line, err := contract.MarshalCommand(contract.Command{Body: c.Body}) // without a ref: it belongs to the caller
-	if err != nil {
-		reply(w, http.StatusBadRequest, answer{Message: err.Error()})
-		return
-	}
 	s.withRun(w, r, func(ctx context.Context, client *control.Client) (answer, error) {
-		done, err := client.Command(ctx, line)
+		done, err := runstore.Send(ctx, client, c.Body) // without a ref: it belongs to the caller
 		return answer{Accepted: done.Accepted, Message: done.Message}, err
 	})
 }
@@ -362,24 +355,15 @@ func (g *guard) newToken() string {
 	return token
 }
 
-// redeem invalidates a token, and reports whether it was valid.
-func (g *guard) redeem(token string) bool {
+// valid reports whether a token is valid. To redeem it invalidates it.
+func (g *guard) valid(token string, redeem bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i, t := range g.tokens {
-		if same(t, token) {
-			g.tokens = slices.Delete(g.tokens, i, i+1)
-			return true
-		}
+	i := slices.IndexFunc(g.tokens, func(t string) bool { return same(t, token) })
+	if i >= 0 && redeem {
+		g.tokens = slices.Delete(g.tokens, i, i+1)
 	}
-	return false
-}
-
-// valid reports whether a token could be redeemed.
-func (g *guard) valid(token string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.ContainsFunc(g.tokens, func(t string) bool { return same(t, token) })
+	return i >= 0
 }
 
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
@@ -421,7 +405,7 @@ func (g *guard) wrap(next http.Handler) http.Handler {
 func (g *guard) offer(w http.ResponseWriter, r *http.Request) {
 	token := r.URL.Query().Get(tokenParam)
 	switch {
-	case g.valid(token):
+	case g.valid(token, false):
 		w.Header().Set("Content-Security-Policy", strings.Replace(securityHeaders["Content-Security-Policy"],
 			"form-action 'none'", "form-action 'self'", 1))
 		w.Header().Set("Referrer-Policy", "same-origin") // without a referrer, browsers name no origin of the form either
@@ -447,7 +431,7 @@ const usedLink = "This link was used already, or is not of this arbiter web. Sta
 // enter exchanges a token for the cookie and the key.
 func (g *guard) enter(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	if !g.redeem(r.PostFormValue(tokenParam)) {
+	if !g.valid(r.PostFormValue(tokenParam), true) {
 		refuse(w, http.StatusUnauthorized, usedLink)
 		return
 	}
@@ -473,13 +457,7 @@ func (g *guard) hasCookie(r *http.Request) bool {
 // machine (DNS rebinding) is not. The port is not compared, because `ssh -L` changes it.
 func (g *guard) knows(host string) bool {
 	name, ok := hostname(host)
-	if !ok {
-		return false
-	}
-	if addr, err := netip.ParseAddr(name); err == nil && addr.IsLoopback() {
-		return true
-	}
-	return name == "localhost" || slices.Contains(g.hosts, name)
+	return ok && (loopback(name) || slices.Contains(g.hosts, name))
 }
 
 // hostname returns the name in a Host header in lower case, without port and brackets.
@@ -510,17 +488,10 @@ func refuse(w http.ResponseWriter, code int, text string) {
 	_, _ = w.Write([]byte(text + "\n")) // a client that has gone does not read it
 }
 
-// isLoopback reports whether only this machine can reach an address of --listen.
-func isLoopback(listen string) bool {
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil {
-		return false
-	}
-	if host == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
+// loopback reports whether only this machine can be reached by a name or an address.
+func loopback(name string) bool {
+	addr, err := netip.ParseAddr(name)
+	return name == "localhost" || err == nil && addr.IsLoopback()
 }
 
 // heartbeat is how often a sign of life is sent to a page, because proxies close silent connections.
@@ -633,7 +604,7 @@ func (b *sink) fail(err error) {
 type webFollower struct {
 	server *WebServer
 	out    *sink
-	at     webPlace
+	at     logPlace
 	sent   runPart // the last one sent
 	names  map[string]string
 	read   time.Time // LastActive of the run when its log was read without a process
@@ -747,7 +718,7 @@ type connection struct {
 	*webFollower
 	client   *control.Client
 	parts    chan any
-	ask      chan struct{} // capacity 1
+	ask      chan struct{} // capacity 1: the status is wanted
 	statuses chan control.Status
 	shown    json.RawMessage // the status that the page shows
 }
@@ -764,7 +735,7 @@ func (l *connection) run(ctx context.Context) {
 			l.status(st)
 		case <-beats.C:
 			l.out.beat()
-			l.wantStatus() // for changes without an event
+			backlog.Hint(l.ask) // for changes without an event
 		case <-ctx.Done():
 			return
 		case <-l.client.Done():
@@ -792,19 +763,14 @@ func (l *connection) pass(part any) {
 	var list portion
 	for _, text := range events.Lines {
 		line := []byte(text)
-		at := webPlace{Process: l.at.Process, Seq: max(l.at.Seq, seqOf(line)), Set: true}
+		at := logPlace{Process: l.at.Process, Seq: max(l.at.Seq, seqOf(line)), Set: true}
 		changed = changed || contract.EventNameOf(line) != (contract.Delta{}).EventName()
 		list.add(l.webFollower, l.line(line), at)
 	}
 	list.send(l.webFollower)
 	if changed {
-		l.wantStatus()
+		backlog.Hint(l.ask)
 	}
-}
-
-// wantStatus requests the status soon.
-func (l *connection) wantStatus() {
-	backlog.Hint(l.ask)
 }
 
 // askStatus requests the status when it is wanted, but not more often than a person can notice. It must not run on
@@ -857,24 +823,24 @@ const (
 	enough = 64 << 10
 )
 
-// webPlace is how far a page has read: the first Process lines of the event log, which belong to earlier processes,
+// logPlace is how far a client has read: the first Process lines of the event log, which belong to earlier processes,
 // and after them the events of one process up to Seq.
-type webPlace struct {
+type logPlace struct {
 	Process uint64
 	Seq     uint64
-	Set     bool // false for a page that has read nothing
+	Set     bool // false for a client that has read nothing
 }
 
-func (p webPlace) String() string { return fmt.Sprintf("%d.%d", p.Process, p.Seq) }
+func (p logPlace) String() string { return fmt.Sprintf("%d.%d", p.Process, p.Seq) }
 
 // parsePlace parses a place in the format of String.
-func parsePlace(text string) (p webPlace, err error) {
+func parsePlace(text string) (p logPlace, err error) {
 	if text == "" {
 		return p, nil
 	}
 	_, err = fmt.Sscanf(text, "%d.%d", &p.Process, &p.Seq)
 	if err != nil || p.String() != text {
-		return webPlace{}, fmt.Errorf("%.40q is not a position", text)
+		return logPlace{}, fmt.Errorf("%.40q is not a position", text)
 	}
 	p.Set = true
 	return p, nil
@@ -898,7 +864,7 @@ func (f *webFollower) catchUp(ctx context.Context, st control.Status) error {
 	case f.at.Set && f.at.Process == st.LogLines: // the connection was lost, not the process
 		return nil
 	case !f.at.Set && st.Seq >= mostPast:
-		f.at = webPlace{Process: st.LogLines, Seq: st.Seq - mostPast, Set: true}
+		f.at = logPlace{Process: st.LogLines, Seq: st.Seq - mostPast, Set: true}
 		f.out.send(partSkipped, "", skippedPart{f.at.Seq})
 		return nil
 	}
@@ -907,21 +873,28 @@ func (f *webFollower) catchUp(ctx context.Context, st control.Status) error {
 			return err
 		}
 	}
-	f.at = webPlace{Process: st.LogLines, Set: true}
+	f.at = logPlace{Process: st.LogLines, Set: true}
 	return nil
 }
 
 // past sends the events after the page's place in the first upTo lines of the event log, but not more than a page
 // can show. It moves the place after them.
 func (f *webFollower) past(ctx context.Context, upTo uint64) error {
-	log, err := f.server.runs.Log(f.server.run)
+	var lines []pastLine
+	left := false
+	err := eventsAfter(ctx, f.server.runs, f.server.run, f.at, upTo, func(line []byte, at logPlace) {
+		if raw := f.line(line); raw != nil {
+			lines = append(lines, pastLine{raw, at})
+		}
+		if len(lines) >= 2*mostPast {
+			lines, left = slices.Delete(lines, 0, mostPast), true
+		}
+	})
 	if err != nil {
-		return err
+		return fmt.Errorf("read the event log: %w", err)
 	}
-	defer log.Close()
-	lines, left, err := f.behind(ctx, log, upTo)
-	if err != nil {
-		return err
+	if extra := len(lines) - mostPast; extra > 0 {
+		lines, left = lines[extra:], true
 	}
 	if left {
 		f.out.send(partSkipped, "", skippedPart{})
@@ -943,7 +916,7 @@ type portion struct {
 
 // add adds an event and moves the place after it; raw is nil for an event that the page does not show. add sends
 // the portion when it is large enough.
-func (p *portion) add(f *webFollower, raw json.RawMessage, at webPlace) {
+func (p *portion) add(f *webFollower, raw json.RawMessage, at logPlace) {
 	if f.at = at; raw == nil {
 		return
 	}
@@ -964,13 +937,19 @@ func (p *portion) send(f *webFollower) {
 // pastLine is an event of the log, prepared for the page, with the place after it.
 type pastLine struct {
 	raw   json.RawMessage
-	place webPlace
+	place logPlace
 }
 
-// behind returns the last events of the log after the page's place. left reports that there are more.
-func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
-	upTo uint64) (lines []pastLine, left bool, err error) {
-	at, found := webPlace{Set: true}, false // the current place; whether the page's process was found
+// eventsAfter calls take with the events after a place in the first upTo lines of a run's event log, each with the
+// place after it.
+func eventsAfter(ctx context.Context, runs Runs, run string, from logPlace, upTo uint64,
+	take func(line []byte, at logPlace)) error {
+	log, err := runs.Log(run)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	at, found := logPlace{Set: true}, false // the current place; whether the process of from was found
 	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
 		if e.N > upTo {
 			return journal.ErrEnough
@@ -980,31 +959,17 @@ func (f *webFollower) behind(ctx context.Context, log *journal.EventLog,
 		}
 		if contract.EventNameOf(e.Line) == (contract.Session{}).EventName() {
 			at.Process = e.N - 1
-			if f.at.Set && !found && e.N > f.at.Process { // records may come before it
-				at.Process, found = f.at.Process, true
+			if from.Set && !found && e.N > from.Process { // records may come before it
+				at.Process, found = from.Process, true
 			}
 		}
 		at.Seq = seqOf(e.Line)
-		if f.at.Set && (at.Process < f.at.Process || at.Process == f.at.Process && at.Seq <= f.at.Seq) {
-			return nil
-		}
-		raw := f.line(e.Line)
-		if raw == nil {
-			return nil
-		}
-		lines = append(lines, pastLine{raw, at})
-		if len(lines) >= 2*mostPast {
-			lines, left = slices.Delete(lines, 0, mostPast), true
+		if !from.Set || at.Process > from.Process || at.Process == from.Process && at.Seq > from.Seq {
+			take(e.Line, at)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, false, fmt.Errorf("read the event log: %w", err)
-	}
-	if extra := len(lines) - mostPast; extra > 0 {
-		lines, left = lines[extra:], true
-	}
-	return lines, left, nil
+	return err
 }
 
 const (
@@ -1063,10 +1028,7 @@ func (f *webFollower) line(line []byte) json.RawMessage {
 	default:
 		words = eventtext.Sentence(eventtext.Line(e, f.nameOf))
 	}
-	text, err := json.Marshal(words)
-	if err != nil {
-		return raw // cannot happen: a string
-	}
+	text, _ := json.Marshal(words)
 	// No event has a member of this name: of two, the page would take the last.
 	return slices.Concat([]byte(`{"sentence":`), text, []byte(","), raw[1:])
 }
@@ -1082,12 +1044,9 @@ func pageLine(line []byte) json.RawMessage {
 	}
 	raw, err := clean(line, most)
 	if err != nil {
-		raw, err = json.Marshal(map[string]string{
+		raw, _ = json.Marshal(map[string]string{
 			"event": "notice", "id": contract.Supervisor, "text": "An event cannot be shown: " + err.Error(),
 		})
-	}
-	if err != nil {
-		return nil // cannot happen: two strings
 	}
 	return raw
 }
@@ -1153,17 +1112,10 @@ func cleaned(value any, most int) any {
 }
 
 func cleanText(text string, most int) string {
-	cut := 0
-	if len(text) > most {
-		end := most
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text, cut = text[:end], len(text)-end
+	if len(text) <= most {
+		return sanitize.Text(text)
 	}
-	text = sanitize.Text(text)
-	if cut > 0 {
-		text += fmt.Sprintf("\n… %d more bytes are not shown here; arbiter replay prints them.", cut)
-	}
-	return text
+	head := strings.ToValidUTF8(text[:most], "")
+	return sanitize.Text(head) + fmt.Sprintf("\n… %d more bytes are not shown here; arbiter replay prints them.",
+		len(text)-len(head))
 }

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -30,28 +29,33 @@ type Querier interface {
 	Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryResult, error)
 }
 
-// Asker asks a model through the current bridge: after a lost bridge is replaced, the next question goes to the new
-// one. It implements decider.Asker and is safe for concurrent use if its functions are.
+// Asker asks a model, within the budget of the run, through the current bridge: after a lost bridge is replaced, the
+// next question goes to the new one. A provider is asked over HTTP; it reports tokens but no prices, so its cost is not
+// counted. Asker implements decider.Asker and is safe for concurrent use if its functions are.
 type Asker struct {
-	Bridge func() Querier // returns nil while there is no bridge
-	// Options are the run's; Spent returns what the run has cost so far, in US dollars.
 	Options runconfig.Options
-	Spent   func() float64
-	// Confined returns the sandbox of the run's agents. A nil function or result means no sandbox.
-	Confined func() *bridge.SandboxConfig
+	ModelRun
+	api *decider.APIClient // asked instead of the bridge; nil: none
 }
 
 // askGrace is how much longer the bridge's timeout is than the decider's.
 const askGrace = 5 * time.Second
 
-// Ask implements decider.Asker. Errors are *askError.
+// Ask implements decider.Asker. Errors of the bridge and the budget are *askError.
 func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, error) {
 	o := a.Options
+	budget, err := budgetLeft(o, a.Spent)
+	switch {
+	case err != nil:
+		return decider.Answer{}, err
+	case a.api != nil:
+		return a.api.Ask(ctx, q)
+	}
 	p := bridge.QueryParams{
 		Model: settings.ModelOf(o), Effort: o.DeciderEffort, CWD: o.CWD,
 		SystemPrompt: q.System, Prompt: q.Prompt, JSONSchema: q.Schema,
 		SettingSources: []string{"user"}, Env: o.EnvOfArbiter(),
-		TimeoutMS: int((o.DeciderTimeout + askGrace).Milliseconds()),
+		TimeoutMS: int((o.DeciderTimeout + askGrace).Milliseconds()), MaxBudgetUSD: budget,
 	}
 	if a.Confined != nil {
 		p.Sandbox = a.Confined()
@@ -59,16 +63,8 @@ func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 	if o.Trusted {
 		p.SettingSources = []string{"user", "project"}
 	}
-	var err error
-	if p.MaxBudgetUSD, err = budgetLeft(o, a.Spent); err != nil {
-		return decider.Answer{}, err
-	}
 	if o.Provider.MaxTokens > 0 {
-		p.Env = maps.Clone(p.Env)
-		if p.Env == nil {
-			p.Env = map[string]string{}
-		}
-		p.Env[maxOutputTokens] = strconv.Itoa(o.Provider.MaxTokens)
+		p.Env = with(p.Env, maxOutputTokens, strconv.Itoa(o.Provider.MaxTokens))
 	}
 	b := a.Bridge()
 	if b == nil {
@@ -144,10 +140,7 @@ const cacheName = "decisions"
 
 // hashOf returns a hash over the user's templates and the version of Arbiter, to distinguish sets of templates.
 func hashOf(templates map[string]string) string {
-	raw, err := json.Marshal(templates) // keys are sorted
-	if err != nil {
-		panic(err) // cannot happen: strings only
-	}
+	raw, _ := json.Marshal(templates) // strings only; keys are sorted
 	sum := sha256.Sum256(append(raw, command.Version()...))
 	return hex.EncodeToString(sum[:])
 }
@@ -184,8 +177,7 @@ func OpenDecider(o runconfig.Options, run ModelRun) (opened Opened, err error) {
 		return opened, command.Usagef("prompt templates: %v", err)
 	}
 	d := decider.Options{Name: o.Decider, Prompts: set, Timeout: o.DeciderTimeout, Asked: askedAs(o),
-		Templates: hashOf(o.Templates), Strict: run.Strict,
-		Ask: Asker{Options: o, Spent: run.Spent, Bridge: run.Bridge, Confined: run.Confined}}
+		Templates: hashOf(o.Templates), Strict: run.Strict}
 	if o.DecisionCache {
 		failed := func(err error) { run.Log.Warn("decision cache", "error", err) }
 		opened.cache, err = decider.OpenDirStore(filepath.Join(run.StateDir, cacheName), cachedDecisions, failed)
@@ -198,8 +190,8 @@ func OpenDecider(o runconfig.Options, run ModelRun) (opened Opened, err error) {
 		if opened.api, err = OpenProvider(o, run.Stage); err != nil {
 			return opened, err
 		}
-		d.Ask = HTTPAsker{Client: opened.api, Options: o, Spent: run.Spent}
 	}
+	d.Ask = Asker{Options: o, ModelRun: run, api: opened.api}
 	opened.Decider = decider.Build(d)
 	return opened, nil
 }
@@ -243,21 +235,6 @@ func OpenProvider(o runconfig.Options, rehearsal *Stage) (*decider.APIClient, er
 		return nil, command.Environmentf("decider: %v", err)
 	}
 	return client, nil
-}
-
-// HTTPAsker asks a provider over HTTP, within the budget of the run. Providers report tokens but no prices, so
-// their cost is not counted.
-type HTTPAsker struct {
-	Client  *decider.APIClient
-	Options runconfig.Options
-	Spent   func() float64
-}
-
-func (a HTTPAsker) Ask(ctx context.Context, q decider.Question) (decider.Answer, error) {
-	if _, err := budgetLeft(a.Options, a.Spent); err != nil {
-		return decider.Answer{}, err
-	}
-	return a.Client.Ask(ctx, q)
 }
 
 // askedAs identifies the provider and the model settings of a decider, for the decision cache.

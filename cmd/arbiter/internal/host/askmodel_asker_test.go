@@ -32,7 +32,7 @@ func TestAskerAsksAsAgentsAre(t *testing.T) {
 		Usage: bridge.Usage{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4},
 	}}
 	a := Asker{
-		Bridge: func() Querier { return b }, Spent: func() float64 { return 1.5 },
+		ModelRun: ModelRun{Bridge: func() Querier { return b }, Spent: func() float64 { return 1.5 }},
 		Options: runconfig.Options{
 			CWD: "/w", Model: "every", ArbiterModel: "arbiters", DeciderEffort: "low", DeciderTimeout: time.Minute,
 			Trusted: true, MaxCostUSD: 2, Env: map[string]string{"A": "b"},
@@ -82,7 +82,7 @@ func TestAskerReportsTransientErrors(t *testing.T) {
 		{"called off", context.Canceled, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := Asker{Bridge: func() Querier { return &scriptedBridge{err: c.err} }}
+			a := Asker{ModelRun: ModelRun{Bridge: func() Querier { return &scriptedBridge{err: c.err} }}}
 			_, err := a.Ask(context.Background(), decider.Question{})
 			var asked *askError
 			if !errors.As(err, &asked) || !errors.Is(err, c.err) {
@@ -96,16 +96,15 @@ func TestAskerReportsTransientErrors(t *testing.T) {
 }
 
 func TestAskerWithoutBridgeOrBudget(t *testing.T) {
-	a := Asker{Bridge: func() Querier { return nil }}
+	a := Asker{ModelRun: ModelRun{Bridge: func() Querier { return nil }}}
 	_, err := a.Ask(context.Background(), decider.Question{})
 	var asked *askError
 	if !errors.As(err, &asked) || !asked.Transient() {
 		t.Errorf("without a bridge: %v", err)
 	}
 	b := &scriptedBridge{}
-	a = Asker{Bridge: func() Querier { return b }, Options: runconfig.Options{MaxCostUSD: 1}, Spent: func() float64 {
-		return 1
-	}}
+	a = Asker{Options: runconfig.Options{MaxCostUSD: 1},
+		ModelRun: ModelRun{Bridge: func() Querier { return b }, Spent: func() float64 { return 1 }}}
 	if _, err := a.Ask(context.Background(), decider.Question{}); !errors.As(err, &asked) || asked.Transient() ||
 		len(b.asked) > 0 {
 		t.Errorf("without a budget: %v, %d asked", err, len(b.asked))

@@ -86,7 +86,7 @@ func Try(ctx context.Context, path string, pidns proctree.Mode, timeout time.Dur
 	err = errors.Join(os.Mkdir(home, 0o700), os.Mkdir(t.dir, 0o700), os.Mkdir(temp, 0o700))
 	scenario, wrong := rehearsal.Parse("doctor.yaml", script)
 	if err = errors.Join(err, wrong); err == nil {
-		side.Stage, err = emptyStage(scenario, bridge.ClaudeSpec{Path: path}, home)
+		side.Stage, err = openStage(scenario, bridge.ClaudeSpec{Path: path}, home, rehearsal.Options{})
 	}
 	if err != nil {
 		return Observed{"session": err}

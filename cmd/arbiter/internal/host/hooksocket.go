@@ -440,8 +440,8 @@ func (s *HooksService) Path() string {
 // Setup is a runloop.Setup: it returns hooks that ask this process, and the token that they present.
 func (s *HooksService) Setup(a bridge.AgentRef) (settings string, env map[string]string) {
 	env = map[string]string{}
-	if h := s.terminals.Of(a.ID); h != nil && h.Term() != "" {
-		env["TERM"] = h.Term()
+	if h := s.terminals.Of(a.ID); h != nil && h.term != "" {
+		env["TERM"] = h.term
 	}
 	self, err := os.Executable()
 	known, _ := s.loop.Snapshot().Agent(a.ID)

@@ -273,10 +273,9 @@ func (b *Bridges) Open(ctx context.Context, name string) (runloop.Opened, *input
 	b.watch.Go(func() { b.watchHost(name, h) })
 	b.Log.Info("bridge", "host", name, "arbiter", init.Version, "claude", init.Claude.Version, "path",
 		init.Claude.Path, "dir", h.info.Dir, "namespace", h.info.Namespace)
-	port := Port{Client: client, Terminals: b.Terminals, Options: b.Options(),
-		Telemetry: b.Telemetry}
+	port := Port{Client: client, Terminals: b.Terminals, Options: b.Options(), Telemetry: b.Telemetry, far: h}
 	return runloop.Opened{
-		Port: hostPort{port, h}, Claude: init.Claude, Dir: h.info.Dir, Cores: h.info.Cores, Swept: h.info.Ended,
+		Port: hostPort{port}, Claude: init.Claude, Dir: h.info.Dir, Cores: h.info.Cores, Swept: h.info.Ended,
 	}, nil
 }
 
@@ -338,64 +337,24 @@ func (b *Bridges) untilParked(ctx context.Context, host string) (usable context.
 // lookTimeout bounds one request about paths on another host.
 const lookTimeout = 10 * time.Second
 
-// hostPort is the bridge on another host as the loop uses it: it knows that host's file system and sandbox.
-type hostPort struct {
-	Port
-	bridge *hostBridge
-}
+// hostPort is the bridge on another host as the loop uses it: it knows that host's file system.
+type hostPort struct{ Port }
 
-// Spawn implements runloop.Port.
-func (p hostPort) Spawn(ctx context.Context, params bridge.SpawnParams) (bridge.SpawnResult, error) {
-	if err := p.confine(params.ID, &params.Config.Sandbox); err != nil {
-		return bridge.SpawnResult{}, err
-	}
-	return p.Port.Spawn(ctx, params)
-}
-
-// PTYOpen implements runloop.Port.
-func (p hostPort) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.PTYOpenResult, error) {
-	if err := p.confine(params.ID, &params.Config.Sandbox); err != nil {
-		return bridge.PTYOpenResult{}, err
-	}
-	return p.Port.PTYOpen(ctx, params)
-}
-
-// Check implements runloop.Port.
-func (p hostPort) Check(ctx context.Context, params bridge.CheckParams) (bridge.CheckResult, error) {
-	if err := p.confine("", &params.Sandbox); err != nil {
-		return bridge.CheckResult{}, err
-	}
-	return p.Port.Check(ctx, params)
-}
-
-// Inspect implements runloop.Port.
-func (p hostPort) Inspect(ctx context.Context, params bridge.InspectParams) (bridge.InspectResult, error) {
-	if err := p.confine("", &params.Sandbox); err != nil {
-		return bridge.InspectResult{}, err
-	}
-	return p.Port.Inspect(ctx, params)
-}
-
-// confine replaces the values of a sandbox, if there is one, with those of the host.
-func (p hostPort) confine(agent string, sandbox **bridge.SandboxConfig) error {
-	if *sandbox == nil {
-		return nil
-	}
-	if p.bridge.info.Sandbox == "" {
+// confine replaces the values of an agent's sandbox with those of the host.
+func (h *hostBridge) confine(agent string, c *bridge.SandboxConfig) error {
+	if h.info.Sandbox == "" {
 		return &bridge.RPCError{Code: bridge.CodeUnsupported, Category: bridge.CatSandbox,
-			Message: fmt.Sprintf("host %s has no sandbox: %s", p.bridge.host.Name, p.bridge.info.SandboxReason)}
+			Message: fmt.Sprintf("host %s has no sandbox: %s", h.host.Name, h.info.SandboxReason)}
 	}
-	c := **sandbox
-	c.Program, c.Hide = p.bridge.info.Sandbox, p.bridge.info.SandboxHide
-	if work, ok := p.bridge.works.Load(agent); ok {
+	c.Program, c.Hide = h.info.Sandbox, h.info.SandboxHide
+	if work, ok := h.works.Load(agent); ok {
 		c.Write = slices.Concat(c.Write, work.(bridge.WorkResult).Write)
 	}
-	*sandbox = &c
 	return nil
 }
 
 // Files implements runloop.FileSystem.
-func (p hostPort) Files() (string, runloop.Lookup) { return p.bridge.info.Home, p.look }
+func (p hostPort) Files() (string, runloop.Lookup) { return p.far.info.Home, p.look }
 
 func (p hostPort) look(paths []string) ([]runloop.Found, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
@@ -408,7 +367,7 @@ func (p hostPort) look(paths []string) ([]runloop.Found, error) {
 	for _, x := range r.Paths {
 		f := runloop.Found{Path: x.Path}
 		if x.Error != "" {
-			f.Err = fmt.Errorf("host %s: %s", p.bridge.host.Name, x.Error)
+			f.Err = fmt.Errorf("host %s: %s", p.far.host.Name, x.Error)
 		}
 		found = append(found, f)
 	}
@@ -550,9 +509,9 @@ func (w hostWork) agent(id string) supervisor.Agent {
 func (w hostWork) reach(
 	ctx context.Context, repo *workspaces.Repo, agent string,
 ) (*hostBridge, RemoteRepo, int, error) {
-	var n int
-	if _, err := fmt.Sscanf(agent, "orch-%d", &n); err != nil {
-		return nil, RemoteRepo{}, 0, fmt.Errorf("%q is not an Orchestrator", agent)
+	n, err := runstore.Orchestrator(agent)
+	if err != nil {
+		return nil, RemoteRepo{}, 0, err
 	}
 	host := w.agent(agent).Host
 	usable, release := w.b.untilParked(ctx, host)
@@ -592,7 +551,8 @@ func (w hostWork) Bring(
 	ctx context.Context, repo *workspaces.Repo, agent, message string,
 ) (b runstore.Brought, err error) {
 	err = throughLosses(func() error {
-		b = runstore.Brought{Worktree: w.agent(agent).Own}
+		own := w.agent(agent).Own
+		b = runstore.Brought{Worktree: workspaces.Worktree{Branch: own.Branch, Base: own.Base}}
 		h, link, n, err := w.reach(ctx, repo, agent)
 		if err != nil {
 			return err
@@ -601,7 +561,7 @@ func (w hostWork) Bring(
 		if err != nil {
 			return err
 		}
-		b.Branch = done.Branch
+		b.Orchestrator, b.Branch = n, done.Branch
 		err = h.transfer(ctx, func(ctx context.Context) (err error) {
 			b.Head, err = link.Fetch(ctx, "refs/heads/"+done.Branch)
 			return err

@@ -250,7 +250,7 @@ func (r *hostedRun) openBridge(ctx context.Context) (runloop.Port, bridge.Claude
 		Stage: r.stage, Lock: r.storage.journal.LockFile(), Handler: f.terminals.Tap(r.loop), Log: r.diagnostics.log,
 	}
 	start.Started = func(pid int) {
-		f.halter.BridgeStarted(pid)
+		f.halter.bridgePID.Store(int64(pid))
 		note := runstore.BridgeNote{Run: o.Run, PID: pid} // with it, another process can end the bridge
 		for _, h := range o.Hosts {
 			note.Hosts, note.Lease = append(note.Hosts, h.Name), o.Lease

@@ -358,31 +358,39 @@ type Port struct {
 	Hooks     string            // the socket for sessions in terminals; "" for none
 	Options   runconfig.Options // with the secrets of --env and --arbiter-env
 	Telemetry *Exporter         // nil: no spans
+	far       *hostBridge       // of another host; nil: the bridge is on this machine
 }
 
-// env returns the environment of an agent's process with its secrets, and with the variable that makes the agent's
-// span the parent of the process's spans.
-func (p Port) env(env map[string]string, ref bridge.AgentRef) map[string]string {
+// adapt gives the environment of a process its secrets and, if an agent has the process, the variable that makes the
+// agent's span the parent of the process's spans. It gives a sandbox, if there is one, the values of another host.
+func (p Port) adapt(ref bridge.AgentRef, env *map[string]string, sandbox **bridge.SandboxConfig) error {
 	given := p.Options.Env
 	if ref.ID == contract.Arbiter {
 		given = p.Options.EnvOfArbiter()
 	}
-	env = settings.RevealedSecrets(env, given)
-	if p.Telemetry == nil {
-		return env
+	*env = settings.RevealedSecrets(*env, given)
+	if p.Telemetry != nil && ref.ID != "" {
+		*env = with(*env, traceparent, p.Telemetry.trace.Traceparent(ref.ID, ref.Generation))
 	}
-	return with(env, traceparent, p.Telemetry.Trace().Traceparent(ref.ID, ref.Generation))
+	if p.far == nil || *sandbox == nil {
+		return nil
+	}
+	c := **sandbox
+	*sandbox = &c
+	return p.far.confine(ref.ID, &c)
 }
 
 // PTYOpen implements runloop.Port.
-func (p Port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.PTYOpenResult, error) {
-	params.Config.Env = p.env(params.Config.Env, params.AgentRef)
+func (p Port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (r bridge.PTYOpenResult, err error) {
+	if err = p.adapt(params.AgentRef, &params.Config.Env, &params.Config.Sandbox); err != nil {
+		return r, err
+	}
 	h := p.Terminals.Of(params.ID)
 	if h != nil {
 		size := h.Size()
 		params.Cols, params.Rows = size.Cols, size.Rows
 		if params.Term == "" {
-			params.Term = h.Term()
+			params.Term = h.term
 		}
 	}
 	if c := params.Config.Sandbox; c != nil && p.Hooks != "" {
@@ -390,7 +398,7 @@ func (p Port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.
 		confined.Reach = append(slices.Clone(c.Reach), p.Hooks)
 		params.Config.Sandbox = &confined
 	}
-	r, err := p.Client.PTYOpen(ctx, params)
+	r, err = p.Client.PTYOpen(ctx, params)
 	if err == nil && h != nil {
 		h.Opened(ctx, p.Client, params)
 	}
@@ -398,21 +406,27 @@ func (p Port) PTYOpen(ctx context.Context, params bridge.PTYOpenParams) (bridge.
 }
 
 // Spawn implements runloop.Port.
-func (p Port) Spawn(ctx context.Context, params bridge.SpawnParams) (bridge.SpawnResult, error) {
-	params.Config.Env = p.env(params.Config.Env, params.AgentRef)
-	return p.Client.Spawn(ctx, params)
+func (p Port) Spawn(ctx context.Context, params bridge.SpawnParams) (r bridge.SpawnResult, err error) {
+	if err = p.adapt(params.AgentRef, &params.Config.Env, &params.Config.Sandbox); err == nil {
+		r, err = p.Client.Spawn(ctx, params)
+	}
+	return r, err
 }
 
 // Check implements runloop.Port.
-func (p Port) Check(ctx context.Context, params bridge.CheckParams) (bridge.CheckResult, error) {
-	params.Env = settings.RevealedSecrets(params.Env, p.Options.Env)
-	return p.Client.Check(ctx, params)
+func (p Port) Check(ctx context.Context, params bridge.CheckParams) (r bridge.CheckResult, err error) {
+	if err = p.adapt(bridge.AgentRef{}, &params.Env, &params.Sandbox); err == nil {
+		r, err = p.Client.Check(ctx, params)
+	}
+	return r, err
 }
 
 // Inspect implements runloop.Port.
-func (p Port) Inspect(ctx context.Context, params bridge.InspectParams) (bridge.InspectResult, error) {
-	params.Env = settings.RevealedSecrets(params.Env, p.Options.Env)
-	return p.Client.Inspect(ctx, params)
+func (p Port) Inspect(ctx context.Context, params bridge.InspectParams) (r bridge.InspectResult, err error) {
+	if err = p.adapt(bridge.AgentRef{}, &params.Env, &params.Sandbox); err == nil {
+		r, err = p.Client.Inspect(ctx, params)
+	}
+	return r, err
 }
 
 // traceparent is the environment variable that names the parent span of a process's spans.
@@ -463,7 +477,7 @@ type Halter struct {
 	Log       *slog.Logger
 
 	turn      sync.Mutex                    // one halt at a time
-	bridgePID atomic.Int64                  // of the current bridge
+	bridgePID atomic.Int64                  // of the current bridge of this machine
 	ended     atomic.Pointer[bridge.Client] // the bridge that the last halt ended
 	before    atomic.Int64                  // the run's Halts when that halt began
 }
@@ -474,9 +488,6 @@ type HaltedElsewhere interface {
 	Agents() []string         // agents that have a process, as far as the run knows
 	Lost() []string           // agents on lost hosts that may still have a process
 }
-
-// BridgeStarted stores the PID of the bridge on this machine.
-func (h *Halter) BridgeStarted(pid int) { h.bridgePID.Store(int64(pid)) }
 
 // Ended reports whether a halt ended this bridge of this machine.
 func (h *Halter) Ended(c *bridge.Client) bool { return h.ended.Load() == c }

@@ -50,13 +50,6 @@ import (
 // ProcessCommand is the subcommand of a run's process, which has no terminal.
 const ProcessCommand = "host"
 
-// ProcessSpec is what a host process reads from stdin: the run to play. It is not an argument, because every user can
-// read arguments, and an environment variable for the agents may have a secret.
-type ProcessSpec struct {
-	Choices settings.Choices
-	Given   map[string]bool
-}
-
 // Ready is the line with which a host process answers: clients can connect, or the reason why it does not play.
 type Ready struct {
 	Run     string        `json:"run,omitempty"`
@@ -83,10 +76,10 @@ func (p *Process) End() {
 }
 
 // StartProcess starts a host process and waits until clients can connect to it. The error is the reason why no run is
-// played. If ctx ends, Start kills the process.
+// played. If ctx ends, Start kills the process. The choices are no argument, because every user can read arguments, and
+// an environment variable for the agents may have a secret.
 func StartProcess(ctx context.Context, c settings.Choices) (*Process, error) {
-	spec := ProcessSpec{Choices: c, Given: c.Given}
-	raw, err := json.Marshal(spec)
+	raw, err := json.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("describe the run: %w", err)
 	}
@@ -778,12 +771,10 @@ func (e hostEnv) host(*cli.Context) (err error) {
 	if term.IsTerminal(int(os.Stdin.Fd())) {
 		return command.Usagef("arbiter host is started by arbiter itself: use arbiter, or arbiter attach for a live run")
 	}
-	var spec ProcessSpec
-	if err := json.NewDecoder(e.Stdin).Decode(&spec); err != nil {
+	var c settings.Choices
+	if err := json.NewDecoder(e.Stdin).Decode(&c); err != nil {
 		return command.Usagef("arbiter host is started by arbiter itself: its stdin is not a description of a run (%v)", err)
 	}
-	c := spec.Choices
-	c.Given = spec.Given
 	if c.Policy, err = settings.CheckRules(c.Options); err != nil {
 		return e.notReady(err)
 	}
@@ -884,7 +875,7 @@ func (e hostEnv) printEnd(r *hostedRun, s *supervisor.State, unfinished []string
 	}
 	e.printReports(r)
 	if r.stage != nil {
-		for _, p := range r.stage.Problems() {
+		for _, p := range r.stage.Server.Problems() {
 			fmt.Fprintln(e.Stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
 		}
 	}
@@ -909,11 +900,7 @@ func (e hostEnv) printSessions(s *supervisor.State) {
 	if last, ok := s.Last(); ok {
 		line.Last = last.SessionID
 	}
-	raw, err := json.Marshal(line)
-	if err != nil {
-		return // cannot happen: two strings and a number
-	}
-	fmt.Fprintln(e.Stderr, string(raw))
+	_ = json.NewEncoder(e.Stderr).Encode(line) // as other lines for stderr, it may be lost
 }
 
 // notice collects what the human should know before the run continues.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -294,18 +295,10 @@ func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) e
 			}
 			return o.Sandbox
 		}}
-	begin := func() (*runstore.Files, error) { return r.files.open(ctx, isolation, true) }
-	if r.choices.Sandbox.Mode == settings.SandboxOff { // otherwise it is known only after the bridge has started
-		type opened struct {
-			files *runstore.Files
-			err   error
-		}
-		taken := make(chan opened, 1)
-		go func() {
-			files, err := r.files.open(ctx, isolation, false)
-			taken <- opened{files, err}
-		}()
-		begin = func() (*runstore.Files, error) { o := <-taken; return o.files, o.err }
+	confined := r.choices.Sandbox.Mode != settings.SandboxOff
+	begin := sync.OnceValues(func() (*runstore.Files, error) { return r.files.open(ctx, isolation, confined) })
+	if !confined { // otherwise it is known only after the bridge has started
+		go begin() // the returned function waits for it
 	}
 	return func(loop *runloop.Loop) error {
 		files, err := begin()

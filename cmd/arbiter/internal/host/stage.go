@@ -25,7 +25,7 @@ import (
 // Stage is the environment of a rehearsal: a scripted model on loopback, a scratch workspace, a private home
 // directory, and environment variables without any of the user's settings.
 type Stage struct {
-	Server *rehearsal.Server
+	Server *rehearsal.Server // it knows where the play deviates from its script
 	Env    []string
 	Claude bridge.ClaudeSpec
 	log    *slog.Logger
@@ -60,11 +60,10 @@ func ReadScenario(c settings.Choices) (*rehearsal.Scenario, error) {
 func SetStage(
 	c *settings.Choices, script *rehearsal.Scenario, home, task string, log *slog.Logger,
 ) (*Stage, error) {
-	st := &Stage{log: log}
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return nil, command.Environmentf("private home: %v", err)
 	}
-	if !c.Resume {
+	if !c.Resume { // else it has its workspace, and the rules of the script
 		dir, err := command.MakeScratch("", command.ScratchRehearsal, filepath.Dir(home))
 		if err == nil {
 			c.Options.CWD = filepath.Join(dir, "workspace")
@@ -73,62 +72,52 @@ func SetStage(
 		if err == nil {
 			err = layOut(c.Options.CWD, script.Files)
 		}
-		if err == nil && len(script.Files) > 0 {
-			st.commitFiles(c.Options.CWD, home)
-		}
 		if err != nil {
 			return nil, command.Environmentf("cannot make a scratch workspace in %s: %v; set TMPDIR to a directory that "+
 				"you may write to", os.TempDir(), command.WithoutPath(err))
 		}
-	} else if _, err := os.Stat(filepath.Join(c.Options.CWD, ".git")); err == nil {
-		st.Repository = true
+		if len(script.Files) > 0 {
+			commitFiles(c.Options.CWD, home, log)
+		}
+		c.Options.Scenario, c.Options.Script = script.Name, c.Scenario
+		if strings.ContainsAny(c.Scenario, "/.") {
+			if c.Options.Script, err = filepath.Abs(c.Scenario); err != nil {
+				return nil, command.Usagef("--scenario: %v", err)
+			}
+		}
+		c.Options.Allow = append(c.Options.Allow, script.Allow...)
 	}
 	vars := map[string]string{}
 	if _, ok := script.Vars["task"]; ok && task != "" {
 		vars["task"] = task
 	}
-	var err error
-	st.Server, err = rehearsal.Start(script, rehearsal.Options{Logger: log, Vars: vars, Watched: !c.JSON})
+	player, err := findPlayer(c)
 	if err != nil {
-		st.Close()
-		return nil, command.Environmentf("rehearsal: %v", err)
-	}
-	if st.Claude, err = findPlayer(c); err != nil {
-		st.Close()
 		return nil, err
 	}
-	st.Env = StageEnviron(home, st.Server)
-	if err := skipFirstStart(home, st.Server.Key()); err != nil {
-		st.Close()
-		return nil, command.Environmentf("private home: %v", err)
+	st, err := openStage(script, player, home, rehearsal.Options{Logger: log, Vars: vars, Watched: !c.JSON})
+	if err != nil {
+		return nil, command.Environmentf("rehearsal: %v", err)
 	}
+	_, none := os.Stat(filepath.Join(c.Options.CWD, ".git"))
+	st.log, st.Repository = log, none == nil
 	c.Policy.CWD, c.Policy.Home = c.Options.CWD, home
-	if c.Resume {
-		return st, nil // the run has the rules of the script already
-	}
-	c.Options.Scenario, c.Options.Script = script.Name, c.Scenario
-	if strings.ContainsAny(c.Scenario, "/.") {
-		if c.Options.Script, err = filepath.Abs(c.Scenario); err != nil {
-			st.Close()
-			return nil, command.Usagef("--scenario: %v", err)
-		}
-	}
-	c.Options.Allow = append(c.Options.Allow, script.Allow...)
 	return st, nil
 }
 
-// emptyStage makes a stage without a workspace, on which one CLI plays a script. home is the private home directory.
+// openStage makes a stage without a workspace, on which one CLI plays a script. home is the private home directory.
 // The caller closes the stage.
-func emptyStage(script *rehearsal.Scenario, claude bridge.ClaudeSpec, home string) (*Stage, error) {
-	st := &Stage{Claude: claude, log: slog.New(slog.DiscardHandler)}
-	var err error
-	if st.Server, err = rehearsal.Start(script, rehearsal.Options{}); err != nil {
+func openStage(
+	script *rehearsal.Scenario, claude bridge.ClaudeSpec, home string, o rehearsal.Options,
+) (st *Stage, err error) {
+	st = &Stage{Claude: claude, log: slog.New(slog.DiscardHandler)}
+	if st.Server, err = rehearsal.Start(script, o); err != nil {
 		return nil, err
 	}
 	st.Env = StageEnviron(home, st.Server)
 	if err := skipFirstStart(home, st.Server.Key()); err != nil {
 		st.Close()
-		return nil, err
+		return nil, fmt.Errorf("private home: %w", err)
 	}
 	return st, nil
 }
@@ -149,18 +138,18 @@ func layOut(dir string, files map[string]string) error {
 
 // commitFiles makes the workspace a Git repository with one commit. Without Git there is no base for changes, and
 // the run reports that.
-func (st *Stage) commitFiles(dir, home string) {
+func commitFiles(dir, home string, log *slog.Logger) {
 	r := git.Runner{Dir: dir, Env: git.Environ([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"),
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=rehearsal", "GIT_AUTHOR_EMAIL=rehearsal@localhost",
 		"GIT_COMMITTER_NAME=rehearsal", "GIT_COMMITTER_EMAIL=rehearsal@localhost"})}
 	for _, args := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "--all"},
 		{"commit", "--quiet", "--message", "The files of the scenario"}} {
 		if _, err := r.Write(context.Background(), args...); err != nil {
-			st.log.Info("no repository for the rehearsal", "error", err)
+			log.Info("no repository for the rehearsal", "error", err)
+			_ = os.RemoveAll(filepath.Join(dir, ".git")) // it may have no commit
 			return
 		}
 	}
-	st.Repository = true
 }
 
 // loadScenario loads a built-in scenario by name, or a file.
@@ -226,14 +215,6 @@ func skipFirstStart(home, key string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	text, err := json.Marshal(map[string]any{
-		"hasCompletedOnboarding": true,
-		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]},
-			"rejected": []string{}},
-	})
-	if err != nil {
-		return err
-	}
 	f, err := os.OpenFile(filepath.Join(dir, ".claude.json"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if os.IsExist(err) {
 		return nil
@@ -241,7 +222,11 @@ func skipFirstStart(home, key string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
+	err = json.NewEncoder(f).Encode(map[string]any{
+		"hasCompletedOnboarding": true,
+		"customApiKeyResponses": map[string]any{"approved": []string{key[max(0, len(key)-20):]},
+			"rejected": []string{}},
+	})
 	return errors.Join(err, f.Close())
 }
 
@@ -252,9 +237,6 @@ func CacheHome() string {
 	}
 	return os.TempDir()
 }
-
-// Problems returns the places where the play deviated from its script.
-func (s *Stage) Problems() []string { return s.Server.Problems() }
 
 // Close stops the scripted model. The workspace remains, because the person wants to see it; the private home
 // directory remains with the run.

@@ -93,9 +93,6 @@ func NewExporter(s TelemetrySettings, t TelemetryTrace, failed func(error)) *Exp
 	return e
 }
 
-// Trace returns the trace that the spans belong to.
-func (e *Exporter) Trace() TelemetryTrace { return e.trace }
-
 // Add processes an event of the run that happened at a time. It does no I/O.
 func (e *Exporter) Add(at time.Time, event contract.Event) {
 	if e == nil {

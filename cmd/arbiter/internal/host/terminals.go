@@ -37,7 +37,7 @@ type Terminals struct {
 type Claim struct {
 	who   string
 	since time.Time
-	term  string
+	term  string // TERM of the terminal; it may be empty
 	feed  *control.Feed
 
 	mu     sync.Mutex
@@ -101,9 +101,6 @@ func (h *Claim) Size() control.Size {
 	defer h.mu.Unlock()
 	return h.size
 }
-
-// Term returns the TERM of that terminal; it may be empty.
-func (h *Claim) Term() string { return h.term }
 
 // Take reads the output of the terminal.
 func (h *Claim) Take(ctx context.Context, p []byte) (int, error) { return h.feed.Take(ctx, p) }

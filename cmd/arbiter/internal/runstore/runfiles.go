@@ -70,8 +70,8 @@ type FarFiles interface {
 
 // Brought is the work of an agent on another host after it was fetched.
 type Brought struct {
-	runconfig.Worktree
-	Head, Tree string // of its branch
+	workspace.Worktree        // also with an error, as far as it is known here
+	Head, Tree         string // of its branch
 }
 
 // Reach sets the connection to other hosts. Without it, all agents work here. Call it before the files are used.
@@ -79,17 +79,6 @@ func (f *Files) Reach(far FarFiles) { f.far = far }
 
 // isFar reports whether an agent works on another host.
 func (f *Files) isFar(agent string) bool { return f.far != nil && f.far.IsRemote(agent) }
-
-// bring fetches the work of an agent.
-func (f *Files) bring(ctx context.Context, agent, message string) (w workspace.Worktree, head, tree string, err error) {
-	n, err := number(agent)
-	if err != nil {
-		return w, "", "", err
-	}
-	b, err := f.far.Bring(ctx, f.repo, agent, message)
-	return workspace.Worktree{Orchestrator: n, Branch: b.Branch, Base: b.Base, Kind: workspace.WorktreeKind(b.Isolation)},
-		b.Head, b.Tree, err
-}
 
 // prepareFar creates the directory of an agent on its host.
 func (f *Files) prepareFar(ctx context.Context, p runconfig.Place) (runconfig.Worktree, error) {
@@ -109,15 +98,15 @@ func (f *Files) prepareFar(ctx context.Context, p runconfig.Place) (runconfig.Wo
 
 // recordFar records the files of an agent on another host: it fetches what the agent has done so far.
 func (f *Files) recordFar(ctx context.Context, e input.ChangeRecord, taken *input.ChangeRecorded) error {
-	w, head, tree, err := f.bring(ctx, e.Own, "Work of "+e.Own)
+	b, err := f.far.Bring(ctx, f.repo, e.Own, "Work of "+e.Own)
 	if err != nil {
 		return err
 	}
-	taken.Commit, taken.Tree = head, tree
-	if err := f.keep(ctx, e.Keep, head); err != nil {
+	taken.Commit, taken.Tree = b.Head, b.Tree
+	if err := f.keep(ctx, e.Keep, b.Head); err != nil {
 		return err
 	}
-	return f.compare(ctx, f.known(ctx, e.Last, w.Base), f.known(ctx, e.Since, w.Base), nil, taken)
+	return f.compare(ctx, f.known(ctx, e.Last, b.Base), f.known(ctx, e.Since, b.Base), nil, taken)
 }
 
 // handOverTimeout is how long a successor waits for the last work of its predecessor, if the predecessor's host does
@@ -129,33 +118,33 @@ const handOverTimeout = 30 * time.Second
 func (f *Files) handedOverFar(ctx context.Context, agent string) (commit, base string, err error) {
 	soon, cancel := context.WithTimeout(ctx, handOverTimeout)
 	defer cancel()
-	w, head, _, err := f.bring(soon, agent, "Unfinished work of "+agent)
-	if err == nil || w.Branch == "" || ctx.Err() != nil {
-		return head, w.Base, err
+	b, err := f.far.Bring(soon, f.repo, agent, "Unfinished work of "+agent)
+	if err == nil || b.Branch == "" || ctx.Err() != nil {
+		return b.Head, b.Base, err
 	}
-	last, err := f.repo.Commit(ctx, "refs/heads/"+w.Branch)
+	last, err := f.repo.Commit(ctx, "refs/heads/"+b.Branch)
 	if err == nil && last.ID == "" {
-		return w.Base, w.Base, nil // nothing was fetched yet
+		return b.Base, b.Base, nil // nothing was fetched yet
 	}
-	return last.ID, w.Base, err
+	return last.ID, b.Base, err
 }
 
 // RemoveFar removes the directory of an agent on another host after the end of a run, if the run has all of its
 // work. Otherwise the directory is kept, and text says so. where describes its place.
 func (f *Files) RemoveFar(ctx context.Context, agent, where string) (text string) {
-	w, head, _, err := f.bring(ctx, agent, "Unfinished work of "+agent)
+	b, err := f.far.Bring(ctx, f.repo, agent, "Unfinished work of "+agent)
 	has := false
 	if err == nil {
-		has, err = f.has(ctx, w, head)
+		has, err = f.has(ctx, b.Worktree, b.Head)
 	}
 	if err == nil && has {
-		err = f.far.Remove(ctx, f.repo, agent, head)
+		err = f.far.Remove(ctx, f.repo, agent, b.Head)
 	}
 	switch {
 	case err != nil:
 		return fmt.Sprintf("the directory of %s was left %s: %v", agent, where, err)
 	case !has:
-		return fmt.Sprintf("the work of %s was not merged: it is on branch %s, and %s", agent, w.Branch, where)
+		return fmt.Sprintf("the work of %s was not merged: it is on branch %s, and %s", agent, b.Branch, where)
 	}
 	return ""
 }
@@ -310,11 +299,11 @@ func (f *Files) merge(ctx context.Context, e input.IsolationMerge) (input.Isolat
 // mergeFar fetches the work of an agent on another host, and merges it. On a conflict it pushes the commit that the
 // agent has to merge.
 func (f *Files) mergeFar(ctx context.Context, agent string) (input.IsolationMerged, error) {
-	w, head, _, err := f.bring(ctx, agent, "Work of "+agent)
+	b, err := f.far.Bring(ctx, f.repo, agent, "Work of "+agent)
 	if err != nil {
 		return input.IsolationMerged{}, err
 	}
-	m, err := f.into(ctx, w, agent, head)
+	m, err := f.into(ctx, b.Worktree, agent, b.Head)
 	if err == nil && m.Status == input.StatusConflict {
 		err = f.far.Give(ctx, f.repo, agent, m.Head)
 	}
@@ -463,8 +452,8 @@ func (f *Files) apply(ctx context.Context, from, to string) error {
 	return err
 }
 
-// number returns the number of an Orchestrator from its id.
-func number(agent string) (int, error) {
+// Orchestrator returns the number of an Orchestrator from its id.
+func Orchestrator(agent string) (int, error) {
 	var n int
 	_, err := fmt.Sscanf(agent, "orch-%d", &n)
 	if err != nil || agent != fmt.Sprintf("orch-%d", n) {
@@ -475,7 +464,7 @@ func number(agent string) (int, error) {
 
 // find returns the directory of an agent; Dir is empty if the agent has none.
 func (f *Files) find(agent string) (*workspace.Worktrees, workspace.Worktree, error) {
-	n, err := number(agent)
+	n, err := Orchestrator(agent)
 	if err != nil {
 		return nil, workspace.Worktree{}, err
 	}

@@ -264,6 +264,17 @@ func (r *Runs) Dial(ctx context.Context, info journal.Info, within time.Duration
 	return control.Dial(ctx, r.SocketOf(info.Run, control.SocketName), say)
 }
 
+// Send sends a command to the process that plays a run, and waits until it is accepted or rejected.
+func Send(
+	ctx context.Context, client *control.Client, body contract.CommandBody,
+) (control.CommandResult, error) {
+	line, err := contract.MarshalCommand(contract.Command{Body: body})
+	if err != nil {
+		return control.CommandResult{}, err
+	}
+	return client.Command(ctx, line)
+}
+
 // notConnected explains why a connection failed. If the run ends within AnswerTime, that is the reason.
 func (r *Runs) notConnected(ctx context.Context, info journal.Info, err error) error {
 	var refused *control.Refusal

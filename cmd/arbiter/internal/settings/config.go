@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -230,31 +229,13 @@ func givenOrigins(c *cli.Context) origins {
 		}
 		o[s.Name] = "--" + s.Name
 		for _, variable := range EnvName(s) {
-			if text := os.Getenv(variable); text != "" && s.holds(c, text) {
+			text := os.Getenv(variable)
+			if value, err := s.Parse(text); text != "" && err == nil && value == c.Value(s.Name) {
 				o[s.Name] = "$" + variable
 			}
 		}
 	}
 	return o
-}
-
-// holds reports whether the value of a setting equals a text.
-func (s Setting) holds(c *cli.Context, text string) bool {
-	switch s.Kind {
-	case kindInt:
-		n, err := strconv.Atoi(text)
-		return err == nil && n == c.Int(s.Name)
-	case kindNumber:
-		n, err := strconv.ParseFloat(text, 64)
-		return err == nil && n == c.Float64(s.Name)
-	case KindDuration:
-		d, err := time.ParseDuration(text)
-		return err == nil && d == c.Duration(s.Name)
-	case KindBool:
-		b, err := strconv.ParseBool(text)
-		return err == nil && b == c.Bool(s.Name)
-	}
-	return c.String(s.Name) == text
 }
 
 // placed returns an error about a wrong value with the place of that value, instead of a flag that was not given.

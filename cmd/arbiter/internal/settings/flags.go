@@ -2,6 +2,7 @@ package settings
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ type Setting struct {
 	Kind    kind
 	usage   string // with the placeholder in backquotes, see [manual]; none for a switch
 	Value   any    // default
-	Env     string // besides ARBITER_<NAME>; "-" for none
+	Env     string // "-": there is no variable ARBITER_<NAME>
 	Flagged bool   // on the command line only, never from a file
 	once    bool   // giving it twice is an error; for other flags the last one counts
 	Group   string // heading in the help
@@ -56,211 +57,221 @@ type Setting struct {
 
 var Table = slices.Concat(
 	group("The run",
-		Setting{Name: "task", Kind: KindText, usage: "the task as `TEXT`; - reads it from stdin, which then cannot answer " +
-			"questions", Flagged: true, once: true, Env: "-"},
-		Setting{Name: "task-from", Kind: KindText, usage: "read `ISSUE` (number or address) with gh as the task, as a " +
-			"report from outside", Flagged: true, once: true, Env: "-"},
-		Setting{Name: "cwd", Kind: KindText, usage: "the workspace `DIR` (default: the current directory)", Flagged: true,
-			Env: "-"},
-		Setting{Name: "json", Kind: KindBool, usage: "for scripts: JSON events on stdout, JSON commands on " +
-			"stdin", Flagged: true, Env: "-"},
-		Setting{Name: "plain", Kind: KindBool, usage: "lines of text instead of a screen, for screen readers and " +
-			"simple terminals", Flagged: true, Env: "-"},
-		Setting{Name: "detach", Kind: KindBool, usage: "start the run, print its id, and leave it running",
-			Flagged: true, Env: "-"},
-		Setting{Name: "no-input", Kind: KindBool, usage: "run without a human: do not read stdin", Flagged: true, Env: "-"},
-		Setting{Name: "resume", Kind: KindBool, usage: "resume the latest run of this directory, whatever ended it",
-			Flagged: true, Env: "-"},
-		Setting{Name: "session", Kind: KindText, usage: "the `RUN` to resume, by its id or the first characters; " +
-			"implies --resume", Flagged: true, Env: "-"},
-		Setting{Name: "resume-or-begin", Kind: KindBool, usage: "for jobs that start again: resume the latest run of " +
-			"this directory, or begin one; needs --json", Flagged: true, Env: "-"},
-		Setting{Name: "share-workspace", Kind: KindBool, usage: "start even if another run works in this directory",
-			Flagged: true, Env: "-"},
+		text("task", "", "the task as `TEXT`; - reads it from stdin, which then cannot answer "+
+			"questions").onLine().justOnce(),
+		text("task-from", "", "read `ISSUE` (number or address) with gh as the task, as a report from "+
+			"outside").onLine().justOnce(),
+		text("cwd", "", "the workspace `DIR` (default: the current directory)").onLine(),
+		toggle("json", "for scripts: JSON events on stdout, JSON commands on stdin").onLine(),
+		toggle("plain", "lines of text instead of a screen, for screen readers and simple terminals").onLine(),
+		toggle("detach", "start the run, print its id, and leave it running").onLine(),
+		toggle("no-input", "run without a human: do not read stdin").onLine(),
+		toggle("resume", "resume the latest run of this directory, whatever ended it").onLine(),
+		text("session", "", "the `RUN` to resume, by its id or the first characters; implies --resume").onLine(),
+		toggle("resume-or-begin", "for jobs that start again: resume the latest run of this directory, or begin one; "+
+			"needs --json").onLine(),
+		toggle("share-workspace", "start even if another run works in this directory").onLine(),
 	),
 	group("Claude",
-		Setting{Name: "claude", Kind: KindText, usage: "`PATH` of the claude program (default: claude on PATH)"},
-		Setting{Name: "model", Kind: KindText, usage: "`MODEL` of every agent, such as opus or a full id (default: Claude " +
-			"Code's)"},
-		Setting{Name: "arbiter-model", Kind: KindText, usage: "`MODEL` of the Arbiter (default: that of --model)"},
-		Setting{Name: "env", Kind: KindList, usage: "environment variable for the agents, as `NAME=VALUE`"},
-		Setting{Name: "arbiter-env", Kind: KindList, usage: "environment variable for the Arbiter and the decider " +
-			"only, as `NAME=VALUE`, such as those of a gateway, Bedrock or Vertex; it comes before --env"},
+		text("claude", "", "`PATH` of the claude program (default: claude on PATH)"),
+		text("model", "", "`MODEL` of every agent, such as opus or a full id (default: Claude Code's)"),
+		text("arbiter-model", "", "`MODEL` of the Arbiter (default: that of --model)"),
+		list("env", "environment variable for the agents, as `NAME=VALUE`"),
+		list("arbiter-env", "environment variable for the Arbiter and the decider only, as `NAME=VALUE`, such as "+
+			"those of a gateway, Bedrock or Vertex; it comes before --env"),
 	),
 	group("Who decides",
-		Setting{Name: "decider", Kind: KindText, Value: runconfig.DeciderSession, usage: Choice(deciders...) + "who " +
-			"decides which agent works next and what follows. session: the Arbiter itself; stateless: a model that sees " +
-			"only the input; hybrid: rules for clear cases, else stateless; rules: rules only"},
-		Setting{Name: "decider-model", Kind: KindText, usage: "`MODEL` of a stateless or hybrid decider (default: a " +
-			"small one of the provider: haiku, " + decider.AnthropicModel + " or " + decider.OpenAIModel + ")"},
-		Setting{Name: "decider-provider", Kind: KindText, Value: runconfig.ProviderClaude,
-			usage: Choice(Providers...) + "whom a stateless or hybrid decider asks. claude: Claude Code; openai: a " +
-				"server of Chat Completions, also a local one; anthropic: a server of Messages. With a server, --decider is " +
-				"stateless unless it is named"},
-		Setting{Name: "decider-base-url", Kind: KindText, usage: "`URL` of the provider's server, such as " +
-			"http://127.0.0.1:11434/v1 (default: api.openai.com or api.anthropic.com)"},
-		Setting{Name: "decider-key-env", Kind: KindText, usage: "`NAME` of the environment variable that holds the " +
-			"provider's API key (default: OPENAI_API_KEY or ANTHROPIC_API_KEY; with --decider-base-url, no key is " +
-			"sent unless this is named)"},
-		Setting{Name: "decider-max-tokens", Kind: kindInt, Value: 0, usage: fmt.Sprintf("upper limit of one answer of "+
-			"the decider in `TOKENS` (0: %d, or Claude Code's own)", decider.DefaultMaxTokens)},
-		Setting{Name: "decider-temperature", Kind: kindNumber, usage: "`TEMPERATURE` of the decider's model, with " +
-			"openai or anthropic (default: the model's own)"},
-		Setting{Name: "decider-effort", Kind: KindText, usage: Choice(efforts...) +
-			"effort of the decider's model (default: the model's own)"},
-		Setting{Name: "decider-timeout", Kind: KindDuration, Value: runconfig.DefaultDeciderTimeout,
-			usage: "time limit for one answer of the decider"},
-		Setting{Name: "decision-cache", Kind: KindBool, usage: "reuse a decider's answer to the same input, also from " +
-			"other runs"},
+		text("decider", runconfig.DeciderSession, Choice(deciders...)+"who decides which agent works next and what "+
+			"follows. session: the Arbiter itself; stateless: a model that sees only the input; hybrid: rules for "+
+			"clear cases, else stateless; rules: rules only"),
+		text("decider-model", "", "`MODEL` of a stateless or hybrid decider (default: a small one of the provider: "+
+			"haiku, "+decider.AnthropicModel+" or "+decider.OpenAIModel+")"),
+		text("decider-provider", runconfig.ProviderClaude, Choice(Providers...)+"whom a stateless or hybrid decider "+
+			"asks. claude: Claude Code; openai: a server of Chat Completions, also a local one; anthropic: a server "+
+			"of Messages. With a server, --decider is stateless unless it is named"),
+		text("decider-base-url", "", "`URL` of the provider's server, such as http://127.0.0.1:11434/v1 (default: "+
+			"api.openai.com or api.anthropic.com)"),
+		text("decider-key-env", "", "`NAME` of the environment variable that holds the provider's API key (default: "+
+			"OPENAI_API_KEY or ANTHROPIC_API_KEY; with --decider-base-url, no key is sent unless this is named)"),
+		integer("decider-max-tokens", 0, fmt.Sprintf("upper limit of one answer of the decider in `TOKENS` (0: %d, or "+
+			"Claude Code's own)", decider.DefaultMaxTokens)),
+		number("decider-temperature", nil, "`TEMPERATURE` of the decider's model, with openai or anthropic (default: "+
+			"the model's own)"),
+		text("decider-effort", "", Choice(efforts...)+"effort of the decider's model (default: the model's own)"),
+		duration("decider-timeout", runconfig.DefaultDeciderTimeout, "time limit for one answer of the decider"),
+		toggle("decision-cache", "reuse a decider's answer to the same input, also from other runs"),
 	),
 	group("Permissions",
-		Setting{Name: "permissions", Kind: KindText, Value: "ask",
-			usage: Choice("ask", "rules", "accept-edits", "allow-all") + "what happens to a tool call that no rule " +
-				"covers. ask: you are asked; rules: it is denied; accept-edits: like ask, but edits in the workspace are " +
-				"allowed; allow-all: it is allowed (needs --i-accept-the-risk)"},
-		Setting{Name: "i-accept-the-risk", Kind: KindBool, usage: "confirm --permissions allow-all", Flagged: true, Env: "-"},
-		Setting{Name: "allow", Kind: KindList, usage: "allow what `RULE` covers, such as 'Bash(git *)' or Edit"},
-		Setting{Name: "ask", Kind: KindList, usage: "always ask about what `RULE` covers, even if Claude's settings or " +
-			"--allow allow it"},
-		Setting{Name: "deny", Kind: KindList, usage: "always deny what `RULE` covers"},
-		Setting{Name: "permission-wait", Kind: KindDuration, Value: time.Duration(0),
-			usage: "deny a permission request that nobody answers within this time (0: it waits for you)"},
+		text("permissions", "ask", Choice("ask", "rules", "accept-edits", "allow-all")+"what happens to a tool call "+
+			"that no rule covers. ask: you are asked; rules: it is denied; accept-edits: like ask, but edits in the "+
+			"workspace are allowed; allow-all: it is allowed (needs --i-accept-the-risk)"),
+		toggle("i-accept-the-risk", "confirm --permissions allow-all").onLine(),
+		list("allow", "allow what `RULE` covers, such as 'Bash(git *)' or Edit"),
+		list("ask", "always ask about what `RULE` covers, even if Claude's settings or --allow allow it"),
+		list("deny", "always deny what `RULE` covers"),
+		duration("permission-wait", 0, "deny a permission request that nobody answers within this time (0: it waits "+
+			"for you)"),
 	),
 	group("Sandbox and trust",
-		Setting{Name: "sandbox", Kind: KindText, Value: sandboxAuto, usage: Choice(SandboxOff, sandboxAuto, SandboxOn) +
-			"run agents in bubblewrap (Linux): they write to the workspace only, and read no credentials. If it fails " +
-			"its test, on refuses to run; auto runs without it, and reports unsandboxed"},
-		Setting{Name: "network", Kind: KindText, Value: bridge.NetworkProxy, usage: Choice(networks...) + "what " +
-			"sandboxed agents can reach. proxy: the API, the hosts of --allow-host, and what you permit; none: the API; " +
-			"open: all that this computer reaches"},
-		Setting{Name: "allow-host", Kind: KindList, usage: "`HOST` that sandboxed agents can reach, such as " +
-			"packages.example.com, '*.example.com', example.com:8443, or 127.0.0.1:5432 of this computer"},
-		Setting{Name: "sandbox-write", Kind: KindList, usage: "additional `PATH` that sandboxed agents may write to, such " +
-			"as ~/.cache/go-build"},
-		Setting{Name: "sandbox-hide", Kind: KindList, usage: "`PATH` that sandboxed agents cannot see"},
-		Setting{Name: "pid-namespace", Kind: KindText, Value: string(proctree.ModeAuto),
-			usage: Choice(string(proctree.ModeAuto), string(proctree.ModeAlways), string(proctree.ModeNever)) + "run " +
-				"agents in their own PID namespace (Linux), so that none outlives arbiter. auto: if that needs no user " +
-				"namespace, in which sudo does not work"},
-		Setting{Name: "trust", Kind: KindBool, usage: "load this workspace's own settings, hooks, agents, CLAUDE.md and " +
-			".arbiter (configuration, agents, prompts)", Flagged: true, Env: "-"},
+		text("sandbox", sandboxAuto, Choice(SandboxOff, sandboxAuto, SandboxOn)+"run agents in bubblewrap (Linux): "+
+			"they write to the workspace only, and read no credentials. If it fails its test, on refuses to run; auto "+
+			"runs without it, and reports unsandboxed"),
+		text("network", bridge.NetworkProxy, Choice(networks...)+"what sandboxed agents can reach. proxy: the API, "+
+			"the hosts of --allow-host, and what you permit; none: the API; open: all that this computer reaches"),
+		list("allow-host", "`HOST` that sandboxed agents can reach, such as packages.example.com, '*.example.com', "+
+			"example.com:8443, or 127.0.0.1:5432 of this computer"),
+		list("sandbox-write", "additional `PATH` that sandboxed agents may write to, such as ~/.cache/go-build"),
+		list("sandbox-hide", "`PATH` that sandboxed agents cannot see"),
+		text("pid-namespace", string(proctree.ModeAuto),
+			Choice(string(proctree.ModeAuto), string(proctree.ModeAlways), string(proctree.ModeNever))+"run agents in "+
+				"their own PID namespace (Linux), so that none outlives arbiter. auto: if that needs no user namespace, "+
+				"in which sudo does not work"),
+		toggle("trust", "load this workspace's own settings, hooks, agents, CLAUDE.md and .arbiter (configuration, "+
+			"agents, prompts)").onLine(),
 	),
 	group("Limits",
-		Setting{Name: "max-cost", Kind: kindNumber, Value: 0.0, usage: "cost limit of the whole run in US `DOLLARS` (0: no " +
-			"limit)"},
-		Setting{Name: "max-cost-per-agent", Kind: kindNumber, Value: 0.0,
-			usage: "cost limit of one Orchestrator in US `DOLLARS`; then it must hand off (0: no limit)"},
-		Setting{Name: "fuse", Kind: kindNumber, Value: 0.0, usage: "what one summons may cost in US `DOLLARS`: at 80 % the " +
-			"Orchestrator must hand off, at 100 % it is parked (0: a quarter of what is left of --max-cost)"},
-		Setting{Name: "max-cost-per-day", Kind: kindNumber, Value: 0.0,
-			usage: "cost limit of all runs of a day in US `DOLLARS`, without rehearsals (0: no limit)"},
-		Setting{Name: "quota-reserve", Kind: kindNumber, Value: 0.0,
-			usage: "leave `PERCENT` of each usage window of your plan: wait for its reset instead (0: use all)"},
-		Setting{Name: "timeout", Kind: KindDuration, Value: time.Duration(0),
-			usage: "time limit of the whole run, such as 90m (0: no limit)"},
-		Setting{Name: "max-orchestrators", Kind: kindInt, Value: runconfig.DefaultMaxOrchestrators,
-			usage: "how many Orchestrators may run at once"},
-		Setting{Name: "max-iterations", Kind: kindInt, Value: runconfig.DefaultMaxIterations,
-			usage: "how many Orchestrators one task may summon"},
-		Setting{Name: "max-subagents", Kind: kindInt, Value: runconfig.DefaultMaxSubagents,
-			usage: "how many subagents of one Orchestrator may work at once"},
-		Setting{Name: "max-subagents-total", Kind: kindInt, Value: runconfig.DefaultMaxSubagentsTotal,
-			usage: "how many subagents of all agents may start in the whole run"},
-		Setting{Name: "max-subagents-per-hour", Kind: kindInt, Value: runconfig.DefaultMaxSubagentsPerHour,
-			usage: "how many subagents of all agents may start within an hour"},
-		Setting{Name: "max-failures", Kind: kindInt, Value: runconfig.DefaultMaxFailures,
-			usage: "how many executions may fail in a row"},
-		Setting{Name: "max-total-failures", Kind: kindInt, Value: 0, usage: "how many executions of one task may fail in " +
-			"total (0: no limit, or four times --max-failures if only rules decide)"},
-		Setting{Name: "max-exchanges", Kind: kindInt, Value: runconfig.DefaultMaxExchanges,
-			usage: "how many messages agents may exchange without a human"},
+		number("max-cost", 0.0, "cost limit of the whole run in US `DOLLARS` (0: no limit)"),
+		number("max-cost-per-agent", 0.0, "cost limit of one Orchestrator in US `DOLLARS`; then it must hand off (0: "+
+			"no limit)"),
+		number("fuse", 0.0, "what one summons may cost in US `DOLLARS`: at 80 % the Orchestrator must hand off, at "+
+			"100 % it is parked (0: a quarter of what is left of --max-cost)"),
+		number("max-cost-per-day", 0.0, "cost limit of all runs of a day in US `DOLLARS`, without rehearsals (0: no "+
+			"limit)"),
+		number("quota-reserve", 0.0, "leave `PERCENT` of each usage window of your plan: wait for its reset instead "+
+			"(0: use all)"),
+		duration("timeout", 0, "time limit of the whole run, such as 90m (0: no limit)"),
+		integer("max-orchestrators", runconfig.DefaultMaxOrchestrators, "how many Orchestrators may run at once"),
+		integer("max-iterations", runconfig.DefaultMaxIterations, "how many Orchestrators one task may summon"),
+		integer("max-subagents", runconfig.DefaultMaxSubagents, "how many subagents of one Orchestrator may work at "+
+			"once"),
+		integer("max-subagents-total", runconfig.DefaultMaxSubagentsTotal, "how many subagents of all agents may "+
+			"start in the whole run"),
+		integer("max-subagents-per-hour", runconfig.DefaultMaxSubagentsPerHour, "how many subagents of all agents may "+
+			"start within an hour"),
+		integer("max-failures", runconfig.DefaultMaxFailures, "how many executions may fail in a row"),
+		integer("max-total-failures", 0, "how many executions of one task may fail in total (0: no limit, or four "+
+			"times --max-failures if only rules decide)"),
+		integer("max-exchanges", runconfig.DefaultMaxExchanges, "how many messages agents may exchange without a "+
+			"human"),
 	),
 	group("Context windows and hand-offs",
-		Setting{Name: "context-warn", Kind: kindNumber, Value: runconfig.DefaultContextWarn,
-			usage: "warn an agent at `PERCENT` of its effective context window"},
-		Setting{Name: "context-critical", Kind: kindNumber, Value: runconfig.DefaultContextCritical,
-			usage: "tell an agent to hand off at `PERCENT` of its effective context window"},
-		Setting{Name: "context-stop", Kind: kindNumber, Value: runconfig.DefaultContextStop,
-			usage: "let an Orchestrator that was told to hand off only read and commit from `PERCENT` on (0: never)"},
-		Setting{Name: "context-tokens", Kind: kindInt, Value: runconfig.DefaultContextTokens,
-			usage: "upper limit of the effective context window in `TOKENS` (0: the model's own window)"},
-		Setting{Name: "context-tokens-for", Kind: KindList, usage: "--context-tokens for one model, as `MODEL=TOKENS`; the " +
-			"first characters of its name are enough"},
-		Setting{Name: "check-timeout", Kind: KindDuration, Value: runconfig.DefaultCheckTimeout,
-			usage: "time limit for one check of a hand-off document (0: run no checks)"},
+		number("context-warn", runconfig.DefaultContextWarn, "warn an agent at `PERCENT` of its effective context "+
+			"window"),
+		number("context-critical", runconfig.DefaultContextCritical, "tell an agent to hand off at `PERCENT` of its "+
+			"effective context window"),
+		number("context-stop", runconfig.DefaultContextStop, "let an Orchestrator that was told to hand off only read "+
+			"and commit from `PERCENT` on (0: never)"),
+		integer("context-tokens", runconfig.DefaultContextTokens, "upper limit of the effective context window in "+
+			"`TOKENS` (0: the model's own window)"),
+		list("context-tokens-for", "--context-tokens for one model, as `MODEL=TOKENS`; the first characters of its "+
+			"name are enough"),
+		duration("check-timeout", runconfig.DefaultCheckTimeout, "time limit for one check of a hand-off document (0: "+
+			"run no checks)"),
 	),
 	group("Files",
-		Setting{Name: "isolation", Kind: KindText, Value: runconfig.IsolationShared,
-			usage: Choice(runconfig.IsolationShared, runconfig.IsolationWorktree, runconfig.IsolationClone) +
-				"whether Orchestrators share the directory, or each has a Git worktree or clone, merged when its work " +
-				"is done"},
+		text("isolation", runconfig.IsolationShared,
+			Choice(runconfig.IsolationShared, runconfig.IsolationWorktree, runconfig.IsolationClone)+"whether "+
+				"Orchestrators share the directory, or each has a Git worktree or clone, merged when its work is done"),
 	),
 	group("Hosts",
-		Setting{Name: "hosts", Kind: KindText, usage: "where Orchestrators may run: `LIST` of configured hosts, " +
-			"pools and here, separated by commas (default: here; see arbiter hosts)", Flagged: true},
-		Setting{Name: "lease", Kind: KindDuration, Value: runconfig.DefaultLease, usage: "how long agents on a host " +
-			"continue without contact to Arbiter; work moves elsewhere only after that"},
+		text("hosts", "", "where Orchestrators may run: `LIST` of configured hosts, pools and here, separated by "+
+			"commas (default: here; see arbiter hosts)").noFile(),
+		duration("lease", runconfig.DefaultLease, "how long agents on a host continue without contact to Arbiter; "+
+			"work moves elsewhere only after that"),
 	),
 	group("Acceptance",
-		Setting{Name: "accept", Kind: KindList, usage: "a `COMMAND` that must pass on the final files before the task is " +
-			"complete; the Arbiter cannot change it"},
+		list("accept", "a `COMMAND` that must pass on the final files before the task is complete; the Arbiter cannot "+
+			"change it"),
 	),
 	group("Memory",
-		Setting{Name: "memory", Kind: KindText, Value: memoryOn, usage: Choice(memoryOn, MemoryOff) +
-			"whether the Arbiter reads what earlier runs in this directory learned, and keeps what this one learns"},
+		text("memory", memoryOn, Choice(memoryOn, MemoryOff)+"whether the Arbiter reads what earlier runs in this "+
+			"directory learned, and keeps what this one learns"),
 	),
 	group("Watching over agents",
-		Setting{Name: "start-timeout", Kind: KindDuration, Value: bridge.DefaultStartTimeout,
-			usage: "time limit for an agent's process to become ready"},
-		Setting{Name: "max-wait", Kind: KindDuration, Value: runconfig.DefaultMaxWait,
-			usage: "how long to wait for the end of a usage limit or an overload, and without a human for a host out of " +
-				"reach (0: do not wait)"},
-		Setting{Name: "watch-every", Kind: KindDuration, Value: runconfig.DefaultWatchEvery,
-			usage: "how often to check each agent's activity, memory and output files"},
-		Setting{Name: "quiet-after", Kind: KindDuration, Value: runconfig.DefaultQuietAfter,
-			usage: "report a working agent without output, tool progress or API retry for this long (0: never)"},
-		Setting{Name: "max-memory", Kind: kindInt, Value: 0, usage: "restart an agent whose processes use more than `MIB` " +
-			"of memory (0: three quarters of the machine's memory)"},
-		Setting{Name: "max-output", Kind: kindInt, Value: runconfig.DefaultMaxOutput >> 20,
-			usage: "restart an agent whose tasks write more than `MIB` of output files (0: no limit)"},
-		Setting{Name: "max-journal", Kind: kindInt, Value: journal.DefaultMaxBytes >> 20,
-			usage: "end the run when a resume would have to read more than `MIB`: its state, and what happened since " +
-				"that was saved"},
+		duration("start-timeout", bridge.DefaultStartTimeout, "time limit for an agent's process to become ready"),
+		duration("max-wait", runconfig.DefaultMaxWait, "how long to wait for the end of a usage limit or an overload, "+
+			"and without a human for a host out of reach (0: do not wait)"),
+		duration("watch-every", runconfig.DefaultWatchEvery, "how often to check each agent's activity, memory and "+
+			"output files"),
+		duration("quiet-after", runconfig.DefaultQuietAfter, "report a working agent without output, tool progress or "+
+			"API retry for this long (0: never)"),
+		integer("max-memory", 0, "restart an agent whose processes use more than `MIB` of memory (0: three quarters "+
+			"of the machine's memory)"),
+		integer("max-output", runconfig.DefaultMaxOutput>>20, "restart an agent whose tasks write more than `MIB` "+
+			"of output files (0: no limit)"),
+		integer("max-journal", journal.DefaultMaxBytes>>20, "end the run when a resume would have to read more than "+
+			"`MIB`: its state, and what happened since that was saved"),
 	),
 	group("The screen",
-		Setting{Name: "theme", Kind: KindText, Value: render.Auto, usage: Choice(render.ThemeNames()...) +
-			"colours of the screen"},
-		Setting{Name: "ascii", Kind: KindBool, usage: "draw with ASCII characters only (automatic if the locale is not " +
-			"UTF-8)"},
-		Setting{Name: "ritual", Kind: KindText, Value: RitualScene, usage: Choice(RitualFull, RitualScene, RitualOff) +
-			"a title once a day and the agents as figures, the figures alone, or neither"},
-		Setting{Name: "sound", Kind: KindText, Value: SoundOff, usage: Choice(SoundOff, SoundOn) +
-			"a short sound when a run waits for you, and at its end: by afplay, pw-play, paplay, aplay, play or ffplay, " +
-			"else the bell"},
-		Setting{Name: "reduced-motion", Kind: KindBool, usage: "no animation: redraw only what changed"},
-		Setting{Name: "no-mouse", Kind: KindBool, usage: "do not use the mouse"},
-		Setting{Name: "on-hangup", Kind: KindText, Value: "leave",
-			usage: "`leave|stop`: what becomes of the run when the terminal is gone"},
-		Setting{Name: "notify", Kind: KindText, Value: "bell,desktop",
-			usage: "how to notify you when a run waits for you: `WAYS` separated by commas, of bell, " +
-				"desktop (OSC 777, 99 or 9), finished (when a run ends, too), ntfy:URL and webhook:URL " +
-				"(a POST for each thing that waits, and at the end), or off"},
+		text("theme", render.Auto, Choice(render.ThemeNames()...)+"colours of the screen"),
+		toggle("ascii", "draw with ASCII characters only (automatic if the locale is not UTF-8)"),
+		text("ritual", RitualScene, Choice(RitualFull, RitualScene, RitualOff)+"a title once a day and the agents as "+
+			"figures, the figures alone, or neither"),
+		text("sound", SoundOff, Choice(SoundOff, SoundOn)+"a short sound when a run waits for you, and at its end: by "+
+			"afplay, pw-play, paplay, aplay, play or ffplay, else the bell"),
+		toggle("reduced-motion", "no animation: redraw only what changed"),
+		toggle("no-mouse", "do not use the mouse"),
+		text("on-hangup", "leave", "`leave|stop`: what becomes of the run when the terminal is gone"),
+		text("notify", "bell,desktop", "how to notify you when a run waits for you: `WAYS` separated by commas, of "+
+			"bell, desktop (OSC 777, 99 or 9), finished (when a run ends, too), ntfy:URL and webhook:URL (a POST for "+
+			"each thing that waits, and at the end), or off"),
 	),
 	group("Rehearsals",
-		Setting{Name: "rehearse", Kind: KindBool, usage: "run a scripted model in a scratch workspace: no login, no " +
-			"network, no cost", Flagged: true, Env: "-"},
-		Setting{Name: "scenario", Kind: KindText, usage: "the `SCENARIO` to rehearse: a name (see arbiter scenarios) or a " +
-			"file; implies --rehearse", Flagged: true, Env: "-"},
-		Setting{Name: "stand-in", Kind: KindBool, usage: "rehearse with the built-in stand-in instead of claude; implies " +
-			"--rehearse", Flagged: true, Env: "-"},
+		toggle("rehearse", "run a scripted model in a scratch workspace: no login, no network, no cost").onLine(),
+		text("scenario", "", "the `SCENARIO` to rehearse: a name (see arbiter scenarios) or a file; implies "+
+			"--rehearse").onLine(),
+		toggle("stand-in", "rehearse with the built-in stand-in instead of claude; implies --rehearse").onLine(),
 	),
 	group("Files and help",
-		Setting{Name: "state-dir", Kind: KindText, usage: "`DIR` that holds the runs (default: $XDG_STATE_HOME/arbiter, or " +
-			"~/.local/state/arbiter)"},
-		Setting{Name: "config", Kind: KindText, usage: "configuration `FILE` to read instead of your own", Flagged: true},
-		Setting{Name: "debug", Kind: KindBool, usage: "log every event"},
+		text("state-dir", "", "`DIR` that holds the runs (default: $XDG_STATE_HOME/arbiter, or "+
+			"~/.local/state/arbiter)"),
+		text("config", "", "configuration `FILE` to read instead of your own").noFile(),
+		toggle("debug", "log every event"),
 	),
 )
+
+// The rows of the table, by the kind of their values.
+
+func text(name, value, usage string) Setting {
+	s := Setting{Name: name, Kind: KindText, usage: usage}
+	if value != "" {
+		s.Value = value
+	}
+	return s
+}
+
+func list(name, usage string) Setting { return Setting{Name: name, Kind: KindList, usage: usage} }
+
+func toggle(name, usage string) Setting { return Setting{Name: name, Kind: KindBool, usage: usage} }
+
+func integer(name string, value int, usage string) Setting {
+	return Setting{Name: name, Kind: kindInt, Value: value, usage: usage}
+}
+
+// number makes a row whose default may be nil: that of the model.
+func number(name string, value any, usage string) Setting {
+	return Setting{Name: name, Kind: kindNumber, Value: value, usage: usage}
+}
+
+func duration(name string, value time.Duration, usage string) Setting {
+	return Setting{Name: name, Kind: KindDuration, Value: value, usage: usage}
+}
+
+// noFile makes it a setting that no file has, and onLine one that no variable has either.
+func (s Setting) noFile() Setting {
+	s.Flagged = true
+	return s
+}
+
+func (s Setting) onLine() Setting {
+	s.Flagged, s.Env = true, "-"
+	return s
+}
+
+func (s Setting) justOnce() Setting {
+	s.once = true
+	return s
+}
 
 func group(heading string, list ...Setting) []Setting {
 	for i := range list {
@@ -272,14 +283,12 @@ func group(heading string, list ...Setting) []Setting {
 // Choice returns the beginning of a usage, for a setting with a fixed set of values.
 func Choice(words ...string) string { return "`" + strings.Join(words, "|") + "`: " }
 
+// EnvName returns the environment variable of a setting. A list has none: a rule may contain any separator.
 func EnvName(s Setting) []string {
-	switch s.Env {
-	case "-":
+	if s.Env == "-" || s.Kind == KindList {
 		return nil
-	case "":
-		return []string{"ARBITER_" + strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))}
 	}
-	return []string{s.Env}
+	return []string{"ARBITER_" + strings.ToUpper(strings.ReplaceAll(s.Name, "-", "_"))}
 }
 
 // Flags returns the flags of all settings, or only those with some names.
@@ -323,6 +332,15 @@ func (s Setting) Flag() cli.Flag {
 		return f
 	}
 	panic(fmt.Sprintf("flag %s has no kind", s.Name))
+}
+
+// Parse returns the value that a text stands for.
+func (s Setting) Parse(text string) (any, error) {
+	set := flag.NewFlagSet("", flag.ContinueOnError)
+	if err := errors.Join(s.Flag().Apply(set), set.Set(s.Name, text)); err != nil {
+		return nil, err
+	}
+	return set.Lookup(s.Name).Value.(flag.Getter).Get(), nil
 }
 
 // onceText is the value of a flag that may be given only once, because a second value would silently replace the

@@ -66,6 +66,8 @@ func TestUnknownVariables(t *testing.T) {
 		"ARBITER_NOTHING_LIKE_A_SETTING=1": `no setting has this name; correct it, or unset it`,
 		"ARBITER_BUDGETS=1":                "$ARBITER_BUDGETS: no setting",
 		"ARBITER_MAX_COST=5":               "",
+		"ARBITER_DENY=Bash(rm *)":          "$ARBITER_DENY: no setting has this name; give --deny, which has no variable",
+		"ARBITER_ALLOW=Read":               "", // the template for GitLab makes flags of it
 	} {
 		err := CheckVariables([]string{entry})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -51,7 +51,7 @@ type Choices struct {
 	Place    string // the directory that the run belongs to
 	PIDNS    proctree.Mode
 	Trusting TrustState      // of Place; a rehearsal's workspace is always trusted
-	Given    map[string]bool `json:"-"` // settings named on the command line or in the environment
+	Given    map[string]bool // settings named on the command line or in the environment
 	StateDir string
 	Sandbox  confinement
 	Hosts    hosts.Config // connections to the user's configured hosts
@@ -61,6 +61,7 @@ type Choices struct {
 	Journal  int64    // how many bytes a resume of the run may read
 	Images   []string // paths of image files that go with the task
 	Line     []string `json:"-"` // flags of the command line, for the page of settings
+	Config   string   `json:"-"` // path of the user's configuration file; empty: it has no place
 }
 
 // ReadSettings checks everything that can be checked before a run starts.
@@ -120,6 +121,7 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 		Journal: int64(c.Int("max-journal")) << 20,
 		Resume:  c.Bool("resume") || c.String("session") != "", Session: c.String("session"),
 		OrBegin: c.Bool("resume-or-begin"), Share: c.Bool("share-workspace"), Line: line, Place: cwd, Given: given,
+		Config: UserConfig(c.String("config")),
 	}
 	if s.Screen, err = readScreenSettings(c); err != nil {
 		return s, err
@@ -829,23 +831,28 @@ func leads(state string, found func() (string, error)) string {
 // stateByItself returns the state directory that arbiter uses in the current directory without a flag: from its
 // variable, or else from the configuration, or else the default.
 func stateByItself() (dir string, err error) {
-	app := &cli.App{
-		Flags: Flags(), HideHelp: true, HideVersion: true, Writer: io.Discard, ErrWriter: io.Discard,
-		ExitErrHandler: func(*cli.Context, error) {}, // the default one calls os.Exit
-		Action: func(c *cli.Context) error {
-			place, err := command.Workspace(c)
-			if err != nil {
-				return err
-			}
-			if _, err := ApplyConfig(c, place, trustedForConfig(c, place)); err != nil {
-				return err
-			}
-			dir, err = command.StatePath(c.String("state-dir"))
+	err = Parsed(nil, func(c *cli.Context) error {
+		place, err := command.Workspace(c)
+		if err != nil {
 			return err
-		},
-	}
-	err = app.Run([]string{"arbiter"})
+		}
+		if _, err := ApplyConfig(c, place, trustedForConfig(c, place)); err != nil {
+			return err
+		}
+		dir, err = command.StatePath(c.String("state-dir"))
+		return err
+	})
 	return dir, err
+}
+
+// Parsed calls do with what the flags of arbiter without a command, and the environment, say. It prints nothing.
+func Parsed(flags []string, do func(c *cli.Context) error) error {
+	app := &cli.App{
+		Flags: Flags(), HideHelp: true, HideVersion: true, DisableSliceFlagSeparator: true, Writer: io.Discard,
+		ErrWriter: io.Discard, Action: do, OnUsageError: func(_ *cli.Context, err error, _ bool) error { return err },
+		ExitErrHandler: func(*cli.Context, error) {}, // the default one calls os.Exit
+	}
+	return app.Run(append([]string{"arbiter"}, flags...))
 }
 
 // trustedForConfig reports whether the configuration of a workspace would be read. It does not create the state

@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/egress"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -44,12 +45,7 @@ type TrustState struct {
 // OwnConfiguration returns the directories of the user's own configuration, which do not belong to a workspace.
 func OwnConfiguration() []string {
 	var own []string
-	claude := os.Getenv("CLAUDE_CONFIG_DIR")
-	home, err := os.UserHomeDir()
-	if claude == "" && err == nil {
-		claude = filepath.Join(home, ".claude")
-	}
-	if filepath.IsAbs(claude) {
+	if claude := proctree.ConfigDir(os.Environ(), ""); filepath.IsAbs(claude) {
 		own = append(own, claude)
 	}
 	if config, err := os.UserConfigDir(); err == nil {
@@ -309,7 +305,7 @@ func RevealedSecrets(env, given map[string]string) map[string]string {
 // templates for CI read.
 var notSettings = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^ARBITER_(RUN|AGENT|BRIDGE|PIDNS|LOCK_FD|REQUIRE_CLAUDE|CLAUDE_ARGS|` +
-		`LONG|CHAOS|TOOLS|CAPTURES|FLEET|REPOSITORY|ARCHIVE|ARGS|EXPORT|EXIT_CODE|(TEST|STANDIN|CRASH|HOOK)_.*)$`)
+		`LONG|CHAOS|ALLOW|TOOLS|CAPTURES|FLEET|REPOSITORY|ARCHIVE|ARGS|EXPORT|EXIT_CODE|(TEST|STANDIN|CRASH|HOOK)_.*)$`)
 })
 
 // UnknownVariables returns the variables of an environment that look like settings, and are none. An empty variable
@@ -342,6 +338,10 @@ func CheckVariables(environ []string) error {
 		return nil
 	}
 	next := cmp.Or(command.Meant(unknown[0], variables()), "correct it, or unset it")
+	flag := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(unknown[0], "ARBITER_")), "_", "-")
+	if _, ok := Named(flag); ok {
+		next = "give --" + flag + ", which has no variable"
+	}
 	return command.Usagef("$%s: no setting has this name; %s", words.Quote(unknown[0]), next)
 }
 

@@ -10,7 +10,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -63,7 +62,7 @@ func attach(e command.Env, c *cli.Context, app func() *cli.App) error {
 	if c.NArg() > 1 {
 		return command.Usagef("attach: give one RUN or one AGENT, such as orch-1; arbiter sessions lists the runs")
 	}
-	if !agentID().MatchString(agent) {
+	if _, err := runstore.Orchestrator(agent); err != nil && agent != contract.Arbiter {
 		return attachRun(c, app(), cmp.Or(agent, c.String("session")))
 	}
 	key, err := detachKey(c.String("detach-key"))
@@ -183,11 +182,6 @@ type remoteClient struct{ *control.Client }
 
 // Leave implements ptyproxy.Remote.
 func (r remoteClient) Leave() { r.EndView() }
-
-// agentID matches the id of an agent; any other argument of arbiter attach names a run.
-var agentID = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(arbiter|orch-\d+)$`)
-})
 
 // attachRun opens the screen of a live run: the named one, or the one of this directory.
 func attachRun(c *cli.Context, app *cli.App, named string) error {

@@ -172,11 +172,8 @@ func openRuns(h *command.Line) *runstore.Runs {
 	if dir == "" {
 		return nil
 	}
-	store, err := journal.OpenStore(dir)
-	if err != nil {
-		return nil
-	}
-	return &runstore.Runs{Store: store, Root: dir}
+	store, _ := runstore.OpenIn(dir)
+	return store
 }
 
 func offeredRuns(h *command.Line) (list []command.Entry) {

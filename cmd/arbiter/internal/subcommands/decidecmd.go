@@ -192,7 +192,7 @@ func (o *sideDecider) ask(ctx context.Context, q decider.Input) (decider.Decisio
 func (o *sideDecider) close(e Env) {
 	o.Opened.Close()
 	if o.bridge.Stage != nil {
-		for _, p := range o.bridge.Stage.Problems() {
+		for _, p := range o.bridge.Stage.Server.Problems() {
 			fmt.Fprintln(e.Stderr, "REHEARSAL PROBLEM: "+sanitize.Line(p, 500))
 		}
 	}

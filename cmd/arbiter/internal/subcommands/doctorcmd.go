@@ -28,7 +28,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -368,6 +367,7 @@ func (l *inspection) runs(dir string, o *host.Leftovers, used *[]string) error {
 		return err
 	}
 	defer store.Close()
+	runs := &runstore.Runs{Store: store, Root: dir}
 	if o.Runs, err = store.List(); err != nil {
 		return err
 	}
@@ -376,7 +376,8 @@ func (l *inspection) runs(dir string, o *host.Leftovers, used *[]string) error {
 			o.Worktrees = append(o.Worktrees, info.Run)
 		}
 		if info.Rehearsal && (info.Live || info.Unfinished) {
-			if place := stageOf(store, info.Run); place != "" {
+			state, _, _ := runstore.LastState(runs, info.Run) // an unreadable journal names no workspace
+			if place := state.Options.CWD; place != "" {
 				*used = append(*used, place)
 			}
 		}
@@ -386,22 +387,4 @@ func (l *inspection) runs(dir string, o *host.Leftovers, used *[]string) error {
 	}
 	slices.SortFunc(o.Processes, func(a, b proctree.Process) int { return a.PID - b.PID })
 	return nil
-}
-
-// errFound stops reading a journal early.
-var errFound = errors.New("found")
-
-// stageOf returns the scratch workspace of a rehearsal; empty if its journal does not name one.
-func stageOf(store *journal.Store, run string) string {
-	var replayer supervisor.Replayer
-	_, _ = store.Read(run, func(r journal.Record) error { // an unreadable journal names no workspace
-		if err := replayer.Take(r); err != nil {
-			return err
-		}
-		if replayer.State.Options.CWD != "" {
-			return errFound
-		}
-		return nil
-	})
-	return replayer.State.Options.CWD
 }

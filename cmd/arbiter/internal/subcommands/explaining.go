@@ -232,9 +232,7 @@ func (e Env) explainMoment(c *cli.Context, store *runstore.Runs, run string) err
 	}
 	for _, q := range questions {
 		x := Explanation{Run: run, Record: last.Seq, Time: at, Point: q.Point(), Rendered: renderTemplates(q, set)}
-		if x.Input, err = json.Marshal(q); err != nil {
-			return err // cannot happen with our own types
-		}
+		x.Input, _ = json.Marshal(q) // cannot fail with our own types
 		d, err := decider.Rules{}.Decide(c.Context, q)
 		if err != nil {
 			d = decider.Decision{Source: decider.ByRules, Warnings: []string{err.Error()}}

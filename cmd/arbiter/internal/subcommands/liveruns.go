@@ -49,13 +49,9 @@ type commandLine struct {
 
 // send sends a command to the run, and waits until it is accepted or rejected.
 func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody) (control.CommandResult, error) {
-	line, err := contract.MarshalCommand(contract.Command{Body: body})
-	if err != nil {
-		return control.CommandResult{}, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, takes)
 	defer cancel()
-	r, err := l.Command(ctx, line)
+	r, err := runstore.Send(ctx, l.Client, body)
 	switch refused, ok := errors.AsType[*control.Refusal](err); {
 	case ok:
 		err = command.Usagef("run %s: %s", command.ShortID(l.Info.Run), refused.Message)

@@ -440,26 +440,20 @@ func ReadStamp(message string) (s Stamp, ok bool) {
 func (n *Note) Encode() (text []byte, digest string, err error) {
 	n.Version = 1
 	for i := range n.Receipts {
-		if n.Receipts[i].Digest, err = n.Receipts[i].digest(); err != nil {
-			return nil, "", err
-		}
-	}
-	line, err := jsonl.Marshal(n)
-	if err != nil {
-		return nil, "", err
+		n.Receipts[i].Digest = n.Receipts[i].digest()
 	}
 	var out bytes.Buffer
-	if err := json.Indent(&out, line, "", " "); err != nil {
-		return nil, "", err
-	}
-	out.WriteByte('\n')
-	return out.Bytes(), Digest(out.Bytes()), nil
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", " ")
+	err = enc.Encode(n)
+	return out.Bytes(), Digest(out.Bytes()), err
 }
 
-func (r Receipt) digest() (string, error) {
+func (r Receipt) digest() string {
 	r.Digest = ""
-	line, err := jsonl.Marshal(r)
-	return Digest(line), err
+	line, _ := jsonl.Marshal(r) // texts and a number
+	return Digest(line)
 }
 
 // Digest returns the SHA-256 of a text in hexadecimal.
@@ -512,7 +506,7 @@ func Match(message, tree string, note []byte) (Note, error) {
 		return Note{}, mismatch("note", "it has %d receipts, and at most %d are allowed", len(n.Receipts), MaxReceipts)
 	}
 	for i, r := range n.Receipts {
-		if digest, err := r.digest(); err != nil || digest != r.Digest || r.Tree != tree {
+		if r.digest() != r.Digest || r.Tree != tree {
 			return Note{}, mismatch("note", "receipt %d does not fit itself or the tree", i+1)
 		}
 	}
@@ -526,7 +520,7 @@ func changed(note []byte) string {
 		return ""
 	}
 	for i, r := range n.Receipts {
-		if digest, err := r.digest(); err == nil && digest != r.Digest {
+		if r.digest() != r.Digest {
 			return fmt.Sprintf("; receipt %d was changed: its command, exit code, output or tree", i+1)
 		}
 	}

@@ -8,11 +8,8 @@ import (
 	"io"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"text/tabwriter"
 
 	"github.com/urfave/cli/v2"
@@ -39,10 +36,6 @@ import (
 // maxDiff bounds the output of `arbiter diff`.
 const maxDiff = 256 << 20
 
-var orchestratorName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^orch-([0-9]+)$`)
-})
-
 func (e Env) diffCommand() *cli.Command {
 	return &cli.Command{
 		Name: "diff", Usage: "print what a run changed", ArgsUsage: "[RUN] [AGENT]",
@@ -63,16 +56,16 @@ Exit code 1: there is no snapshot.`),
 
 func (e Env) diff(c *cli.Context) error {
 	run, agent := c.Args().Get(0), c.Args().Get(1)
-	if c.NArg() == 1 && orchestratorName().MatchString(run) {
+	if _, err := runstore.Orchestrator(run); err == nil && c.NArg() == 1 {
 		run, agent = "", run
 	}
-	name := orchestratorName().FindStringSubmatch(agent)
+	number, unnamed := runstore.Orchestrator(agent)
 	switch {
 	case c.NArg() > 2:
 		return command.Usagef("diff: give at most one RUN and one AGENT")
 	case c.Bool("stat") && c.Bool("name-only"), c.Bool("json") && (c.Bool("stat") || c.Bool("name-only")):
 		return command.Usagef("--stat, --name-only and --json exclude each other: use one of them")
-	case agent != "" && name == nil:
+	case agent != "" && unnamed != nil:
 		return command.Usagef("diff: there is no agent %q with files: use one such as orch-1", agent)
 	}
 	r, info, err := e.openWork(c, run)
@@ -83,7 +76,6 @@ func (e Env) diff(c *cli.Context) error {
 	if agent == "" {
 		span, err = r.Work(c.Context)
 	} else {
-		number, _ := strconv.Atoi(name[1])
 		span, ok, err = r.WorkOf(c.Context, number)
 	}
 	if err != nil {

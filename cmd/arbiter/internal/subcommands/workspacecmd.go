@@ -681,19 +681,18 @@ func (e Env) removeMemory(c *cli.Context) error {
 		unwanted[n-1] = true
 	}
 	var kept []memory.Lesson
+	removed := ""
 	for i, l := range m.Lessons {
-		if !unwanted[i] {
+		if unwanted[i] {
+			removed += "Removed: " + l.Text + "\n"
+		} else {
 			kept = append(kept, l)
 		}
 	}
 	if err := store.Replace(m.Lessons, kept); err != nil {
 		return command.Environmentf("%v", err)
 	}
-	for i, l := range m.Lessons {
-		if unwanted[i] {
-			fmt.Fprintln(e.Stdout, "Removed: "+l.Text)
-		}
-	}
+	fmt.Fprint(e.Stdout, removed)
 	return nil
 }
 
