@@ -8,7 +8,7 @@ import (
 )
 
 // ViewPrefix begins the names of directories that [Place.View] makes.
-const ViewPrefix = "git-"
+const ViewPrefix = "arbiter-git-"
 
 // shared are the parts of a repository that a view shows. None of them names a program.
 var shared = []string{"objects", "refs", "packed-refs", "shallow", "info", "worktrees", "reftable"}

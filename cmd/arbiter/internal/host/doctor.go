@@ -26,6 +26,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -653,6 +654,7 @@ var kinds = []struct{ prefix, what string }{
 	{"arbiter-home-", "homes of rehearsals that were killed"},
 	{"arbiter-hook-", "for sockets of runs that were killed"},
 	{"arbiter-doctor-", "of examinations that were killed"},
+	{git.ViewPrefix, "of commands that were killed while they used git"},
 	{"arbiter-look-", "of makes that were being looked at"},
 	{"arbiter-make-", "for sockets of agents of other makes whose bridge was killed"},
 }

@@ -427,7 +427,7 @@ func TestLooksForScratch(t *testing.T) {
 	defer os.RemoveAll(place)
 	before := time.Now().Add(-time.Hour)
 	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2",
-		"arbiter-home-young", "arbiter-rehearsal-notes", "else"} {
+		"arbiter-git-1", "arbiter-home-young", "arbiter-rehearsal-notes", "else"} {
 		testkit.OK(t, os.MkdirAll(filepath.Join(place, name, "workspace"), 0o700))
 	}
 	for _, dir := range []string{"arbiter-hook-1", "arbiter-hook-2"} {
@@ -440,7 +440,7 @@ func TestLooksForScratch(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"arbiter-rehearsal-1", "arbiter-rehearsal-2", "arbiter-hook-1", "arbiter-hook-2",
-		"arbiter-rehearsal-notes", "else"} {
+		"arbiter-git-1", "arbiter-rehearsal-notes", "else"} {
 		testkit.OK(t, os.Chtimes(filepath.Join(place, name), before, before))
 	}
 	var found []string
@@ -448,7 +448,7 @@ func TestLooksForScratch(t *testing.T) {
 		[]string{filepath.Join(place, "arbiter-rehearsal-2", "workspace", "deep")}, os.Geteuid()) {
 		found = append(found, filepath.Base(s.Path))
 	}
-	testkit.Same(t, "found", "arbiter-hook-1 arbiter-rehearsal-1", strings.Join(found, " "))
+	testkit.Same(t, "found", "arbiter-git-1 arbiter-hook-1 arbiter-rehearsal-1", strings.Join(found, " "))
 	if all := LookForScratch([]string{place}, nil, os.Geteuid()+1); len(all) > 0 {
 		t.Errorf("another user's: %v", all)
 	}
