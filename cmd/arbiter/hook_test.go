@@ -351,53 +351,6 @@ func (m terminal) first(text string) (at, times int) {
 	return at, times
 }
 
-// TestTerminalIsWarned: each warning level reaches the model once, with its next request.
-func TestTerminalIsWarned(t *testing.T) {
-	testkit.Long(t)
-	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85}, `
-      - use: [{tool: Bash, input: {command: echo one}}]
-        usage: {context: 138000}
-      - use: [{tool: Agent, input: {description: deep, prompt: Look into the depth., subagent_type: general-purpose}}]
-        usage: {context: 139000}
-      - use: [{tool: Bash, input: {command: "false"}}]
-        usage: {context: 142000}
-      - use: [{tool: Bash, input: {command: "false"}}]
-        usage: {context: 142000}
-      - use: [{tool: Bash, input: {command: echo five}}]
-        usage: {context: 171000}
-      - use: [{tool: Bash, input: {command: echo six}}]
-        usage: {context: 171000}
-      - {say: It is done., usage: {context: 171500}}
-`)
-	for _, c := range []struct {
-		text  string
-		after int // the request whose answer reached the level
-	}{
-		{"warn: 71 % full, 142,000 of 200,000 tokens", 2},
-		{"critical: 86 % full, 171,000 of 200,000 tokens", 4},
-	} {
-		if at, times := m.first(hooks.MarkContext + " " + c.text); at != c.after+1 || times != 1 {
-			t.Errorf("%q is in request %d first, and %d times in the last; want request %d, and once", c.text, at,
-				times, c.after+1)
-		}
-	}
-	var levels []hooks.Level
-	subagents := 0
-	for _, e := range m.effects() {
-		switch e := e.(type) {
-		case hooks.LevelReported:
-			levels = append(levels, e.Level)
-		case hooks.SubagentStarted, hooks.SubagentEnded:
-			subagents++
-		default:
-			t.Errorf("%T%+v", e, e)
-		}
-	}
-	if !slices.Equal(levels, []hooks.Level{hooks.LevelWarn, hooks.LevelCritical}) || subagents != 2 {
-		t.Errorf("told %v, %d ends of subagents", levels, subagents)
-	}
-}
-
 // compacting uses, in mid-turn, more tokens than the CLI's threshold for compaction.
 const compacting = `
       - use: [{tool: Bash, input: {command: echo one}}]
@@ -428,26 +381,6 @@ func TestTerminalIsNotCompacted(t *testing.T) {
 		slices.ContainsFunc(list, func(e hooks.Effect) bool { _, ok := e.(hooks.Compacted); return ok }) {
 		t.Errorf("effects %+v", list)
 	}
-}
-
-// TestTerminalIsReminded: a compaction is reported once, and the reminder comes with the next request.
-func TestTerminalIsReminded(t *testing.T) {
-	testkit.Long(t)
-	m := openTerminal(t, hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85,
-		Reminder: "Edit no files yourself."}, compacting, "--autocompact", "200000")
-	at, times := m.first(hooks.MarkReminder)
-	if at != 2 || times != 1 {
-		t.Errorf("reminded with request %d, %d times in the last", at, times)
-	}
-	var happened []hooks.Effect
-	for _, e := range m.effects() {
-		if _, told := e.(hooks.LevelReported); !told {
-			happened = append(happened, e)
-		}
-	}
-	want := []hooks.Effect{hooks.CompactionPassed{Trigger: hooks.TriggerAuto},
-		hooks.Compacted{Trigger: hooks.TriggerAuto}, hooks.Reminded{}}
-	testkit.Same(t, "effects", want, happened)
 }
 
 // TestHookAsksTheRun: `arbiter hook --settings` finds the live run. The run answers a hook event of one of its

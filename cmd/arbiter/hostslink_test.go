@@ -36,9 +36,6 @@ type linkedHost struct {
 	// onLine is called with each line from or to a bridge before it is passed on, and with each start of Git.
 	// The result says whether and how to break the link.
 	onLine func(linkLine) linkBreak
-	// forge, if not nil, changes each line of the host's bridge before it is passed on. It may write more to
-	// the client itself.
-	forge func(line string, to io.Writer) string
 
 	wg       sync.WaitGroup
 	mu       sync.Mutex
@@ -251,9 +248,6 @@ func (h *linkedHost) copy(to io.Writer, from *bufio.Reader, e linkLine, bridge b
 	for {
 		line, err := from.ReadBytes('\n')
 		if len(line) > 0 {
-			if e.far && h.forge != nil {
-				line = []byte(h.forge(string(line), to))
-			}
 			e.line = string(line)
 			write := func() error { _, err := to.Write(line); return err }
 			if !h.pass(e, write) {

@@ -31,17 +31,6 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
-// TestOversizedMessageIsRefused: a command with a text of 4 MB is rejected, and the answer says what to do
-// instead.
-func TestOversizedMessageIsRefused(t *testing.T) {
-	t.Parallel()
-	s := dialogue(t)
-	s.send(contract.Say{Text: strings.Repeat("<", 4*contract.MaxCommandText)})
-	testkit.Includes(t, "refused with", await[contract.Rejected](s, "a refusal", nil).Message,
-		"the limit is 1,048,576; put it into files")
-	s.named()
-}
-
 // TestPauseWithoutAHumanEndsTheRun: when a human pauses a run and closes its stdin, no client can continue it. The run
 // ends, and can be resumed and continued.
 func TestPauseWithoutAHumanEndsTheRun(t *testing.T) {

@@ -102,11 +102,6 @@ func spawns(prompts ...string) object {
 // releases lets all Orchestrators go.
 var releases = uses(call("mcp__arbiter__release_orchestrator", object{"id": "all", "reason": "enough"}))
 
-// releasesAll lets them go, and completes the run.
-func releasesAll(summary string) object {
-	return with(releases, "verdict", complete(summary)["verdict"])
-}
-
 // rules is a decision of the Arbiter, with further fields by pairs.
 func rules(decision, message string, fields ...string) object {
 	verdict := object{"decision": decision, "message": message, "reason": "r"}

@@ -125,27 +125,6 @@ func tasksStates(lines []contract.Line) []string {
 	return list
 }
 
-// TestScreenWaysOutOfAFailure: a person uses the keys of a dialog to have another agent go on, and slash
-// commands to skip a step and to have that agent try again.
-func TestScreenWaysOutOfAFailure(t *testing.T) {
-	testkit.Long(t)
-	eachPlayerLong(t, func(t *testing.T, who player) {
-		h := newTestHome(t, who)
-		p := h.overriding("tester", spinning)
-		p.await("And now?", "Alt+c: retry")
-		p.typed("/skip\n", "no step to skip")
-		p.pressed("Alt+c", "Ways out", "Try again", "Go on with another agent")
-		p.pressed("g", "Orchestrator II", "Alt+c: retry")
-		p.typed("/plan set card\n", "[pending] card")
-		p.typed("/choose skip\n", "The human skipped step 1 of the plan: card")
-		p.typed("/retry\n", "It is done.", "Speak again, or depart.")
-		h.over(p)
-		want := []string{"START_TASK selecting", "AGENT_SELECTED executing", "AGENT_STOPPED selecting",
-			"AGENT_SELECTED executing", "AGENT_COMPLETE evaluating", "ARBITER_DECISION complete"}
-		testkit.Same(t, "the task went", want, tasksStates(h.replayed()))
-	})
-}
-
 // TestScreenOverrides: another agent is spawned, everything is reset, and the next task is cancelled in the
 // middle of a tool. Each command that cannot be undone asks first, and the end says what was left half-done.
 func TestScreenOverrides(t *testing.T) {

@@ -289,31 +289,6 @@ func story(lines []contract.Line) []string {
 	return list
 }
 
-// TestScreenGoesOn: another message after the end resumes the run, and a later --resume shows what was said
-// before, and continues.
-func TestScreenGoesOn(t *testing.T) {
-	testkit.Long(t)
-	eachPlayerLong(t, func(t *testing.T, who player) {
-		h := newTestHome(t, who)
-		p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
-		p.begin()
-		p.finish()
-		p.typed("once more\n", "It is done again.", "Nothing was left to do.", "Speak again, or depart.")
-		h.over(p)
-		if runs := h.runs(); len(runs) != 1 {
-			t.Errorf("runs %v", runs)
-		}
-		p = h.open("--resume")
-		p.await("It is done again.", "once more", "Speak again, or depart.")
-		p.Type("once more, and last\n")
-		p.until(func(s pty.Screen) bool {
-			_, last, _ := strings.Cut(s.Text(), "▌ once more, and last")
-			return strings.Contains(last, "Nothing was left to do.") && s.Shows("Speak again, or depart.")
-		})
-		h.over(p)
-	})
-}
-
 // TestTwoScreensOfOneRun: a second screen of a live run shows its whole history, an answer on one screen
 // settles the request on the other, and a script cannot play the run a second time.
 func TestTwoScreensOfOneRun(t *testing.T) {

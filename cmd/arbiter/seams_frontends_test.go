@@ -5,10 +5,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -30,42 +27,8 @@ type frontendDriver interface {
 	await(what string, fits func(contract.Line) bool) contract.Line
 	// say sends a message to an agent, with a strength.
 	say(to, strength, text string)
-	// asked waits until a permission request is open that contains the text, or one for each of several.
-	asked(texts ...string)
-	// allow grants such a request.
-	allow(text string)
-	// allowAll answers it with a rule for the run, and addRule adds one to the run's rules.
-	allowAll(rule, text string)
-	addRule(rule string)
 	// end leaves a complete run, and returns its lines.
 	end() []contract.Line
-}
-
-// request waits for the event of a permission request that contains a text.
-func request(f frontendDriver, text string) contract.PermissionRequest {
-	return f.await("a request for "+text, func(l contract.Line) bool {
-		b, ok := l.Body.(contract.PermissionRequest)
-		return ok && strings.Contains(string(b.Input), text)
-	}).Body.(contract.PermissionRequest)
-}
-
-// take attaches another terminal to an agent's session.
-func (h *modelHome) take(id string) *pane {
-	h.t.Helper()
-	p := h.open("attach", id)
-	if h.player.real {
-		p.await("for shortcuts")
-	} else {
-		p.await("stand-in, session", "> ")
-	}
-	return p
-}
-
-// giveBack detaches it again.
-func (h *modelHome) giveBack(p *pane) {
-	h.t.Helper()
-	p.press("Ctrl+]")
-	h.left(p, contract.ExitComplete)
 }
 
 // sendMessageAs waits for a message from one party to another, or for a question to the human.
@@ -79,14 +42,12 @@ func sendMessageAs(f frontendDriver, from, to, text string) {
 	})
 }
 
-// commanded is a run that gets commands in the form of the contract: with --json on its stdin, or from its web page,
-// which cannot change the run's rules.
+// commanded is a run that gets commands in the form of the contract: with --json on its stdin, or from its web page.
 type commanded struct {
 	*modelHome
-	see   func(what string, fits func(contract.Line) bool) contract.Line
-	send  func(contract.CommandBody)
-	rules bool
-	over  func() []contract.Line
+	see  func(what string, fits func(contract.Line) bool) contract.Line
+	send func(contract.CommandBody)
+	over func() []contract.Line
 }
 
 func (f *commanded) await(what string, fits func(contract.Line) bool) contract.Line {
@@ -96,32 +57,6 @@ func (f *commanded) await(what string, fits func(contract.Line) bool) contract.L
 
 func (f *commanded) say(to, strength, text string) {
 	f.send(contract.Say{To: to, Strength: strength, Text: text})
-}
-
-func (f *commanded) asked(texts ...string) {
-	f.t.Helper()
-	for _, text := range texts {
-		request(f, text)
-	}
-}
-
-func (f *commanded) allow(text string) {
-	f.t.Helper()
-	f.send(contract.Permit{Request: request(f, text).Request, Behavior: "allow"})
-}
-
-func (f *commanded) allowAll(rule, text string) {
-	f.t.Helper()
-	f.send(contract.Permit{Request: request(f, text).Request, Behavior: "allow", Scope: contract.ScopeRun, Rule: rule})
-}
-
-func (f *commanded) addRule(rule string) {
-	f.t.Helper()
-	if f.rules {
-		f.send(contract.Configure{Allow: rule})
-	} else {
-		f.adds(f, rule)
-	}
 }
 
 func (f *commanded) end() []contract.Line { return f.over() }
@@ -186,45 +121,6 @@ func (f *onScreen) say(to, strength, text string) {
 	}
 }
 
-// asked: the screen shows several requests in a dialog or in the panel, depending on how many there were at first. Here
-// they are put aside.
-func (f *onScreen) asked(texts ...string) {
-	f.t.Helper()
-	if len(texts) == 1 {
-		f.pane.await(texts[0], "y Allow once")
-		return
-	}
-	for _, text := range texts {
-		request(f, text)
-	}
-	f.pane.until(func(s pty.Screen) bool {
-		return s.Shows(fmt.Sprintf("%d requests wait", len(texts))) ||
-			s.Shows(fmt.Sprintf("What waits for you · 1 of %d", len(texts)))
-	})
-	f.pane.pressed("Esc", fmt.Sprintf("%d permission requests wait", len(texts)))
-}
-
-func (f *onScreen) allow(text string) {
-	f.t.Helper()
-	f.asked(text)
-	f.pane.armed("y Allow once")
-	f.pane.press("y")
-}
-
-func (f *onScreen) allowAll(rule, _ string) {
-	f.t.Helper()
-	f.pane.pressed("F7", "1 of ", "4 Allow for the run")
-	f.pane.press("4")
-	shown := f.pane.await(rule).Text()
-	choice := regexp.MustCompile(`(\d) ` + regexp.QuoteMeta(rule)).FindStringSubmatch(shown)
-	if choice == nil {
-		f.t.Fatalf("no letter chooses %s\n%s", rule, shown)
-	}
-	f.pane.press(choice[1])
-}
-
-func (f *onScreen) addRule(rule string) { f.pane.Type("/allow " + rule + "\n") }
-
 func (f *onScreen) end() []contract.Line {
 	f.t.Helper()
 	f.pane.await("Speak again, or depart.")
@@ -250,7 +146,7 @@ func (h *modelHome) openSlowly(args ...string) *pane {
 var frontendDrivers = map[string]func(h *modelHome) frontendDriver{
 	"json": func(h *modelHome) frontendDriver {
 		s := h.script()
-		return &commanded{h, s.see, s.send, true, func() []contract.Line {
+		return &commanded{h, s.see, s.send, func() []contract.Line {
 			s.finish(contract.ExitComplete)
 			return s.lines
 		}}
@@ -285,7 +181,7 @@ func openPage(h *modelHome) frontendDriver {
 		_ = stream.Close()
 		reading.Wait()
 	})
-	return &commanded{h, f.first, user.sends, false, func() []contract.Line {
+	return &commanded{h, f.first, user.sends, func() []contract.Line {
 		f.first("result", func(l contract.Line) bool {
 			_, ok := l.Body.(contract.Result)
 			return ok
@@ -348,18 +244,6 @@ func (f *onPage) first(what string, fits func(contract.Line) bool) contract.Line
 	}
 }
 
-// adds adds a rule to the run's rules from another terminal, and waits until the rule has settled a request.
-func (h *modelHome) adds(f frontendDriver, rule string) {
-	h.t.Helper()
-	p := h.open("--plain")
-	p.Type("/allow " + rule + "\n")
-	f.await("permission by a rule", func(l contract.Line) bool {
-		b, ok := l.Body.(contract.Permission)
-		return ok && b.Rule == rule
-	})
-	p.HangUp()
-}
-
 // onEditor is a run that an editor steers over ACP. The test reads events from the event log, as on the screen.
 // A second terminal does what the protocol cannot express.
 type onEditor struct {
@@ -408,34 +292,6 @@ func (f *onEditor) say(to, strength, text string) {
 	f.output(append(args, text)...)
 }
 
-// permission waits until the editor gets a permission request that contains a text.
-func (f *onEditor) permission(text string) acpMessage {
-	f.t.Helper()
-	return f.editor.sees(0, "request for "+text, func(m acpMessage) bool {
-		return m.Method == "session/request_permission" && strings.Contains(string(m.Params), text)
-	})
-}
-
-func (f *onEditor) asked(texts ...string) {
-	f.t.Helper()
-	for _, text := range texts {
-		f.permission(text)
-	}
-}
-
-func (f *onEditor) allow(text string) {
-	f.t.Helper()
-	f.editor.permits(f.permission(text), "once")
-}
-
-// allowAll answers with a rule from a terminal: an editor's options have no rules.
-func (f *onEditor) allowAll(rule, text string) {
-	f.t.Helper()
-	f.output("allow", "--for", "run", "--rule", rule, request(f, text).Request)
-}
-
-func (f *onEditor) addRule(rule string) { f.adds(f, rule) }
-
 // end checks that each prompt has ended, and that this editor saw the same as another editor that loads the
 // session.
 func (f *onEditor) end() []contract.Line {
@@ -458,45 +314,6 @@ func (f *onEditor) end() []contract.Line {
 // onPlain is a run with --plain in a terminal. The test reads events from the event log, as on the screen.
 type onPlain struct {
 	*onScreen
-}
-
-// number waits for a permission request that contains a text, and returns the number that --plain gives it.
-func (f *onPlain) number(text string) string {
-	f.t.Helper()
-	announced := regexp.MustCompile(`(?s)Request (\d+)\. .*?Answer with`)
-	number := ""
-	f.pane.until(func(pty.Screen) bool {
-		for _, found := range announced.FindAllSubmatch(f.pane.Output(), -1) {
-			if strings.Contains(string(found[0]), text) {
-				number = string(found[1])
-			}
-		}
-		return number != ""
-	})
-	return number
-}
-
-func (f *onPlain) asked(texts ...string) {
-	f.t.Helper()
-	for _, text := range texts {
-		f.number(text)
-	}
-}
-
-func (f *onPlain) allow(text string) {
-	f.t.Helper()
-	f.pane.Type(f.number(text) + " y\n")
-}
-
-func (f *onPlain) allowAll(rule, text string) {
-	f.t.Helper()
-	number := f.number(text)
-	offer := `for ` + number + ` run[^\n]*\n(?:  [^\n]*\n)*?  (\w): ` + regexp.QuoteMeta(rule) + `: [^\n]*\n`
-	letter := regexp.MustCompile(offer).FindSubmatch(f.pane.Output())
-	if letter == nil {
-		f.t.Fatalf("no letter chooses %s:\n%s", rule, f.pane.Output())
-	}
-	f.pane.Type(number + " run " + string(letter[1]) + "\n")
 }
 
 func (f *onPlain) end() []contract.Line {
