@@ -232,7 +232,7 @@ func (p *pane) finish() {
 // scenario.
 func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 	scenario := absolute(t, "testdata/scenarios/screen.yaml")
-	eachPlayerLong(t, func(t *testing.T, who player) { // TestFeatureInteractions plays the real CLI on the screen
+	eachPlayerLong(t, func(t *testing.T, who player) { // the driver does not depend on the frontend
 		h := newTestHome(t, who)
 		p := h.play(scenario)
 		p.begin()
