@@ -147,7 +147,7 @@ func TestAnMCPServerAsks(t *testing.T) {
 		{version: "2025-06-18", behavior: bridge.Deny, want: "decline <nil>", long: true},
 		{version: "2025-06-18", behavior: bridge.Allow, message: "eu-west", want: "accept eu-west"},
 		{version: "2026-07-28", behavior: bridge.Allow, message: "eu-west", want: "accept eu-west", long: true},
-		{version: "2026-07-28", behavior: bridge.Deny, want: "decline <nil>"},
+		{version: "2026-07-28", behavior: bridge.Deny, want: "decline <nil>", long: true},
 	} {
 		for _, p := range players(t) {
 			t.Run(c.behavior+" "+c.version+"/"+p.name, func(t *testing.T) {

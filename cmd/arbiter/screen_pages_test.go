@@ -47,7 +47,7 @@ func TestScreenShowsChanges(t *testing.T) {
 		testkit.OK(t, os.WriteFile(vi, []byte("#!/bin/sh\necho \"$@\" >"+given+"\necho an editor\n"+
 			"until [ -e "+seen+" ]; do sleep 0.02; done\n"), 0o700))
 		h.env = append(h.env, "EDITOR="+vi)
-		p := h.openSlowly(h.args...)
+		p := h.open(h.args...)
 		p.await("Is it well?")
 		p.pressed("F5", "CHANGES", "1 file ", "thread.txt", "orch-1", "+1 -1")
 		p.press("Enter")

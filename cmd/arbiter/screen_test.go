@@ -350,31 +350,6 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 	})
 }
 
-// TestPlainInput: at the end of the input no more human input can come, but the run continues.
-func TestPlainInput(t *testing.T) {
-	testkit.Long(t)
-	h := newTestHome(t, players(t)[0])
-	for _, tt := range []struct {
-		name, scenario, in, want string
-		args                     []string
-		exit                     contract.Exit
-	}{
-		{"nothing", "parallel", "", "there is no task", nil, contract.ExitUsage},
-		{"a task", "parallel", "Two threads\n", "It is done.", nil, contract.ExitComplete},
-		{"a task without its newline", "parallel", "Two threads", "It is done.", nil, contract.ExitComplete},
-		{"a task on the command line", "parallel", "", "It is done.", []string{"--task", "Two threads"},
-			contract.ExitComplete},
-		{"nobody to ask", scenarioFile(t, talk), "Make a thing\n", "And then?", nil, contract.ExitNeedsInput},
-	} {
-		c := runIn(t, h.env, h.work, tt.in, append(append(h.rehearsing(tt.scenario), "--plain"), tt.args...)...)
-		out := c.out + c.errs
-		c.ended(t, tt.name, tt.exit, tt.want)
-		if strings.ContainsAny(out, "\x1b\r\a") {
-			t.Errorf("%s: control characters in %q", tt.name, out)
-		}
-	}
-}
-
 // TestPlainHelp: every command that the help of --plain lists works there, and each command that works in the
 // same way as on the screen is listed.
 func TestPlainHelp(t *testing.T) {
