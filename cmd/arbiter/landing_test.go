@@ -58,7 +58,9 @@ func TestLandWithProof(t *testing.T) {
 	for i, isolation := range []string{"shared", "worktree", "shared", "worktree"} {
 		p := list[min(i/2, len(list)-1)]
 		t.Run(p.name+" "+isolation, func(t *testing.T) {
-			p.long(t)
+			if p.long(t); isolation == "shared" { // TestActionVerifies lands and verifies such a run, too
+				testkit.Long(t)
+			}
 			t.Parallel()
 			repo, arbiter, run := weave(t, p, contract.ExitComplete, "--isolation", isolation)
 			repo.Write("mine.txt", "mine\n")

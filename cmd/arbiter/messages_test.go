@@ -31,25 +31,6 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
-// TestPauseWithoutAHumanEndsTheRun: when a human pauses a run and closes its stdin, no client can continue it. The run
-// ends, and can be resumed and continued.
-func TestPauseWithoutAHumanEndsTheRun(t *testing.T) {
-	testkit.Long(t)
-	for _, c := range []contract.CommandBody{contract.Pause{}, contract.Halt{}} {
-		t.Run(c.CommandType(), func(t *testing.T) {
-			t.Parallel()
-			s := dialogue(t)
-			s.send(c)
-			await[contract.Accepted](s, "accepted", nil)
-			s.finish(contract.ExitNeedsInput)
-			n := s.again("--json", "--resume") // it is still paused
-			await[contract.Question](n, "the question again", nil)
-			n.send(contract.Continue{})
-			n.named()
-		})
-	}
-}
-
 // seeing is a play in which the Arbiter looks at the image it received.
 var seeing = playOf(arbiter(nil, complete("Seen.")))
 

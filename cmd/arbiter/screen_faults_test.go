@@ -97,50 +97,6 @@ func (p *pane) clear() {
 	p.until(func(s pty.Screen) bool { return s.Shows("› Speak") })
 }
 
-// TestScreenIsLeft: a run continues when its screen is left, killed, or loses its terminal, and another screen
-// shows all of it.
-func TestScreenIsLeft(t *testing.T) {
-	testkit.Long(t)
-	for _, way := range []struct {
-		name string
-		do   func(p *pane)
-		exit int // -1: it was killed
-		back []string
-	}{
-		{"Ctrl+D", func(p *pane) { p.press("Ctrl+D") }, int(contract.ExitComplete), []string{"--resume"}},
-		{"d", func(p *pane) { p.press("Ctrl+C"); p.await("Leave?"); p.press("d") }, int(contract.ExitComplete), nil},
-		{"hang-up", func(p *pane) { p.HangUp() }, int(contract.ExitTerminated), []string{"attach"}},
-		{"kill", func(p *pane) { _ = p.Process().Signal(syscall.SIGKILL) }, -1, []string{"attach", "RUN"}},
-	} {
-		t.Run(way.name, func(t *testing.T) {
-			t.Parallel()
-			h := newTestHome(t, players(t)[0])
-			p := h.asking()
-			host := h.hosts()
-			way.do(p)
-			state := testkit.Must(p.Exit(p.ctx))(t)
-			if got := state.ExitCode(); got != way.exit {
-				t.Errorf("exit code %d (%v), want %d, with the screen\n%s", got, state, way.exit, p.Screen().Text())
-			}
-			text, back := p.Screen().Text(), "arbiter attach "+h.runs()[0][:8]
-			if way.exit == int(contract.ExitComplete) && !strings.Contains(text, back) {
-				t.Errorf("it is not said how to come back:\n%s", text)
-			}
-			for i, arg := range way.back {
-				if arg == "RUN" {
-					way.back[i] = h.runs()[0][:8]
-				}
-			}
-			p = h.open(way.back...)
-			p.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")
-			testkit.Same(t, "what plays the run", host, h.hosts())
-			p.typed("call it dawn\n", "y Allow once")
-			p.finish()
-			h.over(p)
-		})
-	}
-}
-
 // TestHostIsKilled: when a run's host process is killed, no process keeps running, the screen says so, and the
 // screen can resume the run.
 func TestHostIsKilled(t *testing.T) {

@@ -223,36 +223,6 @@ func TestAttachFromTheScreen(t *testing.T) {
 	})
 }
 
-// TestGivenUpWhileItIsHandedOver: while an agent's slow process is being stopped for an attachment, Ctrl+C
-// cancels the attachment and ends nothing, and Ctrl+\ halts everything.
-func TestGivenUpWhileItIsHandedOver(t *testing.T) {
-	testkit.Long(t)
-	for name, key := range map[string]string{"Ctrl+C": "\x03", `Ctrl+\`: "\x1c"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			onlyLinux(t)
-			h := newTestHome(t, players(t)[0])
-			claude := sickClaude(t, sick{"orch-1.1": `sh:trap '' TERM INT HUP; $standin "$@"; exec sleep 1000`})
-			p := h.open("--rehearse", "--claude", claude, "--scenario", scenarioFile(t, unresponsivePlay), "--task", "Weave")
-			p.await("THE WEAVING", "Orchestrator I", "Bash")
-			work := h.scratch()
-			awaitFile(t, filepath.Join(work, "begun"))
-			p.typed("/attach orch-1\n", "Attaching to orch-1")
-			p.Type(key)
-			p.await("THE WEAVING", "Orchestrator I")
-			if name == `Ctrl+\` {
-				p.await("halted")
-				b := &busy{script: &script{t: t}, run: h.runs()[0]}
-				b.awaitStill(waitTimeout)
-				p.Type("/continue\n")
-			}
-			testkit.OK(t, os.WriteFile(filepath.Join(work, "go"), nil, 0o600))
-			p.await("It is done.", "Speak again, or depart.")
-			h.over(p)
-		})
-	}
-}
-
 // TestAttachmentReportsFailure: if Claude Code ends at once, its output is shown to the human who attached, on
 // the screen and in another terminal.
 func TestAttachmentReportsFailure(t *testing.T) {

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -104,88 +102,6 @@ func (h *modelHome) giveBack(p *pane) {
 	h.t.Helper()
 	p.press("Ctrl+]")
 	h.left(p, contract.ExitComplete)
-}
-
-// sound checks invariants of a run over all its processes: each process printed at most one result, and the
-// last one did; the journal holds the printed events and replays them byte for byte; each permission request
-// was answered, or repeated by the next process; no released agent was started again; and no history
-// contains a message twice.
-func (h *modelHome) sound(processRuns ...*script) {
-	h.t.Helper()
-	last := processRuns[len(processRuns)-1]
-	out, _ := last.output(0, "replay", last.run())
-	replayed := testkit.Must(contractLinesOf(out))(h.t)
-	of := processRunsOf(replayed)
-	if len(of) != len(processRuns) {
-		h.t.Fatalf("the journal has %d process runs, there were %d", len(of), len(processRuns))
-	}
-	gone := map[string]string{}
-	for n, run := range processRuns {
-		printed := run.lines
-		if len(printed) > len(of[n]) {
-			h.t.Fatalf("process run %d printed %d lines, and the journal has %d", n+1, len(printed), len(of[n]))
-		}
-		for i := range printed {
-			a, _ := json.Marshal(printed[i])
-			b, _ := json.Marshal(of[n][i])
-			if string(a) != string(b) {
-				h.t.Fatalf("process run %d, line %d was\n%s\nand is replayed as\n%s", n+1, i+1, a, b)
-			}
-		}
-		results, open := 0, map[string]string{}
-		for i, l := range of[n] {
-			switch b := l.Body.(type) {
-			case contract.Result:
-				if results++; i != len(of[n])-1 {
-					h.t.Errorf("process run %d goes on after its result", n+1)
-				}
-			case contract.PermissionRequest:
-				open[b.Request] = b.Tool
-			case contract.Permission:
-				delete(open, b.Request)
-			case contract.Done:
-				if b.Reason != "" && !passes(b.Reason) {
-					gone[l.ID] = b.Reason
-				}
-			case contract.Spawn:
-				testkit.Same(h.t, l.ID+" is started again and was let go", "", gone[l.ID])
-			}
-		}
-		if n == len(processRuns)-1 && results != 1 {
-			h.t.Errorf("%d results of the last life", results)
-		}
-		if n < len(processRuns)-1 {
-			if results > 0 { // agents of an ended process come back
-				clear(gone)
-			}
-			again := map[string]bool{}
-			for _, l := range of[n+1] {
-				if b, ok := l.Body.(contract.PermissionRequest); ok {
-					again[b.Request] = true
-				}
-			}
-			for request, tool := range open {
-				if !again[request] {
-					h.t.Errorf("the request %s for %s was open when life %d ended, and is not asked again", request,
-						tool, n+1)
-				}
-			}
-			continue
-		}
-		testkit.Empty(h.t, "open at the end", open)
-	}
-	histories(h.t, h.model, rehearsal.RoleArbiter, rehearsal.RoleOrchestrator)
-	for _, p := range h.model.Problems() {
-		if !strings.Contains(p, "no actor fits") { // an agent whose bridge was just killed lacks our tools
-			h.t.Errorf("the play left its script: %s", p)
-		}
-	}
-}
-
-// passes reports whether another process of the agent may follow an end with this reason.
-func passes(reason string) bool {
-	return slices.Contains([]string{"crash", "takeover", "halted", "renewed", "hung", "resource", "invalid_resume",
-		"trust"}, reason)
 }
 
 var envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
