@@ -152,3 +152,9 @@ func reads(file string) object { return uses(call("Read", object{"file_path": "{
 func edits(file, old, text string) object {
 	return uses(call("Edit", object{"file_path": "{{.cwd}}/" + file, "old_string": old, "new_string": text}))
 }
+
+// proven is a document whose claim is proved by its check.
+func proven(step object, claim string) object {
+	step["verdict"].(object)["handoff"].(object)["claims"] = []object{{"claim": claim, "verified": true, "check": 1}}
+	return step
+}

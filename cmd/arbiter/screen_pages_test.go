@@ -23,7 +23,7 @@ var changesPlay = allowing([]string{"Write", "Read"},
 // committed makes the workspace a Git repository with a file in one commit.
 func (h *modelHome) committed(name, text string) {
 	h.t.Helper()
-	h.touch("other.txt")
+	write(h.t, "", h.work, "other.txt")
 	testkit.OK(h.t, os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o600))
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"},
 		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"}} {

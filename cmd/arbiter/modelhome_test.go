@@ -1,9 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"testing"
 
@@ -47,12 +44,6 @@ func (h *modelHome) script(more ...string) *script {
 	return s
 }
 
-// touch creates an empty file in the workspace.
-func (h *modelHome) touch(name string) {
-	h.t.Helper()
-	testkit.OK(h.t, os.WriteFile(filepath.Join(h.work, name), nil, 0o600))
-}
-
 // processRunsOf splits the lines of a run by process.
 func processRunsOf(lines []contract.Line) [][]contract.Line {
 	var processRuns [][]contract.Line
@@ -63,26 +54,6 @@ func processRunsOf(lines []contract.Line) [][]contract.Line {
 		processRuns[len(processRuns)-1] = append(processRuns[len(processRuns)-1], l)
 	}
 	return processRuns
-}
-
-// histories returns the last request of each session of one of the roles. It checks that no envelope is twice in one.
-func histories(t *testing.T, model *rehearsal.Server, roles ...rehearsal.Role) map[string]rehearsal.Request {
-	t.Helper()
-	latest := map[string]rehearsal.Request{}
-	for _, r := range model.Requests() {
-		if r.Agent == "" && slices.Contains(roles, r.Role) {
-			latest[r.Session] = r
-		}
-	}
-	for session, r := range latest {
-		count := map[string]int{}
-		for _, m := range envelopeID.FindAllStringSubmatch(string(r.Messages), -1) {
-			if count[m[1]]++; count[m[1]] == 2 {
-				t.Errorf("message %s is twice in the history of session %s (%s)", m[1], session, r.Actor)
-			}
-		}
-	}
-	return latest
 }
 
 // take attaches another terminal to an agent's session.
@@ -103,5 +74,3 @@ func (h *modelHome) giveBack(p *pane) {
 	p.press("Ctrl+]")
 	h.left(p, contract.ExitComplete)
 }
-
-var envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧]+)[^⟧\n]*⟧`)
