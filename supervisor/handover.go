@@ -59,7 +59,7 @@ func (st *step) handedOver(h Handover) {
 	case KindDone, KindHandoff:
 		if h.Kind == KindDone {
 			st.emit(id, h.Event(id, contract.Arbiter))
-		} else {
+		} else if !st.HasLivingSuccessor(id) { // as one has that went on after an earlier hand-off
 			st.Handoff.QueueForSuccessor(h)
 		}
 		st.exchange()

@@ -424,3 +424,17 @@ func TestDocumentsKeepTheirOrder(t *testing.T) {
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.contains("the successor", p.lastSent(p.spawn("go on")), "the second")
 }
+
+// TestOneSuccessorForOne: an Orchestrator that hands off while a message waits for it reads that first, and hands off
+// again. The document is for the Arbiter and for the successor that was spawned meanwhile: it gets no other.
+func TestOneSuccessorForOne(t *testing.T) {
+	p, one := oneWorks(t, nil)
+	p.say("Mind the step.", contract.Note, one)
+	p.verdict(one, report("handoff", "The half is there.", true))
+	next := p.spawn("take it up")
+	testkit.Same(t, "its predecessor", one, p.agent(next).Predecessor)
+	p.verdict(one, report("handoff", "I have minded it.", true))
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.contains("the Arbiter", p.lastSent("arbiter"), "I have minded it.")
+	testkit.Empty(t, "waits for another successor", p.s.Handoff.SuccessorQueue)
+}

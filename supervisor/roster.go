@@ -170,6 +170,11 @@ func (r *Roster) HasSuccessor(id string) bool {
 	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.Predecessor == id })
 }
 
+// HasLivingSuccessor reports whether a successor of the agent is alive.
+func (r *Roster) HasLivingSuccessor(id string) bool {
+	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.Predecessor == id && a.Alive() })
+}
+
 // ModeEngagedBeside reports whether another Orchestrator of a mode works, or has asked and waits.
 func (r *Roster) ModeEngagedBeside(mode, id string) bool {
 	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.ID != id && a.Mode == mode && a.Engaged() })

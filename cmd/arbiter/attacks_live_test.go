@@ -128,7 +128,7 @@ func TestSomeAttacksCoverEachWay(t *testing.T) {
 }
 
 // fewAttacks is how many of a group are played for each change, spread over the group.
-const fewAttacks = 6
+const fewAttacks = 4
 
 // staysPut reports whether a subagent can try a group: a subagent's cd does not last beyond one command, and a
 // subagent does not hand off.

@@ -246,25 +246,33 @@ func TestUsage(t *testing.T) {
 	})
 }
 
-// TestTaskFromStdin: --task - reads the task from stdin; the task is never the character "-".
+// TestTaskFromStdin: --task - reads the task from stdin; the task is never the character "-". --plain reads it as a
+// human types it; at the end of the input no more human input can come, but the run continues.
 func TestTaskFromStdin(t *testing.T) {
 	testkit.Long(t)
 	h := newTestHome(t, players(t)[0])
+	asks := scenarioFile(t, talk)
 	for _, tt := range []struct {
-		name, in, want string
-		args           []string
-		exit           contract.Exit
+		name, scenario, in, want string
+		args                     string
+		exit                     contract.Exit
 	}{
-		{"headless", "# Two threads\n\nSpin them.\n", `"text":"# Two threads\n\nSpin them."`, []string{"--json"},
-			contract.ExitComplete},
-		{"plain", "Two threads\n", "It is done.", []string{"--plain"}, contract.ExitComplete},
-		{"nothing", " \n", "stdin is empty", []string{"--json"}, contract.ExitUsage},
-		{"too much", strings.Repeat("x", settings.MaxTask+1), "the task on stdin has more than 1,048,576 bytes",
-			[]string{"--json"}, contract.ExitUsage},
-		{"the screen", "Two threads", "add --plain, --json or --detach", nil, contract.ExitUsage},
+		{"headless", "parallel", "# Two threads\n\nSpin them.\n", `"text":"# Two threads\n\nSpin them."`,
+			"--json --task -", contract.ExitComplete},
+		{"plain", "parallel", "Two threads\n", "It is done.", "--plain --task -", contract.ExitComplete},
+		{"nothing", "parallel", " \n", "stdin is empty", "--json --task -", contract.ExitUsage},
+		{"too much", "parallel", strings.Repeat("x", settings.MaxTask+1),
+			"the task on stdin has more than 1,048,576 bytes", "--json --task -", contract.ExitUsage},
+		{"the screen", "parallel", "Two threads", "add --plain, --json or --detach", "--task -", contract.ExitUsage},
+		{"nothing typed", "parallel", "", "there is no task", "--plain", contract.ExitUsage},
+		{"typed", "parallel", "Two threads\n", "It is done.", "--plain", contract.ExitComplete},
+		{"typed without its newline", "parallel", "Two threads", "It is done.", "--plain", contract.ExitComplete},
+		{"no input", "parallel", "", "It is done.", "--plain --task Two", contract.ExitComplete},
+		{"nobody to ask", asks, "Make a thing\n", "And then?", "--plain", contract.ExitNeedsInput},
 	} {
-		c := runIn(t, h.env, h.work, tt.in, append(append(h.rehearsing("parallel"), tt.args...), "--task", "-")...)
+		c := runIn(t, h.env, h.work, tt.in, append(h.rehearsing(tt.scenario), strings.Fields(tt.args)...)...)
 		c.ended(t, tt.name, tt.exit, tt.want)
+		testkit.Excludes(t, tt.name, c.out+c.errs, "\x1b", "\r", "\a")
 	}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -80,55 +79,4 @@ func TestJournalCannotBeWritten(t *testing.T) {
 			t.Error("a rejected message reached an agent")
 		}
 	}
-}
-
-// TestStopAfterJournalFailure: a run that cannot write its journal can still be ended, and the next process
-// resumes from the state before the failure.
-func TestStopAfterJournalFailure(t *testing.T) {
-	testkit.Long(t)
-	s := dialogue(t)
-	s.limitFiles(1)
-	s.send(contract.Say{Text: "Call it lost."})
-	await[contract.Error](s, "an error", nil)
-	testkit.OK(t, s.cmd.Process.Signal(os.Interrupt))
-	s.finish(contract.ExitInterrupted)
-	s.resumed()
-}
-
-// TestStateDirectoryVanishes: writes into a deleted directory are lost, so nothing is accepted any more. A link
-// put in its place is not followed.
-func TestStateDirectoryVanishes(t *testing.T) {
-	testkit.Long(t)
-	s := dialogue(t)
-	dir := filepath.Dir(collect[contract.Session](s)[0].Log)
-	elsewhere := t.TempDir()
-	testkit.OK(t, os.Rename(dir, filepath.Join(elsewhere, "moved")))
-	trap := filepath.Join(elsewhere, "trap")
-	testkit.OK(t, os.Mkdir(trap, 0o700))
-	testkit.OK(t, os.Symlink(trap, dir))
-	for refused := false; !refused; {
-		before := len(collect[contract.Rejected](s)) + len(collect[contract.Accepted](s))
-		s.send(contract.SetPlan{Steps: []contract.Step{}})
-		await[contract.Session](s, "anything", func(string, contract.Session) bool { return true })
-		s.awaitAnswer(before)
-		refused = len(collect[contract.Rejected](s)) > 0 || len(collect[contract.Error](s)) > 0
-	}
-	testkit.Empty(t, "the link was followed", testkit.Must(os.ReadDir(trap))(t))
-	testkit.OK(t, s.cmd.Process.Signal(os.Interrupt))
-	s.finish(contract.ExitInterrupted)
-}
-
-// awaitAnswer waits until more inputs were answered than before, or an error is reported.
-func (s *script) awaitAnswer(before int) {
-	s.t.Helper()
-	n := 0
-	await[contract.Body](s, "an answer", func(_ string, b contract.Body) bool {
-		switch b.(type) {
-		case contract.Accepted, contract.Rejected:
-			n++
-		case contract.Error:
-			return true
-		}
-		return n > before
-	})
 }

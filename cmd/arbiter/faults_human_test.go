@@ -6,14 +6,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // TestImpatientSignals: one Ctrl-C ends the run in order, a second one ends it fast, and ten do no more
@@ -58,36 +59,52 @@ func TestImpatientSignals(t *testing.T) {
 	}
 }
 
-// TestQuit: SIGQUIT asks for the stacks and an immediate end. The bridge ends the agents, and the run can be
-// resumed.
-func TestQuit(t *testing.T) {
-	t.Parallel()
-	s := dialogue(t)
-	s.mustSignal(syscall.SIGQUIT)
-	s.gone()
-	awaitGone(t, s.run())
-	testkit.Includes(t, "no stacks", s.stderr.String(), "goroutine ")
-	s.resumed()
+// signalled lists the signals by which a run was asked to end, from its audit.
+func signalled(t *testing.T, state, run string) []input.Signal {
+	t.Helper()
+	log := testkit.Must(journal.OpenLog(filepath.Join(state, "runs", run, journal.LogName)))(t)
+	defer log.Close()
+	var list []input.Signal
+	testkit.OK(t, supervisor.AuditOf(t.Context(), log, run, false, func(l supervisor.AuditLine) error {
+		if l.Entry.What == "signal" {
+			name, _ := l.Entry.Detail["signal"].(string)
+			fast, _ := l.Entry.Detail["fast"].(bool)
+			list = append(list, input.Signal{Signal: name, Fast: fast})
+		}
+		return nil
+	}))
+	return list
 }
 
-// TestIgnoredSignals: under nohup, or when a script ignores them, the signals that a terminal sends to all of its
-// processes end nothing. A signal that is sent to arbiter itself does.
-func TestIgnoredSignals(t *testing.T) {
+// TestQuit: under nohup, or when a script ignores them, the signals that a terminal sends to all of its processes end
+// nothing. Arbiter that was stopped from the keyboard and is continued handles what came meanwhile, and declares no
+// agent dead. SIGQUIT asks for the stacks and an immediate end: the bridge ends the agents, and the run can be resumed.
+func TestQuit(t *testing.T) {
+	onlyLinux(t)
 	t.Parallel()
-	s := prepare(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
+	s := prepare(t, nil, "--stand-in", "--json", "--watch-every", "1s", "--scenario", "dialogue", "--task", "Name it")
 	s.cmd.Args = append([]string{"sh", "-c", `trap "" HUP INT; exec "$@"`, "sh", s.cmd.Path}, s.cmd.Args[1:]...)
 	s.cmd.Path = "/bin/sh"
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a process of an orphaned group would not be stopped
 	s.launch()
 	await[contract.Question](s, "a question", nil)
 	for range 3 {
 		s.mustSignal(syscall.SIGHUP)
 		s.mustSignal(syscall.SIGINT)
 	}
-	s.send(contract.Say{Text: "Still there?", Strength: "note"})
-	await[contract.Accepted](s, "an answer", nil)
-	s.mustSignal(syscall.SIGTERM)
-	<-s.ended
-	s.finish(contract.ExitTerminated)
+	s.send(contract.Configure{Allow: "Bash(ls)"})
+	s.acceptedTimes(1)
+	s.mustSignal(syscall.SIGTSTP)
+	awaitProcess(t, s.cmd.Process.Pid, "T")
+	s.send(contract.Configure{Allow: "Bash(pwd)"})
+	s.mustSignal(syscall.SIGCONT)
+	s.acceptedTimes(2)
+	testkit.Empty(t, "restarts", s.reasons())
+	s.mustSignal(syscall.SIGQUIT)
+	s.gone()
+	awaitGone(t, s.run())
+	testkit.Includes(t, "no stacks", s.stderr.String(), "goroutine ")
+	s.resumed()
 }
 
 // resumed resumes the dialogue, and answers its question.
@@ -96,23 +113,6 @@ func (s *script) resumed(args ...string) *script {
 	n := s.again(append([]string{"--json", "--resume"}, args...)...)
 	n.named()
 	return n
-}
-
-// TestSuspended: arbiter is stopped from the keyboard and continued. It handles the messages that came
-// meanwhile, and declares no agent dead.
-func TestSuspended(t *testing.T) {
-	onlyLinux(t)
-	t.Parallel()
-	s := prepare(t, nil, "--stand-in", "--json", "--watch-every", "1s", "--scenario", "dialogue", "--task", "Name it")
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a process of an orphaned group would ignore the signal
-	s.launch()
-	await[contract.Question](s, "a question", nil)
-	s.mustSignal(syscall.SIGTSTP)
-	awaitProcess(t, s.cmd.Process.Pid, "T")
-	s.answers()
-	s.mustSignal(syscall.SIGCONT)
-	s.finish(contract.ExitComplete)
-	testkit.Empty(t, "restarts", s.reasons())
 }
 
 // TestTerminalGone: the terminal is closed, and with it all three streams and the session. The run ends in
@@ -187,10 +187,13 @@ func TestMessagesToUnavailableAgents(t *testing.T) {
 		s := perform(t, spin(untilLetGo), sick{"arbiter.[1-5]": "die-mid-turn"})
 		s.awaitNotice("The Arbiter can no longer rule: it is parked")
 		refused(s, contract.Arbiter, `no living agent "arbiter"`)
+		testkit.Same(t, "starts before it was parked", 5, len(s.spawns(contract.Arbiter)))
+		s.oneError(bridge.CatCrash)
 		s.send(contract.RetryLast{})
-		await[contract.Accepted](s, "accepted", nil)
+		s.awaitNotice("The Arbiter rules again.")
 		s.letGo()
-		s.finish(contract.ExitComplete)
+		testkit.Same(t, "crashes", 5, s.finish(contract.ExitComplete).Crashes)
+		testkit.Same(t, "starts", 6, len(s.spawns(contract.Arbiter)))
 	})
 }
 
@@ -252,72 +255,4 @@ func TestNoHumanAtStdin(t *testing.T) {
 			testkit.Must(contractLines(string(out)))(t)
 		})
 	}
-}
-
-// TestFlood: a thousand messages sent at once are all accepted and delivered in order, one turn each; the next
-// process has those that were not delivered.
-func TestFlood(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	const words, before, after = 1000, 40, 20
-	s := perform(t, talk, nil)
-	await[contract.Question](s, "the first question", nil)
-	var all strings.Builder
-	for i := range words {
-		line := testkit.Must(contract.MarshalCommand(contract.Command{Ref: fmt.Sprint(i),
-			Body: contract.Say{Text: fmt.Sprintf("word %d", i)}}))(t)
-		all.WriteString(strings.TrimSpace(string(line)) + "\n")
-	}
-	testkit.Must(s.stdin.Write([]byte(all.String())))(t)
-	s.acceptedTimes(words)
-	s.said(fmt.Sprintf("word %d", words-1))
-	for i, a := range collect[contract.Accepted](s) {
-		if a.Ref != fmt.Sprint(i) {
-			t.Fatalf("answer %d is to %s", i, a.Ref)
-		}
-	}
-	ids := map[string]int{} // by message id
-	for _, m := range collect[contract.Message](s) {
-		if i := 0; m.From == contract.Human {
-			if _, err := fmt.Sscanf(m.Text, "word %d", &i); err == nil {
-				ids[m.MessageID] = i
-			}
-		}
-	}
-	testkit.Same(t, "messages", words, len(ids))
-	inOrder := func(s *script, from, least int) int {
-		t.Helper()
-		next := from
-		await[contract.Delivered](s, "deliveries", func(_ string, d contract.Delivered) bool {
-			if i, ok := ids[d.MessageID]; ok {
-				if i != next {
-					t.Fatalf("word %d was delivered, want %d", i, next)
-				}
-				next++
-			}
-			return next == from+least
-		})
-		return next
-	}
-	inOrder(s, 0, before)
-	s.cancels()
-	delivered := 0
-	for _, d := range collect[contract.Delivered](s) {
-		if _, ok := ids[d.MessageID]; ok {
-			delivered++
-		}
-	}
-	shown := besideJSON[subcommands.SessionReport](s, "sessions", "show", s.run())
-	waiting := 0
-	for _, m := range shown.Messages {
-		if i, ok := ids[m.ID]; ok && (m.Status == "delivered") != (i < delivered) {
-			t.Errorf("word %d is %s, %d were delivered", i, m.Status, delivered)
-		} else if ok && i >= delivered {
-			waiting++
-		}
-	}
-	testkit.Same(t, "wait", words-delivered, waiting)
-	r := s.again("--json", "--resume")
-	inOrder(r, delivered, after)
-	r.cancels()
 }

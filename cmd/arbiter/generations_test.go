@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
@@ -55,7 +54,9 @@ func TestGenerations(t *testing.T) {
 				continue // the window concerns the CLI, not data races
 			}
 			t.Run(w.name+"/"+p.name, func(t *testing.T) {
-				p.long(t) // TestLiveWarnings (driver), TestSmallJob and TestFeatureInteractions cover the real CLI
+				if p.long(t); i > 0 { // the driver's TestLiveWarnings and TestSmallJob cover the real CLI
+					testkit.Long(t)
+				}
 				t.Parallel()
 				s := p.plays(t, generations(t, w.window), "Weave three", w.args...)
 				r := s.finish(contract.ExitComplete)
@@ -152,43 +153,6 @@ func TestCompactionBlocked(t *testing.T) {
 		}
 		if l := collect[contract.ContextWarning](s); len(l) != 1 || l[0].Level != "critical" {
 			t.Errorf("warnings %+v", l)
-		}
-	})
-}
-
-var loop = allowing([]string{"Bash(*)"},
-	arbiter(slices.Concat(summons("Bail out the boat."), []object{
-		on("(?s)is parked. its context fills as fast as it is compacted.*written by the supervisor.*echo bail",
-			spawns("Mend the leak.")), patience, on("(?s)kind. done", complete("mended"))})),
-	orchestrator("second", "Mend the leak", []object{
-		on("(?s)Its author could not hand off.*written by the supervisor.*echo bail", done("Mended."))}),
-	orchestrator("first", "Bail out", []object{{"usage": object{"context": 175000}, "repeat": "forever",
-		"use": bash("echo bail")["use"]}}))
-
-// TestCompactionLoop: an agent whose context fills up again as fast as it is compacted is parked, and its
-// successor gets a record of its work.
-func TestCompactionLoop(t *testing.T) {
-	testkit.Long(t)
-	eachPlayer(t, func(t *testing.T, p player) {
-		p.inside(t)
-		s := p.plays(t, scenarioFile(t, loop), "Stay afloat", early...)
-		r := s.finish(contract.ExitComplete)
-		if !sums(r, "mended") {
-			t.Errorf("result %+v", r)
-		}
-		s.oneError(bridge.CatCompaction)
-		happened := 0
-		for _, c := range collect[contract.Compact](s) {
-			if !c.Blocked {
-				happened++
-			}
-		}
-		if happened < 2 {
-			t.Errorf("%d compactions", happened)
-		}
-		h := collect[contract.Handoff](s)
-		if len(h) != 2 || h[0].From != "orch-1" || !strings.Contains(h[0].GeneratedBecause, "fills as fast") {
-			t.Errorf("hand-offs %+v", h)
 		}
 	})
 }

@@ -6,11 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
@@ -60,13 +61,6 @@ func atWork(t *testing.T, who player, args ...string) *busy {
 	return b
 }
 
-// stuck makes the run's goroutine block at the next event, and causes that event.
-func (b *busy) stuck() {
-	b.t.Helper()
-	testkit.OK(b.t, os.WriteFile(b.mark, nil, 0o600))
-	b.send(contract.Interrupt{ID: "orch-9"}) // any command that the run would answer
-}
-
 // halt runs `arbiter halt` in another process.
 func (b *busy) halts(run string, parts ...string) {
 	b.t.Helper()
@@ -107,26 +101,6 @@ func TestHaltAndContinue(t *testing.T) {
 	})
 }
 
-// TestHaltWhereTheRunStandsStill: a halt does not depend on the run's goroutine. While the test blocks that
-// goroutine, a command on stdin and another process can both stop the agents.
-func TestHaltWhereTheRunStandsStill(t *testing.T) {
-	testkit.Long(t)
-	for name, halt := range map[string]func(t *testing.T, b *busy){
-		"stdin": func(_ *testing.T, b *busy) { b.send(contract.Halt{}) },
-		"command": func(t *testing.T, b *busy) {
-			b.halts(b.run[:8], "did not answer")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := atWork(t, players(t)[0])
-			b.stuck()
-			halt(t, b)
-			b.awaitStill(waitTimeout)
-		})
-	}
-}
-
 // TestHaltOfAStoppedArbiter: if arbiter does not answer at all, halt kills the processes itself, and arbiter
 // starts nothing when it is continued.
 func TestHaltOfAStoppedArbiter(t *testing.T) {
@@ -147,21 +121,16 @@ func TestHaltOfAStoppedArbiter(t *testing.T) {
 	b.finish(contract.ExitFailed)
 }
 
-// TestHaltKey: Ctrl+\ stops everything, even while a dialog is open or the run's goroutine is blocked, and whatever
-// half a key or reply a terminal has sent.
+// TestHaltKey: Ctrl+\ stops everything, even while a dialog is open and the run's goroutine is blocked, or when a
+// terminal has sent half a paste. tui.FuzzHaltingKey has more of what may come before it.
 func TestHaltKey(t *testing.T) {
-	for name, c := range map[string]struct {
-		sent   string // right before the key
-		before func(t *testing.T, p *pane, mark string)
-	}{
-		"at once": {}, "after Alt+]": {sent: "\x1b]"}, "after half a paste": {sent: "\x1b[200~"},
-		"after half a reply": {sent: "\x1bP1;2"}, "after no character": {sent: "\x9b"},
-		"from a dialog":    {before: func(_ *testing.T, p *pane, _ string) { p.pressed("Ctrl+C", "Leave?") }},
-		"while one writes": {before: func(_ *testing.T, p *pane, _ string) { p.typed("half a word", "half a word") }},
-		"of a stuck run": {before: func(t *testing.T, p *pane, mark string) {
+	for name, before := range map[string]func(t *testing.T, p *pane, mark string){
+		"after half a paste": func(_ *testing.T, p *pane, _ string) { p.Type("\x1b[200~") },
+		"of a stuck run, from a dialog": func(t *testing.T, p *pane, mark string) {
 			testkit.OK(t, os.WriteFile(mark, nil, 0o600))
 			p.Type("/interrupt orch-9\n")
-		}},
+			p.pressed("Ctrl+C", "Leave?")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -172,12 +141,10 @@ func TestHaltKey(t *testing.T) {
 			p := h.play(scenarioFile(t, unresponsivePlay), "--task", "Weave")
 			p.await("THE WEAVING", "Orchestrator I", "Bash")
 			awaitFile(t, filepath.Join(h.scratch(), "begun"))
-			if c.before != nil {
-				c.before(t, p, mark)
-			}
-			p.Type(c.sent + "\x1c")
+			before(t, p, mark)
+			p.Type("\x1c")
 			p.until(func(s pty.Screen) bool { // one text is shown briefly, the other stays
-				return s.Shows("All is still.") || name != "of a stuck run" && s.Shows("Everything is halted.")
+				return s.Shows("All is still.") || name == "after half a paste" && s.Shows("Everything is halted.")
 			})
 			b := &busy{script: &script{t: t}, run: h.runs()[0]}
 			b.awaitStill(waitTimeout)
@@ -185,14 +152,20 @@ func TestHaltKey(t *testing.T) {
 	}
 }
 
-// TestAgentsCannotHalt: commands to arbiter from an Orchestrator's shell, with or without its environment, are
-// refused, and the human is notified of this once.
+// TestAgentsCannotHalt: commands to arbiter from an Orchestrator's shell, with or without its environment, and calls of
+// an MCP server that it has started, are refused, and the human is notified of this once.
 func TestAgentsCannotHalt(t *testing.T) {
 	t.Parallel()
 	onlyLinux(t)
 	self := testkit.Must(exec.LookPath("arbiter"))(t)
 	home := t.TempDir()
 	state := filepath.Join(home, "state")
+	calls := ""
+	for tool, more := range map[string]string{"answer": `,"text":"Approved."`, "status": "", "cancel": ""} {
+		calls += `echo '{"jsonrpc":"2.0","id":"` + tool + `","method":"tools/call","params":{"name":"` + tool +
+			`","arguments":{"run":"'$ARBITER_RUN'"` + more + `},"_meta":{"` + mcp.MetaKeyProtocolVersion +
+			`":"2026-07-28","` + mcp.MetaKeyClientCapabilities + `":{}}}}' >&3` + "\n"
+	}
 	tries := `export HOME=` + home + `; A=` + self + `; {
 $A halt --all --state-dir ` + state + `; echo "halt $?"
 env -i PATH="$PATH" HOME="$HOME" $A halt --all --state-dir ` + state + `; echo "bare halt $?"
@@ -203,7 +176,9 @@ for try in "status" "watch" "send Complete." "allow all" "deny all" "choose retr
 done
 env -i PATH="$PATH" $A send --to arbiter Complete. --state-dir ` + state + `; echo "bare send $?"
 $A ps --state-dir ` + state + `
-wait; cat later
+mkfifo in; $A mcp --state-dir ` + state + ` --allow-dir $HOME < in > out & exec 3> in
+` + calls + `until [ $(grep -c isError out) = 3 ]; do sleep 0.05; done; exec 3>&-
+wait; cat later out
 } > tries 2>&1; echo done > tried`
 	s := prepare(t, nil, append(players(t)[0].args, "--json", "--state-dir", state, "--scenario",
 		scenarioFile(t, spin(tries)), "--task", "Weave")...)
@@ -216,6 +191,7 @@ wait; cat later
 	text := string(raw)
 	testkit.Includes(t, "", text, "halt 2", "bare halt 2", "detached halt 2", "refused", "status 2", "watch 2",
 		"send Complete. 2", "allow all 2", "deny all 2", "choose retry 2", "stop 2", "stop --now 2", "bare send 2")
+	testkit.Same(t, "refused calls", 3, strings.Count(text, `"isError":true`))
 	testkit.Includes(t, "ps shows", text, first.Session[:8]+"  refused")
 	if n := len(collect[contract.Accepted](s)); n > 0 {
 		t.Errorf("%d commands were accepted", n)
@@ -238,127 +214,41 @@ wait; cat later
 	s.finish(contract.ExitComplete)
 }
 
-// socketCommands are the commands that reach a live run by its socket, with the exit code that the run's own
-// user gets if the run waits for no answer.
-var socketCommands = []struct {
-	args string
-	own  contract.Exit
-}{
-	{"status RUN", contract.ExitComplete},
-	{"send RUN A-note.", contract.ExitComplete},
-	{"allow RUN", contract.ExitUsage}, // there is no request
-	{"deny RUN all", contract.ExitComplete},
-	{"choose RUN retry", contract.ExitUsage},
-	{"halt RUN", contract.ExitComplete},
-	{"stop RUN", contract.ExitComplete},
-}
-
-// TestWhoMayAskARun: what the run's own user may do is refused to all others, and their commands have no
-// effect.
+// TestWhoMayAskARun: another user is refused, also one who can reach the socket. TestAgentsCannotHalt shows the same of
+// the descendants of an agent.
 func TestWhoMayAskARun(t *testing.T) {
-	testkit.Long(t)
 	t.Parallel()
-	onlyLinux(t) // where arbiter can recognize descendants and users
-	for who, ask := range map[string]func(b *busy, args string) (out string, code int){
-		"another user":                         (*busy).asNobody,
-		"another user, who reaches the socket": (*busy).asNobodyAtTheSocket,
-		"a descendant of an agent":             (*busy).asAgent,
-		"its own user":                         nil,
+	onlyLinux(t) // where arbiter can recognize users
+	if os.Getuid() != 0 {
+		t.Skip("only root can become another user")
+	}
+	s := dialogue(t)
+	b := &busy{script: s, home: s.cmd.Dir, run: s.run()}
+	for who, ask := range map[string]func() (out string, code int){
+		"another user":                         b.asNobody,
+		"another user, who reaches the socket": b.asNobodyAtTheSocket,
 	} {
-		t.Run(who, func(t *testing.T) {
-			t.Parallel()
-			if strings.HasPrefix(who, "another") && os.Getuid() != 0 {
-				t.Skip("only root can become another user")
-			}
-			b := exposed(t)
-			for _, c := range socketCommands {
-				args := strings.Replace(c.args, "RUN", b.run, 1)
-				if ask == nil {
-					if out, code := b.asUser(args); code != int(c.own) || strings.Contains(out, "refused") {
-						t.Errorf("arbiter %s: %d, want %d: %s", c.args, code, c.own, out)
-					}
-					continue
-				}
-				out, code := ask(b, args)
-				if code != int(contract.ExitUsage) && code != int(contract.ExitEnvironment) ||
-					!strings.Contains(out, "refused") {
-					t.Errorf("arbiter %s: %d, %s", c.args, code, out)
-				}
-			}
-			effects := len(collect[contract.Accepted](b.script)) + len(collect[contract.Halted](b.script))
-			if (effects > 0) != (ask == nil) {
-				t.Errorf("%d commands had an effect", effects)
-			}
-		})
+		if out, code := ask(); code != int(contract.ExitUsage) && code != int(contract.ExitEnvironment) ||
+			!strings.Contains(out, "refused") {
+			t.Errorf("%s: %d, %s", who, code, out)
+		}
 	}
+	testkit.Empty(t, "halted", collect[contract.Halted](s))
+	s.named()
 }
 
-// exposed is a run whose Orchestrator executes the file `try` whenever it exists, and writes the output to
-// `tried`.
-func exposed(t *testing.T) *busy {
-	t.Helper()
-	const play = "echo begun > begun; while :; do while [ ! -e try ]; do sleep 0.02; done; mv try trying; " +
-		"sh ./trying > out 2>&1; echo $? >> out; mv out tried; done"
-	s := prepare(t, nil, append(players(t)[0].args, "--json", "--scenario", scenarioFile(t, spin(play)), "--task",
-		"Weave")...)
-	s.launch()
-	first := await[contract.Session](s, "the session", nil)
-	b := &busy{script: s, home: s.cmd.Dir, work: first.CWD, run: first.Session}
-	awaitFile(t, filepath.Join(b.work, "begun"))
-	return b
-}
-
-func (b *busy) state() string { return filepath.Join(b.home, ".local", "state", "arbiter") }
-
-// asUser runs an arbiter command as the run's user.
-func (b *busy) asUser(args string) (out string, code int) {
+// asNobody halts the run as another user, who cannot enter the directory of the runs.
+func (b *busy) asNobody() (out string, code int) {
 	b.t.Helper()
-	c := b.beside(strings.Fields(args)...)
-	return c.out + c.errs, int(c.code)
-}
-
-// asAgent runs an arbiter command in the Orchestrator's shell, without the run's environment.
-func (b *busy) asAgent(args string) (out string, code int) {
-	b.t.Helper()
-	self := testkit.Must(exec.LookPath("arbiter"))(b.t)
-	return b.inAgent(fmt.Sprintf("env -i HOME=%s setsid %s %s --state-dir %s < /dev/null", b.home, self, args,
-		b.state()))
-}
-
-// inAgent runs a command line in the Orchestrator's shell.
-func (b *busy) inAgent(line string) (out string, code int) {
-	b.t.Helper()
-	next := filepath.Join(b.work, "next")
-	testkit.OK(b.t, os.WriteFile(next, []byte(line), 0o600))
-	testkit.OK(b.t, os.Rename(next, filepath.Join(b.work, "try")))
-	tried := filepath.Join(b.work, "tried")
-	awaitFile(b.t, tried)
-	raw, err := os.ReadFile(tried)
-	if err == nil {
-		err = os.Remove(tried)
-	}
-	testkit.OK(b.t, err)
-	text := strings.TrimSpace(string(raw))
-	at := strings.LastIndexByte(text, '\n') + 1
-	code, err = strconv.Atoi(text[at:])
-	if err != nil {
-		b.t.Fatalf("%s: %s", line, text)
-	}
-	return text[:at], code
-}
-
-// asNobody runs an arbiter command as another user, who cannot enter the directory of the runs.
-func (b *busy) asNobody(args string) (out string, code int) {
-	b.t.Helper()
-	out, code = b.nobodyRuns("arbiter", append(strings.Fields(args), "--state-dir", b.state())...)
+	out, code = b.nobodyRuns("arbiter", "halt", b.run, "--state-dir", b.stateDir())
 	return strings.ReplaceAll(out, "permission denied", "refused"), code
 }
 
 // asNobodyAtTheSocket connects to the socket as another user, after it has made all directories on the way
 // accessible.
-func (b *busy) asNobodyAtTheSocket(string) (out string, code int) {
+func (b *busy) asNobodyAtTheSocket() (out string, code int) {
 	b.t.Helper()
-	socket := testkit.Must(filepath.EvalSymlinks(filepath.Join(b.state(), "runs", b.run, control.SocketName)))(b.t)
+	socket := testkit.Must(filepath.EvalSymlinks(filepath.Join(b.stateDir(), "runs", b.run, control.SocketName)))(b.t)
 	testkit.OK(b.t, os.Chmod(socket, 0o777))
 	for dir := filepath.Dir(socket); dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
 		testkit.OK(b.t, os.Chmod(dir, 0o755))

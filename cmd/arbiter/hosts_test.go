@@ -2,19 +2,14 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
@@ -174,10 +169,10 @@ func TestAttachOnAHost(t *testing.T) {
 // test.
 func TestStopOnAHost(t *testing.T) {
 	ways := []struct {
-		name, play string
-		do         func(t *testing.T, w *remoteTakeover)
+		name string
+		do   func(t *testing.T, w *remoteTakeover)
 	}{
-		{"halt and continue", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
+		{"halt and continue", func(t *testing.T, w *remoteTakeover) {
 			w.beside("halt", contract.ExitComplete, "is halted. No agent is alive")
 			testkit.Empty(t, "halted, and alive there", w.elsewhere())
 			await[contract.Halted](w.run, "the halt", nil)
@@ -185,19 +180,13 @@ func TestStopOnAHost(t *testing.T) {
 			w.run.send(contract.Continue{})
 			w.run.completes()
 		}},
-		{"kill", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
+		{"kill", func(t *testing.T, w *remoteTakeover) {
 			w.run.send(contract.Kill{ID: "orch-1"})
 			w.run.agentEnds("orch-1")
 			testkit.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
 			w.run.cancels()
 		}},
-		{"interrupt", strings.Replace(unresponsivePlay, "trap '' TERM HUP INT; ", "", 1),
-			func(t *testing.T, w *remoteTakeover) {
-				w.run.send(contract.Interrupt{ID: "orch-1"})
-				w.run.interrupted("orch-1")
-				w.run.completes()
-			}},
-		{"halt of a stopped arbiter", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
+		{"halt of a stopped arbiter", func(t *testing.T, w *remoteTakeover) {
 			w.run.mustSignal(syscall.SIGSTOP)
 			awaitProcess(t, w.run.cmd.Process.Pid, "T")
 			w.beside("halt", contract.ExitComplete, "Killed: ", "Agents on box end")
@@ -206,19 +195,13 @@ func TestStopOnAHost(t *testing.T) {
 			await[contract.Halted](w.run, "the halt", nil)
 			w.run.cancels()
 		}},
-		{"stop at once", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
-			w.beside("stop --now", contract.ExitComplete, "resume")
-			w.run.finish(contract.ExitTerminated)
-		}},
-		{"halt without the link", unresponsivePlay, func(t *testing.T, w *remoteTakeover) {
+		{"halt without the link", func(t *testing.T, w *remoteTakeover) {
 			w.ssh.Relay.Hole()
 			w.beside("halt", contract.ExitFailed, "still alive: orch-1 @box")
 			w.ssh.Relay.Restore()
 			testkit.Await(t, "the end of the agent there", func() bool { return len(w.elsewhere()) == 0 })
 			w.run.cancels()
 		}},
-		{"killed arbiter", unresponsivePlay,
-			func(t *testing.T, w *remoteTakeover) { _ = w.run.cmd.Process.Kill(); w.run.gone() }},
 	}
 	for i, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
@@ -226,7 +209,7 @@ func TestStopOnAHost(t *testing.T) {
 			if i > 1 && !testkit.AtNight() {
 				t.Skip("with ARBITER_LONG=1")
 			}
-			w := takeOverOnHost(t, players(t)[0], way.play)
+			w := takeOverOnHost(t, players(t)[0], unresponsivePlay)
 			testkit.Await(t, "the command there", func() bool { return len(w.far("begun")) == 1 })
 			way.do(t, w)
 			testkit.Await(t, "the end of all on the host", func() bool { return len(survivors(w.run.run())) == 0 })
@@ -252,116 +235,6 @@ func (w *remoteTakeover) release() {
 func (w *remoteTakeover) beside(command string, code contract.Exit, parts ...string) {
 	w.t.Helper()
 	runIn(w.t, w.env, w.work, "", strings.Fields(command)...).ended(w.t, command, code, parts...)
-}
-
-// apartHands is a play in which one Orchestrator runs on a host that turns out hostile, and another on a good
-// one. The Arbiter has the work of the first done on the good host. The second works until GATE exists, so that
-// it does not finish before the Arbiter knows that the first has failed.
-func apartHands(gate string) string {
-	spawn := func(prompt, host string) object {
-		return call("mcp__arbiter__spawn_orchestrator", object{"prompt": prompt, "host": host})
-	}
-	release := call("mcp__arbiter__release_orchestrator", object{"id": "orch-1", "reason": "Its host is hostile."})
-	return playOf(
-		arbiter([]object{uses(spawn("Weave part one", "box"), spawn("Weave part two", "good")), patience},
-			on("cannot be used", with(patience, "use", []object{release, spawn("Weave part one", "good")})),
-			on("COMPLETE while", patience), on("is woven", complete("Both are woven.")), patience),
-		orchestrator("one", "Weave part one", []object{bash("echo one > one.txt")}, done("One is woven.")),
-		orchestrator("two", "Weave part two",
-			[]object{bash("until [ -e " + gate + " ]; do sleep 0.1; done; echo two > two.txt")}, done("Two is woven.")))
-}
-
-var (
-	eventNumber = regexp.MustCompile(`"n":(\d+)`)
-	committedTo = regexp.MustCompile(`("tree":"[^"]*","branch":")arbiter/[^"]*"`)
-)
-
-// hostileActs are things that a host does to a run, keyed by the error that the human sees. Each act receives every
-// line of the host's bridge, and returns what the bridge sends instead.
-var hostileActs = []struct {
-	name, told string
-	long       bool
-	act        func(line string, to io.Writer) string
-}{
-	{"another agent's event", `it sent an event of "arbiter#`, false, func(line string, _ io.Writer) string {
-		if !strings.Contains(line, `"event":"tool_use"`) {
-			return line
-		}
-		number, _ := strconv.Atoi(eventNumber.FindStringSubmatch(line)[1])
-		verdict := strings.Replace(line, `"orch-1"`, `"arbiter"`, 1)
-		return line + strings.Replace(verdict, eventNumber.FindString(line), fmt.Sprintf(`"n":%d`, number+1), 1)
-	}},
-	{"a repeated number", "came after number", true, func(line string, _ io.Writer) string {
-		if strings.Contains(line, `"event":"tool_use"`) {
-			return line + line
-		}
-		return line
-	}},
-	{"a foreign branch", `it named "main" as the branch of orch-1`, false, func(line string, _ io.Writer) string {
-		return committedTo.ReplaceAllString(line, `${1}main"`)
-	}},
-	{"endless output", "it sent a line of more than", true, func(line string, to io.Writer) string {
-		if strings.Contains(line, `"event":"tool_use"`) {
-			piece := []byte(strings.Repeat("x", 1<<20))
-			for {
-				if _, err := to.Write(piece); err != nil {
-					return ""
-				}
-			}
-		}
-		return line
-	}},
-	{"a lying initialize", "it took a lease of", true, func(line string, _ io.Writer) string {
-		return strings.Replace(line, `"lease_ms":5000`, `"lease_ms":5000000`, 1)
-	}},
-}
-
-// TestHostileHost: arbiter refuses and parks a host that breaks the protocol, reports to the human what the host did,
-// and continues with the agents of other hosts. Nothing that the host claimed has an effect.
-func TestHostileHost(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	for _, tt := range hostileActs {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			if tt.long && !testkit.AtNight() {
-				t.Skip("with ARBITER_LONG=1")
-			}
-			h := newLinkedHost(t, "")
-			var done atomic.Bool
-			h.forge = func(line string, to io.Writer) string {
-				said := tt.act(line, to)
-				if said != line {
-					done.Store(true)
-				}
-				return said
-			}
-			config := h.configuration(true)
-			write(t, textOf(t, config)+hostNamed("good", inHome(besides(t, ""))), config)
-			repo := gittest.New(t, map[string]string{"old.txt": "old\n"})
-			before := repo.Git("rev-parse", "HEAD")
-			gate := filepath.Join(t.TempDir(), "gate")
-			s, model := hiredIn(t, players(t)[0], apartHands(gate), repo.Path, "--config", config, "--hosts", "box,good",
-				"--isolation", "worktree", "--lease", "5s", "--allow", "Bash", "--task", "Weave")
-			failed := await(s, "the report of the host", func(_ string, b contract.Error) bool {
-				return b.Category == bridge.CatHost
-			})
-			if !strings.Contains(failed.Message, "host box cannot be used") || !strings.Contains(failed.Message, tt.told) ||
-				!slices.Equal(failed.RecoveryOptions, []string{"retry host box"}) {
-				t.Errorf("the human was told %+v", failed)
-			}
-			write(t, "", gate)
-			s.completes()
-			if list := model.Problems(); len(list) > 0 || !done.Load() {
-				t.Errorf("the play left its script: %v", list)
-			}
-			run := fmt.Sprintf("%.8s", s.run())
-			testkit.Same(t, "the run made", "old.txt\none.txt\ntwo.txt",
-				repo.Git("ls-tree", "--name-only", "arbiter/"+run+"/main"))
-			testkit.Same(t, "HEAD", before, repo.Git("rev-parse", "HEAD"))
-			testkit.Empty(t, "left on the host", h.processes())
-		})
-	}
 }
 
 // manyHands is a play in which n Orchestrators write a file each.

@@ -50,12 +50,11 @@ func withWords(text string) []process {
 func TestAKilledRunLeavesNoConnection(t *testing.T) {
 	onlyLinux(t)
 	t.Parallel()
-	h := newLinkedHost(t, "")
-	h.relay.Hole()
-	s := onOneHost(t, "far-link, '"+h.relay.Addr()+"'", "")
-	testkit.Await(t, "the connection", func() bool { return len(withWords(h.relay.Addr())) > 0 })
+	silent := write(t, "", t.TempDir(), "silent")
+	s := onOneHost(t, "tail, -f, '"+silent+"'", "")
+	testkit.Await(t, "the connection", func() bool { return len(withWords(silent)) > 0 })
 	s.mustSignal(syscall.SIGKILL)
-	testkit.Await(t, "the end of the connection", func() bool { return len(withWords(h.relay.Addr())) == 0 })
+	testkit.Await(t, "the end of the connection", func() bool { return len(withWords(silent)) == 0 })
 }
 
 // TestNothingIsLeftOnAHost: when a run is complete, directories and branches on the host whose work was merged

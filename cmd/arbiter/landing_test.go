@@ -58,7 +58,9 @@ func TestLandWithProof(t *testing.T) {
 	for i, isolation := range []string{"shared", "worktree", "shared", "worktree"} {
 		p := list[min(i/2, len(list)-1)]
 		t.Run(p.name+" "+isolation, func(t *testing.T) {
-			p.long(t)
+			if p.long(t); isolation == "shared" { // TestActionVerifies lands and verifies such a run, too
+				testkit.Long(t)
+			}
 			t.Parallel()
 			repo, arbiter, run := weave(t, p, contract.ExitComplete, "--isolation", isolation)
 			repo.Write("mine.txt", "mine\n")
@@ -119,7 +121,7 @@ func TestLandWithProof(t *testing.T) {
 	}
 }
 
-// damaged changes one byte of what belongs to the landed commit, 200 times. Each is refused.
+// damaged changes one byte of what belongs to the landed commit, 30 times, at night more often. Each is refused.
 func damaged(t *testing.T, repo gittest.Dir, arbiter func(contract.Exit, []string, ...string) string) {
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -143,7 +145,7 @@ func damaged(t *testing.T, repo gittest.Dir, arbiter func(contract.Exit, []strin
 		out := testkit.Must(cmd.Output())(t)
 		return strings.TrimSpace(string(out))
 	}
-	for n := range 200 {
+	for n := range map[bool]int{false: 30, true: 200}[testkit.AtNight()] {
 		what, message, note, tree, want := n%3, message, note, tree, ""
 		switch what {
 		case 0: // a file
@@ -166,7 +168,7 @@ func damaged(t *testing.T, repo gittest.Dir, arbiter func(contract.Exit, []strin
 			t.Errorf("seed %d, change %d of kind %d is accepted: %v\n%s\n%s", seed, n, what, err, message, note)
 			continue
 		}
-		if n%20 > 2 {
+		if n > 2 {
 			continue // the whole command takes longer
 		}
 		blob := object([]string{"hash-object", "-w", "--stdin"}, string(note))

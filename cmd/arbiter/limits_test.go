@@ -260,52 +260,80 @@ var overspent = playOf(arbiter([]object{asksHuman("Is it well?"), on("all is wov
 
 const overspentLimit = "0.0234"
 
-// chooses selects an option of a question as a person does on each frontend.
-func chooses(t *testing.T, f frontendDriver, option string) {
-	t.Helper()
-	switch f := f.(type) {
-	case *commanded:
-		f.send(contract.Choose{Option: option})
-	case *onPlain:
-		f.pane.Type("/choose " + option + "\n")
-	case *onScreen:
-		f.pane.await("may be spent")
-		f.pane.Type("/choose " + option + "\n")
-	case *onEditor:
-		f.editor.prompt(option)
-	default:
-		t.Fatalf("no way to choose with %T", f)
-	}
-}
-
 // TestLimitQuestionOnEveryFrontend: when a cost limit is reached, each frontend asks the human, and the run
 // continues when the limit is raised there.
 func TestLimitQuestionOnEveryFrontend(t *testing.T) {
 	testkit.Long(t)
-	for _, who := range players(t) {
-		for by := range frontendDrivers {
-			t.Run(who.name+" by "+by, func(t *testing.T) {
-				who.long(t)
+	const raised = "no longer reached"
+	eachPlayer(t, func(t *testing.T, who player) {
+		for by, raises := range map[string]func(h *testHome, args []string){
+			"json": func(h *testHome, args []string) {
+				s := prepare(h.t, nil, append(args, "--json", "--task", "Weave")...)
+				s.cmd.Env, s.cmd.Dir = h.env, h.work
+				s.launch()
+				q := await(s, "the question about the limit", func(_ string, q contract.Question) bool {
+					return q.Question == supervisor.LimitQuestion
+				})
+				testkit.Same(h.t, "options", []string{"raise", "finish"}, q.Options)
+				s.send(contract.Choose{Option: "raise"})
+				s.awaitNotice(raised)
+				s.send(contract.Say{Text: "all is woven"})
+				s.finish(contract.ExitComplete)
+			},
+			"screen": func(h *testHome, args []string) {
+				p := h.open(append(args, "--task", "Weave")...)
+				p.await("may be spent")
+				p.typed("/choose raise\n", raised)
+				p.typed("all is woven\n", "Speak again, or depart.")
+				h.over(p)
+			},
+			"plain": func(h *testHome, args []string) {
+				p := h.open(append(args, "--plain", "--task", "Weave")...)
+				p.await("may be spent")
+				p.typed("/choose raise\n", raised)
+				p.Type("all is woven\n")
+				h.ended(p, contract.ExitComplete)
+			},
+			"page": func(h *testHome, args []string) {
+				run := strings.TrimSpace(h.output(append(args, "--detach", "--task", "Weave")...))
+				user := h.page(run)
+				h.tells("Is it well?")
+				user.sends(contract.Choose{Option: "raise"})
+				h.tells(raised)
+				user.sends(contract.Say{Text: "all is woven"})
+				awaitGone(h.t, run)
+			},
+			"editor": func(h *testHome, args []string) {
+				e := h.edits(acpEditors["plain"], args...)
+				e.opens(h)
+				e.prompt("Weave")
+				h.tells("Is it well?")
+				e.prompt("raise")
+				h.tells(raised)
+				e.stops(e.prompt("all is woven"), "end_turn")
+				awaitGone(h.t, h.runs()[0])
+			},
+		} {
+			t.Run(by, func(t *testing.T) {
 				t.Parallel()
-				f := frontendDrivers[by](build(t, who, overspent, "--max-cost", overspentLimit))
-				f.await("the question about the limit", func(l contract.Line) bool {
-					q, ok := l.Body.(contract.Question)
-					return ok && q.Question == supervisor.LimitQuestion && strings.Join(q.Options, "|") == "raise|finish"
-				})
-				sendMessageAs(f, "arbiter", "human", "Is it well?")
-				chooses(t, f, "raise")
-				f.await("the raised limit", func(l contract.Line) bool {
-					n, ok := l.Body.(contract.Notice)
-					return ok && strings.Contains(n.Text, "no longer reached")
-				})
-				f.say("", "", "all is woven")
-				lines := f.end()
+				h := newTestHome(t, who)
+				raises(h, append(h.rehearsing(scenarioFile(t, overspent)), "--max-cost", overspentLimit))
+				lines := h.replayed()
 				if r, ok := lines[len(lines)-1].Body.(contract.Result); !ok || !sums(r, "It was spun.") {
 					t.Errorf("the end: %+v", lines[len(lines)-1])
 				}
 			})
 		}
-	}
+	})
+}
+
+// tells waits until the log of the only run there has a text.
+func (h *testHome) tells(text string) {
+	h.t.Helper()
+	testkit.Await(h.t, text, func() bool {
+		runs := h.runs()
+		return len(runs) == 1 && strings.Contains(h.output("replay", runs[0]), text)
+	})
 }
 
 // TestLimitQuestionOverMCP: a model cannot raise a limit. The human is asked with a form, and chooses.

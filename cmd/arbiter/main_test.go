@@ -34,7 +34,6 @@ func TestMain(m *testing.M) {
 			os.Exit(Main())
 		},
 		"hopper":       hopper,
-		"far-link":     farLink,
 		"crowd-player": crowdPlayer,
 		"echo-lines":   echo,
 		"stand-in":     func() { os.Exit(standIn(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },

@@ -306,11 +306,9 @@ func TestAnotherMakeOnAHost(t *testing.T) {
 // TestAnotherMakeOfALostHost: when its host was lost, an agent of another make continues its session there.
 func TestAnotherMakeOfALostHost(t *testing.T) {
 	onlyLinux(t)
+	testkit.Long(t) // the supervisor's TestLosingAHost and TestMakeWithUnknowns show its parts
 	for _, name := range madeThere {
 		t.Run(name, func(t *testing.T) {
-			if name != "fake" {
-				testkit.Long(t)
-			}
 			t.Parallel()
 			s, _ := startThere(t, name, resumePlay, "--lease", "5s")
 			there := await[contract.Workspace](s, "its directory", nil).Dir

@@ -200,29 +200,6 @@ func (h *testHome) fails(want contract.Exit, args ...string) string {
 	return c.errs
 }
 
-// TestMCPOfAnAgent: a server that an agent has started can neither steer the run nor read its state, and says
-// why.
-func TestMCPOfAnAgent(t *testing.T) {
-	t.Parallel()
-	onlyLinux(t) // where arbiter can recognize descendants
-	b := exposed(t)
-	self := testkit.Must(exec.LookPath("arbiter"))(t)
-	for tool, args := range map[string]map[string]any{
-		"answer": {"run": b.run, "text": "Approved."}, "status": {"run": b.run}, "cancel": {"run": b.run},
-	} {
-		call := testkit.Must(json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-			"params": map[string]any{"name": tool, "arguments": args, "_meta": map[string]any{
-				mcp.MetaKeyProtocolVersion: "2026-07-28", mcp.MetaKeyClientCapabilities: map[string]any{}}}}))(t)
-		dialogue := "coproc " + self + " mcp --state-dir " + b.state() + " --allow-dir " + b.home + "\n" +
-			"echo '" + string(call) + "' >&${COPROC[1]}\nread -r line <&${COPROC[0]}\necho \"$line\"\n"
-		file := filepath.Join(b.work, "dialogue")
-		testkit.OK(t, os.WriteFile(file, []byte(dialogue), 0o600))
-		out, _ := b.inAgent("env -i HOME=" + b.home + " setsid bash " + file)
-		testkit.Includes(t, tool, out, `"isError":true`, "refused")
-	}
-	testkit.Empty(t, "accepted", collect[contract.Accepted](b.script))
-}
-
 // caller is the script of a model that has a run do a task.
 var caller = func() string {
 	use := func(tool string, input object) object { return uses(call("mcp__arbiter__"+tool, input)) }

@@ -31,36 +31,6 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
-// TestOversizedMessageIsRefused: a command with a text of 4 MB is rejected, and the answer says what to do
-// instead.
-func TestOversizedMessageIsRefused(t *testing.T) {
-	t.Parallel()
-	s := dialogue(t)
-	s.send(contract.Say{Text: strings.Repeat("<", 4*contract.MaxCommandText)})
-	testkit.Includes(t, "refused with", await[contract.Rejected](s, "a refusal", nil).Message,
-		"the limit is 1,048,576; put it into files")
-	s.named()
-}
-
-// TestPauseWithoutAHumanEndsTheRun: when a human pauses a run and closes its stdin, no client can continue it. The run
-// ends, and can be resumed and continued.
-func TestPauseWithoutAHumanEndsTheRun(t *testing.T) {
-	testkit.Long(t)
-	for _, c := range []contract.CommandBody{contract.Pause{}, contract.Halt{}} {
-		t.Run(c.CommandType(), func(t *testing.T) {
-			t.Parallel()
-			s := dialogue(t)
-			s.send(c)
-			await[contract.Accepted](s, "accepted", nil)
-			s.finish(contract.ExitNeedsInput)
-			n := s.again("--json", "--resume") // it is still paused
-			await[contract.Question](n, "the question again", nil)
-			n.send(contract.Continue{})
-			n.named()
-		})
-	}
-}
-
 // seeing is a play in which the Arbiter looks at the image it received.
 var seeing = playOf(arbiter(nil, complete("Seen.")))
 
@@ -158,7 +128,7 @@ func TestAnMCPServerAsks(t *testing.T) {
 		{version: "2025-06-18", behavior: bridge.Deny, want: "decline <nil>", long: true},
 		{version: "2025-06-18", behavior: bridge.Allow, message: "eu-west", want: "accept eu-west"},
 		{version: "2026-07-28", behavior: bridge.Allow, message: "eu-west", want: "accept eu-west", long: true},
-		{version: "2026-07-28", behavior: bridge.Deny, want: "decline <nil>"},
+		{version: "2026-07-28", behavior: bridge.Deny, want: "decline <nil>", long: true},
 	} {
 		for _, p := range players(t) {
 			t.Run(c.behavior+" "+c.version+"/"+p.name, func(t *testing.T) {

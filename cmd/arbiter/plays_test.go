@@ -102,11 +102,6 @@ func spawns(prompts ...string) object {
 // releases lets all Orchestrators go.
 var releases = uses(call("mcp__arbiter__release_orchestrator", object{"id": "all", "reason": "enough"}))
 
-// releasesAll lets them go, and completes the run.
-func releasesAll(summary string) object {
-	return with(releases, "verdict", complete(summary)["verdict"])
-}
-
 // rules is a decision of the Arbiter, with further fields by pairs.
 func rules(decision, message string, fields ...string) object {
 	verdict := object{"decision": decision, "message": message, "reason": "r"}
@@ -156,4 +151,10 @@ func reads(file string) object { return uses(call("Read", object{"file_path": "{
 
 func edits(file, old, text string) object {
 	return uses(call("Edit", object{"file_path": "{{.cwd}}/" + file, "old_string": old, "new_string": text}))
+}
+
+// proven is a document whose claim is proved by its check.
+func proven(step object, claim string) object {
+	step["verdict"].(object)["handoff"].(object)["claims"] = []object{{"claim": claim, "verified": true, "check": 1}}
+	return step
 }

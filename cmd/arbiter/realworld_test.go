@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,198 +24,6 @@ func oneJob(work string) string {
 		arbiter(append(summons("Weave"), on("is woven", complete("It is woven."))), patience),
 		orchestrator("weaver", "", []object{bash("sh " + work + " && echo woven > woven.txt")},
 			done("It is woven.", check("cat woven.txt", "woven"))))
-}
-
-// trait is a feature that users' repositories have.
-type trait struct {
-	commit func(d gittest.Dir) // makes the committed files
-	dirty  func(d gittest.Dir) // makes uncommitted changes
-	work   string              // the Orchestrator's work, as a shell script
-	// changed are the files that the work changes, in their final state and in the form of [gittest.Dir.Files];
-	// an empty text means that the file is gone.
-	changed map[string]string
-}
-
-// traits can all be combined in one repository.
-var traits = map[string]trait{
-	"submodule": {
-		commit: func(d gittest.Dir) {
-			module := gittest.New(d.TB, map[string]string{"m": "1\n"})
-			d.Git("submodule", "--quiet", "add", module.Path, "module")
-		},
-		dirty: func(d gittest.Dir) { d.Write("module/m", "changed before the run\n") },
-	},
-	"LFS pointers, without git-lfs": {
-		commit:  func(d gittest.Dir) { d.Write("lfs/.gitattributes", lfs); d.Write("lfs/x.bin", pointer("1")) },
-		work:    "printf '" + strings.ReplaceAll(pointer("2"), "\n", `\n`) + "' > lfs/x.bin",
-		changed: map[string]string{"lfs/x.bin": "-rw-r--r-- " + pointer("2")},
-	},
-	"sparse checkout": {
-		commit: func(d gittest.Dir) { d.Write("in/a", "1\n"); d.Write("out/b", "1\n") },
-		dirty:  func(d gittest.Dir) { d.Git("sparse-checkout", "set", "in", "lfs") },
-		work:   "echo 2 > in/a; mkdir in/new out; echo new > in/new/c; echo new > out/c",
-		changed: map[string]string{"in/a": "-rw-r--r-- 2\n", "in/new/c": "-rw-r--r-- new\n",
-			"out/c": "-rw-r--r-- new\n"},
-	},
-	"links and modes": {
-		commit: func(d gittest.Dir) {
-			d.Write("in/target", "1\n")
-			d.Link("link", "in/target")
-			d.Link("dangling", "nowhere")
-			d.Link("directory", "in")
-			d.Write("run", "#!/bin/sh\n")
-			d.Write("gone", "gone\n")
-		},
-		work: "ln -sfn nowhere link; rm dangling directory gone; chmod 755 run; " +
-			"mkdir directory; echo 1 > directory/file",
-		changed: map[string]string{"link": "-> nowhere", "dangling": "", "directory": "", "gone": "",
-			"directory/file": "-rw-r--r-- 1\n", "run": "-rwxr-xr-x #!/bin/sh\n"},
-	},
-	"line ends": {
-		commit: func(d gittest.Dir) {
-			d.Git("config", "core.autocrlf", "true")
-			d.Write("in/.gitattributes", "*.txt text eol=crlf\n*.sh text eol=lf\n*.md text=auto\n")
-			d.Write(".gitattributes", "* -text\n")
-			d.Write("in/a.txt", "1\r\n2\r\n")
-			d.Write("in/a.sh", "1\n2\n")
-			d.Write("in/a.md", "1\r\n2\r\n")
-		},
-		dirty: func(d gittest.Dir) { d.Write("in/other.txt", "1\r\n2\n") },
-		work:  `printf '1\r\n3\r\n' > in/a.txt; printf '1\n3\n' > in/a.sh; printf '1\r\n3\r\n' > in/a.md`,
-		changed: map[string]string{"in/a.txt": "-rw-r--r-- 1\r\n3\r\n", "in/a.sh": "-rw-r--r-- 1\n3\n",
-			"in/a.md": "-rw-r--r-- 1\r\n3\r\n"},
-	},
-	"hooks that fail": {
-		dirty: func(d gittest.Dir) {
-			for _, name := range []string{"pre-commit", "commit-msg", "post-checkout", "pre-merge-commit", "post-merge",
-				"reference-transaction", "post-rewrite", "pre-rebase"} {
-				hook := ".git/hooks/" + name
-				d.Write(hook, "#!/bin/sh\necho "+name+" >> '"+d.Path+"/.git/hooks-that-ran'\nexit 1\n")
-				d.Chmod(hook, 0o755)
-			}
-		},
-	},
-}
-
-const lfs = "*.bin filter=lfs diff=lfs merge=lfs -text\n"
-
-func pointer(of string) string {
-	return "version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat(of, 64) + "\nsize 12\n"
-}
-
-// lived is a repository whose user is in the middle of something: files are changed, staged and new, and one
-// change is in the stash.
-func lived(t testing.TB, names ...string) gittest.Dir {
-	d := gittest.New(t, map[string]string{"mine": "1\n", "staged": "1\n", "put-aside": "1\n"})
-	for _, name := range names {
-		if commit := traits[name].commit; commit != nil {
-			commit(d)
-		}
-	}
-	d.Commit("second")
-	d.Write("put-aside", "put aside\n")
-	d.Git("stash", "-q")
-	for _, name := range names {
-		if dirty := traits[name].dirty; dirty != nil {
-			dirty(d)
-		}
-	}
-	d.Write("staged", "staged\n")
-	d.Git("-c", "core.hooksPath=/dev/null", "add", "staged")
-	d.Write("mine", "changed before the run\n")
-	d.Chmod("mine", 0o755)
-	d.Write("untracked", "1\n")
-	return d
-}
-
-// TestRealWorldRepositories plays a run in each kind of repository, with each kind of isolation, and then
-// `diff`, `land` and `undo`. The user's index, branch, stash and uncommitted changes stay unchanged, and files
-// are right to the byte.
-func TestRealWorldRepositories(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	kinds := map[string][]string{"all at once": nil}
-	for name := range traits {
-		kinds[name] = []string{name}
-		kinds["all at once"] = append(kinds["all at once"], name)
-	}
-	for _, p := range players(t) {
-		for name, has := range kinds {
-			for _, isolation := range []string{"shared", "worktree", "clone"} {
-				t.Run(p.name+" "+name+" "+isolation, func(t *testing.T) {
-					if p.real || len(has) == 1 {
-						testkit.Long(t)
-					}
-					t.Parallel()
-					slices.Sort(has)
-					realWorld(t, p, has, isolation)
-				})
-			}
-		}
-	}
-}
-
-func realWorld(t *testing.T, p player, has []string, isolation string) {
-	work, changed := "true\n", map[string]string{"woven.txt": "-rw-r--r-- woven\n"}
-	for _, name := range has {
-		work += traits[name].work + "\n"
-		for path, text := range traits[name].changed {
-			changed[path] = text
-		}
-	}
-	d := lived(t, has...)
-	private, before := d.Private(), d.Files()
-	status := d.Git("status", "--porcelain")
-	want := map[string]string{}
-	for path, text := range before {
-		want[path] = text
-	}
-	for path, text := range changed {
-		if want[path] = text; text == "" {
-			delete(want, path)
-		}
-	}
-	r := playJob(t, p, d, work, "--isolation", isolation)
-	r.run.finish(contract.ExitComplete)
-	if isolation == "shared" {
-		r.same("files after the run", want, d.Files())
-	} else {
-		r.same("files after the run", before, d.Files())
-	}
-	r.same("the user's part of the repository after the run", private, d.Private())
-	var names []string
-	for path := range changed {
-		names = append(names, path)
-	}
-	slices.Sort(names)
-	if got := r.prints(contract.ExitComplete, "diff", "--name-only"); got != strings.Join(names, "\n")+"\n" {
-		t.Errorf("diff names\n%s, want %q", got, names)
-	}
-	if isolation != "shared" { // TestLandHere lands work in the user's files
-		r.prints(contract.ExitComplete, "land", "--include", ".") // its agents write with commands
-		r.same("files after landing", want, d.Files())
-		r.same("the user's part after landing", landedPrivate(private), landedPrivate(d.Private()))
-		testkit.Same(t, "status after landing", status, d.Git("status", "--porcelain"))
-	}
-	r.prints(contract.ExitComplete, "undo")
-	r.same("files after undo", before, d.Files())
-	if ran, _ := os.ReadFile(filepath.Join(d.Path, ".git/hooks-that-ran")); len(ran) > 0 {
-		t.Errorf("hooks ran: %s", ran)
-	}
-	testkit.Excludes(t, "worktrees are left", d.Git("worktree", "list"), "\n")
-}
-
-// landedPrivate leaves out what landing changes: the branch, its log and the index.
-func landedPrivate(private map[string]string) map[string]string {
-	left := map[string]string{}
-	for name, text := range private {
-		if !slices.ContainsFunc([]string{"/index", "logs/HEAD", "/trunk", "/notes/arbiter"}, func(end string) bool {
-			return strings.HasSuffix(strings.TrimSpace(name), end)
-		}) {
-			left[name] = text
-		}
-	}
-	return left
 }
 
 // job is a run of [oneJob] in a repository.
@@ -246,144 +52,6 @@ func (j job) prints(want contract.Exit, args ...string) string {
 func (j job) same(what string, want, got map[string]string) {
 	j.Helper()
 	testkit.Same(j, what, want, got)
-}
-
-// unsettled is a repository in a state that keeps Git or Arbiter from doing something.
-type unsettled struct {
-	ci      []string // isolation of agents in CI; other cases need ARBITER_LONG
-	setUp   func(d gittest.Dir)
-	notice  string // what a shared run reports
-	refused string // why an isolated run does not begin; empty if it does
-	noDiff  string // why there is no diff after a shared run; empty if there is one
-	noLand  string // why the work cannot be landed at first
-	goOn    func(d gittest.Dir)
-}
-
-var states = map[string]unsettled{
-	"detached": {
-		ci:     []string{"worktree"},
-		setUp:  func(d gittest.Dir) { d.Git("checkout", "-q", "--detach") },
-		noLand: "HEAD is detached",
-		goOn:   func(d gittest.Dir) { d.Git("switch", "-q", "-c", "topic") },
-	},
-	"rebase under way": {
-		ci: []string{"clone"},
-		setUp: func(d gittest.Dir) {
-			d.Git("stash", "-q", "-u")
-			d.Git("checkout", "-q", "-b", "side")
-			d.Write("mine", "side\n")
-			d.Commit("side")
-			d.Git("checkout", "-q", "trunk")
-			d.Write("mine", "trunk\n")
-			d.Commit("trunk")
-			if d.Command("rebase", "side").Run() == nil {
-				d.Fatal("no conflict")
-			}
-		},
-		noLand: "a rebase is under way",
-		goOn: func(d gittest.Dir) {
-			d.Write("mine", "both\n")
-			d.Git("add", "mine")
-			d.Git("-c", "core.editor=true", "rebase", "--continue")
-		},
-	},
-	"no commit": {
-		ci:     []string{"worktree"},
-		setUp:  func(d gittest.Dir) { d.Remove(".git"); d.Git("init", "-q") },
-		notice: "no commit yet", refused: "no commit yet", noDiff: "no commit yet",
-	},
-	"no Git": {
-		ci:     []string{"shared", "clone"},
-		setUp:  func(d gittest.Dir) { d.Remove(".git") },
-		notice: "no Git work tree here", refused: "no Git work tree here", noDiff: "no Git work tree here",
-	},
-}
-
-// TestRepositoriesInUnsettledStates: what is not possible is refused or left out with its reason, nothing of
-// the user's is changed, and the work can be landed once the reason is gone.
-func TestRepositoriesInUnsettledStates(t *testing.T) {
-	testkit.Long(t)
-	t.Parallel()
-	for _, p := range players(t) {
-		for name, c := range states {
-			for _, isolation := range []string{"shared", "worktree", "clone"} {
-				t.Run(p.name+" "+name+" "+isolation, func(t *testing.T) {
-					if p.real || !slices.Contains(c.ci, isolation) {
-						testkit.Long(t)
-					}
-					t.Parallel()
-					c.play(t, p, isolation)
-				})
-			}
-		}
-	}
-}
-
-func (c unsettled) play(t *testing.T, p player, isolation string) {
-	d := lived(t)
-	c.setUp(d)
-	private, before := map[string]string{}, d.Files()
-	if c.noDiff == "" {
-		private = d.Private()
-	}
-	j := playJob(t, p, d, "echo 2 > other\n", "--isolation", isolation)
-	if isolation != "shared" && c.refused != "" {
-		c.refuses(j, before)
-		return
-	}
-	j.run.finish(contract.ExitComplete)
-	want := maps.Clone(before)
-	want["other"], want["woven.txt"] = "-rw-r--r-- 2\n", "-rw-r--r-- woven\n"
-	if isolation == "shared" {
-		j.same("files after the run", want, d.Files())
-		testkit.Includes(t, "nothing is said of it", j.run.dump(), strings.ReplaceAll(c.notice, `"`, `\"`))
-	} else {
-		j.same("files after the run", before, d.Files())
-	}
-	if c.noDiff != "" {
-		for _, command := range []string{"diff", "land", "undo"} {
-			j.printsFor(c.noDiff, contract.ExitEnvironment, command)
-		}
-		return
-	}
-	j.same("the user's part of the repository after the run", private, d.Private())
-	testkit.Same(t, "diff names", "other\nwoven.txt\n", j.prints(contract.ExitComplete, "diff", "--name-only"))
-	if isolation != "shared" {
-		j.printsFor(c.noLand, contract.ExitFailed, "land")
-		j.same("files after a refusal", before, d.Files())
-		j.same("the user's part of the repository after a refusal", private, d.Private())
-		c.goOn(d)
-		before = d.Files()
-		j.prints(contract.ExitComplete, "land", "--include", ".")
-		want = maps.Clone(before)
-		want["other"], want["woven.txt"] = "-rw-r--r-- 2\n", "-rw-r--r-- woven\n"
-		j.same("files after landing", want, d.Files())
-	}
-	j.prints(contract.ExitComplete, "undo")
-	j.same("files after undo", before, d.Files())
-}
-
-// refuses checks that an isolated run does not begin, and says why. The advice must not be about Claude Code.
-func (c unsettled) refuses(j job, before map[string]string) {
-	j.Helper()
-	_ = j.run.stdin.Close()
-	<-j.run.ended
-	_ = j.run.cmd.Wait()
-	output := j.run.stderr.String()
-	if code := j.run.cmd.ProcessState.ExitCode(); code != int(contract.ExitEnvironment) ||
-		!strings.Contains(output, c.refused) || !strings.Contains(output, "--isolation shared") ||
-		strings.Contains(output, "claude -p") {
-		j.Errorf("exit code %d, %s", code, output)
-	}
-	j.same("files after the refusal", before, j.dir.Files())
-}
-
-// printsFor runs an arbiter command and checks that its output contains a text.
-func (j job) printsFor(text string, want contract.Exit, args ...string) {
-	j.Helper()
-	if got := j.prints(want, args...); !strings.Contains(got, text) {
-		j.Errorf("arbiter %s: %q, want %q", strings.Join(args, " "), got, text)
-	}
 }
 
 // hostile is a repository that names a program wherever git knows a place for one.
@@ -440,6 +108,9 @@ func TestHostileRepository(t *testing.T) {
 		}
 		for _, isolation := range []string{"shared", "worktree", "clone"} {
 			t.Run(p.name+" "+isolation, func(t *testing.T) {
+				if isolation == "clone" { // TestHostileClone of the workspace resembles it
+					testkit.Long(t)
+				}
 				t.Parallel()
 				d, ran := hostile(t)
 				d.Must(os.Chtimes(filepath.Join(d.Path, "b.bin"), time.Unix(1, 0), time.Unix(1, 0)))
@@ -544,34 +215,20 @@ var planting = playOf(
 		reports("report", "Waiting.", false)))
 
 // TestPlantedIsSaidInEveryFace: what an agent left that git would run is an event of the run, which the screen and
-// every other face shows, and which stays in its log. The export of the run warns of it, too.
+// every other face shows, and which stays in its log. Plain text does not say it again with the receipt. The export of
+// the run warns of it, too.
 func TestPlantedIsSaidInEveryFace(t *testing.T) {
 	t.Parallel()
-	repo := gittest.New(t, map[string]string{"a": "1\n"})
-	s, _ := hiredIn(t, player{name: "stand-in", args: []string{""}}, planting, repo.Path, "--no-input",
-		"--allow", "Bash(*)", "--task", "Plant")
-	said := func(l contract.Line) bool {
-		n, ok := l.Body.(contract.Notice)
-		return ok && strings.Contains(n.Text, "evil (a bare repository)")
+	repo, model := gittest.New(t, map[string]string{"a": "1\n"}), serve(t, planting)
+	const planted = "evil (a bare repository)"
+	state := []string{"--state-dir", t.TempDir()}
+	env := append(asksOf(model), "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"))
+	said := func(args ...string) string {
+		c := runIn(t, env, repo.Path, "", append(args, state...)...).ended(t, args, contract.ExitComplete, planted)
+		return c.out + c.errs
 	}
-	s.see("a notice about the repository", said)
-	s.finish(contract.ExitComplete)
-	out, _ := s.output(0, "logs", s.run())
-	testkit.Includes(t, "the log does not have it", out, "evil (a bare repository)")
-	_, warned := s.output(0, "sessions", "export", s.run(), "--output", filepath.Join(t.TempDir(), "run.tar.gz"))
-	testkit.Includes(t, "the export does not warn", warned, "evil (a bare repository)")
-}
-
-// TestPlantedIsSaidOnceInPlainText: the notice of the run is not said again with the receipt.
-func TestPlantedIsSaidOnceInPlainText(t *testing.T) {
-	t.Parallel()
-	repo := gittest.New(t, map[string]string{"a": "1\n"})
-	model := serve(t, planting)
-	cmd := exec.Command("arbiter", "--plain", "--no-input", "--claude", standInProgram(t), "--cwd", repo.Path,
-		"--state-dir", t.TempDir(), "--allow", "Bash(*)", "--task", "Plant")
-	cmd.Env = append(asksOf(model), "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"))
-	out, err := cmd.CombinedOutput()
-	if n := strings.Count(string(out), "evil (a bare repository)"); err != nil || n != 1 {
-		t.Errorf("it is said %d times, %v:\n%s", n, err, out)
-	}
+	out := said("--plain", "--no-input", "--claude", standInProgram(t), "--allow", "Bash(*)", "--task", "Plant")
+	testkit.Same(t, "it is said times", 1, strings.Count(out, planted))
+	said("logs")
+	said("sessions", "export", "--output", filepath.Join(t.TempDir(), "run.tar.gz"))
 }

@@ -88,8 +88,9 @@ func (s *script) spawns(agent string) []contract.Spawn {
 	return list
 }
 
-// TestResume ends a run in each possible way while a question is open, and resumes it: the question is asked
-// again, the Arbiter's session continues, and the work is completed. A complete run accepts another task.
+// TestResume ends a run in each possible way while a question is open, and resumes it in another time zone: no process
+// of it is left, the question is asked again, the Arbiter's session continues, and the work is completed. A complete
+// run accepts another task.
 func TestResume(t *testing.T) {
 	kill := func(t *testing.T, pid int) {
 		testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
@@ -97,17 +98,20 @@ func TestResume(t *testing.T) {
 	ways := []struct {
 		name string
 		end  func(t *testing.T, s *script)
+		exit contract.Exit // -1: it was killed
 	}{
-		{"interrupt", func(t *testing.T, s *script) { _ = s.cmd.Process.Signal(os.Interrupt) }},
-		{"kill arbiter", func(t *testing.T, s *script) { kill(t, s.cmd.Process.Pid) }},
+		{"interrupt", func(t *testing.T, s *script) { s.mustSignal(syscall.SIGINT) }, contract.ExitInterrupted},
+		{"terminate", func(t *testing.T, s *script) { s.mustSignal(syscall.SIGTERM) }, contract.ExitTerminated},
+		{"kill arbiter", func(t *testing.T, s *script) { kill(t, s.cmd.Process.Pid) }, -1},
 		{"kill arbiter and bridge", func(t *testing.T, s *script) {
 			pid := s.bridge()
 			_ = s.cmd.Process.Signal(syscall.SIGSTOP) // so that it does not start another
 			kill(t, pid)
 			kill(t, s.cmd.Process.Pid)
-		}},
-		{"cancel", func(t *testing.T, s *script) { s.send(contract.Cancel{}) }},
-		{"end of input", func(t *testing.T, s *script) { s.send(contract.Say{Text: "Choose yourself."}) }},
+		}, -1},
+		{"cancel", func(t *testing.T, s *script) { s.send(contract.Cancel{}) }, contract.ExitFailed},
+		{"end of input", func(t *testing.T, s *script) { s.send(contract.Say{Text: "Choose yourself."}) },
+			contract.ExitComplete},
 	}
 	for _, p := range players(t) {
 		for _, way := range ways {
@@ -116,25 +120,34 @@ func TestResume(t *testing.T) {
 				t.Parallel()
 				s := p.plays(t, "dialogue", "Name it")
 				asked := await[contract.Question](s, "a question", nil)
-				way.end(t, s)
-				if way.name == "end of input" {
-					s.finish(contract.ExitComplete)
-				} else {
-					s.gone()
-				}
 				run := s.run()
+				testkit.Check(t, len(survivors(run)) > 0, "living agents bear no mark: this test could not fail")
+				way.end(t, s)
+				if way.name != "end of input" {
+					s.gone() // the end of its stdin would answer the question
+				}
+				if way.exit >= 0 {
+					r := s.finish(way.exit)
+					signalled := way.exit == contract.ExitInterrupted || way.exit == contract.ExitTerminated
+					testkit.Same(t, "it was stopped by a signal", signalled, strings.HasPrefix(r.Summary, "stopped by SIG"))
+				}
 				awaitGone(t, run)
 				if way.name == "end of input" {
 					s.anotherTask(run)
 					return
 				}
+				s.cmd.Env = append(s.cmd.Env, "TZ=Pacific/Niue") // the last one counts
 				n := s.again("--json", "--resume")
 				again := await[contract.Question](n, "the question again", nil)
 				testkit.Same(t, "the question again", asked.Text, again.Text)
+				if way.exit < 0 {
+					n.awaitNotice("ended without a report")
+				}
 				n.answers()
 				await[contract.Accepted](n, "accepted", nil)
 				r := n.finish(contract.ExitComplete)
 				testkit.Same(t, "run", run, r.Session)
+				testkit.Check(t, r.DurationMS >= 0 && r.DurationMS <= waitTimeout.Milliseconds(), "%d ms", r.DurationMS)
 				first, second := s.spawns("arbiter"), n.spawns("arbiter")
 				if len(first) != 1 || len(second) != 1 || first[0].SessionID != second[0].SessionID ||
 					!second[0].Resumed || second[0].Generation != 2 {
@@ -235,6 +248,9 @@ func TestStrays(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "resume" {
+				testkit.Long(t)
+			}
 			s := start(t, nil, "--stand-in", "--env", "ARBITER_STANDIN_FAULT=orphan", "--json", "--pid-namespace",
 				"never", "--scenario", "dialogue", "--task", "Name it")
 			await[contract.Question](s, "a question", nil)
@@ -275,13 +291,20 @@ func TestBothKilledAtWork(t *testing.T) {
 	})
 }
 
-// TestOneAtATime: a run belongs to one arbiter; the error of a second one names its process.
+// TestOneAtATime: a run belongs to one arbiter; the error of a second one names its process. Nor can the run be resumed
+// from a copy of its state directory while it is live, and no command on the copy ends its agents.
 func TestOneAtATime(t *testing.T) {
 	s := dialogue(t)
 	run := s.run()
 	testkit.Includes(t, "resume of a live run", stderrOf(s.output(2, "--json", "--resume")), run[:8], "process")
 	testkit.Includes(t, "removal of a live run", stderrOf(s.output(2, "sessions", "rm", run)), "process")
+	copied := filepath.Join(t.TempDir(), "copy")
+	testkit.Must(exec.Command("cp", "-a", s.stateDir(), copied).Output())(t)
+	testkit.Includes(t, "resume of a copy", stderrOf(s.output(2, "--json", "--resume", "--session", run, "--state-dir",
+		copied)), "of another state directory")
+	s.output(0, "sessions", "rm", run, "--state-dir", copied)
 	s.named()
+	testkit.Empty(t, "its agents were ended", collect[contract.Restart](s))
 	s.output(0, "sessions", "rm", run)
 	testkit.Includes(t, "show of a removed run", stderrOf(s.output(2, "sessions", "show", run)), "no run")
 	testkit.Includes(t, "resume of nothing", stderrOf(s.output(2, "--json", "--resume")), "nothing to resume")
@@ -376,24 +399,4 @@ func TestStateOfAnotherVersionIsRefused(t *testing.T) {
 	out, _ := run.arbiter(contract.ExitComplete, "replay", run.id)
 	testkit.Includes(t, "replay", out, `"event":"session"`)
 	testkit.Includes(t, "audit", stdoutOf(run.arbiter(contract.ExitComplete, "logs", run.id, "--audit")), "begun")
-}
-
-// TestCopiedStateDirectory: while a run is live, it cannot be resumed from a copy of its state directory, and
-// no command on the copy ends the run's agents.
-func TestCopiedStateDirectory(t *testing.T) {
-	eachPlayerLong(t, func(t *testing.T, who player) {
-		s := who.asksName(t)
-		copied := filepath.Join(t.TempDir(), "copy")
-		testkit.OK(t, os.CopyFS(copied, os.DirFS(filepath.Join(s.cmd.Dir, ".local/state/arbiter"))))
-		for _, dir := range []string{copied, filepath.Join(copied, "runs"),
-			filepath.Join(copied, "runs", s.run())} {
-			testkit.OK(t, os.Chmod(dir, 0o700))
-		}
-		testkit.Includes(t, "resumed from the copy",
-			stderrOf(s.output(2, "--json", "--resume", "--session", s.run(), "--state-dir",
-				copied)), "of another state directory")
-		s.output(0, "sessions", "rm", s.run(), "--state-dir", copied)
-		s.named()
-		testkit.Empty(t, "its agents were ended", collect[contract.Restart](s))
-	})
 }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -60,36 +59,9 @@ func TestSandboxedResume(t *testing.T) {
 	}
 }
 
-// TestSandboxThatDoesNotHold: if the sandbox does not confine, a run with --sandbox on is refused before
-// anything is started, and one with auto continues and says so.
-func TestSandboxThatDoesNotHold(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("sandboxes are for Linux")
-	}
-	path := lying(t)
-	t.Run("on", func(t *testing.T) {
-		s := start(t, []string{path}, "--json", "--no-input", "--task", "Do it", "--stand-in", "--sandbox", "on")
-		s.finish(contract.ExitEnvironment)
-		s.oneError(bridge.CatSandbox)
-		if n := len(collect[contract.Spawn](s)); n > 0 {
-			t.Errorf("%d agents were started", n)
-		}
-		if got := sessionLast(s); !strings.Contains(got.SandboxReason, "the sandbox's own network") {
-			t.Errorf("session: %q, %q", got.Sandbox, got.SandboxReason)
-		}
-	})
-	t.Run("auto", func(t *testing.T) {
-		s := start(t, []string{path}, "--json", "--no-input", "--task", "Do it", "--stand-in", "--sandbox", "auto")
-		s.finish(contract.ExitComplete)
-		if got := sessionLast(s); got.Sandbox != "unsandboxed" ||
-			!strings.Contains(got.SandboxReason, "the sandbox's own network") {
-			t.Errorf("session: %q, %q", got.Sandbox, got.SandboxReason)
-		}
-	})
-}
-
 // TestSandboxIsTheDefault: without a word about it, a run is confined, and the first notice says so; where there is no
-// bubblewrap, or the workspace cannot be confined, it says that and what to do.
+// bubblewrap, or it does not confine, it says that and what to do. With --sandbox on such a run is refused before
+// anything is started.
 func TestSandboxIsTheDefault(t *testing.T) {
 	needSandbox(t)
 	ownDefault := confinedVariable + "=1"
@@ -104,11 +76,20 @@ func TestSandboxIsTheDefault(t *testing.T) {
 		"open": {nil, []string{"--network", "open"}, "bubblewrap", "sandbox: files confined; the network is open"},
 		"no bubblewrap": {[]string{"PATH=" + withoutBubblewrap(t)}, nil, "unsandboxed",
 			"not confined: bubblewrap is not installed (apt-get install bubblewrap"},
+		"a sandbox that does not hold": {[]string{lying(t)}, nil, "unsandboxed", "the sandbox's own network"},
+		"refused":                      {[]string{lying(t)}, []string{"--sandbox", "on"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, append(c.env, ownDefault), append([]string{"--json", "--no-input", "--task", "Do it",
 				"--stand-in"}, c.args...)...)
+			if name == "refused" {
+				s.finish(contract.ExitEnvironment)
+				s.oneError(bridge.CatSandbox)
+				testkit.Empty(t, "agents were started", collect[contract.Spawn](s))
+				testkit.Includes(t, "the reason", sessionLast(s).SandboxReason, "the sandbox's own network")
+				return
+			}
 			s.finish(contract.ExitComplete)
 			testkit.Same(t, "sandbox", c.sandbox, sessionLast(s).Sandbox)
 			if got := collect[contract.Notice](s)[0].Text; !strings.Contains(got, c.notes) ||

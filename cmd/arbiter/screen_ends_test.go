@@ -12,10 +12,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	pty "github.com/arbiter-cli/arbiter/rehearsal/terminal"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
 // TestWaysToLeave: while the Arbiter waits for an answer, arbiter is left in each possible way. The
@@ -67,133 +64,30 @@ func TestWaysToLeave(t *testing.T) {
 // TestTerminalHangsUp: the window is closed. With --on-hangup stop the run is stopped in order, so that it can
 // be resumed, and no process spins because its terminal is gone.
 func TestTerminalHangsUp(t *testing.T) {
-	for _, begun := range []bool{false, true} {
-		t.Run(map[bool]string{false: "idle", true: "playing"}[begun], func(t *testing.T) {
-			t.Parallel()
-			h := newTestHome(t, players(t)[0])
-			p := h.idle("--on-hangup", "stop")
-			if begun {
-				p.typed("Make a thing\n", "What shall it be called?", "The Arbiter awaits your answer.")
-			}
-			p.HangUp()
-			state := testkit.Must(p.Exit(p.ctx))(t)
-			if got := state.ExitCode(); got != int(contract.ExitTerminated) {
-				t.Errorf("exit code %d (%v)", got, state)
-			}
-			testkit.Empty(t, "left behind", h.alive())
-			if begun {
-				p = h.open("--resume")
-				p.await("What shall it be called?", "The Arbiter awaits your answer.")
-				h.interrupted(p)
-			}
-		})
-	}
-}
-
-// slow starts a run whose Orchestrator ignores everything but SIGKILL, so that it takes some seconds to end.
-func (h *testHome) slow() *pane {
-	h.t.Helper()
-	onlyLinux(h.t)
-	claude := sickClaude(h.t, sick{"orch-1.1": "hang"})
-	p := h.open("--rehearse", "--claude", claude, "--scenario", scenarioFile(h.t, spin("echo spun")), "--task", "Weave")
-	p.await("THE WEAVING", "Orchestrator I", "works", "Bash")
-	return p
-}
-
-// TestOneSignalIsOrderly: a signal asks for an orderly end, which gives an agent time to end; the loss of the
-// screen then does not count as a second signal.
-func TestOneSignalIsOrderly(t *testing.T) {
-	testkit.Long(t)
 	t.Parallel()
 	h := newTestHome(t, players(t)[0])
-	p := h.slow()
-	testkit.OK(t, p.Process().Signal(syscall.SIGTERM))
-	h.ended(p, contract.ExitTerminated)
-	want := []input.Signal{{Signal: "TERM"}}
-	testkit.Same(t, "the run was asked to end", want,
-		signalled(t, filepath.Join(h.home, ".local", "state", "arbiter"), h.runs()[0]))
-}
-
-// signalled lists the signals by which a run was asked to end, from its audit.
-func signalled(t *testing.T, state, run string) []input.Signal {
-	t.Helper()
-	log := testkit.Must(journal.OpenLog(filepath.Join(state, "runs", run, journal.LogName)))(t)
-	defer log.Close()
-	var list []input.Signal
-	testkit.OK(t, supervisor.AuditOf(t.Context(), log, run, false, func(l supervisor.AuditLine) error {
-		if l.Entry.What == "signal" {
-			name, _ := l.Entry.Detail["signal"].(string)
-			fast, _ := l.Entry.Detail["fast"].(bool)
-			list = append(list, input.Signal{Signal: name, Fast: fast})
-		}
-		return nil
-	}))
-	return list
-}
-
-// TestRepeatedSignals: arbiter reacts to further signals while it ends slowly, and restores the terminal in
-// every case.
-func TestRepeatedSignals(t *testing.T) {
-	testkit.Long(t)
-	for name, ask := range map[string]func(p *pane){
-		"keys": func(p *pane) {
-			p.press("Ctrl+C", "Ctrl+C")
-			p.await("Ending")
-			p.press("Ctrl+C")
-			_, err := p.Wait(p.ctx, func(s pty.Screen) bool { return s.Shows("In haste") })
-			if err != nil && !errors.Is(err, pty.ErrEnded) { // it may end before it says so
-				p.t.Fatal(err)
-			}
-			p.press("Ctrl+C", "Ctrl+C", "Ctrl+C")
-		},
-		"signals": func(p *pane) {
-			for range 3 {
-				_ = p.Process().Signal(syscall.SIGTERM)
-				<-time.After(50 * time.Millisecond) // two at the same time may count as one
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newTestHome(t, players(t)[0])
-			p := h.slow()
-			ask(p)
-			state := testkit.Must(p.Exit(p.ctx))(t)
-			if code := contract.Exit(state.ExitCode()); code != contract.ExitInterrupted &&
-				code != contract.ExitTerminated {
-				t.Errorf("it ended with %v", state)
-			}
-			h.restored(p)
-			for _, run := range h.runs() {
-				awaitGone(t, run) // the bridge may end a moment later
-			}
-		})
-	}
-}
-
-// busyPane is a screen of a run whose Orchestrator runs a command that does not end.
-func (h *testHome) busyPane() *pane {
-	h.t.Helper()
-	onlyLinux(h.t)
-	p := h.play(scenarioFile(h.t, spin("exec sleep 1000")), "--task", "Weave")
-	p.await("THE WEAVING", "Orchestrator I", "works", "Bash")
-	return p
+	p := h.asking("--on-hangup", "stop")
+	p.HangUp()
+	state := testkit.Must(p.Exit(p.ctx))(t)
+	testkit.Same(t, "exit code", int(contract.ExitTerminated), state.ExitCode())
+	testkit.Empty(t, "left behind", h.alive())
+	p = h.open("--resume")
+	p.await("What shall it be called?", "The Arbiter awaits your answer.")
+	h.interrupted(p)
 }
 
 // TestFatalSignal: a signal that ends the program at once leaves the terminal as it was, and the run goes on.
 func TestFatalSignal(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGABRT, syscall.SIGSEGV} {
-		t.Run(sig.String(), func(t *testing.T) {
-			t.Parallel()
-			h := newTestHome(t, players(t)[0])
-			p := h.busyPane()
-			testkit.OK(t, p.Process().Signal(sig))
-			h.left(p, contract.Exit(128+int(sig)))
-			runs := h.runs()
-			if len(runs) != 1 || len(survivors(runs[0])) == 0 {
-				t.Fatalf("runs %v, and nothing of them goes on", runs)
-			}
-		})
+	onlyLinux(t)
+	t.Parallel()
+	h := newTestHome(t, players(t)[0])
+	p := h.play(scenarioFile(t, spin("exec sleep 1000")), "--task", "Weave")
+	p.await("THE WEAVING", "Orchestrator I", "works", "Bash")
+	testkit.OK(t, p.Process().Signal(syscall.SIGSEGV))
+	h.left(p, contract.Exit(128+int(syscall.SIGSEGV)))
+	runs := h.runs()
+	if len(runs) != 1 || len(survivors(runs[0])) == 0 {
+		t.Fatalf("runs %v, and nothing of them goes on", runs)
 	}
 }
 
@@ -290,33 +184,6 @@ func TestScreenHangs(t *testing.T) {
 		t.Errorf("it ended with %v", state)
 	}
 	h.restored(p)
-}
-
-// TestNothingToDrive: without claude the first screen says so. If the user leaves it without beginning
-// anything, the exit code is that for the environment, and a script gets the same message.
-func TestNothingToDrive(t *testing.T) {
-	testkit.Long(t)
-	bin := t.TempDir()
-	self := testkit.Must(exec.LookPath("arbiter"))(t)
-	testkit.OK(t, os.Symlink(self, filepath.Join(bin, "arbiter")))
-	h := newTestHome(t, player{})
-	h.env = append(h.env, "PATH="+bin+":/usr/bin:/bin") // these directories have no claude
-	p := h.open()
-	p.await("found none", "Rehearse")
-	p.press("q")
-	after := h.ended(p, contract.ExitEnvironment)
-	testkit.Includes(t, "it says", after, "claude")
-	// A task on the command line leads to the same end.
-	p = h.open("--task", "Make a thing")
-	p.await("Rehearse")
-	p.press("q")
-	h.ended(p, contract.ExitEnvironment)
-	// A rehearsal plays the demo, and can be left as usual.
-	p = h.open()
-	p.await("Rehearse")
-	p.pressed("r", "Speak, mortal.")
-	p.typed("Make a thing\n", "Give invoice.sh a --csv flag")
-	h.interrupted(p)
 }
 
 // TestNoScreen: if no screen can be shown, arbiter says so before it does anything.

@@ -23,7 +23,7 @@ var changesPlay = allowing([]string{"Write", "Read"},
 // committed makes the workspace a Git repository with a file in one commit.
 func (h *modelHome) committed(name, text string) {
 	h.t.Helper()
-	h.touch("other.txt")
+	write(h.t, "", h.work, "other.txt")
 	testkit.OK(h.t, os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o600))
 	for _, args := range [][]string{{"init", "-q"}, {"add", "-A"},
 		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"}} {
@@ -47,7 +47,7 @@ func TestScreenShowsChanges(t *testing.T) {
 		testkit.OK(t, os.WriteFile(vi, []byte("#!/bin/sh\necho \"$@\" >"+given+"\necho an editor\n"+
 			"until [ -e "+seen+" ]; do sleep 0.02; done\n"), 0o700))
 		h.env = append(h.env, "EDITOR="+vi)
-		p := h.openSlowly(h.args...)
+		p := h.open(h.args...)
 		p.await("Is it well?")
 		p.pressed("F5", "CHANGES", "1 file ", "thread.txt", "orch-1", "+1 -1")
 		p.press("Enter")
@@ -123,27 +123,6 @@ func tasksStates(lines []contract.Line) []string {
 		}
 	}
 	return list
-}
-
-// TestScreenWaysOutOfAFailure: a person uses the keys of a dialog to have another agent go on, and slash
-// commands to skip a step and to have that agent try again.
-func TestScreenWaysOutOfAFailure(t *testing.T) {
-	testkit.Long(t)
-	eachPlayerLong(t, func(t *testing.T, who player) {
-		h := newTestHome(t, who)
-		p := h.overriding("tester", spinning)
-		p.await("And now?", "Alt+c: retry")
-		p.typed("/skip\n", "no step to skip")
-		p.pressed("Alt+c", "Ways out", "Try again", "Go on with another agent")
-		p.pressed("g", "Orchestrator II", "Alt+c: retry")
-		p.typed("/plan set card\n", "[pending] card")
-		p.typed("/choose skip\n", "The human skipped step 1 of the plan: card")
-		p.typed("/retry\n", "It is done.", "Speak again, or depart.")
-		h.over(p)
-		want := []string{"START_TASK selecting", "AGENT_SELECTED executing", "AGENT_STOPPED selecting",
-			"AGENT_SELECTED executing", "AGENT_COMPLETE evaluating", "ARBITER_DECISION complete"}
-		testkit.Same(t, "the task went", want, tasksStates(h.replayed()))
-	})
 }
 
 // TestScreenOverrides: another agent is spawned, everything is reset, and the next task is cancelled in the
@@ -242,36 +221,6 @@ func TestAttachFromTheScreen(t *testing.T) {
 		}
 		testkit.Includes(t, "the Arbiter was notified", told, "1 message typed", "sesame")
 	})
-}
-
-// TestGivenUpWhileItIsHandedOver: while an agent's slow process is being stopped for an attachment, Ctrl+C
-// cancels the attachment and ends nothing, and Ctrl+\ halts everything.
-func TestGivenUpWhileItIsHandedOver(t *testing.T) {
-	testkit.Long(t)
-	for name, key := range map[string]string{"Ctrl+C": "\x03", `Ctrl+\`: "\x1c"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			onlyLinux(t)
-			h := newTestHome(t, players(t)[0])
-			claude := sickClaude(t, sick{"orch-1.1": `sh:trap '' TERM INT HUP; $standin "$@"; exec sleep 1000`})
-			p := h.open("--rehearse", "--claude", claude, "--scenario", scenarioFile(t, unresponsivePlay), "--task", "Weave")
-			p.await("THE WEAVING", "Orchestrator I", "Bash")
-			work := h.scratch()
-			awaitFile(t, filepath.Join(work, "begun"))
-			p.typed("/attach orch-1\n", "Attaching to orch-1")
-			p.Type(key)
-			p.await("THE WEAVING", "Orchestrator I")
-			if name == `Ctrl+\` {
-				p.await("halted")
-				b := &busy{script: &script{t: t}, run: h.runs()[0]}
-				b.awaitStill(waitTimeout)
-				p.Type("/continue\n")
-			}
-			testkit.OK(t, os.WriteFile(filepath.Join(work, "go"), nil, 0o600))
-			p.await("It is done.", "Speak again, or depart.")
-			h.over(p)
-		})
-	}
 }
 
 // TestAttachmentReportsFailure: if Claude Code ends at once, its output is shown to the human who attached, on

@@ -282,31 +282,6 @@ func pouring(t testing.TB) []string {
 	return []string{"--stand-in", "--scenario", scenarioFile(t, torrent(words)), "--task", "Pour"}
 }
 
-// TestFloodOnTheScreen: three agents write as much as they can. The screen still handles every key, and memory
-// is bounded. BenchmarkKeyInFlood measures how soon.
-func TestFloodOnTheScreen(t *testing.T) {
-	testkit.Long(t)
-	onlyLinux(t)
-	p := show(t, pty.Size{Columns: 100, Rows: 30}, "", nil, pouring(t)...)
-	p.await("THE WEAVING", "Orchestrator III", "works")
-	p.pressed("Alt+1", "session ", "more words")
-	p.pressed("i", "to Orchestrator I", "› Speak")
-	before := peak(t, p.Process().Pid)
-	for range 4 {
-		p.pressed("Ctrl+U", "› Speak")
-		typed := ""
-		for _, key := range "abcdefghijklmnopqrstuvwxyz" {
-			typed += string(key)
-			p.Type(string(key))
-			p.await("› " + typed)
-		}
-	}
-	if grown := peak(t, p.Process().Pid) - before; grown > 256<<20 {
-		t.Errorf("it took %d MB", grown>>20)
-	}
-	p.leave()
-}
-
 // BenchmarkKeyInFlood measures the time from a key to the screen in the same flood, and on the oracle's screen,
 // where nothing happens.
 func BenchmarkKeyInFlood(b *testing.B) {

@@ -232,7 +232,7 @@ func (p *pane) finish() {
 // scenario.
 func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 	scenario := absolute(t, "testdata/scenarios/screen.yaml")
-	eachPlayerLong(t, func(t *testing.T, who player) { // TestFeatureInteractions plays the real CLI on the screen
+	eachPlayerLong(t, func(t *testing.T, who player) { // the driver does not depend on the frontend
 		h := newTestHome(t, who)
 		p := h.play(scenario)
 		p.begin()
@@ -287,31 +287,6 @@ func story(lines []contract.Line) []string {
 		}
 	}
 	return list
-}
-
-// TestScreenGoesOn: another message after the end resumes the run, and a later --resume shows what was said
-// before, and continues.
-func TestScreenGoesOn(t *testing.T) {
-	testkit.Long(t)
-	eachPlayerLong(t, func(t *testing.T, who player) {
-		h := newTestHome(t, who)
-		p := h.play(absolute(t, "testdata/scenarios/screen.yaml"))
-		p.begin()
-		p.finish()
-		p.typed("once more\n", "It is done again.", "Nothing was left to do.", "Speak again, or depart.")
-		h.over(p)
-		if runs := h.runs(); len(runs) != 1 {
-			t.Errorf("runs %v", runs)
-		}
-		p = h.open("--resume")
-		p.await("It is done again.", "once more", "Speak again, or depart.")
-		p.Type("once more, and last\n")
-		p.until(func(s pty.Screen) bool {
-			_, last, _ := strings.Cut(s.Text(), "▌ once more, and last")
-			return strings.Contains(last, "Nothing was left to do.") && s.Shows("Speak again, or depart.")
-		})
-		h.over(p)
-	})
 }
 
 // TestTwoScreensOfOneRun: a second screen of a live run shows its whole history, an answer on one screen
@@ -373,31 +348,6 @@ func TestPlainFromTheFirstWordToTheEnd(t *testing.T) {
 		}
 		testkit.Same(t, "what was said", want, said)
 	})
-}
-
-// TestPlainInput: at the end of the input no more human input can come, but the run continues.
-func TestPlainInput(t *testing.T) {
-	testkit.Long(t)
-	h := newTestHome(t, players(t)[0])
-	for _, tt := range []struct {
-		name, scenario, in, want string
-		args                     []string
-		exit                     contract.Exit
-	}{
-		{"nothing", "parallel", "", "there is no task", nil, contract.ExitUsage},
-		{"a task", "parallel", "Two threads\n", "It is done.", nil, contract.ExitComplete},
-		{"a task without its newline", "parallel", "Two threads", "It is done.", nil, contract.ExitComplete},
-		{"a task on the command line", "parallel", "", "It is done.", []string{"--task", "Two threads"},
-			contract.ExitComplete},
-		{"nobody to ask", scenarioFile(t, talk), "Make a thing\n", "And then?", nil, contract.ExitNeedsInput},
-	} {
-		c := runIn(t, h.env, h.work, tt.in, append(append(h.rehearsing(tt.scenario), "--plain"), tt.args...)...)
-		out := c.out + c.errs
-		c.ended(t, tt.name, tt.exit, tt.want)
-		if strings.ContainsAny(out, "\x1b\r\a") {
-			t.Errorf("%s: control characters in %q", tt.name, out)
-		}
-	}
 }
 
 // TestPlainHelp: every command that the help of --plain lists works there, and each command that works in the

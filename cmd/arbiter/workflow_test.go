@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -430,34 +429,4 @@ func TestMomentsAreExplained(t *testing.T) {
 	// It also shows what was decided.
 	out, _ = s.output(int(contract.ExitComplete), "decide", "--explain")
 	testkit.Includes(t, "", out, "session", "COMPLETE")
-}
-
-// thinking is a task whose first decision takes its model long, and is asked for again.
-var thinking = playOf(
-	actor("judge", object{"role": "main", "contains": "# What is to be judged"},
-		[]object{with(complete("It is woven"), "repeat", "forever")}),
-	actor("thinker", object{"role": "main", "contains": "which agent works next|# What you decide", "nth": 1},
-		[]object{{"fault": object{"stall": "300s"}}}),
-	actor("chooser", object{"role": "main"}, []object{selects("developer", "Weave it now")}),
-	orchestrator("worker", "", []object{done("It is woven.")}))
-
-// TestLostBridgeIsAskedAgain kills the bridge while a decider's model thinks: the question goes to the bridge
-// that replaces it.
-func TestLostBridgeIsAskedAgain(t *testing.T) {
-	scenario := scenarioFile(t, thinking)
-	s := start(t, nil, "--json", "--debug", "--stand-in", "--scenario", scenario, "--decider", "stateless", "--task",
-		"Weave")
-	log := await[contract.Session](s, "a session", nil).Log
-	testkit.Await(t, "a model that is asked", func() bool {
-		text, err := os.ReadFile(log)
-		return err == nil && bytes.Contains(text, []byte(`"actor":"thinker"`))
-	})
-	pid := s.bridge()
-	testkit.OK(t, syscall.Kill(pid, syscall.SIGKILL))
-	s.finish(contract.ExitComplete)
-	first := collect[contract.Decision](s)[0]
-	if first.Decision != "SELECT_MODE" || first.Mode != "developer" || first.Source != "model" ||
-		len(first.Warnings) == 0 {
-		t.Errorf("the first decision: %+v", first)
-	}
 }

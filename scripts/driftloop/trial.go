@@ -30,9 +30,9 @@ var suites = []suite{
 	{title: "Conversations on the wire", pkg: "./rehearsal/fakecli", run: "^TestClaude$", subtests: true,
 		core: "^TestClaude$/^(hooks-judge|hooks-eof|text-turn|tool-turn|verdict|permission|mcp|interrupt-tool|steer|" +
 			"resume|control|compaction|subagent|api-429|merge|tasks)$"},
-	{title: "Whole plays", pkg: "./cmd/arbiter", core: "^(TestFullDialogue|TestTerminalIsWarned)$",
+	{title: "Whole plays", pkg: "./cmd/arbiter", core: "^(TestFullDialogue|TestTerminalIsNotCompacted)$",
 		run: "^(TestFullDialogue|TestResume|TestOpenItemsOfAHuman|TestAskRulesHoldOverTheUsersSettings|" +
-			"TestTerminalIsWarned|TestTerminalIsNotCompacted|TestTrustOfHooks|TestAttachFromAnotherTerminal|" +
+			"TestTerminalIsNotCompacted|TestTrustOfHooks|TestAttachFromAnotherTerminal|" +
 			"TestCompactionBlocked)$"},
 }
 
