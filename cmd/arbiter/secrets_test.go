@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -342,4 +343,47 @@ func filesWithout(t *testing.T, dir, text string) int {
 		}
 	}
 	return len(files)
+}
+
+// TestAProviderThatRefuses: if the provider refuses, the rules decide and a warning says so; a question outside
+// of a run fails with the exit code for the environment.
+func TestAProviderThatRefuses(t *testing.T) {
+	testkit.Long(t)
+	t.Parallel()
+	s, g := besideProvider(t, players(t)[0], decider.OpenAI, slices.Repeat([]int{401}, 100)...)
+	s.launch()
+	s.finish(contract.ExitComplete)
+	for _, d := range collect[contract.Decision](s) {
+		if d.Source != "fallback" || len(d.Warnings) != 1 ||
+			!strings.Contains(d.Warnings[0], "check the key in LOOM") ||
+			!strings.Contains(d.Warnings[0], strings.TrimPrefix(g.URL, "http://")+"/v1/chat/completions: 401") ||
+			!strings.Contains(d.Warnings[0], "the rules decide") {
+			t.Errorf("%+v", d)
+		}
+	}
+	input, _ := s.output(0, "decide", "--explain", s.run(), "--number", "3", "--json")
+	file := write(t, input, t.TempDir(), "input.json")
+	asks := []string{"decide", "--input", file, "--decider-provider", "openai", "--decider-model", "m",
+		"--decider-key-env", "LOOM", "--decider-base-url"}
+	_, errs := s.output(int(contract.ExitEnvironment), append(asks, g.URL)...)
+	testkit.Includes(t, "", errs, "401")
+	testkit.Excludes(t, "", errs, providerKey)
+	// A server that does not answer is given up after the timeout.
+	hung := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}))
+	defer hung.Close()
+	_, errs = s.output(int(contract.ExitFailed), append(asks, hung.URL, "--decider-timeout", "1s")...)
+	testkit.Includes(t, "", errs, "no answer within 1s", "--decider-timeout")
+	// A proxy from the usual variables is used.
+	s.cmd.Env = append(s.cmd.Env, "HTTP_PROXY="+g.URL)
+	out, errs := s.output(int(contract.ExitEnvironment), append(asks, "http://models.internal:4000/v1")...)
+	if g.requests()[len(g.requests())-1]["model"] != "m" || !strings.Contains(errs, "models.internal:4000") ||
+		!strings.Contains(errs, "401") {
+		t.Errorf("%s%s", out, errs)
+	}
+	if u, err := url.Parse(g.URL); err != nil || strings.Contains(errs, u.Port()) {
+		t.Errorf("the proxy is named for the server: %s", errs)
+	}
 }
