@@ -293,3 +293,16 @@ func TestEverySlashCommandIsDone(t *testing.T) {
 		}
 	}
 }
+
+// TestLinesScrollWhileWriting: Alt with an arrow scrolls the conversation, and leaves what is written, and what was
+// written before, alone.
+func TestLinesScrollWhileWriting(t *testing.T) {
+	weaving(t, 60, 12, func(s *scene) {
+		s.Type("half a word")
+		s.Press("Alt+Up")
+		s.Expect("half a word", "more below")
+		s.Press("Alt+Down")
+		s.Expect("half a word")
+		s.ExpectNot("more below")
+	})
+}

@@ -210,9 +210,9 @@ func (c *Editor) moveKey(key tcell.Key, mod tcell.ModMask) bool {
 		}
 		ed.move(ed.lineEnd(ed.at), extend)
 	case tcell.KeyUp, tcell.KeyCtrlP:
-		return c.vertical(-1, extend)
+		return mod&tcell.ModAlt == 0 && c.vertical(-1, extend)
 	case tcell.KeyDown, tcell.KeyCtrlN:
-		return c.vertical(1, extend)
+		return mod&tcell.ModAlt == 0 && c.vertical(1, extend)
 	default:
 		return false
 	}
