@@ -29,7 +29,6 @@ type Screen struct {
 	base   tcell.Screen // tcell's own, below the wrappers
 	failed error
 	input  *inputTTY // nil for a screen that is not the terminal's own, as is
-	tty    *checkedTTY
 	title  string
 	closed bool
 
@@ -76,8 +75,7 @@ func OpenTerminal() (*Screen, error) {
 // OnTerminal returns the screen of a terminal of that kind.
 func OnTerminal(tty tcell.Tty, kind *terminfo.Terminfo) (*Screen, error) {
 	input := newInput(tty)
-	checked := &checkedTTY{Tty: input}
-	s, err := tcell.NewTerminfoScreenFromTtyTerminfo(checked, kind)
+	s, err := tcell.NewTerminfoScreenFromTtyTerminfo(input, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +83,7 @@ func OnTerminal(tty tcell.Tty, kind *terminfo.Terminfo) (*Screen, error) {
 	for r, plain := range plainer {
 		s.RegisterRuneFallback(r, plain)
 	}
-	return &Screen{Screen: newChangesScreen(s), base: s, input: input, tty: checked}, nil
+	return &Screen{Screen: newChangesScreen(s), base: s, input: input}, nil
 }
 
 // AskBackground requests the terminal's background color, if that is safe; onColor is called on another
@@ -188,8 +186,8 @@ func (t *Screen) PollEvent() tcell.Event {
 func (t *Screen) Suspend() error {
 	if t.Gone() == nil {
 		t.lose(t.Screen.Suspend())
-		if t.tty != nil {
-			t.lose(t.tty.stopError())
+		if t.input != nil {
+			t.lose(t.input.stopError())
 		}
 	}
 	return t.Gone()
@@ -358,59 +356,4 @@ func (s *changesScreen) copyChanges() {
 			}
 		}
 	}
-}
-
-// checkedTTY is the terminal that tcell gets. It keeps the error that tcell drops, and it keeps tcell's two
-// sizes, that of the screen and that of its buffer of cells, equal: see [Screen.drawable]. They change
-// together when tcell checks whether the window's size has changed. But when tcell starts to use a
-// terminal, it requests the size only for its buffer. It then gets the size that its screen has; the
-// window's own size comes with the next check.
-type checkedTTY struct {
-	tcell.Tty
-
-	mu       sync.Mutex
-	stopped  error // of the last Stop
-	size     tcell.WindowSize
-	known    bool // size was read
-	starting bool // started, and the size was not requested since
-}
-
-// Start implements tcell.Tty.
-func (c *checkedTTY) Start() error {
-	err := c.Tty.Start()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.starting = err == nil
-	return err
-}
-
-// Stop implements tcell.Tty.
-func (c *checkedTTY) Stop() error {
-	err := c.Tty.Stop()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.stopped = err
-	return err
-}
-
-func (c *checkedTTY) stopError() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.stopped
-}
-
-// WindowSize implements tcell.Tty. If a terminal does not report its size, it has the last one.
-func (c *checkedTTY) WindowSize() (tcell.WindowSize, error) {
-	size, err := c.Tty.WindowSize()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	starting := c.starting
-	c.starting = false
-	if c.known && (starting || err != nil) {
-		return c.size, nil
-	}
-	if err == nil {
-		c.size, c.known = size, true
-	}
-	return size, err
 }
