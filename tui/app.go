@@ -32,7 +32,7 @@ type screen interface {
 	// draw paints a rectangle.
 	draw(s tcell.Screen, x, y, w, h int)
 	// act performs an action, and reports whether it has a meaning here.
-	act(a keys.Action, key string) bool
+	act(a keys.Action) bool
 	// mouse returns tview's mouse handler, or nil.
 	mouse() mouseHandler
 	// writes reports whether the input line stands below it.
@@ -52,12 +52,10 @@ type app struct {
 
 	session     session
 	prompt      prompt
-	commands    commands
 	dialogs     dialogs
 	permissions permissions
 	inbox       inboxPanel
 	shell       shell
-	changes     changeActions
 	recovery    recovery
 	queuedEdits queuedEdits
 	plan        planDraft
@@ -87,10 +85,9 @@ func newApp(f *Frontend, look *render.Look) *app {
 	d := &app{Box: tview.NewBox(), f: f, look: look}
 	d.session = session{d: d, rehearse: f.options.Rehearsal}
 	d.prompt = newPrompt(d)
-	d.commands = commands{d}
 	d.dialogs, d.permissions, d.recovery = dialogs{d: d}, permissions{d: d}, recovery{d: d}
 	d.queuedEdits, d.plan, d.inbox = queuedEdits{d: d}, planDraft{d: d}, inboxPanel{d: d}
-	d.shell, d.changes = shell{d: d, limit: shellLimit}, changeActions{d}
+	d.shell = shell{d: d, limit: shellLimit}
 	d.line = view.NewStatus(look)
 	d.runScreen = newRunScreen(d)
 	d.screens = []screen{newHomeScreen(d)}

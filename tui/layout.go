@@ -149,7 +149,7 @@ func (d *app) key(e *tcell.EventKey) {
 		return
 	}
 	if a, ok := keys.Look(context, key); ok {
-		if d.dialogs.asking() == nil && d.screen().act(a, key) || d.act(a) {
+		if d.dialogs.asking() == nil && d.screen().act(a) || d.act(a) {
 			return
 		}
 	}
@@ -302,7 +302,7 @@ func (d *app) act(a keys.Action) bool {
 		return true
 	}
 	if name := commandOf[a]; name != "" {
-		d.commands.slash(view.EditorCommand{Name: name})
+		d.slash(view.EditorCommand{Name: name})
 		return true
 	}
 	switch a {
@@ -340,7 +340,7 @@ func (d *app) act(a keys.Action) bool {
 	case keys.Judge:
 		d.permissions.judgeNext()
 	case keys.OpenPalette:
-		palette{d}.open()
+		d.openPalette()
 	case keys.OpenInbox:
 		d.inbox.open()
 	case keys.Stop:
@@ -363,9 +363,9 @@ func (d *app) act(a keys.Action) bool {
 			d.recovery.askWay()
 		}
 	case keys.Summon:
-		d.commands.chooseSummon()
+		d.chooseSummon()
 	case keys.PageUp, keys.PageDown, keys.Up, keys.Down: // while the person writes
-		return d.screen().act(a, "")
+		return d.screen().act(a)
 	default:
 		return false
 	}

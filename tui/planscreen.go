@@ -136,7 +136,7 @@ var statusOf = map[keys.Action]string{
 	keys.StepFailed: contract.StepFailed, keys.StepSkipped: contract.StepSkipped,
 }
 
-func (p *planScreen) act(a keys.Action, key string) bool {
+func (p *planScreen) act(a keys.Action) bool {
 	switch a {
 	case keys.Back:
 		p.leave(p.d.back)
@@ -158,7 +158,7 @@ func (p *planScreen) act(a keys.Action, key string) bool {
 		p.renew()
 		return true
 	}
-	return p.listScreen.act(a, key)
+	return p.listScreen.act(a)
 }
 
 func (p *planScreen) edit(a keys.Action) {

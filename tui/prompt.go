@@ -30,7 +30,7 @@ type prompt struct {
 func newPrompt(d *app) prompt {
 	p := prompt{d: d, input: view.NewEditor(d.look)}
 	p.input.OnSend = func(text string) bool { return d.prompt.submit(text) }
-	p.input.OnCommand = func(c view.EditorCommand) bool { return d.commands.slash(c) }
+	p.input.OnCommand = func(c view.EditorCommand) bool { return d.slash(c) }
 	p.input.OnPaste = func(text string) bool {
 		path := imagePath(text)
 		if path == "" || strings.HasPrefix(d.prompt.input.Text(), "/") || strings.HasPrefix(d.prompt.input.Text(), "!") {
@@ -215,7 +215,7 @@ func (p *prompt) complete(c view.EditorContext) []view.Candidate {
 			})
 		}
 	case c.Want == view.WantModel:
-		return candidatesOf(p.d.commands.models(), func(m view.ModelInfo) view.Candidate {
+		return candidatesOf(p.d.models(), func(m view.ModelInfo) view.Candidate {
 			return view.Candidate{Text: m.Name, Note: m.About()}
 		})
 	}

@@ -104,7 +104,7 @@ func (w *runScreen) title(c render.Canvas) int {
 	return 1
 }
 
-func (w *runScreen) act(a keys.Action, _ string) bool {
+func (w *runScreen) act(a keys.Action) bool {
 	if p, do := w.d.playback(), controls()[a]; p != nil && do != nil {
 		do(p)
 		return true

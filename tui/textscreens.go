@@ -152,23 +152,23 @@ func helpFor(c keys.Context, writes bool) (rows []view.ListRow) {
 }
 
 // explainCommand shows how a decision was made: that with the given number, or the last one.
-func (cs *commands) explainCommand(c view.EditorCommand) bool {
-	state, number := cs.d.session.state, 0
+func (d *app) explainCommand(c view.EditorCommand) bool {
+	state, number := d.session.state, 0
 	if arg := c.Arg(0); arg != "" {
 		n, err := strconv.Atoi(arg)
 		if err != nil || n < 1 {
-			cs.d.flash("/explain takes the number of a decision, as its line in the conversation has it.")
+			d.flash("/explain takes the number of a decision, as its line in the conversation has it.")
 			return false
 		}
 		number = n
 	}
 	if state == nil {
-		cs.d.flash("No run is shown, so there is no decision to explain.")
+		d.flash("No run is shown, so there is no decision to explain.")
 		return false
 	}
 	run := state.Options.Run
-	cs.d.readText("THE DECISION", func(ctx context.Context) (string, error) {
-		text, err := cs.d.f.options.Host.Explain(ctx, run, number)
+	d.readText("THE DECISION", func(ctx context.Context) (string, error) {
+		text, err := d.f.options.Host.Explain(ctx, run, number)
 		return words.Fenced(text), err
 	})
 	return true
@@ -288,7 +288,7 @@ func (l *logbook) describe() string {
 	return strings.Join(parts, " · ")
 }
 
-func (l *logbook) act(a keys.Action, key string) bool {
+func (l *logbook) act(a keys.Action) bool {
 	switch a {
 	case keys.Back:
 		switch {
@@ -306,7 +306,7 @@ func (l *logbook) act(a keys.Action, key string) bool {
 	case keys.Filter:
 		l.typing, l.text = true, l.typed
 	default:
-		return l.blockScreen.act(a, key)
+		return l.blockScreen.act(a)
 	}
 	return true
 }
@@ -322,7 +322,7 @@ func (l *logbook) key(e *tcell.EventKey, key string) bool {
 		l.typing, l.typed = false, l.text
 		l.pick(parseFilter(l.text))
 	default:
-		l.text = lineAfter(l.text, e, key)
+		l.text = view.LineAfter(l.text, e)
 	}
 	return true
 }

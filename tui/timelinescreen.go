@@ -65,7 +65,7 @@ var timelineMoves = sync.OnceValue(func() map[keys.Action]func(*view.TimelineVie
 	}
 })
 
-func (t *timelineScreen) act(a keys.Action, _ string) bool {
+func (t *timelineScreen) act(a keys.Action) bool {
 	v := &t.view
 	switch move := timelineMoves()[a]; {
 	case move != nil:
@@ -135,7 +135,7 @@ func (t *timelineScreen) look() {
 
 // askFork asks whether to begin a run that continues this one from before the decision at the cursor.
 func (t *timelineScreen) askFork() {
-	run := t.d.changes.runID()
+	run := t.d.runID()
 	if run == "" {
 		t.d.flash("Only a run of this state directory can be forked.")
 		return
