@@ -23,11 +23,10 @@ type ListView struct {
 	mouse  mouse
 }
 
-// NewListView returns a view without a source that follows the end.
+// NewListView returns a view that shows nothing before it has a source.
 func NewListView(look *render.Look) *ListView {
 	v := &ListView{Box: tview.NewBox()}
 	v.look, v.bar = look, true
-	v.SetSource(none{})
 	return v
 }
 
@@ -316,14 +315,6 @@ type BlockSource interface {
 	// Tail returns the blocks in progress after the last block; they may change all the time.
 	Tail(width int) []Block
 }
-
-// none is the source of a view without one.
-type none struct{}
-
-func (none) Len() int                   { return 0 }
-func (none) Stamp(int) uint64           { return 0 }
-func (none) Block(int, int, bool) Block { return Block{} }
-func (none) Tail(int) []Block           { return nil }
 
 const (
 	gutterWidth = 2 // the gutter and a blank

@@ -17,7 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
 // lookPage is one way to draw a page.
@@ -123,7 +122,7 @@ func newRunStrips(l *render.Look) *runStrips {
 	return p
 }
 
-// everyPage contains the pages for TestPages and for fuzzing.
+// everyPage contains pages as they are.
 var everyPage = map[string]func(*render.Look) tview.Primitive{
 	"oracle": func(l *render.Look) tview.Primitive {
 		p := NewHome(l)
@@ -147,37 +146,6 @@ var everyPage = map[string]func(*render.Look) tview.Primitive{
 		return p
 	},
 	"weaving": func(l *render.Look) tview.Primitive { return newRunStrips(l) },
-}
-
-// pageWords are what each page says at every size.
-var pageWords = map[string][]string{
-	"oracle": {"Speak, mortal.", "4 runs"}, "oracle-bare": {"Speak, mortal.", "REHEARSAL", "ALLOW ALL"},
-	"list":    {"LIST", "Write the currency"},
-	"ask":     {"y Allow once", "a Allow for this run", "▸n Refuse", "w Refuse, and say why", "go test"},
-	"weaving": {"III", "permission?", "Working", "REHEARSAL"},
-}
-
-// TestPages: at every size each page is whole and says what it must; in ASCII and without colours it has neither other
-// characters nor colours. package tui compares pictures of the same pages with golden files.
-func TestPages(t *testing.T) {
-	written := steps[5].Text + pageAgents[4].Mode + "全角"
-	for name, page := range everyPage {
-		for _, size := range [][2]int{{80, 24}, {120, 40}, {40, 12}, {200, 50}, {57, 19}} {
-			t.Run(fmt.Sprintf("%s-%dx%d", name, size[0], size[1]), func(t *testing.T) {
-				tuitest.Play(t, size[0], size[1], func(s *tuitest.Stage) {
-					s.Show(page(darkLook(t)))
-					s.ExpectSound()
-					s.ExpectFramed()
-					s.Expect(pageWords[name]...)
-				})
-				tuitest.Play(t, size[0], size[1], func(s *tuitest.Stage) {
-					s.Show(page(lookPage(t, "mono", render.ASCII)))
-					s.ExpectSound()
-					s.ExpectPlain(written)
-				})
-			})
-		}
-	}
 }
 
 func askAt(t *testing.T, w, h int) (*Ask, tcell.SimulationScreen) {
