@@ -437,14 +437,6 @@ func (s *diffScreen) Block(i, width int, _ bool) view.Block {
 	return b
 }
 
-// runID returns the run that is shown; empty: there is none.
-func (d *app) runID() string {
-	if s := d.session.state; s != nil && !d.session.replayed() {
-		return s.Options.Run
-	}
-	return ""
-}
-
 // edit opens a file in the person's editor, at a line that is counted from 1.
 func (d *app) editFile(f ChangedFile, line int) {
 	run := d.runID()

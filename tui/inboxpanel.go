@@ -261,15 +261,3 @@ func (b *inboxPanel) prose(text string) func(width int) []render.Line {
 		return render.Markdown(sanitize.Text(text), render.MarkdownOptions{Width: width, Look: b.d.look})
 	}
 }
-
-// splitWays separates the options that the run accepts from what a person can do outside of it.
-func splitWays(options []string) (ways []view.PageChoice, outside []string) {
-	for _, o := range options {
-		if label := wayLabel(o); label != "" {
-			ways = append(ways, view.PageChoice{Value: o, Label: label, Irreversible: o == "cancel" || o == "abort"})
-		} else {
-			outside = append(outside, o)
-		}
-	}
-	return ways, outside
-}

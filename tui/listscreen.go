@@ -174,54 +174,6 @@ func (o *picker) draw(d *app, s tcell.Screen, x, y, w, h int) {
 	paint(o.list, s, ix, iy, iw, ih)
 }
 
-// pageKeys are the actions that open pages for which there is no command.
-var pageKeys = []keys.Action{keys.WayOut, keys.Judge, keys.CycleGrants, keys.Strength}
-
-// openPalette lists all actions and screens, filtered by a few letters.
-func (d *app) openPalette() {
-	d.choose("What shall be done?", "", d.paletteItems(), func(v any) { v.(func())() })
-}
-
-// paletteItems returns the agents, the commands, and actions that only keys have. The value of each is called when
-// the user chooses it.
-func (d *app) paletteItems() []choice {
-	var list []choice
-	for _, a := range d.session.agents() {
-		if view.SlashOver(a) {
-			continue
-		}
-		note := a.Mode
-		if a.Alive() {
-			note = strings.TrimSpace(note + "  look at it")
-		}
-		list = append(list, choice{d.session.name(a.ID) + "  " + a.ID, view.SlashWord(note), render.Speaker(a.ID),
-			func() { d.focusOn(a.ID) }})
-	}
-	for _, s := range view.EditorCommands {
-		list = append(list, choice{text: "/" + s.Name + "  " + s.Help, note: s.Args,
-			value: func() { d.pick(s) }})
-	}
-	for _, b := range keys.Own(keys.Everywhere) {
-		if slices.Contains(pageKeys, b.Action) {
-			list = append(list, choice{text: b.Help, note: b.Keys[0], value: func() { d.act(b.Action) }})
-		}
-	}
-	return list
-}
-
-// pick runs a command, or writes it into the input if it needs an argument. A command that acts on
-// waiting requests or running work is also only written: a few letters and Enter must not run it.
-func (d *app) pick(s view.EditorSpec) {
-	_, answers := view.SlashAnswers[s.Name]
-	if s.Args == "" || answers || s.Name == "plan" {
-		d.slash(view.EditorCommand{Name: s.Name})
-		return
-	}
-	d.toInput()
-	d.prompt.input.SetText("/" + s.Name + " ")
-	d.prompt.write()
-}
-
 // settingsScreen lists the settings of the program, and changes them in the person's configuration file.
 type settingsScreen struct {
 	listScreen

@@ -337,3 +337,15 @@ func (rec *recovery) take(option string) bool {
 	}
 	return rec.d.session.send(contract.Choose{Option: option})
 }
+
+// splitWays separates the options that the run accepts from what a person can do outside of it.
+func splitWays(options []string) (ways []view.PageChoice, outside []string) {
+	for _, o := range options {
+		if label := wayLabel(o); label != "" {
+			ways = append(ways, view.PageChoice{Value: o, Label: label, Irreversible: o == "cancel" || o == "abort"})
+		} else {
+			outside = append(outside, o)
+		}
+	}
+	return ways, outside
+}

@@ -108,29 +108,6 @@ func (p *planScreen) preview(row view.ListRow, width int) []render.Line {
 	return lines
 }
 
-// planDraft is the plan with a person's changes, which outlive the screen.
-type planDraft struct {
-	d     *app
-	draft *view.Draft // nil: there are no changes
-}
-
-// follow returns the draft of the plan, updated with the run's changes.
-func (p *planDraft) follow() *view.Draft {
-	if p.draft == nil {
-		p.draft = view.NewDraft(p.d.session.state.Task.Plan)
-	}
-	if p.draft.Follow(p.d.session.state.Task.Plan) {
-		if len(p.draft.Clashes()) > 0 {
-			p.d.flash("The plan was changed by others where you changed it: see the notes.")
-		} else {
-			p.d.flash("The plan was changed by others; your changes are kept.")
-		}
-	}
-	return p.draft
-}
-
-func (p *planDraft) unsaved() bool { return p.draft != nil && p.draft.Changed() }
-
 var statusOf = map[keys.Action]string{
 	keys.StepDone: contract.StepDone, keys.StepActive: contract.StepActive, keys.StepPending: contract.StepPending,
 	keys.StepFailed: contract.StepFailed, keys.StepSkipped: contract.StepSkipped,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/gdamore/tcell/v2"
 
@@ -132,8 +131,6 @@ func outcome[B contract.Body](e history.Entry) (B, bool) {
 	b, ok := e.Outcome.Body.(B)
 	return b, ok
 }
-
-func now() time.Time { return time.Now() }
 
 // readerMoves are the actions in a text that concern nothing else.
 var readerMoves = sync.OnceValue(func() map[keys.Action]func(*reader) {

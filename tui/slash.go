@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/keys"
+	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
@@ -187,19 +190,6 @@ func (d *app) saveCommand(c view.EditorCommand) bool {
 	return true
 }
 
-func (d *app) themeCommand(c view.EditorCommand) bool {
-	o := d.f.options
-	o.Theme = c.Arg(0)
-	look, err := newLook(o, d.f.screen.Colors())
-	if err != nil {
-		d.flash(err.Error())
-		return false
-	}
-	d.chosen = true
-	d.setLook(look)
-	return true
-}
-
 // toggleMouse gives the mouse to the terminal, or takes it back.
 func (d *app) toggleMouse() {
 	d.f.options.Mouse = !d.f.options.Mouse
@@ -255,11 +245,6 @@ func (d *app) chooseSummon() {
 		func(v any) { d.session.send(contract.ForceAgent{Mode: v.(string)}) })
 }
 
-// models returns the models that can be chosen, with what is known about them.
-func (d *app) models() []view.ModelInfo {
-	return view.SnapshotModels(d.session.state, d.f.activity.Models())
-}
-
 // chooseModel opens the list of models for all agents.
 func (d *app) chooseModel() {
 	if !d.session.runs() {
@@ -273,4 +258,52 @@ func (d *app) chooseModel() {
 	d.choose(view.ModelTitle, "", items, func(v any) {
 		d.session.send(contract.Configure{Model: v.(string)})
 	})
+}
+
+// pageKeys are the actions that open pages for which there is no command.
+var pageKeys = []keys.Action{keys.WayOut, keys.Judge, keys.CycleGrants, keys.Strength}
+
+// openPalette lists all actions and screens, filtered by a few letters.
+func (d *app) openPalette() {
+	d.choose("What shall be done?", "", d.paletteItems(), func(v any) { v.(func())() })
+}
+
+// paletteItems returns the agents, the commands, and actions that only keys have. The value of each is called when
+// the user chooses it.
+func (d *app) paletteItems() []choice {
+	var list []choice
+	for _, a := range d.session.agents() {
+		if view.SlashOver(a) {
+			continue
+		}
+		note := a.Mode
+		if a.Alive() {
+			note = strings.TrimSpace(note + "  look at it")
+		}
+		list = append(list, choice{d.session.name(a.ID) + "  " + a.ID, view.SlashWord(note), render.Speaker(a.ID),
+			func() { d.focusOn(a.ID) }})
+	}
+	for _, s := range view.EditorCommands {
+		list = append(list, choice{text: "/" + s.Name + "  " + s.Help, note: s.Args,
+			value: func() { d.pick(s) }})
+	}
+	for _, b := range keys.Own(keys.Everywhere) {
+		if slices.Contains(pageKeys, b.Action) {
+			list = append(list, choice{text: b.Help, note: b.Keys[0], value: func() { d.act(b.Action) }})
+		}
+	}
+	return list
+}
+
+// pick runs a command, or writes it into the input if it needs an argument. A command that acts on
+// waiting requests or running work is also only written: a few letters and Enter must not run it.
+func (d *app) pick(s view.EditorSpec) {
+	_, answers := view.SlashAnswers[s.Name]
+	if s.Args == "" || answers || s.Name == "plan" {
+		d.slash(view.EditorCommand{Name: s.Name})
+		return
+	}
+	d.toInput()
+	d.prompt.input.SetText("/" + s.Name + " ")
+	d.prompt.write()
 }

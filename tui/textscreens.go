@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/gdamore/tcell/v2"
-	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -19,59 +18,6 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
-
-func paint(p tview.Primitive, s tcell.Screen, x, y, w, h int) {
-	p.SetRect(x, y, w, h)
-	p.Draw(s)
-}
-
-// scrolls is a page that is scrolled as a whole.
-type scrolls interface {
-	Up(int)
-	Down(int)
-	PageUp()
-	PageDown()
-	Top()
-	Bottom()
-}
-
-// leaf performs an action on a page that is scrolled as a whole.
-func leaf(p scrolls, a keys.Action) bool {
-	switch a {
-	case keys.Up, keys.PrevChoice:
-		p.Up(1)
-	case keys.Down, keys.NextChoice:
-		p.Down(1)
-	case keys.PageUp, keys.HalfUp:
-		p.PageUp()
-	case keys.PageDown, keys.HalfDown:
-		p.PageDown()
-	case keys.Top:
-		p.Top()
-	case keys.Bottom:
-		p.Bottom()
-	default:
-		return false
-	}
-	return true
-}
-
-// wheel converts the wheel to scrolling, and a click to the action at that place.
-func wheel(p scrolls, click func(x, y int)) mouseHandler {
-	return func(a tview.MouseAction, e *tcell.EventMouse, _ func(tview.Primitive)) (bool, tview.Primitive) {
-		switch a {
-		case tview.MouseScrollUp:
-			p.Up(3)
-		case tview.MouseScrollDown:
-			p.Down(3)
-		case tview.MouseLeftClick:
-			click(e.Position())
-		default:
-			return false, nil
-		}
-		return true, nil
-	}
-}
 
 // newHelpScreen returns the list of the keys of the screen on which it is opened, and of the commands.
 func newHelpScreen(d *app) *listScreen {

@@ -168,43 +168,6 @@ func (t *timelineScreen) readAt(r *reader, at time.Time) {
 	r.Mark(i)
 }
 
-// Playback is a run that is replayed from its event log: it takes no commands.
-type Playback interface {
-	Run
-	Player() *view.Player
-}
-
-// playback returns the player of the current run; nil if the run is not a playback.
-func (d *app) playback() *view.Player {
-	if p, ok := d.session.run.(Playback); ok {
-		return p.Player()
-	}
-	return nil
-}
-
-// now returns the time of what is shown: for a playback, the time in the run; for a run that does not answer, when it
-// last did.
-func (d *app) now() time.Time {
-	if since := d.session.silent(); !since.IsZero() {
-		return since
-	}
-	if p := d.playback(); p != nil {
-		if at := p.Now(); !at.IsZero() {
-			return at.In(time.Local)
-		}
-	}
-	return now()
-}
-
-// replayed reports whether the run is a playback, and then shows that it takes no commands.
-func (s *session) replayed() bool {
-	if s.d.playback() == nil {
-		return false
-	}
-	s.d.flash("This is a playback: it takes no commands.")
-	return true
-}
-
 // controls are the actions of a playback.
 var controls = sync.OnceValue(func() map[keys.Action]func(*view.Player) {
 	return map[keys.Action]func(*view.Player){

@@ -129,16 +129,15 @@ func (e *buffer) replace(from, to int, s string, typed bool) {
 	e.typing = typed && s != " " && s != "\n"
 }
 
-func (e *buffer) step(from, to *[]version) bool {
+func (e *buffer) step(from, to *[]version) {
 	n := len(*from)
 	if n == 0 {
-		return false
+		return
 	}
 	v := (*from)[n-1]
 	*from, *to = (*from)[:n-1], append(*to, version{e.text, e.at})
 	e.splice(0, len(e.text), v.text)
 	e.at, e.anchor, e.want, e.typing = e.edge(v.at), -1, -1, false
-	return true
 }
 
 // selected returns the selection, in bytes; if there is none, both are the cursor.

@@ -242,10 +242,10 @@ func (l *layout) down(p pos, n int) (pos, int) {
 	return p, 0
 }
 
-// up returns the place n rows above p, or the first one, and how many rows were missing.
-func (l *layout) up(p pos, n int) (pos, int) {
+// up returns the place n rows above p, or the first one.
+func (l *layout) up(p pos, n int) pos {
 	if l.total() == 0 {
-		return pos{}, n
+		return pos{}
 	}
 	for n > 0 {
 		if step := min(n, p.row+l.gap(p.block)); step > 0 {
@@ -253,11 +253,11 @@ func (l *layout) up(p pos, n int) (pos, int) {
 			continue
 		}
 		if p.block == 0 {
-			return p, n
+			break
 		}
 		p, n = pos{p.block - 1, l.rows(p.block-1) - 1}, n-1
 	}
-	return p, 0
+	return p
 }
 
 // end returns the top of the window that shows the end.
@@ -265,8 +265,7 @@ func (l *layout) end() pos {
 	if l.total() == 0 {
 		return pos{}
 	}
-	p, _ := l.up(l.last(), l.high-1)
-	return p
+	return l.up(l.last(), l.high-1)
 }
 
 // ends reports whether the window from p on shows the last row.
@@ -530,7 +529,7 @@ func (v *ListView) drawBar(c render.Canvas) {
 		return
 	}
 	first, last := v.shown[0], v.shown[len(v.shown)-1]
-	if at, _ := v.up(first, 1); at == first && v.isLast(last) {
+	if v.up(first, 1) == first && v.isLast(last) {
 		return
 	}
 	total := float64(v.total())
