@@ -43,11 +43,6 @@ type chunk struct {
 	err   error
 }
 
-// GuardTerminal returns a terminal whose input is decoded.
-func GuardTerminal(tty tcell.Tty) tcell.Tty { return newInput(tty) }
-
-func newInput(tty tcell.Tty) *inputTTY { return &inputTTY{Tty: tty} }
-
 // Start implements tcell.Tty. Incomplete input from before another program had the terminal is discarded.
 func (t *inputTTY) Start() error {
 	if err := t.Tty.Start(); err != nil {
