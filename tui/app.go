@@ -9,6 +9,8 @@ package tui
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -17,8 +19,10 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -32,7 +36,7 @@ type screen interface {
 	// draw paints a rectangle.
 	draw(s tcell.Screen, x, y, w, h int)
 	// act performs an action, and reports whether it has a meaning here.
-	act(a keys.Action, key string) bool
+	act(a keys.Action) bool
 	// mouse returns tview's mouse handler, or nil.
 	mouse() mouseHandler
 	// writes reports whether the input line stands below it.
@@ -52,12 +56,10 @@ type app struct {
 
 	session     session
 	prompt      prompt
-	commands    commands
 	dialogs     dialogs
 	permissions permissions
 	inbox       inboxPanel
 	shell       shell
-	changes     changeActions
 	recovery    recovery
 	queuedEdits queuedEdits
 	plan        planDraft
@@ -87,10 +89,9 @@ func newApp(f *Frontend, look *render.Look) *app {
 	d := &app{Box: tview.NewBox(), f: f, look: look}
 	d.session = session{d: d, rehearse: f.options.Rehearsal}
 	d.prompt = newPrompt(d)
-	d.commands = commands{d}
 	d.dialogs, d.permissions, d.recovery = dialogs{d: d}, permissions{d: d}, recovery{d: d}
 	d.queuedEdits, d.plan, d.inbox = queuedEdits{d: d}, planDraft{d: d}, inboxPanel{d: d}
-	d.shell, d.changes = shell{d: d, limit: shellLimit}, changeActions{d}
+	d.shell = shell{d: d, limit: shellLimit}
 	d.line = view.NewStatus(look)
 	d.runScreen = newRunScreen(d)
 	d.screens = []screen{newHomeScreen(d)}
@@ -349,4 +350,161 @@ func (d *app) copy(text string) {
 	}
 	d.f.screen.SetClipboard([]byte(text))
 	d.flash(copied(text))
+}
+
+// outside lends the terminal to the host, and reports whether it is ours again. If the terminal is gone,
+// the frontend ends.
+func (d *app) outside(do func(Host) error) bool {
+	var err error
+	d.f.app.Suspend(func() {
+		d.f.lent.Store(true)
+		err = do(d.f.options.Host)
+		d.f.lent.Store(false)
+	})
+	if d.f.screen.Gone() != nil {
+		return false
+	}
+	d.f.screen.ForgetTitle()
+	d.f.screen.Sync()
+	if err != nil {
+		d.flash(err.Error())
+	}
+	return true
+}
+
+func (d *app) toInput() {
+	for !d.screen().writes() && len(d.screens) > 1 {
+		d.back()
+	}
+}
+
+// copied reports how much was sent to the clipboard. No terminal says whether it took that.
+func copied(text string) string {
+	if n := strings.Count(text, "\n") + 1; n > 1 {
+		return fmt.Sprintf("Sent %d lines to the terminal's clipboard.", n)
+	}
+	return fmt.Sprintf("Sent %s to the terminal's clipboard.", words.Count(len([]rune(text)), "character"))
+}
+
+// moment returns the state that the title and notifications show.
+func (d *app) moment() render.NotifyMoment {
+	m := render.NotifyMoment{Where: filepath.Base(d.session.found.CWD), ASCII: d.look.Glyphs == render.ASCII}
+	s := d.session.state
+	if d.session.found.CWD == "" || s == nil {
+		m.Where = ""
+	}
+	if s == nil {
+		return m
+	}
+	for _, i := range view.Inbox(s) {
+		w := render.NotifyWait{Call: i.ID, For: eventtext.Asks(i, view.SlashName(s, i.Agent))}
+		if i.Kind == supervisor.InboxPermission {
+			w.Call = "permission " + i.Agent
+		}
+		m.Awaited = append(m.Awaited, w)
+	}
+	m.Word = strings.ToLower(eventtext.Phase(s.Task.Phase))
+	if b := view.Stalled(s); b != nil {
+		m.Word = b.Trouble()
+	}
+	for _, a := range s.Agents {
+		if a.Works() {
+			m.Threads++
+		}
+	}
+	if s.Ending != nil && s.Ending.Said {
+		m.Ended = s.Ending.Status
+	}
+	return m
+}
+
+func now() time.Time { return time.Now() }
+
+// scrolls is a page that is scrolled as a whole.
+type scrolls interface {
+	Up(int)
+	Down(int)
+	PageUp()
+	PageDown()
+	Top()
+	Bottom()
+}
+
+func paint(p tview.Primitive, s tcell.Screen, x, y, w, h int) {
+	p.SetRect(x, y, w, h)
+	p.Draw(s)
+}
+
+// leaf performs an action on a page that is scrolled as a whole.
+func leaf(p scrolls, a keys.Action) bool {
+	switch a {
+	case keys.Up, keys.PrevChoice:
+		p.Up(1)
+	case keys.Down, keys.NextChoice:
+		p.Down(1)
+	case keys.PageUp, keys.HalfUp:
+		p.PageUp()
+	case keys.PageDown, keys.HalfDown:
+		p.PageDown()
+	case keys.Top:
+		p.Top()
+	case keys.Bottom:
+		p.Bottom()
+	default:
+		return false
+	}
+	return true
+}
+
+// wheel converts the wheel to scrolling, and a click to the action at that place.
+func wheel(p scrolls, click func(x, y int)) mouseHandler {
+	return func(a tview.MouseAction, e *tcell.EventMouse, _ func(tview.Primitive)) (bool, tview.Primitive) {
+		switch a {
+		case tview.MouseScrollUp:
+			p.Up(3)
+		case tview.MouseScrollDown:
+			p.Down(3)
+		case tview.MouseLeftClick:
+			click(e.Position())
+		default:
+			return false, nil
+		}
+		return true, nil
+	}
+}
+
+// planDraft is the plan with a person's changes, which outlive the screen.
+type planDraft struct {
+	d     *app
+	draft *view.Draft // nil: there are no changes
+}
+
+// follow returns the draft of the plan, updated with the run's changes.
+func (p *planDraft) follow() *view.Draft {
+	if p.draft == nil {
+		p.draft = view.NewDraft(p.d.session.state.Task.Plan)
+	}
+	if p.draft.Follow(p.d.session.state.Task.Plan) {
+		if len(p.draft.Clashes()) > 0 {
+			p.d.flash("The plan was changed by others where you changed it: see the notes.")
+		} else {
+			p.d.flash("The plan was changed by others; your changes are kept.")
+		}
+	}
+	return p.draft
+}
+
+func (p *planDraft) unsaved() bool { return p.draft != nil && p.draft.Changed() }
+
+func (d *app) themeCommand(c view.EditorCommand) bool {
+	o := d.f.options
+	o.Theme = c.Arg(0)
+	look, err := newLook(o, d.f.screen.Colors())
+	if err != nil {
+		d.flash(err.Error())
+		return false
+	}
+	d.chosen = true
+	d.setLook(look)
+	return true
 }

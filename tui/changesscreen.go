@@ -51,7 +51,7 @@ func newChangesScreen(d *app) *changesScreen {
 	return c
 }
 
-func (c *changesScreen) act(a keys.Action, key string) bool {
+func (c *changesScreen) act(a keys.Action) bool {
 	switch f, ok := chosen[ChangedFile](c.List); a {
 	case keys.Choose, keys.OpenFile, keys.RevertFile:
 		switch {
@@ -60,15 +60,15 @@ func (c *changesScreen) act(a keys.Action, key string) bool {
 		case a == keys.Choose:
 			c.open()
 		case a == keys.OpenFile:
-			c.d.changes.edit(f, 1)
+			c.d.editFile(f, 1)
 		default:
-			c.d.changes.askRevert(f, contract.Revert{Path: f.Path})
+			c.d.askRevert(f, contract.Revert{Path: f.Path})
 		}
 	case keys.LandWork:
-		c.d.changes.askLand(c.list)
+		c.d.askLand(c.list)
 	default:
 		defer c.look()
-		return c.listScreen.act(a, key)
+		return c.listScreen.act(a)
 	}
 	return true
 }
@@ -362,7 +362,7 @@ func (s *diffScreen) at() int {
 	return min(max(s.Marked(), 0), n-1)
 }
 
-func (s *diffScreen) act(a keys.Action, key string) bool {
+func (s *diffScreen) act(a keys.Action) bool {
 	switch a {
 	case keys.SideBySide:
 		if s.width < render.MinSideBySide {
@@ -383,9 +383,9 @@ func (s *diffScreen) act(a keys.Action, key string) bool {
 	case keys.Comment:
 		s.list.about(s.file, s.firstLine(), s.Copy())
 	case keys.OpenFile:
-		s.d.changes.edit(s.file, s.firstLine())
+		s.d.editFile(s.file, s.firstLine())
 	case keys.RevertFile:
-		s.d.changes.askRevert(s.file, contract.Revert{Path: s.file.Path, Seen: s.found.Object})
+		s.d.askRevert(s.file, contract.Revert{Path: s.file.Path, Seen: s.found.Object})
 	case keys.RevertHunk:
 		i := s.at()
 		switch {
@@ -394,11 +394,11 @@ func (s *diffScreen) act(a keys.Action, key string) bool {
 		case s.found.Cut:
 			s.d.flash("The file is long, and only its beginning is compared: X reverts the whole file.")
 		default:
-			s.d.changes.askRevert(s.file,
+			s.d.askRevert(s.file,
 				contract.Revert{Path: s.file.Path, Seen: s.found.Object, Hunk: s.differs.Hunks[i].String()})
 		}
 	default:
-		return s.blockScreen.act(a, key)
+		return s.blockScreen.act(a)
 	}
 	return true
 }
@@ -437,32 +437,21 @@ func (s *diffScreen) Block(i, width int, _ bool) view.Block {
 	return b
 }
 
-// changeActions performs a person's actions on the files that a run has changed.
-type changeActions struct{ d *app }
-
-// runID returns the run that is shown; empty: there is none.
-func (c changeActions) runID() string {
-	if s := c.d.session.state; s != nil && !c.d.session.replayed() {
-		return s.Options.Run
-	}
-	return ""
-}
-
 // edit opens a file in the person's editor, at a line that is counted from 1.
-func (c changeActions) edit(f ChangedFile, line int) {
-	run := c.runID()
+func (d *app) editFile(f ChangedFile, line int) {
+	run := d.runID()
 	if run == "" {
 		return
 	}
 	if f.Status == "deleted" {
-		c.d.flash("The run has deleted this file: there is nothing to open.")
+		d.flash("The run has deleted this file: there is nothing to open.")
 		return
 	}
-	c.d.outside(func(h Host) error { return h.Open(run, f.Path, line) })
+	d.outside(func(h Host) error { return h.Open(run, f.Path, line) })
 }
 
-func (c changeActions) askRevert(f ChangedFile, r contract.Revert) {
-	run := c.runID()
+func (d *app) askRevert(f ChangedFile, r contract.Revert) {
+	run := d.runID()
 	if run == "" {
 		return
 	}
@@ -476,32 +465,32 @@ func (c changeActions) askRevert(f ChangedFile, r contract.Revert) {
 	case f.Old != "":
 		becomes = name + " is removed, and " + sanitize.Line(f.Old, 0) + " is there again as it was when the run began."
 	}
-	c.d.dialogs.sure("Revert?", "Keep it", "Revert", func() { c.revert(run, r) }, render.Of(render.Base, becomes),
+	d.dialogs.sure("Revert?", "Keep it", "Revert", func() { d.revert(run, r) }, render.Of(render.Base, becomes),
 		render.Of(render.Dim, "It stays as it is if somebody has modified it since. The agents are notified."))
 }
 
 // revert makes the run revert a change, or the host if the run is not active.
-func (c changeActions) revert(run string, r contract.Revert) {
-	if c.d.session.runs() {
-		c.d.session.send(r)
+func (d *app) revert(run string, r contract.Revert) {
+	if d.session.runs() {
+		d.session.send(r)
 		return
 	}
-	c.d.f.work(func(ctx context.Context) {
-		err := c.d.f.options.Host.Revert(ctx, run, r)
-		c.d.f.post(func() {
+	d.f.work(func(ctx context.Context) {
+		err := d.f.options.Host.Revert(ctx, run, r)
+		d.f.post(func() {
 			if err != nil {
-				c.d.flash("Refused: " + err.Error())
+				d.flash("Refused: " + err.Error())
 				return
 			}
-			c.d.flash("reverted " + r.Path)
-			c.again()
+			d.flash("reverted " + r.Path)
+			d.listAgain()
 		})
 	})
 }
 
 // again makes the screens read the list of files again.
-func (c changeActions) again() {
-	for _, s := range c.d.screens {
+func (d *app) listAgain() {
+	for _, s := range d.screens {
 		switch s := s.(type) {
 		case *changesScreen:
 			s.loaded = ""
@@ -515,10 +504,10 @@ func (c changeActions) again() {
 
 // askLand asks whether to commit the work of the run on the branch that is checked out. files are the
 // known changes; nil: unknown.
-func (c changeActions) askLand(files []ChangedFile) {
-	run := c.runID()
+func (d *app) askLand(files []ChangedFile) {
+	run := d.runID()
 	if run == "" {
-		c.d.flash("There is no run, and nothing to land.")
+		d.flash("There is no run, and nothing to land.")
 		return
 	}
 	head := []render.Line{render.Of(render.Base,
@@ -531,41 +520,41 @@ func (c changeActions) askLand(files []ChangedFile) {
 		head = append(head, render.Of(render.Dim,
 			fmt.Sprintf("%s, +%d -%d", words.Count(len(files), "file"), added, deleted)))
 	}
-	c.d.dialogs.sure("Land the work?", "Not now", "Land it", func() {
-		c.d.flash("Landing …")
-		land := func(ctx context.Context) (string, error) { return c.d.f.options.Host.Land(ctx, run) }
-		ask(c.d.f, land, func(report string, err error) {
-			c.d.dialogs.showReport("Landed", report, err)
+	d.dialogs.sure("Land the work?", "Not now", "Land it", func() {
+		d.flash("Landing …")
+		land := func(ctx context.Context) (string, error) { return d.f.options.Host.Land(ctx, run) }
+		ask(d.f, land, func(report string, err error) {
+			d.dialogs.showReport("Landed", report, err)
 			if err == nil {
-				c.again()
+				d.listAgain()
 			}
 		})
 	}, head...)
 }
 
 // revertCommand is /revert with a path, and optionally a place in the file.
-func (c changeActions) revertCommand(o view.EditorCommand) bool {
-	run, path := c.runID(), o.Arg(0)
+func (d *app) revertCommand(o view.EditorCommand) bool {
+	run, path := d.runID(), o.Arg(0)
 	if run == "" {
-		c.d.flash("There is no run, and nothing to revert.")
+		d.flash("There is no run, and nothing to revert.")
 		return false
 	}
-	c.d.f.work(func(ctx context.Context) {
-		h := c.d.f.options.Host
+	d.f.work(func(ctx context.Context) {
+		h := d.f.options.Host
 		list, err := h.Changes(ctx, run)
 		i := slices.IndexFunc(list, func(f ChangedFile) bool { return f.Path == path })
 		var found Versions
 		if err == nil && i >= 0 {
 			found, err = h.Versions(ctx, run, path, list[i].Old)
 		}
-		c.d.f.post(func() {
+		d.f.post(func() {
 			switch {
 			case err != nil:
-				c.d.flash(err.Error())
+				d.flash(err.Error())
 			case i < 0:
-				c.d.flash("The run has not changed " + path + ".")
+				d.flash("The run has not changed " + path + ".")
 			default:
-				c.askRevert(list[i], contract.Revert{Path: path, Seen: found.Object, Hunk: o.Arg(1)})
+				d.askRevert(list[i], contract.Revert{Path: path, Seen: found.Object, Hunk: o.Arg(1)})
 			}
 		})
 	})

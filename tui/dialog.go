@@ -17,7 +17,6 @@ import (
 // dialog is a question to the person, over everything else.
 type dialog struct {
 	ask     *view.Ask
-	request string   // of a permission; empty: another question
 	own     bool     // it was opened by an event, not by a key
 	typed   rune     // the letter that opened it, which may be the first of a word
 	depth   int      // how many screens there were when it was opened
@@ -38,6 +37,7 @@ type dialog struct {
 const (
 	yes    = "yes"
 	no     = "no"
+	why    = "why"
 	detach = "detach"
 )
 

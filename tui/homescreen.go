@@ -25,7 +25,7 @@ func newHomeScreen(d *app) *homeScreen { return &homeScreen{d, view.NewHome(d.lo
 
 func (o *homeScreen) context() keys.Context               { return keys.Normal }
 func (o *homeScreen) writes() bool                        { return true }
-func (o *homeScreen) act(keys.Action, string) bool        { return false }
+func (o *homeScreen) act(keys.Action) bool                { return false }
 func (o *homeScreen) draw(s tcell.Screen, x, y, w, h int) { paint(o.page, s, x, y, w, h) }
 
 func (o *homeScreen) mouse() mouseHandler {
@@ -151,10 +151,10 @@ type titleScreen struct {
 	since  time.Time // when it was chosen
 }
 
-func (t *titleScreen) context() keys.Context        { return keys.Everywhere }
-func (t *titleScreen) writes() bool                 { return false }
-func (t *titleScreen) act(keys.Action, string) bool { return false }
-func (t *titleScreen) walks() bool                  { return t.chosen != view.RitualNobody }
+func (t *titleScreen) context() keys.Context { return keys.Everywhere }
+func (t *titleScreen) writes() bool          { return false }
+func (t *titleScreen) act(keys.Action) bool  { return false }
+func (t *titleScreen) walks() bool           { return t.chosen != view.RitualNobody }
 
 func (t *titleScreen) draw(s tcell.Screen, x, y, w, h int) {
 	view.RitualTitle{Chosen: t.chosen, Walked: now().Sub(t.since)}.Draw(render.On(s, x, y, w, h, t.d.look), t.d.frame())

@@ -1,8 +1,10 @@
 package tui
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -14,17 +16,28 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
-// inboxPanel is the panel of all that waits for a person, over the visible screen.
+// inboxPanel is the panel of all that waits for a person, or the dialog of the only permission request, over the
+// visible screen.
 type inboxPanel struct {
 	d        *app
 	panel    view.InboxPanel
+	alone    string               // the request that it is about; empty: it is about all that waits
 	shown    *dialog              // nil: it is not open
 	answered map[string]time.Time // answered here, not yet accepted by the run; by id: since when it waited
-
 }
 
 // isOpen reports whether the panel is open, even behind a page that was opened over it.
-func (b *inboxPanel) isOpen() bool { return b.shown != nil && b.d.dialogs.open == b.shown }
+func (b *inboxPanel) isOpen() bool {
+	return b.shown != nil && b.d.dialogs.open == b.shown && b.alone == ""
+}
+
+// about returns the request whose dialog is open; empty: none is.
+func (b *inboxPanel) about() string {
+	if b.shown == nil || b.d.dialogs.open != b.shown {
+		return ""
+	}
+	return b.alone
+}
 
 // open shows the panel because a person asked for it.
 func (b *inboxPanel) open() {
@@ -35,27 +48,36 @@ func (b *inboxPanel) open() {
 		b.d.flash("Nothing waits for you.")
 		return
 	}
-	b.show("", false)
+	b.show("", false, false)
 }
 
-// show shows the panel with an item selected, or the first one. own: it was opened by an event, not by a
-// key.
-func (b *inboxPanel) show(id string, own bool) {
-	b.panel = view.InboxPanel{}
+// show shows the panel with an item selected, or the first one; alone: the dialog of that request. own: it was opened
+// by an event, not by a key.
+func (b *inboxPanel) show(id string, own, alone bool) {
+	if b.alone = ""; alone {
+		b.alone = id
+	}
+	b.panel = view.InboxPanel{Alone: alone}
 	b.panel.Set(b.items())
 	b.panel.Select(id)
+	if _, ok := b.panel.Current(); !ok {
+		return // the run ends
+	}
 	g := b.d.dialogs.show(b.panel.Data(b.d.look), nil)
 	b.shown = g
-	g.context, g.own = keys.Inbox, own
-	if own {
+	if g.own = own; own {
 		g.ask.Arm(now())
 	}
 	closed := g.close
-	g.close = func() { // otherwise the requests would open in its place
+	g.close = func() { closed(); b.d.permissions.putAside(id) }
+	g.dismiss = func() { // otherwise the other requests would open in its place
 		closed()
 		for _, r := range b.d.permissions.requests() {
 			b.d.permissions.putAside(r.ID)
 		}
+	}
+	if !alone {
+		g.context, g.close = keys.Inbox, g.dismiss
 	}
 	g.answer = b.answer
 	g.renote = b.renew
@@ -111,6 +133,7 @@ func (b *inboxPanel) renew() {
 func (b *inboxPanel) answer(value string) {
 	a, given := b.panel.Answer(value)
 	if !given {
+		b.shown.own = b.shown.own && b.shown.typed != 0
 		b.anew()
 		return
 	}
@@ -142,6 +165,10 @@ func (b *inboxPanel) answer(value string) {
 		}
 		b.took(id)
 	}
+	if b.alone != "" {
+		b.shown.close()
+		return
+	}
 	b.again()
 }
 
@@ -172,7 +199,7 @@ func (b *inboxPanel) again() {
 		return
 	}
 	if !b.isOpen() {
-		b.show("", false)
+		b.show("", false, false)
 		b.shown.ask.Arm(now())
 		return
 	}
@@ -194,8 +221,10 @@ func (b *inboxPanel) waiting() []supervisor.InboxItem {
 
 func (b *inboxPanel) items() []view.InboxItem {
 	var list []view.InboxItem
-	waiting := b.waiting()
-	for _, i := range waiting {
+	for _, i := range b.waiting() {
+		if b.alone != "" && i.ID != b.alone {
+			continue
+		}
 		item := view.InboxItem{
 			ID: i.ID, Kind: i.Kind, Asks: eventtext.Asks(i, b.d.session.name(i.Agent)), Role: render.Speaker(i.Agent),
 			Text: eventtext.Plain(sanitize.Line(i.Text, 300)), Age: eventtext.Age(i, now()),
@@ -204,9 +233,11 @@ func (b *inboxPanel) items() []view.InboxItem {
 		switch i.Kind {
 		case supervisor.InboxPermission:
 			r, _ := b.d.session.state.Permission.Find(item.ID)
-			data := b.d.permissions.permitData(&r)
-			item.Head, item.Body = data.Head, data.Body
-			item.Note = eventtext.DeniedAt(r.Deadline)
+			item.Head, item.Note = b.d.permissions.head(&r), eventtext.DeniedAt(r.Deadline)
+			item.Body = func(width int) []render.Line { return b.d.permissions.actionLines(&r, width) }
+			if n := len(b.d.permissions.requests()); n > 1 && b.alone != "" {
+				item.Note = strings.TrimSpace(fmt.Sprintf("%s %d requests wait; Alt+p: all of them.", item.Note, n))
+			}
 			for _, rule := range r.Suggestions {
 				item.Rules = append(item.Rules, view.InboxRule{Text: rule, Covers: supervisor.Covered(b.d.session.state, rule)})
 			}
@@ -229,16 +260,4 @@ func (b *inboxPanel) prose(text string) func(width int) []render.Line {
 	return func(width int) []render.Line {
 		return render.Markdown(sanitize.Text(text), render.MarkdownOptions{Width: width, Look: b.d.look})
 	}
-}
-
-// splitWays separates the options that the run accepts from what a person can do outside of it.
-func splitWays(options []string) (ways []view.PageChoice, outside []string) {
-	for _, o := range options {
-		if label := wayLabel(o); label != "" {
-			ways = append(ways, view.PageChoice{Value: o, Label: label, Irreversible: o == "cancel" || o == "abort"})
-		} else {
-			outside = append(outside, o)
-		}
-	}
-	return ways, outside
 }

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -149,7 +147,7 @@ func (d *app) key(e *tcell.EventKey) {
 		return
 	}
 	if a, ok := keys.Look(context, key); ok {
-		if d.dialogs.asking() == nil && d.screen().act(a, key) || d.act(a) {
+		if d.dialogs.asking() == nil && d.screen().act(a) || d.act(a) {
 			return
 		}
 	}
@@ -257,40 +255,6 @@ func (c *captured) MouseHandler() mouseHandler {
 	}
 }
 
-// copied reports how much was sent to the clipboard. No terminal says whether it took that.
-func copied(text string) string {
-	if n := strings.Count(text, "\n") + 1; n > 1 {
-		return fmt.Sprintf("Sent %d lines to the terminal's clipboard.", n)
-	}
-	return fmt.Sprintf("Sent %s to the terminal's clipboard.", words.Count(len([]rune(text)), "character"))
-}
-
-// footerHeight is the minimum height of a page with a footer.
-const footerHeight = 10
-
-// arrows are the signs of keys that have one.
-var arrows = map[string]string{"Left Right": "←→", "Up Down": "↑↓"}
-
-// footer names the keys of a context and what each does, as far as there is room.
-func footer(c keys.Context, look *render.Look, width int) render.Line {
-	var l render.Line
-	for _, h := range keys.Footer(c) {
-		name := h.Keys
-		if sign := arrows[name]; sign != "" && look.Glyphs != render.ASCII {
-			name = sign
-		}
-		item := render.Line{{Text: name, Role: render.Key}, {Text: " " + h.Text, Role: render.Dim}}
-		if len(l) > 0 {
-			item = append(render.Of(render.Dim, "  "), item...)
-		}
-		if l.Width()+item.Width() > width {
-			break
-		}
-		l = append(l, item...)
-	}
-	return l
-}
-
 // commandOf are the slash commands that keys run, too.
 var commandOf = map[keys.Action]string{keys.OpenHelp: "help", keys.OpenLogbook: "logbook", keys.OpenPlan: "plan",
 	keys.OpenChanges: "changes", keys.OpenTimes: "timeline", keys.OpenConfig: "settings", keys.OpenRuns: "runs",
@@ -302,7 +266,7 @@ func (d *app) act(a keys.Action) bool {
 		return true
 	}
 	if name := commandOf[a]; name != "" {
-		d.commands.slash(view.EditorCommand{Name: name})
+		d.slash(view.EditorCommand{Name: name})
 		return true
 	}
 	switch a {
@@ -340,7 +304,7 @@ func (d *app) act(a keys.Action) bool {
 	case keys.Judge:
 		d.permissions.judgeNext()
 	case keys.OpenPalette:
-		palette{d}.open()
+		d.openPalette()
 	case keys.OpenInbox:
 		d.inbox.open()
 	case keys.Stop:
@@ -363,37 +327,11 @@ func (d *app) act(a keys.Action) bool {
 			d.recovery.askWay()
 		}
 	case keys.Summon:
-		d.commands.chooseSummon()
+		d.chooseSummon()
 	case keys.PageUp, keys.PageDown, keys.Up, keys.Down: // while the person writes
-		return d.screen().act(a, "")
+		return d.screen().act(a)
 	default:
 		return false
-	}
-	return true
-}
-
-func (d *app) toInput() {
-	for !d.screen().writes() && len(d.screens) > 1 {
-		d.back()
-	}
-}
-
-// outside lends the terminal to the host, and reports whether it is ours again. If the terminal is gone,
-// the frontend ends.
-func (d *app) outside(do func(Host) error) bool {
-	var err error
-	d.f.app.Suspend(func() {
-		d.f.lent.Store(true)
-		err = do(d.f.options.Host)
-		d.f.lent.Store(false)
-	})
-	if d.f.screen.Gone() != nil {
-		return false
-	}
-	d.f.screen.ForgetTitle()
-	d.f.screen.Sync()
-	if err != nil {
-		d.flash(err.Error())
 	}
 	return true
 }
@@ -452,36 +390,4 @@ func (d *app) statusData() view.StatusData {
 		data.FlashShort = "Alt+p"
 	}
 	return data
-}
-
-// moment returns the state that the title and notifications show.
-func (d *app) moment() render.NotifyMoment {
-	m := render.NotifyMoment{Where: filepath.Base(d.session.found.CWD), ASCII: d.look.Glyphs == render.ASCII}
-	s := d.session.state
-	if d.session.found.CWD == "" || s == nil {
-		m.Where = ""
-	}
-	if s == nil {
-		return m
-	}
-	for _, i := range view.Inbox(s) {
-		w := render.NotifyWait{Call: i.ID, For: eventtext.Asks(i, view.SlashName(s, i.Agent))}
-		if i.Kind == supervisor.InboxPermission {
-			w.Call = "permission " + i.Agent
-		}
-		m.Awaited = append(m.Awaited, w)
-	}
-	m.Word = strings.ToLower(eventtext.Phase(s.Task.Phase))
-	if b := view.Stalled(s); b != nil {
-		m.Word = b.Trouble()
-	}
-	for _, a := range s.Agents {
-		if a.Works() {
-			m.Threads++
-		}
-	}
-	if s.Ending != nil && s.Ending.Said {
-		m.Ended = s.Ending.Status
-	}
-	return m
 }

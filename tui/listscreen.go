@@ -57,7 +57,7 @@ func clicks(l *view.List, open func()) mouseHandler {
 	})
 }
 
-func (l *listScreen) act(a keys.Action, _ string) bool {
+func (l *listScreen) act(a keys.Action) bool {
 	switch a {
 	case keys.Filter:
 		l.Typing = true
@@ -174,56 +174,6 @@ func (o *picker) draw(d *app, s tcell.Screen, x, y, w, h int) {
 	paint(o.list, s, ix, iy, iw, ih)
 }
 
-// palette lists all actions and screens, filtered by a few letters.
-type palette struct{ d *app }
-
-// pageKeys are the actions that open pages for which there is no command.
-var pageKeys = []keys.Action{keys.WayOut, keys.Judge, keys.CycleGrants, keys.Strength}
-
-func (p palette) open() {
-	p.d.choose("What shall be done?", "", p.items(), func(v any) { v.(func())() })
-}
-
-// items returns the agents, the commands, and actions that only keys have. The value of each is called when
-// the user chooses it.
-func (p palette) items() []choice {
-	var list []choice
-	for _, a := range p.d.session.agents() {
-		if view.SlashOver(a) {
-			continue
-		}
-		note := a.Mode
-		if a.Alive() {
-			note = strings.TrimSpace(note + "  look at it")
-		}
-		list = append(list, choice{p.d.session.name(a.ID) + "  " + a.ID, view.SlashWord(note), render.Speaker(a.ID),
-			func() { p.d.focusOn(a.ID) }})
-	}
-	for _, s := range view.EditorCommands {
-		list = append(list, choice{text: "/" + s.Name + "  " + s.Help, note: s.Args,
-			value: func() { p.command(s) }})
-	}
-	for _, b := range keys.Own(keys.Everywhere) {
-		if slices.Contains(pageKeys, b.Action) {
-			list = append(list, choice{text: b.Help, note: b.Keys[0], value: func() { p.d.act(b.Action) }})
-		}
-	}
-	return list
-}
-
-// command runs a command, or writes it into the input if it needs an argument. A command that acts on
-// waiting requests or running work is also only written: a few letters and Enter must not run it.
-func (p palette) command(s view.EditorSpec) {
-	_, answers := view.SlashAnswers[s.Name]
-	if s.Args == "" || answers || s.Name == "plan" {
-		p.d.commands.slash(view.EditorCommand{Name: s.Name})
-		return
-	}
-	p.d.toInput()
-	p.d.prompt.input.SetText("/" + s.Name + " ")
-	p.d.prompt.write()
-}
-
 // settingsScreen lists the settings of the program, and changes them in the person's configuration file.
 type settingsScreen struct {
 	listScreen
@@ -314,7 +264,7 @@ func (s *settingsScreen) preview(row view.ListRow, width int) []render.Line {
 	return lines
 }
 
-func (s *settingsScreen) act(a keys.Action, key string) bool {
+func (s *settingsScreen) act(a keys.Action) bool {
 	at, ok := chosen[Setting](s.List)
 	switch a {
 	case keys.Choose:
@@ -323,14 +273,14 @@ func (s *settingsScreen) act(a keys.Action, key string) bool {
 		}
 	case keys.ToDefault:
 		if ok {
-			settingActions{s.d}.change(at.Name, "")
+			s.d.changeSetting(at.Name, "")
 		}
 	case keys.OpenFile:
 		if s.d.outside(func(h Host) error { return h.OpenSettings() }) {
 			s.again()
 		}
 	default:
-		return s.listScreen.act(a, key)
+		return s.listScreen.act(a)
 	}
 	return true
 }
@@ -356,15 +306,11 @@ func (s *settingsScreen) change(at Setting) {
 		}
 		items = append(items, choice{text: c, note: note, value: c})
 	}
-	s.d.choose(at.Name, "", items, func(v any) { settingActions{s.d}.change(at.Name, v.(string)) })
+	s.d.choose(at.Name, "", items, func(v any) { s.d.changeSetting(at.Name, v.(string)) })
 }
 
-// settingActions changes settings.
-type settingActions struct{ d *app }
-
-// change writes a setting into the person's configuration file; an empty value removes it there.
-func (a settingActions) change(name, value string) {
-	d := a.d
+// changeSetting writes a setting into the person's configuration file; an empty value removes it there.
+func (d *app) changeSetting(name, value string) {
 	if d.playback() != nil {
 		d.session.replayed()
 		return
@@ -383,21 +329,20 @@ func (a settingActions) change(name, value string) {
 			}
 		}
 		if name == "theme" && value != "" {
-			d.commands.themeCommand(view.EditorCommand{Args: []string{value}})
+			d.themeCommand(view.EditorCommand{Args: []string{value}})
 		}
 	})
 }
 
-// command is /settings: it shows the page; with a name, that setting; with a value, it changes the setting.
+// settingsCommand is /settings: it shows the page; with a name, that setting; with a value, it changes the setting.
 // The value "default" removes it from the file.
-func (a settingActions) command(c view.EditorCommand) bool {
-	d := a.d
+func (d *app) settingsCommand(c view.EditorCommand) bool {
 	name, value, given := strings.Cut(strings.TrimSpace(c.Arg(0)), " ")
 	if given {
 		if value = strings.TrimSpace(value); value == "default" {
 			value = ""
 		}
-		a.change(name, value)
+		d.changeSetting(name, value)
 		return true
 	}
 	s := newSettingsScreen(d)

@@ -232,7 +232,7 @@ func TestEveryKeyMeansSomething(t *testing.T) {
 					}
 					s.do(func() {
 						testkit.Same(t, fmt.Sprintf("%s leads to", way), c, d.context())
-						if !d.screen().act(b.Action, key) && !d.act(b.Action) {
+						if !d.screen().act(b.Action) && !d.act(b.Action) {
 							t.Errorf("%s: %s (%s) means nothing", c, key, b.Action)
 						}
 					})
@@ -292,4 +292,17 @@ func TestEverySlashCommandIsDone(t *testing.T) {
 			t.Errorf("/%s cannot be written", name)
 		}
 	}
+}
+
+// TestLinesScrollWhileWriting: Alt with an arrow scrolls the conversation, and leaves what is written, and what was
+// written before, alone.
+func TestLinesScrollWhileWriting(t *testing.T) {
+	weaving(t, 60, 12, func(s *scene) {
+		s.Type("half a word")
+		s.Press("Alt+Up")
+		s.Expect("half a word", "more below")
+		s.Press("Alt+Down")
+		s.Expect("half a word")
+		s.ExpectNot("more below")
+	})
 }

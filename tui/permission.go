@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,17 +14,9 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
-	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
-)
-
-// Values of answers to a permission request, besides yes and no.
-const (
-	forRun = contract.ScopeRun
-	always = contract.ScopeAlways
-	why    = "why"
 )
 
 // permissions shows the waiting permission requests, one after the other.
@@ -40,10 +33,6 @@ func (q *permissions) askNext() {
 	if q.d.session.state == nil {
 		return
 	}
-	permits := q.requests()
-	if q.d.dialogs.open != nil && q.d.dialogs.open.request != "" && !q.asked(q.d.dialogs.open.request) {
-		q.d.dialogs.open.close() // it was answered elsewhere, or withdrawn
-	}
 	q.dismissed = slices.DeleteFunc(q.dismissed, func(id string) bool { return !q.asked(id) })
 	if q.d.dialogs.open != nil && q.d.dialogs.open.renote != nil {
 		q.d.dialogs.open.renote()
@@ -52,17 +41,12 @@ func (q *permissions) askNext() {
 		!q.d.prompt.input.Empty() {
 		return
 	}
-	several := slices.DeleteFunc(slices.Clone(permits), func(p input.PermissionRequest) bool {
+	several := slices.DeleteFunc(q.requests(), func(p input.PermissionRequest) bool {
 		return q.d.inbox.isAnswered(p.ID, p.At)
 	})
-	for i := range several {
-		switch {
-		case slices.Contains(q.dismissed, several[i].ID):
-		case len(several) > 1:
-			q.d.inbox.show(several[i].ID, true)
-			return
-		default:
-			q.judge(&several[i], true)
+	for _, p := range several {
+		if !slices.Contains(q.dismissed, p.ID) {
+			q.d.inbox.show(p.ID, true, len(several) == 1)
 			return
 		}
 	}
@@ -82,36 +66,6 @@ func (q *permissions) asked(id string) bool {
 	return ok
 }
 
-// judge opens the dialog for a permission request. The answer names the action that was shown.
-func (q *permissions) judge(p *input.PermissionRequest, own bool) {
-	asked := *p
-	var g *dialog
-	g = q.d.dialogs.show(q.permitData(p), func(value string) {
-		c := contract.Permit{Request: asked.ID, Behavior: "allow", Action: asked.Key()}
-		switch value {
-		case no:
-			c.Behavior = "deny"
-		case why:
-			q.refuse(asked.ID)
-			return
-		case forRun, always:
-			c.Scope = value
-			q.widen(g, asked, c)
-			return
-		}
-		q.answer(c)
-	})
-	q.hold(g, asked.ID, own)
-	g.renote = func() { g.ask.Renew(q.permitData(&asked)) }
-}
-
-// answer sends an answer. The request is put aside until the run has accepted the answer.
-func (q *permissions) answer(c contract.Permit) {
-	q.putAside(c.Request)
-	q.d.inbox.took(c.Request)
-	q.d.session.send(c)
-}
-
 // refuse lets the person write the reason for denying a request.
 func (q *permissions) refuse(id string) {
 	q.putAside(id)
@@ -121,65 +75,16 @@ func (q *permissions) refuse(id string) {
 	q.d.prompt.write()
 }
 
-// hold ties a dialog to a request, which is put aside when the dialog is closed.
-func (q *permissions) hold(g *dialog, id string, own bool) {
-	g.request, g.own = id, own
-	if own {
-		g.ask.Arm(now())
-	}
-	closed := g.close
-	g.close = func() { closed(); q.putAside(id) }
-	g.dismiss = func() { // the others must not open in its place
-		g.close()
-		for _, p := range q.requests() {
-			q.putAside(p.ID)
-		}
-	}
-}
-
 func (q *permissions) putAside(id string) {
 	if !slices.Contains(q.dismissed, id) {
 		q.dismissed = append(q.dismissed, id)
 	}
 }
 
-// widen asks what exactly is allowed from now on: the action itself, or a rule that covers it. No single
-// key leads here and through it: if the letter that led here, in a dialog that an event opened, was the
-// first of a word, the rest of the word leads back to the input.
-func (q *permissions) widen(from *dialog, p input.PermissionRequest, c contract.Permit) {
-	title := "Allow for this run"
-	if c.Scope == always {
-		title = "Always allow here"
-	}
-	until, note := view.ScopeWords(c.Scope)
-	data := view.AskData{
-		Title: title, Tone: render.Alert,
-		Head:    []render.Line{render.Of(render.Base, until)},
-		Choices: []view.PageChoice{{Value: "", Key: '1', Label: "This exact action"}},
-		Body:    func(width int) []render.Line { return q.actionLines(&p, width) },
-		Note:    "Esc: not now. " + note,
-	}
-	for i, rule := range p.Suggestions {
-		data.Choices = append(data.Choices, view.PageChoice{Value: rule, Key: rune('2' + i),
-			Label: sanitize.Line(rule+": "+words.Rules(rule), 300), Irreversible: true})
-	}
-	g := q.d.dialogs.show(data, func(rule string) {
-		c.Rule = rule
-		q.answer(c)
-	})
-	q.hold(g, p.ID, false)
-	if g.own = from.own && from.typed != 0; g.own {
-		g.typed = from.typed
-		q.dismissed = slices.DeleteFunc(q.dismissed, func(id string) bool { return id == p.ID })
-	}
-}
-
-// permitData collects the facts for a decision: the agent, the exact call, its reason, and
-// its place.
-func (q *permissions) permitData(p *input.PermissionRequest) view.AskData {
-	tool := view.SlashWord(p.Params.Tool)
+// head collects the facts for a decision: the agent, the tool, the reason, and the place.
+func (q *permissions) head(p *input.PermissionRequest) []render.Line {
 	head := []render.Line{append(q.requester(p), render.Span{Text: " wants to use ", Role: render.Base},
-		render.Span{Text: tool, Role: render.Strong})}
+		render.Span{Text: view.SlashWord(p.Params.Tool), Role: render.Strong})}
 	for _, reason := range slices.Compact([]string{sanitize.Line(p.Why, 300), sanitize.Line(p.Params.Reason, 500)}) {
 		if reason != "" {
 			head = append(head, render.Line{{Text: "why    ", Role: render.Dim}, {Text: reason, Role: render.Base}})
@@ -188,26 +93,7 @@ func (q *permissions) permitData(p *input.PermissionRequest) view.AskData {
 	if where := eventtext.PlaceOf(p.Place); where != "" {
 		head = append(head, render.Line{{Text: "where  ", Role: render.Dim}, {Text: where, Role: render.Base}})
 	}
-	data := view.AskData{
-		Title: "Permission request", Tone: render.Alert, Head: head,
-		Body: func(width int) []render.Line { return q.actionLines(p, width) },
-		Choices: []view.PageChoice{
-			{Value: yes, Key: 'y', Label: "Allow once"},
-			{Value: forRun, Key: 'a', Label: "Allow for the run", ReadToEnd: true},
-			{Value: always, Key: 'w', Label: "Always here", ReadToEnd: true},
-			{Value: no, Key: 'n', Label: "Deny"},
-			{Value: why, Key: 'r', Label: "Deny, and say why"},
-		},
-		Focus: 3,
-	}
-	data.Note = eventtext.DeniedAt(p.Deadline)
-	if n := len(q.requests()); n > 1 {
-		data.Note += fmt.Sprintf(" %d requests wait; Alt+p: all of them.", n)
-	}
-	data.Note = strings.TrimSpace(data.Note)
-	data.Unread = strings.TrimSpace("There is more of it: Space reads on. Beyond this once it is allowed only when " +
-		"it was read to its end. " + data.Note)
-	return data
+	return head
 }
 
 func (q *permissions) requester(p *input.PermissionRequest) render.Line {
@@ -277,15 +163,11 @@ func (q *permissions) judgeNext() {
 		return
 	}
 	q.dismissed = nil
-	if len(waiting) == 1 {
-		q.judge(&waiting[0], false)
-		return
-	}
 	id := waiting[0].ID
-	if g := q.d.dialogs.asking(); g != nil && g.request != "" {
-		id = g.request
+	if q.d.dialogs.asking() != nil {
+		id = cmp.Or(q.d.inbox.about(), id)
 	}
-	q.d.inbox.show(id, false)
+	q.d.inbox.show(id, false, len(waiting) == 1)
 }
 
 // modeCycle are the permission modes through which a single key cycles. allow-all is not among them: it has
@@ -454,4 +336,16 @@ func (rec *recovery) take(option string) bool {
 		return rec.d.dialogs.askEnd("End the run?", func() { rec.d.session.send(contract.Choose{Option: option}) })
 	}
 	return rec.d.session.send(contract.Choose{Option: option})
+}
+
+// splitWays separates the options that the run accepts from what a person can do outside of it.
+func splitWays(options []string) (ways []view.PageChoice, outside []string) {
+	for _, o := range options {
+		if label := wayLabel(o); label != "" {
+			ways = append(ways, view.PageChoice{Value: o, Label: label, Irreversible: o == "cancel" || o == "abort"})
+		} else {
+			outside = append(outside, o)
+		}
+	}
+	return ways, outside
 }

@@ -108,35 +108,12 @@ func (p *planScreen) preview(row view.ListRow, width int) []render.Line {
 	return lines
 }
 
-// planDraft is the plan with a person's changes, which outlive the screen.
-type planDraft struct {
-	d     *app
-	draft *view.Draft // nil: there are no changes
-}
-
-// follow returns the draft of the plan, updated with the run's changes.
-func (p *planDraft) follow() *view.Draft {
-	if p.draft == nil {
-		p.draft = view.NewDraft(p.d.session.state.Task.Plan)
-	}
-	if p.draft.Follow(p.d.session.state.Task.Plan) {
-		if len(p.draft.Clashes()) > 0 {
-			p.d.flash("The plan was changed by others where you changed it: see the notes.")
-		} else {
-			p.d.flash("The plan was changed by others; your changes are kept.")
-		}
-	}
-	return p.draft
-}
-
-func (p *planDraft) unsaved() bool { return p.draft != nil && p.draft.Changed() }
-
 var statusOf = map[keys.Action]string{
 	keys.StepDone: contract.StepDone, keys.StepActive: contract.StepActive, keys.StepPending: contract.StepPending,
 	keys.StepFailed: contract.StepFailed, keys.StepSkipped: contract.StepSkipped,
 }
 
-func (p *planScreen) act(a keys.Action, key string) bool {
+func (p *planScreen) act(a keys.Action) bool {
 	switch a {
 	case keys.Back:
 		p.leave(p.d.back)
@@ -158,7 +135,7 @@ func (p *planScreen) act(a keys.Action, key string) bool {
 		p.renew()
 		return true
 	}
-	return p.listScreen.act(a, key)
+	return p.listScreen.act(a)
 }
 
 func (p *planScreen) edit(a keys.Action) {

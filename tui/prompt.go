@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
@@ -30,7 +31,7 @@ type prompt struct {
 func newPrompt(d *app) prompt {
 	p := prompt{d: d, input: view.NewEditor(d.look)}
 	p.input.OnSend = func(text string) bool { return d.prompt.submit(text) }
-	p.input.OnCommand = func(c view.EditorCommand) bool { return d.commands.slash(c) }
+	p.input.OnCommand = func(c view.EditorCommand) bool { return d.slash(c) }
 	p.input.OnPaste = func(text string) bool {
 		path := imagePath(text)
 		if path == "" || strings.HasPrefix(d.prompt.input.Text(), "/") || strings.HasPrefix(d.prompt.input.Text(), "!") {
@@ -215,7 +216,7 @@ func (p *prompt) complete(c view.EditorContext) []view.Candidate {
 			})
 		}
 	case c.Want == view.WantModel:
-		return candidatesOf(p.d.commands.models(), func(m view.ModelInfo) view.Candidate {
+		return candidatesOf(p.d.models(), func(m view.ModelInfo) view.Candidate {
 			return view.Candidate{Text: m.Name, Note: m.About()}
 		})
 	}
@@ -429,4 +430,30 @@ func (q *queuedEdits) noticeSent() {
 		q.queued.id, q.queued.was = "", ""
 		q.d.flash("That word is on its way already. What stands here would be another one.")
 	}
+}
+
+// footerHeight is the minimum height of a page with a footer.
+const footerHeight = 10
+
+// arrows are the signs of keys that have one.
+var arrows = map[string]string{"Left Right": "←→", "Up Down": "↑↓"}
+
+// footer names the keys of a context and what each does, as far as there is room.
+func footer(c keys.Context, look *render.Look, width int) render.Line {
+	var l render.Line
+	for _, h := range keys.Footer(c) {
+		name := h.Keys
+		if sign := arrows[name]; sign != "" && look.Glyphs != render.ASCII {
+			name = sign
+		}
+		item := render.Line{{Text: name, Role: render.Key}, {Text: " " + h.Text, Role: render.Dim}}
+		if len(l) > 0 {
+			item = append(render.Of(render.Dim, "  "), item...)
+		}
+		if l.Width()+item.Width() > width {
+			break
+		}
+		l = append(l, item...)
+	}
+	return l
 }

@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/gdamore/tcell/v2"
 
-	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -64,11 +62,11 @@ type blockScreen struct {
 	keys keys.Context
 }
 
-func (b *blockScreen) context() keys.Context            { return b.keys }
-func (b *blockScreen) writes() bool                     { return false }
-func (b *blockScreen) mouse() mouseHandler              { return b.MouseHandler() }
-func (b *blockScreen) renew()                           { b.Refresh() }
-func (b *blockScreen) act(a keys.Action, _ string) bool { return b.d.scroll(b.reader, a) }
+func (b *blockScreen) context() keys.Context  { return b.keys }
+func (b *blockScreen) writes() bool           { return false }
+func (b *blockScreen) mouse() mouseHandler    { return b.MouseHandler() }
+func (b *blockScreen) renew()                 { b.Refresh() }
+func (b *blockScreen) act(a keys.Action) bool { return b.d.scroll(b.reader, a) }
 
 func (b *blockScreen) drawBlocks(s tcell.Screen, c render.Canvas, row int) {
 	x, y := c.Origin()
@@ -133,8 +131,6 @@ func outcome[B contract.Body](e history.Entry) (B, bool) {
 	b, ok := e.Outcome.Body.(B)
 	return b, ok
 }
-
-func now() time.Time { return time.Now() }
 
 // readerMoves are the actions in a text that concern nothing else.
 var readerMoves = sync.OnceValue(func() map[keys.Action]func(*reader) {
@@ -329,7 +325,7 @@ func (f *focus) details() string {
 	return text
 }
 
-func (f *focus) act(a keys.Action, key string) bool {
+func (f *focus) act(a keys.Action) bool {
 	switch a {
 	case keys.Back:
 		if f.Selecting() {
@@ -352,7 +348,7 @@ func (f *focus) act(a keys.Action, key string) bool {
 	case keys.Attach:
 		f.d.session.attach(f.id)
 	default:
-		return f.blockScreen.act(a, key)
+		return f.blockScreen.act(a)
 	}
 	return true
 }
@@ -401,23 +397,9 @@ func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
 		h.view.Match(h.text)
 		h.first(d, h.view)
 	default:
-		h.text = lineAfter(h.text, e, key)
+		h.text = view.LineAfter(h.text, e)
 	}
 	return true
-}
-
-// lineAfter returns a line after a key was pressed while it is written.
-func lineAfter(line string, e *tcell.EventKey, key string) string {
-	switch {
-	case key == "Backspace" && line != "":
-		r := []rune(line)
-		return string(r[:len(r)-1])
-	case key == "Ctrl+U":
-		return ""
-	case e.Key() == tcell.KeyRune:
-		return sanitize.Line(line+string(e.Rune()), 200)
-	}
-	return line
 }
 
 // first goes to the nearest match above, or otherwise below.

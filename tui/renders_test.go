@@ -80,8 +80,7 @@ func (t *wire) screen(tt *testing.T) tcell.Screen {
 	info := testkit.Must(tcell.LookupTerminfo("xterm-256color"))(tt)
 	own := *info
 	own.PadChar = ""
-	screen := testkit.Must(tcell.NewTerminfoScreenFromTtyTerminfo(render.GuardTerminal(t), &own))(tt)
-	return screen
+	return testkit.Must(render.OnTerminal(t, &own))(tt)
 }
 
 // counting counts pictures.

@@ -104,7 +104,7 @@ func (w *runScreen) title(c render.Canvas) int {
 	return 1
 }
 
-func (w *runScreen) act(a keys.Action, _ string) bool {
+func (w *runScreen) act(a keys.Action) bool {
 	if p, do := w.d.playback(), controls()[a]; p != nil && do != nil {
 		do(p)
 		return true
@@ -157,9 +157,6 @@ const (
 
 // tileHeight is the minimum height for tiles.
 const tileHeight = 16
-
-// writingKept is how many bytes of the end of an arriving text are used.
-const writingKept = 2 << 10
 
 func (w *runScreen) draw(s tcell.Screen, x, y, width, height int) {
 	c := render.On(s, x, y, width, height, w.d.look)
@@ -269,22 +266,4 @@ func (w *runScreen) fold(id string) {
 			w.rows[i].Open = !fold
 		}
 	}
-}
-
-func (s *session) root(id string) string {
-	if a := view.AgentOf(s.state, id); a != nil {
-		return view.SnapshotRoot(s.state, a)
-	}
-	return ""
-}
-
-// work returns details about an agent that are not in the state.
-func (s *session) work(id string) view.Work {
-	w := view.Work{AgentActivity: s.d.f.activity.Agent(id)}
-	if l, ok := s.d.f.history.LiveEnd(id, writingKept); ok {
-		if w.Writing = l.Text; l.Verdict {
-			w.Writing = l.Message
-		}
-	}
-	return w
 }

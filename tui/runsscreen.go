@@ -197,13 +197,13 @@ func (f *Frontend) lastWords(ctx context.Context, run string) ([]history.Entry, 
 	return list, err
 }
 
-func (r *runsScreen) act(a keys.Action, key string) bool {
+func (r *runsScreen) act(a keys.Action) bool {
 	switch run, ok := chosen[RunInfo](r.List); {
 	case a == keys.Choose:
 		r.enter()
 	case a != keys.TakeUp && a != keys.Report:
 		defer r.show()
-		return r.listScreen.act(a, key)
+		return r.listScreen.act(a)
 	case !ok:
 	case a == keys.TakeUp:
 		r.take(run)

@@ -345,3 +345,74 @@ func (s *session) again(text string) Begin {
 	}
 	return Begin{Task: text, Resume: s.run.ID()}
 }
+
+// writingKept is how many bytes of the end of an arriving text are used.
+const writingKept = 2 << 10
+
+func (s *session) root(id string) string {
+	if a := view.AgentOf(s.state, id); a != nil {
+		return view.SnapshotRoot(s.state, a)
+	}
+	return ""
+}
+
+// work returns details about an agent that are not in the state.
+func (s *session) work(id string) view.Work {
+	w := view.Work{AgentActivity: s.d.f.activity.Agent(id)}
+	if l, ok := s.d.f.history.LiveEnd(id, writingKept); ok {
+		if w.Writing = l.Text; l.Verdict {
+			w.Writing = l.Message
+		}
+	}
+	return w
+}
+
+// runID returns the run that is shown; empty: there is none.
+func (d *app) runID() string {
+	if s := d.session.state; s != nil && !d.session.replayed() {
+		return s.Options.Run
+	}
+	return ""
+}
+
+// models returns the models that can be chosen, with what is known about them.
+func (d *app) models() []view.ModelInfo {
+	return view.SnapshotModels(d.session.state, d.f.activity.Models())
+}
+
+// Playback is a run that is replayed from its event log: it takes no commands.
+type Playback interface {
+	Run
+	Player() *view.Player
+}
+
+// playback returns the player of the current run; nil if the run is not a playback.
+func (d *app) playback() *view.Player {
+	if p, ok := d.session.run.(Playback); ok {
+		return p.Player()
+	}
+	return nil
+}
+
+// now returns the time of what is shown: for a playback, the time in the run; for a run that does not answer, when it
+// last did.
+func (d *app) now() time.Time {
+	if since := d.session.silent(); !since.IsZero() {
+		return since
+	}
+	if p := d.playback(); p != nil {
+		if at := p.Now(); !at.IsZero() {
+			return at.In(time.Local)
+		}
+	}
+	return now()
+}
+
+// replayed reports whether the run is a playback, and then shows that it takes no commands.
+func (s *session) replayed() bool {
+	if s.d.playback() == nil {
+		return false
+	}
+	s.d.flash("This is a playback: it takes no commands.")
+	return true
+}

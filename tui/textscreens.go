@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/gdamore/tcell/v2"
-	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -19,59 +18,6 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
-
-func paint(p tview.Primitive, s tcell.Screen, x, y, w, h int) {
-	p.SetRect(x, y, w, h)
-	p.Draw(s)
-}
-
-// scrolls is a page that is scrolled as a whole.
-type scrolls interface {
-	Up(int)
-	Down(int)
-	PageUp()
-	PageDown()
-	Top()
-	Bottom()
-}
-
-// leaf performs an action on a page that is scrolled as a whole.
-func leaf(p scrolls, a keys.Action) bool {
-	switch a {
-	case keys.Up, keys.PrevChoice:
-		p.Up(1)
-	case keys.Down, keys.NextChoice:
-		p.Down(1)
-	case keys.PageUp, keys.HalfUp:
-		p.PageUp()
-	case keys.PageDown, keys.HalfDown:
-		p.PageDown()
-	case keys.Top:
-		p.Top()
-	case keys.Bottom:
-		p.Bottom()
-	default:
-		return false
-	}
-	return true
-}
-
-// wheel converts the wheel to scrolling, and a click to the action at that place.
-func wheel(p scrolls, click func(x, y int)) mouseHandler {
-	return func(a tview.MouseAction, e *tcell.EventMouse, _ func(tview.Primitive)) (bool, tview.Primitive) {
-		switch a {
-		case tview.MouseScrollUp:
-			p.Up(3)
-		case tview.MouseScrollDown:
-			p.Down(3)
-		case tview.MouseLeftClick:
-			click(e.Position())
-		default:
-			return false, nil
-		}
-		return true, nil
-	}
-}
 
 // newHelpScreen returns the list of the keys of the screen on which it is opened, and of the commands.
 func newHelpScreen(d *app) *listScreen {
@@ -152,23 +98,23 @@ func helpFor(c keys.Context, writes bool) (rows []view.ListRow) {
 }
 
 // explainCommand shows how a decision was made: that with the given number, or the last one.
-func (cs *commands) explainCommand(c view.EditorCommand) bool {
-	state, number := cs.d.session.state, 0
+func (d *app) explainCommand(c view.EditorCommand) bool {
+	state, number := d.session.state, 0
 	if arg := c.Arg(0); arg != "" {
 		n, err := strconv.Atoi(arg)
 		if err != nil || n < 1 {
-			cs.d.flash("/explain takes the number of a decision, as its line in the conversation has it.")
+			d.flash("/explain takes the number of a decision, as its line in the conversation has it.")
 			return false
 		}
 		number = n
 	}
 	if state == nil {
-		cs.d.flash("No run is shown, so there is no decision to explain.")
+		d.flash("No run is shown, so there is no decision to explain.")
 		return false
 	}
 	run := state.Options.Run
-	cs.d.readText("THE DECISION", func(ctx context.Context) (string, error) {
-		text, err := cs.d.f.options.Host.Explain(ctx, run, number)
+	d.readText("THE DECISION", func(ctx context.Context) (string, error) {
+		text, err := d.f.options.Host.Explain(ctx, run, number)
 		return words.Fenced(text), err
 	})
 	return true
@@ -288,7 +234,7 @@ func (l *logbook) describe() string {
 	return strings.Join(parts, " · ")
 }
 
-func (l *logbook) act(a keys.Action, key string) bool {
+func (l *logbook) act(a keys.Action) bool {
 	switch a {
 	case keys.Back:
 		switch {
@@ -306,7 +252,7 @@ func (l *logbook) act(a keys.Action, key string) bool {
 	case keys.Filter:
 		l.typing, l.text = true, l.typed
 	default:
-		return l.blockScreen.act(a, key)
+		return l.blockScreen.act(a)
 	}
 	return true
 }
@@ -322,7 +268,7 @@ func (l *logbook) key(e *tcell.EventKey, key string) bool {
 		l.typing, l.typed = false, l.text
 		l.pick(parseFilter(l.text))
 	default:
-		l.text = lineAfter(l.text, e, key)
+		l.text = view.LineAfter(l.text, e)
 	}
 	return true
 }

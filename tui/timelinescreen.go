@@ -65,7 +65,7 @@ var timelineMoves = sync.OnceValue(func() map[keys.Action]func(*view.TimelineVie
 	}
 })
 
-func (t *timelineScreen) act(a keys.Action, _ string) bool {
+func (t *timelineScreen) act(a keys.Action) bool {
 	v := &t.view
 	switch move := timelineMoves()[a]; {
 	case move != nil:
@@ -135,7 +135,7 @@ func (t *timelineScreen) look() {
 
 // askFork asks whether to begin a run that continues this one from before the decision at the cursor.
 func (t *timelineScreen) askFork() {
-	run := t.d.changes.runID()
+	run := t.d.runID()
 	if run == "" {
 		t.d.flash("Only a run of this state directory can be forked.")
 		return
@@ -166,43 +166,6 @@ func (t *timelineScreen) readAt(r *reader, at time.Time) {
 	i = min(i, thread.Len()-1)
 	r.GoTo(i)
 	r.Mark(i)
-}
-
-// Playback is a run that is replayed from its event log: it takes no commands.
-type Playback interface {
-	Run
-	Player() *view.Player
-}
-
-// playback returns the player of the current run; nil if the run is not a playback.
-func (d *app) playback() *view.Player {
-	if p, ok := d.session.run.(Playback); ok {
-		return p.Player()
-	}
-	return nil
-}
-
-// now returns the time of what is shown: for a playback, the time in the run; for a run that does not answer, when it
-// last did.
-func (d *app) now() time.Time {
-	if since := d.session.silent(); !since.IsZero() {
-		return since
-	}
-	if p := d.playback(); p != nil {
-		if at := p.Now(); !at.IsZero() {
-			return at.In(time.Local)
-		}
-	}
-	return now()
-}
-
-// replayed reports whether the run is a playback, and then shows that it takes no commands.
-func (s *session) replayed() bool {
-	if s.d.playback() == nil {
-		return false
-	}
-	s.d.flash("This is a playback: it takes no commands.")
-	return true
 }
 
 // controls are the actions of a playback.

@@ -184,11 +184,11 @@ func word(e history.Entry, name func(string) string) wording {
 		return wording{Ending(b.Status) + After(" ", One(b.Summary, MaxWords)), func() string { return resultText(b) }}
 	case contract.Unknown:
 		text := One(b.Name, MaxName) + After(": ", One(b.Problem, MaxSummary)) + " " +
-			brief(orObject(b.Raw), MaxSummary)
+			brief(orObject(b.Raw))
 		return wording{text, func() string { return "An event this version does not know: " + text }}
 	}
 	raw, _ := json.Marshal(e.Event.Body)
-	return line(One(e.Event.Body.EventName(), MaxName) + " " + brief(orObject(raw), MaxSummary))
+	return line(One(e.Event.Body.EventName(), MaxName) + " " + brief(orObject(raw)))
 }
 
 func budgetText(b contract.Budget, who string) string {

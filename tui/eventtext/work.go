@@ -129,7 +129,7 @@ func Summary(tool string, input json.RawMessage) string {
 			return summaryOf(value)
 		}
 	}
-	return brief(input, MaxSummary)
+	return brief(input)
 }
 
 func summaryOf(value []byte) string {
@@ -140,14 +140,14 @@ func summaryOf(value []byte) string {
 		}
 		return "many items"
 	}
-	text := brief(value, MaxSummary)
+	text := brief(value)
 	if text == "null" {
 		return ""
 	}
 	// The line end of a command must not become a blank.
 	if first, rest, found := bytes.Cut(value[:min(len(value), MaxSummary)], []byte(`\n`)); found &&
 		value[0] == '"' && len(rest) > 1 && len(first) > 1 {
-		if line := brief(append(first[:len(first):len(first)], '"'), MaxSummary); line != "" &&
+		if line := brief(append(first[:len(first):len(first)], '"')); line != "" &&
 			!bytes.HasSuffix(first, []byte(`\`)) {
 			return line + " …"
 		}
@@ -318,17 +318,16 @@ func Structure(raw []byte, lines int) string {
 	return pretty(raw)
 }
 
-// brief returns a value on one line, with at most max characters. It decodes only as much as it needs.
-func brief(value []byte, max int) string {
-	const longest = len(`\ud83d\ude00`) // a character as JSON may write it
-	if len(value) > longest*(max+2) {
-		value = value[:longest*(max+2)]
-		if value[0] != '"' {
-			return One(string(value), max)
-		}
-		return One(history.PartialString(value), max)
+// brief returns a value on one line, with at most MaxSummary characters. It decodes only as much as it needs.
+func brief(value []byte) string {
+	const most = len(`\ud83d\ude00`) * (MaxSummary + 2) // each character as JSON may write it
+	switch {
+	case len(value) <= most:
+		return One(long(value), MaxSummary)
+	case value[0] == '"':
+		return One(history.PartialString(value[:most]), MaxSummary)
 	}
-	return One(long(value), max)
+	return One(string(value[:most]), MaxSummary)
 }
 
 // Concealed reports whether an input contains characters that cannot be shown, so that what is shown

@@ -190,8 +190,10 @@ func Name(e *tcell.EventKey) string {
 		base = e.Name()
 		mod = 0
 	}
-	if k := e.Key(); k == tcell.KeyRune && mod&tcell.ModCtrl != 0 && mod&tcell.ModAlt != 0 && base == "M" {
-		base, mod = "Enter", tcell.ModAlt // what terminals without the extended keyboard protocols send
+	// What terminals without the extended keyboard protocols send for Alt with these keys.
+	control := map[string]string{"M": "Enter", "J": "Enter", "H": "Backspace"}[base]
+	if e.Key() == tcell.KeyRune && mod&tcell.ModCtrl != 0 && mod&tcell.ModAlt != 0 && control != "" {
+		base, mod = control, tcell.ModAlt
 	}
 	for _, m := range []struct {
 		mask tcell.ModMask

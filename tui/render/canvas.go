@@ -156,12 +156,8 @@ func (c Canvas) Lines(y int, lines []Line) int {
 // Center draws a line in the middle of a row.
 func (c Canvas) Center(y int, l Line) { c.Line(max((c.w-l.Width())/2, 0), y, l) }
 
-// Right draws a line at the right end of a row and returns the column it begins at.
-func (c Canvas) Right(y int, l Line) int {
-	x := max(c.w-l.Width(), 0)
-	c.Line(x, y, l)
-	return x
-}
+// Right draws a line at the right end of a row.
+func (c Canvas) Right(y int, l Line) { c.Line(max(c.w-l.Width(), 0), y, l) }
 
 // Rule draws a horizontal line across row y.
 func (c Canvas) Rule(y int, r Role) { c.Text(0, y, strings.Repeat(c.Look.Glyphs.Horizontal, c.w), r) }

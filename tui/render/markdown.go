@@ -48,12 +48,10 @@ type MarkdownStream struct {
 	done  int    // how much of src has its final lines
 	lines []Line // of that part
 	apart bool   // an empty line follows them
-	fence string // the line that opens the block of code in which that part ends; empty: it ends before a block
-	code  coder  // of that block of code
 }
 
 // Set lays out the text that has arrived so far. If it begins with the text of the previous call, only the block in
-// which it ends is laid out again, and of a block of code only the last line. The lines are valid until the next call.
+// which it ends is laid out again. The lines are valid until the next call.
 //
 // The lines are those of [Markdown], so an unclosed marker is shown as it is. But an unfinished last line of nothing
 // but markers is left out: the - of a list's first item would turn the text above it into a heading for a moment.
@@ -66,26 +64,20 @@ func (s *MarkdownStream) Set(src string, o MarkdownOptions) []Line {
 		src = src[:end]
 	}
 	for {
-		text := []byte(s.fence + src[s.done:])
+		text := []byte(src[s.done:])
 		root := parse(text)
 		end, next := settled(root, text)
-		if end <= len(s.fence) {
-			lines, _ := s.add(text, root)
-			return lines
+		if end == 0 {
+			return s.add(text, root)
 		}
-		s.lines, s.code = s.add(text[:end], parse(text[:end]))
-		s.done += end - len(s.fence)
-		if next == nil {
-			s.fence, s.apart = string(text[:bytes.IndexByte(text, '\n')+1]), false
-		} else {
-			s.fence, s.apart, s.code = "", apart(next), coder{}
-		}
+		s.lines = s.add(text[:end], parse(text[:end]))
+		s.done += end
+		s.apart = apart(next)
 	}
 }
 
 // settled returns where the part of a text ends that no later text can change: before next, which is the last block
-// that begins in a finished line; or, if next is nil, after the finished lines of the open block of code that is the
-// whole text.
+// that begins in a finished line.
 func settled(root ast.Node, text []byte) (end int, next ast.Node) {
 	finished := bytes.LastIndexByte(text, '\n') + 1
 	for c := root.LastChild(); c != nil; c = c.PreviousSibling() {
@@ -97,26 +89,16 @@ func settled(root ast.Node, text []byte) (end int, next ast.Node) {
 			end, next = at, c
 		}
 	}
-	if code, ok := next.(*ast.FencedCodeBlock); ok && end == 0 {
-		lines := code.Lines()
-		if n := lines.Len(); n > 0 && lines.At(0).Stop <= finished && lines.At(n-1).Stop >= finished {
-			return finished, nil
-		}
-	}
 	return end, next
 }
 
-// add returns the settled lines and those of a text below them, and the block of code that the text is in.
-func (s *MarkdownStream) add(text []byte, root ast.Node) ([]Line, coder) {
-	l, code := s.o.layout(text), s.code
-	if _, ok := root.FirstChild().(*ast.FencedCodeBlock); ok {
-		l.code = &code
-	}
-	out, lines := s.lines, l.children(root)
+// add returns the settled lines and those of a text below them.
+func (s *MarkdownStream) add(text []byte, root ast.Node) []Line {
+	out, lines := s.lines, s.o.layout(text).children(root)
 	if s.apart && len(out) > 0 && len(lines) > 0 {
 		out = append(out, nil)
 	}
-	return append(out, lines...), code
+	return append(out, lines...)
 }
 
 // goldmark's time may be quadratic in the markers of a block, and its stack grows with the nesting.

@@ -23,7 +23,6 @@ type blockLayout struct {
 	glyphs *Glyphs
 	role   Role
 	src    []byte
-	code   *coder // of the block of code at the beginning of the text, if that arrives in parts
 }
 
 // roomy is how many columns must be left to indent something.
@@ -31,7 +30,7 @@ const roomy = 10
 
 func (l blockLayout) children(n ast.Node) []Line {
 	var out []Line
-	for c := n.FirstChild(); c != nil; c, l.code = c.NextSibling(), nil {
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		lines := l.block(c)
 		if len(lines) > 0 && len(out) > 0 && apart(c) {
 			out = append(out, nil)

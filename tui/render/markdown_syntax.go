@@ -288,7 +288,6 @@ func alphanumeric(c byte) bool {
 type coder struct {
 	lang  *language
 	state state
-	begun bool // the block has its label
 }
 
 func (c *coder) line(text string) (line Line) {
@@ -304,19 +303,10 @@ func (l blockLayout) codeBlock(info, text string) []Line {
 	}
 	l.width -= Width(bar)
 	var out []Line
-	c := l.code
-	switch {
-	case c == nil:
-		c = &coder{}
-		fallthrough
-	case !c.begun:
-		c.lang, c.begun = find(languageOf(info)), true
-		if info != "" {
-			label := Shorten(strings.ReplaceAll(info, "\t", " "), l.width, l.glyphs.Ellipsis)
-			out = prefixed([]Line{Of(Dim, label)}, Of(Frame, bar), nil)
-		}
-	case text == "": // all its lines are laid out
-		return nil
+	c := coder{lang: find(languageOf(info))}
+	if info != "" {
+		label := Shorten(strings.ReplaceAll(info, "\t", " "), l.width, l.glyphs.Ellipsis)
+		out = prefixed([]Line{Of(Dim, label)}, Of(Frame, bar), nil)
 	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		lines := l.fit(Cut(c.line(line), l.width))

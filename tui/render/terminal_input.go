@@ -14,6 +14,11 @@ const maxColumns, maxRows = 2000, 600
 
 // inputTTY is a terminal whose input the [decoder] reads before the screen's library (tcell) does. It has a goroutine
 // that reads, from Start to Stop: only so can what never ends, such as half a key, be given up after some time.
+//
+// It keeps the error of Stop, which tcell drops, and it keeps tcell's two sizes, that of the screen and that of its
+// buffer of cells, equal: see [Screen.drawable]. They change together when tcell checks whether the window's size has
+// changed. But when tcell starts to use a terminal, it requests the size only for its buffer. It then gets the size
+// that its screen has; the window's own size comes with the next check.
 type inputTTY struct {
 	tcell.Tty
 	keys    decoder
@@ -22,10 +27,14 @@ type inputTTY struct {
 	// Owned by the goroutine that calls Read.
 	rest []byte // decoded, and not passed on yet
 
-	mu     sync.Mutex
-	quit   chan struct{} // closed: nobody reads any more; nil: not started
-	ended  chan struct{} // the goroutine has ended
-	chunks chan chunk
+	mu       sync.Mutex
+	quit     chan struct{} // closed: nobody reads any more; nil: not started
+	ended    chan struct{} // the goroutine has ended
+	chunks   chan chunk
+	stopped  error // of the last Stop
+	size     tcell.WindowSize
+	known    bool // size was read
+	starting bool // started, and the size was not requested since
 }
 
 // chunk is what one read returned.
@@ -33,11 +42,6 @@ type chunk struct {
 	bytes []byte
 	err   error
 }
-
-// GuardTerminal returns a terminal whose input is decoded.
-func GuardTerminal(tty tcell.Tty) tcell.Tty { return newInput(tty) }
-
-func newInput(tty tcell.Tty) *inputTTY { return &inputTTY{Tty: tty} }
 
 // Start implements tcell.Tty. Incomplete input from before another program had the terminal is discarded.
 func (t *inputTTY) Start() error {
@@ -50,6 +54,7 @@ func (t *inputTTY) Start() error {
 	t.keys.bytes = t.charset != nil && t.charset() != "UTF-8"
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.starting = true
 	t.quit, t.ended, t.chunks = make(chan struct{}), make(chan struct{}), make(chan chunk)
 	go pump(t.Tty, t.chunks, t.quit, t.ended)
 	return nil
@@ -85,7 +90,16 @@ func (t *inputTTY) Stop() error {
 	if _, ended, _ := t.channels(); ended != nil {
 		<-ended // which Drain has brought about
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stopped = err
 	return err
+}
+
+func (t *inputTTY) stopError() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stopped
 }
 
 func (t *inputTTY) stopReading() {
@@ -107,10 +121,21 @@ func (t *inputTTY) channels() (quit, ended <-chan struct{}, chunks <-chan chunk)
 }
 
 // WindowSize implements tcell.Tty. A terminal, or the variable LINES, may report any size, and memory is allocated for
-// each cell, so the size is limited to what the finest displays have.
+// each cell, so the size is limited to what the finest displays have. If a terminal does not report its size, it has
+// the last one.
 func (t *inputTTY) WindowSize() (tcell.WindowSize, error) {
 	size, err := t.Tty.WindowSize()
 	size.Width, size.Height = min(max(size.Width, 0), maxColumns), min(max(size.Height, 0), maxRows)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	starting := t.starting
+	t.starting = false
+	if t.known && (starting || err != nil) {
+		return t.size, nil
+	}
+	if err == nil {
+		t.size, t.known = size, true
+	}
 	return size, err
 }
 

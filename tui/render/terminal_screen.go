@@ -18,6 +18,10 @@ import (
 
 // Screen is a tcell screen with what tview lacks: errors of opening and resuming, and sequences that are
 // not cells. It belongs to tview's loop, except PollEvent and Gone.
+//
+// It passes on only the cells that changed since the last Show. The widget library clears the screen before it draws,
+// and tcell sends a cell again if it was cleared and drawn as before: without this, every frame would send all cells
+// that are not blank. All drawing is that of a [Canvas]: by Fill, Put and Get.
 type Screen struct {
 	tcell.Screen
 	// OnLoss is called once when the terminal is lost, on any goroutine. It must not wait for the loop. Set
@@ -26,12 +30,17 @@ type Screen struct {
 	// OnSend, if set, is called with each sequence that is passed to Send.
 	OnSend func(sequence string)
 
-	base   tcell.Screen // tcell's own, below the wrappers
 	failed error
 	input  *inputTTY // nil for a screen that is not the terminal's own, as is
-	tty    *checkedTTY
 	title  string
 	closed bool
+
+	drawn cells // what is drawn on: next, or tcell's screen for the first frame and if it is very large
+	next  tcell.CellBuffer
+	shown bool // there was a frame
+	// resized is set after a change of the size: the new part of a terminal may contain anything, and tcell
+	// sends no blank there that it was not given.
+	resized atomic.Bool
 
 	mu   sync.Mutex // guards the following fields
 	lost error      // why nothing is drawn any more
@@ -42,7 +51,7 @@ func WrapScreen(s tcell.Screen) *Screen {
 	if own, ok := s.(*Screen); ok {
 		return own
 	}
-	return &Screen{Screen: newChangesScreen(s), base: s}
+	return &Screen{Screen: s, drawn: s}
 }
 
 // OpenTerminal returns the screen of the process's terminal. Nothing is written to it before Init.
@@ -75,9 +84,8 @@ func OpenTerminal() (*Screen, error) {
 
 // OnTerminal returns the screen of a terminal of that kind.
 func OnTerminal(tty tcell.Tty, kind *terminfo.Terminfo) (*Screen, error) {
-	input := newInput(tty)
-	checked := &checkedTTY{Tty: input}
-	s, err := tcell.NewTerminfoScreenFromTtyTerminfo(checked, kind)
+	input := &inputTTY{Tty: tty}
+	s, err := tcell.NewTerminfoScreenFromTtyTerminfo(input, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +93,7 @@ func OnTerminal(tty tcell.Tty, kind *terminfo.Terminfo) (*Screen, error) {
 	for r, plain := range plainer {
 		s.RegisterRuneFallback(r, plain)
 	}
-	return &Screen{Screen: newChangesScreen(s), base: s, input: input, tty: checked}, nil
+	return &Screen{Screen: s, drawn: s, input: input}, nil
 }
 
 // AskBackground requests the terminal's background color, if that is safe; onColor is called on another
@@ -176,6 +184,9 @@ func (t *Screen) Send(sequence string) {
 func (t *Screen) PollEvent() tcell.Event {
 	for {
 		e := t.Screen.PollEvent()
+		if _, ok := e.(*tcell.EventResize); ok {
+			t.resized.Store(true)
+		}
 		gone, ok := e.(*tcell.EventError)
 		if !ok {
 			return e
@@ -188,8 +199,8 @@ func (t *Screen) PollEvent() tcell.Event {
 func (t *Screen) Suspend() error {
 	if t.Gone() == nil {
 		t.lose(t.Screen.Suspend())
-		if t.tty != nil {
-			t.lose(t.tty.stopError())
+		if t.input != nil {
+			t.lose(t.input.stopError())
 		}
 	}
 	return t.Gone()
@@ -210,12 +221,14 @@ func (t *Screen) Resume() error {
 // Show, Sync and Fini implement tcell.Screen.
 func (t *Screen) Show() {
 	if t.drawable() {
+		t.copyChanges()
 		t.Screen.Show()
 	}
 }
 
 func (t *Screen) Sync() {
 	if t.drawable() {
+		t.copyChanges()
 		t.Screen.Sync()
 	}
 }
@@ -262,24 +275,11 @@ func (t *Screen) drawable() bool {
 	if w <= 0 || h <= 0 {
 		return true
 	}
-	_, _, width := t.base.Get(w-1, h-1)
+	_, _, width := t.Screen.Get(w-1, h-1)
 	if width == 0 {
 		t.lose(errCells)
 	}
 	return width > 0
-}
-
-// changesScreen passes on only the cells that changed since the last Show. The widget library clears the
-// screen before it draws, and tcell sends a cell again if it was cleared and drawn as before: without this,
-// every frame would send all cells that are not blank. All drawing is that of a [Canvas]: by Fill, Put and Get.
-type changesScreen struct {
-	tcell.Screen
-	drawn cells // what is drawn on: next, or the screen below for the first frame and if it is very large
-	next  tcell.CellBuffer
-	shown bool // there was a frame
-	// resized is set after a change of the size: the new part of a terminal may contain anything, and tcell
-	// sends no blank there that it was not given.
-	resized atomic.Bool
 }
 
 // cells are the cells of a screen or a buffer.
@@ -293,124 +293,42 @@ type cells interface {
 // much memory twice.
 const mostKept = 1 << 17
 
-func newChangesScreen(below tcell.Screen) *changesScreen {
-	s := &changesScreen{Screen: below}
-	s.drawn = below
-	return s
-}
-
 // Clear implements tcell.Screen.
-func (s *changesScreen) Clear() { s.Fill(' ', tcell.StyleDefault) }
+func (t *Screen) Clear() { t.Fill(' ', tcell.StyleDefault) }
 
 // Fill implements tcell.Screen. The first frame uses no buffer, because it differs everywhere from what was on the
 // terminal: it appears sooner that way.
-func (s *changesScreen) Fill(r rune, style tcell.Style) {
-	w, h := s.Size()
-	s.drawn = &s.next
-	if !s.shown || w*h > mostKept {
-		w, h, s.drawn = 0, 0, s.Screen
+func (t *Screen) Fill(r rune, style tcell.Style) {
+	w, h := t.Size()
+	t.drawn = &t.next
+	if !t.shown || w*h > mostKept {
+		w, h, t.drawn = 0, 0, t.Screen
 	}
-	s.next.Resize(w, h)
-	s.drawn.Fill(r, style)
+	t.next.Resize(w, h)
+	t.drawn.Fill(r, style)
 }
 
-func (s *changesScreen) Put(x, y int, text string, style tcell.Style) (string, int) {
-	return s.drawn.Put(x, y, text, style)
+func (t *Screen) Put(x, y int, text string, style tcell.Style) (string, int) {
+	return t.drawn.Put(x, y, text, style)
 }
 
-func (s *changesScreen) Get(x, y int) (string, tcell.Style, int) { return s.drawn.Get(x, y) }
+func (t *Screen) Get(x, y int) (string, tcell.Style, int) { return t.drawn.Get(x, y) }
 
-func (s *changesScreen) PollEvent() tcell.Event {
-	e := s.Screen.PollEvent()
-	if _, ok := e.(*tcell.EventResize); ok {
-		s.resized.Store(true)
-	}
-	return e
-}
-
-// Show implements tcell.Screen.
-func (s *changesScreen) Show() {
-	s.copyChanges()
-	s.shown = true
-	s.Screen.Show()
-}
-
-// Sync implements tcell.Screen.
-func (s *changesScreen) Sync() {
-	s.copyChanges()
-	s.shown = true
-	s.Screen.Sync()
-}
-
-// copyChanges passes to the screen below the cells that differ, or all after a change of its size. It compares
+// copyChanges passes to tcell's screen the cells that differ, or all after a change of its size. It compares
 // with that screen, which forgets its cells when the terminal is lent to another program.
-func (s *changesScreen) copyChanges() {
-	if !s.shown {
+func (t *Screen) copyChanges() {
+	if !t.shown {
+		t.shown = true
 		return // the first frame is there already
 	}
-	all := s.resized.Swap(false)
-	w, h := s.next.Size()
+	all := t.resized.Swap(false)
+	w, h := t.next.Size()
 	for y := range h {
 		for x := range w {
-			text, style, _ := s.next.Get(x, y)
-			if there, as, _ := s.Screen.Get(x, y); all || there != text || as != style {
-				s.Screen.Put(x, y, text, style)
+			text, style, _ := t.next.Get(x, y)
+			if there, as, _ := t.Screen.Get(x, y); all || there != text || as != style {
+				t.Screen.Put(x, y, text, style)
 			}
 		}
 	}
-}
-
-// checkedTTY is the terminal that tcell gets. It keeps the error that tcell drops, and it keeps tcell's two
-// sizes, that of the screen and that of its buffer of cells, equal: see [Screen.drawable]. They change
-// together when tcell checks whether the window's size has changed. But when tcell starts to use a
-// terminal, it requests the size only for its buffer. It then gets the size that its screen has; the
-// window's own size comes with the next check.
-type checkedTTY struct {
-	tcell.Tty
-
-	mu       sync.Mutex
-	stopped  error // of the last Stop
-	size     tcell.WindowSize
-	known    bool // size was read
-	starting bool // started, and the size was not requested since
-}
-
-// Start implements tcell.Tty.
-func (c *checkedTTY) Start() error {
-	err := c.Tty.Start()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.starting = err == nil
-	return err
-}
-
-// Stop implements tcell.Tty.
-func (c *checkedTTY) Stop() error {
-	err := c.Tty.Stop()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.stopped = err
-	return err
-}
-
-func (c *checkedTTY) stopError() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.stopped
-}
-
-// WindowSize implements tcell.Tty. If a terminal does not report its size, it has the last one.
-func (c *checkedTTY) WindowSize() (tcell.WindowSize, error) {
-	size, err := c.Tty.WindowSize()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	starting := c.starting
-	c.starting = false
-	if c.known && (starting || err != nil) {
-		return c.size, nil
-	}
-	if err == nil {
-		c.size, c.known = size, true
-	}
-	return size, err
 }

@@ -202,7 +202,7 @@ func putAll(s tcell.Screen, x, y int, text string, style tcell.Style) {
 // TestOnlyChangesAreHandedOn: a frame that was cleared and drawn as before sets no cell.
 func TestOnlyChangesAreHandedOn(t *testing.T) {
 	p := newPutting(t)
-	s := newChangesScreen(p)
+	s := WrapScreen(p)
 	frame := func(text string) int {
 		before := p.puts
 		s.Clear()
@@ -234,7 +234,7 @@ func TestOnlyChangesAreHandedOn(t *testing.T) {
 func TestVeryLargeScreen(t *testing.T) {
 	p := newPutting(t)
 	p.SetSize(1000, 200)
-	s := newChangesScreen(p)
+	s := WrapScreen(p)
 	s.Clear()
 	putAll(s, 990, 199, "far away", tcell.StyleDefault)
 	s.Show()
@@ -255,7 +255,7 @@ func TestVeryLargeScreen(t *testing.T) {
 // directly.
 func TestChangesLookTheSame(t *testing.T) {
 	direct, below := newPutting(t), newPutting(t)
-	s := newChangesScreen(below)
+	s := WrapScreen(below)
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		w, h := 5+r.IntN(20), 2+r.IntN(5)

@@ -55,12 +55,6 @@ func (e *buffer) breaks(s string) []int {
 	edge, edgeColumn := -1, 0 // the last possible break
 	begin := 0                // of this row
 	for w.rest != "" {
-		if n := letterRun(w.rest, e.columns-column); n > 0 {
-			w.rest, w.state = w.rest[n:], -1
-			column += n
-			offset += n
-			continue
-		}
 		p := w.next()
 		if p.text == "\n" {
 			offset++
@@ -85,17 +79,6 @@ func (e *buffer) breaks(s string) []int {
 		}
 	}
 	return starts
-}
-
-// letterRun returns how many of the first bytes of s, up to most, are clusters of their own after which no
-// line is broken. This holds for most bytes of most texts.
-func letterRun(s string, most int) int {
-	for i := range min(len(s)-1, most) {
-		if c := s[i]; c <= ' ' || c == '-' || c >= 0x7f || s[i+1] >= 0x80 {
-			return i
-		}
-	}
-	return max(min(len(s)-1, most), 0)
 }
 
 // splice replaces text[from:to], and lays the rows out again. A long paste is a chip, so the text is short.
@@ -129,16 +112,15 @@ func (e *buffer) replace(from, to int, s string, typed bool) {
 	e.typing = typed && s != " " && s != "\n"
 }
 
-func (e *buffer) step(from, to *[]version) bool {
+func (e *buffer) step(from, to *[]version) {
 	n := len(*from)
 	if n == 0 {
-		return false
+		return
 	}
 	v := (*from)[n-1]
 	*from, *to = (*from)[:n-1], append(*to, version{e.text, e.at})
 	e.splice(0, len(e.text), v.text)
 	e.at, e.anchor, e.want, e.typing = e.edge(v.at), -1, -1, false
-	return true
 }
 
 // selected returns the selection, in bytes; if there is none, both are the cursor.

@@ -9,7 +9,6 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
@@ -124,28 +123,14 @@ func (c *Editor) complete(open bool) {
 	c.popup.generation++
 	ctx.Generation = c.popup.generation
 	c.popup = popup{generation: ctx.Generation, ctx: ctx}
+	list, _ := ctx.Want.words()
 	switch {
 	case ctx.Kind == EditorName:
-		c.SetCandidates(ctx.Generation, names())
-	case ctx.Want == WantScope:
-		c.SetCandidates(ctx.Generation, []Candidate{{Text: "run", Note: "for the whole run"},
-			{Text: "always", Note: "in this workspace, in later runs too"}})
-	case ctx.Want == WantLeave:
-		var modes []Candidate
-		for _, m := range runconfig.Modes {
-			modes = append(modes, Candidate{Text: string(m), Note: m.Means()})
-		}
-		c.SetCandidates(ctx.Generation, modes)
-	case ctx.Want == WantRisk:
-		c.SetCandidates(ctx.Generation, []Candidate{{Text: acceptRisk, Note: "with allow-all"}})
-	case ctx.Want == WantPlan:
-		c.SetCandidates(ctx.Generation, []Candidate{
-			{Text: "show", Note: "the plan in full"}, {Text: "add", Note: "one more step"},
-			{Text: "set", Note: "replace it, one step a line"},
-		})
-	case c.Completer != nil:
-		c.SetCandidates(ctx.Generation, c.Completer(ctx))
+		list = names()
+	case list == nil && c.Completer != nil:
+		list = c.Completer(ctx)
 	}
+	c.SetCandidates(ctx.Generation, list)
 }
 
 func names() []Candidate {

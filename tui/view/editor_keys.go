@@ -1,12 +1,14 @@
 package view
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/keys"
 )
 
 // Escape ends the innermost operation: the popup, the selection. It reports whether there was
@@ -26,77 +28,40 @@ func (c *Editor) Escape() bool {
 // Key handles a key and reports whether it has a meaning here. The owner handles the others: Esc with
 // nothing to end, Enter with an empty text, Ctrl+C, Up without an older entry.
 func (c *Editor) Key(e *tcell.EventKey) bool {
-	key, mod := normal(e)
-	if key != tcell.KeyRune {
+	name, letter := keys.Name(e), e.Key() == tcell.KeyRune
+	if !letter {
 		c.joiner = ""
 	}
-	if c.PopupOpen() && c.popupKey(key, mod) {
+	if c.PopupOpen() && c.popupKey(name) {
 		return true
 	}
-	switch key {
-	case tcell.KeyRune:
-		if mod&(tcell.ModAlt|tcell.ModMeta) != 0 {
-			return c.altKey(e.Rune())
-		}
-		if mod&tcell.ModCtrl != 0 {
-			return false
-		}
+	switch {
+	case letter && e.Modifiers()&(tcell.ModAlt|tcell.ModMeta|tcell.ModCtrl) == 0:
 		c.typed(e.Rune())
-		return true
-	case tcell.KeyEnter:
-		if mod&(tcell.ModShift|tcell.ModAlt|tcell.ModCtrl) != 0 {
-			return c.newline()
-		}
+	case name == "Enter" && e.Modifiers() == 0:
 		if strings.TrimSpace(c.ed.text) == "" {
 			return false
 		}
 		c.Send()
-		return true
-	case tcell.KeyCtrlJ:
-		return c.newline()
-	case tcell.KeyTab:
+	case strings.HasSuffix(name, "Enter") || name == "Ctrl+J":
+		c.insert("\n", true)
+		c.closePopup()
+	case name == "Tab":
 		c.complete(true)
 		if len(c.popup.list) == 1 {
 			c.accept()
 		}
 		return c.popup.ctx.Kind != EditorNothing || !c.Empty()
-	case tcell.KeyEscape:
+	case name == "Esc":
 		return c.Escape()
-	case tcell.KeyCtrlR:
+	case name == "Ctrl+R":
 		if c.OnRecall != nil {
 			c.OnRecall(c.hist.entries)
 		}
-		return true
-	case tcell.KeyCtrlUnderscore:
-		c.ed.step(&c.ed.undone, &c.ed.redone)
-		c.closePopup()
-		return true
+	default:
+		return c.edit(name)
 	}
-	return c.moveKey(key, mod) || c.deleteKey(key, mod)
-}
-
-// normal reverts changes that terminals and the screen library make to keys: Alt+Enter arrives as
-// Ctrl+Alt+M, and Ctrl+_ also as the letter with Ctrl.
-func normal(e *tcell.EventKey) (tcell.Key, tcell.ModMask) {
-	key, mod := e.Key(), e.Modifiers()
-	if key == tcell.KeyBackspace2 {
-		key = tcell.KeyBackspace
-	}
-	if key == tcell.KeyRune && mod&tcell.ModCtrl != 0 {
-		switch e.Rune() {
-		case 'm', 'M', 'j', 'J':
-			if mod&tcell.ModAlt != 0 {
-				return tcell.KeyEnter, tcell.ModAlt
-			}
-		case 'h', 'H':
-			if mod&tcell.ModAlt != 0 {
-				return tcell.KeyBackspace, tcell.ModAlt
-			}
-		case '_', '/', '-':
-			return tcell.KeyCtrlUnderscore, mod
-		}
-	}
-	return key, mod
+	return true
 }
 
 // typed inserts a character. One that is not a character on its own waits for the next, or belongs to the
@@ -125,23 +90,17 @@ func (c *Editor) typed(r rune) {
 	c.complete(true)
 }
 
-func (c *Editor) newline() bool {
-	c.insert("\n", true)
-	c.closePopup()
-	return true
-}
-
 // popupKey handles a key while candidates are shown. Enter inserts a candidate only if that cannot
 // surprise: an incomplete command name, or a candidate chosen with the arrows.
-func (c *Editor) popupKey(key tcell.Key, mod tcell.ModMask) bool {
+func (c *Editor) popupKey(name string) bool {
 	switch {
-	case key == tcell.KeyUp || key == tcell.KeyBacktab || key == tcell.KeyCtrlP:
+	case name == "Up" || name == "Shift+Tab" || name == "Ctrl+P":
 		c.choose(-1)
-	case key == tcell.KeyDown || key == tcell.KeyCtrlN:
+	case name == "Down" || name == "Ctrl+N":
 		c.choose(1)
-	case key == tcell.KeyTab:
+	case name == "Tab":
 		c.accept()
-	case key == tcell.KeyEnter && mod == 0 && !c.popup.exact() && (c.popup.moved || c.popup.ctx.Kind == EditorName):
+	case name == "Enter" && !c.popup.exact() && (c.popup.moved || c.popup.ctx.Kind == EditorName):
 		c.accept()
 	default:
 		return false
@@ -149,74 +108,105 @@ func (c *Editor) popupKey(key tcell.Key, mod tcell.ModMask) bool {
 	return true
 }
 
-func (c *Editor) altKey(r rune) bool {
+// editorKey are keys that move the cursor to a place, or delete up to it.
+type editorKey struct {
+	names string
+	does  keyEffect
+	to    func(e *buffer) int
+}
+
+// keyEffect is what such a key does. What it cuts, Ctrl+Y puts back.
+type keyEffect int
+
+const (
+	moves    keyEffect = iota // with Shift, it selects
+	deletes                   // the selection, or up to the place
+	cuts                      // likewise
+	cutsLine                  // up to the place, whatever is selected
+)
+
+var editorKeys = []editorKey{
+	{"Left Ctrl+B", moves, func(e *buffer) int { return e.left(e.at) }},
+	{"Right Ctrl+F", moves, func(e *buffer) int { return e.right(e.at) }},
+	{"Ctrl+Left Alt+Left Alt+b", moves, func(e *buffer) int { return e.wordLeft(e.at, lettersEditor) }},
+	{"Ctrl+Right Alt+Right Alt+f", moves, func(e *buffer) int { return e.wordRight(e.at, lettersEditor) }},
+	{"Home Ctrl+A", moves, func(e *buffer) int { return e.lineStart(e.at) }},
+	{"End Ctrl+E", moves, func(e *buffer) int { return e.lineEnd(e.at) }},
+	{"Ctrl+Home Alt+Home", moves, func(*buffer) int { return 0 }},
+	{"Ctrl+End Alt+End", moves, func(e *buffer) int { return len(e.text) }},
+	{"Backspace", deletes, func(e *buffer) int { return e.left(e.at) }},
+	{"Delete Ctrl+Delete Ctrl+D", deletes, func(e *buffer) int { return e.right(e.at) }},
+	{"Alt+Backspace", cuts, func(e *buffer) int { return e.wordLeft(e.at, lettersEditor) }},
+	{"Alt+Delete Alt+d", cuts, func(e *buffer) int { return e.wordRight(e.at, lettersEditor) }},
+	{"Ctrl+W", cuts, func(e *buffer) int { return e.wordLeft(e.at, solid) }},
+	{"Ctrl+U", cutsLine, func(e *buffer) int { // at the beginning of a line, the newline before it
+		return min(e.lineStart(e.at), max(e.at-1, 0))
+	}},
+	{"Ctrl+K", cutsLine, func(e *buffer) int { // at the end of a line, its newline
+		return max(e.lineEnd(e.at), min(e.at+1, len(e.text)))
+	}},
+}
+
+// edit handles the keys that change the text or move in it.
+func (c *Editor) edit(name string) bool {
 	ed := &c.ed
-	switch r {
-	case 'b', 'B':
-		ed.move(ed.wordLeft(ed.at, lettersEditor), false)
-	case 'f', 'F':
-		ed.move(ed.wordRight(ed.at, lettersEditor), false)
-	case 'd', 'D':
-		c.kill(ed.at, ed.wordRight(ed.at, lettersEditor))
-	case '_', '/':
+	name, extend := strings.Replace(name, "Shift+", "", 1), strings.Contains(name, "Shift+")
+	name = strings.Replace(name, "Ctrl+Alt+", "Ctrl+", 1)
+	if letter, ok := strings.CutPrefix(name, "Alt+"); ok && len(letter) == 1 {
+		name = "Alt+" + strings.ToLower(letter)
+	}
+	if from, to := ed.selected(); from != to && !extend { // the selection ends at its side
+		if at, ok := map[string]int{"Left": from, "Ctrl+B": from, "Right": to, "Ctrl+F": to}[name]; ok {
+			ed.move(at, false)
+			c.complete(false)
+			return true
+		}
+	}
+	switch name {
+	case "Up", "Ctrl+Up", "Ctrl+P":
+		return c.vertical(-1, extend)
+	case "Down", "Ctrl+Down", "Ctrl+N":
+		return c.vertical(1, extend)
+	case "Ctrl+_", "Ctrl+/", "Ctrl+-":
+		ed.step(&ed.undone, &ed.redone)
+		c.closePopup()
+		return true
+	case "Alt+_", "Alt+/":
 		ed.step(&ed.redone, &ed.undone)
 		c.closePopup()
 		return true
-	case 'w', 'W':
+	case "Alt+w":
 		c.Copy()
-	case 'x', 'X':
+	case "Alt+x":
 		c.Cut()
+	case "Ctrl+Y":
+		c.insert(c.killed, false)
 	default:
-		return false
+		i := slices.IndexFunc(editorKeys, func(k editorKey) bool { return slices.Contains(strings.Fields(k.names), name) })
+		if i < 0 {
+			return false
+		}
+		return c.use(editorKeys[i], extend)
 	}
 	c.complete(false)
 	return true
 }
 
-// moveKey handles the keys that move the cursor; with Shift they select.
-func (c *Editor) moveKey(key tcell.Key, mod tcell.ModMask) bool {
-	ed := &c.ed
-	extend, word := mod&tcell.ModShift != 0, mod&(tcell.ModCtrl|tcell.ModAlt|tcell.ModMeta) != 0
-	from, to := ed.selected()
-	switch key {
-	case tcell.KeyLeft, tcell.KeyCtrlB:
-		switch {
-		case word && key == tcell.KeyLeft:
-			ed.move(ed.wordLeft(ed.at, lettersEditor), extend)
-		case from != to && !extend:
-			ed.move(from, false)
-		default:
-			ed.move(ed.left(ed.at), extend)
-		}
-	case tcell.KeyRight, tcell.KeyCtrlF:
-		switch {
-		case word && key == tcell.KeyRight:
-			ed.move(ed.wordRight(ed.at, lettersEditor), extend)
-		case from != to && !extend:
-			ed.move(to, false)
-		default:
-			ed.move(ed.right(ed.at), extend)
-		}
-	case tcell.KeyHome, tcell.KeyCtrlA:
-		if key == tcell.KeyHome && word {
-			ed.move(0, extend)
-			break
-		}
-		ed.move(ed.lineStart(ed.at), extend)
-	case tcell.KeyEnd, tcell.KeyCtrlE:
-		if key == tcell.KeyEnd && word {
-			ed.move(len(ed.text), extend)
-			break
-		}
-		ed.move(ed.lineEnd(ed.at), extend)
-	case tcell.KeyUp, tcell.KeyCtrlP:
-		return c.vertical(-1, extend)
-	case tcell.KeyDown, tcell.KeyCtrlN:
-		return c.vertical(1, extend)
-	default:
-		return false
+func (c *Editor) use(k editorKey, extend bool) bool {
+	from, to := c.ed.selected()
+	at := k.to(&c.ed)
+	if k.does == cutsLine || from == to {
+		from, to = min(c.ed.at, at), max(c.ed.at, at)
 	}
-	c.complete(false)
+	switch k.does {
+	case moves:
+		c.ed.move(at, extend)
+		c.complete(false)
+	case deletes:
+		c.delete(from, to)
+	case cuts, cutsLine:
+		c.kill(from, to)
+	}
 	return true
 }
 
@@ -242,51 +232,6 @@ func (c *Editor) vertical(by int, extend bool) bool {
 		ed.anchor = -1
 	}
 	c.closePopup()
-	return true
-}
-
-func (c *Editor) deleteKey(key tcell.Key, mod tcell.ModMask) bool {
-	ed := &c.ed
-	from, to := ed.selected()
-	marked, word := from != to, mod&(tcell.ModAlt|tcell.ModMeta) != 0
-	switch key {
-	case tcell.KeyBackspace, tcell.KeyDelete, tcell.KeyCtrlD:
-		switch {
-		case marked:
-			c.delete(from, to)
-		case key == tcell.KeyBackspace && word:
-			c.kill(ed.wordLeft(ed.at, lettersEditor), ed.at)
-		case key == tcell.KeyBackspace:
-			c.delete(ed.left(ed.at), ed.at)
-		case key == tcell.KeyDelete && word:
-			c.kill(ed.at, ed.wordRight(ed.at, lettersEditor))
-		default:
-			c.delete(ed.at, ed.right(ed.at))
-		}
-	case tcell.KeyCtrlW:
-		if marked {
-			c.kill(from, to)
-			break
-		}
-		c.kill(ed.wordLeft(ed.at, solid), ed.at)
-	case tcell.KeyCtrlU: // to the beginning of the line; there, the newline before it
-		if start := ed.lineStart(ed.at); start < ed.at {
-			c.kill(start, ed.at)
-		} else {
-			c.kill(max(ed.at-1, 0), ed.at)
-		}
-	case tcell.KeyCtrlK: // to the end of the line; there, its newline
-		if end := ed.lineEnd(ed.at); end > ed.at {
-			c.kill(ed.at, end)
-		} else {
-			c.kill(ed.at, min(ed.at+1, len(ed.text)))
-		}
-	case tcell.KeyCtrlY:
-		c.insert(c.killed, false)
-		c.complete(false)
-	default:
-		return false
-	}
 	return true
 }
 

@@ -113,27 +113,35 @@ func take(w Want, rest string, last bool) (arg, after string) {
 // acceptRisk goes with allow-all.
 const acceptRisk = "i-accept-the-risk"
 
+// words returns the words of which an argument must be one, and what is wrong with others; none: it may be anything.
+func (w Want) words() (list []Candidate, wrong string) {
+	switch w {
+	case WantPlan: // or the number of a step
+		return []Candidate{{Text: "show", Note: "the plan in full"}, {Text: "add", Note: "one more step"},
+			{Text: "set", Note: "replace it, one step a line"}}, "is neither show, add or set nor the number of a step"
+	case WantScope:
+		return []Candidate{{Text: "run", Note: "for the whole run"}, {Text: "always", Note: "in this workspace, in later " +
+			"runs too"}}, "is not known here, only run and always are"
+	case WantLeave:
+		for _, m := range runconfig.Modes {
+			list = append(list, Candidate{Text: string(m), Note: m.Means()})
+		}
+		return list, "is not one of ask, rules, accept-edits, allow-all"
+	case WantRisk:
+		return []Candidate{{Text: acceptRisk, Note: "with allow-all"}}, "is not known here, only " + acceptRisk + " is"
+	}
+	return nil, ""
+}
+
 // check returns what is wrong with an argument that must be one of a few words.
 func (p param) check(arg string) string {
-	switch p.want {
-	case WantPlan:
-		if n, err := strconv.Atoi(arg); arg != "show" && arg != "set" && arg != "add" && (err != nil || n < 1) {
-			return fmt.Sprintf("%q is neither show, add or set nor the number of a step", shortEditor(arg))
-		}
-	case WantScope:
-		if arg != "run" && arg != "always" {
-			return fmt.Sprintf("%q is not known here, only run and always are", shortEditor(arg))
-		}
-	case WantLeave:
-		if !slices.Contains(runconfig.Modes, runconfig.Mode(arg)) {
-			return fmt.Sprintf("%q is not one of ask, rules, accept-edits, allow-all", shortEditor(arg))
-		}
-	case WantRisk:
-		if arg != acceptRisk {
-			return fmt.Sprintf("%q is not known here, only %s is", shortEditor(arg), acceptRisk)
-		}
+	list, wrong := p.want.words()
+	n, err := strconv.Atoi(arg)
+	if list == nil || p.want == WantPlan && err == nil && n > 0 ||
+		slices.ContainsFunc(list, func(c Candidate) bool { return c.Text == arg }) {
+		return ""
 	}
-	return ""
+	return fmt.Sprintf("%q %s", shortEditor(arg), wrong)
 }
 
 // unfinished returns the error for a change of the plan that does not say what to change.

@@ -47,7 +47,25 @@ func (p *InboxPanel) Data(look *render.Look) AskData {
 	for i := range d.Choices[:min(len(d.Choices), len(digits))] {
 		d.Choices[i].Key = rune(digits[i])
 	}
+	if p.Alone {
+		p.alone(&d, at)
+	}
 	return d
+}
+
+// alone makes it the dialog of one request, whose first answers have letters as keys.
+func (p *InboxPanel) alone(d *AskData, at InboxItem) {
+	d.List = nil
+	if p.step != inboxFirst {
+		d.Title = map[inboxStep]string{forRun: "Allow for this run", always: "Always allow here"}[p.step]
+		return
+	}
+	c := d.Choices
+	d.Title, d.Choices, d.Focus = "Permission request", []PageChoice{c[0], c[3], c[4], c[1], c[2]}, 3
+	for i, key := range "yawnr" {
+		d.Choices[i].Key = key
+	}
+	d.Note, d.Unread = at.Note, strings.TrimSpace(d.Unread+" "+at.Note)
 }
 
 func (p *InboxPanel) rows() *AskList {
@@ -90,8 +108,8 @@ func (i InboxItem) choices() []PageChoice {
 	return slices.Clone(i.Ways)
 }
 
-// ScopeWords says how long nothing is asked again in a scope of the contract, and what its rules do.
-func ScopeWords(scope string) (until, note string) {
+// scopeWords says how long nothing is asked again in a scope of the contract, and what its rules do.
+func scopeWords(scope string) (until, note string) {
 	if scope == ever {
 		return "Not asked for again in this workspace, in later runs too:",
 			"A rule allows all that it covers. Rules that deny, or ask, still win."
@@ -108,8 +126,11 @@ func (p *InboxPanel) scope() string {
 
 // scopes asks what exactly is allowed from now on, and reports what else each rule settles.
 func (p *InboxPanel) scopes(d *AskData, at InboxItem) {
-	until, note := ScopeWords(p.scope())
+	until, note := scopeWords(p.scope())
 	d.Head, d.Note = []render.Line{render.Of(render.Base, until)}, note+" Backspace: back."
+	if p.Alone {
+		d.Note = "Esc: not now. " + note
+	}
 	d.Choices = []PageChoice{{Label: "This exact action"}}
 	var more []func(width int) []render.Line // what else each rule settles
 	for _, r := range at.Rules {
@@ -246,6 +267,8 @@ const (
 
 // InboxPanel is the list of what waits, with one selected item. The zero value is empty.
 type InboxPanel struct {
+	Alone bool // it is about one permission request, which is its only item
+
 	items []InboxItem
 	at    int
 	step  inboxStep
@@ -372,7 +395,7 @@ func (p *InboxPanel) Answer(value string) (a InboxAnswer, given bool) {
 	}
 	switch value {
 	case run:
-		if len(at.Rules) > 0 {
+		if len(at.Rules) > 0 || p.Alone {
 			p.step = forRun
 			return InboxAnswer{}, false
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -159,39 +160,44 @@ func (l *List) At(x, y int) bool {
 	return true
 }
 
-// Type handles a key while the filter is being written, and reports whether it has a meaning there.
-func (l *List) Type(e *tcell.EventKey) bool {
-	key, mod := normal(e)
-	switch key {
-	case tcell.KeyRune:
-		if mod&^tcell.ModShift != 0 {
-			return false
+// Type handles a key while the filter is being written.
+func (l *List) Type(e *tcell.EventKey) {
+	switch keys.Name(e) {
+	case "Up", "Ctrl+P", "Shift+Tab":
+		l.Up(1)
+	case "Down", "Ctrl+N", "Tab", "Ctrl+J":
+		l.Down(1)
+	case "PgUp", "Ctrl+B":
+		l.PageUp()
+	case "PgDn", "Ctrl+F":
+		l.PageDown()
+	case "Home":
+		l.Top()
+	case "End":
+		l.Bottom()
+	default:
+		if filter := LineAfter(l.filter, e); filter != l.filter {
+			l.SetFilter(filter)
 		}
-		l.SetFilter(l.filter + string(e.Rune()))
-	case tcell.KeyBackspace:
-		g, end := uniseg.NewGraphemes(l.filter), 0
+	}
+}
+
+// LineAfter returns a line of a search after a key was pressed while it is written.
+func LineAfter(line string, e *tcell.EventKey) string {
+	switch keys.Name(e) {
+	case "Backspace", "Alt+Backspace":
+		g, end := uniseg.NewGraphemes(line), 0
 		for g.Next() {
 			end, _ = g.Positions()
 		}
-		l.SetFilter(l.filter[:end])
-	case tcell.KeyCtrlU:
-		l.SetFilter("")
-	case tcell.KeyUp, tcell.KeyCtrlP, tcell.KeyBacktab:
-		l.Up(1)
-	case tcell.KeyDown, tcell.KeyCtrlN, tcell.KeyTab, tcell.KeyCtrlJ:
-		l.Down(1)
-	case tcell.KeyPgUp, tcell.KeyCtrlB:
-		l.PageUp()
-	case tcell.KeyPgDn, tcell.KeyCtrlF:
-		l.PageDown()
-	case tcell.KeyHome:
-		l.Top()
-	case tcell.KeyEnd:
-		l.Bottom()
-	default:
-		return false
+		return line[:end]
+	case "Ctrl+U":
+		return ""
 	}
-	return true
+	if e.Key() == tcell.KeyRune && e.Modifiers()&^tcell.ModShift == 0 {
+		return sanitize.Line(line+string(e.Rune()), 200)
+	}
+	return line
 }
 
 // arrange filters and sorts the rows, and makes the row with a key the current one.

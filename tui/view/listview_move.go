@@ -31,7 +31,7 @@ func (w *listWindow) Behind() int {
 // Up scrolls up by n rows, and stops following the end.
 func (v *ListView) Up(n int) {
 	v.update()
-	if p, _ := v.up(v.top, n); p != v.top {
+	if p := v.up(v.top, n); p != v.top {
 		v.leave(p)
 	}
 }
@@ -170,7 +170,7 @@ func (w *listWindow) reveal(i int) {
 		return
 	}
 	if q, _ := w.down(w.top, w.high-1); q.before(last) {
-		p, _ := w.up(last, w.high-1)
+		p := w.up(last, w.high-1)
 		if first.before(p) {
 			p = first
 		}

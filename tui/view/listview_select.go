@@ -100,14 +100,13 @@ func (v *ListView) Extend(n int) {
 	if n > 0 {
 		to, _ = v.down(to, n)
 	} else {
-		to, _ = v.up(to, -n)
+		to = v.up(to, -n)
 	}
 	v.sel.to = listSpot{pos: to}
 	if to.before(v.top) {
 		v.leave(to)
 	} else if q, _ := v.down(v.top, v.high-1); q.before(to) {
-		p, _ := v.up(to, v.high-1)
-		v.leave(p)
+		v.leave(v.up(to, v.high-1))
 	}
 }
 
@@ -218,8 +217,7 @@ func (v *ListView) firstIn(i int) bool {
 	for row := range v.rows(i) {
 		if found := v.search.matches(v.text(pos{i, row})); len(found) > 0 {
 			v.search.at = listSpot{pos{i, row}, found[0].from}
-			p, _ := v.up(pos{i, row}, v.high/3)
-			v.leave(p)
+			v.leave(v.up(pos{i, row}, v.high/3))
 			return true
 		}
 	}
@@ -230,8 +228,7 @@ func (v *ListView) firstIn(i int) bool {
 func (w *listWindow) show(p pos) {
 	q, _ := w.down(w.top, w.high-1)
 	if p.before(w.top) || q.before(p) {
-		p, _ = w.up(p, w.high/3)
-		w.leave(p)
+		w.leave(w.up(p, w.high/3))
 	}
 }
 

@@ -23,11 +23,10 @@ type ListView struct {
 	mouse  mouse
 }
 
-// NewListView returns a view without a source that follows the end.
+// NewListView returns a view that shows nothing before it has a source.
 func NewListView(look *render.Look) *ListView {
 	v := &ListView{Box: tview.NewBox()}
 	v.look, v.bar = look, true
-	v.SetSource(none{})
 	return v
 }
 
@@ -243,10 +242,10 @@ func (l *layout) down(p pos, n int) (pos, int) {
 	return p, 0
 }
 
-// up returns the place n rows above p, or the first one, and how many rows were missing.
-func (l *layout) up(p pos, n int) (pos, int) {
+// up returns the place n rows above p, or the first one.
+func (l *layout) up(p pos, n int) pos {
 	if l.total() == 0 {
-		return pos{}, n
+		return pos{}
 	}
 	for n > 0 {
 		if step := min(n, p.row+l.gap(p.block)); step > 0 {
@@ -254,11 +253,11 @@ func (l *layout) up(p pos, n int) (pos, int) {
 			continue
 		}
 		if p.block == 0 {
-			return p, n
+			break
 		}
 		p, n = pos{p.block - 1, l.rows(p.block-1) - 1}, n-1
 	}
-	return p, 0
+	return p
 }
 
 // end returns the top of the window that shows the end.
@@ -266,8 +265,7 @@ func (l *layout) end() pos {
 	if l.total() == 0 {
 		return pos{}
 	}
-	p, _ := l.up(l.last(), l.high-1)
-	return p
+	return l.up(l.last(), l.high-1)
 }
 
 // ends reports whether the window from p on shows the last row.
@@ -316,14 +314,6 @@ type BlockSource interface {
 	// Tail returns the blocks in progress after the last block; they may change all the time.
 	Tail(width int) []Block
 }
-
-// none is the source of a view without one.
-type none struct{}
-
-func (none) Len() int                   { return 0 }
-func (none) Stamp(int) uint64           { return 0 }
-func (none) Block(int, int, bool) Block { return Block{} }
-func (none) Tail(int) []Block           { return nil }
 
 const (
 	gutterWidth = 2 // the gutter and a blank
@@ -539,7 +529,7 @@ func (v *ListView) drawBar(c render.Canvas) {
 		return
 	}
 	first, last := v.shown[0], v.shown[len(v.shown)-1]
-	if at, _ := v.up(first, 1); at == first && v.isLast(last) {
+	if v.up(first, 1) == first && v.isLast(last) {
 		return
 	}
 	total := float64(v.total())

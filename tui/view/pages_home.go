@@ -20,9 +20,6 @@ type PageHome struct {
 	page
 	data    HomeData
 	threads int // the row of the threads, as last drawn; -1: not drawn
-	sigil   []render.Line
-	size    [2]int
-	drawn   *render.Glyphs
 }
 
 // NewHome returns an empty home screen.
@@ -52,7 +49,7 @@ func (o *PageHome) Draw(screen tcell.Screen) {
 		return
 	}
 	sections, rows := o.choose(w, h)
-	art := o.art(w-4, min(h-rows-1-margin(h), 25))
+	art := o.look.Sigil(w-4, min(h-rows-1-margin(h), 25))
 	if len(art) > 0 {
 		sections = append([]section{{lines: art, block: true}}, sections...)
 		rows += len(art) + 1
@@ -79,14 +76,6 @@ func (o *PageHome) Draw(screen tcell.Screen) {
 		}
 		y += len(s.lines) + 1
 	}
-}
-
-// art returns the sigil, computed once for a size.
-func (o *PageHome) art(w, h int) []render.Line {
-	if size := [2]int{w, h}; size != o.size || o.drawn != o.look.Glyphs {
-		o.sigil, o.size, o.drawn = o.look.Sigil(w, h), size, o.look.Glyphs
-	}
-	return o.sigil
 }
 
 // choose takes the sections for which there is room, the most important first, and returns them from top to

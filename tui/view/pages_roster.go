@@ -45,10 +45,10 @@ func (r *PageRoster) index(id string) int {
 	return slices.IndexFunc(r.agents, func(a PageAgent) bool { return a.ID == id })
 }
 
-// Move selects the agent so many lines further down, and returns it.
-func (r *PageRoster) Move(by int) (string, bool) {
+// Move selects the agent so many lines further down.
+func (r *PageRoster) Move(by int) {
 	if len(r.agents) == 0 {
-		return "", false
+		return
 	}
 	i := r.index(r.selected)
 	if i < 0 && by > 0 {
@@ -57,7 +57,6 @@ func (r *PageRoster) Move(by int) (string, bool) {
 		i = len(r.agents)
 	}
 	r.selected = r.agents[max(min(i+by, len(r.agents)-1), 0)].ID
-	return r.selected, true
 }
 
 // At returns the agent that is drawn at a place of the screen, itself or one of its subagents.

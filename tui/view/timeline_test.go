@@ -26,13 +26,13 @@ func atTimeline(seconds int) time.Time {
 	return timelineBegan.Add(time.Duration(seconds) * time.Second)
 }
 
-type timelineTimedEvent struct {
+type timedEvent struct {
 	second int
 	id     string
 	body   contract.Body
 }
 
-func timelineOf(list ...timelineTimedEvent) *Timeline {
+func timelineOf(list ...timedEvent) *Timeline {
 	t := &Timeline{}
 	for _, e := range list {
 		t.Add(atTimeline(e.second), contract.Event{ID: e.id, Body: e.body})
@@ -41,9 +41,9 @@ func timelineOf(list ...timelineTimedEvent) *Timeline {
 }
 
 // story is a run of a hundred seconds.
-func story() []timelineTimedEvent {
+func story() []timedEvent {
 	call := contract.ToolUse{Tool: "Bash", ToolUse: "t1", Input: []byte(`{"command":"go test ./..."}`)}
-	return []timelineTimedEvent{
+	return []timedEvent{
 		{0, "supervisor", contract.Session{Session: "run-1"}},
 		{0, "arbiter", contract.Spawn{Name: "Arbiter", Generation: 1}},
 		{0, "human", contract.Message{From: "human", To: "arbiter", Kind: "task", Text: "Teach the loom"}},
@@ -172,9 +172,9 @@ func TestPoint(t *testing.T) {
 // TestPauses: the time while the run was not active is left out, and columns map back to times.
 func TestPauses(t *testing.T) {
 	list := story()[:11]
-	list = append(list, timelineTimedEvent{80 + 3600*9, "supervisor", contract.Session{Session: "run-1", Resumed: true}},
-		timelineTimedEvent{90 + 3600*9, "orch-1", contract.Assistant{Text: "again"}},
-		timelineTimedEvent{100 + 3600*9, "supervisor", contract.Result{}})
+	list = append(list, timedEvent{80 + 3600*9, "supervisor", contract.Session{Session: "run-1", Resumed: true}},
+		timedEvent{90 + 3600*9, "orch-1", contract.Assistant{Text: "again"}},
+		timedEvent{100 + 3600*9, "supervisor", contract.Result{}})
 	tl := timelineOf(list...)
 	a := tl.axis(atTimeline(0))
 	if got := a.Len(); got != 100*time.Second {
@@ -193,8 +193,8 @@ func TestPauses(t *testing.T) {
 
 // TestAnotherRun: another run has its own timeline.
 func TestAnotherRun(t *testing.T) {
-	tl := timelineOf(append(story(), timelineTimedEvent{200, "supervisor", contract.Session{Session: "run-2"}},
-		timelineTimedEvent{201, "arbiter", contract.Assistant{Text: "new"}})...)
+	tl := timelineOf(append(story(), timedEvent{200, "supervisor", contract.Session{Session: "run-2"}},
+		timedEvent{201, "arbiter", contract.Assistant{Text: "new"}})...)
 	if len(tl.lanes) != 1 || !tl.first.Equal(atTimeline(200)) {
 		t.Errorf("%d lanes from %v", len(tl.lanes), tl.first)
 	}
@@ -285,8 +285,8 @@ func TestAnyWindow(t *testing.T) {
 // TestTimelineHostileText: a model's name for a tool or a mode is shown as text on one line.
 func TestTimelineHostileText(t *testing.T) {
 	tl := timelineOf(
-		timelineTimedEvent{0, "arbiter", contract.Spawn{Name: "x\x1b[2J", Mode: "evil\n\x1b]52;c;b3duZWQ=\a"}},
-		timelineTimedEvent{1, "arbiter", contract.ToolUse{Tool: "Ba\x1b[31msh\u202e", ToolUse: "1",
+		timedEvent{0, "arbiter", contract.Spawn{Name: "x\x1b[2J", Mode: "evil\n\x1b]52;c;b3duZWQ=\a"}},
+		timedEvent{1, "arbiter", contract.ToolUse{Tool: "Ba\x1b[31msh\u202e", ToolUse: "1",
 			Input: []byte(`{"command":"a\u001b[2J"}`)}},
 	)
 	v := &TimelineView{}
@@ -320,32 +320,20 @@ func TestProcessRuns(t *testing.T) {
 	testkit.Excludes(t, "it still waits", text(501), "now")
 }
 
-var playbackBegan = time.Date(2026, 3, 1, 14, 0, 0, 0, time.UTC)
-
-func atPlayback(seconds int) time.Time {
-	return playbackBegan.Add(time.Duration(seconds) * time.Second)
-}
-
 // memory is a log in memory.
 type memory struct{ *bytes.Reader }
 
 func (m memory) Size() (int64, error) { return m.Reader.Size(), nil }
 func (m memory) Close() error         { return nil }
 
-type playbackTimedEvent struct {
-	second int
-	id     string
-	body   contract.Body
-}
-
-func logOf(t *testing.T, list []playbackTimedEvent) *journal.EventLog {
+func logOf(t *testing.T, list []timedEvent) *journal.EventLog {
 	t.Helper()
 	var raw []byte
 	var chain journal.LogChain
 	for i, e := range list {
-		line, err := contract.EncodeLine(nil, uint64(i+1), atPlayback(e.second), contract.Event{ID: e.id, Body: e.body})
+		line, err := contract.EncodeLine(nil, uint64(i+1), atTimeline(e.second), contract.Event{ID: e.id, Body: e.body})
 		if err == nil {
-			raw, err = chain.Append(raw, journal.LogContent{Input: 1, At: atPlayback(e.second), Line: line})
+			raw, err = chain.Append(raw, journal.LogContent{Input: 1, At: atTimeline(e.second), Line: line})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -355,9 +343,9 @@ func logOf(t *testing.T, list []playbackTimedEvent) *journal.EventLog {
 }
 
 // notices are events at the given seconds, each with its second as its text.
-func notices(seconds ...int) (list []playbackTimedEvent) {
+func notices(seconds ...int) (list []timedEvent) {
 	for _, s := range seconds {
-		list = append(list, playbackTimedEvent{s, "supervisor", contract.Notice{Text: fmt.Sprint(s)}})
+		list = append(list, timedEvent{s, "supervisor", contract.Notice{Text: fmt.Sprint(s)}})
 	}
 	return list
 }
@@ -394,7 +382,7 @@ func (a *recordingStage) Forget(ctx context.Context) bool {
 }
 
 // playing plays a log in a bubble.
-func playing(t *testing.T, list []playbackTimedEvent, act func(p *Player, received func(want ...string))) {
+func playing(t *testing.T, list []timedEvent, act func(p *Player, received func(want ...string))) {
 	synctest.Test(t, func(t *testing.T) {
 		p, a := NewPlayer("run-1", logOf(t, list)), &recordingStage{}
 		ctx, cancel := context.WithCancel(context.Background())
@@ -419,7 +407,7 @@ func TestPace(t *testing.T) {
 		time.Sleep(time.Second)
 		received("0", "1")
 		time.Sleep(500 * time.Millisecond)
-		if got := p.Now(); !got.Equal(atPlayback(1).Add(500 * time.Millisecond)) {
+		if got := p.Now(); !got.Equal(atTimeline(1).Add(500 * time.Millisecond)) {
 			t.Errorf("half a second later it is %v", got)
 		}
 		time.Sleep(500 * time.Millisecond)
@@ -432,7 +420,7 @@ func TestPace(t *testing.T) {
 		received("0", "1", "2", "1000", "1001")
 		time.Sleep(19 * time.Second / 8)
 		received("0", "1", "2", "1000", "1001", "1010", "1020")
-		if s := p.Status(); !s.Ended || s.Speed != 8 || !s.At.Equal(atPlayback(1020)) {
+		if s := p.Status(); !s.Ended || s.Speed != 8 || !s.At.Equal(atTimeline(1020)) {
 			t.Errorf("at the end: %+v", s)
 		}
 		p.Faster(-9)
@@ -450,7 +438,7 @@ func TestPause(t *testing.T) {
 		p.Pause()
 		time.Sleep(3 * time.Hour)
 		received("0")
-		if s := p.Status(); !s.Paused || !s.At.Equal(atPlayback(0).Add(250*time.Millisecond)) {
+		if s := p.Status(); !s.Paused || !s.At.Equal(atTimeline(0).Add(250*time.Millisecond)) {
 			t.Errorf("%+v", s)
 		}
 		p.Jump(1)
@@ -505,7 +493,7 @@ func TestJumps(t *testing.T) {
 
 // TestState: the state results from the events so far, also after a jump back.
 func TestState(t *testing.T) {
-	playing(t, []playbackTimedEvent{
+	playing(t, []timedEvent{
 		{0, "supervisor", contract.Session{Session: "run-1", CWD: "/loom", Permissions: "ask"}},
 		{0, "arbiter", contract.Spawn{Name: "Arbiter", Generation: 1}},
 		{0, "human", contract.Message{From: "human", To: "arbiter", Kind: "task", Text: "Teach the loom"}},
@@ -553,7 +541,7 @@ func TestUnreadable(t *testing.T) {
 	for i, line := range []string{`{"v":1,"seq":1,"event":"notice","id":"supervisor","text":"a"}`,
 		`{"v":1,"event":7}`} {
 		var err error
-		if raw, err = chain.Append(raw, journal.LogContent{At: atPlayback(i), Line: []byte(line)}); err != nil {
+		if raw, err = chain.Append(raw, journal.LogContent{At: atTimeline(i), Line: []byte(line)}); err != nil {
 			t.Fatal(err)
 		}
 	}
