@@ -244,7 +244,6 @@ var notRun = map[string]string{
 	"attach": "takes a terminal and a run that is alive; TestAttachFromAnotherTerminal " +
 		"does it",
 	"allow":                         "takes a run that is alive; TestAnswersFromASecondTerminal does it",
-	"bridge":                        "serves the process that starts it",
 	"choose":                        "takes a run that is alive; TestChoose does it",
 	"decide --explain RUN --at":     "is run by TestExplainShowsOneWhole",
 	"decide --explain RUN --number": "is run by TestExplainShowsOneWhole",
@@ -256,7 +255,6 @@ var notRun = map[string]string{
 		"does it",
 	"demo":                                   "is run by TestDemoOfTheInstalled",
 	"diff":                                   "needs a run in a repository; TestARunRecordsItsChanges does it",
-	"enter":                                  "is the first program in a sandbox",
 	"land":                                   "needs a run in a repository; TestLandWithProof does it",
 	"memory edit FILE":                       "takes the text that was refused; TestMemoryCommands does it",
 	"--task-from":                            "asks GitHub; TestTaskFromAnIssue does it",

@@ -81,7 +81,8 @@ type claim struct {
 	kind   string   // its rules with parentheses hold: Bash, Edit, Read, …; "" if it cannot be seen what is done
 	path   string   // of a file
 	values []string // of anything else: ways to write it, of which a rule needs to match one
-	by     []string // of a file: the command that works on it
+	by     []string // of a file: the command whose operand it is
+	of     string   // of a file: the command that works on it
 }
 
 // covers reports whether a rule holds for all that a tool does.
@@ -214,7 +215,7 @@ func (s *session) judge(c toolCall) judgement {
 		reason, why = "other", "A part of this command can't be checked before it runs"
 	case first.path != "" && !s.inside(first.path):
 		reason, why = "workingDir", "Path is outside allowed working directories"
-	case c.Name == "Bash":
+	case c.Name == "Bash" && first.path == "":
 		reason, why = "other", "This command requires approval"
 	}
 	if reason != "" {
@@ -230,7 +231,7 @@ func (s *session) judge(c toolCall) judgement {
 func (s *session) suggestions(unmet []claim) []obj {
 	list, rules := []obj{}, []obj{}
 	for _, c := range unmet {
-		content := ""
+		kind, content := c.kind, ""
 		switch {
 		case c.kind == "": // no rule but one for all of the tool would change anything
 			return []obj{}
@@ -239,7 +240,10 @@ func (s *session) suggestions(unmet []claim) []obj {
 				list = append(list, obj{"type": "addDirectories", "directories": []string{filepath.Dir(c.path)},
 					"destination": "session"})
 			}
-			continue
+			if c.of == "" {
+				continue
+			}
+			kind, content = "Bash", prefix(c.of)
 		case c.kind == "Read":
 			content = "/" + c.path
 		case c.kind == "Bash":
@@ -247,7 +251,9 @@ func (s *session) suggestions(unmet []claim) []obj {
 		case len(c.values) > 0:
 			content = c.values[0]
 		}
-		rules = append(rules, obj{"toolName": c.kind, "ruleContent": content})
+		if !slices.ContainsFunc(rules, func(r obj) bool { return r["toolName"] == kind && r["ruleContent"] == content }) {
+			rules = append(rules, obj{"toolName": kind, "ruleContent": content})
+		}
 	}
 	if len(rules) > 0 {
 		list = append(list, obj{"type": "addRules", "rules": rules, "behavior": "allow", "destination": "session"})
@@ -318,9 +324,10 @@ func (s *session) commands(line string) (list []claim) {
 	}
 	source := func(n syntax.Node) string { return line[n.Pos().Offset():n.End().Offset()] }
 	unquoted := strings.NewReplacer(`"`, "", "'", "", `\`, "")
+	command := ""
 	works := func(kind, path string, by []string) {
 		if path != "/dev/null" {
-			list = append(list, claim{tool: "Bash", kind: kind, path: s.absolute(path), by: by})
+			list = append(list, claim{tool: "Bash", kind: kind, path: s.absolute(path), by: by, of: command})
 		}
 	}
 	syntax.Walk(file, func(n syntax.Node) bool {
@@ -343,7 +350,8 @@ func (s *session) commands(line string) (list []claim) {
 				works("Edit", path, nil)
 			}
 		case *syntax.CallExpr:
-			values := []string{source(n), unquoted.Replace(source(n))}
+			command = source(n)
+			values := []string{command, unquoted.Replace(command)}
 			list = append(list, claim{tool: "Bash", kind: "Bash", values: values})
 			for _, word := range strings.Fields(values[1])[min(1, len(n.Args)):] {
 				switch {
