@@ -34,7 +34,7 @@ func (st *step) dropMail(to string) []Mail {
 		}
 	}
 	for _, x := range unread {
-		m := Mail{ID: x.ID, From: x.From, To: x.To, Kind: x.Kind}
+		m := Mail{ID: x.ID, From: x.From, To: x.To, Kind: x.Kind, Text: "(the text is not kept any more)"}
 		if said := st.Conversation.Recent(x.ID); said != nil {
 			m.Text, m.Images = said.Text, said.Images
 		}

@@ -378,7 +378,7 @@ func (d *app) toInput() {
 	}
 }
 
-// copied reports how much was sent to the clipboard. No terminal says whether it took that.
+// copied reports how much was sent to the clipboard. A terminal does not report whether it took that.
 func copied(text string) string {
 	if n := strings.Count(text, "\n") + 1; n > 1 {
 		return fmt.Sprintf("Sent %d lines to the terminal's clipboard.", n)

@@ -315,7 +315,7 @@ func prefix(command string) string {
 	return strings.TrimSuffix(plain, " ") + " *"
 }
 
-// commands lists what the simple commands of a line do, wherever they are in it. Words are told apart by blanks alone.
+// commands lists what the simple commands of a line do, wherever they are in it. Only blanks separate words.
 func (s *session) commands(line string) (list []claim) {
 	unseen := claim{tool: "Bash"}
 	file, err := syntax.NewParser().Parse(strings.NewReader(line), "")

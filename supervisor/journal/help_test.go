@@ -249,7 +249,7 @@ type memFS struct {
 	read  int // bytes that were read
 	last  *teller
 
-	trouble func(error) // is told the trouble of a run with a teller
+	trouble func(error) // gets the errors of a run with a teller
 
 	// fault is called before each call, without the lock. It may block.
 	fault func(call, name string) error
