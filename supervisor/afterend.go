@@ -10,8 +10,8 @@ import (
 
 // takeEnding handles inputs that arrive while the agents are being stopped.
 func (st *step) takeEnding(f input.Body) {
-	if st.Ending.Said && reports(f) {
-		return // the result is the last line; the loop does nothing after it
+	if st.Ending.Said {
+		return // the result is the last line
 	}
 	switch f := f.(type) {
 	case input.AgentEvent:
@@ -37,7 +37,7 @@ func (st *step) takeEnding(f input.Body) {
 		}
 		st.lastSnapshot()
 	case input.Decided:
-		st.answered(f)
+		st.answered(f, false)
 	case input.BridgeLost:
 		if f.Host == LifecycleHere { // losing another host's bridge does not stop the end of the run
 			st.lastSnapshot() // every agent has ended with the bridge
@@ -61,15 +61,6 @@ func (st *step) takeEnding(f input.Body) {
 		}
 		st.do(input.Shutdown{Fast: true})
 	}
-}
-
-// reports reports whether an input leads to events while a run is ending.
-func reports(f input.Body) bool {
-	switch f.(type) {
-	case input.AgentEvent, input.Command, input.PermissionAsked, input.Reverted, input.Stopped:
-		return true
-	}
-	return false
 }
 
 // refuseCommand refuses a command whose sender may not give it, and reports whether it did.

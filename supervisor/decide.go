@@ -59,37 +59,40 @@ func (st *step) askDecider(point decider.DecisionPoint, about string) {
 }
 
 // answered records a decision: what a model's answer has cost, whether it was used or not; or that a decision
-// made here is on disk.
-func (st *step) answered(f input.Decided) {
+// made here is on disk. A decision that is used reports its cost itself.
+func (st *step) answered(f input.Decided, used bool) {
 	if f.Serial == 0 {
 		st.Rulings.Noted(f.Number)
 		return
 	}
 	u := f.Decision.Usage
-	st.Budget.Charge(bridge.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead,
-		CacheCreation: u.CacheCreation},
-		u.CostUSD)
+	usage := bridge.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheCreation: u.CacheCreation}
+	st.Budget.Charge(usage, u.CostUSD)
+	if u.CostUSD > 0 && !used {
+		st.emit(contract.Supervisor, contract.Cost{CostUSD: u.CostUSD, Usage: usage, RunCostUSD: st.Spent()})
+	}
 }
 
 // decided takes the answer of the run's decider. An answer that is only recorded, or that a ruling has
 // overtaken, decides nothing.
 func (st *step) decided(f input.Decided) {
-	st.answered(f)
-	st.reportSharedLevels()
-	p := st.Rulings.DeciderRequest
-	if p == nil || f.Serial != p.Serial {
-		return
-	}
-	st.Rulings.DeciderRequest = nil
-	why := ""
+	p, why := st.Rulings.DeciderRequest, ""
+	expected := p != nil && f.Serial == p.Serial
 	switch unfit := Unfit(&st.Options, f.Decision); {
-	case f.Deferred:
-		st.yield()
-		return
 	case f.Failed != "":
 		why = "the decider failed: " + f.Failed
 	case unfit != "":
 		why = "the decider gave no decision that can be acted on: " + unfit
+	}
+	st.answered(f, expected && !f.Deferred && why == "")
+	st.reportSharedLevels()
+	if !expected {
+		return
+	}
+	st.Rulings.DeciderRequest = nil
+	if f.Deferred {
+		st.yield()
+		return
 	}
 	if why != "" || f.Decision.Source == decider.ByFallback {
 		st.fire(machine.ArbiterError, triggerData{})
@@ -230,18 +233,6 @@ const maxFallbacks = 2
 
 // maxCorrections is how many requests without a valid verdict may be followed by another correction.
 const maxCorrections = 2
-
-// abandonDecision cancels the pending decision.
-func (st *step) abandonDecision(why string) {
-	st.fire(machine.ArbiterError, triggerData{stuck: true})
-	if !st.HumanPresent {
-		st.giveUp(bridge.CatVerdict, why)
-		return
-	}
-	st.fail(contract.Supervisor, bridge.CatVerdict, why, []string{})
-	st.Conversation.Held = true
-	st.ask("The decider no longer decides: " + why + ". Send a message, and the Arbiter decides.")
-}
 
 // carryOut carries out a decision that was made in the Arbiter's place.
 func (st *step) carryOut(p *RulingRequest, d decider.Decision) {

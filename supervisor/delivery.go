@@ -488,7 +488,7 @@ func Unreadable(a *Agent, t bridge.Turn, m Mail) bool {
 }
 
 // send writes one message to its agent. The work log is sent with the first message to the Arbiter that can
-// carry it.
+// carry it: not one that was in its session already, because nothing follows the proof that it arrived.
 func (st *step) send(i int, steer bool) {
 	m := &st.Conversation.EditMail()[i]
 	m.Sent = true
@@ -498,7 +498,7 @@ func (st *step) send(i int, steer bool) {
 	if m.Content == "" {
 		m.Carries = nil
 	}
-	if m.Content == "" && m.To == contract.Arbiter && m.Kind != KindCorrection {
+	if m.Content == "" && m.To == contract.Arbiter && m.Kind != KindCorrection && !m.Reported {
 		st.Conversation.Attach(m)
 	}
 	a := st.Edit(m.To)

@@ -142,6 +142,18 @@ func (st *step) stopForLostArbiter(trouble, said string) {
 		"\nWrite a message, and it is asked again.")
 }
 
+// abandonDecision cancels the pending decision.
+func (st *step) abandonDecision(why string) {
+	st.fire(machine.ArbiterError, triggerData{stuck: true})
+	if !st.HumanPresent {
+		st.giveUp(bridge.CatVerdict, why)
+		return
+	}
+	st.fail(contract.Supervisor, bridge.CatVerdict, why, []string{})
+	st.Conversation.Held = true
+	st.ask("The decider no longer decides: " + why + ". Send a message, and the Arbiter decides.")
+}
+
 // unfitHost takes another host out of use on which no agent can work before a human has mended something, such as a
 // login. Its bridge is dropped, and its agents wait.
 func (st *step) unfitHost(host string, c bridge.Category, reason string) {

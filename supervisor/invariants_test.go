@@ -181,6 +181,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 	finished := 0
 	var fold Replayer
 	timers := alarms{}
+	var events stream
 	before := fingerprint(t, &s)
 	for i, body := range inputs {
 		if i > 0 {
@@ -188,7 +189,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 		}
 		at = at.Add(time.Second)
 		if testing.Verbose() {
-			t.Logf("%s, %s: %+v", s.Task.Phase, s.LivingText(), body)
+			t.Logf("%s, %s: %T %+v", s.Task.Phase, s.LivingText(), body, body)
 		}
 		next, out := Apply(s, input.Input{At: at, Body: body})
 		again, out2 := Apply(s, input.Input{At: at, Body: body})
@@ -204,6 +205,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 		if (uint64(i)+seed)%16 == 0 { // all steps would take most of the test's time
 			goesOnTheSame(t, before, input.Input{At: at, Body: body}, after, out)
 		}
+		events.follow(t, &s, &next, body, out)
 		s, before = next, after
 		checkInvariants(t, &s)
 		timers.follow(body, out)
@@ -466,6 +468,7 @@ func randomDecision(r *rand.Rand, s *State) input.Body {
 		{Decision: "COMPLETE", Summary: "s"}, {Decision: "SLEEP"}, {},
 	}
 	f.Decision = list[r.IntN(len(list))]
+	f.Decision.Usage.CostUSD = 0.01
 	f.Decision.Reason, f.Decision.Source = "r", []decider.Source{decider.ByModel, decider.ByRules, decider.ByFallback,
 		decider.ByCache}[r.IntN(4)]
 	switch r.IntN(10) {

@@ -503,3 +503,21 @@ func TestQuotaResetsTooLate(t *testing.T) {
 	testkit.Check(t, p.s.Ending != nil && len(effects[input.Spawn](p)) == spawns,
 		"it goes on, though the reserve is still reached")
 }
+
+// TestRulesWithASpentFuse: rules that decide in place of a lost Arbiter set no other fuse for work whose fuse is
+// spent. The human is asked, or the run ends.
+func TestRulesWithASpentFuse(t *testing.T) {
+	for _, human := range []bool{true, false} {
+		p, one := fused(t, nil)
+		p.s.HumanPresent, p.s.Rulings.FallbackReason = human, "the Arbiter is lost"
+		p.costs(one, 1.2, report("handoff", "half", true))
+		testkit.Check(t, p.s.Rulings.Decisions < 5, "%d decisions", p.s.Rulings.Decisions)
+		said := "The fuse of orch-1 is spent ($1.2000 of $1.0000)"
+		if human {
+			p.contains("asked", last[contract.Question](p).Text, said)
+			continue
+		}
+		r, exit := p.finished()
+		testkit.Check(t, exit == contract.ExitFailed && strings.Contains(r.Summary, said), "exit %d: %s", exit, r.Summary)
+	}
+}

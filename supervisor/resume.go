@@ -295,7 +295,9 @@ func (st *step) noBridge(f input.NoBridge) {
 		Requests: was.Requests, Was: was.Was}
 	st.finish()
 	if completed {
-		st.Task.Phase, st.Ending = machine.Complete, was
+		complete := *was
+		complete.Said = true
+		st.Task.Phase, st.Ending = machine.Complete, &complete
 	}
 }
 

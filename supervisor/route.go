@@ -79,6 +79,10 @@ func (st *step) carry(v verdict.Arbiter, by RulingBy) {
 		if problem == "" || st.Ending != nil {
 			break
 		}
+		if st.Rulings.FallbackReason != "" { // the Arbiter reads no correction, and the rules would say the same again
+			st.abandonDecision(problem)
+			break
+		}
 		// Each refusal costs a turn of the Arbiter: it must not continue like that without an end.
 		if st.exchange(); st.Ending == nil {
 			st.notify(contract.Arbiter, KindCorrection, problem+" Decide again.")

@@ -499,7 +499,8 @@ func play(t *testing.T) (all []Row) {
 	take(time.Hour, "orch-1", ended(1, contract.ModelCost{Model: "large", CostUSD: 0.75}))
 	take(time.Hour, "orch-1", contract.Cost{CostUSD: 0.25, Usage: bridge.Usage{Output: 7}})
 	take(time.Hour, "orch-1", contract.Done{Reason: "crash"})
-	take(time.Hour, "arbiter", contract.Decision{CostUSD: 0.05})
+	take(time.Hour, "arbiter", contract.Decision{CostUSD: 0.04})
+	take(time.Hour, contract.Supervisor, contract.Cost{CostUSD: 0.01}) // an answer that was not used
 	end("one")
 	take(2*time.Hour, "supervisor", contract.Session{Session: "two"})
 	take(2*time.Hour, "orch-1", contract.Cost{CostUSD: 3})

@@ -84,6 +84,10 @@ func (s *Spending) event(at time.Time, e contract.Event) {
 	case contract.Spawn, contract.Done:
 		s.loseOf(at, e.ID)
 	case contract.Cost:
+		if e.ID == contract.Supervisor {
+			s.charge(at, "decider", SpendingUnknown, b.CostUSD, b.Usage, 0)
+			return
+		}
 		if s.Running == nil {
 			s.Running = map[string]contract.Cost{}
 		}

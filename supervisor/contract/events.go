@@ -151,7 +151,7 @@ type (
 		Outcome    string       `json:"outcome" jsonschema:"done, interrupted, failed, or lost (its process ended)."`
 		MessageIDs []string     `json:"message_ids" jsonschema:"Messages that it answered."`
 	}
-	// Cost is what an agent's running turn has cost so far.
+	// Cost is what an agent's running turn has cost so far, or a decider's answer that is not used.
 	Cost struct {
 		CostUSD    float64      `json:"cost_usd" jsonschema:"Cost of the turn so far, subagents included: an estimate until its turn event."`
 		Usage      bridge.Usage `json:"usage" jsonschema:"Its tokens so far, subagents included."`
@@ -428,7 +428,8 @@ var events = []struct {
 	{SubagentStop{}, "A subagent ended.", narrates},
 	{SubagentProgress{}, "What a running subagent has used so far, and what it is doing.", narrates | fine | aside},
 	{Turn{}, "An agent's turn ended.", fine},
-	{Cost{}, "What an agent's running turn has cost so far.", fine | aside},
+	{Cost{}, "What an agent's running turn has cost so far; id supervisor: what a decider's unused answer has cost.",
+		fine | aside},
 	{Context{}, "A new measurement of an agent's context.", narrates | fine | aside},
 	{ContextWarning{}, "An agent's context reached a warning level.", talk},
 	{Compact{}, "An agent's context was compacted, or the compaction was blocked.", talk},

@@ -97,6 +97,9 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.Turn:
 		return line(Turn(b))
 	case contract.Cost:
+		if e.Event.ID == contract.Supervisor {
+			return line("cost of an unused decision: " + Dollars(b.CostUSD) + ", of the run: " + Dollars(b.RunCostUSD))
+		}
 		return line("cost of this turn so far: " + Dollars(b.CostUSD) + ", of the run: " + Dollars(b.RunCostUSD))
 	case contract.Context:
 		return line("context: " + words.Tokens(b.Tokens) + " of " + words.Tokens(b.Window) + ", " + Percent(b.Pct))
