@@ -275,6 +275,8 @@ func TestTheArbiterIsDown(t *testing.T) {
 	p.crash("arbiter", 5)
 	testkit.Need(t, p.s.Rulings.FallbackReason != "", "no decider is asked")
 	p.contains("what is said", last[contract.Decision](p).Warnings[0], "parked")
+	n := p.lastNote().Decision
+	testkit.Check(t, n.Prompt == "" && n.Source == decider.ByFallback, "by %s, read:\n%s", n.Source, n.Prompt)
 	planner := p.working()
 	testkit.Check(t, p.agent(planner).Mode == "planner" && p.s.Question.Open == nil,
 		"%s is a %s, and the human is asked %+v", planner, p.agent(planner).Mode, p.s.Question.Open)
@@ -467,15 +469,6 @@ func TestRepeatedMessageIsReadOnce(t *testing.T) {
 	got := p.lastNote().Decision.Prompt
 	testkit.Check(t, strings.Count(got, "kind: done") == 1, "recorded as read:\n%s", got)
 	testkit.Same(t, fmt.Sprintf("still there: %+v", p.s.Rulings.Readings), 0, len(p.s.Rulings.Readings))
-}
-
-// TestRulesLeaveVerdictsUnread: a verdict that the rules decide on in the Arbiter's place stays unread.
-func TestRulesLeaveVerdictsUnread(t *testing.T) {
-	p := begin(t, nil)
-	p.crash("arbiter", 5)
-	if n := p.lastNote(); n.Decision.Prompt != "" || n.Decision.Source != decider.ByFallback {
-		t.Errorf("by %s, read:\n%s", n.Decision.Source, n.Decision.Prompt)
-	}
 }
 
 // TestStepsNameTheirAgents: a planner states as data which agent does each step, so that rules alone choose the next
