@@ -56,8 +56,7 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 		p.contains("what the Arbiter reads", p.lastSent("arbiter"), "It does not install.", "npm install jsonwebtoken",
 			"retry:")
 		p.verdict("arbiter", ruling("RETRY", "Mend it first.", "to", id))
-		notes := effects[input.Note](p)
-		told(t, input.Decided(notes[len(notes)-1].Decision), id)
+		told(t, input.Decided(lastEffect[input.Note](p).Decision), id)
 		d := last[contract.Decision](p)
 		testkit.Check(t, d.Point == "select" && d.To == id, "decision %+v", d)
 	})

@@ -32,9 +32,7 @@ func (p *play) inspect(r bridge.InspectResult) {
 // check is the check that was requested last.
 func (p *play) check() input.RunCheck {
 	p.t.Helper()
-	list := effects[input.RunCheck](p)
-	testkit.Need(p.t, len(list) != 0, "no check was asked for")
-	return list[len(list)-1]
+	return lastEffect[input.RunCheck](p)
 }
 
 // proven is a report with a document that has checks.

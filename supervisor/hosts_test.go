@@ -108,8 +108,7 @@ func TestAnAgentBeginsWhenItsHostIsUp(t *testing.T) {
 	testkit.Like(t, "the host", contract.Host{Name: "box", Status: contract.HostWaiting}, last[contract.Host](p))
 	testkit.Like(t, "the spawn", contract.Spawn{Host: "box"}, last[contract.Spawn](p))
 	p.hostUp("box", id)
-	spawns := effects[input.Spawn](p)
-	spawn := spawns[len(spawns)-1]
+	spawn := lastEffect[input.Spawn](p)
 	testkit.Check(t, spawn.Params.ID == id && spawn.Params.Config.CWD == "/far/box/6f1c2a52/orch-1/sub" &&
 		spawn.Place.Agent == id, "%+v, %+v", spawn.Params.Config.CWD, spawn.Place)
 	testkit.Like(t, "the host", contract.Host{Status: contract.HostUp}, last[contract.Host](p))
@@ -215,9 +214,8 @@ func TestAHostComesBackAfterHours(t *testing.T) {
 		"%+v, ending %+v", b, p.s.Ending)
 	testkit.Same(t, "events tell of one outage", 1, len(told[contract.Host](p))) // another reason
 	for _, timer := range effects[input.SetTimer](p) {
-		if timer.Key == LifecycleTimerKey("box") && timer.After > runconfig.DefaultRestarts().Cap {
-			t.Errorf("a pause of %s", timer.After)
-		}
+		testkit.Check(t, timer.Key != LifecycleTimerKey("box") || timer.After <= runconfig.DefaultRestarts().Cap,
+			"a pause of %s", timer.After)
 	}
 	r := last[contract.Restart](p)
 	testkit.Check(t, strings.HasPrefix(r.Reason, "host box out of reach (Connection refused)"), "%+v", r)
@@ -400,8 +398,7 @@ func TestASuccessorElsewhereHearsOfIt(t *testing.T) {
 	p.hostUp("gpu", "orch-2")
 	p.spawned("orch-2")
 	p.contains("the brief", p.lastSent("orch-2"), "Orchestrator I worked on host box, and you work on host gpu.")
-	spawns := effects[input.Spawn](p)
-	testkit.Same(t, "begins after", old, spawns[len(spawns)-1].Place.After)
+	testkit.Same(t, "begins after", old, lastEffect[input.Spawn](p).Place.After)
 }
 
 // TestEndingWithoutAHost: a run ends normally although one of its hosts is lost.

@@ -349,8 +349,7 @@ func stateless(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless }
 func (p *play) asked() input.Decided {
 	p.t.Helper()
 	testkit.Need(p.t, p.s.Rulings.DeciderRequest != nil, "nothing is asked in %s", p.s.Task.Phase)
-	list := effects[input.Decide](p)
-	return input.Decided(list[len(list)-1].Question)
+	return input.Decided(lastEffect[input.Decide](p).Question)
 }
 
 // answers answers a question as a model would.

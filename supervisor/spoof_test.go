@@ -303,9 +303,8 @@ func TestSpoofs(t *testing.T) {
 			}
 		})
 	}
-	if min := 200 * len(ways) / turn; cases < min && !t.Failed() {
-		t.Errorf("%d cases, want %d", cases, min)
-	}
+	min := 200 * len(ways) / turn
+	testkit.Check(t, cases >= min || t.Failed(), "%d cases, want %d", cases, min)
 }
 
 // checkSenders replays the run as the loop does, and requires that each record is attributed to the pipe that
@@ -438,9 +437,8 @@ func checkRead(t *testing.T, s spoof, role string, ours map[string]bool, p *play
 			}
 		}
 	}
-	if role == "orch-1" && m.ID == contract.Arbiter && !slices.ContainsFunc(sections, section.reports) {
-		t.Errorf("%s, %s: nothing in the message to the Arbiter is marked as a report:\n%s", s.file, s.name, m.Content)
-	}
+	testkit.Check(t, role != "orch-1" || m.ID != contract.Arbiter || slices.ContainsFunc(sections, section.reports),
+		"%s, %s: nothing in the message to the Arbiter is marked as a report:\n%s", s.file, s.name, m.Content)
 }
 
 // TestNamesCarryNoAuthority: a mode, a tool, a kind of subagent and a path may have any name. Events, and the
@@ -542,9 +540,7 @@ func TestADocumentIsNotTheArbitersWord(t *testing.T) {
 			t.Errorf("the brief in a section from %s, report %t", s.from, s.report)
 		}
 	}
-	if !handed {
-		t.Errorf("the document was not handed on:\n%s", p.lastSent(two))
-	}
+	testkit.Check(t, handed, "the document was not handed on:\n%s", p.lastSent(two))
 }
 
 // moreWays are ways, besides [ways], in which a text can come in that is not an agent's message.

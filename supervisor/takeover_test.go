@@ -167,9 +167,8 @@ func TestCutOffTurnIsNeitherLostNorRepeated(t *testing.T) {
 			want = strings.TrimSpace(strings.SplitN(body, "\n", 2)[0])
 		}
 		p.contains(fate, sent, want, "The human had this session")
-		if n := p.s.Conversation.Ledger.Posted - p.s.Conversation.Ledger.Seen - p.s.Conversation.Ledger.Returned; n < 1 {
-			t.Errorf("%s: a message is lost: %+v", fate, p.s.Conversation.Ledger)
-		}
+		n := p.s.Conversation.Ledger.Posted - p.s.Conversation.Ledger.Seen - p.s.Conversation.Ledger.Returned
+		testkit.Check(t, n >= 1, "%s: a message is lost: %+v", fate, p.s.Conversation.Ledger)
 	}
 }
 
@@ -212,9 +211,8 @@ func TestTakeoverIsGivenUp(t *testing.T) {
 		a := p.agent("orch-1")
 		testkit.Check(t, a.Takeover == nil && a.Status == AgentStarting, "%s: %s %+v", stage, a.Status, a.Takeover)
 		testkit.Like(t, stage, contract.Takeover{State: "ended", Reason: GivenBack}, last[contract.Takeover](p))
-		if stage != TakeoverOpening && len(effects[input.OpenPTY](p)) != 0 {
-			t.Errorf("%s: a terminal was opened", stage)
-		}
+		testkit.Check(t, stage == TakeoverOpening || len(effects[input.OpenPTY](p)) == 0, "%s: a terminal was opened",
+			stage)
 	}
 }
 
@@ -277,9 +275,8 @@ func TestHumansCommandOverATakenAgent(t *testing.T) {
 			case "kill", "reset":
 				testkit.Check(t, a.Takeover == nil && !a.Alive(), "%s in %s: %s %+v", name, stage, a.Status, a.Takeover)
 			case "halt":
-				if a.Takeover != nil && a.Takeover.Stage == TakeoverOpen {
-					t.Errorf("halt in %s: %+v", stage, a.Takeover)
-				}
+				testkit.Check(t, a.Takeover == nil || a.Takeover.Stage != TakeoverOpen, "halt in %s: %+v", stage,
+					a.Takeover)
 			}
 			ended := slices.ContainsFunc(effects[input.Kill](p)[1:], func(k input.Kill) bool { return k.Agent == a.AgentRef })
 			testkit.Same(t, fmt.Sprintf("%s in %s: its process is ended", name, stage), name != "cancel" &&
@@ -460,10 +457,9 @@ func TestAReleaseWaitsForTheHuman(t *testing.T) {
 	}
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
-	if a := p.agent("orch-1"); a.Status != AgentEnded || a.EndReason != "succeeded by orch-2" ||
-		last[contract.Done](p).Reason != a.EndReason {
-		t.Errorf("%s %q, %+v", a.Status, a.EndReason, last[contract.Done](p))
-	}
+	a := p.agent("orch-1")
+	testkit.Check(t, a.Status == AgentEnded && a.EndReason == "succeeded by orch-2" &&
+		last[contract.Done](p).Reason == a.EndReason, "%s %q, %+v", a.Status, a.EndReason, last[contract.Done](p))
 }
 
 // TestOneThatIsSpentInATakeover: its last turn ended, and so did its session. Nothing waits for a terminal that
