@@ -201,9 +201,7 @@ func FuzzHaltingKey(f *testing.F) {
 				case tty.types <- b:
 					s.AwaitIdle()
 				case <-time.After(time.Second):
-					if !s.Ended() {
-						t.Errorf("the terminal is not read after %q", input)
-					}
+					testkit.Check(t, s.Ended(), "the terminal is not read after %q", input)
 				}
 				return !s.Ended()
 			}
@@ -221,9 +219,7 @@ func FuzzHaltingKey(f *testing.F) {
 				return
 			}
 			s.Advance(2 * time.Second)
-			if !s.Ended() && run.halted() == before {
-				t.Errorf("Ctrl+\\ does not halt after %q", input)
-			}
+			testkit.Check(t, s.Ended() || run.halted() != before, "Ctrl+\\ does not halt after %q", input)
 		})
 	})
 }
