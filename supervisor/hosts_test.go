@@ -251,10 +251,9 @@ func TestALostHostIsToldOf(t *testing.T) {
 	p.mustCommand(contract.Choose{Option: "retry host box"})
 	testkit.Same(t, "opened times", 1, len(effects[input.OpenBridge](p)))
 	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied (publickey)"})
-	if items := InboxOf(&p.s); len(items) != 1 || items[0].Optional ||
-		!strings.Contains(items[0].Text, "Permission denied") {
-		t.Errorf("%+v", items)
-	}
+	items = InboxOf(&p.s)
+	testkit.Check(t, len(items) == 1 && !items[0].Optional && strings.Contains(items[0].Text, "Permission denied"),
+		"%+v", items)
 }
 
 // TestOtherHostsAreUsedMeanwhile: nothing new is placed on a host that is lost, or was given up a short time ago, while

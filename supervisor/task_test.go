@@ -248,10 +248,8 @@ func TestAgentFailure(t *testing.T) {
 	f := s.AgentFailure(r, "orch-1", bridge.CatOverloaded, "529", now)
 	testkit.Check(t, f.Agent == AnyMode && f.Step == 1 && f.Attempted == "first line" &&
 		f.Category == decider.ProviderError && f.Transient, "%+v", f)
-	if f := s.AgentFailure(r, "gone", bridge.CatCrash, "signal: killed", now); f.Step != 0 || f.Transient ||
-		f.Category != decider.AgentError {
-		t.Errorf("%+v", f)
-	}
+	f = s.AgentFailure(r, "gone", bridge.CatCrash, "signal: killed", now)
+	testkit.Check(t, f.Step == 0 && !f.Transient && f.Category == decider.AgentError, "%+v", f)
 }
 
 // busyAt lets an agent run a command.

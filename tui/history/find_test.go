@@ -114,9 +114,8 @@ func TestFindMatchesReading(t *testing.T) {
 func TestFilter(t *testing.T) {
 	c := New(Memory)
 	first := c.Filter(Filter{Agent: "orch-1"})
-	if first.Follow(t.Context()); first.Len() != 0 {
-		t.Error("something was picked before anything was told")
-	}
+	first.Follow(t.Context())
+	testkit.Check(t, first.Len() == 0, "something was picked before anything was told")
 	many(c, 5_000)
 	for _, f := range []Filter{
 		{}, {Agent: "orch-1"}, {Agent: "arbiter"}, {Agent: "nobody"}, {Kinds: []string{"notice", "message"}},
@@ -148,14 +147,12 @@ func TestFilter(t *testing.T) {
 		}
 		testkit.Same(t, fmt.Sprintf("%+v", f), want, got)
 	}
-	if first.Follow(t.Context()); first.Len() == 0 {
-		t.Error("an old filter does not see what is new")
-	}
+	first.Follow(t.Context())
+	testkit.Check(t, first.Len() != 0, "an old filter does not see what is new")
 	addAll(c, "x", contract.Unknown{Name: "new"})
 	unknown := c.Filter(Filter{Kinds: []string{"unknown"}})
-	if unknown.Follow(t.Context()); unknown.Len() != 1 {
-		t.Errorf("%d unknown events", unknown.Len())
-	}
+	unknown.Follow(t.Context())
+	testkit.Check(t, unknown.Len() == 1, "%d unknown events", unknown.Len())
 }
 
 // TestFiltersGiveTheirRoomBack: typing into a filter creates many filters, which must release their memory.

@@ -237,9 +237,8 @@ func TestVeryLargeScreen(t *testing.T) {
 	s.Clear()
 	putAll(s, 3, 3, "near", tcell.StyleDefault)
 	s.Show()
-	if text, _, _ := p.Get(3, 3); text != "n" {
-		t.Errorf("on a small one again: %q", text)
-	}
+	text, _, _ = p.Get(3, 3)
+	testkit.Check(t, text == "n", "on a small one again: %q", text)
 }
 
 // TestChangesLookTheSame: whatever is drawn, the screen below looks the same as if it had been drawn on

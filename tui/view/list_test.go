@@ -54,9 +54,8 @@ func TestListChooses(t *testing.T) {
 		{"as given", func() { p.Sort(); p.Sort(); p.Top() }, "1"},
 		{"gone", func() { p.Set(nil) }, ""},
 	} {
-		if step.do(); key() != step.want {
-			t.Errorf("%s: %q is chosen, not %q", step.what, key(), step.want)
-		}
+		step.do()
+		testkit.Check(t, key() == step.want, "%s: %q is chosen, not %q", step.what, key(), step.want)
 	}
 	got, _ := drawAt(t, p, 60, 10)
 	testkit.Check(t, strings.Contains(got, "There is nothing."), "without rows:\n%s", got)

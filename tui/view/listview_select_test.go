@@ -210,9 +210,8 @@ func TestListMatch(t *testing.T) {
 	testkit.Same(t, "the way back goes on", false, v.MatchNext(true))
 	// A match in a folded block unfolds it.
 	v.GoTo(30)
-	if rows := st.draw(); !strings.Contains(rows[2], "漢oracle") {
-		t.Errorf("the folded match is not shown: %q", rows)
-	}
+	rows = st.draw()
+	testkit.Check(t, strings.Contains(rows[2], "漢oracle"), "the folded match is not shown: %q", rows)
 	st.role(4, 2, render.MatchAt)
 	st.role(2, 2, render.Base)
 	v.Match("")

@@ -591,24 +591,21 @@ func TestRosterShowsImportantAgents(t *testing.T) {
 
 func TestRosterMoves(t *testing.T) {
 	r := NewRoster(darkLook(t))
-	if r.Move(1); r.selected != "" {
-		t.Error("somebody was found among nobody")
-	}
+	r.Move(1)
+	testkit.Check(t, r.selected == "", "somebody was found among nobody")
 	r.Set(pageAgents)
 	for i, step := range []struct {
 		by   int
 		want string
 	}{{1, "arbiter"}, {1, "orch-1"}, {9, "orch-4"}, {-1, "orch-3"}, {-9, "arbiter"}} {
-		if r.Move(step.by); r.selected != step.want {
-			t.Errorf("step %d: %q, want %q", i, r.selected, step.want)
-		}
+		r.Move(step.by)
+		testkit.Check(t, r.selected == step.want, "step %d: %q, want %q", i, r.selected, step.want)
 	}
 	r.selected = "nobody"
 	_, ok := r.Selected()
 	testkit.Check(t, !ok, "somebody who is not there is marked")
-	if r.Move(-1); r.selected != "orch-4" {
-		t.Errorf("up from nowhere is %q", r.selected)
-	}
+	r.Move(-1)
+	testkit.Check(t, r.selected == "orch-4", "up from nowhere is %q", r.selected)
 }
 
 func TestPlanStripKeepsTheCurrentInSight(t *testing.T) {

@@ -137,9 +137,8 @@ func TestTimelineCursor(t *testing.T) {
 	v.Move(-5)
 	v.End()
 	v.Move(5)
-	if show(); v.behind {
-		t.Error("at the end it does not follow the run")
-	}
+	show()
+	testkit.Check(t, !v.behind, "at the end it does not follow the run")
 }
 
 // TestPoint: a click selects a lane and a time, and a second click at the same place is reported as such.
