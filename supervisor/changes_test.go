@@ -196,18 +196,12 @@ func TestCommandsChangeFilesToo(t *testing.T) {
 	}
 }
 
-// workingFileChange is a run in a repository, with two Orchestrators at work.
-func workingFileChange() *step {
-	st := readyRun(runconfig.Options{Workspace: runconfig.Workspace{Base: "abc"}})
-	addOrchestrator(st)
-	addOrchestrator(st)
-	return st
-}
-
 // TestTellOverlaps: working agents are notified of files that others changed, too, and the Arbiter reads it
 // later.
 func TestTellOverlaps(t *testing.T) {
-	st := workingFileChange()
+	st := readyRun(runconfig.Options{Workspace: runconfig.Workspace{Base: "abc"}})
+	addOrchestrator(st)
+	addOrchestrator(st)
 	st.reportOverlaps([]contract.Overlap{{Path: "a.go", Agents: []string{"orch-1", "orch-2"}}})
 	mail, log := st.Conversation.Mail, st.Conversation.WorkLog
 	testkit.Check(t, len(mail) == 2 && len(log) == 1 && strings.Contains(log[0].Text, "a.go (orch-1, orch-2)"),

@@ -176,15 +176,6 @@ func TestAHostThatRefusesIsParked(t *testing.T) {
 	testkit.Same(t, id, AgentStarting, p.agent(id).Status)
 }
 
-// TestAParkedHostWithoutAHuman: its agents are lost, and the Arbiter is notified.
-func TestAParkedHostWithoutAHuman(t *testing.T) {
-	p := spread(t, func(o *runconfig.Options) { o.HumanPresent = false })
-	id, _ := p.spawnOn("box")
-	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Host key verification failed"})
-	a := p.agent(id)
-	testkit.Check(t, a.Gone() && p.s.Ending == nil, "%s is %s", id, a.Status)
-}
-
 // unreachable lets attempts to open a host fail for a while, each when its timer rings and a second after it began, and
 // returns their number.
 func (p *play) unreachable(host string, during time.Duration) (attempts int) {

@@ -108,27 +108,6 @@ func TestMistakes(t *testing.T) {
 	for _, m := range orchestratorMistakes {
 		t.Run(m.name, func(t *testing.T) { play(t, m, "") })
 	}
-	// A COMPLETE that one more request sends back; what stays open then is in the result.
-	for name, c := range map[string]struct{ document, open string }{
-		"A15 at once":     {"", "no Orchestrator has worked on the task"},
-		"O5 no checks":    {`{"key_context":"k"}`, "no check and no acceptance criterion with a command proves the work"},
-		"O8 not finished": {`{"key_context":"k","remaining":["tests"]}`, "the last document, of orch-1, leaves open: tests"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := begin(t, nil)
-			p.careful = true
-			if c.document != "" {
-				one := p.spawn("work")
-				p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-				p.turn(one, rawTurn(`{"kind":"done","message":"m","handoff":`+c.document+`}`))
-			}
-			p.verdict("arbiter", ruling("COMPLETE", "m", "summary", "s"))
-			p.contains("the Arbiter", p.lastSent("arbiter"), "COMPLETE did not take effect yet", c.open)
-			p.verdict("arbiter", ruling("COMPLETE", "m", "summary", "s"))
-			r, _ := p.finished()
-			testkit.Check(t, strings.Contains(strings.Join(r.Open, "\n"), c.open), "open: %q", r.Open)
-		})
-	}
 }
 
 // TestAnUnrelatedSummonsIsNoSuccessor: while a document waits, `none` starts an Orchestrator that continues nobody, and

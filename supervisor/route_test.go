@@ -58,24 +58,6 @@ func TestWholeDialogue(t *testing.T) {
 	testkit.Same(t, "states", "selecting executing evaluating executing evaluating complete", strings.Join(phases(p), " "))
 }
 
-// TestTwoAtOnce: two Orchestrators of one turn work at the same time, know about each other, and their messages
-// reach the Arbiter one per turn.
-func TestTwoAtOnce(t *testing.T) {
-	p := begin(t, nil)
-	a, b := p.spawn("left half"), p.spawn("right half")
-	p.contains("the second brief", p.lastSent(b), "You are not alone", "Orchestrator I (orch-1)")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.verdict(a, report("question", "A?", true))
-	p.verdict(b, report("question", "B?", true))
-	p.contains("the first of two", p.lastSent("arbiter"), "A?")
-	p.lacks("two messages in one turn", p.lastSent("arbiter"), "B?")
-	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "a!", "to", a))
-	p.contains("the second of two", p.lastSent("arbiter"), "B?")
-	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "b!", "to", b))
-	p.contains("to the first", p.lastSent(a), "a!")
-	p.contains("to the second", p.lastSent(b), "b!")
-}
-
 // TestInvalidVerdicts: the run asks again for an invalid verdict, while that is cheap. Then the rules
 // decide, and an event says so. What each correction says is in TestMistakes.
 func TestInvalidVerdicts(t *testing.T) {
@@ -131,16 +113,6 @@ func TestWaitingForAQueuedMessage(t *testing.T) {
 	p.verdict(b, report("done", "right is done", true))
 	p.verdict("arbiter", ruling("CONTINUE", "One is still missing."))
 	p.contains("the other's word", p.lastSent("arbiter"), "right is done", "kind: done")
-}
-
-// TestArbiterSilentWhileOneWaits: the fallback lets the waiting agent continue.
-func TestArbiterSilentWhileOneWaits(t *testing.T) {
-	p, id := oneWorks(t, nil)
-	p.verdict(id, report("question", "May I?", true))
-	p.rambles("arbiter", "hm")
-	p.contains("the one who waited", p.lastSent(id), "Decide yourself")
-	d := last[contract.Decision](p)
-	testkit.Check(t, d.Source == "fallback" && d.To == id, "decision %+v", d)
 }
 
 // TestAnArbiterThatNeverRulesDoesNotLoop: the rules let the waiting agent continue, it asks again, and so on.

@@ -285,18 +285,6 @@ func TestHumansCommandOverATakenAgent(t *testing.T) {
 	}
 }
 
-func TestHaltedInATakeover(t *testing.T) {
-	p := working(t)
-	p.take("orch-1", TakeoverOpen)
-	p.command(contract.Halt{})
-	p.ends("orch-1")
-	p.seen("orch-1", someChanges)
-	a := p.agent("orch-1")
-	testkit.Need(t, a.Status == AgentDown && a.Takeover == nil, "%s %+v", a.Status, a.Takeover)
-	p.command(contract.Continue{})
-	testkit.Same(t, "status", AgentStarting, p.agent("orch-1").Status)
-}
-
 // TestTakeoverOfTheArbiter: the Orchestrators' messages wait for it.
 func TestTakeoverOfTheArbiter(t *testing.T) {
 	p := working(t)
@@ -558,15 +546,6 @@ func TestInspectionWakesNoAgent(t *testing.T) {
 		"the work log ends in %+v", e)
 }
 
-var (
-	began        = time.Unix(1_800_000_000, 0)
-	takeoverMark = &bridge.InspectMark{Transcript: 7}
-)
-
-func atTakeover(s TakeoverStage) Takeover {
-	return Takeover{Since: began, Channel: "stdin", Stage: s, Mark: takeoverMark}
-}
-
 // TestDigestBounds: long texts and lists are cut to what a message may contain.
 func TestDigestBounds(t *testing.T) {
 	c := &bridge.Changes{
@@ -577,7 +556,8 @@ func TestDigestBounds(t *testing.T) {
 		c.Typed, c.Files = append(c.Typed, strings.Repeat("長", 1000)), append(c.Files, "f")
 	}
 	c.Typed = append(c.Typed, "the last\nof them")
-	d := atTakeover(TakeoverReading).Digest("n", "id", began, bridge.InspectResult{Changes: c}, "")
+	d := Takeover{Since: start, Channel: "stdin", Stage: TakeoverReading, Mark: aMark}.Digest("n", "id", start,
+		bridge.InspectResult{Changes: c}, "")
 	testkit.Same(t, fmt.Sprintf("texts are cut:\n%s", d.Quotes), typedKept-1+1, strings.Count(d.Quotes, "(cut)"))
 	p := &play{t: t}
 	p.contains("the quotes", d.Quotes, "the last of it:", "«the last\n  of them»", "Its last words there:\n- «sss")
