@@ -361,23 +361,6 @@ func TestHumansMessageSupersedesTheDecider(t *testing.T) {
 	testkit.Check(t, r.CostUSD == 0.5, "the result says $%v", r.CostUSD)
 }
 
-// TestAnotherTaskGoesToTheDecider: another task goes to the decider, too, in the same process and in another.
-func TestAnotherTaskGoesToTheDecider(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.Task, o.Decider = "", runconfig.DeciderRules })
-	p.say("Build it")
-	testkit.Need(t, p.s.Task.Phase == machine.Selecting && p.s.Rulings.DeciderRequest != nil, "%s, and %+v is asked",
-		p.s.Task.Phase, p.s.Rulings.DeciderRequest)
-	p.decides(decider.Rules{})
-	p.command(contract.Reset{})
-	p.say("Build another")
-	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?")) // it was working at the reset
-	if p.s.Task.Phase != machine.Selecting || p.s.Rulings.DeciderRequest == nil || p.s.Task.Text != "Build another" {
-		t.Fatalf("%s, %q, and %+v is asked", p.s.Task.Phase, p.s.Task.Text, p.s.Rulings.DeciderRequest)
-	}
-	p.decides(decider.Rules{})
-	p.contains("the work log", last[contract.Message](p).Text, "Build another")
-}
-
 // TestRulesTire: an agent that always fails, and another that always succeeds, would reset each other's count
 // of failures up to the limit of iterations.
 func TestRulesTire(t *testing.T) {

@@ -80,18 +80,6 @@ func TestResumedAtItsEnd(t *testing.T) {
 	p.contains("the successor", p.lastSent("arbiter"), "kept", "nothing is under way")
 }
 
-// TestRenewalThatIsNotNeededAnyMore: the context shrank while the document was requested.
-func TestRenewalThatIsNotNeededAnyMore(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.full("arbiter", 90)
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.verdict(one, report("question", "Which port?", true))
-	p.full("arbiter", 10)
-	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
-	p.contains("the Arbiter", p.lastSent("arbiter"), "Which port?")
-}
-
 // TestCompactionDuringARenewal: the document that the Arbiter was asked for is accepted.
 func TestCompactionDuringARenewal(t *testing.T) {
 	p := begin(t, nil)
