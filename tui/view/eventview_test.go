@@ -700,21 +700,7 @@ func dump(c Block) string {
 	return b.String()
 }
 
-// eventHostile is text that tries to move, colour, rename or answer something.
-var eventHostile = []string{
-	"\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b]52;c;Zm9v\x07\x1b[6n\u009b2J\x1bP+q\x1b\\",
-	"[red]tag[-] [\"region\"]x[\"\"] [:::https://evil.example]link[:::-] [[",
-	"abc\u202egnp.exe\u2066x\u2069\u200e\u200f\u061c\u2028next\u2029par",
-	"a\r\nb\rc\x08\x08\x0c\x0b\x00\x7f\tend",
-	"e" + strings.Repeat("\u0301", 200) + " 👨‍👩‍👧‍👦🏴\U000e0067\U000e0062\U000e007f 日本語テキスト \u2e3b ﷽ مرحبا",
-	strings.Repeat("W", 3000),
-	strings.Repeat("長", 300) + "\n" + strings.Repeat("\t", 50) + "x",
-	"## Heading\n\n| a | b |\n|---|---|\n| \x1b[2J | [t](https://a.example/" + strings.Repeat("p", 200) +
-		") |\n\n```go\nfunc\tmain() {\x1b[0m}\n```\n",
-	"\xff\xfe\xc0broken \xed\xa0\x80",
-	"\n\n \n",
-	"",
-}
+var eventHostile = tuitest.Hostile()
 
 // filler sets every field of any event.
 type filler struct{ n int }
