@@ -182,6 +182,30 @@ var ways = map[string]way{
 		p.do(input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: p.agent("orch-1").AgentRef, Request: "p2",
 			Tool: text, Input: object("command", text), Reason: text, Subagent: text}, Behavior: "ask"})
 	}},
+	"Process/words": {"", func(p *play, text string) {
+		p.happen("orch-1", bridge.Error{Category: bridge.CatInternal, Message: text})
+		p.happen("orch-1", bridge.Retry{Attempt: 1, DelayMS: 5, Reason: text})
+		p.happen("orch-1", bridge.Delta{Text: text, Verdict: true})
+		p.happen("orch-1", bridge.SubagentProgress{Description: text, ToolUse: "toolu_1", LastTool: text})
+		p.happen("orch-1", bridge.Unknown{Name: "of another version", Raw: corpus.Object("text", text)})
+		p.verdict("orch-1", report("question", "Which?", true))
+	}},
+	"Process/names": {"", func(p *play, text string) {
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on"}`)
+		p.do(input.Spawned{Agent: p.agent("orch-2").AgentRef, Result: bridge.SpawnResult{
+			Window: 200_000, Argv: []string{text}, CWD: text, PermissionMode: text, ClaudeVersion: text, Env: []string{text},
+		}})
+		p.verdict("orch-1", report("question", "Which?", true))
+	}},
+	"Process/end": {"", func(p *play, text string) {
+		p.happen("orch-1", bridge.Done{Exit: bridge.Exit{Code: 1, Stderr: text}})
+	}},
+	"Arbiter/names": {"", func(p *play, text string) {
+		p.call("arbiter", "spawn_orchestrator", string(object("name", text)))
+		p.call("arbiter", "release_orchestrator", string(object("id", text)))
+		p.call("arbiter", text, string(object(text, text)))
+		p.verdict("orch-1", report("question", "Which?", true))
+	}},
 }
 
 func object(field, text string) json.RawMessage {
@@ -543,34 +567,6 @@ func TestADocumentIsNotTheArbitersWord(t *testing.T) {
 	testkit.Check(t, handed, "the document was not handed on:\n%s", p.lastSent(two))
 }
 
-// moreWays are ways, besides [ways], in which a text can come in that is not an agent's message.
-var moreWays = map[string]way{
-	"Process/words": {"", func(p *play, text string) {
-		p.happen("orch-1", bridge.Error{Category: bridge.CatInternal, Message: text})
-		p.happen("orch-1", bridge.Retry{Attempt: 1, DelayMS: 5, Reason: text})
-		p.happen("orch-1", bridge.Delta{Text: text, Verdict: true})
-		p.happen("orch-1", bridge.SubagentProgress{Description: text, ToolUse: "toolu_1", LastTool: text})
-		p.happen("orch-1", bridge.Unknown{Name: "of another version", Raw: corpus.Object("text", text)})
-		p.verdict("orch-1", report("question", "Which?", true))
-	}},
-	"Process/names": {"", func(p *play, text string) {
-		p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on"}`)
-		p.do(input.Spawned{Agent: p.agent("orch-2").AgentRef, Result: bridge.SpawnResult{
-			Window: 200_000, Argv: []string{text}, CWD: text, PermissionMode: text, ClaudeVersion: text, Env: []string{text},
-		}})
-		p.verdict("orch-1", report("question", "Which?", true))
-	}},
-	"Process/end": {"", func(p *play, text string) {
-		p.happen("orch-1", bridge.Done{Exit: bridge.Exit{Code: 1, Stderr: text}})
-	}},
-	"Arbiter/names": {"", func(p *play, text string) {
-		p.call("arbiter", "spawn_orchestrator", string(object("name", text)))
-		p.call("arbiter", "release_orchestrator", string(object("id", text)))
-		p.call("arbiter", text, string(object(text, text)))
-		p.verdict("orch-1", report("question", "Which?", true))
-	}},
-}
-
 // blank reports whether a text is empty when shown: then it is not a message.
 func blank(text string) bool { return strings.TrimSpace(sanitize.Text(text)) == "" }
 
@@ -583,11 +579,7 @@ type teller struct {
 // sayIt lets a text come in by one way, and compares the result with that of a plain text.
 func (b *teller) sayIt(t *testing.T, name string, c corpus.Case) {
 	t.Helper()
-	w, ok := ways[name]
-	if !ok {
-		w = moreWays[name]
-	}
-	plain := b.plain[name]
+	w, plain := ways[name], b.plain[name]
 	if plain == nil {
 		plain = b.base.fork(t)
 		w.say(plain, plainText)
@@ -608,14 +600,10 @@ func (b *teller) sayIt(t *testing.T, name string, c corpus.Case) {
 	}
 }
 
-func allWays() []string {
-	return append(slices.Sorted(maps.Keys(ways)), slices.Sorted(maps.Keys(moreWays))...)
-}
-
 // TestModelOutput lets each role say each text of the corpus in each of its ways. The run continues with any
 // text as with a plain one, and a model reads the text only inside the envelope of its sender.
 func TestModelOutput(t *testing.T) {
-	b, names := &teller{spoofed(t), map[string]*play{}}, allWays()
+	b, names := &teller{spoofed(t), map[string]*play{}}, slices.Sorted(maps.Keys(ways))
 	testkit.Same(t, "the corpus imitates the envelopes of another run", corpus.Delimiter, b.base.s.Options.Delimiter)
 	for i, c := range corpus.ModelOutput(t, "..") {
 		for j, name := range names {
@@ -631,7 +619,7 @@ func TestModelOutput(t *testing.T) {
 
 // FuzzModelOutput checks the same for any text.
 func FuzzModelOutput(f *testing.F) {
-	names := allWays()
+	names := slices.Sorted(maps.Keys(ways))
 	for i, c := range corpus.ModelOutput(f, "..") {
 		if !c.Large() {
 			f.Add(uint8(i), c.Text)
