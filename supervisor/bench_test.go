@@ -113,9 +113,8 @@ func BenchmarkResumeMillion(b *testing.B) {
 				return fold.Take(r)
 			})
 		})
-		if err != nil || fold.State.Task.History.Len() == 0 || !cmp.Equal(fold.State.Task.History, got.Task.History) {
-			b.Fatalf("the states differ: %v", err)
-		}
+		testkit.Need(b, err == nil && fold.State.Task.History.Len() != 0 &&
+			cmp.Equal(fold.State.Task.History, got.Task.History), "the states differ: %v", err)
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(resumed.Seconds()*1000/float64(b.N), "resume-ms")

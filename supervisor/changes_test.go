@@ -196,18 +196,12 @@ func TestCommandsChangeFilesToo(t *testing.T) {
 	}
 }
 
-// workingFileChange is a run in a repository, with two Orchestrators at work.
-func workingFileChange() *step {
-	st := readyRun(runconfig.Options{Workspace: runconfig.Workspace{Base: "abc"}})
-	addOrchestrator(st)
-	addOrchestrator(st)
-	return st
-}
-
 // TestTellOverlaps: working agents are notified of files that others changed, too, and the Arbiter reads it
 // later.
 func TestTellOverlaps(t *testing.T) {
-	st := workingFileChange()
+	st := readyRun(runconfig.Options{Workspace: runconfig.Workspace{Base: "abc"}})
+	addOrchestrator(st)
+	addOrchestrator(st)
 	st.reportOverlaps([]contract.Overlap{{Path: "a.go", Agents: []string{"orch-1", "orch-2"}}})
 	mail, log := st.Conversation.Mail, st.Conversation.WorkLog
 	testkit.Check(t, len(mail) == 2 && len(log) == 1 && strings.Contains(log[0].Text, "a.go (orch-1, orch-2)"),
@@ -267,9 +261,8 @@ func TestAgentsLearnOfARevert(t *testing.T) {
 	testkit.Check(t, p.s.Changes.RevertsDone == 1 && len(p.s.Changes.Reverts) == 0, "%+v", p.s.Changes.Undoing)
 	p.works(one, nil, "true")
 	p.recorded("a.go")
-	if f, ok := p.s.Changes.File("a.go"); ok && len(f.Authors) > 0 {
-		t.Errorf("a.go is counted as changed by %v %v", f.Known(), f.Maybe())
-	}
+	f, ok := p.s.Changes.File("a.go")
+	testkit.Check(t, !ok || len(f.Authors) == 0, "a.go is counted as changed by %v %v", f.Known(), f.Maybe())
 }
 
 // TestRevertRefused: a revert that is not possible is refused with the reason, and no agent is informed.
@@ -347,9 +340,8 @@ func TestIsolatedWork(t *testing.T) {
 	own := runconfig.Worktree{Branch: "arbiter/6f1c2a52/orch-1.1", Base: "b", Isolation: "worktree"}
 	two := p.call("arbiter", "spawn_orchestrator", `{"prompt":"printer"}`)
 	p.do(input.Spawned{Agent: p.agent("orch-2").AgentRef, Result: bridge.SpawnResult{Window: 200_000}, Own: own})
-	if two.IsError || last[contract.Workspace](p).Dir != "/own/orch-2/sub" || p.agent("orch-2").Own != own {
-		t.Errorf("told %+v of %+v", last[contract.Workspace](p), p.agent("orch-2").Own)
-	}
+	testkit.Check(t, !two.IsError && last[contract.Workspace](p).Dir == "/own/orch-2/sub" &&
+		p.agent("orch-2").Own == own, "told %+v of %+v", last[contract.Workspace](p), p.agent("orch-2").Own)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 	p.verdict(one, proven("done", "make parser"))
 	if c, _ := p.checking(); c.Params.CWD != "/own/orch-1/sub" || c.Again {
@@ -414,9 +406,7 @@ func TestMergeOverACrash(t *testing.T) {
 	merges := told[contract.Merge](p)
 	testkit.Check(t, len(merges) == 1 && merges[0].Head == "h", "told %+v", merges)
 	// A merge that never ends does not prevent further work.
-	p = begin(t, isolated)
-	one = p.spawn("parser")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p, one = oneWorks(t, isolated)
 	p.verdict(one, proven("done", "make parser"))
 	p.pass()
 	p.do(input.Timer{Key: fmt.Sprint(HandoffTimerPrefix, p.s.Handoff.Documents[0].Serial)})
@@ -471,9 +461,8 @@ func TestOneIsIsolated(t *testing.T) {
 	p.verdict("orch-1", report("handoff", "I am full.", true))
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on","successor_of":"orch-1"}`)
 	heir := lastEffect[input.Spawn](p)
-	if want := (runconfig.Place{Agent: "orch-4", Generation: 1, Kind: "worktree", After: "orch-1"}); heir.Place != want {
-		t.Errorf("its successor is placed %+v", heir.Place)
-	}
+	want := (runconfig.Place{Agent: "orch-4", Generation: 1, Kind: "worktree", After: "orch-1"})
+	testkit.Check(t, heir.Place == want, "its successor is placed %+v", heir.Place)
 }
 
 // TestIsolatedInASandbox: an agent has a clone, and may write there and not in the run's directory.

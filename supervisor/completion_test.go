@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -65,35 +63,16 @@ func overwritten(t *testing.T, change func(*runconfig.Options)) *play {
 	return p
 }
 
-// TestChecksAreRepeatedBeforeComplete: the run repeats the checks of all documents. If they pass, it is
-// complete, and the result counts all of them.
-func TestChecksAreRepeatedBeforeComplete(t *testing.T) {
-	p := overwritten(t, nil)
-	p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
-	p.goesOn("it is complete before the checks were repeated")
-	first, _ := p.checking()
-	if diff := cmp.Diff([]string{"make parser", "make printer"}, p.repeat(nil)); diff != "" || first.Agent.ID != "orch-1" {
-		t.Errorf("repeated, in the name of %s (-want +got):\n%s", first.Agent.ID, diff)
-	}
-	r, exit := p.finished()
-	testkit.Check(t, r.Status == contract.StatusComplete && exit == contract.ExitComplete && len(r.Failing) == 0 &&
-		r.Checks != nil && *r.Checks == (contract.Checks{Passed: 2}), "result %+v, %+v, exit %d", r, r.Checks, exit)
-	again := 0
-	for _, c := range told[contract.Check](p) {
-		if c.Again {
-			again++
-		}
-	}
-	testkit.Same(t, "checks are said to be repeated", 2, again)
-}
-
-// TestBrokenCheckGoesBackToTheArbiter: the Arbiter has it fixed, or rules "complete" again. Then the run is
-// complete, and the result lists the failed check.
+// TestBrokenCheckGoesBackToTheArbiter: before COMPLETE takes effect the checks of all documents are repeated. If one
+// fails, the Arbiter has it fixed, or rules "complete" again. Then the run is complete, and the result lists the failed
+// check.
 func TestBrokenCheckGoesBackToTheArbiter(t *testing.T) {
 	for _, mended := range []bool{true, false} {
 		p := overwritten(t, nil)
 		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "s"))
-		p.repeat(map[string]bool{"make parser": true})
+		first, _ := p.checking()
+		testkit.Same(t, "in whose name a check is repeated", "orch-1", first.Agent.ID)
+		testkit.Same(t, "repeated", []string{"make parser", "make printer"}, p.repeat(map[string]bool{"make parser": true}))
 		p.goesOn("complete over a check that fails")
 		p.contains("what the Arbiter reads", p.lastSent("arbiter"), "COMPLETE did not take effect", "orch-1: `make parser`",
 			"exit code 2", "use COMPLETE again", "make parser: exit code 2")
@@ -111,6 +90,8 @@ func TestBrokenCheckGoesBackToTheArbiter(t *testing.T) {
 		p.repeat(failing)
 		r := p.endsAs(contract.StatusComplete, contract.ExitComplete)
 		testkit.Same(t, fmt.Sprintf("mended %v: checks", mended), want, *r.Checks)
+		again := slices.DeleteFunc(told[contract.Check](p), func(c contract.Check) bool { return !c.Again })
+		testkit.Same(t, "checks that are said to be repeated", 4, len(again))
 		if mended != (len(r.Failing) == 0) || mended == strings.Contains(r.Summary, "orch-1: `make parser`") {
 			t.Errorf("mended %v: failing %q, summary %q", mended, r.Failing, r.Summary)
 		}
@@ -295,7 +276,10 @@ func TestOpenPoints(t *testing.T) {
 		"settled": {func(*State) {}, ""},
 		"nobody": {func(s *State) { s.Task.History = decider.DecisionHistory{} },
 			"no Orchestrator has worked on the task"},
-		"at work": {func(s *State) { s.Task.History, s.Agents = decider.DecisionHistory{}, atWork() }, ""},
+		"at work": {func(s *State) {
+			s.Task.History, s.Agents = decider.DecisionHistory{}, []*Agent{worker("orch-1", "")}
+			s.Agents[0].Work = &Work{}
+		}, ""},
 		"nothing": {func(s *State) { s.Changes.Files, s.Handoff.FilesListed = nil, nil },
 			"no file has changed since the run began"},
 		"only its own": {func(s *State) { s.Changes.Files[0].Changed = 0 }, "no file has changed since the run began"},
@@ -340,12 +324,6 @@ func TestOpenPoints(t *testing.T) {
 		c.change(s)
 		testkit.Same(t, name, c.want, strings.Join(s.openTexts(), "\n"))
 	}
-}
-
-func atWork() []*Agent {
-	a := &Agent{}
-	a.Role, a.Work = RoleOrchestrator, &Work{}
-	return []*Agent{a}
 }
 
 // TestOpenPointsGoBackOnce: a COMPLETE without any work goes back to the Arbiter once, and what it insists on is in

@@ -275,6 +275,8 @@ func TestTheArbiterIsDown(t *testing.T) {
 	p.crash("arbiter", 5)
 	testkit.Need(t, p.s.Rulings.FallbackReason != "", "no decider is asked")
 	p.contains("what is said", last[contract.Decision](p).Warnings[0], "parked")
+	n := p.lastNote().Decision
+	testkit.Check(t, n.Prompt == "" && n.Source == decider.ByFallback, "by %s, read:\n%s", n.Source, n.Prompt)
 	planner := p.working()
 	testkit.Check(t, p.agent(planner).Mode == "planner" && p.s.Question.Open == nil,
 		"%s is a %s, and the human is asked %+v", planner, p.agent(planner).Mode, p.s.Question.Open)
@@ -357,23 +359,6 @@ func TestHumansMessageSupersedesTheDecider(t *testing.T) {
 	p.do(input.Decided(q))
 	r, _ := p.finished()
 	testkit.Check(t, r.CostUSD == 0.5, "the result says $%v", r.CostUSD)
-}
-
-// TestAnotherTaskGoesToTheDecider: another task goes to the decider, too, in the same process and in another.
-func TestAnotherTaskGoesToTheDecider(t *testing.T) {
-	p := begin(t, func(o *runconfig.Options) { o.Task, o.Decider = "", runconfig.DeciderRules })
-	p.say("Build it")
-	testkit.Need(t, p.s.Task.Phase == machine.Selecting && p.s.Rulings.DeciderRequest != nil, "%s, and %+v is asked",
-		p.s.Task.Phase, p.s.Rulings.DeciderRequest)
-	p.decides(decider.Rules{})
-	p.command(contract.Reset{})
-	p.say("Build another")
-	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted now?")) // it was working at the reset
-	if p.s.Task.Phase != machine.Selecting || p.s.Rulings.DeciderRequest == nil || p.s.Task.Text != "Build another" {
-		t.Fatalf("%s, %q, and %+v is asked", p.s.Task.Phase, p.s.Task.Text, p.s.Rulings.DeciderRequest)
-	}
-	p.decides(decider.Rules{})
-	p.contains("the work log", last[contract.Message](p).Text, "Build another")
 }
 
 // TestRulesTire: an agent that always fails, and another that always succeeds, would reset each other's count
@@ -467,15 +452,6 @@ func TestRepeatedMessageIsReadOnce(t *testing.T) {
 	got := p.lastNote().Decision.Prompt
 	testkit.Check(t, strings.Count(got, "kind: done") == 1, "recorded as read:\n%s", got)
 	testkit.Same(t, fmt.Sprintf("still there: %+v", p.s.Rulings.Readings), 0, len(p.s.Rulings.Readings))
-}
-
-// TestRulesLeaveVerdictsUnread: a verdict that the rules decide on in the Arbiter's place stays unread.
-func TestRulesLeaveVerdictsUnread(t *testing.T) {
-	p := begin(t, nil)
-	p.crash("arbiter", 5)
-	if n := p.lastNote(); n.Decision.Prompt != "" || n.Decision.Source != decider.ByFallback {
-		t.Errorf("by %s, read:\n%s", n.Decision.Source, n.Decision.Prompt)
-	}
 }
 
 // TestStepsNameTheirAgents: a planner states as data which agent does each step, so that rules alone choose the next

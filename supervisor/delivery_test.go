@@ -351,6 +351,7 @@ func TestTheLedgerOfMessages(t *testing.T) {
 		got[text], sent[text] = r.Status, r.Sent
 	}
 	company := "right half" + (&Roster{Agents: p.s.Agents[:2]}).SharingText("orch-2")
+	p.contains("the second brief", company, "You are not alone", "Orchestrator I (orch-1)")
 	want := map[string]string{
 		"Build it": MessageDelivered, "left half": MessageDelivered, company: MessageDelivered,
 		"left: half is there": MessageDelivered, "May I?": MessageDelivered, "They are at it.": MessageReported,

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -56,8 +54,7 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 		p.contains("what the Arbiter reads", p.lastSent("arbiter"), "It does not install.", "npm install jsonwebtoken",
 			"retry:")
 		p.verdict("arbiter", ruling("RETRY", "Mend it first.", "to", id))
-		notes := effects[input.Note](p)
-		told(t, input.Decided(notes[len(notes)-1].Decision), id)
+		told(t, input.Decided(lastEffect[input.Note](p).Decision), id)
 		d := last[contract.Decision](p)
 		testkit.Check(t, d.Point == "select" && d.To == id, "decision %+v", d)
 	})
@@ -95,17 +92,6 @@ func TestAFailedExecutionIsAPointOfDecision(t *testing.T) {
 	})
 }
 
-// TestAQuestionIsNoPointOfDecision: with every decider, the Arbiter answers an agent's question.
-func TestAQuestionIsNoPointOfDecision(t *testing.T) {
-	p, id := stumblesOnce(t, runconfig.DeciderStateless)
-	p.decides(decider.Rules{})
-	asked := len(effects[input.Decide](p))
-	p.verdict(id, report("question", "Which colour?", true))
-	if diff := cmp.Diff(asked, len(effects[input.Decide](p))); diff != "" || p.agent("arbiter").Status != AgentBusy {
-		t.Errorf("the decider is asked (-before +after):\n%s", diff)
-	}
-}
-
 // TestAHumanRulesOnAFailure: if a human rules before the decider has, the decider is not asked again.
 func TestAHumanRulesOnAFailure(t *testing.T) {
 	p, id := worksOnce(t, runconfig.DeciderStateless)
@@ -120,19 +106,6 @@ func TestAHumanRulesOnAFailure(t *testing.T) {
 		"%d questions of %d, %s works", n, len(asked), p.working())
 	p.verdict(id, report("done", "it installs", true))
 	p.decides(decider.Rules{})
-}
-
-// TestAPlanIsHandedOn: a planner hands off to an agent that builds, not to another planner.
-func TestAPlanIsHandedOn(t *testing.T) {
-	for _, name := range []string{runconfig.DeciderRules, runconfig.DeciderStateless} {
-		p := begin(t, func(o *runconfig.Options) { o.Decider = name })
-		p.decides(decider.Rules{})
-		planner := p.working()
-		p.verdict(planner, report("handoff", "a plan", true))
-		testkit.Need(t, p.s.Task.Plan != nil, "there is no plan")
-		p.decides(decider.Rules{})
-		testkit.Same(t, "a takes the plan up", "developer", p.agent(p.working()).Mode)
-	}
 }
 
 // TestTheRulesTakeOverAtAFailure: the rules rule on a failure that the Arbiter had already read about.

@@ -32,9 +32,7 @@ func (p *play) inspect(r bridge.InspectResult) {
 // check is the check that was requested last.
 func (p *play) check() input.RunCheck {
 	p.t.Helper()
-	list := effects[input.RunCheck](p)
-	testkit.Need(p.t, len(list) != 0, "no check was asked for")
-	return list[len(list)-1]
+	return lastEffect[input.RunCheck](p)
 }
 
 // proven is a report with a document that has checks.
@@ -323,17 +321,10 @@ func TestGenerateLeavesTheDocumentAlone(t *testing.T) {
 
 func by(id string) bridge.AgentRef { return bridge.AgentRef{ID: id, Generation: 1} }
 
-func documentHandoff(checks ...string) *verdict.Document {
-	d := &verdict.Document{}
-	for _, c := range checks {
-		d.Checks = append(d.Checks, verdict.Check{Command: c})
-	}
-	return d
-}
-
 // TestProofsThatBreak: a check that held and fails when it is repeated is reported as new once.
 func TestProofsThatBreak(t *testing.T) {
-	d := documentHandoff("make test", "make lint", "make secret")
+	d := &verdict.Document{Checks: []verdict.Check{{Command: "make test"}, {Command: "make lint"},
+		{Command: "make secret"}}}
 	passed, failed := verdict.Receipt{Result: verdict.CheckPassed}, verdict.Receipt{Result: verdict.CheckFailed}
 	var s HandoffState
 	s.Prove(Handover{Agent: by("orch-1"), Document: d,

@@ -108,8 +108,7 @@ func TestAnAgentBeginsWhenItsHostIsUp(t *testing.T) {
 	testkit.Like(t, "the host", contract.Host{Name: "box", Status: contract.HostWaiting}, last[contract.Host](p))
 	testkit.Like(t, "the spawn", contract.Spawn{Host: "box"}, last[contract.Spawn](p))
 	p.hostUp("box", id)
-	spawns := effects[input.Spawn](p)
-	spawn := spawns[len(spawns)-1]
+	spawn := lastEffect[input.Spawn](p)
 	testkit.Check(t, spawn.Params.ID == id && spawn.Params.Config.CWD == "/far/box/6f1c2a52/orch-1/sub" &&
 		spawn.Place.Agent == id, "%+v, %+v", spawn.Params.Config.CWD, spawn.Place)
 	testkit.Like(t, "the host", contract.Host{Status: contract.HostUp}, last[contract.Host](p))
@@ -177,15 +176,6 @@ func TestAHostThatRefusesIsParked(t *testing.T) {
 	testkit.Same(t, id, AgentStarting, p.agent(id).Status)
 }
 
-// TestAParkedHostWithoutAHuman: its agents are lost, and the Arbiter is notified.
-func TestAParkedHostWithoutAHuman(t *testing.T) {
-	p := spread(t, func(o *runconfig.Options) { o.HumanPresent = false })
-	id, _ := p.spawnOn("box")
-	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Host key verification failed"})
-	a := p.agent(id)
-	testkit.Check(t, a.Gone() && p.s.Ending == nil, "%s is %s", id, a.Status)
-}
-
 // unreachable lets attempts to open a host fail for a while, each when its timer rings and a second after it began, and
 // returns their number.
 func (p *play) unreachable(host string, during time.Duration) (attempts int) {
@@ -215,9 +205,8 @@ func TestAHostComesBackAfterHours(t *testing.T) {
 		"%+v, ending %+v", b, p.s.Ending)
 	testkit.Same(t, "events tell of one outage", 1, len(told[contract.Host](p))) // another reason
 	for _, timer := range effects[input.SetTimer](p) {
-		if timer.Key == LifecycleTimerKey("box") && timer.After > runconfig.DefaultRestarts().Cap {
-			t.Errorf("a pause of %s", timer.After)
-		}
+		testkit.Check(t, timer.Key != LifecycleTimerKey("box") || timer.After <= runconfig.DefaultRestarts().Cap,
+			"a pause of %s", timer.After)
 	}
 	r := last[contract.Restart](p)
 	testkit.Check(t, strings.HasPrefix(r.Reason, "host box out of reach (Connection refused)"), "%+v", r)
@@ -253,10 +242,9 @@ func TestALostHostIsToldOf(t *testing.T) {
 	p.mustCommand(contract.Choose{Option: "retry host box"})
 	testkit.Same(t, "opened times", 1, len(effects[input.OpenBridge](p)))
 	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied (publickey)"})
-	if items := InboxOf(&p.s); len(items) != 1 || items[0].Optional ||
-		!strings.Contains(items[0].Text, "Permission denied") {
-		t.Errorf("%+v", items)
-	}
+	items = InboxOf(&p.s)
+	testkit.Check(t, len(items) == 1 && !items[0].Optional && strings.Contains(items[0].Text, "Permission denied"),
+		"%+v", items)
 }
 
 // TestOtherHostsAreUsedMeanwhile: nothing new is placed on a host that is lost, or was given up a short time ago, while
@@ -400,8 +388,7 @@ func TestASuccessorElsewhereHearsOfIt(t *testing.T) {
 	p.hostUp("gpu", "orch-2")
 	p.spawned("orch-2")
 	p.contains("the brief", p.lastSent("orch-2"), "Orchestrator I worked on host box, and you work on host gpu.")
-	spawns := effects[input.Spawn](p)
-	testkit.Same(t, "begins after", old, spawns[len(spawns)-1].Place.After)
+	testkit.Same(t, "begins after", old, lastEffect[input.Spawn](p).Place.After)
 }
 
 // TestEndingWithoutAHost: a run ends normally although one of its hosts is lost.

@@ -504,17 +504,6 @@ func TestTheArbiterWithoutASignOfLife(t *testing.T) {
 	p.contains("afterwards", p.lastSent("arbiter"), "before you could answer")
 }
 
-// TestIdleIsNotHung: an agent without a turn need not show activity.
-func TestIdleIsNotHung(t *testing.T) {
-	p := begin(t, nil)
-	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
-	for range 100 {
-		p.look("arbiter", dead)
-	}
-	testkit.Same(t, "an idle agent was flagged: p.notices(\"sign of life\")", 0, p.notices("sign of life"))
-	testkit.Same(t, "an idle agent was flagged: len(effects[input.Kill](p))", 0, len(effects[input.Kill](p)))
-}
-
 // TestAStoppedProcess: it is reported as stopped, once each time, and left alone.
 func TestAStoppedProcess(t *testing.T) {
 	p, id := watched(t, nil)

@@ -2,14 +2,12 @@ package supervisor
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -110,48 +108,6 @@ func TestMistakes(t *testing.T) {
 	for _, m := range orchestratorMistakes {
 		t.Run(m.name, func(t *testing.T) { play(t, m, "") })
 	}
-	t.Run("A19 waits for nobody", func(t *testing.T) {
-		p := begin(t, nil)
-		for range 3 {
-			p.turn("arbiter", rawTurn(`{"decision":"CONTINUE","message":"m"}`))
-		}
-		testkit.Like(t, "decision", contract.Decision{Source: "fallback"}, last[contract.Decision](p))
-	})
-	t.Run("A10 a call before the verdict", func(t *testing.T) {
-		p := begin(t, nil)
-		one := p.spawn("work") // in the turn that ends with
-		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-		testkit.Same(t, "p.agent(one).Status", AgentBusy, p.agent(one).Status)
-		testkit.Same(t, "p.agent(\"arbiter\").Status", AgentReady, p.agent("arbiter").Status)
-	})
-	t.Run("A11 asks where nobody is", func(t *testing.T) {
-		p := begin(t, func(o *runconfig.Options) { o.HumanPresent = false })
-		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which colour?"))
-		p.contains("the Arbiter", p.lastSent("arbiter"), "kind: answer", "No human is")
-		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which colour?"))
-		p.endsAs(contract.StatusNeedsInput, contract.ExitNeedsInput)
-	})
-	// A COMPLETE that one more request sends back; what stays open then is in the result.
-	for name, c := range map[string]struct{ document, open string }{
-		"A15 at once":     {"", "no Orchestrator has worked on the task"},
-		"O5 no checks":    {`{"key_context":"k"}`, "no check and no acceptance criterion with a command proves the work"},
-		"O8 not finished": {`{"key_context":"k","remaining":["tests"]}`, "the last document, of orch-1, leaves open: tests"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := begin(t, nil)
-			p.careful = true
-			if c.document != "" {
-				one := p.spawn("work")
-				p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-				p.turn(one, rawTurn(`{"kind":"done","message":"m","handoff":`+c.document+`}`))
-			}
-			p.verdict("arbiter", ruling("COMPLETE", "m", "summary", "s"))
-			p.contains("the Arbiter", p.lastSent("arbiter"), "COMPLETE did not take effect yet", c.open)
-			p.verdict("arbiter", ruling("COMPLETE", "m", "summary", "s"))
-			r, _ := p.finished()
-			testkit.Check(t, strings.Contains(strings.Join(r.Open, "\n"), c.open), "open: %q", r.Open)
-		})
-	}
 }
 
 // TestAnUnrelatedSummonsIsNoSuccessor: while a document waits, `none` starts an Orchestrator that continues nobody, and
@@ -181,6 +137,9 @@ func TestASuccessorIsExamined(t *testing.T) {
 		p, one := oneWorks(t, nil)
 		p.verdict(one, report("handoff", "half of it", true))
 		two := p.spawn("go on")
+		a := p.agent(two)
+		why, _ := a.ReadsOnly(0)
+		p.contains("why it only reads", why, "has not answered yet")
 		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
 		p.verdict(two, report("introduction", "I begin.", false))
 		p.verdict(two, report("question", "Is it so?", true))
@@ -234,92 +193,4 @@ func TestStatusNamesHosts(t *testing.T) {
 	p.onHost("gpu")
 	p.contains("status", p.call("arbiter", "status", `{}`).Text, "host box: 1 of 1 slots free",
 		"host gpu: 1 of 2 slots free")
-}
-
-// TestPersonas: each way to work badly is noticed, within a number of turns, and the human or the Arbiter learns of it.
-// Those that need files are elsewhere: one of three files, and more files than asked for, in TestOpenPoints; two that
-// change one file by command, in TestARunRecordsItsChanges of cmd/arbiter; the same failing call, in its
-// TestTheSameCallFails.
-func TestPersonas(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		turns int // at most, until it is noticed
-		play  func(t *testing.T, p *play) (noticed bool, turns int)
-	}{
-		{"completes without work", 2, func(t *testing.T, p *play) (bool, int) {
-			p.verdict("arbiter", ruling("COMPLETE", "m", "summary", "I made all files.")) // the play insists
-			p.contains("the Arbiter", p.lastSent("arbiter"), "no Orchestrator has worked on the task")
-			r, _ := p.finished()
-			return len(r.Open) > 0 && strings.Contains(r.Summary, "Open at the end"), 2
-		}},
-		{"lies about a check", 4, func(t *testing.T, p *play) (bool, int) {
-			one := p.spawn("work")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-			p.verdict(one, proven("done", "make"))
-			c := p.check()
-			p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: bridge.CheckResult{Exit: 1}})
-			p.contains("the Arbiter", p.lastSent("arbiter"), "REFUTED", "0 passed, 1 failed")
-			return true, 2
-		}},
-		{"asks the human again and again", 6, func(t *testing.T, p *play) (bool, int) {
-			for n := range questionsInRow {
-				p.verdict("arbiter", ruling("ADDRESS_HUMAN", fmt.Sprintf("Question %d?", n)))
-				p.say("yes")
-			}
-			p.contains("the Arbiter", p.lastSent("arbiter"), "You have asked the human 5 times in a row")
-			return true, questionsInRow
-		}},
-		{"reports progress for ever", stalledForArbiter, func(t *testing.T, p *play) (bool, int) {
-			one, turns := p.spawn("work"), 0
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-			for ; p.agent("arbiter").Status != AgentBusy && turns < 20; turns++ {
-				p.settles()
-				p.verdict(one, report("progress", "still at it", false))
-			}
-			p.contains("the Arbiter", p.lastSent("arbiter"), "without a changed file")
-			return true, turns
-		}},
-		{"is silent", 2, func(t *testing.T, p *play) (bool, int) {
-			one := p.spawn("work")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-			p.rambles(one, "")
-			p.contains("the Arbiter", p.lastSent("arbiter"), "It gave no valid verdict")
-			return len(told[contract.Error](p)) == 1, 2
-		}},
-		{"asks the Arbiter again and again", stalledForArbiter, func(t *testing.T, p *play) (bool, int) {
-			one, turns := p.spawn("work"), 0
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-			for noticed := false; !noticed && turns < 20; turns++ {
-				p.verdict(one, report("question", fmt.Sprintf("May I take step %d?", turns), true))
-				if noticed = strings.Contains(p.lastSent("arbiter"), "without a changed file"); !noticed {
-					p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Yes.", "to", one)) // a micromanager
-				}
-			}
-			return turns < 20, turns
-		}},
-		{"ignores the document that it continues", 1, func(t *testing.T, p *play) (bool, int) {
-			one := p.spawn("work")
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-			p.verdict(one, report("handoff", "half of it", true))
-			a := p.agent(p.spawn("go on"))
-			why, _ := a.ReadsOnly(0)
-			return strings.Contains(why, "has not answered yet"), 1
-		}},
-		{"never hands off", maxDemands + 2, func(t *testing.T, p *play) (bool, int) {
-			one, turns := p.spawn("work"), 0
-			p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-			p.happen(one, bridge.Context{Tokens: 145_000, Window: 167_000, Pct: 87})
-			for ; p.agent(one).Status == AgentBusy && turns < 20; turns++ {
-				p.verdict(one, report("progress", "still at it", false))
-			}
-			return p.agent(one).Status == AgentParked, turns
-		}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := begin(t, nil)
-			if noticed, turns := c.play(t, p); !noticed || turns > c.turns {
-				t.Errorf("noticed %v after %d turns, want %d at most", noticed, turns, c.turns)
-			}
-		})
-	}
 }

@@ -341,7 +341,7 @@ func TestAWayOutOfATerminalThatIsNotClosed(t *testing.T) {
 
 // TestEditBeforeItIsSent: a waiting message can be changed and withdrawn; a sent one cannot.
 func TestEditBeforeItIsSent(t *testing.T) {
-	p, one := oneWorks(t, nil)
+	p, _ := oneWorks(t, nil)
 	p.say("First.") // is sent
 	p.say("Use port 80.")
 	waiting := p.s.Conversation.Mail[len(p.s.Conversation.Mail)-1].ID
@@ -370,7 +370,6 @@ func TestEditBeforeItIsSent(t *testing.T) {
 	for _, m := range p.s.Conversation.RecentMessages {
 		testkit.Check(t, m.MessageID != waiting && m.Text != "Use port 80.", "it is remembered: %+v", m)
 	}
-	_ = one
 }
 
 // TestMessagesThatCannotBeWithdrawn: the dialogue would stop without it, or it is not the human's.

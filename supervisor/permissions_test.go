@@ -288,28 +288,6 @@ func TestChangedRulesReachTheAgents(t *testing.T) {
 	testkit.Empty(t, "of an earlier process", p.do(failed))
 }
 
-// TestAnUnansweredRequest: a request is denied if no human answers it or none is present.
-func TestAnUnansweredRequest(t *testing.T) {
-	for _, tool := range []string{"Bash", "Edit", "Read", "WebFetch", "mcp__other__x", "Telepathy", "EnterWorktree"} {
-		for _, present := range []bool{true, false} {
-			play := begin(t, nil)
-			id := play.spawn("work")
-			if !present {
-				play.do(input.InputEnded{})
-			}
-			play.do(input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: play.agent(id).AgentRef, Request: "p1",
-				Tool: tool, Input: json.RawMessage("{}")}, Behavior: "ask", By: "rule"})
-			if present {
-				testkit.Same(t, fmt.Sprintf("%s is not asked for", tool), 1, len(play.s.Permission.Open))
-				play.do(input.Timer{Key: input.TimerPrefix + "p1"})
-			}
-			if a := effects[input.PermissionRespond](play); len(a) != 1 || a[0].Result.Behavior != bridge.Deny {
-				t.Errorf("%s, present %v: %+v", tool, present, a)
-			}
-		}
-	}
-}
-
 // bashParams is a call of Bash before it is judged.
 func bashParams(command string) bridge.JudgeParams {
 	raw, _ := json.Marshal(map[string]string{"command": command})

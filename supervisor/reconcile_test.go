@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -446,30 +445,15 @@ func TestACrashNoteSaysWhatIsKnown(t *testing.T) {
 			p := begin(t, nil)
 			p.proven("arbiter")
 			id := p.spawn("weave the header")
-			n := len(p.sends("arbiter"))
-			p.dies("arbiter")
-			p.comes("arbiter", p.remembers("arbiter", fate))
-			var read strings.Builder
-			for _, s := range p.sends("arbiter")[n:] {
-				read.WriteString(s.Content)
-			}
-			p.contains("what the Arbiter reads", read.String(), "Orchestrator I (orch-1) was summoned", "weave the header",
-				"Do not do that again")
-			testkit.Same(t, "was summoned", id, p.spawnAgain("weave the header"))
-			testkit.Same(t, "in all", 1, p.s.Spawned)
+			p.out = nil
+			p.rebirth("arbiter", fate)
+			p.contains("what the Arbiter reads", p.sentTo("arbiter"), "Orchestrator I (orch-1) was summoned",
+				"weave the header", "Do not do that again")
+			again := p.call("arbiter", "spawn_orchestrator", `{"prompt":"weave the header"}`)
+			p.contains("the same call", again.Text, `"`+id+`"`)
+			testkit.Same(t, "summoned in all", 1, p.s.Spawned)
 		})
 	}
-}
-
-// spawnAgain repeats a call, and returns the agent that it names.
-func (p *play) spawnAgain(brief string) string {
-	p.t.Helper()
-	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"`+brief+`"}`)
-	var named struct{ ID string }
-	line, _, _ := strings.Cut(a.Text, "\n")
-	err := json.Unmarshal([]byte(line), &named)
-	testkit.Need(p.t, err == nil, "%s: %v", a.Text, err)
-	return named.ID
 }
 
 // TestOneInheritance: a steering message to a new Arbiter, sent before its first message was proven to have

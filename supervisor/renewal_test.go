@@ -267,8 +267,7 @@ func TestCompactions(t *testing.T) {
 func TestRemindersFollowThePlan(t *testing.T) {
 	p := begin(t, nil)
 	one := p.spawn("build the bridge")
-	spawns := effects[input.Spawn](p)
-	h := spawns[len(spawns)-1].Params.Config.Hooks
+	h := lastEffect[input.Spawn](p).Params.Config.Hooks
 	testkit.Need(t, h != nil && h.Warn == 70 && h.Critical == 85 && h.Role == "orchestrator" && h.KeepContext,
 		"hooks %+v", h)
 	p.contains("the reminder", h.Reminder, "Orchestrator I (orch-1)", "build the bridge")
@@ -281,17 +280,12 @@ func TestRemindersFollowThePlan(t *testing.T) {
 	p.contains("the Arbiter's reminder", told["arbiter"], "lay the stones", "You are the Arbiter", "orch-1 working")
 	p.happen(one, bridge.ContextWarning{Level: "warn", Pct: 71})
 	p.crash(one, 1)
-	spawns = effects[input.Spawn](p)
-	if h := spawns[len(spawns)-1].Params.Config.Hooks; h.Spent != "" {
-		t.Errorf("a turn that was cut off may have lost what was told in it: %+v", h)
-	}
+	testkit.Same(t, "spent, and a turn that was cut off may have lost what was told in it", "",
+		lastEffect[input.Spawn](p).Params.Config.Hooks.Spent)
 	p.happen(one, bridge.ContextWarning{Level: "warn", Pct: 71})
 	p.verdict(one, report("progress", "half", false))
 	p.crash(one, 1)
-	spawns = effects[input.Spawn](p)
-	if h := spawns[len(spawns)-1].Params.Config.Hooks; h.Spent != "warn" {
-		t.Errorf("a level is reported twice over a restart: %+v", h)
-	}
+	testkit.Same(t, "spent over a restart", "warn", lastEffect[input.Spawn](p).Params.Config.Hooks.Spent)
 }
 
 // TestRenewalsThatDoNotHelp: if an Arbiter's context is full as soon as it is renewed, the run ends and says

@@ -398,28 +398,18 @@ func TestHaltWhileAgentsStart(t *testing.T) {
 	}
 }
 
-// TestHaltAndContinueInOneBreath: an agent that is still being ended is started again when it has ended.
+// TestHaltAndContinueInOneBreath: an agent that is still being ended is started again when it has ended. A halt that
+// changes nothing is counted, too, so that a client that waits for its halt knows that it was accepted.
 func TestHaltAndContinueInOneBreath(t *testing.T) {
 	p := begin(t, nil)
 	p.command(contract.Halt{})
+	p.command(contract.Halt{})
 	p.command(contract.Continue{})
+	testkit.Same(t, "halts", 2, p.s.Halts)
 	p.out = nil
 	p.happen("arbiter", bridge.Done{Exit: bridge.Exit{Signal: "killed"}})
 	testkit.Same(t, "len(effects[input.Spawn](p))", 1, len(effects[input.Spawn](p)))
 	testkit.Same(t, "the Arbiter", AgentStarting, p.agent("arbiter").Status)
-}
-
-// TestHaltWithoutABridge: if the halt had to kill the bridge, the next bridge starts no agent either.
-func TestHaltWithoutABridge(t *testing.T) {
-	p := begin(t, nil)
-	p.do(input.BridgeLost{Message: "signal: killed"}) // the kill switch bypassed the loop
-	p.command(contract.Halt{})
-	p.out = nil
-	p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
-	p.do(input.BridgeBack{Claude: p.s.Lifecycle.Claude()})
-	testkit.Same(t, "a bridge that came back started an agent", 0, len(effects[input.Spawn](p)))
-	p.command(contract.Continue{})
-	testkit.Same(t, "continue started no agent", 1, len(effects[input.Spawn](p)))
 }
 
 // TestContinueWhileTheBridgeIsEnded: a halt ends the bridge, and a continue command comes before the bridge has
@@ -439,29 +429,6 @@ func TestContinueWhileTheBridgeIsEnded(t *testing.T) {
 			p.s.Lifecycle.Crashes == 0, "applied: %v, halted: %v, %d starts, %d halts, %d crashes", applied, p.s.Halted,
 			starts, halts, p.s.Lifecycle.Crashes)
 	}
-}
-
-// TestHaltsAreCounted: halts that change nothing are counted, too, so that a client that waits for its halt
-// knows that it was accepted.
-func TestHaltsAreCounted(t *testing.T) {
-	p := begin(t, nil)
-	p.command(contract.Halt{})
-	p.command(contract.Halt{})
-	p.command(contract.Continue{})
-	testkit.Same(t, "halts", 2, p.s.Halts)
-	testkit.Same(t, "p.s.Halted", false, p.s.Halted)
-}
-
-// TestHaltAndTheEnd: a halted run ends, and is resumed, like any other.
-func TestHaltAndTheEnd(t *testing.T) {
-	p := begin(t, nil)
-	p.command(contract.Halt{})
-	p.happen("arbiter", bridge.Done{})
-	p.stopped()
-	p.out = nil
-	p.do(input.Resumed{Options: p.s.Options, Claude: p.s.Lifecycle.Claude(), Salt: "s"})
-	testkit.Same(t, "halted", false, p.s.Halted)
-	testkit.Same(t, "len(effects[input.Spawn](p))", 1, len(effects[input.Spawn](p)))
 }
 
 // TestPauseOutlivesTheProcess: a run that a human paused or halted is still paused when it is resumed, after
@@ -493,16 +460,4 @@ func TestPauseOutlivesTheProcess(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestPausedAndNothingUnderWay: when a run that was resumed is continued, the Arbiter rules how it continues.
-func TestPausedAndNothingUnderWay(t *testing.T) {
-	p, one := oneWorks(t, nil)
-	p.mustCommand(contract.Pause{})
-	p.turn(one, bridge.Turn{Outcome: bridge.TurnInterrupted})
-	p.say("Look at it.")
-	p.resume("")
-	p.back(bridge.DeliverySeen)
-	p.mustCommand(contract.Continue{})
-	testkit.Same(t, "no agent continues: the Arbiter is", AgentBusy, p.agent("arbiter").Status)
 }

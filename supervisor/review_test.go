@@ -40,40 +40,28 @@ func lasting(kind, text string, checks ...string) map[string]any {
 // TestUnansweredRenewal: a run may end in the same turn in which a renewal was requested. When it is resumed,
 // the Arbiter can receive messages.
 func TestUnansweredRenewal(t *testing.T) {
-	asked := func(t *testing.T, change func(*runconfig.Options)) *play {
-		p := begin(t, change)
-		p.full("arbiter", 90)
-		p.verdict("arbiter", ruling("ADDRESS_HUMAN", "All is there. Is it well?"))
-		return p
+	done := verdictTurn(ruling("COMPLETE", "It is done.", "summary", "done"), bridge.Turn{})
+	for name, last := range map[string]bridge.Turn{
+		"it completed instead": done,
+		"the cost was reached": {CostUSD: 2, Outcome: bridge.TurnInterrupted},
+		"its budget was spent": {Outcome: bridge.TurnFailed, Category: bridge.CatBudget},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, func(o *runconfig.Options) { o.MaxCostUSD = last.CostUSD / 2 })
+			p.full("arbiter", 90)
+			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "All is there. Is it well?"))
+			p.turn("arbiter", last)
+			p.stopped()
+			o := p.s.Options
+			o.MaxCostUSD = 100
+			p.do(input.Resumed{Options: o, Salt: "/2", Word: "Now paint it."})
+			p.back(bridge.DeliveryAbsent)
+			p.contains("the Arbiter", p.lastSent("arbiter"), "kind: renewal")
+			p.verdict("arbiter", handoffRuling("kept"))
+			p.succeeds()
+			p.contains("the successor", p.lastSent("arbiter"), "kept", "Now paint it.")
+		})
 	}
-	again := func(p *play) {
-		p.t.Helper()
-		p.stopped()
-		o := p.s.Options
-		o.MaxCostUSD = 100
-		p.do(input.Resumed{Options: o, Salt: "/2", Word: "Now paint it."})
-		p.back(bridge.DeliveryAbsent)
-		p.contains("the Arbiter", p.lastSent("arbiter"), "kind: renewal")
-		p.verdict("arbiter", handoffRuling("kept"))
-		p.succeeds()
-		p.contains("the successor", p.lastSent("arbiter"), "kept", "Now paint it.")
-	}
-	t.Run("it completed instead", func(t *testing.T) {
-		p := asked(t, nil)
-		p.verdict("arbiter", ruling("COMPLETE", "It is done.", "summary", "done"))
-		testkit.Same(t, "status", contract.StatusComplete, p.s.Ending.Status)
-		again(p)
-	})
-	t.Run("the cost was reached", func(t *testing.T) {
-		p := asked(t, func(o *runconfig.Options) { o.MaxCostUSD = 1 })
-		p.turn("arbiter", bridge.Turn{CostUSD: 2, Outcome: bridge.TurnInterrupted})
-		again(p)
-	})
-	t.Run("its budget was spent", func(t *testing.T) {
-		p := asked(t, nil)
-		p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatBudget})
-		again(p)
-	})
 }
 
 // TestResumedAtItsEnd: on a resume the Arbiter is renewed first, and then its successor is told that nothing is
@@ -90,18 +78,6 @@ func TestResumedAtItsEnd(t *testing.T) {
 	p.back(bridge.DeliveryAbsent)
 	p.renewNow("kept")
 	p.contains("the successor", p.lastSent("arbiter"), "kept", "nothing is under way")
-}
-
-// TestRenewalThatIsNotNeededAnyMore: the context shrank while the document was requested.
-func TestRenewalThatIsNotNeededAnyMore(t *testing.T) {
-	p := begin(t, nil)
-	one := p.spawn("build it")
-	p.full("arbiter", 90)
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.verdict(one, report("question", "Which port?", true))
-	p.full("arbiter", 10)
-	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
-	p.contains("the Arbiter", p.lastSent("arbiter"), "Which port?")
 }
 
 // TestCompactionDuringARenewal: the document that the Arbiter was asked for is accepted.
@@ -197,21 +173,6 @@ func TestExhaustedAndResumed(t *testing.T) {
 	p.back(bridge.DeliveryAbsent)
 	p.turn("arbiter", outOfRoom)
 	p.goesOn("it ends at once")
-}
-
-// TestTwoHandOffAtOnce: each document goes to one successor, the oldest first.
-func TestTwoHandOffAtOnce(t *testing.T) {
-	p, one, two := twoWork(t, nil)
-	p.verdict(one, lasting("handoff", "bricks"))
-	p.verdict(two, lasting("handoff", "colours"))
-	p.contains("the Arbiter reads", p.lastSent("arbiter"), "bricks")
-	three := p.spawn("go on building")
-	p.contains("the builder", p.lastSent(three), "bricks")
-	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.contains("the Arbiter reads", p.lastSent("arbiter"), "colours")
-	four := p.spawn("go on painting")
-	p.contains("the painter", p.lastSent(four), "colours")
-	testkit.Empty(t, "still waits for a successor", p.s.Handoff.SuccessorQueue)
 }
 
 // TestSuccessorBeforeTheChecksEnd: it is the successor, and no other is spawned.
@@ -349,8 +310,7 @@ func stateless(o *runconfig.Options) { o.Decider = runconfig.DeciderStateless }
 func (p *play) asked() input.Decided {
 	p.t.Helper()
 	testkit.Need(p.t, p.s.Rulings.DeciderRequest != nil, "nothing is asked in %s", p.s.Task.Phase)
-	list := effects[input.Decide](p)
-	return input.Decided(list[len(list)-1].Question)
+	return input.Decided(lastEffect[input.Decide](p).Question)
 }
 
 // answers answers a question as a model would.

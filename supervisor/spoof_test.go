@@ -182,6 +182,30 @@ var ways = map[string]way{
 		p.do(input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: p.agent("orch-1").AgentRef, Request: "p2",
 			Tool: text, Input: object("command", text), Reason: text, Subagent: text}, Behavior: "ask"})
 	}},
+	"Process/words": {"", func(p *play, text string) {
+		p.happen("orch-1", bridge.Error{Category: bridge.CatInternal, Message: text})
+		p.happen("orch-1", bridge.Retry{Attempt: 1, DelayMS: 5, Reason: text})
+		p.happen("orch-1", bridge.Delta{Text: text, Verdict: true})
+		p.happen("orch-1", bridge.SubagentProgress{Description: text, ToolUse: "toolu_1", LastTool: text})
+		p.happen("orch-1", bridge.Unknown{Name: "of another version", Raw: corpus.Object("text", text)})
+		p.verdict("orch-1", report("question", "Which?", true))
+	}},
+	"Process/names": {"", func(p *play, text string) {
+		p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on"}`)
+		p.do(input.Spawned{Agent: p.agent("orch-2").AgentRef, Result: bridge.SpawnResult{
+			Window: 200_000, Argv: []string{text}, CWD: text, PermissionMode: text, ClaudeVersion: text, Env: []string{text},
+		}})
+		p.verdict("orch-1", report("question", "Which?", true))
+	}},
+	"Process/end": {"", func(p *play, text string) {
+		p.happen("orch-1", bridge.Done{Exit: bridge.Exit{Code: 1, Stderr: text}})
+	}},
+	"Arbiter/names": {"", func(p *play, text string) {
+		p.call("arbiter", "spawn_orchestrator", string(object("name", text)))
+		p.call("arbiter", "release_orchestrator", string(object("id", text)))
+		p.call("arbiter", text, string(object(text, text)))
+		p.verdict("orch-1", report("question", "Which?", true))
+	}},
 }
 
 func object(field, text string) json.RawMessage {
@@ -303,9 +327,8 @@ func TestSpoofs(t *testing.T) {
 			}
 		})
 	}
-	if min := 200 * len(ways) / turn; cases < min && !t.Failed() {
-		t.Errorf("%d cases, want %d", cases, min)
-	}
+	min := 200 * len(ways) / turn
+	testkit.Check(t, cases >= min || t.Failed(), "%d cases, want %d", cases, min)
 }
 
 // checkSenders replays the run as the loop does, and requires that each record is attributed to the pipe that
@@ -438,9 +461,8 @@ func checkRead(t *testing.T, s spoof, role string, ours map[string]bool, p *play
 			}
 		}
 	}
-	if role == "orch-1" && m.ID == contract.Arbiter && !slices.ContainsFunc(sections, section.reports) {
-		t.Errorf("%s, %s: nothing in the message to the Arbiter is marked as a report:\n%s", s.file, s.name, m.Content)
-	}
+	testkit.Check(t, role != "orch-1" || m.ID != contract.Arbiter || slices.ContainsFunc(sections, section.reports),
+		"%s, %s: nothing in the message to the Arbiter is marked as a report:\n%s", s.file, s.name, m.Content)
 }
 
 // TestNamesCarryNoAuthority: a mode, a tool, a kind of subagent and a path may have any name. Events, and the
@@ -542,37 +564,7 @@ func TestADocumentIsNotTheArbitersWord(t *testing.T) {
 			t.Errorf("the brief in a section from %s, report %t", s.from, s.report)
 		}
 	}
-	if !handed {
-		t.Errorf("the document was not handed on:\n%s", p.lastSent(two))
-	}
-}
-
-// moreWays are ways, besides [ways], in which a text can come in that is not an agent's message.
-var moreWays = map[string]way{
-	"Process/words": {"", func(p *play, text string) {
-		p.happen("orch-1", bridge.Error{Category: bridge.CatInternal, Message: text})
-		p.happen("orch-1", bridge.Retry{Attempt: 1, DelayMS: 5, Reason: text})
-		p.happen("orch-1", bridge.Delta{Text: text, Verdict: true})
-		p.happen("orch-1", bridge.SubagentProgress{Description: text, ToolUse: "toolu_1", LastTool: text})
-		p.happen("orch-1", bridge.Unknown{Name: "of another version", Raw: corpus.Object("text", text)})
-		p.verdict("orch-1", report("question", "Which?", true))
-	}},
-	"Process/names": {"", func(p *play, text string) {
-		p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on"}`)
-		p.do(input.Spawned{Agent: p.agent("orch-2").AgentRef, Result: bridge.SpawnResult{
-			Window: 200_000, Argv: []string{text}, CWD: text, PermissionMode: text, ClaudeVersion: text, Env: []string{text},
-		}})
-		p.verdict("orch-1", report("question", "Which?", true))
-	}},
-	"Process/end": {"", func(p *play, text string) {
-		p.happen("orch-1", bridge.Done{Exit: bridge.Exit{Code: 1, Stderr: text}})
-	}},
-	"Arbiter/names": {"", func(p *play, text string) {
-		p.call("arbiter", "spawn_orchestrator", string(object("name", text)))
-		p.call("arbiter", "release_orchestrator", string(object("id", text)))
-		p.call("arbiter", text, string(object(text, text)))
-		p.verdict("orch-1", report("question", "Which?", true))
-	}},
+	testkit.Check(t, handed, "the document was not handed on:\n%s", p.lastSent(two))
 }
 
 // blank reports whether a text is empty when shown: then it is not a message.
@@ -587,11 +579,7 @@ type teller struct {
 // sayIt lets a text come in by one way, and compares the result with that of a plain text.
 func (b *teller) sayIt(t *testing.T, name string, c corpus.Case) {
 	t.Helper()
-	w, ok := ways[name]
-	if !ok {
-		w = moreWays[name]
-	}
-	plain := b.plain[name]
+	w, plain := ways[name], b.plain[name]
 	if plain == nil {
 		plain = b.base.fork(t)
 		w.say(plain, plainText)
@@ -612,14 +600,10 @@ func (b *teller) sayIt(t *testing.T, name string, c corpus.Case) {
 	}
 }
 
-func allWays() []string {
-	return append(slices.Sorted(maps.Keys(ways)), slices.Sorted(maps.Keys(moreWays))...)
-}
-
 // TestModelOutput lets each role say each text of the corpus in each of its ways. The run continues with any
 // text as with a plain one, and a model reads the text only inside the envelope of its sender.
 func TestModelOutput(t *testing.T) {
-	b, names := &teller{spoofed(t), map[string]*play{}}, allWays()
+	b, names := &teller{spoofed(t), map[string]*play{}}, slices.Sorted(maps.Keys(ways))
 	testkit.Same(t, "the corpus imitates the envelopes of another run", corpus.Delimiter, b.base.s.Options.Delimiter)
 	for i, c := range corpus.ModelOutput(t, "..") {
 		for j, name := range names {
@@ -635,7 +619,7 @@ func TestModelOutput(t *testing.T) {
 
 // FuzzModelOutput checks the same for any text.
 func FuzzModelOutput(f *testing.F) {
-	names := allWays()
+	names := slices.Sorted(maps.Keys(ways))
 	for i, c := range corpus.ModelOutput(f, "..") {
 		if !c.Large() {
 			f.Add(uint8(i), c.Text)

@@ -167,9 +167,8 @@ func TestCutOffTurnIsNeitherLostNorRepeated(t *testing.T) {
 			want = strings.TrimSpace(strings.SplitN(body, "\n", 2)[0])
 		}
 		p.contains(fate, sent, want, "The human had this session")
-		if n := p.s.Conversation.Ledger.Posted - p.s.Conversation.Ledger.Seen - p.s.Conversation.Ledger.Returned; n < 1 {
-			t.Errorf("%s: a message is lost: %+v", fate, p.s.Conversation.Ledger)
-		}
+		n := p.s.Conversation.Ledger.Posted - p.s.Conversation.Ledger.Seen - p.s.Conversation.Ledger.Returned
+		testkit.Check(t, n >= 1, "%s: a message is lost: %+v", fate, p.s.Conversation.Ledger)
 	}
 }
 
@@ -212,9 +211,8 @@ func TestTakeoverIsGivenUp(t *testing.T) {
 		a := p.agent("orch-1")
 		testkit.Check(t, a.Takeover == nil && a.Status == AgentStarting, "%s: %s %+v", stage, a.Status, a.Takeover)
 		testkit.Like(t, stage, contract.Takeover{State: "ended", Reason: GivenBack}, last[contract.Takeover](p))
-		if stage != TakeoverOpening && len(effects[input.OpenPTY](p)) != 0 {
-			t.Errorf("%s: a terminal was opened", stage)
-		}
+		testkit.Check(t, stage == TakeoverOpening || len(effects[input.OpenPTY](p)) == 0, "%s: a terminal was opened",
+			stage)
 	}
 }
 
@@ -277,27 +275,14 @@ func TestHumansCommandOverATakenAgent(t *testing.T) {
 			case "kill", "reset":
 				testkit.Check(t, a.Takeover == nil && !a.Alive(), "%s in %s: %s %+v", name, stage, a.Status, a.Takeover)
 			case "halt":
-				if a.Takeover != nil && a.Takeover.Stage == TakeoverOpen {
-					t.Errorf("halt in %s: %+v", stage, a.Takeover)
-				}
+				testkit.Check(t, a.Takeover == nil || a.Takeover.Stage != TakeoverOpen, "halt in %s: %+v", stage,
+					a.Takeover)
 			}
 			ended := slices.ContainsFunc(effects[input.Kill](p)[1:], func(k input.Kill) bool { return k.Agent == a.AgentRef })
 			testkit.Same(t, fmt.Sprintf("%s in %s: its process is ended", name, stage), name != "cancel" &&
 				(stage != TakeoverInspecting), ended)
 		}
 	}
-}
-
-func TestHaltedInATakeover(t *testing.T) {
-	p := working(t)
-	p.take("orch-1", TakeoverOpen)
-	p.command(contract.Halt{})
-	p.ends("orch-1")
-	p.seen("orch-1", someChanges)
-	a := p.agent("orch-1")
-	testkit.Need(t, a.Status == AgentDown && a.Takeover == nil, "%s %+v", a.Status, a.Takeover)
-	p.command(contract.Continue{})
-	testkit.Same(t, "status", AgentStarting, p.agent("orch-1").Status)
 }
 
 // TestTakeoverOfTheArbiter: the Orchestrators' messages wait for it.
@@ -460,10 +445,9 @@ func TestAReleaseWaitsForTheHuman(t *testing.T) {
 	}
 	p.ends("orch-1")
 	p.seen("orch-1", someChanges)
-	if a := p.agent("orch-1"); a.Status != AgentEnded || a.EndReason != "succeeded by orch-2" ||
-		last[contract.Done](p).Reason != a.EndReason {
-		t.Errorf("%s %q, %+v", a.Status, a.EndReason, last[contract.Done](p))
-	}
+	a := p.agent("orch-1")
+	testkit.Check(t, a.Status == AgentEnded && a.EndReason == "succeeded by orch-2" &&
+		last[contract.Done](p).Reason == a.EndReason, "%s %q, %+v", a.Status, a.EndReason, last[contract.Done](p))
 }
 
 // TestOneThatIsSpentInATakeover: its last turn ended, and so did its session. Nothing waits for a terminal that
@@ -562,15 +546,6 @@ func TestInspectionWakesNoAgent(t *testing.T) {
 		"the work log ends in %+v", e)
 }
 
-var (
-	began        = time.Unix(1_800_000_000, 0)
-	takeoverMark = &bridge.InspectMark{Transcript: 7}
-)
-
-func atTakeover(s TakeoverStage) Takeover {
-	return Takeover{Since: began, Channel: "stdin", Stage: s, Mark: takeoverMark}
-}
-
 // TestDigestBounds: long texts and lists are cut to what a message may contain.
 func TestDigestBounds(t *testing.T) {
 	c := &bridge.Changes{
@@ -581,7 +556,8 @@ func TestDigestBounds(t *testing.T) {
 		c.Typed, c.Files = append(c.Typed, strings.Repeat("長", 1000)), append(c.Files, "f")
 	}
 	c.Typed = append(c.Typed, "the last\nof them")
-	d := atTakeover(TakeoverReading).Digest("n", "id", began, bridge.InspectResult{Changes: c}, "")
+	d := Takeover{Since: start, Channel: "stdin", Stage: TakeoverReading, Mark: aMark}.Digest("n", "id", start,
+		bridge.InspectResult{Changes: c}, "")
 	testkit.Same(t, fmt.Sprintf("texts are cut:\n%s", d.Quotes), typedKept-1+1, strings.Count(d.Quotes, "(cut)"))
 	p := &play{t: t}
 	p.contains("the quotes", d.Quotes, "the last of it:", "«the last\n  of them»", "Its last words there:\n- «sss")

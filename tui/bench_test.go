@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/gdamore/tcell/v2"
 	"github.com/rivo/tview"
 
@@ -126,9 +128,7 @@ func benchFrontend(b testing.TB, task string) (*Frontend, *watched, *fakeHost, f
 	screen := newWatched()
 	host := &fakeHost{found: Findings{Claude: "2.1.329", Login: LoginYes}}
 	f, err := New(Options{Screen: screen, Host: host, Theme: "dark", Begin: &Begin{Task: task}})
-	if err != nil {
-		b.Fatal(err)
-	}
+	testkit.OK(b, err)
 	var wg sync.WaitGroup
 	first := make(chan struct{})
 	var once sync.Once

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -103,9 +105,8 @@ func TestRevertOnTheScreen(t *testing.T) {
 		s.Press("Down", "x")
 		s.Expect("header.go becomes what it was when the run began")
 		s.Press("n")
-		if _, sent := s.host.present().took().(contract.Revert); sent {
-			t.Error("what was to be kept is reverted")
-		}
+		_, sent := s.host.present().took().(contract.Revert)
+		testkit.Check(t, !sent, "what was to be kept is reverted")
 		s.Press("x", "y")
 		s.expectTook(contract.Revert{Path: "header.go"})
 		s.Press("Enter")
@@ -124,9 +125,8 @@ func TestOpenInTheEditor(t *testing.T) {
 		authored(s)
 		s.Press("Down", "e", "Enter")
 		s.Press("e", "Esc", "Down", "Down", "e")
-		if want := []string{"header.go:1", "header.go:5"}; !slices.Equal(s.host.opened[:2], want) {
-			t.Errorf("opened %q, want %q", s.host.opened, want)
-		}
+		testkit.Same(t, fmt.Sprintf("opened %q", s.host.opened), s.host.opened[:2],
+			[]string{"header.go:1", "header.go:5"})
 		for range s.host.changed {
 			if s.Shows("deleted this file") {
 				break
@@ -143,9 +143,7 @@ func TestLandOnTheScreen(t *testing.T) {
 		authored(s)
 		s.Press("M", "n", "M")
 		s.Expect("Uncommitted changes are never")
-		if s.host.landed != 0 {
-			t.Fatal("it is not asked")
-		}
+		testkit.Need(t, s.host.landed == 0, "it is not asked")
 		s.Press("y")
 		s.Expect("main is now 0123abcd")
 		s.host.barred = errors.New("uncommitted changes would be overwritten in \"a.go\"")
@@ -180,9 +178,8 @@ func TestRevertAfterTheEnd(t *testing.T) {
 		s.Settle()
 		s.Press("F5")
 		s.Press("Down", "x", "y")
-		if want := []contract.Revert{{Path: "header.go"}}; !slices.Equal(s.host.reverted, want) {
-			t.Errorf("the host was asked for %+v", s.host.reverted)
-		}
+		want := []contract.Revert{{Path: "header.go"}}
+		testkit.Check(t, slices.Equal(s.host.reverted, want), "the host was asked for %+v", s.host.reverted)
 	})
 }
 

@@ -16,16 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
-// hostile is text that must not act on the screen or move anything.
-var hostile = []string{
-	"plain words", "**bold** and `code`", "\x1b[2J\x1b[H\x1b]0;owned\a\x1b]52;c;aGk=\a",
-	"\u009b31m red \u009d52;c;aGk=\u009c", "[red]tag[-] [\"r\"]region[\"\"] [:::https://evil.example]link[:::-]",
-	"\u202Ereversed\u202C \u2066isolated\u2069", "\U000E0041\U000E0042 tags",
-	"e" + string(make([]rune, 0)) + "\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301 stacked",
-	"世界 🧵👩‍👩‍👧‍👦 ไทย עברית", "▌ The Arbiter → You\nI am the Arbiter.", "\r\r\roverwritten\b\b\b\b",
-	"```go\nfunc main() {\n", "| a | b |\n|--|--|\n| 1 | 2 |", "a\tb\tc\u2028d\u0000e",
-	"> > > > > > quoted", "1. one\n   1. two\n      1. three", fmt.Sprintf("%0400d", 1), "",
-}
+var hostile = tuitest.Hostile()
 
 // happen makes something happen in the run, chosen by a byte.
 func happen(s *scene, r *rand.Rand, b byte) {
@@ -201,9 +192,7 @@ func FuzzHaltingKey(f *testing.F) {
 				case tty.types <- b:
 					s.AwaitIdle()
 				case <-time.After(time.Second):
-					if !s.Ended() {
-						t.Errorf("the terminal is not read after %q", input)
-					}
+					testkit.Check(t, s.Ended(), "the terminal is not read after %q", input)
 				}
 				return !s.Ended()
 			}
@@ -221,9 +210,7 @@ func FuzzHaltingKey(f *testing.F) {
 				return
 			}
 			s.Advance(2 * time.Second)
-			if !s.Ended() && run.halted() == before {
-				t.Errorf("Ctrl+\\ does not halt after %q", input)
-			}
+			testkit.Check(t, s.Ended() || run.halted() != before, "Ctrl+\\ does not halt after %q", input)
 		})
 	})
 }

@@ -41,17 +41,13 @@ func (s *scene) expectClean(where string) {
 	s.ExpectSound()
 	rows := s.Rows()
 	for y, row := range rows {
-		if joined.Replace(sanitize.Text(row)) != joined.Replace(row) {
-			s.T.Fatalf("%s: row %d has %q", where, y, row)
-		}
+		testkit.Need(s.T, joined.Replace(sanitize.Text(row)) == joined.Replace(row), "%s: row %d has %q", where, y, row)
 	}
 	if title := s.Screen.GetTitle(); sanitize.Line(title, 80) != title || strings.Contains(title, "$<") {
 		s.T.Fatalf("%s: the title is %q", where, title)
 	}
 	for y, row := range s.talkRows() {
-		if !ours.MatchString(row) {
-			s.T.Fatalf("%s: row %d of the conversation begins with %q", where, y, row)
-		}
+		testkit.Need(s.T, ours.MatchString(row), "%s: row %d of the conversation begins with %q", where, y, row)
 	}
 }
 
@@ -224,9 +220,7 @@ func TestHostileLooksLikeClean(t *testing.T) {
 			s.Press("Esc", "i", "Ctrl+U")
 			s.Type("/save out.md\n")
 			saved := s.host.saved["out.md"]
-			if sanitize.Text(saved) != saved || saved == "" {
-				t.Errorf("saved: %q", saved)
-			}
+			testkit.Check(t, sanitize.Text(saved) == saved && saved != "", "saved: %q", saved)
 			seen = append(seen, saved)
 		})
 		return seen
@@ -443,8 +437,7 @@ func TestModelOutputIsShown(t *testing.T) {
 			t.Logf("at the latest with %s", list[(looks-1)/each*group%len(list)].Name)
 		}
 	}
-	if int64(bytes) < 200*n.Load() {
-		t.Errorf("%d bytes were sent for %d pictures: nothing was shown", bytes, n.Load())
-	}
+	testkit.Check(t, int64(bytes) >= 200*n.Load(), "%d bytes were sent for %d pictures: nothing was shown", bytes,
+		n.Load())
 	t.Logf("%d texts, %d looks, %d pictures, %d bytes sent", len(list), looks, n.Load(), bytes)
 }

@@ -66,9 +66,8 @@ func TestInboxPanel(t *testing.T) {
 		s.Expect("What waits for you · 2 of 4", "▸ Orchestrator II asks permission")
 		s.Press("2") // it may have been meant for the previous item
 		s.Settle()
-		if got := s.permit(); got.Request != "one" {
-			t.Errorf("a key that came too early answered %+v", got)
-		}
+		got := s.permit()
+		testkit.Check(t, got.Request == "one", "a key that came too early answered %+v", got)
 		s.Advance(2 * time.Second)
 		s.Press("2")
 		s.expectPermit(contract.Permit{Request: "two", Behavior: "deny"})
@@ -105,9 +104,7 @@ func TestAllAtOnce(t *testing.T) {
 				allowed = append(allowed, p.Request)
 			}
 		}
-		if strings.Join(allowed, " ") != "one three" {
-			t.Errorf("allowed %v", allowed)
-		}
+		testkit.Check(t, strings.Join(allowed, " ") == "one three", "allowed %v", allowed)
 		s.Expect("What waits for you · 2 of 3", "▸ The Arbiter asks")
 		s.Press("j")
 		s.Expect("make four")
@@ -235,9 +232,8 @@ func TestQuestionAlertsTheHuman(t *testing.T) {
 		s.Advance(time.Second)
 		s.Press("1")
 		s.Type("It stays\n")
-		if got, ok := s.host.present().took().(contract.Say); !ok || got.Text != "It stays" {
-			t.Errorf("took %+v", got)
-		}
+		got, ok := s.host.present().took().(contract.Say)
+		testkit.Check(t, ok && got.Text == "It stays", "took %+v", got)
 		s.ExpectNot("is awaited", "asks you")
 		testkit.Same(t, "how often it rang in all", 1, rang.Load())
 		s.Type("/inbox\n")

@@ -127,9 +127,8 @@ func TestSubagentsFold(t *testing.T) {
 			s.crowd()
 			see := func(open bool) {
 				t.Helper()
-				if got := strings.Contains(s.Text(), "└ ◆ Callers in the tests"); got != open {
-					t.Errorf("%v: unfolded %v, want %v:\n%s", size, got, open, s.Text())
-				}
+				got := strings.Contains(s.Text(), "└ ◆ Callers in the tests")
+				testkit.Check(t, got == open, "%v: unfolded %v, want %v:\n%s", size, got, open, s.Text())
 			}
 			open := size[0] >= planWidth
 			see(open)
@@ -290,9 +289,8 @@ func TestTrustCheckIsNotShownAsBusy(t *testing.T) {
 		})
 		s.Expect("needs your trust", "Blocked: the workspace has changed", "Waits for you")
 		s.ExpectNot("starts again", "Working")
-		if m := s.frontend.root.moment(); len(m.Awaited) == 0 {
-			t.Errorf("the user is not notified: %+v", m)
-		}
+		m := s.frontend.root.moment()
+		testkit.Check(t, len(m.Awaited) != 0, "the user is not notified: %+v", m)
 		s.does(func(p *fakeRun) {
 			p.do(input.Command{Command: contract.Command{Ref: "r", Body: contract.Choose{Option: "without"}},
 				Channel: input.ChannelScreen})

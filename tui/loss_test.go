@@ -169,9 +169,8 @@ func TestTerminalIsLostAtAnyCall(t *testing.T) {
 	for failAfter := 0; failAfter < complete.calls; failAfter += stride {
 		t.Run(fmt.Sprint(failAfter), func(t *testing.T) {
 			tty := newFailingTTY(failAfter, fixed)
-			if err := onFailingTTY(t, tty); err != nil && !strings.HasSuffix(err.Error(), syscall.EIO.Error()) {
-				t.Errorf("it ends with %v", err)
-			}
+			err := onFailingTTY(t, tty)
+			testkit.Check(t, err == nil || strings.HasSuffix(err.Error(), syscall.EIO.Error()), "it ends with %v", err)
 			testkit.Same(t, "the face goes on without a terminal", true, tty.noticed)
 			testkit.Same(t, "a terminal that was gone was lent", false, tty.wasGone)
 		})
@@ -200,9 +199,7 @@ func TestWindowOfTwoSizes(t *testing.T) {
 		if err := onFailingTTY(t, tty); err != nil && !strings.HasSuffix(err.Error(), syscall.EIO.Error()) {
 			t.Errorf("seed %d: it ends with %v", seed, err)
 		}
-		if !tty.noticed {
-			t.Errorf("seed %d: the face goes on without a terminal", seed)
-		}
+		testkit.Check(t, tty.noticed, "seed %d: the face goes on without a terminal", seed)
 	}
 }
 
@@ -243,9 +240,8 @@ func TestInterruptedRun(t *testing.T) {
 		s.Press("Alt+c", "r")
 		s.host.mu.Lock()
 		defer s.host.mu.Unlock()
-		if got := s.host.begun[len(s.host.begun)-1]; got.Resume != fakeRunID {
-			t.Errorf("begun: %+v", got)
-		}
+		got := s.host.begun[len(s.host.begun)-1]
+		testkit.Check(t, got.Resume == fakeRunID, "begun: %+v", got)
 	})
 }
 
@@ -273,9 +269,8 @@ func TestSilentRun(t *testing.T) {
 		p.mu.Unlock()
 		s.Advance(2 * time.Second)
 		s.ExpectNot("Does not answer", "Not taken yet")
-		if say, ok := p.took().(contract.Say); !ok || say.Text != "Stop the loom" {
-			t.Errorf("taken: %+v", p.took())
-		}
+		say, ok := p.took().(contract.Say)
+		testkit.Check(t, ok && say.Text == "Stop the loom", "taken: %+v", p.took())
 	})
 }
 
@@ -297,9 +292,8 @@ func TestPastIsShownOnce(t *testing.T) {
 		s.host.mu.Unlock()
 		s.Type("/resume 0199f00d\n")
 		s.Press("Esc", "g")
-		if n := strings.Count(s.Text(), "Weave a cloak"); n != 1 {
-			t.Errorf("it is reported %d times:\n%s", n, s.Text())
-		}
+		n := strings.Count(s.Text(), "Weave a cloak")
+		testkit.Check(t, n == 1, "it is reported %d times:\n%s", n, s.Text())
 	})
 }
 

@@ -18,9 +18,7 @@ import (
 func TestFromTheFirstWordToTheEnd(t *testing.T) {
 	play(t, 100, 30, nil, func(s *scene) {
 		s.Expect("T H E   A R B I T E R", "Speak, mortal.", "2.1.329")
-		if len(s.host.begun) != 0 {
-			t.Fatal("something was begun before anybody spoke")
-		}
+		testkit.Need(t, len(s.host.begun) == 0, "something was begun before anybody spoke")
 		s.Type("Weave\n")
 		s.Expect("THE WEAVING", "Weave")
 		s.Type("Mind the header\n")
@@ -28,9 +26,7 @@ func TestFromTheFirstWordToTheEnd(t *testing.T) {
 		s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("CONTINUE", "")) }) // it reads the message next
 		s.does(func(p *fakeRun) { p.endTurn("arbiter", decides("COMPLETE", "It is done.", "summary", "All is woven.")) })
 		s.Expect("It is done.", "All is woven.", "Speak again, or depart.")
-		if s.Ended() {
-			t.Fatal("the screen went with the run")
-		}
+		testkit.Need(t, !s.Ended(), "the screen went with the run")
 		s.Type("And once more\n")
 		want := []Begin{{Task: "Weave"}, {Task: "And once more", Resume: fakeRunID}}
 		testkit.Same(t, "begun", want, s.host.begun)
@@ -54,9 +50,7 @@ func TestLeaving(t *testing.T) {
 		s.Press("Esc")
 		s.ExpectNot("Leave?")
 		s.Press("Esc", "Esc", "F2", "q", "F3", "q", `Ctrl+\`)
-		if s.Ended() {
-			t.Fatal("it was left by accident")
-		}
+		testkit.Need(t, !s.Ended(), "it was left by accident")
 		s.Press("Ctrl+C", "y")
 		if err := s.ExpectEnd(); err != nil {
 			t.Error(err)
@@ -74,9 +68,8 @@ func TestPermission(t *testing.T) {
 	last := func(s *scene) contract.Permit {
 		p, _ := s.host.present().took().(contract.Permit)
 		shown := input.PermissionRequest{Params: bridge.PermissionParams{Tool: "Bash", Input: []byte(`{"command":"make ` + p.Request + `"}`)}}
-		if p.Request != "" && p.Action != shown.Key() {
-			t.Errorf("the answer to %s is not for what was shown: %q", p.Request, p.Action)
-		}
+		testkit.Check(t, p.Request == "" || p.Action == shown.Key(), "the answer to %s is not for what was shown: %q",
+			p.Request, p.Action)
 		p.Action = ""
 		return p
 	}
@@ -85,47 +78,37 @@ func TestPermission(t *testing.T) {
 		s.Expect("Permission request", "make one")
 		s.Press("y") // in the same moment: it was meant for the input
 		s.Settle()
-		if last(s).Request != "" {
-			t.Fatal("a key that came with the dialog answered it")
-		}
+		testkit.Need(t, last(s).Request == "", "a key that came with the dialog answered it")
 		s.Press("Backspace")
 		s.Advance(2 * time.Second)
 		s.Press("y")
-		if got := last(s); got != (contract.Permit{Request: "one", Behavior: "allow"}) {
-			t.Errorf("answered %+v", got)
-		}
+		testkit.Same(t, "answered", (contract.Permit{Request: "one", Behavior: "allow"}), last(s))
 		s.Type("I am writing")
 		ask(s, "two")
 		s.ExpectNot("Permission request")
 		s.Expect("Alt+p")
 		s.Press("Alt+p", "a", "1")
-		if got := last(s); got != (contract.Permit{Request: "two", Behavior: "allow", Scope: "run"}) {
-			t.Errorf("answered %+v", got)
-		}
+		testkit.Same(t, "answered", (contract.Permit{Request: "two", Behavior: "allow", Scope: "run"}), last(s))
 		s.Press("Ctrl+C")
 		ask(s, "three")
 		s.Advance(time.Second)
 		s.Press("Enter") // "no" is marked
 		s.Settle()
-		if got := last(s); got != (contract.Permit{Request: "three", Behavior: "deny"}) {
-			t.Errorf("answered %+v", got)
-		}
+		testkit.Same(t, "answered", (contract.Permit{Request: "three", Behavior: "deny"}), last(s))
 		ask(s, "word")
 		s.Advance(time.Second)
 		s.Type("make haste, any way") // contains a, n and y
 		s.ExpectNot("Permission request")
-		if got := last(s); got.Request == "word" {
-			t.Errorf("a text answered %+v", got)
-		}
+		got := last(s)
+		testkit.Check(t, got.Request != "word", "a text answered %+v", got)
 		s.Press("Ctrl+C", "Alt+p", "n")
 		ask(s, "four")
 		s.Advance(time.Second)
 		s.Press("Esc")
 		s.ExpectNot("Permission request")
 		s.Type("/deny it is late\n")
-		if got := last(s); got != (contract.Permit{Request: "four", Behavior: "deny", Message: "it is late"}) {
-			t.Errorf("answered %+v", got)
-		}
+		testkit.Same(t, "answered", (contract.Permit{Request: "four", Behavior: "deny", Message: "it is late"}),
+			last(s))
 	})
 }
 
@@ -247,9 +230,8 @@ func TestResume(t *testing.T) {
 	}, func(s *scene) {
 		s.Settle()
 		_, below, _ := strings.Cut(s.Text(), "What was asked long ago")
-		if !strings.Contains(below, "The last word before the crash") {
-			t.Errorf("the order is another:\n%s", s.Text())
-		}
+		testkit.Check(t, strings.Contains(below, "The last word before the crash"), "the order is another:\n%s",
+			s.Text())
 		testkit.Same(t, "how often it is reported", 1, strings.Count(s.Text(), "The last word"))
 	})
 	// Also without a login: the messages can be read, and the run reports what it lacks.

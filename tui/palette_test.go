@@ -40,9 +40,8 @@ func TestPalette(t *testing.T) {
 			s.Press("F2", "Ctrl+P")
 			s.Type(letters + "\n")
 			d := s.frontend.root
-			if got := d.prompt.input.Text(); got != written || d.screen() != screen(d.runScreen) {
-				t.Errorf("%s: the input is %q", letters, got)
-			}
+			got := d.prompt.input.Text()
+			testkit.Check(t, got == written && d.screen() == screen(d.runScreen), "%s: the input is %q", letters, got)
 			s.Press("Ctrl+U")
 		}
 		s.Press("Ctrl+P")
@@ -166,9 +165,7 @@ func TestImagePath(t *testing.T) {
 		"/tmp/a.png\n/tmp/b.png":    "",
 		"":                          "",
 	} {
-		if got := imagePath(text); got != want {
-			t.Errorf("imagePath(%q) = %q, want %q", text, got, want)
-		}
+		testkit.Same(t, fmt.Sprintf("imagePath(%q)", text), want, imagePath(text))
 	}
 }
 
@@ -232,9 +229,8 @@ func TestEveryKeyMeansSomething(t *testing.T) {
 					}
 					s.do(func() {
 						testkit.Same(t, fmt.Sprintf("%s leads to", way), c, d.context())
-						if !d.screen().act(b.Action) && !d.act(b.Action) {
-							t.Errorf("%s: %s (%s) means nothing", c, key, b.Action)
-						}
+						testkit.Check(t, d.screen().act(b.Action) || d.act(b.Action), "%s: %s (%s) means nothing", c,
+							key, b.Action)
 					})
 				}
 			}
@@ -255,15 +251,12 @@ func TestHelpListsEveryKey(t *testing.T) {
 			listed = append(listed, row.Find)
 		}
 		for _, b := range slices.Concat(keys.For(c), map[bool][]keys.Binding{true: keys.Editing}[c == keys.Insert]) {
-			if !slices.Contains(listed, strings.Join(b.Keys, "  ")+" "+b.Help) {
-				t.Errorf("the help of %q lacks %v: %s", c, b.Keys, b.Help)
-			}
+			testkit.Check(t, slices.Contains(listed, strings.Join(b.Keys, "  ")+" "+b.Help),
+				"the help of %q lacks %v: %s", c, b.Keys, b.Help)
 		}
 		if c == keys.Insert || c == keys.Normal {
 			for _, s := range view.EditorCommands {
-				if !slices.Contains(listed, s.Usage()+" "+s.Help) {
-					t.Errorf("the help of %q lacks %s", c, s.Usage())
-				}
+				testkit.Check(t, slices.Contains(listed, s.Usage()+" "+s.Help), "the help of %q lacks %s", c, s.Usage())
 			}
 		}
 	}
@@ -275,22 +268,18 @@ func TestEverySlashCommandIsDone(t *testing.T) {
 		_, order, _ := view.CommandsFor(nil, view.EditorCommand{Name: s.Name, Rest: "set x"})
 		_, here := slashHere[s.Name]
 		_, answers := view.SlashAnswers[s.Name]
-		if !order && !here && !answers {
-			t.Errorf("no handler for /%s", s.Name)
-		}
+		testkit.Check(t, order || here || answers, "no handler for /%s", s.Name)
 		if (order && here || here && answers || answers && order) && s.Name != "plan" {
 			t.Errorf("/%s is done twice", s.Name)
 		}
 	}
 	for name := range view.SlashAnswers {
-		if _, ok := view.Lookup(name); !ok {
-			t.Errorf("/%s cannot be written", name)
-		}
+		_, ok := view.Lookup(name)
+		testkit.Check(t, ok, "/%s cannot be written", name)
 	}
 	for name := range slashHere {
-		if _, ok := view.Lookup(name); !ok {
-			t.Errorf("/%s cannot be written", name)
-		}
+		_, ok := view.Lookup(name)
+		testkit.Check(t, ok, "/%s cannot be written", name)
 	}
 }
 

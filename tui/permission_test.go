@@ -27,9 +27,7 @@ func (p *fakeRun) suggests(id, request, raw string, rules ...string) {
 // permit returns the last answer, without the hash of its action.
 func (s *scene) permit() contract.Permit {
 	p, _ := s.host.present().took().(contract.Permit)
-	if p.Request != "" && len(p.Action) != 64 {
-		s.T.Errorf("the answer names no action: %+v", p)
-	}
+	testkit.Check(s.T, p.Request == "" || len(p.Action) == 64, "the answer names no action: %+v", p)
 	p.Action = ""
 	return p
 }
@@ -37,9 +35,7 @@ func (s *scene) permit() contract.Permit {
 // expectPermit fails unless that was the last answer.
 func (s *scene) expectPermit(want contract.Permit) {
 	s.T.Helper()
-	if got := s.permit(); got != want {
-		s.T.Errorf("answered %+v, want %+v", got, want)
-	}
+	testkit.Same(s.T, "answered", want, s.permit())
 }
 
 // expectTook fails unless that was the last command that the run took.
@@ -208,9 +204,8 @@ func TestStepBackFromDialogs(t *testing.T) {
 		s.Press("Alt+p")
 		s.Expect("What waits for you · 1 of 4", "▸ Orchestrator I asks permission  Bash: make three")
 		s.Press("2")
-		if got := s.permit(); got.Request != "three" || got.Behavior != "deny" {
-			t.Errorf("answered %+v", got)
-		}
+		got := s.permit()
+		testkit.Check(t, got.Request == "three" && got.Behavior == "deny", "answered %+v", got)
 		s.Expect("What waits for you · 1 of 3", "make four") // the next item follows
 	})
 }
@@ -236,9 +231,8 @@ func TestDialogOverAResume(t *testing.T) {
 			orch := s.host.present().agent("orch-1")
 			s.does(func(p *fakeRun) { p.do(input.Timer{Key: fmt.Sprintf("restart/%s/%d", orch.ID, orch.Generation)}) })
 			s.does(func(p *fakeRun) { p.suggests("orch-1", "one-again", `{"command":"make one"}`) })
-			if open := s.host.present().Snapshot().Permission.Open; len(open) != 1 || open[0].ID != "one" {
-				t.Fatalf("open requests: %+v", open)
-			}
+			open := s.host.present().Snapshot().Permission.Open
+			testkit.Need(t, len(open) == 1 && open[0].ID == "one", "open requests: %+v", open)
 			s.Settle()
 			shown("Permission request")
 		})
@@ -359,9 +353,8 @@ func TestRecoveryOptions(t *testing.T) {
 		s.Press("Alt+c", "Right", "Enter")
 		s.Expect("End the run?") // no serious action without a question
 		s.Press("Enter")
-		if got, ok := s.host.present().took().(contract.Choose); ok {
-			t.Errorf("the run was ended by Enter alone: %+v", got)
-		}
+		got, ok := s.host.present().took().(contract.Choose)
+		testkit.Check(t, !ok, "the run was ended by Enter alone: %+v", got)
 		s.Type("/choose cancel\n")
 		s.Expect("End the run?")
 		s.Press("y")
@@ -378,9 +371,8 @@ func TestRecoveryOutsideTheRun(t *testing.T) {
 		s.Expect("The thread of orch-1 snapped", "log in again", "So be it")
 		s.Press("Enter")
 		s.ExpectNot("Alt+c")
-		if _, ok := s.host.present().took().(contract.Choose); ok {
-			t.Error("something was chosen")
-		}
+		_, ok := s.host.present().took().(contract.Choose)
+		testkit.Check(t, !ok, "something was chosen")
 	})
 }
 
@@ -403,9 +395,8 @@ func TestIrreversibleControls(t *testing.T) {
 			s.Settle()
 			s.Expect("Reset?")
 			s.Press("Enter") // "no" is marked
-			if got := last(s); got == (contract.Reset{}) {
-				t.Error("it was reset unasked")
-			}
+			got := last(s)
+			testkit.Check(t, got != (contract.Reset{}), "it was reset unasked")
 		}
 		for _, way := range []func(){func() { s.Press("Esc", "Q") }, func() { s.Type("/cancel\n") }} {
 			s.Press("Esc", "i", "Ctrl+U")
@@ -416,9 +407,8 @@ func TestIrreversibleControls(t *testing.T) {
 			s.Settle()
 			s.Expect("Leave?")
 			s.Press("n")
-			if got := last(s); got == (contract.Cancel{}) {
-				t.Error("it was cancelled unasked")
-			}
+			got := last(s)
+			testkit.Check(t, got != (contract.Cancel{}), "it was cancelled unasked")
 		}
 		s.Press("Esc", "R", "y")
 		s.expectTook(contract.Reset{})

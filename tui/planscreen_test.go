@@ -27,9 +27,7 @@ func (s *scene) expectSaved(want ...contract.Step) {
 	s.T.Helper()
 	s.Settle()
 	plans := s.setPlans()
-	if len(plans) != 1 {
-		s.T.Fatalf("the run was given %d plans", len(plans))
-	}
+	testkit.Need(s.T, len(plans) == 1, "the run was given %d plans", len(plans))
 	testkit.Same(s.T, "the run was given", want, plans[0].Steps)
 }
 
@@ -51,9 +49,8 @@ func TestPlanIsEdited(t *testing.T) {
 			s.Press("G", "x")
 			s.Press("g", "s")
 			s.Expect("not saved", "Forge the header")
-			if n := len(s.setPlans()); n != 0 {
-				t.Fatalf("%d plans were set before anything was saved", n)
-			}
+			n := len(s.setPlans())
+			testkit.Need(t, n == 0, "%d plans were set before anything was saved", n)
 			s.Press("w")
 			s.expectSaved(
 				contract.Step{Text: "Read the header", Status: "skipped"},
@@ -92,14 +89,12 @@ func TestPlanIsLeft(t *testing.T) {
 		s.Expect("THE PLAN", "not saved")
 		s.Press("Esc", "d")
 		s.Expect("THE WEAVING", "dropped")
-		if n := len(s.setPlans()); n != 0 {
-			t.Fatalf("%d plans were set", n)
-		}
+		n := len(s.setPlans())
+		testkit.Need(t, n == 0, "%d plans were set", n)
 		s.Press("F3", "j", "j", "j", "s", "Esc", "s")
 		s.Expect("THE WEAVING")
-		if got := s.setPlans(); len(got) != 1 || got[0].Steps[3].Status != "skipped" {
-			t.Errorf("saved %+v", got)
-		}
+		got := s.setPlans()
+		testkit.Check(t, len(got) == 1 && got[0].Steps[3].Status == "skipped", "saved %+v", got)
 	})
 }
 
@@ -140,9 +135,7 @@ func TestPlanChangesMeanwhile(t *testing.T) {
 				got = plans[0].Steps[1].Status
 			}
 			testkit.Same(t, answer, want, got)
-			if s.Shows("not saved") != (answer == "n") {
-				t.Errorf("%s:\n%s", answer, s.Text())
-			}
+			testkit.Check(t, s.Shows("not saved") == (answer == "n"), "%s:\n%s", answer, s.Text())
 		})
 	}
 }
@@ -156,10 +149,8 @@ func TestPlanBySlash(t *testing.T) {
 		s.Type("/plan add Tell the elders\n")
 		s.Type("/plan 2 skip\n")
 		plans := s.setPlans()
-		if len(plans) != 2 || len(plans[1].Steps) != 5 || plans[1].Steps[1].Status != "skipped" ||
-			plans[1].Steps[4].Text != "Tell the elders" {
-			t.Errorf("set %+v", plans)
-		}
+		testkit.Check(t, len(plans) == 2 && len(plans[1].Steps) == 5 && plans[1].Steps[1].Status == "skipped" &&
+			plans[1].Steps[4].Text == "Tell the elders", "set %+v", plans)
 	})
 	play(t, 100, 30, nil, func(s *scene) {
 		s.Type("/plan add too early\n")

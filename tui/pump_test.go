@@ -62,13 +62,10 @@ func TestPumpPaints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		frames := pumped(20_000, 50*time.Microsecond)
 		for i := 1; i < len(frames); i++ {
-			if gap := frames[i].Sub(frames[i-1]); gap < frame || gap > 2*frame {
-				t.Errorf("frame %d came %s after the one before", i, gap)
-			}
+			gap := frames[i].Sub(frames[i-1])
+			testkit.Check(t, gap >= frame && gap <= 2*frame, "frame %d came %s after the one before", i, gap)
 		}
-		if len(frames) < 10 {
-			t.Errorf("%d frames in a second", len(frames))
-		}
+		testkit.Check(t, len(frames) >= 10, "%d frames in a second", len(frames))
 	})
 }
 
@@ -112,9 +109,7 @@ func TestTraffic(t *testing.T) {
 					}
 					got := len(line.take()) / span
 					t.Logf("%s: %d bytes/s", what, got)
-					if got > most {
-						t.Errorf("%s: %d bytes a second are sent, want %d at most", what, got, most)
-					}
+					testkit.Check(t, got <= most, "%s: %d bytes a second are sent, want %d at most", what, got, most)
 				}
 				sent("only timers move", tt.timers, func() {})
 				n := 0
@@ -218,13 +213,11 @@ func TestFlood(t *testing.T) {
 		<-gap.C
 		paints := screen.paints.Load()
 		took = append(took, typist.press(n))
-		if others := screen.paints.Load() - paints - 1; others > 10 {
-			t.Errorf("key %d was painted behind %d other frames", n, others)
-		}
+		others := screen.paints.Load() - paints - 1
+		testkit.Check(t, others <= 10, "key %d was painted behind %d other frames", n, others)
 		narrated, bytes := waiting(f.box)
-		if narrated > mailboxLimit || bytes > mailboxBytes+piece {
-			t.Errorf("%d events that narrate, of %d bytes, wait", narrated, bytes)
-		}
+		testkit.Check(t, narrated <= mailboxLimit && bytes <= mailboxBytes+piece,
+			"%d events that narrate, of %d bytes, wait", narrated, bytes)
 	}
 	stop()
 	paints, elapsed := screen.paints.Load()-first-presses, time.Since(began)
@@ -297,12 +290,10 @@ func TestMailboxIsBounded(t *testing.T) {
 				}
 			}
 		}
-		if want := words.Count(sent-kept, "event") + " came faster"; kept == 0 || decided != sent/1000 ||
-			!strings.HasPrefix(notice, want) {
-			t.Errorf("%d kept, %d decisions, and %q is reported, want %q", kept, decided, notice, want)
-		}
-		if _, bytes := m.Waiting(); bytes != 0 {
-			t.Errorf("an empty mailbox counts %d bytes", bytes)
-		}
+		want := words.Count(sent-kept, "event") + " came faster"
+		testkit.Check(t, kept != 0 && decided == sent/1000 && strings.HasPrefix(notice, want),
+			"%d kept, %d decisions, and %q is reported, want %q", kept, decided, notice, want)
+		_, bytes := m.Waiting()
+		testkit.Check(t, bytes == 0, "an empty mailbox counts %d bytes", bytes)
 	}
 }

@@ -212,9 +212,7 @@ func (p *fakeRun) full(id string, tokens int) {
 func (p *fakeRun) endTurn(id string, v map[string]any) {
 	p.t.Helper()
 	raw, err := json.Marshal(v)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	testkit.OK(p.t, err)
 	p.does(id, bridge.Turn{Verdict: raw, MessageIDs: p.agent(id).Turn, Outcome: bridge.TurnDone, CostUSD: 0.0125,
 		Usage: bridge.Usage{Input: 1200, Output: 340, CacheRead: 20_000}})
 	if v["decision"] == verdict.Complete && len(p.agent(id).Turn) > 0 { // it was sent back for open points: it insists
@@ -486,8 +484,6 @@ func (h *fakeHost) Remember(text string) {
 func (h *fakeHost) present() *fakeRun {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.run == nil {
-		h.t.Fatal("no run was begun")
-	}
+	testkit.Need(h.t, h.run != nil, "no run was begun")
 	return h.run
 }

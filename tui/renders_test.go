@@ -245,9 +245,8 @@ func TestRendersAreClean(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { bytes += renderSome(t, seed, &n, most) })
 	}
 	took := time.Since(began).Seconds()
-	if int64(bytes) < 200*n.Load() {
-		t.Errorf("%d bytes were sent for %d pictures: nothing was shown", bytes, n.Load())
-	}
+	testkit.Check(t, int64(bytes) >= 200*n.Load(), "%d bytes were sent for %d pictures: nothing was shown", bytes,
+		n.Load())
 	t.Logf("%d pictures, %d bytes sent, %.0f pictures/s", n.Load(), bytes, float64(n.Load())/took)
 }
 
@@ -312,9 +311,8 @@ func renderTexts(t *testing.T, seed uint64, source hostileSource, texts func() [
 		synctest.Wait()
 		out := line.take()
 		sent += len(out)
-		if faults := alien(out, up); faults != nil {
-			t.Errorf("seed %d, after %v: %.2000q", seed, keys, faults)
-		}
+		faults := alien(out, up)
+		testkit.Check(t, faults == nil, "seed %d, after %v: %.2000q", seed, keys, faults)
 	}
 	look()
 	up = true
@@ -344,16 +342,12 @@ func renderTexts(t *testing.T, seed uint64, source hostileSource, texts func() [
 // TestHostileTextIsDetected: alien finds the hostile texts that it must find.
 func TestHostileTextIsDetected(t *testing.T) {
 	for _, text := range tuitest.Hostile() {
-		if strings.ContainsFunc(text, alienRune) && !strings.Contains(text, "777;notify") &&
-			alien([]byte(text), true) == nil {
-			t.Errorf("%.100q is accepted as arbiter's own", text)
-		}
+		testkit.Check(t, !strings.ContainsFunc(text, alienRune) || strings.Contains(text, "777;notify") ||
+			alien([]byte(text), true) != nil, "%.100q is accepted as arbiter's own", text)
 	}
 	for _, text := range []string{"\x1b[6n", "\x1b[c", "\x1b[21t\x1b[5n", "\x1b]52;c;eA==\a", "\x1b]11;?\a",
 		"\x1b]8;;https://x\a", "\x1b]0;a\u202eb\a", "\x1bP$qm\x1b\\", "\u009b31m", "\x9b31m", "\x1b[?1$p", "\U000E0041",
 		"\x1bc", "\x1b]777;x\a", "\x1b[2J", "\x1b[?1049l", "\n", "\r"} {
-		if alien([]byte(text), true) == nil {
-			t.Errorf("%q is accepted as arbiter's own", text)
-		}
+		testkit.Check(t, alien([]byte(text), true) != nil, "%q is accepted as arbiter's own", text)
 	}
 }

@@ -137,9 +137,8 @@ func TestAllowAllIsInSight(t *testing.T) {
 		play(t, size[0], size[1], allowsAll("allow-all", "off"), func(s *scene) {
 			see := func(where string) {
 				t.Helper()
-				if !strings.Contains(s.Text(), "ALLOW ALL") {
-					t.Errorf("%v, %s: it is not in sight:\n%s", size, where, s.Text())
-				}
+				testkit.Check(t, strings.Contains(s.Text(), "ALLOW ALL"), "%v, %s: it is not in sight:\n%s", size,
+					where, s.Text())
 			}
 			see("before anything was begun")
 			s.startWork()

@@ -102,9 +102,8 @@ func (s *scene) expectKeys() {
 			continue
 		}
 		edits := func(b keys.Binding) bool { return slices.Contains(append(strings.Fields(b.Help), b.Keys...), key) }
-		if !works && !slices.ContainsFunc(keys.Editing, edits) {
-			s.T.Errorf("it names %s, which does nothing in %q:\n%s", key, contexts, s.Text())
-		}
+		testkit.Check(s.T, works || slices.ContainsFunc(keys.Editing, edits),
+			"it names %s, which does nothing in %q:\n%s", key, contexts, s.Text())
 	}
 	w, h := s.Screen.Size()
 	if d.screen().writes() || d.writesStep() || h < footerHeight || w < 200 || pick || asking != nil {
@@ -122,18 +121,15 @@ func (s *scene) expectKeys() {
 // expectReadable fails if prose is too wide to read, or a file of the workspace is named by its absolute path.
 func (s *scene) expectReadable() {
 	s.T.Helper()
-	if strings.Contains(s.Text(), "/home/weaver/loom/") {
-		s.T.Errorf("a path is absolute:\n%s", s.Text())
-	}
+	testkit.Check(s.T, !strings.Contains(s.Text(), "/home/weaver/loom/"), "a path is absolute:\n%s", s.Text())
 	if !s.frontend.root.screen().writes() {
 		return // lists and tables use the whole width
 	}
 	for _, row := range s.Rows() {
 		for part := range strings.SplitSeq(row, "  ") {
-			if n := uniseg.StringWidth(part); n > render.Prose+10 && strings.Count(part, " ") > 8 &&
-				!strings.ContainsAny(part, "·─") {
-				s.T.Errorf("prose of %d columns: %q", n, part)
-			}
+			n := uniseg.StringWidth(part)
+			testkit.Check(s.T, n <= render.Prose+10 || strings.Count(part, " ") <= 8 || strings.ContainsAny(part, "·─"),
+				"prose of %d columns: %q", n, part)
 		}
 	}
 }
@@ -163,9 +159,7 @@ func (s *scene) expectReachable(texts ...string) {
 		}
 	}
 	for _, text := range texts {
-		if !strings.Contains(seen, text) {
-			s.T.Errorf("%q is out of reach:\n%s", text, s.Text())
-		}
+		testkit.Check(s.T, strings.Contains(seen, text), "%q is out of reach:\n%s", text, s.Text())
 	}
 }
 
@@ -202,9 +196,8 @@ func TestTimeline(t *testing.T) {
 		s.Press("l")
 		s.Expect("TIMELINE")
 		s.Press("Down", "Home", "a")
-		if f, ok := s.frontend.root.screen().(*focus); !ok || f.id != "orch-1" {
-			t.Errorf("a leads to %T", s.frontend.root.screen())
-		}
+		f, ok := s.frontend.root.screen().(*focus)
+		testkit.Check(t, ok && f.id == "orch-1", "a leads to %T", s.frontend.root.screen())
 		s.Press("Esc", "F6", "Home", "[")
 		s.Expect("There is no notable event there.")
 		s.Press("Esc")

@@ -55,15 +55,12 @@ func TestShellLine(t *testing.T) {
 		say, _ := s.host.present().took().(contract.Say)
 		for _, part := range []string{"I ran this command (exit code 1)", "make test", "said by make test",
 			"What is wrong?"} {
-			if !strings.Contains(say.Text, part) {
-				t.Errorf("the run was told %q", say.Text)
-			}
+			testkit.Check(t, strings.Contains(say.Text, part), "the run was told %q", say.Text)
 		}
 		s.Type("!!important\n")
 		s.expectTook(contract.Say{Text: "!important"})
-		if want := "[/home/weaver/loom: git status /home/weaver/loom: make test]"; fmt.Sprint(ran) != want {
-			t.Errorf("ran %v", ran)
-		}
+		want := "[/home/weaver/loom: git status /home/weaver/loom: make test]"
+		testkit.Check(t, fmt.Sprint(ran) == want, "ran %v", ran)
 	})
 }
 
@@ -136,9 +133,8 @@ func (h *fakeHost) Shell(ctx context.Context, dir, line string, out io.Writer) (
 func (s *scene) busy() {
 	s.T.Helper()
 	s.Type("Weave\n")
-	if a := s.host.present().agent("arbiter"); a.Status != supervisor.AgentBusy {
-		s.T.Fatalf("the Arbiter is %s", a.Status)
-	}
+	a := s.host.present().agent("arbiter")
+	testkit.Need(s.T, a.Status == supervisor.AgentBusy, "the Arbiter is %s", a.Status)
 }
 
 // TestQueuedMessageIsEdited: Up takes a waiting message into the input, Enter changes it, Esc leaves it,
@@ -151,9 +147,8 @@ func TestQueuedMessageIsEdited(t *testing.T) {
 		s.Expect("2 messages of yours wait. Up: change it, or take it back.", "○ waits", "Use the bleu thread")
 		s.Press("Up", "Up")
 		s.Expect("changing your message that waits")
-		if got := s.frontend.root.prompt.input.Text(); got != "Use the bleu thread" {
-			t.Fatalf("the input is %q", got)
-		}
+		got := s.frontend.root.prompt.input.Text()
+		testkit.Need(t, got == "Use the bleu thread", "the input is %q", got)
 		s.Press("Esc")
 		s.Expect("It stays as it was.")
 		s.Press("Up", "Up", "Ctrl+U")
@@ -166,9 +161,8 @@ func TestQueuedMessageIsEdited(t *testing.T) {
 		s.ExpectNot("bleu")
 		s.Press("Up")
 		s.Press("Ctrl+X")
-		if _, ok := s.host.present().took().(contract.WithdrawMessage); !ok {
-			t.Fatalf("put %+v", s.host.present().took())
-		}
+		_, ok := s.host.present().took().(contract.WithdrawMessage)
+		testkit.Need(t, ok, "put %+v", s.host.present().took())
 		s.Expect("A message of yours waits.", "taken back")
 		s.Type("/reword Use the red thread\n")
 		s.Expect("Use the red thread")
@@ -190,9 +184,8 @@ func TestLateEditIsNotLost(t *testing.T) {
 		s.Expect("That word is on its way already.")
 		testkit.Same(t, "the input is", "Use the bleu thread at once", s.frontend.root.prompt.input.Text())
 		s.Press("Enter")
-		if _, ok := s.host.present().took().(contract.Say); !ok {
-			t.Errorf("put %+v", s.host.present().took())
-		}
+		_, ok := s.host.present().took().(contract.Say)
+		testkit.Check(t, ok, "put %+v", s.host.present().took())
 	})
 	play(t, 90, 30, nil, func(s *scene) { // at the same moment
 		s.busy()
@@ -277,9 +270,8 @@ func TestHaltIsShown(t *testing.T) {
 			weaving(t, 90, 30, func(s *scene) {
 				before(s)
 				s.Press(`Ctrl+\`)
-				if _, ok := s.host.present().took().(contract.Halt); !ok {
-					t.Errorf("put %+v", s.host.present().took())
-				}
+				_, ok := s.host.present().took().(contract.Halt)
+				testkit.Check(t, ok, "put %+v", s.host.present().took())
 				testkit.Same(t, "it goes on", false, !s.host.present().Snapshot().Halted)
 				s.Advance(10 * time.Second)
 				s.Expect("Halted")

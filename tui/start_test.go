@@ -46,10 +46,9 @@ func TestFaultBeforeTheFirstFrame(t *testing.T) {
 	screen := &colourless{SimulationScreen: tcell.NewSimulationScreen("UTF-8")}
 	f := testkit.Must(New(Options{Screen: screen, Host: &fakeHost{}}))(t)
 	var fault *Fault
-	if err := f.Run(context.Background()); !errors.As(err, &fault) || fault.Panic != "no colours" ||
-		len(fault.Stack) == 0 {
-		t.Errorf("it ends with %v", err)
-	}
+	err := f.Run(context.Background())
+	testkit.Check(t, errors.As(err, &fault) && fault.Panic == "no colours" && len(fault.Stack) != 0, "it ends with %v",
+		err)
 	testkit.Same(t, "how often the terminal was given back", 1, screen.ended)
 }
 
@@ -104,9 +103,7 @@ func TestLeaveItRunning(t *testing.T) {
 		s.Type("ab")
 		s.Press("Home", "Ctrl+D")
 		s.Expect("› b")
-		if left(s) {
-			t.Fatal("it was left while something was written")
-		}
+		testkit.Need(t, !left(s), "it was left while something was written")
 		s.Press("Ctrl+C", "Ctrl+D")
 		_ = s.ExpectEnd()
 		testkit.Same(t, "Ctrl+D does not leave the run running", true, left(s))
@@ -115,9 +112,7 @@ func TestLeaveItRunning(t *testing.T) {
 		weaving(t, 80, 24, func(s *scene) {
 			s.Press(keys...)
 			_ = s.ExpectEnd()
-			if !left(s) {
-				t.Errorf("%v do not leave the run running", keys)
-			}
+			testkit.Check(t, left(s), "%v do not leave the run running", keys)
 		})
 	}
 }
@@ -223,9 +218,8 @@ func TestTrustDialog(t *testing.T) {
 		s.Settle()
 		s.ExpectNot("Trust this workspace?")
 		s.Type("Weave\n")
-		if trusted, _ := s.counts(); trusted != 0 || len(s.host.begun) != 1 {
-			t.Errorf("trusted %d times, begun %v", trusted, s.host.begun)
-		}
+		trusted, _ := s.counts()
+		testkit.Check(t, trusted == 0 && len(s.host.begun) == 1, "trusted %d times, begun %v", trusted, s.host.begun)
 	})
 	play(t, 90, 30, func(o *Options, h *fakeHost) { brings(false)(o, h); h.found.Rehearsal = true }, func(s *scene) {
 		s.ExpectNot("Trust this workspace?")
@@ -260,9 +254,8 @@ func TestLongPast(t *testing.T) {
 	}, func(s *scene) {
 		s.Settle()
 		s.Expect("Thread number 2999.", "THE WEAVING")
-		if n := s.frontend.history.Talk().Len(); n >= messages {
-			t.Fatalf("%d messages were read for the first frame", n)
-		}
+		n := s.frontend.history.Talk().Len()
+		testkit.Need(t, n < messages, "%d messages were read for the first frame", n)
 		s.host.present().does("arbiter", bridge.Notice{Text: "told meanwhile"})
 		s.Press("Esc", "PgUp", "PgUp")
 		s.Press("/")
@@ -276,9 +269,8 @@ func TestLongPast(t *testing.T) {
 
 		close(s.host.slow)
 		s.Settle()
-		if n := s.frontend.history.Talk().Len(); n < messages {
-			t.Fatalf("%d messages when all was read", n)
-		}
+		n = s.frontend.history.Talk().Len()
+		testkit.Need(t, n >= messages, "%d messages when all was read", n)
 		if after := place(s); after != before || !strings.Contains(after, "Thread number") {
 			t.Errorf("the reader was at\n%s\nand is at\n%s", before, after)
 		}
@@ -342,9 +334,7 @@ func longLog(b *testing.B, events int) string {
 			_, err = f.Write(raw)
 			raw = raw[:0]
 		}
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.OK(b, err)
 	}
 	testkit.OK(b, f.Close())
 	return path

@@ -180,8 +180,8 @@ func TestASuccessorIsHeld(t *testing.T) {
 // TestPersonas: each way to work badly is noticed, the Arbiter reads of it, and an event tells the human, also if the
 // Arbiter insists. None commits anything, and the files count. Those that are not here: a successor that ignores the
 // document, in TestASuccessorIsHeld; no work, in TestMistakesCost; two that change one file in one directory, in
-// TestARunRecordsItsChanges; liars whose checks fail, who ask again and again, or are silent, in the supervisor's
-// TestPersonas.
+// TestARunRecordsItsChanges; liars whose checks fail, who ask again and again, or are silent, in the tests of the
+// supervisor.
 func TestPersonas(t *testing.T) {
 	needSandbox(t)
 	t.Parallel()

@@ -55,21 +55,17 @@ func TestItems(t *testing.T) {
 		"|Bash sleep 9||+0-0|false",
 	}
 	testkit.Same(t, "", want, got)
-	if r := a.Running(); r.Summary != "sleep 9" || !r.At.Equal(began.Add(9*time.Second)) {
-		t.Errorf("it runs %+v", r)
-	}
-	if !a.Seen.Equal(began.Add(9 * time.Second)) {
-		t.Errorf("seen at %s", a.Seen)
-	}
+	r := a.Running()
+	testkit.Check(t, r.Summary == "sleep 9" && r.At.Equal(began.Add(9*time.Second)), "it runs %+v", r)
+	testkit.Check(t, a.Seen.Equal(began.Add(9*time.Second)), "seen at %s", a.Seen)
 }
 
 // TestCallsOfATurnEndWithIt: a call without an answer ends with its turn.
 func TestCallsOfATurnEndWithIt(t *testing.T) {
 	for _, end := range []contract.Body{contract.Turn{}, contract.Done{}, contract.Restart{}, contract.Spawn{}} {
 		_, a := trackerOf(use("1", "Bash", `{"command":"sleep 9"}`), end)
-		if r := a.Running(); r.Call() || !a.Items[0].Cut {
-			t.Errorf("after %T it runs %+v", end, r)
-		}
+		r := a.Running()
+		testkit.Check(t, !r.Call() && a.Items[0].Cut, "after %T it runs %+v", end, r)
 	}
 	tracker, _ := trackerOf(use("1", "Bash", `{"command":"sleep 9"}`))
 	tracker.Add(began, contract.Event{ID: contract.Supervisor, Body: contract.Session{}})
@@ -87,20 +83,16 @@ func TestSubagents(t *testing.T) {
 	bash.Subagent = "a"
 	tracker, a := trackerOf(use("a", "Agent", `{"description":"look a"}`), start("a"), start("b"), start("a"), bash,
 		contract.SubagentProgress{ToolUse: "b", Tokens: 61_000, ToolUses: 3, CostUSD: 0.5})
-	if len(a.Subagents) != 2 || a.Working() != 2 || a.Subagents[0].Doing.Summary != "ls" ||
-		a.Subagents[1].Tokens != 61_000 {
-		t.Errorf("%+v", a.Subagents)
-	}
-	if a.Running().Call() {
-		t.Errorf("the call that started one, or one of theirs, is taken for the agent's own: %+v", a.Running())
-	}
+	testkit.Check(t, len(a.Subagents) == 2 && a.Working() == 2 && a.Subagents[0].Doing.Summary == "ls" &&
+		a.Subagents[1].Tokens == 61_000, "%+v", a.Subagents)
+	testkit.Check(t, !a.Running().Call(),
+		"the call that started one, or one of theirs, is taken for the agent's own: %+v", a.Running())
 	add := func(b contract.Body) { tracker.Add(began.Add(time.Minute), contract.Event{ID: "orch-1", Body: b}) }
 	add(contract.ToolResult{ToolUse: "c", Subagent: "a"})
 	add(contract.SubagentStop{ToolUse: "b", Status: "failed", Tokens: 70_000})
 	a = tracker.Agent("orch-1")
-	if a.Subagents[0].Doing.Call() || a.Working() != 1 || !a.Subagents[1].Failed || a.Subagents[1].Tokens != 70_000 {
-		t.Errorf("%+v", a.Subagents)
-	}
+	testkit.Check(t, !a.Subagents[0].Doing.Call() && a.Working() == 1 && a.Subagents[1].Failed &&
+		a.Subagents[1].Tokens == 70_000, "%+v", a.Subagents)
 	add(contract.SubagentStop{ToolUse: "a", Status: "completed"})
 	add(start("d"))
 	if a = tracker.Agent("orch-1"); len(a.Subagents) != 1 || a.Subagents[0].ID != "d" {
@@ -125,20 +117,16 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	a := tracker.Agent("orch-1")
-	if len(a.Items) != keptItems || len(a.Subagents) != keptSubagents || len(before.Items) != 12 {
-		t.Errorf("%d items, %d subagents are kept, %d were", len(a.Items), len(a.Subagents), len(before.Items))
-	}
+	testkit.Check(t, len(a.Items) == keptItems && len(a.Subagents) == keptSubagents && len(before.Items) == 12,
+		"%d items, %d subagents are kept, %d were", len(a.Items), len(a.Subagents), len(before.Items))
 	for _, i := range a.Items {
-		if len(i.Text) > keptText || len(i.Summary) > 2000 || len(i.Result) > keptResult*4*keptLine {
-			t.Errorf("%d, %d, %d bytes of an item are kept", len(i.Text), len(i.Summary), len(i.Result))
-		}
+		testkit.Check(t, len(i.Text) <= keptText && len(i.Summary) <= 2000 && len(i.Result) <= keptResult*4*keptLine,
+			"%d, %d, %d bytes of an item are kept", len(i.Text), len(i.Summary), len(i.Result))
 	}
 	for i := range 2 * keptAgents {
 		tracker.Add(began, contract.Event{ID: fmt.Sprint("orch-", i), Body: contract.Delta{}})
 	}
-	if len(tracker.agents) != keptAgents {
-		t.Errorf("%d agents are kept", len(tracker.agents))
-	}
+	testkit.Check(t, len(tracker.agents) == keptAgents, "%d agents are kept", len(tracker.agents))
 }
 
 // TestHostileTextIsMadeFit: returned text contains no characters that a terminal acts on.
@@ -152,9 +140,8 @@ func TestHostileTextIsMadeFit(t *testing.T) {
 			contract.Decision{Reason: text})
 		for _, got := range append(a.Items, ActivityItem{Text: a.Subagents[0].Name}) {
 			for _, s := range []string{got.Text, got.Tool, got.Summary, strings.ReplaceAll(got.Result, "\n", "")} {
-				if strings.ContainsAny(s, "\x00\x07\x08\r\x1b\x7f") || strings.ContainsAny(s, "\u009b\u009d\u202e") {
-					t.Errorf("%.100q: %.100q", text, s)
-				}
+				testkit.Check(t, !strings.ContainsAny(s, "\x00\x07\x08\r\x1b\x7f") &&
+					!strings.ContainsAny(s, "\u009b\u009d\u202e"), "%.100q: %.100q", text, s)
 			}
 		}
 	}

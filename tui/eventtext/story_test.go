@@ -69,9 +69,8 @@ func TestStoryNamesHosts(t *testing.T) {
 	for _, tt := range []struct{ host, want string }{{"box", "Orchestrator II @box"}, {"", "Orchestrator II "}} {
 		s.Text(time.Time{}, contract.Event{ID: "orch-2", Body: contract.Spawn{Name: "Orchestrator II", Host: tt.host}})
 		got := s.Text(time.Time{}, contract.Event{ID: "orch-2", Body: contract.Question{Text: "Which?"}})
-		if !strings.Contains(got, tt.want) || tt.host == "" && strings.Contains(got, "@") {
-			t.Errorf("on host %q: %s", tt.host, got)
-		}
+		testkit.Check(t, strings.Contains(got, tt.want) && (tt.host != "" || !strings.Contains(got, "@")),
+			"on host %q: %s", tt.host, got)
 	}
 }
 
@@ -106,9 +105,8 @@ func TestMembers(t *testing.T) {
 		`{"command":"ls","command":"rm"}`: false, `{"command":"ls","comm\u0061nd":"rm"}`: false,
 		`{"a":1}x`: false, `{"a" 1}`: false, `{"a":1,}`: false, `[1]`: false, `{"a":"`: false, ``: false,
 	} {
-		if list, sound := Members([]byte(raw)); sound != want || !want && list != nil {
-			t.Errorf("%s: %v, %d members", raw, sound, len(list))
-		}
+		list, sound := Members([]byte(raw))
+		testkit.Check(t, sound == want && (want || list == nil), "%s: %v, %d members", raw, sound, len(list))
 	}
 }
 
@@ -189,9 +187,8 @@ func TestSince(t *testing.T) {
 		time.Local = time.UTC
 		got := s.Text(began.Add(c.after), nil)
 		time.Local = local
-		if !strings.HasSuffix(got, c.want) || c.want == "" && got != "" {
-			t.Errorf("%s:\n%s\n, want\n%s", what, got, c.want)
-		}
+		testkit.Check(t, strings.HasSuffix(got, c.want) && (c.want != "" || got == ""), "%s:\n%s\n, want\n%s", what,
+			got, c.want)
 	}
 }
 

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -50,9 +48,7 @@ func TestFind(t *testing.T) {
 		if !ok {
 			i = -1
 		}
-		if i != tt.want {
-			t.Errorf("%q from %d, back %v: %d, want %d", tt.text, tt.from, tt.back, i, tt.want)
-		}
+		testkit.Check(t, i == tt.want, "%q from %d, back %v: %d, want %d", tt.text, tt.from, tt.back, i, tt.want)
 	}
 }
 
@@ -110,9 +106,7 @@ func TestFindMatchesReading(t *testing.T) {
 				back = append([]int{at}, back...)
 			}
 			testkit.Same(t, text, want, forth)
-			if diff := cmp.Diff(want, back); diff != "" {
-				t.Errorf("%s, back: %s", text, diff)
-			}
+			testkit.Same(t, fmt.Sprintf("%s, back", text), want, back)
 		}
 	}
 }
@@ -120,9 +114,8 @@ func TestFindMatchesReading(t *testing.T) {
 func TestFilter(t *testing.T) {
 	c := New(Memory)
 	first := c.Filter(Filter{Agent: "orch-1"})
-	if first.Follow(t.Context()); first.Len() != 0 {
-		t.Error("something was picked before anything was told")
-	}
+	first.Follow(t.Context())
+	testkit.Check(t, first.Len() == 0, "something was picked before anything was told")
 	many(c, 5_000)
 	for _, f := range []Filter{
 		{}, {Agent: "orch-1"}, {Agent: "arbiter"}, {Agent: "nobody"}, {Kinds: []string{"notice", "message"}},
@@ -143,31 +136,23 @@ func TestFilter(t *testing.T) {
 		th := c.Filter(f)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if th.filter != nil && th.Follow(ended) {
-			t.Errorf("%+v: it was followed to the end in no time", f)
-		}
+		testkit.Check(t, th.filter == nil || !th.Follow(ended), "%+v: it was followed to the end in no time", f)
 		for range 2 { // the second time nothing remains to be done
-			if !th.Follow(t.Context()) {
-				t.Errorf("%+v: not up to date", f)
-			}
+			testkit.Check(t, th.Follow(t.Context()), "%+v: not up to date", f)
 		}
 		var got []int
 		for i := range th.Len() {
 			e, _ := th.Entry(i)
 			got = append(got, e.N)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%+v: %s", f, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("%+v", f), want, got)
 	}
-	if first.Follow(t.Context()); first.Len() == 0 {
-		t.Error("an old filter does not see what is new")
-	}
+	first.Follow(t.Context())
+	testkit.Check(t, first.Len() != 0, "an old filter does not see what is new")
 	addAll(c, "x", contract.Unknown{Name: "new"})
 	unknown := c.Filter(Filter{Kinds: []string{"unknown"}})
-	if unknown.Follow(t.Context()); unknown.Len() != 1 {
-		t.Errorf("%d unknown events", unknown.Len())
-	}
+	unknown.Follow(t.Context())
+	testkit.Check(t, unknown.Len() == 1, "%d unknown events", unknown.Len())
 }
 
 // TestFiltersGiveTheirRoomBack: typing into a filter creates many filters, which must release their memory.
@@ -181,9 +166,8 @@ func TestFiltersGiveTheirRoomBack(t *testing.T) {
 			t.Fatal(f.Len())
 		}
 	}
-	if held := inUse() - before; held > 100*5000*4 {
-		t.Errorf("%d bytes are held", held)
-	}
+	held := inUse() - before
+	testkit.Check(t, held <= 100*5000*4, "%d bytes are held", held)
 	runtime.KeepAlive(c)
 }
 
@@ -210,9 +194,8 @@ func TestFindCancels(t *testing.T) {
 			from = 4999
 		}
 		ctx := &countdown{t.Context(), 3}
-		if i, ok := c.Find(ctx, c.All(), "not there", from, back); ok || ctx.left != -1 {
-			t.Errorf("found at %d, %v; looked %d times too often", i, ok, -1-ctx.left)
-		}
+		i, ok := c.Find(ctx, c.All(), "not there", from, back)
+		testkit.Check(t, !ok && ctx.left == -1, "found at %d, %v; looked %d times too often", i, ok, -1-ctx.left)
 	}
 	if i, ok := c.Find(t.Context(), c.All(), "the needle", 0, false); !ok || i != 5000 {
 		t.Errorf("found at %d, %v", i, ok)
@@ -252,9 +235,8 @@ func TestReadingWhileAdding(t *testing.T) {
 				return
 			}
 			if use, is := e.Event.Body.(contract.ToolUse); is && e.Outcome != nil {
-				if r := e.Outcome.Body.(contract.ToolResult); r.ToolUse != use.ToolUse {
-					t.Errorf("%s has the result of %s", use.ToolUse, r.ToolUse)
-				}
+				r := e.Outcome.Body.(contract.ToolResult)
+				testkit.Check(t, r.ToolUse == use.ToolUse, "%s has the result of %s", use.ToolUse, r.ToolUse)
 			}
 		}
 	}
@@ -270,9 +252,8 @@ func TestReadingWhileAdding(t *testing.T) {
 	reader(func(*rand.Rand) {
 		c.Live("orch-1")
 		c.Version()
-		if n, err := c.Lost(); n > 0 || err != nil {
-			t.Errorf("%d lost: %v", n, err)
-		}
+		n, err := c.Lost()
+		testkit.Check(t, n <= 0 && err == nil, "%d lost: %v", n, err)
 	})
 	rounds := 600 // of 5 kB: more than memory holds
 	if testkit.AtNight() {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -42,9 +44,8 @@ func TestEveryEventIsKept(t *testing.T) {
 		if diff := cmp.Diff(w, e.Event); diff != "" || !ok || !e.At.Equal(someTime) {
 			t.Errorf("%s (%v, %s), -told +kept:\n%s", w.Body.EventName(), ok, e.At, diff)
 		}
-		if _, _, held := logged.record(i); held {
-			t.Errorf("%s is still in memory", w.Body.EventName())
-		}
+		_, _, held := logged.record(i)
+		testkit.Check(t, !held, "%s is still in memory", w.Body.EventName())
 		if e, ok = logged.All().Entry(i); !ok || !e.At.Equal(someTime) {
 			t.Errorf("%s is read back: %v, %s", w.Body.EventName(), ok, e.At)
 		} else if diff := cmp.Diff(lineOf(t, w), lineOf(t, e.Event)); diff != "" {
@@ -64,12 +65,8 @@ func TestEveryStringIsSanitised(t *testing.T) {
 		}
 		c.Add(someTime, contract.Event{ID: hostile, Body: filled(b, func(string) string { return hostile })})
 		e, ok := c.All().Entry(c.All().Len() - 1)
-		if !ok {
-			t.Fatalf("%s was lost", b.EventName())
-		}
-		if e.Event.ID != sanitize.Line(hostile, 64) {
-			t.Errorf("%s: id %q", b.EventName(), e.Event.ID)
-		}
+		testkit.Need(t, ok, "%s was lost", b.EventName())
+		testkit.Check(t, e.Event.ID == sanitize.Line(hostile, 64), "%s: id %q", b.EventName(), e.Event.ID)
 		seen := 0
 		check := func(name string) func(string, bool) bool {
 			return func(s string, raw bool) bool {
@@ -81,16 +78,13 @@ func TestEveryStringIsSanitised(t *testing.T) {
 				if raw {
 					want = hostileJSON
 				}
-				if s != want {
-					t.Errorf("%s.%s: %q, want %q", b.EventName(), name, s, want)
-				}
+				testkit.Check(t, s == want, "%s.%s: %q, want %q", b.EventName(), name, s, want)
 				return false
 			}
 		}
 		walkAll(reflect.ValueOf(e.Event.Body), "", check)
-		if seen == 0 && reflect.TypeOf(b).NumField() > 0 && b.EventName() != "context" && b.EventName() != "cost" {
-			t.Errorf("%s: no string was found", b.EventName())
-		}
+		testkit.Check(t, seen != 0 || reflect.TypeOf(b).NumField() <= 0 || b.EventName() == "context" ||
+			b.EventName() == "cost", "%s: no string was found", b.EventName())
 	}
 }
 
@@ -132,14 +126,10 @@ func TestFieldsAreKnown(t *testing.T) {
 		})
 	}
 	for name := range seen {
-		if prose[name] == oneLine[name] {
-			t.Errorf("is %s one line, or prose?", name)
-		}
+		testkit.Check(t, prose[name] != oneLine[name], "is %s one line, or prose?", name)
 	}
 	for name := range prose {
-		if !seen[name] {
-			t.Errorf("no event has a field %s", name)
-		}
+		testkit.Check(t, seen[name], "no event has a field %s", name)
 	}
 }
 
@@ -149,9 +139,7 @@ func TestFitIsBounded(t *testing.T) {
 	many := make([]string, 1<<20)
 	steps := make([]contract.Step, 1<<20)
 	rawStrings, err := json.Marshal(map[string]string{"file_path": "/a", "content": huge})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	rawNumbers := json.RawMessage(`{"a":[1` + strings.Repeat(",1", 1<<20) + `]}`)
 	for name, b := range map[string]contract.Body{
 		"text":     contract.ToolResult{ToolUse: "t", Text: huge, Subagent: "s"},
@@ -173,26 +161,18 @@ func TestFitIsBounded(t *testing.T) {
 			t.Errorf("%s: %d bytes were kept", name, r.size)
 		}
 		e, ok := c.All().Entry(c.len() - 1)
-		if !ok {
-			t.Fatalf("%s was lost", name)
-		}
+		testkit.Need(t, ok, "%s was lost", name)
 		switch b := e.Event.Body.(type) {
 		case contract.ToolResult:
-			if !strings.Contains(b.Text, "bytes left out …\na line") || !strings.HasPrefix(b.Text, "a line") ||
-				b.Subagent != "s" {
-				t.Errorf("%s: %.40q … %q", name, b.Text, b.Subagent)
-			}
+			testkit.Check(t, strings.Contains(b.Text, "bytes left out …\na line") &&
+				strings.HasPrefix(b.Text, "a line") && b.Subagent == "s", "%s: %.40q … %q", name, b.Text, b.Subagent)
 		case contract.ToolUse:
-			if name != "raw rubbish" && name != "raw unclosed" && !json.Valid(b.Input) {
-				t.Errorf("%s became no JSON: %.80s", name, b.Input)
-			}
-			if !strings.Contains(string(b.Input), "left out") {
-				t.Errorf("%s: no note", name)
-			}
+			testkit.Check(t, name == "raw rubbish" || name == "raw unclosed" || json.Valid(b.Input),
+				"%s became no JSON: %.80s", name, b.Input)
+			testkit.Check(t, strings.Contains(string(b.Input), "left out"), "%s: no note", name)
 		case contract.Handoff:
-			if last := b.Document.Accomplished[len(b.Document.Accomplished)-1]; !strings.HasSuffix(last, "more left out …") {
-				t.Errorf("%s ends in %q", name, last)
-			}
+			last := b.Document.Accomplished[len(b.Document.Accomplished)-1]
+			testkit.Check(t, strings.HasSuffix(last, "more left out …"), "%s ends in %q", name, last)
 		}
 	}
 }
@@ -200,18 +180,16 @@ func TestFitIsBounded(t *testing.T) {
 func TestShortenKeepsRunesAndIsLinear(t *testing.T) {
 	for n := range 2000 {
 		s := strings.Repeat("日本é😀\n", 300)
-		if got := shorten(s, n); strings.ContainsRune(got, '\ufffd') || len(got) > n+maxNoteLength {
-			t.Fatalf("%d: %q", n, got)
-		}
+		got := shorten(s, n)
+		testkit.Need(t, !strings.ContainsRune(got, '\ufffd') && len(got) <= n+maxNoteLength, "%d: %q", n, got)
 		raw := []byte(`{"k":"` + strings.Repeat(`日\u00e9\ud83d\ude00\n`, 200) + `","l":"x"}`)
 		if got := shortenJSON(raw, n); !json.Valid(got) || strings.ContainsRune(string(got), '\ufffd') ||
 			n > 2*maxNoteLength && len(got) > max(n, maxNoteLength) {
 			t.Fatalf("%d: %d, %q", n, len(got), got)
 		}
 		var back map[string]string
-		if err := json.Unmarshal(shortenJSON(raw, n), &back); err != nil || strings.ContainsRune(back["k"], '\ufffd') {
-			t.Fatalf("%d: %v, %q", n, err, back["k"])
-		}
+		err := json.Unmarshal(shortenJSON(raw, n), &back)
+		testkit.Need(t, err == nil && !strings.ContainsRune(back["k"], '\ufffd'), "%d: %v, %q", n, err, back["k"])
 	}
 }
 
@@ -220,11 +198,7 @@ func FuzzShortenJSON(f *testing.F) {
 	f.Add([]byte(`"`+strings.Repeat(`\ud83d\ude00`, 50)+`"`), 300)
 	f.Fuzz(func(t *testing.T, raw []byte, n int) {
 		got := shortenJSON(raw, n)
-		if json.Valid(raw) && !json.Valid(got) {
-			t.Errorf("%q became %q", raw, got)
-		}
-		if len(got) > max(n, maxNoteLength) {
-			t.Errorf("%d bytes, not %d", len(got), n)
-		}
+		testkit.Check(t, !json.Valid(raw) || json.Valid(got), "%q became %q", raw, got)
+		testkit.Check(t, len(got) <= max(n, maxNoteLength), "%d bytes, not %d", len(got), n)
 	})
 }

@@ -89,9 +89,8 @@ func readable(t *testing.T, th *Thread) (n int) {
 			continue
 		}
 		n++
-		if b, is := e.Event.Body.(contract.Notice); !is || !strings.HasPrefix(b.Text, fmt.Sprint(e.N, " x")) {
-			t.Fatalf("entry %d is %.20q", e.N, b.Text)
-		}
+		b, is := e.Event.Body.(contract.Notice)
+		testkit.Need(t, is && strings.HasPrefix(b.Text, fmt.Sprint(e.N, " x")), "entry %d is %.20q", e.N, b.Text)
 	}
 	return n
 }
@@ -124,9 +123,7 @@ func (l *runLog) add(t testing.TB, at time.Time, e contract.Event) {
 	if err == nil {
 		_, err = l.file.Write(raw)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 }
 
 // TestOpenEntriesHoldNoText: for a call or a message that is still open, its name is kept in memory, but
@@ -144,9 +141,8 @@ func TestOpenEntriesHoldNoText(t *testing.T) {
 			contract.Event{ID: agent, Body: contract.Message{MessageID: fmt.Sprint("m", i), From: agent, To: "arbiter",
 				Text: text}})
 	}
-	if held := inUse() - before; held > 32<<20 {
-		t.Errorf("%d MB are held", held>>20)
-	}
+	held := inUse() - before
+	testkit.Check(t, held <= 32<<20, "%d MB are held", held>>20)
 	runtime.KeepAlive(c)
 }
 
@@ -189,9 +185,8 @@ func heap(t *testing.T, n int) int {
 		}
 	}
 	held := inUse() - before
-	if _, ok := c.All().Entry(0); !ok {
-		t.Error("the first entry is lost")
-	}
+	_, ok := c.All().Entry(0)
+	testkit.Check(t, ok, "the first entry is lost")
 	return held
 }
 

@@ -55,14 +55,10 @@ func TestLive(t *testing.T) {
 	} {
 		before := c.Version()
 		c.Add(someTime, contract.Event{ID: step.id, Body: step.body})
-		if c.Version() <= before {
-			t.Errorf("%d: the version is %d as before", i, before)
-		}
+		testkit.Check(t, c.Version() > before, "%d: the version is %d as before", i, before)
 		l, ok := c.Live("arbiter")
 		if !ok {
-			if step.want != nil {
-				t.Errorf("%d: nothing arrives", i)
-			}
+			testkit.Check(t, step.want == nil, "%d: nothing arrives", i)
 			continue
 		}
 		if step.want == nil {
@@ -97,13 +93,10 @@ func TestLiveIsBounded(t *testing.T) {
 		if n := len(l.Text); n > 2*liveKept || n < liveKept/2 && name != "marks" && name != "escape" {
 			t.Errorf("%s: %d bytes", name, n)
 		}
-		if !utf8.ValidString(l.Text) {
-			t.Errorf("%s: not valid", name)
-		}
+		testkit.Check(t, utf8.ValidString(l.Text), "%s: not valid", name)
 		a := c.live.byAgent["o"]
-		if n := cap(a.prose) + cap(a.verdict); n > 8<<20 {
-			t.Errorf("%s: %d bytes are held", name, n)
-		}
+		n := cap(a.prose) + cap(a.verdict)
+		testkit.Check(t, n <= 8<<20, "%s: %d bytes are held", name, n)
 	}
 }
 
@@ -176,15 +169,13 @@ func FuzzPartialMessage(f *testing.F) {
 			"message": message}))(t)
 		var want struct{ Message string }
 		testkit.OK(t, json.Unmarshal(line, &want))
-		if got := messageText(string(line)); got != sanitize.Text(want.Message) {
-			t.Fatalf("%s: %q", line, got)
-		}
+		got := messageText(string(line))
+		testkit.Need(t, got == sanitize.Text(want.Message), "%s: %q", line, got)
 		// Byte by byte the result grows, and no intermediate text contains a partial character.
 		for i := range line {
 			part := partialMessage(line[:i+1])
-			if !strings.HasPrefix(want.Message, string(part)) || !utf8.Valid(part) {
-				t.Fatalf("%s: %q is shown", line[:i+1], part)
-			}
+			testkit.Need(t, strings.HasPrefix(want.Message, string(part)) && utf8.Valid(part), "%s: %q is shown",
+				line[:i+1], part)
 		}
 		messageText(message) // no panic
 		messageText(other + message)
@@ -202,12 +193,10 @@ func TestPartialMessageIsIncremental(t *testing.T) {
 		addAll(c, "o", contract.Delta{Text: `word\n`, Verdict: true})
 	}
 	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 {
-		t.Errorf("%d MB were allocated for 1 MB", n>>20)
-	}
-	if l, ok := c.Live("o"); !ok || !strings.HasSuffix(l.Message, "word\nword\n") {
-		t.Errorf("%d bytes", len(l.Message))
-	}
+	n := after.TotalAlloc - before.TotalAlloc
+	testkit.Check(t, n <= 64<<20, "%d MB were allocated for 1 MB", n>>20)
+	l, ok := c.Live("o")
+	testkit.Check(t, ok && strings.HasSuffix(l.Message, "word\nword\n"), "%d bytes", len(l.Message))
 }
 
 func messageText(json string) string { return lastPart(partialMessage([]byte(json)), 1<<20) }
@@ -224,9 +213,8 @@ func TestLiveEnd(t *testing.T) {
 	}
 	c.Add(someTime, contract.Event{ID: "orch-1", Body: contract.Delta{Text: "and this is \x1b[3"}})
 	l, ok := c.LiveEnd("orch-1", 70)
-	if want := "line 997 \nline 998 \nline 999 \nand this is "; !ok || l.Text != want {
-		t.Errorf("%v, %q, want %q", ok, l.Text, want)
-	}
+	want := "line 997 \nline 998 \nline 999 \nand this is "
+	testkit.Check(t, ok && l.Text == want, "%v, %q, want %q", ok, l.Text, want)
 	whole, _ := c.Live("orch-1")
 	if l, _ = c.LiveEnd("orch-1", 1<<20); l != whole {
 		t.Errorf("all of it: %d bytes, want %d", len(l.Text), len(whole.Text))

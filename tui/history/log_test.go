@@ -35,9 +35,7 @@ func logOf(t testing.TB, list []contract.Event) *journal.EventLog {
 		if err == nil {
 			raw, err = chain.Append(raw, journal.LogContent{Input: 1, At: at, Record: []byte(`{"kind":"origin"}`)})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 	}
 	return journal.NewLog(logFile{bytes.NewReader(raw)})
 }
@@ -73,9 +71,8 @@ func TestPastIsReadFromItsLog(t *testing.T) {
 		want.Add(someTime.Add(time.Duration(i)*time.Second), e)
 	}
 	end, err := Recent(t.Context(), log, 60)
-	if err != nil || end.Whole || len(end.Events) != 60 {
-		t.Fatalf("%d recent events, whole %v, %v", len(end.Events), end.Whole, err)
-	}
+	testkit.Need(t, err == nil && !end.Whole && len(end.Events) == 60, "%d recent events, whole %v, %v",
+		len(end.Events), end.Whole, err)
 	first := New(Memory)
 	first.Past(log, end.Next)
 	for _, e := range end.Events {
@@ -100,9 +97,7 @@ func TestPastIsReadFromItsLog(t *testing.T) {
 	}
 	version := first.Version()
 	have.Succeed(first)
-	if have.Version() <= version {
-		t.Errorf("version %d after %d", have.Version(), version)
-	}
+	testkit.Check(t, have.Version() > version, "version %d after %d", have.Version(), version)
 	all := map[string][2]*Thread{"all": {want.All(), have.All()}, "talk": {want.Talk(), have.Talk()},
 		"orch-1": {want.Agent("orch-1"), have.Agent("orch-1")}}
 	for name, f := range map[string]Filter{"kind": {Kinds: []string{"tool_result"}}, "text": {Text: "WORD 7"},
@@ -120,12 +115,10 @@ func TestPastIsReadFromItsLog(t *testing.T) {
 		for i := range th[0].Len() {
 			w, _ := th[0].Entry(i)
 			h, ok := th[1].Entry(i)
-			if diff := gocmp.Diff(w, h); diff != "" || !ok {
-				t.Fatalf("%s, entry %d (-told +read):\n%s", name, i, diff)
-			}
-			if n, _ := th[1].Number(i); th[1].Place(n) != i {
-				t.Errorf("%s: entry %d is found at %d", name, i, th[1].Place(n))
-			}
+			diff := gocmp.Diff(w, h)
+			testkit.Need(t, diff == "" && ok, "%s, entry %d (-told +read):\n%s", name, i, diff)
+			n, _ := th[1].Number(i)
+			testkit.Check(t, th[1].Place(n) == i, "%s: entry %d is found at %d", name, i, th[1].Place(n))
 		}
 	}
 	for _, text := range []string{"word 3", "changed 39", `a "quoted" path`, "nowhere"} {
@@ -150,9 +143,8 @@ func TestRecentIsAllOfAShortLog(t *testing.T) {
 	log := logOf(t, list)
 	size, _ := log.Size()
 	end, err := Recent(t.Context(), log, len(list))
-	if err != nil || !end.Whole || len(end.Events) != len(list) || end.Events[0].N != 1 || end.Next.Offset != size {
-		t.Errorf("%+v, %v", end, err)
-	}
+	testkit.Check(t, err == nil && end.Whole && len(end.Events) == len(list) && end.Events[0].N == 1 &&
+		end.Next.Offset == size, "%+v, %v", end, err)
 	if end, err = Recent(t.Context(), logOf(t, nil), 5); err != nil || !end.Whole || len(end.Events) != 0 ||
 		end.Next.Offset != 0 {
 		t.Errorf("of nothing: %+v, %v", end, err)
@@ -221,9 +213,7 @@ func TestLoggedEventsAreReadBack(t *testing.T) {
 				}
 				c.Add(at.Truncate(tt.round), e)
 				want = append(want, e)
-				if c.bytes > tt.held {
-					t.Fatalf("%d bytes are in memory after %d events", c.bytes, i)
-				}
+				testkit.Need(t, c.bytes <= tt.held, "%d bytes are in memory after %d events", c.bytes, i)
 			}
 			for i, w := range want {
 				e, ok := c.All().Entry(i)
@@ -236,22 +226,19 @@ func TestLoggedEventsAreReadBack(t *testing.T) {
 					}
 				}
 			}
-			if lost, err := c.Lost(); lost > 0 != tt.lost || err != nil {
-				t.Errorf("lost %d, %v", lost, err)
-			}
+			lost, err := c.Lost()
+			testkit.Check(t, lost > 0 == tt.lost && err == nil, "lost %d, %v", lost, err)
 			for _, n := range []int{3999, 3998, 1003, 0} {
 				text := fmt.Sprint(n, "The")
 				if n == 0 {
 					text = "0The"
 				}
-				if _, ok := c.Find(t.Context(), c.Agent("orch-1"), text, 0, false); !ok && !tt.lost {
-					t.Errorf("%q is not found", text)
-				}
+				_, ok := c.Find(t.Context(), c.Agent("orch-1"), text, 0, false)
+				testkit.Check(t, ok || tt.lost, "%q is not found", text)
 			}
 			th := c.Filter(Filter{Kinds: []string{"error"}, Text: "WEAVING"})
-			if th.Follow(t.Context()); th.Len() != (4000+10)/11 && !tt.lost {
-				t.Errorf("a filter picks %d entries", th.Len())
-			}
+			th.Follow(t.Context())
+			testkit.Check(t, th.Len() == (4000+10)/11 || tt.lost, "a filter picks %d entries", th.Len())
 		})
 	}
 }
@@ -278,13 +265,11 @@ func TestASecondRunIsReadBack(t *testing.T) {
 	add(second, someTime.Add(-24*time.Hour), 1000)
 	add(first, someTime.Add(time.Hour), 1000)
 	for i, w := range want {
-		if e, ok := c.All().Entry(i); !ok || lineOf(t, e.Event) != w {
-			t.Fatalf("entry %d is read back: %v", i, ok)
-		}
+		e, ok := c.All().Entry(i)
+		testkit.Need(t, ok && lineOf(t, e.Event) == w, "entry %d is read back: %v", i, ok)
 	}
-	if lost, err := c.Lost(); lost != 0 || err != nil {
-		t.Errorf("lost %d, %v", lost, err)
-	}
+	lost, err := c.Lost()
+	testkit.Check(t, lost == 0 && err == nil, "lost %d, %v", lost, err)
 }
 
 // TestMemoryOnly: without a log the newest entries are kept.
@@ -292,15 +277,12 @@ func TestMemoryOnly(t *testing.T) {
 	c := New(4 << 20)
 	notices(c, 10_000)
 	n := readable(t, c.All())
-	if lost, err := c.Lost(); n < 2000 || lost != 10_000-n || err != nil {
-		t.Errorf("%d can be read, %d lost: %v", n, lost, err)
-	}
-	if e, ok := c.All().Entry(9999); !ok || e.N != 9999 {
-		t.Error("the last one is lost")
-	}
-	if e, ok := c.All().Entry(0); ok || e.N != 0 {
-		t.Error("the first one is not lost")
-	}
+	lost, err := c.Lost()
+	testkit.Check(t, n >= 2000 && lost == 10_000-n && err == nil, "%d can be read, %d lost: %v", n, lost, err)
+	e, ok := c.All().Entry(9999)
+	testkit.Check(t, ok && e.N == 9999, "the last one is lost")
+	e, ok = c.All().Entry(0)
+	testkit.Check(t, !ok && e.N == 0, "the first one is not lost")
 	for _, th := range []*Thread{c.Talk(), c.Agent("orch-1")} {
 		testkit.Same(t, "entries that can be read", n, readable(t, th))
 	}
@@ -326,12 +308,10 @@ func TestDamagedLog(t *testing.T) {
 			}
 			testkit.OK(t, damage(run))
 			n := readable(t, c.All())
-			if n == 0 || n == 3000 || name == "changed" && n < 2998 || name == "cut" && n < 800 {
-				t.Errorf("%d of 3000 can be read", n)
-			}
-			if _, err := c.Lost(); err == nil {
-				t.Error("no word of it")
-			}
+			testkit.Check(t, n != 0 && n != 3000 && (name != "changed" || n >= 2998) && (name != "cut" || n >= 800),
+				"%d of 3000 can be read", n)
+			_, err := c.Lost()
+			testkit.Check(t, err != nil, "no word of it")
 			if i, ok := c.Find(t.Context(), c.All(), "2999 X", 0, false); !ok || i != 2999 {
 				t.Errorf("found at %d, %v", i, ok)
 			}

@@ -86,18 +86,12 @@ func TestMembership(t *testing.T) {
 		if tt.parties == nil {
 			tt.parties = []string{tt.e.ID}
 		}
-		if got := inTalk(tt.e); got != tt.talk {
-			t.Errorf("%+v: in the talk: %v", tt.e, got)
-		}
-		if got := inStream(tt.e); got != tt.stream {
-			t.Errorf("%+v: in the stream: %v", tt.e, got)
-		}
+		testkit.Same(t, fmt.Sprintf("%+v: in the talk", tt.e), tt.talk, inTalk(tt.e))
+		testkit.Same(t, fmt.Sprintf("%+v: in the stream", tt.e), tt.stream, inStream(tt.e))
 		testkit.Same(t, fmt.Sprintf("%+v", tt.e), tt.parties, parties(tt.e))
 	}
 	for _, b := range bodies {
-		if !seen[reflect.TypeOf(b)] {
-			t.Errorf("%s is not decided upon", b.EventName())
-		}
+		testkit.Check(t, seen[reflect.TypeOf(b)], "%s is not decided upon", b.EventName())
 	}
 }
 
@@ -160,15 +154,12 @@ func TestThreads(t *testing.T) {
 		testkit.Same(t, name, tt.want, shape(t, tt.thread))
 	}
 	e, _ := c.All().Entry(5)
-	if o, ok := c.All().Entry(11); !ok || !e.OutcomeAt.Equal(o.At) {
-		t.Errorf("the outcome came at %s, not %s", e.OutcomeAt, o.At)
-	}
-	if _, ok := c.All().Entry(20); ok {
-		t.Error("an entry beyond the last")
-	}
-	if _, ok := c.Talk().Entry(-1); ok {
-		t.Error("an entry before the first")
-	}
+	o, ok := c.All().Entry(11)
+	testkit.Check(t, ok && e.OutcomeAt.Equal(o.At), "the outcome came at %s, not %s", e.OutcomeAt, o.At)
+	_, ok = c.All().Entry(20)
+	testkit.Check(t, !ok, "an entry beyond the last")
+	_, ok = c.Talk().Entry(-1)
+	testkit.Check(t, !ok, "an entry before the first")
 	if lost, err := c.Lost(); lost != 0 || err != nil {
 		t.Error(lost, err)
 	}
@@ -197,19 +188,17 @@ func TestStampsChange(t *testing.T) {
 		look("another entry", false)
 		addAll(c, "orch-1", contract.SubagentProgress{ToolUse: "t", Tokens: 7, LastTool: "Re\x1bad"})
 		look("progress", true)
-		if e, _ := th.Entry(0); e.Progress == nil || e.Progress.Tokens != 7 || e.Progress.LastTool != "Read" &&
-			e.Progress.LastTool != "Red" {
-			t.Errorf("progress: %+v", e.Progress)
-		}
+		e, _ := th.Entry(0)
+		testkit.Check(t, e.Progress != nil && e.Progress.Tokens == 7 &&
+			(e.Progress.LastTool == "Read" || e.Progress.LastTool == "Red"), "progress: %+v", e.Progress)
 		addAll(c, "orch-1", contract.SubagentProgress{ToolUse: "t", Tokens: 8})
 		look("more progress", true)
 		addAll(c, "orch-1", contract.SubagentStop{ToolUse: "t"})
 		look("outcome", true)
 		addAll(c, "orch-1", contract.SubagentProgress{ToolUse: "t", Tokens: 9})
 		look("late progress", false)
-		if e, _ := th.Entry(0); e.Progress != nil || e.Outcome == nil || len(c.progress) != 0 {
-			t.Errorf("at the end: %+v", e)
-		}
+		e, _ = th.Entry(0)
+		testkit.Check(t, e.Progress == nil && e.Outcome != nil && len(c.progress) == 0, "at the end: %+v", e)
 		testkit.Same(t, "the stamp of an entry that is not there", 0, th.Stamp(5))
 	}
 }
@@ -220,9 +209,8 @@ func TestAgentsAreBounded(t *testing.T) {
 	for i := range 2 * maxAgents {
 		addAll(c, "agent-"+strconv.Itoa(i), contract.Notice{}, contract.Delta{Text: "x"})
 	}
-	if len(c.agents) > maxAgents || len(c.parties) > maxAgents || len(c.live.byAgent) > maxAgents {
-		t.Errorf("%d agents, %d ids, %d live", len(c.agents), len(c.parties), len(c.live.byAgent))
-	}
+	testkit.Check(t, len(c.agents) <= maxAgents && len(c.parties) <= maxAgents && len(c.live.byAgent) <= maxAgents,
+		"%d agents, %d ids, %d live", len(c.agents), len(c.parties), len(c.live.byAgent))
 }
 
 // TestEditedWords: an edited message stays where it was first sent, with its latest text and its delivery;
@@ -244,19 +232,15 @@ func TestEditedWords(t *testing.T) {
 	}
 	addAll(c, contract.Arbiter, contract.Delivered{MessageID: "m1"})
 	addAll(c, contract.Human, contract.Withdrawn{MessageID: "m2"})
-	if n := c.Talk().Len(); n != 2 {
-		t.Fatalf("%d entries in the conversation", n)
-	}
+	n := c.Talk().Len()
+	testkit.Need(t, n == 2, "%d entries in the conversation", n)
 	if n := c.All().Len(); n != 6 {
 		t.Fatalf("%d events in all", n)
 	}
 	e, _ := c.Talk().Entry(0)
-	if e.Edited == nil || e.Edited.Text != "third" || e.Event.Body.(contract.Message).Text != "first" {
-		t.Errorf("entry %+v", e)
-	}
-	if e.Outcome == nil || e.Outcome.Body.EventName() != "delivered" {
-		t.Errorf("outcome %+v", e.Outcome)
-	}
+	testkit.Check(t, e.Edited != nil && e.Edited.Text == "third" && e.Event.Body.(contract.Message).Text == "first",
+		"entry %+v", e)
+	testkit.Check(t, e.Outcome != nil && e.Outcome.Body.EventName() == "delivered", "outcome %+v", e.Outcome)
 	if e, _ = c.Talk().Entry(1); e.Edited != nil || e.Outcome == nil || e.Outcome.Body.EventName() != "withdrawn" {
 		t.Errorf("entry %+v, outcome %+v", e, e.Outcome)
 	}

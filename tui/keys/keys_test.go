@@ -1,9 +1,12 @@
 package keys
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 
 	"github.com/gdamore/tcell/v2"
 )
@@ -19,27 +22,19 @@ func TestTableIsSound(t *testing.T) {
 				continue
 			}
 			n++
-			if b.Help == "" || b.Action == "" || len(b.Keys) == 0 {
-				t.Errorf("%s: an incomplete row %+v", c, b)
-			}
+			testkit.Check(t, b.Help != "" && b.Action != "" && len(b.Keys) != 0, "%s: an incomplete row %+v", c, b)
 			for _, k := range b.Keys {
-				if other, ok := seen[k]; ok {
-					t.Errorf("%s: %s leads to %q and to %q", c, k, other, b.Action)
-				}
+				other, ok := seen[k]
+				testkit.Check(t, !ok, "%s: %s leads to %q and to %q", c, k, other, b.Action)
 				seen[k] = b.Action
-				if a, ok := Look(c, k); !ok || a != b.Action {
-					t.Errorf("%s: %s is looked up as %q", c, k, a)
-				}
+				a, ok := Look(c, k)
+				testkit.Check(t, ok && a == b.Action, "%s: %s is looked up as %q", c, k, a)
 			}
 		}
-		if n == 0 {
-			t.Errorf("%s has no keys", c)
-		}
+		testkit.Check(t, n != 0, "%s has no keys", c)
 	}
 	for _, b := range table {
-		if !slices.Contains(Contexts, b.Context) {
-			t.Errorf("%q is not a context of the help", b.Context)
-		}
+		testkit.Check(t, slices.Contains(Contexts, b.Context), "%q is not a context of the help", b.Context)
 	}
 	if a, ok := Look(Focus, "G"); !ok || a != Bottom {
 		t.Errorf("an agent's stream does not scroll as the conversation does: %q", a)
@@ -72,9 +67,8 @@ func TestNames(t *testing.T) {
 		{tcell.KeyCtrlUnderscore, 0, tcell.ModCtrl, "Ctrl+_"}, {tcell.KeyBackspace2, 0, 0, "Backspace"},
 		{tcell.KeyRune, '你', 0, "你"},
 	} {
-		if got := Name(tcell.NewEventKey(tt.key, tt.r, tt.mod)); got != tt.want {
-			t.Errorf("%v %q %v is called %q, want %q", tt.key, tt.r, tt.mod, got, tt.want)
-		}
+		testkit.Same(t, fmt.Sprintf("%v %q %v is called", tt.key, tt.r, tt.mod), tt.want,
+			Name(tcell.NewEventKey(tt.key, tt.r, tt.mod)))
 	}
 }
 
@@ -82,18 +76,14 @@ func TestNames(t *testing.T) {
 func TestFooters(t *testing.T) {
 	for _, c := range Contexts {
 		hints := Footer(c)
-		if own := slices.Contains([]Context{Everywhere, Insert, Ask, Inbox, Shell, Pick}, c); own != (len(hints) == 0) {
-			t.Errorf("the footer of %q is %v", c, hints)
-		}
+		own := slices.Contains([]Context{Everywhere, Insert, Ask, Inbox, Shell, Pick}, c)
+		testkit.Check(t, own == (len(hints) == 0), "the footer of %q is %v", c, hints)
 		for i, h := range hints {
 			for n, key := range strings.Split(h.Keys, " ") {
-				if a, ok := Look(c, key); !ok || a != footers[c][i].actions[n] {
-					t.Errorf("%q: %q does %q, not %s", c, key, a, h.Text)
-				}
+				a, ok := Look(c, key)
+				testkit.Check(t, ok && a == footers[c][i].actions[n], "%q: %q does %q, not %s", c, key, a, h.Text)
 			}
 		}
 	}
-	if got := Footer(Diff)[5]; got != (Hint{"Tab Shift+Tab", "file"}) {
-		t.Errorf("the files of a difference are reached by %+v", got)
-	}
+	testkit.Same(t, "the files of a difference are reached by", (Hint{"Tab Shift+Tab", "file"}), Footer(Diff)[5])
 }

@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/gdamore/tcell/v2"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
@@ -78,9 +77,8 @@ func TestCanvasStaysInside(t *testing.T) {
 						if inside := y == 2 && X >= 3 && X < 3+w; !inside && got != "#" {
 							t.Fatalf("%q at %d in %d columns: %q was drawn at %d,%d", text, x, w, got, X, y)
 						}
-						if strings.ContainsFunc(got, unicode.IsControl) || !utf8.ValidString(got) {
-							t.Fatalf("%q was drawn as %q", text, got)
-						}
+						testkit.Need(t, !strings.ContainsFunc(got, unicode.IsControl) && utf8.ValidString(got),
+							"%q was drawn as %q", text, got)
 					}
 				}
 				if y2 := row(s, 2); Width(y2) != 14 {
@@ -175,9 +173,8 @@ func TestRestyleKeepsText(t *testing.T) {
 	c.Restyle(0, 7, 3, Selection)
 	testkit.Same(t, "the row is", "a世b    ", row(s, 0))
 	for x := range 8 {
-		if _, style, _ := s.Get(x, 0); style != look.Theme.Style(Selection) {
-			t.Errorf("column %d was left out", x)
-		}
+		_, style, _ := s.Get(x, 0)
+		testkit.Check(t, style == look.Theme.Style(Selection), "column %d was left out", x)
 	}
 }
 
@@ -206,9 +203,8 @@ func FuzzCanvas(f *testing.F) {
 			}
 			for X := range columns {
 				got, _, _ := s.Get(X, y)
-				if inside := y == 1 && X >= 4 && X < 4+w; !inside && got != "#" {
-					t.Fatalf("%q at %d,%d", got, X, y)
-				}
+				inside := y == 1 && X >= 4 && X < 4+w
+				testkit.Need(t, inside || got == "#", "%q at %d,%d", got, X, y)
 			}
 		}
 	})
@@ -238,9 +234,8 @@ func TestMeter(t *testing.T) {
 		{ASCII, 5, 99, "", Line{{"####", Meter}, {".", MeterEmpty}}},
 	} {
 		l := &Look{Glyphs: c.glyphs}
-		if diff := cmp.Diff(c.want, l.Meter(c.columns, c.pct, c.level)); diff != "" {
-			t.Errorf("Meter(%d, %v, %q) (-want +got):\n%s", c.columns, c.pct, c.level, diff)
-		}
+		testkit.Same(t, fmt.Sprintf("Meter(%d, %v, %q)", c.columns, c.pct, c.level), c.want,
+			l.Meter(c.columns, c.pct, c.level))
 	}
 }
 
@@ -253,9 +248,7 @@ func TestMeterGrows(t *testing.T) {
 				filled += 2*strings.Count(s.Text, Unicode.Full) + strings.Count(s.Text, Unicode.Parts[0])
 			}
 		}
-		if filled < before {
-			t.Fatalf("at %v%% the bar is shorter than before", pct)
-		}
+		testkit.Need(t, filled >= before, "at %v%% the bar is shorter than before", pct)
 		before = filled
 	}
 	testkit.Same(t, "halves of a full bar", 7*2, before)
@@ -271,14 +264,12 @@ func TestMotion(t *testing.T) {
 			spins[l.Spin(now)] = true
 			awaits[l.Await(now, Dim, Strong).Text()] = true
 			testkit.Same(t, "columns of the dots", 3, l.Await(now, Dim, Strong).Width())
-			if still.Spin(now) != still.Spin(at) || still.Await(now, Dim, Strong).Text() != still.Await(at, Dim,
-				Strong).Text() {
-				t.Error("something moves that should be still")
-			}
+			testkit.Check(t, still.Spin(now) == still.Spin(at) &&
+				still.Await(now, Dim, Strong).Text() == still.Await(at, Dim, Strong).Text(),
+				"something moves that should be still")
 		}
-		if len(spins) != len(g.Spinner) || len(awaits) != 3 {
-			t.Errorf("%d pictures of the spinner, %d of the dots", len(spins), len(awaits))
-		}
+		testkit.Check(t, len(spins) == len(g.Spinner) && len(awaits) == 3, "%d pictures of the spinner, %d of the dots",
+			len(spins), len(awaits))
 	}
 }
 
@@ -303,22 +294,15 @@ func TestSigilFits(t *testing.T) {
 			for h := -3; h < 40; h++ {
 				lines := l.Sigil(w, h)
 				most = max(most, len(lines))
-				if len(lines) > max(h, 0) {
-					t.Fatalf("%d rows in %d", len(lines), h)
-				}
+				testkit.Need(t, len(lines) <= max(h, 0), "%d rows in %d", len(lines), h)
 				for i, line := range lines {
-					if line.Width() > w || line.Width() != lines[0].Width() {
-						t.Fatalf("row %d takes %d columns of %d", i, line.Width(), w)
-					}
+					testkit.Need(t, line.Width() <= w && line.Width() == lines[0].Width(),
+						"row %d takes %d columns of %d", i, line.Width(), w)
 				}
-				if len(lines) == 0 && w >= 26 && h >= 5 {
-					t.Fatalf("nothing in %dx%d", w, h)
-				}
+				testkit.Need(t, len(lines) != 0 || w < 26 || h < 5, "nothing in %dx%d", w, h)
 			}
 		}
-		if most < 15 {
-			t.Errorf("the largest has %d rows", most)
-		}
+		testkit.Check(t, most >= 15, "the largest has %d rows", most)
 	}
 }
 
@@ -330,14 +314,12 @@ func TestSigilIsEven(t *testing.T) {
 		p.sigil()
 		for y := range p.rows * 4 {
 			for x := range p.columns {
-				if a, b := p.values[y*p.columns*2+x], p.values[(y+1)*p.columns*2-1-x]; a != b {
-					t.Fatalf("%d rows: dot %d,%d is %d, its mirror image %d", h, x, y, a, b)
-				}
+				a, b := p.values[y*p.columns*2+x], p.values[(y+1)*p.columns*2-1-x]
+				testkit.Need(t, a == b, "%d rows: dot %d,%d is %d, its mirror image %d", h, x, y, a, b)
 			}
 		}
-		if roles := rolesOf(l.Sigil(200, h)); !roles[Sigil] || !roles[SigilBright] {
-			t.Errorf("%d rows: an eye without light", h)
-		}
+		roles := rolesOf(l.Sigil(200, h))
+		testkit.Check(t, roles[Sigil] && roles[SigilBright], "%d rows: an eye without light", h)
 	}
 }
 

@@ -75,12 +75,9 @@ func nestedList(n int) string {
 func narrow(t testing.TB, lines []Line, width int) {
 	t.Helper()
 	for i, l := range lines {
-		if w := l.Width(); w > width {
-			t.Fatalf("line %d takes %d of %d columns: %q", i, w, width, l)
-		}
-		if strings.ContainsAny(l.Text(), "\n\t\r\x1b") {
-			t.Fatalf("line %d: %q", i, l)
-		}
+		w := l.Width()
+		testkit.Need(t, w <= width, "line %d takes %d of %d columns: %q", i, w, width, l)
+		testkit.Need(t, !strings.ContainsAny(l.Text(), "\n\t\r\x1b"), "line %d: %q", i, l)
 	}
 }
 
@@ -97,9 +94,8 @@ func TestWidthIsNeverExceeded(t *testing.T) {
 			narrow(t, lines, max(width, 1))
 			narrow(t, new(MarkdownStream).Set(src, o), max(width, 1))
 			narrow(t, Diff(src[:len(src)/2], src[len(src)/3:], "go", o, 1), max(width, 1))
-			if width > 3 && strings.TrimSpace(src) != "" && len(lines) == 0 {
-				t.Errorf("%s: no part of it is shown", name)
-			}
+			testkit.Check(t, width <= 3 || strings.TrimSpace(src) == "" || len(lines) != 0,
+				"%s: no part of it is shown", name)
 		}
 	}
 }
@@ -119,9 +115,8 @@ func TestHostileTextsEnd(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		Markdown(src, MarkdownOptions{Width: 80})
 		runtime.ReadMemStats(&after)
-		if n := after.TotalAlloc - before.TotalAlloc; n > 4<<10*uint64(len(src)) {
-			t.Errorf("%q: %d bytes were allocated for %d", name, n, len(src))
-		}
+		n := after.TotalAlloc - before.TotalAlloc
+		testkit.Check(t, n <= 4<<10*uint64(len(src)), "%q: %d bytes were allocated for %d", name, n, len(src))
 	}
 }
 
@@ -158,9 +153,7 @@ func TestNesting(t *testing.T) {
 			for _, l := range lines {
 				all.WriteString(strings.TrimSpace(l.Text()))
 			}
-			if !strings.Contains(all.String(), "bottom") {
-				t.Errorf("%s: the bottom is not shown", name)
-			}
+			testkit.Check(t, strings.Contains(all.String(), "bottom"), "%s: the bottom is not shown", name)
 		}
 	}
 }
@@ -259,9 +252,8 @@ func TestStreamIsMarkdownOnceClosed(t *testing.T) {
 			if !strings.HasSuffix(src[:i], "\n\n") {
 				continue
 			}
-			if d := cmp.Diff(dump(Markdown(src[:i], o)), dump(got)); d != "" {
-				t.Fatalf("%s after %d bytes:\n%s", name, i, d)
-			}
+			d := cmp.Diff(dump(Markdown(src[:i], o)), dump(got))
+			testkit.Need(t, d == "", "%s after %d bytes:\n%s", name, i, d)
 		}
 	}
 }
@@ -360,14 +352,10 @@ func TestCompare(t *testing.T) {
 				gotB = append(gotB, b[e.b:e.b+e.n]...)
 			case same:
 				gotA, gotB = append(gotA, a[e.a:e.a+e.n]...), append(gotB, b[e.b:e.b+e.n]...)
-				if !slices.Equal(a[e.a:e.a+e.n], b[e.b:e.b+e.n]) {
-					t.Fatalf("%q %q: not the same: %v", a, b, e)
-				}
+				testkit.Need(t, slices.Equal(a[e.a:e.a+e.n], b[e.b:e.b+e.n]), "%q %q: not the same: %v", a, b, e)
 			}
 		}
-		if !slices.Equal(a, gotA) || !slices.Equal(b, gotB) {
-			t.Fatalf("%q, %q became %q, %q", a, b, gotA, gotB)
-		}
+		testkit.Need(t, slices.Equal(a, gotA) && slices.Equal(b, gotB), "%q, %q became %q, %q", a, b, gotA, gotB)
 	}
 }
 
@@ -375,9 +363,8 @@ func TestCompare(t *testing.T) {
 func TestDiffOfMuch(t *testing.T) {
 	o := MarkdownOptions{Width: 40}
 	lines := Diff(strings.Repeat("a\n", 200_000), strings.Repeat("b\n", 200_000), "", o, 3)
-	if len(lines) != maxDiffRows+1 || lines[maxDiffRows].Text() != "… 398000 lines more" {
-		t.Errorf("%d lines, the last is %q", len(lines), lines[len(lines)-1].Text())
-	}
+	testkit.Check(t, len(lines) == maxDiffRows+1 && lines[maxDiffRows].Text() == "… 398000 lines more",
+		"%d lines, the last is %q", len(lines), lines[len(lines)-1].Text())
 	r := rand.New(rand.NewPCG(7, 8))
 	shuffled := make([]string, 100_000)
 	for i := range shuffled {
@@ -423,9 +410,8 @@ func FuzzMarkdown(f *testing.F) {
 		for i := range languages {
 			lang := strings.Fields(languages[i].names)[0]
 			for j, line := range Highlight(lang, src) {
-				if want := strings.TrimRight(strings.Split(src, "\n")[j], "\r"); line.Text() != want {
-					t.Fatalf("%s: %q became %q", lang, want, line.Text())
-				}
+				want := strings.TrimRight(strings.Split(src, "\n")[j], "\r")
+				testkit.Need(t, line.Text() == want, "%s: %q became %q", lang, want, line.Text())
 			}
 		}
 	})

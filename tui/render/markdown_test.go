@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
@@ -19,9 +17,7 @@ import (
 func sources(t testing.TB) map[string]string {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*.md")
-	if err != nil || len(paths) == 0 {
-		t.Fatal("no texts in testdata", err)
-	}
+	testkit.Need(t, err == nil && len(paths) != 0, "no texts in testdata %v", err)
 	m := map[string]string{}
 	for _, path := range paths {
 		src := testkit.Must(os.ReadFile(path))(t)
@@ -202,9 +198,7 @@ func TestHunks(t *testing.T) {
 		for _, h := range Compare(c.old, c.new, "", 3).Hunks {
 			got = append(got, h.String())
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", name, diff)
-		}
+		testkit.Same(t, name, c.want, got)
 	}
 }
 
@@ -239,21 +233,16 @@ func TestHunksMakeTheNewText(t *testing.T) {
 		at, plus, minus := 0, 0, 0
 		for _, h := range c.Hunks {
 			got = append(got, a[at:h.Before]...)
-			if len(got) != h.After {
-				t.Fatalf("seed %d: %v begins at line %d", seed, h, len(got))
-			}
+			testkit.Need(t, len(got) == h.After, "seed %d: %v begins at line %d", seed, h, len(got))
 			got = append(got, b[h.After:h.After+h.AfterLines]...)
 			at, plus, minus = h.Before+h.BeforeLines, plus+h.Added, minus+h.Removed
-			if h.First < h.After || h.First > h.After+h.AfterLines {
-				t.Fatalf("seed %d: %v differs first in line %d", seed, h, h.First)
-			}
+			testkit.Need(t, h.First >= h.After && h.First <= h.After+h.AfterLines,
+				"seed %d: %v differs first in line %d", seed, h, h.First)
 		}
 		if got = append(got, a[at:]...); join(got) != join(b) {
 			t.Fatalf("seed %d: %q becomes %q, not %q", seed, a, got, b)
 		}
-		if len(a)+plus-minus != len(b) {
-			t.Fatalf("seed %d: counted +%d -%d", seed, plus, minus)
-		}
+		testkit.Need(t, len(a)+plus-minus == len(b), "seed %d: counted +%d -%d", seed, plus, minus)
 	}
 }
 
@@ -278,9 +267,7 @@ func TestSideBySide(t *testing.T) {
 	after := strings.Repeat("same\n", 20) + "\tnew\n" + strings.Repeat("end\n", 9)
 	var got []string
 	for _, line := range sides1(before, after, "") {
-		if line.Width() > 41 {
-			t.Errorf("%q takes %d columns", line.Text(), line.Width())
-		}
+		testkit.Check(t, line.Width() <= 41, "%q takes %d columns", line.Text(), line.Width())
 		got = append(got, strings.TrimRight(line.Text(), " "))
 	}
 	want := []string{
@@ -292,9 +279,8 @@ func TestSideBySide(t *testing.T) {
 	testkit.Same(t, "", want, got)
 	long := strings.Repeat("x", 100)
 	for _, line := range sides1("", long, "go") {
-		if line.Width() > 41 || !strings.HasSuffix(line.Text(), "…") {
-			t.Errorf("a long line is shown as %q", line.Text())
-		}
+		testkit.Check(t, line.Width() <= 41 && strings.HasSuffix(line.Text(), "…"), "a long line is shown as %q",
+			line.Text())
 	}
 	if got := sides1("a\n", "a\n", ""); len(got) != 0 {
 		t.Errorf("equal texts: %d lines", len(got))

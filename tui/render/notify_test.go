@@ -119,9 +119,8 @@ func TestOncePerTransition(t *testing.T) {
 			var s NotifyState
 			for i, step := range c.steps {
 				call, ok := s.Look(c.o, step.m)
-				if call.Title != step.want || ok != (step.want != "") {
-					t.Errorf("step %d: %+v, %v, want %q", i, call, ok, step.want)
-				}
+				testkit.Check(t, call.Title == step.want && ok == (step.want != ""), "step %d: %+v, %v, want %q", i,
+					call, ok, step.want)
 			}
 		})
 	}
@@ -137,9 +136,8 @@ func TestCallNamesWhatBegan(t *testing.T) {
 		{[]NotifyWait{{"1", "One."}}, "One."},
 		{[]NotifyWait{{"1", "One."}, {"2", "Two."}, {"3", "Three."}}, "Two. And 1 more."},
 	} {
-		if c, _ := s.Look(NotifyOptions{Bell: true}, NotifyMoment{Awaited: tt.awaited}); c.Body != tt.want {
-			t.Errorf("%v: %q, want %q", tt.awaited, c.Body, tt.want)
-		}
+		c, _ := s.Look(NotifyOptions{Bell: true}, NotifyMoment{Awaited: tt.awaited})
+		testkit.Check(t, c.Body == tt.want, "%v: %q, want %q", tt.awaited, c.Body, tt.want)
 	}
 }
 
@@ -177,26 +175,21 @@ func FuzzSequence(f *testing.F) {
 	f.Fuzz(func(t *testing.T, title, body string) {
 		for _, p := range []NotifyProtocol{NotifyOSC777, NotifyOSC99, NotifyOSC9} {
 			s := NotifyTerminal{Protocol: p}.Sequence(title, body)
-			if !safe.MatchString(s) || !utf8.ValidString(s) || len(s) > 2000 {
-				t.Fatalf("%d: %q", p, s)
-			}
+			testkit.Need(t, safe.MatchString(s) && utf8.ValidString(s) && len(s) <= 2000, "%d: %q", p, s)
 			if strings.ContainsFunc(s, func(r rune) bool { return r >= 0x7f && r <= 0x9f }) {
 				t.Fatalf("%d: a control character in %q", p, s)
 			}
 			wrapped := NotifyTerminal{Protocol: p, Tmux: true}.Sequence(title, body)
 			inner, ok := strings.CutPrefix(wrapped, "\x1bPtmux;")
 			inner, ok2 := strings.CutSuffix(inner, "\x1b\\")
-			if !ok || !ok2 || strings.ReplaceAll(inner, "\x1b\x1b", "\x1b") != s ||
-				strings.Count(inner, "\x1b") != 2*strings.Count(s, "\x1b") {
-				t.Fatalf("%q does not pass through tmux: %q", s, wrapped)
-			}
+			testkit.Need(t, ok && ok2 && strings.ReplaceAll(inner, "\x1b\x1b", "\x1b") == s &&
+				strings.Count(inner, "\x1b") == 2*strings.Count(s, "\x1b"), "%q does not pass through tmux: %q", s,
+				wrapped)
 		}
 		for _, ascii := range []bool{false, true} {
 			got := TitleSequence(NotifyMoment{Word: title, Where: body, Threads: 2, ASCII: ascii})
-			if strings.ContainsFunc(got, unicode.IsControl) || !utf8.ValidString(got) ||
-				utf8.RuneCountInString(got) > titleMost {
-				t.Fatalf("a title of %q", got)
-			}
+			testkit.Need(t, !strings.ContainsFunc(got, unicode.IsControl) && utf8.ValidString(got) &&
+				utf8.RuneCountInString(got) <= titleMost, "a title of %q", got)
 			if ascii && strings.ContainsFunc(got, func(r rune) bool { return r > unicode.MaxASCII }) {
 				t.Fatalf("a title of ASCII alone is %q", got)
 			}

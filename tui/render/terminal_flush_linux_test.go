@@ -55,10 +55,9 @@ func TestNothingIsThrownAway(t *testing.T) {
 			inner.start, inner.stop = false, false
 			testkit.OK(t, k.Start())
 			testkit.OK(t, k.Stop())
-			if !inner.start || !inner.stop || *now() != was {
-				t.Errorf("kept at the start %v, at the end %v; the terminal is as before: %v", inner.start, inner.stop,
-					*now() == was)
-			}
+			testkit.Check(t, inner.start && inner.stop && *now() == was,
+				"kept at the start %v, at the end %v; the terminal is as before: %v", inner.start, inner.stop,
+				*now() == was)
 		}
 	}
 }

@@ -51,18 +51,13 @@ func TestBackgroundIsRead(t *testing.T) {
 		if passes := decode(d, tt.pieces...); passes != tt.passes && len(tt.pieces[0]) < 100 {
 			t.Errorf("%q: %q passes, want %q", tt.pieces, passes, tt.passes)
 		}
-		if tt.onColor != (len(got) == 1) || tt.onColor && got[0] != white {
-			t.Errorf("%q: heard %v", tt.pieces, got)
-		}
-		if d.listens() == tt.onColor {
-			t.Errorf("%q: listens %v", tt.pieces, d.listens())
-		}
+		testkit.Check(t, tt.onColor == (len(got) == 1) && (!tt.onColor || got[0] == white), "%q: heard %v", tt.pieces,
+			got)
+		testkit.Check(t, d.listens() != tt.onColor, "%q: listens %v", tt.pieces, d.listens())
 	}
 	for term, want := range map[string]bool{"xterm-256color": true, "linux": false, "": false, "vt220": false,
 		"screen-256color": false, "tmux-256color": true} {
-		if asksBackground(term, false) != want {
-			t.Errorf("%s is asked: %v", term, !want)
-		}
+		testkit.Check(t, asksBackground(term, false) == want, "%s is asked: %v", term, !want)
 	}
 	testkit.Same(t, "tmux is not asked", true, asksBackground("screen-256color", true))
 }
@@ -166,9 +161,8 @@ func FuzzDecoder(f *testing.F) {
 		halt := halts[seed%4]
 		state, seq := d.state, string(d.seq)
 		out := string(d.feed([]byte(halt), at)) + wait(later)
-		if !strings.Contains(out, "\x1c") && !strings.Contains(out, key('\\', ctrlKey)) {
-			t.Errorf("%q is lost in state %d after %q", halt, state, seq)
-		}
+		testkit.Check(t, strings.Contains(out, "\x1c") || strings.Contains(out, key('\\', ctrlKey)),
+			"%q is lost in state %d after %q", halt, state, seq)
 	})
 }
 
@@ -220,9 +214,7 @@ func TestOnlyChangesAreHandedOn(t *testing.T) {
 		t.Errorf("what the screen below forgot is %q", text)
 	}
 	err := p.PostEvent(tcell.NewEventResize(20, 5)) // which a terminal's screen posts
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.OK(t, err)
 	s.PollEvent()
 	testkit.Same(t, "of 100 cells are drawn after a change of size", 100, frame("織機 the room"))
 	if text, _, _ := p.Get(12, 1); text != "m" {
@@ -239,16 +231,14 @@ func TestVeryLargeScreen(t *testing.T) {
 	putAll(s, 990, 199, "far away", tcell.StyleDefault)
 	s.Show()
 	text, _, _ := p.Get(995, 199)
-	if w, h := s.next.Size(); text != "w" || w*h > 0 {
-		t.Errorf("%q, and %d by %d cells are kept", text, w, h)
-	}
+	w, h := s.next.Size()
+	testkit.Check(t, text == "w" && w*h <= 0, "%q, and %d by %d cells are kept", text, w, h)
 	p.SetSize(20, 5)
 	s.Clear()
 	putAll(s, 3, 3, "near", tcell.StyleDefault)
 	s.Show()
-	if text, _, _ := p.Get(3, 3); text != "n" {
-		t.Errorf("on a small one again: %q", text)
-	}
+	text, _, _ = p.Get(3, 3)
+	testkit.Check(t, text == "n", "on a small one again: %q", text)
 }
 
 // TestChangesLookTheSame: whatever is drawn, the screen below looks the same as if it had been drawn on
@@ -304,13 +294,11 @@ func TestPastesAreTakenOut(t *testing.T) {
 				pieces, in = append(pieces, in[:n]), in[n:]
 			}
 			d := &decoder{}
-			if diff := cmp.Diff("k\x1b[A"+pasted+pasted+"\x1bOP\r", decode(d, pieces...)); diff != "" {
-				t.Fatalf("%q: what is read differs (-want +got):\n%s", text, diff)
-			}
+			diff := cmp.Diff("k\x1b[A"+pasted+pasted+"\x1bOP\r", decode(d, pieces...))
+			testkit.Need(t, diff == "", "%q: what is read differs (-want +got):\n%s", text, diff)
 			for _, want := range []string{text, "again"} {
-				if p, ok := d.take(); !ok || p.Text != want || p.Size != len(want) {
-					t.Fatalf("pasted %q, taken %+v", want, p)
-				}
+				p, ok := d.take()
+				testkit.Need(t, ok && p.Text == want && p.Size == len(want), "pasted %q, taken %+v", want, p)
 			}
 			if p, ok := d.take(); ok {
 				t.Fatalf("%q: there is another paste: %+v", text, p)
@@ -326,13 +314,11 @@ func TestAPasteWithoutAnEnd(t *testing.T) {
 		for _, after := range [][]string{{halt}, {halt, motion}, {motion + halt + motion}} {
 			d := &decoder{}
 			got := decode(d, append([]string{"\x1b[200~some ", "words"}, after...)...)
-			if halted := strings.Contains(got, "\x1c") || strings.Contains(got, key('\\', ctrlKey)); halted != (halt != "") {
-				t.Errorf("%q is read after half a paste and %q", got, after)
-			}
-			if p, ok := d.take(); !ok || !strings.HasPrefix(p.Text, "some words") || p.Size != len(p.Text) ||
-				strings.Contains(p.Text, halt) && halt != "" {
-				t.Errorf("%+v is pasted before %q", p, after)
-			}
+			halted := strings.Contains(got, "\x1c") || strings.Contains(got, key('\\', ctrlKey))
+			testkit.Check(t, halted == (halt != ""), "%q is read after half a paste and %q", got, after)
+			p, ok := d.take()
+			testkit.Check(t, ok && strings.HasPrefix(p.Text, "some words") && p.Size == len(p.Text) &&
+				(!strings.Contains(p.Text, halt) || halt == ""), "%+v is pasted before %q", p, after)
 		}
 	}
 	d := &decoder{}
@@ -349,18 +335,14 @@ func TestPastesAreBounded(t *testing.T) {
 	chunk := []byte(strings.Repeat("0123456789abcdef", 1<<16))
 	d.feed([]byte("\x1b[200~"), at)
 	for range 200 {
-		if rest := d.feed(chunk, at); len(rest) > 0 {
-			t.Fatalf("%d bytes of it are handed on", len(rest))
-		}
+		rest := d.feed(chunk, at)
+		testkit.Need(t, len(rest) == 0, "%d bytes of it are handed on", len(rest))
 	}
-	if d.text.Len() > maxPaste+len(pasteEnds) {
-		t.Fatalf("%d bytes are kept", d.text.Len())
-	}
+	testkit.Need(t, d.text.Len() <= maxPaste+len(pasteEnds), "%d bytes are kept", d.text.Len())
 	d.feed([]byte("\x1b[201~\x1b[200~next\x1b[201~"), at)
 	for _, want := range []Paste{{Size: 200 << 20}, {Text: "next", Size: 4}} {
-		if got, _ := d.take(); got != want {
-			t.Errorf("taken %.80s, want %.80s", fmt.Sprint(got), fmt.Sprint(want))
-		}
+		got, _ := d.take()
+		testkit.Check(t, got == want, "taken %.80s, want %.80s", fmt.Sprint(got), fmt.Sprint(want))
 	}
 }
 
@@ -379,8 +361,7 @@ func TestNoSizeIsBelievedBlindly(t *testing.T) {
 	} {
 		size := tcell.WindowSize{Width: tt.w, Height: tt.h}
 		got, err := (&inputTTY{Tty: sized{size: size}}).WindowSize()
-		if err != nil || got.Width != tt.wantW || got.Height != tt.wantH {
-			t.Errorf("%d × %d: %d × %d, %v", tt.w, tt.h, got.Width, got.Height, err)
-		}
+		testkit.Check(t, err == nil && got.Width == tt.wantW && got.Height == tt.wantH, "%d × %d: %d × %d, %v", tt.w,
+			tt.h, got.Width, got.Height, err)
 	}
 }

@@ -17,12 +17,9 @@ func TestWidth(t *testing.T) {
 		"": 0, "abc": 3, "世界": 4, "e\u0301": 1, "ae\u0301b": 3, "👩‍👩‍👧‍👦": 2, "🇩🇪": 2, "a\tb": 5, "\ta": 5,
 		"abcd\te": 9, "a\x00b": 2, "⸺": 3, "⸻": 4, "ＦＵ": 4, "ﾊ": 1,
 	} {
-		if got := Width(text); got != want {
-			t.Errorf("Width(%q) = %d, want %d", text, got, want)
-		}
-		if got, n := Clip(text, want); got != text || n != want {
-			t.Errorf("Clip(%q, %d) = %q, %d", text, want, got, n)
-		}
+		testkit.Same(t, fmt.Sprintf("Width(%q)", text), want, Width(text))
+		got, n := Clip(text, want)
+		testkit.Check(t, got == text && n == want, "Clip(%q, %d) = %q, %d", text, want, got, n)
 	}
 }
 
@@ -81,9 +78,7 @@ func TestWrapKeepsRoles(t *testing.T) {
 	want := []Line{{{"bold", Strong}, {"tail", Base}}, {{"and ", Base}, {"more", Code}}, {{".", Base}}}
 	testkit.Same(t, "a word of two roles was taken apart", want[:1], got[:1])
 	for _, l := range got {
-		if l.Width() > 9 {
-			t.Errorf("%v is too wide", l)
-		}
+		testkit.Check(t, l.Width() <= 9, "%v is too wide", l)
 	}
 }
 
@@ -118,20 +113,17 @@ func FuzzWrap(f *testing.F) {
 			for _, line := range lines {
 				all.WriteString(line.Text())
 				clusters := visible(line.Text())
-				if w := line.Width(); w > max(columns, 1) && clusters > 1 && utf8.ValidString(a+b) &&
-					!joinsAtEdge(line, max(columns, 1)) {
-					t.Fatalf("%s: %q takes %d columns of %d", how, line.Text(), w, columns)
-				}
+				w := line.Width()
+				testkit.Need(t, w <= max(columns, 1) || clusters <= 1 || !utf8.ValidString(a+b) ||
+					joinsAtEdge(line, max(columns, 1)), "%s: %q takes %d columns of %d", how, line.Text(), w, columns)
 			}
-			if got, want := squeeze(all.String()), squeeze(a+b); got != want && utf8.ValidString(a) &&
-				utf8.ValidString(b) {
-				t.Fatalf("%s: %q became %q", how, want, got)
-			}
+			got, want := squeeze(all.String()), squeeze(a+b)
+			testkit.Need(t, got == want || !utf8.ValidString(a) || !utf8.ValidString(b), "%s: %q became %q", how, want,
+				got)
 		}
 		head, n := Clip(a, columns)
-		if n > max(columns, 0) || !strings.HasPrefix(a, head) || Width(head) != n {
-			t.Fatalf("Clip(%q, %d) = %q, %d", a, columns, head, n)
-		}
+		testkit.Need(t, n <= max(columns, 0) && strings.HasPrefix(a, head) && Width(head) == n, "Clip(%q, %d) = %q, %d",
+			a, columns, head, n)
 		if s := l.Shorten(columns, "…"); l.Width() > columns && s.Width() > max(columns, 0) {
 			t.Fatalf("Shorten(%q, %d) = %q", l.Text(), columns, s.Text())
 		}

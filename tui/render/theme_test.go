@@ -22,9 +22,7 @@ func light(name string) bool { return name == "light" || name == "high-contrast-
 
 func TestThemeNames(t *testing.T) {
 	for _, want := range []string{"auto", "dark", "light", "high-contrast-dark", "high-contrast-light", "mono"} {
-		if !slices.Contains(ThemeNames(), want) {
-			t.Errorf("there is no theme %q", want)
-		}
+		testkit.Check(t, slices.Contains(ThemeNames(), want), "there is no theme %q", want)
 	}
 	for _, name := range ThemeNames() {
 		for _, n := range depths {
@@ -49,17 +47,14 @@ func TestEveryRoleIsFilled(t *testing.T) {
 	for _, name := range ThemeNames() {
 		for _, n := range depths {
 			theme, err := NewTheme(name, n)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.OK(t, err)
 			exempt := ordinary
 			if name == "mono" || n < Colors8 {
 				exempt = ordinaryMono
 			}
 			for r := range roles {
-				if theme.Style(r) == tcell.StyleDefault && !slices.Contains(exempt, r) {
-					t.Errorf("%s with %d colours has no style for role %d", name, n, r)
-				}
+				testkit.Check(t, theme.Style(r) != tcell.StyleDefault || slices.Contains(exempt, r),
+					"%s with %d colours has no style for role %d", name, n, r)
 			}
 		}
 	}
@@ -84,9 +79,8 @@ func TestRolesDiffer(t *testing.T) {
 			for _, group := range apart {
 				for i, a := range group {
 					for _, b := range group[:i] {
-						if theme.Style(a) == theme.Style(b) {
-							t.Errorf("%s with %d colours: roles %d and %d look the same", name, n, b, a)
-						}
+						testkit.Check(t, theme.Style(a) != theme.Style(b),
+							"%s with %d colours: roles %d and %d look the same", name, n, b, a)
 					}
 				}
 			}
@@ -153,9 +147,8 @@ func TestNoBackgroundIsPainted(t *testing.T) {
 			theme, _ := NewTheme(p.name, n)
 			for r := range roles {
 				_, bg, _ := theme.Style(r).Decompose()
-				if bg != tcell.ColorDefault && !slices.Contains(bars, r) {
-					t.Errorf("%s with %d colours: role %d has a background", p.name, n, r)
-				}
+				testkit.Check(t, bg == tcell.ColorDefault || slices.Contains(bars, r),
+					"%s with %d colours: role %d has a background", p.name, n, r)
 			}
 		}
 	}
@@ -173,9 +166,8 @@ func TestFewColoursStayFew(t *testing.T) {
 					}
 				}
 				// Where arbiter sets both text and background they must differ.
-				if fg == bg && fg != tcell.ColorDefault {
-					t.Errorf("%s with %d colours: role %d is invisible", p.name, n, r)
-				}
+				testkit.Check(t, fg != bg || fg == tcell.ColorDefault, "%s with %d colours: role %d is invisible",
+					p.name, n, r)
 			}
 		}
 	}
@@ -215,15 +207,13 @@ func TestParseRGB(t *testing.T) {
 		"#1e1e2e":                  {30, 30, 46},
 		"#fff":                     {255, 255, 255},
 	} {
-		if got, ok := ParseRGB(in); !ok || got != want {
-			t.Errorf("ParseRGB(%q) = %v, %v, want %v", in, got, ok, want)
-		}
+		got, ok := ParseRGB(in)
+		testkit.Check(t, ok && got == want, "ParseRGB(%q) = %v, %v, want %v", in, got, ok, want)
 	}
 	for _, in := range []string{"", "rgb:", "rgb:ff/ff", "rgb:ff/ff/ff/ff", "rgb:fffff/0/0", "rgb:gg/00/00",
 		"rgb:/00/00", "#12", "#", "black", "rgb:-1/0/0"} {
-		if got, ok := ParseRGB(in); ok {
-			t.Errorf("ParseRGB(%q) = %v", in, got)
-		}
+		got, ok := ParseRGB(in)
+		testkit.Check(t, !ok, "ParseRGB(%q) = %v", in, got)
 	}
 }
 

@@ -48,9 +48,7 @@ func TestKeyNamesAreThoseOfTheTable(t *testing.T) {
 			"Ctrl+Alt+M": "Alt+Enter"}[name]; same != "" {
 			want = same
 		}
-		if got := keys.Name(e); got != want {
-			t.Errorf("Key(%q) is called %q", name, got)
-		}
+		testkit.Same(t, fmt.Sprintf("Key(%q) is called", name), want, keys.Name(e))
 	}
 	for _, name := range []string{"", "Ctrl", "Hyper+a", "F0", "F65", "F1x", "Entr", "Ctrl+Alt+Nothing"} {
 		if e, err := Key(name); err == nil {
@@ -59,9 +57,8 @@ func TestKeyNamesAreThoseOfTheTable(t *testing.T) {
 	}
 	for name, want := range map[string]tcell.Key{"+": tcell.KeyRune, "Alt++": tcell.KeyRune, "ctrl+a": tcell.KeyCtrlA,
 		"escape": tcell.KeyEsc} {
-		if e, err := Key(name); err != nil || e.Key() != want {
-			t.Errorf("Key(%q) is %v, %v", name, e, err)
-		}
+		e, err := Key(name)
+		testkit.Check(t, err == nil && e.Key() == want, "Key(%q) is %v, %v", name, e, err)
 	}
 }
 
@@ -132,12 +129,9 @@ func TestKeysAreThoseOfATerminal(t *testing.T) {
 	defer text.Close()
 	scan := bufio.NewScanner(text)
 	for _, w := range want {
-		if !scan.Scan() {
-			t.Fatalf("the terminal's events end before %q", w)
-		}
-		if got := scan.Text(); got != w && !legacy(got, w) {
-			t.Errorf("a terminal makes %s, a scenario %s", got, w)
-		}
+		testkit.Need(t, scan.Scan(), "the terminal's events end before %q", w)
+		got := scan.Text()
+		testkit.Check(t, got == w || legacy(got, w), "a terminal makes %s, a scenario %s", got, w)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const listenTo = "ARBITER_TEST_LISTEN"
@@ -31,9 +33,7 @@ func TestInvalidCellsAreDetected(t *testing.T) {
 		{{text: "世", width: 2}},
 		{{text: "ab", width: 1}},
 	} {
-		if unsound([][]place{bad}) == "" {
-			t.Errorf("%+v passes for sound", bad)
-		}
+		testkit.Check(t, unsound([][]place{bad}) != "", "%+v passes for sound", bad)
 	}
 }
 
@@ -56,8 +56,6 @@ func TestBrokenFramesAreDetected(t *testing.T) {
 		grid("╭────", "│ b  ", "╰────"), grid("╭─╮", "│ x", "╰─╯"), grid("╭─╮", "x │", "╰─╯"), grid("╭─╮", "│ │"),
 		grid("╭─╮", "│ │", "╰──"),
 	} {
-		if unframed(bad) == "" {
-			t.Errorf("%+v passes for whole", bad)
-		}
+		testkit.Check(t, unframed(bad) != "", "%+v passes for whole", bad)
 	}
 }

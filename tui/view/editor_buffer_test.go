@@ -67,25 +67,22 @@ func TestTypedSequences(t *testing.T) {
 	}
 	r := newRig(t, 40, 3)
 	r.write("e" + strings.Repeat("\u0301", 12) + "\u202e\u200b\u200dx")
-	if got := r.c.Text(); strings.Count(got, "\u0301") > 4 || !strings.HasSuffix(got, "x") ||
-		strings.ContainsAny(got, "\u202e\u200b\u200d") {
-		t.Errorf("typed came out as %q", got)
-	}
+	got := r.c.Text()
+	testkit.Check(t, strings.Count(got, "\u0301") <= 4 && strings.HasSuffix(got, "x") &&
+		!strings.ContainsAny(got, "\u202e\u200b\u200d"), "typed came out as %q", got)
 }
 
 func TestKeysOfOthersAreLeft(t *testing.T) {
 	r := newRig(t, 40, 3)
 	for _, key := range []string{"Ctrl+C", "Ctrl+Z", "Ctrl+G", "Ctrl+L", "Ctrl+O", "Ctrl+Q", "Ctrl+V", "Ctrl+X", "Esc",
 		"PgUp", "PgDn", "Enter", "Up", "Down"} {
-		if r.press(key); !r.unconsumed {
-			t.Errorf("%s was taken with nothing written", key)
-		}
+		r.press(key)
+		testkit.Check(t, r.unconsumed, "%s was taken with nothing written", key)
 	}
 	r.write("text")
 	for _, key := range []string{"Ctrl+C", "Ctrl+Z", "Ctrl+G", "Ctrl+Q", "Ctrl+V", "Ctrl+X", "Esc"} {
-		if r.press(key); !r.unconsumed {
-			t.Errorf("%s was taken", key)
-		}
+		r.press(key)
+		testkit.Check(t, r.unconsumed, "%s was taken", key)
 	}
 	r.text("text")
 	testkit.Same(t, "Alt+S was taken", false, r.c.Key(tcell.NewEventKey(tcell.KeyRune, 's', tcell.ModAlt)))
@@ -94,13 +91,9 @@ func TestKeysOfOthersAreLeft(t *testing.T) {
 func TestCopyAndCut(t *testing.T) {
 	r := newRig(t, 40, 3)
 	r.write("abc").press("Alt+W")
-	if len(r.copied) > 0 {
-		t.Errorf("copied %q with nothing marked", r.copied)
-	}
+	testkit.Check(t, len(r.copied) == 0, "copied %q with nothing marked", r.copied)
 	r.press("Shift+Left", "Shift+Left", "Alt+W").text("abc").press("Alt+X").text("a").press("Ctrl+Y").text("abc")
-	if fmt.Sprint(r.copied) != "[bc bc]" {
-		t.Errorf("copied %q", r.copied)
-	}
+	testkit.Check(t, fmt.Sprint(r.copied) == "[bc bc]", "copied %q", r.copied)
 	r.press("Shift+Left").text("abc")
 	testkit.Same(t, "Esc ends the selection, once", false, !r.c.Escape() || r.c.Copy() != "" || r.c.Escape())
 }
@@ -138,9 +131,8 @@ func TestSizes(t *testing.T) {
 					r.press(key).draw()
 				}
 			}
-			if rows := r.c.Rows(width, 10); rows < 1 || rows > 10 {
-				t.Fatalf("%d rows at width %d", rows, width)
-			}
+			rows := r.c.Rows(width, 10)
+			testkit.Need(t, rows >= 1 && rows <= 10, "%d rows at width %d", rows, width)
 		}
 	}
 }
@@ -187,20 +179,17 @@ func TestMouse(t *testing.T) {
 	}
 	at(tview.MouseLeftDown, 2+5, 1) // on the left half of the second wide one is its beginning
 	r.cursor("the |漢字 words\nbelow")
-	if taken, capture := at(tview.MouseMove, 2+12, 1); !taken || capture != tview.Primitive(r.c) {
-		t.Error("dragging is not held")
-	}
+	taken, capture := at(tview.MouseMove, 2+12, 1)
+	testkit.Check(t, taken && capture == tview.Primitive(r.c), "dragging is not held")
 	testkit.Same(t, "marked", "漢字 wor", r.c.Copy())
 	at(tview.MouseMove, 200, 200) // outside: the end
 	at(tview.MouseLeftUp, 200, 200)
 	r.cursor("the 漢字 words\nbelow|")
-	if taken, _ := at(tview.MouseMove, 3, 1); taken {
-		t.Error("moving without a button is taken")
-	}
+	taken, _ = at(tview.MouseMove, 3, 1)
+	testkit.Check(t, !taken, "moving without a button is taken")
 	testkit.Same(t, "how often it got the focus", 1, focused)
-	if taken, _ := at(tview.MouseScrollUp, 3, 1); taken {
-		t.Error("the wheel is the owner's")
-	}
+	taken, _ = at(tview.MouseScrollUp, 3, 1)
+	testkit.Check(t, !taken, "the wheel is the owner's")
 }
 
 // Labels that the owner sets are sanitised too.
@@ -217,15 +206,12 @@ func TestHistory(t *testing.T) {
 	r.c.Seed([]string{"one", "two\nlines", "two\nlines", "bad\x1b[31m"})
 	r.write("draft").press("Up").text("bad").press("Up").text("two\nlines").cursor("two\nlines|")
 	r.press("Up").cursor("two|\nlines").press("Up").text("one")
-	if r.press("Up"); !r.unconsumed {
-		t.Error("Up was taken where nothing is older")
-	}
+	r.press("Up")
+	testkit.Check(t, r.unconsumed, "Up was taken where nothing is older")
 	r.write("!").press("Down").text("two\nlines").press("Up").text("two\nlines").press("Up").text("one!")
 	r.press("Down", "Down", "Down").text("draft").press("Down").text("draft")
 	r.press("Up", "Up", "Ctrl+A", "Up").press("Enter")
-	if len(r.sent) != 1 {
-		t.Fatalf("sent %q", r.sent)
-	}
+	testkit.Need(t, len(r.sent) == 1, "sent %q", r.sent)
 	r.text("").press("Up").text(r.sent[0]).press("Up", "Up").text("bad").press("Down", "Down").text("")
 }
 
@@ -238,9 +224,7 @@ func TestHistoryKeepsThePaste(t *testing.T) {
 	r.c.Paste(paste)
 	r.press("Up").text("old").press("Down").text("see " + paste)
 	r.press("Up", "Enter")
-	if len(r.sent) != 1 || r.sent[0] != "old" {
-		t.Errorf("sent %q", r.sent)
-	}
+	testkit.Check(t, len(r.sent) == 1 && r.sent[0] == "old", "sent %q", r.sent)
 	r.write("/steer x").press("Esc", "Enter").press("Up").text("/steer x")
 	testkit.Same(t, "what is recalled opens no popup", false, r.c.PopupOpen())
 	r.press("Up").text("old")
@@ -251,15 +235,12 @@ func TestHistoryIsBounded(t *testing.T) {
 	for i := range 3000 {
 		h.add(fmt.Sprint("entry ", i))
 	}
-	if len(h.entries) != historyEntries || h.entries[historyEntries-1] != "entry 2999" {
-		t.Errorf("%d entries", len(h.entries))
-	}
+	testkit.Check(t, len(h.entries) == historyEntries && h.entries[historyEntries-1] == "entry 2999", "%d entries",
+		len(h.entries))
 	for range 20 {
 		h.add(strings.Repeat("x", 1<<20) + fmt.Sprint(len(h.entries)))
 	}
-	if h.bytes > historyBytes || len(h.entries) == 0 {
-		t.Errorf("%d bytes in %d entries", h.bytes, len(h.entries))
-	}
+	testkit.Check(t, h.bytes <= historyBytes && len(h.entries) != 0, "%d bytes in %d entries", h.bytes, len(h.entries))
 	h.add("  \n")
 	testkit.Same(t, "blanks are remembered", false, h.entries[len(h.entries)-1] == "  \n")
 }
@@ -270,9 +251,7 @@ func TestRecall(t *testing.T) {
 	var got []string
 	r.c.OnRecall = func(texts []string) { got = texts }
 	r.write("draft").press("Ctrl+R").text("draft")
-	if strings.Join(got, "|") != "write the parser|run the tests" {
-		t.Errorf("offered %q", got)
-	}
+	testkit.Check(t, strings.Join(got, "|") == "write the parser|run the tests", "offered %q", got)
 }
 
 func TestPasteShort(t *testing.T) {
@@ -280,9 +259,7 @@ func TestPasteShort(t *testing.T) {
 	r.write("run ")
 	r.c.Paste("\x1b[31mmake\x1b[0m\r\ntest\x07\x1b]52;c;aGk=\a\u202e\n")
 	r.text("run make\ntest\n")
-	if len(r.sent)+len(r.commands) > 0 {
-		t.Errorf("a paste was executed: %q %v", r.sent, r.commands)
-	}
+	testkit.Check(t, len(r.sent)+len(r.commands) == 0, "a paste was executed: %q %v", r.sent, r.commands)
 	r.c.Clear()
 	r.c.Paste("/quit\n")
 	testkit.Same(t, "a pasted command was executed, or opened the popup", false, r.c.PopupOpen() || len(r.commands) > 0)
@@ -324,21 +301,17 @@ func TestPasteHuge(t *testing.T) {
 	want := strings.Repeat("a line of a log with colour and  control  bytes\n", 160_000)
 	testkit.Same(t, "the paste is not what was pasted", false, r.c.Text() != want)
 	r.press("Enter")
-	if len(r.sent) > 0 || len(r.notices) != 1 || !strings.Contains(r.notices[0], "name it with @") {
-		t.Errorf("sent %d, said %q", len(r.sent), r.notices)
-	}
+	testkit.Check(t, len(r.sent) == 0 && len(r.notices) == 1 && strings.Contains(r.notices[0], "name it with @"),
+		"sent %d, said %q", len(r.sent), r.notices)
 	testkit.Same(t, "the refusal lost text", false, r.c.Text() != want)
 	for range 20 { // memory is bounded
 		r.c.Paste(text)
 	}
-	if r.c.chips.bytes() > pasteBytes || !strings.Contains(r.notices[len(r.notices)-1], "too large") {
-		t.Errorf("%d bytes are held; said %q", r.c.chips.bytes(), r.notices)
-	}
+	testkit.Check(t, r.c.chips.bytes() <= pasteBytes && strings.Contains(r.notices[len(r.notices)-1], "too large"),
+		"%d bytes are held; said %q", r.c.chips.bytes(), r.notices)
 	r.press("Backspace")
 	r.c.Paste(text) // deleted pastes free their memory
 	r.c.Clear()
 	r.write("x").press("Enter")
-	if r.c.chips.bytes() != 0 || len(r.sent) != 1 {
-		t.Errorf("%d bytes are held after sending", r.c.chips.bytes())
-	}
+	testkit.Check(t, r.c.chips.bytes() == 0 && len(r.sent) == 1, "%d bytes are held after sending", r.c.chips.bytes())
 }

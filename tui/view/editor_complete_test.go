@@ -42,15 +42,12 @@ func TestCompleteCommand(t *testing.T) {
 	r.write("/su")
 	testkit.Same(t, "", ">/summon  MODE  summon an Orchestrator under a mode", popupText(r, 60, 5)[0])
 	r.press("Enter").cursor("/summon |") // an incomplete name is completed, not sent
-	if len(r.sent)+len(r.commands)+len(r.notices) > 0 {
-		t.Errorf("sent %q, executed %v, said %q", r.sent, r.commands, r.notices)
-	}
+	testkit.Check(t, len(r.sent)+len(r.commands)+len(r.notices) == 0, "sent %q, executed %v, said %q", r.sent,
+		r.commands, r.notices)
 	r.c.Clear()
 	r.write("/p").press("Down", "Tab").text("/pause ")
 	r.press("Ctrl+U").write("/pause").press("Enter") // complete: it is executed
-	if len(r.commands) != 1 {
-		t.Errorf("executed %v", r.commands)
-	}
+	testkit.Check(t, len(r.commands) == 1, "executed %v", r.commands)
 	r.write("/pa")
 	testkit.Same(t, "Esc closes the popup", false, !r.c.Escape() || r.c.PopupOpen())
 	r.text("/pa").press("Tab")
@@ -87,9 +84,8 @@ func TestCompleteArgument(t *testing.T) {
 		r.c.Completer = a.complete
 		r.write(c.text)
 		got := a.last()
-		if got.Kind != EditorArgument || got.Command != c.command || got.Want != c.want || got.Prefix != c.prefix {
-			t.Errorf("%q asks for %+v", c.text, got)
-		}
+		testkit.Check(t, got.Kind == EditorArgument && got.Command == c.command && got.Want == c.want &&
+			got.Prefix == c.prefix, "%q asks for %+v", c.text, got)
 	}
 	for _, text := range []string{"/note ", "/note x", "/to orch-1 x", "/pause ", "/frobnicate x", "plain", "mail@host",
 		"/kill a\n"} {
@@ -107,9 +103,8 @@ func TestCompleteArgument(t *testing.T) {
 	r.c.Clear()
 	r.c.Completer = (&answers{list: []Candidate{{Text: "Orchestrator I"}, {Text: "Orchestrator II"}}}).complete
 	r.write("/to ").press("Down", "Tab").text(`/to "Orchestrator II" `).write("go").press("Enter")
-	if len(r.commands) != 1 || r.commands[0].Arg(0) != "Orchestrator II" || r.commands[0].Arg(1) != "go" {
-		t.Errorf("executed %v", r.commands)
-	}
+	testkit.Check(t, len(r.commands) == 1 && r.commands[0].Arg(0) == "Orchestrator II" && r.commands[0].Arg(1) == "go",
+		"executed %v", r.commands)
 }
 
 func TestCompleteFile(t *testing.T) {
@@ -118,9 +113,8 @@ func TestCompleteFile(t *testing.T) {
 	r := newRig(t, 60, 3)
 	r.c.Completer = a.complete
 	r.write("look at @s")
-	if got := a.last(); got.Kind != EditorFile || got.Prefix != "s" {
-		t.Errorf("asks for %+v", got)
-	}
+	got := a.last()
+	testkit.Check(t, got.Kind == EditorFile && got.Prefix == "s", "asks for %+v", got)
 	testkit.Same(t, "", []string{">@src/", " @src/my file.go"}, popupText(r, 30, 5))
 	r.press("Tab").text("look at @src/")
 	testkit.Same(t, "a directory goes on", false, !r.c.PopupOpen() || a.last().Prefix != "src/")
@@ -164,13 +158,10 @@ func TestPopupFits(t *testing.T) {
 	for width := 1; width < 130; width++ {
 		for height := range 12 {
 			lines, selected := r.c.Popup(width, height)
-			if len(lines) > height || selected >= max(len(lines), 1) {
-				t.Fatalf("%d lines, the %dth selected, in %dx%d", len(lines), selected, width, height)
-			}
+			testkit.Need(t, len(lines) <= height && selected < max(len(lines), 1),
+				"%d lines, the %dth selected, in %dx%d", len(lines), selected, width, height)
 			for _, l := range lines {
-				if l.Width() > width {
-					t.Fatalf("%q in %d columns", l.Text(), width)
-				}
+				testkit.Need(t, l.Width() <= width, "%q in %d columns", l.Text(), width)
 			}
 		}
 		r.press("Down")
@@ -283,15 +274,11 @@ func TestSlashIsNeverLostNorGuessed(t *testing.T) {
 	r.press("Ctrl+Home").write("/").press("Enter").text("")
 	r.write(" /pause").press("Enter").text("")
 	r.write("first\n/pause").press("Enter").text("")
-	if diff := cmp.Diff([]string{"/etc/hosts is wrong", " /pause", "first\n/pause"}, r.sent); diff != "" ||
-		len(r.commands) > 0 {
-		t.Errorf("sent (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff([]string{"/etc/hosts is wrong", " /pause", "first\n/pause"}, r.sent)
+	testkit.Check(t, diff == "" && len(r.commands) == 0, "sent (-want +got):\n%s", diff)
 	r.refuse = true
 	r.write("/kill orch-7").press("Esc", "Enter").text("/kill orch-7")
-	if len(r.commands) != 1 {
-		t.Errorf("executed %v", r.commands)
-	}
+	testkit.Check(t, len(r.commands) == 1, "executed %v", r.commands)
 	r.press("Ctrl+U").write("keep me").press("Enter").text("keep me")
 }
 
@@ -302,22 +289,19 @@ func TestPasteIsNoCommand(t *testing.T) {
 	r := newRig(t, 60, 3)
 	r.c.Paste(evil)
 	r.press("Enter")
-	if len(r.commands) > 0 || len(r.sent) != 1 || r.sent[0] != evil {
-		t.Fatalf("executed %v, sent %q", r.commands, r.sent)
-	}
+	testkit.Need(t, len(r.commands) == 0 && len(r.sent) == 1 && r.sent[0] == evil, "executed %v, sent %q", r.commands,
+		r.sent)
 	r.write("/")
 	r.c.Paste("kill orch-1" + strings.Repeat("\n", 20))
 	r.press("Enter")
-	if len(r.commands) > 0 || len(r.sent) != 1 || len(r.notices) != 1 {
-		t.Fatalf("executed %v, sent %q, said %q", r.commands, r.sent, r.notices)
-	}
+	testkit.Need(t, len(r.commands) == 0 && len(r.sent) == 1 && len(r.notices) == 1, "executed %v, sent %q, said %q",
+		r.commands, r.sent, r.notices)
 	r.c.Clear()
 	r.write("/steer ")
 	r.c.Paste(evil)
 	r.press("Enter")
-	if len(r.commands) != 1 || r.commands[0].Name != "steer" || r.commands[0].Arg(0) != evil {
-		t.Fatalf("executed %v", r.commands)
-	}
+	testkit.Need(t, len(r.commands) == 1 && r.commands[0].Name == "steer" && r.commands[0].Arg(0) == evil,
+		"executed %v", r.commands)
 }
 
 // TestCommandTable: names are single words, distinct, and explained; the help shows exactly what is parsed.
@@ -325,25 +309,18 @@ func TestCommandTable(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range EditorCommands {
 		for _, n := range append([]string{s.Name}, s.Aliases...) {
-			if seen[n] || n != strings.ToLower(n) || strings.ContainsAny(n, " /") {
-				t.Errorf("name %q", n)
-			}
+			testkit.Check(t, !seen[n] && n == strings.ToLower(n) && !strings.ContainsAny(n, " /"), "name %q", n)
 			seen[n] = true
 		}
-		if s.Help == "" {
-			t.Errorf("/%s has no help", s.Name)
-		}
+		testkit.Check(t, s.Help != "", "/%s has no help", s.Name)
 		optional := false
 		for _, p := range s.params {
-			if optional && !p.optional {
-				t.Errorf("%s: %s is needed behind what may be left out", s.Usage(), p.want)
-			}
+			testkit.Check(t, !optional || p.optional, "%s: %s is needed behind what may be left out", s.Usage(), p.want)
 			optional = p.optional
 		}
 		_, err := ParseSlash("/" + s.Name)
-		if needs := len(s.params) > 0 && !s.params[0].optional; needs != (err != nil) {
-			t.Errorf("%s alone: %v", s.Usage(), err)
-		}
+		needs := len(s.params) > 0 && !s.params[0].optional
+		testkit.Check(t, needs == (err != nil), "%s alone: %v", s.Usage(), err)
 	}
 }
 
@@ -354,19 +331,15 @@ func FuzzParseSlash(f *testing.F) {
 	f.Add("/to \"a\n' b")
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := ParseSlash(text)
-		if (c.Name == "") != (err != nil) {
-			t.Fatalf("%q: %+v, %v", text, c, err)
-		}
+		testkit.Need(t, (c.Name == "") == (err != nil), "%q: %+v, %v", text, c, err)
 		if err != nil {
-			if utf8.ValidString(text) && !utf8.ValidString(err.Error()) || strings.Contains(err.Error(), "\n") {
-				t.Fatalf("%q: %q", text, err)
-			}
+			testkit.Need(t, (!utf8.ValidString(text) || utf8.ValidString(err.Error())) &&
+				!strings.Contains(err.Error(), "\n"), "%q: %q", text, err)
 			return
 		}
 		s, ok := Lookup(c.Name)
-		if !ok || s.Name != c.Name || len(c.Args) > len(s.params)+1 || slices.Contains(c.Args, "") || !slash(text) {
-			t.Fatalf("%q: %+v", text, c)
-		}
+		testkit.Need(t, ok && s.Name == c.Name && len(c.Args) <= len(s.params)+1 && !slices.Contains(c.Args, "") &&
+			slash(text), "%q: %+v", text, c)
 	})
 }
 

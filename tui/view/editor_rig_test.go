@@ -78,9 +78,8 @@ func (r *rig) write(s string) *rig {
 
 func (r *rig) text(want string) *rig {
 	r.t.Helper()
-	if diff := cmp.Diff(want, r.c.Text()); diff != "" {
-		r.t.Fatalf("text (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, r.c.Text())
+	testkit.Need(r.t, diff == "", "text (-want +got):\n%s", diff)
 	return r
 }
 
@@ -88,9 +87,8 @@ func (r *rig) text(want string) *rig {
 func (r *rig) cursor(want string) *rig {
 	r.t.Helper()
 	ed := &r.c.ed
-	if diff := cmp.Diff(want, ed.text[:ed.at]+"|"+ed.text[ed.at:]); diff != "" {
-		r.t.Fatalf("cursor (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, ed.text[:ed.at]+"|"+ed.text[ed.at:])
+	testkit.Need(r.t, diff == "", "cursor (-want +got):\n%s", diff)
 	return r
 }
 
@@ -103,9 +101,8 @@ func (r *rig) draw() {
 	if shown && (x < r.x || x >= r.x+r.width || y < r.y || y >= r.y+r.height) {
 		r.t.Fatalf("%dx%d: the cursor is outside, at %d,%d", r.width, r.height, x-r.x, y-r.y)
 	}
-	if !shown && r.c.HasFocus() && r.width > 0 && r.height > 0 {
-		r.t.Fatalf("%dx%d: there is no cursor; text %q at %d", r.width, r.height, r.c.ed.text, r.c.ed.at)
-	}
+	testkit.Need(r.t, shown || !r.c.HasFocus() || r.width <= 0 || r.height <= 0,
+		"%dx%d: there is no cursor; text %q at %d", r.width, r.height, r.c.ed.text, r.c.ed.at)
 }
 
 // rows returns the text in the rectangle; the cursor's cell is framed.
@@ -256,19 +253,13 @@ func (r *rig) check() {
 		func(c rune) bool { return c < ' ' && c != '\n' && c != '\t' }) {
 		r.t.Fatalf("a control character in %q", ed.text)
 	}
-	if strings.Contains(r.c.Text(), chipOpen) {
-		r.t.Fatalf("a chip's mark in the text %q", r.c.Text())
-	}
-	if n := r.c.chips.expandedSize(ed.text); n != len(r.c.Text()) {
-		r.t.Fatalf("the text has %d bytes, reckoned were %d", len(r.c.Text()), n)
-	}
+	testkit.Need(r.t, !strings.Contains(r.c.Text(), chipOpen), "a chip's mark in the text %q", r.c.Text())
+	n := r.c.chips.expandedSize(ed.text)
+	testkit.Need(r.t, n == len(r.c.Text()), "the text has %d bytes, reckoned were %d", len(r.c.Text()), n)
 	r.draw()
-	if want := (&buffer{columns: ed.columns, chipWidth: ed.chipWidth}).breaks(ed.text); !slices.Equal(want, ed.starts) {
-		r.t.Fatalf("rows of %q are %v, laid out anew %v", ed.text, ed.starts, want)
-	}
-	if ed.edge(ed.at) != ed.at {
-		r.t.Fatalf("the cursor is within a cluster: %d of %q", ed.at, ed.text)
-	}
+	want := (&buffer{columns: ed.columns, chipWidth: ed.chipWidth}).breaks(ed.text)
+	testkit.Need(r.t, slices.Equal(want, ed.starts), "rows of %q are %v, laid out anew %v", ed.text, ed.starts, want)
+	testkit.Need(r.t, ed.edge(ed.at) == ed.at, "the cursor is within a cluster: %d of %q", ed.at, ed.text)
 	for row := range ed.starts {
 		from, to, _ := ed.bounds(row)
 		w, x := ed.walk(ed.text[from:to]), 0

@@ -366,9 +366,7 @@ func kept(t testing.TB, b contract.Body) contract.Body {
 	c := history.New(history.Memory)
 	c.Add(dawn, contract.Event{Body: b})
 	e, ok := c.All().Entry(0)
-	if !ok {
-		t.Fatalf("%T is lost", b)
-	}
+	testkit.Need(t, ok, "%T is lost", b)
 	return e.Event.Body
 }
 
@@ -385,9 +383,8 @@ func TestFoldCountsWhatItHides(t *testing.T) {
 		c := result(text)
 		switch {
 		case n <= foldResult+foldSlack:
-			if len(c.Lines) != n || c.Foldable {
-				t.Errorf("%d lines: %d shown, foldable %v", n, len(c.Lines), c.Foldable)
-			}
+			testkit.Check(t, len(c.Lines) == n && !c.Foldable, "%d lines: %d shown, foldable %v", n, len(c.Lines),
+				c.Foldable)
 		case last(c) != fmt.Sprintf("▸ %d more lines", n-foldResult) || len(c.Lines) != foldResult+1 || !c.Foldable:
 			t.Errorf("%d lines: %d shown, the last %q", n, len(c.Lines), last(c))
 		}
@@ -400,9 +397,8 @@ func TestFoldCountsWhatItHides(t *testing.T) {
 		// blank lines at the end do not count
 		strings.Repeat("日本語\n", 20) + strings.Repeat(" \t\n", 10_000): "▸ 16 more lines",
 	} {
-		if c := result(text); last(c) != want {
-			t.Errorf("%.20q…: %q, want %q", text, last(c), want)
-		}
+		c := result(text)
+		testkit.Check(t, last(c) == want, "%.20q…: %q, want %q", text, last(c), want)
 	}
 	prose := func(text string) Block {
 		return EventTalk(entry("arbiter", contract.Message{From: "orch-1", To: "arbiter", Text: text}), options(40))
@@ -430,17 +426,15 @@ func TestOpenRequestsAreNotFolded(t *testing.T) {
 	} {
 		e := entry("arbiter", tt.waits)
 		c := EventTalk(e, options(40))
-		if text := textEventOf(c); !strings.Contains(text, "Shall I go on?") || strings.Contains(text, " more") ||
-			c.Foldable {
-			t.Errorf("%s: %d lines are shown, foldable %v", name, len(c.Lines), c.Foldable)
-		}
+		text := textEventOf(c)
+		testkit.Check(t, strings.Contains(text, "Shall I go on?") && !strings.Contains(text, " more") && !c.Foldable,
+			"%s: %d lines are shown, foldable %v", name, len(c.Lines), c.Foldable)
 		answer := entry("human", tt.answer).Event
 		e.Outcome = &answer
 		c = EventTalk(e, options(40))
-		if text := textEventOf(c); strings.Contains(text, "Shall I go on?") || !strings.Contains(text, " more") ||
-			!c.Foldable {
-			t.Errorf("%s, answered: %d lines are shown, foldable %v", name, len(c.Lines), c.Foldable)
-		}
+		text = textEventOf(c)
+		testkit.Check(t, !strings.Contains(text, "Shall I go on?") && strings.Contains(text, " more") && c.Foldable,
+			"%s, answered: %d lines are shown, foldable %v", name, len(c.Lines), c.Foldable)
 	}
 }
 
@@ -485,9 +479,8 @@ func TestWholeInputIsShown(t *testing.T) {
 			request := contract.PermissionRequest{Tool: tool, Input: json.RawMessage(input)}
 			shown := textEventOf(EventTalk(entry("orch-1", request), options(60)))
 			for _, word := range strings.Fields("C1 C2 F1 O1 N1 P1 Z1 D1 E1 E2 E3 7 null") {
-				if strings.Contains(input, word) && !strings.Contains(shown, word) {
-					t.Errorf("%s, %s: %q is not shown:\n%s", tool, input, word, shown)
-				}
+				testkit.Check(t, !strings.Contains(input, word) || strings.Contains(shown, word),
+					"%s, %s: %q is not shown:\n%s", tool, input, word, shown)
 			}
 		}
 	}
@@ -526,9 +519,8 @@ func TestHumanIsAlerted(t *testing.T) {
 	for behavior, role := range map[string]render.Role{"allow": render.Good, "deny": render.Bad} {
 		c := EventTalk(with(entry("orch-1", ask), time.Second, contract.Permission{Behavior: behavior, By: "human"}),
 			options(60))
-		if c.Gutter == render.Alert || c.Lines[len(c.Lines)-1][0].Role != role {
-			t.Errorf("%s: gutter %v, %v", behavior, c.Gutter, c.Lines)
-		}
+		testkit.Check(t, c.Gutter != render.Alert && c.Lines[len(c.Lines)-1][0].Role == role, "%s: gutter %v, %v",
+			behavior, c.Gutter, c.Lines)
 	}
 	question := entry("arbiter", contract.Question{Text: "?"})
 	if c := EventTalk(question, options(60)); c.Gutter != render.Alert || c.Head[0].Role != render.Alert {
@@ -545,10 +537,8 @@ func TestHumanIsAlerted(t *testing.T) {
 func TestIndentLeavesRoom(t *testing.T) {
 	for width := range 130 {
 		for depth := range maxDepth + 1 {
-			if got, want := options(width).inside(depth).width(),
-				max(width-Inset(width, depth), 1); got != want {
-				t.Errorf("width %d, depth %d: %d columns, want %d", width, depth, got, want)
-			}
+			got, want := options(width).inside(depth).width(), max(width-Inset(width, depth), 1)
+			testkit.Check(t, got == want, "width %d, depth %d: %d columns, want %d", width, depth, got, want)
 		}
 	}
 }
@@ -577,9 +567,8 @@ func TestSubagentParents(t *testing.T) {
 	for i := range 2 * maxSubagents {
 		use(fmt.Sprint(i), "a")
 	}
-	if len(k.parents) != maxSubagents || k.Parent(fmt.Sprint(2*maxSubagents-1)) != "" || k.Parent("b") != "a" {
-		t.Errorf("%d remembered", len(k.parents))
-	}
+	testkit.Check(t, len(k.parents) == maxSubagents && k.Parent(fmt.Sprint(2*maxSubagents-1)) == "" &&
+		k.Parent("b") == "a", "%d remembered", len(k.parents))
 }
 
 func TestLive(t *testing.T) {
@@ -588,9 +577,8 @@ func TestLive(t *testing.T) {
 	c := EventLive(l, o)
 	testkit.Same(t, "shows", "So it sh", c.Lines[0].Text())
 	o.Stream = &render.MarkdownStream{}
-	if got := EventLive(l, o); len(got.Lines) != len(c.Lines) {
-		t.Errorf("%d lines with a stream, %d without", len(got.Lines), len(c.Lines))
-	}
+	got := EventLive(l, o)
+	testkit.Check(t, len(got.Lines) == len(c.Lines), "%d lines with a stream, %d without", len(got.Lines), len(c.Lines))
 	frames := map[string]bool{}
 	for i := range 20 {
 		o.Now = dawn.Add(time.Duration(i) * beat)
@@ -618,10 +606,8 @@ func TestSummaryOfInput(t *testing.T) {
 		testkit.Same(t, fmt.Sprintf("%.60s", input), want, eventtext.Summary("Bash", json.RawMessage(input)))
 	}
 	testkit.Same(t, "an unknown tool", "q", eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5,"query":"q"}`)))
-	if got := eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5}`)); got != `{ "limit": 5 }` &&
-		got != `{"limit":5}` {
-		t.Errorf("an unknown tool: %q", got)
-	}
+	got := eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5}`))
+	testkit.Check(t, got == `{ "limit": 5 }` || got == `{"limit":5}`, "an unknown tool: %q", got)
 }
 
 func TestNumbers(t *testing.T) {
@@ -642,9 +628,7 @@ func TestEveryEvent(t *testing.T) {
 	all := samples()
 	var b strings.Builder
 	for _, name := range contract.EventNames() {
-		if len(all[name]) == 0 {
-			t.Errorf("%s has no sample", name)
-		}
+		testkit.Check(t, len(all[name]) != 0, "%s has no sample", name)
 		for i, e := range all[name] {
 			if got := e.Event.Body.EventName(); got != name {
 				t.Fatalf("the sample of %s is a %s", name, got)
@@ -673,23 +657,19 @@ func TestEveryEvent(t *testing.T) {
 					for _, width := range []int{100, 60, 30, 10} {
 						o.Width = width
 						narrow := renderer.make(e, o)
-						if err := sound(narrow, o); err != nil {
-							t.Errorf("%s %d, %s, %d columns: %v", name, i, renderer.name, width, err)
-						}
+						err := sound(narrow, o)
+						testkit.Check(t, err == nil, "%s %d, %s, %d columns: %v", name, i, renderer.name, width, err)
 						got, want := lettersEvent(narrow), lettersEvent(c)
 						whole := open && width >= 30 && renderer.name != "log" && !strings.Contains(got+want, "…")
-						if whole && got != want {
-							t.Errorf("%s %d, %s: %d columns show %q, 60 columns %q", name, i, renderer.name, width, got, want)
-						}
+						testkit.Check(t, !whole || got == want, "%s %d, %s: %d columns show %q, 60 columns %q", name, i,
+							renderer.name, width, got, want)
 					}
 				}
 			}
 		}
 	}
 	for name := range all {
-		if !slices.Contains(contract.EventNames(), name) {
-			t.Errorf("%s is not an event of the contract", name)
-		}
+		testkit.Check(t, slices.Contains(contract.EventNames(), name), "%s is not an event of the contract", name)
 	}
 	tuitest.File(t, "events", blankLines.ReplaceAllString(b.String(), " ⏎\n"))
 }
@@ -720,21 +700,7 @@ func dump(c Block) string {
 	return b.String()
 }
 
-// eventHostile is text that tries to move, colour, rename or answer something.
-var eventHostile = []string{
-	"\x1b[31mred\x1b[0m\x1b]0;title\x07\x1b]52;c;Zm9v\x07\x1b[6n\u009b2J\x1bP+q\x1b\\",
-	"[red]tag[-] [\"region\"]x[\"\"] [:::https://evil.example]link[:::-] [[",
-	"abc\u202egnp.exe\u2066x\u2069\u200e\u200f\u061c\u2028next\u2029par",
-	"a\r\nb\rc\x08\x08\x0c\x0b\x00\x7f\tend",
-	"e" + strings.Repeat("\u0301", 200) + " 👨‍👩‍👧‍👦🏴\U000e0067\U000e0062\U000e007f 日本語テキスト \u2e3b ﷽ مرحبا",
-	strings.Repeat("W", 3000),
-	strings.Repeat("長", 300) + "\n" + strings.Repeat("\t", 50) + "x",
-	"## Heading\n\n| a | b |\n|---|---|\n| \x1b[2J | [t](https://a.example/" + strings.Repeat("p", 200) +
-		") |\n\n```go\nfunc\tmain() {\x1b[0m}\n```\n",
-	"\xff\xfe\xc0broken \xed\xa0\x80",
-	"\n\n \n",
-	"",
-}
+var eventHostile = tuitest.Hostile()
 
 // filler sets every field of any event.
 type filler struct{ n int }
@@ -878,9 +844,7 @@ func TestEventHostileText(t *testing.T) {
 			if !ok {
 				continue
 			}
-			if sanitize.Text(text) != text {
-				t.Fatalf("%s: prose with control characters: %q", name, text)
-			}
+			testkit.Need(t, sanitize.Text(text) == text, "%s: prose with control characters: %q", name, text)
 		}
 	}
 }
@@ -906,9 +870,8 @@ func FuzzCards(f *testing.F) {
 		o := options(width % 200)
 		o.Open = open
 		for _, renderer := range renderers {
-			if err := sound(renderer.make(e, o), o); err != nil {
-				t.Errorf("%s, width %d: %v", renderer.name, o.Width, err)
-			}
+			err := sound(renderer.make(e, o), o)
+			testkit.Check(t, err == nil, "%s, width %d: %v", renderer.name, o.Width, err)
 		}
 		eventtext.Text(e, nil)
 	})

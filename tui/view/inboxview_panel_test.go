@@ -126,13 +126,11 @@ func TestAll(t *testing.T) {
 	}
 	expect(t, &p, "3 permission requests, answered at once:", "1. Orchestrator I asks permission, for 5 min\nbody of one",
 		"body of two", "3. Orchestrator I", "1 Allow these 3 once\n2 Deny these 3\n3 Back (marked)")
-	if gone := p.Set([]InboxItem{question, two, three, rejected, leave("four")}); gone {
-		t.Error("the step is over though some of them wait")
-	}
+	gone := p.Set([]InboxItem{question, two, three, rejected, leave("four")})
+	testkit.Check(t, !gone, "the step is over though some of them wait")
 	got, given := gives(t, &p, 1)
-	if diff := cmp.Diff(InboxAnswer{IDs: []string{"two", "three"}, Act: InboxAllow}, got); diff != "" || !given {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(InboxAnswer{IDs: []string{"two", "three"}, Act: InboxAllow}, got)
+	testkit.Check(t, diff == "" && given, "(-want +got):\n%s", diff)
 	p.Select("q")
 	expect(t, &p, "A: all 2 questions")
 	p.All()
@@ -141,17 +139,14 @@ func TestAll(t *testing.T) {
 		t.Error("back is not an answer")
 	}
 	expect(t, &p, "1 Write the answer")
-	if p.All(); !p.Set([]InboxItem{two, three}) {
-		t.Error("the step goes on though none of them waits")
-	}
+	p.All()
+	testkit.Check(t, p.Set([]InboxItem{two, three}), "the step goes on though none of them waits")
 	p.Set([]InboxItem{two, question})
-	if why := p.All(); why == "" {
-		t.Error("one of a kind is asked about as if it were several")
-	}
+	why := p.All()
+	testkit.Check(t, why != "", "one of a kind is asked about as if it were several")
 	p.Set([]InboxItem{item("trust", supervisor.InboxTrust), item("r", supervisor.InboxRecovery)})
-	if why := p.All(); why == "" {
-		t.Error("choices are made for several at once")
-	}
+	why = p.All()
+	testkit.Check(t, why != "", "choices are made for several at once")
 }
 
 // TestOpenItemStaysSelected: other items come and go around it. If the item itself disappears, the panel
@@ -159,14 +154,12 @@ func TestAll(t *testing.T) {
 func TestOpenItemStaysSelected(t *testing.T) {
 	one, two, three := leave("one"), leave("two"), leave("three")
 	var p InboxPanel
-	if _, ok := p.Current(); ok || p.Set(nil) {
-		t.Error("an empty panel has something at hand")
-	}
+	_, ok := p.Current()
+	testkit.Check(t, !ok && !p.Set(nil), "an empty panel has something at hand")
 	at := func(want string) {
 		t.Helper()
-		if got, _ := p.Current(); got.ID != want {
-			t.Errorf("%s is at hand, want %s", got.ID, want)
-		}
+		got, _ := p.Current()
+		testkit.Check(t, got.ID == want, "%s is at hand, want %s", got.ID, want)
 	}
 	testkit.Same(t, "something is gone of nothing", false, p.Set([]InboxItem{one, two, three}))
 	p.Move(-1)

@@ -54,13 +54,11 @@ func TestListChooses(t *testing.T) {
 		{"as given", func() { p.Sort(); p.Sort(); p.Top() }, "1"},
 		{"gone", func() { p.Set(nil) }, ""},
 	} {
-		if step.do(); key() != step.want {
-			t.Errorf("%s: %q is chosen, not %q", step.what, key(), step.want)
-		}
+		step.do()
+		testkit.Check(t, key() == step.want, "%s: %q is chosen, not %q", step.what, key(), step.want)
 	}
-	if got, _ := drawAt(t, p, 60, 10); !strings.Contains(got, "There is nothing.") {
-		t.Errorf("without rows:\n%s", got)
-	}
+	got, _ := drawAt(t, p, 60, 10)
+	testkit.Check(t, strings.Contains(got, "There is nothing."), "without rows:\n%s", got)
 }
 
 // TestListPreviews: the preview is beside the list, or below it, and the least important columns are dropped first. A
@@ -72,22 +70,16 @@ func TestListPreviews(t *testing.T) {
 		got, _ := drawAt(t, p, size[0], size[1])
 		beside := false
 		for y, row := range strings.Split(got, "\n") {
-			if strings.Contains(row, "▸") != strings.Contains(row, "▸  5") {
-				t.Errorf("%v: another row is chosen:\n%s", size, got)
-			}
+			testkit.Check(t, strings.Contains(row, "▸") == strings.Contains(row, "▸  5"),
+				"%v: another row is chosen:\n%s", size, got)
 			list, preview, ok := strings.Cut(row, "│")
 			beside = beside || ok && strings.Contains(preview, "about 5")
-			if strings.Contains(list, "監査") && !strings.Contains(list, "about") && !p.At(8, y) {
-				t.Errorf("%v: a click on %q is nothing", size, row)
-			}
+			testkit.Check(t, !strings.Contains(list, "監査") || strings.Contains(list, "about") || p.At(8, y),
+				"%v: a click on %q is nothing", size, row)
 		}
-		if beside != (size[0] >= 100) || size[1] >= 20 != strings.Contains(got, "about 5") ||
-			strings.Contains(got, "STATE") != (size[0] >= 40) {
-			t.Errorf("%v:\n%s", size, got)
-		}
-		if p.At(0, 1) {
-			t.Errorf("%v: a click outside is something", size)
-		}
+		testkit.Check(t, beside == (size[0] >= 100) && size[1] >= 20 == strings.Contains(got, "about 5") &&
+			strings.Contains(got, "STATE") == (size[0] >= 40), "%v:\n%s", size, got)
+		testkit.Check(t, !p.At(0, 1), "%v: a click outside is something", size)
 	}
 }
 
@@ -139,13 +131,10 @@ func FuzzMatch(f *testing.F) {
 		}
 		q, s := []rune(query), []rune(text)
 		q = q[:min(len(q), queryRunes)]
-		if len(at) != len(q) {
-			t.Fatalf("%d places for %d letters", len(at), len(q))
-		}
+		testkit.Need(t, len(at) == len(q), "%d places for %d letters", len(at), len(q))
 		for i, k := range at {
-			if unicode.ToLower(q[i]) != unicode.ToLower(s[k]) || i > 0 && at[i-1] >= k {
-				t.Fatalf("%q in %q at %v", query, text, at)
-			}
+			testkit.Need(t, unicode.ToLower(q[i]) == unicode.ToLower(s[k]) && (i <= 0 || at[i-1] < k), "%q in %q at %v",
+				query, text, at)
 		}
 	})
 }

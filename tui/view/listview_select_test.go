@@ -79,9 +79,7 @@ func TestDragSelects(t *testing.T) {
 	testkit.Same(t, "copied", "Hum", h.last())
 	// A click selects nothing and clears the selection.
 	h.click(tview.MouseLeftClick, 5, 5)
-	if st.view.Selecting() || len(h.copied) != 2 {
-		t.Errorf("a click selected: %q", h.copied)
-	}
+	testkit.Check(t, !st.view.Selecting() && len(h.copied) == 2, "a click selected: %q", h.copied)
 	st.draw()
 	st.role(3, 0, render.SpeakerArbiter)
 	testkit.Same(t, "the mouse is still captured", false, h.captured)
@@ -112,9 +110,8 @@ func TestDragBeyondTheEdge(t *testing.T) {
 	h := newTestMouse(st)
 	h.drag([2]int{4, 4}, [2]int{4, 2}, [2]int{4, -1}, [2]int{5, -1}, [2]int{4, -100}, [2]int{2, 0})
 	testkit.Includes(t, "the top", st.draw()[0], "line 88")
-	if got := strings.Split(h.last(), "\n"); len(got) != 12 || got[0] != "line 88" || got[11] != "lin" {
-		t.Errorf("copied %q", got)
-	}
+	got := strings.Split(h.last(), "\n")
+	testkit.Check(t, len(got) == 12 && got[0] == "line 88" && got[11] == "lin", "copied %q", got)
 	// While there is a selection nothing moves, even if blocks arrive.
 	before := st.text()
 	l.blocks = append(l.blocks, many(10).blocks...)
@@ -163,9 +160,8 @@ func TestSelectByKeys(t *testing.T) {
 	testkit.Same(t, "copied", "Bash go vet ./... and then\nmuch more of it than fits\ndone", v.Copy())
 	v.Extend(-5)
 	testkit.Includes(t, "the window did not follow the selection", st.draw()[0], "So it shall be.")
-	if got := v.Copy(); !strings.HasPrefix(got, "So it shall be.\n\nRead parser.go\n") {
-		t.Errorf("copied %q", got)
-	}
+	got := v.Copy()
+	testkit.Check(t, strings.HasPrefix(got, "So it shall be.\n\nRead parser.go\n"), "copied %q", got)
 	v.Extend(1000)
 	v.SelectClear()
 	testkit.Same(t, "still selecting", false, v.Selecting() || v.Copy() != "")
@@ -197,9 +193,7 @@ func TestListMatch(t *testing.T) {
 	v.Match("oRaClE")
 	v.GoTo(20)
 	rows := st.draw()
-	if !strings.Contains(rows[2], "The Oracle") {
-		t.Fatalf("no context above the match: %q", rows)
-	}
+	testkit.Need(t, strings.Contains(rows[2], "The Oracle"), "no context above the match: %q", rows)
 	st.role(6, 2, render.MatchAt)
 	st.role(21, 2, render.Match)
 	st.role(8, 3, render.Match)
@@ -216,9 +210,8 @@ func TestListMatch(t *testing.T) {
 	testkit.Same(t, "the way back goes on", false, v.MatchNext(true))
 	// A match in a folded block unfolds it.
 	v.GoTo(30)
-	if rows := st.draw(); !strings.Contains(rows[2], "漢oracle") {
-		t.Errorf("the folded match is not shown: %q", rows)
-	}
+	rows = st.draw()
+	testkit.Check(t, strings.Contains(rows[2], "漢oracle"), "the folded match is not shown: %q", rows)
 	st.role(4, 2, render.MatchAt)
 	st.role(2, 2, render.Base)
 	v.Match("")
@@ -245,9 +238,8 @@ func TestBar(t *testing.T) {
 		want int
 	}{{0, 0}, {1, 1}, {500, 5}, {989, 8}, {990, 9}} {
 		st.view.GoTo(c.at)
-		if from, to := thumb(); from != c.want || to != c.want {
-			t.Errorf("at %d the bar is at %d–%d, want %d", c.at, from, to, c.want)
-		}
+		from, to := thumb()
+		testkit.Check(t, from == c.want && to == c.want, "at %d the bar is at %d–%d, want %d", c.at, from, to, c.want)
 	}
 	h := newTestMouse(st)
 	h.drag([2]int{19, 9}, [2]int{19, 5}, [2]int{30, 5})
@@ -267,9 +259,8 @@ func TestMouseOutside(t *testing.T) {
 	h := newTestMouse(st)
 	for _, action := range []tview.MouseAction{tview.MouseMove, tview.MouseLeftDown, tview.MouseLeftClick,
 		tview.MouseScrollUp, tview.MouseRightDown} {
-		if h.do(action, -1, 2) || h.do(action, 20, 2) || h.do(action, 3, 5) {
-			t.Errorf("action %d outside was taken", action)
-		}
+		testkit.Check(t, !h.do(action, -1, 2) && !h.do(action, 20, 2) && !h.do(action, 3, 5),
+			"action %d outside was taken", action)
 	}
 	testkit.Same(t, "a motion without a button was taken", false, h.do(tview.MouseMove, 2, 2) || h.captured)
 	h.do(tview.MouseScrollUp, 2, 2)
@@ -538,12 +529,9 @@ func play(t *testing.T, r *rand.Rand, steps int) {
 			// Canvas and model cut at the same column; a character that is cut in two becomes a blank.
 			want[i] = fitted(want[i], m.w)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("%dx%d after %v\n-model +view:\n%s", m.w, m.h, did, diff)
-		}
-		if v.Following() != m.follow {
-			t.Fatalf("after %v: following %v, want %v", did, v.Following(), m.follow)
-		}
+		diff := cmp.Diff(want, got)
+		testkit.Need(t, diff == "", "%dx%d after %v\n-model +view:\n%s", m.w, m.h, did, diff)
+		testkit.Need(t, v.Following() == m.follow, "after %v: following %v, want %v", did, v.Following(), m.follow)
 	}
 	check()
 	for range steps {

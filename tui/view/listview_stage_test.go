@@ -121,9 +121,8 @@ func (st *stage) text() string {
 func (st *stage) role(x, y int, want render.Role) {
 	st.t.Helper()
 	text, style, _ := st.screen.Get(st.x+x, st.y+y)
-	if style != st.view.look.Theme.Style(want) {
-		st.t.Errorf("cell %d,%d %q has style %v, want that of role %d", x, y, text, style, want)
-	}
+	testkit.Check(st.t, style == st.view.look.Theme.Style(want), "cell %d,%d %q has style %v, want that of role %d", x,
+		y, text, style, want)
 }
 
 // many returns n blocks of one line without heads.
@@ -173,9 +172,8 @@ func want(t *testing.T, st *stage, text string) {
 	t.Helper()
 	// One line break on each side belongs to the test.
 	text = strings.TrimSuffix(strings.TrimPrefix(text, "\n"), "\n")
-	if diff := cmp.Diff(text, st.text()); diff != "" {
-		t.Fatalf("-want +got:\n%s", diff)
-	}
+	diff := cmp.Diff(text, st.text())
+	testkit.Need(t, diff == "", "-want +got:\n%s", diff)
 }
 
 func conversation() *fakeSource {
@@ -265,9 +263,8 @@ func TestNothingOutside(t *testing.T) {
 			st.view.SelectStart()
 			st.view.Extend(-4)
 			rows := st.draw()
-			if !strings.HasPrefix(rows[3], "▌") && w > 1 {
-				t.Errorf("%q, %d wide: the gutter is %q", hostile, w, rows[3])
-			}
+			testkit.Check(t, strings.HasPrefix(rows[3], "▌") || w <= 1, "%q, %d wide: the gutter is %q", hostile, w,
+				rows[3])
 			st.role(0, 3, render.SpeakerHuman)
 			st.view.Copy()
 		}
@@ -293,9 +290,8 @@ func TestFollowing(t *testing.T) {
 	st.view.Up(2)
 	reading := "▌ line 17\n▌ line 18\n▌ line 19"
 	want(t, st, reading)
-	if st.view.Following() || st.view.Behind() != 0 {
-		t.Fatalf("following %v, %d behind", st.view.Following(), st.view.Behind())
-	}
+	testkit.Need(t, !st.view.Following() && st.view.Behind() == 0, "following %v, %d behind", st.view.Following(),
+		st.view.Behind())
 	// New blocks appear below.
 	l.blocks = append(l.blocks, many(4000).blocks...)
 	testkit.Same(t, "behind", 4000, st.view.Behind())
@@ -309,9 +305,8 @@ func TestFollowing(t *testing.T) {
 	st.draw()
 	testkit.Same(t, "behind", 3998, st.view.Behind())
 	st.view.Bottom()
-	if !st.view.Following() || st.view.Behind() != 0 {
-		t.Errorf("following %v, %d behind", st.view.Following(), st.view.Behind())
-	}
+	testkit.Check(t, st.view.Following() && st.view.Behind() == 0, "following %v, %d behind", st.view.Following(),
+		st.view.Behind())
 	testkit.Includes(t, "the end of what is live is not in", st.text(), "more 4")
 }
 
@@ -356,9 +351,8 @@ func TestLiveBlockIsFollowed(t *testing.T) {
 	}
 	check := func(when string) {
 		t.Helper()
-		if got := st.draw()[0]; !strings.Contains(got, "HERE") {
-			t.Fatalf("%s: the top is %q", when, got)
-		}
+		got := st.draw()[0]
+		testkit.Need(t, strings.Contains(got, "HERE"), "%s: the top is %q", when, got)
 	}
 	l.blocks = append(l.blocks, many(3).blocks...)
 	check("others came")
@@ -381,16 +375,13 @@ func TestFolding(t *testing.T) {
 	st := newStage(t, 20, 5, l)
 	st.draw()
 	// Without a cursor the last block in the window; it is shown from its beginning.
-	if !st.view.Toggle() {
-		t.Fatal("nothing folds")
-	}
+	testkit.Need(t, st.view.Toggle(), "nothing folds")
 	if rows := st.draw(); !strings.HasPrefix(rows[4], "▾ Bash") || st.view.Following() {
 		t.Errorf("after unfolding: %q, following %v", rows[4], st.view.Following())
 	}
 	st.view.Toggle()
-	if rows := st.draw(); !strings.HasPrefix(rows[4], "▸ Bash") {
-		t.Errorf("after folding: %q", rows[4])
-	}
+	rows := st.draw()
+	testkit.Check(t, strings.HasPrefix(rows[4], "▸ Bash"), "after folding: %q", rows[4])
 	// When it is folded from within, its beginning is shown.
 	st.view.Mark(10)
 	st.view.GoTo(10)
@@ -401,9 +392,8 @@ func TestFolding(t *testing.T) {
 		t.Errorf("after folding from within: %q", rows)
 	}
 	st.view.ToggleAll()
-	if rows := st.draw(); !strings.Contains(rows[1], "detail") {
-		t.Errorf("with all unfolded: %q", rows)
-	}
+	rows = st.draw()
+	testkit.Check(t, strings.Contains(rows[1], "detail"), "with all unfolded: %q", rows)
 	st.view.Mark(11)
 	st.view.GoTo(11)
 	testkit.Same(t, "a block that does not fold was folded", false, st.view.Toggle())
@@ -422,9 +412,8 @@ func TestListCursor(t *testing.T) {
 		rows := st.draw()
 		if !strings.Contains(strings.Join(rows, ""), "█") {
 			// A mark keeps its shape, and is drawn as selected.
-			if m := l.blocks[st.view.Marked()]; m.folded == "" {
-				t.Errorf("block %d is not marked in %q", st.view.Marked(), rows)
-			}
+			m := l.blocks[st.view.Marked()]
+			testkit.Check(t, m.folded != "", "block %d is not marked in %q", st.view.Marked(), rows)
 		}
 	}
 	testkit.Same(t, "going up", []int{8, 7, 6, 5, 4, 3, 2, 1}, marked)
@@ -432,9 +421,8 @@ func TestListCursor(t *testing.T) {
 		st.view.NextBlock()
 		st.draw()
 	}
-	if st.view.Marked() != 8 || !st.view.Following() {
-		t.Errorf("at the end: block %d, following %v", st.view.Marked(), st.view.Following())
-	}
+	testkit.Check(t, st.view.Marked() == 8 && st.view.Following(), "at the end: block %d, following %v",
+		st.view.Marked(), st.view.Following())
 	st.role(0, 3, render.SpeakerOrch2)
 }
 
@@ -469,9 +457,7 @@ func TestLastBlockIsRemoved(t *testing.T) {
 			l.tail = nil
 			op(h)
 			testkit.Same(t, fmt.Sprintf("%s, drawn of nothing", name), "", strings.TrimSpace(st.text()))
-			if !reading && !st.view.Following() {
-				t.Errorf("%s: the end of nothing is not followed", name)
-			}
+			testkit.Check(t, reading || st.view.Following(), "%s: the end of nothing is not followed", name)
 			l.blocks = many(30).blocks
 			st.draw()
 		}
@@ -526,9 +512,7 @@ func TestMillion(t *testing.T) {
 		src.laid = 0
 		c.do()
 		testkit.Includes(t, fmt.Sprintf("%s: the top", c.name), st.draw()[0], c.top)
-		if src.laid > 4*20+10 {
-			t.Errorf("%s: %d blocks were laid out for 20 rows", c.name, src.laid)
-		}
+		testkit.Check(t, src.laid <= 4*20+10, "%s: %d blocks were laid out for 20 rows", c.name, src.laid)
 	}
 	src.laid = 0
 	st.draw()
@@ -546,9 +530,8 @@ func TestMemoryIsFlat(t *testing.T) {
 		v.draw(render.On(st.screen, 3, 2, 80, 40, v.look))
 	}
 	v.update()
-	if kept := len(v.laid); kept > maxKept {
-		t.Errorf("%d blocks kept", kept)
-	}
+	kept := len(v.laid)
+	testkit.Check(t, kept <= maxKept, "%d blocks kept", kept)
 }
 
 // TestHugeBlock: a very large block is laid out once while it is in the window.
@@ -580,9 +563,8 @@ func TestHugeBlockBesideNews(t *testing.T) {
 	const frames = 10
 	for range frames {
 		l.blocks[0].stamp++
-		if rows := st.draw(); !strings.Contains(rows[1], "its beginning") {
-			t.Fatalf("below the news is %q", rows[1])
-		}
+		rows := st.draw()
+		testkit.Need(t, strings.Contains(rows[1], "its beginning"), "below the news is %q", rows[1])
 	}
 	testkit.Same(t, "blocks that were laid out", frames, l.laid)
 }

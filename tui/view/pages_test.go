@@ -179,18 +179,15 @@ func TestAskIgnoresEarlyKeys(t *testing.T) {
 	a.Arm(at)
 	a.Draw(s)
 	for _, ms := range []int{0, 100, 699} {
-		if _, ok := a.Choose(after(ms)); ok {
-			t.Errorf("Enter was taken after %d ms", ms)
-		}
+		_, ok := a.Choose(after(ms))
+		testkit.Check(t, !ok, "Enter was taken after %d ms", ms)
 		a.Arm(at)
-		if _, ok := a.Press('y', after(ms)); ok {
-			t.Errorf("y was taken after %d ms", ms)
-		}
+		_, ok = a.Press('y', after(ms))
+		testkit.Check(t, !ok, "y was taken after %d ms", ms)
 		a.Arm(at)
 		spot := a.spots[0]
-		if _, ok := a.Click(spot.x, spot.y, after(ms)); ok {
-			t.Errorf("a click was taken after %d ms", ms)
-		}
+		_, ok = a.Click(spot.x, spot.y, after(ms))
+		testkit.Check(t, !ok, "a click was taken after %d ms", ms)
 		a.Arm(at)
 	}
 	if got, ok := a.Press('Y', after(700)); !ok || got != "yes" {
@@ -199,9 +196,8 @@ func TestAskIgnoresEarlyKeys(t *testing.T) {
 	// The dialog ignores a user who continues typing until they pause.
 	a.Arm(at)
 	for ms := 100; ms <= 3000; ms += 100 {
-		if got, ok := a.Press('y', after(ms)); ok {
-			t.Fatalf("y, typed among others, answered %q after %d ms", got, ms)
-		}
+		got, ok := a.Press('y', after(ms))
+		testkit.Need(t, !ok, "y, typed among others, answered %q after %d ms", got, ms)
 	}
 	if _, ok := a.Press('y', after(3650)); ok {
 		t.Error("650 ms are not a pause")
@@ -231,12 +227,10 @@ func TestAskOpenedByHandAnswersAtOnce(t *testing.T) {
 	}
 	a.Draw(s)
 	for i, spot := range a.spots {
-		if got, ok := a.Click(spot.x+spot.w-1, spot.y, now); !ok || got != permit().Choices[i].Value {
-			t.Errorf("a click on choice %d is %q, %v", i, got, ok)
-		}
-		if got, ok := a.Click(spot.x+spot.w, spot.y, now); ok {
-			t.Errorf("a click beside choice %d is %q", i, got)
-		}
+		got, ok := a.Click(spot.x+spot.w-1, spot.y, now)
+		testkit.Check(t, ok && got == permit().Choices[i].Value, "a click on choice %d is %q, %v", i, got, ok)
+		got, ok = a.Click(spot.x+spot.w, spot.y, now)
+		testkit.Check(t, !ok, "a click beside choice %d is %q", i, got)
 	}
 	a.Set(AskData{Title: "nothing to choose"})
 	a.Next()
@@ -253,15 +247,12 @@ func TestAskShowsItsChoices(t *testing.T) {
 			a, s := askAt(t, w, h)
 			a.Draw(s)
 			got := textPage(s)
-			if !strings.Contains(got, "▸n Refuse") {
-				t.Fatalf("%dx%d: the choice at hand is out of sight\n%s", w, h, got)
-			}
+			testkit.Need(t, strings.Contains(got, "▸n Refuse"), "%dx%d: the choice at hand is out of sight\n%s", w, h,
+				got)
 			if w >= 40 && h >= 8 {
 				for _, want := range []string{"y Allow once", "a Allow for this run", "w Refuse, and say why",
 					"go test"} {
-					if !strings.Contains(got, want) {
-						t.Fatalf("%dx%d: %q is out of sight\n%s", w, h, want, got)
-					}
+					testkit.Need(t, strings.Contains(got, want), "%dx%d: %q is out of sight\n%s", w, h, want, got)
 				}
 			}
 			s.Fini()
@@ -276,10 +267,8 @@ func TestAskShowsThatThereIsMore(t *testing.T) {
 	a.Bottom()
 	a.Draw(s)
 	got := textPage(s)
-	if strings.Contains(got, "more lines") || !strings.Contains(got, "line 12 of the reason") ||
-		!strings.Contains(got, "↑") {
-		t.Errorf("scrolled to its end:\n%s", got)
-	}
+	testkit.Check(t, !strings.Contains(got, "more lines") && strings.Contains(got, "line 12 of the reason") &&
+		strings.Contains(got, "↑"), "scrolled to its end:\n%s", got)
 	a.Top()
 	a.Draw(s)
 	testkit.Includes(t, "scrolled back", textPage(s), "go test")
@@ -408,9 +397,8 @@ func surrounded(t testing.TB, s tcell.SimulationScreen, p tview.Primitive) (rows
 		for x := 0; x < sw; {
 			got, _, width := s.Get(x, y)
 			inside := x >= left && x < left+w && y >= top && y < top+h
-			if !inside && got != around || inside && x+width > left+w || strings.ContainsFunc(got, unicode.IsControl) {
-				t.Fatalf("%T of %dx%d: %q at %d,%d", p, w, h, got, x-left, y-top)
-			}
+			testkit.Need(t, (inside || got == around) && (!inside || x+width <= left+w) &&
+				!strings.ContainsFunc(got, unicode.IsControl), "%T of %dx%d: %q at %d,%d", p, w, h, got, x-left, y-top)
 			if inside {
 				row += got
 			}
@@ -495,14 +483,10 @@ func TestHomeThreads(t *testing.T) {
 			found = true
 		}
 	}
-	if !found {
-		t.Errorf("no word of the threads:\n%s", got)
-	}
+	testkit.Check(t, found, "no word of the threads:\n%s", got)
 	p.Set(HomeData{})
 	got, _ = drawAt(t, p, 80, 20)
-	if p.ThreadsAt(40, 15) || strings.Contains(got, "runs") {
-		t.Errorf("threads where there are none:\n%s", got)
-	}
+	testkit.Check(t, !p.ThreadsAt(40, 15) && !strings.Contains(got, "runs"), "threads where there are none:\n%s", got)
 }
 
 // The input and the warnings are dropped last.
@@ -512,9 +496,8 @@ func TestHomeInSmallWindows(t *testing.T) {
 		p.Set(HomeData{Findings: findings, Threads: 3, Newest: "a title", Now: pageBegan,
 			Warnings: []string{"ALLOW ALL"}})
 		got, s := drawAt(t, p, 60, h)
-		if !strings.Contains(got, "Speak, mortal.") || !strings.Contains(got, "ALLOW ALL") {
-			t.Fatalf("%d rows:\n%s", h, got)
-		}
+		testkit.Need(t, strings.Contains(got, "Speak, mortal.") && strings.Contains(got, "ALLOW ALL"), "%d rows:\n%s",
+			h, got)
 		s.Fini()
 	}
 }
@@ -543,9 +526,7 @@ func TestRosterShowsEssentialColumns(t *testing.T) {
 		for i, want := range [][]string{{"Arbiter", "waits", "16%"}, {" I ", "handed on", "85%"},
 			{" II ", works, "52s", "72%", meter}, {"?", " III ", "permission?", "3%"}, {" IV ", "starts", "–"}} {
 			for _, part := range want {
-				if !strings.Contains(rows[i], part) {
-					t.Fatalf("%d columns: %q is missing in %q", w, part, rows[i])
-				}
+				testkit.Need(t, strings.Contains(rows[i], part), "%d columns: %q is missing in %q", w, part, rows[i])
 			}
 		}
 	}
@@ -557,9 +538,8 @@ func TestRosterIsAligned(t *testing.T) {
 		column := -1
 		for _, row := range rows[:4] {
 			at := render.Width(row[:strings.Index(row, "%")])
-			if column >= 0 && at != column {
-				t.Fatalf("%d columns: the percentages are at %d and %d:\n%s", w, column, at, strings.Join(rows, "\n"))
-			}
+			testkit.Need(t, column < 0 || at == column, "%d columns: the percentages are at %d and %d:\n%s", w, column,
+				at, strings.Join(rows, "\n"))
 			column = at
 		}
 	}
@@ -579,10 +559,8 @@ func TestRosterIsSteady(t *testing.T) {
 			list[3].State = "waits"
 			rows, _ := rosterRows(t, list, "", w, len(list))
 			at := render.Width(rows[2][:strings.Index(rows[2], "%")])
-			if column >= 0 && at != column {
-				t.Fatalf("%d columns: with %q the percentage is at %d, not at %d:\n%s", w, doing, at, column,
-					strings.Join(rows, "\n"))
-			}
+			testkit.Need(t, column < 0 || at == column, "%d columns: with %q the percentage is at %d, not at %d:\n%s",
+				w, doing, at, column, strings.Join(rows, "\n"))
 			column = at
 		}
 	}
@@ -602,39 +580,32 @@ func TestRosterShowsImportantAgents(t *testing.T) {
 			t.Errorf("%q is out of sight:\n%s", want, strings.Join(rows, "\n"))
 		}
 	}
-	if id, ok := r.At(3, 1); !ok || id != "orch-4" {
-		t.Errorf("the second row is %q, %v", id, ok)
-	}
-	if id, ok := r.At(3, 4); ok {
-		t.Errorf("the last row is %q", id)
-	}
-	if _, ok := r.At(99, 0); ok {
-		t.Error("somebody is outside of the roster")
-	}
+	id, ok := r.At(3, 1)
+	testkit.Check(t, ok && id == "orch-4", "the second row is %q, %v", id, ok)
+	id, ok = r.At(3, 4)
+	testkit.Check(t, !ok, "the last row is %q", id)
+	_, ok = r.At(99, 0)
+	testkit.Check(t, !ok, "somebody is outside of the roster")
 	testkit.Same(t, "rows that it wants of 4", 4, r.Rows(4))
 }
 
 func TestRosterMoves(t *testing.T) {
 	r := NewRoster(darkLook(t))
-	if r.Move(1); r.selected != "" {
-		t.Error("somebody was found among nobody")
-	}
+	r.Move(1)
+	testkit.Check(t, r.selected == "", "somebody was found among nobody")
 	r.Set(pageAgents)
 	for i, step := range []struct {
 		by   int
 		want string
 	}{{1, "arbiter"}, {1, "orch-1"}, {9, "orch-4"}, {-1, "orch-3"}, {-9, "arbiter"}} {
-		if r.Move(step.by); r.selected != step.want {
-			t.Errorf("step %d: %q, want %q", i, r.selected, step.want)
-		}
+		r.Move(step.by)
+		testkit.Check(t, r.selected == step.want, "step %d: %q, want %q", i, r.selected, step.want)
 	}
 	r.selected = "nobody"
-	if _, ok := r.Selected(); ok {
-		t.Error("somebody who is not there is marked")
-	}
-	if r.Move(-1); r.selected != "orch-4" {
-		t.Errorf("up from nowhere is %q", r.selected)
-	}
+	_, ok := r.Selected()
+	testkit.Check(t, !ok, "somebody who is not there is marked")
+	r.Move(-1)
+	testkit.Check(t, r.selected == "orch-4", "up from nowhere is %q", r.selected)
 }
 
 func TestPlanStripKeepsTheCurrentInSight(t *testing.T) {
@@ -656,12 +627,10 @@ func TestPlanStripKeepsTheCurrentInSight(t *testing.T) {
 				p.Set(list, nil)
 				p.Draw(s)
 				got := textPage(s)
-				if !strings.Contains(got, fmt.Sprintf("step-%d.", current)) {
-					t.Fatalf("step %d of %d in %d rows:\n%s", current, n, h, got)
-				}
-				if want := min(n, h); strings.Count(got, "step-") != want {
-					t.Fatalf("%d rows show not %d steps:\n%s", h, want, got)
-				}
+				testkit.Need(t, strings.Contains(got, fmt.Sprintf("step-%d.", current)),
+					"step %d of %d in %d rows:\n%s", current, n, h, got)
+				want := min(n, h)
+				testkit.Need(t, strings.Count(got, "step-") == want, "%d rows show not %d steps:\n%s", h, want, got)
 				s.Fini()
 			}
 		}
@@ -770,20 +739,16 @@ func TestPageWords(t *testing.T) {
 func TestSteps(t *testing.T) {
 	words := 0
 	for _, s := range TourSteps() {
-		if s.Title == "" || strings.ContainsAny(s.Text, "{}\t") || strings.Contains(s.Text, "  ") {
-			t.Errorf("%s: %s", s.Title, s.Text)
-		}
+		testkit.Check(t, s.Title != "" && !strings.ContainsAny(s.Text, "{}\t") && !strings.Contains(s.Text, "  "),
+			"%s: %s", s.Title, s.Text)
 		words += len(strings.Fields(s.Text))
 	}
-	if words > 250 {
-		t.Errorf("%d words are read in more than a minute", words)
-	}
+	testkit.Check(t, words <= 250, "%d words are read in more than a minute", words)
 	for _, s := range tourTexts {
 		for _, m := range keyMeant().FindAllStringSubmatch(s.Text, -1) {
 			c, action := cmp.Or(keys.Context(m[1]), keys.Everywhere), keys.Action(m[2])
-			if a, ok := keys.Look(c, keys.KeyOf(c, action)); !ok || a != action {
-				t.Errorf("no key of %q does %s", c, action)
-			}
+			a, ok := keys.Look(c, keys.KeyOf(c, action))
+			testkit.Check(t, ok && a == action, "no key of %q does %s", c, action)
 		}
 	}
 }

@@ -108,9 +108,8 @@ func TestTitles(t *testing.T) {
 				all := strings.Join(text, "\n")
 				testkit.Includes(t, fmt.Sprintf("%v", size), all, "T H E   A R B I T E R", "the Arbiter")
 				last := strings.Join(strings.Fields(text[size[1]-1]), " ")
-				if title.Chosen == RitualNobody && last != "the Arbiter 1 2 3" {
-					t.Errorf("%v: the labels are %q", size, last)
-				}
+				testkit.Check(t, title.Chosen != RitualNobody || last == "the Arbiter 1 2 3", "%v: the labels are %q",
+					size, last)
 			}
 		}
 		tuitest.File(t, name, b.String())
@@ -130,9 +129,8 @@ func TestFewCellsChange(t *testing.T) {
 		total += changedRitual(before, after)
 		before = after
 	}
-	if mean := total / frames; mean == 0 || mean > 40 {
-		t.Errorf("%d cells of 720 change from frame to frame", mean)
-	}
+	mean := total / frames
+	testkit.Check(t, mean != 0 && mean <= 40, "%d cells of 720 change from frame to frame", mean)
 	for _, still := range scenes[:1] {
 		_, a := drawRitual(t, still.Scene, render.Unicode, 80, RitualRows, 1)
 		_, b := drawRitual(t, still.Scene, render.Unicode, 80, RitualRows, 2)
@@ -149,10 +147,8 @@ func TestDrawnAgents(t *testing.T) {
 	}
 	text, _ := drawRitual(t, s, render.Unicode, 72, RitualRows, 0)
 	last := text[RitualRows-1]
-	if strings.Contains(last, "GONE") || strings.Contains(last, "w2") || !strings.Contains(last, "w3") ||
-		text[0] != " and 3 more" {
-		t.Errorf("the labels are %q", last)
-	}
+	testkit.Check(t, !strings.Contains(last, "GONE") && !strings.Contains(last, "w2") && strings.Contains(last, "w3") &&
+		text[0] == " and 3 more", "the labels are %q", last)
 	testkit.Same(t, "it is night while somebody works", false, s.Night())
 }
 

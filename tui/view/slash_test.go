@@ -45,17 +45,14 @@ func TestAccept(t *testing.T) {
 		"/accept drop x": `"x" is not a number of a criterion: /accept lists them`,
 	} {
 		c, err := ParseSlash(typed)
-		if err != nil {
-			t.Fatalf("%s: %v", typed, err)
-		}
+		testkit.Need(t, err == nil, "%s: %v", typed, err)
 		var got any
 		got, is, err := CommandsFor(s, c)
 		if err != nil {
 			got = err.Error()
 		}
-		if diff := cmp.Diff(want, got); diff != "" || !is {
-			t.Errorf("%s (-want +got):\n%s", typed, diff)
-		}
+		diff := cmp.Diff(want, got)
+		testkit.Check(t, diff == "" && is, "%s (-want +got):\n%s", typed, diff)
 	}
 	testkit.Includes(t, "listed as", criteria(s),
 		"1. It is fast. (make bench), set by the human: failed when it was last judged")
@@ -85,9 +82,8 @@ func TestOf(t *testing.T) {
 			continue
 		}
 		got, ok, _ := CommandsFor(nil, c)
-		if diff := cmp.Diff(want, got); diff != "" || ok != (want != nil) {
-			t.Errorf("%q (-want +got):\n%s", typed, diff)
-		}
+		diff := cmp.Diff(want, got)
+		testkit.Check(t, diff == "" && ok == (want != nil), "%q (-want +got):\n%s", typed, diff)
 	}
 }
 
@@ -103,9 +99,8 @@ func TestPermit(t *testing.T) {
 	} {
 		c := testkit.Must(ParseSlash(typed))(t)
 		want.Action = request.Key() // of the request, whatever the answer
-		if got, err := Permit(c, request); err != nil || got != want {
-			t.Errorf("%q: %+v, %v", typed, got, err)
-		}
+		got, err := Permit(c, request)
+		testkit.Check(t, err == nil && got == want, "%q: %+v, %v", typed, got, err)
 	}
 }
 
@@ -141,9 +136,7 @@ func TestSlashAnswers(t *testing.T) {
 		SlashName(s, "human"):              {"You"},
 	} {
 		testkit.Includes(t, "", text, want...)
-		if strings.ContainsAny(text, "\x1b\a") {
-			t.Errorf("unsafe: %q", text)
-		}
+		testkit.Check(t, !strings.ContainsAny(text, "\x1b\a"), "unsafe: %q", text)
 	}
 	testkit.Excludes(t, "one that is gone is listed", contextSlash(s, ""), "Orchestrator I**")
 }
@@ -210,13 +203,11 @@ func TestDraftFollows(t *testing.T) {
 			d.Follow(laidSlash(tt.theirs))
 			testkit.Same(t, "merged", laidSlash(tt.want), d.Steps())
 			clashes := strings.Join(d.Clashes(), "\n")
-			if tt.clash == "" != (clashes == "") || !strings.Contains(clashes, tt.clash) {
-				t.Errorf("clashes %q, want of %q", clashes, tt.clash)
-			}
+			testkit.Check(t, tt.clash == "" == (clashes == "") && strings.Contains(clashes, tt.clash),
+				"clashes %q, want of %q", clashes, tt.clash)
 			testkit.Same(t, "what is merged is merged again", false, d.Follow(laidSlash(tt.theirs)))
-			if changed := tt.want != tt.theirs; d.Changed() != changed {
-				t.Errorf("changed: %v", !changed)
-			}
+			changed := tt.want != tt.theirs
+			testkit.Check(t, d.Changed() == changed, "changed: %v", !changed)
 		})
 	}
 }
@@ -254,22 +245,17 @@ func TestDraftLosesNothing(t *testing.T) {
 		before := d.Steps()
 		d.Follow(theirs)
 		got := d.Steps()
-		if want := len(before) + len(other); len(got) != want {
-			t.Fatalf("seed %d: %d steps, want %d: %v", seed, len(got), want, got)
-		}
+		want := len(before) + len(other)
+		testkit.Need(t, len(got) == want, "seed %d: %d steps, want %d: %v", seed, len(got), want, got)
 		for _, s := range before {
-			if !slices.Contains(got, s) {
-				t.Fatalf("seed %d: %v is lost: %v", seed, s, got)
-			}
+			testkit.Need(t, slices.Contains(got, s), "seed %d: %v is lost: %v", seed, s, got)
 		}
 		for _, text := range slices.Concat(mine, other) {
 			if !slices.ContainsFunc(got, func(s contract.Step) bool { return s.Text == text }) {
 				t.Fatalf("seed %d: %q is lost: %v", seed, text, got)
 			}
 		}
-		if len(d.Clashes()) > 0 {
-			t.Fatalf("seed %d: %v", seed, d.Clashes())
-		}
+		testkit.Need(t, len(d.Clashes()) == 0, "seed %d: %v", seed, d.Clashes())
 	}
 }
 
@@ -316,21 +302,17 @@ func TestAmend(t *testing.T) {
 	} {
 		c, err := ParseSlash(typed)
 		if err != nil {
-			if want != "" {
-				t.Errorf("%s: %v", typed, err)
-			}
+			testkit.Check(t, want == "", "%s: %v", typed, err)
 			continue
 		}
 		got, err := amended(s, c)
 		if problem, ok := strings.CutPrefix(want, "error: "); ok {
-			if err == nil || !strings.HasPrefix(err.Error(), problem) {
-				t.Errorf("%s: error %v, want %q", typed, err, problem)
-			}
+			testkit.Check(t, err != nil && strings.HasPrefix(err.Error(), problem), "%s: error %v, want %q", typed, err,
+				problem)
 			continue
 		}
-		if diff := cmp.Diff(contract.SetPlan{Steps: laidSlash(want)}, got); diff != "" || err != nil {
-			t.Errorf("%s (-want +got), %v:\n%s", typed, err, diff)
-		}
+		diff := cmp.Diff(contract.SetPlan{Steps: laidSlash(want)}, got)
+		testkit.Check(t, diff == "" && err == nil, "%s (-want +got), %v:\n%s", typed, err, diff)
 	}
 	testkit.Same(t, "the run's own plan was changed", laidSlash("+read *build ship:tester"), s.Task.Plan)
 	if _, err := amended(nil, EditorCommand{Name: "plan", Args: []string{"add", "x"}}); err == nil {
@@ -374,9 +356,8 @@ func TestAgentLine(t *testing.T) {
 	}
 	gone := supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{Role: supervisor.RoleArbiter},
 		AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentEnded}}
-	if !AgentRow(&supervisor.State{}, &gone, Work{}, time.Now()).Past {
-		t.Error("an Arbiter that is gone is shown as one that lives")
-	}
+	testkit.Check(t, AgentRow(&supervisor.State{}, &gone, Work{}, time.Now()).Past,
+		"an Arbiter that is gone is shown as one that lives")
 }
 
 // An agent that is instructed to be quiet is shown as quiet until it shows another sign of work.
@@ -389,9 +370,8 @@ func TestQuietAgent(t *testing.T) {
 			Watch: supervisor.AgentWatch{Silent: true}}}
 	for seen, want := range map[time.Duration]bool{6 * time.Minute: true, time.Minute: false} {
 		w := Work{AgentActivity: eventtext.AgentActivity{Seen: now.Add(-seen)}}
-		if line := AgentRow(s, &a, w, now); (line.State == "quiet") != want {
-			t.Errorf("heard of %s ago, it is %q", seen, line.State)
-		}
+		line := AgentRow(s, &a, w, now)
+		testkit.Check(t, (line.State == "quiet") == want, "heard of %s ago, it is %q", seen, line.State)
 	}
 }
 
@@ -403,11 +383,10 @@ func TestStepsAreShort(t *testing.T) {
 				Items: []contract.Step{{Text: strings.Repeat("長い ", 400_000), Status: "active"},
 					{Text: "\x1b[1mshort\x1b[m"}}}}}}
 	for _, list := range [][]PageStep{SnapshotSteps(s, s.Task.AgentTasks[0].Items), SnapshotTasks(s)[0].Items} {
-		if long := list[0].Text; len(long) > 5000 || !strings.HasSuffix(long, "…") ||
-			!strings.HasPrefix(long, "長い 長い") || !utf8.ValidString(long) || strings.Contains(long, "\ufffd") ||
-			list[1].Text != "short" {
-			t.Errorf("%d bytes, ending in %q", len(long), long[max(len(long)-20, 0):])
-		}
+		long := list[0].Text
+		testkit.Check(t, len(long) <= 5000 && strings.HasSuffix(long, "…") && strings.HasPrefix(long, "長い 長い") &&
+			utf8.ValidString(long) && !strings.Contains(long, "\ufffd") && list[1].Text == "short",
+			"%d bytes, ending in %q", len(long), long[max(len(long)-20, 0):])
 	}
 }
 
@@ -493,23 +472,18 @@ Permission mode: ask.`
 func TestQuotaInTheStatusLine(t *testing.T) {
 	noon := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	s := &supervisor.State{}
-	if d := SnapshotStatus(s, noon); d.Quota != "" || d.Scarce {
-		t.Errorf("told of %q where nothing is known", d.Quota)
-	}
+	d := SnapshotStatus(s, noon)
+	testkit.Check(t, d.Quota == "" && !d.Scarce, "told of %q where nothing is known", d.Quota)
 	s.Budget.Read("seven_day", 30, noon.Add(48*time.Hour), noon)
 	s.Budget.Read("five_hour", 50, noon.Add(3*time.Hour), noon)
-	if d := SnapshotStatus(s, noon); d.Quota != "plan 50 %" || d.Scarce {
-		t.Errorf("%q, scarce %v", d.Quota, d.Scarce)
-	}
+	d = SnapshotStatus(s, noon)
+	testkit.Check(t, d.Quota == "plan 50 %" && !d.Scarce, "%q, scarce %v", d.Quota, d.Scarce)
 	s.Budget.Read("five_hour", 81, noon.Add(3*time.Hour), noon.Add(31*time.Minute))
-	if d := SnapshotStatus(s, noon.Add(31*time.Minute)); d.Quota != "plan 81 %, 19 min left" || !d.Scarce {
-		t.Errorf("%q, scarce %v", d.Quota, d.Scarce)
-	}
+	d = SnapshotStatus(s, noon.Add(31*time.Minute))
+	testkit.Check(t, d.Quota == "plan 81 %, 19 min left" && d.Scarce, "%q, scarce %v", d.Quota, d.Scarce)
 	s.Budget.HeldUntil = noon.Add(3 * time.Hour)
-	if d := SnapshotStatus(s, noon); !strings.Contains(d.Word, "until Sat 15:00") {
-		t.Errorf("the word is %q", d.Word)
-	}
-	if d := SnapshotStatus(s, noon.Add(4*time.Hour)); d.Quota != "plan 30 %" {
-		t.Errorf("after the reset: %q", d.Quota)
-	}
+	d = SnapshotStatus(s, noon)
+	testkit.Check(t, strings.Contains(d.Word, "until Sat 15:00"), "the word is %q", d.Word)
+	d = SnapshotStatus(s, noon.Add(4*time.Hour))
+	testkit.Check(t, d.Quota == "plan 30 %", "after the reset: %q", d.Quota)
 }

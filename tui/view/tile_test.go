@@ -66,9 +66,7 @@ func TestTileContents(t *testing.T) {
 		"▌   no",
 		"▌ ◆ Bash sleep 100                                                             12s",
 	}
-	if group != -1 || len(got) != len(want) {
-		t.Fatalf("%d: %s", group, strings.Join(got, "\n"))
-	}
+	testkit.Need(t, group == -1 && len(got) == len(want), "%d: %s", group, strings.Join(got, "\n"))
 	for i := range want {
 		if fields := strings.Fields(got[i]); strings.Join(fields, " ") != strings.Join(strings.Fields(want[i]), " ") {
 			t.Errorf("%q, want %q", got[i], want[i])
@@ -101,9 +99,8 @@ func TestSmallTileShowsCurrentWork(t *testing.T) {
 		for h := 2; h < 8; h++ {
 			got, _ := textsTile(tt.tile, 80, h, lookTile(t, render.Unicode))
 			text := strings.Join(got, "\n")
-			if !strings.Contains(text, tt.want) || strings.Contains(text, tt.no) {
-				t.Errorf("%s, %d rows:\n%s", name, h, text)
-			}
+			testkit.Check(t, strings.Contains(text, tt.want) && !strings.Contains(text, tt.no), "%s, %d rows:\n%s",
+				name, h, text)
 		}
 	}
 }
@@ -126,17 +123,15 @@ func TestSubagentsAreGrouped(t *testing.T) {
 		eventtext.ActivityItem{At: atTile(20), Use: "writer", Tool: "Agent", Summary: "writer"},
 	)
 	got, group := textsTile(one, 90, 20, lookTile(t, render.Unicode))
-	if text := strings.Join(got, "\n"); !strings.Contains(got[group], "▾ 3 subagents, 1 done  60k tokens") ||
-		!strings.Contains(text, "├ ✓ parser") || !strings.Contains(text, "└ ◆ tests") ||
-		strings.Contains(text, "◆ Agent") {
-		t.Errorf("line %d of:\n%s", group, text)
-	}
+	text := strings.Join(got, "\n")
+	testkit.Check(t, strings.Contains(got[group], "▾ 3 subagents, 1 done  60k tokens") &&
+		strings.Contains(text, "├ ✓ parser") && strings.Contains(text, "└ ◆ tests") &&
+		!strings.Contains(text, "◆ Agent"), "line %d of:\n%s", group, text)
 	one.Open = false
 	got, group = textsTile(one, 90, 20, lookTile(t, render.Unicode))
-	if text := strings.Join(got, "\n"); group < 0 || !strings.Contains(got[group], "▸ 3 subagents") ||
-		strings.Contains(text, "parser") {
-		t.Errorf("folded:\n%s", text)
-	}
+	text = strings.Join(got, "\n")
+	testkit.Check(t, group >= 0 && strings.Contains(got[group], "▸ 3 subagents") && !strings.Contains(text, "parser"),
+		"folded:\n%s", text)
 	one.Open = true
 	if got, _ = textsTile(one, 90, 4, lookTile(t, render.ASCII)); !strings.Contains(
 		strings.Join(got, "\n"),
@@ -165,13 +160,10 @@ func TestTileKeepsToItsSize(t *testing.T) {
 		}
 		w, h := r.IntN(130), r.IntN(30)
 		list, group := drawTile(one, w, h, lookTile(t, render.Unicode), now)
-		if len(list) > h || group >= len(list) {
-			t.Fatalf("%d lines in %d rows, the group in line %d", len(list), h, group)
-		}
+		testkit.Need(t, len(list) <= h && group < len(list), "%d lines in %d rows, the group in line %d", len(list), h,
+			group)
 		for _, l := range list {
-			if l.Width() > w {
-				t.Fatalf("%d columns in %d: %q", l.Width(), w, l.Text())
-			}
+			testkit.Need(t, l.Width() <= w, "%d columns in %d: %q", l.Width(), w, l.Text())
 		}
 	}
 }
@@ -203,9 +195,8 @@ func TestImportantAgentsAreShown(t *testing.T) {
 	for _, s := range shown {
 		ids = append(ids, s.ID)
 	}
-	if want := []string{"0", "3", "6", "10", "13", "14", "18"}; !slices.Equal(ids, want) || hidden != 13 {
-		t.Errorf("%v and %d more, want %v", ids, hidden, want)
-	}
+	want := []string{"0", "3", "6", "10", "13", "14", "18"}
+	testkit.Check(t, slices.Equal(ids, want) && hidden == 13, "%v and %d more, want %v", ids, hidden, want)
 }
 
 func textShellOf(lines []render.Line) string {
@@ -220,16 +211,14 @@ func textShellOf(lines []render.Line) string {
 func TestCard(t *testing.T) {
 	began := time.Unix(1_800_000_000, 0)
 	c := NewCard("make \x1b[31mall", began, func() {})
-	if got := textShellOf(c.Head(began.Add(12 * time.Second))); got != "make all\nrunning for 12 s\n" || c.Over() {
-		t.Errorf("running: %q", got)
-	}
+	got := textShellOf(c.Head(began.Add(12 * time.Second)))
+	testkit.Check(t, got == "make all\nrunning for 12 s\n" && !c.Over(), "running: %q", got)
 	testkit.Same(t, "without output", "(no output)\n", textShellOf(c.Body(40)))
 	fmt.Fprint(c, "one\r\n\x1b[1mt")
 	fmt.Fprint(c, "wo\x1b]0;owned\a ```\n")
 	c.End("exit code 2", false, began.Add(time.Minute))
-	if got := textShellOf(c.Head(began.Add(time.Hour))); got != "make all\nexit code 2, after 60 s\n" || !c.Over() {
-		t.Errorf("ended: %q", got)
-	}
+	got = textShellOf(c.Head(began.Add(time.Hour)))
+	testkit.Check(t, got == "make all\nexit code 2, after 60 s\n" && c.Over(), "ended: %q", got)
 	testkit.Same(t, "output", "one\ntwo ```\n", textShellOf(c.Body(40)))
 	want := "I ran this command (exit code 2):\n```\nmake all\n```\nIts output:\n````\none\ntwo ```\n````\n"
 	testkit.Same(t, "an agent receives", want, c.Text())
@@ -243,19 +232,14 @@ func TestLongOutput(t *testing.T) {
 		n, _ := fmt.Fprintf(c, "line %06d\n", i)
 		written += n
 	}
-	if len(c.text) > 2*keptBytes {
-		t.Errorf("%d bytes are kept", len(c.text))
-	}
+	testkit.Check(t, len(c.text) <= 2*keptBytes, "%d bytes are kept", len(c.text))
 	body := textShellOf(c.Body(80))
 	first, rest, _ := strings.Cut(body, "\n")
-	if !strings.HasPrefix(first, "(") || !strings.HasSuffix(first, " before this are not shown)") {
-		t.Errorf("begins with %q", first)
-	}
-	if !strings.HasPrefix(rest, "line ") || !strings.HasSuffix(body, "line 099999\n") {
-		t.Errorf("%.40q … %q", rest, body[len(body)-20:])
-	}
+	testkit.Check(t, strings.HasPrefix(first, "(") && strings.HasSuffix(first, " before this are not shown)"),
+		"begins with %q", first)
+	testkit.Check(t, strings.HasPrefix(rest, "line ") && strings.HasSuffix(body, "line 099999\n"), "%.40q … %q", rest,
+		body[len(body)-20:])
 	text, lost := c.tail(agentBytes)
-	if lost+len(text)+1 != written || len(text) > agentBytes {
-		t.Errorf("%d bytes are reported and %d are said to be lost of %d", len(text), lost, written)
-	}
+	testkit.Check(t, lost+len(text)+1 == written && len(text) <= agentBytes,
+		"%d bytes are reported and %d are said to be lost of %d", len(text), lost, written)
 }

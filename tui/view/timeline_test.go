@@ -100,12 +100,9 @@ func TestLanes(t *testing.T) {
 	one := lineOf(t, lines, "Orchestrator I ")
 	cells := strings.TrimSpace(one[:len(one)-9])
 	testkit.Includes(t, "the lane", cells, "[..........=======", "?...", "----")
-	if !strings.HasSuffix(one, "$1.25") || !strings.HasSuffix(lineOf(t, lines, "The Arbiter"), "$0.50") {
-		t.Errorf("costs are missing:\n%s", strings.Join(lines, "\n"))
-	}
-	if !strings.HasSuffix(cells, ">.]") {
-		t.Errorf("neither the hand-off nor the end is drawn: %q", cells)
-	}
+	testkit.Check(t, strings.HasSuffix(one, "$1.25") && strings.HasSuffix(lineOf(t, lines, "The Arbiter"), "$0.50"),
+		"costs are missing:\n%s", strings.Join(lines, "\n"))
+	testkit.Check(t, strings.HasSuffix(cells, ">.]"), "neither the hand-off nor the end is drawn: %q", cells)
 	testkit.Includes(t, "the successor", lineOf(t, lines, "Orchestrator II"), "R")
 	testkit.Includes(t, "what the human said", lineOf(t, lines, "You"), "*")
 }
@@ -118,55 +115,43 @@ func TestTimelineCursor(t *testing.T) {
 	show()
 	v.Lane(1)
 	for _, what := range []string{"end", "hand-off"} {
-		if !tl.Step(v, atTimeline(100), true) {
-			t.Fatalf("the %s of orch-1 is not found", what)
-		}
+		testkit.Need(t, tl.Step(v, atTimeline(100), true), "the %s of orch-1 is not found", what)
 	}
-	if p, _ := tl.Point(v, atTimeline(100)); !p.At.Equal(atTimeline(80)) || p.Lane != "orch-1" {
-		t.Errorf("the hand-off is at %v in %q", p.At, p.Lane)
-	}
+	p, _ := tl.Point(v, atTimeline(100))
+	testkit.Check(t, p.At.Equal(atTimeline(80)) && p.Lane == "orch-1", "the hand-off is at %v in %q", p.At, p.Lane)
 	testkit.Includes(t, "the receipts are not counted", show(), "1 check passed")
-	if !tl.Step(v, atTimeline(100), true) {
-		t.Fatal("there is no wait before")
-	}
-	if p, _ := tl.Point(v, atTimeline(100)); !p.At.Equal(atTimeline(30)) {
-		t.Errorf("the wait is at %v", p.At)
-	}
+	testkit.Need(t, tl.Step(v, atTimeline(100), true), "there is no wait before")
+	p, _ = tl.Point(v, atTimeline(100))
+	testkit.Check(t, p.At.Equal(atTimeline(30)), "the wait is at %v", p.At)
 	testkit.Includes(t, "it does not say how long", show(), "waits for you  20 s")
 	for range 3 {
 		v.Zoom(1)
 		show()
 	}
-	if p, _ := tl.Point(v, atTimeline(100)); !p.At.Equal(atTimeline(30)) {
-		t.Errorf("zooming moved the cursor to %v", p.At)
-	}
+	p, _ = tl.Point(v, atTimeline(100))
+	testkit.Check(t, p.At.Equal(atTimeline(30)), "zooming moved the cursor to %v", p.At)
 	v.Home()
 	show()
-	if p, _ := tl.Point(v, atTimeline(100)); p.At.Before(atTimeline(0)) || p.At.After(atTimeline(10)) {
-		t.Errorf("the beginning is at %v", p.At)
-	}
+	p, _ = tl.Point(v, atTimeline(100))
+	testkit.Check(t, !p.At.Before(atTimeline(0)) && !p.At.After(atTimeline(10)), "the beginning is at %v", p.At)
 	v.Move(-5)
 	v.End()
 	v.Move(5)
-	if show(); v.behind {
-		t.Error("at the end it does not follow the run")
-	}
+	show()
+	testkit.Check(t, !v.behind, "at the end it does not follow the run")
 }
 
 // TestPoint: a click selects a lane and a time, and a second click at the same place is reported as such.
 func TestPoint(t *testing.T) {
 	tl, v := timelineOf(story()...), &TimelineView{}
 	drawn(tl, v, 100, 24)
-	if again, ok := v.Point(v.gutter+10, v.first+2); again || !ok || v.lane != "orch-1" {
-		t.Errorf("a click takes %q, %v %v", v.lane, again, ok)
-	}
+	again, ok := v.Point(v.gutter+10, v.first+2)
+	testkit.Check(t, !again && ok && v.lane == "orch-1", "a click takes %q, %v %v", v.lane, again, ok)
 	drawn(tl, v, 100, 24)
-	if again, _ := v.Point(v.gutter+10, v.first+2); !again {
-		t.Error("a second click counts as a first one")
-	}
-	if _, ok := v.Point(v.gutter+10, 0); ok {
-		t.Error("the title is a lane")
-	}
+	again, _ = v.Point(v.gutter+10, v.first+2)
+	testkit.Check(t, again, "a second click counts as a first one")
+	_, ok = v.Point(v.gutter+10, 0)
+	testkit.Check(t, !ok, "the title is a lane")
 }
 
 // TestPauses: the time while the run was not active is left out, and columns map back to times.
@@ -177,17 +162,12 @@ func TestPauses(t *testing.T) {
 		timedEvent{100 + 3600*9, "supervisor", contract.Result{}})
 	tl := timelineOf(list...)
 	a := tl.axis(atTimeline(0))
-	if got := a.Len(); got != 100*time.Second {
-		t.Errorf("the line is %v long", got)
-	}
+	testkit.Same(t, "the line is long", 100*time.Second, a.Len())
 	for _, s := range []int{0, 40, 79, 85 + 3600*9, 100 + 3600*9} {
-		if got := a.Time(a.Place(atTimeline(s))); !got.Equal(atTimeline(s)) {
-			t.Errorf("%v comes back as %v", atTimeline(s), got)
-		}
+		got := a.Time(a.Place(atTimeline(s)))
+		testkit.Check(t, got.Equal(atTimeline(s)), "%v comes back as %v", atTimeline(s), got)
 	}
-	if got := a.Place(atTimeline(1000)); got != 80*time.Second {
-		t.Errorf("the middle of a pause is at %v", got)
-	}
+	testkit.Same(t, "the middle of a pause is at", 80*time.Second, a.Place(atTimeline(1000)))
 	testkit.Includes(t, "it is not said", strings.Join(drawn(tl, &TimelineView{}, 100, 24), "\n"), "1 pause left out")
 }
 
@@ -195,9 +175,7 @@ func TestPauses(t *testing.T) {
 func TestAnotherRun(t *testing.T) {
 	tl := timelineOf(append(story(), timedEvent{200, "supervisor", contract.Session{Session: "run-2"}},
 		timedEvent{201, "arbiter", contract.Assistant{Text: "new"}})...)
-	if len(tl.lanes) != 1 || !tl.first.Equal(atTimeline(200)) {
-		t.Errorf("%d lanes from %v", len(tl.lanes), tl.first)
-	}
+	testkit.Check(t, len(tl.lanes) == 1 && tl.first.Equal(atTimeline(200)), "%d lanes from %v", len(tl.lanes), tl.first)
 }
 
 // TestManyEvents: a long run needs no more memory than a short one, and counts stay exact.
@@ -223,16 +201,12 @@ func TestManyEvents(t *testing.T) {
 			}
 		}
 	}
-	if n > maxSpans || n != tl.spans {
-		t.Errorf("%d spans are kept, counted as %d", n, tl.spans)
-	}
-	if made != calls || tools != calls || usd != calls/10*0.5 {
-		t.Errorf("%d calls, %d counted, $%v", made, tools, usd)
-	}
+	testkit.Check(t, n <= maxSpans && n == tl.spans, "%d spans are kept, counted as %d", n, tl.spans)
+	testkit.Check(t, made == calls && tools == calls && usd == calls/10*0.5, "%d calls, %d counted, $%v", made, tools,
+		usd)
 	v := &TimelineView{}
-	if got := lineOf(t, drawn(tl, v, 100, 24), "Orchestrator III"); strings.Count(got, "=") < 60 {
-		t.Errorf("the calls are not drawn: %q", got)
-	}
+	got := lineOf(t, drawn(tl, v, 100, 24), "Orchestrator III")
+	testkit.Check(t, strings.Count(got, "=") >= 60, "the calls are not drawn: %q", got)
 }
 
 // TestManyAgents: if there are more agents than rows they are scrolled, and more than are kept cause no
@@ -247,16 +221,13 @@ func TestManyAgents(t *testing.T) {
 		}
 		tl.Add(atTimeline(i), contract.Event{ID: id, Body: contract.Done{}})
 	}
-	if len(tl.lanes) != maxLanes || tl.spans > maxSpans {
-		t.Errorf("%d lanes, %d spans", len(tl.lanes), tl.spans)
-	}
+	testkit.Check(t, len(tl.lanes) == maxLanes && tl.spans <= maxSpans, "%d lanes, %d spans", len(tl.lanes), tl.spans)
 	v := &TimelineView{}
 	drawn(tl, v, 80, 24)
 	v.Lane(500)
-	if text := strings.Join(drawn(tl, v, 80, 24), "\n"); !strings.Contains(text, "> orch-501") &&
-		!strings.Contains(text, "> Orchestrator DI") {
-		t.Errorf("the lane at hand is out of sight:\n%s", text)
-	}
+	text := strings.Join(drawn(tl, v, 80, 24), "\n")
+	testkit.Check(t, strings.Contains(text, "> orch-501") || strings.Contains(text, "> Orchestrator DI"),
+		"the lane at hand is out of sight:\n%s", text)
 }
 
 // TestAnyWindow: no line is wider than the window, and there are no more lines than rows.
@@ -265,9 +236,7 @@ func TestAnyWindow(t *testing.T) {
 	for _, w := range []int{1, 9, 12, 39, 60, 100, 250} {
 		for _, h := range []int{1, 2, 3, 5, 8, 11, 24, 60} {
 			lines := tl.Lines(&TimelineView{}, TimelineFrame{Look: dark, Now: atTimeline(100)}, w, h)
-			if len(lines) > h {
-				t.Errorf("%d×%d: %d lines", w, h, len(lines))
-			}
+			testkit.Check(t, len(lines) <= h, "%d×%d: %d lines", w, h, len(lines))
 			for i, l := range lines {
 				if l.Width() > max(w, 12) { // names and one column
 					t.Errorf("%d×%d: line %d has %d columns: %q", w, h, i, l.Width(), l.Text())
@@ -293,9 +262,7 @@ func TestTimelineHostileText(t *testing.T) {
 	text := strings.Join(drawn(tl, v, 100, 24), "\n") + tl.Words(nil, atTimeline(5))
 	v.Home()
 	text += strings.Join(drawn(tl, v, 100, 24), "\n")
-	if strings.ContainsAny(text, "\x1b\a\u202e") {
-		t.Errorf("control characters are drawn: %q", text)
-	}
+	testkit.Check(t, !strings.ContainsAny(text, "\x1b\a\u202e"), "control characters are drawn: %q", text)
 }
 
 // TestTimelineWords: the same is available as text.
@@ -335,9 +302,7 @@ func logOf(t *testing.T, list []timedEvent) *journal.EventLog {
 		if err == nil {
 			raw, err = chain.Append(raw, journal.LogContent{Input: 1, At: atTimeline(e.second), Line: line})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, err)
 	}
 	return journal.NewLog(memory{bytes.NewReader(raw)})
 }
@@ -391,9 +356,7 @@ func playing(t *testing.T, list []timedEvent, act func(p *Player, received func(
 		act(p, func(want ...string) {
 			t.Helper()
 			synctest.Wait()
-			if got := a.taken(); !slices.Equal(got, want) {
-				t.Errorf("%q was told, not %q", got, want)
-			}
+			testkit.Same(t, "was told", want, a.taken())
 		})
 		cancel()
 		<-over
@@ -407,9 +370,8 @@ func TestPace(t *testing.T) {
 		time.Sleep(time.Second)
 		received("0", "1")
 		time.Sleep(500 * time.Millisecond)
-		if got := p.Now(); !got.Equal(atTimeline(1).Add(500 * time.Millisecond)) {
-			t.Errorf("half a second later it is %v", got)
-		}
+		got := p.Now()
+		testkit.Check(t, got.Equal(atTimeline(1).Add(500*time.Millisecond)), "half a second later it is %v", got)
 		time.Sleep(500 * time.Millisecond)
 		received("0", "1", "2")
 		time.Sleep(longestPause)
@@ -420,14 +382,12 @@ func TestPace(t *testing.T) {
 		received("0", "1", "2", "1000", "1001")
 		time.Sleep(19 * time.Second / 8)
 		received("0", "1", "2", "1000", "1001", "1010", "1020")
-		if s := p.Status(); !s.Ended || s.Speed != 8 || !s.At.Equal(atTimeline(1020)) {
-			t.Errorf("at the end: %+v", s)
-		}
+		s := p.Status()
+		testkit.Check(t, s.Ended && s.Speed == 8 && s.At.Equal(atTimeline(1020)), "at the end: %+v", s)
 		p.Faster(-9)
 		p.Faster(9)
-		if s := p.Status(); s.Speed != 64 {
-			t.Errorf("the highest speed is %d", s.Speed)
-		}
+		s = p.Status()
+		testkit.Check(t, s.Speed == 64, "the highest speed is %d", s.Speed)
 	})
 }
 
@@ -438,9 +398,8 @@ func TestPause(t *testing.T) {
 		p.Pause()
 		time.Sleep(3 * time.Hour)
 		received("0")
-		if s := p.Status(); !s.Paused || !s.At.Equal(atTimeline(0).Add(250*time.Millisecond)) {
-			t.Errorf("%+v", s)
-		}
+		s := p.Status()
+		testkit.Check(t, s.Paused && s.At.Equal(atTimeline(0).Add(250*time.Millisecond)), "%+v", s)
 		p.Jump(1)
 		received("0", "1", "2")
 		p.Jump(-1)
@@ -479,9 +438,8 @@ func TestJumps(t *testing.T) {
 		received("0", "5", "9")
 		p.End()
 		received("0", "5", "9", "30", "5000", "5003")
-		if s := p.Status(); !s.Ended {
-			t.Errorf("it is not at the end: %+v", s)
-		}
+		s := p.Status()
+		testkit.Check(t, s.Ended, "it is not at the end: %+v", s)
 		p.Jump(-1)
 		received("0", "5", "9", "30")
 		p.Begin()
@@ -510,20 +468,17 @@ func TestState(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		s := p.Snapshot()
-		if s.Options.CWD != "/loom" || s.Task.Text != "Teach the loom" || len(s.Agents) != 2 {
-			t.Fatalf("%+v", s.Options)
-		}
-		if o := s.Agents[1]; o.Status != supervisor.AgentBusy || o.Mode != "developer" || !o.Works() ||
-			o.Role != supervisor.RoleOrchestrator {
-			t.Errorf("orch-1 is %+v", o)
-		}
+		testkit.Need(t, s.Options.CWD == "/loom" && s.Task.Text == "Teach the loom" && len(s.Agents) == 2, "%+v",
+			s.Options)
+		o := s.Agents[1]
+		testkit.Check(t, o.Status == supervisor.AgentBusy && o.Mode == "developer" && o.Works() &&
+			o.Role == supervisor.RoleOrchestrator, "orch-1 is %+v", o)
 		p.End()
 		synctest.Wait()
 		before, s := s, p.Snapshot()
-		if o := s.Agents[1]; !o.Gone() || o.CostUSD != 0.5 || o.Context.Pct != 10 || s.Ending == nil ||
-			len(s.Task.Plan) != 1 {
-			t.Errorf("at the end orch-1 is %+v", o)
-		}
+		o = s.Agents[1]
+		testkit.Check(t, o.Gone() && o.CostUSD == 0.5 && o.Context.Pct == 10 && s.Ending != nil &&
+			len(s.Task.Plan) == 1, "at the end orch-1 is %+v", o)
 		testkit.Same(t, "an earlier state has changed", false, before.Agents[1].Status != supervisor.AgentBusy)
 		p.Begin()
 		synctest.Wait()
@@ -552,14 +507,12 @@ func TestUnreadable(t *testing.T) {
 		go func() { defer close(over); p.Play(ctx, a) }()
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		if s := p.Status(); s.Err == nil || !s.Ended || len(a.taken()) != 1 {
-			t.Errorf("%+v, %q", s, a.taken())
-		}
+		s := p.Status()
+		testkit.Check(t, s.Err != nil && s.Ended && len(a.taken()) == 1, "%+v, %q", s, a.taken())
 		p.Begin()
 		synctest.Wait()
-		if s := p.Status(); s.Err != nil || s.Ended {
-			t.Errorf("after going back: %+v", s)
-		}
+		s = p.Status()
+		testkit.Check(t, s.Err == nil && !s.Ended, "after going back: %+v", s)
 		cancel()
 		<-over
 	})
@@ -575,9 +528,8 @@ func TestPlaybackCosts(t *testing.T) {
 	} {
 		f.add(time.Time{}, contract.Event{ID: "orch-1", Body: body})
 	}
-	if agent, run := f.state.Agents[0].Spent(), f.state.Spent(); agent != 3.75 || run != agent {
-		t.Errorf("the agent has cost $%v, the run $%v", agent, run)
-	}
+	agent, run := f.state.Agents[0].Spent(), f.state.Spent()
+	testkit.Check(t, agent == 3.75 && run == agent, "the agent has cost $%v, the run $%v", agent, run)
 }
 
 // TestTimelineQuestion: nobody waits for an answer after the supervisor has said that no human is there.
@@ -588,12 +540,9 @@ func TestTimelineQuestion(t *testing.T) {
 		{ID: contract.Human, Body: contract.Message{From: contract.Human, To: "orch-1", Kind: "instruction"}},
 		{ID: contract.Supervisor, Body: contract.Message{From: contract.Supervisor, To: contract.Arbiter, Kind: "answer"}},
 	} {
-		if _, waits := line.open[timelineKey{contract.Arbiter, TimelineWait, "question"}]; waits != (i > 1) {
-			t.Errorf("before event %d: waits %v", i, waits)
-		}
+		_, waits := line.open[timelineKey{contract.Arbiter, TimelineWait, "question"}]
+		testkit.Check(t, waits == (i > 1), "before event %d: waits %v", i, waits)
 		line.Add(atTimeline(i), e)
 	}
-	if len(line.open) != 0 {
-		t.Errorf("open: %v", line.open)
-	}
+	testkit.Check(t, len(line.open) == 0, "open: %v", line.open)
 }
