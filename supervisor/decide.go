@@ -115,7 +115,7 @@ func (st *step) fallback(a *Agent, cause error, t bridge.Turn) {
 	switch {
 	case a.Role == RoleArbiter && st.Renewal.Stage == RenewalAsked:
 		a.Fallbacks = 0
-		st.emit(a.ID, contract.Notice{Text: trouble + "; a successor replaces it, with the supervisor's record"})
+		st.notice(a.ID, trouble+"; a successor replaces it, with the supervisor's record")
 		st.renewByRecord("it gave no valid document when it was asked for one")
 		return
 	case a.Fallbacks > maxFallbacks && a.Role == RoleArbiter:
@@ -231,16 +231,11 @@ const maxFallbacks = 2
 // maxCorrections is how many requests without a valid verdict may be followed by another correction.
 const maxCorrections = 2
 
-// abandonDecision cancels the pending decision.
-func (st *step) abandonDecision(why string) {
+// undecided cancels the pending decision: neither a decider nor a rule makes it.
+func (st *step) undecided(why string) {
 	st.fire(machine.ArbiterError, triggerData{stuck: true})
-	if !st.HumanPresent {
-		st.giveUp(bridge.CatVerdict, why)
-		return
-	}
-	st.fail(contract.Supervisor, bridge.CatVerdict, why, []string{})
-	st.Conversation.Held = true
-	st.ask("The decider no longer decides: " + why + ". Send a message, and the Arbiter decides.")
+	st.leaveToHuman(why, QuestionPart{Text: "The decider no longer decides: " + why + ". Send a message, and the " +
+		"Arbiter decides."})
 }
 
 // carryOut carries out a decision that was made in the Arbiter's place.
@@ -253,8 +248,8 @@ func (st *step) carryOut(p *RulingRequest, d decider.Decision) {
 		v.Summary = st.Rulings.WithFallback(cmp.Or(d.Summary, d.Reason))
 		if st.Rulings.FallbackReason != "" && st.awaitsHuman() {
 			st.Conversation.Held = true
-			st.emit(contract.Supervisor, contract.Notice{Text: "By the rules the task is complete. It waits for your " +
-				"answer: choose retry, and the Arbiter is started again to read it."})
+			st.notice(contract.Supervisor, "By the rules the task is complete. It waits for your answer: choose "+
+				"retry, and the Arbiter is started again to read it.")
 			return
 		}
 		if st.awaitsHuman() {
@@ -270,8 +265,11 @@ func (st *step) carryOut(p *RulingRequest, d decider.Decision) {
 		case st.Rulings.FallbackReason == "":
 			st.returnDecision(p, d, "the Arbiter has not yet read, or answered, the last message of the human")
 			return
-		case st.HumanPresent:
-			st.rulesReadNothing(unread)
+		case st.HumanPresent: // who can start the Arbiter again
+			st.Conversation.Held = true
+			st.ask("By the rules the task is complete, but the Arbiter can no longer rule, and has not read your last " +
+				"message: " + words.Head(strings.Join(unread, "; "), 1000) +
+				"\nWrite a message, and it is asked; if it is parked, choose retry first.")
 			return
 		default:
 			v.Summary += " Nobody read what the human said last: " + words.Head(strings.Join(unread, "; "), 1000)
@@ -283,7 +281,7 @@ func (st *step) carryOut(p *RulingRequest, d decider.Decision) {
 		var problem error
 		v.Message, problem = st.brief(v, d.Aside)
 		if problem != nil {
-			st.emit(contract.Supervisor, contract.Notice{Text: problem.Error()})
+			st.notice(contract.Supervisor, problem.Error())
 		}
 		if a, ok := st.Agent(p.About); ok && a.Alive() && a.Standing == AgentWaiting {
 			st.release(a.ID, "another takes its place", false)
@@ -294,7 +292,8 @@ func (st *step) carryOut(p *RulingRequest, d decider.Decision) {
 		open := len(p.Select.OpenPoints) > 0
 		defer func() { st.assignPlanStep(&v, open) }()
 	}
-	st.carry(v, RulingBy{Source: d.Source, Point: p.Point, CostUSD: d.Usage.CostUSD, Warnings: d.Warnings})
+	st.carry(v, contract.Decision{Source: string(d.Source), Point: string(p.Point), CostUSD: d.Usage.CostUSD,
+		Warnings: d.Warnings})
 }
 
 // returnDecision handles a decision that the state of the task forbids. The Arbiter gets it or, where the
@@ -316,15 +315,14 @@ func (st *step) returnDecision(p *RulingRequest, d decider.Decision, problem str
 			Source: d.Source, Warnings: d.Warnings})
 		return
 	}
-	st.abandonDecision(problem)
+	st.undecided(problem)
 }
 
 // yield leaves a decision to the Arbiter, and makes sure that the Arbiter is notified.
 func (st *step) yield() {
 	st.Rulings.DeciderYielded = true
 	if st.Ending == nil && !st.pendingFor(contract.Arbiter) {
-		st.notify(contract.Arbiter, KindNotice,
-			"The decider leaves it to you how the task goes on. Decide.")
+		st.tell("The decider leaves it to you how the task goes on. Decide.")
 	}
 }
 
@@ -338,7 +336,7 @@ func (st *step) byRules(point decider.DecisionPoint, about, why string) {
 	p := st.rulingRequest(point, about)
 	d := p.ByRules(why)
 	if d.Decision == "" {
-		st.abandonDecision(why + ", and there is no agent that a rule could choose")
+		st.undecided(why + ", and there is no agent that a rule could choose")
 		return
 	}
 	st.noteAndCarryOut(p, d)

@@ -124,12 +124,12 @@ func (s *ChangeState) Recorded(out *Collector, w runconfig.Workspace, r ChangeRe
 	o := ChangeOutcome{Final: turn.last(), Judge: turn.Judge, Tree: r.Tree}
 	s.reportLeft(out, r.Left)
 	if r.Planted != "" {
-		out.Emit(contract.Supervisor, contract.Notice{Text: r.Planted})
+		out.Notice(r.Planted)
 	}
 	switch {
 	case r.Failed != "":
 		if !s.Failed {
-			out.Emit(contract.Supervisor, contract.Notice{Text: "the files could not be recorded: " + r.Failed})
+			out.Notice("the files could not be recorded: " + r.Failed)
 		}
 		s.Failed = true
 	case o.Final:
@@ -161,8 +161,7 @@ func (s *ChangeState) reportLeft(out *Collector, left []string) {
 		return
 	}
 	s.Left = append(slices.Clip(s.Left), left...)
-	out.Emit(contract.Supervisor, contract.Notice{Text: "not recorded, so that diff, undo and merges leave it alone: " +
-		strings.Join(left, "; ")})
+	out.Notice("not recorded, so that diff, undo and merges leave it alone: " + strings.Join(left, "; "))
 }
 
 // date records when a snapshot showed a change of files.

@@ -165,13 +165,15 @@ func (s *PermissionState) DenyAll(c *Collector, by, reason string) {
 	s.Open = nil
 }
 
-// Shutdown denies all open requests in a run that ends. It stops no timers: they end with the run.
+// Shutdown denies all requests in a run that ends: they are asked again when it is resumed. It stops no timers: they
+// end with the run.
 func (s *PermissionState) Shutdown(c *Collector, reason string) {
+	all := s.All()
 	s.closeUnclaimed(c, "", contract.ByShutdown, reason)
 	for _, r := range s.Open {
 		Deny(c, r, contract.ByShutdown, reason)
 	}
-	s.Open = nil
+	s.Unclaimed, s.Open = all, nil
 }
 
 // Resume makes the requests that were open when the last process ended unclaimed, and closes those whose agents are
