@@ -407,10 +407,8 @@ var Categories = map[runconfig.RestartClass]bridge.Category{
 	runconfig.CouldNotStart:   bridge.CatStart,
 	runconfig.RestartOverload: bridge.CatOverloaded,
 	runconfig.UsageLimit:      bridge.CatUsageLimit,
-	runconfig.RestartAuth:     bridge.CatAuth,
 	runconfig.InvalidResume:   bridge.CatResume,
 	runconfig.HookRefused:     bridge.CatHook,
-	runconfig.UserStop:        bridge.CatCrash, // never parks an agent
 	runconfig.HostUnreachable: bridge.CatTimeout,
 }
 
