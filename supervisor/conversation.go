@@ -535,7 +535,10 @@ func (s *ConversationState) Accept(m Mail) {
 	if len(m.Carries) == 0 {
 		return
 	}
-	for _, e := range s.TakeCarried(m.ID) {
+	var carried []ConversationEntry
+	carried, s.WorkLog = parted(s.WorkLog, func(e ConversationEntry) bool { return e.Carrier == m.ID })
+	s.own.log = true
+	for _, e := range carried {
 		if !e.Quiet {
 			s.Accepted = append(s.Accepted, AcceptedMessage{m.To, e.From, e.Kind, e.ID, m.ID})
 		}
@@ -725,16 +728,6 @@ func (s *ConversationState) MoveToWorkLog(taken func(*Mail) bool) {
 	}
 }
 
-// BoundLog drops the oldest entries of the work log above a bound: if another decider decides, the Arbiter may
-// never read them.
-func (s *ConversationState) BoundLog() {
-	for range len(s.WorkLog) - demotedMost {
-		if i := slices.IndexFunc(s.WorkLog, func(e ConversationEntry) bool { return e.Carrier == "" }); i >= 0 {
-			s.WorkLog = slices.Delete(s.EditLog(), i, i+1)
-		}
-	}
-}
-
 // AddEntry adds a report to the work log.
 func (s *ConversationState) AddEntry(e ConversationEntry) {
 	s.WorkLog, s.own.log = appended(s.WorkLog, e), true
@@ -749,11 +742,4 @@ func (s *ConversationState) Attach(m *Mail) {
 			m.Carries = append(m.Carries, log[k].ID)
 		}
 	}
-}
-
-// TakeCarried removes the reports that were sent with a message from the work log, and returns them.
-func (s *ConversationState) TakeCarried(id string) (carried []ConversationEntry) {
-	carried, s.WorkLog = parted(s.WorkLog, func(e ConversationEntry) bool { return e.Carrier == id })
-	s.own.log = true
-	return carried
 }

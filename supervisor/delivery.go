@@ -337,8 +337,14 @@ func (st *step) log(from, kind, text string) {
 // boundLog drops the oldest entries of the work log if the Arbiter does not get a message at each point of
 // decision, and may never read them.
 func (st *step) boundLog() {
-	if st.Rulings.FallbackReason != "" || st.asksOther() {
-		st.Conversation.BoundLog()
+	c := &st.Conversation
+	for range len(c.WorkLog) - demotedMost {
+		if st.Rulings.FallbackReason == "" && !st.asksOther() {
+			return
+		}
+		if i := slices.IndexFunc(c.WorkLog, func(e ConversationEntry) bool { return e.Carrier == "" }); i >= 0 {
+			c.WorkLog = slices.Delete(c.EditLog(), i, i+1)
+		}
 	}
 }
 

@@ -242,13 +242,6 @@ func (st *step) dropRepetition() {
 	st.removeDocuments("the checks are no longer repeated", (*Handover).Completes)
 }
 
-// dropCriteria ends the judging of acceptance criteria, and reports whether they were being judged.
-func (st *step) dropCriteria() bool {
-	dropped := st.removeDocuments("the acceptance criteria are judged again",
-		func(h *Handover) bool { return h.Kind == KindAccept })
-	return len(dropped) > 0
-}
-
 // removeDocuments removes documents that are being processed.
 func (st *step) removeDocuments(why string, unwanted func(*Handover) bool) []Handover {
 	removed := st.Handoff.Remove(unwanted)
@@ -258,14 +251,6 @@ func (st *step) removeDocuments(why string, unwanted func(*Handover) bool) []Han
 		st.Handoff.Merges.Drop(&st.out, h.Serial)
 	}
 	return removed
-}
-
-// cancelSuccession cancels the succession of an agent that was given up and is restarted: it gets no successor.
-func (st *step) cancelSuccession(id string) {
-	st.Handoff.LeaveSuccessorQueue(id)
-	for _, h := range st.Handoff.Remove(func(h *Handover) bool { return h.Agent.ID == id && h.Kind == KindGone }) {
-		st.out.StopTimer(fmt.Sprint(HandoffTimerPrefix, h.Serial))
-	}
 }
 
 // loseChecksOn ends the checks that run on a host.

@@ -204,7 +204,9 @@ func (st *step) criteriaFinished() {
 
 // goOn continues, for each document, what an earlier process had begun.
 func (st *step) goOn() {
-	if st.dropCriteria() && st.Handoff.Completing != nil {
+	judged := st.removeDocuments("the acceptance criteria are judged again",
+		func(h *Handover) bool { return h.Kind == KindAccept })
+	if judged != nil && st.Handoff.Completing != nil {
 		st.judge() // the files may have changed meanwhile
 	}
 	st.Handoff.Merges.Again(&st.out)

@@ -146,8 +146,13 @@ func (st *step) ended(a *Agent, d bridge.Done) {
 		return // known already: its start failed, or its bridge is lost
 	}
 	if a.Status == InHand {
-		if a.Takeover.HasProcess() {
-			st.terminalEnded(a, d.Exit)
+		if t := a.editTakeover(); t.HasProcess() { // whether it ended on its own or was closed
+			why := "the human left it"
+			if d.Exit.Code != 0 {
+				why = "the terminal's program ended: " + ExitText(d.Exit)
+			}
+			t.Why = cmp.Or(t.Why, why)
+			st.inspectTakeover(a)
 		}
 		return
 	}

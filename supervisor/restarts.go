@@ -51,7 +51,10 @@ func (st *step) lost(a *Agent, class runconfig.RestartClass, reason string) {
 func (st *step) unpark(a *Agent) {
 	a.Status, a.Since, a.Dismissed = AgentDown, st.at, false
 	st.renewFuse(a)
-	st.cancelSuccession(a.ID)
+	st.Handoff.LeaveSuccessorQueue(a.ID) // it was given up, and now gets no successor
+	for _, h := range st.Handoff.Remove(func(h *Handover) bool { return h.Agent.ID == a.ID && h.Kind == KindGone }) {
+		st.out.StopTimer(fmt.Sprint(HandoffTimerPrefix, h.Serial))
+	}
 	if a.Role == RoleArbiter {
 		st.Rulings.LeaveFallback(&st.out)
 		undecided := slices.ContainsFunc(st.Question.Open,

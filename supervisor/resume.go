@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -50,7 +51,9 @@ func (st *step) resumed(f input.Resumed) {
 	if !slices.Equal(accept, st.Options.Accept) { // else a criterion that the human dropped would come back
 		st.criteriaFromOptions()
 	}
-	st.Rulings.NoteAgain(&st.out)
+	for _, d := range st.Rulings.Unrecorded {
+		st.do(input.Note{Decision: decider.Record(d)})
+	}
 	st.HumanPresent, st.Conversation.IDs.Salt = f.Options.HumanPresent, f.Salt
 	st.Halted, st.Task.Failures, st.NotifiedAlone, st.Renewal.GeneratedInRow = false, 0, false, 0
 	st.Paused = st.Paused && !completed && f.Word == "" // a message given with --resume means: continue
@@ -103,7 +106,6 @@ func (st *step) resumed(f input.Resumed) {
 		return
 	}
 	st.Changes.Again(&st.out, st.Options.Workspace)
-	st.Changes.AgainReverts(&st.out)
 	st.callBack()
 	st.rereadTakeovers(func(*Agent) bool { return true }, "arbiter had ended meanwhile")
 	st.restartWhere(func(*Agent) bool { return true })

@@ -20,12 +20,6 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 	return &verdict.Problem{Text: problem + " Give your verdict again."}
 }
 
-// routeArbiter carries out a ruling that checkRuling has passed.
-func (st *step) routeArbiter(v verdict.Arbiter) {
-	st.rule(v, decider.BySession)
-	st.succession(v)
-}
-
 // rule carries out a ruling of the Arbiter's session, or of the rules in its place.
 func (st *step) rule(v verdict.Arbiter, source decider.Source, warnings ...string) {
 	point := st.Rulings.Rule(&st.out, v, source, warnings...)

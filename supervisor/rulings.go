@@ -163,13 +163,6 @@ func (s *RulingState) Note(c *input.Collector, d input.Decided) {
 	c.Do(input.Note{Decision: decider.Record(d)})
 }
 
-// NoteAgain records the decisions that were not recorded before the last process ended.
-func (s *RulingState) NoteAgain(c *input.Collector) {
-	for _, d := range s.Unrecorded {
-		c.Do(input.Note{Decision: decider.Record(d)})
-	}
-}
-
 // Noted drops a decision that is recorded now.
 func (s *RulingState) Noted(number int) {
 	s.Unrecorded = slices.DeleteFunc(slices.Clone(s.Unrecorded),

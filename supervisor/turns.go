@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -118,7 +119,8 @@ func (st *step) routeVerdict(a *Agent, t bridge.Turn) {
 		if v.Decision == verdict.Complete && st.readFirst() {
 			return
 		}
-		st.routeArbiter(v)
+		st.rule(v, decider.BySession)
+		st.succession(v)
 		return
 	}
 	v, err := verdict.ParseOrchestrator(verdictOf(t))

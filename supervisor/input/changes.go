@@ -470,13 +470,6 @@ func (s *ChangeState) Reverted(r ChangeReverted) (asked Revert, ok bool) {
 	return asked, ok
 }
 
-// AgainReverts repeats the requests of a process that has ended.
-func (s *ChangeState) AgainReverts(out *Collector) {
-	for _, r := range s.Reverts {
-		out.Do(r)
-	}
-}
-
 // Bounds of what is kept and reported.
 const (
 	changeMaxFiles = 4000 // whose authors are recorded; overlaps in further files are not noticed
@@ -774,12 +767,11 @@ func (s *ChangeState) Pending() bool {
 
 // Again repeats the requests of a process that has ended.
 func (s *ChangeState) Again(out *Collector, w runconfig.Workspace) {
-	if len(s.Queue) == 0 || !w.Enabled() {
-		s.Queue = nil
-		return
-	}
-	s.Queue = slices.DeleteFunc(slices.Clone(s.Queue), func(t ChangeTurn) bool { return t.last() })
+	s.Queue = slices.DeleteFunc(slices.Clone(s.Queue), func(t ChangeTurn) bool { return t.last() || !w.Enabled() })
 	s.ask(out, w)
+	for _, r := range s.Reverts {
+		out.Do(r)
+	}
 }
 
 func (s *ChangeState) queue(out *Collector, w runconfig.Workspace, t ChangeTurn) {
