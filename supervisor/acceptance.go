@@ -48,7 +48,7 @@ type AcceptanceRound struct {
 // AcceptanceResult is the result of a criterion.
 type AcceptanceResult struct {
 	Criterion
-	Status AcceptanceStatus
+	Status string // one of the statuses below; empty: its command has not run yet
 	Exit   int    // -1: no command ran, or it did not end in time
 	SHA256 string `json:",omitempty"`
 	Output string `json:",omitempty"`
@@ -57,14 +57,11 @@ type AcceptanceResult struct {
 	Before string `json:",omitempty"` // of a passed one: what it said before the work, as in [verdict.Receipt]
 }
 
-// AcceptanceStatus of a criterion; empty: its command has not run yet.
-type AcceptanceStatus string
-
 // Statuses of a criterion.
 const (
-	AcceptancePassed   AcceptanceStatus = "passed"
-	AcceptanceFailed   AcceptanceStatus = "failed"
-	AcceptanceUnproven AcceptanceStatus = "unproven"
+	AcceptancePassed   = "passed"
+	AcceptanceFailed   = "failed"
+	AcceptanceUnproven = "unproven"
 )
 
 // Begin begins a round. A round in progress ends without an outcome.
@@ -213,12 +210,12 @@ func (r AcceptanceResult) end() string {
 // Events are all criteria with the results of the last judged round. What it did not judge is unproven.
 func (s *AcceptanceState) Events() (list []contract.Acceptance) {
 	for _, c := range s.Criteria {
-		e := contract.Acceptance{Text: c.Text, Command: c.Command, By: c.By, Status: string(AcceptanceUnproven),
+		e := contract.Acceptance{Text: c.Text, Command: c.Command, By: c.By, Status: AcceptanceUnproven,
 			ExitCode: -1}
 		i := slices.IndexFunc(s.Results, func(r AcceptanceResult) bool { return sameAs(c)(r.Criterion) })
 		if i >= 0 && s.Results[i].Status != AcceptanceUnproven {
 			r := s.Results[i]
-			e.Status, e.ExitCode, e.SHA256, e.Tree, e.Before = string(r.Status), r.Exit, r.SHA256, r.Tree, r.Before
+			e.Status, e.ExitCode, e.SHA256, e.Tree, e.Before = r.Status, r.Exit, r.SHA256, r.Tree, r.Before
 		}
 		list = append(list, e)
 	}

@@ -54,6 +54,8 @@ type AuditLine struct {
 	Entry  AuditEntry
 	Hash   string
 	Raw    []byte // without the line's end
+
+	detail map[string]any // of Entry, as the line has it
 }
 
 // take writes the lines of one entry of the log. What the loop reported without an input belongs to no input,
@@ -98,7 +100,8 @@ func (a *auditor) take(e journal.LogEntry) error {
 
 // add completes a line and passes it on.
 func (a *auditor) add(l AuditLine) error {
-	fields := map[string]any{"seq": l.Seq, "what": l.Entry.What, "prev": a.prev, "detail": a.detail(l.Entry.Detail)}
+	l.detail = a.detail(l.Entry.Detail)
+	fields := map[string]any{"seq": l.Seq, "what": l.Entry.What, "prev": a.prev, "detail": l.detail}
 	for name, value := range map[string]string{
 		"about": l.Entry.About, "by": l.Origin.By, "session": l.Origin.Session, "channel": l.Origin.Channel,
 	} {
@@ -204,18 +207,11 @@ func PrintAudit(w io.Writer, l AuditLine) error {
 	if l.Origin.Channel != "" {
 		who += "@" + l.Origin.Channel
 	}
-	var line struct {
-		Session string         `json:"session"`
-		Detail  map[string]any `json:"detail"`
-	}
-	if err := json.Unmarshal(l.Raw, &line); err != nil {
-		return err
-	}
-	if line.Session != "" {
-		line.Detail["by_session"] = line.Session
+	if l.Origin.Session != "" {
+		l.detail["by_session"] = printable(l.Origin.Session)
 	}
 	_, err := fmt.Fprintf(w, "%6d  %-23s  %-16s  %-20s  %-9s %s  %s\n", l.Seq, at, sanitize.Line(who, 40), l.Entry.What,
-		sanitize.Line(l.Entry.About, 20), l.Hash[:12], sanitize.Line(pairs(line.Detail), 1000))
+		sanitize.Line(l.Entry.About, 20), l.Hash[:12], sanitize.Line(pairs(l.detail), 1000))
 	return err
 }
 
@@ -223,11 +219,7 @@ func PrintAudit(w io.Writer, l AuditLine) error {
 func pairs(detail map[string]any) string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(detail)) {
-		value := detail[name]
-		if v, ok := value.(float64); ok {
-			value = int64(v) // they are whole
-		}
-		list = append(list, fmt.Sprintf("%s=%v", name, value))
+		list = append(list, fmt.Sprintf("%s=%v", name, detail[name]))
 	}
 	return strings.Join(list, " ")
 }

@@ -79,41 +79,9 @@ func (s *BudgetState) Shared(o *runconfig.Options, spent float64) [2]BudgetLimit
 	}
 }
 
-// Spent returns the shared limits that are spent.
-func (s *BudgetState) Spent(o *runconfig.Options, spent float64) (list []BudgetLimit) {
-	for _, limit := range s.Shared(o, spent) {
-		if limit.Level() == LevelLimit {
-			list = append(list, limit)
-		}
-	}
-	return list
-}
-
 // dearest is what one report is assumed to cost, in dollars, before the first report: about what a model costs
 // for one call with an uncached context of 300,000 tokens.
 const dearest = 5
-
-// Remaining returns how many turns may run at once. What is left must be enough for what all of them but one may
-// cost before they report again. So the less is left, the fewer turns may run, and the last turn may continue
-// to its end whatever it costs: together the turns exceed a limit by at most that one turn. Once a limit is
-// spent, none may run.
-func (s *BudgetState) Remaining(o *runconfig.Options, spent float64) int {
-	room, step := math.MaxInt, s.StepUSD
-	if step <= 0 {
-		step = dearest
-	}
-	for _, limit := range s.Shared(o, spent) {
-		left := limit.LimitUSD - limit.SpentUSD
-		switch {
-		case limit.LimitUSD <= 0:
-		case left <= 0:
-			return 0
-		case left/step < maxTurns:
-			room = min(room, int(math.Ceil(left/step)))
-		}
-	}
-	return room
-}
 
 // maxTurns is more turns than ever run at once.
 const maxTurns = 10_000

@@ -9,6 +9,7 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -43,10 +44,36 @@ func (s *State) Used() bridge.Usage {
 }
 
 // spentLimits are the cost limits that all agents share and that are reached.
-func (s *State) spentLimits() []BudgetLimit { return s.Budget.Spent(&s.Options, s.Spent()) }
+func (s *State) spentLimits() (list []BudgetLimit) {
+	for _, limit := range s.Budget.Shared(&s.Options, s.Spent()) {
+		if limit.Level() == LevelLimit {
+			list = append(list, limit)
+		}
+	}
+	return list
+}
 
-// turnsLeft is how many turns may run at once.
-func (s *State) turnsLeft() int { return s.Budget.Remaining(&s.Options, s.Spent()) }
+// turnsLeft is how many turns may run at once. What is left must be enough for what all of them but one may
+// cost before they report again. So the less is left, the fewer turns may run, and the last turn may continue
+// to its end whatever it costs: together the turns exceed a limit by at most that one turn. Once a limit is
+// spent, none may run.
+func (s *State) turnsLeft() int {
+	room, step := math.MaxInt, s.Budget.StepUSD
+	if step <= 0 {
+		step = dearest
+	}
+	for _, limit := range s.Budget.Shared(&s.Options, s.Spent()) {
+		left := limit.LimitUSD - limit.SpentUSD
+		switch {
+		case limit.LimitUSD <= 0:
+		case left <= 0:
+			return 0
+		case left/step < maxTurns:
+			room = min(room, int(math.Ceil(left/step)))
+		}
+	}
+	return room
+}
 
 // budgetHolds reports whether messages are held back because of a usage window's reserve or a cost limit.
 func (s *State) budgetHolds() bool {

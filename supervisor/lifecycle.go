@@ -32,11 +32,11 @@ type Bridge struct {
 	Unanswered   int  // probes in a row that it did not answer
 	UnansweredAt time.Time
 
-	Cores  int          `json:",omitempty"` // of another host: as many agents start at once; 0: no limit
-	Dir    string       `json:",omitempty"` // where agents on another host work, an absolute path there
-	Status BridgeStatus `json:",omitempty"` // of another host; empty: no agent was placed there yet
-	Reason string       `json:",omitempty"` // why it is not up
-	Since  time.Time    `json:",omitzero"`  // of Status
+	Cores  int       `json:",omitempty"` // of another host: as many agents start at once; 0: no limit
+	Dir    string    `json:",omitempty"` // where agents on another host work, an absolute path there
+	Status string    `json:",omitempty"` // of another host; empty: no agent was placed there yet
+	Reason string    `json:",omitempty"` // why it is not up
+	Since  time.Time `json:",omitzero"`  // of Status
 	// Until is when everything that an earlier bridge started on another host has ended. No bridge is started
 	// there before.
 	Until  time.Time `json:",omitzero"`
@@ -46,16 +46,14 @@ type Bridge struct {
 	Untrusted bool   `json:",omitempty"` // agents on another host start without the workspace's settings
 }
 
-// BridgeStatus is the state of another host, as event `host` names it.
-type BridgeStatus string
-
+// States of another host, as event `host` names them.
 const (
-	StatusUp BridgeStatus = contract.HostUp
+	StatusUp = contract.HostUp
 	// no bridge is being started: nothing needs the host, or it is parked
-	StatusDown BridgeStatus = contract.HostDown
+	StatusDown = contract.HostDown
 	// its agents are down, and another bridge follows: that is tried with growing pauses, and while it is being tried, too
-	StatusLost    BridgeStatus = contract.HostLost
-	StatusWaiting BridgeStatus = contract.HostWaiting // a bridge is being started, which may take as long as a queue takes
+	StatusLost    = contract.HostLost
+	StatusWaiting = contract.HostWaiting // a bridge is being started, which may take as long as a queue takes
 )
 
 // Start begins the first process run of Arbiter, with a bridge on this host only.
@@ -121,7 +119,7 @@ func (s *LifecycleState) edit(host string) *Bridge {
 }
 
 // report records the status of another host, and reports a change. Emits: host.
-func (b *Bridge) report(c *input.Collector, status BridgeStatus, reason string) {
+func (b *Bridge) report(c *input.Collector, status, reason string) {
 	if b.Host == LifecycleHere || b.Status == status && b.Reason == reason {
 		return
 	}
@@ -129,7 +127,7 @@ func (b *Bridge) report(c *input.Collector, status BridgeStatus, reason string) 
 		b.Since = c.Now
 	}
 	b.Status, b.Reason = status, reason
-	c.Emit(contract.Supervisor, contract.Host{Name: b.Host, Status: string(status), Reason: reason})
+	c.Emit(contract.Supervisor, contract.Host{Name: b.Host, Status: status, Reason: reason})
 }
 
 // Want starts a bridge on a host where an agent has to run, unless there is one or one is being started. Emits:
