@@ -48,7 +48,7 @@ type AcceptanceRound struct {
 // AcceptanceResult is the result of a criterion.
 type AcceptanceResult struct {
 	Criterion
-	Status AcceptanceStatus
+	Status string // one of the statuses below; empty: its command has not run yet
 	Exit   int    // -1: no command ran, or it did not end in time
 	SHA256 string `json:",omitempty"`
 	Output string `json:",omitempty"`
@@ -57,14 +57,11 @@ type AcceptanceResult struct {
 	Before string `json:",omitempty"` // of a passed one: what it said before the work, as in [verdict.Receipt]
 }
 
-// AcceptanceStatus of a criterion; empty: its command has not run yet.
-type AcceptanceStatus string
-
 // Statuses of a criterion.
 const (
-	AcceptancePassed   AcceptanceStatus = "passed"
-	AcceptanceFailed   AcceptanceStatus = "failed"
-	AcceptanceUnproven AcceptanceStatus = "unproven"
+	AcceptancePassed   = "passed"
+	AcceptanceFailed   = "failed"
+	AcceptanceUnproven = "unproven"
 )
 
 // Begin begins a round. A round in progress ends without an outcome.
@@ -213,12 +210,12 @@ func (r AcceptanceResult) end() string {
 // Events are all criteria with the results of the last judged round. What it did not judge is unproven.
 func (s *AcceptanceState) Events() (list []contract.Acceptance) {
 	for _, c := range s.Criteria {
-		e := contract.Acceptance{Text: c.Text, Command: c.Command, By: c.By, Status: string(AcceptanceUnproven),
+		e := contract.Acceptance{Text: c.Text, Command: c.Command, By: c.By, Status: AcceptanceUnproven,
 			ExitCode: -1}
-		i := slices.IndexFunc(s.Results, func(r AcceptanceResult) bool { return r.same(c) })
+		i := slices.IndexFunc(s.Results, func(r AcceptanceResult) bool { return sameAs(c)(r.Criterion) })
 		if i >= 0 && s.Results[i].Status != AcceptanceUnproven {
 			r := s.Results[i]
-			e.Status, e.ExitCode, e.SHA256, e.Tree, e.Before = string(r.Status), r.Exit, r.SHA256, r.Tree, r.Before
+			e.Status, e.ExitCode, e.SHA256, e.Tree, e.Before = r.Status, r.Exit, r.SHA256, r.Tree, r.Before
 		}
 		list = append(list, e)
 	}
@@ -237,18 +234,14 @@ type AcceptanceState struct {
 	Before     string             // commit with the files before the task; empty: not known, or the run's base
 }
 
-// Criterion is one thing that must hold before the task is complete.
-type Criterion struct {
-	Text    string
-	Command string `json:",omitempty"` // exit code 0 proves the criterion; empty: it cannot be proven
-	By      string // contract.Human or contract.Arbiter
-}
+// Criterion is one thing that must hold before the task is complete; By is contract.Human or contract.Arbiter.
+type Criterion = contract.AcceptanceCriterion
 
 // AcceptanceGiven is a criterion as it is set. A Given without text has its command as its text.
 //
 // A human's list may repeat criteria of the Arbiter and leave them to the Arbiter (By): their commands still
 // need permission. Without By, a repeated criterion becomes the human's.
-type AcceptanceGiven = contract.AcceptanceCriterion
+type AcceptanceGiven = Criterion
 
 // Bounds of what is set.
 const (
@@ -273,7 +266,7 @@ func (s *AcceptanceState) HumanSets(list []AcceptanceGiven) error {
 			own = append(own, c)
 			continue
 		}
-		i := slices.IndexFunc(s.Criteria, func(old Criterion) bool { return old.By == contract.Arbiter && old.same(c) })
+		i := slices.IndexFunc(s.Criteria, func(old Criterion) bool { return old.By == contract.Arbiter && sameAs(c)(old) })
 		if i < 0 {
 			return fmt.Errorf("the Arbiter set no criterion %q with that command: leave out `by` to set it yourself",
 				c.Text)
@@ -290,10 +283,10 @@ func (s *AcceptanceState) HumanAdds(g AcceptanceGiven) error {
 	if err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(s.Criteria, added[0].same); i >= 0 && s.Criteria[i].By == contract.Human {
+	if i := slices.IndexFunc(s.Criteria, sameAs(added[0])); i >= 0 && s.Criteria[i].By == contract.Human {
 		return nil
 	}
-	criteria := slices.DeleteFunc(slices.Clone(s.Criteria), added[0].same)
+	criteria := slices.DeleteFunc(slices.Clone(s.Criteria), sameAs(added[0]))
 	own := slices.IndexFunc(criteria, func(c Criterion) bool { return c.By == contract.Arbiter })
 	if own < 0 {
 		own = len(criteria)
@@ -392,8 +385,10 @@ func (s *AcceptanceState) count() string {
 	return fmt.Sprintf("%d criteria are set", len(s.Criteria))
 }
 
-// same reports whether two criteria demand the same. Who set them does not matter.
-func (c Criterion) same(o Criterion) bool { return c.Text == o.Text && c.Command == o.Command }
+// sameAs selects the criteria that demand the same. Who set them does not matter.
+func sameAs(c Criterion) func(Criterion) bool {
+	return func(o Criterion) bool { return c.Text == o.Text && c.Command == o.Command }
+}
 
 // read checks a list of criteria and drops repeated ones.
 func read(list []AcceptanceGiven, by string) ([]Criterion, error) {
@@ -417,7 +412,7 @@ func read(list []AcceptanceGiven, by string) ([]Criterion, error) {
 		case c.Text == "":
 			c.Text = strings.ToValidUTF8(c.Command[:min(len(c.Command), MaxText)], "")
 		}
-		if !slices.ContainsFunc(criteria, c.same) {
+		if !slices.ContainsFunc(criteria, sameAs(c)) {
 			criteria = append(criteria, c)
 		}
 	}

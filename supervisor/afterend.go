@@ -24,7 +24,12 @@ func (st *step) takeEnding(f input.Body) {
 	case input.CallDecided:
 		st.callDecided(f)
 	case input.Command:
-		st.commandedLate(f)
+		if _, halt := f.Command.Body.(contract.Halt); halt && !st.refuseCommand(f) { // this skips the orderly end
+			st.out.Accept(f.Command.Ref, "the run is ending and no longer waits for anything")
+			st.do(input.Shutdown{Fast: true})
+			return
+		}
+		st.out.Reject(f.Command.Ref, "the run is ending")
 	case input.Signal:
 		st.do(input.Shutdown{Fast: true})
 	case input.Stopped:
@@ -74,17 +79,6 @@ func (st *step) refuseCommand(f input.Command) bool {
 		return true
 	}
 	return false
-}
-
-// commandedLate answers a command while the agents are being stopped. A command to stop everything at once
-// skips the orderly end.
-func (st *step) commandedLate(f input.Command) {
-	if _, halt := f.Command.Body.(contract.Halt); halt && !st.refuseCommand(f) {
-		st.out.Accept(f.Command.Ref, "the run is ending and no longer waits for anything")
-		st.do(input.Shutdown{Fast: true})
-		return
-	}
-	st.out.Reject(f.Command.Ref, "the run is ending")
 }
 
 // happenedLate updates costs and agents for events that come while the agents are being stopped.

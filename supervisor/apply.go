@@ -63,8 +63,8 @@ func (st *step) take(f input.Body) {
 		st.notSpawned(f)
 	case input.TrustRecorded:
 		if f.Failed != "" { // the run trusts the workspace all the same
-			st.emit(contract.Supervisor, contract.Notice{Text: "the workspace is trusted for this run only; that " +
-				"could not be saved: " + f.Failed})
+			st.notice(contract.Supervisor, "the workspace is trusted for this run only; that could not be saved: "+
+				f.Failed)
 		}
 	case input.NotSent:
 		st.notSent(f)
@@ -318,10 +318,14 @@ func (st *step) agentTimerFired(kind string, a *Agent) {
 	case RestartPrefix:
 		a.Backoff = nil
 		st.restart(a.ID) // if its process is down
-	case CompactionBlockedPrefix:
-		st.interruptBlocked(a)
-	case RetryPrefix:
-		a.Backoff = nil
-		st.retryNow(a)
+	case CompactionBlockedPrefix: // it goes on although it was told to hand off: the next turn can be used only for that
+		if a.CompactionBlocked && a.Status == AgentBusy {
+			a.Interrupting = true
+			st.do(input.Interrupt{Agent: a.AgentRef})
+		}
+	case RetryPrefix: // the message is in the session's history already
+		if a.Backoff = nil; a.Status == AgentReady && !st.pendingFor(a.ID) {
+			st.notify(a.ID, KindRetry, brokenWay)
+		}
 	}
 }

@@ -21,7 +21,9 @@ func (st *step) permissionAsked(f input.PermissionAsked) {
 		Suggestions: f.Suggestions, Check: st.Handoff.IsCheck(f.Params.Request),
 	}
 	if ok {
-		r.Place = st.callPlace(&a)
+		dir := st.DirOf(a.ID)
+		r.Place = &contract.CallPlace{CWD: dir, Own: st.OwnDir(a.ID) != "", Host: a.Host,
+			Sandboxed: st.sandboxOf(dir) != nil}
 	}
 	switch {
 	case st.Halted:
@@ -34,12 +36,6 @@ func (st *step) permissionAsked(f input.PermissionAsked) {
 	}
 	found := input.PermissionFinding{Behavior: f.Behavior, By: f.By, Rule: f.Rule, Reason: f.Reason}
 	st.Permission.Asked(&st.out, r, found, f.Changes, st.whoAnswers())
-}
-
-// callPlace is where an agent's tool calls run.
-func (s *State) callPlace(a *Agent) *contract.CallPlace {
-	dir := s.DirOf(a.ID)
-	return &contract.CallPlace{CWD: dir, Own: s.OwnDir(a.ID) != "", Host: a.Host, Sandboxed: s.sandboxOf(dir) != nil}
 }
 
 // answerPermission carries out a human's answer.
@@ -57,11 +53,8 @@ func (st *step) answerPermission(ref string, answer contract.Permit) {
 // remembered reports that a grant could not be kept; it applies to this run all the same.
 func (st *step) remembered(f input.Remembered) {
 	if f.Failed != "" {
-		st.emit(contract.Supervisor, contract.Notice{
-			Text: "what you always allow (" + cmp.Or(f.Grant.Rule, f.Grant.Tool) +
-				") could not be saved for later runs: " +
-				f.Failed + ". It applies to this run",
-		})
+		st.notice(contract.Supervisor, "what you always allow ("+cmp.Or(f.Grant.Rule, f.Grant.Tool)+") could "+
+			"not be saved for later runs: "+f.Failed+". It applies to this run")
 	}
 }
 
@@ -70,8 +63,10 @@ func (st *step) callDecided(f input.CallDecided) {
 	if f.Behavior != bridge.Deny {
 		return
 	}
-	st.Permission.Decided(&st.out, f.Params.ID, f.Action,
-		input.PermissionFinding{Behavior: f.Behavior, By: f.By, Rule: f.Rule, Reason: f.Reason})
+	if st.Ending == nil { // what is asked again in a resumed run stays
+		st.Permission.Decided(&st.out, f.Params.ID, f.Action,
+			input.PermissionFinding{Behavior: f.Behavior, By: f.By, Rule: f.Rule, Reason: f.Reason})
+	}
 	st.emit(f.Params.ID, contract.Permission{
 		Request:  "judge-" + cmp.Or(f.Params.ToolUse, f.Action[:min(len(f.Action), 12)]),
 		Behavior: f.Behavior, By: f.By, Tool: f.Params.Tool, Rule: f.Rule,

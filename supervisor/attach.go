@@ -203,17 +203,6 @@ func (st *step) afterTakeover(a *Agent, release string) {
 	}
 }
 
-// terminalEnded handles the end of the terminal's process, whether it ended on its own or was closed.
-func (st *step) terminalEnded(a *Agent, e bridge.Exit) {
-	why := "the human left it"
-	if e.Code != 0 {
-		why = "the terminal's program ended: " + ExitText(e)
-	}
-	t := a.editTakeover()
-	t.Why = cmp.Or(t.Why, why)
-	st.inspectTakeover(a)
-}
-
 // inspectTakeover requests an inspection of what was done.
 func (st *step) inspectTakeover(a *Agent) {
 	st.Handoff.DocumentSerial++
@@ -283,19 +272,23 @@ func (st *step) loseTerminals(host string) {
 		}
 		a := st.Edit(st.Agents[i].ID)
 		if a.Status == AgentStopping || a.Takeover.Mark == nil { // there is nothing to compare with
-			release := a.Takeover.Release
 			st.resumeLimit(a)
-			st.dropTakeover(a, StateFailed, BridgeLost)
 			if a.Status == InHand {
 				a.Status, a.Since = AgentDown, st.at
 			}
-			if release != "" {
-				st.release(a.ID, release, false)
-			}
+			st.failTakeover(a, BridgeLost)
 			continue
 		}
 		t := a.editTakeover() // the next bridge reads what was done
 		t.Why, t.Stage, t.Serial = cmp.Or(t.Why, BridgeLost), TakeoverReading, 0
+	}
+}
+
+// failTakeover ends a takeover whose session ended on its own, with no record of the state before it.
+func (st *step) failTakeover(a *Agent, why string) {
+	release := a.Takeover.Release
+	if st.dropTakeover(a, StateFailed, why); release != "" {
+		st.release(a.ID, release, false)
 	}
 }
 
@@ -310,12 +303,8 @@ func (st *step) rereadTakeovers(of func(*Agent) bool, why string) {
 		case a.Status != AgentDown && a.Status != InHand:
 			a.Takeover = nil
 		case a.Takeover.Mark == nil:
-			release := a.Takeover.Release
 			a.Status = AgentDown
-			st.dropTakeover(a, StateFailed, why)
-			if release != "" {
-				st.release(a.ID, release, false)
-			}
+			st.failTakeover(a, why)
 		default:
 			a.Status, a.Since = InHand, st.at
 			t := a.editTakeover()

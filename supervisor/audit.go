@@ -54,6 +54,8 @@ type AuditLine struct {
 	Entry  AuditEntry
 	Hash   string
 	Raw    []byte // without the line's end
+
+	detail map[string]any // of Entry, as the line has it
 }
 
 // take writes the lines of one entry of the log. What the loop reported without an input belongs to no input,
@@ -90,7 +92,7 @@ func (a *auditor) take(e journal.LogEntry) error {
 	case KindOrigin:
 		a.input, a.origin = e.Input, input.Origin{By: r.By, Session: r.Session, Gen: r.Generation, Channel: r.Channel}
 	case KindAudit:
-		line.Entry = r.Entry()
+		line.Entry = r.AuditEntry
 		return a.add(line)
 	}
 	return nil
@@ -98,7 +100,8 @@ func (a *auditor) take(e journal.LogEntry) error {
 
 // add completes a line and passes it on.
 func (a *auditor) add(l AuditLine) error {
-	fields := map[string]any{"seq": l.Seq, "what": l.Entry.What, "prev": a.prev, "detail": a.detail(l.Entry.Detail)}
+	l.detail = a.detail(l.Entry.Detail)
+	fields := map[string]any{"seq": l.Seq, "what": l.Entry.What, "prev": a.prev, "detail": l.detail}
 	for name, value := range map[string]string{
 		"about": l.Entry.About, "by": l.Origin.By, "session": l.Origin.Session, "channel": l.Origin.Channel,
 	} {
@@ -129,6 +132,10 @@ func (a *auditor) add(l AuditLine) error {
 func (a *auditor) detail(from map[string]any) map[string]any {
 	to := map[string]any{}
 	for name, value := range from {
+		if v, ok := value.(map[string]any); ok { // a text of a record
+			text, _ := v["text"].(string)
+			value = AuditText(text)
+		}
 		switch v := value.(type) {
 		case AuditText:
 			to[name+"_bytes"], to[name+"_sha256"] = len(v), v.Sum()
@@ -141,6 +148,12 @@ func (a *auditor) detail(from map[string]any) map[string]any {
 			list := make([]string, len(v))
 			for i := range v {
 				list[i] = printable(v[i])
+			}
+			to[name] = list
+		case []any: // a list of a record
+			list := make([]string, len(v))
+			for i := range v {
+				list[i] = printable(fmt.Sprint(v[i]))
 			}
 			to[name] = list
 		default:
@@ -194,18 +207,11 @@ func PrintAudit(w io.Writer, l AuditLine) error {
 	if l.Origin.Channel != "" {
 		who += "@" + l.Origin.Channel
 	}
-	var line struct {
-		Session string         `json:"session"`
-		Detail  map[string]any `json:"detail"`
-	}
-	if err := json.Unmarshal(l.Raw, &line); err != nil {
-		return err
-	}
-	if line.Session != "" {
-		line.Detail["by_session"] = line.Session
+	if l.Origin.Session != "" {
+		l.detail["by_session"] = printable(l.Origin.Session)
 	}
 	_, err := fmt.Fprintf(w, "%6d  %-23s  %-16s  %-20s  %-9s %s  %s\n", l.Seq, at, sanitize.Line(who, 40), l.Entry.What,
-		sanitize.Line(l.Entry.About, 20), l.Hash[:12], sanitize.Line(pairs(line.Detail), 1000))
+		sanitize.Line(l.Entry.About, 20), l.Hash[:12], sanitize.Line(pairs(l.detail), 1000))
 	return err
 }
 
@@ -213,11 +219,7 @@ func PrintAudit(w io.Writer, l AuditLine) error {
 func pairs(detail map[string]any) string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(detail)) {
-		value := detail[name]
-		if v, ok := value.(float64); ok {
-			value = int64(v) // they are whole
-		}
-		list = append(list, fmt.Sprintf("%s=%v", name, value))
+		list = append(list, fmt.Sprintf("%s=%v", name, detail[name]))
 	}
 	return strings.Join(list, " ")
 }
@@ -246,13 +248,18 @@ func JournalDamage(r journal.Recovery) []string {
 // AuditEntry is something that an audit is about: who was started and how it ended, what was permitted, said,
 // commanded and stopped. About is the agent that did it or that it was done to, if any.
 type AuditEntry struct {
-	What   string
-	About  string
-	Detail map[string]any // strings, whole numbers, truth values, Text and lists of strings
+	What   string         `json:"what,omitempty"`
+	About  string         `json:"about,omitempty"`
+	Detail map[string]any `json:"detail,omitempty"` // strings, whole numbers, truth values, AuditText and lists of strings
 }
 
 // AuditText is what somebody wrote. An audit shows its size and hash, unless the text is requested.
 type AuditText string
+
+// MarshalJSON encodes a text for a record, in which it is told from other strings.
+func (t AuditText) MarshalJSON() ([]byte, error) {
+	return jsonl.Marshal(map[string]string{"text": string(t)})
+}
 
 // Sum is the SHA-256 of a text, in hexadecimal.
 func (t AuditText) Sum() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(t))) }
@@ -552,9 +559,7 @@ type AuditRecord struct {
 	Generation int    `json:"generation,omitempty"`
 	Channel    string `json:"channel,omitempty"`
 
-	What   string         `json:"what,omitempty"`
-	About  string         `json:"about,omitempty"`
-	Detail map[string]any `json:"detail,omitempty"`
+	AuditEntry
 
 	Decided *input.Decided `json:"decided,omitempty"`
 	Unused  bool           `json:"unused,omitempty"`
@@ -580,41 +585,6 @@ func DecodeRecord(e journal.LogEntry) (r AuditRecord, err error) {
 	return r, nil
 }
 
-// written is the form in a record of a text that somebody wrote.
-type written struct {
-	Text string `json:"text"`
-}
-
-// recordOf is an entry as a record. It changes the entry's detail.
-func recordOf(d AuditEntry) json.RawMessage {
-	for name, value := range d.Detail {
-		if text, ok := value.(AuditText); ok {
-			d.Detail[name] = written{string(text)}
-		}
-	}
-	return encode(AuditRecord{Kind: KindAudit, What: d.What, About: d.About, Detail: d.Detail})
-}
-
-// Entry is the content of a record of [KindAudit].
-func (r AuditRecord) Entry() AuditEntry {
-	d := AuditEntry{What: r.What, About: r.About, Detail: make(map[string]any, len(r.Detail))}
-	for name, value := range r.Detail {
-		switch v := value.(type) {
-		case map[string]any:
-			text, _ := v["text"].(string)
-			value = AuditText(text)
-		case []any:
-			list := make([]string, len(v))
-			for i := range v {
-				list[i] = fmt.Sprint(v[i])
-			}
-			value = list
-		}
-		d.Detail[name] = value
-	}
-	return d
-}
-
 // LogItems is a [EventRecorder]: the events of a step unchanged, and between them the records that an
 // audit, an explanation of decisions and a ledger of messages need.
 func LogItems(before *State, step Replayed, after *State) []LogItem {
@@ -623,7 +593,7 @@ func LogItems(before *State, step Replayed, after *State) []LogItem {
 	add := func(r json.RawMessage) { items = append(items, LogItem{Record: r}) }
 	take := func(list entries) {
 		for _, d := range list {
-			add(recordOf(d))
+			add(encode(AuditRecord{Kind: KindAudit, AuditEntry: d}))
 			isAudited = true
 		}
 	}

@@ -17,8 +17,9 @@ import (
 // bridgeLost handles a lost bridge: every agent of its host ended with it. Another bridge is started, and the
 // agents are restarted.
 func (st *step) bridgeLost(f input.BridgeLost) {
-	if f.Halted && !f.HaltApplied {
-		st.lostByHalt()
+	if f.Halted && !f.HaltApplied && !st.Halted { // the command itself may come later, or may have been refused
+		st.holdAll()
+		st.emit(contract.Human, contract.Halted{})
 	}
 	if !st.Lifecycle.Lost(&st.out, f.Host, f.Message, f.Until) {
 		return
@@ -80,8 +81,8 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 		return
 	}
 	if f.Swept > 0 {
-		st.emit(contract.Supervisor, contract.Notice{Text: "ended processes that the lost bridge left behind: " +
-			words.Count(f.Swept, "process")})
+		st.notice(contract.Supervisor, "ended processes that the lost bridge left behind: "+words.Count(f.Swept,
+			"process"))
 	}
 	onHost := func(a *Agent) bool { return a.Host == f.Host }
 	st.rereadTakeovers(onHost, "the bridge was lost")
@@ -89,8 +90,12 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 	st.loseChecksOn(f.Host) // documents whose work began while there was no bridge
 	if f.Host == LifecycleHere {
 		st.goOn()
-	} else {
-		st.goOnThere(f.Host)
+		return
+	}
+	for _, h := range slices.Clone(st.Handoff.Documents) { // whose next step is to be done there
+		if h.NextHost(&st.Roster) == f.Host {
+			st.goOnWith(h)
+		}
 	}
 }
 
@@ -109,22 +114,13 @@ func (st *step) wantHostsOfWork() {
 func (st *step) bridgeFailed(f input.BridgeFailed) {
 	st.Lifecycle.edit(f.Host).Opening = false
 	switch {
-	case f.Host != LifecycleHere && ParksHost(f.Category):
+	case f.Host != LifecycleHere && failures[f.Category].host:
 		st.parkHost(f.Host, f.Category, f.Message)
 	case f.Host == LifecycleHere && AffectsAllAgents(f.Category):
 		st.fail(contract.Supervisor, f.Category, f.Message, RecoveryOptions(f.Category, RoleArbiter))
 		st.giveUp(f.Category, f.Message)
 	default:
 		st.openBridge(f.Host, f.Message)
-	}
-}
-
-// goOnThere continues, for each document, the work that has to be done on a host.
-func (st *step) goOnThere(host string) {
-	for _, h := range slices.Clone(st.Handoff.Documents) {
-		if h.NextHost(&st.Roster) == host {
-			st.goOnWith(h)
-		}
 	}
 }
 

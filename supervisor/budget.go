@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 // Levels of a cost limit.
@@ -71,48 +72,16 @@ func (l BudgetLimit) SpentText() string {
 }
 
 // Shared returns the limits that all agents share. spent is what the run has cost, including running turns.
-func (s *BudgetState) Shared(l BudgetLimits, spent float64) [2]BudgetLimit {
+func (s *BudgetState) Shared(o *runconfig.Options, spent float64) [2]BudgetLimit {
 	return [2]BudgetLimit{
-		{contract.ScopeWholeRun, spent, l.RunUSD, l.Simulated},
-		{contract.ScopeDay, s.Day.Spent(spent), l.DayUSD, l.Simulated},
+		{contract.ScopeWholeRun, spent, o.MaxCostUSD, o.Rehearsal},
+		{contract.ScopeDay, s.Day.Spent(spent), o.MaxCostPerDay, o.Rehearsal},
 	}
-}
-
-// Spent returns the shared limits that are spent.
-func (s *BudgetState) Spent(l BudgetLimits, spent float64) (list []BudgetLimit) {
-	for _, limit := range s.Shared(l, spent) {
-		if limit.Level() == LevelLimit {
-			list = append(list, limit)
-		}
-	}
-	return list
 }
 
 // dearest is what one report is assumed to cost, in dollars, before the first report: about what a model costs
 // for one call with an uncached context of 300,000 tokens.
 const dearest = 5
-
-// Remaining returns how many turns may run at once. What is left must be enough for what all of them but one may
-// cost before they report again. So the less is left, the fewer turns may run, and the last turn may continue
-// to its end whatever it costs: together the turns exceed a limit by at most that one turn. Once a limit is
-// spent, none may run.
-func (s *BudgetState) Remaining(l BudgetLimits, spent float64) int {
-	room, step := math.MaxInt, s.StepUSD
-	if step <= 0 {
-		step = dearest
-	}
-	for _, limit := range s.Shared(l, spent) {
-		left := limit.LimitUSD - limit.SpentUSD
-		switch {
-		case limit.LimitUSD <= 0:
-		case left <= 0:
-			return 0
-		case left/step < maxTurns:
-			room = min(room, int(math.Ceil(left/step)))
-		}
-	}
-	return room
-}
 
 // maxTurns is more turns than ever run at once.
 const maxTurns = 10_000
@@ -124,9 +93,9 @@ func (l BudgetLimit) Raised() float64 {
 
 // ReportLevels emits a budget event for each shared limit whose level has changed since it was last reported. It
 // returns the limits that became nearly spent.
-func (s *BudgetState) ReportLevels(c *input.Collector, l BudgetLimits, spent float64) (nearly []BudgetLimit) {
+func (s *BudgetState) ReportLevels(c *input.Collector, o *runconfig.Options, spent float64) (nearly []BudgetLimit) {
 	reported := [2]*string{&s.Level, &s.Day.Level}
-	for i, limit := range s.Shared(l, spent) {
+	for i, limit := range s.Shared(o, spent) {
 		level := limit.Level()
 		if level == *reported[i] {
 			continue
@@ -144,13 +113,13 @@ func (s *BudgetState) ReportLevels(c *input.Collector, l BudgetLimits, spent flo
 }
 
 // NoNewAgent says why no further agent may start; empty: it may.
-func (s *BudgetState) NoNewAgent(c *input.Collector, l BudgetLimits, spent float64) string {
-	for _, limit := range s.Shared(l, spent) {
+func (s *BudgetState) NoNewAgent(c *input.Collector, o *runconfig.Options, spent float64) string {
+	for _, limit := range s.Shared(o, spent) {
 		if limit.Level() != "" {
 			return limit.Text() + " No further Orchestrator starts: let the present ones finish, or end the task."
 		}
 	}
-	w, past := s.Past(l.ReservePct, c.Now)
+	w, past := s.Past(o.QuotaReserve, c.Now)
 	if !past {
 		return ""
 	}
@@ -254,18 +223,6 @@ func (w BudgetWindow) past(reserve float64, at time.Time) bool {
 	return reserve > 0 && w.UsedPct >= 100-reserve && !w.over(at) && !w.Lifted
 }
 
-// Lift lets the run use the reserve of each window that is reached, until it resets. It reports whether there
-// was one.
-func (s *BudgetState) Lift(reserve float64, at time.Time) (lifted bool) {
-	s.Windows = slices.Clone(s.Windows)
-	for i := range s.Windows {
-		if w := &s.Windows[i]; w.past(reserve, at) {
-			w.Lifted, lifted = true, true
-		}
-	}
-	return lifted
-}
-
 // Fullest returns the window with the highest use that has not been reset since.
 func (s *BudgetState) Fullest(at time.Time) (most BudgetWindow, ok bool) {
 	for _, w := range s.Windows {
@@ -332,7 +289,7 @@ func (s *BudgetState) Quota(c *input.Collector, q bridge.Quota) {
 	}
 	c.Emit(contract.Supervisor, e)
 	if s.Warn(w.Name) {
-		c.Emit(contract.Supervisor, contract.Notice{Text: "the " + w.Text(c.Now)})
+		c.Notice("the " + w.Text(c.Now))
 	}
 }
 
@@ -344,12 +301,11 @@ func (s *BudgetState) Hold(c *input.Collector, reserve float64) {
 	case !past && s.Holds():
 		s.HeldUntil = time.Time{}
 		c.StopTimer(ResetTimer)
-		c.Emit(contract.Supervisor, contract.Notice{Text: "the run continues: its reserve is no longer reached"})
+		c.Notice("the run continues: its reserve is no longer reached")
 	case past && !s.HeldUntil.Equal(w.ResetsAt):
 		if !s.Holds() {
-			c.Emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("the %s. Its last %g %% are left for you: "+
-				"running turns end, and nothing is sent before the reset. `continue` continues anyway",
-				w.Text(c.Now), reserve)})
+			c.Notice(fmt.Sprintf("the %s. Its last %g %% are left for you: running turns end, and nothing is sent "+
+				"before the reset. `continue` continues anyway", w.Text(c.Now), reserve))
 		}
 		s.HeldUntil = w.ResetsAt
 		s.AwaitReset(c)
@@ -367,7 +323,7 @@ func (s *BudgetState) AwaitReset(c *input.Collector) {
 // HoldAgain reports in another process that the run waits for a reset.
 func (s *BudgetState) HoldAgain(c *input.Collector, reserve float64) {
 	if _, past := s.Past(reserve, c.Now); past && s.Holds() {
-		c.Emit(contract.Supervisor, contract.Notice{Text: s.ReserveText(reserve) + ": nothing is sent before"})
+		c.Notice(s.ReserveText(reserve) + ": nothing is sent before")
 	}
 	s.AwaitReset(c)
 }
@@ -383,10 +339,17 @@ func (s *BudgetState) ReserveText(reserve float64) string {
 		s.HeldUntil.Format(time.RFC3339))
 }
 
-// LiftReserve lets the run use its reserve, at the human's request.
+// LiftReserve lets the run use the reserve of each window that is reached, until it resets, at the human's request.
 func (s *BudgetState) LiftReserve(c *input.Collector, reserve float64) {
-	if s.Lift(reserve, c.Now) {
-		c.Emit(contract.Supervisor, contract.Notice{Text: "the reserve of your plan is used, too, until the next reset"})
+	lifted := false
+	s.Windows = slices.Clone(s.Windows)
+	for i := range s.Windows {
+		if w := &s.Windows[i]; w.past(reserve, c.Now) {
+			w.Lifted, lifted = true, true
+		}
+	}
+	if lifted {
+		c.Notice("the reserve of your plan is used, too, until the next reset")
 	}
 }
 
@@ -451,13 +414,6 @@ type BudgetState struct {
 	SubagentStarts []time.Time `json:",omitempty"`
 	Subagents      int         `json:",omitempty"` // that have started in the run
 	Runtime        BudgetRuntime
-}
-
-// BudgetLimits are what the options of a run allow. A limit of 0 is no limit.
-type BudgetLimits struct {
-	RunUSD, DayUSD float64
-	ReservePct     float64 // of each usage window, not to be used
-	Simulated      bool    // the run is a rehearsal
 }
 
 // Charge adds what was used.

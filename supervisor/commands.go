@@ -59,7 +59,7 @@ func (st *step) commanded(c contract.Command) {
 		}
 		st.out.Accept(c.Ref, "plan set")
 		st.setPlan(b.Steps)
-		st.notify(contract.Arbiter, KindNotice, "The human set the plan:\n"+PlanText(st.Task.Plan))
+		st.tell("The human set the plan:\n" + PlanText(st.Task.Plan))
 	case contract.SetAcceptance:
 		st.setCriteria(c.Ref, b)
 	case contract.Revert:
@@ -97,7 +97,7 @@ func (st *step) killCommand(ref, id string) {
 		st.handOver(Handover{Agent: a.AgentRef, Kind: KindKilled, Why: "the human ended it",
 			Message: notice})
 	} else {
-		st.notify(contract.Arbiter, KindNotice, notice)
+		st.tell(notice)
 	}
 	st.fire(machine.AgentStopped, triggerData{agent: id, stopped: true})
 }

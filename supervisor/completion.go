@@ -17,35 +17,27 @@ const maxSentBack = 3
 
 // overtaken drops a COMPLETE if something happened meanwhile that prevents it, and reports whether it did.
 func (st *step) overtaken(c *Completing) bool {
-	why := st.notYet(c)
-	if why == "" {
+	text := "COMPLETE did not take effect: meanwhile "
+	switch taken := st.TakenOver(); {
+	case st.AnyWorks():
+		text += "Orchestrators work (" + st.LivingText() + ")."
+	case taken != "":
+		text += "the human has a session in a terminal (" + taken + ")."
+	case st.Handoff.ReportIsDue():
+		text += "another document was handed over."
+	case len(st.unreadWords()) > 0 && (st.Rulings.FallbackReason == "" || st.HumanPresent):
+		text += "the human said more to the Arbiter."
+	case st.awaitsHuman() && st.Question.Text() != c.Asked:
+		text += "the Arbiter asked the human."
+	case st.Rulings.FallbackReason == "" && st.Agents[0].Status == AgentBusy:
+		text += "something else was said to the Arbiter."
+	default:
 		return false
 	}
 	st.Handoff.Completing = nil
-	text := "COMPLETE did not take effect: " + why + "."
-	st.emit(contract.Supervisor, contract.Notice{Text: text})
-	st.log(contract.Supervisor, KindNotice, text+" Decide again.")
+	st.notice(contract.Supervisor, text)
+	st.logNotice(text + " Decide again.")
 	return true
-}
-
-// notYet says why a COMPLETE whose checks were repeated cannot take effect: what happened meanwhile. Empty: it
-// can.
-func (st *step) notYet(c *Completing) string {
-	switch taken := st.TakenOver(); {
-	case st.AnyWorks():
-		return "meanwhile Orchestrators work (" + st.LivingText() + ")"
-	case taken != "":
-		return "meanwhile the human has a session in a terminal (" + taken + ")"
-	case st.Handoff.ReportIsDue():
-		return "meanwhile another document was handed over"
-	case len(st.unreadWords()) > 0 && (st.Rulings.FallbackReason == "" || st.HumanPresent):
-		return "meanwhile the human said more to the Arbiter"
-	case st.awaitsHuman() && st.Question.Text() != c.Asked:
-		return "meanwhile the Arbiter asked the human"
-	case st.Rulings.FallbackReason == "" && st.Agents[0].Status == AgentBusy:
-		return "meanwhile something else was said to the Arbiter"
-	}
-	return ""
 }
 
 // sendBack reports to the decider which checks no longer hold.
@@ -56,18 +48,14 @@ func (st *step) sendBack() {
 	what := fmt.Sprintf("COMPLETE did not take effect: of the checks of the task's documents, which the supervisor "+
 		"ran once more, %d no longer hold", len(broken))
 	list := "\n- " + strings.Join(broken, "\n- ")
-	st.emit(contract.Supervisor, contract.Notice{Text: what + ":" + list})
+	st.notice(contract.Supervisor, what+":"+list)
 	if st.Handoff.CompletionsSentBack > maxSentBack {
-		st.leaveToHuman(fmt.Sprintf("COMPLETE was decided %d times over checks that no longer hold: %s",
+		st.completesInVain(fmt.Sprintf("COMPLETE was decided %d times over checks that no longer hold: %s",
 			st.Handoff.CompletionsSentBack, strings.Join(broken, "; ")))
 		return
 	}
-	if st.decidedByOther() {
-		st.log(contract.Supervisor, KindNotice, what+"."+list)
-		return
-	}
-	st.notify(contract.Arbiter, KindNotice, what+"."+list+"\nHave them fixed. If such a check no longer matters, "+
-		"use COMPLETE again and say in `summary` why.")
+	st.notifyDecider(what+"."+list, "\nHave them fixed. If such a check no longer matters, use COMPLETE again and say in "+
+		"`summary` why.")
 }
 
 // sendBackOpen sends a COMPLETE back to the Arbiter because of open points that it was not told of yet, and reports
@@ -97,37 +85,34 @@ func (st *step) sendBackOpen() bool {
 	if st.asksOther() {
 		st.Rulings.DeciderYielded = true
 	}
-	st.notify(contract.Arbiter, KindNotice, text)
+	st.tell(text)
 	return true
 }
 
-// decidedByOther reports whether the next decision is made by someone other than the Arbiter's session.
-func (st *step) decidedByOther() bool {
-	if st.Rulings.FallbackReason == "" && !st.asksOther() {
-		return false
-	}
-	_, _, due := st.dueDecision()
-	return due
-}
-
-// notifyDecider reports to the decider why a COMPLETE did not take effect.
-func (st *step) notifyDecider(text string) {
-	if st.decidedByOther() {
-		st.log(contract.Supervisor, KindNotice, text)
+// notifyDecider reports to the decider why a COMPLETE did not take effect. The Arbiter's session also reads a hint; if
+// another decides next, it finds the report in its work log.
+func (st *step) notifyDecider(text, hint string) {
+	if _, _, due := st.dueDecision(); due && (st.Rulings.FallbackReason != "" || st.asksOther()) {
+		st.logNotice(text)
 		return
 	}
-	st.notify(contract.Arbiter, KindNotice, text)
+	st.tell(text + hint)
 }
 
-// leaveToHuman asks a human what else to do, or ends the run if no human is present.
-func (st *step) leaveToHuman(why string) {
+// completesInVain asks a human what else to do about a task that was completed too often in vain.
+func (st *step) completesInVain(why string) {
+	st.leaveToHuman(why, QuestionPart{Kind: KindAcceptance, Text: why + "\nSend a message, and the Arbiter decides."})
+}
+
+// leaveToHuman holds the dialogue and asks a human, or ends the run if no human is present.
+func (st *step) leaveToHuman(why string, p QuestionPart) {
 	if !st.HumanPresent {
 		st.giveUp(bridge.CatVerdict, why)
 		return
 	}
 	st.fail(contract.Supervisor, bridge.CatVerdict, why, []string{})
 	st.Conversation.Held = true
-	st.question(QuestionPart{Kind: KindAcceptance, Text: why + "\nSend a message, and the Arbiter decides."})
+	st.question(p)
 }
 
 // concludeRuling ends the run with the current COMPLETE.
@@ -144,8 +129,8 @@ func (st *step) concluded(v verdict.Arbiter) {
 		v.Summary = strings.TrimSuffix(v.Summary, ".") + ". Open at the end: " + strings.Join(open, ". ") + "."
 	}
 	if st.awaitsHuman() {
-		st.emit(contract.Supervisor, contract.Notice{Text: "The Arbiter completes the task although you have not " +
-			"answered: " + words.Head(st.Question.Open.Text, 1000)})
+		st.notice(contract.Supervisor, "The Arbiter completes the task although you have not answered: "+
+			words.Head(st.Question.Text(), 1000))
 	}
 	st.Task.Lessons = v.Lessons
 	st.tellHuman(KindComplete, v.Message)

@@ -166,7 +166,7 @@ func TestTheRulesNeverCompleteOverAFailure(t *testing.T) {
 			testkit.Same(t, "mended", sentBack, mended)
 			if !c.human {
 				p.endsAs(contract.StatusFailed, contract.ExitFailed)
-			} else if p.s.Question.Open == nil || !strings.Contains(p.s.Question.Open.Text, "make it") {
+			} else if p.s.Question.Open == nil || !strings.Contains(p.s.Question.Text(), "make it") {
 				t.Errorf("asked: %+v", p.s.Question.Open)
 			}
 		})

@@ -24,8 +24,8 @@ func (st *step) askForHandOff(a *Agent, v verdict.Orchestrator) bool {
 	}
 	if a.HandoffDemands >= maxDemands {
 		st.log(a.ID, v.Kind, v.Message) // its last message
-		st.emit(a.ID, contract.Notice{Text: a.Name + " was told to hand off " + words.Count(a.HandoffDemands, "time") +
-			" and did not; the supervisor hands off instead"})
+		st.notice(a.ID, a.Name+" was told to hand off "+words.Count(a.HandoffDemands, "time")+" and did not; "+
+			"the supervisor hands off instead")
 		st.spent(a, bridge.CatPromptTooLong, "its context is full, and it did not hand off when it was told to")
 		return true
 	}
@@ -52,8 +52,7 @@ func (st *step) exhausted(a *Agent, t bridge.Turn) {
 		st.spent(a, t.Category, why)
 		return
 	}
-	st.emit(a.ID, contract.Notice{Text: a.Name + " can no longer rule: " + why +
-		"; a successor replaces it, with the supervisor's record"})
+	st.notice(a.ID, a.Name+" can no longer rule: "+why+"; a successor replaces it, with the supervisor's record")
 	st.renewByRecord(why)
 }
 
@@ -69,9 +68,8 @@ func (st *step) learnWindow(t bridge.Turn) {
 	windows[t.Model] = t.Window
 	st.Options.ContextTokensFor = windows
 	st.do(input.KeepWindow{Model: t.Model, Tokens: t.Window})
-	st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("%s takes at most %d tokens, less than Claude Code "+
-		"assumes. Agents that start from now on hand off before that, as with --context-tokens-for %[1]s=%[2]d.",
-		t.Model, t.Window)})
+	st.notice(contract.Supervisor, fmt.Sprintf("%s takes at most %d tokens, less than Claude Code assumes. Agents "+
+		"that start from now on hand off before that, as with --context-tokens-for %[1]s=%[2]d.", t.Model, t.Window))
 }
 
 // spent parks an Orchestrator whose session can no longer be used. A record of its work goes to the Arbiter and
@@ -124,9 +122,8 @@ func (st *step) setAside(m Mail) {
 	if !cut {
 		st.Conversation.SetAside(m)
 		st.correctRecord(m.ID, "(set aside: the model refused it as too long)")
-		st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The %s of %s could not be read: the model "+
-			"refused it as too long. It was set aside, and the human was told. "+
-			"Decide without it, or ask for it in fewer words.", m.Kind, whose))
+		st.tell(fmt.Sprintf("The %s of %s could not be read: the model refused it as too long. It was set aside, "+
+			"and the human was told. Decide without it, or ask for it in fewer words.", m.Kind, whose))
 		return
 	}
 	st.shorten(m)

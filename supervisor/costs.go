@@ -9,9 +9,9 @@ package supervisor
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -25,14 +25,14 @@ const (
 	ChooseFinish = "finish"
 )
 
-// limits are the limits of the run, as its budget uses them.
-func (s *State) limits() BudgetLimits {
-	return BudgetLimits{RunUSD: s.Options.MaxCostUSD, DayUSD: s.Options.MaxCostPerDay,
-		ReservePct: s.Options.QuotaReserve, Simulated: s.Options.Rehearsal}
-}
-
 // Spent returns what the run has cost, including running turns.
-func (s *State) Spent() float64 { return s.SpentWith(s.Budget.CostUSD) }
+func (s *State) Spent() float64 {
+	usd := s.Budget.CostUSD
+	for _, a := range s.Agents {
+		usd += a.Live.CostUSD
+	}
+	return usd
+}
 
 // Used returns what the run has used, including running turns.
 func (s *State) Used() bridge.Usage {
@@ -44,10 +44,36 @@ func (s *State) Used() bridge.Usage {
 }
 
 // spentLimits are the cost limits that all agents share and that are reached.
-func (s *State) spentLimits() []BudgetLimit { return s.Budget.Spent(s.limits(), s.Spent()) }
+func (s *State) spentLimits() (list []BudgetLimit) {
+	for _, limit := range s.Budget.Shared(&s.Options, s.Spent()) {
+		if limit.Level() == LevelLimit {
+			list = append(list, limit)
+		}
+	}
+	return list
+}
 
-// turnsLeft is how many turns may run at once.
-func (s *State) turnsLeft() int { return s.Budget.Remaining(s.limits(), s.Spent()) }
+// turnsLeft is how many turns may run at once. What is left must be enough for what all of them but one may
+// cost before they report again. So the less is left, the fewer turns may run, and the last turn may continue
+// to its end whatever it costs: together the turns exceed a limit by at most that one turn. Once a limit is
+// spent, none may run.
+func (s *State) turnsLeft() int {
+	room, step := math.MaxInt, s.Budget.StepUSD
+	if step <= 0 {
+		step = dearest
+	}
+	for _, limit := range s.Budget.Shared(&s.Options, s.Spent()) {
+		left := limit.LimitUSD - limit.SpentUSD
+		switch {
+		case limit.LimitUSD <= 0:
+		case left <= 0:
+			return 0
+		case left/step < maxTurns:
+			room = min(room, int(math.Ceil(left/step)))
+		}
+	}
+	return room
+}
 
 // budgetHolds reports whether messages are held back because of a usage window's reserve or a cost limit.
 func (s *State) budgetHolds() bool {
@@ -101,10 +127,8 @@ func (s *State) costLimitOf(agent *Agent) float64 {
 
 // chargeLost charges what the turn of a process had cost that ended without reporting it.
 func (st *step) chargeLost(agent *Agent) {
-	live := agent.Live
-	agent.Live, agent.Subagents = bridge.Spent{}, nil
-	agent.CostUSD += live.CostUSD
-	st.Budget.Charge(live.Usage, live.CostUSD)
+	st.Budget.Charge(agent.Live.Usage, agent.Live.CostUSD)
+	agent.Charge(agent.Live.CostUSD)
 }
 
 // observe records what the running turn of an agent has cost so far.
@@ -117,8 +141,7 @@ func (st *step) observe(agent *Agent, usd float64) {
 // chargeTurn charges a turn that ended.
 func (st *step) chargeTurn(a *Agent, t bridge.Turn) {
 	st.observe(a, t.CostUSD)
-	a.Live, a.Subagents, a.RefusedSubagents = bridge.Spent{}, nil, 0
-	a.CostUSD += t.CostUSD
+	a.Charge(t.CostUSD)
 	a.CostUnknown = a.CostUnknown || t.CostUnknown
 	st.Budget.Charge(t.Usage, t.CostUSD)
 	var models []contract.ModelCost
@@ -152,8 +175,8 @@ func (st *step) reportCostLevels(a *Agent) {
 				Level: level, Rehearsal: st.Options.Rehearsal})
 		}
 		if level == BudgetLevelWarn {
-			st.log(contract.Supervisor, KindNotice, fmt.Sprintf("%s (%s) has cost $%.4f of the $%.4f that it may "+
-				"cost. When that is spent, it has to hand off.", a.Name, a.ID, a.Spent(), limit))
+			st.logNotice(fmt.Sprintf("%s (%s) has cost $%.4f of the $%.4f that it may cost. When that is spent, it "+
+				"has to hand off.", a.Name, a.ID, a.Spent(), limit))
 		}
 	}
 	st.reportFuse(a)
@@ -202,11 +225,10 @@ func (st *step) reportFuse(a *Agent) {
 
 // reportSharedLevels reports when a limit of the run, or of the day, is nearly or completely spent.
 func (st *step) reportSharedLevels() {
-	for _, l := range st.Budget.ReportLevels(&st.out, st.limits(), st.Spent()) {
+	for _, l := range st.Budget.ReportLevels(&st.out, &st.Options, st.Spent()) {
 		if len(st.Agents) > 0 {
-			st.log(contract.Supervisor, KindNotice, l.Text()+
-				" Finish the task, or bring it to a point where another run can go on: no further "+
-				"Orchestrator starts, and at 100 % no message is sent any more.")
+			st.logNotice(l.Text() + " Finish the task, or bring it to a point where another run can go on: no " +
+				"further Orchestrator starts, and at 100 % no message is sent any more.")
 		}
 	}
 }
@@ -234,8 +256,7 @@ func (st *step) countTurn(a *Agent) {
 // limitAgent makes an agent hand off because a limit is reached.
 func (st *step) limitAgent(a *Agent, why string) {
 	a.ReachedLimit = why
-	st.log(contract.Supervisor, KindNotice,
-		fmt.Sprintf("%s (%s) has reached a limit: %s. It is told to hand off.", a.Name, a.ID, why))
+	st.logNotice(fmt.Sprintf("%s (%s) has reached a limit: %s. It is told to hand off.", a.Name, a.ID, why))
 }
 
 // workTimeOver ends the time of an Orchestrator's mode: its turn is stopped, and the next one is only for its
@@ -251,12 +272,6 @@ func (st *step) workTimeOver(id string) {
 	if a.Status == AgentBusy {
 		st.do(input.Interrupt{Agent: a.AgentRef})
 	}
-}
-
-// resumeStopped makes an agent resume a turn that was stopped because little was left of a limit.
-func (st *step) resumeStopped(id string) {
-	st.notify(id, KindRetry, "Your turn was stopped, because too little was left of the limit of costs "+
-		"for several turns at once. Go on with the last message where you stopped.")
 }
 
 // raiseLimits raises the cost limits that are reached, and names them.
@@ -296,15 +311,6 @@ func (st *step) stopTurns() {
 		st.Edit(agent.ID).Stopped = true
 		st.do(input.Interrupt{Agent: agent.AgentRef})
 	}
-	st.emit(contract.Supervisor, contract.Notice{Text: fmt.Sprintf("too little is left of the cost limit for %d "+
-		"concurrent turns: the turn of %s is stopped, and continues when there is room", len(running),
-		strings.Join(names, ", "))})
-}
-
-// endLimitQuestion closes the question about a cost limit that is no longer reached.
-func (st *step) endLimitQuestion() {
-	if !st.Budget.AskedAt.IsZero() {
-		st.Budget.AskedAt = time.Time{}
-		st.emit(contract.Supervisor, contract.Notice{Text: "the run continues: its cost limit is no longer reached"})
-	}
+	st.notice(contract.Supervisor, fmt.Sprintf("too little is left of the cost limit for %d concurrent turns: the "+
+		"turn of %s is stopped, and continues when there is room", len(running), strings.Join(names, ", ")))
 }

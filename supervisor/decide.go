@@ -118,7 +118,7 @@ func (st *step) fallback(a *Agent, cause error, t bridge.Turn) {
 	switch {
 	case a.Role == RoleArbiter && st.Renewal.Stage == RenewalAsked:
 		a.Fallbacks = 0
-		st.emit(a.ID, contract.Notice{Text: trouble + "; a successor replaces it, with the supervisor's record"})
+		st.notice(a.ID, trouble+"; a successor replaces it, with the supervisor's record")
 		st.renewByRecord("it gave no valid document when it was asked for one")
 		return
 	case a.Fallbacks > maxFallbacks && a.Role == RoleArbiter:
@@ -244,8 +244,8 @@ func (st *step) carryOut(p *RulingRequest, d decider.Decision) {
 		v.Summary = st.Rulings.WithFallback(cmp.Or(d.Summary, d.Reason))
 		if st.Rulings.FallbackReason != "" && st.awaitsHuman() {
 			st.Conversation.Held = true
-			st.emit(contract.Supervisor, contract.Notice{Text: "By the rules the task is complete. It waits for your " +
-				"answer: choose retry, and the Arbiter is started again to read it."})
+			st.notice(contract.Supervisor, "By the rules the task is complete. It waits for your answer: choose "+
+				"retry, and the Arbiter is started again to read it.")
 			return
 		}
 		if st.awaitsHuman() {
@@ -261,8 +261,11 @@ func (st *step) carryOut(p *RulingRequest, d decider.Decision) {
 		case st.Rulings.FallbackReason == "":
 			st.returnDecision(p, d, "the Arbiter has not yet read, or answered, the last message of the human")
 			return
-		case st.HumanPresent:
-			st.rulesReadNothing(unread)
+		case st.HumanPresent: // who can start the Arbiter again
+			st.Conversation.Held = true
+			st.ask("By the rules the task is complete, but the Arbiter can no longer rule, and has not read your last " +
+				"message: " + words.Head(strings.Join(unread, "; "), 1000) +
+				"\nWrite a message, and it is asked; if it is parked, choose retry first.")
 			return
 		default:
 			v.Summary += " Nobody read what the human said last: " + words.Head(strings.Join(unread, "; "), 1000)
@@ -274,7 +277,7 @@ func (st *step) carryOut(p *RulingRequest, d decider.Decision) {
 		var problem error
 		v.Message, problem = st.brief(v, d.Aside)
 		if problem != nil {
-			st.emit(contract.Supervisor, contract.Notice{Text: problem.Error()})
+			st.notice(contract.Supervisor, problem.Error())
 		}
 		if a, ok := st.Agent(p.About); ok && a.Alive() && a.Standing == AgentWaiting {
 			st.release(a.ID, "another takes its place", false)
@@ -285,7 +288,8 @@ func (st *step) carryOut(p *RulingRequest, d decider.Decision) {
 		open := len(p.Select.OpenPoints) > 0
 		defer func() { st.assignPlanStep(&v, open) }()
 	}
-	st.carry(v, RulingBy{Source: d.Source, Point: p.Point, CostUSD: d.Usage.CostUSD, Warnings: d.Warnings})
+	st.carry(v, contract.Decision{Source: string(d.Source), Point: string(p.Point), CostUSD: d.Usage.CostUSD,
+		Warnings: d.Warnings})
 }
 
 // returnDecision handles a decision that the state of the task forbids. The Arbiter gets it or, where the
@@ -307,15 +311,14 @@ func (st *step) returnDecision(p *RulingRequest, d decider.Decision, problem str
 			Source: d.Source, Warnings: d.Warnings})
 		return
 	}
-	st.abandonDecision(problem)
+	st.undecided(problem)
 }
 
 // yield leaves a decision to the Arbiter, and makes sure that the Arbiter is notified.
 func (st *step) yield() {
 	st.Rulings.DeciderYielded = true
 	if st.Ending == nil && !st.pendingFor(contract.Arbiter) {
-		st.notify(contract.Arbiter, KindNotice,
-			"The decider leaves it to you how the task goes on. Decide.")
+		st.tell("The decider leaves it to you how the task goes on. Decide.")
 	}
 }
 
@@ -329,7 +332,7 @@ func (st *step) byRules(point decider.DecisionPoint, about, why string) {
 	p := st.rulingRequest(point, about)
 	d := p.ByRules(why)
 	if d.Decision == "" {
-		st.abandonDecision(why + ", and there is no agent that a rule could choose")
+		st.undecided(why + ", and there is no agent that a rule could choose")
 		return
 	}
 	st.noteAndCarryOut(p, d)

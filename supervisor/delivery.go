@@ -49,8 +49,8 @@ func (st *step) dropMail(to string) []Mail {
 func (st *step) passMailOn(to string, recorded bool) (rest []Mail) {
 	for _, m := range st.dropMail(to) {
 		if m.From == contract.Human && st.Task.Text != "" && st.Ending == nil {
-			st.emit(to, contract.Notice{Text: st.cite(m.ID) + " was not answered before " + st.DisplayName(to) +
-				" ended: the Arbiter gets it"})
+			st.notice(to, st.cite(m.ID)+" was not answered before "+st.DisplayName(to)+" ended: the Arbiter "+
+				"gets it")
 			if !recorded {
 				st.Conversation.Post(Mail{ID: m.ID, From: m.From, To: contract.Arbiter, Kind: KindMessage, Text: m.Text,
 					At: st.at, Images: m.Images, Attached: partOf("its reader", "The human said this to "+
@@ -111,7 +111,7 @@ func (st *step) requeue(wire string) {
 func (st *step) requeueUnread(id, wire string) {
 	public := st.Conversation.PublicIDs([]string{wire})[0]
 	st.requeue(wire)
-	st.emit(id, contract.Notice{Text: st.cite(public) + " did not reach the model; it is sent again"})
+	st.notice(id, st.cite(public)+" did not reach the model; it is sent again")
 	st.Conversation.Overtake(public, saidEarlier)
 }
 
@@ -142,13 +142,13 @@ func (st *step) keepBeginnings(m *Mail) {
 		m.Attached = append(m.Attached, a)
 	}
 	m.Carries, m.CarriesBrief, m.BriefBytes = nil, false, 0
-	m.Content = st.Conversation.Render(*m, st.reading(m))
+	m.Content = st.render(m)
 	m.Attached = append(m.Attached, ConversationAttached{Title: "cut", From: contract.Supervisor, Trusted: true,
 		Text: fmt.Sprintf(
 			"This message, with what came with it, had %s and was too large to be read. What you see is its beginning; "+
 				"%s were left out, and the human was told. "+
 				"If you need the rest, ask for it in a file.", words.Size(int64(left)), words.Size(int64(left-len(m.Content))))})
-	m.Content = st.Conversation.Render(*m, st.reading(m))
+	m.Content = st.render(m)
 }
 
 // takeFromArbiter takes back the messages that were sent to an Arbiter whose process has ended.
@@ -271,8 +271,7 @@ func (st *step) post(m Mail) {
 		return
 	}
 	if !st.mayWrite(m.From, m.To) {
-		st.emit(contract.Supervisor, contract.Notice{Text: "a message is not passed on: " + m.From +
-			" may not write to " + m.To})
+		st.notice(contract.Supervisor, "a message is not passed on: "+m.From+" may not write to "+m.To)
 		return
 	}
 	if m.To != contract.Arbiter { // it goes on with this message
@@ -308,6 +307,12 @@ func (st *step) notify(to, kind, text string) {
 	st.post(Mail{From: contract.Supervisor, To: to, Kind: kind, Text: text})
 }
 
+// tell posts a notice to the Arbiter.
+func (st *step) tell(text string) { st.notify(contract.Arbiter, KindNotice, text) }
+
+// logNotice queues a notice for the Arbiter that it reads with its next message.
+func (st *step) logNotice(text string) { st.log(contract.Supervisor, KindNotice, text) }
+
 // notifyWith posts a message of the supervisor to the Arbiter, with attachments.
 func (st *step) notifyWith(text string, attached []ConversationAttached) {
 	st.post(Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice,
@@ -332,8 +337,14 @@ func (st *step) log(from, kind, text string) {
 // boundLog drops the oldest entries of the work log if the Arbiter does not get a message at each point of
 // decision, and may never read them.
 func (st *step) boundLog() {
-	if st.Rulings.FallbackReason != "" || st.asksOther() {
-		st.Conversation.BoundLog()
+	c := &st.Conversation
+	for range len(c.WorkLog) - demotedMost {
+		if st.Rulings.FallbackReason == "" && !st.asksOther() {
+			return
+		}
+		if i := slices.IndexFunc(c.WorkLog, func(e ConversationEntry) bool { return e.Carrier == "" }); i >= 0 {
+			c.WorkLog = slices.Delete(c.EditLog(), i, i+1)
+		}
 	}
 }
 
@@ -417,16 +428,6 @@ func (st *step) awaitProof(m Mail) {
 	st.do(input.SetTimer{Key: DeliveryTimerPrefix + m.Wire, After: st.Options.Scaled(ProofWait)})
 }
 
-// awaitNextTurn starts the timers for messages that were sent into a turn and did not end with it: the CLI puts
-// them into its next turn.
-func (st *step) awaitNextTurn(a *Agent) {
-	for _, wire := range a.Turn {
-		if m, ok := st.Conversation.SentAs(wire); ok {
-			st.awaitProof(m)
-		}
-	}
-}
-
 // delivered removes a message from the queue that is in its reader's session, with the reports it carried. It is
 // announced when a model has read it.
 func (st *step) delivered(wire string) {
@@ -454,7 +455,15 @@ func (st *step) delivered(wire string) {
 // messages that it did not read.
 func (st *step) answers(id string, except ...string) {
 	for _, x := range st.Conversation.AnsweredBy(id, except...) {
-		st.announceDelivery(x.To, x.From, x.ID)
+		d := contract.Delivered{MessageID: x.ID}
+		if a := st.Edit(x.To); a != nil {
+			a.Delivered++
+			d.From, d.SessionID, d.Generation, d.Sequence = x.From, a.SessionID, a.Generation, a.Delivered
+			if a.Make != "" {
+				d.Proof = bridge.ProofWritten
+			}
+		}
+		st.emit(x.To, d)
 	}
 }
 
@@ -463,19 +472,6 @@ func (st *step) answers(id string, except ...string) {
 func fromModel(b bridge.EventBody) bool {
 	c, ok := b.(bridge.Context)
 	return ok && c.Source != "cli" // the CLI also counts requests that the API has refused
-}
-
-// announceDelivery reports that a model has read a message.
-func (st *step) announceDelivery(to, from, id string) {
-	d := contract.Delivered{MessageID: id}
-	if a := st.Edit(to); a != nil {
-		a.Delivered++
-		d.From, d.SessionID, d.Generation, d.Sequence = from, a.SessionID, a.Generation, a.Delivered
-		if a.Make != "" {
-			d.Proof = bridge.ProofWritten
-		}
-	}
-	st.emit(to, d)
 }
 
 // Unreadable reports whether a turn failed because its message was too large: the model said nothing before the
@@ -503,7 +499,7 @@ func (st *step) send(i int, steer bool) {
 	}
 	a := st.Edit(m.To)
 	if a.Role == RoleOrchestrator && a.ContextLow() && m.Content == "" {
-		a.HandoffDemands++ // Render adds the demand
+		a.HandoffDemands++ // render adds the demand
 	}
 	if !steer {
 		a.Status, a.Since, a.Turn, a.Backoff, a.Stopped = AgentBusy, st.at, nil, nil, false
@@ -513,7 +509,7 @@ func (st *step) send(i int, steer bool) {
 		if a.Role == RoleArbiter {
 			st.showArbiter(*m)
 		}
-		m.Content = st.Conversation.Render(*m, st.reading(m))
+		m.Content = st.render(m)
 	}
 	if a.HandoffBrief != "" && !m.CarriesBrief && !st.Conversation.CarriesBriefTo(m.To) {
 		brief := HandoffBrief(st.Options.Delimiter, st.DisplayName(contract.Supervisor), a.HandoffBrief) +
@@ -528,16 +524,38 @@ func (st *step) send(i int, steer bool) {
 	}
 }
 
-// reading is what a message is rendered with.
-func (s *State) reading(m *Mail) ConversationReading {
+// render puts a message into its envelope: the sender is determined by the pipe, never by text. The work log that is
+// sent with the message comes first.
+func (s *State) render(m *Mail) string {
 	to, _ := s.Agent(m.To)
-	r := ConversationReading{Delimiter: s.Options.Delimiter, Sender: s.DisplayName(m.From),
-		Untrusted: s.IsOrchestrator(m.From), Returned: to.ReturnNotice}
+	e := Envelope{Delimiter: s.Options.Delimiter, From: m.From, Name: s.DisplayName(m.From), Kind: m.Kind, ID: m.ID}
+	add := func(title, text string) {
+		if text != "" {
+			e.Parts = append(e.Parts, EnvelopePart{Title: title, From: contract.Supervisor, Text: text})
+		}
+	}
+	for _, id := range m.Carries {
+		for _, entry := range s.Conversation.WorkLog {
+			if entry.ID == id {
+				e.Parts = append(e.Parts, EnvelopePart{Title: "work log", From: entry.From, Kind: entry.Kind, At: entry.At,
+					Text: entry.Text, Untrusted: true})
+			}
+		}
+	}
+	add("your session", to.ReturnNotice)
+	e.Parts = append(e.Parts, EnvelopePart{Text: m.Text, Untrusted: s.IsOrchestrator(m.From)})
+	for _, a := range m.Attached {
+		e.Parts = append(e.Parts, EnvelopePart{Title: a.Title, From: a.From, Kind: a.Kind, Text: a.Text,
+			Untrusted: !a.Trusted})
+	}
+	if len(m.Images) > 0 {
+		add("images", imagesText(m.Images))
+	}
 	switch {
 	case m.To == contract.Arbiter:
-		r.Standing = s.Rulings.ArbiterRequest.Text(s.Options.Templates)
+		add("where the task stands", s.Rulings.ArbiterRequest.Text(s.Options.Templates))
 	case to.Role == RoleOrchestrator && to.ContextLow():
-		r.Demand = to.HandoffDemand()
+		add("context", to.HandoffDemand())
 	}
-	return r
+	return e.Render()
 }

@@ -601,7 +601,7 @@ func TestUnreadableTask(t *testing.T) {
 		p := begin(t, func(o *runconfig.Options) { o.Task = large })
 		p.turn("arbiter", outOfRoom)
 		testkit.Need(t, p.s.Question.Open != nil &&
-			strings.Contains(p.s.Question.Open.Text, "more than the model can read"), "asked %+v", p.s.Question.Open)
+			strings.Contains(p.s.Question.Text(), "more than the model can read"), "asked %+v", p.s.Question.Open)
 		p.succeeds()
 		p.say("Build a bridge.")
 		first := p.lastSent("arbiter")

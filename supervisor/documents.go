@@ -24,16 +24,14 @@ func (st *step) setCriteria(ref string, given contract.SetAcceptance) {
 	st.out.Accept(ref, fmt.Sprintf("acceptance criteria set: %d", len(st.Task.Acceptance.Criteria)))
 	if st.Handoff.Completing != nil { // the Arbiter rules again when it has read the criteria
 		st.dropRepetition()
-		st.emit(contract.Supervisor, contract.Notice{
-			Text: "COMPLETE did not take effect: the human changed the acceptance criteria.",
-		})
+		st.notice(contract.Supervisor, "COMPLETE did not take effect: the human changed the acceptance criteria.")
 	}
 	if st.Task.Text != "" {
 		text := "The human dropped all acceptance criteria."
 		if criteria := st.Task.Acceptance.Text(); criteria != "" {
 			text = "The human set the acceptance criteria:\n" + criteria
 		}
-		st.notify(contract.Arbiter, KindNotice, text)
+		st.tell(text)
 	}
 }
 
@@ -42,7 +40,7 @@ func (st *step) criteriaFromOptions() {
 	for _, command := range st.Options.Accept {
 		err := st.Task.Acceptance.HumanAdds(AcceptanceGiven{Command: command})
 		if err != nil { // the flags were checked; a run of another version may have had other bounds
-			st.emit(contract.Supervisor, contract.Notice{Text: "an acceptance criterion is left out: " + err.Error()})
+			st.notice(contract.Supervisor, "an acceptance criterion is left out: "+err.Error())
 		}
 	}
 }
@@ -222,7 +220,11 @@ func (st *step) recordDocument(h Handover) {
 		a.Document, a.Receipts, a.GeneratedWhy, a.DocumentSerial = h.Document, h.Receipts, h.Why, h.Serial
 	}
 	if byAuthor {
-		st.settlePlanStep(h)
+		st.finishWork(h)
+		a, _ := st.Agent(id)
+		if steps := st.Task.PlanFrom(&a, h.Document, &st.Options); len(steps) > 0 {
+			st.setPlan(steps)
+		}
 	}
 }
 
@@ -240,13 +242,6 @@ func (st *step) dropRepetition() {
 	st.removeDocuments("the checks are no longer repeated", (*Handover).Completes)
 }
 
-// dropCriteria ends the judging of acceptance criteria, and reports whether they were being judged.
-func (st *step) dropCriteria() bool {
-	dropped := st.removeDocuments("the acceptance criteria are judged again",
-		func(h *Handover) bool { return h.Kind == KindAccept })
-	return len(dropped) > 0
-}
-
 // removeDocuments removes documents that are being processed.
 func (st *step) removeDocuments(why string, unwanted func(*Handover) bool) []Handover {
 	removed := st.Handoff.Remove(unwanted)
@@ -256,14 +251,6 @@ func (st *step) removeDocuments(why string, unwanted func(*Handover) bool) []Han
 		st.Handoff.Merges.Drop(&st.out, h.Serial)
 	}
 	return removed
-}
-
-// cancelSuccession cancels the succession of an agent that was given up and is restarted: it gets no successor.
-func (st *step) cancelSuccession(id string) {
-	st.Handoff.LeaveSuccessorQueue(id)
-	for _, h := range st.Handoff.Remove(func(h *Handover) bool { return h.Agent.ID == id && h.Kind == KindGone }) {
-		st.out.StopTimer(fmt.Sprint(HandoffTimerPrefix, h.Serial))
-	}
 }
 
 // loseChecksOn ends the checks that run on a host.

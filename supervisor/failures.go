@@ -36,9 +36,8 @@ func (st *step) broken(a *Agent, c bridge.Category, message string) {
 	if st.agentFailed(a.ID, c, message) {
 		return
 	}
-	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf(
-		"%s (%s) failed: %s (%s). It is alive. Have it try again with RETRY, summon another, or end the task.",
-		a.Name, a.ID, words.Cite(message), c))
+	st.tell(fmt.Sprintf("%s (%s) failed: %s (%s). It is alive. Have it try again with RETRY, summon another, or "+
+		"end the task.", a.Name, a.ID, words.Cite(message), c))
 }
 
 // agentFailed reports to the machine that an agent failed, and reports whether that ended the run.
@@ -101,7 +100,7 @@ func (st *step) reportLostAgent(id, why string) {
 		st.handOver(Handover{Agent: a.AgentRef, Kind: KindGone, Why: "it " + why, Message: text})
 		return
 	}
-	st.notify(contract.Arbiter, KindNotice, text)
+	st.tell(text)
 }
 
 // enterFallback lets the rules decide until the Arbiter can rule again, and announces it. It returns false
@@ -142,16 +141,11 @@ func (st *step) stopForLostArbiter(trouble, said string) {
 		"\nWrite a message, and it is asked again.")
 }
 
-// abandonDecision cancels the pending decision.
-func (st *step) abandonDecision(why string) {
+// undecided cancels the pending decision: neither a decider nor a rule makes it.
+func (st *step) undecided(why string) {
 	st.fire(machine.ArbiterError, triggerData{stuck: true})
-	if !st.HumanPresent {
-		st.giveUp(bridge.CatVerdict, why)
-		return
-	}
-	st.fail(contract.Supervisor, bridge.CatVerdict, why, []string{})
-	st.Conversation.Held = true
-	st.ask("The decider no longer decides: " + why + ". Send a message, and the Arbiter decides.")
+	st.leaveToHuman(why, QuestionPart{Text: "The decider no longer decides: " + why + ". Send a message, and the " +
+		"Arbiter decides."})
 }
 
 // unfitHost takes another host out of use on which no agent can work before a human has mended something, such as a
@@ -165,7 +159,8 @@ func (st *step) unfitHost(host string, c bridge.Category, reason string) {
 
 // loseWhatRan records that everything ended that ran behind the bridge of a host.
 func (st *step) loseWhatRan(host string) {
-	st.loseQuestions(host)
+	st.Handoff.WaitingQuestions = slices.DeleteFunc(slices.Clone(st.Handoff.WaitingQuestions),
+		func(q HandoffAsked) bool { return st.HostOf(q.By) == host }) // who asked has ended
 	st.loseTerminals(host)
 	st.loseProcesses(host)
 	st.loseChecksOn(host)
@@ -187,8 +182,8 @@ func (st *step) parkHost(host string, c bridge.Category, reason string) {
 func (st *step) waitsForHost(host, why string) {
 	for _, a := range st.Agents {
 		if a.Host == host && a.Status != AgentEnded && a.Status != AgentParked {
-			st.notify(contract.Arbiter, KindNotice, fmt.Sprintf(
-				"%s waits: its host %s %s, or release it and summon a successor on another host.", a.ID, host, why))
+			st.tell(fmt.Sprintf("%s waits: its host %s %s, or release it and summon a successor on another host.",
+				a.ID, host, why))
 		}
 	}
 }
@@ -207,20 +202,17 @@ func (st *step) abandonHost(host string) {
 		a := st.Edit(st.Agents[i].ID)
 		if st.Ending == nil && a.Role == RoleOrchestrator && a.Host == host && a.Status != AgentEnded &&
 			a.Status != AgentParked {
-			st.loseWithHost(a, host, reason)
+			a.Status, a.Since = AgentEnded, st.at
+			st.reportLostAgent(a.ID, "lived on host "+host+", which cannot be used: "+reason)
 		}
 	}
 }
 
-// loseWithHost gives up an agent whose host cannot be used.
-func (st *step) loseWithHost(a *Agent, host, reason string) {
-	a.Status, a.Since = AgentEnded, st.at
-	st.reportLostAgent(a.ID, "lived on host "+host+", which cannot be used: "+reason)
-}
-
 // needsHost reports whether another host is needed: by an agent, or for work of an agent that has ended.
 func (s *State) needsHost(host string) bool {
-	return s.Needs(host) || slices.Contains(s.hostsOfWork(), host)
+	return slices.Contains(s.hostsOfWork(), host) || slices.ContainsFunc(s.Agents, func(a *Agent) bool {
+		return a.Host == host && a.Status != AgentEnded && a.Status != AgentParked
+	})
 }
 
 // hostsOfWork returns the hosts whose work a snapshot, a merge or a document waits for.

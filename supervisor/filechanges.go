@@ -92,7 +92,7 @@ func (st *step) reportOverlaps(overlaps []contract.Overlap) {
 			files[id] = append(files[id], line)
 		}
 	}
-	st.log(contract.Supervisor, KindNotice, "Orchestrators changed the same files:\n"+listed(all))
+	st.logNotice("Orchestrators changed the same files:\n" + listed(all))
 	for _, id := range agents {
 		a, _ := st.Agent(id)
 		if a.Isolation != "" { // it sees only its own files; a merge reports exactly what conflicts
@@ -153,7 +153,7 @@ func (st *step) reverted(f input.Reverted) {
 		return
 	}
 	notice := "The human reverted " + what + " to what it was when the run began."
-	st.log(contract.Supervisor, KindNotice, notice)
+	st.logNotice(notice)
 	notice += " Read the file again before you change it, and do not repeat the change unless you are told to."
 	for i := range st.Agents {
 		a := st.Agents[i]

@@ -158,8 +158,7 @@ func (f *ForkFinder) Fork(run string) (*Forked, error) {
 	s.Options.ForkedFrom = &from
 	s.Paused, s.Halted = false, false
 	if s.Ending == nil {
-		s.Ending = &Ending{Status: contract.StatusInterrupted, Exit: contract.ExitInterrupted, Said: true, Was: s.Task.Phase,
-			Question: s.Question.Open, Requests: s.Permission.Open}
+		s.Ending = &Ending{Status: contract.StatusInterrupted, Exit: contract.ExitInterrupted, Said: true, Was: s.Task.Phase}
 	}
 	for _, a := range s.Agents {
 		a.Takeover = nil

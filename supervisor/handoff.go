@@ -47,13 +47,13 @@ func successorText(old *Agent) string {
 	return text + DocumentText(old.Document, old.Receipts, old.GeneratedWhy)
 }
 
-// ForSuccessor returns the brief of a successor, and what its predecessor left.
-func ForSuccessor(brief string, old *Agent) (string, []ConversationAttached) {
+// leftBy is what a successor gets of what its predecessor left.
+func leftBy(old *Agent) []ConversationAttached {
 	heading := "## Handed over by " + old.Name + " (" + old.ID + ")\n\n"
 	list := []ConversationAttached{{Title: "handed over", From: old.ID, Kind: "document",
 		Text: heading + successorText(old)}}
 	h := Handover{Document: old.Document, Receipts: old.Receipts, Why: old.GeneratedWhy}
-	return brief, append(list, partOf("checks", tallyOf(h))...)
+	return append(list, partOf("checks", tallyOf(h))...)
 }
 
 // ForArbiter returns what the Arbiter reads with a document: the author's message, and attachments that the

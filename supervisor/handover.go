@@ -74,8 +74,7 @@ func (st *step) handedOver(h Handover) {
 		for _, a := range attached { // an entry of the work log is a complete report
 			text += "\n\n" + a.Text
 		}
-		st.log(contract.Supervisor, KindNotice,
-			text+"\n\nsuccessor_of "+id+" passes this record to the Orchestrator that you summon.")
+		st.logNotice(text + "\n\nsuccessor_of " + id + " passes this record to the Orchestrator that you summon.")
 	}
 }
 
@@ -195,17 +194,19 @@ func (st *step) criteriaFinished() {
 		}
 	case AcceptanceRejected:
 		st.Handoff.Completing = nil
-		st.emit(contract.Supervisor, contract.Notice{Text: o.Text})
-		st.notifyDecider(o.Text + "\n\nWhat failed, quoted:\n" + words.QuoteLines(o.Evidence))
+		st.notice(contract.Supervisor, o.Text)
+		st.notifyDecider(o.Text+"\n\nWhat failed, quoted:\n"+words.QuoteLines(o.Evidence), "")
 	default:
 		st.Handoff.Completing = nil
-		st.leaveToHuman(o.Text)
+		st.completesInVain(o.Text)
 	}
 }
 
 // goOn continues, for each document, what an earlier process had begun.
 func (st *step) goOn() {
-	if st.dropCriteria() && st.Handoff.Completing != nil {
+	judged := st.removeDocuments("the acceptance criteria are judged again",
+		func(h *Handover) bool { return h.Kind == KindAccept })
+	if judged != nil && st.Handoff.Completing != nil {
 		st.judge() // the files may have changed meanwhile
 	}
 	st.Handoff.Merges.Again(&st.out)

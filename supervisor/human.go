@@ -3,7 +3,6 @@ package supervisor
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -43,7 +42,7 @@ func (st *step) answerAlone() {
 		return
 	}
 	if st.NotifiedAlone {
-		st.end(contract.StatusNeedsInput, st.Question.Open.Text, contract.ExitNeedsInput, machine.GiveUp)
+		st.end(contract.StatusNeedsInput, st.Question.Text(), contract.ExitNeedsInput, machine.GiveUp)
 		return
 	}
 	st.NotifiedAlone = true
@@ -55,7 +54,9 @@ func (st *step) answerAlone() {
 func (st *step) inputEnded() {
 	st.HumanPresent = false
 	st.Permission.NobodyAnswers(&st.out, st.whoAnswers())
-	st.nobodyTrusts()
+	if q := st.Lifecycle.TrustQuestion; q != nil {
+		st.goWithout(q.Host, nobodyLooks)
+	}
 	arbiter, _ := st.Agent(contract.Arbiter)
 	switch {
 	case arbiter.Status == AgentParked && st.Rulings.FallbackReason == "":
@@ -116,17 +117,8 @@ func (st *step) readFirst() bool {
 		text = fmt.Sprintf("The Arbiter ruled COMPLETE, and has not read %d messages of yours: it reads them first, "+
 			"and rules again.", n)
 	}
-	st.emit(contract.Supervisor, contract.Notice{Text: text})
+	st.notice(contract.Supervisor, text)
 	return true
-}
-
-// rulesReadNothing stops the rules from completing a task while messages wait for an Arbiter that cannot read
-// them. The human can start it again, if one is present.
-func (st *step) rulesReadNothing(unread []string) {
-	st.Conversation.Held = true
-	st.ask("By the rules the task is complete, but the Arbiter can no longer rule, and has not read your last message: " +
-		words.Head(strings.Join(unread, "; "), 1000) +
-		"\nWrite a message, and it is asked; if it is parked, choose retry first.")
 }
 
 // exchange counts a message between agents, and stops a dialogue that no human follows.
@@ -136,9 +128,9 @@ func (st *step) exchange() {
 	switch {
 	case st.Conversation.ExchangeLimitHits == 0 && st.Conversation.Exchanges >= limit:
 		st.Conversation.ExchangeLimitHits = 1
-		st.notify(contract.Arbiter, KindNotice, words.Count(st.Conversation.Exchanges, "message")+
-			" passed between you and the Orchestrators without a human. Judge whether the work advances. If it does "+
-			"not, use ADDRESS_HUMAN, or COMPLETE and say in `summary` what is missing.")
+		st.tell(words.Count(st.Conversation.Exchanges, "message") + " passed between you and the Orchestrators " +
+			"without a human. Judge whether the work advances. If it does not, use ADDRESS_HUMAN, or COMPLETE and " +
+			"say in `summary` what is missing.")
 	case st.Conversation.ExchangeLimitHits == 1 && st.Conversation.Exchanges >= limit+limit/2+1:
 		st.Conversation.ExchangeLimitHits = 2
 		if !st.HumanPresent {

@@ -62,7 +62,7 @@ func InboxOf(s *State) []InboxItem {
 		return nil
 	}
 	var list []InboxItem
-	for _, p := range s.QuestionParts() {
+	for _, p := range s.Question.Open {
 		item := InboxItem{ID: p.ID(), Kind: InboxQuestion, Agent: contract.Supervisor, Text: p.Text, Since: p.At}
 		if p.Kind == KindAcceptance {
 			item.Kind = InboxAcceptance
@@ -72,7 +72,7 @@ func InboxOf(s *State) []InboxItem {
 		}
 		list = append(list, item)
 	}
-	for _, r := range s.OpenRequests() {
+	for _, r := range s.Permission.All() {
 		e := r.Event()
 		text := r.Params.Tool
 		if what := ToolSubject(r.Params.Input); what != "" {
@@ -167,7 +167,7 @@ func Covered(s *State, rule string) []string {
 		return nil
 	}
 	var ids []string
-	for _, r := range s.OpenRequests() {
+	for _, r := range s.Permission.All() {
 		if slices.Contains(r.Suggestions, rule) {
 			ids = append(ids, r.ID)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -31,11 +32,11 @@ type Bridge struct {
 	Unanswered   int  // probes in a row that it did not answer
 	UnansweredAt time.Time
 
-	Cores  int          `json:",omitempty"` // of another host: as many agents start at once; 0: no limit
-	Dir    string       `json:",omitempty"` // where agents on another host work, an absolute path there
-	Status BridgeStatus `json:",omitempty"` // of another host; empty: no agent was placed there yet
-	Reason string       `json:",omitempty"` // why it is not up
-	Since  time.Time    `json:",omitzero"`  // of Status
+	Cores  int       `json:",omitempty"` // of another host: as many agents start at once; 0: no limit
+	Dir    string    `json:",omitempty"` // where agents on another host work, an absolute path there
+	Status string    `json:",omitempty"` // of another host; empty: no agent was placed there yet
+	Reason string    `json:",omitempty"` // why it is not up
+	Since  time.Time `json:",omitzero"`  // of Status
 	// Until is when everything that an earlier bridge started on another host has ended. No bridge is started
 	// there before.
 	Until  time.Time `json:",omitzero"`
@@ -45,16 +46,14 @@ type Bridge struct {
 	Untrusted bool   `json:",omitempty"` // agents on another host start without the workspace's settings
 }
 
-// BridgeStatus is the state of another host, as event `host` names it.
-type BridgeStatus string
-
+// States of another host, as event `host` names them.
 const (
-	StatusUp BridgeStatus = contract.HostUp
+	StatusUp = contract.HostUp
 	// no bridge is being started: nothing needs the host, or it is parked
-	StatusDown BridgeStatus = contract.HostDown
+	StatusDown = contract.HostDown
 	// its agents are down, and another bridge follows: that is tried with growing pauses, and while it is being tried, too
-	StatusLost    BridgeStatus = contract.HostLost
-	StatusWaiting BridgeStatus = contract.HostWaiting // a bridge is being started, which may take as long as a queue takes
+	StatusLost    = contract.HostLost
+	StatusWaiting = contract.HostWaiting // a bridge is being started, which may take as long as a queue takes
 )
 
 // Start begins the first process run of Arbiter, with a bridge on this host only.
@@ -120,7 +119,7 @@ func (s *LifecycleState) edit(host string) *Bridge {
 }
 
 // report records the status of another host, and reports a change. Emits: host.
-func (b *Bridge) report(c *input.Collector, status BridgeStatus, reason string) {
+func (b *Bridge) report(c *input.Collector, status, reason string) {
 	if b.Host == LifecycleHere || b.Status == status && b.Reason == reason {
 		return
 	}
@@ -128,7 +127,7 @@ func (b *Bridge) report(c *input.Collector, status BridgeStatus, reason string) 
 		b.Since = c.Now
 	}
 	b.Status, b.Reason = status, reason
-	c.Emit(contract.Supervisor, contract.Host{Name: b.Host, Status: string(status), Reason: reason})
+	c.Emit(contract.Supervisor, contract.Host{Name: b.Host, Status: status, Reason: reason})
 }
 
 // Want starts a bridge on a host where an agent has to run, unless there is one or one is being started. Emits:
@@ -309,7 +308,7 @@ func (s *LifecycleState) Unanswered(c *input.Collector, host string, every time.
 	if host != LifecycleHere {
 		of += " of host " + host
 	}
-	c.Emit(contract.Supervisor, contract.Notice{Text: of + " does not answer; it is killed, and another is started"})
+	c.Notice(of + " does not answer; it is killed, and another is started")
 	c.Do(input.DropBridge{Host: host})
 }
 
@@ -332,58 +331,70 @@ func processOf(host string) string {
 	return theBridge + "/" + host
 }
 
-// AffectsAllAgents reports whether a failure of one agent affects every agent: neither another agent nor a
-// retry would help.
-func AffectsAllAgents(c bridge.Category) bool {
-	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatAuth ||
-		c == bridge.CatCredit || c == bridge.CatSandbox
+// failureTraits say what follows from a category of failures.
+type failureTraits struct {
+	all     bool                     // it affects every agent: neither another agent nor a retry would help
+	program bool                     // of a start: it is about the program, which is missing, too old, or ends at once
+	outside bool                     // its cause lies outside of the run
+	host    bool                     // of the start of another host's bridge: no retry helps, a person has to solve it
+	passes  bool                     // waiting can solve it
+	spec    decider.DecisionCategory // SPEC-0006's name for it
+	waits   string                   // of a wait for the next attempt: what keeps an agent from reaching the API
+	mend    []string                 // what a person can do about it
 }
 
-// OfProgram reports whether a failed start is about the program of the CLI: it is missing, too old, or ends before it
-// is ready.
-func OfProgram(c bridge.Category) bool {
-	return c == bridge.CatClaudeMissing || c == bridge.CatUnsupported || c == bridge.CatStart
+var failures = map[bridge.Category]failureTraits{
+	bridge.CatAuth: {all: true, outside: true, host: true, spec: decider.ProviderError,
+		mend: []string{"log in with `claude` (or set ANTHROPIC_API_KEY) and start again"}},
+	bridge.CatCredit: {all: true, outside: true, host: true, spec: decider.ProviderError,
+		mend: []string{"the API account has no credit left: add credit at https://platform.claude.com/settings/billing, " +
+			"or log in with another account, and go on with arbiter --resume"}},
+	bridge.CatClaudeMissing: {all: true, outside: true, host: true, program: true, mend: []string{
+		"install Claude Code: npm install -g @anthropic-ai/claude-code", "name it with --claude PATH",
+		"try without it: --rehearse"}},
+	bridge.CatUnsupported: {all: true, outside: true, host: true, program: true, mend: []string{
+		"update Claude Code: npm install -g @anthropic-ai/claude-code", "name another with --claude PATH",
+		"try without it: --stand-in"}},
+	bridge.CatSandbox: {all: true, outside: true, host: true},
+	bridge.CatHost:    {outside: true, host: true},
+	bridge.CatWorkspace: {outside: true, host: true, spec: decider.AgentError,
+		mend: []string{"put right what the error names, or let all agents share one directory: --isolation shared"}},
+	bridge.CatProtocol: {host: true},
+	bridge.CatStart: {outside: true, program: true, spec: decider.AgentError,
+		mend: []string{"run `claude -p hi` by hand and see what it says", "name another with --claude PATH"}},
+	bridge.CatOverloaded:     {passes: true, spec: decider.ProviderError, waits: "API overloaded"},
+	bridge.CatRateLimit:      {passes: true, spec: decider.ProviderError, waits: "rate limited"},
+	bridge.CatUsageLimit:     {passes: true, spec: decider.ProviderError, waits: "usage limit"},
+	bridge.CatServer:         {passes: true, spec: decider.ProviderError, waits: "API error"},
+	bridge.CatTimeout:        {passes: true, spec: decider.TimeoutError, waits: "API error"},
+	bridge.CatVerdict:        {spec: decider.ValidationError},
+	bridge.CatInvalidRequest: {spec: decider.ValidationError},
+	bridge.CatCrash:          {spec: decider.AgentError},
+	bridge.CatResume:         {spec: decider.AgentError},
+	bridge.CatPromptTooLong:  {spec: decider.AgentError},
+	bridge.CatCompaction:     {spec: decider.AgentError},
 }
 
-// ParksHost reports whether a failure to start the bridge of another host cannot be solved by a retry: a person
-// has to solve it.
-func ParksHost(c bridge.Category) bool {
-	return AffectsAllAgents(c) || c == bridge.CatHost || c == bridge.CatWorkspace || c == bridge.CatProtocol
-}
+// AffectsAllAgents reports whether a failure of one agent affects every agent.
+func AffectsAllAgents(c bridge.Category) bool { return failures[c].all }
 
 // IsEnvironmental reports whether the cause of a failure that ended the run lies outside the run. An Arbiter
 // that cannot even start is such a failure; about an Orchestrator that cannot, the Arbiter decides.
-func IsEnvironmental(c bridge.Category) bool {
-	return AffectsAllAgents(c) || c == bridge.CatStart || c == bridge.CatWorkspace || c == bridge.CatHost
-}
+func IsEnvironmental(c bridge.Category) bool { return failures[c].outside }
+
+// Trouble names what keeps an agent from reaching the API; empty if its process is being restarted.
+func (b *AgentBackoff) Trouble() string { return failures[b.Category].waits }
 
 // RecoveryOptions lists what a person can do about a failure, as the command `choose` accepts it.
 func RecoveryOptions(c bridge.Category, of Role) []string {
-	switch c {
-	case bridge.CatAuth:
-		return []string{"log in with `claude` (or set ANTHROPIC_API_KEY) and start again"}
-	case bridge.CatCredit:
-		return []string{"the API account has no credit left: add credit at https://platform.claude.com/settings/billing, " +
-			"or log in with another account, and go on with arbiter --resume"}
-	case bridge.CatClaudeMissing:
-		return []string{
-			"install Claude Code: npm install -g @anthropic-ai/claude-code", "name it with --claude PATH",
-			"try without it: --rehearse",
-		}
-	case bridge.CatUnsupported:
-		return []string{
-			"update Claude Code: npm install -g @anthropic-ai/claude-code", "name another with --claude PATH",
-			"try without it: --stand-in",
-		}
-	case bridge.CatWorkspace:
-		return []string{"put right what the error names, or let all agents share one directory: --isolation shared"}
-	case bridge.CatStart:
-		return []string{"run `claude -p hi` by hand and see what it says", "name another with --claude PATH"}
-	}
-	if of == RoleOrchestrator {
+	mend := failures[c].mend
+	switch {
+	case mend == nil && of == RoleOrchestrator:
 		return []string{"retry", "skip", "cancel"}
+	case mend == nil:
+		return []string{}
 	}
-	return []string{}
+	return mend
 }
 
 // Categories are the categories of the errors reported for parked agents, by the class of the failure.
@@ -394,10 +405,8 @@ var Categories = map[runconfig.RestartClass]bridge.Category{
 	runconfig.CouldNotStart:   bridge.CatStart,
 	runconfig.RestartOverload: bridge.CatOverloaded,
 	runconfig.UsageLimit:      bridge.CatUsageLimit,
-	runconfig.RestartAuth:     bridge.CatAuth,
 	runconfig.InvalidResume:   bridge.CatResume,
 	runconfig.HookRefused:     bridge.CatHook,
-	runconfig.UserStop:        bridge.CatCrash, // never parks an agent
 	runconfig.HostUnreachable: bridge.CatTimeout,
 }
 

@@ -133,7 +133,7 @@ func TestAnOverrideAnswersAQuestion(t *testing.T) {
 		testkit.Need(t, p.s.Question.Open != nil, "no question")
 		p.mustCommand(body)
 		if p.s.Question.Open != nil {
-			t.Errorf("%T: %q waits for an answer", body, p.s.Question.Open.Text)
+			t.Errorf("%T: %q waits for an answer", body, p.s.Question.Text())
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (st *step) act(a machine.Action, o triggerData) bool {
 	case machine.RecordExecution:
 		st.Task.CompleteWork(st.Edit(o.agent), o.output, st.at)
 	case machine.RecordFailure:
-		st.Task.Fail(st.Edit(o.agent), o.failure, decider.StatusFailure, st.at)
+		st.Task.Fail(st.Edit(o.agent), o.failure, st.at)
 	case machine.ForgiveFailures:
 		st.Task.Failures, st.Task.LastError = 0, nil
 	case machine.WaitAndGoOn: // the retry's timer is set where the trouble is known
@@ -78,7 +78,11 @@ func (st *step) act(a machine.Action, o triggerData) bool {
 	case machine.CleanUp:
 		st.cleanUp()
 	case machine.StopAgents:
-		st.releaseOrchestrators()
+		for i := range st.Agents {
+			if a := *st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() {
+				st.release(a.ID, "reset by the human", false)
+			}
+		}
 	case machine.EndComplete, machine.EndAtLimit, machine.EndFailed, machine.EndCancelled:
 		st.conclude(o)
 	default:

@@ -52,8 +52,7 @@ func (st *step) remindOfPlan(a *Agent) {
 func (st *step) skipPlanStep(i int) {
 	st.Task.mark(i, func(p *contract.Step) { p.Status = contract.StepSkipped })
 	st.planChanged()
-	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human skipped step %d of the plan: %s", i+1,
-		st.Task.Plan[i].Text))
+	st.tell(fmt.Sprintf("The human skipped step %d of the plan: %s", i+1, st.Task.Plan[i].Text))
 	if a, ok := st.Agent(st.Task.Plan[i].Agent); ok && a.Works() {
 		st.post(Mail{From: contract.Human, To: a.ID, Kind: KindInstruction,
 			Strength: contract.Steer,
@@ -101,16 +100,7 @@ func (st *step) followPlan(id string, b bridge.Tasks) {
 	st.emit(contract.Supervisor, contract.Plan{Steps: st.Task.Plan, Tasks: st.Task.AgentTasks})
 }
 
-// settlePlanStep records a completed execution once its document's checks have been run, and adopts the plan of a
-// planner.
-func (st *step) settlePlanStep(h Handover) {
-	st.finishWork(h)
-	a, _ := st.Agent(h.Agent.ID)
-	if steps := st.Task.PlanFrom(&a, h.Document, &st.Options); len(steps) > 0 {
-		st.setPlan(steps)
-	}
-}
-
+// finishWork records a completed execution once its document's checks have been run.
 func (st *step) finishWork(h Handover) {
 	a := st.Edit(h.Agent.ID)
 	if a == nil || a.Work == nil || a.Work.Completed.IsZero() {
@@ -120,7 +110,7 @@ func (st *step) finishWork(h Handover) {
 	w.Document = decider.Handed(h.Document, h.Receipts)
 	a.Work = &w
 	if refuted := st.Task.Refuted(&st.Roster, a, h, st.at); refuted != nil {
-		st.Task.Fail(a, refuted, decider.StatusFailure, st.at)
+		st.Task.Fail(a, refuted, st.at)
 		return
 	}
 	st.Task.Succeed(a, st.at)
@@ -139,7 +129,7 @@ func (st *step) stumbled(a *Agent, said string) bool {
 	t := a.Work.Failed
 	f := st.Task.ToolFailure(&st.Roster, a, st.at)
 	st.Task.CompleteWork(a, said, st.at)
-	st.Task.Fail(a, f, decider.StatusFailure, st.at)
+	st.Task.Fail(a, f, st.at)
 	if a.Fallbacks == 0 {
 		return true
 	}

@@ -24,36 +24,27 @@ const (
 	ClassRenewal runconfig.RestartClass = "renewed"
 )
 
-// loseQuestions drops the questions that agents of a host have asked a predecessor: the agents ended with the
-// host's bridge.
-func (st *step) loseQuestions(host string) {
-	st.Handoff.WaitingQuestions = slices.DeleteFunc(slices.Clone(st.Handoff.WaitingQuestions),
-		func(q HandoffAsked) bool { return st.HostOf(q.By) == host })
-}
-
 // loseProcesses records that the processes of a host ended with its bridge.
 func (st *step) loseProcesses(host string) {
 	for i := range st.Agents {
-		if st.Agents[i].Host == host {
-			st.lostWithBridge(st.Edit(st.Agents[i].ID))
+		if st.Agents[i].Host != host {
+			continue
 		}
-	}
-}
-
-func (st *step) lostWithBridge(a *Agent) {
-	a.Backoff = nil // the agent now waits for the bridge
-	switch {
-	case a.Status == InHand: // the next bridge reads what was done in the terminal
-	case a.Status == AgentStopping:
-		a.Status, a.Since = AgentEnded, st.at
-		st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
-		st.dropMail(a.ID)
-	case a.Alive() && a.Status != AgentDown:
-		a.Status, a.Since, a.CurrentTool = AgentDown, st.at, ""
-		MarkCut(a)
-		st.chargeLost(a)
-		st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
-		st.Permission.TurnOver(&st.out, a.ID)
+		a := st.Edit(st.Agents[i].ID)
+		a.Backoff = nil // the agent now waits for the bridge
+		switch {
+		case a.Status == InHand: // the next bridge reads what was done in the terminal
+		case a.Status == AgentStopping:
+			a.Status, a.Since = AgentEnded, st.at
+			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
+			st.dropMail(a.ID)
+		case a.Alive() && a.Status != AgentDown:
+			a.Status, a.Since, a.CurrentTool = AgentDown, st.at, ""
+			MarkCut(a)
+			st.chargeLost(a)
+			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatCrash)})
+			st.Permission.TurnOver(&st.out, a.ID)
+		}
 	}
 }
 
@@ -108,7 +99,7 @@ func (st *step) configured(f input.Configured) {
 	}
 	if !f.All {
 		a.Model = f.Model
-		st.emit(a.ID, contract.Notice{Text: "The model of " + st.DisplayName(a.ID) + " is " + f.Model + "."})
+		st.notice(a.ID, "The model of "+st.DisplayName(a.ID)+" is "+f.Model+".")
 		return
 	}
 	st.Options.Model, st.Options.ArbiterModel = f.Model, ""
@@ -121,7 +112,7 @@ func (st *step) configured(f input.Configured) {
 			st.do(input.SetModel{Agent: b.AgentRef, Model: f.Model})
 		}
 	}
-	st.emit(contract.Supervisor, contract.Notice{Text: "The model of every agent is " + f.Model + "."})
+	st.notice(contract.Supervisor, "The model of every agent is "+f.Model+".")
 }
 
 // addAgent adds an agent and starts its process.
@@ -345,8 +336,8 @@ func (st *step) keepModes(old []agents.Agent) {
 		for _, m := range old {
 			if m.Name == a.Mode {
 				st.Options.Modes = append(slices.Clip(st.Options.Modes), m)
-				st.emit(contract.Supervisor, contract.Notice{Text: "the file of the mode " + m.Name + " was removed; " +
-					a.Name + " keeps the mode as it was"})
+				st.notice(contract.Supervisor, "the file of the mode "+m.Name+" was removed; "+a.Name+" "+
+					"keeps the mode as it was")
 			}
 		}
 	}
@@ -435,15 +426,6 @@ func (st *step) dropTakeover(a *Agent, state, reason string) {
 	}
 }
 
-// releaseOrchestrators releases every Orchestrator.
-func (st *step) releaseOrchestrators() {
-	for i := range st.Agents {
-		if a := *st.Agents[i]; a.Role == RoleOrchestrator && a.Alive() {
-			st.release(a.ID, "reset by the human", false)
-		}
-	}
-}
-
 // interruptTurns stops the turn of an agent, or every running turn, at a human's request.
 func (st *step) interruptTurns(ref, id string) {
 	n := 0
@@ -453,18 +435,14 @@ func (st *step) interruptTurns(ref, id string) {
 			n++
 		}
 	}
-	if n == 0 {
-		st.out.Reject(ref, "no turn runs%s", forAgent(id))
-		return
+	switch {
+	case n > 0:
+		st.out.Accept(ref, fmt.Sprintf("interrupted: %d", n))
+	case id == "":
+		st.out.Reject(ref, "no turn runs")
+	default:
+		st.out.Reject(ref, "no turn runs in %s", id)
 	}
-	st.out.Accept(ref, fmt.Sprintf("interrupted: %d", n))
-}
-
-func forAgent(id string) string {
-	if id == "" {
-		return ""
-	}
-	return " in " + id
 }
 
 // releaseFinished releases the Orchestrators whose work is done, or has failed and is now another agent's, in
@@ -550,13 +528,6 @@ func (st *step) chooseTrust(ref, option string) {
 	}
 }
 
-// nobodyTrusts decides open questions of trust when no human is present any more.
-func (st *step) nobodyTrusts() {
-	if q := st.Lifecycle.TrustQuestion; q != nil {
-		st.goWithout(q.Host, nobodyLooks)
-	}
-}
-
 // goWithout continues without the workspace's own settings: on another host until this process of Arbiter ends;
 // for [LifecycleHere], on all hosts for the rest of the run.
 func (st *step) goWithout(host, why string) {
@@ -567,8 +538,8 @@ func (st *step) goWithout(host, why string) {
 		st.Lifecycle.edit(host).Untrusted = true
 		where = " on host " + host
 	}
-	st.emit(contract.Supervisor, contract.Notice{Text: "the workspace's own settings, hooks, agents and MCP servers " +
-		"are not loaded" + where + " from now on: " + why})
+	st.notice(contract.Supervisor, "the workspace's own settings, hooks, agents and MCP servers are not loaded"+
+		where+" from now on: "+why)
 	st.trustDecided()
 }
 
@@ -588,7 +559,7 @@ func (st *step) reportDistrust(text string) {
 		return
 	}
 	st.emit(contract.Supervisor, contract.Error{Category: bridge.CatTrust, Message: text, RecoveryOptions: []string{}})
-	st.emit(contract.Supervisor, contract.Notice{Text: "the run continues without the workspace's own settings"})
+	st.notice(contract.Supervisor, "the run continues without the workspace's own settings")
 }
 
 // backOff records that an agent waits.
@@ -665,15 +636,15 @@ func (st *step) probed(f input.Probed) {
 	})
 	st.reportQuiet(a, silent)
 	if a.Watch.Stopped && !wasStopped {
-		st.emit(a.ID, contract.Notice{Text: a.Name + " is stopped (SIGSTOP); it continues when it gets SIGCONT"})
+		st.notice(a.ID, a.Name+" is stopped (SIGSTOP); it continues when it gets SIGCONT")
 	}
 	if a.Watch.Quiet == 0 {
 		st.guard(a, f.Result)
 		return
 	}
 	if a.Watch.Quiet == 1 {
-		st.emit(a.ID, contract.Notice{Text: fmt.Sprintf("%s gives no sign of life: no output for %s, no CPU, no answer",
-			a.Name, (time.Duration(f.Result.SilentMS) * time.Millisecond).Round(time.Second))})
+		st.notice(a.ID, fmt.Sprintf("%s gives no sign of life: no output for %s, no CPU, no answer", a.Name,
+			(time.Duration(f.Result.SilentMS)*time.Millisecond).Round(time.Second)))
 	}
 	st.hung(a)
 }
@@ -702,10 +673,9 @@ func (st *step) hung(a *Agent) {
 		return
 	}
 	w.Hung = true
-	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf(
-		"%s (%s) gives no sign of life: no output, no CPU, no answer. RETRY with to=%s starts its process again with "+
-			"the same history; release_orchestrator ends it; CONTINUE waits longer.",
-		a.Name, a.ID, a.ID))
+	st.tell(fmt.Sprintf("%s (%s) gives no sign of life: no output, no CPU, no answer. RETRY with to=%s starts its "+
+		"process again with the same history; release_orchestrator ends it; CONTINUE waits longer.", a.Name, a.ID,
+		a.ID))
 }
 
 // guard checks an agent's memory and output files against the limits.
@@ -714,10 +684,10 @@ func (st *step) guard(a *Agent, r bridge.ProbeResult) {
 	watch, warnings, exceeded := GuardContext(a.Watch, r, limits)
 	a.Watch = watch
 	for _, w := range warnings {
-		st.emit(a.ID, contract.Notice{Text: a.Name + " uses " + w})
+		st.notice(a.ID, a.Name+" uses "+w)
 	}
 	if exceeded != "" {
-		st.emit(a.ID, contract.Notice{Text: a.Name + " is being restarted: " + exceeded})
+		st.notice(a.ID, a.Name+" is being restarted: "+exceeded)
 		st.relaunch(a.ID, runconfig.RestartResource, exceeded)
 	}
 }
@@ -725,8 +695,8 @@ func (st *step) guard(a *Agent, r bridge.ProbeResult) {
 // wokeFromSleep restarts the watch after the machine slept.
 func (st *step) wokeFromSleep(f input.WokeFromSleep) {
 	st.Budget.Runtime.ProcessBegan = st.Budget.Runtime.ProcessBegan.Add(f.Slept)
-	st.emit(contract.Supervisor, contract.Notice{Text: "the machine slept, or its clock was changed, for " +
-		f.Slept.Round(time.Second).String() + "; agents get time to recover"})
+	st.notice(contract.Supervisor, "the machine slept, or its clock was changed, for "+
+		f.Slept.Round(time.Second).String()+"; agents get time to recover")
 	for i := range st.Agents {
 		if !st.Agents[i].Up() {
 			continue
@@ -757,14 +727,12 @@ func (st *step) proofOverdue(wire string) {
 	}
 	m, again := st.Conversation.Resend(wire)
 	if !again {
-		st.emit(a.ID, contract.Notice{Text: st.cite(m.ID) + " was sent twice and not received; " + a.Name +
-			" is being restarted"})
+		st.notice(a.ID, st.cite(m.ID)+" was sent twice and not received; "+a.Name+" is being restarted")
 		st.relaunch(a.ID, runconfig.RestartHung, "swallows its messages")
 		return
 	}
-	st.emit(a.ID, contract.Notice{Text: st.cite(m.ID) + " was not received within " +
-		st.Options.Scaled(ProofWait).String() +
-		"; it is sent again"})
+	st.notice(a.ID, st.cite(m.ID)+" was not received within "+st.Options.Scaled(ProofWait).String()+"; it is "+
+		"sent again")
 	st.do(input.Send{Params: bridge.MessageParams{AgentRef: a.AgentRef, MessageID: m.Wire, Content: m.Content,
 		Steer: len(a.Turn) > 1}, Images: m.Images})
 	st.awaitProof(m)

@@ -29,8 +29,8 @@ func (st *step) spawned(f input.Spawned) {
 	a.MakeSession = f.Result.MakeSession
 	if len(f.Result.Lacks) > 0 && a.Lacks == nil {
 		a.Lacks = f.Result.Lacks
-		st.emit(a.ID, contract.Notice{Text: fmt.Sprintf("%s is %s (%s). What it lacks: %s.", a.Name, a.Make,
-			cmp.Or(f.Result.MakeVersion, "no version"), strings.Join(a.Lacks, "; "))})
+		st.notice(a.ID, fmt.Sprintf("%s is %s (%s). What it lacks: %s.", a.Name, a.Make, cmp.Or(f.Result.MakeVersion,
+			"no version"), strings.Join(a.Lacks, "; ")))
 	}
 	if f.Result.Window > 0 {
 		a.Context.Window = f.Result.Window
@@ -41,9 +41,7 @@ func (st *step) spawned(f input.Spawned) {
 		st.remindOfPlan(a) // the plan may have changed since its start was begun
 	}
 	if len(f.Result.NotTaken) > 0 {
-		st.emit(a.ID,
-			contract.Notice{Text: "Claude asks in spite of a rule: " + strings.Join(f.Result.NotTaken, "; ") + "."},
-		)
+		st.notice(a.ID, "Claude asks in spite of a rule: "+strings.Join(f.Result.NotTaken, "; ")+".")
 	}
 	if f.Changes != st.Permission.Changes { // while it started
 		st.do(input.GiveRules{Agent: a.AgentRef})
@@ -64,8 +62,7 @@ func (st *step) rulesGiven(f input.RulesGiven) {
 				". Arbiter still holds its deny and ask rules; end this agent with /kill to have them hold in a new process"})
 	}
 	if len(f.Unsupported) > 0 {
-		st.emit(f.Agent.ID, contract.Notice{Text: "Claude asks in spite of a rule: " +
-			strings.Join(f.Unsupported, "; ") + "."})
+		st.notice(f.Agent.ID, "Claude asks in spite of a rule: "+strings.Join(f.Unsupported, "; ")+".")
 	}
 }
 
@@ -117,7 +114,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	}
 	options := mend(a, f.Category)
 	// A program that worked, and was replaced by one that does not, is put right by the human while the run waits.
-	broken := OfProgram(f.Category) && st.HumanPresent && st.Agents[0].HasHistory
+	broken := failures[f.Category].program && st.HumanPresent && st.Agents[0].HasHistory
 	if broken && a.Role == RoleArbiter {
 		st.lost(a, class, message+" ("+strings.Join(options, "; ")+")")
 		return
@@ -149,8 +146,13 @@ func (st *step) ended(a *Agent, d bridge.Done) {
 		return // known already: its start failed, or its bridge is lost
 	}
 	if a.Status == InHand {
-		if a.Takeover.HasProcess() {
-			st.terminalEnded(a, d.Exit)
+		if t := a.editTakeover(); t.HasProcess() { // whether it ended on its own or was closed
+			why := "the human left it"
+			if d.Exit.Code != 0 {
+				why = "the terminal's program ended: " + ExitText(d.Exit)
+			}
+			t.Why = cmp.Or(t.Why, why)
+			st.inspectTakeover(a)
 		}
 		return
 	}

@@ -18,21 +18,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// QuestionState is the question part of a run. It is a value: slices and the open question are cloned before they are
-// written.
+// QuestionState is the question part of a run. It is a value: slices are cloned before they are written.
 type QuestionState struct {
-	Open     *Question
-	Asked    int `json:",omitempty"` // questions put to the human so far
+	Open     []QuestionPart `json:",omitempty"` // oldest first: the human's next message answers all of them
+	Asked    int            `json:",omitempty"` // questions put to the human so far
+	Recalled bool           `json:",omitempty"` // the Arbiter was told that it completes while they are open
 	Recovery QuestionRecovery
-}
-
-// Question waits for a human. It may have several parts: the human's next message answers all of them.
-type Question struct {
-	Text     string // of all parts
-	At       time.Time
-	Arbiter  bool           `json:",omitempty"` // asked at least one part, and has to read the answer; else the supervisor did
-	Recalled bool           `json:",omitempty"` // the Arbiter was told that it completes while this is open
-	Parts    []QuestionPart `json:",omitempty"` // oldest first
 }
 
 // QuestionPart is one of the questions that wait for a human.
@@ -41,67 +32,18 @@ type QuestionPart struct {
 	Kind    string `json:",omitempty"`
 	Text    string
 	At      time.Time
-	Arbiter bool     `json:",omitempty"` // asked it
+	Arbiter bool     `json:",omitempty"` // asked it, and has to read the answer; else the supervisor did
 	For     []string `json:",omitempty"` // Orchestrators that waited for a message when it was put
 }
 
 // KindAcceptance is the kind of the question what to do about a COMPLETE that was rejected too often.
 const KindAcceptance = "acceptance"
 
-// List returns the parts, oldest first; nil has none.
-func (q *Question) List() []QuestionPart {
-	switch {
-	case q == nil:
-		return nil
-	case len(q.Parts) == 0: // of a question that was not put by this package
-		return []QuestionPart{{Text: q.Text, At: q.At, Arbiter: q.Arbiter}}
-	}
-	return q.Parts
-}
-
 // ID names the question in the list of what waits for a human.
 func (p QuestionPart) ID() string { return fmt.Sprintf("question-%d", p.Number) }
 
-// with returns the question with one more part. repeated reports that this part is open already.
-func (q *Question) with(p QuestionPart) (joined *Question, repeated bool) {
-	parts := q.List()
-	if slices.ContainsFunc(parts, func(o QuestionPart) bool { return o.Text == p.Text }) {
-		return q, true
-	}
-	joined = joinParts(append(slices.Clip(parts), p))
-	joined.Recalled = q != nil && q.Recalled && !p.Arbiter
-	return joined, false
-}
-
-// joinParts makes one question from its parts; without parts, nil.
-func joinParts(parts []QuestionPart) *Question {
-	if len(parts) == 0 {
-		return nil
-	}
-	q := &Question{At: parts[0].At, Parts: parts}
-	var texts []string
-	for _, p := range parts {
-		texts = append(texts, p.Text)
-		q.Arbiter = q.Arbiter || p.Arbiter
-	}
-	q.Text = strings.Join(texts, "\n\n")
-	return q
-}
-
 // Drop closes the questions that need no answer any more.
-func (s *QuestionState) Drop(unwanted func(QuestionPart) bool) {
-	if s.Open == nil {
-		return
-	}
-	parts := slices.DeleteFunc(slices.Clone(s.Open.List()), unwanted)
-	if len(parts) == len(s.Open.List()) {
-		return
-	}
-	recalled := s.Open.Recalled
-	if s.Open = joinParts(parts); s.Open != nil {
-		s.Open.Recalled = recalled
-	}
-}
+func (s *QuestionState) Drop(unwanted func(QuestionPart) bool) { _, s.Open = parted(s.Open, unwanted) }
 
 // IsWaitedFor reports whether an Orchestrator that waited when a question was put still waits for its answer.
 // One whose work has failed waits for the decision about the failure instead.
@@ -113,73 +55,54 @@ func (p QuestionPart) IsWaitedFor(r *Roster) bool {
 }
 
 // AwaitsAnswer reports whether a question of the Arbiter is open. Only a human who is present can answer it.
-func (s *QuestionState) AwaitsAnswer() bool { return s.Open != nil && s.Open.Arbiter }
+func (s *QuestionState) AwaitsAnswer() bool {
+	return slices.ContainsFunc(s.Open, func(p QuestionPart) bool { return p.Arbiter })
+}
 
 // IsNeededBy reports whether an Orchestrator waits for the answer to a question of the Arbiter.
 func (s *QuestionState) IsNeededBy(id string) bool {
-	return slices.ContainsFunc(s.Open.List(), func(p QuestionPart) bool {
-		return p.Arbiter && (p.Number == 0 || slices.Contains(p.For, id))
-	})
+	return slices.ContainsFunc(s.Open, func(p QuestionPart) bool { return p.Arbiter && slices.Contains(p.For, id) })
 }
 
-// Text is the open question; empty: none.
+// Text is the text of all open questions; empty: there are none.
 func (s *QuestionState) Text() string {
-	if s.Open == nil {
-		return ""
+	var texts []string
+	for _, p := range s.Open {
+		texts = append(texts, p.Text)
 	}
-	return s.Open.Text
+	return strings.Join(texts, "\n\n")
 }
 
-// Recall records that the Arbiter was told that it completes while the question is open.
-func (s *QuestionState) Recall() {
-	q := *s.Open
-	q.Recalled = true
-	s.Open = &q
-}
-
-// Put puts a question to the human, and emits it. It is added to the open ones.
+// Put puts a question to the human, and emits it. One that is open already is put as it was first: now the Arbiter
+// may ask it, and other agents may wait for it.
 func (s *QuestionState) Put(c *input.Collector, p QuestionPart) {
-	p.Number, p.At = s.Asked+1, c.Now
-	joined, open := s.Open.with(p)
-	if open {
-		p = s.again(p)
-	} else {
-		s.Asked, s.Open = p.Number, joined
+	s.Recalled = s.Recalled && s.Open != nil && !p.Arbiter
+	s.Open = slices.Clone(s.Open)
+	i := slices.IndexFunc(s.Open, func(o QuestionPart) bool { return o.Text == p.Text })
+	if i < 0 {
+		s.Asked++
+		p.Number, p.At = s.Asked, c.Now
+		i, s.Open = len(s.Open), append(s.Open, p)
 	}
-	reportQuestion(c, p)
-}
-
-// again adds to a question that is open already, and returns it as it was put first: now the Arbiter may ask
-// it, and other agents may wait for it.
-func (s *QuestionState) again(p QuestionPart) QuestionPart {
-	parts := slices.Clone(s.Open.List())
-	i := slices.IndexFunc(parts, func(o QuestionPart) bool { return o.Text == p.Text })
-	open := &parts[i]
+	open := &s.Open[i]
 	open.Arbiter = open.Arbiter || p.Arbiter
 	for _, id := range p.For {
 		if !slices.Contains(open.For, id) {
 			open.For = append(slices.Clip(open.For), id)
 		}
 	}
-	recalled := s.Open.Recalled && !p.Arbiter
-	s.Open = joinParts(parts)
-	s.Open.Recalled = recalled
-	return *open
+	open.report(c)
 }
 
 // Repeat emits all open questions once more.
 func (s *QuestionState) Repeat(c *input.Collector) {
-	for _, p := range s.Open.List() {
-		reportQuestion(c, p)
+	for _, p := range s.Open {
+		p.report(c)
 	}
 }
 
-func reportQuestion(c *input.Collector, p QuestionPart) {
-	e := contract.Question{Text: p.Text}
-	if p.Number > 0 {
-		e.Question = p.ID()
-	}
-	c.Emit(contract.Arbiter, e)
+func (p QuestionPart) report(c *input.Collector) {
+	c.Emit(contract.Arbiter, contract.Question{Text: p.Text, Question: p.ID()})
 }
 
 // QuestionRecovery is what the human can choose about the last error, until an option is chosen or the error is solved.

@@ -37,12 +37,12 @@ func TestAHeldRunKeepsItsQuestion(t *testing.T) {
 	p := exhausted(t)
 	open := func(when string) {
 		t.Helper()
-		testkit.Need(t, p.s.Question.Open != nil && strings.Contains(p.s.Question.Open.Text, "make it") &&
+		testkit.Need(t, p.s.Question.Open != nil && strings.Contains(p.s.Question.Text(), "make it") &&
 			p.s.Conversation.Held, "%s: question %+v, held %v", when, p.s.Question.Open, p.s.Conversation.Held)
 	}
 	p.crash("arbiter", 5)
 	open("the Arbiter is parked")
-	testkit.Same(t, "it is a question of kind", KindAcceptance, p.s.QuestionParts()[0].Kind)
+	testkit.Same(t, "it is a question of kind", KindAcceptance, p.s.Question.Open[0].Kind)
 	p.mustCommand(contract.Choose{Option: "retry"})
 	p.settles()
 	open("it is back")
@@ -92,13 +92,13 @@ func TestQuestionsAreDistinguished(t *testing.T) {
 		ids = append(ids, q.Question)
 	}
 	testkit.Same(t, "told", "question-1 question-2", strings.Join(ids, " "))
-	testkit.Check(t, len(p.s.Question.Open.Parts) == 2 &&
-		p.s.Question.Open.Parts[1].At.After(p.s.Question.Open.Parts[0].At), "open: %+v", p.s.Question.Open.Parts)
+	testkit.Check(t, len(p.s.Question.Open) == 2 &&
+		p.s.Question.Open[1].At.After(p.s.Question.Open[0].At), "open: %+v", p.s.Question.Open)
 	p.mustCommand(contract.Say{Text: "Ask again.", To: works})
 	p.verdict(works, report("question", "Which port, please?", true))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which port?")) // which is open already
-	if q := last[contract.Question](p); len(p.s.Question.Open.Parts) != 2 || q.Question != "question-2" {
-		t.Errorf("asked again: %+v of %+v", q, p.s.Question.Open.Parts)
+	if q := last[contract.Question](p); len(p.s.Question.Open) != 2 || q.Question != "question-2" {
+		t.Errorf("asked again: %+v of %+v", q, p.s.Question.Open)
 	}
 	p.out = nil
 	p.resume("")
@@ -123,7 +123,7 @@ func TestAnsweredByTheNextProcess(t *testing.T) {
 		testkit.Excludes(t, "told", m.Text, "No human is present")
 	}
 	if p.s.Question.Open != nil {
-		t.Errorf("still open: %q", p.s.Question.Open.Text)
+		t.Errorf("still open: %q", p.s.Question.Text())
 	}
 }
 
@@ -143,8 +143,7 @@ func reserves(t *testing.T, change func(*runconfig.Options)) (p *play, asks, wor
 func (p *play) stillAsks(asks string) {
 	p.t.Helper()
 	testkit.Need(p.t, p.s.Ending == nil, "the run ended: %+v", p.s.Ending)
-	q := p.s.Question.Open
-	testkit.Need(p.t, q != nil && strings.Contains(q.Text, reserved), "open is %+v", q)
+	testkit.Need(p.t, strings.Contains(p.s.Question.Text(), reserved), "open is %+v", p.s.Question.Open)
 	if a := p.agent(asks); a.Standing != AgentWaiting || strings.Contains(p.sentTo(asks), "Decide yourself") {
 		p.t.Errorf("%s is %s, and was told:\n%s", asks, a.Standing, p.sentTo(asks))
 	}
@@ -190,7 +189,7 @@ func TestAQuestionIsOpenWhileAgentsWork(t *testing.T) {
 		"it asks something else": func(p *play, _, works string) {
 			p.verdict(works, report("question", "Which port?", true))
 			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which port?"))
-			p.contains("what is open", p.s.Question.Open.Text, "And which port?")
+			p.contains("what is open", p.s.Question.Text(), "And which port?")
 		},
 		"it is taken up again": func(p *play, _, _ string) {
 			p.do(input.Signal{Signal: "INT"})
@@ -362,7 +361,7 @@ func TestRulesDoNotCompleteWithUnreadMessages(t *testing.T) {
 	}
 	testkit.Need(t, p.s.Ending == nil && p.s.Question.Open != nil, "ending %+v, question %+v", p.s.Ending,
 		p.s.Question.Open)
-	p.contains("the question", p.s.Question.Open.Text, "And a test, please.", "retry")
+	p.contains("the question", p.s.Question.Text(), "And a test, please.", "retry")
 	p.mustCommand(contract.Choose{Option: "retry"})
 	p.settles()
 	p.contains("what the Arbiter reads", p.sentTo("arbiter"), "And a test, please.")
@@ -394,18 +393,18 @@ func TestQuestionsJoin(t *testing.T) {
 	before := s
 	s.Put(c, QuestionPart{Text: "Speak."})
 	s.Put(c, QuestionPart{Text: "Which port?", Arbiter: true, For: []string{"orch-2"}})
-	testkit.Check(t, s.Text() == "Which port?\n\nSpeak." && s.Asked == 2 && len(s.Open.List()) == 2, "open: %+v",
+	testkit.Check(t, s.Text() == "Which port?\n\nSpeak." && s.Asked == 2 && len(s.Open) == 2, "open: %+v",
 		s.Open)
-	testkit.Check(t, before.Text() == "Which port?" && len(before.Open.Parts[0].For) == 1,
+	testkit.Check(t, before.Text() == "Which port?" && len(before.Open[0].For) == 1,
 		"the copy before was changed: %+v", before.Open)
 	list := askedQuestion(t, c)
 	testkit.Check(t, len(list) == 3 && reflect.DeepEqual(list[0], list[2]) && list[1].Question == "question-2",
 		"emitted: %+v", list)
 	testkit.Check(t, s.AwaitsAnswer() && s.IsNeededBy("orch-2") && !s.IsNeededBy("orch-3") &&
-		!slices.ContainsFunc(s.Open.List(), func(p QuestionPart) bool { return p.Kind == KindAcceptance }),
+		!slices.ContainsFunc(s.Open, func(p QuestionPart) bool { return p.Kind == KindAcceptance }),
 		"what it is needed for: %+v", s.Open)
 	s.Drop(func(p QuestionPart) bool { return p.Arbiter })
-	testkit.Check(t, s.Text() == "Speak." && (s.Open == nil || !s.Open.Arbiter), "left: %+v", s.Open)
+	testkit.Check(t, s.Text() == "Speak." && !s.AwaitsAnswer(), "left: %+v", s.Open)
 	again := collector()
 	s.Repeat(again)
 	testkit.Check(t, len(askedQuestion(t, again)) == 1, "repeated: %+v", askedQuestion(t, again))
@@ -423,10 +422,6 @@ func request(id, agent string, seconds int) input.PermissionRequest {
 		Input: []byte(`{"command":"make all"}`),
 	}
 	return input.PermissionRequest{ID: id, At: atInbox(seconds), Params: p}
-}
-
-func askedInbox(parts ...QuestionPart) *Question {
-	return &Question{Text: "all of it", At: parts[0].At, Parts: parts}
 }
 
 func agent(id string, role Role, status AgentStatus, seconds int) *Agent {
@@ -456,7 +451,7 @@ func TestOf(t *testing.T) {
 	}{
 		"nothing": {func(*State) {}, nil},
 		"everything, the oldest first": {func(s *State) {
-			s.Question.Open = askedInbox(which, rejected)
+			s.Question.Open = []QuestionPart{which, rejected}
 			s.Permission.Open = []input.PermissionRequest{request("p2", "orch-1", 25)}
 			s.Permission.Unclaimed = []input.PermissionRequest{request("p1", "orch-2", 10)}
 			s.Lifecycle.TrustQuestion = &TrustQuestion{Hash: "h", At: atInbox(40)}
@@ -468,9 +463,6 @@ func TestOf(t *testing.T) {
 			"trust trust supervisor 1m0s: The workspace is not as it was trusted. No agent starts until you have " +
 				"looked at it. [trust without cancel]",
 		}},
-		"a question of an older snapshot": {func(s *State) {
-			s.Question.Open = &Question{Text: "Which?", At: atInbox(1), Arbiter: true}
-		}, []string{"question-0 question arbiter 1m39s: Which?"}},
 		"the Arbiter is parked": {func(s *State) {
 			s.Agents = []*Agent{agent("arbiter", RoleArbiter, AgentParked, 50)}
 		}, []string{"recovery-arbiter recovery arbiter 50s: ARBITER failed. What can be done: retry, cancel. " +
@@ -488,13 +480,13 @@ func TestOf(t *testing.T) {
 			s.Question.Recovery.Options, s.Question.Recovery.Agent = []string{"retry"}, "arbiter"
 		}, nil},
 		"a run that was stopped": {func(s *State) {
-			s.Ending = &Ending{Status: contract.StatusNeedsInput, Question: askedInbox(which),
-				Requests: []input.PermissionRequest{request("p1", "orch-2", 10)}}
+			s.Ending, s.Question.Open = &Ending{Status: contract.StatusNeedsInput}, []QuestionPart{which}
+			s.Permission.Unclaimed = []input.PermissionRequest{request("p1", "orch-2", 10)}
 			s.Agents = []*Agent{agent("arbiter", RoleArbiter, AgentParked, 50)}
 		}, []string{"p1 permission orch-2 1m30s: Bash: make all", "question-2 question arbiter 1m20s: This or that?"}},
 		"a run that is complete": {func(s *State) {
 			s.Task.Phase = machine.Complete
-			s.Ending = &Ending{Status: contract.StatusComplete, Question: askedInbox(which)}
+			s.Ending, s.Question.Open = &Ending{Status: contract.StatusComplete}, []QuestionPart{which}
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,12 +93,8 @@ func Restore(r *journal.Recovered, record EventRecorder) (State, []byte, error) 
 			if r.Event.Line == nil {
 				encoder.Seq = replayer.snapshot.Seq
 			}
-			for _, u := range replayer.snapshot.Unwritten {
-				items, err := u.items()
-				if err == nil {
-					err = missing(u.Input, u.At, items)
-				}
-				if err != nil {
+			for _, u := range replayer.snapshot.Waiting {
+				if err := missing(u.Input, u.At, u.Items); err != nil {
 					return err
 				}
 			}

@@ -51,10 +51,13 @@ func (st *step) lost(a *Agent, class runconfig.RestartClass, reason string) {
 func (st *step) unpark(a *Agent) {
 	a.Status, a.Since, a.Dismissed = AgentDown, st.at, false
 	st.renewFuse(a)
-	st.cancelSuccession(a.ID)
+	st.Handoff.LeaveSuccessorQueue(a.ID) // it was given up, and now gets no successor
+	for _, h := range st.Handoff.Remove(func(h *Handover) bool { return h.Agent.ID == a.ID && h.Kind == KindGone }) {
+		st.out.StopTimer(fmt.Sprint(HandoffTimerPrefix, h.Serial))
+	}
 	if a.Role == RoleArbiter {
 		st.Rulings.LeaveFallback(&st.out)
-		undecided := slices.ContainsFunc(st.Question.Open.List(),
+		undecided := slices.ContainsFunc(st.Question.Open,
 			func(p QuestionPart) bool { return p.Kind == KindAcceptance })
 		if st.Conversation.Held && !undecided { // the human who restarts it has given an answer
 			st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
@@ -156,15 +159,6 @@ func (st *step) holdAll() int {
 		}
 	}
 	return n
-}
-
-// lostByHalt handles the loss of a bridge that was ended in order to stop everything. The command itself may
-// come later, or may have been refused.
-func (st *step) lostByHalt() {
-	if !st.Halted {
-		st.holdAll()
-		st.emit(contract.Human, contract.Halted{})
-	}
 }
 
 // carryOn lets messages be sent again, and starts what was halted.

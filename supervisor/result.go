@@ -14,10 +14,9 @@ const stopped = "the run is being stopped; ask again when it is resumed"
 
 // wind closes what is open and stops the agents; finish follows when they have ended.
 func (st *step) wind(e Ending) {
-	e.Question, e.Requests = st.Question.Open, st.Permission.All()
 	st.Ending = &e
 	st.Permission.Shutdown(&st.out, stopped)
-	st.Question.Open, st.Lifecycle.Waking, st.Rulings.DeciderRequest = nil, false, nil
+	st.Lifecycle.Waking, st.Rulings.DeciderRequest = false, nil
 	st.do(input.SetTimer{Key: timeoutKey})
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -50,7 +51,9 @@ func (st *step) resumed(f input.Resumed) {
 	if !slices.Equal(accept, st.Options.Accept) { // else a criterion that the human dropped would come back
 		st.criteriaFromOptions()
 	}
-	st.Rulings.NoteAgain(&st.out)
+	for _, d := range st.Rulings.Unrecorded {
+		st.do(input.Note{Decision: decider.Record(d)})
+	}
 	st.HumanPresent, st.Conversation.IDs.Salt = f.Options.HumanPresent, f.Salt
 	st.Halted, st.Task.Failures, st.NotifiedAlone, st.Renewal.GeneratedInRow = false, 0, false, 0
 	st.Paused = st.Paused && !completed && f.Word == "" // a message given with --resume means: continue
@@ -71,11 +74,11 @@ func (st *step) resumed(f input.Resumed) {
 	e.Resumed = true
 	st.emit(contract.Supervisor, e)
 	if f.Notice != "" {
-		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
+		st.notice(contract.Supervisor, f.Notice)
 	}
 	if st.Paused {
-		st.emit(contract.Supervisor, contract.Notice{Text: "the run is still paused by a human: nothing is sent before " +
-			"it is continued (`/continue`; the command continue)"})
+		st.notice(contract.Supervisor, "the run is still paused by a human: nothing is sent before it is continued "+
+			"(`/continue`; the command continue)")
 	}
 	st.reportDistrust(f.Distrust)
 	if completed && f.Word == "" && !f.Stay { // there is no bridge, and the run needs none
@@ -83,10 +86,7 @@ func (st *step) resumed(f input.Resumed) {
 		st.reportAgain()
 		return
 	}
-	if st.Ending != nil {
-		st.Question.Open, st.Permission.Open = st.Ending.Question, st.Ending.Requests
-		st.Ending = nil
-	}
+	st.Ending = nil
 	if completed {
 		st.prepareNextTask()
 	}
@@ -106,7 +106,6 @@ func (st *step) resumed(f input.Resumed) {
 		return
 	}
 	st.Changes.Again(&st.out, st.Options.Workspace)
-	st.Changes.AgainReverts(&st.out)
 	st.callBack()
 	st.rereadTakeovers(func(*Agent) bool { return true }, "arbiter had ended meanwhile")
 	st.restartWhere(func(*Agent) bool { return true })
@@ -148,7 +147,9 @@ func (st *step) prepareNextTask() {
 // resumePhase returns the phase of the task when its run is resumed.
 func (s *State) resumePhase() machine.State {
 	switch {
-	case s.AnyReturning():
+	case slices.ContainsFunc(s.Agents, func(a *Agent) bool {
+		return a.Role == RoleOrchestrator && !a.Dismissed && (a.Standing == AgentWorking || a.Standing == AgentWaiting)
+	}):
 		return machine.Executing
 	case s.Task.Text == "":
 		return machine.Idle
@@ -220,8 +221,7 @@ func (st *step) continueDialogue() {
 	if back != "" {
 		what = "The human gave back the session of " + back
 	}
-	st.notify(contract.Arbiter, KindNotice, what+", and nothing is under way. Alive: "+st.LivingText()+
-		". Decide how the work goes on.")
+	st.tell(what + ", and nothing is under way. Alive: " + st.LivingText() + ". Decide how the work goes on.")
 	st.pump()
 }
 
@@ -248,11 +248,11 @@ func (st *step) began(f input.Began) {
 	st.HumanPresent = f.Options.HumanPresent
 	st.emit(contract.Supervisor, sessionEvent(&st.Options, st.Lifecycle.Claude()))
 	if f.Notice != "" {
-		st.emit(contract.Supervisor, contract.Notice{Text: f.Notice})
+		st.notice(contract.Supervisor, f.Notice)
 	}
 	if wait := f.Options.PermissionWait; wait > 0 {
-		st.emit(contract.Supervisor, contract.Notice{Text: "A permission request that nobody answers within " +
-			wait.String() + " is denied (--permission-wait)"})
+		st.notice(contract.Supervisor, "A permission request that nobody answers within "+wait.String()+" is "+
+			"denied (--permission-wait)")
 	}
 	st.reportDistrust(f.Distrust)
 	st.criteriaFromOptions()
@@ -274,25 +274,26 @@ func (st *step) began(f input.Began) {
 func (st *step) noBridge(f input.NoBridge) {
 	completed, was := st.Completed(), st.Ending
 	if was == nil {
-		was = &Ending{Question: st.Question.Open, Requests: st.Permission.All(), Was: st.Task.Phase}
+		was = &Ending{Was: st.Task.Phase}
 	}
 	if len(st.Agents) > 0 { // a run that was to be resumed
 		st.Budget.Runtime.Close(st.at)
-		st.Question.Open = nil
 	}
 	st.Budget.Runtime.ProcessBegan = st.at
+	crashed := st.Ending == nil
 	st.Options, st.Task.Phase, st.Ending = f.Options, machine.Idle, nil
 	st.emit(contract.Supervisor, sessionEvent(&st.Options, st.Lifecycle.Claude()))
-	st.Permission.Unclaimed, st.Permission.Open = st.Permission.All(), nil // the processes that asked have ended
-	st.Permission.Shutdown(&st.out, stopped)
+	if crashed {
+		st.Permission.Unclaimed, st.Permission.Open = st.Permission.All(), nil // the processes that asked have ended
+		st.Permission.Shutdown(&st.out, stopped)
+	}
 	st.fail(contract.Supervisor, f.Category, f.Message, RecoveryOptions(f.Category, RoleArbiter))
 	exit := contract.ExitFailed
 	if IsEnvironmental(f.Category) {
 		exit = contract.ExitEnvironment
 	}
 	st.shift(machine.GiveUp, machine.Failed)
-	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit, Question: was.Question,
-		Requests: was.Requests, Was: was.Was}
+	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit, Was: was.Was}
 	st.finish()
 	if completed {
 		complete := *was

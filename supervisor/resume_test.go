@@ -201,7 +201,7 @@ func TestOpenQuestionsAreAskedAgain(t *testing.T) {
 		id := p.spawn("work")
 		p.do(asked(p, id, "p1", "ask"))
 		p.do(input.NoBridge{Options: p.s.Options, Category: bridge.CatClaudeMissing, Message: "no claude"})
-		testkit.Empty(t, "open in a run that has ended", p.s.Permission.All())
+		testkit.Empty(t, "open in a run that has ended", p.s.Permission.Open)
 		p.resume("")
 		r := p.s.Permission.Unclaimed
 		testkit.Check(t, len(r) == 1 && r[0].ID == "p1", "unclaimed %+v", r)
@@ -329,9 +329,7 @@ func TestNothingUnderWay(t *testing.T) {
 	p.turn(id, bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
 	p.stopped()
-	ending := *p.s.Ending
-	ending.Question = nil // nothing else can continue
-	p.s.Ending = &ending
+	p.s.Question.Open = nil // nothing else can continue
 	p.resume("")
 	for i := range p.s.Agents { // the last one that comes back triggers it
 		if len(effects[input.Send](p)) != 0 {

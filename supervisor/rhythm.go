@@ -10,7 +10,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
-	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -77,7 +76,7 @@ func (st *step) stalls(a *Agent) string {
 	}
 	text := fmt.Sprintf("This is message %d in a row of %s (%s) without a changed file.", a.Stalled, a.Name, a.ID)
 	if a.Stalled == stalledForArbiter {
-		st.emit(a.ID, contract.Notice{Text: text + " The Arbiter judges whether the work advances."})
+		st.notice(a.ID, text+" The Arbiter judges whether the work advances.")
 	}
 	if a.Stalled%stalledForHuman == 0 && st.HumanPresent && st.Ending == nil {
 		st.Conversation.Held = true
@@ -106,8 +105,8 @@ func (st *step) handsOver(a *Agent) {
 		st.limitReached("the last " + words.Count(n, "document") + " came without a changed file, and no human is " +
 			"present to say whether the work advances: resume the run with a message")
 	case n%emptyForArbiter == 0:
-		st.log(contract.Supervisor, KindNotice, text+" Judge whether the work advances: have it done in another way, "+
-			"complete the task, or ask the human.")
+		st.logNotice(text + " Judge whether the work advances: have it done in another way, complete the task, or " +
+			"ask the human.")
 	}
 }
 
@@ -118,9 +117,8 @@ func (st *step) letGoOn(a *Agent) {
 		pause := min(firstPause<<min(n-1, 10), longestPause)
 		m.NotBefore = st.at.Add(pause)
 		st.do(input.SetTimer{Key: RhythmPrefix + RunOf(a.AgentRef), After: pause})
-		st.emit(a.ID, contract.Notice{Text: fmt.Sprintf("%s has sent %s in a row without a changed file: it continues "+
-			"in %s.",
-			a.Name, words.Count(a.Stalled, "message"), pause)})
+		st.notice(a.ID, fmt.Sprintf("%s has sent %s in a row without a changed file: it continues in %s.", a.Name,
+			words.Count(a.Stalled, "message"), pause))
 	}
 	st.post(m)
 }
@@ -142,10 +140,10 @@ func (st *step) toolEnded(a *Agent, r bridge.ToolResult) {
 		st.post(Mail{From: contract.Supervisor, To: a.ID, Kind: KindNotice, Strength: contract.Steer, Text: "Stop: " + text +
 			". Do not repeat it. Find another way, or end the turn and say what you cannot do."})
 	case a.Fails == failsForArbiter && a.Role == RoleOrchestrator:
-		st.log(contract.Supervisor, KindNotice, a.Name+" ("+a.ID+"): "+text)
-		st.emit(a.ID, contract.Notice{Text: a.Name + ": " + text})
+		st.logNotice(a.Name + " (" + a.ID + "): " + text)
+		st.notice(a.ID, a.Name+": "+text)
 	case a.Fails == failsStopped && a.Status == AgentBusy:
-		st.emit(a.ID, contract.Notice{Text: a.Name + ": " + text + "; its turn is stopped"})
+		st.notice(a.ID, a.Name+": "+text+"; its turn is stopped")
 		st.do(input.Interrupt{Agent: a.AgentRef})
 	}
 }
@@ -162,8 +160,8 @@ func (st *step) subagentRefused(id string) {
 	}
 	text := fmt.Sprintf("%s (%s) asked for %s more than the limits allow; its turn is stopped", a.Name, a.ID,
 		words.Count(a.RefusedSubagents, "subagent"))
-	st.log(contract.Supervisor, KindNotice, text)
-	st.emit(a.ID, contract.Notice{Text: text})
+	st.logNotice(text)
+	st.notice(a.ID, text)
 	st.do(input.Interrupt{Agent: a.AgentRef})
 }
 
@@ -175,7 +173,7 @@ func (st *step) triesAgain(v verdict.Arbiter) {
 		return
 	}
 	f := st.Task.AgentFailure(&st.Roster, a.ID, "", "it is tried again: "+v.Reason, st.at)
-	st.Task.Fail(a, f, decider.StatusFailure, st.at)
+	st.Task.Fail(a, f, st.at)
 }
 
 // asksAgain counts questions to the human in a row, and reminds the Arbiter to ask them at once.
@@ -183,8 +181,8 @@ func (st *step) asksAgain(v verdict.Arbiter) {
 	switch {
 	case v.Decision == verdict.AddressHuman && !st.isReport(v):
 		if st.Rulings.QuestionsInRow++; st.Rulings.QuestionsInRow == questionsInRow {
-			st.log(contract.Supervisor, KindNotice, fmt.Sprintf("You have asked the human %d times in a row. Ask all that "+
-				"is left in one message, or decide it yourself and say what you assumed.", st.Rulings.QuestionsInRow))
+			st.logNotice(fmt.Sprintf("You have asked the human %d times in a row. Ask all that is left in one "+
+				"message, or decide it yourself and say what you assumed.", st.Rulings.QuestionsInRow))
 		}
 	case v.Decision != verdict.Continue || v.To != "":
 		st.Rulings.QuestionsInRow = 0

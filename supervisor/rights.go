@@ -112,15 +112,3 @@ func rightsOf(lists ...[]RightsMethod) map[RightsMethod]bool {
 
 // May reports whether a party may do something. An unknown party, or an unknown method, may not.
 func May(who Party, what RightsMethod) bool { return rights()[who][what] }
-
-// RightsTable returns the whole table, for reports: the methods of each party, in no order.
-func RightsTable() map[Party][]RightsMethod {
-	table := map[Party][]RightsMethod{}
-	for who, may := range rights() {
-		table[who] = []RightsMethod{}
-		for what := range may {
-			table[who] = append(table[who], what)
-		}
-	}
-	return table
-}

@@ -127,9 +127,9 @@ func TestRights(t *testing.T) {
 	slices.Sort(methods)
 	testkit.Same(t, "the matrix has\nthere", everyMethod(t), methods)
 	testkit.Check(t, cases == len(methods)*len(parties) && cases >= 300, "%d cases", cases)
-	testkit.Same(t, "parties in the table", len(parties), len(RightsTable()))
-	for who, may := range RightsTable() {
-		for _, what := range may {
+	testkit.Same(t, "parties in the table", len(parties), len(rights()))
+	for who, may := range rights() {
+		for what := range may {
 			testkit.Check(t, slices.Contains(methods, what), "%s may %s, which is nothing", who, what)
 		}
 	}

@@ -57,13 +57,6 @@ func (r *Roster) HostOf(id string) string {
 	return a.Host
 }
 
-// Needs reports whether an agent runs on a host, or will.
-func (r *Roster) Needs(host string) bool {
-	return slices.ContainsFunc(r.Agents, func(a *Agent) bool {
-		return a.Host == host && a.Status != AgentEnded && a.Status != AgentParked
-	})
-}
-
 // AnyWorks reports whether an Orchestrator has something to do.
 func (r *Roster) AnyWorks() bool {
 	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.Works() })
@@ -186,9 +179,6 @@ func (r *Roster) WasForgotten(id string) bool {
 	n, err := strconv.Atoi(number)
 	return ok && err == nil && n >= 1 && n <= r.Spawned && fmt.Sprintf("orch-%d", n) == id
 }
-
-// AnyWaiting reports whether an Orchestrator has asked and waits.
-func (r *Roster) AnyWaiting() bool { return len(r.WaitingAgents()) > 0 }
 
 // A run can have any number of generations, so nothing may grow with each one. An agent that ended for good
 // keeps its name and its place; its records are in the journal, and the state keeps as much of them as may
@@ -355,6 +345,11 @@ func (a *Agent) Gone() bool { return a.Status == AgentEnded && a.Dismissed }
 // Spent returns what an agent has cost, its running turn included.
 func (a *Agent) Spent() float64 { return a.CostUSD + a.Live.CostUSD }
 
+// Charge adds what a turn has cost that is over.
+func (a *Agent) Charge(usd float64) {
+	a.CostUSD, a.Live, a.Subagents, a.RefusedSubagents = a.CostUSD+usd, bridge.Spent{}, nil, 0
+}
+
 // HandoffDemand is the end of every message to an Orchestrator whose context is nearly full.
 func (a *Agent) HandoffDemand() string {
 	if a.ReachedLimit != "" && a.WarnedLevel != LevelCritical && !a.CompactionBlocked {
@@ -445,21 +440,6 @@ func (a *Agent) Waiting() *AgentBackoff {
 	return nil
 }
 
-// Trouble names what keeps an agent from reaching the API; empty if its process is being restarted.
-func (b *AgentBackoff) Trouble() string {
-	switch b.Category {
-	case bridge.CatOverloaded:
-		return "API overloaded"
-	case bridge.CatRateLimit:
-		return "rate limited"
-	case bridge.CatUsageLimit:
-		return "usage limit"
-	case bridge.CatServer, bridge.CatTimeout:
-		return "API error"
-	}
-	return ""
-}
-
 // DisplayName is the name of a party in prose.
 func (r *Roster) DisplayName(id string) string {
 	switch id {
@@ -499,21 +479,6 @@ func (r *Roster) WaitingAgents() []string {
 		}
 	}
 	return ids
-}
-
-// SpentWith adds the cost of the running turns to a sum.
-func (r *Roster) SpentWith(usd float64) float64 {
-	for _, a := range r.Agents {
-		usd += a.Live.CostUSD
-	}
-	return usd
-}
-
-// AnyReturning reports whether an Orchestrator will be restarted that works or waits.
-func (r *Roster) AnyReturning() bool {
-	return slices.ContainsFunc(r.Agents, func(a *Agent) bool {
-		return a.Role == RoleOrchestrator && !a.Dismissed && (a.Standing == AgentWorking || a.Standing == AgentWaiting)
-	})
 }
 
 // SharingText warns an Orchestrator of the others in the same working tree.

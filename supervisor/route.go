@@ -20,23 +20,17 @@ func (st *step) checkRuling(v verdict.Arbiter) error {
 	return &verdict.Problem{Text: problem + " Give your verdict again."}
 }
 
-// routeArbiter carries out a ruling that checkRuling has passed.
-func (st *step) routeArbiter(v verdict.Arbiter) {
-	st.rule(v, decider.BySession)
-	st.succession(v)
-}
-
 // rule carries out a ruling of the Arbiter's session, or of the rules in its place.
 func (st *step) rule(v verdict.Arbiter, source decider.Source, warnings ...string) {
-	st.carry(v, st.Rulings.Rule(&st.out, v, source, warnings...))
+	point := st.Rulings.Rule(&st.out, v, source, warnings...)
+	st.carry(v, contract.Decision{Source: string(source), Point: string(point), Warnings: warnings})
 }
 
-// carry carries out a decision of any decider.
-func (st *step) carry(v verdict.Arbiter, by RulingBy) {
-	d := contract.Decision{Decision: v.Decision, Mode: v.Mode, To: v.To, Reason: v.Reason, Source: string(by.Source)}
-	d.Number, d.Point, d.CostUSD, d.Warnings = st.Rulings.Decisions, string(by.Point), by.CostUSD, by.Warnings
+// carry carries out a decision of any decider; d says who made it, and how.
+func (st *step) carry(v verdict.Arbiter, d contract.Decision) {
+	d.Decision, d.Mode, d.To, d.Reason, d.Number = v.Decision, v.Mode, v.To, v.Reason, st.Rulings.Decisions
 	st.emit(contract.Arbiter, d)
-	st.Rulings.Enter(st.at, v, by.Source)
+	st.Rulings.Enter(st.at, v, d.Source)
 	if v.Decision != verdict.Handoff {
 		st.Renewal.Rulings++
 	}
@@ -48,7 +42,7 @@ func (st *step) carry(v verdict.Arbiter, by RulingBy) {
 		}
 	}
 	from := contract.Arbiter
-	if by.Source != decider.BySession {
+	if d.Source != string(decider.BySession) {
 		from = contract.Supervisor
 	}
 	switch v.Decision {
@@ -80,7 +74,7 @@ func (st *step) carry(v verdict.Arbiter, by RulingBy) {
 			break
 		}
 		if st.Rulings.FallbackReason != "" { // the Arbiter reads no correction, and the rules would say the same again
-			st.abandonDecision(problem)
+			st.undecided(problem)
 			break
 		}
 		// Each refusal costs a turn of the Arbiter: it must not continue like that without an end.
@@ -102,8 +96,8 @@ func (st *step) succession(v verdict.Arbiter) {
 	if st.pendingFor(contract.Arbiter) || st.Handoff.IsDue() {
 		return
 	}
-	st.emit(contract.Supervisor, contract.Notice{Text: "the Arbiter named no successor to " +
-		st.Handoff.NextPredecessor() + "; the supervisor summons one"})
+	st.notice(contract.Supervisor, "the Arbiter named no successor to "+st.Handoff.NextPredecessor()+"; the "+
+		"supervisor summons one")
 	next := SpawningRequest{
 		Brief:       "Continue the work that is handed over to you below, where its author stopped.",
 		SuccessorOf: st.Handoff.NextPredecessor(), By: contract.Supervisor,

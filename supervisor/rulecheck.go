@@ -130,16 +130,16 @@ func (st *step) completeProblem() string {
 // an Orchestrator waits for the answer, the run does, too. Otherwise the Arbiter is reminded once, unless it is
 // about to be renewed: it knows whether the answer still matters.
 func (st *step) unansweredProblem() string {
-	switch waits := st.AnyWaiting(); {
+	switch {
 	case !st.awaitsHuman():
 		return ""
-	case waits:
+	case len(st.WaitingAgents()) > 0:
 		return "The human has not answered what you asked, and an Orchestrator waits for it: " +
-			words.Head(st.Question.Open.Text, 2000) + "\nWait for the answer with CONTINUE."
-	case st.Renewal.Stage != RenewalNone || st.Question.Open.Recalled:
+			words.Head(st.Question.Text(), 2000) + "\nWait for the answer with CONTINUE."
+	case st.Renewal.Stage != RenewalNone || st.Question.Recalled:
 		return ""
 	}
-	st.Question.Recall()
+	st.Question.Recalled = true
 	return "The human has not answered what you asked: " + words.Head(st.Question.Text(), 2000) +
 		"\nWait for the answer with CONTINUE. Use COMPLETE once more only if the answer no longer matters."
 }

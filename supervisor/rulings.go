@@ -124,14 +124,14 @@ const (
 )
 
 // Enter adds a decision to the ledger.
-func (s *RulingState) Enter(at time.Time, v verdict.Arbiter, source decider.Source) {
+func (s *RulingState) Enter(at time.Time, v verdict.Arbiter, source string) {
 	keep := s.Ledger
 	if len(keep) >= LedgerKept {
 		keep = keep[len(keep)-LedgerKept+1:]
 	}
 	s.Ledger = append(slices.Clone(keep), Ruling{
 		At: at, Decision: v.Decision, To: v.To, Mode: v.Mode, Reason: words.Head(v.Reason, reasonKept),
-		Source: string(source),
+		Source: source,
 	})
 }
 
@@ -161,13 +161,6 @@ func (s *RulingState) LedgerText() string {
 func (s *RulingState) Note(c *input.Collector, d input.Decided) {
 	s.Unrecorded = append(slices.Clip(s.Unrecorded), d)
 	c.Do(input.Note{Decision: decider.Record(d)})
-}
-
-// NoteAgain records the decisions that were not recorded before the last process ended.
-func (s *RulingState) NoteAgain(c *input.Collector) {
-	for _, d := range s.Unrecorded {
-		c.Do(input.Note{Decision: decider.Record(d)})
-	}
 }
 
 // Noted drops a decision that is recorded now.
@@ -206,33 +199,24 @@ func (s *RulingState) takeReadings() string {
 		fmt.Sprintf("\n(cut here: the first %d of %d bytes are recorded)", readingKept, len(text))
 }
 
-// RulingBy says who made a decision, and how.
-type RulingBy struct {
-	Source   decider.Source
-	Point    decider.DecisionPoint
-	CostUSD  float64
-	Warnings []string
-}
-
 // Rule counts a ruling of the Arbiter's session, or of the rules in its place, and records it with its input.
-// It closes open requests.
-func (s *RulingState) Rule(c *input.Collector, v verdict.Arbiter, source decider.Source, warnings ...string) RulingBy {
+// It closes open requests, and returns the point of decision.
+func (s *RulingState) Rule(c *input.Collector, v verdict.Arbiter, source decider.Source, warnings ...string,
+) decider.DecisionPoint {
 	s.Decisions++
-	by := RulingBy{Source: source, Point: decider.PointTalk, Warnings: warnings}
-	f := input.Decided{Number: s.Decisions, Decision: decider.Decision{
+	f := input.Decided{Number: s.Decisions, Point: decider.PointTalk, Decision: decider.Decision{
 		Decision: v.Decision, Mode: v.Mode, Reason: v.Reason, Message: v.Message, Summary: v.Summary,
 		Source: source, Warnings: warnings,
 	}}
 	if p := s.ArbiterRequest; p != nil {
-		by.Point, f.About, f.Input = p.Point, p.About, p.Input
+		f.Point, f.About, f.Input = p.Point, p.About, p.Input
 	}
-	f.Point = by.Point
 	if read := s.takeReadings(); source == decider.BySession {
 		f.Decision.Prompt = read
 	}
 	s.ArbiterRequest, s.DeciderRequest, s.DeciderYielded = nil, nil, false
 	s.Note(c, f)
-	return by
+	return f.Point
 }
 
 // LeaveFallback returns the decisions to the Arbiter.
@@ -241,14 +225,14 @@ func (s *RulingState) LeaveFallback(c *input.Collector) {
 		return
 	}
 	s.FallbackReason = ""
-	c.Emit(contract.Supervisor, contract.Notice{Text: "The Arbiter rules again."})
+	c.Notice("The Arbiter rules again.")
 }
 
 // EnterFallback lets the rules decide until the Arbiter can rule again.
 func (s *RulingState) EnterFallback(c *input.Collector, why string) {
 	if s.FallbackReason == "" {
-		c.Emit(contract.Supervisor, contract.Notice{Text: "The Arbiter can no longer rule: " +
-			strings.TrimSuffix(why, ".") + ". The run continues by the rules."})
+		c.Notice("The Arbiter can no longer rule: " + strings.TrimSuffix(why, ".") + ". The run continues by the " +
+			"rules.")
 	}
 	s.FallbackReason = why
 }

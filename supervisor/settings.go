@@ -73,7 +73,7 @@ func (st *step) configureCost(ref, name string, usd float64) {
 		text = name + ": no limit"
 	}
 	st.out.Accept(ref, text)
-	st.emit(contract.Supervisor, contract.Notice{Text: "The human changed a limit of costs of this run: " + text + "."})
+	st.notice(contract.Supervisor, "The human changed a limit of costs of this run: "+text+".")
 	st.reportSharedLevels()
 }
 
@@ -95,9 +95,8 @@ func (st *step) configureMode(ref string, cmd contract.Configure) {
 	}
 	st.Options.Permissions = cmd.Permissions
 	st.out.Accept(ref, "permissions: "+cmd.Permissions)
-	st.emit(contract.Supervisor, contract.Notice{
-		Text: "The human changed the permissions of this run: " + cmd.Permissions + ", for what no rule covers.",
-	})
+	st.notice(contract.Supervisor, "The human changed the permissions of this run: "+cmd.Permissions+", for "+
+		"what no rule covers.")
 	st.Permission.PolicyChanged(&st.out)
 }
 
@@ -119,9 +118,7 @@ func (st *step) configureRule(ref, to, text string) {
 		unknown = " (no tool of that name is known, so it may never apply)"
 	}
 	st.out.Accept(ref, "from now on: "+to+" "+text+unknown)
-	st.emit(contract.Supervisor, contract.Notice{
-		Text: fmt.Sprintf("The human added a permission rule to this run: %s %s.", to, text),
-	})
+	st.notice(contract.Supervisor, fmt.Sprintf("The human added a permission rule to this run: %s %s.", to, text))
 	st.Permission.PolicyChanged(&st.out)
 	if to == "allow" {
 		st.Permission.AllowOffered(&st.out, text)

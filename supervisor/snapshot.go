@@ -1,9 +1,9 @@
 package supervisor
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -14,7 +14,7 @@ import (
 
 // StateVersion is the version of [State] as a snapshot holds it. Raise it with every change that makes older
 // snapshots wrong: a field that means something else, or a new field that must not be zero.
-const StateVersion = 20
+const StateVersion = 21
 
 // VersionError refuses a snapshot of another version of [State].
 type VersionError struct{ Found, Known int }
@@ -32,12 +32,10 @@ func (e *VersionError) Error() string {
 // Snapshot is a state as the journal keeps it, with what the event log still lacks of the inputs applied to it:
 // effects and events wait until their input is durable.
 type Snapshot struct {
-	State     State
-	Seq       uint64           // of the last event in the log
-	Unwritten []UnwrittenItems // oldest first
-
-	// Waiting are steps whose events wait for the disk: Encode adds them to Unwritten. It is only read.
-	Waiting []Waiting
+	Version int       `json:"v"`                   // Encode sets it
+	Seq     uint64    `json:"seq,omitempty"`       // of the last event in the log
+	Waiting []Waiting `json:"unwritten,omitempty"` // oldest first; it is only read
+	State   State     `json:"state"`
 }
 
 // Waiting is what a step reports once its input is on disk.
@@ -47,51 +45,12 @@ type Waiting struct {
 	Items []LogItem
 }
 
-// UnwrittenItems is what an input leads to and the event log does not have yet. The numbers of its events are not
-// known.
-type UnwrittenItems struct {
-	Input uint64
-	At    time.Time
-	Lines []UnwrittenLine
-}
-
-// UnwrittenLine is an event as a line without a number, or a record.
-type UnwrittenLine struct {
-	Line   json.RawMessage `json:",omitempty"`
-	Record json.RawMessage `json:",omitempty"`
-}
-
-// encoded is a snapshot as one JSON object.
-type encoded struct {
-	Version        int              `json:"v"`
-	Seq            uint64           `json:"seq,omitempty"`
-	UnwrittenItems []UnwrittenItems `json:"unwritten,omitempty"`
-	State          json.RawMessage  `json:"state"`
-}
-
 // Encode encodes a snapshot; decodeSnapshot decodes it.
 func (s Snapshot) Encode() ([]byte, error) {
-	e := encoded{Version: StateVersion, Seq: s.Seq, UnwrittenItems: s.Unwritten}
-	for _, u := range s.Waiting {
-		if u.Input == 0 || len(u.Items) == 0 {
-			continue
-		}
-		unwritten := UnwrittenItems{Input: u.Input, At: u.At}
-		for _, x := range u.Items {
-			line, err := new(LogEncoder).Content(u.Input, u.At, x)
-			if err != nil {
-				return nil, err
-			}
-			event := bytes.TrimSuffix(line.Line, []byte("\n"))
-			unwritten.Lines = append(unwritten.Lines, UnwrittenLine{event, line.Record})
-		}
-		e.UnwrittenItems = append(e.UnwrittenItems, unwritten)
-	}
-	var err error
-	if e.State, err = jsonl.Marshal(s.State); err != nil {
-		return nil, fmt.Errorf("encode state: %w", err)
-	}
-	raw, err := jsonl.Marshal(e)
+	s.Version = StateVersion
+	s.Waiting = slices.DeleteFunc(slices.Clone(s.Waiting),
+		func(u Waiting) bool { return u.Input == 0 || len(u.Items) == 0 })
+	raw, err := jsonl.Marshal(s)
 	if err != nil {
 		return nil, fmt.Errorf("encode state: %w", err)
 	}
@@ -99,35 +58,22 @@ func (s Snapshot) Encode() ([]byte, error) {
 }
 
 // decodeSnapshot decodes an encoded snapshot. It returns *VersionError for another version.
-func decodeSnapshot(raw []byte) (Snapshot, error) {
-	var e encoded
-	if err := json.Unmarshal(raw, &e); err != nil {
-		return Snapshot{}, fmt.Errorf("decode state: %w", err)
+func decodeSnapshot(raw []byte) (s Snapshot, err error) {
+	var of struct {
+		Version int `json:"v"`
 	}
-	if e.Version != StateVersion {
-		return Snapshot{}, &VersionError{Found: e.Version, Known: StateVersion}
+	err = json.Unmarshal(raw, &of)
+	switch {
+	case err != nil:
+	case of.Version != StateVersion: // the rest may not fit
+		return s, &VersionError{Found: of.Version, Known: StateVersion}
+	default:
+		err = json.Unmarshal(raw, &s)
 	}
-	s := Snapshot{Seq: e.Seq, Unwritten: e.UnwrittenItems}
-	if err := json.Unmarshal(e.State, &s.State); err != nil {
+	if err != nil {
 		return Snapshot{}, fmt.Errorf("decode state: %w", err)
 	}
 	return s, nil
-}
-
-// items returns the unwritten events as a step publishes them.
-func (u UnwrittenItems) items() (list []LogItem, err error) {
-	for _, line := range u.Lines {
-		if line.Record != nil {
-			list = append(list, LogItem{Record: line.Record})
-			continue
-		}
-		e, err := contract.DecodeLine(line.Line)
-		if err != nil {
-			return nil, fmt.Errorf("decode state: an event of input %d: %w", u.Input, err)
-		}
-		list = append(list, LogItem{Event: e.Event})
-	}
-	return list, nil
 }
 
 // LogItem is what the event log records of one step of a run: an event, or a record that no frontend receives. Its
@@ -135,6 +81,37 @@ func (u UnwrittenItems) items() (list []LogItem, err error) {
 type LogItem struct {
 	Event  contract.Event
 	Record json.RawMessage
+}
+
+// itemJSON is an item in a snapshot: an event as a line, whose number and time are not known yet, or a record.
+type itemJSON struct {
+	Line   json.RawMessage `json:",omitempty"`
+	Record json.RawMessage `json:",omitempty"`
+}
+
+// MarshalJSON encodes an item for a snapshot.
+func (x LogItem) MarshalJSON() ([]byte, error) {
+	raw := itemJSON{Record: x.Record}
+	if x.Record == nil {
+		line, err := contract.EncodeLine(nil, 1, time.Time{}, x.Event)
+		if err != nil {
+			return nil, err
+		}
+		raw.Line = line
+	}
+	return jsonl.Marshal(raw)
+}
+
+// UnmarshalJSON decodes an item of a snapshot.
+func (x *LogItem) UnmarshalJSON(data []byte) error {
+	var raw itemJSON
+	if err := json.Unmarshal(data, &raw); err != nil || raw.Record != nil {
+		x.Record = raw.Record
+		return err
+	}
+	line, err := contract.DecodeLine(raw.Line)
+	x.Event = line.Event
+	return err
 }
 
 // EventRecorder returns what the event log records of a step, in the order in which it happened: before and

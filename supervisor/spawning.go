@@ -72,7 +72,7 @@ func (st *step) checkSpawning(in SpawningRequest) (p SpawningPlan, problem strin
 	if p.fuse, problem = st.fuseFor(p.SpawningRequest, &p.old); problem != "" {
 		return p, problem
 	}
-	problem = st.Budget.NoNewAgent(&st.out, st.limits(), st.Spent())
+	problem = st.Budget.NoNewAgent(&st.out, &st.Options, st.Spent())
 	if p.SuccessorOf != "" { // a successor takes the place of its predecessor
 		problem = ""
 	}
@@ -172,9 +172,9 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 	}
 	st.addAgent(a, p.Brief)
 	st.emitFuse(a, contract.FuseSet)
-	text, attached := p.Brief, []ConversationAttached(nil)
+	var attached []ConversationAttached
 	if p.old.Document != nil {
-		text, attached = ForSuccessor(p.Brief, &p.old)
+		attached = leftBy(&p.old)
 		left := Handover{Document: p.old.Document, Receipts: p.old.Receipts, Why: p.old.GeneratedWhy}
 		st.emit(p.old.ID, left.Event(p.old.ID, a.ID))
 	}
@@ -184,7 +184,7 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 		images = nil
 	}
 	st.post(Mail{From: p.By, To: a.ID, Kind: KindBrief,
-		Text: text + movedText(&p.old, p.Host) + warnOfOthers, Attached: append(attached, st.attachedToBrief(p.By)...),
+		Text: p.Brief + movedText(&p.old, p.Host) + warnOfOthers, Attached: append(attached, st.attachedToBrief(p.By)...),
 		Images: images})
 	return a
 }

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"slices"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
@@ -26,8 +27,10 @@ func (st *step) keepCostLimits() {
 	st.stopTurns()
 	spent := st.spentLimits()
 	switch {
+	case len(spent) == 0 && st.Budget.AskedAt.IsZero():
 	case len(spent) == 0:
-		st.endLimitQuestion()
+		st.Budget.AskedAt = time.Time{}
+		st.notice(contract.Supervisor, "the run continues: its cost limit is no longer reached")
 	case st.busyCount() > 0 || st.AnyTakenOver() || st.Rulings.DeciderRequest != nil || st.Handoff.IsDue():
 		// running turns finish
 	case !st.HumanPresent:

@@ -46,9 +46,6 @@ type Ending struct {
 	Open    []string      `json:",omitempty"` // what was open when the task was completed
 	// InterruptedWork is the work that was interrupted when the run was stopped.
 	InterruptedWork []string
-	// Open questions and requests are asked again when the run is resumed.
-	Question *Question
-	Requests []input.PermissionRequest
 }
 
 // Interrupted returns what is left of a run whose process has gone without an end: its agents ended with it, nobody
@@ -56,6 +53,7 @@ type Ending struct {
 func (s *State) Interrupted() *State {
 	left := *s
 	left.Ending = &Ending{Status: contract.StatusInterrupted, Was: s.Task.Phase, Said: true}
+	left.Question.Open, left.Permission.Open, left.Permission.Unclaimed = nil, nil, nil
 	left.Agents = slices.Clone(s.Agents)
 	for i, a := range left.Agents {
 		if a.Alive() {
@@ -111,6 +109,9 @@ func (st *step) emit(id string, body contract.Body) {
 	st.out.Emit(id, body)
 }
 
+// notice collects an event for people: the run continues.
+func (st *step) notice(id, text string) { st.emit(id, contract.Notice{Text: text}) }
+
 // shift changes the state of the task and emits the change.
 func (st *step) shift(by machine.Trigger, to machine.State) {
 	if st.Task.Phase == to {
@@ -150,27 +151,6 @@ const takenGrace = time.Minute
 // closes the question.
 func (s *State) awaitsHuman() bool {
 	return s.Question.AwaitsAnswer() && s.HumanPresent
-}
-
-// OpenQuestion returns the question that the human has not answered, or nil.
-func (s *State) OpenQuestion() *Question {
-	if s.Ending != nil {
-		return s.Ending.Question
-	}
-	return s.Question.Open
-}
-
-// QuestionParts lists the questions that wait for the human, oldest first. In a run that is over, these are the
-// questions that a resume asks again.
-func (s *State) QuestionParts() []QuestionPart { return s.OpenQuestion().List() }
-
-// OpenRequests lists the permission requests that wait for the human, including those that their agents still
-// have to repeat. In a run that is over, these are the requests that were open at its end.
-func (s *State) OpenRequests() []input.PermissionRequest {
-	if s.Ending != nil {
-		return s.Ending.Requests
-	}
-	return s.Permission.All()
 }
 
 // ParkedOptions are the choices for a parked Arbiter.

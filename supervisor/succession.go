@@ -38,9 +38,8 @@ func (st *step) compacted(a *Agent, b bridge.Compact) {
 		}
 		a.CompactionBlocked = true
 		st.do(input.SetTimer{Key: CompactionBlockedPrefix + RunOf(a.AgentRef), After: compactionPatience})
-		st.log(contract.Supervisor, KindNotice,
-			fmt.Sprintf("The context of %s (%s) is full. Its compaction was blocked, and it was told to hand off.", a.Name,
-				a.ID))
+		st.logNotice(fmt.Sprintf("The context of %s (%s) is full. Its compaction was blocked, and it was told to "+
+			"hand off.", a.Name, a.ID))
 		return
 	}
 	a.Compactions++
@@ -49,22 +48,12 @@ func (st *step) compacted(a *Agent, b bridge.Compact) {
 	if a.Role == RoleArbiter && a.Status != AgentBusy && a.Troubles == 0 {
 		st.callOffRenewal() // an Arbiter that already answers gives its document all the same
 	}
-	st.log(contract.Supervisor, KindNotice, fmt.Sprintf("The context of %s (%s) was compacted (%s, %d "+
-		"tokens before). It now knows a summary of its earlier work: details and numbers may be lost.", a.Name, a.ID,
-		b.Trigger, b.PreTokens))
-}
-
-// interruptBlocked stops a turn that continues although its agent was told to hand off, so that the next turn can be
-// used only for that.
-func (st *step) interruptBlocked(a *Agent) {
-	if a.CompactionBlocked && a.Status == AgentBusy {
-		a.Interrupting = true
-		st.do(input.Interrupt{Agent: a.AgentRef})
-	}
+	st.logNotice(fmt.Sprintf("The context of %s (%s) was compacted (%s, %d tokens before). It now knows a summary "+
+		"of its earlier work: details and numbers may be lost.", a.Name, a.ID, b.Trigger, b.PreTokens))
 }
 
 // leavesUnruled reports whether a turn of the Arbiter ended before it ruled on its messages, because its context is
-// exhausted or interruptBlocked stopped it. Its successor then rules on them.
+// exhausted or it was stopped for that. Its successor then rules on them.
 func (s *State) leavesUnruled(a *Agent, t bridge.Turn) bool {
 	full := t.Category == bridge.CatPromptTooLong || t.Category == bridge.CatCompaction
 	return a.Role == RoleArbiter && (t.Outcome == bridge.TurnFailed && full ||
@@ -86,23 +75,17 @@ func (st *step) renew(h Handover, brief string) {
 	}
 	st.Renewal.Stage, st.Renewal.Count, st.Renewal.Rulings, st.Renewal.ShortInRow =
 		RenewalGiven, st.Renewal.Count+1, 0, short
-	st.prepareForSuccessor()
+	unruled := st.Conversation.ForSuccessor() // messages about the old session are dropped
+	st.takeBack(func(m Mail) bool { return m.To == contract.Arbiter && m.OfSession() })
+	if unruled {
+		st.tell("The Arbiter before you ended before it had answered the last messages. Read them, and decide how " +
+			"the work goes on.")
+	}
 	if a.Up() {
 		a.Status, a.Since = AgentRestarting, st.at
 		a.RestartClass, a.RestartCause = ClassRenewal, "its context was at its end"
 		st.Permission.TurnOver(&st.out, a.ID)
 		st.do(input.Kill{Agent: a.AgentRef})
-	}
-}
-
-// prepareForSuccessor prepares what waits for the Arbiter for another session: messages about the old session are
-// dropped, and so is what the old session got from its predecessor.
-func (st *step) prepareForSuccessor() {
-	unruled := st.Conversation.ForSuccessor()
-	st.takeBack(func(m Mail) bool { return m.To == contract.Arbiter && m.OfSession() })
-	if unruled {
-		st.notify(contract.Arbiter, KindNotice, "The Arbiter before you ended before it had answered the last messages. "+
-			"Read them, and decide how the work goes on.")
 	}
 }
 

@@ -107,32 +107,6 @@ func (s *TaskState) Refuted(r *Roster, a *Agent, h Handover, now time.Time) *dec
 	return nil
 }
 
-// categoryFor is SPEC-0006's name for a category of the bridge.
-func categoryFor(c bridge.Category) decider.DecisionCategory {
-	switch c {
-	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatUsageLimit, bridge.CatAuth,
-		bridge.CatCredit:
-		return decider.ProviderError
-	case bridge.CatTimeout:
-		return decider.TimeoutError
-	case bridge.CatVerdict, bridge.CatInvalidRequest:
-		return decider.ValidationError
-	case bridge.CatCrash, bridge.CatStart, bridge.CatWorkspace, bridge.CatResume, bridge.CatPromptTooLong,
-		bridge.CatCompaction:
-		return decider.AgentError
-	}
-	return decider.UnknownError
-}
-
-// passes reports whether waiting can solve a failure of this category.
-func passes(c bridge.Category) bool {
-	switch c {
-	case bridge.CatOverloaded, bridge.CatRateLimit, bridge.CatServer, bridge.CatTimeout, bridge.CatUsageLimit:
-		return true
-	}
-	return false
-}
-
 // ModeOf is the name of an agent in the history.
 func ModeOf(a *Agent) string { return cmp.Or(a.Mode, AnyMode) }
 
@@ -167,7 +141,7 @@ func (s *TaskState) Succeed(a *Agent, now time.Time) {
 }
 
 // Fail records an agent's execution as failed. For a nil agent, or one without an execution, it only counts.
-func (s *TaskState) Fail(a *Agent, f *decider.DecisionFailure, status decider.DecisionStatus, now time.Time) {
+func (s *TaskState) Fail(a *Agent, f *decider.DecisionFailure, now time.Time) {
 	s.Failures++
 	s.TotalFailures++
 	if f != nil {
@@ -180,7 +154,7 @@ func (s *TaskState) Fail(a *Agent, f *decider.DecisionFailure, status decider.De
 		s.BeginWork(a, now)
 	}
 	e := execution(a, now)
-	if e.Status, e.Error = status, f; f != nil && f.Category == decider.TimeoutError {
+	if e.Status, e.Error = decider.StatusFailure, f; f != nil && f.Category == decider.TimeoutError {
 		e.Status = decider.StatusTimeout
 	}
 	s.History = s.History.Add(e)
@@ -215,8 +189,9 @@ func (s *TaskState) ToolFailure(r *Roster, a *Agent, now time.Time) *decider.Dec
 func (s *TaskState) AgentFailure(r *Roster, id string, c bridge.Category, message string,
 	now time.Time) *decider.DecisionFailure {
 	f := &decider.DecisionFailure{
-		Agent: AnyMode, Attempted: "its work", Message: words.Head(message, 2000), Category: categoryFor(c),
-		Transient: passes(c), At: now,
+		Agent: AnyMode, Attempted: "its work", Message: words.Head(message, 2000), At: now,
+		Category:  cmp.Or(failures[c].spec, decider.UnknownError),
+		Transient: failures[c].passes,
 	}
 	if a, ok := r.Agent(id); ok {
 		f.Agent, f.Step = ModeOf(&a), s.StepOf(r, id)

@@ -208,8 +208,8 @@ func TestExecutions(t *testing.T) {
 	Worked(a, bridge.Turn{Usage: bridge.Usage{Input: 10, Output: 5}, Files: []string{"a.go", "a.go"}, Tools: 1})
 	w := a.Work
 	testkit.Need(t, w.Tokens.Total == 15 && len(w.Files) == 1, "%+v", w)
-	s.Fail(a, &decider.DecisionFailure{Category: decider.TimeoutError}, decider.StatusFailure, now)
-	s.Fail(nil, nil, decider.StatusFailure, now)
+	s.Fail(a, &decider.DecisionFailure{Category: decider.TimeoutError}, now)
+	s.Fail(nil, nil, now)
 	testkit.Need(t, s.Failures == 2 && s.TotalFailures == 2 && a.Work == nil &&
 		s.History.Last(1)[0].Status == decider.StatusTimeout, "%+v", s)
 	s.CompleteWork(a, "it is done", now)

@@ -34,9 +34,7 @@ func (st *step) retry(ref string, a Agent) bool {
 	st.post(Mail{From: contract.Human, To: a.ID, Kind: KindRetry,
 		Text: "Try again, another way if the first one failed."})
 	st.overrule()
-	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human told %s (%s) to try again. It is "+
-		"at work.",
-		a.Name, a.ID))
+	st.tell(fmt.Sprintf("The human told %s (%s) to try again. It is at work.", a.Name, a.ID))
 	// The human has decided, so the Arbiter does not have to.
 	st.moveToWorkLog(func(m *Mail) bool {
 		return m.From == a.ID && m.EndsExecution() && st.withholds(m)
@@ -67,7 +65,7 @@ func (st *step) reset(ref string) {
 	if len(half) > 0 {
 		notice += "\nLeft half-done:\n- " + strings.Join(half, "\n- ")
 	}
-	st.notify(contract.Arbiter, KindNotice, notice)
+	st.tell(notice)
 }
 
 // overrule drops the questions to the human or another decider: the human has ruled. It keeps a question that
@@ -114,9 +112,7 @@ func (st *step) forceAgent(ref, mode string) {
 		},
 	})
 	st.emit(contract.Human, forced)
-	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human summoned %s (%s) as %s, with the "+
-		"task "+
-		"as its brief.", last.Name, last.ID, mode))
+	st.tell(fmt.Sprintf("The human summoned %s (%s) as %s, with the task as its brief.", last.Name, last.ID, mode))
 }
 
 // skipStep skips the step that an agent works on, or the current one, and reports whether there is one.
@@ -148,8 +144,7 @@ func (st *step) fallBackFrom(ref string, a Agent) bool {
 		st.release(a.ID, "another takes its place", false)
 		st.fire(machine.AgentStopped, triggerData{agent: a.ID, stopped: true})
 	}
-	st.notify(contract.Arbiter, KindNotice, fmt.Sprintf("The human chose that another agent takes up "+
-		"what "+
-		"%s (%s) failed at. Summon one, under another mode or with another way.", a.Name, a.ID))
+	st.tell(fmt.Sprintf("The human chose that another agent takes up what %s (%s) failed at. Summon one, under "+
+		"another mode or with another way.", a.Name, a.ID))
 	return true
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -40,12 +40,14 @@ func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 			continue
 		}
 		st.delivered(m)
-		read, ok := st.Conversation.InTurnAs(m)
-		if ok && Unreadable(a, t, read) {
-			st.setAside(read)
-			continue
+		if i := onWire(st.Conversation.InTurn, m); i >= 0 {
+			read := st.Conversation.InTurn[i]
+			if Unreadable(a, t, read) {
+				st.setAside(read)
+				continue
+			}
+			st.interjected = st.interjected || read.Kind == KindInterjection
 		}
-		st.interjected = st.interjected || ok && read.Kind == KindInterjection
 		if st.leavesUnruled(a, t) {
 			st.requeue(m) // the successor rules on it
 			continue
@@ -64,7 +66,11 @@ func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 	if a.Status == AgentBusy && len(a.Turn) == 0 {
 		a.Status, a.Since = AgentReady, st.at
 	}
-	st.awaitNextTurn(a)
+	for _, wire := range a.Turn { // the CLI puts what did not end with this turn into its next one
+		if m, ok := st.Conversation.SentAs(wire); ok {
+			st.awaitProof(m)
+		}
+	}
 	st.Permission.TurnOver(&st.out, a.ID)
 	st.reportCostLevels(a)
 	if !a.Alive() {
@@ -81,7 +87,8 @@ func (st *step) turnEnded(a *Agent, t bridge.Turn) {
 		st.routeVerdict(a, t)
 	case bridge.TurnInterrupted:
 		if stopped {
-			st.resumeStopped(a.ID)
+			st.notify(a.ID, KindRetry, "Your turn was stopped, because too little was left of the limit of costs "+
+				"for several turns at once. Go on with the last message where you stopped.")
 			return
 		}
 		st.interrupted(a)
@@ -112,7 +119,8 @@ func (st *step) routeVerdict(a *Agent, t bridge.Turn) {
 		if v.Decision == verdict.Complete && st.readFirst() {
 			return
 		}
-		st.routeArbiter(v)
+		st.rule(v, decider.BySession)
+		st.succession(v)
 		return
 	}
 	v, err := verdict.ParseOrchestrator(verdictOf(t))
@@ -193,8 +201,7 @@ func (st *step) interrupted(a *Agent) {
 		return
 	}
 	a.Standing = AgentWaiting
-	st.notify(contract.Arbiter, KindNotice,
-		a.Name+" ("+a.ID+") was interrupted and waits for your message.")
+	st.tell(a.Name + " (" + a.ID + ") was interrupted and waits for your message.")
 }
 
 // turnFailed handles API errors and refusals.
@@ -240,8 +247,7 @@ func (st *step) requestRefused(a *Agent, t bridge.Turn) {
 		return
 	}
 	a.Refused = a.SessionID
-	st.emit(a.ID, contract.Notice{Text: a.Name + ": the request was refused, and is tried once more: " +
-		words.Cite(t.Error)})
+	st.notice(a.ID, a.Name+": the request was refused, and is tried once more: "+words.Cite(t.Error))
 	st.notify(a.ID, KindRetry, brokenWay)
 }
 
@@ -257,12 +263,4 @@ func (st *step) overspent(a *Agent, t bridge.Turn) {
 	}
 	st.relaunch(a.ID, runconfig.RestartResource, "the limit of costs that its process was started with is spent")
 	st.notify(a.ID, KindRetry, brokenWay)
-}
-
-// retryNow continues a turn that an API error cut off. The message is in the session's history already, so the
-// agent is only told to continue with it.
-func (st *step) retryNow(a *Agent) {
-	if a.Status == AgentReady && !st.pendingFor(a.ID) {
-		st.notify(a.ID, KindRetry, brokenWay)
-	}
 }

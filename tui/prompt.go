@@ -105,7 +105,7 @@ func (p *prompt) placeholder() string {
 			text = "Halted (/continue). " + text
 		}
 		return text + ". Up: change it, or take it back."
-	case s.Question.Open != nil:
+	case s.Question.Open != nil && s.Ending == nil:
 		return "The Arbiter awaits your answer."
 	case s.Lifecycle.TrustQuestion != nil && s.Lifecycle.TrustQuestion.Host != supervisor.LifecycleHere:
 		return "Host " + s.Lifecycle.TrustQuestion.Host + " awaits your trust. /choose trust, without, or cancel."

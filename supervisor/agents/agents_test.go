@@ -2,7 +2,6 @@ package agents
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,7 +29,7 @@ func TestBuiltin(t *testing.T) {
 		writes := a.Name == "developer" || a.Name == "tester"
 		for _, tool := range []string{"Edit", "Write", "NotebookEdit", "MultiEdit"} {
 			call, input := use(t, tool+" /w/a")
-			ok, _, why := a.Allows("/w", "", call, input)
+			ok, _, why := a.Guard("/w", "").Allows(call, input, "")
 			testkit.Check(t, ok == writes, "%s may %s: %v %s", a.Name, tool, ok, why)
 		}
 		testkit.Same(t, fmt.Sprintf("%s is from", a.Name), BuiltinSource, a.Source)
@@ -47,13 +46,11 @@ func TestLookup(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	a, err := parse("x.md", []byte("---\nname: x\ndescription: d\ncolor: red\n---\nDo it.\n"))
-	testkit.Check(t, err == nil && a.Name == "x" && a.Source == "x.md", "a warning is not an error: %+v, %v", a, err)
-	a, err = parse("x.md", []byte("---\nname: x\nmaxTurns: 0\n---\nDo it.\n"))
-	var p Problem
-	testkit.Check(t, errors.As(err, &p) && p.Field == "description" && a.Name == "", "%+v, %v", a, err)
-	lines := strings.Split(err.Error(), "\n")
-	testkit.Check(t, len(lines) == 2 && strings.HasPrefix(lines[1], "x.md:3: maxTurns: "), "%v", err)
+	a, list := read("x.md", []byte("---\nname: x\ndescription: d\ncolor: red\n---\nDo it.\n"))
+	testkit.Check(t, !Broken(list) && a.Name == "x" && a.Source == "x.md", "a warning is not an error: %+v, %v", a, list)
+	_, list = read("x.md", []byte("---\nname: x\nmaxTurns: 0\n---\nDo it.\n"))
+	testkit.Check(t, len(list) == 2 && Broken(list) && list[0].Field == "description" &&
+		strings.HasPrefix(list[1].Error(), "x.md:3: maxTurns: "), "%v", list)
 }
 
 // file is an agent file with these lines in addition to name and description.
@@ -521,7 +518,7 @@ func TestAllows(t *testing.T) {
 			for want, calls := range map[bool][]string{true: tt.yes, false: tt.no} {
 				for _, call := range calls {
 					tool, input := use(t, call)
-					ok, rule, why := a.Allows("/w", "/home/u", tool, input)
+					ok, rule, why := a.Guard("/w", "/home/u").Allows(tool, input, "")
 					testkit.Check(t, ok == want && ok == (why == ""), "%s: %v by %q: %s", call, ok, rule, why)
 				}
 			}
@@ -537,12 +534,12 @@ func TestAllowsSaysWhy(t *testing.T) {
 		"Read x":        ": the mode m has no tool Read",
 	} {
 		tool, input := use(t, call)
-		_, rule, why := a.Allows("/w", "", tool, input)
+		_, rule, why := a.Guard("/w", "").Allows(tool, input, "")
 		testkit.Check(t, rule+": "+why == want, "%s: %s: %s", call, rule, why)
 	}
 	// Input that cannot be read is not allowed.
 	for _, input := range []string{"", "null", "[]", `{"command":3}`, `{"Command":"git log"}`} {
-		ok, _, _ := a.Allows("/w", "", "Bash", json.RawMessage(input))
+		ok, _, _ := a.Guard("/w", "").Allows("Bash", json.RawMessage(input), "")
 		testkit.Check(t, !ok, "allowed: %q", input)
 	}
 }

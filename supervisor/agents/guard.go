@@ -74,11 +74,6 @@ func (g Guard) Allows(tool string, input json.RawMessage, cwd string) (ok bool, 
 	return false, "", "the mode " + g.agent + " has " + tool + " for no more than " + strings.Join(texts, ", ")
 }
 
-// Allows is Guard(cwd, home).Allows, for a single question.
-func (a *Agent) Allows(cwd, home, tool string, input json.RawMessage) (ok bool, rule, why string) {
-	return a.Guard(cwd, home).Allows(tool, input, "")
-}
-
 // isAgent reports whether a tool starts subagents. Orchestrators work with subagents, so they have this tool
 // unless it is denied; each call of a subagent is judged itself.
 func isAgent(tool string) bool { return bridge.StartsSubagent(tool) }

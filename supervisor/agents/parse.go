@@ -25,15 +25,6 @@ type reader struct {
 	problems []Problem
 }
 
-// parse reads one agent file. The error joins all its problems, each a [Problem].
-func parse(file string, src []byte) (Agent, error) {
-	a, problems := read(file, src)
-	if err := joined(problems); err != nil {
-		return Agent{}, err
-	}
-	return a, nil
-}
-
 // read reads one agent file, and returns all its problems at once. The agent can be used only if none of them
 // is more than a warning ([Broken]); its name is set if it could be read at all. Source is the file.
 func read(file string, src []byte) (Agent, []Problem) {
@@ -211,15 +202,4 @@ func (p Problem) Error() string {
 // Broken reports whether any of the problems prevents its file from being used.
 func Broken(list []Problem) bool {
 	return slices.ContainsFunc(list, func(p Problem) bool { return !p.Warning })
-}
-
-// joined is the problems that are not warnings, as one error.
-func joined(list []Problem) error {
-	var errs []error
-	for _, p := range list {
-		if !p.Warning {
-			errs = append(errs, p)
-		}
-	}
-	return errors.Join(errs...)
 }

@@ -23,7 +23,7 @@ func (r *reader) toolList(line int, field string, v yamldoc.Value) (list []strin
 		return nil, false
 	case yamldoc.Text:
 		text(field, func(r *reader, line int, text string) {
-			for _, part := range splitTools(text) {
+			for _, part := range policy.SplitRules(text) {
 				items = append(items, item{part, line})
 			}
 			if len(items) == 0 {
@@ -77,29 +77,4 @@ func (r *reader) checkTool(line int, field, text string) {
 		r.warn(line, field, "%s is not a known tool; those of an MCP server are called mcp__server__tool",
 			clip(rule.Tool()))
 	}
-}
-
-// splitTools splits at the commas outside of parentheses: Bash(git log, git show) is
-// one entry.
-func splitTools(s string) []string {
-	var list []string
-	depth, from := 0, 0
-	add := func(part string) {
-		if part = strings.TrimSpace(part); part != "" {
-			list = append(list, part)
-		}
-	}
-	for i, c := range s {
-		switch {
-		case c == '(':
-			depth++
-		case c == ')':
-			depth = max(depth-1, 0)
-		case c == ',' && depth == 0:
-			add(s[from:i])
-			from = i + 1
-		}
-	}
-	add(s[from:])
-	return list
 }

@@ -174,14 +174,14 @@ func MarshalCommand(c Command) ([]byte, error) {
 		return nil, fmt.Errorf("marshal command %s: %w", c.Body.CommandType(), err)
 	}
 	out := append([]byte(nil), `{"type":`...)
-	out = appendQuoted(out, c.Body.CommandType())
+	out = AppendQuoted(out, c.Body.CommandType())
 	if c.Ref != "" {
 		out = append(out, `,"ref":`...)
-		out = appendQuoted(out, c.Ref)
+		out = AppendQuoted(out, c.Ref)
 	}
 	if len(fields) > len("{}") {
 		out = append(out, ',')
-		return appendSafe(out, fields[1:]), nil
+		return AppendSafe(out, fields[1:]), nil
 	}
 	return append(out, '}'), nil
 }

@@ -90,9 +90,9 @@ func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 	dst = append(dst, `,"time":"`...)
 	dst = appendTime(dst, t)
 	dst = append(dst, `","id":`...)
-	dst = appendQuoted(dst, e.ID)
+	dst = AppendQuoted(dst, e.ID)
 	dst = append(dst, `,"event":`...)
-	dst = appendQuoted(dst, name)
+	dst = AppendQuoted(dst, name)
 	start := len(dst)
 	dst, err := jsonl.Append(dst, body(e.Body))
 	if err != nil {
@@ -107,7 +107,7 @@ func EncodeLine(dst []byte, seq uint64, t time.Time, e Event) ([]byte, error) {
 	}
 	fields[0] = ','
 	if !isSafe(fields) {
-		dst = appendSafe(dst[:start], bytes.Clone(fields))
+		dst = AppendSafe(dst[:start], bytes.Clone(fields))
 	}
 	return append(dst, '\n'), nil
 }
@@ -300,7 +300,7 @@ func joinMembers(all []jsonl.Member, only map[string]bool) json.RawMessage {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = appendQuoted(out, m.Key)
+		out = AppendQuoted(out, m.Key)
 		out = append(out, ':')
 		out = append(out, m.Value...)
 	}
@@ -308,10 +308,6 @@ func joinMembers(all []jsonl.Member, only map[string]bool) json.RawMessage {
 }
 
 const hexDigits = "0123456789abcdef"
-
-// AppendSafe appends JSON text, or text that is already safe for a terminal, so that no
-// terminal or viewer acts on anything in it: see [EncodeLine].
-func AppendSafe(dst, text []byte) []byte { return appendSafe(dst, text) }
 
 // isSafe reports whether JSON text is plain ASCII: there is nothing to escape in it.
 func isSafe(text []byte) bool {
@@ -323,12 +319,13 @@ func isSafe(text []byte) bool {
 	return true
 }
 
-// appendSafe appends JSON text and escapes what encoding/json lets through: DEL,
+// AppendSafe appends JSON text, or text that is already safe for a terminal, so that no
+// terminal or viewer acts on anything in it. It escapes what encoding/json lets through: DEL,
 // the C1 controls, bidirectional controls, line and paragraph separators and tag
 // characters. Invalid UTF-8, which json.RawMessage may carry, becomes U+FFFD. In
 // valid JSON bytes beyond ASCII occur inside of strings only, so that an escape is
 // right wherever one is found.
-func appendSafe(dst, text []byte) []byte {
+func AppendSafe(dst, text []byte) []byte {
 	start := 0
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -378,15 +375,15 @@ func appendEscape(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', hexDigits[r>>12&0xf], hexDigits[r>>8&0xf], hexDigits[r>>4&0xf], hexDigits[r&0xf])
 }
 
-// appendQuoted appends a JSON string. Ids and names are plain ASCII.
-func appendQuoted(dst []byte, s string) []byte {
+// AppendQuoted appends a JSON string. Ids and names are plain ASCII.
+func AppendQuoted(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			quoted, err := json.Marshal(s)
 			if err != nil {
 				panic("contract: a string has a JSON form: " + err.Error())
 			}
-			return appendSafe(dst, quoted)
+			return AppendSafe(dst, quoted)
 		}
 	}
 	dst = append(dst, '"')

@@ -67,11 +67,11 @@ func Relayed(body bridge.EventBody) Body {
 	case bridge.Assistant:
 		return Assistant{Text: b.Text, ContextPct: b.ContextPct, Subagent: b.Subagent}
 	case bridge.Delta:
-		return Delta{Text: b.Text, Verdict: b.Verdict}
+		return Delta(b)
 	case bridge.ToolUse:
-		return ToolUse{Tool: b.Tool, Input: b.Input, ToolUse: b.ToolUse, Subagent: b.Subagent}
+		return ToolUse(b)
 	case bridge.ToolResult:
-		return ToolResult{ToolUse: b.ToolUse, Text: b.Text, IsError: b.IsError, Subagent: b.Subagent}
+		return ToolResult(b)
 	case bridge.ToolRan:
 		return Notice{Text: "A hook of the settings changed a call of " + b.Tool + " before it ran. It ran with: " +
 			string(b.Input)}
@@ -82,11 +82,9 @@ func Relayed(body bridge.EventBody) Body {
 	case bridge.SubagentProgress:
 		return SubagentProgress(b)
 	case bridge.Context:
-		return Context{Tokens: b.Tokens, Window: b.Window, Pct: b.Pct, TurnsLeft: b.TurnsLeft,
-			Source: b.Source}
+		return Context(b)
 	case bridge.Compact:
-		return Compact{Trigger: b.Trigger, Blocked: b.Blocked, PreTokens: b.PreTokens,
-			PostTokens: b.PostTokens}
+		return Compact(b)
 	case bridge.Retry:
 		return Retry{Attempt: b.Attempt, DelayMS: b.DelayMS, Reason: b.Reason}
 	case bridge.Error:

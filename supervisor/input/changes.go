@@ -124,12 +124,12 @@ func (s *ChangeState) Recorded(out *Collector, w runconfig.Workspace, r ChangeRe
 	o := ChangeOutcome{Final: turn.last(), Judge: turn.Judge, Tree: r.Tree}
 	s.reportLeft(out, r.Left)
 	if r.Planted != "" {
-		out.Emit(contract.Supervisor, contract.Notice{Text: r.Planted})
+		out.Notice(r.Planted)
 	}
 	switch {
 	case r.Failed != "":
 		if !s.Failed {
-			out.Emit(contract.Supervisor, contract.Notice{Text: "the files could not be recorded: " + r.Failed})
+			out.Notice("the files could not be recorded: " + r.Failed)
 		}
 		s.Failed = true
 	case o.Final:
@@ -161,8 +161,7 @@ func (s *ChangeState) reportLeft(out *Collector, left []string) {
 		return
 	}
 	s.Left = append(slices.Clip(s.Left), left...)
-	out.Emit(contract.Supervisor, contract.Notice{Text: "not recorded, so that diff, undo and merges leave it alone: " +
-		strings.Join(left, "; ")})
+	out.Notice("not recorded, so that diff, undo and merges leave it alone: " + strings.Join(left, "; "))
 }
 
 // date records when a snapshot showed a change of files.
@@ -471,13 +470,6 @@ func (s *ChangeState) Reverted(r ChangeReverted) (asked Revert, ok bool) {
 	return asked, ok
 }
 
-// AgainReverts repeats the requests of a process that has ended.
-func (s *ChangeState) AgainReverts(out *Collector) {
-	for _, r := range s.Reverts {
-		out.Do(r)
-	}
-}
-
 // Bounds of what is kept and reported.
 const (
 	changeMaxFiles = 4000 // whose authors are recorded; overlaps in further files are not noticed
@@ -775,12 +767,11 @@ func (s *ChangeState) Pending() bool {
 
 // Again repeats the requests of a process that has ended.
 func (s *ChangeState) Again(out *Collector, w runconfig.Workspace) {
-	if len(s.Queue) == 0 || !w.Enabled() {
-		s.Queue = nil
-		return
-	}
-	s.Queue = slices.DeleteFunc(slices.Clone(s.Queue), func(t ChangeTurn) bool { return t.last() })
+	s.Queue = slices.DeleteFunc(slices.Clone(s.Queue), func(t ChangeTurn) bool { return t.last() || !w.Enabled() })
 	s.ask(out, w)
+	for _, r := range s.Reverts {
+		out.Do(r)
+	}
 }
 
 func (s *ChangeState) queue(out *Collector, w runconfig.Workspace, t ChangeTurn) {

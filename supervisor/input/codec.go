@@ -15,55 +15,19 @@ import (
 )
 
 // Kinds are all names under which inputs are recorded, with their types.
-var Kinds = map[string]reflect.Type{
-	"began":                reflect.TypeFor[Began](),
-	"resumed":              reflect.TypeFor[Resumed](),
-	"no_bridge":            reflect.TypeFor[NoBridge](),
-	"input_ended":          reflect.TypeFor[InputEnded](),
-	"signalled":            reflect.TypeFor[Signal](),
-	"spawned":              reflect.TypeFor[Spawned](),
-	"not_spawned":          reflect.TypeFor[NotSpawned](),
-	"trust_recorded":       reflect.TypeFor[TrustRecorded](),
-	"not_sent":             reflect.TypeFor[NotSent](),
-	"tool_called":          reflect.TypeFor[ToolCalled](),
-	"permission_asked":     reflect.TypeFor[PermissionAsked](),
-	"reconsidered":         reflect.TypeFor[Reconsidered](),
-	"rules_given":          reflect.TypeFor[RulesGiven](),
-	"permission_withdrawn": reflect.TypeFor[PermissionWithdrawn](),
-	"timer":                reflect.TypeFor[Timer](),
-	"stopped":              reflect.TypeFor[Stopped](),
-	"bridge_lost":          reflect.TypeFor[BridgeLost](),
-	"bridge_back":          reflect.TypeFor[BridgeBack](),
-	"bridge_failed":        reflect.TypeFor[BridgeFailed](),
-	"probed":               reflect.TypeFor[Probed](),
-	"checked":              reflect.TypeFor[Checked](),
-	"inspected":            reflect.TypeFor[Inspected](),
-	"configured":           reflect.TypeFor[Configured](),
-	"snapshot_taken":       reflect.TypeFor[SnapshotTaken](),
-	"reverted":             reflect.TypeFor[Reverted](),
-	"merged":               reflect.TypeFor[Merged](),
-	"decided":              reflect.TypeFor[Decided](),
-	"day_spent":            reflect.TypeFor[DaySpent](),
-	"woke_from_sleep":      reflect.TypeFor[WokeFromSleep](),
-	"call_decided":         reflect.TypeFor[CallDecided](),
-	"remembered":           reflect.TypeFor[Remembered](),
-	"pty_opened":           reflect.TypeFor[PTYOpened](),
-	"journal_full":         reflect.TypeFor[JournalFull](),
-	"output_lost":          reflect.TypeFor[OutputLost](),
-	"command":              reflect.TypeFor[Command](),
-	"agent_event":          reflect.TypeFor[AgentEvent](),
-}
-
-var inputNames = func() map[reflect.Type]string {
-	names := map[reflect.Type]string{}
-	for name, typ := range Kinds {
-		names[typ] = name
+var Kinds = func() map[string]reflect.Type {
+	kinds := map[string]reflect.Type{}
+	for _, f := range []Body{
+		Began{}, Resumed{}, NoBridge{}, InputEnded{}, Signal{}, Spawned{}, NotSpawned{}, TrustRecorded{},
+		NotSent{}, ToolCalled{}, PermissionAsked{}, Reconsidered{}, RulesGiven{}, PermissionWithdrawn{},
+		Timer{}, Stopped{}, BridgeLost{}, BridgeBack{}, BridgeFailed{}, Probed{}, Checked{}, Inspected{},
+		Configured{}, SnapshotTaken{}, Reverted{}, Merged{}, Decided{}, DaySpent{}, WokeFromSleep{},
+		CallDecided{}, Remembered{}, PTYOpened{}, JournalFull{}, OutputLost{}, Command{}, AgentEvent{},
+	} {
+		kinds[f.InputName()] = reflect.TypeOf(f)
 	}
-	return names
+	return kinds
 }()
-
-// Name returns the name under which an input is recorded, such as "tool_called"; empty: it has none.
-func Name(f Body) string { return inputNames[reflect.TypeOf(f)] }
 
 // record is an input as the journal keeps it.
 type record struct {
@@ -78,10 +42,10 @@ type record struct {
 
 // EncodeInput writes an input as the journal keeps it, one JSON object.
 func EncodeInput(in Input) ([]byte, error) {
-	name, ok := inputNames[reflect.TypeOf(in.Body)]
-	if !ok {
+	if in.Body == nil {
 		return nil, fmt.Errorf("encode input: no name for %T", in.Body)
 	}
+	name := in.Body.InputName()
 	data, err := encodeData(in.Body)
 	if err != nil {
 		return nil, fmt.Errorf("encode input %s: %w", name, err)

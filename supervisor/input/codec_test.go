@@ -118,7 +118,7 @@ func TestEveryInputHasAName(t *testing.T) {
 		commands[reflect.TypeOf(b).Name()] = true
 	}
 	for what, c := range map[string]struct{ declared, known map[string]bool }{
-		"input":   {corpus.Receivers(t, ".", "isBody"), named},
+		"input":   {corpus.Receivers(t, ".", "InputName"), named},
 		"event":   {corpus.Receivers(t, "../../bridge", "eventName"), events},
 		"command": {corpus.Receivers(t, "../contract", "CommandType"), commands},
 	} {

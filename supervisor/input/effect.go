@@ -47,6 +47,9 @@ func (c *Collector) Emit(id string, body contract.Body) {
 	c.Do(Emit{contract.Event{ID: id, Body: body}})
 }
 
+// Notice adds a notice of the supervisor.
+func (c *Collector) Notice(text string) { c.Emit(contract.Supervisor, contract.Notice{Text: text}) }
+
 // Accept answers a command that was accepted. Each command gets exactly one answer.
 func (c *Collector) Accept(ref, message string) {
 	c.Emit(contract.Human, contract.Accepted{Ref: ref, Message: message})

@@ -1,7 +1,6 @@
 package input
 
 import (
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -27,8 +26,8 @@ const (
 	ChannelSocket = "socket" // another process of the same user that no agent started
 )
 
-// Body is the sealed union of inputs.
-type Body interface{ isBody() }
+// Body is one of the inputs below; InputName is the name under which it is recorded.
+type Body interface{ InputName() string }
 
 type (
 	// Began is the first input of a run: the bridge answered `initialize`.
@@ -236,42 +235,42 @@ type (
 	OutputLost struct{ Message string }
 )
 
-func (Began) isBody()               {}
-func (Resumed) isBody()             {}
-func (BridgeBack) isBody()          {}
-func (BridgeFailed) isBody()        {}
-func (Probed) isBody()              {}
-func (Checked) isBody()             {}
-func (Inspected) isBody()           {}
-func (Configured) isBody()          {}
-func (SnapshotTaken) isBody()       {}
-func (Reverted) isBody()            {}
-func (Merged) isBody()              {}
-func (Decided) isBody()             {}
-func (DaySpent) isBody()            {}
-func (WokeFromSleep) isBody()       {}
-func (CallDecided) isBody()         {}
-func (Remembered) isBody()          {}
-func (PTYOpened) isBody()           {}
-func (JournalFull) isBody()         {}
-func (NoBridge) isBody()            {}
-func (Command) isBody()             {}
-func (InputEnded) isBody()          {}
-func (Signal) isBody()              {}
-func (AgentEvent) isBody()          {}
-func (Spawned) isBody()             {}
-func (NotSpawned) isBody()          {}
-func (RulesGiven) isBody()          {}
-func (TrustRecorded) isBody()       {}
-func (NotSent) isBody()             {}
-func (ToolCalled) isBody()          {}
-func (PermissionAsked) isBody()     {}
-func (Reconsidered) isBody()        {}
-func (PermissionWithdrawn) isBody() {}
-func (Timer) isBody()               {}
-func (Stopped) isBody()             {}
-func (BridgeLost) isBody()          {}
-func (OutputLost) isBody()          {}
+func (Began) InputName() string               { return "began" }
+func (Resumed) InputName() string             { return "resumed" }
+func (BridgeBack) InputName() string          { return "bridge_back" }
+func (BridgeFailed) InputName() string        { return "bridge_failed" }
+func (Probed) InputName() string              { return "probed" }
+func (Checked) InputName() string             { return "checked" }
+func (Inspected) InputName() string           { return "inspected" }
+func (Configured) InputName() string          { return "configured" }
+func (SnapshotTaken) InputName() string       { return "snapshot_taken" }
+func (Reverted) InputName() string            { return "reverted" }
+func (Merged) InputName() string              { return "merged" }
+func (Decided) InputName() string             { return "decided" }
+func (DaySpent) InputName() string            { return "day_spent" }
+func (WokeFromSleep) InputName() string       { return "woke_from_sleep" }
+func (CallDecided) InputName() string         { return "call_decided" }
+func (Remembered) InputName() string          { return "remembered" }
+func (PTYOpened) InputName() string           { return "pty_opened" }
+func (JournalFull) InputName() string         { return "journal_full" }
+func (NoBridge) InputName() string            { return "no_bridge" }
+func (Command) InputName() string             { return "command" }
+func (InputEnded) InputName() string          { return "input_ended" }
+func (Signal) InputName() string              { return "signalled" }
+func (AgentEvent) InputName() string          { return "agent_event" }
+func (Spawned) InputName() string             { return "spawned" }
+func (NotSpawned) InputName() string          { return "not_spawned" }
+func (RulesGiven) InputName() string          { return "rules_given" }
+func (TrustRecorded) InputName() string       { return "trust_recorded" }
+func (NotSent) InputName() string             { return "not_sent" }
+func (ToolCalled) InputName() string          { return "tool_called" }
+func (PermissionAsked) InputName() string     { return "permission_asked" }
+func (Reconsidered) InputName() string        { return "reconsidered" }
+func (PermissionWithdrawn) InputName() string { return "permission_withdrawn" }
+func (Timer) InputName() string               { return "timer" }
+func (Stopped) InputName() string             { return "stopped" }
+func (BridgeLost) InputName() string          { return "bridge_lost" }
+func (OutputLost) InputName() string          { return "output_lost" }
 
 // Origin is who an input is from. It is derived from the pipe by which the input came and from the state, and
 // from nothing that the input says about itself: an agent cannot forge it.
@@ -309,7 +308,7 @@ func (o Origin) appendTo(raw []byte) []byte {
 	member := func(name, value string) {
 		if value != "" {
 			raw = append(raw, `,"`+name+`":`...)
-			raw = appendText(raw, value)
+			raw = contract.AppendQuoted(raw, value)
 		}
 	}
 	member("by", o.By)
@@ -320,21 +319,6 @@ func (o Origin) appendTo(raw []byte) []byte {
 	}
 	member("channel", o.Channel)
 	return raw
-}
-
-// appendText appends a JSON string. Ids are plain ASCII.
-func appendText(raw []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			quoted, err := json.Marshal(s)
-			if err != nil {
-				panic(err) // a string has a JSON form
-			}
-			return append(raw, quoted...)
-		}
-	}
-	raw = append(append(raw, '"'), s...)
-	return append(raw, '"')
 }
 
 // Narrates reports whether an input only reports what an agent does: it leads to events, and changes nothing

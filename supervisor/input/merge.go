@@ -115,7 +115,7 @@ func (s *IsolationState) Merged(out *Collector, m IsolationMerged) (o IsolationO
 	case m.Failed != "":
 		o.Why = "its work could not be merged: " + words.Head(m.Failed, 1000)
 		text := "the work of " + p.Agent + " could not be merged: " + m.Failed
-		out.Emit(contract.Supervisor, contract.Notice{Text: text})
+		out.Notice(text)
 	case m.Status == StatusMerged:
 		o.Merged = true
 		s.count(p.Agent, 0)

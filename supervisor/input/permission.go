@@ -26,34 +26,24 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// ruling is how a request was decided. The agent reads message.
-type ruling struct {
-	PermissionFinding
-	scope   string
-	message string
-}
-
 // Deny answers a request that was not opened, or that is removed already.
 func Deny(c *Collector, r PermissionRequest, by, reason string) {
-	f := PermissionFinding{Behavior: bridge.Deny, By: by, Reason: reason}
-	answer(c, r, ruling{PermissionFinding: f, message: Denial(reason)})
+	answer(c, r, contract.Permission{Behavior: bridge.Deny, By: by, Reason: reason}, Denial(reason))
 }
 
-// answer reports a ruling to the frontends and to the waiting process.
-func answer(c *Collector, r PermissionRequest, d ruling) {
-	report(c, r, d)
+// answer reports a ruling to the frontends, and to the waiting process with a message for the agent.
+func answer(c *Collector, r PermissionRequest, d contract.Permission, message string) {
+	c.Emit(r.Params.ID, r.ruled(d))
 	c.Do(PermissionRespond{
 		Request: r.Params.Request,
-		Result:  bridge.PermissionResult{Behavior: d.Behavior, Message: d.message},
+		Result:  bridge.PermissionResult{Behavior: d.Behavior, Message: message},
 	})
 }
 
-// report reports a ruling to the frontends.
-func report(c *Collector, r PermissionRequest, d ruling) {
-	c.Emit(r.Params.ID, contract.Permission{
-		Request: r.ID, Behavior: d.Behavior, By: d.By, Tool: r.Params.Tool, Rule: d.Rule,
-		Action: r.Key(), Scope: d.scope, Reason: d.Reason, Subagent: r.Params.Subagent,
-	})
+// ruled is a ruling with the request that it is about.
+func (r *PermissionRequest) ruled(d contract.Permission) contract.Permission {
+	d.Request, d.Tool, d.Action, d.Subagent = r.ID, r.Params.Tool, r.Key(), r.Params.Subagent
+	return d
 }
 
 // Answer carries out a human's command: it answers an open request, or keeps the answer to an unclaimed one
@@ -70,41 +60,33 @@ func (s *PermissionState) Answer(c *Collector, ref string, given contract.Permit
 		return false
 	}
 	reason := cmp.Or(given.Message, "the human said no")
-	denied := PermissionFinding{Behavior: bridge.Deny, By: contract.Human, Rule: given.Rule, Reason: reason}
-	d := ruling{PermissionFinding: denied, message: Denial(reason)}
+	d, message := contract.Permission{Behavior: bridge.Deny, By: contract.Human, Rule: given.Rule, Reason: reason},
+		Denial(reason)
 	if given.Scope == contract.ScopeRun {
-		d.scope = given.Scope
+		d.Scope = given.Scope
 	}
 	if given.Behavior == bridge.Allow {
-		d = ruling{
-			PermissionFinding: PermissionFinding{Behavior: bridge.Allow, By: contract.Human, Rule: given.Rule},
-			scope:             cmp.Or(given.Scope, contract.ScopeOnce),
-		}
+		d.Behavior, d.Reason, d.Scope, message = bridge.Allow, "", cmp.Or(given.Scope, contract.ScopeOnce), ""
 		if r.Elicits() {
-			d.message = given.Message // what the human says
+			message = given.Message // what the human says
 		}
 	}
 	if _, open := s.take(c, given.Request); open {
 		c.Accept(ref, "permission "+given.Request+": "+given.Behavior)
-		answer(c, r, d)
+		answer(c, r, d, message)
 	} else {
 		c.Accept(ref, "permission "+given.Request+": "+given.Behavior+", when "+r.Params.ID+" asks again")
-		s.keep(c, r, d)
+		s.Unclaimed = slices.DeleteFunc(slices.Clone(s.Unclaimed), func(u PermissionRequest) bool { return u.ID == r.ID })
+		s.Answered = append(slices.Clip(s.Answered), PermissionAnswer{
+			Agent: r.Params.ID, Action: r.Key(), Behavior: d.Behavior, Message: message,
+		})
+		c.Emit(r.Params.ID, r.ruled(d))
 	}
-	if r.Check && d.Behavior == bridge.Allow && d.scope == contract.ScopeOnce {
+	if r.Check && d.Behavior == bridge.Allow && d.Scope == contract.ScopeOnce {
 		s.Actions = append(slices.Clip(s.Actions), r.Key()) // it is not asked for again, on whatever files
 	}
 	s.grant(c, &r, given)
 	return true
-}
-
-// keep keeps a human's answer until the agent makes the request again.
-func (s *PermissionState) keep(c *Collector, r PermissionRequest, d ruling) {
-	s.Unclaimed = slices.DeleteFunc(slices.Clone(s.Unclaimed), func(u PermissionRequest) bool { return u.ID == r.ID })
-	s.Answered = append(slices.Clip(s.Answered), PermissionAnswer{
-		Agent: r.Params.ID, Action: r.Key(), Behavior: d.Behavior, Message: d.message,
-	})
-	report(c, r, d)
 }
 
 // TimedOut denies a request that was not answered in time. The id is what follows [TimerPrefix] in the timer's key.
@@ -126,10 +108,7 @@ func (s *PermissionState) Withdrawn(c *Collector, request string) {
 
 // Withdrawal is the event that says that nobody waits for the answer any more.
 func (r *PermissionRequest) Withdrawal() contract.Permission {
-	return contract.Permission{
-		Request: r.ID, Behavior: bridge.Deny, By: contract.ByWithdrawn, Tool: r.Params.Tool, Action: r.Key(),
-		Subagent: r.Params.Subagent,
-	}
+	return r.ruled(contract.Permission{Behavior: bridge.Deny, By: contract.ByWithdrawn})
 }
 
 // TurnOver denies what an agent still waits for when its turn is over, and what its earlier process waited for:
@@ -165,13 +144,15 @@ func (s *PermissionState) DenyAll(c *Collector, by, reason string) {
 	s.Open = nil
 }
 
-// Shutdown denies all open requests in a run that ends. It stops no timers: they end with the run.
+// Shutdown denies all requests in a run that ends: they are asked again when it is resumed. It stops no timers: they
+// end with the run.
 func (s *PermissionState) Shutdown(c *Collector, reason string) {
+	all := s.All()
 	s.closeUnclaimed(c, "", contract.ByShutdown, reason)
 	for _, r := range s.Open {
 		Deny(c, r, contract.ByShutdown, reason)
 	}
-	s.Open = nil
+	s.Unclaimed, s.Open = all, nil
 }
 
 // Resume makes the requests that were open when the last process ended unclaimed, and closes those whose agents are
@@ -193,7 +174,7 @@ func (s *PermissionState) closeUnclaimed(c *Collector, agent, by, reason string)
 			left = append(left, r)
 			continue
 		}
-		report(c, r, ruling{PermissionFinding: PermissionFinding{Behavior: bridge.Deny, By: by, Reason: reason}})
+		c.Emit(r.Params.ID, r.ruled(contract.Permission{Behavior: bridge.Deny, By: by, Reason: reason}))
 	}
 	s.Unclaimed = left
 }
@@ -285,8 +266,8 @@ func (s *PermissionState) AllowOffered(c *Collector, rule string) {
 	for _, o := range s.Open {
 		if rule != "" && slices.Contains(o.Suggestions, rule) {
 			s.take(c, o.ID)
-			answer(c, o, ruling{PermissionFinding: PermissionFinding{Behavior: bridge.Allow, By: contract.Human, Rule: rule},
-				scope: contract.ScopeRun})
+			answer(c, o, contract.Permission{Behavior: bridge.Allow, By: contract.Human, Rule: rule,
+				Scope: contract.ScopeRun}, "")
 		}
 	}
 }
@@ -331,20 +312,17 @@ func (s *PermissionState) Reconsidered(
 		if changes != s.Changes {
 			continue
 		}
+		found := PermissionFinding{of.Behavior, of.By, of.Rule, of.Reason}
 		if i := slices.IndexFunc(s.Unclaimed, same); i >= 0 {
 			u := s.Unclaimed[i]
-			s.Decided(c, u.Params.ID, u.Key(), PermissionFinding{of.Behavior, of.By, of.Rule, of.Reason})
+			s.Decided(c, u.Params.ID, u.Key(), found)
 			continue
 		}
 		if !slices.ContainsFunc(s.Open, same) {
 			continue
 		}
 		r, _ := s.take(c, of.Request)
-		d := ruling{PermissionFinding: PermissionFinding{Behavior: of.Behavior, By: of.By, Rule: of.Rule, Reason: of.Reason}}
-		if of.Behavior == bridge.Deny {
-			d.message = Denial(of.Reason)
-		}
-		answer(c, r, d)
+		answer(c, r, found.event(), found.message())
 	}
 	s.NobodyAnswers(c, h)
 }
@@ -409,6 +387,19 @@ type PermissionFinding struct {
 	Behavior string // allow, deny, ask
 	By, Rule string
 	Reason   string
+}
+
+// event is a finding as the event about it has it.
+func (f PermissionFinding) event() contract.Permission {
+	return contract.Permission{Behavior: f.Behavior, By: f.By, Rule: f.Rule, Reason: f.Reason}
+}
+
+// message is what the agent reads; empty: nothing.
+func (f PermissionFinding) message() string {
+	if f.Behavior == bridge.Deny {
+		return Denial(f.Reason)
+	}
+	return ""
 }
 
 // Denial is what an agent reads about a denied call.
@@ -509,17 +500,13 @@ func (s *PermissionState) Asked(
 		}
 	}
 	switch {
-	case f.Behavior == bridge.Allow:
-		answer(c, r, ruling{PermissionFinding: f})
 	case f.Behavior != bridge.Ask:
-		f.Behavior = bridge.Deny
-		answer(c, r, ruling{PermissionFinding: f, message: Denial(f.Reason)})
+		if f.Behavior != bridge.Allow {
+			f.Behavior = bridge.Deny
+		}
+		answer(c, r, f.event(), f.message())
 	case slices.Contains(s.Actions, r.Key()):
-		answer(
-			c,
-			r,
-			ruling{PermissionFinding: PermissionFinding{Behavior: bridge.Allow, By: contract.Human}, scope: contract.ScopeRun},
-		)
+		answer(c, r, contract.Permission{Behavior: bridge.Allow, By: contract.Human, Scope: contract.ScopeRun}, "")
 	case s.claim(c, r, h.Wait):
 		if changes != s.Changes {
 			s.reconsider(c)
@@ -554,7 +541,7 @@ func (s *PermissionState) open(c *Collector, r PermissionRequest, wait time.Dura
 // Decided closes an unclaimed request whose action was decided without a new request.
 func (s *PermissionState) Decided(c *Collector, agent, action string, f PermissionFinding) {
 	if r, waited := s.unclaim(agent, action); waited {
-		report(c, r, ruling{PermissionFinding: f})
+		c.Emit(r.Params.ID, r.ruled(f.event()))
 	}
 }
 
@@ -575,8 +562,7 @@ func (s *PermissionState) claim(c *Collector, r PermissionRequest, wait time.Dur
 	a, answered := takeFirst(&s.Answered,
 		func(a PermissionAnswer) bool { return a.Agent == r.Params.ID && a.Action == key })
 	if answered {
-		f := PermissionFinding{Behavior: a.Behavior, By: contract.Human}
-		answer(c, r, ruling{PermissionFinding: f, message: a.Message})
+		answer(c, r, contract.Permission{Behavior: a.Behavior, By: contract.Human}, a.Message)
 	}
 	return answered
 }

@@ -54,13 +54,12 @@ const (
 	RestartFresh   RestartAction = "fresh" // a new session; the supervisor reports to it what the old one knew
 	RestartWait    RestartAction = "wait"
 	RestartPark    RestartAction = "park" // nothing is started until a person asks for it
-	RestartNone    RestartAction = "none"
 )
 
 // RestartDecision is the answer to an exit.
 type RestartDecision struct {
 	Action  RestartAction
-	Delay   time.Duration // before the start; 0 for Park and None
+	Delay   time.Duration // before the start; 0 for Park
 	Attempt int           // number of this exit among those of its kind in a row, from 1
 	Reason  string        // one terse line, for the screen and the event
 }
@@ -92,9 +91,7 @@ func DecideRestart(p RestartPolicy, h RestartHistory, e RestartExit, now time.Ti
 	e.At = e.at(now)
 	h = slices.Clone(h).Trim(p, now) // as it is seen from now
 	switch e.Class {
-	case UserStop:
-		return RestartDecision{Action: RestartNone, Reason: e.Class.traits().words}
-	case CouldNotStart, RestartAuth, HookRefused:
+	case CouldNotStart, HookRefused:
 		return park(e, 1, e.Class.traits().words)
 	case InvalidResume:
 		return p.invalidResume(h, e, now)
@@ -421,10 +418,8 @@ const (
 	CouldNotStart   RestartClass = "could_not_start"
 	RestartOverload RestartClass = "overload"       // of the API, after the CLI's own retries
 	UsageLimit      RestartClass = "usage_limit"    // the plan's
-	RestartAuth     RestartClass = "auth"           // not logged in, key refused
 	InvalidResume   RestartClass = "invalid_resume" // the session's history is refused or lost
 	HookRefused     RestartClass = "hook_refused"   // a hook of the user's settings refuses its messages
-	UserStop        RestartClass = "user_stop"      // requested: takes precedence over everything
 	// HostUnreachable: a bridge on another host was lost, or did not start
 	HostUnreachable RestartClass = "host_unreachable"
 )
@@ -443,10 +438,8 @@ var classes = map[RestartClass]traits{
 	CouldNotStart:   {words: "could not start"},
 	RestartOverload: {words: "the API is overloaded", limit: true},
 	UsageLimit:      {words: "usage limit", limit: true},
-	RestartAuth:     {words: "not logged in"},
 	InvalidResume:   {words: "session refused"},
 	HookRefused:     {words: "a hook of the settings refuses its messages"},
-	UserStop:        {words: "stopped on request"},
 	HostUnreachable: {words: "out of reach"},
 }
 

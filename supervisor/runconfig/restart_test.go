@@ -84,11 +84,6 @@ func TestDecide(t *testing.T) {
 		{"backoff is capped", slowly(18), end(RestartCrash, ""), RestartSession, 0, 5 * m, 19, ""},
 		{"could not start", nil, end(CouldNotStart, "exit 3"), RestartPark, 0, 0, 1,
 			"parked: could not start: exit 3"},
-		{"user stop", nil, end(UserStop, ""), RestartNone, 0, 0, 0, "stopped on request"},
-		{"user stop in a storm",
-			past{was(RestartCrash, 4*s, 0), was(RestartCrash, 3*s, 0), was(RestartCrash, 2*s, 0), was(RestartCrash, s, 0)},
-			end(UserStop, ""), RestartNone, 0, 0, 0, ""},
-		{"auth", nil, end(RestartAuth, ""), RestartPark, 0, 0, 1, "parked: not logged in"},
 		{"invalid resume", nil, end(InvalidResume, ""), RestartFresh, 0, 0, 1, "begun afresh"},
 		{"invalid resume again", past{was(InvalidResume, m, 0)}, end(InvalidResume, ""), RestartPark, 0, 0, 2,
 			"parked: session refused again"},
@@ -201,19 +196,6 @@ func TestJitterIsSpread(t *testing.T) {
 		}
 	}
 	testkit.Check(t, low >= 10 && high >= 10, "%d of 100 in the first quarter, %d in the last", low, high)
-}
-
-// TestAuthParks: many agents lose the login at the same time; all are parked.
-func TestAuthParks(t *testing.T) {
-	p := DefaultRestarts()
-	var h RestartHistory
-	for i := range 8 {
-		now := at(time.Duration(i) * 100 * time.Millisecond)
-		e := RestartExit{Agent: "orch-" + string(rune('1'+i)), Class: RestartAuth, At: now, Reason: "401"}
-		d := DecideRestart(p, h, e, now)
-		testkit.Check(t, d.Action == RestartPark && d.Delay == 0, "%s: %+v", e.Agent, d)
-		h = h.Add(p, d.Entry(e, now), now)
-	}
 }
 
 // TestAllLimitedAtOnce: eight sessions reach the same limit; each is started once after the reset, five seconds
@@ -513,7 +495,6 @@ func FuzzDecide(f *testing.F) {
 			}
 			testkit.Need(t, d.Delay >= 0 && (!d.Starts() || len(h) >= 5 || d.Delay <= limit),
 				"%s: %+v, the limit is %s", c, d, limit)
-			testkit.Need(t, c != UserStop || d.Action == RestartNone, "%+v after a user's stop", d)
 			testkit.Need(t, slices.Equal(kept, h), "the history was changed")
 			h2 := slices.Clone(h).Add(p, d.Entry(e, now), now)
 			testkit.Need(t, len(h2) <= len(h)+1, "the history grew by more than one")

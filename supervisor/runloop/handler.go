@@ -199,7 +199,7 @@ func (l *Loop) unknown(in input.Input) bool {
 		return false
 	}
 	ref, _ := input.SourceAgent(f)
-	l.log.Warn("input from an unknown agent is dropped", "type", input.Name(f), "agent", ref.ID, "generation",
+	l.log.Warn("input from an unknown agent is dropped", "type", f.InputName(), "agent", ref.ID, "generation",
 		ref.Generation, "why", why)
 	switch f := f.(type) {
 	case input.ToolCalled:

@@ -111,6 +111,6 @@ func (l *Loop) note(f input.Body) {
 	case input.NotSent:
 		l.log.Warn("not sent", "agent", f.Agent.ID, "message", f.MessageID, "error", f.Message)
 	default:
-		l.log.Debug("input", "type", input.Name(f))
+		l.log.Debug("input", "type", f.InputName())
 	}
 }

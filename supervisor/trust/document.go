@@ -1,8 +1,6 @@
 package trust
 
 import (
-	"maps"
-	"slices"
 	"strings"
 )
 
@@ -89,5 +87,3 @@ func topKeys(raw []byte) string {
 	}
 	return oneLine(strings.Join(keys, ", "), shown)
 }
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

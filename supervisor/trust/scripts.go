@@ -2,9 +2,11 @@ package trust
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -31,7 +33,7 @@ func (l *look) scripts(from string, value json.RawMessage) {
 				}
 			}
 		case map[string]any:
-			for _, key := range sortedKeys(v) {
+			for _, key := range slices.Sorted(maps.Keys(v)) {
 				if words < maxWords {
 					visit(v[key])
 				}

@@ -132,7 +132,7 @@ func (f *playbackFold) status(at time.Time, id string, status supervisor.AgentSt
 // lose charges what a turn had cost that was lost with its process.
 func (f *playbackFold) lose(a *supervisor.Agent) {
 	f.state.Budget.Charge(a.Live.Usage, a.Live.CostUSD)
-	a.AgentSpending = supervisor.AgentSpending{CostUSD: a.Spent()}
+	a.Charge(a.Live.CostUSD)
 }
 
 // spawned adds an agent, or another session of it.
@@ -176,7 +176,7 @@ func (f *playbackFold) turned(at time.Time, id string, b contract.Turn) {
 	s := &f.state
 	s.Budget.Charge(b.Usage, b.CostUSD)
 	if a := f.agent(id); a != nil {
-		a.AgentSpending = supervisor.AgentSpending{CostUSD: a.CostUSD + b.CostUSD}
+		a.Charge(b.CostUSD)
 		a.Turns++
 	}
 	f.status(at, id, supervisor.AgentReady)

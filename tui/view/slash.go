@@ -62,7 +62,7 @@ func criteria(s *supervisor.State) string {
 			"/accept COMMAND adds a command that must pass before the task is complete."
 	}
 	var b strings.Builder
-	found := map[string]supervisor.AcceptanceStatus{}
+	found := map[string]string{}
 	for _, r := range s.Task.Acceptance.Results {
 		found[r.Text+"\x00"+r.Command] = r.Status
 	}

@@ -98,7 +98,7 @@ func TestChanges(t *testing.T) {
 	one := &supervisor.State{}
 	one.Options.Run, one.Budget.Runtime.Began = "run", time.Unix(1000, 0).UTC()
 	one.Agents = []*supervisor.Agent{agent("arbiter", supervisor.AgentReady), agent("orch-1", supervisor.AgentBusy)}
-	one.Question.Open = &supervisor.Question{Text: "which <one>?"}
+	one.Question.Open = []supervisor.QuestionPart{{Text: "which <one>?"}}
 	two := new(supervisor.State)
 	*two = *one
 	two.Paused, two.Question.Open = true, nil

@@ -235,10 +235,10 @@ func (l *list) take(e journal.LogEntry) error {
 	}
 	switch {
 	case r.Kind == supervisor.KindAudit && r.What == "tool_called" && r.About == contract.Arbiter:
-		entry := r.Entry()
-		input, _ := entry.Detail["input"].(supervisor.AuditText)
+		written, _ := r.Detail["input"].(map[string]any)
+		input, _ := written["text"].(string)
 		var spawn struct{ Mode string }
-		if entry.Detail["tool"] == "spawn_orchestrator" && json.Unmarshal([]byte(input), &spawn) == nil {
+		if r.Detail["tool"] == "spawn_orchestrator" && json.Unmarshal([]byte(input), &spawn) == nil {
 			l.spawned = append(l.spawned, spawn.Mode)
 		}
 	case r.Kind == supervisor.KindDecision && r.Decided != nil:

@@ -676,9 +676,7 @@ func (e Env) ShowSession(c *cli.Context) error {
 	}
 	r.Resumable = r.Resumable && s.Reached()
 	r.Inbox = append([]supervisor.InboxItem{}, supervisor.InboxOf(&s)...)
-	if q := s.OpenQuestion(); q != nil {
-		r.Question = q.Text
-	}
+	r.Question = s.Question.Text()
 	for _, a := range s.Agents {
 		r.Agents = append(r.Agents, agentReport{
 			ID: a.ID, Name: a.Name, Mode: a.Mode, Host: a.Host, Make: a.Make, SessionID: a.SessionID, Generation: a.Generation,
