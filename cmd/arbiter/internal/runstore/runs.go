@@ -415,19 +415,9 @@ func ClaudeConfig(o runconfig.Options) string {
 
 // PastReport makes the report of a run from its events and snapshots.
 func PastReport(ctx context.Context, store *Runs, info journal.Info) (*report.Report, journal.LogHealth, error) {
-	log, err := store.EventLog(info.Run)
-	if err != nil {
-		return nil, journal.LogHealth{}, err
-	}
-	defer log.Close()
 	mask := settings.SecretMasker(nil)
 	collector := report.NewCollector(mask)
-	health, err := log.Each(ctx, journal.LogPosition{}, func(entry journal.LogEntry) error {
-		if entry.Line == nil {
-			return nil
-		}
-		return collector.Take(entry.At, entry.Line)
-	})
+	health, err := store.EachLine(ctx, info.Run, collector.Take)
 	if err != nil {
 		return nil, health, err
 	}
