@@ -221,7 +221,7 @@ type Connection struct {
 	*control.Client
 	Store *Runs
 	Info  journal.Info
-	First control.Status // when the connection was made
+	First LiveStatus // when the connection was made
 }
 
 // Connect finds a live run with [FindLive], and connects to it. The caller closes the connection.
@@ -258,10 +258,10 @@ func (l *Connection) Close() {
 
 // Dial connects to the arbiter of a run. within bounds the time for its answer.
 func (r *Runs) Dial(ctx context.Context, info journal.Info, within time.Duration,
-	say func(string)) (*control.Client, control.Status, error) {
+	say func(string)) (*control.Client, LiveStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	return control.Dial(ctx, r.SocketOf(info.Run, control.SocketName), say)
+	return control.Dial[LiveStatus](ctx, r.SocketOf(info.Run, control.SocketName), say)
 }
 
 // Send sends a command to the process that plays a run, and waits until it is accepted or rejected.
