@@ -1028,8 +1028,8 @@ func (h *ScreenHost) played() bool {
 
 func (h *ScreenHost) screenFault(fault *tui.Fault) error {
 	if l := h.Session(); l != nil {
-		r := runstore.NewReporter(runstore.CrashOptions{Dir: filepath.Dir(l.socket), Version: command.Version(),
-			Mask: settings.MaskerOf(h.choices.Options, h.choices.Hosts), Log: slog.New(slog.DiscardHandler)})
+		r := &runstore.CrashReporter{Dir: filepath.Dir(l.socket), Version: command.Version(),
+			Mask: settings.MaskerOf(h.choices.Options, h.choices.Hosts), Log: slog.New(slog.DiscardHandler)}
 		r.Panicked(&runloop.Fault{Panic: fault.Panic, Stack: fault.Stack})
 		r.Close()
 		for _, path := range r.Written() {

@@ -30,9 +30,14 @@ const (
 )
 
 // CrashReporter writes a file for each crash of arbiter or of an agent: its description and the last events, with
-// secrets masked. It records the events itself, and writes each report on a goroutine of its own.
+// secrets masked. It records the events itself, and writes each report on a goroutine of its own. Its owner sets the
+// exported fields before anything else, and closes it.
 type CrashReporter struct {
-	o    CrashOptions
+	Dir     string // of a run
+	Version string // of this program
+	Mask    func(string) string
+	Log     *slog.Logger
+
 	work sync.WaitGroup // one for each report
 
 	mu      sync.Mutex
@@ -42,21 +47,10 @@ type CrashReporter struct {
 	paths   []string
 }
 
-// CrashOptions configure a reporter.
-type CrashOptions struct {
-	Dir     string // of a run
-	Version string // of this program
-	Mask    func(string) string
-	Log     *slog.Logger
-}
-
 type timedEvent struct {
 	at time.Time
 	e  contract.Event
 }
-
-// NewReporter makes a reporter; its owner closes it.
-func NewReporter(o CrashOptions) *CrashReporter { return &CrashReporter{o: o} }
 
 // Note is a runloop.Sink: it records every event.
 func (c *CrashReporter) Note(at time.Time, e contract.Event) {
@@ -90,10 +84,10 @@ func (c *CrashReporter) write(at time.Time, who, text string) {
 	c.work.Go(func() {
 		path, err := c.save(at, who, text, events)
 		if err != nil {
-			c.o.Log.Warn("crash report", "error", err)
+			c.Log.Warn("crash report", "error", err)
 			return
 		}
-		c.o.Log.Warn("crash", "who", who, "report", path)
+		c.Log.Warn("crash", "who", who, "report", path)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.paths = append(c.paths, path)
@@ -117,7 +111,7 @@ func (c *CrashReporter) Written() []string {
 
 func (c *CrashReporter) save(at time.Time, who, text string, events []timedEvent) (string, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "arbiter %s, %s, %s\n\n%s\nThe last events:\n", c.o.Version, who,
+	fmt.Fprintf(&b, "arbiter %s, %s, %s\n\n%s\nThe last events:\n", c.Version, who,
 		at.UTC().Format(time.RFC3339Nano), text)
 	for i, e := range events {
 		line, err := contract.EncodeLine(nil, uint64(i+1), e.at, e.e)
@@ -129,14 +123,14 @@ func (c *CrashReporter) save(at time.Time, who, text string, events []timedEvent
 	for n := 0; ; n++ {
 		// Two reports of the same second must not overwrite each other.
 		name := fmt.Sprintf("crash-%s-%s-%d.txt", at.UTC().Format("20060102T150405"), who, n)
-		f, err := os.OpenFile(filepath.Join(c.o.Dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		f, err := os.OpenFile(filepath.Join(c.Dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if os.IsExist(err) && n < 1000 {
 			continue
 		}
 		if err != nil {
 			return "", err
 		}
-		_, err = f.WriteString(c.o.Mask(b.String()))
+		_, err = f.WriteString(c.Mask(b.String()))
 		err = errors.Join(err, f.Close())
 		return f.Name(), err
 	}

@@ -121,14 +121,7 @@ func NamedOrLatest(c *cli.Context, store *Runs, name string) (journal.Info, erro
 	if err != nil {
 		return journal.Info{}, err
 	}
-	info, err := store.Latest(place, nil)
-	switch {
-	case errors.Is(err, journal.ErrNotFound):
-		return info, command.Usagef("no run has worked in %s: name a RUN (arbiter sessions lists the runs)", place)
-	case err != nil:
-		return info, command.Environmentf("find the latest run: %v", err)
-	}
-	return info, nil
+	return latest(store.Store, place, nil, "no run has worked in %s: name a RUN (arbiter sessions lists the runs)")
 }
 
 // ToResume finds the run to resume: the named one, or else the latest of a directory.
@@ -136,15 +129,20 @@ func ToResume(store *journal.Store, place, named string) (journal.Info, error) {
 	if named != "" {
 		return Find(store, named)
 	}
-	info, err := store.Latest(place, ReachedAgent)
-	if err == nil {
-		return info, nil
-	}
-	if !errors.Is(err, journal.ErrNotFound) {
+	return latest(store, place, ReachedAgent, "nothing to resume: no run in %s started an agent; use --session RUN for a "+
+		"run of another directory (arbiter sessions lists the runs)")
+}
+
+// latest finds the last run of a directory that fits; none is what is wrong if there is none.
+func latest(store *journal.Store, place string, fits func(journal.Info) bool, none string) (journal.Info, error) {
+	info, err := store.Latest(place, fits)
+	switch {
+	case errors.Is(err, journal.ErrNotFound):
+		return info, command.Usagef(none, place)
+	case err != nil:
 		return info, command.Environmentf("find the latest run: %v", err)
 	}
-	return info, command.Usagef("nothing to resume: no run in %s started an agent; use --session RUN for a run "+
-		"of another directory (arbiter sessions lists the runs)", place)
+	return info, nil
 }
 
 // ReachedAgent reports whether a run got far enough to be resumed.
