@@ -54,20 +54,10 @@ func TestHookAgents(t *testing.T) {
 	}
 }
 
-// hooksLoop is a run with a few agents.
-type hooksLoop struct {
-	InputLoop // the rest is not called
-	state     supervisor.State
-	events    []bridge.Event
-}
-
-func (l *hooksLoop) Event(e bridge.Event)        { l.events = append(l.events, e) }
-func (l *hooksLoop) Snapshot() *supervisor.State { return &l.state }
-
 // TestSetup: a session in a terminal on this machine gets hooks and a token. Every session gets the TERM of its
 // terminal.
 func TestSetup(t *testing.T) {
-	l := &hooksLoop{}
+	l := newLoop()
 	for id, host := range map[string]string{"orch-1": "", "orch-2": "box"} {
 		a := &supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: id, Generation: 1},
 			SessionID: "s-" + id}}
