@@ -42,31 +42,36 @@ type Client struct {
 
 // Dial connects to the socket at path, or to the one that path links to, and requests the status: a stopped
 // arbiter accepts connections, too. progress is called with the progress of an attachment; it may be nil.
-func Dial(ctx context.Context, path string, progress func(string)) (*Client, Status, error) {
+func Dial[S any](ctx context.Context, path string, progress func(string)) (c *Client, status S, err error) {
 	if target, err := os.Readlink(path); err == nil {
 		path = target // a link is used if the path in the run's own directory would be too long
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "unix", path)
 	if err != nil {
-		return nil, Status{}, fmt.Errorf("%w: %w", ErrSilent, err)
+		return nil, status, fmt.Errorf("%w: %w", ErrSilent, err)
 	}
-	c := &Client{feed: NewFeed(0), progress: progress, over: make(chan struct{}), ready: make(chan struct{})}
+	c = &Client{feed: NewFeed(0), progress: progress, over: make(chan struct{}), ready: make(chan struct{})}
 	in := newStream(conn, maxAnswer)
 	in.events = c.receiveEvents
 	c.conn = dial(in, c)
 	close(c.ready)
 	go c.watch() // until the connection ends; Close waits for that
-	var st Status
-	if err := c.call(ctx, MethodStatus, struct{}{}, &st); err != nil {
+	if status, err = StatusOf[S](ctx, c); err != nil {
 		c.Close()
-		return nil, st, err
+		return nil, status, err
 	}
-	if st.V != Version {
-		c.Close()
-		return nil, st, fmt.Errorf("that arbiter uses version %d of the protocol, this one version %d", st.V, Version)
+	return c, status, nil
+}
+
+// StatusOf requests the state of the run.
+func StatusOf[S any](ctx context.Context, c *Client) (S, error) {
+	var r StatusResult[S]
+	err := c.call(ctx, MethodStatus, struct{}{}, &r)
+	if err == nil && r.V != Version {
+		err = fmt.Errorf("that arbiter uses version %d of the protocol, this one version %d", r.V, Version)
 	}
-	return c, st, nil
+	return r.Status, err
 }
 
 func (c *Client) watch() {
@@ -174,11 +179,6 @@ func (c *Client) call(ctx context.Context, method string, p, result any) error {
 		return fmt.Errorf("%w: it has ended the connection", ErrSilent)
 	}
 	return err
-}
-
-// Status requests the state of the run.
-func (c *Client) Status(ctx context.Context) (st Status, err error) {
-	return st, c.call(ctx, MethodStatus, struct{}{}, &st)
 }
 
 // Command submits a command, a line as on the stdin of `arbiter --json`.

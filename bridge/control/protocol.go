@@ -1,19 +1,16 @@
 package control
 
-import (
-	"encoding/json"
-	"time"
-)
+import "encoding/json"
 
 // Version is the version of the protocol. Each result contains it.
-const Version = 3
+const Version = 4
 
 // SocketName is the socket in a run's directory, or a link to it.
 const SocketName = "control.sock"
 
 // Methods of a client, and the notifications that it gets.
 const (
-	MethodStatus  = "status"     // → Status
+	MethodStatus  = "status"     // → StatusResult
 	MethodCommand = "command"    // CommandParams → CommandResult
 	MethodAttach  = "attach"     // AttachParams → AttachResult, when the terminal is open
 	MethodWrite   = "pty_write"  // Data
@@ -49,70 +46,10 @@ type Head struct {
 	V int `json:"v"`
 }
 
-// Status is the state of a run.
-type Status struct {
+// StatusResult has what the service says about its run. This package only passes that on.
+type StatusResult[S any] struct {
 	Head
-	Run    string    `json:"run"`
-	CWD    string    `json:"cwd"`
-	PID    int       `json:"pid"` // of the arbiter
-	Title  string    `json:"title"`
-	Began  time.Time `json:"began"`
-	Phase  string    `json:"phase"`
-	Does   string    `json:"does"` // what the run does, in the words of all faces
-	Paused bool      `json:"paused"`
-	Halted bool      `json:"halted"`
-	Seq    uint64    `json:"seq"` // of the last event
-	Cost   float64   `json:"cost_usd"`
-	// Rehearsal reports that a scripted model plays; costs are not real.
-	Rehearsal bool `json:"rehearsal,omitempty"`
-	// LogLines is how many lines the event log had when this process began to run it.
-	LogLines uint64 `json:"log_lines"`
-	// Permissions is the permission mode.
-	Permissions string        `json:"permissions"`
-	Agents      []AgentStatus `json:"agents"`
-	// Subagents counts those that the run has started, of all that it may start; 0: no limit.
-	Subagents    int         `json:"subagents"`
-	MaxSubagents int         `json:"max_subagents"`
-	Inbox        []InboxItem `json:"inbox"` // what waits for a human, oldest first
-}
-
-// InboxItem is one thing that waits for a human.
-type InboxItem struct {
-	ID       string          `json:"id"`
-	Kind     string          `json:"kind"`           // question, acceptance, permission, trust, recovery
-	Agent    string          `json:"agent"`          // who asks, or who failed
-	Host     string          `json:"host,omitempty"` // that the agent runs on; absent: the one that arbiter runs on
-	Text     string          `json:"text"`
-	Since    time.Time       `json:"since"`
-	Choices  []string        `json:"choices,omitempty"`  // what a choose command accepts
-	Request  json.RawMessage `json:"request,omitempty"`  // the fields of the permission_request event
-	Optional bool            `json:"optional,omitempty"` // an agent may resolve it as well
-}
-
-// AgentStatus is one agent.
-type AgentStatus struct {
-	ID       string    `json:"id"`
-	Name     string    `json:"name"`
-	Mode     string    `json:"mode,omitempty"`
-	Status   string    `json:"status"`
-	Does     string    `json:"does"`  // what it does, in the words of all faces
-	Since    time.Time `json:"since"` // of Does
-	Session  string    `json:"session_id"`
-	Context  float64   `json:"context_pct"`
-	Cost     float64   `json:"cost_usd"`
-	Host     string    `json:"host,omitempty"`     // on which it runs; absent: the host of arbiter
-	Make     string    `json:"make,omitempty"`     // absent: Claude Code
-	Attached string    `json:"attached,omitempty"` // who has it open in a terminal
-	// Fuse is what it may cost before it is parked, and how much of that is spent; 0: no limit.
-	Fuse      float64 `json:"fuse_usd,omitempty"`
-	FuseSpent float64 `json:"fuse_spent_usd,omitempty"`
-	// Lacks is what its make cannot do. What nobody knows is not in Context and Cost.
-	Lacks          []string `json:"lacks,omitempty"`
-	ContextUnknown bool     `json:"context_unknown,omitempty"`
-	CostUnknown    bool     `json:"cost_unknown,omitempty"`
-	// Subagents counts those that work, of all that may at once.
-	Subagents    int `json:"subagents,omitempty"`
-	MaxSubagents int `json:"max_subagents,omitempty"`
+	Status S `json:"status"`
 }
 
 // CommandParams is a line as `arbiter --json` reads it on stdin.

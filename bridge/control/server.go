@@ -28,8 +28,8 @@ const (
 
 // Service is the arbiter behind a server. Its methods are called by several goroutines.
 type Service interface {
-	// Status must not block.
-	Status() Status
+	// Status says where the run stands. It must not block.
+	Status() any
 	// Command submits a command and waits until it is durable or refused.
 	Command(ctx context.Context, line json.RawMessage) (CommandResult, error)
 	// Attach opens an agent's session for the named caller, and reports its progress. It gives up if ctx
@@ -329,9 +329,7 @@ type attached struct {
 func (c *client) serve(req *jsonrpc2.Request) (any, error) {
 	switch req.Method {
 	case MethodStatus:
-		st := c.s.service.Status()
-		st.V = Version
-		return st, nil
+		return StatusResult[any]{Head{V: Version}, c.s.service.Status()}, nil
 	case MethodCommand:
 		var p CommandParams
 		if err := params(req, &p); err != nil {

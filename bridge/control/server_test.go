@@ -32,7 +32,7 @@ func TestAgentIsRefusedEveryMethod(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	var refused *Refusal
-	_, _, err := Dial(ctx, path, nil)
+	_, _, err := Dial[testStatus](ctx, path, nil)
 	testkit.Check(t, errors.As(err, &refused) && refused.Code == CodeRefused, "the client says %v", err)
 }
 
@@ -74,10 +74,10 @@ func TestProtocol(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"attach","params":{"agent":"a","cols":0,"rows":24}}`:       "cols and rows",
 		`{"jsonrpc":"2.0","id":1,"method":"attach","params":{"agent":"a","cols":1000000,"rows":24}}`: "cols and rows",
 		`{"jsonrpc":"2.0","id":1,"method":"pty_write","params":{"data":"YQ=="}}`:                     "nothing is attached",
-		`{"jsonrpc":"2.0","id":1,"method":"detach"}`:                                                 `{"v":3}`,
+		`{"jsonrpc":"2.0","id":1,"method":"detach"}`:                                                 `{"v":4}`,
 		`{"jsonrpc":"2.0","id":1,"method":"halt"}`:                                                   `"how":"loop"`,
 		`{"jsonrpc":"2.0","id":1,"method":"command","params":{"command":{"type":"pause"}}}`:          `"accepted":true`,
-		`{"jsonrpc":"2.0","id":1,"method":"status"}`:                                                 `"v":3`,
+		`{"jsonrpc":"2.0","id":1,"method":"status"}`:                                                 `"v":4`,
 		`{}`:       "",
 		`nonsense`: "",
 	} {
@@ -94,7 +94,7 @@ func TestLongLine(t *testing.T) {
 	big := connect(t, path, nil)
 	testkit.Fails(t, "it was taken",
 		testkit.Err(big.Command(t.Context(), []byte(`"`+strings.Repeat("x", maxRequest)+`"`))))
-	testkit.Works(t, "the other connection", testkit.Err(c.Status(t.Context())))
+	testkit.Works(t, "the other connection", testkit.Err(StatusOf[testStatus](t.Context(), c)))
 }
 
 // TestAttach: input arrives in order, output comes back complete, and detach reports what was done.
@@ -266,9 +266,9 @@ func TestSilence(t *testing.T) {
 	_, path := listen(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, _, err := Dial(ctx, path, nil)
+	_, _, err := Dial[testStatus](ctx, path, nil)
 	testkit.Check(t, errors.Is(err, ErrSilent), "%v", err)
-	_, _, err = Dial(t.Context(), path+"-none", nil)
+	_, _, err = Dial[testStatus](t.Context(), path+"-none", nil)
 	testkit.Check(t, errors.Is(err, ErrSilent), "%v", err)
 }
 
@@ -281,7 +281,7 @@ func TestShortCommandsGetThrough(t *testing.T) {
 			defer conn.Close()
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
-		client, _, err := Dial(ctx, path, nil)
+		client, _, err := Dial[testStatus](ctx, path, nil)
 		cancel()
 		testkit.Need(t, err == nil, "beside %d others: %v", n, err)
 		client.Close()

@@ -28,7 +28,7 @@ func TestSubscribe(t *testing.T) {
 	path, _ := open(t, h, friend)
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	c, _, err := Dial(ctx, path, nil)
+	c, _, err := Dial[testStatus](ctx, path, nil)
 	testkit.OK(t, err)
 	defer c.Close()
 	received := make(chan any, 8)

@@ -10,8 +10,10 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -227,11 +229,12 @@ func TestCompletionKnowsWhatWaits(t *testing.T) {
 }
 
 // waiting lists what waits for a human, as the control socket reports it.
-func (s *script) waiting() []control.InboxItem {
+func (s *script) waiting() []supervisor.InboxItem {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
-	client, st, err := control.Dial(ctx, filepath.Join(s.stateDir(), "runs", s.run(), control.SocketName), nil)
+	client, st, err := control.Dial[runstore.LiveStatus](ctx,
+		filepath.Join(s.stateDir(), "runs", s.run(), control.SocketName), nil)
 	if err != nil {
 		s.t.Fatalf("ask for the status: %v", err)
 	}
@@ -240,10 +243,10 @@ func (s *script) waiting() []control.InboxItem {
 }
 
 // kindsOf lists the waiting items by kind and agent.
-func kindsOf(list []control.InboxItem) string {
+func kindsOf(list []supervisor.InboxItem) string {
 	var lines []string
 	for _, i := range list {
-		lines = append(lines, i.Kind+" "+i.Agent)
+		lines = append(lines, string(i.Kind)+" "+i.Agent)
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, ", ")

@@ -20,9 +20,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/rivo/tview"
 
-	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -225,7 +225,7 @@ func BenchmarkOpenLive(b *testing.B) {
 	defer func() { _ = arbiter("stop").Run() }() // also ends the agents
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	var st control.Status
+	var st runstore.LiveStatus
 	for len(st.Inbox) == 0 {
 		<-tick.C
 		raw, err := arbiter("status", "--json").Output()

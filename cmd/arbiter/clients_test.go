@@ -28,6 +28,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/clients"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -189,7 +190,7 @@ func subscribeTo(t *testing.T, socket string, p control.SubscribeParams) *receiv
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	c, _, err := control.Dial(ctx, socket, nil)
+	c, _, err := control.Dial[runstore.LiveStatus](ctx, socket, nil)
 	testkit.OK(t, err)
 	t.Cleanup(c.Close)
 	h := &received{client: c}

@@ -288,7 +288,7 @@ func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
 func askSocket() {
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
-	client, _, err := control.Dial(ctx, os.Args[1], nil)
+	client, _, err := control.Dial[runstore.LiveStatus](ctx, os.Args[1], nil)
 	if err == nil {
 		client.Close()
 		return

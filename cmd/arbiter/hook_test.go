@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +25,7 @@ import (
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
@@ -213,31 +212,50 @@ func releaseProgram(b *testing.B) string {
 	return path
 }
 
+// hookedRun is the loop of a run of one agent, whose hooks are served.
+type hookedRun struct {
+	host.InputLoop // the rest is not called
+	state          supervisor.State
+	told           chan bridge.EventBody
+}
+
+func newHookedRun(session string, warn, critical float64) *hookedRun {
+	a := &supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{SessionID: session, Role: supervisor.RoleOrchestrator,
+		AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}}}
+	a.Context.Window = 200_000
+	r := &hookedRun{told: make(chan bridge.EventBody, 1000)}
+	r.state.Agents = []*supervisor.Agent{a}
+	r.state.Options.ContextWarn, r.state.Options.ContextCritical = warn, critical
+	return r
+}
+
+func (r *hookedRun) Snapshot() *supervisor.State { return &r.state }
+
+func (r *hookedRun) Event(e bridge.Event) {
+	select {
+	case r.told <- e.Body:
+	default: // nobody reads it in a benchmark
+	}
+}
+
+// token is what the hooks of the agent's session present.
+func (r *hookedRun) token(server *host.HooksService) string {
+	_, env := server.Setup(r.state.Agents[0].AgentRef)
+	return env[hookclient.TokenEnv]
+}
+
 // BenchmarkHook measures the median time that a hook costs a session, from start to exit. It alternates
 // between a run that answers and a program that does nothing.
 func BenchmarkHook(b *testing.B) {
 	arbiter := releaseProgram(b)
 	dir := shortDir(b)
-	const session, token = "33e2ace1-d4bc-47dd-9200-fa457d13e61f", "a token"
-	b.Setenv(hookclient.TokenEnv, token) // hook processes are our descendants, like an agent's
-	var generation atomic.Int64
-	server, err := host.ServeHookSocket(dir, host.HookSocketService{
-		Agent: func(string) (host.HookSocketAgent, bool) { // a new generation each time, so that it is reported
-			return host.HookSocketAgent{
-				AgentRef: bridge.AgentRef{ID: "orch-1", Generation: int(generation.Add(1))}, Session: session,
-				Window: 200_000, Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85,
-					KeepContext: true},
-			}, true
-		},
-		Token:   func(_, secret string) bool { return secret == token },
-		Tokens:  func(string) (int, error) { return 190_000, nil },
-		Written: func(string, string) bool { return true },
-		Report:  func(bridge.AgentRef, host.HookSocketOutcome) {},
-	}, slog.New(slog.DiscardHandler))
-	testkit.OK(b, err)
-	b.Cleanup(func() { _ = server.Close() })
-	event := string(hooks.Input{Event: hooks.PostToolUse, SessionID: session, Tool: "Bash",
-		TranscriptPath: "/h/.claude/projects/-w/" + session + ".jsonl"}.JSON())
+	const session = "33e2ace1-d4bc-47dd-9200-fa457d13e61f"
+	run := newHookedRun(session, 70, 85)
+	server := host.ServeHooks(dir, run, &host.Terminals{}, slog.New(slog.DiscardHandler))
+	b.Cleanup(server.Close)
+	b.Setenv(hookclient.TokenEnv, run.token(server)) // hook processes are our descendants, like an agent's
+	// A compaction is blocked each time, so that there is an answer.
+	event := string(hooks.Input{Event: hooks.PreCompact, Trigger: hooks.TriggerAuto, SessionID: session}.JSON())
 	kinds := []struct {
 		name string
 		args []string
@@ -277,25 +295,16 @@ func TestTerminalIsNotCompacted(t *testing.T) {
 	model := serve(t, playOf(actor("worker", object{"role": "main"}, []object{full(100_000, bash("echo one")),
 		full(176_000, bash("echo two")), full(20_000, bash("echo three")), full(20_500, bash("echo four")),
 		full(21_000, says("It is done."))})))
-	agent := host.HookSocketAgent{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Session: uuid.NewString(),
-		Window: 200_000, Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 99, Critical: 99.5, KeepContext: true}}
-	told := make(chan hooks.Effect, 100)
+	session := uuid.NewString()
+	run := newHookedRun(session, 99, 99.5)
+	server := host.ServeHooks(shortDir(t), run, &host.Terminals{}, slog.New(slog.DiscardHandler))
 	// The session is a descendant of arbiter, like one in a terminal of the run: its hooks send the token that
 	// they have from the CLI's environment.
-	token := rand.Text()
-	server := testkit.Must(host.ServeHookSocket(shortDir(t), host.HookSocketService{
-		Agent: func(session string) (host.HookSocketAgent, bool) { return agent, session == agent.Session },
-		Token: func(session, secret string) bool { return session == agent.Session && secret == token },
-		Report: func(_ bridge.AgentRef, o host.HookSocketOutcome) {
-			for _, e := range o.Effects {
-				told <- e
-			}
-		},
-	}, slog.New(slog.DiscardHandler)))(t)
+	token := run.token(server)
 	arbiter := testkit.Must(exec.LookPath("arbiter"))(t)
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, claude, "--autocompact", "200000", "-p", "--session-id", agent.Session, "--model",
+	cmd := exec.CommandContext(ctx, claude, "--autocompact", "200000", "-p", "--session-id", session, "--model",
 		"claude-opus-5-5", "--setting-sources", "", "--strict-mcp-config", "--allowedTools=Bash(*)",
 		"--settings", string(hooks.Settings(hookclient.CommandLine(arbiter, server.Path()))), "Go on.")
 	cmd.Dir, cmd.WaitDelay = t.TempDir(), waitTimeout
@@ -304,8 +313,8 @@ func TestTerminalIsNotCompacted(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "It is done." {
 		t.Fatalf("claude: %v\n%s", err, out)
 	}
-	testkit.OK(t, server.Close())
-	close(told)
+	server.Close()
+	close(run.told)
 	onScript(t, model)
 	first := -1
 	for i, r := range model.Requests() {
@@ -318,12 +327,11 @@ func TestTerminalIsNotCompacted(t *testing.T) {
 	}
 	testkit.Same(t, "the request that tells of it", 3, first)
 	blocked := 0
-	for e := range told {
-		switch e := e.(type) {
-		case hooks.CompactionBlocked:
-			testkit.Same(t, "blocked", hooks.CompactionBlocked{Trigger: hooks.TriggerAuto, Count: 1}, e)
+	for e := range run.told {
+		if c, ok := e.(bridge.Compact); ok && c.Blocked {
+			testkit.Same(t, "blocked", hooks.TriggerAuto, c.Trigger)
 			blocked++
-		case hooks.Compacted:
+		} else if ok {
 			t.Error("it was compacted")
 		}
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -81,8 +80,8 @@ func TestPsAndStatus(t *testing.T) {
 	t.Parallel()
 	s, _ := waitingRun(t, players(t)[0])
 	run := collect[contract.Session](s)[0].Session
-	list := besideJSON[[]subcommands.LiveReport](s, "ps")
-	one := besideJSON[subcommands.LiveReport](s, "status", run[:6])
+	list := besideJSON[[]runstore.LiveReport](s, "ps")
+	one := besideJSON[runstore.LiveReport](s, "status", run[:6])
 	for i, r := range append(list, one) {
 		if r.Run != run || r.PID != s.cmd.Process.Pid || r.Title != "Weave <it>" || r.Phase != "executing" ||
 			r.Paused || r.Seq == 0 || len(r.Agents) != 3 || r.Agents[1].Status != "busy" || len(r.Inbox) != 2 ||
@@ -119,7 +118,7 @@ func TestOfASilentRun(t *testing.T) {
 	b := atWork(t, players(t)[0])
 	b.mustSignal(syscall.SIGSTOP)
 	awaitProcess(t, b.cmd.Process.Pid, "T")
-	if list := besideJSON[[]subcommands.LiveReport](b.script, "ps"); len(list) != 1 ||
+	if list := besideJSON[[]runstore.LiveReport](b.script, "ps"); len(list) != 1 ||
 		list[0].Problem != "does not answer" ||
 		list[0].Run != b.run {
 		t.Errorf("%+v", list)

@@ -58,15 +58,15 @@ func (p runPort) Find(named string) (journal.Info, error) {
 	return info, store.Close()
 }
 
-func (p runPort) Dial(ctx context.Context, run string) (*control.Client, control.Status, error) {
+func (p runPort) Dial(ctx context.Context, run string) (*control.Client, runstore.LiveStatus, error) {
 	store, err := runstore.OpenIn(p.stateDir)
 	if err != nil {
-		return nil, control.Status{}, err
+		return nil, runstore.LiveStatus{}, err
 	}
 	defer store.Close()
 	info, err := runstore.FindLive(store, run)
 	if err != nil {
-		return nil, control.Status{}, err
+		return nil, runstore.LiveStatus{}, err
 	}
 	client, st, err := store.Dial(ctx, info, runstore.AnswerTime, nil)
 	if err != nil {

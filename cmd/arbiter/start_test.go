@@ -15,6 +15,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -115,7 +116,8 @@ func (s *script) statuses() (list []string) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
-	client, st, err := control.Dial(ctx, filepath.Join(s.stateDir(), "runs", s.run(), control.SocketName), nil)
+	client, st, err := control.Dial[runstore.LiveStatus](ctx,
+		filepath.Join(s.stateDir(), "runs", s.run(), control.SocketName), nil)
 	if err != nil {
 		s.t.Fatalf("ask for the status: %v", err)
 	}

@@ -826,14 +826,14 @@ func (o *session) trySend(ctx context.Context, text string) (done bool, err erro
 
 // answers returns the commands for a prompt: stopped work continues, an offered option is chosen, and any other
 // text is a message to the Arbiter. While agents work, the message is added to the running turn.
-func answers(st control.Status, text string) []contract.CommandBody {
+func answers(st runstore.LiveStatus, text string) []contract.CommandBody {
 	var list []contract.CommandBody
 	if st.Halted { // no agent process runs that could receive a message
 		list = append(list, contract.Continue{})
 	}
 	waits := st.Paused && !st.Halted
-	open := slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool {
-		return i.Kind == string(supervisor.InboxQuestion) || i.Kind == string(supervisor.InboxAcceptance)
+	open := slices.ContainsFunc(st.Inbox, func(i supervisor.InboxItem) bool {
+		return i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance
 	})
 	word := strings.Trim(strings.TrimSpace(text), ".!\"'`")
 	retry := false
@@ -864,7 +864,7 @@ func answers(st control.Status, text string) []contract.CommandBody {
 
 // endsNow reports whether a run has just ended or does not answer.
 func endsNow(ctx context.Context, client *control.Client) bool {
-	st, err := client.Status(ctx)
+	st, err := control.StatusOf[runstore.LiveStatus](ctx, client)
 	return err != nil || !machine.State(st.Phase).Live()
 }
 
@@ -1099,7 +1099,7 @@ const (
 // needed because nothing else can be read from feed while a received part is handled.
 type link struct {
 	feed, ask *control.Client
-	status    control.Status
+	status    runstore.LiveStatus
 	ctx       context.Context
 	close     context.CancelFunc
 	parts     chan any
@@ -1333,9 +1333,9 @@ func (a *asks) drop(which func(item string, x *acpAsk) bool) {
 }
 
 // withdraw cancels the requests about items that are no longer open.
-func (a *asks) withdraw(open []control.InboxItem) {
+func (a *asks) withdraw(open []supervisor.InboxItem) {
 	a.drop(func(item string, _ *acpAsk) bool {
-		return !slices.ContainsFunc(open, func(i control.InboxItem) bool { return i.ID == item })
+		return !slices.ContainsFunc(open, func(i supervisor.InboxItem) bool { return i.ID == item })
 	})
 }
 
@@ -1346,7 +1346,7 @@ func (f *acpFollower) syncInbox(l *link) {
 	armed, _ := o.waiting() // before the status: the run has received these
 	ctx, cancel := context.WithTimeout(l.ctx, statusTimeout)
 	defer cancel()
-	st, err := l.ask.Status(ctx)
+	st, err := control.StatusOf[runstore.LiveStatus](ctx, l.ask)
 	if err != nil {
 		return // the connection is ending
 	}
@@ -1363,7 +1363,7 @@ func (f *acpFollower) syncInbox(l *link) {
 	if waiting {
 		o.end(armed, stopEndTurn, f.loginNeeded())
 	}
-	busy := func(a control.AgentStatus) bool { return a.Status == string(supervisor.AgentBusy) }
+	busy := func(a runstore.AgentStatus) bool { return a.Status == string(supervisor.AgentBusy) }
 	if !f.mapper.works() && !slices.ContainsFunc(st.Agents, busy) {
 		_, cancelled := o.waiting()
 		o.end(cancelled, stopCancelled, nil)
@@ -1372,20 +1372,17 @@ func (f *acpFollower) syncInbox(l *link) {
 
 // ask asks the client about an inbox item. It reports whether a prompt ends because of the item. If the event of
 // the item was not reported to the client yet, ask does nothing; settle runs again after that event.
-func (f *acpFollower) ask(l *link, i control.InboxItem) (ends bool) {
-	kind := supervisor.InboxKind(i.Kind)
+func (f *acpFollower) ask(l *link, i supervisor.InboxItem) (ends bool) {
 	switch {
-	case kind == supervisor.InboxPermission:
-		t, shown := f.mapper.asked[i.ID]
-		var r contract.PermissionRequest
-		if shown && json.Unmarshal(i.Request, &r) == nil {
+	case i.Kind == supervisor.InboxPermission:
+		if t, shown := f.mapper.asked[i.ID]; shown {
 			session, _ := f.mapper.home(i.Agent)
-			f.asking(l, i.ID, func(ctx context.Context) bool { return f.askPermission(ctx, session, t, r) })
+			f.asking(l, i.ID, func(ctx context.Context) bool { return f.askPermission(ctx, session, t, *i.Request) })
 		}
 		return false
 	case i.Optional:
 		return false
-	case kind == supervisor.InboxQuestion || kind == supervisor.InboxAcceptance:
+	case i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance:
 		if _, shown := f.mapper.shownTexts[i.ID]; !shown {
 			return false
 		}
@@ -1458,7 +1455,7 @@ func permissionOption(id, name, kind string) object {
 }
 
 // elicit shows the client a form for an item and hands the answer to the run.
-func (f *acpFollower) elicit(ctx context.Context, i control.InboxItem) bool {
+func (f *acpFollower) elicit(ctx context.Context, i supervisor.InboxItem) bool {
 	field := object{"type": "string", "title": "Answer"}
 	if len(i.Choices) > 0 {
 		field["enum"] = i.Choices

@@ -12,8 +12,9 @@ import (
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge/acp/acptest"
-	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 )
@@ -202,24 +203,26 @@ func TestPromptText(t *testing.T) {
 
 // TestAnswers: a prompt continues stopped work, chooses an offered option, or else is a message.
 func TestAnswers(t *testing.T) {
-	inbox := func(i ...control.InboxItem) control.Status { return control.Status{Inbox: i} }
-	question := control.InboxItem{ID: "question-1", Kind: "question"}
-	parked := control.InboxItem{Kind: "recovery", Choices: []string{"retry", "cancel"}}
-	failed := control.InboxItem{Kind: "recovery", Choices: []string{"retry", "skip"}, Optional: true}
+	status := func(r runstore.LiveReport) runstore.LiveStatus { return runstore.LiveStatus{LiveReport: r} }
+	inbox := func(i ...supervisor.InboxItem) runstore.LiveStatus { return status(runstore.LiveReport{Inbox: i}) }
+	question := supervisor.InboxItem{ID: "question-1", Kind: "question"}
+	parked := supervisor.InboxItem{Kind: "recovery", Choices: []string{"retry", "cancel"}}
+	failed := supervisor.InboxItem{Kind: "recovery", Choices: []string{"retry", "skip"}, Optional: true}
 	choose := func(option string) []contract.CommandBody {
 		return []contract.CommandBody{contract.Choose{Option: option}}
 	}
 	note, steer := contract.Say{Text: "go"}, contract.Say{Text: "go", Strength: contract.Steer}
 	for name, c := range map[string]struct {
-		st   control.Status
+		st   runstore.LiveStatus
 		text string
 		want []contract.CommandBody
 	}{
-		"at work":    {control.Status{}, "go", []contract.CommandBody{steer}},
+		"at work":    {runstore.LiveStatus{}, "go", []contract.CommandBody{steer}},
 		"a question": {inbox(question), "go", []contract.CommandBody{note}},
-		"paused":     {control.Status{Paused: true}, "go", []contract.CommandBody{note, contract.Continue{}}},
-		"halted":     {control.Status{Paused: true, Halted: true}, "go", []contract.CommandBody{contract.Continue{}, note}},
-		"a choice":   {inbox(parked), "Cancel.", choose("cancel")},
+		"paused":     {status(runstore.LiveReport{Paused: true}), "go", []contract.CommandBody{note, contract.Continue{}}},
+		"halted": {status(runstore.LiveReport{Paused: true, Halted: true}), "go",
+			[]contract.CommandBody{contract.Continue{}, note}},
+		"a choice": {inbox(parked), "Cancel.", choose("cancel")},
 		"a message to one that is parked": {inbox(parked), "go",
 			[]contract.CommandBody{contract.Choose{Option: "retry"}, note}},
 		"an agent that failed":     {inbox(failed), "go", []contract.CommandBody{steer}},

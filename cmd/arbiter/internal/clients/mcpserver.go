@@ -24,6 +24,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -49,7 +50,7 @@ type Runs interface {
 	// Find finds a run by its id or a prefix of it.
 	Find(named string) (journal.Info, error)
 	// Dial connects to the process that plays a run. The caller closes the client.
-	Dial(ctx context.Context, run string) (*control.Client, control.Status, error)
+	Dial(ctx context.Context, run string) (*control.Client, runstore.LiveStatus, error)
 	// Start starts a run and returns its id. The run continues without the caller.
 	Start(ctx context.Context, s Start) (run string, err error)
 	// Resume resumes a run, which then continues without the caller. It does nothing to a live run.
@@ -660,7 +661,7 @@ func (w *waiter) attend(
 		if err := w.news.read(ctx); err != nil {
 			return nil, v, false, err
 		}
-		st, err := l.Status(ctx)
+		st, err := control.StatusOf[runstore.LiveStatus](ctx, l.Client)
 		if err != nil {
 			return nil, v, false, ctx.Err()
 		}
@@ -673,7 +674,7 @@ func (w *waiter) attend(
 			return res, v, true, err
 		case shown:
 			continue
-		case v.More, !time.Now().Before(until), slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool {
+		case v.More, !time.Now().Before(until), slices.ContainsFunc(st.Inbox, func(i supervisor.InboxItem) bool {
 			return i.Since.After(w.news.at)
 		}):
 			return nil, v, true, nil
@@ -705,11 +706,11 @@ func (w *waiter) progress(ctx context.Context) {
 
 // ask shows the form of the oldest item that is for the human and was not shown in this call. A non-nil result must
 // be returned to the client. shown reports that the form was answered, or that its item is no longer open.
-func (w *waiter) ask(ctx context.Context, l *mcpLive, st control.Status) (_ *mcp.CallToolResult, shown bool, _ error) {
+func (w *waiter) ask(ctx context.Context, l *mcpLive, st runstore.LiveStatus) (_ *mcp.CallToolResult, shown bool, _ error) {
 	if !showsForms(w.req.ClientCapabilities()) || len(w.asked) >= maxForms {
 		return nil, false, nil
 	}
-	at := slices.IndexFunc(st.Inbox, func(i control.InboxItem) bool {
+	at := slices.IndexFunc(st.Inbox, func(i supervisor.InboxItem) bool {
 		return w.s.forHuman(i) && !slices.Contains(w.asked, i.ID)
 	})
 	if at < 0 {
@@ -729,7 +730,7 @@ func (w *waiter) take(ctx context.Context, l *mcpLive) error {
 	if len(responses) == 0 {
 		return nil
 	}
-	st, err := l.Status(ctx)
+	st, err := control.StatusOf[runstore.LiveStatus](ctx, l.Client)
 	if err != nil {
 		return ctx.Err() // the next connection tries again
 	}
@@ -746,12 +747,9 @@ func (w *waiter) take(ctx context.Context, l *mcpLive) error {
 
 // askHuman shows the form of an item, and sends the answer to the run with [MCPServer.obey]. A non-nil result must be
 // returned to the client: the answer comes with its next call.
-func (s *MCPServer) askHuman(ctx context.Context, l *mcpLive, req *mcp.CallToolRequest, i control.InboxItem) (
+func (s *MCPServer) askHuman(ctx context.Context, l *mcpLive, req *mcp.CallToolRequest, i supervisor.InboxItem) (
 	result *mcp.CallToolResult, answer string, taken bool, err error) {
-	f, err := s.formOf(l.run, i)
-	if err != nil {
-		return nil, "", false, err
-	}
+	f := s.formOf(l.run, i)
 	if req.ProtocolVersion() >= newest {
 		return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{i.ID: f.params()}}, "", false, nil
 	}
@@ -768,15 +766,11 @@ func (s *MCPServer) askHuman(ctx context.Context, l *mcpLive, req *mcp.CallToolR
 func (s *MCPServer) sendAnswer(
 	ctx context.Context,
 	l *mcpLive,
-	i control.InboxItem,
+	i supervisor.InboxItem,
 	res *mcp.ElicitResult,
 ) (answer string,
 	taken bool, err error) {
-	f, err := s.formOf(l.run, i)
-	if err != nil {
-		return "", false, err
-	}
-	body := f.command(res)
+	body := s.formOf(l.run, i).command(res)
 	if body == nil {
 		return "", false, nil
 	}
@@ -799,8 +793,8 @@ const (
 type mcpLive struct {
 	*control.Client
 	run   string
-	first control.Status // when the connection was made
-	wake  chan struct{}  // capacity 1
+	first runstore.LiveStatus // when the connection was made
+	wake  chan struct{}       // capacity 1
 }
 
 // dial connects to a live run. The caller closes the connection.
@@ -859,8 +853,8 @@ func (l *mcpLive) elicit(ctx context.Context, req *mcp.CallToolRequest, id strin
 	watching.Go(func() {
 		defer cancel()
 		for l.pause(ctx) {
-			st, err := l.Status(ctx)
-			if err != nil || !slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool { return i.ID == id }) {
+			st, err := control.StatusOf[runstore.LiveStatus](ctx, l.Client)
+			if err != nil || !slices.ContainsFunc(st.Inbox, func(i supervisor.InboxItem) bool { return i.ID == id }) {
 				return
 			}
 		}
@@ -978,7 +972,7 @@ func (s *MCPServer) taskUpdate(ctx context.Context, ss *mcp.ServerSession, p *ta
 		return nil, err
 	}
 	defer l.Close()
-	st, err := l.Status(ctx)
+	st, err := control.StatusOf[runstore.LiveStatus](ctx, l.Client)
 	if err != nil {
 		return nil, err
 	}
@@ -1005,7 +999,7 @@ func (s *MCPServer) taskCancel(ctx context.Context, ss *mcp.ServerSession, p *ta
 // key again. So the key changes when the run is resumed, because an answer may have been lost with the previous
 // process. For items with choices, which can occur more than once in a process, the key contains the time of the
 // item.
-func inputKey(st control.Status, i control.InboxItem) string {
+func inputKey(st runstore.LiveStatus, i supervisor.InboxItem) string {
 	key := i.ID + "." + strconv.FormatUint(st.LogLines, 10)
 	if len(i.Choices) > 0 {
 		key += "." + strconv.FormatInt(i.Since.UnixMilli(), 10)
@@ -1092,11 +1086,7 @@ func (s *MCPServer) inputs(ctx context.Context, run string) (mcp.InputRequestMap
 		if i.Optional {
 			continue
 		}
-		f, err := s.formOf(run, i)
-		if err != nil {
-			return nil, err
-		}
-		all[inputKey(st, i)] = f.params()
+		all[inputKey(st, i)] = s.formOf(run, i).params()
 	}
 	return all, nil
 }

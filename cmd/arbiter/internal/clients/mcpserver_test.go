@@ -21,6 +21,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -87,7 +88,7 @@ type world struct {
 
 	mu       sync.Mutex
 	info     journal.Info
-	status   control.Status
+	status   runstore.LiveStatus
 	chain    journal.LogChain
 	seq      uint64
 	refuse   error // of Dial
@@ -107,7 +108,8 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, dir: dir, path: filepath.Join(dir, journal.LogName), sock: filepath.Join(dir, "s"),
 		changed: make(chan struct{})}
 	w.info.Run, w.info.CWD, w.info.Live, w.info.Unfinished = theRun, dir, true, true
-	w.status = control.Status{Run: theRun, CWD: dir, PID: os.Getpid(), Phase: "executing", LogLines: 7}
+	w.status.LiveReport = runstore.LiveReport{Run: theRun, CWD: dir, PID: os.Getpid(), Phase: "executing"}
+	w.status.LogLines = 7
 	l := testkit.Must(net.ListenUnix("unix", &net.UnixAddr{Name: w.sock, Net: "unix"}))(t)
 	w.server = control.Serve(l, service{w}, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { _ = w.server.Close() }) // it may have ended already
@@ -154,7 +156,7 @@ func (w *world) message(text string) {
 }
 
 // waits adds an item to the inbox.
-func (w *world) waits(i control.InboxItem) {
+func (w *world) waits(i supervisor.InboxItem) {
 	w.t.Helper()
 	i.Since = w.happens(contract.Question{Text: i.Text}) // a run notes the time of the event, too
 	w.do(func() {
@@ -165,10 +167,10 @@ func (w *world) waits(i control.InboxItem) {
 // asks adds a permission request to the inbox.
 func (w *world) asks(id, command string, rules ...string) {
 	w.t.Helper()
-	raw := testkit.Must(json.Marshal(contract.PermissionRequest{Request: id, Tool: "Bash", Action: "hash-" + id,
-		Input: json.RawMessage(fmt.Sprintf(`{"command":%q}`, command)), Suggestions: rules}))(w.t)
+	request := &contract.PermissionRequest{Request: id, Tool: "Bash", Action: "hash-" + id,
+		Input: json.RawMessage(fmt.Sprintf(`{"command":%q}`, command)), Suggestions: rules}
 	w.waits(
-		control.InboxItem{ID: id, Kind: string(supervisor.InboxPermission), Agent: "orch-1", Text: "Bash", Request: raw},
+		supervisor.InboxItem{ID: id, Kind: supervisor.InboxPermission, Agent: "orch-1", Text: "Bash", Request: request},
 	)
 }
 
@@ -183,7 +185,7 @@ func (w *world) do(f func()) {
 func (w *world) answer(id string) {
 	w.do(func() {
 		w.status.Inbox = slices.DeleteFunc(slices.Clone(w.status.Inbox),
-			func(i control.InboxItem) bool { return i.ID == id })
+			func(i supervisor.InboxItem) bool { return i.ID == id })
 	})
 }
 
@@ -216,14 +218,14 @@ func (w *world) Find(named string) (journal.Info, error) {
 	return w.found(), nil
 }
 
-func (w *world) Dial(ctx context.Context, _ string) (*control.Client, control.Status, error) {
+func (w *world) Dial(ctx context.Context, _ string) (*control.Client, runstore.LiveStatus, error) {
 	if w.refuse != nil {
-		return nil, control.Status{}, w.refuse
+		return nil, runstore.LiveStatus{}, w.refuse
 	}
 	if !w.found().Live {
-		return nil, control.Status{}, control.ErrSilent
+		return nil, runstore.LiveStatus{}, control.ErrSilent
 	}
-	return control.Dial(ctx, w.sock, nil)
+	return control.Dial[runstore.LiveStatus](ctx, w.sock, nil)
 }
 
 func (w *world) Start(_ context.Context, s Start) (string, error) {
@@ -248,7 +250,7 @@ func (w *world) Report(_ context.Context, _, format string, out io.Writer) error
 // service serves the control socket of the run.
 type service struct{ w *world }
 
-func (s service) Status() control.Status {
+func (s service) Status() any {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
 	return s.w.status
@@ -406,7 +408,7 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			progress <- r.Params.Message
 		}}, nil)
-	w.waits(control.InboxItem{ID: "question-1", Kind: "question", Text: strings.Repeat("Which? ", 2000)})
+	w.waits(supervisor.InboxItem{ID: "question-1", Kind: "question", Text: strings.Repeat("Which? ", 2000)})
 	v := u.wait(0)
 	if len(v.Waiting) != 1 || len(v.Waiting[0].Text) > maxText+20 || v.Status != inputRequired {
 		t.Fatalf("the first question: %d items, status %s", len(v.Waiting), v.Status)
@@ -427,7 +429,7 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 	if len(got) > 0 {
 		t.Error("the wait returned for a question that was told of")
 	}
-	w.waits(control.InboxItem{ID: "question-2", Kind: "question", Agent: "arbiter", Text: "And?"})
+	w.waits(supervisor.InboxItem{ID: "question-2", Kind: "question", Agent: "arbiter", Text: "And?"})
 	waiting.Wait()
 	if v = <-got; len(v.Waiting) != 2 {
 		t.Errorf("after the second question: %+v", v)
@@ -437,7 +439,7 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 		t.Errorf("after a resume what waited before waits again: %+v", v)
 	}
 	for n := range 30 {
-		w.waits(control.InboxItem{ID: fmt.Sprint(n), Kind: "question", Text: strings.Repeat("Which? ", 2000)})
+		w.waits(supervisor.InboxItem{ID: fmt.Sprint(n), Kind: "question", Text: strings.Repeat("Which? ", 2000)})
 	}
 	v = u.wait(0)
 	if raw, err := json.Marshal(v); err != nil || len(raw) > 32<<10 || len(v.Waiting) != maxWaiting ||
@@ -479,7 +481,7 @@ func TestFormsReachTheHuman(t *testing.T) {
 					w := newWorld(t)
 					w.asks("perm-1", "make all", "Bash(make all)", "Bash(make *)", "Bash(*)")
 					// The question makes a wait return.
-					w.waits(control.InboxItem{ID: "question-1", Kind: "question", Text: "And?"})
+					w.waits(supervisor.InboxItem{ID: "question-1", Kind: "question", Text: "And?"})
 					shown := 0
 					u := w.serve(version, &mcp.ClientOptions{
 						ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -547,8 +549,8 @@ func TestWhoAnswers(t *testing.T) {
 	for _, leave := range []bool{false, true} {
 		w := newWorld(t)
 		w.asks("perm-1", "make all", "Bash(make *)")
-		w.waits(control.InboxItem{ID: "trust", Kind: "trust", Text: "?", Choices: []string{"trust"}})
-		w.waits(control.InboxItem{ID: "recovery-orch-1", Kind: "recovery", Agent: "orch-1", Text: "?",
+		w.waits(supervisor.InboxItem{ID: "trust", Kind: "trust", Text: "?", Choices: []string{"trust"}})
+		w.waits(supervisor.InboxItem{ID: "recovery-orch-1", Kind: "recovery", Agent: "orch-1", Text: "?",
 			Choices: []string{"retry", "skip"}, Optional: true})
 		u := w.serve("", nil, func(o *MCPOptions) { o.ModelAnswers = leave })
 		for _, args := range []map[string]any{
@@ -662,8 +664,8 @@ func TestARehearsalIsMarked(t *testing.T) {
 func TestAgentsWithHosts(t *testing.T) {
 	w := newWorld(t)
 	w.do(func() {
-		w.status.Agents = []control.AgentStatus{{ID: "orch-2", Name: "Orchestrator II", Host: "box"}}
-		w.status.Inbox = []control.InboxItem{{ID: "q", Kind: "question", Agent: "orch-2", Host: "box", Text: "Which?"}}
+		w.status.Agents = []runstore.AgentStatus{{ID: "orch-2", Name: "Orchestrator II", Host: "box"}}
+		w.status.Inbox = []supervisor.InboxItem{{ID: "q", Kind: "question", Agent: "orch-2", Host: "box", Text: "Which?"}}
 	})
 	v, _ := callMCP[MCPView](w.serve("", nil, nil), "status", map[string]any{"run": theRun[:4]})
 	if len(v.Agents) != 1 || v.Agents[0].Host != "box" || len(v.Waiting) != 1 || v.Waiting[0].Host != "box" {
@@ -766,9 +768,9 @@ func TestTask(t *testing.T) {
 	if r := c.get().Result; r.ResultType != complete || r.Status != working || r.StatusMessage != "at work" {
 		t.Errorf("at work: %+v", r)
 	}
-	w.waits(control.InboxItem{ID: "question-1", Kind: "question", Text: "Which?"})
-	w.waits(control.InboxItem{ID: "recovery-orch-1", Kind: "recovery", Choices: []string{"retry"}, Optional: true})
-	w.waits(control.InboxItem{ID: "trust", Kind: "trust", Text: "?", Choices: []string{"trust", "cancel"}})
+	w.waits(supervisor.InboxItem{ID: "question-1", Kind: "question", Text: "Which?"})
+	w.waits(supervisor.InboxItem{ID: "recovery-orch-1", Kind: "recovery", Choices: []string{"retry"}, Optional: true})
+	w.waits(supervisor.InboxItem{ID: "trust", Kind: "trust", Text: "?", Choices: []string{"trust", "cancel"}})
 	w.asks("perm-1", "make all")
 	a := c.get()
 	list := keys(a)

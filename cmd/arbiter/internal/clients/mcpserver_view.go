@@ -3,7 +3,6 @@ package clients
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -16,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -85,14 +85,12 @@ type MCPItem struct {
 }
 
 // waitingItem converts an inbox item, with advice how to answer it. The text has at most most bytes.
-func (s *MCPServer) waitingItem(run string, i control.InboxItem, most int) MCPItem {
-	item := MCPItem{ID: i.ID, Kind: i.Kind, Agent: i.Agent, Host: sanitize.Line(i.Host, 60),
+func (s *MCPServer) waitingItem(run string, i supervisor.InboxItem, most int) MCPItem {
+	item := MCPItem{ID: i.ID, Kind: string(i.Kind), Agent: i.Agent, Host: sanitize.Line(i.Host, 60),
 		Text: clip(sanitize.Text(i.Text), most), Seconds: int(max(time.Since(i.Since), 0).Seconds()), Choices: i.Choices}
-	switch supervisor.InboxKind(i.Kind) {
+	switch i.Kind {
 	case supervisor.InboxPermission:
-		if r, err := requestOf(i); err == nil {
-			item.Text = clip(s.o.Full(contract.Event{ID: i.Agent, Body: r}), most)
-		}
+		item.Text = clip(s.o.Full(contract.Event{ID: i.Agent, Body: *i.Request}), most)
 		item.Answer = "The user decides: " + s.o.Typed("allow", run, i.ID) + ", or deny instead of allow."
 		if s.o.ModelAnswers {
 			item.Answer = "You or the user decide: answer with request and behavior."
@@ -108,8 +106,8 @@ func (s *MCPServer) waitingItem(run string, i control.InboxItem, most int) MCPIt
 }
 
 // liveView returns the view of a live run, without news.
-func (s *MCPServer) liveView(st control.Status) MCPView {
-	v := MCPView{Run: st.Run, Status: working, Phase: phase(st), Does: st.Does, CostUSD: contract.RoundUSD(st.Cost),
+func (s *MCPServer) liveView(st runstore.LiveStatus) MCPView {
+	v := MCPView{Run: st.Run, Status: working, Phase: phase(st), Does: st.Does, CostUSD: st.CostUSD,
 		Simulated: st.Rehearsal}
 	for _, a := range st.Agents[:min(len(st.Agents), maxAgents)] {
 		v.Agents = append(v.Agents, MCPAgent{ID: a.ID, Name: sanitize.Line(a.Name, 60),
@@ -133,7 +131,7 @@ func (s *MCPServer) liveView(st control.Status) MCPView {
 	return v
 }
 
-func phase(st control.Status) string {
+func phase(st runstore.LiveStatus) string {
 	switch {
 	case st.Halted:
 		return "halted"
@@ -354,8 +352,8 @@ type form struct {
 }
 
 // forHuman reports whether an item is not for the model that calls the tools.
-func (s *MCPServer) forHuman(i control.InboxItem) bool {
-	switch supervisor.InboxKind(i.Kind) {
+func (s *MCPServer) forHuman(i supervisor.InboxItem) bool {
+	switch i.Kind {
 	case supervisor.InboxPermission:
 		return !s.o.ModelAnswers
 	case supervisor.InboxTrust, supervisor.InboxLimit:
@@ -364,31 +362,20 @@ func (s *MCPServer) forHuman(i control.InboxItem) bool {
 	return false
 }
 
-func (s *MCPServer) formOf(run string, i control.InboxItem) (form, error) {
+func (s *MCPServer) formOf(run string, i supervisor.InboxItem) form {
 	about := "Run " + command.ShortID(run) + ": "
-	switch supervisor.InboxKind(i.Kind) {
+	switch i.Kind {
 	case supervisor.InboxPermission:
-		r, err := requestOf(i)
-		if err != nil {
-			return form{}, err
-		}
-		return permissionForm(about, compact(s.o.Full(contract.Event{ID: i.Agent, Body: r})), r,
-			s.o.Typed("status", run)), nil
+		r := *i.Request
+		return permissionForm(about, compact(s.o.Full(contract.Event{ID: i.Agent, Body: r})), r, s.o.Typed("status", run))
 	case supervisor.InboxTrust, supervisor.InboxRecovery, supervisor.InboxLimit:
 		f := form{message: about + clip(sanitize.Text(i.Text), maxForm)}
 		for _, c := range i.Choices {
 			f.options = append(f.options, option{sanitize.Line(c, 60), contract.Choose{Option: c}})
 		}
-		return f, nil
+		return f
 	}
-	return form{message: about + clip(sanitize.Text(i.Text), maxForm)}, nil
-}
-
-func requestOf(i control.InboxItem) (r contract.PermissionRequest, err error) {
-	if err = json.Unmarshal(i.Request, &r); err != nil {
-		err = fmt.Errorf("read permission request %s: %w", i.ID, err)
-	}
-	return r, err
+	return form{message: about + clip(sanitize.Text(i.Text), maxForm)}
 }
 
 // compact removes empty lines: Claude Code shows three lines of a form, and the number of hidden ones (observed
@@ -547,31 +534,29 @@ func (s *MCPServer) answer(ctx context.Context, req *mcp.CallToolRequest, in ans
 	}
 	var body contract.CommandBody = contract.Choose{Option: in.Choice}
 	if in.Request != "" {
-		if body, err = in.permit(item); err != nil {
-			return nil, out, err
-		}
+		body = in.permit(item)
 	}
 	out.Message, out.Accepted, err = l.send(ctx, body)
 	return nil, out, err
 }
 
 // permit converts the answer to a permission request. An answer of a model holds once.
-func (in answerIn) permit(i control.InboxItem) (contract.Permit, error) {
-	r, err := requestOf(i)
+func (in answerIn) permit(i supervisor.InboxItem) contract.Permit {
+	r := i.Request
 	p := contract.Permit{Request: r.Request, Behavior: in.Behavior, Action: r.Action, Scope: contract.ScopeOnce}
 	if in.Behavior == bridge.Deny || r.Tool == bridge.ElicitTool {
 		p.Message = in.Text
 	}
-	return p, err
+	return p
 }
 
-func (s *MCPServer) meant(ctx context.Context, l *mcpLive, in answerIn) (control.InboxItem, error) {
-	st, err := l.Status(ctx)
+func (s *MCPServer) meant(ctx context.Context, l *mcpLive, in answerIn) (supervisor.InboxItem, error) {
+	st, err := control.StatusOf[runstore.LiveStatus](ctx, l.Client)
 	if err != nil {
-		return control.InboxItem{}, err
+		return supervisor.InboxItem{}, err
 	}
 	for _, i := range st.Inbox {
-		if in.Request != "" && i.ID == in.Request && i.Kind == string(supervisor.InboxPermission) {
+		if in.Request != "" && i.ID == in.Request && i.Kind == supervisor.InboxPermission {
 			return i, nil
 		}
 		if in.Choice != "" && slices.Contains(i.Choices, in.Choice) {
@@ -579,15 +564,15 @@ func (s *MCPServer) meant(ctx context.Context, l *mcpLive, in answerIn) (control
 		}
 	}
 	if in.Request != "" {
-		return control.InboxItem{}, fmt.Errorf("no permission request %.60q is open in run %s: it was answered, "+
+		return supervisor.InboxItem{}, fmt.Errorf("no permission request %.60q is open in run %s: it was answered, "+
 			"perhaps; status shows what waits", in.Request, command.ShortID(l.run))
 	}
-	return control.InboxItem{}, fmt.Errorf("nothing in run %s has the choice %.60q: status shows what waits",
+	return supervisor.InboxItem{}, fmt.Errorf("nothing in run %s has the choice %.60q: status shows what waits",
 		command.ShortID(l.run), in.Choice)
 }
 
 // leave lets the human answer an item that is not for the model: in a form, or with a command that they type.
-func (s *MCPServer) leave(ctx context.Context, l *mcpLive, req *mcp.CallToolRequest, i control.InboxItem) (
+func (s *MCPServer) leave(ctx context.Context, l *mcpLive, req *mcp.CallToolRequest, i supervisor.InboxItem) (
 	*mcp.CallToolResult, Answered, error) {
 	item := s.waitingItem(l.run, i, maxText)
 	out := Answered{Run: l.run, By: contract.Human, Message: "This is not for you to answer. " + item.Answer}

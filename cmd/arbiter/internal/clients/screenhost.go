@@ -386,7 +386,7 @@ func OpenSession(ctx context.Context, socket string, log *journal.EventLog, afte
 	// Do not cancel with ctx: a caller that gives up meanwhile stops or leaves the run once there is a session.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hostAnswers)
 	defer cancel()
-	client, st, err := control.Dial(ctx, socket, nil)
+	client, st, err := control.Dial[runstore.LiveStatus](ctx, socket, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -428,7 +428,7 @@ func (s *ScreenSession) ask() {
 	for {
 		asked := time.Now()
 		ctx, cancel := context.WithTimeout(context.Background(), askedEvery)
-		_, err := s.client.Load().Status(ctx)
+		_, err := control.StatusOf[runstore.LiveStatus](ctx, s.client.Load())
 		late := ctx.Err() != nil
 		cancel()
 		var since *time.Time
@@ -490,7 +490,7 @@ func (s *ScreenSession) reconnect() (err error) {
 func (s *ScreenSession) connectAgain() (again bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), hostAnswers)
 	defer cancel()
-	client, st, err := control.Dial(ctx, s.socket, nil)
+	client, st, err := control.Dial[runstore.LiveStatus](ctx, s.socket, nil)
 	if err != nil {
 		return false, err
 	}
@@ -872,7 +872,7 @@ func (h *ScreenHost) Attach(agent string) error {
 	defer h.withTerminal(stop)()
 	progress := subcommands.Progress(h.env.Stderr)
 	progress("Attaching to " + agent + ". Ctrl+C gives up.")
-	client, _, err := control.Dial(ctx, l.socket, progress)
+	client, _, err := control.Dial[runstore.LiveStatus](ctx, l.socket, progress)
 	if err != nil {
 		return err
 	}
@@ -1028,8 +1028,8 @@ func (h *ScreenHost) played() bool {
 
 func (h *ScreenHost) screenFault(fault *tui.Fault) error {
 	if l := h.Session(); l != nil {
-		r := runstore.NewReporter(runstore.CrashOptions{Dir: filepath.Dir(l.socket), Version: command.Version(),
-			Mask: settings.MaskerOf(h.choices.Options, h.choices.Hosts), Log: slog.New(slog.DiscardHandler)})
+		r := &runstore.CrashReporter{Dir: filepath.Dir(l.socket), Version: command.Version(),
+			Mask: settings.MaskerOf(h.choices.Options, h.choices.Hosts), Log: slog.New(slog.DiscardHandler)}
 		r.Panicked(&runloop.Fault{Panic: fault.Panic, Stack: fault.Stack})
 		r.Close()
 		for _, path := range r.Written() {

@@ -457,12 +457,7 @@ func (h *ScreenHost) Explain(ctx context.Context, run string, number int) (strin
 		return "", err
 	}
 	defer store.Close()
-	log, err := store.EventLog(run)
-	if err != nil {
-		return "", command.Environmentf("read run %s: %v", command.ShortID(run), err)
-	}
-	defer log.Close()
-	list, _, err := runstore.ReadDecisions(ctx, log)
+	list, _, err := store.Decisions(ctx, run)
 	if err != nil {
 		return "", command.Environmentf("read run %s: %v", command.ShortID(run), err)
 	}

@@ -509,7 +509,7 @@ var (
 // Kinds of parts that a page is sent: the `event` of a server-sent event.
 const (
 	partRun     = "run"     // runPart: whether a process plays the run
-	partStatus  = "status"  // control.Status
+	partStatus  = "status"  // runstore.LiveStatus
 	partEvents  = "lines"   // a list of events, as arbiter --json prints them
 	partSkipped = "skipped" // skippedPart: events that are omitted
 )
@@ -688,7 +688,7 @@ func (f *webFollower) live(ctx context.Context, info journal.Info) {
 	}
 	l := &connection{
 		webFollower: f, client: client, parts: make(chan any, waiting),
-		ask: make(chan struct{}, 1), statuses: make(chan control.Status, 1),
+		ask: make(chan struct{}, 1), statuses: make(chan runstore.LiveStatus, 1),
 	}
 	var asking sync.WaitGroup
 	asking.Go(func() { l.askStatus(ctx) })
@@ -719,7 +719,7 @@ type connection struct {
 	client   *control.Client
 	parts    chan any
 	ask      chan struct{} // capacity 1: the status is wanted
-	statuses chan control.Status
+	statuses chan runstore.LiveStatus
 	shown    json.RawMessage // the status that the page shows
 }
 
@@ -784,7 +784,7 @@ func (l *connection) askStatus(ctx context.Context) {
 			return
 		}
 		asked, done := context.WithTimeout(ctx, connects)
-		st, err := l.client.Status(asked)
+		st, err := control.StatusOf[runstore.LiveStatus](asked, l.client)
 		done()
 		if err != nil {
 			continue // the connection has ended, or the next event asks again
@@ -803,7 +803,7 @@ func (l *connection) askStatus(ctx context.Context) {
 }
 
 // status sends a status if it differs from the one that the page shows.
-func (l *connection) status(st control.Status) {
+func (l *connection) status(st runstore.LiveStatus) {
 	st.Seq = 0 // changes with each event, and is not shown
 	for _, a := range st.Agents {
 		l.named(a.ID, a.Name, a.Host, a.Make)
@@ -859,7 +859,7 @@ func seqOf(line []byte) uint64 {
 
 // catchUp brings the page to the point from which the current process can continue: it sends the events of earlier
 // processes.
-func (f *webFollower) catchUp(ctx context.Context, st control.Status) error {
+func (f *webFollower) catchUp(ctx context.Context, st runstore.LiveStatus) error {
 	switch {
 	case f.at.Set && f.at.Process == st.LogLines: // the connection was lost, not the process
 		return nil
@@ -1052,10 +1052,10 @@ func pageLine(line []byte) json.RawMessage {
 }
 
 // pageStatus returns a run's status in the form for the page.
-func pageStatus(st control.Status) (json.RawMessage, error) {
+func pageStatus(st runstore.LiveStatus) (json.RawMessage, error) {
 	// page has the texts that all frontends share.
 	page := struct {
-		control.Status
+		runstore.LiveStatus
 		Asks  map[string]string `json:"asks"`  // by item: who wants what
 		Where map[string]string `json:"where"` // by item: where a permission request's call runs
 		Fuses map[string]string `json:"fuses"` // by agent
@@ -1069,10 +1069,10 @@ func pageStatus(st control.Status) (json.RawMessage, error) {
 		}
 	}
 	for _, i := range st.Inbox {
-		page.Asks[i.ID] = eventtext.Asks(supervisor.InboxItem{Kind: supervisor.InboxKind(i.Kind), Agent: i.Agent,
+		page.Asks[i.ID] = eventtext.Asks(supervisor.InboxItem{Kind: i.Kind, Agent: i.Agent,
 			Host: i.Host, Optional: i.Optional}, eventtext.Called(names.nameOf, i.Agent))
-		if r, err := requestOf(i); err == nil {
-			page.Where[i.ID] = eventtext.PlaceOf(r.Place)
+		if i.Request != nil {
+			page.Where[i.ID] = eventtext.PlaceOf(i.Request.Place)
 		}
 	}
 	raw, err := json.Marshal(page)

@@ -20,8 +20,9 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -276,15 +277,14 @@ func (h *house) everything(text string) {
 }
 
 // permissionItem returns an inbox item with a permission request.
-func permissionItem(t *testing.T, id, command string, suggestions ...string) control.InboxItem {
+func permissionItem(t *testing.T, id, command string, suggestions ...string) supervisor.InboxItem {
 	t.Helper()
 	input := testkit.Must(json.Marshal(map[string]string{"command": command}))(t)
-	raw := testkit.Must(json.Marshal(contract.PermissionRequest{
-		Request: id, Tool: "Bash", Input: input, Action: strings.Repeat("ab", 32), Suggestions: suggestions,
-		Reason: "no rule allows " + command,
-	}))(t)
-	return control.InboxItem{ID: id, Kind: "permission", Agent: "orch-1", Text: "Bash: " + command, Request: raw,
-		Since: time.Now().UTC()}
+	return supervisor.InboxItem{ID: id, Kind: "permission", Agent: "orch-1", Text: "Bash: " + command,
+		Since: time.Now().UTC(), Request: &contract.PermissionRequest{
+			Request: id, Tool: "Bash", Input: input, Action: strings.Repeat("ab", 32), Suggestions: suggestions,
+			Reason: "no rule allows " + command,
+		}}
 }
 
 // TestHostileTexts: the page shows anything that agents write, in any field, as plain text. At 360 pixels no
@@ -294,7 +294,7 @@ func TestHostileTexts(t *testing.T) {
 	texts := append(append([]string{}, markup...), tuitest.Hostile()...)
 	h.status.Title, h.status.CWD, h.info.Title, h.info.CWD = markup[0], markup[1], markup[0], markup[1]
 	for i, text := range append(markup, "plain") {
-		h.status.Agents = append(h.status.Agents, control.AgentStatus{ID: fmt.Sprintf("orch-%d", i+1), Name: text,
+		h.status.Agents = append(h.status.Agents, runstore.AgentStatus{ID: fmt.Sprintf("orch-%d", i+1), Name: text,
 			Mode: text, Status: "busy", Attached: text, Context: float64(i * 12)})
 	}
 	for i, text := range texts {
@@ -309,8 +309,8 @@ func TestHostileTexts(t *testing.T) {
 		}
 		if i < len(markup) {
 			h.wait(permissionItem(t, fmt.Sprintf("perm-%d", i), text, text),
-				control.InboxItem{ID: fmt.Sprintf("question-%d", i), Kind: "question", Agent: text, Text: text},
-				control.InboxItem{ID: fmt.Sprintf("recovery-%d", i), Kind: "recovery", Agent: text, Text: text,
+				supervisor.InboxItem{ID: fmt.Sprintf("question-%d", i), Kind: "question", Agent: text, Text: text},
+				supervisor.InboxItem{ID: fmt.Sprintf("recovery-%d", i), Kind: "recovery", Agent: text, Text: text,
 					Choices: []string{text, text}})
 		}
 	}
@@ -339,7 +339,7 @@ func TestHostileTexts(t *testing.T) {
 // TestPageWords: what the page says of permissions, places, fuses and forecasts is what other frontends say.
 func TestPageWords(t *testing.T) {
 	h := newHouse(t)
-	h.status.Agents = append(h.status.Agents, control.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Host: "gpu",
+	h.status.Agents = append(h.status.Agents, runstore.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Host: "gpu",
 		Status: "busy", Does: "in your hands", Fuse: 2, FuseSpent: 1.7})
 	h.status.Does = "Held: the limit of costs is spent"
 	s, _ := serve(t, h)
@@ -348,9 +348,9 @@ func TestPageWords(t *testing.T) {
 	w.shows("[data-agent=orch-1] .state", "in your hands")
 	place := &contract.CallPlace{CWD: "/w/one", Host: "gpu", Own: true}
 	item := permissionItem(t, "perm-1", "make test")
-	item.Request = testkit.Must(json.Marshal(contract.PermissionRequest{Request: "perm-1", Tool: "Bash", Place: place}))(t)
+	item.Request = &contract.PermissionRequest{Request: "perm-1", Tool: "Bash", Place: place}
 	h.wait(item)
-	h.wait(control.InboxItem{ID: "orch-1", Kind: "recovery", Agent: "orch-1", Text: "it failed"})
+	h.wait(supervisor.InboxItem{ID: "orch-1", Kind: "recovery", Agent: "orch-1", Text: "it failed"})
 	w.shows("[data-item=orch-1] h3", "Orchestrator I @gpu is parked")
 	h.emit("supervisor", contract.Plan{Steps: []contract.Step{{Text: "weave", Status: contract.StepPending}}})
 	forecast := contract.Forecast{Step: 1, USD: 0.4, Minutes: 6, From: 3}
@@ -387,11 +387,11 @@ func (w *window) shows(where, text string) {
 func TestAnswersByKeyboard(t *testing.T) {
 	quick(t)
 	h := newHouse(t)
-	h.status.Agents = append(h.status.Agents, control.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Status: "busy"})
+	h.status.Agents = append(h.status.Agents, runstore.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Status: "busy"})
 	s, _ := serve(t, h)
 	w := openPage(t, s)
 	h.emit("orch-1", contract.ToolUse{Tool: "Read", Input: []byte(`{"file_path":"go.mod"}`)})
-	h.wait(control.InboxItem{ID: "question-1", Kind: "question", Agent: "arbiter", Text: "Which **database**?"})
+	h.wait(supervisor.InboxItem{ID: "question-1", Kind: "question", Agent: "arbiter", Text: "Which **database**?"})
 	w.until(`document.title.startsWith("(1) ")`)
 	w.until(`document.querySelector("#alarm").textContent.includes("The Arbiter asks")`)
 	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
@@ -455,7 +455,7 @@ func TestManyTabs(t *testing.T) {
 		tabs = append(tabs, openTab(tabs[0].ctx, t, "http://"+s.listener.Addr().String()+"/"))
 	}
 	for i, w := range tabs {
-		h.wait(control.InboxItem{ID: fmt.Sprintf("question-%d", i), Kind: "question", Agent: "arbiter", Text: "Which one?"})
+		h.wait(supervisor.InboxItem{ID: fmt.Sprintf("question-%d", i), Kind: "question", Agent: "arbiter", Text: "Which one?"})
 		w.until(fmt.Sprintf(`document.querySelector("[data-item=question-%d] textarea")`, i))
 		eval[chromedp.Void](w, fmt.Sprintf(`(() => { const c = document.querySelector("[data-item=question-%d]");
 			c.querySelector("textarea").value = "from tab %d"; c.querySelector("[type=submit]").click(); })()`, i, i))

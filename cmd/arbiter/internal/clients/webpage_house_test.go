@@ -19,7 +19,9 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -36,7 +38,7 @@ type house struct {
 	mu       sync.Mutex
 	changed  chan struct{} // closed and replaced at each change
 	info     journal.Info
-	status   control.Status
+	status   runstore.LiveStatus
 	lines    []string // of the process that plays the run
 	ended    bool
 	log      []byte
@@ -56,13 +58,13 @@ func newHouse(t *testing.T) *house {
 	began := time.Now().Add(-90 * time.Second).UTC()
 	h := &house{t: t, dir: dir, changed: make(chan struct{}), info: journal.Info{
 		Meta: journal.Meta{Run: testRun, CWD: "/home/me/parser", Title: "Rewrite the parser", Began: began},
-	}, status: control.Status{
+	}, status: runstore.LiveStatus{LiveReport: runstore.LiveReport{
 		Run: testRun, CWD: "/home/me/parser", Title: "Rewrite the parser", Began: began, Phase: "executing", Does: "Working",
-		Agents: []control.AgentStatus{
+		Agents: []runstore.AgentStatus{
 			{ID: "arbiter", Name: "The Arbiter", Status: "busy", Since: began, Session: "s1"},
 		},
-		Inbox: []control.InboxItem{},
-	}}
+		Inbox: []supervisor.InboxItem{},
+	}}}
 	t.Cleanup(func() {
 		h.end("complete")
 		_ = os.RemoveAll(dir)
@@ -133,7 +135,7 @@ func (h *house) record(text string) {
 }
 
 // wait adds items that wait for the human.
-func (h *house) wait(items ...control.InboxItem) {
+func (h *house) wait(items ...supervisor.InboxItem) {
 	h.mu.Lock()
 	h.status.Inbox = append(slices.Clone(h.status.Inbox), items...)
 	h.mu.Unlock()
@@ -165,7 +167,7 @@ func (h *house) took(ctx context.Context, n int) []string {
 }
 
 // Status implements control.Service.
-func (h *house) Status() control.Status {
+func (h *house) Status() any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.status
@@ -180,7 +182,7 @@ func (h *house) Command(_ context.Context, line json.RawMessage) (control.Comman
 	}
 	h.commands = append(h.commands, string(line))
 	c := contract.ParseCommand(line)
-	h.status.Inbox = slices.DeleteFunc(slices.Clone(h.status.Inbox), func(i control.InboxItem) bool {
+	h.status.Inbox = slices.DeleteFunc(slices.Clone(h.status.Inbox), func(i supervisor.InboxItem) bool {
 		switch b := c.Body.(type) {
 		case contract.Permit:
 			return i.ID == b.Request
@@ -252,8 +254,8 @@ func (h *house) Find(string) (journal.Info, error) {
 }
 
 // Dial implements Runs.
-func (h *house) Dial(ctx context.Context, _ string) (*control.Client, control.Status, error) {
-	return control.Dial(ctx, filepath.Join(h.dir, control.SocketName), nil)
+func (h *house) Dial(ctx context.Context, _ string) (*control.Client, runstore.LiveStatus, error) {
+	return control.Dial[runstore.LiveStatus](ctx, filepath.Join(h.dir, control.SocketName), nil)
 }
 
 // Log implements Runs.
@@ -449,7 +451,7 @@ func TestStatusFollows(t *testing.T) {
 	s, url := serve(t, h)
 	v := view(t, s, url, "")
 	v.until(partStatus, `"inbox":[]`)
-	h.wait(control.InboxItem{ID: "question-1", Kind: "question", Agent: "arbiter", Text: "Which?\x1b]0;x\a\u202e"})
+	h.wait(supervisor.InboxItem{ID: "question-1", Kind: "question", Agent: "arbiter", Text: "Which?\x1b]0;x\a\u202e"})
 	if data := v.until(partStatus, "question-1"); !strings.Contains(data, `"text":"Which?"`) ||
 		strings.Contains(data, `"s1"`) {
 		t.Errorf("the status is %s", data)

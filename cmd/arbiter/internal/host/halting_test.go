@@ -18,9 +18,9 @@ import (
 
 // haltLoop is a run's loop that halts when it receives a halt. A stuck loop accepts nothing until it is done.
 type haltLoop struct {
+	inputLoop
 	stuck bool
 	state atomic.Pointer[supervisor.State]
-	done  chan struct{}
 }
 
 func (l *haltLoop) Put(b input.Body) bool {
@@ -36,9 +36,7 @@ func (l *haltLoop) Put(b input.Body) bool {
 	return true
 }
 
-func (l *haltLoop) Event(bridge.Event)          {}
 func (l *haltLoop) Snapshot() *supervisor.State { return l.state.Load() }
-func (l *haltLoop) Done() <-chan struct{}       { return l.done }
 
 // haltHosts has the agents on other hosts: they end when they are halted, except the lost ones.
 type haltHosts struct {

@@ -30,15 +30,16 @@ import (
 )
 
 // This part of the package answers the hooks of sessions that a person opened in a terminal: `arbiter hook`
-// (package hookclient) asks over a Unix socket. The arbiter that plays the run ([ServeHookSocket]) reads the
-// session's context, decides with package hooks, and reports the outcome to its run. It reports each level
-// once. A process that an agent started must present its agent's token ([Tokens]).
+// (package hookclient) asks over a Unix socket. The arbiter that plays the run ([ServeHooks]) finds the agent of the
+// session in the run's snapshot, reads the session's context, decides with package hooks, and passes the outcome to
+// the loop as if a bridge had seen it. It reports each level once. A process that an agent started must present its
+// agent's token ([Tokens]).
 //
-// A [HookSocketServer] owns the goroutine that accepts connections and one for each event; Close waits for them.
+// A [HooksService] owns the goroutine that accepts connections and one for each event; Close waits for them.
 
 // read reads the context size from the session's transcript, for events that need it. An unreadable transcript
 // means an unknown context size.
-func (s *HookSocketServer) read(in hooks.Input, agent HookSocketAgent) hooks.Reading {
+func (s *HooksService) read(in hooks.Input, agent hookedAgent) hooks.Reading {
 	path := in.TranscriptPath
 	// The CLI stores it as projects/PROJECT/SESSION.jsonl (observed with CLI 2.1.329). Any other path is refused.
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path || filepath.Base(path) != in.SessionID+".jsonl" ||
@@ -58,8 +59,8 @@ func (s *HookSocketServer) read(in hooks.Input, agent HookSocketAgent) hooks.Rea
 	return s.readAt(path, agent)
 }
 
-func (s *HookSocketServer) readAt(path string, agent HookSocketAgent) hooks.Reading {
-	tokens, err := s.service.Tokens(path)
+func (s *HooksService) readAt(path string, agent hookedAgent) hooks.Reading {
+	tokens, err := s.size(path)
 	if err != nil {
 		s.log.Debug("hooks", "session", agent.Session, "error", err)
 		return hooks.Reading{}
@@ -77,7 +78,7 @@ const (
 )
 
 // near reports whether the next reading may reach a level that was not reported yet.
-func (s *HookSocketServer) near(agent HookSocketAgent, r hooks.Reading) bool {
+func (s *HooksService) near(agent hookedAgent, r hooks.Reading) bool {
 	s.mu.Lock()
 	reported := s.present(agent)
 	s.mu.Unlock()
@@ -85,12 +86,12 @@ func (s *HookSocketServer) near(agent HookSocketAgent, r hooks.Reading) bool {
 }
 
 // awaitWritten waits a short time until a call is in the transcript.
-func (s *HookSocketServer) awaitWritten(path, toolUse string) {
+func (s *HooksService) awaitWritten(path, toolUse string) {
 	late := time.NewTimer(longestWait)
 	defer late.Stop()
 	again := time.NewTicker(recheck)
 	defer again.Stop()
-	for !s.service.Written(path, toolUse) {
+	for !s.written(path, toolUse) {
 		select {
 		case <-again.C:
 		case <-late.C:
@@ -141,51 +142,33 @@ const (
 	slots = 16
 )
 
-// HookSocketService has the functions with which the server reaches the run. They may be called concurrently.
-type HookSocketService struct {
-	// Agent returns the agent of a session, with its policy.
-	Agent func(session string) (HookSocketAgent, bool)
-	// Token reports whether secret is the token of the session's agent. A process that an agent started must
-	// present it.
-	Token func(session, secret string) bool
-	// Report is called with the outcome of an event, after it was answered.
-	Report func(bridge.AgentRef, HookSocketOutcome)
-	// Tokens reads the context size of a session from its transcript (0: none yet), and Written reports whether a
-	// transcript has a tool call. If they are nil, the CLI's transcripts are read.
-	Tokens  func(transcript string) (int, error)
-	Written func(transcript, toolUse string) bool
-	// Identify returns the process at the other end of a connection. If it is nil, the system is asked.
-	Identify func(*net.UnixConn) control.Peer
+// HooksService serves the hooks of sessions that people open. Create one with [ServeHooks].
+type HooksService struct {
+	loop      InputLoop
+	terminals *Terminals
+	log       *slog.Logger
+	tokens    Tokens
+	listener  *Listener // nil without a socket
+	quit      chan struct{}
+	slots     chan struct{}
+	work      sync.WaitGroup
+
+	// These read the CLI's transcripts, and ask the system who is at the other end of a connection.
+	size     func(transcript string) (tokens int, err error) // of a session's context; 0: none yet
+	written  func(transcript, toolUse string) bool           // a tool call
+	identify func(*net.UnixConn) control.Peer
+
+	mu       sync.Mutex
+	sessions map[string]spent
 }
 
-// HookSocketOutcome is the result of an event: a new reading, effects, or both.
-type HookSocketOutcome struct {
-	Reading hooks.Reading
-	Changed bool // the reading differs from the last one
-	Effects []hooks.Effect
-}
-
-// HookSocketAgent is what an answer depends on, besides the event.
-type HookSocketAgent struct {
+// hookedAgent is what an answer depends on, besides the event.
+type hookedAgent struct {
 	bridge.AgentRef
 	Session string
 	Policy  hooks.Policy
 	Window  int    // effective, in tokens; 0: unknown
 	Spent   string // the level that was already reported to it in another way
-}
-
-// HookSocketServer answers the hooks of sessions that people opened in a terminal. It owns the goroutine that accepts
-// connections and one for each event; Close waits for them.
-type HookSocketServer struct {
-	service  HookSocketService
-	log      *slog.Logger
-	listener *Listener
-	quit     chan struct{}
-	slots    chan struct{}
-	work     sync.WaitGroup
-
-	mu       sync.Mutex
-	sessions map[string]spent
 }
 
 // spent is what was reported to a session. A new incarnation starts with its own.
@@ -195,44 +178,54 @@ type spent struct {
 	reading hooks.Reading // the last known reading
 }
 
-// ServeHookSocket listens in a run's directory. No other process may use the directory at the same time, so an existing
-// socket belongs to a dead arbiter.
-func ServeHookSocket(dir string, house HookSocketService, log *slog.Logger) (*HookSocketServer, error) {
-	if house.Tokens == nil {
-		house.Tokens, house.Written = tokensOf, written
-	}
-	if house.Identify == nil {
-		house.Identify = control.Identify
-	}
-	listener, err := Listen(dir, HookSocketName)
-	if err != nil {
-		return nil, fmt.Errorf("socket for hooks: %w", err)
-	}
-	s := &HookSocketServer{
-		service: house, log: log, listener: listener, quit: make(chan struct{}), slots: make(chan struct{}, slots),
-		sessions: map[string]spent{},
-	}
-	s.work.Go(s.accept)
-	return s, nil
+// ServeHooks listens in the directory of a run. If it cannot listen, it logs that; the sessions then get no warnings,
+// and the run continues. The caller closes the service when the loop has ended.
+func ServeHooks(dir string, loop InputLoop, t *Terminals, log *slog.Logger) *HooksService {
+	s := newHooks(loop, t, log)
+	s.listen(dir)
+	return s
 }
 
-// Close refuses further events, waits for the current ones (each takes two seconds at most) and removes the socket.
-func (s *HookSocketServer) Close() error {
+func newHooks(loop InputLoop, t *Terminals, log *slog.Logger) *HooksService {
+	return &HooksService{loop: loop, terminals: t, log: log, quit: make(chan struct{}),
+		slots: make(chan struct{}, slots), size: tokensOf, written: written, identify: control.Identify,
+		sessions: map[string]spent{}}
+}
+
+// listen listens in a run's directory. No other process may use the directory at the same time, so an existing socket
+// belongs to a dead arbiter.
+func (s *HooksService) listen(dir string) {
+	var err error
+	if s.listener, err = Listen(dir, HookSocketName); err != nil {
+		s.log.Warn("hooks", "error", err)
+		return
+	}
+	s.work.Go(s.accept)
+}
+
+// Close refuses further events, waits for the current ones (each takes two seconds at most) and removes the socket. It
+// may be called more than once. It does nothing on a nil service.
+func (s *HooksService) Close() {
+	if s == nil || s.listener == nil {
+		return
+	}
 	close(s.quit)
 	err := s.listener.Close()
 	s.work.Wait()
-	return err
+	if s.listener = nil; err != nil {
+		s.log.Warn("hooks", "error", err)
+	}
 }
 
-// Path returns the absolute path of the socket.
-func (s *HookSocketServer) Path() string {
-	if path, err := filepath.Abs(s.listener.Path); err == nil {
-		return path
+// Path returns the absolute path of the socket for sessions in terminals; "" if there is none.
+func (s *HooksService) Path() string {
+	if s.listener == nil {
+		return ""
 	}
 	return s.listener.Path
 }
 
-func (s *HookSocketServer) accept() {
+func (s *HooksService) accept() {
 	for {
 		select {
 		case s.slots <- struct{}{}:
@@ -258,7 +251,7 @@ func (s *HookSocketServer) accept() {
 }
 
 // serve answers one event. Errors are only logged: the client has continued without an answer.
-func (s *HookSocketServer) serve(conn *net.UnixConn) {
+func (s *HooksService) serve(conn *net.UnixConn) {
 	defer conn.Close()
 	in, secret, err := receive(conn)
 	if err != nil {
@@ -267,14 +260,14 @@ func (s *HookSocketServer) serve(conn *net.UnixConn) {
 	}
 	// Another user's process may not ask, nor an agent's process without the token of the agent it speaks for. A
 	// person's own session, which no agent started, needs no token.
-	p := s.service.Identify(conn)
-	if p.Problem != "" && (s.service.Token == nil || p.UID != os.Getuid() || !s.service.Token(in.SessionID, secret)) {
+	agent, ok := agentOf(s.loop.Snapshot(), in.SessionID)
+	p := s.identify(conn)
+	if p.Problem != "" && (p.UID != os.Getuid() || !ok || !s.tokens.Good(agent.AgentRef, secret)) {
 		s.log.Warn("hooks: refused", "session", in.SessionID, "event", in.Event, "why",
 			p.String()+": "+p.Problem+", and it does not show its agent's token")
 		_ = writeAnswer(conn, hooks.Answer{})
 		return
 	}
-	agent, ok := s.service.Agent(in.SessionID)
 	if !ok { // a session that is not of this run
 		_ = writeAnswer(conn, hooks.Answer{})
 		return
@@ -285,9 +278,24 @@ func (s *HookSocketServer) serve(conn *net.UnixConn) {
 		s.giveBack(agent, d)
 		return
 	}
-	conn.Close() // the session continues; Report may take longer
-	if d.Changed || len(d.Effects) > 0 {
-		s.service.Report(agent.AgentRef, d.HookSocketOutcome)
+	conn.Close() // the session continues; the loop may take longer
+	s.report(agent.AgentRef, d)
+}
+
+// report passes the outcome of an event to the loop.
+func (s *HooksService) report(a bridge.AgentRef, d decision) {
+	r := d.after.reading
+	var events []bridge.EventBody
+	if d.changed {
+		events = append(events, bridge.Context{Tokens: r.Tokens, Window: r.Window, Pct: r.Pct, Source: "transcript"})
+	}
+	for _, e := range d.effects {
+		if event := claude.HookEvent(e, r); event != nil {
+			events = append(events, event)
+		}
+	}
+	for _, event := range events {
+		s.loop.Event(bridge.Event{AgentRef: a, Body: event})
 	}
 }
 
@@ -320,31 +328,31 @@ func writeAnswer(conn *net.UnixConn, a hooks.Answer) error {
 
 // decision is the outcome of an event, and the answer to it.
 type decision struct {
-	HookSocketOutcome
 	answer        hooks.Answer
+	effects       []hooks.Effect
+	changed       bool // the reading differs from the last one
 	before, after spent
 }
 
 // decide answers one event at a time: the tool calls of one message end concurrently.
-func (s *HookSocketServer) decide(agent HookSocketAgent, in hooks.Input, r hooks.Reading) (d decision) {
+func (s *HooksService) decide(agent hookedAgent, in hooks.Input, r hooks.Reading) (d decision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d.before = s.present(agent)
 	d.after = d.before
-	d.answer, d.after.Spent, d.Effects = hooks.Decide(agent.Policy, in, r, d.before.Spent)
-	if slices.ContainsFunc(d.Effects, func(e hooks.Effect) bool { _, ok := e.(hooks.Compacted); return ok }) {
+	d.answer, d.after.Spent, d.effects = hooks.Decide(agent.Policy, in, r, d.before.Spent)
+	if slices.ContainsFunc(d.effects, func(e hooks.Effect) bool { _, ok := e.(hooks.Compacted); return ok }) {
 		d.after.reading = hooks.Reading{}
 	}
-	if d.Changed = r.Tokens > 0 && r != d.before.reading; d.Changed {
+	if d.changed = r.Tokens > 0 && r != d.before.reading; d.changed {
 		d.after.reading = r
 	}
-	d.Reading = d.after.reading
 	s.sessions[agent.Session] = d.after
 	return d
 }
 
 // present returns what was reported to a session so far. The caller holds the lock.
-func (s *HookSocketServer) present(agent HookSocketAgent) spent {
+func (s *HooksService) present(agent hookedAgent) spent {
 	reported, ok := s.sessions[agent.Session]
 	if !ok || reported.generation != agent.Generation {
 		return spent{generation: agent.Generation, Spent: hooks.SpentLevel(agent.Spent)}
@@ -354,7 +362,7 @@ func (s *HookSocketServer) present(agent HookSocketAgent) spent {
 
 // giveBack undoes what decide marked as reported, if the answer could not be delivered. Another event may have been
 // answered in the meantime; it did not report the same.
-func (s *HookSocketServer) giveBack(agent HookSocketAgent, d decision) {
+func (s *HooksService) giveBack(agent hookedAgent, d decision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	reported := s.sessions[agent.Session]
@@ -394,49 +402,6 @@ func (t *Tokens) Good(a bridge.AgentRef, secret string) bool {
 	return same && have.secret != "" && have.generation == a.Generation
 }
 
-// This file serves `arbiter hook` for a run: it finds the agent of a session, and passes the reports of hooks
-// to the loop as if a bridge had seen them.
-
-// HooksService serves the hooks of sessions that people open. Create one with [ServeHooks].
-type HooksService struct {
-	loop      InputLoop
-	terminals *Terminals
-	log       *slog.Logger
-	tokens    Tokens
-	server    *HookSocketServer // nil without a socket
-}
-
-// ServeHooks listens in the directory of a run. If it cannot listen, it logs that; the sessions then get no warnings,
-// and the run continues. The caller closes the service when the loop has ended.
-func ServeHooks(dir string, loop InputLoop, t *Terminals, log *slog.Logger) *HooksService {
-	s := &HooksService{loop: loop, terminals: t, log: log}
-	var err error
-	if s.server, err = ServeHookSocket(dir, s.answers(), log); err != nil {
-		s.server = nil
-		log.Warn("hooks", "error", err)
-	}
-	return s
-}
-
-// Close ends the service. It may be called more than once. It does nothing on a nil service.
-func (s *HooksService) Close() {
-	if s == nil || s.server == nil {
-		return
-	}
-	if err := s.server.Close(); err != nil {
-		s.log.Warn("hooks", "error", err)
-	}
-	s.server = nil
-}
-
-// Path returns the socket for sessions in terminals; "" if there is none.
-func (s *HooksService) Path() string {
-	if s.server == nil {
-		return ""
-	}
-	return s.server.Path()
-}
-
 // Setup is a runloop.Setup: it returns hooks that ask this process, and the token that they present.
 func (s *HooksService) Setup(a bridge.AgentRef) (settings string, env map[string]string) {
 	env = map[string]string{}
@@ -445,43 +410,16 @@ func (s *HooksService) Setup(a bridge.AgentRef) (settings string, env map[string
 	}
 	self, err := os.Executable()
 	known, _ := s.loop.Snapshot().Agent(a.ID)
-	if err != nil || s.server == nil || known.Host != supervisor.LifecycleHere {
+	if err != nil || s.listener == nil || known.Host != supervisor.LifecycleHere {
 		return "", env
 	}
 	env[hookclient.TokenEnv] = s.tokens.Issue(a)
-	return string(hooks.Settings(hookclient.CommandLine(self, s.server.Path()))), env
-}
-
-// answers returns the functions for the server: they find agents in the run's snapshots, and check the tokens of
-// this service.
-func (s *HooksService) answers() HookSocketService {
-	agent := func(session string) (HookSocketAgent, bool) { return agentOf(s.loop.Snapshot(), session) }
-	emit := func(ref bridge.AgentRef, body bridge.EventBody) {
-		if body != nil {
-			s.loop.Event(bridge.Event{AgentRef: ref, Body: body})
-		}
-	}
-	return HookSocketService{
-		Agent: agent,
-		Token: func(session, secret string) bool {
-			a, ok := agent(session)
-			return ok && s.tokens.Good(a.AgentRef, secret)
-		},
-		Report: func(ref bridge.AgentRef, o HookSocketOutcome) {
-			r := o.Reading
-			if o.Changed {
-				emit(ref, bridge.Context{Tokens: r.Tokens, Window: r.Window, Pct: r.Pct, Source: "transcript"})
-			}
-			for _, e := range o.Effects {
-				emit(ref, claude.HookEvent(e, r))
-			}
-		},
-	}
+	return string(hooks.Settings(hookclient.CommandLine(self, s.Path()))), env
 }
 
 // agentOf finds the agent of a session. It ignores released agents: a person who reopens the session of one gets no
 // advice to hand off.
-func agentOf(s *supervisor.State, session string) (HookSocketAgent, bool) {
+func agentOf(s *supervisor.State, session string) (hookedAgent, bool) {
 	for i := range s.Agents {
 		a := s.Agents[i]
 		if session == "" || a.SessionID != session || a.Status == supervisor.AgentEnded ||
@@ -489,12 +427,12 @@ func agentOf(s *supervisor.State, session string) (HookSocketAgent, bool) {
 			continue
 		}
 		c := s.Hooks(a)
-		return HookSocketAgent{
+		return hookedAgent{
 			AgentRef: a.AgentRef, Session: session, Window: a.Context.Window, Spent: c.Spent,
 			Policy: claude.HookPolicy(c),
 		}, true
 	}
-	return HookSocketAgent{}, false
+	return hookedAgent{}, false
 }
 
 // This file listens on the Unix sockets of a run, each at a path that only the user can access. A listener

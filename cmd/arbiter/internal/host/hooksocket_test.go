@@ -18,6 +18,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/hookclient"
 	"github.com/arbiter-cli/arbiter/hooks"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
 func TestWritten(t *testing.T) {
@@ -44,26 +46,26 @@ const aSession = "33e2ace1-d4bc-47dd-9200-fa457d13e61f"
 // longEnough is how long a test waits for something that must happen. A wait that takes longer has failed.
 const longEnough = 2 * time.Minute
 
-// house is a run of one agent, whose context size is set by the test.
+// house is a run of one agent or two, whose context size is set by the test.
 type house struct {
-	mu      sync.Mutex
-	agent   HookSocketAgent
-	tokens  int
-	unread  error
-	late    int // the call of Written that first returns true and sets
-	next    int // tokens to this
-	effects chan hooks.Effect
-	looked  chan string // the transcripts that were read
+	InputLoop // the rest is not called
+
+	mu     sync.Mutex
+	agent  supervisor.Agent
+	second *supervisor.Agent // nil: there is none
+	tokens int
+	unread error
+	late   int // the look for a call that first finds it and sets
+	next   int // tokens to this
+	events chan bridge.EventBody
+	looked chan string // the transcripts that were read
 }
 
 func newHouse() *house {
-	return &house{
-		agent: HookSocketAgent{
-			AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1}, Session: aSession, Window: 200_000,
-			Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85, KeepContext: true},
-		},
-		effects: make(chan hooks.Effect, 100), looked: make(chan string, 1000),
-	}
+	h := &house{events: make(chan bridge.EventBody, 1000), looked: make(chan string, 1000)}
+	h.agent.AgentRef, h.agent.SessionID = bridge.AgentRef{ID: "orch-1", Generation: 1}, aSession
+	h.agent.Role, h.agent.Context.Window = supervisor.RoleOrchestrator, 200_000
+	return h
 }
 
 func (h *house) set(f func(*house)) {
@@ -72,44 +74,42 @@ func (h *house) set(f func(*house)) {
 	f(h)
 }
 
-func (h *house) service() HookSocketService {
-	return HookSocketService{
-		Agent: func(session string) (HookSocketAgent, bool) {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			return h.agent, session == h.agent.Session
-		},
-		Tokens: func(path string) (int, error) {
-			h.looked <- path
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			return h.tokens, h.unread
-		},
-		Written: func(string, string) bool {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.late--
-			if h.late == 0 {
-				h.tokens = h.next
-			}
-			return h.late <= 0
-		},
-		Report: func(_ bridge.AgentRef, o HookSocketOutcome) {
-			for _, e := range o.Effects {
-				h.effects <- e
-			}
-		},
+func (h *house) Event(e bridge.Event) { h.events <- e.Body }
+
+func (h *house) Snapshot() *supervisor.State {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	agents := []*supervisor.Agent{new(h.agent)}
+	if h.second != nil {
+		agents = append(agents, h.second)
 	}
+	return &supervisor.State{Options: runconfig.Options{ContextWarn: 70, ContextCritical: 85},
+		Roster: supervisor.Roster{Agents: agents}}
 }
 
-func (h *house) serve(t *testing.T, dir string) *HookSocketServer {
+func (h *house) size(path string) (int, error) {
+	h.looked <- path
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.tokens, h.unread
+}
+
+func (h *house) written(string, string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.late--
+	if h.late == 0 {
+		h.tokens = h.next
+	}
+	return h.late <= 0
+}
+
+func (h *house) serve(t *testing.T, dir string) *HooksService {
 	t.Helper()
-	s := testkit.Must(ServeHookSocket(dir, h.service(), slog.New(slog.DiscardHandler)))(t)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := newHooks(h, &Terminals{}, slog.New(slog.DiscardHandler))
+	s.size, s.written = h.size, h.written
+	s.listen(dir)
+	t.Cleanup(s.Close)
 	return s
 }
 
@@ -121,7 +121,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-func askServer(t *testing.T, s *HookSocketServer, in hooks.Input) string {
+func askServer(t *testing.T, s *HooksService, in hooks.Input) string {
 	t.Helper()
 	answer := testkit.Must(hookclient.Exchange(s.Path(), in.JSON(), time.Now().Add(longEnough)))(t)
 	if !json.Valid(answer) {
@@ -135,13 +135,19 @@ func bashOf(session string) hooks.Input {
 		TranscriptPath: "/h/.claude/projects/-w/" + session + ".jsonl"}
 }
 
-func (h *house) awaitEffect(t *testing.T, want hooks.Effect) {
+// awaitEvent waits for an event, besides those about the context.
+func (h *house) awaitEvent(t *testing.T, want bridge.EventBody) {
 	t.Helper()
-	select {
-	case got := <-h.effects:
-		testkit.Same(t, "reported", want, got)
-	case <-time.After(longEnough):
-		t.Fatalf("%+v was not reported", want)
+	for {
+		select {
+		case got := <-h.events:
+			if _, context := got.(bridge.Context); !context {
+				testkit.Same(t, "reported", want, got)
+				return
+			}
+		case <-time.After(longEnough):
+			t.Fatalf("%+v was not reported", want)
+		}
 	}
 }
 
@@ -157,17 +163,17 @@ func TestHookServer(t *testing.T) {
 	}
 	got := askServer(t, s, bash)
 	testkit.Includes(t, "answer", got, hooks.MarkContext+" warn: 71 % full, 142,000 of 200,000 tokens.")
-	h.awaitEffect(t, hooks.LevelReported{Level: hooks.LevelWarn, Pct: 71})
+	h.awaitEvent(t, bridge.ContextWarning{Level: "warn", Pct: 71})
 	testkit.Same(t, "told twice", "{}", askServer(t, s, bash))
 	if got := askServer(t, s,
 		hooks.Input{Event: hooks.PreCompact, Trigger: hooks.TriggerAuto, SessionID: aSession}); !strings.HasPrefix(got,
 		`{"decision":"block"`) {
 		t.Errorf("answer %s", got)
 	}
-	h.awaitEffect(t, hooks.CompactionBlocked{Trigger: hooks.TriggerAuto, Count: 1})
+	h.awaitEvent(t, bridge.Compact{Trigger: hooks.TriggerAuto, Blocked: true, PreTokens: 142_000})
 
 	// Another incarnation was already warned by its bridge.
-	h.set(func(h *house) { h.agent.Generation, h.agent.Spent = 2, "warn" })
+	h.set(func(h *house) { h.agent.Generation, h.agent.NotifiedLevel = 2, "warn" })
 	testkit.Same(t, "told what its bridge had told", "{}", askServer(t, s, bash))
 	h.set(func(h *house) { h.tokens, h.unread = 190_000, errors.New("torn") })
 	testkit.Same(t, "a context that cannot be read", "{}", askServer(t, s, bash))
@@ -296,7 +302,7 @@ func TestHookServerEndsWithClients(t *testing.T) {
 }
 
 // TestServedElsewhere: if other users can access the run's directory, the server listens in a directory of its own.
-// Serve returns an error if it cannot listen.
+// A file there is left alone, and there is no socket.
 func TestServedElsewhere(t *testing.T) {
 	dir := shortDir(t)
 	testkit.OK(t, os.Chmod(dir, 0o755))
@@ -306,8 +312,7 @@ func TestServedElsewhere(t *testing.T) {
 	}
 	dir = shortDir(t)
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, HookSocketName), []byte("precious"), 0o600))
-	if s, err := ServeHookSocket(dir, newHouse().service(), slog.New(slog.DiscardHandler)); err == nil {
-		s.Close()
+	if newHouse().serve(t, dir).Path() != "" {
 		t.Error("a file was taken for a socket")
 	}
 }
@@ -317,13 +322,12 @@ func TestServedElsewhere(t *testing.T) {
 // person's own process needs none.
 func TestHookTokens(t *testing.T) {
 	const second = "44e2ace1-d4bc-47dd-9200-fa457d13e61f"
-	var given Tokens
-	agents := map[string]HookSocketAgent{
-		aSession: {AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 2}, Session: aSession, Window: 200_000,
-			Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85}},
-		second: {AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1}, Session: second, Window: 200_000,
-			Policy: hooks.Policy{Role: hooks.RoleOrchestrator, Warn: 70, Critical: 85}},
-	}
+	h := newHouse()
+	h.agent.Generation = 2
+	h.second = &supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{SessionID: second,
+		AgentRef: bridge.AgentRef{ID: "orch-2", Generation: 1}, Role: supervisor.RoleOrchestrator}}
+	s := newHooks(h, &Terminals{}, slog.New(slog.DiscardHandler))
+	given := &s.tokens
 	stale := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 1})
 	overtaken := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 2}) // of a terminal that was opened before
 	right, others := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 2}),
@@ -334,24 +338,10 @@ func TestHookTokens(t *testing.T) {
 	}
 
 	var peer atomic.Pointer[control.Peer]
-	received := make(chan string, 1)
-	s, err := ServeHookSocket(shortDir(t), HookSocketService{
-		Agent: func(session string) (HookSocketAgent, bool) {
-			received <- session // the request was accepted
-			return HookSocketAgent{}, false
-		},
-		Token: func(session, secret string) bool {
-			a, ok := agents[session]
-			return ok && given.Good(a.AgentRef, secret)
-		},
-		Identify: func(*net.UnixConn) control.Peer { return *peer.Load() },
-	}, slog.New(slog.DiscardHandler))
-	testkit.OK(t, err)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s.size = h.size // is called if the request is accepted
+	s.identify = func(*net.UnixConn) control.Peer { return *peer.Load() }
+	s.listen(shortDir(t))
+	t.Cleanup(s.Close)
 	descendant := control.Peer{UID: os.Getuid(), PID: 7, Name: "sh", Agent: "orch-1",
 		Problem: "this arbiter started it"}
 	otherUser := control.Peer{UID: os.Getuid() + 1, PID: 7, Problem: "it belongs to another user"}
@@ -384,9 +374,9 @@ func TestHookTokens(t *testing.T) {
 			t.Errorf("%s: answer %q, %v", c.name, raw, err)
 		}
 		select {
-		case session := <-received:
-			if !c.want || session != c.session {
-				t.Errorf("%s: heard about %q", c.name, session)
+		case path := <-h.looked:
+			if !c.want || filepath.Base(path) != c.session+".jsonl" {
+				t.Errorf("%s: heard about %q", c.name, path)
 			}
 		default:
 			if c.want {
@@ -396,9 +386,7 @@ func TestHookTokens(t *testing.T) {
 	}
 
 	// The next generation of the agent makes the token of its terminal invalid.
-	a := agents[aSession]
-	a.Generation++
-	if given.Good(a.AgentRef, right) {
+	if given.Good(bridge.AgentRef{ID: "orch-1", Generation: 3}, right) {
 		t.Error("the token outlives its terminal")
 	}
 }

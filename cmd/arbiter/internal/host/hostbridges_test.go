@@ -25,13 +25,12 @@ import (
 
 // remoteLoop is a run with a state.
 type remoteLoop struct {
+	inputLoop
 	state atomic.Pointer[supervisor.State]
 }
 
 func (l *remoteLoop) Put(input.Body) bool         { return true }
-func (l *remoteLoop) Event(bridge.Event)          {}
 func (l *remoteLoop) Snapshot() *supervisor.State { return l.state.Load() }
-func (l *remoteLoop) Done() <-chan struct{}       { return nil }
 
 // lost returns the state of a run that has lost the bridge of a host until a time.
 func lost(host string, until time.Time, parked bool) *supervisor.State {

@@ -50,7 +50,7 @@ func play(role string, args []string) int {
 	case "client": // directory of locks, mode, run
 		cmd := exec.Command(os.Args[0], roleArg, "keeper", args[0], args[1])
 		cmd.Env = []string{"PATH=/bin:/usr/bin", "GORACE=atexit_sleep_ms=0"}
-		c, err := bridge.StartProcess(context.Background(), cmd, quiet{}, log, proctree.Keep)
+		c, err := bridge.StartProcess(context.Background(), cmd, host.NoHandler{}, log, proctree.Keep)
 		if err == nil {
 			err = raise(context.Background(), c, proctree.Mark{Run: args[2], Bridge: "box"}, lease)
 		}
@@ -153,20 +153,6 @@ func (machine) Begin(context.Context, bridge.Owner, bridge.RemoteParams) (bridge
 	return bridge.RemoteInfo{OS: "linux", Home: "/root", Dir: "/srv", Cache: "/srv/cache/.git"}, nil
 }
 
-// quiet is a client's handler that receives no requests.
-type quiet struct{}
-
-func (quiet) Event(bridge.Event) {}
-func (quiet) ToolCall(context.Context, bridge.ToolCallParams) (bridge.ToolCallResult, error) {
-	return bridge.ToolCallResult{}, errAsleep
-}
-func (quiet) Permission(context.Context, bridge.PermissionParams) (bridge.PermissionResult, error) {
-	return bridge.PermissionResult{}, errAsleep
-}
-func (quiet) Judge(context.Context, bridge.JudgeParams) (bridge.JudgeResult, error) {
-	return bridge.JudgeResult{}, errAsleep
-}
-
 // far is a kept bridge with an agent, and its client.
 type far struct {
 	*bridge.Client
@@ -195,7 +181,7 @@ func begin(t *testing.T, locks string, m proctree.Mark, lease time.Duration, mod
 		r.carry(other, stdout)
 		other.Close()
 	})
-	f := &far{Client: bridge.NewClient(near, quiet{}, nil), mark: m, keeper: cmd, relay: r}
+	f := &far{Client: bridge.NewClient(near, host.NoHandler{}, nil), mark: m, keeper: cmd, relay: r}
 	t.Cleanup(func() {
 		f.Close()
 		other.Close()

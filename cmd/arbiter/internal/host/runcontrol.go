@@ -180,24 +180,28 @@ func (s *service) Refused(p control.Peer, method string) {
 		"use it. Further attempts are only logged.", p, what, p.Problem))
 }
 
-func (s *service) Status() control.Status {
+// Status implements [control.Service].
+func (s *service) Status() any {
 	st := s.input.loop.Snapshot()
-	status := control.Status{
+	waits := append([]supervisor.InboxItem{}, supervisor.InboxOf(st)...)
+	for i := range waits {
+		waits[i].Since = waits[i].Since.UTC()
+	}
+	status := runstore.LiveStatus{LogLines: s.clients.LogLines(), Permissions: st.Options.Permissions}
+	status.LiveReport = runstore.LiveReport{
 		Run: s.opener.Run, CWD: s.cwd, PID: os.Getpid(), Title: command.Title(st.Task.Text),
 		Began: st.Budget.Runtime.Began.UTC(), Phase: string(st.Task.Phase),
 		Does: eventtext.RunState(st, time.Now()), Paused: st.Paused, Halted: st.Halted,
-		Seq: s.clients.Last(), Cost: contract.RoundUSD(st.Spent()), Agents: []control.AgentStatus{},
-		Subagents: st.Budget.Subagents, MaxSubagents: st.Options.MaxSubagentsTotal,
-		Rehearsal: st.Options.Rehearsal, LogLines: s.clients.LogLines(), Permissions: st.Options.Permissions,
+		Seq: s.clients.Last(), CostUSD: contract.RoundUSD(st.Spent()), Agents: []runstore.AgentStatus{}, Inbox: waits,
+		Subagents: st.Budget.Subagents, MaxSubagents: st.Options.MaxSubagentsTotal, Rehearsal: st.Options.Rehearsal,
 	}
-	waits := supervisor.InboxOf(st)
 	for _, a := range st.Agents {
 		most := 0
 		if len(a.Subagents) > 0 {
 			most = st.Options.MaxSubagents
 		}
 		does, since := eventtext.AgentState(st, a, waits)
-		status.Agents = append(status.Agents, control.AgentStatus{
+		status.Agents = append(status.Agents, runstore.AgentStatus{
 			ID: a.ID, Name: a.Name, Mode: a.Mode, Status: a.StatusText(), Does: does, Since: since.UTC(), Session: a.SessionID,
 			Context: a.Context.Pct, Cost: contract.RoundUSD(a.Spent()), Host: a.Host, Make: a.Make,
 			Lacks: a.Lacks, ContextUnknown: a.Make != "" && a.Context.Window == 0, CostUnknown: a.CostUnknown,
@@ -207,22 +211,7 @@ func (s *service) Status() control.Status {
 			last.Fuse, last.FuseSpent = contract.RoundUSD(a.Fuse.USD), contract.RoundUSD(a.FuseSpent())
 		}
 	}
-	status.Inbox = inboxItems(waits)
 	return status
-}
-
-// inboxItems returns the items that wait for a human, in the form for clients of the socket.
-func inboxItems(waits []supervisor.InboxItem) []control.InboxItem {
-	items := append([]supervisor.InboxItem{}, waits...)
-	for i := range items {
-		items[i].Since = items[i].Since.UTC()
-	}
-	var list []control.InboxItem // the same JSON
-	raw, err := json.Marshal(items)
-	if err = errors.Join(err, json.Unmarshal(raw, &list)); err != nil {
-		panic(err) // our own types, from parsed input
-	}
-	return list
 }
 
 // This part of the package puts inputs into the loop of a run for callers that do not wait until the loop has

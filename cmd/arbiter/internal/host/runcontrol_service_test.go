@@ -9,18 +9,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // controlLoop records its inputs, and accepts every command.
 type controlLoop struct {
-	took   []string
-	events []bridge.Event
-	emit   func(time.Time, contract.Event)
+	inputLoop
+	took []string
+	emit func(time.Time, contract.Event)
 }
 
 func (l *controlLoop) Put(b input.Body) bool {
@@ -33,10 +31,6 @@ func (l *controlLoop) Put(b input.Body) bool {
 	}
 	return true
 }
-
-func (l *controlLoop) Event(e bridge.Event)        { l.events = append(l.events, e) }
-func (l *controlLoop) Snapshot() *supervisor.State { return &supervisor.State{} }
-func (l *controlLoop) Done() <-chan struct{}       { return nil }
 
 func serviceOf() (*service, *controlLoop) {
 	board := &Board{}

@@ -39,7 +39,7 @@ func TestHookAgents(t *testing.T) {
 				Role: supervisor.RoleOrchestrator}, AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentStarting}},
 		}},
 	}
-	want := HookSocketAgent{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Session: "a", Window: 300_000,
+	want := hookedAgent{AgentRef: bridge.AgentRef{ID: "arbiter", Generation: 3}, Session: "a", Window: 300_000,
 		Spent: "warn", Policy: hooks.Policy{Role: hooks.RoleArbiter, Warn: 60, Critical: 80, KeepContext: true}}
 	got, ok := agentOf(state, "a")
 	testkit.Includes(t, "its reminder", got.Policy.Reminder, "You are the Arbiter")
@@ -54,20 +54,10 @@ func TestHookAgents(t *testing.T) {
 	}
 }
 
-// hooksLoop is a run with a few agents.
-type hooksLoop struct {
-	InputLoop // the rest is not called
-	state     supervisor.State
-	events    []bridge.Event
-}
-
-func (l *hooksLoop) Event(e bridge.Event)        { l.events = append(l.events, e) }
-func (l *hooksLoop) Snapshot() *supervisor.State { return &l.state }
-
 // TestSetup: a session in a terminal on this machine gets hooks and a token. Every session gets the TERM of its
 // terminal.
 func TestSetup(t *testing.T) {
-	l := &hooksLoop{}
+	l := newLoop()
 	for id, host := range map[string]string{"orch-1": "", "orch-2": "box"} {
 		a := &supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{AgentRef: bridge.AgentRef{ID: id, Generation: 1},
 			SessionID: "s-" + id}}
@@ -89,21 +79,21 @@ func TestSetup(t *testing.T) {
 	if !strings.Contains(here, s.Path()) || env["TERM"] != "xterm" {
 		t.Errorf("here: %s, %v", here, env)
 	}
-	answers, token := s.answers(), env[hookclient.TokenEnv]
-	if !answers.Token("s-orch-1", token) || answers.Token("s-orch-2", token) || answers.Token("s-orch-1", "") {
+	first, second := bridge.AgentRef{ID: "orch-1", Generation: 1}, bridge.AgentRef{ID: "orch-2", Generation: 1}
+	token := env[hookclient.TokenEnv]
+	if !s.tokens.Good(first, token) || s.tokens.Good(second, token) || s.tokens.Good(first, "") {
 		t.Error("the token is that of the agent, and of no other")
 	}
-	if there, env := s.Setup(bridge.AgentRef{ID: "orch-2", Generation: 1}); there != "" || len(env) != 1 ||
+	if there, env := s.Setup(second); there != "" || len(env) != 1 ||
 		env["TERM"] != "xterm" {
 		t.Errorf("on another host: %q, %v", there, env)
 	}
-	answers.Report(bridge.AgentRef{ID: "orch-1", Generation: 1},
-		HookSocketOutcome{Changed: true, Reading: hooks.Reading{Tokens: 7, Window: 10, Pct: 70}})
+	s.report(first, decision{changed: true, after: spent{reading: hooks.Reading{Tokens: 7, Window: 10, Pct: 70}}})
 	if len(l.events) != 1 || l.events[0].Body != (bridge.Context{Tokens: 7, Window: 10, Pct: 70, Source: "transcript"}) {
 		t.Errorf("reported: %+v", l.events)
 	}
 	s.Close()
-	if text, env := s.Setup(bridge.AgentRef{ID: "orch-1", Generation: 1}); text != "" || env["TERM"] != "xterm" ||
+	if text, env := s.Setup(first); text != "" || env["TERM"] != "xterm" ||
 		s.Path() != "" {
 		t.Errorf("without a socket: %q, %v, %q", text, env, s.Path())
 	}

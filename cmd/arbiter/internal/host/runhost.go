@@ -273,7 +273,7 @@ func (r *hostedRun) openServices(script *rehearsal.Scenario) (err error) {
 		return command.Environmentf("log: %v", err)
 	}
 	d.mask, d.log = mask, d.file.Logger(r.choices.Debug)
-	d.reporter = runstore.NewReporter(runstore.CrashOptions{Dir: dir, Version: command.Version(), Mask: mask, Log: d.log})
+	d.reporter = &runstore.CrashReporter{Dir: dir, Version: command.Version(), Mask: mask, Log: d.log}
 	r.choices.Options.Log = d.file.Path()
 	spans, err := FromEnvironment(os.Getenv)
 	if err != nil {

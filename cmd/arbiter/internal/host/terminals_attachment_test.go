@@ -9,35 +9,29 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
 
 // terminalsLoop answers commands with events on a board.
 type terminalsLoop struct {
+	*inputLoop
 	answer func(contract.Command) []contract.Body
-	events func(time.Time, contract.Event)
-	done   chan struct{}
+	tell   func(time.Time, contract.Event)
 }
 
 func (l *terminalsLoop) Put(b input.Body) bool {
 	for _, body := range l.answer(b.(input.Command).Command) {
-		l.events(time.Now(), contract.Event{ID: "orch-1", Body: body})
+		l.tell(time.Now(), contract.Event{ID: "orch-1", Body: body})
 	}
 	return true
 }
 
-func (l *terminalsLoop) Event(bridge.Event)          {}
-func (l *terminalsLoop) Snapshot() *supervisor.State { return &supervisor.State{} }
-func (l *terminalsLoop) Done() <-chan struct{}       { return l.done }
-
 func openerOf(answer func(contract.Command) []contract.Body) (Opener, *terminalsLoop) {
 	board := &Board{}
-	l := &terminalsLoop{answer: answer, events: board.publish, done: make(chan struct{})}
+	l := &terminalsLoop{newLoop(), answer, board.publish}
 	return Opener{Run: "r", Terminals: &Terminals{}, Input: NewSender(l, board)}, l
 }
 

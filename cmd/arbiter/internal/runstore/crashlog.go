@@ -3,7 +3,7 @@ package runstore
 // This part of the package writes the diagnostic files of a run's process, with secrets masked: a log of
 // bounded size, and a report of each crash with the last events before it.
 //
-// A [CrashReporter] owns the goroutine that writes, and its Close waits for that. A [CrashLog] has no goroutine.
+// A [CrashReporter] owns the goroutines that write, and its Close waits for them. A [CrashLog] has no goroutine.
 
 import (
 	"bytes"
@@ -25,18 +25,20 @@ import (
 )
 
 const (
-	keptEvents    = 100 // in a crash report
-	maxReports    = 20  // of one process of a run
-	reportBacklog = 8
+	keptEvents = 100 // in a crash report
+	maxReports = 20  // of one process of a run
 )
 
 // CrashReporter writes a file for each crash of arbiter or of an agent: its description and the last events, with
-// secrets masked. It records the events itself and writes on its own goroutine.
+// secrets masked. It records the events itself, and writes each report on a goroutine of its own. Its owner sets the
+// exported fields before anything else, and closes it.
 type CrashReporter struct {
-	o    CrashOptions
-	jobs chan crashReport
-	done chan struct{}
-	once sync.Once
+	Dir     string // of a run
+	Version string // of this program
+	Mask    func(string) string
+	Log     *slog.Logger
+
+	work sync.WaitGroup // one for each report
 
 	mu      sync.Mutex
 	last    []timedEvent // a ring
@@ -45,31 +47,9 @@ type CrashReporter struct {
 	paths   []string
 }
 
-// CrashOptions configure a reporter.
-type CrashOptions struct {
-	Dir     string // of a run
-	Version string // of this program
-	Mask    func(string) string
-	Log     *slog.Logger
-}
-
 type timedEvent struct {
 	at time.Time
 	e  contract.Event
-}
-
-type crashReport struct {
-	at     time.Time
-	who    string
-	text   string
-	events []timedEvent
-}
-
-// NewReporter starts a reporter; its owner closes it.
-func NewReporter(o CrashOptions) *CrashReporter {
-	c := &CrashReporter{o: o, jobs: make(chan crashReport, reportBacklog), done: make(chan struct{})}
-	go c.run()
-	return c
 }
 
 // Note is a runloop.Sink: it records every event.
@@ -92,45 +72,34 @@ func (c *CrashReporter) Panicked(f *runloop.Fault) {
 	c.write(time.Now(), "arbiter-program", "panic: "+f.Panic+"\n\n"+string(f.Stack))
 }
 
-// write queues a report; if too many are queued, it drops the report.
+// write starts to write a report, unless there are too many.
 func (c *CrashReporter) write(at time.Time, who, text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.reports >= maxReports {
 		return
 	}
+	c.reports++
 	events := append(append([]timedEvent(nil), c.last[c.next:]...), c.last[:c.next]...)
-	select {
-	case c.jobs <- crashReport{at: at, who: who, text: text, events: events}:
-		c.reports++
-	default:
-	}
-}
-
-func (c *CrashReporter) run() {
-	defer close(c.done)
-	for r := range c.jobs {
-		path, err := r.save(c.o)
+	c.work.Go(func() {
+		path, err := c.save(at, who, text, events)
 		if err != nil {
-			c.o.Log.Warn("crash report", "error", err)
-			continue
+			c.Log.Warn("crash report", "error", err)
+			return
 		}
-		c.o.Log.Warn("crash", "who", r.who, "report", path)
+		c.Log.Warn("crash", "who", who, "report", path)
 		c.mu.Lock()
+		defer c.mu.Unlock()
 		c.paths = append(c.paths, path)
-		c.mu.Unlock()
-	}
+	})
 }
 
-// Close writes the queued reports. Later events are not recorded.
+// Close waits until the reports are written. Later ones are not.
 func (c *CrashReporter) Close() {
-	c.once.Do(func() {
-		c.mu.Lock()
-		c.reports = maxReports
-		close(c.jobs)
-		c.mu.Unlock()
-	})
-	<-c.done
+	c.mu.Lock()
+	c.reports = maxReports
+	c.mu.Unlock()
+	c.work.Wait()
 }
 
 // Written returns the paths of the reports of this process.
@@ -140,11 +109,11 @@ func (c *CrashReporter) Written() []string {
 	return append([]string(nil), c.paths...)
 }
 
-func (r crashReport) save(o CrashOptions) (string, error) {
+func (c *CrashReporter) save(at time.Time, who, text string, events []timedEvent) (string, error) {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "arbiter %s, %s, %s\n\n%s\nThe last events:\n", o.Version, r.who,
-		r.at.UTC().Format(time.RFC3339Nano), r.text)
-	for i, e := range r.events {
+	fmt.Fprintf(&b, "arbiter %s, %s, %s\n\n%s\nThe last events:\n", c.Version, who,
+		at.UTC().Format(time.RFC3339Nano), text)
+	for i, e := range events {
 		line, err := contract.EncodeLine(nil, uint64(i+1), e.at, e.e)
 		if err != nil {
 			line = fmt.Appendf(nil, "(%v)\n", err)
@@ -153,15 +122,15 @@ func (r crashReport) save(o CrashOptions) (string, error) {
 	}
 	for n := 0; ; n++ {
 		// Two reports of the same second must not overwrite each other.
-		name := fmt.Sprintf("crash-%s-%s-%d.txt", r.at.UTC().Format("20060102T150405"), r.who, n)
-		f, err := os.OpenFile(filepath.Join(o.Dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		name := fmt.Sprintf("crash-%s-%s-%d.txt", at.UTC().Format("20060102T150405"), who, n)
+		f, err := os.OpenFile(filepath.Join(c.Dir, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if os.IsExist(err) && n < 1000 {
 			continue
 		}
 		if err != nil {
 			return "", err
 		}
-		_, err = f.WriteString(o.Mask(b.String()))
+		_, err = f.WriteString(c.Mask(b.String()))
 		err = errors.Join(err, f.Close())
 		return f.Name(), err
 	}

@@ -2,6 +2,7 @@ package runstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,6 +32,23 @@ func (r *Runs) OpenEventLog(run string) (*journal.EventLog, error) {
 		return nil, command.Environmentf("%v", err)
 	}
 	return log, nil
+}
+
+// EachLine calls take with the lines of a run's event log, and when they were written.
+func (r *Runs) EachLine(
+	ctx context.Context, run string, take func(at time.Time, line []byte) error,
+) (journal.LogHealth, error) {
+	log, err := r.EventLog(run)
+	if err != nil {
+		return journal.LogHealth{}, err
+	}
+	defer log.Close()
+	return log.Each(ctx, journal.LogPosition{}, func(entry journal.LogEntry) error {
+		if entry.Line == nil {
+			return nil
+		}
+		return take(entry.At, entry.Line)
+	})
 }
 
 // OpenLogOf opens the run that a command's argument names, and its event log. The caller closes both.
@@ -251,8 +269,13 @@ func (l *list) take(e journal.LogEntry) error {
 	return nil
 }
 
-// ReadDecisions returns the decisions of a run, in order.
-func ReadDecisions(ctx context.Context, log *journal.EventLog) ([]Decision, journal.LogHealth, error) {
+// Decisions returns the decisions of a run, in order.
+func (r *Runs) Decisions(ctx context.Context, run string) ([]Decision, journal.LogHealth, error) {
+	log, err := r.EventLog(run)
+	if err != nil {
+		return nil, journal.LogHealth{}, err
+	}
+	defer log.Close()
 	var l list
 	health, err := log.Each(ctx, journal.LogPosition{}, l.take)
 	return l.decisions, health, err
@@ -363,42 +386,16 @@ func jsonProblem(err error) error {
 	if !errors.As(err, &wrong) {
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}
-	want := "an object"
-	switch wrong.Type.Kind() {
-	case reflect.Slice, reflect.Array:
-		want = "a list"
-	case reflect.String:
-		want = "a text"
-	case reflect.Bool:
-		want = "true or false"
-	case reflect.Int, reflect.Int64:
-		want = "a whole number"
-	case reflect.Float64:
-		want = "a number"
-	}
+	want := map[reflect.Kind]string{reflect.Slice: "a list", reflect.String: "a text", reflect.Bool: "true or false",
+		reflect.Int: "a whole number", reflect.Float64: "a number"}[wrong.Type.Kind()]
+	is := map[string]string{"array": "a list", "object": "an object", "string": "a text",
+		"bool": "true or false"}[wrong.Value]
+	_, digits, _ := strings.Cut(wrong.Value, " ") // number 1.5
 	where := ""
 	if wrong.Field != "" {
 		where = wrong.Field + ": "
 	}
-	return fmt.Errorf("%swant %s, not %s", where, want, jsonKind(wrong.Value))
-}
-
-// jsonKind translates encoding/json's array, bool, number, object and string.
-func jsonKind(value string) string {
-	switch value {
-	case "array":
-		return "a list"
-	case "object":
-		return "an object"
-	case "string":
-		return "a text"
-	case "bool":
-		return "true or false"
-	}
-	if _, digits, ok := strings.Cut(value, " "); ok { // number 1.5
-		return digits
-	}
-	return "a " + value
+	return fmt.Errorf("%swant %s, not %s", where, cmp.Or(want, "an object"), cmp.Or(is, digits, "a "+wrong.Value))
 }
 
 // QuestionOf reads a recorded input. It ignores unknown members: an input with one more member is not a new kind of

@@ -52,39 +52,41 @@ exec %[2]s "$@"
 func TestGitIsKilled(t *testing.T) {
 	set, left := mortalGit(t)
 	stride := gittest.Stride(29)
-	for n, over := 1, false; !over; n += stride {
-		set(0) // nothing is killed yet
-		p := begin(t, runconfig.IsolationWorktree)
-		set(n)
-		place := runconfig.Place{Agent: "orch-1", Generation: 1, Kind: runconfig.IsolationWorktree}
-		_, _, err := p.files.Place(ctx, place)
-		over = left() > 0
-		if err != nil {
-			t.Errorf("call %d of a new directory: %v", n, err)
-		}
-	}
-	for n, over := 1, false; !over; n += stride {
-		set(0) // nothing is killed yet
-		p := begin(t, runconfig.IsolationWorktree)
-		d := p.place("orch-1", runconfig.IsolationWorktree, "")
-		d.Write("other", "changed\n")
-		set(n)
-		r := p.files.Record(ctx, input.ChangeRecord{Own: "orch-1", Base: p.files.Workspace.Base})
-		over = left() > 0
-		if r.Failed != "" || len(r.Files) != 1 {
-			t.Errorf("call %d of a snapshot: %+v", n, r)
-		}
-	}
-	for n, over := 1, false; !over; n += stride {
-		set(0) // nothing is killed yet
-		p := begin(t, runconfig.IsolationWorktree)
-		d := p.place("orch-1", runconfig.IsolationWorktree, "")
-		d.Write("other", "changed\n")
-		set(n)
-		m := p.files.Merge(ctx, input.IsolationMerge{Serial: 7, Agent: "orch-1"})
-		over = left() > 0
-		if m.Failed != "" || m.Status != input.StatusMerged || len(m.Files) != 1 {
-			t.Errorf("call %d of a merge: %+v", n, m)
+	for name, do := range map[string]func(p filesProject) (problem string){
+		"a new directory": func(p filesProject) string {
+			place := runconfig.Place{Agent: "orch-1", Generation: 1, Kind: runconfig.IsolationWorktree}
+			if _, _, err := p.files.Place(ctx, place); err != nil {
+				return err.Error()
+			}
+			return ""
+		},
+		"a snapshot": func(p filesProject) string {
+			r := p.files.Record(ctx, input.ChangeRecord{Own: "orch-1", Base: p.files.Workspace.Base})
+			if len(r.Files) != 1 {
+				return fmt.Sprintf("%+v", r)
+			}
+			return r.Failed
+		},
+		"a merge": func(p filesProject) string {
+			m := p.files.Merge(ctx, input.IsolationMerge{Serial: 7, Agent: "orch-1"})
+			if m.Status != input.StatusMerged || len(m.Files) != 1 {
+				return fmt.Sprintf("%+v", m)
+			}
+			return m.Failed
+		},
+	} {
+		for n, over := 1, false; !over; n += stride {
+			set(0) // nothing is killed yet
+			p := begin(t, runconfig.IsolationWorktree)
+			if name != "a new directory" {
+				p.place("orch-1", runconfig.IsolationWorktree, "").Write("other", "changed\n")
+			}
+			set(n)
+			problem := do(p)
+			over = left() > 0
+			if problem != "" {
+				t.Errorf("call %d of %s: %s", n, name, problem)
+			}
 		}
 	}
 }

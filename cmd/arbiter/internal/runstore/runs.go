@@ -121,14 +121,7 @@ func NamedOrLatest(c *cli.Context, store *Runs, name string) (journal.Info, erro
 	if err != nil {
 		return journal.Info{}, err
 	}
-	info, err := store.Latest(place, nil)
-	switch {
-	case errors.Is(err, journal.ErrNotFound):
-		return info, command.Usagef("no run has worked in %s: name a RUN (arbiter sessions lists the runs)", place)
-	case err != nil:
-		return info, command.Environmentf("find the latest run: %v", err)
-	}
-	return info, nil
+	return latest(store.Store, place, nil, "no run has worked in %s: name a RUN (arbiter sessions lists the runs)")
 }
 
 // ToResume finds the run to resume: the named one, or else the latest of a directory.
@@ -136,15 +129,20 @@ func ToResume(store *journal.Store, place, named string) (journal.Info, error) {
 	if named != "" {
 		return Find(store, named)
 	}
-	info, err := store.Latest(place, ReachedAgent)
-	if err == nil {
-		return info, nil
-	}
-	if !errors.Is(err, journal.ErrNotFound) {
+	return latest(store, place, ReachedAgent, "nothing to resume: no run in %s started an agent; use --session RUN for a "+
+		"run of another directory (arbiter sessions lists the runs)")
+}
+
+// latest finds the last run of a directory that fits; none is what is wrong if there is none.
+func latest(store *journal.Store, place string, fits func(journal.Info) bool, none string) (journal.Info, error) {
+	info, err := store.Latest(place, fits)
+	switch {
+	case errors.Is(err, journal.ErrNotFound):
+		return info, command.Usagef(none, place)
+	case err != nil:
 		return info, command.Environmentf("find the latest run: %v", err)
 	}
-	return info, command.Usagef("nothing to resume: no run in %s started an agent; use --session RUN for a run "+
-		"of another directory (arbiter sessions lists the runs)", place)
+	return info, nil
 }
 
 // ReachedAgent reports whether a run got far enough to be resumed.
@@ -221,7 +219,7 @@ type Connection struct {
 	*control.Client
 	Store *Runs
 	Info  journal.Info
-	First control.Status // when the connection was made
+	First LiveStatus // when the connection was made
 }
 
 // Connect finds a live run with [FindLive], and connects to it. The caller closes the connection.
@@ -258,10 +256,10 @@ func (l *Connection) Close() {
 
 // Dial connects to the arbiter of a run. within bounds the time for its answer.
 func (r *Runs) Dial(ctx context.Context, info journal.Info, within time.Duration,
-	say func(string)) (*control.Client, control.Status, error) {
+	say func(string)) (*control.Client, LiveStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	return control.Dial(ctx, r.SocketOf(info.Run, control.SocketName), say)
+	return control.Dial[LiveStatus](ctx, r.SocketOf(info.Run, control.SocketName), say)
 }
 
 // Send sends a command to the process that plays a run, and waits until it is accepted or rejected.
@@ -415,19 +413,9 @@ func ClaudeConfig(o runconfig.Options) string {
 
 // PastReport makes the report of a run from its events and snapshots.
 func PastReport(ctx context.Context, store *Runs, info journal.Info) (*report.Report, journal.LogHealth, error) {
-	log, err := store.EventLog(info.Run)
-	if err != nil {
-		return nil, journal.LogHealth{}, err
-	}
-	defer log.Close()
 	mask := settings.SecretMasker(nil)
 	collector := report.NewCollector(mask)
-	health, err := log.Each(ctx, journal.LogPosition{}, func(entry journal.LogEntry) error {
-		if entry.Line == nil {
-			return nil
-		}
-		return collector.Take(entry.At, entry.Line)
-	})
+	health, err := store.EachLine(ctx, info.Run, collector.Take)
 	if err != nil {
 		return nil, health, err
 	}

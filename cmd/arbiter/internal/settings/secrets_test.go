@@ -67,7 +67,7 @@ func TestUnknownVariables(t *testing.T) {
 		"ARBITER_BUDGETS=1":                "$ARBITER_BUDGETS: no setting",
 		"ARBITER_MAX_COST=5":               "",
 		"ARBITER_DENY=Bash(rm *)":          "$ARBITER_DENY: no setting has this name; give --deny, which has no variable",
-		"ARBITER_ALLOW=Read":               "", // the template for GitLab makes flags of it
+		"ARBITER_ALLOW=Read":               "$ARBITER_ALLOW: no setting has this name; give --allow, which has no variable",
 	} {
 		err := CheckVariables([]string{entry})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -305,7 +305,7 @@ func RevealedSecrets(env, given map[string]string) map[string]string {
 // templates for CI read.
 var notSettings = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^ARBITER_(RUN|AGENT|BRIDGE|PIDNS|LOCK_FD|REQUIRE_CLAUDE|CLAUDE_ARGS|` +
-		`LONG|CHAOS|ALLOW|TOOLS|CAPTURES|FLEET|REPOSITORY|ARCHIVE|ARGS|EXPORT|EXIT_CODE|(TEST|STANDIN|CRASH|HOOK)_.*)$`)
+		`LONG|CHAOS|TOOLS|CAPTURES|FLEET|REPOSITORY|ARCHIVE|ARGS|EXPORT|EXIT_CODE|(TEST|STANDIN|CRASH|HOOK)_.*)$`)
 })
 
 // UnknownVariables returns the variables of an environment that look like settings, and are none. An empty variable

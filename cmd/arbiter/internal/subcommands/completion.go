@@ -12,7 +12,6 @@ import (
 
 	"github.com/urfave/cli/v2"
 
-	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
@@ -219,7 +218,7 @@ func offeredGrants(h *command.Line) (list []command.Entry) {
 
 // meantRun returns the status of the live run that a command line means: the one in --session or the first
 // argument, or else the run of this directory.
-func meantRun(h *command.Line) (st control.Status) {
+func meantRun(h *command.Line) (st runstore.LiveStatus) {
 	store := openRuns(h)
 	if store == nil {
 		return st
@@ -246,7 +245,7 @@ func meantRun(h *command.Line) (st control.Status) {
 // offeredRequests returns the pending permission requests, and the word for all of them.
 func offeredRequests(h *command.Line) (list []command.Entry) {
 	for _, i := range meantRun(h).Inbox {
-		if i.Kind == string(supervisor.InboxPermission) {
+		if i.Kind == supervisor.InboxPermission {
 			list = append(list, command.Entry{Term: i.ID, Text: sanitize.Line(i.Agent+", "+i.Text, 60)})
 		}
 	}

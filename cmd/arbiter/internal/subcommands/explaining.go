@@ -105,12 +105,7 @@ func (e Env) explain(c *cli.Context) error {
 
 // DecisionsOf lists the decisions of a run.
 func DecisionsOf(e command.Env, ctx context.Context, store *runstore.Runs, run string) ([]runstore.Decision, error) {
-	log, err := store.OpenEventLog(run)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	list, health, err := runstore.ReadDecisions(ctx, log)
+	list, health, err := store.Decisions(ctx, run)
 	if err != nil {
 		return nil, command.Environmentf("read run %s: %v", command.ShortID(run), err)
 	}

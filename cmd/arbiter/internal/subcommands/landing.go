@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -269,22 +270,14 @@ func (l *landing) read() error {
 			l.claims = append(l.claims, claim{c, a.Status, a.Tree})
 		}
 	}
-	log, err := store.EventLog(l.info.Run)
-	if err != nil {
-		return problem(err)
-	}
-	defer log.Close()
-	_, err = log.Each(l.c.Context, journal.LogPosition{}, func(entry journal.LogEntry) error {
-		return l.take(entry.Line)
-	})
-	if err != nil {
+	if _, err := store.EachLine(l.c.Context, l.info.Run, l.take); err != nil {
 		return problem(err)
 	}
 	return nil
 }
 
 // take reads an event about checks and files.
-func (l *record) take(line []byte) error {
+func (l *record) take(_ time.Time, line []byte) error {
 	name := contract.EventNameOf(line)
 	if name == "tool_use" {
 		var use struct {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -161,7 +160,7 @@ func (e Env) send(c *cli.Context) error {
 }
 
 // Knows returns an error if a run has no such agent.
-func Knows(st control.Status, agent string) error {
+func Knows(st runstore.LiveStatus, agent string) error {
 	var ids []string
 	for _, a := range st.Agents {
 		if a.ID == agent {
@@ -203,60 +202,30 @@ func (e Env) choose(c *cli.Context) error {
 	return e.sendCommand(c.Context, l, contract.Choose{Option: args[len(args)-1]}, c.Bool("json"))
 }
 
-// LiveReport is a live run in the output of status --json, and an element of that of ps --json.
-type LiveReport struct {
-	Run       string                 `json:"run"`
-	PID       int                    `json:"pid"`
-	CWD       string                 `json:"cwd"`
-	Title     string                 `json:"title"`
-	Began     time.Time              `json:"began"`
-	Rehearsal bool                   `json:"rehearsal,omitempty"`
-	Phase     string                 `json:"state"`
-	Does      string                 `json:"does"` // the same in words
-	Paused    bool                   `json:"paused"`
-	Halted    bool                   `json:"halted"`
-	Seq       uint64                 `json:"seq"`
-	CostUSD   float64                `json:"cost_usd"`
-	Subagents int                    `json:"subagents"`     // that the run has started
-	Most      int                    `json:"max_subagents"` // that it may start
-	Agents    []control.AgentStatus  `json:"agents"`
-	Inbox     []supervisor.InboxItem `json:"inbox"`
-	// ForkedFrom is the run that it branched off from.
-	ForkedFrom *journal.Fork `json:"forked_from,omitempty"`
-	// Problem says why the run did not answer. Then only the data in its directory is known.
-	Problem string `json:"problem,omitempty"`
-}
-
 // reportOn asks a live run for its status.
-func reportOn(ctx context.Context, store *runstore.Runs, info journal.Info) LiveReport {
-	var r LiveReport
+func reportOn(ctx context.Context, store *runstore.Runs, info journal.Info) runstore.LiveReport {
 	client, st, err := store.Dial(ctx, info, runstore.AnswerTime, nil)
 	if err == nil {
 		client.Close()
-		r, err = liveReportOf(info, st)
+		return liveReportOf(info, st)
 	}
-	if err == nil {
-		return r
-	}
-	r, _ = liveReportOf(info, control.Status{Run: info.Run, PID: info.PID, CWD: info.CWD})
-	if r.Problem = err.Error(); errors.Is(err, control.ErrSilent) || errors.Is(err, context.DeadlineExceeded) {
+	r := runstore.LiveReport{Run: info.Run, PID: info.PID, CWD: info.CWD, Title: info.Title, Began: info.Began,
+		Rehearsal: info.Rehearsal, Agents: []runstore.AgentStatus{}, Inbox: []supervisor.InboxItem{},
+		ForkedFrom: info.ForkedFrom, Problem: err.Error()}
+	if errors.Is(err, control.ErrSilent) || errors.Is(err, context.DeadlineExceeded) {
 		r.Problem = "does not answer"
 	}
 	return r
 }
 
-func liveReportOf(info journal.Info, st control.Status) (LiveReport, error) {
-	waiting, err := inboxOf(st)
-	r := LiveReport{
-		Run: st.Run, PID: st.PID, CWD: st.CWD, Title: st.Title, Began: st.Began, Rehearsal: info.Rehearsal,
-		Phase: st.Phase, Does: st.Does, Paused: st.Paused, Halted: st.Halted, Seq: st.Seq, CostUSD: st.Cost,
-		Agents: append([]control.AgentStatus{}, st.Agents...),
-		Inbox:  waiting, Subagents: st.Subagents, Most: st.MaxSubagents, ForkedFrom: info.ForkedFrom,
-	}
-	if st.Began.IsZero() { // its process has not begun the run yet
+// liveReportOf adds to a status what the directory of the run says.
+func liveReportOf(info journal.Info, st runstore.LiveStatus) runstore.LiveReport {
+	r := st.LiveReport
+	r.ForkedFrom, r.Rehearsal = info.ForkedFrom, info.Rehearsal
+	if r.Began.IsZero() { // its process has not begun the run yet
 		r.Began, r.Title = info.Began, info.Title
 	}
-	return r, err
+	return r
 }
 
 func (e Env) StatusCommand() *cli.Command {
@@ -283,10 +252,7 @@ func (e Env) status(c *cli.Context) error {
 		return err
 	}
 	defer l.Close()
-	r, err := liveReportOf(l.Info, l.First)
-	if err != nil {
-		return command.Environmentf("%v", err)
-	}
+	r := liveReportOf(l.Info, l.First)
 	if c.Bool("json") {
 		return e.PrintJSON(r)
 	}
@@ -294,7 +260,7 @@ func (e Env) status(c *cli.Context) error {
 	return nil
 }
 
-func (e Env) printStatus(r LiveReport, state string, now time.Time) {
+func (e Env) printStatus(r runstore.LiveReport, state string, now time.Time) {
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(e.Stdout, "%-10s %s\n", name, sanitize.Line(fmt.Sprintf(format, args...), 400))
 	}
@@ -332,7 +298,7 @@ func (e Env) printStatus(r LiveReport, state string, now time.Time) {
 		}
 	}
 	if r.Subagents > 0 {
-		line("subagents", "%s started", words.CountOf(r.Subagents, r.Most, "subagent"))
+		line("subagents", "%s started", words.CountOf(r.Subagents, r.MaxSubagents, "subagent"))
 	}
 	for _, i := range r.Inbox {
 		line("waiting", "%s, for %s", i.ID, eventtext.Span(i.Age(now)))
@@ -406,7 +372,7 @@ func (e Env) ps(c *cli.Context, store *runstore.Runs) error {
 		defer e.sayKilled(store)
 	}
 	return command.PrintList(e.Env, c.Bool("json"), reports, "No run is live.",
-		"RUN\tSTATE\tAGENTS\tWAITING\tCOST\tBEGAN\tDIRECTORY\tTASK", func(r LiveReport) string {
+		"RUN\tSTATE\tAGENTS\tWAITING\tCOST\tBEGAN\tDIRECTORY\tTASK", func(r runstore.LiveReport) string {
 			run, dir := command.ShortID(r.Run), sanitize.Line(r.CWD, 60)
 			if r.Problem != "" {
 				return run + "\t" + sanitize.Line(r.Problem, 60) + "\t\t\t\t\t" + dir
@@ -424,12 +390,12 @@ func (e Env) ps(c *cli.Context, store *runstore.Runs) error {
 }
 
 // liveReports asks all live runs for their status, at the same time.
-func liveReports(ctx context.Context, store *runstore.Runs) ([]LiveReport, error) {
+func liveReports(ctx context.Context, store *runstore.Runs) ([]runstore.LiveReport, error) {
 	list, err := store.Live("")
 	if err != nil {
 		return nil, err
 	}
-	reports := make([]LiveReport, len(list))
+	reports := make([]runstore.LiveReport, len(list))
 	var asked sync.WaitGroup
 	for i, info := range list {
 		asked.Go(func() { reports[i] = reportOn(ctx, store, info) })
@@ -655,13 +621,9 @@ func connectForRequest(c *cli.Context) (l *runstore.Connection, request string, 
 // openRequests returns the open permission requests that named selects: by id or a prefix of it, all of them, or
 // the only one.
 func openRequests(l *runstore.Connection, named string) ([]supervisor.InboxItem, error) {
-	items, err := inboxOf(l.First)
-	if err != nil {
-		return nil, command.Environmentf("%v", err)
-	}
 	var open, found []supervisor.InboxItem
 	var ids []string
-	for _, i := range items {
+	for _, i := range l.First.Inbox {
 		if i.Kind != supervisor.InboxPermission {
 			continue
 		}
@@ -696,8 +658,8 @@ func openRequests(l *runstore.Connection, named string) ([]supervisor.InboxItem,
 // stillAsked reports whether a request that our answer did not settle is still open. Another client or a rule may
 // have settled it.
 func stillAsked(l *runstore.Connection, ctx context.Context, request string) bool {
-	st, err := l.Status(ctx)
-	return err != nil || slices.ContainsFunc(st.Inbox, func(i control.InboxItem) bool { return i.ID == request })
+	st, err := control.StatusOf[runstore.LiveStatus](ctx, l.Client)
+	return err != nil || slices.ContainsFunc(st.Inbox, func(i supervisor.InboxItem) bool { return i.ID == request })
 }
 
 const PermitArgs = "[RUN] [REQUEST|all]"
@@ -862,19 +824,6 @@ func (e Env) stop(c *cli.Context) error {
 	}
 	e.printStopped(s, end.Unfinished)
 	return nil
-}
-
-// inboxOf returns the items that wait for a human in a live run, the oldest first.
-func inboxOf(st control.Status) ([]supervisor.InboxItem, error) {
-	var list []supervisor.InboxItem // the same JSON
-	raw, err := json.Marshal(append([]control.InboxItem{}, st.Inbox...))
-	if err == nil {
-		err = json.Unmarshal(raw, &list)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read what waits in run %s: %w", command.ShortID(st.Run), err)
-	}
-	return list, nil
 }
 
 // waitingText describes an item in full, and how to answer it. state is the flag that names the state directory.

@@ -468,21 +468,11 @@ func (e Env) Logs(c *cli.Context) error {
 
 // printStory prints the story of a run. With follow it continues while the run is live.
 func (e Env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info, follow bool) error {
-	log, err := store.OpenEventLog(info.Run)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
 	command.OutliveReaders()
 	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	w := &storyWriter{out: e.Stdout}
-	health, err := log.Each(ctx, journal.LogPosition{}, func(entry journal.LogEntry) error {
-		if entry.Line == nil {
-			return nil
-		}
-		return w.write(entry.Line)
-	})
+	health, err := store.EachLine(ctx, info.Run, func(_ time.Time, line []byte) error { return w.write(line) })
 	switch {
 	case ctx.Err() != nil:
 		return command.BySignal(ctx, "")
@@ -569,23 +559,19 @@ func (e Env) followLog(ctx context.Context, store *runstore.Runs, info journal.I
 
 // PrintEvents prints the events that the frontends of a run received, line by line.
 func PrintEvents(e command.Env, c *cli.Context) error {
-	store, info, log, err := runstore.OpenLogOf(c)
+	store, info, err := runstore.OpenOne(c)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	defer log.Close()
 	var last time.Time
 	pace := c.Float64("pace") // 0: without pauses
-	health, err := log.Each(c.Context, journal.LogPosition{}, func(entry journal.LogEntry) error {
-		if entry.Line == nil {
-			return nil
-		}
+	health, err := store.EachLine(c.Context, info.Run, func(at time.Time, line []byte) error {
 		if pace > 0 && !last.IsZero() {
-			time.Sleep(min(time.Duration(float64(entry.At.Sub(last))/pace), longestPause))
+			time.Sleep(min(time.Duration(float64(at.Sub(last))/pace), longestPause))
 		}
-		last = entry.At
-		_, err := e.Stdout.Write(append(entry.Line, '\n'))
+		last = at
+		_, err := e.Stdout.Write(append(line, '\n'))
 		return err
 	})
 	if err != nil {

@@ -405,7 +405,7 @@ func (e Env) usage(c *cli.Context) error {
 	case c.Bool("forecast") && c.IsSet("by"):
 		return command.Usagef("--forecast and --by exclude each other")
 	case c.Bool("forecast"):
-		return e.forecast(c)
+		return inMemory(e.forecast)(c)
 	case !slices.Contains(report.SpendingWays, by):
 		return command.Usagef("--by %s: use day, run, agent or model", by)
 	}
@@ -436,10 +436,10 @@ func (e Env) usage(c *cli.Context) error {
 }
 
 // forecast prints what a step of each mode will cost in a workspace.
-func (e Env) forecast(c *cli.Context) error {
-	m, place, _, err := loadMemory(c)
+func (e Env) forecast(c *cli.Context, store *memory.Store, place string) error {
+	m, err := store.Load()
 	if err != nil {
-		return err
+		return command.Environmentf("%v", err)
 	}
 	modes, list := memory.Forecasts(m.Outcomes), []contract.Forecast{}
 	for _, name := range slices.Sorted(maps.Keys(modes)) {

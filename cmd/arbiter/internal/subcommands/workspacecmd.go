@@ -392,40 +392,53 @@ func (e Env) GrantsCommand() *cli.Command {
 			"run in the workspace uses it, unless a --deny or --ask rule covers the same action.\n\n" +
 			"  arbiter grants\n  arbiter grants rm 2\n  arbiter grants rm 'Bash(git *)'\n\n" + codes,
 		Flags:  list,
-		Action: e.listGrants,
+		Action: inGrants(e.listGrants),
 		Subcommands: []*cli.Command{
-			{Name: "ls", Usage: "list the grants with their numbers", Flags: list, Action: e.listGrants},
+			{Name: "ls", Usage: "list the grants with their numbers", Flags: list, Action: inGrants(e.listGrants)},
 			{
 				Name: "rm", Usage: "remove grants by number or rule", ArgsUsage: "NUMBER|RULE…",
 				Description: "A live run keeps the grants that it started with.\n\n" + codes,
 				Flags: []cli.Flag{settings.FlagOf("cwd"), settings.StateDirFlag(),
 					&cli.BoolFlag{Name: "all", Usage: "remove all grants, the invalid ones too"}},
-				Action: e.removeGrants,
+				Action: inGrants(e.removeGrants),
 			},
 		},
 	}
 }
 
-// grantsOf opens the permanent grants of a workspace. The caller closes the store.
-func grantsOf(c *cli.Context) (*trust.GrantStore, string, error) {
-	return storeOf(c, trust.OpenGrants)
+// inGrants returns an action of a command about the permanent grants of a workspace.
+func inGrants(do func(c *cli.Context, store *trust.GrantStore, place string) error) cli.ActionFunc {
+	return inStore(trust.OpenGrants, do)
 }
 
-// storeOf opens a workspace's store in the state directory. The caller closes the store.
-func storeOf[S any](c *cli.Context, open func(dir, place string) (S, error)) (store S, place string, err error) {
-	place, err = command.Workspace(c)
-	if err != nil {
-		return store, "", err
+// inMemory returns an action of a command about what runs in a workspace have learned.
+func inMemory(do func(c *cli.Context, store *memory.Store, place string) error) cli.ActionFunc {
+	open := func(dir, place string) (*memory.Store, error) {
+		return memory.Open(dir, place, settings.SecretMasker(nil))
 	}
-	dir, err := command.StateDir(c.String("state-dir"))
-	if err != nil {
-		return store, "", err
+	return inStore(open, do)
+}
+
+// inStore returns an action of a command about a workspace's store in the state directory.
+func inStore[S io.Closer](
+	open func(dir, place string) (S, error), do func(c *cli.Context, store S, place string) error,
+) cli.ActionFunc {
+	return func(c *cli.Context) error {
+		place, err := command.Workspace(c)
+		if err != nil {
+			return err
+		}
+		dir, err := command.StateDir(c.String("state-dir"))
+		if err != nil {
+			return err
+		}
+		store, err := open(dir, place)
+		if err != nil {
+			return command.StateDirProblem(err)
+		}
+		defer store.Close()
+		return do(c, store, place)
 	}
-	store, err = open(dir, place)
-	if err != nil {
-		return store, "", command.StateDirProblem(err)
-	}
-	return store, place, nil
 }
 
 type GrantLine struct {
@@ -441,12 +454,7 @@ type GrantsReport struct {
 	Problems []string    `json:"problems"`
 }
 
-func (e Env) listGrants(c *cli.Context) error {
-	store, place, err := grantsOf(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+func (e Env) listGrants(c *cli.Context, store *trust.GrantStore, place string) error {
 	state, err := command.StatePath(c.String("state-dir"))
 	if err != nil {
 		return err
@@ -503,15 +511,10 @@ func (g GrantLine) Text() string {
 	return fmt.Sprintf("one exact action of %s, sha256 %s", sanitize.Line(g.Tool, 60), g.Action)
 }
 
-func (e Env) removeGrants(c *cli.Context) error {
+func (e Env) removeGrants(c *cli.Context, store *trust.GrantStore, _ string) error {
 	if all := c.Bool("all"); all == (c.NArg() > 0) {
 		return command.Usagef("grants rm: give numbers or rules as arbiter grants lists them, or --all")
 	}
-	store, _, err := grantsOf(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	if c.Bool("all") {
 		n, err := store.Clear()
 		if err != nil {
@@ -573,44 +576,24 @@ func (e Env) MemoryCommand() *cli.Command {
 			"workspace,\n" +
 			"masked like logs.\n\n  arbiter memory\n  arbiter memory edit\n  arbiter memory rm 2",
 		Flags:  list,
-		Action: e.listMemory,
+		Action: inMemory(e.listMemory),
 		Subcommands: []*cli.Command{
-			{Name: "ls", Usage: "list the lessons with their numbers", Flags: list, Action: e.listMemory},
+			{Name: "ls", Usage: "list the lessons with their numbers", Flags: list, Action: inMemory(e.listMemory)},
 			{
 				Name: "edit", Usage: "edit the lessons in $VISUAL or $EDITOR", ArgsUsage: "[FILE]",
 				Description: "With FILE, the editor opens that text: the one that an earlier edit was refused for.\n\n" +
 					"Exit code 1: the edited text is wrong, or the editor failed.",
-				Flags: place, Action: e.editMemory,
+				Flags: place, Action: inMemory(e.editMemory),
 			},
 			{
 				Name: "rm", Usage: "remove lessons by number", ArgsUsage: "NUMBER…",
 				Flags: append(slices.Clone(place), &cli.BoolFlag{
 					Name: "all", Usage: "forget everything, also the outcomes of runs, and a file that cannot be read",
 				}),
-				Action: e.removeMemory,
+				Action: inMemory(e.removeMemory),
 			},
 		},
 	}
-}
-
-// memoryOf opens the memory of a workspace. The caller closes the store.
-func memoryOf(c *cli.Context) (*memory.Store, string, error) {
-	return storeOf(c, func(dir, place string) (*memory.Store, error) {
-		return memory.Open(dir, place, settings.SecretMasker(nil))
-	})
-}
-
-// loadMemory reads what is remembered of a workspace, and from which file.
-func loadMemory(c *cli.Context) (m memory.Memory, place, file string, err error) {
-	store, place, err := memoryOf(c)
-	if err != nil {
-		return m, "", "", err
-	}
-	defer store.Close()
-	if m, err = store.Load(); err != nil {
-		err = command.Environmentf("%v", err)
-	}
-	return m, place, store.Path(), err
 }
 
 // MemoryReport is the output of `memory --json`.
@@ -621,13 +604,13 @@ type MemoryReport struct {
 	Outcomes []memory.Outcome `json:"outcomes"`
 }
 
-func (e Env) listMemory(c *cli.Context) error {
-	m, place, file, err := loadMemory(c)
+func (e Env) listMemory(c *cli.Context, store *memory.Store, place string) error {
+	m, err := store.Load()
 	if err != nil {
-		return err
+		return command.Environmentf("%v", err)
 	}
 	if c.Bool("json") {
-		r := MemoryReport{place, file, append([]memory.Lesson{}, m.Lessons...), append([]memory.Outcome{},
+		r := MemoryReport{place, store.Path(), append([]memory.Lesson{}, m.Lessons...), append([]memory.Outcome{},
 			m.Outcomes...)}
 		return e.PrintJSON(r)
 	}
@@ -651,16 +634,11 @@ func (e Env) listMemory(c *cli.Context) error {
 	return nil
 }
 
-func (e Env) removeMemory(c *cli.Context) error {
+func (e Env) removeMemory(c *cli.Context, store *memory.Store, _ string) error {
 	all := c.Bool("all")
 	if all == (c.NArg() > 0) {
 		return command.Usagef("memory rm: give numbers as arbiter memory lists them, or --all")
 	}
-	store, _, err := memoryOf(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
 	if all {
 		if err := store.Clear(); err != nil {
 			return command.Environmentf("%v", err)
@@ -697,12 +675,7 @@ func (e Env) removeMemory(c *cli.Context) error {
 }
 
 // editMemory lets the human edit the lessons. If the text is refused, it stays in a file that the error names.
-func (e Env) editMemory(c *cli.Context) error {
-	store, _, err := memoryOf(c)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+func (e Env) editMemory(c *cli.Context, store *memory.Store, _ string) error {
 	m, err := store.Load()
 	if err != nil {
 		return command.Environmentf("%v", err)
