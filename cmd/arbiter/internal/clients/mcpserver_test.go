@@ -31,17 +31,13 @@ import (
 func TestALongRequestIsNotAllowedInAForm(t *testing.T) {
 	request := contract.PermissionRequest{Suggestions: []string{"Bash(x)"}}
 	f := permissionForm("", strings.Repeat("x", maxForm+1), request, "")
-	if len(f.message) > maxForm+300 || !strings.Contains(f.message, "cut here") {
-		t.Errorf("the message has %d bytes", len(f.message))
-	}
+	testkit.Check(t, len(f.message) <= maxForm+300 && strings.Contains(f.message, "cut here"),
+		"the message has %d bytes", len(f.message))
 	for _, o := range f.options {
-		if permit, ok := o.command.(contract.Permit); ok && permit.Behavior != "deny" {
-			t.Errorf("it can be answered with %q", o.label)
-		}
+		permit, ok := o.command.(contract.Permit)
+		testkit.Check(t, !ok || permit.Behavior == "deny", "it can be answered with %q", o.label)
 	}
-	if f.command(accepts("Decide in a terminal", "")) != nil {
-		t.Error("a decision in a terminal is none here")
-	}
+	testkit.Check(t, f.command(accepts("Decide in a terminal", "")) == nil, "a decision in a terminal is none here")
 }
 
 // TestRulesAreOfferedToTheLetter: a rule that would be displayed differently is not offered.
@@ -55,9 +51,8 @@ func TestRulesAreOfferedToTheLetter(t *testing.T) {
 	want := "Allow once|Allow this for the whole run|Always allow here: Bash(ok) (exactly this line)|Deny"
 	testkit.Same(t, "offered", want, strings.Join(labels, "|"))
 	for _, res := range []string{"", "allow once", "Always allow here: Bash(no)"} {
-		if c := f.command(accepts(res, "")); c != nil {
-			t.Errorf("%q means %+v", res, c)
-		}
+		c := f.command(accepts(res, ""))
+		testkit.Check(t, c == nil, "%q means %+v", res, c)
 	}
 }
 
@@ -67,9 +62,8 @@ func TestFormShowsThatThereIsMore(t *testing.T) {
 		text := compact("Asks:\n\n" + strings.Repeat("x\n \n", lines-1))
 		f := permissionForm("Run 4be1c2d0: ", text, contract.PermissionRequest{}, "arbiter status 4be1c2d0")
 		first, _, _ := strings.Cut(f.message, "\n")
-		if strings.Contains(first, "lines; in full: arbiter status 4be1c2d0") != more {
-			t.Errorf("%d lines: %q", lines, f.message)
-		}
+		testkit.Check(t, strings.Contains(first, "lines; in full: arbiter status 4be1c2d0") == more,
+			"%d lines: %q", lines, f.message)
 	}
 }
 
@@ -233,7 +227,7 @@ func (w *world) Start(_ context.Context, s Start) (string, error) {
 	return theRun, nil
 }
 
-func (w *world) Resume(context.Context, string, []string) error {
+func (w *world) Resume(context.Context, string, string, []string) error {
 	w.do(func() { w.commands = append(w.commands, contract.Continue{}) })
 	return nil
 }
@@ -379,22 +373,18 @@ func TestEventsAreShownOnce(t *testing.T) {
 	for v.More {
 		again := u.wait(v.Cursor)
 		v = u.wait(v.Cursor)
-		if len(v.News) > maxNews || !slices.Equal(v.News, again.News) {
-			t.Fatalf("%d lines, and then %d", len(v.News), len(again.News))
-		}
+		testkit.Need(t, len(v.News) <= maxNews && slices.Equal(v.News, again.News),
+			"%d lines, and then %d", len(v.News), len(again.News))
 		got = append(got, v.News...)
 		if len(got) == 2*maxNews {
 			w.ends() // otherwise the last wait would block
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" || v.Status != contract.StatusInterrupted ||
-		!strings.Contains(v.Next, "resume_run") {
-		t.Errorf("%s; the last view: %+v", diff, v)
-	}
+	diff := cmp.Diff(want, got)
+	testkit.Check(t, diff == "" && v.Status == contract.StatusInterrupted && strings.Contains(v.Next, "resume_run"),
+		"%s; the last view: %+v", diff, v)
 	s, _ := callMCP[MCPView](u, "status", map[string]any{"run": theRun[:4]})
-	if !slices.Equal(s.News, want[len(want)-lastNews:]) || s.Cursor != v.Cursor {
-		t.Errorf("status: %+v", s)
-	}
+	testkit.Check(t, slices.Equal(s.News, want[len(want)-lastNews:]) && s.Cursor == v.Cursor, "status: %+v", s)
 }
 
 // TestWaitReturnsForWhatIsNew: a question that was reported already does not end another wait. A new question does,
@@ -408,25 +398,20 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 		}}, nil)
 	w.waits(control.InboxItem{ID: "question-1", Kind: "question", Text: strings.Repeat("Which? ", 2000)})
 	v := u.wait(0)
-	if len(v.Waiting) != 1 || len(v.Waiting[0].Text) > maxText+20 || v.Status != inputRequired {
-		t.Fatalf("the first question: %d items, status %s", len(v.Waiting), v.Status)
-	}
+	testkit.Need(t, len(v.Waiting) == 1 && len(v.Waiting[0].Text) <= maxText+20 && v.Status == inputRequired,
+		"the first question: %d items, status %s", len(v.Waiting), v.Status)
 	got := make(chan MCPView, 1)
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
 		r, err := u.session.CallTool(t.Context(), &mcp.CallToolParams{Meta: mcp.Meta{"progressToken": "p"},
 			Name: "wait", Arguments: map[string]any{"run": theRun, "since": v.Cursor}})
-		if err != nil || r.IsError {
-			t.Errorf("wait: %v, %+v", err, r)
-		}
+		testkit.Check(t, err == nil && !r.IsError, "wait: %v, %+v", err, r)
 		next, _ := callMCP[MCPView](u, "status", map[string]any{"run": theRun})
 		got <- next
 	})
 	w.message("still at it") // it is reported, but ends no wait
 	testkit.Same(t, "progress", "still at it", <-progress)
-	if len(got) > 0 {
-		t.Error("the wait returned for a question that was told of")
-	}
+	testkit.Check(t, len(got) <= 0, "the wait returned for a question that was told of")
 	w.waits(control.InboxItem{ID: "question-2", Kind: "question", Agent: "arbiter", Text: "And?"})
 	waiting.Wait()
 	if v = <-got; len(v.Waiting) != 2 {
@@ -440,10 +425,9 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 		w.waits(control.InboxItem{ID: fmt.Sprint(n), Kind: "question", Text: strings.Repeat("Which? ", 2000)})
 	}
 	v = u.wait(0)
-	if raw, err := json.Marshal(v); err != nil || len(raw) > 32<<10 || len(v.Waiting) != maxWaiting ||
-		!strings.Contains(v.Next, "12 more wait") {
-		t.Errorf("%d items in %d bytes, %v", len(v.Waiting), len(raw), err)
-	}
+	raw, err := json.Marshal(v)
+	testkit.Check(t, err == nil && len(raw) <= 32<<10 && len(v.Waiting) == maxWaiting &&
+		strings.Contains(v.Next, "12 more wait"), "%d items in %d bytes, %v", len(v.Waiting), len(raw), err)
 	w.do(func() { w.info.Unfinished = false })
 	w.happens(contract.Result{Status: contract.StatusComplete, Summary: "Done.", CostUSD: 1.5})
 	w.ends()
@@ -492,9 +476,7 @@ func TestFormsReachTheHuman(t *testing.T) {
 						args = map[string]any{"run": theRun, "request": "perm-1", "behavior": "allow"}
 					}
 					v, failed := callMCP[map[string]any](u, tool, args)
-					if failed != "" || shown != 1 {
-						t.Fatalf("%s; the form was shown %d times", failed, shown)
-					}
+					testkit.Need(t, failed == "" && shown == 1, "%s; the form was shown %d times", failed, shown)
 					var want []contract.CommandBody
 					if tt.want != nil {
 						want = append(want, tt.want)
@@ -526,9 +508,8 @@ func TestFormClosesWhenAnotherAnswers(t *testing.T) {
 		}}, nil)
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		if v := u.wait(0); v.Status != contract.StatusCancelled {
-			t.Errorf("in the end: %+v", v)
-		}
+		v := u.wait(0)
+		testkit.Check(t, v.Status == contract.StatusCancelled, "in the end: %+v", v)
 	})
 	<-open
 	w.answer("perm-1")
@@ -536,9 +517,8 @@ func TestFormClosesWhenAnotherAnswers(t *testing.T) {
 	w.happens(contract.Result{Status: contract.StatusCancelled})
 	w.ends()
 	waiting.Wait()
-	if list := w.given(); len(list) > 0 {
-		t.Errorf("commands: %v", list)
-	}
+	list := w.given()
+	testkit.Check(t, len(list) <= 0, "commands: %v", list)
 }
 
 // TestWhoAnswers: without the user's permission, a model answers no permission request and trusts no workspace.
@@ -559,10 +539,8 @@ func TestWhoAnswers(t *testing.T) {
 		} {
 			args["run"] = theRun
 			_, failed := callMCP[Answered](u, "answer", args)
-			if args["request"] == "perm-1" && args["behavior"] == "allow" && args["choice"] == nil && !leave &&
-				!strings.Contains(failed, "allow perm-1") {
-				t.Errorf("it is reported %q", failed)
-			}
+			testkit.Check(t, args["request"] != "perm-1" || args["behavior"] != "allow" || args["choice"] != nil ||
+				leave || strings.Contains(failed, "allow perm-1"), "it is reported %q", failed)
 		}
 		want := []contract.CommandBody{contract.Choose{Option: "skip"},
 			contract.Say{Text: "Hear me.", Strength: "note"}}
@@ -633,12 +611,9 @@ func resolved(t *testing.T, dir string) string {
 func TestReportIsBounded(t *testing.T) {
 	u := newWorld(t).serve("", nil, nil)
 	r, _ := callMCP[ReportText](u, "report", map[string]any{"run": theRun, "format": "json"})
-	if len(r.Text) > maxReport+20 || r.Cut != "report --format json" {
-		t.Errorf("%d bytes, %q", len(r.Text), r.Cut)
-	}
-	if _, failed := callMCP[ReportText](u, "report", map[string]any{"run": theRun, "format": "pdf"}); failed == "" {
-		t.Error("a report as pdf")
-	}
+	testkit.Check(t, len(r.Text) <= maxReport+20 && r.Cut == "report --format json", "%d bytes, %q", len(r.Text), r.Cut)
+	_, failed := callMCP[ReportText](u, "report", map[string]any{"run": theRun, "format": "pdf"})
+	testkit.Check(t, failed != "", "a report as pdf")
 }
 
 // TestARehearsalIsMarked: a rehearsal is marked while it is live and after it has ended.
@@ -647,9 +622,8 @@ func TestARehearsalIsMarked(t *testing.T) {
 	u := w.serve("", nil, nil)
 	for _, simulated := range []bool{false, true} {
 		w.do(func() { w.status.Rehearsal = simulated })
-		if v, _ := callMCP[MCPView](u, "status", map[string]any{"run": theRun[:4]}); v.Simulated != simulated {
-			t.Errorf("live: simulated is %v, want %v", v.Simulated, simulated)
-		}
+		v, _ := callMCP[MCPView](u, "status", map[string]any{"run": theRun[:4]})
+		testkit.Check(t, v.Simulated == simulated, "live: simulated is %v, want %v", v.Simulated, simulated)
 		info := w.info
 		info.Rehearsal = simulated
 		if v := endedView(info, nil); v.Simulated != simulated {
@@ -666,9 +640,8 @@ func TestAgentsWithHosts(t *testing.T) {
 		w.status.Inbox = []control.InboxItem{{ID: "q", Kind: "question", Agent: "orch-2", Host: "box", Text: "Which?"}}
 	})
 	v, _ := callMCP[MCPView](w.serve("", nil, nil), "status", map[string]any{"run": theRun[:4]})
-	if len(v.Agents) != 1 || v.Agents[0].Host != "box" || len(v.Waiting) != 1 || v.Waiting[0].Host != "box" {
-		t.Errorf("shown: %+v, %+v", v.Agents, v.Waiting)
-	}
+	testkit.Check(t, len(v.Agents) == 1 && v.Agents[0].Host == "box" && len(v.Waiting) == 1 &&
+		v.Waiting[0].Host == "box", "shown: %+v, %+v", v.Agents, v.Waiting)
 }
 
 // wire is a client that knows tasks; the SDK's client does not.
@@ -772,10 +745,8 @@ func TestTask(t *testing.T) {
 	w.asks("perm-1", "make all")
 	a := c.get()
 	list := keys(a)
-	if len(list) != 3 || list[0] != "perm-1.7" || list[1] != "question-1.7" ||
-		!strings.HasPrefix(list[2], "trust.7.") || a.Result.Status != inputRequired {
-		t.Fatalf("what waits: %v, %+v", list, a)
-	}
+	testkit.Need(t, len(list) == 3 && list[0] == "perm-1.7" && list[1] == "question-1.7" &&
+		strings.HasPrefix(list[2], "trust.7.") && a.Result.Status == inputRequired, "what waits: %v, %+v", list, a)
 	accept := func(field, value string) any {
 		return map[string]any{"action": "accept", "content": map[string]any{field: value}}
 	}
@@ -818,40 +789,32 @@ func TestTaskOfAStoppedRun(t *testing.T) {
 			"content": map[string]any{fieldDecision: what}}})
 	}
 	list := keys(c.get())
-	if len(list) != 1 || !strings.HasPrefix(list[0], "resume-") {
-		t.Fatalf("it waits for %v", list)
-	}
+	testkit.Need(t, len(list) == 1 && strings.HasPrefix(list[0], "resume-"), "it waits for %v", list)
 	choose("resume-0", doResume)
-	if len(w.given()) > 0 {
-		t.Errorf("an answer to another form: %v", w.given())
-	}
+	testkit.Check(t, len(w.given()) <= 0, "an answer to another form: %v", w.given())
 	choose(list[0], doResume)
 	testkit.Same(t, "resuming", []contract.CommandBody{contract.Continue{}}, w.given())
 	w.happens(contract.Session{Session: theRun, Resumed: true})
 	again := keys(c.get())
-	if len(again) != 1 || again[0] == list[0] {
-		t.Fatalf("killed again, it waits for %v, and before for %v", again, list)
-	}
+	testkit.Need(t, len(again) == 1 && again[0] != list[0],
+		"killed again, it waits for %v, and before for %v", again, list)
 	choose(again[0], doLeave)
-	if r := c.get().Result; r.Status != "completed" || r.Result == nil || !r.Result.IsError {
-		t.Errorf("left as it is: %+v", r)
-	}
+	r := c.get().Result
+	testkit.Check(t, r.Status == "completed" && r.Result != nil && r.Result.IsError, "left as it is: %+v", r)
 }
 
 // TestTaskCancelled: tasks/cancel ends the run in an orderly way, and the task of a cancelled run is cancelled.
 func TestTaskCancelled(t *testing.T) {
 	w := newWorld(t)
 	c := w.wire(true)
-	if a := c.call("tasks/cancel", map[string]any{"taskId": theRun}); a.Error != nil {
-		t.Errorf("%+v", a.Error)
-	}
+	a := c.call("tasks/cancel", map[string]any{"taskId": theRun})
+	testkit.Check(t, a.Error == nil, "%+v", a.Error)
 	testkit.Same(t, "commands", []contract.CommandBody{contract.Cancel{}}, w.given())
 	w.do(func() { w.info.Unfinished, w.info.LastActive = false, time.Now() })
 	w.happens(contract.Result{Status: contract.StatusCancelled})
 	w.ends()
-	if r := c.get().Result; r.Status != "cancelled" || r.Result != nil {
-		t.Errorf("%+v", r)
-	}
+	r := c.get().Result
+	testkit.Check(t, r.Status == "cancelled" && r.Result == nil, "%+v", r)
 }
 
 // TestTasksNeedTheCapability: a client without the capability gets the usual result and no task. An unknown task is
@@ -860,9 +823,7 @@ func TestTasksNeedTheCapability(t *testing.T) {
 	w := newWorld(t)
 	c := w.wire(false)
 	a := c.call("tools/call", map[string]any{"name": "start_run", "arguments": map[string]any{"task": "x"}})
-	if a.Result.ResultType != complete || a.Result.TaskID != "" {
-		t.Errorf("begun: %+v", a)
-	}
+	testkit.Check(t, a.Result.ResultType == complete && a.Result.TaskID == "", "begun: %+v", a)
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
 		if a := c.call(method, map[string]any{"taskId": theRun}); a.Error == nil ||
 			a.Error.Code != mcp.CodeMissingRequiredClientCapabilities {
@@ -902,15 +863,12 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 		var got []string
 		for range tt.wants {
 			line, err := c.out.ReadString('\n')
-			if err != nil {
-				t.Fatalf("%q: %v", tt.line, err)
-			}
+			testkit.Need(t, err == nil, "%q: %v", tt.line, err)
 			got = append(got, line)
 		}
 		for _, want := range tt.wants {
-			if !strings.Contains(strings.Join(got, ""), want) {
-				t.Errorf("%q is answered with %q, which has no %s", tt.line, got, want)
-			}
+			testkit.Check(t, strings.Contains(strings.Join(got, ""), want),
+				"%q is answered with %q, which has no %s", tt.line, got, want)
 		}
 	}
 }

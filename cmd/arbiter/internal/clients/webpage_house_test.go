@@ -51,8 +51,7 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "web") // t.TempDir is too long for a socket's path
-	testkit.OK(t, err)
+	dir := testkit.Must(os.MkdirTemp("", "web"))(t) // t.TempDir is too long for a socket's path
 	began := time.Now().Add(-90 * time.Second).UTC()
 	h := &house{t: t, dir: dir, changed: make(chan struct{}), info: journal.Info{
 		Meta: journal.Meta{Run: testRun, CWD: "/home/me/parser", Title: "Rewrite the parser", Began: began},
@@ -269,7 +268,7 @@ func (h *house) Log(string) (*journal.EventLog, error) {
 }
 
 // Resume implements Runs.
-func (h *house) Resume(context.Context, string, []string) error {
+func (h *house) Resume(context.Context, string, string, []string) error {
 	h.mu.Lock()
 	h.resumed++
 	h.mu.Unlock()
@@ -292,9 +291,7 @@ func serve(t *testing.T, h *house, wrap ...func(net.Listener) net.Listener) (*We
 	go func() { done <- s.Serve(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "the end", <-done)
 	})
 	return s, "http://" + s.listener.Addr().String()
 }
@@ -323,9 +320,7 @@ func viewBy(t *testing.T, s *WebServer, url, last string, client *http.Client) *
 		r.Header.Set("Last-Event-ID", last)
 	}
 	resp := testkit.Must(client.Do(r))(t)
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("the stream is refused: %s", resp.Status)
-	}
+	testkit.Need(t, resp.StatusCode == http.StatusOK, "the stream is refused: %s", resp.Status)
 	t.Cleanup(func() { _ = resp.Body.Close() })
 	return &viewer{t: t, body: bufio.NewReader(resp.Body), cancel: cancel}
 }
@@ -435,9 +430,8 @@ func TestStreamContinues(t *testing.T) {
 	testkit.Same(t, "a new page gets", "one two three four", strings.Join(y.texts("four"), " "))
 
 	h.end(contract.StatusComplete)
-	if part := w.until(partRun, stateEnded); !strings.Contains(part, contract.StatusComplete) {
-		t.Errorf("the end is %s", part)
-	}
+	part := w.until(partRun, stateEnded)
+	testkit.Check(t, strings.Contains(part, contract.StatusComplete), "the end is %s", part)
 	z := view(t, s, url, "")
 	testkit.Same(t, "a page that comes after the end gets", "one two three four", strings.Join(z.texts("four"), " "))
 	z.until(partRun, stateEnded)
@@ -450,14 +444,12 @@ func TestStatusFollows(t *testing.T) {
 	v := view(t, s, url, "")
 	v.until(partStatus, `"inbox":[]`)
 	h.wait(control.InboxItem{ID: "question-1", Kind: "question", Agent: "arbiter", Text: "Which?\x1b]0;x\a\u202e"})
-	if data := v.until(partStatus, "question-1"); !strings.Contains(data, `"text":"Which?"`) ||
-		strings.Contains(data, `"s1"`) {
-		t.Errorf("the status is %s", data)
-	}
+	data := v.until(partStatus, "question-1")
+	testkit.Check(t, strings.Contains(data, `"text":"Which?"`) && !strings.Contains(data, `"s1"`), "the status is %s",
+		data)
 	body := `{"type":"message","text":"This one.","ref":"mine"}`
-	if w := askWeb(s, "POST", "/run/command", body, nil); w.Code != 200 || !strings.Contains(w.Body.String(), "true") {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
+	w := askWeb(s, "POST", "/run/command", body, nil)
+	testkit.Check(t, w.Code == 200 && strings.Contains(w.Body.String(), "true"), "%d %s", w.Code, w.Body)
 	ctx, cancel := context.WithTimeout(t.Context(), webWaitTimeout)
 	defer cancel()
 	testkit.Same(t, "the run took", `{"text":"This one.","type":"message"}`, h.took(ctx, 1)[0])
@@ -504,9 +496,8 @@ func TestSlowBrowser(t *testing.T) {
 			t.Fatal("the slow browser is not dropped")
 		}
 	}
-	if w := askWeb(s, "GET", "/run/events", "", nil); w.Code != http.StatusServiceUnavailable {
-		t.Errorf("one page too many: %d", w.Code)
-	}
+	w := askWeb(s, "GET", "/run/events", "", nil)
+	testkit.Check(t, w.Code == http.StatusServiceUnavailable, "one page too many: %d", w.Code)
 	for range mostStreams {
 		<-s.streams
 	}
@@ -531,9 +522,8 @@ func TestLongPast(t *testing.T) {
 			if kind == partEvents {
 				n += strings.Count(data, `"event":"notice"`)
 				if strings.Contains(data, `"new"`) {
-					if !skipped || n > mostPast {
-						t.Errorf("%s: %d events, others are said to be skipped: %v", state, n, skipped)
-					}
+					testkit.Check(t, skipped && n <= mostPast,
+						"%s: %d events, others are said to be skipped: %v", state, n, skipped)
 					return
 				}
 			}
@@ -564,9 +554,8 @@ func TestCleanText(t *testing.T) {
 	}
 	line = []byte(`{"v":1,"seq":1,"id":"orch-1","event":"tool_use","tool":"Bash",` +
 		`"input":{"a\u202eb":["x\u001b[2Jy",1e400]}}`)
-	if got := string(pageLine(line)); !strings.Contains(got, `"ab":["xy",1e400]`) {
-		t.Errorf("it is %s", got)
-	}
+	got := string(pageLine(line))
+	testkit.Check(t, strings.Contains(got, `"ab":["xy",1e400]`), "it is %s", got)
 	if got := pageLine([]byte(`{"event":"delivered"}`)); got != nil {
 		t.Errorf("bookkeeping is shown: %s", got)
 	}
