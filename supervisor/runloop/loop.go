@@ -73,8 +73,8 @@ type Loop struct {
 	Windows func(model string, tokens int) error
 	// Redact masks secrets in the output of agents, tools and processes; nil: nothing is masked. It is applied before
 	// an input gets into the loop, so that neither the journal nor a frontend nor another agent ever gets them, and
-	// after the rules have decided on the exact input, which the recorded input then identifies by its hash. Text of the
-	// human is kept as typed: it has to be delivered. The function must be safe for concurrent use.
+	// after the rules have decided on the exact input, which the recorded input then identifies by its hash. Text of
+	// the human is kept as typed: it has to be delivered. The function must be safe for concurrent use.
 	Redact func(string) string
 	// Gate may be nil: nothing of the workspace is looked at. KeepTrust records trust that the human gave during the
 	// run.

@@ -94,7 +94,8 @@ const (
 func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host PlainHost) error {
 	s := &plainSession{
 		frontend: f, host: host, narrator: newNarrator(f.Verbose, host.Name), mail: &mailbox{backlog.New[event](), f.Verbose},
-		dead: make(chan struct{}), lines: make(chan inputLine), results: make(chan result, 1), quit: make(chan struct{}),
+		dead: make(chan struct{}), quit: make(chan struct{}), lines: make(chan inputLine),
+		results: make(chan result, 1),
 	}
 	s.out = hosting.NewOutput(out, hosting.OutputOptions[string]{
 		Most:   1, // the others count as waiting until it is written
