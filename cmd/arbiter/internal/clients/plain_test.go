@@ -504,8 +504,8 @@ func TestDocumentIsReadOnce(t *testing.T) {
 		"goes with it")
 }
 
-// TestModelOutputIsPlainText: every event with any text in all of its fields is reported without characters
-// that a terminal acts on, or that hide or reorder.
+// TestModelOutputIsPlainText: every event with any text in all of its fields, and an unknown command, is reported
+// without characters that a terminal acts on, or that hide or reorder.
 func TestModelOutputIsPlainText(t *testing.T) {
 	testkit.WithoutRace(t)
 	for i, c := range corpus.ModelOutput(t, "../../../..") {
@@ -516,6 +516,14 @@ func TestModelOutputIsPlainText(t *testing.T) {
 			s := play(t, &Frontend{Begin: true, Verbose: true, ASCII: asciiOnly}, host)
 			defer s.end()
 			printed := 0
+			plain := func(what string) {
+				t.Helper()
+				text := s.output()
+				printed += len(text)
+				for _, r := range text {
+					testkit.Need(t, !alien(r) && (!asciiOnly || r <= '~'), "%s: %s: said %U in %.300q", c.Name, what, r, text)
+				}
+			}
 			for j, b := range contract.Events() {
 				if c.Large() && (i+j)%9 != 0 {
 					continue
@@ -523,13 +531,10 @@ func TestModelOutputIsPlainText(t *testing.T) {
 				body := corpus.Filled(reflect.TypeOf(b), c.Text).Interface().(contract.Body)
 				s.host.sink(time.Now(), contract.Event{ID: c.Text, Body: body})
 				synctest.Wait()
-				text := s.output()
-				printed += len(text)
-				for _, r := range text {
-					testkit.Need(t, !alien(r) && (!asciiOnly || r <= '~'),
-						"%s: %s: said %U in %.300q", c.Name, b.EventName(), r, text)
-				}
+				plain(b.EventName())
 			}
+			s.typeLines("/" + strings.Join(strings.Fields(c.Text), " "))
+			plain("a command")
 			testkit.Check(t, printed >= 40, "%s: %d bytes were told", c.Name, printed)
 		})
 	}
@@ -604,39 +609,6 @@ func TestOutputIsClosed(t *testing.T) {
 		}
 		feed.Close()
 	})
-}
-
-// TestOutputHasNoControlCharacters: the output contains no byte that a terminal acts on.
-func TestOutputHasNoControlCharacters(t *testing.T) {
-	evil := "\x1b[2J\x1b]0;t\x07\u009b6n a\rb\x08 \u202egnp [red] \x00\x7f e" + strings.Repeat("\u0301", 50)
-	for _, asciiOnly := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			host := newFake()
-			host.name = func(string) string { return evil }
-			s := play(t, &Frontend{Begin: true, Verbose: true, ASCII: asciiOnly}, host)
-			for _, b := range []contract.Body{
-				contract.Message{From: "orch-1", To: "arbiter", Kind: evil, Text: evil}, contract.Question{Text: evil},
-				contract.Notice{Text: evil},
-				contract.ToolUse{Tool: evil, Input: json.RawMessage(`{"command":"\u001b[2J` + "\u202e" + `"}`)},
-				contract.Assistant{Text: evil},
-				contract.PermissionRequest{Request: evil, Tool: evil, Input: json.RawMessage("\x1b[2J"), Reason: evil},
-				contract.Error{Category: "auth", Message: evil, RecoveryOptions: []string{evil}},
-				contract.Result{Status: evil, Summary: evil},
-				contract.Plan{Steps: []contract.Step{{Text: evil, Status: evil, Agent: evil}}},
-				contract.Plan{Steps: []contract.Step{{Text: evil, Status: "done", Agent: evil}}},
-				contract.Spawn{Name: evil, Mode: evil}, contract.Handoff{From: evil, To: evil, GeneratedBecause: evil},
-				contract.ToolResult{Text: evil, IsError: true},
-			} {
-				s.emit(evil, b)
-			}
-			s.typeLines("/" + evil)
-			for _, r := range s.output() {
-				testkit.Need(t, (r == '\n' || r >= ' ') && (r < 0x7f || r > 0x9f) && r != 0x202e &&
-					(!asciiOnly || r <= '~'), "said %U", r)
-			}
-			s.end()
-		})
-	}
 }
 
 // fake is a host and its run.
