@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -70,75 +68,27 @@ func TestFormShowsThatThereIsMore(t *testing.T) {
 // mcpWaitTimeout is only a deadline for failures.
 const mcpWaitTimeout = time.Minute
 
-const theRun = "4be1c2d0-0000-4000-8000-000000000000"
+const theRun = testRun
 
-// world is the run of a test: its directory, its event log, and the process that plays it.
+// world is the house of a run that a model plays with.
 type world struct {
-	t    *testing.T
-	dir  string
-	path string // of the event log
-	sock string
-
-	mu       sync.Mutex
-	info     journal.Info
-	status   control.Status
-	chain    journal.LogChain
-	seq      uint64
-	refuse   error // of Dial
-	commands []contract.CommandBody
-	changed  chan struct{} // closed and replaced when something has happened
-	server   *control.Server
+	*house
+	refusal error // of Dial
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "mcp-") // a socket's path must be short
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	testkit.OK(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	w := &world{t: t, dir: dir, path: filepath.Join(dir, journal.LogName), sock: filepath.Join(dir, "s"),
-		changed: make(chan struct{})}
-	w.info.Run, w.info.CWD, w.info.Live, w.info.Unfinished = theRun, dir, true, true
-	w.status = control.Status{Run: theRun, CWD: dir, PID: os.Getpid(), Phase: "executing", LogLines: 7}
-	l := testkit.Must(net.ListenUnix("unix", &net.UnixAddr{Name: w.sock, Net: "unix"}))(t)
-	w.server = control.Serve(l, service{w}, slog.New(slog.DiscardHandler))
-	t.Cleanup(func() { _ = w.server.Close() }) // it may have ended already
-	w.happens(contract.Session{Session: theRun, CWD: dir})
+	w := &world{house: newHouse(t)}
+	w.dir = testkit.Must(filepath.EvalSymlinks(w.dir))(t)
+	w.info.CWD, w.info.Unfinished, w.info.Title, w.info.Began = w.dir, true, "", time.Time{}
+	w.status = control.Status{Run: theRun, CWD: w.dir, PID: os.Getpid(), Phase: "executing", LogLines: 7, Seq: 1}
 	return w
 }
 
 // happens adds an event to the log, and notifies the clients of the run.
 func (w *world) happens(b contract.Body) (at time.Time) {
 	w.t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if _, ok := b.(contract.Session); ok {
-		w.seq = 0
-	}
-	w.seq++
-	now := time.Now()
-	line, err := contract.EncodeLine(nil, w.seq, now, contract.Event{ID: "orch-1", Body: b})
-	var raw []byte
-	if err == nil {
-		raw, err = w.chain.Append(nil, journal.LogContent{At: now, Line: line[:len(line)-1]})
-	}
-	testkit.OK(w.t, err)
-	f, err := os.OpenFile(w.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err == nil {
-		_, err = f.Write(raw)
-		_ = f.Close()
-	}
-	testkit.OK(w.t, err)
-	w.notify()
-	return now
-}
-
-// notify wakes the waiters. The caller holds mu.
-func (w *world) notify() {
-	close(w.changed)
-	w.changed = make(chan struct{})
+	return w.emit("orch-1", b)
 }
 
 // message lets an agent say something that a model receives.
@@ -170,7 +120,7 @@ func (w *world) do(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
-	w.notify()
+	w.wake()
 }
 
 // answer removes an item from the inbox.
@@ -182,108 +132,58 @@ func (w *world) answer(id string) {
 }
 
 // given returns the commands received so far.
-func (w *world) given() []contract.CommandBody {
+func (w *world) given() (list []contract.CommandBody) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.commands)
+	for _, line := range w.commands {
+		list = append(list, contract.ParseCommand([]byte(line)).Body)
+	}
+	return list
 }
 
-// ends ends the process of the run.
-func (w *world) ends() {
-	w.do(func() { w.info.Live = false })
-	_ = w.server.Close()
+// gives notes a command that did not come through the socket.
+func (w *world) gives(b contract.CommandBody) {
+	line := testkit.Must(contract.MarshalCommand(contract.Command{Body: b}))(w.t)
+	w.do(func() { w.commands = append(w.commands, string(line)) })
 }
 
-// List, Find, Dial, Start, Resume, Log and Report implement Runs.
-func (w *world) List() ([]journal.Info, error) { return []journal.Info{w.found()}, nil }
-
-func (w *world) found() journal.Info {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.info
+// List, Find, Dial, Start, Resume and Report implement Runs.
+func (w *world) List() ([]journal.Info, error) {
+	info, err := w.Find(theRun)
+	return []journal.Info{info}, err
 }
 
 func (w *world) Find(named string) (journal.Info, error) {
 	if !strings.HasPrefix(theRun, named) {
 		return journal.Info{}, errors.New("there is no run " + named)
 	}
-	return w.found(), nil
+	return w.house.Find(named)
 }
 
-func (w *world) Dial(ctx context.Context, _ string) (*control.Client, control.Status, error) {
-	if w.refuse != nil {
-		return nil, control.Status{}, w.refuse
+func (w *world) Dial(ctx context.Context, run string) (*control.Client, control.Status, error) {
+	if w.refusal != nil {
+		return nil, control.Status{}, w.refusal
 	}
-	if !w.found().Live {
+	if info, _ := w.Find(run); !info.Live {
 		return nil, control.Status{}, control.ErrSilent
 	}
-	return control.Dial(ctx, w.sock, nil)
+	return w.house.Dial(ctx, run)
 }
 
 func (w *world) Start(_ context.Context, s Start) (string, error) {
-	w.do(func() {
-		w.commands = append(w.commands, contract.Say{Text: s.Task, To: s.Dir + " " + strings.Join(s.Args, " ")})
-	})
+	w.gives(contract.Say{Text: s.Task, To: s.Dir + " " + strings.Join(s.Args, " ")})
 	return theRun, nil
 }
 
 func (w *world) Resume(context.Context, string, string, []string) error {
-	w.do(func() { w.commands = append(w.commands, contract.Continue{}) })
+	w.gives(contract.Continue{})
 	return nil
 }
-
-func (w *world) Log(string) (*journal.EventLog, error) { return journal.OpenLog(w.path) }
 
 func (w *world) Report(_ context.Context, _, format string, out io.Writer) error {
 	_, err := io.WriteString(out, strings.Repeat(format+" ", 10_000))
 	return err
 }
-
-// service serves the control socket of the run.
-type service struct{ w *world }
-
-func (s service) Status() control.Status {
-	s.w.mu.Lock()
-	defer s.w.mu.Unlock()
-	return s.w.status
-}
-
-func (s service) Command(_ context.Context, line json.RawMessage) (control.CommandResult, error) {
-	c := contract.ParseCommand(line)
-	s.w.do(func() { s.w.commands = append(s.w.commands, c.Body) })
-	if p, ok := c.Body.(contract.Permit); ok {
-		s.w.answer(p.Request)
-	}
-	return control.CommandResult{Accepted: true, Message: "taken"}, nil
-}
-
-func (s service) Subscribe(ctx context.Context, _ control.SubscribeParams, send func(any) error) {
-	for {
-		s.w.mu.Lock()
-		changed := s.w.changed
-		s.w.mu.Unlock()
-		if send(control.Events{}) != nil {
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (service) Attach(context.Context, string, control.AttachParams, func(string)) (control.Attachment, error) {
-	return nil, errors.New("no terminal here")
-}
-func (service) Halt(context.Context, control.HaltParams) control.HaltResult {
-	return control.HaltResult{}
-}
-func (service) State() (control.StateResult, error)            { return control.StateResult{}, nil }
-func (service) Put(context.Context, control.PutParams) error   { return nil }
-func (service) Stop(context.Context, control.StopParams) error { return nil }
-func (service) InputEnded(context.Context) error               { return nil }
-func (service) Refused(control.Peer, string)                   {}
 
 // options returns the options of a server for the world's run.
 func (w *world) options() MCPOptions {
@@ -377,7 +277,7 @@ func TestEventsAreShownOnce(t *testing.T) {
 			"%d lines, and then %d", len(v.News), len(again.News))
 		got = append(got, v.News...)
 		if len(got) == 2*maxNews {
-			w.ends() // otherwise the last wait would block
+			w.end("") // otherwise the last wait would block
 		}
 	}
 	diff := cmp.Diff(want, got)
@@ -430,7 +330,7 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 		strings.Contains(v.Next, "12 more wait"), "%d items in %d bytes, %v", len(v.Waiting), len(raw), err)
 	w.do(func() { w.info.Unfinished = false })
 	w.happens(contract.Result{Status: contract.StatusComplete, Summary: "Done.", CostUSD: 1.5})
-	w.ends()
+	w.end("")
 	if v = u.wait(v.Cursor); v.Status != contract.StatusComplete || v.Summary != "Done." || v.CostUSD != 1.5 {
 		t.Errorf("the end: %+v", v)
 	}
@@ -515,7 +415,7 @@ func TestFormClosesWhenAnotherAnswers(t *testing.T) {
 	w.answer("perm-1")
 	<-gone
 	w.happens(contract.Result{Status: contract.StatusCancelled})
-	w.ends()
+	w.end("")
 	waiting.Wait()
 	list := w.given()
 	testkit.Check(t, len(list) <= 0, "commands: %v", list)
@@ -555,7 +455,7 @@ func TestWhoAnswers(t *testing.T) {
 // TestRefused: a server that an agent has started is refused at once.
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
-	w.refuse = fmt.Errorf("run: %w", &control.Refusal{Code: control.CodeRefused, Message: "an agent started it"})
+	w.refusal = fmt.Errorf("run: %w", &control.Refusal{Code: control.CodeRefused, Message: "an agent started it"})
 	u := w.serve("", nil, nil)
 	for _, tool := range []string{"wait", "status", "cancel"} {
 		_, failed := callMCP[MCPView](u, tool, map[string]any{"run": theRun})
@@ -770,7 +670,7 @@ func TestTask(t *testing.T) {
 	testkit.Same(t, "commands", want, w.given())
 	w.do(func() { w.info.Unfinished = false })
 	w.happens(contract.Result{Status: contract.StatusFailed, Summary: "It broke."})
-	w.ends()
+	w.end("")
 	a = c.get()
 	if r := a.Result; r.Status != "completed" || !r.Result.IsError ||
 		r.Result.StructuredContent.Summary != "It broke." {
@@ -783,7 +683,7 @@ func TestTask(t *testing.T) {
 func TestTaskOfAStoppedRun(t *testing.T) {
 	w := newWorld(t)
 	c := w.wire(true)
-	w.ends()
+	w.end("")
 	choose := func(key, what string) answerOf {
 		return c.update(map[string]any{key: map[string]any{"action": "accept",
 			"content": map[string]any{fieldDecision: what}}})
@@ -812,7 +712,7 @@ func TestTaskCancelled(t *testing.T) {
 	testkit.Same(t, "commands", []contract.CommandBody{contract.Cancel{}}, w.given())
 	w.do(func() { w.info.Unfinished, w.info.LastActive = false, time.Now() })
 	w.happens(contract.Result{Status: contract.StatusCancelled})
-	w.ends()
+	w.end("")
 	r := c.get().Result
 	testkit.Check(t, r.Status == "cancelled" && r.Result == nil, "%+v", r)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -39,9 +38,7 @@ type house struct {
 	status   control.Status
 	lines    []string // of the process that plays the run
 	ended    bool
-	log      []byte
-	logs     int // number of opened logs
-	chain    journal.LogChain
+	chain    journal.LogChain // of the event log
 	commands []string
 	resumed  int
 	refuse   string // why commands are refused
@@ -98,8 +95,8 @@ func (h *house) end(status string) {
 	}
 }
 
-// emit emits an event of the run.
-func (h *house) emit(id string, body contract.Body) {
+// emit emits an event of the run, and returns its time.
+func (h *house) emit(id string, body contract.Body) (at time.Time) {
 	h.t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,24 +108,35 @@ func (h *house) emit(id string, body contract.Body) {
 	if _, first := body.(contract.Session); first {
 		seq = 1
 	}
-	line, err := contract.EncodeLine(nil, seq, time.Now(), contract.Event{ID: id, Body: body})
+	at = time.Now()
+	line, err := contract.EncodeLine(nil, seq, at, contract.Event{ID: id, Body: body})
 	testkit.OK(h.t, err)
 	line = line[:len(line)-1]
 	h.status.Seq = seq
 	h.lines = append(h.lines, string(line))
 	if !piece {
-		h.log, err = h.chain.Append(h.log, journal.LogContent{At: time.Now(), Line: json.RawMessage(line)})
+		h.write(journal.LogContent{At: at, Line: json.RawMessage(line)})
 	}
-	testkit.OK(h.t, err)
 	h.wake()
+	return at
 }
+
+// write adds to the event log. The caller holds mu.
+func (h *house) write(x journal.LogContent) {
+	h.t.Helper()
+	f := testkit.Must(os.OpenFile(h.path(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))(h.t)
+	defer f.Close()
+	testkit.Must(f.Write(testkit.Must(h.chain.Append(nil, x))(h.t)))(h.t)
+}
+
+func (h *house) path() string { return filepath.Join(h.dir, journal.LogName) }
 
 // record adds an entry that is not an event to the log.
 func (h *house) record(text string) {
 	h.t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.log = testkit.Must(h.chain.Append(h.log, journal.LogContent{At: time.Now(), Record: json.RawMessage(text)}))(h.t)
+	h.write(journal.LogContent{At: time.Now(), Record: json.RawMessage(text)})
 }
 
 // wait adds items that wait for the human.
@@ -214,7 +222,7 @@ func (h *house) Subscribe(ctx context.Context, p control.SubscribeParams, send f
 		lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
 			return int64(seqOf([]byte(l))) <= p.Since
 		})
-		if len(lines) > 0 && send(control.Events{Lines: lines}) != nil {
+		if send(control.Events{Lines: lines}) != nil {
 			return
 		}
 		if ended {
@@ -256,16 +264,7 @@ func (h *house) Dial(ctx context.Context, _ string) (*control.Client, control.St
 }
 
 // Log implements Runs.
-func (h *house) Log(string) (*journal.EventLog, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.logs++ // a log that is being read must not be overwritten
-	path := filepath.Join(h.dir, fmt.Sprintf("log-%d", h.logs))
-	if err := os.WriteFile(path, h.log, 0o600); err != nil {
-		return nil, err
-	}
-	return journal.OpenLog(path)
-}
+func (h *house) Log(string) (*journal.EventLog, error) { return journal.OpenLog(h.path()) }
 
 // Resume implements Runs.
 func (h *house) Resume(context.Context, string, string, []string) error {
