@@ -197,10 +197,11 @@ func (d Dir) Files() map[string]string {
 func (d Dir) Private() map[string]string {
 	d.Helper()
 	state := map[string]string{}
-	for dir := range strings.Lines(d.Git("rev-parse", "--path-format=absolute", "--git-common-dir", "--absolute-git-dir")) {
+	dirs := d.Git("rev-parse", "--path-format=absolute", "--git-common-dir", "--absolute-git-dir")
+	for dir := range strings.SplitSeq(dirs, "\n") {
 		for _, name := range []string{"index", "HEAD", "ORIG_HEAD", "FETCH_HEAD", "config", "config.worktree", "logs",
 			"hooks", "info", "rebase-merge"} {
-			d.Must(filepath.WalkDir(filepath.Join(strings.TrimSuffix(dir, "\n"), name), func(path string, e fs.DirEntry, err error) error {
+			d.Must(filepath.WalkDir(filepath.Join(dir, name), func(path string, e fs.DirEntry, err error) error {
 				if os.IsNotExist(err) || err == nil && (e.IsDir() || strings.Contains(path, "logs/refs/heads/arbiter/") ||
 					strings.Contains(path, "logs/refs/arbiter/")) {
 					return nil
