@@ -30,6 +30,8 @@ type Handler interface {
 // ctx.Err() if the caller's context ended; in the last case it is unknown whether the request was carried
 // out.
 //
+// A nil Client is one whose connection has ended.
+//
 // A method returns an answer only after the events that the bridge sent before it were handled.
 type Client struct {
 	p       *peer
@@ -160,6 +162,9 @@ func (c *Client) Close() error {
 // call is peer.call that also waits until the events sent before the answer were handled.
 func call[R any](ctx context.Context, c *Client, method string, params any) (R, error) {
 	var result R
+	if c == nil {
+		return result, fmt.Errorf("%s: %w", method, ErrClosed)
+	}
 	err := c.p.call(ctx, method, params, &result)
 	if waitErr := c.q.wait(ctx); err == nil && waitErr != nil {
 		err = fmt.Errorf("%s: %w", method, waitErr)
@@ -199,7 +204,9 @@ func (c *Client) Initialize(ctx context.Context, p InitializeParams) (Initialize
 // Spawn starts an agent and returns when it is ready for a message. After an error that is not an
 // *RPCError, the agent may be running: Kill it.
 func (c *Client) Spawn(ctx context.Context, p SpawnParams) (SpawnResult, error) {
-	c.placed.add(p.AgentRef)
+	if c != nil {
+		c.placed.add(p.AgentRef)
+	}
 	return call[SpawnResult](ctx, c, MethodSpawn, p)
 }
 

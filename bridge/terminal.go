@@ -153,7 +153,9 @@ func checkPTYSize(cols, rows int) error {
 // PTYOpen opens an agent's session in a terminal. Its output comes as `pty` events, its end as `done`.
 // After an error that is not an *RPCError it may be open: PTYClose it.
 func (c *Client) PTYOpen(ctx context.Context, p PTYOpenParams) (PTYOpenResult, error) {
-	c.placed.add(p.AgentRef)
+	if c != nil {
+		c.placed.add(p.AgentRef)
+	}
 	return call[PTYOpenResult](ctx, c, MethodPTYOpen, p)
 }
 

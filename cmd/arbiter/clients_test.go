@@ -372,7 +372,7 @@ func TestRunPort(t *testing.T) {
 		t.Errorf("the choices are %+v", c)
 	}
 	for name, err := range map[string]error{
-		"an unknown run":      port.Resume(t.Context(), "none", nil),
+		"an unknown run":      port.Resume(t.Context(), "none", "", nil),
 		"an unknown report":   port.Report(t.Context(), "none", "markdown", nil),
 		"a format":            port.Report(t.Context(), "none", "pdf", nil),
 		"an unknown log":      func() error { _, err := port.Log("none"); return err }(),

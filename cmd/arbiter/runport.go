@@ -96,12 +96,7 @@ func (p runPort) Start(ctx context.Context, s clients.Start) (string, error) {
 }
 
 // Resume implements [clients.Runs].
-func (p runPort) Resume(ctx context.Context, run string, args []string) error {
-	return p.ResumeWith(ctx, run, "", args)
-}
-
-// ResumeWith implements [acpagent.Runs].
-func (p runPort) ResumeWith(ctx context.Context, run, task string, args []string) error {
+func (p runPort) Resume(ctx context.Context, run, task string, args []string) error {
 	info, err := p.Find(run)
 	if err != nil || info.Live {
 		return err

@@ -34,9 +34,8 @@ func TestParseVersion(t *testing.T) {
 		"git version 3.0-rc1":                {3, 0},
 		"git version 2.40.GIT":               {2, 40},
 	} {
-		if got, err := parseVersion(text); err != nil || got != want {
-			t.Errorf("%q: %v, %v", text, got, err)
-		}
+		got, err := parseVersion(text)
+		testkit.Check(t, err == nil && got == want, "%q: %v, %v", text, got, err)
 	}
 	for _, text := range []string{"", "git version", "git version x.y", "hello"} {
 		if got, err := parseVersion(text); err == nil {
@@ -64,27 +63,18 @@ func TestDo(t *testing.T) {
 		`case "$*" in *fail*) echo "what is wrong" >&2; exit 3;; *flood*) yes;; *) cat; printf '%s\n' "$*";; esac`)
 	r.Step = func(name string) { steps = append(steps, name) }
 	out, err := r.Do(ctx, Call{Args: []string{"add", "x"}, Stdin: []byte("in "), Writes: true})
-	if err != nil || !bytes.HasPrefix(out, []byte("in ")) || !bytes.HasSuffix(out, []byte(" add x\n")) ||
-		!bytes.Contains(out, []byte("gc.auto=0")) {
-		t.Errorf("%q, %v", out, err)
-	}
-	if text, err := r.Text(ctx, "log"); err != nil || !strings.HasSuffix(text, " log") ||
-		strings.Contains(text, "gc.auto") ||
-		!strings.Contains(text, "core.hooksPath="+os.DevNull) {
-		t.Errorf("%q, %v", text, err)
-	}
+	testkit.Check(t, err == nil && bytes.HasPrefix(out, []byte("in ")) && bytes.HasSuffix(out, []byte(" add x\n")) &&
+		bytes.Contains(out, []byte("gc.auto=0")), "%q, %v", out, err)
+	text, err := r.Text(ctx, "log")
+	testkit.Check(t, err == nil && strings.HasSuffix(text, " log") && !strings.Contains(text, "gc.auto") &&
+		strings.Contains(text, "core.hooksPath="+os.DevNull), "%q, %v", text, err)
 	_, err = r.Write(ctx, "-c", "a=b", "--literal-pathspecs", "fail")
 	var failed *Error
-	if !errors.As(err, &failed) || failed.Exit != 3 || Exit(err) != 3 || err.Error() != "git fail: what is wrong" {
-		t.Errorf("%v", err)
-	}
+	testkit.Check(t, errors.As(err, &failed) && failed.Exit == 3 && Exit(err) == 3 &&
+		err.Error() == "git fail: what is wrong", "%v", err)
 	out, err = r.Do(ctx, Call{Args: []string{"flood"}, Max: 1001})
-	if !errors.Is(err, ErrTooMuch) || len(out) != 1001 {
-		t.Errorf("%d bytes, %v", len(out), err)
-	}
-	if !slices.Equal(steps, []string{"git add", "git fail"}) {
-		t.Errorf("steps %v", steps)
-	}
+	testkit.Check(t, errors.Is(err, ErrTooMuch) && len(out) == 1001, "%d bytes, %v", len(out), err)
+	testkit.Check(t, slices.Equal(steps, []string{"git add", "git fail"}), "steps %v", steps)
 	gone := r
 	gone.Dir = filepath.Join(r.Dir, "gone")
 	if _, err := gone.Text(ctx, "x"); err == nil || !strings.Contains(err.Error(), gone.Dir+" does not exist any more") {
@@ -95,9 +85,7 @@ func TestDo(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	r.Confine = func(*exec.Cmd) error { return os.ErrPermission }
-	if _, err := r.Text(ctx, "x"); !errors.Is(err, os.ErrPermission) {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, "Text", testkit.Err(r.Text(ctx, "x")), os.ErrPermission)
 }
 
 // TestCancelled: git, with the processes that it started, is asked to end, so that it can remove its locks.
@@ -118,12 +106,8 @@ func TestCancelled(t *testing.T) {
 	w := testkit.Must(os.OpenFile(fifo, os.O_WRONLY, 0))(t)
 	defer w.Close()
 	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
-	if _, err := os.Stat(filepath.Join(r.Dir, "ended")); err != nil {
-		t.Errorf("it was not asked to end: %v", err)
-	}
+	testkit.Fails(t, "the end", <-done, context.Canceled)
+	testkit.Works(t, "it was not asked to end", testkit.Err(os.Stat(filepath.Join(r.Dir, "ended"))))
 }
 
 func TestOperation(t *testing.T) {

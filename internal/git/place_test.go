@@ -68,13 +68,10 @@ func TestSettings(t *testing.T) {
 		file := filepath.Join(dir, "config")
 		put(t, file, text)
 		want, err := real(t, dir, "config", "--file", file, "-z", "--list")
-		if err != nil {
-			t.Fatalf("%s: git cannot read it: %v", name, err)
-		}
+		testkit.Need(t, err == nil, "%s: git cannot read it: %v", name, err)
 		got, err := Settings(file)
-		if diff := cmp.Diff(want, list(got)); diff != "" || err != nil {
-			t.Errorf("%s: %v, -git +got:\n%s", name, err, diff)
-		}
+		diff := cmp.Diff(want, list(got))
+		testkit.Check(t, diff == "" && err == nil, "%s: %v, -git +got:\n%s", name, err, diff)
 		put(t, file, string(format(got)))
 		again, err := real(t, dir, "config", "--file", file, "-z", "--list")
 		if diff := cmp.Diff(want, again); diff != "" || err != nil {
@@ -88,21 +85,17 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%q is read as %v", text, got)
 		}
 	}
-	if out, err := exec.Command("mkfifo", filepath.Join(dir, "pipe")).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if _, err := Settings(filepath.Join(dir, "pipe")); err == nil {
-		t.Error("a pipe is read")
-	}
+	out, err := exec.Command("mkfifo", filepath.Join(dir, "pipe")).CombinedOutput()
+	testkit.Need(t, err == nil, "%v: %s", err, out)
+	testkit.Fails(t, "a pipe is read", testkit.Err(Settings(filepath.Join(dir, "pipe"))))
 }
 
 // TestKeeps: no setting that names a program, or a file with settings, is used.
 func TestKeeps(t *testing.T) {
 	for _, key := range []string{"core.autocrlf", "user.name", "merge.renames", "remote.a.b.url",
 		"extensions.objectformat"} {
-		if s := (Setting{Key: key, Value: "x"}); !s.Keeps() || s.Runs() {
-			t.Errorf("%s is not kept", key)
-		}
+		s := (Setting{Key: key, Value: "x"})
+		testkit.Check(t, s.Keeps() && !s.Runs(), "%s is not kept", key)
 	}
 	for _, key := range []string{"core.fsmonitor", "core.hookspath", "core.sshcommand", "core.pager", "core.editor",
 		"core.worktree", "core.alternaterefscommand", "core.askpass", "core.gitproxy", "filter.x.clean",
@@ -149,12 +142,9 @@ func TestLocate(t *testing.T) {
 			"--git-common-dir"))(t)
 		lines := strings.Split(strings.TrimSpace(out), "\n")
 		got, err := Locate(at(dir))
-		if diff := cmp.Diff(Place{lines[0], lines[1], lines[2]}, got); diff != "" || err != nil {
-			t.Errorf("%s: %v, -git +got:\n%s", dir, err, diff)
-		}
-		if err := got.Check(); err != nil {
-			t.Errorf("%s: %v", dir, err)
-		}
+		diff := cmp.Diff(Place{lines[0], lines[1], lines[2]}, got)
+		testkit.Check(t, diff == "" && err == nil, "%s: %v, -git +got:\n%s", dir, err, diff)
+		testkit.Works(t, dir, got.Check())
 	}
 	if p, err := Locate(at("repo/sub/bare")); err != nil || p.Root != at("repo") {
 		t.Errorf("a bare repository in a work tree: %v, %v", p, err)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 )
 
@@ -39,9 +41,8 @@ func TestAdd(t *testing.T) {
 		"hosts: {\n a: {command: [x]}\n}\nx: 1": "hosts: {\n a: {command: [x]}, " + inline + "\n}\nx: 1",
 	} {
 		out, err := Add("f.yaml", []byte(src), added)
-		if string(out) != want && want != "" || (err != nil) != (want == "") {
-			t.Errorf("%q: %v\ngot:\n%s\nwant:\n%s", src, err, out, want)
-		}
+		testkit.Check(t, (string(out) == want || want == "") && (err != nil) == (want == ""),
+			"%q: %v\ngot:\n%s\nwant:\n%s", src, err, out, want)
 	}
 	for src, want := range map[string]string{
 		"hosts: {new: {command: [x]}}":                        `there is a host or pool "new" already`,
@@ -70,9 +71,8 @@ func TestRemove(t *testing.T) {
 		{"hosts: {a: {command: [ü]}} # c\n", "a", "hosts: {} # c\n"},
 	} {
 		out, err := Remove("f.yaml", []byte(x.src), x.name)
-		if err != nil || string(out) != x.want {
-			t.Errorf("%s of %q: %v\n%s\nwant:\n%s", x.name, x.src, err, out, x.want)
-		}
+		testkit.Check(t, err == nil && string(out) == x.want,
+			"%s of %q: %v\n%s\nwant:\n%s", x.name, x.src, err, out, x.want)
 	}
 	src := []byte("hosts: {a: {command: [x]}}\npools: {p: [a]}\n")
 	for name, want := range map[string]string{
@@ -97,12 +97,9 @@ func FuzzEdit(f *testing.F) {
 			return
 		}
 		c, err := Read("f.yaml", with)
-		if err != nil || len(c.Hosts) == 0 {
-			t.Fatalf("what was written cannot be read: %v\n%s", err, with)
-		}
-		if got, ok := c.Find("new"); !ok || got.Command[0] != one || got.Command[1] != two {
-			t.Fatalf("%q, want %q %q", got.Command, one, two)
-		}
+		testkit.Need(t, err == nil && len(c.Hosts) != 0, "what was written cannot be read: %v\n%s", err, with)
+		got, ok := c.Find("new")
+		testkit.Need(t, ok && got.Command[0] == one && got.Command[1] == two, "%q, want %q %q", got.Command, one, two)
 		if _, err := Remove("f.yaml", with, "new"); err != nil && !errors.Is(err, yamldoc.ErrForm) {
 			t.Fatalf("it cannot be removed: %v\n%s", err, with)
 		}

@@ -45,9 +45,8 @@ func TestRead(t *testing.T) {
 	}
 	testkit.Same(t, "", want, got)
 	for _, src := range []string{"", "model: x\n", "hosts:\npools:\n"} {
-		if c, err := Read("f.yaml", []byte(src)); err != nil || c.Hosts != nil || c.Pools != nil {
-			t.Errorf("%q: %v, %v", src, c, err)
-		}
+		c, err := Read("f.yaml", []byte(src))
+		testkit.Check(t, err == nil && c.Hosts == nil && c.Pools == nil, "%q: %v, %v", src, c, err)
 	}
 }
 
@@ -94,9 +93,7 @@ func TestInvalidHostsFiles(t *testing.T) {
 		"hosts: {a: {command: [x]}, a: {command: [y]}}":          "given twice",
 		"hosts: {a: {command: [x]}}\nhosts: {b: {command: [y]}}": "given twice",
 	} {
-		if _, err := Read("f.yaml", []byte(src)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v\nwant %s", src, err, want)
-		}
+		testkit.Fails(t, src, testkit.Err(Read("f.yaml", []byte(src))), want)
 	}
 }
 
@@ -134,24 +131,18 @@ func TestCommands(t *testing.T) {
 		t.Errorf("%q, %v", argv, err)
 	}
 	url, err := h.GitURL("/home/me/cache.git")
-	if err != nil || url != "ext::/usr/bin/ssh -a -o BatchMode=yes -o ProxyCommand% nc% %%h% 22 box git %s "+
-		"/home/me/cache.git" {
-		t.Errorf("%s, %v", url, err)
-	}
+	testkit.Check(t, err == nil &&
+		url == "ext::/usr/bin/ssh -a -o BatchMode=yes -o ProxyCommand% nc% %%h% 22 box git %s "+"/home/me/cache.git",
+		"%s, %v", url, err)
 	for _, word := range []string{"", "a b", "$(x)", "a;b", "`x`", "~", "é", "a\nb", "'", `"`, "*", "\\"} {
-		if _, err := h.Argv("arbiter", word); err == nil {
-			t.Errorf("%q is taken", word)
-		}
+		testkit.Fails(t, fmt.Sprintf("%q is taken", word), testkit.Err(h.Argv("arbiter", word)))
 		if _, err := h.GitURL("/" + word); err == nil && word != "" {
 			t.Errorf("a repository in /%s is taken", word)
 		}
 	}
-	if _, err := h.GitURL("cache.git"); err == nil {
-		t.Error("a relative path is taken")
-	}
-	if args, yes := h.UsesSSH(); !yes || len(args) != 3 {
-		t.Errorf("%q, %t", args, yes)
-	}
+	testkit.Fails(t, "a relative path is taken", testkit.Err(h.GitURL("cache.git")))
+	args, yes := h.UsesSSH()
+	testkit.Check(t, yes && len(args) == 3, "%q, %t", args, yes)
 	if _, yes := (Host{Command: []string{"srun"}}).UsesSSH(); yes {
 		t.Error("srun is taken for ssh")
 	}
@@ -160,17 +151,14 @@ func TestCommands(t *testing.T) {
 func TestSSHConfig(t *testing.T) {
 	c := ParseSSH("user me\nhostname 10.0.0.7\nport 2222\nforwardagent /run/agent\nstricthostkeychecking false\n"+
 		"globalknownhostsfile /etc/ssh/ssh_known_hosts none\nuserknownhostsfile ~/.ssh/known_hosts /dev/null\n", "/home/me")
-	if c.KeyName() != "[10.0.0.7]:2222" || !c.ForwardsAgent() || !c.AcceptsAnyKey() ||
-		strings.Join(c.KnownFiles, " ") != "/etc/ssh/ssh_known_hosts /home/me/.ssh/known_hosts" {
-		t.Errorf("%+v", c)
-	}
+	testkit.Check(t, c.KeyName() == "[10.0.0.7]:2222" && c.ForwardsAgent() && c.AcceptsAnyKey() &&
+		strings.Join(c.KnownFiles, " ") == "/etc/ssh/ssh_known_hosts /home/me/.ssh/known_hosts", "%+v", c)
 	for text, want := range map[string]string{
 		"hostname box\nport 22\n": "box", "hostname box\nport 2\nhostkeyalias b": "b", "hostname ::1\nport 7\n": "[::1]:7",
 	} {
 		c := ParseSSH(text, "")
-		if c.KeyName() != want || c.ForwardsAgent() || c.AcceptsAnyKey() {
-			t.Errorf("%q: %q, want %q; %+v", text, c.KeyName(), want, c)
-		}
+		testkit.Check(t, c.KeyName() == want && !c.ForwardsAgent() && !c.AcceptsAnyKey(),
+			"%q: %q, want %q; %+v", text, c.KeyName(), want, c)
 	}
 }
 
@@ -184,10 +172,9 @@ func TestExplain(t *testing.T) {
 		"the bridge ended: exit status 255":                       {},
 		"arbiter: 3 agents were found":                            {},
 	} {
-		if got := Explain(errors.New(text)); got.Permanent != want.Permanent || !strings.Contains(got.Fix, want.Fix) ||
-			want.Fix == "" && got.Fix != "" {
-			t.Errorf("%s: %+v", text, got)
-		}
+		got := Explain(errors.New(text))
+		testkit.Check(t, got.Permanent == want.Permanent && strings.Contains(got.Fix, want.Fix) &&
+			(want.Fix != "" || got.Fix == ""), "%s: %+v", text, got)
 	}
 	for _, text := range []string{
 		"exit status 127: bash: line 1: arbiter: command not found", "sh: 1: arbiter: not found",
@@ -216,8 +203,7 @@ func TestExplainStart(t *testing.T) {
 		{&fs.PathError{Op: "fork/exec", Path: "/ssh", Err: syscall.EAGAIN}, Failure{}},
 	} {
 		got := Explain(fmt.Errorf("start bridge: %w", c.err))
-		if got.Permanent != c.want.Permanent || !strings.Contains(got.Fix, c.want.Fix) || c.want.Fix == "" && got.Fix != "" {
-			t.Errorf("%v: %+v", c.err, got)
-		}
+		testkit.Check(t, got.Permanent == c.want.Permanent && strings.Contains(got.Fix, c.want.Fix) &&
+			(c.want.Fix != "" || got.Fix == ""), "%v: %+v", c.err, got)
 	}
 }

@@ -64,9 +64,7 @@ func TestForecastsComeTrue(t *testing.T) {
 		}
 		for _, a := range o.Agents {
 			steps, f := float64(a.Succeeded), known[a.Name]
-			if f.From != min(n, forecastRuns) {
-				t.Fatalf("run %d: %+v", n, f)
-			}
+			testkit.Need(t, f.From == min(n, forecastRuns), "run %d: %+v", n, f)
 			off := func(what string, said, was float64) { wrong[what] = append(wrong[what], math.Abs(said-was)/was) }
 			off("dollars", f.USD, a.CostUSD/steps)
 			off("tokens", float64(f.Tokens), float64(a.Tokens)/steps)
@@ -77,8 +75,6 @@ func TestForecastsComeTrue(t *testing.T) {
 		slices.Sort(list)
 		median := list[len(list)/2]
 		t.Logf("%s: median error %.0f %% of %d forecasts", what, 100*median, len(list))
-		if median > 0.3 {
-			t.Errorf("%s are wrong by %.0f %%", what, 100*median)
-		}
+		testkit.Check(t, median <= 0.3, "%s are wrong by %.0f %%", what, 100*median)
 	}
 }

@@ -49,12 +49,10 @@ func TestLessonsAreKeptPerWorkspace(t *testing.T) {
 	s := open(t, state, cwd)
 	testkit.OK(t, s.Learn([]Lesson{lesson("one"), lesson("two")}), s.Learn([]Lesson{lesson("one"), {Text: " \x1b[0m"}}),
 		s.Learn(nil))
-	if got := texts(load(t, open(t, state, cwd)).Lessons); !cmp.Equal(got, []string{"two", "one"}) {
-		t.Errorf("%q", got)
-	}
-	if m := load(t, open(t, state, t.TempDir())); m.Lessons != nil {
-		t.Errorf("another workspace remembers %+v", m)
-	}
+	got := texts(load(t, open(t, state, cwd)).Lessons)
+	testkit.Check(t, cmp.Equal(got, []string{"two", "one"}), "%q", got)
+	m := load(t, open(t, state, t.TempDir()))
+	testkit.Check(t, m.Lessons == nil, "another workspace remembers %+v", m)
 	for i := range MaxLessons + 5 {
 		testkit.OK(t, s.Learn([]Lesson{lesson(fmt.Sprint(i))}))
 	}
@@ -76,13 +74,10 @@ func TestTextsAreHarmless(t *testing.T) {
 	testkit.OK(t, s.Record(Outcome{Run: "r\n", Agents: []AgentOutcome{{Name: "m\x00" + key, Failed: -1}}}))
 	raw := testkit.Must(os.ReadFile(s.Path()))(t)
 	l := load(t, s).Lessons[0]
-	if strings.Contains(string(raw), key) || !strings.HasPrefix(l.Text, "a b") || strings.ContainsAny(l.Text+l.Run,
-		"\n\x1b\u202e") {
-		t.Errorf("%s", raw)
-	}
-	if n := len([]rune(l.Evidence)); n > MaxText {
-		t.Errorf("the evidence has %d characters", n)
-	}
+	testkit.Check(t, !strings.Contains(string(raw), key) && strings.HasPrefix(l.Text, "a b") &&
+		!strings.ContainsAny(l.Text+l.Run, "\n\x1b\u202e"), "%s", raw)
+	n := len([]rune(l.Evidence))
+	testkit.Check(t, n <= MaxText, "the evidence has %d characters", n)
 }
 
 // TestWritersAtOnce: nothing is lost when several runs write.
@@ -93,12 +88,8 @@ func TestWritersAtOnce(t *testing.T) {
 		s := open(t, state, cwd)
 		wg.Go(func() {
 			for j := range 5 {
-				if err := s.Learn([]Lesson{lesson(fmt.Sprintf("%d of %d", j, i))}); err != nil {
-					t.Error(err)
-				}
-				if err := s.Record(Outcome{Run: fmt.Sprint(i), Date: now, CostUSD: float64(j)}); err != nil {
-					t.Error(err)
-				}
+				testkit.Works(t, "Learn", s.Learn([]Lesson{lesson(fmt.Sprintf("%d of %d", j, i))}))
+				testkit.Works(t, "Record", s.Record(Outcome{Run: fmt.Sprint(i), Date: now, CostUSD: float64(j)}))
 			}
 		})
 	}
@@ -120,15 +111,13 @@ func TestUnreadableFiles(t *testing.T) {
 		testkit.OK(t, os.WriteFile(s.Path(), []byte(text), 0o600))
 		_, err := s.Load()
 		var corrupt *CorruptError
-		if !errors.As(err, &corrupt) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.20s: %v, not %q", text, err, want)
-		}
+		testkit.Check(t, errors.As(err, &corrupt) && strings.Contains(err.Error(), want),
+			"%.20s: %v, not %q", text, err, want)
 		if err := s.Learn([]Lesson{lesson("x")}); !errors.As(err, &corrupt) {
 			t.Errorf("%.20s: it is written to: %v", text, err)
 		}
-		if raw, err := os.ReadFile(s.Path()); err != nil || string(raw) != text {
-			t.Errorf("%.20s: it was changed: %v", text, err)
-		}
+		raw, err := os.ReadFile(s.Path())
+		testkit.Check(t, err == nil && string(raw) == text, "%.20s: it was changed: %v", text, err)
 	}
 	testkit.OK(t, s.Clear(), s.Learn([]Lesson{lesson("x")}))
 }
@@ -201,9 +190,8 @@ func TestReplaceKeepsConcurrentAdditions(t *testing.T) {
 	testkit.OK(t, s.Learn([]Lesson{lesson("three")}))
 	edited, err := Parse(strings.Replace(Text(seen), "lesson: two", "lesson: second", 1), now)
 	testkit.OK(t, err, s.Replace(seen, edited[1:]))
-	if got := texts(load(t, s).Lessons); !cmp.Equal(got, []string{"second", "three"}) {
-		t.Errorf("%q", got)
-	}
+	got := texts(load(t, s).Lessons)
+	testkit.Check(t, cmp.Equal(got, []string{"second", "three"}), "%q", got)
 }
 
 // TestParse: problems are named with their line.
@@ -216,9 +204,7 @@ func TestParse(t *testing.T) {
 		"line 1: lesson has 501":    "lesson: " + strings.Repeat("x", 501),
 		"line 101: there can be 50": strings.Repeat("lesson: a\n\n", 51),
 	} {
-		if _, err := Parse(text, now); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q: %v, not %q", text, err, want)
-		}
+		testkit.Fails(t, fmt.Sprintf("%.40q", text), testkit.Err(Parse(text, now)), want)
 	}
 	got, err := Parse("# x\nlesson: a: b\ndate: 2026-01-02\r\n\nlesson: c", now)
 	want := []Lesson{{Text: "a: b", Date: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}, {Text: "c", Date: now}}

@@ -428,7 +428,7 @@ func finite(usd float64) float64 {
 // Performance returns the results of each mode in all runs, by its name, in the form in which deciders see
 // those of the current run. A mode that never finished an execution is missing.
 func Performance(outcomes []Outcome) map[string]decider.DecisionPerformance {
-	sums := map[string]AgentOutcome{}
+	sums := map[string]decider.DecisionCount{}
 	for _, o := range outcomes {
 		for _, a := range o.Agents {
 			s := sums[a.Name]
@@ -440,17 +440,9 @@ func Performance(outcomes []Outcome) map[string]decider.DecisionPerformance {
 	}
 	list := map[string]decider.DecisionPerformance{}
 	for name, s := range sums {
-		if s.Succeeded+s.Failed == 0 {
-			continue
+		if p := s.Performance(); p != nil {
+			list[name] = *p
 		}
-		p := decider.DecisionPerformance{
-			LastSuccess: stamp(s.LastSuccess), LastFailure: stamp(s.LastFailure),
-			SuccessRate: tenth(100 * float64(s.Succeeded) / float64(s.Succeeded+s.Failed)),
-		}
-		if s.Succeeded > 0 {
-			p.IterationAverage = tenth(float64(s.TriesToSuccess) / float64(s.Succeeded))
-		}
-		list[name] = p
 	}
 	return list
 }
@@ -461,16 +453,6 @@ func latest(a, b time.Time) time.Time {
 	}
 	return a
 }
-
-// stamp and tenth write times and rates in the format of package decision.
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
-}
-
-func tenth(x float64) float64 { return math.Round(x*10) / 10 }
 
 // AgentUse is what one agent of a run used.
 type AgentUse struct {
@@ -539,7 +521,7 @@ func Forecasts(outcomes []Outcome) map[string]contract.Forecast {
 		list[name] = contract.Forecast{
 			Mode: name, USD: finite(middle(func(r run) float64 { return r.usd })),
 			Tokens:  int(math.Round(middle(func(r run) float64 { return r.tokens }))),
-			Minutes: tenth(middle(func(r run) float64 { return r.minutes })), From: len(all),
+			Minutes: math.Round(10*middle(func(r run) float64 { return r.minutes })) / 10, From: len(all),
 		}
 	}
 	return list

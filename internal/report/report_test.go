@@ -135,17 +135,14 @@ func checkFormats(t *testing.T, input string) {
 			checkXML(t, input, b.Bytes())
 		}
 	}
-	if out := r.Outputs(); !outputLines.MatchString(out) {
-		t.Errorf("%q: the outputs are %q", input, out)
-	}
+	out := r.Outputs()
+	testkit.Check(t, outputLines.MatchString(out), "%q: the outputs are %q", input, out)
 	for _, l := range r.Receipt("arbiter report 0123abcd") {
-		if uniseg.StringWidth(l) > receiptColumns || strings.ContainsAny(l, "\n\r\x1b") {
-			t.Errorf("%q: the receipt has the line %q", input, l)
-		}
+		testkit.Check(t, uniseg.StringWidth(l) <= receiptColumns && !strings.ContainsAny(l, "\n\r\x1b"),
+			"%q: the receipt has the line %q", input, l)
 	}
-	if n := len(r.Receipt("x")); n > 8 {
-		t.Errorf("the receipt has %d lines", n)
-	}
+	n := len(r.Receipt("x"))
+	testkit.Check(t, n <= 8, "the receipt has %d lines", n)
 }
 
 var (
@@ -169,9 +166,7 @@ func checkLog(t *testing.T, f Format, input, out string) {
 		return
 	}
 	for l := range strings.Lines(out) {
-		if !ourOwn.MatchString(strings.TrimSuffix(l, "\n")) {
-			t.Errorf("%q makes the annotation %q", input, l)
-		}
+		testkit.Check(t, ourOwn.MatchString(strings.TrimSuffix(l, "\n")), "%q makes the annotation %q", input, l)
 	}
 }
 
@@ -196,9 +191,7 @@ func checkMarkdown(t *testing.T, input, out string) {
 		if !entering {
 			return ast.WalkContinue, nil
 		}
-		if !slices.Contains(allowed, n.Kind()) {
-			t.Errorf("Markdown of %q has a %s:\n%s", input, n.Kind(), out)
-		}
+		testkit.Check(t, slices.Contains(allowed, n.Kind()), "Markdown of %q has a %s:\n%s", input, n.Kind(), out)
 		switch n.Kind() {
 		case ast.KindHeading:
 			headings = append(headings, string(n.Lines().Value(source)))
@@ -206,9 +199,8 @@ func checkMarkdown(t *testing.T, input, out string) {
 			cells[n.ChildCount()] = true
 		case ast.KindFencedCodeBlock:
 			fences++
-			if n.Parent().Kind() != ast.KindBlockquote {
-				t.Errorf("Markdown of %q has a fence that is not quoted", input)
-			}
+			testkit.Check(t, n.Parent().Kind() == ast.KindBlockquote,
+				"Markdown of %q has a fence that is not quoted", input)
 		case ast.KindBlockquote:
 			if k := n.Parent().Kind(); k != ast.KindDocument && k != ast.KindListItem {
 				t.Errorf("Markdown of %q has a quote in a %s", input, k)
@@ -216,12 +208,10 @@ func checkMarkdown(t *testing.T, input, out string) {
 		}
 		return ast.WalkContinue, nil
 	}))
-	if len(headings) != len(headlines)+1 || !slices.Equal(headings[1:], headlines) {
-		t.Errorf("Markdown of %q has the headings %q", input, headings)
-	}
-	if len(cells) != 1 || !cells[10] || fences > 1 {
-		t.Errorf("Markdown of %q has tables with %v columns, %d fences", input, cells, fences)
-	}
+	testkit.Check(t, len(headings) == len(headlines)+1 && slices.Equal(headings[1:], headlines),
+		"Markdown of %q has the headings %q", input, headings)
+	testkit.Check(t, len(cells) == 1 && cells[10] && fences <= 1,
+		"Markdown of %q has tables with %v columns, %d fences", input, cells, fences)
 }
 
 // checkHTML reads the page as XML, which it also is: the XML parser accepts only elements that are closed
@@ -235,31 +225,24 @@ func checkHTML(t *testing.T, input, out string) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			t.Fatalf("HTML of %q: %v\n%s", input, err, out)
-		}
+		testkit.Need(t, err == nil, "HTML of %q: %v\n%s", input, err, out)
 		switch x := token.(type) {
 		case xml.Comment, xml.ProcInst:
 			t.Errorf("HTML of %q has %q", input, x)
 		case xml.StartElement:
 			count[x.Name.Local]++
 			for _, a := range x.Attr {
-				if x.Name.Local != "meta" && a.Name.Local+"="+a.Value != "lang=en" &&
-					a.Name.Local+"="+a.Value != "class=text" {
-					t.Errorf("HTML of %q has the attribute %s of %s", input, a.Name.Local, x.Name.Local)
-				}
+				testkit.Check(t, x.Name.Local == "meta" || a.Name.Local+"="+a.Value == "lang=en" ||
+					a.Name.Local+"="+a.Value == "class=text", "HTML of %q has the attribute %s of %s", input,
+					a.Name.Local, x.Name.Local)
 			}
 		}
 	}
 	for tag := range count {
-		if !slices.Contains(elements, tag) {
-			t.Errorf("HTML of %q has the element %s", input, tag)
-		}
+		testkit.Check(t, slices.Contains(elements, tag), "HTML of %q has the element %s", input, tag)
 	}
-	if count["h2"] != len(headlines) || count["body"] != 1 || count["title"] != 1 || count["meta"] != 3 ||
-		count["tr"] != 4 {
-		t.Errorf("HTML of %q has the elements %v", input, count)
-	}
+	testkit.Check(t, count["h2"] == len(headlines) && count["body"] == 1 && count["title"] == 1 && count["meta"] == 3 &&
+		count["tr"] == 4, "HTML of %q has the elements %v", input, count)
 }
 
 // elements are those that a page consists of.
@@ -273,9 +256,7 @@ func checkJSON(t *testing.T, input string, r *Report, out []byte) {
 	if err := d.Decode(&back); err != nil {
 		t.Fatalf("JSON of %q: %v", input, err)
 	}
-	if !bytes.Equal(object(t, back), object(t, r)) {
-		t.Errorf("JSON of %q is another report", input)
-	}
+	testkit.Check(t, bytes.Equal(object(t, back), object(t, r)), "JSON of %q is another report", input)
 }
 
 func checkXML(t *testing.T, input string, out []byte) {
@@ -305,45 +286,34 @@ func checkXML(t *testing.T, input string, out []byte) {
 // TestCollect: what the report takes from each event.
 func TestCollect(t *testing.T) {
 	r := reportWith(t, "words")
-	if r.Run != "0123abcd-4567" || r.Status != contract.StatusFailed || r.CostUSD != 0.5 || r.DurationMS != 61_000 ||
-		!r.Failed() {
-		t.Errorf("%+v", r)
-	}
-	if len(r.Tasks) != 1 || len(r.Messages) != 1 || len(r.Milestones) != 1 || len(r.Decisions) != 1 || len(r.Plan) != 1 {
-		t.Errorf("%+v", r)
-	}
-	if len(r.Agents) != 2 || r.Agents[1].CostUSD != 0.25 || r.Agents[1].Restarts != 1 || r.Agents[1].Done != 1 ||
-		tokenCount(r.Agents[1].Usage) != 10 {
-		t.Errorf("agents: %+v", r.Agents)
-	}
-	if len(r.Checks) != 2 || r.Checks[0].Output == "" || r.Checks[1].Output != "" || !r.Checks[1].Final {
-		t.Errorf("checks: %+v", r.Checks)
-	}
+	testkit.Check(t, r.Run == "0123abcd-4567" && r.Status == contract.StatusFailed && r.CostUSD == 0.5 &&
+		r.DurationMS == 61_000 && r.Failed(), "%+v", r)
+	testkit.Check(t, len(r.Tasks) == 1 && len(r.Messages) == 1 && len(r.Milestones) == 1 && len(r.Decisions) == 1 &&
+		len(r.Plan) == 1, "%+v", r)
+	testkit.Check(t, len(r.Agents) == 2 && r.Agents[1].CostUSD == 0.25 && r.Agents[1].Restarts == 1 &&
+		r.Agents[1].Done == 1 && tokenCount(r.Agents[1].Usage) == 10, "agents: %+v", r.Agents)
+	testkit.Check(t, len(r.Checks) == 2 && r.Checks[0].Output != "" && r.Checks[1].Output == "" && r.Checks[1].Final,
+		"checks: %+v", r.Checks)
 	var open []string
 	for _, o := range r.Open {
 		open = append(open, o.Kind)
 	}
 	want := []string{"question", "criterion", "criterion", "check", "conflict", "step", "point", "work",
 		"error"}
-	if !slices.Equal(open, want) {
-		t.Errorf("open points: %q", open)
-	}
+	testkit.Check(t, slices.Equal(open, want), "open points: %q", open)
 	r.SetChanges([]workspace.Change{
 		{Path: "hunter2", Status: workspace.Added, Added: 2}, {Path: "b", Status: workspace.Deleted, Deleted: 1},
 	}, func(s string) string { return strings.ReplaceAll(s, "hunter2", "*") })
 	r.NoChanges("not seen")
-	if r.changed() != "2 files, +2 -1" || r.Changes.Files[0].Path != "*" {
-		t.Errorf("changes: %+v", r.Changes)
-	}
+	testkit.Check(t, r.changed() == "2 files, +2 -1" && r.Changes.Files[0].Path == "*", "changes: %+v", r.Changes)
 	want = []string{
 		"asked    words", "done     failed: words",
 		"proved   0 of 2 acceptance criteria passed, 1 failed, 1 unproven; 1 of 2 checks…",
 		"files    2 files, +2 -1", "cost     $0.5000, 0 tokens, 1m1s", "open     9 points, first question: words",
 		"To resume: arbiter",
 	}
-	if got := r.Receipt("To resume: arbiter"); !slices.Equal(got, want) {
-		t.Errorf("the receipt is\n%s", strings.Join(got, "\n"))
-	}
+	got := r.Receipt("To resume: arbiter")
+	testkit.Check(t, slices.Equal(got, want), "the receipt is\n%s", strings.Join(got, "\n"))
 }
 
 // TestAnswersClosePoints: points that were answered, repeated or merged are no longer open.
@@ -388,12 +358,9 @@ func TestAnswersClosePoints(t *testing.T) {
 	if out := r.Outputs(); !strings.Contains(out, "branch=arbiter/1/main\nhead=def\n") {
 		t.Errorf("the outputs of the action are %s", out)
 	}
-	if text := r.Markdown(); !strings.Contains(text, "on the branch `arbiter/1/main`, commit `def`") {
-		t.Errorf("the report is %s", text)
-	}
-	if err := c.TakeLine([]byte(`{"v":1}`)); err == nil {
-		t.Error("half a line is taken")
-	}
+	text := r.Markdown()
+	testkit.Check(t, strings.Contains(text, "on the branch `arbiter/1/main`, commit `def`"), "the report is %s", text)
+	testkit.Fails(t, "half a line is taken", c.TakeLine([]byte(`{"v":1}`)))
 }
 
 // TestBounds: a run of any length has a report of bounded size, which says what was left out.
@@ -414,13 +381,11 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	r := c.Report("live")
-	if len(r.Decisions) != maxList || len(r.Checks) != maxList || len(r.Notes) != 3 || !strings.Contains(r.Notes[0],
-		"400 more") {
-		t.Errorf("%d decisions, %d checks, notes %q", len(r.Decisions), len(r.Checks), r.Notes)
-	}
-	if n := len(r.StepSummary()); n > maxSummary {
-		t.Errorf("the summary of a step has %d bytes", n)
-	}
+	testkit.Check(t, len(r.Decisions) == maxList && len(r.Checks) == maxList && len(r.Notes) == 3 &&
+		strings.Contains(r.Notes[0], "400 more"), "%d decisions, %d checks, notes %q", len(r.Decisions), len(r.Checks),
+		r.Notes)
+	n := len(r.StepSummary())
+	testkit.Check(t, n <= maxSummary, "the summary of a step has %d bytes", n)
 }
 
 // TestSecretsAreMasked: known formats, and the caller's own secrets.
@@ -451,9 +416,7 @@ func TestAgentsWithHosts(t *testing.T) {
 		testkit.OK(t, Write(&b, r, f))
 		want := map[Format]string{"markdown": inline("Orchestrator II @box"), "html": "Orchestrator II @box",
 			"json": `"host": "box"`}[f]
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("%s does not say %s", f, want)
-		}
+		testkit.Check(t, strings.Contains(b.String(), want), "%s does not say %s", f, want)
 	}
 	c := NewCollector(nil)
 	spawn := contract.Spawn{Name: "II", Host: "box"}
@@ -461,9 +424,7 @@ func TestAgentsWithHosts(t *testing.T) {
 	if err == nil {
 		err = c.TakeLine(line)
 	}
-	if err != nil || c.agent("orch-2").Host != "box" {
-		t.Errorf("collected: %+v, %v", c.agent("orch-2"), err)
-	}
+	testkit.Check(t, err == nil && c.agent("orch-2").Host == "box", "collected: %+v, %v", c.agent("orch-2"), err)
 }
 
 var evening = time.Date(2026, 3, 14, 23, 0, 0, 0, time.UTC)
@@ -526,9 +487,8 @@ func TestSums(t *testing.T) {
 	} {
 		rows, total := GroupSpending(by, play(t))
 		testkit.Same(t, fmt.Sprintf("by %s", by), want, rows)
-		if total.CostUSD != 4.8 || total.Turns != 2 || total.Usage.Output != 13 {
-			t.Errorf("by %s: total %+v", by, total)
-		}
+		testkit.Check(t, total.CostUSD == 4.8 && total.Turns == 2 && total.Usage.Output == 13,
+			"by %s: total %+v", by, total)
 	}
 }
 
@@ -545,10 +505,9 @@ func TestAgentsAccount(t *testing.T) {
 		testkit.OK(t, c.TakeLine(line))
 	}
 	r := c.Report("running")
-	if a := r.Agents[0]; a.Turns != 1 || a.CostUSD != 1.75 || a.Usage.Output != 7 || r.CostUSD != a.CostUSD ||
-		r.Usage != a.Usage {
-		t.Errorf("agent %+v of a run of $%v, %+v", a, r.CostUSD, r.Usage)
-	}
+	a := r.Agents[0]
+	testkit.Check(t, a.Turns == 1 && a.CostUSD == 1.75 && a.Usage.Output == 7 && r.CostUSD == a.CostUSD &&
+		r.Usage == a.Usage, "agent %+v of a run of $%v, %+v", a, r.CostUSD, r.Usage)
 }
 
 // TestAuthors: a report names who changed a file, with a mark until it is known, also beside the snapshots.

@@ -76,10 +76,15 @@ func (d *Dir) Dir(name string) (*Dir, error) {
 		return nil, err
 	default:
 		// A umask that removes our own access bits would lock us out.
-		if err := errors.Join(d.Chmod(name, 0o700), d.sync()); err != nil {
+		if err := errors.Join(d.Chmod(name, 0o700), d.Sync()); err != nil {
 			return nil, err
 		}
 	}
+	return d.Existing(name)
+}
+
+// Existing opens a directory in d. The caller must close it.
+func (d *Dir) Existing(name string) (*Dir, error) {
 	return open(name, d.Lstat, d.OpenRoot, d.Path(name))
 }
 
@@ -106,7 +111,7 @@ func open(name string, stat func(string) (fs.FileInfo, error), root func(string)
 	case !os.SameFile(before, info):
 		err = &UnsafeError{path, "another one took its place"}
 	case info.Mode().Perm()&0o077 != 0:
-		err = d.Chmod(".", 0o700)
+		err = revoked(d.Chmod(".", 0o700))
 	}
 	if err != nil {
 		r.Close()
@@ -120,7 +125,7 @@ func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
 
 // Read returns a file of at most limit bytes; ErrTooLarge if it is longer.
 func (d *Dir) Read(name string, limit int64) ([]byte, error) {
-	f, err := d.open(name, os.O_RDONLY)
+	f, err := d.open(name, os.O_RDONLY, refuseWritable)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +158,7 @@ func (d *Dir) ReplaceUnsynced(name string, b []byte) error {
 }
 
 func (d *Dir) replace(name, temp string, b []byte, durable bool) error {
-	f, err := d.open(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	f, err := d.open(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, refuseWritable)
 	if err != nil {
 		return err
 	}
@@ -168,7 +173,7 @@ func (d *Dir) replace(name, temp string, b []byte, durable bool) error {
 		return errors.Join(fmt.Errorf("write %s: %w", d.Path(name), err), d.Remove(temp))
 	}
 	if durable {
-		return d.sync()
+		return d.Sync()
 	}
 	return nil
 }
@@ -178,11 +183,11 @@ func (d *Dir) RemoveSynced(name string) error {
 	if err := d.Remove(name); err != nil {
 		return err
 	}
-	return d.sync()
+	return d.Sync()
 }
 
-// sync returns when the names in d are on disk.
-func (d *Dir) sync() error {
+// Sync returns when the names in d are on disk.
+func (d *Dir) Sync() error {
 	f, err := d.Root.Open(".")
 	if err != nil {
 		return err
@@ -193,7 +198,7 @@ func (d *Dir) sync() error {
 // Lock takes the lock file of that name, which it creates. It excludes other processes, and other users of
 // the directory in this process. It gives up after wait.
 func (d *Dir) Lock(name string, wait time.Duration) (unlock func(), err error) {
-	f, err := d.open(name, os.O_RDWR|os.O_CREATE)
+	f, err := d.open(name, os.O_RDWR|os.O_CREATE, refuseWritable)
 	if err != nil {
 		return nil, err
 	}
@@ -211,10 +216,17 @@ func (d *Dir) Lock(name string, wait time.Duration) (unlock func(), err error) {
 
 var errReplaced = errors.New("it was replaced")
 
-// open opens a regular file that belongs to this user, has only one name and is not a link.
-func (d *Dir) open(name string, flags int) (*os.File, error) {
+// File opens a regular file that belongs to this user, has only one name and is not a link. It revokes the access of
+// others, but does not refuse a file that they could have written: the caller can tell whether its content is right.
+func (d *Dir) File(name string, flags int) (*os.File, error) { return d.open(name, flags, 0) }
+
+// refuseWritable are the permissions with which a file is refused.
+const refuseWritable fs.FileMode = 0o022
+
+// open is [Dir.File], and refuses files with some permissions.
+func (d *Dir) open(name string, flags int, refused fs.FileMode) (*os.File, error) {
 	for range openAttempts {
-		f, err := d.openOnce(name, flags)
+		f, err := d.openOnce(name, flags, refused)
 		if !errors.Is(err, errReplaced) {
 			return f, err
 		}
@@ -224,7 +236,7 @@ func (d *Dir) open(name string, flags int) (*os.File, error) {
 
 // openOnce fails with errReplaced if the file is not the one that had the name just before: it was replaced
 // in between, or the name is a link within the directory, which a root follows.
-func (d *Dir) openOnce(name string, flags int) (*os.File, error) {
+func (d *Dir) openOnce(name string, flags int, refused fs.FileMode) (*os.File, error) {
 	before, err := d.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && flags&os.O_CREATE != 0:
@@ -248,7 +260,7 @@ func (d *Dir) openOnce(name string, flags int) (*os.File, error) {
 	case !os.SameFile(before, info):
 		err = errReplaced
 	default:
-		err = d.check(f, name, info, flags&os.O_CREATE != 0)
+		err = d.check(f, name, info, flags, refused)
 	}
 	if err != nil {
 		f.Close()
@@ -258,21 +270,29 @@ func (d *Dir) openOnce(name string, flags int) (*os.File, error) {
 }
 
 // check refuses a file that others could have created, and revokes their access.
-func (d *Dir) check(f *os.File, name string, info fs.FileInfo, made bool) error {
+func (d *Dir) check(f *os.File, name string, info fs.FileInfo, flags int, refused fs.FileMode) error {
 	perm := info.Mode().Perm()
 	switch {
 	case !owned(info):
 		return &UnsafeError{d.Path(name), "it belongs to another user"}
 	case names(info) > 1:
 		return &UnsafeError{d.Path(name), "it has more than one name"}
-	case made && info.Size() == 0:
+	case flags&os.O_CREATE != 0 && info.Size() == 0:
 		return f.Chmod(0o600) // whatever the umask was
-	case perm&0o022 != 0:
+	case perm&refused != 0:
 		return &UnsafeError{d.Path(name), fmt.Sprintf("others may write it (%v)", perm)}
 	case perm&0o077 != 0:
-		return f.Chmod(0o600)
+		return revoked(f.Chmod(0o600))
 	}
 	return nil
+}
+
+// revoked accepts that a file system is read-only: nobody changes what is there.
+func revoked(err error) error {
+	if errors.Is(err, syscall.EROFS) {
+		return nil
+	}
+	return err
 }
 
 // WriteWhole writes a file outside of a [Dir] and returns when it is on disk: the file appears as a whole

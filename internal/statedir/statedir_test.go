@@ -41,8 +41,7 @@ func TestModes(t *testing.T) {
 		}
 		syscall.Umask(before)
 		testkit.OK(t, err, os.Chmod(sub.Path("b"), 0o644))
-		_, err = sub.Read("b", 0)
-		testkit.OK(t, err)
+		testkit.OK(t, testkit.Err(sub.Read("b", 0)))
 		for name, want := range map[string]fs.FileMode{"": 0o700, "sub": 0o700, "sub/a": 0o600, "sub/b": 0o600,
 			"sub/lock": 0o600} {
 			if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Mode().Perm() != want {
@@ -78,9 +77,8 @@ func TestUnsafe(t *testing.T) {
 		d := openDir(t, t.TempDir())
 		testkit.OK(t, put(d, d.Path("a")))
 		var unsafe *UnsafeError
-		if b, err := d.Read("a", 100); !errors.As(err, &unsafe) {
-			t.Errorf("%s: read %q, %v", name, b, err)
-		}
+		b, err := d.Read("a", 100)
+		testkit.Check(t, errors.As(err, &unsafe), "%s: read %q, %v", name, b, err)
 		if _, err := d.Lock("a", 0); !errors.As(err, &unsafe) {
 			t.Errorf("%s: lock: %v", name, err)
 		}
@@ -91,23 +89,16 @@ func TestUnsafe(t *testing.T) {
 	}
 	link := filepath.Join(t.TempDir(), "link")
 	testkit.OK(t, os.Symlink(t.TempDir(), link))
-	if _, err := Open(link); err == nil {
-		t.Error("a link was taken for the directory")
-	}
+	testkit.Fails(t, "a link was taken for the directory", testkit.Err(Open(link)))
 }
 
 func TestRead(t *testing.T) {
 	d := openDir(t, filepath.Join(t.TempDir(), "a", "b"))
 	testkit.OK(t, d.Replace("a", []byte("four")))
-	if b, err := d.Read("a", 4); string(b) != "four" || err != nil {
-		t.Errorf("%q, %v", b, err)
-	}
-	if _, err := d.Read("a", 3); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("over the limit: %v", err)
-	}
-	if _, err := d.Read("b", 3); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what is not there: %v", err)
-	}
+	b, err := d.Read("a", 4)
+	testkit.Check(t, string(b) == "four" && err == nil, "%q, %v", b, err)
+	testkit.Fails(t, "over the limit", testkit.Err(d.Read("a", 3)), ErrTooLarge)
+	testkit.Fails(t, "what is not there", testkit.Err(d.Read("b", 3)), fs.ErrNotExist)
 }
 
 // TestReplacedWhileRead: readers see one complete file or the other, and no temporary file remains.
@@ -119,24 +110,19 @@ func TestReplacedWhileRead(t *testing.T) {
 	for _, text := range texts {
 		work.Go(func() {
 			for range 200 {
-				if err := d.ReplaceUnsynced("f", text); err != nil {
-					t.Error(err)
-				}
+				testkit.Works(t, "ReplaceUnsynced", d.ReplaceUnsynced("f", text))
 			}
 		})
 	}
 	work.Go(func() {
 		for range 400 {
 			b, err := d.Read("f", 5000)
-			if err != nil || !bytes.Equal(b, texts[0]) && !bytes.Equal(b, texts[1]) {
-				t.Errorf("%.20q, %v", b, err)
-			}
+			testkit.Check(t, err == nil && (bytes.Equal(b, texts[0]) || bytes.Equal(b, texts[1])), "%.20q, %v", b, err)
 		}
 	})
 	work.Wait()
-	if list, err := fs.ReadDir(d.FS(), "."); len(list) != 1 || err != nil {
-		t.Errorf("left: %v, %v", list, err)
-	}
+	list, err := fs.ReadDir(d.FS(), ".")
+	testkit.Check(t, len(list) == 1 && err == nil, "left: %v, %v", list, err)
 }
 
 // TestReplaceLocked: a partial file from a killed writer is removed, and never written through.
@@ -144,23 +130,18 @@ func TestReplaceLocked(t *testing.T) {
 	d := openDir(t, t.TempDir())
 	testkit.OK(t, d.Replace("target", []byte("mine")), os.Symlink("target", d.Path("f.tmp")),
 		d.ReplaceLocked("f", "f.tmp", []byte("new")))
-	if b, err := d.Read("target", 10); string(b) != "mine" || err != nil {
-		t.Errorf("it wrote through a link: %q, %v", b, err)
-	}
+	b, err := d.Read("target", 10)
+	testkit.Check(t, string(b) == "mine" && err == nil, "it wrote through a link: %q, %v", b, err)
 	if b, err := d.Read("f", 10); string(b) != "new" || err != nil {
 		t.Errorf("%q, %v", b, err)
 	}
-	if _, err := d.Lstat("f.tmp"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the piece is still there: %v", err)
-	}
+	testkit.Fails(t, "the piece is still there", testkit.Err(d.Lstat("f.tmp")), fs.ErrNotExist)
 }
 
 func TestLock(t *testing.T) {
 	d := openDir(t, t.TempDir())
 	unlock := testkit.Must(d.Lock("lock", 0))(t)
-	if _, err := d.Lock("lock", 0); !errors.Is(err, errHeld) {
-		t.Errorf("taken twice: %v", err)
-	}
+	testkit.Fails(t, "taken twice", testkit.Err(d.Lock("lock", 0)), errHeld)
 	time.AfterFunc(time.Millisecond, unlock)
 	testkit.Must(d.Lock("lock", time.Minute))(t)()
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
@@ -24,8 +26,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 	d.Commit("first")
 	d.Git("status")
-	r, err := workspace.Open(ctx, gittest.Options(d.Path, nil))
-	d.Must(err)
+	r := testkit.Must(workspace.Open(ctx, gittest.Options(d.Path, nil)))(d)
 	var status, snapshot time.Duration
 	n := 0
 	for b.Loop() {

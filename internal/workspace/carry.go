@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -163,11 +164,7 @@ func fetch(ctx context.Context, r *Repo, file string) (map[string]string, error)
 
 // moves returns the references to create. Existing ones must be equal.
 func moves(ctx context.Context, r *Repo, refs map[string]string) ([]Update, error) {
-	var names []string
-	for name := range refs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(refs))
 	now, err := r.Commits(ctx, names...)
 	if err != nil {
 		return nil, err

@@ -22,8 +22,7 @@ func workedCarry(t *testing.T, work func(d gittest.Dir)) (from, to gittest.Dir, 
 	from = gittest.New(t, map[string]string{"kept": "1\n", "changed": "1\n", "gone": "1\n", ".gitignore": "ignored\n"})
 	to = from.Copy()
 	r := from.Open(nil)
-	_, err := r.Once(ctx, workspace.Base)
-	from.Must(err)
+	testkit.OK(from, testkit.Err(r.Once(ctx, workspace.Base)))
 	from.Write("changed", "2\n")
 	from.Write("dir/new", "new\n")
 	from.Write("ignored", "1\n")
@@ -31,11 +30,9 @@ func workedCarry(t *testing.T, work func(d gittest.Dir)) (from, to gittest.Dir, 
 	if work != nil {
 		work(from)
 	}
-	_, err = r.Again(ctx, workspace.End)
-	from.Must(err)
+	testkit.OK(from, testkit.Err(r.Again(ctx, workspace.End)))
 	file = filepath.Join(t.TempDir(), "bundle")
-	base, err = workspace.PackRun(ctx, r, file)
-	from.Must(err)
+	base = testkit.Must(workspace.PackRun(ctx, r, file))(from)
 	return from, to, base, file
 }
 
@@ -45,8 +42,7 @@ func TestCarry(t *testing.T) {
 	from, to, base, file := workedCarry(t, nil)
 	before := to.Git("rev-parse", "HEAD", "HEAD^{tree}") + to.Git("ls-files", "--stage")
 	for range 2 { // as after a crash
-		head, err := workspace.UnpackRun(ctx, to.Open(nil), file, base)
-		to.Must(err)
+		head := testkit.Must(workspace.UnpackRun(ctx, to.Open(nil), file, base))(to)
 		testkit.Same(t, "head", base, head)
 	}
 	want := from.Files()
@@ -56,23 +52,18 @@ func TestCarry(t *testing.T) {
 		to.Git("rev-parse", "HEAD", "HEAD^{tree}")+to.Git("ls-files", "--stage"))
 	refs := "refs/arbiter/" + gittest.RUN8
 	testkit.Same(t, "references", from.Git("for-each-ref", refs), to.Git("for-each-ref", refs))
-	span, err := to.Open(nil).Work(ctx)
-	to.Must(err)
-	if changes, err := to.Open(nil).Changes(ctx, span.From, span.To); err != nil || len(changes) != 3 {
-		t.Errorf("%v, %v", changes, err)
-	}
+	span := testkit.Must(to.Open(nil).Work(ctx))(to)
+	changes, err := to.Open(nil).Changes(ctx, span.From, span.To)
+	testkit.Check(t, err == nil && len(changes) == 3, "%v, %v", changes, err)
 }
 
 // TestCarryOfCommits: the run's commits are carried, too, and its head is reported.
 func TestCarryOfCommits(t *testing.T) {
 	committed := ""
 	_, to, base, file := workedCarry(t, func(d gittest.Dir) { committed = d.Commit("of the run") })
-	head, err := workspace.UnpackRun(context.Background(), to.Open(nil), file, base)
-	to.Must(err)
-	if head == base || head != to.Git("rev-parse", "refs/arbiter/"+gittest.RUN8+"/export^1") ||
-		committed != "" && !strings.HasPrefix(head, committed) {
-		t.Errorf("head %s, committed %s", head, committed)
-	}
+	head := testkit.Must(workspace.UnpackRun(context.Background(), to.Open(nil), file, base))(to)
+	testkit.Check(t, head != base && head == to.Git("rev-parse", "refs/arbiter/"+gittest.RUN8+"/export^1") &&
+		(committed == "" || strings.HasPrefix(head, committed)), "head %s, committed %s", head, committed)
 	to.Git("reset", "-q", head)
 	testkit.Same(t, "status", "", to.Git("status", "--porcelain"))
 }
@@ -85,21 +76,18 @@ func TestCarryIsRefused(t *testing.T) {
 		t.Helper()
 		files := d.Files()
 		_, err := workspace.UnpackRun(ctx, d.Open(nil), file, base)
-		if diff := cmp.Diff(files, d.Files()); diff != "" || err == nil {
-			t.Errorf("%v; files (-before +after):\n%s", err, diff)
-		}
+		diff := cmp.Diff(files, d.Files())
+		testkit.Check(t, diff == "" && err != nil, "%v; files (-before +after):\n%s", err, diff)
 		return err
 	}
 	other := gittest.New(t, map[string]string{"another": "1\n"})
-	if missing := (&workspace.MissingError{}); !errors.As(unpack(other), &missing) || missing.Commit != base {
-		t.Errorf("%+v", missing)
-	}
+	missing := (&workspace.MissingError{})
+	testkit.Check(t, errors.As(unpack(other), &missing) && missing.Commit == base, "%+v", missing)
 	mine := to.Copy()
 	mine.Write("changed", "mine\n")
 	mine.Write("dir/new", "mine\n")
-	if blocked := (&workspace.BlockedError{}); !errors.As(unpack(mine), &blocked) || len(blocked.Files) != 2 {
-		t.Errorf("%+v", blocked)
-	}
+	blocked := (&workspace.BlockedError{})
+	testkit.Check(t, errors.As(unpack(mine), &blocked) && len(blocked.Files) == 2, "%+v", blocked)
 	moved := to.Copy()
 	moved.Git("update-ref", "refs/arbiter/"+gittest.RUN8+"/end", base)
 	if other := (&workspace.OtherError{}); !errors.As(unpack(moved), &other) || !strings.HasSuffix(other.Ref, "/end") {

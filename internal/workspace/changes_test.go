@@ -18,8 +18,7 @@ func TestChanges(t *testing.T) {
 		"kind": "1\n", "tab\tname": "1\n",
 	})
 	r := d.Open(nil)
-	base, err := r.Once(ctx, "base")
-	d.Must(err)
+	base := testkit.Must(r.Once(ctx, "base"))(d)
 	d.Write("edit", "1\nzwei\n3\n4\n")
 	d.Remove("gone")
 	d.Remove("old name")
@@ -29,10 +28,8 @@ func TestChanges(t *testing.T) {
 	d.Link("kind", "same")
 	d.Write("tab\tname", "2\n")
 	d.Write("\xffbytes", "other\n")
-	end, err := r.Again(ctx, "end")
-	d.Must(err)
-	got, err := r.Changes(ctx, base.Commit.ID, end.Commit.ID)
-	d.Must(err)
+	end := testkit.Must(r.Again(ctx, "end"))(d)
+	got := testkit.Must(r.Changes(ctx, base.Commit.ID, end.Commit.ID))(d)
 	want := []workspace.Change{
 		{Path: "bin", Status: workspace.Modified, Binary: true},
 		{Path: "edit", Status: workspace.Modified, Added: 2, Deleted: 1},
@@ -44,11 +41,9 @@ func TestChanges(t *testing.T) {
 		{Path: "\xffbytes", Status: workspace.Added, Added: 1},
 	}
 	testkit.Same(t, "", want, got, cmpopts.IgnoreFields(workspace.Change{}, "From", "To"))
-	if none, err := r.Changes(ctx, end.Commit.ID, end.Commit.ID); err != nil || len(none) != 0 {
-		t.Errorf("of the same: %v, %v", none, err)
-	}
-	delta, err := r.Delta(ctx, base.Commit.ID, end.Commit.ID)
-	d.Must(err)
+	none, err := r.Changes(ctx, end.Commit.ID, end.Commit.ID)
+	testkit.Check(t, err == nil && len(none) == 0, "of the same: %v, %v", none, err)
+	delta := testkit.Must(r.Delta(ctx, base.Commit.ID, end.Commit.ID))(d)
 	if len(delta) != len(want)+1 { // a rename is two
 		t.Errorf("%d paths: %v", len(delta), delta)
 	}
@@ -61,23 +56,20 @@ func TestDiff(t *testing.T) {
 	d.Git("config", "diff.x.textconv", "touch '"+d.Path+"/ran'")
 	d.Write(".gitattributes", "* diff=x\n")
 	r := d.Open(nil)
-	base, err := r.Once(ctx, "base")
-	d.Must(err)
+	base := testkit.Must(r.Once(ctx, "base"))(d)
 	d.Write("a", "1\nzwei\n3\n")
 	d.Write("b", strings.Repeat("a long line\n", 1000))
 	d.Write("*", "2\n")
 	d.Write("dir/c", "2\n")
-	end, err := r.Again(ctx, "end")
-	d.Must(err)
+	end := testkit.Must(r.Again(ctx, "end"))(d)
 	diff := func(o workspace.DiffOptions) (string, bool) {
 		text, cut, err := r.Diff(ctx, base.Commit.ID, end.Commit.ID, o)
 		d.Must(err)
 		return string(text), cut
 	}
 	text, cut := diff(workspace.DiffOptions{Paths: []string{"a"}, Context: -1})
-	if cut || !strings.Contains(text, "--- a/a\n+++ b/a\n@@ -2 +2 @@\n-2\n+zwei\n") || strings.Contains(text, "a/b") {
-		t.Errorf("one file: %q, %v", text, cut)
-	}
+	testkit.Check(t, !cut && strings.Contains(text, "--- a/a\n+++ b/a\n@@ -2 +2 @@\n-2\n+zwei\n") &&
+		!strings.Contains(text, "a/b"), "one file: %q, %v", text, cut)
 	if text, _ := diff(workspace.DiffOptions{Paths: []string{"*"}}); strings.Count(text, "diff --git") != 1 {
 		t.Errorf("the file *: %q", text)
 	}
@@ -85,13 +77,11 @@ func TestDiff(t *testing.T) {
 		t.Errorf("a directory: %q", text)
 	}
 	text, cut = diff(workspace.DiffOptions{Max: 1000})
-	if !cut || len(text) > 1000 || !strings.HasSuffix(text, "\n") {
-		t.Errorf("limited: %d bytes, cut %v", len(text), cut)
-	}
+	testkit.Check(t, cut && len(text) <= 1000 && strings.HasSuffix(text, "\n"),
+		"limited: %d bytes, cut %v", len(text), cut)
 	if all, cut := diff(workspace.DiffOptions{}); cut || strings.Count(all, "diff --git") != 4 {
 		t.Errorf("all: %v %q", cut, all)
 	}
-	if _, ran := d.Files()["ran"]; ran {
-		t.Error("a program of the configuration ran")
-	}
+	_, ran := d.Files()["ran"]
+	testkit.Check(t, !ran, "a program of the configuration ran")
 }

@@ -3,6 +3,8 @@ package workspace_test
 import (
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
@@ -11,15 +13,11 @@ import (
 func TestContent(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "one\n"})
 	r := d.Open(nil)
-	base, err := r.Once(ctx, "base")
-	d.Must(err)
+	base := testkit.Must(r.Once(ctx, "base"))(d)
 	d.Write("a", "one\ntwo\n")
-	end, err := r.Again(ctx, "end")
-	d.Must(err)
+	end := testkit.Must(r.Again(ctx, "end"))(d)
 	changes, err := r.Changes(ctx, base.Commit.ID, end.Commit.ID)
-	if err != nil || len(changes) != 1 {
-		t.Fatalf("%+v, %v", changes, err)
-	}
+	testkit.Need(t, err == nil && len(changes) == 1, "%+v, %v", changes, err)
 	for _, x := range []struct {
 		entry workspace.Entry
 		most  int
@@ -30,8 +28,7 @@ func TestContent(t *testing.T) {
 		{changes[0].To, 5, "one\nt", true}, {workspace.Entry{}, 100, "", false},
 	} {
 		text, cut, err := r.Content(t.Context(), x.entry, x.most)
-		if string(text) != x.want || cut != x.cut || err != nil {
-			t.Errorf("%+v, %d bytes: %q, %v, %v", x.entry, x.most, text, cut, err)
-		}
+		testkit.Check(t, string(text) == x.want && cut == x.cut && err == nil,
+			"%+v, %d bytes: %q, %v, %v", x.entry, x.most, text, cut, err)
 	}
 }

@@ -39,8 +39,7 @@ func TestFilterIsMissing(t *testing.T) {
 			d.Write("b", "2\n")
 			private := d.Private()
 			r := d.Open(nil)
-			s, err := r.Once(ctx, "base")
-			d.Must(err)
+			s := testkit.Must(r.Once(ctx, "base"))(d)
 			delete(before, "gone.big")
 			before["a"], before["b"] = "100644 2\n", "100644 2\n"
 			testkit.Same(t, "snapshot", before, d.Tree(s.Commit.Tree))
@@ -54,12 +53,10 @@ func TestFilterIsMissing(t *testing.T) {
 			if missing["process"] != "" {
 				d.Git("config", "--file", d.Path+".gitconfig", "--unset", "filter.rot.process")
 			}
-			s, err = r.Again(ctx, "end")
-			d.Must(err)
-			if tree := d.Tree(s.Commit.Tree); len(s.Problems) > 0 || tree["edited.big"] != "100644 Rqvgrq\n" ||
-				tree["new.big"] != "100644 Arj\n" {
-				t.Errorf("the filter is back: %q, %v", s.Problems, tree)
-			}
+			s = testkit.Must(r.Again(ctx, "end"))(d)
+			tree := d.Tree(s.Commit.Tree)
+			testkit.Check(t, len(s.Problems) <= 0 && tree["edited.big"] == "100644 Rqvgrq\n" &&
+				tree["new.big"] == "100644 Arj\n", "the filter is back: %q, %v", s.Problems, tree)
 		})
 	}
 }
@@ -75,20 +72,16 @@ func TestOwnFilter(t *testing.T) {
 	}
 	d.Commit("second")
 	r := d.Open(nil)
-	if !slices.Equal(r.Skipped, []string{"own"}) || !strings.Contains(r.Notice(), `filter "own"`) {
-		t.Errorf("skipped: %q, %s", r.Skipped, r.Notice())
-	}
-	base, err := r.Once(ctx, "base")
-	d.Must(err)
+	testkit.Check(t, slices.Equal(r.Skipped, []string{"own"}) && strings.Contains(r.Notice(), `filter "own"`),
+		"skipped: %q, %s", r.Skipped, r.Notice())
+	base := testkit.Must(r.Once(ctx, "base"))(d)
 	d.Write("edited.big", "other\n")
 	d.Write("touched.big", "text\n")
 	d.Write("new.big", "new\n")
 	d.Remove("gone.big")
 	d.Git("add", "touched.big") // as an agent may do
-	end, err := r.Again(ctx, "end")
-	d.Must(err)
-	changes, err := r.Changes(ctx, base.Commit.ID, end.Commit.ID)
-	d.Must(err)
+	end := testkit.Must(r.Again(ctx, "end"))(d)
+	changes := testkit.Must(r.Changes(ctx, base.Commit.ID, end.Commit.ID))(d)
 	var got []string
 	for _, c := range changes {
 		got = append(got, string(c.Status)+" "+c.Path)
@@ -98,8 +91,7 @@ func TestOwnFilter(t *testing.T) {
 		t.Errorf("recorded %v, %q", tree, end.Problems)
 	}
 	d.Git("-c", "filter.own.smudge=", "worktree", "add", "-q", "--detach", d.Path+"-agent", "HEAD") // as Arbiter does
-	there, err := r.At(ctx, d.Path+"-agent")
-	d.Must(err)
+	there := testkit.Must(r.At(ctx, d.Path+"-agent"))(d)
 	agent := gittest.Dir{TB: t, Path: there.Root}
 	agent.Write("edited.big", "other\n")
 	agent.Write("a", "2\n")
@@ -113,8 +105,7 @@ func TestOwnFilter(t *testing.T) {
 	// The same filter of the user's runs.
 	d.UserConfig("filter.own.clean", "tr a-z A-Z")
 	r = d.Open(nil)
-	s, err := r.Once(ctx, "filtered")
-	d.Must(err)
+	s := testkit.Must(r.Once(ctx, "filtered"))(d)
 	if tree := d.Tree(s.Commit.Tree); len(r.Skipped) > 0 || tree["edited.big"] != "100644 OTHER\n" {
 		t.Errorf("with a filter of the user's: skipped %q, %v", r.Skipped, tree)
 	}

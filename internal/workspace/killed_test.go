@@ -31,15 +31,11 @@ func TestUnpackKilled(t *testing.T) {
 		if !gittest.Killed(t, "unpack", n, c.Path, file, base) {
 			break
 		}
-		if gittest.Killed(t, "unpack", 1000, c.Path, file, base) {
-			t.Fatal("killed twice")
-		}
+		testkit.Need(t, !gittest.Killed(t, "unpack", 1000, c.Path, file, base), "killed twice")
 		testkit.Same(t, fmt.Sprintf("killed after step %d: files", n), want, c.Files())
 		refs := "refs/arbiter/" + gittest.RUN8
 		testkit.Same(t, fmt.Sprintf("killed after step %d: references", n), from.Git("for-each-ref", refs),
 			c.Git("for-each-ref", refs))
 	}
-	if n < 4 {
-		t.Errorf("%d steps", n-1)
-	}
+	testkit.Check(t, n >= 4, "%d steps", n-1)
 }

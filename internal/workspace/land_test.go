@@ -106,21 +106,18 @@ func TestLand(t *testing.T) {
 			d.Write("x.log", "mine\n")
 			c.request.Commit = main
 			r := d.Open(nil)
-			got, err := workspace.Land(ctx, r, c.request)
-			d.Must(err)
+			got := testkit.Must(workspace.Land(ctx, r, c.request))(d)
 			want := workspace.Landed{Branch: "refs/heads/trunk", Before: before, Head: d.Git("rev-parse", "HEAD"),
 				Status: c.status, Tree: d.Git("rev-parse", "HEAD^{tree}"), Work: d.Git("rev-parse", main)}
 			testkit.Same(t, "", want, got)
 			check(t, d, c.want, "MM other\n?? untracked")
 			parents := strings.Fields(d.Git("log", "-1", "--format=%P"))
-			if subject := d.Git("log", "-1", "--format=%s"); subject != c.subject || len(parents) != c.parents {
-				t.Errorf("%q with parents %v", subject, parents)
-			}
+			subject := d.Git("log", "-1", "--format=%s")
+			testkit.Check(t, subject == c.subject && len(parents) == c.parents, "%q with parents %v", subject, parents)
 			testkit.Same(t, "reflog", "arbiter: land run "+gittest.RUN8, d.Git("reflog", "-1", "--format=%gs"))
 			again, err := workspace.Land(ctx, r, c.request)
-			if err != nil || again.Status != workspace.MergeNothing || again.Head != got.Head {
-				t.Errorf("again: %+v, %v", again, err)
-			}
+			testkit.Check(t, err == nil && again.Status == workspace.MergeNothing && again.Head == got.Head,
+				"again: %+v, %v", again, err)
 		})
 	}
 }
@@ -163,9 +160,7 @@ func TestRefused(t *testing.T) {
 			c.do(d)
 			files, private := d.Files(), d.Private()
 			_, err := workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})
-			if !c.check(err) {
-				t.Errorf("error %v", err)
-			}
+			testkit.Check(t, c.check(err), "error %v", err)
 			testkit.Same(t, "files changed", files, d.Files())
 			testkit.Same(t, "the repository changed", private, d.Private())
 			testkit.Same(t, "left", "", d.Git("for-each-ref", "refs/arbiter"))
@@ -197,9 +192,7 @@ func diverge(d gittest.Dir, operation string) {
 	d.Git("checkout", "-q", "trunk")
 	d.Write("other", "trunk\n")
 	d.Commit("trunk")
-	if d.Command(operation, "side").Run() == nil {
-		d.Fatalf("%s: no conflict", operation)
-	}
+	testkit.Need(d, d.Command(operation, "side").Run() != nil, "%s: no conflict", operation)
 }
 
 func unmerged(d gittest.Dir) {
@@ -207,9 +200,7 @@ func unmerged(d gittest.Dir) {
 	d.Git("stash", "-q")
 	d.Write("other", "trunk\n")
 	d.Commit("trunk")
-	if d.Command("stash", "pop").Run() == nil {
-		d.Fatal("no conflict")
-	}
+	testkit.Need(d, d.Command("stash", "pop").Run() != nil, "no conflict")
 }
 
 // TestAlreadyThere: files that already have their new content are not an obstacle.
@@ -219,8 +210,7 @@ func TestAlreadyThere(t *testing.T) {
 	d.Git("add", "edit")
 	d.Write("new/file", "n\n")
 	d.Remove("gone")
-	_, err := workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})
-	d.Must(err)
+	testkit.OK(d, testkit.Err(workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})))
 	check(t, d, landed, "")
 }
 
@@ -233,8 +223,7 @@ func TestSparse(t *testing.T) {
 	d.Git("update-ref", main, "wide")
 	d.Git("checkout", "-q", "trunk")
 	d.Git("sparse-checkout", "set", "--cone", "new")
-	_, err := workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})
-	d.Must(err)
+	testkit.OK(d, testkit.Err(workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})))
 	want := d.Tree("wide")
 	check(t, d, want, "")
 }
@@ -248,13 +237,10 @@ func TestLandKilled(t *testing.T) {
 		for n := 1; ; n += stride[kind] {
 			c := d.Copy()
 			if !gittest.Killed(t, "land", n, c.Path, kind) {
-				if n < 12 {
-					t.Errorf("%s: only %d steps", kind, n-1)
-				}
+				testkit.Check(t, n >= 12, "%s: only %d steps", kind, n-1)
 				break
 			}
-			_, err := workspace.Land(ctx, c.Open(nil), request)
-			c.Must(err)
+			testkit.OK(c, testkit.Err(workspace.Land(ctx, c.Open(nil), request)))
 			check(t, c, merged(), "M other")
 			testkit.Same(t, fmt.Sprintf("%s, killed after step %d", kind, n), "3",
 				c.Git("rev-list", "--count", "--first-parent", "HEAD"))
@@ -277,29 +263,23 @@ func TestLandHere(t *testing.T) {
 	d.Git("add", "staged")
 	d.Write("untracked", "mine\n")
 	r := d.Open(nil)
-	_, err := r.Once(ctx, workspace.Base)
-	d.Must(err)
+	testkit.OK(d, testkit.Err(r.Once(ctx, workspace.Base)))
 	d.Write("both", "mine\n2\n3\n4\nrun\n")
 	d.Write("edit", "run\n")
 	d.Remove("gone")
 	d.Write("dir/new", "run\n")
 	d.Write("built/a.o", "run\n")
-	_, err = r.Again(ctx, workspace.End)
-	d.Must(err)
+	testkit.OK(d, testkit.Err(r.Again(ctx, workspace.End)))
 	d.Write("edit", "later\n")
 	q := here(r)
-	plan, err := workspace.PlanLand(ctx, r, q)
-	d.Must(err)
+	plan := testkit.Must(workspace.PlanLand(ctx, r, q))(d)
 	q.Tree = d.Git("rev-parse", "HEAD^{tree}")
-	if _, err := workspace.Land(ctx, r, q); !errors.Is(err, workspace.ErrMoved) {
-		t.Errorf("another tree than planned: %v", err)
-	}
+	testkit.Fails(t, "another tree than planned", testkit.Err(workspace.Land(ctx, r, q)), workspace.ErrMoved)
 	files := d.Files()
 	for n := 1; ; n += gittest.Stride(5) {
 		c := d.Copy()
 		killed := gittest.Killed(t, "land", n, c.Path, "here")
-		_, err := workspace.Land(ctx, c.Open(nil), here(c.Open(nil)))
-		c.Must(err)
+		testkit.OK(c, testkit.Err(workspace.Land(ctx, c.Open(nil), here(c.Open(nil)))))
 		if tree := c.Git("rev-parse", "HEAD^{tree}"); tree != plan.Tree || c.Git("rev-list", "--count", "HEAD") != "2" {
 			t.Errorf("killed after step %d: tree %s, want %s\n%s", n, tree, plan.Tree, c.Git("log", "--stat"))
 		}
@@ -307,30 +287,24 @@ func TestLandHere(t *testing.T) {
 			"staged": "100644 1\n"}
 		testkit.Same(t, fmt.Sprintf("killed after step %d: HEAD", n), want, c.Tree("HEAD"))
 		testkit.Same(t, fmt.Sprintf("killed after step %d: files changed", n), files, c.Files())
-		if got := c.Git("status", "--porcelain", "-uall"); got !=
-			"M both\n M edit\nM  staged\n?? built/a.o\n?? untracked" {
-			t.Errorf("killed after step %d: status %q", n, got)
-		}
+		got := c.Git("status", "--porcelain", "-uall")
+		testkit.Check(t, got == "M both\n M edit\nM  staged\n?? built/a.o\n?? untracked",
+			"killed after step %d: status %q", n, got)
 		note, err := c.Open(nil).Note(ctx, c.Git("rev-parse", "HEAD"), 100)
-		if err != nil || string(note) != "a note\n\n# kept\n" {
-			t.Errorf("killed after step %d: note %q, %v", n, note, err)
-		}
+		testkit.Check(t, err == nil && string(note) == "a note\n\n# kept\n",
+			"killed after step %d: note %q, %v", n, note, err)
 		if !killed {
-			if n < 10 {
-				t.Errorf("only %d steps", n-1)
-			}
+			testkit.Check(t, n >= 10, "only %d steps", n-1)
 			break
 		}
 	}
 	// A later snapshot is compared with what was landed, and what was left out can follow.
 	d.Must(func() error { _, err := workspace.Land(ctx, r, here(r)); return err }())
 	d.Write("dir/new", "more\n")
-	_, err = r.Again(ctx, workspace.End)
-	d.Must(err)
+	testkit.OK(d, testkit.Err(r.Again(ctx, workspace.End)))
 	q = here(r)
 	q.Since, q.Without = plan.Work, nil
-	_, err = workspace.Land(ctx, r, q)
-	d.Must(err)
+	testkit.OK(d, testkit.Err(workspace.Land(ctx, r, q)))
 	testkit.Same(t, "landed then", "built/a.o\ndir/new\nedit", d.Git("show", "--format=", "--name-only", "HEAD"))
 }
 
@@ -338,16 +312,13 @@ func TestLandHere(t *testing.T) {
 func TestDamaged(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "1\n", "dir/b": "2\n", "dir/a": "1\n"})
 	r := d.Open(nil)
-	commit, err := r.Commit(ctx, "HEAD")
-	d.Must(err)
+	commit := testkit.Must(r.Commit(ctx, "HEAD"))(d)
 	path := func(id string) string { return filepath.Join(d.Path, ".git/objects", id[:2], id[2:]) }
-	if bad, err := r.Damaged(ctx, commit); err != nil || bad != "" {
-		t.Errorf("%q, %v", bad, err)
-	}
+	bad, err := r.Damaged(ctx, commit)
+	testkit.Check(t, err == nil && bad == "", "%q, %v", bad, err)
 	for _, name := range []string{"HEAD:a", "HEAD:dir/b", "HEAD:dir", "HEAD^{tree}"} {
 		id := d.Git("rev-parse", name)
-		text, err := os.ReadFile(path(id))
-		d.Must(err)
+		text := testkit.Must(os.ReadFile(path(id)))(d)
 		kind := d.Git("cat-file", "-t", id)
 		other := d.Git("rev-parse", map[string]string{"blob": "HEAD:dir/b", "tree": "HEAD:dir"}[kind])
 		if other == id {
@@ -372,9 +343,7 @@ func TestInterrupted(t *testing.T) {
 	var half gittest.Dir
 	for n := 1; half.Path == ""; n++ {
 		c := whole.Copy()
-		if !gittest.Killed(t, "land", n, c.Path, "merge") {
-			t.Fatal("never half done")
-		}
+		testkit.Need(t, gittest.Killed(t, "land", n, c.Path, "merge"), "never half done")
 		if _, err := os.Lstat(filepath.Join(c.Path, "gone")); err != nil {
 			half = c
 		}
@@ -384,29 +353,21 @@ func TestInterrupted(t *testing.T) {
 		d.Write("mine", "1\n")
 		d.Git("add", "mine")
 		d.Git("commit", "-q", "-m", "mine")
-		got, err := workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})
-		d.Must(err)
+		got := testkit.Must(workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main}))(d)
 		want := merged()
 		want["mine"] = "100644 1\n"
 		check(t, d, want, "")
-		if got.Resumed {
-			t.Errorf("%+v", got)
-		}
+		testkit.Check(t, !got.Resumed, "%+v", got)
 	})
 	t.Run("edits", func(t *testing.T) {
 		d := gittest.Dir{TB: t, Path: half.Path}.Copy()
 		d.Write("edit", "mine\n")
 		_, err := workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})
-		if !dirty("edit")(err) {
-			t.Fatal(err)
-		}
+		testkit.Need(t, dirty("edit")(err), "%v", err)
 		d.Git("checkout", "edit")
-		got, err := workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main})
-		d.Must(err)
+		got := testkit.Must(workspace.Land(ctx, d.Open(nil), workspace.LandRequest{Commit: main}))(d)
 		check(t, d, merged(), "")
-		if !got.Resumed || got.Status != workspace.MergeMade {
-			t.Errorf("%+v", got)
-		}
+		testkit.Check(t, got.Resumed && got.Status == workspace.MergeMade, "%+v", got)
 	})
 }
 
@@ -416,11 +377,9 @@ func TestLandHereFiltered(t *testing.T) {
 	d.Git("config", "filter.hide.clean", "sed s/shown/hidden/")
 	d.Git("config", "filter.hide.smudge", "sed s/hidden/shown/")
 	r := d.Open(nil)
-	_, err := r.Once(ctx, workspace.Base)
-	d.Must(err)
+	testkit.OK(d, testkit.Err(r.Once(ctx, workspace.Base)))
 	d.Write("a.secret", "shown again\n")
-	_, err = r.Again(ctx, workspace.End)
-	d.Must(err)
+	testkit.OK(d, testkit.Err(r.Again(ctx, workspace.End)))
 	var filtered *workspace.FilteredError
 	q := here(r)
 	q.Without = nil

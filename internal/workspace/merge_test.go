@@ -47,40 +47,27 @@ func TestInto(t *testing.T) {
 	private, files := d.Private(), d.Files()
 	r := d.Open(nil)
 	ref := r.Branch("main")
-	got, err := workspace.MergeInto(ctx, r, ref, "side", "join\n\nthe work")
-	d.Must(err)
-	if got.Status != workspace.MergeMade || got.Head != d.Git("rev-parse", ref) ||
-		got.Tree != d.Git("rev-parse", ref+"^{tree}") ||
-		got.Before != d.Git("rev-parse", "trunk") || d.Git("rev-parse", ref+"^2") != d.Git("rev-parse", "side") {
-		t.Errorf("%+v", got)
-	}
+	got := testkit.Must(workspace.MergeInto(ctx, r, ref, "side", "join\n\nthe work"))(d)
+	testkit.Check(t, got.Status == workspace.MergeMade && got.Head == d.Git("rev-parse", ref) &&
+		got.Tree == d.Git("rev-parse", ref+"^{tree}") && got.Before == d.Git("rev-parse", "trunk") &&
+		d.Git("rev-parse", ref+"^2") == d.Git("rev-parse", "side"), "%+v", got)
 	want := map[string]string{"a": "100644 one\n2\n3\n4\n5\n6\n7\n8\nnine\n", "b": "100644 1\n", "c": "100644 3\n"}
 	testkit.Same(t, "", want, d.Tree(ref))
-	if ident := d.Git("log", "-1", "--format=%an %cn %s|%b", ref); !strings.HasPrefix(ident, "A C join|the work") {
-		t.Errorf("commit by %q", ident)
-	}
-	again, err := workspace.MergeInto(ctx, r, ref, "side", "join")
-	d.Must(err)
-	if again.Status != workspace.MergeNothing || again.Head != got.Head || again.Tree != got.Tree {
-		t.Errorf("again: %+v", again)
-	}
-	forward, err := workspace.MergeInto(ctx, r, "refs/heads/side", ref, "back")
-	d.Must(err)
-	if forward.Status != workspace.MergeForward || forward.Head != got.Head || d.Git("rev-parse", "side") != got.Head {
-		t.Errorf("forward: %+v", forward)
-	}
-	created, err := workspace.MergeInto(ctx, r, r.Branch("fresh"), "trunk", "start")
-	d.Must(err)
-	if created.Status != workspace.MergeForward || created.Before != "" ||
-		d.Git("rev-parse", r.Branch("fresh")) != created.Head {
-		t.Errorf("created: %+v", created)
-	}
+	ident := d.Git("log", "-1", "--format=%an %cn %s|%b", ref)
+	testkit.Check(t, strings.HasPrefix(ident, "A C join|the work"), "commit by %q", ident)
+	again := testkit.Must(workspace.MergeInto(ctx, r, ref, "side", "join"))(d)
+	testkit.Check(t, again.Status == workspace.MergeNothing && again.Head == got.Head && again.Tree == got.Tree,
+		"again: %+v", again)
+	forward := testkit.Must(workspace.MergeInto(ctx, r, "refs/heads/side", ref, "back"))(d)
+	testkit.Check(t, forward.Status == workspace.MergeForward && forward.Head == got.Head &&
+		d.Git("rev-parse", "side") == got.Head, "forward: %+v", forward)
+	created := testkit.Must(workspace.MergeInto(ctx, r, r.Branch("fresh"), "trunk", "start"))(d)
+	testkit.Check(t, created.Status == workspace.MergeForward && created.Before == "" &&
+		d.Git("rev-parse", r.Branch("fresh")) == created.Head, "created: %+v", created)
 	d.Git("update-ref", "refs/heads/side", "side^2") // back, for the comparison
 	testkit.Same(t, "the user's part of the repository changed", private, d.Private(), ignoreSide)
 	testkit.Same(t, "files changed", files, d.Files())
-	if _, err := workspace.MergeInto(ctx, r, ref, "no-such", "x"); err == nil {
-		t.Error("merged what does not exist")
-	}
+	testkit.Fails(t, "merged what does not exist", testkit.Err(workspace.MergeInto(ctx, r, ref, "no-such", "x")))
 }
 
 var ignoreSide = cmp.FilterPath(func(p cmp.Path) bool {
@@ -93,11 +80,8 @@ func TestConflict(t *testing.T) {
 		map[string]string{"a": "y\n", "line\nend": "2\n", "c": "3\n"})
 	r := d.Open(nil)
 	before := d.Git("for-each-ref")
-	got, err := workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join")
-	d.Must(err)
-	if got.Status != workspace.MergeConflict || got.Head != d.Git("rev-parse", "trunk") {
-		t.Errorf("%+v", got)
-	}
+	got := testkit.Must(workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join"))(d)
+	testkit.Check(t, got.Status == workspace.MergeConflict && got.Head == d.Git("rev-parse", "trunk"), "%+v", got)
 	testkit.Same(t, "", []string{"a", "line\nend"}, got.Files)
 	testkit.Same(t, "something moved", before, d.Git("for-each-ref"))
 }
@@ -117,27 +101,21 @@ func TestMovedMeanwhile(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	testkit.Same(t, "the other process's commit is lost", other, d.Git("rev-parse", ref))
-	got, err := workspace.MergeInto(ctx, d.Open(nil), ref, "side", "join")
-	d.Must(err)
-	if d.Git("rev-parse", got.Head+"^1") != other {
-		t.Errorf("%+v", got)
-	}
+	got := testkit.Must(workspace.MergeInto(ctx, d.Open(nil), ref, "side", "join"))(d)
+	testkit.Check(t, d.Git("rev-parse", got.Head+"^1") == other, "%+v", got)
 }
 
 func TestNoIdentity(t *testing.T) {
 	d := branches(t, map[string]string{"t": "1\n"}, map[string]string{"s": "1\n"})
 	o := gittest.Options(d.Path, nil)
 	o.Env = o.Env[:4] // without names
-	r, err := workspace.Open(ctx, o)
-	d.Must(err)
-	got, err := workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join")
-	d.Must(err)
+	r := testkit.Must(workspace.Open(ctx, o))(d)
+	got := testkit.Must(workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join"))(d)
 	testkit.Same(t, "by", "Arbiter <arbiter@localhost> Arbiter", d.Git("log", "-1", "--format=%an <%ae> %cn", got.Head))
 	d.Git("config", "user.name", "U")
 	d.Git("config", "user.email", "u@example.com")
 	d.Git("update-ref", r.Branch("main"), "trunk")
-	got, err = workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join")
-	d.Must(err)
+	got = testkit.Must(workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join"))(d)
 	testkit.Same(t, "by", "U <u@example.com> U", d.Git("log", "-1", "--format=%an <%ae> %cn", got.Head))
 }
 
@@ -146,16 +124,12 @@ func TestMergeKilled(t *testing.T) {
 	for n := 1; ; n++ {
 		c := d.Copy()
 		if !gittest.Killed(t, "merge", n, c.Path) {
-			if n < 4 {
-				t.Errorf("only %d steps", n-1)
-			}
+			testkit.Check(t, n >= 4, "only %d steps", n-1)
 			break
 		}
 		r := c.Open(nil)
-		got, err := workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join")
-		c.Must(err)
-		if got.Status == workspace.MergeConflict || c.Git("rev-list", "--count", "trunk.."+r.Branch("main")) != "2" {
-			t.Errorf("killed after step %d: %+v", n, got)
-		}
+		got := testkit.Must(workspace.MergeInto(ctx, r, r.Branch("main"), "side", "join"))(c)
+		testkit.Check(t, got.Status != workspace.MergeConflict &&
+			c.Git("rev-list", "--count", "trunk.."+r.Branch("main")) == "2", "killed after step %d: %+v", n, got)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 )
@@ -149,8 +151,7 @@ func TestPlanted(t *testing.T) {
 			began := filepath.Join(marks, workspace.BeganName)
 			o := gittest.Options(d.Path, nil)
 			o.Began = began
-			first, err := workspace.Open(ctx, o)
-			d.Must(err)
+			first := testkit.Must(workspace.Open(ctx, o))(d)
 			d.Must(first.Begin(ctx))
 			d.Must(move(first, "one"))
 			trap.plant(d, program)
@@ -163,20 +164,14 @@ func TestPlanted(t *testing.T) {
 				cmd.Env = append(cmd.Env, "GIT_TERMINAL_PROMPT=0")
 				_ = cmd.Run() // it may fail because of the program
 			}
-			if os.Remove(marker) != nil {
-				t.Fatal("the trap does not work")
-			}
+			testkit.Need(t, os.Remove(marker) == nil, "the trap does not work")
 			for _, step := range operations {
 				r, err := workspace.Open(ctx, o)
 				if err == nil {
 					err = step.do(d, r)
 				}
-				if err != nil {
-					t.Errorf("%s: %v", step.name, err)
-				}
-				if os.Remove(marker) == nil {
-					t.Errorf("%s ran the program", step.name)
-				}
+				testkit.Check(t, err == nil, "%s: %v", step.name, err)
+				testkit.Check(t, os.Remove(marker) != nil, "%s ran the program", step.name)
 			}
 		})
 	}
@@ -228,9 +223,7 @@ var operations = []struct {
 	}},
 	{"search", func(d gittest.Dir, r *workspace.Repo) error {
 		text, err := r.Planted(ctx)
-		if err == nil && text == "" {
-			d.Error("it is not said that something was planted")
-		}
+		testkit.Check(d, err != nil || text != "", "it is not said that something was planted")
 		return err
 	}},
 	{"land", func(d gittest.Dir, r *workspace.Repo) error {
@@ -256,9 +249,7 @@ func work(d gittest.Dir, r *workspace.Repo, kind workspace.WorktreeKind) error {
 	if kind == workspace.WorktreeClone {
 		out, err := exec.Command("sh", "-c", "cp '"+d.Path+"/.git/config' '"+w.Dir+"/.git/' && mkdir -p '"+d.Path+
 			"/.git/hooks' && cp -r '"+d.Path+"/.git/hooks' '"+w.Dir+"/.git/'").CombinedOutput()
-		if err != nil {
-			d.Fatalf("%v: %s", err, out)
-		}
+		testkit.Need(d, err == nil, "%v: %s", err, out)
 	}
 	if err := os.WriteFile(filepath.Join(w.Dir, "new"), []byte("1\n"), 0o644); err != nil {
 		return err

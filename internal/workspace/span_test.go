@@ -15,14 +15,11 @@ func TestWork(t *testing.T) {
 	if s, err := r.Work(ctx); !errors.Is(err, workspace.ErrNoSnapshot) {
 		t.Errorf("%v, %v", s, err)
 	}
-	base, err := r.Once(ctx, workspace.Base)
-	d.Must(err)
+	base := testkit.Must(r.Once(ctx, workspace.Base))(d)
 	paths := func() string {
 		t.Helper()
-		s, err := r.Work(ctx)
-		d.Must(err)
-		changes, err := r.Changes(ctx, s.From, s.To)
-		d.Must(err)
+		s := testkit.Must(r.Work(ctx))(d)
+		changes := testkit.Must(r.Changes(ctx, s.From, s.To))(d)
 		names := ""
 		for _, c := range changes {
 			names += c.Path + " "
@@ -35,8 +32,7 @@ func TestWork(t *testing.T) {
 	branch := d.Git("commit-tree", tree, "-p", base.Head, "-m", "work")
 	d.Git("update-ref", r.Branch(workspace.Main), branch)
 	testkit.Same(t, "of the run branch", "a ", paths())
-	_, err = r.Again(ctx, workspace.End)
-	d.Must(err)
+	testkit.OK(d, testkit.Err(r.Again(ctx, workspace.End)))
 	d.Write("later", "1\n")
 	testkit.Same(t, "of the work tree", "now ", paths())
 }
@@ -44,9 +40,8 @@ func TestWork(t *testing.T) {
 func TestWorkOf(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "1\n"})
 	r := d.Open(nil)
-	if s, ok, err := r.WorkOf(ctx, 1); ok || err != nil {
-		t.Errorf("%v, %v", s, err)
-	}
+	s, ok, err := r.WorkOf(ctx, 1)
+	testkit.Check(t, !ok && err == nil, "%v, %v", s, err)
 	first := d.Git("rev-parse", "HEAD")
 	d.Git("update-ref", r.Ref("orch-1/base"), first)
 	for _, name := range []string{"orch-1.9", "orch-1.10", "orch-11.99"} {
@@ -71,9 +66,6 @@ func TestOrphanBranch(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "1\n"})
 	r := d.Open(nil)
 	d.Git("checkout", "-q", "--orphan", "empty")
-	s, err := r.Once(ctx, workspace.Base)
-	d.Must(err)
-	if s.Head != "" || d.Tree(s.Commit.ID)["a"] != "100644 1\n" {
-		t.Errorf("%+v", s)
-	}
+	s := testkit.Must(r.Once(ctx, workspace.Base))(d)
+	testkit.Check(t, s.Head == "" && d.Tree(s.Commit.ID)["a"] == "100644 1\n", "%+v", s)
 }

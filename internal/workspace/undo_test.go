@@ -29,11 +29,9 @@ var undoOperations = gittest.Operations{
 // played records a run: its start, its work, its end.
 func played(d gittest.Dir, run func()) *workspace.Repo {
 	r := d.Open(nil)
-	_, err := r.Once(ctx, "base")
-	d.Must(err)
+	testkit.OK(d, testkit.Err(r.Once(ctx, "base")))
 	run()
-	_, err = r.Again(ctx, "end")
-	d.Must(err)
+	testkit.OK(d, testkit.Err(r.Again(ctx, "end")))
 	return r
 }
 
@@ -251,9 +249,8 @@ func TestUndoRunsFilters(t *testing.T) {
 	d.UserConfig("filter.rot.smudge", "false")
 	d.UserConfig("filter.rot.required", "true")
 	files := d.Files()
-	if result, err := workspace.Undo(ctx, r, r.Ref("base"), r.Ref("end"), false); err == nil {
-		t.Errorf("%+v", result)
-	}
+	result, err := workspace.Undo(ctx, r, r.Ref("base"), r.Ref("end"), false)
+	testkit.Check(t, err != nil, "%+v", result)
 	testkit.Same(t, "", files, d.Files())
 }
 
@@ -266,15 +263,10 @@ func TestUndoStaysInside(t *testing.T) {
 	d.Link("dir", outside)
 	d.Must(os.WriteFile(filepath.Join(outside, "a"), []byte("x\n"), 0o644))
 	result := run(t, r, false)
-	if len(result.Reverted) != 0 || len(result.Kept) != 2 {
-		t.Errorf("%+v", result)
-	}
-	if b, _ := os.ReadFile(filepath.Join(outside, "a")); string(b) != "x\n" {
-		t.Errorf("outside: %q", b)
-	}
-	if _, err := os.Lstat(filepath.Join(outside, "b")); err == nil {
-		t.Error("written outside")
-	}
+	testkit.Check(t, len(result.Reverted) == 0 && len(result.Kept) == 2, "%+v", result)
+	b, _ := os.ReadFile(filepath.Join(outside, "a"))
+	testkit.Check(t, string(b) == "x\n", "outside: %q", b)
+	testkit.Fails(t, "written outside", testkit.Err(os.Lstat(filepath.Join(outside, "b"))))
 }
 
 // world makes random edits of files, links and modes.
@@ -348,13 +340,10 @@ func TestUndoProperty(t *testing.T) {
 			if base[p] != end[p] && end[p] == now[p] && !kept[p] {
 				want, why = base[p], "only the run changed it"
 			}
-			if after[p] != want {
-				t.Errorf("seed %d: %q is %q, want %q: %s\nbase %q, end %q, now %q", seed, p, after[p], want, why,
-					base[p], end[p], now[p])
-			}
-			if kept[p] && end[p] == now[p] && !blocked(p, base, now) {
-				t.Errorf("seed %d: %q was kept for no reason", seed, p)
-			}
+			testkit.Check(t, after[p] == want, "seed %d: %q is %q, want %q: %s\nbase %q, end %q, now %q", seed, p,
+				after[p], want, why, base[p], end[p], now[p])
+			testkit.Check(t, !kept[p] || end[p] != now[p] || blocked(p, base, now),
+				"seed %d: %q was kept for no reason", seed, p)
 		}
 		if t.Failed() {
 			return
@@ -390,9 +379,7 @@ func TestUndoKilled(t *testing.T) {
 	for n := 1; ; n += gittest.Stride(7) {
 		c := d.Copy()
 		if !gittest.Killed(t, "undo", n, c.Path) {
-			if n < 10 {
-				t.Errorf("only %d steps", n-1)
-			}
+			testkit.Check(t, n >= 10, "only %d steps", n-1)
 			break
 		}
 		run(t, c.Open(nil), false)
@@ -482,17 +469,14 @@ func TestRevert(t *testing.T) {
 				p.Seen = "0123"
 			}
 			if c.hunk != "" {
-				hunk, err := workspace.ParseHunk(c.hunk)
-				d.Must(err)
+				hunk := testkit.Must(workspace.ParseHunk(c.hunk))(d)
 				p.Hunk = hunk
 			}
 			err := workspace.Revert(ctx, r, r.Ref("base"), r.Ref("end"), p)
 			var refused *workspace.RefusedError
 			switch {
 			case errors.As(err, &refused):
-				if refused.Reason != c.refused {
-					t.Fatalf("refused: %v", err)
-				}
+				testkit.Need(t, refused.Reason == c.refused, "refused: %v", err)
 			case err != nil || c.refused != "":
 				t.Fatalf("error %v, want %q", err, c.refused)
 			}
@@ -510,9 +494,8 @@ func TestParseHunk(t *testing.T) {
 		"-5,0 +6": "-5,0 +6,1", "": "", "12,3 12,5": "", "-a +b": "", "-1,-1 +1": "", "-0,3 +1": "", "-1": "",
 	} {
 		h, err := workspace.ParseHunk(text)
-		if (err == nil) != (want != "") || err == nil && written(*h) != want {
-			t.Errorf("%q is read as %v, %v", text, h, err)
-		}
+		testkit.Check(t, (err == nil) == (want != "") && (err != nil || written(*h) == want),
+			"%q is read as %v, %v", text, h, err)
 	}
 }
 

@@ -64,15 +64,11 @@ func TestOpenErrors(t *testing.T) {
 			c.options.Run = gittest.Run
 		}
 		_, err := workspace.Open(ctx, c.options)
-		if err == nil || c.want != nil && !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", name, err, c.want)
-		}
+		testkit.Check(t, err != nil && (c.want == nil || errors.Is(err, c.want)), "%s: %v, want %v", name, err, c.want)
 	}
 	var tooOld *git.OldError
 	_, err := workspace.Open(ctx, workspace.Options{Dir: repo.Path, Run: gittest.Run, Env: gittest.Environ(), Git: old})
-	if !errors.As(err, &tooOld) || tooOld.Have != (git.Version{Major: 2, Minor: 37}) {
-		t.Errorf("old git: %v", err)
-	}
+	testkit.Check(t, errors.As(err, &tooOld) && tooOld.Have == (git.Version{Major: 2, Minor: 37}), "old git: %v", err)
 }
 
 // repositories are the kinds that a snapshot has to work with. Each function makes one with uncommitted
@@ -252,31 +248,25 @@ func TestSnapshots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d, dir := setUp(t)
-			r, err := workspace.Open(ctx, gittest.Options(dir, nil))
-			d.Must(err)
+			r := testkit.Must(workspace.Open(ctx, gittest.Options(dir, nil)))(d)
 			testkit.Same(t, "root", d.Path, r.Root)
 			before := d.Private()
-			s, err := r.Once(ctx, "base")
-			d.Must(err)
-			again, err := r.Again(ctx, "base")
-			d.Must(err)
+			s := testkit.Must(r.Once(ctx, "base"))(d)
+			again := testkit.Must(r.Again(ctx, "base"))(d)
 			testkit.Same(t, "the same files are another snapshot", s.Commit, again.Commit)
 			testkit.Same(t, "the user's part of the repository changed", before, d.Private())
-			if wantProblems := name == "nested repositories"; wantProblems != (len(s.Problems) > 0) {
-				t.Errorf("problems: %q", s.Problems)
-			}
-			if s.Head != d.Git("rev-parse", "HEAD") ||
-				d.Git("rev-parse", "refs/arbiter/"+gittest.RUN8+"/base^1") != s.Head {
-				t.Error("the snapshot is not on top of HEAD")
-			}
+			wantProblems := name == "nested repositories"
+			testkit.Check(t, wantProblems == (len(s.Problems) > 0), "problems: %q", s.Problems)
+			testkit.Check(t, s.Head == d.Git("rev-parse", "HEAD") &&
+				d.Git("rev-parse", "refs/arbiter/"+gittest.RUN8+"/base^1") == s.Head,
+				"the snapshot is not on top of HEAD")
 			got := d.Tree(s.Commit.Tree)
 			_ = d.Command("-c", "core.safecrlf=false", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
 				"add", "-A", "--sparse", "--ignore-errors", ".").Run()
 			testkit.Same(t, "snapshot", d.Tree(d.Git("write-tree")), got)
 			for _, ran := range []string{"hook-ran", "monitor-ran"} {
-				if _, ok := got[ran]; ok {
-					t.Errorf("%s", ran)
-				}
+				_, ok := got[ran]
+				testkit.Check(t, !ok, "%s", ran)
 			}
 		})
 	}
@@ -286,33 +276,26 @@ func TestSnapshots(t *testing.T) {
 // in git.
 func TestSnapshotSeesQuickChanges(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "1\n"})
-	info, err := os.Stat(filepath.Join(d.Path, "a"))
-	d.Must(err)
+	info := testkit.Must(os.Stat(filepath.Join(d.Path, "a")))(d)
 	index := filepath.Join(d.Path, ".git/index")
 	// As if both had been written within one tick of the clock.
 	d.Write("a", "2\n")
 	d.Must(os.Chtimes(filepath.Join(d.Path, "a"), info.ModTime(), info.ModTime()))
 	d.Must(os.Chtimes(index, info.ModTime(), info.ModTime()))
-	s, err := d.Open(nil).Once(ctx, "base")
-	d.Must(err)
+	s := testkit.Must(d.Open(nil).Once(ctx, "base"))(d)
 	testkit.Same(t, "a is", "100644 2\n", d.Tree(s.Commit.Tree)["a"])
 }
 
 func TestSnapshotStays(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "1\n"})
 	r := d.Open(nil)
-	first, err := r.Once(ctx, "base")
-	d.Must(err)
+	first := testkit.Must(r.Once(ctx, "base"))(d)
 	d.Write("a", "2\n")
-	second, err := r.Once(ctx, "base")
-	d.Must(err)
-	end, err := r.Again(ctx, "end")
-	d.Must(err)
-	if second.Commit != first.Commit || end.Commit.Tree == first.Commit.Tree {
-		t.Errorf("base %v, then %v; end %v", first.Commit, second.Commit, end.Commit)
-	}
-	refs, err := r.Refs(ctx, "")
-	d.Must(err)
+	second := testkit.Must(r.Once(ctx, "base"))(d)
+	end := testkit.Must(r.Again(ctx, "end"))(d)
+	testkit.Check(t, second.Commit == first.Commit && end.Commit.Tree != first.Commit.Tree,
+		"base %v, then %v; end %v", first.Commit, second.Commit, end.Commit)
+	refs := testkit.Must(r.Refs(ctx, ""))(d)
 	want := map[string]string{r.Ref("base"): first.Commit.ID, r.Ref("end"): end.Commit.ID}
 	testkit.Same(t, "", want, refs)
 }
@@ -326,9 +309,8 @@ func TestRepositoryRemoved(t *testing.T) {
 	inner.Commit("inner")
 	r := inner.Open(nil)
 	inner.Remove(".git")
-	if s, err := r.Once(ctx, "base"); err == nil {
-		t.Errorf("recorded %v", s)
-	}
+	s, err := r.Once(ctx, "base")
+	testkit.Check(t, err != nil, "recorded %v", s)
 	testkit.Same(t, "the outer repository has", "", outer.Git("for-each-ref", "refs/arbiter"))
 }
 
@@ -338,13 +320,10 @@ func TestSnapshotKilled(t *testing.T) {
 	for n := 1; ; n++ {
 		c := d.Copy()
 		if !gittest.Killed(t, "snapshot", n, c.Path) {
-			if n < 4 {
-				t.Errorf("only %d steps", n-1)
-			}
+			testkit.Check(t, n >= 4, "only %d steps", n-1)
 			break
 		}
-		s, err := c.Open(nil).Once(ctx, "base")
-		c.Must(err)
+		s := testkit.Must(c.Open(nil).Once(ctx, "base"))(c)
 		want := map[string]string{"a": "100644 1\n", "b": "100644 2\n"}
 		testkit.Same(t, fmt.Sprintf("killed after step %d", n), want, c.Tree(s.Commit.ID))
 	}
@@ -357,9 +336,8 @@ func TestABranchIsInTheWay(t *testing.T) {
 		d.Git("branch", branch)
 		r := d.Open(nil)
 		err := r.Move(ctx, "t", workspace.Update{Ref: r.Branch(workspace.Main), New: d.Git("rev-parse", "HEAD")})
-		if err == nil || !strings.HasSuffix(err.Error(), "rename it: git branch -m "+branch+" NEW-NAME") {
-			t.Errorf("%s: %v", branch, err)
-		}
+		testkit.Check(t, err != nil && strings.HasSuffix(err.Error(), "rename it: git branch -m "+branch+" NEW-NAME"),
+			"%s: %v", branch, err)
 	}
 }
 
@@ -372,17 +350,12 @@ func TestMove(t *testing.T) {
 	ref := r.Ref("x")
 	d.Must(r.Move(ctx, "t", workspace.Update{Ref: ref, New: one}))
 	d.Must(r.Move(ctx, "t", workspace.Update{Ref: ref, New: one})) // again
-	if err := r.Move(ctx, "t", workspace.Update{Ref: ref, New: two}); !errors.Is(err, workspace.ErrMoved) {
-		t.Errorf("created twice: %v", err)
-	}
+	testkit.Fails(t, "created twice", r.Move(ctx, "t", workspace.Update{Ref: ref, New: two}), workspace.ErrMoved)
 	err := r.Move(ctx, "t", workspace.Update{Ref: r.Ref("z"), New: two},
 		workspace.Update{Ref: ref, Old: strings.Repeat("1", len(one)), New: two})
-	if !errors.Is(err, workspace.ErrMoved) {
-		t.Errorf("moved: %v", err)
-	}
-	if c, _ := r.Commit(ctx, r.Ref("z")); c.ID != "" {
-		t.Error("half of the moves were done")
-	}
+	testkit.Check(t, errors.Is(err, workspace.ErrMoved), "moved: %v", err)
+	c, _ := r.Commit(ctx, r.Ref("z"))
+	testkit.Check(t, c.ID == "", "half of the moves were done")
 }
 
 // TestStaleLock: a lock that a killed git left behind is removed when it is old enough, and respected before.
@@ -394,12 +367,9 @@ func TestStaleLock(t *testing.T) {
 	d.Write(lock, "")
 	patient, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
-	if s, err := r.Once(patient, "base"); err == nil {
-		t.Errorf("a lock was ignored: %v", s)
-	}
+	s, err := r.Once(patient, "base")
+	testkit.Check(t, err != nil, "a lock was ignored: %v", s)
 	old := time.Now().Add(-9 * time.Second)
 	d.Must(os.Chtimes(filepath.Join(d.Path, lock), old, old))
-	if _, err := r.Once(ctx, "base"); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "Once", testkit.Err(r.Once(ctx, "base")))
 }

@@ -64,8 +64,7 @@ var kinds = []workspace.WorktreeKind{workspace.WorktreeLinked, workspace.Worktre
 func manager(d gittest.Dir) (*workspace.Worktrees, *workspace.Repo) {
 	d.Helper()
 	r := d.Open(nil)
-	m, err := workspace.OpenWorktrees(r, filepath.Join(gittest.Temp(d), "work"))
-	d.Must(err)
+	m := testkit.Must(workspace.OpenWorktrees(r, filepath.Join(gittest.Temp(d), "work")))(d)
 	return m, r
 }
 
@@ -89,8 +88,7 @@ func TestCreate(t *testing.T) {
 			d.Write("untracked", "1\n")
 			private, files := d.Private(), d.Files()
 			m, r := manager(d)
-			got, err := m.Create(ctx, spec(3, kind))
-			d.Must(err)
+			got := testkit.Must(m.Create(ctx, spec(3, kind)))(d)
 			base := d.Git("rev-parse", "trunk")
 			want := workspace.Worktree{Orchestrator: 3, Kind: kind, Branch: "arbiter/" + gittest.RUN8 + "/orch-3.1", Base: base,
 				Dir: got.Dir, Work: got.Dir, Included: 4}
@@ -121,13 +119,9 @@ func TestCreate(t *testing.T) {
 				t.Errorf("the next generation has another directory: %s", diff)
 			}
 			all, err := m.List()
-			if err != nil || len(all) != 1 || all[0] != got {
-				t.Errorf("list: %v, %v", all, err)
-			}
+			testkit.Check(t, err == nil && len(all) == 1 && all[0] == got, "list: %v, %v", all, err)
 			head, err := m.Head(ctx, got)
-			if err != nil || head != base {
-				t.Errorf("head %s, %v", head, err)
-			}
+			testkit.Check(t, err == nil && head == base, "head %s, %v", head, err)
 			_ = r
 		})
 	}
@@ -140,31 +134,27 @@ func TestCloneWritesNothing(t *testing.T) {
 	d.Git("config", "core.autocrlf", "input")
 	m, r := manager(d)
 	w, err := m.Create(ctx, spec(1, workspace.WorktreeClone))
-	d.Must(err)
+	testkit.OK(d, err)
 	before := d.Git("count-objects", "-v") + d.Git("for-each-ref")
 	there := gittest.Dir{TB: t, Path: w.Dir}
 	there.Write("new", "1\n")
 	commit := there.Commit("work")
 	testkit.Same(t, "the user's repository changed", before, d.Git("count-objects", "-v")+d.Git("for-each-ref"))
-	if there.Git("config", "user.name") != "Local" || there.Git("config", "core.autocrlf") != "input" {
-		t.Error("settings are missing")
-	}
+	testkit.Check(t, there.Git("config", "user.name") == "Local" && there.Git("config", "core.autocrlf") == "input",
+		"settings are missing")
 	there.Git("tag", "v1")
 	there.Git("update-ref", "refs/heads/trunk", commit)
 	head, err := m.Head(ctx, w)
-	d.Must(err)
+	testkit.OK(d, err)
 	if head != commit || d.Git("rev-parse", "refs/heads/"+w.Branch) != commit || d.Git("tag") != "" {
 		t.Errorf("fetched %s, want %s; tags %q", head, commit, d.Git("tag"))
 	}
-	if d.Git("rev-parse", "trunk") == commit {
-		t.Error("the clone moved a branch of the user's")
-	}
+	testkit.Check(t, d.Git("rev-parse", "trunk") != commit, "the clone moved a branch of the user's")
 	// Rewritten history is fetched, too.
 	there.Git("commit", "-q", "--amend", "-m", "better")
 	head, err = m.Head(ctx, w)
-	if err != nil || head != there.Git("rev-parse", "HEAD") || d.Git("rev-parse", "refs/heads/"+w.Branch) != head {
-		t.Errorf("amended: %s, %v", head, err)
-	}
+	testkit.Check(t, err == nil && head == there.Git("rev-parse", "HEAD") &&
+		d.Git("rev-parse", "refs/heads/"+w.Branch) == head, "amended: %s, %v", head, err)
 	_ = r
 }
 
@@ -172,8 +162,7 @@ func TestCloneWritesNothing(t *testing.T) {
 func TestHostileClone(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "1\n", ".gitattributes": "* filter=evil\n"})
 	m, _ := manager(d)
-	w, err := m.Create(ctx, spec(1, workspace.WorktreeClone))
-	d.Must(err)
+	w := testkit.Must(m.Create(ctx, spec(1, workspace.WorktreeClone)))(d)
 	there := gittest.Dir{TB: t, Path: w.Dir}
 	ran := filepath.Join(gittest.Temp(t), "ran")
 	evil := "touch '" + ran + "'; cat"
@@ -190,25 +179,20 @@ func TestHostileClone(t *testing.T) {
 		there.Chmod(".git/hooks/"+hook, 0o755)
 	}
 	there.Write("c", "3\n")
-	saved, err := m.Save(ctx, w)
-	d.Must(err)
+	saved := testkit.Must(m.Save(ctx, w))(d)
 	testkit.Same(t, "saved", "100644 3\n", d.Tree(saved.Commit)["c"])
-	if _, err := os.Lstat(ran); err == nil {
-		t.Error("a program of the clone ran")
-	}
+	testkit.Fails(t, "a program of the clone ran", testkit.Err(os.Lstat(ran)))
 
 	there.Remove(".git/hooks")
 	plain := []string{"-c", "core.fsmonitor=false", "-c", "filter.evil.clean=cat"}
 	blob := there.Git(append(plain, "hash-object", "-w", "a")...)
 	cmd := there.Command(append(plain, "mktree")...)
 	cmd.Stdin = strings.NewReader("100644 blob " + blob + "\t.git\n")
-	tree, err := cmd.Output()
-	d.Must(err)
+	tree := testkit.Must(cmd.Output())(d)
 	commit := there.Git("commit-tree", strings.TrimSpace(string(tree)), "-p", "HEAD", "-m", "evil")
 	there.Git("update-ref", "refs/heads/"+w.Branch, commit)
-	if head, err := m.Head(ctx, w); err == nil {
-		t.Errorf("fetched a tree with .git in it: %s", head)
-	}
+	head, err := m.Head(ctx, w)
+	testkit.Check(t, err != nil, "fetched a tree with .git in it: %s", head)
 }
 
 func TestSaveAndRemove(t *testing.T) {
@@ -217,12 +201,10 @@ func TestSaveAndRemove(t *testing.T) {
 			t.Parallel()
 			d := gittest.New(t, project)
 			m, r := manager(d)
-			w, err := m.Create(ctx, spec(1, kind))
-			d.Must(err)
+			w := testkit.Must(m.Create(ctx, spec(1, kind)))(d)
 			there := gittest.Dir{TB: t, Path: w.Dir}
-			if s, err := m.Save(ctx, w); err != nil || s.Ref != "" {
-				t.Errorf("nothing to save: %+v, %v", s, err)
-			}
+			s, err := m.Save(ctx, w)
+			testkit.Check(t, err == nil && s.Ref == "", "nothing to save: %+v, %v", s, err)
 			there.Write("a", "committed\n")
 			there.Commit("work")
 			if s, err := m.Save(ctx, w); err != nil || s.Ref != "" {
@@ -231,40 +213,30 @@ func TestSaveAndRemove(t *testing.T) {
 			there.Write("a", "wip 1\n")
 			there.Write("new", "n\n")
 			there.Write(".env", "ignored\n")
-			first, err := m.Save(ctx, w)
-			d.Must(err)
-			again, err := m.Save(ctx, w)
-			d.Must(err)
-			if first.Commit == "" || again.Commit != first.Commit || first.Ref != r.Ref("orch-1/wip") {
-				t.Errorf("saved %+v, then %+v", first, again)
-			}
+			first := testkit.Must(m.Save(ctx, w))(d)
+			again := testkit.Must(m.Save(ctx, w))(d)
+			testkit.Check(t, first.Commit != "" && again.Commit == first.Commit && first.Ref == r.Ref("orch-1/wip"),
+				"saved %+v, then %+v", first, again)
 			tree := d.Tree(first.Commit)
-			if tree["a"] != "100644 wip 1\n" || tree["new"] != "100644 n\n" || tree[".env"] != "" {
-				t.Errorf("saved %v", tree)
-			}
+			testkit.Check(t, tree["a"] == "100644 wip 1\n" && tree["new"] == "100644 n\n" && tree[".env"] == "",
+				"saved %v", tree)
 			there.Git("checkout", "-q", "-f", "--detach")
 			there.Write("a", "detached\n")
 			detached := there.Commit("on no branch")
-			removed, err := m.Remove(ctx, w, false)
-			d.Must(err)
+			removed := testkit.Must(m.Remove(ctx, w, false))(d)
 			for _, commit := range []string{first.Commit, detached} {
 				d.Git("merge-base", "--is-ancestor", commit, removed.Commit)
 			}
-			if _, err := os.Lstat(w.Dir); err == nil {
-				t.Error("the directory is still there")
-			}
-			if list := d.Git("worktree", "list"); strings.Count(list, "\n") != 0 {
-				t.Errorf("worktrees: %s", list)
-			}
-			if _, ok, err := m.Find(1); ok || err != nil {
-				t.Errorf("still recorded: %v", err)
-			}
+			testkit.Fails(t, "the directory is still there", testkit.Err(os.Lstat(w.Dir)))
+			list := d.Git("worktree", "list")
+			testkit.Check(t, strings.Count(list, "\n") == 0, "worktrees: %s", list)
+			_, ok, err := m.Find(1)
+			testkit.Check(t, !ok && err == nil, "still recorded: %v", err)
 			if again, err := m.Remove(ctx, w, false); err != nil || again.Ref != "" {
 				t.Errorf("removed twice: %+v, %v", again, err)
 			}
 			// The next worktree with that name continues with the branch.
-			w, err = m.Create(ctx, spec(1, kind))
-			d.Must(err)
+			w = testkit.Must(m.Create(ctx, spec(1, kind)))(d)
 			testkit.Same(t, "a is", "-rw-r--r-- committed\n", there.Files()["a"])
 			_ = w
 		})
@@ -275,8 +247,7 @@ func TestUnsaved(t *testing.T) {
 	for _, kind := range kinds {
 		d := gittest.New(t, project)
 		m, _ := manager(d)
-		w, err := m.Create(ctx, spec(1, kind))
-		d.Must(err)
+		w := testkit.Must(m.Create(ctx, spec(1, kind)))(d)
 		nested := gittest.Dir{TB: t, Path: filepath.Join(w.Dir, "lib")}
 		d.Must(os.Mkdir(nested.Path, 0o755))
 		nested.Git("init", "-q")
@@ -288,25 +259,17 @@ func TestUnsaved(t *testing.T) {
 		}
 		d.Must(os.MkdirAll(filepath.Join(w.Dir, "cache/ro"), 0o755))
 		nested.Must(os.Chmod(filepath.Join(w.Dir, "cache/ro"), 0o555))
-		if _, err := m.Remove(ctx, w, true); err != nil {
-			t.Errorf("%s, by force: %v", kind, err)
-		}
-		if _, err := os.Lstat(w.Dir); err == nil {
-			t.Errorf("%s: still there", kind)
-		}
+		testkit.Works(t, fmt.Sprintf("%s, by force", kind), testkit.Err(m.Remove(ctx, w, true)))
+		testkit.Fails(t, fmt.Sprintf("%s: still there", kind), testkit.Err(os.Lstat(w.Dir)))
 	}
 }
 
 func TestDirectoryBelow(t *testing.T) {
 	d := gittest.New(t, project)
-	r, err := workspace.Open(ctx, gittest.Options(filepath.Join(d.Path, "dir"), nil))
-	d.Must(err)
-	m, err := workspace.OpenWorktrees(r, filepath.Join(gittest.Temp(t), "work"))
-	d.Must(err)
+	r := testkit.Must(workspace.Open(ctx, gittest.Options(filepath.Join(d.Path, "dir"), nil)))(d)
+	m := testkit.Must(workspace.OpenWorktrees(r, filepath.Join(gittest.Temp(t), "work")))(d)
 	w, err := m.Create(ctx, spec(1, workspace.WorktreeLinked))
-	if err != nil || w.Work != filepath.Join(w.Dir, "dir") {
-		t.Errorf("%+v, %v", w, err)
-	}
+	testkit.Check(t, err == nil && w.Work == filepath.Join(w.Dir, "dir"), "%+v, %v", w, err)
 }
 
 func TestUsersWorktreesAreKept(t *testing.T) {
@@ -314,14 +277,11 @@ func TestUsersWorktreesAreKept(t *testing.T) {
 	m, _ := manager(d)
 	theirs := filepath.Join(gittest.Temp(t), "theirs")
 	d.Git("worktree", "add", "-q", "-b", "their-branch", theirs)
-	w, err := m.Create(ctx, spec(1, workspace.WorktreeLinked))
-	d.Must(err)
+	w := testkit.Must(m.Create(ctx, spec(1, workspace.WorktreeLinked)))(d)
 	d.Must(os.RemoveAll(theirs), os.RemoveAll(w.Dir))
 	// A deleted directory is created again.
 	again, err := m.Create(ctx, spec(1, workspace.WorktreeLinked))
-	if err != nil || again.Branch != w.Branch {
-		t.Errorf("%+v, %v", again, err)
-	}
+	testkit.Check(t, err == nil && again.Branch == w.Branch, "%+v, %v", again, err)
 	testkit.Includes(t, "a worktree of the user's was forgotten", d.Git("worktree", "list"), theirs)
 	if _, err := m.Remove(ctx, workspace.Worktree{Orchestrator: 1, Dir: d.Path}, true); err == nil {
 		t.Error("removed a directory that is not the manager's")
@@ -332,7 +292,7 @@ func TestReader(t *testing.T) {
 	d := gittest.New(t, project)
 	m, _ := manager(d)
 	dir, err := m.Reader(ctx, "trunk")
-	d.Must(err)
+	testkit.OK(d, err)
 	there := gittest.Dir{TB: t, Path: dir}
 	there.Write("a", "scribbled\n")
 	d.Write("a", "2\n")
@@ -369,17 +329,13 @@ func TestManyAtOnce(t *testing.T) {
 			if err == nil {
 				_, err = m.Create(ctx, spec(n, kinds[n%2]))
 			}
-			if err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, err == nil, "%v", err)
 		})
 	}
 	wait.Wait()
-	m, err := workspace.OpenWorktrees(d.Open(nil), root)
-	d.Must(err)
-	if all, err := m.List(); err != nil || len(all) != 6 {
-		t.Errorf("%v, %v", all, err)
-	}
+	m := testkit.Must(workspace.OpenWorktrees(d.Open(nil), root))(d)
+	all, err := m.List()
+	testkit.Check(t, err == nil && len(all) == 6, "%v, %v", all, err)
 }
 
 // TestCommit: all that Git does not ignore is committed, in the user's name and without hooks, and the agent's index
@@ -393,35 +349,29 @@ func TestCommit(t *testing.T) {
 			d.Chmod("hooks/reference-transaction", 0o755)
 			d.Git("config", "core.hooksPath", filepath.Join(d.Path, "hooks"))
 			m, r := manager(d)
-			w, err := m.Create(ctx, spec(1, kind))
-			d.Must(err)
+			w := testkit.Must(m.Create(ctx, spec(1, kind)))(d)
 			there := gittest.Dir{TB: t, Path: w.Dir}
 			there.Write("new", "1\n")
 			there.Write("a", "changed\n")
 			there.Write("x.local", "ignored\n")
 			there.Remove("dir/b")
 			for range 2 { // the second call finds nothing to do
-				found, err := m.Commit(ctx, w, "work of Orchestrator 1")
-				d.Must(err)
+				found := testkit.Must(m.Commit(ctx, w, "work of Orchestrator 1"))(d)
 				testkit.Same(t, "status", "", there.Git("status", "--porcelain"))
-				if head := there.Git("rev-parse", "HEAD"); head != found.Head {
-					t.Errorf("head %s, found %+v", head, found)
-				}
+				head := there.Git("rev-parse", "HEAD")
+				testkit.Check(t, head == found.Head, "head %s, found %+v", head, found)
 				show := d.Git("show", "--no-renames", "--format=%an %s", "--name-status", found.Head)
-				if want := "A work of Orchestrator 1\n\nM\ta\nD\tdir/b\nA\tnew"; show != want {
-					t.Errorf("committed %q", show)
-				}
+				want := "A work of Orchestrator 1\n\nM\ta\nD\tdir/b\nA\tnew"
+				testkit.Check(t, show == want, "committed %q", show)
 				tip, err := r.Commit(ctx, "refs/heads/"+w.Branch)
-				if err != nil || tip.ID != found.Head || tip.Tree != found.Tree {
-					t.Errorf("the branch is at %+v, found %+v, %v", tip, found, err)
-				}
+				testkit.Check(t, err == nil && tip.ID == found.Head && tip.Tree == found.Tree,
+					"the branch is at %+v, found %+v, %v", tip, found, err)
 			}
 			d.Git("config", "--unset", "core.hooksPath")
 			other := d.Git("commit-tree", "-p", "trunk", "-m", "other", d.Git("rev-parse", "trunk^{tree}"))
 			cmd := there.Command("merge", "--no-commit", "--no-ff", other)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("%v: %s", err, out)
-			}
+			out, err := cmd.CombinedOutput()
+			testkit.Need(t, err == nil, "%v: %s", err, out)
 			var unfinished *workspace.UnfinishedError
 			if _, err := m.Commit(ctx, w, "never"); !errors.As(err, &unfinished) || unfinished.Operation != "merge" {
 				t.Errorf("in the middle of a merge: %v", err)
@@ -439,8 +389,7 @@ func TestCommitPastLocks(t *testing.T) {
 				t.Parallel()
 				d := gittest.New(t, project)
 				m, _ := manager(d)
-				w, err := m.Create(ctx, spec(1, kind))
-				d.Must(err)
+				w := testkit.Must(m.Create(ctx, spec(1, kind)))(d)
 				there := gittest.Dir{TB: t, Path: w.Dir}
 				there.Write("new", "1\n")
 				name := lock
@@ -451,8 +400,7 @@ func TestCommitPastLocks(t *testing.T) {
 				d.Must(os.WriteFile(path, nil, 0o644))
 				nearly := time.Now().Add(-9900 * time.Millisecond)
 				d.Must(os.Chtimes(path, nearly, nearly))
-				found, err := m.Commit(ctx, w, "work of Orchestrator 1")
-				d.Must(err)
+				found := testkit.Must(m.Commit(ctx, w, "work of Orchestrator 1"))(d)
 				testkit.Same(t, "new holds", "1", d.Git("show", found.Head+":new"))
 				testkit.Same(t, "status", "", there.Git("status", "--porcelain"))
 			})
@@ -483,26 +431,20 @@ func TestGitKilled(t *testing.T) {
 		root := filepath.Join(gittest.Temp(t), "work")
 		o := gittest.Options(d.Path, nil)
 		var sound, weak *workspace.Worktrees
-		r, err := workspace.Open(ctx, o)
-		d.Must(err)
-		sound, err = workspace.OpenWorktrees(r, root)
-		d.Must(err)
+		r := testkit.Must(workspace.Open(ctx, o))(d)
+		sound = testkit.Must(workspace.OpenWorktrees(r, root))(d)
 		mortal := *r
 		mortal.Git.Program = program
-		weak, err = workspace.OpenWorktrees(&mortal, root)
-		d.Must(err)
+		weak = testkit.Must(workspace.OpenWorktrees(&mortal, root))(d)
 
 		if _, err := weak.Create(ctx, spec(1, kind)); err != nil {
 			killed++
 		}
 		w, err := sound.Create(ctx, spec(1, kind))
-		if err != nil {
-			t.Fatalf("round %d, %s: %v", round, kind, err)
-		}
+		testkit.Need(t, err == nil, "round %d, %s: %v", round, kind, err)
 		there := gittest.Dir{TB: t, Path: w.Dir}
-		if status := there.Git("status", "--porcelain"); status != "" {
-			t.Fatalf("round %d, %s: %s", round, kind, status)
-		}
+		status := there.Git("status", "--porcelain")
+		testkit.Need(t, status == "", "round %d, %s: %s", round, kind, status)
 		there.Write("d1/f1", "wip\n")
 		there.Write("new", "wip\n")
 		if _, err := weak.Remove(ctx, w, false); err != nil {
@@ -513,13 +455,10 @@ func TestGitKilled(t *testing.T) {
 		}
 		want := template.Tree("trunk")
 		want["d1/f1"], want["new"] = "100644 wip\n", "100644 wip\n"
-		if diff := cmp.Diff(want, d.Tree(r.Ref("orch-1/wip"))); diff != "" {
-			t.Fatalf("round %d, %s: saved (-want +got):\n%s", round, kind, diff)
-		}
+		diff := cmp.Diff(want, d.Tree(r.Ref("orch-1/wip")))
+		testkit.Need(t, diff == "", "round %d, %s: saved (-want +got):\n%s", round, kind, diff)
 	}
-	if killed < 10 {
-		t.Errorf("only %d operations were interrupted", killed)
-	}
+	testkit.Check(t, killed >= 10, "only %d operations were interrupted", killed)
 }
 
 func TestCreateKilled(t *testing.T) {
@@ -530,23 +469,19 @@ func TestCreateKilled(t *testing.T) {
 			c := d.Copy()
 			root := filepath.Join(filepath.Dir(c.Path), "work")
 			if !gittest.Killed(t, "create", n, c.Path, root, string(kind)) {
-				if n < 3 {
-					t.Errorf("%s: only %d steps", kind, n-1)
-				}
+				testkit.Check(t, n >= 3, "%s: only %d steps", kind, n-1)
 				break
 			}
-			m, err := workspace.OpenWorktrees(c.Open(nil), root)
-			c.Must(err)
+			m := testkit.Must(workspace.OpenWorktrees(c.Open(nil), root))(c)
 			w, err := m.Create(ctx, spec(1, kind))
 			if err != nil {
 				t.Errorf("%s, killed after step %d: %v", kind, n, err)
 				continue
 			}
 			there := gittest.Dir{TB: t, Path: w.Dir}
-			if status := there.Git("status", "--porcelain"); status != "" || w.Included != 1 ||
-				there.Files()[".env"] == "" {
-				t.Errorf("%s, killed after step %d: %q, %+v", kind, n, status, w)
-			}
+			status := there.Git("status", "--porcelain")
+			testkit.Check(t, status == "" && w.Included == 1 && there.Files()[".env"] != "",
+				"%s, killed after step %d: %q, %+v", kind, n, status, w)
 		}
 	}
 }
@@ -577,15 +512,12 @@ func TestRemoveKilled(t *testing.T) {
 		for n := 1; ; n++ {
 			d := gittest.New(t, map[string]string{"a": "1\n"})
 			m, r := manager(d)
-			w, err := m.Create(ctx, spec(1, kind))
-			d.Must(err)
+			w := testkit.Must(m.Create(ctx, spec(1, kind)))(d)
 			there := gittest.Dir{TB: t, Path: w.Dir}
 			there.Write("a", "wip\n")
 			there.Write("b", "wip\n")
 			killed := gittest.Killed(t, "remove", n, d.Path, filepath.Dir(w.Dir), string(kind))
-			if _, err := m.Remove(ctx, w, false); err != nil {
-				t.Errorf("%s, killed after step %d: %v", kind, n, err)
-			}
+			testkit.Works(t, fmt.Sprintf("%s, killed after step %d", kind, n), testkit.Err(m.Remove(ctx, w, false)))
 			want := map[string]string{"a": "100644 wip\n", "b": "100644 wip\n"}
 			testkit.Same(t, fmt.Sprintf("%s, killed after step %d", kind, n), want, d.Tree(r.Ref("orch-1/wip")))
 			left, err := os.ReadDir(filepath.Dir(w.Dir))
@@ -593,9 +525,7 @@ func TestRemoveKilled(t *testing.T) {
 				t.Errorf("%s, killed after step %d: left %v, %v; %s", kind, n, left, err, d.Git("worktree", "list"))
 			}
 			if !killed {
-				if n < 5 {
-					t.Errorf("%s: only %d steps", kind, n-1)
-				}
+				testkit.Check(t, n >= 5, "%s: only %d steps", kind, n-1)
 				break
 			}
 		}
@@ -610,12 +540,10 @@ func TestReaderKilled(t *testing.T) {
 		if !gittest.Killed(t, "read", n, c.Path, root, "") {
 			break
 		}
-		m, err := workspace.OpenWorktrees(c.Open(nil), root)
-		c.Must(err)
+		m := testkit.Must(workspace.OpenWorktrees(c.Open(nil), root))(c)
 		dir, err := m.Reader(ctx, "trunk")
-		if err != nil || (gittest.Dir{TB: t, Path: dir}).Git("status", "--porcelain") != "" {
-			t.Errorf("killed after step %d: %v", n, err)
-		}
+		testkit.Check(t, err == nil && (gittest.Dir{TB: t, Path: dir}).Git("status", "--porcelain") == "",
+			"killed after step %d: %v", n, err)
 	}
 }
 
@@ -650,10 +578,8 @@ func (p *play) write(w workspace.Worktree) {
 // merge merges the work into the run branch. After a conflict the Orchestrator may merge in its own
 // worktree.
 func (p *play) merge(w workspace.Worktree) {
-	head, err := p.manager.Head(ctx, w)
-	p.Must(err)
-	result, err := workspace.MergeInto(ctx, p.repo, p.repo.Branch("main"), head, "merge "+w.Branch)
-	p.Must(err)
+	head := testkit.Must(p.manager.Head(ctx, w))(p)
+	result := testkit.Must(workspace.MergeInto(ctx, p.repo, p.repo.Branch("main"), head, "merge "+w.Branch))(p)
 	p.reported[w.Orchestrator] = result.Files
 	if result.Status == workspace.MergeConflict {
 		p.conflicts++
@@ -671,8 +597,7 @@ func (p *play) merge(w workspace.Worktree) {
 	if there.Command("merge", "-q", "FETCH_HEAD").Run() != nil {
 		for name := range there.Files() {
 			path := filepath.Join(w.Dir, name)
-			text, err := os.ReadFile(path)
-			p.Must(err)
+			text := testkit.Must(os.ReadFile(path))(p)
 			both := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(l string) bool {
 				return strings.HasPrefix(l, "<<<<<<<") || strings.HasPrefix(l, "=======") ||
 					strings.HasPrefix(l, ">>>>>>>")
@@ -697,8 +622,7 @@ func TestNoWorkIsLost(t *testing.T) {
 		p := &play{Rand: rand.New(rand.NewPCG(uint64(seed), 5)), Dir: d, lines: map[int][]string{},
 			reported: map[int][]string{}}
 		p.manager, p.repo = manager(d)
-		_, err := workspace.MergeInto(ctx, p.repo, p.repo.Branch("main"), "trunk", "start")
-		d.Must(err)
+		testkit.OK(d, testkit.Err(workspace.MergeInto(ctx, p.repo, p.repo.Branch("main"), "trunk", "start")))
 		for n := range 2 + p.IntN(3) {
 			w, err := p.manager.Create(
 				ctx,
@@ -724,8 +648,7 @@ func TestNoWorkIsLost(t *testing.T) {
 		}
 		conflicts += p.conflicts
 		for _, w := range p.trees {
-			s, err := p.manager.Remove(ctx, w, false)
-			d.Must(err)
+			s := testkit.Must(p.manager.Remove(ctx, w, false))(d)
 			places := []string{all(d, p.repo.Branch("main"))}
 			if s.Commit != "" {
 				saved++
@@ -741,9 +664,8 @@ func TestNoWorkIsLost(t *testing.T) {
 			}
 		}
 	}
-	if conflicts == 0 || saved == 0 {
-		t.Errorf("%d conflicts, %d times something was saved: the test shows nothing", conflicts, saved)
-	}
+	testkit.Check(t, conflicts != 0 && saved != 0,
+		"%d conflicts, %d times something was saved: the test shows nothing", conflicts, saved)
 }
 
 func all(d gittest.Dir, commit string) string {

@@ -44,9 +44,8 @@ func TestStrict(t *testing.T) {
 func TestSyntax(t *testing.T) {
 	_, err := Parse("f.yaml", []byte("a: x\nb: [1, 2"))
 	var at *Error
-	if !errors.As(err, &at) || at.Line != 2 || at.Column == 0 || !strings.HasPrefix(err.Error(), "f.yaml:2:") {
-		t.Errorf("%v", err)
-	}
+	testkit.Check(t, errors.As(err, &at) && at.Line == 2 && at.Column != 0 &&
+		strings.HasPrefix(err.Error(), "f.yaml:2:"), "%v", err)
 }
 
 func TestValues(t *testing.T) {
@@ -58,15 +57,11 @@ func TestValues(t *testing.T) {
 		scalars = append(scalars, s)
 	}
 	testkit.Same(t, "", []string{"3", "2.50", "true", "1m30s", "", ""}, scalars)
-	if n, y, d := fields[0].Integer(1), fields[2].Bool(), fields[3].Duration(); n != 3 || !y || d.Seconds() != 90 {
-		t.Errorf("%d, %v, %v", n, y, d)
-	}
-	if diff := cmp.Diff([]string{"x", "y"}, fields[4].Texts()); diff != "" || fields[5].Kind() != Nothing {
-		t.Errorf("%s, %s", diff, fields[5].Kind())
-	}
-	if err := doc.Err(); err != nil {
-		t.Error(err)
-	}
+	n, y, d := fields[0].Integer(1), fields[2].Bool(), fields[3].Duration()
+	testkit.Check(t, n == 3 && y && d.Seconds() == 90, "%d, %v, %v", n, y, d)
+	diff := cmp.Diff([]string{"x", "y"}, fields[4].Texts())
+	testkit.Check(t, diff == "" && fields[5].Kind() == Nothing, "%s, %s", diff, fields[5].Kind())
+	testkit.Works(t, "Err", doc.Err())
 	if fields[0].Integer(4); doc.Err() == nil {
 		t.Error("3 is not from 4")
 	}
@@ -75,9 +70,8 @@ func TestValues(t *testing.T) {
 // TestByteOrderMark: an editor's mark at the beginning of a file is not part of its first key.
 func TestByteOrderMark(t *testing.T) {
 	d := testkit.Must(Parse("f", []byte("\ufeffa: 1\n")))(t)
-	if fields := d.Values()[0].Fields("a mapping"); len(fields) != 1 || fields[0].Key != "a" {
-		t.Errorf("%+v", fields)
-	}
+	fields := d.Values()[0].Fields("a mapping")
+	testkit.Check(t, len(fields) == 1 && fields[0].Key == "a", "%+v", fields)
 }
 
 // TestBounds: visiting an alias inside its own anchor ends.
@@ -90,7 +84,5 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	visit(root.Fields("a mapping")[0].Value)
-	if err := doc.Err(); err == nil || !strings.Contains(err.Error(), "does an alias contain itself?") {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, "Err", doc.Err(), "does an alias contain itself?")
 }

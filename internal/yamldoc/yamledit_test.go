@@ -3,6 +3,8 @@ package yamldoc
 import (
 	"errors"
 	"testing"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 const file = `# my settings
@@ -47,19 +49,14 @@ func TestEdit(t *testing.T) {
 		"a value of lines":   {"a: 1\n", "a", "3\nb: 4", "", true},
 	} {
 		got, err := edit([]byte(c.src), c.key, c.value)
-		if (err != nil) != c.fails || string(got) != c.want {
-			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
-		}
+		testkit.Check(t, (err != nil) == c.fails && string(got) == c.want,
+			"%s: %q, %v; want %q", name, got, err, c.want)
 	}
 	for key, value := range map[string]string{"model": "haiku", "max-cost": "7", "allow": "[Read]", "theme": "light",
 		"new": "1"} {
 		out, err := SetText([]byte(file), key, value)
-		if err != nil {
-			t.Fatalf("%s: %v", key, err)
-		}
-		if _, err = RemoveText(out, key); err != nil {
-			t.Errorf("%s: %v", key, err)
-		}
+		testkit.Need(t, err == nil, "%s: %v", key, err)
+		testkit.Works(t, key, testkit.Err(RemoveText(out, key)))
 	}
 }
 
@@ -68,9 +65,8 @@ func TestText(t *testing.T) {
 	for _, text := range []string{"", "a", "true", "1", "a: b", "# a", "\"q\"", "it's", "a\nb\tc\x00", "ü世", "- x", "*a",
 		"&a"} {
 		m, err := meaning([]byte("k: " + EditedText(text) + "\n"))
-		if err != nil || m["k"] != text {
-			t.Errorf("%q is written as %s, which means %#v, %v", text, EditedText(text), m["k"], err)
-		}
+		testkit.Check(t, err == nil && m["k"] == text,
+			"%q is written as %s, which means %#v, %v", text, EditedText(text), m["k"], err)
 	}
 }
 
@@ -83,11 +79,7 @@ func FuzzSet(f *testing.F) {
 			return
 		}
 		m, err := meaning(out)
-		if err != nil || m[key] != value {
-			t.Errorf("%q: %q becomes %#v, %v", out, key, m[key], err)
-		}
-		if errors.Is(err, ErrForm) {
-			t.Error(err)
-		}
+		testkit.Check(t, err == nil && m[key] == value, "%q: %q becomes %#v, %v", out, key, m[key], err)
+		testkit.Check(t, !errors.Is(err, ErrForm), "%v", err)
 	})
 }

@@ -167,16 +167,7 @@ func (h DecisionHistory) Performance(agent string) *DecisionPerformance {
 	if !known {
 		return nil
 	}
-	t := h.Agents[i]
-	p := &DecisionPerformance{
-		LastSuccess: stamp(t.LastSuccess),
-		LastFailure: stamp(t.LastFailure),
-		SuccessRate: tenth(100 * float64(t.Succeeded) / float64(t.Succeeded+t.Failed)),
-	}
-	if t.Succeeded > 0 {
-		p.IterationAverage = tenth(float64(t.TriesToSuccess) / float64(t.Succeeded))
-	}
-	return p
+	return h.Agents[i].Performance()
 }
 
 // DecisionCount is how the executions of one agent ended. Cancelled executions do not count.
@@ -187,6 +178,22 @@ type DecisionCount struct {
 	LastSuccess, LastFailure time.Time
 	Tokens                   int           `json:",omitempty"`
 	Worked                   time.Duration `json:",omitempty"`
+}
+
+// Performance is how well these executions went; nil: there were none.
+func (c DecisionCount) Performance() *DecisionPerformance {
+	if c.Succeeded+c.Failed == 0 {
+		return nil
+	}
+	p := &DecisionPerformance{
+		LastSuccess: stamp(c.LastSuccess),
+		LastFailure: stamp(c.LastFailure),
+		SuccessRate: tenth(100 * float64(c.Succeeded) / float64(c.Succeeded+c.Failed)),
+	}
+	if c.Succeeded > 0 {
+		p.IterationAverage = tenth(float64(c.TriesToSuccess) / float64(c.Succeeded))
+	}
+	return p
 }
 
 // Counts returns a Count for each agent that has worked, by name.

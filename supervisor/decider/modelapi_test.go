@@ -74,9 +74,7 @@ func TestOfficialAddresses(t *testing.T) {
 	}
 	c := testkit.Must(NewAPIClient(APIConfig{Provider: OpenAI, Model: "m"}))(t)
 	body, _, err := c.config.body(question, nil)
-	if err != nil || !strings.Contains(string(body), `"max_completion_tokens":4096`) {
-		t.Errorf("%v: %s", err, body)
-	}
+	testkit.Check(t, err == nil && strings.Contains(string(body), `"max_completion_tokens":4096`), "%v: %s", err, body)
 }
 
 // TestAnswers reads answers of servers from several vendors.
@@ -483,9 +481,8 @@ func TestHostileServers(t *testing.T) {
 			a, err := client(t, serve(t, c.answer).URL, nil).Ask(t.Context(), question)
 			testkit.Check(t, (err == nil) == (c.words == "") && (err == nil || strings.Contains(err.Error(), c.words)),
 				"%+v %v, want %q", a, err, c.words)
-			if err != nil && (strings.ContainsAny(err.Error(), "\x1b\a\u202e") || len(err.Error()) > 800) {
-				t.Errorf("the error is %q", err)
-			}
+			testkit.Check(t, err == nil || !strings.ContainsAny(err.Error(), "\x1b\a\u202e") && len(err.Error()) <= 800,
+				"the error is %q", err)
 			withoutSecret(t, "what came of it", a, err)
 		})
 	}

@@ -225,9 +225,8 @@ func TestBadTemplatesAreReported(t *testing.T) {
 	} {
 		_, err := NewSet(map[string]string{c.name: c.text})
 		testkit.Fails(t, fmt.Sprintf("%s %q", c.name, c.text), err, c.want)
-		if err != nil && strings.HasPrefix(err.Error(), "template:") {
-			t.Errorf("the error begins with the library's word: %v", err)
-		}
+		testkit.Check(t, err == nil || !strings.HasPrefix(err.Error(), "template:"),
+			"the error begins with the library's word: %v", err)
 	}
 }
 
@@ -305,9 +304,8 @@ func FuzzTemplatesAreSafe(f *testing.F) {
 			return
 		}
 		a, b, err := s.Prompt(sampleInput())
-		if err == nil && (len(a) > MaxPrompt+1 || len(b) > MaxPrompt+1) {
-			t.Errorf("%d and %d bytes", len(a), len(b))
-		}
+		testkit.Check(t, err != nil || len(a) <= MaxPrompt+1 && len(b) <= MaxPrompt+1,
+			"%d and %d bytes", len(a), len(b))
 	})
 }
 

@@ -286,9 +286,8 @@ func TestUnsafeFiles(t *testing.T) {
 				if i, err := s.Find(testRun); err != nil || !i.Damaged { // it looks at all files
 					t.Errorf("find: %+v, %v", i, err)
 				}
-				if b, err := os.ReadFile(victim); err != nil || string(b) != "precious" {
-					t.Errorf("the victim: %q, %v", b, err)
-				}
+				b, err := os.ReadFile(victim)
+				testkit.Check(t, err == nil && string(b) == "precious", "the victim: %q, %v", b, err)
 				wantMode(t, victim, 0o644)
 			})
 		}

@@ -318,9 +318,8 @@ func checkAfterCrash(t *testing.T, m *memFS, promised uint64, described bool) {
 	testkit.Check(t, rec.Records >= promised, "%d records are left of %d that were called durable", rec.Records,
 		promised)
 	testkit.Check(t, !rec.Harmed(), "a mere crash raises an alarm: %+v", rec.Damage)
-	if described && (rec.MetaLost != "" || r.Meta().CWD != "/") {
-		t.Errorf("the description is lost: %q, %+v", rec.MetaLost, r.Meta())
-	}
+	testkit.Check(t, !described || rec.MetaLost == "" && r.Meta().CWD == "/",
+		"the description is lost: %q, %+v", rec.MetaLost, r.Meta())
 	m.promise(rec.Records)
 	tl.begin(r)
 	add(t, r, rec.Records+1, rec.Records+2)

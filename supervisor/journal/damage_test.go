@@ -240,9 +240,8 @@ func TestMetaLost(t *testing.T) {
 			r, rec := openRun(t, s, testRun, Options{})
 			testkit.Check(t, rec.Records == 5 && rec.MetaLost != "" && r.Meta().CWD == cwd, "%+v, %+v", rec, r.Meta())
 			closeRun(t, r)
-			if info, err := s.Latest(cwd, nil); err != nil || info.Run != testRun || info.Damaged {
-				t.Errorf("latest: %+v, %v", info, err)
-			}
+			info, err := s.Latest(cwd, nil)
+			testkit.Check(t, err == nil && info.Run == testRun && !info.Damaged, "latest: %+v, %v", info, err)
 		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
 var (
@@ -96,16 +98,9 @@ type ForeignError struct {
 
 func (e *ForeignError) Error() string { return fmt.Sprintf("%s is not ours: %s", e.File, e.Reason) }
 
-// UnsafeError refuses a file or directory that another user could have put
-// there or can change: a link, another owner, a pipe, a device.
-type UnsafeError struct {
-	Path   string
-	Reason string
-}
-
-func (e *UnsafeError) Error() string {
-	return fmt.Sprintf("%s is not safe to use: %s", e.Path, e.Reason)
-}
+// UnsafeError refuses a file or directory that another user could have put there or can change: a link, another owner,
+// a pipe, a device.
+type UnsafeError = statedir.UnsafeError
 
 // attempted says in the error of a method what it was to do with a run.
 func attempted(err *error, doing, id string) {

@@ -2,227 +2,144 @@ package journal
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"time"
+	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
 var errLocked error = unix.EWOULDBLOCK
 
 // osDir is a directory of the operating system.
 type osDir struct {
-	f      *os.File
-	parent *osDir // nil for the state directory itself
-	name   string // in the parent
-	path   string
-	dev    uint64 // of f; the name must still lead to it
-	ino    uint64
+	own    *statedir.Dir
+	parent *osDir      // nil for the state directory itself
+	name   string      // in the parent
+	info   fs.FileInfo // the name must still lead to it
 }
 
 func openRoot(path string) (directory, error) {
-	fd, err := openFD(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	d, err := statedir.Open(path)
 	if err != nil {
-		return nil, openError(path, err, true)
+		return nil, err
 	}
-	return newDir(fd, nil, path, path)
+	return newDir(d, nil, path)
 }
 
-// newDir takes ownership of a descriptor. It closes it on an error.
-func newDir(fd int, parent *osDir, name, path string) (directory, error) {
-	d := &osDir{f: os.NewFile(uintptr(fd), path), parent: parent, name: name, path: path}
-	if err := d.secure(); err != nil {
-		d.f.Close()
-		return nil, err
+// newDir takes ownership of a directory. It closes it on an error.
+func newDir(own *statedir.Dir, parent *osDir, name string) (directory, error) {
+	d := &osDir{own: own, parent: parent, name: name}
+	var err error
+	if d.info, err = own.Stat("."); err != nil {
+		return nil, errors.Join(d.named(err), own.Close())
 	}
 	return d, nil
 }
 
-func (d *osDir) secure() error {
-	st, err := d.stat()
-	if err != nil {
-		return err
+// named adds the directory to the error of a call in it.
+func (d *osDir) named(err error) error {
+	var failed *fs.PathError
+	var renamed *os.LinkError
+	switch {
+	case errors.As(err, &failed) && !strings.HasPrefix(failed.Path, "/"):
+		return fsError(strings.TrimSuffix(failed.Op, "at"), d.own.Path(failed.Path), failed.Err)
+	case errors.As(err, &renamed):
+		return &os.LinkError{Op: "rename", Old: d.own.Path(renamed.Old), New: d.own.Path(renamed.New), Err: renamed.Err}
 	}
-	d.dev, d.ino = uint64(st.Dev), st.Ino
-	if int(st.Uid) != os.Geteuid() {
-		return &UnsafeError{Path: d.path, Reason: "it belongs to another user"}
-	}
-	if st.Mode&0o077 == 0 {
-		return nil
-	}
-	if err := d.f.Chmod(0o700); err != nil && !errors.Is(err, unix.EROFS) {
-		return err
-	}
-	return nil
+	return err
 }
 
-func (d *osDir) stat() (unix.Stat_t, error) {
-	var st unix.Stat_t
-	err := retry(func() error { return unix.Fstat(d.fd(), &st) })
-	return st, fsError("stat", d.path, err)
-}
-
-func (d *osDir) fd() int      { return int(d.f.Fd()) }
-func (d *osDir) Path() string { return d.path }
-func (d *osDir) Close() error { return d.f.Close() }
-func (d *osDir) Sync() error  { return d.f.Sync() }
-
-func (d *osDir) sub(name string) string { return filepath.Join(d.path, name) }
+func (d *osDir) Path() string                 { return d.own.Path("") }
+func (d *osDir) Close() error                 { return d.own.Close() }
+func (d *osDir) Sync() error                  { return d.named(d.own.Sync()) }
+func (d *osDir) Rename(from, to string) error { return d.named(d.own.Rename(from, to)) }
+func (d *osDir) Unlink(name string) error     { return d.named(d.own.Remove(name)) }
+func (d *osDir) RemoveAll(name string) error  { return d.named(d.own.RemoveAll(name)) }
 
 func (d *osDir) Dir(name string) (directory, error) {
-	fd, err := openFD(d.fd(), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+	sub, err := d.own.Existing(name)
 	if err != nil {
-		return nil, openError(d.sub(name), err, true)
+		return nil, d.named(err)
 	}
-	return newDir(fd, d, name, d.sub(name))
+	return newDir(sub, d, name)
 }
 
 func (d *osDir) Mkdir(name string) error {
-	err := retry(func() error { return unix.Mkdirat(d.fd(), name, 0o700) })
-	if err != nil {
-		return fsError("mkdir", d.sub(name), err)
+	if err := d.own.Mkdir(name, 0o700); err != nil {
+		return d.named(err)
 	}
 	// A umask that removes our own permissions would lock us out.
-	return fsError("chmod", d.sub(name), retry(func() error { return unix.Fchmodat(d.fd(), name, 0o700, 0) }))
+	return d.named(d.own.Chmod(name, 0o700))
 }
 
 func (d *osDir) Open(name string, how openMode) (file, error) {
 	flags := map[openMode]int{
-		openRead:   unix.O_RDONLY,
-		openCreate: unix.O_RDWR | unix.O_CREAT | unix.O_EXCL,
-		openLock:   unix.O_RDWR | unix.O_CREAT,
+		openRead:   os.O_RDONLY,
+		openCreate: os.O_RDWR | os.O_CREATE | os.O_EXCL,
+		openLock:   os.O_RDWR | os.O_CREATE,
 	}[how]
-	// Non-blocking, since opening a pipe would wait for its other end.
-	fd, err := openFD(d.fd(), name, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	f, err := d.own.File(name, flags)
 	if err != nil {
-		return nil, openError(d.sub(name), err, false)
+		return nil, d.named(err)
 	}
-	st, err := checkFile(fd, d.sub(name), how != openRead)
-	if err != nil {
-		unix.Close(fd)
-		return nil, err
-	}
-	if err := unix.SetNonblock(fd, false); err != nil {
-		unix.Close(fd)
-		return nil, fsError("open", d.sub(name), err)
-	}
-	return &osFile{File: os.NewFile(uintptr(fd), d.sub(name)), dev: uint64(st.Dev), ino: st.Ino}, nil
-}
-
-// checkFile refuses anything but a plain file of this user with one name, and removes the access of others. A
-// file that is written to gets its intended mode, whatever the umask was.
-func checkFile(fd int, path string, write bool) (st unix.Stat_t, err error) {
-	if err := retry(func() error { return unix.Fstat(fd, &st) }); err != nil {
-		return st, fsError("stat", path, err)
-	}
-	switch {
-	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return st, &UnsafeError{Path: path, Reason: "it is not a regular file"}
-	case int(st.Uid) != os.Geteuid():
-		return st, &UnsafeError{Path: path, Reason: "it belongs to another user"}
-	case st.Nlink > 1:
-		return st, &UnsafeError{Path: path, Reason: "it has more than one name"}
-	case st.Mode&0o077 != 0, write && st.Mode&0o777 != 0o600:
-		if err := unix.Fchmod(fd, 0o600); err != nil && !errors.Is(err, unix.EROFS) {
-			return st, fsError("chmod", path, err)
-		}
-	}
-	return st, nil
+	return &osFile{f}, nil
 }
 
 func (d *osDir) Names() ([]string, error) {
-	// A separate descriptor, since reading moves the offset.
-	fd, err := openFD(d.fd(), ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	f, err := d.own.Root.Open(".")
 	if err != nil {
-		return nil, fsError("open", d.path, err)
+		return nil, d.named(err)
 	}
-	f := os.NewFile(uintptr(fd), d.path)
 	defer f.Close()
 	return f.Readdirnames(-1)
 }
 
-func (d *osDir) Rename(from, to string) error {
-	err := retry(func() error { return unix.Renameat(d.fd(), from, d.fd(), to) })
-	if err != nil {
-		return &os.LinkError{Op: "rename", Old: d.sub(from), New: d.sub(to), Err: err}
-	}
-	return nil
-}
-
-func (d *osDir) Unlink(name string) error {
-	return fsError("unlink", d.sub(name), retry(func() error { return unix.Unlinkat(d.fd(), name, 0) }))
-}
-
-func (d *osDir) RemoveAll(name string) error {
-	root, err := os.OpenRoot(d.path)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	there, err := root.Stat(".")
-	if err != nil {
-		return err
-	}
-	own, err := d.f.Stat()
-	if err != nil {
-		return err
-	}
-	if !os.SameFile(own, there) {
-		return &vanishedError{d.path, "another one has taken its place"}
-	}
-	return root.RemoveAll(name)
-}
-
 func (d *osDir) Present() error {
-	at := unix.AT_FDCWD
+	lstat := os.Lstat
 	if d.parent != nil {
 		if err := d.parent.Present(); err != nil {
 			return err
 		}
-		at = d.parent.fd()
+		lstat = d.parent.own.Lstat
 	}
-	var st unix.Stat_t
-	err := retry(func() error { return unix.Fstatat(at, d.name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	info, err := lstat(d.name)
 	switch {
-	case errors.Is(err, unix.ENOENT):
-		return &vanishedError{d.path, "it is gone"}
+	case errors.Is(err, fs.ErrNotExist):
+		return &vanishedError{d.Path(), "it is gone"}
 	case err != nil:
-		return fsError("stat", d.path, err)
-	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
-		return &vanishedError{d.path, "a link has taken its place"}
-	case uint64(st.Dev) != d.dev || st.Ino != d.ino:
-		return &vanishedError{d.path, "another one has taken its place"}
-	case st.Mode&0o300 != 0o300:
-		return &vanishedError{d.path, "it is read-only"}
+		return fsError("stat", d.Path(), err)
+	case info.Mode()&fs.ModeSymlink != 0:
+		return &vanishedError{d.Path(), "a link has taken its place"}
+	case !os.SameFile(info, d.info):
+		return &vanishedError{d.Path(), "another one has taken its place"}
+	case info.Mode()&0o300 != 0o300:
+		return &vanishedError{d.Path(), "it is read-only"}
 	}
 	return nil
 }
 
 func (d *osDir) Holds(name string, f file) error {
-	own, ok := f.(*osFile)
-	if !ok {
-		return fmt.Errorf("journal: %s was not opened by this package", d.sub(name))
+	own, err := f.OS().Stat()
+	if err != nil {
+		return err
 	}
-	var st unix.Stat_t
-	err := retry(func() error { return unix.Fstatat(d.fd(), name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	info, err := d.own.Lstat(name)
 	switch {
-	case errors.Is(err, unix.ENOENT):
-		return &vanishedError{d.sub(name), "it is gone"}
+	case errors.Is(err, fs.ErrNotExist):
+		return &vanishedError{d.own.Path(name), "it is gone"}
 	case err != nil:
-		return fsError("stat", d.sub(name), err)
-	case uint64(st.Dev) != own.dev || st.Ino != own.ino:
-		return &vanishedError{d.sub(name), "another file has taken its place"}
+		return d.named(err)
+	case !os.SameFile(info, own):
+		return &vanishedError{d.own.Path(name), "another file has taken its place"}
 	}
 	return nil
 }
 
-type osFile struct {
-	*os.File
-	dev, ino uint64 // the same as long as it is open
-}
+type osFile struct{ *os.File }
 
 func (f *osFile) OS() *os.File { return f.File }
 
@@ -235,11 +152,15 @@ func (f *osFile) Free(at, length int64) error {
 }
 
 func (f *osFile) Stat() (fileInfo, error) {
-	var st unix.Stat_t
-	if err := retry(func() error { return unix.Fstat(int(f.Fd()), &st) }); err != nil {
-		return fileInfo{}, fsError("stat", f.Name(), err)
+	info, err := f.File.Stat()
+	if err != nil {
+		return fileInfo{}, err
 	}
-	return fileInfo{Size: st.Size, Used: min(st.Size, st.Blocks*512), ModTime: time.Unix(st.Mtim.Unix())}, nil
+	used := info.Size()
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		used = min(used, st.Blocks*512)
+	}
+	return fileInfo{Size: info.Size(), Used: used, ModTime: info.ModTime()}, nil
 }
 
 func (f *osFile) TryLock(exclusive bool) error {
@@ -248,31 +169,6 @@ func (f *osFile) TryLock(exclusive bool) error {
 		how = unix.LOCK_EX
 	}
 	return retry(func() error { return unix.Flock(int(f.Fd()), how|unix.LOCK_NB) })
-}
-
-func openFD(at int, name string, flags int, perm uint32) (fd int, err error) {
-	err = retry(func() error {
-		fd, err = unix.Openat(at, name, flags|unix.O_CLOEXEC, perm)
-		return err
-	})
-	return fd, err
-}
-
-// openError distinguishes a refusal from a failure.
-func openError(path string, err error, dir bool) error {
-	switch {
-	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.EMLINK):
-		return &UnsafeError{Path: path, Reason: "it is a symbolic link"}
-	case errors.Is(err, unix.ENOTDIR) && dir:
-		// Linux returns this error for a link as well, as it looks for a directory first.
-		if st, err := os.Lstat(path); err == nil && st.Mode()&fs.ModeSymlink != 0 {
-			return &UnsafeError{Path: path, Reason: "it is a symbolic link"}
-		}
-		return &UnsafeError{Path: path, Reason: "it is not a directory"}
-	case errors.Is(err, unix.EISDIR), errors.Is(err, unix.ENXIO):
-		return &UnsafeError{Path: path, Reason: "it is not a regular file"}
-	}
-	return fsError("open", path, err)
 }
 
 // retry repeats a system call that a signal interrupted.

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -65,13 +66,7 @@ func (s *Store) infos(names []string, look func(string) (Info, error)) []Info {
 		all = append(all, info)
 	}
 	slices.SortFunc(all, func(a, b Info) int {
-		if c := b.LastActive.Compare(a.LastActive); c != 0 {
-			return c
-		}
-		if c := b.Began.Compare(a.Began); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Run, b.Run)
+		return cmp.Or(b.LastActive.Compare(a.LastActive), b.Began.Compare(a.Began), strings.Compare(a.Run, b.Run))
 	})
 	return all
 }

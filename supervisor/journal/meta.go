@@ -175,13 +175,10 @@ func readSmallFile(f file) ([]byte, error) {
 // ErrNoDirLock says that a file system cannot lock directories.
 var ErrNoDirLock = errors.New("this file system does not lock directories")
 
-// WorkspaceLock is a lock on a directory itself. It leaves no trace in the directory and excludes every process
-// of this machine, whatever state directory and user it has.
-type WorkspaceLock struct{ dir *os.File }
-
-// LockWorkspace locks a directory. *HeldError says that another process has locked it, and which one, if the
-// system knows; ErrNoDirLock that it cannot be locked.
-func LockWorkspace(path string) (*WorkspaceLock, error) {
+// LockWorkspace locks a directory itself, until the file that it returns is closed. That leaves no trace in the
+// directory and excludes every process of this machine, whatever state directory and user it has. *HeldError says that
+// another process has locked it, and which one, if the system knows; ErrNoDirLock that it cannot be locked.
+func LockWorkspace(path string) (*os.File, error) {
 	dir, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("lock workspace: %w", errors.Join(ErrNoDirLock, err))
@@ -190,7 +187,7 @@ func LockWorkspace(path string) (*WorkspaceLock, error) {
 		err = retry(func() error { return unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
 		switch {
 		case err == nil:
-			return &WorkspaceLock{dir}, nil
+			return dir, nil
 		case errors.Is(err, unix.EWOULDBLOCK) && time.Now().Before(deadline):
 			continue
 		case errors.Is(err, unix.EWOULDBLOCK):
@@ -212,9 +209,6 @@ func WorkspaceHeld(path string) bool {
 	var held *HeldError
 	return errors.As(err, &held)
 }
-
-// Close releases the lock.
-func (l *WorkspaceLock) Close() error { return l.dir.Close() }
 
 // locker returns the process that holds a file's lock, according to Linux's list of locks; 0: not known.
 func locker(f *os.File) int {

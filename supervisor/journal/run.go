@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -451,16 +452,9 @@ func (o Options) withDefaults() Options {
 	if o.Trouble == nil {
 		o.Trouble = func(error) {}
 	}
-	o.MaxPending = orDefault(o.MaxPending, 64<<20)
-	o.MaxBytes = orDefault(o.MaxBytes, DefaultMaxBytes)
-	o.Retry = orDefault(o.Retry, 500*time.Millisecond)
-	o.CloseWait = orDefault(o.CloseWait, 5*time.Second)
+	o.MaxPending = cmp.Or(o.MaxPending, 64<<20)
+	o.MaxBytes = cmp.Or(o.MaxBytes, DefaultMaxBytes)
+	o.Retry = cmp.Or(o.Retry, 500*time.Millisecond)
+	o.CloseWait = cmp.Or(o.CloseWait, 5*time.Second)
 	return o
-}
-
-func orDefault[T int | int64 | time.Duration](v, otherwise T) T {
-	if v <= 0 {
-		return otherwise
-	}
-	return v
 }

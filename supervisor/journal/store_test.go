@@ -145,9 +145,8 @@ func TestARunWhoseProcessWasKilled(t *testing.T) {
 			all, allErr := s.List()
 			testkit.Check(t, err == nil && len(list) == 0 && allErr == nil && len(all) == 1 && !all[0].Live &&
 				all[0].Unfinished, "live: %+v, %v; all: %+v, %v", list, err, all, allErr)
-			if names, err := s.live.Names(); err != nil || len(names) > 0 {
-				t.Errorf("its mark is left: %v, %v", names, err)
-			}
+			names, err := s.live.Names()
+			testkit.Check(t, err == nil && len(names) <= 0, "its mark is left: %v, %v", names, err)
 		}
 		r, _ = openRun(t, s, testRun, Options{})
 		list, err := s.Live("")
@@ -531,9 +530,8 @@ func TestLockWorkspace(t *testing.T) {
 	testkit.OK(t, first.Close())
 	again := testkit.Must(LockWorkspace(link))(t)
 	again.Close()
-	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
-		t.Errorf("left in the workspace: %v, %v", list, err)
-	}
+	list, err := os.ReadDir(dir)
+	testkit.Check(t, err == nil && len(list) == 0, "left in the workspace: %v, %v", list, err)
 	testkit.Fails(t, "of a directory that is not there", testkit.Err(LockWorkspace(filepath.Join(dir, "none"))),
 		ErrNoDirLock)
 }

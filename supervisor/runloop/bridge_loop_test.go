@@ -43,9 +43,9 @@ func TestStartOfALostBridgeIsNotRepeated(t *testing.T) {
 		recorded := &fakeJournal{wait: -1}
 		n := newLiveRun(t, recorded, silentPort())
 		first, next := &goneBridge{n.port}, n.spare(silentPort())
-		n.loop.OnBridgeLost(func(context.Context, string) (Opened, *input.BridgeFailed) {
+		n.loop.Open = func(context.Context, string) (Opened, *input.BridgeFailed) {
 			return opens(next)
-		}, nil)
+		}
 		n.beginOn(first, nil)
 		synctest.Wait() // the start waits for the disk
 		n.loop.Put(input.BridgeLost{Message: "killed"})
@@ -69,14 +69,14 @@ func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 		n := newLiveRun(t, &fakeJournal{}, silentPort())
 		dead, good := &goneBridge{n.spare(silentPort())}, n.spare(silentPort())
 		var opened atomic.Int64
-		n.loop.OnBridgeLost(func(context.Context, string) (Opened, *input.BridgeFailed) {
+		n.loop.Open = func(context.Context, string) (Opened, *input.BridgeFailed) {
 			if opened.Add(1) == 1 {
 				n.loop.Put(input.BridgeLost{Message: "signal: killed"})
 				time.Sleep(time.Second)
 				return opens(dead)
 			}
 			return opens(good)
-		}, nil)
+		}
 		n.begin(func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Second)
 		n.loop.Put(input.BridgeLost{Message: "signal: killed"})
@@ -93,10 +93,10 @@ func TestABridgeThatIsGoneBeforeItWasTold(t *testing.T) {
 func TestTheEndWhileABridgeIsOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newLiveRun(t, &fakeJournal{}, silentPort())
-		n.loop.OnBridgeLost(func(ctx context.Context, _ string) (Opened, *input.BridgeFailed) {
+		n.loop.Open = func(ctx context.Context, _ string) (Opened, *input.BridgeFailed) {
 			<-ctx.Done()
 			return Opened{}, &input.BridgeFailed{Category: bridge.CatInternal, Message: "cancelled"}
-		}, nil)
+		}
 		n.begin(func(o *runconfig.Options) { o.Task = "build" })
 		time.Sleep(time.Second)
 		n.loop.Put(input.BridgeLost{Message: "signal: killed"})
@@ -137,12 +137,12 @@ func onTwoHosts(t *testing.T) {
 	n := newLiveRun(t, &fakeJournal{}, silentPort())
 	far := n.spare(silentPort())
 	far.host = "box"
-	n.loop.Files(placing{})
-	n.loop.OnBridgeLost(func(_ context.Context, host string) (Opened, *input.BridgeFailed) {
+	n.loop.Files = placing{}
+	n.loop.Open = func(_ context.Context, host string) (Opened, *input.BridgeFailed) {
 		testkit.Same(t, "opens", "box", host)
 		time.Sleep(5 * time.Second) // in a queue
 		return Opened{Port: far, Dir: "/far"}, nil
-	}, nil)
+	}
 	n.begin(func(o *runconfig.Options) {
 		o.Task, o.Hosts = "build", []runconfig.Host{{Name: "box", Slots: 1}}
 		o.Workspace = runconfig.Workspace{Root: "/w", Base: "b", Own: "/own"}
@@ -254,7 +254,7 @@ func TestHaltCancelsChecksAndDeciders(t *testing.T) {
 			}}
 			n := newLiveRun(t, recorded, port)
 			s := &slowPort{port, make(chan string, 9), make(chan string, 9)}
-			n.loop.Decider(slowDecider{s})
+			n.loop.Decider = slowDecider{s}
 			n.beginOn(s, func(o *runconfig.Options) {
 				o.Task, o.CheckTimeout, o.Permissions = "build", time.Hour, "allow-all"
 				if what == "decide" {

@@ -250,7 +250,7 @@ func TestGate(t *testing.T) {
 		var mu sync.Mutex
 		var asked, kept []string
 		now := "h2"
-		n.loop.Trusts(func(_ context.Context, p bridge.SpawnParams, trusted Pinned) error {
+		n.loop.Gate = func(_ context.Context, p bridge.SpawnParams, trusted Pinned) error {
 			mu.Lock()
 			defer mu.Unlock()
 			pinned := trusted.Workspace
@@ -259,12 +259,13 @@ func TestGate(t *testing.T) {
 				return &Untrusted{Message: "changed", Hash: now}
 			}
 			return nil
-		}, func(_ context.Context, _, hash string) error {
+		}
+		n.loop.KeepTrust = func(_ context.Context, _, hash string) error {
 			mu.Lock()
 			defer mu.Unlock()
 			kept = append(kept, hash)
 			return errors.New("no room")
-		})
+		}
 		n.begin(func(o *runconfig.Options) { o.Trusted, o.TrustHash, o.Task = true, "h1", "Build it" })
 		synctest.Wait()
 		testkit.Need(t, len(port.starts()) == 0 && len(hearing[contract.Error](n)) == 1, "starts %v, errors %v",
@@ -284,12 +285,12 @@ func TestGate(t *testing.T) {
 func TestOptionsThatAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := whileOneWorks(t, func(l *Loop, _ bridge.AgentRef) {
-			l.Refuse(func(o runconfig.Options) error {
+			l.Refuses = func(o runconfig.Options) error {
 				if o.Permissions == "allow-all" && o.CWD == "/w" {
 					return errors.New("not here")
 				}
 				return nil
-			})
+			}
 			humanSays(l, contract.Configure{Permissions: "allow-all", AcceptRisk: true})
 			humanSays(l, contract.Configure{Permissions: "rules"})
 			testkit.Same(t, "permissions", "rules", l.Snapshot().Options.Permissions)

@@ -14,7 +14,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
-	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
@@ -43,10 +42,6 @@ func (l *Loop) Grants(g Grants, kept []trust.Grant) error {
 	return nil
 }
 
-// Refuse sets the function that says why a running run must not get some options, for a reason outside the run.
-// The function must be safe for concurrent use. Call Refuse before [Loop.Run].
-func (l *Loop) Refuse(f func(runconfig.Options) error) { l.refuses = f }
-
 func (l *Loop) remember(e input.Remember) {
 	err := errors.New("this run keeps nothing")
 	if l.grants != nil {
@@ -59,14 +54,11 @@ func (l *Loop) remember(e input.Remember) {
 	l.Put(input.Remembered{Grant: e.Grant, Failed: textOf(err)})
 }
 
-// Windows sets the function that keeps for later runs how many tokens a model takes. Call it before [Loop.Run].
-func (l *Loop) Windows(keep func(model string, tokens int) error) { l.windows = keep }
-
 func (l *Loop) keepWindow(e input.KeepWindow) {
-	if l.windows == nil {
+	if l.Windows == nil {
 		return
 	}
-	if err := l.windows(e.Model, e.Tokens); err != nil { // the run knows it all the same
+	if err := l.Windows(e.Model, e.Tokens); err != nil { // the run knows it all the same
 		l.log.Warn("the window of a model is not kept for later runs", "model", e.Model, "error", err)
 	}
 }
@@ -80,10 +72,10 @@ func (l *Loop) vet(f input.Body) input.Body {
 	if !ok {
 		return f
 	}
-	if b, ok := c.Command.Body.(contract.Configure); ok && b.Permissions != "" && l.refuses != nil {
+	if b, ok := c.Command.Body.(contract.Configure); ok && b.Permissions != "" && l.Refuses != nil {
 		o := l.Snapshot().Options
 		o.Permissions = b.Permissions
-		if err := l.refuses(o); err != nil {
+		if err := l.Refuses(o); err != nil {
 			c.Command.Body = contract.Malformed{Problem: err.Error()}
 			return c
 		}
@@ -204,20 +196,14 @@ type Untrusted struct {
 
 func (e *Untrusted) Error() string { return e.Message }
 
-// Trusts sets the gate, and how trust that the human gave during the run is recorded. Call it before
-// [Loop.Run].
-func (l *Loop) Trusts(gate Gate, record func(ctx context.Context, host, hash string) error) {
-	l.gate, l.keepTrust = gate, record
-}
-
 // refusal returns the gate's reason against the start of an agent, or nil.
 func (l *Loop) refusal(ctx context.Context, p bridge.SpawnParams) error {
 	s, host := l.state.Load(), l.hostOf(p.ID)
 	trusted := Pinned{Workspace: s.Options.TrustHash, Host: host, There: s.Lifecycle.Bridge(host).TrustHash}
-	if l.gate == nil || trusted.Workspace == "" || !loadsWorkspace(p.Config.SettingSources) {
+	if l.Gate == nil || trusted.Workspace == "" || !loadsWorkspace(p.Config.SettingSources) {
 		return nil
 	}
-	return l.gate(ctx, p, trusted)
+	return l.Gate(ctx, p, trusted)
 }
 
 // passes asks the gate. If the gate refuses the start, it puts the refusal in as an input.
@@ -246,8 +232,8 @@ func loadsWorkspace(sources []string) bool {
 // pin records what the human trusted.
 func (l *Loop) pin(ctx context.Context, host, hash string) {
 	err := errors.New("nothing is recorded in this run")
-	if l.keepTrust != nil {
-		err = l.keepTrust(ctx, host, hash)
+	if l.KeepTrust != nil {
+		err = l.KeepTrust(ctx, host, hash)
 	}
 	l.Put(input.TrustRecorded{Hash: hash, Failed: textOf(err)})
 }

@@ -147,9 +147,9 @@ func (h hostHandler) Event(e bridge.Event) {
 	case bridge.Done:
 		h.l.readings.Delete(e.AgentRef)
 	}
-	if h.l.redact != nil && h.l.onAnotherHost(e.ID, h.host) == "" {
+	if h.l.Redact != nil && h.l.onAnotherHost(e.ID, h.host) == "" {
 		var pass bool
-		if e, pass = h.l.pieces.Event(e, h.l.redact); !pass {
+		if e, pass = h.l.pieces.Event(e, h.l.Redact); !pass {
 			return
 		}
 	}

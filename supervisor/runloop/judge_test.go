@@ -156,11 +156,9 @@ func TestTheArbiterChangesNothing(t *testing.T) {
 func TestTheArbiterHasItsTools(t *testing.T) {
 	l := court(t, runconfig.Options{Permissions: "rules"}, func(*supervisor.State) {})
 	for _, spec := range supervisor.ArbiterTools() {
-		if r, _ := judgement(t, l, "arbiter",
-			bridge.JudgeParams{Tool: "mcp__arbiter__" + spec.Name,
-				Input: json.RawMessage(`{}`)}); r.Behavior != bridge.Pass {
-			t.Errorf("%s: %+v", spec.Name, r)
-		}
+		r, _ := judgement(t, l, "arbiter",
+			bridge.JudgeParams{Tool: "mcp__arbiter__" + spec.Name, Input: json.RawMessage(`{}`)})
+		testkit.Check(t, r.Behavior == bridge.Pass, "%s: %+v", spec.Name, r)
 	}
 }
 

@@ -57,19 +57,35 @@ type Opener func(ctx context.Context, host string) (Opened, *input.BridgeFailed)
 type Loop struct {
 	hostHandler // serves the bridge of this host
 
-	decider decider.Decider // nil: the Arbiter's session decides
+	// The members down to the first blank line may be set before [Loop.Run].
+	Journal  Journal                  // nil: nothing is recorded. It calls [Loop.Committed] and [Loop.Trouble]
+	Recorder supervisor.EventRecorder // what the event log records of each step; set to the events
+	Decider  decider.Decider          // for runs whose options say that the Arbiter's session does not decide
+	Open     Opener                   // nil: the loss of a bridge ends the run
+	Drop     func(host string)        // ends the present bridge of a host, which is then lost
+	Terminal Setup                    // of sessions in terminals; may be nil
+	Files    Files                    // nil: the run works without Git
+	Images   Images                   // nil: messages have none
+	// Refuses says why a running run must not get some options, for a reason outside the run. May be nil. The function
+	// must be safe for concurrent use.
+	Refuses func(runconfig.Options) error
+	// Windows keeps for later runs how many tokens a model takes. May be nil.
+	Windows func(model string, tokens int) error
+	// Redact masks secrets in the output of agents, tools and processes; nil: nothing is masked. It is applied before
+	// an input gets into the loop, so that neither the journal nor a frontend nor another agent ever gets them, and
+	// after the rules have decided on the exact input, which the recorded input then identifies by its hash. Text of
+	// the human is kept as typed: it has to be delivered. The function must be safe for concurrent use.
+	Redact func(string) string
+	// Gate may be nil: nothing of the workspace is looked at. KeepTrust records trust that the human gave during the
+	// run.
+	Gate      Gate
+	KeepTrust func(ctx context.Context, host, hash string) error
 
 	policy    policy.Policy   // directory, home and links, without rules: those are in the run's options
 	kept      map[string]bool // actions that are always allowed here
 	keptRules []policy.Rule   // what is always allowed here
-	refuses   func(runconfig.Options) error
 	sink      Sink
-	recorder  supervisor.EventRecorder
 	log       *slog.Logger
-	open      Opener            // nil: the loss of a bridge ends the run
-	drop      func(host string) // ends the present bridge of a host, which is then lost
-	setup     Setup             // of sessions in terminals; may be nil
-	files     Files
 
 	inbox  chan input.Input
 	urgent chan input.Input // inputs that do not wait behind the others
@@ -103,19 +119,11 @@ type Loop struct {
 	readings  sync.Map // of contexts, by bridge.AgentRef: the last bridge.Context, which the loop may not have taken yet
 
 	grants Grants // nil: nothing is kept for later runs
-	// windows keeps how many tokens a model takes; nil: nothing is kept.
-	windows func(model string, tokens int) error
-	fault   *Fault
+	fault  *Fault
 
 	unknowns map[string]bool // agents that a human was notified of
 
-	images Images // nil: messages have none
-
-	redact func(string) string // nil: nothing is masked
 	pieces Pieces
-
-	gate      Gate // nil: nothing of the workspace is looked at
-	keepTrust func(ctx context.Context, host, hash string) error
 }
 
 // Fault is a panic of Arbiter, for the crash report.
@@ -134,7 +142,7 @@ const inboxSize = 256
 // NewLoop returns a loop that has not begun. p has no rules: they are in the run's options.
 func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	l := &Loop{
-		policy: p, sink: sink, recorder: supervisor.RecordEvents, log: log,
+		policy: p, sink: sink, Recorder: supervisor.RecordEvents, log: log,
 		inbox: make(chan input.Input, inboxSize), urgent: make(chan input.Input, 1),
 		done: make(chan struct{}), dirty: make(chan struct{}, 1),
 		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]alarm{},
@@ -152,10 +160,6 @@ func (l *Loop) Restore(s supervisor.State) {
 	l.state.Store(&s)
 	l.subagents.Restore(s.Budget.Subagents, s.Budget.SubagentStarts)
 }
-
-// OnBridgeLost sets how a bridge is started or replaced, and how one that does not answer is ended. Call it
-// before [Loop.Run].
-func (l *Loop) OnBridgeLost(open Opener, drop func(host string)) { l.open, l.drop = open, drop }
 
 // Put puts an input in. It reports false when the run is over.
 func (l *Loop) Put(f input.Body) bool { return l.putFrom(supervisor.LifecycleHere, f) }

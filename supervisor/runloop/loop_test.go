@@ -403,7 +403,7 @@ func newLiveRun(t *testing.T, recorded *fakeJournal, port *fakePort) *liveRun {
 	}, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	port.loop, port.live = n.loop, map[string]bridge.AgentRef{}
 	recorded.loop = n.loop
-	n.loop.Record(recorded)
+	n.loop.Journal = recorded
 	return n
 }
 
@@ -668,7 +668,7 @@ func TestSnapshotsAreTaken(t *testing.T) {
 			recorded := &fakeJournal{forget: true}
 			l := NewLoop(policy.Policy{}, func(time.Time, contract.Event) {}, slog.New(slog.DiscardHandler))
 			recorded.loop = l
-			l.Record(recorded)
+			l.Journal = recorded
 			l.applyInput(t.Context(),
 				input.Input{At: time.Unix(1, 0),
 					Body: input.Began{Options: runconfig.Options{Run: testRun}.WithDefaults()}})

@@ -102,7 +102,7 @@ func filled(t reflect.Type, depth int) reflect.Value {
 func masking() *Loop {
 	l := NewLoop(policy.Policy{CWD: "/w"}, func(time.Time, contract.Event) {},
 		slog.New(slog.DiscardHandler))
-	l.Redact(sanitize.Redact)
+	l.Redact = sanitize.Redact
 	return l
 }
 

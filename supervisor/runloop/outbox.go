@@ -51,7 +51,6 @@ type outbox struct {
 	wake    chan struct{}          // capacity 1: durable or trouble has changed
 
 	// The rest belongs to the loop's goroutine.
-	journal  Journal
 	last     uint64 // the last record appended
 	inputs   int    // since the last snapshot
 	bytes    int    // of these inputs
@@ -77,13 +76,6 @@ func (b *outbox) hint() {
 	default:
 	}
 }
-
-// Record sets the journal. Call it before [Loop.Run]; have the journal call
-// [Loop.Committed] and [Loop.Trouble].
-func (l *Loop) Record(j Journal) { l.outbox.journal = j }
-
-// RecordWith sets what the event log records of each step; the default is the events. Call it before [Loop.Run].
-func (l *Loop) RecordWith(t supervisor.EventRecorder) { l.recorder = t }
 
 // Committed reports that all records up to one are on disk.
 func (l *Loop) Committed(upTo uint64) {
@@ -118,7 +110,7 @@ func (b *outbox) await(u pendingInput) {
 // any more, and the outbox is closed.
 func (l *Loop) record(ctx context.Context, in input.Input, effects []input.Effect) (uint64, error) {
 	b := &l.outbox
-	if b.journal == nil || b.closed || !input.Recorded(in.Body) {
+	if l.Journal == nil || b.closed || !input.Recorded(in.Body) {
 		return 0, nil
 	}
 	payload, err := input.EncodeInput(in)
@@ -129,9 +121,9 @@ func (l *Loop) record(ctx context.Context, in input.Input, effects []input.Effec
 	if input.Narrates(in.Body) {
 		kind = journal.Narration
 	}
-	add := b.journal.Append
+	add := l.Journal.Append
 	if mayWait(in.Body, effects) {
-		add = b.journal.AppendSoon
+		add = l.Journal.AppendSoon
 	}
 	seq, err := add(kind, payload)
 	_, commanded := in.Body.(input.Command)
@@ -184,7 +176,7 @@ func (l *Loop) report(at time.Time, e contract.Event) {
 // logEvents adds the events of an input that is on disk to the event log.
 func (l *Loop) logEvents(u supervisor.Waiting) {
 	b := &l.outbox
-	if b.journal == nil || b.givenUp || len(u.Items) == 0 {
+	if l.Journal == nil || b.givenUp || len(u.Items) == 0 {
 		return
 	}
 	lines := make([]journal.LogContent, 0, len(u.Items))
@@ -196,7 +188,7 @@ func (l *Loop) logEvents(u supervisor.Waiting) {
 		}
 		lines = append(lines, line)
 	}
-	if err := b.journal.AppendEvents(lines...); err != nil && !errors.Is(err, journal.ErrClosed) {
+	if err := l.Journal.AppendEvents(lines...); err != nil && !errors.Is(err, journal.ErrClosed) {
 		l.log.Error("the event log does not take the events of an input", "input", u.Input, "err", err)
 	}
 }
@@ -204,14 +196,14 @@ func (l *Loop) logEvents(u supervisor.Waiting) {
 // snapshot replaces the inputs so far by the present state, once there are enough of them.
 func (l *Loop) snapshot(due bool) {
 	b := &l.outbox
-	if b.journal == nil || b.closed || b.last == 0 || !due && b.inputs < snapshotInputs && b.bytes < snapshotBytes {
+	if l.Journal == nil || b.closed || b.last == 0 || !due && b.inputs < snapshotInputs && b.bytes < snapshotBytes {
 		return
 	}
 	s := supervisor.Snapshot{State: *l.state.Load(), Seq: b.encoder.Seq}
 	for _, u := range b.pending {
 		s.Waiting = append(s.Waiting, u.Waiting)
 	}
-	if b.journal.Snapshot(s.Encode) {
+	if l.Journal.Snapshot(s.Encode) {
 		b.inputs, b.bytes = 0, 0
 	}
 }
@@ -231,7 +223,7 @@ func (l *Loop) reportDropped() {
 // reportFill reports when what a resume would have to read exceeds 80 % of its limit: the state itself has become
 // large, or snapshots of it fail.
 func (l *Loop) reportFill() {
-	used, limit := l.outbox.journal.Fill()
+	used, limit := l.Journal.Fill()
 	full := used > limit/5*4
 	if full == l.outbox.filling {
 		return
@@ -249,7 +241,7 @@ func (l *Loop) runDurableEffects(ctx context.Context) {
 	l.reportTrouble()
 	b := &l.outbox
 	durable := b.durable.Load()
-	if b.journal == nil || b.givenUp {
+	if l.Journal == nil || b.givenUp {
 		durable = math.MaxUint64
 	}
 	n := 0
@@ -311,7 +303,7 @@ func (l *Loop) refuse(ctx context.Context, in input.Input) bool {
 		}
 	}
 	trouble := b.trouble.Load()
-	if trouble == nil || b.givenUp || b.journal == nil {
+	if trouble == nil || b.givenUp || l.Journal == nil {
 		return false
 	}
 	switch f := in.Body.(type) {

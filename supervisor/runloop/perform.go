@@ -92,8 +92,8 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e input.E
 	case input.KeepWindow:
 		l.lane(noteLane).push(l, func() { l.keepWindow(e) })
 	case input.DropBridge:
-		if l.drop != nil {
-			l.work(func() { l.drop(e.Host) })
+		if l.Drop != nil {
+			l.work(func() { l.Drop(e.Host) })
 		}
 	case input.OpenBridge:
 		l.work(func() { l.openBridge(ctx, e.Host) })

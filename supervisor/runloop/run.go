@@ -79,7 +79,7 @@ func (l *Loop) applyInput(ctx context.Context, in input.Input) {
 	} else {
 		var items []supervisor.LogItem
 		if input.Recorded(in.Body) { // pieces of text are sent at once, and not recorded
-			items = l.recorder(l.state.Load(), supervisor.Replayed{Input: in, Effects: effects}, state)
+			items = l.Recorder(l.state.Load(), supervisor.Replayed{Input: in, Effects: effects}, state)
 		}
 		l.publish(state)
 		waiting := supervisor.Waiting{At: in.At, Input: seq, Items: items}

@@ -163,7 +163,7 @@ func (l *Loop) check(ctx context.Context, port Port, e input.RunCheck) {
 			l.Put(f)
 		}
 	}(ctx)
-	if l.redact != nil && strings.Contains(e.Params.Command, sanitize.MarkStart) {
+	if l.Redact != nil && strings.Contains(e.Params.Command, sanitize.MarkStart) {
 		f.Failed = "its command held a secret, which was masked: have it read from a file or the environment"
 		return
 	}
@@ -270,13 +270,13 @@ func (l *Loop) probe(ctx context.Context, port Port, a bridge.AgentRef) {
 }
 
 func (l *Loop) openBridge(ctx context.Context, host string) {
-	if l.open == nil {
+	if l.Open == nil {
 		l.Put(input.BridgeFailed{Host: host, Category: bridge.CatClaudeMissing,
 			Message: "there is no way to start another bridge"})
 		return
 	}
 	crashpoint.Here("loop.bridge.open")
-	o, failed := l.open(ctx, host)
+	o, failed := l.Open(ctx, host)
 	crashpoint.Here("loop.bridge.opened")
 	if failed != nil {
 		failed.Host = host
@@ -336,17 +336,13 @@ func (n *lane) run() {
 	}
 }
 
-// Decider sets the decider for runs whose options say that the Arbiter's session does not decide. Call it
-// before [Loop.Run].
-func (l *Loop) Decider(d decider.Decider) { l.decider = d }
-
 // noteLane is the lane for decisions to be recorded. No agent has this id.
 const noteLane = "/notes"
 
 // decide asks the run's decider. It has deadlines of its own, and ends with ctx.
 func (l *Loop) decide(ctx context.Context, q input.Decided) {
 	crashpoint.Here("loop.decide")
-	d, err := decider.Ask(ctx, l.decider, q.Point, q.Input)
+	d, err := decider.Ask(ctx, l.Decider, q.Point, q.Input)
 	q.Decision = d
 	if q.Deferred = errors.Is(err, decider.ErrDeferred); !q.Deferred {
 		q.Failed = textOf(err)
@@ -375,18 +371,15 @@ const (
 	mergeDeadline    = 10 * time.Minute
 )
 
-// Files sets the port that records and merges; nil by default. Call it before [Loop.Run].
-func (l *Loop) Files(f Files) { l.files = f }
-
 // errNoFiles is the error of a run that works without Git.
 var errNoFiles = errors.New("this run works without Git")
 
 // recordFiles takes a snapshot of the files.
 func (l *Loop) recordFiles(ctx context.Context, e input.ChangeRecord) {
 	taken := input.ChangeRecorded{Serial: e.Serial, Failed: errNoFiles.Error()}
-	if l.files != nil {
+	if l.Files != nil {
 		crashpoint.Here("loop.snapshot")
-		taken = l.files.Record(ctx, e)
+		taken = l.Files.Record(ctx, e)
 		crashpoint.Here("loop.snapshot.taken")
 	}
 	l.Put(input.SnapshotTaken(taken))
@@ -395,8 +388,8 @@ func (l *Loop) recordFiles(ctx context.Context, e input.ChangeRecord) {
 // revert reverts a change of the files.
 func (l *Loop) revert(ctx context.Context, e input.Revert) {
 	done := input.ChangeReverted{Serial: e.Serial, Refused: errNoFiles.Error()}
-	if l.files != nil {
-		done = l.files.Revert(ctx, e)
+	if l.Files != nil {
+		done = l.Files.Revert(ctx, e)
 	}
 	l.Put(input.Reverted(done))
 }
@@ -407,13 +400,13 @@ func (l *Loop) place(ctx context.Context, p runconfig.Place, c *bridge.AgentConf
 	if p.Agent == "" {
 		return runconfig.Worktree{}, nil
 	}
-	if l.files == nil {
+	if l.Files == nil {
 		return runconfig.Worktree{}, errNoFiles
 	}
 	ctx, cancel := context.WithTimeout(ctx, placeDeadline)
 	defer cancel()
 	crashpoint.Here("loop.place")
-	own, env, err := l.files.Place(ctx, p)
+	own, env, err := l.Files.Place(ctx, p)
 	crashpoint.Here("loop.placed")
 	if len(env) > 0 {
 		maps.Copy(env, c.Env) // variables that the human set take precedence
@@ -425,9 +418,9 @@ func (l *Loop) place(ctx context.Context, p runconfig.Place, c *bridge.AgentConf
 // merge merges the work of an agent.
 func (l *Loop) merge(ctx context.Context, e input.IsolationMerge) {
 	m := input.IsolationMerged{Serial: e.Serial, Failed: errNoFiles.Error()}
-	if l.files != nil {
+	if l.Files != nil {
 		crashpoint.Here("loop.merge")
-		m = l.files.Merge(ctx, e)
+		m = l.Files.Merge(ctx, e)
 		crashpoint.Here("loop.merged")
 	}
 	l.Put(input.Merged(m))
@@ -437,9 +430,6 @@ func (l *Loop) merge(ctx context.Context, e input.IsolationMerge) {
 // CLI's --settings (hooks that ask this process), and additional environment variables. TERM in it is the
 // terminal's name.
 type Setup func(a bridge.AgentRef) (settings string, env map[string]string)
-
-// Terminal sets what sessions in terminals get. Call it before [Loop.Run].
-func (l *Loop) Terminal(setup Setup) { l.setup = setup }
 
 // openPTY opens an agent's session in a terminal.
 func (l *Loop) openPTY(ctx context.Context, port Port, p bridge.PTYOpenParams) {
@@ -454,8 +444,8 @@ func (l *Loop) openPTY(ctx context.Context, port Port, p bridge.PTYOpenParams) {
 	if p.Config.PermissionMode == bridge.BypassPermissions {
 		p.Config.PermissionMode = "default" // the human at the terminal is there to be asked
 	}
-	if l.setup != nil {
-		settings, env := l.setup(p.AgentRef)
+	if l.Terminal != nil {
+		settings, env := l.Terminal(p.AgentRef)
 		p.Settings = settings
 		if len(env) > 0 {
 			all := map[string]string{}
@@ -491,16 +481,13 @@ type Images interface {
 	Load(contract.Image) ([]byte, error)
 }
 
-// Images sets where the images of messages are kept. Call it before [Loop.Run].
-func (l *Loop) Images(i Images) { l.images = i }
-
 // keepImages keeps the images of a message before the message is recorded. A message whose images cannot be
 // sent is rejected.
 func (l *Loop) keepImages(say contract.Say) contract.CommandBody {
-	if l.images == nil {
+	if l.Images == nil {
 		return contract.Malformed{Problem: "this run takes no images"}
 	}
-	kept, err := l.images.Keep(say.Images)
+	kept, err := l.Images.Keep(say.Images)
 	if err != nil {
 		return contract.Malformed{Problem: err.Error()}
 	}
@@ -513,7 +500,7 @@ func (l *Loop) keepImages(say contract.Say) contract.CommandBody {
 func (l *Loop) withImages(e input.Send) bridge.MessageParams {
 	p := e.Params
 	for n, image := range e.Images {
-		data, err := l.images.Load(image)
+		data, err := l.Images.Load(image)
 		if err != nil {
 			l.log.Error("an image of a message is lost", "message", p.MessageID, "image", image.Path, "error", err)
 			p.Content += fmt.Sprintf("\n[Image %d is lost: the supervisor could not read its copy.]", n+1)

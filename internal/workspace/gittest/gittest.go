@@ -53,7 +53,7 @@ func New(t testing.TB, files map[string]string, initArgs ...string) Dir {
 	for name, text := range files {
 		d.Write(name, text)
 	}
-	d.Commit("first")
+	d.commit("first")
 	return d
 }
 
@@ -103,9 +103,14 @@ func (d Dir) Git(args ...string) string {
 // Commit commits all files, and returns the commit.
 func (d Dir) Commit(message string) string {
 	d.Helper()
+	d.commit(message)
+	return d.Git("rev-parse", "HEAD")
+}
+
+func (d Dir) commit(message string) {
+	d.Helper()
 	d.Git("add", "-A")
 	d.Git("commit", "-q", "--allow-empty", "-m", message)
-	return d.Git("rev-parse", "HEAD")
 }
 
 // Write writes a file, and its directories.
@@ -192,8 +197,8 @@ func (d Dir) Files() map[string]string {
 func (d Dir) Private() map[string]string {
 	d.Helper()
 	state := map[string]string{}
-	for _, dir := range []string{d.Git("rev-parse", "--path-format=absolute", "--git-common-dir"),
-		d.Git("rev-parse", "--absolute-git-dir")} {
+	dirs := d.Git("rev-parse", "--path-format=absolute", "--git-common-dir", "--absolute-git-dir")
+	for dir := range strings.SplitSeq(dirs, "\n") {
 		for _, name := range []string{"index", "HEAD", "ORIG_HEAD", "FETCH_HEAD", "config", "config.worktree", "logs",
 			"hooks", "info", "rebase-merge"} {
 			d.Must(filepath.WalkDir(filepath.Join(dir, name), func(path string, e fs.DirEntry, err error) error {
@@ -219,18 +224,28 @@ func (d Dir) Private() map[string]string {
 func (d Dir) Tree(tree string) map[string]string {
 	d.Helper()
 	files := map[string]string{}
-	for line := range bytes.SplitSeq([]byte(d.Git("ls-tree", "-r", "-z", tree)), []byte{0}) {
-		head, name, ok := strings.Cut(string(line), "\t")
+	var names, ids []string
+	for line := range strings.SplitSeq(d.Git("ls-tree", "-r", "-z", tree), "\x00") {
+		head, name, ok := strings.Cut(line, "\t")
 		if !ok {
 			continue
 		}
 		parts := strings.Fields(head)
-		if parts[1] == "blob" {
-			out, err := d.Command("cat-file", "blob", parts[2]).Output()
-			d.Must(err)
-			parts[2] = string(out)
-		}
 		files[name] = parts[0] + " " + parts[2]
+		if parts[1] == "blob" {
+			names, ids = append(names, name), append(ids, parts[2])
+		}
+	}
+	contents := d.Command("cat-file", "--batch")
+	contents.Stdin = strings.NewReader(strings.Join(ids, "\n"))
+	out, err := contents.Output()
+	d.Must(err)
+	for i, name := range names {
+		head, rest, _ := bytes.Cut(out, []byte("\n"))
+		size, err := strconv.Atoi(string(head[len(ids[i])+len(" blob "):]))
+		d.Must(err)
+		files[name] = strings.TrimSuffix(files[name], ids[i]) + string(rest[:size])
+		out = rest[size+1:]
 	}
 	return files
 }

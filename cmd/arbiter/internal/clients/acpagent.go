@@ -37,16 +37,9 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// ACPRuns finds, starts and resumes the user's runs.
-type ACPRuns interface {
-	Runs
-	// ResumeWith resumes a run with a new task. The run then continues without the caller.
-	ResumeWith(ctx context.Context, run, task string, args []string) error
-}
-
 // ACPConfig is the configuration of the agent.
 type ACPConfig struct {
-	Runs ACPRuns
+	Runs Runs
 	Args []string // flags of arbiter for new runs
 	// Mode returns the permission mode in which a run in dir starts, or an error if no run can start there.
 	Mode       func(dir string) (string, error)
@@ -791,7 +784,7 @@ func (o *session) trySend(ctx context.Context, text string) (done bool, err erro
 		if info.Finished {
 			task = text
 		}
-		if err := o.s.Runs.ResumeWith(ctx, o.id, task, args); err != nil {
+		if err := o.s.Runs.Resume(ctx, o.id, task, args); err != nil {
 			return false, err
 		}
 		o.note(func(s *standing) { s.own, s.chosen = true, false })

@@ -108,9 +108,7 @@ func TestMapping(t *testing.T) {
 				got.WriteString("# " + e.ID + " " + e.Body.EventName() + "\n")
 				for _, f := range m.add(e) {
 					line := testkit.Must(json.Marshal(map[string]any{"jsonrpc": "2.0", "method": methodUpdate, "params": f}))(t)
-					if err := checker.Check(true, line); err != nil {
-						t.Error(err)
-					}
+					testkit.Works(t, "Check", checker.Check(true, line))
 					short, _ := json.Marshal(f)
 					got.Write(append(short, '\n'))
 				}
@@ -153,9 +151,8 @@ func TestARehearsalHasNoCost(t *testing.T) {
 				}
 			}
 		}
-		if last == nil || (last["cost"] == nil) != rehearsal {
-			t.Errorf("rehearsal %v: the client is shown %+v", rehearsal, last)
-		}
+		testkit.Check(t, last != nil && (last["cost"] == nil) == rehearsal,
+			"rehearsal %v: the client is shown %+v", rehearsal, last)
 	}
 }
 
@@ -195,9 +192,8 @@ func TestPromptText(t *testing.T) {
 		"too much":      {blocks: []contentBlock{text(strings.Repeat("a", maxPrompt+1))}, fail: "put it into a file"},
 	} {
 		got, err := promptText(c.blocks)
-		if got != c.want || (err == nil) != (c.fail == "") || err != nil && !strings.Contains(err.Error(), c.fail) {
-			t.Errorf("%s: %.80q, %v", name, got, err)
-		}
+		testkit.Check(t, got == c.want && (err == nil) == (c.fail == "") &&
+			(err == nil || strings.Contains(err.Error(), c.fail)), "%s: %.80q, %v", name, got, err)
 	}
 }
 
@@ -245,23 +241,16 @@ func TestLines(t *testing.T) {
 		t.Fatalf("%v, %v", v, err)
 	}
 	got := out.String()
-	if strings.Count(got, "\n") != 2 || !strings.Contains(got, `"id":null`) || !strings.Contains(got, "-32700") ||
-		!strings.Contains(got, "-32600") {
-		t.Errorf("refused: %s", got)
-	}
-	if err := s.ReadObject(&v); err == nil || !strings.Contains(err.Error(), "longer than") {
-		t.Errorf("a line without an end: %v", err)
-	}
+	testkit.Check(t, strings.Count(got, "\n") == 2 && strings.Contains(got, `"id":null`) &&
+		strings.Contains(got, "-32700") && strings.Contains(got, "-32600"), "refused: %s", got)
+	testkit.Fails(t, "a line without an end", s.ReadObject(&v), "longer than")
 }
 
 // TestModes: allow-all can be chosen only if the risk was accepted, or if the run is in that mode already.
 func TestModes(t *testing.T) {
 	careful, reckless := ACPConfig{}, ACPConfig{AcceptRisk: true}
-	if careful.canChoose(allowAll, "ask") || !careful.canChoose(allowAll, allowAll) ||
-		!reckless.canChoose(allowAll, "ask") {
-		t.Error("allow-all")
-	}
-	if careful.canChoose("plan", "ask") || len(careful.choices("value", "ask")) != 3 {
-		t.Errorf("%+v", careful.options("ask"))
-	}
+	testkit.Check(t, !careful.canChoose(allowAll, "ask") && careful.canChoose(allowAll, allowAll) &&
+		reckless.canChoose(allowAll, "ask"), "allow-all")
+	testkit.Check(t, !careful.canChoose("plan", "ask") && len(careful.choices("value", "ask")) == 3,
+		"%+v", careful.options("ask"))
 }

@@ -53,8 +53,9 @@ type Runs interface {
 	Dial(ctx context.Context, run string) (*control.Client, runstore.LiveStatus, error)
 	// Start starts a run and returns its id. The run continues without the caller.
 	Start(ctx context.Context, s Start) (run string, err error)
-	// Resume resumes a run, which then continues without the caller. It does nothing to a live run.
-	Resume(ctx context.Context, run string, args []string) error
+	// Resume resumes a run, with a new task if that is not empty. The run then continues without the caller. It does
+	// nothing to a live run.
+	Resume(ctx context.Context, run, task string, args []string) error
 	// Log opens the event log of a run: all events that the frontends received. The caller closes it.
 	Log(run string) (*journal.EventLog, error)
 	// Report writes a report of a run in one of the formats of arbiter report.
@@ -370,7 +371,7 @@ func (s *MCPServer) resumeRun(ctx context.Context, in runIn) (MCPView, error) {
 			command.ShortID(info.Run))
 	}
 	if err == nil {
-		err = s.o.Runs.Resume(context.WithoutCancel(ctx), info.Run, nil)
+		err = s.o.Runs.Resume(context.WithoutCancel(ctx), info.Run, "", nil)
 	}
 	return begun(info.Run, err)
 }
@@ -1118,7 +1119,7 @@ func (s *MCPServer) obeyResume(ctx context.Context, run string, responses mcp.In
 		return nil
 	}
 	if choice, _ := res.Content[fieldDecision].(string); res.Action == "accept" && choice == doResume {
-		return s.o.Runs.Resume(context.WithoutCancel(ctx), run, nil)
+		return s.o.Runs.Resume(context.WithoutCancel(ctx), run, "", nil)
 	}
 	s.left.Store(run, v.Cursor)
 	return nil

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,17 +30,13 @@ import (
 func TestALongRequestIsNotAllowedInAForm(t *testing.T) {
 	request := contract.PermissionRequest{Suggestions: []string{"Bash(x)"}}
 	f := permissionForm("", strings.Repeat("x", maxForm+1), request, "")
-	if len(f.message) > maxForm+300 || !strings.Contains(f.message, "cut here") {
-		t.Errorf("the message has %d bytes", len(f.message))
-	}
+	testkit.Check(t, len(f.message) <= maxForm+300 && strings.Contains(f.message, "cut here"),
+		"the message has %d bytes", len(f.message))
 	for _, o := range f.options {
-		if permit, ok := o.command.(contract.Permit); ok && permit.Behavior != "deny" {
-			t.Errorf("it can be answered with %q", o.label)
-		}
+		permit, ok := o.command.(contract.Permit)
+		testkit.Check(t, !ok || permit.Behavior == "deny", "it can be answered with %q", o.label)
 	}
-	if f.command(accepts("Decide in a terminal", "")) != nil {
-		t.Error("a decision in a terminal is none here")
-	}
+	testkit.Check(t, f.command(accepts("Decide in a terminal", "")) == nil, "a decision in a terminal is none here")
 }
 
 // TestRulesAreOfferedToTheLetter: a rule that would be displayed differently is not offered.
@@ -56,9 +50,8 @@ func TestRulesAreOfferedToTheLetter(t *testing.T) {
 	want := "Allow once|Allow this for the whole run|Always allow here: Bash(ok) (exactly this line)|Deny"
 	testkit.Same(t, "offered", want, strings.Join(labels, "|"))
 	for _, res := range []string{"", "allow once", "Always allow here: Bash(no)"} {
-		if c := f.command(accepts(res, "")); c != nil {
-			t.Errorf("%q means %+v", res, c)
-		}
+		c := f.command(accepts(res, ""))
+		testkit.Check(t, c == nil, "%q means %+v", res, c)
 	}
 }
 
@@ -68,85 +61,36 @@ func TestFormShowsThatThereIsMore(t *testing.T) {
 		text := compact("Asks:\n\n" + strings.Repeat("x\n \n", lines-1))
 		f := permissionForm("Run 4be1c2d0: ", text, contract.PermissionRequest{}, "arbiter status 4be1c2d0")
 		first, _, _ := strings.Cut(f.message, "\n")
-		if strings.Contains(first, "lines; in full: arbiter status 4be1c2d0") != more {
-			t.Errorf("%d lines: %q", lines, f.message)
-		}
+		testkit.Check(t, strings.Contains(first, "lines; in full: arbiter status 4be1c2d0") == more,
+			"%d lines: %q", lines, f.message)
 	}
 }
 
 // mcpWaitTimeout is only a deadline for failures.
 const mcpWaitTimeout = time.Minute
 
-const theRun = "4be1c2d0-0000-4000-8000-000000000000"
+const theRun = testRun
 
-// world is the run of a test: its directory, its event log, and the process that plays it.
+// world is the house of a run that a model plays with.
 type world struct {
-	t    *testing.T
-	dir  string
-	path string // of the event log
-	sock string
-
-	mu       sync.Mutex
-	info     journal.Info
-	status   runstore.LiveStatus
-	chain    journal.LogChain
-	seq      uint64
-	refuse   error // of Dial
-	commands []contract.CommandBody
-	changed  chan struct{} // closed and replaced when something has happened
-	server   *control.Server
+	*house
+	refusal error // of Dial
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "mcp-") // a socket's path must be short
-	if err == nil {
-		dir, err = filepath.EvalSymlinks(dir)
-	}
-	testkit.OK(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	w := &world{t: t, dir: dir, path: filepath.Join(dir, journal.LogName), sock: filepath.Join(dir, "s"),
-		changed: make(chan struct{})}
-	w.info.Run, w.info.CWD, w.info.Live, w.info.Unfinished = theRun, dir, true, true
-	w.status.LiveReport = runstore.LiveReport{Run: theRun, CWD: dir, PID: os.Getpid(), Phase: "executing"}
-	w.status.LogLines = 7
-	l := testkit.Must(net.ListenUnix("unix", &net.UnixAddr{Name: w.sock, Net: "unix"}))(t)
-	w.server = control.Serve(l, service{w}, slog.New(slog.DiscardHandler))
-	t.Cleanup(func() { _ = w.server.Close() }) // it may have ended already
-	w.happens(contract.Session{Session: theRun, CWD: dir})
+	w := &world{house: newHouse(t)}
+	w.dir = testkit.Must(filepath.EvalSymlinks(w.dir))(t)
+	w.info.CWD, w.info.Unfinished, w.info.Title, w.info.Began = w.dir, true, "", time.Time{}
+	w.status.LiveReport = runstore.LiveReport{Run: theRun, CWD: w.dir, PID: os.Getpid(), Phase: "executing"}
+	w.status.LogLines, w.status.Seq = 7, 1
 	return w
 }
 
 // happens adds an event to the log, and notifies the clients of the run.
 func (w *world) happens(b contract.Body) (at time.Time) {
 	w.t.Helper()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if _, ok := b.(contract.Session); ok {
-		w.seq = 0
-	}
-	w.seq++
-	now := time.Now()
-	line, err := contract.EncodeLine(nil, w.seq, now, contract.Event{ID: "orch-1", Body: b})
-	var raw []byte
-	if err == nil {
-		raw, err = w.chain.Append(nil, journal.LogContent{At: now, Line: line[:len(line)-1]})
-	}
-	testkit.OK(w.t, err)
-	f, err := os.OpenFile(w.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err == nil {
-		_, err = f.Write(raw)
-		_ = f.Close()
-	}
-	testkit.OK(w.t, err)
-	w.notify()
-	return now
-}
-
-// notify wakes the waiters. The caller holds mu.
-func (w *world) notify() {
-	close(w.changed)
-	w.changed = make(chan struct{})
+	return w.emit("orch-1", b)
 }
 
 // message lets an agent say something that a model receives.
@@ -178,7 +122,7 @@ func (w *world) do(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
-	w.notify()
+	w.wake()
 }
 
 // answer removes an item from the inbox.
@@ -190,108 +134,58 @@ func (w *world) answer(id string) {
 }
 
 // given returns the commands received so far.
-func (w *world) given() []contract.CommandBody {
+func (w *world) given() (list []contract.CommandBody) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.commands)
+	for _, line := range w.commands {
+		list = append(list, contract.ParseCommand([]byte(line)).Body)
+	}
+	return list
 }
 
-// ends ends the process of the run.
-func (w *world) ends() {
-	w.do(func() { w.info.Live = false })
-	_ = w.server.Close()
+// gives notes a command that did not come through the socket.
+func (w *world) gives(b contract.CommandBody) {
+	line := testkit.Must(contract.MarshalCommand(contract.Command{Body: b}))(w.t)
+	w.do(func() { w.commands = append(w.commands, string(line)) })
 }
 
-// List, Find, Dial, Start, Resume, Log and Report implement Runs.
-func (w *world) List() ([]journal.Info, error) { return []journal.Info{w.found()}, nil }
-
-func (w *world) found() journal.Info {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.info
+// List, Find, Dial, Start, Resume and Report implement Runs.
+func (w *world) List() ([]journal.Info, error) {
+	info, err := w.Find(theRun)
+	return []journal.Info{info}, err
 }
 
 func (w *world) Find(named string) (journal.Info, error) {
 	if !strings.HasPrefix(theRun, named) {
 		return journal.Info{}, errors.New("there is no run " + named)
 	}
-	return w.found(), nil
+	return w.house.Find(named)
 }
 
-func (w *world) Dial(ctx context.Context, _ string) (*control.Client, runstore.LiveStatus, error) {
-	if w.refuse != nil {
-		return nil, runstore.LiveStatus{}, w.refuse
+func (w *world) Dial(ctx context.Context, run string) (*control.Client, runstore.LiveStatus, error) {
+	if w.refusal != nil {
+		return nil, runstore.LiveStatus{}, w.refusal
 	}
-	if !w.found().Live {
+	if info, _ := w.Find(run); !info.Live {
 		return nil, runstore.LiveStatus{}, control.ErrSilent
 	}
-	return control.Dial[runstore.LiveStatus](ctx, w.sock, nil)
+	return w.house.Dial(ctx, run)
 }
 
 func (w *world) Start(_ context.Context, s Start) (string, error) {
-	w.do(func() {
-		w.commands = append(w.commands, contract.Say{Text: s.Task, To: s.Dir + " " + strings.Join(s.Args, " ")})
-	})
+	w.gives(contract.Say{Text: s.Task, To: s.Dir + " " + strings.Join(s.Args, " ")})
 	return theRun, nil
 }
 
-func (w *world) Resume(context.Context, string, []string) error {
-	w.do(func() { w.commands = append(w.commands, contract.Continue{}) })
+func (w *world) Resume(context.Context, string, string, []string) error {
+	w.gives(contract.Continue{})
 	return nil
 }
-
-func (w *world) Log(string) (*journal.EventLog, error) { return journal.OpenLog(w.path) }
 
 func (w *world) Report(_ context.Context, _, format string, out io.Writer) error {
 	_, err := io.WriteString(out, strings.Repeat(format+" ", 10_000))
 	return err
 }
-
-// service serves the control socket of the run.
-type service struct{ w *world }
-
-func (s service) Status() any {
-	s.w.mu.Lock()
-	defer s.w.mu.Unlock()
-	return s.w.status
-}
-
-func (s service) Command(_ context.Context, line json.RawMessage) (control.CommandResult, error) {
-	c := contract.ParseCommand(line)
-	s.w.do(func() { s.w.commands = append(s.w.commands, c.Body) })
-	if p, ok := c.Body.(contract.Permit); ok {
-		s.w.answer(p.Request)
-	}
-	return control.CommandResult{Accepted: true, Message: "taken"}, nil
-}
-
-func (s service) Subscribe(ctx context.Context, _ control.SubscribeParams, send func(any) error) {
-	for {
-		s.w.mu.Lock()
-		changed := s.w.changed
-		s.w.mu.Unlock()
-		if send(control.Events{}) != nil {
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (service) Attach(context.Context, string, control.AttachParams, func(string)) (control.Attachment, error) {
-	return nil, errors.New("no terminal here")
-}
-func (service) Halt(context.Context, control.HaltParams) control.HaltResult {
-	return control.HaltResult{}
-}
-func (service) State() (control.StateResult, error)            { return control.StateResult{}, nil }
-func (service) Put(context.Context, control.PutParams) error   { return nil }
-func (service) Stop(context.Context, control.StopParams) error { return nil }
-func (service) InputEnded(context.Context) error               { return nil }
-func (service) Refused(control.Peer, string)                   {}
 
 // options returns the options of a server for the world's run.
 func (w *world) options() MCPOptions {
@@ -381,22 +275,18 @@ func TestEventsAreShownOnce(t *testing.T) {
 	for v.More {
 		again := u.wait(v.Cursor)
 		v = u.wait(v.Cursor)
-		if len(v.News) > maxNews || !slices.Equal(v.News, again.News) {
-			t.Fatalf("%d lines, and then %d", len(v.News), len(again.News))
-		}
+		testkit.Need(t, len(v.News) <= maxNews && slices.Equal(v.News, again.News),
+			"%d lines, and then %d", len(v.News), len(again.News))
 		got = append(got, v.News...)
 		if len(got) == 2*maxNews {
-			w.ends() // otherwise the last wait would block
+			w.end("") // otherwise the last wait would block
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" || v.Status != contract.StatusInterrupted ||
-		!strings.Contains(v.Next, "resume_run") {
-		t.Errorf("%s; the last view: %+v", diff, v)
-	}
+	diff := cmp.Diff(want, got)
+	testkit.Check(t, diff == "" && v.Status == contract.StatusInterrupted && strings.Contains(v.Next, "resume_run"),
+		"%s; the last view: %+v", diff, v)
 	s, _ := callMCP[MCPView](u, "status", map[string]any{"run": theRun[:4]})
-	if !slices.Equal(s.News, want[len(want)-lastNews:]) || s.Cursor != v.Cursor {
-		t.Errorf("status: %+v", s)
-	}
+	testkit.Check(t, slices.Equal(s.News, want[len(want)-lastNews:]) && s.Cursor == v.Cursor, "status: %+v", s)
 }
 
 // TestWaitReturnsForWhatIsNew: a question that was reported already does not end another wait. A new question does,
@@ -410,25 +300,20 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 		}}, nil)
 	w.waits(supervisor.InboxItem{ID: "question-1", Kind: "question", Text: strings.Repeat("Which? ", 2000)})
 	v := u.wait(0)
-	if len(v.Waiting) != 1 || len(v.Waiting[0].Text) > maxText+20 || v.Status != inputRequired {
-		t.Fatalf("the first question: %d items, status %s", len(v.Waiting), v.Status)
-	}
+	testkit.Need(t, len(v.Waiting) == 1 && len(v.Waiting[0].Text) <= maxText+20 && v.Status == inputRequired,
+		"the first question: %d items, status %s", len(v.Waiting), v.Status)
 	got := make(chan MCPView, 1)
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
 		r, err := u.session.CallTool(t.Context(), &mcp.CallToolParams{Meta: mcp.Meta{"progressToken": "p"},
 			Name: "wait", Arguments: map[string]any{"run": theRun, "since": v.Cursor}})
-		if err != nil || r.IsError {
-			t.Errorf("wait: %v, %+v", err, r)
-		}
+		testkit.Check(t, err == nil && !r.IsError, "wait: %v, %+v", err, r)
 		next, _ := callMCP[MCPView](u, "status", map[string]any{"run": theRun})
 		got <- next
 	})
 	w.message("still at it") // it is reported, but ends no wait
 	testkit.Same(t, "progress", "still at it", <-progress)
-	if len(got) > 0 {
-		t.Error("the wait returned for a question that was told of")
-	}
+	testkit.Check(t, len(got) <= 0, "the wait returned for a question that was told of")
 	w.waits(supervisor.InboxItem{ID: "question-2", Kind: "question", Agent: "arbiter", Text: "And?"})
 	waiting.Wait()
 	if v = <-got; len(v.Waiting) != 2 {
@@ -442,13 +327,12 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 		w.waits(supervisor.InboxItem{ID: fmt.Sprint(n), Kind: "question", Text: strings.Repeat("Which? ", 2000)})
 	}
 	v = u.wait(0)
-	if raw, err := json.Marshal(v); err != nil || len(raw) > 32<<10 || len(v.Waiting) != maxWaiting ||
-		!strings.Contains(v.Next, "12 more wait") {
-		t.Errorf("%d items in %d bytes, %v", len(v.Waiting), len(raw), err)
-	}
+	raw, err := json.Marshal(v)
+	testkit.Check(t, err == nil && len(raw) <= 32<<10 && len(v.Waiting) == maxWaiting &&
+		strings.Contains(v.Next, "12 more wait"), "%d items in %d bytes, %v", len(v.Waiting), len(raw), err)
 	w.do(func() { w.info.Unfinished = false })
 	w.happens(contract.Result{Status: contract.StatusComplete, Summary: "Done.", CostUSD: 1.5})
-	w.ends()
+	w.end("")
 	if v = u.wait(v.Cursor); v.Status != contract.StatusComplete || v.Summary != "Done." || v.CostUSD != 1.5 {
 		t.Errorf("the end: %+v", v)
 	}
@@ -494,9 +378,7 @@ func TestFormsReachTheHuman(t *testing.T) {
 						args = map[string]any{"run": theRun, "request": "perm-1", "behavior": "allow"}
 					}
 					v, failed := callMCP[map[string]any](u, tool, args)
-					if failed != "" || shown != 1 {
-						t.Fatalf("%s; the form was shown %d times", failed, shown)
-					}
+					testkit.Need(t, failed == "" && shown == 1, "%s; the form was shown %d times", failed, shown)
 					var want []contract.CommandBody
 					if tt.want != nil {
 						want = append(want, tt.want)
@@ -528,19 +410,17 @@ func TestFormClosesWhenAnotherAnswers(t *testing.T) {
 		}}, nil)
 	var waiting sync.WaitGroup
 	waiting.Go(func() {
-		if v := u.wait(0); v.Status != contract.StatusCancelled {
-			t.Errorf("in the end: %+v", v)
-		}
+		v := u.wait(0)
+		testkit.Check(t, v.Status == contract.StatusCancelled, "in the end: %+v", v)
 	})
 	<-open
 	w.answer("perm-1")
 	<-gone
 	w.happens(contract.Result{Status: contract.StatusCancelled})
-	w.ends()
+	w.end("")
 	waiting.Wait()
-	if list := w.given(); len(list) > 0 {
-		t.Errorf("commands: %v", list)
-	}
+	list := w.given()
+	testkit.Check(t, len(list) <= 0, "commands: %v", list)
 }
 
 // TestWhoAnswers: without the user's permission, a model answers no permission request and trusts no workspace.
@@ -561,10 +441,8 @@ func TestWhoAnswers(t *testing.T) {
 		} {
 			args["run"] = theRun
 			_, failed := callMCP[Answered](u, "answer", args)
-			if args["request"] == "perm-1" && args["behavior"] == "allow" && args["choice"] == nil && !leave &&
-				!strings.Contains(failed, "allow perm-1") {
-				t.Errorf("it is reported %q", failed)
-			}
+			testkit.Check(t, args["request"] != "perm-1" || args["behavior"] != "allow" || args["choice"] != nil ||
+				leave || strings.Contains(failed, "allow perm-1"), "it is reported %q", failed)
 		}
 		want := []contract.CommandBody{contract.Choose{Option: "skip"},
 			contract.Say{Text: "Hear me.", Strength: "note"}}
@@ -579,7 +457,7 @@ func TestWhoAnswers(t *testing.T) {
 // TestRefused: a server that an agent has started is refused at once.
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
-	w.refuse = fmt.Errorf("run: %w", &control.Refusal{Code: control.CodeRefused, Message: "an agent started it"})
+	w.refusal = fmt.Errorf("run: %w", &control.Refusal{Code: control.CodeRefused, Message: "an agent started it"})
 	u := w.serve("", nil, nil)
 	for _, tool := range []string{"wait", "status", "cancel"} {
 		_, failed := callMCP[MCPView](u, tool, map[string]any{"run": theRun})
@@ -635,12 +513,9 @@ func resolved(t *testing.T, dir string) string {
 func TestReportIsBounded(t *testing.T) {
 	u := newWorld(t).serve("", nil, nil)
 	r, _ := callMCP[ReportText](u, "report", map[string]any{"run": theRun, "format": "json"})
-	if len(r.Text) > maxReport+20 || r.Cut != "report --format json" {
-		t.Errorf("%d bytes, %q", len(r.Text), r.Cut)
-	}
-	if _, failed := callMCP[ReportText](u, "report", map[string]any{"run": theRun, "format": "pdf"}); failed == "" {
-		t.Error("a report as pdf")
-	}
+	testkit.Check(t, len(r.Text) <= maxReport+20 && r.Cut == "report --format json", "%d bytes, %q", len(r.Text), r.Cut)
+	_, failed := callMCP[ReportText](u, "report", map[string]any{"run": theRun, "format": "pdf"})
+	testkit.Check(t, failed != "", "a report as pdf")
 }
 
 // TestARehearsalIsMarked: a rehearsal is marked while it is live and after it has ended.
@@ -649,9 +524,8 @@ func TestARehearsalIsMarked(t *testing.T) {
 	u := w.serve("", nil, nil)
 	for _, simulated := range []bool{false, true} {
 		w.do(func() { w.status.Rehearsal = simulated })
-		if v, _ := callMCP[MCPView](u, "status", map[string]any{"run": theRun[:4]}); v.Simulated != simulated {
-			t.Errorf("live: simulated is %v, want %v", v.Simulated, simulated)
-		}
+		v, _ := callMCP[MCPView](u, "status", map[string]any{"run": theRun[:4]})
+		testkit.Check(t, v.Simulated == simulated, "live: simulated is %v, want %v", v.Simulated, simulated)
 		info := w.info
 		info.Rehearsal = simulated
 		if v := endedView(info, nil); v.Simulated != simulated {
@@ -668,9 +542,8 @@ func TestAgentsWithHosts(t *testing.T) {
 		w.status.Inbox = []supervisor.InboxItem{{ID: "q", Kind: "question", Agent: "orch-2", Host: "box", Text: "Which?"}}
 	})
 	v, _ := callMCP[MCPView](w.serve("", nil, nil), "status", map[string]any{"run": theRun[:4]})
-	if len(v.Agents) != 1 || v.Agents[0].Host != "box" || len(v.Waiting) != 1 || v.Waiting[0].Host != "box" {
-		t.Errorf("shown: %+v, %+v", v.Agents, v.Waiting)
-	}
+	testkit.Check(t, len(v.Agents) == 1 && v.Agents[0].Host == "box" && len(v.Waiting) == 1 &&
+		v.Waiting[0].Host == "box", "shown: %+v, %+v", v.Agents, v.Waiting)
 }
 
 // wire is a client that knows tasks; the SDK's client does not.
@@ -774,10 +647,8 @@ func TestTask(t *testing.T) {
 	w.asks("perm-1", "make all")
 	a := c.get()
 	list := keys(a)
-	if len(list) != 3 || list[0] != "perm-1.7" || list[1] != "question-1.7" ||
-		!strings.HasPrefix(list[2], "trust.7.") || a.Result.Status != inputRequired {
-		t.Fatalf("what waits: %v, %+v", list, a)
-	}
+	testkit.Need(t, len(list) == 3 && list[0] == "perm-1.7" && list[1] == "question-1.7" &&
+		strings.HasPrefix(list[2], "trust.7.") && a.Result.Status == inputRequired, "what waits: %v, %+v", list, a)
 	accept := func(field, value string) any {
 		return map[string]any{"action": "accept", "content": map[string]any{field: value}}
 	}
@@ -801,7 +672,7 @@ func TestTask(t *testing.T) {
 	testkit.Same(t, "commands", want, w.given())
 	w.do(func() { w.info.Unfinished = false })
 	w.happens(contract.Result{Status: contract.StatusFailed, Summary: "It broke."})
-	w.ends()
+	w.end("")
 	a = c.get()
 	if r := a.Result; r.Status != "completed" || !r.Result.IsError ||
 		r.Result.StructuredContent.Summary != "It broke." {
@@ -814,46 +685,38 @@ func TestTask(t *testing.T) {
 func TestTaskOfAStoppedRun(t *testing.T) {
 	w := newWorld(t)
 	c := w.wire(true)
-	w.ends()
+	w.end("")
 	choose := func(key, what string) answerOf {
 		return c.update(map[string]any{key: map[string]any{"action": "accept",
 			"content": map[string]any{fieldDecision: what}}})
 	}
 	list := keys(c.get())
-	if len(list) != 1 || !strings.HasPrefix(list[0], "resume-") {
-		t.Fatalf("it waits for %v", list)
-	}
+	testkit.Need(t, len(list) == 1 && strings.HasPrefix(list[0], "resume-"), "it waits for %v", list)
 	choose("resume-0", doResume)
-	if len(w.given()) > 0 {
-		t.Errorf("an answer to another form: %v", w.given())
-	}
+	testkit.Check(t, len(w.given()) <= 0, "an answer to another form: %v", w.given())
 	choose(list[0], doResume)
 	testkit.Same(t, "resuming", []contract.CommandBody{contract.Continue{}}, w.given())
 	w.happens(contract.Session{Session: theRun, Resumed: true})
 	again := keys(c.get())
-	if len(again) != 1 || again[0] == list[0] {
-		t.Fatalf("killed again, it waits for %v, and before for %v", again, list)
-	}
+	testkit.Need(t, len(again) == 1 && again[0] != list[0],
+		"killed again, it waits for %v, and before for %v", again, list)
 	choose(again[0], doLeave)
-	if r := c.get().Result; r.Status != "completed" || r.Result == nil || !r.Result.IsError {
-		t.Errorf("left as it is: %+v", r)
-	}
+	r := c.get().Result
+	testkit.Check(t, r.Status == "completed" && r.Result != nil && r.Result.IsError, "left as it is: %+v", r)
 }
 
 // TestTaskCancelled: tasks/cancel ends the run in an orderly way, and the task of a cancelled run is cancelled.
 func TestTaskCancelled(t *testing.T) {
 	w := newWorld(t)
 	c := w.wire(true)
-	if a := c.call("tasks/cancel", map[string]any{"taskId": theRun}); a.Error != nil {
-		t.Errorf("%+v", a.Error)
-	}
+	a := c.call("tasks/cancel", map[string]any{"taskId": theRun})
+	testkit.Check(t, a.Error == nil, "%+v", a.Error)
 	testkit.Same(t, "commands", []contract.CommandBody{contract.Cancel{}}, w.given())
 	w.do(func() { w.info.Unfinished, w.info.LastActive = false, time.Now() })
 	w.happens(contract.Result{Status: contract.StatusCancelled})
-	w.ends()
-	if r := c.get().Result; r.Status != "cancelled" || r.Result != nil {
-		t.Errorf("%+v", r)
-	}
+	w.end("")
+	r := c.get().Result
+	testkit.Check(t, r.Status == "cancelled" && r.Result == nil, "%+v", r)
 }
 
 // TestTasksNeedTheCapability: a client without the capability gets the usual result and no task. An unknown task is
@@ -862,9 +725,7 @@ func TestTasksNeedTheCapability(t *testing.T) {
 	w := newWorld(t)
 	c := w.wire(false)
 	a := c.call("tools/call", map[string]any{"name": "start_run", "arguments": map[string]any{"task": "x"}})
-	if a.Result.ResultType != complete || a.Result.TaskID != "" {
-		t.Errorf("begun: %+v", a)
-	}
+	testkit.Check(t, a.Result.ResultType == complete && a.Result.TaskID == "", "begun: %+v", a)
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
 		if a := c.call(method, map[string]any{"taskId": theRun}); a.Error == nil ||
 			a.Error.Code != mcp.CodeMissingRequiredClientCapabilities {
@@ -904,15 +765,12 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 		var got []string
 		for range tt.wants {
 			line, err := c.out.ReadString('\n')
-			if err != nil {
-				t.Fatalf("%q: %v", tt.line, err)
-			}
+			testkit.Need(t, err == nil, "%q: %v", tt.line, err)
 			got = append(got, line)
 		}
 		for _, want := range tt.wants {
-			if !strings.Contains(strings.Join(got, ""), want) {
-				t.Errorf("%q is answered with %q, which has no %s", tt.line, got, want)
-			}
+			testkit.Check(t, strings.Contains(strings.Join(got, ""), want),
+				"%q is answered with %q, which has no %s", tt.line, got, want)
 		}
 	}
 }

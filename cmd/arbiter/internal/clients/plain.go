@@ -29,7 +29,7 @@ import (
 // of input that answer it. It is for screen readers, for terminals without cursor control, and for pipes. It
 // prints no animation and no escape sequence, folds nothing, and prints important things once.
 //
-// [Frontend.Run] owns all state and never blocks. Three goroutines help it: one reads the input, one does
+// [Frontend.Run] owns all state and never blocks. Three goroutines help it: one reads the input, one at a time does
 // in order what may take time (it begins the run and submits commands), and one writes the output. Events
 // come in through a mailbox whose sink does not block, and text waits in a bounded queue, so that neither a
 // flood of events nor an unread output blocks the run. Both drop the least important first, and report it.
@@ -94,8 +94,8 @@ const (
 func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host PlainHost) error {
 	s := &plainSession{
 		frontend: f, host: host, narrator: newNarrator(f.Verbose, host.Name), mail: &mailbox{backlog.New[event](), f.Verbose},
-		dead: make(chan struct{}), lines: make(chan inputLine), jobs: make(chan func() result), results: make(chan result),
-		quit: make(chan struct{}),
+		dead: make(chan struct{}), quit: make(chan struct{}), lines: make(chan inputLine),
+		results: make(chan result, 1),
 	}
 	s.out = hosting.NewOutput(out, hosting.OutputOptions[string]{
 		Most:   1, // the others count as waiting until it is written
@@ -108,12 +108,10 @@ func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host Pl
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go listen(in, s.lines, s.quit) // not waited for: a read cannot be cancelled
-	var jobs sync.WaitGroup
-	jobs.Go(func() { runJobs(s.jobs, s.results, s.quit) })
 	err := s.loop(ctx)
 	cancel()
 	close(s.quit)
-	jobs.Wait()
+	s.jobs.Wait()
 	failed := s.out.Close(grace)
 	switch {
 	case errors.Is(failed, hosting.ErrStuck):
@@ -133,15 +131,17 @@ type plainSession struct {
 	dead     chan struct{} // closed when the output failed
 	mail     *mailbox
 
-	lines   chan inputLine
-	jobs    chan func() result
-	results chan result
-	quit    chan struct{}
+	lines chan inputLine
+	quit  chan struct{}
+
+	jobs    sync.WaitGroup
+	busy    bool                    // a job is running
+	results chan result             // capacity 1: of the job
+	pending []func(PlainRun) result // jobs to run, one after the other, with the run if there is one
 
 	run        PlainRun
-	asked      bool                    // a run was requested
-	pending    []func(PlainRun) result // for runJobs, with the run if there is one
-	inputEnded bool                    // the input has ended
+	asked      bool // a run was requested
+	inputEnded bool // the input has ended
 	stopping   bool
 	silent     bool // it was said that the run does not answer
 	block      block
@@ -176,18 +176,16 @@ func (s *plainSession) loop(ctx context.Context) error {
 		if s.inputEnded || len(s.pending) >= maxJobs {
 			input = nil
 		}
-		var jobs chan func() result
-		var next func() result
-		if len(s.pending) > 0 {
+		if !s.busy && len(s.pending) > 0 {
 			do, run := s.pending[0], s.run
-			jobs, next = s.jobs, func() result { return do(run) }
+			s.busy, s.pending = true, s.pending[1:]
+			s.jobs.Go(func() { s.results <- do(run) })
 		}
 		select {
 		case <-s.mail.Wake():
 			s.printEvents()
-		case jobs <- next:
-			s.pending = s.pending[1:]
 		case r := <-s.results:
+			s.busy = false
 			if err := s.handled(r); err != nil {
 				return err
 			}
@@ -211,7 +209,7 @@ func (s *plainSession) loop(ctx context.Context) error {
 			s.print("Patience. The run is being stopped.", true)
 			s.stop()
 		}
-		if !s.asked && s.inputEnded && len(s.pending) == 0 {
+		if !s.asked && s.inputEnded && !s.busy && len(s.pending) == 0 {
 			return ErrNoTask
 		}
 		if !s.asked && s.stopping {
@@ -339,22 +337,6 @@ func listen(in io.Reader, lines chan<- inputLine, quit <-chan struct{}) {
 			return
 		}
 		if h.end {
-			return
-		}
-	}
-}
-
-// runJobs runs jobs, one after the other.
-func runJobs(jobs <-chan func() result, results chan<- result, quit <-chan struct{}) {
-	for {
-		select {
-		case do := <-jobs:
-			select {
-			case results <- do():
-			case <-quit:
-				return
-			}
-		case <-quit:
 			return
 		}
 	}

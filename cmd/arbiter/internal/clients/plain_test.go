@@ -64,9 +64,7 @@ func TestRunIsPrinted(t *testing.T) {
 		s.emit("supervisor", contract.Result{Status: "complete", Summary: "The parser stands", CostUSD: 1.5,
 			DurationMS: 61_000, Iterations: 1, Checks: &contract.Checks{Passed: 2}})
 		s.expect("It is done. The parser stands. $1.50, 1 min 01 s, 1 iteration. Checks: 2 passed, 0 failed, 0 unproven.\n")
-		if err := s.end(); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "end", s.end())
 	})
 }
 
@@ -100,9 +98,8 @@ func TestPermissionIsAsked(t *testing.T) {
 		s.expect("Request 2: Denied by the human: Read for Orchestrator II.\nRequest 1: Denied because nobody answered in " +
 			"time: Bash for Orchestrator I.\n")
 		s.typeLines("y") // no request is open: this is a normal message
-		if got := s.host.puts[len(s.host.puts)-1]; !cmp.Equal(got, contract.CommandBody(contract.Say{Text: "y"})) {
-			t.Errorf("put %v", got)
-		}
+		got := s.host.puts[len(s.host.puts)-1]
+		testkit.Check(t, cmp.Equal(got, contract.CommandBody(contract.Say{Text: "y"})), "put %v", got)
 		s.end()
 	})
 }
@@ -158,9 +155,8 @@ func TestPlainAnswers(t *testing.T) {
 		}
 		body, problem := v.answer(line)
 		permit, _ := body.(contract.Permit) // none
-		if got := (plainAnswer{permit, problem}); got != want {
-			t.Errorf("%q: %+v, want %+v", line, got, want)
-		}
+		got := (plainAnswer{permit, problem})
+		testkit.Check(t, got == want, "%q: %+v, want %+v", line, got, want)
 	}
 	v.open = nil
 	if body, problem := v.answer("3 y"); body != nil || problem != "" {
@@ -173,19 +169,13 @@ func TestInputEnds(t *testing.T) {
 		s := play(t, &Frontend{Task: "Go."}, newFake())
 		s.in.Close()
 		synctest.Wait()
-		if s.host.ended != 1 || s.host.stops != 0 {
-			t.Errorf("ended %d, stopped %d", s.host.ended, s.host.stops)
-		}
-		if err := s.end(); err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, s.host.ended == 1 && s.host.stops == 0, "ended %d, stopped %d", s.host.ended, s.host.stops)
+		testkit.Works(t, "end", s.end())
 	})
 	synctest.Test(t, func(t *testing.T) {
 		s := play(t, &Frontend{}, newFake())
 		s.in.Close()
-		if err := <-s.ended; !errors.Is(err, ErrNoTask) {
-			t.Errorf("error %v", err)
-		}
+		testkit.Fails(t, "the end", <-s.ended, ErrNoTask)
 	})
 	synctest.Test(t, func(t *testing.T) { // while the run is starting
 		host := newFake()
@@ -196,10 +186,8 @@ func TestInputEnds(t *testing.T) {
 		synctest.Wait()
 		close(host.hold)
 		synctest.Wait()
-		if diff := cmp.Diff([]contract.CommandBody{contract.Say{Text: "and this, without a newline"}},
-			host.puts); diff != "" || host.ended != 1 {
-			t.Errorf("ended %d, put %s", host.ended, diff)
-		}
+		diff := cmp.Diff([]contract.CommandBody{contract.Say{Text: "and this, without a newline"}}, host.puts)
+		testkit.Check(t, diff == "" && host.ended == 1, "ended %d, put %s", host.ended, diff)
 		s.end()
 	})
 }
@@ -209,9 +197,7 @@ func TestBeginFails(t *testing.T) {
 		host := newFake()
 		host.fail = errors.New("no claude")
 		s := play(t, &Frontend{Task: "Go."}, host)
-		if err := <-s.ended; !errors.Is(err, host.fail) {
-			t.Errorf("error %v", err)
-		}
+		testkit.Fails(t, "the end", <-s.ended, host.fail)
 		s.in.Close()
 	})
 }
@@ -226,18 +212,15 @@ func TestCancel(t *testing.T) {
 			s := play(t, &Frontend{Task: "Go."}, host)
 			s.cancel()
 			err := <-s.ended
-			if early != errors.Is(err, context.Canceled) || !early && (err != nil || host.stops != 1) {
-				t.Errorf("early %v: error %v, stopped %d times", early, err, host.stops)
-			}
+			testkit.Check(t, early == errors.Is(err, context.Canceled) && (early || err == nil && host.stops == 1),
+				"early %v: error %v, stopped %d times", early, err, host.stops)
 			s.in.Close()
 		})
 	}
 	synctest.Test(t, func(t *testing.T) { // before anything was asked
 		s := play(t, &Frontend{}, newFake())
 		s.cancel()
-		if err := <-s.ended; err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "the end", <-s.ended)
 		s.in.Close()
 	})
 }
@@ -446,9 +429,8 @@ func TestAnswerInbox(t *testing.T) {
 			"/answer all":      "Say /answer all y, or /answer all n.", "/answer all always": "Say /answer all y",
 		} {
 			s.typeLines(line)
-			if got := s.output(); !strings.Contains(got, want) {
-				t.Errorf("%s: said %q", line, got)
-			}
+			got := s.output()
+			testkit.Check(t, strings.Contains(got, want), "%s: said %q", line, got)
 		}
 		const which = "That allows 2 permission requests:\n    1. Orchestrator I asks permission: Bash: go test ./a\n" +
 			"    2. Orchestrator II asks permission: Bash: go test ./b\nTo do it, say /answer all y 2.\n\n"
@@ -483,9 +465,7 @@ func FuzzLines(f *testing.F) {
 		if last := len(want) - 1; want[last] == "" {
 			want = want[:last]
 		}
-		if len(got) != len(want) {
-			t.Fatalf("%d lines, want %d", len(got), len(want))
-		}
+		testkit.Need(t, len(got) == len(want), "%d lines, want %d", len(got), len(want))
 		v := &narrator{open: []supervisor.InboxItem{{ID: "r", Request: &contract.PermissionRequest{}}},
 			numbers: map[string]int{"r": 1}}
 		for i := range want {
@@ -495,9 +475,8 @@ func FuzzLines(f *testing.F) {
 			}
 			testkit.Same(t, fmt.Sprintf("line %d", i), w, got[i])
 			body, _ := v.answer(got[i])
-			if p, ok := body.(contract.Permit); ok && p.Behavior == "allow" && len(strings.Fields(got[i])) != 2 {
-				t.Errorf("%q gave leave", got[i])
-			}
+			p, ok := body.(contract.Permit)
+			testkit.Check(t, !ok || p.Behavior != "allow" || len(strings.Fields(got[i])) == 2, "%q gave leave", got[i])
 		}
 	})
 }
@@ -518,16 +497,15 @@ func TestDocumentIsReadOnce(t *testing.T) {
 		text, _ := v.describe(time.Now(), e)
 		printed += text + "\n"
 	}
-	if n := strings.Count(printed, "port 8080"); n != 1 {
-		t.Errorf("it is read %d times:\n%s", n, printed)
-	}
+	n := strings.Count(printed, "port 8080")
+	testkit.Check(t, n == 1, "it is read %d times:\n%s", n, printed)
 	testkit.Includes(t, "what is printed", printed,
 		"Orchestrator I hands off to Orchestrator II: 2 accomplished.", "Go on.",
 		"goes with it")
 }
 
-// TestModelOutputIsPlainText: every event with any text in all of its fields is reported without characters
-// that a terminal acts on, or that hide or reorder.
+// TestModelOutputIsPlainText: every event with any text in all of its fields, and an unknown command, is reported
+// without characters that a terminal acts on, or that hide or reorder.
 func TestModelOutputIsPlainText(t *testing.T) {
 	testkit.WithoutRace(t)
 	for i, c := range corpus.ModelOutput(t, "../../../..") {
@@ -538,6 +516,14 @@ func TestModelOutputIsPlainText(t *testing.T) {
 			s := play(t, &Frontend{Begin: true, Verbose: true, ASCII: asciiOnly}, host)
 			defer s.end()
 			printed := 0
+			plain := func(what string) {
+				t.Helper()
+				text := s.output()
+				printed += len(text)
+				for _, r := range text {
+					testkit.Need(t, !alien(r) && (!asciiOnly || r <= '~'), "%s: %s: said %U in %.300q", c.Name, what, r, text)
+				}
+			}
 			for j, b := range contract.Events() {
 				if c.Large() && (i+j)%9 != 0 {
 					continue
@@ -545,17 +531,11 @@ func TestModelOutputIsPlainText(t *testing.T) {
 				body := corpus.Filled(reflect.TypeOf(b), c.Text).Interface().(contract.Body)
 				s.host.sink(time.Now(), contract.Event{ID: c.Text, Body: body})
 				synctest.Wait()
-				text := s.output()
-				printed += len(text)
-				for _, r := range text {
-					if alien(r) || asciiOnly && r > '~' {
-						t.Fatalf("%s: %s: said %U in %.300q", c.Name, b.EventName(), r, text)
-					}
-				}
+				plain(b.EventName())
 			}
-			if printed < 40 {
-				t.Errorf("%s: %d bytes were told", c.Name, printed)
-			}
+			s.typeLines("/" + strings.Join(strings.Fields(c.Text), " "))
+			plain("a command")
+			testkit.Check(t, printed >= 40, "%s: %d bytes were told", c.Name, printed)
 		})
 	}
 }
@@ -607,9 +587,7 @@ func TestReaderGoesAway(t *testing.T) {
 		}
 		host.sink(time.Now(), notice)
 		host.end()
-		if err := <-ended; err == nil || !strings.Contains(err.Error(), "nobody reads") {
-			t.Errorf("error %v", err)
-		}
+		testkit.Fails(t, "the end", <-ended, "nobody reads")
 		r.Close()
 		feed.Close()
 	})
@@ -631,40 +609,6 @@ func TestOutputIsClosed(t *testing.T) {
 		}
 		feed.Close()
 	})
-}
-
-// TestOutputHasNoControlCharacters: the output contains no byte that a terminal acts on.
-func TestOutputHasNoControlCharacters(t *testing.T) {
-	evil := "\x1b[2J\x1b]0;t\x07\u009b6n a\rb\x08 \u202egnp [red] \x00\x7f e" + strings.Repeat("\u0301", 50)
-	for _, asciiOnly := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			host := newFake()
-			host.name = func(string) string { return evil }
-			s := play(t, &Frontend{Begin: true, Verbose: true, ASCII: asciiOnly}, host)
-			for _, b := range []contract.Body{
-				contract.Message{From: "orch-1", To: "arbiter", Kind: evil, Text: evil}, contract.Question{Text: evil},
-				contract.Notice{Text: evil},
-				contract.ToolUse{Tool: evil, Input: json.RawMessage(`{"command":"\u001b[2J` + "\u202e" + `"}`)},
-				contract.Assistant{Text: evil},
-				contract.PermissionRequest{Request: evil, Tool: evil, Input: json.RawMessage("\x1b[2J"), Reason: evil},
-				contract.Error{Category: "auth", Message: evil, RecoveryOptions: []string{evil}},
-				contract.Result{Status: evil, Summary: evil},
-				contract.Plan{Steps: []contract.Step{{Text: evil, Status: evil, Agent: evil}}},
-				contract.Plan{Steps: []contract.Step{{Text: evil, Status: "done", Agent: evil}}},
-				contract.Spawn{Name: evil, Mode: evil}, contract.Handoff{From: evil, To: evil, GeneratedBecause: evil},
-				contract.ToolResult{Text: evil, IsError: true},
-			} {
-				s.emit(evil, b)
-			}
-			s.typeLines("/" + evil)
-			for _, r := range s.output() {
-				if r != '\n' && r < ' ' || r >= 0x7f && r <= 0x9f || r == 0x202e || asciiOnly && r > '~' {
-					t.Fatalf("said %U", r)
-				}
-			}
-			s.end()
-		})
-	}
 }
 
 // fake is a host and its run.

@@ -783,7 +783,21 @@ func (h *ScreenHost) withTerminal(heed func()) (back func()) {
 	h.awayUntil.Store(math.MaxInt64)
 	stop := make(chan struct{})
 	var watching sync.WaitGroup
-	watching.Go(func() { h.watchTerminal(stop) })
+	watching.Go(func() {
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+			if _, _, err := ptyproxy.Size(os.Stdin); err != nil {
+				h.recall() // the terminal does not come back
+				return
+			}
+		}
+	})
 	return func() {
 		close(stop)
 		watching.Wait()
@@ -794,24 +808,6 @@ func (h *ScreenHost) withTerminal(heed func()) (back func()) {
 // watchEvery is how often the terminal is checked while it is lent. No signal reports its end if we are not the
 // session leader or were started with SIGHUP ignored.
 const watchEvery = time.Second
-
-// watchTerminal ends the program that has the terminal when the terminal is gone, because the terminal does not
-// come back.
-func (h *ScreenHost) watchTerminal(stop <-chan struct{}) {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-tick.C:
-		}
-		if _, _, err := ptyproxy.Size(os.Stdin); err != nil {
-			h.recall()
-			return
-		}
-	}
-}
 
 // Login implements tui.Host. It runs `claude auth login` in its own terminal, with the environment that agents get.
 func (h *ScreenHost) Login() error {

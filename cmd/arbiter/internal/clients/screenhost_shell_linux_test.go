@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 )
@@ -36,13 +38,9 @@ func TestShellLeavesNothing(t *testing.T) {
 		<-ended
 		cancel()
 		pids := strings.Fields(out.String())
-		if len(pids) != 2 {
-			t.Errorf("%s: said %q", name, out.String())
-		}
+		testkit.Check(t, len(pids) == 2, "%s: said %q", name, out.String())
 		for _, pid := range pids {
-			if isRunning(pid) {
-				t.Errorf("%s: process %s goes on", name, pid)
-			}
+			testkit.Check(t, !isRunning(pid), "%s: process %s goes on", name, pid)
 		}
 	}
 }

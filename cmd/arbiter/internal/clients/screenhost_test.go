@@ -26,9 +26,8 @@ func TestEditorPlace(t *testing.T) {
 		"vi": {"+7", "/w/a b"}, "/usr/bin/nvim -p": {"+7", "/w/a b"}, "hx": {"/w/a b:7"},
 		"code --wait": {"--goto", "/w/a b:7"}, "my-editor": {"/w/a b"}, "": {"/w/a b"},
 	} {
-		if got := editorPlace(editor, "/w/a b", 7); !slices.Equal(got, want) {
-			t.Errorf("%q is given %q, want %q", editor, got, want)
-		}
+		got := editorPlace(editor, "/w/a b", 7)
+		testkit.Check(t, slices.Equal(got, want), "%q is given %q, want %q", editor, got, want)
 	}
 	if got := editorPlace("vi", "/w/a", 1); !slices.Equal(got, []string{"/w/a"}) {
 		t.Errorf("at the beginning, vi is given %q", got)
@@ -48,9 +47,7 @@ func TestConcurrentInputsAreKept(t *testing.T) {
 	wg.Wait()
 	got := h.Inputs()
 	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("remembered are %q", got)
-	}
+	testkit.Check(t, slices.Equal(got, want), "remembered are %q", got)
 }
 
 // TestFilesByTheirLetters: files in any directory are found by letters of their paths; files with the path prefix
@@ -72,9 +69,8 @@ func TestFilesByTheirLetters(t *testing.T) {
 		"./hea":    {"./header.go"},
 		"nothing!": nil,
 	} {
-		if got := h.Files(t.Context(), prefix); !slices.Equal(got, want) {
-			t.Errorf("%q: %q, want %q", prefix, got, want)
-		}
+		got := h.Files(t.Context(), prefix)
+		testkit.Check(t, slices.Equal(got, want), "%q: %q, want %q", prefix, got, want)
 	}
 }
 
@@ -91,10 +87,8 @@ func TestRunsInWords(t *testing.T) {
 	want := []string{"0aaaaaaa live, $1.50, in /srv/loom: Teach the loom",
 		"0bbbbbbb complete, 2 h 00 min ago, in /srv/other: Mend"}
 	lines := strings.Split(text, "\n")
-	if len(lines) != 3 || lines[0] != want[0] || lines[1] != want[1] ||
-		!strings.Contains(lines[2], "arbiter report RUN") {
-		t.Errorf("got\n%s", text)
-	}
+	testkit.Check(t, len(lines) == 3 && lines[0] == want[0] && lines[1] == want[1] &&
+		strings.Contains(lines[2], "arbiter report RUN"), "got\n%s", text)
 	testkit.Same(t, "without runs", "There are no runs yet.", RunsText(nil, now))
 }
 
@@ -165,9 +159,8 @@ func TestSettingsAreWritten(t *testing.T) {
 	}
 	holds := func(want string) {
 		t.Helper()
-		if got, err := os.ReadFile(file); err != nil || string(got) != want {
-			t.Errorf("the file holds %q, %v; want %q", got, err, want)
-		}
+		got, err := os.ReadFile(file)
+		testkit.Check(t, err == nil && string(got) == want, "the file holds %q, %v; want %q", got, err, want)
 	}
 	for _, wrong := range [][3]string{
 		{"max-cost", "much", "is not a number"}, {"permissions", "all", "not one of ask"}, {"task", "x", "no setting"},
@@ -182,24 +175,21 @@ func TestSettingsAreWritten(t *testing.T) {
 	set("allow", `["Bash(git *)", Edit]`, "")
 	set("model", "claude: odd #name", "")
 	holds("# mine\nmax-cost: 7.5 # enough\n\n# rules\nallow: [\"Bash(git *)\", Edit]\nmodel: \"claude: odd #name\"\n")
-	if s := h.settingNow(t, "model"); s.Value != "claude: odd #name" || s.Source != file+":6: model" {
-		t.Errorf("%+v", s)
-	}
+	s := h.settingNow(t, "model")
+	testkit.Check(t, s.Value == "claude: odd #name" && s.Source == file+":6: model", "%+v", s)
 	set("max-cost", "", "")
 	set("model", "", "")
 	holds("# mine\n\n# rules\nallow: [\"Bash(git *)\", Edit]\n")
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v, %v", info.Mode(), err)
-	}
+	info, err := os.Stat(file)
+	testkit.Check(t, err == nil && info.Mode().Perm() == 0o600, "%v, %v", info.Mode(), err)
 }
 
 // TestSettingsFileIsMade: the configuration file is created if it does not exist.
 func TestSettingsFileIsMade(t *testing.T) {
 	h, file := settingsHost(t, "")
 	testkit.Must(h.ChangeSetting(context.Background(), "theme", "dark"))(t)
-	if got, err := os.ReadFile(file); err != nil || string(got) != "theme: dark\n" {
-		t.Errorf("%q, %v", got, err)
-	}
+	got, err := os.ReadFile(file)
+	testkit.Check(t, err == nil && string(got) == "theme: dark\n", "%q, %v", got, err)
 }
 
 // lockedBuffer is an output that can be read while it is being written.
@@ -249,12 +239,10 @@ func TestTerminalOfAnotherProgram(t *testing.T) {
 	calls, left := 0, 0
 	leave := func() { left++ }
 	back := h.withTerminal(func() { calls++ })
-	if h.handles("INT", leave) || calls != 1 || left != 0 || h.signal != "" {
-		t.Errorf("told %d, left %d, signal %q", calls, left, h.signal)
-	}
-	if !h.handles("TERM", leave) || calls != 1 || left != 1 || h.signal != "TERM" {
-		t.Errorf("told %d, left %d, signal %q", calls, left, h.signal)
-	}
+	testkit.Check(t, !h.handles("INT", leave) && calls == 1 && left == 0 && h.signal == "",
+		"told %d, left %d, signal %q", calls, left, h.signal)
+	testkit.Check(t, h.handles("TERM", leave) && calls == 1 && left == 1 && h.signal == "TERM",
+		"told %d, left %d, signal %q", calls, left, h.signal)
 	if back(); h.awayUntil.Load() == 0 {
 		t.Error("a signal that is under way is ours at once")
 	}

@@ -220,7 +220,7 @@ func (s *WebServer) stop(w http.ResponseWriter, r *http.Request, _ json.RawMessa
 
 // resume resumes a run that no process plays.
 func (s *WebServer) resume(w http.ResponseWriter, r *http.Request, _ json.RawMessage) {
-	if err := s.runs.Resume(r.Context(), s.run, nil); err != nil {
+	if err := s.runs.Resume(r.Context(), s.run, "", nil); err != nil {
 		reply(w, http.StatusConflict, answer{Message: err.Error()})
 		return
 	}

@@ -459,9 +459,8 @@ func TestManyTabs(t *testing.T) {
 		w.until(fmt.Sprintf(`document.querySelector("[data-item=question-%d] textarea")`, i))
 		eval[chromedp.Void](w, fmt.Sprintf(`(() => { const c = document.querySelector("[data-item=question-%d]");
 			c.querySelector("textarea").value = "from tab %d"; c.querySelector("[type=submit]").click(); })()`, i, i))
-		if got := h.took(w.ctx, i+1)[i]; !strings.Contains(got, fmt.Sprintf(`from tab %d`, i)) {
-			t.Errorf("the answer of tab %d is %s", i, got)
-		}
+		got := h.took(w.ctx, i+1)[i]
+		testkit.Check(t, strings.Contains(got, fmt.Sprintf(`from tab %d`, i)), "the answer of tab %d is %s", i, got)
 	}
 	h.emit("orch-1", contract.Notice{Text: "all have answered"})
 	for _, w := range tabs {

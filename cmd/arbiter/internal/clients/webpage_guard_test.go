@@ -123,15 +123,12 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := askWeb(s, tt.method, tt.path, tt.body, tt.change)
-			if w.Code != tt.want {
-				t.Errorf("%d, want %d: %s", w.Code, tt.want, w.Body)
-			}
+			testkit.Check(t, w.Code == tt.want, "%d, want %d: %s", w.Code, tt.want, w.Body)
 			for name, want := range securityHeaders {
 				testkit.Same(t, name, want, w.Header().Get(name))
 			}
-			if strings.Contains(w.Body.String(), s.guard.key) || strings.Contains(w.Body.String(), s.guard.secret) {
-				t.Error("the body has a secret")
-			}
+			testkit.Check(t, !strings.Contains(w.Body.String(), s.guard.key) &&
+				!strings.Contains(w.Body.String(), s.guard.secret), "the body has a secret")
 		})
 	}
 }
@@ -150,9 +147,8 @@ func TestTokenWorksOnce(t *testing.T) {
 			r.Header.Del("Cookie")
 			r.Header.Set("Sec-Fetch-Site", "cross-site") // it was clicked in a chat
 		})
-		if w.Code != 200 || !strings.Contains(w.Body.String(), `value="`+path[4:]+`"`) || w.Header().Get("Set-Cookie") != "" {
-			t.Fatalf("%d %s with %q", w.Code, w.Body, w.Header().Get("Set-Cookie"))
-		}
+		testkit.Need(t, w.Code == 200 && strings.Contains(w.Body.String(), `value="`+path[4:]+`"`) &&
+			w.Header().Get("Set-Cookie") == "", "%d %s with %q", w.Code, w.Body, w.Header().Get("Set-Cookie"))
 	}
 	if w := askWeb(s, "GET", "/enter.js", "", without("Cookie")); w.Code != 200 {
 		t.Errorf("the script of the form: %d", w.Code)
@@ -165,10 +161,9 @@ func TestTokenWorksOnce(t *testing.T) {
 	}
 	w := send()
 	cookie := w.Header().Get("Set-Cookie")
-	if w.Code != 200 || !strings.Contains(w.Body.String(), `url=/#k=`+s.guard.key+`"`) ||
-		!strings.Contains(cookie, "HttpOnly") || !strings.Contains(cookie, "SameSite=Strict") {
-		t.Errorf("%d %s with %q", w.Code, w.Body, cookie)
-	}
+	testkit.Check(t, w.Code == 200 && strings.Contains(w.Body.String(), `url=/#k=`+s.guard.key+`"`) &&
+		strings.Contains(cookie, "HttpOnly") && strings.Contains(cookie, "SameSite=Strict"), "%d %s with %q", w.Code,
+		w.Body, cookie)
 	if w := askWeb(s, "GET", path, "", without("Cookie")); w.Code != 401 || w.Header().Get("Set-Cookie") != "" {
 		t.Errorf("another browser: %d", w.Code)
 	}
@@ -198,9 +193,7 @@ func TestListen(t *testing.T) {
 		"127.0.0.1": false,
 	} {
 		s, err := ListenWeb(WebOptions{Listen: address})
-		if (err == nil) != fine {
-			t.Errorf("%s: %v", address, err)
-		}
+		testkit.Check(t, (err == nil) == fine, "%s: %v", address, err)
 		if err == nil {
 			_ = s.Close()
 		}
@@ -287,7 +280,5 @@ func TestForeignPages(t *testing.T) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.commands) > 0 {
-		t.Errorf("the run took %q", h.commands)
-	}
+	testkit.Check(t, len(h.commands) <= 0, "the run took %q", h.commands)
 }

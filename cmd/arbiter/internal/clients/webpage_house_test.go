@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -41,9 +40,7 @@ type house struct {
 	status   runstore.LiveStatus
 	lines    []string // of the process that plays the run
 	ended    bool
-	log      []byte
-	logs     int // number of opened logs
-	chain    journal.LogChain
+	chain    journal.LogChain // of the event log
 	commands []string
 	resumed  int
 	refuse   string // why commands are refused
@@ -53,8 +50,7 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "web") // t.TempDir is too long for a socket's path
-	testkit.OK(t, err)
+	dir := testkit.Must(os.MkdirTemp("", "web"))(t) // t.TempDir is too long for a socket's path
 	began := time.Now().Add(-90 * time.Second).UTC()
 	h := &house{t: t, dir: dir, changed: make(chan struct{}), info: journal.Info{
 		Meta: journal.Meta{Run: testRun, CWD: "/home/me/parser", Title: "Rewrite the parser", Began: began},
@@ -101,8 +97,8 @@ func (h *house) end(status string) {
 	}
 }
 
-// emit emits an event of the run.
-func (h *house) emit(id string, body contract.Body) {
+// emit emits an event of the run, and returns its time.
+func (h *house) emit(id string, body contract.Body) (at time.Time) {
 	h.t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -114,24 +110,35 @@ func (h *house) emit(id string, body contract.Body) {
 	if _, first := body.(contract.Session); first {
 		seq = 1
 	}
-	line, err := contract.EncodeLine(nil, seq, time.Now(), contract.Event{ID: id, Body: body})
+	at = time.Now()
+	line, err := contract.EncodeLine(nil, seq, at, contract.Event{ID: id, Body: body})
 	testkit.OK(h.t, err)
 	line = line[:len(line)-1]
 	h.status.Seq = seq
 	h.lines = append(h.lines, string(line))
 	if !piece {
-		h.log, err = h.chain.Append(h.log, journal.LogContent{At: time.Now(), Line: json.RawMessage(line)})
+		h.write(journal.LogContent{At: at, Line: json.RawMessage(line)})
 	}
-	testkit.OK(h.t, err)
 	h.wake()
+	return at
 }
+
+// write adds to the event log. The caller holds mu.
+func (h *house) write(x journal.LogContent) {
+	h.t.Helper()
+	f := testkit.Must(os.OpenFile(h.path(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))(h.t)
+	defer f.Close()
+	testkit.Must(f.Write(testkit.Must(h.chain.Append(nil, x))(h.t)))(h.t)
+}
+
+func (h *house) path() string { return filepath.Join(h.dir, journal.LogName) }
 
 // record adds an entry that is not an event to the log.
 func (h *house) record(text string) {
 	h.t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.log = testkit.Must(h.chain.Append(h.log, journal.LogContent{At: time.Now(), Record: json.RawMessage(text)}))(h.t)
+	h.write(journal.LogContent{At: time.Now(), Record: json.RawMessage(text)})
 }
 
 // wait adds items that wait for the human.
@@ -217,7 +224,7 @@ func (h *house) Subscribe(ctx context.Context, p control.SubscribeParams, send f
 		lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
 			return int64(seqOf([]byte(l))) <= p.Since
 		})
-		if len(lines) > 0 && send(control.Events{Lines: lines}) != nil {
+		if send(control.Events{Lines: lines}) != nil {
 			return
 		}
 		if ended {
@@ -259,19 +266,10 @@ func (h *house) Dial(ctx context.Context, _ string) (*control.Client, runstore.L
 }
 
 // Log implements Runs.
-func (h *house) Log(string) (*journal.EventLog, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.logs++ // a log that is being read must not be overwritten
-	path := filepath.Join(h.dir, fmt.Sprintf("log-%d", h.logs))
-	if err := os.WriteFile(path, h.log, 0o600); err != nil {
-		return nil, err
-	}
-	return journal.OpenLog(path)
-}
+func (h *house) Log(string) (*journal.EventLog, error) { return journal.OpenLog(h.path()) }
 
 // Resume implements Runs.
-func (h *house) Resume(context.Context, string, []string) error {
+func (h *house) Resume(context.Context, string, string, []string) error {
 	h.mu.Lock()
 	h.resumed++
 	h.mu.Unlock()
@@ -294,9 +292,7 @@ func serve(t *testing.T, h *house, wrap ...func(net.Listener) net.Listener) (*We
 	go func() { done <- s.Serve(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "the end", <-done)
 	})
 	return s, "http://" + s.listener.Addr().String()
 }
@@ -325,9 +321,7 @@ func viewBy(t *testing.T, s *WebServer, url, last string, client *http.Client) *
 		r.Header.Set("Last-Event-ID", last)
 	}
 	resp := testkit.Must(client.Do(r))(t)
-	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("the stream is refused: %s", resp.Status)
-	}
+	testkit.Need(t, resp.StatusCode == http.StatusOK, "the stream is refused: %s", resp.Status)
 	t.Cleanup(func() { _ = resp.Body.Close() })
 	return &viewer{t: t, body: bufio.NewReader(resp.Body), cancel: cancel}
 }
@@ -437,9 +431,8 @@ func TestStreamContinues(t *testing.T) {
 	testkit.Same(t, "a new page gets", "one two three four", strings.Join(y.texts("four"), " "))
 
 	h.end(contract.StatusComplete)
-	if part := w.until(partRun, stateEnded); !strings.Contains(part, contract.StatusComplete) {
-		t.Errorf("the end is %s", part)
-	}
+	part := w.until(partRun, stateEnded)
+	testkit.Check(t, strings.Contains(part, contract.StatusComplete), "the end is %s", part)
 	z := view(t, s, url, "")
 	testkit.Same(t, "a page that comes after the end gets", "one two three four", strings.Join(z.texts("four"), " "))
 	z.until(partRun, stateEnded)
@@ -452,14 +445,12 @@ func TestStatusFollows(t *testing.T) {
 	v := view(t, s, url, "")
 	v.until(partStatus, `"inbox":[]`)
 	h.wait(supervisor.InboxItem{ID: "question-1", Kind: "question", Agent: "arbiter", Text: "Which?\x1b]0;x\a\u202e"})
-	if data := v.until(partStatus, "question-1"); !strings.Contains(data, `"text":"Which?"`) ||
-		strings.Contains(data, `"s1"`) {
-		t.Errorf("the status is %s", data)
-	}
+	data := v.until(partStatus, "question-1")
+	testkit.Check(t, strings.Contains(data, `"text":"Which?"`) && !strings.Contains(data, `"s1"`), "the status is %s",
+		data)
 	body := `{"type":"message","text":"This one.","ref":"mine"}`
-	if w := askWeb(s, "POST", "/run/command", body, nil); w.Code != 200 || !strings.Contains(w.Body.String(), "true") {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
+	w := askWeb(s, "POST", "/run/command", body, nil)
+	testkit.Check(t, w.Code == 200 && strings.Contains(w.Body.String(), "true"), "%d %s", w.Code, w.Body)
 	ctx, cancel := context.WithTimeout(t.Context(), webWaitTimeout)
 	defer cancel()
 	testkit.Same(t, "the run took", `{"text":"This one.","type":"message"}`, h.took(ctx, 1)[0])
@@ -506,9 +497,8 @@ func TestSlowBrowser(t *testing.T) {
 			t.Fatal("the slow browser is not dropped")
 		}
 	}
-	if w := askWeb(s, "GET", "/run/events", "", nil); w.Code != http.StatusServiceUnavailable {
-		t.Errorf("one page too many: %d", w.Code)
-	}
+	w := askWeb(s, "GET", "/run/events", "", nil)
+	testkit.Check(t, w.Code == http.StatusServiceUnavailable, "one page too many: %d", w.Code)
 	for range mostStreams {
 		<-s.streams
 	}
@@ -533,9 +523,8 @@ func TestLongPast(t *testing.T) {
 			if kind == partEvents {
 				n += strings.Count(data, `"event":"notice"`)
 				if strings.Contains(data, `"new"`) {
-					if !skipped || n > mostPast {
-						t.Errorf("%s: %d events, others are said to be skipped: %v", state, n, skipped)
-					}
+					testkit.Check(t, skipped && n <= mostPast,
+						"%s: %d events, others are said to be skipped: %v", state, n, skipped)
 					return
 				}
 			}
@@ -566,9 +555,8 @@ func TestCleanText(t *testing.T) {
 	}
 	line = []byte(`{"v":1,"seq":1,"id":"orch-1","event":"tool_use","tool":"Bash",` +
 		`"input":{"a\u202eb":["x\u001b[2Jy",1e400]}}`)
-	if got := string(pageLine(line)); !strings.Contains(got, `"ab":["xy",1e400]`) {
-		t.Errorf("it is %s", got)
-	}
+	got := string(pageLine(line))
+	testkit.Check(t, strings.Contains(got, `"ab":["xy",1e400]`), "it is %s", got)
 	if got := pageLine([]byte(`{"event":"delivered"}`)); got != nil {
 		t.Errorf("bookkeeping is shown: %s", got)
 	}

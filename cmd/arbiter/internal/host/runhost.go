@@ -416,21 +416,18 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 
 // equip sets up the loop, and returns the store for the images of the run.
 func (r *hostedRun) equip(loop *runloop.Loop) *runstore.ImageStore {
-	loop.Record(r.storage.journal)
-	loop.RecordWith(supervisor.LogItems)
-	loop.Redact(r.diagnostics.mask)
+	loop.Journal, loop.Recorder, loop.Redact = r.storage.journal, supervisor.LogItems, r.diagnostics.mask
 	o := r.choices.Options
 	store := runstore.NewStore(filepath.Join(r.storage.journal.Dir(), runstore.ImagesDir), o.CWD)
-	loop.Images(store)
-	loop.Decider(r.decider.Decider)
+	loop.Images, loop.Decider = store, r.decider.Decider
 	if !r.choices.Rehearse {
 		r.useGrants(loop)
-		loop.Windows(func(model string, tokens int) error { return keepWindow(r.choices.StateDir, model, tokens) })
+		loop.Windows = func(model string, tokens int) error { return keepWindow(r.choices.StateDir, model, tokens) }
 	}
 	gate := NewTrustGate(o.CWD, r.choices.StateDir, o.Run, r.choices.Trusting, r.bridges.others.Inventory)
-	loop.Trusts(gate.Check, gate.Record)
-	loop.Terminal(r.frontends.hooks.Setup)
-	loop.OnBridgeLost(r.openOn, r.bridges.drop)
+	loop.Gate, loop.KeepTrust = gate.Check, gate.Record
+	loop.Terminal = r.frontends.hooks.Setup
+	loop.Open, loop.Drop = r.openOn, r.bridges.drop
 	loop.Committed(r.storage.journal.Durable()) // do not report earlier records again
 	return store
 }
@@ -578,7 +575,7 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	if r.resumed != nil {
 		r.loop.Restore(*r.resumed)
 	}
-	r.loop.Refuse(func(o runconfig.Options) error { return settings.RefuseRoot(o, o.Rehearsal) })
+	r.loop.Refuses = func(o runconfig.Options) error { return settings.RefuseRoot(o, o.Rehearsal) }
 	f.input = NewSender(r.loop, &f.board)
 	r.bridges.others = &Bridges{
 		Hosts: r.choices.Hosts, Debug: r.choices.Debug, Options: r.options, Handler: r.loop.Handler, Input: f.input,

@@ -46,7 +46,7 @@ type storage struct {
 	options journal.Options // of the journal
 	place   *journal.Lock   // of the directory; nil if it is shared
 	// workspace is the lock in that directory itself; nil if it is shared or cannot be locked
-	workspace *journal.WorkspaceLock
+	workspace *os.File
 	notices   *notice // what the human should know about it
 }
 
@@ -323,7 +323,7 @@ func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) e
 		}
 		o.Workspace = files.Workspace
 		files.Reach(hostWork{r.bridges.others})
-		loop.Files(files)
+		loop.Files = files
 		return nil
 	}
 }
