@@ -100,7 +100,7 @@ func TestDamagedLinesAreCounted(t *testing.T) {
 	records := len(s.lines)
 	s.lines = append(s.lines, `{"type":"novelty"}`, "garbage", `{"type":"user","sessionId":"else"}`,
 		`{"type":"last-prompt"}`)
-	damaged, err := eachRecord(context.Background(), strings.NewReader(s.String()), func(Record) { records-- })
+	damaged, err := eachRecord(context.Background(), strings.NewReader(s.String()), func(*Record) { records-- })
 	testkit.Check(t, damaged == 1 && records == -3 && err == nil, "damaged %d, more records %d, %v", damaged, -records,
 		err)
 }

@@ -6,53 +6,23 @@ import (
 	"errors"
 )
 
-// wireRecord has the fields of the CLI's lines that are used.
-type wireRecord struct {
-	Type           string   `json:"type"`
-	Subtype        string   `json:"subtype"`
-	Session        string   `json:"sessionId"`
-	UUID           string   `json:"uuid"`
-	Parent         string   `json:"parentUuid"`
-	Logical        string   `json:"logicalParentUuid"`
-	Timestamp      string   `json:"timestamp"`
-	Sidechain      bool     `json:"isSidechain"`
-	Meta           bool     `json:"isMeta"`
-	CompactSummary bool     `json:"isCompactSummary"`
-	APIError       bool     `json:"isApiErrorMessage"`
-	PromptSource   string   `json:"promptSource"`
-	Merged         []string `json:"mergedSendUuids"`
-	Message        struct {
-		ID         string          `json:"id"`
-		Model      string          `json:"model"`
-		StopReason string          `json:"stop_reason"`
-		Content    json.RawMessage `json:"content"`
-		Usage      Usage           `json:"usage"`
-	} `json:"message"`
-	Attachment struct {
-		Type       string          `json:"type"`
-		SourceUUID string          `json:"source_uuid"`
-		ToolUseID  string          `json:"toolUseID"`
-		Data       json.RawMessage `json:"data"`
-	} `json:"attachment"`
-}
-
 // Decode decodes one line, given without its end, to records. A line that is one object gives one record; a
 // field of the wrong type is left empty. In a damaged line, Decode finds every whole object that begins like a
 // record, and leaves out incomplete records before it, NULs, and text that was joined to it without a line end.
 // whole reports that the line was undamaged JSON.
-func Decode(line []byte) (records []Record, whole bool) {
+func Decode(line []byte) (records []*Record, whole bool) {
 	line = bytes.Trim(line, " \t\r\n")
 	if len(line) == 0 {
 		return nil, true
 	}
-	var w wireRecord
-	switch err := json.Unmarshal(line, &w); {
+	r := new(Record)
+	switch err := json.Unmarshal(line, r); {
 	case !readable(err):
 		return recoverRecords(line), false
 	case line[0] != '{':
 		return nil, true // no object
 	}
-	return []Record{w.record()}, true
+	return []*Record{r}, true
 }
 
 // readable reports whether encoding/json has decoded the other fields in spite of this error.
@@ -68,21 +38,21 @@ var beginnings = [][]byte{[]byte(`{"parentUuid":`), []byte(`{"type":`)}
 const maxStubs = 8
 
 // recoverRecords finds the records in a damaged line.
-func recoverRecords(line []byte) (records []Record) {
+func recoverRecords(line []byte) (records []*Record) {
 	for stubs := 0; stubs < maxStubs; {
 		at := nextBeginning(line)
 		if at < 0 {
 			break
 		}
 		line = line[at:]
-		var w wireRecord
+		r := new(Record)
 		dec := json.NewDecoder(bytes.NewReader(line))
-		if !readable(dec.Decode(&w)) {
+		if !readable(dec.Decode(r)) {
 			stubs++
 			line = line[1:] // a record joined to the incomplete one may be whole
 			continue
 		}
-		records = append(records, w.record())
+		records = append(records, r)
 		line = line[dec.InputOffset():]
 	}
 	return records
@@ -103,26 +73,4 @@ func nextBeginning(line []byte) int {
 			}
 		}
 	}
-}
-
-// record returns a record with the fields of its type.
-func (w *wireRecord) record() Record {
-	head := Header{Type: w.Type, Session: w.Session, UUID: w.UUID, Parent: w.Parent, Logical: w.Logical,
-		Timestamp: w.Timestamp, Sidechain: w.Sidechain}
-	message := Message{Content: w.Message.Content}
-	switch w.Type {
-	case "user":
-		return &User{Header: head, Meta: w.Meta, CompactSummary: w.CompactSummary, PromptSource: w.PromptSource,
-			Merged: w.Merged, Message: message}
-	case "assistant":
-		message.ID, message.Model, message.StopReason = w.Message.ID, w.Message.Model, w.Message.StopReason
-		message.Usage = w.Message.Usage
-		return &Assistant{Header: head, APIError: w.APIError, Message: message}
-	case "attachment":
-		a := w.Attachment
-		return &Attachment{Header: head, Kind: a.Type, SourceUUID: a.SourceUUID, ToolUseID: a.ToolUseID, Data: a.Data}
-	case "system":
-		return &System{Header: head, Subtype: w.Subtype}
-	}
-	return &Other{Header: head}
 }

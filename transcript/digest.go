@@ -82,12 +82,11 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return Digest{}, fmt.Errorf("read transcript again: %w", err)
 	}
-	damaged, err := eachRecord(ctx, f, func(rec Record) {
-		head := rec.Head()
-		n := h.byUUID[head.UUID]
+	damaged, err := eachRecord(ctx, f, func(rec *Record) {
+		n := h.byUUID[rec.UUID]
 		switch {
-		case !head.of(h.session):
-		case head.Sidechain:
+		case !rec.of(h.session):
+		case rec.Sidechain:
 			inline.add(rec, false) // CLI 2.0.0 writes its subagents there
 		case n != nil && n.live:
 			n.live = false // a repeated record does not count
@@ -122,7 +121,7 @@ func (d *Digest) subagents(ctx context.Context, path, session string, limits Dig
 	var all []*activity
 	for _, file := range files {
 		one := newActivity(limits)
-		damaged, err := one.readSubagent(ctx, file, session, "", func(Record) {})
+		damaged, err := one.readSubagent(ctx, file, session, "", func(*Record) {})
 		if damaged > 0 {
 			d.Problems = append(d.Problems, fmt.Sprintf("%d damaged lines in %s", damaged, filepath.Base(file)))
 		}
@@ -222,14 +221,14 @@ func newActivity(limits DigestLimits) *activity {
 // readSubagent adds the records of a subagent's transcript that belong to the session and are not older than
 // since, and passes each of them to also.
 func (d *activity) readSubagent(ctx context.Context, path, session, since string,
-	also func(Record)) (damaged int, err error) {
+	also func(*Record)) (damaged int, err error) {
 	f, err := open(path)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	return eachRecord(ctx, f, func(rec Record) {
-		if rec.Head().of(session) && rec.Head().Timestamp >= since {
+	return eachRecord(ctx, f, func(rec *Record) {
+		if rec.of(session) && rec.Timestamp >= since {
 			d.add(rec, false)
 			also(rec)
 		}
@@ -237,9 +236,9 @@ func (d *activity) readSubagent(ctx context.Context, path, session, since string
 }
 
 // add adds a record of the thread, and its texts only if withTexts is set.
-func (d *activity) add(rec Record, withTexts bool) {
-	switch r := rec.(type) {
-	case *Assistant:
+func (d *activity) add(r *Record, withTexts bool) {
+	switch r.Type {
+	case assistant:
 		if r.APIError || r.Message.Model == synthetic {
 			return
 		}
@@ -251,15 +250,14 @@ func (d *activity) add(rec Record, withTexts bool) {
 				d.texts = latest(d.texts, cutText(strings.TrimSpace(b.Text), d.limits.TextBytes), d.limits.Texts)
 			}
 		}
-	case *User:
+	case user:
 		d.results(r)
 	}
 }
 
 // results adds the outcomes of calls that were added before.
-func (d *activity) results(rec Record) {
-	r, ok := rec.(*User)
-	if !ok || len(d.calls) == 0 {
+func (d *activity) results(r *Record) {
+	if r.Type != user || len(d.calls) == 0 {
 		return
 	}
 	for _, b := range r.Message.Blocks() {

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -76,7 +77,7 @@ func (h *history) read(ctx context.Context, r io.Reader) error {
 
 // eachRecord calls yield with every record of r, in order, and counts the lines that were not exactly one
 // object.
-func eachRecord(ctx context.Context, r io.Reader, yield func(Record)) (damaged int, err error) {
+func eachRecord(ctx context.Context, r io.Reader, yield func(*Record)) (damaged int, err error) {
 	lines := jsonl.NewLineReader(ctxReader{ctx, r}, 0)
 	for {
 		line, err := lines.NextOrLast()
@@ -111,25 +112,21 @@ func (c ctxReader) Read(b []byte) (int, error) {
 
 // add adds one record. Of two with the same uuid the first counts, as in the CLI. Of a record with a wrong
 // field the other fields count.
-func (h *history) add(rec Record) {
-	head := rec.Head()
-	if !head.of(h.session) || head.UUID == "" || head.Sidechain || h.byUUID[head.UUID] != nil {
+func (h *history) add(r *Record) {
+	if !r.of(h.session) || r.UUID == "" || r.Sidechain || h.byUUID[r.UUID] != nil {
 		return
 	}
-	n := &node{order: len(h.nodes), uuid: head.UUID, parent: head.Parent, time: head.Timestamp}
-	if n.parent == "" {
-		n.parent = head.Logical
-	}
-	switch r := rec.(type) {
-	case *User:
+	n := &node{order: len(h.nodes), uuid: r.UUID, parent: cmp.Or(r.Parent, r.Logical), time: r.Timestamp}
+	switch r.Type {
+	case user:
 		n.isMessage = true
 		h.user(n, r)
-	case *Assistant:
+	case assistant:
 		n.isMessage = true
 		h.assistant(n, r)
-	case *Attachment:
+	case attachment:
 		h.attachment(n, r)
-	case *System:
+	case system:
 	default:
 		return
 	}
@@ -137,7 +134,7 @@ func (h *history) add(rec Record) {
 	h.byUUID[n.uuid] = n
 }
 
-func (h *history) user(n *node, r *User) {
+func (h *history) user(n *node, r *Record) {
 	blocks := r.Message.Blocks()
 	for _, b := range blocks {
 		if b.Type == "tool_result" {
@@ -166,7 +163,7 @@ func (h *history) user(n *node, r *User) {
 	}
 }
 
-func (h *history) assistant(n *node, r *Assistant) {
+func (h *history) assistant(n *node, r *Record) {
 	if r.Message.ID == "" && r.Message.Content == nil {
 		return
 	}
@@ -199,13 +196,13 @@ func (h *history) assistant(n *node, r *Assistant) {
 	}
 }
 
-func (h *history) attachment(n *node, r *Attachment) {
-	switch {
-	case r.Kind == "structured_output" && r.ToolUseID != "":
-		if len(r.Data) > 0 {
-			h.ruled[r.ToolUseID] = r.Data
+func (h *history) attachment(n *node, r *Record) {
+	switch a := r.Attachment; {
+	case a.Kind == "structured_output" && a.ToolUseID != "":
+		if len(a.Data) > 0 {
+			h.ruled[a.ToolUseID] = a.Data
 		}
-	case r.SourceUUID != "":
-		n.kind, n.messages = steer, []string{r.SourceUUID}
+	case a.SourceUUID != "":
+		n.kind, n.messages = steer, []string{a.SourceUUID}
 	}
 }

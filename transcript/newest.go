@@ -76,19 +76,13 @@ func (s *newestScan) line(line []byte, at int64) {
 	}
 	records, _ := Decode(line)
 	for i := len(records) - 1; i >= 0 && !s.done; i-- {
-		head := records[i].Head()
-		if head.Sidechain || !head.of(s.session) {
-			continue
-		}
-		switch r := records[i].(type) {
-		case *Assistant:
-			if sample := r.Sample(); !r.APIError && sample.Counts() {
-				s.found.Found, s.found.Sample, s.found.Offset, s.done = true, sample, at, true
-			}
-		case *System:
-			if r.Compacts() {
-				s.found.Compacted, s.done = true, true
-			}
+		r := records[i]
+		switch sample := r.Sample(); {
+		case r.Sidechain, !r.of(s.session):
+		case r.Compacts():
+			s.found.Compacted, s.done = true, true
+		case sample.Counts():
+			s.found.Found, s.found.Sample, s.found.Offset, s.done = true, sample, at, true
 		}
 	}
 }

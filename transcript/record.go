@@ -5,96 +5,70 @@ import (
 	"strings"
 )
 
-// Record is the object of one line, or one of several objects on a damaged line: User, Assistant, Attachment,
-// System or Other.
-//
-// A field that is missing or has the wrong type is empty.
-type Record interface {
-	Head() *Header
-	record()
-}
-
-// Header holds the common fields of records. Fields that a type of record does not have are empty.
-type Header struct {
-	Type    string
-	Session string
-	UUID    string
+// Record is the object of one line, or one of several objects on a damaged line. A field that its type does not
+// have, that is missing, or that has the wrong type is empty.
+type Record struct {
+	Type    string `json:"type"` // one of those below, or another that is not used here
+	Subtype string `json:"subtype"`
+	Session string `json:"sessionId"`
+	UUID    string `json:"uuid"`
 	// Parent is the record that this one continues. A compaction begins a new tree; then Logical is the record
 	// where the conversation continued from.
-	Parent    string
-	Logical   string
-	Timestamp string // as written: RFC 3339 in UTC, with milliseconds
-	Sidechain bool   // of a subagent
-}
+	Parent    string `json:"parentUuid"`
+	Logical   string `json:"logicalParentUuid"`
+	Timestamp string `json:"timestamp"`   // as written: RFC 3339 in UTC, with milliseconds
+	Sidechain bool   `json:"isSidechain"` // of a subagent
 
-// Head returns the header itself, not a copy.
-func (h *Header) Head() *Header { return h }
-
-func (h *Header) record() {}
-
-// of reports whether a record belongs to a session. A record without a session belongs to every session.
-func (h *Header) of(session string) bool {
-	return h.Session == "" || session == "" || strings.EqualFold(h.Session, session)
-}
-
-// User is a message to the model: from outside, from the CLI in the user's name, or with the results of tools.
-type User struct {
-	Header
-	Meta           bool // written by the CLI in the user's name
-	CompactSummary bool // the summary of the conversation before a compaction
-
+	Message        Message `json:"message"`           // of a user or an assistant
+	APIError       bool    `json:"isApiErrorMessage"` // a text by the CLI: the API failed
+	Meta           bool    `json:"isMeta"`            // written by the CLI in the user's name
+	CompactSummary bool    `json:"isCompactSummary"`  // the summary of the conversation before a compaction
 	// PromptSource is set in messages from outside. Merged are the ids of messages that were merged into this
 	// one, which has the id of the last one.
-	PromptSource string
-	Merged       []string
+	PromptSource string   `json:"promptSource"`
+	Merged       []string `json:"mergedSendUuids"`
 
-	Message Message
+	Attachment struct {
+		Kind string `json:"type"`
+		// SourceUUID is the id of a message that was folded into a running turn (kind queued_command).
+		SourceUUID string `json:"source_uuid"`
+		// ToolUseID and Data belong to an accepted verdict (kind structured_output).
+		ToolUseID string          `json:"toolUseID"`
+		Data      json.RawMessage `json:"data"`
+	} `json:"attachment"`
 }
 
-// Assistant is one content block of a message from the model.
-type Assistant struct {
-	Header
-	APIError bool // a text by the CLI: the API failed
-	Message  Message
+// The types of records that are used here.
+const (
+	user       = "user"       // a message to the model: from outside, by the CLI, or with the results of tools
+	assistant  = "assistant"  // one content block of a message from the model
+	attachment = "attachment" // something the CLI added to the conversation
+	system     = "system"     // a remark by the CLI that the model does not see
+)
+
+// of reports whether a record belongs to a session. A record without a session belongs to every session.
+func (r *Record) of(session string) bool {
+	return r.Session == "" || session == "" || strings.EqualFold(r.Session, session)
 }
 
-// Sample returns the usage that the line reports.
-func (a *Assistant) Sample() Sample {
-	return Sample{MessageID: a.Message.ID, Model: a.Message.Model, Usage: a.Message.Usage, Sidechain: a.Sidechain}
-}
-
-// Attachment is something the CLI added to the conversation.
-type Attachment struct {
-	Header
-	Kind string // its "type"
-	// SourceUUID is the id of a message that was folded into a running turn
-	// (kind queued_command).
-	SourceUUID string
-	// ToolUseID and Data belong to an accepted verdict (kind structured_output).
-	ToolUseID string
-	Data      json.RawMessage
-}
-
-// System is a remark by the CLI that the model does not see.
-type System struct {
-	Header
-	Subtype string
+// Sample returns the usage that a message of the model reports. Other records have none that counts.
+func (r *Record) Sample() Sample {
+	if r.Type != assistant || r.APIError {
+		return Sample{}
+	}
+	return Sample{MessageID: r.Message.ID, Model: r.Message.Model, Usage: r.Message.Usage, Sidechain: r.Sidechain}
 }
 
 // Compacts reports whether the context was compacted here.
-func (s *System) Compacts() bool { return s.Subtype == "compact_boundary" }
-
-// Other is a record of a type that is not used here. Most of these are not part of the conversation, such as
-// entries about the CLI's queue or the session's costs.
-type Other struct{ Header }
+func (r *Record) Compacts() bool { return r.Type == system && r.Subtype == "compact_boundary" }
 
 // Message is a message in the API's form. Each record of an assistant holds one content block of it.
 type Message struct {
-	ID         string
-	Model      string
-	StopReason string
-	Usage      Usage           // of an assistant's
-	Content    json.RawMessage // text, or a list of blocks
+	ID         string          `json:"id"`
+	Model      string          `json:"model"`
+	StopReason string          `json:"stop_reason"`
+	Usage      Usage           `json:"usage"`   // of an assistant's
+	Content    json.RawMessage `json:"content"` // text, or a list of blocks
 }
 
 // Block is a content block of a message.

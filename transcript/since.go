@@ -46,10 +46,10 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 	limits = limits.orDefaults()
 	session := strings.TrimSuffix(filepath.Base(path), extension)
 	main, inline := newActivity(limits), newActivity(limits)
-	damaged, err := eachRecord(ctx, f, func(rec Record) {
-		switch head := rec.Head(); {
-		case !head.of(session):
-		case head.Sidechain:
+	damaged, err := eachRecord(ctx, f, func(rec *Record) {
+		switch {
+		case !rec.of(session):
+		case rec.Sidechain:
 			inline.add(rec, false)
 			s.count(rec)
 		default:
@@ -72,9 +72,8 @@ func ReadSince(ctx context.Context, path string, offset int64, at time.Time, lim
 }
 
 // addTyped records a typed message.
-func (s *Since) addTyped(rec Record, limits DigestLimits) {
-	u, ok := rec.(*User)
-	if !ok || u.Meta || u.CompactSummary || u.PromptSource != typed {
+func (s *Since) addTyped(u *Record, limits DigestLimits) {
+	if u.Type != user || u.Meta || u.CompactSummary || u.PromptSource != typed {
 		return
 	}
 	var text strings.Builder
@@ -92,9 +91,8 @@ func (s *Since) addTyped(rec Record, limits DigestLimits) {
 }
 
 // count counts the calls of tools.
-func (s *Since) count(rec Record) {
-	a, ok := rec.(*Assistant)
-	if !ok {
+func (s *Since) count(a *Record) {
+	if a.Type != assistant {
 		return
 	}
 	for _, b := range a.Message.Blocks() {

@@ -94,24 +94,15 @@ func (f *follower) line(l transcript.Followed) {
 	}
 	records, _ := transcript.Decode(l.Data) // a damaged line is the stream's to make good
 	for _, rec := range records {
-		head := rec.Head()
-		if head.Sidechain || head.Session != "" && !strings.EqualFold(head.Session, f.a.cfg.SessionID) {
-			continue
-		}
-		switch rec := rec.(type) {
-		case *transcript.Assistant:
-			s := rec.Sample()
-			if rec.APIError || !s.Counts() {
-				continue
-			}
+		switch s := rec.Sample(); {
+		case rec.Sidechain, rec.Session != "" && !strings.EqualFold(rec.Session, f.a.cfg.SessionID):
+		case rec.Compacts() && rec.UUID != "":
+			f.fresh = append(f.fresh, development{compaction: rec.UUID})
+		case s.Counts():
 			if last := len(f.fresh) - 1; last >= 0 && f.fresh[last].compaction == "" {
 				f.fresh = f.fresh[:last]
 			}
 			f.fresh = append(f.fresh, development{sample: s})
-		case *transcript.System:
-			if rec.Compacts() && head.UUID != "" {
-				f.fresh = append(f.fresh, development{compaction: head.UUID})
-			}
 		}
 	}
 }
