@@ -88,11 +88,8 @@ func atPrompt(p Policy, in Input, r Reading, s Spent) (Answer, Spent, []Effect) 
 // beforeCompaction blocks a compaction if the policy says so: what a compaction drops cannot be handed over.
 func beforeCompaction(p Policy, in Input, s Spent) (Answer, Spent, []Effect) {
 	s.seen, s.trigger = "", in.Trigger
-	if in.Trigger != TriggerAuto || !p.KeepContext {
-		return Answer{}, s, []Effect{CompactionPassed{Trigger: in.Trigger}}
-	}
-	if s.Blocks >= MaxBlocks {
-		return Answer{}, s, []Effect{CompactionPassed{Trigger: in.Trigger, GaveUp: true}}
+	if in.Trigger != TriggerAuto || !p.KeepContext || s.Blocks >= MaxBlocks {
+		return Answer{}, s, nil
 	}
 	s.Blocks++
 	s.Pressing = true
@@ -148,7 +145,6 @@ func (b *answerBuilder) remind(s *Spent) {
 		return
 	}
 	b.texts = append(b.texts, MarkReminder+" The context was compacted. This still holds:\n\n"+b.p.Reminder)
-	b.effects = append(b.effects, Reminded{})
 }
 
 func (b *answerBuilder) warn(l Level, r Reading, s *Spent) {
@@ -175,20 +171,10 @@ type LevelReported struct {
 	Again bool
 }
 
-// Reminded: the answer carries [Policy.Reminder].
-type Reminded struct{}
-
 // CompactionBlocked: the answer blocks a compaction. A hand-off is due.
 type CompactionBlocked struct {
 	Trigger string
 	Count   int // in this turn: 1 is the first
-}
-
-// CompactionPassed: a compaction is about to happen.
-type CompactionPassed struct {
-	Trigger string
-	// GaveUp: compactions were blocked [MaxBlocks] times in this turn before.
-	GaveUp bool
 }
 
 // Compacted: a compaction has happened; it is reported once for each. Earlier readings of the context are no
@@ -204,9 +190,7 @@ type SubagentStarted struct{ ID, Type string }
 type SubagentEnded struct{ ID, Type string }
 
 func (LevelReported) effect()     {}
-func (Reminded) effect()          {}
 func (CompactionBlocked) effect() {}
-func (CompactionPassed) effect()  {}
 func (Compacted) effect()         {}
 func (SubagentStarted) effect()   {}
 func (SubagentEnded) effect()     {}

@@ -3,6 +3,7 @@ package hooks
 import (
 	"encoding/json"
 	"math"
+	"strings"
 	"testing"
 	"unicode/utf16"
 
@@ -76,7 +77,7 @@ func FuzzDecide(f *testing.F) {
 			}
 			_, after, _ := Decide(p, in, r, before)
 			testkit.Need(t, after == spent, "the same came out differently")
-			ep.note(t, in, before, effects)
+			ep.note(t, in, before, a, effects)
 		}
 	})
 }
@@ -89,7 +90,7 @@ type epoch struct {
 	any      bool
 }
 
-func (e *epoch) note(t *testing.T, in Input, before Spent, effects []Effect) {
+func (e *epoch) note(t *testing.T, in Input, before Spent, a Answer, effects []Effect) {
 	if in.Event == UserPromptSubmit && in.AgentID == "" {
 		e.blocks = 0
 	}
@@ -100,15 +101,16 @@ func (e *epoch) note(t *testing.T, in Input, before Spent, effects []Effect) {
 		switch effect := effect.(type) {
 		case Compacted:
 			e.reported, e.reminded, e.any = nil, false, true
-		case Reminded:
-			testkit.Need(t, !e.reminded && e.any, "reminded without a compaction, or twice after one")
-			e.reminded = true
 		case CompactionBlocked:
 			e.blocks++
 			testkit.Need(t, e.blocks <= MaxBlocks, "held back for ever")
 		case LevelReported:
 			e.checkReported(t, in, before, effect)
 		}
+	}
+	if strings.Contains(a.Context, MarkReminder) {
+		testkit.Need(t, !e.reminded && e.any, "reminded without a compaction, or twice after one")
+		e.reminded = true
 	}
 }
 
