@@ -12,9 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
@@ -143,14 +142,8 @@ func (c *command) await(ctx context.Context, limit time.Duration) error {
 // terminate sends TERM to the command's group, and waits for the command.
 func (c *command) terminate(grace time.Duration) {
 	c.child.Remember() // before it is asked to end: its orphans are then known
-	_ = c.child.Signal(unix.SIGTERM)
-	_ = c.child.Signal(unix.SIGCONT) // a stopped process does not see TERM
-	late := time.NewTimer(grace)
-	defer late.Stop()
-	select {
-	case <-c.child.Done():
-	case <-late.C:
-	}
+	driver.Terminate(c.child, syscall.SIGTERM)
+	driver.Ended(c.child, grace, nil)
 }
 
 // sweep ends the command and all that it has started, and waits for the sinks. A process that cannot be

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/internal/git"
 )
 
@@ -194,8 +195,5 @@ func firstBytes(s string, max int) string {
 	if len(s) <= max {
 		return s
 	}
-	for max > 0 && !utf8.RuneStart(s[max]) {
-		max--
-	}
-	return s[:max] + "…"
+	return driver.Cut(s, max) + "…"
 }

@@ -40,32 +40,13 @@ func (l Proxy) Join(ctx context.Context, tty *os.File, remote Remote) (err error
 		return fmt.Errorf("proxy the terminal: %w", err)
 	}
 	defer c.close()
-	if err := user.raw(); err != nil {
-		return fmt.Errorf("proxy the terminal: %w", err)
-	}
-	p, err := newPump(user.fd, c.near, l.key())
-	if err != nil {
-		return fmt.Errorf("proxy the terminal: %w", err)
-	}
-	defer p.close()
 	// A program continues after it is left, and so does not restore the window's title.
-	p.toUser, p.last = append(p.toUser, "\x1b[22;2t"...), "\x1b[23;2t"
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		p.run()
-	}()
-	err = waitOrDetach(ctx, c.done, p, user, func() {
-		if size, err := user.size(); err == nil { // otherwise the terminal is gone, which the pump notices
-			remote.Resize(int(size.Col), int(size.Row))
-		}
-	})
-	if err != nil {
-		p.enter(ending)
-		c.leave()
-	}
-	l.deliver(p, ended)
-	return err
+	return l.show(ctx, user, view{fd: c.near, done: c.done, end: c.leave, first: "\x1b[22;2t", last: "\x1b[23;2t",
+		resize: func() {
+			if size, err := user.size(); err == nil { // otherwise the terminal is gone, which the pump notices
+				remote.Resize(int(size.Col), int(size.Row))
+			}
+		}})
 }
 
 func (u *userTTY) size() (*unix.Winsize, error) {

@@ -40,25 +40,45 @@ func (l Proxy) Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, 
 		return -1, fmt.Errorf("proxy the terminal: %w", err)
 	}
 	defer master.file.Close()
+	err = l.show(ctx, user, view{fd: master.fd, done: child.Done(), resize: func() { user.copySize(master) },
+		end: func() { l.end(child) }})
+	return status(child), err
+}
+
+// view is a program that is shown in the user's terminal.
+type view struct {
+	fd     int             // its output and input
+	done   <-chan struct{} // closed when it has ended
+	resize func()          // gives it the size of the user's terminal
+	end    func()          // ends or leaves it
+	// first and last are sent to the user's terminal before and after its output.
+	first, last string
+}
+
+// show shows a program until it ends, and otherwise returns why it was ended or left.
+func (l Proxy) show(ctx context.Context, user *userTTY, v view) error {
 	if err := user.raw(); err != nil {
-		return l.endSilently(child), fmt.Errorf("proxy the terminal: %w", err)
+		v.end()
+		return fmt.Errorf("proxy the terminal: %w", err)
 	}
-	p, err := newPump(user.fd, master.fd, l.key())
+	p, err := newPump(user.fd, v.fd, l.key())
 	if err != nil {
-		return l.endSilently(child), fmt.Errorf("proxy the terminal: %w", err)
+		v.end()
+		return fmt.Errorf("proxy the terminal: %w", err)
 	}
 	defer p.close()
+	p.toUser, p.last = append(p.toUser, v.first...), v.last
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		p.run()
 	}()
-	if err = waitOrDetach(ctx, child.Done(), p, user, func() { user.copySize(master) }); err != nil {
+	if err = waitOrDetach(ctx, v.done, p, user, v.resize); err != nil {
 		p.enter(ending)
-		l.end(child)
+		v.end()
 	}
 	l.deliver(p, ended)
-	return status(child), err
+	return err
 }
 
 // deliver returns when the pump has delivered the child's last output and has ended. A slow terminal gets
@@ -119,12 +139,6 @@ func (l Proxy) end(child *proctree.Child) {
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
 	_, _ = child.Kill(ctx) // for a child that still runs, status returns -1
-}
-
-// endSilently ends a child whose output is not used.
-func (l Proxy) endSilently(child *proctree.Child) int {
-	l.end(child)
-	return status(child)
 }
 
 // masterTTY is our end of the child's terminal. Calling Fd makes a file blocking, so it is called once.

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -174,32 +173,6 @@ func sockets() (list []string) {
 		}
 	}
 	return list
-}
-
-// verifyScratch runs a probe in a scratch copy, and returns why that does not hold.
-func verifyScratch(ctx context.Context, cfg bridge.SandboxConfig, p Place) error {
-	cmd := exec.Command(p.Self[0], p.Self[1:]...)
-	cmd.Dir, cmd.Env = p.CWD, p.Env
-	m, copies, err := scratchPlan(cmd, cfg)
-	if err != nil {
-		return err
-	}
-	alone := cfg
-	alone.Network = bridge.NetworkNone // whatever agents reach, a copy reaches nothing
-	b, err := newProbePlan(m, cmd, alone)
-	if err != nil {
-		return err
-	}
-	defer b.remove()
-	b.inCopies(copies, cmd.Dir)
-	output, err := run(ctx, cmd, func() (*proctree.Child, func(), error) {
-		child, err := StartScratch(cmd, p.Mark, cfg)
-		return child, func() {}, err
-	}, b.task)
-	if err != nil {
-		return err
-	}
-	return b.verify(output, alone)
 }
 
 // inCopies has the probe write into each copy and into the workspace's repository: that must be possible, and must not

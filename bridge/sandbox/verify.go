@@ -44,7 +44,7 @@ func Verify(ctx context.Context, cfg bridge.SandboxConfig, p Place) (bridge.Sand
 		return bridge.SandboxResult{Version: v, Reason: err.Error()}, ctx.Err()
 	}
 	r := bridge.SandboxResult{Version: v}
-	if err := verifyOnce(ctx, cfg, p); err != nil {
+	if err := try(ctx, cfg, p, false); err != nil {
 		r.Reason = err.Error()
 		return r, ctx.Err()
 	}
@@ -58,7 +58,7 @@ func Verify(ctx context.Context, cfg bridge.SandboxConfig, p Place) (bridge.Sand
 			r.Hosts = append(r.Hosts, rule.String())
 		}
 	}
-	if err := verifyScratch(ctx, cfg, p); err != nil {
+	if err := try(ctx, cfg, p, true); err != nil {
 		r.ScratchReason = err.Error()
 		return r, ctx.Err()
 	}
@@ -66,26 +66,42 @@ func Verify(ctx context.Context, cfg bridge.SandboxConfig, p Place) (bridge.Sand
 	return r, nil
 }
 
-// verifyOnce returns why the sandbox does not hold.
-func verifyOnce(ctx context.Context, cfg bridge.SandboxConfig, p Place) error {
+// try runs a probe in the sandbox, or in a scratch copy, and returns why that does not hold.
+func try(ctx context.Context, cfg bridge.SandboxConfig, p Place, scratch bool) error {
 	cmd := exec.Command(p.Self[0], p.Self[1:]...)
 	cmd.Dir, cmd.Env = p.CWD, p.Env
-	m, err := plan(cmd, cfg)
+	expected := cfg
+	var m mounts
+	var copies []string
+	var err error
+	if scratch {
+		expected.Network = bridge.NetworkNone // whatever agents reach, a copy reaches nothing
+		m, copies, err = scratchPlan(cmd, cfg)
+	} else {
+		m, err = plan(cmd, cfg)
+	}
 	if err != nil {
 		return err
 	}
-	b, err := newProbePlan(m, cmd, cfg)
+	b, err := newProbePlan(m, cmd, expected)
 	if err != nil {
 		return err
 	}
 	defer b.remove()
-	output, err := run(ctx, cmd, func() (*proctree.Child, func(), error) {
+	if scratch {
+		b.inCopies(copies, cmd.Dir)
+	}
+	output, err := run(ctx, cmd, func() (child *proctree.Child, release func(), err error) {
+		if scratch {
+			child, err = StartScratch(cmd, p.Mark, cfg)
+			return child, func() {}, err
+		}
 		return Start(cmd, p.Mark, &cfg, &Gate{Self: p.Self[0]})
 	}, b.task)
 	if err != nil {
 		return err
 	}
-	return b.verify(output, cfg)
+	return b.verify(output, expected)
 }
 
 // run runs the probe to its end, and ends all its processes.
