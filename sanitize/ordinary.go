@@ -3,6 +3,7 @@ package sanitize
 import (
 	"sync"
 	"unicode"
+	"unicode/utf8"
 )
 
 // ordinary returns the length of the beginning of s that stays unchanged, whatever is next to it: printable
@@ -20,8 +21,8 @@ func ordinary(s string, most int) (n, runes int) {
 			n, runes = n+k, runes+k
 			continue
 		}
-		size := shape(s[n:], odd)
-		if size == 0 {
+		r, size := utf8.DecodeRuneInString(s[n:])
+		if size == 1 || r >= tabled || odd[r>>6]&(1<<(r&63)) != 0 { // invalid, or not in the table
 			return n, runes
 		}
 		n, runes = n+size, runes+1
@@ -66,35 +67,6 @@ var plainByte = func() (t [256]bool) {
 	t['\n'], t['\t'] = true, true
 	return t
 }()
-
-// shape returns the length of the non-ASCII rune at the beginning of s if it is valid and ordinary, else 0.
-func shape(s string, odd *runeSet) int {
-	var r rune
-	var size int
-	switch c := s[0]; {
-	case c >= 0xc2 && c <= 0xdf && len(s) >= 2:
-		r, size = rune(c&0x1f)<<6|rune(s[1]&0x3f), 2
-		if s[1]&0xc0 != 0x80 {
-			return 0
-		}
-	case c >= 0xe0 && c <= 0xef && len(s) >= 3:
-		r, size = rune(c&0x0f)<<12|rune(s[1]&0x3f)<<6|rune(s[2]&0x3f), 3
-		if s[1]&0xc0 != 0x80 || s[2]&0xc0 != 0x80 || r < 0x800 {
-			return 0
-		}
-	case c == 0xf0 && len(s) >= 4:
-		r, size = rune(s[1]&0x3f)<<12|rune(s[2]&0x3f)<<6|rune(s[3]&0x3f), 4
-		if s[1]&0xc0 != 0x80 || s[2]&0xc0 != 0x80 || s[3]&0xc0 != 0x80 || r < 0x10000 || r >= tabled {
-			return 0
-		}
-	default:
-		return 0
-	}
-	if odd[r>>6]&(1<<(r&63)) != 0 {
-		return 0
-	}
-	return size
-}
 
 // tabled limits the runes in odd: to the two planes with living scripts and pictures.
 const tabled = 0x20000
