@@ -185,6 +185,29 @@ const (
 	ToolResultCap = 16 << 10
 )
 
+// StartTimeout is the time limit until the agent is ready.
+func (c AgentConfig) StartTimeout() time.Duration {
+	return orDefault(c.StartTimeoutMS, DefaultStartTimeout)
+}
+
+// Timeout is the time limit of one call.
+func (s ToolSpec) Timeout() time.Duration { return orDefault(s.TimeoutMS, DefaultToolTimeout) }
+
+// Limit is the time limit of the query.
+func (p QueryParams) Limit() time.Duration { return orDefault(p.TimeoutMS, DefaultQueryTimeout) }
+
+// Limit is the time limit of the check.
+func (p CheckParams) Limit() time.Duration {
+	return orDefault(p.TimeoutMS, DefaultCheckTimeoutMS*time.Millisecond)
+}
+
+func orDefault(ms int, usual time.Duration) time.Duration {
+	if ms > 0 {
+		return time.Duration(ms) * time.Millisecond
+	}
+	return usual
+}
+
 // Owner names the run and the bridge to which a process belongs: all processes that a bridge starts are
 // marked with both, since several bridges of a run can be on one machine.
 type Owner struct {

@@ -235,7 +235,7 @@ func (c *conversation) spawn(ctx context.Context, p SpawnParams) (SpawnResult, e
 	}
 	crashpoint.Here("bridge.spawn")
 	p.Config.Env = c.passed(p.Config.Env)
-	agent, err := inc.start(ctx, startTimeout(p.Config), func(ctx context.Context) (Agent, error) {
+	agent, err := inc.start(ctx, p.Config.StartTimeout(), func(ctx context.Context) (Agent, error) {
 		return c.launcher.Launch(ctx, c.owner, c.spec, p, inc.host)
 	})
 	if err != nil {
@@ -243,13 +243,6 @@ func (c *conversation) spawn(ctx context.Context, p SpawnParams) (SpawnResult, e
 	}
 	crashpoint.Here("bridge.spawned")
 	return agent.Info(), nil
-}
-
-func startTimeout(cfg AgentConfig) time.Duration {
-	if cfg.StartTimeoutMS > 0 {
-		return time.Duration(cfg.StartTimeoutMS) * time.Millisecond
-	}
-	return DefaultStartTimeout
 }
 
 // kill continues if its caller gives up: a stop must not be left half done.
@@ -265,11 +258,7 @@ func (c *conversation) kill(ctx context.Context, p KillParams) (Empty, error) {
 }
 
 func (c *conversation) shutdown(_ context.Context, p ShutdownParams) (ShutdownResult, error) {
-	grace := defaultGrace
-	if p.GraceMS > 0 {
-		grace = time.Duration(p.GraceMS) * time.Millisecond
-	}
-	return c.agents.stopAll(grace, shutdownHard), nil
+	return c.agents.stopAll(orDefault(p.GraceMS, defaultGrace), shutdownHard), nil
 }
 
 // onAgent makes a handler from a function on a running agent. A request for an agent that is still starting

@@ -86,7 +86,7 @@ func (c *conversation) openPTY(ctx context.Context, p PTYOpenParams) (PTYOpenRes
 		return PTYOpenResult{}, err
 	}
 	p.Config.Env = c.passed(p.Config.Env)
-	agent, err := inc.start(ctx, startTimeout(p.Config), func(ctx context.Context) (Agent, error) {
+	agent, err := inc.start(ctx, p.Config.StartTimeout(), func(ctx context.Context) (Agent, error) {
 		t, err := c.terminals.OpenPTY(ctx, c.owner, c.spec, p, inc.host)
 		if err != nil {
 			return nil, err

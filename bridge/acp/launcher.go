@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 	"github.com/google/uuid"
@@ -235,11 +234,7 @@ func (l *listened) Read(b []byte) (int, error) {
 
 // ready begins the session, or takes up an earlier one.
 func (a *agent) ready(ctx context.Context, self string, pending []string) error {
-	timeout := bridge.DefaultStartTimeout
-	if ms := a.cfg.StartTimeoutMS; ms > 0 {
-		timeout = time.Duration(ms) * time.Millisecond
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.StartTimeout())
 	defer cancel()
 	defer context.AfterFunc(a.ctx, cancel)()
 	hello, err := a.conn.Initialize(ctx, sdk.InitializeRequest{ProtocolVersion: sdk.ProtocolVersionNumber,

@@ -60,7 +60,7 @@ func newToolServer(ctx context.Context, ref bridge.AgentRef, tools []bridge.Tool
 			Description: spec.Description,
 			InputSchema: spec.InputSchema,
 		}, handle)
-		s.longest = max(s.longest, driver.ToolTimeout(spec))
+		s.longest = max(s.longest, spec.Timeout())
 	}
 	session, err := server.Connect(ctx, s.conn, nil)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -18,14 +17,6 @@ import (
 // MCPName is the name of the MCP server that serves Arbiter's tools.
 const MCPName = "arbiter"
 
-// ToolTimeout is the time limit of one call of a tool.
-func ToolTimeout(spec bridge.ToolSpec) time.Duration {
-	if spec.TimeoutMS > 0 {
-		return time.Duration(spec.TimeoutMS) * time.Millisecond
-	}
-	return bridge.DefaultToolTimeout
-}
-
 // ToolHandler serves a tool: it checks the input of a call by the tool's schema and passes the call on. Every failure
 // becomes a result that the model can read: a call that is never answered would block the turn forever. agent ends
 // with the agent.
@@ -36,7 +27,7 @@ func ToolHandler(agent context.Context, spec bridge.ToolSpec,
 	if err != nil {
 		return nil, &bridge.RPCError{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	}
-	timeout := ToolTimeout(spec)
+	timeout := spec.Timeout()
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		input := req.Params.Arguments
 		if jsonl.IsNull(input) {

@@ -49,7 +49,7 @@ func (w *Collector) CheckInto(
 	if err != nil {
 		return none, startError(w.shell, p.CWD, err)
 	}
-	cut := c.await(ctx, limitOf(p))
+	cut := c.await(ctx, p.Limit())
 	took := time.Since(begun)
 	left := c.sweep()
 	switch {
@@ -62,13 +62,6 @@ func (w *Collector) CheckInto(
 		Bytes: output.bytes, SHA256: hex.EncodeToString(output.sum.Sum(nil)), Output: output.tail()}
 	r.Exit, r.Signal = ending(c.child.State())
 	return r, nil
-}
-
-func limitOf(p bridge.CheckParams) time.Duration {
-	if p.TimeoutMS > 0 {
-		return time.Duration(p.TimeoutMS) * time.Millisecond
-	}
-	return bridge.DefaultCheckTimeoutMS * time.Millisecond
 }
 
 // codeInvalidParams is a code of JSON-RPC.
