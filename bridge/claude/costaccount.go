@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -30,7 +29,6 @@ const accountEvery = 5 * time.Second
 type costAccount struct {
 	open   bool // a request has no answer yet
 	again  bool // requested again meanwhile
-	off    bool // the CLI does not report costs
 	at     time.Time
 	known  bool
 	models map[string]modelUsage
@@ -121,7 +119,7 @@ func (s *subagents) share(spent, main map[string]float64) {
 // charge requests the session's cost, without waiting. It returns false if there will be no answer.
 func (r *reader) charge() bool {
 	b := &r.costAccount
-	if b.off {
+	if r.spending.off {
 		return false
 	}
 	if b.open {
@@ -137,24 +135,15 @@ func (r *reader) charge() bool {
 }
 
 func (r *reader) charged(res controlResponse) {
-	b := &r.costAccount
-	var u struct {
-		Session *struct {
-			ModelUsage map[string]modelUsage `json:"model_usage"`
-		} `json:"session"`
-	}
-	if res.Error != "" || json.Unmarshal(res.Response, &u) != nil || u.Session == nil {
-		b.off = true
-		r.endSubagents()
-		return
-	}
-	r.subs.share(b.read(u.Session.ModelUsage))
-	for _, id := range r.subs.order {
-		r.reportProgress(id)
-	}
-	if b.again {
-		r.charge()
-		return
+	if models, ok := r.spending.read(res); ok {
+		r.subs.share(r.costAccount.read(models))
+		for _, id := range r.subs.order {
+			r.reportProgress(id)
+		}
+		if r.costAccount.again {
+			r.charge()
+			return
+		}
 	}
 	r.endSubagents()
 }

@@ -90,9 +90,8 @@ func (a *agent) recallSpending(ctx context.Context) {
 	a.calls.ask(ctx, "get_usage", usageOfSession, a.reader.spent)
 }
 
-// spent handles the CLI's answer.
-func (r *reader) spent(res controlResponse) {
-	s := &r.spending
+// read reads an answer to get_usage: what the session has spent on each model.
+func (s *spending) read(res controlResponse) (models map[string]modelUsage, ok bool) {
 	var u struct {
 		Session *struct {
 			ModelUsage map[string]modelUsage `json:"model_usage"`
@@ -100,9 +99,19 @@ func (r *reader) spent(res controlResponse) {
 	}
 	if s.off || res.Error != "" || json.Unmarshal(res.Response, &u) != nil || u.Session == nil {
 		s.off = true // an older CLI reports the cost only at the turn's end
+		return nil, false
+	}
+	return u.Session.ModelUsage, true
+}
+
+// spent handles the CLI's answer.
+func (r *reader) spent(res controlResponse) {
+	s := &r.spending
+	models, ok := s.read(res)
+	if !ok {
 		return
 	}
-	now := s.since(totalsOf(u.Session.ModelUsage))
+	now := s.since(totalsOf(models))
 	now.CostUSD, now.Usage = now.CostUSD+r.costs.spent.CostUSD, now.Usage.Plus(r.costs.spent.Usage)
 	if now == s.reported || !r.a.turns.busy() {
 		return
