@@ -75,11 +75,20 @@ func launchPlan(cfg bridge.AgentConfig) plan {
 	p := plan{init: map[string]any{}, args: []string{
 		"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
 		"--permission-prompt-tool", "stdio", "--replay-user-messages",
-		// On resume the current prompt and tools count, not the recorded ones.
+	}}
+	p.session(cfg, settings(cfg, bridge.PermissionRules{}))
+	return p
+}
+
+// session adds the configuration of a session of an agent.
+func (p *plan) session(cfg bridge.AgentConfig, settings string) {
+	p.add(
+		// On resume the current prompt and tools count, not the recorded ones: in a terminal, tools of the recorded
+		// snapshot would be offered without their server.
 		"--system-prompt-snapshot", "off",
 		"--setting-sources", strings.Join(cfg.SettingSources, ","),
-		"--settings", settings(cfg, bridge.PermissionRules{}),
-	}}
+		"--settings", settings,
+	)
 	if cfg.Resume {
 		p.add("--resume", cfg.SessionID)
 	} else {
@@ -115,7 +124,6 @@ func launchPlan(cfg bridge.AgentConfig) plan {
 		p.add(append([]string{"--allowedTools"}, allowed...)...)
 	}
 	p.add(append(append([]string{"--disallowedTools"}, offForAll...), cfg.DisallowedTools...)...)
-	return p
 }
 
 func (p *plan) add(args ...string) { p.args = append(p.args, args...) }

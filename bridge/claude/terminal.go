@@ -111,28 +111,10 @@ func terminalArgs(p bridge.PTYOpenParams) ([]string, error) {
 		return nil, badConfig("prompts and settings of a session in a terminal have to fit into an argument, %d bytes",
 			argLimit)
 	}
-	t := plan{args: []string{
-		"--resume", cfg.SessionID,
-		// Otherwise the tools of the recorded snapshot would be offered without their server.
-		"--system-prompt-snapshot", "off",
-		"--setting-sources", strings.Join(cfg.SettingSources, ","),
-		"--settings", merged,
-		"--permission-mode", permissionMode(cfg),
-	}}
-	if cfg.StrictMCP {
-		t.add("--strict-mcp-config")
-	}
-	t.optional("--model", cfg.Model)
-	t.optional("--effort", cfg.Effort)
-	t.optional("--system-prompt", cfg.SystemPrompt)
-	t.optional("--append-system-prompt", cfg.AppendSystemPrompt)
-	if cfg.Tools != nil {
-		t.add("--tools", strings.Join(cfg.Tools, ","))
-	}
-	if len(cfg.AllowedTools) > 0 {
-		t.add(append([]string{"--allowedTools"}, cfg.AllowedTools...)...)
-	}
-	t.add(append(append([]string{"--disallowedTools"}, offForAll...), cfg.DisallowedTools...)...)
+	cfg.Resume, cfg.JSONSchema, cfg.MCPTools, cfg.Hooks = true, nil, nil, nil
+	cfg.Judged, cfg.Partial, cfg.MaxBudgetUSD = false, false, 0
+	var t plan
+	t.session(cfg, merged)
 	return t.args, nil
 }
 

@@ -219,11 +219,11 @@ func TestTerminalArguments(t *testing.T) {
 	args := testkit.Must(terminalArgs(bridge.PTYOpenParams{Config: cfg,
 		Settings: `{"hooks":{"Stop":[]},"crossSessionInbound":"allow"}`}))(t)
 	want := append([]string{
-		"--resume", cfg.SessionID, "--system-prompt-snapshot", "off", "--setting-sources", "user",
+		"--system-prompt-snapshot", "off", "--setting-sources", "user",
 		"--settings", `{"crossSessionInbound":"refuse","hooks":{"Stop":[]},"permissions":{"ask":["Bash"],` +
 			`"disableAutoMode":"disable","disableBypassPermissionsMode":"disable"},"useAutoModeDuringPlan":false}`,
-		"--permission-mode", "default", "--strict-mcp-config", "--model", "opus", "--append-system-prompt", "role",
-		"--tools", "Read,Grep", "--disallowedTools",
+		"--resume", cfg.SessionID, "--strict-mcp-config", "--model", "opus", "--permission-mode", "default",
+		"--tools", "Read,Grep", "--append-system-prompt", "role", "--disallowedTools",
 	}, append(slices.Clone(offForAll), "Bash(rm *)")...)
 	testkit.Same(t, "", want, args)
 	for name, change := range map[string]func(*bridge.PTYOpenParams){
