@@ -27,10 +27,10 @@ type agent struct {
 	past history            // set before Launch returns
 
 	judged  judgedCalls
-	version string // the CLI's, as Detect found it
+	program build // as it was found before the start
+	builds  *builds
 	host    bridge.Host
 	info    bridge.SpawnResult // set before Launch returns
-	program pinned
 
 	child *proctree.Child
 	// release ends the agent's way to the network.
@@ -78,9 +78,9 @@ type agent struct {
 
 var _ bridge.Agent = (*agent)(nil)
 
-func newAgent(p bridge.SpawnParams, version string, host bridge.Host, in *os.File) *agent {
+func newAgent(p bridge.SpawnParams, program build, host bridge.Host, in *os.File) *agent {
 	a := &agent{
-		ref: p.AgentRef, cfg: p.Config, version: version, host: host,
+		ref: p.AgentRef, cfg: p.Config, program: program, host: host,
 		in: newStdin(in), turns: newTurns(), gauge: newGauge(p.Config), adviser: newAdviser(p.Config.Hooks),
 		silent: make(chan struct{}), launchDone: make(chan struct{}),
 		foreign: make(chan struct{}),

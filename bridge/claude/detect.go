@@ -23,54 +23,43 @@ import (
 // versionTimeout bounds `claude --version`; old CLIs that run on Node.js need a second.
 const versionTimeout = 15 * time.Second
 
-// program identifies one build of a CLI; a new build under the same path differs in time or size.
-type program struct {
-	Path  string   `json:"path"`
-	Args  []string `json:"args,omitempty"`
-	MTime int64    `json:"mtime"`
-	Size  int64    `json:"size"`
-}
-
-func (p program) key() string {
-	return strings.Join(append([]string{p.Path, strconv.FormatInt(p.MTime, 10), strconv.FormatInt(p.Size, 10)},
-		p.Args...), "\x00")
-}
-
 func (l *Launcher) Detect(ctx context.Context, spec bridge.ClaudeSpec) (bridge.ClaudeInfo, error) {
-	p, err := resolve(spec)
+	b, err := l.detect(ctx, spec)
+	return b.ClaudeInfo, err
+}
+
+func (l *Launcher) detect(ctx context.Context, spec bridge.ClaudeSpec) (build, error) {
+	b, err := resolve(spec)
 	if err != nil {
-		return bridge.ClaudeInfo{}, err
+		return build{}, err
 	}
-	known, ok := l.versions.get(cachedVersion{program: p})
-	text := known.Version
-	if !ok {
-		if text, err = askVersion(ctx, p); err != nil {
-			return bridge.ClaudeInfo{}, err
+	b, known := l.builds.find(b)
+	if !known {
+		out, err := ask(ctx, b, "--version")
+		if err != nil {
+			return build{}, err
 		}
-	}
-	v, parsed := parseVersion(text)
-	if !parsed {
-		return bridge.ClaudeInfo{},
-			claudeError(bridge.CatUnsupported,
+		text := driver.Cut(strings.TrimSpace(string(out)), 200)
+		v, parsed := parseVersion(text)
+		if !parsed {
+			return build{}, claudeError(bridge.CatUnsupported,
 				"%s is not the Claude CLI: --version printed %.100q; install Claude Code, or name its program with "+
-					"--claude PATH", p.Path, text)
+					"--claude PATH", b.Path, text)
+		}
+		b.Version, b.StandIn = v.String(), strings.Contains(strings.ToLower(text), "stand-in")
+		l.builds.put(b)
 	}
-	if !ok {
-		l.versions.put(cachedVersion{p, text})
+	if err := supported(b); err != nil {
+		return build{}, err
 	}
-	if err := supported(p.Path, v); err != nil {
-		return bridge.ClaudeInfo{}, err
-	}
-	info := bridge.ClaudeInfo{Path: p.Path, Version: v.String(),
-		StandIn: strings.Contains(strings.ToLower(text), "stand-in")}
-	l.pins.identify(spec.Path, &info)
-	return info, nil
+	l.builds.pin(spec.Path, b)
+	return b, nil
 }
 
 // resolve finds the program behind a name and symbolic links.
-func resolve(spec bridge.ClaudeSpec) (program, error) {
+func resolve(spec bridge.ClaudeSpec) (build, error) {
 	if spec.Path == "" {
-		return program{}, claudeError(bridge.CatClaudeMissing, "no Claude CLI is named")
+		return build{}, claudeError(bridge.CatClaudeMissing, "no Claude CLI is named")
 	}
 	path, err := exec.LookPath(spec.Path)
 	if lookup, ok := errors.AsType[*exec.Error](err); ok {
@@ -78,32 +67,27 @@ func resolve(spec bridge.ClaudeSpec) (program, error) {
 		if file, ok := errors.AsType[*os.PathError](err); ok {
 			err = file.Err
 		}
-		return program{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI %q: %v", spec.Path, err)
+		return build{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI %q: %v", spec.Path, err)
 	}
 	if err != nil {
-		return program{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI: %v", err)
+		return build{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI: %v", err)
 	}
 	if path, err = filepath.Abs(path); err == nil {
 		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
-		return program{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI: %v", err)
+		return build{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI: %v", err)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return program{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI: %v", err)
+		return build{}, claudeError(bridge.CatClaudeMissing, "cannot find the Claude CLI: %v", err)
 	}
-	return program{Path: path, Args: spec.Args, MTime: info.ModTime().UnixNano(), Size: info.Size()}, nil
-}
-
-func askVersion(ctx context.Context, p program) (string, error) {
-	out, err := ask(ctx, p, "--version")
-	return driver.Cut(strings.TrimSpace(string(out)), 200), err
+	return build{spec.Args, bridge.ClaudeInfo{Path: path, Identity: identityOf(info)}}, nil
 }
 
 // ask runs the CLI with arguments that make it answer and exit. It returns its stdout, even if it exits
 // with an error.
-func ask(ctx context.Context, p program, args ...string) ([]byte, error) {
+func ask(ctx context.Context, p build, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	what := strings.Join(args, " ")
@@ -133,21 +117,6 @@ func ask(ctx context.Context, p program, args ...string) ([]byte, error) {
 
 func claudeError(category bridge.Category, format string, args ...any) *bridge.RPCError {
 	return &bridge.RPCError{Code: bridge.CodeClaude, Category: category, Message: fmt.Sprintf(format, args...)}
-}
-
-// cachedVersion is the answer of a build to --version.
-type cachedVersion struct {
-	program
-	Version string `json:"version"`
-}
-
-func newVersionCache(file string) *buildCache[cachedVersion] {
-	return &buildCache[cachedVersion]{
-		file:  file,
-		build: func(c cachedVersion) string { return c.key() },
-		place: func(c cachedVersion) string { return strings.Join(append([]string{c.Path}, c.Args...), "\x00") },
-		whole: func(c cachedVersion) bool { return c.Version != "" },
-	}
 }
 
 // The range of supported CLIs: scripts/drift runs the driver's tests against both of these and some
@@ -189,11 +158,11 @@ func parseVersion(text string) (version, bool) {
 }
 
 // supported returns an error for a CLI that is too old: what was found, what is needed, and what to do.
-func supported(path string, v version) error {
-	if v.before(numbers(strings.Split(oldest, "."))) {
+func supported(b build) error {
+	if numbers(strings.Split(b.Version, ".")).before(numbers(strings.Split(oldest, "."))) {
 		return claudeError(bridge.CatUnsupported,
-			"Claude CLI %s (%s) is too old: Arbiter needs %s or later, and is tested up to %s; run claude update", v,
-			path, oldest, newest)
+			"Claude CLI %s (%s) is too old: Arbiter needs %s or later, and is tested up to %s; run claude update",
+			b.Version, b.Path, oldest, newest)
 	}
 	return nil
 }

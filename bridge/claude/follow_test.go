@@ -51,7 +51,7 @@ func newFollowing(t testing.TB) *following {
 	f := &following{t: t, host: &contextHost{readings: make(chan bridge.Context, 64), notices: make(chan string, 64)}}
 	session := uuid.NewString()
 	f.path = filepath.Join(config, "projects", "-w", session+".jsonl")
-	f.a = newAgent(bridge.SpawnParams{Config: bridge.AgentConfig{SessionID: session, ContextCap: 1_000_000}}, "2.1.329",
+	f.a = newAgent(bridge.SpawnParams{Config: bridge.AgentConfig{SessionID: session, ContextCap: 1_000_000}}, build{},
 		f.host, nil)
 	f.a.follow.config = config
 	f.watcher = transcript.NewWatcher(time.Millisecond, 5*time.Millisecond)

@@ -147,7 +147,7 @@ func TestDetectRemembers(t *testing.T) {
 	detect(l, 1)
 	detect(l, 1)                  // in the process
 	detect(NewLauncher(cache), 1) // from the file
-	file := filepath.Join(cache, "claude-versions.json")
+	file := filepath.Join(cache, "claude-builds.json")
 	info, err := os.Stat(file)
 	testkit.Check(t, err == nil && info.Mode().Perm() == 0o600, "cache file: %v, %v", info, err)
 	testkit.OK(t, os.WriteFile(file, []byte(`[{"path":`), 0o600))
@@ -325,14 +325,14 @@ func TestSumIsRemembered(t *testing.T) {
 	l := NewLauncher(cache)
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	testkit.Same(t, "it goes on behind its end", "", l.pins.sum(stopped, info))
-	testkit.Same(t, "sum", sumOf(t, path), l.pins.sum(t.Context(), info))
+	testkit.Same(t, "it goes on behind its end", "", l.builds.sum(stopped, build{nil, info}))
+	testkit.Same(t, "sum", sumOf(t, path), l.builds.sum(t.Context(), build{nil, info}))
 	l = NewLauncher(cache)
 	if info, err := l.Detect(t.Context(), bridge.ClaudeSpec{Path: path}); err != nil || info.SHA256 != sumOf(t, path) {
 		t.Errorf("%+v, %v", info, err)
 	}
 	info.Identity = "1:2:3:4" // a file that was replaced before it was read
-	testkit.Same(t, "the hash of another file", "", l.pins.sum(t.Context(), info))
+	testkit.Same(t, "the hash of another file", "", l.builds.sum(t.Context(), build{nil, info}))
 }
 
 // TestStartIsRecorded: the arguments with which an agent was started are reported, without values of its

@@ -24,8 +24,7 @@ import (
 // Launcher starts Claude CLIs. Its host process should have called proctree.BecomeSubreaper; otherwise
 // orphans are found only by their mark.
 type Launcher struct {
-	versions *buildCache[cachedVersion]
-	pins     *pins
+	builds   *builds
 	watching watching
 	queries  atomic.Int64 // so far, for their marks
 
@@ -45,12 +44,12 @@ func NewLauncher(cacheDir string) *Launcher {
 			cacheDir = filepath.Join(dir, "arbiter")
 		}
 	}
-	versions, sums := "", ""
+	file := ""
 	if cacheDir != "" {
-		versions, sums = filepath.Join(cacheDir, "claude-versions.json"), filepath.Join(cacheDir, "claude-hashes.json")
+		file = filepath.Join(cacheDir, "claude-builds.json")
 	}
-	return &Launcher{versions: newVersionCache(versions), pins: newPins(sums), judgeTimeout: bridge.JudgeTimeout,
-		enterTimeout: enterTimeout, cache: cacheDir}
+	return &Launcher{builds: newBuilds(file), judgeTimeout: bridge.JudgeTimeout, enterTimeout: enterTimeout,
+		cache: cacheDir}
 }
 
 func (l *Launcher) Sweep(of bridge.Owner) int { return proctree.SweepMarked(markOf(of, "")) }
@@ -61,7 +60,7 @@ func markOf(of bridge.Owner, agent string) proctree.Mark {
 
 func (l *Launcher) Launch(ctx context.Context, of bridge.Owner, spec bridge.ClaudeSpec, p bridge.SpawnParams,
 	host bridge.Host) (bridge.Agent, error) {
-	info, err := l.Detect(ctx, spec)
+	program, err := l.detect(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +87,8 @@ func (l *Launcher) Launch(ctx context.Context, of bridge.Owner, spec bridge.Clau
 	}
 	p.Config.Resume = then.resumed
 	launch := launchPlan(p.Config)
-	cmd := command(info, spec, launch.args, p.Config.CWD, env)
-	a, err := l.start(cmd, markOf(of, fmt.Sprintf("%s.%d", p.ID, p.Generation)),
-		l.pins.of(spec.Path, info), then, p, host)
+	cmd := command(program, launch.args, p.Config.CWD, env)
+	a, err := l.start(cmd, markOf(of, fmt.Sprintf("%s.%d", p.ID, p.Generation)), spec.Path, program, then, p, host)
 	if err != nil {
 		return nil, err
 	}
@@ -101,15 +99,15 @@ func (l *Launcher) Launch(ctx context.Context, of bridge.Owner, spec bridge.Clau
 }
 
 // command returns the command that runs a CLI.
-func command(info bridge.ClaudeInfo, spec bridge.ClaudeSpec, args []string, dir string, env []string) *exec.Cmd {
-	cmd := exec.Command(info.Path, slices.Concat(spec.Args, args)...)
+func command(program build, args []string, dir string, env []string) *exec.Cmd {
+	cmd := exec.Command(program.Path, slices.Concat(program.Args, args)...)
 	cmd.Dir, cmd.Env = dir, env
 	return cmd
 }
 
-// start starts the process and the agent's goroutines.
-func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then history, p bridge.SpawnParams,
-	host bridge.Host) (*agent, error) {
+// start starts the process and the agent's goroutines. name is that under which the program was requested.
+func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, name string, program build, then history,
+	p bridge.SpawnParams, host bridge.Host) (*agent, error) {
 	if err := proctree.CheckDir(cmd); err != nil {
 		return nil, claudeError(bridge.CatWorkspace, "start the Claude CLI: %v", err)
 	}
@@ -117,7 +115,7 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then
 	if err != nil {
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}
-	a := newAgent(p, program.now.Version, host, pipes.Stdin)
+	a := newAgent(p, program, host, pipes.Stdin)
 	a.judgeTimeout, a.enterTimeout = l.judgeTimeout, l.enterTimeout
 	a.past, a.prober.files = then, filesOf(cmd.Env, cmd.Dir)
 	a.follow.config, a.follow.path, a.follow.atEnd = a.prober.files.config, then.path, then.resumed
@@ -142,11 +140,12 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then
 		a.cancel()
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}
-	a.program = program
 	driver.RecordStart(&a.info, cmd, p.Config)
 	a.info.PermissionMode = permissionMode(p.Config)
 	var drains sync.WaitGroup
-	drains.Go(func() { program.report(a) })
+	a.builds = l.builds
+	was := l.builds.pinned(name)
+	drains.Go(func() { a.reportProgram(name, was) })
 	drains.Go(func() {
 		a.reader.run(pipes.Stdout)
 		close(a.silent)
@@ -164,12 +163,8 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, program pinned, then
 
 // ready waits until the CLI has answered initialize.
 func (a *agent) ready(ctx context.Context, init map[string]any) error {
-	timeout := bridge.DefaultStartTimeout
-	if ms := a.cfg.StartTimeoutMS; ms > 0 {
-		timeout = time.Duration(ms) * time.Millisecond
-	}
-	caller := ctx
-	ctx, cancel := context.WithTimeout(caller, timeout)
+	timeout := a.cfg.StartTimeout()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	raw, err := a.calls.do(ctx, timeout, "initialize", init)
 	if err != nil {
@@ -181,12 +176,13 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	}
 	_ = json.Unmarshal(raw, &hello) // --version has reported it too
 	if hello.Version == "" {
-		hello.Version = a.version
+		hello.Version = a.program.Version
 	}
 	info := a.info // how it was started
 	info.SessionID, info.PID, info.ClaudeVersion = a.cfg.SessionID, a.child.PID(), hello.Version
 	info.Resumed, info.Deliveries = a.past.resumed, a.past.deliveries
-	info.ClaudeSHA256 = a.program.pins.known(a.program.now)
+	known, _ := a.builds.find(a.program)
+	info.ClaudeSHA256 = known.SHA256
 	if info.PermissionMode = cmp.Or(hello.Mode, info.PermissionMode); info.PermissionMode != permissionMode(a.cfg) {
 		return claudeError(bridge.CatStart, "the Claude CLI is in permission mode %s, and not in %s, in which it was "+
 			"started: look for a setting that forbids that mode", info.PermissionMode, permissionMode(a.cfg))

@@ -1,113 +1,154 @@
 package claude
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
-// pins remember the build of the CLI with which a run began, and the hashes of builds: hashing a file of
-// 380 MB takes a quarter of a second.
-type pins struct {
-	sums *buildCache[cachedSum]
-	busy chan struct{} // holds a value while a file is being hashed: one at a time
+// build is one build of the CLI, by its file and the arguments that come first, and what is known of it.
+type build struct {
+	Args []string `json:"args,omitempty"`
+	bridge.ClaudeInfo
+}
+
+// place is where a build is: an update puts another one there.
+func (b build) place(other build) bool {
+	return b.Path == other.Path && slices.Equal(b.Args, other.Args)
+}
+
+func (b build) same(other build) bool { return b.place(other) && b.Identity == other.Identity }
+
+// maxBuilds is how many builds the file of [builds] holds.
+const maxBuilds = 8
+
+// builds remember what was found out about builds of the CLI, in the process and, best effort, on disk, so that a
+// warm start need not determine it again: hashing a file of 380 MB takes a quarter of a second. A file that is
+// missing, corrupt or about other builds is a miss. They also remember the build with which a run began.
+type builds struct {
+	file string        // "" = none
+	busy chan struct{} // holds a value while a program is being hashed: one at a time
 
 	mu    sync.Mutex
-	first map[string]bridge.ClaudeInfo // by the name that was asked for
+	known []build
+	first map[string]build // by the name that was asked for
 }
 
-// cachedSum is the hash of a build.
-type cachedSum struct {
-	Path     string `json:"path"`
-	Identity string `json:"identity"`
-	SHA256   string `json:"sha256"`
+func newBuilds(file string) *builds {
+	return &builds{file: file, busy: make(chan struct{}, 1), first: map[string]build{}}
 }
 
-func newPins(file string) *pins {
-	return &pins{busy: make(chan struct{}, 1), first: map[string]bridge.ClaudeInfo{}, sums: &buildCache[cachedSum]{
-		file:  file,
-		build: func(c cachedSum) string { return c.Path + "\x00" + c.Identity },
-		place: func(c cachedSum) string { return c.Path },
-		whole: func(c cachedSum) bool { return len(c.SHA256) == 2*sha256.Size },
-	}}
-}
-
-// identify adds the identity and the known hash of a program to info, and remembers the first program under
-// a name.
-func (p *pins) identify(name string, info *bridge.ClaudeInfo) {
-	if stat, err := os.Stat(info.Path); err == nil {
-		info.Identity = identityOf(stat)
+// find returns what is known of a build.
+func (c *builds) find(b build) (known build, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.IndexFunc(c.known, b.same); i >= 0 {
+		return c.known[i], true
 	}
-	info.SHA256 = p.known(*info)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, ok := p.first[name]; !ok {
-		p.first[name] = *info
+	stored := c.load()
+	i := slices.IndexFunc(stored, func(s build) bool { return b.same(s) && s.Version != "" })
+	if i < 0 {
+		return b, false
+	}
+	c.known = append(c.known, stored[i])
+	return stored[i], true
+}
+
+func (c *builds) put(b build) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.known = append(slices.DeleteFunc(c.known, b.same), b)
+	if c.file == "" {
+		return
+	}
+	all := append([]build{b}, slices.DeleteFunc(c.load(), b.place)...)
+	data, err := json.Marshal(all[:min(len(all), maxBuilds)])
+	if err != nil {
+		return
+	}
+	dir, err := statedir.Open(filepath.Dir(c.file))
+	if err != nil {
+		return // a cache that cannot be written is ignored
+	}
+	defer dir.Close()
+	_ = dir.ReplaceUnsynced(filepath.Base(c.file), data)
+}
+
+func (c *builds) load() (stored []build) {
+	data, err := os.ReadFile(c.file)
+	if err != nil || json.Unmarshal(data, &stored) != nil {
+		return nil
+	}
+	return stored
+}
+
+// pin remembers the first build under a name.
+func (c *builds) pin(name string, b build) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.first[name]; !ok {
+		c.first[name] = b
 	}
 }
 
-// changed returns the program with which the run began, and reports whether it differs from now.
-func (p *pins) changed(name string, now bridge.ClaudeInfo) (was bridge.ClaudeInfo, changed bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	was = p.first[name]
-	return was, was.Identity != now.Identity || was.Path != now.Path
+// pinned returns the build with which the run began.
+func (c *builds) pinned(name string) build {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.first[name]
 }
 
 // move makes another build the one to compare with. If several agents detect a change, it returns true to
 // only one of them, which reports it.
-func (p *pins) move(name string, was, now bridge.ClaudeInfo) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.first[name].Identity != was.Identity || p.first[name].Path != was.Path {
+func (c *builds) move(name string, was, now build) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.first[name].same(was) {
 		return false
 	}
-	p.first[name] = now
+	c.first[name] = now
 	return true
-}
-
-// known returns the hash of a build; "" if it was never computed.
-func (p *pins) known(info bridge.ClaudeInfo) string {
-	if info.Identity == "" {
-		return ""
-	}
-	sum, _ := p.sums.get(cachedSum{Path: info.Path, Identity: info.Identity})
-	return sum.SHA256
 }
 
 // sum returns the hash of a build, and computes it if necessary; "" if ctx ends first, or the file has been
 // replaced.
-func (p *pins) sum(ctx context.Context, info bridge.ClaudeInfo) string {
+func (c *builds) sum(ctx context.Context, b build) string {
 	select {
-	case p.busy <- struct{}{}:
-		defer func() { <-p.busy }()
+	case c.busy <- struct{}{}:
+		defer func() { <-c.busy }()
 	case <-ctx.Done():
 		return ""
 	}
-	if sum := p.known(info); sum != "" || info.Identity == "" {
-		return sum
+	b, _ = c.find(b)
+	if b.SHA256 != "" {
+		return b.SHA256
 	}
-	sum, err := sumFile(ctx, info)
-	if err != nil {
+	var err error
+	if b.SHA256, err = sumFile(ctx, b); err != nil {
 		return ""
 	}
-	p.sums.put(cachedSum{Path: info.Path, Identity: info.Identity, SHA256: sum})
-	return sum
+	c.put(b)
+	return b.SHA256
 }
 
 var errOtherFile = errors.New("the file is another by now")
 
-func sumFile(ctx context.Context, info bridge.ClaudeInfo) (string, error) {
-	f, err := os.Open(info.Path)
+func sumFile(ctx context.Context, b build) (string, error) {
+	f, err := os.Open(b.Path)
 	if err != nil {
 		return "", err
 	}
@@ -123,44 +164,29 @@ func sumFile(ctx context.Context, info bridge.ClaudeInfo) (string, error) {
 			return "", err
 		}
 	}
-	if stat, err := f.Stat(); err != nil || identityOf(stat) != info.Identity {
+	if stat, err := f.Stat(); err != nil || identityOf(stat) != b.Identity {
 		return "", errors.Join(err, errOtherFile)
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// pinned is the file that an agent's process was started from.
-type pinned struct {
-	pins     *pins
-	name     string // under which the CLI was requested
-	now, was bridge.ClaudeInfo
-	changed  bool
-}
-
-func (p *pins) of(name string, now bridge.ClaudeInfo) pinned {
-	was, changed := p.changed(name, now)
-	return pinned{pins: p, name: name, now: now, was: was, changed: changed}
-}
-
-// report hashes the program, and reports if it is not the one with which the run began. It runs no longer
-// than the agent.
-func (p pinned) report(a *agent) {
-	sum := p.pins.sum(a.ctx, p.now)
+// reportProgram hashes the program of an agent, and reports if it is not the one with which the run began. It runs
+// no longer than the agent.
+func (a *agent) reportProgram(name string, was build) {
+	now := a.program
+	now.SHA256 = a.builds.sum(a.ctx, now)
 	<-a.launchDone // nothing is reported about an agent that did not become ready
-	if !p.changed || a.muted.Load() || !p.pins.move(p.name, p.was, p.now) {
+	if was.same(now) || a.muted.Load() || !a.builds.move(name, was, now) {
 		return
 	}
+	was, _ = a.builds.find(was)
 	a.emit(bridge.Error{Category: bridge.CatStart, Message: fmt.Sprintf(
 		"the Claude CLI was replaced during the run: it was %s and is now %s (by an update, or by somebody "+
-			"else); the run continues with it",
-		build(p.was, p.pins.known(p.was)), build(p.now, sum))})
+			"else); the run continues with it", was, now)})
 }
 
-func build(info bridge.ClaudeInfo, sum string) string {
-	if sum == "" {
-		sum = "not known"
-	}
-	return fmt.Sprintf("%s %s, sha256 %s", info.Path, info.Version, sum)
+func (b build) String() string {
+	return fmt.Sprintf("%s %s, sha256 %s", b.Path, b.Version, cmp.Or(b.SHA256, "not known"))
 }
 
 // identityOf returns a string that differs between files, and changes when a file is written to.

@@ -31,7 +31,7 @@ var errQueryTimeout = errors.New("no answer in time")
 func (l *Launcher) Query(ctx context.Context, of bridge.Owner, spec bridge.ClaudeSpec,
 	p bridge.QueryParams) (bridge.QueryResult, error) {
 	var none bridge.QueryResult
-	info, err := l.Detect(ctx, spec)
+	program, err := l.detect(ctx, spec)
 	if err != nil {
 		return none, err
 	}
@@ -43,17 +43,14 @@ func (l *Launcher) Query(ctx context.Context, of bridge.Owner, spec bridge.Claud
 	if err != nil {
 		return none, err
 	}
-	limit := bridge.DefaultQueryTimeout
-	if p.TimeoutMS > 0 {
-		limit = time.Duration(p.TimeoutMS) * time.Millisecond
-	}
+	limit := p.Limit()
 	env, err := l.environ(p.Env)
 	if err != nil {
 		return none, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errQueryTimeout)
 	defer cancel()
-	cmd := command(info, spec, launch.args, p.CWD, append(env, queryEnv...))
+	cmd := command(program, launch.args, p.CWD, append(env, queryEnv...))
 	q, err := startQuery(cmd, markOf(of, "query."+strconv.FormatInt(l.queries.Add(1), 10)),
 		p.Sandbox, l.self, input)
 	if err != nil {

@@ -57,7 +57,7 @@ func (a *agent) applyRules(ctx context.Context, rules bridge.PermissionRules) (n
 // noSkillCommands reports whether the command lines of skills must not run: the rules, or a mode, say more than
 // the CLI's own reading of them, and this CLI shows such lines to no hook.
 func (a *agent) noSkillCommands(rules bridge.PermissionRules) bool {
-	return numbers(strings.Split(a.version, ".")).before(skillHooks) &&
+	return numbers(strings.Split(a.program.Version, ".")).before(skillHooks) &&
 		(a.cfg.NoSkillCommands || len(rules.Deny)+len(rules.Ask) > 0)
 }
 

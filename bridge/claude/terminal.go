@@ -57,7 +57,7 @@ const (
 
 func (l *Launcher) OpenPTY(ctx context.Context, of bridge.Owner, spec bridge.ClaudeSpec, p bridge.PTYOpenParams,
 	host bridge.Host) (bridge.Terminal, error) {
-	info, err := l.Detect(ctx, spec)
+	program, err := l.detect(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (l *Launcher) OpenPTY(ctx context.Context, of bridge.Owner, spec bridge.Cla
 		return nil, claudeError(bridge.CatResume, "session %s has no history that could be taken over",
 			p.Config.SessionID)
 	}
-	cmd := command(info, spec, args, p.Config.CWD, env)
+	cmd := command(program, args, p.Config.CWD, env)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
