@@ -215,7 +215,8 @@ type Owner struct {
 	Bridge string // empty: the run's only one
 }
 
-// Launcher starts agents for a [Server]. Its errors are *RPCError if a client can act on them.
+// Launcher starts the processes of a [Server]. Its errors are *RPCError if a client can act on them. It is safe for
+// concurrent use.
 type Launcher interface {
 	// Detect resolves the CLI and determines its version.
 	Detect(ctx context.Context, spec ClaudeSpec) (ClaudeInfo, error)
@@ -223,6 +224,18 @@ type Launcher interface {
 	// may come before it returns. After an error no process of the agent is left and no event follows. The
 	// end of ctx during the start cancels it; once Launch has returned, only Stop ends the agent.
 	Launch(ctx context.Context, of Owner, claude ClaudeSpec, p SpawnParams, host Host) (Agent, error)
+	// OpenPTY starts a CLI on a session in a pseudo-terminal, for a human, under its owner's mark. Its output goes
+	// to host as PTY events of at most PTYChunk bytes, and waits while the client does not read. Done is the last
+	// event. After an error no process of it is left and no event follows. The end of ctx cancels only the start.
+	OpenPTY(ctx context.Context, of Owner, claude ClaudeSpec, p PTYOpenParams, host Host) (Terminal, error)
+	// Query starts a CLI for one prompt, under its owner's mark. When ctx ends, or the time limit of p is
+	// over, all processes that it started are ended before Query returns; that takes at most a second.
+	// Failures are *RPCError with a category. If the model finished without the output that the schema
+	// requires, that is not a failure: Output is then absent.
+	Query(ctx context.Context, of Owner, claude ClaudeSpec, p QueryParams) (QueryResult, error)
+	// Sandbox runs a probe in a sandbox, under its owner's mark. One that is not available or
+	// does not hold is a result and no error. Nothing of it is left when it returns.
+	Sandbox(ctx context.Context, of Owner, p SandboxParams) (SandboxResult, error)
 	// Sweep kills every process of its owner that outlived its agent and returns
 	// how many there were. It is called when all agents have ended.
 	Sweep(of Owner) int

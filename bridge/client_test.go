@@ -360,7 +360,6 @@ func heapObjects() uint64 {
 	return m.HeapObjects
 }
 
-// Query makes the fake launcher a [Querier].
 func (l *fakeLauncher) Query(ctx context.Context, of Owner, claude ClaudeSpec, p QueryParams) (QueryResult, error) {
 	if l.query != nil {
 		return l.query(ctx, p)
@@ -368,9 +367,6 @@ func (l *fakeLauncher) Query(ctx context.Context, of Owner, claude ClaudeSpec, p
 	return QueryResult{Output: json.RawMessage(`{"action":"CONTINUE"}`), Text: of.Run + claude.Path + ": " + p.Prompt,
 		Usage: Usage{Input: 1, Output: 2}, CostUSD: 0.5, DurationMS: 9, Model: p.Model}, nil
 }
-
-// noQuerier hides the launcher's Query.
-type noQuerier struct{ Launcher }
 
 var oneQuery = QueryParams{Model: "haiku", Effort: "low", CWD: "/w", SystemPrompt: "You choose.", Prompt: "Which?",
 	JSONSchema: json.RawMessage(`{"type":"object"}`), SettingSources: []string{"user"}, MaxBudgetUSD: 0.1,

@@ -23,11 +23,8 @@ type conversation struct {
 	version   string
 	p         *peer
 	agents    *registry
-	collector EvidenceCollector // may be nil
-	querier   Querier           // may be nil
-	sandboxer Sandboxer         // may be nil
-	terminals Terminals         // may be nil
-	machine   Machine           // may be nil
+	collector EvidenceCollector
+	machine   Machine // may be nil
 	inquiries *inquiries
 	// onHost are requests to the machine. They are served even after `shutdown`: directories can be removed
 	// when no agent works there any more.
@@ -67,34 +64,19 @@ func (c *conversation) capabilities() (names []string) {
 
 // unsupported refuses a method that this bridge does not serve.
 func (c *conversation) unsupported(method string) error {
-	served := true
 	switch method {
-	case MethodCheck, MethodInspect:
-		served = c.collector != nil
-	case MethodQuery:
-		served = c.querier != nil
-	case MethodSandbox:
-		served = c.sandboxer != nil
 	case MethodResolve, MethodInventory, MethodPrepareWork, MethodCommitWork, MethodRemoveWork:
 		if c.lease.Load() == nil {
 			return rpcErrorf(CodeUnsupported, "only a remote bridge has "+method)
 		}
-	case MethodPTYOpen, MethodPTYWrite, MethodPTYResize, MethodPTYClose:
-		served = c.terminals != nil
 	}
-	if served {
-		return nil
-	}
-	return rpcErrorf(CodeUnsupported, "this bridge has no "+method)
+	return nil
 }
 
 func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 	c := &conversation{launcher: s.launcher, version: s.opts.Version, collector: s.opts.Evidence,
 		machine: s.opts.Machine, now: s.opts.Now, renewed: s.opts.Renewed, expired: make(chan struct{}),
 		inquiries: newInquiries(), onHost: newInquiries()}
-	c.querier, _ = s.launcher.(Querier)
-	c.sandboxer, _ = s.launcher.(Sandboxer)
-	c.terminals, _ = s.launcher.(Terminals)
 	methods := map[string]handlerFunc{
 		MethodInitialize: method(c.initialize),
 		MethodSpawn:      method(c.spawn),

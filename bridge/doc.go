@@ -18,8 +18,7 @@
 // the bridge's end server.go serves one connection, conversation.go implements the methods, and agents.go,
 // incarnation.go and host.go keep the running agents. writer.go writes output. Processes that are not
 // agents are started through inquiries.go: evidence about work (`check`, `survey`) through evidence.go by
-// an [EvidenceCollector], which bridge/evidence implements, and single prompts (`query`) through query.go
-// by a [Querier], which a launcher may implement.
+// an [EvidenceCollector], which bridge/evidence implements, and single prompts (`query`) through query.go.
 //
 // # Order
 //

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -225,7 +224,6 @@ func TestProcessThatCannotStart(t *testing.T) {
 		testkit.Err(StartProcess(t.Context(), exec.Command("/no/such/program"), &recorder{}, nil, nil)), os.ErrNotExist)
 }
 
-// Sandbox makes the fake launcher a [Sandboxer].
 func (l *fakeLauncher) Sandbox(_ context.Context, of Owner, p SandboxParams) (SandboxResult, error) {
 	return SandboxResult{Reason: of.Run + " in " + p.CWD, Version: "0.8.0"}, nil
 }
@@ -233,29 +231,6 @@ func (l *fakeLauncher) Sandbox(_ context.Context, of Owner, p SandboxParams) (Sa
 var oneTrial = SandboxParams{CWD: "/w", Env: map[string]string{"X": "y"},
 	Config: SandboxConfig{Program: "/usr/bin/bwrap", Write: []string{"/a"}, Hide: []string{"/b"},
 		Reach: []string{"/b/c"}}}
-
-// TestNotServed: a bridge whose launcher or collector lacks a part does not claim to serve it, and refuses its calls.
-func TestNotServed(t *testing.T) {
-	for method, call := range map[string]func(*rig) error{
-		MethodQuery:   func(r *rig) error { return errOf(r.Query(r.ctx, oneQuery)) },
-		MethodPTYOpen: func(r *rig) error { return errOf(r.PTYOpen(r.ctx, onePTY("a", 1))) },
-		MethodSandbox: func(r *rig) error { return errOf(r.Sandbox(r.ctx, oneTrial)) },
-		MethodCheck:   func(r *rig) error { return errOf(r.Check(r.ctx, oneCheck)) },
-		MethodInspect: func(r *rig) error { return errOf(r.Inspect(r.ctx, oneInspection)) },
-	} {
-		t.Run(method, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				r := joinedRig(t, noQuerier{&fakeLauncher{}}, &recorder{}, nil)
-				defer r.leave(t)
-				res := testkit.Must(r.Initialize(r.ctx, InitializeParams{Client: "test", Run: "run-1"}))(t)
-				if err := call(r); slices.Contains(res.Capabilities, method) || codeOf(err) != CodeUnsupported ||
-					method == MethodSandbox && !strings.Contains(err.Error(), "no sandbox") {
-					t.Errorf("served: %v, %v", res.Capabilities, err)
-				}
-			})
-		})
-	}
-}
 
 // fakeTerminal is a terminal whose program does nothing on its own.
 type fakeTerminal struct {
@@ -271,7 +246,9 @@ type fakeTerminal struct {
 	done chan struct{}
 }
 
-func (t *fakeTerminal) PID() int { return 4712 }
+func (t *fakeTerminal) Info() SpawnResult {
+	return SpawnResult{SessionID: t.p.Config.SessionID, PID: 4712}
+}
 
 func (t *fakeTerminal) Write(ctx context.Context, data []byte) error {
 	if t.write != nil {

@@ -40,16 +40,6 @@ type QueryResult struct {
 	Model      string          `json:"model,omitempty"` // the model that answered
 }
 
-// Querier sends single prompts to a model. A [Server] whose [Launcher] implements it, too, serves `query`.
-// It is safe for concurrent use.
-type Querier interface {
-	// Query starts a CLI for one prompt, under its owner's mark. When ctx ends, or the time limit of p is
-	// over, all processes that it started are ended before Query returns; that takes at most a second.
-	// Failures are *RPCError with a category. If the model finished without the output that the schema
-	// requires, that is not a failure: Output is then absent.
-	Query(ctx context.Context, of Owner, claude ClaudeSpec, p QueryParams) (QueryResult, error)
-}
-
 // MaxQueryPrompt bounds QueryParams.SystemPrompt and Prompt together, in bytes. No model's window is
 // larger.
 const MaxQueryPrompt = 8 << 20
@@ -76,6 +66,6 @@ func isObject(raw json.RawMessage) bool {
 func (c *conversation) query(ctx context.Context, p QueryParams) (QueryResult, error) {
 	p.Env = c.passed(p.Env)
 	return inquire(ctx, c.inquiries, "a query", func(ctx context.Context) (QueryResult, error) {
-		return c.querier.Query(ctx, c.owner, c.spec, p)
+		return c.launcher.Query(ctx, c.owner, c.spec, p)
 	})
 }

@@ -62,13 +62,6 @@ type SandboxResult struct {
 	ScratchReason string `json:"scratch_reason,omitempty"`
 }
 
-// Sandboxer tries sandboxes. A [Server] whose [Launcher] is one, too, serves `sandbox`.
-type Sandboxer interface {
-	// Sandbox runs a probe in a sandbox, under its owner's mark. One that is not available or
-	// does not hold is a result and no error. Nothing of it is left when it returns.
-	Sandbox(ctx context.Context, of Owner, p SandboxParams) (SandboxResult, error)
-}
-
 func (c *SandboxConfig) check() error {
 	if c == nil {
 		return nil
@@ -95,7 +88,7 @@ func (p SandboxParams) check() error {
 
 func (c *conversation) sandbox(ctx context.Context, p SandboxParams) (SandboxResult, error) {
 	return inquire(ctx, c.inquiries, "a sandbox's trial", func(ctx context.Context) (SandboxResult, error) {
-		return c.sandboxer.Sandbox(ctx, c.owner, p)
+		return c.launcher.Sandbox(ctx, c.owner, p)
 	})
 }
 

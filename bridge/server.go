@@ -18,14 +18,14 @@ const (
 	endFlush = 100 * time.Millisecond // for the last events to be read
 )
 
-// ServerOptions are the options of a server; all may be zero.
+// ServerOptions are the options of a server; all but Evidence may be zero.
 type ServerOptions struct {
 	Version string       // the program's version, reported by initialize
 	Logger  *slog.Logger // nil discards
 	// WriteTimeout is how long the client may read nothing before the connection
 	// is given up; 0 means DefaultWriteTimeout.
 	WriteTimeout time.Duration
-	// Evidence serves `check` and `survey`; nil refuses them with CodeUnsupported.
+	// Evidence serves `check` and `survey`.
 	Evidence EvidenceCollector
 	// Machine is the host of a remote bridge; nil refuses to be remote.
 	Machine Machine
@@ -41,8 +41,7 @@ type Server struct {
 	opts     ServerOptions
 }
 
-// NewServer returns a server, which serves `query` if the launcher is a [Querier], too. Each call of Serve
-// is a conversation with agents of its own.
+// NewServer returns a server. Each call of Serve is a conversation with agents of its own.
 func NewServer(l Launcher, opts ServerOptions) *Server {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)

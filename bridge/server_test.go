@@ -68,6 +68,8 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 		rpc, ok := errors.AsType[*RPCError](err)
 		testkit.Check(t, ok && rpc.Category == CatUsageLimit && rpc.Stderr == "words", "a failure of the API: %#v", err)
 		testkit.Same(t, "parameters of a query", oneQuery, asked)
+		_, err = r.Resolve(r.ctx, ResolveParams{Paths: []string{"/x"}})
+		testkit.Same(t, fmt.Sprintf("a request to a remote bridge: %v", err), CodeUnsupported, codeOf(err))
 		testkit.Works(t, "kill", r.Kill(r.ctx, KillParams{AgentRef: ref}))
 	})
 }

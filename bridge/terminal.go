@@ -18,19 +18,9 @@ const (
 	maxTerm     = 64     // bytes of a terminal's name
 )
 
-// Terminals opens sessions in terminals, for people. A [Server] whose [Launcher] implements it, too, serves
-// the pty methods.
-type Terminals interface {
-	// OpenPTY starts a CLI on a session in a pseudo-terminal, under its owner's mark. Its output goes to
-	// host as PTY events of at most PTYChunk bytes, and waits while the client does not read. Done is the
-	// last event. After an error no process of it is left and no event follows. The end of ctx cancels only
-	// the start.
-	OpenPTY(ctx context.Context, of Owner, claude ClaudeSpec, p PTYOpenParams, host Host) (Terminal, error)
-}
-
 // Terminal is a session in a terminal. Methods are safe for concurrent use.
 type Terminal interface {
-	PID() int
+	Info() SpawnResult
 	// Write passes on what was typed, complete and in the order of the calls. It waits while the program
 	// does not read, at most until ctx ends.
 	Write(ctx context.Context, data []byte) error
@@ -43,24 +33,12 @@ type Terminal interface {
 
 // inTerminal makes an agent from a terminal, so that the code that ends agents ends it, too. It refuses all
 // requests that only an agent can serve.
-type inTerminal struct {
-	Terminal
-	session string
-}
+type inTerminal struct{ Terminal }
 
 var _ Agent = inTerminal{}
 
 func errInTerminal() error {
 	return rpcErrorf(CodeRefused, "a human has the session in a terminal")
-}
-
-func (t inTerminal) Info() SpawnResult {
-	var info SpawnResult
-	if s, ok := t.Terminal.(interface{ Started() SpawnResult }); ok {
-		info = s.Started()
-	}
-	info.SessionID, info.PID = t.session, t.PID()
-	return info
 }
 
 func (t inTerminal) Message(context.Context, MessageParams) error { return errInTerminal() }
@@ -87,14 +65,11 @@ func (c *conversation) openPTY(ctx context.Context, p PTYOpenParams) (PTYOpenRes
 	}
 	p.Config.Env = c.passed(p.Config.Env)
 	agent, err := inc.start(ctx, p.Config.StartTimeout(), func(ctx context.Context) (Agent, error) {
-		t, err := c.terminals.OpenPTY(ctx, c.owner, c.spec, p, inc.host)
+		t, err := c.launcher.OpenPTY(ctx, c.owner, c.spec, p, inc.host)
 		if err != nil {
 			return nil, err
 		}
-		if t == nil {
-			return nil, errors.New("the launcher returned no terminal")
-		}
-		return inTerminal{t, p.Config.SessionID}, nil
+		return inTerminal{t}, nil
 	})
 	if err != nil {
 		return PTYOpenResult{}, err

@@ -1,5 +1,5 @@
 // Package claude drives the Claude Code CLI: one child process per agent, over stream-json and the control
-// protocol on its stdin and stdout. It implements [bridge.Launcher], [bridge.Querier] and [bridge.Agent];
+// protocol on its stdin and stdout. It implements [bridge.Launcher] and [bridge.Agent];
 // no type of the CLI's wire format leaves it.
 //
 // # The path of a frame

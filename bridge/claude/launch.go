@@ -228,8 +228,6 @@ func environ(inherited []string, extra map[string]string) []string {
 	return proctree.EnvList(env)
 }
 
-var _ bridge.Sandboxer = (*Launcher)(nil)
-
 // Self sets the path of this program, which becomes the probe of a sandbox. Without it, no sandbox can be tried.
 func (l *Launcher) Self(path string) { l.self = path }
 

@@ -13,8 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-var _ bridge.Querier = (*Launcher)(nil)
-
 // querySettings: messages of other sessions must not reach a query, and the user's hooks must not run for
 // it (they would run with each query, observed with CLI 2.1.329).
 const querySettings = `{"crossSessionInbound":"refuse","disableAllHooks":true}`

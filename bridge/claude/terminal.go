@@ -21,8 +21,6 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/ptypair"
 )
 
-var _ bridge.Terminals = (*Launcher)(nil)
-
 // Time limits for ending a terminal's program. A closed terminal sends HUP: the CLI saves and exits within
 // 1.6 s (observed with CLI 2.1.329).
 const (
@@ -36,8 +34,7 @@ const defaultTerm = "xterm-256color"
 // terminal is one CLI in a pseudo-terminal, for a person. It has two goroutines: one reads the terminal;
 // the other (superviseProcess) waits for the end and ends the program when requested.
 type terminal struct {
-	session string
-	started bridge.SpawnResult // how it was started
+	info    bridge.SpawnResult
 	child   *proctree.Child
 	release func() // of its way to the network
 	planted func() []string
@@ -162,11 +159,12 @@ func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, ho
 		return nil, err
 	}
 	t := &terminal{
-		session: p.Config.SessionID, child: child, release: release, planted: planted, master: master, host: host,
+		info:  bridge.SpawnResult{SessionID: p.Config.SessionID, PID: child.PID()},
+		child: child, release: release, planted: planted, master: master, host: host,
 		writing: make(chan struct{}, 1), Ending: driver.NewEnding(),
 	}
-	driver.RecordStart(&t.started, cmd, p.Config)
-	t.started.PermissionMode = permissionMode(p.Config)
+	driver.RecordStart(&t.info, cmd, p.Config)
+	t.info.PermissionMode = permissionMode(p.Config)
 	var reads sync.WaitGroup
 	reads.Go(t.read)
 	go t.superviseProcess(&reads)
@@ -175,10 +173,7 @@ func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, ho
 
 func (t *terminal) emit(body bridge.EventBody) { t.host.Emit(bridge.Event{Body: body}) }
 
-// Started returns how the terminal was started.
-func (t *terminal) Started() bridge.SpawnResult { return t.started }
-
-func (t *terminal) PID() int { return t.child.PID() }
+func (t *terminal) Info() bridge.SpawnResult { return t.info }
 
 // read passes on the output of the terminal. While the client does not read, read does not either, and the
 // program waits.
@@ -276,7 +271,7 @@ func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 	if exit.Code != 0 && !expected {
 		exit.Stderr = t.shownLast()
 	}
-	t.emit(bridge.Done{SessionID: t.session, Exit: exit})
+	t.emit(bridge.Done{SessionID: t.info.SessionID, Exit: exit})
 	t.Finish()
 }
 

@@ -145,7 +145,7 @@ func TestTakeoverInATerminal(t *testing.T) {
 		d := s.openTerminal(func(p *bridge.PTYOpenParams) {
 			p.Settings = `{"crossSessionInbound":"allow","env":{"SEEN":"1"}}`
 		})
-		testkit.Check(t, d.term.PID() > 0, "no pid")
+		testkit.Check(t, d.term.Info().PID > 0, "no pid")
 		d.sees("I am the agent.")
 		d.enters("use port 9090", "Nine-thousand-ninety")
 		testkit.Includes(t, "the human's word went out without the history or the role", model.lastRequest(),

@@ -91,8 +91,8 @@ func play(role string, args []string) int {
 	return 4
 }
 
-// sleepers is a launcher whose agents sleep, each with a child in a session of its own.
-type sleepers struct{}
+// sleepers is a launcher whose agents sleep, each with a child in a session of its own. It starts nothing else.
+type sleepers struct{ bridge.Launcher }
 
 func (sleepers) Detect(context.Context, bridge.ClaudeSpec) (bridge.ClaudeInfo, error) {
 	return bridge.ClaudeInfo{Path: "/bin/sleep", Version: "2.1.329"}, nil
