@@ -707,7 +707,9 @@ func (w *waiter) progress(ctx context.Context) {
 
 // ask shows the form of the oldest item that is for the human and was not shown in this call. A non-nil result must
 // be returned to the client. shown reports that the form was answered, or that its item is no longer open.
-func (w *waiter) ask(ctx context.Context, l *mcpLive, st runstore.LiveStatus) (_ *mcp.CallToolResult, shown bool, _ error) {
+func (w *waiter) ask(
+	ctx context.Context, l *mcpLive, st runstore.LiveStatus,
+) (_ *mcp.CallToolResult, shown bool, _ error) {
 	if !showsForms(w.req.ClientCapabilities()) || len(w.asked) >= maxForms {
 		return nil, false, nil
 	}

@@ -455,7 +455,8 @@ func TestManyTabs(t *testing.T) {
 		tabs = append(tabs, openTab(tabs[0].ctx, t, "http://"+s.listener.Addr().String()+"/"))
 	}
 	for i, w := range tabs {
-		h.wait(supervisor.InboxItem{ID: fmt.Sprintf("question-%d", i), Kind: "question", Agent: "arbiter", Text: "Which one?"})
+		h.wait(supervisor.InboxItem{ID: fmt.Sprintf("question-%d", i), Kind: "question", Agent: "arbiter",
+			Text: "Which one?"})
 		w.until(fmt.Sprintf(`document.querySelector("[data-item=question-%d] textarea")`, i))
 		eval[chromedp.Void](w, fmt.Sprintf(`(() => { const c = document.querySelector("[data-item=question-%d]");
 			c.querySelector("textarea").value = "from tab %d"; c.querySelector("[type=submit]").click(); })()`, i, i))
