@@ -367,6 +367,7 @@ func TestWhatTheRefusedSessionHadIsGivenAgain(t *testing.T) {
 	p.contains("the Arbiter was sent", p.lastSent("arbiter"), "Use port 8080.")
 	p.afresh("arbiter", bridge.CatInvalidRequest)
 	p.contains("the record", p.lastSent("arbiter"), "history is lost")
+	p.call(id, "report_progress", `{"message":"half way"}`)
 	p.verdict("arbiter", ruling("CONTINUE", "I know again."))
 	p.contains("what nobody answered", p.lastSent("arbiter"), "Use port 8080.", "from: human")
 	n := len(told[contract.Delivered](p))
@@ -378,6 +379,10 @@ func TestWhatTheRefusedSessionHadIsGivenAgain(t *testing.T) {
 	testkit.Check(t, len(now) == n+1, "%d deliveries were announced, want 1", len(now)-n)
 	p.verdict("arbiter", ruling("CONTINUE", "It is passed on."))
 	p.works(id, nil, "true")
+	p.say("And?")
+	p.contains("what it had said meanwhile", p.lastSent("arbiter"), "And?", "half way")
+	p.verdict("arbiter", ruling("CONTINUE", "Good."))
+	testkit.Empty(t, "the work log", p.s.Conversation.WorkLog)
 }
 
 // TestASessionThatAnsweredIsBegunAfreshAgain: a fresh session that has done a turn is as good as any other. Only too
