@@ -193,8 +193,7 @@ var wrongInvocations = []struct {
 	{`sessions --state-dir link`, `the state directory cannot be used: WORK/link is not safe to use: it is a symbolic ` +
 		`link; name another with --state-dir`, environment},
 	{`grants --state-dir link`, `the state directory cannot be used: open grants: WORK/link is not safe to use: it is a ` +
-		`link, or no directory; look at it, then remove it or give it back to you alone (chmod go= WORK/link); name ` +
-		`another with --state-dir`, environment},
+		`symbolic link; name another with --state-dir`, environment},
 	{`--task x`,
 		`cannot show the screen: stdin is not a terminal; use --plain for lines of text, or --json for scripts`, usage},
 	{`attach orch-1`, `attach needs a terminal, and stdin is not one: run it in a terminal`, environment},

@@ -43,10 +43,10 @@ var ErrTooLarge = errors.New("the file is too large")
 type UnsafeError struct{ Path, Reason string }
 
 func (e *UnsafeError) Error() string {
-	return fmt.Sprintf("%s is not safe to use: %s; look at it, then remove it or give it back to you alone (chmod "+
-		"go= %[1]s)",
-		e.Path, e.Reason)
+	return fmt.Sprintf("%s is not safe to use: %s", e.Path, e.Reason)
 }
+
+const isLink = "it is a symbolic link"
 
 // Dir is a directory of the user. Methods that it inherits from os.Root neither check files nor sync.
 type Dir struct {
@@ -94,10 +94,12 @@ func open(name string, stat func(string) (fs.FileInfo, error), root func(string)
 	if err != nil {
 		return nil, err
 	}
-	if !before.IsDir() {
-		return nil, &UnsafeError{path, "it is a link, or no directory"}
-	}
-	if !owned(before) {
+	switch {
+	case before.Mode()&fs.ModeSymlink != 0:
+		return nil, &UnsafeError{path, isLink}
+	case !before.IsDir():
+		return nil, &UnsafeError{path, "it is not a directory"}
+	case !owned(before):
 		return nil, &UnsafeError{path, "it belongs to another user"}
 	}
 	r, err := root(name)
@@ -243,7 +245,7 @@ func (d *Dir) openOnce(name string, flags int, refused fs.FileMode) (*os.File, e
 	case err != nil:
 		return nil, err
 	case before.Mode()&fs.ModeSymlink != 0:
-		return nil, &UnsafeError{d.Path(name), "symbolic links are not followed"}
+		return nil, &UnsafeError{d.Path(name), isLink}
 	case !before.Mode().IsRegular():
 		return nil, &UnsafeError{d.Path(name), "it is not a regular file"}
 	}
@@ -280,7 +282,8 @@ func (d *Dir) check(f *os.File, name string, info fs.FileInfo, flags int, refuse
 	case flags&os.O_CREATE != 0 && info.Size() == 0:
 		return f.Chmod(0o600) // whatever the umask was
 	case perm&refused != 0:
-		return &UnsafeError{d.Path(name), fmt.Sprintf("others may write it (%v)", perm)}
+		return &UnsafeError{d.Path(name), fmt.Sprintf("others may write it (%v); look at it, then remove it, or "+
+			"give it back to you alone: chmod go= %s", perm, d.Path(name))}
 	case perm&0o077 != 0:
 		return revoked(f.Chmod(0o600))
 	}
