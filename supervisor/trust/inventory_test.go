@@ -486,7 +486,7 @@ func TestForgedRecords(t *testing.T) {
 		{"a later version", replace(`"version": 1`, `"version": 2`), "version 2"},
 		{"half of it", func(p string) error { return os.Truncate(p, 100) }, "unexpected end"},
 		{"a link", func(p string) error { return firstError(os.Rename(p, p+".x"), os.Symlink(p+".x", p)) },
-			"symbolic links"},
+			"symbolic link"},
 		{"a pipe", func(p string) error { return firstError(os.Remove(p), syscall.Mkfifo(p, 0o600)) },
 			"not a regular file"},
 		{"others write", func(p string) error { return os.Chmod(p, 0o666) }, "others may write it"},
