@@ -47,6 +47,7 @@ func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []
 		switch b := em.Event.Body.(type) {
 		case contract.Session:
 			l.ended = false
+			clear(l.alive) // they ended with the last process of the run
 			for id := range l.running {
 				lose(id)
 			}
