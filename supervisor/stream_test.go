@@ -18,14 +18,13 @@ type stream struct {
 	usd      float64            // charged
 	running  map[string]float64 // what running turns have cost
 	messages map[string]string  // to whom they went
-	alive    map[string]bool    // agents that have a process
 }
 
 // follow updates the stream after one step, and compares it with the state.
 func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []input.Effect) {
 	t.Helper()
 	if l.messages == nil {
-		l.messages, l.running, l.alive = map[string]string{}, map[string]float64{}, map[string]bool{}
+		l.messages, l.running = map[string]string{}, map[string]float64{}
 	}
 	lose := func(id string) { // what a turn has cost whose end is not reported
 		l.usd += l.running[id]
@@ -47,7 +46,6 @@ func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []
 		switch b := em.Event.Body.(type) {
 		case contract.Session:
 			l.ended = false
-			clear(l.alive) // they ended with the last process of the run
 			for id := range l.running {
 				lose(id)
 			}
@@ -56,12 +54,8 @@ func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []
 			for id := range l.running {
 				lose(id)
 			}
-		case contract.Spawn:
+		case contract.Spawn, contract.Done:
 			lose(id)
-			l.alive[id] = true
-		case contract.Done:
-			lose(id)
-			l.alive[id] = false
 		case contract.Cost:
 			if l.running[id] = b.CostUSD; id == contract.Supervisor {
 				lose(id)
@@ -123,12 +117,6 @@ func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []
 		asks, _ := f.(input.PermissionAsked) // random requests share names
 		if open, told := requests[p.ID]; told && !open && asks.Params.Request != p.ID {
 			t.Fatalf("%T: request %s was answered, and is open", f, p.ID)
-		}
-	}
-	for _, a := range after.Agents {
-		up, gone := a.Status == AgentReady || a.Status == AgentBusy, a.Status == AgentEnded || a.Status == AgentParked
-		if alive := l.alive[a.ID]; up && !alive || gone && alive {
-			t.Fatalf("%T: %s is %s, and told alive %v", f, a.ID, a.Status, alive)
 		}
 	}
 	known := map[string]bool{}
