@@ -256,7 +256,7 @@ type AuditEntry struct {
 // AuditText is what somebody wrote. An audit shows its size and hash, unless the text is requested.
 type AuditText string
 
-// MarshalJSON encodes a text for a record, in which it is told from other strings.
+// MarshalJSON encodes a text for a record, so that a reader can distinguish it from other strings.
 func (t AuditText) MarshalJSON() ([]byte, error) {
 	return jsonl.Marshal(map[string]string{"text": string(t)})
 }

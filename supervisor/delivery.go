@@ -338,10 +338,10 @@ func (st *step) log(from, kind, text string) {
 // decision, and may never read them.
 func (st *step) boundLog() {
 	c := &st.Conversation
+	if st.Rulings.FallbackReason == "" && !st.asksOther() {
+		return
+	}
 	for range len(c.WorkLog) - demotedMost {
-		if st.Rulings.FallbackReason == "" && !st.asksOther() {
-			return
-		}
 		if i := slices.IndexFunc(c.WorkLog, func(e ConversationEntry) bool { return e.Carrier == "" }); i >= 0 {
 			c.WorkLog = slices.Delete(c.EditLog(), i, i+1)
 		}

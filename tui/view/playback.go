@@ -58,8 +58,12 @@ func (f *playbackFold) add(at time.Time, e contract.Event) {
 		f.message(b)
 	case contract.Delivered, contract.Assistant, contract.ToolUse, contract.ToolResult, contract.ToolCall:
 		f.status(at, e.ID, supervisor.AgentBusy)
+	case contract.Decision:
+		s.Budget.CostUSD += b.CostUSD
 	case contract.Cost:
-		if a := f.agent(e.ID); a != nil {
+		if e.ID == contract.Supervisor {
+			s.Budget.Charge(b.Usage, b.CostUSD)
+		} else if a := f.agent(e.ID); a != nil {
 			a.Live.CostUSD, a.Live.Usage = b.CostUSD, b.Usage
 		}
 		f.status(at, e.ID, supervisor.AgentBusy)

@@ -530,6 +530,9 @@ func TestPlaybackCosts(t *testing.T) {
 	}
 	agent, run := f.state.Agents[0].Spent(), f.state.Spent()
 	testkit.Check(t, agent == 3.75 && run == agent, "the agent has cost $%v, the run $%v", agent, run)
+	f.add(time.Time{}, contract.Event{ID: contract.Arbiter, Body: contract.Decision{CostUSD: 0.5}})
+	f.add(time.Time{}, contract.Event{ID: contract.Supervisor, Body: contract.Cost{CostUSD: 0.25}})
+	testkit.Same(t, "the run with its decisions, of which one was not used", 4.5, f.state.Spent())
 }
 
 // TestTimelineQuestion: nobody waits for an answer after the supervisor has said that no human is there.
