@@ -256,7 +256,7 @@ func (st *step) countTurn(a *Agent) {
 // limitAgent makes an agent hand off because a limit is reached.
 func (st *step) limitAgent(a *Agent, why string) {
 	a.ReachedLimit = why
-	st.logNotice(fmt.Sprintf("%s (%s) has reached a limit: %s. It must hand off.", a.Name, a.ID, why))
+	st.logNotice(fmt.Sprintf("%s (%s) has reached a limit: %s. It was told to hand off.", a.Name, a.ID, why))
 }
 
 // workTimeOver ends the time of an Orchestrator's mode: its turn is stopped, and the next one is only for its
