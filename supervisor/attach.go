@@ -133,9 +133,7 @@ func (st *step) terminalOpened(f input.PTYOpened) {
 	case a == nil || a.Generation != f.Agent.Generation:
 		return
 	case a.Status == AgentStopping && f.Failed != "":
-		a.Status, a.Since = AgentEnded, st.at // the agent was released meanwhile, and nothing follows
-		st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
-		st.dropMail(a.ID)
+		st.left(a) // the agent was released meanwhile, and nothing follows
 	case a.Status != InHand || a.Takeover == nil || !a.Takeover.HasProcess():
 		return
 	case f.Failed != "" && a.Takeover.Why != "":

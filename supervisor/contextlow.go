@@ -75,9 +75,13 @@ func (st *step) learnWindow(t bridge.Turn) {
 // spent parks an Orchestrator whose session can no longer be used. A record of its work goes to the Arbiter and
 // to its successor. If the Orchestrator is restarted all the same, it begins another session.
 func (st *step) spent(a *Agent, c bridge.Category, why string) {
-	st.do(input.Kill{Agent: a.AgentRef})
-	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(c)})
-	a.Status, a.Since, a.CurrentTool, a.NewSession, a.Turn = AgentParked, st.at, "", true, nil
+	running := a.HasProcess()
+	a.Status, a.Since, a.EndReason, a.CurrentTool, a.NewSession, a.Turn = AgentParked, st.at, string(c), "", true, nil
+	if running {
+		st.do(input.Kill{Agent: a.AgentRef}) // what its last turn has cost follows with its end
+	} else {
+		st.left(a)
+	}
 	st.dropTakeover(a, StateFailed, why)
 	st.Permission.TurnOver(&st.out, a.ID)
 	st.fail(a.ID, c, a.Name+" is parked: "+why, RecoveryOptions(c, RoleOrchestrator))

@@ -250,8 +250,8 @@ func TestExhaustedOneBeginsAnew(t *testing.T) {
 	session := p.agent(one).SessionID
 	p.turn(one, bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatCompaction, Error: "rapid refill"})
 	testkit.Same(t, "p.agent(one).Status", AgentParked, p.agent(one).Status)
-	testkit.Like(t, "done", contract.Done{Reason: string(bridge.CatCompaction)}, last[contract.Done](p))
 	p.happen(one, bridge.Done{SessionID: session, Exit: bridge.Exit{Expected: true}})
+	testkit.Like(t, "done", contract.Done{Reason: string(bridge.CatCompaction)}, last[contract.Done](p))
 	p.inspect(traces)
 	p.command(contract.RetryLast{})
 	a := p.agent(one)

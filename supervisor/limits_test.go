@@ -281,6 +281,8 @@ func TestFuse(t *testing.T) {
 	testkit.Need(t, killed && a.Status == AgentParked, "%s, %v", a.Status, out)
 	testkit.Same(t, "told", []string{"set", "warn", "blown"}, p.fuses(one))
 	p.happen(one, bridge.Turn{Outcome: bridge.TurnLost, CostUSD: 1.04})
+	p.happen(one, bridge.Done{Exit: bridge.Exit{Expected: true}})
+	testkit.Like(t, "done", contract.Done{Reason: string(bridge.CatBudget)}, last[contract.Done](p))
 	p.mustCommand(contract.Choose{Option: "retry"})
 	if a := p.agent(one); a.Status == AgentParked || a.Fuse.Level != "" || a.FuseSpent() != 0 || a.ReachedLimit != "" {
 		t.Errorf("%s, %+v, %q", a.Status, a.Fuse, a.ReachedLimit)

@@ -34,6 +34,7 @@ type play struct {
 	careful   bool           // a COMPLETE that is sent back for open points stays sent back, and pauses last
 	completes map[string]any // the last COMPLETE
 
+	events stream // what the events have told so far
 	was    State  // s after the last step
 	text   string // fingerprint of was
 	edited bool   // the test has written into the state
@@ -92,6 +93,9 @@ func (p *play) do(f input.Body) []input.Effect {
 	after := fingerprint(p.t, &s)
 	checkEffects(p.t, &p.s, out)
 	checkStep(p.t, &p.s, &s, f, out)
+	if _, whole := p.in[0].Body.(input.Began); whole && !p.edited {
+		p.events.follow(p.t, &p.s, &s, f, out)
+	}
 	// Checking every step of a long play, or of all plays, would take too long: a hash of the state selects the
 	// steps to check.
 	if n := len(p.in); (n < 200 || n%16 == 0) && int(crc32.ChecksumIEEE([]byte(after)))%often(4, 1) == 0 {

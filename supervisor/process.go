@@ -34,10 +34,8 @@ func (st *step) loseProcesses(host string) {
 		a.Backoff = nil // the agent now waits for the bridge
 		switch {
 		case a.Status == InHand: // the next bridge reads what was done in the terminal
-		case a.Status == AgentStopping:
-			a.Status, a.Since = AgentEnded, st.at
-			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
-			st.dropMail(a.ID)
+		case a.Leaving():
+			st.left(a)
 		case a.Alive() && a.Status != AgentDown:
 			a.Status, a.Since, a.CurrentTool = AgentDown, st.at, ""
 			MarkCut(a)
@@ -46,6 +44,21 @@ func (st *step) loseProcesses(host string) {
 			st.Permission.TurnOver(&st.out, a.ID)
 		}
 	}
+}
+
+// left records that the process of an agent that was leaving has ended.
+func (st *step) left(a *Agent) {
+	MarkCut(a)
+	st.chargeLost(a)
+	a.CurrentTool, a.Turn = "", nil
+	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
+	st.Permission.TurnOver(&st.out, a.ID)
+	if a.Status == AgentParked {
+		a.EndReason = ""
+		return
+	}
+	a.Status, a.Since = AgentEnded, st.at
+	st.dropMail(a.ID)
 }
 
 // retryHost handles the option to retry a host that is parked or lost, and reports whether the option was one.
@@ -315,10 +328,13 @@ func (st *step) callBack() {
 	for i := range st.Agents {
 		a := st.Edit(st.Agents[i].ID)
 		if a.Dismissed || a.Status == AgentParked && a.Role == RoleOrchestrator {
+			if a.Leaving() {
+				st.left(a)
+			}
 			a.Status, a.Takeover = AgentEnded, nil
 			continue
 		}
-		a.Status, a.Since, a.ToolCall, a.Backoff, a.Start.Queued = AgentDown, st.at, nil, nil, time.Time{}
+		a.Status, a.Since, a.ToolCall, a.Backoff, a.Start = AgentDown, st.at, nil, nil, AgentStart{}
 		if a.Role == RoleOrchestrator && a.ReachedLimit == "" {
 			st.limitWork(a) // timers ended with the process; each process has the full time
 		}

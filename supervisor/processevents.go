@@ -72,14 +72,15 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	if a == nil || a.Generation != f.Agent.Generation {
 		return
 	}
-	switch a.Status {
-	case AgentEnded, InHand, AgentDown:
-		return // its end is known already: a start that is cut off is also reported as a process that has ended
-	case AgentParked:
-		return // the agent was given up, and its process was ended for that
+	if a.Leaving() {
+		st.left(a)
+		return
 	}
-	asked := a.Status == AgentStopping
-	if f.Category == bridge.CatTrust && !asked {
+	switch a.Status {
+	case AgentEnded, InHand, AgentDown, AgentParked:
+		return // its end is known already: a start that is cut off is also reported as a process that has ended
+	}
+	if f.Category == bridge.CatTrust {
 		st.distrusted(a, f)
 		return
 	}
@@ -93,10 +94,6 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	}
 	a.Status, a.Since = AgentEnded, st.at
 	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: reason})
-	if asked {
-		st.dropMail(a.ID)
-		return
-	}
 	if class == runconfig.InvalidResume && f.Category == bridge.CatResume && !a.HasHistory {
 		// It was killed before its session had anything that could be lost: that is no second refusal.
 		a.Status, a.NewSession = AgentDown, true
@@ -141,6 +138,10 @@ func (st *step) ended(a *Agent, d bridge.Done) {
 	if why := OtherSession(a, d.SessionID); why != "" {
 		st.disown(a, why) // it has ended all the same: the pipe is its
 	}
+	if a.Leaving() {
+		st.left(a)
+		return
+	}
 	switch a.Status {
 	case AgentEnded, AgentDown, AgentParked:
 		return // known already: its start failed, or its bridge is lost
@@ -156,26 +157,15 @@ func (st *step) ended(a *Agent, d bridge.Done) {
 		}
 		return
 	}
-	asked, class, cause := a.Status == AgentStopping, runconfig.RestartCrash, ExitText(d.Exit)
+	class, cause := runconfig.RestartCrash, ExitText(d.Exit)
 	if a.Status == AgentRestarting {
 		class, cause = a.RestartClass, a.RestartCause
 	}
 	a.Status, a.Since, a.CurrentTool = AgentEnded, st.at, ""
 	MarkCut(a)
 	st.chargeLost(a)
-	if asked {
-		a.Turn = nil
-	}
-	reason := a.EndReason
-	if !asked {
-		reason = string(class)
-	}
-	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: reason})
+	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(class)})
 	st.Permission.TurnOver(&st.out, a.ID)
-	if asked {
-		st.dropMail(a.ID)
-		return
-	}
 	if class == runconfig.RestartCrash {
 		st.Lifecycle.Crashes++
 	}

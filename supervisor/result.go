@@ -24,6 +24,8 @@ func (st *step) wind(e Ending) {
 			st.emit(a.ID, contract.Takeover{State: StateEnded, Reason: "the run is being stopped"})
 		}
 		switch {
+		case a.Leaving():
+			a.Status = AgentStopping
 		case a.Status == AgentDown || a.Status == AgentParked:
 			a.Status, a.Since, a.EndReason = AgentEnded, st.at, e.Status
 		case a.Alive():

@@ -250,9 +250,14 @@ func (a *Agent) StatusText() string {
 	return string(a.Status)
 }
 
+// Leaving reports whether its process is being ended, and no other follows unless somebody decides so.
+func (a *Agent) Leaving() bool {
+	return a.Status == AgentStopping || a.Status == AgentParked && a.EndReason != ""
+}
+
 // HasProcess reports whether it has a process, even one that is being ended.
 func (a *Agent) HasProcess() bool {
-	return a.Up() || a.Status == AgentStopping || a.Status == AgentRestarting ||
+	return a.Up() || a.Leaving() || a.Status == AgentRestarting ||
 		a.Status == InHand && a.Takeover != nil && a.Takeover.HasProcess()
 }
 

@@ -18,13 +18,15 @@ type stream struct {
 	usd      float64            // charged
 	running  map[string]float64 // what running turns have cost
 	messages map[string]string  // to whom they went
+	sessions int                // process runs so far
+	started  map[string]int     // in which of them an agent was announced that has not ended
 }
 
 // follow updates the stream after one step, and compares it with the state.
 func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []input.Effect) {
 	t.Helper()
 	if l.messages == nil {
-		l.messages, l.running = map[string]string{}, map[string]float64{}
+		l.messages, l.running, l.started = map[string]string{}, map[string]float64{}, map[string]int{}
 	}
 	lose := func(id string) { // what a turn has cost whose end is not reported
 		l.usd += l.running[id]
@@ -46,6 +48,7 @@ func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []
 		switch b := em.Event.Body.(type) {
 		case contract.Session:
 			l.ended = false
+			l.sessions++
 			for id := range l.running {
 				lose(id)
 			}
@@ -54,8 +57,12 @@ func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []
 			for id := range l.running {
 				lose(id)
 			}
-		case contract.Spawn, contract.Done:
+		case contract.Spawn:
 			lose(id)
+			l.started[id] = l.sessions
+		case contract.Done:
+			lose(id)
+			delete(l.started, id)
 		case contract.Cost:
 			if l.running[id] = b.CostUSD; id == contract.Supervisor {
 				lose(id)
@@ -110,7 +117,19 @@ func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []
 			t.Fatalf("%T: a %s of %s waits for %s, and was sent to %q", f, m.Kind, m.From, m.To, to)
 		}
 	}
-	if beginsProcessRun(f) || after.Ending != nil {
+	if after.Ending != nil {
+		return
+	}
+	for _, a := range after.Agents {
+		up := a.Status == AgentReady || a.Status == AgentBusy
+		gone := a.Status == AgentEnded || a.Status == AgentParked && !a.Leaving()
+		if told := l.started[a.ID]; up && told != l.sessions || gone && told > 0 {
+			was, _ := before.Agent(a.ID)
+			t.Fatalf("%T: %s was %s and is %s, and was announced in session %d of %d", f, a.ID, was.Status, a.Status,
+				told, l.sessions)
+		}
+	}
+	if beginsProcessRun(f) {
 		return
 	}
 	for _, p := range after.Permission.All() {
