@@ -51,7 +51,7 @@ func TestAKilledRunLeavesNoConnection(t *testing.T) {
 	onlyLinux(t)
 	t.Parallel()
 	silent := write(t, "", t.TempDir(), "silent")
-	s := onOneHost(t, "tail, -f, '"+silent+"'", "")
+	s := onOneHost(t, "sh, -c, 'exec tail -f "+silent+"'", "") // without the words that start a bridge
 	testkit.Await(t, "the connection", func() bool { return len(withWords(silent)) > 0 })
 	s.mustSignal(syscall.SIGKILL)
 	testkit.Await(t, "the end of the connection", func() bool { return len(withWords(silent)) == 0 })
