@@ -11,7 +11,7 @@
 // question, budget, lifecycle, takeover. They do not know the whole state. A file uses only files that are listed
 // below it:
 //
-//	audit, inbox                  the record of who did what, and the list of what waits for a human
+//	audit                         the record of who did what
 //	fork                          the state before a decision, as the first one of another run
 //	replayer                      replay of a history, input by input
 //	apply, resume                 what each input and each timer leads to; how a run begins or is resumed
@@ -28,6 +28,7 @@
 //	contextlow, failures, spawn   a full context, an agent that cannot continue, another Orchestrator
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
 //	human                         questions to the human
+//	inbox                         the list of what waits for a human
 //	spending                      limits of costs and reserves that are reached
 //	attach                        sessions of agents in a human's terminal
 //	ending, phase                 the end of a run, the task machine

@@ -72,7 +72,8 @@ func (st *step) park(a *Agent, class runconfig.RestartClass, reason string) {
 		return
 	}
 	// An open question stays open: it is asked again when a human chooses.
-	st.emit(contract.Supervisor, contract.Question{Text: "The Arbiter is " + reason + ". Choose: retry, or cancel."})
+	st.emit(contract.Supervisor, contract.Question{Question: recoveryPrefix + a.ID, Options: options,
+		Text: "The Arbiter is " + reason + ". Choose: retry, or cancel."})
 }
 
 // reportLostAgent reports to the Arbiter that an Orchestrator is lost, and which messages did not reach it.

@@ -63,12 +63,9 @@ func InboxOf(s *State) []InboxItem {
 	}
 	var list []InboxItem
 	for _, p := range s.Question.Open {
-		item := InboxItem{ID: p.ID(), Kind: InboxQuestion, Agent: contract.Supervisor, Text: p.Text, Since: p.At}
+		item := InboxItem{ID: p.ID(), Kind: InboxQuestion, Agent: p.asker(), Text: p.Text, Since: p.At}
 		if p.Kind == KindAcceptance {
 			item.Kind = InboxAcceptance
-		}
-		if p.Arbiter {
-			item.Agent = contract.Arbiter
 		}
 		list = append(list, item)
 	}
@@ -96,6 +93,9 @@ func InboxOf(s *State) []InboxItem {
 	slices.SortStableFunc(list, func(a, b InboxItem) int { return a.Since.Compare(b.Since) })
 	return list
 }
+
+// recoveryPrefix begins the id of the choice after a failure of an agent.
+const recoveryPrefix = "recovery-"
 
 // choices are the items that a choose command answers.
 func choices(s *State) []InboxItem {
@@ -129,7 +129,7 @@ func choices(s *State) []InboxItem {
 			continue
 		}
 		list = append(list, InboxItem{
-			ID: "recovery-" + a.ID, Kind: InboxRecovery, Agent: a.ID, Since: a.Since, Choices: options, Optional: !parked,
+			ID: recoveryPrefix + a.ID, Kind: InboxRecovery, Agent: a.ID, Since: a.Since, Choices: options, Optional: !parked,
 			Text: fmt.Sprintf("%s What can be done: %s.", failure(s, a), strings.Join(options, ", ")),
 		})
 	}

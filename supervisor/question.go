@@ -102,7 +102,15 @@ func (s *QuestionState) Repeat(c *input.Collector) {
 }
 
 func (p QuestionPart) report(c *input.Collector) {
-	c.Emit(contract.Arbiter, contract.Question{Text: p.Text, Question: p.ID()})
+	c.Emit(p.asker(), contract.Question{Text: p.Text, Question: p.ID()})
+}
+
+// asker returns who put the question.
+func (p QuestionPart) asker() string {
+	if p.Arbiter {
+		return contract.Arbiter
+	}
+	return contract.Supervisor
 }
 
 // QuestionRecovery is what the human can choose about the last error, until an option is chosen or the error is solved.

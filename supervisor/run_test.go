@@ -346,7 +346,7 @@ var eventsInPrompts = map[string]string{
 var eventsForNobody = map[string][]string{
 	"a frontend shows what an agent says or does; the agent knows it": {"assistant", "delta", "tool_use", "tool_result",
 		"turn", "delivered", "subagent_progress", "subagent_stop"},
-	"an answer to a human's command": {"accepted", "rejected", "withdrawn"},
+	"an answer to a human's command": {"accepted", "rejected", "settled", "withdrawn"},
 	"a human stops or takes over an agent, which reads a message about it afterwards": {"halted", "takeover"},
 	"the supervisor acts on it without asking":                                        {"restart", "context"},
 	"a record of the run for frontends":                                               {"session", "state", "workspace"},

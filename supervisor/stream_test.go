@@ -33,6 +33,7 @@ func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []
 		delete(l.running, id)
 	}
 	asked, offered, answers, requests := map[string]bool{}, false, 0, map[string]bool{}
+	settled := map[string]bool{}
 	var plan *contract.Plan
 	for _, e := range out {
 		em, ok := e.(input.Emit)
@@ -96,6 +97,8 @@ func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []
 			requests[b.Request] = true
 		case contract.Permission:
 			requests[b.Request] = false
+		case contract.Settled:
+			settled[b.Item] = true
 		case contract.Accepted, contract.Rejected:
 			answers++
 		}
@@ -138,9 +141,15 @@ func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []
 			t.Fatalf("%T: request %s was answered, and is open", f, p.ID)
 		}
 	}
-	known := map[string]bool{}
+	known, waits := map[string]bool{}, map[string]bool{}
+	for _, i := range InboxOf(after) {
+		waits[i.ID] = true
+	}
 	for _, i := range InboxOf(before) {
 		known[i.ID] = true
+		if waits[i.ID] == settled[i.ID] && i.Kind != InboxPermission {
+			t.Fatalf("%T: %s waits: %v, and was settled: %v", f, i.ID, waits[i.ID], settled[i.ID])
+		}
 	}
 	for _, i := range InboxOf(after) {
 		if !known[i.ID] && !asked[i.ID] && !requests[i.ID] && !(i.Kind.Chosen() && offered) {

@@ -267,6 +267,10 @@ type (
 		// Options is set if a choose command answers the question.
 		Options []string `json:"options,omitempty" jsonschema:"For a choose command; absent: a message command answers it."`
 	}
+	// Settled closes what waited for the human, except permission requests, which [Permission] closes.
+	Settled struct {
+		Item string `json:"item" jsonschema:"What no longer waits: the id of a question, else recovery-AGENT or host-NAME, as the inbox names it."`
+	}
 	// Accepted and Rejected answer a command.
 	Accepted struct {
 		Ref     string `json:"ref,omitempty"`
@@ -398,6 +402,7 @@ func (Takeover) EventName() string          { return "takeover" }
 func (Withdrawn) EventName() string         { return "withdrawn" }
 func (Halted) EventName() string            { return "halted" }
 func (Question) EventName() string          { return "question" }
+func (Settled) EventName() string           { return "settled" }
 func (Accepted) EventName() string          { return "accepted" }
 func (Rejected) EventName() string          { return "rejected" }
 func (Retry) EventName() string             { return "retry" }
@@ -444,6 +449,8 @@ var events = []struct {
 	{Withdrawn{}, "The human withdrew a message before it was sent.", talk | aside},
 	{Halted{}, "All agents were stopped at once.", urgent | talk | aside},
 	{Question{}, "A question to the human; a message or choose command answers it.", urgent | talk},
+	{Settled{}, "A question or a choice no longer waits for the human: somebody answered it, or it has become pointless. " +
+		"It is asked again if it waits again. After `result`, only what a resume asks again is open.", fine | aside},
 	{Accepted{}, "A command was accepted and is on disk.", fine | aside},
 	{Rejected{}, "A command was rejected.", urgent | talk | aside},
 	{Retry{}, "An API request failed; it is tried again after a delay.", narrates},

@@ -178,6 +178,8 @@ func word(e history.Entry, name func(string) string) wording {
 		return line(fuseText(b, who))
 	case contract.Quota:
 		return line(quotaText(b))
+	case contract.Settled:
+		return line(One(b.Item, MaxSummary) + " no longer waits for a human")
 	case contract.Quiet:
 		return line(who + " has been quiet for " + Span(time.Duration(b.Seconds)*time.Second) +
 			After(": ", One(b.Doing, MaxSummary)))

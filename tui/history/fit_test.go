@@ -115,7 +115,7 @@ func TestFieldsAreKnown(t *testing.T) {
 		SessionID SuccessorOf MessageID Kind Tool ToolUse Subagent Description Type Status LastTool Outcome MessageIDs Source Level
 		Result SHA256 Files Proofs Decision Agent Request Behavior By Rule Ref Category RecoveryOptions Point Warnings
 		InterruptedWork Open Failing Action Sandbox Scope State Suggestions Meanings Old Tree Dir Path Head Agents Branch Base Isolation Question
-		Doing Window ResetsAt Model Options Host MediaType Deadline Before Run Make Proof`) {
+		Doing Window ResetsAt Model Options Host Item MediaType Deadline Before Run Make Proof`) {
 		oneLine[name] = true
 	}
 	seen := map[string]bool{}

@@ -72,6 +72,7 @@ func TestMembership(t *testing.T) {
 		{contract.Event{ID: contract.Supervisor, Body: contract.Forecast{}}, false, true, nil},
 		{contract.Event{ID: contract.Supervisor, Body: contract.Quota{}}, false, false, nil},
 		{contract.Event{ID: o, Body: contract.Quiet{}}, true, true, nil},
+		{contract.Event{ID: o, Body: contract.Settled{}}, false, false, nil},
 		{contract.Event{ID: o, Body: contract.Done{}}, true, true, nil},
 		{contract.Event{ID: a, Body: contract.Done{}}, false, true, nil},
 		{contract.Event{ID: contract.Supervisor, Body: contract.Result{}}, true, false, nil},

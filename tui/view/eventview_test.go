@@ -276,6 +276,7 @@ func samples() map[string][]history.Entry {
 				LeftSeconds: 2400}),
 			entry("supervisor", contract.Quota{Window: "seven_day", UsedPct: 30.5}),
 		},
+		"settled": {entry("supervisor", contract.Settled{Item: "limit"})},
 		"quiet": {
 			entry("orch-1", contract.Quiet{Seconds: 312, Doing: "Bash go test ./..."}),
 			entry("arbiter", contract.Quiet{Seconds: 300, Doing: "thinking"}),

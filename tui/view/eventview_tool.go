@@ -396,7 +396,7 @@ func logRole(b contract.Body) render.Role {
 	case contract.Question, contract.PermissionRequest:
 		return render.Alert
 	case contract.Delivered, contract.Context, contract.Cost, contract.Quota, contract.SubagentProgress,
-		contract.Accepted, contract.Turn:
+		contract.Accepted, contract.Settled, contract.Turn:
 		return render.Dim
 	}
 	return render.Base
