@@ -18,6 +18,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -106,7 +107,7 @@ type keeper struct {
 	leases  *os.File // where the bridge writes new ends of its lease
 	exited  chan error
 	handing sync.WaitGroup // of what was read to the bridge
-	until   time.Duration
+	until   atomic.Int64   // end of the lease, in nanoseconds after the boot
 }
 
 // Variables by which a bridge knows its keeper.
@@ -142,7 +143,7 @@ func (k *keeper) start(ctx context.Context, stdin, stdout *os.File, read []byte)
 	k.Log.Debug("process isolation", "namespace", isolation.String())
 	endWithParent(cmd)
 	k.cmd, k.leases, k.exited = cmd, leases, make(chan error, 1)
-	k.until = bridge.BootTime() + k.lease
+	k.until.Store(int64(bridge.BootTime() + k.lease))
 	if err := proctree.AdoptOrphans(); err != nil {
 		k.Log.Warn("become subreaper failed", "err", err)
 	}
@@ -166,27 +167,17 @@ func (k *keeper) wait(ctx context.Context) (code int, err error) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 	defer signal.Stop(signals)
-	renewals := make(chan time.Duration)
-	reading := make(chan struct{})
-	go func() { // passes on the ends of the lease
-		defer close(reading)
+	var reading sync.WaitGroup
+	reading.Go(func() { // until the bridge has ended, or the pipe is closed here
 		for raw := make([]byte, 8); ; {
 			if _, err := io.ReadFull(k.leases, raw); err != nil {
 				return
 			}
-			renewals <- time.Duration(binary.BigEndian.Uint64(raw))
+			k.until.Store(max(k.until.Load(), int64(binary.BigEndian.Uint64(raw))))
 		}
-	}()
-	defer func() {
-		_ = k.leases.Close()
-		for {
-			select {
-			case <-renewals:
-			case <-reading:
-				return
-			}
-		}
-	}()
+	})
+	defer reading.Wait()
+	defer k.leases.Close()
 	clock := time.NewTicker(clockInterval)
 	defer clock.Stop()
 	for {
@@ -199,15 +190,13 @@ func (k *keeper) wait(ctx context.Context) (code int, err error) {
 				return 1, nil
 			}
 			return 0, nil
-		case until := <-renewals:
-			k.until = max(k.until, until)
 		case <-signals:
 			_ = k.cmd.Process.Signal(syscall.SIGTERM)
 		case <-ctx.Done():
 			_ = k.cmd.Process.Signal(syscall.SIGTERM)
 			ctx = context.WithoutCancel(ctx)
 		case <-clock.C:
-			if k.lease > 0 && bridge.BootTime() > k.until+endGrace {
+			if k.lease > 0 && bridge.BootTime() > time.Duration(k.until.Load())+endGrace {
 				_ = k.cmd.Process.Kill()
 				k.sweep()
 				<-k.exited
