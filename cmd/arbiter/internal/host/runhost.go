@@ -323,7 +323,8 @@ func (r *hostedRun) openDecider() (Opened, error) {
 // options returns the options of the run, with its secrets and the current sandbox of agents.
 func (r *hostedRun) options() runconfig.Options {
 	o := r.choices.Options
-	r.bridges.sandbox.apply(&o)
+	now := r.bridges.sandbox.now()
+	o.Sandbox, o.SandboxReason, o.ScratchChecks = now.sandbox, now.reason, now.scratch
 	if o.Sandbox == nil && o.SandboxReason == "" && r.choices.Sandbox.Mode != settings.SandboxOff {
 		o.SandboxReason = "it was not tried: no Claude Code CLI could be started"
 	}
@@ -587,7 +588,7 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	f.hooks = ServeHooks(dir, r.loop, &f.terminals, log)
 	var err error
 	f.control, err = ServeControl(dir, &service{
-		cwd: r.choices.Place, input: f.input, clients: f.clients, halter: f.halter,
+		cwd: r.choices.Place, input: f.input, Group: f.clients, halter: f.halter,
 		opener: Opener{Run: r.choices.Options.Run, Terminals: &f.terminals, Input: f.input},
 	}, log)
 	if err != nil { // the run continues without a socket; stdin still reaches it
