@@ -91,40 +91,38 @@ type Follower struct {
 	Failed    error  // write error of Out
 }
 
-// Follow subscribes and writes until the run has ended, the connection is lost, Out fails, or ctx ends. The result
-// is nil unless the run has reported its end.
-func (f *Follower) Follow(ctx context.Context, l *Connection) (*control.RunEnded, error) {
-	over := make(chan *control.RunEnded, 1) // receives when the run ended or Out failed
-	err := l.Subscribe(ctx, control.SubscribeParams{Since: f.next()}, func(part any) {
-		if f.Failed != nil {
-			return
-		}
+// Events gives the events of a run after number since to take, until that returns false. wait returns how the run
+// ended; nil: take did not want more, or the connection was lost before the run had reported its end.
+func (l *Connection) Events(ctx context.Context, since int64, take func(control.Events) bool) (
+	wait func() (*control.RunEnded, error), err error) {
+	over := make(chan *control.RunEnded, 2) // each of the two may come first
+	enough := false
+	err = l.Subscribe(ctx, control.SubscribeParams{Since: since}, func(part any) {
 		switch part := part.(type) {
 		case control.Events:
-			f.write(part)
+			if !enough && !take(part) {
+				enough = true
+				over <- nil
+			}
 		case control.RunEnded:
 			over <- &part
 		}
-		if f.Failed != nil {
-			over <- nil
-		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case end := <-over:
-		return end, nil
-	case <-l.Done():
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	select {
-	case end := <-over: // received just before the connection ended
-		return end, nil
-	default:
-		return nil, nil
-	}
+	return func() (*control.RunEnded, error) {
+		select {
+		case end := <-over:
+			return end, nil
+		case <-l.Done():
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		select {
+		case end := <-over: // received just before the connection ended
+			return end, nil
+		default:
+			return nil, nil
+		}
+	}, err
 }
 
 // ToTheEnd writes the events on a connection until the run has ended, and closes it. If the run drops the connection,
@@ -132,7 +130,11 @@ func (f *Follower) Follow(ctx context.Context, l *Connection) (*control.RunEnded
 func (f *Follower) ToTheEnd(ctx context.Context, c *cli.Context, l *Connection) (*control.RunEnded, error) {
 	defer func() { l.Close() }() // of the last one
 	for {
-		end, err := f.Follow(ctx, l)
+		var end *control.RunEnded
+		wait, err := l.Events(ctx, f.next(), f.write)
+		if err == nil {
+			end, err = wait()
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil, command.BySignal(ctx, "")
@@ -160,7 +162,8 @@ func (f *Follower) next() int64 {
 	return line.Seq
 }
 
-func (f *Follower) write(events control.Events) {
+// write reports whether the events were written.
+func (f *Follower) write(events control.Events) bool {
 	if events.Skipped > 0 {
 		fmt.Fprintf(f.Errs, "arbiter: %d events are left out here: they are no longer stored\n", events.Skipped)
 	}
@@ -171,6 +174,7 @@ func (f *Follower) write(events control.Events) {
 		f.last = line
 	}
 	_, f.Failed = f.Out.Write(b.Bytes())
+	return f.Failed == nil
 }
 
 // Reconnect connects again to the same process of the run.

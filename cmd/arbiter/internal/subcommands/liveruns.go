@@ -753,12 +753,7 @@ func (e Env) printStopped(s Stopped, unfinished []string) {
 // endRun stops the run, and waits until its process has released it. The result is nil if the run did not report
 // its end.
 func endRun(l *runstore.Connection, ctx context.Context, now bool) (*control.RunEnded, error) {
-	ended := make(chan *control.RunEnded, 1)
-	err := l.Subscribe(ctx, control.SubscribeParams{Since: -1}, func(part any) {
-		if end, ok := part.(control.RunEnded); ok {
-			ended <- &end
-		}
-	})
+	wait, err := l.Events(ctx, -1, func(control.Events) bool { return true })
 	if err == nil {
 		err = l.Stop(ctx, control.StopParams{Signal: "TERM", Fast: now})
 	}
@@ -766,16 +761,9 @@ func endRun(l *runstore.Connection, ctx context.Context, now bool) (*control.Run
 	if err != nil && !(errors.As(err, &refused) && refused.Message == runstore.ErrRunOver.Error()) {
 		return nil, err
 	}
-	var end *control.RunEnded
-	select {
-	case end = <-ended:
-	case <-l.Done():
-		select {
-		case end = <-ended: // received just before the connection ended
-		default:
-		}
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	end, err := wait()
+	if err != nil {
+		return nil, err
 	}
 	return end, l.Store.AwaitEnd(ctx, l.Info.Run)
 }
