@@ -618,9 +618,9 @@ func LookAt(path string, prove bool) DoctorPlace {
 	switch {
 	case err == nil:
 	case p.Exists:
-		p.Written = fmt.Sprintf("%s cannot be written to: %v", at, cause(err))
+		p.Written = fmt.Sprintf("%s cannot be written to: %v", at, command.WithoutPath(err))
 	default:
-		p.Written = fmt.Sprintf("%s cannot be created: %v", p.Path, cause(err))
+		p.Written = fmt.Sprintf("%s cannot be created: %v", p.Path, command.WithoutPath(err))
 	}
 	return p
 }
@@ -638,14 +638,6 @@ func writeDoctor(dir string) (took time.Duration, err error) {
 	began := time.Now()
 	err = f.Sync()
 	return time.Since(began), err
-}
-
-// cause returns the error without the name of a temporary file.
-func cause(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	return err
 }
 
 // kinds are the scratch directories by name prefix, with a description.

@@ -27,19 +27,10 @@ import (
 //
 // It returns the place of each given value.
 func ApplyConfig(c *cli.Context, cwd string, trusted bool) (origins, error) {
-	var files []string
-	workspaces := filepath.Join(cwd, ".arbiter", "config.yaml")
-	if trusted {
-		files = append(files, workspaces)
-	}
-	named := c.String("config")
-	own := UserConfig(c.String("config"))
-	if own != "" {
-		files = append(files, own)
-	}
+	named, workspaces := c.String("config"), filepath.Join(cwd, ".arbiter", "config.yaml")
 	given := givenOrigins(c)
 	giveTogether(given)
-	for _, file := range files {
+	for _, file := range ConfigFiles(named, cwd, trusted) {
 		src, err := command.ReadFile(file, command.MaxSource)
 		if os.IsNotExist(err) && file != named {
 			continue
@@ -57,14 +48,21 @@ func ApplyConfig(c *cli.Context, cwd string, trusted bool) (origins, error) {
 // UserConfig returns the path of the user's own configuration file, the one of --config if that is given. It may not
 // exist; empty: it has no place.
 func UserConfig(named string) string {
-	if named != "" {
-		return named
+	if dir := command.ConfigDir(); named == "" && dir != "" {
+		return filepath.Join(dir, "config.yaml")
 	}
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return ""
+	return named
+}
+
+// ConfigFiles returns the paths of the configuration files that are read, the strongest first. They may not exist.
+func ConfigFiles(named, cwd string, trusted bool) (files []string) {
+	if trusted {
+		files = append(files, filepath.Join(cwd, ".arbiter", "config.yaml"))
 	}
-	return filepath.Join(dir, "arbiter", "config.yaml")
+	if own := UserConfig(named); own != "" {
+		files = append(files, own)
+	}
+	return files
 }
 
 // applyFile sets the keys of one file that no stronger source has set. Only a user's own file may have hosts.

@@ -367,9 +367,9 @@ const MaxTemplate = 64 << 10
 // before anything starts.
 func ReadTemplates(place string, trusted, users bool) (map[string]string, error) {
 	found := map[string]string{}
-	if dir, err := os.UserConfigDir(); err == nil && users {
+	if dir := command.ConfigDir(); dir != "" && users {
 		// The user may have linked it from another place.
-		if err := readTemplateDir(filepath.Join(dir, "arbiter", "prompts"), true, found); err != nil {
+		if err := readTemplateDir(filepath.Join(dir, "prompts"), true, found); err != nil {
 			return nil, err
 		}
 	}

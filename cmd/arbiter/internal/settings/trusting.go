@@ -48,8 +48,8 @@ func OwnConfiguration() []string {
 	if claude := proctree.ConfigDir(os.Environ(), ""); filepath.IsAbs(claude) {
 		own = append(own, claude)
 	}
-	if config, err := os.UserConfigDir(); err == nil {
-		own = append(own, filepath.Join(config, "arbiter"))
+	if config := command.ConfigDir(); config != "" {
+		own = append(own, config)
 	}
 	return own
 }
@@ -214,7 +214,10 @@ func SecretMasker(envs []map[string]string, named ...string) func(string) string
 		}
 	}
 	note := func(name, value string) {
-		if variable(name, value) && isSpecific(value) {
+		// An ordinary word or a path would be masked in other texts.
+		specific := len(value) >= 12 && (strings.ContainsAny(value, "0123456789") || len(value) >= 24) &&
+			!strings.HasPrefix(value, "/")
+		if specific && variable(name, value) {
 			values = append(values, value)
 		}
 	}
@@ -247,13 +250,6 @@ const leastNamed = 8
 func variable(name, value string) bool {
 	pair := name + "=" + value
 	return value != "" && sanitize.Redact(pair) != pair
-}
-
-// isSpecific reports whether a value is specific enough to mask it in other texts: not an ordinary word or a
-// path.
-func isSpecific(value string) bool {
-	return len(value) >= 12 && (strings.ContainsAny(value, "0123456789") || len(value) >= 24) &&
-		!strings.HasPrefix(value, "/")
 }
 
 // WithoutSecrets returns an environment without its secrets, in the form for the journal. [RevealedSecrets] restores
@@ -457,10 +453,7 @@ func (c Choices) SandboxConfig() (cfg bridge.SandboxConfig, reason string) {
 	}
 	cfg = bridge.SandboxConfig{Program: program, Write: c.Sandbox.Write,
 		Hide: slices.Clone(c.Sandbox.Hide), Network: c.Sandbox.Network, Hosts: c.Sandbox.Hosts}
-	cfg.Hide = append(cfg.Hide, c.StateDir)
-	if dir, err := os.UserConfigDir(); err == nil {
-		cfg.Hide = append(cfg.Hide, filepath.Join(dir, "arbiter"))
-	}
+	cfg.Hide = append(cfg.Hide, command.Private(c.StateDir)...)
 	return cfg, ""
 }
 

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -28,6 +29,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -112,28 +114,26 @@ func (l *inspection) around(ctx context.Context) host.Surroundings {
 		Terminal: terminalHere(ctx), Temp: host.LookAt(os.TempDir(), false),
 		Unknown: settings.UnknownVariables(os.Environ()),
 	}
-	if dir, err := command.StatePath(l.c.String("state-dir")); err == nil {
-		s.State = host.LookAt(dir, true) // before it is created
-	} else {
-		s.State = host.DoctorPlace{Problem: err.Error(), Free: -1}
-	}
+	dir, err := command.StatePath(l.c.String("state-dir"))
+	s.State = lookAt(dir, fmt.Sprint(err), true) // before it is created
 	s.Settings = l.settings()
-	if dir, err := os.UserConfigDir(); err == nil {
-		s.Config = host.LookAt(filepath.Join(dir, "arbiter"), false)
-	} else {
-		s.Config.Problem = "no place for a configuration: " + err.Error()
-	}
-	if dir := proctree.ConfigDir(os.Environ(), l.choices.Place); dir != "" {
-		s.Sessions = host.LookAt(dir, false)
-	} else {
-		s.Sessions.Problem = "no place for Claude's sessions: set HOME or CLAUDE_CONFIG_DIR"
-	}
+	s.Config = lookAt(command.ConfigDir(), "no place for a configuration: neither $XDG_CONFIG_HOME nor $HOME are defined", false)
+	s.Sessions = lookAt(proctree.ConfigDir(os.Environ(), l.choices.Place),
+		"no place for Claude's sessions: set HOME or CLAUDE_CONFIG_DIR", false)
 	s.Workspace = l.workspace()
 	s.Claude = l.claude(ctx)
 	s.Isolation, s.Sandbox = l.confinement(ctx)
 	s.Settings.Makes = l.makes(ctx, s.Sandbox.Holds && s.Sandbox.Mode != settings.SandboxOff)
 	s.Leftovers = l.leftovers(s.State)
 	return s
+}
+
+// lookAt inspects a directory; none says why it has no path.
+func lookAt(dir, none string, prove bool) host.DoctorPlace {
+	if dir == "" {
+		return host.DoctorPlace{Problem: none}
+	}
+	return host.LookAt(dir, prove)
 }
 
 // makes starts each configured make for the time of a session's beginning, unless sessions are not wanted.
@@ -176,7 +176,11 @@ func (l *inspection) settings() (s host.DoctorSettings) {
 				s.Agents = append(s.Agents, p.Error())
 			}
 		}
-		s.Files = l.configFiles()
+		s.Files = slices.DeleteFunc(settings.ConfigFiles(l.c.String("config"), l.choices.Place, l.choices.Trusting.Trusted),
+			func(path string) bool {
+				_, err := os.Stat(path)
+				return err != nil
+			})
 		for _, h := range l.choices.Hosts.Hosts {
 			s.Hosts = append(s.Hosts, h.Name)
 		}
@@ -200,17 +204,6 @@ func (l *inspection) settings() (s host.DoctorSettings) {
 	return s
 }
 
-func (l *inspection) configFiles() []string {
-	candidates := []string{settings.UserConfig(l.c.String("config"))}
-	if l.choices.Trusting.Trusted {
-		candidates = append(candidates, filepath.Join(l.choices.Place, ".arbiter", "config.yaml"))
-	}
-	return slices.DeleteFunc(candidates, func(path string) bool {
-		_, err := os.Stat(path)
-		return err != nil
-	})
-}
-
 func (l *inspection) workspace() host.DoctorWorkspace {
 	place := l.choices.Place
 	if place == "" {
@@ -221,14 +214,8 @@ func (l *inspection) workspace() host.DoctorWorkspace {
 	if home, err := os.UserHomeDir(); err == nil {
 		w.Home = command.SameDir(place, home) || command.SameDir(place, "/")
 	}
-	for dir := place; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
-			w.Repository = true
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
-	}
+	_, err := git.Locate(place)
+	w.Repository = err == nil
 	return w
 }
 

@@ -50,16 +50,10 @@ func bench(c *cli.Context, dir string) (*Bench, error) {
 		if err != nil {
 			return nil, err
 		}
-		hide := []string{}
-		if state, err := command.StatePath(c.String("state-dir")); err == nil {
-			hide = append(hide, state)
-		}
-		if config, err := os.UserConfigDir(); err == nil {
-			hide = append(hide, filepath.Join(config, "arbiter"))
-		}
+		state, _ := command.StatePath(c.String("state-dir")) // without one there is nothing to hide
 		ctx, cancel := context.WithTimeout(c.Context, settings.SandboxTrial)
 		defer cancel()
-		if b, err = NewBench(ctx, dir, self, hide...); err != nil {
+		if b, err = NewBench(ctx, dir, self, command.Private(state)...); err != nil {
 			return nil, err
 		}
 	}
