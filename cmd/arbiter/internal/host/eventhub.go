@@ -325,9 +325,6 @@ func NewGroup(
 	return g
 }
 
-// LogLines returns how many events the run's log had when this process started.
-func (g *Group) LogLines() uint64 { return g.start.Prev.N }
-
 // Count returns how many clients are currently subscribed.
 func (g *Group) Count() int { return int(g.count.Load()) }
 

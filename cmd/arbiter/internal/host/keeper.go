@@ -56,7 +56,7 @@ type KeeperOptions struct {
 //
 // Both hold the lock, so that it is free only when both have ended. If a keeper is killed, its bridge is
 // killed, too (Linux: PR_SET_PDEATHSIG); on other systems the bridge notices at the next renewal of its
-// lease ([KeptBridge].Gone).
+// lease ([KeptBridge.Under]).
 //
 // # Limits
 //
@@ -217,11 +217,10 @@ func (k *keeper) sweep() {
 
 // KeptBridge is a bridge's connection to its keeper.
 type KeptBridge struct {
-	Ended  int           // processes of an earlier bridge that the keeper ended
-	Gone   chan struct{} // closed when the keeper was found to have ended
-	words  *os.File      // what the keeper read of the client
+	Ended  int      // processes of an earlier bridge that the keeper ended
+	words  *os.File // what the keeper read of the client
 	leases *os.File
-	once   sync.Once
+	gone   context.CancelCauseFunc // of the context of [KeptBridge.Under]
 }
 
 // Kept returns this process's connection to its keeper; nil if it has no keeper. It is called once, before
@@ -244,7 +243,7 @@ func Kept() (*KeptBridge, error) {
 		syscall.CloseOnExec(fd)
 		files[i] = os.NewFile(uintptr(fd), envKept)
 	}
-	return &KeptBridge{Ended: ended, Gone: make(chan struct{}), words: files[0], leases: files[1]}, nil
+	return &KeptBridge{Ended: ended, words: files[0], leases: files[1]}, nil
 }
 
 // Renewed reports a new end of the lease to the keeper. It is a [bridge.ServerOptions.Renewed].
@@ -252,22 +251,15 @@ func (b *KeptBridge) Renewed(until time.Duration) {
 	var raw [8]byte
 	binary.BigEndian.PutUint64(raw[:], uint64(until))
 	if _, err := b.leases.Write(raw[:]); err != nil {
-		b.once.Do(func() { close(b.Gone) })
+		b.gone(errors.New("the process above the bridge is gone"))
 	}
 }
 
-// Under returns a context that is cancelled when the keeper has ended. The caller calls done.
+// Under returns a context that is cancelled when the keeper was found to have ended. It is called once, before a lease
+// is renewed.
 func (b *KeptBridge) Under(ctx context.Context) (under context.Context, done func()) {
-	under, cancel := context.WithCancelCause(ctx)
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		select {
-		case <-b.Gone:
-			cancel(errors.New("the process above the bridge is gone"))
-		case <-under.Done():
-		}
-	})
-	return under, func() { cancel(nil); watch.Wait() }
+	under, b.gone = context.WithCancelCause(ctx)
+	return under, func() { b.gone(nil) }
 }
 
 // Pipe returns the pipe to the client, including the bytes that the keeper has read.

@@ -183,7 +183,7 @@ func (s *service) Status() any {
 	for i := range waits {
 		waits[i].Since = waits[i].Since.UTC()
 	}
-	status := runstore.LiveStatus{LogLines: s.LogLines(), Permissions: st.Options.Permissions}
+	status := runstore.LiveStatus{LogLines: s.start.Prev.N, Permissions: st.Options.Permissions}
 	status.LiveReport = runstore.LiveReport{
 		Run: s.opener.Run, CWD: s.cwd, PID: os.Getpid(), Title: command.Title(st.Task.Text),
 		Began: st.Budget.Runtime.Began.UTC(), Phase: string(st.Task.Phase),

@@ -531,10 +531,8 @@ type diagnostics struct {
 
 // close closes the crash reports and the log. Nothing is written to them afterwards.
 func (d *diagnostics) close() {
-	if d.reporter != nil {
+	if d.reporter != nil { // otherwise the log could not be opened
 		d.reporter.Close()
-	}
-	if d.file != nil {
 		d.file.Close()
 	}
 }
