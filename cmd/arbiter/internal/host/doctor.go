@@ -920,12 +920,8 @@ type ability struct {
 var abilities = []ability{
 	{"session", "a session speaks stream-json, and answers initialize", "no agent can be started", DoctorFail},
 	{"delivery", "it confirms that it received a message", "messages could be lost, or arrive twice", DoctorFail},
-	{
-		"stream",
-		"text arrives while it is written",
-		"the text of an agent is not visible before its turn ends",
-		DoctorWarn,
-	},
+	{"stream", "text arrives while it is written", "the text of an agent is not visible before its turn ends",
+		DoctorWarn},
 	{"hooks", "it asks before every tool call (PreToolUse, by callback)",
 		"arbiter's rules could not be enforced", DoctorFail},
 	{"denials", "a denied call does not run", "arbiter's rules could not be enforced", DoctorFail},
@@ -953,12 +949,8 @@ var abilities = []ability{
 	{"delivery status", "the transcript shows whether a message was delivered",
 		"after a crash a message may arrive twice", DoctorWarn},
 	{"plain text", "a message that begins with / is text", "text of agents would run as commands", DoctorFail},
-	{
-		"queries",
-		"one question is answered without a session",
-		"--decider stateless and hybrid are not available",
-		DoctorWarn,
-	},
+	{"queries", "one question is answered without a session", "--decider stateless and hybrid are not available",
+		DoctorWarn},
 	{"frames", "it sends no frame that arbiter does not know", "arbiter ignores them", DoctorNote},
 }
 

@@ -134,18 +134,14 @@ var ErrGone = errors.New("the process that played the run was killed or crashed;
 	"arbiter --resume continues the run")
 
 // Detached starts the process of a run that continues without this one.
-func Detached(ctx context.Context, c settings.Choices) (Ready, error) {
+func Detached(ctx context.Context, c settings.Choices) (*Process, error) {
 	c.Options.Partial, c.Detach = true, true
 	if c.Rehearse {
 		c = Rehearsal(c)
 	} else {
 		c.AskInRun()
 	}
-	p, err := StartProcess(ctx, c)
-	if err != nil {
-		return Ready{}, err
-	}
-	return p.Ready, nil
+	return StartProcess(ctx, c)
 }
 
 // Rehearsal returns the same choices for a scripted model.
