@@ -76,6 +76,11 @@ func Failedf(format string, args ...any) *Error {
 	return &Error{Code: contract.ExitFailed, Text: fmt.Sprintf(format, args...)}
 }
 
+// Pattern returns a regular expression that is compiled when it is first used, because that takes time.
+func Pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
 // LikeCommand reports whether the first of several arguments looks like a misspelled command rather than like a
 // file.
 func LikeCommand(c *cli.Context) bool {

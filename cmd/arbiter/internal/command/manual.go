@@ -16,10 +16,8 @@ import (
 	"embed"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
@@ -562,9 +560,7 @@ func Complete(w io.Writer, app *cli.App, shell, line, breaks string, values Valu
 }
 
 // wordParts matches what words of a command line consist of, and the space between words. A quote may be open.
-var wordParts = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)[ \t]+|'([^']*)'?|"((?:[^"\\]|\\.)*)"?|\\(.?)|[^ \t'"\\]+`)
-})
+var wordParts = Pattern(`(?s)[ \t]+|'([^']*)'?|"((?:[^"\\]|\\.)*)"?|\\(.?)|[^ \t'"\\]+`)
 
 // Split splits a line into words like a shell, as far as quotes are concerned. The last word is the one being typed;
 // it is empty after a space.

@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -26,6 +25,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 )
 
 // clockInterval is how often the keeper looks at the clock: timers may stand still while the machine sleeps.
@@ -280,9 +280,7 @@ type hello struct {
 }
 
 // safeName matches valid names of run and bridge: they are part of a file's name.
-var safeName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
-})
+var safeName = command.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // readHello reads up to the first line end, and possibly more: the caller must pass all that was read to
 // the bridge. A line that is not an initialize of a remote bridge is not an error here: the hello is empty

@@ -41,8 +41,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
@@ -112,7 +112,7 @@ var (
 )
 
 func form(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + expr + `$`) })
+	return command.Pattern(`^` + expr + `$`)
 }
 
 // decodeManifest decodes a manifest and checks everything that can be checked without the files.

@@ -8,11 +8,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -511,14 +509,10 @@ func hostSchemas(props map[string]any) {
 const makesKey = "makes"
 
 var (
-	makeName = pattern(`^[a-z0-9][a-z0-9._-]{0,39}$`)
-	envName  = pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	secret   = pattern(`(?i)key|token|secret|passw|credential`)
+	makeName = command.Pattern(`^[a-z0-9][a-z0-9._-]{0,39}$`)
+	envName  = command.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	secret   = command.Pattern(`(?i)key|token|secret|passw|credential`)
 )
-
-func pattern(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
 
 // MakesOf returns the makes of the user's own configuration file.
 func MakesOf(file string, src []byte) ([]runconfig.Make, error) {

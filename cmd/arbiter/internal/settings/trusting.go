@@ -6,10 +6,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -299,10 +297,8 @@ func RevealedSecrets(env, given map[string]string) map[string]string {
 
 // notSettings matches Arbiter's variables that are not settings: marks of processes, and what tests, scripts and the
 // templates for CI read.
-var notSettings = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^ARBITER_(RUN|AGENT|BRIDGE|PIDNS|LOCK_FD|REQUIRE_CLAUDE|CLAUDE_ARGS|` +
-		`LONG|CHAOS|TOOLS|CAPTURES|FLEET|REPOSITORY|ARCHIVE|ARGS|EXPORT|EXIT_CODE|(TEST|STANDIN|CRASH|HOOK)_.*)$`)
-})
+var notSettings = command.Pattern(`^ARBITER_(RUN|AGENT|BRIDGE|PIDNS|LOCK_FD|REQUIRE_CLAUDE|CLAUDE_ARGS|` +
+	`LONG|CHAOS|TOOLS|CAPTURES|FLEET|REPOSITORY|ARCHIVE|ARGS|EXPORT|EXIT_CODE|(TEST|STANDIN|CRASH|HOOK)_.*)$`)
 
 // UnknownVariables returns the variables of an environment that look like settings, and are none. An empty variable
 // sets nothing.
