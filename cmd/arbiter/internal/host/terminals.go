@@ -250,10 +250,8 @@ func (o Opener) Attach(
 		o.Terminals.Release(p.Agent, claim)
 		return nil, err
 	}
-	for _, agent := range o.Input.loop.Snapshot().Agents {
-		if agent.ID == p.Agent {
-			a.result.Name, a.result.Host, a.result.Session = agent.Name, agent.Host, agent.SessionID
-		}
+	if agent, ok := o.Input.loop.Snapshot().Agent(p.Agent); ok {
+		a.result.Name, a.result.Host, a.result.Session = agent.Name, agent.Host, agent.SessionID
 	}
 	if over {
 		a.release()

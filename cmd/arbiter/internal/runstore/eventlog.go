@@ -38,17 +38,24 @@ func (r *Runs) OpenEventLog(run string) (*journal.EventLog, error) {
 func (r *Runs) EachLine(
 	ctx context.Context, run string, take func(at time.Time, line []byte) error,
 ) (journal.LogHealth, error) {
-	log, err := r.EventLog(run)
-	if err != nil {
-		return journal.LogHealth{}, err
-	}
-	defer log.Close()
-	return log.Each(ctx, journal.LogPosition{}, func(entry journal.LogEntry) error {
+	return r.each(ctx, run, func(entry journal.LogEntry) error {
 		if entry.Line == nil {
 			return nil
 		}
 		return take(entry.At, entry.Line)
 	})
+}
+
+// each calls take with the entries of a run's event log.
+func (r *Runs) each(
+	ctx context.Context, run string, take func(journal.LogEntry) error,
+) (journal.LogHealth, error) {
+	log, err := r.EventLog(run)
+	if err != nil {
+		return journal.LogHealth{}, err
+	}
+	defer log.Close()
+	return log.Each(ctx, journal.LogPosition{}, take)
 }
 
 // OpenLogOf opens the run that a command's argument names, and its event log. The caller closes both.
@@ -275,13 +282,8 @@ func (l *list) take(e journal.LogEntry) error {
 
 // Decisions returns the decisions of a run, in order.
 func (r *Runs) Decisions(ctx context.Context, run string) ([]Decision, journal.LogHealth, error) {
-	log, err := r.EventLog(run)
-	if err != nil {
-		return nil, journal.LogHealth{}, err
-	}
-	defer log.Close()
 	var l list
-	health, err := log.Each(ctx, journal.LogPosition{}, l.take)
+	health, err := r.each(ctx, run, l.take)
 	return l.decisions, health, err
 }
 

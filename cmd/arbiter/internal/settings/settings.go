@@ -774,7 +774,8 @@ func UsageProblem(c *cli.Context, err error, _ bool) error {
 }
 
 // badVariable matches the parser's error about an environment variable.
-var badVariable = command.Pattern(`^could not parse "(.*)" as .* from environment variable "(\w+)" for flag ([a-z-]+): `)
+var badVariable = command.Pattern(
+	`^could not parse "(.*)" as .* from environment variable "(\w+)" for flag ([a-z-]+): `)
 
 // wanted describes the value that a flag takes.
 func wanted(flags []cli.Flag, name string) string {
