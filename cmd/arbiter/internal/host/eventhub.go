@@ -44,10 +44,7 @@ type Cursor struct {
 // set. For events that the hub does not keep any more, the cursor opens the log at from, a position before the
 // first event of this process.
 func (h *Hub) Cursor(
-	seq uint64,
-	pieces bool,
-	from journal.LogPosition,
-	open func() (*journal.EventLog, error),
+	seq uint64, pieces bool, from journal.LogPosition, open func() (*journal.EventLog, error),
 ) *Cursor {
 	return &Cursor{hub: h, place: h.find(seq), seq: seq, pieces: pieces, from: from, open: open}
 }

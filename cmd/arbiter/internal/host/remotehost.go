@@ -224,10 +224,8 @@ func (m *RemoteMachine) PrepareWork(ctx context.Context, p bridge.PrepareWorkPar
 
 // find returns the directory of an Orchestrator.
 func (m *RemoteMachine) find(
-	ctx context.Context,
-	orchestrator int,
-) (*workspace.Repo, *workspace.Worktrees, workspace.Worktree,
-	error) {
+	ctx context.Context, orchestrator int,
+) (*workspace.Repo, *workspace.Worktrees, workspace.Worktree, error) {
 	repo, dirs, err := m.work(ctx, "", "")
 	if err != nil {
 		return nil, nil, workspace.Worktree{}, err

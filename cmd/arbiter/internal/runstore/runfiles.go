@@ -320,9 +320,7 @@ func (f *Files) into(ctx context.Context, w workspace.Worktree, agent, head stri
 
 // intoBranch merges a commit into the run branch.
 func (f *Files) intoBranch(
-	ctx context.Context,
-	w workspace.Worktree,
-	agent, head string,
+	ctx context.Context, w workspace.Worktree, agent, head string,
 ) (input.IsolationMerged, error) {
 	r, err := workspace.MergeInto(ctx, f.repo, f.main(), head, "Merge the work of "+agent)
 	if err != nil {
@@ -396,9 +394,7 @@ func (f *Files) mergeBase(ctx context.Context, w workspace.Worktree, agent, head
 // intoShared merges a commit into the files that the others share, without committing there. Snapshots are not
 // descendants of each other, so the merge base is the snapshot that the directory is known to have.
 func (f *Files) intoShared(
-	ctx context.Context,
-	w workspace.Worktree,
-	agent, head string,
+	ctx context.Context, w workspace.Worktree, agent, head string,
 ) (input.IsolationMerged, error) {
 	base, err := f.mergeBase(ctx, w, agent, head)
 	if err != nil {
@@ -643,10 +639,7 @@ func left(problems []string) []string {
 
 // compare lists the differences between earlier commits and the new one. only limits it to some paths; nil: all.
 func (f *Files) compare(
-	ctx context.Context,
-	last, since string,
-	only map[string]bool,
-	taken *input.ChangeRecorded,
+	ctx context.Context, last, since string, only map[string]bool, taken *input.ChangeRecorded,
 ) error {
 	others := func(c workspace.Change) bool { return only != nil && !only[c.Path] }
 	paths, err := f.repo.Delta(ctx, last, taken.Commit)
@@ -719,9 +712,7 @@ func (f *Files) recordOwn(ctx context.Context, e input.ChangeRecord, taken *inpu
 // ownPaths returns the files that an agent has changed since a snapshot of its directory, except by merging commits
 // of others.
 func (f *Files) ownPaths(
-	ctx context.Context,
-	agent, last string,
-	work workspace.WorktreeWork,
+	ctx context.Context, agent, last string, work workspace.WorktreeWork,
 ) (map[string]bool, error) {
 	found, err := f.repo.Commits(ctx, last, last+"^1")
 	if err != nil {

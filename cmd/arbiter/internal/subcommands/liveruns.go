@@ -62,12 +62,7 @@ func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 }
 
 // sendCommand sends a command to the run, and prints the result.
-func (e Env) sendCommand(
-	ctx context.Context,
-	l *runstore.Connection,
-	body contract.CommandBody,
-	asJSON bool,
-) error {
+func (e Env) sendCommand(ctx context.Context, l *runstore.Connection, body contract.CommandBody, asJSON bool) error {
 	r, err := send(l, ctx, body)
 	if err != nil {
 		return err
