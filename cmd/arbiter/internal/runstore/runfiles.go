@@ -26,6 +26,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
@@ -942,10 +943,7 @@ func ReadImages(path string) (contract.Image, []byte, error) {
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe without a writer
 	if err != nil {
-		if why, ok := errors.AsType[*os.PathError](err); ok {
-			err = why.Err
-		}
-		return fail("it cannot be read: %w", err)
+		return fail("it cannot be read: %w", command.WithoutPath(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()

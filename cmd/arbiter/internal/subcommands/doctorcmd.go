@@ -70,9 +70,10 @@ func (e Env) doctor(c *cli.Context) error {
 	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	l := inspection{c: c}
-	findings := host.Examine(l.around(ctx))
-	if !c.Bool("no-trial") && l.found.Path != "" {
-		seen := host.Try(ctx, l.found.Path, l.choices.PIDNS, c.Duration("trial-timeout"))
+	around := l.around(ctx)
+	findings := host.Examine(around)
+	if claude := around.Claude.Path; !c.Bool("no-trial") && claude != "" {
+		seen := host.Try(ctx, claude, l.choices.PIDNS, c.Duration("trial-timeout"))
 		findings = append(findings, host.Abilities(seen, PinnedVersion)...)
 	}
 	if ctx.Err() != nil {
@@ -96,15 +97,13 @@ func (e Env) doctor(c *cli.Context) error {
 
 // coloured reports whether output to w may have colours.
 func coloured(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+	return command.OnTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // inspection gathers the observations for an examination.
 type inspection struct {
 	c       *cli.Context
 	choices settings.Choices // as far as they could be read
-	found   bridge.ClaudeInfo
 }
 
 // around gathers everything that can be observed without a session of claude.
@@ -222,7 +221,6 @@ func (l *inspection) workspace() host.DoctorWorkspace {
 func (l *inspection) claude(ctx context.Context) host.DoctorClaude {
 	c := host.DoctorClaude{Named: l.choices.Claude, Hints: loginHints(),
 		ClaudeFindings: host.InspectClaude(ctx, l.choices.Claude, true)}
-	l.found = c.ClaudeInfo
 	if c.Problem != "" {
 		c.Elsewhere = elsewhere(c.Named != "")
 	} else if c.Named == "" {
@@ -281,7 +279,7 @@ func loginHints() []string {
 }
 
 func terminalHere(ctx context.Context) host.DoctorTerminal {
-	t := host.DoctorTerminal{Stdin: term.IsTerminal(int(os.Stdin.Fd())), Stdout: term.IsTerminal(int(os.Stdout.Fd())),
+	t := host.DoctorTerminal{Stdin: command.OnTerminal(os.Stdin), Stdout: command.OnTerminal(os.Stdout),
 		UTF8: command.SpeaksUTF8(os.Getenv)}
 	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		t.Width, t.Height = w, h
