@@ -116,7 +116,8 @@ func (l *inspection) around(ctx context.Context) host.Surroundings {
 	dir, err := command.StatePath(l.c.String("state-dir"))
 	s.State = lookAt(dir, fmt.Sprint(err), true) // before it is created
 	s.Settings = l.settings()
-	s.Config = lookAt(command.ConfigDir(), "no place for a configuration: neither $XDG_CONFIG_HOME nor $HOME are defined", false)
+	s.Config = lookAt(command.ConfigDir(),
+		"no place for a configuration: neither $XDG_CONFIG_HOME nor $HOME are defined", false)
 	s.Sessions = lookAt(proctree.ConfigDir(os.Environ(), l.choices.Place),
 		"no place for Claude's sessions: set HOME or CLAUDE_CONFIG_DIR", false)
 	s.Workspace = l.workspace()
