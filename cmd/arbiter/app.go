@@ -22,6 +22,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/subcommands"
+	"github.com/arbiter-cli/arbiter/rehearsal/fakecli"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -64,7 +65,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	}
 	if len(args) > 1 && args[1] == host.StandInCommand {
 		// The remaining arguments are Claude's, not arbiter's: do not parse or change its flags.
-		return standIn(args[2:], stdin, stdout, stderr)
+		return fakecli.Main(args[2:], stdin, stdout, stderr)
 	}
 	stderr = command.Stderr{W: stderr}
 	e := env{command.Env{Stdin: stdin, Stdout: stdout, Stderr: stderr}}
@@ -154,9 +155,12 @@ still running. Without a run it exits with 0, or with what prevented one (2, 5).
 }
 
 func (e env) commands() []*cli.Command {
-	safe := env{e.WithSafeOutput()}
+	safe := env{e.WithSafeOutput()} // attach shows a terminal's output unchanged
 	quiet, plain := subcommands.Env{Env: safe.Env}, subcommands.Env{Env: e.Env}
-	list := slices.Concat(safe.sessionCommands(), quiet.WorkCommands(), e.liveCommands(), []*cli.Command{
+	list := slices.Concat(safe.sessionCommands(), quiet.WorkCommands(), []*cli.Command{
+		quiet.PsCommand(), quiet.StatusCommand(), plain.WatchCommand(), quiet.InboxCommand(), quiet.SendCommand(),
+		quiet.AllowCommand(), quiet.DenyCommand(), quiet.ChooseCommand(), quiet.StopCommand(),
+		subcommands.AttachCommand(e.Env, e.app), plain.HaltCommand(), e.mcpCommand(), e.acpCommand(), e.webCommand(),
 		e.forkCommand(), subcommands.CompareCommand(safe.Env), quiet.AgentsCommand(), quiet.TrustCommand(),
 		quiet.GrantsCommand(), quiet.MemoryCommand(), host.HostsCommand(safe.Env), quiet.DecideCommand(),
 		plain.DoctorCommand(), e.demoCommand(),
@@ -212,16 +216,5 @@ func (e env) begin(ctx context.Context, s settings.Choices) error {
 
 // env is the environment of a set of commands: what they read and write.
 type env struct{ command.Env }
-
-// liveCommands are the commands on a live run, which work from any terminal. Their JSON output is safe for a
-// terminal; attach shows a terminal's output unchanged.
-func (e env) liveCommands() []*cli.Command {
-	safe, plain := subcommands.Env{Env: e.WithSafeOutput()}, subcommands.Env{Env: e.Env}
-	return []*cli.Command{
-		safe.PsCommand(), safe.StatusCommand(), plain.WatchCommand(), safe.InboxCommand(), safe.SendCommand(),
-		safe.AllowCommand(), safe.DenyCommand(), safe.ChooseCommand(), safe.StopCommand(),
-		subcommands.AttachCommand(e.Env, e.app), plain.HaltCommand(), e.mcpCommand(), e.acpCommand(), e.webCommand(),
-	}
-}
 
 func main() { os.Exit(Main()) }

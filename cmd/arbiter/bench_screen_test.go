@@ -24,6 +24,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal/fakecli"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -300,7 +301,7 @@ func crowdPlayer() {
 		hopper()
 		return
 	}
-	os.Exit(standIn(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(fakecli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // crowdPlay is a play whose Arbiter spawns that many Orchestrators. Each of them reads a file every five

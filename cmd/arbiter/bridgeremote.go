@@ -66,10 +66,6 @@ func keptMachine(kept *host.KeptBridge, isolation proctree.Isolation) (*host.Rem
 		}
 		data = filepath.Join(home, ".local", "share")
 	}
-	hide := []string{state}
-	if config, err := os.UserConfigDir(); err == nil {
-		hide = append(hide, filepath.Join(config, "arbiter"))
-	}
-	return &host.RemoteMachine{Data: filepath.Join(data, "arbiter", "hosts"), Own: settings.OwnConfiguration(), Hide: hide,
-		Namespace: isolation.String(), Ended: kept.Ended}, nil
+	return &host.RemoteMachine{Data: filepath.Join(data, "arbiter", "hosts"), Own: settings.OwnConfiguration(),
+		Hide: command.Private(state), Namespace: isolation.String(), Ended: kept.Ended}, nil
 }

@@ -153,9 +153,7 @@ func (e env) bestOf(ctx context.Context, port runPort, begin []settings.Choices)
 	var running []*host.Process
 	var runs []string
 	for _, c := range begin {
-		c.Options.Partial, c.Detach = true, true
-		c.AskInRun()
-		p, err := host.StartProcess(ctx, c)
+		p, err := host.Detached(ctx, c)
 		if err != nil {
 			return err
 		}

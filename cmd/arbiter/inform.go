@@ -25,7 +25,6 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/rehearsal"
-	"github.com/arbiter-cli/arbiter/rehearsal/fakecli"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/machine"
@@ -186,8 +185,4 @@ func (e env) bridge(c *cli.Context) error {
 		return command.Failedf("%v", err)
 	}
 	return nil
-}
-
-func standIn(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	return fakecli.Main(args, stdin, stdout, stderr)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal/fakecli"
 )
 
 // TestMain makes the test binary act as arbiter: it is on PATH under that name, for scripts and for the bridge,
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 		"hopper":       hopper,
 		"crowd-player": crowdPlayer,
 		"echo-lines":   echo,
-		"stand-in":     func() { os.Exit(standIn(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"stand-in":     func() { os.Exit(fakecli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"plain-screen": plainScreen,
 		"ask-socket":   askSocket,
 		"curious":      curious,

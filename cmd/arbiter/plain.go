@@ -400,20 +400,15 @@ const maxFocusItems = 12
 // plainFocus describes one agent.
 func plainFocus(p plainHost, m plainMoment) string {
 	s, id := m.state, m.line.Arg(0)
-	var a *supervisor.Agent
-	for _, x := range s.Agents {
-		if x.ID == id {
-			a = x
-		}
-	}
-	if a == nil {
+	a, ok := s.Agent(id)
+	if !ok {
 		return "There is no agent " + sanitize.Line(id, 60) + "; /now lists those that are there."
 	}
 	var items []eventtext.ActivityItem
 	if p.agents.doing != nil {
 		items = p.agents.doing.Agent(id).Items
 	}
-	return focusText(s, a, items)
+	return focusText(s, &a, items)
 }
 
 func focusText(s *supervisor.State, a *supervisor.Agent, items []eventtext.ActivityItem) string {

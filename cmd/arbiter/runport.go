@@ -92,7 +92,10 @@ func (p runPort) Start(ctx context.Context, s clients.Start) (string, error) {
 	}
 	c.Options.Run = s.Run
 	started, err := host.Detached(ctx, c)
-	return started.Run, err
+	if err != nil {
+		return "", err
+	}
+	return started.Run, nil
 }
 
 // Resume implements [clients.Runs].

@@ -76,6 +76,11 @@ func Failedf(format string, args ...any) *Error {
 	return &Error{Code: contract.ExitFailed, Text: fmt.Sprintf(format, args...)}
 }
 
+// Pattern returns a regular expression that is compiled when it is first used, because that takes time.
+func Pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
 // LikeCommand reports whether the first of several arguments looks like a misspelled command rather than like a
 // file.
 func LikeCommand(c *cli.Context) bool {
@@ -198,9 +203,9 @@ func Raw(w io.Writer) io.Writer {
 	return w
 }
 
-// OnTerminal reports whether w is a terminal.
-func OnTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// OnTerminal reports whether a stream is a terminal.
+func OnTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
@@ -221,10 +226,7 @@ func SpeaksUTF8(getenv func(string) string) bool {
 }
 
 // Asks reports whether a person can be asked: stdin is a terminal.
-func (e Env) Asks() bool {
-	in, ok := e.Stdin.(*os.File)
-	return ok && term.IsTerminal(int(in.Fd()))
-}
+func (e Env) Asks() bool { return OnTerminal(e.Stdin) }
 
 // Confirm asks a question on the terminal, to be answered with y or n. If stdin is no terminal, asked is false.
 func (e Env) Confirm(question string) (yes, asked bool) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -197,6 +198,20 @@ func StatePath(flag string) (string, error) {
 		return "", Environmentf("--state-dir %s: %v", flag, err)
 	}
 	return dir, nil
+}
+
+// ConfigDir returns the directory of the user's own configuration of arbiter; "": it has no place.
+func ConfigDir() string {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "arbiter")
+}
+
+// Private returns the directories that agents must not see: the state directory, and that of the configuration.
+func Private(state string) []string {
+	return slices.DeleteFunc([]string{state, ConfigDir()}, func(dir string) bool { return dir == "" })
 }
 
 // JSONFlag is the flag --json of commands that print something.

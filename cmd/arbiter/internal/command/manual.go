@@ -16,10 +16,8 @@ import (
 	"embed"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
@@ -49,7 +47,7 @@ type layout interface {
 // Help writes the help of a command. words are used for the program itself only.
 func Help(w io.Writer, c *cli.Command, words Words) {
 	p := &page{}
-	p.line(strings.Join(wrap(c.HelpName+" - "+c.Usage, width-4), "\n    "))
+	p.line(strings.Join(Wrap(c.HelpName+" - "+c.Usage, width-4), "\n    "))
 	p.head("Usage")
 	for _, s := range Synopsis(c) {
 		p.line("  " + s)
@@ -142,7 +140,7 @@ func (p *page) entry(term, text string, indent int) {
 		p.line(term)
 		term = ""
 	}
-	for _, l := range wrap(text, width-indent-2) {
+	for _, l := range Wrap(text, width-indent-2) {
 		p.line(fmt.Sprintf("%-*s", indent+2, term) + l)
 		term = ""
 	}
@@ -155,7 +153,7 @@ func (p *page) text(s string) {
 			p.line(par)
 			continue
 		}
-		p.line(strings.Join(wrap(par, width), "\n"))
+		p.line(strings.Join(Wrap(par, width), "\n"))
 	}
 }
 
@@ -175,8 +173,8 @@ func paragraphs(s string) (list []string) {
 	return list
 }
 
-// wrap breaks text into lines. A word that is too long gets a line of its own.
-func wrap(text string, width int) []string {
+// Wrap breaks text into lines. A word that is too long gets a line of its own.
+func Wrap(text string, width int) []string {
 	lines := []string{""}
 	for word := range strings.FieldsSeq(text) {
 		last := &lines[len(lines)-1]
@@ -550,7 +548,7 @@ func Complete(w io.Writer, app *cli.App, shell, line, breaks string, values Valu
 		case shell == "bash":
 			fmt.Fprintln(w, e.Term[min(skip, len(e.Term)):])
 		default:
-			fmt.Fprintf(w, "%s\t%s\n", e.Term, wrap(e.Text, 70)[0])
+			fmt.Fprintf(w, "%s\t%s\n", e.Term, Wrap(e.Text, 70)[0])
 		}
 	}
 	switch {
@@ -562,9 +560,7 @@ func Complete(w io.Writer, app *cli.App, shell, line, breaks string, values Valu
 }
 
 // wordParts matches what words of a command line consist of, and the space between words. A quote may be open.
-var wordParts = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)[ \t]+|'([^']*)'?|"((?:[^"\\]|\\.)*)"?|\\(.?)|[^ \t'"\\]+`)
-})
+var wordParts = Pattern(`(?s)[ \t]+|'([^']*)'?|"((?:[^"\\]|\\.)*)"?|\\(.?)|[^ \t'"\\]+`)
 
 // Split splits a line into words like a shell, as far as quotes are concerned. The last word is the one being typed;
 // it is empty after a space.

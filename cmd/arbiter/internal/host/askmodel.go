@@ -160,8 +160,7 @@ type ModelRun struct {
 // Opened is the decider of a run with the resources that it holds. The zero value holds none.
 type Opened struct {
 	Decider decider.Decider
-	cache   *decider.DirStore  // of decisions; nil if decisions are not cached
-	api     *decider.APIClient // of the decider's provider; nil unless the decider asks over HTTP
+	closers []func()
 }
 
 // OpenDecider makes the decider of a run from its final options: a later change of the model applies to agents only.
@@ -180,31 +179,31 @@ func OpenDecider(o runconfig.Options, run ModelRun) (opened Opened, err error) {
 		Templates: hashOf(o.Templates), Strict: run.Strict}
 	if o.DecisionCache {
 		failed := func(err error) { run.Log.Warn("decision cache", "error", err) }
-		opened.cache, err = decider.OpenDirStore(filepath.Join(run.StateDir, cacheName), cachedDecisions, failed)
+		cache, err := decider.OpenDirStore(filepath.Join(run.StateDir, cacheName), cachedDecisions, failed)
 		if err != nil {
 			return opened, command.Environmentf("decision cache: %v", err)
 		}
-		d.Store = opened.cache
+		opened.closers = append(opened.closers, func() { _ = cache.Close() }) // it was only read
+		d.Store = cache
 	}
+	ask := Asker{Options: o, ModelRun: run}
 	if OverHTTP(o) {
-		if opened.api, err = OpenProvider(o, run.Stage); err != nil {
+		if ask.api, err = OpenProvider(o, run.Stage); err != nil {
 			return opened, err
 		}
+		opened.closers = append(opened.closers, ask.api.Close)
 	}
-	d.Ask = Asker{Options: o, ModelRun: run, api: opened.api}
+	d.Ask = ask
 	opened.Decider = decider.Build(d)
 	return opened, nil
 }
 
 // Close releases the decider's resources. It may be called more than once.
 func (o *Opened) Close() {
-	if o.cache != nil {
-		_ = o.cache.Close() // it was only read
+	for _, end := range o.closers {
+		end()
 	}
-	if o.api != nil {
-		o.api.Close()
-	}
-	o.cache, o.api = nil, nil
+	o.closers = nil
 }
 
 // OverHTTP reports whether a run's decider asks a provider over HTTP.

@@ -64,11 +64,13 @@ const (
 	AreaLeftovers   = "leftovers"
 )
 
-// areas are in the order of the report, each with the method that checks it. (A trial checks the abilities.)
-var areas = []struct {
+type doctorArea struct {
 	name  string
 	check func(*examination)
-}{
+}
+
+// areas are in the order of the report, each with the method that checks it. (A trial checks the abilities.)
+var areas = []doctorArea{
 	{AreaClaude, (*examination).checkClaude}, {AreaAbilities, func(*examination) {}},
 	{AreaEnvironment, (*examination).checkEnvironment}, {AreaSettings, (*examination).checkSettings},
 	{AreaPlaces, func(e *examination) {
@@ -128,34 +130,49 @@ type DoctorReport struct {
 	Findings []Finding           `json:"findings"`
 }
 
-// NewReport summarizes findings and groups them by area.
-func NewReport(version string, findings []Finding) DoctorReport {
-	r := DoctorReport{
-		Arbiter:  version,
-		State:    worst(findings),
-		Counts:   map[DoctorState]int{DoctorOK: 0, DoctorNote: 0, DoctorWarn: 0, DoctorFail: 0},
-		Findings: []Finding{},
-	}
-	for _, area := range areas {
-		for _, f := range findings {
-			if f.Area != area.name {
-				continue
-			}
-			r.Findings = append(r.Findings, f)
-			r.Counts[f.State]++
+// doctorStates are the states from good to bad, with the sign of each, the same in ASCII, and its colour from the
+// terminal's own palette, so that it fits its background.
+var doctorStates = []struct {
+	state               DoctorState
+	sign, ascii, colour string
+}{{DoctorOK, "✓", "+", "32"}, {DoctorNote, "·", "-", "36"}, {DoctorWarn, "!", "!", "33"}, {DoctorFail, "✗", "x", "31"}}
+
+// rank returns the place of a state among [doctorStates].
+func (s DoctorState) rank() int {
+	for i := range doctorStates {
+		if doctorStates[i].state == s {
+			return i
 		}
 	}
+	return 0
+}
+
+// NewReport summarizes findings and groups them by area.
+func NewReport(version string, findings []Finding) DoctorReport {
+	r := DoctorReport{Arbiter: version, State: worst(findings), Counts: map[DoctorState]int{},
+		Findings: append([]Finding{}, findings...)}
+	for _, x := range doctorStates {
+		r.Counts[x.state] = 0
+	}
+	for _, f := range findings {
+		r.Counts[f.State]++
+	}
+	order := func(f Finding) int {
+		return slices.IndexFunc(areas, func(a doctorArea) bool { return a.name == f.Area })
+	}
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return order(a) - order(b) })
 	return r
 }
 
 // worst returns the worst state of findings.
 func worst(findings []Finding) DoctorState {
-	states := []DoctorState{DoctorOK, DoctorNote, DoctorWarn, DoctorFail}
-	worst := 0
+	worst := DoctorOK
 	for _, f := range findings {
-		worst = max(worst, slices.Index(states, f.State))
+		if f.State.rank() > worst.rank() {
+			worst = f.State
+		}
 	}
-	return states[worst]
+	return worst
 }
 
 // DoctorStyle is how a report is printed for a person.
@@ -166,17 +183,6 @@ type DoctorStyle struct {
 
 // maxLine bounds found and fixes; only an unusually long path exceeds it.
 const maxLine = 1000
-
-var (
-	signs = map[DoctorState][2]string{
-		DoctorOK:   {"✓", "+"},
-		DoctorNote: {"·", "-"},
-		DoctorWarn: {"!", "!"},
-		DoctorFail: {"✗", "x"},
-	}
-	// colours are from the terminal's own palette, so that they fit its background.
-	colours = map[DoctorState]string{DoctorOK: "32", DoctorNote: "36", DoctorWarn: "33", DoctorFail: "31"}
-)
 
 // Print writes the report as lines for a person.
 func (r DoctorReport) Print(w io.Writer, s DoctorStyle) error {
@@ -232,10 +238,11 @@ func (r DoctorReport) summary() string {
 }
 
 func (s DoctorStyle) sign(state DoctorState) string {
+	x := doctorStates[state.rank()]
 	if s.ASCII {
-		return s.painted(colours[state], signs[state][1])
+		return s.painted(x.colour, x.ascii)
 	}
-	return s.painted(colours[state], signs[state][0])
+	return s.painted(x.colour, x.sign)
 }
 
 func (s DoctorStyle) painted(colour, text string) string {
@@ -334,7 +341,7 @@ type Surroundings struct {
 	Sessions  DoctorPlace // Claude's, where transcripts are written
 	Temp      DoctorPlace
 	Workspace DoctorWorkspace
-	Limits    DoctorLimits
+	Limits    []int64            // of this process and of the system, as in [limits]; -1: none or unknown
 	Isolation proctree.Isolation // in which agents run
 	Sandbox   DoctorSandbox
 	Leftovers Leftovers
@@ -401,13 +408,6 @@ type DoctorPlace struct {
 	Synced  time.Duration // how long the sync took
 	Free    int64         // bytes; -1: unknown
 	Network string        // kind of network file system; "": none
-}
-
-// DoctorLimits are the limits of this process and of the system; -1: none or unknown.
-type DoctorLimits struct {
-	Watches, Instances int64 // of inotify, for a user
-	Files, Processes   int64
-	FileSize           int64
 }
 
 // DoctorSandbox is the result of trying the sandbox.
@@ -618,9 +618,9 @@ func LookAt(path string, prove bool) DoctorPlace {
 	switch {
 	case err == nil:
 	case p.Exists:
-		p.Written = fmt.Sprintf("%s cannot be written to: %v", at, cause(err))
+		p.Written = fmt.Sprintf("%s cannot be written to: %v", at, command.WithoutPath(err))
 	default:
-		p.Written = fmt.Sprintf("%s cannot be created: %v", p.Path, cause(err))
+		p.Written = fmt.Sprintf("%s cannot be created: %v", p.Path, command.WithoutPath(err))
 	}
 	return p
 }
@@ -638,14 +638,6 @@ func writeDoctor(dir string) (took time.Duration, err error) {
 	began := time.Now()
 	err = f.Sync()
 	return time.Since(began), err
-}
-
-// cause returns the error without the name of a temporary file.
-func cause(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
-	}
-	return err
 }
 
 // kinds are the scratch directories by name prefix, with a description.
@@ -716,17 +708,36 @@ func listens(dir string) bool {
 	})
 }
 
-// The minimum limits for a run with several agents.
-const (
-	fewWatches   = 8192
-	fewInstances = 64
-	fewFiles     = 1024
-	fewProcesses = 512
-	smallFile    = 1 << 30
-)
+// limits are what a run with several agents needs at least of this process and of the system.
+var limits = []struct {
+	name       string
+	have       func() int64 // -1: there is no limit, or it is unknown
+	least      int64
+	means, fix string
+}{
+	{"inotify", func() int64 { return inotify("max_user_watches") }, 8192,
+		"%d watches for a user: transcripts may be noticed late", "sudo sysctl fs.inotify.max_user_watches=524288"},
+	{"inotify", func() int64 { return inotify("max_user_instances") }, 64,
+		"%d instances for a user: transcripts may be noticed late", "sudo sysctl fs.inotify.max_user_instances=512"},
+	{"open files", func() int64 { return limit(unix.RLIMIT_NOFILE) }, 1024,
+		"%d for a process: a run of many agents needs more", "ulimit -n 4096"},
+	{"user processes", func() int64 { return limit(unix.RLIMIT_NPROC) }, 512,
+		"%d: agents, their tools and builds need more", "ulimit -u 4096"},
+	{"file size", func() int64 { return limit(unix.RLIMIT_FSIZE) }, 1 << 30,
+		"%d bytes at most: journals and transcripts are cut off there", "ulimit -f unlimited"},
+}
 
 func (e *examination) checkMachine() {
-	e.limits(e.Limits)
+	low := false
+	for i, x := range limits {
+		if have := e.Limits[i]; have >= 0 && have < x.least {
+			low = true
+			e.add(x.name, DoctorWarn, fmt.Sprintf(x.means, have), x.fix)
+		}
+	}
+	if !low {
+		e.add("limits", DoctorOK, "enough files, processes and watches", "")
+	}
 	e.first("processes",
 		ruling{e.Isolation.Kind != proctree.NoNamespace, DoctorOK,
 			"agents run in a PID namespace: the kernel ends processes that arbiter cannot end", ""},
@@ -735,33 +746,6 @@ func (e *examination) checkMachine() {
 		ruling{true, DoctorNote, "agents do not run in a PID namespace: " + e.Isolation.Why,
 			"arbiter --pid-namespace always"})
 	e.sandbox()
-}
-
-func (e *examination) limits(n DoctorLimits) {
-	low := false
-	for _, x := range []struct {
-		name        string
-		have, least int64
-		means, fix  string
-	}{
-		{"inotify", n.Watches, fewWatches, "%d watches for a user: transcripts may be noticed late",
-			"sudo sysctl fs.inotify.max_user_watches=524288"},
-		{"inotify", n.Instances, fewInstances, "%d instances for a user: transcripts may be noticed late",
-			"sudo sysctl fs.inotify.max_user_instances=512"},
-		{"open files", n.Files, fewFiles, "%d for a process: a run of many agents needs more", "ulimit -n 4096"},
-		{"user processes", n.Processes, fewProcesses, "%d: agents, their tools and builds need more",
-			"ulimit -u 4096"},
-		{"file size", n.FileSize, smallFile, "%d bytes at most: journals and transcripts are cut off there",
-			"ulimit -f unlimited"},
-	} {
-		if x.have >= 0 && x.have < x.least {
-			low = true
-			e.add(x.name, DoctorWarn, fmt.Sprintf(x.means, x.have), x.fix)
-		}
-	}
-	if !low {
-		e.add("limits", DoctorOK, "enough files, processes and watches", "")
-	}
 }
 
 func (e *examination) sandbox() {
@@ -907,11 +891,11 @@ func owner(info fs.FileInfo) int {
 }
 
 // LookAtLimits reads the limits of this process and of the system.
-func LookAtLimits() DoctorLimits {
-	l := DoctorLimits{Files: limit(unix.RLIMIT_NOFILE), Processes: limit(unix.RLIMIT_NPROC),
-		FileSize: limit(unix.RLIMIT_FSIZE)}
-	l.Watches, l.Instances = inotify()
-	return l
+func LookAtLimits() (have []int64) {
+	for _, x := range limits {
+		have = append(have, x.have())
+	}
+	return have
 }
 
 // limit returns a soft limit; -1: none.
@@ -936,12 +920,8 @@ type ability struct {
 var abilities = []ability{
 	{"session", "a session speaks stream-json, and answers initialize", "no agent can be started", DoctorFail},
 	{"delivery", "it confirms that it received a message", "messages could be lost, or arrive twice", DoctorFail},
-	{
-		"stream",
-		"text arrives while it is written",
-		"the text of an agent is not visible before its turn ends",
-		DoctorWarn,
-	},
+	{"stream", "text arrives while it is written", "the text of an agent is not visible before its turn ends",
+		DoctorWarn},
 	{"hooks", "it asks before every tool call (PreToolUse, by callback)",
 		"arbiter's rules could not be enforced", DoctorFail},
 	{"denials", "a denied call does not run", "arbiter's rules could not be enforced", DoctorFail},
@@ -969,12 +949,8 @@ var abilities = []ability{
 	{"delivery status", "the transcript shows whether a message was delivered",
 		"after a crash a message may arrive twice", DoctorWarn},
 	{"plain text", "a message that begins with / is text", "text of agents would run as commands", DoctorFail},
-	{
-		"queries",
-		"one question is answered without a session",
-		"--decider stateless and hybrid are not available",
-		DoctorWarn,
-	},
+	{"queries", "one question is answered without a session", "--decider stateless and hybrid are not available",
+		DoctorWarn},
 	{"frames", "it sends no frame that arbiter does not know", "arbiter ignores them", DoctorNote},
 }
 

@@ -26,9 +26,7 @@ func fileSystem(dir string) (free int64, network string) {
 	return int64(st.Bavail) * st.Bsize, networks[int64(uint32(st.Type))]
 }
 
-func inotify() (watches, instances int64) {
-	return number("/proc/sys/fs/inotify/max_user_watches"), number("/proc/sys/fs/inotify/max_user_instances")
-}
+func inotify(limit string) int64 { return number("/proc/sys/fs/inotify/" + limit) }
 
 func number(path string) int64 {
 	raw, err := os.ReadFile(path)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,10 +44,7 @@ type Cursor struct {
 // set. For events that the hub does not keep any more, the cursor opens the log at from, a position before the
 // first event of this process.
 func (h *Hub) Cursor(
-	seq uint64,
-	pieces bool,
-	from journal.LogPosition,
-	open func() (*journal.EventLog, error),
+	seq uint64, pieces bool, from journal.LogPosition, open func() (*journal.EventLog, error),
 ) *Cursor {
 	return &Cursor{hub: h, place: h.find(seq), seq: seq, pieces: pieces, from: from, open: open}
 }
@@ -127,10 +125,11 @@ const HubKeep = 4096
 // the event before them, and a client that is behind does not get them. Its methods are safe for concurrent use and
 // never block.
 type Hub struct {
+	keep int // how many events are kept at most
+
 	mu       sync.Mutex
-	events   []numbered // a ring: the event at place n is at n modulo its length
-	place    uint64     // of the newest event; 0: none
-	first    uint64     // place of the first event that the log counts
+	events   []numbered // the kept ones; they do not change
+	gone     uint64     // how many events came before them: the place of the first one is one more
 	last     uint64     // number of the newest event; 0: none
 	watchers map[chan struct{}]struct{}
 }
@@ -162,22 +161,25 @@ func (n numbered) line() (string, error) {
 
 // NewHub makes a hub that keeps keep events.
 func NewHub(keep int) *Hub {
-	return &Hub{events: make([]numbered, keep), watchers: map[chan struct{}]struct{}{}}
+	return &Hub{keep: keep, watchers: map[chan struct{}]struct{}{}}
 }
 
 // publish is a runloop.Sink: it keeps every event.
 func (h *Hub) publish(at time.Time, e contract.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.place++
-	if _, session := e.Body.(contract.Session); session || h.first == 0 {
-		h.first, h.last = h.place, 0 // from here on the log counts the events of this process
+	drop := 0
+	if _, session := e.Body.(contract.Session); session {
+		drop, h.last = len(h.events), 0 // from here on the log counts the events of this process
+	} else if len(h.events) == h.keep {
+		drop = 1
 	}
+	h.events, h.gone = h.events[drop:], h.gone+uint64(drop)
 	_, piece := e.Body.(contract.Delta)
 	if !piece {
 		h.last++
 	}
-	h.events[h.place%uint64(len(h.events))] = numbered{h.last, piece, &hubEncoded{at: at, event: e}}
+	h.events = append(h.events, numbered{h.last, piece, &hubEncoded{at: at, event: e}})
 	h.hint()
 }
 
@@ -202,54 +204,34 @@ func (h *Hub) Last() uint64 {
 	return h.last
 }
 
-// oldest returns the place of the oldest event that is kept. The caller holds mu.
-func (h *Hub) oldest() uint64 {
-	if keep := uint64(len(h.events)); h.place > h.first+keep-1 {
-		return h.place - keep + 1
-	}
-	return max(h.first, 1)
-}
-
-func (h *Hub) at(place uint64) numbered { return h.events[place%uint64(len(h.events))] }
-
 // find returns the place after which the events after number seq begin; 0: not all of them are kept.
 func (h *Hub) find(seq uint64) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	place := h.place
-	for n := h.oldest(); n <= h.place; n++ {
-		if x := h.at(n); !x.piece && x.seq > seq {
-			if x.seq > seq+1 {
-				return 0
-			}
-			return n - 1
-		}
+	i := slices.IndexFunc(h.events, func(n numbered) bool { return !n.piece && n.seq > seq })
+	switch {
+	case i < 0:
+		i = len(h.events)
+	case h.events[i].seq > seq+1:
+		return 0
 	}
-	return place
+	return h.gone + uint64(i)
 }
 
-// after copies at most most events after a place. gone reports that the first of them is not kept any more; then
+// after returns at most most events after a place. gone reports that the first of them is not kept any more; then
 // kept is the place after which the kept events begin, and next is the number of the first kept event.
 func (h *Hub) after(place uint64, most int) (list []numbered, kept, next uint64, gone bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if place >= h.place {
-		return nil, 0, 0, false
-	}
-	if oldest := h.oldest(); place+1 < oldest {
+	if place < h.gone {
 		next = h.last + 1
-		for n := oldest; n <= h.place; n++ {
-			if x := h.at(n); !x.piece {
-				next = x.seq
-				break
-			}
+		if i := slices.IndexFunc(h.events, func(n numbered) bool { return !n.piece }); i >= 0 {
+			next = h.events[i].seq
 		}
-		return nil, oldest - 1, next, true
+		return nil, h.gone, next, true
 	}
-	for n := place + 1; n <= h.place && len(list) < most; n++ {
-		list = append(list, h.at(n))
-	}
-	return list, 0, 0, false
+	list = h.events[place-h.gone:]
+	return list[:min(most, len(list))], 0, 0, false
 }
 
 // Watch returns a channel that has a value when something has happened since the last receive, and a function that ends
@@ -339,9 +321,6 @@ func NewGroup(
 	}
 	return g
 }
-
-// LogLines returns how many events the run's log had when this process started.
-func (g *Group) LogLines() uint64 { return g.start.Prev.N }
 
 // Count returns how many clients are currently subscribed.
 func (g *Group) Count() int { return int(g.count.Load()) }

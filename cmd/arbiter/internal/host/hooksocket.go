@@ -285,17 +285,14 @@ func (s *HooksService) serve(conn *net.UnixConn) {
 // report passes the outcome of an event to the loop.
 func (s *HooksService) report(a bridge.AgentRef, d decision) {
 	r := d.after.reading
-	var events []bridge.EventBody
+	tell := func(body bridge.EventBody) { s.loop.Event(bridge.Event{AgentRef: a, Body: body}) }
 	if d.changed {
-		events = append(events, bridge.Context{Tokens: r.Tokens, Window: r.Window, Pct: r.Pct, Source: "transcript"})
+		tell(bridge.Context{Tokens: r.Tokens, Window: r.Window, Pct: r.Pct, Source: "transcript"})
 	}
 	for _, e := range d.effects {
 		if event := claude.HookEvent(e, r); event != nil {
-			events = append(events, event)
+			tell(event)
 		}
-	}
-	for _, event := range events {
-		s.loop.Event(bridge.Event{AgentRef: a, Body: event})
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
@@ -247,7 +246,7 @@ func (b *Bridges) Open(ctx context.Context, name string) (runloop.Opened, *input
 	b.Drop(name)
 	options := b.Options()
 	o := Opening{
-		Host: host, Run: options.Run, Version: command.Version(), Lease: options.Lease, Debug: b.Debug,
+		Host: host, Run: options.Run, Lease: options.Lease, Debug: b.Debug,
 		Handler: b.Terminals.Tap(b.Handler(name)), Log: b.Log,
 	}
 	client, init, err := o.Open(ctx, func(c *bridge.Client) {

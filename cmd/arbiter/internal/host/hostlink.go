@@ -5,7 +5,6 @@ package host
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -68,7 +67,7 @@ func (e hostEnv) checkHost(c *cli.Context) error {
 	ctx, cancel := context.WithTimeout(interrupted, c.Duration("wait"))
 	defer cancel()
 	host.Connect = c.Duration("wait")
-	r := LookAtHosts(ctx, Opening{Host: host, Run: uuid.NewString(), Version: command.Version(), Lease: checkLease,
+	r := LookAtHosts(ctx, Opening{Host: host, Run: uuid.NewString(), Lease: checkLease,
 		Handler: NoHandler{}, Makes: makes})
 	if interrupted.Err() != nil {
 		return context.Cause(interrupted)
@@ -428,8 +427,6 @@ func sshFindings(ctx context.Context, h hosts.Host) []Finding {
 type Opening struct {
 	Host    hosts.Host
 	Run     string
-	Version string // arbiter's own version, which the host must have, too
-	Claude  bridge.ClaudeSpec
 	Lease   time.Duration
 	Debug   bool
 	Handler bridge.Handler
@@ -479,9 +476,9 @@ func (o Opening) Open(
 	ctx, cancel := context.WithTimeout(ctx, o.Host.ConnectLimit())
 	defer cancel()
 	init, err := client.Initialize(ctx, bridge.InitializeParams{
-		ProtocolVersion: bridge.ProtocolVersion, Client: "arbiter " + o.Version, Run: o.Run, Bridge: o.Host.Name,
-		Claude: bridge.ClaudeSpec{Path: cmp.Or(o.Claude.Path, "claude")},
-		Remote: &bridge.RemoteParams{Version: o.Version, Dir: o.Host.Dir, LeaseMS: o.Lease.Milliseconds(),
+		ProtocolVersion: bridge.ProtocolVersion, Client: "arbiter " + command.Version(), Run: o.Run, Bridge: o.Host.Name,
+		Claude: bridge.ClaudeSpec{Path: "claude"},
+		Remote: &bridge.RemoteParams{Version: command.Version(), Dir: o.Host.Dir, LeaseMS: o.Lease.Milliseconds(),
 			PassEnv: passedEnv(o.Host.PassEnv), Programs: programs},
 	})
 	var rpc *bridge.RPCError

@@ -13,11 +13,11 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,6 +25,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 )
 
 // clockInterval is how often the keeper looks at the clock: timers may stand still while the machine sleeps.
@@ -55,7 +56,7 @@ type KeeperOptions struct {
 //
 // Both hold the lock, so that it is free only when both have ended. If a keeper is killed, its bridge is
 // killed, too (Linux: PR_SET_PDEATHSIG); on other systems the bridge notices at the next renewal of its
-// lease ([KeptBridge].Gone).
+// lease ([KeptBridge.Under]).
 //
 // # Limits
 //
@@ -106,7 +107,7 @@ type keeper struct {
 	leases  *os.File // where the bridge writes new ends of its lease
 	exited  chan error
 	handing sync.WaitGroup // of what was read to the bridge
-	until   time.Duration
+	until   atomic.Int64   // end of the lease, in nanoseconds after the boot
 }
 
 // Variables by which a bridge knows its keeper.
@@ -142,7 +143,7 @@ func (k *keeper) start(ctx context.Context, stdin, stdout *os.File, read []byte)
 	k.Log.Debug("process isolation", "namespace", isolation.String())
 	endWithParent(cmd)
 	k.cmd, k.leases, k.exited = cmd, leases, make(chan error, 1)
-	k.until = bridge.BootTime() + k.lease
+	k.until.Store(int64(bridge.BootTime() + k.lease))
 	if err := proctree.AdoptOrphans(); err != nil {
 		k.Log.Warn("become subreaper failed", "err", err)
 	}
@@ -166,27 +167,17 @@ func (k *keeper) wait(ctx context.Context) (code int, err error) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
 	defer signal.Stop(signals)
-	renewals := make(chan time.Duration)
-	reading := make(chan struct{})
-	go func() { // passes on the ends of the lease
-		defer close(reading)
+	var reading sync.WaitGroup
+	reading.Go(func() { // until the bridge has ended, or the pipe is closed here
 		for raw := make([]byte, 8); ; {
 			if _, err := io.ReadFull(k.leases, raw); err != nil {
 				return
 			}
-			renewals <- time.Duration(binary.BigEndian.Uint64(raw))
+			k.until.Store(max(k.until.Load(), int64(binary.BigEndian.Uint64(raw))))
 		}
-	}()
-	defer func() {
-		_ = k.leases.Close()
-		for {
-			select {
-			case <-renewals:
-			case <-reading:
-				return
-			}
-		}
-	}()
+	})
+	defer reading.Wait()
+	defer k.leases.Close()
 	clock := time.NewTicker(clockInterval)
 	defer clock.Stop()
 	for {
@@ -199,15 +190,13 @@ func (k *keeper) wait(ctx context.Context) (code int, err error) {
 				return 1, nil
 			}
 			return 0, nil
-		case until := <-renewals:
-			k.until = max(k.until, until)
 		case <-signals:
 			_ = k.cmd.Process.Signal(syscall.SIGTERM)
 		case <-ctx.Done():
 			_ = k.cmd.Process.Signal(syscall.SIGTERM)
 			ctx = context.WithoutCancel(ctx)
 		case <-clock.C:
-			if k.lease > 0 && bridge.BootTime() > k.until+endGrace {
+			if k.lease > 0 && bridge.BootTime() > time.Duration(k.until.Load())+endGrace {
 				_ = k.cmd.Process.Kill()
 				k.sweep()
 				<-k.exited
@@ -228,11 +217,10 @@ func (k *keeper) sweep() {
 
 // KeptBridge is a bridge's connection to its keeper.
 type KeptBridge struct {
-	Ended  int           // processes of an earlier bridge that the keeper ended
-	Gone   chan struct{} // closed when the keeper was found to have ended
-	words  *os.File      // what the keeper read of the client
+	Ended  int      // processes of an earlier bridge that the keeper ended
+	words  *os.File // what the keeper read of the client
 	leases *os.File
-	once   sync.Once
+	gone   context.CancelCauseFunc // of the context of [KeptBridge.Under]
 }
 
 // Kept returns this process's connection to its keeper; nil if it has no keeper. It is called once, before
@@ -255,7 +243,7 @@ func Kept() (*KeptBridge, error) {
 		syscall.CloseOnExec(fd)
 		files[i] = os.NewFile(uintptr(fd), envKept)
 	}
-	return &KeptBridge{Ended: ended, Gone: make(chan struct{}), words: files[0], leases: files[1]}, nil
+	return &KeptBridge{Ended: ended, words: files[0], leases: files[1]}, nil
 }
 
 // Renewed reports a new end of the lease to the keeper. It is a [bridge.ServerOptions.Renewed].
@@ -263,22 +251,15 @@ func (b *KeptBridge) Renewed(until time.Duration) {
 	var raw [8]byte
 	binary.BigEndian.PutUint64(raw[:], uint64(until))
 	if _, err := b.leases.Write(raw[:]); err != nil {
-		b.once.Do(func() { close(b.Gone) })
+		b.gone(errors.New("the process above the bridge is gone"))
 	}
 }
 
-// Under returns a context that is cancelled when the keeper has ended. The caller calls done.
+// Under returns a context that is cancelled when the keeper was found to have ended. It is called once, before a lease
+// is renewed.
 func (b *KeptBridge) Under(ctx context.Context) (under context.Context, done func()) {
-	under, cancel := context.WithCancelCause(ctx)
-	var watch sync.WaitGroup
-	watch.Go(func() {
-		select {
-		case <-b.Gone:
-			cancel(errors.New("the process above the bridge is gone"))
-		case <-under.Done():
-		}
-	})
-	return under, func() { cancel(nil); watch.Wait() }
+	under, b.gone = context.WithCancelCause(ctx)
+	return under, func() { b.gone(nil) }
 }
 
 // Pipe returns the pipe to the client, including the bytes that the keeper has read.
@@ -299,9 +280,7 @@ type hello struct {
 }
 
 // safeName matches valid names of run and bridge: they are part of a file's name.
-var safeName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
-})
+var safeName = command.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // readHello reads up to the first line end, and possibly more: the caller must pass all that was read to
 // the bridge. A line that is not an initialize of a remote bridge is not an error here: the hello is empty

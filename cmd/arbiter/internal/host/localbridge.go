@@ -278,8 +278,8 @@ func (r *hostedRun) openBridge(ctx context.Context) (runloop.Port, bridge.Claude
 	}
 	if unsandboxed != "" {
 		r.notice.add("not confined: %s", unsandboxed)
-	} else if cfg := b.sandbox.config(); cfg != nil {
-		r.notice.add("sandbox: %s", settings.Confines(*cfg, b.sandbox.hosts))
+	} else if now := b.sandbox.now(); now.sandbox != nil {
+		r.notice.add("sandbox: %s", settings.Confines(*now.sandbox, now.hosts))
 	}
 	b.usable.Store(client)
 	return Port{Client: client, Terminals: &f.terminals, Hooks: f.hooks.Path(), Options: *o,
@@ -356,12 +356,13 @@ func (s *storage) reportDamage(recovery journal.Recovery) {
 	}
 }
 
-// confinement is the sandbox of a run's agents on this machine. The zero value has none.
-type confinement struct {
-	mu      sync.Mutex
+// confinement is the sandbox of a run's agents on this machine, as it was tried last. The zero value has none.
+type confinement struct{ atomic.Pointer[confined] }
+
+type confined struct {
 	sandbox *bridge.SandboxConfig // nil: agents run without one
 	reason  string                // why they have no sandbox although one was requested
-	hosts   []string              // that agents can reach; used by try's caller only
+	hosts   []string              // that agents can reach
 	scratch bool                  // checks run on a copy of the workspace
 }
 
@@ -400,48 +401,33 @@ func (c *confinement) try(
 	ctx context.Context, client sandboxed, w wanted, o runconfig.Options, log *slog.Logger,
 ) (unsandboxed string, failed *input.BridgeFailed) {
 	if w.mode == settings.SandboxOff {
-		c.set(nil, "", false)
+		c.Store(nil)
 		return "", nil
 	}
-	reason, scratch := w.missing, false
+	reason, result := w.missing, bridge.SandboxResult{}
 	if reason == "" {
-		var result bridge.SandboxResult
 		result, reason = tried(ctx, client, bridge.SandboxParams{Config: w.config, CWD: o.CWD, Env: o.Env})
-		c.hosts = result.Hosts
-		scratch = result.Scratch
 		log.Info("sandbox", "program", w.config.Program, "version", result.Version, "holds", reason == "", "reason",
-			reason, "scratch", scratch, "scratch_reason", result.ScratchReason)
+			reason, "scratch", result.Scratch, "scratch_reason", result.ScratchReason)
 	}
-	had := c.config() != nil
+	had := c.now().sandbox != nil
 	switch {
 	case reason == "":
-		c.set(&w.config, "", scratch)
+		c.Store(&confined{sandbox: &w.config, hosts: result.Hosts, scratch: result.Scratch})
 		return "", nil
-	case w.mode != settings.SandboxOn && !had:
-		c.set(nil, reason, false)
-		return reason, nil
 	case !had:
-		c.set(nil, reason, false)
+		c.Store(&confined{reason: reason})
+		if w.mode != settings.SandboxOn {
+			return reason, nil
+		}
 	}
 	return "", &input.BridgeFailed{Category: bridge.CatSandbox,
 		Message: "the sandbox does not hold, and no agent was started without it: " + reason}
 }
 
-func (c *confinement) config() *bridge.SandboxConfig {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.sandbox
-}
-
-func (c *confinement) set(sandbox *bridge.SandboxConfig, reason string, scratch bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sandbox, c.reason, c.scratch = sandbox, reason, scratch
-}
-
-// apply sets the sandbox of the agents in the options of the run.
-func (c *confinement) apply(o *runconfig.Options) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	o.Sandbox, o.SandboxReason, o.ScratchChecks = c.sandbox, c.reason, c.scratch
+func (c *confinement) now() confined {
+	if now := c.Load(); now != nil {
+		return *now
+	}
+	return confined{}
 }

@@ -9,11 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -22,6 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
@@ -225,10 +224,8 @@ func (m *RemoteMachine) PrepareWork(ctx context.Context, p bridge.PrepareWorkPar
 
 // find returns the directory of an Orchestrator.
 func (m *RemoteMachine) find(
-	ctx context.Context,
-	orchestrator int,
-) (*workspace.Repo, *workspace.Worktrees, workspace.Worktree,
-	error) {
+	ctx context.Context, orchestrator int,
+) (*workspace.Repo, *workspace.Worktrees, workspace.Worktree, error) {
 	repo, dirs, err := m.work(ctx, "", "")
 	if err != nil {
 		return nil, nil, workspace.Worktree{}, err
@@ -373,9 +370,7 @@ func (l RemoteRepo) Push(ctx context.Context, commit string) (ref string, err er
 	return ref, wrap("push to the host", err)
 }
 
-var branchForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^refs/heads/arbiter/[0-9A-Za-z_-]{8}/orch-[1-9][0-9]{0,5}\.[1-9][0-9]{0,5}$`)
-})
+var branchForm = command.Pattern(`^refs/heads/arbiter/[0-9A-Za-z_-]{8}/orch-[1-9][0-9]{0,5}\.[1-9][0-9]{0,5}$`)
 
 // Fetch brings a branch of this run here, under the same name: "refs/heads/arbiter/RUN8/orch-N.G". It returns the
 // commit that the branch names now, here and on the host. Errors: [ErrNoBranch], [ErrTooLarge], [workspace.ErrMoved],

@@ -66,12 +66,12 @@ func (s *ControlServer) Close() {
 
 // service answers the clients of a run. It implements [control.Service].
 type service struct {
-	cwd     string
-	opener  Opener // of the run's agents
-	input   *Sender
-	clients *Group
-	halter  *Halter
-	warned  atomic.Bool // whether the human was warned about an agent
+	*Group // of the clients
+	cwd    string
+	opener Opener // of the run's agents
+	input  *Sender
+	halter *Halter
+	warned atomic.Bool // whether the human was warned about an agent
 }
 
 var _ control.Service = (*service)(nil)
@@ -154,17 +154,13 @@ func (s *service) Stop(_ context.Context, p control.StopParams) error {
 // InputEnded implements [control.Service]. It does nothing while other clients are subscribed, because they may
 // answer.
 func (s *service) InputEnded(context.Context) error {
-	if s.clients.Count() > 1 {
+	if s.Count() > 1 {
 		return nil
 	}
 	if !s.input.loop.Put(input.InputEnded{}) {
 		return runstore.ErrRunOver
 	}
 	return nil
-}
-
-func (s *service) Subscribe(ctx context.Context, p control.SubscribeParams, send func(any) error) {
-	s.clients.Subscribe(ctx, p, send)
 }
 
 // Refused implements [control.Service]: it warns the human, once, about the agent whose process was refused.
@@ -187,12 +183,12 @@ func (s *service) Status() any {
 	for i := range waits {
 		waits[i].Since = waits[i].Since.UTC()
 	}
-	status := runstore.LiveStatus{LogLines: s.clients.LogLines(), Permissions: st.Options.Permissions}
+	status := runstore.LiveStatus{LogLines: s.start.Prev.N, Permissions: st.Options.Permissions}
 	status.LiveReport = runstore.LiveReport{
 		Run: s.opener.Run, CWD: s.cwd, PID: os.Getpid(), Title: command.Title(st.Task.Text),
 		Began: st.Budget.Runtime.Began.UTC(), Phase: string(st.Task.Phase),
 		Does: eventtext.RunState(st, time.Now()), Paused: st.Paused, Halted: st.Halted,
-		Seq: s.clients.Last(), CostUSD: contract.RoundUSD(st.Spent()), Agents: []runstore.AgentStatus{}, Inbox: waits,
+		Seq: s.Last(), CostUSD: contract.RoundUSD(st.Spent()), Agents: []runstore.AgentStatus{}, Inbox: waits,
 		Subagents: st.Budget.Subagents, MaxSubagents: st.Options.MaxSubagentsTotal, Rehearsal: st.Options.Rehearsal,
 	}
 	for _, a := range st.Agents {

@@ -134,18 +134,14 @@ var ErrGone = errors.New("the process that played the run was killed or crashed;
 	"arbiter --resume continues the run")
 
 // Detached starts the process of a run that continues without this one.
-func Detached(ctx context.Context, c settings.Choices) (Ready, error) {
+func Detached(ctx context.Context, c settings.Choices) (*Process, error) {
 	c.Options.Partial, c.Detach = true, true
 	if c.Rehearse {
 		c = Rehearsal(c)
 	} else {
 		c.AskInRun()
 	}
-	p, err := StartProcess(ctx, c)
-	if err != nil {
-		return Ready{}, err
-	}
-	return p.Ready, nil
+	return StartProcess(ctx, c)
 }
 
 // Rehearsal returns the same choices for a scripted model.
@@ -323,7 +319,8 @@ func (r *hostedRun) openDecider() (Opened, error) {
 // options returns the options of the run, with its secrets and the current sandbox of agents.
 func (r *hostedRun) options() runconfig.Options {
 	o := r.choices.Options
-	r.bridges.sandbox.apply(&o)
+	now := r.bridges.sandbox.now()
+	o.Sandbox, o.SandboxReason, o.ScratchChecks = now.sandbox, now.reason, now.scratch
 	if o.Sandbox == nil && o.SandboxReason == "" && r.choices.Sandbox.Mode != settings.SandboxOff {
 		o.SandboxReason = "it was not tried: no Claude Code CLI could be started"
 	}
@@ -530,10 +527,8 @@ type diagnostics struct {
 
 // close closes the crash reports and the log. Nothing is written to them afterwards.
 func (d *diagnostics) close() {
-	if d.reporter != nil {
+	if d.reporter != nil { // otherwise the log could not be opened
 		d.reporter.Close()
-	}
-	if d.file != nil {
 		d.file.Close()
 	}
 }
@@ -587,7 +582,7 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	f.hooks = ServeHooks(dir, r.loop, &f.terminals, log)
 	var err error
 	f.control, err = ServeControl(dir, &service{
-		cwd: r.choices.Place, input: f.input, clients: f.clients, halter: f.halter,
+		cwd: r.choices.Place, input: f.input, Group: f.clients, halter: f.halter,
 		opener: Opener{Run: r.choices.Options.Run, Terminals: &f.terminals, Input: f.input},
 	}, log)
 	if err != nil { // the run continues without a socket; stdin still reaches it

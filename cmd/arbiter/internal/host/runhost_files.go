@@ -322,7 +322,7 @@ func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) e
 			r.notice.add("%s", files.Notice)
 		}
 		o.Workspace = files.Workspace
-		files.Reach(hostWork{r.bridges.others})
+		files.Far = hostWork{r.bridges.others}
 		loop.Files = files
 		return nil
 	}

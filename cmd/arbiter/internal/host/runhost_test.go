@@ -68,15 +68,14 @@ func TestConfinement(t *testing.T) {
 	} {
 		var agents confinement
 		if c.had {
-			agents.set(&bridge.SandboxConfig{Program: "bwrap"}, "", true)
+			agents.Store(&confined{sandbox: &bridge.SandboxConfig{Program: "bwrap"}, scratch: true})
 		}
 		w := wanted{mode: c.mode, config: bridge.SandboxConfig{Program: "bwrap"}, missing: c.missing}
 		unsandboxed, failed := agents.try(t.Context(), c.trial, w, runconfig.Options{}, slog.New(slog.DiscardHandler))
-		var o runconfig.Options
-		agents.apply(&o)
-		if unsandboxed != c.unsandboxed || (o.Sandbox != nil) != c.sandboxed || o.ScratchChecks != c.scratch ||
-			o.SandboxReason != c.reason {
-			t.Errorf("%s: %q, %+v, reason %q", name, unsandboxed, o.Sandbox, o.SandboxReason)
+		now := agents.now()
+		if unsandboxed != c.unsandboxed || (now.sandbox != nil) != c.sandboxed || now.scratch != c.scratch ||
+			now.reason != c.reason {
+			t.Errorf("%s: %q, %+v, reason %q", name, unsandboxed, now.sandbox, now.reason)
 		}
 		if (failed != nil) != (c.refused != "") ||
 			failed != nil && (failed.Category != bridge.CatSandbox || !strings.Contains(failed.Message, c.refused)) {

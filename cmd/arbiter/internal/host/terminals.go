@@ -38,7 +38,7 @@ type Claim struct {
 	who   string
 	since time.Time
 	term  string // TERM of the terminal; it may be empty
-	feed  *control.Feed
+	*control.Feed
 
 	mu     sync.Mutex
 	size   control.Size
@@ -48,7 +48,7 @@ type Claim struct {
 
 // Claim reserves an agent for a client.
 func (t *Terminals) Claim(agent, who string, size control.Size, term string) (*Claim, error) {
-	h := &Claim{who: who, since: time.Now(), term: term, size: size, feed: control.NewFeed(0)}
+	h := &Claim{who: who, since: time.Now(), term: term, size: size, Feed: control.NewFeed(0)}
 	if other, taken := t.holds.LoadOrStore(agent, h); taken {
 		h := other.(*Claim)
 		return nil, fmt.Errorf("%s is attached already: %s has it since %s", agent, h.who,
@@ -91,7 +91,7 @@ func (e tap) Event(ev bridge.Event) {
 		return
 	}
 	if h := e.terminals.Of(ev.ID); h != nil {
-		h.feed.Put(b.Data) // the reader of the feed disconnects a client that is too far behind
+		h.Put(b.Data) // the reader of the feed disconnects a client that is too far behind
 	}
 }
 
@@ -101,9 +101,6 @@ func (h *Claim) Size() control.Size {
 	defer h.mu.Unlock()
 	return h.size
 }
-
-// Take reads the output of the terminal.
-func (h *Claim) Take(ctx context.Context, p []byte) (int, error) { return h.feed.Take(ctx, p) }
 
 // Opened sets the open terminal for input, and reports a size that has changed since p.
 func (h *Claim) Opened(ctx context.Context, c *bridge.Client, p bridge.PTYOpenParams) {
@@ -191,7 +188,7 @@ func endOf(b contract.Takeover) control.Ended {
 
 // release lets others attach to the agent; a.ended is valid from then on.
 func (a *Attachment) release() {
-	a.feed.End(io.EOF)
+	a.End(io.EOF)
 	a.unsubscribe()
 	a.opener.Terminals.Release(a.result.Agent, a.Claim)
 	close(a.over)
@@ -253,10 +250,8 @@ func (o Opener) Attach(
 		o.Terminals.Release(p.Agent, claim)
 		return nil, err
 	}
-	for _, agent := range o.Input.loop.Snapshot().Agents {
-		if agent.ID == p.Agent {
-			a.result.Name, a.result.Host, a.result.Session = agent.Name, agent.Host, agent.SessionID
-		}
+	if agent, ok := o.Input.loop.Snapshot().Agent(p.Agent); ok {
+		a.result.Name, a.result.Host, a.result.Session = agent.Name, agent.Host, agent.SessionID
 	}
 	if over {
 		a.release()

@@ -41,8 +41,7 @@ type CrashReporter struct {
 	work sync.WaitGroup // one for each report
 
 	mu      sync.Mutex
-	last    []timedEvent // a ring
-	next    int
+	last    []timedEvent
 	reports int
 	paths   []string
 }
@@ -55,12 +54,7 @@ type timedEvent struct {
 // Note is a runloop.Sink: it records every event.
 func (c *CrashReporter) Note(at time.Time, e contract.Event) {
 	c.mu.Lock()
-	if len(c.last) < keptEvents {
-		c.last = append(c.last, timedEvent{at, e})
-	} else {
-		c.last[c.next] = timedEvent{at, e}
-		c.next = (c.next + 1) % keptEvents
-	}
+	c.last = append(c.last[max(0, len(c.last)+1-keptEvents):], timedEvent{at, e})
 	c.mu.Unlock()
 	if b, ok := e.Body.(contract.Done); ok && b.Reason == string(runconfig.RestartCrash) {
 		c.write(at, e.ID, "session "+b.SessionID+" ended unasked\n")
@@ -80,7 +74,7 @@ func (c *CrashReporter) write(at time.Time, who, text string) {
 		return
 	}
 	c.reports++
-	events := append(append([]timedEvent(nil), c.last[c.next:]...), c.last[:c.next]...)
+	events := c.last // later ones do not change it
 	c.work.Go(func() {
 		path, err := c.save(at, who, text, events)
 		if err != nil {

@@ -38,17 +38,24 @@ func (r *Runs) OpenEventLog(run string) (*journal.EventLog, error) {
 func (r *Runs) EachLine(
 	ctx context.Context, run string, take func(at time.Time, line []byte) error,
 ) (journal.LogHealth, error) {
-	log, err := r.EventLog(run)
-	if err != nil {
-		return journal.LogHealth{}, err
-	}
-	defer log.Close()
-	return log.Each(ctx, journal.LogPosition{}, func(entry journal.LogEntry) error {
+	return r.each(ctx, run, func(entry journal.LogEntry) error {
 		if entry.Line == nil {
 			return nil
 		}
 		return take(entry.At, entry.Line)
 	})
+}
+
+// each calls take with the entries of a run's event log.
+func (r *Runs) each(
+	ctx context.Context, run string, take func(journal.LogEntry) error,
+) (journal.LogHealth, error) {
+	log, err := r.EventLog(run)
+	if err != nil {
+		return journal.LogHealth{}, err
+	}
+	defer log.Close()
+	return log.Each(ctx, journal.LogPosition{}, take)
 }
 
 // OpenLogOf opens the run that a command's argument names, and its event log. The caller closes both.
@@ -91,40 +98,38 @@ type Follower struct {
 	Failed    error  // write error of Out
 }
 
-// Follow subscribes and writes until the run has ended, the connection is lost, Out fails, or ctx ends. The result
-// is nil unless the run has reported its end.
-func (f *Follower) Follow(ctx context.Context, l *Connection) (*control.RunEnded, error) {
-	over := make(chan *control.RunEnded, 1) // receives when the run ended or Out failed
-	err := l.Subscribe(ctx, control.SubscribeParams{Since: f.next()}, func(part any) {
-		if f.Failed != nil {
-			return
-		}
+// Events gives the events of a run after number since to take, until that returns false. wait returns how the run
+// ended; nil: take did not want more, or the connection was lost before the run had reported its end.
+func (l *Connection) Events(ctx context.Context, since int64, take func(control.Events) bool) (
+	wait func() (*control.RunEnded, error), err error) {
+	over := make(chan *control.RunEnded, 2) // each of the two may come first
+	enough := false
+	err = l.Subscribe(ctx, control.SubscribeParams{Since: since}, func(part any) {
 		switch part := part.(type) {
 		case control.Events:
-			f.write(part)
+			if !enough && !take(part) {
+				enough = true
+				over <- nil
+			}
 		case control.RunEnded:
 			over <- &part
 		}
-		if f.Failed != nil {
-			over <- nil
-		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case end := <-over:
-		return end, nil
-	case <-l.Done():
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	select {
-	case end := <-over: // received just before the connection ended
-		return end, nil
-	default:
-		return nil, nil
-	}
+	return func() (*control.RunEnded, error) {
+		select {
+		case end := <-over:
+			return end, nil
+		case <-l.Done():
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		select {
+		case end := <-over: // received just before the connection ended
+			return end, nil
+		default:
+			return nil, nil
+		}
+	}, err
 }
 
 // ToTheEnd writes the events on a connection until the run has ended, and closes it. If the run drops the connection,
@@ -132,7 +137,11 @@ func (f *Follower) Follow(ctx context.Context, l *Connection) (*control.RunEnded
 func (f *Follower) ToTheEnd(ctx context.Context, c *cli.Context, l *Connection) (*control.RunEnded, error) {
 	defer func() { l.Close() }() // of the last one
 	for {
-		end, err := f.Follow(ctx, l)
+		var end *control.RunEnded
+		wait, err := l.Events(ctx, f.next(), f.write)
+		if err == nil {
+			end, err = wait()
+		}
 		switch {
 		case ctx.Err() != nil:
 			return nil, command.BySignal(ctx, "")
@@ -160,7 +169,8 @@ func (f *Follower) next() int64 {
 	return line.Seq
 }
 
-func (f *Follower) write(events control.Events) {
+// write reports whether the events were written.
+func (f *Follower) write(events control.Events) bool {
 	if events.Skipped > 0 {
 		fmt.Fprintf(f.Errs, "arbiter: %d events are left out here: they are no longer stored\n", events.Skipped)
 	}
@@ -171,6 +181,7 @@ func (f *Follower) write(events control.Events) {
 		f.last = line
 	}
 	_, f.Failed = f.Out.Write(b.Bytes())
+	return f.Failed == nil
 }
 
 // Reconnect connects again to the same process of the run.
@@ -271,13 +282,8 @@ func (l *list) take(e journal.LogEntry) error {
 
 // Decisions returns the decisions of a run, in order.
 func (r *Runs) Decisions(ctx context.Context, run string) ([]Decision, journal.LogHealth, error) {
-	log, err := r.EventLog(run)
-	if err != nil {
-		return nil, journal.LogHealth{}, err
-	}
-	defer log.Close()
 	var l list
-	health, err := log.Each(ctx, journal.LogPosition{}, l.take)
+	health, err := r.each(ctx, run, l.take)
 	return l.decisions, health, err
 }
 

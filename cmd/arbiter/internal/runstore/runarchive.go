@@ -26,7 +26,6 @@ package runstore
 
 import (
 	"archive/tar"
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
@@ -42,8 +41,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
@@ -113,7 +112,7 @@ var (
 )
 
 func form(expr string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + expr + `$`) })
+	return command.Pattern(`^` + expr + `$`)
 }
 
 // decodeManifest decodes a manifest and checks everything that can be checked without the files.
@@ -243,23 +242,14 @@ func beginning(a, b string) (begins, same bool, err error) {
 	if n > m {
 		return false, false, nil
 	}
-	x, y := bufio.NewReaderSize(short, 1<<16), bufio.NewReaderSize(io.LimitReader(long, n), 1<<16)
-	for left := n; left > 0; {
-		size := int(min(left, 1<<16))
-		p, err := x.Peek(size)
-		if err != nil {
+	x, y := make([]byte, 1<<16), make([]byte, 1<<16)
+	for left := n; left > 0; left -= int64(len(x)) {
+		x, y = x[:min(left, int64(len(x)))], y[:min(left, int64(len(y)))]
+		_, errX := io.ReadFull(short, x)
+		_, errY := io.ReadFull(long, y)
+		if err := errors.Join(errX, errY); err != nil || !bytes.Equal(x, y) {
 			return false, false, err
 		}
-		q, err := y.Peek(size)
-		if err != nil {
-			return false, false, err
-		}
-		if !bytes.Equal(p, q) {
-			return false, false, nil
-		}
-		_, _ = x.Discard(size) // it was peeked before
-		_, _ = y.Discard(size)
-		left -= int64(size)
 	}
 	return true, n == m, nil
 }

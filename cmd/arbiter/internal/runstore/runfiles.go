@@ -26,6 +26,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
@@ -74,11 +75,8 @@ type Brought struct {
 	Head, Tree         string // of its branch
 }
 
-// Reach sets the connection to other hosts. Without it, all agents work here. Call it before the files are used.
-func (f *Files) Reach(far FarFiles) { f.far = far }
-
 // isFar reports whether an agent works on another host.
-func (f *Files) isFar(agent string) bool { return f.far != nil && f.far.IsRemote(agent) }
+func (f *Files) isFar(agent string) bool { return f.Far != nil && f.Far.IsRemote(agent) }
 
 // prepareFar creates the directory of an agent on its host.
 func (f *Files) prepareFar(ctx context.Context, p runconfig.Place) (runconfig.Worktree, error) {
@@ -93,12 +91,12 @@ func (f *Files) prepareFar(ctx context.Context, p runconfig.Place) (runconfig.Wo
 	if err != nil {
 		return runconfig.Worktree{}, err
 	}
-	return f.far.Prepare(ctx, f.repo, p, base.ID)
+	return f.Far.Prepare(ctx, f.repo, p, base.ID)
 }
 
 // recordFar records the files of an agent on another host: it fetches what the agent has done so far.
 func (f *Files) recordFar(ctx context.Context, e input.ChangeRecord, taken *input.ChangeRecorded) error {
-	b, err := f.far.Bring(ctx, f.repo, e.Own, "Work of "+e.Own)
+	b, err := f.Far.Bring(ctx, f.repo, e.Own, "Work of "+e.Own)
 	if err != nil {
 		return err
 	}
@@ -118,7 +116,7 @@ const handOverTimeout = 30 * time.Second
 func (f *Files) handedOverFar(ctx context.Context, agent string) (commit, base string, err error) {
 	soon, cancel := context.WithTimeout(ctx, handOverTimeout)
 	defer cancel()
-	b, err := f.far.Bring(soon, f.repo, agent, "Unfinished work of "+agent)
+	b, err := f.Far.Bring(soon, f.repo, agent, "Unfinished work of "+agent)
 	if err == nil || b.Branch == "" || ctx.Err() != nil {
 		return b.Head, b.Base, err
 	}
@@ -132,13 +130,13 @@ func (f *Files) handedOverFar(ctx context.Context, agent string) (commit, base s
 // RemoveFar removes the directory of an agent on another host after the end of a run, if the run has all of its
 // work. Otherwise the directory is kept, and text says so. where describes its place.
 func (f *Files) RemoveFar(ctx context.Context, agent, where string) (text string) {
-	b, err := f.far.Bring(ctx, f.repo, agent, "Unfinished work of "+agent)
+	b, err := f.Far.Bring(ctx, f.repo, agent, "Unfinished work of "+agent)
 	has := false
 	if err == nil {
 		has, err = f.has(ctx, b.Worktree, b.Head)
 	}
 	if err == nil && has {
-		err = f.far.Remove(ctx, f.repo, agent, b.Head)
+		err = f.Far.Remove(ctx, f.repo, agent, b.Head)
 	}
 	switch {
 	case err != nil:
@@ -157,8 +155,10 @@ type Files struct {
 	// Notice says what of the repository's own configuration does not run; empty if there is nothing.
 	Notice string
 
+	// Far reaches other hosts; nil: all agents work here. It is set before the files are used.
+	Far FarFiles
+
 	repo    *workspace.Repo
-	far     FarFiles               // nil: no agent works on another host
 	planted atomic.Pointer[string] // the last warning
 }
 
@@ -299,13 +299,13 @@ func (f *Files) merge(ctx context.Context, e input.IsolationMerge) (input.Isolat
 // mergeFar fetches the work of an agent on another host, and merges it. On a conflict it pushes the commit that the
 // agent has to merge.
 func (f *Files) mergeFar(ctx context.Context, agent string) (input.IsolationMerged, error) {
-	b, err := f.far.Bring(ctx, f.repo, agent, "Work of "+agent)
+	b, err := f.Far.Bring(ctx, f.repo, agent, "Work of "+agent)
 	if err != nil {
 		return input.IsolationMerged{}, err
 	}
 	m, err := f.into(ctx, b.Worktree, agent, b.Head)
 	if err == nil && m.Status == input.StatusConflict {
-		err = f.far.Give(ctx, f.repo, agent, m.Head)
+		err = f.Far.Give(ctx, f.repo, agent, m.Head)
 	}
 	return m, err
 }
@@ -321,9 +321,7 @@ func (f *Files) into(ctx context.Context, w workspace.Worktree, agent, head stri
 
 // intoBranch merges a commit into the run branch.
 func (f *Files) intoBranch(
-	ctx context.Context,
-	w workspace.Worktree,
-	agent, head string,
+	ctx context.Context, w workspace.Worktree, agent, head string,
 ) (input.IsolationMerged, error) {
 	r, err := workspace.MergeInto(ctx, f.repo, f.main(), head, "Merge the work of "+agent)
 	if err != nil {
@@ -397,9 +395,7 @@ func (f *Files) mergeBase(ctx context.Context, w workspace.Worktree, agent, head
 // intoShared merges a commit into the files that the others share, without committing there. Snapshots are not
 // descendants of each other, so the merge base is the snapshot that the directory is known to have.
 func (f *Files) intoShared(
-	ctx context.Context,
-	w workspace.Worktree,
-	agent, head string,
+	ctx context.Context, w workspace.Worktree, agent, head string,
 ) (input.IsolationMerged, error) {
 	base, err := f.mergeBase(ctx, w, agent, head)
 	if err != nil {
@@ -644,16 +640,14 @@ func left(problems []string) []string {
 
 // compare lists the differences between earlier commits and the new one. only limits it to some paths; nil: all.
 func (f *Files) compare(
-	ctx context.Context,
-	last, since string,
-	only map[string]bool,
-	taken *input.ChangeRecorded,
+	ctx context.Context, last, since string, only map[string]bool, taken *input.ChangeRecorded,
 ) error {
+	others := func(c workspace.Change) bool { return only != nil && !only[c.Path] }
 	paths, err := f.repo.Delta(ctx, last, taken.Commit)
 	if err != nil {
 		return err
 	}
-	paths = slices.DeleteFunc(paths, func(c workspace.Change) bool { return only != nil && !only[c.Path] })
+	paths = slices.DeleteFunc(paths, others)
 	for _, c := range paths[:min(len(paths), input.MaxPaths)] {
 		taken.Paths = append(taken.Paths, c.Path)
 	}
@@ -661,7 +655,7 @@ func (f *Files) compare(
 	if err != nil {
 		return err
 	}
-	files = slices.DeleteFunc(files, func(c workspace.Change) bool { return only != nil && !only[c.Path] })
+	files = slices.DeleteFunc(files, others)
 	for _, c := range files[:min(len(files), input.MaxPaths)] {
 		taken.Files = append(taken.Files, contract.FileChange{
 			Path: c.Path, Old: c.Old, Status: string(c.Status), Added: c.Added, Deleted: c.Deleted,
@@ -719,9 +713,7 @@ func (f *Files) recordOwn(ctx context.Context, e input.ChangeRecord, taken *inpu
 // ownPaths returns the files that an agent has changed since a snapshot of its directory, except by merging commits
 // of others.
 func (f *Files) ownPaths(
-	ctx context.Context,
-	agent, last string,
-	work workspace.WorktreeWork,
+	ctx context.Context, agent, last string, work workspace.WorktreeWork,
 ) (map[string]bool, error) {
 	found, err := f.repo.Commits(ctx, last, last+"^1")
 	if err != nil {
@@ -951,10 +943,7 @@ func ReadImages(path string) (contract.Image, []byte, error) {
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe without a writer
 	if err != nil {
-		if why, ok := errors.AsType[*os.PathError](err); ok {
-			err = why.Err
-		}
-		return fail("it cannot be read: %w", err)
+		return fail("it cannot be read: %w", command.WithoutPath(err))
 	}
 	defer f.Close()
 	info, err := f.Stat()

@@ -8,11 +8,9 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/urfave/cli/v2"
 
@@ -27,19 +25,10 @@ import (
 //
 // It returns the place of each given value.
 func ApplyConfig(c *cli.Context, cwd string, trusted bool) (origins, error) {
-	var files []string
-	workspaces := filepath.Join(cwd, ".arbiter", "config.yaml")
-	if trusted {
-		files = append(files, workspaces)
-	}
-	named := c.String("config")
-	own := UserConfig(c.String("config"))
-	if own != "" {
-		files = append(files, own)
-	}
+	named, workspaces := c.String("config"), filepath.Join(cwd, ".arbiter", "config.yaml")
 	given := givenOrigins(c)
 	giveTogether(given)
-	for _, file := range files {
+	for _, file := range ConfigFiles(named, cwd, trusted) {
 		src, err := command.ReadFile(file, command.MaxSource)
 		if os.IsNotExist(err) && file != named {
 			continue
@@ -57,14 +46,21 @@ func ApplyConfig(c *cli.Context, cwd string, trusted bool) (origins, error) {
 // UserConfig returns the path of the user's own configuration file, the one of --config if that is given. It may not
 // exist; empty: it has no place.
 func UserConfig(named string) string {
-	if named != "" {
-		return named
+	if dir := command.ConfigDir(); named == "" && dir != "" {
+		return filepath.Join(dir, "config.yaml")
 	}
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return ""
+	return named
+}
+
+// ConfigFiles returns the paths of the configuration files that are read, the strongest first. They may not exist.
+func ConfigFiles(named, cwd string, trusted bool) (files []string) {
+	if trusted {
+		files = append(files, filepath.Join(cwd, ".arbiter", "config.yaml"))
 	}
-	return filepath.Join(dir, "arbiter", "config.yaml")
+	if own := UserConfig(named); own != "" {
+		files = append(files, own)
+	}
+	return files
 }
 
 // applyFile sets the keys of one file that no stronger source has set. Only a user's own file may have hosts.
@@ -513,14 +509,10 @@ func hostSchemas(props map[string]any) {
 const makesKey = "makes"
 
 var (
-	makeName = pattern(`^[a-z0-9][a-z0-9._-]{0,39}$`)
-	envName  = pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	secret   = pattern(`(?i)key|token|secret|passw|credential`)
+	makeName = command.Pattern(`^[a-z0-9][a-z0-9._-]{0,39}$`)
+	envName  = command.Pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	secret   = command.Pattern(`(?i)key|token|secret|passw|credential`)
 )
-
-func pattern(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
 
 // MakesOf returns the makes of the user's own configuration file.
 func MakesOf(file string, src []byte) ([]runconfig.Make, error) {

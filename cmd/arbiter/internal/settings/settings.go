@@ -10,10 +10,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
@@ -367,9 +365,9 @@ const MaxTemplate = 64 << 10
 // before anything starts.
 func ReadTemplates(place string, trusted, users bool) (map[string]string, error) {
 	found := map[string]string{}
-	if dir, err := os.UserConfigDir(); err == nil && users {
+	if dir := command.ConfigDir(); dir != "" && users {
 		// The user may have linked it from another place.
-		if err := readTemplateDir(filepath.Join(dir, "arbiter", "prompts"), true, found); err != nil {
+		if err := readTemplateDir(filepath.Join(dir, "prompts"), true, found); err != nil {
 			return nil, err
 		}
 	}
@@ -621,11 +619,6 @@ var Providers = []string{runconfig.ProviderClaude, decider.OpenAI, decider.APIAn
 // Default environment variables for the keys of providers.
 var keyVariables = map[string]string{decider.OpenAI: "OPENAI_API_KEY", decider.APIAnthropic: "ANTHROPIC_API_KEY"}
 
-// variableName matches a valid name of an environment variable.
-var variableName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-})
-
 // mostTokens bounds --decider-max-tokens; no model's answer is that long.
 const mostTokens = 1 << 20
 
@@ -673,7 +666,7 @@ func CheckProvider(o runconfig.Options) error {
 		return command.Usagef("--decider-max-tokens %d: must be between 0 and %d", p.MaxTokens, mostTokens)
 	case p.Temperature != nil && !(*p.Temperature >= 0 && *p.Temperature <= 2):
 		return command.Usagef("--decider-temperature %g: must be between 0 and 2", *p.Temperature)
-	case p.KeyEnv != "" && !variableName().MatchString(p.KeyEnv):
+	case p.KeyEnv != "" && !envName().MatchString(p.KeyEnv):
 		// It may be a key by mistake, so do not repeat it.
 		return command.Usagef("--decider-key-env: name the environment variable that holds the key, such as %s, not the key",
 			cmp.Or(keyVariables[p.Name], "OPENAI_API_KEY"))
@@ -781,10 +774,8 @@ func UsageProblem(c *cli.Context, err error, _ bool) error {
 }
 
 // badVariable matches the parser's error about an environment variable.
-var badVariable = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(
-		`^could not parse "(.*)" as .* from environment variable "(\w+)" for flag ([a-z-]+): `)
-})
+var badVariable = command.Pattern(
+	`^could not parse "(.*)" as .* from environment variable "(\w+)" for flag ([a-z-]+): `)
 
 // wanted describes the value that a flag takes.
 func wanted(flags []cli.Flag, name string) string {

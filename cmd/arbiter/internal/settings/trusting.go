@@ -6,10 +6,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -48,8 +46,8 @@ func OwnConfiguration() []string {
 	if claude := proctree.ConfigDir(os.Environ(), ""); filepath.IsAbs(claude) {
 		own = append(own, claude)
 	}
-	if config, err := os.UserConfigDir(); err == nil {
-		own = append(own, filepath.Join(config, "arbiter"))
+	if config := command.ConfigDir(); config != "" {
+		own = append(own, config)
 	}
 	return own
 }
@@ -214,7 +212,10 @@ func SecretMasker(envs []map[string]string, named ...string) func(string) string
 		}
 	}
 	note := func(name, value string) {
-		if variable(name, value) && isSpecific(value) {
+		// An ordinary word or a path would be masked in other texts.
+		specific := len(value) >= 12 && (strings.ContainsAny(value, "0123456789") || len(value) >= 24) &&
+			!strings.HasPrefix(value, "/")
+		if specific && variable(name, value) {
 			values = append(values, value)
 		}
 	}
@@ -247,13 +248,6 @@ const leastNamed = 8
 func variable(name, value string) bool {
 	pair := name + "=" + value
 	return value != "" && sanitize.Redact(pair) != pair
-}
-
-// isSpecific reports whether a value is specific enough to mask it in other texts: not an ordinary word or a
-// path.
-func isSpecific(value string) bool {
-	return len(value) >= 12 && (strings.ContainsAny(value, "0123456789") || len(value) >= 24) &&
-		!strings.HasPrefix(value, "/")
 }
 
 // WithoutSecrets returns an environment without its secrets, in the form for the journal. [RevealedSecrets] restores
@@ -303,10 +297,8 @@ func RevealedSecrets(env, given map[string]string) map[string]string {
 
 // notSettings matches Arbiter's variables that are not settings: marks of processes, and what tests, scripts and the
 // templates for CI read.
-var notSettings = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^ARBITER_(RUN|AGENT|BRIDGE|PIDNS|LOCK_FD|REQUIRE_CLAUDE|CLAUDE_ARGS|` +
-		`LONG|CHAOS|TOOLS|CAPTURES|FLEET|REPOSITORY|ARCHIVE|ARGS|EXPORT|EXIT_CODE|(TEST|STANDIN|CRASH|HOOK)_.*)$`)
-})
+var notSettings = command.Pattern(`^ARBITER_(RUN|AGENT|BRIDGE|PIDNS|LOCK_FD|REQUIRE_CLAUDE|CLAUDE_ARGS|` +
+	`LONG|CHAOS|TOOLS|CAPTURES|FLEET|REPOSITORY|ARCHIVE|ARGS|EXPORT|EXIT_CODE|(TEST|STANDIN|CRASH|HOOK)_.*)$`)
 
 // UnknownVariables returns the variables of an environment that look like settings, and are none. An empty variable
 // sets nothing.
@@ -457,10 +449,7 @@ func (c Choices) SandboxConfig() (cfg bridge.SandboxConfig, reason string) {
 	}
 	cfg = bridge.SandboxConfig{Program: program, Write: c.Sandbox.Write,
 		Hide: slices.Clone(c.Sandbox.Hide), Network: c.Sandbox.Network, Hosts: c.Sandbox.Hosts}
-	cfg.Hide = append(cfg.Hide, c.StateDir)
-	if dir, err := os.UserConfigDir(); err == nil {
-		cfg.Hide = append(cfg.Hide, filepath.Join(dir, "arbiter"))
-	}
+	cfg.Hide = append(cfg.Hide, command.Private(c.StateDir)...)
 	return cfg, ""
 }
 

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -28,6 +29,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/supervisor/agents"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -68,9 +70,10 @@ func (e Env) doctor(c *cli.Context) error {
 	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	l := inspection{c: c}
-	findings := host.Examine(l.around(ctx))
-	if !c.Bool("no-trial") && l.found.Path != "" {
-		seen := host.Try(ctx, l.found.Path, l.choices.PIDNS, c.Duration("trial-timeout"))
+	around := l.around(ctx)
+	findings := host.Examine(around)
+	if claude := around.Claude.Path; !c.Bool("no-trial") && claude != "" {
+		seen := host.Try(ctx, claude, l.choices.PIDNS, c.Duration("trial-timeout"))
 		findings = append(findings, host.Abilities(seen, PinnedVersion)...)
 	}
 	if ctx.Err() != nil {
@@ -94,15 +97,13 @@ func (e Env) doctor(c *cli.Context) error {
 
 // coloured reports whether output to w may have colours.
 func coloured(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+	return command.OnTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // inspection gathers the observations for an examination.
 type inspection struct {
 	c       *cli.Context
 	choices settings.Choices // as far as they could be read
-	found   bridge.ClaudeInfo
 }
 
 // around gathers everything that can be observed without a session of claude.
@@ -112,28 +113,27 @@ func (l *inspection) around(ctx context.Context) host.Surroundings {
 		Terminal: terminalHere(ctx), Temp: host.LookAt(os.TempDir(), false),
 		Unknown: settings.UnknownVariables(os.Environ()),
 	}
-	if dir, err := command.StatePath(l.c.String("state-dir")); err == nil {
-		s.State = host.LookAt(dir, true) // before it is created
-	} else {
-		s.State = host.DoctorPlace{Problem: err.Error(), Free: -1}
-	}
+	dir, err := command.StatePath(l.c.String("state-dir"))
+	s.State = lookAt(dir, fmt.Sprint(err), true) // before it is created
 	s.Settings = l.settings()
-	if dir, err := os.UserConfigDir(); err == nil {
-		s.Config = host.LookAt(filepath.Join(dir, "arbiter"), false)
-	} else {
-		s.Config.Problem = "no place for a configuration: " + err.Error()
-	}
-	if dir := proctree.ConfigDir(os.Environ(), l.choices.Place); dir != "" {
-		s.Sessions = host.LookAt(dir, false)
-	} else {
-		s.Sessions.Problem = "no place for Claude's sessions: set HOME or CLAUDE_CONFIG_DIR"
-	}
+	s.Config = lookAt(command.ConfigDir(),
+		"no place for a configuration: neither $XDG_CONFIG_HOME nor $HOME are defined", false)
+	s.Sessions = lookAt(proctree.ConfigDir(os.Environ(), l.choices.Place),
+		"no place for Claude's sessions: set HOME or CLAUDE_CONFIG_DIR", false)
 	s.Workspace = l.workspace()
 	s.Claude = l.claude(ctx)
 	s.Isolation, s.Sandbox = l.confinement(ctx)
 	s.Settings.Makes = l.makes(ctx, s.Sandbox.Holds && s.Sandbox.Mode != settings.SandboxOff)
 	s.Leftovers = l.leftovers(s.State)
 	return s
+}
+
+// lookAt inspects a directory; none says why it has no path.
+func lookAt(dir, none string, prove bool) host.DoctorPlace {
+	if dir == "" {
+		return host.DoctorPlace{Problem: none}
+	}
+	return host.LookAt(dir, prove)
 }
 
 // makes starts each configured make for the time of a session's beginning, unless sessions are not wanted.
@@ -176,7 +176,11 @@ func (l *inspection) settings() (s host.DoctorSettings) {
 				s.Agents = append(s.Agents, p.Error())
 			}
 		}
-		s.Files = l.configFiles()
+		s.Files = slices.DeleteFunc(settings.ConfigFiles(l.c.String("config"), l.choices.Place, l.choices.Trusting.Trusted),
+			func(path string) bool {
+				_, err := os.Stat(path)
+				return err != nil
+			})
 		for _, h := range l.choices.Hosts.Hosts {
 			s.Hosts = append(s.Hosts, h.Name)
 		}
@@ -200,17 +204,6 @@ func (l *inspection) settings() (s host.DoctorSettings) {
 	return s
 }
 
-func (l *inspection) configFiles() []string {
-	candidates := []string{settings.UserConfig(l.c.String("config"))}
-	if l.choices.Trusting.Trusted {
-		candidates = append(candidates, filepath.Join(l.choices.Place, ".arbiter", "config.yaml"))
-	}
-	return slices.DeleteFunc(candidates, func(path string) bool {
-		_, err := os.Stat(path)
-		return err != nil
-	})
-}
-
 func (l *inspection) workspace() host.DoctorWorkspace {
 	place := l.choices.Place
 	if place == "" {
@@ -221,21 +214,14 @@ func (l *inspection) workspace() host.DoctorWorkspace {
 	if home, err := os.UserHomeDir(); err == nil {
 		w.Home = command.SameDir(place, home) || command.SameDir(place, "/")
 	}
-	for dir := place; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
-			w.Repository = true
-		}
-		if dir == filepath.Dir(dir) {
-			break
-		}
-	}
+	_, err := git.Locate(place)
+	w.Repository = err == nil
 	return w
 }
 
 func (l *inspection) claude(ctx context.Context) host.DoctorClaude {
 	c := host.DoctorClaude{Named: l.choices.Claude, Hints: loginHints(),
 		ClaudeFindings: host.InspectClaude(ctx, l.choices.Claude, true)}
-	l.found = c.ClaudeInfo
 	if c.Problem != "" {
 		c.Elsewhere = elsewhere(c.Named != "")
 	} else if c.Named == "" {
@@ -294,7 +280,7 @@ func loginHints() []string {
 }
 
 func terminalHere(ctx context.Context) host.DoctorTerminal {
-	t := host.DoctorTerminal{Stdin: term.IsTerminal(int(os.Stdin.Fd())), Stdout: term.IsTerminal(int(os.Stdout.Fd())),
+	t := host.DoctorTerminal{Stdin: command.OnTerminal(os.Stdin), Stdout: command.OnTerminal(os.Stdout),
 		UTF8: command.SpeaksUTF8(os.Getenv)}
 	if w, h, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
 		t.Width, t.Height = w, h

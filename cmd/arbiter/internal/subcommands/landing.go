@@ -223,28 +223,11 @@ func (l *landing) message() string {
 	if n := len(l.report.Tasks); n > 0 {
 		title = cmp.Or(sanitize.Line(words.Title(l.report.Tasks[n-1]), 72), title)
 	}
-	return title + "\n\n" + wrapped(l.report.Summary, 72)
-}
-
-// wrapped breaks the lines of a text after so many bytes.
-func wrapped(text string, width int) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		n := 0
-		for _, word := range strings.Fields(line) {
-			if n > 0 && n+1+len(word) > width {
-				b.WriteByte('\n')
-				n = 0
-			} else if n > 0 {
-				b.WriteByte(' ')
-				n++
-			}
-			b.WriteString(word)
-			n += len(word)
-		}
-		b.WriteByte('\n')
+	text := title + "\n\n"
+	for line := range strings.Lines(l.report.Summary) {
+		text += strings.Join(command.Wrap(line, 72), "\n") + "\n"
 	}
-	return b.String()
+	return text
 }
 
 // read reads what the run was asked, did and proved.

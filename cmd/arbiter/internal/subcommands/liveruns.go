@@ -62,12 +62,7 @@ func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 }
 
 // sendCommand sends a command to the run, and prints the result.
-func (e Env) sendCommand(
-	ctx context.Context,
-	l *runstore.Connection,
-	body contract.CommandBody,
-	asJSON bool,
-) error {
+func (e Env) sendCommand(ctx context.Context, l *runstore.Connection, body contract.CommandBody, asJSON bool) error {
 	r, err := send(l, ctx, body)
 	if err != nil {
 		return err
@@ -121,19 +116,23 @@ Exit code 0: the message is on disk; 1: the connection was lost: it may be, or n
 	}
 }
 
+// runAnd returns the arguments of a command that takes one, optionally after a RUN.
+func runAnd(c *cli.Context) (run, last string, ok bool) {
+	if c.NArg() == 2 {
+		return c.Args().Get(0), c.Args().Get(1), true
+	}
+	return "", c.Args().First(), c.NArg() == 1
+}
+
 // send is `arbiter send`.
 func (e Env) send(c *cli.Context) error {
-	args := c.Args().Slice()
-	if len(args) == 0 || len(args) > 2 {
+	run, text, ok := runAnd(c)
+	if !ok {
 		return command.Usagef("send: give one TEXT, in quotes, or - for stdin, optionally after a RUN")
 	}
 	err := oneOf("strength", c.String("strength"), contract.Note, contract.Steer, contract.Stop)
 	if err != nil {
 		return err
-	}
-	run, text := "", args[len(args)-1]
-	if len(args) == 2 {
-		run = args[0]
 	}
 	if text == "-" {
 		raw, err := io.ReadAll(io.LimitReader(e.Stdin, maxSent))
@@ -186,20 +185,16 @@ Exit code 1: the connection was lost: it may be chosen, or not.`),
 
 // choose is `arbiter choose`.
 func (e Env) choose(c *cli.Context) error {
-	args := c.Args().Slice()
-	if len(args) == 0 || len(args) > 2 || args[len(args)-1] == "" {
+	run, option, ok := runAnd(c)
+	if !ok || option == "" {
 		return command.Usagef("choose: give one OPTION, optionally after a RUN; arbiter status shows the options")
-	}
-	run := ""
-	if len(args) == 2 {
-		run = args[0]
 	}
 	l, err := runstore.Connect(c, run, nil)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
-	return e.sendCommand(c.Context, l, contract.Choose{Option: args[len(args)-1]}, c.Bool("json"))
+	return e.sendCommand(c.Context, l, contract.Choose{Option: option}, c.Bool("json"))
 }
 
 // reportOn asks a live run for its status.
@@ -753,12 +748,7 @@ func (e Env) printStopped(s Stopped, unfinished []string) {
 // endRun stops the run, and waits until its process has released it. The result is nil if the run did not report
 // its end.
 func endRun(l *runstore.Connection, ctx context.Context, now bool) (*control.RunEnded, error) {
-	ended := make(chan *control.RunEnded, 1)
-	err := l.Subscribe(ctx, control.SubscribeParams{Since: -1}, func(part any) {
-		if end, ok := part.(control.RunEnded); ok {
-			ended <- &end
-		}
-	})
+	wait, err := l.Events(ctx, -1, func(control.Events) bool { return true })
 	if err == nil {
 		err = l.Stop(ctx, control.StopParams{Signal: "TERM", Fast: now})
 	}
@@ -766,16 +756,9 @@ func endRun(l *runstore.Connection, ctx context.Context, now bool) (*control.Run
 	if err != nil && !(errors.As(err, &refused) && refused.Message == runstore.ErrRunOver.Error()) {
 		return nil, err
 	}
-	var end *control.RunEnded
-	select {
-	case end = <-ended:
-	case <-l.Done():
-		select {
-		case end = <-ended: // received just before the connection ended
-		default:
-		}
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	end, err := wait()
+	if err != nil {
+		return nil, err
 	}
 	return end, l.Store.AwaitEnd(ctx, l.Info.Run)
 }

@@ -14,9 +14,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -50,16 +48,10 @@ func bench(c *cli.Context, dir string) (*Bench, error) {
 		if err != nil {
 			return nil, err
 		}
-		hide := []string{}
-		if state, err := command.StatePath(c.String("state-dir")); err == nil {
-			hide = append(hide, state)
-		}
-		if config, err := os.UserConfigDir(); err == nil {
-			hide = append(hide, filepath.Join(config, "arbiter"))
-		}
+		state, _ := command.StatePath(c.String("state-dir")) // without one there is nothing to hide
 		ctx, cancel := context.WithTimeout(c.Context, settings.SandboxTrial)
 		defer cancel()
-		if b, err = NewBench(ctx, dir, self, hide...); err != nil {
+		if b, err = NewBench(ctx, dir, self, command.Private(state)...); err != nil {
 			return nil, err
 		}
 	}
@@ -618,10 +610,8 @@ func (r Receipt) Repeats(o Outcome) error {
 }
 
 // times are what differs each time a command runs: durations, times of day, dates, and what go test prints for one.
-var times = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\(cached\)|\b[0-9]+(?:[.,][0-9]+)? ?(?:ns|µs|us|ms|s|secs?|seconds?|m|mins?|minutes?)\b|` +
-		`\b[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?\b|\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b`)
-})
+var times = command.Pattern(`\(cached\)|\b[0-9]+(?:[.,][0-9]+)? ?(?:ns|µs|us|ms|s|secs?|seconds?|m|mins?|minutes?)\b|` +
+	`\b[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?\b|\b[0-9]{4}-[0-9]{2}-[0-9]{2}\b`)
 
 // maxSteadyLine is the most of a line that is looked at as one, in bytes.
 const maxSteadyLine = 64 << 10

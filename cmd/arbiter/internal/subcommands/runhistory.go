@@ -179,8 +179,7 @@ func (e Env) exportSession(c *cli.Context) error {
 
 // filesToExport lists the files for the archive of a run.
 func filesToExport(
-	store *runstore.Runs,
-	kept *journal.Kept,
+	store *runstore.Runs, kept *journal.Kept,
 ) (runstore.ArchiveManifest, []runstore.ArchiveSource, error) {
 	m := kept.Meta
 	run := command.ShortID(m.Run)
