@@ -158,7 +158,7 @@ type Collector struct {
 	r         Report
 	agents    map[string]*Agent
 	order     []string
-	question  string
+	questions map[string]string // open ones, by who asks
 	merges    map[string]string // unresolved conflicts, by what was merged
 	lastError string            // the last error since the last message of a human
 	files     map[string]int    // the indexes of changed files, by path
@@ -174,8 +174,8 @@ func NewCollector(mask func(string) string) *Collector {
 		mask = sanitize.Redact
 	}
 	return &Collector{
-		mask: mask, agents: map[string]*Agent{}, merges: map[string]string{}, files: map[string]int{},
-		dropped: map[string]int{},
+		mask: mask, agents: map[string]*Agent{}, questions: map[string]string{}, merges: map[string]string{},
+		files: map[string]int{}, dropped: map[string]int{},
 	}
 }
 
@@ -202,7 +202,7 @@ func (c *Collector) TakeLine(line []byte) error {
 // wanted are the events that a report uses.
 var wanted = map[string]bool{
 	"session": true, "spawn": true, "message": true, "cost": true, "turn": true, "done": true, "check": true,
-	"handoff": true, "decision": true, "plan": true, "permission": true, "question": true, "restart": true,
+	"handoff": true, "decision": true, "delivered": true, "plan": true, "permission": true, "question": true, "restart": true,
 	"error": true, "result": true, "acceptance": true, "changes": true, "merge": true,
 }
 
@@ -213,10 +213,11 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 	}
 	c.r.Ended = at
 	c.spending.event(at, e)
+	maps.DeleteFunc(c.questions, func(asker, _ string) bool { return e.Settles(asker) })
 	switch b := e.Body.(type) {
 	case contract.Session:
 		c.r.Run, c.r.Directory, c.r.Rehearsal = c.line(b.Session), c.line(b.CWD), b.Rehearsal
-		c.result, c.question, c.r.ForkedFrom = nil, "", b.ForkedFrom // the run was resumed
+		c.result, c.r.ForkedFrom = nil, b.ForkedFrom // the run was resumed
 	case contract.Spawn:
 		a := c.agent(e.ID)
 		a.Name, a.Mode, a.SuccessorOf, a.Host = c.line(b.Name), c.line(b.Mode), c.line(b.SuccessorOf), c.line(b.Host)
@@ -248,13 +249,11 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 	case contract.Merge:
 		c.merge(c.line(e.ID), b)
 	case contract.Question:
-		c.question = c.text(b.Text)
+		c.questions[e.ID] = c.text(b.Text)
 	case contract.Error:
 		c.lastError = c.text(b.Message)
 	case contract.Result:
-		if c.result = &b; b.Status == contract.StatusComplete || b.Status == contract.StatusIncomplete {
-			c.question = "" // no task is complete over one
-		}
+		c.result = &b
 	}
 }
 
@@ -274,9 +273,6 @@ func (c *Collector) agent(id string) *Agent {
 }
 
 func (c *Collector) message(at time.Time, m contract.Message) {
-	if m.SettlesQuestion() {
-		c.question = ""
-	}
 	if m.From == contract.Human {
 		c.lastError = ""
 		switch {
@@ -414,8 +410,8 @@ func (c *Collector) Report(status string) *Report {
 func (c *Collector) open(r Report) []Open {
 	var list []Open
 	add := func(kind, text string) { list = append(list, Open{kind, text}) }
-	if c.question != "" {
-		add("question", c.question)
+	for _, asker := range slices.Sorted(maps.Keys(c.questions)) {
+		add("question", c.questions[asker])
 	}
 	for _, x := range r.Acceptance {
 		switch {

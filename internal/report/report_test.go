@@ -335,6 +335,11 @@ func TestAnswersClosePoints(t *testing.T) {
 	take("supervisor", contract.Unknown{Name: "acceptance",
 		Raw: json.RawMessage(`{"text":"it works","by":"human","status":"failed","exit_code":1}`)})
 	take("human", contract.Message{From: contract.Human, To: "orch-1", Kind: "instruction", Text: "faster"})
+	take("supervisor", contract.Question{Text: "raise, or finish?", Question: "limit", Options: []string{"raise", "finish"}})
+	if r := c.Report("live"); len(r.Open) != 5 || r.Open[1].Text != "raise, or finish?" {
+		t.Fatalf("%+v", r.Open)
+	}
+	take("orch-1", contract.Delivered{MessageID: "m1"}) // the human has chosen
 	if r := c.Report("live"); len(r.Open) != 4 || r.Status != "live" {
 		t.Fatalf("%+v", r.Open)
 	}

@@ -243,7 +243,7 @@ type Since struct {
 	passed, failed        int             // checks
 	cost                  float64
 	requests              map[string]time.Time // for permission, that wait
-	asked                 time.Time            // when the last question was asked that was not answered
+	asked                 map[string]time.Time // when open questions were asked, by who asks
 	result                *contract.Result
 	happened, isRehearsal bool
 }
@@ -254,17 +254,15 @@ func (s *Since) Take(at time.Time, e contract.Event) {
 	if s.from.IsZero() || human {
 		*s = Since{from: at, requests: s.requests, asked: s.asked, isRehearsal: s.isRehearsal}
 	}
+	maps.DeleteFunc(s.asked, func(asker string, _ time.Time) bool { return e.Settles(asker) })
 	switch b := e.Body.(type) {
 	case contract.Message:
-		if b.SettlesQuestion() {
-			s.asked = time.Time{}
-		}
 		if b.To != contract.Human {
 			return
 		}
 		s.messages++
 	case contract.Session:
-		s.isRehearsal, s.asked = b.Rehearsal, time.Time{}
+		s.isRehearsal = b.Rehearsal
 		return
 	case contract.Spawn:
 		if b.Resumed || e.ID == contract.Arbiter {
@@ -305,7 +303,10 @@ func (s *Since) Take(at time.Time, e contract.Event) {
 	case contract.Permission:
 		delete(s.requests, b.Request)
 	case contract.Question:
-		s.asked = at
+		if s.asked == nil {
+			s.asked = map[string]time.Time{}
+		}
+		s.asked[e.ID] = at
 	case contract.Result:
 		s.result = &b
 	default:
@@ -375,10 +376,7 @@ func (s *Since) Text(now time.Time, name func(id string) string) string {
 	if n := len(s.trouble); n > 0 {
 		add("trouble", words.Count(n, "time")+", last: "+One(s.trouble[n-1], 200))
 	}
-	waits := slices.Collect(maps.Values(s.requests))
-	if !s.asked.IsZero() {
-		waits = append(waits, s.asked)
-	}
+	waits := slices.AppendSeq(slices.Collect(maps.Values(s.requests)), maps.Values(s.asked))
 	if len(waits) > 0 && s.result == nil {
 		oldest := slices.MinFunc(waits, time.Time.Compare)
 		add("waits for you", words.Count(len(waits), "request")+", the oldest for "+Span(now.Sub(oldest)))
