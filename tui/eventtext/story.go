@@ -274,7 +274,7 @@ func (s *Since) Take(at time.Time, e contract.Event) {
 	case contract.Handoff:
 		s.handoffs = append(s.handoffs, b.From+" "+b.To)
 	case contract.Decision:
-		s.decisions = append(s.decisions, b.Decision)
+		s.decisions, s.cost = append(s.decisions, b.Decision), s.cost+b.CostUSD
 	case contract.Check:
 		switch b.Receipt.Result {
 		case verdict.CheckPassed:
@@ -291,6 +291,11 @@ func (s *Since) Take(at time.Time, e contract.Event) {
 		}
 	case contract.Turn:
 		s.cost += b.CostUSD
+	case contract.Cost:
+		if e.ID == contract.Supervisor { // of a decision that was not used
+			s.cost += b.CostUSD
+		}
+		return
 	case contract.Error:
 		s.trouble = append(s.trouble, b.Message)
 	case contract.Restart:

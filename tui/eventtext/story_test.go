@@ -140,7 +140,8 @@ func TestSince(t *testing.T) {
 		orch("orch-2", contract.Spawn{}), orch("orch-3", contract.Spawn{}), orch("orch-2", contract.Spawn{Resumed: true}),
 		orch("orch-2", contract.Handoff{From: "orch-2", To: "orch-3"}), orch("orch-2", contract.Done{}),
 		orch(contract.Arbiter, contract.Decision{Decision: verdict.Continue}),
-		orch(contract.Arbiter, contract.Decision{Decision: verdict.SelectMode}),
+		orch(contract.Arbiter, contract.Decision{Decision: verdict.SelectMode, CostUSD: 0.25}),
+		orch(contract.Supervisor, contract.Cost{CostUSD: 0.5}),
 		orch(contract.Arbiter, contract.Decision{Decision: verdict.Continue}),
 		orch("orch-2", contract.Check{Receipt: verdict.Receipt{Result: verdict.CheckPassed}}),
 		orch("orch-2", contract.Check{Receipt: verdict.Receipt{Result: verdict.CheckFailed}}),
@@ -155,7 +156,7 @@ func TestSince(t *testing.T) {
 	full := `, 2 h 00 min ago (1 Mar 09:01): agents: Orchestrator II, Orchestrator III began; Orchestrator II ended · ` +
 		`messages for you: 1 · handed off: Orchestrator II → Orchestrator III · decisions: 2 × CONTINUE, 1 × SELECT_MODE · ` +
 		`checks: 1 passed, 1 failed · files changed: 2 · trouble: 1 time, last: its process ended · ` +
-		`waits for you: 2 requests, the oldest for 1 h 43 min · cost: $1.50`
+		`waits for you: 2 requests, the oldest for 1 h 42 min · cost: $2.25`
 	for what, c := range map[string]struct {
 		events []contract.Event
 		after  time.Duration // of the first event

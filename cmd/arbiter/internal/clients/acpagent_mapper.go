@@ -96,7 +96,7 @@ type shownUsage struct {
 	cost       float64
 }
 
-// money is the cost of the run: the sum of its turns, or the amount the run reported last, whichever is larger.
+// money is the cost of the run: the sum of its turns and decisions, or the amount the run reported last, whichever is larger.
 type money struct{ turns, reported float64 }
 
 func (m money) total() float64 { return contract.RoundUSD(max(m.turns, m.reported)) }
@@ -151,7 +151,9 @@ func (m *mapper) add(e contract.Event) []frame {
 			return m.usage(e.ID)
 		}
 	case contract.Cost:
-		m.spent.reported = max(m.spent.reported, b.RunCostUSD)
+		if m.spent.reported = max(m.spent.reported, b.RunCostUSD); e.ID == contract.Supervisor {
+			m.spent.turns += b.CostUSD // of a decision that was not used
+		}
 	case contract.Turn:
 		return m.turn(e.ID, b)
 	case contract.Compact:
@@ -163,6 +165,7 @@ func (m *mapper) add(e contract.Event) []frame {
 	case contract.Result:
 		return m.result(b)
 	case contract.Decision:
+		m.spent.turns += b.CostUSD // of the decider
 		session, _ := m.home(e.ID)
 		return m.chunk(session, thoughtChunk, "", strings.TrimSpace("Decision: "+b.Decision+". "+b.Reason))
 	case contract.Handoff, contract.Check, contract.Acceptance, contract.Merge, contract.Changes,
