@@ -94,37 +94,25 @@ type Follower struct {
 // Follow subscribes and writes until the run has ended, the connection is lost, Out fails, or ctx ends. The result
 // is nil unless the run has reported its end.
 func (f *Follower) Follow(ctx context.Context, l *Connection) (*control.RunEnded, error) {
-	over := make(chan *control.RunEnded, 1) // receives when the run ended or Out failed
-	err := l.Subscribe(ctx, control.SubscribeParams{Since: f.next()}, func(part any) {
-		if f.Failed != nil {
-			return
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // nobody takes what still comes
+	parts, err := l.Parts(ctx, control.SubscribeParams{Since: f.next()})
+	for err == nil && f.Failed == nil {
+		select {
+		case part := <-parts:
+			switch part := part.(type) {
+			case control.Events:
+				f.write(part)
+			case control.RunEnded:
+				return &part, nil
+			}
+		case <-l.Done():
+			return nil, nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
-		switch part := part.(type) {
-		case control.Events:
-			f.write(part)
-		case control.RunEnded:
-			over <- &part
-		}
-		if f.Failed != nil {
-			over <- nil
-		}
-	})
-	if err != nil {
-		return nil, err
 	}
-	select {
-	case end := <-over:
-		return end, nil
-	case <-l.Done():
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	select {
-	case end := <-over: // received just before the connection ended
-		return end, nil
-	default:
-		return nil, nil
-	}
+	return nil, err
 }
 
 // ToTheEnd writes the events on a connection until the run has ended, and closes it. If the run drops the connection,
