@@ -534,6 +534,17 @@ func TestARehearsalIsMarked(t *testing.T) {
 	}
 }
 
+// TestUnknownIsNotNothing: what nobody knows of an agent is marked, as in arbiter status.
+func TestUnknownIsNotNothing(t *testing.T) {
+	w := newWorld(t)
+	w.do(func() {
+		w.status.Agents = []runstore.AgentStatus{{ID: "orch-2", Make: "other", ContextUnknown: true, CostUnknown: true}}
+	})
+	v, _ := callMCP[map[string]any](w.serve("", nil, nil), "status", map[string]any{"run": theRun[:4]})
+	a, _ := v["agents"].([]any)[0].(map[string]any)
+	testkit.Check(t, a["context_unknown"] == true && a["cost_unknown"] == true, "shown: %+v", a)
+}
+
 // TestAgentsWithHosts: an agent on another host and its requests are shown with the host.
 func TestAgentsWithHosts(t *testing.T) {
 	w := newWorld(t)
