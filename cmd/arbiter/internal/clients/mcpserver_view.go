@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -528,7 +527,7 @@ func (s *MCPServer) answer(ctx context.Context, req *mcp.CallToolRequest, in ans
 		out.Message, out.Accepted, err = l.send(ctx, contract.Say{Text: in.Text, Strength: contract.Note})
 		return nil, out, err
 	}
-	item, err := s.meant(ctx, l, in)
+	item, err := l.meant(in)
 	if err != nil {
 		return nil, out, err
 	}
@@ -553,12 +552,9 @@ func (in answerIn) permit(i supervisor.InboxItem) contract.Permit {
 	return p
 }
 
-func (s *MCPServer) meant(ctx context.Context, l *mcpLive, in answerIn) (supervisor.InboxItem, error) {
-	st, err := control.StatusOf[runstore.LiveStatus](ctx, l.Client)
-	if err != nil {
-		return supervisor.InboxItem{}, err
-	}
-	for _, i := range st.Inbox {
+// meant returns the item that an answer is for.
+func (l *mcpLive) meant(in answerIn) (supervisor.InboxItem, error) {
+	for _, i := range l.first.Inbox {
 		if in.Request != "" && i.ID == in.Request && i.Kind == supervisor.InboxPermission {
 			return i, nil
 		}
