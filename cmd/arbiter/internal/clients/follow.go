@@ -2,7 +2,6 @@ package clients
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -74,7 +73,7 @@ func (l *link) status() (runstore.LiveStatus, error) {
 
 // after returns the place after a line that the present process has sent.
 func (f *follower) after(line []byte) logPlace {
-	return logPlace{Process: f.at.Process, Seq: max(f.at.Seq, seqOf(line)), Set: true}
+	return logPlace{Process: f.at.Process, Seq: max(f.at.Seq, contract.SeqOf(line)), Set: true}
 }
 
 // logPlace is how far a client has read: the first Process lines of the event log, which belong to earlier processes,
@@ -98,17 +97,6 @@ func parsePlace(text string) (p logPlace, err error) {
 	}
 	p.Set = true
 	return p, nil
-}
-
-// seqOf returns the seq of a line; 0: it has none.
-func seqOf(line []byte) uint64 {
-	var l struct {
-		Seq uint64 `json:"seq"`
-	}
-	if json.Unmarshal(line, &l) != nil {
-		return 0
-	}
-	return l.Seq
 }
 
 // past calls take with the events after the place in the first upTo lines of the run's event log, each with the place
@@ -137,7 +125,7 @@ func (f *follower) past(ctx context.Context, upTo uint64, take func(line []byte,
 				at.Process, found = from.Process, true
 			}
 		}
-		at.Seq = seqOf(e.Line)
+		at.Seq = contract.SeqOf(e.Line)
 		if !from.Set || at.Process > from.Process || at.Process == from.Process && at.Seq > from.Seq {
 			take(e.Line, at)
 		}

@@ -222,7 +222,7 @@ func (h *house) Subscribe(ctx context.Context, p control.SubscribeParams, send f
 		h.mu.Unlock()
 		next += len(lines)
 		lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
-			return int64(seqOf([]byte(l))) <= p.Since
+			return int64(contract.SeqOf([]byte(l))) <= p.Since
 		})
 		if send(control.Events{Lines: lines}) != nil {
 			return

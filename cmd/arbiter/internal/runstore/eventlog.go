@@ -86,9 +86,8 @@ func LastState(store *Runs, run string) (supervisor.State, journal.Recovery, err
 // Follower writes the events of a live run to Out, across several connections if needed.
 type Follower struct {
 	Out, Errs io.Writer
-	Since     int64  // as in [control.SubscribeParams]
-	last      string // the last line written
-	Failed    error  // write error of Out
+	Since     int64 // as in [control.SubscribeParams]; of the last line written
+	Failed    error // write error of Out
 }
 
 // Follow subscribes and writes until the run has ended, the connection is lost, Out fails, or ctx ends. The result
@@ -96,7 +95,7 @@ type Follower struct {
 func (f *Follower) Follow(ctx context.Context, l *Connection) (*control.RunEnded, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // nobody takes what still comes
-	parts, err := l.Parts(ctx, control.SubscribeParams{Since: f.next()})
+	parts, err := l.Parts(ctx, control.SubscribeParams{Since: f.Since})
 	for err == nil && f.Failed == nil {
 		select {
 		case part := <-parts:
@@ -137,17 +136,6 @@ func (f *Follower) ToTheEnd(ctx context.Context, c *cli.Context, l *Connection) 
 	}
 }
 
-// next returns the number of the event after which to continue.
-func (f *Follower) next() int64 {
-	var line struct {
-		Seq int64 `json:"seq"`
-	}
-	if f.last == "" || json.Unmarshal([]byte(f.last), &line) != nil {
-		return f.Since
-	}
-	return line.Seq
-}
-
 func (f *Follower) write(events control.Events) {
 	if events.Skipped > 0 {
 		fmt.Fprintf(f.Errs, "arbiter: %d events are left out here: they are no longer stored\n", events.Skipped)
@@ -156,7 +144,9 @@ func (f *Follower) write(events control.Events) {
 	for _, line := range events.Lines {
 		b.WriteString(line)
 		b.WriteByte('\n')
-		f.last = line
+	}
+	if n := len(events.Lines); n > 0 {
+		f.Since = int64(contract.SeqOf([]byte(events.Lines[n-1])))
 	}
 	_, f.Failed = f.Out.Write(b.Bytes())
 }
