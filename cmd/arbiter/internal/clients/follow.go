@@ -7,6 +7,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/internal/report"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
@@ -132,4 +133,19 @@ func (f *follower) past(ctx context.Context, upTo uint64, take func(line []byte,
 		return nil
 	})
 	return err
+}
+
+// costOf returns what a run that no process plays has cost: what was noted at its end, or else what its events say.
+func costOf(ctx context.Context, runs Runs, info journal.Info) (float64, error) {
+	if info.CostUSD > 0 {
+		return info.CostUSD, nil
+	}
+	log, err := runs.Log(info.Run)
+	if err != nil {
+		return 0, err
+	}
+	defer log.Close()
+	var spent report.Spending
+	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error { return spent.Take(e.At, e.Line) })
+	return spent.Sum(), err
 }

@@ -423,10 +423,13 @@ func (s *MCPServer) reach(ctx context.Context, run string, n *news) (l *mcpLive,
 		case err != nil:
 			return nil, v, err
 		case !info.Live:
+			var result *contract.Result
 			if err = n.read(ctx); err == nil {
-				var result *contract.Result
 				result, err = n.result(ctx)
-				v = endedView(info, result)
+			}
+			v = endedView(info, result)
+			if err == nil && result == nil {
+				v.CostUSD, err = costOf(ctx, s.o.Runs, info)
 			}
 			n.fill(&v)
 			return nil, v, err

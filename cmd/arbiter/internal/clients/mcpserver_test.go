@@ -696,7 +696,10 @@ func TestTask(t *testing.T) {
 func TestTaskOfAStoppedRun(t *testing.T) {
 	w := newWorld(t)
 	c := w.wire(true)
+	w.happens(contract.Turn{CostUSD: 1.5})
 	w.end("")
+	v, _ := callMCP[MCPView](w.serve("", nil, nil), "status", map[string]any{"run": theRun})
+	testkit.Same(t, "it has cost", 1.5, v.CostUSD)
 	choose := func(key, what string) answerOf {
 		return c.update(map[string]any{key: map[string]any{"action": "accept",
 			"content": map[string]any{fieldDecision: what}}})

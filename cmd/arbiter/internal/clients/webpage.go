@@ -521,6 +521,7 @@ type runPart struct {
 	State     string    `json:"state"` // live, silent, ended, interrupted
 	Text      string    `json:"text,omitempty"`
 	Resumable bool      `json:"resumable,omitempty"`
+	CostUSD   float64   `json:"cost_usd,omitempty"`  // of a run that no process plays
 	Rehearsal bool      `json:"rehearsal,omitempty"` // costs are simulated
 }
 
@@ -660,6 +661,7 @@ func (f *webFollower) over(ctx context.Context, info journal.Info) {
 		p = about(info, stateInterrupted, "This run was stopped, and its agents with it. Nothing that it recorded is lost.")
 	}
 	p.Resumable = !info.Damaged && !info.Empty
+	p.CostUSD, _ = costOf(ctx, f.runs, info) // as far as its events can be read
 	f.send(p)
 }
 
