@@ -770,7 +770,8 @@ type narrator struct {
 
 	open     []supervisor.InboxItem // permission requests that wait, oldest first
 	numbers  map[string]int         // numbers of waiting items, by id
-	question string                 // the waiting question
+	question string                 // the waiting question, which a resumed run asks again
+	asker    string                 // who asks it
 	plan     []contract.Step
 	used     map[string]use       // tools since the last report on them, by agent
 	retried  map[string]time.Time // when a problem with the API was last reported, by agent
@@ -797,12 +798,15 @@ func (v *narrator) describe(at time.Time, e contract.Event) (text string, urgent
 		return "", false
 	}
 	urgent = contract.Urgent(e.Body)
+	if _, resumed := e.Body.(contract.Session); !resumed && e.Settles(v.asker) {
+		v.question = ""
+	}
 	switch b := e.Body.(type) {
 	case contract.Question:
 		if b.Text == v.question {
 			return "", false
 		}
-		v.question = b.Text
+		v.question, v.asker = b.Text, e.ID
 		return strings.TrimRight(text, "\n") + "\nType your answer.", urgent
 	case contract.PermissionRequest:
 		return v.asked(b, text), urgent
