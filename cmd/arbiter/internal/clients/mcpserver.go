@@ -478,8 +478,12 @@ func (s *MCPServer) listRuns(context.Context, struct{}) (RunList, error) {
 			out.More++
 			continue
 		}
+		status := runstore.Status(i)
+		if i.Live {
+			status = ""
+		}
 		out.Runs = append(out.Runs, RunLine{Run: i.Run, Live: i.Live, Resumable: !i.Live && i.Unfinished && !i.Damaged,
-			Status: i.Status, Task: sanitize.Line(i.Title, mcpMaxLine), Dir: i.CWD, Began: i.Began,
+			Status: status, Task: sanitize.Line(i.Title, mcpMaxLine), Dir: i.CWD, Began: i.Began,
 			LastActive: i.LastActive})
 	}
 	return out, nil

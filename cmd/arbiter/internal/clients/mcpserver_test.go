@@ -700,6 +700,8 @@ func TestTaskOfAStoppedRun(t *testing.T) {
 	w.end("")
 	v, _ := callMCP[MCPView](w.serve("", nil, nil), "status", map[string]any{"run": theRun})
 	testkit.Same(t, "it has cost", 1.5, v.CostUSD)
+	runs, _ := callMCP[RunList](w.serve("", nil, nil), "list_runs", nil)
+	testkit.Check(t, len(runs.Runs) == 1 && runs.Runs[0].Status == v.Status, "listed: %+v", runs)
 	choose := func(key, what string) answerOf {
 		return c.update(map[string]any{key: map[string]any{"action": "accept",
 			"content": map[string]any{fieldDecision: what}}})
