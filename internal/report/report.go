@@ -163,6 +163,7 @@ type Collector struct {
 	lastError string            // the last error since the last message of a human
 	files     map[string]int    // the indexes of changed files, by path
 	dropped   map[string]int
+	uncounted []string // agents whose costs nobody knows completely
 	result    *contract.Result
 	spending  Spending
 }
@@ -226,6 +227,10 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 	case contract.Restart:
 		if a := c.agents[c.line(e.ID)]; a != nil { // otherwise it is the bridge
 			a.Restarts++
+		}
+	case contract.Turn:
+		if id := c.line(e.ID); b.Unknown && !slices.Contains(c.uncounted, id) {
+			c.uncounted = append(c.uncounted, id)
 		}
 	case contract.Check:
 		c.check(e.ID, b)
@@ -397,6 +402,9 @@ func (c *Collector) Report(status string) *Report {
 	for _, what := range slices.Sorted(maps.Keys(c.dropped)) {
 		r.Notes = append(r.Notes, fmt.Sprintf("Only the last %s are listed; %d more are left out.", what,
 			c.dropped[what]))
+	}
+	if len(c.uncounted) > 0 {
+		r.Notes = append(r.Notes, "The costs are not complete: what "+strings.Join(c.uncounted, ", ")+" cost is not known.")
 	}
 	// So that JSON shows lists without entries as empty.
 	r.Tasks, r.Messages, r.Notes = orEmpty(r.Tasks), orEmpty(r.Messages), orEmpty(r.Notes)

@@ -365,6 +365,8 @@ func TestAnswersClosePoints(t *testing.T) {
 	}
 	text := r.Markdown()
 	testkit.Check(t, strings.Contains(text, "on the branch `arbiter/1/main`, commit `def`"), "the report is %s", text)
+	take("orch-2", contract.Turn{Unknown: true})
+	testkit.Same(t, "notes", []string{"The costs are not complete: what orch-2 cost is not known."}, c.Report("live").Notes)
 	testkit.Fails(t, "half a line is taken", c.TakeLine([]byte(`{"v":1}`)))
 }
 
