@@ -65,14 +65,14 @@ func (m Message) SettlesQuestion() bool {
 func (e Event) Settles(asker string) bool {
 	switch b := e.Body.(type) {
 	case Message:
-		return asker != Supervisor && b.SettlesQuestion()
+		return asker == Arbiter && b.SettlesQuestion()
 	case Delivered, Turn:
 		return asker == Supervisor
 	case Result:
 		return b.Status == StatusComplete || b.Status == StatusIncomplete || // no task is complete over one
 			asker == Supervisor && b.Status != StatusInterrupted
 	case Session:
-		return true
+		return asker == Arbiter || asker == Supervisor
 	}
 	return false
 }
