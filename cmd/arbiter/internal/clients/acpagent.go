@@ -1105,13 +1105,11 @@ func (f *acpFollower) expect(text string) {
 func (f *acpFollower) forget(text string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i, t := range f.expected {
-		if strings.TrimSpace(t) == strings.TrimSpace(text) {
-			f.expected = append(f.expected[:i:i], f.expected[i+1:]...)
-			return true
-		}
+	i := slices.IndexFunc(f.expected, func(t string) bool { return strings.TrimSpace(t) == strings.TrimSpace(text) })
+	if i >= 0 {
+		f.expected = slices.Delete(f.expected, i, i+1)
 	}
-	return false
+	return i >= 0
 }
 
 // follow follows the run until the session is closed.

@@ -390,13 +390,8 @@ func (m *mapper) spawn(id string, b contract.Spawn) []frame {
 		a = &agentView{}
 		m.agents[id] = a
 	}
-	a.name, a.gone, a.busy = sanitize.Line(cmp.Or(b.Name, id), maxTitle), false, false
-	if b.Host != "" {
-		a.name += " @" + sanitize.Line(b.Host, maxTitle)
-	}
-	if b.Make != "" {
-		a.name += " [" + sanitize.Line(b.Make, maxTitle) + "]"
-	}
+	name := sanitize.Line(cmp.Or(b.Name, id), maxTitle)
+	a.name, a.gone, a.busy = eventtext.OfMake(eventtext.OnHost(name, b.Host), b.Make), false, false
 	frames := m.closeCalls(id) // of an earlier process
 	if id == contract.Arbiter {
 		return frames

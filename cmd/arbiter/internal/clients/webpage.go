@@ -27,7 +27,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -606,7 +605,9 @@ type webFollower struct {
 	sent  runPart         // the last one sent
 	shown json.RawMessage // the status that the page shows
 	names map[string]string
-	read  time.Time // LastActive of the run when its log was read without a process
+	ready []json.RawMessage // events to be sent
+	bytes int               // of them
+	read  time.Time         // LastActive of the run when its log was read without a process
 }
 
 func (f *webFollower) follow(ctx context.Context) {
@@ -718,13 +719,12 @@ func (f *webFollower) pass(part any) (changed bool) {
 	if events.Skipped > 0 {
 		f.out.send(partSkipped, "", skippedPart{events.Skipped})
 	}
-	var list portion
 	for _, text := range events.Lines {
 		line := []byte(text)
 		changed = changed || contract.EventNameOf(line) != (contract.Delta{}).EventName()
-		list.add(f, f.line(line), f.after(line))
+		f.add(f.line(line), f.after(line))
 	}
-	list.send(f)
+	f.flush()
 	return changed
 }
 
@@ -782,39 +782,32 @@ func (f *webFollower) sendPast(ctx context.Context, upTo uint64) error {
 	if left {
 		f.out.send(partSkipped, "", skippedPart{})
 	}
-	var list portion
 	for _, line := range lines {
-		list.add(f, line.raw, line.place)
+		f.add(line.raw, line.place)
 	}
-	list.send(f)
+	f.flush()
 	return nil
 }
 
-// portion is a list of events that is sent at once. It is small, because a browser with a slow connection must
-// receive it completely in time; otherwise it would make no progress.
-type portion struct {
-	lines []json.RawMessage
-	bytes int
-}
-
-// add adds an event and moves the place after it; raw is nil for an event that the page does not show. add sends
-// the portion when it is large enough.
-func (p *portion) add(f *webFollower, raw json.RawMessage, at logPlace) {
+// add collects an event and moves the place after it; raw is nil for an event that the page does not show. What is sent
+// at once is small, because a browser with a slow connection must receive it completely in time; otherwise it would make
+// no progress.
+func (f *webFollower) add(raw json.RawMessage, at logPlace) {
 	if f.at = at; raw == nil {
 		return
 	}
-	p.lines, p.bytes = append(p.lines, raw), p.bytes+len(raw)
-	if p.bytes >= enough {
-		p.send(f)
+	f.ready, f.bytes = append(f.ready, raw), f.bytes+len(raw)
+	if f.bytes >= enough {
+		f.flush()
 	}
 }
 
-// send sends the collected events.
-func (p *portion) send(f *webFollower) {
-	if len(p.lines) > 0 {
-		f.out.send(partEvents, f.at.String(), p.lines)
+// flush sends the collected events.
+func (f *webFollower) flush() {
+	if len(f.ready) > 0 {
+		f.out.send(partEvents, f.at.String(), f.ready)
 	}
-	*p = portion{}
+	f.ready, f.bytes = nil, 0
 }
 
 // pastLine is an event of the log, prepared for the page, with the place after it.
@@ -920,8 +913,7 @@ func pageStatus(st runstore.LiveStatus) (json.RawMessage, error) {
 		}
 	}
 	for _, i := range st.Inbox {
-		page.Asks[i.ID] = eventtext.Asks(supervisor.InboxItem{Kind: i.Kind, Agent: i.Agent,
-			Host: i.Host, Optional: i.Optional}, eventtext.Called(names.nameOf, i.Agent))
+		page.Asks[i.ID] = eventtext.Asks(i, eventtext.Called(names.nameOf, i.Agent))
 		if i.Request != nil {
 			page.Where[i.ID] = eventtext.PlaceOf(i.Request.Place)
 		}
