@@ -86,32 +86,45 @@ func LastState(store *Runs, run string) (supervisor.State, journal.Recovery, err
 // Follower writes the events of a live run to Out, across several connections if needed.
 type Follower struct {
 	Out, Errs io.Writer
-	Since     int64 // as in [control.SubscribeParams]; of the last line written
-	Failed    error // write error of Out
+	Since     int64  // as in [control.SubscribeParams]
+	last      string // the last line written
+	Failed    error  // write error of Out
 }
 
 // Follow subscribes and writes until the run has ended, the connection is lost, Out fails, or ctx ends. The result
 // is nil unless the run has reported its end.
 func (f *Follower) Follow(ctx context.Context, l *Connection) (*control.RunEnded, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // nobody takes what still comes
-	parts, err := l.Parts(ctx, control.SubscribeParams{Since: f.Since})
-	for err == nil && f.Failed == nil {
-		select {
-		case part := <-parts:
-			switch part := part.(type) {
-			case control.Events:
-				f.write(part)
-			case control.RunEnded:
-				return &part, nil
-			}
-		case <-l.Done():
-			return nil, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
+	over := make(chan *control.RunEnded, 1) // receives when the run ended or Out failed
+	err := l.Subscribe(ctx, control.SubscribeParams{Since: f.next()}, func(part any) {
+		if f.Failed != nil {
+			return
 		}
+		switch part := part.(type) {
+		case control.Events:
+			f.write(part)
+		case control.RunEnded:
+			over <- &part
+		}
+		if f.Failed != nil {
+			over <- nil
+		}
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	select {
+	case end := <-over:
+		return end, nil
+	case <-l.Done():
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case end := <-over: // received just before the connection ended
+		return end, nil
+	default:
+		return nil, nil
+	}
 }
 
 // ToTheEnd writes the events on a connection until the run has ended, and closes it. If the run drops the connection,
@@ -136,6 +149,17 @@ func (f *Follower) ToTheEnd(ctx context.Context, c *cli.Context, l *Connection) 
 	}
 }
 
+// next returns the number of the event after which to continue.
+func (f *Follower) next() int64 {
+	var line struct {
+		Seq int64 `json:"seq"`
+	}
+	if f.last == "" || json.Unmarshal([]byte(f.last), &line) != nil {
+		return f.Since
+	}
+	return line.Seq
+}
+
 func (f *Follower) write(events control.Events) {
 	if events.Skipped > 0 {
 		fmt.Fprintf(f.Errs, "arbiter: %d events are left out here: they are no longer stored\n", events.Skipped)
@@ -144,9 +168,7 @@ func (f *Follower) write(events control.Events) {
 	for _, line := range events.Lines {
 		b.WriteString(line)
 		b.WriteByte('\n')
-	}
-	if n := len(events.Lines); n > 0 {
-		f.Since = int64(contract.SeqOf([]byte(events.Lines[n-1])))
+		f.last = line
 	}
 	_, f.Failed = f.Out.Write(b.Bytes())
 }
