@@ -160,7 +160,8 @@ type Collector struct {
 	order     []string
 	questions map[string]string // open ones, by who asks
 	merges    map[string]string // unresolved conflicts, by what was merged
-	lastError string            // the last error since the last message of a human
+	lastError string            // the last error since the last message of a human, unless its agent has gone on
+	errorOf   string            // whose error it is
 	files     map[string]int    // the indexes of changed files, by path
 	dropped   map[string]int
 	uncounted []string // agents whose costs nobody knows completely
@@ -229,6 +230,9 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 			a.Restarts++
 		}
 	case contract.Turn:
+		if b.Outcome == bridge.TurnDone && c.errorOf == e.ID {
+			c.lastError = ""
+		}
 		if id := c.line(e.ID); b.Unknown && !slices.Contains(c.uncounted, id) {
 			c.uncounted = append(c.uncounted, id)
 		}
@@ -256,7 +260,7 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 	case contract.Question:
 		c.questions[e.ID] = c.text(b.Text)
 	case contract.Error:
-		c.lastError = c.text(b.Message)
+		c.lastError, c.errorOf = c.text(b.Message), e.ID
 	case contract.Result:
 		c.result = &b
 	}

@@ -365,6 +365,18 @@ func TestAnswersClosePoints(t *testing.T) {
 	}
 	text := r.Markdown()
 	testkit.Check(t, strings.Contains(text, "on the branch `arbiter/1/main`, commit `def`"), "the report is %s", text)
+	take("orch-2", contract.Error{Message: "the API is overloaded", RecoveryOptions: []string{"retry"}})
+	if r := c.Report("live"); len(r.Open) != 0 { // the run is complete
+		t.Errorf("%+v", r.Open)
+	}
+	take("", contract.Session{})
+	if r := c.Report("live"); len(r.Open) != 1 || r.Open[0].Kind != "error" {
+		t.Errorf("with an error: %+v", r.Open)
+	}
+	take("orch-2", contract.Turn{Outcome: "done"}) // the human has chosen retry
+	if r := c.Report("live"); len(r.Open) != 0 {
+		t.Errorf("after the error: %+v", r.Open)
+	}
 	take("orch-2", contract.Turn{Unknown: true})
 	testkit.Same(t, "notes", []string{"The costs are not complete: what orch-2 cost is not known."}, c.Report("live").Notes)
 	testkit.Fails(t, "half a line is taken", c.TakeLine([]byte(`{"v":1}`)))
