@@ -60,8 +60,8 @@ func (m Message) SettlesQuestion() bool {
 }
 
 // Settles reports whether an event shows that a question to the human is no longer open; asker is whom the event of the
-// question was about. A message answers the Arbiter. No event reports the choice that answers the supervisor, but no turn
-// runs before it. After a resume, what is still open is asked again.
+// question was about. A message answers the Arbiter. No event reports the choice that answers the supervisor, but no
+// turn runs before it. After a resume, what is still open is asked again.
 func (e Event) Settles(asker string) bool {
 	switch b := e.Body.(type) {
 	case Message:

@@ -171,7 +171,8 @@ func TestSince(t *testing.T) {
 		"asked of nobody": {[]contract.Event{orch("orch-1", contract.Done{}), orch(contract.Arbiter, contract.Question{}),
 			orch(contract.Supervisor, contract.Message{To: contract.Arbiter, Kind: "answer"})}, time.Hour,
 			", 1 h 00 min ago (1 Mar 09:00): agents: Orchestrator I ended"},
-		"chosen": {[]contract.Event{orch("orch-1", contract.Done{}), orch(contract.Supervisor, contract.Question{Question: "limit"}),
+		"chosen": {[]contract.Event{orch("orch-1", contract.Done{}),
+			orch(contract.Supervisor, contract.Question{Question: "limit"}),
 			orch("orch-2", contract.Turn{CostUSD: 1})}, time.Hour,
 			", 1 h 00 min ago (1 Mar 09:00): agents: Orchestrator I ended · cost: $1.00"},
 		"many agents": {func() (list []contract.Event) {
