@@ -212,8 +212,8 @@ func (c *Client) Subscribe(ctx context.Context, p SubscribeParams, onEvent func(
 	return c.call(ctx, MethodSubscribe, p, nil)
 }
 
-// Parts is [Client.Subscribe] for a reader on another goroutine: each part waits in the channel until it is taken, or ctx
-// ends. So all parts that came were taken when [Client.Done] is closed.
+// Parts is [Client.Subscribe] for a reader on another goroutine: each part waits in the channel until it is taken,
+// or ctx ends. So all parts that came were taken when [Client.Done] is closed.
 func (c *Client) Parts(ctx context.Context, p SubscribeParams) (<-chan any, error) {
 	parts := make(chan any)
 	return parts, c.Subscribe(ctx, p, func(part any) {

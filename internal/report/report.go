@@ -204,7 +204,8 @@ func (c *Collector) TakeLine(line []byte) error {
 // wanted are the events that a report uses.
 var wanted = map[string]bool{
 	"session": true, "spawn": true, "message": true, "cost": true, "turn": true, "done": true, "check": true,
-	"handoff": true, "decision": true, "delivered": true, "plan": true, "permission": true, "question": true, "restart": true,
+	"handoff": true, "decision": true, "delivered": true,
+	"plan": true, "permission": true, "question": true, "restart": true,
 	"error": true, "result": true, "acceptance": true, "changes": true, "merge": true,
 }
 

@@ -335,7 +335,8 @@ func TestAnswersClosePoints(t *testing.T) {
 	take("supervisor", contract.Unknown{Name: "acceptance",
 		Raw: json.RawMessage(`{"text":"it works","by":"human","status":"failed","exit_code":1}`)})
 	take("human", contract.Message{From: contract.Human, To: "orch-1", Kind: "instruction", Text: "faster"})
-	take("supervisor", contract.Question{Text: "raise, or finish?", Question: "limit", Options: []string{"raise", "finish"}})
+	take("supervisor", contract.Question{Text: "raise, or finish?", Question: "limit",
+		Options: []string{"raise", "finish"}})
 	if r := c.Report("live"); len(r.Open) != 5 || r.Open[1].Text != "raise, or finish?" {
 		t.Fatalf("%+v", r.Open)
 	}
@@ -378,7 +379,8 @@ func TestAnswersClosePoints(t *testing.T) {
 		t.Errorf("after the error: %+v", r.Open)
 	}
 	take("orch-2", contract.Turn{Unknown: true})
-	testkit.Same(t, "notes", []string{"The costs are not complete: what orch-2 cost is not known."}, c.Report("live").Notes)
+	testkit.Same(t, "notes", []string{"The costs are not complete: what orch-2 cost is not known."},
+		c.Report("live").Notes)
 	testkit.Fails(t, "half a line is taken", c.TakeLine([]byte(`{"v":1}`)))
 }
 

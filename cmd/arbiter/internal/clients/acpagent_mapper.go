@@ -96,7 +96,8 @@ type shownUsage struct {
 	cost       float64
 }
 
-// money is the cost of the run: the sum of its turns and decisions, or the amount the run reported last, whichever is larger.
+// money is the cost of the run: the sum of its turns and decisions, or the amount the run reported last, whichever is
+// larger.
 type money struct{ turns, reported float64 }
 
 func (m money) total() float64 { return contract.RoundUSD(max(m.turns, m.reported)) }

@@ -481,8 +481,8 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-// TestQuestionIsAskedAgain: an open question of a resumed run is printed once, and one that was answered, in whatever way,
-// is printed when it is asked again.
+// TestQuestionIsAskedAgain: an open question of a resumed run is printed once, and one that was answered, in whatever
+// way, is printed when it is asked again.
 func TestQuestionIsAskedAgain(t *testing.T) {
 	v := newNarrator(false, eventtext.Name)
 	asked := 0

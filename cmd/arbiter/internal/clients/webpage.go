@@ -301,7 +301,8 @@ func (g *guard) path() string { return "/?" + tokenParam + "=" + g.newToken() }
 //
 // # Goroutines
 //
-// [WebServer.Serve] owns the listener and waits for all handlers. The handler of a stream owns its connections to the run.
+// [WebServer.Serve] owns the listener and waits for all handlers. The handler of a stream owns its connections to the
+// run.
 
 const (
 	// tokenParam is the parameter with the one-time token of a link.
@@ -789,9 +790,9 @@ func (f *webFollower) sendPast(ctx context.Context, upTo uint64) error {
 	return nil
 }
 
-// add collects an event and moves the place after it; raw is nil for an event that the page does not show. What is sent
-// at once is small, because a browser with a slow connection must receive it completely in time; otherwise it would make
-// no progress.
+// add collects an event and moves the place after it; raw is nil for an event that the page does not show. What is
+// sent at once is small, because a browser with a slow connection must receive it completely in time; otherwise it
+// would make no progress.
 func (f *webFollower) add(raw json.RawMessage, at logPlace) {
 	if f.at = at; raw == nil {
 		return
