@@ -204,9 +204,8 @@ func (c *Collector) TakeLine(line []byte) error {
 // wanted are the events that a report uses.
 var wanted = map[string]bool{
 	"session": true, "spawn": true, "message": true, "cost": true, "turn": true, "done": true, "check": true,
-	"handoff": true, "decision": true, "delivered": true,
-	"plan": true, "permission": true, "question": true, "restart": true,
-	"error": true, "result": true, "acceptance": true, "changes": true, "merge": true,
+	"handoff": true, "decision": true, "delivered": true, "plan": true, "permission": true, "question": true,
+	"restart": true, "error": true, "result": true, "acceptance": true, "changes": true, "merge": true,
 }
 
 // event adds an event. Of one that a report does not use, the time counts.

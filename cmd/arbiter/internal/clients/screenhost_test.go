@@ -101,7 +101,8 @@ func TestRunsHaveTheirCost(t *testing.T) {
 	defer store.Close()
 	run := testkit.Must(store.Create(journal.Meta{Run: "aaaa1111-spends", CWD: root}, journal.Options{}))(t)
 	for i, b := range []contract.Body{contract.Session{Session: "aaaa1111-spends"},
-		contract.Cost{CostUSD: 0.5, RunCostUSD: 0.5}, contract.Turn{CostUSD: 1, Outcome: "done"}, contract.Decision{CostUSD: 0.25}} {
+		contract.Cost{CostUSD: 0.5, RunCostUSD: 0.5}, contract.Turn{CostUSD: 1, Outcome: "done"},
+		contract.Decision{CostUSD: 0.25}} {
 		line := testkit.Must(contract.EncodeLine(nil, uint64(i+1), time.Now(), contract.Event{ID: "orch-1", Body: b}))(t)
 		testkit.OK(t, run.AppendEvents(journal.LogContent{At: time.Now(), Line: line}))
 	}
