@@ -86,37 +86,19 @@ func (c *client) copyOutput(a Attachment) {
 	}
 }
 
-// input handles typed input, or a new size.
-func (c *client) input(req *jsonrpc2.Request) error {
+// opened returns what is attached.
+func (c *client) opened() (Attachment, error) {
 	c.mu.Lock()
-	a := c.attached
-	c.mu.Unlock()
-	if a == nil {
-		return &jsonrpc2.Error{Code: CodeFailed, Message: "nothing is attached"}
+	defer c.mu.Unlock()
+	if c.attached == nil {
+		return nil, &jsonrpc2.Error{Code: CodeFailed, Message: "nothing is attached"}
 	}
-	if req.Method == MethodResize {
-		var s Size
-		if err := params(req, &s); err != nil {
-			return err
-		}
-		if err := s.check(); err != nil {
-			return err
-		}
-		return a.Resize(c.ctx, s)
-	}
-	var d Data
-	if err := params(req, &d); err != nil {
-		return err
-	}
-	return a.Write(c.ctx, d.Data)
+	return c.attached, nil
 }
 
 // leave gives back the attached session.
 func (c *client) leave() {
-	c.mu.Lock()
-	a := c.attached
-	c.mu.Unlock()
-	if a != nil {
+	if a, err := c.opened(); err == nil {
 		c.detach(a)
 	}
 }

@@ -34,9 +34,8 @@ type Client struct {
 	progress func(string)
 	onEvent  atomic.Pointer[func(part any)] // of the subscription
 
-	mu    sync.Mutex
-	ended Ended
-	over  chan struct{} // closed with `ended`, or with the connection
+	ended Ended         // written before over is closed
+	over  chan struct{} // closed when the attachment or the connection has ended
 	once  sync.Once
 }
 
@@ -81,9 +80,7 @@ func (c *Client) watch() {
 
 func (c *Client) end(e Ended) {
 	c.once.Do(func() {
-		c.mu.Lock()
 		c.ended = e
-		c.mu.Unlock()
 		c.feed.End(io.EOF)
 		close(c.over)
 	})
@@ -194,20 +191,17 @@ func (c *Client) State(ctx context.Context) (r StateResult, err error) {
 // Put submits a command of a frontend. It returns when the run has accepted it; an event reports what
 // happens to it.
 func (c *Client) Put(ctx context.Context, p PutParams) error {
-	var h Head
-	return c.call(ctx, MethodPut, p, &h)
+	return c.call(ctx, MethodPut, p, nil)
 }
 
 // Stop asks the run to end in order.
 func (c *Client) Stop(ctx context.Context, p StopParams) error {
-	var h Head
-	return c.call(ctx, MethodStop, p, &h)
+	return c.call(ctx, MethodStop, p, nil)
 }
 
 // InputEnded reports that no human will answer from now on.
 func (c *Client) InputEnded(ctx context.Context) error {
-	var h Head
-	return c.call(ctx, MethodNoInput, struct{}{}, &h)
+	return c.call(ctx, MethodNoInput, struct{}{}, nil)
 }
 
 // Subscribe requests what happens, at most once per client. onEvent is called with Events, StateChange and at
@@ -215,8 +209,20 @@ func (c *Client) InputEnded(ctx context.Context) error {
 // read. [Client.Done] reports that no more comes.
 func (c *Client) Subscribe(ctx context.Context, p SubscribeParams, onEvent func(part any)) error {
 	c.onEvent.Store(&onEvent)
-	var h Head
-	return c.call(ctx, MethodSubscribe, p, &h)
+	return c.call(ctx, MethodSubscribe, p, nil)
+}
+
+// Parts is [Client.Subscribe] for a reader on another goroutine: each part waits in the channel until it is taken,
+// or ctx ends. So all parts that came were taken when [Client.Done] is closed.
+func (c *Client) Parts(ctx context.Context, p SubscribeParams) (<-chan any, error) {
+	parts := make(chan any)
+	return parts, c.Subscribe(ctx, p, func(part any) {
+		select {
+		case parts <- part:
+		case <-ctx.Done():
+		case <-c.Done():
+		}
+	})
 }
 
 // Done is closed when the connection has ended.
@@ -257,8 +263,7 @@ func (c *Client) Detach(within time.Duration) (Ended, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	c.EndView()
-	var h Head
-	_ = c.call(ctx, MethodDetach, struct{}{}, &h) // the attachment, or the connection, may have ended already
+	_ = c.call(ctx, MethodDetach, struct{}{}, nil) // the attachment, or the connection, may have ended already
 	return c.Ended(ctx)
 }
 
@@ -266,8 +271,6 @@ func (c *Client) Detach(within time.Duration) (Ended, bool) {
 func (c *Client) Ended(ctx context.Context) (Ended, bool) {
 	select {
 	case <-c.over:
-		c.mu.Lock()
-		defer c.mu.Unlock()
 		return c.ended, true
 	case <-ctx.Done():
 		return Ended{}, false

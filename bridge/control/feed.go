@@ -119,39 +119,29 @@ func (f *Feed) HasCapacity(n int) bool {
 // Taken has a value when output was taken since.
 func (f *Feed) Taken() <-chan struct{} { return f.taken }
 
-// subscribe reads what a client wants to receive. A connection has one subscription.
-func (c *client) subscribe(req *jsonrpc2.Request) (SubscribeParams, error) {
-	var p SubscribeParams
-	if err := params(req, &p); err != nil {
-		return p, err
-	}
+// subscribe takes the only subscription of a connection.
+func (c *client) subscribe() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.subscribed {
-		return p, &jsonrpc2.Error{Code: CodeFailed, Message: "this connection has a subscription already"}
+		return &jsonrpc2.Error{Code: CodeFailed, Message: "this connection has a subscription already"}
 	}
 	c.subscribed = true
-	return p, nil
+	return nil
 }
 
 // notify sends a part of a subscription.
 func (c *client) notify(part any) error {
-	switch part := part.(type) {
+	n := notification[any]{JSONRPC: "2.0", Params: part}
+	switch part.(type) {
 	case Events:
-		return c.stream.WriteObject(newNotification(NotifyEvents, part))
+		n.Method = NotifyEvents
 	case StateChange:
-		return c.stream.WriteObject(newNotification(NotifyState, part))
+		n.Method = NotifyState
 	case RunEnded:
-		return c.stream.WriteObject(newNotification(NotifyRunEnded, part))
+		n.Method = NotifyRunEnded
+	default:
+		return fmt.Errorf("control: %T is not part of a subscription", part)
 	}
-	return fmt.Errorf("control: %T is not part of a subscription", part)
-}
-
-// put submits a frontend's command.
-func (c *client) put(req *jsonrpc2.Request) error {
-	var p PutParams
-	if err := params(req, &p); err != nil {
-		return err
-	}
-	return c.s.service.Put(c.ctx, p)
+	return c.stream.WriteObject(n)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -253,25 +254,18 @@ type client struct {
 // a client that types faster than the input is read is slowed down.
 func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) {
 	<-c.ready
-	switch req.Method {
-	case MethodWrite, MethodResize:
-		err := c.input(req)
-		c.answer(req, Head{V: Version}, err)
+	do := methods[req.Method]
+	switch {
+	case do == nil:
+		c.answer(req, nil, &jsonrpc2.Error{Code: jsonrpc2.CodeMethodNotFound,
+			Message: fmt.Sprintf("unknown method %.100q", req.Method)})
 		return
-	case MethodPut:
-		// On this goroutine, so that commands keep their order. It waits only until the run has accepted
-		// the command.
-		c.answer(req, Head{V: Version}, c.put(req))
+	case slices.Contains([]string{MethodWrite, MethodResize, MethodPut}, req.Method):
+		// On this goroutine, so that they keep their order. A command waits only until the run has accepted it.
+		result, err := do(c, req)
+		c.answer(req, result, err)
 		return
-	case MethodStatus, MethodCommand, MethodAttach, MethodDetach, MethodHalt, MethodState, MethodSubscribe,
-		MethodStop, MethodNoInput:
-	default:
-		c.answer(req, nil,
-			&jsonrpc2.Error{Code: jsonrpc2.CodeMethodNotFound,
-				Message: fmt.Sprintf("unknown method %.100q", req.Method)})
-		return
-	}
-	if req.Notif {
+	case req.Notif:
 		return
 	}
 	select {
@@ -282,7 +276,7 @@ func (c *client) Handle(_ context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Re
 	}
 	started := c.start(func() {
 		defer func() { <-c.requests }()
-		result, err := c.serve(req)
+		result, err := do(c, req)
 		if a, ok := result.(*attached); ok && err == nil {
 			c.answer(req, a.AttachResult, nil)
 			c.copyOutput(a.Attachment) // its output must follow the answer
@@ -326,59 +320,85 @@ type attached struct {
 	Attachment
 }
 
-func (c *client) serve(req *jsonrpc2.Request) (any, error) {
-	switch req.Method {
-	case MethodStatus:
+// method carries out a request of a client.
+type method func(*client, *jsonrpc2.Request) (any, error)
+
+// methods are what a client may request.
+var methods = map[string]method{
+	MethodStatus: func(c *client, _ *jsonrpc2.Request) (any, error) {
 		return StatusResult[any]{Head{V: Version}, c.s.service.Status()}, nil
-	case MethodCommand:
-		var p CommandParams
-		if err := params(req, &p); err != nil {
-			return nil, err
-		}
+	},
+	MethodCommand: with(func(c *client, p CommandParams) (any, error) {
 		r, err := c.s.service.Command(c.ctx, p.Command)
 		r.V = Version
 		return r, err
-	case MethodAttach:
-		var p AttachParams
-		if err := params(req, &p); err != nil {
-			return nil, err
+	}),
+	MethodAttach: with(func(c *client, p AttachParams) (any, error) { return c.attach(p) }),
+	MethodWrite: with(func(c *client, d Data) (any, error) {
+		a, err := c.opened()
+		if err == nil {
+			err = a.Write(c.ctx, d.Data)
 		}
-		return c.attach(p)
-	case MethodDetach:
+		return done(err)
+	}),
+	MethodResize: with(func(c *client, s Size) (any, error) {
+		a, err := c.opened()
+		if err == nil {
+			err = s.check()
+		}
+		if err == nil {
+			err = a.Resize(c.ctx, s)
+		}
+		return done(err)
+	}),
+	MethodDetach: func(c *client, _ *jsonrpc2.Request) (any, error) {
 		c.leave()
-		return Head{V: Version}, nil
-	case MethodState:
+		return done(nil)
+	},
+	MethodState: func(c *client, _ *jsonrpc2.Request) (any, error) {
 		r, err := c.s.service.State()
 		r.V = Version
 		return r, err
-	case MethodSubscribe:
-		return c.subscribe(req)
-	case MethodStop:
-		var p StopParams
-		if err := params(req, &p); err != nil {
-			return nil, err
+	},
+	MethodSubscribe: with(func(c *client, p SubscribeParams) (any, error) { return p, c.subscribe() }),
+	MethodPut:       with(func(c *client, p PutParams) (any, error) { return done(c.s.service.Put(c.ctx, p)) }),
+	MethodStop:      with(func(c *client, p StopParams) (any, error) { return done(c.s.service.Stop(c.ctx, p)) }),
+	MethodNoInput: func(c *client, _ *jsonrpc2.Request) (any, error) {
+		return done(c.s.service.InputEnded(c.ctx))
+	},
+	MethodHalt: func(c *client, req *jsonrpc2.Request) (any, error) {
+		var p HaltParams
+		if req.Params != nil {
+			if err := params(req, &p); err != nil {
+				return nil, err
+			}
 		}
-		return Head{V: Version}, c.s.service.Stop(c.ctx, p)
-	case MethodNoInput:
-		return Head{V: Version}, c.s.service.InputEnded(c.ctx)
-	}
-	var p HaltParams
-	if req.Params != nil {
-		if err := params(req, &p); err != nil {
-			return nil, err
-		}
-	}
-	r := c.s.service.Halt(c.s.quit, p) // a halt that has begun is not cancelled with its caller
-	r.V = Version
-	return r, nil
+		r := c.s.service.Halt(c.s.quit, p) // a halt that has begun is not cancelled with its caller
+		r.V = Version
+		return r, nil
+	},
 }
+
+// with returns a method that reads its params.
+func with[P any](do func(*client, P) (any, error)) method {
+	return func(c *client, req *jsonrpc2.Request) (any, error) {
+		var p P
+		if err := params(req, &p); err != nil {
+			return nil, err
+		}
+		return do(c, p)
+	}
+}
+
+// done is the result of a method that has none.
+func done(err error) (any, error) { return Head{V: Version}, err }
 
 func params(req *jsonrpc2.Request, to any) error {
 	if req.Params == nil {
-		return &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams, Message: "it has no params"}
+		return badParams("it has no params")
 	}
 	if err := json.Unmarshal(*req.Params, to); err != nil {
-		return &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams, Message: err.Error()}
+		return badParams(err.Error())
 	}
 	return nil
 }

@@ -48,10 +48,6 @@ type notification[T any] struct {
 	Params  T      `json:"params"`
 }
 
-func newNotification[T any](method string, params T) notification[T] {
-	return notification[T]{JSONRPC: "2.0", Method: method, Params: params}
-}
-
 // eventsPrefix is how a notification of events begins.
 var eventsPrefix = []byte(`{"jsonrpc":"2.0","method":"` + NotifyEvents + `",`)
 

@@ -158,11 +158,13 @@ type Collector struct {
 	r         Report
 	agents    map[string]*Agent
 	order     []string
-	question  string
+	questions map[string]string // open ones, by who asks
 	merges    map[string]string // unresolved conflicts, by what was merged
-	lastError string            // the last error since the last message of a human
+	lastError string            // the last error since the last message of a human, unless its agent has gone on
+	errorOf   string            // whose error it is
 	files     map[string]int    // the indexes of changed files, by path
 	dropped   map[string]int
+	uncounted []string // agents whose costs nobody knows completely
 	result    *contract.Result
 	spending  Spending
 }
@@ -174,8 +176,8 @@ func NewCollector(mask func(string) string) *Collector {
 		mask = sanitize.Redact
 	}
 	return &Collector{
-		mask: mask, agents: map[string]*Agent{}, merges: map[string]string{}, files: map[string]int{},
-		dropped: map[string]int{},
+		mask: mask, agents: map[string]*Agent{}, questions: map[string]string{}, merges: map[string]string{},
+		files: map[string]int{}, dropped: map[string]int{},
 	}
 }
 
@@ -202,8 +204,8 @@ func (c *Collector) TakeLine(line []byte) error {
 // wanted are the events that a report uses.
 var wanted = map[string]bool{
 	"session": true, "spawn": true, "message": true, "cost": true, "turn": true, "done": true, "check": true,
-	"handoff": true, "decision": true, "plan": true, "permission": true, "question": true, "restart": true,
-	"error": true, "result": true, "acceptance": true, "changes": true, "merge": true,
+	"handoff": true, "decision": true, "delivered": true, "plan": true, "permission": true, "question": true,
+	"restart": true, "error": true, "result": true, "acceptance": true, "changes": true, "merge": true,
 }
 
 // event adds an event. Of one that a report does not use, the time counts.
@@ -213,10 +215,11 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 	}
 	c.r.Ended = at
 	c.spending.event(at, e)
+	maps.DeleteFunc(c.questions, func(asker, _ string) bool { return e.Settles(asker) })
 	switch b := e.Body.(type) {
 	case contract.Session:
 		c.r.Run, c.r.Directory, c.r.Rehearsal = c.line(b.Session), c.line(b.CWD), b.Rehearsal
-		c.result, c.question, c.r.ForkedFrom = nil, "", b.ForkedFrom // the run was resumed
+		c.result, c.r.ForkedFrom = nil, b.ForkedFrom // the run was resumed
 	case contract.Spawn:
 		a := c.agent(e.ID)
 		a.Name, a.Mode, a.SuccessorOf, a.Host = c.line(b.Name), c.line(b.Mode), c.line(b.SuccessorOf), c.line(b.Host)
@@ -225,6 +228,13 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 	case contract.Restart:
 		if a := c.agents[c.line(e.ID)]; a != nil { // otherwise it is the bridge
 			a.Restarts++
+		}
+	case contract.Turn:
+		if b.Outcome == bridge.TurnDone && c.errorOf == e.ID {
+			c.lastError = ""
+		}
+		if id := c.line(e.ID); b.Unknown && !slices.Contains(c.uncounted, id) {
+			c.uncounted = append(c.uncounted, id)
 		}
 	case contract.Check:
 		c.check(e.ID, b)
@@ -248,13 +258,11 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 	case contract.Merge:
 		c.merge(c.line(e.ID), b)
 	case contract.Question:
-		c.question = c.text(b.Text)
+		c.questions[e.ID] = c.text(b.Text)
 	case contract.Error:
-		c.lastError = c.text(b.Message)
+		c.lastError, c.errorOf = c.text(b.Message), e.ID
 	case contract.Result:
-		if c.result = &b; b.Status == contract.StatusComplete || b.Status == contract.StatusIncomplete {
-			c.question = "" // no task is complete over one
-		}
+		c.result = &b
 	}
 }
 
@@ -274,9 +282,6 @@ func (c *Collector) agent(id string) *Agent {
 }
 
 func (c *Collector) message(at time.Time, m contract.Message) {
-	if m.SettlesQuestion() {
-		c.question = ""
-	}
 	if m.From == contract.Human {
 		c.lastError = ""
 		switch {
@@ -402,6 +407,9 @@ func (c *Collector) Report(status string) *Report {
 		r.Notes = append(r.Notes, fmt.Sprintf("Only the last %s are listed; %d more are left out.", what,
 			c.dropped[what]))
 	}
+	if len(c.uncounted) > 0 {
+		r.Notes = append(r.Notes, "The costs are not complete: what "+strings.Join(c.uncounted, ", ")+" cost is not known.")
+	}
 	// So that JSON shows lists without entries as empty.
 	r.Tasks, r.Messages, r.Notes = orEmpty(r.Tasks), orEmpty(r.Messages), orEmpty(r.Notes)
 	r.Plan, r.Milestones, r.Acceptance = orEmpty(r.Plan), orEmpty(r.Milestones), orEmpty(r.Acceptance)
@@ -414,8 +422,8 @@ func (c *Collector) Report(status string) *Report {
 func (c *Collector) open(r Report) []Open {
 	var list []Open
 	add := func(kind, text string) { list = append(list, Open{kind, text}) }
-	if c.question != "" {
-		add("question", c.question)
+	for _, asker := range slices.Sorted(maps.Keys(c.questions)) {
+		add("question", c.questions[asker])
 	}
 	for _, x := range r.Acceptance {
 		switch {

@@ -335,6 +335,12 @@ func TestAnswersClosePoints(t *testing.T) {
 	take("supervisor", contract.Unknown{Name: "acceptance",
 		Raw: json.RawMessage(`{"text":"it works","by":"human","status":"failed","exit_code":1}`)})
 	take("human", contract.Message{From: contract.Human, To: "orch-1", Kind: "instruction", Text: "faster"})
+	take("supervisor", contract.Question{Text: "raise, or finish?", Question: "limit",
+		Options: []string{"raise", "finish"}})
+	if r := c.Report("live"); len(r.Open) != 5 || r.Open[1].Text != "raise, or finish?" {
+		t.Fatalf("%+v", r.Open)
+	}
+	take("orch-1", contract.Delivered{MessageID: "m1"}) // the human has chosen
 	if r := c.Report("live"); len(r.Open) != 4 || r.Status != "live" {
 		t.Fatalf("%+v", r.Open)
 	}
@@ -360,6 +366,21 @@ func TestAnswersClosePoints(t *testing.T) {
 	}
 	text := r.Markdown()
 	testkit.Check(t, strings.Contains(text, "on the branch `arbiter/1/main`, commit `def`"), "the report is %s", text)
+	take("orch-2", contract.Error{Message: "the API is overloaded", RecoveryOptions: []string{"retry"}})
+	if r := c.Report("live"); len(r.Open) != 0 { // the run is complete
+		t.Errorf("%+v", r.Open)
+	}
+	take("", contract.Session{})
+	if r := c.Report("live"); len(r.Open) != 1 || r.Open[0].Kind != "error" {
+		t.Errorf("with an error: %+v", r.Open)
+	}
+	take("orch-2", contract.Turn{Outcome: "done"}) // the human has chosen retry
+	if r := c.Report("live"); len(r.Open) != 0 {
+		t.Errorf("after the error: %+v", r.Open)
+	}
+	take("orch-2", contract.Turn{Unknown: true})
+	testkit.Same(t, "notes", []string{"The costs are not complete: what orch-2 cost is not known."},
+		c.Report("live").Notes)
 	testkit.Fails(t, "half a line is taken", c.TakeLine([]byte(`{"v":1}`)))
 }
 

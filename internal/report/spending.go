@@ -192,6 +192,15 @@ func (s *Spending) Live() (usd float64) {
 	return usd
 }
 
+// Sum returns what the run has cost, with its running turns and what the run that it branched off from had cost.
+func (s *Spending) Sum() float64 {
+	_, total := GroupSpending(SpendingRun, s.Rows)
+	if s.ForkedFrom != nil {
+		total.CostUSD += s.ForkedFrom.CostUSD
+	}
+	return contract.RoundUSD(total.CostUSD + s.Live())
+}
+
 // This file compares the reports of several runs.
 
 // Compared is one run of a comparison, in its JSON form.

@@ -130,6 +130,17 @@ func EventNameOf(line []byte) string {
 	return string(name)
 }
 
+// SeqOf returns the seq of such a line; 0: it has none.
+func SeqOf(line []byte) uint64 {
+	_, rest, _ := bytes.Cut(line, []byte(`"seq":`))
+	digits, _, _ := bytes.Cut(rest, []byte(","))
+	seq, err := strconv.ParseUint(string(digits), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return seq
+}
+
 // body replaces nil slices, which the contract shows as lists, and other values
 // that would be null, and rounds money and percentages. It works on copies.
 func body(b Body) any {

@@ -162,6 +162,7 @@ func TestDecodeWritten(t *testing.T) {
 		diff := cmp.Diff(want.Event, got)
 		testkit.Check(t, diff == "" && err == nil, "%s, %v (-DecodeLine +DecodeWritten):\n%s", line, err, diff)
 		testkit.Same(t, fmt.Sprintf("%s: the event is called", line), e.Body.EventName(), EventNameOf(line))
+		testkit.Same(t, fmt.Sprintf("%s: its seq is", line), want.Seq, SeqOf(line))
 	}
 	for _, line := range []string{"", "{}",
 		`{"v":2,"seq":1,"time":"2026-11-21T03:05:06.789Z","id":"x","event":"notice","text":"t"}`} {

@@ -40,6 +40,9 @@ type form struct {
 	fields []field
 }
 
+// agentID names the agent that a command is about.
+var agentID = field{name: "id", required: true, about: "The agent's id."}
+
 // forms lists every command.
 var forms = []form{
 	{Say{}, "A message of the human to the Arbiter, or to the agent in `to`.", []field{
@@ -71,19 +74,13 @@ var forms = []form{
 		{name: "message_id", required: true, about: "The id of the message event."},
 	}},
 	{Attach{}, "Hands an agent's session to the human: its process ends cleanly, messages to it wait, and " +
-		"`arbiter attach` or the screen shows its terminal.", []field{
-		{name: "id", required: true, about: "The agent's id."},
-	}},
-	{Detach{}, "Gives an agent's session back, and tells the Arbiter what the human did.", []field{
-		{name: "id", required: true, about: "The agent's id."},
-	}},
+		"`arbiter attach` or the screen shows its terminal.", []field{agentID}},
+	{Detach{}, "Gives an agent's session back, and tells the Arbiter what the human did.", []field{agentID}},
 	{Halt{}, "Stops every agent at once. The run stays open; continue starts the agents again.", nil},
 	{Interrupt{}, "Stops the running turn of one agent, or of all.", []field{
 		{name: "id", about: "The agent's id; absent: all agents."},
 	}},
-	{Kill{}, "Ends an agent.", []field{
-		{name: "id", required: true, about: "The agent's id."},
-	}},
+	{Kill{}, "Ends an agent.", []field{agentID}},
 	{Pause{}, "Holds back all messages to agents.", nil},
 	{Continue{}, "Sends messages again, and starts halted agents again.", nil},
 	{ForceAgent{}, "Summons an Orchestrator with the given mode.", []field{

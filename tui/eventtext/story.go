@@ -242,8 +242,7 @@ type Since struct {
 	messages              int             // to the human
 	passed, failed        int             // checks
 	cost                  float64
-	requests              map[string]time.Time // for permission, that wait
-	asked                 time.Time            // when the last question was asked that was not answered
+	waits                 map[string]time.Time // since when what waits does: a request by its id, a question by who asks
 	result                *contract.Result
 	happened, isRehearsal bool
 }
@@ -252,19 +251,20 @@ type Since struct {
 func (s *Since) Take(at time.Time, e contract.Event) {
 	human := byHuman(e.Body)
 	if s.from.IsZero() || human {
-		*s = Since{from: at, requests: s.requests, asked: s.asked, isRehearsal: s.isRehearsal}
+		*s = Since{from: at, waits: s.waits, isRehearsal: s.isRehearsal, changed: map[string]bool{}}
 	}
+	if s.waits == nil {
+		s.waits = map[string]time.Time{}
+	}
+	maps.DeleteFunc(s.waits, func(asker string, _ time.Time) bool { return e.Settles(asker) })
 	switch b := e.Body.(type) {
 	case contract.Message:
-		if b.SettlesQuestion() {
-			s.asked = time.Time{}
-		}
 		if b.To != contract.Human {
 			return
 		}
 		s.messages++
 	case contract.Session:
-		s.isRehearsal, s.asked = b.Rehearsal, time.Time{}
+		s.isRehearsal = b.Rehearsal
 		return
 	case contract.Spawn:
 		if b.Resumed || e.ID == contract.Arbiter {
@@ -276,7 +276,7 @@ func (s *Since) Take(at time.Time, e contract.Event) {
 	case contract.Handoff:
 		s.handoffs = append(s.handoffs, b.From+" "+b.To)
 	case contract.Decision:
-		s.decisions = append(s.decisions, b.Decision)
+		s.decisions, s.cost = append(s.decisions, b.Decision), s.cost+b.CostUSD
 	case contract.Check:
 		switch b.Receipt.Result {
 		case verdict.CheckPassed:
@@ -285,27 +285,26 @@ func (s *Since) Take(at time.Time, e contract.Event) {
 			s.failed++
 		}
 	case contract.Changes:
-		if s.changed == nil {
-			s.changed = map[string]bool{}
-		}
 		for _, f := range b.Files {
 			s.changed[f.Path] = true
 		}
 	case contract.Turn:
 		s.cost += b.CostUSD
+	case contract.Cost:
+		if e.ID == contract.Supervisor { // of a decision that was not used
+			s.cost += b.CostUSD
+		}
+		return
 	case contract.Error:
 		s.trouble = append(s.trouble, b.Message)
 	case contract.Restart:
 		s.trouble = append(s.trouble, b.Reason)
 	case contract.PermissionRequest:
-		if s.requests == nil {
-			s.requests = map[string]time.Time{}
-		}
-		s.requests[b.Request] = at
+		s.waits[b.Request] = at
 	case contract.Permission:
-		delete(s.requests, b.Request)
+		delete(s.waits, b.Request)
 	case contract.Question:
-		s.asked = at
+		s.waits[e.ID] = at
 	case contract.Result:
 		s.result = &b
 	default:
@@ -375,11 +374,7 @@ func (s *Since) Text(now time.Time, name func(id string) string) string {
 	if n := len(s.trouble); n > 0 {
 		add("trouble", words.Count(n, "time")+", last: "+One(s.trouble[n-1], 200))
 	}
-	waits := slices.Collect(maps.Values(s.requests))
-	if !s.asked.IsZero() {
-		waits = append(waits, s.asked)
-	}
-	if len(waits) > 0 && s.result == nil {
+	if waits := slices.Collect(maps.Values(s.waits)); len(waits) > 0 && s.result == nil {
 		oldest := slices.MinFunc(waits, time.Time.Compare)
 		add("waits for you", words.Count(len(waits), "request")+", the oldest for "+Span(now.Sub(oldest)))
 	}

@@ -140,7 +140,8 @@ func TestSince(t *testing.T) {
 		orch("orch-2", contract.Spawn{}), orch("orch-3", contract.Spawn{}), orch("orch-2", contract.Spawn{Resumed: true}),
 		orch("orch-2", contract.Handoff{From: "orch-2", To: "orch-3"}), orch("orch-2", contract.Done{}),
 		orch(contract.Arbiter, contract.Decision{Decision: verdict.Continue}),
-		orch(contract.Arbiter, contract.Decision{Decision: verdict.SelectMode}),
+		orch(contract.Arbiter, contract.Decision{Decision: verdict.SelectMode, CostUSD: 0.25}),
+		orch(contract.Supervisor, contract.Cost{CostUSD: 0.5}),
 		orch(contract.Arbiter, contract.Decision{Decision: verdict.Continue}),
 		orch("orch-2", contract.Check{Receipt: verdict.Receipt{Result: verdict.CheckPassed}}),
 		orch("orch-2", contract.Check{Receipt: verdict.Receipt{Result: verdict.CheckFailed}}),
@@ -155,7 +156,7 @@ func TestSince(t *testing.T) {
 	full := `, 2 h 00 min ago (1 Mar 09:01): agents: Orchestrator II, Orchestrator III began; Orchestrator II ended · ` +
 		`messages for you: 1 · handed off: Orchestrator II → Orchestrator III · decisions: 2 × CONTINUE, 1 × SELECT_MODE · ` +
 		`checks: 1 passed, 1 failed · files changed: 2 · trouble: 1 time, last: its process ended · ` +
-		`waits for you: 2 requests, the oldest for 1 h 43 min · cost: $1.50`
+		`waits for you: 2 requests, the oldest for 1 h 42 min · cost: $2.25`
 	for what, c := range map[string]struct {
 		events []contract.Event
 		after  time.Duration // of the first event
@@ -170,6 +171,10 @@ func TestSince(t *testing.T) {
 		"asked of nobody": {[]contract.Event{orch("orch-1", contract.Done{}), orch(contract.Arbiter, contract.Question{}),
 			orch(contract.Supervisor, contract.Message{To: contract.Arbiter, Kind: "answer"})}, time.Hour,
 			", 1 h 00 min ago (1 Mar 09:00): agents: Orchestrator I ended"},
+		"chosen": {[]contract.Event{orch("orch-1", contract.Done{}),
+			orch(contract.Supervisor, contract.Question{Question: "limit"}),
+			orch("orch-2", contract.Turn{CostUSD: 1})}, time.Hour,
+			", 1 h 00 min ago (1 Mar 09:00): agents: Orchestrator I ended · cost: $1.00"},
 		"many agents": {func() (list []contract.Event) {
 			for range 40 {
 				list = append(list, orch("orch-7", contract.Spawn{}))

@@ -324,7 +324,12 @@ func changedText(c contract.Changes, by string, name func(string) string) string
 		}
 		files = append(files, text)
 	}
-	if more := len(c.Files) - len(files) + c.More; more > 0 {
+	return shortened(files, len(c.Files)+c.More)
+}
+
+// shortened joins the first of some files.
+func shortened(files []string, of int) string {
+	if more := of - len(files); more > 0 {
 		files = append(files, words.Count(more, "more file"))
 	}
 	return strings.Join(files, ", ")
@@ -363,10 +368,7 @@ func mergeText(m contract.Merge, who string) string {
 	for _, f := range m.Files[:min(len(m.Files), shownFiles)] {
 		files = append(files, One(f, MaxSummary))
 	}
-	if more := len(m.Files) - len(files); more > 0 {
-		files = append(files, words.Count(more, "more file"))
-	}
-	list := After(": ", strings.Join(files, ", "))
+	list := After(": ", shortened(files, len(m.Files)))
 	if m.Status == "conflict" {
 		return "The work of " + amid(who) + " conflicts with that of others" + list
 	}

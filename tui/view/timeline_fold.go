@@ -98,7 +98,20 @@ func (t *Timeline) session(at time.Time, s contract.Session) {
 	}
 }
 
+// waitOfQuestion is the key of the time in which a question of the Arbiter, or of the supervisor, is open.
+func waitOfQuestion(asker string) timelineKey {
+	if asker == contract.Supervisor {
+		return timelineKey{contract.Arbiter, TimelineWait, "choice"}
+	}
+	return timelineKey{asker, TimelineWait, "question"}
+}
+
 func (t *Timeline) add(at time.Time, e contract.Event) {
+	for _, asker := range []string{contract.Arbiter, contract.Supervisor} {
+		if _, resumed := e.Body.(contract.Session); !resumed && e.Settles(asker) {
+			t.end(at, waitOfQuestion(asker))
+		}
+	}
 	switch b := e.Body.(type) {
 	case contract.Spawn:
 		t.spawned(at, e, b)
@@ -112,13 +125,10 @@ func (t *Timeline) add(at time.Time, e contract.Event) {
 	case contract.Permission:
 		t.end(at, timelineKey{e.ID, TimelineWait, "permission " + b.Request})
 	case contract.Question:
-		t.begin(at, timelineKey{author(e.ID), TimelineWait, "question"}, e)
+		t.begin(at, waitOfQuestion(e.ID), e)
 	case contract.Message:
 		if b.From == contract.Human {
 			t.moment(at, contract.Human, HumanSpoke, textTimeline(e))
-		}
-		if b.SettlesQuestion() {
-			t.end(at, timelineKey{contract.Arbiter, TimelineWait, "question"})
 		}
 	case contract.Takeover:
 		if b.State == "began" || b.State == "open" {

@@ -547,5 +547,8 @@ func TestTimelineQuestion(t *testing.T) {
 		testkit.Check(t, waits == (i > 1), "before event %d: waits %v", i, waits)
 		line.Add(atTimeline(i), e)
 	}
+	line.Add(atTimeline(5), contract.Event{ID: contract.Supervisor, Body: contract.Question{Question: "limit"}})
+	testkit.Check(t, len(line.open) == 1, "the supervisor has asked: %v", line.open)
+	line.Add(atTimeline(6), contract.Event{ID: "orch-1", Body: contract.Turn{}}) // the human has chosen
 	testkit.Check(t, len(line.open) == 0, "open: %v", line.open)
 }

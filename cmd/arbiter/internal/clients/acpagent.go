@@ -265,7 +265,8 @@ func (s *server) open(id, dir string) *session {
 	open := &session{s: s, id: id, dir: dir, turn: make(chan struct{}, 1), gone: make(chan struct{})}
 	open.ctx, open.close = context.WithCancel(s.ctx)
 	s.mu.Lock()
-	open.follow = acpFollower{session: open, mapper: newMapper(id, s.can, s.Words), kick: make(chan struct{}, 1)}
+	open.follow = acpFollower{follower: follower{runs: s.Runs, run: id}, session: open,
+		mapper: newMapper(id, s.can, s.Words), kick: make(chan struct{}, 1)}
 	before := s.sessions[id]
 	s.sessions[id] = open
 	s.mu.Unlock()
@@ -566,7 +567,7 @@ func (o *session) start() {
 	defer o.mu.Unlock()
 	if !o.started {
 		o.started = true
-		o.s.work.Go(o.follow.run)
+		o.s.work.Go(o.follow.follow)
 	}
 }
 
@@ -1068,11 +1069,11 @@ const (
 // acpFollower reports the events of a run to the client, across all processes that play the run. Only its own
 // goroutine calls its methods, except wake, expect and forget. catchUp may be called before that goroutine starts.
 type acpFollower struct {
+	follower
 	session *session
 	mapper  *mapper
 	kick    chan struct{} // capacity 1: check whether prompts have ended
 	loading loading       // how events read from the log are handled
-	at      logPlace      // after the events that were reported
 	asks    asks
 
 	mu       sync.Mutex
@@ -1087,16 +1088,6 @@ const (
 	shown           // sent, as history
 	silent          // not sent
 )
-
-// link is a pair of connections to the process that plays a run: feed receives events, ask sends requests. Two are
-// needed because nothing else can be read from feed while a received part is handled.
-type link struct {
-	feed, ask *control.Client
-	status    runstore.LiveStatus
-	ctx       context.Context
-	close     context.CancelFunc
-	parts     chan any
-}
 
 // wake makes the follower check whether prompts have ended.
 func (f *acpFollower) wake() {
@@ -1114,17 +1105,15 @@ func (f *acpFollower) expect(text string) {
 func (f *acpFollower) forget(text string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i, t := range f.expected {
-		if strings.TrimSpace(t) == strings.TrimSpace(text) {
-			f.expected = append(f.expected[:i:i], f.expected[i+1:]...)
-			return true
-		}
+	i := slices.IndexFunc(f.expected, func(t string) bool { return strings.TrimSpace(t) == strings.TrimSpace(text) })
+	if i >= 0 {
+		f.expected = slices.Delete(f.expected, i, i+1)
 	}
-	return false
+	return i >= 0
 }
 
-// run follows the run until the session is closed.
-func (f *acpFollower) run() {
+// follow follows the run until the session is closed.
+func (f *acpFollower) follow() {
 	o := f.session
 	defer close(o.gone)
 	defer f.asks.withdraw(nil)
@@ -1137,11 +1126,14 @@ func (f *acpFollower) run() {
 			o.s.Log.Warn("acp: run not found", "run", o.id, "err", err)
 		case info.Live:
 			wait = retry // the run does not answer yet, is ending, or was lost
-			if l := f.connect(o.ctx); l != nil {
-				f.receive(l)
-				l.end()
-				f.asks.withdraw(nil)
+			l, err := f.connect(o.ctx, false, func(st runstore.LiveStatus) error { return f.catchUp(o.ctx, st.LogLines) })
+			if err != nil {
+				o.s.Log.Info("acp: run not followed", "run", o.id, "err", err)
+				break
 			}
+			f.receive(l)
+			l.end()
+			f.asks.withdraw(nil)
 		default:
 			f.over(!info.LastActive.Equal(last))
 			last = info.LastActive
@@ -1154,50 +1146,9 @@ func (f *acpFollower) run() {
 	}
 }
 
-// connect connects to the process that plays the run. It returns nil if that fails now.
-func (f *acpFollower) connect(ctx context.Context) *link {
-	o := f.session
-	var err error
-	l := &link{parts: make(chan any)}
-	if l.feed, l.status, err = o.s.Runs.Dial(ctx, o.id); err != nil {
-		return nil
-	}
-	if l.ask, _, err = o.s.Runs.Dial(ctx, o.id); err != nil {
-		l.feed.Close()
-		return nil
-	}
-	l.ctx, l.close = context.WithCancel(ctx)
-	if f.at.Set && f.at.Process >= l.status.LogLines {
-		f.at.Process = l.status.LogLines // events of this process were reported already
-	} else if err = f.catchUp(l.ctx, l.status.LogLines); err == nil {
-		f.at = logPlace{Process: l.status.LogLines, Set: true}
-	}
-	if err == nil {
-		err = l.feed.Subscribe(l.ctx, control.SubscribeParams{Since: int64(f.at.Seq)}, func(part any) {
-			select {
-			case l.parts <- part:
-			case <-l.ctx.Done():
-			}
-		})
-	}
-	if err != nil {
-		o.s.Log.Info("acp: run not followed", "run", o.id, "err", err)
-		l.end()
-		return nil
-	}
-	return l
-}
-
-func (l *link) end() {
-	l.close()
-	l.feed.Close()
-	l.ask.Close()
-}
-
 // catchUp reports the events in the first limit lines of the log that were not reported yet.
 func (f *acpFollower) catchUp(ctx context.Context, limit uint64) error {
-	o := f.session
-	return eventsAfter(ctx, o.s.Runs, o.id, f.at, limit, func(line []byte, at logPlace) {
+	return f.past(ctx, limit, func(line []byte, at logPlace) {
 		f.at = at
 		f.report(line)
 	})
@@ -1246,7 +1197,7 @@ func (f *acpFollower) receive(l *link) {
 			switch part := part.(type) {
 			case control.Events:
 				for _, line := range part.Lines {
-					f.at.Seq = max(f.at.Seq, seqOf([]byte(line)))
+					f.at = f.after([]byte(line))
 					changed = f.report([]byte(line)) || changed
 				}
 			case control.RunEnded:
@@ -1291,9 +1242,6 @@ func (f *acpFollower) loginNeeded() error {
 		Message: "Claude is not logged in: run claude auth login, and send the prompt again"}
 }
 
-// statusTimeout is how long a run may take to report its status.
-const statusTimeout = 10 * time.Second
-
 // permits are the answers to a permission request, each with what it stands for.
 var permits = []struct{ id, name, kind, behavior, scope string }{
 	{"once", "Allow once", "allow_once", bridge.Allow, contract.ScopeOnce},
@@ -1337,9 +1285,7 @@ func (a *asks) withdraw(open []supervisor.InboxItem) {
 func (f *acpFollower) syncInbox(l *link) {
 	o := f.session
 	armed, _ := o.waiting() // before the status: the run has received these
-	ctx, cancel := context.WithTimeout(l.ctx, statusTimeout)
-	defer cancel()
-	st, err := control.StatusOf[runstore.LiveStatus](ctx, l.ask)
+	st, err := l.status()
 	if err != nil {
 		return // the connection is ending
 	}

@@ -96,7 +96,8 @@ type shownUsage struct {
 	cost       float64
 }
 
-// money is the cost of the run: the sum of its turns, or the amount the run reported last, whichever is larger.
+// money is the cost of the run: the sum of its turns and decisions, or the amount the run reported last, whichever is
+// larger.
 type money struct{ turns, reported float64 }
 
 func (m money) total() float64 { return contract.RoundUSD(max(m.turns, m.reported)) }
@@ -151,7 +152,9 @@ func (m *mapper) add(e contract.Event) []frame {
 			return m.usage(e.ID)
 		}
 	case contract.Cost:
-		m.spent.reported = max(m.spent.reported, b.RunCostUSD)
+		if m.spent.reported = max(m.spent.reported, b.RunCostUSD); e.ID == contract.Supervisor {
+			m.spent.turns += b.CostUSD // of a decision that was not used
+		}
 	case contract.Turn:
 		return m.turn(e.ID, b)
 	case contract.Compact:
@@ -163,6 +166,7 @@ func (m *mapper) add(e contract.Event) []frame {
 	case contract.Result:
 		return m.result(b)
 	case contract.Decision:
+		m.spent.turns += b.CostUSD // of the decider
 		session, _ := m.home(e.ID)
 		return m.chunk(session, thoughtChunk, "", strings.TrimSpace("Decision: "+b.Decision+". "+b.Reason))
 	case contract.Handoff, contract.Check, contract.Acceptance, contract.Merge, contract.Changes,
@@ -387,13 +391,8 @@ func (m *mapper) spawn(id string, b contract.Spawn) []frame {
 		a = &agentView{}
 		m.agents[id] = a
 	}
-	a.name, a.gone, a.busy = sanitize.Line(cmp.Or(b.Name, id), maxTitle), false, false
-	if b.Host != "" {
-		a.name += " @" + sanitize.Line(b.Host, maxTitle)
-	}
-	if b.Make != "" {
-		a.name += " [" + sanitize.Line(b.Make, maxTitle) + "]"
-	}
+	name := sanitize.Line(cmp.Or(b.Name, id), maxTitle)
+	a.name, a.gone, a.busy = eventtext.OfMake(eventtext.OnHost(name, b.Host), b.Make), false, false
 	frames := m.closeCalls(id) // of an earlier process
 	if id == contract.Arbiter {
 		return frames

@@ -156,6 +156,17 @@ func TestARehearsalHasNoCost(t *testing.T) {
 	}
 }
 
+// TestDecisionsHaveACost: a client is shown what a decider has cost as soon as its decision is known.
+func TestDecisionsHaveACost(t *testing.T) {
+	m := newMapper("run", features{}, lineOf)
+	for _, e := range []contract.Event{{ID: contract.Arbiter, Body: contract.Turn{CostUSD: 0.5}},
+		{ID: contract.Arbiter, Body: contract.Decision{CostUSD: 0.25}},
+		{ID: contract.Supervisor, Body: contract.Cost{CostUSD: 0.125, RunCostUSD: 0.25}}} {
+		m.add(e)
+	}
+	testkit.Same(t, "the cost of the run", 0.875, m.spent.total())
+}
+
 // TestNamesWithHosts: the name of an agent on another host includes the host.
 func TestNamesWithHosts(t *testing.T) {
 	m := newMapper("run", features{}, lineOf)

@@ -381,27 +381,28 @@ func (s *MCPServer) status(ctx context.Context, in runIn) (MCPView, error) {
 	if err != nil {
 		return MCPView{}, err
 	}
-	return s.view(ctx, info.Run)
+	v, _, err := s.view(ctx, info.Run)
+	return v, err
 }
 
-// view returns the view of a run, with its last news.
-func (s *MCPServer) view(ctx context.Context, run string) (MCPView, error) {
+// view returns the view of a run, with its last news, and what waits in it.
+func (s *MCPServer) view(ctx context.Context, run string) (v MCPView, st runstore.LiveStatus, err error) {
 	n, err := s.openNews(ctx, run, 0)
 	if err != nil {
-		return MCPView{}, err
+		return v, st, err
 	}
 	defer n.log.Close()
 	n.last = lastNews
 	if err := n.read(ctx); err != nil { // first: an item that the news report is then in the inbox, if it is still open
-		return MCPView{}, err
+		return v, st, err
 	}
 	l, v, err := s.reach(ctx, run, n)
 	if l != nil {
 		l.Close()
-		v = s.liveView(l.first)
+		v, st = s.liveView(l.first), l.first
 		n.fill(&v)
 	}
-	return v, err
+	return v, st, err
 }
 
 // reach connects to a live run, whose process may be about to start or to end. If no process plays the run, it returns
@@ -422,10 +423,13 @@ func (s *MCPServer) reach(ctx context.Context, run string, n *news) (l *mcpLive,
 		case err != nil:
 			return nil, v, err
 		case !info.Live:
+			var result *contract.Result
 			if err = n.read(ctx); err == nil {
-				var result *contract.Result
 				result, err = n.result(ctx)
-				v = endedView(info, result)
+			}
+			v = endedView(info, result)
+			if err == nil && result == nil {
+				v.CostUSD, err = costOf(ctx, s.o.Runs, info)
 			}
 			n.fill(&v)
 			return nil, v, err
@@ -474,8 +478,12 @@ func (s *MCPServer) listRuns(context.Context, struct{}) (RunList, error) {
 			out.More++
 			continue
 		}
+		status := runstore.Status(i)
+		if i.Live {
+			status = ""
+		}
 		out.Runs = append(out.Runs, RunLine{Run: i.Run, Live: i.Live, Resumable: !i.Live && i.Unfinished && !i.Damaged,
-			Status: i.Status, Task: sanitize.Line(i.Title, mcpMaxLine), Dir: i.CWD, Began: i.Began,
+			Status: status, Task: sanitize.Line(i.Title, mcpMaxLine), Dir: i.CWD, Began: i.Began,
 			LastActive: i.LastActive})
 	}
 	return out, nil
@@ -522,7 +530,8 @@ func (s *MCPServer) cancel(ctx context.Context, in runIn) (MCPView, error) {
 	if err != nil {
 		return MCPView{}, err
 	}
-	return s.view(ctx, info.Run)
+	v, _, err := s.view(ctx, info.Run)
+	return v, err
 }
 
 // cancelLive cancels a live run, and waits at most within for the end of its process.
@@ -654,9 +663,11 @@ func (w *waiter) attend(
 	until time.Time,
 ) (res *mcp.CallToolResult, v MCPView, done bool,
 	err error) {
-	if err := w.take(ctx, l); err != nil {
+	itself := func(_ runstore.LiveStatus, i supervisor.InboxItem) string { return i.ID }
+	if err := w.s.takeAnswers(ctx, l, w.req.Params.InputResponses, itself); err != nil {
 		return nil, v, false, err
 	}
+	w.req.Params.InputResponses = nil
 	for {
 		// Read the news first: an item that they report is then in the inbox, if it is still open.
 		if err := w.news.read(ctx); err != nil {
@@ -727,20 +738,12 @@ func (w *waiter) ask(
 	return res, err == nil, err
 }
 
-// take sends the human's answers to the forms of the previous call to the run.
-func (w *waiter) take(ctx context.Context, l *mcpLive) error {
-	responses := w.req.Params.InputResponses
-	if len(responses) == 0 {
-		return nil
-	}
-	st, err := control.StatusOf[runstore.LiveStatus](ctx, l.Client)
-	if err != nil {
-		return ctx.Err() // the next connection tries again
-	}
-	w.req.Params.InputResponses = nil
-	for _, i := range st.Inbox {
-		if res, ok := responses[i.ID].(*mcp.ElicitResult); ok {
-			if _, _, err := w.s.sendAnswer(ctx, l, i, res); err != nil {
+// takeAnswers sends the human's answers to forms to the run. It ignores answers to items that are not open any more.
+func (s *MCPServer) takeAnswers(ctx context.Context, l *mcpLive, responses mcp.InputResponseMap,
+	key func(runstore.LiveStatus, supervisor.InboxItem) string) error {
+	for _, i := range l.first.Inbox {
+		if res, ok := responses[key(l.first, i)].(*mcp.ElicitResult); ok {
+			if _, _, err := s.sendAnswer(ctx, l, i, res); err != nil {
 				return err
 			}
 		}
@@ -958,7 +961,7 @@ func (s *MCPServer) taskGet(ctx context.Context, ss *mcp.ServerSession, p *taskP
 	return s.task(ctx, info.Run)
 }
 
-// taskUpdate is the method tasks/update. It ignores answers to items that are not open any more.
+// taskUpdate is the method tasks/update.
 func (s *MCPServer) taskUpdate(ctx context.Context, ss *mcp.ServerSession, p *taskParams) (*acknowledged, error) {
 	info, err := s.asked(ss, p)
 	if err != nil {
@@ -975,18 +978,7 @@ func (s *MCPServer) taskUpdate(ctx context.Context, ss *mcp.ServerSession, p *ta
 		return nil, err
 	}
 	defer l.Close()
-	st, err := control.StatusOf[runstore.LiveStatus](ctx, l.Client)
-	if err != nil {
-		return nil, err
-	}
-	for _, i := range st.Inbox {
-		if res, ok := p.InputResponses[inputKey(st, i)].(*mcp.ElicitResult); ok {
-			if _, _, err := s.sendAnswer(ctx, l, i, res); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return &acknowledged{ResultType: complete}, nil
+	return &acknowledged{ResultType: complete}, s.takeAnswers(ctx, l, p.InputResponses, inputKey)
 }
 
 // taskCancel is the method tasks/cancel. It does not wait for the end of the run.
@@ -1030,7 +1022,7 @@ type task struct {
 
 // task returns a run as a task. A run that was interrupted waits for the human, who may resume it.
 func (s *MCPServer) task(ctx context.Context, run string) (*task, error) {
-	v, err := s.view(ctx, run)
+	v, st, err := s.view(ctx, run)
 	if err != nil {
 		return nil, err
 	}
@@ -1046,11 +1038,12 @@ func (s *MCPServer) task(ctx context.Context, run string) (*task, error) {
 	switch v.Status {
 	case working:
 	case inputRequired:
-		t.Inputs, err = s.inputs(ctx, run)
-		if len(t.Inputs) == 0 { // answered in the meantime
-			t.Status = working
+		t.Inputs = mcp.InputRequestMap{}
+		for _, i := range st.Inbox {
+			if !i.Optional {
+				t.Inputs[inputKey(st, i)] = s.formOf(run, i).params()
+			}
 		}
-		return t, err
 	case contract.StatusInterrupted:
 		if left, _ := s.left.Load(run); info.Unfinished && info.Problem == "" && left != v.Cursor {
 			t.Status, t.Message = inputRequired, v.Summary
@@ -1077,23 +1070,6 @@ func (t *task) end(v MCPView) {
 		IsError: v.Status != contract.StatusComplete}
 }
 
-// inputs returns the forms for all items that wait for the human in a live run.
-func (s *MCPServer) inputs(ctx context.Context, run string) (mcp.InputRequestMap, error) {
-	c, st, err := s.o.Runs.Dial(ctx, run)
-	if err != nil {
-		return nil, nil // it has just ended: the next call reports how
-	}
-	c.Close()
-	all := mcp.InputRequestMap{}
-	for _, i := range st.Inbox {
-		if i.Optional {
-			continue
-		}
-		all[inputKey(st, i)] = s.formOf(run, i).params()
-	}
-	return all, nil
-}
-
 const (
 	doResume = "Resume"
 	doLeave  = "Leave it"
@@ -1112,7 +1088,7 @@ func (s *MCPServer) obeyResume(ctx context.Context, run string, responses mcp.In
 	if err != nil || info.Live {
 		return err
 	}
-	v, err := s.view(ctx, run)
+	v, _, err := s.view(ctx, run)
 	if err != nil {
 		return err
 	}

@@ -534,6 +534,17 @@ func TestARehearsalIsMarked(t *testing.T) {
 	}
 }
 
+// TestUnknownIsNotNothing: what nobody knows of an agent is marked, as in arbiter status.
+func TestUnknownIsNotNothing(t *testing.T) {
+	w := newWorld(t)
+	w.do(func() {
+		w.status.Agents = []runstore.AgentStatus{{ID: "orch-2", Make: "other", ContextUnknown: true, CostUnknown: true}}
+	})
+	v, _ := callMCP[map[string]any](w.serve("", nil, nil), "status", map[string]any{"run": theRun[:4]})
+	a, _ := v["agents"].([]any)[0].(map[string]any)
+	testkit.Check(t, a["context_unknown"] == true && a["cost_unknown"] == true, "shown: %+v", a)
+}
+
 // TestAgentsWithHosts: an agent on another host and its requests are shown with the host.
 func TestAgentsWithHosts(t *testing.T) {
 	w := newWorld(t)
@@ -685,7 +696,12 @@ func TestTask(t *testing.T) {
 func TestTaskOfAStoppedRun(t *testing.T) {
 	w := newWorld(t)
 	c := w.wire(true)
+	w.happens(contract.Turn{CostUSD: 1.5})
 	w.end("")
+	v, _ := callMCP[MCPView](w.serve("", nil, nil), "status", map[string]any{"run": theRun})
+	testkit.Same(t, "it has cost", 1.5, v.CostUSD)
+	runs, _ := callMCP[RunList](w.serve("", nil, nil), "list_runs", nil)
+	testkit.Check(t, len(runs.Runs) == 1 && runs.Runs[0].Status == v.Status, "listed: %+v", runs)
 	choose := func(key, what string) answerOf {
 		return c.update(map[string]any{key: map[string]any{"action": "accept",
 			"content": map[string]any{fieldDecision: what}}})

@@ -13,7 +13,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -70,12 +69,15 @@ type MCPAgent struct {
 	Does       string  `json:"does" jsonschema:"the same in words"`
 	ContextPct float64 `json:"context_pct"`
 	CostUSD    float64 `json:"cost_usd"`
+
+	ContextUnknown bool `json:"context_unknown,omitempty" jsonschema:"its make does not tell how full its context is"`
+	CostUnknown    bool `json:"cost_unknown,omitempty" jsonschema:"it has cost more, and nobody knows how much"`
 }
 
 // MCPItem is an item that waits for an answer.
 type MCPItem struct {
 	ID      string   `json:"id"`
-	Kind    string   `json:"kind" jsonschema:"question, acceptance, permission, trust or recovery"`
+	Kind    string   `json:"kind" jsonschema:"question, acceptance, permission, trust, limit or recovery"`
 	Agent   string   `json:"agent" jsonschema:"who asks"`
 	Host    string   `json:"host,omitempty" jsonschema:"the host that the agent lives on; absent: the one of the run"`
 	Text    string   `json:"text"`
@@ -112,8 +114,8 @@ func (s *MCPServer) liveView(st runstore.LiveStatus) MCPView {
 	for _, a := range st.Agents[:min(len(st.Agents), maxAgents)] {
 		v.Agents = append(v.Agents, MCPAgent{ID: a.ID, Name: sanitize.Line(a.Name, 60),
 			Host: sanitize.Line(a.Host, 60), Make: sanitize.Line(a.Make, 60), Status: a.Status, Does: a.Does,
-			ContextPct: math.Round(a.Context*10) / 10,
-			CostUSD:    contract.RoundUSD(a.Cost)})
+			ContextPct: math.Round(a.Context*10) / 10, CostUSD: contract.RoundUSD(a.Cost),
+			ContextUnknown: a.ContextUnknown, CostUnknown: a.CostUnknown})
 	}
 	rest := maxTexts
 	for _, i := range st.Inbox[:min(len(st.Inbox), maxWaiting)] {
@@ -525,7 +527,7 @@ func (s *MCPServer) answer(ctx context.Context, req *mcp.CallToolRequest, in ans
 		out.Message, out.Accepted, err = l.send(ctx, contract.Say{Text: in.Text, Strength: contract.Note})
 		return nil, out, err
 	}
-	item, err := s.meant(ctx, l, in)
+	item, err := l.meant(in)
 	if err != nil {
 		return nil, out, err
 	}
@@ -550,12 +552,9 @@ func (in answerIn) permit(i supervisor.InboxItem) contract.Permit {
 	return p
 }
 
-func (s *MCPServer) meant(ctx context.Context, l *mcpLive, in answerIn) (supervisor.InboxItem, error) {
-	st, err := control.StatusOf[runstore.LiveStatus](ctx, l.Client)
-	if err != nil {
-		return supervisor.InboxItem{}, err
-	}
-	for _, i := range st.Inbox {
+// meant returns the item that an answer is for.
+func (l *mcpLive) meant(in answerIn) (supervisor.InboxItem, error) {
+	for _, i := range l.first.Inbox {
 		if in.Request != "" && i.ID == in.Request && i.Kind == supervisor.InboxPermission {
 			return i, nil
 		}

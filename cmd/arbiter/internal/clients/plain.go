@@ -95,7 +95,7 @@ func (f *Frontend) Run(ctx context.Context, in io.Reader, out io.Writer, host Pl
 	s := &plainSession{
 		frontend: f, host: host, narrator: newNarrator(f.Verbose, host.Name), mail: &mailbox{backlog.New[event](), f.Verbose},
 		dead: make(chan struct{}), quit: make(chan struct{}), lines: make(chan inputLine),
-		results: make(chan result, 1),
+		results: make(chan func() error, 1),
 	}
 	s.out = hosting.NewOutput(out, hosting.OutputOptions[string]{
 		Most:   1, // the others count as waiting until it is written
@@ -135,9 +135,9 @@ type plainSession struct {
 	quit  chan struct{}
 
 	jobs    sync.WaitGroup
-	busy    bool                    // a job is running
-	results chan result             // capacity 1: of the job
-	pending []func(PlainRun) result // jobs to run, one after the other, with the run if there is one
+	busy    bool              // a job is running
+	results chan func() error // capacity 1: what the loop does after the job; an error ends it
+	pending []job             // to run, one after the other
 
 	run        PlainRun
 	asked      bool // a run was requested
@@ -148,14 +148,8 @@ type plainSession struct {
 	listed     []string // ids of the requests that "/answer all" has listed
 }
 
-// result is the outcome of the last command.
-type result struct {
-	run  PlainRun
-	err  error
-	text string
-	then func() // called by the loop; may be nil
-	over bool   // the run accepts no more commands
-}
+// job may take time; it gets the run, if there is one, and returns what the loop does then.
+type job func(PlainRun) func() error
 
 func (s *plainSession) loop(ctx context.Context) error {
 	if s.frontend.Task != "" || s.frontend.Begin {
@@ -184,9 +178,9 @@ func (s *plainSession) loop(ctx context.Context) error {
 		select {
 		case <-s.mail.Wake():
 			s.printEvents()
-		case r := <-s.results:
+		case then := <-s.results:
 			s.busy = false
-			if err := s.handled(r); err != nil {
+			if err := then(); err != nil {
 				return err
 			}
 		case h := <-input:
@@ -239,32 +233,29 @@ func (s *plainSession) printSilence() {
 // begin starts the run.
 func (s *plainSession) begin(ctx context.Context, task string) {
 	s.asked = true
-	s.do(func(PlainRun) result {
+	s.do(func(PlainRun) func() error {
 		run, err := s.host.Begin(ctx, task, s.mail.put)
-		return result{run: run, err: err}
+		return func() error {
+			if err != nil {
+				s.printEvents()
+				return fmt.Errorf("begin: %w", err)
+			}
+			if s.run = run; s.stopping {
+				run.Stop()
+			}
+			return nil
+		}
 	})
 }
 
-func (s *plainSession) do(j func(PlainRun) result) { s.pending = append(s.pending, j) }
+func (s *plainSession) do(j job) { s.pending = append(s.pending, j) }
 
-func (s *plainSession) handled(r result) error {
-	if r.err != nil {
-		s.printEvents()
-		return fmt.Errorf("begin: %w", r.err)
+// says returns what prints a text.
+func (s *plainSession) says(text string) func() error {
+	return func() error {
+		s.print(text, true)
+		return nil
 	}
-	if r.run != nil {
-		if s.run = r.run; s.stopping {
-			s.run.Stop()
-		}
-	}
-	if r.over {
-		s.print("The run is over; that was not taken.", true)
-	}
-	s.print(r.text, true)
-	if r.then != nil {
-		r.then()
-	}
-	return nil
 }
 
 func (s *plainSession) stop() {
@@ -298,7 +289,12 @@ func (s *plainSession) print(text string, urgent bool) {
 
 // put submits a command to the run, after the earlier ones.
 func (s *plainSession) put(c contract.CommandBody) {
-	s.do(func(run PlainRun) result { return result{over: run == nil || !run.Put(contract.Command{Body: c})} })
+	s.do(func(run PlainRun) func() error {
+		if run != nil && run.Put(contract.Command{Body: c}) {
+			return s.says("")
+		}
+		return s.says("The run is over; that was not taken.")
+	})
 }
 
 // maxLine bounds a line of the input, and a message of several lines.
@@ -351,11 +347,11 @@ func (s *plainSession) handleLine(ctx context.Context, h inputLine) {
 			s.closeBlock(ctx)
 		}
 		if s.asked {
-			s.do(func(run PlainRun) result {
+			s.do(func(run PlainRun) func() error {
 				if run != nil {
 					run.InputEnded()
 				}
-				return result{}
+				return s.says("")
 			})
 		}
 	case h.long && s.block.open:
@@ -432,13 +428,13 @@ func (s *plainSession) command(text string) {
 		s.answerInbox(rest)
 		return
 	}
-	s.do(func(PlainRun) result {
+	s.do(func(PlainRun) func() error {
 		handled, message := s.host.Run(text)
 		if !handled && message == "" {
 			message = fmt.Sprintf("There is no command %s; /help lists them. To send it as text, begin with two slashes.",
 				name[:min(len(name), 40)])
 		}
-		return result{text: message}
+		return s.says(message)
 	})
 }
 
@@ -612,7 +608,7 @@ func (v *narrator) numberOf(id string) int {
 // listInbox prints what waits for the human. A job computes what rules would settle, because it may take a
 // moment.
 func (s *plainSession) listInbox() {
-	s.do(func(PlainRun) result {
+	s.do(func(PlainRun) func() error {
 		list := s.host.Inbox()
 		found := map[string][]string{}
 		for _, i := range list {
@@ -625,9 +621,10 @@ func (s *plainSession) listInbox() {
 				}
 			}
 		}
-		return result{then: func() {
+		return func() error {
 			s.print(s.narrator.waits(list, found, time.Now()), true)
-		}}
+			return nil
+		}
 	})
 }
 
@@ -770,7 +767,8 @@ type narrator struct {
 
 	open     []supervisor.InboxItem // permission requests that wait, oldest first
 	numbers  map[string]int         // numbers of waiting items, by id
-	question string                 // the waiting question
+	question string                 // the waiting question, which a resumed run asks again
+	asker    string                 // who asks it
 	plan     []contract.Step
 	used     map[string]use       // tools since the last report on them, by agent
 	retried  map[string]time.Time // when a problem with the API was last reported, by agent
@@ -797,12 +795,15 @@ func (v *narrator) describe(at time.Time, e contract.Event) (text string, urgent
 		return "", false
 	}
 	urgent = contract.Urgent(e.Body)
+	if _, resumed := e.Body.(contract.Session); !resumed && e.Settles(v.asker) {
+		v.question = ""
+	}
 	switch b := e.Body.(type) {
 	case contract.Question:
 		if b.Text == v.question {
 			return "", false
 		}
-		v.question = b.Text
+		v.question, v.asker = b.Text, e.ID
 		return strings.TrimRight(text, "\n") + "\nType your answer.", urgent
 	case contract.PermissionRequest:
 		return v.asked(b, text), urgent

@@ -481,6 +481,21 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
+// TestQuestionIsAskedAgain: an open question of a resumed run is printed once, and one that was answered, in whatever
+// way, is printed when it is asked again.
+func TestQuestionIsAskedAgain(t *testing.T) {
+	v := newNarrator(false, eventtext.Name)
+	asked := 0
+	ask := contract.Event{ID: contract.Arbiter, Body: contract.Question{Text: "Shall I go on?"}}
+	for _, e := range []contract.Event{ask, {ID: contract.Supervisor, Body: contract.Session{Resumed: true}}, ask,
+		{ID: contract.Human, Body: contract.Message{From: contract.Human, To: contract.Arbiter, Kind: "answer"}}, ask} {
+		if text, _ := v.describe(time.Now(), e); strings.Contains(text, "Shall I") {
+			asked++
+		}
+	}
+	testkit.Same(t, "it is printed", 2, asked)
+}
+
 // TestDocumentIsReadOnce: the document is shown with its author's message; its hand-off to a reader is one
 // sentence.
 func TestDocumentIsReadOnce(t *testing.T) {

@@ -403,17 +403,18 @@ func OpenSession(ctx context.Context, socket string, log *journal.EventLog, afte
 	if err == nil {
 		select {
 		case <-s.first:
-			err = s.unreadable()
 		case <-client.Done():
-			select {
-			case <-s.first: // the state arrived before the connection ended
-				err = s.unreadable()
-			default:
-				err = host.ErrGone
-			}
+			err = host.ErrGone
 		case <-ctx.Done():
 			err = fmt.Errorf("%w in time", control.ErrSilent)
 		}
+	}
+	select {
+	case <-s.first: // perhaps before the connection ended
+		s.receiving.Lock()
+		err = s.foreign
+		s.receiving.Unlock()
+	default:
 	}
 	if err != nil {
 		client.Close()
@@ -477,32 +478,26 @@ func (s *ScreenSession) subscribe(ctx context.Context, client *control.Client) e
 // times: the run exists as long as it accepts connections.
 func (s *ScreenSession) reconnect() (err error) {
 	for range reconnections {
-		var again bool
-		again, err = s.connectAgain()
-		if !again {
-			break
+		ctx, cancel := context.WithTimeout(context.Background(), hostAnswers)
+		defer cancel()
+		client, st, dialErr := control.Dial[runstore.LiveStatus](ctx, s.socket, nil)
+		switch {
+		case dialErr != nil:
+			return dialErr
+		case st.PID != s.pid: // another process plays the run now
+			err = host.ErrGone
+		default:
+			err = s.subscribe(ctx, client)
+		}
+		if err == nil {
+			return nil
+		}
+		client.Close()
+		if errors.Is(err, host.ErrGone) {
+			return err
 		}
 	}
 	return err
-}
-
-// connectAgain connects once. again reports whether the run answered but the connection was lost.
-func (s *ScreenSession) connectAgain() (again bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), hostAnswers)
-	defer cancel()
-	client, st, err := control.Dial[runstore.LiveStatus](ctx, s.socket, nil)
-	if err != nil {
-		return false, err
-	}
-	if st.PID != s.pid {
-		client.Close()
-		return false, host.ErrGone // another process plays the run now
-	}
-	if err := s.subscribe(ctx, client); err != nil {
-		client.Close()
-		return true, err
-	}
-	return false, nil
 }
 
 // catchUp reports the events after a place of the event log, and returns the number of the last event of the
@@ -513,11 +508,8 @@ func catchUp(ctx context.Context, log *journal.EventLog, after journal.LogPositi
 		return 0, nil
 	}
 	number := func(e journal.LogEntry) {
-		if e.N <= earlier || e.Line == nil {
-			return
-		}
-		if line, bad := contract.DecodeLine(e.Line); bad == nil {
-			seq = line.Seq
+		if e.N > earlier && e.Line != nil {
+			seq = contract.SeqOf(e.Line)
 		}
 	}
 	if after.Offset > 0 {
@@ -615,13 +607,6 @@ func (s *ScreenSession) Connection() *control.Client { return s.client.Load() }
 
 // Left implements PlainRun: the channel is closed when the run should continue without the frontend.
 func (s *ScreenSession) Left() <-chan struct{} { return s.left.Done() }
-
-// unreadable returns why the first state cannot be read; nil if it can.
-func (s *ScreenSession) unreadable() error {
-	s.receiving.Lock()
-	defer s.receiving.Unlock()
-	return s.foreign
-}
 
 // Close waits for the end of the run, and for the session's goroutines.
 func (s *ScreenSession) Close() {

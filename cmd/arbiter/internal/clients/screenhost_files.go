@@ -373,9 +373,6 @@ func (h *ScreenHost) ChangedFiles(
 var reports = []string{contract.StatusComplete, contract.StatusIncomplete, contract.StatusFailed,
 	contract.StatusCancelled, contract.StatusInterrupted}
 
-// costLines is how many of the last lines of an event log are searched for the cost of a run.
-const costLines = 400
-
 func (h *ScreenHost) Runs(ctx context.Context) ([]tui.RunInfo, error) {
 	store, err := runstore.OpenIn(h.choices.StateDir)
 	if err != nil {
@@ -393,7 +390,8 @@ func (h *ScreenHost) Runs(ctx context.Context) ([]tui.RunInfo, error) {
 		}
 		info := h.runInfo(i)
 		if info.CostUSD == 0 {
-			info.CostUSD = costOf(ctx, store, i.Run)
+			spent, _ := store.Spent(ctx, i, nil) // as far as it can be read
+			info.CostUSD = spent.Sum()
 		}
 		infos = append(infos, info)
 	}
@@ -408,28 +406,6 @@ func (h *ScreenHost) runInfo(i journal.Info) tui.RunInfo {
 		CostUSD: i.CostUSD, Rehearsal: i.Rehearsal, CWD: i.CWD, Here: command.SameDir(i.CWD, h.choices.Place), Live: i.Live,
 		Finished: slices.Contains(reports, line.Status), Resumable: line.Resumable,
 	}
-}
-
-// costOf returns the cost of a run, as far as the end of its event log has it.
-func costOf(ctx context.Context, store *runstore.Runs, run string) (usd float64) {
-	log, err := store.EventLog(run)
-	if err != nil {
-		return 0
-	}
-	defer log.Close()
-	lines := 0
-	_ = log.Backward(ctx, journal.LogPosition{}, func(e journal.LogEntry) bool { // after an error, it is not known
-		lines++
-		event, _ := contract.DecodeWritten(e.Line)
-		switch b := event.Body.(type) {
-		case contract.Result:
-			usd = b.CostUSD
-		case contract.Cost:
-			usd = b.RunCostUSD
-		}
-		return usd == 0 && lines < costLines
-	})
-	return usd
 }
 
 // Report implements tui.Host.

@@ -17,6 +17,8 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui"
 )
 
@@ -90,6 +92,25 @@ func TestRunsInWords(t *testing.T) {
 	testkit.Check(t, len(lines) == 3 && lines[0] == want[0] && lines[1] == want[1] &&
 		strings.Contains(lines[2], "arbiter report RUN"), "got\n%s", text)
 	testkit.Same(t, "without runs", "There are no runs yet.", RunsText(nil, now))
+}
+
+// TestRunsHaveTheirCost: the list of runs has what an interrupted run has cost by all of its events, as reports have.
+func TestRunsHaveTheirCost(t *testing.T) {
+	root := t.TempDir()
+	store := testkit.Must(journal.OpenStore(root))(t)
+	defer store.Close()
+	run := testkit.Must(store.Create(journal.Meta{Run: "aaaa1111-spends", CWD: root}, journal.Options{}))(t)
+	for i, b := range []contract.Body{contract.Session{Session: "aaaa1111-spends"},
+		contract.Cost{CostUSD: 0.5, RunCostUSD: 0.5}, contract.Turn{CostUSD: 1, Outcome: "done"},
+		contract.Decision{CostUSD: 0.25}} {
+		line := testkit.Must(contract.EncodeLine(nil, uint64(i+1), time.Now(), contract.Event{ID: "orch-1", Body: b}))(t)
+		testkit.OK(t, run.AppendEvents(journal.LogContent{At: time.Now(), Line: line}))
+	}
+	testkit.OK(t, run.Close())
+	h := &ScreenHost{choices: settings.Choices{StateDir: root}}
+	list := testkit.Must(h.Runs(t.Context()))(t)
+	testkit.Need(t, len(list) == 1, "runs: %+v", list)
+	testkit.Same(t, "it has cost", 1.25, list[0].CostUSD)
 }
 
 // settingsHost returns a host that was started with some flags, and the user's configuration file.

@@ -26,9 +26,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
-	"github.com/arbiter-cli/arbiter/internal/backlog"
 	"github.com/arbiter-cli/arbiter/sanitize"
-	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
@@ -303,8 +301,8 @@ func (g *guard) path() string { return "/?" + tokenParam + "=" + g.newToken() }
 //
 // # Goroutines
 //
-// [WebServer.Serve] owns the listener and waits for all handlers. The handler of a stream owns a connection to the run
-// and a goroutine that asks for its status, and waits for both.
+// [WebServer.Serve] owns the listener and waits for all handlers. The handler of a stream owns its connections to the
+// run.
 
 const (
 	// tokenParam is the parameter with the one-time token of a link.
@@ -523,6 +521,7 @@ type runPart struct {
 	State     string    `json:"state"` // live, silent, ended, interrupted
 	Text      string    `json:"text,omitempty"`
 	Resumable bool      `json:"resumable,omitempty"`
+	CostUSD   float64   `json:"cost_usd,omitempty"`  // of a run that no process plays
 	Rehearsal bool      `json:"rehearsal,omitempty"` // costs are simulated
 }
 
@@ -554,7 +553,7 @@ func (s *WebServer) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // for a reverse proxy
-	f := &webFollower{server: s, out: &sink{w: w, rc: http.NewResponseController(w)}, at: at}
+	f := &webFollower{follower: follower{s.runs, s.run, at}, out: &sink{w: w, rc: http.NewResponseController(w)}}
 	f.follow(r.Context())
 }
 
@@ -602,19 +601,21 @@ func (b *sink) fail(err error) {
 
 // webFollower follows a run for one browser, across the processes that play it.
 type webFollower struct {
-	server *WebServer
-	out    *sink
-	at     logPlace
-	sent   runPart // the last one sent
-	names  map[string]string
-	read   time.Time // LastActive of the run when its log was read without a process
+	follower
+	out   *sink
+	sent  runPart         // the last one sent
+	shown json.RawMessage // the status that the page shows
+	names map[string]string
+	ready []json.RawMessage // events to be sent
+	bytes int               // of them
+	read  time.Time         // LastActive of the run when its log was read without a process
 }
 
 func (f *webFollower) follow(ctx context.Context) {
 	for f.out.err == nil && ctx.Err() == nil {
-		info, err := f.server.runs.Find(f.server.run)
+		info, err := f.runs.Find(f.run)
 		if err != nil {
-			f.send(runPart{Run: f.server.run, State: stateSilent, Text: err.Error()})
+			f.send(runPart{Run: f.run, State: stateSilent, Text: err.Error()})
 		} else if info.Live {
 			f.live(ctx, info)
 		} else {
@@ -648,7 +649,7 @@ func (f *webFollower) over(ctx context.Context, info journal.Info) {
 	if info.LastActive.Equal(f.read) {
 		return
 	}
-	if err := f.past(ctx, math.MaxUint64); err != nil {
+	if err := f.sendPast(ctx, math.MaxUint64); err != nil {
 		f.send(about(info, stateSilent, err.Error()))
 		return
 	}
@@ -662,158 +663,84 @@ func (f *webFollower) over(ctx context.Context, info journal.Info) {
 		p = about(info, stateInterrupted, "This run was stopped, and its agents with it. Nothing that it recorded is lost.")
 	}
 	p.Resumable = !info.Damaged && !info.Empty
+	p.CostUSD, _ = costOf(ctx, f.runs, info) // as far as its events can be read
 	f.send(p)
 }
 
-const (
-	// connects is how long the process that plays a run may take to answer.
-	connects = 5 * time.Second
-	// webBetween is the minimum time between two status requests.
-	webBetween = 150 * time.Millisecond
-	// waiting is how many parts may wait for a browser. Further parts wait in the run's own queue; if that is full,
-	// the run disconnects this client.
-	waiting = 8
-)
+// webBetween is the minimum time between two status requests: a person does not notice more.
+const webBetween = 150 * time.Millisecond
 
 // live follows the process that plays the run until the process or the connection ends.
 func (f *webFollower) live(ctx context.Context, info journal.Info) {
-	ctx, cancel := context.WithCancel(ctx)
-	dialing, connected := context.WithTimeout(ctx, connects)
-	client, st, err := f.server.runs.Dial(dialing, f.server.run)
-	connected()
-	if err != nil {
-		cancel()
-		f.send(about(info, stateSilent, err.Error()))
-		return
-	}
-	l := &connection{
-		webFollower: f, client: client, parts: make(chan any, waiting),
-		ask: make(chan struct{}, 1), statuses: make(chan runstore.LiveStatus, 1),
-	}
-	var asking sync.WaitGroup
-	asking.Go(func() { l.askStatus(ctx) })
-	defer asking.Wait()
-	defer client.Close()
-	defer cancel() // runs first: both wait for it
-	f.send(about(info, stateLive, ""))
-	l.status(st)
-	if err := f.catchUp(ctx, st); err != nil {
-		f.send(about(info, stateSilent, err.Error()))
-		return
-	}
-	since := int64(f.at.Seq)
-	err = client.Subscribe(ctx, control.SubscribeParams{Since: since, Pieces: true}, func(part any) {
-		select {
-		case l.parts <- part:
-		case <-ctx.Done():
-		}
+	f.shown = nil
+	l, err := f.connect(ctx, true, func(st runstore.LiveStatus) error {
+		f.send(about(info, stateLive, ""))
+		f.status(st)
+		return f.catchUp(ctx, st)
 	})
-	if err == nil {
-		l.run(ctx)
+	if err != nil {
+		f.send(about(info, stateSilent, err.Error()))
+		return
 	}
-}
-
-// connection is a follower's connection to the process that plays the run.
-type connection struct {
-	*webFollower
-	client   *control.Client
-	parts    chan any
-	ask      chan struct{} // capacity 1: the status is wanted
-	statuses chan runstore.LiveStatus
-	shown    json.RawMessage // the status that the page shows
-}
-
-// run passes on what the process sends, until the connection ends.
-func (l *connection) run(ctx context.Context) {
+	defer l.end()
 	beats := time.NewTicker(heartbeat)
 	defer beats.Stop()
-	for l.out.err == nil {
+	var look <-chan time.Time // when the status is requested
+	var looked time.Time
+	for f.out.err == nil {
+		changed := false
 		select {
 		case part := <-l.parts:
-			l.pass(part)
-		case st := <-l.statuses:
-			l.status(st)
+			changed = f.pass(part)
 		case <-beats.C:
-			l.out.beat()
-			backlog.Hint(l.ask) // for changes without an event
-		case <-ctx.Done():
-			return
-		case <-l.client.Done():
-			for l.out.err == nil {
-				select {
-				case part := <-l.parts:
-					l.pass(part)
-				default:
-					return
-				}
+			f.out.beat()
+			changed = true // perhaps, without an event
+		case <-look:
+			look, looked = nil, time.Now()
+			if st, err := l.status(); err == nil {
+				f.status(st)
 			}
+		case <-l.ctx.Done():
+			return
+		case <-l.feed.Done():
+			return
+		}
+		if changed && look == nil {
+			look = time.After(webBetween - time.Since(looked))
 		}
 	}
 }
 
-func (l *connection) pass(part any) {
+// pass sends events. It returns whether the status may have changed.
+func (f *webFollower) pass(part any) (changed bool) {
 	events, ok := part.(control.Events)
 	if !ok {
-		return // the end is sent when no process plays the run any more
+		return false // the end is sent when no process plays the run any more
 	}
 	if events.Skipped > 0 {
-		l.out.send(partSkipped, "", skippedPart{events.Skipped})
+		f.out.send(partSkipped, "", skippedPart{events.Skipped})
 	}
-	var changed bool
-	var list portion
 	for _, text := range events.Lines {
 		line := []byte(text)
-		at := logPlace{Process: l.at.Process, Seq: max(l.at.Seq, seqOf(line)), Set: true}
 		changed = changed || contract.EventNameOf(line) != (contract.Delta{}).EventName()
-		list.add(l.webFollower, l.line(line), at)
+		f.add(f.line(line), f.after(line))
 	}
-	list.send(l.webFollower)
-	if changed {
-		backlog.Hint(l.ask)
-	}
-}
-
-// askStatus requests the status when it is wanted, but not more often than a person can notice. It must not run on
-// the goroutine that writes to the browser: the response comes over the connection whose parts that goroutine
-// receives.
-func (l *connection) askStatus(ctx context.Context) {
-	for {
-		select {
-		case <-l.ask:
-		case <-ctx.Done():
-			return
-		}
-		asked, done := context.WithTimeout(ctx, connects)
-		st, err := control.StatusOf[runstore.LiveStatus](asked, l.client)
-		done()
-		if err != nil {
-			continue // the connection has ended, or the next event asks again
-		}
-		select {
-		case l.statuses <- st:
-		case <-ctx.Done():
-			return
-		}
-		select {
-		case <-time.After(webBetween):
-		case <-ctx.Done():
-			return
-		}
-	}
+	f.flush()
+	return changed
 }
 
 // status sends a status if it differs from the one that the page shows.
-func (l *connection) status(st runstore.LiveStatus) {
+func (f *webFollower) status(st runstore.LiveStatus) {
 	st.Seq = 0 // changes with each event, and is not shown
 	for _, a := range st.Agents {
-		l.named(a.ID, a.Name, a.Host, a.Make)
+		f.named(a.ID, a.Name, a.Host, a.Make)
 	}
 	raw, err := pageStatus(st)
-	if err != nil || bytes.Equal(raw, l.shown) {
+	if err != nil || bytes.Equal(raw, f.shown) {
 		return
 	}
-	l.shown = raw
-	l.out.send(partStatus, "", raw)
+	f.shown = raw
+	f.out.send(partStatus, "", raw)
 }
 
 const (
@@ -823,66 +750,23 @@ const (
 	enough = 64 << 10
 )
 
-// logPlace is how far a client has read: the first Process lines of the event log, which belong to earlier processes,
-// and after them the events of one process up to Seq.
-type logPlace struct {
-	Process uint64
-	Seq     uint64
-	Set     bool // false for a client that has read nothing
-}
-
-func (p logPlace) String() string { return fmt.Sprintf("%d.%d", p.Process, p.Seq) }
-
-// parsePlace parses a place in the format of String.
-func parsePlace(text string) (p logPlace, err error) {
-	if text == "" {
-		return p, nil
-	}
-	_, err = fmt.Sscanf(text, "%d.%d", &p.Process, &p.Seq)
-	if err != nil || p.String() != text {
-		return logPlace{}, fmt.Errorf("%.40q is not a position", text)
-	}
-	p.Set = true
-	return p, nil
-}
-
-// seqOf returns the seq of a line; 0: it has none.
-func seqOf(line []byte) uint64 {
-	var l struct {
-		Seq uint64 `json:"seq"`
-	}
-	if json.Unmarshal(line, &l) != nil {
-		return 0
-	}
-	return l.Seq
-}
-
 // catchUp brings the page to the point from which the current process can continue: it sends the events of earlier
 // processes.
 func (f *webFollower) catchUp(ctx context.Context, st runstore.LiveStatus) error {
-	switch {
-	case f.at.Set && f.at.Process == st.LogLines: // the connection was lost, not the process
-		return nil
-	case !f.at.Set && st.Seq >= mostPast:
+	if !f.at.Set && st.Seq >= mostPast {
 		f.at = logPlace{Process: st.LogLines, Seq: st.Seq - mostPast, Set: true}
 		f.out.send(partSkipped, "", skippedPart{f.at.Seq})
 		return nil
 	}
-	if st.LogLines > 0 {
-		if err := f.past(ctx, st.LogLines); err != nil {
-			return err
-		}
-	}
-	f.at = logPlace{Process: st.LogLines, Set: true}
-	return nil
+	return f.sendPast(ctx, st.LogLines)
 }
 
-// past sends the events after the page's place in the first upTo lines of the event log, but not more than a page
+// sendPast sends the events after the page's place in the first upTo lines of the event log, but not more than a page
 // can show. It moves the place after them.
-func (f *webFollower) past(ctx context.Context, upTo uint64) error {
+func (f *webFollower) sendPast(ctx context.Context, upTo uint64) error {
 	var lines []pastLine
 	left := false
-	err := eventsAfter(ctx, f.server.runs, f.server.run, f.at, upTo, func(line []byte, at logPlace) {
+	err := f.past(ctx, upTo, func(line []byte, at logPlace) {
 		if raw := f.line(line); raw != nil {
 			lines = append(lines, pastLine{raw, at})
 		}
@@ -899,77 +783,38 @@ func (f *webFollower) past(ctx context.Context, upTo uint64) error {
 	if left {
 		f.out.send(partSkipped, "", skippedPart{})
 	}
-	var list portion
 	for _, line := range lines {
-		list.add(f, line.raw, line.place)
+		f.add(line.raw, line.place)
 	}
-	list.send(f)
+	f.flush()
 	return nil
 }
 
-// portion is a list of events that is sent at once. It is small, because a browser with a slow connection must
-// receive it completely in time; otherwise it would make no progress.
-type portion struct {
-	lines []json.RawMessage
-	bytes int
-}
-
-// add adds an event and moves the place after it; raw is nil for an event that the page does not show. add sends
-// the portion when it is large enough.
-func (p *portion) add(f *webFollower, raw json.RawMessage, at logPlace) {
+// add collects an event and moves the place after it; raw is nil for an event that the page does not show. What is
+// sent at once is small, because a browser with a slow connection must receive it completely in time; otherwise it
+// would make no progress.
+func (f *webFollower) add(raw json.RawMessage, at logPlace) {
 	if f.at = at; raw == nil {
 		return
 	}
-	p.lines, p.bytes = append(p.lines, raw), p.bytes+len(raw)
-	if p.bytes >= enough {
-		p.send(f)
+	f.ready, f.bytes = append(f.ready, raw), f.bytes+len(raw)
+	if f.bytes >= enough {
+		f.flush()
 	}
 }
 
-// send sends the collected events.
-func (p *portion) send(f *webFollower) {
-	if len(p.lines) > 0 {
-		f.out.send(partEvents, f.at.String(), p.lines)
+// flush sends the collected events.
+func (f *webFollower) flush() {
+	if len(f.ready) > 0 {
+		f.out.send(partEvents, f.at.String(), f.ready)
 	}
-	*p = portion{}
+	f.ready, f.bytes = nil, 0
 }
 
 // pastLine is an event of the log, prepared for the page, with the place after it.
 type pastLine struct {
 	raw   json.RawMessage
 	place logPlace
-}
-
-// eventsAfter calls take with the events after a place in the first upTo lines of a run's event log, each with the
-// place after it.
-func eventsAfter(ctx context.Context, runs Runs, run string, from logPlace, upTo uint64,
-	take func(line []byte, at logPlace)) error {
-	log, err := runs.Log(run)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	at, found := logPlace{Set: true}, false // the current place; whether the process of from was found
-	_, err = log.Each(ctx, journal.LogPosition{}, func(e journal.LogEntry) error {
-		if e.N > upTo {
-			return journal.ErrEnough
-		}
-		if e.Line == nil {
-			return nil
-		}
-		if contract.EventNameOf(e.Line) == (contract.Session{}).EventName() {
-			at.Process = e.N - 1
-			if from.Set && !found && e.N > from.Process { // records may come before it
-				at.Process, found = from.Process, true
-			}
-		}
-		at.Seq = seqOf(e.Line)
-		if !from.Set || at.Process > from.Process || at.Process == from.Process && at.Seq > from.Seq {
-			take(e.Line, at)
-		}
-		return nil
-	})
-	return err
 }
 
 const (
@@ -1069,8 +914,7 @@ func pageStatus(st runstore.LiveStatus) (json.RawMessage, error) {
 		}
 	}
 	for _, i := range st.Inbox {
-		page.Asks[i.ID] = eventtext.Asks(supervisor.InboxItem{Kind: i.Kind, Agent: i.Agent,
-			Host: i.Host, Optional: i.Optional}, eventtext.Called(names.nameOf, i.Agent))
+		page.Asks[i.ID] = eventtext.Asks(i, eventtext.Called(names.nameOf, i.Agent))
 		if i.Request != nil {
 			page.Where[i.ID] = eventtext.PlaceOf(i.Request.Place)
 		}

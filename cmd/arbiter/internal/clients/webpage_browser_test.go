@@ -340,12 +340,13 @@ func TestHostileTexts(t *testing.T) {
 func TestPageWords(t *testing.T) {
 	h := newHouse(t)
 	h.status.Agents = append(h.status.Agents, runstore.AgentStatus{ID: "orch-1", Name: "Orchestrator I", Host: "gpu",
-		Status: "busy", Does: "in your hands", Fuse: 2, FuseSpent: 1.7})
+		Status: "busy", Does: "in your hands", Fuse: 2, FuseSpent: 1.7, ContextUnknown: true, CostUnknown: true})
 	h.status.Does = "Held: the limit of costs is spent"
 	s, _ := serve(t, h)
 	w := openPage(t, s)
 	w.until(`document.querySelector("#phase").textContent === "` + h.status.Does + `"`)
 	w.shows("[data-agent=orch-1] .state", "in your hands")
+	w.shows("[data-agent=orch-1] .gauge", "unknown$0.00 and what is unknown")
 	place := &contract.CallPlace{CWD: "/w/one", Host: "gpu", Own: true}
 	item := permissionItem(t, "perm-1", "make test")
 	item.Request = &contract.PermissionRequest{Request: "perm-1", Tool: "Bash", Place: place}

@@ -222,7 +222,7 @@ func (h *house) Subscribe(ctx context.Context, p control.SubscribeParams, send f
 		h.mu.Unlock()
 		next += len(lines)
 		lines = slices.DeleteFunc(slices.Clone(lines), func(l string) bool {
-			return int64(seqOf([]byte(l))) <= p.Since
+			return int64(contract.SeqOf([]byte(l))) <= p.Since
 		})
 		if send(control.Events{Lines: lines}) != nil {
 			return
@@ -418,8 +418,10 @@ func TestStreamContinues(t *testing.T) {
 	w := view(t, s, url, v.id)
 	testkit.Same(t, "behind two comes", "three", strings.Join(w.texts("three"), " "))
 
+	h.emit("arbiter", contract.Turn{CostUSD: 1.5})
 	h.end("") // it is killed
-	w.until(partRun, stateInterrupted)
+	killed := w.until(partRun, stateInterrupted)
+	testkit.Check(t, strings.Contains(killed, `"cost_usd":1.5`), "its cost is not in %s", killed)
 	at := w.id
 	h.begin()
 	w.until(partRun, stateLive)

@@ -66,6 +66,7 @@ const parts = {
   run(about) {
     const before = run.about?.state;
     run.about = about;
+    run.cost = Math.max(run.cost, about.cost_usd ?? 0);
     if (about.state !== "live") {
       run.status = null;
       inbox.show([], false);
