@@ -182,7 +182,7 @@ func (d *app) refresh(events []contract.Event) {
 	}
 	d.screen().renew()
 	d.prompt.relabel()
-	if g := d.dialogs.open; g != nil && g.ways != nil && !slices.Equal(g.ways, d.recovery.problem.from) {
+	if g := d.dialogs.open; g != nil && g.ways != nil && !slices.Equal(g.ways, d.recovery.problem().Options) {
 		d.dialogs.open = nil // it is over, or another one
 	}
 	d.permissions.askNext()
@@ -213,7 +213,7 @@ func (d *app) onEvent(e contract.Event) {
 		case "configure":
 			d.permissions.sent = ""
 		case "choose", "retry", "skip_step", "reset", "force_agent":
-			d.recovery.clear()
+			d.recovery.open = false
 		}
 	case contract.Takeover:
 		if b.State != "began" { // texts from before it began no longer apply
@@ -223,17 +223,19 @@ func (d *app) onEvent(e contract.Event) {
 		if !d.session.first(b) {
 			d.flash(b.Message)
 		}
-		d.recovery.showProblem(e.ID, b)
+		if len(b.RecoveryOptions) > 0 {
+			d.recovery.open, d.recovery.seen = true, false
+		}
 	case contract.Turn:
-		if b.Outcome == "done" && e.ID == d.recovery.problem.id {
-			d.recovery.clear() // it works again
+		if b.Outcome == "done" && e.ID == d.recovery.problem().Agent {
+			d.recovery.open = false // it works again
 		}
 	case contract.State:
 		if machine.State(b.From) == machine.Error {
-			d.recovery.clear()
+			d.recovery.open = false
 		}
 	case contract.Result:
-		d.recovery.clear()
+		d.recovery.open = false
 		switch b.Status {
 		case contract.StatusComplete, contract.StatusIncomplete:
 			d.flash(eventtext.Ending(b.Status))
@@ -250,14 +252,8 @@ func (d *app) onEvent(e contract.Event) {
 		if !b.Resumed { // another run has another plan
 			d.plan.draft = nil
 		}
-		d.recovery.clear()
-		if d.session.state != nil && d.session.state.Task.Phase == machine.Error && b.Resumed {
-			d.recovery.problem = problem{id: contract.Supervisor, from: d.session.state.Question.Recovery.Options,
-				text: "The run was left in trouble."}
-			if f := d.session.state.Task.LastError; f != nil {
-				d.recovery.problem.text = f.Message
-			}
-		}
+		s := d.session.state // the run may have been left in trouble
+		d.recovery.open, d.recovery.seen = b.Resumed && s != nil && s.Task.Phase == machine.Error, false
 		d.base(d.runScreen)
 	}
 }
