@@ -37,7 +37,7 @@ type screen interface {
 	draw(s tcell.Screen, x, y, w, h int)
 	// act performs an action, and reports whether it has a meaning here.
 	act(a keys.Action) bool
-	// mouse returns tview's mouse handler, or nil.
+	// mouse returns a mouse handler; a drag goes on in the primitive that the handler returns.
 	mouse() mouseHandler
 	// writes reports whether the input line stands below it.
 	writes() bool

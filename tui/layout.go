@@ -228,30 +228,7 @@ func (d *app) MouseHandler() mouseHandler {
 			}
 			return d.prompt.input.MouseHandler()(a, e, focus)
 		}
-		if handler := d.screen().mouse(); handler != nil {
-			consumed, capture := handler(a, e, focus)
-			if capture != nil {
-				capture = &captured{Box: d.Box, handler: handler}
-			}
-			return consumed, capture
-		}
-		return false, nil
-	}
-}
-
-// captured passes a drag on to the primitive in which it began.
-type captured struct {
-	*tview.Box
-	handler mouseHandler
-}
-
-func (c *captured) MouseHandler() mouseHandler {
-	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
-		consumed, capture := c.handler(a, e, focus)
-		if capture != nil {
-			return consumed, c
-		}
-		return consumed, nil
+		return d.screen().mouse()(a, e, focus)
 	}
 }
 

@@ -3,6 +3,7 @@ package tui
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -371,5 +372,19 @@ func TestBellRingsOnce(t *testing.T) {
 		}
 		s.does(func(p *fakeRun) { p.asks("orch-1", "again", "Bash", `{"command":"make again"}`) })
 		testkit.Same(t, "how often the bell rang", 2, rung)
+	})
+}
+
+// TestDragBeyondTheConversation: text is also copied if the button is released above the conversation, on the agents.
+func TestDragBeyondTheConversation(t *testing.T) {
+	weaving(t, 100, 30, func(s *scene) {
+		y := slices.IndexFunc(s.Rows(), func(row string) bool { return strings.Contains(row, "May I change") })
+		s.Button(20, y, true)
+		s.Move(20, y-1)
+		s.Move(20, 2)
+		s.Button(20, 2, false)
+		s.Settle()
+		got := string(s.Screen.GetClipboardData())
+		testkit.Includes(t, "copied", got, "May I change")
 	})
 }
