@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -268,7 +269,7 @@ func (d *app) focusOn(id string) {
 	}
 	f := &focus{blockScreen: blockScreen{d: d, keys: keys.Focus}, id: id, line: view.NewRoster(d.look)}
 	f.reader = d.reader(&source{thread: d.f.history.Agent(id), render: view.EventStream, live: func() []history.Live {
-		if l, ok := d.f.history.Live(id); ok {
+		if l, ok := d.f.history.Live(id, math.MaxInt); ok {
 			return []history.Live{l}
 		}
 		return nil

@@ -359,11 +359,8 @@ func (s *session) root(id string) string {
 // work returns details about an agent that are not in the state.
 func (s *session) work(id string) view.Work {
 	w := view.Work{AgentActivity: s.d.f.activity.Agent(id)}
-	if l, ok := s.d.f.history.LiveEnd(id, writingKept); ok {
-		if w.Writing = l.Text; l.Verdict {
-			w.Writing = l.Message
-		}
-	}
+	l, _ := s.d.f.history.Live(id, writingKept)
+	w.Writing = l.Text
 	return w
 }
 
