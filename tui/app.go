@@ -41,7 +41,7 @@ type screen interface {
 	mouse() mouseHandler
 	// writes reports whether the input line stands below it.
 	writes() bool
-	// renew is called after the state or the look changed.
+	// renew is called after the state changed.
 	renew()
 }
 
@@ -169,6 +169,7 @@ func (d *app) refresh(events []contract.Event) {
 	if d.session.run != nil {
 		d.session.state = d.session.snapshot()
 	}
+	d.session.noticeNames()
 	for _, e := range events {
 		d.onEvent(e)
 	}
@@ -319,14 +320,6 @@ func (d *app) sound(moment render.NotifyMoment) string {
 	return strings.Repeat("\a", play(cue))
 }
 
-func (d *app) setLook(look *render.Look) {
-	*d.look = *look
-	d.runScreen.renew()
-	for _, s := range d.screens {
-		s.renew()
-	}
-}
-
 // background adapts the colours to the background that the terminal reported.
 func (d *app) background(c render.RGB) {
 	d.f.options.Around.Background = &c
@@ -334,7 +327,7 @@ func (d *app) background(c render.RGB) {
 		return // the person chose them meanwhile
 	}
 	if look, err := newLook(d.f.options, d.f.screen.Colors()); err == nil {
-		d.setLook(look)
+		*d.look = *look
 	}
 }
 
@@ -501,6 +494,6 @@ func (d *app) themeCommand(c view.EditorCommand) bool {
 		return false
 	}
 	d.chosen = true
-	d.setLook(look)
+	*d.look = *look
 	return true
 }

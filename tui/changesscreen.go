@@ -309,7 +309,6 @@ func (s *diffScreen) restart() {
 
 // renew implements screen: it reads the file again after each snapshot, and what the list says of it.
 func (s *diffScreen) renew() {
-	s.blockScreen.renew()
 	s.list.renew()
 	f := s.file
 	if i := slices.IndexFunc(s.list.list, func(l ChangedFile) bool { return l.Path == f.Path }); i >= 0 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -386,5 +387,21 @@ func TestDragBeyondTheConversation(t *testing.T) {
 		s.Settle()
 		got := string(s.Screen.GetClipboardData())
 		testkit.Includes(t, "copied", got, "May I change")
+	})
+}
+
+// TestNameIsShownAnew: if an agent gets another name, what was laid out with the old one shows the new one.
+func TestNameIsShownAnew(t *testing.T) {
+	weaving(t, 100, 30, func(s *scene) {
+		s.Expect("Orchestrator II → The Arbiter")
+		s.present(func(st *supervisor.State) {
+			for i, a := range st.Agents {
+				if a.ID == "orch-2" {
+					renamed := *a
+					renamed.Name, st.Agents[i] = "The reader", &renamed
+				}
+			}
+		})
+		s.Expect("The reader → The Arbiter")
 	})
 }

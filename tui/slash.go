@@ -176,7 +176,7 @@ func (d *app) saveCommand(c view.EditorCommand) bool {
 		name = "arbiter-" + time.Now().Format("2006-01-02-150405") + ".md"
 	}
 	d.flash("Saving …")
-	names := d.session.names()
+	names := d.session.namer()
 	save := func(ctx context.Context) (string, error) {
 		return d.f.options.Host.Save(name, d.f.conversation(ctx, names))
 	}

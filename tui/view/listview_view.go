@@ -42,10 +42,6 @@ func (v *ListView) SetSource(s BlockSource) {
 	v.width = 0
 }
 
-// Refresh discards the layout: it is needed if something changed without a change of a stamp, such as a
-// name.
-func (v *ListView) Refresh() { v.laid = map[int]*listLaid{} }
-
 // OnCopy sets the function that gets the text selected with the mouse when the button is released.
 func (v *ListView) OnCopy(f func(text string)) { v.onCopy = f }
 
