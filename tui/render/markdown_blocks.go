@@ -23,6 +23,7 @@ type blockLayout struct {
 	glyphs *Glyphs
 	role   Role
 	src    []byte
+	code   *growingCode // the block that the text ends in; nil: the text is not arriving
 }
 
 // roomy is how many columns must be left to indent something.
