@@ -281,7 +281,7 @@ func (d *app) act(a keys.Action) bool {
 	case keys.Judge:
 		d.permissions.judgeNext()
 	case keys.OpenPalette:
-		d.openPalette()
+		d.choose("What shall be done?", "", d.paletteItems(), func(v any) { v.(func())() })
 	case keys.OpenInbox:
 		d.inbox.open()
 	case keys.Stop:

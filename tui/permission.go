@@ -2,7 +2,6 @@ package tui
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,12 +105,6 @@ func (q *permissions) requester(p *input.PermissionRequest) render.Line {
 		l = append(l, render.Span{Text: ", for a subagent of its own,", Role: render.Warn})
 	}
 	return l
-}
-
-// actionLines lays out the exact command or change, completely.
-func (q *permissions) actionLines(p *input.PermissionRequest, width int) []render.Line {
-	return view.Action(view.SlashWord(p.Params.Tool), json.RawMessage(p.Params.Input),
-		view.EventOptions{Width: width, Look: q.d.look, Open: true, Now: now(), Name: q.d.session.name})
 }
 
 // permitCommand answers the waiting permission request, or the one whose refusal was begun in its dialog.

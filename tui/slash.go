@@ -263,11 +263,6 @@ func (d *app) chooseModel() {
 // pageKeys are the actions that open pages for which there is no command.
 var pageKeys = []keys.Action{keys.WayOut, keys.Judge, keys.CycleGrants, keys.Strength}
 
-// openPalette lists all actions and screens, filtered by a few letters.
-func (d *app) openPalette() {
-	d.choose("What shall be done?", "", d.paletteItems(), func(v any) { v.(func())() })
-}
-
 // paletteItems returns the agents, the commands, and actions that only keys have. The value of each is called when
 // the user chooses it.
 func (d *app) paletteItems() []choice {

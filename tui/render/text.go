@@ -127,11 +127,7 @@ func Shorten(s string, columns int, ellipsis string) string {
 	if len(s) <= columns && plain(s) == len(s) || Width(s) <= columns {
 		return s
 	}
-	head, _ := Clip(s, columns-Width(ellipsis))
-	if columns < Width(ellipsis) {
-		head, ellipsis = "", ""
-	}
-	return head + ellipsis
+	return Of(Base, s).Shorten(columns, ellipsis).Text()
 }
 
 // plain returns the length of the run of printable ASCII at the beginning of s, without its last character

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -106,7 +105,9 @@ func (o EventOptions) edit(list []eventtext.Member, lang string) (
 	if !was || !is || before[0] != '"' || now[0] != '"' {
 		return nil, nil, false
 	}
-	return o.diff(o.value(before), o.value(now), lang), without(list, "old_string", "new_string"), true
+	options := render.MarkdownOptions{Width: o.width(), Look: o.Look, Role: render.Base}
+	lines = render.Diff(o.value(before), o.value(now), lang, options, 3)
+	return lines, without(list, "old_string", "new_string"), true
 }
 
 // edits shows the edits of a MultiEdit, if they have the expected form, and returns its other members.
@@ -153,12 +154,6 @@ func (o EventOptions) json(raw json.RawMessage) []render.Line {
 
 func (o EventOptions) highlight(lang, text string) []render.Line {
 	return o.code(render.Highlight(lang, strings.TrimSuffix(text, "\n"))...)
-}
-
-func (o EventOptions) diff(before, now, lang string) []render.Line {
-	const context = 3
-	return render.Diff(before, now, lang, render.MarkdownOptions{Width: o.width(), Look: o.Look, Role: render.Base},
-		context)
 }
 
 // EventLanguage returns the end of a file's name, which package markdown knows as a language.
@@ -416,10 +411,7 @@ func (o EventOptions) raw(e history.Entry) (lines []render.Line, foldable bool) 
 			return lines, len(lines) > foldBody+foldSlack
 		}
 	} else {
-		for most > 0 && !utf8.RuneStart(text[most]) {
-			most--
-		}
-		lines = o.highlight("json", text[:most])
+		lines = o.highlight("json", strings.ToValidUTF8(text[:most], ""))
 	}
 	shown := min(foldBody, len(lines))
 	return append(lines[:shown], o.more(0, max(len(text)-shown*o.width(), 1))), true

@@ -443,7 +443,8 @@ func (v *ListView) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
 	for level := 1; level <= deep; level++ {
 		mark := g.Vertical
 		if level == deep {
-			last := v.lastLeaf(p.block, b.Indent)
+			// No block of the same level follows directly.
+			last := p.block+1 == v.total() || v.block(p.block+1).Indent < b.Indent
 			switch {
 			case p.row == 0 && last:
 				mark = g.LastLeaf
@@ -456,11 +457,6 @@ func (v *ListView) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
 		x = c.Text(x, y, mark+" ", render.Dim)
 	}
 	return x
-}
-
-// lastLeaf reports whether no block of the same level follows directly.
-func (l *layout) lastLeaf(i, indent int) bool {
-	return i+1 == l.total() || l.block(i+1).Indent < indent
 }
 
 // textWidth returns how many columns the text of a block has.

@@ -314,7 +314,8 @@ func (p tilePainter) present(height int) lines {
 	now := lines{group: -1}
 	a := p.tile
 	for _, i := range p.tile.Work.Items {
-		if i.Runs() && !p.starts(i) && !p.asksFor(i) {
+		asked := a.Bell && a.Doing == strings.TrimSpace(i.Tool+" "+eventtext.Relative(a.Root, i.Summary))
+		if i.Runs() && !p.starts(i) && !asked {
 			mark := render.Span{Text: p.look.Glyphs.Current, Role: render.Active}
 			since := render.Of(render.Active, PageRunning(max(p.now.Sub(i.At), 0)))
 			now.list = append(now.list, p.call(mark, render.Base, i, since))
@@ -348,11 +349,6 @@ func (p tilePainter) present(height int) lines {
 		}
 	}
 	return now
-}
-
-func (p tilePainter) asksFor(i eventtext.ActivityItem) bool {
-	a := p.tile
-	return a.Bell && a.Doing == strings.TrimSpace(i.Tool+" "+eventtext.Relative(p.tile.Root, i.Summary))
 }
 
 func (p tilePainter) waiting() []render.Line {
