@@ -377,13 +377,12 @@ func copied(text string) string {
 
 // moment returns the state that the title and notifications show.
 func (d *app) moment() render.NotifyMoment {
-	m := render.NotifyMoment{Where: filepath.Base(d.session.found.CWD), ASCII: d.look.Glyphs == render.ASCII}
-	s := d.session.state
-	if d.session.found.CWD == "" || s == nil {
-		m.Where = ""
-	}
+	m, s := render.NotifyMoment{ASCII: d.look.Glyphs == render.ASCII}, d.session.state
 	if s == nil {
 		return m
+	}
+	if d.session.found.CWD != "" {
+		m.Where = filepath.Base(d.session.found.CWD)
 	}
 	for _, i := range view.Inbox(s) {
 		w := render.NotifyWait{Call: i.ID, For: eventtext.Asks(i, view.SlashName(s, i.Agent))}

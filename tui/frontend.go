@@ -172,7 +172,12 @@ func (f *Frontend) Run(ctx context.Context) error {
 	}
 	if over {
 		f.app.Stop() // releases the goroutine that reads the terminal, after a fault
-		abandon(pumped)
+		// If the pump requested a paint at that moment, the paint never returns (rivo/tview#1163); then the pump is left
+		// behind, and ends with the process.
+		select {
+		case <-pumped:
+		case <-time.After(10 * frame):
+		}
 	}
 	f.workers.Wait()
 	f.mu.Lock()
@@ -264,16 +269,6 @@ func newLook(o Options, colors int) (*render.Look, error) {
 		look.Glyphs = render.ASCII
 	}
 	return look, nil
-}
-
-// abandon waits for the pump when the loop has ended before it. If the pump requested a paint at that
-// moment, the paint never returns (rivo/tview#1163); then the pump is left behind, and ends with the
-// process.
-func abandon(pumped <-chan struct{}) {
-	select {
-	case <-pumped:
-	case <-time.After(10 * frame):
-	}
 }
 
 // keepPanic keeps a panic for Run to return, and ends everything.

@@ -314,14 +314,11 @@ func (d *app) act(a keys.Action) bool {
 }
 
 func (d *app) statusData() view.StatusData {
-	data := view.StatusData{Word: "The oracle", Tone: render.StatusBarStrong, Hint: "F1 help"}
+	data := view.StatusData{Word: "The oracle", Tone: render.StatusBarStrong, Warnings: d.session.dangers()}
 	if d.session.state != nil {
 		data = view.SnapshotStatus(d.session.state, d.now())
-		data.Hint = "F1 help"
 	}
-	if d.session.state == nil {
-		data.Warnings = d.session.dangers()
-	}
+	data.Hint = "F1 help"
 	switch since := d.session.silent(); {
 	case !since.IsZero():
 		data.Word, data.Tone = "Does not answer, "+eventtext.Span(now().Sub(since).Truncate(time.Second)), render.Bad
@@ -333,7 +330,7 @@ func (d *app) statusData() view.StatusData {
 	}
 	if p := d.playback(); p != nil {
 		data.Warnings = append([]string{playbackWord(p.Status(), d.look)}, data.Warnings...)
-		data.Awaited, data.Hint = "", "F1 help"
+		data.Awaited = ""
 	} else if mode := d.permissions.mode(); mode != runconfig.ModeAllowAll { // allow-all is shown as a warning
 		data.Grants = string(mode)
 	}

@@ -218,12 +218,6 @@ func (s *session) noticeNames() {
 	}
 }
 
-// namer returns a function that returns the names of parties, for a worker.
-func (s *session) namer() func(string) string {
-	state := s.state
-	return func(id string) string { return view.SlashName(state, id) }
-}
-
 func (s *session) name(id string) string { return view.SlashName(s.state, id) }
 
 // begun is the start of a run in progress, and the outcome of the last one.

@@ -176,9 +176,10 @@ func (d *app) saveCommand(c view.EditorCommand) bool {
 		name = "arbiter-" + time.Now().Format("2006-01-02-150405") + ".md"
 	}
 	d.flash("Saving …")
-	names := d.session.namer()
+	state := d.session.state
 	save := func(ctx context.Context) (string, error) {
-		return d.f.options.Host.Save(name, d.f.conversation(ctx, names))
+		text := d.f.conversation(ctx, func(id string) string { return view.SlashName(state, id) })
+		return d.f.options.Host.Save(name, text)
 	}
 	ask(d.f, save, func(path string, err error) {
 		if err != nil {

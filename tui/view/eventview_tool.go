@@ -274,17 +274,13 @@ func (o EventOptions) subagent(e history.Entry, b contract.SubagentStart) Block 
 }
 
 func (o EventOptions) rule(word string) render.Line {
-	width, bar := o.width(), o.Look.Glyphs.Horizontal
-	if render.Width(bar) != 1 {
-		bar = "-"
-	}
-	if word == "" || width < render.Width(word)+8 {
-		if word != "" {
-			return o.shorten(render.Of(render.Dim, word), width)
-		}
+	width, bar, right := o.width(), o.Look.Glyphs.Horizontal, o.width()-render.Width(word)-6
+	switch {
+	case word == "":
 		return render.Of(render.Frame, strings.Repeat(bar, width))
+	case right < 2:
+		return o.shorten(render.Of(render.Dim, word), width)
 	}
-	right := width - render.Width(word) - 6
 	return render.Line{
 		{Text: strings.Repeat(bar, 4), Role: render.Frame}, {Text: " " + word + " ", Role: render.Dim},
 		{Text: strings.Repeat(bar, right), Role: render.Frame},
