@@ -80,6 +80,18 @@ func TestComparisonCountsAnew(t *testing.T) {
 	})
 }
 
+// TestDoubleClickOpens: the second of two quick clicks on a row opens it, as a later one does.
+func TestDoubleClickOpens(t *testing.T) {
+	play(t, 120, 40, changed, func(s *scene) {
+		authored(s)
+		s.ClickOn("header.go")
+		s.Expect("CHANGES", "Threads int")
+		s.ClickOn("header.go")
+		s.ExpectNot("CHANGES")
+		s.Expect("side by side", "Threads int")
+	})
+}
+
 // TestChangeIsCommented: the list shows the difference of the current file, sorts and searches; a comment on a place
 // goes to the agent that changed the file.
 func TestChangeIsCommented(t *testing.T) {

@@ -46,7 +46,7 @@ func newChangesScreen(d *app) *changesScreen {
 	c := &changesScreen{listScreen: newListScreen(d, keys.Changes, "CHANGES", view.ListColumn{Most: 1},
 		view.ListColumn{Head: "FILE", Wide: true, Tail: true}, view.ListColumn{Head: "LINES", Right: true, Falls: true},
 		view.ListColumn{Head: "AGENTS", Most: 28}, view.ListColumn{Head: "AGE", Right: true, Falls: true})}
-	c.Preview, c.click = c.preview, c.open
+	c.Preview, c.click, c.chose = c.preview, c.open, c.compare
 	return c
 }
 
@@ -66,7 +66,6 @@ func (c *changesScreen) act(a keys.Action) bool {
 	case keys.LandWork:
 		c.d.askLand(c.list)
 	default:
-		defer c.compare()
 		return c.listScreen.act(a)
 	}
 	return true

@@ -204,6 +204,9 @@ func (d *app) PasteHandler() func(string, func(tview.Primitive)) {
 // MouseHandler implements tview.Primitive.
 func (d *app) MouseHandler() mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
+		if a == tview.MouseLeftDoubleClick { // the second of two quick clicks
+			a = tview.MouseLeftClick
+		}
 		x, y := e.Position()
 		click := a == tview.MouseLeftClick
 		switch {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gdamore/tcell/v2"
-
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -49,7 +47,7 @@ func newRunsScreen(d *app) *runsScreen {
 	r.listScreen = newListScreen(d, keys.Sessions, "RUNS", view.ListColumn{Head: "TASK", Wide: true},
 		view.ListColumn{Head: "STATE", Most: 14}, view.ListColumn{Head: "AGE", Right: true, Falls: true},
 		view.ListColumn{Head: "COST", Right: true, Falls: true}, view.ListColumn{Head: "DIRECTORY", Tail: true, Most: 30})
-	r.Preview, r.click = r.preview, r.enter
+	r.Preview, r.click, r.chose = r.preview, r.enter, r.show
 	return r
 }
 
@@ -202,7 +200,6 @@ func (r *runsScreen) act(a keys.Action) bool {
 	case a == keys.Choose:
 		r.enter()
 	case a != keys.TakeUp && a != keys.Report:
-		defer r.show()
 		return r.listScreen.act(a)
 	case !ok:
 	case a == keys.TakeUp:
@@ -211,11 +208,6 @@ func (r *runsScreen) act(a keys.Action) bool {
 		r.report(run)
 	}
 	return true
-}
-
-func (r *runsScreen) key(e *tcell.EventKey, key string) bool {
-	defer r.show()
-	return r.listScreen.key(e, key)
 }
 
 // enter performs the most likely action on the current run.
