@@ -66,7 +66,8 @@ func TestChangesAreListedAnew(t *testing.T) {
 	})
 }
 
-// TestComparisonCountsAnew: the head of a comparison counts the lines of what is shown, also after the file has changed.
+// TestComparisonCountsAnew: the head of a comparison counts the lines of what is shown, also after the file has
+// changed.
 func TestComparisonCountsAnew(t *testing.T) {
 	play(t, 120, 40, changed, func(s *scene) {
 		authored(s)

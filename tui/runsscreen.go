@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -142,9 +141,8 @@ func (r *runsScreen) preview(row view.ListRow, width int) []render.Line {
 	for _, e := range past.entries {
 		card := view.EventTalk(e, view.EventOptions{Width: width, Look: r.d.look, Now: now(), Time: true,
 			Simulated: run.Rehearsal})
-		if n := len(card.Head); n > 0 {
-			gap := render.Span{Text: strings.Repeat(" ", max(width-card.Head.Width(), 0))} // its time stands at the end
-			lines = append(lines, nil, slices.Insert(slices.Clone(card.Head), n-1, gap))
+		if len(card.Head) > 0 {
+			lines = append(lines, nil, view.HeadLine(card.Head, width, r.d.look.Glyphs.Ellipsis))
 		}
 		lines = append(lines, card.Lines...)
 	}

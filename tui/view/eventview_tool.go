@@ -208,12 +208,7 @@ func (o EventOptions) toolUse(e history.Entry, b contract.ToolUse) Block {
 	if o.Root != nil {
 		o.root = o.Root(e.Event.ID)
 	}
-	l := o.call(b.Tool, b.Input, free)
-	if tail != nil {
-		l = append(l, render.Span{Text: spaces(space - l.Width() - tail.Width()), Role: render.Base})
-		l = append(l, tail...)
-	}
-	c.Lines = o.behind(mark, []render.Line{l})
+	c.Lines = o.behind(mark, []render.Line{o.call(b.Tool, b.Input, free).Apart(tail, space)})
 	c.Foldable = len(b.Input) > len("{}")
 	inner := o.within(o.step())
 	if o.Open {

@@ -110,7 +110,8 @@ func (i InboxItem) choices() []PageChoice {
 
 // scopes asks what exactly is allowed from now on, and reports what else each rule settles.
 func (p *InboxPanel) scopes(d *AskData, at InboxItem) {
-	until, note := "Not asked for again until the run ends:", "A rule allows all that it covers. Rules that deny still win."
+	until := "Not asked for again until the run ends:"
+	note := "A rule allows all that it covers. Rules that deny still win."
 	if p.step == always {
 		until = "Not asked for again in this workspace, in later runs too:"
 		note = "A rule allows all that it covers. Rules that deny, or ask, still win."

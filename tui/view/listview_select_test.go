@@ -379,7 +379,7 @@ func (m *model) rows() (rows []modelRow) {
 		above = i
 		lines := b.Lines
 		if len(b.Head) > 0 {
-			lines = append([]render.Line{headLine(b.Head, max(width-2*deep, 1), "…")}, lines...)
+			lines = append([]render.Line{HeadLine(b.Head, max(width-2*deep, 1), "…")}, lines...)
 		}
 		for row, line := range lines {
 			text := "▌ "

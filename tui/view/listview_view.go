@@ -469,14 +469,14 @@ func (l *layout) text(p pos) render.Line {
 	case p.row < 0 || p.row >= b.rows():
 		return nil
 	case p.row < b.head():
-		return headLine(b.Head, l.textWidth(b), l.look.Glyphs.Ellipsis)
+		return HeadLine(b.Head, l.textWidth(b), l.look.Glyphs.Ellipsis)
 	}
 	return b.line(p.row)
 }
 
-// headLine fits a head into so many columns, with its last span at the right edge. If both do not fit, the
+// HeadLine fits a head into so many columns, with its last span at the right edge. If both do not fit, the
 // right one is omitted rather than half of the left one.
-func headLine(head render.Line, columns int, ellipsis string) render.Line {
+func HeadLine(head render.Line, columns int, ellipsis string) render.Line {
 	if len(head) < 2 {
 		return head.Shorten(columns, ellipsis)
 	}
@@ -484,9 +484,7 @@ func headLine(head render.Line, columns int, ellipsis string) render.Line {
 	right.Text = strings.TrimSpace(right.Text)
 	have, need := left.Width(), render.Width(right.Text)
 	if free := columns - need - 1; need > 0 && free >= (have+1)/2 && free > 0 {
-		line := append(render.Line(nil), left.Shorten(free, ellipsis)...)
-		gap := max(columns-need-line.Width(), 1)
-		return append(line, render.Span{Text: strings.Repeat(" ", gap), Role: render.Base}, right)
+		return left.Shorten(free, ellipsis).Apart(render.Line{right}, columns)
 	}
 	return left.Shorten(columns, ellipsis)
 }
