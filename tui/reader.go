@@ -66,7 +66,6 @@ type blockScreen struct {
 func (b *blockScreen) context() keys.Context  { return b.keys }
 func (b *blockScreen) writes() bool           { return false }
 func (b *blockScreen) mouse() mouseHandler    { return b.MouseHandler() }
-func (b *blockScreen) renew()                 {}
 func (b *blockScreen) act(a keys.Action) bool { return b.d.scroll(b.reader, a) }
 
 func (b *blockScreen) drawBlocks(s tcell.Screen, c render.Canvas, row int) {
