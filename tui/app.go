@@ -37,11 +37,11 @@ type screen interface {
 	draw(s tcell.Screen, x, y, w, h int)
 	// act performs an action, and reports whether it has a meaning here.
 	act(a keys.Action) bool
-	// mouse returns tview's mouse handler, or nil.
+	// mouse returns a mouse handler; a drag goes on in the primitive that the handler returns.
 	mouse() mouseHandler
 	// writes reports whether the input line stands below it.
 	writes() bool
-	// renew is called after the state or the look changed.
+	// renew is called after the state changed.
 	renew()
 }
 
@@ -169,6 +169,7 @@ func (d *app) refresh(events []contract.Event) {
 	if d.session.run != nil {
 		d.session.state = d.session.snapshot()
 	}
+	d.session.noticeNames()
 	for _, e := range events {
 		d.onEvent(e)
 	}
@@ -182,7 +183,7 @@ func (d *app) refresh(events []contract.Event) {
 	}
 	d.screen().renew()
 	d.prompt.relabel()
-	if g := d.dialogs.open; g != nil && g.ways != nil && !slices.Equal(g.ways, d.recovery.problem.from) {
+	if g := d.dialogs.open; g != nil && g.ways != nil && !slices.Equal(g.ways, d.recovery.problem().Options) {
 		d.dialogs.open = nil // it is over, or another one
 	}
 	d.permissions.askNext()
@@ -213,7 +214,7 @@ func (d *app) onEvent(e contract.Event) {
 		case "configure":
 			d.permissions.sent = ""
 		case "choose", "retry", "skip_step", "reset", "force_agent":
-			d.recovery.clear()
+			d.recovery.open = false
 		}
 	case contract.Takeover:
 		if b.State != "began" { // texts from before it began no longer apply
@@ -223,17 +224,19 @@ func (d *app) onEvent(e contract.Event) {
 		if !d.session.first(b) {
 			d.flash(b.Message)
 		}
-		d.recovery.showProblem(e.ID, b)
+		if len(b.RecoveryOptions) > 0 {
+			d.recovery.open, d.recovery.seen = true, false
+		}
 	case contract.Turn:
-		if b.Outcome == "done" && e.ID == d.recovery.problem.id {
-			d.recovery.clear() // it works again
+		if b.Outcome == "done" && e.ID == d.recovery.problem().Agent {
+			d.recovery.open = false // it works again
 		}
 	case contract.State:
 		if machine.State(b.From) == machine.Error {
-			d.recovery.clear()
+			d.recovery.open = false
 		}
 	case contract.Result:
-		d.recovery.clear()
+		d.recovery.open = false
 		switch b.Status {
 		case contract.StatusComplete, contract.StatusIncomplete:
 			d.flash(eventtext.Ending(b.Status))
@@ -250,14 +253,8 @@ func (d *app) onEvent(e contract.Event) {
 		if !b.Resumed { // another run has another plan
 			d.plan.draft = nil
 		}
-		d.recovery.clear()
-		if d.session.state != nil && d.session.state.Task.Phase == machine.Error && b.Resumed {
-			d.recovery.problem = problem{id: contract.Supervisor, from: d.session.state.Question.Recovery.Options,
-				text: "The run was left in trouble."}
-			if f := d.session.state.Task.LastError; f != nil {
-				d.recovery.problem.text = f.Message
-			}
-		}
+		s := d.session.state // the run may have been left in trouble
+		d.recovery.open, d.recovery.seen = b.Resumed && s != nil && s.Task.Phase == machine.Error, false
 		d.base(d.runScreen)
 	}
 }
@@ -323,14 +320,6 @@ func (d *app) sound(moment render.NotifyMoment) string {
 	return strings.Repeat("\a", play(cue))
 }
 
-func (d *app) setLook(look *render.Look) {
-	*d.look = *look
-	d.runScreen.renew()
-	for _, s := range d.screens {
-		s.renew()
-	}
-}
-
 // background adapts the colours to the background that the terminal reported.
 func (d *app) background(c render.RGB) {
 	d.f.options.Around.Background = &c
@@ -338,7 +327,7 @@ func (d *app) background(c render.RGB) {
 		return // the person chose them meanwhile
 	}
 	if look, err := newLook(d.f.options, d.f.screen.Colors()); err == nil {
-		d.setLook(look)
+		*d.look = *look
 	}
 }
 
@@ -388,13 +377,12 @@ func copied(text string) string {
 
 // moment returns the state that the title and notifications show.
 func (d *app) moment() render.NotifyMoment {
-	m := render.NotifyMoment{Where: filepath.Base(d.session.found.CWD), ASCII: d.look.Glyphs == render.ASCII}
-	s := d.session.state
-	if d.session.found.CWD == "" || s == nil {
-		m.Where = ""
-	}
+	m, s := render.NotifyMoment{ASCII: d.look.Glyphs == render.ASCII}, d.session.state
 	if s == nil {
 		return m
+	}
+	if d.session.found.CWD != "" {
+		m.Where = filepath.Base(d.session.found.CWD)
 	}
 	for _, i := range view.Inbox(s) {
 		w := render.NotifyWait{Call: i.ID, For: eventtext.Asks(i, view.SlashName(s, i.Agent))}
@@ -505,6 +493,6 @@ func (d *app) themeCommand(c view.EditorCommand) bool {
 		return false
 	}
 	d.chosen = true
-	d.setLook(look)
+	*d.look = *look
 	return true
 }

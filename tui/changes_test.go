@@ -66,6 +66,33 @@ func TestChangesAreListedAnew(t *testing.T) {
 	})
 }
 
+// TestComparisonCountsAnew: the head of a comparison counts the lines of what is shown, also after the file has
+// changed.
+func TestComparisonCountsAnew(t *testing.T) {
+	play(t, 120, 40, changed, func(s *scene) {
+		authored(s)
+		s.Press("Down", "Enter")
+		s.Expect("header.go", "+3 -2")
+		s.host.mu.Lock()
+		s.host.changed[1].Added, s.host.versions["header.go"] = 4, Versions{After: "package loom\n\n// More\n"}
+		s.host.mu.Unlock()
+		s.present(func(st *supervisor.State) { st.Changes.Serial++ })
+		s.Expect("// More", "+4 -2")
+	})
+}
+
+// TestDoubleClickOpens: the second of two quick clicks on a row opens it, as a later one does.
+func TestDoubleClickOpens(t *testing.T) {
+	play(t, 120, 40, changed, func(s *scene) {
+		authored(s)
+		s.ClickOn("header.go")
+		s.Expect("CHANGES", "Threads int")
+		s.ClickOn("header.go")
+		s.ExpectNot("CHANGES")
+		s.Expect("side by side", "Threads int")
+	})
+}
+
 // TestChangeIsCommented: the list shows the difference of the current file, sorts and searches; a comment on a place
 // goes to the agent that changed the file.
 func TestChangeIsCommented(t *testing.T) {

@@ -33,11 +33,10 @@ type changesScreen struct {
 // comparison is a file as it was before the run, and as it is.
 type comparison struct {
 	file    ChangedFile
-	version string // of the run when it was read
+	version string // of the run when it was read; empty: it has to be read
 	found   Versions
 	differs render.Comparison
-	problem string
-	loaded  bool
+	instead string // the text for a change without lines to compare; empty: there are lines
 }
 
 // around is how many unchanged lines are shown around each change.
@@ -47,7 +46,7 @@ func newChangesScreen(d *app) *changesScreen {
 	c := &changesScreen{listScreen: newListScreen(d, keys.Changes, "CHANGES", view.ListColumn{Most: 1},
 		view.ListColumn{Head: "FILE", Wide: true, Tail: true}, view.ListColumn{Head: "LINES", Right: true, Falls: true},
 		view.ListColumn{Head: "AGENTS", Most: 28}, view.ListColumn{Head: "AGE", Right: true, Falls: true})}
-	c.Preview, c.click = c.preview, c.open
+	c.Preview, c.click, c.chose = c.preview, c.open, c.compare
 	return c
 }
 
@@ -67,7 +66,6 @@ func (c *changesScreen) act(a keys.Action) bool {
 	case keys.LandWork:
 		c.d.askLand(c.list)
 	default:
-		defer c.look()
 		return c.listScreen.act(a)
 	}
 	return true
@@ -113,15 +111,26 @@ func (c *changesScreen) show(s *supervisor.State) {
 	if c.loaded == "" {
 		c.Empty = "Reading …"
 	}
-	rows, added, deleted := make([]view.ListRow, 0, len(c.list)), 0, 0
+	rows := make([]view.ListRow, 0, len(c.list))
 	for _, f := range c.list {
 		rows = append(rows, changeRow(f, authors(s, f), c.d.look, c.d.now()))
-		added, deleted = added+f.Added, deleted+f.Deleted
 	}
 	c.Set(rows)
-	c.Note = render.Of(render.Dim, words.Count(len(c.list), "file")+"  ").
-		Append(render.DiffAdd, fmt.Sprintf("+%d", added)).Append(render.DiffRemove, fmt.Sprintf(" -%d", deleted))
-	c.look()
+	c.Note = append(render.Of(render.Dim, words.Count(len(c.list), "file")+"  "), changedLines(sum(c.list))...)
+	c.compare()
+}
+
+// sum returns the number of lines that were changed in some files.
+func sum(files []ChangedFile) (all ChangedFile) {
+	for _, f := range files {
+		all.Added, all.Deleted = all.Added+f.Added, all.Deleted+f.Deleted
+	}
+	return all
+}
+
+func changedLines(f ChangedFile) render.Line {
+	return render.Of(render.DiffAdd, fmt.Sprintf("+%d", f.Added)).
+		Append(render.DiffRemove, fmt.Sprintf(" -%d", f.Deleted))
 }
 
 // changeMarks are the letters for the changes of a file.
@@ -138,8 +147,7 @@ func changeRow(f ChangedFile, by input.ChangeFile, look *render.Look, now time.T
 	}
 	lines := render.Of(render.Dim, "binary")
 	if !f.Binary {
-		lines = render.Of(render.DiffAdd, fmt.Sprintf("+%d", f.Added)).
-			Append(render.DiffRemove, fmt.Sprintf(" -%d", f.Deleted))
+		lines = changedLines(f)
 	}
 	var agents render.Line
 	for _, id := range by.Known() {
@@ -174,27 +182,15 @@ func (c *changesScreen) openWanted() {
 	c.open()
 }
 
-func (c *changesScreen) look() {
-	f, ok := chosen[ChangedFile](c.List)
-	if !ok || c.shown.file == f && c.d.session.state != nil && c.shown.version == version(c.d.session.state) {
-		return
-	}
-	c.d.compare(f, func(found comparison) {
-		if now, ok := chosen[ChangedFile](c.List); ok && now == f {
-			c.shown = found
-		}
-	})
-	if c.shown.file != f {
-		c.shown = comparison{file: f}
-	}
-	if c.d.session.state != nil {
-		c.shown.version = version(c.d.session.state)
+func (c *changesScreen) compare() {
+	if f, ok := chosen[ChangedFile](c.List); ok {
+		c.shown.look(c.d, f, func() {})
 	}
 }
 
 func (c *changesScreen) preview(_ view.ListRow, width int) []render.Line {
-	if text := c.shown.instead(); text != "" {
-		return render.WrapText(render.Dim, text, width)
+	if c.shown.instead != "" {
+		return render.WrapText(render.Dim, c.shown.instead, width)
 	}
 	var lines []render.Line
 	for _, h := range c.shown.differs.Hunks {
@@ -204,38 +200,38 @@ func (c *changesScreen) preview(_ view.ListRow, width int) []render.Line {
 	return lines
 }
 
-// compare makes a worker read both versions of a file, and then calls show.
-func (d *app) compare(f ChangedFile, show func(comparison)) {
+// look makes a worker read both versions of a file, unless they are known. If they are not those that are shown, it
+// calls changed.
+func (c *comparison) look(d *app, f ChangedFile, changed func()) {
 	state := d.session.state
-	if state == nil {
+	if state == nil || c.file == f && c.version == version(state) {
 		return
 	}
-	run, c := state.Options.Run, comparison{file: f, version: version(state), loaded: true}
-	d.f.work(func(ctx context.Context) {
-		found, err := d.f.options.Host.Versions(ctx, run, f.Path, f.Old)
-		if c.found = found; err != nil {
-			c.problem = sanitize.Text(err.Error())
-		} else {
-			c.differs = *render.Compare(render.CleanLines(found.Before, sanitize.Text),
-				render.CleanLines(found.After, sanitize.Text), view.EventLanguage(f.Path), around)
-		}
-		d.f.post(func() { show(c) })
-	})
-}
-
-// instead returns the text for a change without lines to compare; empty: there are lines.
-func (c *comparison) instead() string {
-	switch {
-	case c.problem != "":
-		return c.problem
-	case !c.loaded:
-		return "Reading …"
-	case c.file.Binary:
-		return "A binary file has changed."
-	case len(c.differs.Hunks) == 0:
-		return "No line differs: the file is empty, or was renamed or made executable, or only its line ends changed."
+	if c.file.Path != f.Path {
+		*c = comparison{instead: "Reading …"}
 	}
-	return ""
+	c.file, c.version = f, version(state)
+	run, was := state.Options.Run, *c
+	ask(d.f, func(ctx context.Context) (is comparison, err error) {
+		is = was
+		is.found, err = d.f.options.Host.Versions(ctx, run, f.Path, f.Old)
+		is.differs = *render.Compare(render.CleanLines(is.found.Before, sanitize.Text),
+			render.CleanLines(is.found.After, sanitize.Text), view.EventLanguage(f.Path), around)
+		switch is.instead = ""; {
+		case err != nil:
+			is.instead = sanitize.Text(err.Error())
+		case f.Binary:
+			is.instead = "A binary file has changed."
+		case len(is.differs.Hunks) == 0:
+			is.instead = "No line differs: the file is empty, or was renamed or made executable, or only its line ends changed."
+		}
+		return is, nil
+	}, func(is comparison, _ error) {
+		if c.file == f && c.version == was.version && (is.found != c.found || is.instead != c.instead) {
+			*c = is
+			changed()
+		}
+	})
 }
 
 // authors returns who has changed a file, according to the run.
@@ -289,38 +285,19 @@ type diffScreen struct {
 	comparison
 	list  *changesScreen
 	stamp uint64 // of what is shown
-	shown string // version of the run that is shown
 	side  bool   // show the versions beside each other, if there is room
 	width int
 }
 
 func newDiffScreen(list *changesScreen, f ChangedFile) *diffScreen {
 	s := &diffScreen{blockScreen: list.d.blocks(keys.Diff), list: list}
-	s.SetSource(s)
 	s.show(f)
 	return s
 }
 
 func (s *diffScreen) show(f ChangedFile) {
-	s.comparison = comparison{file: f}
+	s.look(s.d, f, s.restart)
 	s.restart()
-	s.read()
-}
-
-// read makes a worker read the file, and shows it if it has changed.
-func (s *diffScreen) read() {
-	if s.d.session.state == nil {
-		return
-	}
-	s.shown = version(s.d.session.state)
-	file := s.file
-	s.d.compare(file, func(c comparison) {
-		if s.file.Path != file.Path || s.loaded && c.problem == "" && c.found == s.found {
-			return // another file is shown meanwhile, or nothing has changed
-		}
-		s.comparison = c
-		s.restart()
-	})
 }
 
 func (s *diffScreen) restart() {
@@ -329,13 +306,14 @@ func (s *diffScreen) restart() {
 	s.Top()
 }
 
-// renew implements screen: it reads the file again after each snapshot.
+// renew implements screen: it reads the file again after each snapshot, and what the list says of it.
 func (s *diffScreen) renew() {
-	s.blockScreen.renew()
-	if state := s.d.session.state; state != nil && s.loaded && s.shown != version(state) {
-		s.list.renew()
-		s.read()
+	s.list.renew()
+	f := s.file
+	if i := slices.IndexFunc(s.list.list, func(l ChangedFile) bool { return l.Path == f.Path }); i >= 0 {
+		f = s.list.list[i]
 	}
+	s.look(s.d, f, s.restart)
 }
 
 func (s *diffScreen) draw(screen tcell.Screen, x, y, w, h int) {
@@ -345,8 +323,7 @@ func (s *diffScreen) draw(screen tcell.Screen, x, y, w, h int) {
 	if n := len(s.differs.Hunks); n > 0 {
 		right = render.Of(render.Dim, fmt.Sprintf("%d of %d  ", max(s.at(), 0)+1, n))
 	}
-	right = right.Append(render.DiffAdd, fmt.Sprintf("+%d", s.file.Added)).
-		Append(render.DiffRemove, fmt.Sprintf(" -%d", s.file.Deleted))
+	right = append(right, changedLines(s.file)...)
 	c.Text(0, 0, render.Shorten(sanitize.Line(s.file.Path, 0), max(w-right.Width()-2, 1), s.d.look.Glyphs.Ellipsis),
 		render.Title)
 	c.Right(0, right)
@@ -418,8 +395,8 @@ func (s *diffScreen) Stamp(int) uint64        { return s.stamp }
 func (s *diffScreen) Tail(_ int) []view.Block { return nil }
 
 func (s *diffScreen) Block(i, width int, _ bool) view.Block {
-	if text := s.instead(); text != "" {
-		return view.Block{Gutter: render.Frame, Lines: render.WrapText(render.Dim, text, width)}
+	if s.instead != "" {
+		return view.Block{Gutter: render.Frame, Lines: render.WrapText(render.Dim, s.instead, width)}
 	}
 	if i >= len(s.differs.Hunks) {
 		return view.Block{Gutter: render.Frame}
@@ -496,7 +473,7 @@ func (d *app) listAgain() {
 			s.loaded = ""
 			s.renew()
 		case *diffScreen:
-			s.list.loaded, s.shown = "", ""
+			s.list.loaded, s.version = "", ""
 			s.renew()
 		}
 	}
@@ -513,12 +490,7 @@ func (d *app) askLand(files []ChangedFile) {
 	head := []render.Line{render.Of(render.Base,
 		"The work of the run becomes one commit on your branch. Uncommitted changes are never overwritten.")}
 	if len(files) > 0 {
-		added, deleted := 0, 0
-		for _, f := range files {
-			added, deleted = added+f.Added, deleted+f.Deleted
-		}
-		head = append(head, render.Of(render.Dim,
-			fmt.Sprintf("%s, +%d -%d", words.Count(len(files), "file"), added, deleted)))
+		head = append(head, render.Of(render.Dim, words.Count(len(files), "file")+", "+changedLines(sum(files)).Text()))
 	}
 	d.dialogs.sure("Land the work?", "Not now", "Land it", func() {
 		d.flash("Landing …")

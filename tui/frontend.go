@@ -77,12 +77,10 @@ type Frontend struct {
 	posts     []func()   // run by tview's loop before the next paint
 	newEvents []contract.Event
 	sending   *queuedCommand // that the run has not taken yet
-	// sendingSince is since when.
-	sendingSince time.Time
-	run          Run // the current one
-	broken       *Fault
-	lost         error         // why the terminal was lost
-	pace         time.Duration // until the next frame of an animation
+	run       Run            // the current one
+	broken    *Fault
+	lost      error         // why the terminal was lost
+	pace      time.Duration // until the next frame of an animation
 }
 
 // Fault is a panic of Arbiter. The terminal has been restored when it is returned.
@@ -95,8 +93,9 @@ func (f *Fault) Error() string { return "bug in arbiter's screen: " + f.Panic }
 
 // queuedCommand is a command that waits to be sent to a run.
 type queuedCommand struct {
-	run Run
-	cmd contract.Command
+	run  Run
+	cmd  contract.Command
+	sent time.Time
 }
 
 // New returns a frontend; it opens nothing before [Frontend.Run].
@@ -172,7 +171,12 @@ func (f *Frontend) Run(ctx context.Context) error {
 	}
 	if over {
 		f.app.Stop() // releases the goroutine that reads the terminal, after a fault
-		abandon(pumped)
+		// If the pump requested a paint at that moment, the paint never returns (rivo/tview#1163); then the pump is left
+		// behind, and ends with the process.
+		select {
+		case <-pumped:
+		case <-time.After(10 * frame):
+		}
 	}
 	f.workers.Wait()
 	f.mu.Lock()
@@ -264,16 +268,6 @@ func newLook(o Options, colors int) (*render.Look, error) {
 		look.Glyphs = render.ASCII
 	}
 	return look, nil
-}
-
-// abandon waits for the pump when the loop has ended before it. If the pump requested a paint at that
-// moment, the paint never returns (rivo/tview#1163); then the pump is left behind, and ends with the
-// process.
-func abandon(pumped <-chan struct{}) {
-	select {
-	case <-pumped:
-	case <-time.After(10 * frame):
-	}
 }
 
 // keepPanic keeps a panic for Run to return, and ends everything.
@@ -377,6 +371,7 @@ func (f *Frontend) deliver(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case o := <-f.commands:
+			o.sent = time.Now()
 			f.setSending(&o)
 			if !o.run.Put(o.cmd) {
 				f.post(func() {
@@ -396,14 +391,14 @@ func (f *Frontend) deliver(ctx context.Context) {
 func (f *Frontend) setSending(o *queuedCommand) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.sending, f.sendingSince = o, time.Now()
+	f.sending = o
 }
 
 // unsent returns the words that a run has not taken for a while; empty: there are none.
 func (f *Frontend) unsent() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.sending == nil || time.Since(f.sendingSince) < sentSoon {
+	if f.sending == nil || time.Since(f.sending.sent) < sentSoon {
 		return ""
 	}
 	text := string(f.sending.cmd.Body.CommandType())
@@ -425,7 +420,7 @@ var errBusy = errors.New("the run is busy; that was not taken, say it again in a
 // command sends a command to the current run, without waiting.
 func (f *Frontend) command(run Run, c contract.Command) error {
 	select {
-	case f.commands <- queuedCommand{run, c}:
+	case f.commands <- queuedCommand{run: run, cmd: c}:
 		return nil
 	default:
 		return errBusy

@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -234,7 +235,10 @@ func (b *inboxPanel) items() []view.InboxItem {
 		case supervisor.InboxPermission:
 			r, _ := b.d.session.state.Permission.Find(item.ID)
 			item.Head, item.Note = b.d.permissions.head(&r), eventtext.DeniedAt(r.Deadline)
-			item.Body = func(width int) []render.Line { return b.d.permissions.actionLines(&r, width) }
+			item.Body = func(width int) []render.Line {
+				return view.Action(view.SlashWord(r.Params.Tool), json.RawMessage(r.Params.Input),
+					view.EventOptions{Width: width, Look: b.d.look, Open: true, Now: now(), Name: b.d.session.name})
+			}
 			if n := len(b.d.permissions.requests()); n > 1 && b.alone != "" {
 				item.Note = strings.TrimSpace(fmt.Sprintf("%s %d requests wait; Alt+p: all of them.", item.Note, n))
 			}

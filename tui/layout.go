@@ -204,6 +204,9 @@ func (d *app) PasteHandler() func(string, func(tview.Primitive)) {
 // MouseHandler implements tview.Primitive.
 func (d *app) MouseHandler() mouseHandler {
 	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
+		if a == tview.MouseLeftDoubleClick { // the second of two quick clicks
+			a = tview.MouseLeftClick
+		}
 		x, y := e.Position()
 		click := a == tview.MouseLeftClick
 		switch {
@@ -228,30 +231,7 @@ func (d *app) MouseHandler() mouseHandler {
 			}
 			return d.prompt.input.MouseHandler()(a, e, focus)
 		}
-		if handler := d.screen().mouse(); handler != nil {
-			consumed, capture := handler(a, e, focus)
-			if capture != nil {
-				capture = &captured{Box: d.Box, handler: handler}
-			}
-			return consumed, capture
-		}
-		return false, nil
-	}
-}
-
-// captured passes a drag on to the primitive in which it began.
-type captured struct {
-	*tview.Box
-	handler mouseHandler
-}
-
-func (c *captured) MouseHandler() mouseHandler {
-	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
-		consumed, capture := c.handler(a, e, focus)
-		if capture != nil {
-			return consumed, c
-		}
-		return consumed, nil
+		return d.screen().mouse()(a, e, focus)
 	}
 }
 
@@ -304,7 +284,7 @@ func (d *app) act(a keys.Action) bool {
 	case keys.Judge:
 		d.permissions.judgeNext()
 	case keys.OpenPalette:
-		d.openPalette()
+		d.choose("What shall be done?", "", d.paletteItems(), func(v any) { v.(func())() })
 	case keys.OpenInbox:
 		d.inbox.open()
 	case keys.Stop:
@@ -337,14 +317,11 @@ func (d *app) act(a keys.Action) bool {
 }
 
 func (d *app) statusData() view.StatusData {
-	data := view.StatusData{Word: "The oracle", Tone: render.StatusBarStrong, Hint: "F1 help"}
+	data := view.StatusData{Word: "The oracle", Tone: render.StatusBarStrong, Warnings: d.session.dangers()}
 	if d.session.state != nil {
 		data = view.SnapshotStatus(d.session.state, d.now())
-		data.Hint = "F1 help"
 	}
-	if d.session.state == nil {
-		data.Warnings = d.session.dangers()
-	}
+	data.Hint = "F1 help"
 	switch since := d.session.silent(); {
 	case !since.IsZero():
 		data.Word, data.Tone = "Does not answer, "+eventtext.Span(now().Sub(since).Truncate(time.Second)), render.Bad
@@ -356,7 +333,7 @@ func (d *app) statusData() view.StatusData {
 	}
 	if p := d.playback(); p != nil {
 		data.Warnings = append([]string{playbackWord(p.Status(), d.look)}, data.Warnings...)
-		data.Awaited, data.Hint = "", "F1 help"
+		data.Awaited = ""
 	} else if mode := d.permissions.mode(); mode != runconfig.ModeAllowAll { // allow-all is shown as a warning
 		data.Grants = string(mode)
 	}

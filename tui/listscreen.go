@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gdamore/tcell/v2"
+	"github.com/rivo/tview"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
@@ -21,6 +22,7 @@ type listScreen struct {
 	d     *app
 	keys  keys.Context
 	click func() // the current row was clicked; nil: nothing happens
+	chose func() // another row may be the current one; nil: nothing happens
 }
 
 func newListScreen(d *app, c keys.Context, title string, columns ...view.ListColumn) listScreen {
@@ -34,7 +36,18 @@ func (l *listScreen) writes() bool                        { return false }
 func (l *listScreen) renew()                              {}
 func (l *listScreen) draw(s tcell.Screen, x, y, w, h int) { paint(l.List, s, x, y, w, h) }
 
-func (l *listScreen) mouse() mouseHandler { return clicks(l.List, l.click) }
+func (l *listScreen) mouse() mouseHandler {
+	return func(a tview.MouseAction, e *tcell.EventMouse, focus func(tview.Primitive)) (bool, tview.Primitive) {
+		defer l.moved()
+		return clicks(l.List, l.click)(a, e, focus)
+	}
+}
+
+func (l *listScreen) moved() {
+	if l.chose != nil {
+		l.chose()
+	}
+}
 
 // chosen returns what the current row of a list is about.
 func chosen[T any](l *view.List) (what T, ok bool) {
@@ -58,6 +71,7 @@ func clicks(l *view.List, open func()) mouseHandler {
 }
 
 func (l *listScreen) act(a keys.Action) bool {
+	defer l.moved()
 	switch a {
 	case keys.Filter:
 		l.Typing = true
@@ -88,6 +102,7 @@ func (l *listScreen) key(e *tcell.EventKey, key string) bool {
 	if !l.Typing {
 		return false
 	}
+	defer l.moved()
 	switch key {
 	case "Esc", "Ctrl+C":
 		l.Typing = false
@@ -103,6 +118,7 @@ func (l *listScreen) key(e *tcell.EventKey, key string) bool {
 func (l *listScreen) paste(text string) {
 	if l.Typing {
 		l.SetFilter(l.Filter() + text)
+		l.moved()
 	}
 }
 

@@ -3,12 +3,14 @@ package tui
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 )
@@ -371,5 +373,35 @@ func TestBellRingsOnce(t *testing.T) {
 		}
 		s.does(func(p *fakeRun) { p.asks("orch-1", "again", "Bash", `{"command":"make again"}`) })
 		testkit.Same(t, "how often the bell rang", 2, rung)
+	})
+}
+
+// TestDragBeyondTheConversation: text is also copied if the button is released above the conversation, on the agents.
+func TestDragBeyondTheConversation(t *testing.T) {
+	weaving(t, 100, 30, func(s *scene) {
+		y := slices.IndexFunc(s.Rows(), func(row string) bool { return strings.Contains(row, "May I change") })
+		s.Button(20, y, true)
+		s.Move(20, y-1)
+		s.Move(20, 2)
+		s.Button(20, 2, false)
+		s.Settle()
+		got := string(s.Screen.GetClipboardData())
+		testkit.Includes(t, "copied", got, "May I change")
+	})
+}
+
+// TestNameIsShownAnew: if an agent gets another name, what was laid out with the old one shows the new one.
+func TestNameIsShownAnew(t *testing.T) {
+	weaving(t, 100, 30, func(s *scene) {
+		s.Expect("Orchestrator II → The Arbiter")
+		s.present(func(st *supervisor.State) {
+			for i, a := range st.Agents {
+				if a.ID == "orch-2" {
+					renamed := *a
+					renamed.Name, st.Agents[i] = "The reader", &renamed
+				}
+			}
+		})
+		s.Expect("The reader → The Arbiter")
 	})
 }

@@ -2,7 +2,6 @@ package tui
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -108,12 +107,6 @@ func (q *permissions) requester(p *input.PermissionRequest) render.Line {
 	return l
 }
 
-// actionLines lays out the exact command or change, completely.
-func (q *permissions) actionLines(p *input.PermissionRequest, width int) []render.Line {
-	return view.Action(view.SlashWord(p.Params.Tool), json.RawMessage(p.Params.Input),
-		view.EventOptions{Width: width, Look: q.d.look, Open: true, Now: now(), Name: q.d.session.name})
-}
-
 // permitCommand answers the waiting permission request, or the one whose refusal was begun in its dialog.
 // If several wait, it would be unclear which one is meant.
 func (q *permissions) permitCommand(c view.EditorCommand) bool {
@@ -198,18 +191,19 @@ func (q *permissions) nextMode() {
 	}
 }
 
-// problem is the last error that has recovery options, as long as they are valid.
-type problem struct {
-	id   string // the agent it is about
-	text string
-	from []string // the options offered with it
-	seen bool     // a person has put it aside
+// recovery offers the recovery options of the last error.
+type recovery struct {
+	d    *app
+	open bool // it was reported, and is not solved
+	seen bool // a person has put it aside
 }
 
-// recovery offers the recovery options of an error.
-type recovery struct {
-	d       *app
-	problem problem
+// problem returns the error; without options, there is none.
+func (rec *recovery) problem() supervisor.QuestionRecovery {
+	if s := rec.d.session.state; rec.open && s != nil && s.Ending == nil {
+		return s.Question.Recovery
+	}
+	return supervisor.QuestionRecovery{}
 }
 
 // wayWords are the labels of options.
@@ -229,29 +223,10 @@ func wayLabel(option string) string {
 	return wayWords()[option]
 }
 
-func (rec *recovery) showProblem(id string, e contract.Error) {
-	if len(e.RecoveryOptions) == 0 {
-		return
-	}
-	rec.problem = problem{id: id, text: e.Message, from: e.RecoveryOptions}
-}
-
-// clear forgets the problem: it was resolved, or an option was taken.
-func (rec *recovery) clear() { rec.problem = problem{} }
-
-// ways returns the current choices, and the actions outside of the run.
-func (rec *recovery) ways() (choices []view.PageChoice, outside []string) {
-	if rec.d.session.state == nil || rec.d.session.state.Ending != nil || len(rec.problem.from) == 0 ||
-		!slices.Equal(rec.problem.from, rec.d.session.state.Question.Recovery.Options) {
-		return nil, nil
-	}
-	return splitWays(rec.problem.from)
-}
-
 // wayHint returns the hint above the input that there are recovery options; empty: there are none.
 func (rec *recovery) wayHint() string {
-	choices, outside := rec.ways()
-	if rec.problem.seen || len(choices)+len(outside) == 0 {
+	choices, outside := splitWays(rec.problem().Options)
+	if rec.seen || len(choices)+len(outside) == 0 {
 		return ""
 	}
 	if len(choices) == 0 {
@@ -272,7 +247,7 @@ func (rec *recovery) drawWays(c render.Canvas, hint string) {
 	space := w - render.Width(mark) - render.Width(hint) - 2
 	l := render.Line{{Text: mark, Role: render.Bad}}
 	if space >= 12 {
-		l = append(l, render.Span{Text: render.Shorten(view.SlashWord(rec.problem.text), space,
+		l = append(l, render.Span{Text: render.Shorten(view.SlashWord(rec.problem().Text), space,
 			rec.d.look.Glyphs.Ellipsis) + "  ", Role: render.Base})
 	}
 	l = append(l, render.Span{Text: hint, Role: render.Key})
@@ -281,15 +256,16 @@ func (rec *recovery) drawWays(c render.Canvas, hint string) {
 
 // askWay asks which recovery option to take. Only a person opens it.
 func (rec *recovery) askWay() {
-	choices, outside := rec.ways()
-	if len(choices)+len(outside) == 0 {
+	problem := rec.problem()
+	choices, outside := splitWays(problem.Options)
+	if len(problem.Options) == 0 {
 		rec.d.flash("No way out is offered: nothing is in the way.")
 		return
 	}
 	data := view.AskData{
 		Title: "Ways out", Tone: render.Alert,
-		Head: []render.Line{{{Text: rec.d.session.name(rec.problem.id), Role: render.Speaker(rec.problem.id)}}},
-		Body: func(width int) []render.Line { return rec.problemLines(width, rec.problem.text, outside) },
+		Head: []render.Line{render.Of(render.Speaker(problem.Agent), rec.d.session.name(problem.Agent))},
+		Body: func(width int) []render.Line { return rec.problemLines(width, problem.Text, outside) },
 		Note: "Esc: not now. /choose takes one later.",
 	}
 	var used []rune
@@ -307,14 +283,14 @@ func (rec *recovery) askWay() {
 	}
 	g := rec.d.dialogs.show(data, func(option string) {
 		if option == "" {
-			rec.problem.seen = true
+			rec.seen = true
 			return
 		}
 		rec.take(option)
 	})
 	closed := g.close
-	g.close = func() { closed(); rec.problem.seen = true }
-	g.ways = rec.problem.from
+	g.close = func() { closed(); rec.seen = true }
+	g.ways = problem.Options
 }
 
 // problemLines describes the problem, and the actions outside of the run.

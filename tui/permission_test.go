@@ -311,7 +311,10 @@ func TestPermissionsAreChanged(t *testing.T) {
 // trip makes an agent fail with ways out.
 func (s *scene) trip(options ...string) {
 	s.T.Helper()
-	s.present(func(st *supervisor.State) { st.Question.Recovery.Options = options })
+	s.present(func(st *supervisor.State) {
+		st.Question.Recovery = supervisor.QuestionRecovery{Options: options, Agent: "orch-1",
+			Text: "The thread of orch-1 snapped"}
+	})
 	s.does(func(p *fakeRun) {
 		p.sink(time.Now(),
 			contract.Event{ID: "orch-1",

@@ -59,12 +59,12 @@ func newPrompt(d *app) prompt {
 func (p *prompt) relabel() {
 	to, role := p.to, render.SpeakerHuman
 	label, force := "", p.force
-	if p.d.queuedEdits.queued.id != "" {
+	if p.d.queuedEdits.id != "" {
 		label, force, role = "changing your message that waits", "", render.SpeakerHuman
 	} else if to != "" {
 		label, role = "to "+p.d.session.name(to), render.Speaker(to)
 	}
-	if _, ok := shellLine(p.input.Text()); ok && p.d.queuedEdits.queued.id == "" {
+	if _, ok := shellLine(p.input.Text()); ok && p.d.queuedEdits.id == "" {
 		label, force = "in your shell", ""
 	}
 	p.input.SetTo(label, force, role)
@@ -118,7 +118,7 @@ func (p *prompt) placeholder() string {
 }
 
 func (p *prompt) submit(text string) bool {
-	if line, ok := shellLine(text); ok && p.d.queuedEdits.queued.id == "" {
+	if line, ok := shellLine(text); ok && p.d.queuedEdits.id == "" {
 		return p.d.shell.run(line)
 	}
 	if strings.HasPrefix(text, "!!") {
@@ -147,7 +147,7 @@ func (p *prompt) submit(text string) bool {
 	case p.d.session.ending():
 		p.d.flash("The run is ending. Say it again in a moment.")
 		return false
-	case p.d.queuedEdits.queued.id != "":
+	case p.d.queuedEdits.id != "":
 		return p.d.queuedEdits.reword(text)
 	}
 	say := contract.Say{Text: text, To: p.to, Strength: p.force}
@@ -326,18 +326,13 @@ func imagePath(text string) string {
 	return path
 }
 
-// queuedEdit is a waiting message of the person that is being changed.
-type queuedEdit struct {
-	id   string // of the message; empty: the user edits none
+// queuedEdits changes waiting messages of the person.
+type queuedEdits struct {
+	d    *app
+	id   string // of the message that is being changed; empty: the user edits none
 	was  string // its original text
 	put  string // as it was put into the input
 	sent string // its new text, until the run has accepted it
-}
-
-// queuedEdits changes waiting messages of the person.
-type queuedEdits struct {
-	d      *app
-	queued queuedEdit
 }
 
 // recall puts a waiting message into the input: the last one, or the one before the one being edited. It
@@ -348,18 +343,18 @@ func (q *queuedEdits) recall() bool {
 	}
 	list := view.SlashWaiting(q.d.session.state)
 	at := len(list) - 1
-	if q.queued.id != "" {
-		at = slices.IndexFunc(list, func(m supervisor.Mail) bool { return m.ID == q.queued.id }) - 1
+	if q.id != "" {
+		at = slices.IndexFunc(list, func(m supervisor.Mail) bool { return m.ID == q.id }) - 1
 	}
 	if at < 0 {
 		return false
 	}
-	q.queued = queuedEdit{id: list[at].ID, was: list[at].Text, put: list[at].Text}
-	if strings.HasPrefix(q.queued.was, "/") {
-		q.queued.put = "/" + q.queued.was // not a command
+	q.id, q.was, q.put = list[at].ID, list[at].Text, list[at].Text
+	if strings.HasPrefix(q.was, "/") {
+		q.put = "/" + q.was // not a command
 	}
-	q.d.prompt.input.SetText(q.queued.put)
-	q.queued.put = q.d.prompt.input.Text()
+	q.d.prompt.input.SetText(q.put)
+	q.put = q.d.prompt.input.Text()
 	q.d.prompt.relabel()
 	return true
 }
@@ -367,10 +362,10 @@ func (q *queuedEdits) recall() bool {
 // key passes a key to the change of a message, and reports whether the key has a meaning.
 func (q *queuedEdits) key(key string) bool {
 	switch {
-	case key == "Up" && (q.queued.id == "" && q.d.prompt.input.Empty() || q.queued.id != "" &&
-		q.d.prompt.input.Text() == q.queued.put) && !q.d.prompt.input.PopupOpen() && !q.d.prompt.input.Browsing():
+	case key == "Up" && (q.id == "" && q.d.prompt.input.Empty() || q.id != "" &&
+		q.d.prompt.input.Text() == q.put) && !q.d.prompt.input.PopupOpen() && !q.d.prompt.input.Browsing():
 		return q.recall()
-	case q.queued.id == "":
+	case q.id == "":
 		return false
 	case key == "Esc" && !q.d.prompt.input.PopupOpen():
 		q.exitWord()
@@ -383,51 +378,51 @@ func (q *queuedEdits) key(key string) bool {
 
 // exitWord ends the change of a message and leaves it unchanged.
 func (q *queuedEdits) exitWord() {
-	q.queued.id, q.queued.was = "", ""
+	q.id, q.was = "", ""
 	q.d.prompt.input.Clear()
 	q.d.prompt.relabel()
 }
 
 func (q *queuedEdits) reword(text string) bool {
-	id := q.queued.id
-	if text == q.queued.was {
+	id := q.id
+	if text == q.was {
 		q.exitWord()
 		return true
 	}
 	if !q.d.session.send(contract.EditMessage{MessageID: id, Text: text}) {
 		return false
 	}
-	q.queued = queuedEdit{sent: text}
+	*q = queuedEdits{d: q.d, sent: text}
 	q.d.session.remember(text)
 	return true
 }
 
 func (q *queuedEdits) withdraw() {
-	if q.queued.id == "" {
+	if q.id == "" {
 		q.d.flash("No word is being changed: Up takes one that waits.")
-	} else if q.d.session.send(contract.WithdrawMessage{MessageID: q.queued.id}) {
+	} else if q.d.session.send(contract.WithdrawMessage{MessageID: q.id}) {
 		q.exitWord()
 	}
 }
 
 // unedited restores a new text that came too late.
 func (q *queuedEdits) unedited() {
-	if q.queued.sent != "" && q.d.prompt.input.Empty() {
-		q.d.prompt.input.SetText(q.queued.sent)
+	if q.sent != "" && q.d.prompt.input.Empty() {
+		q.d.prompt.input.SetText(q.sent)
 		q.d.prompt.write()
 	}
-	q.queued.sent = ""
+	q.sent = ""
 }
 
 // noticeSent detects that the message being changed was sent meanwhile. The text in the input is kept; it
 // would be another message.
 func (q *queuedEdits) noticeSent() {
-	if q.queued.id == "" || q.d.session.state == nil {
+	if q.id == "" || q.d.session.state == nil {
 		return
 	}
 	if !slices.ContainsFunc(view.SlashWaiting(q.d.session.state),
-		func(m supervisor.Mail) bool { return m.ID == q.queued.id }) {
-		q.queued.id, q.queued.was = "", ""
+		func(m supervisor.Mail) bool { return m.ID == q.id }) {
+		q.id, q.was = "", ""
 		q.d.flash("That word is on its way already. What stands here would be another one.")
 	}
 }

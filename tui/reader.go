@@ -3,6 +3,7 @@ package tui
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 
@@ -65,7 +66,6 @@ type blockScreen struct {
 func (b *blockScreen) context() keys.Context  { return b.keys }
 func (b *blockScreen) writes() bool           { return false }
 func (b *blockScreen) mouse() mouseHandler    { return b.MouseHandler() }
-func (b *blockScreen) renew()                 { b.Refresh() }
 func (b *blockScreen) act(a keys.Action) bool { return b.d.scroll(b.reader, a) }
 
 func (b *blockScreen) drawBlocks(s tcell.Screen, c render.Canvas, row int) {
@@ -213,7 +213,7 @@ type source struct {
 
 // Len, Stamp, Block and Tail implement view.BlockSource.
 func (s *source) Len() int           { return s.thread.Len() }
-func (s *source) Stamp(i int) uint64 { return s.thread.Stamp(i) }
+func (s *source) Stamp(i int) uint64 { return s.thread.Stamp(i) ^ s.d.session.layouts<<56 }
 
 func (s *source) Block(i, width int, open bool) view.Block {
 	e, ok := s.thread.Entry(i)
@@ -268,7 +268,7 @@ func (d *app) focusOn(id string) {
 	}
 	f := &focus{blockScreen: blockScreen{d: d, keys: keys.Focus}, id: id, line: view.NewRoster(d.look)}
 	f.reader = d.reader(&source{thread: d.f.history.Agent(id), render: view.EventStream, live: func() []history.Live {
-		if l, ok := d.f.history.Live(id); ok {
+		if l, ok := d.f.history.Live(id, math.MaxInt); ok {
 			return []history.Live{l}
 		}
 		return nil
@@ -286,7 +286,6 @@ func (f *focus) writes() bool { return f.d.playback() == nil }
 func (f *focus) agent() *supervisor.Agent { return view.AgentOf(f.d.session.state, f.id) }
 
 func (f *focus) renew() {
-	f.blockScreen.renew()
 	if a := f.agent(); a != nil {
 		f.line.Set([]view.PageAgent{view.AgentRow(f.d.session.state, a, f.d.session.work(a.ID), f.d.now())})
 	}

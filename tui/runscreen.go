@@ -60,7 +60,6 @@ func (w *runScreen) context() keys.Context {
 func (w *runScreen) writes() bool { return w.d.playback() == nil }
 
 func (w *runScreen) renew() {
-	w.talk.Refresh()
 	s := w.d.session.state
 	w.rows = nil
 	if s == nil {

@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
@@ -49,7 +46,7 @@ func newRunsScreen(d *app) *runsScreen {
 	r.listScreen = newListScreen(d, keys.Sessions, "RUNS", view.ListColumn{Head: "TASK", Wide: true},
 		view.ListColumn{Head: "STATE", Most: 14}, view.ListColumn{Head: "AGE", Right: true, Falls: true},
 		view.ListColumn{Head: "COST", Right: true, Falls: true}, view.ListColumn{Head: "DIRECTORY", Tail: true, Most: 30})
-	r.Preview, r.click = r.preview, r.enter
+	r.Preview, r.click, r.chose = r.preview, r.enter, r.show
 	return r
 }
 
@@ -144,9 +141,8 @@ func (r *runsScreen) preview(row view.ListRow, width int) []render.Line {
 	for _, e := range past.entries {
 		card := view.EventTalk(e, view.EventOptions{Width: width, Look: r.d.look, Now: now(), Time: true,
 			Simulated: run.Rehearsal})
-		if n := len(card.Head); n > 0 {
-			gap := render.Span{Text: strings.Repeat(" ", max(width-card.Head.Width(), 0))} // its time stands at the end
-			lines = append(lines, nil, slices.Insert(slices.Clone(card.Head), n-1, gap))
+		if len(card.Head) > 0 {
+			lines = append(lines, nil, view.HeadLine(card.Head, width, r.d.look.Glyphs.Ellipsis))
 		}
 		lines = append(lines, card.Lines...)
 	}
@@ -202,7 +198,6 @@ func (r *runsScreen) act(a keys.Action) bool {
 	case a == keys.Choose:
 		r.enter()
 	case a != keys.TakeUp && a != keys.Report:
-		defer r.show()
 		return r.listScreen.act(a)
 	case !ok:
 	case a == keys.TakeUp:
@@ -211,11 +206,6 @@ func (r *runsScreen) act(a keys.Action) bool {
 		r.report(run)
 	}
 	return true
-}
-
-func (r *runsScreen) key(e *tcell.EventKey, key string) bool {
-	defer r.show()
-	return r.listScreen.key(e, key)
 }
 
 // enter performs the most likely action on the current run.

@@ -20,6 +20,9 @@ type session struct {
 	found Findings
 	known bool // found was set
 
+	names   string // what the layout of all events depends on: the names of agents, their directories, the day
+	layouts uint64 // how often that changed
+
 	newcomer bool // there is no earlier input
 
 	rehearse bool // a run begun here is a rehearsal
@@ -203,10 +206,16 @@ func (s *session) agents() []*supervisor.Agent {
 	return s.state.Agents
 }
 
-// names returns a function that returns the names of parties, for a worker.
-func (s *session) names() func(string) string {
-	state := s.state
-	return func(id string) string { return view.SlashName(state, id) }
+// noticeNames has all events laid out again if they would look different.
+func (s *session) noticeNames() {
+	names := now().Format(time.DateOnly)
+	for _, a := range s.agents() {
+		names += "\n" + a.ID + "\t" + s.name(a.ID) + "\t" + s.root(a.ID)
+	}
+	if names != s.names {
+		s.names = names
+		s.layouts++
+	}
 }
 
 func (s *session) name(id string) string { return view.SlashName(s.state, id) }
@@ -359,11 +368,8 @@ func (s *session) root(id string) string {
 // work returns details about an agent that are not in the state.
 func (s *session) work(id string) view.Work {
 	w := view.Work{AgentActivity: s.d.f.activity.Agent(id)}
-	if l, ok := s.d.f.history.LiveEnd(id, writingKept); ok {
-		if w.Writing = l.Text; l.Verdict {
-			w.Writing = l.Message
-		}
-	}
+	l, _ := s.d.f.history.Live(id, writingKept)
+	w.Writing = l.Text
 	return w
 }
 

@@ -198,7 +198,7 @@ func TestLateEditIsNotLost(t *testing.T) {
 				st.Conversation.Mail[i].ID = "m-" + st.Conversation.Mail[i].ID
 			}
 		})
-		s.frontend.root.queuedEdits.queued.id = "gone"
+		s.frontend.root.queuedEdits.id = "gone"
 		s.Press("Enter")
 		s.Expect("Refused:")
 		testkit.Same(t, "the input is", "Use the bleu thread at once", s.frontend.root.prompt.input.Text())

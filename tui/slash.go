@@ -176,9 +176,10 @@ func (d *app) saveCommand(c view.EditorCommand) bool {
 		name = "arbiter-" + time.Now().Format("2006-01-02-150405") + ".md"
 	}
 	d.flash("Saving …")
-	names := d.session.names()
+	state := d.session.state
 	save := func(ctx context.Context) (string, error) {
-		return d.f.options.Host.Save(name, d.f.conversation(ctx, names))
+		text := d.f.conversation(ctx, func(id string) string { return view.SlashName(state, id) })
+		return d.f.options.Host.Save(name, text)
 	}
 	ask(d.f, save, func(path string, err error) {
 		if err != nil {
@@ -262,11 +263,6 @@ func (d *app) chooseModel() {
 
 // pageKeys are the actions that open pages for which there is no command.
 var pageKeys = []keys.Action{keys.WayOut, keys.Judge, keys.CycleGrants, keys.Strength}
-
-// openPalette lists all actions and screens, filtered by a few letters.
-func (d *app) openPalette() {
-	d.choose("What shall be done?", "", d.paletteItems(), func(v any) { v.(func())() })
-}
 
 // paletteItems returns the agents, the commands, and actions that only keys have. The value of each is called when
 // the user chooses it.

@@ -37,24 +37,33 @@ type textScreen struct {
 	blockScreen
 	title string
 	text  func(*supervisor.State) string
+	shown string // text
+	stamp uint64 // of it
 }
 
 func newTextScreen(d *app, title string, text func(*supervisor.State) string) *textScreen {
-	t := &textScreen{d.blocks(keys.Text), title, text}
+	t := &textScreen{blockScreen: d.blocks(keys.Text), title: title, text: text}
 	t.SetSource(t)
 	t.Top()
 	return t
 }
 
+func (t *textScreen) renew() {
+	if text := t.text(t.d.session.state); text != t.shown {
+		t.shown = text
+		t.stamp++
+	}
+}
+
 // Len, Stamp, Block and Tail implement view.BlockSource: one block.
 func (t *textScreen) Len() int              { return 1 }
-func (t *textScreen) Stamp(int) uint64      { return 0 }
+func (t *textScreen) Stamp(int) uint64      { return t.stamp }
 func (t *textScreen) Tail(int) []view.Block { return nil }
 
 func (t *textScreen) Block(_, width int, _ bool) view.Block {
 	return view.Block{
-		Gutter: render.Frame, Lines: render.Markdown(sanitize.Text(t.text(t.d.session.state)),
-			render.MarkdownOptions{Width: width, Look: t.d.look}),
+		Gutter: render.Frame,
+		Lines:  render.Markdown(sanitize.Text(t.shown), render.MarkdownOptions{Width: width, Look: t.d.look}),
 	}
 }
 
@@ -176,7 +185,6 @@ func (l *logbook) move(by int) {
 }
 
 func (l *logbook) renew() {
-	l.blockScreen.renew()
 	version, thread := l.d.f.history.Version(), l.src.thread
 	if l.describe() == "" || l.busy || version == l.seen {
 		return

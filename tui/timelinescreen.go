@@ -98,7 +98,7 @@ func (t *timelineScreen) mouse() mouseHandler {
 			t.view.Move(-1)
 		case tview.MouseScrollRight:
 			t.view.Move(1)
-		case tview.MouseLeftClick, tview.MouseLeftDoubleClick:
+		case tview.MouseLeftClick:
 			x, y := e.Position()
 			if again, ok := t.view.Point(x-t.x, y-t.y); ok && again {
 				t.read()
@@ -188,7 +188,7 @@ func (d *app) controlled(a tview.MouseAction) bool {
 		return false
 	}
 	switch a {
-	case tview.MouseLeftClick, tview.MouseLeftDoubleClick:
+	case tview.MouseLeftClick:
 		p.Pause()
 	case tview.MouseScrollUp:
 		p.Jump(-1)

@@ -250,7 +250,7 @@ func TestReadingWhileAdding(t *testing.T) {
 	})
 	reader(func(d *rand.Rand) { c.Find(t.Context(), c.All(), "nowhere", c.All().Len(), true) })
 	reader(func(*rand.Rand) {
-		c.Live("orch-1")
+		c.Live("orch-1", 100)
 		c.Version()
 		n, err := c.Lost()
 		testkit.Check(t, n <= 0 && err == nil, "%d lost: %v", n, err)

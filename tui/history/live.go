@@ -17,12 +17,8 @@ import (
 // Live is text that is arriving.
 type Live struct {
 	Agent string
-	Text  string // prose; of a long text, the end
-	// Verdict reports that a verdict is arriving; Message is the part of its member `message` that has
-	// arrived.
-	Verdict bool
-	Message string
-	Began   time.Time
+	Text  string // prose, or what has arrived of the message of a verdict; of a long text, the end
+	Began time.Time
 }
 
 // arriving is the text of one agent that is arriving, as it came: it is made fit for a screen when it is read, since a
@@ -42,7 +38,7 @@ type liveTexts struct {
 	byAgent map[string]*arriving
 }
 
-// end returns the text of an agent, at most about most bytes of each part: its end.
+// end returns the text of an agent, at most about most bytes of it: its end.
 func (l *liveTexts) end(agent string, most int) (Live, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,15 +46,11 @@ func (l *liveTexts) end(agent string, most int) (Live, bool) {
 	if !ok {
 		return Live{}, false
 	}
-	live := a.message(agent, most)
-	live.Text = lastPart(a.prose, most)
-	return live, true
-}
-
-// message returns what of a verdict has arrived, without the prose: to make that fit for a screen takes longer.
-func (a *arriving) message(agent string, most int) Live {
-	return Live{Agent: agent, Verdict: a.verdict != nil, Message: lastPart(partialMessage(a.verdict), most),
-		Began: a.began}
+	text := a.prose
+	if a.verdict != nil {
+		text = partialMessage(a.verdict)
+	}
+	return Live{Agent: agent, Text: lastPart(text, most), Began: a.began}, true
 }
 
 // messages returns the messages of agents that are arriving, in their verdicts.
@@ -67,8 +59,8 @@ func (l *liveTexts) messages(agents []string) (list []Live) {
 	defer l.mu.Unlock()
 	for _, id := range agents {
 		if a, ok := l.byAgent[id]; ok && a.verdict != nil {
-			if live := a.message(id, math.MaxInt); live.Message != "" {
-				list = append(list, live)
+			if text := lastPart(partialMessage(a.verdict), math.MaxInt); text != "" {
+				list = append(list, Live{Agent: id, Text: text, Began: a.began})
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package history
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -18,45 +19,42 @@ func TestLive(t *testing.T) {
 	c := New(Memory)
 	prose := func(s string) contract.Body { return contract.Delta{Text: s} }
 	verdict := func(s string) contract.Body { return contract.Delta{Text: s, Verdict: true} }
-	type want struct {
-		text, message string
-		verdict       bool
-	}
+	type want struct{ text string }
 	for i, step := range []struct {
 		id   string
 		body contract.Body
 		want *want // of arbiter
 	}{
-		{"arbiter", prose("The wea"), &want{text: "The wea"}},
-		{"orch-1", prose("Another"), &want{text: "The wea"}},
-		{"arbiter", prose("ving\x1b["), &want{text: "The weaving"}},
-		{"arbiter", prose("31m begins."), &want{text: "The weaving begins."}},
-		{"arbiter", contract.Assistant{Text: "of a subagent", Subagent: "t"}, &want{text: "The weaving begins."}},
-		{"arbiter", contract.ToolUse{}, &want{text: "The weaving begins."}},
+		{"arbiter", prose("The wea"), &want{"The wea"}},
+		{"orch-1", prose("Another"), &want{"The wea"}},
+		{"arbiter", prose("ving\x1b["), &want{"The weaving"}},
+		{"arbiter", prose("31m begins."), &want{"The weaving begins."}},
+		{"arbiter", contract.Assistant{Text: "of a subagent", Subagent: "t"}, &want{"The weaving begins."}},
+		{"arbiter", contract.ToolUse{}, &want{"The weaving begins."}},
 		{"arbiter", contract.Assistant{Text: "The weaving begins."}, nil},
-		{"arbiter", prose("Now"), &want{text: "Now"}},
-		{"arbiter", verdict(`{"decision":"COMPLETE","mess`), &want{text: "Now", verdict: true}},
-		{"arbiter", contract.Assistant{Text: "Now"}, &want{verdict: true}},
-		{"arbiter", contract.Message{From: "arbiter", Text: "of a tool"}, &want{verdict: true}},
-		{"arbiter", verdict(`age":"It is`), &want{message: "It is", verdict: true}},
-		{"arbiter", contract.Message{From: "orch-1", Text: "It is"}, &want{message: "It is", verdict: true}},
-		{"arbiter", verdict(`\u0020\ud83d`), &want{message: "It is ", verdict: true}},
-		{"arbiter", verdict(`\ude00\n\u001b[31mdone.","reason":"r"}`), &want{message: "It is 😀\ndone.", verdict: true}},
-		{"arbiter", verdict("\n"), &want{message: "It is 😀\ndone.", verdict: true}},
-		{"arbiter", verdict(` {"message":"Once m`), &want{message: "Once m", verdict: true}},
+		{"arbiter", prose("Now"), &want{"Now"}},
+		{"arbiter", verdict(`{"decision":"COMPLETE","mess`), &want{}},
+		{"arbiter", contract.Assistant{Text: "Now"}, &want{}},
+		{"arbiter", contract.Message{From: "arbiter", Text: "of a tool"}, &want{}},
+		{"arbiter", verdict(`age":"It is`), &want{"It is"}},
+		{"arbiter", contract.Message{From: "orch-1", Text: "It is"}, &want{"It is"}},
+		{"arbiter", verdict(`\u0020\ud83d`), &want{"It is "}},
+		{"arbiter", verdict(`\ude00\n\u001b[31mdone.","reason":"r"}`), &want{"It is 😀\ndone."}},
+		{"arbiter", verdict("\n"), &want{"It is 😀\ndone."}},
+		{"arbiter", verdict(` {"message":"Once m`), &want{"Once m"}},
 		{"arbiter", contract.Turn{}, nil},
-		{"arbiter", verdict(`{"message":"Spe`), &want{message: "Spe", verdict: true}},
+		{"arbiter", verdict(`{"message":"Spe`), &want{"Spe"}},
 		{"arbiter", contract.Message{From: "arbiter", Text: "Speak."}, nil},
-		{"arbiter", prose("x"), &want{text: "x"}},
+		{"arbiter", prose("x"), &want{"x"}},
 		{"arbiter", contract.Restart{}, nil},
 		{"arbiter", prose(""), nil},
-		{"arbiter", prose("x"), &want{text: "x"}},
+		{"arbiter", prose("x"), &want{"x"}},
 		{"supervisor", contract.Result{}, nil},
 	} {
 		before := c.Version()
 		c.Add(someTime, contract.Event{ID: step.id, Body: step.body})
 		testkit.Check(t, c.Version() > before, "%d: the version is %d as before", i, before)
-		l, ok := c.Live("arbiter")
+		l, ok := c.Live("arbiter", math.MaxInt)
 		if !ok {
 			testkit.Check(t, step.want == nil, "%d: nothing arrives", i)
 			continue
@@ -65,11 +63,10 @@ func TestLive(t *testing.T) {
 			t.Errorf("%d: %+v", i, l)
 			continue
 		}
-		w := Live{Agent: "arbiter", Text: step.want.text, Verdict: step.want.verdict, Message: step.want.message,
-			Began: someTime}
+		w := Live{Agent: "arbiter", Text: step.want.text, Began: someTime}
 		testkit.Same(t, i, w, l)
 	}
-	if _, ok := c.Live("orch-1"); ok {
+	if _, ok := c.Live("orch-1", math.MaxInt); ok {
 		t.Error("the run is over, and something arrives")
 	}
 }
@@ -89,7 +86,7 @@ func TestLiveIsBounded(t *testing.T) {
 				break
 			}
 		}
-		l, _ := c.Live("o")
+		l, _ := c.Live("o", math.MaxInt)
 		if n := len(l.Text); n > 2*liveKept || n < liveKept/2 && name != "marks" && name != "escape" {
 			t.Errorf("%s: %d bytes", name, n)
 		}
@@ -113,7 +110,7 @@ func TestPiecesAreOneText(t *testing.T) {
 			n := min(1+d.IntN(1+d.IntN(500)), len(text)-at)
 			addAll(c, "o", contract.Delta{Text: text[at : at+n]})
 			at += n
-			if l, _ := c.Live("o"); l.Text != sanitize.Text(text[:whole([]byte(text[:at]))]) {
+			if l, _ := c.Live("o", math.MaxInt); l.Text != sanitize.Text(text[:whole([]byte(text[:at]))]) {
 				t.Fatalf("text %d: %q became %q", i, text[:at], l.Text)
 			}
 		}
@@ -195,8 +192,8 @@ func TestPartialMessageIsIncremental(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	n := after.TotalAlloc - before.TotalAlloc
 	testkit.Check(t, n <= 64<<20, "%d MB were allocated for 1 MB", n>>20)
-	l, ok := c.Live("o")
-	testkit.Check(t, ok && strings.HasSuffix(l.Message, "word\nword\n"), "%d bytes", len(l.Message))
+	l, ok := c.Live("o", math.MaxInt)
+	testkit.Check(t, ok && strings.HasSuffix(l.Text, "word\nword\n"), "%d bytes", len(l.Text))
 }
 
 func messageText(json string) string { return lastPart(partialMessage([]byte(json)), 1<<20) }
@@ -205,18 +202,18 @@ func messageText(json string) string { return lastPart(partialMessage([]byte(jso
 // that a terminal acts on.
 func TestLiveEnd(t *testing.T) {
 	c := New(Memory)
-	if _, ok := c.LiveEnd("orch-1", 100); ok {
+	if _, ok := c.Live("orch-1", 100); ok {
 		t.Error("a text arrives without a writer")
 	}
 	for i := range 1000 {
 		c.Add(someTime, contract.Event{ID: "orch-1", Body: contract.Delta{Text: fmt.Sprintf("line %d \x1b[31m\n", i)}})
 	}
 	c.Add(someTime, contract.Event{ID: "orch-1", Body: contract.Delta{Text: "and this is \x1b[3"}})
-	l, ok := c.LiveEnd("orch-1", 70)
+	l, ok := c.Live("orch-1", 70)
 	want := "line 997 \nline 998 \nline 999 \nand this is "
 	testkit.Check(t, ok && l.Text == want, "%v, %q, want %q", ok, l.Text, want)
-	whole, _ := c.Live("orch-1")
-	if l, _ = c.LiveEnd("orch-1", 1<<20); l != whole {
+	whole, _ := c.Live("orch-1", math.MaxInt)
+	if l, _ = c.Live("orch-1", 1<<20); l != whole {
 		t.Errorf("all of it: %d bytes, want %d", len(l.Text), len(whole.Text))
 	}
 }

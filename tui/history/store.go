@@ -18,7 +18,6 @@
 package history
 
 import (
-	"math"
 	"slices"
 	"sort"
 	"strings"
@@ -112,14 +111,12 @@ func New(memory int) *Store {
 // Version grows with every event, including text that is arriving.
 func (c *Store) Version() uint64 { return c.version.Load() }
 
-// Live returns the text of an agent that is arriving, until the event that contains it comes.
-func (c *Store) Live(agent string) (Live, bool) { return c.live.end(agent, math.MaxInt) }
+// Live returns the text of an agent that is arriving, until the event that contains it comes: at most about most bytes
+// of its end.
+func (c *Store) Live(agent string, most int) (Live, bool) { return c.live.end(agent, most) }
 
 // LiveMessages returns the messages of agents that are arriving, without other text of them.
 func (c *Store) LiveMessages(agents []string) []Live { return c.live.messages(agents) }
-
-// LiveEnd is Live with at most about most bytes of each text: its end.
-func (c *Store) LiveEnd(agent string, most int) (Live, bool) { return c.live.end(agent, most) }
 
 // Lost returns how many entries could not be kept, and the last error of reading a log.
 func (c *Store) Lost() (int, error) {

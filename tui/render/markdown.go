@@ -48,6 +48,7 @@ type MarkdownStream struct {
 	done  int    // how much of src has its final lines
 	lines []Line // of that part
 	apart bool   // an empty line follows them
+	code  growingCode
 }
 
 // Set lays out the text that has arrived so far. If it begins with the text of the previous call, only the block in
@@ -94,7 +95,9 @@ func settled(root ast.Node, text []byte) (end int, next ast.Node) {
 
 // add returns the settled lines and those of a text below them.
 func (s *MarkdownStream) add(text []byte, root ast.Node) []Line {
-	out, lines := s.lines, s.o.layout(text).children(root)
+	l := s.o.layout(text)
+	l.code = &s.code
+	out, lines := s.lines, l.children(root)
 	if s.apart && len(out) > 0 && len(lines) > 0 {
 		out = append(out, nil)
 	}

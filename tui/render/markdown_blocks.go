@@ -23,6 +23,7 @@ type blockLayout struct {
 	glyphs *Glyphs
 	role   Role
 	src    []byte
+	code   *growingCode // the block that the text ends in; nil: the text is not arriving
 }
 
 // roomy is how many columns must be left to indent something.
@@ -239,10 +240,10 @@ func (w *inliner) node(n ast.Node) {
 	case *ast.Text:
 		w.add(decodeText(n.Segment.Value(w.src)), w.style())
 		switch {
-		case n.HardLineBreak():
+		case n.HardLineBreak(), n.SoftLineBreak() && w.used < proseWidth:
 			w.hard()
 		case n.SoftLineBreak():
-			w.soft()
+			w.used, w.joined = 0, true
 		}
 	case *ast.String:
 		w.add(decodeText(n.Value), w.style())
@@ -352,15 +353,6 @@ func (w *inliner) flush() {
 		w.line = append(w.line, Span{Text: w.run.String(), Role: w.role})
 		w.run.Reset()
 	}
-}
-
-// soft handles a line break in the source.
-func (w *inliner) soft() {
-	if w.used < proseWidth {
-		w.hard()
-		return
-	}
-	w.used, w.joined = 0, true
 }
 
 // hard begins a new line.

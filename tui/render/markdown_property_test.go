@@ -265,7 +265,8 @@ func TestStreamOfAnotherText(t *testing.T) {
 		src   string
 		width int
 	}{{"# a\n\nb\n\nc", 20}, {"# a\n\nb\n\nc *d* e f g", 20}, {"# a\n\nb\n\nc *d* e f g", 8}, {"# x\n\nb\n\nc", 8},
-		{"", 8}, {"y", 8}} {
+		{"", 8}, {"y", 8}, {"- ```\n  one two three\n  a\n  ```\n  - ```\n    one two three\n    a", 16},
+		{"- ```\n  one two three\n  a\n  ```\n  - ```\n    one two three\n    a b", 16}} {
 		o := MarkdownOptions{Width: c.width}
 		testkit.Same(t, c.src, dump(Markdown(c.src, o)), dump(s.Set(c.src, o)))
 	}

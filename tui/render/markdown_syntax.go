@@ -1,6 +1,8 @@
 package render
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -295,6 +297,14 @@ func (c *coder) line(text string) (line Line) {
 	return line
 }
 
+// growingCode is a block of code that is still arriving. Its lines but the last are laid out once.
+type growingCode struct {
+	width      int
+	info, text string // as far as it is laid out
+	coder      coder  // at the end of that
+	lines      []Line
+}
+
 // codeBlock lays out a block of code. Lines are not wrapped at words, but cut at the edge.
 func (l blockLayout) codeBlock(info, text string) []Line {
 	bar, rest := l.glyphs.Vertical+" ", l.glyphs.Vertical+l.glyphs.Ellipsis
@@ -302,17 +312,24 @@ func (l blockLayout) codeBlock(info, text string) []Line {
 		bar, rest = "", ""
 	}
 	l.width -= Width(bar)
-	var out []Line
-	c := coder{lang: find(languageOf(info))}
-	if info != "" {
-		label := Shorten(strings.ReplaceAll(info, "\t", " "), l.width, l.glyphs.Ellipsis)
-		out = prefixed([]Line{Of(Dim, label)}, Of(Frame, bar), nil)
+	code := cmp.Or(l.code, &growingCode{})
+	if code.width != l.width || code.info != info || !strings.HasPrefix(text, code.text) {
+		*code = growingCode{width: l.width, info: info, coder: coder{lang: find(languageOf(info))}}
+		if info != "" {
+			label := Shorten(strings.ReplaceAll(info, "\t", " "), l.width, l.glyphs.Ellipsis)
+			code.lines = prefixed([]Line{Of(Dim, label)}, Of(Frame, bar), nil)
+		}
 	}
-	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		lines := l.fit(Cut(c.line(line), l.width))
-		out = append(out, prefixed(lines, Of(Frame, bar), Of(Frame, rest))...)
+	lay := func(c *coder, line string) []Line {
+		return prefixed(l.fit(Cut(c.line(line), l.width)), Of(Frame, bar), Of(Frame, rest))
 	}
-	return out
+	lines := strings.Split(strings.TrimSuffix(text[len(code.text):], "\n"), "\n")
+	for _, line := range lines[:len(lines)-1] {
+		code.text = text[:len(code.text)+len(line)+1]
+		code.lines = append(code.lines, lay(&code.coder, line)...)
+	}
+	c := code.coder
+	return append(slices.Clip(code.lines), lay(&c, lines[len(lines)-1])...)
 }
 
 // languageOf returns the name of the language that the info string of a block of code begins with.

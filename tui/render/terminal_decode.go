@@ -350,7 +350,7 @@ func (d *decoder) whole(final byte) {
 	if final == '[' {
 		return // tcell would take the next key for the end of an F key
 	}
-	if alt && final == '~' && isNumber(p) {
+	if _, err := strconv.ParseUint(p, 10, 16); alt && final == '~' && err == nil {
 		p += ";3"
 	} else if alt && p == "" {
 		p = "1;3"
@@ -377,11 +377,6 @@ func (d *decoder) whole(final byte) {
 		}
 	}
 	d.send("\x1b[" + p + string([]byte{final}))
-}
-
-func isNumber(p string) bool {
-	_, err := strconv.ParseUint(p, 10, 16)
-	return err == nil
 }
 
 // withoutParts drops the parts of parameters: "1;5:1". It returns false if they say that the key was released.

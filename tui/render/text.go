@@ -76,6 +76,15 @@ func (l Line) Append(r Role, text string) Line {
 	return append(l, Span{text, r})
 }
 
+// Apart returns the line with another one at the right edge of so many columns, if there is room for both.
+func (l Line) Apart(right Line, columns int) Line {
+	gap := columns - l.Width() - right.Width()
+	if gap <= 0 || len(right) == 0 {
+		return l
+	}
+	return append(append(slices.Clip(l), Span{strings.Repeat(" ", gap), Base}), right...)
+}
+
 // Behind puts a head before the first of some lines, and indents the others by its width.
 func Behind(head Line, lines []Line) []Line {
 	below := Of(Base, strings.Repeat(" ", head.Width()))
@@ -127,11 +136,7 @@ func Shorten(s string, columns int, ellipsis string) string {
 	if len(s) <= columns && plain(s) == len(s) || Width(s) <= columns {
 		return s
 	}
-	head, _ := Clip(s, columns-Width(ellipsis))
-	if columns < Width(ellipsis) {
-		head, ellipsis = "", ""
-	}
-	return head + ellipsis
+	return Of(Base, s).Shorten(columns, ellipsis).Text()
 }
 
 // plain returns the length of the run of printable ASCII at the beginning of s, without its last character

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -481,22 +482,13 @@ func (c *Editor) header(width int) render.Line {
 	if c.strength == "" {
 		return render.Of(c.toRole, render.Shorten(c.to, width, c.look.Glyphs.Ellipsis))
 	}
-	end := render.Of(strengthRole(c.strength), c.strength)
+	role := cmp.Or(map[string]render.Role{"stop": render.Bad, "steer": render.Warn}[c.strength], render.Dim)
+	end := render.Of(role, c.strength)
 	if c.to == "" {
 		return end
 	}
 	end = append(render.Of(render.Dim, " "+c.look.Glyphs.Separator+" "), end...)
 	return append(render.Of(c.toRole, render.Shorten(c.to, width-end.Width(), c.look.Glyphs.Ellipsis)), end...)
-}
-
-func strengthRole(s string) render.Role {
-	switch s {
-	case "stop":
-		return render.Bad
-	case "steer":
-		return render.Warn
-	}
-	return render.Dim
 }
 
 // Draw draws the editor into its rectangle.

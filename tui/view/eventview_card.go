@@ -168,20 +168,22 @@ func (o EventOptions) message(e history.Entry, m contract.Message) Block {
 		m = *e.Edited
 	}
 	var tail render.Line
-	if kind := eventtext.One(m.Kind, eventtext.MaxName); kind != "" && kind != "message" {
-		tail = append(tail, render.Span{Text: kind, Role: render.Dim})
+	add := func(s render.Span) {
+		if len(tail) > 0 && s.Text != "" {
+			tail = append(tail, render.Span{Text: " ", Role: render.Dim})
+		}
+		if s.Text != "" {
+			tail = append(tail, s)
+		}
+	}
+	if m.Kind != "message" {
+		add(render.Span{Text: eventtext.One(m.Kind, eventtext.MaxName), Role: render.Dim})
 	}
 	if m.Edited {
-		tail = append(tail, render.Span{Text: eventtext.After(map[bool]string{true: " "}[len(tail) > 0], "edited"),
-			Role: render.Dim})
+		add(render.Span{Text: "edited", Role: render.Dim})
 	}
 	if m.To != contract.Human {
-		if mark := o.taken(e); mark.Text != "" {
-			if len(tail) > 0 {
-				tail = append(tail, render.Span{Text: " ", Role: render.Dim})
-			}
-			tail = append(tail, mark)
-		}
+		add(o.taken(e))
 	}
 	c.Head = o.head(m.From, m.To, tail, e.At)
 	role, keep := render.Base, foldBody

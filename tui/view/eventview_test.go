@@ -573,7 +573,7 @@ func TestSubagentParents(t *testing.T) {
 }
 
 func TestLive(t *testing.T) {
-	l := history.Live{Agent: "arbiter", Text: `{"message":"So it`, Message: "So **it** sh", Verdict: true, Began: dawn}
+	l := history.Live{Agent: "arbiter", Text: "So **it** sh", Began: dawn}
 	o := options(40)
 	c := EventLive(l, o)
 	testkit.Same(t, "shows", "So it sh", c.Lines[0].Text())
@@ -835,8 +835,7 @@ func TestEventHostileText(t *testing.T) {
 						t.Fatalf("%s, %s, width %d, round %d: %v", name, renderer.name, width, round, err)
 					}
 				}
-				l := history.Live{Agent: e.Event.ID, Text: "x" + sanitize.Text(f.text()),
-					Message: sanitize.Text(f.text()), Verdict: round%2 == 0, Began: dawn}
+				l := history.Live{Agent: e.Event.ID, Text: "x" + sanitize.Text(f.text()), Began: dawn}
 				if err := sound(EventLive(l, o), o); err != nil {
 					t.Fatalf("live, width %d: %v", width, err)
 				}

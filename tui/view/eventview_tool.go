@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -106,7 +105,9 @@ func (o EventOptions) edit(list []eventtext.Member, lang string) (
 	if !was || !is || before[0] != '"' || now[0] != '"' {
 		return nil, nil, false
 	}
-	return o.diff(o.value(before), o.value(now), lang), without(list, "old_string", "new_string"), true
+	options := render.MarkdownOptions{Width: o.width(), Look: o.Look, Role: render.Base}
+	lines = render.Diff(o.value(before), o.value(now), lang, options, 3)
+	return lines, without(list, "old_string", "new_string"), true
 }
 
 // edits shows the edits of a MultiEdit, if they have the expected form, and returns its other members.
@@ -153,12 +154,6 @@ func (o EventOptions) json(raw json.RawMessage) []render.Line {
 
 func (o EventOptions) highlight(lang, text string) []render.Line {
 	return o.code(render.Highlight(lang, strings.TrimSuffix(text, "\n"))...)
-}
-
-func (o EventOptions) diff(before, now, lang string) []render.Line {
-	const context = 3
-	return render.Diff(before, now, lang, render.MarkdownOptions{Width: o.width(), Look: o.Look, Role: render.Base},
-		context)
 }
 
 // EventLanguage returns the end of a file's name, which package markdown knows as a language.
@@ -213,12 +208,7 @@ func (o EventOptions) toolUse(e history.Entry, b contract.ToolUse) Block {
 	if o.Root != nil {
 		o.root = o.Root(e.Event.ID)
 	}
-	l := o.call(b.Tool, b.Input, free)
-	if tail != nil {
-		l = append(l, render.Span{Text: spaces(space - l.Width() - tail.Width()), Role: render.Base})
-		l = append(l, tail...)
-	}
-	c.Lines = o.behind(mark, []render.Line{l})
+	c.Lines = o.behind(mark, []render.Line{o.call(b.Tool, b.Input, free).Apart(tail, space)})
 	c.Foldable = len(b.Input) > len("{}")
 	inner := o.within(o.step())
 	if o.Open {
@@ -279,17 +269,13 @@ func (o EventOptions) subagent(e history.Entry, b contract.SubagentStart) Block 
 }
 
 func (o EventOptions) rule(word string) render.Line {
-	width, bar := o.width(), o.Look.Glyphs.Horizontal
-	if render.Width(bar) != 1 {
-		bar = "-"
-	}
-	if word == "" || width < render.Width(word)+8 {
-		if word != "" {
-			return o.shorten(render.Of(render.Dim, word), width)
-		}
+	width, bar, right := o.width(), o.Look.Glyphs.Horizontal, o.width()-render.Width(word)-6
+	switch {
+	case word == "":
 		return render.Of(render.Frame, strings.Repeat(bar, width))
+	case right < 2:
+		return o.shorten(render.Of(render.Dim, word), width)
 	}
-	right := width - render.Width(word) - 6
 	return render.Line{
 		{Text: strings.Repeat(bar, 4), Role: render.Frame}, {Text: " " + word + " ", Role: render.Dim},
 		{Text: strings.Repeat(bar, right), Role: render.Frame},
@@ -416,10 +402,7 @@ func (o EventOptions) raw(e history.Entry) (lines []render.Line, foldable bool) 
 			return lines, len(lines) > foldBody+foldSlack
 		}
 	} else {
-		for most > 0 && !utf8.RuneStart(text[most]) {
-			most--
-		}
-		lines = o.highlight("json", text[:most])
+		lines = o.highlight("json", strings.ToValidUTF8(text[:most], ""))
 	}
 	shown := min(foldBody, len(lines))
 	return append(lines[:shown], o.more(0, max(len(text)-shown*o.width(), 1))), true

@@ -306,14 +306,10 @@ const beat = 160 * time.Millisecond
 func EventLive(l history.Live, o EventOptions) Block {
 	c := begin(l.Agent)
 	c.Head = o.head(l.Agent, "", nil, l.Began)
-	text := l.Text
-	if l.Verdict {
-		text = l.Message
-	}
-	if text != "" {
+	if l.Text != "" {
 		stream := cmp.Or(o.Stream, &render.MarkdownStream{})
 		options := render.MarkdownOptions{Width: o.prose(), Look: o.Look, Role: render.Base}
-		c.Lines = slices.Clone(stream.Set(text, options))
+		c.Lines = slices.Clone(stream.Set(l.Text, options))
 	}
 	c.Lines = append(c.Lines, render.Of(render.Dim, o.pulse(l.Began)))
 	return c.finish(o)

@@ -108,25 +108,14 @@ func (i InboxItem) choices() []PageChoice {
 	return slices.Clone(i.Ways)
 }
 
-// scopeWords says how long nothing is asked again in a scope of the contract, and what its rules do.
-func scopeWords(scope string) (until, note string) {
-	if scope == ever {
-		return "Not asked for again in this workspace, in later runs too:",
-			"A rule allows all that it covers. Rules that deny, or ask, still win."
-	}
-	return "Not asked for again until the run ends:", "A rule allows all that it covers. Rules that deny still win."
-}
-
-func (p *InboxPanel) scope() string {
-	if p.step == always {
-		return ever
-	}
-	return run
-}
-
 // scopes asks what exactly is allowed from now on, and reports what else each rule settles.
 func (p *InboxPanel) scopes(d *AskData, at InboxItem) {
-	until, note := scopeWords(p.scope())
+	until := "Not asked for again until the run ends:"
+	note := "A rule allows all that it covers. Rules that deny still win."
+	if p.step == always {
+		until = "Not asked for again in this workspace, in later runs too:"
+		note = "A rule allows all that it covers. Rules that deny, or ask, still win."
+	}
 	d.Head, d.Note = []render.Line{render.Of(render.Base, until)}, note+" Backspace: back."
 	if p.Alone {
 		d.Note = "Esc: not now. " + note
@@ -386,7 +375,7 @@ func (p *InboxPanel) Answer(value string) (a InboxAnswer, given bool) {
 		p.step = inboxFirst
 		return a, true
 	case p.step == forRun, p.step == always:
-		a.Act, a.Scope, a.Rule = InboxAllow, p.scope(), value
+		a.Act, a.Scope, a.Rule = InboxAllow, map[inboxStep]string{forRun: run, always: ever}[p.step], value
 		p.step = inboxFirst
 		return a, true
 	case at.Kind != supervisor.InboxPermission && !at.written():

@@ -293,7 +293,7 @@ func fiddle(t *testing.T, seed uint64, ops []byte) {
 		tview.MouseLeftClick, tview.MouseLeftDoubleClick, tview.MouseScrollUp, tview.MouseScrollDown,
 		tview.MouseRightDown}
 	keys := []func(){v.PageUp, v.PageDown, v.HalfUp, v.HalfDown, v.Top, v.Bottom, v.NextBlock, v.PrevBlock, v.ToggleAll,
-		v.SelectStart, v.SelectClear, v.Refresh, func() { v.Toggle() }, func() { v.Copy() }, func() { v.Behind() },
+		v.SelectStart, v.SelectClear, func() { v.Toggle() }, func() { v.Copy() }, func() { v.Behind() },
 		func() { v.MatchNext(r.IntN(2) == 0) }, func() { v.Extend(r.IntN(40) - 20) },
 		func() { v.Up(r.IntN(100000)) }, func() { v.Down(r.IntN(100000)) }, func() { v.GoTo(r.IntN(200) - 50) },
 		func() { v.Mark(r.IntN(100) - 10) }, func() { v.Match(listWords[r.IntN(len(listWords))][:1]) }, func() {
@@ -379,7 +379,7 @@ func (m *model) rows() (rows []modelRow) {
 		above = i
 		lines := b.Lines
 		if len(b.Head) > 0 {
-			lines = append([]render.Line{headLine(b.Head, max(width-2*deep, 1), "…")}, lines...)
+			lines = append([]render.Line{HeadLine(b.Head, max(width-2*deep, 1), "…")}, lines...)
 		}
 		for row, line := range lines {
 			text := "▌ "

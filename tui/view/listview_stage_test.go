@@ -240,7 +240,7 @@ func TestHeadIsShortenedFairly(t *testing.T) {
 		5:  "Orch…",
 		1:  "…",
 	} {
-		testkit.Same(t, fmt.Sprintf("%d columns", columns), want, headLine(head, columns, "…").Text())
+		testkit.Same(t, fmt.Sprintf("%d columns", columns), want, HeadLine(head, columns, "…").Text())
 	}
 }
 

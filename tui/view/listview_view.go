@@ -42,10 +42,6 @@ func (v *ListView) SetSource(s BlockSource) {
 	v.width = 0
 }
 
-// Refresh discards the layout: it is needed if something changed without a change of a stamp, such as a
-// name.
-func (v *ListView) Refresh() { v.laid = map[int]*listLaid{} }
-
 // OnCopy sets the function that gets the text selected with the mouse when the button is released.
 func (v *ListView) OnCopy(f func(text string)) { v.onCopy = f }
 
@@ -447,7 +443,8 @@ func (v *ListView) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
 	for level := 1; level <= deep; level++ {
 		mark := g.Vertical
 		if level == deep {
-			last := v.lastLeaf(p.block, b.Indent)
+			// No block of the same level follows directly.
+			last := p.block+1 == v.total() || v.block(p.block+1).Indent < b.Indent
 			switch {
 			case p.row == 0 && last:
 				mark = g.LastLeaf
@@ -462,11 +459,6 @@ func (v *ListView) drawTree(c render.Canvas, x, y int, p pos, b *Block) int {
 	return x
 }
 
-// lastLeaf reports whether no block of the same level follows directly.
-func (l *layout) lastLeaf(i, indent int) bool {
-	return i+1 == l.total() || l.block(i+1).Indent < indent
-}
-
 // textWidth returns how many columns the text of a block has.
 func (l *layout) textWidth(b *Block) int { return max(l.width-Inset(l.width, b.Indent), 1) }
 
@@ -477,14 +469,14 @@ func (l *layout) text(p pos) render.Line {
 	case p.row < 0 || p.row >= b.rows():
 		return nil
 	case p.row < b.head():
-		return headLine(b.Head, l.textWidth(b), l.look.Glyphs.Ellipsis)
+		return HeadLine(b.Head, l.textWidth(b), l.look.Glyphs.Ellipsis)
 	}
 	return b.line(p.row)
 }
 
-// headLine fits a head into so many columns, with its last span at the right edge. If both do not fit, the
+// HeadLine fits a head into so many columns, with its last span at the right edge. If both do not fit, the
 // right one is omitted rather than half of the left one.
-func headLine(head render.Line, columns int, ellipsis string) render.Line {
+func HeadLine(head render.Line, columns int, ellipsis string) render.Line {
 	if len(head) < 2 {
 		return head.Shorten(columns, ellipsis)
 	}
@@ -492,9 +484,7 @@ func headLine(head render.Line, columns int, ellipsis string) render.Line {
 	right.Text = strings.TrimSpace(right.Text)
 	have, need := left.Width(), render.Width(right.Text)
 	if free := columns - need - 1; need > 0 && free >= (have+1)/2 && free > 0 {
-		line := append(render.Line(nil), left.Shorten(free, ellipsis)...)
-		gap := max(columns-need-line.Width(), 1)
-		return append(line, render.Span{Text: strings.Repeat(" ", gap), Role: render.Base}, right)
+		return left.Shorten(free, ellipsis).Apart(render.Line{right}, columns)
 	}
 	return left.Shorten(columns, ellipsis)
 }

@@ -287,14 +287,6 @@ func shortPage(name string) string {
 	return name
 }
 
-func spaced(s string) string {
-	words := strings.Fields(s)
-	for i, w := range words {
-		words[i] = strings.Join(strings.Split(w, ""), " ")
-	}
-	return strings.Join(words, "   ")
-}
-
 // StepMark returns the mark of a step in a status, and the role of its text.
 func StepMark(g *render.Glyphs, status string) (mark render.Span, text render.Role) {
 	switch status {

@@ -143,27 +143,19 @@ func (a *Ask) Draw(screen tcell.Screen) {
 	for y := range h {
 		c.Restyle(0, y, w, render.Dim)
 	}
-	framed := w >= 24 && h >= 7
-	inner := w
-	if framed {
-		inner = min(w-4, 96)
-		if w >= 72 {
-			inner = min(w-10, 96)
-		}
+	framed, inner, frame := w >= 24 && h >= 7, w, 0
+	switch {
+	case framed && w >= 72:
+		inner, frame = min(w-10, 96), 2
+	case framed:
+		inner, frame = min(w-4, 96), 2
 	}
 	head, body, note, choices := a.parts(inner, h, framed)
 	if !a.read && a.below() == 0 {
 		a.read = true
 		head, body, note, choices = a.parts(inner, h, framed)
 	}
-	rows := len(head) + len(body) + len(note) + len(choices)
-	if framed {
-		rows += 2
-	}
-	outer := inner
-	if framed {
-		outer += 4
-	}
+	rows, outer := len(head)+len(body)+len(note)+len(choices)+frame, inner+2*frame
 	box := c.Sub((w-outer)/2, max((h-rows)/2, 0), outer, min(rows, h))
 	box.Clear(render.Base)
 	outside := box

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	name  = "THE ARBITER"
+	name  = "T H E   A R B I T E R"
 	motto = "OF WHAT WAS, WHAT IS,"
 	yet   = "AND WHAT IS YET TO BE"
 )
@@ -140,10 +140,10 @@ func (o *PageHome) motto(w int) []render.Line {
 }
 
 func (o *PageHome) title(w int) []render.Line {
-	if wide := spaced(name); render.Width(wide)+4 <= w {
-		return []render.Line{render.Of(render.Title, wide)}
+	if len(name)+4 <= w {
+		return []render.Line{render.Of(render.Title, name)}
 	}
-	return []render.Line{render.Of(render.Title, name)}
+	return []render.Line{render.Of(render.Title, "THE ARBITER")}
 }
 
 func (o *PageHome) alarms() []render.Line {

@@ -9,6 +9,7 @@ import (
 	"github.com/gdamore/tcell/v2"
 
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
@@ -57,14 +58,17 @@ const (
 func (s *PageStatus) pieces(columns int) (p []pagePiece) {
 	narrow, tight := columns < 60, columns < 44
 	d, sep := s.data, s.look.Glyphs.Separator
-	add := func(rank int, right bool, spans ...render.Span) {
-		p = append(p, pagePiece{rank, right, spans})
-	}
-	text := func(rank int, right bool, r render.Role, format string, args ...any) {
-		add(rank, right, render.Span{Text: fmt.Sprintf(format, args...), Role: r})
+	add := func(rank int, right bool, role render.Role, text string) {
+		if strings.TrimSpace(text) != "" {
+			p = append(p, pagePiece{rank, right, render.Of(role, text)})
+		}
 	}
 	for _, w := range d.Warnings {
-		text(rankWarning, false, render.Danger, " %s ", w)
+		add(rankWarning, false, render.Danger, " "+w+" ")
+	}
+	waiting := ""
+	if d.Waiting >= time.Minute {
+		waiting = elapsedPage(d.Waiting)
 	}
 	if d.Human {
 		who, several := "Waits for you", "%d wait for you"
@@ -74,62 +78,47 @@ func (s *PageStatus) pieces(columns int) (p []pagePiece) {
 		if d.Words > 1 {
 			who = fmt.Sprintf(several, d.Words)
 		}
-		if d.Waiting >= time.Minute {
-			who += " " + sep + " " + elapsedPage(d.Waiting)
-		}
-		text(rankHuman, false, render.StatusBarAlert, " ? %s ", who)
+		add(rankHuman, false, render.StatusBarAlert, " ? "+who+eventtext.After(" "+sep+" ", waiting)+" ")
 	}
-	if d.Fallback != "" {
-		text(rankFallback, false, render.StatusBarAlert, " %s ", d.Fallback)
-	}
-	if d.Word != "" {
-		switch d.Tone { // its role on the bar
-		case render.Warn, render.Alert:
-			text(rankWord, false, render.StatusBarAlert, " %s ", d.Word)
-		case render.Bad:
-			text(rankWord, false, render.Danger, " %s ", d.Word)
-		default:
-			text(rankWord, false, render.StatusBarStrong, "%s", d.Word)
-		}
+	add(rankFallback, false, render.StatusBarAlert, " "+d.Fallback+" ")
+	switch d.Tone { // its role on the bar
+	case render.Warn, render.Alert:
+		add(rankWord, false, render.StatusBarAlert, " "+d.Word+" ")
+	case render.Bad:
+		add(rankWord, false, render.Danger, " "+d.Word+" ")
+	default:
+		add(rankWord, false, render.StatusBarStrong, d.Word)
 	}
 	if d.Awaited != "" && !d.Human {
 		who := d.Awaited
 		if narrow {
 			who = shortPage(who)
 		}
-		l := append(s.look.Await(time.Now(), render.StatusBarDim, render.StatusBarStrong),
-			render.Span{Text: " " + who, Role: render.StatusBar})
-		add(rankAwaited, false, l...)
-		if d.Waiting >= time.Minute {
-			text(rankWaiting, false, render.StatusBarDim, "%s", elapsedPage(d.Waiting))
-		}
+		p = append(p, pagePiece{rankAwaited, false, append(
+			s.look.Await(time.Now(), render.StatusBarDim, render.StatusBarStrong),
+			render.Span{Text: " " + who, Role: render.StatusBar})})
+		add(rankWaiting, false, render.StatusBarDim, waiting)
 	}
 	if d.Flash != "" {
-		flash := d.Flash
 		if narrow && d.FlashShort != "" {
-			flash = d.FlashShort
+			d.Flash = d.FlashShort
 		}
-		text(rankFlash, true, render.StatusBarStrong, "%s", flash)
+		add(rankFlash, true, render.StatusBarStrong, d.Flash)
 	} else {
-		s.figures(text)
+		s.figures(add)
 	}
 	if d.Grants != "" {
-		mode := d.Grants
 		if narrow {
-			mode = strings.TrimPrefix(mode, "accept-")
+			d.Grants = strings.TrimPrefix(d.Grants, "accept-")
 		}
-		l := render.Line{{Text: mode, Role: render.StatusBarStrong}}
+		l := render.Of(render.StatusBarStrong, d.Grants)
 		if columns >= steady && d.Flash == "" {
-			l = append(l, render.Span{Text: " Shift+Tab", Role: render.StatusBarDim})
+			l = l.Append(render.StatusBarDim, " Shift+Tab")
 		}
-		add(rankGrants, true, l...)
+		p = append(p, pagePiece{rankGrants, true, l})
 	}
-	if d.Mode != "" {
-		text(rankMode, true, render.StatusBarStrong, "%s", d.Mode)
-	}
-	if d.Hint != "" {
-		text(rankHint, true, render.StatusBarDim, "%s", d.Hint)
-	}
+	add(rankMode, true, render.StatusBarStrong, d.Mode)
+	add(rankHint, true, render.StatusBarDim, d.Hint)
 	return p
 }
 
@@ -143,33 +132,21 @@ func (s *PageStatus) on(x, y int, part [2]int) bool {
 	return s.InRect(x, y) && at >= part[0] && at < part[1]
 }
 
-func (s *PageStatus) figures(text func(rank int, right bool, r render.Role, format string, args ...any)) {
+func (s *PageStatus) figures(add func(rank int, right bool, role render.Role, text string)) {
 	d := s.data
 	if d.Restarts > 0 {
-		text(rankRestarts, true, render.StatusBar, "%s", words.Count(d.Restarts, "restart"))
+		add(rankRestarts, true, render.StatusBar, words.Count(d.Restarts, "restart"))
 	}
-	if d.Decider != "" {
-		text(rankDecider, true, render.StatusBarDim, "%s", d.Decider)
-	}
-	if d.Quota != "" {
-		role := render.StatusBarDim
-		if d.Scarce {
-			role = render.StatusBarStrong
-		}
-		text(rankQuota, true, role, "%s", d.Quota)
-	}
+	add(rankDecider, true, render.StatusBarDim, d.Decider)
+	add(rankQuota, true, map[bool]render.Role{false: render.StatusBarDim, true: render.StatusBarStrong}[d.Scarce], d.Quota)
 	if d.Tokens > 0 {
-		text(rankTokens, true, render.StatusBarDim, "%s tok", words.Tokens(d.Tokens))
+		add(rankTokens, true, render.StatusBarDim, words.Tokens(d.Tokens)+" tok")
 	}
 	if d.CostUSD > 0 || d.Elapsed > 0 {
-		mark := ""
-		if d.Simulated {
-			mark = " simulated"
-		}
-		text(rankCost, true, render.StatusBar, "$%.2f%s", d.CostUSD, mark)
+		add(rankCost, true, render.StatusBar, fmt.Sprintf("$%.2f%s", d.CostUSD, eventtext.Simulated(d.Simulated)))
 	}
 	if d.Elapsed > 0 {
-		text(rankElapsed, true, render.StatusBarDim, "%s", PageClock(d.Elapsed))
+		add(rankElapsed, true, render.StatusBarDim, PageClock(d.Elapsed))
 	}
 }
 

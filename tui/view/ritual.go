@@ -567,7 +567,7 @@ func (t RitualTitle) Draw(c render.Canvas, frame int) {
 		above.Center(y, l)
 		y++
 	}
-	above.Center(y+1, render.Of(render.Title, "T H E   A R B I T E R"))
+	above.Center(y+1, render.Of(render.Title, name))
 	above.Center(y+3, t.words(columns))
 }
 

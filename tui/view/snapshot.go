@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -419,10 +418,7 @@ func beginning(text string, most int) string {
 	if len(text) <= most {
 		return sanitize.Text(text)
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return sanitize.Text(text[:most]) + "…"
+	return sanitize.Text(strings.ToValidUTF8(text[:most], "")) + "…"
 }
 
 // SnapshotTasks returns the agents' own lists.
@@ -624,7 +620,8 @@ func doing(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) (tex
 		what := eventtext.Relative(root, eventtext.One(c.What, eventtext.MaxSummary))
 		return strings.TrimSpace(eventtext.ToolName(c.Tool) + " " + what), c.Since, false
 	}
-	if text := sanitize.Line(lastLine(w.Writing), 400); text != "" {
+	written := strings.TrimRight(w.Writing, " \t\n") // its last line is shown
+	if text := sanitize.Line(strings.TrimSpace(written[strings.LastIndexByte(written, '\n')+1:]), 400); text != "" {
 		return text, time.Time{}, true
 	}
 	since = a.Since
@@ -663,12 +660,6 @@ func callWords(i eventtext.ActivityItem, root string) string {
 		text += " " + summary
 	}
 	return text
-}
-
-// lastLine returns the last line of a text that is not blank.
-func lastLine(text string) string {
-	text = strings.TrimRight(text, " \t\n")
-	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
 }
 
 // SnapshotRoot returns the directory in which an agent works.

@@ -85,13 +85,8 @@ func (a PageAgent) head(look *render.Look, width int) render.Line {
 	fits(&mode)
 	fits(&cost)
 	fits(&model)
-	l = append(append(l, mode...), state...)
-	right := append(append(cost, model...), figures...)
-	if gap := width - l.Width() - right.Width(); gap > 0 && len(right) > 0 {
-		l = append(l, render.Span{Text: spaces(gap), Role: render.Base})
-		l = append(l, right...)
-	}
-	return l.Shorten(width, look.Glyphs.Ellipsis)
+	l, right := append(append(l, mode...), state...), append(append(cost, model...), figures...)
+	return l.Apart(right, width).Shorten(width, look.Glyphs.Ellipsis)
 }
 
 // TileBoard holds the tiles of all agents in columns. It belongs to the loop that draws.
@@ -302,10 +297,7 @@ func (p tilePainter) call(mark render.Span, role render.Role, i eventtext.Activi
 	if summary := eventtext.Relative(p.tile.Root, i.Summary); summary != "" && space > 2 {
 		l = append(l, render.Span{Text: " " + render.Shorten(summary, space-1, p.look.Glyphs.Ellipsis), Role: role})
 	}
-	if gap := p.width - l.Width() - tail.Width(); gap > 0 && len(tail) > 0 {
-		l = append(append(l, render.Span{Text: spaces(gap), Role: render.Base}), tail...)
-	}
-	return l
+	return l.Apart(tail, p.width)
 }
 
 // present lays out the current activity: running calls, subagents, the arriving text, and what the agent
@@ -314,7 +306,8 @@ func (p tilePainter) present(height int) lines {
 	now := lines{group: -1}
 	a := p.tile
 	for _, i := range p.tile.Work.Items {
-		if i.Runs() && !p.starts(i) && !p.asksFor(i) {
+		asked := a.Bell && a.Doing == strings.TrimSpace(i.Tool+" "+eventtext.Relative(a.Root, i.Summary))
+		if i.Runs() && !p.starts(i) && !asked {
 			mark := render.Span{Text: p.look.Glyphs.Current, Role: render.Active}
 			since := render.Of(render.Active, PageRunning(max(p.now.Sub(i.At), 0)))
 			now.list = append(now.list, p.call(mark, render.Base, i, since))
@@ -348,11 +341,6 @@ func (p tilePainter) present(height int) lines {
 		}
 	}
 	return now
-}
-
-func (p tilePainter) asksFor(i eventtext.ActivityItem) bool {
-	a := p.tile
-	return a.Bell && a.Doing == strings.TrimSpace(i.Tool+" "+eventtext.Relative(p.tile.Root, i.Summary))
 }
 
 func (p tilePainter) waiting() []render.Line {

@@ -77,8 +77,13 @@ func (t *Timeline) Add(at time.Time, e contract.Event) {
 		t.last = at
 	}
 	t.add(at, e)
-	if t.spans > maxSpans {
-		t.joinSpans()
+	for full := t.spans > maxSpans; full && t.spans > maxSpans/2; { // spans are joined until there are half as many
+		t.coarse = max(2*t.coarse, t.last.Sub(t.first)/maxSpans, time.Millisecond)
+		t.spans = 0
+		for _, l := range t.lanes {
+			l.mergeClose(t.coarse)
+			t.spans += len(l.spans)
+		}
 	}
 }
 
@@ -319,18 +324,6 @@ func (t *Timeline) keep(l *lane, s Span) {
 	}
 	l.spans = append(l.spans, s)
 	t.spans++
-}
-
-// joinSpans joins spans until there are half as many as allowed.
-func (t *Timeline) joinSpans() {
-	for t.spans > maxSpans/2 {
-		t.coarse = max(2*t.coarse, t.last.Sub(t.first)/maxSpans, time.Millisecond)
-		t.spans = 0
-		for _, l := range t.lanes {
-			l.mergeClose(t.coarse)
-			t.spans += len(l.spans)
-		}
-	}
 }
 
 // TimelineKind is the kind of a span. If several are in one column, the last of them is drawn.

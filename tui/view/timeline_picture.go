@@ -326,7 +326,9 @@ func (t *Timeline) Words(names map[string]string, now time.Time) string {
 	b.WriteString(".\n\n")
 	for _, l := range t.lanes {
 		fmt.Fprintf(&b, "- **%s**%s\n", p.name(l.id), p.summary(l))
-		for _, s := range p.latestMoments(l) {
+		list := slices.DeleteFunc(slices.Collect(p.all(l, now)), func(s Span) bool { return s.Kind < moments })
+		slices.SortStableFunc(list, func(a, b Span) int { return a.From.Compare(b.From) })
+		for _, s := range list[max(len(list)-maxMoments, 0):] {
 			fmt.Fprintf(&b, "  - %s\n", p.sentence(s))
 		}
 	}
@@ -359,13 +361,6 @@ func (p *picture) summary(l *lane) string {
 		parts = append(parts, p.dollars(l.cost()))
 	}
 	return eventtext.After(": ", strings.Join(parts, ", "))
-}
-
-// latestMoments returns the latest moments of a lane, in order.
-func (p *picture) latestMoments(l *lane) []Span {
-	list := slices.DeleteFunc(slices.Collect(p.all(l, p.Now)), func(s Span) bool { return s.Kind < moments })
-	slices.SortStableFunc(list, func(a, b Span) int { return a.From.Compare(b.From) })
-	return list[max(len(list)-maxMoments, 0):]
 }
 
 // sentence describes a moment, with its time.
