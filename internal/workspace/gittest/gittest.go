@@ -304,7 +304,8 @@ func Stride(some int) int {
 func Killed(t testing.TB, operation string, after int, args ...string) bool {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), operationVariable+"="+operation, killVariable+"="+strconv.Itoa(after))
+	cmd.Env = append(os.Environ(), operationVariable+"="+operation, killVariable+"="+strconv.Itoa(after),
+		"TMPDIR="+t.TempDir()) // a killed process leaves its views
 	out, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
 		return true
