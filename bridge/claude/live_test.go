@@ -202,13 +202,10 @@ func TestLiveSubagent(t *testing.T) {
 	turn := s.turn("go")
 	testkit.Check(t, turn.Outcome == bridge.TurnDone && turn.Text == "all done", "turn: %+v", turn)
 	starts, stops := of[bridge.SubagentStart](s.host), of[bridge.SubagentStop](s.host)
-	if len(starts) != 1 || len(stops) != 1 {
-		t.Fatalf("subagents:\n%s", s.host.dump())
-	}
-	if starts[0].Description != "dig" || starts[0].Type != "general-purpose" || stops[0].ToolUse != starts[0].ToolUse ||
-		stops[0].Description != "dig" || stops[0].Status != "completed" || stops[0].Tokens == 0 {
-		t.Errorf("start %+v, stop %+v", starts[0], stops[0])
-	}
+	testkit.Need(t, len(starts) == 1 && len(stops) == 1, "subagents:\n%s", s.host.dump())
+	testkit.Check(t, starts[0].Description == "dig" && starts[0].Type == "general-purpose" &&
+		stops[0].ToolUse == starts[0].ToolUse && stops[0].Description == "dig" && stops[0].Status == "completed" &&
+		stops[0].Tokens != 0, "start %+v, stop %+v", starts[0], stops[0])
 	for _, use := range of[bridge.ToolUse](s.host) {
 		testkit.Same(t, fmt.Sprintf("tool use: %+v", use), (use.Subagent == starts[0].ToolUse), (use.Tool == "Bash"))
 	}
@@ -336,9 +333,8 @@ func TestLiveAPIErrors(t *testing.T) {
 			// A turn that the API refused has used nothing: so the supervisor knows that no model has read its message.
 			testkit.Check(t, turn.Outcome == bridge.TurnFailed && turn.Category == test.want && turn.Error != "" &&
 				turn.Verdict == nil && turn.Usage == (bridge.Usage{}), "turn: %+v", turn)
-			if len(of[bridge.Assistant](s.host)) != 0 || len(of[bridge.Context](s.host)) != 0 {
-				t.Errorf("the CLI's own words passed for the model's:\n%s", s.host.dump())
-			}
+			testkit.Check(t, len(of[bridge.Assistant](s.host)) == 0 && len(of[bridge.Context](s.host)) == 0,
+				"the CLI's own words passed for the model's:\n%s", s.host.dump())
 		})
 	}
 }

@@ -319,9 +319,8 @@ func TestTerminalIsResized(t *testing.T) {
 	testkit.OK(t, term.Resize(132, 43))
 	// some shells run traps only after a read; the end may come first
 	_ = term.Write(context.Background(), []byte("\r"))
-	if done := await[bridge.Done](h, 1, nil); done.Exit.Code != 3 || !strings.Contains(output(h), "43 132") {
-		t.Errorf("%+v %q", done, output(h))
-	}
+	done := await[bridge.Done](h, 1, nil)
+	testkit.Check(t, done.Exit.Code == 3 && strings.Contains(output(h), "43 132"), "%+v %q", done, output(h))
 }
 
 // TestTerminalOfAStubbornProgram: it ignores requests to end, and has a daemon of its own. No process

@@ -98,9 +98,8 @@ func TestAgentFilesLikeClaude(t *testing.T) {
 		"case": true, "effort": true, "large": true, "[": true, "slip": true, "noNumber": true, "tag\U000E0041": true,
 		"toolsNumber": true, "toolsNothing": true}
 	for name := range stricter {
-		if _, ok := theirs[name]; !ok {
-			t.Errorf("the CLI does not take %q either: the documentation is out of date", name)
-		}
+		_, ok := theirs[name]
+		testkit.Check(t, ok, "the CLI does not take %q either: the documentation is out of date", name)
 		delete(theirs, name)
 	}
 	for _, name := range []string{"claude", "Explore", "Plan", "general-purpose", "statusline-setup"} { // built in
@@ -124,9 +123,8 @@ func claudesAgents(t *testing.T, claude, home, cwd string) map[string]string {
 	testkit.OK(t, cmd.Start())
 	defer func() {
 		stdin.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("claude: %v", err)
-		}
+		err := cmd.Wait()
+		testkit.Check(t, err == nil, "claude: %v", err)
 	}()
 	testkit.Must(stdin.Write([]byte(`{"type":"control_request","request_id":"one","request":{"subtype":"initialize"}}` +
 		"\n")))(t)

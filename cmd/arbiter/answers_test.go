@@ -44,9 +44,8 @@ func TestAnswersFromASecondTerminal(t *testing.T) {
 		s.runs(contract.ExitUsage, "several permission requests are open", "allow")
 		s.runs(contract.ExitComplete, ": allow", "allow", run, "all")
 		for _, command := range []string{"touch warp", "touch weft"} {
-			if d := s.decided(s.asks(command)); d.Behavior != "allow" || d.By != "human" || d.Scope != "once" {
-				t.Errorf("%s: %+v", command, d)
-			}
+			d := s.decided(s.asks(command))
+			testkit.Check(t, d.Behavior == "allow" && d.By == "human" && d.Scope == "once", "%s: %+v", command, d)
 		}
 
 		one := s.asks("touch one")
@@ -139,9 +138,8 @@ func TestWrongAnswers(t *testing.T) {
 		s.runs(contract.ExitUsage, w.want, w.args...)
 	}
 	s.besideIn(t.TempDir(), "", "send", "x").ended(t, "elsewhere", contract.ExitUsage, "arbiter ps lists the live runs")
-	if n := len(collect[contract.Accepted](s)) + len(collect[contract.Permission](s)); n > 0 {
-		t.Errorf("%d commands were carried out", n)
-	}
+	n := len(collect[contract.Accepted](s)) + len(collect[contract.Permission](s))
+	testkit.Check(t, n == 0, "%d commands were carried out", n)
 	s.runs(contract.ExitComplete, "message to orch-1",
 		"send", run[:8], "--to", "orch-1", "--strength", "stop", "Stop it.")
 	await(s, "the message", func(_ string, m contract.Message) bool { return m.To == "orch-1" && m.Text == "Stop it." })
@@ -158,10 +156,8 @@ func TestStop(t *testing.T) {
 	watcher := s.look("watch")
 	watcher.shows(`"permission_request"`)
 	got := besideJSON[subcommands.Stopped](s, "stop")
-	if got.Run != run || got.Exit != int(contract.ExitTerminated) || !strings.Contains(got.Text, "interrupted") ||
-		got.Resume != "arbiter --resume --session "+run[:8] {
-		t.Errorf("%+v", got)
-	}
+	testkit.Check(t, got.Run == run && got.Exit == int(contract.ExitTerminated) &&
+		strings.Contains(got.Text, "interrupted") && got.Resume == "arbiter --resume --session "+run[:8], "%+v", got)
 	testkit.Empty(t, "alive behind it", survivors(run))
 	testkit.Same(t, "summary", "stopped on request", s.finish(contract.ExitTerminated).Summary)
 	watcher.ends(contract.ExitTerminated)
@@ -235,9 +231,7 @@ func (s *script) waiting() []supervisor.InboxItem {
 	defer cancel()
 	client, st, err := control.Dial[runstore.LiveStatus](ctx,
 		filepath.Join(s.stateDir(), "runs", s.run(), control.SocketName), nil)
-	if err != nil {
-		s.t.Fatalf("ask for the status: %v", err)
-	}
+	testkit.Need(s.t, err == nil, "ask for the status: %v", err)
 	client.Close()
 	return st.Inbox
 }
@@ -301,9 +295,8 @@ func TestOpenItemsOfAHuman(t *testing.T) {
 			b, ok := l.Body.(contract.PermissionRequest)
 			return ok && b.Request == request.Request
 		})
-		if heard < 0 || open < heard || len(collect[contract.PermissionRequest](n)) != 1 {
-			t.Errorf("it is reported as open in line %d, and its agent hears in line %d", open, heard)
-		}
+		testkit.Check(t, heard >= 0 && open >= heard && len(collect[contract.PermissionRequest](n)) == 1,
+			"it is reported as open in line %d, and its agent hears in line %d", open, heard)
 		n.files(map[string]bool{"touched.txt": true})
 	})
 }

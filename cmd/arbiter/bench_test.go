@@ -74,9 +74,7 @@ func hopTimes(b *testing.B, hops int, beside func(b *testing.B, state, run strin
 	testkit.OK(b, cmd.Start())
 	lines := bufio.NewReader(out)
 	first, err := lines.ReadBytes('\n')
-	if err != nil {
-		b.Errorf("the first line: %v", err)
-	}
+	testkit.Check(b, err == nil, "the first line: %v", err)
 	var printed sync.WaitGroup
 	printed.Go(func() { _, _ = io.Copy(io.Discard, lines) })
 	if err == nil && beside != nil {
@@ -314,9 +312,7 @@ func timeResults(b *testing.B, out io.Reader, warm, calls int, result func(line 
 	lines, seen := bufio.NewReaderSize(out, 1<<20), 0
 	for {
 		text, err := lines.ReadBytes('\n')
-		if err != nil {
-			b.Fatalf("%d of %d calls were seen: %v", seen, warm+calls, err)
-		}
+		testkit.Need(b, err == nil, "%d of %d calls were seen: %v", seen, warm+calls, err)
 		if !result(text) {
 			continue
 		}

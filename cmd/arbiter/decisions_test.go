@@ -134,9 +134,7 @@ func TestExplainListsDecisions(t *testing.T) {
 		append(threeDecisions(t), input.Decided{Number: 4, Point: decider.PointEvaluate, Failed: "no answer"})...)
 	out, _ := r.arbiter(contract.ExitComplete, "decide", "--explain", r.id[:8])
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if len(lines) != 5 {
-		t.Fatalf("%d lines:\n%s", len(lines), out)
-	}
+	testkit.Need(t, len(lines) == 5, "%d lines:\n%s", len(lines), out)
 	for i, want := range [][]string{
 		{"NUMBER", "RECORD", "REASON"},
 		{"1", "select", "model", "SELECT_MODE planner", "there is no plan"},
@@ -146,17 +144,13 @@ func TestExplainListsDecisions(t *testing.T) {
 	} {
 		testkit.Includes(t, fmt.Sprintf("line %d", i), lines[i], want...)
 	}
-	if strings.ContainsAny(out, "\x1b\x07") {
-		t.Errorf("what a model wrote reaches the terminal: %q", out)
-	}
+	testkit.Check(t, !strings.ContainsAny(out, "\x1b\x07"), "what a model wrote reaches the terminal: %q", out)
 	// Without an id, the latest run of this directory is used.
 	testkit.Same(t, "the latest run", out, stdoutOf(r.arbiter(contract.ExitComplete, "decide", "--explain")))
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", r.id, "--explain", "--json")
 	all := decodedAs[[]subcommands.Explanation](t, raw)
-	if len(all) != 4 || all[0].Decision.Prompt != "" || all[0].Decision.Mode != "planner" ||
-		all[3].Failed != "no answer" || all[3].Decision != nil {
-		t.Errorf("%s", raw)
-	}
+	testkit.Check(t, len(all) == 4 && all[0].Decision.Prompt == "" && all[0].Decision.Mode == "planner" &&
+		all[3].Failed == "no answer" && all[3].Decision == nil, "%s", raw)
 }
 
 func TestExplainShowsOneWhole(t *testing.T) {
@@ -169,18 +163,16 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	onScreen, err := clients.NewScreen(command.Env{},
 		settings.Choices{StateDir: filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")}).
 		Explain(t.Context(), r.id, 1)
-	if err != nil || onScreen+"\n" != out {
-		t.Errorf("the screen shows, %v:\n%s\nexplained is:\n%s", err, onScreen, out)
-	}
+	testkit.Check(t, err == nil && onScreen+"\n" == out, "the screen shows, %v:\n%s\nexplained is:\n%s", err, onScreen,
+		out)
 	// A decision of the Arbiter's session was made from the messages that the Arbiter read; it has no prompt.
 	out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "2", r.id)
 	testkit.Includes(t, "", out, "about      orch-2", "messages, as the Arbiter read them", "orch-2 is done", "Weave on")
 	testkit.Excludes(t, "the explanation shows a prompt that no model received", out, "by the templates")
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", "--number", "2", "--json", r.id)
 	x := decodedAs[subcommands.Explanation](t, raw)
-	if x.Rendered != nil || !strings.Contains(x.Decision.Prompt, "orch-2 is done") || x.Record != 2 {
-		t.Errorf("%s", raw)
-	}
+	testkit.Check(t, x.Rendered == nil && strings.Contains(x.Decision.Prompt, "orch-2 is done") && x.Record == 2, "%s",
+		raw)
 	// Talk has no input.
 	out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "3", r.id)
 	testkit.Excludes(t, "talk", out, "input:", "prompt")
@@ -238,9 +230,8 @@ func TestDecideOnAnInput(t *testing.T) {
 		"SELECT_MODE planner", "by         rules")
 	raw, _ := r.reading(contract.ExitComplete, `{"number":3,"input":`+in+`}`, "decide", "--input", "-", "--decider",
 		"rules", "--json")
-	if d := decodedAs[decider.Decision](t, raw); d.Mode != "planner" || d.Source != decider.ByRules {
-		t.Errorf("%s", raw)
-	}
+	d := decodedAs[decider.Decision](t, raw)
+	testkit.Check(t, d.Mode == "planner" && d.Source == decider.ByRules, "%s", raw)
 	evaluation := string(encoded(t, decider.EvaluateProgressInput{
 		Task: "Weave", LastExecution: decider.ExecutionSummary{Agent: "developer", Status: decider.StatusFailure,
 			Iteration: 1},
@@ -292,9 +283,8 @@ func TestExplainedCostOfARehearsal(t *testing.T) {
 			Usage: decider.Usage{CostUSD: 0.25}}
 		var text bytes.Buffer
 		subcommands.WriteExplanation(&text, subcommands.ExplainDecision("run", rehearsal, d, nil))
-		if !strings.Contains(text.String(), "$0.2500") || strings.Contains(text.String(), " simulated") != rehearsal {
-			t.Errorf("rehearsal %v:\n%s", rehearsal, text.String())
-		}
+		testkit.Check(t, strings.Contains(text.String(), "$0.2500") &&
+			strings.Contains(text.String(), " simulated") == rehearsal, "rehearsal %v:\n%s", rehearsal, text.String())
 	}
 }
 
@@ -384,9 +374,7 @@ func TestWorkflowByProviders(t *testing.T) {
 				r := s.finish(contract.ExitComplete)
 				testkit.Same(t, "decisions", taskRulings("rules", "rules", "model", "rules", "rules", "model"), rulingsOf(s))
 				testkit.Same(t, "states", taskMoves, moves(s))
-				if !sums(r, "The loom stands in loom.txt.") || r.Iterations != 4 {
-					t.Errorf("result %+v", r)
-				}
+				testkit.Check(t, sums(r, "The loom stands in loom.txt.") && r.Iterations == 4, "result %+v", r)
 				model := map[string]string{decider.OpenAI: decider.OpenAIModel,
 					decider.APIAnthropic: decider.AnthropicModel}[provider]
 				out, _ := s.output(0, "decide", "--explain", s.run(), "--number", "3")

@@ -115,9 +115,7 @@ func TestHostileRepository(t *testing.T) {
 				d, ran := hostile(t)
 				d.Must(os.Chtimes(filepath.Join(d.Path, "b.bin"), time.Unix(1, 0), time.Unix(1, 0)))
 				_ = d.Command("add", "-A").Run()
-				if !ran() {
-					t.Fatal("nothing is planted")
-				}
+				testkit.Need(t, ran(), "nothing is planted")
 				before := d.Files()
 				j := playJob(t, p, d, "echo 2 > other; echo changed > a.bin\n", "--isolation", isolation)
 				j.run.finish(contract.ExitComplete)
@@ -143,9 +141,7 @@ func TestHostileRepository(t *testing.T) {
 				}
 				j.prints(contract.ExitComplete, "undo")
 				j.prints(contract.ExitComplete, "report")
-				if ran() {
-					t.Error("a program of the repository ran")
-				}
+				testkit.Check(t, !ran(), "a program of the repository ran")
 				if isolation == "shared" {
 					j.same("files after undo", before, d.Files())
 				}

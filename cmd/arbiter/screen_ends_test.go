@@ -86,9 +86,7 @@ func TestFatalSignal(t *testing.T) {
 	testkit.OK(t, p.Process().Signal(syscall.SIGSEGV))
 	h.left(p, contract.Exit(128+int(syscall.SIGSEGV)))
 	runs := h.runs()
-	if len(runs) != 1 || len(survivors(runs[0])) == 0 {
-		t.Fatalf("runs %v, and nothing of them goes on", runs)
-	}
+	testkit.Need(t, len(runs) == 1 && len(survivors(runs[0])) != 0, "runs %v, and nothing of them goes on", runs)
 }
 
 // faultVariable names a file: once it exists, the screen of the test's arbiter panics, or hangs forever if the
@@ -180,9 +178,8 @@ func TestScreenHangs(t *testing.T) {
 	state, err := p.Exit(p.ctx)
 	close(over)
 	testkit.OK(t, err)
-	if code := contract.Exit(state.ExitCode()); code != contract.ExitTerminated {
-		t.Errorf("it ended with %v", state)
-	}
+	code := contract.Exit(state.ExitCode())
+	testkit.Check(t, code == contract.ExitTerminated, "it ended with %v", state)
 	h.restored(p)
 }
 
@@ -209,9 +206,8 @@ func TestNoScreen(t *testing.T) {
 			defer term.Close()
 			state := testkit.Must(term.Exit(t.Context()))(t)
 			text, code = term.Screen().Text(), state.ExitCode()
-			if left := term.Screen().Leftovers(); len(left) > 0 {
-				t.Errorf("%s: %v", tt.name, left)
-			}
+			left := term.Screen().Leftovers()
+			testkit.Check(t, len(left) == 0, "%s: %v", tt.name, left)
 		} else {
 			out, _ := cmd.CombinedOutput()
 			text, code = string(out), cmd.ProcessState.ExitCode()
@@ -220,8 +216,7 @@ func TestNoScreen(t *testing.T) {
 		if tt.name == "unknown" {
 			want = int(contract.ExitEnvironment)
 		}
-		if code != want || !strings.Contains(text, tt.want) {
-			t.Errorf("%s: exit code %d, want %d:\n%s", tt.name, code, want, text)
-		}
+		testkit.Check(t, code == want && strings.Contains(text, tt.want), "%s: exit code %d, want %d:\n%s", tt.name,
+			code, want, text)
 	}
 }

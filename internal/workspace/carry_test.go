@@ -94,9 +94,8 @@ func TestCarryIsRefused(t *testing.T) {
 		t.Errorf("%+v", other)
 	}
 	for _, bad := range []string{"", "HEAD", "--upload-pack=x", base[:39]} {
-		if _, err := workspace.UnpackRun(ctx, to.Open(nil), file, bad); err == nil {
-			t.Errorf("begun with %q", bad)
-		}
+		_, err := workspace.UnpackRun(ctx, to.Open(nil), file, bad)
+		testkit.Check(t, err != nil, "begun with %q", bad)
 	}
 	text, err := os.ReadFile(file)
 	to.Must(err, os.WriteFile(file, text[:len(text)-30], 0o600))

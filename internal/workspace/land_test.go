@@ -383,10 +383,8 @@ func TestLandHereFiltered(t *testing.T) {
 	var filtered *workspace.FilteredError
 	q := here(r)
 	q.Without = nil
-	if _, err := workspace.PlanLand(ctx, r, q); !errors.As(err, &filtered) {
-		t.Errorf("planned: %v", err)
-	}
-	if _, err := workspace.Land(ctx, r, q); !errors.As(err, &filtered) || d.Git("rev-list", "--count", "HEAD") != "1" {
-		t.Errorf("landed: %v", err)
-	}
+	_, err := workspace.PlanLand(ctx, r, q)
+	testkit.Check(t, errors.As(err, &filtered), "planned: %v", err)
+	_, err = workspace.Land(ctx, r, q)
+	testkit.Check(t, errors.As(err, &filtered) && d.Git("rev-list", "--count", "HEAD") == "1", "landed: %v", err)
 }

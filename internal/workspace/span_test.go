@@ -48,18 +48,15 @@ func TestWorkOf(t *testing.T) {
 		d.Git("update-ref", r.Branch(name), d.Commit(name))
 	}
 	head := d.Git("rev-parse", r.Branch("orch-1.10"))
-	if s, ok, err := r.WorkOf(ctx, 1); !ok || err != nil || s != (workspace.Span{From: first, To: head}) {
-		t.Errorf("%v, %v, %v", s, ok, err)
-	}
+	s, ok, err = r.WorkOf(ctx, 1)
+	testkit.Check(t, ok && err == nil && s == (workspace.Span{From: first, To: head}), "%v, %v, %v", s, ok, err)
 	wip := d.Git("commit-tree", "HEAD^{tree}", "-p", head, "-m", "wip")
 	d.Git("update-ref", r.Ref("orch-1/wip"), wip)
-	if s, ok, err := r.WorkOf(ctx, 1); !ok || err != nil || s.To != wip {
-		t.Errorf("with saved work: %v, %v, %v", s, ok, err)
-	}
+	s, ok, err = r.WorkOf(ctx, 1)
+	testkit.Check(t, ok && err == nil && s.To == wip, "with saved work: %v, %v, %v", s, ok, err)
 	d.Git("update-ref", r.Ref("orch-1/wip"), d.Git("commit-tree", "HEAD^{tree}", "-p", first, "-m", "old wip"))
-	if s, _, err := r.WorkOf(ctx, 1); err != nil || s.To != head {
-		t.Errorf("with work saved before: %v, %v", s, err)
-	}
+	s, _, err = r.WorkOf(ctx, 1)
+	testkit.Check(t, err == nil && s.To == head, "with work saved before: %v, %v", s, err)
 }
 
 func TestOrphanBranch(t *testing.T) {

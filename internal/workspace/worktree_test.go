@@ -100,13 +100,11 @@ func TestCreate(t *testing.T) {
 				".gitignore": files[".gitignore"], ".worktreeinclude": files[".worktreeinclude"],
 			}
 			testkit.Same(t, "files", wantFiles, there.Files())
-			if branch := there.Git("symbolic-ref", "--short", "HEAD"); branch != want.Branch ||
-				there.Git("status", "--porcelain") != "" {
-				t.Errorf("on %s with %s", branch, there.Git("status", "--porcelain"))
-			}
-			if there.Git("remote") != "" || d.Git("config", "--get-regexp", "^core.bare") == "" {
-				t.Errorf("remotes: %s", there.Git("remote"))
-			}
+			branch := there.Git("symbolic-ref", "--short", "HEAD")
+			testkit.Check(t, branch == want.Branch && there.Git("status", "--porcelain") == "", "on %s with %s", branch,
+				there.Git("status", "--porcelain"))
+			testkit.Check(t, there.Git("remote") == "" && d.Git("config", "--get-regexp", "^core.bare") != "",
+				"remotes: %s", there.Git("remote"))
 			testkit.Same(t, "the user's part of the repository changed", private, d.Private())
 			testkit.Same(t, "files changed", files, d.Files())
 			there.Write("a", "work\n")
@@ -146,9 +144,8 @@ func TestCloneWritesNothing(t *testing.T) {
 	there.Git("update-ref", "refs/heads/trunk", commit)
 	head, err := m.Head(ctx, w)
 	testkit.OK(d, err)
-	if head != commit || d.Git("rev-parse", "refs/heads/"+w.Branch) != commit || d.Git("tag") != "" {
-		t.Errorf("fetched %s, want %s; tags %q", head, commit, d.Git("tag"))
-	}
+	testkit.Check(t, head == commit && d.Git("rev-parse", "refs/heads/"+w.Branch) == commit && d.Git("tag") == "",
+		"fetched %s, want %s; tags %q", head, commit, d.Git("tag"))
 	testkit.Check(t, d.Git("rev-parse", "trunk") != commit, "the clone moved a branch of the user's")
 	// Rewritten history is fetched, too.
 	there.Git("commit", "-q", "--amend", "-m", "better")
@@ -254,9 +251,8 @@ func TestUnsaved(t *testing.T) {
 		nested.Write("x", "1\n")
 		nested.Commit("precious")
 		var unsaved *workspace.UnsavedError
-		if _, err := m.Remove(ctx, w, false); !errors.As(err, &unsaved) || !cmp.Equal(unsaved.What, []string{"lib"}) {
-			t.Errorf("%s: %v", kind, err)
-		}
+		_, err := m.Remove(ctx, w, false)
+		testkit.Check(t, errors.As(err, &unsaved) && cmp.Equal(unsaved.What, []string{"lib"}), "%s: %v", kind, err)
 		d.Must(os.MkdirAll(filepath.Join(w.Dir, "cache/ro"), 0o755))
 		nested.Must(os.Chmod(filepath.Join(w.Dir, "cache/ro"), 0o555))
 		testkit.Works(t, fmt.Sprintf("%s, by force", kind), testkit.Err(m.Remove(ctx, w, true)))
@@ -521,9 +517,9 @@ func TestRemoveKilled(t *testing.T) {
 			want := map[string]string{"a": "100644 wip\n", "b": "100644 wip\n"}
 			testkit.Same(t, fmt.Sprintf("%s, killed after step %d", kind, n), want, d.Tree(r.Ref("orch-1/wip")))
 			left, err := os.ReadDir(filepath.Dir(w.Dir))
-			if err != nil || len(left) > 0 || strings.Contains(d.Git("worktree", "list"), "\n") {
-				t.Errorf("%s, killed after step %d: left %v, %v; %s", kind, n, left, err, d.Git("worktree", "list"))
-			}
+			list := d.Git("worktree", "list")
+			testkit.Check(t, err == nil && len(left) == 0 && !strings.Contains(list, "\n"),
+				"%s, killed after step %d: left %v, %v; %s", kind, n, left, err, list)
 			if !killed {
 				testkit.Check(t, n >= 5, "%s: only %d steps", kind, n-1)
 				break

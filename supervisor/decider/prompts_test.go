@@ -170,9 +170,8 @@ func TestOverrides(t *testing.T) {
 	s = testkit.Must(NewSet(map[string]string{"select.md": "Choose."}))(t)
 	testkit.Same(t, "without a system block it", builtin["system of select.md"],
 		rendered(t, s, sampleInput())["system of select.md"])
-	if s, err := NewSet(nil); err != nil || s != promptBuiltIn() {
-		t.Errorf("no overrides: %v, %v", s, err)
-	}
+	s, err = NewSet(nil)
+	testkit.Check(t, err == nil && s == promptBuiltIn(), "no overrides: %v, %v", s, err)
 }
 
 func TestTheBuiltInTemplatesCanBeOverriddenByThemselves(t *testing.T) {

@@ -29,9 +29,7 @@ func TestEditorPlace(t *testing.T) {
 		got := editorPlace(editor, "/w/a b", 7)
 		testkit.Check(t, slices.Equal(got, want), "%q is given %q, want %q", editor, got, want)
 	}
-	if got := editorPlace("vi", "/w/a", 1); !slices.Equal(got, []string{"/w/a"}) {
-		t.Errorf("at the beginning, vi is given %q", got)
-	}
+	testkit.Same(t, "at the beginning, vi is given", []string{"/w/a"}, editorPlace("vi", "/w/a", 1))
 }
 
 // TestConcurrentInputsAreKept: no input is lost when several are stored concurrently.
@@ -243,10 +241,8 @@ func TestTerminalOfAnotherProgram(t *testing.T) {
 		"told %d, left %d, signal %q", calls, left, h.signal)
 	testkit.Check(t, h.handles("TERM", leave) && calls == 1 && left == 1 && h.signal == "TERM",
 		"told %d, left %d, signal %q", calls, left, h.signal)
-	if back(); h.awayUntil.Load() == 0 {
-		t.Error("a signal that is under way is ours at once")
-	}
-	if h := NewScreen(command.Env{}, settings.Choices{}); !h.handles("INT", leave) || left != 2 || h.signal != "INT" {
-		t.Errorf("left %d, signal %q", left, h.signal)
-	}
+	back()
+	testkit.Check(t, h.awayUntil.Load() != 0, "a signal that is under way is ours at once")
+	h = NewScreen(command.Env{}, settings.Choices{})
+	testkit.Check(t, h.handles("INT", leave) && left == 2 && h.signal == "INT", "left %d, signal %q", left, h.signal)
 }

@@ -351,9 +351,7 @@ func (v *viewer) next() (kind string, data string) {
 	v.t.Helper()
 	for {
 		line, err := v.body.ReadString('\n')
-		if err != nil {
-			v.t.Fatalf("the stream ends: %v", err)
-		}
+		testkit.Need(v.t, err == nil, "the stream ends: %v", err)
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		switch name {
 		case "id":
@@ -462,16 +460,13 @@ func TestStatusFollows(t *testing.T) {
 	if w := askWeb(s, "POST", "/run/command", body, nil); w.Code != 409 || !strings.Contains(w.Body.String(), h.refuse) {
 		t.Errorf("a refused command: %d %s", w.Code, w.Body)
 	}
-	if w := askWeb(s, "POST", "/run/stop", "{}", nil); w.Code != 200 || h.took(ctx, 2)[1] != "stop TERM" {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
+	w = askWeb(s, "POST", "/run/stop", "{}", nil)
+	testkit.Check(t, w.Code == 200 && h.took(ctx, 2)[1] == "stop TERM", "%d %s", w.Code, w.Body)
 	h.end("")
-	if w := askWeb(s, "POST", "/run/command", body, nil); w.Code != 409 {
-		t.Errorf("a command to no process: %d %s", w.Code, w.Body)
-	}
-	if w := askWeb(s, "POST", "/run/resume", "{}", nil); w.Code != 200 || h.resumed != 1 {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
+	w = askWeb(s, "POST", "/run/command", body, nil)
+	testkit.Check(t, w.Code == 409, "a command to no process: %d %s", w.Code, w.Body)
+	w = askWeb(s, "POST", "/run/resume", "{}", nil)
+	testkit.Check(t, w.Code == 200 && h.resumed == 1, "%d %s", w.Code, w.Body)
 }
 
 // TestSlowBrowser: a browser that does not read is disconnected, and delays neither the run nor another page.

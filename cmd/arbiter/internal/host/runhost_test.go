@@ -74,10 +74,9 @@ func TestConfinement(t *testing.T) {
 		unsandboxed, failed := agents.try(t.Context(), c.trial, w, runconfig.Options{}, slog.New(slog.DiscardHandler))
 		var o runconfig.Options
 		agents.apply(&o)
-		if unsandboxed != c.unsandboxed || (o.Sandbox != nil) != c.sandboxed || o.ScratchChecks != c.scratch ||
-			o.SandboxReason != c.reason {
-			t.Errorf("%s: %q, %+v, reason %q", name, unsandboxed, o.Sandbox, o.SandboxReason)
-		}
+		testkit.Check(t, unsandboxed == c.unsandboxed && (o.Sandbox != nil) == c.sandboxed &&
+			o.ScratchChecks == c.scratch && o.SandboxReason == c.reason, "%s: %q, %+v, reason %q", name, unsandboxed,
+			o.Sandbox, o.SandboxReason)
 		if (failed != nil) != (c.refused != "") ||
 			failed != nil && (failed.Category != bridge.CatSandbox || !strings.Contains(failed.Message, c.refused)) {
 			t.Errorf("%s: failed with %+v", name, failed)
@@ -96,13 +95,11 @@ func TestOneRunInADirectory(t *testing.T) {
 	}
 	first, second := open(), open()
 	testkit.OK(t, first.lockPlace(dir, "11111111-aaaa"))
-	if err := second.lockPlace(dir, "22222222-bbbb"); err == nil || !strings.Contains(err.Error(), "run 11111111") {
-		t.Errorf("the second run: %v", err)
-	}
+	err := second.lockPlace(dir, "22222222-bbbb")
+	testkit.Check(t, err != nil && strings.Contains(err.Error(), "run 11111111"), "the second run: %v", err)
 	first.close(nil)
-	if err := second.lockPlace(dir, "22222222-bbbb"); err != nil {
-		t.Errorf("after the end of the first: %v", err)
-	}
+	err = second.lockPlace(dir, "22222222-bbbb")
+	testkit.Check(t, err == nil, "after the end of the first: %v", err)
 	second.close(nil)
 	testkit.Same(t, "said", "", notices.String())
 }
@@ -136,9 +133,8 @@ func TestFinish(t *testing.T) {
 func TestWindowsAreKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	var none runconfig.Options
-	if err := withWindows(&none, dir); err != nil || none.ContextTokensFor != nil {
-		t.Fatalf("without a file: %v, %v", none.ContextTokensFor, err)
-	}
+	err := withWindows(&none, dir)
+	testkit.Need(t, err == nil && none.ContextTokensFor == nil, "without a file: %v, %v", none.ContextTokensFor, err)
 	for model, tokens := range map[string]int{"far-model": 131_072, "near-model": 64_000, "claude-haiku-4-5": 100_000} {
 		testkit.OK(t, keepWindow(dir, model, tokens))
 	}
@@ -147,13 +143,11 @@ func TestWindowsAreKept(t *testing.T) {
 	o := runconfig.Options{ContextTokensFor: given}
 	testkit.OK(t, withWindows(&o, dir))
 	want := map[string]int{"claude-haiku": 120_000, "far-model": 131_072, "near-model": 32_000}
-	if diff := cmp.Diff(want, o.ContextTokensFor); diff != "" || len(given) != 1 {
-		t.Errorf("limits (-want +got):\n%s%v", diff, given)
-	}
+	diff := cmp.Diff(want, o.ContextTokensFor)
+	testkit.Check(t, diff == "" && len(given) == 1, "limits (-want +got):\n%s%v", diff, given)
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, windowsName), []byte("{"), 0o600))
-	if err := withWindows(&o, dir); err == nil || !strings.Contains(err.Error(), "remove it") {
-		t.Errorf("a file that is damaged: %v", err)
-	}
+	err = withWindows(&o, dir)
+	testkit.Check(t, err != nil && strings.Contains(err.Error(), "remove it"), "a file that is damaged: %v", err)
 	testkit.Same(t, "limits over a damaged file", want, o.ContextTokensFor)
 }
 
@@ -169,9 +163,7 @@ func TestLastSteps(t *testing.T) {
 				<-ctx.Done()
 				return ctx.Err()
 			}}.run()
-			if (err != nil) != told {
-				t.Errorf("%s: %v", name, err)
-			}
+			testkit.Check(t, (err != nil) == told, "%s: %v", name, err)
 		})
 	}
 }
