@@ -138,9 +138,8 @@ func TestCaptures(t *testing.T) {
 				t.Errorf("%s:%d: %v", file, n, err)
 				continue
 			}
-			if u, ok := f.(Unknown); ok {
-				t.Errorf("%s:%d: unknown frame %+.200v", file, n, u)
-			}
+			u, ok := f.(Unknown)
+			testkit.Check(t, !ok, "%s:%d: unknown frame %+.200v", file, n, u)
 			kinds[kindOf(f)]++
 		}
 	}

@@ -271,9 +271,8 @@ func TestSubagentAccounting(t *testing.T) {
 	start, ok := s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1", AgentType: "Explore"})
 	testkit.Same(t, "ok", true, ok)
 	testkit.Same(t, "start", bridge.SubagentStart{Description: "dig", ToolUse: "t1", Type: "Explore"}, start)
-	if _, ok := s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1"}); ok {
-		t.Error("started twice")
-	}
+	_, ok = s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1"})
+	testkit.Check(t, !ok, "started twice")
 	s.start(taskStarted{TaskType: "local_agent", ToolUse: "t2", Description: "delve"})
 	if stop, ok := s.stop("t1", "completed", 7); !ok ||
 		stop != (bridge.SubagentStop{Description: "dig", ToolUse: "t1", Status: "completed", Tokens: 7}) {

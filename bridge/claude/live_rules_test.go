@@ -69,8 +69,7 @@ func TestLiveRules(t *testing.T) {
 		s.host.permission = r.permission
 		s.launch()
 		s.turn("one")
-		want := []string{"asked", "b Edit(/" + outside + "/**)", "h !"}
-		testkit.Same(t, "asked at first", want, r.take())
+		testkit.Same(t, "asked at first", []string{"asked", "b Edit(/" + outside + "/**)", "h !"}, r.take())
 		testkit.OK(t, s.agent.Configure(t.Context(), bridge.ConfigureParams{
 			Rules: &bridge.PermissionRules{Allow: []string{"Bash(touch denied)"}}}))
 		s.turn("two")

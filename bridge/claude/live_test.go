@@ -242,8 +242,7 @@ func TestLiveSteer(t *testing.T) {
 		t.Error("the ping is not answered")
 	}
 	testkit.OK(t, os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600))
-	turn := s.turnOf(first)
-	testkit.Same(t, "message ids", []string{first, second}, turn.MessageIDs)
+	testkit.Same(t, "message ids", []string{first, second}, s.turnOf(first).MessageIDs)
 	await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == second })
 	model.hasRead(t, "the steering message did not reach the model", "LOOK-LEFT")
 	testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnDone}, s.turn("next")) // nothing is left open

@@ -63,8 +63,7 @@ func (s *stageOf) transcript() string {
 	if !ok {
 		return ""
 	}
-	data := testkit.Must(os.ReadFile(path))(s.t)
-	return string(data)
+	return string(testkit.Must(os.ReadFile(path))(s.t))
 }
 
 // written waits until the transcript has every text: the CLI writes it in batches.

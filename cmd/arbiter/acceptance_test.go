@@ -19,8 +19,7 @@ import (
 func TestFullDialogue(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, p player) {
 		s := p.plays(t, absolute(t, "testdata/scenarios/full-dialogue.yaml"), "Greet somebody")
-		q := await[contract.Question](s, "a question", nil)
-		testkit.Same(t, "question", "What shall the greeting be?", q.Text)
+		testkit.Same(t, "question", "What shall the greeting be?", await[contract.Question](s, "a question", nil).Text)
 		s.send(contract.Say{Text: "greet with hail"})
 		await[contract.Accepted](s, "accepted", nil)
 		r := s.finish(contract.ExitComplete)
@@ -162,6 +161,5 @@ func (s *script) sessionLine(orchestrators int) {
 
 func absolute(t *testing.T, path string) string {
 	t.Helper()
-	abs := testkit.Must(filepath.Abs(path))(t)
-	return abs
+	return testkit.Must(filepath.Abs(path))(t)
 }

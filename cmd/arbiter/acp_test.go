@@ -313,9 +313,8 @@ func talks(t *testing.T, cmd *exec.Cmd, between func(acpStep)) []acpStep {
 		between(s)
 		_, _ = fmt.Fprintln(in) // it may have ended
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("%v\n%s", err, errs.String())
-	}
+	err = cmd.Wait()
+	testkit.Check(t, err == nil, "%v\n%s", err, errs.String())
 	return steps
 }
 

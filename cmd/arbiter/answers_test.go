@@ -51,9 +51,8 @@ func TestAnswersFromASecondTerminal(t *testing.T) {
 		one := s.asks("touch one")
 		s.runs(contract.ExitUsage, "allow it with its id: arbiter allow "+one.Request, "allow")
 		s.runs(contract.ExitComplete, one.Request, "allow", one.Request)
-		if d := s.decided(one); d.Behavior != "allow" || d.Scope != "once" {
-			t.Errorf("once: %+v", d)
-		}
+		d := s.decided(one)
+		testkit.Check(t, d.Behavior == "allow" && d.Scope == "once", "once: %+v", d)
 		two := s.asks("touch two")
 		s.runs(contract.ExitUsage, "no permission request \""+one.Request, "deny", one.Request)
 		s.runs(contract.ExitUsage, "does not cover", "allow", two.Request, "--for", "run", "--rule", "Bash(make *)")
@@ -61,20 +60,17 @@ func TestAnswersFromASecondTerminal(t *testing.T) {
 			Run     string
 			Answers []subcommands.PermitAnswer
 		}](s, "allow", strings.TrimPrefix(two.Request, "perm-")[:12], "--for", "run", "--rule", "Bash(touch *)")
-		if d := s.decided(two); d.Scope != "run" || d.Rule != "Bash(touch *)" || len(answer.Answers) != 1 ||
-			answer.Answers[0].Request != two.Request || !answer.Answers[0].Accepted {
-			t.Errorf("for the run: %+v, %+v", d, answer)
-		}
+		d = s.decided(two)
+		testkit.Check(t, d.Scope == "run" && d.Rule == "Bash(touch *)" && len(answer.Answers) == 1 &&
+			answer.Answers[0].Request == two.Request && answer.Answers[0].Accepted, "for the run: %+v, %+v", d, answer)
 		four := s.asks("mkdir four") // the run did not ask about three
 		s.runs(contract.ExitComplete, ": allow", "allow", run, four.Request, "--for", "always")
-		if d := s.decided(four); d.Scope != "always" {
-			t.Errorf("always: %+v", d)
-		}
+		d = s.decided(four)
+		testkit.Check(t, d.Scope == "always", "always: %+v", d)
 		remove := s.asks("rm one")
 		s.runs(contract.ExitComplete, "Run "+run, "deny", "--for", "run", "--message", "Leave it there.")
-		if d := s.decided(remove); d.Behavior != "deny" || d.By != "human" || d.Reason != "Leave it there." {
-			t.Errorf("denied: %+v", d)
-		}
+		d = s.decided(remove)
+		testkit.Check(t, d.Behavior == "deny" && d.By == "human" && d.Reason == "Leave it there.", "denied: %+v", d)
 
 		await[contract.Question](s, "the question", nil)
 		s.runs(contract.ExitComplete, "Which <colour> & why?\n  Answer with: arbiter send "+run+" TEXT", "status")

@@ -87,9 +87,8 @@ func hopTimes(b *testing.B, hops int, beside func(b *testing.B, state, run strin
 		testkit.OK(b, os.Remove(wait))
 	}
 	printed.Wait()
-	if err := cmd.Wait(); err != nil {
-		b.Fatalf("%v: %s", err, output.String())
-	}
+	err = cmd.Wait()
+	testkit.Need(b, err == nil, "%v: %s", err, output.String())
 	return readTimes(b, filepath.Join(work, "hop-times"))
 }
 
@@ -116,9 +115,8 @@ func tenClients(b *testing.B, state, run string) (end func()) {
 		}
 		list = append(list, cmd)
 		lines := bufio.NewReader(out)
-		if _, err := lines.ReadBytes('\n'); err != nil {
-			b.Errorf("the first line of a client: %v", err)
-		}
+		_, err = lines.ReadBytes('\n')
+		testkit.Check(b, err == nil, "the first line of a client: %v", err)
 		printed.Go(func() { _, _ = io.Copy(io.Discard, lines) })
 		if n >= 4 {
 			_ = cmd.Process.Signal(syscall.SIGSTOP)

@@ -170,9 +170,8 @@ func TestActionOverTwoJobs(t *testing.T) {
 	testkit.Need(t, code == int(contract.ExitNeedsInput) && out["exit-code"] == "3" && out["status"] == "needs_input" &&
 		out["run"] != "" && out["archive"] != "", "exit code %d, outputs %v\n%s", code, out, log)
 	silent := regexp.MustCompile(`(?s)^::stop-commands::([0-9a-f]{32})\n.*\n?::([0-9a-f]{32})::\n::error title=Run`)
-	if m := silent.FindStringSubmatch(log); m == nil || m[1] != m[2] {
-		t.Errorf("the log is\n%s", log)
-	}
+	m := silent.FindStringSubmatch(log)
+	testkit.Check(t, m != nil && m[1] == m[2], "the log is\n%s", log)
 	testkit.Includes(t, "the step's summary", textOf(t, filepath.Join(first.temp, "summary")), "# Report of run")
 	var suites struct {
 		Tests int `xml:"tests,attr"`
@@ -304,8 +303,7 @@ func TestGitLabOverTwoJobs(t *testing.T) {
 // arbiterProgram is the path of the program under test.
 func arbiterProgram(t *testing.T) string {
 	t.Helper()
-	path := testkit.Must(exec.LookPath("arbiter"))(t)
-	return path
+	return testkit.Must(exec.LookPath("arbiter"))(t)
 }
 
 // TestKubernetesJob: the manifest is valid YAML. Its Job does not retry exit codes that a retry cannot change,

@@ -94,8 +94,7 @@ func aSelection(task string) decider.SelectAgentInput {
 
 func encoded(t *testing.T, v any) json.RawMessage {
 	t.Helper()
-	raw := testkit.Must(json.Marshal(v))(t)
-	return raw
+	return testkit.Must(json.Marshal(v))(t)
 }
 
 // threeDecisions are one by a model, one by the Arbiter's session and one during a turn of talk.
@@ -304,8 +303,7 @@ func TestTemplatesOverrideEachOther(t *testing.T) {
 		_, after, _ := strings.Cut(out, "\nprompt, by the templates found now (it was not read for this decision):\n")
 		return strings.TrimSpace(after)
 	}
-	builtin := prompt()
-	testkit.Includes(t, "", builtin, "Weave on")
+	testkit.Includes(t, "", prompt(), "Weave on")
 	write(t, "The user's: {{.Task}}", "config", "arbiter", "prompts", "select.md")
 	write(t, "The workspace's: {{.Task}}", ".arbiter", "prompts", "select.md")
 	write(t, "no template: it has another name", ".arbiter", "prompts", "notes.txt")

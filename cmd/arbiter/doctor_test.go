@@ -207,23 +207,19 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 			break
 		}
 	}
-	if f := e.find(t, host.AreaLeftovers, "interrupted"); f.Fix != "arbiter --resume --session "+command.ShortID(run) {
-		t.Errorf("%+v", f)
-	}
+	f := e.find(t, host.AreaLeftovers, "interrupted")
+	testkit.Check(t, f.Fix == "arbiter --resume --session "+command.ShortID(run), "%+v", f)
 	// If only a flag leads to the state directory, the suggested command has that flag too.
-	if f := look(nil, "--state-dir", state).find(t, host.AreaLeftovers,
-		"interrupted"); f.Fix != "arbiter --resume --session "+command.ShortID(run)+" --state-dir "+state {
-		t.Errorf("%+v", f)
-	}
+	f = look(nil, "--state-dir", state).find(t, host.AreaLeftovers, "interrupted")
+	testkit.Check(t, f.Fix == "arbiter --resume --session "+command.ShortID(run)+" --state-dir "+state, "%+v", f)
 	// /tmp may also hold leftovers of others. A doctor that does not know the run leaves the run's files alone.
 	for _, e := range []examination{e, look([]string{"TMPDIR=" + temp})} {
 		f := e.find(t, host.AreaLeftovers, "scratch directories")
 		testkit.Check(t, strings.Count(f.Fix, temp) == 1 &&
 			strings.Contains(f.Fix, filepath.Join(temp, "arbiter-rehearsal-0")), "%+v", f)
 	}
-	if f := e.find(t, host.AreaLeftovers, "processes"); !strings.Contains(f.Found, "sleep") {
-		t.Errorf("%+v", f)
-	}
+	f = e.find(t, host.AreaLeftovers, "processes")
+	testkit.Check(t, strings.Contains(f.Found, "sleep"), "%+v", f)
 }
 
 // TestPinnedVersion: the version that the doctor recommends is the tested one.

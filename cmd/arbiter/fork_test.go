@@ -54,8 +54,7 @@ var forkPlays = []struct {
 	{"clones", func(t *testing.T) string { return fourHands(t.TempDir()) },
 		[]string{"--isolation", "clone"}, false, nil, true},
 	{"hand-offs and renewals", func(t *testing.T) string {
-		raw := testkit.Must(rehearsal.BuiltinSource("generations"))(t)
-		return string(raw)
+		return string(testkit.Must(rehearsal.BuiltinSource("generations"))(t))
 	}, nil, false, nil, true},
 }
 

@@ -350,8 +350,7 @@ func TestHookAsksTheRun(t *testing.T) {
 			Event: hooks.PostToolUse, SessionID: session, Tool: "Read",
 			TranscriptPath: writeTranscript(t, session, tokens),
 		}.JSON()))
-		out := testkit.Must(cmd.CombinedOutput())(t)
-		return string(out)
+		return string(testkit.Must(cmd.CombinedOutput())(t))
 	}
 	testkit.Includes(t, "answer", answer(), hooks.MarkContext+" warn: 80 % full", "HANDOFF")
 	await[contract.ContextWarning](s, "the warning", func(id string, w contract.ContextWarning) bool {

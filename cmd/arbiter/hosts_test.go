@@ -110,8 +110,7 @@ func TestHostsCommand(t *testing.T) {
 
 func textOf(t *testing.T, file string) string {
 	t.Helper()
-	raw := testkit.Must(os.ReadFile(file))(t)
-	return string(raw)
+	return string(testkit.Must(os.ReadFile(file))(t))
 }
 
 // remoteTakeover is a run whose Orchestrator runs on a host over ssh, under another account.

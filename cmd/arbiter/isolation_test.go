@@ -135,9 +135,8 @@ func (o *outsider) read() map[string]any {
 	line, err := o.lines.ReadBytes('\n')
 	testkit.Need(o.t, err == nil, "the bridge's output ended: %v", err)
 	var m map[string]any
-	if err := json.Unmarshal(line, &m); err != nil {
-		o.t.Fatalf("a line that is not an object: %s", line)
-	}
+	err = json.Unmarshal(line, &m)
+	testkit.Need(o.t, err == nil, "a line that is not an object: %s", line)
 	testkit.Check(o.t, m["jsonrpc"] == "2.0", "no JSON-RPC 2.0: %s", line)
 	return m
 }
@@ -330,9 +329,7 @@ func TestIsolatedOrchestrators(t *testing.T) {
 				if after := repo.Files(); after["shared.txt"] != files["shared.txt"] || len(after) != len(files) {
 					t.Errorf("the user's files are %v", after)
 				}
-				for name, was := range private {
-					testkit.Same(t, name, was, repo.Private()[name])
-				}
+				testkit.Same(t, "what is the user's in the repository", private, repo.Private())
 			})
 		}
 	}
@@ -407,8 +404,6 @@ func TestSandboxedOrchestratorCommitsInItsClone(t *testing.T) {
 		testkit.Same(t, "the run branch", "in.txt\nold.txt", repo.Git("ls-tree", "--name-only", result.Changes.Branch))
 		now := repo.Files()
 		testkit.Check(t, len(now) == len(files), "the user's files are %v", now)
-		for name, was := range private {
-			testkit.Same(t, name, was, repo.Private()[name])
-		}
+		testkit.Same(t, "what is the user's in the repository", private, repo.Private())
 	})
 }

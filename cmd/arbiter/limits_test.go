@@ -240,9 +240,8 @@ func readings(t testing.TB, dir, name string) reading {
 	defer answer.Body.Close()
 	raw := testkit.Must(io.ReadAll(answer.Body))(t)
 	var r reading
-	if err := json.Unmarshal(raw, &r); err != nil {
-		t.Fatalf("%v: %s", err, raw)
-	}
+	err = json.Unmarshal(raw, &r)
+	testkit.Need(t, err == nil, "%v: %s", err, raw)
 	return r
 }
 
@@ -386,9 +385,8 @@ func TestDollarsOfARehearsalAreMarked(t *testing.T) {
 		{"sessions", "show"}, {"logs"}} {
 		printed(append(args, s.run())...)
 	}
-	if out, _ := s.output(0, "usage"); dollars.MatchString(out) {
-		t.Errorf("usage counts a rehearsal:\n%s", out)
-	}
+	out, _ := s.output(0, "usage")
+	testkit.Check(t, !dollars.MatchString(out), "usage counts a rehearsal:\n%s", out)
 }
 
 // subagentStorm is a play in which an Orchestrator starts four subagents at once.

@@ -203,14 +203,12 @@ func TestWatch(t *testing.T) {
 	}
 	lines := bytes.SplitAfter(all, []byte("\n"))
 	testkit.Same(t, "from the fourth on", string(bytes.Join(lines[3:], nil)), third.ends(contract.ExitFailed))
-	if got := late.ends(contract.ExitFailed); got == "" || len(got) >= len(all) || !bytes.HasSuffix(all, []byte(got)) {
-		t.Errorf("from now on:\n%s", got)
-	}
+	got := late.ends(contract.ExitFailed)
+	testkit.Check(t, got != "" && len(got) < len(all) && bytes.HasSuffix(all, []byte(got)), "from now on:\n%s", got)
 	testkit.Includes(t, "it says", one.errs.String(), "the run ended: cancelled")
 	kept, err := os.ReadFile(filepath.Join(s.stateDir(), "runs", run, runstore.LogName))
-	if got := log.ends(contract.ExitComplete); err != nil || got != string(kept) || got == "" {
-		t.Errorf("logs -f: %v\n%s\ninstead of\n%s", err, got, kept)
-	}
+	got = log.ends(contract.ExitComplete)
+	testkit.Check(t, err == nil && got == string(kept) && got != "", "logs -f: %v\n%s\ninstead of\n%s", err, got, kept)
 	told, _ := s.output(0, "logs", run)
 	if got := story.ends(contract.ExitComplete); got != told || !strings.Contains(told, "asks to use") {
 		t.Errorf("logs -f tells\n%s\ninstead of\n%s", got, told)

@@ -379,9 +379,8 @@ func TestStateOfAnotherVersionIsRefused(t *testing.T) {
 	_, errs := run.arbiter(contract.ExitEnvironment, "--json", "--resume", "--session", run.id)
 	testkit.Includes(t, "the refusal", errs, "another version of arbiter", "version 99, of a newer arbiter",
 		"arbiter replay")
-	if after, err := os.ReadFile(segment); err != nil || string(after) != string(before) {
-		t.Errorf("the journal was changed: %v", err)
-	}
+	after, err := os.ReadFile(segment)
+	testkit.Check(t, err == nil && string(after) == string(before), "the journal was changed: %v", err)
 	out, _ := run.arbiter(contract.ExitComplete, "replay", run.id)
 	testkit.Includes(t, "replay", out, `"event":"session"`)
 	testkit.Includes(t, "audit", stdoutOf(run.arbiter(contract.ExitComplete, "logs", run.id, "--audit")), "begun")

@@ -291,8 +291,7 @@ func TestAttachRefuses(t *testing.T) {
 		{[]string{"--detach-key", "ctrl+m", "orch-1"}, contract.ExitUsage, "use another key"},
 		{[]string{"--detach-key", "F12", "orch-1"}, contract.ExitUsage, "use ctrl+"},
 	} {
-		p := w.attach(tt.args...)
-		testkit.Includes(t, fmt.Sprintf("%v: it says", tt.args), w.left(p, tt.want), tt.output)
+		testkit.Includes(t, fmt.Sprintf("%v: it says", tt.args), w.left(w.attach(tt.args...), tt.want), tt.output)
 	}
 	w.fails(contract.ExitEnvironment, "attach", "orch-1") // without a terminal
 	w.run.cancels()

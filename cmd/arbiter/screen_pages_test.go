@@ -109,8 +109,7 @@ func (h *testHome) overriding(mode, work string, args ...string) *pane {
 // replayed returns the lines of the only run there.
 func (h *testHome) replayed() []contract.Line {
 	h.t.Helper()
-	lines := testkit.Must(contractLines(h.output("replay", h.runs()[0])))(h.t)
-	return lines
+	return testkit.Must(contractLines(h.output("replay", h.runs()[0])))(h.t)
 }
 
 // tasksStates returns the state changes of the task, with their triggers.

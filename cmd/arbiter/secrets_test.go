@@ -102,10 +102,9 @@ func TestSecretsAreNotKept(t *testing.T) {
 				for _, tool := range []string{"Bash", "Write"} {
 					asked := await[contract.PermissionRequest](s, "a request",
 						func(_ string, r contract.PermissionRequest) bool { return r.Tool == tool })
-					if found := spill(string(asked.Input)); found != nil ||
-						!strings.Contains(string(asked.Input), "redacted") {
-						t.Errorf("asked with %q: %s", found, asked.Input)
-					}
+					found := spill(string(asked.Input))
+					testkit.Check(t, found == nil && strings.Contains(string(asked.Input), "redacted"),
+						"asked with %q: %s", found, asked.Input)
 					if runtime.GOOS == "linux" {
 						for _, command := range survivors(s.run()) {
 							if found := spill(command); found != nil && strings.Contains(command, "stand-in") {
@@ -138,12 +137,10 @@ func TestSecretsAreNotKept(t *testing.T) {
 				testkit.Check(t, err == nil, "%v\n%s", err, s.stderr.String())
 				out = b.String()
 			}
-			if found := spill(out); found != nil || !strings.Contains(out, "redacted") {
-				t.Errorf("stdout has %q", found)
-			}
-			if found := spill(s.stderr.String()); found != nil {
-				t.Errorf("stderr has %q", found)
-			}
+			found := spill(out)
+			testkit.Check(t, found == nil && strings.Contains(out, "redacted"), "stdout has %q", found)
+			found = spill(s.stderr.String())
+			testkit.Check(t, found == nil, "stderr has %q", found)
 			crashes := keepsNone(t, filepath.Join(s.cmd.Dir, ".local", "state", "arbiter"))
 			testkit.Check(t, crashes != 0, "there is no crash report")
 		})

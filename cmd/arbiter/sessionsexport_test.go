@@ -59,9 +59,8 @@ func TestARunContinuesElsewhere(t *testing.T) {
 		testkit.Same(t, "imported", run+"\n", stdoutOf(there.output(0, "sessions", "import", archive)))
 		testkit.Includes(t, "imported twice", stderrOf(there.output(1, "sessions", "import", archive)), "exists already")
 		n := there.again("--json", "--resume", "--no-input", "--task", "Call it dawn.")
-		if r := n.finish(contract.ExitComplete); r.Session != run {
-			t.Errorf("%+v", r)
-		}
+		r = n.finish(contract.ExitComplete)
+		testkit.Check(t, r.Session == run, "%+v", r)
 		testkit.Same(t, "names.txt", "dusk\ndawn\n", textOf(t, filepath.Join(work, "names.txt")))
 		for _, agent := range []string{"arbiter", "orch-1"} {
 			first, second := s.spawns(agent), n.spawns(agent)
@@ -268,9 +267,8 @@ func TestImportIsRefused(t *testing.T) {
 	at := filepath.Join(there.home(), ".claude", "projects", "-other")
 	write(t, "another\n", at, filepath.Base(found[0]))
 	refused(1, "continued there", archive)
-	if got, err := os.ReadFile(filepath.Join(at, filepath.Base(found[0]))); err != nil || string(got) != "another\n" {
-		t.Errorf("%q, %v", got, err)
-	}
+	got, err := os.ReadFile(filepath.Join(at, filepath.Base(found[0])))
+	testkit.Check(t, err == nil && string(got) == "another\n", "%q, %v", got, err)
 	testkit.OK(t, os.RemoveAll(at))
 	testkit.Same(t, "on stdout it is another archive", string(whole),
 		stdoutOf(s.output(0, "sessions", "export", run, "--output", "-")))

@@ -147,7 +147,6 @@ func TestResumeOrBegin(t *testing.T) {
 	}
 
 	third := first.again(line...)
-	if r := third.finish(contract.ExitComplete); r.Session != run || len(third.spawns("arbiter")) != 0 {
-		t.Errorf("the result, asked for again: %+v", r)
-	}
+	r = third.finish(contract.ExitComplete)
+	testkit.Check(t, r.Session == run && len(third.spawns("arbiter")) == 0, "the result, asked for again: %+v", r)
 }

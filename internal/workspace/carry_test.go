@@ -42,8 +42,7 @@ func TestCarry(t *testing.T) {
 	from, to, base, file := workedCarry(t, nil)
 	before := to.Git("rev-parse", "HEAD", "HEAD^{tree}") + to.Git("ls-files", "--stage")
 	for range 2 { // as after a crash
-		head := testkit.Must(workspace.UnpackRun(ctx, to.Open(nil), file, base))(to)
-		testkit.Same(t, "head", base, head)
+		testkit.Same(t, "head", base, testkit.Must(workspace.UnpackRun(ctx, to.Open(nil), file, base))(to))
 	}
 	want := from.Files()
 	delete(want, "ignored")
@@ -106,7 +105,6 @@ func TestCarryIsRefused(t *testing.T) {
 	if err := unpack(to); !strings.Contains(err.Error(), "none of the run's") {
 		t.Error(err)
 	}
-	if _, err := workspace.PackRun(ctx, to.Open(nil), file); !errors.Is(err, workspace.ErrNoSnapshot) {
-		t.Errorf("packed without a snapshot: %v", err)
-	}
+	_, err = workspace.PackRun(ctx, to.Open(nil), file)
+	testkit.Check(t, errors.Is(err, workspace.ErrNoSnapshot), "packed without a snapshot: %v", err)
 }

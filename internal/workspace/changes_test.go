@@ -79,9 +79,8 @@ func TestDiff(t *testing.T) {
 	text, cut = diff(workspace.DiffOptions{Max: 1000})
 	testkit.Check(t, cut && len(text) <= 1000 && strings.HasSuffix(text, "\n"),
 		"limited: %d bytes, cut %v", len(text), cut)
-	if all, cut := diff(workspace.DiffOptions{}); cut || strings.Count(all, "diff --git") != 4 {
-		t.Errorf("all: %v %q", cut, all)
-	}
+	all, cut := diff(workspace.DiffOptions{})
+	testkit.Check(t, !cut && strings.Count(all, "diff --git") == 4, "all: %v %q", cut, all)
 	_, ran := d.Files()["ran"]
 	testkit.Check(t, !ran, "a program of the configuration ran")
 }

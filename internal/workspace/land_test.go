@@ -326,13 +326,11 @@ func TestDamaged(t *testing.T) {
 		}
 		planted, err := os.ReadFile(path(other))
 		d.Must(err, os.Remove(path(id)), os.WriteFile(path(id), planted, 0o444))
-		if bad, err := r.Damaged(ctx, commit); err != nil || bad == "" {
-			t.Errorf("%s: another content is not found: %v", name, err)
-		}
+		bad, err := r.Damaged(ctx, commit)
+		testkit.Check(t, err == nil && bad != "", "%s: another content is not found: %v", name, err)
 		d.Must(os.Remove(path(id)))
-		if bad, err := r.Damaged(ctx, commit); err != nil || bad == "" {
-			t.Errorf("%s: it is missing, and that is not found: %v", name, err)
-		}
+		bad, err = r.Damaged(ctx, commit)
+		testkit.Check(t, err == nil && bad != "", "%s: it is missing, and that is not found: %v", name, err)
 		d.Must(os.WriteFile(path(id), text, 0o444))
 	}
 }

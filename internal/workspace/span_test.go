@@ -12,9 +12,8 @@ import (
 func TestWork(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "1\n"})
 	r := d.Open(nil)
-	if s, err := r.Work(ctx); !errors.Is(err, workspace.ErrNoSnapshot) {
-		t.Errorf("%v, %v", s, err)
-	}
+	s, err := r.Work(ctx)
+	testkit.Check(t, errors.Is(err, workspace.ErrNoSnapshot), "%v, %v", s, err)
 	base := testkit.Must(r.Once(ctx, workspace.Base))(d)
 	paths := func() string {
 		t.Helper()

@@ -37,8 +37,7 @@ func played(d gittest.Dir, run func()) *workspace.Repo {
 
 func run(t testing.TB, r *workspace.Repo, dry bool) workspace.Undone {
 	t.Helper()
-	result := testkit.Must(workspace.Undo(ctx, r, r.Ref("base"), r.Ref("end"), dry))(t)
-	return result
+	return testkit.Must(workspace.Undo(ctx, r, r.Ref("base"), r.Ref("end"), dry))(t)
 }
 
 func TestUndo(t *testing.T) {

@@ -282,8 +282,7 @@ func TestSnapshotSeesQuickChanges(t *testing.T) {
 	d.Write("a", "2\n")
 	d.Must(os.Chtimes(filepath.Join(d.Path, "a"), info.ModTime(), info.ModTime()))
 	d.Must(os.Chtimes(index, info.ModTime(), info.ModTime()))
-	s := testkit.Must(d.Open(nil).Once(ctx, "base"))(d)
-	testkit.Same(t, "a is", "100644 2\n", d.Tree(s.Commit.Tree)["a"])
+	testkit.Same(t, "a is", "100644 2\n", d.Tree(testkit.Must(d.Open(nil).Once(ctx, "base"))(d).Commit.Tree)["a"])
 }
 
 func TestSnapshotStays(t *testing.T) {
@@ -296,8 +295,7 @@ func TestSnapshotStays(t *testing.T) {
 	testkit.Check(t, second.Commit == first.Commit && end.Commit.Tree != first.Commit.Tree,
 		"base %v, then %v; end %v", first.Commit, second.Commit, end.Commit)
 	refs := testkit.Must(r.Refs(ctx, ""))(d)
-	want := map[string]string{r.Ref("base"): first.Commit.ID, r.Ref("end"): end.Commit.ID}
-	testkit.Same(t, "", want, refs)
+	testkit.Same(t, "", map[string]string{r.Ref("base"): first.Commit.ID, r.Ref("end"): end.Commit.ID}, refs)
 }
 
 // TestRepositoryRemoved: if the repository was removed, one in a parent directory is not used instead.

@@ -176,8 +176,7 @@ func TestHostileClone(t *testing.T) {
 		there.Chmod(".git/hooks/"+hook, 0o755)
 	}
 	there.Write("c", "3\n")
-	saved := testkit.Must(m.Save(ctx, w))(d)
-	testkit.Same(t, "saved", "100644 3\n", d.Tree(saved.Commit)["c"])
+	testkit.Same(t, "saved", "100644 3\n", d.Tree(testkit.Must(m.Save(ctx, w))(d).Commit)["c"])
 	testkit.Fails(t, "a program of the clone ran", testkit.Err(os.Lstat(ran)))
 
 	there.Remove(".git/hooks")
@@ -229,9 +228,8 @@ func TestSaveAndRemove(t *testing.T) {
 			testkit.Check(t, strings.Count(list, "\n") == 0, "worktrees: %s", list)
 			_, ok, err := m.Find(1)
 			testkit.Check(t, !ok && err == nil, "still recorded: %v", err)
-			if again, err := m.Remove(ctx, w, false); err != nil || again.Ref != "" {
-				t.Errorf("removed twice: %+v, %v", again, err)
-			}
+			again, err = m.Remove(ctx, w, false)
+			testkit.Check(t, err == nil && again.Ref == "", "removed twice: %+v, %v", again, err)
 			// The next worktree with that name continues with the branch.
 			w = testkit.Must(m.Create(ctx, spec(1, kind)))(d)
 			testkit.Same(t, "a is", "-rw-r--r-- committed\n", there.Files()["a"])
@@ -279,9 +277,8 @@ func TestUsersWorktreesAreKept(t *testing.T) {
 	again, err := m.Create(ctx, spec(1, workspace.WorktreeLinked))
 	testkit.Check(t, err == nil && again.Branch == w.Branch, "%+v, %v", again, err)
 	testkit.Includes(t, "a worktree of the user's was forgotten", d.Git("worktree", "list"), theirs)
-	if _, err := m.Remove(ctx, workspace.Worktree{Orchestrator: 1, Dir: d.Path}, true); err == nil {
-		t.Error("removed a directory that is not the manager's")
-	}
+	_, err = m.Remove(ctx, workspace.Worktree{Orchestrator: 1, Dir: d.Path}, true)
+	testkit.Check(t, err != nil, "removed a directory that is not the manager's")
 }
 
 func TestReader(t *testing.T) {
@@ -446,9 +443,8 @@ func TestGitKilled(t *testing.T) {
 		if _, err := weak.Remove(ctx, w, false); err != nil {
 			killed++
 		}
-		if _, err := sound.Remove(ctx, w, false); err != nil {
-			t.Fatalf("round %d, %s: %v", round, kind, err)
-		}
+		_, err = sound.Remove(ctx, w, false)
+		testkit.Need(t, err == nil, "round %d, %s: %v", round, kind, err)
 		want := template.Tree("trunk")
 		want["d1/f1"], want["new"] = "100644 wip\n", "100644 wip\n"
 		diff := cmp.Diff(want, d.Tree(r.Ref("orch-1/wip")))

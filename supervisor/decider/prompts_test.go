@@ -38,9 +38,7 @@ func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
 			"acceptance criteria", "subagents", "`warn`", "`critical`",
 		}},
 	} {
-		for _, w := range c.words {
-			testkit.Includes(t, fmt.Sprintf("%s prompt lacks", c.name), c.text, w)
-		}
+		testkit.Includes(t, fmt.Sprintf("%s prompt lacks", c.name), c.text, c.words...)
 		testkit.Excludes(t, fmt.Sprintf("%s prompt speaks of a rehearsal", c.name), c.text, "rehearsal")
 	}
 	testkit.Includes(t, "a rehearsal is not named", ArbiterPrompt{Rehearsal: true}.Text(), "rehearsal")
@@ -324,8 +322,7 @@ var documented = map[string]string{
 
 func manual(t *testing.T) string {
 	t.Helper()
-	raw := testkit.Must(os.ReadFile("TEMPLATES.md"))(t)
-	return string(raw)
+	return string(testkit.Must(os.ReadFile("TEMPLATES.md"))(t))
 }
 
 // TestTheManualNamesEveryMember: the manual lists every member that a template can use.

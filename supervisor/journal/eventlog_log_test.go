@@ -565,8 +565,7 @@ func TestBegin(t *testing.T) {
 	add(t, r, 41, 45)
 	closeRun(t, r)
 	e := expectRecords{t: t}
-	if rec, err := s.Read(testRun, e.each); err != nil || rec.Records != 45 || e.next != 45 {
-		t.Errorf("%+v, %v, read to %d", rec, err, e.next)
-	}
+	rec, err = s.Read(testRun, e.each)
+	testkit.Check(t, err == nil && rec.Records == 45 && e.next == 45, "%+v, %v, read to %d", rec, err, e.next)
 	checkTold(t, s, 40)
 }

@@ -125,9 +125,8 @@ func TestWhatIsOpenedToFindRuns(t *testing.T) {
 		}
 		closeRun(t, live)
 		clear(opened)
-		if list, err := s.Live(""); err != nil || len(list) != 0 || calls() > 0 {
-			t.Errorf("no run is live: %v, %v", ids(list), err)
-		}
+		list, err = s.Live("")
+		testkit.Check(t, err == nil && len(list) == 0 && calls() == 0, "no run is live: %v, %v", ids(list), err)
 	})
 }
 

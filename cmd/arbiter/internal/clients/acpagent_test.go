@@ -117,8 +117,7 @@ func TestMapping(t *testing.T) {
 			if *freeze {
 				testkit.OK(t, os.WriteFile(path, got.Bytes(), 0o644))
 			}
-			want := testkit.Must(os.ReadFile(path))(t)
-			testkit.Same(t, "go test -freeze writes it anew", string(want), got.String())
+			testkit.Same(t, "go test -freeze writes it anew", string(testkit.Must(os.ReadFile(path))(t)), got.String())
 		})
 	}
 }

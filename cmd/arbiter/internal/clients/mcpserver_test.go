@@ -491,16 +491,14 @@ func TestPlaces(t *testing.T) {
 	) {
 		t.Errorf("a run elsewhere: %q", failed)
 	}
-	if list, _ := callMCP[RunList](u, "list_runs", nil); len(list.Runs) > 0 {
-		t.Errorf("listed: %+v", list)
-	}
+	list, _ := callMCP[RunList](u, "list_runs", nil)
+	testkit.Check(t, len(list.Runs) == 0, "listed: %+v", list)
 }
 
 const eventsFile = "events.ndjson"
 
 func resolved(t *testing.T, dir string) string {
-	real := testkit.Must(filepath.EvalSymlinks(dir))(t)
-	return real
+	return testkit.Must(filepath.EvalSymlinks(dir))(t)
 }
 
 // TestReportIsBounded: a model gets the beginning of a long report, and the command that prints all of it.
@@ -522,9 +520,8 @@ func TestARehearsalIsMarked(t *testing.T) {
 		testkit.Check(t, v.Simulated == simulated, "live: simulated is %v, want %v", v.Simulated, simulated)
 		info := w.info
 		info.Rehearsal = simulated
-		if v := endedView(info, nil); v.Simulated != simulated {
-			t.Errorf("ended: simulated is %v, want %v", v.Simulated, simulated)
-		}
+		v = endedView(info, nil)
+		testkit.Check(t, v.Simulated == simulated, "ended: simulated is %v, want %v", v.Simulated, simulated)
 	}
 }
 
@@ -664,10 +661,9 @@ func TestTask(t *testing.T) {
 	w.happens(contract.Result{Status: contract.StatusFailed, Summary: "It broke."})
 	w.end("")
 	a = c.get()
-	if r := a.Result; r.Status != "completed" || !r.Result.IsError ||
-		r.Result.StructuredContent.Summary != "It broke." {
-		t.Errorf("the end: %+v", a)
-	}
+	r = a.Result
+	testkit.Check(t, r.Status == "completed" && r.Result.IsError && r.Result.StructuredContent.Summary == "It broke.",
+		"the end: %+v", a)
 }
 
 // TestTaskOfAStoppedRun: after each time that the run was killed, the human is asked once whether it should be

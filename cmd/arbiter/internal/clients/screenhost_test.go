@@ -224,10 +224,8 @@ func TestShell(t *testing.T) {
 	if want := dir + "\nis kept\nno terminal\n"; err != nil || code != 3 || out.String() != want {
 		t.Errorf("exit code %d, %v, said %q, want %q", code, err, out.String(), want)
 	}
-	if _, err := NewScreen(command.Env{}, settings.Choices{}).Shell(t.Context(), filepath.Join(dir, "gone"), "true",
-		out); err == nil {
-		t.Error("a line ran in a directory that is not there")
-	}
+	_, err = NewScreen(command.Env{}, settings.Choices{}).Shell(t.Context(), filepath.Join(dir, "gone"), "true", out)
+	testkit.Check(t, err != nil, "a line ran in a directory that is not there")
 }
 
 // TestTerminalOfAnotherProgram: while another program has the terminal, only that program receives Ctrl+C. Other

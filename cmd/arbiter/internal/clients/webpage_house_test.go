@@ -423,10 +423,8 @@ func TestStreamContinues(t *testing.T) {
 	w.until(partRun, stateLive)
 	h.emit("arbiter", noticeWeb("four"))
 	testkit.Same(t, "of the next process comes", "four", strings.Join(w.texts("four"), " "))
-	x := view(t, s, url, at)
-	testkit.Same(t, "a page of the process before gets", "four", strings.Join(x.texts("four"), " "))
-	y := view(t, s, url, "")
-	testkit.Same(t, "a new page gets", "one two three four", strings.Join(y.texts("four"), " "))
+	testkit.Same(t, "a page of the process before gets", "four", strings.Join(view(t, s, url, at).texts("four"), " "))
+	testkit.Same(t, "a new page gets", "one two three four", strings.Join(view(t, s, url, "").texts("four"), " "))
 
 	h.end(contract.StatusComplete)
 	part := w.until(partRun, stateEnded)
@@ -544,10 +542,9 @@ func TestCleanText(t *testing.T) {
 	line, err := contract.EncodeLine(nil, 1, time.Now(), contract.Event{ID: "orch-1", Body: noticeWeb(long + "\x1b[2J")})
 	testkit.OK(t, err)
 	var e struct{ Text string }
-	if err := json.Unmarshal(pageLine(line), &e); err != nil || len(e.Text) > mostText+200 ||
-		!strings.Contains(e.Text, "more bytes are not shown here") {
-		t.Errorf("%d bytes, %v", len(e.Text), err)
-	}
+	err = json.Unmarshal(pageLine(line), &e)
+	testkit.Check(t, err == nil && len(e.Text) <= mostText+200 &&
+		strings.Contains(e.Text, "more bytes are not shown here"), "%d bytes, %v", len(e.Text), err)
 	line = []byte(`{"v":1,"seq":1,"id":"orch-1","event":"tool_use","tool":"Bash",` +
 		`"input":{"a\u202eb":["x\u001b[2Jy",1e400]}}`)
 	got := string(pageLine(line))

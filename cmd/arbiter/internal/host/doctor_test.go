@@ -456,7 +456,5 @@ func TestScratchOfRunsIsLeftAlone(t *testing.T) {
 }
 
 func TestScriptIsSound(t *testing.T) {
-	if _, err := rehearsal.Parse("doctor.yaml", script); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "Parse", testkit.Err(rehearsal.Parse("doctor.yaml", script)))
 }

@@ -101,12 +101,10 @@ func TestCursor(t *testing.T) {
 			break
 		}
 	}
-	if seqs, _, _ := read(t, from10, 100); len(seqs) != 30 || seqs[0] != 11 {
-		t.Errorf("since 10: %v", seqs)
-	}
-	if seqs, _, _ := read(t, s.hub.Cursor(s.hub.Last(), false, health.Next, open), 100); len(seqs) != 0 {
-		t.Errorf("since now: %v", seqs)
-	}
+	seqs, _, _ = read(t, from10, 100)
+	testkit.Check(t, len(seqs) == 30 && seqs[0] == 11, "since 10: %v", seqs)
+	seqs, _, _ = read(t, s.hub.Cursor(s.hub.Last(), false, health.Next, open), 100)
+	testkit.Check(t, len(seqs) == 0, "since now: %v", seqs)
 }
 
 // TestPieces shows that pieces of text have no number of their own, that clients that want them get them in order,

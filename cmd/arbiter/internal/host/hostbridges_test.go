@@ -70,9 +70,8 @@ func TestWaitingForAHost(t *testing.T) {
 		}
 		l.state.Store(lost("box", time.Time{}, true))
 		emit(time.Now(), contract.Event{Body: contract.Host{Name: "box"}})
-		if err := <-ended; !errors.Is(err, errParked) {
-			t.Errorf("parked: %v", err)
-		}
+		err := <-ended
+		testkit.Check(t, errors.Is(err, errParked), "parked: %v", err)
 	})
 }
 

@@ -137,9 +137,7 @@ func TestContactHolds(t *testing.T) {
 		began = bridge.BootTime()
 	}
 	testkit.Same(t, "processes after two leases", 2, len(f.agents()))
-	if _, err := f.Shutdown(t.Context(), bridge.ShutdownParams{}); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "Shutdown", testkit.Err(f.Shutdown(t.Context(), bridge.ShutdownParams{})))
 	_, certain := f.Stopped()
 	testkit.Check(t, certain && len(f.agents()) == 0, "certain: %v, and there are %v", certain, f.agents())
 }

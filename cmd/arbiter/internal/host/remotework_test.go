@@ -101,9 +101,8 @@ func TestRefusedBranches(t *testing.T) {
 		_, err := l.Fetch(t.Context(), name)
 		testkit.Check(t, err != nil && strings.Contains(err.Error(), "is not a branch of an"), "%q: %v", name, err)
 	}
-	if _, err := l.Push(t.Context(), "--all"); err == nil {
-		t.Error("an option is pushed")
-	}
+	_, err := l.Push(t.Context(), "--all")
+	testkit.Check(t, err != nil, "an option is pushed")
 }
 
 // TestHostile: a host that sends broken or dangerous objects, too much, garbage, or nothing at all changes nothing.
@@ -338,9 +337,8 @@ func TestCancelled(t *testing.T) {
 	testkit.OK(t, err)
 	defer w.Close()
 	cancel()
-	if err := <-failed; !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
+	err = <-failed
+	testkit.Check(t, errors.Is(err, context.Canceled), "%v", err)
 }
 
 // hexBytes returns the bytes of an object's name.

@@ -50,14 +50,11 @@ func TestCommands(t *testing.T) {
 		got, err := s.Command(t.Context(), json.RawMessage(line))
 		testkit.Check(t, err == nil && got == want, "%s: %+v, %v", line, got, err)
 	}
-	if got, err := s.Command(t.Context(), json.RawMessage(`{"ref":"mine"}`)); err != nil || got.Accepted || got.Message == "" {
-		t.Errorf("no command: %+v, %v", got, err)
-	}
+	got, err := s.Command(t.Context(), json.RawMessage(`{"ref":"mine"}`))
+	testkit.Check(t, err == nil && !got.Accepted && got.Message != "", "no command: %+v, %v", got, err)
 	for _, frontend := range []string{"", input.ChannelScreen, "stdin"} {
 		p := control.PutParams{Command: json.RawMessage(`{"type":"continue"}`), Frontend: frontend}
-		if err := s.Put(t.Context(), p); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "Put", s.Put(t.Context(), p))
 	}
 	want := []string{"contract.Pause by socket", "contract.Continue by socket", "contract.Continue by screen",
 		"contract.Continue by socket"}
@@ -68,13 +65,10 @@ func TestCommands(t *testing.T) {
 func TestSignals(t *testing.T) {
 	s, l := serviceOf()
 	for _, name := range []string{"INT", "TERM", "HUP"} {
-		if err := s.Stop(t.Context(), control.StopParams{Signal: name}); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "Stop", s.Stop(t.Context(), control.StopParams{Signal: name}))
 	}
-	if err := s.Stop(t.Context(), control.StopParams{Signal: "KILL"}); err == nil || len(l.took) != 3 {
-		t.Errorf("%v, the loop took %q", err, l.took)
-	}
+	err := s.Stop(t.Context(), control.StopParams{Signal: "KILL"})
+	testkit.Check(t, err != nil && len(l.took) == 3, "%v, the loop took %q", err, l.took)
 }
 
 // TestInputEnds: only the last client to leave ends the input of the run.

@@ -64,9 +64,7 @@ func TestSetup(t *testing.T) {
 	}
 	shown := &Terminals{}
 	for _, id := range []string{"orch-1", "orch-2"} {
-		if _, err := shown.Claim(id, "ann", control.Size{}, "xterm"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, testkit.Err(shown.Claim(id, "ann", control.Size{}, "xterm")))
 	}
 	dir, err := os.MkdirTemp("", "hooks") // a socket's path must be short
 	testkit.OK(t, err)
@@ -79,17 +77,14 @@ func TestSetup(t *testing.T) {
 	token := env[hookclient.TokenEnv]
 	testkit.Check(t, s.tokens.Good(first, token) && !s.tokens.Good(second, token) && !s.tokens.Good(first, ""),
 		"the token is that of the agent, and of no other")
-	if there, env := s.Setup(second); there != "" || len(env) != 1 ||
-		env["TERM"] != "xterm" {
-		t.Errorf("on another host: %q, %v", there, env)
-	}
+	there, env := s.Setup(second)
+	testkit.Check(t, there == "" && len(env) == 1 && env["TERM"] == "xterm", "on another host: %q, %v", there, env)
 	s.report(first, decision{changed: true, after: spent{reading: hooks.Reading{Tokens: 7, Window: 10, Pct: 70}}})
 	if len(l.events) != 1 || l.events[0].Body != (bridge.Context{Tokens: 7, Window: 10, Pct: 70, Source: "transcript"}) {
 		t.Errorf("reported: %+v", l.events)
 	}
 	s.Close()
-	if text, env := s.Setup(first); text != "" || env["TERM"] != "xterm" ||
-		s.Path() != "" {
-		t.Errorf("without a socket: %q, %v, %q", text, env, s.Path())
-	}
+	text, env := s.Setup(first)
+	testkit.Check(t, text == "" && env["TERM"] == "xterm" && s.Path() == "", "without a socket: %q, %v, %q", text, env,
+		s.Path())
 }

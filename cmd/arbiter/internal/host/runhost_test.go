@@ -119,9 +119,7 @@ func TestFinish(t *testing.T) {
 		s.journal = testkit.Must(s.Create(journal.Meta{Run: "run-" + string(rune('a'+n))}, s.options))(t)
 		state := &supervisor.State{}
 		state.Ending = c.ending
-		if err := s.finish(t.Context(), state); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "finish", s.finish(t.Context(), state))
 		if m := s.journal.Meta(); m.Status != c.status || m.Finished != c.finished {
 			t.Errorf("%+v: status %q, finished %v", c.ending, m.Status, m.Finished)
 		}

@@ -49,17 +49,13 @@ func TestPlaces(t *testing.T) {
 			} else if err == nil {
 				conn.Close()
 			}
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
-			if err := l.Close(); err != nil {
-				t.Errorf("closed again: %v", err)
-			}
+			testkit.Works(t, "Close", l.Close())
+			err := l.Close()
+			testkit.Check(t, err == nil, "closed again: %v", err)
 		})
 	}
-	if left, _ := os.ReadDir(runtimeDir); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	left, _ := os.ReadDir(runtimeDir)
+	testkit.Check(t, len(left) == 0, "left behind: %v", left)
 }
 
 // TestOthersAreNotCleared: only sockets of arbiter are removed.

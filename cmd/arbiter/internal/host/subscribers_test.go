@@ -124,15 +124,13 @@ func TestChanges(t *testing.T) {
 		testkit.Check(t, reflect.DeepEqual(encodedState(t, state), encodedState(t, x.state)),
 			"%d: the client has\n%s\ninstead of\n%s", i, encodedState(t, state), encodedState(t, x.state))
 	}
-	if _, changed, err := s.Change(four); changed || err != nil {
-		t.Errorf("the same state again: changed %v, %v", changed, err)
-	}
+	_, changed, err := s.Change(four)
+	testkit.Check(t, !changed && err == nil, "the same state again: changed %v, %v", changed, err)
 }
 
 func encodedState(t *testing.T, s *supervisor.State) string {
 	t.Helper()
-	raw := testkit.Must(json.Marshal(s))(t)
-	return string(raw)
+	return string(testkit.Must(json.Marshal(s))(t))
 }
 
 // TestOtherVersion shows that the state of another version is refused.
@@ -199,9 +197,8 @@ func TestLostReaderIsReportedOnce(t *testing.T) {
 		for range 10 {
 			l.Put(time.Now(), contract.Event{ID: "arbiter", Body: contract.Question{Text: "?"}})
 		}
-		if err := l.Close(time.Minute); err == nil || err.Error() != "gone" {
-			t.Errorf("close: %v", err)
-		}
+		err := l.Close(time.Minute)
+		testkit.Check(t, err != nil && err.Error() == "gone", "close: %v", err)
 		testkit.Same(t, "told", 1, len(told))
 	})
 }

@@ -325,9 +325,8 @@ func TestTraceparent(t *testing.T) {
 	got := inherited.Traceparent("orch-1", 2)
 	testkit.Check(t, strings.HasPrefix(got, outer[:36]) && inherited.parent == outer[36:52],
 		"%q does not go on from %q, below %q", got, outer, inherited.parent)
-	if got := NewTrace("run-1", outer[:53]+"00").Traceparent("orch-1", 2); !strings.HasSuffix(got, "-00") {
-		t.Errorf("a trace that is not recorded goes on as %q", got)
-	}
+	got = NewTrace("run-1", outer[:53]+"00").Traceparent("orch-1", 2)
+	testkit.Check(t, strings.HasSuffix(got, "-00"), "a trace that is not recorded goes on as %q", got)
 	for _, bad := range []string{
 		"nonsense", "ff" + outer[2:], outer[:50], outer + "-more", strings.ToUpper(outer), outer[:53] + "0x",
 		"00-00000000000000000000000000000000-b7ad6b7169203331-01",
@@ -335,7 +334,6 @@ func TestTraceparent(t *testing.T) {
 	} {
 		testkit.Same(t, fmt.Sprintf("%q counts as a trace", bad), own, NewTrace("run-1", bad).Traceparent("orch-1", 2))
 	}
-	if got := NewTrace("run-1", "01"+outer[2:]+"-more").Traceparent("orch-1", 2); !strings.HasPrefix(got, outer[:36]) {
-		t.Errorf("a later version of the header is not read: %q", got)
-	}
+	got = NewTrace("run-1", "01"+outer[2:]+"-more").Traceparent("orch-1", 2)
+	testkit.Check(t, strings.HasPrefix(got, outer[:36]), "a later version of the header is not read: %q", got)
 }

@@ -81,7 +81,5 @@ func TestRunEndsDuringConnecting(t *testing.T) {
 			strings.Contains(exit.Text, "is not live") == (want == contract.ExitUsage && exit.Text != "no"),
 			"%v: %v, want exit %d", why, err, want)
 	}
-	if err := <-closed; err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "closed", <-closed)
 }

@@ -86,11 +86,9 @@ func TestStore(t *testing.T) {
 	testkit.Need(t, err == nil && len(kept) == 2 && kept[0] == kept[1] && kept[0].Path == path, "Keep: %+v, %v", kept,
 		err)
 	testkit.OK(t, os.WriteFile(path, []byte("another"), 0o600))
-	if data, err := s.Load(kept[0]); err != nil || !bytes.Equal(data, picture) {
-		t.Errorf("Load: %d bytes, %v", len(data), err)
-	}
+	data, err := s.Load(kept[0])
+	testkit.Check(t, err == nil && bytes.Equal(data, picture), "Load: %d bytes, %v", len(data), err)
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, kept[0].SHA256), []byte("another"), 0o600))
-	if _, err := s.Load(kept[0]); err == nil {
-		t.Error("another image is loaded")
-	}
+	_, err = s.Load(kept[0])
+	testkit.Check(t, err != nil, "another image is loaded")
 }

@@ -146,9 +146,8 @@ func TestHostileArchives(t *testing.T) {
 		return ArchiveManifest{V: ArchiveVersion, Run: run, Files: append(base[:2:2], more...)}
 	}
 	plain := func(manifest any) []byte { return made(t, manifest, entries, "e", "m") }
-	if _, _, err := readAll(bytes.NewReader(plain(with()))); err != nil {
-		t.Fatalf("a good one is refused: %v", err)
-	}
+	_, _, err := readAll(bytes.NewReader(plain(with())))
+	testkit.Need(t, err == nil, "a good one is refused: %v", err)
 	refused := func(name string, archive []byte, why string) {
 		t.Helper()
 		_, _, err := readAll(bytes.NewReader(archive))
@@ -215,9 +214,8 @@ func TestPlace(t *testing.T) {
 	testkit.OK(t, ArchivePlace(from, config))
 	holds(name, "one\ntwo\n")
 	holds(filepath.Join("-w", session, "subagents", "agent-1.jsonl"), "sub\n")
-	if err := ArchivePlace(from, config); err != nil {
-		t.Errorf("a second time: %v", err)
-	}
+	err := ArchivePlace(from, config)
+	testkit.Check(t, err == nil, "a second time: %v", err)
 	// An existing transcript of another project, with the beginning of the exported one, is continued.
 	at := filepath.Join(config, "projects", "-other", session+".jsonl")
 	testkit.OK(t, os.RemoveAll(filepath.Join(config, "projects", "-w")))

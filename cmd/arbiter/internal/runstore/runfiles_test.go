@@ -42,8 +42,7 @@ exec %[2]s "$@"
 	}
 	return set, func() int {
 		raw := testkit.Must(os.ReadFile(count))(t)
-		n := testkit.Must(strconv.Atoi(strings.TrimSpace(string(raw))))(t)
-		return n
+		return testkit.Must(strconv.Atoi(strings.TrimSpace(string(raw))))(t)
 	}
 }
 
@@ -202,9 +201,8 @@ func TestOwnChanges(t *testing.T) {
 			one.Write("other", "2\n")
 			after, paths := p.record("orch-1", before)
 			testkit.Check(t, slices.Equal(paths, []string{"other"}), "committed and merged meanwhile: %v", paths)
-			if again, paths := p.record("orch-1", after); again != after || len(paths) != 0 {
-				t.Errorf("nothing changed: %v, %s after %s", paths, again, after)
-			}
+			again, paths := p.record("orch-1", after)
+			testkit.Check(t, again == after && len(paths) == 0, "nothing changed: %v, %s after %s", paths, again, after)
 			two.Write("two", "1\n")
 			two.Write("shared", "first\n2\n3\n4\n5\nTWO\n")
 			m := p.merge("orch-2")
@@ -214,9 +212,8 @@ func TestOwnChanges(t *testing.T) {
 			_, _ = two.Command("merge", m.Head).CombinedOutput() // this fails
 			two.Write("shared", "first\n2\n3\n4\n5\nONE\nTWO\n")
 			two.Commit("both")
-			if _, paths := p.record("orch-2", base); !slices.Equal(paths, []string{"shared"}) {
-				t.Errorf("resolved: %v", paths)
-			}
+			_, paths = p.record("orch-2", base)
+			testkit.Check(t, slices.Equal(paths, []string{"shared"}), "resolved: %v", paths)
 			if m := p.merge("orch-2"); m.Status != input.StatusMerged || !slices.Equal(m.Files, []string{"shared", "two"}) {
 				t.Errorf("%+v", m)
 			}
@@ -286,10 +283,9 @@ func TestSuccessorContinues(t *testing.T) {
 	}
 	diff := cmp.Diff(want, messages)
 	testkit.Check(t, diff == "" && err == nil, "removed, %v, -want +got:\n%s", err, diff)
-	if left, err := os.ReadDir(p.files.Workspace.Own); err != nil || len(left) != 0 ||
-		strings.Contains(p.Git("worktree", "list"), "\n") {
-		t.Errorf("left %v, %v", left, err)
-	}
+	left, err := os.ReadDir(p.files.Workspace.Own)
+	testkit.Check(t, err == nil && len(left) == 0 && !strings.Contains(p.Git("worktree", "list"), "\n"), "left %v, %v",
+		left, err)
 	testkit.Same(t, "merged", "whole", p.Git("show", p.files.main()+":new"))
 }
 
