@@ -359,7 +359,7 @@ esac
 		script, at("tasks.txt"))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "ARBITER="+program, "ARBITER_REPOSITORY="+repository.Path, "ARBITER_FLEET="+at("fleet"),
-		"HOME="+dir)
+		"HOME="+dir, "TMPDIR="+dir)
 	out, err := cmd.CombinedOutput()
 	testkit.Need(t, err == nil, "sbatch: %v\n%s", err, out)
 	job := strings.TrimSpace(string(out))
