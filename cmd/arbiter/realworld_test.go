@@ -170,8 +170,7 @@ func TestPlantedByAnAgent(t *testing.T) {
 	w.Git("-C", "node_modules/x/evil", "config", "core.fsmonitor", program)
 	w.Write(".gitignore", "node_modules\n")
 	w.Git("config", "filter.e.clean", program)
-	w.Write(".gitattributes", "* filter=e\n")
-	w.Write(".git/hooks/post-checkout", "#!/bin/sh\n")
+	w.Write(".gitattributes", "* filter=e\n", ".git/hooks/post-checkout", "#!/bin/sh\n")
 	w.Chmod(".git/hooks/post-checkout", 0o755)
 	_, said := w.arbiter(contract.ExitComplete, "diff")
 	testkit.Includes(t, "", said, "node_modules/x/evil (a bare repository)", ".git/config (filter.e.clean)",

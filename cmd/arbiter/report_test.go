@@ -68,8 +68,7 @@ func TestReportOfWork(t *testing.T) {
 	testkit.Includes(t, "without a snapshot", stdoutOf(w.arbiter(contract.ExitComplete, "report")),
 		"Not known: the run has no snapshot")
 	w.snapshot(workspaces.Base)
-	w.Write("a", "2\n")
-	w.Write("new <b>", "1\n")
+	w.Write("a", "2\n", "new <b>", "1\n")
 	w.snapshot(workspaces.End)
 	testkit.Includes(t, "", stdoutOf(w.arbiter(contract.ExitComplete, "report")), "- added `new <b>` (+1 -0)")
 	file := filepath.Join(w.Path, "report.html")

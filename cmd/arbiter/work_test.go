@@ -77,8 +77,7 @@ func TestWorkInTheWorkspace(t *testing.T) {
 	w.snapshot(workspaces.Base)
 	w.Write("a", "2\n")
 	w.Remove("gone")
-	w.Write("mine", "2\n")
-	w.Write("new\x1b[31m", "x\ny\n")
+	w.Write("mine", "2\n", "new\x1b[31m", "x\ny\n")
 	w.snapshot(workspaces.End)
 	w.Write("mine", "3\n")
 	if text, _ := w.arbiter(contract.ExitComplete, "diff"); strings.Count(text, "diff --git") != 4 ||

@@ -78,14 +78,10 @@ func TestCreate(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			d := gittest.New(t, project)
-			d.Write("a", "not committed\n")
-			d.Write(".env", "SECRET=1\n")
+			d.Write("a", "not committed\n", ".env", "SECRET=1\n")
 			d.Chmod(".env", 0o600)
 			d.Link("dir/x.local", "../.env")
-			d.Write("big.local", "1\n")
-			d.Write("dir/build/out", "1\n")
-			d.Write("node_modules/x/.env", "1\n")
-			d.Write("untracked", "1\n")
+			d.Write("big.local", "1\n", "dir/build/out", "1\n", "node_modules/x/.env", "1\n", "untracked", "1\n")
 			private, files := d.Private(), d.Files()
 			m, r := manager(d)
 			got := testkit.Must(m.Create(ctx, spec(3, kind)))(d)
@@ -206,9 +202,7 @@ func TestSaveAndRemove(t *testing.T) {
 			if s, err := m.Save(ctx, w); err != nil || s.Ref != "" {
 				t.Errorf("all is committed: %+v, %v", s, err)
 			}
-			there.Write("a", "wip 1\n")
-			there.Write("new", "n\n")
-			there.Write(".env", "ignored\n")
+			there.Write("a", "wip 1\n", "new", "n\n", ".env", "ignored\n")
 			first := testkit.Must(m.Save(ctx, w))(d)
 			again := testkit.Must(m.Save(ctx, w))(d)
 			testkit.Check(t, first.Commit != "" && again.Commit == first.Commit && first.Ref == r.Ref("orch-1/wip"),
@@ -344,9 +338,7 @@ func TestCommit(t *testing.T) {
 			m, r := manager(d)
 			w := testkit.Must(m.Create(ctx, spec(1, kind)))(d)
 			there := gittest.Dir{TB: t, Path: w.Dir}
-			there.Write("new", "1\n")
-			there.Write("a", "changed\n")
-			there.Write("x.local", "ignored\n")
+			there.Write("new", "1\n", "a", "changed\n", "x.local", "ignored\n")
 			there.Remove("dir/b")
 			for range 2 { // the second call finds nothing to do
 				found := testkit.Must(m.Commit(ctx, w, "work of Orchestrator 1"))(d)
@@ -438,8 +430,7 @@ func TestGitKilled(t *testing.T) {
 		there := gittest.Dir{TB: t, Path: w.Dir}
 		status := there.Git("status", "--porcelain")
 		testkit.Need(t, status == "", "round %d, %s: %s", round, kind, status)
-		there.Write("d1/f1", "wip\n")
-		there.Write("new", "wip\n")
+		there.Write("d1/f1", "wip\n", "new", "wip\n")
 		if _, err := weak.Remove(ctx, w, false); err != nil {
 			killed++
 		}
@@ -506,8 +497,7 @@ func TestRemoveKilled(t *testing.T) {
 			m, r := manager(d)
 			w := testkit.Must(m.Create(ctx, spec(1, kind)))(d)
 			there := gittest.Dir{TB: t, Path: w.Dir}
-			there.Write("a", "wip\n")
-			there.Write("b", "wip\n")
+			there.Write("a", "wip\n", "b", "wip\n")
 			killed := gittest.Killed(t, "remove", n, d.Path, filepath.Dir(w.Dir), string(kind))
 			testkit.Works(t, fmt.Sprintf("%s, killed after step %d", kind, n), testkit.Err(m.Remove(ctx, w, false)))
 			want := map[string]string{"a": "100644 wip\n", "b": "100644 wip\n"}

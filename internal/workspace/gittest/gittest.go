@@ -113,12 +113,15 @@ func (d Dir) commit(message string) {
 	d.Git("commit", "-q", "--allow-empty", "-m", message)
 }
 
-// Write writes a file, and its directories.
-func (d Dir) Write(name, text string) {
+// Write writes a file, and its directories; more are names and texts of others.
+func (d Dir) Write(name, text string, more ...string) {
 	d.Helper()
 	path := filepath.Join(d.Path, name)
 	d.Must(os.MkdirAll(filepath.Dir(path), 0o755))
 	d.Must(os.WriteFile(path, []byte(text), 0o644))
+	if len(more) > 0 {
+		d.Write(more[0], more[1], more[2:]...)
+	}
 }
 
 // Link replaces a path by a symbolic link.
