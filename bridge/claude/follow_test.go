@@ -195,8 +195,7 @@ func TestFollowReplaced(t *testing.T) {
 			f.write(f.assistant("m1", 10_000, ""), f.assistant("m2", 20_000, ""))
 			f.begin()
 			f.expect(20_000)
-			testkit.OK(t, os.WriteFile(f.path+".new", []byte(f.assistant("ancient", 999_000, "")), 0o600))
-			testkit.OK(t, change(f))
+			testkit.OK(t, os.WriteFile(f.path+".new", []byte(f.assistant("ancient", 999_000, "")), 0o600), change(f))
 			deadline := time.After(waitTimeout)
 			for i := 0; ; i++ { // until it is read: what came with the change is history
 				f.write(f.assistant(fmt.Sprintf("n%d", i), 30_000+i, ""))

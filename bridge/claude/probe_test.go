@@ -212,8 +212,7 @@ func TestOutputs(t *testing.T) {
 		filepath.Join(f.temps[0], "-w", "another", "tasks", "a.output"): 1000,
 		filepath.Join(beside, "tool-results", "x.txt"):                  5,
 	} {
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testkit.OK(t, os.WriteFile(path, make([]byte, size), 0o600))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, make([]byte, size), 0o600))
 	}
 	testkit.OK(t, os.Symlink("/dev/zero", filepath.Join(tasks, "d.output")))
 	if total, largest := f.outputs(session, beside); total != 35 || largest != filepath.Join(tasks, "b.output") {

@@ -70,8 +70,7 @@ func TestAgentFilesLikeClaude(t *testing.T) {
 	home := t.TempDir()
 	repo := filepath.Join(home, "repo")
 	write := func(path, src string) {
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testkit.OK(t, os.WriteFile(path, []byte(src), 0o600))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(src), 0o600))
 	}
 	cwd := filepath.Join(repo, "a", "b")
 	for path, src := range agentFiles {
@@ -123,8 +122,7 @@ func claudesAgents(t *testing.T, claude, home, cwd string) map[string]string {
 	testkit.OK(t, cmd.Start())
 	defer func() {
 		stdin.Close()
-		err := cmd.Wait()
-		testkit.Check(t, err == nil, "claude: %v", err)
+		testkit.Works(t, "claude", cmd.Wait())
 	}()
 	testkit.Must(stdin.Write([]byte(`{"type":"control_request","request_id":"one","request":{"subtype":"initialize"}}` +
 		"\n")))(t)

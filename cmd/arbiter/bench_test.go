@@ -115,8 +115,7 @@ func tenClients(b *testing.B, state, run string) (end func()) {
 		}
 		list = append(list, cmd)
 		lines := bufio.NewReader(out)
-		_, err = lines.ReadBytes('\n')
-		testkit.Check(b, err == nil, "the first line of a client: %v", err)
+		testkit.Works(b, "the first line of a client", testkit.Err(lines.ReadBytes('\n')))
 		printed.Go(func() { _, _ = io.Copy(io.Discard, lines) })
 		if n >= 4 {
 			_ = cmd.Process.Signal(syscall.SIGSTOP)

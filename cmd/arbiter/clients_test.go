@@ -63,8 +63,7 @@ func TestOneRunManyClients(t *testing.T) {
 		h.waits("question")
 		tools.call("answer", map[string]any{"run": run, "text": "keep it"}, false)
 		tools.waitsFor(tools.sees("status", map[string]any{"run": run}), "complete", &news)
-		err := watch.Wait()
-		testkit.Check(t, err == nil, "watch: %v", err)
+		testkit.Works(t, "watch", watch.Wait())
 		_ = stopped.Process.Kill()
 		_ = stopped.Wait() // it was killed
 		awaitGone(t, run)

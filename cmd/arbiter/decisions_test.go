@@ -64,8 +64,7 @@ func newJournal(t *testing.T, inputs ...input.Body) aRun {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
-	testkit.OK(t, run.Finish(ctx, contract.StatusComplete))
-	testkit.OK(t, run.Close())
+	testkit.OK(t, run.Finish(ctx, contract.StatusComplete), run.Close())
 	return aRun{t, id}
 }
 
@@ -291,8 +290,7 @@ func TestExplainedCostOfARehearsal(t *testing.T) {
 func write(t *testing.T, text string, path ...string) string {
 	t.Helper()
 	file := filepath.Join(path...)
-	testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
-	testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
+	testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -327,8 +325,7 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 		{"a directory", func(t *testing.T, dir string) { write(t, "x", dir, "select.md", "inside") },
 			[]string{"select.md", "not a regular file"}},
 		{"a pipe", func(t *testing.T, dir string) {
-			testkit.OK(t, os.MkdirAll(dir, 0o700))
-			testkit.OK(t, syscall.Mkfifo(filepath.Join(dir, "select.md"), 0o600))
+			testkit.OK(t, os.MkdirAll(dir, 0o700), syscall.Mkfifo(filepath.Join(dir, "select.md"), 0o600))
 		}, []string{"select.md", "not a regular file"}},
 		{"a link", func(t *testing.T, dir string) {
 			target := write(t, "{{.Task}}", filepath.Dir(dir), "elsewhere.md")

@@ -36,8 +36,7 @@ func frozen(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", "frozen", name)
 	if *freeze {
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		testkit.OK(t, os.WriteFile(path, []byte(got), 0o644))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(got), 0o644))
 	}
 	want := testkit.Must(os.ReadFile(path))(t)
 	testkit.Same(t, fmt.Sprintf("%s (-frozen +now)", path), strings.Split(string(want), "\n"), strings.Split(got, "\n"))

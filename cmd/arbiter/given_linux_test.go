@@ -48,8 +48,7 @@ tr '\0' '\n' </proc/$$/environ >environ
 printf '%s\n' "$@" >arguments
 exec ls -l /proc/self/fd/ 2>/dev/null >files
 `
-	testkit.OK(t, os.WriteFile(claude, []byte(program), 0o700))
-	testkit.OK(t, os.WriteFile(secret, []byte("secret"), 0o600))
+	testkit.OK(t, os.WriteFile(claude, []byte(program), 0o700), os.WriteFile(secret, []byte("secret"), 0o600))
 	s := prepare(t, append(slices.Clone(hostileEnvironment), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000"), "--json",
 		"--claude", claude, "--task", "Weave")
 	for range 3 { // as a shell may leave them open

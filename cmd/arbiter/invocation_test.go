@@ -268,8 +268,7 @@ func newWrongHome(t *testing.T) wrongHome {
 	} {
 		testkit.OK(t, os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o700))
 	}
-	testkit.OK(t, os.Mkdir(filepath.Join(h.work, "adir"), 0o700))
-	testkit.OK(t, os.Symlink("adir", filepath.Join(h.work, "link")))
+	testkit.OK(t, os.Mkdir(filepath.Join(h.work, "adir"), 0o700), os.Symlink("adir", filepath.Join(h.work, "link")))
 	return h
 }
 

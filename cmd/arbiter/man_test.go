@@ -229,8 +229,7 @@ func newTypist(t *testing.T) *typist {
 	p.env = append(slices.Clone(s.cmd.Env), "FIFO="+filepath.Join(p.dir, ".fifo"), "HISTFILE=", "INPUTRC=/dev/null")
 	for _, name := range []string{"sub/x", "such.md", "REQUIREMENTS.md", "run.audit"} {
 		path := filepath.Join(p.dir, name)
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testkit.OK(t, os.WriteFile(path, []byte("x\n"), 0o600))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("x\n"), 0o600))
 	}
 	return p
 }

@@ -155,8 +155,7 @@ func newLoom(t *testing.T) loom {
 func (l loom) write(name, text string) {
 	l.t.Helper()
 	path := filepath.Join(l.work, name)
-	testkit.OK(l.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	testkit.OK(l.t, os.WriteFile(path, []byte(text), 0o600))
+	testkit.OK(l.t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 }
 
 // marks returns how many times the hook has run.

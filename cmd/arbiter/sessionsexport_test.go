@@ -186,8 +186,7 @@ func TestExportIsRefused(t *testing.T) {
 		t.Helper()
 		file := filepath.Join(t.TempDir(), "run.tar.gz")
 		testkit.Includes(t, "", stderrOf(s.output(want, "sessions", "export", s.run(), "--output", file)), why)
-		_, err := os.Lstat(file)
-		testkit.Check(t, err != nil, "there is an archive")
+		testkit.Fails(t, "there is an archive", testkit.Err(os.Lstat(file)))
 	}
 	s := start(t, nil, "--json", "--stand-in", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)

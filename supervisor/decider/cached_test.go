@@ -406,9 +406,8 @@ func TestDirStoreStaysInItsDirectory(t *testing.T) {
 	d, ok := first.Get(keyNumber(1))
 	testkit.Check(t, !ok, "a link was followed to %+v", d)
 	within := filepath.Join(dir, "within")
-	testkit.OK(t, os.Rename(outside, within))
-	testkit.OK(t, os.Remove(filepath.Join(dir, keyNumber(1)+entrySuffix)))
-	testkit.OK(t, os.Symlink("within", filepath.Join(dir, keyNumber(1)+entrySuffix)))
+	testkit.OK(t, os.Rename(outside, within), os.Remove(filepath.Join(dir, keyNumber(1)+entrySuffix)),
+		os.Symlink("within", filepath.Join(dir, keyNumber(1)+entrySuffix)))
 	d, ok = first.Get(keyNumber(1))
 	testkit.Check(t, !ok, "a link within was followed to %+v", d)
 	var warned []string

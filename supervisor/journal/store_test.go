@@ -159,10 +159,9 @@ func TestUnreadableRun(t *testing.T) {
 	s := newTestStore(t)
 	endRun(t, s, "good", "", 1, true)
 	runs := filepath.Join(s.root.Path(), runsName)
-	testkit.OK(t, os.Mkdir(filepath.Join(runs, "empty"), 0o700))
-	testkit.OK(t, os.WriteFile(filepath.Join(runs, "file"), nil, 0o600))
-	testkit.OK(t, os.Symlink("/etc", filepath.Join(runs, "link")))
-	testkit.OK(t, os.MkdirAll(filepath.Join(runs, "strange", segmentName(1)), 0o700))
+	testkit.OK(t, os.Mkdir(filepath.Join(runs, "empty"), 0o700), os.WriteFile(filepath.Join(runs, "file"), nil, 0o600),
+		os.Symlink("/etc", filepath.Join(runs, "link")),
+		os.MkdirAll(filepath.Join(runs, "strange", segmentName(1)), 0o700))
 	all := testkit.Must(s.List())(t)
 	testkit.Same(t, "list", []string{"good", "empty", "file", "link", "strange"}, ids(all))
 	for _, i := range all {
@@ -220,10 +219,8 @@ func TestRemove(t *testing.T) {
 	endRun(t, s, "kept", "", 1, false)
 	dir := filepath.Join(s.root.Path(), runsName, "gone")
 	outside := filepath.Join(t.TempDir(), "outside")
-	testkit.OK(t, os.MkdirAll(filepath.Join(dir, "logs", "deep"), 0o755))
-	testkit.OK(t, os.WriteFile(outside, nil, 0o600))
-	testkit.OK(t, os.Symlink(filepath.Dir(outside), filepath.Join(dir, "logs", "link")))
-	testkit.OK(t, s.Remove("gone"))
+	testkit.OK(t, os.MkdirAll(filepath.Join(dir, "logs", "deep"), 0o755), os.WriteFile(outside, nil, 0o600),
+		os.Symlink(filepath.Dir(outside), filepath.Join(dir, "logs", "link")), s.Remove("gone"))
 	testkit.Works(t, "a link was followed", testkit.Err(os.Stat(outside)))
 	testkit.Same(t, "left", []string{"kept"}, testkit.Must(s.runs.Names())(t))
 }
@@ -440,8 +437,7 @@ func TestImport(t *testing.T) {
 	failed := errors.New("not yet")
 	testkit.Fails(t, "committed", g.Commit(func(*Meta) {}, func() error { return failed }), failed)
 	hidden(t, s)
-	testkit.OK(t, g.Commit(func(m *Meta) { m.CWD = here }, func() error { return nil }))
-	testkit.OK(t, g.Close())
+	testkit.OK(t, g.Commit(func(m *Meta) { m.CWD = here }, func() error { return nil }), g.Close())
 	info, err := s.Latest(here, nil)
 	testkit.Check(t, err == nil && info.Run == testRun && info.Imported && !info.Damaged && !info.Live, "%+v, %v", info,
 		err)

@@ -101,8 +101,7 @@ func settingsHost(t *testing.T, config string, args ...string) (h *ScreenHost, f
 	t.Chdir(t.TempDir())
 	file = filepath.Join(home, "config", "arbiter", "config.yaml")
 	if config != "" {
-		testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
-		testkit.OK(t, os.WriteFile(file, []byte(config), 0o600))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(config), 0o600))
 	}
 	var c settings.Choices
 	testkit.OK(t, settings.Parsed(args, func(ctx *cli.Context) (err error) {

@@ -26,8 +26,7 @@ func TestBySSH(t *testing.T) {
 	l.Env = os.Environ()
 
 	ssh.Relay.Cut()
-	_, err := l.Push(t.Context(), base)
-	testkit.Check(t, err != nil, "pushed over a link that is cut")
+	testkit.Fails(t, "pushed over a link that is cut", testkit.Err(l.Push(t.Context(), base)))
 	ssh.Relay.Restore()
 	ref := testkit.Must(l.Push(t.Context(), base))(t)
 	testkit.Same(t, "pushed", base, ssh.Run("git -C "+cache+" rev-parse "+ref))
@@ -36,8 +35,7 @@ func TestBySSH(t *testing.T) {
 		"^{tree}) && git update-ref refs/heads/" +
 		branch + " $id && echo $id")
 	ssh.Relay.Cut()
-	_, err = l.Fetch(t.Context(), "refs/heads/"+branch)
-	testkit.Check(t, err != nil, "fetched over a link that is cut")
+	testkit.Fails(t, "fetched over a link that is cut", testkit.Err(l.Fetch(t.Context(), "refs/heads/"+branch)))
 	ssh.Relay.Restore()
 	got, err := l.Fetch(t.Context(), "refs/heads/"+branch)
 	testkit.Check(t, err == nil && got == done, "%+v, %v", got, err)

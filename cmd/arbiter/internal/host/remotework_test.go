@@ -98,11 +98,9 @@ func TestRefusedBranches(t *testing.T) {
 	for _, name := range []string{"", "main", "refs/heads/main", branch, "refs/heads/arbiter/" + gittest.RUN8 + "/main",
 		"refs/heads/arbiter/ffffffff/orch-1.1", "refs/heads/" + branch + "/x", "refs/heads/" + branch + ":refs/heads/trunk",
 		"refs/heads/arbiter/" + gittest.RUN8 + "/orch-0.1", "--upload-pack=x"} {
-		_, err := l.Fetch(t.Context(), name)
-		testkit.Check(t, err != nil && strings.Contains(err.Error(), "is not a branch of an"), "%q: %v", name, err)
+		testkit.Fails(t, name, testkit.Err(l.Fetch(t.Context(), name)), "is not a branch of an")
 	}
-	_, err := l.Push(t.Context(), "--all")
-	testkit.Check(t, err != nil, "an option is pushed")
+	testkit.Fails(t, "an option is pushed", testkit.Err(l.Push(t.Context(), "--all")))
 }
 
 // TestHostile: a host that sends broken or dangerous objects, too much, garbage, or nothing at all changes nothing.
@@ -227,8 +225,7 @@ func TestConfigurationOfTheRepository(t *testing.T) {
 	done := f.work(branch, base, "b", "2")
 	got, err := l.Fetch(t.Context(), "refs/heads/"+branch)
 	testkit.Check(t, err != nil || got == done, "%+v", got)
-	_, err = os.Stat(trap)
-	testkit.Check(t, err != nil, "a command of the repository's configuration ran")
+	testkit.Fails(t, "a command of the repository's configuration ran", testkit.Err(os.Stat(trap)))
 }
 
 // TestPlantedOnTheHost: nothing that an agent wrote into the repository of its host runs when commits are sent there or
@@ -287,8 +284,7 @@ func TestPlantedOnTheHost(t *testing.T) {
 				f.Must(os.Remove(filepath.Join(f.Path, "objects", blob[:2], blob[2:])))
 			}
 			_, _ = l.Fetch(t.Context(), "refs/heads/"+branch)
-			_, err := os.Stat(trap)
-			testkit.Check(t, err != nil, "a command that was planted on the host ran")
+			testkit.Fails(t, "a command that was planted on the host ran", testkit.Err(os.Stat(trap)))
 		})
 	}
 }

@@ -95,11 +95,9 @@ func TestOneRunInADirectory(t *testing.T) {
 	}
 	first, second := open(), open()
 	testkit.OK(t, first.lockPlace(dir, "11111111-aaaa"))
-	err := second.lockPlace(dir, "22222222-bbbb")
-	testkit.Check(t, err != nil && strings.Contains(err.Error(), "run 11111111"), "the second run: %v", err)
+	testkit.Fails(t, "the second run", second.lockPlace(dir, "22222222-bbbb"), "run 11111111")
 	first.close(nil)
-	err = second.lockPlace(dir, "22222222-bbbb")
-	testkit.Check(t, err == nil, "after the end of the first: %v", err)
+	testkit.Works(t, "after the end of the first", second.lockPlace(dir, "22222222-bbbb"))
 	second.close(nil)
 	testkit.Same(t, "said", "", notices.String())
 }
@@ -144,8 +142,7 @@ func TestWindowsAreKept(t *testing.T) {
 	diff := cmp.Diff(want, o.ContextTokensFor)
 	testkit.Check(t, diff == "" && len(given) == 1, "limits (-want +got):\n%s%v", diff, given)
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, windowsName), []byte("{"), 0o600))
-	err = withWindows(&o, dir)
-	testkit.Check(t, err != nil && strings.Contains(err.Error(), "remove it"), "a file that is damaged: %v", err)
+	testkit.Fails(t, "a file that is damaged", withWindows(&o, dir), "remove it")
 	testkit.Same(t, "limits over a damaged file", want, o.ContextTokensFor)
 }
 

@@ -78,8 +78,7 @@ func TestBusyLoop(t *testing.T) {
 		c := (<-l.taken).(input.Command)
 		testkit.Check(t, c.Command.Ref == "a" && c.Channel == "stdin", "the loop got %+v", c)
 		close(l.done)
-		err = s.Put(t.Context(), contract.Command{}, "stdin")
-		testkit.Check(t, errors.Is(err, runstore.ErrRunOver), "after the end: %v", err)
+		testkit.Fails(t, "after the end", s.Put(t.Context(), contract.Command{}, "stdin"), runstore.ErrRunOver)
 		s.Wait()
 	})
 }

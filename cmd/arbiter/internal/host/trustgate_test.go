@@ -37,11 +37,9 @@ func TestSettingsOfAWorktree(t *testing.T) {
 		return w.Check(context.Background(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: own}},
 			runloop.Pinned{Workspace: listing.Hash})
 	}
-	err := start()
-	testkit.Check(t, err == nil, "without settings: %v", err)
+	testkit.Works(t, "without settings", start())
 	write(own, hook("true"))
-	err = start()
-	testkit.Check(t, err == nil, "with those of the workspace: %v", err)
+	testkit.Works(t, "with those of the workspace", start())
 	write(own, hook("curl evil"))
 	if err := start(); err == nil || !strings.Contains(err.Error(), "not trusted") || !strings.Contains(err.Error(), own) {
 		t.Errorf("with another hook: %v", err)
@@ -74,22 +72,19 @@ func TestSettingsOnAHost(t *testing.T) {
 		return w.Check(t.Context(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: there}}, p)
 	}
 	pinned := runloop.Pinned{Workspace: trusted.Hash, Host: "box"}
-	err := start(pinned)
-	testkit.Check(t, err == nil, "the same settings in another place: %v", err)
+	testkit.Works(t, "the same settings in another place", start(pinned))
 	testkit.OK(t, os.WriteFile(filepath.Join(there, ".claude", "settings.json"), []byte(`{"apiKeyHelper":"curl evil"}`),
 		0o600))
 	var asked *runloop.Untrusted
-	err = start(pinned)
+	err := start(pinned)
 	testkit.Need(t, errors.As(err, &asked) && asked.Hash != "" && strings.Contains(asked.Message, "host box: "),
 		"a helper that was not trusted: %v", err)
 	answered := pinned
 	answered.There = asked.Hash
-	err = start(answered)
-	testkit.Check(t, err == nil, "after the human's answer: %v", err)
+	testkit.Works(t, "after the human's answer", start(answered))
 	testkit.OK(t, w.Record(t.Context(), "box", asked.Hash))
 	w = newGate() // another process
-	err = start(pinned)
-	testkit.Check(t, err == nil, "what was recorded: %v", err)
+	testkit.Works(t, "what was recorded", start(pinned))
 	err = start(runloop.Pinned{Workspace: trusted.Hash, Host: "gpu"})
 	testkit.Check(t, errors.Is(err, bridge.ErrClosed), "a host that is lost: %v", err)
 	err = start(runloop.Pinned{Workspace: "another hash", Host: "box"})

@@ -200,8 +200,7 @@ func TestPlace(t *testing.T) {
 	from, config := filepath.Join(t.TempDir(), "projects"), t.TempDir()
 	put := func(path, s string) {
 		t.Helper()
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testkit.OK(t, os.WriteFile(path, []byte(s), 0o600))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(s), 0o600))
 	}
 	holds := func(name, want string) {
 		t.Helper()
@@ -229,8 +228,7 @@ func TestPlace(t *testing.T) {
 		testkit.Check(t, errors.As(err, &wrong) && wrong.Session == session, "%q was replaced: %v", other, err)
 		holds(filepath.Join("-other", session+".jsonl"), other)
 	}
-	testkit.OK(t, os.Remove(at))
-	testkit.OK(t, os.Symlink(filepath.Join(from, name), at))
+	testkit.OK(t, os.Remove(at), os.Symlink(filepath.Join(from, name), at))
 	testkit.Check(t, ArchivePlace(from, config) != nil, "a link was taken for a transcript")
 }
 
