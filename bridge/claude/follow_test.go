@@ -301,7 +301,7 @@ func TestDeathsInMidTurn(t *testing.T) {
 		{"KILL", "deaf", syscall.SIGKILL, bridge.Exit{Code: -1, Signal: "killed"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for range 3 {
+			for range map[bool]int{false: 1, true: 3}[testkit.AtNight()] {
 				s := fake(t, fakeGood)
 				id := s.send(fakeStarted + `out {"type":"system","subtype":"task_started","tool_use_id":"t1",` +
 					`"task_type":"local_agent","description":"dig"}` + "\nstderr 3\n" + test.step)

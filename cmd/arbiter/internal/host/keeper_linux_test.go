@@ -60,6 +60,7 @@ func TestLossOfContact(t *testing.T) {
 // TestStoppedClient stops the client for longer than the lease, with its pipes open: when the client
 // continues, the bridge has ended, and the client knows that.
 func TestStoppedClient(t *testing.T) {
+	t.Parallel()
 	m := proctree.Mark{Run: testkit.Run(t), Bridge: "box"}
 	cmd := exec.Command(os.Args[0], roleArg, "client", t.TempDir(), string(proctree.ModeNever), m.Run)
 	cmd.Env, cmd.Stderr = []string{"PATH=/bin:/usr/bin", "GORACE=atexit_sleep_ms=0"}, os.Stderr
