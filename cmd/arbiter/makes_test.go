@@ -236,7 +236,10 @@ func (m *made) killed(s *script) *script {
 	m.t.Helper()
 	pid := s.bridge()
 	made := map[string]bool{} // the agents of the make
-	for _, l := range s.lines {
+	s.mu.Lock()
+	lines := slices.Clone(s.lines)
+	s.mu.Unlock()
+	for _, l := range lines {
 		switch b := l.Body.(type) {
 		case contract.Spawn:
 			made[l.ID] = b.Make != ""
