@@ -55,6 +55,7 @@ func TestFlagsGoFirst(t *testing.T) {
 
 // TestFlagsBeforeACommand: a command gets its flags even if they stand before it.
 func TestFlagsBeforeACommand(t *testing.T) {
+	testkit.WithoutRace(t)
 	values := func(f cli.Flag) (given []string, want string) {
 		name := "--" + f.Names()[0]
 		switch f := f.(type) {

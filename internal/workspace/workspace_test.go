@@ -79,13 +79,14 @@ var repositories = map[string]struct {
 	change func(d gittest.Dir)
 	below  string
 }{
-	"plain": {files: map[string]string{"a": "1\n", "dir/b": "2\n", ".gitignore": "*.log\n"}, change: func(d gittest.Dir) {
-		d.Write("a", "changed\n")
-		d.Git("add", "a")
-		d.Write("a", "changed again\n")
-		d.Remove("dir")
-		d.Write("new", "n\n", "x.log", "ignored\n")
-	}},
+	"plain": {files: map[string]string{"a": "1\n", "dir/b": "2\n", ".gitignore": "*.log\n"},
+		change: func(d gittest.Dir) {
+			d.Write("a", "changed\n")
+			d.Git("add", "a")
+			d.Write("a", "changed again\n")
+			d.Remove("dir")
+			d.Write("new", "n\n", "x.log", "ignored\n")
+		}},
 	"directory below": {files: map[string]string{"a": "1\n", "dir/sub/b": "2\n"}, change: func(d gittest.Dir) {
 		d.Write("above", "1\n", "dir/sub/c", "3\n")
 	}, below: "dir/sub"},
@@ -107,11 +108,12 @@ var repositories = map[string]struct {
 		d.Git("stash", "-q")
 		d.Write("a", "other\n")
 	}},
-	"links and modes": {files: map[string]string{"a": "1\n", "run": "#!/bin/sh\n", "d/x": "1\n"}, change: func(d gittest.Dir) {
-		d.Chmod("run", 0o755)
-		d.Link("a", "/etc/passwd")
-		d.Link("d", "nowhere")
-	}},
+	"links and modes": {files: map[string]string{"a": "1\n", "run": "#!/bin/sh\n", "d/x": "1\n"},
+		change: func(d gittest.Dir) {
+			d.Chmod("run", 0o755)
+			d.Link("a", "/etc/passwd")
+			d.Link("d", "nowhere")
+		}},
 	"hostile path": {make: func(t *testing.T) gittest.Dir {
 		d := gittest.Dir{TB: t, Path: filepath.Join(gittest.Temp(t), "line\nend ")}
 		d.Must(os.Mkdir(d.Path, 0o755))
@@ -120,14 +122,16 @@ var repositories = map[string]struct {
 		d.Commit("first")
 		return d
 	}, change: func(d gittest.Dir) { d.Write("b", "2\n") }, below: "dir"},
-	"hostile names": {files: map[string]string{"a b": "1\n", "-n": "1\n", "tab\there": "1\n"}, change: func(d gittest.Dir) {
-		d.Write("line\nend", "2\n", "\x1b[31mred", "2\n", ":(glob)**", "2\n", "\xff\xfe", "2\n")
-	}},
-	"line ends": {files: map[string]string{".gitattributes": "* text=auto eol=crlf\n", "a": "1\r\n2\r\n"}, change: func(d gittest.Dir) {
-		d.Git("config", "core.autocrlf", "true")
-		d.Git("config", "core.safecrlf", "true")
-		d.Write("b", "lf only\n", "a", "1\r\n3\r\n")
-	}},
+	"hostile names": {files: map[string]string{"a b": "1\n", "-n": "1\n", "tab\there": "1\n"},
+		change: func(d gittest.Dir) {
+			d.Write("line\nend", "2\n", "\x1b[31mred", "2\n", ":(glob)**", "2\n", "\xff\xfe", "2\n")
+		}},
+	"line ends": {files: map[string]string{".gitattributes": "* text=auto eol=crlf\n", "a": "1\r\n2\r\n"},
+		change: func(d gittest.Dir) {
+			d.Git("config", "core.autocrlf", "true")
+			d.Git("config", "core.safecrlf", "true")
+			d.Write("b", "lf only\n", "a", "1\r\n3\r\n")
+		}},
 	"filters": {files: map[string]string{".gitattributes": "*.big filter=rot\n"}, change: func(d gittest.Dir) {
 		filter(d)
 		d.Write("x.big", "Hello\n")
@@ -154,10 +158,11 @@ var repositories = map[string]struct {
 		d.Git("sparse-checkout", "set", "in")
 		d.Write("in/new", "n\n", "out/new", "n\n")
 	}},
-	"sparse index": {files: map[string]string{"in/a": "1\n", "out/b/c": "2\n", "top": "3\n"}, change: func(d gittest.Dir) {
-		d.Git("sparse-checkout", "set", "--cone", "--sparse-index", "in")
-		d.Write("in/new", "n\n")
-	}},
+	"sparse index": {files: map[string]string{"in/a": "1\n", "out/b/c": "2\n", "top": "3\n"},
+		change: func(d gittest.Dir) {
+			d.Git("sparse-checkout", "set", "--cone", "--sparse-index", "in")
+			d.Write("in/new", "n\n")
+		}},
 	"split index": {files: map[string]string{"a": "1\n", "b": "2\n"}, change: func(d gittest.Dir) {
 		d.Git("config", "core.splitIndex", "true")
 		d.Git("update-index", "--split-index")
