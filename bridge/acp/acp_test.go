@@ -372,8 +372,10 @@ func TestDenied(t *testing.T) {
 }
 
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	for _, name := range append(slices.Clone(acptest.Makes), "fake leave", "fake deaf") {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			name, trap, _ := strings.Cut(name, " ")
 			r := newRig(t, name, trap)
 			r.launch()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -23,24 +24,34 @@ var update = flag.Bool("update", false, "record what is found about the makes th
 // recorded. `scripts/test --long --only ./bridge/acp -run TestFindings -update` records it and writes the table. Two of
 // the makes are also tried by day, where they are installed.
 func TestFindings(t *testing.T) {
-	recorded := acptest.Found()
-	for _, name := range acptest.Makes {
-		t.Run(name, func(t *testing.T) {
-			if !slices.Contains([]string{"fake", "opencode", "claude-acp"}, name) {
-				testkit.Long(t)
-			}
-			if r := anyRig(t, name); *update {
-				recorded[name] = r.findings()
-			} else {
-				testkit.Same(t, "found", recorded[name], r.findings())
-			}
-			holds := func(row string) bool { return recorded[name][row] == acptest.Hold }
-			if x, known := table[name]; known && (x.asks != holds(acptest.Rules) ||
-				(x.reads || x.metaRules) != holds(acptest.Reading)) {
-				t.Errorf("the table of traits says otherwise: %+v", x)
-			}
-		})
+	t.Parallel()
+	recorded, byDay := acptest.Found(), []string{"fake", "opencode", "claude-acp"}
+	if testkit.Race {
+		byDay = byDay[:1] // what the detector could find is the same with each
 	}
+	var mu sync.Mutex // of recorded
+	t.Run("makes", func(t *testing.T) {
+		for _, name := range acptest.Makes {
+			t.Run(name, func(t *testing.T) {
+				if !slices.Contains(byDay, name) {
+					testkit.Long(t)
+				}
+				t.Parallel()
+				found := anyRig(t, name).findings()
+				mu.Lock()
+				defer mu.Unlock()
+				if *update {
+					recorded[name] = found
+				}
+				testkit.Same(t, "found", recorded[name], found)
+				holds := func(row string) bool { return found[row] == acptest.Hold }
+				if x, known := table[name]; known && (x.asks != holds(acptest.Rules) ||
+					(x.reads || x.metaRules) != holds(acptest.Reading)) {
+					t.Errorf("the table of traits says otherwise: %+v", x)
+				}
+			})
+		}
+	})
 	const file, page = "acptest/found.json", "../../docs/makes.md"
 	raw := testkit.Must(os.ReadFile(page))(t)
 	before, rest, ok := strings.Cut(string(raw), "| |")

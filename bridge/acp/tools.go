@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -59,18 +60,19 @@ func newToolServer(a *agent) (*toolServer, error) {
 		s.server.AddTool(&mcp.Tool{Name: spec.Name, Description: spec.Description, InputSchema: spec.InputSchema,
 			Meta: mcp.Meta{"anthropic/alwaysLoad": true}}, handle)
 	}
-	// Not in TMPDIR: the name of a socket is short.
-	dir, err := os.MkdirTemp("/tmp", "arbiter-make-")
-	if err != nil {
-		return nil, fmt.Errorf("the directory of the tools' socket: %w", err)
+	var errs []error
+	for _, place := range []string{os.TempDir(), "/tmp"} { // the name of a socket is short, and that of TMPDIR may be long
+		var err error
+		if s.dir, err = os.MkdirTemp(place, "arbiter-make-"); err == nil {
+			if s.listener, err = net.Listen("unix", s.socket()); err == nil {
+				s.serving.Go(s.accept)
+				return s, nil
+			}
+			_ = os.RemoveAll(s.dir)
+		}
+		errs = append(errs, err)
 	}
-	s.dir = dir
-	if s.listener, err = net.Listen("unix", s.socket()); err != nil {
-		_ = os.RemoveAll(dir)
-		return nil, fmt.Errorf("the tools' socket: %w", err)
-	}
-	s.serving.Go(s.accept)
-	return s, nil
+	return nil, fmt.Errorf("the tools' socket: %w", errors.Join(errs...))
 }
 
 func (s *toolServer) socket() string { return filepath.Join(s.dir, "s") }

@@ -219,12 +219,10 @@ out {"type":"result","subtype":"success","is_error":false,"result":"OTHER","user
 	if turn.Text != "fine" || turn.CostUSD != 0.875 { // includes the cost of the other results
 		t.Errorf("turn: %+v", turn)
 	}
-	if turn := s.turn(fakeTurn); turn.CostUSD != 0.5 {
-		t.Errorf("second turn: %+v", turn)
-	}
-	if turns := of[bridge.Turn](s.host); len(turns) != 2 {
-		t.Errorf("turns: %+v", turns)
-	}
+	turn = s.turn(fakeTurn)
+	testkit.Check(t, turn.CostUSD == 0.5, "second turn: %+v", turn)
+	turns := of[bridge.Turn](s.host)
+	testkit.Check(t, len(turns) == 2, "turns: %+v", turns)
 	await(s.host, 1, func(n bridge.Notice) bool { return strings.Contains(n.Text, "no message from Arbiter") })
 }
 

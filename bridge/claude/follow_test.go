@@ -195,8 +195,7 @@ func TestFollowReplaced(t *testing.T) {
 			f.write(f.assistant("m1", 10_000, ""), f.assistant("m2", 20_000, ""))
 			f.begin()
 			f.expect(20_000)
-			testkit.OK(t, os.WriteFile(f.path+".new", []byte(f.assistant("ancient", 999_000, "")), 0o600))
-			testkit.OK(t, change(f))
+			testkit.OK(t, os.WriteFile(f.path+".new", []byte(f.assistant("ancient", 999_000, "")), 0o600), change(f))
 			deadline := time.After(waitTimeout)
 			for i := 0; ; i++ { // until it is read: what came with the change is history
 				f.write(f.assistant(fmt.Sprintf("n%d", i), 30_000+i, ""))
@@ -302,7 +301,7 @@ func TestDeathsInMidTurn(t *testing.T) {
 		{"KILL", "deaf", syscall.SIGKILL, bridge.Exit{Code: -1, Signal: "killed"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for range 3 {
+			for range map[bool]int{false: 1, true: 3}[testkit.AtNight()] {
 				s := fake(t, fakeGood)
 				id := s.send(fakeStarted + `out {"type":"system","subtype":"task_started","tool_use_id":"t1",` +
 					`"task_type":"local_agent","description":"dig"}` + "\nstderr 3\n" + test.step)

@@ -93,9 +93,8 @@ func TestDecode(t *testing.T) {
 		clear(line) // the reader uses it again
 		testkit.Same(t, test.line, test.want,
 			got, cmpopts.IgnoreFields(Unknown{}, "Raw", "Err"), cmpopts.EquateEmpty())
-		if u, ok := got.(Unknown); ok && string(u.Raw) != test.line {
-			t.Errorf("%s: kept as %s", test.line, u.Raw)
-		}
+		u, ok := got.(Unknown)
+		testkit.Check(t, !ok || string(u.Raw) == test.line, "%s: kept as %s", test.line, u.Raw)
 	}
 }
 
@@ -107,9 +106,8 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line string) {
 		got, err := decode([]byte(line))
 		testkit.Same(t, fmt.Sprintf("%q: %v, %v", line, got, err), (got != nil), (err == nil))
-		if u, ok := got.(Unknown); ok && string(u.Raw) != line {
-			t.Errorf("%q was kept as %q", line, u.Raw)
-		}
+		u, ok := got.(Unknown)
+		testkit.Check(t, !ok || string(u.Raw) == line, "%q was kept as %q", line, u.Raw)
 	})
 }
 
@@ -140,9 +138,8 @@ func TestCaptures(t *testing.T) {
 				t.Errorf("%s:%d: %v", file, n, err)
 				continue
 			}
-			if u, ok := f.(Unknown); ok {
-				t.Errorf("%s:%d: unknown frame %+.200v", file, n, u)
-			}
+			u, ok := f.(Unknown)
+			testkit.Check(t, !ok, "%s:%d: unknown frame %+.200v", file, n, u)
 			kinds[kindOf(f)]++
 		}
 	}

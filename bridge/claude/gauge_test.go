@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/transcript"
@@ -169,24 +167,19 @@ func TestSubagentsShareCosts(t *testing.T) {
 	s.addMessage(subFrame("s2", "t2", "opus", 1_000)) // its next block
 	s.share(b.read(used("opus", 5_000, 0.50)))
 	cost := func(id string) float64 { return s.running[id].now.CostUSD }
-	if !near(cost("t1"), 0.30) || !near(cost("t2"), 0.10) {
-		t.Errorf("shared: %v, %v", cost("t1"), cost("t2"))
-	}
+	testkit.Check(t, near(cost("t1"), 0.30) && near(cost("t2"), 0.10), "shared: %v, %v", cost("t1"), cost("t2"))
 	s.addMessage(subFrame("s3", "t2", "haiku", 50_000))
 	both := used("opus", 5_000, 0.50)
 	both["haiku"] = modelUsage{InputTokens: 50_000, CostUSD: 0.05}
 	s.share(b.read(both))
-	if !near(cost("t1"), 0.30) || !near(cost("t2"), 0.15) {
-		t.Errorf("of another model: %v, %v", cost("t1"), cost("t2"))
-	}
+	testkit.Check(t, near(cost("t1"), 0.30) && near(cost("t2"), 0.15), "of another model: %v, %v", cost("t1"),
+		cost("t2"))
 	// A report is not a frame: its weight is what it added.
 	s.finish("t1", "completed", 4_000)
 	both = maps.Clone(both)
 	both["opus"] = modelUsage{InputTokens: 9_000, CostUSD: 0.60}
 	s.share(b.read(both))
-	if !near(cost("t1"), 0.40) || !near(cost("t2"), 0.15) {
-		t.Errorf("with a report: %v, %v", cost("t1"), cost("t2"))
-	}
+	testkit.Check(t, near(cost("t1"), 0.40) && near(cost("t2"), 0.15), "with a report: %v, %v", cost("t1"), cost("t2"))
 }
 
 // TestSubagentStartsBeforeItsCallIsRecorded: a tool runs before the message that calls it has ended, so the
@@ -214,10 +207,8 @@ func TestTurnsWithSteering(t *testing.T) {
 	testkit.OK(t, begin("a", true)) // a steering message without a running turn starts one
 	err := begin("b", false)
 	testkit.Check(t, errCode(err) == bridge.CodeBusy, "second message: %v", err)
-	err = begin("b", true)
-	testkit.Check(t, err == nil, "steer: %v", err)
-	err = begin("c", true)
-	testkit.Check(t, err == nil, "steer: %v", err)
+	testkit.Works(t, "steer", begin("b", true))
+	testkit.Works(t, "steer", begin("c", true))
 	testkit.Same(t, "first result", []string{"a", "b"},
 		counted.finish(resultFrame{MessageUUIDs: []string{"b", "a", "stranger"}}))
 	// No tool was left after which the CLI could insert c: c becomes the next turn.
@@ -278,9 +269,8 @@ func TestSubagentAccounting(t *testing.T) {
 	start, ok := s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1", AgentType: "Explore"})
 	testkit.Same(t, "ok", true, ok)
 	testkit.Same(t, "start", bridge.SubagentStart{Description: "dig", ToolUse: "t1", Type: "Explore"}, start)
-	if _, ok := s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1"}); ok {
-		t.Error("started twice")
-	}
+	_, ok = s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1"})
+	testkit.Check(t, !ok, "started twice")
 	s.start(taskStarted{TaskType: "local_agent", ToolUse: "t2", Description: "delve"})
 	if stop, ok := s.stop("t1", "completed", 7); !ok ||
 		stop != (bridge.SubagentStop{Description: "dig", ToolUse: "t1", Status: "completed", Tokens: 7}) {
@@ -378,10 +368,9 @@ func TestJudge(t *testing.T) {
 		}
 		testkit.Check(t, got == test.want && (o.outcome == bridge.TurnFailed || o.category == ""), "%s: got %+v",
 			test.name, o)
-		if named := !test.tr.rejected ||
-			test.tr.resetsAt != 0; (o.category == bridge.CatUsageLimit && named) != (o.resetsAt != 0) {
-			t.Errorf("%s: resets at %d", test.name, o.resetsAt)
-		}
+		named := !test.tr.rejected || test.tr.resetsAt != 0
+		testkit.Check(t, (o.category == bridge.CatUsageLimit && named) == (o.resetsAt != 0), "%s: resets at %d",
+			test.name, o.resetsAt)
 	}
 }
 
@@ -407,9 +396,8 @@ func TestResetTime(t *testing.T) {
 		"usage limit reached|99999999999999999 x":  {},
 	} {
 		got := resetTime(text, now)
-		if want.IsZero() != (got == 0) || (got != 0 && got != want.Unix()) {
-			t.Errorf("%q: got %v, want %v", text, time.Unix(got, 0).UTC(), want.UTC())
-		}
+		testkit.Check(t, want.IsZero() == (got == 0) && (got == 0 || got == want.Unix()), "%q: got %v, want %v", text,
+			time.Unix(got, 0).UTC(), want.UTC())
 	}
 }
 
@@ -427,9 +415,7 @@ func TestCosts(t *testing.T) {
 	got := make([]bridge.Turn, 2)
 	c.take(&got[0])
 	c.take(&got[1])
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("two turns (-want +got):\n%s", diff)
-	}
+	testkit.Same(t, "two turns", want, got)
 }
 
 func TestLongestPrompt(t *testing.T) {

@@ -46,9 +46,8 @@ func TestHooksNeverFail(t *testing.T) {
 		`{"hook_event_name":"PreCompact","trigger":null}`} {
 		program += fakeHook(fmt.Sprintf("h%d", i), input, "{}")
 	}
-	if turn := s.turn(program + fakeResult); turn.Outcome != bridge.TurnDone {
-		t.Errorf("turn: %+v\n%s", turn, s.host.dump())
-	}
+	turn := s.turn(program + fakeResult)
+	testkit.Check(t, turn.Outcome == bridge.TurnDone, "turn: %+v\n%s", turn, s.host.dump())
 }
 
 // TestHooksInOrder: a hook is answered from the reading that the frames before it made, and its effects are
@@ -203,9 +202,8 @@ func TestHookRefusesTheMessage(t *testing.T) {
 				"kept by the session: %t, but unread are %q", c.kept, turn.Unread)
 			testkit.Same(t, "the model was asked times", 0, len(model.all()))
 			testkit.OK(t, os.WriteFile(filepath.Join(s.cfg.Env["HOME"], "open"), nil, 0o600))
-			if turn := s.turn("THE-NEXT"); turn.Outcome != bridge.TurnDone || turn.Category != "" {
-				t.Errorf("the next turn: %+v", turn)
-			}
+			turn = s.turn("THE-NEXT")
+			testkit.Check(t, turn.Outcome == bridge.TurnDone && turn.Category == "", "the next turn: %+v", turn)
 			testkit.Same(t, "the next request has the message", c.kept,
 				strings.Contains(model.lastRequest(), "THE-MESSAGE"))
 		})
@@ -259,9 +257,8 @@ func TestJudgeAnswers(t *testing.T) {
 	}
 	call(`"input":{"hook_event_name":"PreToolUse","tool_name":"Odd"}`, judgeDenies) // no callback id, or another
 	call(`"callback_id":"arbiter","input":{"hook_event_name":"PreToolUse","tool_name":"Odd"}`, judgeDenies)
-	if turn := s.turn(program + fakeResult); turn.Outcome != bridge.TurnDone {
-		t.Fatalf("turn: %+v\n%s", turn, s.host.dump())
-	}
+	turn := s.turn(program + fakeResult)
+	testkit.Need(t, turn.Outcome == bridge.TurnDone, "turn: %+v\n%s", turn, s.host.dump())
 	close(seen)
 	var got []string
 	for p := range seen {

@@ -61,8 +61,7 @@ func golden(t *testing.T, name, got string) {
 	if *update {
 		testkit.OK(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want := testkit.Must(os.ReadFile(path))(t)
-	testkit.Same(t, name, string(want), got)
+	testkit.Same(t, name, string(testkit.Must(os.ReadFile(path))(t)), got)
 }
 
 func TestBadConfigurations(t *testing.T) {
@@ -199,9 +198,7 @@ func TestVersions(t *testing.T) {
 				rpc, ok := errors.AsType[*bridge.RPCError](err)
 				testkit.Check(t, ok && rpc.Category == bridge.CatUnsupported, "got %+v", err)
 			}
-			for _, word := range want.words {
-				testkit.Includes(t, "said, without", warning, word)
-			}
+			testkit.Includes(t, "said, without", warning, want.words...)
 			testkit.Check(t, len(want.words) != 0 || warning == "", "said %q", warning)
 		})
 	}

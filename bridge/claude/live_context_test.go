@@ -163,9 +163,7 @@ func TestLiveSubagentAccounting(t *testing.T) {
 		close(ended)
 		turn := s.turnOf(id)
 		got := of[bridge.SubagentProgress](s.host)
-		if len(got) < 3 {
-			t.Fatalf("progress:\n%s", s.host.dump())
-		}
+		testkit.Need(t, len(got) >= 3, "progress:\n%s", s.host.dump())
 		seen := map[bridge.SubagentProgress]bool{}
 		for i, p := range got {
 			testkit.Check(t, p.ToolUse == start.ToolUse && p.Description == "dig", "of whom: %+v", p)
@@ -180,9 +178,8 @@ func TestLiveSubagentAccounting(t *testing.T) {
 		testkit.Check(t, final.ToolUses == 2 && final.LastTool == "Read" && final.Tokens >= 903_003 &&
 			final.Tokens <= 904_000 && stop.Tokens <= final.Tokens, "in the end: %+v, %+v", final, stop)
 		// Here the main thread's two calls are at most one hundredth of the turn's cost.
-		if final.CostUSD <= 0.98*turn.CostUSD || final.CostUSD >= turn.CostUSD {
-			t.Errorf("it cost %v of the turn's %v", final.CostUSD, turn.CostUSD)
-		}
+		testkit.Check(t, final.CostUSD > 0.98*turn.CostUSD && final.CostUSD < turn.CostUSD,
+			"it cost %v of the turn's %v", final.CostUSD, turn.CostUSD)
 		if u := turn.Usage; u.CacheRead+u.CacheCreation < 1_904_000+50_000+51_000 {
 			t.Errorf("the turn's tokens leave out the subagent's: %+v", u)
 		}
@@ -275,9 +272,8 @@ func TestLiveCompaction(t *testing.T) {
 			reply{tools: touch("d"), usage: [3]int{3, 120_000, 500}}, // 72 % again
 			reply{tools: ruling("on we go"), usage: [3]int{3, 121_000, 500}})
 		s.launch()
-		if turn := s.turn("go"); string(turn.Verdict) != `{"message":"on we go"}` {
-			t.Fatalf("turn: %+v\n%s", turn, s.host.dump())
-		}
+		turn := s.turn("go")
+		testkit.Need(t, string(turn.Verdict) == `{"message":"on we go"}`, "turn: %+v\n%s", turn, s.host.dump())
 		compacts := of[bridge.Compact](s.host)
 		testkit.Check(t, len(compacts) == 1 && !compacts[0].Blocked && compacts[0].Trigger == "auto" &&
 			compacts[0].PreTokens >= 172_503, "compactions: %+v", compacts)
@@ -312,10 +308,8 @@ func TestLiveRefill(t *testing.T) {
 			full("f"), sum)
 		s.launch()
 		turn := s.turn("go")
-		if turn.Outcome != bridge.TurnFailed || turn.Category != bridge.CatCompaction || turn.Verdict != nil ||
-			turn.Reason != "rapid_refill_breaker" {
-			t.Errorf("turn: %+v\n%s", turn, s.host.dump())
-		}
+		testkit.Check(t, turn.Outcome == bridge.TurnFailed && turn.Category == bridge.CatCompaction &&
+			turn.Verdict == nil && turn.Reason == "rapid_refill_breaker", "turn: %+v\n%s", turn, s.host.dump())
 		n := len(of[bridge.Compact](s.host))
 		testkit.Check(t, n >= 2, "%d compactions", n)
 	})

@@ -173,13 +173,9 @@ func doubt(t *testing.T, spec bridge.ClaudeSpec,
 	s.launch()
 	s.turn("go")
 	results := of[bridge.ToolResult](s.host)
-	if len(results) != len(calls) {
-		t.Fatalf("%d results of %d calls:\n%s", len(results), len(calls), s.host.dump())
-	}
+	testkit.Need(t, len(results) == len(calls), "%d results of %d calls:\n%s", len(results), len(calls), s.host.dump())
 	for i, r := range results {
-		if !r.IsError || strings.Contains(r.Text, "SECRET") {
-			t.Errorf("%s ran: %+v", calls[i].name, r)
-		}
+		testkit.Check(t, r.IsError && !strings.Contains(r.Text, "SECRET"), "%s ran: %+v", calls[i].name, r)
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "*"))
 	testkit.Same(t, "files", []string{file}, left)

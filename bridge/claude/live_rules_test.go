@@ -69,8 +69,7 @@ func TestLiveRules(t *testing.T) {
 		s.host.permission = r.permission
 		s.launch()
 		s.turn("one")
-		want := []string{"asked", "b Edit(/" + outside + "/**)", "h !"}
-		testkit.Same(t, "asked at first", want, r.take())
+		testkit.Same(t, "asked at first", []string{"asked", "b Edit(/" + outside + "/**)", "h !"}, r.take())
 		testkit.OK(t, s.agent.Configure(t.Context(), bridge.ConfigureParams{
 			Rules: &bridge.PermissionRules{Allow: []string{"Bash(touch denied)"}}}))
 		s.turn("two")
@@ -171,9 +170,8 @@ func TestLiveSkillLines(t *testing.T) {
 		if !numbers(strings.Split(s.agent.Info().ClaudeVersion, ".")).before(skillHooks) {
 			want = []string{"free"}
 		}
-		if diff := cmp.Diff(want, made(t, s.dir)); diff != "" {
-			t.Errorf("files, -want +got:\n%s\njudged %q\n%s", diff, c.list, model.lastRequest())
-		}
+		diff := cmp.Diff(want, made(t, s.dir))
+		testkit.Check(t, diff == "", "files, -want +got:\n%s\njudged %q\n%s", diff, c.list, model.lastRequest())
 	})
 }
 
@@ -323,15 +321,12 @@ func TestLiveForeignWorkspace(t *testing.T) {
 	s.launch()
 	s.turn("go")
 	request := model.lastRequest()
-	if strings.Contains(request, "PLANTED-") {
-		t.Errorf("the model reads something of the workspace: %.300s", request[strings.Index(request, "PLANTED-"):])
-	}
+	testkit.Excludes(t, "the model reads something of the workspace", request, "PLANTED-")
 	if left, _ := filepath.Glob(outside + "/*"); len(left) > 0 || len(made(t, s.dir)) != 1 { // CLAUDE.md
 		t.Errorf("something ran: %q, %q", left, made(t, s.dir))
 	}
-	if len(r.list) != 3 || s.agent.Info().PermissionMode != "default" {
-		t.Errorf("asked %q in mode %s, want three questions in the default mode", r.list, s.agent.Info().PermissionMode)
-	}
+	testkit.Check(t, len(r.list) == 3 && s.agent.Info().PermissionMode == "default",
+		"asked %q in mode %s, want three questions in the default mode", r.list, s.agent.Info().PermissionMode)
 	testkit.Includes(t, "the user's own deny rule does not hold", request, "has been denied")
 }
 

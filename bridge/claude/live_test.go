@@ -202,13 +202,10 @@ func TestLiveSubagent(t *testing.T) {
 	turn := s.turn("go")
 	testkit.Check(t, turn.Outcome == bridge.TurnDone && turn.Text == "all done", "turn: %+v", turn)
 	starts, stops := of[bridge.SubagentStart](s.host), of[bridge.SubagentStop](s.host)
-	if len(starts) != 1 || len(stops) != 1 {
-		t.Fatalf("subagents:\n%s", s.host.dump())
-	}
-	if starts[0].Description != "dig" || starts[0].Type != "general-purpose" || stops[0].ToolUse != starts[0].ToolUse ||
-		stops[0].Description != "dig" || stops[0].Status != "completed" || stops[0].Tokens == 0 {
-		t.Errorf("start %+v, stop %+v", starts[0], stops[0])
-	}
+	testkit.Need(t, len(starts) == 1 && len(stops) == 1, "subagents:\n%s", s.host.dump())
+	testkit.Check(t, starts[0].Description == "dig" && starts[0].Type == "general-purpose" &&
+		stops[0].ToolUse == starts[0].ToolUse && stops[0].Description == "dig" && stops[0].Status == "completed" &&
+		stops[0].Tokens != 0, "start %+v, stop %+v", starts[0], stops[0])
 	for _, use := range of[bridge.ToolUse](s.host) {
 		testkit.Same(t, fmt.Sprintf("tool use: %+v", use), (use.Subagent == starts[0].ToolUse), (use.Tool == "Bash"))
 	}
@@ -221,11 +218,10 @@ func TestLiveInterrupt(t *testing.T) {
 	realAtNight(t)
 	s, _ := live(t, runs("python3 -c 'import time; time.sleep(60)'"), reply{text: "after"})
 	s.launch()
-	_, err := s.agent.Interrupt(context.Background())
-	testkit.Check(t, err == nil, "interrupt while idle: %v", err)
+	testkit.Works(t, "interrupt while idle", testkit.Err(s.agent.Interrupt(context.Background())))
 	id := s.send("go")
 	await[bridge.ToolUse](s.host, 1, nil)
-	err = s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"})
+	err := s.agent.Message(context.Background(), bridge.MessageParams{MessageID: uuid.NewString(), Content: "x"})
 	testkit.Check(t, errCode(err) == bridge.CodeBusy, "a second message: %v", err)
 	testkit.Must(s.agent.Interrupt(context.Background()))(t)
 	turn := s.turnOf(id)
@@ -245,8 +241,7 @@ func TestLiveSteer(t *testing.T) {
 		t.Error("the ping is not answered")
 	}
 	testkit.OK(t, os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600))
-	turn := s.turnOf(first)
-	testkit.Same(t, "message ids", []string{first, second}, turn.MessageIDs)
+	testkit.Same(t, "message ids", []string{first, second}, s.turnOf(first).MessageIDs)
 	await(s.host, 1, func(d bridge.Delivered) bool { return d.MessageID == second })
 	model.hasRead(t, "the steering message did not reach the model", "LOOK-LEFT")
 	testkit.Like(t, "turn", bridge.Turn{Outcome: bridge.TurnDone}, s.turn("next")) // nothing is left open
@@ -336,9 +331,8 @@ func TestLiveAPIErrors(t *testing.T) {
 			// A turn that the API refused has used nothing: so the supervisor knows that no model has read its message.
 			testkit.Check(t, turn.Outcome == bridge.TurnFailed && turn.Category == test.want && turn.Error != "" &&
 				turn.Verdict == nil && turn.Usage == (bridge.Usage{}), "turn: %+v", turn)
-			if len(of[bridge.Assistant](s.host)) != 0 || len(of[bridge.Context](s.host)) != 0 {
-				t.Errorf("the CLI's own words passed for the model's:\n%s", s.host.dump())
-			}
+			testkit.Check(t, len(of[bridge.Assistant](s.host)) == 0 && len(of[bridge.Context](s.host)) == 0,
+				"the CLI's own words passed for the model's:\n%s", s.host.dump())
 		})
 	}
 }

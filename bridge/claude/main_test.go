@@ -365,8 +365,7 @@ func waitFile(t testing.TB, path string) {
 // put writes a file, below directories that it makes.
 func put(t testing.TB, path, text string) {
 	t.Helper()
-	testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
+	testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 }
 
 // userSettings makes the agent read settings of the user.

@@ -60,9 +60,8 @@ func TestProbe(t *testing.T) {
 			return first.OutputBytes > 0 || spec.Args != nil // the stand-in's tools write no files
 		})
 		testkit.Check(t, first.Answered && first.Processes > idle.Processes, "while a tool runs: %+v", first)
-		if first.OutputPath != "" && filepath.Ext(first.OutputPath) != ".output" {
-			t.Errorf("output path %q", first.OutputPath)
-		}
+		testkit.Check(t, first.OutputPath == "" || filepath.Ext(first.OutputPath) == ".output", "output path %q",
+			first.OutputPath)
 		// Silence while a tool works: time passes, CPU is used.
 		testkit.Await(s.t, "CPU is used in silence", func() bool {
 			now := s.probe()
@@ -168,9 +167,8 @@ func TestProbeDistinguishesSilences(t *testing.T) {
 				return second.Answered == test.answered && second.SilentMS > first.SilentMS+500 &&
 					(!test.busy || second.CPUMS > first.CPUMS+200)
 			})
-			if used := second.CPUMS - first.CPUMS; !test.busy && used > 200 {
-				t.Errorf("%d ms of CPU used by an idle process", used)
-			}
+			used := second.CPUMS - first.CPUMS
+			testkit.Check(t, test.busy || used <= 200, "%d ms of CPU used by an idle process", used)
 			testkit.Same(t, "the transcript grew from to bytes", first.TranscriptBytes, second.TranscriptBytes)
 			if test.busy { // the hardest to end: it spins, and ignores TERM
 				s.turnlessStop()
@@ -214,8 +212,7 @@ func TestOutputs(t *testing.T) {
 		filepath.Join(f.temps[0], "-w", "another", "tasks", "a.output"): 1000,
 		filepath.Join(beside, "tool-results", "x.txt"):                  5,
 	} {
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testkit.OK(t, os.WriteFile(path, make([]byte, size), 0o600))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, make([]byte, size), 0o600))
 	}
 	testkit.OK(t, os.Symlink("/dev/zero", filepath.Join(tasks, "d.output")))
 	if total, largest := f.outputs(session, beside); total != 35 || largest != filepath.Join(tasks, "b.output") {

@@ -76,9 +76,7 @@ func TestLiveQuery(t *testing.T) {
 		for _, has := range []string{"You choose.", `/cost\n@/etc/passwd Which?`, `"effort":"low"`} {
 			testkit.Includes(t, "the request has no", request, has)
 		}
-		for _, not := range []string{"root:", "USER MEMORY", "PROJECT MEMORY", "temperature"} {
-			testkit.Excludes(t, "the request has", request, not)
-		}
+		testkit.Excludes(t, "the request has", request, "root:", "USER MEMORY", "PROJECT MEMORY", "temperature")
 		testkit.Same(t, "tools", []string{bridge.VerdictTool}, model.toolNames(0))
 		testkit.Fails(t, "a hook of the user's ran", testkit.Err(os.Stat(hooked)))
 	})

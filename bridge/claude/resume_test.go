@@ -63,8 +63,7 @@ func (s *stageOf) transcript() string {
 	if !ok {
 		return ""
 	}
-	data := testkit.Must(os.ReadFile(path))(s.t)
-	return string(data)
+	return string(testkit.Must(os.ReadFile(path))(s.t))
 }
 
 // written waits until the transcript has every text: the CLI writes it in batches.
@@ -142,14 +141,12 @@ func TestDeliveryStatusAfterCrash(t *testing.T) {
 				testkit.Need(t, len(info.Deliveries) == 2 && info.Deliveries[0].MessageID == id &&
 					info.Deliveries[1].Status == bridge.DeliveryAbsent, "fates: %+v", info.Deliveries)
 				got := info.Deliveries[0]
-				if !strings.Contains(" "+strings.Join(test.want, " ")+" ", " "+got.Status+" ") {
-					t.Errorf("fate %s, want one of %v; transcript:\n%.3000s", got.Status, test.want, s.transcript())
-				}
+				testkit.Check(t, strings.Contains(" "+strings.Join(test.want, " ")+" ", " "+got.Status+" "),
+					"fate %s, want one of %v; transcript:\n%.3000s", got.Status, test.want, s.transcript())
 				testkit.Same(t, fmt.Sprintf("verdict %s", got.Verdict),
 					map[bool]string{true: `{"message":"m"}`}[got.Status == bridge.DeliveryRuled], string(got.Verdict))
-				if info.Resumed != (got.Status != bridge.DeliveryAbsent) && got.Status != bridge.DeliveryAbsent {
-					t.Errorf("resumed: %v", info.Resumed)
-				}
+				testkit.Check(t, info.Resumed == (got.Status != bridge.DeliveryAbsent) ||
+					got.Status == bridge.DeliveryAbsent, "resumed: %v", info.Resumed)
 				// The model receives the messages that the transcript contains.
 				turn := next.turn("NEXT")
 				testkit.Check(t, string(turn.Verdict) == `{"message":"m"}`, "turn after it: %+v", turn)

@@ -260,9 +260,8 @@ func TestTakeoverInASandbox(t *testing.T) {
 		t.Errorf("in the terminal a tool said: %.3000s", sent)
 	}
 	testkit.Fails(t, "the home was written", testkit.Err(os.Lstat(filepath.Join(s.cfg.Env["HOME"], "out"))))
-	if text, err := os.ReadFile(filepath.Join(s.dir, "here")); err != nil || string(text) != "in\n" {
-		t.Errorf("the workspace has %q, %v", text, err)
-	}
+	text, err := os.ReadFile(filepath.Join(s.dir, "here"))
+	testkit.Check(t, err == nil && string(text) == "in\n", "the workspace has %q, %v", text, err)
 	d.enters("/exit", "")
 	e := d.done()
 	testkit.Check(t, e.Exit.Code == 0, "done: %+v", e)

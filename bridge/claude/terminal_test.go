@@ -195,14 +195,13 @@ func TestTerminalIsClosed(t *testing.T) {
 		s, _ := startDialogue(t, spec)
 		d := s.openTerminal(nil)
 		d.sees("I am the agent.")
-		err := d.term.Resize(60, 20)
-		testkit.Check(t, err == nil, "resize: %v", err)
+		testkit.Works(t, "resize", d.term.Resize(60, 20))
 		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		testkit.OK(t, d.term.Stop(ctx, false))
 		e := d.done()
 		testkit.Check(t, e.Exit.Expected && e.Exit.Signal != "killed", "done: %+v", e)
-		err = d.term.Write(ctx, []byte("x"))
+		err := d.term.Write(ctx, []byte("x"))
 		testkit.Check(t, errCode(err) == bridge.CodeEnded, "a write to what has ended: %v", err)
 		err = d.term.Resize(10, 10)
 		testkit.Check(t, errCode(err) == bridge.CodeEnded, "a resize of what has ended: %v", err)
@@ -319,9 +318,8 @@ func TestTerminalIsResized(t *testing.T) {
 	testkit.OK(t, term.Resize(132, 43))
 	// some shells run traps only after a read; the end may come first
 	_ = term.Write(context.Background(), []byte("\r"))
-	if done := await[bridge.Done](h, 1, nil); done.Exit.Code != 3 || !strings.Contains(output(h), "43 132") {
-		t.Errorf("%+v %q", done, output(h))
-	}
+	done := await[bridge.Done](h, 1, nil)
+	testkit.Check(t, done.Exit.Code == 3 && strings.Contains(output(h), "43 132"), "%+v %q", done, output(h))
 }
 
 // TestTerminalOfAStubbornProgram: it ignores requests to end, and has a daemon of its own. No process

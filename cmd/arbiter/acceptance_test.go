@@ -19,14 +19,11 @@ import (
 func TestFullDialogue(t *testing.T) {
 	eachPlayerLong(t, func(t *testing.T, p player) {
 		s := p.plays(t, absolute(t, "testdata/scenarios/full-dialogue.yaml"), "Greet somebody")
-		q := await[contract.Question](s, "a question", nil)
-		testkit.Same(t, "question", "What shall the greeting be?", q.Text)
+		testkit.Same(t, "question", "What shall the greeting be?", await[contract.Question](s, "a question", nil).Text)
 		s.send(contract.Say{Text: "greet with hail"})
 		await[contract.Accepted](s, "accepted", nil)
 		r := s.finish(contract.ExitComplete)
-		if !sums(r, "hello.txt says what it should.") || !r.Rehearsal || r.Iterations != 1 {
-			t.Errorf("result %+v", r)
-		}
+		testkit.Check(t, sums(r, "hello.txt says what it should.") && r.Rehearsal && r.Iterations == 1, "result %+v", r)
 		work := collect[contract.Session](s)[0].CWD
 		for _, f := range []string{"hello.txt", "seen.txt"} {
 			testkit.Same(t, f, "hail\n", textOf(t, filepath.Join(work, f)))
@@ -35,9 +32,8 @@ func TestFullDialogue(t *testing.T) {
 			"delivered", "tool_use", "subagent_start", "subagent_stop", "plan", "handoff", "decision", "result")
 		s.sessionLine(1)
 		for _, l := range s.lines {
-			if d, ok := l.Body.(contract.Done); ok && d.Reason != "complete" {
-				t.Errorf("%s ended: %s", l.ID, d.Reason)
-			}
+			d, ok := l.Body.(contract.Done)
+			testkit.Check(t, !ok || d.Reason == "complete", "%s ended: %s", l.ID, d.Reason)
 		}
 	})
 }
@@ -47,13 +43,10 @@ func TestSmallJob(t *testing.T) {
 	eachPlayer(t, func(t *testing.T, p player) {
 		s := start(t, nil, append(p.args, "--json", "--no-input", "--task", "Anything at all")...)
 		r := s.finish(contract.ExitComplete)
-		if r.Iterations != 2 {
-			t.Errorf("result %+v", r)
-		}
+		testkit.Check(t, r.Iterations == 2, "result %+v", r)
 		handoffs := collect[contract.Handoff](s)
-		if len(handoffs) != 2 || handoffs[0].To != "orch-2" || handoffs[1].To != contract.Arbiter {
-			t.Errorf("hand-offs %+v", handoffs)
-		}
+		testkit.Check(t, len(handoffs) == 2 && handoffs[0].To == "orch-2" && handoffs[1].To == contract.Arbiter,
+			"hand-offs %+v", handoffs)
 		if d := collect[contract.Decision](s); slices.ContainsFunc(d,
 			func(d contract.Decision) bool { return d.Source != "session" }) {
 			t.Errorf("another decider decided: %+v", d)
@@ -73,9 +66,8 @@ func TestDemo(t *testing.T) {
 		refuted := slices.ContainsFunc(collect[contract.Handoff](s), func(h contract.Handoff) bool {
 			return h.From == "orch-1" && slices.Contains(h.Proofs, verdict.Refuted)
 		})
-		if !refuted || r.Checks == nil || r.Checks.Failed != 0 || r.Checks.Passed < 4 {
-			t.Errorf("refuted %v, checks %+v", refuted, r.Checks)
-		}
+		testkit.Check(t, refuted && r.Checks != nil && r.Checks.Failed == 0 && r.Checks.Passed >= 4,
+			"refuted %v, checks %+v", refuted, r.Checks)
 		story, _ := s.output(0, "logs", s.run())
 		testkit.Includes(t, "the story does not tell", story, "  - refuted: Quotes in names are doubled\n",
 			"The Arbiter hands off to its successor: ", "  - Edit: invoice.sh\n",
@@ -88,14 +80,12 @@ func TestDemo(t *testing.T) {
 			c, _ := l.Body.(contract.Changes)
 			for _, f := range c.Files {
 				foreign := func(id string) bool { return !slices.Contains(authors[f.Path], id) }
-				if f.Unsure || foreign(l.ID) || slices.ContainsFunc(f.Agents, foreign) {
-					t.Errorf("a turn of %s changed %+v", l.ID, f)
-				}
+				testkit.Check(t, !f.Unsure && !foreign(l.ID) && !slices.ContainsFunc(f.Agents, foreign),
+					"a turn of %s changed %+v", l.ID, f)
 			}
 		}
-		if r.Changes == nil || r.Changes.Files != 3 || r.Changes.Added != 22 || r.Changes.Deleted != 2 {
-			t.Errorf("changes %+v", r.Changes)
-		}
+		testkit.Check(t, r.Changes != nil && r.Changes.Files == 3 && r.Changes.Added == 22 && r.Changes.Deleted == 2,
+			"changes %+v", r.Changes)
 	})
 }
 
@@ -104,17 +94,14 @@ func TestDemo(t *testing.T) {
 func TestDemoOfTheInstalled(t *testing.T) {
 	t.Parallel()
 	s := start(t, []string{"PATH=/usr/bin:/bin"}, "demo")
-	if r := s.finish(contract.ExitComplete); !r.Rehearsal || r.Iterations != 3 || r.Checks == nil || r.Checks.Failed != 0 {
-		t.Errorf("result %+v", r)
-	}
+	r := s.finish(contract.ExitComplete)
+	testkit.Check(t, r.Rehearsal && r.Iterations == 3 && r.Checks != nil && r.Checks.Failed == 0, "result %+v", r)
 	if text := s.stderr.String(); !strings.HasPrefix(text, "REHEARSAL: a scripted model plays \"demo\"; nothing is real") {
 		t.Errorf("stderr says %q", text)
 	}
 	list, err := os.ReadDir(s.cmd.Dir)
 	for _, e := range list {
-		if !strings.HasPrefix(e.Name(), ".") {
-			t.Errorf("it left %s in its directory", e.Name())
-		}
+		testkit.Check(t, strings.HasPrefix(e.Name(), "."), "it left %s in its directory", e.Name())
 	}
 	testkit.OK(t, err)
 }
@@ -131,10 +118,9 @@ func TestAnotherTask(t *testing.T) {
 				s := p.plays(t, scenario, "One", "--no-input")
 				s.finish(contract.ExitComplete)
 				n := s.again("--json", "--no-input", "--resume", "--task", "Another")
-				if r := n.finish(contract.ExitNeedsInput); !strings.Contains(r.Summary, "one task in its script") ||
-					r.Session != s.run() {
-					t.Errorf("result %+v", r)
-				}
+				r := n.finish(contract.ExitNeedsInput)
+				testkit.Check(t, strings.Contains(r.Summary, "one task in its script") && r.Session == s.run(),
+					"result %+v", r)
 				if slices.ContainsFunc(collect[contract.Spawn](n), func(b contract.Spawn) bool { return !b.Resumed }) {
 					t.Error("an Orchestrator was spawned for it")
 				}
@@ -152,9 +138,7 @@ func (s *script) order(names ...string) {
 			at++
 		}
 	}
-	if at < len(names) {
-		s.t.Errorf("no %s after %v", names[at], names[:at])
-	}
+	testkit.Empty(s.t, fmt.Sprintf("not there after %v", names[:at]), names[at:])
 }
 
 // sessionLine checks the line on stderr that says how to find the sessions again.
@@ -169,9 +153,7 @@ func (s *script) sessionLine(orchestrators int) {
 		if json.Unmarshal([]byte(line), &got) != nil {
 			continue
 		}
-		if got.Arbiter == "" || got.Last == "" || got.Number != orchestrators {
-			s.t.Errorf("session line %s", line)
-		}
+		testkit.Check(s.t, got.Arbiter != "" && got.Last != "" && got.Number == orchestrators, "session line %s", line)
 		return
 	}
 	s.t.Errorf("no session line on stderr:\n%s", s.stderr.String())
@@ -179,6 +161,5 @@ func (s *script) sessionLine(orchestrators int) {
 
 func absolute(t *testing.T, path string) string {
 	t.Helper()
-	abs := testkit.Must(filepath.Abs(path))(t)
-	return abs
+	return testkit.Must(filepath.Abs(path))(t)
 }

@@ -216,13 +216,11 @@ func TestACPLogin(t *testing.T) {
 	h := newTestHome(t, players(t)[0])
 	h.env = append(h.env, "CLAUDE_CODE_MAX_RETRIES=0")
 	e := h.edits(acpEditors["subagents"], h.rehearsing(faultScenario(t, object{"status": 401}))...)
-	if about := e.answer(1); !strings.Contains(string(about.Result), `"args":["--login"]`) {
-		t.Errorf("no way to log in: %s", about.Result)
-	}
+	about := e.answer(1)
+	testkit.Check(t, strings.Contains(string(about.Result), `"args":["--login"]`), "no way to log in: %s", about.Result)
 	e.opens(h)
-	if m := e.answer(e.prompt("Speak")); m.Error == nil || m.Error.Code != -32000 {
-		t.Errorf("the prompt ended with %s %+v", m.Result, m.Error)
-	}
+	m := e.answer(e.prompt("Speak"))
+	testkit.Check(t, m.Error != nil && m.Error.Code == -32000, "the prompt ended with %s %+v", m.Result, m.Error)
 	claude := filepath.Join(h.home, "claude")
 	testkit.OK(t, os.WriteFile(claude, []byte("#!/bin/sh\necho \"$@\"\n"), 0o700))
 	testkit.Same(t, "logging in runs", "auth login\n", h.output("acp", "--", "--claude", claude, "--login"))
@@ -241,9 +239,8 @@ func acpClients(t *testing.T) string {
 	sum := sha1.Sum(append(fmt.Appendf(nil, "blob %d\x00", len(lock)), lock...)) // the hash that Git gives this file
 	dir := filepath.Join(tools, "acp", hex.EncodeToString(sum[:]), "node_modules")
 	if _, err := os.Stat(filepath.Join(dir, ".bin", "node")); err != nil {
-		if os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" && os.Getenv("CI") != "" {
-			t.Fatalf("no clients of the Agent Client Protocol (%v): run scripts/setup", err)
-		}
+		testkit.Need(t, os.Getenv("ARBITER_REQUIRE_CLAUDE") == "" || os.Getenv("CI") == "",
+			"no clients of the Agent Client Protocol (%v): run scripts/setup", err)
 		t.Skipf("no clients of the Agent Client Protocol (%v): scripts/setup installs them", err)
 	}
 	return dir
@@ -273,18 +270,14 @@ func TestACPWithTheSDK(t *testing.T) {
 						h.killed(step.SessionID)
 					}
 				})
-				if len(steps) != 4 {
-					t.Fatalf("the steps are %+v", steps)
-				}
+				testkit.Need(t, len(steps) == 4, "the steps are %+v", steps)
 				asked, loaded, answered, cancelled := steps[0], steps[1], steps[2], steps[3]
-				if asked.Stop != "end_turn" || asked.Version != 1 || !loaded.Same || loaded.Updates == 0 ||
-					answered.Stop != "end_turn" || cancelled.Stop != "cancelled" || cancelled.Sessions != 2 {
-					t.Errorf("the steps are %+v", steps)
-				}
-				if slices.Contains(answered.Kinds, "subagent_update") != (name == "subagents") ||
-					!slices.Contains(answered.Kinds, "plan") || !slices.Contains(answered.Kinds, "usage_update") {
-					t.Errorf("updates were of the kinds %v", answered.Kinds)
-				}
+				testkit.Check(t, asked.Stop == "end_turn" && asked.Version == 1 && loaded.Same && loaded.Updates != 0 &&
+					answered.Stop == "end_turn" && cancelled.Stop == "cancelled" && cancelled.Sessions == 2,
+					"the steps are %+v", steps)
+				testkit.Check(t, slices.Contains(answered.Kinds, "subagent_update") == (name == "subagents") &&
+					slices.Contains(answered.Kinds, "plan") && slices.Contains(answered.Kinds, "usage_update"),
+					"updates were of the kinds %v", answered.Kinds)
 			})
 		}
 	}
@@ -320,9 +313,8 @@ func talks(t *testing.T, cmd *exec.Cmd, between func(acpStep)) []acpStep {
 		between(s)
 		_, _ = fmt.Fprintln(in) // it may have ended
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("%v\n%s", err, errs.String())
-	}
+	err = cmd.Wait()
+	testkit.Check(t, err == nil, "%v\n%s", err, errs.String())
 	return steps
 }
 
@@ -340,9 +332,7 @@ func TestACPWithACPX(t *testing.T) {
 			cmd := exec.Command(filepath.Join(clients, ".bin", "node"), args...)
 			cmd.Env, cmd.Dir = h.env, h.work
 			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("acpx %v: %v\n%s", args, err, out)
-			}
+			testkit.Need(t, err == nil, "acpx %v: %v\n%s", args, err, out)
 			return string(out)
 		}
 		acpx("sessions", "new")
@@ -435,9 +425,8 @@ func (e *acpEditor) read(out io.Reader) {
 
 func (e *acpEditor) write(line string) {
 	e.t.Helper()
-	if err := e.checker.Check(false, []byte(line)); err != nil {
-		e.t.Fatalf("the editor sent: %v", err)
-	}
+	err := e.checker.Check(false, []byte(line))
+	testkit.Need(e.t, err == nil, "the editor sent: %v", err)
 	testkit.Must(io.WriteString(e.in, line+"\n"))(e.t)
 }
 
@@ -460,9 +449,7 @@ func (e *acpEditor) answer(id int) acpMessage {
 func (e *acpEditor) call(method, params string) json.RawMessage {
 	e.t.Helper()
 	m := e.answer(e.ask(method, params))
-	if m.Error != nil {
-		e.t.Fatalf("%s: %+v", method, *m.Error)
-	}
+	testkit.Need(e.t, m.Error == nil, "%s: %+v", method, m.Error)
 	return m.Result
 }
 
@@ -528,9 +515,8 @@ func (e *acpEditor) prompt(text string) int {
 func (e *acpEditor) stops(id int, want string) {
 	e.t.Helper()
 	m := e.answer(id)
-	if m.Error != nil || string(m.Result) != `{"stopReason":"`+want+`"}` {
-		e.t.Fatalf("prompt %d ended with %s %+v, want %s", id, m.Result, m.Error, want)
-	}
+	testkit.Need(e.t, m.Error == nil && string(m.Result) == `{"stopReason":"`+want+`"}`,
+		"prompt %d ended with %s %+v, want %s", id, m.Result, m.Error, want)
 }
 
 // permission waits for a permission request among the messages from number from on.

@@ -70,8 +70,7 @@ func TestAgentFilesLikeClaude(t *testing.T) {
 	home := t.TempDir()
 	repo := filepath.Join(home, "repo")
 	write := func(path, src string) {
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testkit.OK(t, os.WriteFile(path, []byte(src), 0o600))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(src), 0o600))
 	}
 	cwd := filepath.Join(repo, "a", "b")
 	for path, src := range agentFiles {
@@ -98,9 +97,8 @@ func TestAgentFilesLikeClaude(t *testing.T) {
 		"case": true, "effort": true, "large": true, "[": true, "slip": true, "noNumber": true, "tag\U000E0041": true,
 		"toolsNumber": true, "toolsNothing": true}
 	for name := range stricter {
-		if _, ok := theirs[name]; !ok {
-			t.Errorf("the CLI does not take %q either: the documentation is out of date", name)
-		}
+		_, ok := theirs[name]
+		testkit.Check(t, ok, "the CLI does not take %q either: the documentation is out of date", name)
 		delete(theirs, name)
 	}
 	for _, name := range []string{"claude", "Explore", "Plan", "general-purpose", "statusline-setup"} { // built in
@@ -124,9 +122,7 @@ func claudesAgents(t *testing.T, claude, home, cwd string) map[string]string {
 	testkit.OK(t, cmd.Start())
 	defer func() {
 		stdin.Close()
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("claude: %v", err)
-		}
+		testkit.Works(t, "claude", cmd.Wait())
 	}()
 	testkit.Must(stdin.Write([]byte(`{"type":"control_request","request_id":"one","request":{"subtype":"initialize"}}` +
 		"\n")))(t)

@@ -44,17 +44,15 @@ func TestAnswersFromASecondTerminal(t *testing.T) {
 		s.runs(contract.ExitUsage, "several permission requests are open", "allow")
 		s.runs(contract.ExitComplete, ": allow", "allow", run, "all")
 		for _, command := range []string{"touch warp", "touch weft"} {
-			if d := s.decided(s.asks(command)); d.Behavior != "allow" || d.By != "human" || d.Scope != "once" {
-				t.Errorf("%s: %+v", command, d)
-			}
+			d := s.decided(s.asks(command))
+			testkit.Check(t, d.Behavior == "allow" && d.By == "human" && d.Scope == "once", "%s: %+v", command, d)
 		}
 
 		one := s.asks("touch one")
 		s.runs(contract.ExitUsage, "allow it with its id: arbiter allow "+one.Request, "allow")
 		s.runs(contract.ExitComplete, one.Request, "allow", one.Request)
-		if d := s.decided(one); d.Behavior != "allow" || d.Scope != "once" {
-			t.Errorf("once: %+v", d)
-		}
+		d := s.decided(one)
+		testkit.Check(t, d.Behavior == "allow" && d.Scope == "once", "once: %+v", d)
 		two := s.asks("touch two")
 		s.runs(contract.ExitUsage, "no permission request \""+one.Request, "deny", one.Request)
 		s.runs(contract.ExitUsage, "does not cover", "allow", two.Request, "--for", "run", "--rule", "Bash(make *)")
@@ -62,20 +60,17 @@ func TestAnswersFromASecondTerminal(t *testing.T) {
 			Run     string
 			Answers []subcommands.PermitAnswer
 		}](s, "allow", strings.TrimPrefix(two.Request, "perm-")[:12], "--for", "run", "--rule", "Bash(touch *)")
-		if d := s.decided(two); d.Scope != "run" || d.Rule != "Bash(touch *)" || len(answer.Answers) != 1 ||
-			answer.Answers[0].Request != two.Request || !answer.Answers[0].Accepted {
-			t.Errorf("for the run: %+v, %+v", d, answer)
-		}
+		d = s.decided(two)
+		testkit.Check(t, d.Scope == "run" && d.Rule == "Bash(touch *)" && len(answer.Answers) == 1 &&
+			answer.Answers[0].Request == two.Request && answer.Answers[0].Accepted, "for the run: %+v, %+v", d, answer)
 		four := s.asks("mkdir four") // the run did not ask about three
 		s.runs(contract.ExitComplete, ": allow", "allow", run, four.Request, "--for", "always")
-		if d := s.decided(four); d.Scope != "always" {
-			t.Errorf("always: %+v", d)
-		}
+		d = s.decided(four)
+		testkit.Check(t, d.Scope == "always", "always: %+v", d)
 		remove := s.asks("rm one")
 		s.runs(contract.ExitComplete, "Run "+run, "deny", "--for", "run", "--message", "Leave it there.")
-		if d := s.decided(remove); d.Behavior != "deny" || d.By != "human" || d.Reason != "Leave it there." {
-			t.Errorf("denied: %+v", d)
-		}
+		d = s.decided(remove)
+		testkit.Check(t, d.Behavior == "deny" && d.By == "human" && d.Reason == "Leave it there.", "denied: %+v", d)
 
 		await[contract.Question](s, "the question", nil)
 		s.runs(contract.ExitComplete, "Which <colour> & why?\n  Answer with: arbiter send "+run+" TEXT", "status")
@@ -139,9 +134,8 @@ func TestWrongAnswers(t *testing.T) {
 		s.runs(contract.ExitUsage, w.want, w.args...)
 	}
 	s.besideIn(t.TempDir(), "", "send", "x").ended(t, "elsewhere", contract.ExitUsage, "arbiter ps lists the live runs")
-	if n := len(collect[contract.Accepted](s)) + len(collect[contract.Permission](s)); n > 0 {
-		t.Errorf("%d commands were carried out", n)
-	}
+	n := len(collect[contract.Accepted](s)) + len(collect[contract.Permission](s))
+	testkit.Check(t, n == 0, "%d commands were carried out", n)
 	s.runs(contract.ExitComplete, "message to orch-1",
 		"send", run[:8], "--to", "orch-1", "--strength", "stop", "Stop it.")
 	await(s, "the message", func(_ string, m contract.Message) bool { return m.To == "orch-1" && m.Text == "Stop it." })
@@ -158,10 +152,8 @@ func TestStop(t *testing.T) {
 	watcher := s.look("watch")
 	watcher.shows(`"permission_request"`)
 	got := besideJSON[subcommands.Stopped](s, "stop")
-	if got.Run != run || got.Exit != int(contract.ExitTerminated) || !strings.Contains(got.Text, "interrupted") ||
-		got.Resume != "arbiter --resume --session "+run[:8] {
-		t.Errorf("%+v", got)
-	}
+	testkit.Check(t, got.Run == run && got.Exit == int(contract.ExitTerminated) &&
+		strings.Contains(got.Text, "interrupted") && got.Resume == "arbiter --resume --session "+run[:8], "%+v", got)
 	testkit.Empty(t, "alive behind it", survivors(run))
 	testkit.Same(t, "summary", "stopped on request", s.finish(contract.ExitTerminated).Summary)
 	watcher.ends(contract.ExitTerminated)
@@ -235,9 +227,7 @@ func (s *script) waiting() []supervisor.InboxItem {
 	defer cancel()
 	client, st, err := control.Dial[runstore.LiveStatus](ctx,
 		filepath.Join(s.stateDir(), "runs", s.run(), control.SocketName), nil)
-	if err != nil {
-		s.t.Fatalf("ask for the status: %v", err)
-	}
+	testkit.Need(s.t, err == nil, "ask for the status: %v", err)
 	client.Close()
 	return st.Inbox
 }
@@ -301,9 +291,8 @@ func TestOpenItemsOfAHuman(t *testing.T) {
 			b, ok := l.Body.(contract.PermissionRequest)
 			return ok && b.Request == request.Request
 		})
-		if heard < 0 || open < heard || len(collect[contract.PermissionRequest](n)) != 1 {
-			t.Errorf("it is reported as open in line %d, and its agent hears in line %d", open, heard)
-		}
+		testkit.Check(t, heard >= 0 && open >= heard && len(collect[contract.PermissionRequest](n)) == 1,
+			"it is reported as open in line %d, and its agent hears in line %d", open, heard)
 		n.files(map[string]bool{"touched.txt": true})
 	})
 }

@@ -121,9 +121,7 @@ func TestSomeAttacksCoverEachWay(t *testing.T) {
 		}
 	}
 	for _, way := range strings.Fields("ask accept-edits rules allow-all subagent check tool directory denied") {
-		if !ways[way] {
-			t.Errorf("no group is one of: %s", way)
-		}
+		testkit.Check(t, ways[way], "no group is one of: %s", way)
 	}
 }
 
@@ -199,16 +197,12 @@ func (o *onslaught) playAlone(claude string) {
 	cmd.Env = append(asksOf(model), "PATH="+os.Getenv("PATH"), "HOME="+place.Home, "GIT_CONFIG_NOSYSTEM=1",
 		"CLAUDE_CODE_SHELL="+shell)
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("the CLI alone: %v\n%.2000s", err, out)
-	}
+	testkit.Need(t, err == nil, "the CLI alone: %v\n%.2000s", err, out)
 	shown := shownTo(t, out)
 	o.alone = map[string]string{}
 	for _, a := range o.group.Attacks {
 		text, tried := shown[attackKey(a)]
-		if !tried {
-			t.Fatalf("%q was not tried with the CLI alone: %.2000s", a.Text(), out)
-		}
+		testkit.Need(t, tried, "%q was not tried with the CLI alone: %.2000s", a.Text(), out)
 		o.alone[attackKey(a)] = place.Harm(a, text)
 	}
 }
@@ -362,9 +356,8 @@ func (o *onslaught) play() {
 		kept := a.Harmless || calls[enter(o.place, a)].stopped // stopped before the directory where it would have done harm
 		switch {
 		case len(o.group.Deny)+len(o.group.Ask) == 0 && a.Check == "":
-			if harm != "" && o.alone[attackKey(a)] == "" {
-				t.Errorf("%q: %s under Arbiter, and not with the CLI alone: %.300s", a.Text(), harm, c.shown)
-			}
+			testkit.Check(t, harm == "" || o.alone[attackKey(a)] != "",
+				"%q: %s under Arbiter, and not with the CLI alone: %.300s", a.Text(), harm, c.shown)
 		case a.Unasked && (o.mode == "ask" || o.mode == "accept-edits"):
 		case !c.stopped && (harm != "" || !kept):
 			t.Errorf("%q ran (%s): %.300s", a.Text(), harm, c.shown)
@@ -412,9 +405,8 @@ func (o *onslaught) calls() map[string]attempt {
 			calls[b.Receipt.Command] = attempt{b.Receipt.Output, b.Receipt.Exit < 0}
 		}
 	}
-	if o.group.Attacks[0].Check == "" && reported != denied {
-		o.t.Errorf("%d calls were denied, and %d denials were told", denied, reported)
-	}
+	testkit.Check(o.t, o.group.Attacks[0].Check != "" || reported == denied,
+		"%d calls were denied, and %d denials were told", denied, reported)
 	return calls
 }
 

@@ -89,19 +89,16 @@ func TestAuditIsTheLedger(t *testing.T) {
 
 	raw, lines := s.auditOf()
 	for _, entry := range secretsSeeded {
-		if _, value, _ := strings.Cut(entry, "="); strings.Contains(raw, value) {
-			t.Errorf("the audit has the value of %s", entry)
-		}
+		_, value, _ := strings.Cut(entry, "=")
+		testkit.Check(t, !strings.Contains(raw, value), "the audit has the value of %s", entry)
 	}
 	sameAsLedger(t, lines, readLedger(t, ledger))
 	sameAsEvents(t, s, lines)
-	if last := lines[len(lines)-1]; last.What != "end" || last.text("head") != last.Prev {
-		t.Errorf("the end: %+v", last)
-	}
-	if text, _ := s.output(0, "logs", s.run(), "--audit"); strings.Count(text, "\n") != len(lines) ||
-		!strings.Contains(text, "human@stdin") {
-		t.Errorf("for people:\n%s", text)
-	}
+	last := lines[len(lines)-1]
+	testkit.Check(t, last.What == "end" && last.text("head") == last.Prev, "the end: %+v", last)
+	text, _ := s.output(0, "logs", s.run(), "--audit")
+	testkit.Check(t, strings.Count(text, "\n") == len(lines) && strings.Contains(text, "human@stdin"),
+		"for people:\n%s", text)
 	file := filepath.Join(t.TempDir(), "audit.ndjson")
 	testkit.OK(t, os.WriteFile(file, []byte(raw), 0o600))
 	testkit.Includes(t, "verified", stdoutOf(s.output(0, "logs", "--verify", file)), "agrees with the journal")
@@ -155,9 +152,8 @@ func sameAsLedger(t *testing.T, lines []auditFile, ledger []ledgerLine) {
 		"delivered": {wantDelivered, delivered}, "permitted": {wantPermitted, permitted}} {
 		slices.Sort(pair[0])
 		slices.Sort(pair[1])
-		if diff := cmp.Diff(pair[0], pair[1]); diff != "" || len(pair[0]) == 0 {
-			t.Errorf("%s (-their own record +audit):\n%s", name, diff)
-		}
+		diff := cmp.Diff(pair[0], pair[1])
+		testkit.Check(t, diff == "" && len(pair[0]) != 0, "%s (-their own record +audit):\n%s", name, diff)
 	}
 }
 
@@ -172,13 +168,9 @@ func sameAsEvents(t *testing.T, s *script, lines []auditFile) {
 		case "message":
 			messages[l.text("message_id")] = fmt.Sprint(l.text("from"), l.text("to"), l.text("kind"),
 				l.Detail["text_bytes"], l.text("text_sha256"))
-			if l.text("text") != "" {
-				t.Errorf("it has the text: %+v", l)
-			}
+			testkit.Check(t, l.text("text") == "", "it has the text: %+v", l)
 		case "command":
-			if l.By != "human" || l.Channel != "stdin" {
-				t.Errorf("a command by %s over %q", l.By, l.Channel)
-			}
+			testkit.Check(t, l.By == "human" && l.Channel == "stdin", "a command by %s over %q", l.By, l.Channel)
 		}
 	}
 	for _, m := range collect[contract.Message](s) {
@@ -192,9 +184,7 @@ func sameAsEvents(t *testing.T, s *script, lines []auditFile) {
 	for what, n := range want {
 		testkit.Same(t, fmt.Sprintf("lines of %s", what), n, count[what])
 	}
-	if count["permission_asked"] < 2 {
-		t.Errorf("permissions that were asked for are missing: %v", count)
-	}
+	testkit.Check(t, count["permission_asked"] >= 2, "permissions that were asked for are missing: %v", count)
 }
 
 // TestVerify: logs --verify exits with 0 for an intact export and with ExitFailed for a changed one.

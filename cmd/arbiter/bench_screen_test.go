@@ -91,9 +91,7 @@ func (w *watcher) found(b *testing.B, mark string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	i := bytes.Index(w.seen[w.at:], []byte(mark))
-	if i < 0 && w.closed {
-		b.Fatalf("the program ended without %q: %q", mark, w.seen[max(0, len(w.seen)-2000):])
-	}
+	testkit.Need(b, i >= 0 || !w.closed, "the program ended without %q: %q", mark, w.seen[max(0, len(w.seen)-2000):])
 	if i >= 0 {
 		w.at += i + len(mark)
 	}

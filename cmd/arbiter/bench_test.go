@@ -74,9 +74,7 @@ func hopTimes(b *testing.B, hops int, beside func(b *testing.B, state, run strin
 	testkit.OK(b, cmd.Start())
 	lines := bufio.NewReader(out)
 	first, err := lines.ReadBytes('\n')
-	if err != nil {
-		b.Errorf("the first line: %v", err)
-	}
+	testkit.Check(b, err == nil, "the first line: %v", err)
 	var printed sync.WaitGroup
 	printed.Go(func() { _, _ = io.Copy(io.Discard, lines) })
 	if err == nil && beside != nil {
@@ -89,9 +87,8 @@ func hopTimes(b *testing.B, hops int, beside func(b *testing.B, state, run strin
 		testkit.OK(b, os.Remove(wait))
 	}
 	printed.Wait()
-	if err := cmd.Wait(); err != nil {
-		b.Fatalf("%v: %s", err, output.String())
-	}
+	err = cmd.Wait()
+	testkit.Need(b, err == nil, "%v: %s", err, output.String())
 	return readTimes(b, filepath.Join(work, "hop-times"))
 }
 
@@ -118,9 +115,7 @@ func tenClients(b *testing.B, state, run string) (end func()) {
 		}
 		list = append(list, cmd)
 		lines := bufio.NewReader(out)
-		if _, err := lines.ReadBytes('\n'); err != nil {
-			b.Errorf("the first line of a client: %v", err)
-		}
+		testkit.Works(b, "the first line of a client", testkit.Err(lines.ReadBytes('\n')))
 		printed.Go(func() { _, _ = io.Copy(io.Discard, lines) })
 		if n >= 4 {
 			_ = cmd.Process.Signal(syscall.SIGSTOP)
@@ -314,9 +309,7 @@ func timeResults(b *testing.B, out io.Reader, warm, calls int, result func(line 
 	lines, seen := bufio.NewReaderSize(out, 1<<20), 0
 	for {
 		text, err := lines.ReadBytes('\n')
-		if err != nil {
-			b.Fatalf("%d of %d calls were seen: %v", seen, warm+calls, err)
-		}
+		testkit.Need(b, err == nil, "%d of %d calls were seen: %v", seen, warm+calls, err)
 		if !result(text) {
 			continue
 		}

@@ -32,9 +32,8 @@ func yamlFile(t *testing.T, name string) mapping {
 	src := testkit.Must(os.ReadFile(filepath.Join("..", "..", name)))(t)
 	doc := testkit.Must(yamldoc.Parse(name, src))(t)
 	root, ok := plainValue(doc.Values()[0]).(mapping)
-	if err := doc.Err(); err != nil || !ok {
-		t.Fatalf("%s: %v", name, err)
-	}
+	err := doc.Err()
+	testkit.Need(t, err == nil && ok, "%s: %v", name, err)
 	return root
 }
 
@@ -97,17 +96,15 @@ func (j ciJob) action(inputs map[string]string) (outputs map[string]string, log 
 		known["inputs."+name] = fmt.Sprint(input.(mapping)["default"])
 	}
 	for name, value := range inputs {
-		if _, ok := known["inputs."+name]; !ok {
-			j.t.Fatalf("there is no input %q", name)
-		}
+		_, ok := known["inputs."+name]
+		testkit.Need(j.t, ok, "there is no input %q", name)
 		known["inputs."+name] = value
 	}
 	value := func(text any) string {
 		return expression.ReplaceAllStringFunc(fmt.Sprint(text), func(x string) string {
 			name := expression.FindStringSubmatch(x)[1]
-			if _, ok := known[name]; !ok && !strings.HasPrefix(name, "steps.") {
-				j.t.Errorf("nothing is known of %s", name)
-			}
+			_, ok := known[name]
+			testkit.Check(j.t, ok || strings.HasPrefix(name, "steps."), "nothing is known of %s", name)
 			return known[name]
 		})
 	}
@@ -143,15 +140,13 @@ func TestActionIsSafe(t *testing.T) {
 	action := yamlFile(t, "action.yml")
 	pinned, err := os.ReadFile("../../scripts/claude.version")
 	claude := action["inputs"].(mapping)["claude-version"].(mapping)["default"]
-	if err != nil || claude != strings.TrimSpace(string(pinned)) {
-		t.Errorf("claude-version is %v, and %s is tested: %v", claude, pinned, err)
-	}
+	testkit.Check(t, err == nil && claude == strings.TrimSpace(string(pinned)),
+		"claude-version is %v, and %s is tested: %v", claude, pinned, err)
 	for _, step := range action["runs"].(mapping)["steps"].([]any) {
 		step := step.(mapping)
 		script, _ := step["run"].(string)
-		if script == "" || step["shell"] != "bash" || step["uses"] != nil {
-			t.Errorf("step %v is not a script of bash", step["name"])
-		}
+		testkit.Check(t, script != "" && step["shell"] == "bash" && step["uses"] == nil,
+			"step %v is not a script of bash", step["name"])
 		testkit.Excludes(t, fmt.Sprintf("step %v", step["name"]), script, "${{", "curl", "wget", "eval", "| sh", "| bash")
 	}
 }
@@ -172,27 +167,22 @@ func TestActionOverTwoJobs(t *testing.T) {
 	ask := maps.Clone(inputs)
 	ask["task"] = hostileTask
 	out, log, code := first.action(ask)
-	if code != int(contract.ExitNeedsInput) || out["exit-code"] != "3" || out["status"] != "needs_input" ||
-		out["run"] == "" || out["archive"] == "" {
-		t.Fatalf("exit code %d, outputs %v\n%s", code, out, log)
-	}
+	testkit.Need(t, code == int(contract.ExitNeedsInput) && out["exit-code"] == "3" && out["status"] == "needs_input" &&
+		out["run"] != "" && out["archive"] != "", "exit code %d, outputs %v\n%s", code, out, log)
 	silent := regexp.MustCompile(`(?s)^::stop-commands::([0-9a-f]{32})\n.*\n?::([0-9a-f]{32})::\n::error title=Run`)
-	if m := silent.FindStringSubmatch(log); m == nil || m[1] != m[2] {
-		t.Errorf("the log is\n%s", log)
-	}
+	m := silent.FindStringSubmatch(log)
+	testkit.Check(t, m != nil && m[1] == m[2], "the log is\n%s", log)
 	testkit.Includes(t, "the step's summary", textOf(t, filepath.Join(first.temp, "summary")), "# Report of run")
 	var suites struct {
 		Tests int `xml:"tests,attr"`
 	}
-	if b, err := os.ReadFile(out["junit"]); err != nil || xml.Unmarshal(b, &suites) != nil || suites.Tests == 0 {
-		t.Errorf("%v: %s", err, b)
-	}
+	b, err := os.ReadFile(out["junit"])
+	testkit.Check(t, err == nil && xml.Unmarshal(b, &suites) == nil && suites.Tests != 0, "%v: %s", err, b)
 	events := testkit.Must(os.ReadFile(out["events"]))(t)
 	lines := testkit.Must(contractLines(string(events)))(t)
 	for _, l := range lines {
-		if m, ok := l.Body.(contract.Message); ok && m.Kind == "task" && m.Text != hostileTask {
-			t.Errorf("the task is %q", m.Text)
-		}
+		m, ok := l.Body.(contract.Message)
+		testkit.Check(t, !ok || m.Kind != "task" || m.Text == hostileTask, "the task is %q", m.Text)
 	}
 	pass := maps.Clone(ask)
 	pass["on-question"] = "pass"
@@ -203,9 +193,8 @@ func TestActionOverTwoJobs(t *testing.T) {
 	answer := maps.Clone(inputs)
 	answer["archive"], answer["task"] = out["archive"], "Call it dawn."
 	then, log, code := second.action(answer)
-	if code != 0 || then["status"] != "complete" || then["run"] != out["run"] || then["archive"] != "" {
-		t.Errorf("exit code %d, outputs %v\n%s", code, then, log)
-	}
+	testkit.Check(t, code == 0 && then["status"] == "complete" && then["run"] == out["run"] && then["archive"] == "",
+		"exit code %d, outputs %v\n%s", code, then, log)
 	testkit.Same(t, "names.txt", "dusk\ndawn\n", textOf(t, filepath.Join(second.work, "names.txt")))
 	for _, dir := range []string{first.work, second.work} {
 		absent(t, "the task was run as a command", filepath.Join(dir, "pwned"))
@@ -233,9 +222,8 @@ func TestActionRefuses(t *testing.T) {
 			}
 			j := newJob(t, model, t.TempDir())
 			out, log, code := j.action(with)
-			if code != c.code || !strings.Contains(log, c.says) || out["run"] != "" {
-				t.Errorf("exit code %d, outputs %v\n%s", code, out, log)
-			}
+			testkit.Check(t, code == c.code && strings.Contains(log, c.says) && out["run"] == "",
+				"exit code %d, outputs %v\n%s", code, out, log)
 			testkit.Empty(t, "left", testkit.Must(filepath.Glob(filepath.Join(j.work, "*")))(t))
 		})
 	}
@@ -252,9 +240,8 @@ func TestVariablesOfTheTemplate(t *testing.T) {
 			environ = append(environ, name+"=x")
 		}
 	}
-	if unknown := settings.UnknownVariables(environ); unknown != nil || len(environ) < 5 {
-		t.Errorf("of %q arbiter refuses %q", environ, unknown)
-	}
+	unknown := settings.UnknownVariables(environ)
+	testkit.Check(t, unknown == nil && len(environ) >= 5, "of %q arbiter refuses %q", environ, unknown)
 }
 
 // TestGitLabOverTwoJobs does the same with the template for GitLab, in both shells that its runners use.
@@ -292,26 +279,20 @@ func TestGitLabOverTwoJobs(t *testing.T) {
 				"ARBITER_SANDBOX": "off", "ARBITER_EXPORT": "true", "ARBITER_ARGS": "--model\nopus"}
 			first, log, code := run(t.TempDir(), with)
 			results := filepath.Join(first.work, "arbiter-job")
-			if code != int(contract.ExitNeedsInput) {
-				t.Fatalf("exit code %d\n%s", code, log)
-			}
+			testkit.Need(t, code == int(contract.ExitNeedsInput), "exit code %d\n%s", code, log)
 			variables, err := os.ReadFile(filepath.Join(results, "arbiter.env"))
-			if err != nil || !gitLabOutputs.Match(variables) {
-				t.Errorf("%q, %v", variables, err)
-			}
+			testkit.Check(t, err == nil && gitLabOutputs.Match(variables), "%q, %v", variables, err)
 			for _, name := range []string{"events.jsonl", "junit.xml", "report.md", "run.tar.gz"} {
-				if info, err := os.Stat(filepath.Join(results, name)); err != nil || info.Size() == 0 {
-					t.Errorf("%s: %v\n%s", name, err, log)
-				}
+				info, err := os.Stat(filepath.Join(results, name))
+				testkit.Check(t, err == nil && info.Size() != 0, "%s: %v\n%s", name, err, log)
 			}
 			work := t.TempDir()
 			write(t, "dusk\n", work, "names.txt")
 			with["ARBITER_TASK"], with["ARBITER_ARCHIVE"] = "Call it dawn.", filepath.Join(results, "run.tar.gz")
 			second, log, code := run(work, with)
 			names, err := os.ReadFile(filepath.Join(work, "names.txt"))
-			if code != 0 || err != nil || string(names) != "dusk\ndawn\n" {
-				t.Errorf("exit code %d, %q, %v\n%s", code, names, err, log)
-			}
+			testkit.Check(t, code == 0 && err == nil && string(names) == "dusk\ndawn\n", "exit code %d, %q, %v\n%s",
+				code, names, err, log)
 			for _, dir := range []string{first.work, second.work} {
 				absent(t, "the task was run as a command", filepath.Join(dir, "pwned"))
 			}
@@ -322,8 +303,7 @@ func TestGitLabOverTwoJobs(t *testing.T) {
 // arbiterProgram is the path of the program under test.
 func arbiterProgram(t *testing.T) string {
 	t.Helper()
-	path := testkit.Must(exec.LookPath("arbiter"))(t)
-	return path
+	return testkit.Must(exec.LookPath("arbiter"))(t)
 }
 
 // TestKubernetesJob: the manifest is valid YAML. Its Job does not retry exit codes that a retry cannot change,
@@ -379,11 +359,9 @@ esac
 		script, at("tasks.txt"))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "ARBITER="+program, "ARBITER_REPOSITORY="+repository.Path, "ARBITER_FLEET="+at("fleet"),
-		"HOME="+dir)
+		"HOME="+dir, "TMPDIR="+dir)
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("sbatch: %v\n%s", err, out)
-	}
+	testkit.Need(t, err == nil, "sbatch: %v\n%s", err, out)
 	job := strings.TrimSpace(string(out))
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -408,9 +386,7 @@ esac
 		starts[line[:1]]++
 		testkit.Includes(t, "", line, "--json --no-input --resume-or-begin --state-dir "+at("fleet/"+line[:1]+"/state"))
 	}
-	if starts["1"] != 1 || starts["2"] != 2 || starts["3"] != 1 {
-		t.Errorf("starts %v, want 1, 2, 1", starts)
-	}
+	testkit.Check(t, starts["1"] == 1 && starts["2"] == 2 && starts["3"] == 1, "starts %v, want 1, 2, 1", starts)
 	testkit.Includes(t, "the run did not end", textOf(t, at("fleet/1/events.jsonl")), `"event":"result"`)
 	testkit.Must(os.Stat(filepath.Join(at("fleet/3"), "work", "a")))(t)
 }

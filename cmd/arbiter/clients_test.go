@@ -63,9 +63,7 @@ func TestOneRunManyClients(t *testing.T) {
 		h.waits("question")
 		tools.call("answer", map[string]any{"run": run, "text": "keep it"}, false)
 		tools.waitsFor(tools.sees("status", map[string]any{"run": run}), "complete", &news)
-		if err := watch.Wait(); err != nil {
-			t.Errorf("watch: %v", err)
-		}
+		testkit.Works(t, "watch", watch.Wait())
 		_ = stopped.Process.Kill()
 		_ = stopped.Wait() // it was killed
 		awaitGone(t, run)
@@ -75,9 +73,7 @@ func TestOneRunManyClients(t *testing.T) {
 		seen, said := map[string]bool{}, map[string]int{}
 		for i, text := range lines {
 			line := testkit.Must(contract.DecodeLine([]byte(text)))(t)
-			if line.Seq != uint64(i+1) || seen[text] {
-				t.Errorf("line %d has number %d", i+1, line.Seq)
-			}
+			testkit.Check(t, line.Seq == uint64(i+1) && !seen[text], "line %d has number %d", i+1, line.Seq)
 			seen[text] = true
 			if m, ok := line.Body.(contract.Message); ok && m.From == contract.Human {
 				said[m.Text]++
@@ -117,9 +113,7 @@ func (h *testHome) page(run string) *webUser {
 	status, text := b.posts("/enter", "application/x-www-form-urlencoded", "t="+token)
 	_, rest, found := strings.Cut(text, "/#k=")
 	b.key, _, _ = strings.Cut(rest, `"`)
-	if status != http.StatusOK || !found {
-		h.t.Fatalf("the link is answered with %d: %s", status, text)
-	}
+	testkit.Need(h.t, status == http.StatusOK && found, "the link is answered with %d: %s", status, text)
 	return b
 }
 
@@ -153,9 +147,7 @@ func (b *webUser) sends(body contract.CommandBody) {
 	b.t.Helper()
 	line := testkit.Must(contract.MarshalCommand(contract.Command{Body: body}))(b.t)
 	status, text := b.posts("/run/command", "application/json", string(line))
-	if status != http.StatusOK || !strings.Contains(text, `"accepted":true`) {
-		b.t.Fatalf("%d: %s", status, text)
-	}
+	testkit.Need(b.t, status == http.StatusOK && strings.Contains(text, `"accepted":true`), "%d: %s", status, text)
 }
 
 // client starts an arbiter command in the abode. The command writes to out.
@@ -200,14 +192,10 @@ func subscribeTo(t *testing.T, socket string, p control.SubscribeParams) *receiv
 		case control.Events:
 			for _, raw := range part.Lines {
 				line, err := contract.DecodeLine([]byte(raw))
-				if err != nil {
-					t.Errorf("%s: %v", raw, err)
-				}
+				testkit.Check(t, err == nil, "%s: %v", raw, err)
 				h.lines = append(h.lines, line)
 			}
-			if part.Skipped > 0 {
-				t.Errorf("%d events were skipped", part.Skipped)
-			}
+			testkit.Check(t, part.Skipped == 0, "%d events were skipped", part.Skipped)
 		case control.StateChange:
 			state, err := states.Apply(part)
 			if err != nil {
@@ -254,9 +242,8 @@ func TestSubscribers(t *testing.T) {
 			}
 		}
 	}
-	if !session.Put(contract.Command{Ref: "again", Body: contract.Interrupt{ID: "orch-9"}}) {
-		t.Error("a command was not taken")
-	}
+	testkit.Check(t, session.Put(contract.Command{Ref: "again", Body: contract.Interrupt{ID: "orch-9"}}),
+		"a command was not taken")
 	await(b.script, "the answer", func(_ string, r contract.Rejected) bool { return r.Ref == "again" })
 	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
@@ -269,9 +256,8 @@ func TestSubscribers(t *testing.T) {
 	b.finish(contract.ExitComplete)
 	want := b.lines
 	session.Close()
-	if session.Outcome().Exit != contract.ExitComplete || session.Outcome().Lost {
-		t.Errorf("the outcome is %+v", session.Outcome())
-	}
+	testkit.Check(t, session.Outcome().Exit == contract.ExitComplete && !session.Outcome().Lost, "the outcome is %+v",
+		session.Outcome())
 	var told, printed []string
 	for _, e := range events {
 		told = append(told, e.Body.EventName())
@@ -286,12 +272,8 @@ func TestSubscribers(t *testing.T) {
 		case <-ctx.Done():
 			t.Fatal("the run did not end")
 		}
-		if !h.over {
-			t.Fatal("the end of the run was not told")
-		}
-		if h.end.Exit != int(contract.ExitComplete) || h.end.Text != "" {
-			t.Errorf("the end is %+v", h.end)
-		}
+		testkit.Need(t, h.over, "the end of the run was not told")
+		testkit.Check(t, h.end.Exit == int(contract.ExitComplete) && h.end.Text == "", "the end is %+v", h.end)
 	}
 	sameLines(t, "from the first on", all.lines, want)
 	sameLines(t, "from the fourth on", third.lines, want[3:])
@@ -300,10 +282,9 @@ func TestSubscribers(t *testing.T) {
 	} else {
 		sameLines(t, "from now on", late.lines, want[len(want)-n:])
 	}
-	if all.state == nil || all.state.Ending == nil || all.state.Ending.Status != contract.StatusComplete ||
-		all.state.Options.Run != b.run || len(all.state.Agents) != 2 {
-		t.Errorf("the last state is %+v", all.state)
-	}
+	testkit.Check(t, all.state != nil && all.state.Ending != nil &&
+		all.state.Ending.Status == contract.StatusComplete && all.state.Options.Run == b.run &&
+		len(all.state.Agents) == 2, "the last state is %+v", all.state)
 }
 
 func sameLines(t *testing.T, what string, got, want []contract.Line) {
@@ -326,9 +307,8 @@ func TestDetach(t *testing.T) {
 		scenario := absolute(t, "testdata/scenarios/screen.yaml")
 		out := h.output(append(h.rehearsing(scenario), "--detach", "--task", "Make a thing")...)
 		run := strings.TrimSpace(out)
-		if runs := h.runs(); len(runs) != 1 || runs[0] != run {
-			t.Fatalf("printed %q, and there are the runs %v", out, runs)
-		}
+		runs := h.runs()
+		testkit.Need(t, len(runs) == 1 && runs[0] == run, "printed %q, and there are the runs %v", out, runs)
 		h.waits("question")
 		testkit.Same(t, "resuming a live run prints", out, h.output("--detach", "--resume"))
 		host := h.hosts()
@@ -362,15 +342,12 @@ func TestRunPort(t *testing.T) {
 		"--rehearse --isolation=clone": "--isolation and --rehearse",
 	} {
 		_, err := port.choices(dir, "", strings.Fields(args))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", args, err, want)
-		}
+		testkit.Check(t, err != nil && strings.Contains(err.Error(), want), "%s: %v, want %q", args, err, want)
 	}
 	c := testkit.Must(port.choices(dir, "", []string{"--max-cost", "5", "--permissions=accept-edits"}))(t)
-	if real, _ := filepath.EvalSymlinks(dir); c.Options.MaxCostUSD != 5 || c.Place != dir && c.Place != real ||
-		c.StateDir != state {
-		t.Errorf("the choices are %+v", c)
-	}
+	real, _ := filepath.EvalSymlinks(dir)
+	testkit.Check(t, c.Options.MaxCostUSD == 5 && (c.Place == dir || c.Place == real) && c.StateDir == state,
+		"the choices are %+v", c)
 	for name, err := range map[string]error{
 		"an unknown run":      port.Resume(t.Context(), "none", "", nil),
 		"an unknown report":   port.Report(t.Context(), "none", "markdown", nil),
@@ -379,9 +356,7 @@ func TestRunPort(t *testing.T) {
 		"an unknown live run": func() error { _, _, err := port.Dial(t.Context(), "none"); return err }(),
 	} {
 		var exit *command.Error
-		if !errors.As(err, &exit) || exit.Code != contract.ExitUsage {
-			t.Errorf("%s: %v", name, err)
-		}
+		testkit.Check(t, errors.As(err, &exit) && exit.Code == contract.ExitUsage, "%s: %v", name, err)
 	}
 }
 
@@ -432,9 +407,8 @@ func TestWebPage(t *testing.T) {
 		testkit.OK(t, web.cmd.Process.Signal(syscall.SIGINT))
 		web.ends(contract.ExitInterrupted)
 		token := link[strings.LastIndex(link, "=")+1:]
-		if strings.Contains(web.errs.String()+fmt.Sprint(web.cmd.Args), token) {
-			t.Errorf("the token is reported elsewhere: %s", web.errs.String())
-		}
+		testkit.Check(t, !strings.Contains(web.errs.String()+fmt.Sprint(web.cmd.Args), token),
+			"the token is reported elsewhere: %s", web.errs.String())
 		awaitGone(t, run)
 		testkit.Includes(t, "the run", h.output("sessions", "ls", "--json"), `"complete"`)
 	})

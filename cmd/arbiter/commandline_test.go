@@ -55,6 +55,7 @@ func TestFlagsGoFirst(t *testing.T) {
 
 // TestFlagsBeforeACommand: a command gets its flags even if they stand before it.
 func TestFlagsBeforeACommand(t *testing.T) {
+	testkit.WithoutRace(t)
 	values := func(f cli.Flag) (given []string, want string) {
 		name := "--" + f.Names()[0]
 		switch f := f.(type) {
@@ -97,9 +98,8 @@ func TestFlagsBeforeACommand(t *testing.T) {
 				}
 			}
 			line := slices.Concat(before, given, behind)
-			if err := app.Run(command.ReadLine(app, line).Ordered()); err != nil || got != want {
-				t.Errorf("%s: %s, %v, want %s", strings.Join(line, " "), got, err, want)
-			}
+			err := app.Run(command.ReadLine(app, line).Ordered())
+			testkit.Check(t, err == nil && got == want, "%s: %s, %v, want %s", strings.Join(line, " "), got, err, want)
 			tried++
 		}
 	}
@@ -114,9 +114,7 @@ func TestFlagsBeforeACommand(t *testing.T) {
 			try([]string{c.Name}, []string{sub.Name}, c.Flags, sub.Flags)
 		}
 	}
-	if tried < 30 {
-		t.Errorf("only %d flags tried", tried)
-	}
+	testkit.Check(t, tried >= 30, "only %d flags tried", tried)
 }
 
 func TestHelpIsAskedForByAWord(t *testing.T) {
@@ -234,13 +232,10 @@ func TestUsage(t *testing.T) {
 			usd := 0.0
 			for _, r := range decodedAs[[]report.Row](t, ask("--by", string(by), "--json")) {
 				usd += r.CostUSD
-				if !want(r) {
-					t.Errorf("by %s: %+v", by, r)
-				}
+				testkit.Check(t, want(r), "by %s: %+v", by, r)
 			}
-			if result.CostUSD <= 0 || math.Abs(usd-result.CostUSD) > 1e-5 {
-				t.Errorf("by %s: $%v, the run says $%v", by, usd, result.CostUSD)
-			}
+			testkit.Check(t, result.CostUSD > 0 && math.Abs(usd-result.CostUSD) <= 1e-5, "by %s: $%v, the run says $%v",
+				by, usd, result.CostUSD)
 		}
 		testkit.Includes(t, "printed", ask("--by", "agent"), command.ShortID(run)+" orch-1", "total")
 	})
@@ -298,10 +293,9 @@ func TestRunWithoutTaskIsNotOffered(t *testing.T) {
 	_ = n.stdin.Close()
 	<-n.ended
 	_ = n.cmd.Wait()
-	if got := n.cmd.ProcessState.ExitCode(); got != int(contract.ExitUsage) ||
-		!strings.Contains(n.stderr.String(), "has no task") {
-		t.Errorf("exit code %d, said %q", got, n.stderr.String())
-	}
+	got := n.cmd.ProcessState.ExitCode()
+	testkit.Check(t, got == int(contract.ExitUsage) && strings.Contains(n.stderr.String(), "has no task"),
+		"exit code %d, said %q", got, n.stderr.String())
 }
 
 // TestRequirementsNameTheRun: a run has the heading of its requirements file as its title, also in lists.
@@ -311,9 +305,7 @@ func TestRequirementsNameTheRun(t *testing.T) {
 		0o600))
 	h.output(append(h.rehearsing("parallel"), "--json", "--no-input", "REQUIREMENTS.md")...)
 	list := decodedAs[[]runstore.Line](t, h.output("sessions", "--json"))
-	if len(list) != 1 || list[0].Title != "A lighthouse" {
-		t.Errorf("listed %+v", list)
-	}
+	testkit.Check(t, len(list) == 1 && list[0].Title == "A lighthouse", "listed %+v", list)
 }
 
 // useEditor makes a shell script the editor. $1 is the file.
@@ -343,9 +335,7 @@ func TestMemoryCommands(t *testing.T) {
 		"  2  two\n     2026-03-01, written by a human\nThe outcomes of 1 run are kept, too.\n",
 		contract.ExitComplete, "memory")
 	r := decodedAs[subcommands.MemoryReport](t, stdoutOf(w.arbiter(contract.ExitComplete, "memory", "--json")))
-	if len(r.Lessons) != 2 || len(r.Outcomes) != 1 || r.File != store.Path() {
-		t.Errorf("%+v", r)
-	}
+	testkit.Check(t, len(r.Lessons) == 2 && len(r.Outcomes) == 1 && r.File == store.Path(), "%+v", r)
 
 	useEditor(t, `sed -i.old 's/lesson: two/lesson: 2/' "$1"`)
 	w.memory(contract.ExitComplete, "", "2 lessons kept.", "edit")
@@ -354,15 +344,11 @@ func TestMemoryCommands(t *testing.T) {
 	useEditor(t, "exit 3")
 	w.memory(contract.ExitFailed, "", "exit status 3 of the editor", "edit")
 	left, err := filepath.Glob(filepath.Join(temp, "arbiter-edit-*"))
-	if err != nil || left != nil {
-		t.Errorf("%v, left behind: %q", err, left)
-	}
+	testkit.Check(t, err == nil && left == nil, "%v, left behind: %q", err, left)
 	useEditor(t, `echo junk >> "$1"`)
 	w.memory(contract.ExitFailed, "", `"junk" has no name`, "edit")
 	left, err = filepath.Glob(filepath.Join(temp, "arbiter-edit-*", "memory.txt"))
-	if err != nil || len(left) != 1 {
-		t.Fatalf("%v, the text is in %q", err, left)
-	}
+	testkit.Need(t, err == nil && len(left) == 1, "%v, the text is in %q", err, left)
 	useEditor(t, `grep -v junk "$1" > "$1.new"; printf 'lesson: three\n' >> "$1.new"; mv "$1.new" "$1"`)
 	w.memory(contract.ExitComplete, "", "3 lessons kept.", "edit", left[0])
 
@@ -409,14 +395,12 @@ func TestLessonReachesNextRun(t *testing.T) {
 			}
 			return ""
 		}
-		if strings.Contains(asked("--memory", "off"), lesson) || strings.Contains(asked(), lesson) {
-			t.Fatal("a run reads a lesson that none has kept")
-		}
+		testkit.Need(t, !strings.Contains(asked("--memory", "off"), lesson) && !strings.Contains(asked(), lesson),
+			"a run reads a lesson that none has kept")
 		request := asked()
 		at := strings.Index(request, lesson)
-		if at < 0 || !strings.Contains(request[max(0, at-2000):at], "report") {
-			t.Fatalf("the lesson is not among the reports:\n%.4000s", request)
-		}
+		testkit.Need(t, at >= 0 && strings.Contains(request[max(0, at-2000):at], "report"),
+			"the lesson is not among the reports:\n%.4000s", request)
 		testkit.Excludes(t, "--memory off reads the lesson", asked("--memory", "off"), lesson)
 	})
 }

@@ -64,8 +64,7 @@ func newJournal(t *testing.T, inputs ...input.Body) aRun {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
-	testkit.OK(t, run.Finish(ctx, contract.StatusComplete))
-	testkit.OK(t, run.Close())
+	testkit.OK(t, run.Finish(ctx, contract.StatusComplete), run.Close())
 	return aRun{t, id}
 }
 
@@ -94,8 +93,7 @@ func aSelection(task string) decider.SelectAgentInput {
 
 func encoded(t *testing.T, v any) json.RawMessage {
 	t.Helper()
-	raw := testkit.Must(json.Marshal(v))(t)
-	return raw
+	return testkit.Must(json.Marshal(v))(t)
 }
 
 // threeDecisions are one by a model, one by the Arbiter's session and one during a turn of talk.
@@ -134,9 +132,7 @@ func TestExplainListsDecisions(t *testing.T) {
 		append(threeDecisions(t), input.Decided{Number: 4, Point: decider.PointEvaluate, Failed: "no answer"})...)
 	out, _ := r.arbiter(contract.ExitComplete, "decide", "--explain", r.id[:8])
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if len(lines) != 5 {
-		t.Fatalf("%d lines:\n%s", len(lines), out)
-	}
+	testkit.Need(t, len(lines) == 5, "%d lines:\n%s", len(lines), out)
 	for i, want := range [][]string{
 		{"NUMBER", "RECORD", "REASON"},
 		{"1", "select", "model", "SELECT_MODE planner", "there is no plan"},
@@ -146,17 +142,13 @@ func TestExplainListsDecisions(t *testing.T) {
 	} {
 		testkit.Includes(t, fmt.Sprintf("line %d", i), lines[i], want...)
 	}
-	if strings.ContainsAny(out, "\x1b\x07") {
-		t.Errorf("what a model wrote reaches the terminal: %q", out)
-	}
+	testkit.Check(t, !strings.ContainsAny(out, "\x1b\x07"), "what a model wrote reaches the terminal: %q", out)
 	// Without an id, the latest run of this directory is used.
 	testkit.Same(t, "the latest run", out, stdoutOf(r.arbiter(contract.ExitComplete, "decide", "--explain")))
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", r.id, "--explain", "--json")
 	all := decodedAs[[]subcommands.Explanation](t, raw)
-	if len(all) != 4 || all[0].Decision.Prompt != "" || all[0].Decision.Mode != "planner" ||
-		all[3].Failed != "no answer" || all[3].Decision != nil {
-		t.Errorf("%s", raw)
-	}
+	testkit.Check(t, len(all) == 4 && all[0].Decision.Prompt == "" && all[0].Decision.Mode == "planner" &&
+		all[3].Failed == "no answer" && all[3].Decision == nil, "%s", raw)
 }
 
 func TestExplainShowsOneWhole(t *testing.T) {
@@ -169,18 +161,16 @@ func TestExplainShowsOneWhole(t *testing.T) {
 	onScreen, err := clients.NewScreen(command.Env{},
 		settings.Choices{StateDir: filepath.Join(os.Getenv("XDG_STATE_HOME"), "arbiter")}).
 		Explain(t.Context(), r.id, 1)
-	if err != nil || onScreen+"\n" != out {
-		t.Errorf("the screen shows, %v:\n%s\nexplained is:\n%s", err, onScreen, out)
-	}
+	testkit.Check(t, err == nil && onScreen+"\n" == out, "the screen shows, %v:\n%s\nexplained is:\n%s", err, onScreen,
+		out)
 	// A decision of the Arbiter's session was made from the messages that the Arbiter read; it has no prompt.
 	out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "2", r.id)
 	testkit.Includes(t, "", out, "about      orch-2", "messages, as the Arbiter read them", "orch-2 is done", "Weave on")
 	testkit.Excludes(t, "the explanation shows a prompt that no model received", out, "by the templates")
 	raw, _ := r.arbiter(contract.ExitComplete, "decide", "--number", "2", "--json", r.id)
 	x := decodedAs[subcommands.Explanation](t, raw)
-	if x.Rendered != nil || !strings.Contains(x.Decision.Prompt, "orch-2 is done") || x.Record != 2 {
-		t.Errorf("%s", raw)
-	}
+	testkit.Check(t, x.Rendered == nil && strings.Contains(x.Decision.Prompt, "orch-2 is done") && x.Record == 2, "%s",
+		raw)
 	// Talk has no input.
 	out, _ = r.arbiter(contract.ExitComplete, "decide", "--number", "3", r.id)
 	testkit.Excludes(t, "talk", out, "input:", "prompt")
@@ -238,9 +228,8 @@ func TestDecideOnAnInput(t *testing.T) {
 		"SELECT_MODE planner", "by         rules")
 	raw, _ := r.reading(contract.ExitComplete, `{"number":3,"input":`+in+`}`, "decide", "--input", "-", "--decider",
 		"rules", "--json")
-	if d := decodedAs[decider.Decision](t, raw); d.Mode != "planner" || d.Source != decider.ByRules {
-		t.Errorf("%s", raw)
-	}
+	d := decodedAs[decider.Decision](t, raw)
+	testkit.Check(t, d.Mode == "planner" && d.Source == decider.ByRules, "%s", raw)
 	evaluation := string(encoded(t, decider.EvaluateProgressInput{
 		Task: "Weave", LastExecution: decider.ExecutionSummary{Agent: "developer", Status: decider.StatusFailure,
 			Iteration: 1},
@@ -292,9 +281,8 @@ func TestExplainedCostOfARehearsal(t *testing.T) {
 			Usage: decider.Usage{CostUSD: 0.25}}
 		var text bytes.Buffer
 		subcommands.WriteExplanation(&text, subcommands.ExplainDecision("run", rehearsal, d, nil))
-		if !strings.Contains(text.String(), "$0.2500") || strings.Contains(text.String(), " simulated") != rehearsal {
-			t.Errorf("rehearsal %v:\n%s", rehearsal, text.String())
-		}
+		testkit.Check(t, strings.Contains(text.String(), "$0.2500") &&
+			strings.Contains(text.String(), " simulated") == rehearsal, "rehearsal %v:\n%s", rehearsal, text.String())
 	}
 }
 
@@ -302,8 +290,7 @@ func TestExplainedCostOfARehearsal(t *testing.T) {
 func write(t *testing.T, text string, path ...string) string {
 	t.Helper()
 	file := filepath.Join(path...)
-	testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
-	testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
+	testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -314,8 +301,7 @@ func TestTemplatesOverrideEachOther(t *testing.T) {
 		_, after, _ := strings.Cut(out, "\nprompt, by the templates found now (it was not read for this decision):\n")
 		return strings.TrimSpace(after)
 	}
-	builtin := prompt()
-	testkit.Includes(t, "", builtin, "Weave on")
+	testkit.Includes(t, "", prompt(), "Weave on")
 	write(t, "The user's: {{.Task}}", "config", "arbiter", "prompts", "select.md")
 	write(t, "The workspace's: {{.Task}}", ".arbiter", "prompts", "select.md")
 	write(t, "no template: it has another name", ".arbiter", "prompts", "notes.txt")
@@ -339,8 +325,7 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 		{"a directory", func(t *testing.T, dir string) { write(t, "x", dir, "select.md", "inside") },
 			[]string{"select.md", "not a regular file"}},
 		{"a pipe", func(t *testing.T, dir string) {
-			testkit.OK(t, os.MkdirAll(dir, 0o700))
-			testkit.OK(t, syscall.Mkfifo(filepath.Join(dir, "select.md"), 0o600))
+			testkit.OK(t, os.MkdirAll(dir, 0o700), syscall.Mkfifo(filepath.Join(dir, "select.md"), 0o600))
 		}, []string{"select.md", "not a regular file"}},
 		{"a link", func(t *testing.T, dir string) {
 			target := write(t, "{{.Task}}", filepath.Dir(dir), "elsewhere.md")
@@ -384,9 +369,7 @@ func TestWorkflowByProviders(t *testing.T) {
 				r := s.finish(contract.ExitComplete)
 				testkit.Same(t, "decisions", taskRulings("rules", "rules", "model", "rules", "rules", "model"), rulingsOf(s))
 				testkit.Same(t, "states", taskMoves, moves(s))
-				if !sums(r, "The loom stands in loom.txt.") || r.Iterations != 4 {
-					t.Errorf("result %+v", r)
-				}
+				testkit.Check(t, sums(r, "The loom stands in loom.txt.") && r.Iterations == 4, "result %+v", r)
 				model := map[string]string{decider.OpenAI: decider.OpenAIModel,
 					decider.APIAnthropic: decider.AnthropicModel}[provider]
 				out, _ := s.output(0, "decide", "--explain", s.run(), "--number", "3")

@@ -34,18 +34,15 @@ func examine(t *testing.T, env []string, args ...string) examination {
 		append([]string{"doctor", "--json", "--trial-timeout", "3m"}, args...)...)
 	out, err := s.cmd.Output()
 	e := examination{code: s.cmd.ProcessState.ExitCode(), temp: temp}
-	if jerr := json.Unmarshal(out, &e.DoctorReport); jerr != nil {
-		t.Fatalf("%v, %v\n%s\n%s", err, jerr, out, s.stderr.String())
-	}
+	jerr := json.Unmarshal(out, &e.DoctorReport)
+	testkit.Need(t, jerr == nil, "%v, %v\n%s\n%s", err, jerr, out, s.stderr.String())
 	return e
 }
 
 func (e examination) find(t *testing.T, area, name string) host.Finding {
 	t.Helper()
 	i := slices.IndexFunc(e.Findings, func(f host.Finding) bool { return f.Area == area && f.Name == name })
-	if i < 0 {
-		t.Fatalf("nothing of %s, %s: %+v", area, name, e.Findings)
-	}
+	testkit.Need(t, i >= 0, "nothing of %s, %s: %+v", area, name, e.Findings)
 	return e.Findings[i]
 }
 
@@ -57,28 +54,22 @@ func TestDoctorLive(t *testing.T) {
 	e := examine(t, []string{"ANTHROPIC_API_KEY=sk-ant-rehearsal-0000", "ANTHROPIC_BASE_URL=http://127.0.0.1:9"},
 		"--claude", path)
 	e.healthy(t)
-	if f := e.find(t, host.AreaClaude, "login"); f.State != host.DoctorOK || f.Found != "api_key" {
-		t.Errorf("%+v", f)
-	}
+	f := e.find(t, host.AreaClaude, "login")
+	testkit.Check(t, f.State == host.DoctorOK && f.Found == "api_key", "%+v", f)
 }
 
 func (e examination) healthy(t *testing.T) {
 	t.Helper()
-	if e.code != 0 || e.State == host.DoctorFail {
-		t.Errorf("exit code %d, %s", e.code, e.State)
-	}
+	testkit.Check(t, e.code == 0 && e.State != host.DoctorFail, "exit code %d, %s", e.code, e.State)
 	abilities := 0
 	for _, f := range e.Findings {
 		if f.Area == host.AreaAbilities {
 			abilities++
 		}
-		if f.Area == host.AreaAbilities && f.State != host.DoctorOK || f.State == host.DoctorFail {
-			t.Errorf("%+v", f)
-		}
+		testkit.Check(t, (f.Area != host.AreaAbilities || f.State == host.DoctorOK) && f.State != host.DoctorFail,
+			"%+v", f)
 	}
-	if abilities < 20 {
-		t.Errorf("%d abilities", abilities)
-	}
+	testkit.Check(t, abilities >= 20, "%d abilities", abilities)
 	testkit.Empty(t, "left behind", testkit.Must(os.ReadDir(e.temp))(t))
 }
 
@@ -130,14 +121,10 @@ func TestDoctorOfOthers(t *testing.T) {
 				if want == "" {
 					want = host.DoctorOK
 				}
-				if f.State != want {
-					t.Errorf("want %s: %+v", want, f)
-				}
+				testkit.Check(t, f.State == want, "want %s: %+v", want, f)
 				said = said || strings.Contains(f.Found, tt.found)
 			}
-			if !said {
-				t.Errorf("no finding says %q: %+v", tt.found, e.Findings)
-			}
+			testkit.Check(t, said, "no finding says %q: %+v", tt.found, e.Findings)
 		})
 	}
 }
@@ -165,9 +152,7 @@ func TestDoctorWithoutSettings(t *testing.T) {
 		t.Errorf("the configuration is blamed for the workspace: %+v", f)
 	}
 	f := e.find(t, host.AreaPlaces, "workspace")
-	if f.State != host.DoctorFail || !strings.Contains(f.Found, missing) {
-		t.Errorf("%+v", f)
-	}
+	testkit.Check(t, f.State == host.DoctorFail && strings.Contains(f.Found, missing), "%+v", f)
 }
 
 // TestDoctorIsStopped: a signal in the middle of the trial ends it, and nothing is left behind.
@@ -186,9 +171,8 @@ func TestDoctorIsStopped(t *testing.T) {
 	}
 	testkit.OK(t, s.cmd.Process.Signal(os.Interrupt))
 	_ = s.cmd.Wait()
-	if code := s.cmd.ProcessState.ExitCode(); code != int(contract.ExitInterrupted) {
-		t.Errorf("exit code %d\n%s", code, s.stderr.String())
-	}
+	code := s.cmd.ProcessState.ExitCode()
+	testkit.Check(t, code == int(contract.ExitInterrupted), "exit code %d\n%s", code, s.stderr.String())
 	testkit.Empty(t, "left behind", testkit.Must(os.ReadDir(temp))(t))
 }
 
@@ -211,9 +195,7 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 	for _, dir := range dirs { // also that of the run, which can be resumed
 		testkit.OK(t, os.Chtimes(dir, time.Time{}, time.Now().Add(-time.Hour)))
 	}
-	if len(dirs) != 2 {
-		t.Fatalf("scratch directories: %v", dirs)
-	}
+	testkit.Need(t, len(dirs) == 2, "scratch directories: %v", dirs)
 	look := func(env []string, args ...string) examination {
 		return examine(t, env, append(args, "--no-trial", "--claude", "./none")...)
 	}
@@ -225,24 +207,19 @@ func TestDoctorFindsLeftovers(t *testing.T) {
 			break
 		}
 	}
-	if f := e.find(t, host.AreaLeftovers, "interrupted"); f.Fix != "arbiter --resume --session "+command.ShortID(run) {
-		t.Errorf("%+v", f)
-	}
+	f := e.find(t, host.AreaLeftovers, "interrupted")
+	testkit.Check(t, f.Fix == "arbiter --resume --session "+command.ShortID(run), "%+v", f)
 	// If only a flag leads to the state directory, the suggested command has that flag too.
-	if f := look(nil, "--state-dir", state).find(t, host.AreaLeftovers,
-		"interrupted"); f.Fix != "arbiter --resume --session "+command.ShortID(run)+" --state-dir "+state {
-		t.Errorf("%+v", f)
-	}
+	f = look(nil, "--state-dir", state).find(t, host.AreaLeftovers, "interrupted")
+	testkit.Check(t, f.Fix == "arbiter --resume --session "+command.ShortID(run)+" --state-dir "+state, "%+v", f)
 	// /tmp may also hold leftovers of others. A doctor that does not know the run leaves the run's files alone.
 	for _, e := range []examination{e, look([]string{"TMPDIR=" + temp})} {
-		if f := e.find(t, host.AreaLeftovers, "scratch directories"); strings.Count(f.Fix, temp) != 1 ||
-			!strings.Contains(f.Fix, filepath.Join(temp, "arbiter-rehearsal-0")) {
-			t.Errorf("%+v", f)
-		}
+		f := e.find(t, host.AreaLeftovers, "scratch directories")
+		testkit.Check(t, strings.Count(f.Fix, temp) == 1 &&
+			strings.Contains(f.Fix, filepath.Join(temp, "arbiter-rehearsal-0")), "%+v", f)
 	}
-	if f := e.find(t, host.AreaLeftovers, "processes"); !strings.Contains(f.Found, "sleep") {
-		t.Errorf("%+v", f)
-	}
+	f = e.find(t, host.AreaLeftovers, "processes")
+	testkit.Check(t, strings.Contains(f.Found, "sleep"), "%+v", f)
 }
 
 // TestPinnedVersion: the version that the doctor recommends is the tested one.

@@ -19,9 +19,8 @@ func crashingArbiter(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "arbiter")
 	build := exec.Command("go", "build", "-ldflags", crashpoint.LinkerFlags, "-o", path, ".")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	out, err := build.CombinedOutput()
+	testkit.Need(t, err == nil, "build: %v\n%s", err, out)
 	return path
 }
 
@@ -42,18 +41,14 @@ func TestPanic(t *testing.T) {
 			s.cmd.Path = bin
 			s.launch()
 			s.gone()
-			if got := s.cmd.ProcessState.ExitCode(); got != int(contract.ExitBug) {
-				t.Errorf("exit code %d, want %d", got, contract.ExitBug)
-			}
+			got := s.cmd.ProcessState.ExitCode()
+			testkit.Check(t, got == int(contract.ExitBug), "exit code %d, want %d", got, contract.ExitBug)
 			run := s.run()
 			awaitGone(t, run)
 			reports, _ := filepath.Glob(filepath.Join(filepath.Dir(collect[contract.Session](s)[0].Log), "crash-*.txt"))
-			if len(reports) != 1 {
-				t.Fatalf("reports: %v", reports)
-			}
-			if info, err := os.Stat(reports[0]); err != nil || info.Mode().Perm() != 0o600 {
-				t.Errorf("mode %v, %v", info.Mode(), err)
-			}
+			testkit.Need(t, len(reports) == 1, "reports: %v", reports)
+			info, err := os.Stat(reports[0])
+			testkit.Check(t, err == nil && info.Mode().Perm() == 0o600, "mode %v, %v", info.Mode(), err)
 			raw := testkit.Must(os.ReadFile(reports[0]))(t)
 			text, point := string(raw), strings.Split(at, ":")[0]
 			testkit.Includes(t, "the report", text, "panic: crash point "+point, "goroutine ", "crashpoint.Here",
@@ -93,19 +88,14 @@ func TestResumeWhileOldBridgeRuns(t *testing.T) {
 			if state == "is stopped" { // only now: on orphaning its group the kernel would have continued it
 				testkit.OK(t, syscall.Kill(pid, syscall.SIGSTOP))
 			}
-			if len(survivors(s.run())) == 0 {
-				t.Fatal("the bridge is gone already: this test could not fail")
-			}
+			testkit.Need(t, len(survivors(s.run())) != 0, "the bridge is gone already: this test could not fail")
 			n := s.again("--json", "--resume")
 			await[contract.Session](n, "the second process run", nil)
 			for agent, pids := range aliveAs(s.run()) {
-				if strings.HasSuffix(agent, ".1") {
-					t.Errorf("%s lives in the second process run: %v", agent, pids)
-				}
+				testkit.Check(t, !strings.HasSuffix(agent, ".1"), "%s lives in the second process run: %v", agent, pids)
 			}
-			if left := survivors(s.run()); left[pid] != "" {
-				t.Error("the old bridge lives in the second process run")
-			}
+			left := survivors(s.run())
+			testkit.Check(t, left[pid] == "", "the old bridge lives in the second process run")
 			n.named()
 		})
 	}
@@ -126,9 +116,8 @@ func TestHostileRunNames(t *testing.T) {
 	}
 	for _, name := range names {
 		_, stderr := s.output(int(contract.ExitUsage), "--json", "--no-input", "--session="+name, "--task", "x")
-		if strings.Contains(stderr, "\x1b") || !utf8.ValidString(stderr) || len(stderr) > 4096 {
-			t.Errorf("--session %.20q: %.300q", name, stderr)
-		}
+		testkit.Check(t, !strings.Contains(stderr, "\x1b") && utf8.ValidString(stderr) && len(stderr) <= 4096,
+			"--session %.20q: %.300q", name, stderr)
 		for _, command := range [][]string{{"sessions", "show"}, {"sessions", "rm"}, {"logs"}, {"replay"}} {
 			s.output(int(contract.ExitUsage), append(command, "--", name)...)
 		}

@@ -87,10 +87,9 @@ func (s *script) restartedOnce(agent string) {
 			s.t.Errorf("error %+v", b)
 		}
 	}
-	if restarts != 1 || reported > 1 || len(spawns) != 2 || spawns[1].Generation != 2 || !spawns[1].Resumed ||
-		spawns[0].SessionID != spawns[1].SessionID {
-		s.t.Errorf("%d restarts, told %d times, spawned %+v", restarts, reported, spawns)
-	}
+	testkit.Check(s.t, restarts == 1 && reported <= 1 && len(spawns) == 2 && spawns[1].Generation == 2 &&
+		spawns[1].Resumed && spawns[0].SessionID == spawns[1].SessionID, "%d restarts, told %d times, spawned %+v",
+		restarts, reported, spawns)
 }
 
 // agentPID finds the CLI's process among those of an agent: the leader of the process group.
@@ -141,9 +140,8 @@ func TestFullDisk(t *testing.T) {
 	defer full.Close()
 	s := prepare(t, nil, "--stand-in", "--json", "--scenario", "dialogue", "--task", "Name it")
 	s.cmd.Stdout = full
-	if err := s.cmd.Run(); err == nil || s.cmd.ProcessState.ExitCode() != int(contract.ExitFailed) {
-		t.Errorf("%v", err)
-	}
+	err := s.cmd.Run()
+	testkit.Check(t, err != nil && s.cmd.ProcessState.ExitCode() == int(contract.ExitFailed), "%v", err)
 	testkit.Includes(t, "stderr", s.stderr.String(), "no space left")
 }
 
@@ -155,9 +153,8 @@ func TestOtherSessionIsNotRouted(t *testing.T) {
 	s.finishes("spun")
 	// If it was ended before its session had a history, the session is not found, and a new one is begun.
 	sp := s.spawns("orch-1")
-	if len(sp) < 2 || len(sp) > 3 || len(s.reasons()) != len(sp)-1 || len(sp) == 3 && sp[2].Resumed {
-		t.Errorf("spawned %+v, restarts %q", sp, s.reasons())
-	}
+	testkit.Check(t, len(sp) >= 2 && len(sp) <= 3 && len(s.reasons()) == len(sp)-1 && (len(sp) != 3 || !sp[2].Resumed),
+		"spawned %+v, restarts %q", sp, s.reasons())
 	s.oneError(bridge.CatProtocol)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,9 +164,7 @@ func TestOtherSessionIsNotRouted(t *testing.T) {
 		case contract.Done:
 			first = first && l.ID != "orch-1"
 		case contract.ToolUse, contract.Assistant, contract.Handoff:
-			if l.ID == "orch-1" && first {
-				t.Errorf("routed: %+v", l.Body)
-			}
+			testkit.Check(t, l.ID != "orch-1" || !first, "routed: %+v", l.Body)
 		}
 	}
 }
@@ -181,9 +176,8 @@ func TestUsageLimit(t *testing.T) {
 	s := perform(t, spin("echo spun"), sick{"arbiter.1": "limit:2@1,limit:777600@2"}, "--max-wait", "4s")
 	testkit.Same(t, "crashes", 0, s.finish(contract.ExitLimit).Crashes)
 	list := collect[contract.Retry](s)
-	if len(list) != 1 || !strings.Contains(list[0].Reason, "resets at") || list[0].DelayMS > 4000 {
-		t.Errorf("retries %+v", list)
-	}
+	testkit.Check(t, len(list) == 1 && strings.Contains(list[0].Reason, "resets at") && list[0].DelayMS <= 4000,
+		"retries %+v", list)
 	s.oneError(bridge.CatUsageLimit)
 	testkit.Same(t, "starts", 1, len(s.spawns(contract.Arbiter)))
 	s.again("--json", "--resume").finishes("spun")
@@ -199,9 +193,7 @@ func TestCutStream(t *testing.T) {
 		s := p.plays(t, faultScenario(t, object{"cut_after": 4}), "Speak", "--no-input", "--max-iterations", "1")
 		s.finish(contract.ExitLimit)
 		for _, e := range collect[contract.Error](s) {
-			if e.Category != bridge.CatVerdict {
-				t.Errorf("error %+v", e)
-			}
+			testkit.Check(t, e.Category == bridge.CatVerdict, "error %+v", e)
 		}
 		if d := collect[contract.Decision](s); len(d) == 0 ||
 			slices.ContainsFunc(d, func(d contract.Decision) bool { return d.Source != "fallback" }) {

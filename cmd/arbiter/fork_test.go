@@ -54,8 +54,7 @@ var forkPlays = []struct {
 	{"clones", func(t *testing.T) string { return fourHands(t.TempDir()) },
 		[]string{"--isolation", "clone"}, false, nil, true},
 	{"hand-offs and renewals", func(t *testing.T) string {
-		raw := testkit.Must(rehearsal.BuiltinSource("generations"))(t)
-		return string(raw)
+		return string(testkit.Must(rehearsal.BuiltinSource("generations"))(t))
 	}, nil, false, nil, true},
 }
 
@@ -88,9 +87,7 @@ func TestForkAtEveryDecision(t *testing.T) {
 				}
 				f := forks{s, repo, model, run}
 				last := f.last()
-				if c.files != nil && last != len(c.files) {
-					t.Errorf("%d decisions, want %d", last, len(c.files))
-				}
+				testkit.Check(t, c.files == nil || last == len(c.files), "%d decisions, want %d", last, len(c.files))
 				for n := 1; n <= last; n++ {
 					if n != 2 || testkit.AtNight() {
 						f.at(n, c.files[n])
@@ -136,9 +133,8 @@ func (f forks) killedAt(t *testing.T, bin, at string, n int, before map[string]s
 	k.cmd.Dir, k.cmd.WaitDelay, k.cmd.Stderr = f.cmd.Dir, waitTimeout, &k.stderr
 	k.launch()
 	k.gone()
-	if raw, _ := os.ReadFile(log); !strings.Contains(string(raw), "died") {
-		t.Fatalf("it was not reached: %s", k.stderr.String())
-	}
+	raw, _ := os.ReadFile(log)
+	testkit.Need(t, strings.Contains(string(raw), "died"), "it was not reached: %s", k.stderr.String())
 	testkit.Same(t, "the run was changed", before, f.bytes())
 	for _, r := range besideJSON[[]struct {
 		Run        string
@@ -185,9 +181,8 @@ func (f forks) at(n int, files []string) {
 		s = f.again("--json", "--no-input", "--resume", "--session", fork)
 	}
 	s.finish(contract.ExitComplete)
-	if from := collect[contract.Session](s)[0].ForkedFrom; from == nil || from.Run != f.run || from.At != n {
-		t.Errorf("at %d, it branched off from %+v", n, from)
-	}
+	from := collect[contract.Session](s)[0].ForkedFrom
+	testkit.Check(t, from != nil && from.Run == f.run && from.At == n, "at %d, it branched off from %+v", n, from)
 	testkit.Same(t, fmt.Sprintf("at %d, the run was changed", n), before, f.bytes())
 	f.sameEvents(fork, n)
 	f.sameMessages(fork, n, asked)
@@ -207,9 +202,7 @@ func (f forks) bytes() map[string]string {
 			all[path] = text
 		}
 	}
-	if len(all) < 5 {
-		t.Errorf("the run has only %v", slices.Collect(maps.Keys(all)))
-	}
+	testkit.Check(t, len(all) >= 5, "the run has only %v", slices.Collect(maps.Keys(all)))
 	for line := range strings.Lines(f.repo.Git("for-each-ref", "--format=%(refname) %(objectname)")) {
 		if name, id, _ := strings.Cut(strings.TrimSpace(line), " "); !strings.Contains(name, "arbiter/") ||
 			strings.Contains(name, f.run[:8]) {
@@ -233,9 +226,7 @@ func (f forks) sameEvents(fork string, n int) {
 	got, _ := f.output(0, "replay", fork)
 	theirs, ours := strings.SplitAfter(want, "\n"), strings.SplitAfter(got, "\n")
 	copied := slices.IndexFunc(ours, func(line string) bool { return strings.Contains(line, `"forked_from":`) })
-	if copied < 1 {
-		f.t.Fatalf("at %d, the fork has copied %d events", n, copied)
-	}
+	testkit.Need(f.t, copied > 0, "at %d, the fork has copied %d events", n, copied)
 	decided := 0
 	for i, line := range ours[:copied] {
 		if a, b := idOrTime.ReplaceAllString(theirs[i], "-"), idOrTime.ReplaceAllString(line, "-"); a != b {
@@ -321,9 +312,8 @@ func common(a, b string) int {
 func (f forks) wrong(last int) {
 	for _, n := range []int{0, -1, last + 1} {
 		_, errs := f.output(1, "fork", f.run, "--at", fmt.Sprint(n), "--json")
-		if want := fmt.Sprintf("--at can be 1 to %d", last); !strings.Contains(errs, want) {
-			f.t.Errorf("%q lacks %q", errs, want)
-		}
+		want := fmt.Sprintf("--at can be 1 to %d", last)
+		testkit.Check(f.t, strings.Contains(errs, want), "%q lacks %q", errs, want)
 	}
 	testkit.Empty(f.t, "left behind", testkit.Must(filepath.Glob(filepath.Join(f.stateDir(), "runs", ".*")))(f.t))
 }
@@ -346,9 +336,8 @@ func TestIsolationIsKept(t *testing.T) {
 	n.send(contract.Say{Text: "Ada"})
 	n.finish(contract.ExitComplete)
 	all := model.Requests()
-	if last := all[len(all)-1]; !strings.HasSuffix(last.Cwd, filepath.Join("work", "arbiter")) {
-		t.Errorf("the Arbiter works in %q", last.Cwd)
-	}
+	last := all[len(all)-1]
+	testkit.Check(t, strings.HasSuffix(last.Cwd, filepath.Join("work", "arbiter")), "the Arbiter works in %q", last.Cwd)
 }
 
 // asksOnce is a play in which the Arbiter asks the human, and then completes.
@@ -408,10 +397,9 @@ func TestBestOf(t *testing.T) {
 	testkit.Same(t, "forks", 3, len(all))
 	own := 0.0
 	for _, c := range all {
-		if c.Status != contract.StatusComplete || c.Changes.Count != 2 || c.ForkedFrom.At != 3 || c.Checks.Passed != 2 ||
-			c.OwnCostUSD <= 0 || c.OwnCostUSD >= c.CostUSD || c.ForkedFrom.CostUSD >= was.CostUSD {
-			t.Errorf("%+v", c)
-		}
+		testkit.Check(t, c.Status == contract.StatusComplete && c.Changes.Count == 2 && c.ForkedFrom.At == 3 &&
+			c.Checks.Passed == 2 && c.OwnCostUSD > 0 && c.OwnCostUSD < c.CostUSD && c.ForkedFrom.CostUSD < was.CostUSD,
+			"%+v", c)
 		own += c.OwnCostUSD
 	}
 	if now := spent(); now-before < own-0.001 || now-before > own+0.001 {
@@ -419,9 +407,7 @@ func TestBestOf(t *testing.T) {
 	}
 	s.output(0, "undo", s.run())
 	s.output(0, "land", all[0].Run)
-	if names := strings.Fields(repo.Git("ls-tree", "-r", "--name-only", "HEAD")); !slices.Equal(names, twoStepsFiles[3]) {
-		t.Errorf("landed: %v", names)
-	}
+	testkit.Same(t, "landed", twoStepsFiles[3], strings.Fields(repo.Git("ls-tree", "-r", "--name-only", "HEAD")))
 }
 
 // TestForkIsTheCLIsOwn: a session that continues on a copy of a transcript, cut at a message, asks the model exactly
@@ -441,23 +427,18 @@ func TestForkIsTheCLIsOwn(t *testing.T) {
 		t.Helper()
 		cmd := exec.Command(claude, append([]string{"-p", "--model", "claude-opus-5-5"}, args...)...)
 		cmd.Env, cmd.Dir = host.StageEnviron(home, model), work
-		if out, err := cmd.CombinedOutput(); (err != nil) != fails {
-			t.Fatalf("claude %v: %v\n%s", args, err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		testkit.Need(t, (err != nil) == fails, "claude %v: %v\n%s", args, err, out)
 		all := model.Requests()
 		return string(all[len(all)-1].Messages)
 	}
 	session := uuid.NewString()
 	ask(false, "One.", "--session-id", session)
 	files, _ := filepath.Glob(filepath.Join(home, ".claude", "projects", "*", session+".jsonl"))
-	if len(files) != 1 {
-		t.Fatalf("transcripts: %v", files)
-	}
+	testkit.Need(t, len(files) == 1, "transcripts: %v", files)
 	first := testkit.Must(os.ReadFile(files[0]))(t)
 	answers := regexp.MustCompile(`"type":"assistant","uuid":"([^"]*)"`).FindAllSubmatch(first, -1)
-	if len(answers) == 0 {
-		t.Fatalf("no answer in %s", first)
-	}
+	testkit.Need(t, len(answers) != 0, "no answer in %s", first)
 	at := string(answers[len(answers)-1][1])
 	own := func(fails bool) string {
 		return ask(fails, "Three.", "--resume", session, "--fork-session", "--session-id", uuid.NewString(),

@@ -36,8 +36,7 @@ func frozen(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", "frozen", name)
 	if *freeze {
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		testkit.OK(t, os.WriteFile(path, []byte(got), 0o644))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(got), 0o644))
 	}
 	want := testkit.Must(os.ReadFile(path))(t)
 	testkit.Same(t, fmt.Sprintf("%s (-frozen +now)", path), strings.Split(string(want), "\n"), strings.Split(got, "\n"))
@@ -49,9 +48,7 @@ func builtProgram(t *testing.T, home string, args ...string) string {
 	t.Helper()
 	c := runIn(t, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8", confinedVariable + "=1"}, home, "",
 		args...)
-	if c.code != 0 || c.errs != "" {
-		t.Fatalf("arbiter %q: exit code %d, %s", args, c.code, c.errs)
-	}
+	testkit.Need(t, c.code == 0 && c.errs == "", "arbiter %q: exit code %d, %s", args, c.code, c.errs)
 	return c.out
 }
 
@@ -193,10 +190,9 @@ func TestFrozenHelp(t *testing.T) {
 			strings.Fields(page))
 	}
 	walk()
-	if commands != len(pages)+1 || len(told) != len(settings) {
-		t.Errorf("%d commands and %d settings in the help, %d and %d in the pages", commands-1, len(told), len(pages),
-			len(settings))
-	}
+	testkit.Check(t, commands == len(pages)+1 && len(told) == len(settings),
+		"%d commands and %d settings in the help, %d and %d in the pages", commands-1, len(told), len(pages),
+		len(settings))
 	frozen(t, "help.txt", golden.String())
 }
 
@@ -309,12 +305,10 @@ func TestFrozenRequests(t *testing.T) {
 		}
 		last[r.Actor] = b
 	}
-	if diff := cmp.Diff([]string{"arbiter", "first", "second"}, order); diff != "" {
-		t.Fatalf("who asked (-want +got):\n%s", diff)
-	}
-	if !reflect.DeepEqual(first["first"].Tools, first["second"].Tools) {
-		t.Error("two Orchestrators have different tools")
-	}
+	diff := cmp.Diff([]string{"arbiter", "first", "second"}, order)
+	testkit.Need(t, diff == "", "who asked (-want +got):\n%s", diff)
+	testkit.Check(t, reflect.DeepEqual(first["first"].Tools, first["second"].Tools),
+		"two Orchestrators have different tools")
 	one, two := f.prompt(first["first"]), f.prompt(first["second"])
 	testkit.Same(t, "two Orchestrators have different prompts",
 		strings.ReplaceAll(one, "Orchestrator I (orch-1)", "NAME"),
@@ -338,18 +332,16 @@ func TestFrozenRequests(t *testing.T) {
 // beginsWith checks that a request continues from an earlier one.
 func beginsWith(t *testing.T, actor string, before, now requestBody) {
 	t.Helper()
-	if !reflect.DeepEqual(before.System, now.System) || !reflect.DeepEqual(before.Tools, now.Tools) ||
-		!reflect.DeepEqual(before.Thinking, now.Thinking) {
-		t.Errorf("%s: what stands before the history has changed:\n%s", actor, cmp.Diff(before.System, now.System))
-	}
+	testkit.Check(t, reflect.DeepEqual(before.System, now.System) && reflect.DeepEqual(before.Tools, now.Tools) &&
+		reflect.DeepEqual(before.Thinking, now.Thinking), "%s: what stands before the history has changed:\n%s", actor,
+		cmp.Diff(before.System, now.System))
 	if len(now.Messages) < len(before.Messages) {
 		t.Errorf("%s: the history went from %d messages to %d", actor, len(before.Messages), len(now.Messages))
 		return
 	}
 	for i := range before.Messages {
-		if diff := cmp.Diff(before.Messages[i], now.Messages[i]); diff != "" {
-			t.Errorf("%s: message %d of %d has changed:\n%s", actor, i+1, len(before.Messages), diff)
-		}
+		testkit.Same(t, fmt.Sprintf("%s: message %d of %d has changed", actor, i+1, len(before.Messages)),
+			before.Messages[i], now.Messages[i])
 	}
 }
 
@@ -615,9 +607,7 @@ func TestFrozenRun(t *testing.T) {
 	f := normalizer{home: h.home, named: map[string]string{run: "RUN", h.claude: "CLAUDE"}}
 	read := func(args ...string) string {
 		out, errs := s.output(0, append(args, run)...)
-		if errs != "" {
-			t.Errorf("arbiter %s: %s", strings.Join(args, " "), errs)
-		}
+		testkit.Check(t, errs == "", "arbiter %s: %s", strings.Join(args, " "), errs)
 		return out
 	}
 	replayed := read("replay")
@@ -645,10 +635,9 @@ func TestFrozenRun(t *testing.T) {
 			Time            time.Time
 			Level, Msg, Run string
 		}
-		if err := json.Unmarshal([]byte(line), &l); err != nil || l.Time.IsZero() || l.Level == "" || l.Msg == "" ||
-			l.Run != run {
-			t.Errorf("a line of the log, %v: %s", err, line)
-		}
+		err := json.Unmarshal([]byte(line), &l)
+		testkit.Check(t, err == nil && !l.Time.IsZero() && l.Level != "" && l.Msg != "" && l.Run == run,
+			"a line of the log, %v: %s", err, line)
 	}
 }
 
@@ -753,9 +742,8 @@ func (f *normalizer) value(v any) any {
 func (f *normalizer) decoded(t *testing.T, raw string) any {
 	t.Helper()
 	var v any
-	if err := json.Unmarshal([]byte(raw), &v); err != nil {
-		t.Fatalf("%v: %s", err, raw)
-	}
+	err := json.Unmarshal([]byte(raw), &v)
+	testkit.Need(t, err == nil, "%v: %s", err, raw)
 	return f.value(v)
 }
 
@@ -829,9 +817,7 @@ func (f *normalizer) sameAudit(t *testing.T, text, raw string) {
 	t.Helper()
 	people := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	programs := strings.Split(strings.TrimSuffix(raw, "\n"), "\n")
-	if len(people) != len(programs) {
-		t.Fatalf("%d lines for people, %d for programs", len(people), len(programs))
-	}
+	testkit.Need(t, len(people) == len(programs), "%d lines for people, %d for programs", len(people), len(programs))
 	for i, line := range programs {
 		var l struct{ By, Channel, What, About string }
 		testkit.OK(t, json.Unmarshal([]byte(line), &l))

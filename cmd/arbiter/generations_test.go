@@ -25,9 +25,7 @@ func generations(t *testing.T, window int, change ...string) string {
 		text = strings.Replace(text, name, fmt.Sprintf("%s: %q", key, fmt.Sprint(window/100*share+window%100)), 1)
 	}
 	changed := strings.NewReplacer(change...).Replace(text)
-	if len(change) > 0 && changed == text {
-		t.Fatalf("the play lacks %s", change[0])
-	}
+	testkit.Need(t, len(change) == 0 || changed != text, "the play lacks %q", change)
 	return scenarioFile(t, changed)
 }
 
@@ -60,9 +58,7 @@ func TestGenerations(t *testing.T) {
 				t.Parallel()
 				s := p.plays(t, generations(t, w.window), "Weave three", w.args...)
 				r := s.finish(contract.ExitComplete)
-				if r.Iterations != 3 || r.Crashes != 0 {
-					t.Errorf("result %+v", r)
-				}
+				testkit.Check(t, r.Iterations == 3 && r.Crashes == 0, "result %+v", r)
 				checkGenerations(t, s, w.window)
 			})
 		}
@@ -93,9 +89,8 @@ func checkGenerations(t *testing.T, s *script, window int) {
 		case contract.ContextWarning:
 			levels[l.ID] = append(levels[l.ID], b.Level)
 		case contract.Context:
-			if b.Window != window || b.Tokens > window {
-				t.Errorf("line %d: %s has %d of %d tokens", l.Seq, l.ID, b.Tokens, b.Window)
-			}
+			testkit.Check(t, b.Window == window && b.Tokens <= window, "line %d: %s has %d of %d tokens", l.Seq, l.ID,
+				b.Tokens, b.Window)
 		case contract.Restart, contract.Error:
 			t.Errorf("line %d: %+v", l.Seq, b)
 		}
@@ -108,9 +103,7 @@ func checkGenerations(t *testing.T, s *script, window int) {
 	var ways []string
 	for _, h := range collect[contract.Handoff](s) {
 		ways = append(ways, h.From+" to "+h.To)
-		if h.GeneratedBecause != "" {
-			t.Errorf("drawn up: %+v", h)
-		}
+		testkit.Check(t, h.GeneratedBecause == "", "drawn up: %+v", h)
 	}
 	if want := []string{"orch-1 to orch-2", "arbiter to arbiter", "orch-2 to orch-3", "arbiter to arbiter",
 		"orch-3 to arbiter"}; !slices.Equal(ways, want) {
@@ -123,9 +116,8 @@ func checkGenerations(t *testing.T, s *script, window int) {
 			again++
 		}
 	}
-	if n := len(checks) - again; n != 4 || again != 4 {
-		t.Errorf("%d checks, and %d once more before the end", n, again)
-	}
+	n := len(checks) - again
+	testkit.Check(t, n == 4 && again == 4, "%d checks, and %d once more before the end", n, again)
 	testkit.Same(t, "sessions of the Arbiter ruled", 3, ruledBy(s.lines))
 	work := collect[contract.Session](s)[0].CWD
 	for _, name := range []string{"one", "two", "three"} {
@@ -144,15 +136,10 @@ func TestCompactionBlocked(t *testing.T) {
 		p.inside(t)
 		s := p.plays(t, absolute(t, "testdata/scenarios/cornered.yaml"), "Dig", early...)
 		r := s.finish(contract.ExitComplete)
-		if !sums(r, "filled in") {
-			t.Errorf("result %+v", r)
-		}
+		testkit.Check(t, sums(r, "filled in"), "result %+v", r)
 		c := collect[contract.Compact](s)
-		if len(c) != 1 || !c[0].Blocked || c[0].Trigger != "auto" {
-			t.Errorf("compactions %+v", c)
-		}
-		if l := collect[contract.ContextWarning](s); len(l) != 1 || l[0].Level != "critical" {
-			t.Errorf("warnings %+v", l)
-		}
+		testkit.Check(t, len(c) == 1 && c[0].Blocked && c[0].Trigger == "auto", "compactions %+v", c)
+		l := collect[contract.ContextWarning](s)
+		testkit.Check(t, len(l) == 1 && l[0].Level == "critical", "warnings %+v", l)
 	})
 }

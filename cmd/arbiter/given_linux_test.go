@@ -48,8 +48,7 @@ tr '\0' '\n' </proc/$$/environ >environ
 printf '%s\n' "$@" >arguments
 exec ls -l /proc/self/fd/ 2>/dev/null >files
 `
-	testkit.OK(t, os.WriteFile(claude, []byte(program), 0o700))
-	testkit.OK(t, os.WriteFile(secret, []byte("secret"), 0o600))
+	testkit.OK(t, os.WriteFile(claude, []byte(program), 0o700), os.WriteFile(secret, []byte("secret"), 0o600))
 	s := prepare(t, append(slices.Clone(hostileEnvironment), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000"), "--json",
 		"--claude", claude, "--task", "Weave")
 	for range 3 { // as a shell may leave them open
@@ -68,9 +67,7 @@ exec ls -l /proc/self/fd/ 2>/dev/null >files
 	for _, entry := range read("environ") {
 		name, value, _ := strings.Cut(entry, "=")
 		names = append(names, name)
-		if slices.Contains(hostileEnvironment, entry) {
-			t.Errorf("it was given %s=%s", name, value)
-		}
+		testkit.Check(t, !slices.Contains(hostileEnvironment, entry), "it was given %s=%s", name, value)
 	}
 	slices.Sort(names)
 	want := []string{
@@ -89,9 +86,8 @@ exec ls -l /proc/self/fd/ 2>/dev/null >files
 			t.Errorf("%s is not %s: %q", pair[0], pair[1], arguments)
 		}
 	}
-	if !slices.Contains(arguments, "--strict-mcp-config") {
-		t.Errorf("MCP servers of others are not kept out: %q", arguments)
-	}
+	testkit.Check(t, slices.Contains(arguments, "--strict-mcp-config"), "MCP servers of others are not kept out: %q",
+		arguments)
 	for _, line := range read("files")[1:] {
 		_, line, _ = strings.Cut(line, ":") // the colon in the time
 		_, line, _ = strings.Cut(line, " ")
@@ -127,15 +123,11 @@ func TestModesOfARun(t *testing.T) {
 			open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 			for _, fd := range open {
 				target, _ := os.Readlink(fd)
-				if strings.HasPrefix(target, state) && !strings.Contains(filepath.Base(target), "lock") &&
-					!strings.Contains(target, "/home/") {
-					t.Errorf("agent %d has %s: %s", pid, fd, target)
-				}
+				testkit.Check(t, !strings.HasPrefix(target, state) || strings.Contains(filepath.Base(target), "lock") ||
+					strings.Contains(target, "/home/"), "agent %d has %s: %s", pid, fd, target)
 			}
 		}
-		if agents == 0 {
-			t.Error("no agent was looked at")
-		}
+		testkit.Check(t, agents != 0, "no agent was looked at")
 		s.send(contract.Permit{Request: asked.Request, Behavior: bridge.Deny, Action: asked.Action})
 	}
 	s.completes()
@@ -158,15 +150,12 @@ func oursAlone(t *testing.T, dir string) {
 			return nil
 		}
 		n++
-		if info.Mode()&fs.ModeSymlink == 0 && info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s has mode %v", path, info.Mode())
-		}
+		testkit.Check(t, info.Mode()&fs.ModeSymlink != 0 || info.Mode().Perm()&0o077 == 0, "%s has mode %v", path,
+			info.Mode())
 		if e.IsDir() && e.Name() == "home" {
 			return filepath.SkipDir
 		}
 		return nil
 	})
-	if err != nil || n < 5 {
-		t.Errorf("%d files in %s: %v", n, dir, err)
-	}
+	testkit.Check(t, err == nil && n >= 5, "%d files in %s: %v", n, dir, err)
 }

@@ -91,9 +91,8 @@ func TestHaltAndContinue(t *testing.T) {
 		b := atWork(t, who)
 		b.halts(b.run[:8], "is halted. No agent is alive")
 		b.awaitStill(0)
-		if by := await[contract.Halted](b.script, "the halt", nil); by.By != "socket" {
-			t.Errorf("it came by %q", by.By)
-		}
+		by := await[contract.Halted](b.script, "the halt", nil)
+		testkit.Check(t, by.By == "socket", "it came by %q", by.By)
 		b.halts("--all", "No agent is alive")
 		testkit.OK(t, os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
 		b.send(contract.Continue{})
@@ -115,9 +114,8 @@ func TestHaltOfAStoppedArbiter(t *testing.T) {
 	b.send(contract.Cancel{})
 	await[contract.Result](b.script, "the result", nil)
 	testkit.Empty(t, "alive after all", b.agents())
-	if c := b.beside("halt", b.run[:8]); c.code != contract.ExitUsage && c.code != contract.ExitComplete {
-		t.Errorf("of a run that is over: %+v", c)
-	}
+	c := b.beside("halt", b.run[:8])
+	testkit.Check(t, c.code == contract.ExitUsage || c.code == contract.ExitComplete, "of a run that is over: %+v", c)
 	b.finish(contract.ExitFailed)
 }
 
@@ -208,9 +206,7 @@ wait; cat later out
 	}
 	testkit.Same(t, "how often the human was told", 1, n)
 	log, _ := os.ReadFile(filepath.Join(state, "runs", first.Session, runstore.LogName))
-	if strings.Count(string(log), "control: refused") < 3 {
-		t.Errorf("the log says:\n%.3000s", log)
-	}
+	testkit.Check(t, strings.Count(string(log), "control: refused") >= 3, "the log says:\n%.3000s", log)
 	s.finish(contract.ExitComplete)
 }
 
@@ -228,10 +224,9 @@ func TestWhoMayAskARun(t *testing.T) {
 		"another user":                         b.asNobody,
 		"another user, who reaches the socket": b.asNobodyAtTheSocket,
 	} {
-		if out, code := ask(); code != int(contract.ExitUsage) && code != int(contract.ExitEnvironment) ||
-			!strings.Contains(out, "refused") {
-			t.Errorf("%s: %d, %s", who, code, out)
-		}
+		out, code := ask()
+		testkit.Check(t, (code == int(contract.ExitUsage) || code == int(contract.ExitEnvironment)) &&
+			strings.Contains(out, "refused"), "%s: %d, %s", who, code, out)
 	}
 	testkit.Empty(t, "halted", collect[contract.Halted](s))
 	s.named()

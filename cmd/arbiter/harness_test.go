@@ -164,9 +164,7 @@ func (p player) inside(t *testing.T) {
 func realClaude(t *testing.T) string {
 	t.Helper()
 	path := testkit.Must(pinnedClaude())(t)
-	if path == "" && os.Getenv("ARBITER_REQUIRE_CLAUDE") != "" {
-		t.Fatal("no claude: run scripts/setup")
-	}
+	testkit.Need(t, path != "" || os.Getenv("ARBITER_REQUIRE_CLAUDE") == "", "no claude: run scripts/setup")
 	return path
 }
 
@@ -507,27 +505,17 @@ func (s *script) finish(want contract.Exit) contract.Result {
 		s.t.Fatalf("arbiter did not end: %s\n%s", late.why, s.dump())
 	}
 	_ = s.cmd.Wait()
-	if s.bad != nil {
-		s.t.Errorf("contract: %v", s.bad)
-	}
-	if got := s.cmd.ProcessState.ExitCode(); got != int(want) {
-		s.t.Errorf("exit code %d, want %d\n%s", got, want, s.dump())
-	}
-	if len(s.lines) == 0 {
-		s.t.Fatalf("no events\n%s", s.dump())
-	}
+	testkit.Check(s.t, s.bad == nil, "contract: %v", s.bad)
+	got := s.cmd.ProcessState.ExitCode()
+	testkit.Check(s.t, got == int(want), "exit code %d, want %d\n%s", got, want, s.dump())
+	testkit.Need(s.t, len(s.lines) != 0, "no events\n%s", s.dump())
 	first, ok := s.lines[0].Body.(contract.Session)
-	if !ok {
-		s.t.Fatalf("the first line is %s", s.lines[0].Body.EventName())
-	}
-	if !s.offScript && strings.Contains(s.stderr.String(), "REHEARSAL PROBLEM") {
-		s.t.Errorf("the play left its script\n%s", s.dump())
-	}
+	testkit.Need(s.t, ok, "the first line is %s", s.lines[0].Body.EventName())
+	testkit.Check(s.t, s.offScript || !strings.Contains(s.stderr.String(), "REHEARSAL PROBLEM"),
+		"the play left its script\n%s", s.dump())
 	testkit.Empty(s.t, "left behind", survivors(first.Session))
 	last, ok := s.lines[len(s.lines)-1].Body.(contract.Result)
-	if !ok {
-		s.t.Fatalf("the last line is %s\n%s", s.lines[len(s.lines)-1].Body.EventName(), s.dump())
-	}
+	testkit.Need(s.t, ok, "the last line is %s\n%s", s.lines[len(s.lines)-1].Body.EventName(), s.dump())
 	if status := statusOf[want]; status != "" {
 		testkit.Same(s.t, "the status of the result", status, last.Status)
 	}
@@ -546,9 +534,7 @@ func (s *script) completes() contract.Result {
 func (s *script) finishes(summary string) contract.Result {
 	s.t.Helper()
 	r := s.finish(contract.ExitComplete)
-	if !sums(r, summary) {
-		s.t.Errorf("result %+v", r)
-	}
+	testkit.Check(s.t, sums(r, summary), "result %+v", r)
 	return r
 }
 
@@ -565,9 +551,7 @@ func (s *script) bridge() int {
 	s.t.Helper()
 	onlyLinux(s.t)
 	pid, ok := childNamed(s.cmd.Process.Pid, "bridge")
-	if !ok {
-		s.t.Fatal("no bridge")
-	}
+	testkit.Need(s.t, ok, "no bridge")
 	return pid
 }
 
@@ -690,9 +674,7 @@ func inProcess(stdin string, args ...string) commandRun {
 // ended checks its exit code, and that it has printed the parts: on stderr, if it was called wrongly.
 func (c commandRun) ended(t testing.TB, what any, code contract.Exit, parts ...string) commandRun {
 	t.Helper()
-	if c.code != code {
-		t.Errorf("%v: exit code %d, want %d\n%s%s", what, c.code, code, c.out, c.errs)
-	}
+	testkit.Check(t, c.code == code, "%v: exit code %d, want %d\n%s%s", what, c.code, code, c.out, c.errs)
 	text := c.errs
 	if code != contract.ExitUsage {
 		text += c.out
@@ -744,9 +726,8 @@ func within(t *testing.T, most time.Duration, what string, holds func() bool) {
 // absent reports a file that is there. What says what is wrong then.
 func absent(t testing.TB, what, path string) {
 	t.Helper()
-	if _, err := os.Lstat(path); err == nil {
-		t.Errorf("%s: %s is there", what, path)
-	}
+	_, err := os.Lstat(path)
+	testkit.Check(t, err != nil, "%s: %s is there", what, path)
 }
 
 func stdoutOf(out, _ string) string { return out }

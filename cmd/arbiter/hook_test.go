@@ -119,13 +119,10 @@ func TestHookFailsSafe(t *testing.T) {
 			t.Parallel()
 			var out, errs bytes.Buffer
 			testkit.Same(t, "exit", 0, hookclient.Answer(append([]string{"--debug"}, c.args...), c.stdin, &out, &errs))
-			if out.Len() > 0 {
-				t.Errorf("stdout %q", out.String())
-			}
-			if output := errs.String(); (c.reason == "") != (output == "") || !strings.Contains(output, c.reason) ||
-				strings.Count(output, "\n") > 1 {
-				t.Errorf("stderr %q, want one line with %q", output, c.reason)
-			}
+			testkit.Check(t, out.Len() == 0, "stdout %q", out.String())
+			output := errs.String()
+			testkit.Check(t, (c.reason == "") == (output == "") && strings.Contains(output, c.reason) &&
+				strings.Count(output, "\n") <= 1, "stderr %q, want one line with %q", output, c.reason)
 		})
 	}
 }
@@ -140,9 +137,8 @@ func (zeroes) Read(p []byte) (int, error) {
 func TestHookIsSilentWithoutDebug(t *testing.T) {
 	var out, errs bytes.Buffer
 	code := hookclient.Answer([]string{"--socket", "/nowhere/s"}, strings.NewReader(hookEventText), &out, &errs)
-	if code != 0 || out.Len()+errs.Len() > 0 {
-		t.Errorf("exit %d, stdout %q, stderr %q", code, out.String(), errs.String())
-	}
+	testkit.Check(t, code == 0 && out.Len()+errs.Len() == 0, "exit %d, stdout %q, stderr %q", code, out.String(),
+		errs.String())
 }
 
 // TestHookPassesAnswersOn: what arbiter says reaches stdout as one line of JSON, and
@@ -165,9 +161,7 @@ func TestHookPassesAnswersOn(t *testing.T) {
 		}
 		cmd.Stdin = strings.NewReader(event)
 		out, err := cmd.CombinedOutput()
-		if err != nil || string(out) != want+"\n" {
-			t.Fatalf("%v, %q", err, out)
-		}
+		testkit.Need(t, err == nil && string(out) == want+"\n", "%v, %q", err, out)
 		testkit.Same(t, "asked", `{"hook_event_name":"PostToolUse","session_id":"s","tool_name":"Bash"}`, <-asked)
 	}
 }
@@ -181,13 +175,11 @@ func TestHookSettings(t *testing.T) {
 	testkit.Same(t, "settings", string(hooks.Settings(hookclient.CommandLine(self, socket)))+"\n", c.out)
 	arbiter := testkit.Must(exec.LookPath("arbiter"))(t)
 	odd := filepath.Join(t.TempDir(), `it's "$(x)" \ here`)
-	testkit.OK(t, os.Mkdir(odd, 0o700))
-	testkit.OK(t, os.Symlink(arbiter, filepath.Join(odd, "arbiter")))
+	testkit.OK(t, os.Mkdir(odd, 0o700), os.Symlink(arbiter, filepath.Join(odd, "arbiter")))
 	cmd := exec.Command("sh", "-c", hookclient.CommandLine(filepath.Join(odd, "arbiter"), socket))
 	cmd.Stdin = strings.NewReader(hookEventText)
-	if got, err := cmd.CombinedOutput(); err != nil || string(got) != `{"decision":"block"}`+"\n" {
-		t.Errorf("%v, %q", err, got)
-	}
+	got, err := cmd.CombinedOutput()
+	testkit.Check(t, err == nil && string(got) == `{"decision":"block"}`+"\n", "%v, %q", err, got)
 }
 
 func TestHookSettingsWithoutArbiter(t *testing.T) {
@@ -195,9 +187,7 @@ func TestHookSettingsWithoutArbiter(t *testing.T) {
 	for _, args := range []string{"--settings", "--settings --session 1234", "--settings --socket /nowhere/s",
 		"--settings x", "--settings --no-such"} {
 		c := inProcess("", append([]string{"hook"}, strings.Fields(args)...)...).ended(t, args, contract.ExitUsage)
-		if c.out != "" || c.errs == "" {
-			t.Errorf("%s: %+v", args, c)
-		}
+		testkit.Check(t, c.out == "" && c.errs != "", "%s: %+v", args, c)
 	}
 }
 
@@ -206,9 +196,8 @@ func TestHookSettingsWithoutArbiter(t *testing.T) {
 func releaseProgram(b *testing.B) string {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "arbiter")
-	if out, err := exec.Command("../../scripts/build", path).CombinedOutput(); err != nil {
-		b.Fatalf("scripts/build: %v: %s", err, out)
-	}
+	out, err := exec.Command("../../scripts/build", path).CombinedOutput()
+	testkit.Need(b, err == nil, "scripts/build: %v: %s", err, out)
 	return path
 }
 
@@ -273,9 +262,7 @@ func BenchmarkHook(b *testing.B) {
 			began := time.Now()
 			out, err := cmd.Output()
 			k.took = append(k.took, time.Since(began))
-			if err != nil || (len(out) > 0) != k.says {
-				b.Fatalf("%s: %v, %q", k.name, err, out)
-			}
+			testkit.Need(b, err == nil && (len(out) > 0) == k.says, "%s: %v, %q", k.name, err, out)
 		}
 	}
 	b.ReportMetric(0, "ns/op")
@@ -310,17 +297,14 @@ func TestTerminalIsNotCompacted(t *testing.T) {
 	cmd.Dir, cmd.WaitDelay = t.TempDir(), waitTimeout
 	cmd.Env = append(asksOf(model), "HOME="+t.TempDir(), "PATH="+os.Getenv("PATH"), "DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1", hookclient.TokenEnv+"="+token)
-	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "It is done." {
-		t.Fatalf("claude: %v\n%s", err, out)
-	}
+	out, err := cmd.CombinedOutput()
+	testkit.Need(t, err == nil && strings.TrimSpace(string(out)) == "It is done.", "claude: %v\n%s", err, out)
 	server.Close()
 	close(run.told)
 	onScript(t, model)
 	first := -1
 	for i, r := range model.Requests() {
-		if r.Role == rehearsal.RoleSide {
-			t.Errorf("a summary was asked for: %.200s", r.Incoming)
-		}
+		testkit.Check(t, r.Role != rehearsal.RoleSide, "a summary was asked for: %.200s", r.Incoming)
 		if first < 0 && strings.Contains(string(r.Messages), "A compaction was blocked") {
 			first = i
 		}
@@ -365,8 +349,7 @@ func TestHookAsksTheRun(t *testing.T) {
 			Event: hooks.PostToolUse, SessionID: session, Tool: "Read",
 			TranscriptPath: writeTranscript(t, session, tokens),
 		}.JSON()))
-		out := testkit.Must(cmd.CombinedOutput())(t)
-		return string(out)
+		return string(testkit.Must(cmd.CombinedOutput())(t))
 	}
 	testkit.Includes(t, "answer", answer(), hooks.MarkContext+" warn: 80 % full", "HANDOFF")
 	await[contract.ContextWarning](s, "the warning", func(id string, w contract.ContextWarning) bool {
@@ -377,9 +360,8 @@ func TestHookAsksTheRun(t *testing.T) {
 	})
 	testkit.Same(t, "told twice", "", answer())
 	s.cancels()
-	if left, _ := filepath.Glob(filepath.Join(state, "runs", "*", host.HookSocketName)); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	left, _ := filepath.Glob(filepath.Join(state, "runs", "*", host.HookSocketName))
+	testkit.Check(t, len(left) == 0, "left behind: %v", left)
 	if got := answer(); got != "" { // the run has ended
 		t.Errorf("answer %q", got)
 	}

@@ -81,10 +81,8 @@ func TestHostsCommand(t *testing.T) {
 		testkit.Includes(t, "the list", out, line+"\n")
 	}
 	report := besideJSON[host.HostsReport](s, "hosts")
-	if len(report.Hosts) != 3 || report.File != file || report.Hosts[1].Pools[0] != "all" ||
-		report.Hosts[2].Name != "here" {
-		t.Errorf("%+v", report)
-	}
+	testkit.Check(t, len(report.Hosts) == 3 && report.File == file && report.Hosts[1].Pools[0] == "all" &&
+		report.Hosts[2].Name == "here", "%+v", report)
 	for line, want := range map[string]string{
 		"rm n2":                         "the pool all names n2: take it out there first",
 		"rm mars":                       `there is no host "mars" in`,
@@ -112,8 +110,7 @@ func TestHostsCommand(t *testing.T) {
 
 func textOf(t *testing.T, file string) string {
 	t.Helper()
-	raw := testkit.Must(os.ReadFile(file))(t)
-	return string(raw)
+	return string(testkit.Must(os.ReadFile(file))(t))
 }
 
 // remoteTakeover is a run whose Orchestrator runs on a host over ssh, under another account.
@@ -375,15 +372,10 @@ func playOnHosts(t *testing.T, k hostKind, p player) {
 		stood[b.Name] += b.Status + " "
 	}
 	delete(lived, "") // the Arbiter
-	if merged < 4 || len(lived) != len(stood) {
-		t.Errorf("%d merges; agents lived on %v, hosts were %v", merged, lived, stood)
-	}
+	testkit.Check(t, merged >= 4 && len(lived) == len(stood), "%d merges; agents lived on %v, hosts were %v", merged,
+		lived, stood)
 	for name, stands := range stood {
-		if !lived[name] || !strings.HasPrefix(stands, "waiting up ") {
-			t.Errorf("host %s was %s", name, stands)
-		}
+		testkit.Check(t, lived[name] && strings.HasPrefix(stands, "waiting up "), "host %s was %s", name, stands)
 	}
-	if k.chose == "nodes" && len(lived) != 2 {
-		t.Errorf("of two nodes with two slots each, %v were used", lived)
-	}
+	testkit.Check(t, k.chose != "nodes" || len(lived) == 2, "of two nodes with two slots each, %v were used", lived)
 }

@@ -66,9 +66,8 @@ func TestNothingIsLeftOnAHost(t *testing.T) {
 	s.completes()
 	data := filepath.Join(home, ".local/share/arbiter/hosts")
 	cache := filepath.Join(data, "cache", ".git")
-	if left, err := filepath.Glob(filepath.Join(data, "*", "orch-*")); err != nil || len(left) > 0 {
-		t.Errorf("left on the host: %v, %v\n%s", left, err, s.stderr.String())
-	}
+	left, err := filepath.Glob(filepath.Join(data, "*", "orch-*"))
+	testkit.Check(t, err == nil && len(left) == 0, "left on the host: %v, %v\n%s", left, err, s.stderr.String())
 	testkit.Same(t, "left in the cache of the host", "", repo.Git("ls-remote", cache, "refs/*"))
 	merged := repo.Git("for-each-ref", "--format=%(refname:short)", "refs/heads/arbiter/*/main")
 	testkit.Same(t, "merged here", "one", repo.Git("show", merged+":one.txt"))
@@ -100,13 +99,11 @@ func TestUnmergedWorkStaysOnAHost(t *testing.T) {
 	s.completes()
 	branch := repo.Git("for-each-ref", "--format=%(refname:short)", "refs/heads/arbiter/*/orch-1.*")
 	want := "the work of orch-1 was not merged: it is on branch " + branch
-	if output := s.stderr.String(); branch == "" || !strings.Contains(output, want) ||
-		!strings.Contains(output, "on host box") {
-		t.Errorf("it does not say %q:\n%s", want, output)
-	}
-	if left, err := filepath.Glob(filepath.Join(home, ".local/share/arbiter/hosts/*/orch-1/one.txt")); len(left) != 1 {
-		t.Errorf("on the host there are %v, %v", left, err)
-	}
+	output := s.stderr.String()
+	testkit.Check(t, branch != "" && strings.Contains(output, want) && strings.Contains(output, "on host box"),
+		"it does not say %q:\n%s", want, output)
+	left, err := filepath.Glob(filepath.Join(home, ".local/share/arbiter/hosts/*/orch-1/one.txt"))
+	testkit.Check(t, len(left) == 1, "on the host there are %v, %v", left, err)
 	testkit.Same(t, "the branch here holds", "one", repo.Git("show", branch+":one.txt"))
 }
 
@@ -140,9 +137,8 @@ func TestTrustedSettingsOnAHost(t *testing.T) {
 					"--allow", "Write", "--allow", "Bash", "--task", "Weave"}, c.args...)...)
 				s.completes()
 				raw, _ := os.ReadFile(mark)
-				if ran := strings.Contains(string(raw), "/orch-1"); ran != c.ran {
-					t.Errorf("the hook ran on the host: %v, in %q", ran, raw)
-				}
+				ran := strings.Contains(string(raw), "/orch-1")
+				testkit.Check(t, ran == c.ran, "the hook ran on the host: %v, in %q", ran, raw)
 			})
 		}
 	}
@@ -193,9 +189,8 @@ func TestCheckHost(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", name, f, want)
 		}
 	}
-	if f, warned := found["key agent"]; warned {
-		t.Errorf("%+v", f)
-	}
+	f, warned := found["key agent"]
+	testkit.Check(t, !warned, "%+v", f)
 	testkit.Same(t, "left there", "none", ssh.Run("pgrep -u "+testkit.Account+" -f '[a]rbiter bridge' || echo none"))
 
 	for what, c := range map[string]struct {
@@ -227,10 +222,9 @@ func TestCheckHost(t *testing.T) {
 			ssh.Configure()
 			c.change()
 			_, found := s.checked(c.exit, generous, "box")
-			if f := found[c.name]; !strings.Contains(f.Found, c.found) || !strings.Contains(f.Fix, c.fix) ||
-				strings.Contains(f.Found, "this machine") {
-				t.Errorf("%+v", found)
-			}
+			f := found[c.name]
+			testkit.Check(t, strings.Contains(f.Found, c.found) && strings.Contains(f.Fix, c.fix) &&
+				!strings.Contains(f.Found, "this machine"), "%+v", found)
 			write(t, known, filepath.Dir(ssh.Known), filepath.Base(ssh.Known))
 			if what == "no arbiter" {
 				self := testkit.Must(exec.LookPath("arbiter"))(t)

@@ -224,9 +224,8 @@ func TestWrongInvocations(t *testing.T) {
 			}
 			output, code := home.arbiter(env, words...)
 			want := "arbiter: " + strings.NewReplacer("WORK", home.work, "~", home.dir).Replace(tt.want)
-			if output != want || code != int(tt.exit) {
-				t.Errorf("exit code %d, want %d\n got %s\nwant %s", code, tt.exit, output, want)
-			}
+			testkit.Check(t, output == want && code == int(tt.exit), "exit code %d, want %d\n got %s\nwant %s", code,
+				tt.exit, output, want)
 		})
 	}
 }
@@ -269,8 +268,7 @@ func newWrongHome(t *testing.T) wrongHome {
 	} {
 		testkit.OK(t, os.WriteFile(filepath.Join(h.work, name), []byte(text), 0o700))
 	}
-	testkit.OK(t, os.Mkdir(filepath.Join(h.work, "adir"), 0o700))
-	testkit.OK(t, os.Symlink("adir", filepath.Join(h.work, "link")))
+	testkit.OK(t, os.Mkdir(filepath.Join(h.work, "adir"), 0o700), os.Symlink("adir", filepath.Join(h.work, "link")))
 	return h
 }
 
@@ -290,9 +288,7 @@ func (h wrongHome) arbiter(env []string, args ...string) (string, int) {
 func after(t *testing.T, text, mark string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(text, mark)
-	if !ok {
-		t.Fatalf("nothing says %q:\n%s", mark, text)
-	}
+	testkit.Need(t, ok, "nothing says %q:\n%s", mark, text)
 	line, _, _ := strings.Cut(rest, "\n")
 	return line
 }
@@ -312,10 +308,8 @@ func TestResumesAsPrinted(t *testing.T) {
 	line := after(t, s.stderr.String(), mark)
 	program, _, _ := strings.Cut(line, " ")             // the shell finds no arbiter
 	onScreen := strings.Replace(line, "--json ", "", 1) // a human reads `sessions show`
-	if shown, _ := s.output(0, "sessions", "show", "--state-dir", "it's here", command.ShortID(run)); after(t, shown,
-		mark) != onScreen {
-		t.Errorf("shown:\n%s\nwant %s", shown, onScreen)
-	}
+	shown, _ := s.output(0, "sessions", "show", "--state-dir", "it's here", command.ShortID(run))
+	testkit.Check(t, after(t, shown, mark) == onScreen, "shown:\n%s\nwant %s", shown, onScreen)
 	shell := func(line string) (string, string) {
 		cmd := exec.Command("sh", "-c", line)
 		cmd.Dir, cmd.Env = s.cmd.Dir, s.cmd.Env
@@ -331,12 +325,9 @@ func TestResumesAsPrinted(t *testing.T) {
 	}
 	out, errs := shell(line)
 	lines, err := contractLines(out)
-	if err != nil {
-		t.Fatalf("%s: %v\n%s%s", line, err, out, errs)
-	}
-	if first := lines[0].Body.(contract.Session); first.Session != run || !first.Resumed {
-		t.Errorf("%s: %+v", line, first)
-	}
+	testkit.Need(t, err == nil, "%s: %v\n%s%s", line, err, out, errs)
+	first := lines[0].Body.(contract.Session)
+	testkit.Check(t, first.Session == run && first.Resumed, "%s: %+v", line, first)
 }
 
 // TestStateIsNamedWhereNeeded: a printed command names the state directory if the command would otherwise use
@@ -394,9 +385,8 @@ func TestStateIsNamedWhereNeeded(t *testing.T) {
 				}
 				testkit.Same(t, does, want, output)
 			}
-			if _, err := os.Stat(usual); err == nil && tt.names&trusts == 0 {
-				t.Error("a state directory was made")
-			}
+			_, err := os.Stat(usual)
+			testkit.Check(t, err != nil || tt.names&trusts != 0, "a state directory was made")
 		})
 	}
 }

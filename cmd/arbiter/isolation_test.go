@@ -88,18 +88,13 @@ func TestBridgeFromOutside(t *testing.T) {
 		id := uuid.NewString()
 		o.call("message", map[string]any{"id": "a", "generation": 1, "message_id": id, "content": "hello"})
 		turn := o.event("turn")
-		if v, _ := turn["verdict"].(map[string]any); v["word"] != "hail" ||
-			!slices.Equal(turn["message_ids"].([]any), []any{id}) {
-			t.Errorf("turn %v", turn)
-		}
+		v, _ := turn["verdict"].(map[string]any)
+		testkit.Check(t, v["word"] == "hail" && slices.Equal(turn["message_ids"].([]any), []any{id}), "turn %v", turn)
 		o.call("kill", map[string]any{"id": "a", "generation": 1})
-		if done := o.event("done"); done["exit"] == nil {
-			t.Errorf("done %v", done)
-		}
+		done := o.event("done")
+		testkit.Check(t, done["exit"] != nil, "done %v", done)
 		_ = o.stdin.Close()
-		if err := o.cmd.Wait(); err != nil {
-			t.Errorf("the bridge ended: %v", err)
-		}
+		testkit.Works(t, "the bridge ended", o.cmd.Wait())
 		awaitGone(t, run)
 	})
 }
@@ -137,16 +132,11 @@ func outside(t *testing.T, env []string) *outsider {
 func (o *outsider) read() map[string]any {
 	o.t.Helper()
 	line, err := o.lines.ReadBytes('\n')
-	if err != nil {
-		o.t.Fatalf("the bridge's output ended: %v", err)
-	}
+	testkit.Need(o.t, err == nil, "the bridge's output ended: %v", err)
 	var m map[string]any
-	if err := json.Unmarshal(line, &m); err != nil {
-		o.t.Fatalf("a line that is not an object: %s", line)
-	}
-	if m["jsonrpc"] != "2.0" {
-		o.t.Errorf("no JSON-RPC 2.0: %s", line)
-	}
+	err = json.Unmarshal(line, &m)
+	testkit.Need(o.t, err == nil, "a line that is not an object: %s", line)
+	testkit.Check(o.t, m["jsonrpc"] == "2.0", "no JSON-RPC 2.0: %s", line)
 	return m
 }
 
@@ -170,17 +160,14 @@ func (o *outsider) answer(method string, params any) map[string]any {
 
 func (o *outsider) call(method string, params any) {
 	o.t.Helper()
-	if m := o.answer(method, params); m["error"] != nil {
-		o.t.Fatalf("%s: %v", method, m["error"])
-	}
+	m := o.answer(method, params)
+	testkit.Need(o.t, m["error"] == nil, "%s: %v", method, m["error"])
 }
 
 func (o *outsider) refused(method string, params any, code int) {
 	o.t.Helper()
 	e, _ := o.answer(method, params)["error"].(map[string]any)
-	if e == nil || e["code"] != float64(code) {
-		o.t.Errorf("%s: %v, want code %d", method, e, code)
-	}
+	testkit.Check(o.t, e != nil && e["code"] == float64(code), "%s: %v, want code %d", method, e, code)
 }
 
 // event waits for the first event with a name.
@@ -231,22 +218,17 @@ func TestRemoteBridge(t *testing.T) {
 		spawned := testkit.Must(c.Spawn(ctx, bridge.SpawnParams{AgentRef: ref, Config: bridge.AgentConfig{
 			SessionID: uuid.NewString(), CWD: work, SettingSources: []string{},
 			JSONSchema: json.RawMessage(`{"type":"object","properties":{"word":{"type":"string"}},"required":["word"]}`)}}))(t)
-		if !slices.Contains(spawned.Env, "NPM_TOKEN") || slices.Contains(spawned.Env, "SSH_AUTH_SOCK") ||
-			!slices.Contains(spawned.Env, proctree.EnvBridge) {
-			t.Errorf("the agent's variables: %v", spawned.Env)
-		}
+		testkit.Check(t, slices.Contains(spawned.Env, "NPM_TOKEN") && !slices.Contains(spawned.Env, "SSH_AUTH_SOCK") &&
+			slices.Contains(spawned.Env, proctree.EnvBridge), "the agent's variables: %v", spawned.Env)
 		testkit.OK(t, c.Message(ctx, bridge.MessageParams{AgentRef: ref, MessageID: uuid.NewString(), Content: "hello"}))
-		if turn := <-h.turns; !strings.Contains(string(turn.Verdict), "hail") {
-			t.Errorf("the turn: %+v", turn)
-		}
+		turn := <-h.turns
+		testkit.Check(t, strings.Contains(string(turn.Verdict), "hail"), "the turn: %+v", turn)
 		checked, err := c.Check(ctx, bridge.CheckParams{Command: "env", CWD: work})
-		if err != nil || strings.Contains(checked.Output, secret) || strings.Contains(checked.Output, "SSH_AUTH_SOCK") {
-			t.Errorf("a check's environment: %v, %v", checked.Output, err)
-		}
+		testkit.Check(t, err == nil && !strings.Contains(checked.Output, secret) &&
+			!strings.Contains(checked.Output, "SSH_AUTH_SOCK"), "a check's environment: %v, %v", checked.Output, err)
 		testkit.Empty(t, "a secret is an argument", withWords(secret))
-		if hello.Remote.Dir != filepath.Join(work, "agents") || hello.Remote.LeaseMS != 60_000 {
-			t.Errorf("it told %+v", hello.Remote)
-		}
+		testkit.Check(t, hello.Remote.Dir == filepath.Join(work, "agents") && hello.Remote.LeaseMS == 60_000,
+			"it told %+v", hello.Remote)
 		testkit.Must(c.Resolve(ctx, bridge.ResolveParams{Paths: []string{work, "/nowhere"}}))(t)
 		testkit.OK(t, c.Close())
 		awaitGone(t, run)
@@ -310,17 +292,15 @@ func TestIsolatedOrchestrators(t *testing.T) {
 				onScript(t, model)
 				branch := "arbiter/" + result.Session[:8] + "/main"
 				c := result.Changes
-				if c == nil || c.Branch != branch || c.Head != repo.Git("rev-parse", branch) || c.Files != 3 {
-					t.Fatalf("the result's changes are %+v", c)
-				}
+				testkit.Need(t, c != nil && c.Branch == branch && c.Head == repo.Git("rev-parse", branch) &&
+					c.Files == 3, "the result's changes are %+v", c)
 				testkit.Same(t, "shared.txt is", "first\none\ntwo\nlast", repo.Git("show", branch+":shared.txt"))
 				names := repo.Git("ls-tree", "-r", "--name-only", branch)
 				testkit.Same(t, "the run branch has", "dir/four.txt\nshared.txt\nthree.txt", names)
 				own := map[string]bool{}
 				for _, w := range collect[contract.Workspace](s) {
-					if w.Isolation != isolation || w.Dir == repo.Path || own[w.Dir] || !strings.HasPrefix(w.Branch, "arbiter/") {
-						t.Errorf("an agent works in %+v", w)
-					}
+					testkit.Check(t, w.Isolation == isolation && w.Dir != repo.Path && !own[w.Dir] &&
+						strings.HasPrefix(w.Branch, "arbiter/"), "an agent works in %+v", w)
 					own[w.Dir] = true
 				}
 				merged, conflicts := []string{}, []contract.Merge{}
@@ -334,27 +314,21 @@ func TestIsolatedOrchestrators(t *testing.T) {
 					return ended
 				})
 				slices.Sort(merged)
-				if !slices.Equal(merged, []string{"orch-1", "orch-2", "orch-3", "orch-4"}) || len(own) != 4 {
-					t.Errorf("merged %v, directories %v", merged, own)
-				}
-				if len(conflicts) != 1 || !slices.Equal(conflicts[0].Files, []string{"shared.txt"}) {
-					t.Errorf("conflicts %+v", conflicts)
-				}
+				testkit.Check(t, slices.Equal(merged, []string{"orch-1", "orch-2", "orch-3", "orch-4"}) &&
+					len(own) == 4, "merged %v, directories %v", merged, own)
+				testkit.Check(t, len(conflicts) == 1 && slices.Equal(conflicts[0].Files, []string{"shared.txt"}),
+					"conflicts %+v", conflicts)
 				if checks := collect[contract.Check](s); len(checks) < 9+1 { // 2 each, 1 conflict, 1 at the end
 					t.Errorf("%d checks: %+v", len(checks), checks)
 				}
-				if len(collect[contract.Overlap](s)) == 0 {
-					t.Error("no overlap was reported")
-				}
+				testkit.Check(t, len(collect[contract.Overlap](s)) != 0, "no overlap was reported")
 				for _, w := range collect[contract.Workspace](s) {
 					testkit.Excludes(t, "the worktree is left", repo.Git("worktree", "list", "--porcelain"), w.Dir)
 				}
 				if after := repo.Files(); after["shared.txt"] != files["shared.txt"] || len(after) != len(files) {
 					t.Errorf("the user's files are %v", after)
 				}
-				for name, was := range private {
-					testkit.Same(t, name, was, repo.Private()[name])
-				}
+				testkit.Same(t, "what is the user's in the repository", private, repo.Private())
 			})
 		}
 	}
@@ -394,9 +368,8 @@ func TestWorktreesOfADeadRun(t *testing.T) {
 			if _, err := os.Stat(w.Dir); !os.IsNotExist(err) || strings.Contains(repo.Git("worktree", "list"), w.Dir) {
 				t.Errorf("the worktree is left: %v, %s", err, repo.Git("worktree", "list"))
 			}
-			if out := s.besideIn(repo.Path, "", "sessions", "--json").out; strings.TrimSpace(out) != "[]" {
-				t.Errorf("the run is left: %s", out)
-			}
+			out = s.besideIn(repo.Path, "", "sessions", "--json").out
+			testkit.Check(t, strings.TrimSpace(out) == "[]", "the run is left: %s", out)
 		})
 	}
 }
@@ -426,15 +399,10 @@ func TestSandboxedOrchestratorCommitsInItsClone(t *testing.T) {
 			"Weave")
 		result := s.completes()
 		w := collect[contract.Workspace](s)
-		if len(w) != 1 || w[0].Isolation != "clone" {
-			t.Fatalf("it works in %+v", w)
-		}
+		testkit.Need(t, len(w) == 1 && w[0].Isolation == "clone", "it works in %+v", w)
 		testkit.Same(t, "the run branch", "in.txt\nold.txt", repo.Git("ls-tree", "--name-only", result.Changes.Branch))
-		if now := repo.Files(); len(now) != len(files) {
-			t.Errorf("the user's files are %v", now)
-		}
-		for name, was := range private {
-			testkit.Same(t, name, was, repo.Private()[name])
-		}
+		now := repo.Files()
+		testkit.Check(t, len(now) == len(files), "the user's files are %v", now)
+		testkit.Same(t, "what is the user's in the repository", private, repo.Private())
 	})
 }

@@ -39,9 +39,8 @@ func weave(t *testing.T, p player, exit contract.Exit, args ...string) (
 		"--accept", "cat cloth.txt; echo in $LANG", "--task", "# Weave the cloth\n\nAll of it."}, args...)...)
 	result := await[contract.Result](s, "the result", nil)
 	s.finish(exit)
-	if list := model.Problems(); len(list) > 0 {
-		t.Fatalf("the play left its script: %v", list)
-	}
+	list := model.Problems()
+	testkit.Need(t, len(list) == 0, "the play left its script: %v", list)
 	return repo, func(code contract.Exit, env []string, args ...string) string {
 		t.Helper()
 		c := runIn(t, slices.Concat(s.cmd.Env, []string{"LANG=C.UTF-8"}, env), repo.Path, "", args...).ended(t, args, code)
@@ -74,10 +73,9 @@ func TestLandWithProof(t *testing.T) {
 				!strings.Contains(message, "\n\nArbiter-Run: "+run+"\nArbiter-Tree: "+tree+"\nArbiter-Receipts: ") {
 				t.Errorf("message %s", message)
 			}
-			if status := repo.Git("status", "--porcelain"); status != "?? mine.txt" && isolation == "worktree" ||
-				status != "?? mine.txt\n?? out/" && isolation == "shared" {
-				t.Errorf("status %q", status)
-			}
+			status := repo.Git("status", "--porcelain")
+			testkit.Check(t, (status == "?? mine.txt" || isolation != "worktree") &&
+				(status == "?? mine.txt\n?? out/" || isolation != "shared"), "status %q", status)
 			testkit.Includes(t, "again", arbiter(contract.ExitComplete, nil, "land"), "has all that run")
 			out = arbiter(contract.ExitComplete, nil, "verify")
 			testkit.Includes(t, "verify", out, "passed  cat cloth.txt; echo in $LANG (exit code 0; the same output)",
@@ -112,9 +110,7 @@ func TestLandWithProof(t *testing.T) {
 				Verified bool
 				Repeated []any
 			}](t, arbiterIn(contract.ExitComplete))
-			if !v.Verified || len(v.Repeated) != 3 {
-				t.Errorf("in a clone: %+v", v)
-			}
+			testkit.Check(t, v.Verified && len(v.Repeated) == 3, "in a clone: %+v", v)
 			repo.Git("revert", "--no-edit", head)
 			testkit.Excludes(t, "undo after the revert", arbiter(contract.ExitComplete, nil, "undo", "--dry-run"), head)
 		})
@@ -200,16 +196,14 @@ func TestActionVerifies(t *testing.T) {
 	job := ciJob{t, t.TempDir(), t.TempDir(), t.TempDir(), nil}
 	inputs := map[string]string{"arbiter": arbiterProgram(t), "working-directory": clone.Path, "verify": "HEAD"}
 	out, log, code := job.action(inputs)
-	if code != 0 || !strings.Contains(log, "is verified: 3 receipts of run") || out["run"] != "" {
-		t.Errorf("exit code %d, outputs %v\n%s", code, out, log)
-	}
+	testkit.Check(t, code == 0 && strings.Contains(log, "is verified: 3 receipts of run") && out["run"] == "",
+		"exit code %d, outputs %v\n%s", code, out, log)
 	clone.Write("cloth.txt", "wovem\n")
 	clone.Git("-c", "user.name=B", "-c", "user.email=b@example.com", "commit", "-q", "-a", "--amend", "--no-edit")
 	_, log, code = job.action(inputs)
-	if code != int(contract.ExitFailed) || !strings.Contains(log, "is not verified: tree: ") ||
-		!strings.Contains(log, "\n::error title=Arbiter::The commit is not verified.") {
-		t.Errorf("of other files: exit code %d\n%s", code, log)
-	}
+	testkit.Check(t, code == int(contract.ExitFailed) && strings.Contains(log, "is not verified: tree: ") &&
+		strings.Contains(log, "\n::error title=Arbiter::The commit is not verified."),
+		"of other files: exit code %d\n%s", code, log)
 	inputs["verify"] = "-x; touch pwned"
 	if _, log, code = job.action(inputs); code != int(contract.ExitUsage) || !strings.Contains(log, "there is no commit") {
 		t.Errorf("of no commit: exit code %d\n%s", code, log)
@@ -242,9 +236,8 @@ func TestLandRefuses(t *testing.T) {
 			args := append([]string{"land"}, c.args...)
 			if c.refused != "" {
 				testkit.Includes(t, "land", arbiter(contract.ExitFailed, nil, args...), c.refused)
-				if head := repo.Git("rev-parse", "HEAD"); head != before || repo.Git("for-each-ref", "refs/notes") != "" {
-					t.Errorf("landed %s", head)
-				}
+				head := repo.Git("rev-parse", "HEAD")
+				testkit.Check(t, head == before && repo.Git("for-each-ref", "refs/notes") == "", "landed %s", head)
 				args = append(args, "--force")
 			}
 			arbiter(contract.ExitComplete, nil, args...)
@@ -282,9 +275,8 @@ func TestVerifyIsConfined(t *testing.T) {
 		cmd := exec.Command(arbiterProgram(t), append([]string{"verify"}, args...)...)
 		cmd.Dir, cmd.Env = repo.Path, []string{path, "HOME=" + home, "TMPDIR=" + t.TempDir()}
 		out, _ := cmd.CombinedOutput()
-		if got := cmd.ProcessState.ExitCode(); got != int(code) {
-			t.Errorf("verify %v: exit code %d, want %d\n%s", args, got, code, out)
-		}
+		got := cmd.ProcessState.ExitCode()
+		testkit.Check(t, got == int(code), "verify %v: exit code %d, want %d\n%s", args, got, code, out)
 		return string(out)
 	}
 	same := func() {
@@ -292,9 +284,8 @@ func TestVerifyIsConfined(t *testing.T) {
 		testkit.Same(t, "the files have changed", files, repo.Files())
 		testkit.Same(t, "the repository has changed", private, repo.Private())
 		for _, path := range []string{marker, filepath.Join(home, "x")} {
-			if _, err := os.Lstat(path); err == nil {
-				t.Errorf("%s exists", path)
-			}
+			_, err := os.Lstat(path)
+			testkit.Check(t, err != nil, "%s exists", path)
 		}
 	}
 	verify(contract.ExitComplete, "PATH="+os.Getenv("PATH"))
@@ -307,9 +298,8 @@ func TestVerifyIsConfined(t *testing.T) {
 		forge(dir)
 		testkit.Includes(t, fmt.Sprintf("in %s", dir), verify(contract.ExitFailed, "PATH="+os.Getenv("PATH"), "--unconfined"),
 			"is no directory of the commit")
-		if _, err := os.Lstat(marker); err == nil {
-			t.Errorf("the command ran in %s", dir)
-		}
+		_, err := os.Lstat(marker)
+		testkit.Check(t, err != nil, "the command ran in %s", dir)
 	}
 	forge("")
 	verify(contract.ExitComplete, "PATH="+os.Getenv("PATH"), "--unconfined")
@@ -418,20 +408,16 @@ func TestPullRequest(t *testing.T) {
 	}
 	out = arbiter(contract.ExitComplete, env, "land", "--pr", "--yes")
 	testkit.Includes(t, "land --pr", out, "cloth is now ", "http://github.localhost/weaver/loom/pull/7\n")
-	if head := there.Git("rev-parse", "cloth"); head != repo.Git("rev-parse", "HEAD") || head == before ||
-		there.Git("notes", "--ref=arbiter", "list", head) == "" {
-		t.Errorf("pushed %s", there.Git("for-each-ref"))
-	}
+	head := there.Git("rev-parse", "cloth")
+	testkit.Check(t, head == repo.Git("rev-parse", "HEAD") && head != before &&
+		there.Git("notes", "--ref=arbiter", "list", head) != "", "pushed %s", there.Git("for-each-ref"))
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.created) != 1 || g.created[0]["title"] != "Weave the cloth" || g.created[0]["headRefName"] != "cloth" ||
-		g.created[0]["baseRefName"] != "trunk" {
-		t.Fatalf("created %v", g.created)
-	}
+	testkit.Need(t, len(g.created) == 1 && g.created[0]["title"] == "Weave the cloth" &&
+		g.created[0]["headRefName"] == "cloth" && g.created[0]["baseRefName"] == "trunk", "created %v", g.created)
 	body, _ := g.created[0]["body"].(string)
-	if !strings.HasPrefix(body, "# Report of run") || !strings.Contains(body, run[:8]) {
-		t.Errorf("the text is %s", body)
-	}
+	testkit.Check(t, strings.HasPrefix(body, "# Report of run") && strings.Contains(body, run[:8]), "the text is %s",
+		body)
 }
 
 // without is a PATH with arbiter, git and what they need, but without one program.

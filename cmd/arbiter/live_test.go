@@ -40,9 +40,8 @@ func besideJSON[T any](s *script, args ...string) T {
 // decodedAs decodes a JSON value.
 func decodedAs[T any](t testing.TB, text string) (v T) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
+	err := json.Unmarshal([]byte(text), &v)
+	testkit.Need(t, err == nil, "%v: %s", err, text)
 	return v
 }
 
@@ -83,15 +82,13 @@ func TestPsAndStatus(t *testing.T) {
 	list := besideJSON[[]runstore.LiveReport](s, "ps")
 	one := besideJSON[runstore.LiveReport](s, "status", run[:6])
 	for i, r := range append(list, one) {
-		if r.Run != run || r.PID != s.cmd.Process.Pid || r.Title != "Weave <it>" || r.Phase != "executing" ||
-			r.Paused || r.Seq == 0 || len(r.Agents) != 3 || r.Agents[1].Status != "busy" || len(r.Inbox) != 2 ||
-			r.Problem != "" || r.Began.IsZero() || !command.SameDir(r.CWD, s.cmd.Dir) {
-			t.Errorf("%d: %+v", i, r)
-		}
+		testkit.Check(t, r.Run == run && r.PID == s.cmd.Process.Pid && r.Title == "Weave <it>" &&
+			r.Phase == "executing" && !r.Paused && r.Seq != 0 && len(r.Agents) == 3 && r.Agents[1].Status == "busy" &&
+			len(r.Inbox) == 2 && r.Problem == "" && !r.Began.IsZero() && command.SameDir(r.CWD, s.cmd.Dir), "%d: %+v",
+			i, r)
 		for _, w := range r.Inbox {
-			if w.Kind != supervisor.InboxPermission || w.Request == nil || w.Request.Tool != "Bash" || w.Since.IsZero() {
-				t.Errorf("it waits: %+v", w)
-			}
+			testkit.Check(t, w.Kind == supervisor.InboxPermission && w.Request != nil && w.Request.Tool == "Bash" &&
+				!w.Since.IsZero(), "it waits: %+v", w)
 		}
 	}
 	testkit.Same(t, "runs", 1, len(list))
@@ -100,9 +97,8 @@ func TestPsAndStatus(t *testing.T) {
 	testkit.Includes(t, "", text, run, "Weave <it>", "orch-2", "Answer with: arbiter allow "+run[:8]+" perm-")
 	s.cancels()
 	s.runs(contract.ExitComplete, "No run is live.", "ps")
-	if got := s.beside("ps", "--json"); got.out != "[]\n" {
-		t.Errorf("ps --json prints %s", got.out)
-	}
+	got := s.beside("ps", "--json")
+	testkit.Check(t, got.out == "[]\n", "ps --json prints %s", got.out)
 	s.runs(contract.ExitUsage, "no run is live in", "status")
 	next := "arbiter --resume --session " + command.ShortID(run) + " continues it"
 	s.runs(contract.ExitUsage, "is not live (cancelled); "+next, "status", run)
@@ -118,11 +114,8 @@ func TestOfASilentRun(t *testing.T) {
 	b := atWork(t, players(t)[0])
 	b.mustSignal(syscall.SIGSTOP)
 	awaitProcess(t, b.cmd.Process.Pid, "T")
-	if list := besideJSON[[]runstore.LiveReport](b.script, "ps"); len(list) != 1 ||
-		list[0].Problem != "does not answer" ||
-		list[0].Run != b.run {
-		t.Errorf("%+v", list)
-	}
+	list := besideJSON[[]runstore.LiveReport](b.script, "ps")
+	testkit.Check(t, len(list) == 1 && list[0].Problem == "does not answer" && list[0].Run == b.run, "%+v", list)
 	b.runs(contract.ExitComplete, "does not answer", "ps")
 	b.runs(contract.ExitEnvironment, "does not answer", "status")
 	b.mustSignal(syscall.SIGCONT)
@@ -178,9 +171,8 @@ func (o *onlooker) ends(code contract.Exit) string {
 	late := time.AfterFunc(waitTimeout, func() { _ = o.cmd.Process.Kill() })
 	defer late.Stop()
 	_ = o.cmd.Wait() // its exit code is checked instead
-	if got := o.cmd.ProcessState.ExitCode(); got != int(code) {
-		o.t.Errorf("%q ends with %d, want %d: %s", o.cmd.Args, got, code, o.errs.String())
-	}
+	got := o.cmd.ProcessState.ExitCode()
+	testkit.Check(o.t, got == int(code), "%q ends with %d, want %d: %s", o.cmd.Args, got, code, o.errs.String())
 	return o.out.String()
 }
 
@@ -206,20 +198,17 @@ func TestWatch(t *testing.T) {
 	s.cancels()
 	all := s.raw.Bytes()
 	for i, o := range []*onlooker{one, two} {
-		if got := o.ends(contract.ExitFailed); got != string(all) {
-			t.Errorf("watcher %d:\n%s\ninstead of\n%s", i, got, all)
-		}
+		got := o.ends(contract.ExitFailed)
+		testkit.Check(t, got == string(all), "watcher %d:\n%s\ninstead of\n%s", i, got, all)
 	}
 	lines := bytes.SplitAfter(all, []byte("\n"))
 	testkit.Same(t, "from the fourth on", string(bytes.Join(lines[3:], nil)), third.ends(contract.ExitFailed))
-	if got := late.ends(contract.ExitFailed); got == "" || len(got) >= len(all) || !bytes.HasSuffix(all, []byte(got)) {
-		t.Errorf("from now on:\n%s", got)
-	}
+	got := late.ends(contract.ExitFailed)
+	testkit.Check(t, got != "" && len(got) < len(all) && bytes.HasSuffix(all, []byte(got)), "from now on:\n%s", got)
 	testkit.Includes(t, "it says", one.errs.String(), "the run ended: cancelled")
 	kept, err := os.ReadFile(filepath.Join(s.stateDir(), "runs", run, runstore.LogName))
-	if got := log.ends(contract.ExitComplete); err != nil || got != string(kept) || got == "" {
-		t.Errorf("logs -f: %v\n%s\ninstead of\n%s", err, got, kept)
-	}
+	got = log.ends(contract.ExitComplete)
+	testkit.Check(t, err == nil && got == string(kept) && got != "", "logs -f: %v\n%s\ninstead of\n%s", err, got, kept)
 	told, _ := s.output(0, "logs", run)
 	if got := story.ends(contract.ExitComplete); got != told || !strings.Contains(told, "asks to use") {
 		t.Errorf("logs -f tells\n%s\ninstead of\n%s", got, told)

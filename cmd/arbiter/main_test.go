@@ -63,8 +63,7 @@ func agentProgram(t *testing.T) string {
 	if _, err := exec.LookPath(fastProgram); err == nil && underRace {
 		name = fastProgram
 	}
-	path := testkit.Must(exec.LookPath(name))(t)
-	return path
+	return testkit.Must(exec.LookPath(name))(t)
 }
 
 // unignore makes sure that child processes ignore no signal, even if a script that runs the tests ignores some:

@@ -103,8 +103,9 @@ func (m *made) start(play string, args ...string) *script {
 		m.claude = []string{"--stand-in"}
 	}
 	// A real make takes its time to start on a busy machine: how long is no matter of these tests.
-	s := start(m.t, nil, slices.Concat(m.claude, []string{"--json", "--config", m.config, "--start-timeout", "90s",
-		"--scenario", scenarioFile(m.t, play), "--task", cmp.Or(m.task, "Do it")}, args)...)
+	s := start(m.t, []string{"TMPDIR=" + shortDir(m.t)}, // for the sockets of tools
+		slices.Concat(m.claude, []string{"--json", "--config", m.config, "--start-timeout", "90s", "--scenario",
+			scenarioFile(m.t, play), "--task", cmp.Or(m.task, "Do it")}, args)...)
 	s.offScript = true
 	m.work = await[contract.Session](s, "the session", nil).CWD
 	return s
@@ -162,9 +163,8 @@ func TestAnotherMake(t *testing.T) {
 			write, tool = shellMade, "Bash"
 		}
 		s := m.start(othersPlay(forbidden, write), "--deny", "Bash(touch forbidden*)", "--permissions", "ask")
-		if r := s.permits("orch-1", bridge.Allow); r.Tool != tool || !strings.Contains(string(r.Input), "made.txt") {
-			t.Errorf("request %+v", r)
-		}
+		r := s.permits("orch-1", bridge.Allow)
+		testkit.Check(t, r.Tool == tool && strings.Contains(string(r.Input), "made.txt"), "request %+v", r)
 		s.finishes("all of it")
 		testkit.Same(t, "made.txt", "by another", textOf(t, filepath.Join(m.work, "made.txt")))
 		absent(t, "a denied call ran", filepath.Join(m.work, "forbidden"))
@@ -186,10 +186,9 @@ func TestAnotherMake(t *testing.T) {
 				}
 			}
 		}
-		if makes["orch-1"] != "other" || makes["orch-2"] != "" || makes["orch-3"] != "other" || makes["arbiter"] != "" ||
-			written == 0 || lacks != 2 {
-			t.Errorf("makes %v, %d written, %d lacks", makes, written, lacks)
-		}
+		testkit.Check(t, makes["orch-1"] == "other" && makes["orch-2"] == "" && makes["orch-3"] == "other" &&
+			makes["arbiter"] == "" && written != 0 && lacks == 2, "makes %v, %d written, %d lacks", makes, written,
+			lacks)
 	})
 }
 
@@ -208,9 +207,7 @@ func TestAnotherMakeIsInterrupted(t *testing.T) {
 		s.send(contract.Interrupt{ID: "orch-1"})
 		s.interrupted("orch-1")
 		for _, p := range proctree.Survivors(s.run()) {
-			if p.Name == "sleep" {
-				t.Errorf("it is left running: %+v", p)
-			}
+			testkit.Check(t, p.Name != "sleep", "it is left running: %+v", p)
 		}
 		s.finishes("all of it")
 	})
@@ -239,7 +236,10 @@ func (m *made) killed(s *script) *script {
 	m.t.Helper()
 	pid := s.bridge()
 	made := map[string]bool{} // the agents of the make
-	for _, l := range s.lines {
+	s.mu.Lock()
+	lines := slices.Clone(s.lines)
+	s.mu.Unlock()
+	for _, l := range lines {
 		switch b := l.Body.(type) {
 		case contract.Spawn:
 			made[l.ID] = b.Make != ""

@@ -51,9 +51,7 @@ const builtAndProven = "It is built. Everything is proven."
 func (s *script) answered() {
 	s.t.Helper()
 	q := await[contract.Question](s, "the Arbiter's question", nil)
-	if q.Text != "Which colour?" {
-		s.t.Errorf("question %+v", q)
-	}
+	testkit.Check(s.t, q.Text == "Which colour?", "question %+v", q)
 	s.send(contract.Say{Text: `Blue. [[verdict {"decision":"ADDRESS_ORCHESTRATOR","to":"orch-1",` +
 		`"message":"Blue, said the human.","reason":"r"}]]`})
 }
@@ -76,20 +74,15 @@ func TestAnotherMakeIsTheArbiter(t *testing.T) {
 		for _, l := range s.lines {
 			switch b := l.Body.(type) {
 			case contract.Spawn:
-				if (b.Make == "other") != (l.ID == contract.Arbiter) {
-					t.Errorf("%s is of make %q", l.ID, b.Make)
-				}
+				testkit.Check(t, (b.Make == "other") == (l.ID == contract.Arbiter), "%s is of make %q", l.ID, b.Make)
 			case contract.PermissionRequest:
-				if l.ID == contract.Arbiter && b.Tool != bridge.NetworkTool {
-					t.Errorf("a request of the Arbiter: %+v", b)
-				}
+				testkit.Check(t, l.ID != contract.Arbiter || b.Tool == bridge.NetworkTool,
+					"a request of the Arbiter: %+v", b)
 			case contract.Plan:
 				plans++
 			}
 		}
-		if plans == 0 {
-			t.Error("no plan")
-		}
+		testkit.Check(t, plans != 0, "no plan")
 	})
 }
 
@@ -147,9 +140,7 @@ func TestAnArbiterOfAnotherMakeErrs(t *testing.T) {
 				b, ok := l.Body.(contract.Message)
 				return ok && b.Kind == "correction" && strings.Contains(b.Text, acptest.Proven)
 			})
-			if !corrected {
-				t.Error("no correction")
-			}
+			testkit.Check(t, corrected, "no correction")
 		})
 	}
 }
@@ -202,9 +193,8 @@ func (f forks) woven(conflict bool) {
 		f.t.Errorf("conflict: not %t", conflict)
 	}
 	for _, l := range f.lines {
-		if b, ok := l.Body.(contract.Spawn); ok && (b.Make == "other") != (l.ID == contract.Arbiter) {
-			f.t.Errorf("%s is of make %q", l.ID, b.Make)
-		}
+		b, ok := l.Body.(contract.Spawn)
+		testkit.Check(f.t, !ok || (b.Make == "other") == (l.ID == contract.Arbiter), "%s is of make %q", l.ID, b.Make)
 	}
 }
 
@@ -283,9 +273,8 @@ func TestAnotherMakeOnAHost(t *testing.T) {
 			}
 			s, repo := startThere(t, name, othersPlay(forbidden, shellMade),
 				"--deny", "Bash(touch forbidden*)", "--permissions", "ask")
-			if r := s.permits("orch-1", bridge.Allow); r.Tool != "Bash" || !strings.Contains(string(r.Input), "made.txt") {
-				t.Errorf("request %+v", r)
-			}
+			r := s.permits("orch-1", bridge.Allow)
+			testkit.Check(t, r.Tool == "Bash" && strings.Contains(string(r.Input), "made.txt"), "request %+v", r)
 			s.finishes("all of it")
 			makes := map[string]string{}
 			for _, l := range s.lines {
@@ -293,9 +282,8 @@ func TestAnotherMakeOnAHost(t *testing.T) {
 					makes[l.ID] = b.Make
 				}
 			}
-			if len(makes) != 3 || makes["orch-1"] != "other" || makes["orch-2"] != "" || makes["orch-3"] != "other" {
-				t.Errorf("on the host: %v", makes)
-			}
+			testkit.Check(t, len(makes) == 3 && makes["orch-1"] == "other" && makes["orch-2"] == "" &&
+				makes["orch-3"] == "other", "on the host: %v", makes)
 			branch := fmt.Sprintf("arbiter/%.8s/main", s.run())
 			testkit.Same(t, "merged here", "by another", repo.Git("show", branch+":made.txt"))
 			testkit.Excludes(t, "a denied call ran", repo.Git("ls-tree", "--name-only", branch), "forbidden")
@@ -337,10 +325,8 @@ func TestAMakeThatAHostLacks(t *testing.T) {
 	s.finishes("by Claude")
 	config := s.cmd.Args[slices.Index(s.cmd.Args, "--config")+1]
 	_, found := s.checked(0, "--config", config, "--wait=1m", "box")
-	if f := found["make third"]; f.State != host.DoctorWarn || f.Found != "not-there is not there" {
-		t.Errorf("hosts check: %+v", found)
-	}
-	if f := found["make other"]; f.State != host.DoctorOK {
-		t.Errorf("hosts check: %+v", found)
-	}
+	f := found["make third"]
+	testkit.Check(t, f.State == host.DoctorWarn && f.Found == "not-there is not there", "hosts check: %+v", found)
+	f = found["make other"]
+	testkit.Check(t, f.State == host.DoctorOK, "hosts check: %+v", found)
 }

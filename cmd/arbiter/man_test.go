@@ -34,26 +34,20 @@ func printed(t *testing.T, args ...string) string {
 // columns. Only lines that are to be typed as shown may be longer.
 func TestHelpOfEveryCommand(t *testing.T) {
 	all := command.All(env{}.app())
-	if len(all) < 20 {
-		t.Fatalf("only %d commands", len(all))
-	}
+	testkit.Need(t, len(all) >= 20, "only %d commands", len(all))
 	for _, c := range all {
 		text := printed(t, append(strings.Fields(c.HelpName)[1:], "--help")...)
-		if !strings.HasPrefix(text, c.HelpName+" - ") || strings.Contains(text, "GLOBAL") {
-			t.Errorf("%s: %s", c.HelpName, text)
-		}
+		testkit.Check(t, strings.HasPrefix(text, c.HelpName+" - ") && !strings.Contains(text, "GLOBAL"), "%s: %s",
+			c.HelpName, text)
 		for _, f := range command.Flags(c) {
 			testkit.Includes(t, fmt.Sprintf("%s: --%s is missing", c.HelpName, f.Name), text, "\n  "+f.Term())
 		}
 		for line := range strings.Lines(text) {
 			kept := strings.HasPrefix(line, "  ") && strings.Contains(c.Description, strings.TrimSpace(line))
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 && !kept {
-				t.Errorf("%s: %d columns: %s", c.HelpName, n, line)
-			}
+			n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
+			testkit.Check(t, n <= 80 || kept, "%s: %d columns: %s", c.HelpName, n, line)
 		}
-		if c.Usage == "" || strings.HasSuffix(c.Usage, ".") {
-			t.Errorf("%s: its usage is %q", c.HelpName, c.Usage)
-		}
+		testkit.Check(t, c.Usage != "" && !strings.HasSuffix(c.Usage, "."), "%s: its usage is %q", c.HelpName, c.Usage)
 	}
 }
 
@@ -80,23 +74,18 @@ func TestEveryFlagIsDocumented(t *testing.T) {
 	for _, c := range command.All(env{}.app()) {
 		for _, f := range command.Flags(c) {
 			where := c.HelpName + " --" + f.Name
-			if f.About == "" || strings.Contains(f.About, "`") || strings.HasSuffix(f.About, ".") {
-				t.Errorf("%s: its text is %q", where, f.About)
-			}
-			if f.Value != "" && command.Choices(f.Value) == nil && !slices.Contains(kinds, f.Value) {
-				t.Errorf("%s takes %s, which nothing knows", where, f.Value)
-			}
-			if c.HelpName == c.Name && f.Category == "" {
-				t.Errorf("%s is under no heading", where)
-			}
+			testkit.Check(t, f.About != "" && !strings.Contains(f.About, "`") && !strings.HasSuffix(f.About, "."),
+				"%s: its text is %q", where, f.About)
+			testkit.Check(t, f.Value == "" || command.Choices(f.Value) != nil || slices.Contains(kinds, f.Value),
+				"%s takes %s, which nothing knows", where, f.Value)
+			testkit.Check(t, c.HelpName != c.Name || f.Category != "", "%s is under no heading", where)
 		}
 		what, _, _ := strings.Cut(c.ArgsUsage, " | ")
 		for arg := range strings.FieldsSeq(what) {
 			arg = strings.Trim(arg, "[]…")
 			for one := range strings.SplitSeq(arg, "|") {
-				if command.Choices(arg) == nil && !slices.Contains(kinds, one) {
-					t.Errorf("%s takes %s, which nothing knows", c.HelpName, one)
-				}
+				testkit.Check(t, command.Choices(arg) != nil || slices.Contains(kinds, one),
+					"%s takes %s, which nothing knows", c.HelpName, one)
 			}
 		}
 	}
@@ -134,9 +123,8 @@ func TestChoicesAreTaken(t *testing.T) {
 			// Without a terminal the screen is refused, but only after all flags were read.
 			c := inProcess("", "--i-accept-the-risk", "--"+f.Name, word)
 			refused := strings.Contains(c.errs, fmt.Sprintf("--%s %q", f.Name, word))
-			if c.code != contract.ExitUsage && c.code != contract.ExitEnvironment || refused != (word == "nonsense") {
-				t.Errorf("--%s %s: exit code %d, %s", f.Name, word, c.code, c.errs)
-			}
+			testkit.Check(t, (c.code == contract.ExitUsage || c.code == contract.ExitEnvironment) &&
+				refused == (word == "nonsense"), "--%s %s: exit code %d, %s", f.Name, word, c.code, c.errs)
 		}
 	}
 }
@@ -150,9 +138,8 @@ func TestManualPage(t *testing.T) {
 	plain := strings.NewReplacer(`\-`, "-", `\(aq`, "'", `\(ti`, "~", `\(ha`, "^", `\(ga`, "`", `\e`, `\`, `\fB`, "",
 		`\fR`, "").Replace(page)
 	for _, c := range command.All(env{}.app()) {
-		if c.HelpName != c.Name && !strings.Contains(plain, ".SS \""+c.HelpName+"\"\n") {
-			t.Errorf("%s is missing", c.HelpName)
-		}
+		testkit.Check(t, c.HelpName == c.Name || strings.Contains(plain, ".SS \""+c.HelpName+"\"\n"), "%s is missing",
+			c.HelpName)
 		for _, f := range command.Flags(c) {
 			testkit.Includes(t, fmt.Sprintf("%s --%s is missing", c.HelpName, f.Name), plain, "\n"+f.Term()+"\n")
 		}
@@ -187,9 +174,7 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	}
 	for code := range contract.Exit(256) {
 		known := !strings.HasPrefix(code.String(), "exit code")
-		if documented := codes[strconv.Itoa(int(code))]; documented != known {
-			t.Errorf("exit code %d: told %v, in the contract %v", code, documented, known)
-		}
+		testkit.Same(t, fmt.Sprintf("exit code %d: told in the contract", code), known, codes[strconv.Itoa(int(code))])
 	}
 }
 
@@ -244,8 +229,7 @@ func newTypist(t *testing.T) *typist {
 	p.env = append(slices.Clone(s.cmd.Env), "FIFO="+filepath.Join(p.dir, ".fifo"), "HISTFILE=", "INPUTRC=/dev/null")
 	for _, name := range []string{"sub/x", "such.md", "REQUIREMENTS.md", "run.audit"} {
 		path := filepath.Join(p.dir, name)
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testkit.OK(t, os.WriteFile(path, []byte("x\n"), 0o600))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("x\n"), 0o600))
 	}
 	return p
 }
@@ -280,18 +264,15 @@ func (p *typist) sit(setup string, command ...string) *pty.Terminal {
 	term := testkit.Must(pty.Start(cmd, pty.Size{Columns: 200, Rows: 50}))(p.t)
 	p.t.Cleanup(term.Close)
 	term.Type(setup + "\n")
-	if got := p.shownText(term); got != "ready" {
-		p.t.Fatalf("the shell says %q\n%s", got, term.Screen().Text())
-	}
+	got := p.shownText(term)
+	testkit.Need(p.t, got == "ready", "the shell says %q\n%s", got, term.Screen().Text())
 	return term
 }
 
 func (p *typist) shownText(term *pty.Terminal) string {
 	p.t.Helper()
 	line, err := p.completed.ReadString('\n')
-	if err != nil {
-		p.t.Fatalf("the shell does not answer: %v\n%s", err, term.Screen().Text())
-	}
+	testkit.Need(p.t, err == nil, "the shell does not answer: %v\n%s", err, term.Screen().Text())
 	return strings.TrimSpace(line)
 }
 
@@ -353,9 +334,8 @@ func TestCompletionOfEachKind(t *testing.T) {
 	p := newTypist(t)
 	p.move()
 	for _, c := range moreLines {
-		if got, want := offers(t, p.filled(c.typed)), p.filled(c.want); got != want {
-			t.Errorf("%q: %q, want %q", c.typed, got, want)
-		}
+		got, want := offers(t, p.filled(c.typed)), p.filled(c.want)
+		testkit.Check(t, got == want, "%q: %q, want %q", c.typed, got, want)
 	}
 }
 
@@ -436,18 +416,13 @@ func (p *typist) fish(path string) {
 	cmd := exec.Command(path, "--no-config", "-c", script)
 	cmd.Dir, cmd.Env = p.dir, p.env
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		p.t.Fatalf("%v: %s", err, out)
-	}
+	testkit.Need(p.t, err == nil, "%v: %s", err, out)
 	answers := strings.Split(string(out), "---\n")
-	if len(answers) != len(halfLines)+1 {
-		p.t.Fatalf("%d answers: %s", len(answers), out)
-	}
+	testkit.Need(p.t, len(answers) == len(halfLines)+1, "%d answers: %s", len(answers), out)
 	for i, c := range halfLines {
 		before := c.typed[:strings.LastIndexByte(c.typed, ' ')+1]
-		if got, want := sortedWords(p.filled(before)+answers[i]), sortedWords(p.filled(c.want)); got != want {
-			p.t.Errorf("%q becomes %q, want %q", c.typed, got, want)
-		}
+		got, want := sortedWords(p.filled(before)+answers[i]), sortedWords(p.filled(c.want))
+		testkit.Check(p.t, got == want, "%q becomes %q, want %q", c.typed, got, want)
 	}
 }
 
@@ -471,8 +446,7 @@ func TestCompletionIsSilent(t *testing.T) {
 	} {
 		offers(t, line)
 	}
-	if left, err := os.ReadDir(home); err != nil || len(left) > 0 {
-		t.Errorf("it made %v, %v", left, err)
-	}
+	left, err := os.ReadDir(home)
+	testkit.Check(t, err == nil && len(left) == 0, "it made %v, %v", left, err)
 	testkit.Same(t, "", "Bash", offers(t, "arbiter --allow Ba"))
 }

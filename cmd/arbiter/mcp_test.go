@@ -55,12 +55,8 @@ func (u *toolUser) call(name string, args map[string]any, failed bool) *mcp.Call
 	ctx, cancel := context.WithTimeout(u.t.Context(), waitTimeout)
 	defer cancel()
 	r, err := u.session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
-	if err != nil {
-		u.t.Fatalf("%s: %v", name, err)
-	}
-	if r.IsError != failed {
-		u.t.Fatalf("%s: failed is %v: %s", name, r.IsError, textOfResult(r))
-	}
+	testkit.Need(u.t, err == nil, "%s: %v", name, err)
+	testkit.Need(u.t, r.IsError == failed, "%s: failed is %v: %s", name, r.IsError, textOfResult(r))
 	return r
 }
 
@@ -86,9 +82,7 @@ func resultAs[T any](t *testing.T, r *mcp.CallToolResult) (v T) {
 	if err == nil {
 		err = json.Unmarshal(raw, &v)
 	}
-	if err != nil {
-		t.Fatalf("%v: %s", err, raw)
-	}
+	testkit.Need(t, err == nil, "%v: %s", err, raw)
 	return v
 }
 
@@ -98,9 +92,7 @@ func (u *toolUser) waitsFor(v clients.MCPView, kind string, all *[]string) clien
 	u.t.Helper()
 	for range 100 {
 		next := u.sees("wait", map[string]any{"run": v.Run, "since": v.Cursor})
-		if next.Cursor < v.Cursor {
-			u.t.Fatalf("the cursor goes back from %d to %d", v.Cursor, next.Cursor)
-		}
+		testkit.Need(u.t, next.Cursor >= v.Cursor, "the cursor goes back from %d to %d", v.Cursor, next.Cursor)
 		v = next
 		*all = append(*all, v.News...)
 		if v.Status == kind || slices.ContainsFunc(v.Waiting, func(i clients.MCPItem) bool { return i.Kind == kind }) {
@@ -123,9 +115,8 @@ func TestMCP(t *testing.T) {
 		v := u.sees("start_run", map[string]any{"task": "Make a thing"})
 		run := v.Run
 		v = u.waitsFor(v, "question", &progress)
-		if v.Status != "input_required" || v.Waiting[0].Text != "What shall it be called?" {
-			t.Errorf("the question: %+v", v)
-		}
+		testkit.Check(t, v.Status == "input_required" && v.Waiting[0].Text == "What shall it be called?",
+			"the question: %+v", v)
 		u.kill()
 
 		u = h.serves(nil, args...)
@@ -147,17 +138,15 @@ func TestMCP(t *testing.T) {
 		v = u.waitsFor(v, "permission", &progress)
 		h.output(strings.Fields(command)[1:]...)
 		v = u.waitsFor(v, contract.StatusComplete, &progress)
-		if !strings.HasPrefix(v.Summary, "The file is there. Open at the end: no check") {
-			t.Errorf("the end: %+v", v)
-		}
+		testkit.Check(t, strings.HasPrefix(v.Summary, "The file is there. Open at the end: no check"), "the end: %+v",
+			v)
 		all := u.waitsFor(clients.MCPView{Run: run}, contract.StatusComplete, new([]string)).News
 		testkit.Same(t, "what is reported at once", strings.Join(progress, "\n"), strings.Join(all, "\n"))
 		text = textOfResult(u.call("report", map[string]any{"run": run}, false))
 		testkit.Includes(t, "the report", text, "call it dawn")
-		if list := resultAs[clients.RunList](t, u.call("list_runs", nil, false)).Runs; len(list) != 1 ||
-			list[0].Run != run || list[0].Live || list[0].Status != contract.StatusComplete {
-			t.Errorf("runs: %+v", list)
-		}
+		list := resultAs[clients.RunList](t, u.call("list_runs", nil, false)).Runs
+		testkit.Check(t, len(list) == 1 && list[0].Run == run && !list[0].Live &&
+			list[0].Status == contract.StatusComplete, "runs: %+v", list)
 		text = textOfResult(u.call("resume_run", map[string]any{"run": run}, true))
 		testkit.Includes(t, "resuming what is over", text, "nothing to resume")
 	})
@@ -178,9 +167,7 @@ func TestMCPForm(t *testing.T) {
 	v = u.waitsFor(v, "question", new([]string))
 	u.call("answer", map[string]any{"run": v.Run, "text": "call it dawn"}, false)
 	v = u.waitsFor(v, contract.StatusComplete, new([]string))
-	if len(forms) != 1 || !strings.Contains(forms[0], "echo it > dawn.txt") {
-		t.Errorf("forms: %q", forms)
-	}
+	testkit.Check(t, len(forms) == 1 && strings.Contains(forms[0], "echo it > dawn.txt"), "forms: %q", forms)
 	text := textOfResult(u.call("start_run", map[string]any{"task": "x", "dir": "/"}, true))
 	testkit.Includes(t, "elsewhere", text, "--allow-dir")
 	h.work = "/"
@@ -194,9 +181,7 @@ func TestMCPForm(t *testing.T) {
 func (h *testHome) fails(want contract.Exit, args ...string) string {
 	h.t.Helper()
 	c := runIn(h.t, h.env, h.work, "", args...)
-	if c.code != want {
-		h.t.Fatalf("arbiter %q: exit code %d, want %d\n%s", args, c.code, want, c.errs)
-	}
+	testkit.Need(h.t, c.code == want, "arbiter %q: exit code %d, want %d\n%s", args, c.code, want, c.errs)
 	return c.errs
 }
 
@@ -258,14 +243,10 @@ func TestMCPFromClaude(t *testing.T) {
 	modelReceives(t, model, "no permission request", over) // the model has tried, and waits
 	h.output("allow", "all")
 	<-over
-	if err != nil || !strings.Contains(string(out), "All is done") {
-		t.Errorf("%v: %s", err, out)
-	}
+	testkit.Check(t, err == nil && strings.Contains(string(out), "All is done"), "%v: %s", err, out)
 	onScript(t, model)
 	runs := h.runs()
-	if len(runs) != 1 {
-		t.Fatalf("runs %v", runs)
-	}
+	testkit.Need(t, len(runs) == 1, "runs %v", runs)
 	awaitGone(t, runs[0])
 	testkit.Includes(t, "it ended so", h.output("sessions", "show", runs[0]), contract.StatusComplete)
 }
@@ -307,9 +288,7 @@ func TestMCPInTerminal(t *testing.T) {
 	p.insists("Enter", "What shall it be called?", "Answer:")
 	p.await("1 MCP task still running")
 	server, ok := childNamed(cmd.Process.Pid, "mcp")
-	if !ok {
-		t.Fatal("there is no server")
-	}
+	testkit.Need(t, ok, "there is no server")
 	testkit.OK(t, syscall.Kill(server, syscall.SIGKILL))
 	p.typed("lost", "Answer: lost")
 	p.insists("Enter", "manual mode on")
@@ -333,9 +312,7 @@ func TestMCPInTerminal(t *testing.T) {
 		testkit.Includes(t, "the play left its script", problem, "does not offer")
 	}
 	runs := h.runs()
-	if len(runs) != 1 {
-		t.Fatalf("runs %v", runs)
-	}
+	testkit.Need(t, len(runs) == 1, "runs %v", runs)
 	awaitGone(t, runs[0])
 	testkit.Includes(t, "it ended so", h.output("sessions", "show", runs[0]), contract.StatusComplete)
 }

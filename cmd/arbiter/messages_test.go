@@ -59,9 +59,8 @@ func TestAnImageReachesTheModel(t *testing.T) {
 		s.sendAs("look", contract.Say{Text: "What is this?", Images: []string{"loom.png"}})
 		await(s, "the answer", func(_ string, a contract.Accepted) bool { return a.Ref == "look" })
 		message := s.said("What is this?")
-		if len(message.Images) != 1 || message.Images[0].Size() != "64×48 png" || message.Images[0].Bytes != len(picture) {
-			t.Errorf("said %+v", message.Images)
-		}
+		testkit.Check(t, len(message.Images) == 1 && message.Images[0].Size() == "64×48 png" &&
+			message.Images[0].Bytes == len(picture), "said %+v", message.Images)
 		testkit.OK(t, syscall.Kill(s.cmd.Process.Pid, syscall.SIGKILL))
 		s.gone()
 		testkit.OK(t, os.Remove(filepath.Join(work, "loom.png")))
@@ -72,19 +71,16 @@ func TestAnImageReachesTheModel(t *testing.T) {
 			there.output(0, "sessions", "import", archive)
 			shown := besideJSON[struct{ Log string }](there, "sessions", "show", s.run())
 			got, err := os.ReadFile(filepath.Join(filepath.Dir(shown.Log), runstore.ImagesDir, message.Images[0].SHA256))
-			if err != nil || !bytes.Equal(got, picture) {
-				t.Errorf("the imported image: %v, %d bytes", err, len(got))
-			}
+			testkit.Check(t, err == nil && bytes.Equal(got, picture), "the imported image: %v, %d bytes", err, len(got))
 		}
 		next := s.again(append([]string{"--resume"}, s.cmd.Args[1:]...)...)
 		next.send(contract.Continue{})
 		next.completes()
 		requests := model.Requests()
 		body := string(requests[len(requests)-1].Body)
-		if strings.Count(body, base64.StdEncoding.EncodeToString(picture)) != 1 ||
-			!strings.Contains(body, `"media_type":"image/png"`) || !strings.Contains(body, "64×48 png, "+work) {
-			t.Errorf("the request has no image:\n%.6000s", body)
-		}
+		testkit.Check(t, strings.Count(body, base64.StdEncoding.EncodeToString(picture)) == 1 &&
+			strings.Contains(body, `"media_type":"image/png"`) && strings.Contains(body, "64×48 png, "+work),
+			"the request has no image:\n%.6000s", body)
 	})
 }
 
@@ -142,12 +138,10 @@ func TestAnMCPServerAsks(t *testing.T) {
 					".claude/settings.json": `{"enableAllProjectMcpServers":true}`,
 				}, "--trust", "--allow", "mcp__curious__deploy", "--task", "Deploy it")
 				r := await[contract.PermissionRequest](s, "the question", nil)
-				if r.Tool != bridge.ElicitTool || !strings.Contains(string(r.Input), "Which region?") {
-					t.Fatalf("request %+v", r)
-				}
-				if list := s.waiting(); len(list) != 1 || list[0].Text != "Elicitation: Which region?" {
-					t.Errorf("inbox %+v", list)
-				}
+				testkit.Need(t, r.Tool == bridge.ElicitTool && strings.Contains(string(r.Input), "Which region?"),
+					"request %+v", r)
+				list := s.waiting()
+				testkit.Check(t, len(list) == 1 && list[0].Text == "Elicitation: Which region?", "inbox %+v", list)
 				s.rejects(contract.Permit{Request: r.Request, Behavior: bridge.Allow}, "region (string)")
 				s.accepts(contract.Permit{Request: r.Request, Behavior: c.behavior, Message: c.message})
 				if r := s.finish(contract.ExitComplete); !strings.Contains(r.Summary, c.want) {
@@ -173,9 +167,7 @@ func TestASessionThatTheAPIRefuses(t *testing.T) {
 		for _, b := range collect[contract.Spawn](s) {
 			sessions = append(sessions, b.SessionID)
 		}
-		if len(sessions) != 2 || sessions[0] == sessions[1] {
-			t.Errorf("sessions %q", sessions)
-		}
+		testkit.Check(t, len(sessions) == 2 && sessions[0] != sessions[1], "sessions %q", sessions)
 		testkit.Same(t, "requests: two of the refused session, two of the next, which insists", 4,
 			len(model.Requests()))
 	})
@@ -221,23 +213,19 @@ func TestNotifications(t *testing.T) {
 		run := strings.TrimSpace(h.output(append(h.rehearsing(absolute(t, "testdata/scenarios/screen.yaml")),
 			"--detach", "--notify", ways, "--task", "Make a thing")...))
 		m := next()
-		if m["event"] != "waits" || m["kind"] != "question" || m["agent"] != "arbiter" || m["run"] != run ||
-			m["title"] != "Make a thing" {
-			t.Errorf("of the question it tells %v", m)
-		}
+		testkit.Check(t, m["event"] == "waits" && m["kind"] == "question" && m["agent"] == "arbiter" &&
+			m["run"] == run && m["title"] == "Make a thing", "of the question it tells %v", m)
 		h.output("send", "call it dawn")
 		if m := next(); m["event"] != "waits" || m["kind"] != "permission" || m["agent"] != "orch-1" {
 			t.Errorf("of the request it tells %v", m)
 		}
 		h.output("allow", "all")
-		if m := next(); m["event"] != "ended" || m["status"] != "complete" {
-			t.Errorf("of the end it tells %v", m)
-		}
+		m = next()
+		testkit.Check(t, m["event"] == "ended" && m["status"] == "complete", "of the end it tells %v", m)
 		awaitGone(t, run)
 		replayed := h.output("replay", run)
-		if strings.Count(replayed, "403 Forbidden") != 1 || strings.Contains(replayed, "SECRET") || len(posts) > 0 {
-			t.Errorf("%d more posts; the run told\n%s", len(posts), replayed)
-		}
+		testkit.Check(t, strings.Count(replayed, "403 Forbidden") == 1 && !strings.Contains(replayed, "SECRET") &&
+			len(posts) == 0, "%d more posts; the run told\n%s", len(posts), replayed)
 	})
 }
 
@@ -275,20 +263,15 @@ func TestTitleOncePerDay(t *testing.T) {
 	c := settings.Choices{StateDir: t.TempDir(), Screen: settings.ScreenSettings{Ritual: settings.RitualFull}}
 	monday := time.Date(2026, 1, 5, 9, 0, 0, 0, time.Local)
 	first := readRitual(c, monday)
-	if !first.Title || !first.Scene || first.Human != view.RitualNobody {
-		t.Fatalf("at first: %+v", first)
-	}
+	testkit.Need(t, first.Title && first.Scene && first.Human == view.RitualNobody, "at first: %+v", first)
 	first.Remember(view.RitualSmith)
-	if again := readRitual(c, monday.Add(10*time.Hour)); again.Title || again.Human != view.RitualSmith {
-		t.Errorf("on the same day: %+v", again)
-	}
-	if next := readRitual(c, monday.Add(24*time.Hour)); !next.Title || next.Human != view.RitualSmith {
-		t.Errorf("on the next day: %+v", next)
-	}
+	again := readRitual(c, monday.Add(10*time.Hour))
+	testkit.Check(t, !again.Title && again.Human == view.RitualSmith, "on the same day: %+v", again)
+	next := readRitual(c, monday.Add(24*time.Hour))
+	testkit.Check(t, next.Title && next.Human == view.RitualSmith, "on the next day: %+v", next)
 	for value, scene := range map[string]bool{settings.RitualScene: true, settings.RitualOff: false} {
 		c.Screen.Ritual = value
-		if r := readRitual(c, monday.Add(48*time.Hour)); r.Title || r.Scene != scene {
-			t.Errorf("%s: %+v", value, r)
-		}
+		r := readRitual(c, monday.Add(48*time.Hour))
+		testkit.Check(t, !r.Title && r.Scene == scene, "%s: %+v", value, r)
 	}
 }

@@ -138,17 +138,15 @@ actors:
 						read += q.Incoming + "\n"
 					}
 				}
-				if had != c.requests || !strings.Contains(read, c.reads) {
-					t.Errorf("%d requests, want %d that tell %q:\n%.5000s", had, c.requests, c.reads, read)
-				}
+				testkit.Check(t, had == c.requests && strings.Contains(read, c.reads),
+					"%d requests, want %d that tell %q:\n%.5000s", had, c.requests, c.reads, read)
 				var categories []bridge.Category
 				for _, e := range collect[contract.Error](s) {
 					categories = append(categories, e.Category)
 				}
-				if c.event == invalid && !slices.Equal(categories, []bridge.Category{bridge.CatVerdict}) ||
-					c.event != invalid && len(categories) > 0 {
-					t.Errorf("errors %q", categories)
-				}
+				testkit.Check(t,
+					(c.event != invalid || slices.Equal(categories, []bridge.Category{bridge.CatVerdict})) &&
+						(c.event == invalid || len(categories) == 0), "errors %q", categories)
 				if c.exit == goesOn {
 					s.mustSignal(syscall.SIGINT)
 					s.finish(goesOn)
@@ -265,9 +263,7 @@ actors:
 				if r.Changes != nil {
 					files = r.Changes.Files
 				}
-				if files != c.files {
-					t.Errorf("open: %q, changes: %+v", r.Open, r.Changes)
-				}
+				testkit.Check(t, files == c.files, "open: %q, changes: %+v", r.Open, r.Changes)
 				had, read := 0, false
 				for _, q := range model.Requests() {
 					if q.Actor == "arbiter" {
@@ -275,9 +271,8 @@ actors:
 						read = read || strings.Contains(q.Incoming, c.tells)
 					}
 				}
-				if had != c.requests || !read || len(model.Problems()) > 0 {
-					t.Errorf("%d requests of the Arbiter, want %d; told: %v; %v", had, c.requests, read, model.Problems())
-				}
+				testkit.Check(t, had == c.requests && read && len(model.Problems()) == 0,
+					"%d requests of the Arbiter, want %d; told: %v; %v", had, c.requests, read, model.Problems())
 				story, _ := s.output(0, "logs", s.run())
 				testkit.Includes(t, "the log does not say", story, c.story)
 			})
@@ -296,14 +291,10 @@ func TestTheArbiterLooksUp(t *testing.T) {
 		s.finishes("looked up")
 		tools := model.Requests()[0].Tools
 		for _, want := range []string{"Read", "Grep", "Glob", "WebSearch", "WebFetch"} {
-			if !slices.Contains(tools, want) {
-				t.Errorf("the Arbiter has no %s: %q", want, tools)
-			}
+			testkit.Check(t, slices.Contains(tools, want), "the Arbiter has no %s: %q", want, tools)
 		}
 		for _, b := range collect[contract.Permission](s) {
-			if b.Behavior != bridge.Allow {
-				t.Errorf("denied: %+v", b)
-			}
+			testkit.Check(t, b.Behavior == bridge.Allow, "denied: %+v", b)
 		}
 	})
 }

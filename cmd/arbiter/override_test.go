@@ -69,18 +69,14 @@ func (s *script) accepts(b contract.CommandBody, words ...string) {
 	s.t.Helper()
 	ok, message := s.command(b)
 	testkit.Includes(s.t, fmt.Sprintf("%T %+v", b, b), message, words...)
-	if !ok {
-		s.t.Fatalf("%T %+v is rejected: %s", b, b, message)
-	}
+	testkit.Need(s.t, ok, "%T %+v is rejected: %s", b, b, message)
 }
 
 func (s *script) rejects(b contract.CommandBody, words ...string) {
 	s.t.Helper()
 	ok, message := s.command(b)
 	testkit.Includes(s.t, fmt.Sprintf("%T %+v", b, b), message, words...)
-	if ok {
-		s.t.Fatalf("%T %+v is accepted: %s", b, b, message)
-	}
+	testkit.Need(s.t, !ok, "%T %+v is accepted: %s", b, b, message)
 }
 
 // moves waits for a transition of the task's state.
@@ -155,10 +151,9 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 		cwd := collect[contract.Session](s)[0].CWD
 		left, _ := filepath.Glob(filepath.Join(cwd, "*"))
 		// The second file is .claude.
-		if kept, err := os.ReadFile(filepath.Join(cwd, "kept")); err != nil || string(kept) != "x\n" ||
-			len(left) != 2 {
-			t.Errorf("kept: %q, %v; files %v", kept, err, left)
-		}
+		kept, err := os.ReadFile(filepath.Join(cwd, "kept"))
+		testkit.Check(t, err == nil && string(kept) == "x\n" && len(left) == 2, "kept: %q, %v; files %v", kept, err,
+			left)
 		asked := map[string]string{}
 		for _, r := range model.Requests() {
 			var body struct {
@@ -166,9 +161,8 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 			}
 			testkit.OK(t, json.Unmarshal(r.Body, &body))
 			asked[r.Actor] = r.Model
-			if r.Actor == "clerk" && p.real && body.Output.Effort != "low" {
-				t.Errorf("the effort of the clerk is %q", body.Output.Effort)
-			}
+			testkit.Check(t, r.Actor != "clerk" || !p.real || body.Output.Effort == "low",
+				"the effort of the clerk is %q", body.Output.Effort)
 			if offered := r.Tools; slices.Contains(offered, "Write") || slices.Contains(offered, "Edit") {
 				t.Errorf("%s is offered %v", r.Actor, offered)
 			}

@@ -52,18 +52,14 @@ func TestModeRulesDenies(t *testing.T) {
 		s.finish(contract.ExitComplete)
 		onScript(t, model)
 		left, _ := filepath.Glob(filepath.Join(collect[contract.Session](s)[0].CWD, "*"))
-		if len(left) != 1 || filepath.Base(left[0]) != "kept" {
-			t.Errorf("files: %v", left)
-		}
+		testkit.Check(t, len(left) == 1 && filepath.Base(left[0]) == "kept", "files: %v", left)
 		var got []string
 		for _, b := range collect[contract.Permission](s) {
 			who := ""
 			if b.Subagent != "" {
 				who = " to a subagent"
 			}
-			if len(b.Action) != 64 || b.Reason == "" {
-				t.Errorf("without action or reason: %+v", b)
-			}
+			testkit.Check(t, len(b.Action) == 64 && b.Reason != "", "without action or reason: %+v", b)
 			got = append(got, fmt.Sprintf("%s %s by %s%s", b.Tool, b.Behavior, b.By, who))
 		}
 		want := []string{"Bash deny by mode", "Bash deny by rule", "Write deny by mode",
@@ -132,9 +128,8 @@ func TestAlwaysHere(t *testing.T) {
 	s, _ = hired(t, p, touching, nil, append(args(work), "--permissions", "rules", "--no-input")...)
 	s.offScript = true
 	s.finish(contract.ExitComplete)
-	if b := collect[contract.Permission](s); len(b) == 0 || b[0].Behavior != bridge.Deny {
-		t.Errorf("taken back: %+v", b)
-	}
+	b := collect[contract.Permission](s)
+	testkit.Check(t, len(b) != 0 && b[0].Behavior == bridge.Deny, "taken back: %+v", b)
 }
 
 // TestPermissionsAreAskedAndAnswered: a request is an event on stdout, its answer a command on stdin. A
@@ -180,9 +175,7 @@ func (s *script) files(want map[string]bool) {
 	work := collect[contract.Session](s)[0].CWD
 	for name, there := range want {
 		_, err := os.Stat(filepath.Join(work, name))
-		if got := !errors.Is(err, fs.ErrNotExist); got != there {
-			s.t.Errorf("%s is there: %v, want %v", name, got, there)
-		}
+		testkit.Same(s.t, fmt.Sprintf("%s is there", name), there, !errors.Is(err, fs.ErrNotExist))
 	}
 }
 
@@ -218,9 +211,7 @@ func TestSteering(t *testing.T) {
 		steered := slices.ContainsFunc(turns, func(turn contract.Turn) bool {
 			return turn.Outcome == bridge.TurnInterrupted && len(turn.MessageIDs) == 2
 		})
-		if !steered {
-			t.Errorf("no interrupted turn names both the brief and the steered word: %+v", turns)
-		}
+		testkit.Check(t, steered, "no interrupted turn names both the brief and the steered word: %+v", turns)
 		testkit.Empty(t, "questions while an Orchestrator works", collect[contract.Question](s))
 	})
 }
@@ -257,9 +248,7 @@ func TestImpostor(t *testing.T) {
 			return strings.Contains(b.Text, `"request":"all"`)
 		})
 		for _, p := range collect[contract.Permission](s) {
-			if p.By == "human" || p.Request == asked.Request {
-				t.Errorf("answered: %+v", p)
-			}
+			testkit.Check(t, p.By != "human" && p.Request != asked.Request, "answered: %+v", p)
 		}
 		s.send(contract.Permit{Request: asked.Request, Behavior: "deny", Action: asked.Action})
 		s.finishes("unmoved")
@@ -268,16 +257,12 @@ func TestImpostor(t *testing.T) {
 			if p.By == "human" {
 				byHuman++
 			}
-			if p.Request == asked.Request && p.Behavior != "deny" {
-				t.Errorf("answered: %+v", p)
-			}
+			testkit.Check(t, p.Request != asked.Request || p.Behavior == "deny", "answered: %+v", p)
 		}
 		testkit.Same(t, "how often the human answered", 1, byHuman)
 		for _, m := range collect[contract.Message](s) {
-			if m.From == contract.Human && m.Text != "Weave" ||
-				strings.Contains(m.Text, "Approved") && m.From != "orch-1" {
-				t.Errorf("message %+v", m)
-			}
+			testkit.Check(t, (m.From != contract.Human || m.Text == "Weave") &&
+				(!strings.Contains(m.Text, "Approved") || m.From == "orch-1"), "message %+v", m)
 		}
 		reads := map[string]int{}
 		for _, d := range collect[contract.Delivered](s) {
@@ -286,9 +271,7 @@ func TestImpostor(t *testing.T) {
 				t.Errorf("delivered %+v, after %d", d, reads[d.SessionID])
 			}
 		}
-		if len(reads) != 2 {
-			t.Errorf("deliveries: %v", reads)
-		}
+		testkit.Check(t, len(reads) == 2, "deliveries: %v", reads)
 	})
 }
 
@@ -318,9 +301,7 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 	}
 	try(contract.ExitComplete, "in run d4a65516 (arbiter logs d4a65516 --audit --state-dir "+state+" shows")
 	r := decodedAs[subcommands.GrantsReport](t, try(contract.ExitComplete, "", "ls", "--json"))
-	if len(r.Grants) != 3 || r.Grants[2].Action != action {
-		t.Errorf("%+v", r)
-	}
+	testkit.Check(t, len(r.Grants) == 3 && r.Grants[2].Action == action, "%+v", r)
 	for output, args := range map[string][]string{
 		"there is no grant 4":      {"rm", "1", "4"},
 		"there is no grant 0":      {"rm", "0"},
@@ -333,9 +314,8 @@ func TestGrantsAreListedAndTakenBack(t *testing.T) {
 	} {
 		try(contract.ExitUsage, output, args...)
 	}
-	if kept, _, _ := store.Load(); len(kept) != 3 {
-		t.Errorf("something is gone: %v", kept)
-	}
+	kept, _, _ := store.Load()
+	testkit.Check(t, len(kept) == 3, "something is gone: %v", kept)
 	try(contract.ExitComplete, "Removed: Edit(src/**)", "rm", "2", "Bash(git *)")
 	try(contract.ExitComplete, action)
 	try(contract.ExitComplete, "Removed: one exact action of Bash", "rm", action)
@@ -369,9 +349,8 @@ func TestRulesForUnknownTools(t *testing.T) {
 		Ask:   []string{"NotebookEdit", "Raed"},
 	}
 	_, err := settings.CheckRules(o)
-	if got := settings.UnknownTools(o); err != nil || !strings.HasSuffix(got, "never apply: --deny Bsh, --ask Raed") {
-		t.Errorf("%v, %q", err, got)
-	}
+	got := settings.UnknownTools(o)
+	testkit.Check(t, err == nil && strings.HasSuffix(got, "never apply: --deny Bsh, --ask Raed"), "%v, %q", err, got)
 	try(contract.ExitUsage, "--cwd is empty", "trust", "--yes", "--cwd", "", "--state-dir", state)
 	try(contract.ExitUsage, "the RUN is empty", "halt", "", "--state-dir", state)
 	try(contract.ExitUsage, "no run is live in", "halt", "--state-dir", state)

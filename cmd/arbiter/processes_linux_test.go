@@ -31,9 +31,7 @@ func awaitGone(t *testing.T, run string) {
 			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}},
 				int(time.Until(deadline).Milliseconds()))
 			_ = unix.Close(fd)
-			if err != unix.EINTR && n == 0 {
-				t.Fatalf("still alive: %v", left)
-			}
+			testkit.Need(t, err == unix.EINTR || n != 0, "still alive: %v", left)
 		}
 	}
 }
@@ -57,9 +55,7 @@ func processesOf(s *script) []int {
 func noSecretArguments(t *testing.T, s *script) {
 	t.Helper()
 	pids := processesOf(s)
-	if len(pids) < 3 {
-		t.Fatalf("only processes %v", pids)
-	}
+	testkit.Need(t, len(pids) >= 3, "only processes %v", pids)
 	for _, pid := range pids {
 		raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		for _, entry := range append([]string{"=sk-ant-rehearsal"}, secretsSeeded...) {
@@ -94,9 +90,8 @@ func noListeners(t *testing.T, s *script) {
 			if !ok {
 				continue
 			}
-			if loopback := strings.HasPrefix(at, "0100007F:"); !loopback || pid != s.cmd.Process.Pid {
-				t.Errorf("process %d listens on %s", pid, at)
-			}
+			loopback := strings.HasPrefix(at, "0100007F:")
+			testkit.Check(t, loopback && pid == s.cmd.Process.Pid, "process %d listens on %s", pid, at)
 		}
 	}
 }

@@ -132,9 +132,7 @@ func pages(t *testing.T) map[string]string {
 			pages[strings.TrimPrefix(name, "../../")] = string(text)
 		}
 	}
-	if len(pages) < 30 {
-		t.Fatalf("%d pages", len(pages))
-	}
+	testkit.Need(t, len(pages) >= 30, "%d pages", len(pages))
 	return pages
 }
 
@@ -153,9 +151,8 @@ func allWritten(t *testing.T) (lines []written) {
 			t.Errorf("the README has %d lines and the scripts %q", len(typed), scripts)
 		}
 		for _, script := range scripts {
-			if info, err := os.Stat("../../" + script); err != nil || info.Mode()&0o111 == 0 {
-				t.Errorf("%s: %s cannot be run: %v", name, script, err)
-			}
+			info, err := os.Stat("../../" + script)
+			testkit.Check(t, err == nil && info.Mode()&0o111 != 0, "%s: %s cannot be run: %v", name, script, err)
 		}
 		for _, m := range flagInText.FindAllStringSubmatch(all[name], -1) {
 			if !slices.ContainsFunc(command.All(env{}.app()), func(c *cli.Command) bool {
@@ -167,9 +164,7 @@ func allWritten(t *testing.T) (lines []written) {
 			}
 		}
 	}
-	if len(lines) < 60 {
-		t.Errorf("the pages have %d lines", len(lines))
-	}
+	testkit.Check(t, len(lines) >= 60, "the pages have %d lines", len(lines))
 	for _, c := range command.All(env{}.app()) {
 		for line := range strings.Lines(c.Description) {
 			code, _, _ := strings.Cut(strings.TrimSpace(line), " # ")
@@ -203,9 +198,7 @@ func TestSlashCommandsOfThePages(t *testing.T) {
 			}
 		}
 	}
-	if count < 15 {
-		t.Errorf("the pages name %d slash commands", count)
-	}
+	testkit.Check(t, count >= 15, "the pages name %d slash commands", count)
 }
 
 // TestWrittenLinesAreRead: the program accepts every command line that the documentation contains. Each line that is
@@ -213,9 +206,8 @@ func TestSlashCommandsOfThePages(t *testing.T) {
 func TestWrittenLinesAreRead(t *testing.T) {
 	all := allWritten(t)
 	for _, w := range all {
-		if err := w.parse(); err != nil {
-			t.Errorf("%s: arbiter %s: %v", strings.TrimSpace(w.where), w, err)
-		}
+		err := w.parse()
+		testkit.Check(t, err == nil, "%s: arbiter %s: %v", strings.TrimSpace(w.where), w, err)
 	}
 	tests := ""
 	for _, name := range testkit.Must(filepath.Glob("*_test.go"))(t) {
@@ -233,9 +225,7 @@ func TestWrittenLinesAreRead(t *testing.T) {
 	}
 	for _, bad := range []string{"--nonsense", "sessions frob x y", "--theme pink", "schema nothing",
 		"logs --audti RUN", "attach orch-1 orch-2"} {
-		if (written{words: strings.Fields(bad)}).parse() == nil {
-			t.Errorf("%s is accepted as a command line", bad)
-		}
+		testkit.Check(t, (written{words: strings.Fields(bad)}).parse() != nil, "%s is accepted as a command line", bad)
 	}
 }
 
@@ -345,11 +335,9 @@ func TestWrittenLinesAreRun(t *testing.T) {
 		}
 		try := func(t *testing.T) {
 			out, code := arbiter(input, args...)
-			if want >= 0 && code != want || !strings.Contains(out, says) || code == int(contract.ExitBug) ||
-				want < 0 && code == int(contract.ExitUsage) {
-				t.Errorf("%s: arbiter %s: exit code %d, %.600s", strings.TrimSpace(w.where), strings.Join(args, " "),
-					code, out)
-			}
+			testkit.Check(t, (want < 0 || code == want) && strings.Contains(out, says) &&
+				code != int(contract.ExitBug) && (want >= 0 || code != int(contract.ExitUsage)),
+				"%s: arbiter %s: exit code %d, %.600s", strings.TrimSpace(w.where), strings.Join(args, " "), code, out)
 		}
 		if !begins {
 			try(t)
@@ -360,9 +348,7 @@ func TestWrittenLinesAreRun(t *testing.T) {
 			try(t)
 		})
 	}
-	if len(seen) < 25 {
-		t.Errorf("only %d lines were run", len(seen))
-	}
+	testkit.Check(t, len(seen) >= 25, "only %d lines were run", len(seen))
 }
 
 // typable replaces each placeholder by a value.
@@ -446,9 +432,8 @@ func configurationPage(t *testing.T) string {
 			group = s.Group
 			fmt.Fprintf(&b, "\n## %s\n\n", group)
 		}
-		if f.Env != "" && f.Env != "ARBITER_"+strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")) {
-			t.Errorf("the page does not say that --%s has the variable %s", f.Name, f.Env)
-		}
+		testkit.Check(t, f.Env == "" || f.Env == "ARBITER_"+strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_")),
+			"the page does not say that --%s has the variable %s", f.Name, f.Env)
 		mark := map[[2]bool]string{{true, false}: "†", {false, false}: "‡", {true, true}: "§"}[[2]bool{s.Flagged,
 			f.Env != ""}]
 		fmt.Fprintf(&b, "- `%s`%s: %s\n", f.Term(), mark, f.Meaning())
@@ -555,11 +540,8 @@ func TestScriptingExamples(t *testing.T) {
 		var errs strings.Builder
 		cmd.Stderr = &errs
 		out, err := cmd.Output()
-		if err != nil || string(out) != want {
-			t.Errorf("%s%v: got\n%s\nwant\n%s\n%s", script, err, out, want, errs.String())
-		}
+		testkit.Check(t, err == nil && string(out) == want, "%s%v: got\n%s\nwant\n%s\n%s", script, err, out, want,
+			errs.String())
 	}
-	if run < 6 {
-		t.Errorf("%d examples were run", run)
-	}
+	testkit.Check(t, run >= 6, "%d examples were run", run)
 }

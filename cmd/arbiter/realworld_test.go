@@ -115,9 +115,7 @@ func TestHostileRepository(t *testing.T) {
 				d, ran := hostile(t)
 				d.Must(os.Chtimes(filepath.Join(d.Path, "b.bin"), time.Unix(1, 0), time.Unix(1, 0)))
 				_ = d.Command("add", "-A").Run()
-				if !ran() {
-					t.Fatal("nothing is planted")
-				}
+				testkit.Need(t, ran(), "nothing is planted")
 				before := d.Files()
 				j := playJob(t, p, d, "echo 2 > other; echo changed > a.bin\n", "--isolation", isolation)
 				j.run.finish(contract.ExitComplete)
@@ -143,9 +141,7 @@ func TestHostileRepository(t *testing.T) {
 				}
 				j.prints(contract.ExitComplete, "undo")
 				j.prints(contract.ExitComplete, "report")
-				if ran() {
-					t.Error("a program of the repository ran")
-				}
+				testkit.Check(t, !ran(), "a program of the repository ran")
 				if isolation == "shared" {
 					j.same("files after undo", before, d.Files())
 				}
@@ -174,8 +170,7 @@ func TestPlantedByAnAgent(t *testing.T) {
 	w.Git("-C", "node_modules/x/evil", "config", "core.fsmonitor", program)
 	w.Write(".gitignore", "node_modules\n")
 	w.Git("config", "filter.e.clean", program)
-	w.Write(".gitattributes", "* filter=e\n")
-	w.Write(".git/hooks/post-checkout", "#!/bin/sh\n")
+	w.Write(".gitattributes", "* filter=e\n", ".git/hooks/post-checkout", "#!/bin/sh\n")
 	w.Chmod(".git/hooks/post-checkout", 0o755)
 	_, said := w.arbiter(contract.ExitComplete, "diff")
 	testkit.Includes(t, "", said, "node_modules/x/evil (a bare repository)", ".git/config (filter.e.clean)",

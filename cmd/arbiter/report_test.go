@@ -31,14 +31,10 @@ func TestReportOfARun(t *testing.T) {
 		t.Errorf("with --json there is a receipt:\n%s", output)
 	}
 	r := decodedAs[report.Report](t, stdoutOf(s.output(0, "report", s.run(), "--format", "json")))
-	if r.Run != s.run() || r.Status != contract.StatusComplete || r.CostUSD != result.CostUSD ||
-		r.Usage != result.Usage || r.Summary != result.Summary {
-		t.Errorf("%+v", r)
-	}
-	if len(r.Checks) != 2 || !r.Checks[0].Final || r.Checks[0].SHA256 == "" || len(r.Agents) != 3 ||
-		len(r.Decisions) == 0 || len(r.Open) != 0 {
-		t.Errorf("%+v", r)
-	}
+	testkit.Check(t, r.Run == s.run() && r.Status == contract.StatusComplete && r.CostUSD == result.CostUSD &&
+		r.Usage == result.Usage && r.Summary == result.Summary, "%+v", r)
+	testkit.Check(t, len(r.Checks) == 2 && r.Checks[0].Final && r.Checks[0].SHA256 != "" && len(r.Agents) == 3 &&
+		len(r.Decisions) != 0 && len(r.Open) == 0, "%+v", r)
 	cost := 0.0
 	for _, a := range r.Agents {
 		cost += a.CostUSD
@@ -51,10 +47,9 @@ func TestReportOfARun(t *testing.T) {
 		"junit":  `<testsuite name="checks" tests="2" failures="0"`,
 		"github": "::notice title=Run " + command.ShortID(s.run()) + "%3A complete::",
 	} {
-		if out, _ := s.output(0, "report", s.run(), "--format", format); !strings.Contains(out, want) ||
-			strings.Contains(out, "\n::error") {
-			t.Errorf("%s lacks %q:\n%s", format, want, out)
-		}
+		out, _ := s.output(0, "report", s.run(), "--format", format)
+		testkit.Check(t, strings.Contains(out, want) && !strings.Contains(out, "\n::error"), "%s lacks %q:\n%s", format,
+			want, out)
 	}
 	var events strings.Builder
 	for i, l := range s.lines {
@@ -73,8 +68,7 @@ func TestReportOfWork(t *testing.T) {
 	testkit.Includes(t, "without a snapshot", stdoutOf(w.arbiter(contract.ExitComplete, "report")),
 		"Not known: the run has no snapshot")
 	w.snapshot(workspaces.Base)
-	w.Write("a", "2\n")
-	w.Write("new <b>", "1\n")
+	w.Write("a", "2\n", "new <b>", "1\n")
 	w.snapshot(workspaces.End)
 	testkit.Includes(t, "", stdoutOf(w.arbiter(contract.ExitComplete, "report")), "- added `new <b>` (+1 -0)")
 	file := filepath.Join(w.Path, "report.html")
@@ -83,24 +77,19 @@ func TestReportOfWork(t *testing.T) {
 	}
 	text, err := os.ReadFile(file)
 	w.Must(err)
-	if !strings.Contains(string(text), "<code>new &lt;b&gt;</code>") || !strings.HasSuffix(string(text), "</html>\n") {
-		t.Errorf("%s", text)
-	}
+	testkit.Check(t, strings.Contains(string(text), "<code>new &lt;b&gt;</code>") &&
+		strings.HasSuffix(string(text), "</html>\n"), "%s", text)
 	outputs := filepath.Join(w.Path, "outputs")
 	t.Setenv(subcommands.StepOutput, outputs)
 	summary := filepath.Join(w.Path, "summary.md")
 	t.Setenv(subcommands.StepSummary, summary)
 	w.Write("summary.md", "before\n")
-	if out, _ := w.arbiter(contract.ExitComplete, "report", "--format", "github"); !strings.HasPrefix(out,
-		"::error title=Run") {
-		t.Errorf("%s", out)
-	}
+	out, _ := w.arbiter(contract.ExitComplete, "report", "--format", "github")
+	testkit.Check(t, strings.HasPrefix(out, "::error title=Run"), "%s", out)
 	testkit.Includes(t, "the step's summary", textOf(t, summary), "before\n# Report of run")
 	testkit.Includes(t, "the step's outputs", textOf(t, outputs), "run="+gittest.Run+"\nstatus=")
 	left, err := filepath.Glob(filepath.Join(w.Path, "*.tmp"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("%v, left behind: %v", err, left)
-	}
+	testkit.Check(t, err == nil && len(left) == 0, "%v, left behind: %v", err, left)
 }
 
 // TestReportRefuses: each error has its exit code, and no file is changed.
@@ -175,9 +164,7 @@ func TestFactsOnEveryFace(t *testing.T) {
 	}
 	request := st.Inbox[0].Request
 	deadline, err := time.Parse(time.RFC3339, request.Deadline)
-	if err != nil || request.Place == nil {
-		t.Fatalf("%v: %+v", err, request)
-	}
+	testkit.Need(t, err == nil && request.Place != nil, "%v: %+v", err, request)
 	plain := h.run(exec.Command("arbiter", "--plain"))
 	plain.await("Request 1", "Denied at")
 	show("plain", plain.Screen().Text())

@@ -34,9 +34,8 @@ func (s *script) again(args ...string) *script {
 func (s *script) output(want int, args ...string) (stdout, stderr string) {
 	s.t.Helper()
 	c := s.beside(args...)
-	if int(c.code) != want {
-		s.t.Errorf("arbiter %q: exit code %d, want %d\n%s%s", args, c.code, want, c.out, c.errs)
-	}
+	testkit.Check(s.t, int(c.code) == want, "arbiter %q: exit code %d, want %d\n%s%s", args, c.code, want, c.out,
+		c.errs)
 	return c.out, c.errs
 }
 
@@ -149,10 +148,9 @@ func TestResume(t *testing.T) {
 				testkit.Same(t, "run", run, r.Session)
 				testkit.Check(t, r.DurationMS >= 0 && r.DurationMS <= waitTimeout.Milliseconds(), "%d ms", r.DurationMS)
 				first, second := s.spawns("arbiter"), n.spawns("arbiter")
-				if len(first) != 1 || len(second) != 1 || first[0].SessionID != second[0].SessionID ||
-					!second[0].Resumed || second[0].Generation != 2 {
-					t.Errorf("the Arbiter was spawned as %+v, and then as %+v", first, second)
-				}
+				testkit.Check(t, len(first) == 1 && len(second) == 1 && first[0].SessionID == second[0].SessionID &&
+					second[0].Resumed && second[0].Generation == 2, "the Arbiter was spawned as %+v, and then as %+v",
+					first, second)
 				n.sameInReplay(s)
 			})
 		}
@@ -167,9 +165,7 @@ func (s *script) anotherTask(run string) {
 	testkit.Same(s.t, "the result, asked for again: spawns", 0, len(same.spawns("arbiter")))
 	n := s.again("--json", "--session", run[:8], "--task", "Another")
 	e := await[contract.Session](n, "the session", nil)
-	if !e.Resumed || e.Session != run {
-		s.t.Errorf("session %+v", e)
-	}
+	testkit.Check(s.t, e.Resumed && e.Session == run, "session %+v", e)
 	await[contract.Message](n, "the task", func(_ string, b contract.Message) bool {
 		return b.Kind == "task" && b.Text == "Another"
 	})
@@ -191,19 +187,14 @@ func (s *script) sameInReplay(earlier *script) {
 			second = i
 		}
 	}
-	if second < len(earlier.lines) {
-		s.t.Fatalf("the replay has %d lines of the first process run, it printed %d", second, len(earlier.lines))
-	}
+	testkit.Need(s.t, second >= len(earlier.lines), "the replay has %d lines of the first process run, it printed %d",
+		second, len(earlier.lines))
 	lines = append(lines[:len(earlier.lines):len(earlier.lines)], lines[second:]...)
-	if len(lines) != len(want) {
-		s.t.Fatalf("the replay has %d lines, %d were printed", len(lines), len(want))
-	}
+	testkit.Need(s.t, len(lines) == len(want), "the replay has %d lines, %d were printed", len(lines), len(want))
 	for i := range want {
 		a, _ := json.Marshal(want[i])
 		b, _ := json.Marshal(lines[i])
-		if !bytes.Equal(a, b) {
-			s.t.Fatalf("line %d was\n%s\nand is replayed as\n%s", i+1, a, b)
-		}
+		testkit.Need(s.t, bytes.Equal(a, b), "line %d was\n%s\nand is replayed as\n%s", i+1, a, b)
 	}
 }
 
@@ -351,25 +342,20 @@ func TestDamagedJournal(t *testing.T) {
 	s.killed()
 	dir := filepath.Dir(collect[contract.Session](s)[0].Log)
 	files, _ := filepath.Glob(filepath.Join(dir, "journal-*"))
-	if len(files) != 1 {
-		t.Fatalf("journal files: %v", files)
-	}
+	testkit.Need(t, len(files) == 1, "journal files: %v", files)
 	raw := testkit.Must(os.ReadFile(files[0]))(t)
 	// The damage is after the Arbiter's start, and not in the last batch, where it would look like the effect
 	// of a crash.
 	at := bytes.Index(raw, []byte(`"input":"agent_event"`))
-	if at < 0 {
-		t.Fatal("no event is in the journal")
-	}
+	testkit.Need(t, at >= 0, "no event is in the journal")
 	raw[at] ^= 0x10
 	testkit.OK(t, os.WriteFile(files[0], raw, 0o600))
 	n := s.again("--json", "--resume")
 	await[contract.Notice](n, "the damage", func(_ string, b contract.Notice) bool {
 		return strings.Contains(b.Text, "journal was damaged")
 	})
-	if aside, _ := filepath.Glob(filepath.Join(dir, "damaged-*")); len(aside) == 0 {
-		t.Error("nothing was put aside")
-	}
+	aside, _ := filepath.Glob(filepath.Join(dir, "damaged-*"))
+	testkit.Check(t, len(aside) != 0, "nothing was put aside")
 	n.named()
 }
 
@@ -393,9 +379,8 @@ func TestStateOfAnotherVersionIsRefused(t *testing.T) {
 	_, errs := run.arbiter(contract.ExitEnvironment, "--json", "--resume", "--session", run.id)
 	testkit.Includes(t, "the refusal", errs, "another version of arbiter", "version 99, of a newer arbiter",
 		"arbiter replay")
-	if after, err := os.ReadFile(segment); err != nil || string(after) != string(before) {
-		t.Errorf("the journal was changed: %v", err)
-	}
+	after, err := os.ReadFile(segment)
+	testkit.Check(t, err == nil && string(after) == string(before), "the journal was changed: %v", err)
 	out, _ := run.arbiter(contract.ExitComplete, "replay", run.id)
 	testkit.Includes(t, "replay", out, `"event":"session"`)
 	testkit.Includes(t, "audit", stdoutOf(run.arbiter(contract.ExitComplete, "logs", run.id, "--audit")), "begun")

@@ -155,8 +155,7 @@ func newLoom(t *testing.T) loom {
 func (l loom) write(name, text string) {
 	l.t.Helper()
 	path := filepath.Join(l.work, name)
-	testkit.OK(l.t, os.MkdirAll(filepath.Dir(path), 0o700))
-	testkit.OK(l.t, os.WriteFile(path, []byte(text), 0o600))
+	testkit.OK(l.t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
 }
 
 // marks returns how many times the hook has run.
@@ -193,9 +192,8 @@ func TestTrustOfHooks(t *testing.T) {
 	}
 	want := func(when string, marks int) {
 		t.Helper()
-		if got := l.marks(); got != marks {
-			t.Fatalf("%s: the hook ran %d times, want %d", when, got, marks)
-		}
+		got := l.marks()
+		testkit.Need(t, got == marks, "%s: the hook ran %d times, want %d", when, got, marks)
 	}
 	s := l.begin()
 	stop(s)
@@ -206,9 +204,8 @@ func TestTrustOfHooks(t *testing.T) {
 	testkit.Includes(t, "stderr", s.stderr.String(), "Trusted for this run, as it is now: 1 × hook, 1 × script")
 	want("with --trust", 1)
 	testkit.Same(t, "--trust was recorded", int(contract.ExitFailed), l.trust("--show"))
-	if code := l.trust("--yes"); code != 0 {
-		t.Fatalf("trust --yes: %d", code)
-	}
+	code := l.trust("--yes")
+	testkit.Need(t, code == 0, "trust --yes: %d", code)
 	stop(l.begin())
 	want("trusted", 2)
 	l.write("scripts/start.sh", "echo ran  >> "+l.mark+"\n")
@@ -216,13 +213,10 @@ func TestTrustOfHooks(t *testing.T) {
 	stop(s)
 	want("changed by a byte", 2)
 	errors := collect[contract.Error](s)
-	if len(errors) != 1 || errors[0].Category != bridge.CatTrust ||
-		!strings.Contains(errors[0].Message, "changed: script scripts/start.sh") {
-		t.Errorf("errors %+v", errors)
-	}
-	if session := collect[contract.Session](s)[0]; session.Trusted {
-		t.Error("the session says that it is trusted")
-	}
+	testkit.Check(t, len(errors) == 1 && errors[0].Category == bridge.CatTrust &&
+		strings.Contains(errors[0].Message, "changed: script scripts/start.sh"), "errors %+v", errors)
+	session := collect[contract.Session](s)[0]
+	testkit.Check(t, !session.Trusted, "the session says that it is trusted")
 }
 
 // TestTrustInTheRun: if trusted files change during a run, the change is found before the next agent starts.
@@ -240,9 +234,8 @@ func TestTrustInTheRun(t *testing.T) {
 			e := await[contract.Error](s, "the question of trust", func(_ string, e contract.Error) bool {
 				return e.Category == bridge.CatTrust
 			})
-			if !strings.Contains(e.Message, "changed: script scripts/start.sh") || len(e.RecoveryOptions) != 3 {
-				t.Errorf("error %+v", e)
-			}
+			testkit.Check(t, strings.Contains(e.Message, "changed: script scripts/start.sh") &&
+				len(e.RecoveryOptions) == 3, "error %+v", e)
 			testkit.Same(t, "how often the hook ran before the choice", 1, l.marks())
 			s.send(contract.Choose{Option: choice})
 			s.completes()

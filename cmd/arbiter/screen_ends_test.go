@@ -68,8 +68,7 @@ func TestTerminalHangsUp(t *testing.T) {
 	h := newTestHome(t, players(t)[0])
 	p := h.asking("--on-hangup", "stop")
 	p.HangUp()
-	state := testkit.Must(p.Exit(p.ctx))(t)
-	testkit.Same(t, "exit code", int(contract.ExitTerminated), state.ExitCode())
+	testkit.Same(t, "exit code", int(contract.ExitTerminated), testkit.Must(p.Exit(p.ctx))(t).ExitCode())
 	testkit.Empty(t, "left behind", h.alive())
 	p = h.open("--resume")
 	p.await("What shall it be called?", "The Arbiter awaits your answer.")
@@ -86,9 +85,7 @@ func TestFatalSignal(t *testing.T) {
 	testkit.OK(t, p.Process().Signal(syscall.SIGSEGV))
 	h.left(p, contract.Exit(128+int(syscall.SIGSEGV)))
 	runs := h.runs()
-	if len(runs) != 1 || len(survivors(runs[0])) == 0 {
-		t.Fatalf("runs %v, and nothing of them goes on", runs)
-	}
+	testkit.Need(t, len(runs) == 1 && len(survivors(runs[0])) != 0, "runs %v, and nothing of them goes on", runs)
 }
 
 // faultVariable names a file: once it exists, the screen of the test's arbiter panics, or hangs forever if the
@@ -180,9 +177,8 @@ func TestScreenHangs(t *testing.T) {
 	state, err := p.Exit(p.ctx)
 	close(over)
 	testkit.OK(t, err)
-	if code := contract.Exit(state.ExitCode()); code != contract.ExitTerminated {
-		t.Errorf("it ended with %v", state)
-	}
+	code := contract.Exit(state.ExitCode())
+	testkit.Check(t, code == contract.ExitTerminated, "it ended with %v", state)
 	h.restored(p)
 }
 
@@ -209,9 +205,8 @@ func TestNoScreen(t *testing.T) {
 			defer term.Close()
 			state := testkit.Must(term.Exit(t.Context()))(t)
 			text, code = term.Screen().Text(), state.ExitCode()
-			if left := term.Screen().Leftovers(); len(left) > 0 {
-				t.Errorf("%s: %v", tt.name, left)
-			}
+			left := term.Screen().Leftovers()
+			testkit.Check(t, len(left) == 0, "%s: %v", tt.name, left)
 		} else {
 			out, _ := cmd.CombinedOutput()
 			text, code = string(out), cmd.ProcessState.ExitCode()
@@ -220,8 +215,7 @@ func TestNoScreen(t *testing.T) {
 		if tt.name == "unknown" {
 			want = int(contract.ExitEnvironment)
 		}
-		if code != want || !strings.Contains(text, tt.want) {
-			t.Errorf("%s: exit code %d, want %d:\n%s", tt.name, code, want, text)
-		}
+		testkit.Check(t, code == want && strings.Contains(text, tt.want), "%s: exit code %d, want %d:\n%s", tt.name,
+			code, want, text)
 	}
 }

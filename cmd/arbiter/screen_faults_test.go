@@ -58,8 +58,7 @@ func (p *pane) await(texts ...string) pty.Screen {
 
 func (p *pane) until(ok func(pty.Screen) bool) pty.Screen {
 	p.t.Helper()
-	s := testkit.Must(p.Wait(p.ctx, ok))(p.t)
-	return s
+	return testkit.Must(p.Wait(p.ctx, ok))(p.t)
 }
 
 // press presses keys in order.
@@ -86,8 +85,7 @@ func (p *pane) typed(text string, texts ...string) {
 func (p *pane) leave() *os.ProcessState {
 	p.t.Helper()
 	p.press("Ctrl+C", "Ctrl+C", "y")
-	state := testkit.Must(p.Exit(p.ctx))(p.t)
-	return state
+	return testkit.Must(p.Exit(p.ctx))(p.t)
 }
 
 // clear empties the input line.
@@ -151,8 +149,7 @@ func TestPlainIsLeft(t *testing.T) {
 	p.await("What shall it be called?")
 	testkit.Same(t, "what plays the run", host, h.hosts())
 	p.press("Ctrl+C")
-	state := testkit.Must(p.Exit(p.ctx))(t)
-	testkit.Same(t, "exit code", int(contract.ExitInterrupted), state.ExitCode())
+	testkit.Same(t, "exit code", int(contract.ExitInterrupted), testkit.Must(p.Exit(p.ctx))(t).ExitCode())
 	testkit.Includes(t, "it says", p.Screen().Text(), "arbiter --plain --resume --session")
 	testkit.Empty(t, "left behind", h.alive())
 	p = h.open("--plain", "--resume")

@@ -71,35 +71,26 @@ var gutter = regexp.MustCompile(`^([▌█▸▾ ] |[▌█▸▾]?$)`)
 func (p *pane) harmless(where string, s pty.Screen) {
 	p.t.Helper()
 	out := whole(p.Output())
-	if faults := pty.FullScreen.Check(out); faults != nil {
-		p.t.Fatalf("%s: sent %q", where, faults)
-	}
+	faults := pty.FullScreen.Check(out)
+	testkit.Need(p.t, faults == nil, "%s: sent %q", where, faults)
 	for _, q := range pty.Sequences(out) {
-		if q.Kind == pty.OSC &&
-			!(q.Name == "2" && strings.Contains(q.Data, "arbiter – ") || q.Name == "8" && q.Data == ";" ||
-				q.Name == "777" && strings.HasPrefix(q.Data, "notify;Something waits for you;")) {
-			p.t.Fatalf("%s: sent %v", where, q)
-		}
+		testkit.Need(p.t, q.Kind != pty.OSC || q.Name == "2" && strings.Contains(q.Data, "arbiter – ") ||
+			q.Name == "8" && q.Data == ";" || q.Name == "777" &&
+			strings.HasPrefix(q.Data, "notify;Something waits for you;"), "%s: sent %v", where, q)
 	}
-	if len(p.Answers()) > 0 || s.Clipboard != "" || strings.Contains(s.Title, "\x1b") {
-		p.t.Fatalf("%s: the terminal answered %q, has %q on its clipboard and the title %q", where, p.Answers(),
-			s.Clipboard, s.Title)
-	}
+	testkit.Need(p.t, len(p.Answers()) == 0 && s.Clipboard == "" && !strings.Contains(s.Title, "\x1b"),
+		"%s: the terminal answered %q, has %q on its clipboard and the title %q", where, p.Answers(), s.Clipboard,
+		s.Title)
 	for y, row := range s.Rows() {
-		if sanitize.Text(row) != row {
-			p.t.Fatalf("%s: row %d is %q", where, y, row)
-		}
+		testkit.Need(p.t, sanitize.Text(row) == row, "%s: row %d is %q", where, y, row)
 		for _, c := range s.Cells[y] {
-			if !c.Link.IsZero() || c.Style.Attrs&(uv.AttrBlink|uv.AttrRapidBlink|uv.AttrConceal) != 0 {
-				p.t.Fatalf("%s: row %d has %+v", where, y, c)
-			}
+			testkit.Need(p.t, c.Link.IsZero() && c.Style.Attrs&(uv.AttrBlink|uv.AttrRapidBlink|uv.AttrConceal) == 0,
+				"%s: row %d has %+v", where, y, c)
 		}
 	}
 	if at := ruleOf(s); at > 0 && s.Shows("THE WEAVING") {
 		for y := at + 1; !strings.HasPrefix(s.Row(y), "›") && y < len(s.Cells)-1; y++ {
-			if !gutter.MatchString(s.Row(y)) {
-				p.t.Fatalf("%s: row %d of the conversation is %q", where, y, s.Row(y))
-			}
+			testkit.Need(p.t, gutter.MatchString(s.Row(y)), "%s: row %d of the conversation is %q", where, y, s.Row(y))
 		}
 	}
 }
@@ -158,12 +149,9 @@ func TestHostilePlain(t *testing.T) {
 		t.Errorf("%v\n%s\n%s", err, out.String(), s.stderr.String())
 	}
 	for name, text := range map[string]string{"stdout": out.String(), "stderr": s.stderr.String()} {
-		if sanitize.Text(text) != text || len(text) == 0 {
-			t.Errorf("%s: %.2000q", name, text)
-		}
-		if faults := (pty.OutputRules{Controls: "\n\t"}).Check([]byte(text)); faults != nil {
-			t.Errorf("%s has %q", name, faults)
-		}
+		testkit.Check(t, sanitize.Text(text) == text && len(text) != 0, "%s: %.2000q", name, text)
+		faults := (pty.OutputRules{Controls: "\n\t"}).Check([]byte(text))
+		testkit.Check(t, faults == nil, "%s has %q", name, faults)
 	}
 }
 
@@ -215,9 +203,7 @@ func TestHostileSurroundings(t *testing.T) {
 	mannered(t, "--json", out.String())
 	mannered(t, "--json, stderr", s.stderr.String())
 	run := regexp.MustCompile(`"session":"([^"]*)"`).FindStringSubmatch(out.String())
-	if run == nil {
-		t.Fatalf("no run: %s%s", out.String(), s.stderr.String())
-	}
+	testkit.Need(t, run != nil, "no run: %s%s", out.String(), s.stderr.String())
 	liar := filepath.Join(dir, "claude\x1b[2J")
 	write(filepath.Base(liar), "#!/bin/sh\nprintf '2.1.329 \\033]0;owned\\a\\302\\2332J (Claude Code)\\n'\nprintf 'err "+
 		"\\033[2J\\233\\n' >&2\nexit 3\n")

@@ -89,10 +89,8 @@ func suspended(t *testing.T, stop func(*pane), given bool) {
 	testkit.OK(t, p.Resize(size))
 	p.Type("fg\n")
 	s = p.await("THE WEAVING", "It is done.", "spun", "Speak again, or depart.")
-	if !s.Alt() || !s.Mouse() || s.Size != size || !strings.HasSuffix(s.Row(-1), "F1 help") ||
-		!strings.Contains(s.Title, "arbiter") {
-		t.Errorf("after fg, called %q:\n%s", s.Title, s.Text())
-	}
+	testkit.Check(t, s.Alt() && s.Mouse() && s.Size == size && strings.HasSuffix(s.Row(-1), "F1 help") &&
+		strings.Contains(s.Title, "arbiter"), "after fg, called %q:\n%s", s.Title, s.Text())
 	p.pressed("Ctrl+C", "shell>", "--resume --session")
 	p.Type("echo code=$?; exit\n")
 	testkit.Must(p.Exit(p.ctx))(t)
@@ -136,9 +134,8 @@ esac
 	p = h.open("--claude", claude)
 	p.await("Log in", "Rehearse")
 	p.press("l")
-	if s := p.await("Ctrl+] comes back", "Paste the code:"); s.Alt() || s.Mouse() {
-		t.Errorf("claude got a terminal with %v", s.Leftovers())
-	}
+	s := p.await("Ctrl+] comes back", "Paste the code:")
+	testkit.Check(t, !s.Alt() && !s.Mouse(), "claude got a terminal with %v", s.Leftovers())
 	p.pressed("Ctrl+]", "Log in", "Rehearse")
 	p.pressed("l", "Paste the code:")
 	p.typed("nonsense\n", "Log in", "Rehearse", "ended with 1")
@@ -159,9 +156,8 @@ func TestMouseSwitch(t *testing.T) {
 	}{{"The terminal has the mouse.", false}, {"The mouse works here again.", true}} {
 		p.await("Speak, mortal.")
 		p.Type("/mouse\n")
-		if s := p.await(c.says); s.Mouse() != c.on {
-			t.Errorf("%s: mouse reports are %v", c.says, s.Mouse())
-		}
+		s := p.await(c.says)
+		testkit.Check(t, s.Mouse() == c.on, "%s: mouse reports are %v", c.says, s.Mouse())
 	}
 	p.press("Ctrl+Z")
 	p.typed("still here", "Speak, mortal.", "still here")
@@ -268,9 +264,8 @@ func (w *twoTerminals) takenAndGivenBack(name string) {
 	p.press("Ctrl+]")
 	p.await(name + " continues. The Arbiter learns of one message of yours.")
 	w.left(p, contract.ExitComplete)
-	if ended := w.takeover("ended"); ended.Words != 1 {
-		w.t.Errorf("it ended with %+v", ended)
-	}
+	ended := w.takeover("ended")
+	testkit.Check(w.t, ended.Words == 1, "it ended with %+v", ended)
 	w.run.send(contract.Say{Text: "the red one"})
 	w.run.completes()
 	testkit.Includes(w.t, "the Orchestrator does not know what was said", w.sent("Take the red one"), "my word is sesame",
@@ -296,8 +291,7 @@ func TestAttachRefuses(t *testing.T) {
 		{[]string{"--detach-key", "ctrl+m", "orch-1"}, contract.ExitUsage, "use another key"},
 		{[]string{"--detach-key", "F12", "orch-1"}, contract.ExitUsage, "use ctrl+"},
 	} {
-		p := w.attach(tt.args...)
-		testkit.Includes(t, fmt.Sprintf("%v: it says", tt.args), w.left(p, tt.want), tt.output)
+		testkit.Includes(t, fmt.Sprintf("%v: it says", tt.args), w.left(w.attach(tt.args...), tt.want), tt.output)
 	}
 	w.fails(contract.ExitEnvironment, "attach", "orch-1") // without a terminal
 	w.run.cancels()

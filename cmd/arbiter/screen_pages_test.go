@@ -29,9 +29,8 @@ func (h *modelHome) committed(name, text string) {
 		{"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"}} {
 		cmd := exec.Command("git", args...)
 		cmd.Dir, cmd.Env = h.work, h.env
-		if out, err := cmd.CombinedOutput(); err != nil {
-			h.t.Fatalf("git %q: %v\n%s", args, err, out)
-		}
+		out, err := cmd.CombinedOutput()
+		testkit.Need(h.t, err == nil, "git %q: %v\n%s", args, err, out)
 	}
 }
 
@@ -110,8 +109,7 @@ func (h *testHome) overriding(mode, work string, args ...string) *pane {
 // replayed returns the lines of the only run there.
 func (h *testHome) replayed() []contract.Line {
 	h.t.Helper()
-	lines := testkit.Must(contractLines(h.output("replay", h.runs()[0])))(h.t)
-	return lines
+	return testkit.Must(contractLines(h.output("replay", h.runs()[0])))(h.t)
 }
 
 // tasksStates returns the state changes of the task, with their triggers.
@@ -150,9 +148,7 @@ func TestScreenOverrides(t *testing.T) {
 	h.ended(p, contract.ExitFailed)
 	states := tasksStates(h.replayed())
 	for _, want := range []string{"RESET idle", "START_TASK selecting", "CANCEL cancelled"} {
-		if !slices.Contains(states, want) {
-			t.Errorf("the task went %q, without %s", states, want)
-		}
+		testkit.Check(t, slices.Contains(states, want), "the task went %q, without %s", states, want)
 	}
 }
 
@@ -252,9 +248,7 @@ func TestReplayOnTheScreen(t *testing.T) {
 	p.leave()
 	home := p.cmd.Dir // it has no directory of its own
 	log := testkit.Must(filepath.Glob(filepath.Join(home, ".local/state/arbiter/runs/*/events.ndjson")))(t)
-	if len(log) != 1 {
-		t.Fatalf("the run's directory is not found: %v", log)
-	}
+	testkit.Need(t, len(log) == 1, "the run's directory is not found: %v", log)
 	run := filepath.Base(filepath.Dir(log[0]))
 	before := filesBelow(t, filepath.Dir(log[0]))
 	env := append(p.cmd.Env, "PATH=/nowhere", "ARBITER_CLAUDE=/nowhere/claude")
@@ -268,8 +262,6 @@ func TestReplayOnTheScreen(t *testing.T) {
 	again.await("PLAYBACK", "It is woven.")
 	again.press("q")
 	state, err := again.Exit(again.ctx)
-	if err != nil || state.ExitCode() != 0 {
-		t.Errorf("it ends with %v, %v", state, err)
-	}
+	testkit.Check(t, err == nil && state.ExitCode() == 0, "it ends with %v, %v", state, err)
 	testkit.Same(t, "the files of the run", before, filesBelow(t, filepath.Dir(log[0])))
 }

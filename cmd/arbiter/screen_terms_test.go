@@ -75,13 +75,11 @@ func TestTerminals(t *testing.T) {
 func (p *pane) refused(want contract.Exit) {
 	p.t.Helper()
 	state := testkit.Must(p.Exit(p.ctx))(p.t)
-	if text := p.Screen().Text(); state.ExitCode() != int(want) || !strings.Contains(text, "--plain") ||
-		!strings.Contains(text, "TERM") {
-		p.t.Errorf("%v, want exit status %d and what to do:\n%s", state, want, text)
-	}
-	if faults := pty.Lines.Check(p.Output()); faults != nil {
-		p.t.Errorf("sent to a terminal that nothing is known of: %q", faults)
-	}
+	text := p.Screen().Text()
+	testkit.Check(p.t, state.ExitCode() == int(want) && strings.Contains(text, "--plain") &&
+		strings.Contains(text, "TERM"), "%v, want exit status %d and what to do:\n%s", state, want, text)
+	faults := pty.Lines.Check(p.Output())
+	testkit.Check(p.t, faults == nil, "sent to a terminal that nothing is known of: %q", faults)
 }
 
 // readable checks that the screen can be read, and has only characters of the locale.
@@ -99,19 +97,15 @@ func (p *pane) readable(utf bool, modern bool) {
 		p.t.Errorf("not what the locale has:\n%s", s.Text())
 	}
 	if modern {
-		if faults := pty.FullScreen.Check(out); faults != nil {
-			p.t.Errorf("sent: %q", faults)
-		}
-		if want := map[bool]string{true: "wörk 世界", false: "w?rk ??"}[utf]; !strings.HasSuffix(s.Title, want) {
-			p.t.Errorf("the title is %q", s.Title)
-		}
+		faults := pty.FullScreen.Check(out)
+		testkit.Check(p.t, faults == nil, "sent: %q", faults)
+		want := map[bool]string{true: "wörk 世界", false: "w?rk ??"}[utf]
+		testkit.Check(p.t, strings.HasSuffix(s.Title, want), "the title is %q", s.Title)
 	}
-	if state := p.leave(); state.ExitCode() != 0 {
-		p.t.Errorf("left with %v", state)
-	}
-	if left := p.Screen().Leftovers(); modern && left != nil {
-		p.t.Errorf("left behind: %q", left)
-	}
+	state := p.leave()
+	testkit.Check(p.t, state.ExitCode() == 0, "left with %v", state)
+	left := p.Screen().Leftovers()
+	testkit.Check(p.t, !modern || left == nil, "left behind: %q", left)
 }
 
 // coloured checks that no colours were sent if none are wanted, and 24-bit colours if the terminal offers them.
@@ -127,12 +121,8 @@ func (p *pane) coloured(none, all bool) {
 		}
 		rgb = rgb || strings.Contains(s.Data, "38;2;")
 	}
-	if none && any {
-		p.t.Error("colours, in spite of NO_COLOR")
-	}
-	if all && !rgb {
-		p.t.Error("the colours that COLORTERM offers are not used")
-	}
+	testkit.Check(p.t, !none || !any, "colours, in spite of NO_COLOR")
+	testkit.Check(p.t, !all || rgb, "the colours that COLORTERM offers are not used")
 }
 
 // TestPaddedTitle: a workspace's name may look like the padding of old terminals.
@@ -161,9 +151,7 @@ func (m *multiplexer) do(args ...string) string {
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(m.socket), "LANG=C.UTF-8",
 		"TERM=xterm-256color", "SHELL=/bin/sh"}
 	out, err := cmd.CombinedOutput()
-	if err != nil {
-		m.t.Fatalf("tmux %v: %v\n%s", args, err, out)
-	}
+	testkit.Need(m.t, err == nil, "tmux %v: %v\n%s", args, err, out)
 	return string(out)
 }
 
@@ -241,10 +229,7 @@ func TestColoursFollowTheTerminal(t *testing.T) {
 	title := func(set string, fits func(color.Color) bool) color.Color {
 		// A script sets the terminal's background before it starts arbiter.
 		script := filepath.Join(t.TempDir(), "start")
-		if err := os.WriteFile(script, []byte("#!/bin/sh\nprintf '"+set+"'\nexec arbiter \"$@\"\n"),
-			0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, os.WriteFile(script, []byte("#!/bin/sh\nprintf '"+set+"'\nexec arbiter \"$@\"\n"), 0o700))
 		p := showProgram(t, script, pty.Size{Columns: 90, Rows: 30}, foreignDir(t), []string{"COLORFGBG="},
 			"--stand-in", "--rehearse")
 		var seen color.Color
@@ -255,13 +240,11 @@ func TestColoursFollowTheTerminal(t *testing.T) {
 			}
 			return ok && fits(seen) && s.Shows("a stand-in plays")
 		})
-		if answer := string(p.Answers()); answer == "" {
-			t.Errorf("the terminal was not asked")
-		}
+		answer := string(p.Answers())
+		testkit.Check(t, answer != "", "the terminal was not asked")
 		p.press("x")
-		if s := p.await("› x"); s.Shows("rgb:") {
-			t.Errorf("the answer was typed:\n%s", s.Text())
-		}
+		s := p.await("› x")
+		testkit.Check(t, !s.Shows("rgb:"), "the answer was typed:\n%s", s.Text())
 		return seen
 	}
 	dark := title(`\033]11;#101010\033\\`, func(color.Color) bool { return true })

@@ -110,9 +110,7 @@ func (h *testHome) run(cmd *exec.Cmd) *pane {
 func (h *testHome) output(args ...string) string {
 	h.t.Helper()
 	c := runIn(h.t, h.env, h.work, "", args...)
-	if c.code != contract.ExitComplete {
-		h.t.Fatalf("arbiter %q: exit code %d\n%s", args, c.code, c.errs)
-	}
+	testkit.Need(h.t, c.code == contract.ExitComplete, "arbiter %q: exit code %d\n%s", args, c.code, c.errs)
 	return c.out
 }
 
@@ -151,9 +149,8 @@ func (h *testHome) left(p *pane, want contract.Exit) string {
 	h.t.Helper()
 	state := testkit.Must(p.Exit(p.ctx))(h.t)
 	text := p.Screen().Text()
-	if got := state.ExitCode(); got != int(want) {
-		h.t.Errorf("exit code %d (%v), want %d, with the screen\n%s", got, state, want, text)
-	}
+	got := state.ExitCode()
+	testkit.Check(h.t, got == int(want), "exit code %d (%v), want %d, with the screen\n%s", got, state, want, text)
 	h.restored(p)
 	return text
 }
@@ -161,9 +158,8 @@ func (h *testHome) left(p *pane, want contract.Exit) string {
 // restored checks that the terminal is as arbiter found it.
 func (h *testHome) restored(p *pane) {
 	h.t.Helper()
-	if now, err := p.Line(); err != nil || now != p.Before() {
-		h.t.Errorf("line settings %v, %v, before %v", now, err, p.Before())
-	}
+	now, err := p.Line()
+	testkit.Check(h.t, err == nil && now == p.Before(), "line settings %v, %v, before %v", now, err, p.Before())
 	s := p.Screen()
 	for _, what := range s.Leftovers() {
 		h.t.Errorf("left in the terminal: %s", what)
@@ -247,12 +243,9 @@ func TestScreenFromTheFirstWordToTheEnd(t *testing.T) {
 		p.press("Ctrl+C")
 		after := h.ended(p, contract.ExitComplete)
 		runs := h.runs()
-		if len(runs) != 1 {
-			t.Fatalf("runs %v", runs)
-		}
-		if want := "--resume --session " + command.ShortID(runs[0]); !strings.Contains(after, want) {
-			t.Errorf("nothing says %q after it:\n%s", want, after)
-		}
+		testkit.Need(t, len(runs) == 1, "runs %v", runs)
+		want := "--resume --session " + command.ShortID(runs[0])
+		testkit.Check(t, strings.Contains(after, want), "nothing says %q after it:\n%s", want, after)
 		told := testkit.Must(contractLines(h.output("replay", runs[0])))(t)
 		s := start(t, nil, append(h.rehearsing(scenario), "--json", "--task", "Make a thing")...)
 		await[contract.Question](s, "a question", nil)
@@ -297,9 +290,7 @@ func TestTwoScreensOfOneRun(t *testing.T) {
 	other := h.open()
 	other.await("What shall it be called?", "The Arbiter awaits your answer.", "Make a thing")
 	hosts := h.hosts()
-	if len(hosts) != 1 {
-		t.Fatalf("the run is played by %v", hosts)
-	}
+	testkit.Need(t, len(hosts) == 1, "the run is played by %v", hosts)
 	want := fmt.Sprintf("is still running (process %d)", hosts[0])
 	testkit.Includes(t, "a script", h.fails(contract.ExitUsage, "--json", "--resume"), want)
 	other.Type("call it dawn\n")
@@ -389,8 +380,7 @@ func TestFocusInWords(t *testing.T) {
 	got := focusText(s, a, items)
 	testkit.Includes(t, "", got, " (developer): ", "process 2, ", "$0.00 simulated.\n", "Its brief: Mend it.\n",
 		"- 03:04:05 Edit a.go, +3 -0 lines, 2 s.\n", "- 03:04:05 Bash go vet, failed: exit")
-	if strings.Contains(got, "I begin") || strings.Contains(got, "\x1b") || strings.Count(got, "\n- ") != maxFocusItems {
-		t.Errorf("told\n%s", got)
-	}
+	testkit.Check(t, !strings.Contains(got, "I begin") && !strings.Contains(got, "\x1b") &&
+		strings.Count(got, "\n- ") == maxFocusItems, "told\n%s", got)
 	testkit.Includes(t, "told", focusText(s, a, nil), "said and done nothing yet")
 }

@@ -83,9 +83,7 @@ func spill(text string) (found []string) {
 func TestSecretsAreNotKept(t *testing.T) {
 	t.Parallel()
 	for _, s := range printedSecrets() {
-		if sanitize.Redact("x "+s+" y") == "x "+s+" y" {
-			t.Errorf("no known format: %s", s)
-		}
+		testkit.Check(t, sanitize.Redact("x "+s+" y") != "x "+s+" y", "no known format: %s", s)
 	}
 	all := strings.Join(printedSecrets(), " ")
 	claude := sickClaude(t,
@@ -104,10 +102,9 @@ func TestSecretsAreNotKept(t *testing.T) {
 				for _, tool := range []string{"Bash", "Write"} {
 					asked := await[contract.PermissionRequest](s, "a request",
 						func(_ string, r contract.PermissionRequest) bool { return r.Tool == tool })
-					if found := spill(string(asked.Input)); found != nil ||
-						!strings.Contains(string(asked.Input), "redacted") {
-						t.Errorf("asked with %q: %s", found, asked.Input)
-					}
+					found := spill(string(asked.Input))
+					testkit.Check(t, found == nil && strings.Contains(string(asked.Input), "redacted"),
+						"asked with %q: %s", found, asked.Input)
 					if runtime.GOOS == "linux" {
 						for _, command := range survivors(s.run()) {
 							if found := spill(command); found != nil && strings.Contains(command, "stand-in") {
@@ -125,34 +122,27 @@ func TestSecretsAreNotKept(t *testing.T) {
 					{"sessions"}, {"sessions", "show", s.run()}, {"decide", s.run(), "--explain"},
 					{"decide", s.run(), "--number", "1"}} {
 					text, errs := s.output(0, args...)
-					if found := spill(text + errs); found != nil || text == "" {
-						t.Errorf("arbiter %v: %q\n%s", args, found, errs)
-					}
+					found := spill(text + errs)
+					testkit.Check(t, found == nil && text != "", "arbiter %v: %q\n%s", args, found, errs)
 				}
 				// The allowed call was executed with the real secrets, not with the redacted text.
-				if done, err := os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD,
-					"spilled.txt")); err != nil || len(spill(string(done))) != len(printedSecrets())+1 {
-					t.Errorf("the file: %v, %d secrets", err, len(spill(string(done))))
-				}
+				done, err := os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "spilled.txt"))
+				testkit.Check(t, err == nil && len(spill(string(done))) == len(printedSecrets())+1,
+					"the file: %v, %d secrets", err, len(spill(string(done))))
 			} else {
 				s.cmd.Args = append(s.cmd.Args, "--allow", "Bash", "--allow", "Write")
 				var b bytes.Buffer
 				s.cmd.Stdout = &b
-				if err := s.cmd.Run(); err != nil {
-					t.Errorf("%v\n%s", err, s.stderr.String())
-				}
+				err := s.cmd.Run()
+				testkit.Check(t, err == nil, "%v\n%s", err, s.stderr.String())
 				out = b.String()
 			}
-			if found := spill(out); found != nil || !strings.Contains(out, "redacted") {
-				t.Errorf("stdout has %q", found)
-			}
-			if found := spill(s.stderr.String()); found != nil {
-				t.Errorf("stderr has %q", found)
-			}
+			found := spill(out)
+			testkit.Check(t, found == nil && strings.Contains(out, "redacted"), "stdout has %q", found)
+			found = spill(s.stderr.String())
+			testkit.Check(t, found == nil, "stderr has %q", found)
 			crashes := keepsNone(t, filepath.Join(s.cmd.Dir, ".local", "state", "arbiter"))
-			if crashes == 0 {
-				t.Error("there is no crash report")
-			}
+			testkit.Check(t, crashes != 0, "there is no crash report")
 		})
 	}
 }
@@ -170,14 +160,11 @@ func keepsNone(t *testing.T, state string) (crashes int) {
 			t.Errorf("%s has %d secrets: …%.300q", path, len(found), text[max(0, strings.Index(text, found[0])-200):])
 		}
 		for _, entry := range secretsSeeded[1:] {
-			if _, value, _ := strings.Cut(entry, "="); strings.Contains(text, value) {
-				t.Errorf("%s has the value of %s", path, entry)
-			}
+			_, value, _ := strings.Cut(entry, "=")
+			testkit.Check(t, !strings.Contains(text, value), "%s has the value of %s", path, entry)
 		}
 	}
-	if len(files) < 4 {
-		t.Errorf("%d files in %s", len(files), state)
-	}
+	testkit.Check(t, len(files) >= 4, "%d files in %s", len(files), state)
 	return crashes
 }
 
@@ -208,12 +195,9 @@ func newGateway(t *testing.T, model *rehearsal.Server, first ...int) *gateway {
 func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(r.Body)
 	var body map[string]any
-	if err != nil || json.Unmarshal(raw, &body) != nil {
-		g.t.Errorf("request %q: %v", raw, err)
-	}
-	if r.Header.Get("X-Api-Key") != providerKey && r.Header.Get("Authorization") != "Bearer "+providerKey {
-		g.t.Errorf("headers %v", r.Header)
-	}
+	testkit.Check(g.t, err == nil && json.Unmarshal(raw, &body) == nil, "request %q: %v", raw, err)
+	testkit.Check(g.t, r.Header.Get("X-Api-Key") == providerKey ||
+		r.Header.Get("Authorization") == "Bearer "+providerKey, "headers %v", r.Header)
 	g.mu.Lock()
 	g.bodies = append(g.bodies, body)
 	n := len(g.bodies)
@@ -293,41 +277,34 @@ func TestTheKeyOfAProvider(t *testing.T) {
 				s, g := besideProvider(t, p, provider, busy, busy)
 				s.launch()
 				s.finish(contract.ExitComplete)
-				if diff := cmp.Diff(taskRulings("model", "model", "model", "model", "model", "model"),
-					rulingsOf(s)); diff != "" {
-					t.Fatalf("decisions (-want +got):\n%s", diff)
-				}
+				diff := cmp.Diff(taskRulings("model", "model", "model", "model", "model", "model"), rulingsOf(s))
+				testkit.Need(t, diff == "", "decisions (-want +got):\n%s", diff)
 				decisions := collect[contract.Decision](s)
-				if w := decisions[0].Warnings; len(w) != 2 || !strings.Contains(w[0], "you sent *redacted") ||
-					!strings.Contains(w[0], "asked again after 1s") {
-					t.Errorf("warnings %q", w)
-				}
+				w := decisions[0].Warnings
+				testkit.Check(t, len(w) == 2 && strings.Contains(w[0], "you sent *redacted") &&
+					strings.Contains(w[0], "asked again after 1s"), "warnings %q", w)
 				testkit.Includes(t, "reason", decisions[2].Reason, "The key is *redacted:")
 				for _, body := range g.requests() {
-					if body["temperature"] != 0.3 || body["max_tokens"] != 900.0 || body["model"] != "loom-1" {
-						t.Errorf("request %v", body)
-					}
+					testkit.Check(t, body["temperature"] == 0.3 && body["max_tokens"] == 900.0 &&
+						body["model"] == "loom-1", "request %v", body)
 				}
-				if len(g.requests()) != 8 || g.seen == 0 {
-					t.Errorf("%d requests, %d command lines", len(g.requests()), g.seen)
-				}
+				testkit.Check(t, len(g.requests()) == 8 && g.seen != 0, "%d requests, %d command lines",
+					len(g.requests()), g.seen)
 				told := testkit.Must(json.Marshal(s.lines))(t)
 				texts := map[string]string{"the events": string(told), "stderr": s.stderr.String()}
 				for _, args := range [][]string{{"replay", s.run()}, {"logs", s.run()}, {"logs", s.run(), "--audit"},
 					{"decide", s.run(), "--explain", "--json"}, {"decide", s.run(), "--number", "3", "--json"},
 					{"report", s.run()}, {"sessions", "show", s.run()}, {"doctor"}} {
 					c := s.beside(args...)
-					if c.code != 0 && args[0] != "doctor" {
-						t.Errorf("arbiter %q: exit code %d\n%s", args, c.code, c.errs)
-					}
+					testkit.Check(t, c.code == 0 || args[0] == "doctor", "arbiter %q: exit code %d\n%s", args, c.code,
+						c.errs)
 					texts[strings.Join(args, " ")] = c.out + c.errs
 				}
 				for name, text := range texts {
 					testkit.Excludes(t, fmt.Sprintf("%s has the key", name), text, providerKey)
 				}
-				if n := filesWithout(t, s.cmd.Dir, providerKey); n < 4 {
-					t.Errorf("%d files", n)
-				}
+				n := filesWithout(t, s.cmd.Dir, providerKey)
+				testkit.Check(t, n >= 4, "%d files", n)
 			})
 		}
 	}
@@ -338,9 +315,7 @@ func filesWithout(t *testing.T, dir, text string) int {
 	t.Helper()
 	files := filesBelow(t, dir)
 	for path, has := range files {
-		if strings.Contains(has, text) {
-			t.Errorf("%s has the key", path)
-		}
+		testkit.Check(t, !strings.Contains(has, text), "%s has the key", path)
 	}
 	return len(files)
 }
@@ -354,12 +329,10 @@ func TestAProviderThatRefuses(t *testing.T) {
 	s.launch()
 	s.finish(contract.ExitComplete)
 	for _, d := range collect[contract.Decision](s) {
-		if d.Source != "fallback" || len(d.Warnings) != 1 ||
-			!strings.Contains(d.Warnings[0], "check the key in LOOM") ||
-			!strings.Contains(d.Warnings[0], strings.TrimPrefix(g.URL, "http://")+"/v1/chat/completions: 401") ||
-			!strings.Contains(d.Warnings[0], "the rules decide") {
-			t.Errorf("%+v", d)
-		}
+		testkit.Check(t, d.Source == "fallback" && len(d.Warnings) == 1 &&
+			strings.Contains(d.Warnings[0], "check the key in LOOM") &&
+			strings.Contains(d.Warnings[0], strings.TrimPrefix(g.URL, "http://")+"/v1/chat/completions: 401") &&
+			strings.Contains(d.Warnings[0], "the rules decide"), "%+v", d)
 	}
 	input, _ := s.output(0, "decide", "--explain", s.run(), "--number", "3", "--json")
 	file := write(t, input, t.TempDir(), "input.json")
@@ -379,11 +352,8 @@ func TestAProviderThatRefuses(t *testing.T) {
 	// A proxy from the usual variables is used.
 	s.cmd.Env = append(s.cmd.Env, "HTTP_PROXY="+g.URL)
 	out, errs := s.output(int(contract.ExitEnvironment), append(asks, "http://models.internal:4000/v1")...)
-	if g.requests()[len(g.requests())-1]["model"] != "m" || !strings.Contains(errs, "models.internal:4000") ||
-		!strings.Contains(errs, "401") {
-		t.Errorf("%s%s", out, errs)
-	}
-	if u, err := url.Parse(g.URL); err != nil || strings.Contains(errs, u.Port()) {
-		t.Errorf("the proxy is named for the server: %s", errs)
-	}
+	testkit.Check(t, g.requests()[len(g.requests())-1]["model"] == "m" &&
+		strings.Contains(errs, "models.internal:4000") && strings.Contains(errs, "401"), "%s%s", out, errs)
+	u, err := url.Parse(g.URL)
+	testkit.Check(t, err == nil && !strings.Contains(errs, u.Port()), "the proxy is named for the server: %s", errs)
 }

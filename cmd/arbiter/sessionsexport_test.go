@@ -45,15 +45,13 @@ func TestARunContinuesElsewhere(t *testing.T) {
 	t.Parallel()
 	eachPlayerLong(t, func(t *testing.T, p player) {
 		s, model := hiredIn(t, p, carried, t.TempDir(), "--no-input", "--allow", "Bash(*)", "--task", "Keep names")
-		if r := s.finish(contract.ExitNeedsInput); r.Status != contract.StatusNeedsInput {
-			t.Errorf("%+v", r)
-		}
+		r := s.finish(contract.ExitNeedsInput)
+		testkit.Check(t, r.Status == contract.StatusNeedsInput, "%+v", r)
 		run := s.run()
 		archive := filepath.Join(t.TempDir(), "run.tar.gz")
 		s.output(0, "sessions", "export", run, "--output", archive)
-		if info, err := os.Stat(archive); err != nil || info.Mode().Perm() != 0o600 {
-			t.Fatalf("%v, %v", info, err)
-		}
+		info, err := os.Stat(archive)
+		testkit.Need(t, err == nil && info.Mode().Perm() == 0o600, "%v, %v", info, err)
 		before := len(model.Requests())
 		work := t.TempDir()
 		write(t, "dusk\n", work, "names.txt")
@@ -61,16 +59,13 @@ func TestARunContinuesElsewhere(t *testing.T) {
 		testkit.Same(t, "imported", run+"\n", stdoutOf(there.output(0, "sessions", "import", archive)))
 		testkit.Includes(t, "imported twice", stderrOf(there.output(1, "sessions", "import", archive)), "exists already")
 		n := there.again("--json", "--resume", "--no-input", "--task", "Call it dawn.")
-		if r := n.finish(contract.ExitComplete); r.Session != run {
-			t.Errorf("%+v", r)
-		}
+		r = n.finish(contract.ExitComplete)
+		testkit.Check(t, r.Session == run, "%+v", r)
 		testkit.Same(t, "names.txt", "dusk\ndawn\n", textOf(t, filepath.Join(work, "names.txt")))
 		for _, agent := range []string{"arbiter", "orch-1"} {
 			first, second := s.spawns(agent), n.spawns(agent)
-			if len(first) != 1 || len(second) != 1 || first[0].SessionID != second[0].SessionID ||
-				!second[0].Resumed {
-				t.Errorf("%s: %+v, and then %+v", agent, first, second)
-			}
+			testkit.Check(t, len(first) == 1 && len(second) == 1 && first[0].SessionID == second[0].SessionID &&
+				second[0].Resumed, "%s: %+v, and then %+v", agent, first, second)
 		}
 		shown := besideJSON[subcommands.SessionReport](there, "sessions", "show", run)
 		for _, m := range shown.Messages {
@@ -78,10 +73,9 @@ func TestARunContinuesElsewhere(t *testing.T) {
 				t.Errorf("message %+v", m)
 			}
 		}
-		if l := shown.Ledger; l.Posted < 6 || l.Seen != l.Posted || l.Resent+l.Swallowed+l.Returned != 0 ||
-			len(shown.Damage) > 0 {
-			t.Errorf("%+v", shown)
-		}
+		l := shown.Ledger
+		testkit.Check(t, l.Posted >= 6 && l.Seen == l.Posted && l.Resent+l.Swallowed+l.Returned == 0 &&
+			len(shown.Damage) == 0, "%+v", shown)
 		requests := model.Requests()
 		for _, actor := range []string{"arbiter", "keeper"} {
 			paths := strings.NewReplacer(append(s.places(), there.places()...)...)
@@ -116,21 +110,14 @@ func sameBeginning(t *testing.T, actor string, before, after []rehearsal.Request
 	for last >= 0 && !by(before[last]) {
 		last--
 	}
-	if last < 0 || first < 0 {
-		t.Fatalf("%s: no request before or after", actor)
-	}
+	testkit.Need(t, last >= 0 && first >= 0, "%s: no request before or after", actor)
 	was, is := messagesOf(t, before[last]), messagesOf(t, after[first])
-	if len(is) <= len(was) {
-		t.Fatalf("%s: %d messages, and %d before", actor, len(is), len(was))
-	}
+	testkit.Need(t, len(is) > len(was), "%s: %d messages, and %d before", actor, len(is), len(was))
 	for i := range was {
-		if was[i] != is[i] {
-			t.Errorf("%s: message %d was\n%.2000s\nand is\n%.2000s", actor, i, was[i], is[i])
-		}
+		testkit.Check(t, was[i] == is[i], "%s: message %d was\n%.2000s\nand is\n%.2000s", actor, i, was[i], is[i])
 	}
-	if paths.Replace(before[last].System) != paths.Replace(after[first].System) {
-		t.Errorf("%s: the system prompt was\n%s\nand is\n%s", actor, before[last].System, after[first].System)
-	}
+	testkit.Check(t, paths.Replace(before[last].System) == paths.Replace(after[first].System),
+		"%s: the system prompt was\n%s\nand is\n%s", actor, before[last].System, after[first].System)
 }
 
 // messagesOf returns the messages of a request, with their texts in one form and without cache marks, which
@@ -199,9 +186,7 @@ func TestExportIsRefused(t *testing.T) {
 		t.Helper()
 		file := filepath.Join(t.TempDir(), "run.tar.gz")
 		testkit.Includes(t, "", stderrOf(s.output(want, "sessions", "export", s.run(), "--output", file)), why)
-		if _, err := os.Lstat(file); err == nil {
-			t.Errorf("there is an archive")
-		}
+		testkit.Fails(t, "there is an archive", testkit.Err(os.Lstat(file)))
 	}
 	s := start(t, nil, "--json", "--stand-in", "--scenario", "dialogue", "--task", "Name it")
 	await[contract.Question](s, "a question", nil)
@@ -248,9 +233,8 @@ func TestImportOfFiles(t *testing.T) {
 	refused(t.TempDir(), "no Git work tree")
 	there := s.elsewhere(clone.Path)
 	there.output(0, "sessions", "import", archive)
-	if out, _ := there.output(0, "diff", run, "--name-only"); strings.TrimSpace(out) != "names.txt" {
-		t.Errorf("the run changed %q", out)
-	}
+	out, _ := there.output(0, "diff", run, "--name-only")
+	testkit.Check(t, strings.TrimSpace(out) == "names.txt", "the run changed %q", out)
 	testkit.Includes(t, "status", clone.Git("status", "--porcelain"), "?? names.txt")
 }
 
@@ -278,15 +262,12 @@ func TestImportIsRefused(t *testing.T) {
 	// A session that has continued elsewhere is not overwritten.
 	from := filepath.Join(s.home(), ".claude", "projects")
 	found, err := filepath.Glob(filepath.Join(from, "*", "*.jsonl"))
-	if err != nil || len(found) != 2 {
-		t.Fatalf("%v, %v", found, err)
-	}
+	testkit.Need(t, err == nil && len(found) == 2, "%v, %v", found, err)
 	at := filepath.Join(there.home(), ".claude", "projects", "-other")
 	write(t, "another\n", at, filepath.Base(found[0]))
 	refused(1, "continued there", archive)
-	if got, err := os.ReadFile(filepath.Join(at, filepath.Base(found[0]))); err != nil || string(got) != "another\n" {
-		t.Errorf("%q, %v", got, err)
-	}
+	got, err := os.ReadFile(filepath.Join(at, filepath.Base(found[0])))
+	testkit.Check(t, err == nil && string(got) == "another\n", "%q, %v", got, err)
 	testkit.OK(t, os.RemoveAll(at))
 	testkit.Same(t, "on stdout it is another archive", string(whole),
 		stdoutOf(s.output(0, "sessions", "export", run, "--output", "-")))

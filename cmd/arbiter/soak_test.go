@@ -126,13 +126,9 @@ func (s *soaking) follow(enough func() bool) {
 	s.t.Helper()
 	for !enough() {
 		line, err := s.events.ReadBytes('\n')
-		if err != nil {
-			s.t.Fatalf("after %d turns: %v", s.turns, err)
-		}
+		testkit.Need(s.t, err == nil, "after %d turns: %v", s.turns, err)
 		l, err := contract.DecodeLine(line)
-		if err != nil {
-			s.t.Fatalf("%v: %s", err, line)
-		}
+		testkit.Need(s.t, err == nil, "%v: %s", err, line)
 		switch b := l.Body.(type) {
 		case contract.Delivered:
 			s.turns++
@@ -215,9 +211,8 @@ func TestSoak(t *testing.T) {
 		"bytes on disk a turn":     {func(x sample) float64 { return float64(x.disk) / float64(x.turns) }, 1.25, 0},
 	} {
 		was, is := median(early, figure.of), median(late, figure.of)
-		if is > was*figure.times+figure.more {
-			t.Errorf("%s: %.1f once it was warm, %.1f at the end", name, was, is)
-		}
+		testkit.Check(t, is <= was*figure.times+figure.more, "%s: %.1f once it was warm, %.1f at the end", name, was,
+			is)
 	}
 	fmt.Printf("%d turns, %d hand-offs in %s: ", s.turns, s.passed, time.Since(began).Round(time.Second))
 	last := all[looks-1]

@@ -46,14 +46,11 @@ func TestPackagesStartCheaply(t *testing.T) {
 		list = append(list, cost{m[1], n})
 		all += n
 	}
-	if len(list) < 10 {
-		t.Fatalf("found %d packages in what GODEBUG=inittrace=1 printed: %s", len(list), output)
-	}
+	testkit.Need(t, len(list) >= 10, "found %d packages in what GODEBUG=inittrace=1 printed: %s", len(list), output)
 	slices.SortFunc(list, func(a, b cost) int { return cmp.Compare(b.bytes, a.bytes) })
-	if all > mostOfAll || list[0].bytes > mostOfOne {
-		t.Errorf("the packages allocate %d bytes before main, at most %d are allowed, and %d in one; most allocate: %v",
-			all, mostOfAll, mostOfOne, list[:10])
-	}
+	testkit.Check(t, all <= mostOfAll && list[0].bytes <= mostOfOne,
+		"the packages allocate %d bytes before main, at most %d are allowed, and %d in one; most allocate: %v", all,
+		mostOfAll, mostOfOne, list[:10])
 }
 
 // TestHookStartsEarly: `arbiter hook`, for which a session waits at each tool call, answers before main and before
@@ -118,9 +115,7 @@ func (s *script) statuses() (list []string) {
 	defer cancel()
 	client, st, err := control.Dial[runstore.LiveStatus](ctx,
 		filepath.Join(s.stateDir(), "runs", s.run(), control.SocketName), nil)
-	if err != nil {
-		s.t.Fatalf("ask for the status: %v", err)
-	}
+	testkit.Need(s.t, err == nil, "ask for the status: %v", err)
 	client.Close()
 	for _, a := range st.Agents {
 		if a.ID != contract.Arbiter {
@@ -142,21 +137,16 @@ func TestResumeOrBegin(t *testing.T) {
 	awaitGone(t, run)
 
 	second := first.again(line...)
-	if again := await[contract.Question](second, "the question again", nil); again.Text != asked.Text {
-		t.Errorf("asked %q, and then %q", asked.Text, again.Text)
-	}
+	again := await[contract.Question](second, "the question again", nil)
+	testkit.Check(t, again.Text == asked.Text, "asked %q, and then %q", asked.Text, again.Text)
 	second.answers()
-	if r := second.finish(contract.ExitComplete); r.Session != run {
-		t.Errorf("run %s, and then %s", run, r.Session)
-	}
+	r := second.finish(contract.ExitComplete)
+	testkit.Check(t, r.Session == run, "run %s, and then %s", run, r.Session)
 	for _, m := range collect[contract.Message](second) {
-		if m.Kind == "task" {
-			t.Errorf("the task was given again: %+v", m)
-		}
+		testkit.Check(t, m.Kind != "task", "the task was given again: %+v", m)
 	}
 
 	third := first.again(line...)
-	if r := third.finish(contract.ExitComplete); r.Session != run || len(third.spawns("arbiter")) != 0 {
-		t.Errorf("the result, asked for again: %+v", r)
-	}
+	r = third.finish(contract.ExitComplete)
+	testkit.Check(t, r.Session == run && len(third.spawns("arbiter")) == 0, "the result, asked for again: %+v", r)
 }

@@ -49,9 +49,8 @@ func (c *spanCollector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 			ScopeSpans []struct{ Spans []tracedSpan }
 		}
 	}
-	if err != nil || json.Unmarshal(raw, &body) != nil || r.URL.Path != "/v1/traces" {
-		c.t.Errorf("%s: %q, %v", r.URL.Path, raw, err)
-	}
+	testkit.Check(c.t, err == nil && json.Unmarshal(raw, &body) == nil && r.URL.Path == "/v1/traces", "%s: %q, %v",
+		r.URL.Path, raw, err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, rs := range body.ResourceSpans {
@@ -117,9 +116,7 @@ func TestTraces(t *testing.T) {
 		own := map[string]int{}
 		for _, line := range c.lineages("arbiter") {
 			own[line[strings.LastIndex(line, "> ")+1:]]++
-			if !strings.HasPrefix(line, "invoke_workflow arbiter") {
-				t.Errorf("%s is not below the run", line)
-			}
+			testkit.Check(t, strings.HasPrefix(line, "invoke_workflow arbiter"), "%s is not below the run", line)
 		}
 		spawned, asked, turns := len(collect[contract.Spawn](s)), 0, len(collect[contract.Turn](s))
 		for _, d := range collect[contract.Decision](s) {
@@ -133,23 +130,17 @@ func TestTraces(t *testing.T) {
 				agents += n
 			}
 		}
-		if agents != spawned || own[" turn"] != turns || own[" decide"] != asked || asked == 0 || spawned < 2 {
-			t.Errorf("spans %v of %d agents, %d turns, %d questions", own, spawned, turns, asked)
-		}
+		testkit.Check(t, agents == spawned && own[" turn"] == turns && own[" decide"] == asked && asked != 0 &&
+			spawned >= 2, "spans %v of %d agents, %d turns, %d questions", own, spawned, turns, asked)
 		clis := c.lineages("claude-code")
-		if p.real && len(clis) < spawned+asked {
-			t.Errorf("the CLI sent the spans %q", clis)
-		}
+		testkit.Check(t, !p.real || len(clis) >= spawned+asked, "the CLI sent the spans %q", clis)
 		for _, line := range clis {
-			if !strings.HasPrefix(line, "invoke_workflow arbiter > invoke_agent ") &&
-				!strings.HasPrefix(line, "invoke_workflow arbiter > decide > ") {
-				t.Errorf("%s of the CLI is not below its agent", line)
-			}
+			testkit.Check(t, strings.HasPrefix(line, "invoke_workflow arbiter > invoke_agent ") ||
+				strings.HasPrefix(line, "invoke_workflow arbiter > decide > "), "%s of the CLI is not below its agent",
+				line)
 		}
 		for _, span := range c.spans {
-			if span.TraceID != outer {
-				t.Errorf("%+v is of another trace", span)
-			}
+			testkit.Check(t, span.TraceID == outer, "%+v is of another trace", span)
 		}
 	})
 }

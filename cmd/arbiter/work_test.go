@@ -77,8 +77,7 @@ func TestWorkInTheWorkspace(t *testing.T) {
 	w.snapshot(workspaces.Base)
 	w.Write("a", "2\n")
 	w.Remove("gone")
-	w.Write("mine", "2\n")
-	w.Write("new\x1b[31m", "x\ny\n")
+	w.Write("mine", "2\n", "new\x1b[31m", "x\ny\n")
 	w.snapshot(workspaces.End)
 	w.Write("mine", "3\n")
 	if text, _ := w.arbiter(contract.ExitComplete, "diff"); strings.Count(text, "diff --git") != 4 ||
@@ -120,10 +119,8 @@ func TestWorkOnABranch(t *testing.T) {
 	w.Git("checkout", "-q", "a")
 	w.prints("--message is empty", contract.ExitUsage, "land", "--message", " ")
 	out, _ := w.arbiter(contract.ExitComplete, "land", "--squash", "--message", "All of it")
-	if out != "trunk is now "+command.ShortID(w.Git("rev-parse", "trunk"))+"\n" ||
-		w.Git("log", "-1", "--format=%s %an", "trunk") != "All of it A" {
-		t.Errorf("%q; %s", out, w.Git("log", "-1", "trunk"))
-	}
+	testkit.Check(t, out == "trunk is now "+command.ShortID(w.Git("rev-parse", "trunk"))+"\n" &&
+		w.Git("log", "-1", "--format=%s %an", "trunk") == "All of it A", "%q; %s", out, w.Git("log", "-1", "trunk"))
 	w.Git("checkout", "-q", "--detach")
 	w.prints("HEAD is detached", contract.ExitFailed, "land")
 	w.Git("checkout", "-q", "trunk")
@@ -165,9 +162,7 @@ func TestLandKeepsCommits(t *testing.T) {
 		t.Fatalf("undo says %s", said)
 	}
 	w.Git(append(strings.Fields(revert), "--no-edit")...)
-	if w.Git("rev-parse", "HEAD^{tree}") != w.Git("rev-parse", head+"^1^{tree}") {
-		t.Error("it is not reverted")
-	}
+	testkit.Check(t, w.Git("rev-parse", "HEAD^{tree}") == w.Git("rev-parse", head+"^1^{tree}"), "it is not reverted")
 	testkit.Excludes(t, "after the revert", stderrOf(w.arbiter(contract.ExitComplete, "undo", "--dry-run")), "was landed")
 }
 
@@ -196,10 +191,8 @@ func TestARunRecordsItsChanges(t *testing.T) {
 			t.Errorf("the result's changes are %+v", c)
 		}
 		for _, w := range collect[contract.Workspace](s) {
-			if w.Dir != repo.Path || w.Isolation != "shared" ||
-				w.Base != repo.Git("rev-parse", "refs/arbiter/"+result.Session[:8]+"/base") {
-				t.Errorf("an agent works in %+v", w)
-			}
+			testkit.Check(t, w.Dir == repo.Path && w.Isolation == "shared" &&
+				w.Base == repo.Git("rev-parse", "refs/arbiter/"+result.Session[:8]+"/base"), "an agent works in %+v", w)
 		}
 		files := map[string][]string{} // the agents of each file, from the last event
 		for _, e := range collect[contract.Changes](s) {
@@ -207,10 +200,8 @@ func TestARunRecordsItsChanges(t *testing.T) {
 				files[f.Path] = f.Agents
 			}
 		}
-		if !slices.Equal(files["cloth.txt"], []string{"orch-1", "orch-2"}) || files["old.txt"] == nil ||
-			files["mine.txt"] != nil {
-			t.Errorf("changes are %v", files)
-		}
+		testkit.Check(t, slices.Equal(files["cloth.txt"], []string{"orch-1", "orch-2"}) && files["old.txt"] != nil &&
+			files["mine.txt"] == nil, "changes are %v", files)
 		want := []contract.Overlap{{Path: "cloth.txt", Agents: []string{"orch-1", "orch-2"}}}
 		testkit.Same(t, "overlaps", want, collect[contract.Overlap](s))
 		testkit.Same(t, "the user's own part of the repository", private, repo.Private())
@@ -239,14 +230,12 @@ func TestACriterionRejectsComplete(t *testing.T) {
 		for _, a := range collect[contract.Acceptance](s) {
 			judged = append(judged, a.Status)
 		}
-		if !slices.Equal(judged, []string{"failed", "passed"}) || len(result.Acceptance) != 1 {
-			t.Fatalf("judged %v, result %+v", judged, result.Acceptance)
-		}
+		testkit.Need(t, slices.Equal(judged, []string{"failed", "passed"}) && len(result.Acceptance) == 1,
+			"judged %v, result %+v", judged, result.Acceptance)
 		a := result.Acceptance[0]
-		if a.Command != "grep -q weft weft.txt" || a.By != "human" || a.Status != "passed" || a.SHA256 == "" ||
-			a.Tree != repo.Git("rev-parse", result.Changes.Head+"^{tree}") {
-			t.Errorf("the result's criterion is %+v, the changes %+v", a, result.Changes)
-		}
+		testkit.Check(t, a.Command == "grep -q weft weft.txt" && a.By == "human" && a.Status == "passed" &&
+			a.SHA256 != "" && a.Tree == repo.Git("rev-parse", result.Changes.Head+"^{tree}"),
+			"the result's criterion is %+v, the changes %+v", a, result.Changes)
 	})
 }
 
@@ -289,21 +278,16 @@ func TestAuthorsOfFilesOfFailedCheck(t *testing.T) {
 				s.finish(contract.ExitComplete)
 				const named = "orch-2 was the last to change its files (cloth.txt)"
 				told := func(n contract.Notice) bool { return strings.Contains(n.Text, named) }
-				if !slices.ContainsFunc(collect[contract.Notice](s), told) {
-					t.Error("no message says who changed the file last")
-				}
+				testkit.Check(t, slices.ContainsFunc(collect[contract.Notice](s), told),
+					"no message says who changed the file last")
 				asked := slices.ContainsFunc(model.Requests(), func(r rehearsal.Request) bool {
 					return r.Actor == "arbiter" && strings.Contains(string(r.Messages), named)
 				})
-				if !asked {
-					t.Error("the Arbiter is not told who changed the file last")
-				}
+				testkit.Check(t, asked, "the Arbiter is not told who changed the file last")
 				failed := func(c contract.Check) bool {
 					return c.Again && c.Receipt.Result == "failed" && slices.Equal(c.Agents, []string{"orch-2"})
 				}
-				if !slices.ContainsFunc(collect[contract.Check](s), failed) {
-					t.Error("the event does not name it")
-				}
+				testkit.Check(t, slices.ContainsFunc(collect[contract.Check](s), failed), "the event does not name it")
 				s.replaysExactly()
 			})
 		}

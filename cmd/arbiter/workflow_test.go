@@ -89,9 +89,7 @@ func TestWorkflow(t *testing.T) {
 		s := p.plays(t, "workflow", "Weave", "--no-input")
 		s.decidesThrice()
 		r := s.finish(contract.ExitComplete)
-		if r.Iterations != 4 || r.Crashes != 0 {
-			t.Errorf("result %+v", r)
-		}
+		testkit.Check(t, r.Iterations == 4 && r.Crashes == 0, "result %+v", r)
 		testkit.Same(t, "states", taskMoves, moves(s))
 		testkit.Same(t, "decisions", []string{
 			"1 select session: SELECT_MODE planner", "2 evaluate session: SELECT_MODE developer",
@@ -122,12 +120,10 @@ func explainsTheFailure(t *testing.T, s *script) {
 	var third decider.SelectAgentInput
 	read("3", &third)
 	e := third.LastError
-	if e == nil || e.Agent != "developer" || e.Tool != "Bash" || e.PlanStep != 1 ||
-		e.Category != decider.ToolFailure ||
-		!strings.Contains(e.Attempted, "warp.txt") || !strings.Contains(e.Message, "No such file") ||
-		!strings.Contains(e.Context.CommandExecuted, "cat warp.txt") {
-		t.Fatalf("the last error: %+v", e)
-	}
+	testkit.Need(t, e != nil && e.Agent == "developer" && e.Tool == "Bash" && e.PlanStep == 1 &&
+		e.Category == decider.ToolFailure && strings.Contains(e.Attempted, "warp.txt") &&
+		strings.Contains(e.Message, "No such file") && strings.Contains(e.Context.CommandExecuted, "cat warp.txt"),
+		"the last error: %+v", e)
 	var actions []decider.DecisionAction
 	for _, o := range e.RecoveryOptions {
 		actions = append(actions, o.Action)
@@ -144,14 +140,11 @@ func explainsTheFailure(t *testing.T, s *script) {
 		done = append(done, fmt.Sprintf("%s %d %s", x.Agent, x.Iteration, x.Status))
 	}
 	testkit.Same(t, "history", []string{"planner 1 success", "developer 2 failure", "developer 2 success"}, done)
-	if failed := fourth.History[1].Error; failed == nil || failed.Tool != "Bash" ||
-		failed.Category != decider.ToolFailure || failed.Step != 1 || len(failed.RecoveryOptions) == 0 {
-		t.Errorf("the failed execution: %+v", failed)
-	}
-	if fourth.LastExecution.Agent != "developer" || fourth.LastExecution.Error != nil ||
-		fourth.Constraints.ConsecutiveFailures != 0 {
-		t.Errorf("what is judged: %+v", fourth.LastExecution)
-	}
+	failed := fourth.History[1].Error
+	testkit.Check(t, failed != nil && failed.Tool == "Bash" && failed.Category == decider.ToolFailure &&
+		failed.Step == 1 && len(failed.RecoveryOptions) != 0, "the failed execution: %+v", failed)
+	testkit.Check(t, fourth.LastExecution.Agent == "developer" && fourth.LastExecution.Error == nil &&
+		fourth.Constraints.ConsecutiveFailures == 0, "what is judged: %+v", fourth.LastExecution)
 	testkit.Includes(t, "in prose", stdoutOf(s.output(0, "decide", "--explain", s.run(), "--number", "3")), "tool_failure",
 		"RETRY")
 }
@@ -194,9 +187,8 @@ func (s *script) billed(r contract.Result) {
 		sum += d.CostUSD
 		rounded++
 	}
-	if math.Abs(sum-r.CostUSD) > rounded*0.5e-6+1e-9 {
-		s.t.Errorf("the run cost %g, its turns and decisions %g", r.CostUSD, sum)
-	}
+	testkit.Check(s.t, math.Abs(sum-r.CostUSD) <= rounded*0.5e-6+1e-9, "the run cost %g, its turns and decisions %g",
+		r.CostUSD, sum)
 }
 
 // TestWorkflowByDeciders plays the same task with deciders other than the Arbiter, which gets no messages.
@@ -226,14 +218,11 @@ func TestWorkflowByDeciders(t *testing.T) {
 				testkit.Same(t, "decisions", c.want, rulingsOf(s))
 				testkit.Same(t, "states", taskMoves, moves(s))
 				for _, turn := range s.lines {
-					if _, ok := turn.Body.(contract.Turn); ok && turn.ID == contract.Arbiter {
-						t.Error("the Arbiter was spoken to")
-					}
+					_, ok := turn.Body.(contract.Turn)
+					testkit.Check(t, !ok || turn.ID != contract.Arbiter, "the Arbiter was spoken to")
 				}
-				if diff := cmp.Diff([]string{"ppp", "app", "dpp", "dap", "ddp", "dda", "ddd"},
-					planned(s)); diff != "" || r.Iterations != 4 {
-					t.Errorf("result %+v, plan (-want +got):\n%s", r, diff)
-				}
+				diff := cmp.Diff([]string{"ppp", "app", "dpp", "dap", "ddp", "dda", "ddd"}, planned(s))
+				testkit.Check(t, diff == "" && r.Iterations == 4, "result %+v, plan (-want +got):\n%s", r, diff)
 				s.billed(r)
 				s.replaysExactly()
 				if c.decider == "stateless" && !p.real {
@@ -294,9 +283,8 @@ func TestArbitersToolCallsAreCompared(t *testing.T) {
 	for _, line := range lines[:len(lines)-1] {
 		got = append(got, runstore.DecisionText(decodedAs[subcommands.Redecision](t, line).Recorded))
 	}
-	if text := strings.Join(got, ", "); text != "SELECT_MODE planner, CONTINUE" {
-		t.Errorf("compared are %s:\n%s", text, raw)
-	}
+	text := strings.Join(got, ", ")
+	testkit.Check(t, text == "SELECT_MODE planner, CONTINUE", "compared are %s:\n%s", text, raw)
 	if !strings.Contains(lines[0], `"same":true`) || !strings.Contains(lines[len(lines)-1], `"skipped":4`) {
 		t.Error(raw)
 	}
@@ -318,23 +306,18 @@ func TestReplayDecisions(t *testing.T) {
 	}
 	raw, _ := r.arbiter(contract.ExitFailed, "replay", r.id, "--decisions", "--decider", "rules", "--json")
 	lines := strings.Split(strings.TrimSpace(raw), "\n")
-	if len(lines) != 3 {
-		t.Fatalf("%d lines:\n%s", len(lines), raw)
-	}
+	testkit.Need(t, len(lines) == 3, "%d lines:\n%s", len(lines), raw)
 	x, sum := decodedAs[subcommands.Redecision](t, lines[1]), decodedAs[subcommands.Tally](t, lines[2])
-	if x.Number != 2 || x.Same || x.Now == nil || x.Now.Mode != "planner" || sum.Differ != 1 || sum.Skipped != 1 ||
-		sum.Decider != "rules" {
-		t.Errorf("%s", raw)
-	}
+	testkit.Check(t, x.Number == 2 && !x.Same && x.Now != nil && x.Now.Mode == "planner" && sum.Differ == 1 &&
+		sum.Skipped == 1 && sum.Decider == "rules", "%s", raw)
 }
 
 // TestNothingToCompareIsNoPass: a replay that compared no decision fails and says so.
 func TestNothingToCompareIsNoPass(t *testing.T) {
 	r := newJournal(t, threeDecisions(t)...)
 	out, errs := r.arbiter(contract.ExitUsage, "replay", r.id, "--decisions", "--decider", "rules", "--only", "3")
-	if !strings.Contains(out, "0 asked") || !strings.Contains(errs, "no decision to compare (1 were skipped") {
-		t.Errorf("%s%s", out, errs)
-	}
+	testkit.Check(t, strings.Contains(out, "0 asked") &&
+		strings.Contains(errs, "no decision to compare (1 were skipped"), "%s%s", out, errs)
 	r = newJournal(t)
 	r.arbiter(contract.ExitUsage, "replay", r.id, "--decisions", "--decider", "rules")
 	// Likewise, no moment is explained of a run without any inputs.
@@ -357,9 +340,8 @@ func (r aRun) aside(stdin string, args ...string) (cmd *exec.Cmd, out, errs *sha
 	out, errs = new(shared), new(shared)
 	cmd.Stdout, cmd.Stderr = out, errs
 	r.t.Cleanup(func() {
-		if left, _ := filepath.Glob(filepath.Join(tmp, "arbiter-*")); len(left) > 0 {
-			r.t.Errorf("left in the temporary directory: %v", left)
-		}
+		left, _ := filepath.Glob(filepath.Join(tmp, "arbiter-*"))
+		testkit.Check(r.t, len(left) == 0, "left in the temporary directory: %v", left)
 	})
 	return cmd, out, errs
 }
@@ -395,9 +377,8 @@ func TestAskingIsCalledOff(t *testing.T) {
 			})
 			testkit.OK(t, cmd.Process.Signal(os.Interrupt))
 			_ = cmd.Wait()
-			if code := cmd.ProcessState.ExitCode(); code != int(contract.ExitInterrupted) {
-				t.Errorf("exit code %d\n%s", code, errs)
-			}
+			code := cmd.ProcessState.ExitCode()
+			testkit.Check(t, code == int(contract.ExitInterrupted), "exit code %d\n%s", code, errs)
 			testkit.Empty(t, "left behind", survivors(mark))
 		})
 	}
@@ -413,15 +394,11 @@ func TestMomentsAreExplained(t *testing.T) {
 	for line := range bytes.Lines([]byte(out)) {
 		var x subcommands.Explanation
 		testkit.OK(t, json.Unmarshal(line, &x))
-		if x.Rules == nil || x.Rendered == nil || x.Rendered.Problem != "" ||
-			!strings.Contains(string(x.Input), "Weave it") {
-			t.Errorf("%s", line)
-		}
+		testkit.Check(t, x.Rules != nil && x.Rendered != nil && x.Rendered.Problem == "" &&
+			strings.Contains(string(x.Input), "Weave it"), "%s", line)
 		points = append(points, string(x.Point))
 	}
-	if strings.Join(points, " ") != "select evaluate" {
-		t.Errorf("points %q:\n%s", points, out)
-	}
+	testkit.Check(t, strings.Join(points, " ") == "select evaluate", "points %q:\n%s", points, out)
 	out, _ = s.output(int(contract.ExitComplete), "decide", "--explain", "--at", "1",
 		s.run())
 	testkit.Includes(t, "", out, "after record 1")

@@ -23,9 +23,7 @@ func workedCarry(t *testing.T, work func(d gittest.Dir)) (from, to gittest.Dir, 
 	to = from.Copy()
 	r := from.Open(nil)
 	testkit.OK(from, testkit.Err(r.Once(ctx, workspace.Base)))
-	from.Write("changed", "2\n")
-	from.Write("dir/new", "new\n")
-	from.Write("ignored", "1\n")
+	from.Write("changed", "2\n", "dir/new", "new\n", "ignored", "1\n")
 	from.Remove("gone")
 	if work != nil {
 		work(from)
@@ -42,8 +40,7 @@ func TestCarry(t *testing.T) {
 	from, to, base, file := workedCarry(t, nil)
 	before := to.Git("rev-parse", "HEAD", "HEAD^{tree}") + to.Git("ls-files", "--stage")
 	for range 2 { // as after a crash
-		head := testkit.Must(workspace.UnpackRun(ctx, to.Open(nil), file, base))(to)
-		testkit.Same(t, "head", base, head)
+		testkit.Same(t, "head", base, testkit.Must(workspace.UnpackRun(ctx, to.Open(nil), file, base))(to))
 	}
 	want := from.Files()
 	delete(want, "ignored")
@@ -84,8 +81,7 @@ func TestCarryIsRefused(t *testing.T) {
 	missing := (&workspace.MissingError{})
 	testkit.Check(t, errors.As(unpack(other), &missing) && missing.Commit == base, "%+v", missing)
 	mine := to.Copy()
-	mine.Write("changed", "mine\n")
-	mine.Write("dir/new", "mine\n")
+	mine.Write("changed", "mine\n", "dir/new", "mine\n")
 	blocked := (&workspace.BlockedError{})
 	testkit.Check(t, errors.As(unpack(mine), &blocked) && len(blocked.Files) == 2, "%+v", blocked)
 	moved := to.Copy()
@@ -94,9 +90,8 @@ func TestCarryIsRefused(t *testing.T) {
 		t.Errorf("%+v", other)
 	}
 	for _, bad := range []string{"", "HEAD", "--upload-pack=x", base[:39]} {
-		if _, err := workspace.UnpackRun(ctx, to.Open(nil), file, bad); err == nil {
-			t.Errorf("begun with %q", bad)
-		}
+		_, err := workspace.UnpackRun(ctx, to.Open(nil), file, bad)
+		testkit.Check(t, err != nil, "begun with %q", bad)
 	}
 	text, err := os.ReadFile(file)
 	to.Must(err, os.WriteFile(file, text[:len(text)-30], 0o600))
@@ -107,7 +102,6 @@ func TestCarryIsRefused(t *testing.T) {
 	if err := unpack(to); !strings.Contains(err.Error(), "none of the run's") {
 		t.Error(err)
 	}
-	if _, err := workspace.PackRun(ctx, to.Open(nil), file); !errors.Is(err, workspace.ErrNoSnapshot) {
-		t.Errorf("packed without a snapshot: %v", err)
-	}
+	_, err = workspace.PackRun(ctx, to.Open(nil), file)
+	testkit.Check(t, errors.Is(err, workspace.ErrNoSnapshot), "packed without a snapshot: %v", err)
 }

@@ -22,12 +22,10 @@ func TestChanges(t *testing.T) {
 	d.Write("edit", "1\nzwei\n3\n4\n")
 	d.Remove("gone")
 	d.Remove("old name")
-	d.Write("new\nname", long+"one more\n")
-	d.Write("bin", "\x00\x02")
+	d.Write("new\nname", long+"one more\n", "bin", "\x00\x02")
 	d.Chmod("run", 0o755)
 	d.Link("kind", "same")
-	d.Write("tab\tname", "2\n")
-	d.Write("\xffbytes", "other\n")
+	d.Write("tab\tname", "2\n", "\xffbytes", "other\n")
 	end := testkit.Must(r.Again(ctx, "end"))(d)
 	got := testkit.Must(r.Changes(ctx, base.Commit.ID, end.Commit.ID))(d)
 	want := []workspace.Change{
@@ -57,10 +55,7 @@ func TestDiff(t *testing.T) {
 	d.Write(".gitattributes", "* diff=x\n")
 	r := d.Open(nil)
 	base := testkit.Must(r.Once(ctx, "base"))(d)
-	d.Write("a", "1\nzwei\n3\n")
-	d.Write("b", strings.Repeat("a long line\n", 1000))
-	d.Write("*", "2\n")
-	d.Write("dir/c", "2\n")
+	d.Write("a", "1\nzwei\n3\n", "b", strings.Repeat("a long line\n", 1000), "*", "2\n", "dir/c", "2\n")
 	end := testkit.Must(r.Again(ctx, "end"))(d)
 	diff := func(o workspace.DiffOptions) (string, bool) {
 		text, cut, err := r.Diff(ctx, base.Commit.ID, end.Commit.ID, o)
@@ -79,9 +74,8 @@ func TestDiff(t *testing.T) {
 	text, cut = diff(workspace.DiffOptions{Max: 1000})
 	testkit.Check(t, cut && len(text) <= 1000 && strings.HasSuffix(text, "\n"),
 		"limited: %d bytes, cut %v", len(text), cut)
-	if all, cut := diff(workspace.DiffOptions{}); cut || strings.Count(all, "diff --git") != 4 {
-		t.Errorf("all: %v %q", cut, all)
-	}
+	all, cut := diff(workspace.DiffOptions{})
+	testkit.Check(t, !cut && strings.Count(all, "diff --git") == 4, "all: %v %q", cut, all)
 	_, ran := d.Files()["ran"]
 	testkit.Check(t, !ran, "a program of the configuration ran")
 }

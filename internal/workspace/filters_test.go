@@ -31,12 +31,9 @@ func TestFilterIsMissing(t *testing.T) {
 			for key, program := range missing {
 				d.UserConfig("filter.rot."+key, program)
 			}
-			d.Write("edited.big", "Edited\n")
-			d.Write("dir/:(top)x.big", "Edited\n")
-			d.Write("new.big", "New\n")
+			d.Write("edited.big", "Edited\n", "dir/:(top)x.big", "Edited\n", "new.big", "New\n")
 			d.Remove("gone.big")
-			d.Write("a", "2\n")
-			d.Write("b", "2\n")
+			d.Write("a", "2\n", "b", "2\n")
 			private := d.Private()
 			r := d.Open(nil)
 			s := testkit.Must(r.Once(ctx, "base"))(d)
@@ -75,9 +72,7 @@ func TestOwnFilter(t *testing.T) {
 	testkit.Check(t, slices.Equal(r.Skipped, []string{"own"}) && strings.Contains(r.Notice(), `filter "own"`),
 		"skipped: %q, %s", r.Skipped, r.Notice())
 	base := testkit.Must(r.Once(ctx, "base"))(d)
-	d.Write("edited.big", "other\n")
-	d.Write("touched.big", "text\n")
-	d.Write("new.big", "new\n")
+	d.Write("edited.big", "other\n", "touched.big", "text\n", "new.big", "new\n")
 	d.Remove("gone.big")
 	d.Git("add", "touched.big") // as an agent may do
 	end := testkit.Must(r.Again(ctx, "end"))(d)
@@ -93,8 +88,7 @@ func TestOwnFilter(t *testing.T) {
 	d.Git("-c", "filter.own.smudge=", "worktree", "add", "-q", "--detach", d.Path+"-agent", "HEAD") // as Arbiter does
 	there := testkit.Must(r.At(ctx, d.Path+"-agent"))(d)
 	agent := gittest.Dir{TB: t, Path: there.Root}
-	agent.Write("edited.big", "other\n")
-	agent.Write("a", "2\n")
+	agent.Write("edited.big", "other\n", "a", "2\n")
 	tree, problems, err := there.Tree(ctx)
 	d.Must(err)
 	files := d.Tree(tree)

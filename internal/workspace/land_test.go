@@ -101,9 +101,7 @@ func TestLand(t *testing.T) {
 			// The user's uncommitted changes in other files stay.
 			d.Write("other", "staged\n")
 			d.Git("add", "other")
-			d.Write("other", "changed\n")
-			d.Write("untracked", "mine\n")
-			d.Write("x.log", "mine\n")
+			d.Write("other", "changed\n", "untracked", "mine\n", "x.log", "mine\n")
 			c.request.Commit = main
 			r := d.Open(nil)
 			got := testkit.Must(workspace.Land(ctx, r, c.request))(d)
@@ -217,8 +215,7 @@ func TestAlreadyThere(t *testing.T) {
 func TestSparse(t *testing.T) {
 	d := workedLand(t, false)
 	d.Git("checkout", "-q", "-b", "wide", main)
-	d.Write("out/a", "2\n")
-	d.Write("new/file", "more\n")
+	d.Write("out/a", "2\n", "new/file", "more\n")
 	d.Commit("more")
 	d.Git("update-ref", main, "wide")
 	d.Git("checkout", "-q", "trunk")
@@ -258,17 +255,14 @@ func here(r *workspace.Repo) workspace.LandRequest {
 // the run changed; files are left alone, and the note is that of the commit. So it is after a kill at each step.
 func TestLandHere(t *testing.T) {
 	d := gittest.New(t, map[string]string{"both": "1\n2\n3\n4\n5\n", "edit": "1\n", "gone": "1\n", "staged": "1\n"})
-	d.Write("both", "mine\n2\n3\n4\n5\n")
-	d.Write("staged", "2\n")
+	d.Write("both", "mine\n2\n3\n4\n5\n", "staged", "2\n")
 	d.Git("add", "staged")
 	d.Write("untracked", "mine\n")
 	r := d.Open(nil)
 	testkit.OK(d, testkit.Err(r.Once(ctx, workspace.Base)))
-	d.Write("both", "mine\n2\n3\n4\nrun\n")
-	d.Write("edit", "run\n")
+	d.Write("both", "mine\n2\n3\n4\nrun\n", "edit", "run\n")
 	d.Remove("gone")
-	d.Write("dir/new", "run\n")
-	d.Write("built/a.o", "run\n")
+	d.Write("dir/new", "run\n", "built/a.o", "run\n")
 	testkit.OK(d, testkit.Err(r.Again(ctx, workspace.End)))
 	d.Write("edit", "later\n")
 	q := here(r)
@@ -326,13 +320,11 @@ func TestDamaged(t *testing.T) {
 		}
 		planted, err := os.ReadFile(path(other))
 		d.Must(err, os.Remove(path(id)), os.WriteFile(path(id), planted, 0o444))
-		if bad, err := r.Damaged(ctx, commit); err != nil || bad == "" {
-			t.Errorf("%s: another content is not found: %v", name, err)
-		}
+		bad, err := r.Damaged(ctx, commit)
+		testkit.Check(t, err == nil && bad != "", "%s: another content is not found: %v", name, err)
 		d.Must(os.Remove(path(id)))
-		if bad, err := r.Damaged(ctx, commit); err != nil || bad == "" {
-			t.Errorf("%s: it is missing, and that is not found: %v", name, err)
-		}
+		bad, err = r.Damaged(ctx, commit)
+		testkit.Check(t, err == nil && bad != "", "%s: it is missing, and that is not found: %v", name, err)
 		d.Must(os.WriteFile(path(id), text, 0o444))
 	}
 }
@@ -383,10 +375,8 @@ func TestLandHereFiltered(t *testing.T) {
 	var filtered *workspace.FilteredError
 	q := here(r)
 	q.Without = nil
-	if _, err := workspace.PlanLand(ctx, r, q); !errors.As(err, &filtered) {
-		t.Errorf("planned: %v", err)
-	}
-	if _, err := workspace.Land(ctx, r, q); !errors.As(err, &filtered) || d.Git("rev-list", "--count", "HEAD") != "1" {
-		t.Errorf("landed: %v", err)
-	}
+	_, err := workspace.PlanLand(ctx, r, q)
+	testkit.Check(t, errors.As(err, &filtered), "planned: %v", err)
+	_, err = workspace.Land(ctx, r, q)
+	testkit.Check(t, errors.As(err, &filtered) && d.Git("rev-list", "--count", "HEAD") == "1", "landed: %v", err)
 }

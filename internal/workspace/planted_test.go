@@ -84,8 +84,7 @@ var traps = map[string]trap{
 		d.Git("config", "include.path", "../settings")
 	}, [][]string{status}},
 	"included under a condition": {func(d gittest.Dir, program string) {
-		d.Write("settings", "[filter \"e\"]\n\tclean = \""+program+" cat\"\n")
-		d.Write(".gitattributes", "* filter=e\n")
+		d.Write("settings", "[filter \"e\"]\n\tclean = \""+program+" cat\"\n", ".gitattributes", "* filter=e\n")
 		d.Git("config", "includeIf.gitdir:/.path", filepath.Join(d.Path, "settings"))
 	}, [][]string{{"add", "-A"}}},
 	"configuration of the work tree": {func(d gittest.Dir, program string) {

@@ -12,9 +12,8 @@ import (
 func TestWork(t *testing.T) {
 	d := gittest.New(t, map[string]string{"a": "1\n"})
 	r := d.Open(nil)
-	if s, err := r.Work(ctx); !errors.Is(err, workspace.ErrNoSnapshot) {
-		t.Errorf("%v, %v", s, err)
-	}
+	s, err := r.Work(ctx)
+	testkit.Check(t, errors.Is(err, workspace.ErrNoSnapshot), "%v, %v", s, err)
 	base := testkit.Must(r.Once(ctx, workspace.Base))(d)
 	paths := func() string {
 		t.Helper()
@@ -48,18 +47,15 @@ func TestWorkOf(t *testing.T) {
 		d.Git("update-ref", r.Branch(name), d.Commit(name))
 	}
 	head := d.Git("rev-parse", r.Branch("orch-1.10"))
-	if s, ok, err := r.WorkOf(ctx, 1); !ok || err != nil || s != (workspace.Span{From: first, To: head}) {
-		t.Errorf("%v, %v, %v", s, ok, err)
-	}
+	s, ok, err = r.WorkOf(ctx, 1)
+	testkit.Check(t, ok && err == nil && s == (workspace.Span{From: first, To: head}), "%v, %v, %v", s, ok, err)
 	wip := d.Git("commit-tree", "HEAD^{tree}", "-p", head, "-m", "wip")
 	d.Git("update-ref", r.Ref("orch-1/wip"), wip)
-	if s, ok, err := r.WorkOf(ctx, 1); !ok || err != nil || s.To != wip {
-		t.Errorf("with saved work: %v, %v, %v", s, ok, err)
-	}
+	s, ok, err = r.WorkOf(ctx, 1)
+	testkit.Check(t, ok && err == nil && s.To == wip, "with saved work: %v, %v, %v", s, ok, err)
 	d.Git("update-ref", r.Ref("orch-1/wip"), d.Git("commit-tree", "HEAD^{tree}", "-p", first, "-m", "old wip"))
-	if s, _, err := r.WorkOf(ctx, 1); err != nil || s.To != head {
-		t.Errorf("with work saved before: %v, %v", s, err)
-	}
+	s, _, err = r.WorkOf(ctx, 1)
+	testkit.Check(t, err == nil && s.To == head, "with work saved before: %v, %v", s, err)
 }
 
 func TestOrphanBranch(t *testing.T) {

@@ -37,8 +37,7 @@ func played(d gittest.Dir, run func()) *workspace.Repo {
 
 func run(t testing.TB, r *workspace.Repo, dry bool) workspace.Undone {
 	t.Helper()
-	result := testkit.Must(workspace.Undo(ctx, r, r.Ref("base"), r.Ref("end"), dry))(t)
-	return result
+	return testkit.Must(workspace.Undo(ctx, r, r.Ref("base"), r.Ref("end"), dry))(t)
 }
 
 func TestUndo(t *testing.T) {
@@ -55,11 +54,9 @@ func TestUndo(t *testing.T) {
 			before: map[string]string{"a": "1\n", "b": "2\n", "dir/c": "3\n"},
 			setUp:  func(d gittest.Dir) { d.Write("untracked", "mine\n"); d.Write("b", "not committed\n") },
 			run: func(d gittest.Dir) {
-				d.Write("a", "x\n")
-				d.Write("b", "x\n")
+				d.Write("a", "x\n", "b", "x\n")
 				d.Remove("dir")
-				d.Write("untracked", "x\n")
-				d.Write("deep/down/new", "x\n")
+				d.Write("untracked", "x\n", "deep/down/new", "x\n")
 			},
 			reverted: 5,
 		},
@@ -103,15 +100,12 @@ func TestUndo(t *testing.T) {
 		"a human goes on": {
 			before: map[string]string{"a": "1\n", "b": "2\n", "c": "3\n"},
 			run: func(d gittest.Dir) {
-				d.Write("a", "x\n")
-				d.Write("b", "x\n")
+				d.Write("a", "x\n", "b", "x\n")
 				d.Remove("c")
-				d.Write("d", "x\n")
-				d.Write("e", "x\n")
+				d.Write("d", "x\n", "e", "x\n")
 			},
 			human: func(d gittest.Dir) {
-				d.Write("a", "x\nand more\n")
-				d.Write("c", "anew\n")
+				d.Write("a", "x\nand more\n", "c", "anew\n")
 				d.Chmod("d", 0o755)
 				d.Write("unrelated", "1\n")
 				d.Remove("e")
@@ -131,9 +125,7 @@ func TestUndo(t *testing.T) {
 		"ignored files": {
 			before: map[string]string{".gitignore": "secret\n*.log\n"},
 			setUp: func(d gittest.Dir) {
-				d.Write("secret", "mine\n")
-				d.Write("plain", "1\n")
-				d.Write("x/y.log", "1\n")
+				d.Write("secret", "mine\n", "plain", "1\n", "x/y.log", "1\n")
 			},
 			run: func(d gittest.Dir) {
 				d.Write(".gitignore", "plain\n")
@@ -157,17 +149,14 @@ func TestUndo(t *testing.T) {
 			before: map[string]string{".gitattributes": "*.txt text eol=crlf\n", "a.txt": "1\r\n2\r\n",
 				"b.bin": "1\n2\r\n"},
 			run: func(d gittest.Dir) {
-				d.Write("a.txt", "x\n")
-				d.Write("b.bin", "x")
-				d.Write(".gitattributes", "")
+				d.Write("a.txt", "x\n", "b.bin", "x", ".gitattributes", "")
 			},
 			reverted: 3,
 		},
 		"hostile names": {
 			before: map[string]string{"a\nb": "1\n", ":(top)": "1\n", "-rf": "1\n", "\xff": "1\n"},
 			run: func(d gittest.Dir) {
-				d.Write("a\nb", "x\n")
-				d.Write(":(top)", "x\n")
+				d.Write("a\nb", "x\n", ":(top)", "x\n")
 				d.Remove("-rf")
 				d.Remove("\xff")
 			},
@@ -235,16 +224,14 @@ func TestUndoRunsFilters(t *testing.T) {
 	d.Git("init", "-q")
 	d.UserConfig("filter.rot.clean", "tr A-Za-z N-ZA-Mn-za-m")
 	d.UserConfig("filter.rot.smudge", "tr A-Za-z N-ZA-Mn-za-m")
-	d.Write(".gitattributes", "*.big filter=rot\n")
-	d.Write("x.big", "Hello\n")
+	d.Write(".gitattributes", "*.big filter=rot\n", "x.big", "Hello\n")
 	d.Commit("first")
 	before := d.Files()
 	r := played(d, func() { d.Write("x.big", "Other\n"); d.Write(".gitattributes", "") })
 	run(t, r, false)
 	testkit.Same(t, "", before, d.Files())
 	// A filter that fails leaves everything as it is.
-	d.Write("x.big", "Other\n")
-	d.Write("y", "1\n")
+	d.Write("x.big", "Other\n", "y", "1\n")
 	testkit.Must(r.Again(ctx, "end"))(t)
 	d.UserConfig("filter.rot.smudge", "false")
 	d.UserConfig("filter.rot.required", "true")
@@ -372,8 +359,7 @@ func TestUndoKilled(t *testing.T) {
 		d.Remove("dir")
 		d.Write("dir", "now a file\n")
 		d.Remove("f")
-		d.Write("f/g", "now a directory\n")
-		d.Write("new/file", "x\n")
+		d.Write("f/g", "now a directory\n", "new/file", "x\n")
 		d.Link("b", "a")
 	})
 	for n := 1; ; n += gittest.Stride(7) {

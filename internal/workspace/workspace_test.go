@@ -71,33 +71,30 @@ func TestOpenErrors(t *testing.T) {
 	testkit.Check(t, errors.As(err, &tooOld) && tooOld.Have == (git.Version{Major: 2, Minor: 37}), "old git: %v", err)
 }
 
-// repositories are the kinds that a snapshot has to work with. Each function makes one with uncommitted
-// changes, and returns the directory to open.
-var repositories = map[string]func(t *testing.T) (d gittest.Dir, dir string){
-	"plain": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"a": "1\n", "dir/b": "2\n", ".gitignore": "*.log\n"})
-		d.Write("a", "changed\n")
-		d.Git("add", "a")
-		d.Write("a", "changed again\n")
-		d.Remove("dir")
-		d.Write("new", "n\n")
-		d.Write("x.log", "ignored\n")
-		return d, d.Path
-	},
-	"directory below": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"a": "1\n", "dir/sub/b": "2\n"})
-		d.Write("above", "1\n")
-		d.Write("dir/sub/c", "3\n")
-		return d, filepath.Join(d.Path, "dir/sub")
-	},
-	"detached": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"a": "1\n"})
+// repositories are the kinds that a snapshot has to work with: what is committed, or else how one is made, the changes
+// that are not, and the directory that is opened.
+var repositories = map[string]struct {
+	files  map[string]string
+	make   func(t *testing.T) gittest.Dir
+	change func(d gittest.Dir)
+	below  string
+}{
+	"plain": {files: map[string]string{"a": "1\n", "dir/b": "2\n", ".gitignore": "*.log\n"},
+		change: func(d gittest.Dir) {
+			d.Write("a", "changed\n")
+			d.Git("add", "a")
+			d.Write("a", "changed again\n")
+			d.Remove("dir")
+			d.Write("new", "n\n", "x.log", "ignored\n")
+		}},
+	"directory below": {files: map[string]string{"a": "1\n", "dir/sub/b": "2\n"}, change: func(d gittest.Dir) {
+		d.Write("above", "1\n", "dir/sub/c", "3\n")
+	}, below: "dir/sub"},
+	"detached": {files: map[string]string{"a": "1\n"}, change: func(d gittest.Dir) {
 		d.Git("checkout", "-q", "--detach")
 		d.Write("b", "2\n")
-		return d, d.Path
-	},
-	"rebase with a conflict": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"a": "1\n"})
+	}},
+	"rebase with a conflict": {files: map[string]string{"a": "1\n"}, change: func(d gittest.Dir) {
 		d.Git("checkout", "-q", "-b", "side")
 		d.Write("a", "side\n")
 		d.Commit("side")
@@ -105,115 +102,81 @@ var repositories = map[string]func(t *testing.T) (d gittest.Dir, dir string){
 		d.Write("a", "trunk\n")
 		d.Commit("trunk")
 		_ = d.Command("rebase", "side").Run() // stops at the conflict
-		return d, d.Path
-	},
-	"stash": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"a": "1\n"})
+	}},
+	"stash": {files: map[string]string{"a": "1\n"}, change: func(d gittest.Dir) {
 		d.Write("a", "stashed\n")
 		d.Git("stash", "-q")
 		d.Write("a", "other\n")
-		return d, d.Path
-	},
-	"links and modes": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"a": "1\n", "run": "#!/bin/sh\n", "d/x": "1\n"})
-		d.Chmod("run", 0o755)
-		d.Link("a", "/etc/passwd")
-		d.Link("d", "nowhere")
-		return d, d.Path
-	},
-	"hostile path": func(t *testing.T) (gittest.Dir, string) {
+	}},
+	"links and modes": {files: map[string]string{"a": "1\n", "run": "#!/bin/sh\n", "d/x": "1\n"},
+		change: func(d gittest.Dir) {
+			d.Chmod("run", 0o755)
+			d.Link("a", "/etc/passwd")
+			d.Link("d", "nowhere")
+		}},
+	"hostile path": {make: func(t *testing.T) gittest.Dir {
 		d := gittest.Dir{TB: t, Path: filepath.Join(gittest.Temp(t), "line\nend ")}
 		d.Must(os.Mkdir(d.Path, 0o755))
 		d.Git("init", "-q", "-b", "trunk")
 		d.Write("dir/a", "1\n")
 		d.Commit("first")
-		d.Write("b", "2\n")
-		return d, filepath.Join(d.Path, "dir")
-	},
-	"hostile names": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"a b": "1\n", "-n": "1\n", "tab\there": "1\n"})
-		d.Write("line\nend", "2\n")
-		d.Write("\x1b[31mred", "2\n")
-		d.Write(":(glob)**", "2\n")
-		d.Write("\xff\xfe", "2\n")
-		return d, d.Path
-	},
-	"line ends": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{".gitattributes": "* text=auto eol=crlf\n", "a": "1\r\n2\r\n"})
-		d.Git("config", "core.autocrlf", "true")
-		d.Git("config", "core.safecrlf", "true")
-		d.Write("b", "lf only\n")
-		d.Write("a", "1\r\n3\r\n")
-		return d, d.Path
-	},
-	"filters": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.Dir{TB: t, Path: gittest.Temp(t)}
-		d.Git("init", "-q", "-b", "trunk")
+		return d
+	}, change: func(d gittest.Dir) { d.Write("b", "2\n") }, below: "dir"},
+	"hostile names": {files: map[string]string{"a b": "1\n", "-n": "1\n", "tab\there": "1\n"},
+		change: func(d gittest.Dir) {
+			d.Write("line\nend", "2\n", "\x1b[31mred", "2\n", ":(glob)**", "2\n", "\xff\xfe", "2\n")
+		}},
+	"line ends": {files: map[string]string{".gitattributes": "* text=auto eol=crlf\n", "a": "1\r\n2\r\n"},
+		change: func(d gittest.Dir) {
+			d.Git("config", "core.autocrlf", "true")
+			d.Git("config", "core.safecrlf", "true")
+			d.Write("b", "lf only\n", "a", "1\r\n3\r\n")
+		}},
+	"filters": {files: map[string]string{".gitattributes": "*.big filter=rot\n"}, change: func(d gittest.Dir) {
 		filter(d)
-		d.Write(".gitattributes", "*.big filter=rot\n")
 		d.Write("x.big", "Hello\n")
-		d.Commit("first")
+		d.Commit("second")
 		d.Write("y.big", "World\n")
-		return d, d.Path
-	},
-	"nested repositories": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"a": "1\n"})
+	}},
+	"nested repositories": {files: map[string]string{"a": "1\n"}, change: func(d gittest.Dir) {
 		for _, name := range []string{"full", "empty"} {
 			d.Write(name+"/x", "1\n")
-			n := gittest.Dir{TB: t, Path: filepath.Join(d.Path, name)}
+			n := gittest.Dir{TB: d.TB, Path: filepath.Join(d.Path, name)}
 			n.Git("init", "-q")
 			if name == "full" {
 				n.Commit("nested")
 			}
 		}
 		d.Write("b", "2\n")
-		return d, d.Path
-	},
-	"submodule": func(t *testing.T) (gittest.Dir, string) {
-		module := gittest.New(t, map[string]string{"m": "1\n"})
-		d := gittest.New(t, map[string]string{"a": "1\n"})
-		d.Git("submodule", "--quiet", "add", module.Path, "module")
+	}},
+	"submodule": {files: map[string]string{"a": "1\n"}, change: func(d gittest.Dir) {
+		d.Git("submodule", "--quiet", "add", gittest.New(d, map[string]string{"m": "1\n"}).Path, "module")
 		d.Commit("module")
-		d.Write("module/m", "dirty\n")
-		d.Write("b", "2\n")
-		return d, d.Path
-	},
-	"sparse": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"in/a": "1\n", "out/b": "2\n", "top": "3\n"})
+		d.Write("module/m", "dirty\n", "b", "2\n")
+	}},
+	"sparse": {files: map[string]string{"in/a": "1\n", "out/b": "2\n", "top": "3\n"}, change: func(d gittest.Dir) {
 		d.Git("sparse-checkout", "set", "in")
-		d.Write("in/new", "n\n")
-		d.Write("out/new", "n\n")
-		return d, d.Path
-	},
-	"sparse index": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"in/a": "1\n", "out/b/c": "2\n", "top": "3\n"})
-		d.Git("sparse-checkout", "set", "--cone", "--sparse-index", "in")
-		d.Write("in/new", "n\n")
-		return d, d.Path
-	},
-	"split index": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"a": "1\n", "b": "2\n"})
+		d.Write("in/new", "n\n", "out/new", "n\n")
+	}},
+	"sparse index": {files: map[string]string{"in/a": "1\n", "out/b/c": "2\n", "top": "3\n"},
+		change: func(d gittest.Dir) {
+			d.Git("sparse-checkout", "set", "--cone", "--sparse-index", "in")
+			d.Write("in/new", "n\n")
+		}},
+	"split index": {files: map[string]string{"a": "1\n", "b": "2\n"}, change: func(d gittest.Dir) {
 		d.Git("config", "core.splitIndex", "true")
 		d.Git("update-index", "--split-index")
-		d.Write("b", "3\n")
-		d.Write("c", "4\n")
-		return d, d.Path
-	},
-	"linked worktree": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"a": "1\n"})
-		path := filepath.Join(gittest.Temp(t), "linked")
-		d.Git("worktree", "add", "-q", "-b", "linked", path)
-		there := gittest.Dir{TB: t, Path: path}
-		there.Write("b", "2\n")
-		return there, path
-	},
-	"sha256": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"a": "1\n"}, "--object-format=sha256")
-		d.Write("b", "2\n")
-		return d, d.Path
-	},
-	"hooks and monitors": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"a": "1\n"})
+		d.Write("b", "3\n", "c", "4\n")
+	}},
+	"linked worktree": {make: func(t *testing.T) gittest.Dir {
+		there := gittest.Dir{TB: t, Path: filepath.Join(gittest.Temp(t), "linked")}
+		gittest.New(t, map[string]string{"a": "1\n"}).Git("worktree", "add", "-q", "-b", "linked", there.Path)
+		return there
+	}, change: func(d gittest.Dir) { d.Write("b", "2\n") }},
+	"sha256": {make: func(t *testing.T) gittest.Dir {
+		return gittest.New(t, map[string]string{"a": "1\n"}, "--object-format=sha256")
+	}, change: func(d gittest.Dir) { d.Write("b", "2\n") }},
+	"hooks and monitors": {files: map[string]string{"a": "1\n"}, change: func(d gittest.Dir) {
 		for _, name := range []string{"post-index-change", "reference-transaction", "pre-commit", "post-checkout"} {
 			path := ".git/hooks/" + name
 			d.Write(path, "#!/bin/sh\ntouch '"+d.Path+"/hook-ran'\nexit 1\n")
@@ -224,14 +187,11 @@ var repositories = map[string]func(t *testing.T) (d gittest.Dir, dir string){
 		d.Git("config", "gpg.program", "/bin/false")
 		d.Git("config", "core.logAllRefUpdates", "always")
 		d.Must(os.WriteFile(filepath.Join(d.Path, "b"), []byte("2\n"), 0o644))
-		return d, d.Path
-	},
-	"intent to add": func(t *testing.T) (gittest.Dir, string) {
-		d := gittest.New(t, map[string]string{"a": "1\n"})
+	}},
+	"intent to add": {files: map[string]string{"a": "1\n"}, change: func(d gittest.Dir) {
 		d.Write("b", "2\n")
 		d.Git("add", "-N", "b")
-		return d, d.Path
-	},
+	}},
 }
 
 // filter configures a filter of the user that changes contents, like Git LFS.
@@ -244,11 +204,15 @@ func filter(d gittest.Dir) {
 // TestSnapshots compares the snapshot of each kind of repository with the result of git add on the same
 // files, and checks that the user's part of the repository has not changed.
 func TestSnapshots(t *testing.T) {
-	for name, setUp := range repositories {
+	for name, kind := range repositories {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, dir := setUp(t)
-			r := testkit.Must(workspace.Open(ctx, gittest.Options(dir, nil)))(d)
+			if kind.make == nil {
+				kind.make = func(t *testing.T) gittest.Dir { return gittest.New(t, kind.files) }
+			}
+			d := kind.make(t)
+			kind.change(d)
+			r := testkit.Must(workspace.Open(ctx, gittest.Options(filepath.Join(d.Path, kind.below), nil)))(d)
 			testkit.Same(t, "root", d.Path, r.Root)
 			before := d.Private()
 			s := testkit.Must(r.Once(ctx, "base"))(d)
@@ -282,8 +246,7 @@ func TestSnapshotSeesQuickChanges(t *testing.T) {
 	d.Write("a", "2\n")
 	d.Must(os.Chtimes(filepath.Join(d.Path, "a"), info.ModTime(), info.ModTime()))
 	d.Must(os.Chtimes(index, info.ModTime(), info.ModTime()))
-	s := testkit.Must(d.Open(nil).Once(ctx, "base"))(d)
-	testkit.Same(t, "a is", "100644 2\n", d.Tree(s.Commit.Tree)["a"])
+	testkit.Same(t, "a is", "100644 2\n", d.Tree(testkit.Must(d.Open(nil).Once(ctx, "base"))(d).Commit.Tree)["a"])
 }
 
 func TestSnapshotStays(t *testing.T) {
@@ -296,8 +259,7 @@ func TestSnapshotStays(t *testing.T) {
 	testkit.Check(t, second.Commit == first.Commit && end.Commit.Tree != first.Commit.Tree,
 		"base %v, then %v; end %v", first.Commit, second.Commit, end.Commit)
 	refs := testkit.Must(r.Refs(ctx, ""))(d)
-	want := map[string]string{r.Ref("base"): first.Commit.ID, r.Ref("end"): end.Commit.ID}
-	testkit.Same(t, "", want, refs)
+	testkit.Same(t, "", map[string]string{r.Ref("base"): first.Commit.ID, r.Ref("end"): end.Commit.ID}, refs)
 }
 
 // TestRepositoryRemoved: if the repository was removed, one in a parent directory is not used instead.

@@ -78,14 +78,10 @@ func TestCreate(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			d := gittest.New(t, project)
-			d.Write("a", "not committed\n")
-			d.Write(".env", "SECRET=1\n")
+			d.Write("a", "not committed\n", ".env", "SECRET=1\n")
 			d.Chmod(".env", 0o600)
 			d.Link("dir/x.local", "../.env")
-			d.Write("big.local", "1\n")
-			d.Write("dir/build/out", "1\n")
-			d.Write("node_modules/x/.env", "1\n")
-			d.Write("untracked", "1\n")
+			d.Write("big.local", "1\n", "dir/build/out", "1\n", "node_modules/x/.env", "1\n", "untracked", "1\n")
 			private, files := d.Private(), d.Files()
 			m, r := manager(d)
 			got := testkit.Must(m.Create(ctx, spec(3, kind)))(d)
@@ -100,13 +96,11 @@ func TestCreate(t *testing.T) {
 				".gitignore": files[".gitignore"], ".worktreeinclude": files[".worktreeinclude"],
 			}
 			testkit.Same(t, "files", wantFiles, there.Files())
-			if branch := there.Git("symbolic-ref", "--short", "HEAD"); branch != want.Branch ||
-				there.Git("status", "--porcelain") != "" {
-				t.Errorf("on %s with %s", branch, there.Git("status", "--porcelain"))
-			}
-			if there.Git("remote") != "" || d.Git("config", "--get-regexp", "^core.bare") == "" {
-				t.Errorf("remotes: %s", there.Git("remote"))
-			}
+			branch := there.Git("symbolic-ref", "--short", "HEAD")
+			testkit.Check(t, branch == want.Branch && there.Git("status", "--porcelain") == "", "on %s with %s", branch,
+				there.Git("status", "--porcelain"))
+			testkit.Check(t, there.Git("remote") == "" && d.Git("config", "--get-regexp", "^core.bare") != "",
+				"remotes: %s", there.Git("remote"))
 			testkit.Same(t, "the user's part of the repository changed", private, d.Private())
 			testkit.Same(t, "files changed", files, d.Files())
 			there.Write("a", "work\n")
@@ -146,9 +140,8 @@ func TestCloneWritesNothing(t *testing.T) {
 	there.Git("update-ref", "refs/heads/trunk", commit)
 	head, err := m.Head(ctx, w)
 	testkit.OK(d, err)
-	if head != commit || d.Git("rev-parse", "refs/heads/"+w.Branch) != commit || d.Git("tag") != "" {
-		t.Errorf("fetched %s, want %s; tags %q", head, commit, d.Git("tag"))
-	}
+	testkit.Check(t, head == commit && d.Git("rev-parse", "refs/heads/"+w.Branch) == commit && d.Git("tag") == "",
+		"fetched %s, want %s; tags %q", head, commit, d.Git("tag"))
 	testkit.Check(t, d.Git("rev-parse", "trunk") != commit, "the clone moved a branch of the user's")
 	// Rewritten history is fetched, too.
 	there.Git("commit", "-q", "--amend", "-m", "better")
@@ -179,8 +172,7 @@ func TestHostileClone(t *testing.T) {
 		there.Chmod(".git/hooks/"+hook, 0o755)
 	}
 	there.Write("c", "3\n")
-	saved := testkit.Must(m.Save(ctx, w))(d)
-	testkit.Same(t, "saved", "100644 3\n", d.Tree(saved.Commit)["c"])
+	testkit.Same(t, "saved", "100644 3\n", d.Tree(testkit.Must(m.Save(ctx, w))(d).Commit)["c"])
 	testkit.Fails(t, "a program of the clone ran", testkit.Err(os.Lstat(ran)))
 
 	there.Remove(".git/hooks")
@@ -210,9 +202,7 @@ func TestSaveAndRemove(t *testing.T) {
 			if s, err := m.Save(ctx, w); err != nil || s.Ref != "" {
 				t.Errorf("all is committed: %+v, %v", s, err)
 			}
-			there.Write("a", "wip 1\n")
-			there.Write("new", "n\n")
-			there.Write(".env", "ignored\n")
+			there.Write("a", "wip 1\n", "new", "n\n", ".env", "ignored\n")
 			first := testkit.Must(m.Save(ctx, w))(d)
 			again := testkit.Must(m.Save(ctx, w))(d)
 			testkit.Check(t, first.Commit != "" && again.Commit == first.Commit && first.Ref == r.Ref("orch-1/wip"),
@@ -232,9 +222,8 @@ func TestSaveAndRemove(t *testing.T) {
 			testkit.Check(t, strings.Count(list, "\n") == 0, "worktrees: %s", list)
 			_, ok, err := m.Find(1)
 			testkit.Check(t, !ok && err == nil, "still recorded: %v", err)
-			if again, err := m.Remove(ctx, w, false); err != nil || again.Ref != "" {
-				t.Errorf("removed twice: %+v, %v", again, err)
-			}
+			again, err = m.Remove(ctx, w, false)
+			testkit.Check(t, err == nil && again.Ref == "", "removed twice: %+v, %v", again, err)
 			// The next worktree with that name continues with the branch.
 			w = testkit.Must(m.Create(ctx, spec(1, kind)))(d)
 			testkit.Same(t, "a is", "-rw-r--r-- committed\n", there.Files()["a"])
@@ -254,9 +243,8 @@ func TestUnsaved(t *testing.T) {
 		nested.Write("x", "1\n")
 		nested.Commit("precious")
 		var unsaved *workspace.UnsavedError
-		if _, err := m.Remove(ctx, w, false); !errors.As(err, &unsaved) || !cmp.Equal(unsaved.What, []string{"lib"}) {
-			t.Errorf("%s: %v", kind, err)
-		}
+		_, err := m.Remove(ctx, w, false)
+		testkit.Check(t, errors.As(err, &unsaved) && cmp.Equal(unsaved.What, []string{"lib"}), "%s: %v", kind, err)
 		d.Must(os.MkdirAll(filepath.Join(w.Dir, "cache/ro"), 0o755))
 		nested.Must(os.Chmod(filepath.Join(w.Dir, "cache/ro"), 0o555))
 		testkit.Works(t, fmt.Sprintf("%s, by force", kind), testkit.Err(m.Remove(ctx, w, true)))
@@ -283,9 +271,8 @@ func TestUsersWorktreesAreKept(t *testing.T) {
 	again, err := m.Create(ctx, spec(1, workspace.WorktreeLinked))
 	testkit.Check(t, err == nil && again.Branch == w.Branch, "%+v, %v", again, err)
 	testkit.Includes(t, "a worktree of the user's was forgotten", d.Git("worktree", "list"), theirs)
-	if _, err := m.Remove(ctx, workspace.Worktree{Orchestrator: 1, Dir: d.Path}, true); err == nil {
-		t.Error("removed a directory that is not the manager's")
-	}
+	_, err = m.Remove(ctx, workspace.Worktree{Orchestrator: 1, Dir: d.Path}, true)
+	testkit.Check(t, err != nil, "removed a directory that is not the manager's")
 }
 
 func TestReader(t *testing.T) {
@@ -351,9 +338,7 @@ func TestCommit(t *testing.T) {
 			m, r := manager(d)
 			w := testkit.Must(m.Create(ctx, spec(1, kind)))(d)
 			there := gittest.Dir{TB: t, Path: w.Dir}
-			there.Write("new", "1\n")
-			there.Write("a", "changed\n")
-			there.Write("x.local", "ignored\n")
+			there.Write("new", "1\n", "a", "changed\n", "x.local", "ignored\n")
 			there.Remove("dir/b")
 			for range 2 { // the second call finds nothing to do
 				found := testkit.Must(m.Commit(ctx, w, "work of Orchestrator 1"))(d)
@@ -445,14 +430,12 @@ func TestGitKilled(t *testing.T) {
 		there := gittest.Dir{TB: t, Path: w.Dir}
 		status := there.Git("status", "--porcelain")
 		testkit.Need(t, status == "", "round %d, %s: %s", round, kind, status)
-		there.Write("d1/f1", "wip\n")
-		there.Write("new", "wip\n")
+		there.Write("d1/f1", "wip\n", "new", "wip\n")
 		if _, err := weak.Remove(ctx, w, false); err != nil {
 			killed++
 		}
-		if _, err := sound.Remove(ctx, w, false); err != nil {
-			t.Fatalf("round %d, %s: %v", round, kind, err)
-		}
+		_, err = sound.Remove(ctx, w, false)
+		testkit.Need(t, err == nil, "round %d, %s: %v", round, kind, err)
 		want := template.Tree("trunk")
 		want["d1/f1"], want["new"] = "100644 wip\n", "100644 wip\n"
 		diff := cmp.Diff(want, d.Tree(r.Ref("orch-1/wip")))
@@ -514,16 +497,15 @@ func TestRemoveKilled(t *testing.T) {
 			m, r := manager(d)
 			w := testkit.Must(m.Create(ctx, spec(1, kind)))(d)
 			there := gittest.Dir{TB: t, Path: w.Dir}
-			there.Write("a", "wip\n")
-			there.Write("b", "wip\n")
+			there.Write("a", "wip\n", "b", "wip\n")
 			killed := gittest.Killed(t, "remove", n, d.Path, filepath.Dir(w.Dir), string(kind))
 			testkit.Works(t, fmt.Sprintf("%s, killed after step %d", kind, n), testkit.Err(m.Remove(ctx, w, false)))
 			want := map[string]string{"a": "100644 wip\n", "b": "100644 wip\n"}
 			testkit.Same(t, fmt.Sprintf("%s, killed after step %d", kind, n), want, d.Tree(r.Ref("orch-1/wip")))
 			left, err := os.ReadDir(filepath.Dir(w.Dir))
-			if err != nil || len(left) > 0 || strings.Contains(d.Git("worktree", "list"), "\n") {
-				t.Errorf("%s, killed after step %d: left %v, %v; %s", kind, n, left, err, d.Git("worktree", "list"))
-			}
+			list := d.Git("worktree", "list")
+			testkit.Check(t, err == nil && len(left) == 0 && !strings.Contains(list, "\n"),
+				"%s, killed after step %d: left %v, %v; %s", kind, n, left, err, list)
 			if !killed {
 				testkit.Check(t, n >= 5, "%s: only %d steps", kind, n-1)
 				break

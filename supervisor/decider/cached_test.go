@@ -358,12 +358,10 @@ func TestDirStoreOutlivesItsProcess(t *testing.T) {
 	got, ok := openDir(t, dir, 0).Get(keyNumber(1))
 	diff := cmp.Diff(want, got)
 	testkit.Check(t, diff == "" && ok, "found %v (-want +got):\n%s", ok, diff)
-	if _, ok := openDir(t, dir, 0).Get(keyNumber(2)); ok {
-		t.Error("found an entry that was never stored")
-	}
-	if _, ok := first.Get(keyNumber(1)); ok {
-		t.Error("a closed store still answers")
-	}
+	_, ok = openDir(t, dir, 0).Get(keyNumber(2))
+	testkit.Check(t, !ok, "found an entry that was never stored")
+	_, ok = first.Get(keyNumber(1))
+	testkit.Check(t, !ok, "a closed store still answers")
 	files, err := os.ReadDir(dir)
 	testkit.Need(t, err == nil && len(files) == 1, "%d files, %v; want one", len(files), err)
 	for path, mode := range map[string]os.FileMode{dir: 0o700 | os.ModeDir,
@@ -408,9 +406,8 @@ func TestDirStoreStaysInItsDirectory(t *testing.T) {
 	d, ok := first.Get(keyNumber(1))
 	testkit.Check(t, !ok, "a link was followed to %+v", d)
 	within := filepath.Join(dir, "within")
-	testkit.OK(t, os.Rename(outside, within))
-	testkit.OK(t, os.Remove(filepath.Join(dir, keyNumber(1)+entrySuffix)))
-	testkit.OK(t, os.Symlink("within", filepath.Join(dir, keyNumber(1)+entrySuffix)))
+	testkit.OK(t, os.Rename(outside, within), os.Remove(filepath.Join(dir, keyNumber(1)+entrySuffix)),
+		os.Symlink("within", filepath.Join(dir, keyNumber(1)+entrySuffix)))
 	d, ok = first.Get(keyNumber(1))
 	testkit.Check(t, !ok, "a link within was followed to %+v", d)
 	var warned []string

@@ -52,11 +52,9 @@ func golden(t *testing.T, situation, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", "spec6", situation, name)
 	if *update {
-		testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		testkit.OK(t, os.WriteFile(file, []byte(got), 0o644))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(got), 0o644))
 	}
-	want := testkit.Must(os.ReadFile(file))(t)
-	testkit.Same(t, file+" (-update writes it anew)", string(want), got)
+	testkit.Same(t, file+" (-update writes it anew)", string(testkit.Must(os.ReadFile(file))(t)), got)
 }
 
 // planning is example 1: the first iteration, no plan, nothing done.

@@ -38,9 +38,7 @@ func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
 			"acceptance criteria", "subagents", "`warn`", "`critical`",
 		}},
 	} {
-		for _, w := range c.words {
-			testkit.Includes(t, fmt.Sprintf("%s prompt lacks", c.name), c.text, w)
-		}
+		testkit.Includes(t, fmt.Sprintf("%s prompt lacks", c.name), c.text, c.words...)
 		testkit.Excludes(t, fmt.Sprintf("%s prompt speaks of a rehearsal", c.name), c.text, "rehearsal")
 	}
 	testkit.Includes(t, "a rehearsal is not named", ArbiterPrompt{Rehearsal: true}.Text(), "rehearsal")
@@ -170,9 +168,8 @@ func TestOverrides(t *testing.T) {
 	s = testkit.Must(NewSet(map[string]string{"select.md": "Choose."}))(t)
 	testkit.Same(t, "without a system block it", builtin["system of select.md"],
 		rendered(t, s, sampleInput())["system of select.md"])
-	if s, err := NewSet(nil); err != nil || s != promptBuiltIn() {
-		t.Errorf("no overrides: %v, %v", s, err)
-	}
+	s, err = NewSet(nil)
+	testkit.Check(t, err == nil && s == promptBuiltIn(), "no overrides: %v, %v", s, err)
 }
 
 func TestTheBuiltInTemplatesCanBeOverriddenByThemselves(t *testing.T) {
@@ -325,8 +322,7 @@ var documented = map[string]string{
 
 func manual(t *testing.T) string {
 	t.Helper()
-	raw := testkit.Must(os.ReadFile("TEMPLATES.md"))(t)
-	return string(raw)
+	return string(testkit.Must(os.ReadFile("TEMPLATES.md"))(t))
 }
 
 // TestTheManualNamesEveryMember: the manual lists every member that a template can use.

@@ -185,9 +185,7 @@ func TestRulesEvaluate(t *testing.T) {
 func checkRuling(t *testing.T, c rulingCase, d Decision, clear bool) {
 	t.Helper()
 	testkit.Same(t, fmt.Sprintf("the ruling :\n\nreason: %s", d.Reason), c.want, ruling{d.Decision, d.Mode, clear})
-	for _, fact := range c.facts {
-		testkit.Includes(t, "the reason does not name", d.Reason, fact)
-	}
+	testkit.Includes(t, "the reason does not name", d.Reason, c.facts...)
 	checkWords(t, d)
 }
 
@@ -212,9 +210,8 @@ func TestRulesWithoutAgents(t *testing.T) {
 		err)
 	r = record(ran(developer, 1, ok), ran(developer, 1, ok), ran(developer, 1, ok), ran(developer, 1, ok))
 	r.Agents, r.Steps = nil, steps(step("pending", ""))
-	if d, err := (Rules{}).Decide(ctx, EvaluateInput(r)); !errors.Is(err, errNoAgents) {
-		t.Errorf("evaluated to %+v, %v, want ErrNoAgents", d, err)
-	}
+	d, err = (Rules{}).Decide(ctx, EvaluateInput(r))
+	testkit.Check(t, errors.Is(err, errNoAgents), "evaluated to %+v, %v, want ErrNoAgents", d, err)
 }
 
 func TestRulesSummary(t *testing.T) {

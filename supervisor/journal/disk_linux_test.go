@@ -43,8 +43,7 @@ func TestRealFullDisk(t *testing.T) {
 	add(t, r, 201, 210)
 	testkit.OK(t, os.Remove(ballast))
 	syncRun(t, r)
-	err = testkit.Receive(t, "signal", told)
-	testkit.Check(t, err == nil, "trouble went on: %v", err)
+	testkit.Works(t, "trouble went on", testkit.Receive(t, "signal", told))
 	closeRun(t, r)
 	checkRecords(t, s, 210)
 }

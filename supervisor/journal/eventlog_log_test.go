@@ -376,8 +376,7 @@ func TestPackedLog(t *testing.T) {
 		testkit.OK(t, err)
 		b := testkit.Must(io.ReadAll(content))(t)
 		testkit.Check(t, int64(len(b)) == size && bytes.Equal(b, whole), "the copy has other content")
-		testkit.OK(t, content.Close())
-		testkit.OK(t, kept.Close())
+		testkit.OK(t, content.Close(), kept.Close())
 		resumes(t, s, 60)
 		checkTold(t, s, 60)
 	})
@@ -565,8 +564,7 @@ func TestBegin(t *testing.T) {
 	add(t, r, 41, 45)
 	closeRun(t, r)
 	e := expectRecords{t: t}
-	if rec, err := s.Read(testRun, e.each); err != nil || rec.Records != 45 || e.next != 45 {
-		t.Errorf("%+v, %v, read to %d", rec, err, e.next)
-	}
+	rec, err = s.Read(testRun, e.each)
+	testkit.Check(t, err == nil && rec.Records == 45 && e.next == 45, "%+v, %v, read to %d", rec, err, e.next)
 	checkTold(t, s, 40)
 }

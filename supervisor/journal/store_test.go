@@ -107,7 +107,7 @@ func TestWhatIsOpenedToFindRuns(t *testing.T) {
 			return all
 		}
 		info, err := s.Find("run-07")
-		testkit.Check(t, err == nil && info.Run == "run-07" && opened["run-07"] == 1 && opened["run-08"] <= 0,
+		testkit.Check(t, err == nil && info.Run == "run-07" && opened["run-07"] == 1 && opened["run-08"] == 0,
 			"find: %v, %v, opened %v", info.Run, err, opened)
 		one := calls()
 		list, err := s.Live("")
@@ -125,9 +125,8 @@ func TestWhatIsOpenedToFindRuns(t *testing.T) {
 		}
 		closeRun(t, live)
 		clear(opened)
-		if list, err := s.Live(""); err != nil || len(list) != 0 || calls() > 0 {
-			t.Errorf("no run is live: %v, %v", ids(list), err)
-		}
+		list, err = s.Live("")
+		testkit.Check(t, err == nil && len(list) == 0 && calls() == 0, "no run is live: %v, %v", ids(list), err)
 	})
 }
 
@@ -146,7 +145,7 @@ func TestARunWhoseProcessWasKilled(t *testing.T) {
 			testkit.Check(t, err == nil && len(list) == 0 && allErr == nil && len(all) == 1 && !all[0].Live &&
 				all[0].Unfinished, "live: %+v, %v; all: %+v, %v", list, err, all, allErr)
 			names, err := s.live.Names()
-			testkit.Check(t, err == nil && len(names) <= 0, "its mark is left: %v, %v", names, err)
+			testkit.Check(t, err == nil && len(names) == 0, "its mark is left: %v, %v", names, err)
 		}
 		r, _ = openRun(t, s, testRun, Options{})
 		list, err := s.Live("")
@@ -160,10 +159,9 @@ func TestUnreadableRun(t *testing.T) {
 	s := newTestStore(t)
 	endRun(t, s, "good", "", 1, true)
 	runs := filepath.Join(s.root.Path(), runsName)
-	testkit.OK(t, os.Mkdir(filepath.Join(runs, "empty"), 0o700))
-	testkit.OK(t, os.WriteFile(filepath.Join(runs, "file"), nil, 0o600))
-	testkit.OK(t, os.Symlink("/etc", filepath.Join(runs, "link")))
-	testkit.OK(t, os.MkdirAll(filepath.Join(runs, "strange", segmentName(1)), 0o700))
+	testkit.OK(t, os.Mkdir(filepath.Join(runs, "empty"), 0o700), os.WriteFile(filepath.Join(runs, "file"), nil, 0o600),
+		os.Symlink("/etc", filepath.Join(runs, "link")),
+		os.MkdirAll(filepath.Join(runs, "strange", segmentName(1)), 0o700))
 	all := testkit.Must(s.List())(t)
 	testkit.Same(t, "list", []string{"good", "empty", "file", "link", "strange"}, ids(all))
 	for _, i := range all {
@@ -221,10 +219,8 @@ func TestRemove(t *testing.T) {
 	endRun(t, s, "kept", "", 1, false)
 	dir := filepath.Join(s.root.Path(), runsName, "gone")
 	outside := filepath.Join(t.TempDir(), "outside")
-	testkit.OK(t, os.MkdirAll(filepath.Join(dir, "logs", "deep"), 0o755))
-	testkit.OK(t, os.WriteFile(outside, nil, 0o600))
-	testkit.OK(t, os.Symlink(filepath.Dir(outside), filepath.Join(dir, "logs", "link")))
-	testkit.OK(t, s.Remove("gone"))
+	testkit.OK(t, os.MkdirAll(filepath.Join(dir, "logs", "deep"), 0o755), os.WriteFile(outside, nil, 0o600),
+		os.Symlink(filepath.Dir(outside), filepath.Join(dir, "logs", "link")), s.Remove("gone"))
 	testkit.Works(t, "a link was followed", testkit.Err(os.Stat(outside)))
 	testkit.Same(t, "left", []string{"kept"}, testkit.Must(s.runs.Names())(t))
 }
@@ -242,9 +238,8 @@ func TestPrune(t *testing.T) {
 	work := filepath.Join(s.root.Path(), runsName, "run-2", WorkName, "orch-1")
 	testkit.OK(t, os.MkdirAll(work, 0o700))
 	var refused *WorkError
-	if err := s.Remove("run-2"); !errors.As(err, &refused) || refused.Run != "run-2" {
-		t.Errorf("over the directory of an agent: %v", err)
-	}
+	err := s.Remove("run-2")
+	testkit.Check(t, errors.As(err, &refused) && refused.Run == "run-2", "over the directory of an agent: %v", err)
 	testkit.Same(t, "removed", []string{"run-0"}, testkit.Must(s.Prune(Retention{Runs: 6}))(t))
 	testkit.Same(t, "removed", []string{"run-3"}, testkit.Must(s.Prune(Retention{Runs: 5}))(t))
 	testkit.OK(t, os.Remove(work))
@@ -442,8 +437,7 @@ func TestImport(t *testing.T) {
 	failed := errors.New("not yet")
 	testkit.Fails(t, "committed", g.Commit(func(*Meta) {}, func() error { return failed }), failed)
 	hidden(t, s)
-	testkit.OK(t, g.Commit(func(m *Meta) { m.CWD = here }, func() error { return nil }))
-	testkit.OK(t, g.Close())
+	testkit.OK(t, g.Commit(func(m *Meta) { m.CWD = here }, func() error { return nil }), g.Close())
 	info, err := s.Latest(here, nil)
 	testkit.Check(t, err == nil && info.Run == testRun && info.Imported && !info.Damaged && !info.Live, "%+v, %v", info,
 		err)

@@ -58,6 +58,14 @@ var (
 	hostName = expr(`^(\*\.)?[^*/:\s]*[^*/:\s.][^*/:\s]*$`)
 )
 
+// ruleError is put into words when it is read: most callers only ask whether a text, which may be long, is a rule.
+type ruleError struct {
+	text, why string
+	args      []any
+}
+
+func (e *ruleError) Error() string { return fmt.Sprintf("%q: "+e.why, append([]any{e.text}, e.args...)...) }
+
 // ParseRule reads a rule in Claude Code's syntax: Tool, Tool(specifier),
 // Bash(git *), Bash(npm run test:*), Edit(src/**), Read(~/.ssh/**),
 // Read(//etc/**), WebFetch(domain:example.com), mcp__server, mcp__server__tool.
@@ -67,7 +75,7 @@ func ParseRule(s string) (Rule, error) {
 	name, spec, hasSpec := strings.Cut(text, "(")
 	r := Rule{text: text, tool: strings.TrimSpace(name), kind: kindTool}
 	bad := func(why string, args ...any) (Rule, error) {
-		return Rule{}, fmt.Errorf("%q: "+why, append([]any{text}, args...)...)
+		return Rule{}, &ruleError{text, why, args}
 	}
 	inner, closed := strings.CutSuffix(spec, ")")
 	spec = strings.TrimSpace(inner)
@@ -123,7 +131,7 @@ func ParseRule(s string) (Rule, error) {
 	case bridge.IsReader(r.tool) || bridge.IsEditor(r.tool):
 		var err error
 		if r.kind, r.path, err = parsePath(spec); err != nil {
-			return bad("%w", err)
+			return bad("%v", err)
 		}
 	case named[r.tool] != nil:
 		r.kind, r.spec = kindName, spec

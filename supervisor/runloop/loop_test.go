@@ -572,8 +572,7 @@ func happenings(text string) []input.Body {
 
 func fingerprint(t *testing.T, s *supervisor.State) string {
 	t.Helper()
-	raw := testkit.Must(json.Marshal(s))(t)
-	return string(raw)
+	return string(testkit.Must(json.Marshal(s))(t))
 }
 
 // TestRecordsSayWhoTheyAreFrom: in a whole run of the loop every record has a sender, records of

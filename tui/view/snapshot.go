@@ -130,13 +130,13 @@ var stateTones = map[string]render.Role{
 	"in your hands": render.Alert, "is given back": render.Warn, "is being handed over": render.Warn,
 }
 
-// awaited returns for whom the run waits, and since when.
-func awaited(s *supervisor.State, now time.Time) (who string, human bool, since time.Duration) {
+// awaited returns for whom the run waits, for how many words of the human, and since when.
+func awaited(s *supervisor.State, now time.Time) (who string, words int, since time.Duration) {
 	if s.Ending != nil || s.Halted {
-		return "", false, 0
+		return "", 0, 0
 	}
 	if list := Inbox(s); len(list) > 0 {
-		return "you", true, list[0].Age(now)
+		return "you", len(list), list[0].Age(now)
 	}
 	var busy []string
 	var first time.Time
@@ -158,13 +158,13 @@ func awaited(s *supervisor.State, now time.Time) (who string, human bool, since 
 	}
 	switch len(busy) {
 	case 0:
-		return "", false, 0
+		return "", 0, 0
 	case 1, 2:
 		who = strings.Join(busy, " and ")
 	default:
 		who = fmt.Sprintf("%s and %d more", busy[0], len(busy)-1)
 	}
-	return who, false, max(now.Sub(first), 0)
+	return who, 0, max(now.Sub(first), 0)
 }
 
 // NextFrame returns how soon the next frame of an animation is due; 0: nothing moves.
@@ -172,7 +172,7 @@ func NextFrame(s *supervisor.State, still bool) time.Duration {
 	if s == nil || s.Ending != nil && s.Ending.Said {
 		return 0
 	}
-	if _, human, _ := awaited(s, time.Now()); human || still {
+	if _, words, _ := awaited(s, time.Now()); words > 0 || still {
 		return time.Second // displayed times advance
 	}
 	for _, a := range s.Agents {
@@ -197,15 +197,18 @@ func countdown(b *supervisor.AgentBackoff, now time.Time) string {
 
 // Stalled returns the wait that ends first, if no agent works and the run waits only for the API.
 func Stalled(s *supervisor.State) *supervisor.AgentBackoff {
-	if who, _, _ := awaited(s, time.Time{}); who != "" || s.Ending != nil || s.Halted {
-		return nil
-	}
 	var first *supervisor.AgentBackoff
 	for _, a := range s.Agents {
 		b := a.Waiting()
 		if b != nil && b.Trouble() != "" && (first == nil || b.Until.Before(first.Until)) {
 			first = b
 		}
+	}
+	if first == nil || s.Ending != nil || s.Halted {
+		return nil
+	}
+	if who, _, _ := awaited(s, time.Time{}); who != "" {
+		return nil
 	}
 	return first
 }
@@ -512,14 +515,14 @@ func SnapshotStatus(s *supervisor.State, now time.Time) StatusData {
 		d.Fallback = "The rules decide"
 	}
 	d.Tone = cmp.Or(runTones[d.Word], render.Warn)
-	if b := Stalled(s); b != nil && d.Word == eventtext.Phase(s.Task.Phase) {
-		d.Word, d.Tone = b.Trouble()+", "+countdown(b, now), render.Warn
+	if d.Word == eventtext.Phase(s.Task.Phase) {
+		if b := Stalled(s); b != nil {
+			d.Word, d.Tone = b.Trouble()+", "+countdown(b, now), render.Warn
+		}
 	}
 	d.Quota, d.Scarce = quotaWord(s, now)
-	d.Awaited, d.Human, d.Waiting = awaited(s, now)
-	if d.Human {
-		d.Words = len(Inbox(s))
-	}
+	d.Awaited, d.Words, d.Waiting = awaited(s, now)
+	d.Human = d.Words > 0
 	return d
 }
 

@@ -113,12 +113,15 @@ func (d Dir) commit(message string) {
 	d.Git("commit", "-q", "--allow-empty", "-m", message)
 }
 
-// Write writes a file, and its directories.
-func (d Dir) Write(name, text string) {
+// Write writes a file, and its directories; more are names and texts of others.
+func (d Dir) Write(name, text string, more ...string) {
 	d.Helper()
 	path := filepath.Join(d.Path, name)
 	d.Must(os.MkdirAll(filepath.Dir(path), 0o755))
 	d.Must(os.WriteFile(path, []byte(text), 0o644))
+	if len(more) > 0 {
+		d.Write(more[0], more[1], more[2:]...)
+	}
 }
 
 // Link replaces a path by a symbolic link.
@@ -304,7 +307,8 @@ func Stride(some int) int {
 func Killed(t testing.TB, operation string, after int, args ...string) bool {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), operationVariable+"="+operation, killVariable+"="+strconv.Itoa(after))
+	cmd.Env = append(os.Environ(), operationVariable+"="+operation, killVariable+"="+strconv.Itoa(after),
+		"TMPDIR="+t.TempDir()) // a killed process leaves its views
 	out, err := cmd.CombinedOutput()
 	if err != nil && cmd.ProcessState != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
 		return true

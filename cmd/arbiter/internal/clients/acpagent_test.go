@@ -117,8 +117,7 @@ func TestMapping(t *testing.T) {
 			if *freeze {
 				testkit.OK(t, os.WriteFile(path, got.Bytes(), 0o644))
 			}
-			want := testkit.Must(os.ReadFile(path))(t)
-			testkit.Same(t, "go test -freeze writes it anew", string(want), got.String())
+			testkit.Same(t, "go test -freeze writes it anew", string(testkit.Must(os.ReadFile(path))(t)), got.String())
 		})
 	}
 }
@@ -248,9 +247,8 @@ func TestLines(t *testing.T) {
 	var out bytes.Buffer
 	s := newStream(io.MultiReader(strings.NewReader(in)), &out)
 	var v struct{ Method string }
-	if err := s.ReadObject(&v); err != nil || v.Method != "a" {
-		t.Fatalf("%v, %v", v, err)
-	}
+	err := s.ReadObject(&v)
+	testkit.Need(t, err == nil && v.Method == "a", "%v, %v", v, err)
 	got := out.String()
 	testkit.Check(t, strings.Count(got, "\n") == 2 && strings.Contains(got, `"id":null`) &&
 		strings.Contains(got, "-32700") && strings.Contains(got, "-32600"), "refused: %s", got)

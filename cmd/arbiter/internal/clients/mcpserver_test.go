@@ -231,9 +231,7 @@ func callMCP[T any](u *user, name string, args map[string]any) (v T, failed stri
 	ctx, cancel := context.WithTimeout(u.t.Context(), mcpWaitTimeout)
 	defer cancel()
 	r, err := u.session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
-	if err != nil {
-		u.t.Fatalf("%s: %v", name, err)
-	}
+	testkit.Need(u.t, err == nil, "%s: %v", name, err)
 	if r.IsError {
 		return v, r.Content[0].(*mcp.TextContent).Text
 	}
@@ -241,18 +239,14 @@ func callMCP[T any](u *user, name string, args map[string]any) (v T, failed stri
 	if err == nil {
 		err = json.Unmarshal(raw, &v)
 	}
-	if err != nil {
-		u.t.Fatalf("%s: %v: %s", name, err, raw)
-	}
+	testkit.Need(u.t, err == nil, "%s: %v: %s", name, err, raw)
 	return v, ""
 }
 
 func (u *user) wait(since uint64) MCPView {
 	u.t.Helper()
 	v, failed := callMCP[MCPView](u, "wait", map[string]any{"run": theRun, "since": since})
-	if failed != "" {
-		u.t.Fatalf("wait: %s", failed)
-	}
+	testkit.Need(u.t, failed == "", "wait: %s", failed)
 	return v
 }
 
@@ -313,7 +307,7 @@ func TestWaitReturnsForWhatIsNew(t *testing.T) {
 	})
 	w.message("still at it") // it is reported, but ends no wait
 	testkit.Same(t, "progress", "still at it", <-progress)
-	testkit.Check(t, len(got) <= 0, "the wait returned for a question that was told of")
+	testkit.Check(t, len(got) == 0, "the wait returned for a question that was told of")
 	w.waits(supervisor.InboxItem{ID: "question-2", Kind: "question", Agent: "arbiter", Text: "And?"})
 	waiting.Wait()
 	if v = <-got; len(v.Waiting) != 2 {
@@ -420,7 +414,7 @@ func TestFormClosesWhenAnotherAnswers(t *testing.T) {
 	w.end("")
 	waiting.Wait()
 	list := w.given()
-	testkit.Check(t, len(list) <= 0, "commands: %v", list)
+	testkit.Check(t, len(list) == 0, "commands: %v", list)
 }
 
 // TestWhoAnswers: without the user's permission, a model answers no permission request and trusts no workspace.
@@ -497,16 +491,14 @@ func TestPlaces(t *testing.T) {
 	) {
 		t.Errorf("a run elsewhere: %q", failed)
 	}
-	if list, _ := callMCP[RunList](u, "list_runs", nil); len(list.Runs) > 0 {
-		t.Errorf("listed: %+v", list)
-	}
+	list, _ := callMCP[RunList](u, "list_runs", nil)
+	testkit.Check(t, len(list.Runs) == 0, "listed: %+v", list)
 }
 
 const eventsFile = "events.ndjson"
 
 func resolved(t *testing.T, dir string) string {
-	real := testkit.Must(filepath.EvalSymlinks(dir))(t)
-	return real
+	return testkit.Must(filepath.EvalSymlinks(dir))(t)
 }
 
 // TestReportIsBounded: a model gets the beginning of a long report, and the command that prints all of it.
@@ -528,9 +520,8 @@ func TestARehearsalIsMarked(t *testing.T) {
 		testkit.Check(t, v.Simulated == simulated, "live: simulated is %v, want %v", v.Simulated, simulated)
 		info := w.info
 		info.Rehearsal = simulated
-		if v := endedView(info, nil); v.Simulated != simulated {
-			t.Errorf("ended: simulated is %v, want %v", v.Simulated, simulated)
-		}
+		v = endedView(info, nil)
+		testkit.Check(t, v.Simulated == simulated, "ended: simulated is %v, want %v", v.Simulated, simulated)
 	}
 }
 
@@ -618,9 +609,7 @@ func (c *wire) call(method string, params map[string]any) (a answerOf) {
 	if err == nil {
 		err = json.Unmarshal(line, &a)
 	}
-	if err != nil {
-		c.t.Fatalf("%s: %v: %s", method, err, line)
-	}
+	testkit.Need(c.t, err == nil, "%s: %v: %s", method, err, line)
 	return a
 }
 
@@ -649,9 +638,8 @@ func TestTask(t *testing.T) {
 	}
 	c := w.wire(true) // another server
 	w.message("at work")
-	if r := c.get().Result; r.ResultType != complete || r.Status != working || r.StatusMessage != "at work" {
-		t.Errorf("at work: %+v", r)
-	}
+	r := c.get().Result
+	testkit.Check(t, r.ResultType == complete && r.Status == working && r.StatusMessage == "at work", "at work: %+v", r)
 	w.waits(supervisor.InboxItem{ID: "question-1", Kind: "question", Text: "Which?"})
 	w.waits(supervisor.InboxItem{ID: "recovery-orch-1", Kind: "recovery", Choices: []string{"retry"}, Optional: true})
 	w.waits(supervisor.InboxItem{ID: "trust", Kind: "trust", Text: "?", Choices: []string{"trust", "cancel"}})
@@ -671,9 +659,8 @@ func TestTask(t *testing.T) {
 			"perm-1.7": accept(fieldDecision, "Deny")},
 		{"perm-1.7": accept(fieldDecision, "Allow once")},
 	} {
-		if a := c.update(responses); a.Error != nil || a.Result.ResultType != complete {
-			t.Errorf("%v: %+v", responses, a)
-		}
+		a := c.update(responses)
+		testkit.Check(t, a.Error == nil && a.Result.ResultType == complete, "%v: %+v", responses, a)
 	}
 	want := []contract.CommandBody{
 		contract.Say{Text: "x", To: w.dir + " --max-cost 5"}, // how the run was started
@@ -685,10 +672,9 @@ func TestTask(t *testing.T) {
 	w.happens(contract.Result{Status: contract.StatusFailed, Summary: "It broke."})
 	w.end("")
 	a = c.get()
-	if r := a.Result; r.Status != "completed" || !r.Result.IsError ||
-		r.Result.StructuredContent.Summary != "It broke." {
-		t.Errorf("the end: %+v", a)
-	}
+	r = a.Result
+	testkit.Check(t, r.Status == "completed" && r.Result.IsError && r.Result.StructuredContent.Summary == "It broke.",
+		"the end: %+v", a)
 }
 
 // TestTaskOfAStoppedRun: after each time that the run was killed, the human is asked once whether it should be
@@ -709,7 +695,7 @@ func TestTaskOfAStoppedRun(t *testing.T) {
 	list := keys(c.get())
 	testkit.Need(t, len(list) == 1 && strings.HasPrefix(list[0], "resume-"), "it waits for %v", list)
 	choose("resume-0", doResume)
-	testkit.Check(t, len(w.given()) <= 0, "an answer to another form: %v", w.given())
+	testkit.Check(t, len(w.given()) == 0, "an answer to another form: %v", w.given())
 	choose(list[0], doResume)
 	testkit.Same(t, "resuming", []contract.CommandBody{contract.Continue{}}, w.given())
 	w.happens(contract.Session{Session: theRun, Resumed: true})
@@ -743,16 +729,14 @@ func TestTasksNeedTheCapability(t *testing.T) {
 	a := c.call("tools/call", map[string]any{"name": "start_run", "arguments": map[string]any{"task": "x"}})
 	testkit.Check(t, a.Result.ResultType == complete && a.Result.TaskID == "", "begun: %+v", a)
 	for _, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
-		if a := c.call(method, map[string]any{"taskId": theRun}); a.Error == nil ||
-			a.Error.Code != mcp.CodeMissingRequiredClientCapabilities {
-			t.Errorf("%s: %+v", method, a)
-		}
+		a := c.call(method, map[string]any{"taskId": theRun})
+		testkit.Check(t, a.Error != nil && a.Error.Code == mcp.CodeMissingRequiredClientCapabilities, "%s: %+v", method,
+			a)
 	}
 	c.tasks = true
 	for _, id := range []string{"none", "", theRun[:8]} {
-		if a := c.call("tasks/get", map[string]any{"taskId": id}); a.Error == nil || a.Error.Code != -32602 {
-			t.Errorf("task %q: %+v", id, a)
-		}
+		a := c.call("tasks/get", map[string]any{"taskId": id})
+		testkit.Check(t, a.Error != nil && a.Error.Code == -32602, "task %q: %+v", id, a)
 	}
 }
 

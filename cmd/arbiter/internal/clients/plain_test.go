@@ -159,9 +159,8 @@ func TestPlainAnswers(t *testing.T) {
 		testkit.Check(t, got == want, "%q: %+v, want %+v", line, got, want)
 	}
 	v.open = nil
-	if body, problem := v.answer("3 y"); body != nil || problem != "" {
-		t.Errorf("with no request open: %+v %s", body, problem)
-	}
+	body, problem := v.answer("3 y")
+	testkit.Check(t, body == nil && problem == "", "with no request open: %+v %s", body, problem)
 }
 
 func TestInputEnds(t *testing.T) {

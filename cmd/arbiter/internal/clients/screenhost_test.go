@@ -31,9 +31,7 @@ func TestEditorPlace(t *testing.T) {
 		got := editorPlace(editor, "/w/a b", 7)
 		testkit.Check(t, slices.Equal(got, want), "%q is given %q, want %q", editor, got, want)
 	}
-	if got := editorPlace("vi", "/w/a", 1); !slices.Equal(got, []string{"/w/a"}) {
-		t.Errorf("at the beginning, vi is given %q", got)
-	}
+	testkit.Same(t, "at the beginning, vi is given", []string{"/w/a"}, editorPlace("vi", "/w/a", 1))
 }
 
 // TestConcurrentInputsAreKept: no input is lost when several are stored concurrently.
@@ -124,8 +122,7 @@ func settingsHost(t *testing.T, config string, args ...string) (h *ScreenHost, f
 	t.Chdir(t.TempDir())
 	file = filepath.Join(home, "config", "arbiter", "config.yaml")
 	if config != "" {
-		testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700))
-		testkit.OK(t, os.WriteFile(file, []byte(config), 0o600))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(config), 0o600))
 	}
 	var c settings.Choices
 	testkit.OK(t, settings.Parsed(args, func(ctx *cli.Context) (err error) {
@@ -247,10 +244,8 @@ func TestShell(t *testing.T) {
 	if want := dir + "\nis kept\nno terminal\n"; err != nil || code != 3 || out.String() != want {
 		t.Errorf("exit code %d, %v, said %q, want %q", code, err, out.String(), want)
 	}
-	if _, err := NewScreen(command.Env{}, settings.Choices{}).Shell(t.Context(), filepath.Join(dir, "gone"), "true",
-		out); err == nil {
-		t.Error("a line ran in a directory that is not there")
-	}
+	_, err = NewScreen(command.Env{}, settings.Choices{}).Shell(t.Context(), filepath.Join(dir, "gone"), "true", out)
+	testkit.Check(t, err != nil, "a line ran in a directory that is not there")
 }
 
 // TestTerminalOfAnotherProgram: while another program has the terminal, only that program receives Ctrl+C. Other
@@ -264,10 +259,8 @@ func TestTerminalOfAnotherProgram(t *testing.T) {
 		"told %d, left %d, signal %q", calls, left, h.signal)
 	testkit.Check(t, h.handles("TERM", leave) && calls == 1 && left == 1 && h.signal == "TERM",
 		"told %d, left %d, signal %q", calls, left, h.signal)
-	if back(); h.awayUntil.Load() == 0 {
-		t.Error("a signal that is under way is ours at once")
-	}
-	if h := NewScreen(command.Env{}, settings.Choices{}); !h.handles("INT", leave) || left != 2 || h.signal != "INT" {
-		t.Errorf("left %d, signal %q", left, h.signal)
-	}
+	back()
+	testkit.Check(t, h.awayUntil.Load() != 0, "a signal that is under way is ours at once")
+	h = NewScreen(command.Env{}, settings.Choices{})
+	testkit.Check(t, h.handles("INT", leave) && left == 2 && h.signal == "INT", "left %d, signal %q", left, h.signal)
 }

@@ -152,9 +152,7 @@ func (w *window) tabTo(what string) {
 		}](w, fmt.Sprintf(`(() => { const e = document.activeElement, s = getComputedStyle(e); return {
 			There: e.matches(%q), Seen: e === document.body || s.outlineStyle !== "none" && s.outlineWidth !== "0px",
 			Text: e.outerHTML.slice(0, 200)}})()`, what))
-		if !at.Seen {
-			w.t.Errorf("the focus is not seen at %s", at.Text)
-		}
+		testkit.Check(w.t, at.Seen, "the focus is not seen at %s", at.Text)
 		if at.There {
 			return
 		}
@@ -171,9 +169,8 @@ func (w *window) fits(where string) {
 			!e.closest("pre, select, .subject");
 	}).map((e) => e.tagName + "." + e.className + " " + e.getBoundingClientRect().right).slice(0, 5)`)
 	scroll, width := eval[int](w, `document.scrollingElement.scrollWidth`), eval[int](w, `innerWidth`)
-	if len(wide) > 0 || scroll > width {
-		w.t.Errorf("%s: wider than %d: %q, the page is %d", where, width, wide, scroll)
-	}
+	testkit.Check(w.t, len(wide) == 0 && scroll <= width, "%s: wider than %d: %q, the page is %d", where, width, wide,
+		scroll)
 }
 
 // harmless checks that no script ran, that there was no request to another host, and that texts created no active
@@ -185,9 +182,8 @@ func (w *window) harmless(s *WebServer) {
 	requests := slices.Clone(w.requests)
 	w.mu.Unlock() // the browser answers nothing while an event of it waits for the lock
 	for _, asked := range requests {
-		if u, err := url.Parse(asked); err != nil || u.Host != s.listener.Addr().String() {
-			w.t.Errorf("asked for %s", asked)
-		}
+		u, err := url.Parse(asked)
+		testkit.Check(w.t, err == nil && u.Host == s.listener.Addr().String(), "asked for %s", asked)
 	}
 	found := eval[string](w, `String(window.owned ?? "") + (document.getElementById("owned") ? "owned" : "") +
 		[...document.querySelectorAll("iframe, base, object, embed, svg, style, meta[http-equiv]," +
@@ -214,15 +210,11 @@ func (w *window) named(roles ...string) {
 		switch role {
 		case "button", "link", "textbox", "combobox", "checkbox", "radio", "meter", "heading", "region", "navigation",
 			"complementary", "dialog", "img":
-			if strings.TrimSpace(text(n.Name)) == "" {
-				w.t.Errorf("a %s has no name: %v", role, n.Properties)
-			}
+			testkit.Check(w.t, strings.TrimSpace(text(n.Name)) != "", "a %s has no name: %v", role, n.Properties)
 		}
 	}
 	for _, role := range roles {
-		if seen[role] == 0 {
-			w.t.Errorf("there is no %s in %v", role, seen)
-		}
+		testkit.Check(w.t, seen[role] != 0, "there is no %s in %v", role, seen)
 	}
 }
 
@@ -249,9 +241,7 @@ func (w *window) legible(where string) {
 			return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), e];
 		}).filter(([ratio]) => ratio < 4.5).slice(0, 5).map(([ratio, e]) => ratio + " " + e.outerHTML.slice(0, 120));
 	})()`)
-	if len(faint) > 0 {
-		w.t.Errorf("%s: too little contrast: %q", where, faint)
-	}
+	testkit.Check(w.t, len(faint) == 0, "%s: too little contrast: %q", where, faint)
 }
 
 // everything emits each kind of event with a text in each of its fields.

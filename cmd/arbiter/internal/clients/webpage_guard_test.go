@@ -164,26 +164,21 @@ func TestTokenWorksOnce(t *testing.T) {
 	testkit.Check(t, w.Code == 200 && strings.Contains(w.Body.String(), `url=/#k=`+s.guard.key+`"`) &&
 		strings.Contains(cookie, "HttpOnly") && strings.Contains(cookie, "SameSite=Strict"), "%d %s with %q", w.Code,
 		w.Body, cookie)
-	if w := askWeb(s, "GET", path, "", without("Cookie")); w.Code != 401 || w.Header().Get("Set-Cookie") != "" {
-		t.Errorf("another browser: %d", w.Code)
-	}
-	if w := send(); w.Code != 401 || w.Header().Get("Set-Cookie") != "" {
-		t.Errorf("the form of another browser: %d", w.Code)
-	}
-	if w := askWeb(s, "GET", path, "", nil); w.Code != 303 || w.Header().Get("Location") != "/" {
-		t.Errorf("the same browser: %d", w.Code)
-	}
+	w = askWeb(s, "GET", path, "", without("Cookie"))
+	testkit.Check(t, w.Code == 401 && w.Header().Get("Set-Cookie") == "", "another browser: %d", w.Code)
+	w = send()
+	testkit.Check(t, w.Code == 401 && w.Header().Get("Set-Cookie") == "", "the form of another browser: %d", w.Code)
+	w = askWeb(s, "GET", path, "", nil)
+	testkit.Check(t, w.Code == 303 && w.Header().Get("Location") == "/", "the same browser: %d", w.Code)
 	first := s.guard.path()
 	for range mostTokens {
 		s.guard.newToken()
 	}
-	if w := askWeb(s, "GET", first, "", without("Cookie")); w.Code != 401 {
-		t.Errorf("the oldest of too many links: %d", w.Code)
-	}
+	w = askWeb(s, "GET", first, "", without("Cookie"))
+	testkit.Check(t, w.Code == 401, "the oldest of too many links: %d", w.Code)
 	other := NewWeb(WebOptions{Runs: newHouse(t), Run: testRun})
-	if w := askWeb(other, "GET", "/", "", header("Cookie", s.guard.cookie+"="+s.guard.secret)); w.Code != 401 {
-		t.Errorf("the cookie of another process: %d", w.Code)
-	}
+	w = askWeb(other, "GET", "/", "", header("Cookie", s.guard.cookie+"="+s.guard.secret))
+	testkit.Check(t, w.Code == 401, "the cookie of another process: %d", w.Code)
 }
 
 // TestListen: an address that other machines can reach must be allowed explicitly.
@@ -200,9 +195,8 @@ func TestListen(t *testing.T) {
 	}
 	s := testkit.Must(ListenWeb(WebOptions{Listen: "0.0.0.0:0", Public: true}))(t)
 	_ = s.Close()
-	if _, err := ListenWeb(WebOptions{Listen: "127.0.0.1:0", Hosts: []string{"a/b"}}); err == nil {
-		t.Error("a path is taken for a host")
-	}
+	_, err := ListenWeb(WebOptions{Listen: "127.0.0.1:0", Hosts: []string{"a/b"}})
+	testkit.Check(t, err != nil, "a path is taken for a host")
 }
 
 // TestHalfABody: a request whose body does not arrive is ended, and its descriptor freed.
@@ -222,9 +216,8 @@ func TestHalfABody(t *testing.T) {
 			"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", path, host, s.guard.cookie, s.guard.secret,
 			keyHeader, s.guard.key)
 		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second))
-		if _, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("%s waits for the rest of the body", path)
-		}
+		_, err := io.ReadAll(conn)
+		testkit.Check(t, !errors.Is(err, os.ErrDeadlineExceeded), "%s waits for the rest of the body", path)
 		_ = conn.Close()
 	}
 }
@@ -280,5 +273,5 @@ func TestForeignPages(t *testing.T) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	testkit.Check(t, len(h.commands) <= 0, "the run took %q", h.commands)
+	testkit.Check(t, len(h.commands) == 0, "the run took %q", h.commands)
 }

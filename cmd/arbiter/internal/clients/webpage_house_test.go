@@ -351,9 +351,7 @@ func (v *viewer) next() (kind string, data string) {
 	v.t.Helper()
 	for {
 		line, err := v.body.ReadString('\n')
-		if err != nil {
-			v.t.Fatalf("the stream ends: %v", err)
-		}
+		testkit.Need(v.t, err == nil, "the stream ends: %v", err)
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
 		switch name {
 		case "id":
@@ -427,10 +425,8 @@ func TestStreamContinues(t *testing.T) {
 	w.until(partRun, stateLive)
 	h.emit("arbiter", noticeWeb("four"))
 	testkit.Same(t, "of the next process comes", "four", strings.Join(w.texts("four"), " "))
-	x := view(t, s, url, at)
-	testkit.Same(t, "a page of the process before gets", "four", strings.Join(x.texts("four"), " "))
-	y := view(t, s, url, "")
-	testkit.Same(t, "a new page gets", "one two three four", strings.Join(y.texts("four"), " "))
+	testkit.Same(t, "a page of the process before gets", "four", strings.Join(view(t, s, url, at).texts("four"), " "))
+	testkit.Same(t, "a new page gets", "one two three four", strings.Join(view(t, s, url, "").texts("four"), " "))
 
 	h.end(contract.StatusComplete)
 	part := w.until(partRun, stateEnded)
@@ -464,16 +460,13 @@ func TestStatusFollows(t *testing.T) {
 	if w := askWeb(s, "POST", "/run/command", body, nil); w.Code != 409 || !strings.Contains(w.Body.String(), h.refuse) {
 		t.Errorf("a refused command: %d %s", w.Code, w.Body)
 	}
-	if w := askWeb(s, "POST", "/run/stop", "{}", nil); w.Code != 200 || h.took(ctx, 2)[1] != "stop TERM" {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
+	w = askWeb(s, "POST", "/run/stop", "{}", nil)
+	testkit.Check(t, w.Code == 200 && h.took(ctx, 2)[1] == "stop TERM", "%d %s", w.Code, w.Body)
 	h.end("")
-	if w := askWeb(s, "POST", "/run/command", body, nil); w.Code != 409 {
-		t.Errorf("a command to no process: %d %s", w.Code, w.Body)
-	}
-	if w := askWeb(s, "POST", "/run/resume", "{}", nil); w.Code != 200 || h.resumed != 1 {
-		t.Errorf("%d %s", w.Code, w.Body)
-	}
+	w = askWeb(s, "POST", "/run/command", body, nil)
+	testkit.Check(t, w.Code == 409, "a command to no process: %d %s", w.Code, w.Body)
+	w = askWeb(s, "POST", "/run/resume", "{}", nil)
+	testkit.Check(t, w.Code == 200 && h.resumed == 1, "%d %s", w.Code, w.Body)
 }
 
 // TestSlowBrowser: a browser that does not read is disconnected, and delays neither the run nor another page.
@@ -551,10 +544,9 @@ func TestCleanText(t *testing.T) {
 	line, err := contract.EncodeLine(nil, 1, time.Now(), contract.Event{ID: "orch-1", Body: noticeWeb(long + "\x1b[2J")})
 	testkit.OK(t, err)
 	var e struct{ Text string }
-	if err := json.Unmarshal(pageLine(line), &e); err != nil || len(e.Text) > mostText+200 ||
-		!strings.Contains(e.Text, "more bytes are not shown here") {
-		t.Errorf("%d bytes, %v", len(e.Text), err)
-	}
+	err = json.Unmarshal(pageLine(line), &e)
+	testkit.Check(t, err == nil && len(e.Text) <= mostText+200 &&
+		strings.Contains(e.Text, "more bytes are not shown here"), "%d bytes, %v", len(e.Text), err)
 	line = []byte(`{"v":1,"seq":1,"id":"orch-1","event":"tool_use","tool":"Bash",` +
 		`"input":{"a\u202eb":["x\u001b[2Jy",1e400]}}`)
 	got := string(pageLine(line))

@@ -85,12 +85,10 @@ func TestAskerReportsTransientErrors(t *testing.T) {
 			a := Asker{ModelRun: ModelRun{Bridge: func() Querier { return &scriptedBridge{err: c.err} }}}
 			_, err := a.Ask(context.Background(), decider.Question{})
 			var asked *askError
-			if !errors.As(err, &asked) || !errors.Is(err, c.err) {
-				t.Fatalf("%v is not an askError over %v", err, c.err)
-			}
-			if asked.Transient() != c.transient || asked.Hopeless() != c.hopeless {
-				t.Errorf("transient %v, hopeless %v", asked.Transient(), asked.Hopeless())
-			}
+			testkit.Need(t, errors.As(err, &asked) && errors.Is(err, c.err), "%v is not an askError over %v", err,
+				c.err)
+			testkit.Check(t, asked.Transient() == c.transient && asked.Hopeless() == c.hopeless,
+				"transient %v, hopeless %v", asked.Transient(), asked.Hopeless())
 		})
 	}
 }
@@ -99,14 +97,11 @@ func TestAskerWithoutBridgeOrBudget(t *testing.T) {
 	a := Asker{ModelRun: ModelRun{Bridge: func() Querier { return nil }}}
 	_, err := a.Ask(context.Background(), decider.Question{})
 	var asked *askError
-	if !errors.As(err, &asked) || !asked.Transient() {
-		t.Errorf("without a bridge: %v", err)
-	}
+	testkit.Check(t, errors.As(err, &asked) && asked.Transient(), "without a bridge: %v", err)
 	b := &scriptedBridge{}
 	a = Asker{Options: runconfig.Options{MaxCostUSD: 1},
 		ModelRun: ModelRun{Bridge: func() Querier { return b }, Spent: func() float64 { return 1 }}}
-	if _, err := a.Ask(context.Background(), decider.Question{}); !errors.As(err, &asked) || asked.Transient() ||
-		len(b.asked) > 0 {
-		t.Errorf("without a budget: %v, %d asked", err, len(b.asked))
-	}
+	_, err = a.Ask(context.Background(), decider.Question{})
+	testkit.Check(t, errors.As(err, &asked) && !asked.Transient() && len(b.asked) == 0,
+		"without a budget: %v, %d asked", err, len(b.asked))
 }

@@ -54,9 +54,7 @@ func environmentDoctor(entries ...string) func(string) string {
 
 func TestHealthy(t *testing.T) {
 	for _, f := range Examine(healthy()) {
-		if f.State != DoctorOK || f.Fix != "" {
-			t.Errorf("%+v", f)
-		}
+		testkit.Check(t, f.State == DoctorOK && f.Fix == "", "%+v", f)
 	}
 }
 
@@ -249,15 +247,11 @@ func TestFindings(t *testing.T) {
 					wrong = append(wrong, f)
 				}
 			}
-			if len(wrong) != 1 {
-				t.Fatalf("want one finding, have %+v", wrong)
-			}
+			testkit.Need(t, len(wrong) == 1, "want one finding, have %+v", wrong)
 			f := wrong[0]
-			if f.Area != tt.area || f.Name != tt.name || f.State != tt.state ||
-				!regexp.MustCompile(tt.found).MatchString(f.Found) ||
-				(f.Fix == "") != (tt.fix == "") || !regexp.MustCompile(tt.fix).MatchString(f.Fix) {
-				t.Errorf("%+v", f)
-			}
+			testkit.Check(t, f.Area == tt.area && f.Name == tt.name && f.State == tt.state &&
+				regexp.MustCompile(tt.found).MatchString(f.Found) && (f.Fix == "") == (tt.fix == "") &&
+				regexp.MustCompile(tt.fix).MatchString(f.Fix), "%+v", f)
 		})
 	}
 }
@@ -304,13 +298,9 @@ func TestManyInterruptedRuns(t *testing.T) {
 		if strings.Contains(f.Fix, "--resume") {
 			want = s.Leftovers.NamedToResume
 		}
-		if f.State != DoctorOK && !strings.HasSuffix(f.Fix, want) {
-			t.Errorf("%+v", f)
-		}
+		testkit.Check(t, f.State == DoctorOK || strings.HasSuffix(f.Fix, want), "%+v", f)
 	}
-	if len(found) != 4 || found[3] != "and 2 more runs" {
-		t.Errorf("%q", found)
-	}
+	testkit.Check(t, len(found) == 4 && found[3] == "and 2 more runs", "%q", found)
 }
 
 // TestAbilities: abilities that were seen, not seen, or not tried, and a trial that could not start.
@@ -320,9 +310,7 @@ func TestAbilities(t *testing.T) {
 		seen[a.name] = nil
 	}
 	for _, f := range Abilities(seen, "1.2.3") {
-		if f.State != DoctorOK || f.Fix != "" {
-			t.Errorf("%+v", f)
-		}
+		testkit.Check(t, f.State == DoctorOK && f.Fix == "", "%+v", f)
 	}
 	seen["verdicts"], seen["ping"], seen["permissions"] = errors.New("there was none"), errors.New("no answer"), errLate
 	seen["frames"] = newFrames([]bridge.Event{{Body: bridge.Notice{Text: "x", Frame: "system/new"}},
@@ -340,16 +328,13 @@ func TestAbilities(t *testing.T) {
 		"frames":      {State: DoctorNote, Found: "1 unknown: system/new", Fix: "@1.2.3"},
 		"session":     {State: DoctorOK},
 	} {
-		if got := states[name]; got.State != want.State || !strings.Contains(got.Found, want.Found) ||
-			!strings.Contains(got.Fix, want.Fix) {
-			t.Errorf("%s: %+v", name, got)
-		}
+		got := states[name]
+		testkit.Check(t, got.State == want.State && strings.Contains(got.Found, want.Found) &&
+			strings.Contains(got.Fix, want.Fix), "%s: %+v", name, got)
 	}
 	all := Abilities(Observed{"session": errors.New("it ended")}, "1.2.3")
-	if len(all) != 1 || all[0].State != DoctorFail ||
-		!strings.Contains(all[0].Found, "it ended") {
-		t.Errorf("%+v", all)
-	}
+	testkit.Check(t, len(all) == 1 && all[0].State == DoctorFail && strings.Contains(all[0].Found, "it ended"), "%+v",
+		all)
 }
 
 // TestReport: the worst state counts, findings are grouped by area, and the last line is the summary.
@@ -359,9 +344,7 @@ func TestReport(t *testing.T) {
 		{AreaTerminal, "characters", DoctorOK, "UTF-8", ""},
 		{AreaPlaces, "state", DoctorNote, "far\x1b[2J away", "mv it"},
 	})
-	if r.State != DoctorWarn || r.Counts[DoctorOK] != 2 || r.Counts[DoctorFail] != 0 {
-		t.Errorf("%+v", r)
-	}
+	testkit.Check(t, r.State == DoctorWarn && r.Counts[DoctorOK] == 2 && r.Counts[DoctorFail] == 0, "%+v", r)
 	for style, want := range map[DoctorStyle]string{
 		{}: "claude\n✓ claude      2.1.329\n\ndirectories\n· state       far away\n              → mv " +
 			"it\n\nterminal\n! screen      small\n✓ characters  UTF-8\n\n! A run can start here, 1 warning.\n",
@@ -369,9 +352,8 @@ func TestReport(t *testing.T) {
 			"it\n\nterminal\n! screen      small\n+ characters  UTF-8\n\n! A run can start here, 1 warning.\n",
 	} {
 		var b strings.Builder
-		if err := r.Print(&b, style); err != nil || b.String() != want {
-			t.Errorf("%+v: %v\n%s", style, err, b.String())
-		}
+		err := r.Print(&b, style)
+		testkit.Check(t, err == nil && b.String() == want, "%+v: %v\n%s", style, err, b.String())
 	}
 	var b strings.Builder
 	if _ = r.Print(&b, DoctorStyle{Colour: true}); !strings.Contains(b.String(), "\x1b[33m!\x1b[0m screen") {
@@ -391,29 +373,23 @@ func TestReport(t *testing.T) {
 func TestLooksAtADirectory(t *testing.T) {
 	dir := t.TempDir()
 	at := filepath.Join(dir, "state")
-	if p := LookAt(filepath.Join(at, "below"), true); p.Exists || p.Problem != "" || p.Written != "" {
-		t.Errorf("missing: %+v", p)
-	}
+	p := LookAt(filepath.Join(at, "below"), true)
+	testkit.Check(t, !p.Exists && p.Problem == "" && p.Written == "", "missing: %+v", p)
 	testkit.OK(t, os.Mkdir(at, 0o750))
-	if p := LookAt(at, true); !p.Exists || p.Mode != 0o750 || p.Owner != os.Geteuid() || p.Written != "" ||
-		p.Synced <= 0 || p.Free == 0 {
-		t.Errorf("there: %+v", p)
-	}
-	if left, _ := os.ReadDir(at); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
+	p = LookAt(at, true)
+	testkit.Check(t, p.Exists && p.Mode == 0o750 && p.Owner == os.Geteuid() && p.Written == "" && p.Synced > 0 &&
+		p.Free != 0, "there: %+v", p)
+	left, _ := os.ReadDir(at)
+	testkit.Check(t, len(left) == 0, "left: %v", left)
 	link, file := filepath.Join(dir, "link"), filepath.Join(dir, "file")
 	testkit.OK(t, os.Symlink(at, link))
-	if p := LookAt(link, false); !p.Link || !p.Exists {
-		t.Errorf("link: %+v", p)
-	}
+	p = LookAt(link, false)
+	testkit.Check(t, p.Link && p.Exists, "link: %+v", p)
 	testkit.OK(t, os.WriteFile(file, nil, 0o600))
-	if p := LookAt(file, false); !strings.Contains(p.Problem, "not a directory") {
-		t.Errorf("file: %+v", p)
-	}
-	if p := LookAt(filepath.Join(file, "below"), false); p.Problem == "" {
-		t.Errorf("below a file: %+v", p)
-	}
+	p = LookAt(file, false)
+	testkit.Check(t, strings.Contains(p.Problem, "not a directory"), "file: %+v", p)
+	p = LookAt(filepath.Join(file, "below"), false)
+	testkit.Check(t, p.Problem != "", "below a file: %+v", p)
 	if p := LookAt("/proc/arbiter", true); !strings.Contains(p.Written, "/proc/arbiter cannot be created") {
 		t.Errorf("on a file system that takes nothing: %+v", p)
 	}
@@ -449,9 +425,8 @@ func TestLooksForScratch(t *testing.T) {
 		found = append(found, filepath.Base(s.Path))
 	}
 	testkit.Same(t, "found", "arbiter-git-1 arbiter-hook-1 arbiter-rehearsal-1", strings.Join(found, " "))
-	if all := LookForScratch([]string{place}, nil, os.Geteuid()+1); len(all) > 0 {
-		t.Errorf("another user's: %v", all)
-	}
+	all := LookForScratch([]string{place}, nil, os.Geteuid()+1)
+	testkit.Check(t, len(all) == 0, "another user's: %v", all)
 }
 
 // TestScratchOfRunsIsLeftAlone: a directory with the mark of an existing run is not found, wherever the run is kept
@@ -477,13 +452,9 @@ func TestScratchOfRunsIsLeftAlone(t *testing.T) {
 		found = append(found, s.Path)
 	}
 	slices.Sort(want)
-	if !slices.Equal(found, want) {
-		t.Errorf("found %q, want %q", found, want)
-	}
+	testkit.Check(t, slices.Equal(found, want), "found %q, want %q", found, want)
 }
 
 func TestScriptIsSound(t *testing.T) {
-	if _, err := rehearsal.Parse("doctor.yaml", script); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "Parse", testkit.Err(rehearsal.Parse("doctor.yaml", script)))
 }

@@ -88,27 +88,23 @@ func TestCursor(t *testing.T) {
 	for i := 2; i <= 40; i++ {
 		s.tell(t, contract.Notice{Text: fmt.Sprint(i)}, true)
 		if i == 5 {
-			if seqs, _, skipped := read(t, all, 3); len(seqs) != 5 || skipped != 0 {
-				t.Fatalf("at first: %v, skipped %d", seqs, skipped)
-			}
+			seqs, _, skipped := read(t, all, 3)
+			testkit.Need(t, len(seqs) == 5 && skipped == 0, "at first: %v, skipped %d", seqs, skipped)
 		}
 	}
 	seqs, texts, skipped := read(t, all, 3)
-	if skipped != 0 || len(seqs) != 35 || seqs[0] != 6 || seqs[34] != 40 || texts[0] != "6" || texts[34] != "40" {
-		t.Errorf("then: %v, %v, skipped %d", seqs, texts, skipped)
-	}
+	testkit.Check(t, skipped == 0 && len(seqs) == 35 && seqs[0] == 6 && seqs[34] == 40 && texts[0] == "6" &&
+		texts[34] == "40", "then: %v, %v, skipped %d", seqs, texts, skipped)
 	for i, n := range seqs {
 		if n != uint64(6+i) {
 			t.Errorf("out of order: %v", seqs)
 			break
 		}
 	}
-	if seqs, _, _ := read(t, from10, 100); len(seqs) != 30 || seqs[0] != 11 {
-		t.Errorf("since 10: %v", seqs)
-	}
-	if seqs, _, _ := read(t, s.hub.Cursor(s.hub.Last(), false, health.Next, open), 100); len(seqs) != 0 {
-		t.Errorf("since now: %v", seqs)
-	}
+	seqs, _, _ = read(t, from10, 100)
+	testkit.Check(t, len(seqs) == 30 && seqs[0] == 11, "since 10: %v", seqs)
+	seqs, _, _ = read(t, s.hub.Cursor(s.hub.Last(), false, health.Next, open), 100)
+	testkit.Check(t, len(seqs) == 0, "since now: %v", seqs)
 }
 
 // TestPieces shows that pieces of text have no number of their own, that clients that want them get them in order,
@@ -133,14 +129,12 @@ func TestPieces(t *testing.T) {
 	}
 	s.tell(t, contract.Notice{Text: "2"}, true)
 	pieces = nil
-	if seqs, _, skipped := read(t, with, 2); fmt.Sprint(seqs) != "[1 2]" || skipped != 0 ||
-		fmt.Sprint(pieces) != "[1piece 0 1piece 1 1piece 2]" {
-		t.Errorf("with them: %v, %v, skipped %d", seqs, pieces, skipped)
-	}
+	seqs, _, skipped := read(t, with, 2)
+	testkit.Check(t, fmt.Sprint(seqs) == "[1 2]" && skipped == 0 &&
+		fmt.Sprint(pieces) == "[1piece 0 1piece 1 1piece 2]", "with them: %v, %v, skipped %d", seqs, pieces, skipped)
 	pieces = nil
-	if seqs, _, _ := read(t, without, 2); fmt.Sprint(seqs) != "[1 2]" || len(pieces) > 0 {
-		t.Errorf("without them: %v, %v", seqs, pieces)
-	}
+	seqs, _, _ = read(t, without, 2)
+	testkit.Check(t, fmt.Sprint(seqs) == "[1 2]" && len(pieces) == 0, "without them: %v, %v", seqs, pieces)
 	for range 5 {
 		s.hub.publish(time.Now(), contract.Event{ID: "arbiter", Body: contract.Delta{Text: "more"}})
 	}
@@ -151,9 +145,8 @@ func TestPieces(t *testing.T) {
 		t.Errorf("behind: %v, %v, skipped %d", seqs, pieces, skipped)
 	}
 	late := s.hub.Cursor(11, true, journal.LogPosition{}, open)
-	if seqs, _, skipped := read(t, late, 3); fmt.Sprint(seqs) != "[12]" || skipped != 0 {
-		t.Errorf("late: %v, skipped %d", seqs, skipped)
-	}
+	seqs, _, skipped = read(t, late, 3)
+	testkit.Check(t, fmt.Sprint(seqs) == "[12]" && skipped == 0, "late: %v, skipped %d", seqs, skipped)
 }
 
 // TestSkipped shows that events that neither the hub nor the log has are counted.
@@ -170,9 +163,8 @@ func TestSkipped(t *testing.T) {
 		func() (*journal.EventLog, error) { return journal.OpenLog(s.path) },
 	)
 	seqs, _, skipped := read(t, c, 6)
-	if skipped != 6 || len(seqs) != 14 || seqs[9] != 10 || seqs[10] != 17 {
-		t.Errorf("%v, skipped %d", seqs, skipped)
-	}
+	testkit.Check(t, skipped == 6 && len(seqs) == 14 && seqs[9] == 10 && seqs[10] == 17, "%v, skipped %d", seqs,
+		skipped)
 }
 
 // TestWatch shows that a watcher is woken, and that a watcher that does not receive delays no publisher.

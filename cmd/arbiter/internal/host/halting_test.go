@@ -79,10 +79,9 @@ func TestHalt(t *testing.T) {
 			l := &haltLoop{stuck: c.stuck}
 			h := halterOf(l, &c.hosts)
 			r := h.Halt(input.ChannelSocket)
-			if r.How != c.how || r.Halted != c.halted || c.hosts.halted != c.bridges || !slices.Equal(r.Left, c.left) ||
-				h.HaltApplied() != c.halted {
-				t.Errorf("%s: %+v, bridges of other hosts asked %d times", name, r, c.hosts.halted)
-			}
+			testkit.Check(t, r.How == c.how && r.Halted == c.halted && c.hosts.halted == c.bridges &&
+				slices.Equal(r.Left, c.left) && h.HaltApplied() == c.halted,
+				"%s: %+v, bridges of other hosts asked %d times", name, r, c.hosts.halted)
 			close(l.done)
 			h.Input.Wait()
 		})
@@ -94,15 +93,12 @@ func TestOnStdin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, elsewhere := &haltLoop{stuck: true}, &haltHosts{}
 		h := halterOf(l, elsewhere)
-		if h.OnStdin(contract.Command{Body: contract.Pause{}}) || !h.OnStdin(contract.Command{Body: contract.Halt{}}) {
-			t.Error("a halt, and nothing else, is carried out here")
-		}
+		testkit.Check(t, !h.OnStdin(contract.Command{Body: contract.Pause{}}) &&
+			h.OnStdin(contract.Command{Body: contract.Halt{}}), "a halt, and nothing else, is carried out here")
 		synctest.Wait()
 		close(l.done)
 		h.Input.Wait()
 		testkit.Same(t, "halted", 1, elsewhere.halted)
-		if h.OnStdin(contract.Command{Body: contract.Halt{}}) {
-			t.Error("halted after the end")
-		}
+		testkit.Check(t, !h.OnStdin(contract.Command{Body: contract.Halt{}}), "halted after the end")
 	})
 }

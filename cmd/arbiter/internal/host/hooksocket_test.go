@@ -24,21 +24,15 @@ import (
 
 func TestWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.jsonl")
-	if !written(path, "toolu_1") {
-		t.Error("a transcript that is not there is waited for")
-	}
+	testkit.Check(t, written(path, "toolu_1"), "a transcript that is not there is waited for")
 	write := func(text string) {
 		t.Helper()
 		testkit.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write("{}\n")
-	if written(path, "toolu_1") {
-		t.Error("found what is not there")
-	}
+	testkit.Check(t, !written(path, "toolu_1"), "found what is not there")
 	write(strings.Repeat("x", 2*searched) + `{"id":"toolu_1"}` + strings.Repeat("y", searched/2))
-	if !written(path, "toolu_1") {
-		t.Error("not found near the end")
-	}
+	testkit.Check(t, written(path, "toolu_1"), "not found near the end")
 }
 
 const aSession = "33e2ace1-d4bc-47dd-9200-fa457d13e61f"
@@ -124,9 +118,7 @@ func shortDir(t *testing.T) string {
 func askServer(t *testing.T, s *HooksService, in hooks.Input) string {
 	t.Helper()
 	answer := testkit.Must(hookclient.Exchange(s.Path(), in.JSON(), time.Now().Add(longEnough)))(t)
-	if !json.Valid(answer) {
-		t.Fatalf("answer %q", answer)
-	}
+	testkit.Need(t, json.Valid(answer), "answer %q", answer)
 	return string(answer)
 }
 
@@ -178,9 +170,8 @@ func TestHookServer(t *testing.T) {
 	h.set(func(h *house) { h.tokens, h.unread = 190_000, errors.New("torn") })
 	testkit.Same(t, "a context that cannot be read", "{}", askServer(t, s, bash))
 	h.set(func(h *house) { h.unread = nil })
-	if got := askServer(t, s, bash); !strings.Contains(got, "critical: 95 %") {
-		t.Errorf("answer %s", got)
-	}
+	got = askServer(t, s, bash)
+	testkit.Check(t, strings.Contains(got, "critical: 95 %"), "answer %s", got)
 }
 
 // TestHookServerWaitsForTheTranscript: close to a level, the server waits a limited time for a late transcript;
@@ -193,9 +184,8 @@ func TestHookServerWaitsForTheTranscript(t *testing.T) {
 	h.set(func(h *house) { h.tokens, h.next, h.late = 100_000, 150_000, 3 })
 	testkit.Same(t, "far off", "{}", askServer(t, s, bash))
 	h.set(func(h *house) { h.tokens = 120_000 })
-	if got := askServer(t, s, bash); !strings.Contains(got, "warn: 75 %") {
-		t.Errorf("near: %s", got)
-	}
+	got := askServer(t, s, bash)
+	testkit.Check(t, strings.Contains(got, "warn: 75 %"), "near: %s", got)
 	h.set(func(h *house) { h.next, h.late = 180_000, 1<<30 })
 	testkit.Same(t, "it never comes", "{}", askServer(t, s, bash))
 }
@@ -276,9 +266,7 @@ func TestUnansweredHooksAreNotReported(t *testing.T) {
 	})
 	// Later events may overtake the first one.
 	for began := time.Now(); !strings.Contains(askServer(t, s, bashOf(aSession)), "critical: 90 %"); {
-		if time.Since(began) > longEnough {
-			t.Fatal("lost")
-		}
+		testkit.Need(t, time.Since(began) <= longEnough, "lost")
 	}
 }
 
@@ -291,14 +279,12 @@ func TestHookServerEndsWithClients(t *testing.T) {
 	defer silent.Close()
 	for _, request := range []string{"", "garbage", "[]", `{"hook_event_name":"Stop","x":"` +
 		strings.Repeat("x", maxRequest) + `"}`} {
-		if answer, err := hookclient.Exchange(s.Path(), []byte(request), time.Now().Add(longEnough)); len(answer) > 0 {
-			t.Errorf("%.30q: %q, %v", request, answer, err)
-		}
+		answer, err := hookclient.Exchange(s.Path(), []byte(request), time.Now().Add(longEnough))
+		testkit.Check(t, len(answer) == 0, "%.30q: %q, %v", request, answer, err)
 	}
 	testkit.OK(t, silent.SetReadDeadline(time.Now().Add(longEnough)))
-	if n, err := silent.Read(make([]byte, 1)); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the silent one got %d bytes, %v", n, err)
-	}
+	n, err := silent.Read(make([]byte, 1))
+	testkit.Check(t, n == 0 && !errors.Is(err, os.ErrDeadlineExceeded), "the silent one got %d bytes, %v", n, err)
 }
 
 // TestServedElsewhere: if other users can access the run's directory, the server listens in a directory of its own.
@@ -307,14 +293,11 @@ func TestServedElsewhere(t *testing.T) {
 	dir := shortDir(t)
 	testkit.OK(t, os.Chmod(dir, 0o755))
 	s := newHouse().serve(t, dir)
-	if got := askServer(t, s, bashOf("x")); got != "{}" || filepath.Dir(s.Path()) == dir {
-		t.Errorf("answer %s at %s", got, s.Path())
-	}
+	got := askServer(t, s, bashOf("x"))
+	testkit.Check(t, got == "{}" && filepath.Dir(s.Path()) != dir, "answer %s at %s", got, s.Path())
 	dir = shortDir(t)
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, HookSocketName), []byte("precious"), 0o600))
-	if newHouse().serve(t, dir).Path() != "" {
-		t.Error("a file was taken for a socket")
-	}
+	testkit.Check(t, newHouse().serve(t, dir).Path() == "", "a file was taken for a socket")
 }
 
 // TestHookTokens: a process of an agent is served only with the token of the session that it speaks for: not
@@ -333,9 +316,8 @@ func TestHookTokens(t *testing.T) {
 	right, others := given.Issue(bridge.AgentRef{ID: "orch-1", Generation: 2}),
 		given.Issue(bridge.AgentRef{ID: "orch-2", Generation: 1})
 	ofNobody := Tokens{}
-	if ofNobody.Good(bridge.AgentRef{ID: "orch-1", Generation: 2}, "") || ofNobody.Good(bridge.AgentRef{}, "") {
-		t.Error("no token is good where none was given out")
-	}
+	testkit.Check(t, !ofNobody.Good(bridge.AgentRef{ID: "orch-1", Generation: 2}, "") &&
+		!ofNobody.Good(bridge.AgentRef{}, ""), "no token is good where none was given out")
 
 	var peer atomic.Pointer[control.Peer]
 	s.size = h.size // is called if the request is accepted
@@ -370,23 +352,16 @@ func TestHookTokens(t *testing.T) {
 	} {
 		peer.Store(&c.peer)
 		raw, err := hookclient.Exchange(s.Path(), hookclient.Request(bashOf(c.session), c.token), time.Now().Add(longEnough))
-		if err != nil || !json.Valid(raw) {
-			t.Errorf("%s: answer %q, %v", c.name, raw, err)
-		}
+		testkit.Check(t, err == nil && json.Valid(raw), "%s: answer %q, %v", c.name, raw, err)
 		select {
 		case path := <-h.looked:
-			if !c.want || filepath.Base(path) != c.session+".jsonl" {
-				t.Errorf("%s: heard about %q", c.name, path)
-			}
+			testkit.Check(t, c.want && filepath.Base(path) == c.session+".jsonl", "%s: heard about %q", c.name, path)
 		default:
-			if c.want {
-				t.Errorf("%s: not heard", c.name)
-			}
+			testkit.Check(t, !c.want, "%s: not heard", c.name)
 		}
 	}
 
 	// The next generation of the agent makes the token of its terminal invalid.
-	if given.Good(bridge.AgentRef{ID: "orch-1", Generation: 3}, right) {
-		t.Error("the token outlives its terminal")
-	}
+	testkit.Check(t, !given.Good(bridge.AgentRef{ID: "orch-1", Generation: 3}, right),
+		"the token outlives its terminal")
 }

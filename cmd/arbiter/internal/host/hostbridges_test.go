@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/hosts"
 	workspaces "github.com/arbiter-cli/arbiter/internal/workspace"
@@ -68,9 +70,8 @@ func TestWaitingForAHost(t *testing.T) {
 		}
 		l.state.Store(lost("box", time.Time{}, true))
 		emit(time.Now(), contract.Event{Body: contract.Host{Name: "box"}})
-		if err := <-ended; !errors.Is(err, errParked) {
-			t.Errorf("parked: %v", err)
-		}
+		err := <-ended
+		testkit.Check(t, errors.Is(err, errParked), "parked: %v", err)
 	})
 }
 
@@ -113,20 +114,16 @@ func TestHostsAreFencedBeforeARunContinues(t *testing.T) {
 	}
 	left.Leave(c, "old") // no agent was there any more
 	log := slog.New(slog.DiscardHandler)
-	if got := FenceHost(t.Context(), hosts.Config{}, "", nil, log); got != nil {
-		t.Errorf("of a new run: %v", got)
-	}
+	got := FenceHost(t.Context(), hosts.Config{}, "", nil, log)
+	testkit.Check(t, got == nil, "of a new run: %v", got)
 	resumed := &supervisor.State{}
 	resumed.Lifecycle = left
 	known := hosts.Config{Hosts: []hosts.Host{end("pod", "exit 0"), end("node", "exit 3"), {Name: "box"},
 		end("old", "exit 0")}}
-	if got := FenceHost(t.Context(), known, "", resumed, log); !slices.Equal(got, []string{"pod"}) {
-		t.Errorf("fenced: %v", got)
-	}
+	testkit.Same(t, "fenced", []string{"pod"}, FenceHost(t.Context(), known, "", resumed, log))
 	raw, err := os.ReadFile(mark)
-	if text := string(raw); err != nil || text != "pod\nnode\n" && text != "node\npod\n" {
-		t.Errorf("ended: %q, %v", text, err)
-	}
+	text := string(raw)
+	testkit.Check(t, err == nil && (text == "pod\nnode\n" || text == "node\npod\n"), "ended: %q, %v", text, err)
 }
 
 // sandboxOf answers the trial of a host's sandbox.
@@ -140,9 +137,7 @@ func (f sandboxOf) Sandbox(_ context.Context, p bridge.SandboxParams) (bridge.Sa
 func TestSandboxOnAHost(t *testing.T) {
 	bwrap := bridge.RemoteInfo{Dir: "/srv/far", Sandbox: "/usr/bin/bwrap"}
 	holds := func(p bridge.SandboxParams) (bridge.SandboxResult, error) {
-		if p.CWD != "/srv/far" || p.Config.Program != "/usr/bin/bwrap" {
-			t.Errorf("tried %+v", p)
-		}
+		testkit.Check(t, p.CWD == "/srv/far" && p.Config.Program == "/usr/bin/bwrap", "tried %+v", p)
 		return bridge.SandboxResult{Holds: true}, nil
 	}
 	for name, c := range map[string]struct {
@@ -204,9 +199,8 @@ func TestTransfersAreRetried(t *testing.T) {
 				calls++
 				return tt.results[min(calls, len(tt.results))-1]
 			})
-			if !errors.Is(err, tt.want) || calls != tt.calls || time.Since(began) != tt.waited {
-				t.Errorf("%s: %v after %d calls and %s", name, err, calls, time.Since(began))
-			}
+			testkit.Check(t, errors.Is(err, tt.want) && calls == tt.calls && time.Since(began) == tt.waited,
+				"%s: %v after %d calls and %s", name, err, calls, time.Since(began))
 		})
 	}
 }

@@ -46,9 +46,8 @@ func TestLossOfContact(t *testing.T) {
 				noticed := time.Since(began)
 				by, _ := f.Stopped()
 				f.await(t, "the agents have ended", func() bool { return len(f.agents()) == 0 })
-				if now := time.Now(); now.After(by) {
-					t.Errorf("they ended %v after it was certain", now.Sub(by))
-				}
+				now := time.Now()
+				testkit.Check(t, !now.After(by), "they ended %v after it was certain", now.Sub(by))
 				t.Logf("lease %v: the client noticed after %v, the agents had ended after %v, certain after %v", lease,
 					noticed.Round(time.Millisecond), time.Since(began).Round(time.Millisecond),
 					by.Sub(began).Round(time.Millisecond))
@@ -61,6 +60,7 @@ func TestLossOfContact(t *testing.T) {
 // TestStoppedClient stops the client for longer than the lease, with its pipes open: when the client
 // continues, the bridge has ended, and the client knows that.
 func TestStoppedClient(t *testing.T) {
+	t.Parallel()
 	m := proctree.Mark{Run: testkit.Run(t), Bridge: "box"}
 	cmd := exec.Command(os.Args[0], roleArg, "client", t.TempDir(), string(proctree.ModeNever), m.Run)
 	cmd.Env, cmd.Stderr = []string{"PATH=/bin:/usr/bin", "GORACE=atexit_sleep_ms=0"}, os.Stderr
@@ -72,18 +72,15 @@ func TestStoppedClient(t *testing.T) {
 		proctree.SweepMarked(m)
 	})
 	lines := bufio.NewScanner(stdout)
-	if !lines.Scan() || lines.Text() != "ready" {
-		t.Fatalf("the client said %q", lines.Text())
-	}
+	testkit.Need(t, lines.Scan() && lines.Text() == "ready", "the client said %q", lines.Text())
 	f := &far{mark: m}
 	f.await(t, "the agent and its child run", func() bool { return len(f.agents()) == 2 })
 	signal(t, cmd.Process.Pid, syscall.SIGSTOP)
 	f.await(t, "the agents have ended", func() bool { return len(f.agents()) == 0 })
 	<-time.After(lease + bridge.LeaseGrace) // it stays stopped until the bridge has certainly ended
 	signal(t, cmd.Process.Pid, syscall.SIGCONT)
-	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "certain=true: ") {
-		t.Errorf("the client that goes on said %q", lines.Text())
-	}
+	testkit.Check(t, lines.Scan() && strings.HasPrefix(lines.Text(), "certain=true: "),
+		"the client that goes on said %q", lines.Text())
 }
 
 // TestKilledKeeper: the bridge ends with its keeper. Whatever survives ends when the next bridge of the run
@@ -116,9 +113,7 @@ func TestFence(t *testing.T) {
 			}
 			second := begin(t, locks, m, time.Minute, mode)
 			for _, pid := range old {
-				if isRunning(pid) {
-					t.Errorf("process %d of the first bridge lives", pid)
-				}
+				testkit.Check(t, !isRunning(pid), "process %d of the first bridge lives", pid)
 			}
 			<-first.Done()
 			testkit.Same(t, "processes of the second bridge", 2, len(second.agents()))
@@ -137,20 +132,15 @@ func TestContactHolds(t *testing.T) {
 		if over {
 			break
 		}
-		if paused < lease/4 {
-			t.Fatalf("it ended: %v", f.Err())
-		}
+		testkit.Need(t, paused >= lease/4, "it ended: %v", f.Err())
 		t.Logf("the machine paused for %v, so that the lease ended: %v", paused, f.Err())
 		f = begin(t, t.TempDir(), proctree.Mark{Run: testkit.Run(t), Bridge: "box"}, lease, proctree.ModeNever)
 		began = bridge.BootTime()
 	}
 	testkit.Same(t, "processes after two leases", 2, len(f.agents()))
-	if _, err := f.Shutdown(t.Context(), bridge.ShutdownParams{}); err != nil {
-		t.Error(err)
-	}
-	if _, certain := f.Stopped(); !certain || len(f.agents()) > 0 {
-		t.Errorf("certain: %v, and there are %v", certain, f.agents())
-	}
+	testkit.Works(t, "Shutdown", testkit.Err(f.Shutdown(t.Context(), bridge.ShutdownParams{})))
+	_, certain := f.Stopped()
+	testkit.Check(t, certain && len(f.agents()) == 0, "certain: %v, and there are %v", certain, f.agents())
 }
 
 // pause waits until a time, or until done is closed. It returns the longest time in which this process did not run:

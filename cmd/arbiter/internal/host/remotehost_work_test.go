@@ -40,24 +40,19 @@ func TestWork(t *testing.T) {
 			prepare := bridge.PrepareWorkParams{Orchestrator: 1, Generation: 2, Kind: kind, Base: base, Subdir: "sub"}
 			w := testkit.Must(m.PrepareWork(t.Context(), prepare))(t)
 			dir := filepath.Join(info.Dir, gittest.RUN8, "orch-1")
-			if w.Dir != dir || w.CWD != filepath.Join(dir, "sub") || w.Branch != "arbiter/"+gittest.RUN8+"/orch-1.2" {
-				t.Errorf("prepared: %+v", w)
-			}
+			testkit.Check(t, w.Dir == dir && w.CWD == filepath.Join(dir, "sub") &&
+				w.Branch == "arbiter/"+gittest.RUN8+"/orch-1.2", "prepared: %+v", w)
 			if again, err := m.PrepareWork(t.Context(), prepare); err != nil || again.Dir != w.Dir {
 				t.Errorf("prepared again: %+v, %v", again, err)
 			}
 			writeRemoteHost(t, filepath.Join(w.CWD, "a"), "2\n")
 			done, err := m.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"})
-			if err != nil || done.Head == base || done.Branch != w.Branch {
-				t.Fatalf("committed: %+v, %v", done, err)
-			}
+			testkit.Need(t, err == nil && done.Head != base && done.Branch == w.Branch, "committed: %+v, %v", done, err)
 			near.Git("fetch", "-q", info.Cache, "refs/heads/"+w.Branch+":refs/heads/fetched")
 			testkit.Same(t, "fetched", "2", near.Git("show", "fetched:sub/a"))
 			writeRemoteHost(t, filepath.Join(w.CWD, "new"), "left\n")
 			saved, err := m.RemoveWork(t.Context(), bridge.RemoveWorkParams{Orchestrator: 1, Head: done.Head})
-			if err != nil || saved.Ref == "" {
-				t.Errorf("removed: %+v, %v", saved, err)
-			}
+			testkit.Check(t, err == nil && saved.Ref != "", "removed: %+v, %v", saved, err)
 			if _, err := os.Lstat(w.Dir); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the directory is there: %v", err)
 			}
@@ -69,9 +64,8 @@ func TestWork(t *testing.T) {
 			near.Git("fetch", "-q", info.Cache, saved.Ref+":refs/heads/saved")
 			testkit.Same(t, "saved", "left", near.Git("show", "saved:sub/new"))
 			_, err = m.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"})
-			if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Category != bridge.CatWorkspace {
-				t.Errorf("a commit in a directory that is gone: %v", err)
-			}
+			rpc, ok := errors.AsType[*bridge.RPCError](err)
+			testkit.Check(t, ok && rpc.Category == bridge.CatWorkspace, "a commit in a directory that is gone: %v", err)
 		})
 	}
 }
@@ -91,9 +85,8 @@ func TestWorkBesideAReaper(t *testing.T) {
 		Base: base}))(t)
 	for i := range 10 {
 		writeRemoteHost(t, filepath.Join(w.CWD, "a"), strings.Repeat("x", i+2))
-		if _, err := m.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"}); err != nil {
-			t.Fatalf("commit %d: %v", i, err)
-		}
+		_, err := m.CommitWork(t.Context(), bridge.CommitWorkParams{Orchestrator: 1, Message: "work"})
+		testkit.Need(t, err == nil, "commit %d: %v", i, err)
 	}
 }
 
@@ -102,23 +95,20 @@ func TestBegin(t *testing.T) {
 	data := filepath.Join(gittest.Temp(t), "data")
 	_, first := begun(t, data)
 	_, second := begun(t, data)
-	if first.Cache != second.Cache || first.Home != filepath.Dir(data) || !strings.HasPrefix(first.Cache, first.Dir+"/") {
-		t.Errorf("told %+v, then %+v", first, second)
-	}
+	testkit.Check(t, first.Cache == second.Cache && first.Home == filepath.Dir(data) &&
+		strings.HasPrefix(first.Cache, first.Dir+"/"), "told %+v, then %+v", first, second)
 	for _, dir := range []string{filepath.Join(data, "a b"), filepath.Join(data, "$(id)"), "/dev/null/x"} {
 		_, err := (&RemoteMachine{}).Begin(t.Context(), bridge.Owner{Run: gittest.Run}, bridge.RemoteParams{Dir: dir})
-		if rpc, ok := errors.AsType[*bridge.RPCError](err); !ok || rpc.Category != bridge.CatHost {
-			t.Errorf("%s: %v", dir, err)
-		}
+		rpc, ok := errors.AsType[*bridge.RPCError](err)
+		testkit.Check(t, ok && rpc.Category == bridge.CatHost, "%s: %v", dir, err)
 	}
 	info, err := (&RemoteMachine{}).Begin(
 		t.Context(),
 		bridge.Owner{Run: gittest.Run},
 		bridge.RemoteParams{Dir: "~/agents"},
 	)
-	if err != nil || info.Dir != filepath.Join(filepath.Dir(data), "agents") {
-		t.Errorf("below the home: %+v, %v", info, err)
-	}
+	testkit.Check(t, err == nil && info.Dir == filepath.Join(filepath.Dir(data), "agents"), "below the home: %+v, %v",
+		info, err)
 }
 
 // TestResolve: links are resolved as in the kernel, for all paths of a request.
@@ -138,9 +128,7 @@ func TestResolve(t *testing.T) {
 		testkit.Same(t, paths[i], want, got[i])
 	}
 	for _, i := range []int{4, 5} {
-		if got[i].Error == "" || got[i].Path != "" {
-			t.Errorf("%s: %+v", paths[i], got[i])
-		}
+		testkit.Check(t, got[i].Error != "" && got[i].Path == "", "%s: %+v", paths[i], got[i])
 	}
 }
 
@@ -156,13 +144,10 @@ func TestInventory(t *testing.T) {
 		return r
 	}
 	one, two := list(), list()
-	if len(one.Items) < 3 || len(one.Items) != len(two.Items) {
-		t.Fatalf("%d and %d items", len(one.Items), len(two.Items))
-	}
+	testkit.Need(t, len(one.Items) >= 3 && len(one.Items) == len(two.Items), "%d and %d items", len(one.Items),
+		len(two.Items))
 	for i := range one.Items {
-		if one.Items[i] != two.Items[i] {
-			t.Errorf("%+v, in a copy %+v", one.Items[i], two.Items[i])
-		}
+		testkit.Check(t, one.Items[i] == two.Items[i], "%+v, in a copy %+v", one.Items[i], two.Items[i])
 	}
 }
 

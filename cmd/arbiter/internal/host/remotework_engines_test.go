@@ -26,9 +26,7 @@ func TestBySSH(t *testing.T) {
 	l.Env = os.Environ()
 
 	ssh.Relay.Cut()
-	if _, err := l.Push(t.Context(), base); err == nil {
-		t.Error("pushed over a link that is cut")
-	}
+	testkit.Fails(t, "pushed over a link that is cut", testkit.Err(l.Push(t.Context(), base)))
 	ssh.Relay.Restore()
 	ref := testkit.Must(l.Push(t.Context(), base))(t)
 	testkit.Same(t, "pushed", base, ssh.Run("git -C "+cache+" rev-parse "+ref))
@@ -37,13 +35,10 @@ func TestBySSH(t *testing.T) {
 		"^{tree}) && git update-ref refs/heads/" +
 		branch + " $id && echo $id")
 	ssh.Relay.Cut()
-	if _, err := l.Fetch(t.Context(), "refs/heads/"+branch); err == nil {
-		t.Error("fetched over a link that is cut")
-	}
+	testkit.Fails(t, "fetched over a link that is cut", testkit.Err(l.Fetch(t.Context(), "refs/heads/"+branch)))
 	ssh.Relay.Restore()
-	if got, err := l.Fetch(t.Context(), "refs/heads/"+branch); err != nil || got != done {
-		t.Errorf("%+v, %v", got, err)
-	}
+	got, err := l.Fetch(t.Context(), "refs/heads/"+branch)
+	testkit.Check(t, err == nil && got == done, "%+v, %v", got, err)
 }
 
 // TestBySlurm: Git works over the command of a node.
@@ -56,9 +51,8 @@ func TestBySlurm(t *testing.T) {
 	base := near.Git("rev-parse", "HEAD")
 	testkit.Must(l.Push(t.Context(), base))(t)
 	done := f.work(branch, base, "b", "2")
-	if got, err := l.Fetch(t.Context(), "refs/heads/"+branch); err != nil || got != done {
-		t.Errorf("%+v, %v", got, err)
-	}
+	got, err := l.Fetch(t.Context(), "refs/heads/"+branch)
+	testkit.Check(t, err == nil && got == done, "%+v, %v", got, err)
 }
 
 // TestByKubectl: kubectl receives the arguments that Git appends after "--", each as a separate argument.
@@ -79,7 +73,6 @@ exec "$@"
 	testkit.Must(link(t, near, f).Push(t.Context(), "HEAD"))(t)
 	raw := testkit.Must(os.ReadFile(argsFile))(t)
 	want := slices.Concat(f.host.Command[1:], []string{"git"}, git.Serving(), []string{"receive-pack", f.Path})
-	if got := strings.Fields(string(raw)); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	got := strings.Fields(string(raw))
+	testkit.Check(t, slices.Equal(got, want), "%q, want %q", got, want)
 }

@@ -73,29 +73,22 @@ func TestThereAndBack(t *testing.T) {
 	f.Git("tag", "-a", "-m", "x", "v1", done)
 	before := near.Git("for-each-ref", "--format=%(refname)")
 	got, err := l.Fetch(t.Context(), "refs/heads/"+branch)
-	if err != nil || got != done {
-		t.Fatalf("%+v, %v", got, err)
-	}
+	testkit.Need(t, err == nil && got == done, "%+v, %v", got, err)
 	testkit.Same(t, "b is", "2", near.Git("show", branch+":b"))
 	after := strings.NewReplacer("refs/heads/"+branch+"\n", "", "refs/arbiter/"+gittest.RUN8+"/fetched/orch-1.1\n",
 		"").Replace(near.Git("for-each-ref", "--format=%(refname)") + "\n")
-	if strings.TrimSpace(after) != before {
-		t.Errorf("references before:\n%s\nand after:\n%s", before, after)
-	}
+	testkit.Check(t, strings.TrimSpace(after) == before, "references before:\n%s\nand after:\n%s", before, after)
 	if _, err := near.Command("cat-file", "-e", f.Git("rev-parse", "main")).Output(); err == nil {
 		t.Error("another branch of the host was fetched, too")
 	}
 
 	more := f.work(branch, done, "b", "5")
-	if got, err := l.Fetch(t.Context(), "refs/heads/"+branch); err != nil || got != more {
-		t.Errorf("fetched again: %+v, %v", got, err)
-	}
-	if _, err := l.Fetch(t.Context(), "refs/heads/arbiter/"+gittest.RUN8+"/orch-3.1"); !errors.Is(err, ErrNoBranch) {
-		t.Errorf("a branch that is not there: %v", err)
-	}
-	if left, _ := os.ReadDir(l.Repo.Scratch); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
+	got, err = l.Fetch(t.Context(), "refs/heads/"+branch)
+	testkit.Check(t, err == nil && got == more, "fetched again: %+v, %v", got, err)
+	_, err = l.Fetch(t.Context(), "refs/heads/arbiter/"+gittest.RUN8+"/orch-3.1")
+	testkit.Check(t, errors.Is(err, ErrNoBranch), "a branch that is not there: %v", err)
+	left, _ := os.ReadDir(l.Repo.Scratch)
+	testkit.Check(t, len(left) == 0, "left: %v", left)
 }
 
 // TestRefusedBranches: only branches of Orchestrators of this run are fetched.
@@ -105,13 +98,9 @@ func TestRefusedBranches(t *testing.T) {
 	for _, name := range []string{"", "main", "refs/heads/main", branch, "refs/heads/arbiter/" + gittest.RUN8 + "/main",
 		"refs/heads/arbiter/ffffffff/orch-1.1", "refs/heads/" + branch + "/x", "refs/heads/" + branch + ":refs/heads/trunk",
 		"refs/heads/arbiter/" + gittest.RUN8 + "/orch-0.1", "--upload-pack=x"} {
-		if _, err := l.Fetch(t.Context(), name); err == nil || !strings.Contains(err.Error(), "is not a branch of an") {
-			t.Errorf("%q: %v", name, err)
-		}
+		testkit.Fails(t, name, testkit.Err(l.Fetch(t.Context(), name)), "is not a branch of an")
 	}
-	if _, err := l.Push(t.Context(), "--all"); err == nil {
-		t.Error("an option is pushed")
-	}
+	testkit.Fails(t, "an option is pushed", testkit.Err(l.Push(t.Context(), "--all")))
 }
 
 // TestHostile: a host that sends broken or dangerous objects, too much, garbage, or nothing at all changes nothing.
@@ -198,9 +187,8 @@ func TestHostile(t *testing.T) {
 func unchanged(t *testing.T, near gittest.Dir, do func() error, want string) {
 	t.Helper()
 	before := near.Git("for-each-ref") + near.Git("count-objects", "-v")
-	if err := do(); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
-	}
+	err := do()
+	testkit.Check(t, err != nil && strings.Contains(err.Error(), want), "%v, want %s", err, want)
 	testkit.Same(t, "the user's repository", before, near.Git("for-each-ref")+near.Git("count-objects", "-v"))
 }
 
@@ -210,13 +198,10 @@ func TestTimeoutBeforeHostIsReached(t *testing.T) {
 	l := link(t, near, newFar(t, "env"))
 	l.Limits.Time = time.Nanosecond
 	_, err := l.Fetch(t.Context(), "refs/heads/"+branch)
-	if err == nil || !strings.Contains(err.Error(), "fetch from the host: it took too long") {
-		t.Errorf("fetch: %v", err)
-	}
+	testkit.Check(t, err != nil && strings.Contains(err.Error(), "fetch from the host: it took too long"), "fetch: %v",
+		err)
 	_, err = l.Push(t.Context(), near.Git("rev-parse", "HEAD"))
-	if err == nil || !strings.Contains(err.Error(), "push to the host: it took too long") {
-		t.Errorf("push: %v", err)
-	}
+	testkit.Check(t, err != nil && strings.Contains(err.Error(), "push to the host: it took too long"), "push: %v", err)
 }
 
 // TestConfigurationOfTheRepository: programs in the repository's own configuration do not run, and it
@@ -238,12 +223,9 @@ func TestConfigurationOfTheRepository(t *testing.T) {
 	near.Git("config", "core.sshCommand", "touch "+trap)
 	testkit.Must(l.Push(t.Context(), base))(t)
 	done := f.work(branch, base, "b", "2")
-	if got, err := l.Fetch(t.Context(), "refs/heads/"+branch); err == nil && got != done {
-		t.Errorf("%+v", got)
-	}
-	if _, err := os.Stat(trap); err == nil {
-		t.Error("a command of the repository's configuration ran")
-	}
+	got, err := l.Fetch(t.Context(), "refs/heads/"+branch)
+	testkit.Check(t, err != nil || got == done, "%+v", got)
+	testkit.Fails(t, "a command of the repository's configuration ran", testkit.Err(os.Stat(trap)))
 }
 
 // TestPlantedOnTheHost: nothing that an agent wrote into the repository of its host runs when commits are sent there or
@@ -302,9 +284,7 @@ func TestPlantedOnTheHost(t *testing.T) {
 				f.Must(os.Remove(filepath.Join(f.Path, "objects", blob[:2], blob[2:])))
 			}
 			_, _ = l.Fetch(t.Context(), "refs/heads/"+branch)
-			if _, err := os.Stat(trap); err == nil {
-				t.Error("a command that was planted on the host ran")
-			}
+			testkit.Fails(t, "a command that was planted on the host ran", testkit.Err(os.Stat(trap)))
 		})
 	}
 }
@@ -330,9 +310,8 @@ func TestShallow(t *testing.T) {
 	l := link(t, near, f)
 	testkit.Must(l.Push(t.Context(), base))(t)
 	done := f.work(branch, base, "b", "2")
-	if got, err := l.Fetch(t.Context(), "refs/heads/"+branch); err != nil || got != done {
-		t.Errorf("%+v, %v", got, err)
-	}
+	got, err := l.Fetch(t.Context(), "refs/heads/"+branch)
+	testkit.Check(t, err == nil && got == done, "%+v, %v", got, err)
 	testkit.Same(t, "commits", "2", near.Git("rev-list", "--count", branch))
 }
 
@@ -354,9 +333,8 @@ func TestCancelled(t *testing.T) {
 	testkit.OK(t, err)
 	defer w.Close()
 	cancel()
-	if err := <-failed; !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
+	err = <-failed
+	testkit.Check(t, errors.Is(err, context.Canceled), "%v", err)
 }
 
 // hexBytes returns the bytes of an object's name.

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -45,37 +47,28 @@ func TestCommands(t *testing.T) {
 		`{"type":"pause","ref":"mine"}`:           {Ref: "mine", Accepted: true, Message: "done"},
 		`{"type":"attach","ref":"mine","id":"x"}`: {Ref: "mine", Message: "attach has a method of its own, which carries the terminal"},
 	} {
-		if got, err := s.Command(t.Context(), json.RawMessage(line)); err != nil || got != want {
-			t.Errorf("%s: %+v, %v", line, got, err)
-		}
+		got, err := s.Command(t.Context(), json.RawMessage(line))
+		testkit.Check(t, err == nil && got == want, "%s: %+v, %v", line, got, err)
 	}
-	if got, err := s.Command(t.Context(), json.RawMessage(`{"ref":"mine"}`)); err != nil || got.Accepted || got.Message == "" {
-		t.Errorf("no command: %+v, %v", got, err)
-	}
+	got, err := s.Command(t.Context(), json.RawMessage(`{"ref":"mine"}`))
+	testkit.Check(t, err == nil && !got.Accepted && got.Message != "", "no command: %+v, %v", got, err)
 	for _, frontend := range []string{"", input.ChannelScreen, "stdin"} {
 		p := control.PutParams{Command: json.RawMessage(`{"type":"continue"}`), Frontend: frontend}
-		if err := s.Put(t.Context(), p); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "Put", s.Put(t.Context(), p))
 	}
 	want := []string{"contract.Pause by socket", "contract.Continue by socket", "contract.Continue by screen",
 		"contract.Continue by socket"}
-	if !slices.Equal(l.took, want) {
-		t.Errorf("the loop took %q", l.took)
-	}
+	testkit.Check(t, slices.Equal(l.took, want), "the loop took %q", l.took)
 }
 
 // TestSignals: a client can end the run with exactly three signals.
 func TestSignals(t *testing.T) {
 	s, l := serviceOf()
 	for _, name := range []string{"INT", "TERM", "HUP"} {
-		if err := s.Stop(t.Context(), control.StopParams{Signal: name}); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "Stop", s.Stop(t.Context(), control.StopParams{Signal: name}))
 	}
-	if err := s.Stop(t.Context(), control.StopParams{Signal: "KILL"}); err == nil || len(l.took) != 3 {
-		t.Errorf("%v, the loop took %q", err, l.took)
-	}
+	err := s.Stop(t.Context(), control.StopParams{Signal: "KILL"})
+	testkit.Check(t, err != nil && len(l.took) == 3, "%v, the loop took %q", err, l.took)
 }
 
 // TestInputEnds: only the last client to leave ends the input of the run.
@@ -87,9 +80,8 @@ func TestInputEnds(t *testing.T) {
 			go s.Subscribe(ctx, control.SubscribeParams{}, func(any) error { return nil })
 		}
 		synctest.Wait()
-		if err := s.InputEnded(t.Context()); err != nil || l.took != nil {
-			t.Errorf("two clients are there: %v, the loop took %q", err, l.took)
-		}
+		err := s.InputEnded(t.Context())
+		testkit.Check(t, err == nil && l.took == nil, "two clients are there: %v, the loop took %q", err, l.took)
 		cancel()
 		synctest.Wait()
 		if err := s.InputEnded(t.Context()); err != nil || !slices.Equal(l.took, []string{"input.InputEnded"}) {
@@ -105,7 +97,5 @@ func TestRefusedPeers(t *testing.T) {
 		s.Refused(control.Peer{Agent: "orch-1"}, "command")
 	}
 	s.input.Wait()
-	if len(l.events) != 1 || l.events[0].ID != contract.Arbiter {
-		t.Errorf("events: %+v", l.events)
-	}
+	testkit.Check(t, len(l.events) == 1 && l.events[0].ID == contract.Arbiter, "events: %+v", l.events)
 }

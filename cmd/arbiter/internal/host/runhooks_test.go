@@ -44,13 +44,11 @@ func TestHookAgents(t *testing.T) {
 	got, ok := agentOf(state, "a")
 	testkit.Includes(t, "its reminder", got.Policy.Reminder, "You are the Arbiter")
 	want.Policy.Reminder = got.Policy.Reminder
-	if diff := cmp.Diff(want, got); !ok || diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got)
+	testkit.Check(t, ok && diff == "", "(-want +got):\n%s", diff)
 	for session, want := range map[string]string{"b": "", "c": "orch-2", "d": "", "": ""} {
-		if got, ok := agentOf(state, session); got.ID != want || ok != (want != "") {
-			t.Errorf("session %q: %+v, %v", session, got, ok)
-		}
+		got, ok := agentOf(state, session)
+		testkit.Check(t, got.ID == want && ok == (want != ""), "session %q: %+v, %v", session, got, ok)
 	}
 }
 
@@ -66,9 +64,7 @@ func TestSetup(t *testing.T) {
 	}
 	shown := &Terminals{}
 	for _, id := range []string{"orch-1", "orch-2"} {
-		if _, err := shown.Claim(id, "ann", control.Size{}, "xterm"); err != nil {
-			t.Fatal(err)
-		}
+		testkit.OK(t, testkit.Err(shown.Claim(id, "ann", control.Size{}, "xterm")))
 	}
 	dir, err := os.MkdirTemp("", "hooks") // a socket's path must be short
 	testkit.OK(t, err)
@@ -76,25 +72,19 @@ func TestSetup(t *testing.T) {
 	s := ServeHooks(dir, l, shown, slog.New(slog.DiscardHandler))
 	defer s.Close()
 	here, env := s.Setup(bridge.AgentRef{ID: "orch-1", Generation: 1})
-	if !strings.Contains(here, s.Path()) || env["TERM"] != "xterm" {
-		t.Errorf("here: %s, %v", here, env)
-	}
+	testkit.Check(t, strings.Contains(here, s.Path()) && env["TERM"] == "xterm", "here: %s, %v", here, env)
 	first, second := bridge.AgentRef{ID: "orch-1", Generation: 1}, bridge.AgentRef{ID: "orch-2", Generation: 1}
 	token := env[hookclient.TokenEnv]
-	if !s.tokens.Good(first, token) || s.tokens.Good(second, token) || s.tokens.Good(first, "") {
-		t.Error("the token is that of the agent, and of no other")
-	}
-	if there, env := s.Setup(second); there != "" || len(env) != 1 ||
-		env["TERM"] != "xterm" {
-		t.Errorf("on another host: %q, %v", there, env)
-	}
+	testkit.Check(t, s.tokens.Good(first, token) && !s.tokens.Good(second, token) && !s.tokens.Good(first, ""),
+		"the token is that of the agent, and of no other")
+	there, env := s.Setup(second)
+	testkit.Check(t, there == "" && len(env) == 1 && env["TERM"] == "xterm", "on another host: %q, %v", there, env)
 	s.report(first, decision{changed: true, after: spent{reading: hooks.Reading{Tokens: 7, Window: 10, Pct: 70}}})
 	if len(l.events) != 1 || l.events[0].Body != (bridge.Context{Tokens: 7, Window: 10, Pct: 70, Source: "transcript"}) {
 		t.Errorf("reported: %+v", l.events)
 	}
 	s.Close()
-	if text, env := s.Setup(first); text != "" || env["TERM"] != "xterm" ||
-		s.Path() != "" {
-		t.Errorf("without a socket: %q, %v, %q", text, env, s.Path())
-	}
+	text, env := s.Setup(first)
+	testkit.Check(t, text == "" && env["TERM"] == "xterm" && s.Path() == "", "without a socket: %q, %v, %q", text, env,
+		s.Path())
 }

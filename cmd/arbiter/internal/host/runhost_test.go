@@ -73,10 +73,8 @@ func TestConfinement(t *testing.T) {
 		w := wanted{mode: c.mode, config: bridge.SandboxConfig{Program: "bwrap"}, missing: c.missing}
 		unsandboxed, failed := agents.try(t.Context(), c.trial, w, runconfig.Options{}, slog.New(slog.DiscardHandler))
 		now := agents.now()
-		if unsandboxed != c.unsandboxed || (now.sandbox != nil) != c.sandboxed || now.scratch != c.scratch ||
-			now.reason != c.reason {
-			t.Errorf("%s: %q, %+v, reason %q", name, unsandboxed, now.sandbox, now.reason)
-		}
+		testkit.Check(t, unsandboxed == c.unsandboxed && (now.sandbox != nil) == c.sandboxed && now.scratch == c.scratch &&
+			now.reason == c.reason, "%s: %q, %+v, reason %q", name, unsandboxed, now.sandbox, now.reason)
 		if (failed != nil) != (c.refused != "") ||
 			failed != nil && (failed.Category != bridge.CatSandbox || !strings.Contains(failed.Message, c.refused)) {
 			t.Errorf("%s: failed with %+v", name, failed)
@@ -95,13 +93,9 @@ func TestOneRunInADirectory(t *testing.T) {
 	}
 	first, second := open(), open()
 	testkit.OK(t, first.lockPlace(dir, "11111111-aaaa"))
-	if err := second.lockPlace(dir, "22222222-bbbb"); err == nil || !strings.Contains(err.Error(), "run 11111111") {
-		t.Errorf("the second run: %v", err)
-	}
+	testkit.Fails(t, "the second run", second.lockPlace(dir, "22222222-bbbb"), "run 11111111")
 	first.close(nil)
-	if err := second.lockPlace(dir, "22222222-bbbb"); err != nil {
-		t.Errorf("after the end of the first: %v", err)
-	}
+	testkit.Works(t, "after the end of the first", second.lockPlace(dir, "22222222-bbbb"))
 	second.close(nil)
 	testkit.Same(t, "said", "", notices.String())
 }
@@ -121,9 +115,7 @@ func TestFinish(t *testing.T) {
 		s.journal = testkit.Must(s.Create(journal.Meta{Run: "run-" + string(rune('a'+n))}, s.options))(t)
 		state := &supervisor.State{}
 		state.Ending = c.ending
-		if err := s.finish(t.Context(), state); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "finish", s.finish(t.Context(), state))
 		if m := s.journal.Meta(); m.Status != c.status || m.Finished != c.finished {
 			t.Errorf("%+v: status %q, finished %v", c.ending, m.Status, m.Finished)
 		}
@@ -135,9 +127,8 @@ func TestFinish(t *testing.T) {
 func TestWindowsAreKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	var none runconfig.Options
-	if err := withWindows(&none, dir); err != nil || none.ContextTokensFor != nil {
-		t.Fatalf("without a file: %v, %v", none.ContextTokensFor, err)
-	}
+	err := withWindows(&none, dir)
+	testkit.Need(t, err == nil && none.ContextTokensFor == nil, "without a file: %v, %v", none.ContextTokensFor, err)
 	for model, tokens := range map[string]int{"far-model": 131_072, "near-model": 64_000, "claude-haiku-4-5": 100_000} {
 		testkit.OK(t, keepWindow(dir, model, tokens))
 	}
@@ -146,13 +137,10 @@ func TestWindowsAreKept(t *testing.T) {
 	o := runconfig.Options{ContextTokensFor: given}
 	testkit.OK(t, withWindows(&o, dir))
 	want := map[string]int{"claude-haiku": 120_000, "far-model": 131_072, "near-model": 32_000}
-	if diff := cmp.Diff(want, o.ContextTokensFor); diff != "" || len(given) != 1 {
-		t.Errorf("limits (-want +got):\n%s%v", diff, given)
-	}
+	diff := cmp.Diff(want, o.ContextTokensFor)
+	testkit.Check(t, diff == "" && len(given) == 1, "limits (-want +got):\n%s%v", diff, given)
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, windowsName), []byte("{"), 0o600))
-	if err := withWindows(&o, dir); err == nil || !strings.Contains(err.Error(), "remove it") {
-		t.Errorf("a file that is damaged: %v", err)
-	}
+	testkit.Fails(t, "a file that is damaged", withWindows(&o, dir), "remove it")
 	testkit.Same(t, "limits over a damaged file", want, o.ContextTokensFor)
 }
 
@@ -168,9 +156,7 @@ func TestLastSteps(t *testing.T) {
 				<-ctx.Done()
 				return ctx.Err()
 			}}.run()
-			if (err != nil) != told {
-				t.Errorf("%s: %v", name, err)
-			}
+			testkit.Check(t, (err != nil) == told, "%s: %v", name, err)
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/supervisor"
@@ -55,13 +57,9 @@ func TestAsk(t *testing.T) {
 			}
 		}()
 		ok, message, err := s.Ask(t.Context(), contract.Command{Ref: "same", Body: contract.Pause{}}, "socket")
-		if !ok || message != "paused" || err != nil {
-			t.Errorf("accepted: %v, %q, %v", ok, message, err)
-		}
+		testkit.Check(t, ok && message == "paused" && err == nil, "accepted: %v, %q, %v", ok, message, err)
 		ok, message, err = s.Ask(t.Context(), contract.Command{Ref: "same", Body: contract.Continue{}}, "socket")
-		if ok || message != "not paused" || err != nil {
-			t.Errorf("rejected: %v, %q, %v", ok, message, err)
-		}
+		testkit.Check(t, !ok && message == "not paused" && err == nil, "rejected: %v, %q, %v", ok, message, err)
 		close(l.done)
 		s.Wait()
 	})
@@ -75,16 +73,12 @@ func TestBusyLoop(t *testing.T) {
 		s := NewSender(l, &Board{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := s.Put(ctx, contract.Command{Ref: "a"}, "stdin"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the loop takes nothing: %v", err)
-		}
-		if c := (<-l.taken).(input.Command); c.Command.Ref != "a" || c.Channel != "stdin" {
-			t.Errorf("the loop got %+v", c)
-		}
+		err := s.Put(ctx, contract.Command{Ref: "a"}, "stdin")
+		testkit.Check(t, errors.Is(err, context.DeadlineExceeded), "the loop takes nothing: %v", err)
+		c := (<-l.taken).(input.Command)
+		testkit.Check(t, c.Command.Ref == "a" && c.Channel == "stdin", "the loop got %+v", c)
 		close(l.done)
-		if err := s.Put(t.Context(), contract.Command{}, "stdin"); !errors.Is(err, runstore.ErrRunOver) {
-			t.Errorf("after the end: %v", err)
-		}
+		testkit.Fails(t, "after the end", s.Put(t.Context(), contract.Command{}, "stdin"), runstore.ErrRunOver)
 		s.Wait()
 	})
 }
@@ -104,13 +98,10 @@ func TestNotice(t *testing.T) {
 	want := []bridge.AgentRef{{ID: "orch-1", Generation: 3}, {ID: contract.Arbiter, Generation: 2},
 		{ID: contract.Arbiter, Generation: 2}}
 	for n, e := range l.events {
-		if e.AgentRef != want[n] || e.Body != (bridge.Notice{Text: "met and survived"}) {
-			t.Errorf("event %d: %+v", n, e)
-		}
+		testkit.Check(t, e.AgentRef == want[n] && e.Body == (bridge.Notice{Text: "met and survived"}), "event %d: %+v",
+			n, e)
 	}
-	if len(l.events) != len(want) {
-		t.Errorf("%d events", len(l.events))
-	}
+	testkit.Check(t, len(l.events) == len(want), "%d events", len(l.events))
 }
 
 // TestGoroutinesAreWaitedFor: Wait returns after all goroutines, including those started by others. Later functions
@@ -136,14 +127,10 @@ func TestGoroutinesAreWaitedFor(t *testing.T) {
 		}
 		close(over)
 		<-waited
-		if !ended {
-			t.Error("waited for one, but not for what it began")
-		}
+		testkit.Check(t, ended, "waited for one, but not for what it began")
 		late := false
 		g.Go(func() { late = true })
-		if !late {
-			t.Error("one that came late is not done at once")
-		}
+		testkit.Check(t, late, "one that came late is not done at once")
 		g.Wait()
 	})
 }

@@ -32,38 +32,29 @@ func TestPlaces(t *testing.T) {
 			path := filepath.Join(c.dir, "s")
 			for range 2 { // the second one finds what a killed one left
 				l := testkit.Must(Listen(c.dir, "s"))(t)
-				if away := strings.HasPrefix(l.Path, runtimeDir+"/"+command.ScratchSockets); away != c.away ||
-					away != (l.link == path) {
-					t.Errorf("place %+v", l)
-				}
+				away := strings.HasPrefix(l.Path, runtimeDir+"/"+command.ScratchSockets)
+				testkit.Check(t, away == c.away && away == (l.link == path), "place %+v", l)
 				for file, want := range map[string]os.FileMode{l.Path: 0o600, filepath.Dir(l.Path): 0o700} {
-					if info, err := os.Stat(file); err != nil || info.Mode().Perm() != want {
-						t.Errorf("%s: %v, %v", file, info.Mode(), err)
-					}
+					info, err := os.Stat(file)
+					testkit.Check(t, err == nil && info.Mode().Perm() == want, "%s: %v, %v", file, info.Mode(), err)
 				}
 				l.SetUnlinkOnClose(false) // as if killed
 				l.UnixListener.Close()
 			}
 			l := testkit.Must(Listen(c.dir, "s"))(t)
-			if left, _ := os.ReadDir(runtimeDir); c.away && len(left) != 1 {
-				t.Errorf("left in the runtime directory: %v", left)
-			}
+			left, _ := os.ReadDir(runtimeDir)
+			testkit.Check(t, !c.away || len(left) == 1, "left in the runtime directory: %v", left)
 			if conn, err := net.Dial("unix", path); err != nil && len(path) <= maxPath {
 				t.Error(err) // through the link, too
 			} else if err == nil {
 				conn.Close()
 			}
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
-			if err := l.Close(); err != nil {
-				t.Errorf("closed again: %v", err)
-			}
+			testkit.Works(t, "Close", l.Close())
+			testkit.Works(t, "closed again", l.Close())
 		})
 	}
-	if left, _ := os.ReadDir(runtimeDir); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	left, _ := os.ReadDir(runtimeDir)
+	testkit.Check(t, len(left) == 0, "left behind: %v", left)
 }
 
 // TestOthersAreNotCleared: only sockets of arbiter are removed.
@@ -75,15 +66,12 @@ func TestOthersAreNotCleared(t *testing.T) {
 		l.Close()
 		t.Error("a file was taken for a socket")
 	}
-	if got, err := os.ReadFile(path); err != nil || string(got) != "precious" {
-		t.Errorf("%q, %v", got, err)
-	}
+	got, err := os.ReadFile(path)
+	testkit.Check(t, err == nil && string(got) == "precious", "%q, %v", got, err)
 	elsewhere := filepath.Join(shortDir(t), "precious")
 	testkit.OK(t, errors.Join(os.Remove(path), os.WriteFile(elsewhere, nil, 0o600),
 		os.Symlink(elsewhere, path)))
 	l := testkit.Must(Listen(dir, "s"))(t)
 	t.Cleanup(func() { l.Close() })
-	if _, err := os.Stat(elsewhere); err != nil {
-		t.Errorf("what a link of somebody else's led to: %v", err)
-	}
+	testkit.Works(t, "what a link of somebody else's led to", testkit.Err(os.Stat(elsewhere)))
 }

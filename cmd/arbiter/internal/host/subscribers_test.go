@@ -41,14 +41,11 @@ func TestClientReceivesAllEventsAndTheEnd(t *testing.T) {
 		})
 		synctest.Wait()
 		sink(time.Now(), contract.Event{Body: contract.Takeover{State: "ended"}})
-		if g.Count() != 1 || g.Last() != 2 {
-			t.Errorf("%d clients, %d events", g.Count(), g.Last())
-		}
+		testkit.Check(t, g.Count() == 1 && g.Last() == 2, "%d clients, %d events", g.Count(), g.Last())
 		g.End(control.RunEnded{Text: "complete"})
 		want := []string{"control.StateChange", "control.Events", "control.Events", "control.RunEnded"}
-		if !slices.Equal(received, want) || g.Count() != 0 {
-			t.Errorf("heard %q, %d clients are left", received, g.Count())
-		}
+		testkit.Check(t, slices.Equal(received, want) && g.Count() == 0, "heard %q, %d clients are left", received,
+			g.Count())
 	})
 }
 
@@ -75,15 +72,13 @@ func TestAwaitFirst(t *testing.T) {
 		g := newGroup()
 		began, absent := time.Now(), 0
 		g.AwaitFirst(time.Minute, func() { absent++ })
-		if waited := time.Since(began); waited != time.Minute || absent != 1 {
-			t.Errorf("nobody came: waited for %s, %d calls", waited, absent)
-		}
+		waited := time.Since(began)
+		testkit.Check(t, waited == time.Minute && absent == 1, "nobody came: waited for %s, %d calls", waited, absent)
 		g.Subscribe(t.Context(), control.SubscribeParams{State: true}, func(any) error { return errors.New("gone") })
 		began = time.Now()
 		g.AwaitFirst(time.Minute, func() { absent++ })
-		if waited := time.Since(began); waited != 0 || absent != 1 {
-			t.Errorf("one had come: waited for %s, %d calls", waited, absent)
-		}
+		waited = time.Since(began)
+		testkit.Check(t, waited == 0 && absent == 1, "one had come: waited for %s, %d calls", waited, absent)
 	})
 }
 
@@ -119,38 +114,30 @@ func TestChanges(t *testing.T) {
 		members, agents int // number sent; negative: all
 	}{{one, -1, 2}, {two, 2, 0}, {three, 0, 2}, {four, 0, 0}} {
 		c, changed, err := s.Change(x.state)
-		if err != nil || !changed {
-			t.Fatalf("%d: changed %v, %v", i, changed, err)
-		}
-		if x.members >= 0 && len(c.Members) != x.members || len(c.Agents) != x.agents {
-			t.Errorf("%d: %d members and %d agents were sent", i, len(c.Members), len(c.Agents))
-		}
+		testkit.Need(t, err == nil && changed, "%d: changed %v, %v", i, changed, err)
+		testkit.Check(t, (x.members < 0 || len(c.Members) == x.members) && len(c.Agents) == x.agents,
+			"%d: %d members and %d agents were sent", i, len(c.Members), len(c.Agents))
 		wire := testkit.Must(json.Marshal(c))(t)
 		var got control.StateChange
 		testkit.OK(t, json.Unmarshal(wire, &got))
 		state := testkit.Must(r.Apply(got))(t)
-		if !reflect.DeepEqual(encodedState(t, state), encodedState(t, x.state)) {
-			t.Errorf("%d: the client has\n%s\ninstead of\n%s", i, encodedState(t, state), encodedState(t, x.state))
-		}
+		testkit.Check(t, reflect.DeepEqual(encodedState(t, state), encodedState(t, x.state)),
+			"%d: the client has\n%s\ninstead of\n%s", i, encodedState(t, state), encodedState(t, x.state))
 	}
-	if _, changed, err := s.Change(four); changed || err != nil {
-		t.Errorf("the same state again: changed %v, %v", changed, err)
-	}
+	_, changed, err := s.Change(four)
+	testkit.Check(t, !changed && err == nil, "the same state again: changed %v, %v", changed, err)
 }
 
 func encodedState(t *testing.T, s *supervisor.State) string {
 	t.Helper()
-	raw := testkit.Must(json.Marshal(s))(t)
-	return string(raw)
+	return string(testkit.Must(json.Marshal(s))(t))
 }
 
 // TestOtherVersion shows that the state of another version is refused.
 func TestOtherVersion(t *testing.T) {
 	var refused *supervisor.VersionError
 	_, err := new(StateReceiver).Apply(control.StateChange{Version: supervisor.StateVersion + 1})
-	if !errors.As(err, &refused) {
-		t.Errorf("%v", err)
-	}
+	testkit.Check(t, errors.As(err, &refused), "%v", err)
 	if _, err := new(StateReceiver).Apply(control.StateChange{Version: supervisor.StateVersion,
 		Agents: map[int]json.RawMessage{3: json.RawMessage("{}")}}); err == nil {
 		t.Error("an agent beyond the count was taken")
@@ -184,13 +171,9 @@ func TestSlowReaderNeverHoldsTheRun(t *testing.T) {
 		close(w.gate)
 		testkit.OK(t, l.Close(time.Minute))
 		kept := strings.Count(w.String(), `"event":"assistant"`)
-		if kept >= flood || kept < 490 {
-			t.Errorf("%d of %d kept", kept, flood)
-		}
+		testkit.Check(t, kept < flood && kept >= 490, "%d of %d kept", kept, flood)
 		for _, want := range []string{`"event":"question"`, `"event":"result"`, "events left out here"} {
-			if !strings.Contains(w.String(), want) {
-				t.Errorf("%s was left out", want)
-			}
+			testkit.Check(t, strings.Contains(w.String(), want), "%s was left out", want)
 		}
 		// Lines are numbered as they are written, so the numbers have no gaps.
 		n := uint64(0)
@@ -214,9 +197,8 @@ func TestLostReaderIsReportedOnce(t *testing.T) {
 		for range 10 {
 			l.Put(time.Now(), contract.Event{ID: "arbiter", Body: contract.Question{Text: "?"}})
 		}
-		if err := l.Close(time.Minute); err == nil || err.Error() != "gone" {
-			t.Errorf("close: %v", err)
-		}
+		err := l.Close(time.Minute)
+		testkit.Check(t, err != nil && err.Error() == "gone", "close: %v", err)
 		testkit.Same(t, "told", 1, len(told))
 	})
 }

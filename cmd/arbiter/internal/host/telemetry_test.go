@@ -57,10 +57,8 @@ func collector(t *testing.T, status int) (*httptest.Server, chan string) {
 	bodies := make(chan string, 100)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, err := io.ReadAll(r.Body)
-		if err != nil || r.Header.Get("Authorization") != "Bearer k" ||
-			r.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%v, %v", err, r.Header)
-		}
+		testkit.Check(t, err == nil && r.Header.Get("Authorization") == "Bearer k" &&
+			r.Header.Get("Content-Type") == "application/json", "%v, %v", err, r.Header)
 		bodies <- string(raw)
 		w.WriteHeader(status)
 	}))
@@ -105,9 +103,8 @@ func TestStory(t *testing.T) {
 	}
 	names := map[string]string{"": "nothing"}
 	for _, s := range spans {
-		if names[s.SpanID] != "" || !isID(s.SpanID, 16) || s.TraceID != NewTrace("run-1", "").id {
-			t.Errorf("the span %+v", s)
-		}
+		testkit.Check(t, names[s.SpanID] == "" && isID(s.SpanID, 16) && s.TraceID == NewTrace("run-1", "").id,
+			"the span %+v", s)
 		names[s.SpanID] = s.Name
 	}
 	var got []string
@@ -138,9 +135,8 @@ func TestStory(t *testing.T) {
 		"turn < invoke_agent Orchestrator II, 1019 to 1020",
 		"wait_permission < execute_tool Task, 1010 to 1011",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("spans:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	testkit.Check(t, slices.Equal(got, want), "spans:\n%s\nwant:\n%s", strings.Join(got, "\n"),
+		strings.Join(want, "\n"))
 	agent := strings.Split(NewTrace("run-1", "").Traceparent("orch-2", 2), "-")[2]
 	testkit.Same(t, "TRACEPARENT names the span", "invoke_agent Orchestrator II", names[agent])
 }
@@ -166,9 +162,7 @@ func TestTurnsBeginWithTheirMessage(t *testing.T) {
 			began = append(began, fmt.Sprint(s.begin.Sub(start), s.attributes["arbiter.cost_usd"]))
 		}
 	}
-	if want := []string{"2s 0.5", "4s 0"}; !slices.Equal(began, want) {
-		t.Errorf("turns began %q, want %q", began, want)
-	}
+	testkit.Same(t, fmt.Sprintf("turns began %q", began), began, []string{"2s 0.5", "4s 0"})
 }
 
 // TestBadCollectors: one failure is reported, without the parts of the URL that may have a key, and nothing waits
@@ -214,9 +208,8 @@ func TestBadCollectors(t *testing.T) {
 			if c.err == "" && len(failed) == 0 {
 				return
 			}
-			if len(failed) != 1 || !strings.Contains(failed[0], c.err) || strings.Contains(failed[0], secret) {
-				t.Errorf("failures %q, want one of %q", failed, c.err)
-			}
+			testkit.Check(t, len(failed) == 1 && strings.Contains(failed[0], c.err) &&
+				!strings.Contains(failed[0], secret), "failures %q, want one of %q", failed, c.err)
 		})
 	}
 }
@@ -261,9 +254,7 @@ func TestNotSampled(t *testing.T) {
 		e.Add(time.Now(), event)
 	}
 	e.Close(time.Minute)
-	if len(bodies) != 0 {
-		t.Errorf("it sent %s", <-bodies)
-	}
+	testkit.Empty(t, "what it sent", bodies)
 }
 
 func TestFromEnvironment(t *testing.T) {
@@ -290,9 +281,8 @@ func TestFromEnvironment(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := FromEnvironment(environmentTelemetry(c.env))
 			if c.err != "" {
-				if err == nil || !strings.Contains(err.Error(), c.err) {
-					t.Errorf("error %v, want one of %q", err, c.err)
-				}
+				testkit.Check(t, err != nil && strings.Contains(err.Error(), c.err), "error %v, want one of %q", err,
+					c.err)
 			} else if err != nil || got.URL != c.url {
 				t.Errorf("%q, %v; want %q", got.URL, err, c.url)
 			}
@@ -300,11 +290,9 @@ func TestFromEnvironment(t *testing.T) {
 	}
 	s, err := FromEnvironment(environmentTelemetry("+ENDPOINT=http://h +HEADERS=a=1,Authorization=Bearer%20k " +
 		"OTEL_RESOURCE_ATTRIBUTES=team=weavers,service.name=x OTEL_SERVICE_NAME=loom +TIMEOUT=1500 TRACEPARENT=tp"))
-	if err != nil || s.Header.Get("Authorization") != "Bearer k" || s.Header.Get("A") != "1" ||
-		s.Resource["team"] != "weavers" || s.Resource["service.name"] != "loom" ||
-		s.Timeout != 1500*time.Millisecond || s.Traceparent != "tp" {
-		t.Errorf("%+v, %v", s, err)
-	}
+	testkit.Check(t, err == nil && s.Header.Get("Authorization") == "Bearer k" && s.Header.Get("A") == "1" &&
+		s.Resource["team"] == "weavers" && s.Resource["service.name"] == "loom" && s.Timeout == 1500*time.Millisecond &&
+		s.Traceparent == "tp", "%+v, %v", s, err)
 }
 
 // environmentTelemetry returns a getenv for entries separated by spaces; + stands for OTEL_EXPORTER_OTLP_.
@@ -324,26 +312,21 @@ func TestTraceparent(t *testing.T) {
 	const outer = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	own := NewTrace("run-1", "").Traceparent("orch-1", 2)
 	fields := strings.Split(own, "-")
-	if len(fields) != 4 || !isID(fields[1], 32) || !isID(fields[2], 16) || fields[3] != "01" {
-		t.Errorf("the agent gets %q", own)
-	}
+	testkit.Check(t, len(fields) == 4 && isID(fields[1], 32) && isID(fields[2], 16) && fields[3] == "01",
+		"the agent gets %q", own)
 	testkit.Same(t, "a resumed run has another trace", own, NewTrace("run-1", "").Traceparent("orch-1", 2))
 	for _, other := range []string{
 		NewTrace("run-2", "").Traceparent("orch-1", 2), NewTrace("run-1", "").Traceparent("orch-2", 2),
 		NewTrace("run-1", "").Traceparent("orch-1", 3), NewTrace("run-1", outer).Traceparent("orch-1", 2),
 	} {
-		if other == own {
-			t.Errorf("two agents have the span %q", own)
-		}
+		testkit.Check(t, other != own, "two agents have the span %q", own)
 	}
 	inherited := NewTrace("run-1", outer)
 	got := inherited.Traceparent("orch-1", 2)
-	if !strings.HasPrefix(got, outer[:36]) || inherited.parent != outer[36:52] {
-		t.Errorf("%q does not go on from %q, below %q", got, outer, inherited.parent)
-	}
-	if got := NewTrace("run-1", outer[:53]+"00").Traceparent("orch-1", 2); !strings.HasSuffix(got, "-00") {
-		t.Errorf("a trace that is not recorded goes on as %q", got)
-	}
+	testkit.Check(t, strings.HasPrefix(got, outer[:36]) && inherited.parent == outer[36:52],
+		"%q does not go on from %q, below %q", got, outer, inherited.parent)
+	got = NewTrace("run-1", outer[:53]+"00").Traceparent("orch-1", 2)
+	testkit.Check(t, strings.HasSuffix(got, "-00"), "a trace that is not recorded goes on as %q", got)
 	for _, bad := range []string{
 		"nonsense", "ff" + outer[2:], outer[:50], outer + "-more", strings.ToUpper(outer), outer[:53] + "0x",
 		"00-00000000000000000000000000000000-b7ad6b7169203331-01",
@@ -351,7 +334,6 @@ func TestTraceparent(t *testing.T) {
 	} {
 		testkit.Same(t, fmt.Sprintf("%q counts as a trace", bad), own, NewTrace("run-1", bad).Traceparent("orch-1", 2))
 	}
-	if got := NewTrace("run-1", "01"+outer[2:]+"-more").Traceparent("orch-1", 2); !strings.HasPrefix(got, outer[:36]) {
-		t.Errorf("a later version of the header is not read: %q", got)
-	}
+	got = NewTrace("run-1", "01"+outer[2:]+"-more").Traceparent("orch-1", 2)
+	testkit.Check(t, strings.HasPrefix(got, outer[:36]), "a later version of the header is not read: %q", got)
 }

@@ -47,17 +47,13 @@ func TestAttachment(t *testing.T) {
 		var messages []string
 		progress := func(text string) { messages = append(messages, text) }
 		a, err := o.Attach(t.Context(), input.ChannelSocket, "ann", control.AttachParams{Agent: "orch-1"}, progress)
-		if err != nil || strings.Join(messages, " ") != "opening" || a.Result().Run != "r" {
-			t.Fatalf("%v, said %q", err, messages)
-		}
+		testkit.Need(t, err == nil && strings.Join(messages, " ") == "opening" && a.Result().Run == "r", "%v, said %q",
+			err, messages)
 		_, err = o.Attach(t.Context(), input.ChannelSocket, "bob", control.AttachParams{Agent: "orch-1"}, progress)
-		if err == nil || !strings.Contains(err.Error(), "ann has it") {
-			t.Errorf("a second one: %v", err)
-		}
-		if end := a.Detach(t.Context()); end.Reason != "given back" || end.Words != 3 ||
-			a.Detach(t.Context()).Words != 3 {
-			t.Errorf("ended: %+v", end)
-		}
+		testkit.Check(t, err != nil && strings.Contains(err.Error(), "ann has it"), "a second one: %v", err)
+		end := a.Detach(t.Context())
+		testkit.Check(t, end.Reason == "given back" && end.Words == 3 && a.Detach(t.Context()).Words == 3, "ended: %+v",
+			end)
 		testkit.Same(t, "still has it", "", o.Terminals.Holder("orch-1"))
 		close(l.done)
 		o.Input.Wait()
@@ -73,12 +69,10 @@ func TestEndedBeforeItWasOpen(t *testing.T) {
 		})
 		p := control.AttachParams{Agent: "orch-1"}
 		a := testkit.Must(o.Attach(t.Context(), input.ChannelSocket, "ann", p, func(string) {}))(t)
-		if n, err := a.Take(t.Context(), make([]byte, 1)); n != 0 || err != io.EOF {
-			t.Errorf("its output: %d, %v", n, err)
-		}
-		if end := a.Detach(t.Context()); end.Reason != "the program ended" {
-			t.Errorf("ended: %+v", end)
-		}
+		n, err := a.Take(t.Context(), make([]byte, 1))
+		testkit.Check(t, n == 0 && err == io.EOF, "its output: %d, %v", n, err)
+		end := a.Detach(t.Context())
+		testkit.Check(t, end.Reason == "the program ended", "ended: %+v", end)
 		testkit.Same(t, "still has it", "", o.Terminals.Holder("orch-1"))
 		close(l.done)
 		o.Input.Wait()
@@ -107,13 +101,10 @@ func TestNoAttachment(t *testing.T) {
 			defer cancel()
 			p := control.AttachParams{Agent: "orch-1"}
 			_, err := o.Attach(ctx, input.ChannelSocket, "ann", p, func(string) {})
-			if err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("want %q: %v", want, err)
-			}
+			testkit.Check(t, err != nil && strings.Contains(err.Error(), want), "want %q: %v", want, err)
 			var unopen *control.OpenError
-			if _, failed := body.(contract.Takeover); errors.As(err, &unopen) != failed {
-				t.Errorf("want an OpenError: %v: %#v", failed, err)
-			}
+			_, failed := body.(contract.Takeover)
+			testkit.Check(t, errors.As(err, &unopen) == failed, "want an OpenError: %v: %#v", failed, err)
 			testkit.Same(t, "has it", "", o.Terminals.Holder("orch-1"))
 			close(l.done)
 			o.Input.Wait()

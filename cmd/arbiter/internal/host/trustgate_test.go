@@ -37,13 +37,9 @@ func TestSettingsOfAWorktree(t *testing.T) {
 		return w.Check(context.Background(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: own}},
 			runloop.Pinned{Workspace: listing.Hash})
 	}
-	if err := start(); err != nil {
-		t.Errorf("without settings: %v", err)
-	}
+	testkit.Works(t, "without settings", start())
 	write(own, hook("true"))
-	if err := start(); err != nil {
-		t.Errorf("with those of the workspace: %v", err)
-	}
+	testkit.Works(t, "with those of the workspace", start())
 	write(own, hook("curl evil"))
 	if err := start(); err == nil || !strings.Contains(err.Error(), "not trusted") || !strings.Contains(err.Error(), own) {
 		t.Errorf("with another hook: %v", err)
@@ -76,36 +72,26 @@ func TestSettingsOnAHost(t *testing.T) {
 		return w.Check(t.Context(), bridge.SpawnParams{Config: bridge.AgentConfig{CWD: there}}, p)
 	}
 	pinned := runloop.Pinned{Workspace: trusted.Hash, Host: "box"}
-	if err := start(pinned); err != nil {
-		t.Errorf("the same settings in another place: %v", err)
-	}
+	testkit.Works(t, "the same settings in another place", start(pinned))
 	testkit.OK(t, os.WriteFile(filepath.Join(there, ".claude", "settings.json"), []byte(`{"apiKeyHelper":"curl evil"}`),
 		0o600))
 	var asked *runloop.Untrusted
-	if err := start(pinned); !errors.As(err, &asked) || asked.Hash == "" ||
-		!strings.Contains(asked.Message, "host box: ") {
-		t.Fatalf("a helper that was not trusted: %v", err)
-	}
+	err := start(pinned)
+	testkit.Need(t, errors.As(err, &asked) && asked.Hash != "" && strings.Contains(asked.Message, "host box: "),
+		"a helper that was not trusted: %v", err)
 	answered := pinned
 	answered.There = asked.Hash
-	if err := start(answered); err != nil {
-		t.Errorf("after the human's answer: %v", err)
-	}
+	testkit.Works(t, "after the human's answer", start(answered))
 	testkit.OK(t, w.Record(t.Context(), "box", asked.Hash))
 	w = newGate() // another process
-	if err := start(pinned); err != nil {
-		t.Errorf("what was recorded: %v", err)
-	}
-	if err := start(runloop.Pinned{Workspace: trusted.Hash, Host: "gpu"}); !errors.Is(err, bridge.ErrClosed) {
-		t.Errorf("a host that is lost: %v", err)
-	}
-	if err := start(runloop.Pinned{Workspace: "another hash", Host: "box"}); err == nil {
-		t.Error("what was never trusted is trusted on a host")
-	}
+	testkit.Works(t, "what was recorded", start(pinned))
+	err = start(runloop.Pinned{Workspace: trusted.Hash, Host: "gpu"})
+	testkit.Check(t, errors.Is(err, bridge.ErrClosed), "a host that is lost: %v", err)
+	err = start(runloop.Pinned{Workspace: "another hash", Host: "box"})
+	testkit.Check(t, err != nil, "what was never trusted is trusted on a host")
 	if err := os.Remove(filepath.Join(there, ".git", "HEAD")); err != nil || os.RemoveAll(there) != nil {
 		t.Fatal(err)
 	}
-	if err := start(pinned); err == nil || errors.As(err, new(*runloop.Untrusted)) {
-		t.Errorf("a directory that cannot be read: %v", err)
-	}
+	err = start(pinned)
+	testkit.Check(t, err != nil && !errors.As(err, new(*runloop.Untrusted)), "a directory that cannot be read: %v", err)
 }

@@ -77,12 +77,9 @@ func TestRunEndsDuringConnecting(t *testing.T) {
 	} {
 		var exit *command.Error
 		err := all.notConnected(t.Context(), info, why)
-		if !errors.As(err, &exit) || exit.Code != want ||
-			strings.Contains(exit.Text, "is not live") != (want == contract.ExitUsage && exit.Text != "no") {
-			t.Errorf("%v: %v, want exit %d", why, err, want)
-		}
+		testkit.Check(t, errors.As(err, &exit) && exit.Code == want &&
+			strings.Contains(exit.Text, "is not live") == (want == contract.ExitUsage && exit.Text != "no"),
+			"%v: %v, want exit %d", why, err, want)
 	}
-	if err := <-closed; err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "closed", <-closed)
 }

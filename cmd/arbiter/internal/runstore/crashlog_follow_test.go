@@ -45,9 +45,7 @@ func TestFollow(t *testing.T) {
 		return round < 5
 	}
 	testkit.OK(t, FollowCrashes(t.Context(), dir, &out, alive))
-	if out.String() != want || round != 5 {
-		t.Errorf("%d rounds: %q instead of %q", round, out.String(), want)
-	}
+	testkit.Check(t, out.String() == want && round == 5, "%d rounds: %q instead of %q", round, out.String(), want)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := FollowCrashes(ctx, dir, &out, func() bool { return true }); !errors.Is(err, context.Canceled) {

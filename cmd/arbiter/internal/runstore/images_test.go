@@ -59,9 +59,8 @@ func TestRead(t *testing.T) {
 			is, data, err := runstore.ReadImages(tt.path)
 			switch {
 			case tt.problem != "":
-				if err == nil || !strings.HasPrefix(err.Error(), "image "+tt.path+": "+tt.problem) {
-					t.Errorf("Read: %v", err)
-				}
+				testkit.Check(t, err != nil && strings.HasPrefix(err.Error(), "image "+tt.path+": "+tt.problem),
+					"Read: %v", err)
 			case err != nil || is.Size() != tt.want || is.Bytes != len(data) || is.Path != tt.path:
 				t.Errorf("Read: %+v, %v", is, err)
 			}
@@ -84,15 +83,11 @@ func TestStore(t *testing.T) {
 		t.Error("an image that is not there is kept")
 	}
 	kept, err := s.Keep([]string{"a.png", path})
-	if err != nil || len(kept) != 2 || kept[0] != kept[1] || kept[0].Path != path {
-		t.Fatalf("Keep: %+v, %v", kept, err)
-	}
+	testkit.Need(t, err == nil && len(kept) == 2 && kept[0] == kept[1] && kept[0].Path == path, "Keep: %+v, %v", kept,
+		err)
 	testkit.OK(t, os.WriteFile(path, []byte("another"), 0o600))
-	if data, err := s.Load(kept[0]); err != nil || !bytes.Equal(data, picture) {
-		t.Errorf("Load: %d bytes, %v", len(data), err)
-	}
+	data, err := s.Load(kept[0])
+	testkit.Check(t, err == nil && bytes.Equal(data, picture), "Load: %d bytes, %v", len(data), err)
 	testkit.OK(t, os.WriteFile(filepath.Join(dir, kept[0].SHA256), []byte("another"), 0o600))
-	if _, err := s.Load(kept[0]); err == nil {
-		t.Error("another image is loaded")
-	}
+	testkit.Fails(t, "another image is loaded", testkit.Err(s.Load(kept[0])))
 }

@@ -74,17 +74,15 @@ func TestArchive(t *testing.T) {
 	}
 	for n := range len(b) {
 		_, _, err := readAll(bytes.NewReader(b[:n]))
-		if wrong := (&ArchiveError{}); !errors.As(err, &wrong) {
-			t.Fatalf("cut off after %d of %d bytes: %v", n, len(b), err)
-		}
+		wrong := (&ArchiveError{})
+		testkit.Need(t, errors.As(err, &wrong), "cut off after %d of %d bytes: %v", n, len(b), err)
 	}
 	for n := 10; n < len(b); n++ { // after the gzip header, which is not part of the content
 		damaged := bytes.Clone(b)
 		damaged[n] ^= 0x20
 		// Repetitions can be encoded in several ways, so some changes have no effect.
-		if _, got, err := readAll(bytes.NewReader(damaged)); err == nil && !cmp.Equal(content(), got) {
-			t.Errorf("byte %d was changed, and nobody noticed", n)
-		}
+		_, got, err := readAll(bytes.NewReader(damaged))
+		testkit.Check(t, err != nil || cmp.Equal(content(), got), "byte %d was changed, and nobody noticed", n)
 	}
 }
 
@@ -148,9 +146,8 @@ func TestHostileArchives(t *testing.T) {
 		return ArchiveManifest{V: ArchiveVersion, Run: run, Files: append(base[:2:2], more...)}
 	}
 	plain := func(manifest any) []byte { return made(t, manifest, entries, "e", "m") }
-	if _, _, err := readAll(bytes.NewReader(plain(with()))); err != nil {
-		t.Fatalf("a good one is refused: %v", err)
-	}
+	_, _, err := readAll(bytes.NewReader(plain(with())))
+	testkit.Need(t, err == nil, "a good one is refused: %v", err)
 	refused := func(name string, archive []byte, why string) {
 		t.Helper()
 		_, _, err := readAll(bytes.NewReader(archive))
@@ -203,15 +200,12 @@ func TestPlace(t *testing.T) {
 	from, config := filepath.Join(t.TempDir(), "projects"), t.TempDir()
 	put := func(path, s string) {
 		t.Helper()
-		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700))
-		testkit.OK(t, os.WriteFile(path, []byte(s), 0o600))
+		testkit.OK(t, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(s), 0o600))
 	}
 	holds := func(name, want string) {
 		t.Helper()
 		got, err := os.ReadFile(filepath.Join(config, "projects", name))
-		if err != nil || string(got) != want {
-			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
-		}
+		testkit.Check(t, err == nil && string(got) == want, "%s: %q, %v; want %q", name, got, err, want)
 	}
 	name := filepath.Join("-w", session+".jsonl")
 	put(filepath.Join(from, name), "one\ntwo\n")
@@ -219,9 +213,8 @@ func TestPlace(t *testing.T) {
 	testkit.OK(t, ArchivePlace(from, config))
 	holds(name, "one\ntwo\n")
 	holds(filepath.Join("-w", session, "subagents", "agent-1.jsonl"), "sub\n")
-	if err := ArchivePlace(from, config); err != nil {
-		t.Errorf("a second time: %v", err)
-	}
+	err := ArchivePlace(from, config)
+	testkit.Check(t, err == nil, "a second time: %v", err)
 	// An existing transcript of another project, with the beginning of the exported one, is continued.
 	at := filepath.Join(config, "projects", "-other", session+".jsonl")
 	testkit.OK(t, os.RemoveAll(filepath.Join(config, "projects", "-w")))
@@ -231,16 +224,12 @@ func TestPlace(t *testing.T) {
 	for _, other := range []string{"one\ntwo\nthree\n", "one\nTWO\n", "x"} {
 		put(at, other)
 		err := ArchivePlace(from, config)
-		if wrong := (&OtherError{}); !errors.As(err, &wrong) || wrong.Session != session {
-			t.Errorf("%q was replaced: %v", other, err)
-		}
+		wrong := (&OtherError{})
+		testkit.Check(t, errors.As(err, &wrong) && wrong.Session == session, "%q was replaced: %v", other, err)
 		holds(filepath.Join("-other", session+".jsonl"), other)
 	}
-	testkit.OK(t, os.Remove(at))
-	testkit.OK(t, os.Symlink(filepath.Join(from, name), at))
-	if ArchivePlace(from, config) == nil {
-		t.Error("a link was taken for a transcript")
-	}
+	testkit.OK(t, os.Remove(at), os.Symlink(filepath.Join(from, name), at))
+	testkit.Check(t, ArchivePlace(from, config) != nil, "a link was taken for a transcript")
 }
 
 // TestTranscripts: the files found for a session are exactly those that an import accepts.
@@ -262,10 +251,8 @@ func TestTranscripts(t *testing.T) {
 	}
 	base := "projects/-w/" + session
 	want := []string{base + ".jsonl", base + "/subagents/agent-1.jsonl", base + "/tool-results/agent-1.jsonl"}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if files, err := Transcripts(config, run); err != nil || files != nil {
-		t.Errorf("of a session without a transcript: %v, %v", files, err)
-	}
+	diff := cmp.Diff(want, got)
+	testkit.Check(t, err == nil && diff == "", "%v (-want +got):\n%s", err, diff)
+	files, err = Transcripts(config, run)
+	testkit.Check(t, err == nil && files == nil, "of a session without a transcript: %v, %v", files, err)
 }

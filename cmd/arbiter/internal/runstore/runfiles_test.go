@@ -42,8 +42,7 @@ exec %[2]s "$@"
 	}
 	return set, func() int {
 		raw := testkit.Must(os.ReadFile(count))(t)
-		n := testkit.Must(strconv.Atoi(strings.TrimSpace(string(raw))))(t)
-		return n
+		return testkit.Must(strconv.Atoi(strings.TrimSpace(string(raw))))(t)
 	}
 }
 
@@ -84,9 +83,7 @@ func TestGitIsKilled(t *testing.T) {
 			set(n)
 			problem := do(p)
 			over = left() > 0
-			if problem != "" {
-				t.Errorf("call %d of %s: %s", n, name, problem)
-			}
+			testkit.Check(t, problem == "", "call %d of %s: %s", n, name, problem)
 		}
 	}
 }
@@ -159,9 +156,7 @@ func TestPlacesAtOnce(t *testing.T) {
 		d.Must(err)
 	}
 	filesProject{d, f}.place("orch-1", runconfig.IsolationWorktree, "")
-	if meanwhile != nil {
-		t.Error("nothing was recorded meanwhile")
-	}
+	testkit.Check(t, meanwhile == nil, "nothing was recorded meanwhile")
 }
 
 func (p filesProject) merge(agent string) input.IsolationMerged {
@@ -197,36 +192,26 @@ func TestOwnChanges(t *testing.T) {
 			t.Parallel()
 			p := begin(t, kind)
 			one, two := p.place("orch-1", kind, ""), p.place("orch-2", kind, "")
-			one.Write("shared", "first\n2\n3\n4\n5\nONE\n")
-			one.Write("new", "1\n")
+			one.Write("shared", "first\n2\n3\n4\n5\nONE\n", "new", "1\n")
 			before, paths := p.record("orch-1", "")
-			if !slices.Equal(paths, []string{"new", "shared"}) {
-				t.Errorf("not committed: %v", paths)
-			}
+			testkit.Check(t, slices.Equal(paths, []string{"new", "shared"}), "not committed: %v", paths)
 			one.Commit("work")
 			p.merge("orch-1")
 			one.Write("other", "2\n")
 			after, paths := p.record("orch-1", before)
-			if !slices.Equal(paths, []string{"other"}) {
-				t.Errorf("committed and merged meanwhile: %v", paths)
-			}
-			if again, paths := p.record("orch-1", after); again != after || len(paths) != 0 {
-				t.Errorf("nothing changed: %v, %s after %s", paths, again, after)
-			}
-			two.Write("two", "1\n")
-			two.Write("shared", "first\n2\n3\n4\n5\nTWO\n")
+			testkit.Check(t, slices.Equal(paths, []string{"other"}), "committed and merged meanwhile: %v", paths)
+			again, paths := p.record("orch-1", after)
+			testkit.Check(t, again == after && len(paths) == 0, "nothing changed: %v, %s after %s", paths, again, after)
+			two.Write("two", "1\n", "shared", "first\n2\n3\n4\n5\nTWO\n")
 			m := p.merge("orch-2")
-			if m.Status != input.StatusConflict || !slices.Equal(m.Files, []string{"shared"}) ||
-				m.Head != p.Git("rev-parse", p.files.main()) {
-				t.Fatalf("%+v", m)
-			}
+			testkit.Need(t, m.Status == input.StatusConflict && slices.Equal(m.Files, []string{"shared"}) &&
+				m.Head == p.Git("rev-parse", p.files.main()), "%+v", m)
 			base, _ := p.record("orch-2", "")
 			_, _ = two.Command("merge", m.Head).CombinedOutput() // this fails
 			two.Write("shared", "first\n2\n3\n4\n5\nONE\nTWO\n")
 			two.Commit("both")
-			if _, paths := p.record("orch-2", base); !slices.Equal(paths, []string{"shared"}) {
-				t.Errorf("resolved: %v", paths)
-			}
+			_, paths = p.record("orch-2", base)
+			testkit.Check(t, slices.Equal(paths, []string{"shared"}), "resolved: %v", paths)
 			if m := p.merge("orch-2"); m.Status != input.StatusMerged || !slices.Equal(m.Files, []string{"shared", "two"}) {
 				t.Errorf("%+v", m)
 			}
@@ -243,45 +228,35 @@ func TestMergeIntoSharedFiles(t *testing.T) {
 	p.Write("other", "others, uncommitted\n")
 	private := p.Private()
 	one := p.place("orch-1", "worktree", "")
-	if one.Files()["other"] != "-rw-r--r-- others, uncommitted\n" {
-		t.Errorf("it begins with %v", one.Files())
-	}
+	testkit.Check(t, one.Files()["other"] == "-rw-r--r-- others, uncommitted\n", "it begins with %v", one.Files())
 	one.Write("shared", "ONE\n2\n3\n4\n5\nlast\n")
 	p.Write("shared", "first\n2\n3\n4\n5\nLAST\n")
 	if m := p.merge("orch-1"); m.Status != input.StatusMerged || !slices.Equal(m.Files, []string{"shared"}) {
 		t.Fatalf("%+v", m)
 	}
-	if got := p.Files(); got["shared"] != "-rw-r--r-- ONE\n2\n3\n4\n5\nLAST\n" ||
-		got["other"] != "-rw-r--r-- others, uncommitted\n" {
-		t.Errorf("shared files %v", got)
-	}
+	got := p.Files()
+	testkit.Check(t, got["shared"] == "-rw-r--r-- ONE\n2\n3\n4\n5\nLAST\n" &&
+		got["other"] == "-rw-r--r-- others, uncommitted\n", "shared files %v", got)
 	// The agent continues with the same line, and so do the others.
 	one.Write("shared", "ONE more\n2\n3\n4\n5\nlast\n")
 	p.Write("shared", "OTHERS\n2\n3\n4\n5\nLAST\n")
 	m := p.merge("orch-1")
-	if m.Status != input.StatusConflict || !slices.Equal(m.Files, []string{"shared"}) {
-		t.Fatalf("%+v", m)
-	}
+	testkit.Need(t, m.Status == input.StatusConflict && slices.Equal(m.Files, []string{"shared"}), "%+v", m)
 	testkit.Same(t, "a conflict changed the file", "-rw-r--r-- OTHERS\n2\n3\n4\n5\nLAST\n", p.Files()["shared"])
 	_, _ = one.Command("merge", m.Head).CombinedOutput() // this fails
-	if m := p.merge("orch-1"); m.Status != input.StatusUnfinished || m.Detail != "merge" {
-		t.Errorf("in the middle of a merge: %+v", m)
-	}
+	m = p.merge("orch-1")
+	testkit.Check(t, m.Status == input.StatusUnfinished && m.Detail == "merge", "in the middle of a merge: %+v", m)
 	one.Write("shared", "OTHERS and ONE\n2\n3\n4\n5\nLAST\n")
 	one.Commit("both")
 	p.Write("other", "others, again\n")
-	if m := p.merge("orch-1"); m.Status != input.StatusMerged {
-		t.Fatalf("%+v", m)
-	}
-	if got := p.Files(); got["shared"] != "-rw-r--r-- OTHERS and ONE\n2\n3\n4\n5\nLAST\n" ||
-		got["other"] != "-rw-r--r-- others, again\n" {
-		t.Errorf("shared files %v", got)
-	}
+	m = p.merge("orch-1")
+	testkit.Need(t, m.Status == input.StatusMerged, "%+v", m)
+	got = p.Files()
+	testkit.Check(t, got["shared"] == "-rw-r--r-- OTHERS and ONE\n2\n3\n4\n5\nLAST\n" &&
+		got["other"] == "-rw-r--r-- others, again\n", "shared files %v", got)
 	testkit.Same(t, "the user's own part of the repository", private, p.Private())
 	messages, err := p.files.Remove(ctx)
-	if err != nil || len(messages) != 0 {
-		t.Errorf("removed: %q, %v", messages, err)
-	}
+	testkit.Check(t, err == nil && len(messages) == 0, "removed: %q, %v", messages, err)
 }
 
 // TestSuccessorContinues: a successor continues with the work of its predecessor, committed or not. When the
@@ -304,13 +279,11 @@ func TestSuccessorContinues(t *testing.T) {
 		"uncommitted work of orch-3 is saved in refs/arbiter/" + gittest.RUN8 + "/orch-3/wip",
 		"the work of orch-3 was not merged: it is on branch arbiter/" + gittest.RUN8 + "/orch-3.1",
 	}
-	if diff := cmp.Diff(want, messages); diff != "" || err != nil {
-		t.Errorf("removed, %v, -want +got:\n%s", err, diff)
-	}
-	if left, err := os.ReadDir(p.files.Workspace.Own); err != nil || len(left) != 0 ||
-		strings.Contains(p.Git("worktree", "list"), "\n") {
-		t.Errorf("left %v, %v", left, err)
-	}
+	diff := cmp.Diff(want, messages)
+	testkit.Check(t, diff == "" && err == nil, "removed, %v, -want +got:\n%s", err, diff)
+	left, err := os.ReadDir(p.files.Workspace.Own)
+	testkit.Check(t, err == nil && len(left) == 0 && !strings.Contains(p.Git("worktree", "list"), "\n"), "left %v, %v",
+		left, err)
 	testkit.Same(t, "merged", "whole", p.Git("show", p.files.main()+":new"))
 }
 
@@ -340,10 +313,9 @@ func TestMergeKilled(t *testing.T) {
 				private := p.Private()
 				killed := gittest.Killed(t, "merge", n, p.Path, p.files.Workspace.Own, mode)
 				m := p.merge("orch-1")
-				if m.Status != input.StatusMerged ||
-					mode != "shared" && !slices.Equal(m.Files, []string{"new", "shared"}) {
-					t.Errorf("killed after step %d: %+v", n, m)
-				}
+				testkit.Check(t, m.Status == input.StatusMerged &&
+					(mode == "shared" || slices.Equal(m.Files, []string{"new", "shared"})), "killed after step %d: %+v",
+					n, m)
 				tree := map[string]string{}
 				if mode != "shared" {
 					tree = p.Tree(p.files.main())
@@ -359,9 +331,7 @@ func TestMergeKilled(t *testing.T) {
 				testkit.Same(t, fmt.Sprintf("killed after step %d: its directory", n), "",
 					one.Git("status", "--porcelain"))
 				if !killed {
-					if n < 5 {
-						t.Errorf("only %d steps", n-1)
-					}
+					testkit.Check(t, n >= 5, "only %d steps", n-1)
 					break
 				}
 			}
@@ -438,8 +408,7 @@ func TestSuccessorBringsAllIntoSharedFiles(t *testing.T) {
 	for name, want := range map[string]string{
 		"left": "by the first\n", "more": "by the second\n", "rest": "by the third\n", "merged": "2\n",
 	} {
-		if got := files[name]; !strings.HasSuffix(got, " "+want) {
-			t.Errorf("%s is %q, want %q", name, got, want)
-		}
+		got := files[name]
+		testkit.Check(t, strings.HasSuffix(got, " "+want), "%s is %q, want %q", name, got, want)
 	}
 }

@@ -46,9 +46,8 @@ func TestSpendingIsReadOnce(t *testing.T) {
 		for _, row := range s.Rows {
 			usd += row.CostUSD
 		}
-		if usd != rows || s.Live() != running {
-			t.Errorf("%s: $%v, and $%v of running turns, want %v and %v", when, usd, s.Live(), rows, running)
-		}
+		testkit.Check(t, usd == rows && s.Live() == running, "%s: $%v, and $%v of running turns, want %v and %v", when,
+			usd, s.Live(), rows, running)
 		return s
 	}
 	first := expect("at first", 2, 0.5)
