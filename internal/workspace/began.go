@@ -32,14 +32,7 @@ func (r *Repo) Begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(began{r.Place, survey}, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(file+".tmp", append(text, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(file+".tmp", file)
+	return writeRecord(file, began{r.Place, survey})
 }
 
 // beginning reads the record; ok is false if there is none.
