@@ -74,19 +74,10 @@ func (r *Repo) Planted(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	list, rest := now.New(b.Survey), ""
-	if len(list) > shownPlanted {
-		rest = fmt.Sprintf(" and %d more", len(list)-shownPlanted)
-		list = list[:shownPlanted]
-	}
 	warning := ""
-	if len(list) > 0 {
-		quoted := make([]string, len(list))
-		for i, name := range list {
-			quoted[i] = fmt.Sprintf("%q", name)
-		}
+	if list := now.New(b.Survey); len(list) > 0 {
 		warning = "git would run or use what was not there, or was different, when the run began: " +
-			strings.Join(quoted, ", ") + rest + ". Look at it before you run git there."
+			listed(list, shownPlanted) + ". Look at it before you run git there."
 	}
 	if !all {
 		warning = strings.TrimSpace(warning + " Not all directories were searched for repositories, because there are too " +
