@@ -22,7 +22,7 @@
 // # Following
 //
 // A Follower (follow.go) delivers the lines of one growing file. It uses one goroutine, the caller's, while Run
-// runs. It looks at the file when its Waker (wake.go) says so: in tests a Bell, otherwise one of a shared Watcher
+// runs. It looks at the file when its Bell rings: in tests one of its own, otherwise one of a shared Watcher
 // (watch.go), which rings when the kernel reports a change, and at an interval. Its goroutines end with Close; no
 // bell rings after that.
 //

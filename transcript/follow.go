@@ -50,8 +50,8 @@ type Turn struct {
 // Set the fields before Run, and do not change them. Run's goroutine calls the callbacks, one at a time. The
 // follower does not read while they run.
 type Follower struct {
-	Path  string
-	Waker Waker
+	Path string
+	Bell Bell
 
 	// AtEnd leaves out the lines that are complete at the first look.
 	AtEnd bool
@@ -71,17 +71,16 @@ type Follower struct {
 }
 
 // Run follows the file until ctx is cancelled, and returns ctx's error. It looks at once, and then whenever the
-// waker says so; what fails is retried with the next wake.
+// bell rings; what fails is retried with the next ring.
 func (f *Follower) Run(ctx context.Context) error {
 	l := &looker{Follower: f, lines: jsonl.Splitter{Max: f.MaxLine}}
 	defer l.close()
-	wake := f.Waker.Wake()
 	for {
 		l.look(ctx)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-wake:
+		case <-f.Bell:
 		}
 	}
 }

@@ -124,7 +124,7 @@ func TestFollower(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				bell := NewBell()
 				var got []string
-				f := &Follower{Path: filepath.Join(root, "d", "f"), Waker: bell, MaxLine: maxLineOf(s.name)}
+				f := &Follower{Path: filepath.Join(root, "d", "f"), Bell: bell, MaxLine: maxLineOf(s.name)}
 				reportChanges(f, func(s string) { got = append(got, s) })
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan error, 1)
@@ -172,7 +172,7 @@ func TestFollowerWatching(t *testing.T) {
 			defer w.Close()
 			watch, _ := w.Watch(filepath.Join(root, "d", "f"))
 			reports := make(chan string, 100)
-			f := &Follower{Path: filepath.Join(root, "d", "f"), Waker: watch, MaxLine: maxLineOf(s.name)}
+			f := &Follower{Path: filepath.Join(root, "d", "f"), Bell: watch, MaxLine: maxLineOf(s.name)}
 			reportChanges(f, func(s string) { reports <- s })
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})
@@ -436,7 +436,7 @@ func followed(t *testing.T, f *Follower, changes ...func()) (got []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		bell := NewBell()
-		f.Waker = bell
+		f.Bell = bell
 		reportChanges(f, func(s string) { got = append(got, s) })
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -505,7 +505,7 @@ func TestFollowerFinishesTheOldFile(t *testing.T) {
 	change(t, root, `append new "c\n"`)
 	var got []string
 	ctx, cancel := context.WithCancel(t.Context())
-	f := &Follower{Path: filepath.Join(root, "f"), Waker: NewBell(), OnIdle: cancel, OnLine: func(l Followed) {
+	f := &Follower{Path: filepath.Join(root, "f"), Bell: NewBell(), OnIdle: cancel, OnLine: func(l Followed) {
 		got = append(got, string(l.Data))
 		if len(got) == 1 { // the follower has seen the end of the file
 			change(t, root, `append f "b\n"`)
@@ -606,7 +606,7 @@ func TestWatcherIsNotified(t *testing.T) {
 	rings := func(b Bell, what string) {
 		t.Helper()
 		select {
-		case <-b.Wake():
+		case <-b:
 		case <-time.After(20 * time.Second):
 			t.Fatalf("nothing rings when %s", what)
 		}

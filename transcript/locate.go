@@ -54,7 +54,7 @@ func subagentDir(path string) string { return filepath.Join(Beside(path), "subag
 // Size returns the total size of the transcripts of a session and its subagents. Files that cannot be read
 // count as 0.
 func Size(path string) int64 {
-	total := regularSize(path)
+	total := Length(path)
 	subagents := subagentDir(path)
 	entries, err := os.ReadDir(subagents)
 	if err != nil {
@@ -62,13 +62,14 @@ func Size(path string) int64 {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), extension) {
-			total += regularSize(filepath.Join(subagents, e.Name()))
+			total += Length(filepath.Join(subagents, e.Name()))
 		}
 	}
 	return total
 }
 
-func regularSize(path string) int64 {
+// Length returns the length of a session's own transcript in bytes, 0 if it cannot be read.
+func Length(path string) int64 {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() {
 		return 0
@@ -89,8 +90,9 @@ var (
 // open opens a transcript for reading. It refuses a FIFO, a device, a directory or a symbolic link in its
 // place, and never blocks on one.
 func open(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
-	if isLink(err) {
+	// Opening a FIFO without a writer must not block, and the last element of the path must not be a link.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("open transcript %s: %w", path, ErrNotRegular)
 	}
 	if err != nil {
@@ -109,9 +111,3 @@ func open(path string) (*os.File, error) {
 	f.Close()
 	return nil, fmt.Errorf("open transcript %s: %w", path, err)
 }
-
-// openFlags: opening a FIFO without a writer must not block, and the last element of the path must not be a
-// link.
-const openFlags = syscall.O_NONBLOCK | syscall.O_NOFOLLOW
-
-func isLink(err error) bool { return errors.Is(err, syscall.ELOOP) }

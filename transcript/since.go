@@ -24,9 +24,6 @@ type Since struct {
 // typed is how the CLI marks a message that a person typed (observed with CLI 2.1.329: promptSource).
 const typed = "typed"
 
-// Length returns the length of a session's own transcript in bytes, 0 if it cannot be read.
-func Length(path string) int64 { return regularSize(path) }
-
 // ReadSince reads a session's transcript from an offset on, and the records of its subagents' transcripts that
 // are not older than at. No process may be writing them.
 func ReadSince(ctx context.Context, path string, offset int64, at time.Time, limits DigestLimits) (Since, error) {

@@ -221,6 +221,8 @@ func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 		return nil
 	case <-idle: // it failed at once; the turn says so
 		return nil
+	case <-a.ctx.Done(): // the process has ended; the turn is reported lost
+		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -1,6 +1,8 @@
 package acp
 
 import (
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -118,4 +120,27 @@ func TestTheMarkIsInTheText(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMessageToTheDying: a message that the process did not read before it ended has its turn, which is reported lost.
+func TestMessageToTheDying(t *testing.T) {
+	a := newAgent(bridge.SpawnParams{}, traits{}, nil)
+	stdout, says := io.Pipe()
+	read, stdin := io.Pipe() // its process reads nothing
+	a.conn = sdk.NewClientSideConnection(a, stdin, stdout)
+	answer := make(chan error, 1)
+	go func() {
+		answer <- a.Message(context.Background(), bridge.MessageParams{MessageID: "m1", Content: "Build it."})
+	}()
+	testkit.Await(t, "its turn", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.turn != nil
+	})
+	says.Close() // the process ends
+	<-a.conn.Done()
+	a.cancel()
+	testkit.Works(t, "the message", testkit.Receive(t, "the answer", answer))
+	read.Close()
+	a.work.Wait()
 }

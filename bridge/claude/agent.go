@@ -151,20 +151,7 @@ type userLine struct {
 
 type userMessage struct {
 	Role    string `json:"role"`
-	Content any    `json:"content"` // a string, or a list of contentBlock
-}
-
-// contentBlock is a part of a message: a text or an image.
-type contentBlock struct {
-	Type   string       `json:"type"`
-	Text   string       `json:"text,omitempty"`
-	Source *imageSource `json:"source,omitempty"`
-}
-
-type imageSource struct {
-	Type      string `json:"type"` // base64
-	MediaType string `json:"media_type"`
-	Data      []byte `json:"data"`
+	Content any    `json:"content"` // a string, or a list of texts and images
 }
 
 // contentOf is the content of a message: blocks only if it has images.
@@ -172,10 +159,10 @@ func contentOf(p bridge.MessageParams) any {
 	if len(p.Images) == 0 {
 		return p.Content
 	}
-	blocks := []contentBlock{{Type: "text", Text: p.Content}}
+	blocks := []map[string]any{{"type": "text", "text": p.Content}}
 	for _, i := range p.Images {
-		blocks = append(blocks, contentBlock{Type: "image",
-			Source: &imageSource{Type: "base64", MediaType: i.MediaType, Data: i.Data}})
+		source := map[string]any{"type": "base64", "media_type": i.MediaType, "data": i.Data}
+		blocks = append(blocks, map[string]any{"type": "image", "source": source})
 	}
 	return blocks
 }

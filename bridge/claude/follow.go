@@ -57,9 +57,9 @@ func (f *follower) run(ctx context.Context, w *transcript.Watcher) {
 			return
 		}
 	}
-	waker, forget := w.Watch(path)
+	bell, forget := w.Watch(path)
 	defer forget()
-	follow := transcript.Follower{Path: path, Waker: waker, AtEnd: f.atEnd,
+	follow := transcript.Follower{Path: path, Bell: bell, AtEnd: f.atEnd,
 		OnLine: f.line, OnIdle: f.idle, OnProblem: f.reportProblem,
 		// After a file was cut or replaced, its existing content is history; what is appended later is not.
 		OnTurn: func(t transcript.Turn) { f.past = t.Cause != transcript.Opened }}
@@ -69,7 +69,7 @@ func (f *follower) run(ctx context.Context, w *transcript.Watcher) {
 // await waits for the transcript, which appears with the first message. It looks for the file whenever
 // there is reason to expect it.
 func (f *follower) await(ctx context.Context, w *transcript.Watcher) string {
-	waker, forget := w.Watch("")
+	bell, forget := w.Watch("")
 	defer forget()
 	for {
 		if path, ok := transcript.Locate(f.config, f.a.cfg.SessionID); ok {
@@ -81,7 +81,7 @@ func (f *follower) await(ctx context.Context, w *transcript.Watcher) string {
 		case path := <-f.named:
 			return path
 		case <-f.look:
-		case <-waker.Wake():
+		case <-bell:
 		}
 	}
 }

@@ -262,7 +262,7 @@ func TestGauge(t *testing.T) {
 
 func TestSubagentAccounting(t *testing.T) {
 	s := newSubagents()
-	s.call("t1", "dig")
+	s.called["t1"] = "dig"
 	if _, ok := s.start(taskStarted{TaskType: "local_bash", ToolUse: "t9"}); ok {
 		t.Error("a Bash passed for a subagent")
 	}

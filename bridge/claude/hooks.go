@@ -149,16 +149,10 @@ func settingsRegistration() map[string]any {
 		"onFailure": "block"}
 }
 
-// settingsAnswer is the answer to a change.
-type settingsAnswer struct {
-	Decision string `json:"decision"`
-	Reason   string `json:"reason"`
-}
-
 // holdSettings keeps changed settings out of the session, and reports it.
 func (a *agent) holdSettings(request, file string) {
 	a.asks.writeAnswer(a.ctx, request,
-		settingsAnswer{Decision: "block", Reason: "settings count from the next start of this agent"})
+		map[string]string{"decision": "block", "reason": "settings count from the next start of this agent"})
 	if file == "" {
 		file = "a settings file"
 	}

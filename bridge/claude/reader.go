@@ -224,9 +224,8 @@ func (r *reader) toolUse(b block, parent string) {
 		return
 	}
 	if bridge.StartsSubagent(b.Name) {
-		var call agentCall
-		_ = json.Unmarshal(b.Input, &call) // the description is optional
-		r.subs.call(b.ID, call.Description)
+		input, _ := split(b.Input) // the description is optional
+		r.subs.called[b.ID] = text(input, "description")
 	}
 	if jsonl.IsNull(b.Input) {
 		b.Input = json.RawMessage("{}")

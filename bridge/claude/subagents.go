@@ -31,14 +31,6 @@ func newSubagents() *subagents {
 	return &subagents{called: map[string]string{}, running: map[string]*subagent{}}
 }
 
-// agentCall is the input of the Agent tool (called Task in init.tools and by old CLIs).
-type agentCall struct {
-	Description string `json:"description"`
-	Type        string `json:"subagent_type"`
-}
-
-func (s *subagents) call(id, description string) { s.called[id] = description }
-
 func (s *subagents) start(f taskStarted) (bridge.SubagentStart, bool) {
 	// A Bash command that runs for some seconds becomes a task too, of another type.
 	if f.TaskType != "local_agent" || f.ToolUse == "" {
@@ -121,7 +113,7 @@ func (s *subagents) finish(id, status string, tokens int) bool {
 	}
 	if unseen := tokens - sub.context; unseen > 0 {
 		// A subagent's report has no frame. It was written in addition to the last message.
-		sub.weight[sub.model] += weight(tokensOf(bridge.Usage{CacheRead: sub.context, CacheCreation: unseen}))
+		sub.weight[sub.model] += weight(tokensOf(&bridge.Usage{CacheRead: sub.context, CacheCreation: unseen}))
 	}
 	if tokens > 0 {
 		sub.now.Tokens = tokens

@@ -208,9 +208,7 @@ func (t *terminal) Write(ctx context.Context, data []byte) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = t.master.SetWriteDeadline(time.Now()) })
 	n, err := t.master.Write(data)
-	if !stop() && err == nil {
-		return nil
-	}
+	stop()
 	switch {
 	case err == nil:
 		return nil

@@ -38,12 +38,7 @@ func readContextUsage(raw json.RawMessage) (contextUsage, error) {
 }
 
 // called returns the context of the last call, 0 if there was none.
-func (u contextUsage) called() int {
-	if u.APIUsage == nil {
-		return 0
-	}
-	return tokensOf(*u.APIUsage).Context()
-}
+func (u contextUsage) called() int { return tokensOf(u.APIUsage).Context() }
 
 // used returns the size of a session's context. The total is never less than an estimate of prompt
 // and tools, so the last call's usage is preferred.
@@ -56,14 +51,14 @@ func (u contextUsage) used() int {
 
 // sample converts the frame's usage to the form of the transcript package.
 func (f assistantFrame) sample() transcript.Sample {
-	s := transcript.Sample{MessageID: f.MessageID, Model: f.Model, Sidechain: f.Parent != ""}
-	if f.Usage != nil {
-		s.Usage = tokensOf(*f.Usage)
-	}
-	return s
+	return transcript.Sample{MessageID: f.MessageID, Model: f.Model, Sidechain: f.Parent != "",
+		Usage: tokensOf(f.Usage)}
 }
 
-func tokensOf(u bridge.Usage) transcript.Usage {
+func tokensOf(u *bridge.Usage) transcript.Usage {
+	if u == nil {
+		return transcript.Usage{}
+	}
 	return transcript.Usage{Input: u.Input, CacheRead: u.CacheRead, CacheCreation: u.CacheCreation, Output: u.Output}
 }
 
@@ -95,11 +90,7 @@ func (g *gauge) begin(u contextUsage) {
 }
 
 func (u contextUsage) sample() transcript.Sample {
-	s := transcript.Sample{Model: u.Model}
-	if u.APIUsage != nil {
-		s.Usage = tokensOf(*u.APIUsage)
-	}
-	return s
+	return transcript.Sample{Model: u.Model, Usage: tokensOf(u.APIUsage)}
 }
 
 // compare compares the CLI's figure with ours. asked is the version at the time of the question: if a

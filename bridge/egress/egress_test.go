@@ -383,3 +383,15 @@ func TestRules(t *testing.T) {
 		APIHosts(func(string) string { return "http://127.0.0.1:4711" })...).Forwards()
 	testkit.Same(t, "forwards", "127.0.0.1:8080 [::1]:9090 127.0.0.1:4711", strings.Join(forwards, " "))
 }
+
+// TestThroughEnds: a tunnel that is no longer wanted ends, also while the proxy's own TLS begins.
+func TestThroughEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	dial := func(context.Context, string, string) (net.Conn, error) {
+		cancel()
+		conn, _ := net.Pipe() // whose other end says nothing
+		return conn, nil
+	}
+	_, err := through(ctx, dial, &url.URL{Scheme: "https", Host: "up.example"}, target{"a.example", 443})
+	testkit.Fails(t, "the tunnel", err)
+}

@@ -76,12 +76,13 @@ func (u Upstream) of(t target, secure bool) *url.URL {
 
 // through opens a tunnel through the user's proxy.
 func through(ctx context.Context, d dialer, at *url.URL, t target) (net.Conn, error) {
-	conn, err := d(ctx, "tcp", hostPort(at))
+	plain, err := d(ctx, "tcp", hostPort(at))
 	if err != nil {
 		return nil, fmt.Errorf("your proxy %s: %w", at.Host, err)
 	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	stop := context.AfterFunc(ctx, func() { plain.Close() })
 	defer stop()
+	conn := plain
 	if at.Scheme == "https" {
 		conn = tls.Client(conn, &tls.Config{ServerName: at.Hostname()})
 	}

@@ -72,14 +72,14 @@ func ancestors(line []proc) []Ancestor {
 	list := make([]Ancestor, len(line))
 	for i, p := range line {
 		env := environ(p.pid)
-		list[i] = Ancestor{PID: p.pid, Start: p.start, Name: p.name, Runs: runsOf(env),
+		list[i] = Ancestor{PID: p.pid, Start: p.start, Name: p.name, Runs: entriesOf(env, EnvRun),
 			Agents: entriesOf(env, EnvAgent), Unreadable: env == nil}
 	}
 	return list
 }
 
 // Marks are the runs whose marks this process was started with.
-func Marks() []string { return runsOf(environ(unix.Getpid())) }
+func Marks() []string { return entriesOf(environ(unix.Getpid()), EnvRun) }
 
 // ErrEnded reports that a process has ended; its number may have been reused.
 var ErrEnded = errors.New("it has ended")

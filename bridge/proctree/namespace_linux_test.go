@@ -390,7 +390,8 @@ func TestStrayOfTwoRuns(t *testing.T) {
 	c := testkit.Must(Start(cmd, Mark{Run: inner}))(t)
 	t.Cleanup(func() { kill(t, c) })
 	bears(t, c.PID())
-	testkit.Same(t, "a child bears, besides the mark of the inner run", []string{inner}, runsOf(environ(c.PID())))
+	testkit.Same(t, "a child bears, besides the mark of the inner run", []string{inner},
+		entriesOf(environ(c.PID()), EnvRun))
 	over := func(runs ...string) func(string) bool {
 		return func(run string) bool { return slices.Contains(runs, run) }
 	}

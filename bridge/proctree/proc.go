@@ -80,11 +80,8 @@ func hasEntry(env []byte, want string) bool {
 	return false
 }
 
-// runsOf lists the runs that an environment names. There can be more than one if a program appends to an
-// environment instead of replacing an entry.
-func runsOf(env []byte) []string { return entriesOf(env, EnvRun) }
-
-// entriesOf lists the non-empty values of a variable in an environment.
+// entriesOf lists the non-empty values of a variable in an environment. There can be more than one if a program appends
+// to an environment instead of replacing an entry.
 func entriesOf(env []byte, name string) []string {
 	name += "="
 	if !bytes.Contains(env, []byte(name)) {

@@ -73,7 +73,7 @@ type strayFinder struct {
 func newStrayFinder(s snapshot, dead func(string) bool) *strayFinder {
 	in := &strayFinder{dead: dead, rules: map[string]bool{}}
 	for pid := range s.spared {
-		for _, run := range runsOf(s.environ(pid)) {
+		for _, run := range entriesOf(s.environ(pid), EnvRun) {
 			in.rules[run] = false
 		}
 	}
@@ -96,7 +96,7 @@ func (in *strayFinder) strays(s snapshot) map[procKey]string {
 		if !s.killable(p) {
 			continue
 		}
-		runs := runsOf(s.environ(pid))
+		runs := entriesOf(s.environ(pid), EnvRun)
 		if len(runs) == 0 || slices.ContainsFunc(runs, func(run string) bool { return !in.over(run) }) {
 			continue
 		}

@@ -14,16 +14,9 @@ const clockTick = 10 * time.Millisecond
 // Usage adds up the child, its descendants and the processes that bear its mark. It only reads; processes
 // that end meanwhile do not count.
 func (c *Child) Usage() Usage {
-	s := scan()
-	c.killing.Lock()
-	found := c.note(s) // so that later scans find orphans without a mark, too
-	c.killing.Unlock()
-	if c.mark.Run != "" {
-		s.addMarked(c.mark, found)
-	}
 	var u Usage
 	confined := c.Confined()
-	for _, p := range found {
+	for _, p := range c.Present() {
 		cpu, rss, err := readUsage(p)
 		if err != nil {
 			continue

@@ -28,13 +28,14 @@ type probePlan struct {
 const maxSocketName = len(syscall.RawSockaddrUnix{}.Path) - 1
 
 // newProbePlan lays out a probe's task for the plan m of cmd.
-func newProbePlan(m mounts, cmd *exec.Cmd, cfg bridge.SandboxConfig) (*probePlan, error) {
+func newProbePlan(m mounts, cmd *exec.Cmd, cfg bridge.SandboxConfig) *probePlan {
 	b := &probePlan{task: probeTask{Nonce: rand.Text()}}
 	name := ".arbiter-canary-" + b.task.Nonce[:8]
 	file := func(dir string) string { return filepath.Join(dir, name) }
 	for _, path := range m.paths(writable) {
-		// The files are named by the paths under which the mounts are made.
-		if dir := m[path].dir; dir && !b.within(m, path) {
+		// The files are named by the paths under which the mounts are made. None is written inside of another writable
+		// mount (a repository or the configuration), since files there have a meaning.
+		if m[path].dir && m.above(path) != writable {
 			b.mustWrite = append(b.mustWrite, file(path))
 		}
 	}
@@ -68,12 +69,8 @@ func newProbePlan(m mounts, cmd *exec.Cmd, cfg bridge.SandboxConfig) (*probePlan
 		b.decoy(m, dir, file)
 	}
 	b.task.Write = slices.Concat(b.mustWrite, b.mustNotWrite, b.mayWrite)
-	return b, nil
+	return b
 }
-
-// within reports whether path is inside of another writable mount. The probe writes no file there (inside
-// of a repository or the configuration), since files there have a meaning.
-func (b *probePlan) within(m mounts, path string) bool { return m.above(path) == writable }
 
 // shows reports whether something is shown inside of an empty directory.
 func (b *probePlan) shows(m mounts, dir string) bool {

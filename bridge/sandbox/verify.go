@@ -83,10 +83,7 @@ func try(ctx context.Context, cfg bridge.SandboxConfig, p Place, scratch bool) e
 	if err != nil {
 		return err
 	}
-	b, err := newProbePlan(m, cmd, expected)
-	if err != nil {
-		return err
-	}
+	b := newProbePlan(m, cmd, expected)
 	defer b.remove()
 	if scratch {
 		b.inCopies(copies, cmd.Dir)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -108,6 +109,30 @@ func TestCancelled(t *testing.T) {
 	cancel()
 	testkit.Fails(t, "the end", <-done, context.Canceled)
 	testkit.Works(t, "it was not asked to end", testkit.Err(os.Stat(filepath.Join(r.Dir, "ended"))))
+}
+
+// TestCancelledFilter: what git started ends with it, even if it does not heed TERM.
+func TestCancelledFilter(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r := program(t, `(trap '' TERM; exec cat fifo) > /dev/null 2>&1 & wait`)
+	fifo := filepath.Join(r.Dir, "fifo")
+	if out, err := exec.Command("mkfifo", fifo).CombinedOutput(); err != nil {
+		t.Skipf("mkfifo: %v %s", err, out)
+	}
+	done := make(chan error)
+	go func() {
+		_, err := r.Write(ctx, "x")
+		done <- err
+	}()
+	w := testkit.Must(os.OpenFile(fifo, os.O_WRONLY, 0))(t)
+	defer w.Close()
+	cancel()
+	testkit.Fails(t, "the end", <-done, context.Canceled)
+	testkit.Await(t, "the end of the filter", func() bool { // nobody reads any more
+		_, err := w.WriteString("x")
+		return errors.Is(err, syscall.EPIPE)
+	})
 }
 
 func TestOperation(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
@@ -158,17 +159,21 @@ func (r Runner) Do(ctx context.Context, c Call) (text []byte, err error) {
 	return out.data.Bytes(), err
 }
 
-// run starts a command and waits for it.
+// run starts a command and waits for it. If it fails or is ended, the filters that it has left end with it.
 func (r Runner) run(cmd *exec.Cmd) error {
-	if r.Begin == nil {
-		return cmd.Run()
+	begin := r.Begin
+	if begin == nil {
+		begin = func(cmd *exec.Cmd) (func(), error) { return func() {}, cmd.Start() }
 	}
-	ended, err := r.Begin(cmd)
+	ended, err := begin(cmd)
 	if err != nil {
 		return err
 	}
 	defer ended()
-	return cmd.Wait()
+	if err = cmd.Wait(); err != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // mostly, none is left
+	}
+	return err
 }
 
 // Command returns a call that is not started yet. It does not use At: the caller adds the variables of a [View].
@@ -193,7 +198,9 @@ func (r Runner) Command(ctx context.Context, c Call) *exec.Cmd {
 	if r.Hold != nil {
 		cmd.ExtraFiles = []*os.File{r.Hold}
 	}
-	isolate(cmd)
+	// A session of its own: keys of the terminal do not reach git, and it cannot ask there.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) } // its filters, too
 	return cmd
 }
 

@@ -32,14 +32,7 @@ func (r *Repo) Begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(began{r.Place, survey}, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(file+".tmp", append(text, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(file+".tmp", file)
+	return writeRecord(file, began{r.Place, survey})
 }
 
 // beginning reads the record; ok is false if there is none.
@@ -81,19 +74,10 @@ func (r *Repo) Planted(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	list, rest := now.New(b.Survey), ""
-	if len(list) > shownPlanted {
-		rest = fmt.Sprintf(" and %d more", len(list)-shownPlanted)
-		list = list[:shownPlanted]
-	}
 	warning := ""
-	if len(list) > 0 {
-		quoted := make([]string, len(list))
-		for i, name := range list {
-			quoted[i] = fmt.Sprintf("%q", name)
-		}
+	if list := now.New(b.Survey); len(list) > 0 {
 		warning = "git would run or use what was not there, or was different, when the run began: " +
-			strings.Join(quoted, ", ") + rest + ". Look at it before you run git there."
+			listed(list, shownPlanted) + ". Look at it before you run git there."
 	}
 	if !all {
 		warning = strings.TrimSpace(warning + " Not all directories were searched for repositories, because there are too " +

@@ -67,11 +67,11 @@ func PackRun(ctx context.Context, r *Repo, file string) (base string, err error)
 	}
 	args := []string{"bundle", "create", "--quiet", file}
 	for _, prefix := range []string{r.Ref(""), r.Branch("")} {
-		out, err := r.Git.Text(ctx, "for-each-ref", "--format=%(refname)", strings.TrimSuffix(prefix, "/"))
+		refs, err := r.below(ctx, prefix)
 		if err != nil {
 			return "", err
 		}
-		args = append(args, strings.Fields(out)...)
+		args = append(args, slices.Sorted(maps.Keys(refs))...)
 	}
 	_, err = r.Git.Write(ctx, append(args, "^"+first.Head)...)
 	return first.Head, err

@@ -24,6 +24,9 @@ const (
 	Retyped  Status = "retyped"
 )
 
+// statuses are Git's letters for them.
+var statuses = map[byte]Status{'A': Added, 'M': Modified, 'D': Deleted, 'R': Renamed, 'T': Retyped}
+
 // Entry is a file in a tree: its mode in Git's notation ("100644", "120000") and its object. The zero Entry
 // means that there is no file.
 type Entry struct{ Mode, ID string }
@@ -138,18 +141,7 @@ func parseRaw(raw string) (c Change, renamed bool, err error) {
 	if strings.Trim(parts[1], "0") != "" {
 		c.To = Entry{parts[1], parts[3]}
 	}
-	switch parts[4][0] {
-	case 'A':
-		c.Status = Added
-	case 'D':
-		c.Status = Deleted
-	case 'M':
-		c.Status = Modified
-	case 'R':
-		c.Status = Renamed
-	case 'T':
-		c.Status = Retyped
-	default:
+	if c.Status = statuses[parts[4][0]]; c.Status == "" {
 		return Change{}, false, fmt.Errorf("%w: %q", errOutput, raw)
 	}
 	return c, c.Status == Renamed, nil

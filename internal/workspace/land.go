@@ -65,8 +65,10 @@ func (e *FilteredError) Error() string {
 		listLand(e.Filters))
 }
 
-func listLand(names []string) string {
-	const most = 5
+func listLand(names []string) string { return listed(names, 5) }
+
+// listed quotes the first of some names, and says how many more there are.
+func listed(names []string, most int) string {
 	more := ""
 	if len(names) > most {
 		more = fmt.Sprintf(" and %d more", len(names)-most)

@@ -29,7 +29,6 @@ type MergeResult struct {
 	Status MergeStatus
 	Before string   // commit of the branch; empty if the merge created it
 	Head   string   // commit of the branch now
-	Tree   string   // its tree
 	Files  []string // that both sides changed in different ways, if there is a conflict
 }
 
@@ -42,7 +41,7 @@ func MergeInto(ctx context.Context, r *Repo, ref, commit, message string) (Merge
 		return MergeResult{}, err
 	}
 	ours, theirs := both[0], both[1]
-	result := MergeResult{Before: ours.ID, Head: ours.ID, Tree: ours.Tree}
+	result := MergeResult{Before: ours.ID, Head: ours.ID}
 	if theirs.ID == "" {
 		return MergeResult{}, fmt.Errorf("merge: there is no commit %s", commit)
 	}
@@ -55,7 +54,7 @@ func MergeInto(ctx context.Context, r *Repo, ref, commit, message string) (Merge
 	case MergeNothing:
 		return result, nil
 	case MergeForward:
-		result.Head, result.Tree = theirs.ID, theirs.Tree
+		result.Head = theirs.ID
 	default:
 		tree, files, err := MergeTrees(ctx, r, ours.ID, theirs.ID)
 		if err != nil {
@@ -65,7 +64,6 @@ func MergeInto(ctx context.Context, r *Repo, ref, commit, message string) (Merge
 			result.Status, result.Files = MergeConflict, files
 			return result, nil
 		}
-		result.Tree = tree
 		if result.Head, err = r.Record(ctx, Signer(ctx, r), tree, message, ours.ID, theirs.ID); err != nil {
 			return MergeResult{}, err
 		}

@@ -132,8 +132,13 @@ func (r *Repo) move(ctx context.Context, call git.Call, updates []Update) error 
 
 // Refs lists the references of this run below a prefix of [Repo.Ref] ("" for all), with the commits they name.
 func (r *Repo) Refs(ctx context.Context, prefix string) (map[string]string, error) {
-	pattern := strings.TrimSuffix(r.Ref(prefix), "/")
-	out, err := r.Git.Text(ctx, "for-each-ref", "--format=%(objectname) %(refname)", pattern)
+	return r.below(ctx, r.Ref(prefix))
+}
+
+// below lists references, with the commits they name.
+func (r *Repo) below(ctx context.Context, prefix string) (map[string]string, error) {
+	out, err := r.Git.Text(ctx, "for-each-ref", "--format=%(objectname) %(refname)",
+		strings.TrimSuffix(prefix, "/"))
 	if err != nil {
 		return nil, err
 	}

@@ -315,14 +315,13 @@ func (r *Repo) Work(ctx context.Context) (Span, error) {
 // branch began, to the head of that branch, with the uncommitted work that was saved on top of it. ok is
 // false if it had no such directory.
 func (r *Repo) WorkOf(ctx context.Context, orchestrator int) (s Span, ok bool, err error) {
-	name := fmt.Sprintf("orch-%d", orchestrator)
-	out, err := r.Git.Text(ctx, "for-each-ref", "--format=%(refname)", strings.TrimSuffix(r.Branch(""), "/"))
+	name := name(orchestrator)
+	refs, err := r.below(ctx, r.Branch(""))
 	if err != nil {
 		return Span{}, false, err
 	}
 	last, branch := -1, ""
-	for line := range strings.Lines(out) {
-		ref := strings.TrimSpace(line)
+	for ref := range refs {
 		generation, ours := strings.CutPrefix(ref, r.Branch(name+"."))
 		if n, err := strconv.Atoi(generation); ours && err == nil && n > last {
 			last, branch = n, ref

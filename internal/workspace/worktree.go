@@ -36,6 +36,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 )
 
 // clone creates a repository in w.Dir that borrows the objects of the user's, with w.Branch checked out at
@@ -307,7 +308,7 @@ func (m *Worktrees) Create(ctx context.Context, s WorktreeSpec) (w Worktree, err
 	if w.Included, err = include(ctx, m.repo, w.Dir); err != nil {
 		return Worktree{}, err
 	}
-	return w, m.write(name, w)
+	return w, writeRecord(m.record(name), w)
 }
 
 // discard removes what an unfinished Create, or an unfinished removal, has left.
@@ -604,17 +605,17 @@ func (m *Worktrees) dir(name string) string { return filepath.Join(m.root, name)
 
 func (m *Worktrees) record(name string) string { return filepath.Join(m.root, name+".json") }
 
-// write writes the record that makes a directory valid.
-func (m *Worktrees) write(name string, w Worktree) error {
-	b, err := json.MarshalIndent(w, "", "  ")
+// writeRecord writes a file that holds v as JSON, such as the record that makes a directory valid. It returns when the
+// file is on disk.
+func writeRecord(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	temp := m.record(name) + ".tmp"
-	if err := os.WriteFile(temp, append(b, '\n'), 0o600); err != nil {
+	return statedir.WriteWhole(path, 0o600, func(f *os.File) error {
+		_, err := f.Write(append(b, '\n'))
 		return err
-	}
-	return os.Rename(temp, m.record(name))
+	})
 }
 
 // work returns the directory that corresponds to the run's in the user's work tree.
@@ -849,15 +850,16 @@ func (m *Worktrees) RemoveUnfinished(ctx context.Context) error {
 	}
 	for _, e := range entries {
 		name, _, _ := strings.Cut(e.Name(), ".")
+		if name == "" { // a record that was not finished
+			err = errors.Join(err, os.Remove(filepath.Join(m.root, e.Name())))
+			continue
+		}
 		m, unlock, lockErr := m.lock(ctx, name)
 		if lockErr != nil {
 			return errors.Join(err, lockErr)
 		}
 		if _, found := os.Lstat(m.record(name)); found != nil && name != reader {
 			err = errors.Join(err, m.discard(name))
-			if tempErr := os.Remove(m.record(name) + ".tmp"); !errors.Is(tempErr, fs.ErrNotExist) {
-				err = errors.Join(err, tempErr)
-			}
 		}
 		unlock()
 	}

@@ -479,7 +479,8 @@ func TestUnfinishedIsRemoved(t *testing.T) {
 				break
 			}
 			m, err := workspace.OpenWorktrees(d.Open(nil), root)
-			d.Must(err, m.RemoveUnfinished(ctx))
+			record := os.WriteFile(filepath.Join(root, ".arbiter-x.tmp"), nil, 0o600) // see statedir.WriteWhole
+			d.Must(err, record, m.RemoveUnfinished(ctx))
 			left, err := os.ReadDir(root)
 			all, listErr := m.List()
 			d.Must(err, listErr)

@@ -2,8 +2,9 @@ package agents
 
 import (
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
 // Places are the places that are searched for agent files. All are absolute paths.
@@ -39,58 +40,32 @@ type dir struct {
 // dirs are the directories that may contain agent files, in order of rank. Those of the workspace come first,
 // and have a bound.
 func (p Places) dirs() []dir {
-	var own []dir
+	var own []string
 	for _, base := range []string{p.Config, p.Claude} {
 		if filepath.IsAbs(base) {
-			own = append(own, dir{path: filepath.Join(base, "agents")})
+			own = append(own, filepath.Join(base, "agents"))
 		}
 	}
 	var list []dir
-	up := upwards(p.CWD)
-	root := ""
-	if len(up) > 0 {
-		root = up[len(up)-1]
+	var up []string // up to the repository's root; without a repository only the directory
+	if filepath.IsAbs(p.CWD) {
+		var inRepo bool
+		if up, inRepo = trust.Upwards(filepath.Clean(p.CWD)); !inRepo {
+			up = up[:1]
+		}
 	}
 	for _, kind := range []string{".arbiter", ".claude"} {
 		for _, at := range up {
-			d := dir{path: filepath.Join(at, kind, "agents"), bound: root}
-			if !isOneOf(d.path, own) { // the home directory is the workspace
+			d := dir{path: filepath.Join(at, kind, "agents"), bound: up[len(up)-1]}
+			if !trust.IsOneOf(d.path, own) { // the home directory is the workspace
 				list = append(list, d)
 			}
 		}
 	}
-	return append(list, own...)
-}
-
-// upwards are the directory and those above it, up to the repository's root; without a repository only the
-// directory.
-func upwards(cwd string) []string {
-	if !filepath.IsAbs(cwd) {
-		return nil
+	for _, path := range own {
+		list = append(list, dir{path: path})
 	}
-	var list []string
-	for at := filepath.Clean(cwd); ; at = filepath.Dir(at) {
-		list = append(list, at)
-		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			return list
-		}
-		if at == filepath.Dir(at) {
-			return list[:1]
-		}
-	}
-}
-
-func isOneOf(path string, list []dir) bool {
-	info, err := os.Stat(path)
-	if err != nil {
-		return false
-	}
-	for _, d := range list {
-		if other, err := os.Stat(d.path); err == nil && os.SameFile(info, other) {
-			return true
-		}
-	}
-	return false
+	return list
 }
 
 // isFile reports whether something can be read to its end.

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -206,7 +207,8 @@ func commandBody(line []byte, all []jsonl.Member) (CommandBody, error) {
 	}
 	i := slices.IndexFunc(forms, func(f form) bool { return f.body.CommandType() == kind })
 	if i < 0 {
-		return nil, fmt.Errorf("field `type`: unknown command %s, expected one of %s", shown(kind), commandTypes())
+		return nil, fmt.Errorf("field `type`: unknown command %s, expected one of %s", verdict.Quote(kind),
+			commandTypes())
 	}
 	fields := slices.Concat([]field{{name: "type", required: true}, {name: "ref"}}, forms[i].fields)
 	into := reflect.New(reflect.TypeOf(forms[i].body)).Elem()
@@ -305,7 +307,7 @@ func take(kind, name string, f field, value json.RawMessage, to reflect.Value) e
 	case f.required && strings.TrimSpace(to.String()) == "":
 		return fmt.Errorf("%s: field `%s` is empty%s", kind, name, expected(f))
 	case f.enum != nil && !slices.Contains(f.enum, to.String()):
-		return fmt.Errorf("%s: field `%s` is %s%s", kind, name, shown(to.String()), expected(f))
+		return fmt.Errorf("%s: field `%s` is %s%s", kind, name, verdict.Quote(to.String()), expected(f))
 	}
 	return nil
 }
@@ -346,7 +348,7 @@ func unknownField(kind, name, key string, fields []field) error {
 			return fmt.Errorf("%s: unknown field `%s`: names are lower case, expected `%s`", kind, name, f.name)
 		}
 	}
-	return fmt.Errorf("%s: unknown field %s, expected one of %s", kind, shown(name), strings.Join(names, ", "))
+	return fmt.Errorf("%s: unknown field %s, expected one of %s", kind, verdict.Quote(name), strings.Join(names, ", "))
 }
 
 func expected(f field) string {
@@ -362,12 +364,4 @@ func commandTypes() string {
 		names[i] = f.body.CommandType()
 	}
 	return strings.Join(names, ", ")
-}
-
-// shown quotes a text from the command, cut off if it is long.
-func shown(s string) string {
-	if r := []rune(s); len(r) > 40 {
-		s = string(r[:40]) + "…"
-	}
-	return fmt.Sprintf("%q", s)
 }

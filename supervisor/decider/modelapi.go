@@ -726,7 +726,9 @@ func (c *APIClient) read(body []byte, header http.Header) (Answer, error) {
 				CacheCreation: r.Usage.CacheCreation}
 		}
 	}
-	a.Usage = nonNegative(a.Usage)
+	for _, n := range []*int{&a.Usage.Input, &a.Usage.Output, &a.Usage.CacheRead, &a.Usage.CacheCreation} {
+		*n = max(*n, 0)
+	}
 	a.Text = c.config.Key.mask(a.Text)
 	a.Model = cmp.Or(c.config.Key.mask(sanitize.Line(a.Model, 200)), c.config.Model)
 	switch {
@@ -750,12 +752,6 @@ func (c *APIClient) read(body []byte, header http.Header) (Answer, error) {
 			c.config.MaxTokens)
 	}
 	return a, nil
-}
-
-func nonNegative(u Usage) Usage {
-	u.Input, u.Output = max(u.Input, 0), max(u.Output, 0)
-	u.CacheRead, u.CacheCreation = max(u.CacheRead, 0), max(u.CacheCreation, 0)
-	return u
 }
 
 // kindOf describes an unexpected body.

@@ -16,9 +16,8 @@ const maxStretches = 4
 
 // Rule chooses the agent that works next.
 func (in SelectAgentInput) Rule() (d Decision, clear bool) {
-	s := standing{plan: in.Plan, history: in.History, agents: in.AvailableAgents, open: in.OpenPoints,
-		failed: in.FailedChecks, limits: in.Constraints}.whole()
-	if len(s.agents) == 0 {
+	s := standing(in).whole()
+	if len(s.AvailableAgents) == 0 {
 		return Decision{}, false
 	}
 	if in.LastError != nil {
@@ -34,8 +33,8 @@ func (in EvaluateProgressInput) Rule() (d Decision, clear bool) {
 	if n := len(history); last.Agent != "" && (n == 0 || !same(history[n-1], last)) {
 		history = append(history[:n:n], last)
 	}
-	s := standing{plan: in.Plan, history: history, agents: in.AvailableAgents, open: in.OpenPoints,
-		failed: in.FailedChecks, limits: in.Constraints}.whole()
+	s := standing{Plan: in.Plan, History: history, AvailableAgents: in.AvailableAgents, OpenPoints: in.OpenPoints,
+		FailedChecks: in.FailedChecks, Constraints: in.Constraints}.whole()
 	if failed(last.Status) {
 		return s.recover(troubleIn(last))
 	}
@@ -54,7 +53,7 @@ func (s standing) recover(t trouble) (d Decision, clear bool) {
 	if s.spent() {
 		return retry(t, fmt.Sprintf("%s in a row and %d in all are the limit: whether it is tried once more is for "+
 			"the task machine to say.",
-			words.Count(s.limits.ConsecutiveFailures, "failure"), s.limits.TotalFailures)), false
+			words.Count(s.Constraints.ConsecutiveFailures, "failure"), s.Constraints.TotalFailures)), false
 	}
 	again := 0 // failures in a row of the same agent
 	for _, agent := range s.failing() {
@@ -79,14 +78,15 @@ func (s standing) recover(t trouble) (d Decision, clear bool) {
 	case !t.retry && other != "":
 		return s.instead(other, t, fmt.Sprintf("%s failed (%s), where trying again helps nothing", nameOf(t.agent),
 			t.category))
-	case s.limits.MaxConsecutiveFailures > 0 && s.limits.ConsecutiveFailures >= s.limits.MaxConsecutiveFailures-1 &&
+	case s.Constraints.MaxConsecutiveFailures > 0 &&
+		s.Constraints.ConsecutiveFailures >= s.Constraints.MaxConsecutiveFailures-1 &&
 		other != "":
 		return s.instead(other, t, fmt.Sprintf("%s failed, with one failure left to the limit of %d in a row",
-			nameOf(t.agent), s.limits.MaxConsecutiveFailures))
+			nameOf(t.agent), s.Constraints.MaxConsecutiveFailures))
 	}
 	return retry(t, fmt.Sprintf("%s failed (%s), with %s in a row of %d allowed: it tries again, in another way.",
-		nameOf(t.agent), t.category, words.Count(s.limits.ConsecutiveFailures, "failure"),
-		s.limits.MaxConsecutiveFailures)), false
+		nameOf(t.agent), t.category, words.Count(s.Constraints.ConsecutiveFailures, "failure"),
+		s.Constraints.MaxConsecutiveFailures)), false
 }
 
 // instead lets another agent continue where one failed. If there is no other, the same one is spawned again.
@@ -96,7 +96,7 @@ func (s standing) instead(other string, t trouble, why string) (Decision, bool) 
 	case other == "" && s.has(t.agent):
 		other, why = t.agent, why+"; there is no other agent, so it is summoned again"
 		message = "Begin again where you failed, in another way."
-	case other == "" && len(s.agents) == 0:
+	case other == "" && len(s.AvailableAgents) == 0:
 		return Decision{}, false
 	default:
 		why += fmt.Sprintf(": %s is to look at it", other)
@@ -125,7 +125,7 @@ func (t trouble) text() string {
 // onward decides the next step when nothing is wrong. current is the agent that works and can continue, empty
 // if there is none.
 func (s standing) onward(current string) (d Decision, clear bool) {
-	if len(s.failed) > 0 {
+	if len(s.FailedChecks) > 0 {
 		return s.fixCompletion(current)
 	}
 	if p := s.unresolvedPoint(); p != nil {
@@ -138,10 +138,10 @@ func (s standing) onward(current string) (d Decision, clear bool) {
 		return d, whole && s.succeeded()
 	case step != nil:
 		return s.unnamed(step, current)
-	case s.plan != nil && !s.checked():
+	case s.Plan != nil && !s.checked():
 		return s.first(s.pick(tester, reviewer), current,
 			"Every step of the plan is over, and nobody has checked the result since the last change.")
-	case s.plan != nil:
+	case s.Plan != nil:
 		return s.finish("Every step of the plan is over"), false
 	}
 	return s.withoutPlan(current)
@@ -156,13 +156,12 @@ func (s standing) unnamed(step *DecisionStep, current string) (Decision, bool) {
 	case "", planner, tester, reviewer:
 		name = s.pick(developer)
 	}
-	d, _ := s.hand(name, current, reason)
-	return d, false
+	return s.first(name, current, reason)
 }
 
 // withoutPlan follows the order of roles: planner, developer, tester, reviewer.
 func (s standing) withoutPlan(current string) (d Decision, clear bool) {
-	if len(s.history) == 0 {
+	if len(s.History) == 0 {
 		d, _ := s.first(s.pick(planner, developer), current, "There is no plan, and nothing has been done yet.")
 		return d, d.Mode == planner
 	}
@@ -239,11 +238,11 @@ func (Rules) Decide(ctx context.Context, in Input) (Decision, error) {
 // unresolvedPoint returns an open point in the last document of a tester or reviewer, or nil. While there is
 // such a point, the rules complete no task.
 func (s standing) unresolvedPoint() *OpenPoint {
-	i := slices.IndexFunc(s.open, func(p OpenPoint) bool { return looks(p.Agent) && len(p.Remaining) > 0 })
+	i := slices.IndexFunc(s.OpenPoints, func(p OpenPoint) bool { return looks(p.Agent) && len(p.Remaining) > 0 })
 	if i < 0 {
 		return nil
 	}
-	return &s.open[i]
+	return &s.OpenPoints[i]
 }
 
 // looks reports whether an agent judges the work of others.
@@ -269,8 +268,8 @@ func (s standing) resolvePoint(p *OpenPoint, current string) (d Decision, clear 
 
 // fixCompletion selects an agent to fix the problem that prevents a COMPLETE.
 func (s standing) fixCompletion(current string) (d Decision, clear bool) {
-	points := make([]string, len(s.failed))
-	for i, c := range s.failed {
+	points := make([]string, len(s.FailedChecks))
+	for i, c := range s.FailedChecks {
 		points[i] = fmt.Sprintf("%s, of a document of %s: %s", c.Command, nameOf(c.Agent), c.Why)
 	}
 	d, _ = s.hand(s.mender(""), current, "Checks that proved the work fail at the end.")

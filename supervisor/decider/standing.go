@@ -16,33 +16,26 @@ const (
 )
 
 // standing is the state of a task, as both inputs contain it.
-type standing struct {
-	plan    *DecisionPlan // nil if there is none, or it has no steps
-	history []ExecutionSummary
-	agents  []AgentDescription
-	open    []OpenPoint
-	failed  []DecisionCheck
-	limits  DecisionConstraints
-}
+type standing SelectAgentInput
 
 // whole drops a plan without steps.
 func (s standing) whole() standing {
-	if s.plan != nil && len(s.plan.Steps) == 0 {
-		s.plan = nil
+	if s.Plan != nil && len(s.Plan.Steps) == 0 {
+		s.Plan = nil
 	}
 	return s
 }
 
-func (s standing) has(name string) bool { return known(s.agents, name) }
+func (s standing) has(name string) bool { return known(s.AvailableAgents, name) }
 
 // step returns the first step that is not over, or nil.
 func (s standing) step() *DecisionStep {
-	if s.plan == nil {
+	if s.Plan == nil {
 		return nil
 	}
-	for i, step := range s.plan.Steps {
+	for i, step := range s.Plan.Steps {
 		if !step.Over() {
-			return &s.plan.Steps[i]
+			return &s.Plan.Steps[i]
 		}
 	}
 	return nil
@@ -50,7 +43,7 @@ func (s standing) step() *DecisionStep {
 
 // lastSuccess is the agent of the last successful execution; empty: none within the window.
 func (s standing) lastSuccess() string {
-	for _, e := range slices.Backward(s.history) {
+	for _, e := range slices.Backward(s.History) {
 		if e.Status == StatusSuccess {
 			return e.Agent
 		}
@@ -60,8 +53,8 @@ func (s standing) lastSuccess() string {
 
 // succeeded reports whether the last execution was successful.
 func (s standing) succeeded() bool {
-	n := len(s.history)
-	return n > 0 && s.history[n-1].Status == StatusSuccess
+	n := len(s.History)
+	return n > 0 && s.History[n-1].Status == StatusSuccess
 }
 
 // checked reports whether a tester or reviewer has succeeded since another agent changed something, or whether
@@ -70,7 +63,7 @@ func (s standing) checked() bool {
 	if !s.has(tester) && !s.has(reviewer) {
 		return true
 	}
-	for _, e := range slices.Backward(s.history) {
+	for _, e := range slices.Backward(s.History) {
 		switch e.Agent {
 		case tester, reviewer:
 			if e.Status == StatusSuccess {
@@ -98,7 +91,7 @@ func (s standing) pick(preferred ...string) string {
 // there is none besides those in without.
 func (s standing) soundest(without []string) string {
 	best, fewest := "", -1
-	for _, a := range s.agents {
+	for _, a := range s.AvailableAgents {
 		if slices.Contains(without, a.Name) {
 			continue
 		}
@@ -111,7 +104,7 @@ func (s standing) soundest(without []string) string {
 
 func (s standing) failuresOf(agent string) int {
 	n := 0
-	for _, e := range s.history {
+	for _, e := range s.History {
 		if e.Agent == agent && failed(e.Status) {
 			n++
 		}
@@ -123,8 +116,8 @@ func (s standing) failuresOf(agent string) int {
 // it has failed.
 func (s standing) failing() []string {
 	var list []string
-	for _, e := range slices.Backward(s.history) {
-		if !failed(e.Status) || len(list) > 0 && len(list) >= s.limits.ConsecutiveFailures {
+	for _, e := range slices.Backward(s.History) {
+		if !failed(e.Status) || len(list) > 0 && len(list) >= s.Constraints.ConsecutiveFailures {
 			break
 		}
 		list = append(list, e.Agent)
@@ -152,8 +145,8 @@ func (s standing) other(agent string) string {
 // no iteration, so no limit stops it.
 func (s standing) stretches() int {
 	n := 0
-	for _, e := range slices.Backward(s.history) {
-		if last := s.history[len(s.history)-1]; e.Agent != last.Agent || e.Iteration != last.Iteration {
+	for _, e := range slices.Backward(s.History) {
+		if last := s.History[len(s.History)-1]; e.Agent != last.Agent || e.Iteration != last.Iteration {
 			break
 		}
 		n++
@@ -163,7 +156,7 @@ func (s standing) stretches() int {
 
 // spent reports whether a limit of failures is reached.
 func (s standing) spent() bool {
-	l := s.limits
+	l := s.Constraints
 	return l.MaxConsecutiveFailures > 0 && l.ConsecutiveFailures >= l.MaxConsecutiveFailures ||
 		l.MaxTotalFailures > 0 && l.TotalFailures >= l.MaxTotalFailures
 }

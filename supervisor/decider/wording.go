@@ -32,11 +32,11 @@ func (s standing) brief(agent string) string {
 // finish ends the task, and says what was achieved.
 func (s standing) finish(why string) Decision {
 	var parts []string
-	if s.plan != nil {
-		parts = append(parts, reached(s.plan))
+	if s.Plan != nil {
+		parts = append(parts, reached(s.Plan))
 	}
-	if n := len(s.history); n > 0 {
-		last := s.history[n-1]
+	if n := len(s.History); n > 0 {
+		last := s.History[n-1]
 		said := nameOf(last.Agent) + " was the last to work"
 		if last.Output != nil && strings.TrimSpace(last.Output.Summary) != "" {
 			said += ", and said: " + clip(oneLine(last.Output.Summary), 600)
@@ -58,7 +58,7 @@ func (s standing) finish(why string) Decision {
 // leftOpen reports what the last documents leave open that does not prevent the task's end.
 func (s standing) leftOpen() string {
 	var left []string
-	for _, p := range s.open {
+	for _, p := range s.OpenPoints {
 		for _, text := range slices.Concat(p.Remaining, p.OpenQuestions) {
 			left = append(left, clip(oneLine(text), 160)+" ("+nameOf(p.Agent)+")")
 		}
@@ -90,7 +90,7 @@ func reached(p *DecisionPlan) string {
 // files are the files changed within the window, each once, in the order of the changes.
 func (s standing) files() []string {
 	var list []string
-	for _, e := range s.history {
+	for _, e := range s.History {
 		if e.Output == nil {
 			continue
 		}

@@ -22,7 +22,7 @@ func Inventory(cwd string, own ...string) (Listing, error) {
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() {
 		return Listing{}, fmt.Errorf("look at the workspace: %s is not a directory", abs)
 	}
-	up, inRepo := upwards(abs)
+	up, inRepo := Upwards(abs)
 	root := abs
 	if inRepo {
 		root = up[len(up)-1]
@@ -53,10 +53,10 @@ func Inventory(cwd string, own ...string) (Listing, error) {
 	return l.Listing, nil
 }
 
-// upwards are the directory and those above it up to the repository's root, which is the first that contains
+// Upwards are the directory and those above it up to the repository's root, which is the first that contains
 // anything called .git, whatever it is. Without a repository they go up to the root of the file system, as the
 // CLI does.
-func upwards(cwd string) (list []string, inRepo bool) {
+func Upwards(cwd string) (list []string, inRepo bool) {
 	for at := cwd; ; at = filepath.Dir(at) {
 		list = append(list, at)
 		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
@@ -196,13 +196,16 @@ func resolve(dir, path string) string {
 }
 
 // isOwn reports whether a directory is the user's own configuration.
-func (l *look) isOwn(dir string) bool {
-	info, err := os.Stat(dir)
+func (l *look) isOwn(dir string) bool { return IsOneOf(dir, l.own) }
+
+// IsOneOf reports whether a path leads to one of the others.
+func IsOneOf(path string, others []string) bool {
+	info, err := os.Stat(path)
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(l.own, func(own string) bool {
-		other, err := os.Stat(own)
+	return slices.ContainsFunc(others, func(at string) bool {
+		other, err := os.Stat(at)
 		return err == nil && os.SameFile(info, other)
 	})
 }

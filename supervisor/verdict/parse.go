@@ -118,7 +118,7 @@ func (c *corrections) oneOf(field, value string, allowed []string) {
 	case value == "":
 		c.add(field, "`%s` is missing: give one of %s.", field, strings.Join(allowed, ", "))
 	default:
-		c.add(field, "`%s` is %s: give one of %s.", field, quote(value), strings.Join(allowed, ", "))
+		c.add(field, "`%s` is %s: give one of %s.", field, Quote(value), strings.Join(allowed, ", "))
 	}
 }
 
@@ -312,8 +312,8 @@ func checkKeys(raw []byte) *Problem {
 	}
 }
 
-// quote shows a value to the model that wrote it, shortened.
-func quote(s string) string {
+// Quote shows a value to whoever wrote it, shortened.
+func Quote(s string) string {
 	if r := []rune(s); len(r) > 40 {
 		s = string(r[:40]) + "…"
 	}

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package git
-
-import "os/exec"
-
-func isolate(*exec.Cmd) {}
