@@ -23,32 +23,18 @@ func Apply(s State, in input.Input) (State, []input.Effect) {
 func Next(s *State, in input.Input) (*State, []input.Effect) {
 	st := &step{State: *s, at: in.At, out: input.Collector{Now: in.At}}
 	st.freeze() // a caller may have edited the state that it passes
+	if !input.Narrates(in.Body) {
+		st.waited = waiting(s)
+	}
 	st.take(in.Body)
 	st.dispatch()
-	if !input.Narrates(in.Body) {
-		st.settle(s)
-	}
+	st.settle()
 	st.freeze()
 	effects := st.out.Effects()
 	if len(effects) > 0 && !input.Narrates(in.Body) {
 		st.Budget.Runtime.LastAt = in.At
 	}
 	return &st.State, effects
-}
-
-// settle reports what no longer waits for the human. The end of a permission request is reported where it is decided,
-// and the result reports the end of all choices.
-func (st *step) settle(before *State) {
-	if st.Ending != nil && st.Ending.Said {
-		return
-	}
-	open := InboxOf(&st.State)
-	for _, was := range InboxOf(before) {
-		same := func(i InboxItem) bool { return i.ID == was.ID }
-		if was.Kind != InboxPermission && !slices.ContainsFunc(open, same) {
-			st.emit(was.Agent, contract.Settled{Item: was.ID})
-		}
-	}
 }
 
 // take dispatches an input.

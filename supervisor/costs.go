@@ -25,6 +25,9 @@ const (
 	ChooseFinish = "finish"
 )
 
+// LimitQuestion is the id of the question about a cost limit that is reached.
+const LimitQuestion = "limit"
+
 // Spent returns what the run has cost, including running turns.
 func (s *State) Spent() float64 {
 	usd := s.Budget.CostUSD
@@ -101,6 +104,14 @@ func (s *State) LimitText() string {
 	}
 	return strings.Join(spent, " ") + " Nothing is sent until you choose: " + ChooseRaise + " the limit to " +
 		strings.Join(raise, " and ") + ", or " + ChooseFinish + ": the run ends, and can be resumed."
+}
+
+// LimitOptions are the choices when a cost limit is reached; nil: the run asks no human.
+func (s *State) LimitOptions() []string {
+	if s.Budget.AskedAt.IsZero() || s.Ending != nil {
+		return nil
+	}
+	return []string{ChooseRaise, ChooseFinish}
 }
 
 // ReachedText says which cost limit ended a run.

@@ -28,7 +28,6 @@
 //	contextlow, failures, spawn   a full context, an agent that cannot continue, another Orchestrator
 //	handover, completion          documents on their way to the Arbiter, checks and criteria before a COMPLETE
 //	human                         questions to the human
-//	inbox                         the list of what waits for a human
 //	spending                      limits of costs and reserves that are reached
 //	attach                        sessions of agents in a human's terminal
 //	ending, phase                 the end of a run, the task machine
@@ -39,6 +38,7 @@
 //	rulecheck                     whether a ruling fits the state
 //	succession, spawning          full contexts and the Arbiter's successor; where and how an Orchestrator starts
 //	planning                      the plan, and how executions end
+//	inbox                         the list of what waits for a human
 //	process, agentconfig          processes of agents, and their configuration
 //	costs                         costs of agents and their limits
 //	delivery                      messages to agents

@@ -9,6 +9,7 @@ package supervisor
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -92,6 +93,34 @@ func InboxOf(s *State) []InboxItem {
 	}
 	slices.SortStableFunc(list, func(a, b InboxItem) int { return a.Since.Compare(b.Since) })
 	return list
+}
+
+// waiting returns the ids of what waits for the human, except permission requests, and whom each is about.
+func waiting(s *State) map[string]string {
+	var open map[string]string
+	for _, i := range InboxOf(s) {
+		if i.Kind != InboxPermission {
+			if open == nil {
+				open = map[string]string{}
+			}
+			open[i.ID] = i.Agent
+		}
+	}
+	return open
+}
+
+// settle reports what no longer waits for the human. The end of a permission request is reported where it is decided.
+func (st *step) settle() {
+	if len(st.waited) == 0 {
+		return
+	}
+	open := waiting(&st.State)
+	for _, id := range slices.Sorted(maps.Keys(st.waited)) {
+		if _, still := open[id]; !still {
+			st.emit(st.waited[id], contract.Settled{Item: id})
+		}
+	}
+	st.waited = nil
 }
 
 // recoveryPrefix begins the id of the choice after a failure of an agent.

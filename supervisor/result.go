@@ -50,6 +50,7 @@ func (st *step) finish() {
 			st.emit(e.ID, contract.Done{SessionID: e.SessionID, Reason: cmp.Or(e.EndReason, st.Ending.Status)})
 		}
 	}
+	st.settle() // nothing follows the result
 	failing := st.Handoff.proofsThat(func(p *Proved) bool { return p.Receipt.Result == verdict.CheckFailed })
 	st.emit(contract.Supervisor, contract.Result{
 		Status: st.Ending.Status, Summary: st.Ending.Summary,

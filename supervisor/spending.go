@@ -7,9 +7,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 )
 
-// LimitQuestion is the id of the question about a cost limit that is reached.
-const LimitQuestion = "limit"
-
 // keepReserve holds messages back while the reserve of a usage window is reached. Running turns finish.
 func (st *step) keepReserve() {
 	st.Budget.Hold(&st.out, st.Options.QuotaReserve)
@@ -40,14 +37,6 @@ func (st *step) keepCostLimits() {
 		st.emit(contract.Supervisor, contract.Question{Question: LimitQuestion, Text: st.LimitText(),
 			Options: st.LimitOptions()})
 	}
-}
-
-// LimitOptions are the choices when a cost limit is reached; nil: the run asks no human.
-func (s *State) LimitOptions() []string {
-	if s.Budget.AskedAt.IsZero() || s.Ending != nil {
-		return nil
-	}
-	return []string{ChooseRaise, ChooseFinish}
 }
 
 // chooseAboutLimit takes the human's choice about a cost limit that is reached, and reports whether the option

@@ -86,8 +86,9 @@ type HumanState struct {
 // state are copied before the first write.
 type step struct {
 	State
-	at  time.Time
-	out input.Collector
+	at     time.Time
+	out    input.Collector
+	waited map[string]string // what waited for the human before the step, and whom it is about
 
 	channel string // of the current command
 	ordered bool   // the current input is a command of the human

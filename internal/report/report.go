@@ -158,7 +158,7 @@ type Collector struct {
 	r         Report
 	agents    map[string]*Agent
 	order     []string
-	questions map[string]string // open ones, by who asks
+	questions map[string]string // open ones, by id
 	merges    map[string]string // unresolved conflicts, by what was merged
 	lastError string            // the last error since the last message of a human, unless its agent has gone on
 	errorOf   string            // whose error it is
@@ -204,8 +204,8 @@ func (c *Collector) TakeLine(line []byte) error {
 // wanted are the events that a report uses.
 var wanted = map[string]bool{
 	"session": true, "spawn": true, "message": true, "cost": true, "turn": true, "done": true, "check": true,
-	"handoff": true, "decision": true, "delivered": true, "plan": true, "permission": true, "question": true,
-	"restart": true, "error": true, "result": true, "acceptance": true, "changes": true, "merge": true,
+	"handoff": true, "decision": true, "plan": true, "permission": true, "question": true,
+	"settled": true, "restart": true, "error": true, "result": true, "acceptance": true, "changes": true, "merge": true,
 }
 
 // event adds an event. Of one that a report does not use, the time counts.
@@ -215,7 +215,6 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 	}
 	c.r.Ended = at
 	c.spending.event(at, e)
-	maps.DeleteFunc(c.questions, func(asker, _ string) bool { return e.Settles(asker) })
 	switch b := e.Body.(type) {
 	case contract.Session:
 		c.r.Run, c.r.Directory, c.r.Rehearsal = c.line(b.Session), c.line(b.CWD), b.Rehearsal
@@ -258,7 +257,9 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 	case contract.Merge:
 		c.merge(c.line(e.ID), b)
 	case contract.Question:
-		c.questions[e.ID] = c.text(b.Text)
+		c.questions[b.Question] = c.text(b.Text)
+	case contract.Settled:
+		delete(c.questions, b.Item)
 	case contract.Error:
 		c.lastError, c.errorOf = c.text(b.Message), e.ID
 	case contract.Result:
@@ -422,8 +423,8 @@ func (c *Collector) Report(status string) *Report {
 func (c *Collector) open(r Report) []Open {
 	var list []Open
 	add := func(kind, text string) { list = append(list, Open{kind, text}) }
-	for _, asker := range slices.Sorted(maps.Keys(c.questions)) {
-		add("question", c.questions[asker])
+	for _, id := range slices.Sorted(maps.Keys(c.questions)) {
+		add("question", c.questions[id])
 	}
 	for _, x := range r.Acceptance {
 		switch {

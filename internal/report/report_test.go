@@ -329,7 +329,7 @@ func TestAnswersClosePoints(t *testing.T) {
 	failed := verdict.Receipt{Command: "make", Expect: "exit 0", Result: verdict.CheckFailed, Exit: 2}
 	passed := verdict.Receipt{Command: "make", Expect: "exit 0", Result: verdict.CheckPassed}
 	take("orch-1", contract.Spawn{Name: "One"})
-	take("arbiter", contract.Question{Text: "which?"})
+	take("arbiter", contract.Question{Text: "which?", Question: "question-1"})
 	take("orch-1", contract.Check{Receipt: failed})
 	take("orch-1", contract.Unknown{Name: "merge", Raw: json.RawMessage(`{"status":"conflict","files":["a"]}`)})
 	take("supervisor", contract.Unknown{Name: "acceptance",
@@ -337,14 +337,14 @@ func TestAnswersClosePoints(t *testing.T) {
 	take("human", contract.Message{From: contract.Human, To: "orch-1", Kind: "instruction", Text: "faster"})
 	take("supervisor", contract.Question{Text: "raise, or finish?", Question: "limit",
 		Options: []string{"raise", "finish"}})
-	if r := c.Report("live"); len(r.Open) != 5 || r.Open[1].Text != "raise, or finish?" {
+	if r := c.Report("live"); len(r.Open) != 5 || r.Open[0].Text != "raise, or finish?" {
 		t.Fatalf("%+v", r.Open)
 	}
-	take("orch-1", contract.Delivered{MessageID: "m1"}) // the human has chosen
+	take("supervisor", contract.Settled{Item: "limit"})
 	if r := c.Report("live"); len(r.Open) != 4 || r.Status != "live" {
 		t.Fatalf("%+v", r.Open)
 	}
-	take("supervisor", contract.Message{From: contract.Supervisor, To: "arbiter", Kind: "answer", Text: "nobody is there"})
+	take("arbiter", contract.Settled{Item: "question-1"})
 	broken := failed
 	broken.Why = "exit code 1"
 	take("orch-1", contract.Check{Receipt: broken, Again: true, Agents: []string{"orch-2"}})

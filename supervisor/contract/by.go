@@ -53,30 +53,6 @@ func DecidedBy(by string) string {
 	return ""
 }
 
-// SettlesQuestion reports whether a message answers what the Arbiter asks the human: an answer of the human, or of the
-// supervisor if no human is there, or a new task. A question that is still open after a resume is asked again.
-func (m Message) SettlesQuestion() bool {
-	return m.To == Arbiter && (m.Kind == "answer" || m.Kind == "task")
-}
-
-// Settles reports whether an event shows that a question to the human is no longer open; asker is whom the event of the
-// question was about. A message answers the Arbiter. No event reports the choice that answers the supervisor, but no
-// turn runs before it. After a resume, what is still open is asked again.
-func (e Event) Settles(asker string) bool {
-	switch b := e.Body.(type) {
-	case Message:
-		return asker == Arbiter && b.SettlesQuestion()
-	case Delivered, Turn:
-		return asker == Supervisor
-	case Result:
-		return b.Status == StatusComplete || b.Status == StatusIncomplete || // no task is complete over one
-			asker == Supervisor && b.Status != StatusInterrupted
-	case Session:
-		return asker == Arbiter || asker == Supervisor
-	}
-	return false
-}
-
 // Answered says in words how a permission was decided.
 func (p Permission) Answered() string {
 	text := "Denied "

@@ -449,8 +449,8 @@ var events = []struct {
 	{Withdrawn{}, "The human withdrew a message before it was sent.", talk | aside},
 	{Halted{}, "All agents were stopped at once.", urgent | talk | aside},
 	{Question{}, "A question to the human; a message or choose command answers it.", urgent | talk},
-	{Settled{}, "A question or a choice no longer waits for the human: somebody answered it, or it has become pointless. " +
-		"It is asked again if it waits again. After `result`, only what a resume asks again is open.", fine | aside},
+	{Settled{}, "A question or a choice no longer waits for the human: somebody answered it, or it has become pointless.",
+		fine | aside},
 	{Accepted{}, "A command was accepted and is on disk.", fine | aside},
 	{Rejected{}, "A command was rejected.", urgent | talk | aside},
 	{Retry{}, "An API request failed; it is tried again after a delay.", narrates},

@@ -64,7 +64,9 @@ type ruleError struct {
 	args      []any
 }
 
-func (e *ruleError) Error() string { return fmt.Sprintf("%q: "+e.why, append([]any{e.text}, e.args...)...) }
+func (e *ruleError) Error() string {
+	return fmt.Sprintf("%q: "+e.why, append([]any{e.text}, e.args...)...)
+}
 
 // ParseRule reads a rule in Claude Code's syntax: Tool, Tool(specifier),
 // Bash(git *), Bash(npm run test:*), Edit(src/**), Read(~/.ssh/**),

@@ -242,7 +242,7 @@ type Since struct {
 	messages              int             // to the human
 	passed, failed        int             // checks
 	cost                  float64
-	waits                 map[string]time.Time // since when what waits does: a request by its id, a question by who asks
+	waits                 map[string]time.Time // since when what waits does, by its id
 	result                *contract.Result
 	happened, isRehearsal bool
 }
@@ -256,7 +256,6 @@ func (s *Since) Take(at time.Time, e contract.Event) {
 	if s.waits == nil {
 		s.waits = map[string]time.Time{}
 	}
-	maps.DeleteFunc(s.waits, func(asker string, _ time.Time) bool { return e.Settles(asker) })
 	switch b := e.Body.(type) {
 	case contract.Message:
 		if b.To != contract.Human {
@@ -304,7 +303,10 @@ func (s *Since) Take(at time.Time, e contract.Event) {
 	case contract.Permission:
 		delete(s.waits, b.Request)
 	case contract.Question:
-		s.waits[e.ID] = at
+		s.waits[b.Question] = at
+	case contract.Settled:
+		delete(s.waits, b.Item)
+		return
 	case contract.Result:
 		s.result = &b
 	default:

@@ -168,12 +168,10 @@ func TestSince(t *testing.T) {
 		"only word": {night[:2:2], time.Hour, ""},
 		"answered": {append(night[:len(night):len(night)], orch("orch-3", contract.Permission{Request: "perm-2",
 			Behavior: "allow", By: contract.Human})), 2 * time.Hour, ""},
-		"asked of nobody": {[]contract.Event{orch("orch-1", contract.Done{}), orch(contract.Arbiter, contract.Question{}),
-			orch(contract.Supervisor, contract.Message{To: contract.Arbiter, Kind: "answer"})}, time.Hour,
-			", 1 h 00 min ago (1 Mar 09:00): agents: Orchestrator I ended"},
-		"chosen": {[]contract.Event{orch("orch-1", contract.Done{}),
+		"settled": {[]contract.Event{orch("orch-1", contract.Done{}),
 			orch(contract.Supervisor, contract.Question{Question: "limit"}),
-			orch("orch-2", contract.Turn{CostUSD: 1})}, time.Hour,
+			orch("orch-2", contract.Turn{CostUSD: 1}),
+			orch(contract.Supervisor, contract.Settled{Item: "limit"})}, time.Hour,
 			", 1 h 00 min ago (1 Mar 09:00): agents: Orchestrator I ended · cost: $1.00"},
 		"many agents": {func() (list []contract.Event) {
 			for range 40 {

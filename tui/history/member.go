@@ -62,7 +62,7 @@ const (
 	subagents
 	requests
 	messages
-	questions // of the Arbiter to the human: one at a time, and asked again by another process
+	questions // to the human
 )
 
 // key identifies something open.
@@ -91,13 +91,10 @@ func opens(e contract.Event) (key, bool) {
 			k = key{class: messages, id: b.MessageID}
 		}
 	case contract.Question:
-		k = theQuestion
+		k = key{class: questions, id: b.Question}
 	}
 	return k, k.known()
 }
-
-// theQuestion is the key of the question to the human.
-var theQuestion = key{class: questions, id: "question"}
 
 func closes(e contract.Event) (key, bool) {
 	var k key
@@ -112,10 +109,8 @@ func closes(e contract.Event) (key, bool) {
 		k = key{class: messages, id: b.MessageID}
 	case contract.Withdrawn:
 		k = key{class: messages, id: b.MessageID}
-	case contract.Message:
-		if b.SettlesQuestion() {
-			k = theQuestion
-		}
+	case contract.Settled:
+		k = key{class: questions, id: b.Item}
 	}
 	return k, k.known()
 }

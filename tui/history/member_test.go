@@ -251,20 +251,21 @@ func TestEditedWords(t *testing.T) {
 	testkit.Same(t, "entries in the conversation", 3, c.Talk().Len())
 }
 
-// TestAnsweredQuestions: the human's message to the Arbiter answers the open
-// question, even if it was asked again, and is an entry of its own.
+// TestAnsweredQuestions: what settles a question closes it, even if it was asked again, and is no entry of its own.
 func TestAnsweredQuestions(t *testing.T) {
 	c := New(Memory)
 	message := func(from, to, kind string) {
 		addAll(c, from, contract.Message{MessageID: from + kind, From: from, To: to, Kind: kind, Text: "x"})
 	}
-	addAll(c, contract.Arbiter, contract.Question{Text: "Which?"}, contract.Question{Text: "Which?"})
+	addAll(c, contract.Arbiter, contract.Question{Text: "Which?", Question: "question-1"},
+		contract.Question{Text: "Which?", Question: "question-1"})
 	message(contract.Human, "orch-1", "instruction")
 	message("orch-1", contract.Arbiter, "done")
 	message(contract.Human, contract.Arbiter, "answer")
+	addAll(c, contract.Arbiter, contract.Settled{Item: "question-1"})
 	addAll(c, contract.Human, contract.Delivered{MessageID: "humananswer"})
-	addAll(c, contract.Arbiter, contract.Question{Text: "And now?"})
-	want := []string{"0 arbiter question > message", "1 arbiter question > message", "2 human message",
-		"3 orch-1 message", "4 human message > delivered", "6 arbiter question"}
+	addAll(c, contract.Arbiter, contract.Question{Text: "And now?", Question: "question-2"})
+	want := []string{"0 arbiter question > settled", "1 arbiter question > settled", "2 human message",
+		"3 orch-1 message", "4 human message > delivered", "7 arbiter question"}
 	testkit.Same(t, "", want, shape(t, c.Talk()))
 }

@@ -173,9 +173,7 @@ func (c *Store) link(r record, at time.Time, e contract.Event, size int) {
 		for _, owner := range c.open[k] {
 			c.records[owner].link = int32(n + 1)
 			delete(c.progress, owner)
-			if _, isMessage := e.Body.(contract.Message); !isMessage { // an answer is read for itself, too
-				r.link = isOutcome
-			}
+			r.link = isOutcome
 		}
 		delete(c.open, k)
 	}

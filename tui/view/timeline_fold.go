@@ -103,20 +103,7 @@ func (t *Timeline) session(at time.Time, s contract.Session) {
 	}
 }
 
-// waitOfQuestion is the key of the time in which a question of the Arbiter, or of the supervisor, is open.
-func waitOfQuestion(asker string) timelineKey {
-	if asker == contract.Supervisor {
-		return timelineKey{contract.Arbiter, TimelineWait, "choice"}
-	}
-	return timelineKey{asker, TimelineWait, "question"}
-}
-
 func (t *Timeline) add(at time.Time, e contract.Event) {
-	for _, asker := range []string{contract.Arbiter, contract.Supervisor} {
-		if _, resumed := e.Body.(contract.Session); !resumed && e.Settles(asker) {
-			t.end(at, waitOfQuestion(asker))
-		}
-	}
 	switch b := e.Body.(type) {
 	case contract.Spawn:
 		t.spawned(at, e, b)
@@ -130,7 +117,9 @@ func (t *Timeline) add(at time.Time, e contract.Event) {
 	case contract.Permission:
 		t.end(at, timelineKey{e.ID, TimelineWait, "permission " + b.Request})
 	case contract.Question:
-		t.begin(at, waitOfQuestion(e.ID), e)
+		t.begin(at, timelineKey{contract.Arbiter, TimelineWait, b.Question}, e)
+	case contract.Settled:
+		t.end(at, timelineKey{contract.Arbiter, TimelineWait, b.Item})
 	case contract.Message:
 		if b.From == contract.Human {
 			t.moment(at, contract.Human, HumanSpoke, textTimeline(e))

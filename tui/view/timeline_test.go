@@ -535,20 +535,20 @@ func TestPlaybackCosts(t *testing.T) {
 	testkit.Same(t, "the run with its decisions, of which one was not used", 4.5, f.state.Spent())
 }
 
-// TestTimelineQuestion: nobody waits for an answer after the supervisor has said that no human is there.
+// TestTimelineQuestion: each question is waited for until it is settled, whoever has asked.
 func TestTimelineQuestion(t *testing.T) {
 	var line Timeline
-	for i, e := range []contract.Event{{ID: contract.Supervisor, Body: contract.Session{Session: "run"}},
-		{ID: contract.Arbiter, Body: contract.Question{Text: "Which?"}},
-		{ID: contract.Human, Body: contract.Message{From: contract.Human, To: "orch-1", Kind: "instruction"}},
-		{ID: contract.Supervisor, Body: contract.Message{From: contract.Supervisor, To: contract.Arbiter, Kind: "answer"}},
+	for i, c := range []struct {
+		body  contract.Body
+		waits int
+	}{
+		{contract.Question{Text: "Which?", Question: "question-1"}, 1},
+		{contract.Question{Text: "Raise?", Question: "limit"}, 2},
+		{contract.Message{From: contract.Human, To: "orch-1", Kind: "instruction"}, 2},
+		{contract.Settled{Item: "limit"}, 1},
+		{contract.Settled{Item: "question-1"}, 0},
 	} {
-		_, waits := line.open[timelineKey{contract.Arbiter, TimelineWait, "question"}]
-		testkit.Check(t, waits == (i > 1), "before event %d: waits %v", i, waits)
-		line.Add(atTimeline(i), e)
+		line.Add(atTimeline(i), contract.Event{ID: contract.Supervisor, Body: c.body})
+		testkit.Same(t, fmt.Sprintf("waits after event %d", i), c.waits, len(line.open))
 	}
-	line.Add(atTimeline(5), contract.Event{ID: contract.Supervisor, Body: contract.Question{Question: "limit"}})
-	testkit.Check(t, len(line.open) == 1, "the supervisor has asked: %v", line.open)
-	line.Add(atTimeline(6), contract.Event{ID: "orch-1", Body: contract.Turn{}}) // the human has chosen
-	testkit.Check(t, len(line.open) == 0, "open: %v", line.open)
 }

@@ -413,7 +413,7 @@ func (s *plainSession) word(ctx context.Context, text string, answers bool) {
 		s.begin(ctx, text)
 		return
 	}
-	s.narrator.question = ""
+	s.narrator.question = contract.Question{}
 	s.put(contract.Say{Text: text})
 }
 
@@ -658,7 +658,7 @@ func (s *plainSession) answerItem(i supervisor.InboxItem, rest string) {
 		return
 	}
 	if _, said := body.(contract.Say); said {
-		s.narrator.question = ""
+		s.narrator.question = contract.Question{}
 	}
 	s.put(body)
 }
@@ -767,8 +767,7 @@ type narrator struct {
 
 	open     []supervisor.InboxItem // permission requests that wait, oldest first
 	numbers  map[string]int         // numbers of waiting items, by id
-	question string                 // the waiting question, which a resumed run asks again
-	asker    string                 // who asks it
+	question contract.Question      // the last one that waits, which a resumed run asks again
 	plan     []contract.Step
 	used     map[string]use       // tools since the last report on them, by agent
 	retried  map[string]time.Time // when a problem with the API was last reported, by agent
@@ -795,16 +794,18 @@ func (v *narrator) describe(at time.Time, e contract.Event) (text string, urgent
 		return "", false
 	}
 	urgent = contract.Urgent(e.Body)
-	if _, resumed := e.Body.(contract.Session); !resumed && e.Settles(v.asker) {
-		v.question = ""
-	}
 	switch b := e.Body.(type) {
 	case contract.Question:
-		if b.Text == v.question {
+		if b.Text == v.question.Text {
 			return "", false
 		}
-		v.question, v.asker = b.Text, e.ID
+		v.question = b
 		return strings.TrimRight(text, "\n") + "\nType your answer.", urgent
+	case contract.Settled:
+		if b.Item == v.question.Question {
+			v.question = contract.Question{}
+		}
+		return "", false
 	case contract.PermissionRequest:
 		return v.asked(b, text), urgent
 	case contract.Permission:

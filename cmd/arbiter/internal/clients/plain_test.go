@@ -485,9 +485,9 @@ func FuzzLines(f *testing.F) {
 func TestQuestionIsAskedAgain(t *testing.T) {
 	v := newNarrator(false, eventtext.Name)
 	asked := 0
-	ask := contract.Event{ID: contract.Arbiter, Body: contract.Question{Text: "Shall I go on?"}}
+	ask := contract.Event{ID: contract.Arbiter, Body: contract.Question{Text: "Shall I go on?", Question: "question-1"}}
 	for _, e := range []contract.Event{ask, {ID: contract.Supervisor, Body: contract.Session{Resumed: true}}, ask,
-		{ID: contract.Human, Body: contract.Message{From: contract.Human, To: contract.Arbiter, Kind: "answer"}}, ask} {
+		{ID: contract.Arbiter, Body: contract.Settled{Item: "question-1"}}, ask} {
 		if text, _ := v.describe(time.Now(), e); strings.Contains(text, "Shall I") {
 			asked++
 		}
