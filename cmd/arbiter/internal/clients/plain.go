@@ -789,6 +789,9 @@ func newNarrator(verbose bool, name func(string) string) *narrator {
 // describe returns the text for an event; empty if it is not worth one. urgent reports that a person waits for
 // it.
 func (v *narrator) describe(at time.Time, e contract.Event) (text string, urgent bool) {
+	if b, ok := e.Body.(contract.Settled); ok && b.Item == v.question.Question {
+		v.question = contract.Question{}
+	}
 	text, ok := eventtext.Text(history.Entry{At: at, Event: e}, v.name)
 	if !ok {
 		return "", false
@@ -801,11 +804,6 @@ func (v *narrator) describe(at time.Time, e contract.Event) (text string, urgent
 		}
 		v.question = b
 		return strings.TrimRight(text, "\n") + "\nType your answer.", urgent
-	case contract.Settled:
-		if b.Item == v.question.Question {
-			v.question = contract.Question{}
-		}
-		return "", false
 	case contract.PermissionRequest:
 		return v.asked(b, text), urgent
 	case contract.Permission:
