@@ -129,11 +129,20 @@ func (m *mapper) add(e contract.Event) []frame {
 	case contract.Message:
 		return m.message(b)
 	case contract.Question:
-		if b.Question != "" && m.shownTexts[b.Question] == b.Text {
+		text, again := m.shownTexts[b.Question]
+		if again && text == b.Text {
 			return nil // a resumed run asks its open question again
 		}
 		m.shownTexts[b.Question] = b.Text
-		return m.chunk(m.root, agentChunk, b.Question, b.Text)
+		id := b.Question
+		if again { // a text of the same id would continue the first one
+			id = m.newID(id)
+		}
+		return m.chunk(m.root, agentChunk, id, b.Text)
+	case contract.Settled:
+		if m.shownTexts[b.Item] != "" {
+			m.shownTexts[b.Item] = ""
+		}
 	case contract.Assistant:
 		return m.prose(e.ID, b)
 	case contract.ToolUse:

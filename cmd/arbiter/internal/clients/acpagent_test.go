@@ -166,6 +166,20 @@ func TestDecisionsHaveACost(t *testing.T) {
 	testkit.Same(t, "the cost of the run", 0.875, m.spent.total())
 }
 
+// TestAQuestionThatIsOpenedAgain: an open question of a resumed run is shown once, and one that was settled is shown
+// when it is asked again, as a text of its own.
+func TestAQuestionThatIsOpenedAgain(t *testing.T) {
+	m := newMapper("run", features{}, lineOf)
+	ask, shown := contract.Question{Question: "recovery-arbiter", Text: "Retry, or cancel?"}, map[any]bool{}
+	for _, b := range []contract.Body{ask, contract.Session{Resumed: true}, ask,
+		contract.Settled{Item: "recovery-arbiter"}, ask} {
+		for _, f := range m.add(contract.Event{ID: contract.Supervisor, Body: b}) {
+			shown[f.Update.(object)["messageId"]] = true
+		}
+	}
+	testkit.Same(t, "texts", 2, len(shown))
+}
+
 // TestNamesWithHosts: the name of an agent on another host includes the host.
 func TestNamesWithHosts(t *testing.T) {
 	m := newMapper("run", features{}, lineOf)
