@@ -46,8 +46,8 @@ func (r *round) answer(l *processRun, ev contract.Line) {
 		}
 	case contract.Message:
 		r.sentBack = r.sentBack || b.From == contract.Supervisor && strings.HasPrefix(b.Text, "COMPLETE ")
-		if r.sentBack && (b.Kind == "retry" || strings.Contains(b.Text, "none is at work")) {
-			r.closeAgain = true // its process ended, or it forgot
+		if r.sentBack && b.Kind == "retry" || strings.Contains(b.Text, "none is at work") {
+			r.closeAgain = true // its process ended, or it forgot: somebody may have taken it over in that turn
 		}
 		if b.To == contract.Arbiter && b.From != contract.Human {
 			r.close(l)
@@ -92,7 +92,7 @@ var idle = regexp.MustCompile(`(orch-\d+) done`)
 const closing = "all is woven"
 
 // close sends closing, unless it was sent by this process or accepted before. It is sent again if the COMPLETE that
-// followed it went back to the Arbiter before a process was killed.
+// followed it went back to the Arbiter before a process was killed, or did not come.
 func (r *round) close(l *processRun) {
 	for _, s := range r.sent {
 		if s.text == closing && !r.closeAgain && (s.accepted || s.by == l) {
