@@ -292,6 +292,17 @@ func TestFuse(t *testing.T) {
 	}
 }
 
+// TestFuseIsRaisedAtOnce: what the turn has cost counts, even if another process follows before the first one has ended.
+func TestFuseIsRaisedAtOnce(t *testing.T) {
+	p, one := fused(t, nil)
+	p.happen(one, bridge.Spent{CostUSD: 1.04})
+	first := p.agent(one).AgentRef
+	p.mustCommand(contract.Choose{Option: "retry"})
+	p.spawned(one)
+	p.do(input.AgentEvent{Event: bridge.Event{AgentRef: first, Body: bridge.Turn{Outcome: bridge.TurnLost, CostUSD: 1.04}}})
+	testkit.Same(t, "cents", 104, cents(p.s.Spent()))
+}
+
 // TestFuseAtTheEndOfATurn: who hands off with the call that spends the fuse has ended its work; who asks is parked
 // before it can cost more.
 func TestFuseAtTheEndOfATurn(t *testing.T) {

@@ -164,6 +164,7 @@ func (st *step) restart(id string) {
 	if st.mustQueue(a) {
 		return
 	}
+	st.chargeLost(a) // the end of the process before, which may still come, does not count
 	first := a.Start.First
 	if a.Start.First = false; !first {
 		a.Generation++
