@@ -263,7 +263,7 @@ type (
 	// Question waits for a human's `message`.
 	Question struct {
 		Text     string `json:"text"`
-		Question string `json:"question,omitempty" jsonschema:"Its id in the inbox; absent: a choose command answers it."`
+		Question string `json:"question,omitempty" jsonschema:"Its id in the inbox."`
 		// Options is set if a choose command answers the question.
 		Options []string `json:"options,omitempty" jsonschema:"For a choose command; absent: a message command answers it."`
 	}
