@@ -155,6 +155,9 @@ func (f *playbackFold) spawned(at time.Time, id string, b contract.Spawn) {
 		f.state.Agents = append(f.state.Agents, a)
 	}
 	f.lose(a)
+	if !b.Resumed { // another session, which is empty
+		a.AgentContext = supervisor.AgentContext{}
+	}
 	a.Name, a.Mode, a.SessionID, a.Generation, a.Predecessor = b.Name, b.Mode, b.SessionID, b.Generation, b.SuccessorOf
 	a.Status, a.Since, a.Dismissed = supervisor.AgentReady, at, false
 }

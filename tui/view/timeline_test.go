@@ -535,6 +535,20 @@ func TestPlaybackCosts(t *testing.T) {
 	testkit.Same(t, "the run with its decisions, of which one was not used", 4.5, f.state.Spent())
 }
 
+// TestPlaybackContext: another session of an agent is empty; a process that resumes one is not.
+func TestPlaybackContext(t *testing.T) {
+	for _, resumed := range []bool{true, false} {
+		var f playbackFold
+		for _, body := range []contract.Body{contract.Spawn{Generation: 1}, contract.Context{Tokens: 900, Window: 1000},
+			contract.ContextWarning{Level: supervisor.LevelCritical}, contract.Spawn{Generation: 2, Resumed: resumed}} {
+			f.add(time.Time{}, contract.Event{ID: contract.Arbiter, Body: body})
+		}
+		a := f.state.Agents[0]
+		testkit.Check(t, (a.Context.Tokens == 900) == resumed && a.ContextLow() == resumed, "resumed %v: %+v", resumed,
+			a.AgentContext)
+	}
+}
+
 // TestTimelineQuestion: each question is waited for until it is settled, whoever has asked.
 func TestTimelineQuestion(t *testing.T) {
 	var line Timeline
