@@ -292,14 +292,16 @@ func TestFuse(t *testing.T) {
 	}
 }
 
-// TestFuseIsRaisedAtOnce: what the turn has cost counts, even if another process follows before the first one has ended.
+// TestFuseIsRaisedAtOnce: what the turn has cost counts, even if another process follows before the first one has
+// ended.
 func TestFuseIsRaisedAtOnce(t *testing.T) {
 	p, one := fused(t, nil)
 	p.happen(one, bridge.Spent{CostUSD: 1.04})
 	first := p.agent(one).AgentRef
 	p.mustCommand(contract.Choose{Option: "retry"})
 	p.spawned(one)
-	p.do(input.AgentEvent{Event: bridge.Event{AgentRef: first, Body: bridge.Turn{Outcome: bridge.TurnLost, CostUSD: 1.04}}})
+	lost := bridge.Turn{Outcome: bridge.TurnLost, CostUSD: 1.04}
+	p.do(input.AgentEvent{Event: bridge.Event{AgentRef: first, Body: lost}})
 	testkit.Same(t, "cents", 104, cents(p.s.Spent()))
 }
 
