@@ -24,7 +24,7 @@ func TestScratchPrograms(t *testing.T) {
 	p := newPlace(t)
 	warm, err := exec.Command("go", "env", "GOCACHE").Output()
 	cache := strings.TrimSpace(string(warm))
-	if err == nil && !testing.Short() {
+	if err == nil && !testing.Short() && !strings.HasPrefix(cache, "/tmp/") { // a check has a /tmp of its own
 		p.params.Env["GOCACHE"] = cache
 		bare := p.with("go test ./...")
 		bare.Sandbox, bare.Scratch = nil, false
