@@ -50,7 +50,7 @@ func (st *step) loseProcesses(host string) {
 func (st *step) left(a *Agent) {
 	MarkCut(a)
 	st.chargeLost(a)
-	a.CurrentTool, a.Turn = "", nil
+	a.CurrentTool, a.Turn, a.Start.First = "", nil, false // its next start is announced
 	st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: a.EndReason})
 	st.Permission.TurnOver(&st.out, a.ID)
 	if a.Status == AgentParked {
