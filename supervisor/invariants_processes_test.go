@@ -223,6 +223,9 @@ func checkTaken(t *testing.T, a *Agent, live bool) {
 	if live && a.Takeover != nil && a.Status != InHand && !stopping {
 		t.Fatalf("%s is %s, and a takeover goes on (%s)", a.ID, a.Status, a.Takeover.Stage)
 	}
+	if a.Status == AgentDown && a.EndReason != "" {
+		t.Fatalf("%s is %s, and ends: %s", a.ID, a.Status, a.EndReason)
+	}
 	if a.Status == InHand && a.Takeover == nil {
 		t.Fatalf("%s is %s without a client", a.ID, a.Status)
 	}

@@ -335,7 +335,7 @@ func (st *step) callBack() {
 			a.Status, a.Takeover = AgentEnded, nil
 			continue
 		}
-		a.Status, a.Since, a.ToolCall, a.Backoff, a.Start = AgentDown, st.at, nil, nil, AgentStart{}
+		a.Status, a.Since, a.EndReason, a.ToolCall, a.Backoff, a.Start = AgentDown, st.at, "", nil, nil, AgentStart{}
 		if a.Role == RoleOrchestrator && a.ReachedLimit == "" {
 			st.limitWork(a) // timers ended with the process; each process has the full time
 		}

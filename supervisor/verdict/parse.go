@@ -312,7 +312,7 @@ func checkKeys(raw []byte) *Problem {
 	}
 }
 
-// Quote shows a value to whoever wrote it, shortened.
+// Quote shows a value to its author, shortened.
 func Quote(s string) string {
 	if r := []rune(s); len(r) > 40 {
 		s = string(r[:40]) + "…"
