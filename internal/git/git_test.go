@@ -89,11 +89,13 @@ func TestDo(t *testing.T) {
 	testkit.Fails(t, "Text", testkit.Err(r.Text(ctx, "x")), os.ErrPermission)
 }
 
-// TestCancelled: git, with the processes that it started, is asked to end, so that it can remove its locks.
-func TestCancelled(t *testing.T) {
+// cancelled runs a program in place of git until it reads from a pipe, and cancels it. It returns its directory, and
+// the other end of the pipe.
+func cancelled(t *testing.T, script string) (dir string, w *os.File) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	r := program(t, `trap 'echo > ended; exit 1' TERM; cat fifo & wait`)
+	r := program(t, script)
 	fifo := filepath.Join(r.Dir, "fifo")
 	if out, err := exec.Command("mkfifo", fifo).CombinedOutput(); err != nil {
 		t.Skipf("mkfifo: %v %s", err, out)
@@ -104,31 +106,22 @@ func TestCancelled(t *testing.T) {
 		done <- err
 	}()
 	// Opening the other end waits until the program opens its end for reading.
-	w := testkit.Must(os.OpenFile(fifo, os.O_WRONLY, 0))(t)
-	defer w.Close()
+	w = testkit.Must(os.OpenFile(fifo, os.O_WRONLY, 0))(t)
+	t.Cleanup(func() { w.Close() })
 	cancel()
 	testkit.Fails(t, "the end", <-done, context.Canceled)
-	testkit.Works(t, "it was not asked to end", testkit.Err(os.Stat(filepath.Join(r.Dir, "ended"))))
+	return r.Dir, w
 }
 
-// TestCancelledFilter: what git started ends with it, even if it does not heed TERM.
+// TestCancelled: git, with the processes that it started, is asked to end, so that it can remove its locks.
+func TestCancelled(t *testing.T) {
+	dir, _ := cancelled(t, `trap 'echo > ended; exit 1' TERM; cat fifo & wait`)
+	testkit.Works(t, "it was not asked to end", testkit.Err(os.Stat(filepath.Join(dir, "ended"))))
+}
+
+// TestCancelledFilter: what git started ends with it, even if it ignores TERM.
 func TestCancelledFilter(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	r := program(t, `(trap '' TERM; exec cat fifo) > /dev/null 2>&1 & wait`)
-	fifo := filepath.Join(r.Dir, "fifo")
-	if out, err := exec.Command("mkfifo", fifo).CombinedOutput(); err != nil {
-		t.Skipf("mkfifo: %v %s", err, out)
-	}
-	done := make(chan error)
-	go func() {
-		_, err := r.Write(ctx, "x")
-		done <- err
-	}()
-	w := testkit.Must(os.OpenFile(fifo, os.O_WRONLY, 0))(t)
-	defer w.Close()
-	cancel()
-	testkit.Fails(t, "the end", <-done, context.Canceled)
+	_, w := cancelled(t, `(trap '' TERM; exec cat fifo) > /dev/null 2>&1 & wait`)
 	testkit.Await(t, "the end of the filter", func() bool { // nobody reads any more
 		_, err := w.WriteString("x")
 		return errors.Is(err, syscall.EPIPE)

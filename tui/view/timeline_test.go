@@ -549,7 +549,7 @@ func TestPlaybackContext(t *testing.T) {
 	}
 }
 
-// TestTimelineQuestion: each question is waited for until it is settled, whoever has asked.
+// TestTimelineQuestion: the human is waited for until the last question is settled.
 func TestTimelineQuestion(t *testing.T) {
 	var line Timeline
 	for i, c := range []struct {
