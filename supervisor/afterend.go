@@ -98,10 +98,21 @@ func (st *step) happenedLate(e bridge.Event) {
 			st.answers(e.ID)
 		}
 		st.chargeTurn(a, b)
+	case bridge.Spent:
+		st.spends(a, b)
+	case bridge.Context: // the session may be continued
+		st.relay(e)
+		st.measured(a, b)
+	case bridge.Compact:
+		st.relay(e)
+		if !b.Blocked {
+			a.forgetLevels()
+		}
 	case bridge.Done:
 		if a.Status == AgentEnded {
 			return
 		}
+		st.chargeLost(a)
 		a.Status = AgentEnded
 		st.emit(e.ID, contract.Done{SessionID: cmp.Or(b.SessionID, a.SessionID),
 			Reason: cmp.Or(a.EndReason, st.Ending.Status)})

@@ -172,7 +172,9 @@ func (st *step) spends(a *Agent, b bridge.Spent) {
 	st.observe(a, b.CostUSD)
 	a.Live = b
 	st.emit(a.ID, contract.Cost{CostUSD: b.CostUSD, Usage: b.Usage, RunCostUSD: st.Spent()})
-	st.reportCostLevels(a)
+	if st.Ending == nil {
+		st.reportCostLevels(a)
+	}
 }
 
 // reportCostLevels reports when an agent, or all agents together, have reached a level of a limit. The Arbiter reads

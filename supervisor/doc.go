@@ -14,6 +14,7 @@
 //	audit                         the record of who did what
 //	fork                          the state before a decision, as the first one of another run
 //	replayer                      replay of a history, input by input
+//	playback                      the state of a run according to its events
 //	apply, resume                 what each input and each timer leads to; how a run begins or is resumed
 //	commands, taskcommands, say   what a human commands: the run, the task; messages to agents, from humans and queued
 //	afterend                      inputs that come while a run ends

@@ -202,7 +202,7 @@ func applyRandomly(t *testing.T, seed uint64, n uint16) {
 		if (uint64(i)+seed)%16 == 0 { // all steps would take most of the test's time
 			goesOnTheSame(t, before, input.Input{At: at, Body: body}, after, out)
 		}
-		events.follow(t, &s, &next, body, out)
+		events.follow(t, at, &s, &next, body, out)
 		s, before = next, after
 		checkInvariants(t, &s)
 		timers.follow(body, out)

@@ -303,6 +303,12 @@ func TestFuseIsRaisedAtOnce(t *testing.T) {
 	lost := bridge.Turn{Outcome: bridge.TurnLost, CostUSD: 1.04}
 	p.do(input.AgentEvent{Event: bridge.Event{AgentRef: first, Body: lost}})
 	testkit.Same(t, "cents", 104, cents(p.s.Spent()))
+
+	p, one = fused(t, func(o *runconfig.Options) { o.Cores = 1 })
+	p.mustCommand(contract.ForceAgent{Mode: "developer"}) // its start takes the only place
+	p.happen(one, bridge.Spent{CostUSD: 1.04})
+	p.mustCommand(contract.Choose{Option: "retry"})
+	testkit.Check(t, p.agent(one).Status == AgentDown && p.agent(one).EndReason == "", "%+v", p.agent(one))
 }
 
 // TestFuseAtTheEndOfATurn: who hands off with the call that spends the fuse has ended its work; who asks is parked
@@ -535,4 +541,20 @@ func TestRulesWithASpentFuse(t *testing.T) {
 		r, exit := p.finished()
 		testkit.Check(t, exit == contract.ExitFailed && strings.Contains(r.Summary, said), "exit %d: %s", exit, r.Summary)
 	}
+}
+
+// TestLateReadings: what a call costs that ends while the run is being ended counts, and so does how full the context
+// is then, in which the session goes on after a resume.
+func TestLateReadings(t *testing.T) {
+	p := begin(t, nil)
+	one := p.spawn("work")
+	p.happen(one, bridge.Context{Tokens: 40, Window: 100, Pct: 40})
+	p.happen(one, bridge.Spent{CostUSD: 0.25})
+	p.command(contract.Cancel{})
+	p.happen(one, bridge.Context{Tokens: 85, Window: 100, Pct: 85})
+	p.happen(one, bridge.Spent{CostUSD: 0.75})
+	p.ended(one)
+	r, _ := p.finished()
+	testkit.Same(t, "the cost", 0.75, r.CostUSD)
+	testkit.Check(t, p.agent(one).Context.Pct == 85 && p.agent(one).WarnedLevel != "", "%+v", p.agent(one).AgentContext)
 }

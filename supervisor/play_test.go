@@ -94,7 +94,7 @@ func (p *play) do(f input.Body) []input.Effect {
 	checkEffects(p.t, &p.s, out)
 	checkStep(p.t, &p.s, &s, f, out)
 	if _, whole := p.in[0].Body.(input.Began); whole && !p.edited {
-		p.events.follow(p.t, &p.s, &s, f, out)
+		p.events.follow(p.t, p.at, &p.s, &s, f, out)
 	}
 	// Checking every step of a long play, or of all plays, would take too long: a hash of the state selects the
 	// steps to check.

@@ -263,14 +263,19 @@ func (st *step) wantHost(host string) {
 
 // emptied resets what is known about an agent's context, when the context is new.
 func (st *step) emptied(a *Agent) {
-	a.Context, a.CompactionBlocked, a.HandoffDemands = bridge.Context{}, false, 0
-	a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel = "", "", ""
+	a.Context = bridge.Context{}
+	a.forgetLevels()
 	if a.Role == RoleArbiter {
 		a.Turns, a.ReachedLimit = 0, ""
 		st.callOffRenewal()
 		st.Renewal.Stage = RenewalNone
 		st.Rulings.Readings = nil // another session has read nothing
 	}
+}
+
+// forgetLevels resets what a full context has led to, when the context has become smaller.
+func (a *Agent) forgetLevels() {
+	a.CompactionBlocked, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.HandoffDemands = false, "", "", "", 0
 }
 
 // recall tells an agent whose history is lost what the supervisor knows about it.

@@ -49,6 +49,9 @@ func (st *step) lost(a *Agent, class runconfig.RestartClass, reason string) {
 
 // unpark restarts a parked agent because a human asked for it.
 func (st *step) unpark(a *Agent) {
+	if a.Leaving() { // the end of its process will come too late
+		st.left(a)
+	}
 	a.Status, a.Since, a.Dismissed = AgentDown, st.at, false
 	st.renewFuse(a)
 	st.Handoff.LeaveSuccessorQueue(a.ID) // it was given up, and now gets no successor

@@ -1,9 +1,10 @@
 package supervisor
 
 import (
-	"math"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,22 +16,17 @@ import (
 // stream is what a reader of a run's events knows: it must be what the state says.
 type stream struct {
 	ended    bool
-	usd      float64            // charged
-	running  map[string]float64 // what running turns have cost
-	messages map[string]string  // to whom they went
-	sessions int                // process runs so far
-	started  map[string]int     // in which of them an agent was announced that has not ended
+	playback Playback
+	messages map[string]string // to whom they went
+	sessions int               // process runs so far
+	started  map[string]int    // in which of them an agent was announced that has not ended
 }
 
 // follow updates the stream after one step, and compares it with the state.
-func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []input.Effect) {
+func (l *stream) follow(t *testing.T, at time.Time, before, after *State, f input.Body, out []input.Effect) {
 	t.Helper()
 	if l.messages == nil {
-		l.messages, l.running, l.started = map[string]string{}, map[string]float64{}, map[string]int{}
-	}
-	lose := func(id string) { // what a turn has cost whose end is not reported
-		l.usd += l.running[id]
-		delete(l.running, id)
+		l.messages, l.started = map[string]string{}, map[string]int{}
 	}
 	asked, offered, answers, requests := map[string]bool{}, false, 0, map[string]bool{}
 	settled := map[string]bool{}
@@ -41,6 +37,7 @@ func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []
 			continue
 		}
 		id := em.Event.ID
+		l.playback.Add(at, em.Event)
 		if l.ended {
 			if _, ok := em.Event.Body.(contract.Session); !ok {
 				t.Fatalf("%T: %T after the result", f, em.Event.Body)
@@ -50,29 +47,12 @@ func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []
 		case contract.Session:
 			l.ended = false
 			l.sessions++
-			for id := range l.running {
-				lose(id)
-			}
 		case contract.Result:
 			l.ended = true
-			for id := range l.running {
-				lose(id)
-			}
 		case contract.Spawn:
-			lose(id)
 			l.started[id] = l.sessions
 		case contract.Done:
-			lose(id)
 			delete(l.started, id)
-		case contract.Cost:
-			if l.running[id] = b.CostUSD; id == contract.Supervisor {
-				lose(id)
-			}
-		case contract.Turn:
-			delete(l.running, id)
-			l.usd += b.CostUSD
-		case contract.Decision:
-			l.usd += b.CostUSD
 		case contract.Message:
 			l.messages[b.MessageID] = b.To
 		case contract.Notice: // what an Orchestrator does not read any more may go to the Arbiter
@@ -103,9 +83,7 @@ func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []
 			answers++
 		}
 	}
-	if math.Abs(l.usd-after.Budget.CostUSD) > 1e-9 {
-		t.Fatalf("%T: the run has cost $%f, its events say $%f", f, after.Budget.CostUSD, l.usd)
-	}
+	l.checkPlayback(t, f, after)
 	if plan != nil || len(before.Task.Plan) != len(after.Task.Plan) {
 		testkit.Need(t, plan != nil && cmp.Equal(plan.Steps, after.Task.Plan), "the plan is %+v, told %+v",
 			after.Task.Plan, plan)
@@ -159,6 +137,43 @@ func (l *stream) follow(t *testing.T, before, after *State, f input.Body, out []
 	for _, i := range InboxOf(after) {
 		if !known[i.ID] && !asked[i.ID] && !requests[i.ID] && !(i.Kind.Chosen() && offered) {
 			t.Fatalf("%T: %s waits for the human, and no event says so", f, i.ID)
+		}
+	}
+}
+
+// checkPlayback compares a state with what a playback of its events shows.
+func (l *stream) checkPlayback(t *testing.T, f input.Body, s *State) {
+	t.Helper()
+	p := l.playback.Snapshot()
+	same := func(what string, state, played any) {
+		t.Helper()
+		if state != played {
+			t.Fatalf("%T: %s: the state says %v, the playback %v", f, what, state, played)
+		}
+	}
+	same("the cost", fmt.Sprintf("%.6f", s.Budget.CostUSD), fmt.Sprintf("%.6f", p.Budget.CostUSD))
+	same("all costs", fmt.Sprintf("%.6f", s.Spent()), fmt.Sprintf("%.6f", p.Spent()))
+	same("the tokens", s.Used(), p.Used())
+	if s.Ending != nil {
+		return
+	}
+	same("halted", s.Halted, s.Halted && p.Halted)
+	if s.Task.Text != "" { // no event says that it is over
+		same("the task", s.Task.Text, p.Task.Text[:min(len(s.Task.Text), len(p.Task.Text))])
+	}
+	same("the phase", s.Task.Phase, p.Task.Phase)
+	for _, a := range s.Agents {
+		b, ok := p.Agent(a.ID)
+		if !ok || a.Status != AgentReady && a.Status != AgentBusy {
+			continue
+		}
+		same(a.ID+"'s name", a.Name, b.Name)
+		same(a.ID+"'s mode", a.Mode, b.Mode)
+		same(a.ID+"'s cost", fmt.Sprintf("%.6f", a.Spent()), fmt.Sprintf("%.6f", b.Spent()))
+		same(a.ID+"'s generation", a.Generation, b.Generation)
+		same(a.ID+"'s context", a.Context.Pct, b.Context.Pct)
+		if a.WarnedLevel != "" || a.Context.Pct >= s.Options.ContextWarn { // no event says that it fell without a compaction
+			same(a.ID+"'s level", a.WarnedLevel, b.WarnedLevel)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func (st *step) compacted(a *Agent, b bridge.Compact) {
 		return
 	}
 	a.Compactions++
-	a.CompactionBlocked, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.HandoffDemands = false, "", "", "", 0
+	a.forgetLevels()
 	st.out.StopTimer(CompactionBlockedPrefix + RunOf(a.AgentRef))
 	if a.Role == RoleArbiter && a.Status != AgentBusy && a.Troubles == 0 {
 		st.callOffRenewal() // an Arbiter that already answers gives its document all the same

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -48,8 +47,8 @@ const SpendingUnknown = "unknown"
 
 // Spending is what one run has cost, from its events.
 type Spending struct {
-	Rows    []Row                    `json:"rows"`    // by day, agent and model, without the run
-	Running map[string]contract.Cost `json:"running"` // of running turns, by agent: it is charged if the turn is lost
+	Rows []Row `json:"rows"` // by day, agent and model, without the run
+	contract.Charges
 
 	ForkedFrom *contract.Fork `json:"forked_from,omitempty"`
 }
@@ -78,26 +77,14 @@ func (s *Spending) Take(at time.Time, line []byte) error {
 }
 
 func (s *Spending) event(at time.Time, e contract.Event) {
-	switch b := e.Body.(type) {
-	case contract.Session, contract.Result:
-		s.lose(at) // what was left by the run's process
-	case contract.Spawn, contract.Done:
-		s.loseOf(at, e.ID)
-	case contract.Cost:
-		if e.ID == contract.Supervisor {
-			s.charge(at, "decider", SpendingUnknown, b.CostUSD, b.Usage, 0)
-			return
-		}
-		if s.Running == nil {
-			s.Running = map[string]contract.Cost{}
-		}
-		s.Running[e.ID] = b
-	case contract.Turn:
-		delete(s.Running, e.ID)
-		s.turn(at, e.ID, b)
-	case contract.Decision:
-		if b.CostUSD > 0 {
-			s.charge(at, "decider", SpendingUnknown, b.CostUSD, bridge.Usage{}, 0)
+	for _, c := range s.Charges.Take(e) {
+		switch {
+		case c.Turn != nil:
+			s.turn(at, c.ID, *c.Turn)
+		case c.ID == contract.Supervisor:
+			s.charge(at, "decider", SpendingUnknown, c.CostUSD, c.Usage, 0)
+		default:
+			s.charge(at, c.ID, SpendingUnknown, c.CostUSD, c.Usage, 0)
 		}
 	}
 }
@@ -117,20 +104,6 @@ func (s *Spending) turn(at time.Time, agent string, b contract.Turn) {
 		s.charge(at, agent, SpendingUnknown, rest, b.Usage, turns)
 	case rest > noise:
 		s.charge(at, agent, SpendingUnknown, rest, bridge.Usage{}, turns)
-	}
-}
-
-// lose adds the costs of turns whose end was not reported.
-func (s *Spending) lose(at time.Time) {
-	for _, agent := range slices.Sorted(maps.Keys(s.Running)) {
-		s.loseOf(at, agent)
-	}
-}
-
-func (s *Spending) loseOf(at time.Time, agent string) {
-	if c, ok := s.Running[agent]; ok {
-		delete(s.Running, agent)
-		s.charge(at, agent, SpendingUnknown, c.CostUSD, c.Usage, 0)
 	}
 }
 
@@ -182,14 +155,6 @@ func GroupSpending(by SpendingBy, all []Row) (rows []Row, total Row) {
 			cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Model, b.Model))
 	})
 	return rows, total
-}
-
-// Live returns what the running turns have cost so far, which is not in the rows yet.
-func (s *Spending) Live() (usd float64) {
-	for _, c := range s.Running {
-		usd += c.CostUSD
-	}
-	return usd
 }
 
 // Sum returns what the run has cost, with its running turns and what the run that it branched off from had cost.

@@ -242,6 +242,7 @@ type Since struct {
 	messages              int             // to the human
 	passed, failed        int             // checks
 	cost                  float64
+	charges               contract.Charges
 	waits                 map[string]time.Time // since when what waits does, by its id
 	result                *contract.Result
 	happened, isRehearsal bool
@@ -251,7 +252,10 @@ type Since struct {
 func (s *Since) Take(at time.Time, e contract.Event) {
 	human := byHuman(e.Body)
 	if s.from.IsZero() || human {
-		*s = Since{from: at, waits: s.waits, isRehearsal: s.isRehearsal, changed: map[string]bool{}}
+		*s = Since{from: at, waits: s.waits, charges: s.charges, isRehearsal: s.isRehearsal, changed: map[string]bool{}}
+	}
+	for _, c := range s.charges.Take(e) {
+		s.cost += c.CostUSD
 	}
 	if s.waits == nil {
 		s.waits = map[string]time.Time{}
@@ -275,7 +279,7 @@ func (s *Since) Take(at time.Time, e contract.Event) {
 	case contract.Handoff:
 		s.handoffs = append(s.handoffs, b.From+" "+b.To)
 	case contract.Decision:
-		s.decisions, s.cost = append(s.decisions, b.Decision), s.cost+b.CostUSD
+		s.decisions = append(s.decisions, b.Decision)
 	case contract.Check:
 		switch b.Receipt.Result {
 		case verdict.CheckPassed:
@@ -288,12 +292,6 @@ func (s *Since) Take(at time.Time, e contract.Event) {
 			s.changed[f.Path] = true
 		}
 	case contract.Turn:
-		s.cost += b.CostUSD
-	case contract.Cost:
-		if e.ID == contract.Supervisor { // of a decision that was not used
-			s.cost += b.CostUSD
-		}
-		return
 	case contract.Error:
 		s.trouble = append(s.trouble, b.Message)
 	case contract.Restart:

@@ -173,6 +173,9 @@ func TestSince(t *testing.T) {
 			orch("orch-2", contract.Turn{CostUSD: 1}),
 			orch(contract.Supervisor, contract.Settled{Item: "limit"})}, time.Hour,
 			", 1 h 00 min ago (1 Mar 09:00): agents: Orchestrator I ended · cost: $1.00"},
+		"a lost turn": {[]contract.Event{orch("orch-1", contract.Done{}), orch("orch-2", contract.Cost{CostUSD: 2}),
+			orch("orch-2", contract.Spawn{Resumed: true}), orch("orch-2", contract.Turn{CostUSD: 1})}, time.Hour,
+			"cost: $3.00"},
 		"many agents": {func() (list []contract.Event) {
 			for range 40 {
 				list = append(list, orch("orch-7", contract.Spawn{}))

@@ -21,173 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
-	"github.com/arbiter-cli/arbiter/supervisor/machine"
 )
-
-// maxAgents bounds how many agents are kept; further ones are only in the events.
-const maxAgents = 4096
-
-// unsandboxed is a session's sandbox value if it has none.
-const unsandboxed = "unsandboxed"
-
-// playbackFold is the state of a run according to its events: what a screen shows of a run. Information that only
-// the journal has is missing.
-type playbackFold struct{ state supervisor.State }
-
-// snapshot returns a copy that is not changed any more.
-func (f *playbackFold) snapshot() *supervisor.State {
-	s := f.state
-	s.Agents = make([]*supervisor.Agent, len(f.state.Agents))
-	for i, a := range f.state.Agents {
-		b := *a
-		s.Agents[i] = &b
-	}
-	return &s
-}
-
-func (f *playbackFold) add(at time.Time, e contract.Event) {
-	s := &f.state
-	switch b := e.Body.(type) {
-	case contract.Session:
-		f.session(at, b)
-	case contract.State:
-		s.Task.Phase = machine.State(b.To)
-	case contract.Spawn:
-		f.spawned(at, e.ID, b)
-	case contract.Message:
-		f.message(b)
-	case contract.Delivered, contract.Assistant, contract.ToolUse, contract.ToolResult, contract.ToolCall:
-		f.status(at, e.ID, supervisor.AgentBusy)
-	case contract.Decision:
-		s.Budget.CostUSD += b.CostUSD
-	case contract.Cost:
-		if e.ID == contract.Supervisor {
-			s.Budget.Charge(b.Usage, b.CostUSD)
-		} else if a := f.agent(e.ID); a != nil {
-			a.Live.CostUSD, a.Live.Usage = b.CostUSD, b.Usage
-		}
-		f.status(at, e.ID, supervisor.AgentBusy)
-	case contract.Turn:
-		f.turned(at, e.ID, b)
-	case contract.Context:
-		if a := f.agent(e.ID); a != nil {
-			c := &a.Context
-			c.Tokens, c.Window, c.Pct, c.TurnsLeft, c.Source = b.Tokens, b.Window, b.Pct, b.TurnsLeft, b.Source
-		}
-	case contract.ContextWarning:
-		if a := f.agent(e.ID); a != nil {
-			a.WarnedLevel = b.Level
-		}
-	case contract.Plan:
-		s.Task.Plan, s.Task.AgentTasks = b.Steps, b.Tasks
-	case contract.Handoff:
-		if a := f.agent(b.From); a != nil {
-			a.Standing = supervisor.HandedOff
-		}
-	case contract.Done:
-		if a := f.agent(e.ID); a != nil {
-			f.lose(a)
-			f.status(at, e.ID, supervisor.AgentEnded)
-			a.Dismissed = true
-		}
-	case contract.Halted:
-		s.Halted = true
-	case contract.Result:
-		s.Ending = &supervisor.Ending{Status: b.Status, Summary: b.Summary, Said: true}
-		for _, a := range s.Agents {
-			f.lose(a)
-		}
-		s.Budget.CostUSD, s.Budget.Usage, s.Lifecycle.Crashes = b.CostUSD, b.Usage, b.Crashes
-	}
-	s.Budget.Runtime.LastAt = at
-}
-
-// session records that another process plays the run from here on.
-func (f *playbackFold) session(at time.Time, b contract.Session) {
-	s := &f.state
-	if r := &s.Budget.Runtime; r.Began.IsZero() {
-		r.Begin(at)
-	} else {
-		r.Resume(at)
-	}
-	s.Ending, s.Halted = nil, false
-	o := &s.Options
-	o.Run, o.CWD, o.Rehearsal, o.Trusted, o.Permissions = b.Session, b.CWD, b.Rehearsal, b.Trusted, b.Permissions
-	o.Sandbox, o.SandboxReason = nil, b.SandboxReason
-	if b.Sandbox != unsandboxed && b.Sandbox != "" {
-		present(&o.Sandbox)
-	}
-	claude := s.Lifecycle.Claude()
-	claude.Version, claude.Path = b.ClaudeVersion, b.Claude
-	s.Lifecycle.Start(claude)
-}
-
-// present sets a value that only shows that something exists.
-func present[T any](p **T) { *p = new(T) }
-
-func (f *playbackFold) agent(id string) *supervisor.Agent { return AgentOf(&f.state, id) }
-
-func (f *playbackFold) status(at time.Time, id string, status supervisor.AgentStatus) {
-	if a := f.agent(id); a != nil && a.Status != status {
-		a.Status, a.Since = status, at
-	}
-}
-
-// lose charges what a turn had cost that was lost with its process.
-func (f *playbackFold) lose(a *supervisor.Agent) {
-	f.state.Budget.Charge(a.Live.Usage, a.Live.CostUSD)
-	a.Charge(a.Live.CostUSD)
-}
-
-// spawned adds an agent, or another session of it.
-func (f *playbackFold) spawned(at time.Time, id string, b contract.Spawn) {
-	f.state.Halted = false
-	a := f.agent(id)
-	if a == nil {
-		if len(f.state.Agents) >= maxAgents {
-			return
-		}
-		a = &supervisor.Agent{}
-		a.ID, a.Role, a.Standing = id, supervisor.RoleOrchestrator, supervisor.AgentWorking
-		if id == contract.Arbiter {
-			a.Role = supervisor.RoleArbiter
-		}
-		f.state.Agents = append(f.state.Agents, a)
-	}
-	f.lose(a)
-	if !b.Resumed { // another session, which is empty
-		a.AgentContext = supervisor.AgentContext{}
-	}
-	a.Name, a.Mode, a.SessionID, a.Generation, a.Predecessor = b.Name, b.Mode, b.SessionID, b.Generation, b.SuccessorOf
-	a.Status, a.Since, a.Dismissed = supervisor.AgentReady, at, false
-}
-
-func (f *playbackFold) message(b contract.Message) {
-	if t := &f.state.Task; b.From == contract.Human && b.Kind == "task" && t.Text == "" {
-		t.Text = b.Text
-	}
-	if a := f.agent(b.From); a != nil && b.To == contract.Arbiter {
-		switch b.Kind {
-		case "question":
-			a.Standing = supervisor.AgentWaiting
-		case "done":
-			a.Standing = supervisor.AgentFinished
-		}
-	}
-	if a := f.agent(b.To); a != nil && a.Role == supervisor.RoleOrchestrator && a.Standing != supervisor.HandedOff {
-		a.Standing = supervisor.AgentWorking
-	}
-}
-
-func (f *playbackFold) turned(at time.Time, id string, b contract.Turn) {
-	s := &f.state
-	s.Budget.Charge(b.Usage, b.CostUSD)
-	if a := f.agent(id); a != nil {
-		a.Charge(b.CostUSD)
-		a.Turns++
-	}
-	f.status(at, id, supervisor.AgentReady)
-}
 
 // speeds are the factors by which a run can be played faster than it happened.
 var speeds = []int{1, 2, 8, 64}
@@ -223,7 +57,7 @@ type Player struct {
 	wake    chan struct{} // capacity 1: Play checks the requests
 
 	mu     sync.Mutex
-	fold   playbackFold
+	fold   supervisor.Playback
 	speed  int // index into speeds
 	paused bool
 	ended  bool
@@ -251,7 +85,7 @@ func (p *Player) Changed() <-chan struct{} { return p.changed }
 func (p *Player) Snapshot() *supervisor.State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.fold.snapshot()
+	return p.fold.Snapshot()
 }
 
 // Status returns the status of the playback.
@@ -342,7 +176,7 @@ func (p *Player) Play(ctx context.Context, stage PlaybackStage) {
 		}
 		if errors.Is(err, errRewind) && stage.Forget(ctx) {
 			p.mu.Lock()
-			p.fold, p.rewind, p.ended, p.err = playbackFold{}, false, false, nil
+			p.fold, p.rewind, p.ended, p.err = supervisor.Playback{}, false, false, nil
 			p.last, p.next = time.Time{}, time.Time{}
 			p.set(p.target)
 			p.mu.Unlock()
@@ -390,7 +224,7 @@ func (p *Player) play(ctx context.Context, stage PlaybackStage, e journal.LogEnt
 		return ctx.Err()
 	}
 	p.mu.Lock()
-	p.fold.add(e.At, event)
+	p.fold.Add(e.At, event)
 	p.last = e.At
 	p.mu.Unlock()
 	backlog.Hint(p.changed)

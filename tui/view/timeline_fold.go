@@ -40,7 +40,12 @@ type timelineData struct {
 	spans     int           // of all lanes
 	coarse    time.Duration // spans of the same kind that were closer than this were joined
 	decisions []TimelineDecision
+	charges   contract.Charges
+	usd       float64 // charged to the run
 }
+
+// cost returns what an agent has cost.
+func (t *timelineData) cost(l *lane) float64 { return l.usd + t.charges.Running[l.id].CostUSD }
 
 // TimelineDecision is a decision of the run.
 type TimelineDecision struct {
@@ -92,6 +97,9 @@ func (t *Timeline) session(at time.Time, s contract.Session) {
 	if t.run != "" && s.Session != t.run { // another run
 		t.timelineData = timelineData{}
 	}
+	if t.run == "" && s.ForkedFrom != nil {
+		t.usd = s.ForkedFrom.CostUSD
+	}
 	t.run, t.live, t.simulated = s.Session, true, s.Rehearsal
 	t.closeAll(t.last)
 	if !t.last.IsZero() && at.Sub(t.last) >= shortestCut {
@@ -104,6 +112,12 @@ func (t *Timeline) session(at time.Time, s contract.Session) {
 }
 
 func (t *Timeline) add(at time.Time, e contract.Event) {
+	for _, c := range t.charges.Take(e) {
+		t.usd += c.CostUSD
+		if l := t.lane(c.ID); l != nil {
+			l.usd += c.CostUSD
+		}
+	}
 	switch b := e.Body.(type) {
 	case contract.Spawn:
 		t.spawned(at, e, b)
@@ -212,8 +226,6 @@ func (t *Timeline) works(at time.Time, e contract.Event) {
 		}
 	}
 	switch b := e.Body.(type) {
-	case contract.Cost:
-		t.byID[e.ID].turnUSD = b.CostUSD
 	case contract.ToolUse:
 		if b.Subagent != "" { // it is within the call that started the subagent
 			return
@@ -234,7 +246,6 @@ func (t *Timeline) turned(at time.Time, e contract.Event, b contract.Turn) {
 		return
 	}
 	l.turns++
-	l.doneUSD, l.turnUSD = l.doneUSD+b.CostUSD, 0
 	s, ok := t.open[timelineKey{lane: e.ID, kind: TimelineTurn}]
 	if !ok {
 		s = Span{Kind: TimelineTurn, From: at, N: 1}
@@ -289,17 +300,11 @@ func (t *Timeline) closeLane(at time.Time, id string) {
 			t.end(at, k)
 		}
 	}
-	if l := t.byID[id]; l != nil {
-		l.doneUSD, l.turnUSD = l.cost(), 0
-	}
 }
 
 func (t *Timeline) closeAll(at time.Time) {
 	for k := range t.open {
 		t.end(at, k)
-	}
-	for _, l := range t.lanes {
-		l.doneUSD, l.turnUSD = l.cost(), 0
 	}
 }
 
@@ -352,16 +357,13 @@ type Span struct {
 
 // lane is the record of an agent.
 type lane struct {
-	id      string
-	spans   []Span // finished spans, in the order of their ends
-	turns   int
-	tools   int
-	waited  time.Duration
-	doneUSD float64 // of the finished turns
-	turnUSD float64 // of the running turn
+	id     string
+	spans  []Span // finished spans, in the order of their ends
+	turns  int
+	tools  int
+	waited time.Duration
+	usd    float64 // without the running turn
 }
-
-func (l *lane) cost() float64 { return l.doneUSD + l.turnUSD }
 
 // mergeClose joins spans of the same kind with less than a gap between them.
 func (l *lane) mergeClose(gap time.Duration) {

@@ -124,13 +124,9 @@ type picture struct {
 func (p *picture) title() render.Line {
 	l := render.Of(render.Title, "TIMELINE")
 	sep := " " + p.Look.Glyphs.Separator + " "
-	usd := 0.0
-	for _, lane := range p.Timeline.lanes {
-		usd += lane.cost()
-	}
 	text := ""
 	if !p.Timeline.first.IsZero() {
-		text = "  " + eventtext.Span(p.axis.Len()) + sep + p.dollars(usd) + sep +
+		text = "  " + eventtext.Span(p.axis.Len()) + sep + p.dollars(p.usd+p.charges.Live()) + sep +
 			"zoom " + fmt.Sprint(1<<p.zoom)
 		if len(p.axis.cuts) > 0 {
 			text += sep + words.Count(len(p.axis.cuts), "pause") + " left out"
@@ -200,8 +196,8 @@ func (p *picture) lane(l *lane, n, price int) render.Line {
 		return line
 	}
 	cost := ""
-	if l.turns > 0 || l.cost() > 0 {
-		cost = p.dollars(l.cost())
+	if l.turns > 0 || p.cost(l) > 0 {
+		cost = p.dollars(p.cost(l))
 	}
 	return line.Append(render.Dim, fmt.Sprintf("%*s", price, render.Shorten(cost, price-1, "")))
 }
@@ -357,8 +353,8 @@ func (p *picture) summary(l *lane) string {
 	if waited > 0 {
 		parts = append(parts, "waited "+eventtext.Span(waited)+" for you")
 	}
-	if l.cost() > 0 {
-		parts = append(parts, p.dollars(l.cost()))
+	if p.cost(l) > 0 {
+		parts = append(parts, p.dollars(p.cost(l)))
 	}
 	return eventtext.After(": ", strings.Join(parts, ", "))
 }

@@ -194,7 +194,7 @@ func TestManyEvents(t *testing.T) {
 	n, made, tools, usd := 0, 0, 0, 0.0
 	for _, l := range tl.lanes {
 		n += len(l.spans)
-		tools, usd = tools+l.tools, usd+l.cost()
+		tools, usd = tools+l.tools, usd+tl.cost(l)
 		for _, s := range l.spans {
 			if s.Kind == TimelineTool {
 				made += s.N
@@ -518,35 +518,23 @@ func TestUnreadable(t *testing.T) {
 	})
 }
 
-// TestPlaybackCosts: what a turn had cost that was lost with its process stays with its agent and its run.
-func TestPlaybackCosts(t *testing.T) {
-	var f playbackFold
-	for _, body := range []contract.Body{
-		contract.Spawn{Name: "Orchestrator I"}, contract.Turn{CostUSD: 1}, contract.Cost{CostUSD: 0.25},
-		contract.Spawn{Name: "Orchestrator I", Generation: 2}, contract.Cost{CostUSD: 0.5}, contract.Done{Reason: "crash"},
-		contract.Spawn{Name: "Orchestrator I", Generation: 3}, contract.Cost{CostUSD: 2},
-	} {
-		f.add(time.Time{}, contract.Event{ID: "orch-1", Body: body})
-	}
-	agent, run := f.state.Agents[0].Spent(), f.state.Spent()
-	testkit.Check(t, agent == 3.75 && run == agent, "the agent has cost $%v, the run $%v", agent, run)
-	f.add(time.Time{}, contract.Event{ID: contract.Arbiter, Body: contract.Decision{CostUSD: 0.5}})
-	f.add(time.Time{}, contract.Event{ID: contract.Supervisor, Body: contract.Cost{CostUSD: 0.25}})
-	testkit.Same(t, "the run with its decisions, of which one was not used", 4.5, f.state.Spent())
-}
-
-// TestPlaybackContext: another session of an agent is empty; a process that resumes one is not.
-func TestPlaybackContext(t *testing.T) {
-	for _, resumed := range []bool{true, false} {
-		var f playbackFold
-		for _, body := range []contract.Body{contract.Spawn{Generation: 1}, contract.Context{Tokens: 900, Window: 1000},
-			contract.ContextWarning{Level: supervisor.LevelCritical}, contract.Spawn{Generation: 2, Resumed: resumed}} {
-			f.add(time.Time{}, contract.Event{ID: contract.Arbiter, Body: body})
-		}
-		a := f.state.Agents[0]
-		testkit.Check(t, (a.Context.Tokens == 900) == resumed && a.ContextLow() == resumed, "resumed %v: %+v", resumed,
-			a.AgentContext)
-	}
+// TestTimelineCosts: what a turn had cost that was lost with its process stays with its agent, and the cost of the run
+// includes its decider, and what the run that it branched off from had cost.
+func TestTimelineCosts(t *testing.T) {
+	tl := timelineOf(
+		timedEvent{0, "supervisor", contract.Session{Session: "run-2", ForkedFrom: &contract.Fork{CostUSD: 10}}},
+		timedEvent{1, "orch-1", contract.Spawn{Name: "Orchestrator I", Generation: 1}},
+		timedEvent{2, "orch-1", contract.Turn{CostUSD: 1}},
+		timedEvent{3, "orch-1", contract.Cost{CostUSD: 0.25}},
+		timedEvent{4, "orch-1", contract.Spawn{Name: "Orchestrator I", Generation: 2}},
+		timedEvent{5, "orch-1", contract.Cost{CostUSD: 0.5}},
+		timedEvent{6, "orch-1", contract.Done{Reason: "crash"}},
+		timedEvent{7, "orch-1", contract.Spawn{Name: "Orchestrator I", Generation: 3}},
+		timedEvent{8, "orch-1", contract.Cost{CostUSD: 2}},
+		timedEvent{9, "arbiter", contract.Decision{CostUSD: 0.5}},
+		timedEvent{9, "supervisor", contract.Cost{CostUSD: 0.25}})
+	testkit.Same(t, "the agent has cost", 3.75, tl.cost(tl.byID["orch-1"]))
+	testkit.Includes(t, "the title", drawn(tl, &TimelineView{}, 100, 24)[0], "$14.50")
 }
 
 // TestTimelineQuestion: the human is waited for until the last question is settled.

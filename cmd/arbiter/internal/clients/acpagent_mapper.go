@@ -70,7 +70,8 @@ type mapper struct {
 	calls      map[string]acpCall
 	asked      map[string]toolCall
 	shownTexts map[string]string // texts that were reported last, by question id
-	spent      money
+	charges    contract.Charges
+	spent      float64          // charged to the run
 	ended      *contract.Result // set if the run's end is the last thing reported
 	login      bool             // the last error was that Claude is not logged in
 	// rehearsal is set if a scripted model plays. The protocol cannot mark a cost as simulated, so none is shown.
@@ -96,12 +97,6 @@ type shownUsage struct {
 	cost       float64
 }
 
-// money is the cost of the run: the sum of its turns and decisions, or the amount the run reported last, whichever is
-// larger.
-type money struct{ turns, reported float64 }
-
-func (m money) total() float64 { return contract.RoundUSD(max(m.turns, m.reported)) }
-
 func newMapper(session string, can features, words ACPWords) *mapper {
 	return &mapper{
 		root: session, can: can, words: words, agents: map[string]*agentView{}, calls: map[string]acpCall{},
@@ -111,14 +106,12 @@ func newMapper(session string, can features, words ACPWords) *mapper {
 
 // add returns the updates that follow from an event.
 func (m *mapper) add(e contract.Event) []frame {
-	if m.ended != nil {
-		if _, ok := e.Body.(contract.Session); ok {
-			m.ended = nil // the run continues
-		}
+	for _, c := range m.charges.Take(e) {
+		m.spent += c.CostUSD
 	}
 	switch b := e.Body.(type) {
 	case contract.Session:
-		m.dir, m.login, m.rehearsal = b.CWD, false, b.Rehearsal
+		m.ended, m.dir, m.login, m.rehearsal = nil, b.CWD, false, b.Rehearsal // the run continues
 	case contract.Spawn:
 		return m.spawn(e.ID, b)
 	case contract.Done:
@@ -160,10 +153,6 @@ func (m *mapper) add(e contract.Event) []frame {
 			a.tokens, a.window = b.Tokens, b.Window
 			return m.usage(e.ID)
 		}
-	case contract.Cost:
-		if m.spent.reported = max(m.spent.reported, b.RunCostUSD); e.ID == contract.Supervisor {
-			m.spent.turns += b.CostUSD // of a decision that was not used
-		}
 	case contract.Turn:
 		return m.turn(e.ID, b)
 	case contract.Compact:
@@ -175,7 +164,6 @@ func (m *mapper) add(e contract.Event) []frame {
 	case contract.Result:
 		return m.result(b)
 	case contract.Decision:
-		m.spent.turns += b.CostUSD // of the decider
 		session, _ := m.home(e.ID)
 		return m.chunk(session, thoughtChunk, "", strings.TrimSpace("Decision: "+b.Decision+". "+b.Reason))
 	case contract.Handoff, contract.Check, contract.Acceptance, contract.Merge, contract.Changes,
@@ -284,7 +272,6 @@ func (m *mapper) showError(id string, b contract.Error) []frame {
 // result ends the run and everything that is still open in it.
 func (m *mapper) result(b contract.Result) []frame {
 	m.ended = &b
-	m.spent = money{reported: max(b.CostUSD, m.spent.total()), turns: m.spent.turns}
 	text := "The run ended: " + strings.ReplaceAll(b.Status, "_", " ")
 	if b.Summary != "" {
 		text += ". " + b.Summary
@@ -339,7 +326,7 @@ func (m *mapper) usage(id string) []frame {
 	switch {
 	case id == contract.Arbiter && m.rehearsal:
 	case id == contract.Arbiter:
-		now.cost = m.spent.total()
+		now.cost = contract.RoundUSD(m.spent + m.charges.Live())
 		u["cost"] = object{"amount": now.cost, "currency": "USD"}
 	case m.can.subagents:
 		session = m.child(id)
@@ -353,9 +340,8 @@ func (m *mapper) usage(id string) []frame {
 	return m.on(session, u)
 }
 
-// turn adds the cost of a turn, and shows that its agent is idle.
+// turn shows that an agent is idle, and what the run has cost.
 func (m *mapper) turn(id string, b contract.Turn) []frame {
-	m.spent.turns += b.CostUSD
 	m.setBusy(id, false)
 	frames := m.usage(contract.Arbiter)
 	reason := map[string]string{"done": stopEndTurn, "interrupted": stopCancelled}[b.Outcome]

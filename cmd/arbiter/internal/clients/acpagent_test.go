@@ -163,7 +163,7 @@ func TestDecisionsHaveACost(t *testing.T) {
 		{ID: contract.Supervisor, Body: contract.Cost{CostUSD: 0.125, RunCostUSD: 0.25}}} {
 		m.add(e)
 	}
-	testkit.Same(t, "the cost of the run", 0.875, m.spent.total())
+	testkit.Same(t, "the cost of the run", 0.875, m.spent)
 }
 
 // TestAQuestionThatIsOpenedAgain: an open question of a resumed run is shown once, and one that was settled is shown
