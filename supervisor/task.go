@@ -526,11 +526,12 @@ func (s *TaskState) ReachedText(why string) string {
 	if n := s.History.Len(); n > 0 {
 		last := s.History.Last(1)[0]
 		fmt.Fprintf(&b, " Executions: %d, the last by %s (%s, %s)", n, last.ID, last.Agent, last.Status)
-		switch {
-		case last.Status == decider.StatusFailure && last.Error != nil:
-			fmt.Fprintf(&b, ": %s", words.Head(words.FirstLine(last.Error.Message), 200))
-		case last.Output != "":
-			fmt.Fprintf(&b, ": %s", words.Head(words.FirstLine(last.Output), 300))
+		said, most := last.Output, 300
+		if last.Status == decider.StatusFailure && last.Error != nil {
+			said, most = last.Error.Message, 200
+		}
+		if said != "" {
+			b.WriteString(": " + strings.TrimSuffix(words.Head(words.FirstLine(said), most), "."))
 		}
 		b.WriteString(".")
 	}

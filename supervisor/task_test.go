@@ -212,10 +212,12 @@ func TestExecutions(t *testing.T) {
 	s.Fail(nil, nil, now)
 	testkit.Need(t, s.Failures == 2 && s.TotalFailures == 2 && a.Work == nil &&
 		s.History.Last(1)[0].Status == decider.StatusTimeout, "%+v", s)
-	s.CompleteWork(a, "it is done", now)
+	s.CompleteWork(a, "It is done.", now)
 	s.Succeed(a, now.Add(time.Second))
 	testkit.Check(t, s.Failures == 0 && s.TotalFailures == 2 && s.LastError == nil &&
-		s.History.Last(1)[0].Output == "it is done", "%+v", s)
+		s.History.Last(1)[0].Output == "It is done.", "%+v", s)
+	testkit.Same(t, "the end", "Over. Executions: 2, the last by orch-1 (tester, success): It is done.",
+		s.ReachedText("Over"))
 	s.BeginWork(a, now)
 	s.Abandon(a, now)
 	last := s.History.Last(1)[0]

@@ -84,7 +84,7 @@ func (e env) acp(c *cli.Context) error {
 // claudeLogin has the user log in to Claude in this terminal.
 func (e env) claudeLogin(ctx context.Context, claude string) error {
 	cmd := exec.CommandContext(ctx, cmp.Or(claude, "claude"), "auth", "login")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Stdin, e.Stdout, e.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.Stdin, command.Raw(e.Stdout), e.Stderr
 	err := cmd.Run()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 {
 		return &command.Error{Code: contract.Exit(exit.ExitCode()), Text: "claude auth login failed"}

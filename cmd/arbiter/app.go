@@ -68,7 +68,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return fakecli.Main(args[2:], stdin, stdout, stderr)
 	}
 	stderr = command.Stderr{W: stderr}
-	e := env{command.Env{Stdin: stdin, Stdout: stdout, Stderr: stderr}}
+	output := &command.Output{W: stdout}
+	e := env{command.Env{Stdin: stdin, Stdout: output, Stderr: stderr}}
 	if len(args) > 1 && args[1] == command.Ask {
 		return subcommands.Complete(e.Env, e.app, args[2:])
 	}
@@ -80,6 +81,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := e.app()
 	line := command.ReadLine(app, args[min(1, len(args)):])
 	err := e.runLine(app, line)
+	if err == nil {
+		err = output.Problem()
+	}
 	if err == nil {
 		return int(contract.ExitComplete)
 	}

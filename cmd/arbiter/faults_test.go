@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -143,6 +145,36 @@ func TestFullDisk(t *testing.T) {
 	err := s.cmd.Run()
 	testkit.Check(t, err != nil && s.cmd.ProcessState.ExitCode() == int(contract.ExitFailed), "%v", err)
 	testkit.Includes(t, "stderr", s.stderr.String(), "no space left")
+}
+
+// TestOutputOfACommand: a command whose output is lost on a full disk says so and fails. One whose reader goes away
+// ends without a word.
+func TestOutputOfACommand(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("no /dev/full here")
+	}
+	s := dialogue(t)
+	s.named()
+	full := testkit.Must(os.OpenFile("/dev/full", os.O_WRONLY, 0))(t)
+	defer full.Close()
+	unread, closed, err := os.Pipe()
+	testkit.OK(t, err)
+	testkit.OK(t, unread.Close())
+	defer closed.Close()
+	for _, args := range []string{"logs", "logs --audit", "sessions show", "version", "scenarios", "--help", "replay"} {
+		var problem bytes.Buffer
+		to := func(out *os.File) *os.ProcessState {
+			cmd := exec.Command("arbiter", strings.Fields(args)...)
+			problem.Reset()
+			cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = s.cmd.Env, s.cmd.Dir, out, &problem
+			_ = cmd.Run() // its state has the exit code
+			return cmd.ProcessState
+		}
+		testkit.Same(t, args+": exit code at a full disk", int(contract.ExitEnvironment), to(full).ExitCode())
+		testkit.Same(t, args+": reports of a full disk", 1, strings.Count(problem.String(), "no space left"))
+		testkit.Same(t, args+" without a reader", "signal: broken pipe", to(closed).String())
+		testkit.Empty(t, args+": stderr without a reader", problem.String())
+	}
 }
 
 // TestOtherSessionIsNotRouted: a process that reports another session's id is ended, and arbiter

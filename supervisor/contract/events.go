@@ -319,7 +319,7 @@ type (
 		Session         string       `json:"session"`
 		Rehearsal       bool         `json:"rehearsal,omitempty"`
 		Checks          *Checks      `json:"checks,omitempty" jsonschema:"The last results of the checks of all documents of the task."`
-		Open            []string     `json:"open,omitempty" jsonschema:"What was open at COMPLETE: the Arbiter was told, and completed all the same. The summary names it, too."`
+		Open            []string     `json:"open,omitempty" jsonschema:"What was still open when the Arbiter completed once more. The summary names it, too."`
 		Failing         []string     `json:"failing,omitempty" jsonschema:"The checks that failed: author, command and reason. The summary names those that had passed before."`
 		InterruptedWork []string     `json:"half_done,omitempty" jsonschema:"Work in progress when the run was stopped."`
 		// Acceptance is nil if there are no criteria.

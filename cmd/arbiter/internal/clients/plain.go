@@ -371,8 +371,13 @@ func (s *plainSession) handleLine(ctx context.Context, h inputLine) {
 	case text == "":
 	case strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//"):
 		s.command(text)
+	case strings.HasPrefix(text, "!") && !strings.HasPrefix(text, "!!"): // meant for a shell, not for a model
+		s.print("! needs a screen: use another terminal; to send the line as text, begin with !!", true)
 	default:
-		s.word(ctx, strings.TrimPrefix(text, "/"), true)
+		if strings.HasPrefix(text, "//") || strings.HasPrefix(text, "!!") {
+			text = text[1:]
+		}
+		s.word(ctx, text, true)
 	}
 }
 

@@ -54,9 +54,11 @@ func TestRunIsPrinted(t *testing.T) {
 			s.emit("arbiter", contract.Question{Text: "This or that?"})
 		}
 		s.expect("The Arbiter asks: This or that?\nType your answer.\n\n")
-		s.typeLines("That.", "//literally")
-		want := []contract.CommandBody{contract.Say{Text: "That."}, contract.Say{Text: "/literally"}}
+		s.typeLines("That.", "//literally", "!git push", "!!now")
+		want := []contract.CommandBody{contract.Say{Text: "That."}, contract.Say{Text: "/literally"},
+			contract.Say{Text: "!now"}}
 		testkit.Same(t, "", want, s.host.puts)
+		s.expect("! needs a screen: use another terminal; to send the line as text, begin with !!\n")
 		s.emit("arbiter", contract.Question{Text: "This or that?"}) // asked again
 		s.expect("The Arbiter asks: This or that?\nType your answer.\n\n")
 		s.emit("human", contract.Rejected{Message: "no such agent"})

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -195,16 +196,46 @@ func (t *jsonSafe) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Raw returns stdout without the wrapper of WithSafeOutput, for output that is not JSON.
+// Raw returns stdout without its wrappers, for output that is not JSON, and for programs that write to it.
 func Raw(w io.Writer) io.Writer {
 	if safe, ok := w.(*jsonSafe); ok {
-		return safe.w
+		w = safe.w
+	}
+	if o, ok := w.(*Output); ok {
+		w = o.W
 	}
 	return w
 }
 
+// Output is the stdout of the program. It keeps the error of the first write that failed, because most commands print
+// without looking at errors. A reader that goes away ends the command by a signal; if not ([OutliveReaders]), the
+// command itself knows what that means.
+type Output struct {
+	W      io.Writer
+	failed atomic.Pointer[error]
+}
+
+func (o *Output) Write(text []byte) (int, error) {
+	n, err := o.W.Write(text)
+	if err != nil && !errors.Is(err, syscall.EPIPE) {
+		o.failed.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// Problem returns the error for output that was not written, or nil.
+func (o *Output) Problem() error {
+	if err := o.failed.Load(); err != nil {
+		return Environmentf("%v", *err)
+	}
+	return nil
+}
+
 // OnTerminal reports whether a stream is a terminal.
 func OnTerminal(stream any) bool {
+	if o, ok := stream.(*Output); ok {
+		stream = o.W
+	}
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

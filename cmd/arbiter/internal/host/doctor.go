@@ -389,8 +389,9 @@ type DoctorMake struct {
 // DoctorWorkspace is the directory in which a run would work.
 type DoctorWorkspace struct {
 	DoctorPlace
-	Home       bool // it is the home directory or above it
-	Repository bool // of git
+	Home       bool   // it is the home directory or above it
+	Git        string // why git cannot be used; empty: it can
+	Repository bool   // of git
 	Trust      settings.TrustState
 }
 
@@ -565,6 +566,7 @@ func (e *examination) workspace() {
 		ruling{w.Problem != "", DoctorFail, w.Problem, project},
 		ruling{w.Home, DoctorWarn, w.Path + " holds all that you have: let agents work in one project", project},
 		ruling{w.Written != "", DoctorWarn, w.Written, "ls -ld " + at},
+		ruling{w.Git != "", DoctorWarn, w.Git + ": runs have no diffs, undo and worktrees", "sudo apt-get install git"},
 		ruling{!w.Repository, DoctorNote,
 			w.Path + " is in no git repository: what agents change there cannot be reverted", "git init " + at},
 		ruling{true, DoctorOK, w.Path + ", in a git repository" + w.freeSpace(), ""})

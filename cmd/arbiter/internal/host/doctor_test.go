@@ -166,6 +166,8 @@ func TestFindings(t *testing.T) {
 			"all that you have", "cd"},
 		"read-only": {func(s *Surroundings) { s.Workspace.Written = "cannot be written to" }, AreaPlaces,
 			"workspace", DoctorWarn, "cannot", "ls -ld"},
+		"no git": {func(s *Surroundings) { s.Workspace.Git = "git is not installed" }, AreaPlaces, "workspace", DoctorWarn,
+			"^git is not installed: runs have no diffs", "apt-get install git"},
 		"no repository": {func(s *Surroundings) { s.Workspace.Repository = false }, AreaPlaces, "workspace", DoctorNote,
 			"no git repository", "git init"},
 		"not trusted": {func(s *Surroundings) {

@@ -214,6 +214,12 @@ func (l *inspection) workspace() host.DoctorWorkspace {
 	if home, err := os.UserHomeDir(); err == nil {
 		w.Home = command.SameDir(place, home) || command.SameDir(place, "/")
 	}
+	switch err := (git.Runner{Dir: place, Env: git.Environ(os.Environ())}).Check(l.c.Context); {
+	case errors.Is(err, exec.ErrNotFound):
+		w.Git = "git is not installed"
+	case err != nil:
+		w.Git = err.Error()
+	}
 	_, err := git.Locate(place)
 	w.Repository = err == nil
 	return w

@@ -53,7 +53,10 @@ func (e Env) audit(c *cli.Context) error {
 		}
 	}
 	err = supervisor.AuditOf(c.Context, log, info.Run, c.Bool("text"), emit)
-	if err = errors.Join(err, w.Flush()); err != nil {
+	if err == nil {
+		err = w.Flush()
+	}
+	if err != nil {
 		return command.Environmentf("audit run %s: %v", command.ShortID(info.Run), err)
 	}
 	return nil
@@ -467,7 +470,9 @@ func (e Env) Logs(c *cli.Context) error {
 
 // printStory prints the story of a run. With follow it continues while the run is live.
 func (e Env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info, follow bool) error {
-	command.OutliveReaders()
+	if follow {
+		command.OutliveReaders()
+	}
 	ctx, stop := command.Interruptible(c.Context, false)
 	defer stop()
 	w := &storyWriter{out: e.Stdout}
