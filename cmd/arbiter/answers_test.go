@@ -114,6 +114,7 @@ func TestWrongAnswers(t *testing.T) {
 		{`no agent "orch-9"`, []string{"send", "--to", "orch-9", "x"}},
 		{"the TEXT is empty", []string{"send", " "}},
 		{"give one TEXT", []string{"send"}},
+		{"is the id of the run: give the TEXT after it", []string{"send", run[:8]}},
 		{"give one TEXT", []string{"send", run, "two", "words"}},
 		{`there is no run "nowhere"`, []string{"send", "nowhere", "x"}},
 		{"use once, run or always", []string{"allow", "--for", "ever"}},

@@ -149,6 +149,9 @@ func (e Env) send(c *cli.Context) error {
 		return err
 	}
 	defer l.Close()
+	if run == "" && len(text) >= 4 && strings.HasPrefix(l.First.Run, text) {
+		return command.Usagef("send: %s is the id of the run: give the TEXT after it", text)
+	}
 	say := contract.Say{Text: text, To: c.String("to"), Strength: c.String("strength")}
 	if say.To != "" {
 		if err := Knows(l.First, say.To); err != nil {
