@@ -18,7 +18,7 @@ import (
 // overloaded API, and one for the human.
 func (s *scene) crowd() {
 	s.T.Helper()
-	s.Type("Teach the loom the new header\n")
+	s.begins("Teach the loom the new header")
 	s.does(func(p *fakeRun) {
 		p.call("arbiter", "set_plan", `{"steps":[{"text":"Read the header","status":"done"},
 			{"text":"Write the header","status":"active"},{"text":"Find its callers","status":"active"},
