@@ -442,6 +442,7 @@ func TestModelOutputIsShown(t *testing.T) {
 		}
 	}
 	testkit.Check(t, int64(bytes) >= 200*n.Load() && looks/each*group >= len(list),
-		"%d bytes were sent for %d pictures of %d of %d texts: nothing was shown", bytes, n.Load(), looks/each*group, len(list))
+		"%d bytes were sent for %d pictures of %d of %d texts: nothing was shown", bytes, n.Load(), looks/each*group,
+		len(list))
 	t.Logf("%d texts, %d looks, %d pictures, %d bytes sent", len(list), looks, n.Load(), bytes)
 }

@@ -165,8 +165,8 @@ type onslaught struct {
 	alone      map[string]string // the harm that each attack did to the CLI alone
 }
 
-// unruled reports whether what is done is compared with what the CLI alone does: no rule denies the attacks or asks about
-// them, and none is a check.
+// unruled reports whether what is done is compared with what the CLI alone does: no rule denies the attacks or asks
+// about them, and none is a check.
 func (o *onslaught) unruled() bool {
 	return len(o.group.Deny)+len(o.group.Ask) == 0 && o.group.Attacks[0].Check == ""
 }
