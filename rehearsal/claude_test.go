@@ -1,9 +1,14 @@
 package rehearsal_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"maps"
+	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -104,4 +109,105 @@ func (c *claude) compactions() (n int) {
 		}
 	}
 	return n
+}
+
+// client is a conversation with the server without a CLI: it keeps the history like the CLI.
+type client struct {
+	t        *testing.T
+	srv      *rehearsal.Server
+	session  string
+	agent    string // a subagent's id
+	tools    []string
+	model    string
+	messages []frame
+}
+
+func converse(t *testing.T, srv *rehearsal.Server, session string, tools ...string) *client {
+	return &client{t: t, srv: srv, session: session, tools: tools, model: "claude-opus-5-5"}
+}
+
+func (c *client) request(stream bool) *http.Request {
+	c.t.Helper()
+	tools := []frame{}
+	for _, name := range c.tools {
+		tools = append(tools, frame{"name": name, "description": name, "input_schema": frame{"type": "object"}})
+	}
+	id := testkit.Must(json.Marshal(frame{"session_id": c.session}))(c.t)
+	body := testkit.Must(json.Marshal(frame{"model": c.model, "stream": stream, "max_tokens": 1000, "tools": tools,
+		"messages": c.messages, "system": []frame{{"type": "text", "text": "You are an agent."}},
+		"metadata": frame{"user_id": string(id)}}))(c.t)
+	req := testkit.Must(http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.srv.URL()+"/v1/messages?beta=true",
+		bytes.NewReader(body)))(c.t)
+	req.Header.Set("X-Api-Key", c.srv.Key())
+	if c.agent != "" {
+		req.Header.Set("X-Claude-Code-Agent-Id", c.agent)
+	}
+	return req
+}
+
+func (c *client) do(req *http.Request) (status int, header http.Header, body string) {
+	c.t.Helper()
+	resp := testkit.Must(http.DefaultClient.Do(req))(c.t)
+	defer resp.Body.Close()
+	b := testkit.Must(io.ReadAll(resp.Body))(c.t)
+	return resp.StatusCode, resp.Header, string(b)
+}
+
+// addMessage adds the message that the model must answer.
+func (c *client) addMessage(content any) *client {
+	c.messages = append(c.messages, frame{"role": "user", "content": content})
+	return c
+}
+
+// ask sends one message and returns the answer, which joins the history.
+func (c *client) ask(content any) answer {
+	c.t.Helper()
+	c.addMessage(content)
+	status, _, body := c.do(c.request(false))
+	if status != http.StatusOK {
+		c.t.Fatalf("status %d: %s", status, body)
+	}
+	var a answer
+	if err := json.Unmarshal([]byte(body), &a); err != nil {
+		c.t.Fatalf("%v in %s", err, body)
+	}
+	c.messages = append(c.messages, frame{"role": "assistant", "content": a.Content})
+	return a
+}
+
+// askText is ask, and returns only the answer's text.
+func (c *client) askText(content any) string {
+	c.t.Helper()
+	return c.ask(content).text()
+}
+
+// answers checks the text of the answer to each message: a message, its answer, the next message, …
+func (c *client) answers(pairs ...string) {
+	c.t.Helper()
+	for pair := range slices.Chunk(pairs, 2) {
+		testkit.Same(c.t, pair[0], pair[1], c.askText(pair[0]))
+	}
+}
+
+type answer struct {
+	Content []frame `json:"content"`
+	Stop    string  `json:"stop_reason"`
+	Usage   struct {
+		Input    int `json:"input_tokens"`
+		Read     int `json:"cache_read_input_tokens"`
+		Creation int `json:"cache_creation_input_tokens"`
+		Output   int `json:"output_tokens"`
+	} `json:"usage"`
+}
+
+func (a answer) context() int { return a.Usage.Input + a.Usage.Read + a.Usage.Creation }
+
+func (a answer) text() string {
+	var texts []string
+	for _, b := range a.Content {
+		if b.str("type") == "text" {
+			texts = append(texts, b.str("text"))
+		}
+	}
+	return strings.Join(texts, "|")
 }

@@ -156,7 +156,7 @@ func stalled(s *State) bool {
 // FuzzApply passes random inputs to Apply: it must not panic, must keep the invariants, must not change its
 // input, and must be deterministic.
 func FuzzApply(f *testing.F) {
-	for seed := range uint64(often(32, 64)) {
+	for seed := range uint64(often(20, 64)) {
 		f.Add(seed, uint16(200))
 	}
 	f.Fuzz(applyRandomly)

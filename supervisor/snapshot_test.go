@@ -205,7 +205,7 @@ func TestRestoreAfterAnyCut(t *testing.T) {
 	n := len(inputs)
 	for cut := n - 3; cut <= n; cut++ {
 		for snapshot := 0; snapshot <= cut; snapshot += 3 {
-			for lines := starts[max(snapshot-2, 0)]; lines <= starts[cut]; lines += 3 {
+			for lines := starts[max(snapshot-2, 0)]; lines <= starts[cut]; lines += often(7, 3) {
 				restoreAfter(t, inputs[:cut], states, told, whole, starts, snapshot, lines)
 			}
 		}

@@ -47,7 +47,8 @@ func authored(s *scene) {
 	s.Press("F5")
 }
 
-// TestChangesAreListedAnew: the list follows the snapshots of the run, and keeps the selection.
+// TestChangesAreListedAnew: the list follows the snapshots of the run, and keeps the selection. A double click opens a
+// file.
 func TestChangesAreListedAnew(t *testing.T) {
 	play(t, 120, 40, changed, func(s *scene) {
 		authored(s)
@@ -63,11 +64,16 @@ func TestChangesAreListedAnew(t *testing.T) {
 		s.Expect("binary file")
 		s.Press("Esc")
 		s.Expect("CHANGES")
+		s.ClickOn("header.go")
+		s.Expect("CHANGES", "Threads int")
+		s.ClickOn("header.go")
+		s.ExpectNot("CHANGES")
+		s.Expect("side by side", "Threads int")
 	})
 }
 
-// TestComparisonCountsAnew: the head of a comparison counts the lines of what is shown, also after the file has
-// changed.
+// TestComparisonCountsAnew: after a snapshot or a revert the file is compared again, and the head of the comparison
+// counts the lines of what is shown.
 func TestComparisonCountsAnew(t *testing.T) {
 	play(t, 120, 40, changed, func(s *scene) {
 		authored(s)
@@ -78,18 +84,11 @@ func TestComparisonCountsAnew(t *testing.T) {
 		s.host.mu.Unlock()
 		s.present(func(st *supervisor.State) { st.Changes.Serial++ })
 		s.Expect("// More", "+4 -2")
-	})
-}
-
-// TestDoubleClickOpens: the second of two quick clicks on a row opens it, as a later one does.
-func TestDoubleClickOpens(t *testing.T) {
-	play(t, 120, 40, changed, func(s *scene) {
-		authored(s)
-		s.ClickOn("header.go")
-		s.Expect("CHANGES", "Threads int")
-		s.ClickOn("header.go")
-		s.ExpectNot("CHANGES")
-		s.Expect("side by side", "Threads int")
+		s.host.mu.Lock()
+		s.host.versions = map[string]Versions{"header.go": {Before: "a\n", After: "quite another text\n"}}
+		s.host.mu.Unlock()
+		s.present(func(st *supervisor.State) { st.Changes.RevertsDone++ })
+		s.Expect("quite another text")
 	})
 }
 
@@ -207,20 +206,6 @@ func TestRevertAfterTheEnd(t *testing.T) {
 		s.Press("Down", "x", "y")
 		want := []contract.Revert{{Path: "header.go"}}
 		testkit.Check(t, slices.Equal(s.host.reverted, want), "the host was asked for %+v", s.host.reverted)
-	})
-}
-
-// TestTheDiffFollowsTheRun: after a snapshot the file is compared again.
-func TestTheDiffFollowsTheRun(t *testing.T) {
-	play(t, 120, 40, inGit, func(s *scene) {
-		authored(s)
-		s.Press("Down", "Enter")
-		s.host.mu.Lock()
-		s.host.versions = map[string]Versions{"header.go": {Before: "a\n", After: "quite another text\n"}}
-		s.host.mu.Unlock()
-		s.present(func(st *supervisor.State) { st.Changes.RevertsDone++ })
-		s.Settle()
-		s.Expect("quite another text")
 	})
 }
 

@@ -165,7 +165,7 @@ func FuzzHaltingKey(f *testing.F) {
 		"M", "~", "\\", "\a", "\r", "\n", "a", "\xe4", "\xb8", "\x9b", "\x18", "52;c;", "11;", "\x1b[0;0;27;1;0;1_",
 		"\x1b[[", "é", "/", "!ls\r", "\x1a", "\x03", "\x10", "\x1bOP", "\x1bOR", "\x1b[<35;3;3M"}
 	r := rand.New(rand.NewPCG(7, 0))
-	for i := range effort[uint64](20, 300, 300) {
+	for i := range effort[uint64](20, 100, 300) {
 		var b strings.Builder
 		for range r.IntN(40) {
 			b.WriteString(pieces[r.IntN(len(pieces))])

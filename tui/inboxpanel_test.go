@@ -174,7 +174,8 @@ func TestThePanelByMouse(t *testing.T) {
 	}
 }
 
-// TestTrustInThePanel: the user can trust a changed workspace in the panel.
+// TestTrustInThePanel: the user can trust a changed workspace in the panel. A host that cannot be used is listed there
+// with the reason, and the user can have it tried again.
 func TestTrustInThePanel(t *testing.T) {
 	weaving(t, 90, 30, func(s *scene) {
 		s.present(func(st *supervisor.State) {
@@ -189,17 +190,12 @@ func TestTrustInThePanel(t *testing.T) {
 		s.Press("n")
 		s.Press("w", "2")
 		s.expectTook(contract.Choose{Option: "without"})
-	})
-}
-
-// TestHostsInThePanel: a host that cannot be used is listed with the reason, and the user can have it tried again.
-func TestHostsInThePanel(t *testing.T) {
-	weaving(t, 90, 30, func(s *scene) {
 		s.present(func(st *supervisor.State) {
+			st.Lifecycle.TrustQuestion = nil
 			st.Lifecycle.Bridges = append(st.Lifecycle.Bridges, supervisor.Bridge{Host: "box", Parked: true,
 				Status: supervisor.StatusDown, Reason: "Permission denied", Since: time.Now()})
 		})
-		s.Press("Esc", "w")
+		s.Press("w")
 		s.Expect("Host box needs you", "Permission denied", "1 Try host box again")
 		s.Press("1")
 		s.expectTook(contract.Choose{Option: "retry host box"})

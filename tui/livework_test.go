@@ -18,7 +18,7 @@ import (
 // overloaded API, and one for the human.
 func (s *scene) crowd() {
 	s.T.Helper()
-	s.Type("Teach the loom the new header\n")
+	s.begins("Teach the loom the new header")
 	s.does(func(p *fakeRun) {
 		p.call("arbiter", "set_plan", `{"steps":[{"text":"Read the header","status":"done"},
 			{"text":"Write the header","status":"active"},{"text":"Find its callers","status":"active"},
@@ -159,8 +159,8 @@ func TestTileOpensItsAgent(t *testing.T) {
 	})
 }
 
-// TestPermissionModeCycles with Shift+Tab and by a click, never to allow-all, and is visible at every
-// width.
+// TestPermissionModeCycles with Shift+Tab and by a click, never to allow-all, and is visible at every width. The
+// status line does not show a mode that the run refuses.
 func TestPermissionModeCycles(t *testing.T) {
 	testkit.WithoutRace(t)
 	for _, size := range [][2]int{{40, 12}, {80, 24}, {200, 50}} {
@@ -197,10 +197,6 @@ func TestPermissionModeCycles(t *testing.T) {
 		s.ExpectNot("ALLOW ALL")
 		testkit.Same(t, "from allow-all to", "ask", s.host.present().Snapshot().Options.Permissions)
 	})
-}
-
-// TestRefusedModeIsNotShown: the status line does not show a mode that the run refuses.
-func TestRefusedModeIsNotShown(t *testing.T) {
 	weaving(t, 100, 30, func(s *scene) {
 		s.frontend.root.permissions.sent = "rules"
 		s.does(func(p *fakeRun) {
@@ -258,11 +254,7 @@ func TestOverloadIsNotShownAsIdle(t *testing.T) {
 		s.Expect("  works")
 		s.ExpectNot("API overloaded, again")
 	})
-}
-
-// TestOneOfManyIsOverloaded: working agents are not hidden behind one that waits for the API.
-func TestOneOfManyIsOverloaded(t *testing.T) {
-	weaving(t, 100, 30, func(s *scene) {
+	weaving(t, 100, 30, func(s *scene) { // working agents are not hidden behind one that waits
 		s.does(func(p *fakeRun) {
 			p.endTurn("orch-2", reports("status", "I read on.", false))
 			p.does("orch-1", bridge.Retry{Attempt: 1, DelayMS: 5_000, Status: 429, Reason: "rate_limit"})

@@ -68,8 +68,9 @@ func TestMention(t *testing.T) {
 	})
 }
 
-// TestSearchInAText: text that is not in the history is searched as well.
-func TestSearchInAText(t *testing.T) {
+// TestSearchAsInVi: n goes down to the next match, and N up to the previous one. Text that is not in the history is
+// searched as well.
+func TestSearchAsInVi(t *testing.T) {
 	weaving(t, 80, 24, func(s *scene) {
 		s.Type("/cost\n")
 		s.Press("/")
@@ -79,12 +80,7 @@ func TestSearchInAText(t *testing.T) {
 			s.Press(key)
 			s.Expect("No more of “no such word” " + where + ".")
 		}
-	})
-}
-
-// TestSearchAsInVi: n goes down to the next match, and N up to the previous one.
-func TestSearchAsInVi(t *testing.T) {
-	weaving(t, 80, 24, func(s *scene) {
+		s.Press("Esc", "Ctrl+U")
 		s.does(func(p *fakeRun) {
 			for _, text := range []string{"the first needle", "hay", "the second needle", "hay", "the third needle"} {
 				p.endTurn("orch-1", reports("progress", text+strings.Repeat("\n\nhay", 12), false))

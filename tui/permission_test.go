@@ -94,21 +94,6 @@ func TestPermissionIsWidened(t *testing.T) {
 	}
 }
 
-// TestListsCoverADialog: a list that is opened over a dialog gets the keys, and the dialog returns after it.
-func TestListsCoverADialog(t *testing.T) {
-	weaving(t, 90, 30, func(s *scene) {
-		s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
-		s.Advance(2 * time.Second)
-		s.Expect("Permission request")
-		s.Press("Ctrl+P")
-		s.ExpectNot("Permission request")
-		s.Press("y") // a letter of what is looked for, no answer
-		s.Press("Esc")
-		s.Expect("Permission request")
-		s.expectPermit(contract.Permit{})
-	})
-}
-
 // TestLongActionIsRead: an action that is not completely visible cannot be allowed for longer than once
 // before it was read to its end.
 func TestLongActionIsRead(t *testing.T) {
@@ -130,10 +115,19 @@ func TestLongActionIsRead(t *testing.T) {
 }
 
 // TestPermissionBySlash: slash commands give the same answers; a refusal that was begun in a dialog applies
-// to its request, even if others wait.
+// to its request, even if others wait. A list that is opened over a dialog gets the keys, and the dialog returns
+// after it.
 func TestPermissionBySlash(t *testing.T) {
 	weaving(t, 90, 30, func(s *scene) {
 		s.does(func(p *fakeRun) { p.suggests("orch-1", "one", goTest, "Bash(go test *)") })
+		s.Advance(2 * time.Second)
+		s.Expect("Permission request")
+		s.Press("Ctrl+P")
+		s.ExpectNot("Permission request")
+		s.Press("y") // a letter of what is looked for, no answer
+		s.Press("Esc")
+		s.Expect("Permission request")
+		s.expectPermit(contract.Permit{})
 		s.Press("Esc")
 		s.Type("/allow always Bash(go test *)\n")
 		s.expectPermit(contract.Permit{Request: "one", Behavior: "allow", Scope: "always",

@@ -67,11 +67,17 @@ func TestAllRuns(t *testing.T) {
 	}
 }
 
-// TestRunsAreSearched: words find runs by their task, directory, status and id; Esc shows all again.
+// TestRunsAreSearched: words find runs by their task, directory, status and id; Esc shows all again. Beside the list
+// are the last words of the current run.
 func TestRunsAreSearched(t *testing.T) {
-	play(t, 120, 30, everywhere, func(s *scene) {
+	play(t, 120, 30, func(o *Options, h *fakeHost) {
+		everywhere(o, h)
+		h.past = longPast(40)
+	}, func(s *scene) {
 		s.Press("F4")
-		s.Expect("6 runs, 2 live", "Another loom")
+		s.Expect("6 runs, 2 live", "Another loom", "TASK", "STATE", "AGE", "COST", "Thread number 39.")
+		s.Press("s", "g")
+		s.Expect("Sorted by task.", "▸ Another loom")
 		s.Press("/")
 		s.Type("LIVE other\n")
 		s.Expect("2 live, 1 of 6", "Another loom", "$20.00", "/srv/other")
@@ -117,19 +123,6 @@ func TestRunsCannotBeRead(t *testing.T) {
 		s.Expect("the state directory is gone", "Teach the loom")
 		s.Press("r")
 		s.Expect("the state directory is gone")
-	})
-}
-
-// TestRunsShowTheirEnd: beside the list are the last words of the current run.
-func TestRunsShowTheirEnd(t *testing.T) {
-	play(t, 120, 30, func(o *Options, h *fakeHost) {
-		everywhere(o, h)
-		h.past = longPast(40)
-	}, func(s *scene) {
-		s.Press("F4")
-		s.Expect("TASK", "STATE", "AGE", "COST", "Thread number 39.")
-		s.Press("s", "g")
-		s.Expect("Sorted by task.", "▸ Another loom")
 	})
 }
 

@@ -79,10 +79,13 @@ func (s *scene) does(do func(p *fakeRun)) {
 	s.Settle()
 }
 
+// begins gives a task. A paste is painted once, and typing at each key.
+func (s *scene) begins(task string) { s.T.Helper(); s.Stage.Paste(task); s.Press("Enter") }
+
 // startWork brings a run to the point where two Orchestrators work on a plan.
 func (s *scene) startWork() {
 	s.T.Helper()
-	s.Type("Teach the loom the new header\n")
+	s.begins("Teach the loom the new header")
 	s.does(func(p *fakeRun) {
 		p.call("arbiter", "set_plan", `{"steps":[{"text":"Read the header","status":"done"},{"text":"Write the header","status":"active"},{"text":"Prove it with fresh eyes"},{"text":"Tell the human"}]}`)
 		p.call("arbiter", "spawn_orchestrator",
@@ -164,7 +167,7 @@ func TestAllowAllIsInSight(t *testing.T) {
 // thinks.
 func (s *scene) atWork() {
 	s.T.Helper()
-	s.Type("Let the shop export invoices as CSV\n")
+	s.begins("Let the shop export invoices as CSV")
 	s.does((*fakeRun).fourAtWork)
 	s.Advance(12 * time.Second)
 }

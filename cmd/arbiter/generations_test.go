@@ -48,7 +48,7 @@ var windows = []struct {
 func TestGenerations(t *testing.T) {
 	for i, w := range windows {
 		for _, p := range players(t) {
-			if underRace && !p.real && i > 0 {
+			if testkit.Race && !p.real && i > 0 {
 				continue // the window concerns the CLI, not data races
 			}
 			t.Run(w.name+"/"+p.name, func(t *testing.T) {

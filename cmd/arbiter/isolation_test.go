@@ -113,7 +113,7 @@ type outsider struct {
 func outside(t *testing.T, env []string) *outsider {
 	t.Helper()
 	cmd := exec.Command("arbiter", "bridge")
-	cmd.Env = env
+	cmd.Env = append(env, "TMPDIR="+t.TempDir()) // the CLI leaves directories there
 	in := testkit.Must(cmd.StdinPipe())(t)
 	out := testkit.Must(cmd.StdoutPipe())(t)
 	testkit.OK(t, cmd.Start())

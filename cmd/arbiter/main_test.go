@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 const fastProgram = "arbiter-without-detector"
 
 func useFastStandIn() {
-	if path, err := exec.LookPath(fastProgram); err == nil && underRace {
+	if path, err := exec.LookPath(fastProgram); err == nil && testkit.Race {
 		host.Executable = func() (string, error) { return path, nil }
 	}
 }
@@ -60,7 +60,7 @@ func useFastStandIn() {
 func agentProgram(t *testing.T) string {
 	t.Helper()
 	name := "arbiter"
-	if _, err := exec.LookPath(fastProgram); err == nil && underRace {
+	if _, err := exec.LookPath(fastProgram); err == nil && testkit.Race {
 		name = fastProgram
 	}
 	return testkit.Must(exec.LookPath(name))(t)

@@ -471,8 +471,8 @@ func TestCreateKilled(t *testing.T) {
 
 // TestUnfinishedIsRemoved: nothing remains of a Create that was killed at any step.
 func TestUnfinishedIsRemoved(t *testing.T) {
-	for _, kind := range kinds {
-		for n := 1; ; n++ {
+	for i, kind := range kinds {
+		for n := 1 + i%gittest.Stride(2); ; n += gittest.Stride(2) { // by day every second step, of each kind others
 			d := gittest.New(t, map[string]string{"a": "1\n"})
 			root := filepath.Join(gittest.Temp(t), "work")
 			if !gittest.Killed(t, "create", n, d.Path, root, string(kind)) {
@@ -492,8 +492,8 @@ func TestUnfinishedIsRemoved(t *testing.T) {
 }
 
 func TestRemoveKilled(t *testing.T) {
-	for _, kind := range kinds {
-		for n := 1; ; n++ {
+	for i, kind := range kinds {
+		for n := 1 + i%gittest.Stride(2); ; n += gittest.Stride(2) { // by day every second step, of each kind others
 			d := gittest.New(t, map[string]string{"a": "1\n"})
 			m, r := manager(d)
 			w := testkit.Must(m.Create(ctx, spec(1, kind)))(d)

@@ -1,6 +1,7 @@
 package importrules
 
 import (
+	"flag"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -228,4 +229,60 @@ func TestPackagesAreListed(t *testing.T) {
 	for dir := range want {
 		t.Errorf("docs/packages.md lacks %s", dir)
 	}
+}
+
+var namedTest = regexp.MustCompile("`([a-z/]+\\.(?:Test|Fuzz)\\w+|scripts/[a-z-]+)`")
+
+// TestPromisesAreTested: each promise in docs/promises.md has a test, each page for users has promises there,
+// and each test that it or SECURITY.md names exists.
+func TestPromisesAreTested(t *testing.T) {
+	pages, tree := documents(t), os.DirFS("../..")
+	for page, least := range map[string]int{"docs/promises.md": 120, "SECURITY.md": 40} {
+		named := namedTest.FindAllStringSubmatch(pages[page], -1)
+		if len(named) < least {
+			t.Errorf("%s names %d tests", page, len(named))
+		}
+		for _, m := range named {
+			testkit.Same(t, page, "", missingTest(tree, m[1]))
+		}
+	}
+	tested, _, _ := strings.Cut(pages["docs/promises.md"], "\n## Not tested\n")
+	for _, promise := range strings.Split(tested, "\n- ")[1:] {
+		if promise, _, _ = strings.Cut(promise, "\n\n"); !namedTest.MatchString(promise) {
+			t.Errorf("a promise without a test: %s", promise)
+		}
+	}
+	inside := []string{"README", "promises", "changing", "configuration", "commands", "decisions", "glossary", "machine",
+		"packages", "prompts"} // pages that promise nothing of their own
+	for page := range pages {
+		name, ok := strings.CutPrefix(page, "docs/")
+		if ok && !slices.Contains(inside, strings.TrimSuffix(name, ".md")) &&
+			!strings.Contains(pages["docs/promises.md"], "]("+name+")") {
+			t.Errorf("docs/promises.md has nothing of %s", name)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the address of scripts/address into the README")
+
+var cloneLine = regexp.MustCompile(`(?m)^git clone (\S+) arbiter && cd arbiter.*$`)
+
+// TestAddress: the README clones from the address in scripts/address, which is ADDRESS until the repository is
+// published. `go test ./scripts/importrules -run TestAddress -update` writes it there.
+func TestAddress(t *testing.T) {
+	address := strings.TrimSpace(read(t, "../address"))
+	want := "git clone " + address + " arbiter && cd arbiter"
+	if address == "ADDRESS" {
+		want += "    # ADDRESS is that of this repository"
+	}
+	readme := read(t, "../../README.md")
+	got := cloneLine.FindString(readme)
+	if got == want {
+		return
+	}
+	if !*update || got == "" {
+		t.Fatalf("the README says %q, want %q; -update writes it", got, want)
+	}
+	text := strings.Replace(readme, got, want, 1)
+	testkit.OK(t, os.WriteFile("../../README.md", []byte(text), 0o644))
 }

@@ -83,8 +83,8 @@ func TestFindMatchesReading(t *testing.T) {
 		run.add(t, e.At, e.Event)
 		logged.Add(e.At, e.Event)
 	}
-	for i := range 60 {
-		text := fmt.Sprintf("WORD%d ", i*300)
+	for i := range 20 {
+		text := fmt.Sprintf("WORD%d ", i*900)
 		var want []int
 		for at, s := range texts {
 			if strings.Contains(s, strings.ToLower(text)) {
@@ -92,7 +92,7 @@ func TestFindMatchesReading(t *testing.T) {
 			}
 		}
 		stores := []*Store{c}
-		if i%10 == 0 {
+		if i%4 == 0 {
 			stores = append(stores, logged)
 		}
 		for _, c := range stores {

@@ -201,9 +201,9 @@ func inUse() int {
 // TestMemoryIsFlat compares a long run with a short one, and with one that has just filled what memory may
 // hold: of a further event only its record and its places in threads remain.
 func TestMemoryIsFlat(t *testing.T) {
-	n := 300_000
-	if testing.Short() || testkit.Race {
-		n = 100_000
+	n := 100_000
+	if testkit.AtNight() && !testkit.Race {
+		n = 300_000
 	}
 	little, some, much := heap(t, 1000), heap(t, 30_000), heap(t, n)
 	t.Logf("held on the heap: %d KiB for 1,000 events, %d KiB for 30,000, %d KiB for %d", little>>10, some>>10,

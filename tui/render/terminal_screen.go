@@ -289,6 +289,12 @@ type cells interface {
 	Get(x, y int) (string, tcell.Style, int)
 }
 
+// lockedCells are those of tcell's screens. To lock them for each cell takes most of the time of a frame.
+type lockedCells interface {
+	sync.Locker
+	GetCells() *tcell.CellBuffer
+}
+
 // mostKept is how many cells are kept here. Only an unrealistically large screen has more, and would take
 // much memory twice.
 const mostKept = 1 << 17
@@ -323,11 +329,17 @@ func (t *Screen) copyChanges() {
 	}
 	all := t.resized.Swap(false)
 	w, h := t.next.Size()
+	shown := cells(t.Screen)
+	if s, ok := t.Screen.(lockedCells); ok {
+		s.Lock()
+		defer s.Unlock()
+		shown = s.GetCells()
+	}
 	for y := range h {
 		for x := range w {
 			text, style, _ := t.next.Get(x, y)
-			if there, as, _ := t.Screen.Get(x, y); all || there != text || as != style {
-				t.Screen.Put(x, y, text, style)
+			if there, as, _ := shown.Get(x, y); all || there != text || as != style {
+				shown.Put(x, y, text, style)
 			}
 		}
 	}

@@ -53,7 +53,8 @@ type Stage struct {
 func Play(t *testing.T, w, h int, scene func(s *Stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &Stage{T: t, Screen: &Screen{SimulationScreen: tcell.NewSimulationScreen("UTF-8"), w: w, h: h}}
+		screen := tcell.NewSimulationScreen("UTF-8")
+		s := &Stage{T: t, Screen: &Screen{SimulationScreen: screen, canvas: screen.(canvas), w: w, h: h}}
 		defer s.end()
 		scene(s)
 	})
@@ -194,6 +195,7 @@ func (s *Stage) begin() {
 // a plain one to 80×25. It has no lock: the test reads it when all goroutines of the program wait.
 type Screen struct {
 	tcell.SimulationScreen
+	canvas
 
 	given bool // up, by Fini: events are no longer handled
 	w, h  int
@@ -222,10 +224,9 @@ func (s *Screen) Init() error {
 
 // Show paints what was drawn: it copies it.
 func (s *Screen) Show() {
-	drawn := s.SimulationScreen.(canvas)
-	drawn.Lock()
-	defer drawn.Unlock()
-	buffer := drawn.GetCells()
+	s.Lock()
+	defer s.Unlock()
+	buffer := s.GetCells()
 	w, h := buffer.Size()
 	s.seen, s.width, s.cells = nil, w, slices.Grow(s.cells[:0], w*h)
 	for y := range h {
@@ -251,9 +252,8 @@ func (s *Screen) Fini() {
 
 // grid returns what was last painted. It is shared, and must not be changed.
 func (s *Screen) grid() [][]place {
-	drawn := s.SimulationScreen.(canvas) // no frame is painted meanwhile, nor does the race detector suspect it
-	drawn.Lock()
-	defer drawn.Unlock()
+	s.Lock() // no frame is painted meanwhile, nor does the race detector suspect it
+	defer s.Unlock()
 	if s.seen == nil {
 		for row := range slices.Chunk(slices.Clone(s.cells), max(s.width, 1)) {
 			for x := 0; x < len(row); x++ {

@@ -272,7 +272,7 @@ func TestMouseOutside(t *testing.T) {
 // FuzzMouseActions performs random actions: nothing panics, nothing is drawn outside.
 func FuzzMouseActions(f *testing.F) {
 	r := rand.New(rand.NewPCG(7, 7))
-	for seed := range uint64(60) {
+	for seed := range uint64(25) {
 		ops := make([]byte, 150)
 		for i := range ops {
 			ops[i] = byte(r.Uint32())
@@ -633,7 +633,7 @@ func fitted(text string, w int) string {
 }
 
 func FuzzAgainstModel(f *testing.F) {
-	for seed := range uint64(100) {
+	for seed := range uint64(40) {
 		f.Add(seed, uint8(60))
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, steps uint8) { play(t, rand.New(rand.NewPCG(seed, 2)), int(steps)) })

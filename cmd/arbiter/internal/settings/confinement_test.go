@@ -2,14 +2,17 @@ package settings
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/arbiter-cli/arbiter/internal/testkit"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -101,6 +104,69 @@ func TestRootMayAllowAllInASandbox(t *testing.T) {
 		c := Choices{Options: runconfig.Options{Permissions: "allow-all"}, Sandbox: confinement{Mode: mode}}
 		if err := c.RefuseRoot(false); (err != nil) != refused {
 			t.Errorf("--sandbox %s: %v", mode, err)
+		}
+	}
+}
+
+// TestSecretsOfTheEnvironment: the record of --env has the names of secrets but not the values. Processes get the
+// values nevertheless, and a later process reports which ones it does not have.
+func TestSecretsOfTheEnvironment(t *testing.T) {
+	t.Parallel()
+	given := map[string]string{"DEPLOY_TOKEN": "tapestry-of-4711-looms", "PLAIN": "x",
+		"KEY_OF_A": "sk-ant-" + strings.Repeat("a1", 20)}
+	kept := WithoutSecrets(given)
+	if len(kept) != 3 || kept["PLAIN"] != "x" || !sanitize.IsMark(kept["DEPLOY_TOKEN"]) ||
+		!sanitize.IsMark(kept["KEY_OF_A"]) || given["DEPLOY_TOKEN"] != "tapestry-of-4711-looms" {
+		t.Errorf("kept %v of %v", kept, given)
+	}
+	if got := RevealedSecrets(kept, given); fmt.Sprint(got) != fmt.Sprint(given) {
+		t.Errorf("processes get %v", got)
+	}
+	if got := RevealedSecrets(kept, nil); fmt.Sprint(got) != "map[PLAIN:x]" {
+		t.Errorf("without them, processes get %v", got)
+	}
+	if left, names := ForgottenSecrets(kept); fmt.Sprint(left, names) != "map[PLAIN:x] [DEPLOY_TOKEN KEY_OF_A]" {
+		t.Errorf("later %v, %v", left, names)
+	}
+	if left, names := ForgottenSecrets(map[string]string{"A": "b"}); len(left) != 1 || names != nil {
+		t.Errorf("later %v, %v", left, names)
+	}
+	mask := SecretMasker([]map[string]string{given})
+	if got := mask("it is " + "tapestry-of-4711-looms" + "."); got != "it is *redacted:22*." || mask(got) != got {
+		t.Errorf("masked: %s", got)
+	}
+}
+
+// TestPassedValuesAreMasked: the values of variables that are passed to a host are masked, whatever their names.
+func TestPassedValuesAreMasked(t *testing.T) {
+	t.Setenv("LOOM_PASS", "warp-and-weft-41")
+	t.Setenv("LOOM_DIR", "/srv/looms/west")
+	there := hosts.Config{Hosts: []hosts.Host{{Name: "box", PassEnv: []string{"LOOM_PASS", "LOOM_DIR"}}}}
+	text := "the host said warp-and-weft-41 in /srv/looms/west"
+	testkit.Same(t, "of a host that the run does not use", text, MaskerOf(runconfig.Options{}, there)(text))
+	got := MaskerOf(runconfig.Options{Hosts: []runconfig.Host{{Name: "box"}}}, there)(text)
+	if strings.Contains(got, "warp-and-weft") || !strings.Contains(got, "/srv/looms/west") {
+		t.Errorf("masked: %q", got)
+	}
+}
+
+func TestUnknownVariables(t *testing.T) {
+	environ := []string{"ARBITER_MODEL=x", "ARBITER_RUN=r", "ARBITER_TEST_PART=x", "ARBITER_EMPTY=", "HOME=/h",
+		"ARBITER_MODLE=y", "ARBITER_MAXCOST=5", "ARBITER_=1", "ARBITERED=1"}
+	if got := UnknownVariables(environ); !slices.Equal(got, []string{"ARBITER_", "ARBITER_MAXCOST", "ARBITER_MODLE"}) {
+		t.Errorf("unknown: %q", got)
+	}
+	for entry, want := range map[string]string{
+		"ARBITER_MAXCOST=5":                "$ARBITER_MAXCOST: no setting has this name; did you mean ARBITER_MAX_COST?",
+		"ARBITER_NOTHING_LIKE_A_SETTING=1": `no setting has this name; correct it, or unset it`,
+		"ARBITER_BUDGETS=1":                "$ARBITER_BUDGETS: no setting",
+		"ARBITER_MAX_COST=5":               "",
+		"ARBITER_DENY=Bash(rm *)":          "$ARBITER_DENY: no setting has this name; give --deny, which has no variable",
+		"ARBITER_ALLOW=Read":               "$ARBITER_ALLOW: no setting has this name; give --allow, which has no variable",
+	} {
+		err := CheckVariables([]string{entry})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", entry, err, want)
 		}
 	}
 }
