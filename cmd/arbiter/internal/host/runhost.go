@@ -301,7 +301,10 @@ func (r *hostedRun) openServices(script *rehearsal.Scenario) (err error) {
 func (r *hostedRun) openDecider() (Opened, error) {
 	return OpenDecider(r.choices.Options, ModelRun{
 		StateDir: r.choices.StateDir, Stage: r.stage, Log: r.diagnostics.log,
-		Spent:    func() float64 { return r.loop.Snapshot().Spent() },
+		Budget: func() (limit, spent float64) {
+			s := r.loop.Snapshot()
+			return s.Options.MaxCostUSD, s.Spent() // a human may have changed the limit
+		},
 		Confined: func() *bridge.SandboxConfig { return r.loop.Snapshot().Options.Sandbox },
 		Bridge: func() Querier {
 			client := r.bridges.usable.Load()
