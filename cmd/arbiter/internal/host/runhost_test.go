@@ -123,6 +123,22 @@ func TestFinish(t *testing.T) {
 	}
 }
 
+// TestResumeEndsAHalt: the note of `arbiter halt` for a process that was killed then does not halt the next one, whose
+// bridge may be lost hours later.
+func TestResumeEndsAHalt(t *testing.T) {
+	s := testkit.Must(openStorage(t.TempDir(), journal.Options{}, &notice{}))(t)
+	defer s.Runs.Close()
+	const id = "aaaa1111-halted"
+	s.journal = testkit.Must(s.Create(journal.Meta{Run: id}, s.options))(t)
+	dir := s.journal.Dir()
+	s.close(nil)
+	_, _, _, err := runstore.KillBridge(dir, id)
+	testkit.Works(t, "halt", err)
+	testkit.Works(t, "resume", testkit.Err(s.reopen(id)))
+	defer s.close(nil)
+	testkit.Check(t, !runstore.TakeHalted(dir), "the next loss of a bridge halts the run")
+}
+
 // TestWindowsAreKept: what one run learns about models, later runs know; a limit that the human gives counts instead.
 func TestWindowsAreKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
