@@ -76,7 +76,7 @@ func (p *Process) End() {
 }
 
 // StartProcess starts a host process and waits until clients can connect to it. The error is the reason why no run is
-// played. If ctx ends, Start kills the process. The choices are no argument, because every user can read arguments, and
+// played. If ctx ends, no process is left. The choices are no argument, because every user can read arguments, and
 // an environment variable for the agents may have a secret.
 func StartProcess(ctx context.Context, c settings.Choices) (*Process, error) {
 	raw, err := json.Marshal(c)
@@ -116,7 +116,7 @@ func StartProcess(ctx context.Context, c settings.Choices) (*Process, error) {
 	}()
 	switch {
 	case ctx.Err() != nil:
-		<-p.exited
+		p.End() // it may have answered just before
 		return nil, ctx.Err()
 	case err != nil:
 		<-p.exited
