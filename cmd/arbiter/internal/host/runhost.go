@@ -195,9 +195,23 @@ func openRun(c settings.Choices) (*hostedRun, error) {
 	}
 	if err != nil {
 		r.close()
+		if !c.Resume && r.storage.journal != nil {
+			err = errors.Join(err, r.discard())
+		}
 		return nil, err
 	}
 	return r, nil
+}
+
+// discard removes the run, which is closed and has come to nothing, so that such runs do not fill the list of runs.
+func (r *hostedRun) discard() error {
+	if err := r.storage.Remove(r.choices.Options.Run); err != nil {
+		return fmt.Errorf("remove the empty run: %w", err)
+	}
+	if _, err := r.storage.Tidy(); err != nil {
+		return fmt.Errorf("remove the empty run: %w", err)
+	}
+	return nil
 }
 
 // begin makes a new run: it locks its directory, and opens what it needs.
@@ -685,13 +699,8 @@ func Headless(io command.Env, c settings.Choices) (err error) {
 		if r.close(); !empty {
 			return
 		}
-		// So that runs without a task do not fill the list of runs.
-		err := r.storage.Remove(r.choices.Options.Run)
-		if err == nil {
-			_, err = r.storage.Tidy()
-		}
-		if err != nil {
-			fmt.Fprintln(e.Stderr, "arbiter: remove the empty run:", err)
+		if err := r.discard(); err != nil {
+			fmt.Fprintln(e.Stderr, "arbiter:", err)
 		}
 	}()
 	defer e.bug(r, &err)

@@ -123,6 +123,18 @@ func TestFinish(t *testing.T) {
 	}
 }
 
+// TestNothingIsLeftOfARunThatCannotBegin: the next command without a run's name is not about it.
+func TestNothingIsLeftOfARunThatCannotBegin(t *testing.T) {
+	t.Setenv("NO_SUCH_KEY", "")
+	c := settings.Choices{StateDir: t.TempDir(), Place: t.TempDir()}
+	c.Options.CWD, c.Options.Task, c.Options.Decider = c.Place, "x", runconfig.DeciderStateless
+	c.Options.Provider = runconfig.Provider{Name: "openai", KeyEnv: "NO_SUCH_KEY"}
+	testkit.Fails(t, "begin", testkit.Err(openRun(c)), "NO_SUCH_KEY is not set")
+	runs := testkit.Must(runstore.OpenIn(c.StateDir))(t)
+	defer runs.Close()
+	testkit.Empty(t, "runs", testkit.Must(runs.List())(t))
+}
+
 // TestResumeEndsAHalt: the note of `arbiter halt` for a process that was killed then does not halt the next one, whose
 // bridge may be lost hours later.
 func TestResumeEndsAHalt(t *testing.T) {
