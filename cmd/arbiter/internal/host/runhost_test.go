@@ -19,6 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -121,6 +122,32 @@ func TestFinish(t *testing.T) {
 		}
 		s.close(nil)
 	}
+}
+
+// TestSpentOfTheDay: what a run has cost counts for the limit of its day, also after it was removed, and not for the
+// next one.
+func TestSpentOfTheDay(t *testing.T) {
+	s := testkit.Must(openStorage(t.TempDir(), journal.Options{}, &notice{}))(t)
+	defer s.Runs.Close()
+	now := time.Now()
+	for n, id := range []string{"aaaa1111-own", "bbbb2222-other"} {
+		run := testkit.Must(s.Create(journal.Meta{Run: id}, s.options))(t)
+		testkit.Must(run.Append(journal.Input, []byte("{}")))(t)
+		turn := contract.Turn{CostUSD: float64(n + 1), Outcome: "done", MessageIDs: []string{}}
+		line := testkit.Must(contract.EncodeLine(nil, 1, now, contract.Event{ID: "orch-1", Body: turn}))(t)
+		testkit.OK(t, run.AppendEvents(journal.LogContent{At: now, Line: line}))
+		testkit.OK(t, run.Close())
+	}
+	d := daySpending{store: s.Runs, own: "aaaa1111-own"}
+	check := func(when string, now time.Time, own, others float64) {
+		t.Helper()
+		want := input.DaySpent{Day: now.Format(time.DateOnly), OwnUSD: own, OthersUSD: others}
+		testkit.Same(t, when, want, testkit.Must(d.spent(t.Context(), now))(t))
+	}
+	check("at first", now, 1, 2)
+	testkit.OK(t, s.Remove("bbbb2222-other"))
+	check("after a run was removed", now, 1, 2)
+	check("a day later", now.Add(24*time.Hour), 0, 0)
 }
 
 // TestNothingIsLeftOfARunThatCannotBegin: the next command without a run's name is not about it.
