@@ -169,7 +169,8 @@ type hostedRun struct {
 	decider     Opened
 	grants      *trust.GrantStore // nil: none are kept, as in a rehearsal
 	files       recording
-	loop        *runloop.Loop // nil before [hostedRun.ready]
+	loop        *runloop.Loop   // nil before [hostedRun.ready]
+	wanted      context.Context // ends with the first signal; its cause is a [calledOff]
 	bridges     bridges
 	frontends   frontends
 }
@@ -394,8 +395,8 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 	if err != nil {
 		r.notice.append("\n", "the task is sent without its images: "+err.Error())
 	}
-	fenced := FenceHost(ctx, r.choices.Hosts, r.choices.Options.Run, r.resumed, r.diagnostics.log)
-	recorded := r.recordFiles(ctx)
+	fenced := FenceHost(r.wanted, r.choices.Hosts, r.choices.Options.Run, r.resumed, r.diagnostics.log)
+	recorded := r.recordFiles()
 	port, info, failed := r.openBridge(ctx)
 	if err := recorded(loop); err != nil && failed == nil {
 		failed = &input.BridgeFailed{Category: bridge.CatWorkspace, Message: err.Error()}
@@ -410,6 +411,9 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 	switch {
 	case failed != nil:
 		exit = loop.Run(ctx, nil, input.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message})
+		if off, ok := errors.AsType[calledOff](context.Cause(r.wanted)); ok {
+			exit = command.CodeOf(off.signal)
+		}
 	case r.resumed != nil:
 		exit = loop.Run(ctx, port, input.Resumed{Options: r.recorded(), Claude: info, Word: r.choices.Options.Task,
 			Images: kept,
@@ -587,8 +591,10 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	if r.resumed != nil {
 		r.loop.Restore(*r.resumed)
 	}
+	var callOff context.CancelCauseFunc
+	r.wanted, callOff = context.WithCancelCause(context.Background())
 	r.loop.Refuses = func(o runconfig.Options) error { return settings.RefuseRoot(o, o.Rehearsal) }
-	f.input = NewSender(r.loop, &f.board)
+	f.input = NewSender(heedfulLoop{r.loop, callOff}, &f.board)
 	r.bridges.others = &Bridges{
 		Hosts: r.choices.Hosts, Debug: r.choices.Debug, Options: r.options, Handler: r.loop.Handler, Input: f.input,
 		Terminals: &f.terminals, Telemetry: r.diagnostics.telemetry, Log: log,
@@ -673,9 +679,29 @@ func (r *hostedRun) announceEnd(end control.RunEnded) error {
 // ends the agents.
 func (r *hostedRun) heedSignals() (stop func()) {
 	return command.HandleSignals(func(name string, n int) bool {
-		r.loop.Put(input.Signal{Signal: name, Fast: n > 1})
+		r.frontends.input.loop.Put(input.Signal{Signal: name, Fast: n > 1})
 		return true
 	}, nil, nil)
+}
+
+// calledOff is a signal that came before a run had begun, or later.
+type calledOff struct{ signal string }
+
+func (c calledOff) Error() string { return "SIG" + c.signal + " stopped the run before it began" }
+
+// heedfulLoop calls a run off at a signal, which the loop itself takes only when the run has begun: the first snapshot
+// of a large work tree takes minutes.
+type heedfulLoop struct {
+	*runloop.Loop
+	callOff context.CancelCauseFunc
+}
+
+// Put implements [InputLoop].
+func (l heedfulLoop) Put(b input.Body) bool {
+	if s, ok := b.(input.Signal); ok {
+		l.callOff(calledOff{s.Signal})
+	}
+	return l.Loop.Put(b)
 }
 
 // drainDeadline bounds the writing of the last lines if the reader of stdout is slow but alive.

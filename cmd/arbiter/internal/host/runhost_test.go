@@ -17,6 +17,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -160,6 +161,19 @@ func TestNothingIsLeftOfARunThatCannotBegin(t *testing.T) {
 	runs := testkit.Must(runstore.OpenIn(c.StateDir))(t)
 	defer runs.Close()
 	testkit.Empty(t, "runs", testkit.Must(runs.List())(t))
+}
+
+// TestSignalDuringTheFirstSnapshot: a signal ends the first snapshot, which can take minutes, and the run with it.
+func TestSignalDuringTheFirstSnapshot(t *testing.T) {
+	c := settings.Choices{StateDir: t.TempDir(), Place: gittest.New(t, map[string]string{"a": "1"}).Path, Journal: 32 << 20}
+	c.Options.CWD, c.Options.Task = c.Place, "x"
+	r := testkit.Must(openRun(c))(t)
+	defer r.storage.Runs.Close()
+	defer r.close()
+	loop := r.ready(func(time.Time, contract.Event) {})
+	r.frontends.input.loop.Put(input.Signal{Signal: "TERM"})
+	recorded := r.recordFiles()
+	testkit.Fails(t, "the snapshot", recorded(loop), "SIGTERM stopped the run before it began")
 }
 
 // TestResumeEndsAHalt: the note of `arbiter halt` for a process that was killed then does not halt the next one, whose
