@@ -639,6 +639,7 @@ var kinds = []struct{ prefix, what string }{
 	{"arbiter-home-", "homes of rehearsals that were killed"},
 	{"arbiter-hook-", "for sockets of runs that were killed"},
 	{"arbiter-doctor-", "of examinations that were killed"},
+	{"arbiter-export-", "of exports that were killed"},
 	{git.ViewPrefix, "of commands that were killed while they used git"},
 	{"arbiter-look-", "of makes that were being looked at"},
 	{"arbiter-make-", "for sockets of agents of other makes whose bridge was killed"},
