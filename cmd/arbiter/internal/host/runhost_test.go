@@ -165,7 +165,7 @@ func TestNothingIsLeftOfARunThatCannotBegin(t *testing.T) {
 
 // TestSignalDuringTheFirstSnapshot: a signal ends the first snapshot, which can take minutes, and the run with it.
 func TestSignalDuringTheFirstSnapshot(t *testing.T) {
-	c := settings.Choices{StateDir: t.TempDir(), Place: gittest.New(t, map[string]string{"a": "1"}).Path, Journal: 32 << 20}
+	c := settings.Choices{StateDir: t.TempDir(), Place: gittest.New(t, map[string]string{"a": "1"}).Path}
 	c.Options.CWD, c.Options.Task = c.Place, "x"
 	r := testkit.Must(openRun(c))(t)
 	defer r.storage.Runs.Close()
