@@ -33,10 +33,10 @@ func (e env) detach(ctx context.Context, c settings.Choices) error {
 	ctx, stop := command.Interruptible(ctx, false)
 	defer stop()
 	started, err := host.Detached(ctx, c)
-	if ctx.Err() != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return command.BySignal(ctx, "")
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	fmt.Fprint(e.Stderr, started.Notices)

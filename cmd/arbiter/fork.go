@@ -150,12 +150,31 @@ func (e env) forkOnce(
 func (e env) bestOf(ctx context.Context, port runPort, begin []settings.Choices) error {
 	ctx, stop := command.Interruptible(ctx, false)
 	defer stop()
+	runs, err := e.playAll(ctx, begin)
+	if err != nil && len(runs) > 0 {
+		fmt.Fprintln(e.Stderr, "arbiter: the runs continue: arbiter compare "+strings.Join(runs, " ")+" compares them")
+	}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return command.BySignal(ctx, "")
+	case err != nil:
+		return err
+	}
+	store, err := runstore.OpenIn(port.stateDir)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	return subcommands.CompareRuns(ctx, e.Env, store, runs, begin[0].JSON)
+}
+
+// playAll starts runs, and waits until all of them have ended. With an error, those that it returns go on.
+func (e env) playAll(ctx context.Context, begin []settings.Choices) (runs []string, err error) {
 	var running []*host.Process
-	var runs []string
 	for _, c := range begin {
 		p, err := host.Detached(ctx, c)
 		if err != nil {
-			return err
+			return runs, err
 		}
 		fmt.Fprint(e.Stderr, p.Notices)
 		running, runs = append(running, p), append(runs, p.Run)
@@ -165,14 +184,8 @@ func (e env) bestOf(ctx context.Context, port runPort, begin []settings.Choices)
 		select {
 		case <-p.Exited():
 		case <-ctx.Done():
-			fmt.Fprintln(e.Stderr, "arbiter: the runs continue: arbiter compare "+strings.Join(runs, " ")+" compares them")
-			return command.BySignal(ctx, "")
+			return runs, ctx.Err()
 		}
 	}
-	store, err := runstore.OpenIn(port.stateDir)
-	if err != nil {
-		return err
-	}
-	defer store.Close()
-	return subcommands.CompareRuns(ctx, e.Env, store, runs, begin[0].JSON)
+	return runs, nil
 }

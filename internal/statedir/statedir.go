@@ -189,12 +189,13 @@ func (d *Dir) RemoveSynced(name string) error {
 }
 
 // Sync returns when the names in d are on disk.
-func (d *Dir) Sync() error {
-	f, err := d.Root.Open(".")
+func (d *Dir) Sync() error { return syncNames(d.Root.Open(".")) }
+
+func syncNames(dir *os.File, err error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // Lock takes the lock file of that name, which it creates. It excludes other processes, and other users of
@@ -298,8 +299,9 @@ func revoked(err error) error {
 	return err
 }
 
-// WriteWhole writes a file outside of a [Dir] and returns when it is on disk: the file appears as a whole
-// or stays unchanged. It is first written to the same directory, under a hidden name.
+// WriteWhole writes a file outside of a [Dir] and returns when it is on disk, with its name: the caller may remove what
+// it was made from. The file appears as a whole or stays unchanged. It is first written to the same directory, under a
+// hidden name.
 func WriteWhole(path string, perm fs.FileMode, fill func(*os.File) error) error {
 	temp := filepath.Join(filepath.Dir(path), ".arbiter-"+rand.Text()+".tmp")
 	f, err := os.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
@@ -315,7 +317,12 @@ func WriteWhole(path string, perm fs.FileMode, fill func(*os.File) error) error 
 	if err != nil {
 		return errors.Join(err, os.Remove(temp))
 	}
-	return nil
+	switch err := syncNames(os.Open(filepath.Dir(path))); {
+	case errors.Is(err, syscall.EINVAL), errors.Is(err, errors.ErrUnsupported), errors.Is(err, fs.ErrPermission):
+		return nil // the file system, or the user's own directory, does not allow it
+	default:
+		return err
+	}
 }
 
 // ReadJSON reads a file of at most limit bytes that [Decode] decodes. found is false if there is no such

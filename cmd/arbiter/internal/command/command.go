@@ -383,7 +383,7 @@ func HandleSignals(heed func(name string, n int) bool, halt, last func()) (stop 
 					if last != nil {
 						last()
 					}
-					os.Exit(int(codeOf(name)))
+					os.Exit(int(CodeOf(name)))
 				}
 				if heed(name, n) {
 					n++
@@ -402,8 +402,8 @@ func HandleSignals(heed func(name string, n int) bool, halt, last func()) (stop 
 // not ignored, because children would inherit an ignored signal.
 func OutliveReaders() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
 
-// codeOf returns the exit code of a program that a signal of that name ended.
-func codeOf(name string) contract.Exit {
+// CodeOf returns the exit code of a program that a signal of that name ended.
+func CodeOf(name string) contract.Exit {
 	if name == "INT" {
 		return contract.ExitInterrupted
 	}
@@ -415,7 +415,7 @@ func codeOf(name string) contract.Exit {
 func Interruptible(ctx context.Context, quit bool) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	end := func(name string, _ int) bool {
-		cancel(&Error{Code: codeOf(name), Text: "stopped"})
+		cancel(&Error{Code: CodeOf(name), Text: "stopped"})
 		return true
 	}
 	var halt func()

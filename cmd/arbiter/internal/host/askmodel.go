@@ -44,7 +44,7 @@ const askGrace = 5 * time.Second
 // Ask implements decider.Asker. Errors of the bridge and the budget are *askError.
 func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, error) {
 	o := a.Options
-	budget, err := budgetLeft(o, a.Spent)
+	budget, err := a.left()
 	switch {
 	case err != nil:
 		return decider.Answer{}, err
@@ -87,17 +87,16 @@ func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 // maxOutputTokens is the environment variable with Claude Code's limit for the length of an answer.
 const maxOutputTokens = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
 
-// budgetLeft returns what a question may cost; 0 means no limit. It is an error if nothing is left.
-func budgetLeft(o runconfig.Options, spent func() float64) (float64, error) {
-	if o.MaxCostUSD <= 0 {
+// left returns what a question may cost; 0 means no limit. It is an error if nothing is left.
+func (a Asker) left() (float64, error) {
+	if a.Budget == nil {
 		return 0, nil
 	}
-	left := o.MaxCostUSD - spent()
-	if left <= 0 {
-		return 0, &askError{err: fmt.Errorf("nothing is left of --max-cost %g", o.MaxCostUSD),
-			category: bridge.CatBudget}
+	limit, spent := a.Budget()
+	if limit > 0 && spent >= limit {
+		return 0, &askError{err: fmt.Errorf("nothing is left of --max-cost %g", limit), category: bridge.CatBudget}
 	}
-	return left, nil
+	return max(limit-spent, 0), nil
 }
 
 // askError says why a model gave no answer.
@@ -148,12 +147,12 @@ func hashOf(templates map[string]string) string {
 // ModelRun is the run that a decider works for, or the command that asks one. Its functions are called when a question
 // is asked.
 type ModelRun struct {
-	StateDir string                       // of the decision cache
-	Stage    *Stage                       // nil unless it is a rehearsal
-	Spent    func() float64               // what the run has cost so far, in US dollars
-	Confined func() *bridge.SandboxConfig // the sandbox of the run's agents; nil: there is none
-	Bridge   func() Querier               // returns nil while there is no bridge
-	Strict   bool                         // a failing decider is not replaced by the rules
+	StateDir string                        // of the decision cache
+	Stage    *Stage                        // nil unless it is a rehearsal
+	Budget   func() (limit, spent float64) // in US dollars, now; limit 0, or nil: there is none
+	Confined func() *bridge.SandboxConfig  // the sandbox of the run's agents; nil: there is none
+	Bridge   func() Querier                // returns nil while there is no bridge
+	Strict   bool                          // a failing decider is not replaced by the rules
 	Log      *slog.Logger
 }
 

@@ -32,10 +32,10 @@ func TestAskerAsksAsAgentsAre(t *testing.T) {
 		Usage: bridge.Usage{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4},
 	}}
 	a := Asker{
-		ModelRun: ModelRun{Bridge: func() Querier { return b }, Spent: func() float64 { return 1.5 }},
+		ModelRun: ModelRun{Bridge: func() Querier { return b }, Budget: func() (float64, float64) { return 2, 1.5 }},
 		Options: runconfig.Options{
 			CWD: "/w", Model: "every", ArbiterModel: "arbiters", DeciderEffort: "low", DeciderTimeout: time.Minute,
-			Trusted: true, MaxCostUSD: 2, Env: map[string]string{"A": "b"},
+			Trusted: true, Env: map[string]string{"A": "b"},
 		},
 	}
 	got := testkit.Must(a.Ask(context.Background(), decider.Question{System: "s", Prompt: "p", Schema: []byte(`{}`)}))(t)
@@ -99,9 +99,13 @@ func TestAskerWithoutBridgeOrBudget(t *testing.T) {
 	var asked *askError
 	testkit.Check(t, errors.As(err, &asked) && asked.Transient(), "without a bridge: %v", err)
 	b := &scriptedBridge{}
-	a = Asker{Options: runconfig.Options{MaxCostUSD: 1},
-		ModelRun: ModelRun{Bridge: func() Querier { return b }, Spent: func() float64 { return 1 }}}
+	limit := 1.0
+	a = Asker{Options: runconfig.Options{MaxCostUSD: limit}, ModelRun: ModelRun{Bridge: func() Querier { return b },
+		Budget: func() (float64, float64) { return limit, 1 }}}
 	_, err = a.Ask(context.Background(), decider.Question{})
 	testkit.Check(t, errors.As(err, &asked) && !asked.Transient() && len(b.asked) == 0,
 		"without a budget: %v, %d asked", err, len(b.asked))
+	limit = 3 // a human raises it
+	testkit.Works(t, "with a higher limit", testkit.Err(a.Ask(context.Background(), decider.Question{})))
+	testkit.Check(t, len(b.asked) == 1 && b.asked[0].MaxBudgetUSD == 2, "asked %+v", b.asked)
 }

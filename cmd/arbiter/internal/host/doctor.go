@@ -64,14 +64,12 @@ const (
 	AreaLeftovers   = "leftovers"
 )
 
-type doctorArea struct {
+// areas are in the order of the report, each with the method that checks it.
+var areas = []struct {
 	name  string
 	check func(*examination)
-}
-
-// areas are in the order of the report, each with the method that checks it. (A trial checks the abilities.)
-var areas = []doctorArea{
-	{AreaClaude, (*examination).checkClaude}, {AreaAbilities, func(*examination) {}},
+}{
+	{AreaClaude, (*examination).checkClaude}, {AreaAbilities, (*examination).checkAbilities},
 	{AreaEnvironment, (*examination).checkEnvironment}, {AreaSettings, (*examination).checkSettings},
 	{AreaPlaces, func(e *examination) {
 		e.state()
@@ -147,20 +145,13 @@ func (s DoctorState) rank() int {
 	return 0
 }
 
-// NewReport summarizes findings and groups them by area.
+// NewReport summarizes findings, which are grouped by area.
 func NewReport(version string, findings []Finding) DoctorReport {
-	r := DoctorReport{Arbiter: version, State: worst(findings), Counts: map[DoctorState]int{},
-		Findings: append([]Finding{}, findings...)}
-	for _, x := range doctorStates {
-		r.Counts[x.state] = 0
-	}
+	r := DoctorReport{Arbiter: version, State: worst(findings), Findings: findings,
+		Counts: map[DoctorState]int{DoctorOK: 0, DoctorNote: 0, DoctorWarn: 0, DoctorFail: 0}}
 	for _, f := range findings {
 		r.Counts[f.State]++
 	}
-	order := func(f Finding) int {
-		return slices.IndexFunc(areas, func(a doctorArea) bool { return a.name == f.Area })
-	}
-	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return order(a) - order(b) })
 	return r
 }
 
@@ -334,6 +325,8 @@ type Surroundings struct {
 	Unknown []string
 
 	Claude    DoctorClaude
+	Seen      Observed // in a trial; nil: there was none
+	Tested    string   // version of Claude Code to fall back to
 	Terminal  DoctorTerminal
 	Settings  DoctorSettings
 	State     DoctorPlace // where runs are kept
@@ -648,6 +641,7 @@ var kinds = []struct{ prefix, what string }{
 	{"arbiter-home-", "homes of rehearsals that were killed"},
 	{"arbiter-hook-", "for sockets of runs that were killed"},
 	{"arbiter-doctor-", "of examinations that were killed"},
+	{"arbiter-export-", "of exports that were killed"},
 	{git.ViewPrefix, "of commands that were killed while they used git"},
 	{"arbiter-look-", "of makes that were being looked at"},
 	{"arbiter-make-", "for sockets of agents of other makes whose bridge was killed"},
@@ -965,30 +959,29 @@ const longer = "arbiter doctor --trial-timeout 2m"
 // errLate says that there was not enough time to try an ability.
 var errLate = errors.New("there was no time for it")
 
-// Abilities judges what was observed. tested is the version to fall back to.
-func Abilities(o Observed, tested string) []Finding {
-	e := examination{area: AreaAbilities}
-	if err := o["session"]; err != nil {
-		a := abilities[0]
-		if errors.Is(err, errLate) {
-			e.add(a.name, DoctorWarn, "not known: "+err.Error(), longer)
-			return e.found
-		}
-		e.add(a.name, a.state, fmt.Sprintf("%v; the others were not tried", err), npmInstall+"@"+tested)
-		return e.found
+// checkAbilities judges what a trial has observed.
+func (e *examination) checkAbilities() {
+	if e.Seen == nil {
+		return
 	}
-	for _, a := range abilities {
-		err, tried := o[a.name]
+	fix := npmInstall + "@" + e.Tested
+	for i, a := range abilities {
+		err, tried := e.Seen[a.name]
 		switch {
 		case !tried:
 			e.add(a.name, DoctorNote, "was not tried: "+a.can, "")
 		case err == nil:
 			e.add(a.name, DoctorOK, a.can, "")
+		case i == 0 && errors.Is(err, errLate):
+			e.add(a.name, DoctorWarn, "not known: "+err.Error(), longer)
+			return
+		case i == 0:
+			e.add(a.name, a.state, fmt.Sprintf("%v; the others were not tried", err), fix)
+			return
 		case errors.Is(err, errLate):
 			e.add(a.name, DoctorWarn, "not known, "+err.Error()+": "+a.can, longer)
 		default:
-			e.add(a.name, a.state, fmt.Sprintf("cannot be relied on (%v): %s", err, a.without), npmInstall+"@"+tested)
+			e.add(a.name, a.state, fmt.Sprintf("cannot be relied on (%v): %s", err, a.without), fix)
 		}
 	}
-	return e.found
 }

@@ -307,21 +307,28 @@ func TestManyInterruptedRuns(t *testing.T) {
 
 // TestAbilities: abilities that were seen, not seen, or not tried, and a trial that could not start.
 func TestAbilities(t *testing.T) {
+	judge := func(seen Observed) (of map[string]Finding) {
+		s := healthy()
+		s.Seen, s.Tested, of = seen, "1.2.3", map[string]Finding{}
+		for _, f := range Examine(s) {
+			if f.Area == AreaAbilities {
+				of[f.Name] = f
+			}
+		}
+		return of
+	}
 	seen := Observed{}
 	for _, a := range abilities {
 		seen[a.name] = nil
 	}
-	for _, f := range Abilities(seen, "1.2.3") {
+	for _, f := range judge(seen) {
 		testkit.Check(t, f.State == DoctorOK && f.Fix == "", "%+v", f)
 	}
 	seen["verdicts"], seen["ping"], seen["permissions"] = errors.New("there was none"), errors.New("no answer"), errLate
 	seen["frames"] = newFrames([]bridge.Event{{Body: bridge.Notice{Text: "x", Frame: "system/new"}},
 		{Body: bridge.Notice{Text: "y"}}, {Body: bridge.Notice{Text: "x", Frame: "system/new"}}})
 	delete(seen, "resume")
-	states := map[string]Finding{}
-	for _, f := range Abilities(seen, "1.2.3") {
-		states[f.Name] = f
-	}
+	states := judge(seen)
 	for name, want := range map[string]Finding{
 		"verdicts":    {State: DoctorFail, Found: "there was none", Fix: "@1.2.3"},
 		"ping":        {State: DoctorWarn, Found: "no answer", Fix: "@1.2.3"},
@@ -334,17 +341,16 @@ func TestAbilities(t *testing.T) {
 		testkit.Check(t, got.State == want.State && strings.Contains(got.Found, want.Found) &&
 			strings.Contains(got.Fix, want.Fix), "%s: %+v", name, got)
 	}
-	all := Abilities(Observed{"session": errors.New("it ended")}, "1.2.3")
-	testkit.Check(t, len(all) == 1 && all[0].State == DoctorFail && strings.Contains(all[0].Found, "it ended"), "%+v",
-		all)
+	all := judge(Observed{"session": errors.New("it ended")})
+	testkit.Check(t, len(all) == 1 && all["session"].State == DoctorFail &&
+		strings.Contains(all["session"].Found, "it ended"), "%+v", all)
 }
 
 // TestReport: the worst state counts, findings are grouped by area, and the last line is the summary.
 func TestReport(t *testing.T) {
 	r := NewReport("1.0", []Finding{
-		{AreaTerminal, "screen", DoctorWarn, "small", ""}, {AreaClaude, "claude", DoctorOK, "2.1.329", ""},
-		{AreaTerminal, "characters", DoctorOK, "UTF-8", ""},
-		{AreaPlaces, "state", DoctorNote, "far\x1b[2J away", "mv it"},
+		{AreaClaude, "claude", DoctorOK, "2.1.329", ""}, {AreaPlaces, "state", DoctorNote, "far\x1b[2J away", "mv it"},
+		{AreaTerminal, "screen", DoctorWarn, "small", ""}, {AreaTerminal, "characters", DoctorOK, "UTF-8", ""},
 	})
 	testkit.Check(t, r.State == DoctorWarn && r.Counts[DoctorOK] == 2 && r.Counts[DoctorFail] == 0, "%+v", r)
 	for style, want := range map[DoctorStyle]string{

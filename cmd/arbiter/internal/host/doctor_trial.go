@@ -25,9 +25,9 @@ import (
 // it.
 //
 // Checks have two parts. [Surroundings] holds the observations as plain data, gathered by [LookAt],
-// [LookForScratch] and the command. [Examine] judges them and is pure, so that a table can test every bad case.
+// [LookForScratch], [Try] and the command. [Examine] judges them and is pure, so that a table can test every bad case.
 // [Try] plays two short sessions of the CLI against a scripted model and reports which of the abilities that the
-// bridge relies on were seen; [Abilities] judges the result and is pure, too.
+// bridge relies on were seen.
 //
 // The package changes nothing. It removes the file with which it tests whether a directory is writable at once, and
 // the directory in which a trial works. [Try] returns when its goroutines have ended, at the latest when its context

@@ -83,7 +83,10 @@ func KeepBridge(ctx context.Context, stdin, stdout *os.File, o KeeperOptions) (c
 		if err != nil {
 			return 1, err
 		}
-		defer held.Close()
+		defer func() {
+			_ = os.Remove(held.Name()) // or each run and each check of this host leaves one; lockBridge knows
+			held.Close()
+		}()
 		k.lock, k.ended = held, ended
 	}
 	// The kernel sends the signal of follow when the thread that started the bridge ends.
@@ -337,25 +340,27 @@ func lockBridge(ctx context.Context, dir string, m proctree.Mark) (f *os.File, e
 		return nil, 0, err
 	}
 	path := filepath.Join(dir, m.Run+"-"+m.Bridge+".lock")
-	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-	if err != nil {
-		return nil, 0, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
 	defer cancel()
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
+		f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		if err != nil {
+			return nil, ended, err
+		}
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil && sameFile(f, path) {
 			break
 		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+		if err != nil && !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
 			f.Close()
 			return nil, ended, fmt.Errorf("lock %s: %w", path, err)
 		}
-		ended += fence(ctx, f, m)
+		if err != nil {
+			ended += fence(ctx, f, m)
+		} // else the last holder has removed it meanwhile
+		f.Close()
 		select {
 		case <-ctx.Done():
-			f.Close()
 			return nil, ended, fmt.Errorf("an earlier bridge of this run on this host does not end (its lock is %s): end its "+
 				"processes, which have %s=%s in their environment", path, proctree.EnvRun, m.Run)
 		case <-time.After(fencePause):
@@ -367,6 +372,13 @@ func lockBridge(ctx context.Context, dir string, m proctree.Mark) (f *os.File, e
 		return nil, ended, fmt.Errorf("write %s: %w", path, err)
 	}
 	return f, ended, nil
+}
+
+// sameFile reports whether an open file still has its name.
+func sameFile(f *os.File, path string) bool {
+	open, err := f.Stat()
+	named, gone := os.Lstat(path)
+	return err == nil && gone == nil && os.SameFile(open, named)
 }
 
 // fence ends the holder of a lock, and all processes that bear the mark.

@@ -122,11 +122,12 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// TestContactHolds over two leases, and after an answered shutdown the end is certain.
+// TestContactHolds over two leases, and after an answered shutdown the end is certain. Nothing is left of the lock.
 func TestContactHolds(t *testing.T) {
 	t.Parallel()
 	const lease = 4 * time.Second // a busy machine may keep a process waiting for a second
-	f := begin(t, t.TempDir(), proctree.Mark{Run: testkit.Run(t), Bridge: "box"}, lease, proctree.ModeNever)
+	locks := t.TempDir()
+	f := begin(t, locks, proctree.Mark{Run: testkit.Run(t), Bridge: "box"}, lease, proctree.ModeNever)
 	for began := bridge.BootTime(); ; {
 		paused, over := pause(f.Done(), began+2*lease+time.Second)
 		if over {
@@ -134,13 +135,18 @@ func TestContactHolds(t *testing.T) {
 		}
 		testkit.Need(t, paused >= lease/4, "it ended: %v", f.Err())
 		t.Logf("the machine paused for %v, so that the lease ended: %v", paused, f.Err())
-		f = begin(t, t.TempDir(), proctree.Mark{Run: testkit.Run(t), Bridge: "box"}, lease, proctree.ModeNever)
+		f = begin(t, locks, proctree.Mark{Run: testkit.Run(t), Bridge: "box"}, lease, proctree.ModeNever)
 		began = bridge.BootTime()
 	}
 	testkit.Same(t, "processes after two leases", 2, len(f.agents()))
 	testkit.Works(t, "Shutdown", testkit.Err(f.Shutdown(t.Context(), bridge.ShutdownParams{})))
 	_, certain := f.Stopped()
 	testkit.Check(t, certain && len(f.agents()) == 0, "certain: %v, and there are %v", certain, f.agents())
+	f.Close()
+	f.await(t, "the lock's file is gone", func() bool {
+		left, err := os.ReadDir(locks)
+		return err == nil && len(left) == 0
+	})
 }
 
 // pause waits until a time, or until done is closed. It returns the longest time in which this process did not run:

@@ -333,6 +333,7 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 			command.ShortID(run), err)
 	}
 	s.journal = opened
+	runstore.TakeHalted(opened.Dir()) // it was for a process that is dead: who resumes a run wants its agents
 	crashpoint.Here("resume.locked")
 	// The last bridge may have held the run until just now. In that case it was spared when the strays of dead runs
 	// were ended.

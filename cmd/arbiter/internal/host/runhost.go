@@ -76,7 +76,7 @@ func (p *Process) End() {
 }
 
 // StartProcess starts a host process and waits until clients can connect to it. The error is the reason why no run is
-// played. If ctx ends, Start kills the process. The choices are no argument, because every user can read arguments, and
+// played. If ctx ends, no process is left. The choices are no argument, because every user can read arguments, and
 // an environment variable for the agents may have a secret.
 func StartProcess(ctx context.Context, c settings.Choices) (*Process, error) {
 	raw, err := json.Marshal(c)
@@ -116,7 +116,7 @@ func StartProcess(ctx context.Context, c settings.Choices) (*Process, error) {
 	}()
 	switch {
 	case ctx.Err() != nil:
-		<-p.exited
+		p.End() // it may have answered just before
 		return nil, ctx.Err()
 	case err != nil:
 		<-p.exited
@@ -169,7 +169,8 @@ type hostedRun struct {
 	decider     Opened
 	grants      *trust.GrantStore // nil: none are kept, as in a rehearsal
 	files       recording
-	loop        *runloop.Loop // nil before [hostedRun.ready]
+	loop        *runloop.Loop   // nil before [hostedRun.ready]
+	wanted      context.Context // ends with the first signal; its cause is a [calledOff]
 	bridges     bridges
 	frontends   frontends
 }
@@ -195,9 +196,23 @@ func openRun(c settings.Choices) (*hostedRun, error) {
 	}
 	if err != nil {
 		r.close()
+		if !c.Resume && r.storage.journal != nil {
+			err = errors.Join(err, r.discard())
+		}
 		return nil, err
 	}
 	return r, nil
+}
+
+// discard removes the run, which is closed and has come to nothing, so that such runs do not fill the list of runs.
+func (r *hostedRun) discard() error {
+	if err := r.storage.Remove(r.choices.Options.Run); err != nil {
+		return fmt.Errorf("remove the empty run: %w", err)
+	}
+	if _, err := r.storage.Tidy(); err != nil {
+		return fmt.Errorf("remove the empty run: %w", err)
+	}
+	return nil
 }
 
 // begin makes a new run: it locks its directory, and opens what it needs.
@@ -301,7 +316,10 @@ func (r *hostedRun) openServices(script *rehearsal.Scenario) (err error) {
 func (r *hostedRun) openDecider() (Opened, error) {
 	return OpenDecider(r.choices.Options, ModelRun{
 		StateDir: r.choices.StateDir, Stage: r.stage, Log: r.diagnostics.log,
-		Spent:    func() float64 { return r.loop.Snapshot().Spent() },
+		Budget: func() (limit, spent float64) {
+			s := r.loop.Snapshot()
+			return s.Options.MaxCostUSD, s.Spent() // a human may have changed the limit
+		},
 		Confined: func() *bridge.SandboxConfig { return r.loop.Snapshot().Options.Sandbox },
 		Bridge: func() Querier {
 			client := r.bridges.usable.Load()
@@ -377,8 +395,8 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 	if err != nil {
 		r.notice.append("\n", "the task is sent without its images: "+err.Error())
 	}
-	fenced := FenceHost(ctx, r.choices.Hosts, r.choices.Options.Run, r.resumed, r.diagnostics.log)
-	recorded := r.recordFiles(ctx)
+	fenced := FenceHost(r.wanted, r.choices.Hosts, r.choices.Options.Run, r.resumed, r.diagnostics.log)
+	recorded := r.recordFiles()
 	port, info, failed := r.openBridge(ctx)
 	if err := recorded(loop); err != nil && failed == nil {
 		failed = &input.BridgeFailed{Category: bridge.CatWorkspace, Message: err.Error()}
@@ -393,6 +411,9 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 	switch {
 	case failed != nil:
 		exit = loop.Run(ctx, nil, input.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message})
+		if off, ok := errors.AsType[calledOff](context.Cause(r.wanted)); ok {
+			exit = command.CodeOf(off.signal)
+		}
 	case r.resumed != nil:
 		exit = loop.Run(ctx, port, input.Resumed{Options: r.recorded(), Claude: info, Word: r.choices.Options.Task,
 			Images: kept,
@@ -570,8 +591,10 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	if r.resumed != nil {
 		r.loop.Restore(*r.resumed)
 	}
+	var callOff context.CancelCauseFunc
+	r.wanted, callOff = context.WithCancelCause(context.Background())
 	r.loop.Refuses = func(o runconfig.Options) error { return settings.RefuseRoot(o, o.Rehearsal) }
-	f.input = NewSender(r.loop, &f.board)
+	f.input = NewSender(heedfulLoop{r.loop, callOff}, &f.board)
 	r.bridges.others = &Bridges{
 		Hosts: r.choices.Hosts, Debug: r.choices.Debug, Options: r.options, Handler: r.loop.Handler, Input: f.input,
 		Terminals: &f.terminals, Telemetry: r.diagnostics.telemetry, Log: log,
@@ -656,9 +679,29 @@ func (r *hostedRun) announceEnd(end control.RunEnded) error {
 // ends the agents.
 func (r *hostedRun) heedSignals() (stop func()) {
 	return command.HandleSignals(func(name string, n int) bool {
-		r.loop.Put(input.Signal{Signal: name, Fast: n > 1})
+		r.frontends.input.loop.Put(input.Signal{Signal: name, Fast: n > 1})
 		return true
 	}, nil, nil)
+}
+
+// calledOff is a signal that came before a run had begun, or later.
+type calledOff struct{ signal string }
+
+func (c calledOff) Error() string { return "SIG" + c.signal + " stopped the run before it began" }
+
+// heedfulLoop calls a run off at a signal, which the loop itself takes only when the run has begun: the first snapshot
+// of a large work tree takes minutes.
+type heedfulLoop struct {
+	*runloop.Loop
+	callOff context.CancelCauseFunc
+}
+
+// Put implements [InputLoop].
+func (l heedfulLoop) Put(b input.Body) bool {
+	if s, ok := b.(input.Signal); ok {
+		l.callOff(calledOff{s.Signal})
+	}
+	return l.Loop.Put(b)
 }
 
 // drainDeadline bounds the writing of the last lines if the reader of stdout is slow but alive.
@@ -682,13 +725,8 @@ func Headless(io command.Env, c settings.Choices) (err error) {
 		if r.close(); !empty {
 			return
 		}
-		// So that runs without a task do not fill the list of runs.
-		err := r.storage.Remove(r.choices.Options.Run)
-		if err == nil {
-			_, err = r.storage.Tidy()
-		}
-		if err != nil {
-			fmt.Fprintln(e.Stderr, "arbiter: remove the empty run:", err)
+		if err := r.discard(); err != nil {
+			fmt.Fprintln(e.Stderr, "arbiter:", err)
 		}
 	}()
 	defer e.bug(r, &err)

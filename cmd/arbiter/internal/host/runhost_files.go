@@ -278,8 +278,9 @@ func noSnapshots(err error) string {
 
 // recordFiles starts recording the workspace's files. If possible, the first snapshot is taken while the bridge
 // starts. The returned function waits for the snapshot, and sets up the loop to take the others. A rehearsal is
-// recorded if its scenario brings files.
-func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) error) {
+// recorded if its scenario brings files. A signal ends the snapshot, and with it the run, which would never have diffs.
+func (r *hostedRun) recordFiles() (wait func(*runloop.Loop) error) {
+	ctx := r.wanted
 	o := &r.choices.Options
 	was, isolation := o.Workspace, o.Workspace.Isolation
 	o.Workspace = runconfig.Workspace{}
@@ -305,6 +306,10 @@ func (r *hostedRun) recordFiles(ctx context.Context) (wait func(*runloop.Loop) e
 		if err == nil {
 			r.files.files = files // git makes directories where the sandbox shows these files
 			err = files.PlaceWork(ctx)
+		}
+		if errors.Is(err, context.Canceled) {
+			o.Workspace = was // the next process goes on as this one would have
+			return context.Cause(ctx)
 		}
 		if err != nil && isolation != "" && isolation != runconfig.IsolationShared {
 			o.Workspace = was // the next process must not continue in the user's files

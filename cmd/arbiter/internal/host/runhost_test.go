@@ -17,8 +17,10 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -121,6 +123,73 @@ func TestFinish(t *testing.T) {
 		}
 		s.close(nil)
 	}
+}
+
+// TestSpentOfTheDay: what a run has cost counts for the limit of its day, also after it was removed, and not for the
+// next one.
+func TestSpentOfTheDay(t *testing.T) {
+	s := testkit.Must(openStorage(t.TempDir(), journal.Options{}, &notice{}))(t)
+	defer s.Runs.Close()
+	now := time.Now()
+	for n, id := range []string{"aaaa1111-own", "bbbb2222-other"} {
+		run := testkit.Must(s.Create(journal.Meta{Run: id}, s.options))(t)
+		testkit.Must(run.Append(journal.Input, []byte("{}")))(t)
+		turn := contract.Turn{CostUSD: float64(n + 1), Outcome: "done", MessageIDs: []string{}}
+		line := testkit.Must(contract.EncodeLine(nil, 1, now, contract.Event{ID: "orch-1", Body: turn}))(t)
+		testkit.OK(t, run.AppendEvents(journal.LogContent{At: now, Line: line}))
+		testkit.OK(t, run.Close())
+	}
+	d := daySpending{store: s.Runs, own: "aaaa1111-own"}
+	check := func(when string, now time.Time, own, others float64) {
+		t.Helper()
+		want := input.DaySpent{Day: now.Format(time.DateOnly), OwnUSD: own, OthersUSD: others}
+		testkit.Same(t, when, want, testkit.Must(d.spent(t.Context(), now))(t))
+	}
+	check("at first", now, 1, 2)
+	testkit.OK(t, s.Remove("bbbb2222-other"))
+	check("after a run was removed", now, 1, 2)
+	check("a day later", now.Add(24*time.Hour), 0, 0)
+}
+
+// TestNothingIsLeftOfARunThatCannotBegin: the next command without a run's name is not about it.
+func TestNothingIsLeftOfARunThatCannotBegin(t *testing.T) {
+	t.Setenv("NO_SUCH_KEY", "")
+	c := settings.Choices{StateDir: t.TempDir(), Place: t.TempDir()}
+	c.Options.CWD, c.Options.Task, c.Options.Decider = c.Place, "x", runconfig.DeciderStateless
+	c.Options.Provider = runconfig.Provider{Name: "openai", KeyEnv: "NO_SUCH_KEY"}
+	testkit.Fails(t, "begin", testkit.Err(openRun(c)), "NO_SUCH_KEY is not set")
+	runs := testkit.Must(runstore.OpenIn(c.StateDir))(t)
+	defer runs.Close()
+	testkit.Empty(t, "runs", testkit.Must(runs.List())(t))
+}
+
+// TestSignalDuringTheFirstSnapshot: a signal ends the first snapshot, which can take minutes, and the run with it.
+func TestSignalDuringTheFirstSnapshot(t *testing.T) {
+	c := settings.Choices{StateDir: t.TempDir(), Place: gittest.New(t, map[string]string{"a": "1"}).Path}
+	c.Options.CWD, c.Options.Task = c.Place, "x"
+	r := testkit.Must(openRun(c))(t)
+	defer r.storage.Runs.Close()
+	defer r.close()
+	loop := r.ready(func(time.Time, contract.Event) {})
+	r.frontends.input.loop.Put(input.Signal{Signal: "TERM"})
+	recorded := r.recordFiles()
+	testkit.Fails(t, "the snapshot", recorded(loop), "SIGTERM stopped the run before it began")
+}
+
+// TestResumeEndsAHalt: the note of `arbiter halt` for a process that was killed then does not halt the next one, whose
+// bridge may be lost hours later.
+func TestResumeEndsAHalt(t *testing.T) {
+	s := testkit.Must(openStorage(t.TempDir(), journal.Options{}, &notice{}))(t)
+	defer s.Runs.Close()
+	const id = "aaaa1111-halted"
+	s.journal = testkit.Must(s.Create(journal.Meta{Run: id}, s.options))(t)
+	dir := s.journal.Dir()
+	s.close(nil)
+	_, _, _, err := runstore.KillBridge(dir, id)
+	testkit.Works(t, "halt", err)
+	testkit.Works(t, "resume", testkit.Err(s.reopen(id)))
+	defer s.close(nil)
+	testkit.Check(t, !runstore.TakeHalted(dir), "the next loss of a bridge halts the run")
 }
 
 // TestWindowsAreKept: what one run learns about models, later runs know; a limit that the human gives counts instead.

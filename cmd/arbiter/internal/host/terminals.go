@@ -7,7 +7,9 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -308,13 +310,16 @@ const dayEvery = 10 * time.Second
 type daySpending struct {
 	store *runstore.Runs
 	own   string // the run that asks
-	read  map[string]*runstore.Spent
+	day   string
+	read  map[string]*runstore.Spent // of that day
 }
 
 // spent returns what was spent on the day of now. It reads only what is new since the last call. With an error, the
 // result has what could be read.
 func (d *daySpending) spent(ctx context.Context, now time.Time) (day input.DaySpent, unread error) {
-	day.Day = now.Format(time.DateOnly)
+	if day.Day = now.Format(time.DateOnly); day.Day != d.day {
+		d.day, d.read = day.Day, map[string]*runstore.Spent{}
+	}
 	list, err := d.store.List()
 	if err != nil {
 		return day, err
@@ -330,13 +335,16 @@ func (d *daySpending) spent(ctx context.Context, now time.Time) (day input.DaySp
 			unread = errors.Join(unread, fmt.Errorf("run %s: %w", command.ShortID(info.Run), err))
 		}
 		d.read[info.Run] = s
+	}
+	for _, run := range slices.Sorted(maps.Keys(d.read)) { // also those that were removed meanwhile: the money is spent
+		s := d.read[run]
 		usd := s.Live()
 		for _, row := range s.Rows {
 			if row.Day == day.Day {
 				usd += row.CostUSD
 			}
 		}
-		if info.Run == d.own {
+		if run == d.own {
 			day.OwnUSD = usd
 		} else {
 			day.OthersUSD += usd
@@ -351,7 +359,7 @@ func WatchDayBudget(
 	ctx context.Context, store *runstore.Runs, run string, loop InputLoop, log *slog.Logger,
 ) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	spending := &daySpending{store: store, own: run, read: map[string]*runstore.Spent{}}
+	spending := &daySpending{store: store, own: run}
 	var last input.DaySpent
 	look := func() {
 		day, err := spending.spent(ctx, time.Now())

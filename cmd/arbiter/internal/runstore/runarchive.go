@@ -28,6 +28,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -497,8 +498,13 @@ type ArchiveSource struct {
 	Open func() (content io.ReadCloser, bytes int64, err error)
 }
 
-// WriteArchive writes an archive. The files must not change during the call. It sets m.Files.
-func WriteArchive(w io.Writer, m ArchiveManifest, files []ArchiveSource) error {
+// until is a writer that takes everything until a context ends.
+type until struct{ context.Context }
+
+func (u until) Write(p []byte) (int, error) { return len(p), u.Err() }
+
+// WriteArchive writes an archive, unless ctx ends before. The files must not change during the call. It sets m.Files.
+func WriteArchive(ctx context.Context, w io.Writer, m ArchiveManifest, files []ArchiveSource) error {
 	m.V, m.Files = ArchiveVersion, nil
 	for _, f := range files {
 		content, n, err := f.Open()
@@ -506,7 +512,7 @@ func WriteArchive(w io.Writer, m ArchiveManifest, files []ArchiveSource) error {
 			return err
 		}
 		sum := sha256.New()
-		got, err := io.Copy(sum, content)
+		got, err := io.Copy(io.MultiWriter(sum, until{ctx}), content)
 		if err = errors.Join(err, content.Close()); err != nil {
 			return err
 		}
@@ -535,7 +541,7 @@ func WriteArchive(w io.Writer, m ArchiveManifest, files []ArchiveSource) error {
 		return err
 	}
 	for i, f := range files {
-		if err := add(out, f, m.Files[i]); err != nil {
+		if err := add(ctx, out, f, m.Files[i]); err != nil {
 			return err
 		}
 	}
@@ -546,7 +552,7 @@ func WriteArchive(w io.Writer, m ArchiveManifest, files []ArchiveSource) error {
 }
 
 // add writes a file with a known hash.
-func add(out *tar.Writer, f ArchiveSource, want ArchiveFile) error {
+func add(ctx context.Context, out *tar.Writer, f ArchiveSource, want ArchiveFile) error {
 	content, _, err := f.Open()
 	if err != nil {
 		return err
@@ -556,7 +562,7 @@ func add(out *tar.Writer, f ArchiveSource, want ArchiveFile) error {
 		return err
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(out, sum), io.LimitReader(content, want.Bytes))
+	n, err := io.Copy(io.MultiWriter(out, sum, until{ctx}), io.LimitReader(content, want.Bytes))
 	if err != nil {
 		return err
 	}

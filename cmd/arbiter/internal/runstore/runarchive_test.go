@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/arbiter-cli/arbiter/internal/statedir"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -48,8 +50,8 @@ func small(t *testing.T) []byte {
 		files = append(files, text(f[0], f[1]))
 	}
 	var b bytes.Buffer
-	testkit.OK(t, WriteArchive(&b, ArchiveManifest{Run: run, Arbiter: "1.2.3", State: 6, Workspace: "/home/me/work"},
-		files))
+	testkit.OK(t, WriteArchive(t.Context(), &b, ArchiveManifest{Run: run, Arbiter: "1.2.3", State: 6,
+		Workspace: "/home/me/work"}, files))
 	return b.Bytes()
 }
 
@@ -93,7 +95,8 @@ func TestFilesThatChangeAreNotWritten(t *testing.T) {
 		opened++
 		return io.NopCloser(strings.NewReader(strings.Repeat("x", opened))), 1, nil
 	}}
-	err := WriteArchive(io.Discard, ArchiveManifest{Run: run}, []ArchiveSource{text("run/events.ndjson", ""), changes})
+	err := WriteArchive(t.Context(), io.Discard, ArchiveManifest{Run: run},
+		[]ArchiveSource{text("run/events.ndjson", ""), changes})
 	if err != nil { // the second read is limited to the length of the first
 		t.Error(err)
 	}
@@ -102,7 +105,7 @@ func TestFilesThatChangeAreNotWritten(t *testing.T) {
 		opened++
 		return io.NopCloser(strings.NewReader(string(rune('a' + opened)))), 1, nil
 	}
-	if WriteArchive(
+	if WriteArchive(t.Context(),
 		io.Discard,
 		ArchiveManifest{Run: run},
 		[]ArchiveSource{text("run/events.ndjson", ""), changes},
@@ -132,6 +135,31 @@ func made(t *testing.T, manifest any, entries []tar.Header, contents ...string) 
 	}
 	testkit.OK(t, errors.Join(out.Close(), zip.Close()))
 	return b.Bytes()
+}
+
+// TestArchiveIsCalledOff: an archive is called off in the middle of a file, too, and nothing is left of its secrets.
+func TestArchiveIsCalledOff(t *testing.T) {
+	for stage, at := range map[string]int{"while the files are hashed": 1, "while they are written": 4} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var opened int
+		var files []ArchiveSource
+		for _, f := range content()[:3] {
+			source := text(f[0], f[1])
+			files = append(files, ArchiveSource{f[0], func() (io.ReadCloser, int64, error) {
+				if opened++; opened == at {
+					cancel()
+				}
+				return source.Open()
+			}})
+		}
+		dir := t.TempDir()
+		err := statedir.WriteWhole(filepath.Join(dir, "a"), 0o600, func(f *os.File) error {
+			return WriteArchive(ctx, f, ArchiveManifest{Run: run}, files)
+		})
+		testkit.Check(t, errors.Is(err, context.Canceled) && opened == at, "%s: %v, %d files were opened", stage, err, opened)
+		testkit.Empty(t, "left", testkit.Must(os.ReadDir(dir))(t))
+	}
 }
 
 func TestHostileArchives(t *testing.T) {

@@ -562,19 +562,18 @@ type Spent struct {
 // earlier call returned, or nil; it is changed. If the run is over, what was read is noted for the next caller. With
 // an error, the result has what could be read; a run without an event log is fs.ErrNotExist.
 func (r *Runs) Spent(ctx context.Context, info journal.Info, from *Spent) (*Spent, error) {
+	s := cmp.Or(from, &Spent{})
 	log, err := r.EventLog(info.Run)
 	if err != nil {
-		return &Spent{}, err
+		return s, err
 	}
 	defer log.Close()
 	dir, err := statedir.Open(r.Dir(info.Run))
 	if err != nil {
-		return &Spent{}, err
+		return s, err
 	}
 	defer dir.Close()
-	s := from
-	if s == nil {
-		s = &Spent{}
+	if from == nil {
 		found, problem, err := dir.ReadJSON(spendingName, maxSpending, spendingVersion, s)
 		if !found || problem != "" || err != nil || s.Zone != zone() {
 			s = &Spent{}

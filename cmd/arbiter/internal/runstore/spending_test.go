@@ -71,4 +71,9 @@ func TestSpendingIsReadOnce(t *testing.T) {
 	expect("and another resume", 6, 0)
 	testkit.OK(t, os.WriteFile(filepath.Join(r.Dir(id), spendingName), []byte("{"), 0o600))
 	expect("without the note", 6, 0)
+	known, log := expect("before it cannot be read", 6, 0), filepath.Join(r.Dir(id), journal.LogName)
+	testkit.OK(t, os.Rename(log, log+".away"))
+	testkit.OK(t, os.Mkdir(log, 0o700))
+	now, err := r.Spent(t.Context(), journal.Info{Meta: journal.Meta{Run: id}}, known)
+	testkit.Check(t, err != nil && now.Sum() == 6, "while it cannot be read: %v, $%v", err, now.Sum())
 }

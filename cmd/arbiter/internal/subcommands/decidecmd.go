@@ -165,7 +165,8 @@ func (e Env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 	}
 	s.Options.DecisionCache = false
 	o.Opened, err = host.OpenDecider(s.Options, host.ModelRun{Stage: o.bridge.Stage, Strict: true, Log: log,
-		Spent: o.bridge.Cost, Bridge: func() host.Querier { return o.bridge }})
+		Budget: func() (limit, spent float64) { return s.Options.MaxCostUSD, o.bridge.Cost() },
+		Bridge: func() host.Querier { return o.bridge }})
 	if err != nil {
 		o.close(e)
 		return nil, err

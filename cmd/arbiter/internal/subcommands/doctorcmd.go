@@ -71,15 +71,13 @@ func (e Env) doctor(c *cli.Context) error {
 	defer stop()
 	l := inspection{c: c}
 	around := l.around(ctx)
-	findings := host.Examine(around)
 	if claude := around.Claude.Path; !c.Bool("no-trial") && claude != "" {
-		seen := host.Try(ctx, claude, l.choices.PIDNS, c.Duration("trial-timeout"))
-		findings = append(findings, host.Abilities(seen, PinnedVersion)...)
+		around.Seen = host.Try(ctx, claude, l.choices.PIDNS, c.Duration("trial-timeout"))
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	report := host.NewReport(command.Version(), findings)
+	report := host.NewReport(command.Version(), host.Examine(around))
 	var err error
 	if c.Bool("json") {
 		err = e.PrintJSON(report)
@@ -111,7 +109,7 @@ func (l *inspection) around(ctx context.Context) host.Surroundings {
 	s := host.Surroundings{
 		OS: runtime.GOOS, UID: os.Geteuid(), Getenv: os.Getenv, Limits: host.LookAtLimits(),
 		Terminal: terminalHere(ctx), Temp: host.LookAt(os.TempDir(), false),
-		Unknown: settings.UnknownVariables(os.Environ()),
+		Unknown: settings.UnknownVariables(os.Environ()), Tested: PinnedVersion,
 	}
 	dir, err := command.StatePath(l.c.String("state-dir"))
 	s.State = lookAt(dir, fmt.Sprint(err), true) // before it is created

@@ -139,6 +139,12 @@ func (e Env) exportSession(c *cli.Context) error {
 	case file == "-" && command.OnTerminal(command.Raw(e.Stdout)):
 		return command.Usagef("an archive cannot be written to a terminal: name a file with --output")
 	}
+	ctx := c.Context
+	if file != "-" { // a part of an archive, with its secrets, must not stay
+		var stop func()
+		ctx, stop = command.Interruptible(ctx, false)
+		defer stop()
+	}
 	store, info, err := runstore.OpenOne(c)
 	if err != nil {
 		return err
@@ -162,7 +168,11 @@ func (e Env) exportSession(c *cli.Context) error {
 	}
 	defer os.RemoveAll(temp)
 	bundle := filepath.Join(temp, runstore.ArchiveBundle)
-	if manifest.Base, err = e.packFiles(c.Context, store.Root, info, bundle); err != nil {
+	manifest.Base, err = e.packFiles(ctx, store.Root, info, bundle)
+	switch {
+	case ctx.Err() != nil:
+		return command.BySignal(ctx, "")
+	case err != nil:
 		return command.Environmentf("export run %s: its files: %v", command.ShortID(info.Run), err)
 	}
 	if manifest.Base != "" {
@@ -171,7 +181,10 @@ func (e Env) exportSession(c *cli.Context) error {
 	if file == "" {
 		file = "arbiter-" + command.ShortID(info.Run) + ".tar.gz"
 	}
-	if err := e.writeArchive(file, manifest, files); err != nil {
+	switch err := e.writeArchive(ctx, file, manifest, files); {
+	case ctx.Err() != nil && err != nil:
+		return command.BySignal(ctx, "")
+	case err != nil:
 		return command.Environmentf("export run %s: write %s: %v", command.ShortID(info.Run), file, command.WithoutPath(err))
 	}
 	if file != "-" {
@@ -262,14 +275,16 @@ func (e Env) packFiles(ctx context.Context, stateDir string, info journal.Info, 
 }
 
 // writeArchive writes an archive that only the user can read. A file is written atomically.
-func (e Env) writeArchive(file string, m runstore.ArchiveManifest, files []runstore.ArchiveSource) error {
+func (e Env) writeArchive(
+	ctx context.Context, file string, m runstore.ArchiveManifest, files []runstore.ArchiveSource,
+) error {
 	if file == "-" {
-		return runstore.WriteArchive(command.Raw(e.Stdout), m, files)
+		return runstore.WriteArchive(ctx, command.Raw(e.Stdout), m, files)
 	}
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return errors.New("it exists and is not a regular file")
 	}
-	return statedir.WriteWhole(file, 0o600, func(f *os.File) error { return runstore.WriteArchive(f, m, files) })
+	return statedir.WriteWhole(file, 0o600, func(f *os.File) error { return runstore.WriteArchive(ctx, f, m, files) })
 }
 
 func (e Env) ImportCommand() *cli.Command {
