@@ -182,6 +182,35 @@ func (f *following) look(id string, tokens int) {
 	f.a.follow.idle()
 }
 
+// TestFollowIsAheadOfTheStream: what the stream reports after the transcript has reported more is no reading, also
+// across a compaction.
+func TestFollowIsAheadOfTheStream(t *testing.T) {
+	f := newFollowing(t)
+	defer f.watcher.Close()
+	g := f.a.gauge
+	stream := func(id string, tokens int) { g.sample(messageOf(id, tokens), fromStream) }
+	read := func(lines ...string) {
+		for _, line := range lines {
+			f.a.follow.line(transcript.Followed{Line: jsonl.Line{Data: []byte(line)}})
+		}
+		f.a.follow.idle()
+	}
+	stream("m1", 10_000)
+	read(f.assistant("m1", 10_000, ""), f.assistant("m2", 20_000, ""), f.assistant("m3", 30_000, ""))
+	stream("m2", 20_000)
+	testkit.Same(t, "in the middle", 30_000, g.now().Tokens)
+	stream("m3", 30_000)
+	testkit.Same(t, "caught up", 30_000, g.now().Tokens)
+	read(f.assistant("m4", 80_000, ""), f.assistant("m5", 90_000, ""),
+		`{"type":"system","subtype":"compact_boundary","uuid":"b-1","sessionId":"`+f.a.cfg.SessionID+`"}`,
+		f.assistant("m6", 5_000, ""))
+	stream("m4", 80_000)
+	stream("m5", 90_000)
+	g.compact("b-1")
+	stream("m6", 5_000)
+	testkit.Same(t, "after a compaction", 5_000, g.now().Tokens)
+}
+
 // TestFollowReplaced: the content of a transcript that was truncated or replaced is history.
 func TestFollowReplaced(t *testing.T) {
 	t.Parallel()
