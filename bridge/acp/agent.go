@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -522,28 +521,4 @@ func (a *agent) stopInSteps() {
 		late.Stop()
 	}
 	a.InSteps(a.child, func() { _ = a.pipes.Stdin.Close() })
-}
-
-// stdin is the agent's input, for the library. It sees when the prompt of a turn is written, and does not wait forever
-// for an agent that does not read.
-type stdin struct {
-	a    *agent
-	pipe *os.File
-}
-
-func (s stdin) Write(line []byte) (int, error) {
-	_ = s.pipe.SetWriteDeadline(time.Now().Add(writeTimeout)) // only fails when it is closed
-	n, err := s.pipe.Write(line)
-	if err != nil && n > 0 {
-		s.a.breakOff() // a line was cut short: a further line would be garbage
-	}
-	s.a.mu.Lock()
-	defer s.a.tell()
-	if t := s.a.turn; err == nil && t != nil && strings.Contains(string(line), markOf(t.id)) {
-		t.once.Do(func() {
-			close(t.written)
-			s.a.say(bridge.Delivered{MessageID: t.id, Proof: bridge.ProofWritten})
-		})
-	}
-	return n, err
 }
