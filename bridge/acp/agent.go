@@ -62,7 +62,7 @@ type agent struct {
 
 	mu       sync.Mutex
 	mode     string // permission mode
-	preamble string // our system text, until the first message has carried it
+	preamble string // our system text, until a message has carried it whose turn did not fail
 	loading  *replay
 	turn     *turn // nil: none runs
 	over     map[string]bool
@@ -232,7 +232,6 @@ func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 func (a *agent) blocks(p bridge.MessageParams) (blocks []sdk.ContentBlock) {
 	if a.preamble != "" {
 		blocks = append(blocks, sdk.TextBlock(a.preamble))
-		a.preamble = ""
 	}
 	text := p.Content
 	if len(p.Images) > 0 && !a.images {
@@ -269,6 +268,9 @@ func (a *agent) play(t *turn, blocks []sdk.ContentBlock) {
 	a.flushText()
 	a.say(a.ended(t, res, err))
 	a.turn, a.over[t.id] = nil, true
+	if err == nil { // otherwise it may not have kept the message
+		a.preamble = ""
+	}
 	idle := a.idle
 	a.tell()
 	close(idle)

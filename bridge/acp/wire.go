@@ -48,7 +48,8 @@ func (s *stdout) Read(b []byte) (int, error) {
 			continue
 		}
 		if line.Oversize || len(line.Data) > maxLine {
-			s.a.emit(bridge.Error{Category: bridge.CatProtocol, Message: "it sent a message that is too long; it is ended"})
+			s.a.emit(bridge.Error{Category: bridge.CatProtocol,
+				Message: "it sent a message that is too long; it is ended"})
 			return 0, io.EOF
 		}
 		s.rest = append(bytes.Clone(line.Data), '\n')

@@ -55,7 +55,8 @@ func TestLongLines(t *testing.T) {
 	long := strings.Repeat("x", 11<<20)
 	_, c := spoken(said("agent_message_chunk", long) + said("agent_message_chunk", "more"))
 	testkit.Same(t, "pieces", int64(2), c.pieces.Load())
-	_, c = spoken(`{"jsonrpc":"2.0","method":"_other","params":"` + long + `"}` + "\n" + said("agent_message_chunk", "more"))
+	other := `{"jsonrpc":"2.0","method":"_other","params":"` + long + `"}` + "\n"
+	_, c = spoken(other + said("agent_message_chunk", "more"))
 	testkit.Check(t, c.pieces.Load() == 0 && c.errs.Load() == 1, "%d pieces, %d errors", c.pieces.Load(), c.errs.Load())
 }
 
