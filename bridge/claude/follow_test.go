@@ -176,6 +176,31 @@ func TestFollowWaitsForTheWindow(t *testing.T) {
 	})
 }
 
+// TestUnansweredRequests: a request that the CLI does not answer is made again when there is reason to.
+func TestUnansweredRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, pipe, err := os.Pipe()
+		testkit.OK(t, err)
+		defer r.Close()
+		defer pipe.Close()
+		f := newFollowing(t)
+		f.watcher.Close()
+		f.a.in.pipe = pipe
+		requests := func(want int) {
+			t.Helper()
+			f.a.reader.consult()
+			f.a.reader.charge()
+			f.a.calls.posts.Wait()
+			testkit.Same(t, "requests", want, f.a.calls.last)
+		}
+		requests(2)
+		requests(2)
+		time.Sleep(controlTimeout)
+		requests(4)
+		f.a.calls.answered(controlResponse{ID: "arbiter-1", Response: []byte(`{}`)})
+	})
+}
+
 // look checks a transcript to which a message was added.
 func (f *following) look(id string, tokens int) {
 	f.a.follow.line(transcript.Followed{Line: jsonl.Line{Data: []byte(f.assistant(id, tokens, ""))}})
