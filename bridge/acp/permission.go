@@ -21,7 +21,6 @@ const acceptEdits = "acceptEdits"
 // kind: their ids and their order differ between makes.
 func (a *agent) RequestPermission(ctx context.Context, p sdk.RequestPermissionRequest) (
 	sdk.RequestPermissionResponse, error) {
-	a.noteOutput()
 	c, asking := a.requested(p)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

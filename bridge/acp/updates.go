@@ -14,7 +14,6 @@ import (
 
 // SessionUpdate implements sdk.Client. It is called for one update after the other, see [stdout].
 func (a *agent) SessionUpdate(_ context.Context, n sdk.SessionNotification) error {
-	a.noteOutput()
 	a.mu.Lock()
 	defer a.tell()
 	u := n.Update
