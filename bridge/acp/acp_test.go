@@ -440,8 +440,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestFirstMessageFails: a make may not keep a message whose turn has failed, so our system text comes with the next one,
-// too; after that, the session has it.
+// TestFirstMessageFails: a make may not keep a message whose turn has failed, so our system text comes with the next
+// one, too; after that, the session has it.
 func TestFirstMessageFails(t *testing.T) {
 	r := newRig(t, "fake")
 	r.launch()

@@ -166,8 +166,8 @@ func TestStdinIsNotRead(t *testing.T) {
 	testkit.Excludes(t, "an event about a message that was refused", fmt.Sprintf("%+v", s.host.all()), ids...)
 }
 
-// TestAnswersWait: the CLI waits for an answer for as long as it takes, so that one is neither cut nor lost while the CLI
-// does not read. The end of its input cuts it.
+// TestAnswersWait: the CLI waits for an answer for as long as it takes, so that one is neither cut nor lost while the
+// CLI does not read. The end of its input cuts it.
 func TestAnswersWait(t *testing.T) {
 	for _, ends := range []bool{false, true} {
 		r, w, err := os.Pipe()
@@ -200,6 +200,24 @@ func TestAnswersWait(t *testing.T) {
 		whole := <-read
 		testkit.Check(t, strings.Contains(whole, huge+`"}}}`+"\n"), "the answer was cut: %d bytes", len(whole))
 	}
+}
+
+// TestUnreadableRequestsAreRefused: the CLI waits for an answer to each request, also to one that is too long or
+// damaged.
+func TestUnreadableRequestsAreRefused(t *testing.T) {
+	r, w, err := os.Pipe()
+	testkit.OK(t, err)
+	defer r.Close()
+	a := newAgent(bridge.SpawnParams{}, build{}, &contextHost{notices: make(chan string, 8)}, w)
+	begun := func(id string) string {
+		return `{"type":"control_request","request_id":"` + id + `","request":{"subtype":"x`
+	}
+	a.reader.run(io.MultiReader(strings.NewReader(begun("long")), strings.NewReader(strings.Repeat("z", maxLine)),
+		strings.NewReader("\"}}\n"+begun("damaged")+"\n")))
+	a.asks.wg.Wait()
+	a.in.close()
+	answers := string(testkit.Must(io.ReadAll(r))(t))
+	testkit.Includes(t, "answers", answers, `"request_id":"long","error":"`, `"request_id":"damaged","error":"`)
 }
 
 func TestStubbornIsKilled(t *testing.T) {
