@@ -117,8 +117,8 @@ func (p AskParams) check() error {
 }
 
 func (p ConfigureParams) check() error {
-	if p.Model == "" && p.PermissionMode == "" && p.Reminder == "" {
-		return errors.New("give at least one of model, permission_mode and reminder")
+	if p.Model == "" && p.PermissionMode == "" && p.Reminder == "" && p.Rules == nil {
+		return errors.New("give at least one of model, permission_mode, rules and reminder")
 	}
 	return nil
 }

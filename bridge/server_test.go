@@ -38,6 +38,8 @@ func TestEveryMethodReachesItsAgent(t *testing.T) {
 			t.Errorf("ask: %v %v", res, err)
 		}
 		testkit.Works(t, "configure", r.Configure(r.ctx, ConfigureParams{AgentRef: ref, Model: "opus"}))
+		testkit.Works(t, "rules alone", r.Configure(r.ctx, ConfigureParams{AgentRef: ref, Rules: &PermissionRules{}}))
+		testkit.Fails(t, "nothing to configure", r.Configure(r.ctx, ConfigureParams{AgentRef: ref}), "at least one of")
 		if err := r.Configure(r.ctx,
 			ConfigureParams{AgentRef: ref, Model: "no-such-model"}); codeOf(err) != CodeRefused {
 			t.Errorf("configure refused by the CLI: %v", err)

@@ -90,6 +90,13 @@ func (m *Meter) Sample(s Sample) bool {
 	return true
 }
 
+// Passed makes a message known without a reading: a later one has followed it.
+func (m *Meter) Passed(s Sample) {
+	if _, known := m.Known(s.MessageID); !known && s.Counts() {
+		m.remember(s.MessageID, s.Usage.Context())
+	}
+}
+
 // Compacted makes all earlier readings invalid: Tokens is 0 until the next reading, and a repeat of a known
 // message is not one. Each compaction counts once, by its id; Compacted returns false for a known one.
 func (m *Meter) Compacted(id string) bool {

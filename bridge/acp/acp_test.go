@@ -440,6 +440,18 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestFirstMessageFails: a make may not keep a message whose turn has failed, so our system text comes with the next
+// one, too; after that, the session has it.
+func TestFirstMessageFails(t *testing.T) {
+	r := newRig(t, "fake")
+	r.launch()
+	testkit.Same(t, "the first turn", bridge.TurnFailed, r.turn("[[fail 401 no key]]").Outcome)
+	testkit.Same(t, "the second turn", bridge.TurnDone, r.turn("Work.").Outcome)
+	r.turn("Go on.")
+	kept := testkit.Must(os.ReadFile(filepath.Join(r.home, ".fake-acp", r.agent.Info().MakeSession)))(t)
+	testkit.Same(t, "system texts", 2, strings.Count(string(kept), r.cfg.AppendSystemPrompt))
+}
+
 // TestMode: a make that begins in a mode in which it asks about nothing is put into the one in which it asks, also
 // after it has left that by itself, and after a resume.
 func TestMode(t *testing.T) {

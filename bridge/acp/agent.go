@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -63,7 +62,7 @@ type agent struct {
 
 	mu       sync.Mutex
 	mode     string // permission mode
-	preamble string // our system text, until the first message has carried it
+	preamble string // our system text, until a message has carried it whose turn did not fail
 	loading  *replay
 	turn     *turn // nil: none runs
 	over     map[string]bool
@@ -233,7 +232,6 @@ func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 func (a *agent) blocks(p bridge.MessageParams) (blocks []sdk.ContentBlock) {
 	if a.preamble != "" {
 		blocks = append(blocks, sdk.TextBlock(a.preamble))
-		a.preamble = ""
 	}
 	text := p.Content
 	if len(p.Images) > 0 && !a.images {
@@ -270,6 +268,9 @@ func (a *agent) play(t *turn, blocks []sdk.ContentBlock) {
 	a.flushText()
 	a.say(a.ended(t, res, err))
 	a.turn, a.over[t.id] = nil, true
+	if err == nil { // otherwise it may not have kept the message
+		a.preamble = ""
+	}
 	idle := a.idle
 	a.tell()
 	close(idle)
@@ -522,28 +523,4 @@ func (a *agent) stopInSteps() {
 		late.Stop()
 	}
 	a.InSteps(a.child, func() { _ = a.pipes.Stdin.Close() })
-}
-
-// stdin is the agent's input, for the library. It sees when the prompt of a turn is written, and does not wait forever
-// for an agent that does not read.
-type stdin struct {
-	a    *agent
-	pipe *os.File
-}
-
-func (s stdin) Write(line []byte) (int, error) {
-	_ = s.pipe.SetWriteDeadline(time.Now().Add(writeTimeout)) // only fails when it is closed
-	n, err := s.pipe.Write(line)
-	if err != nil && n > 0 {
-		s.a.breakOff() // a line was cut short: a further line would be garbage
-	}
-	s.a.mu.Lock()
-	defer s.a.tell()
-	if t := s.a.turn; err == nil && t != nil && strings.Contains(string(line), markOf(t.id)) {
-		t.once.Do(func() {
-			close(t.written)
-			s.a.say(bridge.Delivered{MessageID: t.id, Proof: bridge.ProofWritten})
-		})
-	}
-	return n, err
 }

@@ -6,8 +6,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -210,26 +208,11 @@ func (l *Launcher) start(a *agent, cmd *exec.Cmd, of bridge.Owner) (err error) {
 	a.release = release
 	driver.RecordStart(&a.info, cmd, a.cfg)
 	a.info.PermissionMode = cmp.Or(a.cfg.PermissionMode, "default")
-	a.conn = sdk.NewClientSideConnection(a, stdin{a, a.pipes.Stdin}, &listened{a, a.pipes.Stdout})
-	a.conn.SetLogger(slog.New(slog.DiscardHandler))
+	a.connect(a.pipes.Stdin, a.pipes.Stdout)
 	var drains sync.WaitGroup
 	drains.Go(func() { a.stderr.Drain(a.pipes.Stderr) })
 	go a.supervise(&drains)
 	return nil
-}
-
-// listened notes when the agent says something.
-type listened struct {
-	a *agent
-	r io.Reader
-}
-
-func (l *listened) Read(b []byte) (int, error) {
-	n, err := l.r.Read(b)
-	if n > 0 {
-		l.a.noteOutput()
-	}
-	return n, err
 }
 
 // ready begins the session, or takes up an earlier one.

@@ -21,7 +21,6 @@ const acceptEdits = "acceptEdits"
 // kind: their ids and their order differ between makes.
 func (a *agent) RequestPermission(ctx context.Context, p sdk.RequestPermissionRequest) (
 	sdk.RequestPermissionResponse, error) {
-	a.noteOutput()
 	c, asking := a.requested(p)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -53,7 +52,7 @@ const describeGrace = 2 * time.Second
 
 // requested returns the call that a request is about, and the context in which its answer is awaited. Some makes
 // describe a call only in the request, others only in an update: opencode 1.18.33 names no file in the request to read
-// one. The library serves updates in a queue, but a request at once, so it may come before them.
+// one. That update may follow the request.
 func (a *agent) requested(p sdk.RequestPermissionRequest) (call, context.Context) {
 	u := p.ToolCall
 	a.mu.Lock()

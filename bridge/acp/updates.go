@@ -12,9 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/driver"
 )
 
-// SessionUpdate implements sdk.Client. The library calls it for one update after the other.
+// SessionUpdate implements sdk.Client. It is called for one update after the other, see [stdout].
 func (a *agent) SessionUpdate(_ context.Context, n sdk.SessionNotification) error {
-	a.noteOutput()
 	a.mu.Lock()
 	defer a.tell()
 	u := n.Update

@@ -222,8 +222,8 @@ func (a *asks) serve(ctx context.Context, id string, answer func(context.Context
 		if err != nil {
 			body = answerBody{Subtype: "error", RequestID: id, Error: err.Error()}
 		}
-		// A failure here means that the child has ended or does not read, which its own watchers report.
-		_ = a.in.send(ctx, answerLine{Type: "control_response", Response: body})
+		// A failure here means that the child has ended, which its own watchers report.
+		_ = a.in.write(ctx, answerLine{Type: "control_response", Response: body})
 	}()
 }
 

@@ -122,7 +122,7 @@ func (r *reader) charge() bool {
 	if r.spending.off {
 		return false
 	}
-	if b.open {
+	if b.open && time.Since(b.at) < controlTimeout {
 		b.again = true
 		return true
 	}

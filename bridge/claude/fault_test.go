@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +164,60 @@ func TestStdinIsNotRead(t *testing.T) {
 		testkit.Err(s.agent.Interrupt(context.Background())))
 	s.stopNow()
 	testkit.Excludes(t, "an event about a message that was refused", fmt.Sprintf("%+v", s.host.all()), ids...)
+}
+
+// TestAnswersWait: the CLI waits for an answer for as long as it takes, so that one is neither cut nor lost while the
+// CLI does not read. The end of its input cuts it.
+func TestAnswersWait(t *testing.T) {
+	for _, ends := range []bool{false, true} {
+		r, w, err := os.Pipe()
+		testkit.OK(t, err)
+		defer r.Close()
+		in := newStdin(w)
+		in.timeout = 20 * time.Millisecond
+		answers := newAsks(in)
+		huge := strings.Repeat("z", 1<<20) // a pipe holds 64 KiB
+		answers.writeAnswer(t.Context(), "r-1", map[string]string{"message": huge})
+		for waited := 0; waited < 2; { // the answer is being written, and has been for longer than that
+			if err := in.send(t.Context(), "ping"); err != nil {
+				testkit.Same(t, "a ping meanwhile", bridge.CodeTimeout, errCode(err))
+				waited++
+			}
+		}
+		if ends {
+			in.close()
+			answers.end()
+			testkit.Same(t, "after the end", bridge.CodeEnded, errCode(in.send(t.Context(), "ping")))
+			continue
+		}
+		read := make(chan string, 1)
+		go func() {
+			all, _ := io.ReadAll(r)
+			read <- string(all)
+		}()
+		answers.end()
+		in.close()
+		whole := <-read
+		testkit.Check(t, strings.Contains(whole, huge+`"}}}`+"\n"), "the answer was cut: %d bytes", len(whole))
+	}
+}
+
+// TestUnreadableRequestsAreRefused: the CLI waits for an answer to each request, also to one that is too long or
+// damaged.
+func TestUnreadableRequestsAreRefused(t *testing.T) {
+	r, w, err := os.Pipe()
+	testkit.OK(t, err)
+	defer r.Close()
+	a := newAgent(bridge.SpawnParams{}, build{}, &contextHost{notices: make(chan string, 8)}, w)
+	begun := func(id string) string {
+		return `{"type":"control_request","request_id":"` + id + `","request":{"subtype":"x`
+	}
+	a.reader.run(io.MultiReader(strings.NewReader(begun("long")), strings.NewReader(strings.Repeat("z", maxLine)),
+		strings.NewReader("\"}}\n"+begun("damaged")+"\n")))
+	a.asks.wg.Wait()
+	a.in.close()
+	answers := string(testkit.Must(io.ReadAll(r))(t))
+	testkit.Includes(t, "answers", answers, `"request_id":"long","error":"`, `"request_id":"damaged","error":"`)
 }
 
 func TestStubbornIsKilled(t *testing.T) {

@@ -86,8 +86,7 @@ func (f *follower) await(ctx context.Context, w *transcript.Watcher) string {
 	}
 }
 
-// line records what a line reports. Only the last message of a look is the current state; the stream has
-// reported the earlier ones, or they no longer matter.
+// line records what a line reports.
 func (f *follower) line(l transcript.Followed) {
 	if f.past || l.Oversize {
 		return
@@ -99,25 +98,37 @@ func (f *follower) line(l transcript.Followed) {
 		case rec.Compacts() && rec.UUID != "":
 			f.fresh = append(f.fresh, development{compaction: rec.UUID})
 		case s.Counts():
-			if last := len(f.fresh) - 1; last >= 0 && f.fresh[last].compaction == "" {
-				f.fresh = f.fresh[:last]
+			if last := len(f.fresh) - 1; last >= 0 && f.fresh[last].compaction == "" &&
+				f.fresh[last].sample.MessageID == s.MessageID {
+				f.fresh = f.fresh[:last] // another block of the same message
 			}
 			f.fresh = append(f.fresh, development{sample: s})
 		}
 	}
 }
 
+// maxLag is more messages than the stream falls behind the transcript.
+const maxLag = 100
+
 // idle ends a look: its findings go into the gauge. While the window is still being requested, they wait
-// for the next look.
+// for the next look. Of messages that follow one another only the last is the current state; if the stream has not
+// reported the earlier ones yet, it no longer matters when it does.
 func (f *follower) idle() {
 	f.past = false
 	g := f.a.gauge
 	if g.awaitsWindow() {
 		return
 	}
-	for _, d := range f.fresh {
+	for i, d := range f.fresh {
+		left := len(f.fresh) - 1 - i
 		if d.compaction != "" {
 			g.compact(d.compaction)
+			continue
+		}
+		if left > 0 && f.fresh[i+1].compaction == "" {
+			if left < maxLag {
+				g.passed(d.sample)
+			}
 			continue
 		}
 		if _, _, differs := g.sample(d.sample, fromTranscript); differs {

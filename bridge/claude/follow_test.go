@@ -176,10 +176,64 @@ func TestFollowWaitsForTheWindow(t *testing.T) {
 	})
 }
 
+// TestUnansweredRequests: a request that the CLI does not answer is made again when there is reason to.
+func TestUnansweredRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, pipe, err := os.Pipe()
+		testkit.OK(t, err)
+		defer r.Close()
+		defer pipe.Close()
+		f := newFollowing(t)
+		f.watcher.Close()
+		f.a.in.pipe = pipe
+		requests := func(want int) {
+			t.Helper()
+			f.a.reader.consult()
+			f.a.reader.charge()
+			f.a.calls.posts.Wait()
+			testkit.Same(t, "requests", want, f.a.calls.last)
+		}
+		requests(2)
+		requests(2)
+		time.Sleep(controlTimeout)
+		requests(4)
+		f.a.calls.answered(controlResponse{ID: "arbiter-1", Response: []byte(`{}`)})
+	})
+}
+
 // look checks a transcript to which a message was added.
 func (f *following) look(id string, tokens int) {
 	f.a.follow.line(transcript.Followed{Line: jsonl.Line{Data: []byte(f.assistant(id, tokens, ""))}})
 	f.a.follow.idle()
+}
+
+// TestFollowIsAheadOfTheStream: what the stream reports after the transcript has reported more is no reading, also
+// across a compaction.
+func TestFollowIsAheadOfTheStream(t *testing.T) {
+	f := newFollowing(t)
+	defer f.watcher.Close()
+	g := f.a.gauge
+	stream := func(id string, tokens int) { g.sample(messageOf(id, tokens), fromStream) }
+	read := func(lines ...string) {
+		for _, line := range lines {
+			f.a.follow.line(transcript.Followed{Line: jsonl.Line{Data: []byte(line)}})
+		}
+		f.a.follow.idle()
+	}
+	stream("m1", 10_000)
+	read(f.assistant("m1", 10_000, ""), f.assistant("m2", 20_000, ""), f.assistant("m3", 30_000, ""))
+	stream("m2", 20_000)
+	testkit.Same(t, "in the middle", 30_000, g.now().Tokens)
+	stream("m3", 30_000)
+	testkit.Same(t, "caught up", 30_000, g.now().Tokens)
+	read(f.assistant("m4", 80_000, ""), f.assistant("m5", 90_000, ""),
+		`{"type":"system","subtype":"compact_boundary","uuid":"b-1","sessionId":"`+f.a.cfg.SessionID+`"}`,
+		f.assistant("m6", 5_000, ""))
+	stream("m4", 80_000)
+	stream("m5", 90_000)
+	g.compact("b-1")
+	stream("m6", 5_000)
+	testkit.Same(t, "after a compaction", 5_000, g.now().Tokens)
 }
 
 // TestFollowReplaced: the content of a transcript that was truncated or replaced is history.

@@ -95,6 +95,13 @@ func (g *gauge) sample(s transcript.Sample, source string) (c bridge.Context, fr
 	return g.read(source), true, false
 }
 
+// passed records a message that the transcript reports before a later one.
+func (g *gauge) passed(s transcript.Sample) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.meter.Passed(s)
+}
+
 // awaitWindow makes the transcript wait until the CLI has reported its window, or until the given time.
 func (g *gauge) awaitWindow(until time.Time) {
 	g.mu.Lock()

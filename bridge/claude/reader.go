@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,6 +61,7 @@ func (r *reader) run(stdout io.Reader) {
 		}
 		if line.Oversize {
 			r.a.notice("long line", fmt.Sprintf("skipped a line of more than %d bytes", maxLine))
+			r.refuseUnread(line.Data)
 			continue
 		}
 		r.line(line.Data)
@@ -74,6 +76,7 @@ func (r *reader) line(line []byte) {
 	if err != nil {
 		r.a.noteOutput()
 		r.a.notice("garbage", fmt.Sprintf("skipped a line that is not a frame: %.120q", line))
+		r.refuseUnread(line)
 		return
 	}
 	if _, answer := f.(controlResponse); !answer { // a ping's answer is not a sign of work
@@ -81,6 +84,14 @@ func (r *reader) line(line []byte) {
 	}
 	if r.ours(f) {
 		r.handle(f)
+	}
+}
+
+// refuseUnread refuses what begins like a request: the CLI waits for an answer to each.
+func (r *reader) refuseUnread(line []byte) {
+	id, begins := bytes.CutPrefix(line, []byte(`{"type":"control_request","request_id":"`))
+	if id, _, whole := bytes.Cut(id, []byte(`"`)); begins && whole {
+		r.a.asks.serve(r.a.ctx, string(id), refuse(errors.New("the request cannot be read")))
 	}
 }
 

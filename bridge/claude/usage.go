@@ -149,6 +149,7 @@ func (a *agent) askContext(ctx context.Context) (contextUsage, error) {
 // consulting is the state of a request to the CLI about its context. The reader owns it.
 type consulting struct {
 	open  bool // no answer yet
+	at    time.Time
 	again bool // requested again meanwhile
 	doubt bool // the last answer differed from our figure
 }
@@ -156,11 +157,11 @@ type consulting struct {
 // consult requests the CLI's own figure, without waiting: the answer comes with the frames. It is called
 // after each result and after a compaction.
 func (r *reader) consult() {
-	if r.asking.open {
+	if r.asking.open && time.Since(r.asking.at) < controlTimeout {
 		r.asking.again = true
 		return
 	}
-	r.asking.open, r.asking.again = true, false
+	r.asking.open, r.asking.again, r.asking.at = true, false, time.Now()
 	asked := r.a.gauge.at()
 	r.a.calls.post(r.a.ctx, "get_context_usage", summary, func(res controlResponse) {
 		r.asking.open = false
@@ -206,7 +207,7 @@ func (r *reader) consulted(res controlResponse, asked int) {
 	r.asking.again = r.asking.again || !agrees && !r.asking.doubt
 	r.asking.doubt = !agrees && !r.asking.doubt
 	g.report(r.a.emit)
-	if r.asking.again && !r.asking.open {
+	if r.asking.again {
 		r.consult()
 	}
 }

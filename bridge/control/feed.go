@@ -45,11 +45,11 @@ func (f *Feed) Put(p []byte) bool {
 	}
 	if len(f.buf) > 0 && len(f.buf)+len(p) > f.limit {
 		f.buf, f.ended = nil, errBehind
-		f.hint()
+		hint(f.wake)
 		return false
 	}
 	f.buf = append(f.buf, p...)
-	f.hint()
+	hint(f.wake)
 	return true
 }
 
@@ -60,7 +60,8 @@ func (f *Feed) End(why error) {
 	if f.ended == nil {
 		f.ended = why
 	}
-	f.hint()
+	hint(f.wake)
+	hint(f.taken)
 }
 
 // Err returns why the feed ended; nil while it has not.
@@ -70,9 +71,9 @@ func (f *Feed) Err() error {
 	return f.ended
 }
 
-func (f *Feed) hint() {
+func hint(c chan struct{}) {
 	select {
-	case f.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -88,15 +89,12 @@ func (f *Feed) Take(ctx context.Context, p []byte) (int, error) {
 		}
 		left, ended := len(f.buf) > 0, f.ended
 		if left || ended != nil {
-			f.hint()
+			hint(f.wake)
 		}
 		f.mu.Unlock()
 		switch {
 		case n > 0:
-			select {
-			case f.taken <- struct{}{}:
-			default:
-			}
+			hint(f.taken)
 			return n, nil
 		case ended != nil:
 			return 0, ended
@@ -116,7 +114,7 @@ func (f *Feed) HasCapacity(n int) bool {
 	return f.ended != nil || len(f.buf) == 0 || len(f.buf)+n <= f.limit
 }
 
-// Taken has a value when output was taken since.
+// Taken has a value when output was taken since, or the feed has ended.
 func (f *Feed) Taken() <-chan struct{} { return f.taken }
 
 // subscribe takes the only subscription of a connection.

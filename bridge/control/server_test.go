@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -191,6 +192,33 @@ func TestSlowReader(t *testing.T) {
 	defer cancel()
 	ended, received := c.Ended(ctx)
 	testkit.Check(t, received && ended.Dropped && strings.Contains(ended.Reason, "in time"), "%+v, %v", ended, received)
+}
+
+// TestEndOfAFullView: a client whose terminal takes no more reads on when its view ends, and so hears how the
+// attachment ended.
+func TestEndOfAFullView(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		c := &Client{feed: NewFeed(4), over: make(chan struct{}), ready: make(chan struct{})}
+		c.conn = dial(newStream(ours, maxAnswer), c)
+		defer c.conn.Close()
+		c.put([]byte("full"))
+		read := make(chan struct{})
+		go func() {
+			defer close(read)
+			c.put([]byte("more"))
+		}()
+		synctest.Wait()
+		c.EndView()
+		synctest.Wait()
+		select {
+		case <-read:
+		default:
+			t.Error("it waits for a reader")
+			close(c.over)
+		}
+	})
 }
 
 // TestCloseReleasesTheTerminal: the end of arbiter detaches all clients.

@@ -190,7 +190,7 @@ func (p played) accounts(t task, trial Trial, dir string, requests []rehearsal.R
 	var used bridge.Usage
 	for i, r := range requests {
 		texts[fmt.Sprint("request ", i)] = string(r.Body)
-		add(&used, bridge.Usage{Input: r.Used.Input, Output: r.Used.Output, CacheRead: r.Used.CacheRead,
+		used = used.Plus(bridge.Usage{Input: r.Used.Input, Output: r.Used.Output, CacheRead: r.Used.CacheRead,
 			CacheCreation: r.Used.CacheCreation})
 	}
 	for name, text := range texts {

@@ -109,7 +109,7 @@ func (t *Trial) bare(ctx context.Context, task task, tree string) error {
 		return fmt.Errorf("claude: %w: %.300s%.300s", err, out, stderr.String())
 	}
 	t.CostUSD += said.Cost
-	add(&t.Usage, said.Usage)
+	t.Usage = t.Usage.Plus(said.Usage)
 	lines := strings.Split(strings.TrimSpace(said.Result), "\n")
 	last := strings.TrimSpace(lines[len(lines)-1])
 	if t.Complete = last == "DONE"; !t.Complete {
@@ -169,9 +169,9 @@ func (t *Trial) follow(events io.Reader, commands io.Writer, h human) (ended boo
 		}
 		switch b := l.Event.Body.(type) {
 		case contract.Turn:
-			add(&t.Usage, b.Usage)
+			t.Usage = t.Usage.Plus(b.Usage)
 			if l.Event.ID == contract.Arbiter {
-				add(&t.ArbiterUsage, b.Usage)
+				t.ArbiterUsage = t.ArbiterUsage.Plus(b.Usage)
 			}
 		case contract.Result:
 			ended, t.CostUSD, t.Open = true, b.CostUSD, append(b.Open, b.Failing...)
@@ -185,11 +185,6 @@ func (t *Trial) follow(events io.Reader, commands io.Writer, h human) (ended boo
 			_, _ = commands.Write(append(command, '\n')) // a run that has ended says so itself
 		}
 	}
-}
-
-func add(to *bridge.Usage, u bridge.Usage) {
-	to.Input, to.Output = to.Input+u.Input, to.Output+u.Output
-	to.CacheRead, to.CacheCreation = to.CacheRead+u.CacheRead, to.CacheCreation+u.CacheCreation
 }
 
 // human is the scripted human of a task, who answers a question by the first pattern that it matches.
