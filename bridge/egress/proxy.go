@@ -79,7 +79,7 @@ func New(o Options) *Proxy {
 	},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { refuse(w, err) }, ErrorLog: silent,
 		Transport: &http.Transport{DialContext: p.dialPlain, Proxy: p.plainUpstream, DisableCompression: true,
-			IdleConnTimeout: headerTimeout, ResponseHeaderTimeout: idleTimeout}}
+			IdleConnTimeout: headerTimeout, TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: idleTimeout}}
 	return p
 }
 
