@@ -144,6 +144,7 @@ func TestSumOfWhatIsReplaced(t *testing.T) {
 				return
 			default:
 				temp := filepath.Join(dir, "temp")
+				_ = os.Remove(temp) // two names of one file are left by a rename
 				_ = os.Link([]string{file, pipe}[i%2], temp)
 				_ = os.Rename(temp, path)
 			}
@@ -152,8 +153,7 @@ func TestSumOfWhatIsReplaced(t *testing.T) {
 	select {
 	case <-summed:
 	case <-time.After(time.Minute):
-		t.Error("it waits for a pipe")
-		testkit.OK(t, os.WriteFile(pipe, nil, 0)) // until a writer comes
+		t.Fatal("it waits for a pipe")
 	}
 	<-ended
 }
