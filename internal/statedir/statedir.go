@@ -315,6 +315,14 @@ func WriteWhole(path string, perm fs.FileMode, fill func(*os.File) error) error 
 	if err != nil {
 		return errors.Join(err, os.Remove(temp))
 	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil // its owner lets us put files there, and no more
+	}
+	defer dir.Close()
+	if err := dir.Sync(); !errors.Is(err, syscall.EINVAL) { // some file systems have no order for names
+		return err
+	}
 	return nil
 }
 
