@@ -83,10 +83,7 @@ func (listening) Close() error { return nil }
 
 // join copies in both directions until both have ended, or nothing was copied for a while. It closes both.
 func (p *Proxy) join(in, out net.Conn) {
-	if !p.own(out) {
-		return
-	}
-	defer p.disown(out)
+	defer p.own(out)()
 	var last atomic.Int64 // when something was copied
 	last.Store(time.Now().UnixNano())
 	var other sync.WaitGroup
