@@ -43,8 +43,8 @@ func TestUnattended(t *testing.T) {
 	}
 }
 
-// TestReplacedLinks: a link among what other sessions obey cannot be guarded in a directory that the CLI must be able to
-// write to; that it was replaced is reported.
+// TestReplacedLinks: a link among what other sessions obey cannot be guarded in a directory that the CLI must be able
+// to write to; that it was replaced is reported.
 func TestReplacedLinks(t *testing.T) {
 	w := newWorld(t)
 	settings, hooks := filepath.Join(w.home, ".claude", "settings.json"), filepath.Join(w.work, ".git", "hooks")
