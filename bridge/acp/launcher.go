@@ -193,7 +193,7 @@ func (l *Launcher) start(a *agent, cmd *exec.Cmd, of bridge.Owner) (err error) {
 		return err
 	}
 	confined := a.confined(cmd, l.Self)
-	a.planted = sandbox.Watch(confined, cmd.Dir)
+	a.planted = sandbox.Watch(confined, cmd)
 	mark := proctree.Mark{Run: of.Run, Bridge: of.Bridge, Agent: fmt.Sprintf("%s.%d", a.ref.ID, a.ref.Generation)}
 	child, release, err := sandbox.Start(cmd, mark, confined, driver.Gate(l.Self, a.ref, a.host, a.emit))
 	a.pipes.CloseTheirs()

@@ -129,7 +129,7 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, name string, program
 			return nil, err
 		}
 	}
-	a.planted = sandbox.Watch(p.Config.Sandbox, cmd.Dir)
+	a.planted = sandbox.Watch(p.Config.Sandbox, cmd)
 	a.child, a.release, err = sandbox.Start(cmd, mark, p.Config.Sandbox, driver.Gate(l.self, p.AgentRef, host, a.emit))
 	pipes.CloseTheirs()
 	if err != nil {

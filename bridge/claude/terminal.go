@@ -152,7 +152,7 @@ func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, ho
 	// The child gets its own session, with this terminal as its controlling terminal: the subreaper treats
 	// Setsid as a process group of its own.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
-	planted := sandbox.Watch(p.Config.Sandbox, cmd.Dir)
+	planted := sandbox.Watch(p.Config.Sandbox, cmd)
 	child, release, err := sandbox.Start(cmd, mark, p.Config.Sandbox, gate)
 	if err != nil {
 		master.Close()

@@ -3,6 +3,7 @@ package egress
 import (
 	"bufio"
 	"context"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net"
@@ -260,6 +261,29 @@ func (b *bed) tunnelTo(t *testing.T, at string) net.Conn {
 	r, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: http.MethodConnect})
 	testkit.Need(t, err == nil && r.StatusCode == http.StatusOK, "%s: %v, %v", at, r, err)
 	return conn
+}
+
+// TestServerSpeaksFirst: what a server says before the client does arrives, and the client's first words are checked
+// all the same.
+func TestServerSpeaksFirst(t *testing.T) {
+	l := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
+	defer l.Close()
+	b := start(t, Options{Rules: rules(t, "mail.example:25")}, map[string]string{"mail.example": "93.184.216.34"},
+		l.Addr().String())
+	hello := testkit.Must(hex.DecodeString("16030100050100000100"))(t) // of TLS for no host
+	for first, want := range map[string]string{"EHLO x\r\n": "EHLO x\r\n", string(hello): ""} {
+		conn := b.tunnelTo(t, "mail.example:25")
+		defer conn.Close()
+		there := testkit.Must(l.Accept())(t)
+		defer there.Close()
+		fmt.Fprint(there, "220 ready\r\n")
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		testkit.Check(t, line == "220 ready\r\n" && err == nil, "here: %q, %v", line, err)
+		fmt.Fprint(conn, first)
+		_ = conn.(*net.TCPConn).CloseWrite()
+		got, _ := io.ReadAll(there) // reset if the tunnel was closed
+		testkit.Same(t, "there", want, string(got))
+	}
 }
 
 // TestEnds: the end of one direction reaches the other side, which may go on; Close ends everything.

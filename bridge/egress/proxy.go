@@ -54,7 +54,6 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	closed bool
-	open   map[io.Closer]bool
 }
 
 // New returns a proxy that serves nothing yet.
@@ -67,7 +66,7 @@ func New(o Options) *Proxy {
 	if o.dial == nil {
 		o.dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	}
-	p := &Proxy{o: o, slots: make(chan struct{}, maxConns), open: map[io.Closer]bool{}}
+	p := &Proxy{o: o, slots: make(chan struct{}, maxConns)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.asked = asked{p: p, seen: map[target]*question{}, reported: map[target]bool{}}
 	silent := slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
@@ -79,7 +78,7 @@ func New(o Options) *Proxy {
 	},
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { refuse(w, err) }, ErrorLog: silent,
 		Transport: &http.Transport{DialContext: p.dialPlain, Proxy: p.plainUpstream, DisableCompression: true,
-			IdleConnTimeout: headerTimeout, ResponseHeaderTimeout: idleTimeout}}
+			IdleConnTimeout: headerTimeout, TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: idleTimeout}}
 	return p
 }
 
@@ -100,10 +99,7 @@ func (p *Proxy) Forward(l net.Listener, to string) {
 		return
 	}
 	defer p.wg.Done()
-	if !p.own(l) {
-		return
-	}
-	defer p.disown(l)
+	defer p.own(l)()
 	from := &limited{l, p}
 	for p.ctx.Err() == nil {
 		conn, err := from.Accept()
@@ -128,9 +124,6 @@ func (p *Proxy) Close() {
 	p.cancel()
 	p.mu.Lock()
 	p.closed = true
-	for c := range p.open {
-		c.Close()
-	}
 	p.mu.Unlock()
 	p.server.Close()
 	p.wg.Wait()
@@ -147,22 +140,9 @@ func (p *Proxy) begin() bool {
 	return !p.closed
 }
 
-// own has c closed at the end. After the end it closes c, and returns false.
-func (p *Proxy) own(c io.Closer) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		c.Close()
-		return false
-	}
-	p.open[c] = true
-	return true
-}
-
-func (p *Proxy) disown(c io.Closer) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.open, c)
+// own has c closed at the end, unless disown is called before.
+func (p *Proxy) own(c io.Closer) (disown func() bool) {
+	return context.AfterFunc(p.ctx, func() { c.Close() })
 }
 
 // limited accepts connections while there are not too many, and closes them with the proxy.
@@ -183,27 +163,23 @@ func (l *limited) Accept() (net.Conn, error) {
 		<-l.p.slots
 		return nil, err
 	}
-	c := &client{Conn: conn, p: l.p}
-	if !l.p.own(conn) {
-		<-l.p.slots
-		return nil, net.ErrClosed
-	}
-	return c, nil
+	return &client{Conn: conn, slots: l.p.slots, disown: l.p.own(conn)}, nil
 }
 
 // client is a connection from inside.
 type client struct {
 	net.Conn
-	p    *Proxy
-	once sync.Once
+	slots  <-chan struct{}
+	disown func() bool
+	once   sync.Once
 }
 
 // Close closes the connection and frees its slot.
 func (c *client) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
-		c.p.disown(c.Conn)
-		<-c.p.slots
+		c.disown()
+		<-c.slots
 	})
 	return err
 }

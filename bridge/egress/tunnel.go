@@ -17,40 +17,56 @@ import (
 // tunnel answers a CONNECT and joins the two connections. Both are closed when it returns.
 func (p *Proxy) tunnel(in buffered, out net.Conn, t target) {
 	defer in.Close()
-	_, err := io.WriteString(in, "HTTP/1.1 200 Connection established\r\n\r\n")
-	in, ok := named(in, t)
-	if err != nil || !ok {
+	if _, err := io.WriteString(in, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		out.Close()
+		return
 	}
-	switch {
-	case err != nil:
-	case !ok:
-		p.asked.report(t, "a tunnel to "+t.String()+" was for another server: it was closed")
-	default:
-		p.join(in, out)
-	}
+	p.join(&greeting{buffered: in, p: p, t: t}, out)
 }
 
-// named reads the beginning of a tunnel, and reports whether it is TLS for the host t, or no TLS and not meant
-// to be. It returns the connection with what was read.
-func named(in buffered, t target) (buffered, bool) {
-	first, err := in.in.Peek(1)
-	if err != nil || first[0] != 0x16 { // a handshake
-		return in, t.port != 443 || err != nil
+// greeting is the client's side of a tunnel. Its first bytes are checked when they come: until then, the server may
+// speak, as in many protocols it does first.
+type greeting struct {
+	buffered
+	p       *Proxy
+	t       target
+	checked bool
+}
+
+var errOther = errors.New("the tunnel is for another server")
+
+func (g *greeting) Read(b []byte) (int, error) {
+	if !g.checked {
+		first, err := g.in.Peek(1)
+		if err != nil {
+			return 0, err
+		}
+		if !g.named(first[0]) {
+			g.p.asked.report(g.t, "a tunnel to "+g.t.String()+" was for another server: it was closed")
+			return 0, errOther
+		}
+		g.checked = true
 	}
-	_ = in.SetReadDeadline(time.Now().Add(headerTimeout))
-	defer in.SetReadDeadline(time.Time{})
+	return g.in.Read(b)
+}
+
+// named reports whether what begins with a byte is TLS for the tunnel's host, or no TLS and not meant to be.
+func (g *greeting) named(first byte) bool {
+	if first != 0x16 { // a handshake
+		return g.t.port != 443
+	}
+	_ = g.SetReadDeadline(time.Now().Add(headerTimeout))
 	var read bytes.Buffer
 	name, greeted := "", errors.New("greeted")
-	_ = tls.Server(listening{in.Conn, io.TeeReader(in.in, &read)}, &tls.Config{
+	_ = tls.Server(listening{g.Conn, io.TeeReader(g.in, &read)}, &tls.Config{
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			name = hello.ServerName
 			return nil, greeted
 		},
 	}).Handshake() // it always fails
-	in.in = bufio.NewReader(io.MultiReader(&read, in.in))
-	_, isAddr := address(t.host)
-	return in, strings.EqualFold(strings.TrimSuffix(name, "."), t.host) || name == "" && isAddr
+	g.in = bufio.NewReader(io.MultiReader(&read, g.in))
+	_, isAddr := address(g.t.host)
+	return strings.EqualFold(strings.TrimSuffix(name, "."), g.t.host) || name == "" && isAddr
 }
 
 // listening is a connection that says nothing.
@@ -67,10 +83,7 @@ func (listening) Close() error { return nil }
 
 // join copies in both directions until both have ended, or nothing was copied for a while. It closes both.
 func (p *Proxy) join(in, out net.Conn) {
-	if !p.own(out) {
-		return
-	}
-	defer p.disown(out)
+	defer p.own(out)()
 	var last atomic.Int64 // when something was copied
 	last.Store(time.Now().UnixNano())
 	var other sync.WaitGroup

@@ -16,6 +16,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/internal/git"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
@@ -44,6 +45,9 @@ func (w *Collector) mark(ctx context.Context, p bridge.InspectParams) (*bridge.I
 	dirty, partial := r.dirty(bridge.MarkFiles)
 	m.Partial = partial
 	for _, path := range dirty {
+		if ctx.Err() != nil {
+			break // the files may be large
+		}
 		m.Dirty = append(m.Dirty, bridge.DirtyFile{Path: path, Sum: sumOf(filepath.Join(root, path))})
 	}
 	return m, r.problems
@@ -115,6 +119,9 @@ func (r *repository) since(m *bridge.InspectMark, c *bridge.Changes, files map[s
 	}
 	addFile := func(path string) { files[within(r.cwd, filepath.Join(root, path))] = true }
 	for path, before := range was {
+		if r.ctx.Err() != nil {
+			return
+		}
 		if sumOf(filepath.Join(root, path)) != before {
 			addFile(path)
 		}
@@ -190,13 +197,13 @@ func sumOf(path string) string {
 		target, _ := os.Readlink(path)
 		return fmt.Sprintf("%v %d %d %s", info.Mode(), info.Size(), info.ModTime().UnixNano(), target)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return fmt.Sprintf("%v %d %d", info.Mode(), info.Size(), info.ModTime().UnixNano())
-	}
-	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, io.LimitReader(f, maxSummed)); err != nil {
+	f, err := git.Regular(os.Lstat, os.OpenFile, path)
+	if err == nil {
+		defer f.Close()
+		_, err = io.Copy(h, io.LimitReader(f, maxSummed))
+	}
+	if err != nil {
 		return fmt.Sprintf("%v %d %d", info.Mode(), info.Size(), info.ModTime().UnixNano())
 	}
 	return hex.EncodeToString(h.Sum(nil)[:12])

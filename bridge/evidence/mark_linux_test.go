@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -118,4 +120,40 @@ func TestMarkIsBounded(t *testing.T) {
 	b.write(m.Dirty[0].Path, "y")
 	c, problems := b.since(m)
 	testkit.Check(t, cmp.Equal(c.Files, []string{m.Dirty[0].Path}) && len(problems) != 0, "%+v %v", c.Files, problems)
+}
+
+// TestSumOfWhatIsReplaced: a pipe that takes the place of a file between two looks is not waited for.
+func TestSumOfWhatIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	path, file, pipe := filepath.Join(dir, "path"), filepath.Join(dir, "file"), filepath.Join(dir, "pipe")
+	testkit.OK(t, os.WriteFile(file, []byte("x"), 0o600), syscall.Mkfifo(pipe, 0o600), os.Link(file, path))
+	summed, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(summed)
+		for range 5000 {
+			sumOf(path)
+		}
+	}()
+	go func() {
+		defer close(ended)
+		for i := 0; ; i++ {
+			select {
+			case <-summed:
+				return
+			case <-t.Context().Done():
+				return
+			default:
+				temp := filepath.Join(dir, "temp")
+				_ = os.Remove(temp) // two names of one file are left by a rename
+				_ = os.Link([]string{file, pipe}[i%2], temp)
+				_ = os.Rename(temp, path)
+			}
+		}
+	}()
+	select {
+	case <-summed:
+	case <-time.After(time.Minute):
+		t.Fatal("it waits for a pipe")
+	}
+	<-ended
 }

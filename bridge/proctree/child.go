@@ -139,16 +139,23 @@ func (c *Child) Signal(sig syscall.Signal) error {
 // them, without the child, had to be killed. It returns when no process is left, or with an error when ctx
 // ends first.
 func (c *Child) Kill(ctx context.Context) (others int, err error) {
-	others, err = c.killTree(ctx)
-	if err != nil {
-		return others, fmt.Errorf("kill process %d: %w", c.PID(), err)
+	c.killing.Lock()
+	killed, err := killAll(ctx, c.family)
+	c.killing.Unlock()
+	for key := range killed {
+		if key.pid != c.PID() {
+			others++
+		}
 	}
-	select {
-	case <-c.done:
-		return others, nil
-	case <-ctx.Done():
-		return others, fmt.Errorf("kill process %d: %w", c.PID(), ctx.Err())
+	if err == nil {
+		select {
+		case <-c.done:
+			return others, nil
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 	}
+	return others, fmt.Errorf("kill process %d: %w", c.PID(), err)
 }
 
 // procKey identifies one process permanently: a pid alone may be reused.

@@ -57,20 +57,6 @@ func (c *Child) family(s snapshot) procSet {
 	return found
 }
 
-// killTree ends the child's recorded and current descendants, and the processes that bear its mark.
-func (c *Child) killTree(ctx context.Context) (int, error) {
-	c.killing.Lock()
-	defer c.killing.Unlock()
-	killed, err := killAll(ctx, c.family)
-	others := 0
-	for key := range killed {
-		if key.pid != c.cmd.Process.Pid {
-			others++
-		}
-	}
-	return others, err
-}
-
 // Sweep is [SweepMarked] for the mark of a run and, unless it is empty, an agent.
 func Sweep(run, agent string) int { return SweepMarked(Mark{Run: run, Agent: agent}) }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -53,6 +54,18 @@ func HoldInheritedLock() error {
 	}
 	// No os.File is made from the descriptor: the garbage collector would close it.
 	return nil
+}
+
+// SocketPair returns two connected sockets that no child inherits by chance.
+func SocketPair() ([2]int, error) {
+	syscall.ForkLock.RLock() // the library has no flag for this that macOS supports
+	defer syscall.ForkLock.RUnlock()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(pair[0])
+		unix.CloseOnExec(pair[1])
+	}
+	return pair, err
 }
 
 // KeepFiles prevents children from inheriting any file that this process has open, except the standard

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // Size returns the size of a terminal, in cells.
@@ -65,14 +66,7 @@ type remoteLink struct {
 }
 
 func connect(remote Remote) (*remoteLink, error) {
-	// The library has no flag for this that macOS supports, and a child must not inherit the socket.
-	syscall.ForkLock.RLock()
-	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	if err == nil {
-		unix.CloseOnExec(ends[0])
-		unix.CloseOnExec(ends[1])
-	}
-	syscall.ForkLock.RUnlock()
+	ends, err := proctree.SocketPair()
 	if err != nil {
 		return nil, fmt.Errorf("make a socket: %w", err)
 	}

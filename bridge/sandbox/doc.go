@@ -20,7 +20,8 @@
 // own. Arbiter's own inspections of it are confined in the same way as agents.
 //
 // What programs outside obey by themselves in a workspace is read-only, too, unless the configuration names it
-// (unattended.go). Caches of tools are private: their variables lead to a temporary directory.
+// (unattended.go). A link cannot be guarded in a directory that is writable, only its target can: [Watch] reports it if
+// it was replaced. Caches of tools are private: their variables lead to a temporary directory.
 //
 // The network inside is a loopback interface of its own: no service and no abstract socket of this computer can be
 // reached, and no address elsewhere. With a [Gate], a proxy outside connects to listed hosts ([egress]); an entry

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +20,9 @@ import (
 
 func TestMain(m *testing.M) {
 	if IsScratch(os.Args) {
+		if os.Getenv("STUCK") != "" {
+			_ = syscall.Pause()
+		}
 		fmt.Fprintln(os.Stderr, RunScratch(os.Args))
 		os.Exit(1)
 	}

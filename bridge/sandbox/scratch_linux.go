@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -23,6 +24,10 @@ import (
 
 // scratchDir is where the file system with all changes is mounted: programs inside have an own directory there.
 const scratchDir = "/dev/shm"
+
+// scratchTimeout bounds the wait for the copies: a file system that does not answer, of a network, would be waited for
+// without end.
+var scratchTimeout = time.Minute
 
 // maxScratch is the most bytes that all changes of a command may take: they are in memory.
 const maxScratch = 2 << 30
@@ -58,7 +63,11 @@ func startScratch(cmd *exec.Cmd, mark proctree.Mark, cfg bridge.SandboxConfig) (
 	if err != nil {
 		return nil, err
 	}
-	why, err := io.ReadAll(io.LimitReader(report, outputCap)) // it ends when bubblewrap begins
+	_ = report.SetReadDeadline(time.Now().Add(scratchTimeout)) // pipes have deadlines
+	why, err := io.ReadAll(io.LimitReader(report, outputCap))  // it ends when bubblewrap begins
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("the directories could not be copied within %v", scratchTimeout)
+	}
 	if text, ok := strings.CutPrefix(string(why), made); err == nil && (!ok || text != "") {
 		err = errors.New(cmp.Or(text, "the program that makes it ended"))
 	}

@@ -1,11 +1,15 @@
 package sandbox
 
 import (
+	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -49,4 +53,21 @@ exec `+c.run+w.cfg.Program+` "${a[@]}" "$@"
 			testkit.Same(t, "left behind", "", w.files(t))
 		})
 	}
+}
+
+// TestStuckScratch: a copy that is never made is given up, and nothing of it is left.
+func TestStuckScratch(t *testing.T) {
+	w := newWorld(t)
+	before := scratchTimeout
+	scratchTimeout = 200 * time.Millisecond
+	defer func() { scratchTimeout = before }()
+	cmd := exec.Command("/bin/true")
+	cmd.Dir, cmd.Env = w.work, append(w.env, "STUCK=1")
+	run := testkit.Run(t)
+	child, err := StartScratch(cmd, proctree.Mark{Run: run}, w.cfg)
+	if err == nil {
+		_, _ = child.Kill(context.Background())
+	}
+	testkit.Fails(t, "a copy that is not made", err, "within 200ms")
+	testkit.Same(t, "left running", 0, len(proctree.Survivors(run)))
 }

@@ -73,13 +73,7 @@ func startOnline(cmd *exec.Cmd, mark proctree.Mark, cfg bridge.SandboxConfig, ga
 	if gate.Self == "" {
 		return nil, nil, fmt.Errorf("sandbox: no program is known that begins a confined process")
 	}
-	syscall.ForkLock.RLock() // no other child gets the pair
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	if err == nil {
-		unix.CloseOnExec(pair[0])
-		unix.CloseOnExec(pair[1])
-	}
-	syscall.ForkLock.RUnlock()
+	pair, err := proctree.SocketPair()
 	if err != nil {
 		return nil, nil, fmt.Errorf("sandbox: %w", err)
 	}

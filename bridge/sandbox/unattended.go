@@ -1,10 +1,15 @@
 package sandbox
 
 import (
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
 // unattended are the parts of a workspace that shells, editors and other sessions outside run or obey by themselves.
@@ -30,26 +35,35 @@ func (m mounts) named(workspace string, paths []string) error {
 	return nil
 }
 
-// Watch notes which of these parts a workspace has. The function that it returns lists those that have appeared
-// since then, or are other links.
-func Watch(cfg *bridge.SandboxConfig, workspace string) (appeared func() []string) {
-	if cfg == nil {
-		return func() []string { return nil }
-	}
+// Watch notes which of these parts the workspace of a command has, and which parts of its repository and of the CLI's
+// configuration are links: a link cannot be guarded where agents may write. The function that it returns lists those
+// that have appeared since then, or are other links.
+func Watch(cfg *bridge.SandboxConfig, cmd *exec.Cmd) (appeared func() []string) {
 	before := map[string]string{}
-	for _, name := range unattended {
-		before[name] = lookAt(filepath.Join(workspace, name))
+	note := func(dir string, names []string, linksOnly bool) {
+		for _, name := range names {
+			path := filepath.Join(dir, name)
+			if found := lookAt(path); !linksOnly || strings.HasPrefix(found, linkTo) {
+				before[path] = found
+			}
+		}
+	}
+	if cfg != nil {
+		note(cmd.Dir, unattended, false)
+		note(filepath.Join(cmd.Dir, ".git"), planted, true)
+		note(proctree.ConfigDir(cmd.Env, cmd.Dir), commanding, true)
 	}
 	return func() (list []string) {
-		for _, name := range unattended {
-			path := filepath.Join(workspace, name)
-			if now := lookAt(path); now != before[name] && now != "" {
+		for _, path := range slices.Sorted(maps.Keys(before)) {
+			if now := lookAt(path); now != before[path] && now != "" {
 				list = append(list, path)
 			}
 		}
 		return list
 	}
 }
+
+const linkTo = "-> "
 
 // lookAt describes what is at a path: "" for nothing, and where a link leads.
 func lookAt(path string) string {
@@ -61,5 +75,5 @@ func lookAt(path string) string {
 		return "a file"
 	}
 	target, _ := os.Readlink(path)
-	return "-> " + target
+	return linkTo + target
 }

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -86,35 +87,28 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 	if cfg.ReadOnly {
 		own = guarded
 	}
-	steps := []func() error{
-		each(m, closed, hidden, false),
-		each(m, temporary(env), private, false),
-		each(m, []string{home}, readOnly, false),
-		func() error { return m.configuration(config) },
-		each(m, []string{filepath.Join(home, ".claude.json")}, guarded, false),
-		each(m, cfg.Write, writable, true),
-		each(m, []string{cmd.Dir}, own, true),
-		func() error {
-			for _, dir := range append(slices.Clone(cfg.Write), cmd.Dir) {
-				if err := m.repository(dir); err != nil {
-					return err
-				}
-				if err := m.addAll(dir, unattended, guarded, false); err != nil {
-					return err
-				}
-			}
-			return m.named(cmd.Dir, cfg.Write)
-		},
-		each(m, cfg.Read, guarded, false),
-		each(m, cfg.Hide, secret, false),
-		each(m, cfg.Reach, shown, false),
-	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return nil, err
+	err := cmp.Or(
+		m.addAll("", closed, hidden, false),
+		m.addAll("", temporary(env), private, false),
+		m.add(home, readOnly, false),
+		m.configuration(config),
+		m.add(filepath.Join(home, ".claude.json"), guarded, false),
+		m.addAll("", cfg.Write, writable, true),
+		m.add(cmd.Dir, own, true))
+	for _, dir := range append(slices.Clone(cfg.Write), cmd.Dir) {
+		if err == nil {
+			err = cmp.Or(m.repository(dir), m.addAll(dir, unattended, guarded, false))
 		}
 	}
-	if err := m.program(cmd.Path); err != nil {
+	if err == nil {
+		err = cmp.Or(
+			m.named(cmd.Dir, cfg.Write),
+			m.addAll("", cfg.Read, guarded, false),
+			m.addAll("", cfg.Hide, secret, false),
+			m.addAll("", cfg.Reach, shown, false),
+			m.program(cmd.Path))
+	}
+	if err != nil {
 		return nil, err
 	}
 	if shell := env("CLAUDE_CODE_SHELL_PREFIX"); filepath.IsAbs(shell) {
@@ -125,10 +119,6 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 	}
 	m.pin()
 	return m, m.sane(cmd.Dir, home, closed, cfg)
-}
-
-func each(m mounts, paths []string, v view, must bool) func() error {
-	return func() error { return m.addAll("", paths, v, must) }
 }
 
 // program shows the program itself if the directory that contains it is empty.

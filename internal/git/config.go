@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // maxConfig bounds a configuration file of a repository, in bytes.
@@ -73,17 +74,11 @@ func (s Setting) Runs() bool { return !s.Keeps() && !among(plain, s.Key) }
 
 // read returns a small file. A missing one is empty; what is no file, such as a pipe, is an error.
 func read(file string, max int64) ([]byte, error) {
-	info, err := os.Stat(file)
+	f, err := Regular(os.Stat, os.OpenFile, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a file: look at it, and remove it", file)
-	}
-	f, err := os.Open(file)
-	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
@@ -92,6 +87,32 @@ func read(file string, max int64) ([]byte, error) {
 		err = fmt.Errorf("%s is longer than %d bytes: look at it", file, max)
 	}
 	return text, err
+}
+
+// Regular opens a file for reading that an agent may replace at any time: it opens no device, and waits for no pipe.
+// stat and open are those of os, or of a root.
+func Regular(stat func(string) (fs.FileInfo, error), open func(string, int, fs.FileMode) (*os.File, error),
+	file string) (*os.File, error) {
+	info, err := stat(file)
+	if err != nil {
+		return nil, err
+	}
+	other := fmt.Errorf("%s is not a file: look at it, and remove it", file)
+	if !info.Mode().IsRegular() {
+		return nil, other
+	}
+	f, err := open(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if info, err = f.Stat(); err == nil && !info.Mode().IsRegular() {
+		err = other
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // Settings reads a configuration file. It follows no include, and runs nothing.

@@ -21,8 +21,8 @@ var (
 // itself has none.
 const CommonDirFile = "commondir"
 
-// maxModules bounds how many directories are searched for submodules.
-const maxModules = 10_000
+// maxModules bounds how many directories are searched for submodules. A test sets fewer.
+var maxModules = 10_000
 
 // maxPointer bounds a file that names a directory, in bytes.
 const maxPointer = 4096
@@ -238,15 +238,17 @@ func Worktree(dotGit string) (dir, common string) {
 }
 
 // Submodules returns the repositories below a directory: their names may contain slashes.
-func Submodules(dir string) (list []string, err error) {
-	seen := 0
+func Submodules(dir string) ([]string, error) { return submodules(dir, new(int)) }
+
+// submodules counts in seen what it has looked at, also in the repositories themselves.
+func submodules(dir string, seen *int) (list []string, err error) {
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		switch seen++; {
+		switch *seen++; {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
 			return err
-		case seen > maxModules:
+		case *seen > maxModules:
 			return fmt.Errorf("%s: too much to be searched for submodules", dir)
 		case !d.IsDir():
 			return nil
@@ -256,7 +258,7 @@ func Submodules(dir string) (list []string, err error) {
 			return nil
 		}
 		list = append(list, path)
-		below, err := Submodules(filepath.Join(path, "modules"))
+		below, err := submodules(filepath.Join(path, "modules"), seen)
 		list = append(list, below...)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -176,6 +177,20 @@ func TestLocate(t *testing.T) {
 	if err := p.Check(); !errors.As(err, &changed) || !strings.Contains(err.Error(), at("store")) {
 		t.Errorf("a link to another repository: %v", err)
 	}
+}
+
+// TestSubmodulesAreBounded: repositories in repositories, as an agent may make them, are not searched without end.
+func TestSubmodulesAreBounded(t *testing.T) {
+	dir, before := temp(t), maxModules
+	maxModules = 20
+	defer func() { maxModules = before }()
+	for _, name := range []string{"a", "b"} {
+		put(t, filepath.Join(dir, name, "HEAD"), "")
+		for i := range maxModules/2 + 1 {
+			testkit.OK(t, os.MkdirAll(filepath.Join(dir, name, "modules", strconv.Itoa(i)), 0o755))
+		}
+	}
+	testkit.Fails(t, "a search", testkit.Err(Submodules(dir)), "too much")
 }
 
 // TestSurvey: each change after which git would run something, or use another repository, is found.

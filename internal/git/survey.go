@@ -115,12 +115,7 @@ func (s *surveyor) tree(dir string) {
 	if s.ctx.Err() != nil {
 		return
 	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return // git cannot use it either
-	}
-	entries, _ := f.ReadDir(-1)
-	f.Close()
+	entries, _ := os.ReadDir(dir) // what cannot be read, git cannot use either
 	parts := 0
 	for _, e := range entries {
 		switch e.Name() {

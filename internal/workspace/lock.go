@@ -20,13 +20,15 @@ func (r *Repo) Lock(ctx context.Context) (locked *Repo, unlock func(), err error
 	if r.Git.Hold != nil {
 		return r, func() {}, nil
 	}
-	dir, err := os.Open(r.CommonDir)
+	// An agent may put a pipe in the place of either, which an open would wait for.
+	dir, err := os.OpenFile(r.CommonDir, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := syscall.Flock(int(dir.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil && !held(err) { // NFS
 		dir.Close()
-		dir, err = os.OpenFile(filepath.Join(r.CommonDir, "arbiter.lock"), os.O_RDWR|os.O_CREATE, 0o600)
+		dir, err = os.OpenFile(filepath.Join(r.CommonDir, "arbiter.lock"),
+			os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -2,12 +2,14 @@ package workspace_test
 
 import (
 	"context"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -267,4 +269,57 @@ func work(d gittest.Dir, r *workspace.Repo, kind workspace.WorktreeKind) error {
 	}
 	_, err = m.Remove(ctx, w, true)
 	return err
+}
+
+// TestPlantedFiles: nothing but git, which is ended in time, waits for a pipe that an agent has put in the place of a
+// file, and nothing that is outside of the repository is copied to where an agent can read it.
+func TestPlantedFiles(t *testing.T) {
+	const hidden = "hidden from agents"
+	for _, name := range []string{"index", "shallow", "info/exclude", "info/sparse-checkout", "config.worktree",
+		"worktrees", "worktrees/x/gitdir", "modules", "."} {
+		for _, how := range []string{"pipe", "link"} {
+			t.Run(how+" "+name, func(t *testing.T) {
+				t.Parallel()
+				d := gittest.New(t, map[string]string{"a": "1\n"})
+				outside := filepath.Join(gittest.Temp(t), "outside")
+				d.Must(os.WriteFile(outside, []byte(hidden), 0o600))
+				m, r := manager(d)
+				path := filepath.Join(d.Path, ".git", name)
+				d.Must(os.RemoveAll(path), os.MkdirAll(filepath.Dir(path), 0o755))
+				limit := time.Minute
+				if how == "pipe" {
+					limit = 2 * time.Second
+					d.Must(syscall.Mkfifo(path, 0o600))
+				} else {
+					d.Must(os.Symlink(outside, path))
+				}
+				ctx, cancel := context.WithTimeout(ctx, limit)
+				defer cancel()
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					_, _ = r.Again(ctx, workspace.End)
+					_, _ = r.Planted(ctx)
+					for i, kind := range kinds {
+						_, _ = m.Create(ctx, spec(i, kind))
+					}
+				}()
+				select {
+				case <-ended:
+				case <-time.After(time.Minute):
+					go os.WriteFile(path, nil, 0o600) // it wakes the reader
+					t.Fatal("something waits for it")
+				}
+				for _, dir := range []string{filepath.Join(d.Path, ".git", "worktrees"), filepath.Dir(m.Reading())} {
+					_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+						if err == nil && e.Type().IsRegular() {
+							text, _ := os.ReadFile(path)
+							testkit.Check(t, !strings.Contains(string(text), hidden), "it is in %s", path)
+						}
+						return nil
+					})
+				}
+			})
+		}
+	}
 }

@@ -252,7 +252,7 @@ func list(paths []string) []byte { return []byte(strings.Join(paths, "\x00") + "
 // CopyIndex copies the user's index with its time: git relies on the size and time of a file only if the
 // file is older than the index.
 func (r *Repo) CopyIndex(path string) error {
-	from, err := os.Open(filepath.Join(r.GitDir, "index"))
+	from, err := git.Regular(os.Stat, os.OpenFile, filepath.Join(r.GitDir, "index"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // a checkout without an index: all files are new
 	}

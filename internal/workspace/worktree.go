@@ -82,17 +82,13 @@ func (m *Worktrees) shareObjects(ctx context.Context, dir string) error {
 	if err := os.WriteFile(alternates, []byte(objects+"\n"), 0o666); err != nil {
 		return err
 	}
-	for _, file := range []string{"shallow", "info/exclude", "info/attributes"} {
-		b, err := os.ReadFile(filepath.Join(m.repo.CommonDir, file))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(gitDir, file), b, 0o666)
-		}
-		if err != nil {
-			return err
-		}
+	to, err := os.OpenRoot(gitDir)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if err := inherit(m.repo.CommonDir, to, ".", "shallow", "info/exclude", "info/attributes"); err != nil {
+		return err
 	}
 	settings, err := m.repo.Carried()
 	if err != nil {
@@ -397,7 +393,7 @@ func duplicate(from, to *os.Root, name string) (bool, error) {
 	if !info.Mode().IsRegular() {
 		return false, nil
 	}
-	source, err := from.Open(name)
+	source, err := git.Regular(from.Lstat, from.OpenFile, name)
 	if err != nil {
 		return false, err
 	}
@@ -445,7 +441,8 @@ func (m *Worktrees) link(ctx context.Context, name, head string) error {
 	write("gitdir", filepath.Join(m.dir(name), ".git")+"\n")
 	write("commondir", "../..\n")
 	write("HEAD", head+"\n")
-	err = cmp.Or(err, m.sparse(root, at))
+	// What says which files a sparse checkout has.
+	err = cmp.Or(err, inherit(m.repo.GitDir, root, at, "config.worktree", "info/sparse-checkout"))
 	err = cmp.Or(err, os.Mkdir(m.dir(name), 0o777))
 	if err != nil {
 		return err
@@ -464,29 +461,39 @@ func (m *Worktrees) link(ctx context.Context, name, head string) error {
 	return err
 }
 
-// sparse copies what says which files a sparse checkout has.
-func (m *Worktrees) sparse(to *os.Root, at string) error {
-	from, err := os.OpenRoot(m.repo.GitDir)
+// inherit copies files of a Git directory to a directory of another. A link that leads out of it, or a pipe, counts as
+// missing: an agent may have put it there, to have a file that is hidden from it copied to where it can read.
+func inherit(gitDir string, to *os.Root, at string, files ...string) error {
+	from, err := os.OpenRoot(gitDir)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	for _, file := range []string{"config.worktree", "info/sparse-checkout"} {
-		text, err := from.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
+	for _, name := range files {
+		text, err := readIn(from, name)
+		if err != nil && !errors.Is(err, fs.ErrPermission) {
 			continue
 		}
 		if err == nil {
-			err = to.MkdirAll(path.Join(at, path.Dir(file)), 0o777)
+			err = to.MkdirAll(path.Join(at, path.Dir(name)), 0o777)
 		}
 		if err == nil {
-			err = to.WriteFile(path.Join(at, file), text, 0o666)
+			err = to.WriteFile(path.Join(at, name), text, 0o666)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func readIn(root *os.Root, name string) ([]byte, error) {
+	f, err := git.Regular(root.Stat, root.OpenFile, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
 }
 
 // unlink removes what the repository has of a linked worktree.
@@ -496,12 +503,12 @@ func (m *Worktrees) unlink(name string) error {
 		return err
 	}
 	defer root.Close()
-	all, err := fs.ReadDir(root.FS(), registry)
+	all, err := os.ReadDir(filepath.Join(m.repo.CommonDir, registry)) // unlike that of a root, it waits for no pipe
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, e := range all {
-		of, readErr := root.ReadFile(path.Join(registry, e.Name(), "gitdir"))
+		of, readErr := readIn(root, path.Join(registry, e.Name(), "gitdir"))
 		if readErr == nil && strings.TrimSuffix(string(of), "\n") == filepath.Join(m.dir(name), ".git") {
 			err = errors.Join(err, root.RemoveAll(path.Join(registry, e.Name())))
 			m.repo.Step("unlink")

@@ -85,8 +85,9 @@ func heldBy(f file, path string) *HeldError {
 	return held
 }
 
-// sign writes to the file who holds the lock.
-func (l *Lock) sign(h holder) error {
+// sign writes to the file who holds the lock, and for what.
+func (l *Lock) sign(run, cwd, place string) error {
+	h := holder{PID: os.Getpid(), Run: run, CWD: cwd, Place: place, Since: time.Now()}
 	b, err := encodeSmall(lockVersion, h)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -129,8 +128,7 @@ func (s *Store) Open(id string, wait time.Duration, o Options, resume Resume) (r
 	if err := s.runs.Sync(); err != nil {
 		return nil, rec, err
 	}
-	if err := h.lock.sign(holder{PID: os.Getpid(), Run: id, CWD: m.CWD, Place: m.Place,
-		Since: time.Now()}); err != nil {
+	if err := h.lock.sign(id, m.CWD, m.Place); err != nil {
 		return nil, rec, err
 	}
 	if h.live, err = s.mark(id); err != nil {

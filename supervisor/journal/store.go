@@ -53,14 +53,13 @@ func openStore(root directory) (s *Store, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.runs, err = subdirectory(root, runsName); err != nil {
-		return s, err
-	}
-	if s.locks, err = subdirectory(root, locksName); err != nil {
-		return s, err
-	}
-	if s.live, err = subdirectory(root, liveName); err != nil {
-		return s, err
+	for _, d := range []struct {
+		to   *directory
+		name string
+	}{{&s.runs, runsName}, {&s.locks, locksName}, {&s.live, liveName}} {
+		if *d.to, err = subdirectory(root, d.name); err != nil {
+			return s, err
+		}
 	}
 	return s, nil
 }
@@ -146,8 +145,7 @@ func (s *Store) Create(m Meta, o Options) (r *Run, err error) {
 		return nil, err
 	}
 	defer closeUnless(&r, h.close)
-	if err := h.lock.sign(holder{PID: os.Getpid(), Run: m.Run, CWD: m.CWD, Place: m.Place,
-		Since: time.Now()}); err != nil {
+	if err := h.lock.sign(m.Run, m.CWD, m.Place); err != nil {
 		return nil, err
 	}
 	events := &eventFile{dir: h.dir}
@@ -249,7 +247,7 @@ func (s *Store) LockDir(cwd, run string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock directory %s: %w", cwd, err)
 	}
-	if err := l.sign(holder{PID: os.Getpid(), Run: run, CWD: cwd, Place: place, Since: time.Now()}); err != nil {
+	if err := l.sign(run, cwd, place); err != nil {
 		l.Close()
 		return nil, fmt.Errorf("lock directory %s: %w", cwd, err)
 	}

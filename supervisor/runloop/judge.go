@@ -45,13 +45,14 @@ func (l *Loop) judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeRes
 
 // decidedCall decides on a tool call that is about to run: only what takes it away counts here.
 func (l *Loop) decidedCall(p bridge.JudgeParams) input.CallDecided {
-	f := input.CallDecided{Params: p, Action: input.PermissionKey(p.Tool, p.Input)}
+	call := toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD}
+	f := input.CallDecided{Params: p, Action: call.key()}
 	d := l.barrier(p.AgentRef)
 	if d.Behavior == "" {
-		d = l.taken(toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD})
+		d = l.taken(call)
 	}
 	if d.Behavior != policy.Deny {
-		d = l.held(toolCall{agent: p.ID, tool: p.Tool, input: p.Input, cwd: p.CWD}, d)
+		d = l.held(call, d)
 	}
 	if bridge.StartsSubagent(p.Tool) && d.Behavior != policy.Deny {
 		if why := l.refuseSubagent(p); why != "" {
