@@ -203,6 +203,7 @@ func (st *step) abandonHost(host string) {
 		a := st.Edit(st.Agents[i].ID)
 		if st.Ending == nil && a.Role == RoleOrchestrator && a.Host == host && a.Status != AgentEnded &&
 			a.Status != AgentParked {
+			st.dropTakeover(a, StateFailed, "host "+host+" cannot be used")
 			a.Status, a.Since = AgentEnded, st.at
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatHost)})
 			st.reportLostAgent(a.ID, "lived on host "+host+", which cannot be used: "+reason)
