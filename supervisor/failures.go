@@ -117,9 +117,10 @@ func (st *step) enterFallback(why string) bool {
 	st.callOffRenewal() // the Arbiter gets no message until it rules again
 	st.takeFromArbiter()
 	switch {
+	case st.Conversation.Held: // nothing continues before the human has said something
 	case !st.HumanPresent:
 		st.Question.Open = nil
-	case !st.Conversation.Held: // else nothing continues before the human has said something
+	default:
 		st.Question.Drop(func(p QuestionPart) bool { return !p.Arbiter })
 	}
 	return true

@@ -124,8 +124,8 @@ func stalled(s *State) bool {
 	if s.budgetHolds() {
 		return false
 	}
-	if s.Paused || s.Conversation.Held || s.Question.Open != nil && s.HumanPresent || len(s.Agents) == 0 ||
-		s.Task.Text == "" {
+	waits := s.Paused || s.Conversation.Held || s.Question.Open != nil
+	if waits && s.HumanPresent || len(s.Agents) == 0 || s.Task.Text == "" {
 		return false
 	}
 	for _, a := range s.Agents {

@@ -55,7 +55,6 @@ func (st *step) reset(ref string) {
 	st.forgetDocuments()
 	st.Handoff.ForgetProofs()
 	st.Rulings.Ledger = nil // the rulings were about another task
-	st.Task.Failures, st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
 	st.fire(machine.Reset, triggerData{})
