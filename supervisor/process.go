@@ -330,6 +330,7 @@ func (st *step) callBack() {
 				st.left(a)
 			}
 			a.Status, a.Takeover = AgentEnded, nil
+			st.Question.Recovery.Overcome(&st.Roster, a.ID)
 			continue
 		}
 		a.Status, a.Since, a.EndReason, a.ToolCall, a.Backoff, a.Start = AgentDown, st.at, "", nil, nil, AgentStart{}
