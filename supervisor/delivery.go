@@ -275,7 +275,7 @@ func (st *step) post(m Mail) {
 		return
 	}
 	if m.To != contract.Arbiter { // it goes on with this message
-		st.takeBack(func(x Mail) bool { return x.To == m.To && !x.Sent && !x.NotBefore.IsZero() })
+		st.takeBack(func(x Mail) bool { return x.To == m.To && !x.Sent && x.Pauses })
 	}
 	if a := st.Edit(m.To); a != nil && m.Kind != KindBrief && (m.From != contract.Supervisor ||
 		m.Kind == KindAnswer || m.Kind == KindInstruction) {

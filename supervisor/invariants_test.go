@@ -322,7 +322,7 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 		if len(a.Turn) > 0 {
 			return input.NotSent{Agent: ref, MessageID: a.Turn[0], Message: "m"}
 		}
-		return input.Timer{Key: RetryPrefix + RunOf(ref)}
+		return input.Timer{Key: []string{RetryPrefix, RhythmPrefix}[r.IntN(2)] + RunOf(ref)}
 	case 11:
 		if q := s.Handoff.Merges.Queue; len(q) > 0 && r.IntN(2) == 0 {
 			return input.Merged{Serial: q[0].Request, Status: []input.IsolationStatus{input.StatusMerged,
@@ -550,7 +550,7 @@ func checkRenewing(t *testing.T, s *State) {
 			break // little is left of a cost limit
 		}
 		to, _ := s.Agent(m.To)
-		held := m.Sent || !m.NotBefore.IsZero() || s.withholds(&m) || m.To == a.ID && s.Renewal.Withholds(m.Kind)
+		held := m.Sent || m.Pauses || s.withholds(&m) || m.To == a.ID && s.Renewal.Withholds(m.Kind)
 		if !held && to.Status == AgentReady {
 			t.Fatalf("a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
 		}

@@ -82,7 +82,7 @@ func (st *step) pump() {
 	room := st.turnsLeft() - st.busyCount()
 	for i := range st.Conversation.Mail {
 		m := &st.Conversation.Mail[i]
-		if m.Sent || m.NotBefore.After(st.at) || st.Conversation.Held && BetweenAgents(m.From, m.Kind) ||
+		if m.Sent || m.Pauses || st.Conversation.Held && BetweenAgents(m.From, m.Kind) ||
 			st.withholds(m) {
 			continue
 		}
