@@ -64,6 +64,7 @@ func checkInvariants(t *testing.T, s *State) {
 	checkHeirs(t, s)
 	checkWithheld(t, s)
 	checkRequests(t, s)
+	checkLeftovers(t, s)
 	if s.Ending != nil && s.Task.Phase.Live() {
 		t.Fatalf("ending, and %s", s.Task.Phase)
 	}
@@ -533,6 +534,52 @@ func requestInput(r *rand.Rand, s *State) input.Body {
 	}
 	return input.Reconsidered{Resolutions: []input.PermissionResolution{settled}[r.IntN(2):],
 		Changes: s.Permission.Changes - r.IntN(2)}
+}
+
+// checkLeftovers: nothing is kept, offered or waited for of an agent that has ended, and what is on its way to an agent
+// is in its turn.
+func checkLeftovers(t *testing.T, s *State) {
+	t.Helper()
+	if s.Ending != nil || len(s.Agents) == 0 {
+		return
+	}
+	of := func(id string) (a Agent) { a, _ = s.Agent(id); return a }
+	ended := func(id, what string) {
+		if a := of(id); a.Gone() {
+			t.Fatalf("%s is gone, and %s", id, what)
+		}
+	}
+	for _, q := range s.Handoff.WaitingQuestions {
+		ended(q.Of, "is asked what "+q.By+" waits for")
+	}
+	for _, r := range s.Permission.Unclaimed {
+		ended(r.Params.ID, "request "+r.ID+" waits for it")
+	}
+	for _, list := range s.Task.AgentTasks {
+		ended(list.Agent, "its tasks are shown")
+	}
+	for _, x := range s.Conversation.Accepted {
+		ended(x.To, "message "+x.ID+" waits for an answer of it")
+	}
+	if r := s.Question.Recovery; slices.Contains(r.Options, "retry") && of(r.Agent).Status == AgentEnded {
+		t.Fatalf("%s is gone, and can be tried again: %+v", r.Agent, r)
+	}
+	for _, p := range s.Handoff.Merges.Queue {
+		testkit.Need(t, slices.ContainsFunc(s.Handoff.Documents, func(h Handover) bool { return h.Serial == p.Document }),
+			"the work of %s is to be merged for document %d, which is dropped", p.Agent, p.Document)
+	}
+	for _, m := range slices.Concat(s.Conversation.Mail, s.Conversation.InTurn) {
+		testkit.Need(t, !m.Sent || slices.Contains(of(m.To).Turn, m.Wire), "a %s was sent to %s, and is not in its turn %v",
+			m.Kind, m.To, of(m.To).Turn)
+	}
+	for _, a := range s.Agents {
+		testkit.Need(t, !a.Gone() || a.Work == nil, "%s is gone, and works: %+v", a.ID, a.Work)
+		testkit.Need(t, a.Status != AgentBusy || len(a.Turn) > 0, "%s is busy without a message", a.ID)
+		testkit.Need(t, a.Status != AgentReady || a.CurrentTool == "" && len(a.Subagents) == 0,
+			"%s is ready, and at %s, with subagents %v", a.ID, a.CurrentTool, a.Subagents)
+	}
+	testkit.Need(t, !s.Conversation.Held || !s.HumanPresent || s.Question.Open != nil,
+		"messages are held until a human says something, and nothing asks for it")
 }
 
 // checkRenewing: a renewal that holds mail back is in progress, and nothing else holds it.
