@@ -266,8 +266,8 @@ func (st *step) doneIn(a *Agent, turn []string) string {
 // (observed with CLI 2.1.329).
 const refusedByNobody = "If your history ends in calls that failed because a permission stream closed, or that the " +
 	"user is said not to want: nobody refused them, " +
-	"your process had lost its supervisor. Make such a call again if it is still needed; whoever has to allow it is " +
-	"asked then. "
+	"your process had lost its supervisor. Make such a call again if it is still needed: if it needs permission, the " +
+	"human is asked then. "
 
 // disown reports such a process.
 func (st *step) disown(a *Agent, why string) {
