@@ -195,7 +195,7 @@ func (st *step) editMessage(ref string, given contract.EditMessage) {
 		return
 	}
 	m := &st.Conversation.EditMail()[i]
-	if m.Kind == KindTask && st.Task.Text == m.Text {
+	if (m.Kind == KindTask || m.Kind == KindAnswer) && st.Task.Text == m.Text { // as which task is wanted after a reset
 		st.Task.Text = given.Text
 		st.Rulings.DeciderRequest = nil // the question is about the old text: it is asked again
 	}
