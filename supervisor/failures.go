@@ -163,8 +163,6 @@ func (st *step) unfitHost(host string, c bridge.Category, reason string) {
 
 // loseWhatRan records that everything ended that ran behind the bridge of a host.
 func (st *step) loseWhatRan(host string) {
-	st.Handoff.WaitingQuestions = slices.DeleteFunc(slices.Clone(st.Handoff.WaitingQuestions),
-		func(q HandoffAsked) bool { return st.HostOf(q.By) == host }) // who asked has ended
 	st.loseTerminals(host)
 	st.loseProcesses(host)
 	st.loseChecksOn(host)

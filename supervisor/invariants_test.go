@@ -550,7 +550,7 @@ func checkLeftovers(t *testing.T, s *State) {
 		}
 	}
 	for _, q := range s.Handoff.WaitingQuestions {
-		ended(q.Of, "is asked what "+q.By+" waits for")
+		ended(q.Of, "is asked what "+q.By.ID+" waits for")
 	}
 	for _, r := range s.Permission.Unclaimed {
 		ended(r.Params.ID, "request "+r.ID+" waits for it")
