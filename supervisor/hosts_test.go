@@ -326,8 +326,8 @@ func TestNoHumanAndNoHost(t *testing.T) {
 	}
 }
 
-// TestLateReportsOfAnEarlierBridge: what is reported late about a bridge of a parked host does not count against the next
-// one, which would be started again and again.
+// TestLateReportsOfAnEarlierBridge: what is reported late about a bridge of a parked host does not count against the
+// next one, which would be started again and again.
 func TestLateReportsOfAnEarlierBridge(t *testing.T) {
 	late := input.BridgeLost{Host: "box", Message: "it was closed"}
 	for name, play := range map[string]func(p *play, id string){

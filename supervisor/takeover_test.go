@@ -583,7 +583,8 @@ func TestTerminalConfig(t *testing.T) {
 		own)
 }
 
-// TestAHostIsGivenUpUnderATakeover: the session that a human had there is lost with its agent, and nothing waits for it.
+// TestAHostIsGivenUpUnderATakeover: the session that a human had there is lost with its agent, and nothing waits for
+// it.
 func TestAHostIsGivenUpUnderATakeover(t *testing.T) {
 	p := spread(t, func(o *runconfig.Options) { o.HereToo = true })
 	id := p.onHost("box")
