@@ -296,6 +296,9 @@ func (st *step) timerFired(key string) {
 		}
 	case WorkLimitPrefix:
 		st.workTimeOver(of)
+	case RhythmPrefix:
+		id, _, _ := strings.Cut(of, "/")
+		st.endPauses(id) // also if its process was replaced meanwhile
 	case RestartPrefix:
 		if host, ok := TimerHost(of); ok {
 			st.Lifecycle.Due(&st.out, host)

@@ -68,6 +68,9 @@ const longLost = 5
 
 // bridgeBack handles a new bridge in place of a lost one. The agents are restarted behind it.
 func (st *step) bridgeBack(f input.BridgeBack) {
+	if st.Lifecycle.Bridge(f.Host).Parked {
+		return // it has ended before its start was reported, and the host was given up for that
+	}
 	if !st.Lifecycle.Back(&st.out, f.Host, f.Claude, f.Dir, f.Cores) {
 		if st.Halted {
 			st.Lifecycle.Reopen(&st.out, f.Host)
@@ -112,7 +115,8 @@ func (st *step) wantHostsOfWork() {
 
 // bridgeFailed handles a bridge that could not be started.
 func (st *step) bridgeFailed(f input.BridgeFailed) {
-	st.Lifecycle.edit(f.Host).Opening = false
+	b := st.Lifecycle.edit(f.Host)
+	b.Opening, b.Gone = false, false
 	switch {
 	case f.Host != LifecycleHere && failures[f.Category].host:
 		st.parkHost(f.Host, f.Category, f.Message)

@@ -508,8 +508,8 @@ type Mail struct {
 	Sent     bool   // written to the agent, which has not accepted it yet
 	Wire     string // the id it was sent under; another one after its process ended
 	Content  string // as it was sent: if sent again, it is the same
-	// NotBefore is when it may be sent; zero: at once.
-	NotBefore    time.Time              `json:",omitzero"`
+	// Pauses says that a timer has to ring before it is sent: its reader repeats itself.
+	Pauses       bool                   `json:",omitempty"`
 	Resent       bool                   // written twice under the same id
 	Reported     bool                   // it was in its reader's session already
 	Tries        int                    // sends that failed

@@ -275,7 +275,7 @@ func (st *step) post(m Mail) {
 		return
 	}
 	if m.To != contract.Arbiter { // it goes on with this message
-		st.takeBack(func(x Mail) bool { return x.To == m.To && !x.Sent && !x.NotBefore.IsZero() })
+		st.takeBack(func(x Mail) bool { return x.To == m.To && !x.Sent && x.Pauses })
 	}
 	if a := st.Edit(m.To); a != nil && m.Kind != KindBrief && (m.From != contract.Supervisor ||
 		m.Kind == KindAnswer || m.Kind == KindInstruction) {
@@ -391,7 +391,7 @@ func (st *step) askPredecessor(f input.ToolCalled, a Agent) {
 		fail(old.Name + " is gone. What it knew is in its document; for the rest ask the Arbiter.")
 	case old.Status != AgentReady && old.Status != AgentBusy:
 		st.Handoff.WaitingQuestions = append(slices.Clip(st.Handoff.WaitingQuestions),
-			HandoffAsked{Call: f.Call, By: a.ID, Of: old.ID, Question: in.Question})
+			HandoffAsked{Call: f.Call, By: a.AgentRef, Of: old.ID, Question: in.Question})
 	default:
 		st.do(input.AskAgent{Call: f.Call, Agent: old.AgentRef, Question: in.Question})
 	}
@@ -405,9 +405,11 @@ func (st *step) passQuestionsOn(id string) {
 	a, _ := st.Agent(id)
 	var rest []HandoffAsked
 	for _, q := range st.Handoff.WaitingQuestions {
+		asker, _ := st.Agent(q.By.ID)
 		switch {
 		case q.Of != id:
 			rest = append(rest, q)
+		case !asker.Up() || asker.AgentRef != q.By: // the call has ended with its process
 		case a.Up():
 			st.do(input.AskAgent{Call: q.Call, Agent: a.AgentRef, Question: q.Question})
 		default:

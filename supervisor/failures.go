@@ -117,9 +117,10 @@ func (st *step) enterFallback(why string) bool {
 	st.callOffRenewal() // the Arbiter gets no message until it rules again
 	st.takeFromArbiter()
 	switch {
+	case st.Conversation.Held: // nothing continues before the human has said something
 	case !st.HumanPresent:
 		st.Question.Open = nil
-	case !st.Conversation.Held: // else nothing continues before the human has said something
+	default:
 		st.Question.Drop(func(p QuestionPart) bool { return !p.Arbiter })
 	}
 	return true
@@ -152,7 +153,9 @@ func (st *step) undecided(why string) {
 // unfitHost takes another host out of use on which no agent can work before a human has mended something, such as a
 // login. Its bridge is dropped, and its agents wait.
 func (st *step) unfitHost(host string, c bridge.Category, reason string) {
-	st.Lifecycle.Lost(&st.out, host, reason, time.Time{})
+	if st.Lifecycle.Lost(&st.out, host, reason, time.Time{}) {
+		st.Lifecycle.edit(host).Ending = true
+	}
 	st.loseWhatRan(host)
 	st.do(input.DropBridge{Host: host})
 	st.parkHost(host, c, reason)
@@ -160,8 +163,6 @@ func (st *step) unfitHost(host string, c bridge.Category, reason string) {
 
 // loseWhatRan records that everything ended that ran behind the bridge of a host.
 func (st *step) loseWhatRan(host string) {
-	st.Handoff.WaitingQuestions = slices.DeleteFunc(slices.Clone(st.Handoff.WaitingQuestions),
-		func(q HandoffAsked) bool { return st.HostOf(q.By) == host }) // who asked has ended
 	st.loseTerminals(host)
 	st.loseProcesses(host)
 	st.loseChecksOn(host)
@@ -203,6 +204,7 @@ func (st *step) abandonHost(host string) {
 		a := st.Edit(st.Agents[i].ID)
 		if st.Ending == nil && a.Role == RoleOrchestrator && a.Host == host && a.Status != AgentEnded &&
 			a.Status != AgentParked {
+			st.dropTakeover(a, StateFailed, "host "+host+" cannot be used")
 			a.Status, a.Since = AgentEnded, st.at
 			st.emit(a.ID, contract.Done{SessionID: a.SessionID, Reason: string(bridge.CatHost)})
 			st.reportLostAgent(a.ID, "lived on host "+host+", which cannot be used: "+reason)

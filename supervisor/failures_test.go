@@ -264,6 +264,15 @@ func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 			p.verdict("arbiter",
 				ruling("SELECT_MODE", "You.", "mode", "tester"))
 		},
+		"a successor is summoned": func(p *play, id string) {
+			p.call("arbiter", "spawn_orchestrator", fmt.Sprintf(`{"prompt":"go on","successor_of":%q}`, id))
+		},
+		"it does not come back": func(p *play, id string) {
+			p.crash(id, 5)
+			p.stopped()
+			p.resume("")
+			testkit.Empty(t, "what waits", InboxOf(&p.s))
+		},
 		"it is let go":           func(p *play, id string) { p.mustCommand(contract.Kill{ID: id}) },
 		"the human instructs it": func(p *play, id string) { p.say("Leave it out.", contract.Note, id) },
 	} {
@@ -277,6 +286,18 @@ func TestAnOfferEndsWithTheTrouble(t *testing.T) {
 				"still offered, of %s: %v", p.s.Question.Recovery.Agent, p.s.Question.Recovery.Options)
 		})
 	}
+}
+
+// TestAnOfferOutlastsOtherErrors: an error about which nothing can be chosen takes no choice away.
+func TestAnOfferOutlastsOtherErrors(t *testing.T) {
+	p, id := oneWorks(t, nil)
+	p.crash(id, 5)
+	p.do(input.Configured{Agent: p.agent("arbiter").AgentRef, Model: "x", Failed: "no such model"})
+	waits := InboxOf(&p.s)
+	testkit.Need(t, len(waits) == 1, "waits: %+v", waits)
+	p.contains("what waits", waits[0].Text, "is parked")
+	p.mustCommand(contract.Choose{Option: "retry"})
+	testkit.Same(t, id, AgentStarting, p.agent(id).Status)
 }
 
 // TestAnUnreadMessageIsSentAgain: an interrupt came before the model had read a message that was proven to be

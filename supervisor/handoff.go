@@ -532,8 +532,8 @@ type Proof struct {
 
 // HandoffAsked is a side question that waits until the agent it is for is running again.
 type HandoffAsked struct {
-	Call     string // of ask_predecessor
-	By       string // the agent that asked
+	Call     string          // of ask_predecessor
+	By       bridge.AgentRef // the process that asked
 	Of       string
 	Question string
 }

@@ -277,6 +277,12 @@ func TestAskingOneThatIsComingBack(t *testing.T) {
 	testkit.Need(t, len(q) == 1 && q[0].Call == "c9" && q[0].Agent == p.agent(one).AgentRef, "asked %+v", q)
 	p.happen(one, bridge.Done{Exit: bridge.Exit{Code: 1}})
 	ask()
+	p.rebirth(two, bridge.DeliveryBegun)
+	p.restartDue(one)
+	p.do(input.Spawned{Agent: p.agent(one).AgentRef, Result: bridge.SpawnResult{Resumed: true}})
+	testkit.Same(t, "asked, with the call of a process that has ended", 1, len(effects[input.AskAgent](p)))
+	p.happen(one, bridge.Done{Exit: bridge.Exit{Code: 1}})
+	ask()
 	p.command(contract.Kill{ID: one})
 	for _, a := range effects[input.AnswerTool](p) {
 		if a.Call == "c9" && a.IsError && strings.Contains(a.Text, "is gone") {

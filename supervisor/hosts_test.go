@@ -326,6 +326,38 @@ func TestNoHumanAndNoHost(t *testing.T) {
 	}
 }
 
+// TestLateReportsOfAnEarlierBridge: what is reported late about a bridge of a parked host does not count against the
+// next one, which would be started again and again.
+func TestLateReportsOfAnEarlierBridge(t *testing.T) {
+	late := input.BridgeLost{Host: "box", Message: "it was closed"}
+	for name, play := range map[string]func(p *play, id string){
+		"the end, after another try": func(p *play, id string) {
+			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatAuth, Message: "not logged in"})
+			p.mustCommand(contract.Choose{Option: RetryOption("box")})
+			p.do(late)
+		},
+		"the start, after the end": func(p *play, _ string) {
+			p.do(input.BridgeLost{Host: "box", Message: "the link broke"})
+			p.do(input.Timer{Key: LifecycleTimerKey("box")})
+			p.do(late)
+			p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "it broke the protocol"})
+			p.hostUp("box")
+			testkit.Same(t, "parked", true, p.s.Lifecycle.Bridge("box").Parked)
+			p.mustCommand(contract.Choose{Option: RetryOption("box")})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := spread(t, nil)
+			id, _ := p.spawnOn("box")
+			p.hostUp("box", id)
+			play(p, id)
+			p.hostUp("box", id)
+			b := p.s.Lifecycle.Bridge("box")
+			testkit.Check(t, b.Up && p.agent(id).Status == AgentStarting, "%+v; %s is %s", b, id, p.agent(id).Status)
+		})
+	}
+}
+
 // TestAHostWhereNoAgentCanWork is parked, and its agents wait there until a human retries it. A failure of another make
 // there says nothing of the host.
 func TestAHostWhereNoAgentCanWork(t *testing.T) {

@@ -31,23 +31,17 @@ func (st *step) question(p QuestionPart) {
 // answerAlone handles the open question when no human is present. While an agent works the run does not end:
 // the agent's result may settle the question.
 func (st *step) answerAlone() {
-	if st.Question.Open == nil {
-		return
-	}
-	if st.Rulings.FallbackReason != "" && !st.Conversation.Held {
+	switch {
+	case st.Question.Open == nil, st.Conversation.Held: // a run that is held ends in [step.endUncontinued]
+	case st.Rulings.FallbackReason != "":
 		st.Question.Open = nil // it was the Arbiter's question, and the Arbiter cannot be told
-		return
-	}
-	if st.NotifiedAlone && st.AnyWorks() {
-		return
-	}
-	if st.NotifiedAlone {
+	case !st.NotifiedAlone:
+		st.NotifiedAlone = true
+		st.Question.Open = nil
+		st.notify(contract.Arbiter, KindAnswer, aloneText)
+	case !st.AnyWorks():
 		st.end(contract.StatusNeedsInput, st.Question.Text(), contract.ExitNeedsInput, machine.GiveUp)
-		return
 	}
-	st.NotifiedAlone = true
-	st.Question.Open = nil
-	st.notify(contract.Arbiter, KindAnswer, aloneText)
 }
 
 // inputEnded records that no human will answer from now on.
@@ -67,29 +61,27 @@ func (st *step) inputEnded() {
 	case st.Paused: // the run ends when its turns have ended, with the question open: see endUncontinued
 	case st.Conversation.ExchangeLimitHits > 1:
 		st.limitReached("the ceiling of exchanges was reached and no human is present")
-	case st.Conversation.Held && st.Question.Open != nil:
-		st.NotifiedAlone = true // the Arbiter cannot be asked to decide
-		st.answerAlone()
 	default:
 		st.answerAlone()
 	}
 }
 
-// endUncontinued ends a run that a human has paused, once its turns are over, if no human is present any more
-// who could continue it.
+// endUncontinued ends a run that a human has paused, or that is held until a human says something, once its turns are
+// over, if no human is present any more.
 func (st *step) endUncontinued() {
-	if !st.Paused || st.HumanPresent || st.AnyTakenOver() {
-		return
-	}
-	if slices.ContainsFunc(st.Agents, func(a *Agent) bool { return a.Status == AgentBusy }) {
+	if !st.Paused && !st.Conversation.Held || st.HumanPresent || st.AnyTakenOver() || st.busyCount() > 0 {
 		return
 	}
 	how := "paused"
 	if st.Halted {
 		how = "halted"
 	}
-	st.end(contract.StatusNeedsInput, "the run was "+how+" by a human, and none is present to continue it: resume "+
-		"it, and continue it or give it a message", contract.ExitNeedsInput, machine.GiveUp)
+	why := "the run was " + how + " by a human, and none is present to continue it: resume it, and continue it or give " +
+		"it a message"
+	if !st.Paused {
+		why = st.Question.Text()
+	}
+	st.end(contract.StatusNeedsInput, why, contract.ExitNeedsInput, machine.GiveUp)
 }
 
 // unreadWords are messages of the human that were accepted, and that the Arbiter has not read or not answered

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -91,6 +92,13 @@ func (l alarms) check(t *testing.T, s *State) {
 			!(s.asksOther() && s.AnyWorks()) && // another decider has decided on what it was to read
 			!l[RetryPrefix+RunOf(a.AgentRef)] && !s.pendingFor(a.ID) && s.Question.Open == nil && !s.Handoff.IsDue():
 			t.Fatalf("%s has lost its turn, and no timer retries it", a.ID)
+		}
+	}
+	for _, m := range s.Conversation.Mail {
+		if m.Pauses && !slices.ContainsFunc(slices.Collect(maps.Keys(l)), func(key string) bool {
+			return strings.HasPrefix(key, RhythmPrefix+m.To+"/")
+		}) {
+			t.Fatalf("a %s to %s pauses, and no timer ends that", m.Kind, m.To)
 		}
 	}
 	for _, p := range s.Permission.Open {

@@ -64,6 +64,7 @@ func checkInvariants(t *testing.T, s *State) {
 	checkHeirs(t, s)
 	checkWithheld(t, s)
 	checkRequests(t, s)
+	checkLeftovers(t, s)
 	if s.Ending != nil && s.Task.Phase.Live() {
 		t.Fatalf("ending, and %s", s.Task.Phase)
 	}
@@ -124,8 +125,8 @@ func stalled(s *State) bool {
 	if s.budgetHolds() {
 		return false
 	}
-	if s.Paused || s.Conversation.Held || s.Question.Open != nil && s.HumanPresent || len(s.Agents) == 0 ||
-		s.Task.Text == "" {
+	waits := s.Paused || s.Conversation.Held || s.Question.Open != nil
+	if waits && s.HumanPresent || len(s.Agents) == 0 || s.Task.Text == "" {
 		return false
 	}
 	for _, a := range s.Agents {
@@ -322,7 +323,7 @@ func randomInput(r *rand.Rand, s *State) input.Body {
 		if len(a.Turn) > 0 {
 			return input.NotSent{Agent: ref, MessageID: a.Turn[0], Message: "m"}
 		}
-		return input.Timer{Key: RetryPrefix + RunOf(ref)}
+		return input.Timer{Key: []string{RetryPrefix, RhythmPrefix}[r.IntN(2)] + RunOf(ref)}
 	case 11:
 		if q := s.Handoff.Merges.Queue; len(q) > 0 && r.IntN(2) == 0 {
 			return input.Merged{Serial: q[0].Request, Status: []input.IsolationStatus{input.StatusMerged,
@@ -535,6 +536,52 @@ func requestInput(r *rand.Rand, s *State) input.Body {
 		Changes: s.Permission.Changes - r.IntN(2)}
 }
 
+// checkLeftovers: nothing is kept, offered or waited for of an agent that has ended, and what is on its way to an agent
+// is in its turn.
+func checkLeftovers(t *testing.T, s *State) {
+	t.Helper()
+	if s.Ending != nil || len(s.Agents) == 0 {
+		return
+	}
+	of := func(id string) (a Agent) { a, _ = s.Agent(id); return a }
+	ended := func(id, what string) {
+		if a := of(id); a.Gone() {
+			t.Fatalf("%s is gone, and %s", id, what)
+		}
+	}
+	for _, q := range s.Handoff.WaitingQuestions {
+		ended(q.Of, "is asked what "+q.By.ID+" waits for")
+	}
+	for _, r := range s.Permission.Unclaimed {
+		ended(r.Params.ID, "request "+r.ID+" waits for it")
+	}
+	for _, list := range s.Task.AgentTasks {
+		ended(list.Agent, "its tasks are shown")
+	}
+	for _, x := range s.Conversation.Accepted {
+		ended(x.To, "message "+x.ID+" waits for an answer of it")
+	}
+	if r := s.Question.Recovery; slices.Contains(r.Options, "retry") && of(r.Agent).Status == AgentEnded {
+		t.Fatalf("%s is gone, and can be tried again: %+v", r.Agent, r)
+	}
+	for _, p := range s.Handoff.Merges.Queue {
+		testkit.Need(t, slices.ContainsFunc(s.Handoff.Documents, func(h Handover) bool { return h.Serial == p.Document }),
+			"the work of %s is to be merged for document %d, which is dropped", p.Agent, p.Document)
+	}
+	for _, m := range slices.Concat(s.Conversation.Mail, s.Conversation.InTurn) {
+		testkit.Need(t, !m.Sent || slices.Contains(of(m.To).Turn, m.Wire), "a %s was sent to %s, and is not in its turn %v",
+			m.Kind, m.To, of(m.To).Turn)
+	}
+	for _, a := range s.Agents {
+		testkit.Need(t, !a.Gone() || a.Work == nil, "%s is gone, and works: %+v", a.ID, a.Work)
+		testkit.Need(t, a.Status != AgentBusy || len(a.Turn) > 0, "%s is busy without a message", a.ID)
+		testkit.Need(t, a.Status != AgentReady || a.CurrentTool == "" && len(a.Subagents) == 0,
+			"%s is ready, and at %s, with subagents %v", a.ID, a.CurrentTool, a.Subagents)
+	}
+	testkit.Need(t, !s.Conversation.Held || !s.HumanPresent || s.Question.Open != nil,
+		"messages are held until a human says something, and nothing asks for it")
+}
+
 // checkRenewing: a renewal that holds mail back is in progress, and nothing else holds it.
 func checkRenewing(t *testing.T, s *State) {
 	t.Helper()
@@ -550,7 +597,7 @@ func checkRenewing(t *testing.T, s *State) {
 			break // little is left of a cost limit
 		}
 		to, _ := s.Agent(m.To)
-		held := m.Sent || !m.NotBefore.IsZero() || s.withholds(&m) || m.To == a.ID && s.Renewal.Withholds(m.Kind)
+		held := m.Sent || m.Pauses || s.withholds(&m) || m.To == a.ID && s.Renewal.Withholds(m.Kind)
 		if !held && to.Status == AgentReady {
 			t.Fatalf("a %s to %s is not sent, and nothing holds it", m.Kind, m.To)
 		}

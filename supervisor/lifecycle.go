@@ -29,6 +29,7 @@ type Bridge struct {
 	Up           bool // a bridge is running
 	Opening      bool `json:",omitempty"` // a bridge is being started
 	Gone         bool // the bridge that is being started is lost already
+	Ending       bool `json:",omitempty"` // one that does not count any more is being ended, which is still to be reported
 	Unanswered   int  // probes in a row that it did not answer
 	UnansweredAt time.Time
 
@@ -161,12 +162,16 @@ func (s *LifecycleState) Due(c *input.Collector, host string) {
 	c.Do(input.OpenBridge{Host: host})
 }
 
-// Lost handles the end of the bridge on a host; until is [Bridge.Until]. It reports false if the start of that
-// bridge was not reported yet. Emits: host.
+// Lost handles the end of the bridge on a host; until is [Bridge.Until]. It reports false if that bridge does not count
+// any more, or its start was not reported yet. Emits: host.
 func (s *LifecycleState) Lost(c *input.Collector, host, reason string, until time.Time) bool {
 	b := s.edit(host)
 	b.Until = until
-	if !b.Up {
+	switch {
+	case b.Ending:
+		b.Ending = false
+		return false
+	case !b.Up:
 		b.Gone = b.Opening
 		return false
 	}

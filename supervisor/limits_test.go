@@ -558,3 +558,27 @@ func TestLateReadings(t *testing.T) {
 	testkit.Same(t, "the cost", 0.75, r.CostUSD)
 	testkit.Check(t, p.agent(one).Context.Pct == 85 && p.agent(one).WarnedLevel != "", "%+v", p.agent(one).AgentContext)
 }
+
+// TestAHeldRunEndsWithoutAHuman: only a word of a human continues it, so it ends when none is present: once the turns
+// that run are over, or at once when it is resumed.
+func TestAHeldRunEndsWithoutAHuman(t *testing.T) {
+	held := func() (p *play, works string) {
+		p, asks, works := twoWork(t, nil)
+		for p.verdict(asks, report("question", "may I?", true)); !p.s.Conversation.Held; {
+			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Go on.", "to", asks))
+			p.verdict(asks, report("question", "may I?", true))
+		}
+		return p, works
+	}
+	p, works := held()
+	p.do(input.InputEnded{})
+	p.goesOn("a turn runs")
+	p.verdict(works, report("done", "all of it", true))
+	p.endsAs(contract.StatusNeedsInput, contract.ExitNeedsInput, "Write a message, and they continue")
+
+	p, _ = held()
+	p.stopped()
+	p.s.Options.HumanPresent = false
+	p.resume("")
+	p.endsAs(contract.StatusNeedsInput, contract.ExitNeedsInput, "Write a message, and they continue")
+}

@@ -413,6 +413,14 @@ func TestTheTaskIsEdited(t *testing.T) {
 	s := effects[input.Send](p)
 	testkit.Check(t, p.s.Task.Text == "Build a bridge." && len(s) == 1 &&
 		strings.Contains(s[0].Params.Content, "Build a bridge."), "task %q, %+v", p.s.Task.Text, s)
+
+	p.mustCommand(contract.Reset{}) // the answer to what is wanted now is the task
+	p.turn("arbiter", bridge.Turn{Outcome: bridge.TurnInterrupted})
+	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "What is wanted?"))
+	p.command(contract.Pause{})
+	p.say("Build a boat.")
+	p.mustCommand(contract.EditMessage{MessageID: p.s.Conversation.Mail[0].ID, Text: "Build a ship."})
+	testkit.Same(t, "task", "Build a ship.", p.s.Task.Text)
 }
 
 // TestNothingBeginsAfterAReset: nothing begins before the human has given another task: the Arbiter's ruling is

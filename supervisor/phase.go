@@ -153,6 +153,7 @@ func (st *step) cleanUp() {
 		st.Rulings.LeaveFallback(&st.out) // without a task there is nothing for the rules to decide
 	}
 	st.Rulings.DeciderRequest, st.Rulings.ArbiterRequest, st.Rulings.DeciderYielded = nil, nil, false
+	st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, false
 }
 
 // giveTask hands the human's task to the Arbiter and starts the machine.

@@ -90,7 +90,7 @@ func (st *step) takesStep(id string) {
 // the whole list is shown beside it.
 func (st *step) followPlan(id string, b bridge.Tasks) {
 	a, _ := st.Agent(id)
-	if a.Role != RoleOrchestrator {
+	if a.Role != RoleOrchestrator || !a.Alive() { // the list of one that ends is dropped already
 		return
 	}
 	if st.Task.Follow(id, b.Items) {

@@ -278,13 +278,10 @@ func (a *Agent) forgetLevels() {
 	a.CompactionBlocked, a.WarnedLevel, a.NotifiedLevel, a.NotifyingLevel, a.HandoffDemands = false, "", "", "", 0
 }
 
-// recall tells an agent whose history is lost what the supervisor knows about it.
-func (st *step) recall(a *Agent) {
-	a.HasHistory, a.LastAnswered = false, ""
+// recall tells an agent what the supervisor knows about it; why says why it may not know that.
+func (st *step) recall(a *Agent, why string) {
 	var b strings.Builder
-	b.WriteString("Your session's history is lost, and you begin again without it. This is the supervisor's record " +
-		"of what " +
-		"happened before.\n")
+	b.WriteString(why + " This is the supervisor's record of what happened before.\n")
 	if criteria := st.Task.Acceptance.Text(); criteria != "" {
 		b.WriteString("\n## The acceptance criteria\n\n" + criteria)
 	}
@@ -338,6 +335,7 @@ func (st *step) callBack() {
 				st.left(a)
 			}
 			a.Status, a.Takeover = AgentEnded, nil
+			st.Question.Recovery.Overcome(&st.Roster, a.ID)
 			continue
 		}
 		a.Status, a.Since, a.EndReason, a.ToolCall, a.Backoff, a.Start = AgentDown, st.at, "", nil, nil, AgentStart{}

@@ -194,7 +194,8 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 		st.answers(a.ID, seen...)
 	}
 	if lost && spoken {
-		st.recall(a)
+		a.HasHistory, a.LastAnswered = false, ""
+		st.recall(a, "Your session's history is lost, and you begin again without it.")
 	}
 	known := st.doneIn(a, turn)
 	if left.Ruled == nil || left.End != TurnFinished {
@@ -234,6 +235,8 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 	case back && a.Works() && !st.pendingFor(a.ID):
 		st.notify(a.ID, KindRetry, "Read what was said and changed while the human had your session, and "+
 			"go on with your work.")
+	case a.Works() && !st.pendingFor(a.ID): // its mail was given up when it was parked
+		st.recall(a, "Your process ended before you could read what was sent to you last.")
 	}
 }
 
@@ -263,8 +266,8 @@ func (st *step) doneIn(a *Agent, turn []string) string {
 // (observed with CLI 2.1.329).
 const refusedByNobody = "If your history ends in calls that failed because a permission stream closed, or that the " +
 	"user is said not to want: nobody refused them, " +
-	"your process had lost its supervisor. Make such a call again if it is still needed; whoever has to allow it is " +
-	"asked then. "
+	"your process had lost its supervisor. Make such a call again if it is still needed: if it needs permission, the " +
+	"human is asked then. "
 
 // disown reports such a process.
 func (st *step) disown(a *Agent, why string) {

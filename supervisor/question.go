@@ -128,7 +128,9 @@ func (r *QuestionRecovery) Fail(
 	message string,
 	options []string,
 ) {
-	*r = QuestionRecovery{Options: options, Agent: id, Text: words.Head(strings.TrimSpace(message), 500)}
+	if len(options) > 0 {
+		*r = QuestionRecovery{Options: options, Agent: id, Text: words.Head(strings.TrimSpace(message), 500)}
+	}
 	c.Emit(id, contract.Error{Category: category, Message: message, RecoveryOptions: options})
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/machine"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
@@ -103,8 +104,22 @@ func TestMessageRestartsAParkedAgent(t *testing.T) {
 		p, id := oneWorks(t, nil)
 		p.crash(id, 5)
 		p.mustCommand(contract.Choose{Option: "retry"})
+		p.comes(id, bridge.SpawnResult{Resumed: true}) // it never read its brief
+		a := p.agent(id)
+		testkit.Check(t, a.Status == AgentBusy && !a.Dismissed && a.Works(), "it is %s %s", a.Status, a.Standing)
+		p.contains("its message", p.lastSent(id), "before you could read", "## Your brief\n\nwork")
+		testkit.Same(t, "the task", machine.Executing, p.s.Task.Phase)
+		p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+		p.contains("the Arbiter", p.lastSent("arbiter"), "The human had Orchestrator I (orch-1) started again")
+	})
+	t.Run("an Orchestrator that waited", func(t *testing.T) {
+		p, id := oneWorks(t, nil)
+		p.verdict(id, report("question", "Which port?", true))
+		p.proven("arbiter")
+		p.crash(id, 5)
+		p.mustCommand(contract.Choose{Option: "retry"})
 		p.comes(id, bridge.SpawnResult{Resumed: true})
-		testkit.Check(t, p.agent(id).Status != AgentParked && !p.agent(id).Dismissed, "it is %s", p.agent(id).Status)
+		testkit.Same(t, id, AgentBusy, p.agent(id).Status)
 	})
 	t.Run("with a question open", func(t *testing.T) {
 		p := begin(t, nil)

@@ -63,11 +63,7 @@ func (st *step) resumed(f input.Resumed) {
 		a.Stopped = false
 		st.chargeLost(a)
 	}
-	for i := range st.Conversation.Mail {
-		if !st.Conversation.Mail[i].NotBefore.IsZero() { // its timer is gone
-			st.Conversation.EditMail()[i].NotBefore = time.Time{}
-		}
-	}
+	st.endPauses("")                                                   // their timers are gone
 	st.Handoff.WaitingQuestions, st.Lifecycle.TrustQuestion = nil, nil // the agents that asked have ended, too
 	st.Renewal.ShortInRow = 0                                          // the limits may be different now
 	e := sessionEvent(&st.Options, st.Lifecycle.Claude())

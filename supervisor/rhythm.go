@@ -115,12 +115,21 @@ func (st *step) letGoOn(a *Agent) {
 	m := Mail{From: contract.Supervisor, To: a.ID, Kind: KindContinue, Text: "Your report is in the work log. Continue."}
 	if n := a.Stalled - pauseAfter; n > 0 {
 		pause := min(firstPause<<min(n-1, 10), longestPause)
-		m.NotBefore = st.at.Add(pause)
+		m.Pauses = true
 		st.do(input.SetTimer{Key: RhythmPrefix + RunOf(a.AgentRef), After: pause})
 		st.notice(a.ID, fmt.Sprintf("%s has sent %s in a row without a changed file: it continues in %s.", a.Name,
 			words.Count(a.Stalled, "message"), pause))
 	}
 	st.post(m)
+}
+
+// endPauses lets what was held back for the pause of an agent be sent; empty: of all.
+func (st *step) endPauses(id string) {
+	for i, m := range st.Conversation.Mail {
+		if m.Pauses && (id == "" || m.To == id) {
+			st.Conversation.EditMail()[i].Pauses = false
+		}
+	}
 }
 
 // toolEnded counts a call of a tool that fails again and again without another in between.

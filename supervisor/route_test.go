@@ -384,6 +384,21 @@ func TestAMessageEndsThePause(t *testing.T) {
 	testkit.Check(t, !p.s.pendingFor(id), "another message waits for it: %+v", p.s.Conversation.Mail)
 }
 
+// TestAPauseEndsAtItsTimer: also if the clock was put back, or the process was replaced meanwhile.
+func TestAPauseEndsAtItsTimer(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		p, id := pausing(t)
+		key := RhythmPrefix + RunOf(p.agent(id).AgentRef)
+		if replaced {
+			p.crash(id, 1)
+		}
+		testkit.Same(t, id, AgentReady, p.agent(id).Status)
+		p.at = p.at.Add(-time.Hour)
+		p.do(input.Timer{Key: key})
+		testkit.Same(t, id, AgentBusy, p.agent(id).Status)
+	}
+}
+
 // TestPauseEndsWithAResume: a pause does not outlive the process that counts it.
 func TestPauseEndsWithAResume(t *testing.T) {
 	p, id := pausing(t)

@@ -52,15 +52,12 @@ func (st *step) word(c contract.Say) {
 		st.renewFuse(worker)
 		st.executing()
 		st.Task.BeginWork(worker, st.at)
-	case st.Task.Text == "" && !st.AnyWorks(): // also if it answers a question about what the human wants
+	case st.Task.Text == "" && (st.Question.Open != nil || !st.AnyWorks()): // also if it answers what the human wants
 		m.Kind = KindTask
 		st.Task.Text, st.Task.Images, st.Question.Open = c.Text, c.Kept, nil
 	case st.Question.Open != nil:
 		m.Kind = KindAnswer
 		st.Question.Open = nil
-		if st.Task.Text == "" {
-			st.Task.Text, st.Task.Images = c.Text, c.Kept // the human was asked for a task, after a reset
-		}
 	case st.AnyWorks():
 		m.Kind = KindInterjection
 	}
@@ -82,7 +79,7 @@ func (st *step) pump() {
 	room := st.turnsLeft() - st.busyCount()
 	for i := range st.Conversation.Mail {
 		m := &st.Conversation.Mail[i]
-		if m.Sent || m.NotBefore.After(st.at) || st.Conversation.Held && BetweenAgents(m.From, m.Kind) ||
+		if m.Sent || m.Pauses || st.Conversation.Held && BetweenAgents(m.From, m.Kind) ||
 			st.withholds(m) {
 			continue
 		}

@@ -179,6 +179,7 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 		st.emit(p.old.ID, left.Event(p.old.ID, a.ID))
 	}
 	st.Handoff.LeaveSuccessorQueue(p.SuccessorOf)
+	st.Question.Recovery.Overcome(&st.Roster, p.SuccessorOf)
 	images := st.Task.Images
 	if p.By == contract.Arbiter { // the Arbiter has seen the images, and its brief says what matters about them
 		images = nil

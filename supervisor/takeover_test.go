@@ -582,3 +582,20 @@ func TestTerminalConfig(t *testing.T) {
 	testkit.Check(t, reflect.DeepEqual(own.Env, (map[string]string{"LANG": "C"})) && own.Hooks != nil, "its own: %+v",
 		own)
 }
+
+// TestAHostIsGivenUpUnderATakeover: the session that a human had there is lost with its agent, and nothing waits for
+// it.
+func TestAHostIsGivenUpUnderATakeover(t *testing.T) {
+	p := spread(t, func(o *runconfig.Options) { o.HereToo = true })
+	id := p.onHost("box")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.proven(id)
+	p.take(id, TakeoverOpen)
+	p.do(input.InputEnded{})
+	p.do(input.BridgeLost{Host: "box", Message: "gone"})
+	p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied"})
+	a := p.agent(id)
+	testkit.Check(t, a.Gone() && a.Takeover == nil, "%s, %+v", a.Status, a.Takeover)
+	testkit.Like(t, "told", contract.Takeover{State: StateFailed}, last[contract.Takeover](p))
+	p.goesOn("another host is left")
+}

@@ -109,6 +109,9 @@ func TestTasksOfAnAgentMoveThePlan(t *testing.T) {
 		{Text: "Login endpoint", Status: "active", Agent: id}}
 	testkit.Same(t, "plan", want, plan.Steps)
 	testkit.Check(t, len(plan.Tasks) == 1 && len(plan.Tasks[0].Items) == 3, "tasks %+v", plan.Tasks)
+	p.mustCommand(contract.Kill{ID: id})
+	p.happen(id, bridge.Tasks{Items: []bridge.Task{{Text: "look around", Status: "completed"}}})
+	testkit.Empty(t, "tasks of one that ends", p.s.Task.AgentTasks)
 }
 
 // TestInterruptedWorkIsReported: after any end of an agent's process, its interrupted work is reported until the agent

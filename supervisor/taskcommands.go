@@ -17,24 +17,28 @@ func (st *step) retry(ref string, a Agent) bool {
 	if arbiter, _ := st.Agent(contract.Arbiter); arbiter.Status == AgentParked {
 		a = arbiter
 	}
+	told := fmt.Sprintf("The human told %s (%s) to try again. It is at work.", a.Name, a.ID)
 	switch {
 	case a.Status == AgentParked:
 		st.out.Accept(ref, "started again: "+a.ID)
-		st.unpark(st.Edit(a.ID))
-		return true
+		if st.unpark(st.Edit(a.ID)); a.Role == RoleArbiter {
+			return true
+		}
+		told = fmt.Sprintf("The human had %s (%s) started again. It goes on with its work.", a.Name, a.ID)
 	case a.ID == "" || !a.Alive():
 		st.out.Reject(ref, "there is no living Orchestrator to try again: summon one with force_agent, or send a message")
 		return false
 	case a.Works():
 		st.out.Reject(ref, "%s is already at work", a.ID)
 		return false
+	default:
+		st.out.Accept(ref, "retry: "+a.ID)
+		st.post(Mail{From: contract.Human, To: a.ID, Kind: KindRetry,
+			Text: "Try again, another way if the first one failed."})
 	}
-	st.out.Accept(ref, "retry: "+a.ID)
 	st.Edit(a.ID).Standing = AgentWorking
-	st.post(Mail{From: contract.Human, To: a.ID, Kind: KindRetry,
-		Text: "Try again, another way if the first one failed."})
 	st.overrule()
-	st.tell(fmt.Sprintf("The human told %s (%s) to try again. It is at work.", a.Name, a.ID))
+	st.tell(told)
 	// The human has decided, so the Arbiter does not have to.
 	st.moveToWorkLog(func(m *Mail) bool {
 		return m.From == a.ID && m.EndsExecution() && st.withholds(m)
@@ -55,7 +59,6 @@ func (st *step) reset(ref string) {
 	st.forgetDocuments()
 	st.Handoff.ForgetProofs()
 	st.Rulings.Ledger = nil // the rulings were about another task
-	st.Task.Failures, st.Conversation.Exchanges, st.Conversation.ExchangeLimitHits, st.Conversation.Held = 0, 0, 0, false
 	st.setPlan([]contract.Step{})
 	notice := "The human reset the task: every Orchestrator is released and the plan is empty. Ask what is wanted now."
 	st.fire(machine.Reset, triggerData{})
