@@ -134,7 +134,9 @@ func (st *step) prepareNextTask() {
 	st.moveToWorkLog(func(m *Mail) bool { return m.To == contract.Arbiter && !m.Sent && m.EndsExecution() })
 	for i := range st.Agents {
 		if a := st.Agents[i]; a.Role == RoleOrchestrator && !a.Dismissed {
-			st.Edit(a.ID).Dismissed = true
+			a = st.Edit(a.ID)
+			a.Dismissed = true
+			st.Task.Abandon(a, st.at)
 			st.dropMail(a.ID)
 		}
 	}
