@@ -450,51 +450,137 @@ func (r *redactor) azure(i int) int {
 
 // dash masks a private key in PEM, or the value of a flag.
 func (r *redactor) dash(i int) int {
-	if strings.HasPrefix(r.src[i:], "-----BEGIN ") {
+	switch {
+	case strings.HasPrefix(r.src[i:], pemBegin):
 		return r.pem(i)
-	}
-	if strings.HasPrefix(r.src[i:], "--") && (i == r.done || r.src[i-1] != '-') {
+	case strings.HasPrefix(r.src[i:], pemEnd):
+		return r.pemRest(i)
+	case strings.HasPrefix(r.src[i:], "--") && (i == r.done || r.src[i-1] != '-'):
 		return r.flag(i + 2)
 	}
 	return i + 1
+}
+
+const (
+	pemRule  = "-----"
+	pemBegin = "-----BEGIN "
+	pemEnd   = "-----END "
+)
+
+// privateKey returns the end of a line that begins or ends a private key, or 0. The kind of the key begins at i.
+func (r *redactor) privateKey(i int) int {
+	s := r.src[i:]
+	n := strings.Index(s[:min(len(s), 60)], pemRule)
+	if n < 0 || !strings.Contains(s[:n], "PRIVATE KEY") {
+		return 0
+	}
+	return i + n + len(pemRule)
 }
 
 // pem masks the body of a private key. The body of a key that is cut off ends with its last line of base64. The
 // few headers of an encrypted key are masked with the body.
 func (r *redactor) pem(i int) int {
 	const (
-		rule      = "-----"
 		least     = 16 // of the first line: a text may only mention the header
 		headers   = 4
 		maxHeader = 200
 	)
-	s := r.src[i+len("-----BEGIN "):]
-	head := strings.Index(s[:min(len(s), 60)], rule)
-	if head < 0 || !strings.Contains(s[:head], "PRIVATE KEY") {
-		return i + len(rule)
+	from := r.privateKey(i + len(pemBegin))
+	if from == 0 {
+		return i + len(pemRule)
 	}
-	from := i + len("-----BEGIN ") + head + len(rule)
 	to, body := from, false
 	for seen := 0; ; {
-		to += blank(r.src[to:])
-		n := run(r.src[to:], std64|hyphen)
-		switch line := r.src[to : to+n]; {
-		case n == 0, strings.HasPrefix(line, rule):
+		at := to + margin(r.src[to:])
+		n := run(r.src[at:], std64|hyphen)
+		switch line := r.src[at : at+n]; {
+		case n == 0, strings.HasPrefix(line, pemRule):
 			if !body {
 				return from
 			}
-			return r.mask(from, to, "")
-		case !body && seen < headers && strings.HasPrefix(r.src[to+n:], ": "): // Proc-Type: 4,ENCRYPTED
-			to += n
-			to = lineEnd(r.src[:min(len(r.src), to+maxHeader)], to)
+			return r.mask(from, to+blank(r.src[to:]), "")
+		case !body && seen < headers && strings.HasPrefix(r.src[at+n:], ": "): // Proc-Type: 4,ENCRYPTED
+			to = lineEnd(r.src[:min(len(r.src), at+n+maxHeader)], at+n)
 			seen++
 		case !body && n < least:
 			return from
 		default:
 			body = true
-			to += n
+			to = at + n
 		}
 	}
+}
+
+// pemRest masks the body of a private key whose beginning is missing. Its last line is at i.
+func (r *redactor) pemRest(i int) int {
+	const (
+		least = 16 // of a line that is not the last one
+		most  = 200
+	)
+	after := r.privateKey(i + len(pemEnd))
+	if after == 0 {
+		return i + len(pemRule)
+	}
+	from, to, long := i, i, false
+	for at := i; ; {
+		end := at - backBlank(r.src[r.done:at])
+		begin := max(end-most, r.done)
+		n := strings.LastIndexByte(r.src[begin:end], '\n') + 1
+		if escaped := strings.LastIndex(r.src[begin:end], `\n`); escaped >= n {
+			n = escaped + len(`\n`)
+		}
+		if n == 0 && begin > r.done { // it is too long for a line of a key
+			break
+		}
+		at = begin + n
+		start := at + margin(r.src[at:end])
+		size := run(r.src[start:end], std64)
+		if size == 0 || start+size < end || from < i && size < least {
+			break
+		}
+		if from == i {
+			to = end
+		}
+		from, long = start, long || size >= least
+	}
+	if long {
+		r.mask(from, to, "")
+	}
+	return after
+}
+
+// margin is like blank, and includes what may stand before a line in a listing of a file: its number, or the mark of a
+// quote.
+func margin(s string) int {
+	n := blank(s)
+	digits := run(s[n:], digit)
+	rest := s[n+digits:]
+	for _, mark := range []string{"\t", `\t`, "→", ":", "|", ">"} {
+		if strings.HasPrefix(rest, mark) {
+			n += digits + len(mark)
+			return n + blank(s[n:])
+		}
+	}
+	return n
+}
+
+// backBlank is like blank, for the end of s.
+func backBlank(s string) int {
+	n := 0
+	for n < len(s) {
+		rest := s[:len(s)-n]
+		switch {
+		case strings.IndexByte(" \t\r\n", rest[len(rest)-1]) >= 0:
+			n++
+		case len(rest) > 1 && rest[len(rest)-2] == '\\' && strings.IndexByte("nrt", rest[len(rest)-1]) >= 0:
+			n += 2
+		case rest[len(rest)-1] == '\\':
+			n++
+		default:
+			return n
+		}
+	}
+	return n
 }
 
 // blank returns the length of the white space, escaped or not, at the beginning of s.

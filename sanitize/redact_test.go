@@ -62,6 +62,16 @@ func forge(d dice) map[string]forged {
 		secret: line() + line() + d.text(base64Text, 12), after: "\n[cut off]"}
 	m["PEM in JSON"] = forged{keep: `-----BEGIN PRIVATE KEY-----\n`, secret: d.text(base64Text, 64) + `\n` +
 		d.text(base64Text, 20), after: `\n-----END PRIVATE KEY-----\n`}
+	m["PEM in a listing"] = forged{keep: "     9→-----BEGIN PRIVATE KEY-----\n", secret: "    10→" + line() + "    11→" +
+		line() + "    12→" + d.text(base64Text, 20) + "==", after: "\n13→-----END PRIVATE KEY-----"}
+	m["PEM in a search"] = forged{keep: "-----BEGIN PRIVATE KEY-----\n", secret: "2:" + line() + "3:" + line(),
+		after: "4:-----END PRIVATE KEY-----"}
+	m["PEM in a listing in JSON"] = forged{keep: `-----BEGIN PRIVATE KEY-----\n`, secret: `10\t` +
+		d.text(base64Text, 64) + `\n11\t` + d.text(base64Text, 20), after: `\n12\t-----END PRIVATE KEY-----\n`}
+	m["PEM without its beginning"] = forged{keep: "x.\n", secret: line() + line() + d.text(base64Text, 22) + "==",
+		after: "\n-----END RSA PRIVATE KEY-----"}
+	m["PEM in JSON without its beginning"] = forged{keep: `.\n`, secret: d.text(base64Text, 64) + `\n` +
+		d.text(base64Text, 20), after: `\n-----END PRIVATE KEY-----\n`}
 	m["Azure client secret"] = forged{secret: d.text(alphaNumeric, 3) + "8Q~" + d.text(alphaNumeric+"-_.~", 34)}
 	m["Telegram"] = forged{keep: d.text("123456789", 10) + ":", secret: "AA" + d.text(alphaNumeric, 33)}
 	m["Discord"] = forged{secret: "M" + d.text(alphaNumeric, 23) + ".G" + d.text(alphaNumeric, 5) + "." +
@@ -161,6 +171,8 @@ func TestRedact(t *testing.T) {
 		{"pretended length", "PASSWORD=*redacted:hunter2*", "PASSWORD=*redacted:18*"},
 		{"PEM", "a\n-----BEGIN PRIVATE KEY-----\nMIIEMIIEMIIEMIIE\nAAAA\n-----END PRIVATE KEY-----\nb",
 			"a\n-----BEGIN PRIVATE KEY-----*redacted:23*-----END PRIVATE KEY-----\nb"},
+		{"rest of a PEM", "a\nMIIEMIIEMIIEMIIE\nAAAA\n-----END PRIVATE KEY-----\nb",
+			"a\n*redacted:21*\n-----END PRIVATE KEY-----\nb"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := Redact(tt.in); got != tt.want {
@@ -186,7 +198,8 @@ func TestNoSecrets(t *testing.T) {
 		"PASSWORD=****", "password: null", "password: ''", `"secret": true`, "token := next(line)",
 		"if token == other {", "std::token::Type", "a bearer of bad news which is long",
 		"-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
-		"a file that begins with -----BEGIN PRIVATE KEY----- is a key", "https://example.com:8080/a@b",
+		"a file that begins with -----BEGIN PRIVATE KEY----- is a key", "text\n-----END PRIVATE KEY-----",
+		"its last line\nis\n-----END PRIVATE KEY-----\nof course", "-----BEGIN PRIVATE KEY-----\n12: it\n13: is", "https://example.com:8080/a@b",
 		"ssh://git@github.com/x/y", "mailto:a@b.example", "time: 12:30:45 AM",
 		"npm_config_registry=https://registry.example", "SKELETON", "SK", "key-value", "eyJ is how it begins", "a.b.c",
 		"hf_transfer", "goroutine 1 [running]:\nmain.main()\n\t/src/main.go:12 +0x1d\nexit status 2",
@@ -210,7 +223,8 @@ var insistent = []string{
 	"eyJa.", "-eyJa", "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN ", "password=\"", "password='", "password=`",
 	"a_token:", "https://a:", "://", "Bearer ", "Bearer a", "sk-ant-", "sk-", "--token ", "=", ":", ".",
 	"Maaaaaaaaaaaaaaaaaaaaaaaaaa.", "1234567890:A", `\`, `password=\`, "Authorization: ", "xoxe", "glc_", "8Q~",
-	"-----BEGIN PRIVATE KEY-----\nA: ", "--token --",
+	"-----BEGIN PRIVATE KEY-----\nA: ", "--token --", "-----END PRIVATE KEY-----", "\n\n-----END PRIVATE KEY-----",
+	"AAAAAAAAAAAAAAAAAAAA\n-----END PRIVATE KEY-----",
 }
 
 // TestRedactEnds: the texts are so long that an algorithm of quadratic time would not end while tests run.
