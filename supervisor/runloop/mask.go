@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -211,6 +212,7 @@ type piece struct {
 const (
 	pieceContext = 4 << 10 // bytes of reported text that may name, or begin, a secret
 	pieceWaits   = 8 << 10
+	pieceSecret  = 64 << 10 // of a secret that has not ended, such as a key of many lines
 )
 
 // Event returns the event to report in place of e; false: none.
@@ -253,20 +255,38 @@ func (t *piece) next(text string, f func(string) string) string {
 		if len(t.waits) < pieceWaits {
 			return ""
 		}
-		n = len(t.waits)
+		n = t.divide(f)
 	}
 	fresh := t.waits[:n]
-	before := f(t.context)
-	after := f(t.context + fresh)
-	t.waits, t.context = t.waits[n:], t.context+fresh
-	if over := len(t.context) - pieceContext; over > 0 {
-		t.context = strings.ToValidUTF8(t.context[over:], "")
+	before, all := f(t.context), t.context+fresh
+	t.waits = t.waits[n:]
+	shown, ok := strings.CutPrefix(f(all), before)
+	if !ok { // the reported text ends with the beginning of a secret that continues
+		if len(all) <= pieceSecret { // what is left out of a longer one changes nothing
+			t.context = all
+		}
+		return ""
 	}
-	shown, ok := strings.CutPrefix(after, before)
-	if !ok {
-		return "" // the reported text ends with the beginning of a secret that continues
+	t.context = all
+	if over := len(all) - pieceContext; over > 0 {
+		t.context = strings.ToValidUTF8(all[over:], "")
 	}
 	return shown
+}
+
+// divide returns how much of a long text without blanks can be reported: not the beginning of a secret that the rest
+// continues. If all of it may be a secret, it is masked with all of it.
+func (t *piece) divide(f func(string) string) int {
+	all := f(t.context + t.waits)
+	for n := len(t.waits) / 2; n > 0; n /= 2 {
+		for !utf8.RuneStart(t.waits[n]) {
+			n--
+		}
+		if strings.HasPrefix(all, f(t.context+t.waits[:n])) {
+			return n
+		}
+	}
+	return len(t.waits)
 }
 
 // masked returns f without secrets.

@@ -58,7 +58,8 @@ func TestPieces(t *testing.T) {
 		testkit.Same(t, fmt.Sprintf("in pieces of %d", size), sanitize.Redact(text), got.String())
 	}
 	var p Pieces
-	pem := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ\n", 20)
+	pem := "-----BEGIN PRIVATE KEY-----\n" + // longer than the context of a piece, and than a secret that is kept whole
+		strings.Repeat("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ\n", 2000)
 	var got strings.Builder
 	for line := range strings.Lines(pem) {
 		if e, ok := p.Event(bridge.Event{Body: bridge.Delta{Text: line}}, sanitize.Redact); ok {
@@ -66,6 +67,21 @@ func TestPieces(t *testing.T) {
 		}
 	}
 	testkit.Excludes(t, "a key line by line", got.String(), "MIIEvQ")
+
+	// No blank divides this text, which is reported before it ends.
+	for at := pieceWaits/2 - 60; at < pieceWaits/2+20; at += 7 {
+		long := strings.Repeat("ab,", at/3) + aSecret + strings.Repeat(",cd", pieceWaits)
+		var p Pieces
+		got.Reset()
+		for rest := long; rest != ""; rest = rest[min(50, len(rest)):] {
+			if e, ok := p.Event(bridge.Event{Body: bridge.Delta{Text: rest[:min(50, len(rest))]}}, sanitize.Redact); ok {
+				got.WriteString(e.Body.(bridge.Delta).Text)
+			}
+		}
+		if !strings.HasPrefix(sanitize.Redact(long), got.String()) || got.Len() < pieceWaits/2 {
+			t.Errorf("a secret after %d bytes: %d bytes were shown, the last %.80q", at, got.Len(), got.String()[at-at%3:])
+		}
+	}
 }
 
 // aSecret is made up.
