@@ -126,13 +126,17 @@ func (p *process) wait() {
 
 func (p *process) drain() {
 	defer close(p.drained)
+	var keys PrivateLines
 	lines := jsonl.NewLineReader(p.stderr, maxStderrLine)
 	for {
 		line, err := lines.NextOrLast()
 		if err != nil {
 			return
 		}
-		words := strings.ToValidUTF8(string(line.Data[:min(len(line.Data), jsonl.ExcerptLen)]), "\uFFFD")
+		if keys.Hides(string(line.Data)) {
+			continue
+		}
+		words := Cut(strings.ToValidUTF8(string(line.Data), "\uFFFD"), jsonl.ExcerptLen)
 		p.lastWords.Store(&words)
 		p.log.Info("bridge stderr", "line", string(line.Data), "cut", line.Oversize)
 	}

@@ -78,7 +78,9 @@ func (c *call) learn(u sdk.SessionToolCallUpdate, toolMeta string) {
 	}
 	if meta, ok := u.Meta["terminal_output_delta"].(map[string]any); ok {
 		text, _ := meta["data"].(string)
-		c.terminal = driver.Cut(c.terminal+text, bridge.ToolResultCap)
+		if len(c.terminal) < bridge.ToolResultCap { // it is cut when it is whole: a secret may be in two pieces
+			c.terminal += text
+		}
 	}
 	if c.known != nil && c.knowsInput() {
 		close(c.known)
@@ -288,11 +290,11 @@ func (c *call) text() string {
 func (c *call) failed(names map[string]bool) *bridge.FailedTool {
 	tool, input := c.claude(names)
 	text := c.text()
-	f := &bridge.FailedTool{Tool: tool, Message: driver.Cut(text, maxMessage), Denied: c.denied, InputSize: len(input),
+	f := &bridge.FailedTool{Tool: tool, Message: bridge.Cut(text, maxMessage), Denied: c.denied, InputSize: len(input),
 		Size: len(text)}
 	if tool == "Bash" {
-		f.Command = driver.Cut(cmp.Or(c.field("command", "cmd", "script"), c.title), maxAttempted)
+		f.Command = bridge.Cut(cmp.Or(c.field("command", "cmd", "script"), c.title), maxAttempted)
 	}
-	f.Attempted = cmp.Or(f.Command, driver.Cut(append(c.files(), c.title)[0], maxAttempted))
+	f.Attempted = cmp.Or(f.Command, bridge.Cut(append(c.files(), c.title)[0], maxAttempted))
 	return f
 }

@@ -40,7 +40,7 @@ func (l *Launcher) detect(ctx context.Context, spec bridge.ClaudeSpec) (build, e
 		if err != nil {
 			return build{}, err
 		}
-		text := driver.Cut(strings.TrimSpace(string(out)), 200)
+		text := bridge.Cut(strings.TrimSpace(string(out)), 200)
 		v, parsed := parseVersion(text)
 		if !parsed {
 			return build{}, claudeError(bridge.CatUnsupported,
@@ -110,7 +110,7 @@ func ask(ctx context.Context, p build, args ...string) ([]byte, error) {
 	}
 	if err := child.Wait(); err != nil {
 		e := claudeError(bridge.CatUnsupported, "%s %s failed: %v", p.Path, what, err)
-		e.Stderr = driver.Cut(errs.String(), driver.StderrLine)
+		e.Stderr = bridge.Cut(errs.String(), driver.StderrLine)
 		return out.Bytes(), e
 	}
 	return out.Bytes(), nil

@@ -276,9 +276,10 @@ func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 // shownLast returns the last lines of the output that are not blank, unchanged.
 func (t *terminal) shownLast() string {
 	var lines []string
+	var keys bridge.PrivateLines
 	for line := range strings.Lines(string(t.last)) {
-		if line = strings.TrimSpace(line); line != "" {
-			lines = append(lines, driver.Cut(line, driver.StderrLine))
+		if line = strings.TrimSpace(line); line != "" && !keys.Hides(line) {
+			lines = append(lines, bridge.Cut(line, driver.StderrLine))
 		}
 	}
 	return strings.Join(lines[max(len(lines)-shownLines, 0):], "\n")

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -22,6 +22,7 @@ const (
 // and passes on a limited number.
 type StderrLog struct {
 	emit func(string)
+	keys bridge.PrivateLines
 
 	mu   sync.Mutex
 	last []string
@@ -48,7 +49,11 @@ func (l *StderrLog) Drain(r io.Reader) {
 		if line.Oversize {
 			line.Data = []byte("(a line too long to keep)")
 		}
-		l.add(Cut(string(line.Data), StderrLine))
+		if text := string(line.Data); l.keys.Hides(text) {
+			l.dropped++
+		} else {
+			l.add(bridge.Cut(text, StderrLine))
+		}
 	}
 }
 
@@ -87,15 +92,4 @@ func (l *StderrLog) Tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.last, "\n")
-}
-
-// Cut shortens s to at most n bytes on a rune border.
-func Cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

@@ -44,7 +44,7 @@ func (w *Collector) CheckInto(
 	cmd.Dir = p.CWD
 	cmd.Env = environ(os.Environ(), p.Env)
 	begun := time.Now()
-	output := &capture{sum: sha256.New(), end: make([]byte, 0, bridge.CheckOutputCap), max: bridge.CheckOutputCap}
+	output := &capture{sum: sha256.New(), max: bridge.CheckOutputCap + utf8.UTFMax} // so that tail sees whether it cuts
 	c, err := w.start(cmd, of, p.Sandbox, p.Scratch, io.MultiWriter(output, also), nil)
 	if err != nil {
 		return none, startError(w.shell, p.CWD, err)
@@ -106,36 +106,10 @@ func (c *capture) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// tail returns the end as valid UTF-8, at most max bytes: it begins with a whole rune, and bytes that are
-// not text are shown as such.
+// tail returns the end as valid UTF-8; bytes that are not text are shown as such.
 func (c *capture) tail() string {
 	raw := append(append(make([]byte, 0, len(c.end)), c.end[c.at:]...), c.end[:c.at]...)
-	if c.bytes > int64(len(raw)) {
-		raw = raw[partialRune(raw):]
-	}
-	return lastBytes(strings.ToValidUTF8(string(raw), string(utf8.RuneError)), c.max)
-}
-
-// partialRune returns how many bytes at the beginning belong to a rune that was cut.
-func partialRune(b []byte) int {
-	for i := range min(utf8.UTFMax-1, len(b)) {
-		if utf8.RuneStart(b[i]) {
-			return i
-		}
-	}
-	return 0 // no text at all
-}
-
-// lastBytes returns the end of s, at most max bytes, beginning with a whole rune.
-func lastBytes(s string, max int) string {
-	if len(s) <= max {
-		return s
-	}
-	from := len(s) - max
-	for from < len(s) && !utf8.RuneStart(s[from]) {
-		from++
-	}
-	return s[from:]
+	return bridge.CutFront(strings.ToValidUTF8(string(raw), string(utf8.RuneError)), bridge.CheckOutputCap)
 }
 
 // Variables a check does not get, in upper or lower case: those that open the model's API, a cloud or a

@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/bridge"
-	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/internal/git"
 )
 
@@ -97,7 +96,7 @@ func (w *Collector) gitState(ctx context.Context, p bridge.InspectParams) (*brid
 		stat, err := r.git("diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat=100",
 			"--stat-count=80", "HEAD")
 		r.note("diff", err)
-		g.Stat = lastBytes(stat, maxStat) // its last line is the total
+		g.Stat = bridge.CutFront(stat, maxStat) // its last line is the total
 	}
 	return g, r.problems
 }
@@ -139,7 +138,7 @@ func (r *repository) git(args ...string) (string, error) {
 	}
 	ctx, enough := context.WithCancel(r.ctx)
 	defer enough()
-	stdout, stderr := &head{max: gitOutput, full: enough}, &head{max: gitComplain}
+	stdout, stderr := &head{max: gitOutput, full: enough}, &head{max: gitComplain + 1}
 	c, err := r.w.start(cmd, bridge.Owner{}, r.confine, false, stdout, stderr)
 	if err != nil {
 		return "", startError(r.w.git, r.cwd, err)
@@ -157,7 +156,7 @@ func (r *repository) git(args ...string) (string, error) {
 		return "", left
 	}
 	if exit, signal := ending(c.child.State()); exit != 0 {
-		if why := text(stderr.data); why != "" {
+		if why := bridge.Cut(text(stderr.data), gitComplain); why != "" {
 			return "", errors.New(why)
 		}
 		return "", fmt.Errorf("exit %d %s", exit, signal)
@@ -195,5 +194,5 @@ func firstBytes(s string, max int) string {
 	if len(s) <= max {
 		return s
 	}
-	return driver.Cut(s, max) + "…"
+	return bridge.Cut(s, max) + "…"
 }

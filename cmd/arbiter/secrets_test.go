@@ -48,6 +48,9 @@ func printedSecrets() []string {
 // nameless is a secret of no known format: only its variable's name marks it.
 const nameless = "tapestry-of-4711-looms"
 
+// keyBody is a line of a private key, which alone looks like no secret.
+const keyBody = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQDRk0m5p0t7vZ1w"
+
 // spilling is a play with secrets in everything that an agent can write.
 func spilling(t *testing.T) string {
 	all := strings.Join(printedSecrets(), " ") + " " + nameless
@@ -55,7 +58,9 @@ func spilling(t *testing.T) string {
 	document := end["verdict"].(object)["handoff"].(object)
 	document["accomplished"], document["key_context"], document["open_questions"] = []string{all}, all, []string{all}
 	document["claims"] = []object{{"claim": all, "verified": true}}
-	told := bash("echo '" + all + "' | tee told.txt")
+	// The result is cut in the middle of the last secret.
+	told := bash(fmt.Sprintf("echo '%s' | tee told.txt; head -c %d /dev/zero | tr '\\0' x; echo ' %s'", all,
+		bridge.ToolResultCap-len(all)-len("\n ")-len(nameless)/2, nameless))
 	told["say"] = "Said " + all
 	told["use"].([]object)[0]["input"].(object)["description"] = "Told " + all
 	return scenarioFile(t, playOf(
@@ -70,7 +75,7 @@ func spilling(t *testing.T) string {
 
 // spill returns the secrets that a text contains.
 func spill(text string) (found []string) {
-	for _, s := range append(printedSecrets(), nameless) {
+	for _, s := range append(printedSecrets(), nameless, keyBody, nameless[:len(nameless)/2]) {
 		if strings.Contains(text, s) {
 			found = append(found, s)
 		}
@@ -87,8 +92,8 @@ func TestSecretsAreNotKept(t *testing.T) {
 	}
 	all := strings.Join(printedSecrets(), " ")
 	claude := sickClaude(t,
-		sick{"orch-1.1": "sh: for s in " + all +
-			"; do echo \"leaked $s\" >&2; done; export ARBITER_STANDIN_FAULT=die-mid-turn"})
+		sick{"orch-1.1": "sh: printf '%s\\n' '-----BEGIN PRIVATE KEY-----' " + keyBody + " " + keyBody +
+			" '-----END PRIVATE KEY-----' >&2; for s in " + all + "; do echo \"leaked $s\" >&2; done; export ARBITER_STANDIN_FAULT=die-mid-turn"})
 	args := []string{"--rehearse", "--claude", claude, "--scenario", spilling(t), "--task", "Weave", "--env",
 		"ARBITER_STANDIN_TOKEN=" + nameless, "--debug"}
 	for _, frontend := range []string{"--json", "--plain"} {
@@ -127,7 +132,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 				}
 				// The allowed call was executed with the real secrets, not with the redacted text.
 				done, err := os.ReadFile(filepath.Join(collect[contract.Session](s)[0].CWD, "spilled.txt"))
-				testkit.Check(t, err == nil && len(spill(string(done))) == len(printedSecrets())+1,
+				testkit.Check(t, err == nil && len(spill(string(done))) == len(printedSecrets())+2,
 					"the file: %v, %d secrets", err, len(spill(string(done))))
 			} else {
 				s.cmd.Args = append(s.cmd.Args, "--allow", "Bash", "--allow", "Write")

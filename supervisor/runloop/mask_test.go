@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,13 +74,13 @@ func TestPieces(t *testing.T) {
 		long := strings.Repeat("ab,", at/3) + aSecret + strings.Repeat(",cd", pieceWaits)
 		var p Pieces
 		got.Reset()
-		for rest := long; rest != ""; rest = rest[min(50, len(rest)):] {
-			if e, ok := p.Event(bridge.Event{Body: bridge.Delta{Text: rest[:min(50, len(rest))]}}, sanitize.Redact); ok {
+		for part := range slices.Chunk([]byte(long), 50) {
+			if e, ok := p.Event(bridge.Event{Body: bridge.Delta{Text: string(part)}}, sanitize.Redact); ok {
 				got.WriteString(e.Body.(bridge.Delta).Text)
 			}
 		}
 		if !strings.HasPrefix(sanitize.Redact(long), got.String()) || got.Len() < pieceWaits/2 {
-			t.Errorf("a secret after %d bytes: %d bytes were shown, the last %.80q", at, got.Len(), got.String()[at-at%3:])
+			t.Errorf("a secret after %d bytes: %d bytes were shown, after that %.80q", at, got.Len(), got.String()[at-at%3:])
 		}
 	}
 }
