@@ -372,7 +372,7 @@ func (o Opening) run(ctx context.Context, words ...string) ([]byte, error) {
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &cutBuffer{&stdout}, &cutBuffer{&stderr}, 100*time.Millisecond
 	err = cmd.Run()
 	if err != nil {
-		err = fmt.Errorf("%w %.200s", err, strings.TrimSpace(stderr.String()))
+		err = fmt.Errorf("%w %s", err, bridge.Cut(strings.TrimSpace(stderr.String()), 200))
 	}
 	return stdout.Bytes(), err
 }
@@ -563,7 +563,8 @@ func EndBridge(ctx context.Context, h hosts.Host, run string) (fenced bool, err 
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return false, fmt.Errorf("end of host %s: %w: %.300s", h.Name, err, strings.TrimSpace(string(out)))
+		return false, fmt.Errorf("end of host %s: %w: %s", h.Name, err,
+			bridge.Cut(strings.TrimSpace(string(out)), 300))
 	}
 	return true, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // TestResumeSandbox: a run keeps what confined it, and one that began without a sandbox gets none, unless a setting
@@ -134,6 +136,12 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	mask := SecretMasker([]map[string]string{given})
 	if got := mask("it is " + "tapestry-of-4711-looms" + "."); got != "it is *redacted:22*." || mask(got) != got {
 		t.Errorf("masked: %s", got)
+	}
+	const odd = "made\\up \"4711\"\n<looms>"
+	mask = SecretMasker([]map[string]string{{"DEPLOY_TOKEN": odd}})
+	for _, text := range []string{odd, string(testkit.Must(jsonl.Marshal("it is " + odd))(t)), strconv.Quote(odd)} {
+		got := mask(text)
+		testkit.Check(t, !strings.Contains(got, "4711") && !strings.Contains(got, "looms"), "%s is masked as %s", text, got)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // This file decides whether a workspace's own settings, hooks and agents are trusted: by a flag, or because a
@@ -226,6 +227,11 @@ func SecretMasker(envs []map[string]string, named ...string) func(string) string
 	for _, env := range envs {
 		for name, value := range env {
 			note(name, value)
+		}
+	}
+	for _, v := range slices.Clone(values) { // as it is written in JSON and in the log
+		if quoted, err := jsonl.Marshal(v); err == nil {
+			values = append(values, string(quoted[1:len(quoted)-1]))
 		}
 	}
 	slices.SortFunc(values, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
