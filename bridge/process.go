@@ -126,7 +126,7 @@ func (p *process) wait() {
 
 func (p *process) drain() {
 	defer close(p.drained)
-	var keys PrivateLines
+	var keys jsonl.PrivateLines
 	lines := jsonl.NewLineReader(p.stderr, maxStderrLine)
 	for {
 		line, err := lines.NextOrLast()
@@ -136,7 +136,7 @@ func (p *process) drain() {
 		if keys.Hides(string(line.Data)) {
 			continue
 		}
-		words := Cut(strings.ToValidUTF8(string(line.Data), "\uFFFD"), jsonl.ExcerptLen)
+		words := jsonl.Cut(strings.ToValidUTF8(string(line.Data), "\uFFFD"), jsonl.ExcerptLen)
 		p.lastWords.Store(&words)
 		p.log.Info("bridge stderr", "line", string(line.Data), "cut", line.Oversize)
 	}

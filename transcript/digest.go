@@ -10,7 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // DigestLimits limits what ReadDigest keeps. 0 means the default, in parentheses.
@@ -337,9 +338,5 @@ func cutText(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	n = max(0, n-len(ellipsis))
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + ellipsis
+	return jsonl.Cut(s, max(0, n-len(ellipsis))) + ellipsis
 }

@@ -360,9 +360,9 @@ func TestDigestBounds(t *testing.T) {
 		testkit.OK(t, os.Chtimes(file, older, older.Add(time.Duration(i)*time.Second)))
 	}
 	got := digest(t, path, DigestLimits{Texts: 2, TextBytes: 16, Files: 3, Commands: 2, Subagents: 4})
-	want := Digest{Texts: []string{"text 48 öö…", "text 49 öö…"}, Files: []string{"/w/47", "/w/48", "/w/49"},
-		Commands: []Command{{Command: "run 48 xxxxxx…", Outcome: OutcomeDone},
-			{Command: "run 49 xxxxxx…", Outcome: OutcomeDone}},
+	want := Digest{Texts: []string{"text 48 …", "text 49 …"}, Files: []string{"/w/47", "/w/48", "/w/49"},
+		Commands: []Command{{Command: "run 48 …", Outcome: OutcomeDone},
+			{Command: "run 49 …", Outcome: OutcomeDone}},
 		Problems: []string{"1 older subagents' transcripts not read"}}
 	testkit.Same(t, "", want, got)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/driver"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Limits of what is kept of a call, in bytes.
@@ -290,11 +291,11 @@ func (c *call) text() string {
 func (c *call) failed(names map[string]bool) *bridge.FailedTool {
 	tool, input := c.claude(names)
 	text := c.text()
-	f := &bridge.FailedTool{Tool: tool, Message: bridge.Cut(text, maxMessage), Denied: c.denied, InputSize: len(input),
+	f := &bridge.FailedTool{Tool: tool, Message: jsonl.Cut(text, maxMessage), Denied: c.denied, InputSize: len(input),
 		Size: len(text)}
 	if tool == "Bash" {
-		f.Command = bridge.Cut(cmp.Or(c.field("command", "cmd", "script"), c.title), maxAttempted)
+		f.Command = jsonl.Cut(cmp.Or(c.field("command", "cmd", "script"), c.title), maxAttempted)
 	}
-	f.Attempted = cmp.Or(f.Command, bridge.Cut(append(c.files(), c.title)[0], maxAttempted))
+	f.Attempted = cmp.Or(f.Command, jsonl.Cut(append(c.files(), c.title)[0], maxAttempted))
 	return f
 }

@@ -9,6 +9,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // SessionUpdate implements sdk.Client. It is called for one update after the other, see [stdout].
@@ -107,7 +108,7 @@ func (a *agent) follow(c *call) {
 		return // the verdict
 	}
 	failed := c.status == sdk.ToolCallStatusFailed
-	a.say(bridge.ToolResult{ToolUse: c.id, Text: bridge.Cut(c.text(), bridge.ToolResultCap), IsError: failed})
+	a.say(bridge.ToolResult{ToolUse: c.id, Text: jsonl.Cut(c.text(), bridge.ToolResultCap), IsError: failed})
 	if failed {
 		a.turn.failed = c.failed(a.tools.names)
 	} else if c.kind == sdk.ToolKindEdit {
@@ -126,7 +127,7 @@ func (a *agent) flushText() {
 	if text == "" {
 		return
 	}
-	a.turn.last = bridge.Cut(text, bridge.MaxTurnText)
+	a.turn.last = jsonl.Cut(text, bridge.MaxTurnText)
 	a.say(bridge.Assistant{Text: text, ContextPct: a.context.Pct})
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // versionTimeout bounds `claude --version`; old CLIs that run on Node.js need a second.
@@ -40,7 +41,7 @@ func (l *Launcher) detect(ctx context.Context, spec bridge.ClaudeSpec) (build, e
 		if err != nil {
 			return build{}, err
 		}
-		text := bridge.Cut(strings.TrimSpace(string(out)), 200)
+		text := jsonl.Cut(strings.TrimSpace(string(out)), 200)
 		v, parsed := parseVersion(text)
 		if !parsed {
 			return build{}, claudeError(bridge.CatUnsupported,
@@ -110,7 +111,7 @@ func ask(ctx context.Context, p build, args ...string) ([]byte, error) {
 	}
 	if err := child.Wait(); err != nil {
 		e := claudeError(bridge.CatUnsupported, "%s %s failed: %v", p.Path, what, err)
-		e.Stderr = bridge.Cut(errs.String(), driver.StderrLine)
+		e.Stderr = jsonl.Cut(errs.String(), driver.StderrLine)
 		return out.Bytes(), e
 	}
 	return out.Bytes(), nil

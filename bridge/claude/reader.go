@@ -74,7 +74,7 @@ func (r *reader) line(line []byte) {
 	f, err := decode(line)
 	if err != nil {
 		r.a.noteOutput()
-		r.a.notice("garbage", fmt.Sprintf("skipped a line that is not a frame: %q", bridge.Cut(string(line), 120)))
+		r.a.notice("garbage", fmt.Sprintf("skipped a line that is not a frame: %q", jsonl.Cut(string(line), 120)))
 		r.refuseUnread(line)
 		return
 	}
@@ -164,7 +164,7 @@ func (r *reader) handle(f frame) {
 		if slices.Contains(f.Lost, "transcript") { // lost settings cost no work
 			a.emit(bridge.Error{Category: bridge.CatResume,
 				Message: fmt.Sprintf("the CLI could not write all of its transcript (%s): when this session is "+
-					"resumed, part of the conversation may be missing", bridge.Cut(f.Why, 40))})
+					"resumed, part of the conversation may be missing", jsonl.Cut(f.Why, 40))})
 		}
 	case initFrame:
 		a.turns.enter()
@@ -178,7 +178,7 @@ func (r *reader) handle(f frame) {
 
 func (r *reader) unknown(f Unknown) {
 	kind := f.Type + "/" + f.Subtype
-	n := bridge.Notice{Text: fmt.Sprintf("unknown frame %.80q", kind), Frame: bridge.Cut(kind, 80)}
+	n := bridge.Notice{Text: fmt.Sprintf("unknown frame %.80q", kind), Frame: jsonl.Cut(kind, 80)}
 	if f.Err != nil {
 		n = bridge.Notice{Text: fmt.Sprintf("unreadable frame %.80q: %v", kind, f.Err)}
 	}
@@ -267,7 +267,7 @@ func (r *reader) user(f userFrame) {
 		}
 		r.stopSubagent(b.ToolUseID, status, 0)
 		content := flatten(b.Content)
-		r.a.emit(bridge.ToolResult{ToolUse: b.ToolUseID, Text: bridge.Cut(content, bridge.ToolResultCap),
+		r.a.emit(bridge.ToolResult{ToolUse: b.ToolUseID, Text: jsonl.Cut(content, bridge.ToolResultCap),
 			IsError: b.IsError, Subagent: f.Parent})
 		c, known := r.calls.result(b, content, slices.Contains(f.Denied, b.ToolUseID))
 		if known && c.main && !b.IsError && isTaskTool(c.tool) && r.tasks.apply(c, f.Result) {

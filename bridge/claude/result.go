@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // result ends a turn of the agent, or reports one that Arbiter did not ask for.
@@ -33,7 +34,7 @@ func (r *reader) result(f resultFrame) {
 	o := judge(f, tr)
 	turn := bridge.Turn{
 		Verdict: f.Verdict, MessageIDs: ids, NumTurns: f.NumTurns, DurationMS: f.DurationMS, Outcome: o.outcome,
-		Category: o.category, Error: bridge.Cut(o.message, bridge.MaxTurnText), Reason: f.TerminalReason,
+		Category: o.category, Error: jsonl.Cut(o.message, bridge.MaxTurnText), Reason: f.TerminalReason,
 		ResetsAt: o.resetsAt,
 	}
 	r.costs.take(&turn)
@@ -44,12 +45,12 @@ func (r *reader) result(f resultFrame) {
 		turn.Verdict, turn.Oversize = nil, n
 	}
 	if f.Verdict == nil && o.outcome == bridge.TurnDone {
-		turn.Text = bridge.Cut(f.Text, bridge.MaxTurnText)
+		turn.Text = jsonl.Cut(f.Text, bridge.MaxTurnText)
 	}
 	if o.outcome == bridge.TurnDone && refusedByHook(f) {
 		turn.Outcome, turn.Category, turn.Text = bridge.TurnFailed, bridge.CatHook, ""
 		reason, _, _ := strings.Cut(f.Text, "\n\nOriginal prompt: ") // the message itself is no reason
-		turn.Error = bridge.Cut(strings.TrimSpace(reason), bridge.MaxTurnText)
+		turn.Error = jsonl.Cut(strings.TrimSpace(reason), bridge.MaxTurnText)
 	}
 	if turn.Outcome == bridge.TurnInterrupted || turn.Category == bridge.CatHook {
 		turn.Unread = r.unread(ids)

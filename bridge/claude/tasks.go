@@ -43,7 +43,7 @@ type cliTask struct {
 }
 
 func (t cliTask) task() bridge.Task {
-	return bridge.Task{ID: bridge.Cut(t.ID, maxTaskText), Text: bridge.Cut(t.Subject, maxTaskText),
+	return bridge.Task{ID: jsonl.Cut(t.ID, maxTaskText), Text: jsonl.Cut(t.Subject, maxTaskText),
 		Status: taskStatus(t.Status)}
 }
 
@@ -91,7 +91,7 @@ func (l *taskList) written(input json.RawMessage) {
 	}
 	l.items = nil
 	for _, t := range in.Todos[:min(len(in.Todos), maxTasks)] {
-		l.items = append(l.items, bridge.Task{Text: bridge.Cut(t.Content, maxTaskText), Status: taskStatus(t.Status)})
+		l.items = append(l.items, bridge.Task{Text: jsonl.Cut(t.Content, maxTaskText), Status: taskStatus(t.Status)})
 	}
 }
 
@@ -112,7 +112,7 @@ func (l *taskList) updated(input, result json.RawMessage) {
 	}
 	t := &l.items[i]
 	if in.Subject != "" {
-		t.Text = bridge.Cut(in.Subject, maxTaskText)
+		t.Text = jsonl.Cut(in.Subject, maxTaskText)
 	}
 	if in.Status != "" {
 		t.Status = taskStatus(in.Status)

@@ -19,6 +19,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/internal/ptypair"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Time limits for ending a terminal's program. A closed terminal sends HUP: the CLI saves and exits within
@@ -276,10 +277,10 @@ func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 // shownLast returns the last lines of the output that are not blank, unchanged.
 func (t *terminal) shownLast() string {
 	var lines []string
-	var keys bridge.PrivateLines
+	var keys jsonl.PrivateLines
 	for line := range strings.Lines(string(t.last)) {
 		if line = strings.TrimSpace(line); line != "" && !keys.Hides(line) {
-			lines = append(lines, bridge.Cut(line, driver.StderrLine))
+			lines = append(lines, jsonl.Cut(line, driver.StderrLine))
 		}
 	}
 	return strings.Join(lines[max(len(lines)-shownLines, 0):], "\n")

@@ -56,7 +56,7 @@ func (d *toolCalls) call(b block, parent string) {
 	input, _ := split(b.Input) // an input that is not an object has no members
 	c.attempted = attempted(input, b.Input)
 	if b.Name == "Bash" {
-		c.command = bridge.Cut(text(input, "command"), maxCommand)
+		c.command = jsonl.Cut(text(input, "command"), maxCommand)
 	}
 	if bridge.IsEditor(b.Name) {
 		c.path = cmp.Or(text(input, "file_path"), text(input, "notebook_path"))
@@ -78,10 +78,10 @@ var attempts = []string{"command", "file_path", "notebook_path", "pattern", "pat
 func attempted(input object, raw json.RawMessage) string {
 	for _, name := range attempts {
 		if s := text(input, name); s != "" {
-			return bridge.Cut(s, maxAttempted)
+			return jsonl.Cut(s, maxAttempted)
 		}
 	}
-	return bridge.Cut(string(raw), maxAttempted)
+	return jsonl.Cut(string(raw), maxAttempted)
 }
 
 // text returns a member that is a string, and "" for others.
@@ -107,7 +107,7 @@ func (d *toolCalls) result(b block, content string, denied bool) (c toolCall, kn
 		}
 	case b.IsError && c.main && b.ToolUseID == d.last:
 		d.failed = &bridge.FailedTool{Tool: c.tool, Attempted: c.attempted, Command: c.command,
-			Message: bridge.Cut(content, maxMessage), Denied: denied || switchedOff(content), InputSize: c.size,
+			Message: jsonl.Cut(content, maxMessage), Denied: denied || switchedOff(content), InputSize: c.size,
 			Size: len(content)}
 	}
 	return c, true

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -22,7 +21,7 @@ const (
 // and passes on a limited number.
 type StderrLog struct {
 	emit func(string)
-	keys bridge.PrivateLines
+	keys jsonl.PrivateLines
 
 	mu   sync.Mutex
 	last []string
@@ -52,7 +51,7 @@ func (l *StderrLog) Drain(r io.Reader) {
 		if text := string(line.Data); l.keys.Hides(text) {
 			l.dropped++
 		} else {
-			l.add(bridge.Cut(text, StderrLine))
+			l.add(jsonl.Cut(text, StderrLine))
 		}
 	}
 }

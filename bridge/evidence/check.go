@@ -18,6 +18,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Check implements [bridge.EvidenceCollector]. Reaching the time limit is a result, not an error: TERM,
@@ -109,7 +110,7 @@ func (c *capture) Write(p []byte) (int, error) {
 // tail returns the end as valid UTF-8; bytes that are not text are shown as such.
 func (c *capture) tail() string {
 	raw := append(append(make([]byte, 0, len(c.end)), c.end[c.at:]...), c.end[:c.at]...)
-	return bridge.CutFront(strings.ToValidUTF8(string(raw), string(utf8.RuneError)), bridge.CheckOutputCap)
+	return jsonl.CutFront(strings.ToValidUTF8(string(raw), string(utf8.RuneError)), bridge.CheckOutputCap)
 }
 
 // Variables a check does not get, in upper or lower case: those that open the model's API, a cloud or a

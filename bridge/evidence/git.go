@@ -14,6 +14,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // Bounds of what is reported about a repository.
@@ -96,7 +97,7 @@ func (w *Collector) gitState(ctx context.Context, p bridge.InspectParams) (*brid
 		stat, err := r.git("diff", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty", "--stat=100",
 			"--stat-count=80", "HEAD")
 		r.note("diff", err)
-		g.Stat = bridge.CutFront(stat, maxStat) // its last line is the total
+		g.Stat = jsonl.CutFront(stat, maxStat) // its last line is the total
 	}
 	return g, r.problems
 }
@@ -156,7 +157,7 @@ func (r *repository) git(args ...string) (string, error) {
 		return "", left
 	}
 	if exit, signal := ending(c.child.State()); exit != 0 {
-		if why := bridge.Cut(text(stderr.data), gitComplain); why != "" {
+		if why := jsonl.Cut(text(stderr.data), gitComplain); why != "" {
 			return "", errors.New(why)
 		}
 		return "", fmt.Errorf("exit %d %s", exit, signal)
@@ -194,5 +195,5 @@ func firstBytes(s string, max int) string {
 	if len(s) <= max {
 		return s
 	}
-	return bridge.Cut(s, max) + "…"
+	return jsonl.Cut(s, max) + "…"
 }

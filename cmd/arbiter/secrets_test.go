@@ -93,7 +93,8 @@ func TestSecretsAreNotKept(t *testing.T) {
 	all := strings.Join(printedSecrets(), " ")
 	claude := sickClaude(t,
 		sick{"orch-1.1": "sh: printf '%s\\n' '-----BEGIN PRIVATE KEY-----' " + keyBody + " " + keyBody +
-			" '-----END PRIVATE KEY-----' >&2; for s in " + all + "; do echo \"leaked $s\" >&2; done; export ARBITER_STANDIN_FAULT=die-mid-turn"})
+			" '-----END PRIVATE KEY-----' >&2; for s in " + all + "; do echo \"leaked $s\" >&2; done; " +
+			"export ARBITER_STANDIN_FAULT=die-mid-turn"})
 	args := []string{"--rehearse", "--claude", claude, "--scenario", spilling(t), "--task", "Weave", "--env",
 		"ARBITER_STANDIN_TOKEN=" + nameless, "--debug"}
 	for _, frontend := range []string{"--json", "--plain"} {

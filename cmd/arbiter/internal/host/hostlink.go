@@ -31,6 +31,7 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // checkWait is how long a host may take to answer a check, so that the check ends within three seconds.
@@ -372,7 +373,7 @@ func (o Opening) run(ctx context.Context, words ...string) ([]byte, error) {
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &cutBuffer{&stdout}, &cutBuffer{&stderr}, 100*time.Millisecond
 	err = cmd.Run()
 	if err != nil {
-		err = fmt.Errorf("%w %s", err, bridge.Cut(strings.TrimSpace(stderr.String()), 200))
+		err = fmt.Errorf("%w %s", err, jsonl.Cut(strings.TrimSpace(stderr.String()), 200))
 	}
 	return stdout.Bytes(), err
 }
@@ -564,7 +565,7 @@ func EndBridge(ctx context.Context, h hosts.Host, run string) (fenced bool, err 
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return false, fmt.Errorf("end of host %s: %w: %s", h.Name, err,
-			bridge.Cut(strings.TrimSpace(string(out)), 300))
+			jsonl.Cut(strings.TrimSpace(string(out)), 300))
 	}
 	return true, nil
 }

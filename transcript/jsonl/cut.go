@@ -1,4 +1,4 @@
-package bridge
+package jsonl
 
 import (
 	"regexp"
@@ -31,7 +31,7 @@ func Cut(s string, n int) string {
 	from := max(n-longWord, 0)
 	for _, borders := range []string{blanks, marks} {
 		if i := strings.LastIndexAny(s[from:n+1], borders); i > 0 {
-			return s[:from+i]
+			return s[:min(from+i+1, n)]
 		}
 	}
 	return s[:n]
