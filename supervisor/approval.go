@@ -30,7 +30,7 @@ func (st *step) permissionAsked(f input.PermissionAsked) {
 		input.Deny(&st.out, r, contract.ByHalt, "the human stopped everything")
 		return
 	case r.Check: // the author of the document need not be running
-	case !ok || a.Generation != f.Params.Generation || !a.Alive() || !a.Up():
+	case !ok || a.Generation != f.Params.Generation || !a.Up():
 		input.Deny(&st.out, r, contract.ByShutdown, "the agent is ending")
 		return
 	}
