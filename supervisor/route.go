@@ -127,10 +127,13 @@ func (st *step) address(from, to, text string, retry bool) {
 }
 
 // goesOn records that an Orchestrator was given something to do: if it has handed off before, no other continues its
-// work.
+// work, and a release that waits for the end of its takeover is called off.
 func (st *step) goesOn(a *Agent) {
 	a.Standing = AgentWorking
 	st.Handoff.LeaveSuccessorQueue(a.ID)
+	if a.Takeover != nil {
+		a.editTakeover().Release = ""
+	}
 	st.Task.BeginWork(a, st.at)
 }
 
