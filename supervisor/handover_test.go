@@ -419,7 +419,9 @@ func TestDocumentsKeepTheirOrder(t *testing.T) {
 		"heard %v, documents under way: %v", heard, p.s.Handoff.Documents)
 	testkit.Same(t, "its document is the one", "the second", p.agent(one).Document.KeyContext)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.contains("the successor", p.lastSent(p.spawn("go on")), "the second")
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on","successor_of":"orch-1"}`)
+	p.spawned("orch-2")
+	p.contains("the successor", p.lastSent("orch-2"), "the second")
 }
 
 // TestAnAuthorThatGoesOnHasNoSuccessor: an Orchestrator that hands off, and goes on with its work all the same, is no
