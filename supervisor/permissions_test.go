@@ -194,6 +194,26 @@ func TestADenialForTheRun(t *testing.T) {
 	testkit.Same(t, "the next process run denies by", []string{"Bash(make *)"}, p.s.Options.Deny)
 }
 
+// TestADenialBySeveralRules: the rules of an answer, with commas between them, become rules of the run one by one. An
+// answer that names no rule between its commas is about the same action.
+func TestADenialBySeveralRules(t *testing.T) {
+	for rule, want := range map[string][]string{
+		"Bash(make *), Bash(cd a, b)": {"Bash(make *)", "Bash(cd a, b)"}, "Bash(make *),": {"Bash(make *)"}, " , ": nil,
+	} {
+		p, request := answering(t, "make all", contract.Permit{Behavior: "deny", Scope: "run", Rule: rule})
+		testkit.Check(t, slices.Equal(p.s.Options.Deny, want), "%q: denied by %q", rule, p.s.Options.Deny)
+		for _, rule := range p.s.Options.Deny {
+			_, err := policy.ParseRule(rule)
+			testkit.OK(t, err)
+		}
+		again := request
+		again.Request = "p2"
+		p.do(input.PermissionAsked{Params: again, Behavior: policy.Ask, By: policy.ByMode})
+		asks := len(p.s.Permission.Open) > 0 // unless the loop finds that a rule decides
+		testkit.Same(t, rule+": the same action is asked about", want != nil, asks)
+	}
+}
+
 // TestOtherRulesAfterAResume: waiting requests are checked against the rules of the resumed run, before their
 // agents ask again.
 func TestOtherRulesAfterAResume(t *testing.T) {

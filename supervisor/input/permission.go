@@ -245,13 +245,13 @@ func (s *PermissionState) grant(c *Collector, r *PermissionRequest, given contra
 		return
 	}
 	defer s.PolicyChanged(c)
+	rules := policy.SplitRules(given.Rule)
 	if given.Behavior != bridge.Allow {
-		if given.Rule == "" {
+		if len(rules) == 0 {
 			s.Denied = append(slices.Clip(s.Denied), r.Key())
 		}
 		return
 	}
-	rules := policy.SplitRules(given.Rule)
 	if len(rules) == 0 {
 		s.Actions = append(slices.Clip(s.Actions), r.Key())
 	}
