@@ -434,8 +434,8 @@ func TestEveryRequestEndsAfterACrash(t *testing.T) {
 	})
 }
 
-// TestARequestOfAStartThatFails: an agent asks before its start is over, such as for an MCP server, and the start fails.
-// Nobody waits for the answer any more.
+// TestARequestOfAStartThatFails: an agent asks before its start is over, such as for an MCP server, and the start
+// fails. Nobody waits for the answer any more.
 func TestARequestOfAStartThatFails(t *testing.T) {
 	for name, failed := range map[string]input.NotSpawned{
 		"for good":             {Category: bridge.CatStart, Message: "exit code 1"},

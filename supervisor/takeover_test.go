@@ -450,8 +450,8 @@ func TestAReleaseWaitsForTheHuman(t *testing.T) {
 		last[contract.Done](p).Reason == a.EndReason, "%s %q, %+v", a.Status, a.EndReason, last[contract.Done](p))
 }
 
-// TestAnInstructionCallsOffARelease: an agent whose release waits for the end of a takeover, and that is given something
-// to do meanwhile, is not released. The rules give it nothing to do.
+// TestAnInstructionCallsOffARelease: an agent whose release waits for the end of a takeover, and that is given
+// something to do meanwhile, is not released. The rules give it nothing to do.
 func TestAnInstructionCallsOffARelease(t *testing.T) {
 	for name, instruct := range map[string]func(p *play){
 		"by the Arbiter": func(p *play) {
