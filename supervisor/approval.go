@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
 // permissionAsked answers a tool's permission request: by the rules, by what the human allowed for the whole run, or by
@@ -30,7 +31,7 @@ func (st *step) permissionAsked(f input.PermissionAsked) {
 		input.Deny(&st.out, r, contract.ByHalt, "the human stopped everything")
 		return
 	case r.Check: // the author of the document need not be running
-	case !ok || a.Generation != f.Params.Generation || !a.Alive() || !a.Up():
+	case !ok || a.Generation != f.Params.Generation || !a.Up():
 		input.Deny(&st.out, r, contract.ByShutdown, "the agent is ending")
 		return
 	}
@@ -44,9 +45,13 @@ func (st *step) answerPermission(ref string, answer contract.Permit) {
 		st.out.Reject(ref, "permission is given by stdin, the screen or the control socket only")
 		return
 	}
-	taken := st.Permission.Answer(&st.out, ref, answer)
-	if taken && answer.Behavior == bridge.Deny && answer.Rule != "" && !slices.Contains(st.Options.Deny, answer.Rule) {
-		st.Options.Deny = append(slices.Clone(st.Options.Deny), answer.Rule)
+	if !st.Permission.Answer(&st.out, ref, answer) || answer.Behavior != bridge.Deny {
+		return
+	}
+	for _, rule := range policy.SplitRules(answer.Rule) {
+		if !slices.Contains(st.Options.Deny, rule) {
+			st.Options.Deny = append(slices.Clone(st.Options.Deny), rule)
+		}
 	}
 }
 

@@ -550,7 +550,7 @@ type Handover struct {
 	Receipts []verdict.Receipt       // of its checks so far
 	Request  string                  // the running check, as a permission request
 	Earlier  bool                    // the last receipt's check runs once more, on the files as they were before the work
-	Taken    bool                    // a successor was spawned meanwhile
+	Taken    bool                    // meanwhile a successor was spawned, or its author went on
 	Authors  []bridge.AgentRef       `json:",omitempty"` // of KindRepeated: the author of each check
 	Merged   *input.IsolationOutcome `json:",omitempty"` // of KindDone, of an author with a directory of its own
 }
@@ -629,7 +629,8 @@ func (s *HandoffState) QueueForSuccessor(h Handover) {
 	}
 }
 
-// LeaveSuccessorQueue removes an agent from the queue: its successor was spawned, or is no longer wanted.
+// LeaveSuccessorQueue removes an agent from the queue: its successor was spawned, or is no longer wanted. That holds
+// for a document that is still being processed, too.
 func (s *HandoffState) LeaveSuccessorQueue(id string) {
 	s.Documents = slices.Clone(s.Documents)
 	for i := range s.Documents {

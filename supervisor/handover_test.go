@@ -419,7 +419,55 @@ func TestDocumentsKeepTheirOrder(t *testing.T) {
 		"heard %v, documents under way: %v", heard, p.s.Handoff.Documents)
 	testkit.Same(t, "its document is the one", "the second", p.agent(one).Document.KeyContext)
 	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
-	p.contains("the successor", p.lastSent(p.spawn("go on")), "the second")
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"go on","successor_of":"orch-1"}`)
+	p.spawned("orch-2")
+	p.contains("the successor", p.lastSent("orch-2"), "the second")
+}
+
+// TestAnAuthorThatGoesOnHasNoSuccessor: an Orchestrator that hands off, and goes on with its work all the same, is no
+// predecessor of the next one that is summoned.
+func TestAnAuthorThatGoesOnHasNoSuccessor(t *testing.T) {
+	checked := func(p *play) { p.do(input.Checked{Serial: p.check().Serial, Number: 1, Result: ok("ok")}) }
+	addressed := func(p *play, one string) {
+		p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Mind the step.", "to", one))
+	}
+	for name, goOn := range map[string]func(p *play, one string){
+		"the Arbiter instructs it while its checks run": func(p *play, one string) {
+			p.verdict(one, proven("handoff", "make"))
+			p.say("Hurry.")
+			addressed(p, one)
+			checked(p)
+		},
+		"the Arbiter instructs it": func(p *play, one string) {
+			p.verdict(one, proven("handoff", "make"))
+			checked(p)
+			addressed(p, one)
+		},
+		"the human does": func(p *play, one string) {
+			p.verdict(one, proven("handoff", "make"))
+			p.say("Mind the step.", contract.Note, one)
+			checked(p)
+		},
+		"the human has it try again": func(p *play, one string) {
+			p.verdict(one, proven("handoff", "make"))
+			p.mustCommand(contract.RetryLast{})
+			checked(p)
+		},
+		"a message that came before its hand-off": func(p *play, one string) {
+			p.say("Mind the step.", contract.Note, one)
+			p.verdict(one, proven("handoff", "make"))
+			checked(p)
+			p.verdict(one, report("done", "I have minded it.", true))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, one := oneWorks(t, nil)
+			goOn(p, one)
+			testkit.Empty(t, "wait for a successor", p.s.Handoff.SuccessorQueue)
+			p.call("arbiter", "spawn_orchestrator", `{"prompt":"something else"}`)
+			testkit.Same(t, "the predecessor of the next one", "", p.agent("orch-2").Predecessor)
+		})
+	}
 }
 
 // TestOneSuccessorForOne: an Orchestrator that hands off while a message waits for it reads that first, and hands off

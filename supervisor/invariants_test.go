@@ -480,8 +480,8 @@ func randomDecision(r *rand.Rand, s *State) input.Body {
 	return f
 }
 
-// checkRequests: requests have different ids, because answers name them by id. A run that ends has no open
-// request.
+// checkRequests: requests have different ids, because answers name them by id. A process waits for each open one, and a
+// run that ends has none.
 func checkRequests(t *testing.T, s *State) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -490,6 +490,10 @@ func checkRequests(t *testing.T, s *State) {
 			t.Fatalf("two requests %s", p.ID)
 		}
 		seen[p.ID] = true
+	}
+	for _, p := range s.Permission.Open {
+		a, _ := s.Agent(p.Params.ID)
+		testkit.Need(t, p.Check || a.Up(), "%s is %s, and its request %s is open", a.ID, a.Status, p.ID)
 	}
 	if len(s.Permission.Open) > 0 && !s.HumanPresent && s.Permission.Reconsidering == 0 {
 		t.Fatalf("requests are open after the end: %v", seen)

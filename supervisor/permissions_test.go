@@ -194,6 +194,26 @@ func TestADenialForTheRun(t *testing.T) {
 	testkit.Same(t, "the next process run denies by", []string{"Bash(make *)"}, p.s.Options.Deny)
 }
 
+// TestADenialBySeveralRules: the rules of an answer, with commas between them, become rules of the run one by one. An
+// answer that names no rule between its commas is about the same action.
+func TestADenialBySeveralRules(t *testing.T) {
+	for rule, want := range map[string][]string{
+		"Bash(make *), Bash(cd a, b)": {"Bash(make *)", "Bash(cd a, b)"}, "Bash(make *),": {"Bash(make *)"}, " , ": nil,
+	} {
+		p, request := answering(t, "make all", contract.Permit{Behavior: "deny", Scope: "run", Rule: rule})
+		testkit.Check(t, slices.Equal(p.s.Options.Deny, want), "%q: denied by %q", rule, p.s.Options.Deny)
+		for _, rule := range p.s.Options.Deny {
+			_, err := policy.ParseRule(rule)
+			testkit.OK(t, err)
+		}
+		again := request
+		again.Request = "p2"
+		p.do(input.PermissionAsked{Params: again, Behavior: policy.Ask, By: policy.ByMode})
+		asks := len(p.s.Permission.Open) > 0 // unless the loop finds that a rule decides
+		testkit.Same(t, rule+": the same action is asked about", want != nil, asks)
+	}
+}
+
 // TestOtherRulesAfterAResume: waiting requests are checked against the rules of the resumed run, before their
 // agents ask again.
 func TestOtherRulesAfterAResume(t *testing.T) {
@@ -327,6 +347,12 @@ func TestEveryRequestEndsAfterACrash(t *testing.T) {
 			p.restartDue(id)
 			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatStart, Message: "exit code 1"})
 		}, false, contract.ByWithdrawn},
+		"its first start fails": {func(p *play, id string) {
+			p.restartDue(id)
+			p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust, Message: "changed"})
+			p.do(input.Spawned{Agent: p.agent(id).AgentRef, Result: p.remembers(id, bridge.DeliveryBegun)})
+			asksAgain(p, id)
+		}, true, ""},
 		"its turn ends without it": {func(p *play, id string) {
 			p.back(bridge.DeliveryBegun)
 			p.verdict(id, report("progress", "another way", false))
@@ -406,6 +432,29 @@ func TestEveryRequestEndsAfterACrash(t *testing.T) {
 		said := told[contract.Permission](p)
 		testkit.Check(t, len(said) == 1 && said[0].Request == q.Params.Request, "answered: %+v", said)
 	})
+}
+
+// TestARequestOfAStartThatFails: an agent asks before its start is over, such as for an MCP server, and the start
+// fails. Nobody waits for the answer any more.
+func TestARequestOfAStartThatFails(t *testing.T) {
+	for name, failed := range map[string]input.NotSpawned{
+		"for good":             {Category: bridge.CatStart, Message: "exit code 1"},
+		"for now":              {Category: bridge.CatStart, Message: "too many open files"},
+		"without a session":    {Category: bridge.CatResume, Message: "No conversation found"},
+		"in an unknown folder": {Category: bridge.CatTrust, Message: "changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := begin(t, nil)
+			p.call("arbiter", "spawn_orchestrator", `{"prompt":"work"}`)
+			p.do(asked(p, "orch-1", "p1", "ask"))
+			testkit.Need(t, len(p.s.Permission.Open) == 1, "not asked: %+v", p.s.Permission)
+			failed.Agent = p.agent("orch-1").AgentRef
+			p.do(failed)
+			testkit.Empty(t, "open", p.s.Permission.Open)
+			testkit.Like(t, "the answer", contract.Permission{Request: "p1", Behavior: bridge.Deny,
+				By: contract.ByWithdrawn}, last[contract.Permission](p))
+		})
+	}
 }
 
 // checkEnds checks what became of the request p1.

@@ -80,6 +80,7 @@ func (st *step) notSpawned(f input.NotSpawned) {
 	case AgentEnded, InHand, AgentDown, AgentParked:
 		return // its end is known already: a start that is cut off is also reported as a process that has ended
 	}
+	st.Permission.NotStarted(&st.out, a.ID)
 	if f.Category == bridge.CatTrust {
 		st.distrusted(a, f)
 		return

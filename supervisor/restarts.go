@@ -54,7 +54,6 @@ func (st *step) unpark(a *Agent) {
 	}
 	a.Status, a.Since, a.Dismissed = AgentDown, st.at, false
 	st.renewFuse(a)
-	st.Handoff.LeaveSuccessorQueue(a.ID) // it was given up, and now gets no successor
 	for _, h := range st.Handoff.Remove(func(h *Handover) bool { return h.Agent.ID == a.ID && h.Kind == KindGone }) {
 		st.out.StopTimer(fmt.Sprint(HandoffTimerPrefix, h.Serial))
 	}

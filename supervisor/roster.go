@@ -475,11 +475,13 @@ func (r *Roster) TakenOver() string {
 	return strings.Join(names, ", ")
 }
 
-// WaitingAgents lists the Orchestrators that wait for a message.
+// WaitingAgents lists the Orchestrators that wait for a message, without those that are released when a human gives
+// their sessions back.
 func (r *Roster) WaitingAgents() []string {
 	var ids []string
 	for _, a := range r.Agents {
-		if a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWaiting {
+		if a.Role == RoleOrchestrator && a.Alive() && a.Standing == AgentWaiting &&
+			(a.Takeover == nil || a.Takeover.Release == "") {
 			ids = append(ids, a.ID)
 		}
 	}

@@ -121,15 +121,28 @@ func (st *step) address(from, to, text string, retry bool) {
 	case a.Standing == AgentWaiting:
 		kind = KindAnswer
 	}
-	a.Standing = AgentWorking
-	st.Task.BeginWork(a, st.at)
+	st.goesOn(a)
 	st.exchange()
 	st.post(Mail{From: from, To: to, Kind: kind, Text: text})
+}
+
+// goesOn records that an Orchestrator was given something to do: if it has handed off before, no other continues its
+// work, and a release that waits for the end of its takeover is called off.
+func (st *step) goesOn(a *Agent) {
+	a.Standing = AgentWorking
+	st.Handoff.LeaveSuccessorQueue(a.ID)
+	if a.Takeover != nil {
+		a.editTakeover().Release = ""
+	}
+	st.Task.BeginWork(a, st.at)
 }
 
 // routeOrchestrator handles an Orchestrator's verdict.
 func (st *step) routeOrchestrator(a *Agent, v verdict.Orchestrator) {
 	a.Standing = AgentWaiting
+	if v.Kind != verdict.KindHandoff { // a message that came with its hand-off made it go on
+		st.Handoff.LeaveSuccessorQueue(a.ID)
+	}
 	if st.Task.Phase == machine.Idle || st.Task.Phase == machine.Selecting || st.Task.Phase == machine.Evaluating {
 		st.executing() // it had been done, and was asked for its status
 	}

@@ -51,7 +51,7 @@ func (st *step) word(c contract.Say) {
 		worker.Standing = AgentWorking
 		st.renewFuse(worker)
 		st.executing()
-		st.Task.BeginWork(worker, st.at)
+		st.goesOn(worker)
 	case st.Task.Text == "" && (st.Question.Open != nil || !st.AnyWorks()): // also if it answers what the human wants
 		m.Kind = KindTask
 		st.Task.Text, st.Task.Images, st.Question.Open = c.Text, c.Kept, nil

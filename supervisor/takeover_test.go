@@ -450,6 +450,44 @@ func TestAReleaseWaitsForTheHuman(t *testing.T) {
 		last[contract.Done](p).Reason == a.EndReason, "%s %q, %+v", a.Status, a.EndReason, last[contract.Done](p))
 }
 
+// TestAnInstructionCallsOffARelease: an agent whose release waits for the end of a takeover, and that is given
+// something to do meanwhile, is not released. The rules give it nothing to do.
+func TestAnInstructionCallsOffARelease(t *testing.T) {
+	for name, instruct := range map[string]func(p *play){
+		"by the Arbiter": func(p *play) {
+			p.say("And?")
+			p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Lay the bricks.", "to", "orch-1"))
+		},
+		"by the human":     func(p *play) { p.say("Lay the bricks.", contract.Note, "orch-1") },
+		"a human's retry":  func(p *play) { p.mustCommand(contract.RetryLast{}) },
+		"by nobody at all": func(p *play) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := working(t)
+			p.verdict("orch-1", report("question", "which port?", true))
+			p.verdict("arbiter", ruling("ADDRESS_HUMAN", "Which port?"))
+			p.take("orch-1", TakeoverOpen)
+			st := &step{State: p.s, at: p.at}
+			st.release("orch-1", "another takes its place", false)
+			p.s = st.State
+			testkit.Empty(t, "wait for a message", p.s.WaitingAgents())
+			instruct(p)
+			p.ends("orch-1")
+			p.seen("orch-1", someChanges)
+			if name == "by nobody at all" {
+				testkit.Same(t, "status", AgentEnded, p.agent("orch-1").Status)
+				return
+			}
+			p.returns("orch-1")
+			want := "Lay the bricks."
+			if name == "a human's retry" {
+				want = "Try again"
+			}
+			p.contains("what orch-1 is told", p.lastSent("orch-1"), want)
+		})
+	}
+}
+
 // TestOneThatIsSpentInATakeover: its last turn ended, and so did its session. Nothing waits for a terminal that
 // will never open.
 func TestOneThatIsSpentInATakeover(t *testing.T) {

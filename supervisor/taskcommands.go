@@ -36,14 +36,13 @@ func (st *step) retry(ref string, a Agent) bool {
 		st.post(Mail{From: contract.Human, To: a.ID, Kind: KindRetry,
 			Text: "Try again, another way if the first one failed."})
 	}
-	st.Edit(a.ID).Standing = AgentWorking
+	st.goesOn(st.Edit(a.ID))
 	st.overrule()
 	st.tell(told)
 	// The human has decided, so the Arbiter does not have to.
 	st.moveToWorkLog(func(m *Mail) bool {
 		return m.From == a.ID && m.EndsExecution() && st.withholds(m)
 	})
-	st.Task.BeginWork(st.Edit(a.ID), st.at)
 	st.fire(machine.Retry, triggerData{agent: a.ID})
 	return true
 }

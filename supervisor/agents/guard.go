@@ -59,7 +59,8 @@ func (g Guard) Allows(tool string, input json.RawMessage, cwd string) (ok bool, 
 	}
 	named := slices.DeleteFunc(slices.Clone(g.tools), func(r policy.Rule) bool { return !r.Names(tool) })
 	switch {
-	case len(named) == 0 && isAgent(tool):
+	case len(named) == 0 && bridge.StartsSubagent(tool):
+		// Orchestrators work with subagents, unless that is denied. Each call of a subagent is judged itself.
 		return true, "", ""
 	case len(named) == 0:
 		return false, "", "the mode " + g.agent + " has no tool " + tool
@@ -74,10 +75,6 @@ func (g Guard) Allows(tool string, input json.RawMessage, cwd string) (ok bool, 
 	return false, "", "the mode " + g.agent + " has " + tool + " for no more than " + strings.Join(texts, ", ")
 }
 
-// isAgent reports whether a tool starts subagents. Orchestrators work with subagents, so they have this tool
-// unless it is denied; each call of a subagent is judged itself.
-func isAgent(tool string) bool { return bridge.StartsSubagent(tool) }
-
 // CLI returns the values of --tools and --disallowedTools. tools is nil if all are meant; otherwise it contains
 // only the names of the built-in ones, without what is in parentheses, and Agent: that flag does not select MCP
 // tools. It also restricts subagents, even those whose own file names more (CLI 2.1.329). The Guard applies the
@@ -87,13 +84,12 @@ func (a *Agent) CLI() (tools, disallowed []string) {
 	if a.Tools == nil {
 		return nil, disallowed
 	}
-	agentDenied := slices.ContainsFunc(disallowed, isAgent)
-	if !agentDenied {
+	if !slices.ContainsFunc(disallowed, bridge.StartsSubagent) {
 		tools = append(tools, "Agent")
 	}
 	for _, text := range a.Tools {
 		rule, err := policy.ParseRule(text)
-		if err != nil || strings.HasPrefix(rule.Tool(), "mcp__") || isAgent(rule.Tool()) ||
+		if err != nil || strings.HasPrefix(rule.Tool(), "mcp__") || bridge.StartsSubagent(rule.Tool()) ||
 			slices.Contains(tools, rule.Tool()) {
 			continue
 		}

@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"io/fs"
 	"path/filepath"
 
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
@@ -67,6 +66,3 @@ func (p Places) dirs() []dir {
 	}
 	return list
 }
-
-// isFile reports whether something can be read to its end.
-func isFile(info fs.FileInfo) bool { return info.Mode().IsRegular() }

@@ -3,6 +3,7 @@ package agents
 import (
 	"strings"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
@@ -71,7 +72,7 @@ func (r *reader) checkTool(line int, field, text string) {
 	switch {
 	case err != nil:
 		r.problem(line, field, "%v", err)
-	case isAgent(rule.Tool()) && strings.Contains(text, ","):
+	case bridge.StartsSubagent(rule.Tool()) && strings.Contains(text, ","):
 		r.problem(line, field, "%s: name each type of subagent in an entry of its own", clip(text))
 	case !rule.Known():
 		r.warn(line, field, "%s is not a known tool; those of an MCP server are called mcp__server__tool",

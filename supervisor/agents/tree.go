@@ -140,7 +140,7 @@ func (t *tree) entry(path string, down int) {
 		if t.entries <= maxEntries {
 			t.walk(path, info, down+1)
 		}
-	case agentFile && !isFile(info):
+	case agentFile && !info.Mode().IsRegular():
 		t.problem(path, "is not a regular file")
 	case agentFile:
 		t.files = append(t.files, path)
@@ -158,7 +158,7 @@ func (t *tree) read(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !isFile(info) { // it may have been replaced
+	if !info.Mode().IsRegular() { // it may have been replaced
 		return nil, errors.New("not a regular file")
 	}
 	return io.ReadAll(io.LimitReader(f, MaxFile+1))

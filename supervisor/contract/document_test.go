@@ -253,6 +253,13 @@ func TestUnionsAreWhole(t *testing.T) {
 		var fields []string
 		for _, field := range f.fields {
 			fields = append(fields, field.name)
+			if field.items != nil {
+				var items []string
+				for _, item := range field.items {
+					items = append(items, item.name)
+				}
+				checkSet(t, f.body.CommandType()+" "+field.name, jsonFields(reflect.TypeOf(field.item)), items)
+			}
 		}
 		checkSet(t, f.body.CommandType(), jsonFields(reflect.TypeOf(f.body)), fields)
 	}

@@ -32,6 +32,7 @@ type field struct {
 	item     any     // such an object, with its defaults
 	most     int     // how many strings a list has at most
 	about    string
+	unlisted bool // it is not in the schema: the screen sends it, and scripts are promised nothing about it
 }
 
 // form describes one command.
@@ -137,6 +138,7 @@ var stepFields = []field{
 		about: "The step's status; absent: pending."},
 	{name: "agent", about: "The agent that works, or worked, on the step."},
 	{name: "mode", about: "The mode that the step is meant for."},
+	{name: "make", unlisted: true}, // a screen on which the plan is edited gives back what it was shown
 }
 
 // criterionFields are those of one criterion of set_acceptance.
@@ -341,9 +343,11 @@ func takeList(kind, name string, f field, list []json.RawMessage, to reflect.Val
 }
 
 func unknownField(kind, name, key string, fields []field) error {
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = f.name
+	var names []string
+	for _, f := range fields {
+		if !f.unlisted {
+			names = append(names, f.name)
+		}
 		if strings.EqualFold(f.name, key) {
 			return fmt.Errorf("%s: unknown field `%s`: names are lower case, expected `%s`", kind, name, f.name)
 		}

@@ -141,6 +141,9 @@ func object(about string, fields []field, of reflect.Type) *jsonschema.Schema {
 		AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}},
 	}
 	for _, f := range fields {
+		if f.unlisted {
+			continue
+		}
 		p := &jsonschema.Schema{Type: "string", Description: f.about}
 		to, _ := member(reflect.Zero(of), f.name)
 		switch {
@@ -169,6 +172,9 @@ func object(about string, fields []field, of reflect.Type) *jsonschema.Schema {
 
 func describeStep(s *jsonschema.Schema) {
 	for _, f := range stepFields {
+		if f.unlisted {
+			continue
+		}
 		s.Properties[f.name].Description = f.about
 		if f.enum != nil {
 			s.Properties[f.name].Enum = anys(f.enum)

@@ -115,10 +115,21 @@ func (r *PermissionRequest) Withdrawal() contract.Permission {
 // the agent did not ask again.
 func (s *PermissionState) TurnOver(c *Collector, agent string) {
 	s.closeUnclaimed(c, agent, contract.ByWithdrawn, "it was not asked again")
+	s.denyOpen(c, agent, "the turn is over")
+}
+
+// NotStarted denies what an agent has asked in a start that failed, such as for one of its MCP servers. What its
+// earlier process waited for stays: the next one may ask again.
+func (s *PermissionState) NotStarted(c *Collector, agent string) {
+	s.denyOpen(c, agent, "its process has not started")
+}
+
+// denyOpen denies the open requests of an agent, except those for checks of its documents.
+func (s *PermissionState) denyOpen(c *Collector, agent, why string) {
 	for _, r := range s.Open {
 		if r.Params.ID == agent && !r.Check {
 			s.take(c, r.ID)
-			Deny(c, r, contract.ByWithdrawn, "the turn is over")
+			Deny(c, r, contract.ByWithdrawn, why)
 		}
 	}
 }
@@ -234,13 +245,13 @@ func (s *PermissionState) grant(c *Collector, r *PermissionRequest, given contra
 		return
 	}
 	defer s.PolicyChanged(c)
+	rules := policy.SplitRules(given.Rule)
 	if given.Behavior != bridge.Allow {
-		if given.Rule == "" {
+		if len(rules) == 0 {
 			s.Denied = append(slices.Clip(s.Denied), r.Key())
 		}
 		return
 	}
-	rules := policy.SplitRules(given.Rule)
 	if len(rules) == 0 {
 		s.Actions = append(slices.Clip(s.Actions), r.Key())
 	}

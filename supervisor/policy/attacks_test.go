@@ -164,11 +164,19 @@ var (
 		"<x evil", "&>x evil", "cd /tmp; evil", "cd /tmp && ./evil", "pushd x; evil", "set -- x; evil",
 		"test 'a[$(evil)]' -eq 0", "printf -v 'a[$(evil)]' x", "[[ 'a[$(evil)]' -eq 0 ]]", "let 'a[$(evil)]=1'",
 		"declare 'a[$(evil)]=1'",
+		// Options of programs.
+		"tar -I 'evil x' -cf a b", "tar cIf evil a b", "tar -cF evil -f a b", "tar --use='evil x' -cf a b",
+		"tar --info-script=evil -cf a b", "tar --rmt-command=evil -f h:x", "rsync -e evil a b", "rsync -ave evil a b",
+		"zip a b -T -TT evil", "sort --compress=evil a", "install -s --strip-program=evil a b", "wget --use-askpass=evil u",
+		"wget -e use_askpass=evil u", "rg --pre=evil x", "rg --pre evil x", "rg --hostname-bin=evil x", "bat --pager=evil x",
+		"less +!evil x", "vi -c '!evil'", "echo '!evil' | ed x",
 	}
 	// runsGood run good and nothing else.
 	runsGood = []string{"time good", "! good", "(good)", "{ good; }", "good &", "nohup good", "\\good", "'good'",
 		"g\\ood", "good() { good; }", "good $(good)", "if good; then good; fi", "timeout 5 good x", "good <<E\nevil\nE",
-		"good >/dev/null 2>&1", "good | good"}
+		"good >/dev/null 2>&1", "good | good",
+		"tar -czf a.tgz b -C dir", "tar xzf a", "rsync -av --exclude e a b", "zip -r a b", "sort -u a", "rg --pretty x",
+		"install -m 755 a b", "wget -q u", "less x"}
 	writes = []string{
 		"good > x", "good >x", "good>x", "good >> x", "good>>x", "good >| x", "good >|x", "good &> x", "good &>> x",
 		"good >& x", "good > /etc/passwd", "good 2> x", "good 2>x", "good 1>x 2>&1", "good 2>&1 > x",

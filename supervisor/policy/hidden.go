@@ -17,7 +17,7 @@ func expr(text string) func() *regexp.Regexp {
 
 var (
 	shells       = names("sh bash zsh dash ash ksh mksh fish rbash csh tcsh pwsh yash")
-	interpreters = expr(`^(python|pypy|perl|ruby|node|lua|php|Rscript|tclsh|osascript|julia|ts-node|tsx|n?vim|gdb|` +
+	interpreters = expr(`^(python|pypy|perl|ruby|node|lua|php|Rscript|tclsh|osascript|julia|ts-node|tsx|n?vim?|view|gdb|` +
 		`emacs|guile)[0-9.-]*$`)
 
 	// codeOptions give code; devices may have it, as the standard input has; with tells a program tells
@@ -51,8 +51,14 @@ var hides = []struct {
 	{names("su script unshare nsenter newgrp sg sudo doas"), expr(`^( -\S*| root)*$|^( -\S*)* -(\w*[si]|-login)( |$)`),
 		"starts a shell"},
 	{names("env man"), expr(` (-\w*[SPH]|--(split|pager|html))`), "runs a text"},
-	{names("tar zip rsync sort split"), expr(` --(use-c|to-c|checkpoint-a|rsh|compress-p|filter|unzip-c)`),
+	{names("tar gtar bsdtar"), expr(`^( -?\w*| .* -\w*)[IF]| --(use|to-c|checkpoint-a|rsh|rmt|info-s|new-v)`),
 		"runs a program that an option names"},
+	{names("rsync"), expr(` (-\w*e|--rs)`), "runs a program that an option names"},
+	{names("zip sort split install wget rg ag ack bat"),
+		expr(` (-\w*TT|--(unzip-c|comp|fi|strip-p|use-a|pre([ =]|$)|pager|hostname-b))|use_?askpass`),
+		"runs a program that an option names"},
+	{names("ed ex red"), expr(`^`), "runs the lines that it reads"},
+	{names("less more"), expr(` \+\S*[!|]`), "runs a text"},
 	{names("awk gawk mawk nawk"), expr(`system|getline|\|\s*["a-z&]|"\s*\||print.*>| \x00`), "may run commands, or write"},
 	{names("sed gsed"), expr(`^( -\S*)* (.*[0-9;{}$/!\s])?[ew]( |$|;)|` +
 		`^( -\S*)* \S*[^\w\s.-][gpiImM0-9]*e[gpiImMw0-9]*\s*([;} ]|$)|^( -\S*)* \x00`), "may run commands, or write"},

@@ -14,8 +14,9 @@ var (
 		"sha256sum md5sum")
 	readingGit = names("status log diff show blame grep ls-files ls-tree cat-file rev-parse shortlog describe merge-base")
 
-	writingOptions = expr(`(^| )(-o|--out|-(delete|exec|ok|fprint|fls))|^(date .*-(s|-set)|file .*-(C|-com)|` +
-		`git grep .*-(O|-op)|rg .*--pre|uniq( -\S+)* (-|[^- ]\S*) \S|(date|file|find|git|rg|sort|tree|uniq) (.* )?\x00)`)
+	writingOptions = expr(`(^| )(-o|--out|-(delete|exec|ok|fprint|fls))|^(date (.* )?-([uRjn]*s|-s)|` +
+		`file (.* )?-(\w*C|-c)|git grep .*-(O|-op)|rg .*--(pre|hostname-b)|sort (.* )?-(\w*o|-(o|comp))|tree (.* )?-\w*o|` +
+		`uniq( -\S+)* (-|[^- ]\S*) \S|(date|file|find|git|rg|sort|tree|uniq) (.* )?\x00)`)
 )
 
 // OnlyReads reports whether a call surely changes nothing, or with commits is a commit. In doubt it is false.
