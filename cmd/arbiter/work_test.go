@@ -130,7 +130,8 @@ func TestWorkOnABranch(t *testing.T) {
 func TestWorkWithoutGit(t *testing.T) {
 	w := newWorked(t)
 	w.Must(os.RemoveAll(filepath.Join(w.Path, ".git")))
-	w.prints("there is no Git work tree here", contract.ExitEnvironment, "diff")
+	w.prints("there is no Git work tree here: run `git init` to have diffs, undo and merges; what run "+gittest.RUN8+
+		" changed is not recorded", contract.ExitEnvironment, "diff")
 	t.Chdir(t.TempDir())
 	w.prints("no run has worked in", contract.ExitUsage, "undo")
 	w.Must(os.RemoveAll(w.Path))
