@@ -217,6 +217,13 @@ func init() { // set here since help refers back to it
 	}
 }
 
+// plainUses are the commands that are used in another way here than on the screen.
+var plainUses = map[string]string{
+	"allow":  "/allow RULE: from now on, allow all that RULE covers.\n",
+	"deny":   "/deny RULE: from now on, deny all that RULE may be about.\n",
+	"attach": "/attach AGENT: how to take an agent's session into another terminal.\n",
+}
+
 // timesOf describes what each agent of a run did, and when.
 func timesOf(p plainHost, m plainMoment) string {
 	names := map[string]string{}
@@ -234,6 +241,7 @@ func plainHelp() string {
 	var b strings.Builder
 	b.WriteString("What you write is said to the Arbiter. Commands:\n")
 	for _, spec := range view.EditorCommands {
+		b.WriteString(plainUses[spec.Name])
 		if !spec.Screen {
 			fmt.Fprintf(&b, "%s: %s.\n", spec.Usage(), spec.Help)
 		}
