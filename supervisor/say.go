@@ -19,7 +19,11 @@ func (st *step) humanMessage(ref string, c contract.Say) {
 		st.out.Reject(ref, "there is no living agent %q; alive: %s", to, st.AddresseesText())
 		return
 	}
-	st.out.Accept(ref, "message to "+to)
+	text := "message to " + to
+	if held := Held(st.Paused, st.Halted); held != "" {
+		text += "; " + held
+	}
+	st.out.Accept(ref, text)
 	st.word(c)
 }
 
@@ -68,6 +72,20 @@ func (st *step) word(c contract.Say) {
 	if c.Strength == contract.Stop && a.Status == AgentBusy {
 		st.do(input.Interrupt{Agent: a.AgentRef})
 	}
+}
+
+// Held says why a paused or halted run sends nothing; empty: it is neither.
+func Held(paused, halted bool) string {
+	how := ""
+	switch {
+	case halted:
+		how = "halted"
+	case paused:
+		how = "paused"
+	default:
+		return ""
+	}
+	return "the run is " + how + ": nothing is sent before it is continued (`/continue`; the command continue)"
 }
 
 // pump sends what can be sent: one message a turn, oldest first, to each agent that has no turn running; and a

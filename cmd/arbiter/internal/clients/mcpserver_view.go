@@ -127,6 +127,9 @@ func (s *MCPServer) liveView(st runstore.LiveStatus) MCPView {
 		}
 	}
 	v.Next = nextOf(v.Status)
+	if held := supervisor.Held(st.Paused, st.Halted); held != "" {
+		v.Next = "Tell the user that " + held + ". " + v.Next
+	}
 	if more := len(st.Inbox) - maxWaiting; more > 0 {
 		v.Next += fmt.Sprintf(" %d more wait, which are shown when these are answered.", more)
 	}

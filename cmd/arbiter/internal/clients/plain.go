@@ -42,8 +42,8 @@ import (
 
 // PlainRun is one process of a run, from its start to its end, with the methods that this frontend needs.
 type PlainRun interface {
-	// Put submits a command. It returns false if the run is over.
-	Put(contract.Command) bool
+	// Put submits a command, and returns what a person has to know of it, such as that the run is over.
+	Put(contract.Command) string
 	// InputEnded reports that no human will answer from now on.
 	InputEnded()
 	// Stop ends the run in order, so that it can be resumed. It does not block.
@@ -287,13 +287,16 @@ func (s *plainSession) print(text string, urgent bool) {
 	s.out.Put(text, len(text), limit)
 }
 
+// NotTaken says that a command came too late.
+const NotTaken = "The run is over; that was not taken."
+
 // put submits a command to the run, after the earlier ones.
 func (s *plainSession) put(c contract.CommandBody) {
 	s.do(func(run PlainRun) func() error {
-		if run != nil && run.Put(contract.Command{Body: c}) {
-			return s.says("")
+		if run == nil {
+			return s.says(NotTaken)
 		}
-		return s.says("The run is over; that was not taken.")
+		return s.says(run.Put(contract.Command{Body: c}))
 	})
 }
 

@@ -678,16 +678,16 @@ func (f *fake) Begin(ctx context.Context, task string, sink runloop.Sink) (Plain
 	return f, nil
 }
 
-func (f *fake) Put(c contract.Command) bool {
+func (f *fake) Put(c contract.Command) string {
 	select {
 	case <-f.done:
-		return false
+		return NotTaken
 	default:
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.puts = append(f.puts, c.Body)
-	return true
+	return ""
 }
 
 func (f *fake) Left() <-chan struct{} { return nil }
