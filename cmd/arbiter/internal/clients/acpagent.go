@@ -22,7 +22,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/sourcegraph/jsonrpc2"
 
-	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
@@ -1242,15 +1241,6 @@ func (f *acpFollower) loginNeeded() error {
 		Message: "Claude is not logged in: run claude auth login, and send the prompt again"}
 }
 
-// permits are the answers to a permission request, each with what it stands for.
-var permits = []struct{ id, name, kind, behavior, scope string }{
-	{"once", "Allow once", "allow_once", bridge.Allow, contract.ScopeOnce},
-	{"run", "Allow this for the rest of the run", "allow_always", bridge.Allow, contract.ScopeRun},
-	{"always", "Always allow %s in this workspace", "allow_always", bridge.Allow, contract.ScopeAlways},
-	{"deny", "Deny", "reject_once", bridge.Deny, contract.ScopeOnce},
-	{"deny-run", "Deny this for the rest of the run", "reject_always", bridge.Deny, contract.ScopeRun},
-}
-
 // asks holds the pending requests to the client, by the id of the inbox item that each request is about. An item
 // stays in it if its request was declined without an answer, so that it is not asked again before the next prompt.
 type asks struct {
@@ -1355,38 +1345,18 @@ func (f *acpFollower) askPermission(
 	ctx context.Context, session string, t toolCall, r contract.PermissionRequest,
 ) bool {
 	t.Update = ""
+	offered, options := permitsFor(r), []object{}
+	for _, o := range offered {
+		options = append(options, permissionOption(o.id, o.label, o.kind))
+	}
 	var result permissionResult
 	err := f.session.s.call(ctx, methodPermission,
-		object{"sessionId": session, "toolCall": t, "options": permissionOptions(r)}, &result)
+		object{"sessionId": session, "toolCall": t, "options": options}, &result)
 	if err != nil || result.Outcome.Outcome != "selected" {
 		return ctx.Err() != nil
 	}
-	for _, p := range permits {
-		if p.id == result.Outcome.OptionID {
-			permit := contract.Permit{Request: r.Request, Action: r.Action, Behavior: p.behavior, Scope: p.scope}
-			if p.scope == contract.ScopeAlways && len(r.Suggestions) > 0 {
-				permit.Rule = r.Suggestions[0]
-			}
-			return f.sendAnswer(permit)
-		}
-	}
-	return false
-}
-
-// permissionOptions returns the answers that a human can choose from. The first rule that is offered with the
-// call can be allowed permanently.
-func permissionOptions(r contract.PermissionRequest) (list []object) {
-	for _, p := range permits {
-		if p.scope == contract.ScopeAlways {
-			if len(r.Suggestions) == 0 {
-				continue
-			}
-			rule := r.Suggestions[0] + " (" + words.Rules(r.Suggestions[0]) + ")"
-			p.name = fmt.Sprintf(p.name, sanitize.Line(rule, maxTitle))
-		}
-		list = append(list, permissionOption(p.id, p.name, p.kind))
-	}
-	return list
+	i := slices.IndexFunc(offered, func(o permitOption) bool { return o.id == result.Outcome.OptionID })
+	return i >= 0 && f.sendAnswer(offered[i].permit)
 }
 
 func permissionOption(id, name, kind string) object {

@@ -47,8 +47,13 @@ func TestRulesAreOfferedToTheLetter(t *testing.T) {
 	for _, o := range f.options {
 		labels = append(labels, o.label)
 	}
-	want := "Allow once|Allow this for the whole run|Always allow here: Bash(ok) (exactly this line)|Deny"
+	want := "Allow once|Allow this for the whole run|Always allow here: Bash(ok) (exactly this line)|Deny|" +
+		"Deny this for the whole run"
 	testkit.Same(t, "offered", want, strings.Join(labels, "|"))
+	for _, o := range permitsFor(contract.PermissionRequest{Suggestions: rules}) { // to an editor
+		at := slices.Index(labels, o.label)
+		testkit.Check(t, at >= 0 && f.options[at].command == contract.CommandBody(o.permit), "%s: %+v", o.label, o.permit)
+	}
 	for _, res := range []string{"", "allow once", "Always allow here: Bash(no)"} {
 		c := f.command(accepts(res, ""))
 		testkit.Check(t, c == nil, "%q means %+v", res, c)

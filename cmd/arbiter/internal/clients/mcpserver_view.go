@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -332,7 +333,7 @@ const (
 	maxForm = 6000
 	// shownLines is the number of lines of a form that every client shows.
 	shownLines = 3
-	// maxRules is the number of suggested rules that a form offers.
+	// maxRules is the number of suggested rules that are offered.
 	maxRules = 2
 )
 
@@ -391,31 +392,62 @@ func compact(text string) string {
 	}), "\n")
 }
 
-// permissionForm offers the answers of arbiter allow and deny. whole is the command that shows the request in full.
+// permissionForm offers the answers to a permission request. whole is the command that shows the request in full.
 func permissionForm(about, full string, r contract.PermissionRequest, whole string) form {
-	permit := func(behavior, scope, rule string) contract.Permit {
-		return contract.Permit{Request: r.Request, Behavior: behavior, Action: r.Action, Scope: scope, Rule: rule}
-	}
-	deny := option{"Deny", permit(bridge.Deny, contract.ScopeOnce, "")}
-	if len(full) > maxForm {
-		return form{note: true, options: []option{deny, {label: "Decide in a terminal"}},
-			message: about + "(too long for a form; in full: " + whole + ") " + clip(full, maxForm)}
-	}
-	if n := strings.Count(full, "\n") + 1; n > shownLines {
-		about += fmt.Sprintf("(%d lines; in full: %s) ", n, whole)
-	}
-	f := form{note: true, message: about + full, options: []option{
-		{"Allow once", permit(bridge.Allow, contract.ScopeOnce, "")},
-		{"Allow this for the whole run", permit(bridge.Allow, contract.ScopeRun, "")},
-	}}
-	for _, rule := range r.Suggestions[:min(len(r.Suggestions), maxRules)] {
-		if sanitize.Line(rule, 200) == rule { // offer a rule only if it is shown exactly as it is
-			f.options = append(f.options, option{"Always allow here: " + rule + " (" + words.Rules(rule) + ")",
-				permit(bridge.Allow, contract.ScopeAlways, rule)})
+	f := form{note: true}
+	long := len(full) > maxForm
+	for _, o := range permitsFor(r) {
+		if !long || o.permit.Behavior == bridge.Deny {
+			f.options = append(f.options, option{o.label, o.permit})
 		}
 	}
-	f.options = append(f.options, deny)
+	if long {
+		f.options = append(f.options, option{label: "Decide in a terminal"})
+		about += "(too long for a form; in full: " + whole + ") "
+	} else if n := strings.Count(full, "\n") + 1; n > shownLines {
+		about += fmt.Sprintf("(%d lines; in full: %s) ", n, whole)
+	}
+	f.message = about + clip(full, maxForm)
 	return f
+}
+
+// permitOption is an answer to a permission request that an editor, or the client of a model, offers its human.
+type permitOption struct {
+	id, kind string // for an editor
+	label    string
+	permit   contract.Permit
+}
+
+var permitOptions = []permitOption{
+	{"once", "allow_once", "Allow once", contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeOnce}},
+	{"run", "allow_always", "Allow this for the whole run",
+		contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeRun}},
+	{"always", "allow_always", "Always allow here: ", contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeAlways}},
+	{"deny", "reject_once", "Deny", contract.Permit{Behavior: bridge.Deny, Scope: contract.ScopeOnce}},
+	{"deny-run", "reject_always", "Deny this for the whole run",
+		contract.Permit{Behavior: bridge.Deny, Scope: contract.ScopeRun}},
+}
+
+// permitsFor lists the answers to a request. A rule is offered only if it is shown exactly as it is.
+func permitsFor(r contract.PermissionRequest) (list []permitOption) {
+	for _, o := range permitOptions {
+		o.permit.Request, o.permit.Action = r.Request, r.Action
+		if o.permit.Scope != contract.ScopeAlways {
+			list = append(list, o)
+			continue
+		}
+		for i, rule := range r.Suggestions[:min(len(r.Suggestions), maxRules)] {
+			if sanitize.Line(rule, 200) == rule {
+				o := o
+				o.permit.Rule, o.label = rule, o.label+rule+" ("+words.Rules(rule)+")"
+				if i > 0 {
+					o.id += "-" + strconv.Itoa(i+1)
+				}
+				list = append(list, o)
+			}
+		}
+	}
+	return list
 }
 
 func (f form) params() *mcp.ElicitParams {
