@@ -22,6 +22,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/sourcegraph/jsonrpc2"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
@@ -1306,7 +1307,12 @@ func (f *acpFollower) ask(l *link, i supervisor.InboxItem) (ends bool) {
 	case i.Kind == supervisor.InboxPermission:
 		if t, shown := f.mapper.asked[i.ID]; shown {
 			session, _ := f.mapper.home(i.Agent)
-			f.asking(l, i.ID, func(ctx context.Context) bool { return f.askPermission(ctx, session, t, *i.Request) })
+			f.asking(l, i.ID, func(ctx context.Context) bool {
+				if i.Request.Tool == bridge.ElicitTool && f.mapper.can.elicits {
+					return f.elicit(ctx, i)
+				}
+				return f.askPermission(ctx, session, t, *i.Request)
+			})
 		}
 		return false
 	case i.Optional:
@@ -1346,6 +1352,10 @@ func (f *acpFollower) askPermission(
 ) bool {
 	t.Update = ""
 	offered, options := permitsFor(r), []object{}
+	if r.Tool == bridge.ElicitTool {
+		t.Content = append(slices.Clip(t.Content), textContent("To answer it: arbiter allow "+command.ShortID(f.run)+" "+r.Request+
+			" --message TEXT. Allow once answers without a text."))
+	}
 	for _, o := range offered {
 		options = append(options, permissionOption(o.id, o.label, o.kind))
 	}
@@ -1365,18 +1375,31 @@ func permissionOption(id, name, kind string) object {
 
 // elicit shows the client a form for an item and hands the answer to the run.
 func (f *acpFollower) elicit(ctx context.Context, i supervisor.InboxItem) bool {
+	text, schema := sanitize.Text(i.Text), any(nil)
 	field := object{"type": "string", "title": "Answer"}
 	if len(i.Choices) > 0 {
 		field["enum"] = i.Choices
 	}
+	schema = object{"type": "object", "required": []string{"answer"}, "properties": object{"answer": field}}
+	if i.Request != nil {
+		text, schema = elicited(*i.Request)
+	}
 	var result elicitResult
 	err := f.session.s.call(ctx, "elicitation/create", object{"mode": "form", "sessionId": f.mapper.root,
-		"message": sanitize.Text(i.Text), "requestedSchema": object{"type": "object", "required": []string{"answer"},
-			"properties": object{"answer": field}}}, &result)
-	answer := strings.TrimSpace(result.Content.Answer)
+		"message": text, "requestedSchema": schema}, &result)
+	var said struct{ Answer string }
+	_ = json.Unmarshal(result.Content, &said) // without an answer it is declined
+	answer := strings.TrimSpace(said.Answer)
 	switch {
 	case ctx.Err() != nil:
 		return true
+	case i.Request != nil && err == nil && (result.Action == "accept" || result.Action == "decline"):
+		at := slices.Index([]string{"accept", "decline"}, result.Action)
+		permit := permitsFor(*i.Request)[at].permit
+		if at == 0 {
+			permit.Message = string(result.Content)
+		}
+		return f.sendAnswer(permit)
 	case err != nil || result.Action != "accept" || answer == "":
 		return false
 	case len(i.Choices) > 0 && !slices.Contains(i.Choices, answer):

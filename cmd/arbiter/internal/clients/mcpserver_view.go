@@ -3,6 +3,7 @@ package clients
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -94,7 +95,11 @@ func (s *MCPServer) waitingItem(run string, i supervisor.InboxItem, most int) MC
 	switch i.Kind {
 	case supervisor.InboxPermission:
 		item.Text = clip(s.o.Full(contract.Event{ID: i.Agent, Body: *i.Request}), most)
-		item.Answer = "The user decides: " + s.o.Typed("allow", run, i.ID) + ", or deny instead of allow."
+		allow := []string{i.ID}
+		if i.Request.Tool == bridge.ElicitTool {
+			allow = append(allow, "--message", "TEXT")
+		}
+		item.Answer = "The user decides: " + s.o.Typed("allow", run, allow...) + ", or deny instead of allow."
 		if s.o.ModelAnswers {
 			item.Answer = "You or the user decide: answer with request and behavior."
 		}
@@ -355,6 +360,8 @@ type form struct {
 	message string
 	options []option
 	note    bool // a denial may have a text
+	// schema has the fields that an MCP server asks for: what is said in them is the answer that allows.
+	schema json.RawMessage
 }
 
 // forHuman reports whether an item is not for the model that calls the tools.
@@ -396,6 +403,9 @@ func compact(text string) string {
 func permissionForm(about, full string, r contract.PermissionRequest, whole string) form {
 	f := form{note: true}
 	long := len(full) > maxForm
+	if !long {
+		_, f.schema = elicited(r)
+	}
 	for _, o := range permitsFor(r) {
 		if !long || o.permit.Behavior == bridge.Deny {
 			f.options = append(f.options, option{o.label, o.permit})
@@ -428,9 +438,13 @@ var permitOptions = []permitOption{
 		contract.Permit{Behavior: bridge.Deny, Scope: contract.ScopeRun}},
 }
 
-// permitsFor lists the answers to a request. A rule is offered only if it is shown exactly as it is.
+// permitsFor lists the answers to a request. A rule is offered only if it is shown exactly as it is. A question of an
+// MCP server is answered once.
 func permitsFor(r contract.PermissionRequest) (list []permitOption) {
 	for _, o := range permitOptions {
+		if r.Tool == bridge.ElicitTool && o.permit.Scope != contract.ScopeOnce {
+			continue
+		}
 		o.permit.Request, o.permit.Action = r.Request, r.Action
 		if o.permit.Scope != contract.ScopeAlways {
 			list = append(list, o)
@@ -450,7 +464,26 @@ func permitsFor(r contract.PermissionRequest) (list []permitOption) {
 	return list
 }
 
+// elicited returns what an MCP server asks a human, and the schema of the answer; nil: the request is another one.
+func elicited(r contract.PermissionRequest) (text string, schema json.RawMessage) {
+	if r.Tool != bridge.ElicitTool {
+		return "", nil
+	}
+	var e bridge.Elicitation
+	err := json.Unmarshal(r.Input, &e)
+	if err == nil {
+		schema, err = clean(e.Schema, maxText)
+	}
+	if err != nil { // consent is the answer, or else the run says what is wrong
+		schema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return sanitize.Text(strings.TrimSpace("The MCP server " + e.Server + " asks: " + e.Message + "\n" + e.URL)), schema
+}
+
 func (f form) params() *mcp.ElicitParams {
+	if f.schema != nil {
+		return &mcp.ElicitParams{Mode: "form", Message: f.message, RequestedSchema: f.schema}
+	}
 	text := func(title string) map[string]any { return map[string]any{"type": "string", "title": title} }
 	properties, required := map[string]any{fieldAnswer: text("Answer")}, fieldAnswer
 	if len(f.options) > 0 {
@@ -481,6 +514,14 @@ func (f form) command(res *mcp.ElicitResult) contract.CommandBody {
 			return f.options[i].command
 		}
 		return nil
+	}
+	if f.schema != nil {
+		permit := f.options[0].command.(contract.Permit)
+		if len(res.Content) > 0 {
+			said, _ := json.Marshal(res.Content) // it was decoded
+			permit.Message = string(said)
+		}
+		return permit
 	}
 	if len(f.options) == 0 {
 		text, _ := res.Content[fieldAnswer].(string)

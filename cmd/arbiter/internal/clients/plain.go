@@ -543,12 +543,21 @@ func (v *narrator) howTo(i supervisor.InboxItem) string {
 	n := v.numberOf(i.ID)
 	switch i.Kind {
 	case supervisor.InboxPermission:
-		return fmt.Sprintf("answer with %d y, %d run, %d always, or %d n REASON", n, n, n, n)
+		return "answer with " + v.permits(i)
 	case supervisor.InboxTrust, supervisor.InboxRecovery, supervisor.InboxLimit:
 		return fmt.Sprintf("/answer %d %s", n, sanitize.Line(strings.Join(i.Choices, ", or "), 300))
 	case supervisor.InboxQuestion, supervisor.InboxAcceptance:
 	}
 	return fmt.Sprintf("your next word to the Arbiter is the answer, or /answer %d TEXT", n)
+}
+
+// permits lists the answers to a permission request. A question of an MCP server is answered with a text.
+func (v *narrator) permits(i supervisor.InboxItem) string {
+	n := v.numberOf(i.ID)
+	if i.Request.Tool == bridge.ElicitTool {
+		return fmt.Sprintf("%d y ANSWER, or %d n REASON", n, n)
+	}
+	return fmt.Sprintf("%d y, %d run, %d always, or %d n REASON", n, n, n, n)
 }
 
 // covering lists the rules that would cover a permission request, and which other waiting requests each
@@ -762,7 +771,7 @@ func (v *narrator) answer(line string) (body contract.CommandBody, problem strin
 func (v *narrator) choices() string {
 	var list []string
 	for _, i := range v.open {
-		list = append(list, fmt.Sprintf("%d y, %[1]d run, %[1]d always, or %[1]d n REASON.", v.numbers[i.ID]))
+		list = append(list, v.permits(i)+".")
 	}
 	return strings.Join(list, " ")
 }
@@ -864,7 +873,11 @@ func (v *narrator) asked(b contract.PermissionRequest, text string) string {
 		return ""
 	}
 	n, rules := v.numberOf(b.Request), b.Suggestions[:min(len(b.Suggestions), supervisor.OfferedRules)]
-	v.open = append(v.open, supervisor.InboxItem{ID: b.Request, Request: &b})
+	item := supervisor.InboxItem{ID: b.Request, Request: &b}
+	v.open = append(v.open, item)
+	if b.Tool == bridge.ElicitTool {
+		return fmt.Sprintf("Request %d. %s\nAnswer with: %s.", n, strings.TrimRight(text, "\n"), v.permits(item))
+	}
 	offer := ""
 	for i, rule := range rules {
 		offer += fmt.Sprintf("\n  %c: %s: %s", 'a'+i, sanitize.Line(rule, 300), sanitize.Line(words.Rules(rule), 300))

@@ -99,6 +99,12 @@ func TestPermissionIsAsked(t *testing.T) {
 		s.emit("orch-1", contract.Permission{Request: "r-11", Behavior: "deny", By: "rule", Tool: "Bash"})
 		s.expect("Request 2: Denied by the human: Read for Orchestrator II.\nRequest 1: Denied because nobody answered in " +
 			"time: Bash for Orchestrator I.\n")
+		s.emit("orch-1", contract.PermissionRequest{Request: "r-12", Tool: "Elicitation",
+			Input: json.RawMessage(`{"server":"maps","message":"Which region?"}`)})
+		s.expect("Request 3. Orchestrator I asks to use Elicitation:\n\n    server: maps\n    message: Which region?\n" +
+			"Answer with: 3 y ANSWER, or 3 n REASON.\n\n")
+		s.emit("orch-1", contract.Permission{Request: "r-12", Behavior: "deny", By: "timeout", Tool: "Elicitation"})
+		s.expect("Request 3: Denied because nobody answered in time: Elicitation for Orchestrator I.\n")
 		s.typeLines("y") // no request is open: this is a normal message
 		got := s.host.puts[len(s.host.puts)-1]
 		testkit.Check(t, cmp.Equal(got, contract.CommandBody(contract.Say{Text: "y"})), "put %v", got)

@@ -818,7 +818,11 @@ func waitingText(i supervisor.InboxItem, run, state string) string {
 	answer := program + " send " + run + state + " TEXT"
 	switch {
 	case i.Request != nil:
-		answer = program + " allow " + run + " " + sanitize.Line(i.ID, 80) + state + ", or deny"
+		answer = program + " allow " + run + " " + sanitize.Line(i.ID, 80) + state
+		if i.Request.Tool == bridge.ElicitTool {
+			answer += " --message TEXT"
+		}
+		answer += ", or deny"
 	case len(i.Choices) > 0:
 		answer = program + " choose " + run + state + " " + sanitize.Line(strings.Join(i.Choices, "|"), 200)
 	}
