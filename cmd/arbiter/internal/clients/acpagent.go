@@ -1375,12 +1375,12 @@ func permissionOption(id, name, kind string) object {
 
 // elicit shows the client a form for an item and hands the answer to the run.
 func (f *acpFollower) elicit(ctx context.Context, i supervisor.InboxItem) bool {
-	text, schema := sanitize.Text(i.Text), any(nil)
 	field := object{"type": "string", "title": "Answer"}
 	if len(i.Choices) > 0 {
 		field["enum"] = i.Choices
 	}
-	schema = object{"type": "object", "required": []string{"answer"}, "properties": object{"answer": field}}
+	text := sanitize.Text(i.Text)
+	var schema any = object{"type": "object", "required": []string{"answer"}, "properties": object{"answer": field}}
 	if i.Request != nil {
 		text, schema = elicited(*i.Request)
 	}
@@ -1393,13 +1393,12 @@ func (f *acpFollower) elicit(ctx context.Context, i supervisor.InboxItem) bool {
 	switch {
 	case ctx.Err() != nil:
 		return true
-	case i.Request != nil && err == nil && (result.Action == "accept" || result.Action == "decline"):
-		at := slices.Index([]string{"accept", "decline"}, result.Action)
-		permit := permitsFor(*i.Request)[at].permit
-		if at == 0 {
-			permit.Message = string(result.Content)
-		}
-		return f.sendAnswer(permit)
+	case err == nil && i.Request != nil && result.Action == "accept":
+		allow := permitsFor(*i.Request)[0].permit
+		allow.Message = string(result.Content)
+		return f.sendAnswer(allow)
+	case err == nil && i.Request != nil && result.Action == "decline":
+		return f.sendAnswer(permitsFor(*i.Request)[1].permit)
 	case err != nil || result.Action != "accept" || answer == "":
 		return false
 	case len(i.Choices) > 0 && !slices.Contains(i.Choices, answer):

@@ -532,7 +532,7 @@ func (v *narrator) waits(list []supervisor.InboxItem, covered map[string][]strin
 		}
 		lines = append(lines, v.covering(i, list, covered)...)
 	}
-	if n := len(v.leaves(list)); n > 1 {
+	if n := len(leaves(list)); n > 1 {
 		lines = append(lines, fmt.Sprintf("/answer all y allows these %d requests once, /answer all n denies them.", n))
 	}
 	return strings.Join(lines, "\n")
@@ -586,9 +586,12 @@ func (v *narrator) covering(
 	return lines
 }
 
-// leaves returns the waiting permission requests.
-func (v *narrator) leaves(list []supervisor.InboxItem) []supervisor.InboxItem {
-	return slices.DeleteFunc(slices.Clone(list), func(i supervisor.InboxItem) bool { return i.Request == nil })
+// leaves returns the waiting permission requests, without the questions of MCP servers, each of which has an answer of
+// its own.
+func leaves(list []supervisor.InboxItem) []supervisor.InboxItem {
+	return slices.DeleteFunc(slices.Clone(list), func(i supervisor.InboxItem) bool {
+		return i.Request == nil || i.Request.Tool == bridge.ElicitTool
+	})
 }
 
 // remind reports what has waited for a minute or longer, when it changes and from time to time.
@@ -682,7 +685,7 @@ func (s *plainSession) answerItem(i supervisor.InboxItem, rest string) {
 
 // answerAll answers all permission requests, provided that they were listed and their number was shown.
 func (s *plainSession) answerAll(list []supervisor.InboxItem, rest string) {
-	list = s.narrator.leaves(list)
+	list = leaves(list)
 	words := strings.Fields(rest)
 	if len(list) == 0 {
 		s.print("No permission request waits.", true)

@@ -346,6 +346,8 @@ func TestInbox(t *testing.T) {
 			Agent: "orch-1",
 			Text:  "Bash: make",
 			Since: time.Now(),
+
+			Request: &contract.PermissionRequest{Request: "r-9", Tool: "Bash"},
 		}
 		s.emit("orch-1", contract.PermissionRequest{Request: "r-9", Tool: "Bash",
 			Input: json.RawMessage(`{"command":"make"}`)})
@@ -443,7 +445,9 @@ func TestAnswerInbox(t *testing.T) {
 			"    2. Orchestrator II asks permission: Bash: go test ./b\nTo do it, say /answer all y 2.\n\n"
 		s.typeLines("/answer all y 2")
 		s.expect(which)
-		list = append(list[1:], leave("c", "orch-1"))
+		asked := leave("d", "orch-1")
+		asked.Request.Tool = "Elicitation" // of an MCP server: each has an answer of its own
+		list = append(list[1:], leave("c", "orch-1"), asked)
 		s.typeLines("/answer all y 2") // these are other requests
 		took()
 		s.output()
