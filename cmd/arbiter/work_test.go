@@ -138,6 +138,22 @@ func TestWorkWithoutGit(t *testing.T) {
 	w.prints("the directory of run "+gittest.RUN8, contract.ExitEnvironment, "land", gittest.RUN8)
 }
 
+// TestLandAfterARevert: work that was landed and reverted can be landed again.
+func TestLandAfterARevert(t *testing.T) {
+	w := newWorked(t)
+	w.snapshot(workspaces.Base)
+	w.Git("checkout", "-q", "-b", "arbiter/"+gittest.RUN8+"/main")
+	w.Write("a", "2\n")
+	w.Commit("one")
+	w.Git("checkout", "-q", "trunk")
+	for range 2 {
+		w.arbiter(contract.ExitComplete, "land")
+		testkit.Same(t, "landed", "2", w.Git("show", "HEAD:a"))
+		w.prints("trunk has all that run "+gittest.RUN8+" has merged\n", contract.ExitComplete, "land")
+		w.Git("revert", "--no-edit", "HEAD")
+	}
+}
+
 // TestLandKeepsCommits: --keep-commits joins the commits of the run by a merge, and undo names the revert of a merge.
 func TestLandKeepsCommits(t *testing.T) {
 	w := newWorked(t)

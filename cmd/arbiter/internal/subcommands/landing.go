@@ -182,7 +182,7 @@ func (l *landing) failed(err error) error {
 }
 
 // request says what is landed: the changes of the user's files between two snapshots, or the run branch. What an
-// earlier landing has brought is not landed again.
+// earlier landing has brought is not landed again, unless that was reverted.
 func (l *landing) request() (q workspaces.LandRequest, err error) {
 	found, err := l.repo.Commits(l.c.Context, l.repo.Ref(workspaces.Base), l.repo.Ref(workspaces.End),
 		l.repo.Branch(workspaces.Main))
@@ -204,6 +204,7 @@ func (l *landing) request() (q workspaces.LandRequest, err error) {
 			"already", command.ShortID(l.info.Run))
 	}
 	before, err := landings(l.c.Context, l.repo, l.info.Run)
+	before = slices.DeleteFunc(before, func(x landed) bool { return x.Reverted })
 	if err != nil || len(before) == 0 {
 		return q, l.failed(err)
 	}
