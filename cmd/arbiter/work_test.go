@@ -118,6 +118,8 @@ func TestWorkOnABranch(t *testing.T) {
 	w.prints("uncommitted changes would be overwritten in \"a\"", contract.ExitFailed, "land")
 	w.Git("checkout", "-q", "a")
 	w.prints("--message is empty", contract.ExitUsage, "land", "--message", " ")
+	w.prints("--include is empty", contract.ExitUsage, "land", "--include", "")
+	w.prints("--file is empty", contract.ExitUsage, "undo", "--file", "")
 	out, _ := w.arbiter(contract.ExitComplete, "land", "--squash", "--message", "All of it")
 	testkit.Check(t, out == "trunk is now "+command.ShortID(w.Git("rev-parse", "trunk"))+"\n" &&
 		w.Git("log", "-1", "--format=%s %an", "trunk") == "All of it A", "%q; %s", out, w.Git("log", "-1", "trunk"))

@@ -80,6 +80,8 @@ func (e Env) land(c *cli.Context) error {
 	switch {
 	case c.IsSet("message") && strings.TrimSpace(c.String("message")) == "":
 		return command.Usagef("--message is empty: give the text of the commit")
+	case slices.Contains(c.StringSlice("include"), ""): // else it would be the whole directory
+		return command.Usagef("--include is empty: name a file or a directory")
 	case c.Bool("squash") && c.Bool("keep-commits"):
 		return command.Usagef("--squash and --keep-commits exclude each other")
 	}

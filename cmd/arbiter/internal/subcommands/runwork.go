@@ -333,6 +333,9 @@ var revertWords = map[workspaces.Status][2]string{
 }
 
 func (e Env) undo(c *cli.Context) error {
+	if c.IsSet("file") && c.String("file") == "" { // probably an unset variable: do not undo everything
+		return command.Usagef("--file is empty: name a file, or leave it out to revert all")
+	}
 	r, info, err := e.openWork(c, c.Args().First())
 	if err != nil {
 		return err
