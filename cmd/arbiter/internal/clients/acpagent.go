@@ -1353,8 +1353,8 @@ func (f *acpFollower) askPermission(
 	t.Update = ""
 	offered, options := permitsFor(r), []object{}
 	if r.Tool == bridge.ElicitTool {
-		t.Content = append(slices.Clip(t.Content), textContent("To answer it: arbiter allow "+command.ShortID(f.run)+" "+r.Request+
-			" --message TEXT. Allow once answers without a text."))
+		t.Content = append(slices.Clip(t.Content), textContent("To answer it: arbiter allow "+command.ShortID(f.run)+" "+
+			r.Request+" --message TEXT. Allow once answers without a text."))
 	}
 	for _, o := range offered {
 		options = append(options, permissionOption(o.id, o.label, o.kind))

@@ -436,7 +436,8 @@ func TestAnswersByKeyboard(t *testing.T) {
 	testkit.Same(t, "the runs resumed are", 1, h.resumed)
 }
 
-// TestPageAnswersServers: a question of an MCP server is answered with a text. A message to a halted run is said to wait.
+// TestPageAnswersServers: a question of an MCP server is answered with a text. A message to a halted run is said to
+// wait.
 func TestPageAnswersServers(t *testing.T) {
 	quick(t)
 	h := newHouse(t)
