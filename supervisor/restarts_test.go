@@ -360,14 +360,12 @@ func TestHalt(t *testing.T) {
 		t.Errorf("%d starts, %d crashes", n, p.s.Lifecycle.Crashes)
 	}
 	// Messages given meanwhile wait, and so do agents that are spawned.
-	ok, why := p.command(contract.Say{Text: "And write the manual."})
-	testkit.Check(t, ok && strings.Contains(why, "message to arbiter; the run is halted") &&
-		strings.Contains(why, "/continue"), "the message: %v, %s", ok, why)
+	p.say("And write the manual.")
 	p.mustCommand(contract.ForceAgent{Mode: "tester"})
 	p.restartDue(one)
 	testkit.Check(t, len(effects[input.Spawn](p)) == 0 && len(effects[input.Send](p)) == 0,
 		"halted, and something was started or sent")
-	ok, why = p.command(contract.Halt{})
+	ok, why := p.command(contract.Halt{})
 	testkit.Check(t, ok && strings.Contains(why, "already"), "%v", why)
 	p.mustCommand(contract.Continue{})
 	testkit.Same(t, "starts", 3, len(effects[input.Spawn](p)))

@@ -19,11 +19,7 @@ func (st *step) humanMessage(ref string, c contract.Say) {
 		st.out.Reject(ref, "there is no living agent %q; alive: %s", to, st.AddresseesText())
 		return
 	}
-	text := "message to " + to
-	if held := Held(st.Paused, st.Halted); held != "" {
-		text += "; " + held
-	}
-	st.out.Accept(ref, text)
+	st.out.Accept(ref, "message to "+to)
 	st.word(c)
 }
 

@@ -396,8 +396,11 @@ func TestFormsReachTheHuman(t *testing.T) {
 func TestModelIsToldOfAHalt(t *testing.T) {
 	w := newWorld(t)
 	w.status.Halted, w.status.Paused = true, true
-	v, failed := callMCP[MCPView](w.serve("", nil, nil), "status", map[string]any{"run": theRun})
+	u := w.serve("", nil, nil)
+	v, failed := callMCP[MCPView](u, "status", map[string]any{"run": theRun})
 	testkit.Includes(t, "what is next", v.Next+failed, "the run is halted: nothing is sent before it is continued")
+	a, failed := callMCP[Answered](u, "answer", map[string]any{"run": theRun, "text": "Go on."})
+	testkit.Includes(t, "the answer to a message", a.Message+failed, "the run is halted: nothing is sent")
 }
 
 // elicits adds a question of an MCP server to the inbox.

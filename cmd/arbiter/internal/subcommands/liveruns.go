@@ -58,6 +58,10 @@ func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 		err = command.Failedf("run %s: %v: whether it accepted the command is not known; arbiter watch prints its events",
 			command.ShortID(l.Info.Run), err)
 	}
+	held := supervisor.Held(l.First.Paused, l.First.Halted)
+	if _, said := body.(contract.Say); said && r.Accepted && held != "" {
+		r.Message += "; " + held
+	}
 	return r, err
 }
 
