@@ -70,6 +70,20 @@ func (st *step) word(c contract.Say) {
 	}
 }
 
+// Held says why a paused or halted run sends nothing; empty: it is neither.
+func Held(paused, halted bool) string {
+	how := ""
+	switch {
+	case halted:
+		how = "halted"
+	case paused:
+		how = "paused"
+	default:
+		return ""
+	}
+	return "the run is " + how + ": nothing is sent before it is continued (`/continue`; the command continue)"
+}
+
 // pump sends what can be sent: one message a turn, oldest first, to each agent that has no turn running; and a
 // steering message to an agent that has one.
 func (st *step) pump() {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,14 +82,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := e.app()
 	line := command.ReadLine(app, args[min(1, len(args)):])
 	err := e.runLine(app, line)
-	if err == nil {
-		err = output.Problem()
+	exit, known := errors.AsType[*command.Error](err)
+	if err == nil || known && exit.Text == "" { // the code alone says nothing of what was not printed
+		err = cmp.Or(output.Problem(), err)
 	}
 	if err == nil {
 		return int(contract.ExitComplete)
 	}
-	var exit *command.Error
-	if !errors.As(err, &exit) {
+	if exit, known = errors.AsType[*command.Error](err); !known {
 		exit = command.Unclassified(err)
 	}
 	if exit.Text != "" {

@@ -165,7 +165,8 @@ func TestOutputOfACommand(t *testing.T) {
 	testkit.OK(t, err)
 	testkit.OK(t, unread.Close())
 	defer closed.Close()
-	for _, args := range []string{"logs", "logs --audit", "sessions show", "version", "scenarios", "--help", "replay"} {
+	for _, args := range []string{"logs", "logs --audit", "sessions show", "version", "scenarios", "--help", "replay",
+		"trust --show", "trust --show --json"} {
 		var problem bytes.Buffer
 		to := func(out *os.File) *os.ProcessState {
 			cmd := exec.Command("arbiter", strings.Fields(args)...)

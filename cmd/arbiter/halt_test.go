@@ -111,6 +111,8 @@ func TestHaltOfAStoppedArbiter(t *testing.T) {
 	testkit.Empty(t, "alive", survivors(b.run))
 	b.mustSignal(syscall.SIGCONT)
 	await[contract.Halted](b.script, "the halt", nil)
+	b.beside("send", b.run[:8], "Go on.").ended(t, "send", contract.ExitComplete,
+		"message to arbiter; the run is halted: nothing is sent before it is continued")
 	b.send(contract.Cancel{})
 	await[contract.Result](b.script, "the result", nil)
 	testkit.Empty(t, "alive after all", b.agents())

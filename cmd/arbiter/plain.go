@@ -86,9 +86,19 @@ func (p plainHost) lostTerminal() bool {
 }
 
 // Put implements clients.PlainRun.
-func (r plainRun) Put(c contract.Command) bool {
-	c.Body = r.host.withImages(c.Body)
-	return r.ScreenSession.Put(c)
+func (r plainRun) Put(c contract.Command) string {
+	say, said := c.Body.(contract.Say)
+	if said {
+		say.Images = r.host.takeImages()
+		c.Body = say
+	}
+	if !r.ScreenSession.Put(c) {
+		return clients.NotTaken
+	}
+	if s := r.Snapshot(); said && s != nil {
+		return view.Sentence(supervisor.Held(s.Paused, s.Halted))
+	}
+	return ""
 }
 
 func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (clients.PlainRun, error) {
@@ -135,10 +145,8 @@ func (p plainHost) Run(line string) (handled bool, text string) {
 		return true, sanitize.Line(view.Sentence(err.Error()), 500)
 	case !ok:
 		return true, "/" + c.Name + " needs a screen; /help lists what works here."
-	case !l.Put(contract.Command{Ref: "plain", Body: p.withImages(body)}):
-		return true, "The run is over; that was not taken."
 	}
-	return true, ""
+	return true, plainRun{l, p}.Put(contract.Command{Ref: "plain", Body: body})
 }
 
 // plainMoment is what a slash command of the plain frontend is about.
@@ -217,6 +225,13 @@ func init() { // set here since help refers back to it
 	}
 }
 
+// plainUses are the commands that are used in another way here than on the screen.
+var plainUses = map[string]string{
+	"allow":  "/allow RULE: from now on, allow all that RULE covers.\n",
+	"deny":   "/deny RULE: from now on, deny all that RULE may be about.\n",
+	"attach": "/attach AGENT: how to take an agent's session into another terminal.\n",
+}
+
 // timesOf describes what each agent of a run did, and when.
 func timesOf(p plainHost, m plainMoment) string {
 	names := map[string]string{}
@@ -234,6 +249,7 @@ func plainHelp() string {
 	var b strings.Builder
 	b.WriteString("What you write is said to the Arbiter. Commands:\n")
 	for _, spec := range view.EditorCommands {
+		b.WriteString(plainUses[spec.Name])
 		if !spec.Screen {
 			fmt.Fprintf(&b, "%s: %s.\n", spec.Usage(), spec.Help)
 		}
@@ -460,15 +476,6 @@ func plainImage(p plainHost, m plainMoment) (string, error) {
 	*p.images = append(*p.images, path)
 	return sanitize.Line(fmt.Sprintf("Image %d, %s, %s, goes with your next message.", len(*p.images), path, size), 500),
 		nil
-}
-
-// withImages adds the kept images to a message. It does not change other commands.
-func (p plainHost) withImages(b contract.CommandBody) contract.CommandBody {
-	if say, ok := b.(contract.Say); ok {
-		say.Images = p.takeImages()
-		return say
-	}
-	return b
 }
 
 // takeImages returns the kept images and forgets them: they go with one message.

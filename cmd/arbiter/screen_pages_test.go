@@ -91,6 +91,8 @@ func TestPlainShowsChanges(t *testing.T) {
 		{"/image other.txt", "not an image"},
 		{"/image loom.png", "64×48 png"},
 		{"Like this?", "Like this?"},
+		{"/halt", "Everything is halted."},
+		{"And this?", "The run is halted: nothing is sent before it is continued"},
 	} {
 		p.Type(step[0] + "\n")
 		p.await(step[1:]...)

@@ -354,6 +354,9 @@ func TestPlainHelp(t *testing.T) {
 			t.Errorf("%s: listed %v", s.Usage(), listed)
 		}
 	}
+	for name := range plainHere {
+		testkit.Includes(t, "the help", plainHelp(), "\n/"+name)
+	}
 }
 
 // TestFocusInWords: /focus says who the agent is, what its brief is, and what it said and did last, with the

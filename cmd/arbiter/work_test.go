@@ -118,6 +118,8 @@ func TestWorkOnABranch(t *testing.T) {
 	w.prints("uncommitted changes would be overwritten in \"a\"", contract.ExitFailed, "land")
 	w.Git("checkout", "-q", "a")
 	w.prints("--message is empty", contract.ExitUsage, "land", "--message", " ")
+	w.prints("--include is empty", contract.ExitUsage, "land", "--include", "")
+	w.prints("--file is empty", contract.ExitUsage, "undo", "--file", "")
 	out, _ := w.arbiter(contract.ExitComplete, "land", "--squash", "--message", "All of it")
 	testkit.Check(t, out == "trunk is now "+command.ShortID(w.Git("rev-parse", "trunk"))+"\n" &&
 		w.Git("log", "-1", "--format=%s %an", "trunk") == "All of it A", "%q; %s", out, w.Git("log", "-1", "trunk"))
@@ -130,11 +132,28 @@ func TestWorkOnABranch(t *testing.T) {
 func TestWorkWithoutGit(t *testing.T) {
 	w := newWorked(t)
 	w.Must(os.RemoveAll(filepath.Join(w.Path, ".git")))
-	w.prints("there is no Git work tree here", contract.ExitEnvironment, "diff")
+	w.prints("there is no Git work tree here: run `git init` to have diffs, undo and merges; what run "+gittest.RUN8+
+		" changed is not recorded", contract.ExitEnvironment, "diff")
 	t.Chdir(t.TempDir())
 	w.prints("no run has worked in", contract.ExitUsage, "undo")
 	w.Must(os.RemoveAll(w.Path))
 	w.prints("the directory of run "+gittest.RUN8, contract.ExitEnvironment, "land", gittest.RUN8)
+}
+
+// TestLandAfterARevert: work that was landed and reverted can be landed again.
+func TestLandAfterARevert(t *testing.T) {
+	w := newWorked(t)
+	w.snapshot(workspaces.Base)
+	w.Git("checkout", "-q", "-b", "arbiter/"+gittest.RUN8+"/main")
+	w.Write("a", "2\n")
+	w.Commit("one")
+	w.Git("checkout", "-q", "trunk")
+	for range 2 {
+		w.arbiter(contract.ExitComplete, "land")
+		testkit.Same(t, "landed", "2", w.Git("show", "HEAD:a"))
+		w.prints("trunk has all that run "+gittest.RUN8+" has merged\n", contract.ExitComplete, "land")
+		w.Git("revert", "--no-edit", "HEAD")
+	}
 }
 
 // TestLandKeepsCommits: --keep-commits joins the commits of the run by a merge, and undo names the revert of a merge.

@@ -1242,15 +1242,6 @@ func (f *acpFollower) loginNeeded() error {
 		Message: "Claude is not logged in: run claude auth login, and send the prompt again"}
 }
 
-// permits are the answers to a permission request, each with what it stands for.
-var permits = []struct{ id, name, kind, behavior, scope string }{
-	{"once", "Allow once", "allow_once", bridge.Allow, contract.ScopeOnce},
-	{"run", "Allow this for the rest of the run", "allow_always", bridge.Allow, contract.ScopeRun},
-	{"always", "Always allow %s in this workspace", "allow_always", bridge.Allow, contract.ScopeAlways},
-	{"deny", "Deny", "reject_once", bridge.Deny, contract.ScopeOnce},
-	{"deny-run", "Deny this for the rest of the run", "reject_always", bridge.Deny, contract.ScopeRun},
-}
-
 // asks holds the pending requests to the client, by the id of the inbox item that each request is about. An item
 // stays in it if its request was declined without an answer, so that it is not asked again before the next prompt.
 type asks struct {
@@ -1316,7 +1307,12 @@ func (f *acpFollower) ask(l *link, i supervisor.InboxItem) (ends bool) {
 	case i.Kind == supervisor.InboxPermission:
 		if t, shown := f.mapper.asked[i.ID]; shown {
 			session, _ := f.mapper.home(i.Agent)
-			f.asking(l, i.ID, func(ctx context.Context) bool { return f.askPermission(ctx, session, t, *i.Request) })
+			f.asking(l, i.ID, func(ctx context.Context) bool {
+				if i.Request.Tool == bridge.ElicitTool && f.mapper.can.elicits {
+					return f.elicit(ctx, i)
+				}
+				return f.askPermission(ctx, session, t, *i.Request)
+			})
 		}
 		return false
 	case i.Optional:
@@ -1355,38 +1351,22 @@ func (f *acpFollower) askPermission(
 	ctx context.Context, session string, t toolCall, r contract.PermissionRequest,
 ) bool {
 	t.Update = ""
+	offered, options := permitsFor(r), []object{}
+	if r.Tool == bridge.ElicitTool {
+		t.Content = append(slices.Clip(t.Content), textContent("To answer it: arbiter allow "+command.ShortID(f.run)+" "+
+			r.Request+" --message TEXT. Allow once answers without a text."))
+	}
+	for _, o := range offered {
+		options = append(options, permissionOption(o.id, o.label, o.kind))
+	}
 	var result permissionResult
 	err := f.session.s.call(ctx, methodPermission,
-		object{"sessionId": session, "toolCall": t, "options": permissionOptions(r)}, &result)
+		object{"sessionId": session, "toolCall": t, "options": options}, &result)
 	if err != nil || result.Outcome.Outcome != "selected" {
 		return ctx.Err() != nil
 	}
-	for _, p := range permits {
-		if p.id == result.Outcome.OptionID {
-			permit := contract.Permit{Request: r.Request, Action: r.Action, Behavior: p.behavior, Scope: p.scope}
-			if p.scope == contract.ScopeAlways && len(r.Suggestions) > 0 {
-				permit.Rule = r.Suggestions[0]
-			}
-			return f.sendAnswer(permit)
-		}
-	}
-	return false
-}
-
-// permissionOptions returns the answers that a human can choose from. The first rule that is offered with the
-// call can be allowed permanently.
-func permissionOptions(r contract.PermissionRequest) (list []object) {
-	for _, p := range permits {
-		if p.scope == contract.ScopeAlways {
-			if len(r.Suggestions) == 0 {
-				continue
-			}
-			rule := r.Suggestions[0] + " (" + words.Rules(r.Suggestions[0]) + ")"
-			p.name = fmt.Sprintf(p.name, sanitize.Line(rule, maxTitle))
-		}
-		list = append(list, permissionOption(p.id, p.name, p.kind))
-	}
-	return list
+	i := slices.IndexFunc(offered, func(o permitOption) bool { return o.id == result.Outcome.OptionID })
+	return i >= 0 && f.sendAnswer(offered[i].permit)
 }
 
 func permissionOption(id, name, kind string) object {
@@ -1399,14 +1379,26 @@ func (f *acpFollower) elicit(ctx context.Context, i supervisor.InboxItem) bool {
 	if len(i.Choices) > 0 {
 		field["enum"] = i.Choices
 	}
+	text := sanitize.Text(i.Text)
+	var schema any = object{"type": "object", "required": []string{"answer"}, "properties": object{"answer": field}}
+	if i.Request != nil {
+		text, schema = elicited(*i.Request)
+	}
 	var result elicitResult
 	err := f.session.s.call(ctx, "elicitation/create", object{"mode": "form", "sessionId": f.mapper.root,
-		"message": sanitize.Text(i.Text), "requestedSchema": object{"type": "object", "required": []string{"answer"},
-			"properties": object{"answer": field}}}, &result)
-	answer := strings.TrimSpace(result.Content.Answer)
+		"message": text, "requestedSchema": schema}, &result)
+	var said struct{ Answer string }
+	_ = json.Unmarshal(result.Content, &said) // without an answer it is declined
+	answer := strings.TrimSpace(said.Answer)
 	switch {
 	case ctx.Err() != nil:
 		return true
+	case err == nil && i.Request != nil && result.Action == "accept":
+		allow := permitsFor(*i.Request)[0].permit
+		allow.Message = string(result.Content)
+		return f.sendAnswer(allow)
+	case err == nil && i.Request != nil && result.Action == "decline":
+		return f.sendAnswer(permitsFor(*i.Request)[1].permit)
 	case err != nil || result.Action != "accept" || answer == "":
 		return false
 	case len(i.Choices) > 0 && !slices.Contains(i.Choices, answer):

@@ -813,10 +813,8 @@ type (
 		} `json:"outcome"`
 	}
 	elicitResult struct {
-		Action  string `json:"action"`
-		Content struct {
-			Answer string `json:"answer"`
-		} `json:"content"`
+		Action  string          `json:"action"`
+		Content json.RawMessage `json:"content"`
 	}
 )
 

@@ -848,6 +848,10 @@ func (l *mcpLive) send(ctx context.Context, body contract.CommandBody) (answer s
 		return "", false, fmt.Errorf("run %s: %w: whether it accepted this is not known; status shows it",
 			command.ShortID(l.run), err)
 	}
+	held := supervisor.Held(l.first.Paused, l.first.Halted)
+	if _, said := body.(contract.Say); said && r.Accepted && held != "" {
+		r.Message += "; " + held
+	}
 	return sanitize.Line(r.Message, mcpMaxLine), r.Accepted, nil
 }
 

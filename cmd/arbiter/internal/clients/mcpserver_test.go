@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,8 +48,13 @@ func TestRulesAreOfferedToTheLetter(t *testing.T) {
 	for _, o := range f.options {
 		labels = append(labels, o.label)
 	}
-	want := "Allow once|Allow this for the whole run|Always allow here: Bash(ok) (exactly this line)|Deny"
+	want := "Allow once|Allow this for the whole run|Always allow here: Bash(ok) (exactly this line)|Deny|" +
+		"Deny this for the whole run"
 	testkit.Same(t, "offered", want, strings.Join(labels, "|"))
+	for _, o := range permitsFor(contract.PermissionRequest{Suggestions: rules}) { // to an editor
+		at := slices.Index(labels, o.label)
+		testkit.Check(t, at >= 0 && f.options[at].command == contract.CommandBody(o.permit), "%s: %+v", o.label, o.permit)
+	}
 	for _, res := range []string{"", "allow once", "Always allow here: Bash(no)"} {
 		c := f.command(accepts(res, ""))
 		testkit.Check(t, c == nil, "%q means %+v", res, c)
@@ -383,6 +389,105 @@ func TestFormsReachTheHuman(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestModelIsToldOfAHalt: a model does not just wait for a run that goes on only when a human continues it.
+func TestModelIsToldOfAHalt(t *testing.T) {
+	w := newWorld(t)
+	w.status.Halted, w.status.Paused = true, true
+	u := w.serve("", nil, nil)
+	v, failed := callMCP[MCPView](u, "status", map[string]any{"run": theRun})
+	testkit.Includes(t, "what is next", v.Next+failed, "the run is halted: nothing is sent before it is continued")
+	a, failed := callMCP[Answered](u, "answer", map[string]any{"run": theRun, "text": "Go on."})
+	testkit.Includes(t, "the answer to a message", a.Message+failed, "the run is halted: nothing is sent")
+}
+
+// elicits adds a question of an MCP server to the inbox.
+func (w *world) elicits() {
+	w.t.Helper()
+	request := contract.PermissionRequest{Request: "perm-1", Tool: "Elicitation", Action: "hash", Input: json.RawMessage(
+		`{"server":"maps","message":"Which region?","schema":{"type":"object","required":["region"],"properties":` +
+			`{"region":{"type":"string","title":"Re\u202egion"}}}}`)}
+	w.happens(request)
+	w.waits(supervisor.InboxItem{ID: "perm-1", Kind: supervisor.InboxPermission, Agent: "orch-1", Request: &request})
+}
+
+// elicited are answers to the form of [world.elicits], each with its command.
+var elicitedAnswers = map[string]contract.CommandBody{
+	`{"action":"accept","content":{"region":"eu-west"}}`: contract.Permit{Request: "perm-1", Behavior: "allow",
+		Action: "hash", Scope: "once", Message: `{"region":"eu-west"}`},
+	`{"action":"decline"}`: contract.Permit{Request: "perm-1", Behavior: "deny", Action: "hash", Scope: "once"},
+}
+
+// TestServersQuestionReachesTheHuman: the form has the fields that an MCP server asks for, and what is said in them
+// is the answer.
+func TestServersQuestionReachesTheHuman(t *testing.T) {
+	for how, version := range versions {
+		for result, want := range elicitedAnswers {
+			t.Run(how+"/"+result, func(t *testing.T) {
+				w := newWorld(t)
+				w.elicits()
+				u := w.serve(version, &mcp.ClientOptions{
+					ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+						schema := testkit.Must(json.Marshal(r.Params.RequestedSchema))(t)
+						testkit.Includes(t, "the form says", r.Params.Message+string(schema), "Which region?", `"title":"Region"`)
+						var res mcp.ElicitResult
+						return &res, json.Unmarshal([]byte(result), &res)
+					}}, nil)
+				_, failed := callMCP[map[string]any](u, "answer",
+					map[string]any{"run": theRun, "request": "perm-1", "behavior": "allow"})
+				testkit.Same(t, "problem", "", failed)
+				testkit.Same(t, "commands", []contract.CommandBody{want}, w.given())
+			})
+		}
+	}
+}
+
+// TestServersQuestionReachesAnEditor: an editor with forms shows the fields that an MCP server asks for. One without
+// is offered no scope, and told how to answer.
+func TestServersQuestionReachesAnEditor(t *testing.T) {
+	type exchange struct{ can, method, says, result string }
+	cases := map[exchange]contract.CommandBody{
+		{"{}", methodPermission, "arbiter allow 4be1c2d0 perm-1 --message TEXT",
+			`{"outcome":{"outcome":"selected","optionId":"deny"}}`}: elicitedAnswers[`{"action":"decline"}`],
+	}
+	for result, want := range elicitedAnswers {
+		cases[exchange{`{"elicitation":{"form":{}}}`, "elicitation/create", "The MCP server maps asks: Which region?",
+			result}] = want
+	}
+	for c, want := range cases {
+		t.Run(c.method+c.result, func(t *testing.T) {
+			w := newWorld(t)
+			w.elicits()
+			in, toServer := io.Pipe()
+			fromServer, out, err := os.Pipe() // it has room: the server writes while it is written to
+			testkit.OK(t, err)
+			var served sync.WaitGroup
+			served.Go(func() {
+				testkit.OK(t, ServeACP(t.Context(), in, out, ACPConfig{Runs: w, Words: lineOf,
+					Mode: func(string) (string, error) { return "ask", nil }, Log: slog.New(slog.DiscardHandler)}))
+			})
+			lines := bufio.NewScanner(fromServer)
+			fmt.Fprintf(toServer, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientCapabilities":%s}}`+"\n",
+				c.can)
+			fmt.Fprintf(toServer, `{"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":%q}}`+"\n", theRun)
+			var asked struct {
+				ID     json.RawMessage
+				Method string
+			}
+			for asked.Method != c.method && lines.Scan() {
+				testkit.OK(t, json.Unmarshal(lines.Bytes(), &asked))
+			}
+			testkit.Includes(t, "it asks", lines.Text(), "region", c.says)
+			testkit.Excludes(t, "it asks", lines.Text(), "whole run")
+			fmt.Fprintf(toServer, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", asked.ID, c.result)
+			w.took(t.Context(), 1)
+			testkit.Same(t, "commands", []contract.CommandBody{want}, w.given())
+			testkit.OK(t, toServer.Close())
+			served.Wait()
+			testkit.OK(t, fromServer.Close(), out.Close())
+		})
 	}
 }
 

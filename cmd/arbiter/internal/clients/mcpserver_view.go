@@ -3,10 +3,12 @@ package clients
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -93,7 +95,11 @@ func (s *MCPServer) waitingItem(run string, i supervisor.InboxItem, most int) MC
 	switch i.Kind {
 	case supervisor.InboxPermission:
 		item.Text = clip(s.o.Full(contract.Event{ID: i.Agent, Body: *i.Request}), most)
-		item.Answer = "The user decides: " + s.o.Typed("allow", run, i.ID) + ", or deny instead of allow."
+		allow := []string{i.ID}
+		if i.Request.Tool == bridge.ElicitTool {
+			allow = append(allow, "--message", "TEXT")
+		}
+		item.Answer = "The user decides: " + s.o.Typed("allow", run, allow...) + ", or deny instead of allow."
 		if s.o.ModelAnswers {
 			item.Answer = "You or the user decide: answer with request and behavior."
 		}
@@ -127,6 +133,9 @@ func (s *MCPServer) liveView(st runstore.LiveStatus) MCPView {
 		}
 	}
 	v.Next = nextOf(v.Status)
+	if held := supervisor.Held(st.Paused, st.Halted); held != "" {
+		v.Next = "Tell the user that " + held + ". " + v.Next
+	}
 	if more := len(st.Inbox) - maxWaiting; more > 0 {
 		v.Next += fmt.Sprintf(" %d more wait, which are shown when these are answered.", more)
 	}
@@ -329,7 +338,7 @@ const (
 	maxForm = 6000
 	// shownLines is the number of lines of a form that every client shows.
 	shownLines = 3
-	// maxRules is the number of suggested rules that a form offers.
+	// maxRules is the number of suggested rules that are offered.
 	maxRules = 2
 )
 
@@ -351,6 +360,8 @@ type form struct {
 	message string
 	options []option
 	note    bool // a denial may have a text
+	// schema has the fields that an MCP server asks for: what is said in them is the answer that allows.
+	schema json.RawMessage
 }
 
 // forHuman reports whether an item is not for the model that calls the tools.
@@ -388,34 +399,92 @@ func compact(text string) string {
 	}), "\n")
 }
 
-// permissionForm offers the answers of arbiter allow and deny. whole is the command that shows the request in full.
+// permissionForm offers the answers to a permission request. whole is the command that shows the request in full.
 func permissionForm(about, full string, r contract.PermissionRequest, whole string) form {
-	permit := func(behavior, scope, rule string) contract.Permit {
-		return contract.Permit{Request: r.Request, Behavior: behavior, Action: r.Action, Scope: scope, Rule: rule}
+	f := form{note: true}
+	long := len(full) > maxForm
+	if !long {
+		_, f.schema = elicited(r)
 	}
-	deny := option{"Deny", permit(bridge.Deny, contract.ScopeOnce, "")}
-	if len(full) > maxForm {
-		return form{note: true, options: []option{deny, {label: "Decide in a terminal"}},
-			message: about + "(too long for a form; in full: " + whole + ") " + clip(full, maxForm)}
-	}
-	if n := strings.Count(full, "\n") + 1; n > shownLines {
-		about += fmt.Sprintf("(%d lines; in full: %s) ", n, whole)
-	}
-	f := form{note: true, message: about + full, options: []option{
-		{"Allow once", permit(bridge.Allow, contract.ScopeOnce, "")},
-		{"Allow this for the whole run", permit(bridge.Allow, contract.ScopeRun, "")},
-	}}
-	for _, rule := range r.Suggestions[:min(len(r.Suggestions), maxRules)] {
-		if sanitize.Line(rule, 200) == rule { // offer a rule only if it is shown exactly as it is
-			f.options = append(f.options, option{"Always allow here: " + rule + " (" + words.Rules(rule) + ")",
-				permit(bridge.Allow, contract.ScopeAlways, rule)})
+	for _, o := range permitsFor(r) {
+		if !long || o.permit.Behavior == bridge.Deny {
+			f.options = append(f.options, option{o.label, o.permit})
 		}
 	}
-	f.options = append(f.options, deny)
+	if long {
+		f.options = append(f.options, option{label: "Decide in a terminal"})
+		about += "(too long for a form; in full: " + whole + ") "
+	} else if n := strings.Count(full, "\n") + 1; n > shownLines {
+		about += fmt.Sprintf("(%d lines; in full: %s) ", n, whole)
+	}
+	f.message = about + clip(full, maxForm)
 	return f
 }
 
+// permitOption is an answer to a permission request that an editor, or the client of a model, offers its human.
+type permitOption struct {
+	id, kind string // for an editor
+	label    string
+	permit   contract.Permit
+}
+
+var permitOptions = []permitOption{
+	{"once", "allow_once", "Allow once", contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeOnce}},
+	{"run", "allow_always", "Allow this for the whole run",
+		contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeRun}},
+	{"always", "allow_always", "Always allow here: ",
+		contract.Permit{Behavior: bridge.Allow, Scope: contract.ScopeAlways}},
+	{"deny", "reject_once", "Deny", contract.Permit{Behavior: bridge.Deny, Scope: contract.ScopeOnce}},
+	{"deny-run", "reject_always", "Deny this for the whole run",
+		contract.Permit{Behavior: bridge.Deny, Scope: contract.ScopeRun}},
+}
+
+// permitsFor lists the answers to a request. A rule is offered only if it is shown exactly as it is. A question of an
+// MCP server is answered once.
+func permitsFor(r contract.PermissionRequest) (list []permitOption) {
+	for _, o := range permitOptions {
+		if r.Tool == bridge.ElicitTool && o.permit.Scope != contract.ScopeOnce {
+			continue
+		}
+		o.permit.Request, o.permit.Action = r.Request, r.Action
+		if o.permit.Scope != contract.ScopeAlways {
+			list = append(list, o)
+			continue
+		}
+		for i, rule := range r.Suggestions[:min(len(r.Suggestions), maxRules)] {
+			if sanitize.Line(rule, 200) == rule {
+				o := o
+				o.permit.Rule, o.label = rule, o.label+rule+" ("+words.Rules(rule)+")"
+				if i > 0 {
+					o.id += "-" + strconv.Itoa(i+1)
+				}
+				list = append(list, o)
+			}
+		}
+	}
+	return list
+}
+
+// elicited returns what an MCP server asks a human, and the schema of the answer; nil: the request is another one.
+func elicited(r contract.PermissionRequest) (text string, schema json.RawMessage) {
+	if r.Tool != bridge.ElicitTool {
+		return "", nil
+	}
+	var e bridge.Elicitation
+	err := json.Unmarshal(r.Input, &e)
+	if err == nil {
+		schema, err = clean(e.Schema, maxText)
+	}
+	if err != nil { // consent is the answer, or else the run says what is wrong
+		schema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return sanitize.Text(strings.TrimSpace("The MCP server " + e.Server + " asks: " + e.Message + "\n" + e.URL)), schema
+}
+
 func (f form) params() *mcp.ElicitParams {
+	if f.schema != nil {
+		return &mcp.ElicitParams{Mode: "form", Message: f.message, RequestedSchema: f.schema}
+	}
 	text := func(title string) map[string]any { return map[string]any{"type": "string", "title": title} }
 	properties, required := map[string]any{fieldAnswer: text("Answer")}, fieldAnswer
 	if len(f.options) > 0 {
@@ -446,6 +515,14 @@ func (f form) command(res *mcp.ElicitResult) contract.CommandBody {
 			return f.options[i].command
 		}
 		return nil
+	}
+	if f.schema != nil {
+		permit := f.options[0].command.(contract.Permit)
+		if len(res.Content) > 0 {
+			said, _ := json.Marshal(res.Content) // it was decoded
+			permit.Message = string(said)
+		}
+		return permit
 	}
 	if len(f.options) == 0 {
 		text, _ := res.Content[fieldAnswer].(string)

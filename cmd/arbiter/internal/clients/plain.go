@@ -42,8 +42,8 @@ import (
 
 // PlainRun is one process of a run, from its start to its end, with the methods that this frontend needs.
 type PlainRun interface {
-	// Put submits a command. It returns false if the run is over.
-	Put(contract.Command) bool
+	// Put submits a command, and returns what a person has to know of it, such as that the run is over.
+	Put(contract.Command) string
 	// InputEnded reports that no human will answer from now on.
 	InputEnded()
 	// Stop ends the run in order, so that it can be resumed. It does not block.
@@ -287,13 +287,16 @@ func (s *plainSession) print(text string, urgent bool) {
 	s.out.Put(text, len(text), limit)
 }
 
+// NotTaken says that a command came too late.
+const NotTaken = "The run is over; that was not taken."
+
 // put submits a command to the run, after the earlier ones.
 func (s *plainSession) put(c contract.CommandBody) {
 	s.do(func(run PlainRun) func() error {
-		if run != nil && run.Put(contract.Command{Body: c}) {
-			return s.says("")
+		if run == nil {
+			return s.says(NotTaken)
 		}
-		return s.says("The run is over; that was not taken.")
+		return s.says(run.Put(contract.Command{Body: c}))
 	})
 }
 
@@ -529,7 +532,7 @@ func (v *narrator) waits(list []supervisor.InboxItem, covered map[string][]strin
 		}
 		lines = append(lines, v.covering(i, list, covered)...)
 	}
-	if n := len(v.leaves(list)); n > 1 {
+	if n := len(leaves(list)); n > 1 {
 		lines = append(lines, fmt.Sprintf("/answer all y allows these %d requests once, /answer all n denies them.", n))
 	}
 	return strings.Join(lines, "\n")
@@ -540,12 +543,21 @@ func (v *narrator) howTo(i supervisor.InboxItem) string {
 	n := v.numberOf(i.ID)
 	switch i.Kind {
 	case supervisor.InboxPermission:
-		return fmt.Sprintf("answer with %d y, %d run, %d always, or %d n REASON", n, n, n, n)
+		return "answer with " + v.permits(i)
 	case supervisor.InboxTrust, supervisor.InboxRecovery, supervisor.InboxLimit:
 		return fmt.Sprintf("/answer %d %s", n, sanitize.Line(strings.Join(i.Choices, ", or "), 300))
 	case supervisor.InboxQuestion, supervisor.InboxAcceptance:
 	}
 	return fmt.Sprintf("your next word to the Arbiter is the answer, or /answer %d TEXT", n)
+}
+
+// permits lists the answers to a permission request. A question of an MCP server is answered with a text.
+func (v *narrator) permits(i supervisor.InboxItem) string {
+	n := v.numberOf(i.ID)
+	if i.Request.Tool == bridge.ElicitTool {
+		return fmt.Sprintf("%d y ANSWER, or %d n REASON", n, n)
+	}
+	return fmt.Sprintf("%d y, %d run, %d always, or %d n REASON", n, n, n, n)
 }
 
 // covering lists the rules that would cover a permission request, and which other waiting requests each
@@ -574,9 +586,12 @@ func (v *narrator) covering(
 	return lines
 }
 
-// leaves returns the waiting permission requests.
-func (v *narrator) leaves(list []supervisor.InboxItem) []supervisor.InboxItem {
-	return slices.DeleteFunc(slices.Clone(list), func(i supervisor.InboxItem) bool { return i.Request == nil })
+// leaves returns the waiting permission requests, without the questions of MCP servers, each of which has an answer of
+// its own.
+func leaves(list []supervisor.InboxItem) []supervisor.InboxItem {
+	return slices.DeleteFunc(slices.Clone(list), func(i supervisor.InboxItem) bool {
+		return i.Request == nil || i.Request.Tool == bridge.ElicitTool
+	})
 }
 
 // remind reports what has waited for a minute or longer, when it changes and from time to time.
@@ -670,7 +685,7 @@ func (s *plainSession) answerItem(i supervisor.InboxItem, rest string) {
 
 // answerAll answers all permission requests, provided that they were listed and their number was shown.
 func (s *plainSession) answerAll(list []supervisor.InboxItem, rest string) {
-	list = s.narrator.leaves(list)
+	list = leaves(list)
 	words := strings.Fields(rest)
 	if len(list) == 0 {
 		s.print("No permission request waits.", true)
@@ -759,7 +774,7 @@ func (v *narrator) answer(line string) (body contract.CommandBody, problem strin
 func (v *narrator) choices() string {
 	var list []string
 	for _, i := range v.open {
-		list = append(list, fmt.Sprintf("%d y, %[1]d run, %[1]d always, or %[1]d n REASON.", v.numbers[i.ID]))
+		list = append(list, v.permits(i)+".")
 	}
 	return strings.Join(list, " ")
 }
@@ -861,7 +876,11 @@ func (v *narrator) asked(b contract.PermissionRequest, text string) string {
 		return ""
 	}
 	n, rules := v.numberOf(b.Request), b.Suggestions[:min(len(b.Suggestions), supervisor.OfferedRules)]
-	v.open = append(v.open, supervisor.InboxItem{ID: b.Request, Request: &b})
+	item := supervisor.InboxItem{ID: b.Request, Request: &b}
+	v.open = append(v.open, item)
+	if b.Tool == bridge.ElicitTool {
+		return fmt.Sprintf("Request %d. %s\nAnswer with: %s.", n, strings.TrimRight(text, "\n"), v.permits(item))
+	}
 	offer := ""
 	for i, rule := range rules {
 		offer += fmt.Sprintf("\n  %c: %s: %s", 'a'+i, sanitize.Line(rule, 300), sanitize.Line(words.Rules(rule), 300))

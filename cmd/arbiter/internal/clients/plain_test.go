@@ -99,6 +99,12 @@ func TestPermissionIsAsked(t *testing.T) {
 		s.emit("orch-1", contract.Permission{Request: "r-11", Behavior: "deny", By: "rule", Tool: "Bash"})
 		s.expect("Request 2: Denied by the human: Read for Orchestrator II.\nRequest 1: Denied because nobody answered in " +
 			"time: Bash for Orchestrator I.\n")
+		s.emit("orch-1", contract.PermissionRequest{Request: "r-12", Tool: "Elicitation",
+			Input: json.RawMessage(`{"server":"maps","message":"Which region?"}`)})
+		s.expect("Request 3. Orchestrator I asks to use Elicitation:\n\n    server: maps\n    message: Which region?\n" +
+			"Answer with: 3 y ANSWER, or 3 n REASON.\n\n")
+		s.emit("orch-1", contract.Permission{Request: "r-12", Behavior: "deny", By: "timeout", Tool: "Elicitation"})
+		s.expect("Request 3: Denied because nobody answered in time: Elicitation for Orchestrator I.\n")
 		s.typeLines("y") // no request is open: this is a normal message
 		got := s.host.puts[len(s.host.puts)-1]
 		testkit.Check(t, cmp.Equal(got, contract.CommandBody(contract.Say{Text: "y"})), "put %v", got)
@@ -340,6 +346,8 @@ func TestInbox(t *testing.T) {
 			Agent: "orch-1",
 			Text:  "Bash: make",
 			Since: time.Now(),
+
+			Request: &contract.PermissionRequest{Request: "r-9", Tool: "Bash"},
 		}
 		s.emit("orch-1", contract.PermissionRequest{Request: "r-9", Tool: "Bash",
 			Input: json.RawMessage(`{"command":"make"}`)})
@@ -437,7 +445,9 @@ func TestAnswerInbox(t *testing.T) {
 			"    2. Orchestrator II asks permission: Bash: go test ./b\nTo do it, say /answer all y 2.\n\n"
 		s.typeLines("/answer all y 2")
 		s.expect(which)
-		list = append(list[1:], leave("c", "orch-1"))
+		asked := leave("d", "orch-1")
+		asked.Request.Tool = "Elicitation" // of an MCP server: each has an answer of its own
+		list = append(list[1:], leave("c", "orch-1"), asked)
 		s.typeLines("/answer all y 2") // these are other requests
 		took()
 		s.output()
@@ -678,16 +688,16 @@ func (f *fake) Begin(ctx context.Context, task string, sink runloop.Sink) (Plain
 	return f, nil
 }
 
-func (f *fake) Put(c contract.Command) bool {
+func (f *fake) Put(c contract.Command) string {
 	select {
 	case <-f.done:
-		return false
+		return NotTaken
 	default:
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.puts = append(f.puts, c.Body)
-	return true
+	return ""
 }
 
 func (f *fake) Left() <-chan struct{} { return nil }

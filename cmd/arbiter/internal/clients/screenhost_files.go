@@ -107,9 +107,11 @@ func (f *fileList) under(ctx context.Context, place string) []string {
 	if !f.at.IsZero() && time.Since(f.at) < filesKept {
 		return f.list
 	}
-	f.list = walk(ctx, place, math.MaxInt, func(string) bool { return true })
-	f.at = time.Now()
-	return f.list
+	list := walk(ctx, place, math.MaxInt, func(string) bool { return true })
+	if ctx.Err() == nil { // else it is not all
+		f.list, f.at = list, time.Now()
+	}
+	return list
 }
 
 // walk lists the wanted files under a directory, without hidden or generated ones, the nearest to the top first.

@@ -436,6 +436,30 @@ func TestAnswersByKeyboard(t *testing.T) {
 	testkit.Same(t, "the runs resumed are", 1, h.resumed)
 }
 
+// TestPageAnswersServers: a question of an MCP server is answered with a text. A message to a halted run is said to
+// wait.
+func TestPageAnswersServers(t *testing.T) {
+	quick(t)
+	h := newHouse(t)
+	h.status.Halted, h.status.Paused = true, true
+	s, _ := serve(t, h)
+	w := openPage(t, s)
+	h.wait(supervisor.InboxItem{ID: "perm-1", Kind: "permission", Agent: "arbiter", Request: &contract.PermissionRequest{
+		Request: "perm-1", Tool: "Elicitation", Action: "a", Input: []byte(`{"server":"maps","message":"Which region?"}`)}})
+	w.shows("[data-item=perm-1]", "Which region?")
+	w.until(`document.querySelector("#inbox").getAttribute("aria-busy") === "false"`)
+	w.tabTo(".card textarea")
+	w.press("eu-west")
+	w.tabTo("[data-act=once]")
+	w.press(kb.Enter)
+	testkit.Same(t, "the answer", `{"action":"a","behavior":"allow","message":"eu-west","request":"perm-1","scope":"once",`+
+		`"type":"permission"}`, h.took(w.ctx, 1)[0])
+	w.tabTo("#text")
+	w.press("Go on" + kb.Enter)
+	w.shows("#said", "It waits: the run is halted. Continue sends it.")
+	w.clean()
+}
+
 // TestManyTabs: a browser has six connections to a server. With more tabs than that, each shows what happens, and each
 // can answer.
 func TestManyTabs(t *testing.T) {

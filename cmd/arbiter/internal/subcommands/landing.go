@@ -80,6 +80,8 @@ func (e Env) land(c *cli.Context) error {
 	switch {
 	case c.IsSet("message") && strings.TrimSpace(c.String("message")) == "":
 		return command.Usagef("--message is empty: give the text of the commit")
+	case slices.Contains(c.StringSlice("include"), ""): // else it would be the whole directory
+		return command.Usagef("--include is empty: name a file or a directory")
 	case c.Bool("squash") && c.Bool("keep-commits"):
 		return command.Usagef("--squash and --keep-commits exclude each other")
 	}
@@ -182,7 +184,7 @@ func (l *landing) failed(err error) error {
 }
 
 // request says what is landed: the changes of the user's files between two snapshots, or the run branch. What an
-// earlier landing has brought is not landed again.
+// earlier landing has brought is not landed again, unless that was reverted.
 func (l *landing) request() (q workspaces.LandRequest, err error) {
 	found, err := l.repo.Commits(l.c.Context, l.repo.Ref(workspaces.Base), l.repo.Ref(workspaces.End),
 		l.repo.Branch(workspaces.Main))
@@ -204,6 +206,7 @@ func (l *landing) request() (q workspaces.LandRequest, err error) {
 			"already", command.ShortID(l.info.Run))
 	}
 	before, err := landings(l.c.Context, l.repo, l.info.Run)
+	before = slices.DeleteFunc(before, func(x landed) bool { return x.Reverted })
 	if err != nil || len(before) == 0 {
 		return q, l.failed(err)
 	}

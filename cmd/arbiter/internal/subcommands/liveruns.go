@@ -58,6 +58,10 @@ func send(l *runstore.Connection, ctx context.Context, body contract.CommandBody
 		err = command.Failedf("run %s: %v: whether it accepted the command is not known; arbiter watch prints its events",
 			command.ShortID(l.Info.Run), err)
 	}
+	held := supervisor.Held(l.First.Paused, l.First.Halted)
+	if _, said := body.(contract.Say); said && r.Accepted && held != "" {
+		r.Message += "; " + held
+	}
 	return r, err
 }
 
@@ -818,7 +822,11 @@ func waitingText(i supervisor.InboxItem, run, state string) string {
 	answer := program + " send " + run + state + " TEXT"
 	switch {
 	case i.Request != nil:
-		answer = program + " allow " + run + " " + sanitize.Line(i.ID, 80) + state + ", or deny"
+		answer = program + " allow " + run + " " + sanitize.Line(i.ID, 80) + state
+		if i.Request.Tool == bridge.ElicitTool {
+			answer += " --message TEXT"
+		}
+		answer += ", or deny"
 	case len(i.Choices) > 0:
 		answer = program + " choose " + run + state + " " + sanitize.Line(strings.Join(i.Choices, "|"), 200)
 	}

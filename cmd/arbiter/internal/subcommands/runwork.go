@@ -333,6 +333,9 @@ var revertWords = map[workspaces.Status][2]string{
 }
 
 func (e Env) undo(c *cli.Context) error {
+	if c.IsSet("file") && c.String("file") == "" { // probably an unset variable: do not undo everything
+		return command.Usagef("--file is empty: name a file, or leave it out to revert all")
+	}
 	r, info, err := e.openWork(c, c.Args().First())
 	if err != nil {
 		return err
@@ -516,6 +519,9 @@ func OpenWork(ctx context.Context, store *runstore.Runs, info journal.Info) (*wo
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, command.Environmentf("the directory of run %s: %v", command.ShortID(info.Run), command.WithoutPath(err))
+	case err == workspaces.ErrNoGit || errors.Is(err, workspaces.ErrNoCommit): // what can be done helps later runs
+		return nil, command.Environmentf("%s: %v; what run %s changed is not recorded", runstore.WorkDir(info), err,
+			command.ShortID(info.Run))
 	case err != nil:
 		return nil, command.Environmentf("%s: %v", runstore.WorkDir(info), err)
 	}

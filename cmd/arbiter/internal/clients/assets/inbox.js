@@ -109,11 +109,22 @@ function permission(item, send, id, where) {
     const value = rules.querySelector("input[type=radio]:checked").value;
     return value === "own" ? own.value.trim() : value === "" ? "" : r.suggestions[Number(value)];
   };
-  return [
+  const about = [
     r.reason ? h("p", { class: "quiet" }, r.reason) : null,
     where ? h("p", { class: "quiet where" }, where) : null,
     r.deadline ? h("p", { class: "quiet" }, `Denied at ${clock(r.deadline)} if nobody answers.`) : null,
     ...details(r.tool ?? "", r.input),
+  ];
+  if (r.tool === "Elicitation") { // a question of an MCP server: what allows it is an answer
+    const said = h("textarea", { rows: "2", id: id + "-text", "aria-labelledby": id,
+      placeholder: "Your answer; several fields are a JSON object" });
+    return [...about, said, h("div", { class: "actions" },
+      button("Answer", () => send({ ...base, behavior: "allow", scope: "once",
+        ...(said.value.trim() ? { message: said.value.trim() } : {}) }, "Answered."), { class: "primary", "data-act": "once" }),
+      button("Deny", () => deny("once", "", "Denied."), { class: "grave", "data-act": "deny" }))];
+  }
+  return [
+    ...about,
     h("div", { class: "actions" },
       button("Allow once", () => allow("once", "", "Allowed once."), { class: "primary", "data-act": "once" }),
       button("Deny", () => deny("once", "", "Denied."), { class: "grave", "data-act": "deny" })),

@@ -148,7 +148,9 @@ function controls() {
     if (byId("to").value) body.to = byId("to").value;
     const sent = text.value;
     const r = await command(body);
-    put(byId("said"), r.accepted ? "Sent." : `Not sent: ${r.message}`);
+    const held = run.status?.halted ? "halted" : run.status?.paused ? "paused" : "";
+    put(byId("said"), !r.accepted ? `Not sent: ${r.message}`
+      : held ? `It waits: the run is ${held}. Continue sends it.` : "Sent.");
     byId("said").dataset.bad = !r.accepted;
     if (r.accepted && text.value === sent) text.value = "";
     text.style.height = "";
