@@ -770,7 +770,7 @@ func (st *step) notSent(f input.NotSent) {
 	st.out.StopTimer(DeliveryTimerPrefix + f.MessageID)
 	a.Turn = slices.DeleteFunc(slices.Clone(a.Turn), func(id string) bool { return id == f.MessageID })
 	if a.Status == AgentBusy && len(a.Turn) == 0 {
-		a.Status, a.Since = AgentReady, st.at
+		a.Status, a.Since, a.Backoff = AgentReady, st.at, nil
 	}
 	if exhausted { // its stdin is stuck or closed: the message stays in the queue, and another process reads it
 		st.relaunch(a.ID, runconfig.RestartHung, "a message could not be written: "+f.Message)
