@@ -140,7 +140,7 @@ func TestTakeover(t *testing.T) {
 	testkit.Check(t, m.To == contract.Arbiter && m.From == contract.Supervisor &&
 		strings.Contains(m.Text, "2 messages typed"), "the Arbiter is given %+v", m)
 	p.returns("orch-1", bridge.DeliveryBegun)
-	p.contains("what orch-1 is told", p.lastSent("orch-1"), "cut off when the human took your session over",
+	p.contains("the message to orch-1", p.lastSent("orch-1"), "cut off when the human took your session over",
 		"The human had this session", "a.go, b.go", "2 messages")
 	p.verdict("orch-1", report("progress", "seen", false))
 	text := p.lastSent("orch-1")
@@ -483,7 +483,7 @@ func TestAnInstructionCallsOffARelease(t *testing.T) {
 			if name == "a human's retry" {
 				want = "Try again"
 			}
-			p.contains("what orch-1 is told", p.lastSent("orch-1"), want)
+			p.contains("the message to orch-1", p.lastSent("orch-1"), want)
 		})
 	}
 }

@@ -52,6 +52,16 @@ func (w worked) snapshot(name string) {
 	w.Must(err)
 }
 
+// workedOnABranch is a run with a commit on its branch.
+func workedOnABranch(t *testing.T) (w worked, commit string) {
+	t.Helper()
+	w = newWorked(t)
+	w.snapshot(workspaces.Base)
+	w.Git("checkout", "-q", "-b", "arbiter/"+gittest.RUN8+"/main")
+	w.Write("a", "2\n")
+	return w, w.Commit("one")
+}
+
 // arbiter runs a command, checks its exit code, and returns its output.
 func (w worked) arbiter(code contract.Exit, args ...string) (stdout, stderr string) {
 	w.Helper()
@@ -103,11 +113,7 @@ func TestWorkInTheWorkspace(t *testing.T) {
 }
 
 func TestWorkOnABranch(t *testing.T) {
-	w := newWorked(t)
-	w.snapshot(workspaces.Base)
-	w.Git("checkout", "-q", "-b", "arbiter/"+gittest.RUN8+"/main")
-	w.Write("a", "2\n")
-	one := w.Commit("one")
+	w, one := workedOnABranch(t)
 	w.Git("update-ref", w.repo.Ref("orch-1/base"), one)
 	w.Write("new", "1\n")
 	w.Git("update-ref", w.repo.Branch("orch-1.1"), w.Commit("two"))
@@ -142,11 +148,7 @@ func TestWorkWithoutGit(t *testing.T) {
 
 // TestLandAfterARevert: work that was landed and reverted can be landed again.
 func TestLandAfterARevert(t *testing.T) {
-	w := newWorked(t)
-	w.snapshot(workspaces.Base)
-	w.Git("checkout", "-q", "-b", "arbiter/"+gittest.RUN8+"/main")
-	w.Write("a", "2\n")
-	w.Commit("one")
+	w, _ := workedOnABranch(t)
 	w.Git("checkout", "-q", "trunk")
 	for range 2 {
 		w.arbiter(contract.ExitComplete, "land")
@@ -158,11 +160,7 @@ func TestLandAfterARevert(t *testing.T) {
 
 // TestLandKeepsCommits: --keep-commits joins the commits of the run by a merge, and undo names the revert of a merge.
 func TestLandKeepsCommits(t *testing.T) {
-	w := newWorked(t)
-	w.snapshot(workspaces.Base)
-	w.Git("checkout", "-q", "-b", "arbiter/"+gittest.RUN8+"/main")
-	w.Write("a", "2\n")
-	w.Commit("one")
+	w, _ := workedOnABranch(t)
 	w.Write("new", "1\n")
 	two := w.Commit("two")
 	w.Write("built", "1\n")

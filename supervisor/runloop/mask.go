@@ -279,10 +279,10 @@ func (t *piece) next(text string, f func(string) string) string {
 func (t *piece) divide(f func(string) string) int {
 	all := f(t.context + t.waits)
 	for n := len(t.waits) / 2; n > 0; n /= 2 {
-		for !utf8.RuneStart(t.waits[n]) {
+		for n > 0 && !utf8.RuneStart(t.waits[n]) { // down to 0 if it is no text
 			n--
 		}
-		if strings.HasPrefix(all, f(t.context+t.waits[:n])) {
+		if n > 0 && strings.HasPrefix(all, f(t.context+t.waits[:n])) {
 			return n
 		}
 	}

@@ -68,6 +68,8 @@ func TestPieces(t *testing.T) {
 		}
 	}
 	testkit.Excludes(t, "a key line by line", got.String(), "MIIEvQ")
+	_, ok := p.Event(bridge.Event{Body: bridge.Delta{Text: strings.Repeat("\x80", pieceWaits)}}, sanitize.Redact)
+	testkit.Check(t, ok, "what is no text waits for ever")
 
 	// No blank divides this text, which is reported before it ends.
 	for at := pieceWaits/2 - 60; at < pieceWaits/2+20; at += 7 {

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == roleArg {
 		os.Exit(play(os.Args[2], os.Args[3:]))
 	}
-	if len(os.Args) > 2 && os.Args[1] == host.ProcessCommand { // the process of a run that never ends by itself
+	if len(os.Args) > 2 && os.Args[1] == host.ProcessCommand { // a run that does not end until it is stopped
 		fmt.Println(`{"run":"1234"}`)
 		select {}
 	}
