@@ -199,6 +199,23 @@ func TestThePlanFollowsTheSession(t *testing.T) {
 	testkit.Same(t, "the step's agent", three, p.s.Task.Plan[1].Agent)
 }
 
+// TestASuccessorTakesItsPredecessorsStep: whichever of two hands off first, and whose successor is summoned first.
+func TestASuccessorTakesItsPredecessorsStep(t *testing.T) {
+	p := begin(t, nil)
+	p.call("arbiter", "set_plan", `{"steps":[{"text":"weave"},{"text":"dye"}]}`)
+	one, two := p.spawn("weave it"), p.spawn("look on")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(two, report("handoff", "I looked", true))
+	p.verdict(one, report("handoff", "half is woven", true))
+	p.pass()
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"look on","successor_of":"`+two+`"}`)
+	testkit.Same(t, "after the other's successor", one, p.s.Task.Plan[0].Agent)
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"weave on","successor_of":"`+one+`"}`)
+	testkit.Same(t, "after its successor", "orch-4", p.s.Task.Plan[0].Agent)
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"help","successor_of":"none"}`)
+	testkit.Same(t, "after one beside it", "orch-4", p.s.Task.Plan[0].Agent)
+}
+
 func TestAFailedToolIsAFailedExecution(t *testing.T) {
 	p, id := oneWorks(t, nil)
 	p.breaksOff(id)

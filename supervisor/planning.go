@@ -69,21 +69,33 @@ func (st *step) assignPlanStep(v *verdict.Arbiter, open bool) {
 		last, _ := st.Last()
 		id = last.ID
 	}
-	if st.Ending == nil && st.Task.Assign(st.Edit(id), open) {
+	st.assign(id, st.Task.StepAtHand(), open)
+}
+
+func (st *step) assign(id string, plan int, open bool) {
+	if st.Ending == nil && st.Task.Assign(st.Edit(id), plan, open) {
 		st.planChanged()
 	}
 }
 
-// takesStep records that an Orchestrator which the Arbiter summons works on the step at hand, unless another does.
-func (st *step) takesStep(id string) {
+// takesStep records that an Orchestrator which the Arbiter summons works on a step: on that of its predecessor,
+// otherwise on the step at hand, unless another works on that or waits for its own successor.
+func (st *step) takesStep(a Agent) {
+	inherited := slices.IndexFunc(st.Task.Plan, func(s contract.Step) bool {
+		return a.Predecessor != "" && s.Status == contract.StepActive && s.Agent == a.Predecessor
+	})
+	if inherited >= 0 {
+		st.assign(a.ID, inherited, true)
+		return
+	}
 	i := st.Task.StepAtHand()
 	if i < 0 {
 		return
 	}
-	if by, _ := st.Agent(st.Task.Plan[i].Agent); by.Works() {
-		return
+	by, _ := st.Agent(st.Task.Plan[i].Agent)
+	if !by.Works() && (by.Standing != HandedOff || st.HasSuccessor(by.ID)) {
+		st.assign(a.ID, i, true)
 	}
-	st.assignPlanStep(&verdict.Arbiter{Decision: verdict.AddressOrchestrator, To: id}, true)
 }
 
 // followPlan handles an Orchestrator's own list of tasks: tasks that are also steps of the plan update the plan;

@@ -441,12 +441,11 @@ func (s *TaskState) Begin() {
 	s.Acceptance.BeginTask()
 }
 
-// Assign records that an agent was chosen for the current step, and reports whether that changes the plan: if
+// Assign records that an agent was chosen for step i, counted from 0, and reports whether that changes the plan: if
 // the agent succeeds, the step is done, unless somebody else updates the plan. While something is open, an
 // agent of another mode than the step's was chosen for the open matter, and the step waits. A nil agent is
 // chosen for nothing.
-func (s *TaskState) Assign(a *Agent, open bool) bool {
-	i := s.StepAtHand()
+func (s *TaskState) Assign(a *Agent, i int, open bool) bool {
 	if a == nil || !a.Works() || i < 0 {
 		return false
 	}
