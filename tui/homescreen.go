@@ -91,6 +91,8 @@ func findings(f Findings) []view.PageFinding {
 		add("not trusted", "it is not as you trusted it (/trust)", render.Warn)
 	} else if f.Trust.Problem != "" {
 		add("not trusted", f.Trust.Problem, render.Warn)
+	} else if len(f.Trust.Items)+len(f.Trust.Texts) == 0 {
+		add("trust", "nothing there needs trust", render.Dim)
 	} else {
 		what := append(slices.Clone(f.Trust.Texts), "its own settings")
 		add("not trusted", sanitize.Line(strings.Join(what, " and "), 200)+" are not loaded (/trust)", render.Dim)
