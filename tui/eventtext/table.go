@@ -159,6 +159,9 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.Retry:
 		return line("Patience. The API is asked again" + attempt(b.DelayMS, b.Attempt, b.Reason))
 	case contract.Restart:
+		if e.Event.ID == contract.Supervisor { // what ended is its bridge, here or on a host
+			who = "The bridge"
+		}
 		return line(who + " is started again" + attempt(b.DelayMS, b.Attempt, b.Reason))
 	case contract.Host:
 		return line(hostText(b))

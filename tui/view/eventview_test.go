@@ -302,7 +302,8 @@ func samples() map[string][]history.Entry {
 		"accepted": {entry("human", contract.Accepted{Message: "plan set"})},
 		"rejected": {entry("human", contract.Rejected{Message: `there is no living agent "orch-9"`})},
 		"retry":    {entry("orch-1", contract.Retry{Attempt: 2, DelayMS: 4000, Reason: "overloaded"})},
-		"restart":  {entry("orch-1", contract.Restart{Attempt: 1, DelayMS: 2000, Reason: "it crashed: signal 9"})},
+		"restart": {entry("orch-1", contract.Restart{Attempt: 1, DelayMS: 2000, Reason: "it crashed: signal 9"}),
+			entry(contract.Supervisor, contract.Restart{Attempt: 1, DelayMS: 800, Reason: "the bridge ended unasked"})},
 		"error": {entry("orch-1", contract.Error{Category: "usage_limit",
 			Message: "The plan's limit is reached until 14:00.", RecoveryOptions: []string{"retry", "cancel"}})},
 		"notice": {entry("supervisor", contract.Notice{Text: "the machine slept for 2m0s; agents get time to " +
