@@ -128,7 +128,6 @@ func (s *scanner) begin() error {
 			return handed
 		case err == nil:
 			s.start, s.end.link = i, link{seq: seg.header.base - 1, crc: seg.header.prev}
-			s.rec.Snapshot = seg.header.base - 1
 			return nil
 		case !isDamage(err):
 			return err
