@@ -177,9 +177,4 @@ func (m IsolationMerged) demand(times int) string {
 // isolationMaxFiles bounds the files that one event or message names.
 const isolationMaxFiles = 200
 
-func shown(files []string) []string {
-	if len(files) <= isolationMaxFiles {
-		return files
-	}
-	return append(slices.Clone(files[:isolationMaxFiles]), fmt.Sprintf("and %d more", len(files)-isolationMaxFiles))
-}
+func shown(files []string) []string { return words.Few(files, isolationMaxFiles) }
