@@ -90,6 +90,7 @@ func (st *step) happenedLate(e bridge.Event) {
 	if fromModel(e.Body) {
 		st.answers(e.ID)
 	}
+	st.relay(e)
 	switch b := e.Body.(type) {
 	case bridge.Delivered:
 		st.delivered(b.MessageID)
@@ -101,10 +102,8 @@ func (st *step) happenedLate(e bridge.Event) {
 	case bridge.Spent:
 		st.spends(a, b)
 	case bridge.Context: // the session may be continued
-		st.relay(e)
 		st.measured(a, b)
 	case bridge.Compact:
-		st.relay(e)
 		if !b.Blocked {
 			a.forgetLevels()
 		}
@@ -116,7 +115,5 @@ func (st *step) happenedLate(e bridge.Event) {
 		a.Status = AgentEnded
 		st.emit(e.ID, contract.Done{SessionID: cmp.Or(b.SessionID, a.SessionID),
 			Reason: cmp.Or(a.EndReason, st.Ending.Status)})
-	default:
-		st.relay(e)
 	}
 }

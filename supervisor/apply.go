@@ -186,6 +186,7 @@ func (st *step) agentEvent(e bridge.Event) {
 	if fromModel(e.Body) {
 		st.answers(e.ID)
 	}
+	st.relay(e)
 	switch b := e.Body.(type) {
 	case bridge.Turn:
 		document := st.Handoff.DocumentSerial
@@ -197,12 +198,10 @@ func (st *step) agentEvent(e bridge.Event) {
 	case bridge.Done:
 		st.ended(st.Edit(e.ID), b)
 	case bridge.Context:
-		st.relay(e)
 		st.measured(st.Edit(e.ID), b)
 	case bridge.ContextWarning:
 		st.Edit(e.ID).NotifyingLevel = b.Level
 	case bridge.Compact:
-		st.relay(e)
 		st.compacted(st.Edit(e.ID), b)
 	case bridge.ToolUse:
 		st.acts(&a, b)
@@ -214,11 +213,9 @@ func (st *step) agentEvent(e bridge.Event) {
 			a.CurrentTool, a.ToolCall = b.Tool, &RunningTool{Tool: b.Tool, ToolUse: b.ToolUse,
 				What: ToolSubject(b.Input), Since: st.at}
 		}
-		st.relay(e)
 	case bridge.ToolRan: // a hook of the user has changed the input
 		st.Changes.Acted(a.ID, b.ToolUse, true)
 		st.acts(&a, bridge.ToolUse{Tool: b.Tool, ToolUse: b.ToolUse, Input: b.Input})
-		st.relay(e)
 	case bridge.ToolResult:
 		st.Changes.Acted(a.ID, b.ToolUse, b.IsError)
 		if a.ToolCall != nil && a.ToolCall.ToolUse == b.ToolUse {
@@ -226,7 +223,6 @@ func (st *step) agentEvent(e bridge.Event) {
 			st.toolEnded(a, b)
 			a.ToolCall = nil
 		}
-		st.relay(e)
 	case bridge.Spent:
 		st.spends(st.Edit(e.ID), b)
 	case bridge.Quota:
@@ -238,19 +234,14 @@ func (st *step) agentEvent(e bridge.Event) {
 			st.backOff(st.Edit(e.ID), RetryCategory(b), b.Attempt,
 				time.Duration(b.DelayMS)*time.Millisecond)
 		}
-		st.relay(e)
 	case bridge.SubagentStart:
 		a := st.Edit(e.ID)
 		a.CurrentTool, a.RefusedSubagents = b.Description, 0
 		a.Subagents = append(slices.Clip(a.Subagents), b.ToolUse)
 		st.Budget.StartSubagent(st.at, st.Options.MaxSubagentsPerHour)
-		st.relay(e)
 	case bridge.SubagentStop:
 		a := st.Edit(e.ID)
 		a.Subagents = slices.DeleteFunc(slices.Clone(a.Subagents), func(call string) bool { return call == b.ToolUse })
-		st.relay(e)
-	default:
-		st.relay(e)
 	}
 }
 

@@ -85,7 +85,7 @@ func (st *step) stoppedForTakeover(a *Agent) {
 		st.Handoff.DocumentSerial++
 		t := a.editTakeover()
 		t.Stage, t.Serial = TakeoverInspecting, st.Handoff.DocumentSerial
-		st.inspectFor(a, bridge.InspectParams{Mark: true})
+		st.inspect(a, t.Serial, bridge.InspectParams{Mark: true})
 	}
 }
 
@@ -147,13 +147,6 @@ func (st *step) terminalOpened(f input.PTYOpened) {
 	}
 }
 
-// inspectFor requests an inspection of the session and the repository.
-func (st *step) inspectFor(a *Agent, p bridge.InspectParams) {
-	dir := st.DirOf(a.ID)
-	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, dir, st.Options.Env, st.sandboxOf(dir)
-	st.do(input.Inspect{Serial: a.Takeover.Serial, Host: a.Host, Params: p})
-}
-
 // detach gives a session back to its agent.
 func (st *step) detach(ref, id string) {
 	a := st.Edit(id)
@@ -206,7 +199,7 @@ func (st *step) inspectTakeover(a *Agent) {
 	st.Handoff.DocumentSerial++
 	t := a.editTakeover()
 	t.Stage, t.Serial = TakeoverReading, st.Handoff.DocumentSerial
-	st.inspectFor(a, bridge.InspectParams{Since: a.Takeover.Mark})
+	st.inspect(a, t.Serial, bridge.InspectParams{Since: t.Mark})
 }
 
 // reportTakeover ends a takeover: the Arbiter receives a digest of what was done, and the agent's process is

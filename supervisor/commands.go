@@ -45,17 +45,9 @@ func (st *step) commanded(c contract.Command) {
 	case contract.Reset:
 		st.reset(c.Ref)
 	case contract.SetPlan:
-		unknown := func(s contract.Step) bool { _, ok := st.Options.ModeNamed(s.Mode); return s.Mode != "" && !ok }
-		if i := slices.IndexFunc(b.Steps, unknown); i >= 0 {
-			st.out.Reject(c.Ref, "step %d: there is no mode %q; modes: %s", i+1, b.Steps[i].Mode,
-				strings.Join(st.Options.ModeNames(), ", "))
+		if err := planProblem(b.Steps, &st.Options); err != nil {
+			st.out.Reject(c.Ref, "%s", err)
 			return
-		}
-		for i, s := range b.Steps {
-			if problem := st.Options.MakeProblem(s.Make); problem != "" {
-				st.out.Reject(c.Ref, "step %d: %s", i+1, problem)
-				return
-			}
 		}
 		st.out.Accept(c.Ref, "plan set")
 		st.setPlan(b.Steps)

@@ -169,12 +169,6 @@ func (s *ConversationState) Ahead(m Mail) {
 	s.Mail, s.own.mail = slices.Insert(slices.Clone(s.Mail), at, m), true
 }
 
-// CarriesBriefTo reports whether a message with the hand-off brief is on its way to an agent. A steering
-// message overtakes the proof that it arrived.
-func (s *ConversationState) CarriesBriefTo(id string) bool {
-	return slices.ContainsFunc(s.Mail, func(m Mail) bool { return m.To == id && m.Sent && m.CarriesBrief })
-}
-
 // SentAs is the message that was sent under an id and is not delivered yet; false: none.
 func (s *ConversationState) SentAs(wire string) (Mail, bool) {
 	i := onWire(s.Mail, wire)

@@ -273,15 +273,19 @@ func (st *step) limitAgent(a *Agent, why string) {
 }
 
 // workTimeOver ends the time of an Orchestrator's mode: its turn is stopped, and the next one is only for its
-// hand-off.
+// hand-off. One that has nothing to do now hands off when it is given something.
 func (st *step) workTimeOver(id string) {
-	a, ok := st.Agent(id)
-	if !ok || !a.Alive() || a.Takeover != nil || a.ReachedLimit != "" || a.Standing == AgentFinished ||
-		a.Standing == HandedOff {
+	a := st.Edit(id)
+	if a == nil || a.Takeover != nil || a.ReachedLimit != "" {
 		return
 	}
 	mode, _ := st.Options.ModeNamed(a.Mode)
-	st.limitAgent(st.Edit(id), fmt.Sprintf("its time of %s is over", mode.Limits.Timeout))
+	why := fmt.Sprintf("its time of %s is over", mode.Limits.Timeout)
+	if !a.Engaged() {
+		a.ReachedLimit = why
+		return
+	}
+	st.limitAgent(a, why)
 	if a.Status == AgentBusy {
 		st.do(input.Interrupt{Agent: a.AgentRef})
 	}

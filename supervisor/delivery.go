@@ -513,7 +513,9 @@ func (st *step) send(i int, steer bool) {
 		}
 		m.Content = st.render(m)
 	}
-	if a.HandoffBrief != "" && !m.CarriesBrief && !st.Conversation.CarriesBriefTo(m.To) {
+	// Steering overtakes the proof that another message arrived.
+	carried := func(x Mail) bool { return x.To == m.To && x.Sent && x.CarriesBrief }
+	if a.HandoffBrief != "" && !slices.ContainsFunc(st.Conversation.Mail, carried) {
 		brief := HandoffBrief(st.Options.Delimiter, st.DisplayName(contract.Supervisor), a.HandoffBrief) +
 			"\n"
 		m.CarriesBrief, m.BriefBytes, m.Content = true, len(brief), brief+m.Content

@@ -161,10 +161,7 @@ func (st *step) nextStep(serial int) (done *Handover, underWay bool) {
 		return nil, false
 	case h.Document == nil:
 		a, _ := st.Agent(h.Agent.ID)
-		dir := st.DirOf(a.ID)
-		st.do(input.Inspect{Serial: serial, Host: a.Host, Params: bridge.InspectParams{
-			SessionID: a.SessionID, CWD: dir, Env: st.Options.Env, Sandbox: st.sandboxOf(dir),
-		}})
+		st.inspect(&a, serial, bridge.InspectParams{})
 	case h.Earlier && !st.Halted:
 		st.runCheck(h)
 	case h.Earlier || len(h.Receipts) < h.ChecksOf(timeout) && st.Halted: // until the human continues the run
@@ -180,6 +177,13 @@ func (st *step) nextStep(serial int) (done *Handover, underWay bool) {
 		return &ended, false
 	}
 	return nil, true
+}
+
+// inspect requests an inspection of an agent's session and the repository.
+func (st *step) inspect(a *Agent, serial int, p bridge.InspectParams) {
+	dir := st.DirOf(a.ID)
+	p.SessionID, p.CWD, p.Env, p.Sandbox = a.SessionID, dir, st.Options.Env, st.sandboxOf(dir)
+	st.do(input.Inspect{Serial: serial, Host: a.Host, Params: p})
 }
 
 // runCheck runs the next check of a document.

@@ -161,39 +161,22 @@ func clip(s string) string {
 // breakUp puts a word joiner after the first character of every occurrence of the delimiter, overlapping ones
 // too, whatever the case of its letters.
 func breakUp(text, delimiter string) string {
-	at := indexFold(text, delimiter)
-	if at < 0 {
-		return text
-	}
+	lower, delimiter := lowered(text), lowered(delimiter)
 	_, first := utf8.DecodeRuneInString(delimiter)
 	var b strings.Builder
-	for at >= 0 {
+	for at := strings.Index(lower, delimiter); at >= 0; at = strings.Index(lower, delimiter) {
 		b.WriteString(text[:at+first] + joiner)
-		text = text[at+first:]
-		at = indexFold(text, delimiter)
+		text, lower = text[at+first:], lower[at+first:]
 	}
-	b.WriteString(text)
-	return b.String()
+	return b.String() + text
 }
 
-// indexFold finds a delimiter, ignoring the case of ASCII letters only: delimiters are ASCII.
-func indexFold(text, delimiter string) int {
-	n := len(delimiter)
-	for i := 0; i+n <= len(text); i++ {
-		j := 0
-		for j < n && lower(text[i+j]) == lower(delimiter[j]) {
-			j++
+// lowered is a text with ASCII letters in lower case, as long as before: delimiters are ASCII.
+func lowered(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			r += 'a' - 'A'
 		}
-		if j == n {
-			return i
-		}
-	}
-	return -1
-}
-
-func lower(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
+		return r
+	}, text)
 }

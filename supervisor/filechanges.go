@@ -83,7 +83,7 @@ func (st *step) reportOverlaps(overlaps []contract.Overlap) {
 	files := map[string][]string{}
 	var all, agents []string
 	for _, o := range overlaps {
-		line := fmt.Sprintf("- %s (%s)", words.Head(o.Path, 300), strings.Join(o.Agents, ", "))
+		line := fmt.Sprintf("%s (%s)", words.Head(o.Path, 300), strings.Join(o.Agents, ", "))
 		all = append(all, line)
 		for _, id := range o.Agents {
 			if files[id] == nil {
@@ -107,12 +107,9 @@ func (st *step) reportOverlaps(overlaps []contract.Overlap) {
 	}
 }
 
-// listed joins the first lines of a list.
-func listed(lines []string) string {
-	if n := len(lines) - maxOverlapsReported; n > 0 {
-		lines = append(lines[:maxOverlapsReported:maxOverlapsReported], fmt.Sprintf("- and %d more", n))
-	}
-	return strings.Join(lines, "\n")
+// listed lists the first of some things.
+func listed(things []string) string {
+	return "- " + strings.Join(words.Few(things, maxOverlapsReported), "\n- ")
 }
 
 // revert reverts a change of the run, at a human's request. The command is answered when that is done.

@@ -367,11 +367,6 @@ func (s *HandoffState) IsCheck(request string) bool {
 	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Request != "" && h.Request == request })
 }
 
-// IsHandingOver reports whether a document about an agent's work is being processed.
-func (s *HandoffState) IsHandingOver(id string) bool {
-	return slices.ContainsFunc(s.Documents, func(h Handover) bool { return h.Agent.ID == id })
-}
-
 // Edit returns a document that is being processed for writing, or nil.
 func (s *HandoffState) Edit(serial int) *Handover {
 	i := slices.IndexFunc(s.Documents, func(h Handover) bool { return h.Serial == serial })
@@ -605,13 +600,6 @@ func (s *HandoffState) NextPredecessor() string {
 		return ""
 	}
 	return s.SuccessorQueue[0]
-}
-
-// AwaitsSuccessor reports whether an agent's document is kept for an Orchestrator that will be spawned: only
-// so many of the queue are kept.
-func (s *HandoffState) AwaitsSuccessor(id string) bool {
-	at := slices.Index(s.SuccessorQueue, id)
-	return at == 0 || at > 0 && at < RecordsKept
 }
 
 // Overtakes reports whether an earlier document of the same author is still being processed.

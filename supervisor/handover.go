@@ -57,9 +57,10 @@ func (st *step) handedOver(h Handover) {
 	text, attached := ForArbiter(h)
 	switch h.Kind {
 	case KindDone, KindHandoff:
+		succeeds := func(a *Agent) bool { return a.Predecessor == id && a.Alive() } // it went on after a hand-off
 		if h.Kind == KindDone {
 			st.emit(id, h.Event(id, contract.Arbiter))
-		} else if !st.HasLivingSuccessor(id) { // as one has that went on after an earlier hand-off
+		} else if !slices.ContainsFunc(st.Agents, succeeds) {
 			st.Handoff.QueueForSuccessor(h)
 		}
 		st.exchange()

@@ -95,12 +95,9 @@ func (s *State) worked() bool {
 
 // namedText names the first of some things.
 func namedText(things []string) string {
-	parts := make([]string, 0, pointsNamed+1)
-	for _, t := range things[:min(len(things), pointsNamed)] {
-		parts = append(parts, words.Head(words.FirstLine(t), pointText))
-	}
-	if n := len(things) - pointsNamed; n > 0 {
-		parts = append(parts, fmt.Sprintf("and %d more", n))
+	parts := slices.Clone(words.Few(things, pointsNamed))
+	for i, t := range parts {
+		parts[i] = words.Head(words.FirstLine(t), pointText)
 	}
 	return strings.Join(parts, "; ")
 }

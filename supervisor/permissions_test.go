@@ -112,7 +112,7 @@ func answering(t *testing.T, command string, c contract.Permit) (p *play, reques
 	id := p.spawn("work")
 	request = bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: "p1", Tool: "Bash",
 		Input: bashParams(command).Input}
-	p.do(input.PermissionAsked{Params: request, Behavior: policy.Ask, By: policy.ByMode,
+	p.do(input.PermissionAsked{Params: request, Behavior: bridge.Ask, By: policy.ByMode,
 		Suggestions: []string{"Bash(make *)"}})
 	asked := last[contract.PermissionRequest](p)
 	testkit.Need(t, asked.Action == input.PermissionKey(request.Tool, request.Input) &&
@@ -208,7 +208,7 @@ func TestADenialBySeveralRules(t *testing.T) {
 		}
 		again := request
 		again.Request = "p2"
-		p.do(input.PermissionAsked{Params: again, Behavior: policy.Ask, By: policy.ByMode})
+		p.do(input.PermissionAsked{Params: again, Behavior: bridge.Ask, By: policy.ByMode})
 		asks := len(p.s.Permission.Open) > 0 // unless the loop finds that a rule decides
 		testkit.Same(t, rule+": the same action is asked about", want != nil, asks)
 	}

@@ -121,11 +121,13 @@ func (s *State) record(elapsed time.Duration) decider.DecisionRecord {
 	o, used := &s.Options, &s.Budget.Usage
 	r := decider.DecisionRecord{
 		Task: s.Task.Text, History: s.Task.History, Error: s.Task.LastError, Failed: s.failedChecks(),
-		Iteration: s.Task.Iterations, MaxIterations: o.MaxIterations, Failures: s.Task.Failures,
-		MaxFailures:   o.MaxFailures,
-		TotalFailures: s.Task.TotalFailures, MaxTotalFailures: o.FailureLimit(s.Rulings.FallbackReason != ""),
-		TokensUsed: used.Input + used.Output + used.CacheRead + used.CacheCreation,
-		CostUSD:    s.Budget.CostUSD, MaxCostUSD: o.MaxCostUSD, Timeout: o.Timeout, Elapsed: elapsed,
+		DecisionConstraints: decider.DecisionConstraints{
+			CurrentIteration: s.Task.Iterations, MaxIterations: o.MaxIterations,
+			ConsecutiveFailures: s.Task.Failures, MaxConsecutiveFailures: o.MaxFailures,
+			TotalFailures: s.Task.TotalFailures, MaxTotalFailures: o.FailureLimit(s.Rulings.FallbackReason != ""),
+			EstimatedTokensUsed: used.Input + used.Output + used.CacheRead + used.CacheCreation,
+			CostUSD:             s.Budget.CostUSD, MaxCostUSD: o.MaxCostUSD,
+		}, Timeout: o.Timeout, Elapsed: elapsed,
 	}
 	for _, p := range s.Task.Plan {
 		r.Steps = append(r.Steps, decider.DecisionStep{Description: p.Text, Status: p.Status, Mode: p.Mode,

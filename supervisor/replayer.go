@@ -2,11 +2,13 @@ package supervisor
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
+	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
 // Replayer computes the state of a run from its journal: from a snapshot, and the inputs after it. It does not
@@ -107,9 +109,24 @@ func Restore(r *journal.Recovered, record EventRecorder) (State, []byte, error) 
 		}
 		return missing(x.Seq, step.Input.At, record(&before, step, &replayer.State))
 	})
+	if err == nil {
+		err = replayer.State.checkRules()
+	}
 	if err != nil {
 		return State{}, nil, err
 	}
 	raw, err := Snapshot{State: replayer.State, Seq: encoder.Seq}.Encode()
 	return replayer.State, raw, err
+}
+
+// checkRules refuses a state that holds a permission rule which this version cannot read: calls that the rule denies
+// must not run.
+func (s *State) checkRules() error {
+	for _, text := range slices.Concat(s.Options.Deny, s.Options.Ask, s.Options.Allow, s.Permission.Rules) {
+		if _, err := policy.ParseRule(text); err != nil {
+			return fmt.Errorf("its state holds a permission rule that this arbiter cannot read, %w. Resume it with "+
+				"the arbiter that wrote it; arbiter replay and arbiter logs show what happened in it", err)
+		}
+	}
+	return nil
 }

@@ -78,8 +78,14 @@ func (st *step) resumed(f input.Resumed) {
 	}
 	st.reportDistrust(f.Distrust)
 	if completed && f.Word == "" && !f.Stay { // there is no bridge, and the run needs none
-		// The human who resumes the run may not have seen its result.
-		st.reportAgain()
+		// The human who resumes the run may not have seen its result: it ends once more, with the same one.
+		ending := *st.Ending
+		ending.Said = false
+		st.Ending = &ending
+		for i := range st.Agents {
+			st.Edit(st.Agents[i].ID).Status = AgentEnded
+		}
+		st.do(input.Shutdown{Fast: true})
 		return
 	}
 	st.Ending = nil
@@ -111,17 +117,6 @@ func (st *step) resumed(f input.Resumed) {
 		st.word(contract.Say{Text: f.Word, Kept: f.Images})
 	}
 	st.Lifecycle.Waking, st.Lifecycle.ReturnedAgent = true, ""
-}
-
-// reportAgain ends a complete run once more, with the same result.
-func (st *step) reportAgain() {
-	ending := *st.Ending
-	ending.Said = false
-	st.Ending = &ending
-	for i := range st.Agents {
-		st.Edit(st.Agents[i].ID).Status = AgentEnded
-	}
-	st.do(input.Shutdown{Fast: true})
 }
 
 // prepareNextTask makes a completed run ready for another task: the Arbiter keeps its session, the

@@ -4,6 +4,7 @@ package supervisor
 // denied.
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -65,30 +66,30 @@ func Tool(tool string) RightsMethod { return RightsMethod(OfTool + tool) }
 
 // rights is the whole table: what is not in it is denied. Only a human answers a
 // permission request, and only a human commands.
-var rights = sync.OnceValue(func() map[Party]map[RightsMethod]bool {
+var rights = sync.OnceValue(func() map[Party][]RightsMethod {
 	human := all(OfCommand, "message", "permission", "interrupt", "edit_message", "withdraw_message", "attach",
 		"detach", "halt", "kill", "pause", "continue", "force_agent", "skip_step", "retry", "reset", "set_plan",
 		"set_acceptance", "choose", "configure", "revert", "cancel", "malformed")
 	human = append(human, RightsApprove, ToArbiter, ToOrchestrator)
-	return map[Party]map[RightsMethod]bool{
-		HumanStdin:  rightsOf(human),
-		HumanScreen: rightsOf(human),
-		HumanSocket: rightsOf(human),
-		TheArbiter: rightsOf(
+	return map[Party][]RightsMethod{
+		HumanStdin:  human,
+		HumanScreen: human,
+		HumanSocket: human,
+		TheArbiter: slices.Concat(
 			all(OfTool, "spawn_orchestrator", "release_orchestrator", "set_plan", "set_acceptance", "status"),
 			all(OfVerdict, verdict.AddressHuman, verdict.AddressOrchestrator, verdict.SelectMode, verdict.Continue,
 				verdict.Retry, verdict.Complete, verdict.Handoff),
 			[]RightsMethod{ToHuman, ToOrchestrator},
 		),
-		AnOrchestrator: rightsOf(
+		AnOrchestrator: slices.Concat(
 			all(OfTool, "report_progress", "update_plan", "ask_predecessor"),
 			all(OfWord, verdict.KindIntroduction, verdict.KindQuestion, verdict.KindProgress, verdict.KindHandoff,
 				verdict.KindDone),
 			[]RightsMethod{ToArbiter},
 		),
-		ASubagent:     rightsOf(), // it talks to its caller
-		TheSupervisor: rightsOf([]RightsMethod{ToHuman, ToArbiter, ToOrchestrator}),
-		ADescendant:   rightsOf([]RightsMethod{RightsHook}),
+		ASubagent:     nil, // it talks to its caller
+		TheSupervisor: {ToHuman, ToArbiter, ToOrchestrator},
+		ADescendant:   {RightsHook},
 	}
 })
 
@@ -100,15 +101,5 @@ func all(prefix string, names ...string) []RightsMethod {
 	return list
 }
 
-func rightsOf(lists ...[]RightsMethod) map[RightsMethod]bool {
-	may := map[RightsMethod]bool{}
-	for _, l := range lists {
-		for _, m := range l {
-			may[m] = true
-		}
-	}
-	return may
-}
-
 // May reports whether a party may do something. An unknown party, or an unknown method, may not.
-func May(who Party, what RightsMethod) bool { return rights()[who][what] }
+func May(who Party, what RightsMethod) bool { return slices.Contains(rights()[who], what) }

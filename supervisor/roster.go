@@ -158,21 +158,6 @@ func OthersText(n int) string {
 	return fmt.Sprintf("- and %d before them, gone\n", n)
 }
 
-// HasSuccessor reports whether a successor of the agent was spawned.
-func (r *Roster) HasSuccessor(id string) bool {
-	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.Predecessor == id })
-}
-
-// HasLivingSuccessor reports whether a successor of the agent is alive.
-func (r *Roster) HasLivingSuccessor(id string) bool {
-	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.Predecessor == id && a.Alive() })
-}
-
-// ModeEngagedBeside reports whether another Orchestrator of a mode works, or has asked and waits.
-func (r *Roster) ModeEngagedBeside(mode, id string) bool {
-	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.ID != id && a.Mode == mode && a.Engaged() })
-}
-
 // WasForgotten reports whether an id was that of an Orchestrator that the state has forgotten.
 func (r *Roster) WasForgotten(id string) bool {
 	number, ok := strings.CutPrefix(id, "orch-")

@@ -274,6 +274,28 @@ func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]L
 	}
 }
 
+// TestUnreadableRuleIsRefused: a run is not resumed with a permission rule that this version cannot read.
+func TestUnreadableRuleIsRefused(t *testing.T) {
+	for _, s := range []State{
+		{Options: runconfig.Options{Deny: []string{"Bash(rm *)", "Bash("}}},
+		{Permission: input.PermissionState{Rules: []string{"Bash("}}},
+	} {
+		d := newOnDisk(t)
+		run, err := d.store.Create(journal.Meta{Run: testRun}, journal.Options{})
+		testkit.OK(t, err)
+		raw := testkit.Must(input.EncodeInput(input.Input{At: time.Unix(1, 0), Body: input.InputEnded{}}))(t)
+		testkit.Must(run.Append(journal.Input, raw))(t)
+		testkit.Need(t, run.Snapshot(Snapshot{State: s}.Encode), "no snapshot was taken")
+		testkit.OK(t, run.Close())
+		_, _, err = d.store.Open(testRun, 0, journal.Options{}, func(r *journal.Recovered) (raw []byte, err error) {
+			_, raw, err = Restore(r, RecordEvents)
+			return raw, err
+		})
+		testkit.Check(t, err != nil && strings.Contains(err.Error(), `"Bash(": the closing parenthesis is missing`) &&
+			strings.Contains(err.Error(), "Resume it with the arbiter that wrote it"), "%v", err)
+	}
+}
+
 // TestForkFromASnapshot: the first decision that can be made again is the one after those of the oldest snapshot, if
 // its question was not put before.
 func TestForkFromASnapshot(t *testing.T) {

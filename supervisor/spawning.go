@@ -194,9 +194,11 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 // themselves: every search and every snapshot goes through all agents.
 func (st *step) forgetEnded() {
 	gone, keep := 0, make([]*Agent, 0, len(st.Agents))
-	for i := len(st.Agents) - 1; i >= 0; i-- {
-		a := st.Agents[i]
-		if a.Role == RoleOrchestrator && a.Gone() && !st.Handoff.AwaitsSuccessor(a.ID) && !st.Handoff.IsHandingOver(a.ID) {
+	for _, a := range slices.Backward(st.Agents) {
+		queue := st.Handoff.SuccessorQueue // of which so many documents are kept
+		handsOver := func(h Handover) bool { return h.Agent.ID == a.ID }
+		if a.Role == RoleOrchestrator && a.Gone() && !slices.Contains(queue[:min(len(queue), RecordsKept)], a.ID) &&
+			!slices.ContainsFunc(st.Handoff.Documents, handsOver) {
 			if gone++; gone > RecordsKept {
 				// The next Orchestrator that is spawned would be refused its document.
 				st.Handoff.LeaveSuccessorQueue(a.ID)

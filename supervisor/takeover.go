@@ -158,12 +158,7 @@ func notice(c *bridge.Changes, took time.Duration) string {
 		"Messages come in envelopes again, and each turn ends with your verdict."
 }
 
-func files(list []string) string {
-	if n := len(list) - filesNamed; n > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(list[:filesNamed], ", "), n)
-	}
-	return strings.Join(list, ", ")
-}
+func files(list []string) string { return strings.Join(words.Few(list, filesNamed), ", ") }
 
 func quoted(text string, n int) string {
 	return "«" + strings.ReplaceAll(words.Head(text, n), "\n", "\n  ") + "»"

@@ -330,7 +330,7 @@ func (s *TaskState) StepOf(r *Roster, id string) int {
 	if !r.EngagedBeside(id) {
 		return s.StepAtHand() + 1
 	}
-	if a.Mode == "" || r.ModeEngagedBeside(a.Mode, id) {
+	if a.Mode == "" || r.count(func(o *Agent) bool { return o.ID != id && o.Mode == a.Mode && o.Engaged() }) > 0 {
 		return 0
 	}
 	return 1 + slices.IndexFunc(s.Plan, func(p contract.Step) bool {

@@ -98,6 +98,22 @@ func TestModesHaveLimits(t *testing.T) {
 	}
 }
 
+// TestTheTimeOfAModeEndsAfterDone: the time limit also holds for an Orchestrator that was done, or parked, when it was
+// over, and goes on.
+func TestTheTimeOfAModeEndsAfterDone(t *testing.T) {
+	p := begin(t, func(o *runconfig.Options) {
+		o.Modes = []agents.Agent{{Name: "scout", Description: "looks", Prompt: "Look.",
+			Limits: agents.Limits{Timeout: time.Minute}}}
+	})
+	p.verdict("arbiter", ruling("SELECT_MODE", "Look there.", "mode", "scout"))
+	id := p.working()
+	p.verdict(id, proven("done"))
+	p.do(input.Timer{Key: WorkLimitPrefix + p.agent(id).AgentRef.ID})
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "Look here, too.", "to", id))
+	p.contains("its next message", p.lastSent(id), "Look here, too.",
+		"You have reached a limit: its time of 1m0s is over")
+}
+
 func TestTasksOfAnAgentMoveThePlan(t *testing.T) {
 	p := begin(t, nil)
 	id := p.spawn("work")

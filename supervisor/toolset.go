@@ -156,15 +156,22 @@ func (in SetPlanInput) Plan(o *runconfig.Options) ([]contract.Step, error) {
 		if !slices.Contains(toolStatuses, status) {
 			return nil, fmt.Errorf("step %d: no status %q; use %s", i+1, status, strings.Join(toolStatuses, ", "))
 		}
-		if _, ok := o.ModeNamed(s.Mode); s.Mode != "" && !ok {
-			return nil, fmt.Errorf("step %d: no mode %q; modes: %s", i+1, s.Mode, strings.Join(o.ModeNames(), ", "))
-		}
-		if problem := o.MakeProblem(s.Make); problem != "" {
-			return nil, fmt.Errorf("step %d: %s", i+1, problem)
-		}
 		steps = append(steps, contract.Step{Text: s.Text, Status: status, Mode: s.Mode, Make: s.Make})
 	}
-	return steps, nil
+	return steps, planProblem(steps, o)
+}
+
+// planProblem says which step of a new plan nobody can do.
+func planProblem(steps []contract.Step, o *runconfig.Options) error {
+	for i, s := range steps {
+		if _, ok := o.ModeNamed(s.Mode); s.Mode != "" && !ok {
+			return fmt.Errorf("step %d: no mode %q; modes: %s", i+1, s.Mode, strings.Join(o.ModeNames(), ", "))
+		}
+		if problem := o.MakeProblem(s.Make); problem != "" {
+			return fmt.Errorf("step %d: %s", i+1, problem)
+		}
+	}
+	return nil
 }
 
 // Marked returns a plan with the step that an agent marks. The error is for the model that marks it.

@@ -190,13 +190,14 @@ func (o *onslaught) playAlone(claude string) {
 		}
 		return list
 	}
-	allow := native(policy.Allow, o.group.Allow)
+	allow := native(bridge.Allow, o.group.Allow)
 	if edits, ok := policy.EditsBelow(place.Work); ok && o.mode == "accept-edits" {
 		allow = append(allow, edits)
 	}
 	settings := testkit.Must(json.Marshal(
 		map[string]any{"useAutoModeDuringPlan": false, "permissions": map[string]any{"allow": allow,
-			"deny": native(policy.Deny, o.group.Deny), "ask": native(policy.Ask, o.group.Ask), "disableAutoMode": "disable"}},
+			"deny": native(bridge.Deny, o.group.Deny), "ask": native(bridge.Ask, o.group.Ask),
+			"disableAutoMode": "disable"}},
 	))(t)
 	shell := testkit.Must(exec.LookPath("bash"))(t)
 	cmd := exec.CommandContext(t.Context(), claude, "-p", "Try", "--output-format", "stream-json", "--verbose",

@@ -352,7 +352,8 @@ func TestDamagedJournal(t *testing.T) {
 	testkit.OK(t, os.WriteFile(files[0], raw, 0o600))
 	n := s.again("--json", "--resume")
 	await[contract.Notice](n, "the damage", func(_ string, b contract.Notice) bool {
-		return strings.Contains(b.Text, "journal was damaged")
+		return strings.Contains(b.Text, "journal was damaged") &&
+			strings.Contains(b.Text, "was copied to "+filepath.Join(dir, "damaged-"))
 	})
 	aside, _ := filepath.Glob(filepath.Join(dir, "damaged-*"))
 	testkit.Check(t, len(aside) != 0, "nothing was put aside")

@@ -99,13 +99,12 @@ type LandRequest struct {
 
 // Landed is what landing did.
 type Landed struct {
-	Branch  string      // full name of the user's branch
-	Before  string      // its commit before
-	Head    string      // its commit now
-	Status  MergeStatus // MergeMade (also by a squash) or MergeNothing
-	Resumed bool        // this call finished a landing that was interrupted
-	Tree    string      // of Head; [PlanLand]: of the commit that there would be
-	Work    string      // the run's commit that was landed, without what is left out
+	Branch string      // full name of the user's branch
+	Before string      // its commit before; of a landing that was interrupted: before that
+	Head   string      // its commit now
+	Status MergeStatus // MergeMade (also by a squash) or MergeNothing
+	Tree   string      // of Head; [PlanLand]: of the commit that there would be
+	Work   string      // the run's commit that was landed, without what is left out
 }
 
 // NotesRef is the reference with the notes about landed commits.
@@ -146,7 +145,7 @@ func begin(ctx context.Context, r *Repo, q LandRequest) (*lander, Landed, error)
 		if result.Status == MergeNothing {
 			return l, resumed, nil
 		}
-		result.Before, result.Resumed = resumed.Before, true
+		result.Before = resumed.Before
 	}
 	return l, result, err
 }
@@ -252,7 +251,7 @@ func (l *lander) resume(ctx context.Context) (Landed, error) {
 	if to == "" && from == "" {
 		return Landed{}, nil
 	}
-	result := Landed{Branch: l.branch, Before: from, Head: to, Status: MergeMade, Resumed: true}
+	result := Landed{Branch: l.branch, Before: from, Head: to, Status: MergeMade}
 	if head == from && to != "" {
 		plan, err := l.plan(ctx, from, to)
 		if err != nil {

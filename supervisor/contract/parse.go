@@ -32,7 +32,7 @@ type field struct {
 	item     any     // such an object, with its defaults
 	most     int     // how many strings a list has at most
 	about    string
-	unlisted bool // it is not in the schema: the screen sends it, and scripts are promised nothing about it
+	unlisted bool // it is taken, and the schema does not list it
 }
 
 // form describes one command.
@@ -138,7 +138,9 @@ var stepFields = []field{
 		about: "The step's status; absent: pending."},
 	{name: "agent", about: "The agent that works, or worked, on the step."},
 	{name: "mode", about: "The mode that the step is meant for."},
-	{name: "make", unlisted: true}, // a screen on which the plan is edited gives back what it was shown
+	// A screen on which the plan is edited gives each step back as it was shown, with its make. The schema is a promise
+	// to scripts, which TestFrozenSchemas holds, and promises no way to choose a make: the Arbiter does that.
+	{name: "make", unlisted: true},
 }
 
 // criterionFields are those of one criterion of set_acceptance.

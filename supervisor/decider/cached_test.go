@@ -30,7 +30,7 @@ func TestCachedAsksOnce(t *testing.T) {
 	task := record(ran(developer, 1, ok))
 	first, err := c.Decide(ctx, SelectInput(task))
 	testkit.Need(t, err == nil && first.Source == ByModel, "first: %+v, %v", first, err)
-	task.CostUSD, task.TokensUsed = 7, 9000 // the same situation in another run
+	task.CostUSD, task.EstimatedTokensUsed = 7, 9000 // the same situation in another run
 	again := testkit.Must(c.Decide(ctx, SelectInput(task)))(t)
 	want := Decision{Decision: SelectMode, Mode: tester, Reason: "Test it.", Message: "Run them all.", Source: ByCache}
 	diff := cmp.Diff(want, again)
@@ -232,8 +232,10 @@ func full() DecisionRecord {
 			Message: "exit 1", Category: ToolFailure, At: start, Files: []string{"a.go"}, InputSize: 1, OutputSize: 2},
 		Agents: []AgentDescription{{Name: "developer", WhenToUse: "always",
 			Tools: ToolLists{Allowed: []string{"Read"}, Blocked: []string{"Write"}}}},
-		Iteration: 12, MaxIterations: 50, Failures: 1, MaxFailures: 3, TotalFailures: 6, MaxTotalFailures: 20,
-		TokensUsed: 100, CostUSD: 0.5, MaxCostUSD: 2, Elapsed: time.Minute, Timeout: time.Hour,
+		DecisionConstraints: DecisionConstraints{CurrentIteration: 12, MaxIterations: 50, ConsecutiveFailures: 1,
+			MaxConsecutiveFailures: 3, TotalFailures: 6, MaxTotalFailures: 20, EstimatedTokensUsed: 100, CostUSD: 0.5,
+			MaxCostUSD: 2},
+		Elapsed: time.Minute, Timeout: time.Hour,
 	}
 }
 
@@ -250,7 +252,7 @@ func later(r DecisionRecord) DecisionRecord {
 	f := *r.Error
 	f.At = f.At.Add(time.Hour)
 	r.Error = &f
-	r.TokensUsed, r.CostUSD, r.Elapsed = 999, 1.5, 55*time.Minute
+	r.EstimatedTokensUsed, r.CostUSD, r.Elapsed = 999, 1.5, 55*time.Minute
 	return r
 }
 

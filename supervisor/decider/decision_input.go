@@ -208,12 +208,8 @@ type DecisionRecord struct {
 	Failed  []DecisionCheck    // checks for which a COMPLETE was sent back, if nothing was handed over since
 	Agents  []AgentDescription // RecentPerformance is from earlier runs, unless History has one
 
-	Iteration, MaxIterations        int
-	Failures, MaxFailures           int
-	TotalFailures, MaxTotalFailures int
-	TokensUsed                      int
-	CostUSD, MaxCostUSD             float64
-	Elapsed, Timeout                time.Duration // Timeout 0: none
+	DecisionConstraints               // what follows from other members is filled in
+	Elapsed, Timeout    time.Duration // Timeout 0: none
 }
 
 // DecisionExecution is one period of an Orchestrator's work, from a spawn or an instruction to its `done`, `handoff`
@@ -303,20 +299,12 @@ func (p *DecisionPlan) Near(n int) []DecisionStep {
 }
 
 func constraints(r DecisionRecord) DecisionConstraints {
-	return DecisionConstraints{
-		MaxIterations:          r.MaxIterations,
-		CurrentIteration:       r.Iteration,
-		IterationsRemaining:    max(r.MaxIterations-r.Iteration, 0),
-		ConsecutiveFailures:    r.Failures,
-		MaxConsecutiveFailures: r.MaxFailures,
-		TotalFailures:          r.TotalFailures,
-		MaxTotalFailures:       r.MaxTotalFailures,
-		EstimatedTokensUsed:    max(r.TokensUsed, 0),
-		TimeElapsedMS:          max(r.Elapsed, 0).Milliseconds(),
-		EstimatedTimeRemaining: remaining(r).Milliseconds(),
-		CostUSD:                r.CostUSD,
-		MaxCostUSD:             r.MaxCostUSD,
-	}
+	c := r.DecisionConstraints
+	c.IterationsRemaining = max(c.MaxIterations-c.CurrentIteration, 0)
+	c.EstimatedTokensUsed = max(c.EstimatedTokensUsed, 0)
+	c.TimeElapsedMS = max(r.Elapsed, 0).Milliseconds()
+	c.EstimatedTimeRemaining = remaining(r).Milliseconds()
+	return c
 }
 
 // remaining estimates the time still needed: the mean duration of an execution for each step that is not over,

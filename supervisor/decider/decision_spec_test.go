@@ -68,7 +68,8 @@ func planning() decider.DecisionRecord {
 			{Name: "developer", DisplayName: "Development Agent",
 				WhenToUse: "Use when code modifications are required..."},
 		},
-		Iteration: 1, MaxIterations: 50, MaxFailures: 3,
+		DecisionConstraints: decider.DecisionConstraints{CurrentIteration: 1, MaxIterations: 50,
+			MaxConsecutiveFailures: 3},
 	}
 }
 
@@ -94,8 +95,8 @@ func failing() decider.DecisionRecord {
 	broke := executed("developer", 3, 145*time.Second, 25*time.Second, "Failed at import statement...")
 	broke.Status, broke.Error = decider.StatusFailure, r.Error
 	r.History = r.History.Add(broke)
-	r.Iteration, r.Failures, r.TotalFailures = 4, 1, 1
-	r.Elapsed, r.TokensUsed, r.CostUSD = 175*time.Second, 9990, 0.21
+	r.CurrentIteration, r.ConsecutiveFailures, r.TotalFailures = 4, 1, 1
+	r.Elapsed, r.EstimatedTokensUsed, r.CostUSD = 175*time.Second, 9990, 0.21
 	return r
 }
 
@@ -105,8 +106,8 @@ func evaluating() decider.DecisionRecord {
 	r.Steps[1].Status, r.Error = "done", nil
 	r.History = r.History.Add(executed("developer", 4, 180*time.Second, 120*time.Second,
 		"Login endpoint implemented. Created src/auth/login.ts with POST /login...", "src/auth/login.ts"))
-	r.Iteration, r.Failures = 5, 0
-	r.Elapsed, r.TokensUsed, r.CostUSD = 302*time.Second, 13320, 0.34
+	r.CurrentIteration, r.ConsecutiveFailures = 5, 0
+	r.Elapsed, r.EstimatedTokensUsed, r.CostUSD = 302*time.Second, 13320, 0.34
 	r.Timeout = 10 * time.Minute
 	return r
 }

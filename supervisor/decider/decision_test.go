@@ -197,8 +197,10 @@ func TestConstraints(t *testing.T) {
 		remaining             int
 		estimate, elapsed, tk int64
 	}{
-		{"fresh", DecisionRecord{MaxIterations: 50}, 50, 0, 0, 0},
-		{"beyond the limit", DecisionRecord{MaxIterations: 5, Iteration: 7}, 0, 0, 0, 0},
+		{"fresh", DecisionRecord{DecisionConstraints: DecisionConstraints{MaxIterations: 50}}, 50, 0, 0, 0},
+		{"beyond the limit",
+			DecisionRecord{DecisionConstraints: DecisionConstraints{MaxIterations: 5, CurrentIteration: 7}},
+			0, 0, 0, 0},
 		{"two steps are left", DecisionRecord{Steps: open, History: h}, 0, 2000, 0, 0},
 		{"the timeout bounds it", DecisionRecord{Steps: open, History: h, Timeout: 10 * time.Second,
 			Elapsed: 9 * time.Second},
@@ -206,7 +208,7 @@ func TestConstraints(t *testing.T) {
 		{"the timeout is over", DecisionRecord{Steps: open, History: h, Timeout: time.Second, Elapsed: 9 * time.Second}, 0, 0,
 			9000, 0},
 		{"clocks went backwards", DecisionRecord{Steps: open, History: h, Timeout: 10 * time.Second, Elapsed: -time.Hour,
-			TokensUsed: -1}, 0, 2000, 0, 0},
+			DecisionConstraints: DecisionConstraints{EstimatedTokensUsed: -1}}, 0, 2000, 0, 0},
 		{"nothing to estimate from", DecisionRecord{Steps: open, Timeout: time.Hour}, 0, 0, 0, 0},
 		{"nothing is left to do", DecisionRecord{Steps: []DecisionStep{{Status: "done"}}, History: h}, 0, 0, 0, 0},
 		{"for ever", DecisionRecord{Steps: open,

@@ -36,7 +36,8 @@ func ran(agent string, iteration int, status DecisionStatus) DecisionExecution {
 
 // record is a task with the built-in agents and what they have done.
 func record(done ...DecisionExecution) DecisionRecord {
-	r := DecisionRecord{Task: "Weave", Agents: builtIn(), MaxIterations: 50, MaxFailures: 3}
+	r := DecisionRecord{Task: "Weave", Agents: builtIn(),
+		DecisionConstraints: DecisionConstraints{MaxIterations: 50, MaxConsecutiveFailures: 3}}
 	for _, e := range done {
 		add(&r, e)
 	}
@@ -46,14 +47,14 @@ func record(done ...DecisionExecution) DecisionRecord {
 // add records an execution as the supervisor does.
 func add(r *DecisionRecord, e DecisionExecution) {
 	r.History = r.History.Add(e)
-	r.Iteration = max(r.Iteration, e.Iteration)
+	r.CurrentIteration = max(r.CurrentIteration, e.Iteration)
 	switch {
 	case e.Failed():
-		r.Failures++
+		r.ConsecutiveFailures++
 		r.TotalFailures++
 		r.Error = e.Error
 	case e.Status == StatusSuccess:
-		r.Failures = 0
+		r.ConsecutiveFailures = 0
 		r.Error = nil
 	}
 }

@@ -80,16 +80,16 @@ func TestRulesSelect(t *testing.T) {
 				DecisionFailure{Agent: developer, Category: ProviderError}),
 			ruling{SelectMode, planner, false}, []string{"trying again helps nothing"}},
 		{"two in a row", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *DecisionRecord) {
-			r.MaxFailures = 9
+			r.MaxConsecutiveFailures = 9
 		}), ruling{SelectMode, planner, false}, []string{"failed 2 times in a row"}},
 		{"failures forgiven", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *DecisionRecord) {
-			r.Failures = 0
+			r.ConsecutiveFailures = 0
 		}), ruling{Retry, "", false}, []string{developer}},
 		{"nobody else", with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *DecisionRecord) {
 			r.Agents = agentsNamed(developer)
 		}), ruling{Retry, "", false}, []string{"2 failures in a row"}},
 		{"an agent that is gone", with(record(ran("wizard", 1, bad)), func(r *DecisionRecord) {
-			r.MaxFailures = 9
+			r.MaxConsecutiveFailures = 9
 		}), ruling{SelectMode, developer, false}, []string{"wizard", "no longer exists"}},
 		{"the limit", record(ran(developer, 1, bad), ran(developer, 2, bad), ran(planner, 3, bad)),
 			ruling{Retry, "", false}, []string{"3 failures in a row", "limit"}},
@@ -109,7 +109,7 @@ func TestRulesSelect(t *testing.T) {
 
 func TestRulesEvaluate(t *testing.T) {
 	twoFailures := with(record(ran(developer, 1, bad), ran(developer, 2, bad)), func(r *DecisionRecord) {
-		r.MaxFailures = 9
+		r.MaxConsecutiveFailures = 9
 	})
 	overloaded := ran(developer, 1, bad)
 	overloaded.Error = &DecisionFailure{Agent: developer, Category: ProviderError, Transient: true,
@@ -303,11 +303,11 @@ func (g *game) play() {
 	g.selects()
 	for g.result == "" {
 		status := g.turn(g)
-		e := ran(g.agent, g.task.Iteration, status)
+		e := ran(g.agent, g.task.CurrentIteration, status)
 		add(&g.task, e)
 		g.path = append(g.path, g.agent)
 		if most := g.task.MaxIterations * maxStretches; len(g.path) > most {
-			g.t.Fatalf("it goes on after %d executions in %d iterations: %v", most, g.task.Iteration, g.path)
+			g.t.Fatalf("it goes on after %d executions in %d iterations: %v", most, g.task.CurrentIteration, g.path)
 		}
 		g.evaluates()
 	}
@@ -319,7 +319,7 @@ func (g *game) selects() {
 	switch {
 	case d.Decision == Complete:
 		g.result = "complete"
-	case d.Decision == Retry && g.task.Failures >= g.task.MaxFailures:
+	case d.Decision == Retry && g.task.ConsecutiveFailures >= g.task.MaxConsecutiveFailures:
 		g.result = "failed"
 	case d.Decision == Retry:
 		g.summons(g.agent)
@@ -336,7 +336,7 @@ func (g *game) evaluates() {
 	switch {
 	case d.Decision == Complete:
 		g.result = "complete"
-	case d.Decision == Retry && g.task.Failures >= g.task.MaxFailures:
+	case d.Decision == Retry && g.task.ConsecutiveFailures >= g.task.MaxConsecutiveFailures:
 		g.result = "failed"
 	case d.Decision == SelectMode:
 		g.summons(d.Mode)
@@ -347,11 +347,11 @@ func (g *game) evaluates() {
 
 func (g *game) summons(mode string) {
 	testkit.Need(g.t, known(g.task.Agents, mode), "there is no agent %q", mode)
-	if g.task.Iteration >= g.task.MaxIterations {
+	if g.task.CurrentIteration >= g.task.MaxIterations {
 		g.result = "limit"
 		return
 	}
-	g.task.Iteration++
+	g.task.CurrentIteration++
 	g.agent = mode
 }
 
@@ -364,8 +364,8 @@ func TestRulesEnd(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 6))
 		g := random(t, rnd)
 		g.play()
-		testkit.Need(t, g.task.Iteration <= g.task.MaxIterations, "seed %d: %d iterations of %d", seed,
-			g.task.Iteration, g.task.MaxIterations)
+		testkit.Need(t, g.task.CurrentIteration <= g.task.MaxIterations, "seed %d: %d iterations of %d", seed,
+			g.task.CurrentIteration, g.task.MaxIterations)
 		results[g.result]++
 	}
 	for _, r := range []string{"complete", "failed", "limit"} {
@@ -385,8 +385,8 @@ func random(t *testing.T, rnd *rand.Rand) *game {
 	}
 	failing, progress, loyal := rnd.IntN(100), rnd.IntN(100), rnd.IntN(100)
 	g := &game{t: t, alive: func() bool { return rnd.IntN(100) < loyal }}
-	g.task = DecisionRecord{Task: "Weave", Agents: agents, MaxIterations: 1 + rnd.IntN(30),
-		MaxFailures: 1 + rnd.IntN(5)}
+	g.task = DecisionRecord{Task: "Weave", Agents: agents, DecisionConstraints: DecisionConstraints{
+		MaxIterations: 1 + rnd.IntN(30), MaxConsecutiveFailures: 1 + rnd.IntN(5)}}
 	modes := []string{"", developer, planner, tester, reviewer, "wizard", "writer"}
 	if rnd.IntN(2) == 0 {
 		for range rnd.IntN(6) {
@@ -446,7 +446,8 @@ func TestRulesLead(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := &game{t: t, alive: func() bool { return true }}
-			g.task = DecisionRecord{Task: "Weave", Agents: builtIn(), MaxIterations: 20, MaxFailures: 3}
+			g.task = DecisionRecord{Task: "Weave", Agents: builtIn(),
+				DecisionConstraints: DecisionConstraints{MaxIterations: 20, MaxConsecutiveFailures: 3}}
 			if c.stuck {
 				g.task.MaxIterations = 4
 			}

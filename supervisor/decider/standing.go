@@ -127,7 +127,6 @@ func (s standing) failing() []string {
 
 // other is an agent to try where one has failed: not one of those that are failing now, if there is another.
 // After a developer's failure a planner is preferred, after any other failure a developer.
-// others' a developer's.
 func (s standing) other(agent string) string {
 	bad := append(s.failing(), agent)
 	for _, name := range []string{developer, planner, reviewer, tester} {

@@ -15,6 +15,7 @@ package input
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -273,7 +274,7 @@ func (s *ChangeState) confirm(p, agent string) {
 
 // touch adds a file to the changes of an agent's present turn.
 func (s *ChangeState) touch(agent, p string) {
-	m := s.mark(agent)
+	m := s.Marks[agent]
 	if m.Agent == "" {
 		m = ChangeMark{Agent: agent, Commit: s.Last, At: s.Changed - 1}
 	}
@@ -397,7 +398,7 @@ func (s *ChangeState) overlaps(t ChangeTurn, paths []string) []contract.Overlap 
 
 // report emits what a turn changed; the changes of the agent's next turn begin here.
 func (s *ChangeState) report(out *Collector, t ChangeTurn, r ChangeRecorded) {
-	m := s.mark(t.Agent)
+	m := s.Marks[t.Agent]
 	e := contract.Changes{Files: []contract.FileChange{}}
 	for _, c := range r.Files {
 		f, _ := s.File(c.Path)
@@ -438,8 +439,6 @@ type Revert struct {
 	Seen   string `json:",omitempty"` // object of the contents that it applies to; empty: any
 	Hunk   string `json:",omitempty"` // "-12,3 +12,5"; empty: all of the file
 }
-
-func (Revert) Effect() {}
 
 // ChangeReverted is what happened to a [Revert].
 type ChangeReverted struct {
@@ -482,15 +481,15 @@ const (
 
 // ChangeState is what a run knows about its files.
 type ChangeState struct {
-	Last    string          // commit of the last snapshot; empty: the base
-	Serial  int             // of the last Record; 0: none
-	Queue   []ChangeTurn    // turns whose changes are not recorded yet, oldest first; the first one is being recorded
-	Files   []ChangeFile    // that agents changed, by path
-	Marks   []ChangeMark    // of agents
-	Foreign []ChangeForeign // by merges into the shared directory, not seen in a snapshot yet
-	Changed int             // counts the recorded changes of files
-	Failed  bool            // the last snapshot could not be taken, which was reported
-	Left    []string        // files that could not be recorded, which was reported
+	Last    string                // commit of the last snapshot; empty: the base
+	Serial  int                   // of the last Record; 0: none
+	Queue   []ChangeTurn          // turns that are not recorded yet, oldest first; the first one is being recorded
+	Files   []ChangeFile          // that agents changed, by path
+	Marks   map[string]ChangeMark // by agent
+	Foreign []ChangeForeign       // by merges into the shared directory, not seen in a snapshot yet
+	Changed int                   // counts the recorded changes of files
+	Failed  bool                  // the last snapshot could not be taken, which was reported
+	Left    []string              // files that could not be recorded, which was reported
 	Total   *contract.ResultChanges
 	Acting
 	Undoing
@@ -588,8 +587,6 @@ type ChangeRecord struct {
 	Final  bool   // the last one: Recorded.Total is wanted
 }
 
-func (ChangeRecord) Effect() {}
-
 // ChangeRecorded is the result of a [ChangeRecord].
 type ChangeRecorded struct {
 	Serial int
@@ -616,7 +613,7 @@ func (s *ChangeState) Acts(c ChangeCall) {
 
 // begins sets where the changes of an agent's turn begin.
 func (s *ChangeState) begins(agent string) {
-	if m := s.mark(agent); m.Agent == "" || m.Idle {
+	if m := s.Marks[agent]; m.Agent == "" || m.Idle {
 		s.setMark(ChangeMark{Agent: agent, Commit: s.Last, At: s.Changed})
 	}
 }
@@ -703,7 +700,7 @@ func (s *ChangeState) TurnEnded(out *Collector, w runconfig.Workspace, t ChangeT
 		for _, p := range t.Named {
 			edit := ChangeBy{Agent: t.Agent, Path: p}
 			f, _ := s.File(p)
-			known, _ := f.since(s.mark(t.Agent).At)
+			known, _ := f.since(s.Marks[t.Agent].At)
 			if !slices.Contains(known, t.Agent) && !slices.Contains(slices.Concat(s.Flight, s.Seen), edit) {
 				s.saw(edit)
 			}
@@ -803,34 +800,26 @@ func (s *ChangeState) ask(out *Collector, w runconfig.Workspace) {
 		}
 	}
 	r := ChangeRecord{Serial: s.Serial, Base: w.Base, Keep: t.Keep, Tree: t.Judge, Final: t.last()}
-	r.Last, r.Since = cmp.Or(s.Last, w.Base), cmp.Or(s.mark(t.Agent).Commit, w.Base)
+	r.Last, r.Since = cmp.Or(s.Last, w.Base), cmp.Or(s.Marks[t.Agent].Commit, w.Base)
 	if t.Top != "" {
-		r.Own, r.Since = t.Agent, s.mark(t.Agent).Commit
+		r.Own, r.Since = t.Agent, s.Marks[t.Agent].Commit
 		r.Last = r.Since
 	}
 	r.Branch = t.Agent == "" && w.Isolated()
 	out.Do(r)
 }
 
-// mark is the mark of an agent, by value; without an Agent there is none.
-func (s *ChangeState) mark(agent string) ChangeMark {
-	for _, m := range s.Marks {
-		if m.Agent == agent {
-			return m
-		}
-	}
-	return ChangeMark{}
-}
-
 func (s *ChangeState) setMark(m ChangeMark) {
-	s.Forget(m.Agent)
-	s.Marks = append(slices.Clip(s.Marks), m)
-	slices.SortFunc(s.Marks, func(a, b ChangeMark) int { return strings.Compare(a.Agent, b.Agent) })
+	if s.Forget(m.Agent); s.Marks == nil {
+		s.Marks = map[string]ChangeMark{}
+	}
+	s.Marks[m.Agent] = m
 }
 
 // Forget drops what is known about the turns of an agent that has ended.
 func (s *ChangeState) Forget(agent string) {
-	s.Marks = slices.DeleteFunc(slices.Clone(s.Marks), func(m ChangeMark) bool { return m.Agent == agent })
+	s.Marks = maps.Clone(s.Marks)
+	delete(s.Marks, agent)
 }
 
 // union is a sorted set of both.

@@ -10,10 +10,11 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// Effect is an action that a step, a call of supervisor.Apply, requests. The method only marks the intended types. The
-// loop carries the effects out, in the order in which they were collected, once the input that they follow from is on
-// disk. A part of the supervisor's state defines the effects that only it emits; those that every part uses are here.
-type Effect interface{ Effect() }
+// Effect is an action that a step, a call of supervisor.Apply, requests: [Emit], for example. The loop carries the
+// effects out, in the order in which they were collected, once the input that they follow from is on disk, and accepts
+// no others. A part of the supervisor's state defines the effects that only it emits; those that every part uses are
+// here.
+type Effect any
 
 type (
 	// Emit sends an event to every frontend.
@@ -24,10 +25,6 @@ type (
 		After time.Duration
 	}
 )
-
-func (Emit) Effect() {}
-
-func (SetTimer) Effect() {}
 
 // Collector collects the effects of one step. The step owns it: it is not safe for concurrent use.
 type Collector struct {
@@ -152,26 +149,3 @@ type (
 	// Finish ends the loop. It is the last effect of a run.
 	Finish struct{ Exit contract.Exit }
 )
-
-func (Spawn) Effect()      {}
-func (Send) Effect()       {}
-func (Interrupt) Effect()  {}
-func (Kill) Effect()       {}
-func (AnswerTool) Effect() {}
-func (AskAgent) Effect()   {}
-func (Decide) Effect()     {}
-func (Note) Effect()       {}
-func (Probe) Effect()      {}
-func (RunCheck) Effect()   {}
-func (Drop) Effect()       {}
-func (Inspect) Effect()    {}
-func (Configure) Effect()  {}
-func (SetModel) Effect()   {}
-func (OpenBridge) Effect() {}
-func (DropBridge) Effect() {}
-func (PinTrust) Effect()   {}
-func (KeepWindow) Effect() {}
-func (Shutdown) Effect()   {}
-func (OpenPTY) Effect()    {}
-func (ClosePTY) Effect()   {}
-func (Finish) Effect()     {}

@@ -11,6 +11,7 @@ package input
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,9 +24,10 @@ const MaxConflicts = 3
 
 // IsolationState is the work that a run has to merge.
 type IsolationState struct {
-	Serial    int                // of the last Merge; 0: none
-	Queue     []IsolationPending // oldest first; the first is being merged
-	Conflicts []IsolationCount   // of Orchestrators whose last work did not merge
+	Serial int                // of the last Merge; 0: none
+	Queue  []IsolationPending // oldest first; the first is being merged
+	// Conflicts are how often in a row the work of an Orchestrator was sent back to it.
+	Conflicts map[string]int
 }
 
 // IsolationPending is work that waits to be merged.
@@ -35,19 +37,11 @@ type IsolationPending struct {
 	Request  int    // the serial of its Merge; 0: not requested yet
 }
 
-// IsolationCount is how often in a row an Orchestrator's work was sent back to it.
-type IsolationCount struct {
-	Agent string
-	Times int
-}
-
 // IsolationMerge requests to merge an Orchestrator's work → Merged.
 type IsolationMerge struct {
 	Serial int
 	Agent  string
 }
-
-func (IsolationMerge) Effect() {}
 
 // IsolationStatus of a merge.
 type IsolationStatus string
@@ -124,7 +118,7 @@ func (s *IsolationState) Merged(out *Collector, m IsolationMerged) (o IsolationO
 		if m.Status == StatusConflict {
 			out.Emit(p.Agent, contract.Merge{Status: string(m.Status), Head: m.Head, Files: shown(m.Files)})
 		}
-		times := s.times(p.Agent) + 1
+		times := s.Conflicts[p.Agent] + 1
 		s.count(p.Agent, times)
 		if times > MaxConflicts {
 			s.count(p.Agent, 0) // the Arbiter may send it back
@@ -147,20 +141,13 @@ func (s *IsolationState) Drop(out *Collector, document int) {
 	}
 }
 
-func (s *IsolationState) times(agent string) int {
-	for _, c := range s.Conflicts {
-		if c.Agent == agent {
-			return c.Times
-		}
-	}
-	return 0
-}
-
 func (s *IsolationState) count(agent string, times int) {
-	s.Conflicts = slices.DeleteFunc(slices.Clone(s.Conflicts), func(c IsolationCount) bool { return c.Agent == agent })
-	if times > 0 {
-		s.Conflicts = append(s.Conflicts, IsolationCount{agent, times})
+	conflicts := map[string]int{agent: times}
+	maps.Copy(conflicts, s.Conflicts)
+	if conflicts[agent] = times; times == 0 {
+		delete(conflicts, agent)
 	}
+	s.Conflicts = conflicts
 }
 
 // problem says why the work does not merge.
@@ -190,9 +177,4 @@ func (m IsolationMerged) demand(times int) string {
 // isolationMaxFiles bounds the files that one event or message names.
 const isolationMaxFiles = 200
 
-func shown(files []string) []string {
-	if len(files) <= isolationMaxFiles {
-		return files
-	}
-	return append(slices.Clone(files[:isolationMaxFiles]), fmt.Sprintf("and %d more", len(files)-isolationMaxFiles))
-}
+func shown(files []string) []string { return words.Few(files, isolationMaxFiles) }

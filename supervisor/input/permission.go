@@ -464,14 +464,6 @@ type (
 	Remember struct{ Grant Grant }
 )
 
-func (PermissionRespond) Effect() {}
-
-func (Reconsider) Effect() {}
-
-func (GiveRules) Effect() {}
-
-func (Remember) Effect() {}
-
 // TimerPrefix begins the key of the timer that denies a request without an answer; the request's id follows.
 const TimerPrefix = "permit/"
 

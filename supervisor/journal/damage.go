@@ -11,9 +11,8 @@ import (
 
 // Recovery is the result of reading a run.
 type Recovery struct {
-	Records  uint64 // the last good input, those in the snapshot included
-	Snapshot uint64 // the last input in the snapshot that reading began with; 0: there was none
-	Damage   []Damage
+	Records uint64 // the last good input, those in the snapshot included
+	Damage  []Damage
 	// MetaLost says why the description of the run could not be read; it was reconstructed from other files.
 	MetaLost string
 }

@@ -41,7 +41,6 @@ type HeldError struct {
 	Path string // the lock file
 	PID  int    // of the process that holds the lock; 0: unknown
 	Run  string
-	CWD  string
 	// Gone is true if that process has ended, and a process that inherited the lock from it, a bridge, still
 	// holds it.
 	Gone bool

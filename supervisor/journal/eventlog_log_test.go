@@ -524,10 +524,10 @@ func TestHistory(t *testing.T) {
 		closeRun(t, r)
 		e := expectRecords{t: t}
 		rec, err := s.ReadAll(testRun, e.each)
-		testkit.Check(t, err == nil && rec.Snapshot == first && e.next == 10*segments && rec.Damage == nil,
+		testkit.Check(t, err == nil && e.snapshot == first && e.next == 10*segments && rec.Damage == nil,
 			"history of %d bytes: %+v, %v, read to %d", history, rec, err, e.next)
 		e = expectRecords{t: t}
-		if rec, err := s.Read(testRun, e.each); err != nil || rec.Snapshot != 10*segments {
+		if rec, err := s.Read(testRun, e.each); err != nil || e.snapshot != 10*segments {
 			t.Errorf("history of %d bytes: a resume begins with %+v, %v", history, rec, err)
 		}
 		read := 0

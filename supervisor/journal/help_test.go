@@ -122,8 +122,9 @@ func closeRun(t *testing.T, r *Run) {
 
 // expectRecords checks that records come as 1, 2, 3 … with the payloads that add gave them.
 type expectRecords struct {
-	t    *testing.T
-	next uint64
+	t        *testing.T
+	next     uint64
+	snapshot uint64 // the last input in the snapshot that came first; 0: none came
 }
 
 func (e *expectRecords) each(r Record) error {
@@ -131,7 +132,7 @@ func (e *expectRecords) each(r Record) error {
 		upTo, _, err := parseSnapshot(r.Payload)
 		testkit.Check(e.t, err == nil && upTo == r.Seq && e.next == 0,
 			"behind record %d came the snapshot %q of record %d: %v", e.next, r.Payload, r.Seq, err)
-		e.next = r.Seq
+		e.next, e.snapshot = r.Seq, r.Seq
 		return nil
 	}
 	e.next++

@@ -86,20 +86,10 @@ func (s *Store) described(id string) (Info, error) {
 
 // readDescription reads the description of a run, and when it was written.
 func readDescription(dir directory) (m Meta, at time.Time, err error) {
-	f, err := dir.Open(metaName, openRead)
-	if err != nil {
-		return m, at, err
+	b, info, err := readSmall(dir, metaName)
+	if err == nil {
+		err = decodeSmall(b, metaName, metaVersion, &m)
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return m, at, err
-	}
-	b, err := readSmallFile(f)
-	if err != nil {
-		return m, at, err
-	}
-	err = decodeSmall(b, metaName, metaVersion, &m)
 	return m, info.ModTime, err
 }
 

@@ -78,8 +78,8 @@ func tryLock(dir directory, name string) (file, error) {
 func heldBy(f file, path string) *HeldError {
 	held := &HeldError{Path: path}
 	var h holder
-	if b, err := readSmallFile(f); err == nil && decodeSmall(b, path, lockVersion, &h) == nil {
-		held.PID, held.Run, held.CWD = h.PID, h.Run, h.CWD
+	if b, _, err := readSmallFile(f); err == nil && decodeSmall(b, path, lockVersion, &h) == nil {
+		held.PID, held.Run = h.PID, h.Run
 		held.Gone = !alive(h.PID)
 	}
 	return held

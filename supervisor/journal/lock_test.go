@@ -24,8 +24,8 @@ func TestSecondOwnerIsRefused(t *testing.T) {
 	s, r := newRun(t)
 	err := opening(s, testRun, 0)
 	var held *HeldError
-	testkit.Check(t, errors.As(err, &held) && held.PID == os.Getpid() && held.Run == testRun && !held.Gone &&
-		held.CWD == r.Meta().CWD, "%v, %+v", err, held)
+	testkit.Check(t, errors.As(err, &held) && held.PID == os.Getpid() && held.Run == testRun && !held.Gone, "%v, %+v",
+		err, held)
 	err = s.Remove(testRun)
 	testkit.Check(t, isHeld(err), "remove: %v", err)
 	info, err := s.Find(testRun)
@@ -81,7 +81,7 @@ func TestLockDir(t *testing.T) {
 	testkit.OK(t, err)
 	_, err = s.LockDir(link, "second")
 	var held *HeldError
-	testkit.Check(t, errors.As(err, &held) && held.PID == os.Getpid() && held.Run == testRun && held.CWD == cwd,
+	testkit.Check(t, errors.As(err, &held) && held.PID == os.Getpid() && held.Run == testRun,
 		"by another name: %v", err)
 	testkit.Must(s.LockDir(t.TempDir(), "second"))(t).Close() // another directory
 	testkit.Check(t, l.File() != nil, "the lock has no file")

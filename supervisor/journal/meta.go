@@ -74,27 +74,21 @@ func writeMeta(dir directory, m Meta) error {
 // readMeta reads the description of a run. If it is lost, readMeta reconstructs it, and lost says why. Only an
 // undamaged description of another format is an error.
 func readMeta(dir directory, run string) (m Meta, lost error, err error) {
-	b, err := readSmall(dir, metaName)
-	var unsafe *UnsafeError
-	switch {
-	case errors.As(err, &unsafe):
-		return Meta{}, nil, err
-	case err == nil:
-		err = decodeSmall(b, metaName, metaVersion, &m)
-		if err == nil && m.Run != run {
-			err = fmt.Errorf("%s is of run %q", metaName, m.Run)
-		}
+	m, _, err = readDescription(dir)
+	if err == nil && m.Run != run {
+		err = fmt.Errorf("%s is of run %q", metaName, m.Run)
 	}
+	var unsafe *UnsafeError
 	var version *VersionError
 	switch {
 	case err == nil:
 		return m, nil, nil
-	case errors.As(err, &version):
+	case errors.As(err, &unsafe), errors.As(err, &version):
 		return Meta{}, nil, err
 	}
 	// The lock file also names the run and its directory, and outlives its owner.
 	m = Meta{Run: run}
-	if b, err := readSmall(dir, lockName); err == nil {
+	if b, _, err := readSmall(dir, lockName); err == nil {
 		var h holder
 		if decodeSmall(b, lockName, lockVersion, &h) == nil && h.Run == run {
 			m.CWD, m.Place, m.Began = h.CWD, h.Place, h.Since
@@ -150,26 +144,26 @@ func decodeSmall(b []byte, file string, version int, body any) error {
 }
 
 // readSmall reads a whole small file.
-func readSmall(dir directory, name string) ([]byte, error) {
+func readSmall(dir directory, name string) ([]byte, fileInfo, error) {
 	f, err := dir.Open(name, openRead)
 	if err != nil {
-		return nil, err
+		return nil, fileInfo{}, err
 	}
 	defer f.Close()
 	return readSmallFile(f)
 }
 
-func readSmallFile(f file) ([]byte, error) {
+func readSmallFile(f file) ([]byte, fileInfo, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, err
+		return nil, info, err
 	}
 	b := make([]byte, min(info.Size, maxSmall))
 	n, err := f.ReadAt(b, 0)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	return b[:n], nil
+	return b[:n], info, err
 }
 
 // ErrNoDirLock says that a file system cannot lock directories.

@@ -25,8 +25,6 @@ type found struct {
 
 func (f found) name() string { return segmentName(f.number) }
 
-func (f found) hasSnapshot() bool { return f.header.base != 0 && f.header.first > headerSize }
-
 // scanner reads the records of a run. It changes nothing.
 type scanner struct {
 	dir    directory
@@ -106,7 +104,7 @@ func (s *scanner) begin() error {
 			i = n
 		}
 		seg := &s.segs[i]
-		if !seg.hasSnapshot() || seg.header.base-1 > s.upTo {
+		if seg.header.base == 0 || seg.header.first <= headerSize || seg.header.base-1 > s.upTo {
 			continue
 		}
 		var handed error
@@ -128,7 +126,6 @@ func (s *scanner) begin() error {
 			return handed
 		case err == nil:
 			s.start, s.end.link = i, link{seq: seg.header.base - 1, crc: seg.header.prev}
-			s.rec.Snapshot = seg.header.base - 1
 			return nil
 		case !isDamage(err):
 			return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal/corpus"
 )
@@ -32,7 +33,7 @@ func TestAttacks(t *testing.T) {
 				input := testkit.Must(json.Marshal(a.Input))(t)
 				r.Tool, r.Input = a.Tool, input
 			}
-			if d := p.Decide(r); d.Behavior != Deny && d.Behavior != Ask {
+			if d := p.Decide(r); d.Behavior != bridge.Deny && d.Behavior != bridge.Ask {
 				t.Errorf("row %d, group %d, deny %v ask %v: no rule is about %s", g.Row, i, g.Deny, g.Ask, a.Text())
 			}
 		}
@@ -81,12 +82,13 @@ func TestNestedLines(t *testing.T) {
 		}
 		line = pick("", "ls; ", "echo 'a;b' && ", "cd x || ", ": # x\n", "true &") + line
 		d := deny.Decide(Request{Tool: pick("Bash", "Monitor"), Input: bashInput(line)})
-		testkit.Check(t, d.Behavior == Deny || d.Behavior == Ask, "no rule is about %q", line)
+		testkit.Check(t, d.Behavior == bridge.Deny || d.Behavior == bridge.Ask, "no rule is about %q", line)
 	}
 	for range 500 { // lines that do nothing of the kind
 		line := corpus.NestedLine(random, pick("touch x", "git log", "rm -r x", "echo rm -rf x"))
 		d := deny.Decide(Request{Tool: "Bash", Input: bashInput(line)})
-		testkit.Check(t, d.Behavior != Deny && d.Behavior != Allow, "%v: %q", d, strings.ReplaceAll(line, "\n", "⏎"))
+		testkit.Check(t, d.Behavior != bridge.Deny && d.Behavior != bridge.Allow, "%v: %q", d,
+			strings.ReplaceAll(line, "\n", "⏎"))
 	}
 }
 
@@ -110,7 +112,7 @@ func TestRandomLines(t *testing.T) {
 		}
 		r := Request{Tool: "Bash", Input: bashInput(b.String())}
 		d := p.Decide(r)
-		testkit.Check(t, d.Behavior != Allow, "%q: %v", b.String(), d)
+		testkit.Check(t, d.Behavior != bridge.Allow, "%q: %v", b.String(), d)
 		p.Within(r, p.Deny)
 	}
 }
@@ -205,10 +207,10 @@ func TestHostileCommands(t *testing.T) {
 	ask.Ask = mustRules(t, "Bash(evil:*)")
 	named := mustRules(t, "Bash(good *)", "Bash(good)", "WebFetch", "mcp__a")
 	for _, command := range runsEvil {
-		if got := decideBash(deny, command); got != Deny && got != Ask {
+		if got := decideBash(deny, command); got != bridge.Deny && got != bridge.Ask {
 			t.Errorf("%q is %q, though evil is denied", command, got)
 		}
-		testkit.Same(t, fmt.Sprintf("%q is, although evil needs a permission", command), Ask,
+		testkit.Same(t, fmt.Sprintf("%q is, although evil needs a permission", command), bridge.Ask,
 			decideBash(ask, command))
 	}
 	for _, command := range runsGood {
@@ -259,7 +261,7 @@ func TestHostilePaths(t *testing.T) {
 			if name == "~" || name == "/../w/secret/a" {
 				continue // another file; the first below
 			}
-			if got := deny.Decide(r).Behavior; got != Deny && got != Ask {
+			if got := deny.Decide(r).Behavior; got != bridge.Deny && got != bridge.Ask {
 				t.Errorf("%s %q is %q, though secret is denied", tool, name, got)
 			}
 		}
@@ -397,10 +399,10 @@ func TestBashDeny(t *testing.T) {
 			ask := Policy{CWD: "/w", Ask: mustRules(t, tt.rule)}
 			for _, c := range tt.denied {
 				r := Request{Tool: tool, Input: bashInput(c)}
-				if got := deny.Decide(r).Behavior; got != Deny && got != Ask {
+				if got := deny.Decide(r).Behavior; got != bridge.Deny && got != bridge.Ask {
 					t.Errorf("deny %s: %s %.80q is %q, want deny or ask", tt.rule, tool, c, got)
 				}
-				testkit.Same(t, fmt.Sprintf("ask %s: %s %.80q", tt.rule, tool, c), Ask,
+				testkit.Same(t, fmt.Sprintf("ask %s: %s %.80q", tt.rule, tool, c), bridge.Ask,
 					ask.Decide(r).Behavior)
 			}
 			for _, c := range tt.passed {
@@ -417,7 +419,7 @@ func TestBashInputInDoubt(t *testing.T) {
 	for _, input := range []string{``, `null`, `[]`, `{}`, `{"command":7}`, `{"command":null}`,
 		`{"Command":"git status"}`, `{"command":["git","status"]}`, `{"command":"git status"`, `"git status"`,
 		`{"command":"git status","dangerouslyDisableSandbox":true}`} {
-		testkit.Same(t, fmt.Sprintf("deny: %s", input), Ask,
+		testkit.Same(t, fmt.Sprintf("deny: %s", input), bridge.Ask,
 			deny.Decide(Request{Tool: "Bash", Input: json.RawMessage(input)}).Behavior)
 	}
 }
@@ -434,7 +436,7 @@ func FuzzBash(f *testing.F) {
 	plainLines := Policy{CWD: "/w", Deny: mustRules(f, "Bash(rm -rf *)")}
 	f.Fuzz(func(t *testing.T, command, tail string) {
 		for _, line := range []string{command, command + tail} {
-			testkit.Need(t, deny.Decide(Request{Tool: "Bash", Input: bashInput(line)}).Behavior != Allow,
+			testkit.Need(t, deny.Decide(Request{Tool: "Bash", Input: bashInput(line)}).Behavior != bridge.Allow,
 				"%q is allowed", line)
 			for _, rules := range []string{"Bash(git *)", "Bash"} {
 				Policy{CWD: "/w", Resolve: plain}.Within(Request{Tool: "Bash", Input: bashInput(line)}, mustRules(t, rules))

@@ -10,7 +10,7 @@ import (
 )
 
 // Native returns the rule in the CLI's own syntax, for a session that works in cwd with this home directory.
-// behavior is Allow, Deny or Ask. As an allow rule it is never wider than the rule. The error says why the CLI
+// behavior is allow, deny or ask. As an allow rule it is never wider than the rule. The error says why the CLI
 // cannot express the rule, and what to write instead if there is something.
 //
 // Rules about files get absolute names, because the CLI matches relative ones against the shell's directory. It
@@ -51,7 +51,7 @@ func (r Rule) Native(behavior, cwd, home string) (string, error) {
 	switch {
 	case r.kind != kindPath:
 		return bad("has no empty rule")
-	case behavior == Allow && tool != r.tool:
+	case behavior == bridge.Allow && tool != r.tool:
 		return bad("does not allow %s by the name of a file: write %s%s", r.tool, tool, strings.TrimPrefix(r.text, r.tool))
 	case !ok:
 		return bad("needs absolute names, and the directory at which these begin is not known")

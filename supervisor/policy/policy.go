@@ -12,11 +12,8 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 )
 
-// Behaviors of a decision, and who decided.
-const (
-	Allow, Deny, Ask = "allow", "deny", "ask"
-	ByRule, ByMode   = "rule", "mode"
-)
+// Who decided.
+const ByRule, ByMode = "rule", "mode"
 
 // Policy is the deny and ask rules of a run. They also hold for names in another case, since some file systems ignore
 // it.
@@ -38,8 +35,8 @@ type Request struct {
 	CWD string
 }
 
-// Decision is what a rule says about a request. Behavior is Deny, Ask, or empty if no rule says anything. Rule is
-// the text of the rule; Reason is for a person and for the model.
+// Decision is what a rule says about a request. Behavior is [bridge.Deny], [bridge.Ask], or empty if no rule says
+// anything. Rule is the text of the rule; Reason is for a person and for the model.
 type Decision struct{ Behavior, By, Rule, Reason string }
 
 // verdict reports whether a rule is about a request.
@@ -51,18 +48,18 @@ const (
 	sure
 )
 
-// Decide returns what the rules say: Deny if a deny rule names the request; Ask if an ask rule names it, or if any
-// rule might be about it. It never returns Allow.
+// Decide returns what the rules say: deny if a deny rule names the request; ask if an ask rule names it, or if any
+// rule might be about it. It never returns allow.
 func (p Policy) Decide(r Request) Decision {
 	q := p.newQuery(r)
 	var doubt Decision
 	for i, rule := range slices.Concat(p.Deny, p.Ask) {
-		behavior, verb := Deny, "denies it"
+		behavior, verb := bridge.Deny, "denies it"
 		if i >= len(p.Deny) {
-			behavior, verb = Ask, "asks about it"
+			behavior, verb = bridge.Ask, "asks about it"
 		}
 		v, why := q.about(&rule)
-		if behavior == Ask && q.searches(&rule) {
+		if behavior == bridge.Ask && q.searches(&rule) {
 			v = sure
 		}
 		switch {
@@ -70,7 +67,7 @@ func (p Policy) Decide(r Request) Decision {
 			return Decision{behavior, ByRule, rule.text, "the rule " + rule.text + " " + verb}
 		case v == maybe && doubt.Behavior == "":
 			why = strings.ReplaceAll(why, string(hole), "…")
-			doubt = Decision{Ask, ByRule, rule.text, "the rule " + rule.text + " might be about it: " + why}
+			doubt = Decision{bridge.Ask, ByRule, rule.text, "the rule " + rule.text + " might be about it: " + why}
 		}
 	}
 	return doubt

@@ -53,16 +53,16 @@ func TestOrder(t *testing.T) {
 		want    Decision
 	}{
 		{Request{Tool: "Bash", Input: bashInput("git push")},
-			Decision{Deny, ByRule, "Bash(git push *)", "the rule Bash(git push *) denies it"}},
+			Decision{bridge.Deny, ByRule, "Bash(git push *)", "the rule Bash(git push *) denies it"}},
 		{Request{Tool: "Bash", Input: bashInput("git log; git push")},
-			Decision{Deny, ByRule, "Bash(git push *)", "the rule Bash(git push *) denies it"}},
+			Decision{bridge.Deny, ByRule, "Bash(git push *)", "the rule Bash(git push *) denies it"}},
 		{Request{Tool: "Bash", Input: bashInput("git log")},
-			Decision{Ask, ByRule, "Bash(git *)", "the rule Bash(git *) asks about it"}},
-		{Request{Tool: "Bash", Input: bashInput("eval $X")}, Decision{Ask, ByRule, "Bash(git push *)",
+			Decision{bridge.Ask, ByRule, "Bash(git *)", "the rule Bash(git *) asks about it"}},
+		{Request{Tool: "Bash", Input: bashInput("eval $X")}, Decision{bridge.Ask, ByRule, "Bash(git push *)",
 			"the rule Bash(git push *) might be about it: eval runs a text, or changes what a name runs"}},
 		{Request{Tool: "Bash", Input: bashInput("make")}, Decision{}},
 		{Request{Tool: "Agent", Input: input()},
-			Decision{Ask, ByRule, "Agent", "the rule Agent asks about it"}},
+			Decision{bridge.Ask, ByRule, "Agent", "the rule Agent asks about it"}},
 	} {
 		testkit.Same(t, string(tt.request.Input), tt.want, p.Decide(tt.request))
 	}
@@ -133,12 +133,12 @@ func TestOwnTools(t *testing.T) {
 	} {
 		p := Policy{Deny: mustRules(t, rule)}
 		testkit.Same(t, fmt.Sprintf("%s: denied", rule), denied,
-			p.Decide(Request{Tool: "mcp__arbiter__status", Input: nil}).Behavior == Deny)
+			p.Decide(Request{Tool: "mcp__arbiter__status", Input: nil}).Behavior == bridge.Deny)
 	}
 	for rule, denied := range map[string]bool{"Agent": true, "Task": true, "Task(x)": true, "Agent(y)": false} {
 		p := Policy{Deny: mustRules(t, rule)}
 		for _, tool := range []string{"Agent", "Task"} {
-			got := p.Decide(Request{Tool: tool, Input: input("subagent_type", "x")}).Behavior == Deny
+			got := p.Decide(Request{Tool: tool, Input: input("subagent_type", "x")}).Behavior == bridge.Deny
 			testkit.Check(t, got == denied, "%s: %s denied %v, want %v", rule, tool, got, denied)
 		}
 	}
@@ -159,11 +159,11 @@ func FuzzDecide(f *testing.F) {
 		for _, resolve := range []func(string) (string, error){plain, linked} {
 			p := Policy{CWD: "/w", Home: "/h", Resolve: resolve, Deny: []Rule{r}}
 			d := p.Decide(request)
-			if _, ok := p.Within(request, p.Deny); ok && d.Behavior == "" || d.Behavior == Allow {
+			if _, ok := p.Within(request, p.Deny); ok && d.Behavior == "" || d.Behavior == bridge.Allow {
 				t.Fatalf("%s covers %s %s, and is not about it: %v", rule, tool, in, d)
 			}
 		}
-		for _, behavior := range []string{Allow, Deny, Ask} {
+		for _, behavior := range []string{bridge.Allow, bridge.Deny, bridge.Ask} {
 			native, err := r.Native(behavior, "/w", "/h")
 			if err != nil {
 				continue
@@ -323,9 +323,11 @@ func TestNative(t *testing.T) {
 		{"Edit(*.go)", all, "Edit(//w/x/**/*.go)"}, {"Edit(.)", all, "Edit(//w/x/**)"},
 		{"Edit(../y/**)", all, "Edit(//w/y/**)"}, {"Edit(~/.ssh/**)", all, "Edit(//h/u/.ssh/**)"},
 		{"Read(~)", all, "Read(//h/u/**)"}, {"Read(//etc/**)", all, "Read(//etc/**)"}, {"Read(//)", all, "Read(//**)"},
-		{"Write(src/**)", "deny ask", "Edit(//w/x/src/**)"}, {"Write(src/**)", Allow, "error write Edit(src/**)"},
-		{"NotebookEdit(*.ipynb)", Allow, "error write Edit(*.ipynb)"}, {"MultiEdit(a)", Deny, "Edit(//w/x/**/a)"},
-		{"Grep(src/**)", Allow, "error write Read(src/**)"}, {"Grep(src/**)", Deny, "Read(//w/x/src/**)"},
+		{"Write(src/**)", "deny ask", "Edit(//w/x/src/**)"},
+		{"Write(src/**)", bridge.Allow, "error write Edit(src/**)"},
+		{"NotebookEdit(*.ipynb)", bridge.Allow, "error write Edit(*.ipynb)"},
+		{"MultiEdit(a)", bridge.Deny, "Edit(//w/x/**/a)"},
+		{"Grep(src/**)", bridge.Allow, "error write Read(src/**)"}, {"Grep(src/**)", bridge.Deny, "Read(//w/x/src/**)"},
 		{`Edit(a\*b)`, all, "error reads {, }, ! and \\"}, {"Edit({a,b}/c)", all, "error reads {"},
 	} {
 		rule := mustRules(t, tt.rule)[0]
@@ -339,13 +341,13 @@ func TestNative(t *testing.T) {
 	}
 	for _, cwd := range []string{"", "/we*", "/w?", "/w[1]", "/w]", "/{w}", "/w}", "/w!", `/w\x`} {
 		for _, text := range []string{"Edit(src/**)", "Read(.env)", "Edit(.)"} {
-			got, err := mustRules(t, text)[0].Native(Deny, cwd, "/h")
+			got, err := mustRules(t, text)[0].Native(bridge.Deny, cwd, "/h")
 			testkit.Check(t, err != nil, "%s in %q is %s", text, cwd, got)
 		}
-		got, err := mustRules(t, "Read(~/x)")[0].Native(Ask, "/w", cwd)
+		got, err := mustRules(t, "Read(~/x)")[0].Native(bridge.Ask, "/w", cwd)
 		testkit.Check(t, err != nil, "a home of %q: %s", cwd, got)
 		testkit.Same(t, fmt.Sprintf("an absolute rule in %q: got", cwd), "Read(//etc/**)",
-			testkit.Must(mustRules(t, "Read(//etc/**)")[0].Native(Ask, cwd, cwd))(t))
+			testkit.Must(mustRules(t, "Read(//etc/**)")[0].Native(bridge.Ask, cwd, cwd))(t))
 	}
 }
 
@@ -464,12 +466,12 @@ func TestReadRulesCoverSearches(t *testing.T) {
 		input json.RawMessage
 		want  string
 	}{
-		{"Read", input("file_path", ".env"), Deny},
-		{"Grep", input("pattern", "x", "path", ".env"), Deny},
-		{"Grep", input("pattern", "x", "glob", ".env"), Deny},
-		{"Grep", input("pattern", "x", "path", "src", "glob", ".env"), Deny},
-		{"Glob", input("pattern", "id", "path", "~/.ssh"), Deny},
-		{"Glob", input("pattern", "~/.ssh/id"), Deny},
+		{"Read", input("file_path", ".env"), bridge.Deny},
+		{"Grep", input("pattern", "x", "path", ".env"), bridge.Deny},
+		{"Grep", input("pattern", "x", "glob", ".env"), bridge.Deny},
+		{"Grep", input("pattern", "x", "path", "src", "glob", ".env"), bridge.Deny},
+		{"Glob", input("pattern", "id", "path", "~/.ssh"), bridge.Deny},
+		{"Glob", input("pattern", "~/.ssh/id"), bridge.Deny},
 		{"Grep", input("pattern", ".env"), ""},
 		{"Edit", input("file_path", ".env"), ""},
 	} {
@@ -509,7 +511,7 @@ func TestFileRulesHoldForCommands(t *testing.T) {
 		{"Write(a)", nil, []string{"rm a"}, nil},
 	} {
 		p := Policy{CWD: "/w", Home: "/h", Resolve: linked, Deny: mustRules(t, tt.rule)}
-		for want, commands := range map[string][]string{Deny: tt.denied, Ask: tt.asked, "": tt.passed} {
+		for want, commands := range map[string][]string{bridge.Deny: tt.denied, bridge.Ask: tt.asked, "": tt.passed} {
 			for _, command := range commands {
 				if d := p.Decide(Request{Tool: "Bash", Input: bashInput(command)}); d.Behavior != want {
 					t.Errorf("%s: %q is %q, want %q (%s)", tt.rule, command, d.Behavior, want, d.Reason)
@@ -574,7 +576,7 @@ func TestUnresolvable(t *testing.T) {
 	broken := func(string) (string, error) { return "", errors.New("permission denied") }
 	r := Request{Tool: "Write", Input: input("file_path", "/w/src/a")}
 	p := Policy{CWD: "/w", Resolve: broken, Deny: mustRules(t, "Edit(//etc/**)")}
-	testkit.Same(t, "deny", Ask, p.Decide(r).Behavior)
+	testkit.Same(t, "deny", bridge.Ask, p.Decide(r).Behavior)
 	rule, ok := p.Within(r, mustRules(t, "Edit(src/**)"))
 	testkit.Check(t, !ok, "it is within %s", rule)
 }

@@ -134,7 +134,7 @@ func (l *Loop) reconsider() {
 		q := p.Params
 		call := toolCall{agent: q.ID, tool: q.Tool, input: l.exact(q), cwd: q.CWD, check: p.Check}
 		d := l.answer(call)
-		if d.Behavior == policy.Ask {
+		if d.Behavior == bridge.Ask {
 			continue
 		}
 		f.Resolutions = append(f.Resolutions, input.PermissionResolution{

@@ -11,7 +11,6 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
-	"github.com/arbiter-cli/arbiter/supervisor/policy"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
@@ -88,7 +87,7 @@ func (l *Loop) permission(ctx context.Context, host string, p bridge.PermissionP
 	asked := input.PermissionAsked{
 		Params: p, Behavior: d.Behavior, By: d.By, Rule: d.Rule, Reason: d.Reason, Action: call.key(), Changes: changes,
 	}
-	if d.Behavior == policy.Ask {
+	if d.Behavior == bridge.Ask {
 		asked.Suggestions = l.suggest(p)
 	}
 	asked.Params.Suggestions = nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
 
@@ -84,6 +85,6 @@ func (v view) decide(p policy.Policy, r policy.Request) policy.Decision {
 			known[path] = found[i]
 		}
 	}
-	return policy.Decision{Behavior: policy.Ask, By: policy.ByRule,
+	return policy.Decision{Behavior: bridge.Ask, By: policy.ByRule,
 		Reason: "the host's files could not be checked against the rules: " + err.Error()}
 }

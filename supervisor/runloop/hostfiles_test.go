@@ -9,6 +9,7 @@ import (
 
 	securejoin "github.com/cyphar/filepath-securejoin"
 
+	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/policy"
 )
@@ -69,17 +70,17 @@ func TestElsewhere(t *testing.T) {
 		r    policy.Request
 		want string
 	}{
-		"a key of the host":              {file("Read", "/home/far/.ssh/id"), policy.Deny},
-		"a key by its path":              {file("Read", "/data/home/far/.ssh/id"), policy.Deny},
-		"a key through a link":           {file("Read", "keys/id"), policy.Deny},
-		"a key by a command":             {asking("Bash", map[string]string{"command": "cat ~/.ssh/id"}), policy.Deny},
-		"an edit in src":                 {file("Edit", "src/a.go"), policy.Ask},
-		"an edit by its whole path":      {file("Edit", p.CWD+"/src/a.go"), policy.Ask},
-		"an edit through a link out":     {file("Edit", "src/out/x"), policy.Ask},
-		"an edit that nobody can follow": {file("Edit", "src/secret"), policy.Ask},
+		"a key of the host":              {file("Read", "/home/far/.ssh/id"), bridge.Deny},
+		"a key by its path":              {file("Read", "/data/home/far/.ssh/id"), bridge.Deny},
+		"a key through a link":           {file("Read", "keys/id"), bridge.Deny},
+		"a key by a command":             {asking("Bash", map[string]string{"command": "cat ~/.ssh/id"}), bridge.Deny},
+		"an edit in src":                 {file("Edit", "src/a.go"), bridge.Ask},
+		"an edit by its whole path":      {file("Edit", p.CWD+"/src/a.go"), bridge.Ask},
+		"an edit through a link out":     {file("Edit", "src/out/x"), bridge.Ask},
+		"an edit that nobody can follow": {file("Edit", "src/secret"), bridge.Ask},
 		"an edit here":                   {file("Edit", near+"/src/a.go"), ""},
 		"a file of the directory":        {file("Read", "README.md"), ""},
-		"a file that is not to follow":   {file("Read", "closed/file"), policy.Ask},
+		"a file that is not to follow":   {file("Read", "closed/file"), bridge.Ask},
 	} {
 		got := rules.decide(p, tc.r)
 		testkit.Check(t, got.Behavior == tc.want, "%s: %+v, want %s", what, got, tc.want)
@@ -115,7 +116,7 @@ func TestElsewhereInDoubt(t *testing.T) {
 		asking("Read", map[string]string{"file_path": "src/a.go"}),
 		asking("Bash", map[string]string{"command": "cat src/a.go"}),
 	} {
-		testkit.Like(t, r.Input, policy.Decision{Behavior: policy.Ask, By: policy.ByRule}, rules.decide(p, r))
+		testkit.Like(t, r.Input, policy.Decision{Behavior: bridge.Ask, By: policy.ByRule}, rules.decide(p, r))
 	}
 }
 

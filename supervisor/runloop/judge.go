@@ -51,12 +51,12 @@ func (l *Loop) decidedCall(p bridge.JudgeParams) input.CallDecided {
 	if d.Behavior == "" {
 		d = l.taken(call)
 	}
-	if d.Behavior != policy.Deny {
+	if d.Behavior != bridge.Deny {
 		d = l.held(call, d)
 	}
-	if bridge.StartsSubagent(p.Tool) && d.Behavior != policy.Deny {
+	if bridge.StartsSubagent(p.Tool) && d.Behavior != bridge.Deny {
 		if why := l.refuseSubagent(p); why != "" {
-			d = policy.Decision{Behavior: policy.Deny, By: contract.ByLimit, Reason: why}
+			d = policy.Decision{Behavior: bridge.Deny, By: contract.ByLimit, Reason: why}
 		}
 	}
 	f.Behavior, f.By, f.Rule, f.Reason = cmp.Or(d.Behavior, bridge.Pass), d.By, d.Rule, d.Reason
@@ -86,7 +86,7 @@ func (l *Loop) held(c toolCall, d policy.Decision) policy.Decision {
 	if allowed {
 		return d
 	}
-	return policy.Decision{Behavior: policy.Deny, By: by, Reason: why}
+	return policy.Decision{Behavior: bridge.Deny, By: by, Reason: why}
 }
 
 // refuseSubagent says why no subagent may start now; empty: it may, and is counted.
@@ -110,7 +110,7 @@ func (l *Loop) refuseSubagent(p bridge.JudgeParams) string {
 // could not be recorded. The zero value lets a call pass.
 func (l *Loop) barrier(ref bridge.AgentRef) policy.Decision {
 	deny := func(by, reason string) policy.Decision {
-		return policy.Decision{Behavior: policy.Deny, By: by, Reason: reason}
+		return policy.Decision{Behavior: bridge.Deny, By: by, Reason: reason}
 	}
 	if trouble := l.outbox.trouble.Load(); trouble != nil {
 		return deny(contract.ByJournal, "what is decided cannot be recorded now ("+*trouble+")")
@@ -182,22 +182,22 @@ func (l *Loop) bare(s *supervisor.State, agent string) policy.Policy {
 func (l *Loop) taken(c toolCall) policy.Decision {
 	s := l.Snapshot()
 	if c.agent == contract.Arbiter && !arbiterMay(c.tool) {
-		return policy.Decision{Behavior: policy.Deny, By: contract.ByRole,
+		return policy.Decision{Behavior: bridge.Deny, By: contract.ByRole,
 			Reason: "the Arbiter reads and rules; it changes nothing"}
 	}
 	if rule, why := l.beyondMode(s, c); why != "" && c.tool != bridge.NetworkTool && c.tool != bridge.ElicitTool {
-		return policy.Decision{Behavior: policy.Deny, By: contract.ByAgent, Rule: rule, Reason: why}
+		return policy.Decision{Behavior: bridge.Deny, By: contract.ByAgent, Rule: rule, Reason: why}
 	}
 	if slices.Contains(s.Permission.Denied, c.key()) {
-		return policy.Decision{Behavior: policy.Deny, By: contract.Human, Reason: "the human denied it for this run"}
+		return policy.Decision{Behavior: bridge.Deny, By: contract.Human, Reason: "the human denied it for this run"}
 	}
 	d := l.ruled(s, c)
 	mode := runconfig.Mode(s.Options.Permissions)
 	if d.Behavior == "" && mode != runconfig.ModeAllowAll && makesWorktree(c) {
-		d = policy.Decision{Behavior: policy.Ask, By: policy.ByMode, Reason: "it creates a branch and a directory"}
+		d = policy.Decision{Behavior: bridge.Ask, By: policy.ByMode, Reason: "it creates a branch and a directory"}
 	}
-	if d.Behavior == policy.Ask && mode == runconfig.ModeRules {
-		d.Behavior, d.Reason = policy.Deny, d.Reason+", and nothing is asked in this mode"
+	if d.Behavior == bridge.Ask && mode == runconfig.ModeRules {
+		d.Behavior, d.Reason = bridge.Deny, d.Reason+", and nothing is asked in this mode"
 	}
 	return d
 }
@@ -210,31 +210,31 @@ func (l *Loop) answer(c toolCall) policy.Decision {
 	d := l.taken(c)
 	mode := runconfig.Mode(s.Options.Permissions)
 	switch {
-	case d.Behavior == policy.Deny:
+	case d.Behavior == bridge.Deny:
 		return d
 	case slices.Contains(s.Permission.Actions, c.key()):
-		return policy.Decision{Behavior: policy.Allow, By: contract.Human, Reason: "the human allowed it for this run"}
+		return policy.Decision{Behavior: bridge.Allow, By: contract.Human, Reason: "the human allowed it for this run"}
 	case l.kept[c.key()]:
-		return policy.Decision{Behavior: policy.Allow, By: contract.Human, Reason: "the human always allows it here"}
-	case d.Behavior == policy.Ask:
+		return policy.Decision{Behavior: bridge.Allow, By: contract.Human, Reason: "the human always allows it here"}
+	case d.Behavior == bridge.Ask:
 		return d
 	}
 	if c.check && mode == runconfig.ModeAllowAll {
-		return policy.Decision{Behavior: policy.Allow, By: policy.ByMode, Reason: "everything is allowed"}
+		return policy.Decision{Behavior: bridge.Allow, By: policy.ByMode, Reason: "everything is allowed"}
 	}
 	if c.check {
 		if rule, ok := plainly(l.allowed(s), commandOf(c.input)); ok {
 			return policy.Decision{
-				Behavior: policy.Allow,
+				Behavior: bridge.Allow,
 				By:       policy.ByRule,
 				Rule:     rule,
 				Reason:   "the rule " + rule + " allows it",
 			}
 		}
 	}
-	d = policy.Decision{Behavior: policy.Ask, By: policy.ByMode, Reason: "no rule allows this use of " + c.tool}
+	d = policy.Decision{Behavior: bridge.Ask, By: policy.ByMode, Reason: "no rule allows this use of " + c.tool}
 	if mode == runconfig.ModeRules {
-		d.Behavior, d.Reason = policy.Deny, d.Reason+", and nothing is asked in this mode"
+		d.Behavior, d.Reason = bridge.Deny, d.Reason+", and nothing is asked in this mode"
 	}
 	return d
 }
@@ -249,7 +249,7 @@ var plainLine = sync.OnceValue(func() *regexp.Regexp {
 func plainly(rules []policy.Rule, line string) (rule string, ok bool) {
 	words := strings.Join(strings.Fields(line), " ")
 	i := slices.IndexFunc(rules, func(r policy.Rule) bool {
-		native, err := r.Native(policy.Allow, "", "")
+		native, err := r.Native(bridge.Allow, "", "")
 		spec, some := strings.CutPrefix(strings.TrimSuffix(native, ")"), "Bash(")
 		prefix, open := strings.CutSuffix(spec, " *")
 		return err == nil && (native == "Bash" || some && spec == words ||
@@ -350,9 +350,9 @@ func (l *Loop) nativeRules(s *supervisor.State, agent string) (
 			}
 		}
 	}
-	add(&rules.Deny, policy.Deny, parsed(s.Options.Deny))
-	add(&rules.Ask, policy.Ask, parsed(s.Options.Ask))
-	add(&rules.Allow, policy.Allow, l.allowed(s))
+	add(&rules.Deny, bridge.Deny, parsed(s.Options.Deny))
+	add(&rules.Ask, bridge.Ask, parsed(s.Options.Ask))
+	add(&rules.Allow, bridge.Allow, l.allowed(s))
 	switch runconfig.Mode(s.Options.Permissions) {
 	case runconfig.ModeAllowAll:
 		mode, rules.Allow = bridge.BypassPermissions, append(rules.Allow, everything...)

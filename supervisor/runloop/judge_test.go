@@ -308,7 +308,7 @@ func TestNoAnswer(t *testing.T) {
 		l := court(t, askAll, nil)
 		r, _ := judgement(t, l, "orch-1", p)
 		d := l.answer(toolCall{agent: "orch-1", tool: p.Tool, input: p.Input})
-		testkit.Check(t, r.Behavior == bridge.Ask && d.Behavior == policy.Ask, "%s: %+v, then %+v", class, r, d)
+		testkit.Check(t, r.Behavior == bridge.Ask && d.Behavior == bridge.Ask, "%s: %+v, then %+v", class, r, d)
 	}
 }
 
@@ -333,7 +333,7 @@ func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 		calls[line] = bashCall(line)
 	}
 	for _, mode := range []string{"ask", "accept-edits", "rules", "allow-all"} {
-		want := map[bool]string{true: policy.Deny, false: policy.Ask}[mode == "rules"]
+		want := map[bool]string{true: bridge.Deny, false: bridge.Ask}[mode == "rules"]
 		for name, p := range calls {
 			l := court(t, runconfig.Options{Permissions: mode, Allow: everything}, func(s *supervisor.State) {
 				s.Permission.Rules = everything
@@ -341,7 +341,8 @@ func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 			})
 			call := toolCall{agent: "orch-1", tool: p.Tool, input: p.Input}
 			d := l.answer(call)
-			if granted := name == "make all"; granted != (d.Behavior == policy.Allow) || !granted && d.Behavior != want {
+			granted := name == "make all"
+			if granted != (d.Behavior == bridge.Allow) || !granted && d.Behavior != want {
 				t.Errorf("%s, mode %s: %+v", name, mode, d)
 			}
 			if p.Tool != "Bash" {
@@ -349,7 +350,7 @@ func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 			}
 			call.check = true
 			plain := mode == "allow-all" || !strings.Contains(name, "$")
-			if d := l.answer(call); plain != (d.Behavior == policy.Allow) || !plain && d.Behavior != want {
+			if d := l.answer(call); plain != (d.Behavior == bridge.Allow) || !plain && d.Behavior != want {
 				t.Errorf("check %s, mode %s: %+v", name, mode, d)
 			}
 		}
@@ -359,7 +360,7 @@ func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 		runconfig.Options{Permissions: "allow-all", Deny: []string{"Bash(make *)"}, Ask: []string{"Bash(go *)"}},
 		nil,
 	)
-	for line, want := range map[string]string{"make all": policy.Deny, "go test": policy.Ask, "ls": policy.Allow} {
+	for line, want := range map[string]string{"make all": bridge.Deny, "go test": bridge.Ask, "ls": bridge.Allow} {
 		d := l.answer(toolCall{agent: "orch-1", tool: "Bash", input: bashCall(line).Input, check: true})
 		testkit.Same(t, fmt.Sprintf("check %s: %+v", line, d), want, d.Behavior)
 	}

@@ -151,10 +151,11 @@ func decode(raw json.RawMessage, into any) *Problem {
 	if raw[0] != '{' {
 		return &Problem{Text: "the verdict must be one JSON object."}
 	}
-	if p := checkKeys(raw); p != nil {
+	raw, p := known(raw)
+	if p != nil {
 		return p
 	}
-	err := json.Unmarshal(known(raw), into)
+	err := json.Unmarshal(raw, into)
 	var wrong *json.UnmarshalTypeError
 	switch {
 	case err == nil:
@@ -183,18 +184,20 @@ func wanted(kind string) string {
 	}
 }
 
-// known returns a verdict that checkKeys has passed without the names that only match because encoding/json ignores
+// known returns a verdict, whose keys it checks, without the names that only match because encoding/json ignores
 // case (every field is lower-case ASCII), and with the proofs of its document as checks and claims. A verdict that is
 // the only member of another object, or a string in it, is taken out of it.
-func known(raw []byte) []byte {
-	var v any
+func known(raw []byte) ([]byte, *Problem) {
+	if p := checkKeys(raw); p != nil {
+		return nil, p
+	}
+	var object map[string]any
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
-	if dec.Decode(&v) != nil {
-		return raw
+	if dec.Decode(&object) != nil {
+		return raw, nil
 	}
-	drop(v)
-	object := v.(map[string]any)
+	drop(object)
 	if inner := wrapped(object); inner != nil {
 		return known(inner)
 	}
@@ -203,9 +206,9 @@ func known(raw []byte) []byte {
 	}
 	out, err := json.Marshal(object)
 	if err != nil {
-		return raw
+		return raw, nil
 	}
-	return out
+	return out, nil
 }
 
 // drop removes the names that are none of the schema's.

@@ -4,6 +4,7 @@ package words
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -165,6 +166,14 @@ func Tail(s string, n int) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[len(s)-n:], "")
+}
+
+// Few returns the first entries of a list, and a last one that says how many more there are.
+func Few(list []string, most int) []string {
+	if len(list) <= most {
+		return list
+	}
+	return append(slices.Clip(list[:most]), fmt.Sprintf("and %d more", len(list)-most))
 }
 
 // Fenced puts a text into a block of code, in which Markdown changes nothing.

@@ -348,8 +348,12 @@ func (s *storage) reopen(run string) (*supervisor.State, error) {
 func (s *storage) reportDamage(recovery journal.Recovery) {
 	for _, d := range recovery.Damage {
 		if !d.Torn && !d.Mended { // a crash leaves a torn end, which has no accepted input
-			s.notices.add("the journal was damaged: %s; the rest (%d bytes, %d whole records) was moved to %s", d.Reason,
-				d.Bytes, d.Readable, s.journal.Dir())
+			aside := "could not be copied"
+			if d.SetAside != "" {
+				aside = "was copied to " + filepath.Join(s.journal.Dir(), d.SetAside)
+			}
+			s.notices.add("the journal was damaged: %s; the rest (%d bytes, %d whole records) %s", d.Reason, d.Bytes,
+				d.Readable, aside)
 		}
 	}
 	if recovery.MetaLost != "" {

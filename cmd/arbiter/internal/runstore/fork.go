@@ -10,6 +10,7 @@ package runstore
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -368,13 +369,8 @@ func (f *forking) planFiles(ctx context.Context, root string, info journal.Info)
 		if was.Own.Branch == "" || was.Gone() {
 			continue
 		}
-		commit := was.Own.Base
-		for _, m := range old.Changes.Marks {
-			if m.Agent == a.ID && m.Commit != "" {
-				commit = m.Commit
-			}
-		}
-		p.Agents = append(p.Agents, forkedWork{Agent: a.ID, Worktree: a.Own, Commit: commit})
+		p.Agents = append(p.Agents, forkedWork{Agent: a.ID, Worktree: a.Own,
+			Commit: cmp.Or(old.Changes.Marks[a.ID].Commit, was.Own.Base)})
 	}
 	commits := []string{p.Base, p.Main}
 	for _, a := range p.Agents {

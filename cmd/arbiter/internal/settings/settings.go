@@ -476,8 +476,8 @@ func CheckRules(o runconfig.Options) (policy.Policy, error) {
 	for _, list := range ruleLists(o) {
 		for _, text := range list.rules {
 			rule, err := policy.ParseRule(text)
-			if err == nil && list.flag == policy.Allow {
-				_, err = rule.Native(policy.Allow, "/", home) // a notice tells of a directory that no rule can name
+			if err == nil && list.flag == bridge.Allow {
+				_, err = rule.Native(bridge.Allow, "/", home) // a notice tells of a directory that no rule can name
 			}
 			if err != nil {
 				return p, command.Usagef("--%s %v", list.flag, err)
@@ -493,7 +493,7 @@ type ruleList struct {
 }
 
 func ruleLists(o runconfig.Options) []ruleList {
-	return []ruleList{{policy.Allow, o.Allow}, {policy.Deny, o.Deny}, {policy.Ask, o.Ask}}
+	return []ruleList{{bridge.Allow, o.Allow}, {bridge.Deny, o.Deny}, {bridge.Ask, o.Ask}}
 }
 
 // UnknownTools returns a notice about rules whose tool does not exist: a typing error in --deny denies nothing. A
