@@ -146,9 +146,9 @@ func (b *inboxPanel) answer(value string) {
 		b.d.prompt.to = ""
 		b.d.prompt.write()
 		return
-	case view.InboxRefuse:
+	case view.InboxRefuse, view.InboxSay:
 		b.shown.close()
-		b.d.permissions.refuse(a.IDs[0])
+		b.d.permissions.answer(a.IDs[0], a.Act == view.InboxSay)
 		return
 	case view.InboxChoose:
 		b.shown.close()
@@ -234,7 +234,7 @@ func (b *inboxPanel) items() []view.InboxItem {
 		switch i.Kind {
 		case supervisor.InboxPermission:
 			r, _ := b.d.session.state.Permission.Find(item.ID)
-			item.Head, item.Note = b.d.permissions.head(&r), eventtext.DeniedAt(r.Deadline)
+			item.Head, item.Note, item.Elicits = b.d.permissions.head(&r), eventtext.DeniedAt(r.Deadline), r.Elicits()
 			item.Body = func(width int) []render.Line {
 				return view.Action(view.SlashWord(r.Params.Tool), json.RawMessage(r.Params.Input),
 					view.EventOptions{Width: width, Look: b.d.look, Open: true, Now: now(), Name: b.d.session.name})

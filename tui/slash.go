@@ -81,8 +81,8 @@ func init() { // in init, because they refer to the app
 }
 
 func (d *app) slash(c view.EditorCommand) bool {
-	if c.Name == "deny" && d.permissions.refusing() {
-		return d.permissions.permitCommand(c) // the text is the reason
+	if _, ok := d.permissions.begun(c.Name); ok {
+		return d.permissions.permitCommand(c) // the text is the reason, or the answer
 	}
 	body, ok, err := view.CommandsFor(d.session.state, c)
 	answer, answered := view.SlashAnswers[c.Name]
