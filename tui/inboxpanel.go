@@ -179,7 +179,7 @@ func (b *inboxPanel) took(ids ...string) {
 	if b.answered == nil {
 		b.answered = map[string]time.Time{}
 	}
-	for _, i := range supervisor.InboxOf(b.d.session.state) {
+	for _, i := range b.d.session.inbox {
 		if slices.Contains(ids, i.ID) {
 			b.answered[i.ID] = i.Since
 		}
@@ -209,11 +209,7 @@ func (b *inboxPanel) again() {
 
 // waiting returns the items that wait and were not answered here, the oldest first.
 func (b *inboxPanel) waiting() []supervisor.InboxItem {
-	s := b.d.session.state
-	if s == nil || s.Ending != nil {
-		return nil
-	}
-	list := supervisor.InboxOf(s)
+	list := slices.Clone(b.d.session.inbox)
 	maps.DeleteFunc(b.answered, func(id string, _ time.Time) bool {
 		return !slices.ContainsFunc(list, func(i supervisor.InboxItem) bool { return i.ID == id })
 	})

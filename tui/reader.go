@@ -286,8 +286,8 @@ func (f *focus) writes() bool { return f.d.playback() == nil }
 func (f *focus) agent() *supervisor.Agent { return view.AgentOf(f.d.session.state, f.id) }
 
 func (f *focus) renew() {
-	if a := f.agent(); a != nil {
-		f.line.Set([]view.PageAgent{view.AgentRow(f.d.session.state, a, f.d.session.work(a.ID), f.d.now())})
+	if a, s := f.agent(), &f.d.session; a != nil {
+		f.line.Set([]view.PageAgent{view.AgentRow(s.state, a, s.waits, s.work(a.ID), f.d.now())})
 	}
 }
 

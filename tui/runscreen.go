@@ -67,7 +67,7 @@ func (w *runScreen) renew() {
 		w.strip.Set(nil, nil)
 		return
 	}
-	w.rows = view.AgentRows(s, w.d.session.work, w.d.now())
+	w.rows = view.AgentRows(s, w.d.session.waits, w.d.session.work, w.d.now())
 	if !w.d.session.silent().IsZero() {
 		for i := range w.rows {
 			w.rows[i].Busy = false // not known

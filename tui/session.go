@@ -16,7 +16,9 @@ import (
 type session struct {
 	d     *app
 	run   Run
-	state *supervisor.State // the last snapshot; nil before the first run
+	state *supervisor.State      // the last snapshot; nil before the first run
+	inbox []supervisor.InboxItem // what waits for a person in it: decoded once, not in every frame
+	waits []supervisor.InboxItem // the part of it that only a person can settle
 	found Findings
 	known bool // found was set
 
@@ -52,6 +54,17 @@ func (s *session) snapshot() *supervisor.State {
 	}
 	return state.Interrupted()
 }
+// see makes a snapshot the last one.
+func (s *session) see(state *supervisor.State) {
+	if state == s.state {
+		return
+	}
+	if s.state, s.inbox = state, nil; state != nil && state.Ending == nil {
+		s.inbox = supervisor.InboxOf(state)
+	}
+	s.waits = supervisor.Awaited(s.inbox)
+}
+
 
 // interrupted reports whether the process of the run has gone without an end.
 func (s *session) interrupted() bool {
@@ -283,7 +296,8 @@ func (s *session) began(run Run, err error) {
 		s.d.prompt.write()
 		return
 	}
-	s.run, s.state = run, run.Snapshot()
+	s.run = run
+	s.see(run.Snapshot())
 	s.d.f.follow(run)
 	s.d.f.await(run, func() { s.d.f.post(s.gone) })
 	if p := s.d.playback(); p != nil {
@@ -317,7 +331,7 @@ func (s *session) parted() {
 		return
 	}
 	requests := s.run.Snapshot().Permission.Open
-	s.state = s.snapshot()
+	s.see(s.snapshot())
 	switch o := s.run.Outcome(); {
 	case o.Lost && !s.leaving:
 		for _, r := range requests { // the process that waited for them has gone

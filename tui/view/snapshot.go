@@ -20,9 +20,11 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// AgentRows lists the agents: the Arbiter, the running ones, and the last few that have ended. work returns
-// what is known of an agent beyond the state.
-func AgentRows(s *supervisor.State, work func(id string) Work, now time.Time) []PageAgent {
+// AgentRows lists the agents: the Arbiter, the running ones, and the last few that have ended. waits is what waits for
+// a person, work what is known of an agent beyond the state.
+func AgentRows(
+	s *supervisor.State, waits []supervisor.InboxItem, work func(id string) Work, now time.Time,
+) []PageAgent {
 	const past = 2
 	gone := 0
 	for _, a := range s.Agents {
@@ -31,24 +33,19 @@ func AgentRows(s *supervisor.State, work func(id string) Work, now time.Time) []
 		}
 	}
 	var list []PageAgent
-	waits := Inbox(s)
 	for _, a := range s.Agents {
 		if SlashOver(a) {
 			if gone--; gone >= past {
 				continue
 			}
 		}
-		list = append(list, agentRow(s, a, work(a.ID), waits, now))
+		list = append(list, AgentRow(s, a, waits, work(a.ID), now))
 	}
 	return list
 }
 
 // AgentRow returns the line of one agent.
-func AgentRow(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) PageAgent {
-	return agentRow(s, a, w, Inbox(s), now)
-}
-
-func agentRow(s *supervisor.State, a *supervisor.Agent, w Work, waits []supervisor.InboxItem, now time.Time) PageAgent {
+func AgentRow(s *supervisor.State, a *supervisor.Agent, waits []supervisor.InboxItem, w Work, now time.Time) PageAgent {
 	text, since := eventtext.AgentState(s, a, waits)
 	tone, done := cmp.Or(stateTones[text], render.Dim), w
 	if s.WasInterrupted() && a.Alive() {
@@ -131,12 +128,14 @@ var stateTones = map[string]render.Role{
 }
 
 // awaited returns for whom the run waits, for how many words of the human, and since when.
-func awaited(s *supervisor.State, now time.Time) (who string, words int, since time.Duration) {
+func awaited(
+	s *supervisor.State, waits []supervisor.InboxItem, now time.Time,
+) (who string, words int, since time.Duration) {
 	if s.Ending != nil || s.Halted {
 		return "", 0, 0
 	}
-	if list := Inbox(s); len(list) > 0 {
-		return "you", len(list), list[0].Age(now)
+	if len(waits) > 0 {
+		return "you", len(waits), waits[0].Age(now)
 	}
 	var busy []string
 	var first time.Time
@@ -168,11 +167,11 @@ func awaited(s *supervisor.State, now time.Time) (who string, words int, since t
 }
 
 // NextFrame returns how soon the next frame of an animation is due; 0: nothing moves.
-func NextFrame(s *supervisor.State, still bool) time.Duration {
+func NextFrame(s *supervisor.State, waits []supervisor.InboxItem, still bool) time.Duration {
 	if s == nil || s.Ending != nil && s.Ending.Said {
 		return 0
 	}
-	if _, words, _ := awaited(s, time.Now()); words > 0 || still {
+	if len(waits) > 0 && !s.Halted || still {
 		return time.Second // displayed times advance
 	}
 	for _, a := range s.Agents {
@@ -196,7 +195,7 @@ func countdown(b *supervisor.AgentBackoff, now time.Time) string {
 }
 
 // Stalled returns the wait that ends first, if no agent works and the run waits only for the API.
-func Stalled(s *supervisor.State) *supervisor.AgentBackoff {
+func Stalled(s *supervisor.State, waits []supervisor.InboxItem) *supervisor.AgentBackoff {
 	var first *supervisor.AgentBackoff
 	for _, a := range s.Agents {
 		b := a.Waiting()
@@ -207,7 +206,7 @@ func Stalled(s *supervisor.State) *supervisor.AgentBackoff {
 	if first == nil || s.Ending != nil || s.Halted {
 		return nil
 	}
-	if who, _, _ := awaited(s, time.Time{}); who != "" {
+	if who, _, _ := awaited(s, waits, time.Time{}); who != "" {
 		return nil
 	}
 	return first
@@ -329,7 +328,7 @@ func Now(s *supervisor.State, work func(id string) Work, now time.Time) string {
 		return "There is no run yet."
 	}
 	var b strings.Builder
-	for _, row := range AgentRows(s, work, now) {
+	for _, row := range AgentRows(s, Inbox(s), work, now) {
 		if row.Past {
 			continue
 		}
@@ -499,7 +498,7 @@ var runTones = map[string]render.Role{
 }
 
 // SnapshotStatus returns the status line of a run.
-func SnapshotStatus(s *supervisor.State, now time.Time) StatusData {
+func SnapshotStatus(s *supervisor.State, waits []supervisor.InboxItem, now time.Time) StatusData {
 	used := s.Used()
 	d := StatusData{
 		Word: eventtext.RunState(s, now), CostUSD: s.Spent(), Simulated: s.Options.Rehearsal,
@@ -516,12 +515,12 @@ func SnapshotStatus(s *supervisor.State, now time.Time) StatusData {
 	}
 	d.Tone = cmp.Or(runTones[d.Word], render.Warn)
 	if d.Word == eventtext.Phase(s.Task.Phase) {
-		if b := Stalled(s); b != nil {
+		if b := Stalled(s, waits); b != nil {
 			d.Word, d.Tone = b.Trouble()+", "+countdown(b, now), render.Warn
 		}
 	}
 	d.Quota, d.Scarce = quotaWord(s, now)
-	d.Awaited, d.Words, d.Waiting = awaited(s, now)
+	d.Awaited, d.Words, d.Waiting = awaited(s, waits, now)
 	d.Human = d.Words > 0
 	return d
 }
