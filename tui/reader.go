@@ -114,22 +114,12 @@ func (r *reader) words() string {
 	case contract.Question:
 		return b.Text
 	case contract.ToolUse:
-		if result, ok := outcome[contract.ToolResult](e); ok {
+		if result, ok := e.Outcome.(contract.ToolResult); ok {
 			return result.Text
 		}
 	}
 	text, _ := eventtext.Text(e, r.src.d.session.name)
 	return text
-}
-
-// outcome returns the event that ended an entry, if it is of that kind.
-func outcome[B contract.Body](e history.Entry) (B, bool) {
-	var none B
-	if e.Outcome == nil {
-		return none, false
-	}
-	b, ok := e.Outcome.Body.(B)
-	return b, ok
 }
 
 // readerMoves are the actions in a text that concern nothing else.

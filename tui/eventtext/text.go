@@ -152,10 +152,7 @@ func resultText(b contract.Result) string {
 
 // Withdrawn reports whether a message was withdrawn before it was sent.
 func Withdrawn(e history.Entry) bool {
-	if e.Outcome == nil {
-		return false
-	}
-	_, ok := e.Outcome.Body.(contract.Withdrawn)
+	_, ok := e.Outcome.(contract.Withdrawn)
 	return ok
 }
 

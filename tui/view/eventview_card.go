@@ -210,17 +210,16 @@ func (o EventOptions) message(e history.Entry, m contract.Message) Block {
 
 // taken returns the mark of whether a message was delivered.
 func (o EventOptions) taken(e history.Entry) render.Span {
-	if e.Outcome == nil {
+	switch e.Outcome.(type) {
+	case nil:
 		text := o.Look.Glyphs.Pending
 		if m, ok := e.Event.Body.(contract.Message); ok && m.From == contract.Human {
 			text += " waits"
 		}
 		return render.Span{Text: text, Role: render.Pending}
-	}
-	if eventtext.Withdrawn(e) {
+	case contract.Withdrawn:
 		return render.Span{Text: "taken back", Role: render.Warn}
-	}
-	if _, ok := e.Outcome.Body.(contract.Delivered); ok {
+	case contract.Delivered:
 		return render.Span{Text: o.Look.Glyphs.Done, Role: render.Dim}
 	}
 	return render.Span{}
@@ -266,13 +265,8 @@ func (o EventOptions) plainly(text string) string {
 // permission is the card of a permission request and its result.
 func (o EventOptions) permission(e history.Entry, p contract.PermissionRequest) Block {
 	c := begin(e.Event.ID)
-	decided, open := contract.Permission{}, true
-	if e.Outcome != nil {
-		if d, ok := e.Outcome.Body.(contract.Permission); ok {
-			decided, open = d, false
-		}
-	}
-	role := render.Base
+	decided, over := e.Outcome.(contract.Permission)
+	role, open := render.Base, !over
 	if open {
 		role, c.Gutter = render.Alert, render.Alert
 	}

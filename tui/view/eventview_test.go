@@ -38,7 +38,7 @@ func entry(id string, b contract.Body) history.Entry {
 
 // with is an entry with its outcome.
 func with(e history.Entry, after time.Duration, b contract.Body) history.Entry {
-	e.Outcome, e.OutcomeAt = &contract.Event{ID: e.Event.ID, Body: b}, e.At.Add(after)
+	e.Outcome, e.OutcomeAt = b, e.At.Add(after)
 	return e
 }
 
@@ -431,7 +431,7 @@ func TestOpenRequestsAreNotFolded(t *testing.T) {
 		testkit.Check(t, strings.Contains(text, "Shall I go on?") && !strings.Contains(text, " more") && !c.Foldable,
 			"%s: %d lines are shown, foldable %v", name, len(c.Lines), c.Foldable)
 		answer := entry("human", tt.answer).Event
-		e.Outcome = &answer
+		e.Outcome = answer.Body
 		c = EventTalk(e, options(40))
 		text = textEventOf(c)
 		testkit.Check(t, !strings.Contains(text, "Shall I go on?") && strings.Contains(text, " more") && c.Foldable,
