@@ -197,15 +197,6 @@ func (t *titleScreen) key(e *tcell.EventKey) (taken bool) {
 	return e.Key() == tcell.KeyEnter || e.Key() == tcell.KeyEscape || e.Key() == tcell.KeyRune && e.Rune() == ' '
 }
 
-// newTitle returns the title, and records that it was shown today.
-func newTitle(d *app) *titleScreen {
-	shows := d.f.options.Ritual
-	if shows.Remember != nil {
-		shows.Remember(shows.Human)
-	}
-	return &titleScreen{d: d}
-}
-
 // title returns the title if it is visible; otherwise nil.
 func (d *app) title() *titleScreen {
 	t, _ := d.screen().(*titleScreen)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/view"
@@ -54,6 +53,7 @@ func (s *session) snapshot() *supervisor.State {
 	}
 	return state.Interrupted()
 }
+
 // see makes a snapshot the last one.
 func (s *session) see(state *supervisor.State) {
 	if state == s.state {
@@ -64,7 +64,6 @@ func (s *session) see(state *supervisor.State) {
 	}
 	s.waits = supervisor.Awaited(s.inbox)
 }
-
 
 // interrupted reports whether the process of the run has gone without an end.
 func (s *session) interrupted() bool {
@@ -108,11 +107,13 @@ func (s *session) send(b contract.CommandBody) bool {
 		say.Images = s.d.prompt.images.of(say.Text)
 		b = say
 	}
-	if err := s.d.f.command(s.run, contract.Command{Ref: b.CommandType(), Body: b}); err != nil {
-		s.d.flash(sanitize.Line(err.Error(), 200))
+	select {
+	case s.d.f.commands <- queuedCommand{run: s.run, cmd: contract.Command{Ref: b.CommandType(), Body: b}}:
+		return true
+	default:
+		s.d.flash("the run is busy; that was not taken, say it again in a moment")
 		return false
 	}
-	return true
 }
 
 // attach shows an agent's session in the terminal, until it is given back.

@@ -85,7 +85,7 @@ func TestEditedLines(t *testing.T) {
 		`{"old_string":"a\nb\nc","new_string":"a\nx\ny\nc"}`:                                        {"Edit", 2, 1},
 		`{"old_string":"a\nb","new_string":""}`:                                                     {"Edit", 0, 2},
 		`{"old_string":"","new_string":"a"}`:                                                        {"Edit", 1, 0},
-		`{"old_string":1,"new_string":"a\nb"}`:                                                      {"Edit", 2, 1},
+		`{"old_string":1,"new_string":"a\nb"}`:                                                      {"Edit", 0, 0}, // the tool refuses it
 		`{"edits":[{"old_string":"a","new_string":"b\nc"},{"old_string":"x\ny","new_string":"x"}]}`: {"MultiEdit", 2, 2},
 		`{"edits":7}`:        {"MultiEdit", 0, 0},
 		`{"command":"a\nb"}`: {"Bash", 0, 0},
