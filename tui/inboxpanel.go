@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -224,7 +225,7 @@ func (b *inboxPanel) items() []view.InboxItem {
 		}
 		item := view.InboxItem{
 			ID: i.ID, Kind: i.Kind, Asks: eventtext.Asks(i, b.d.session.name(i.Agent)), Role: render.Speaker(i.Agent),
-			Text: eventtext.Plain(sanitize.Line(i.Text, 300)), Age: eventtext.Age(i, now()),
+			Text: eventtext.Plain(sanitize.Line(words.FirstLine(strings.TrimSpace(i.Text)), 300)), Age: eventtext.Age(i, now()),
 		}
 		item.Head = []render.Line{{{Text: item.Asks, Role: item.Role}, {Text: ", " + item.Age, Role: render.Dim}}}
 		switch i.Kind {

@@ -283,7 +283,8 @@ func (s *Screen) post(e tcell.Event) {
 	}
 }
 
-// cell is what one place of the screen shows. A covered cell, the second half of a wide one, has no text and the style of the first.
+// cell is what one place of the screen shows. A covered cell, the second half of a wide one, has no text and the style of
+// the first.
 type cell struct {
 	text  string
 	width int

@@ -169,6 +169,14 @@ func Relative(root, text string) string {
 	return text
 }
 
+// Within returns a text with the paths in a directory relative to it.
+func Within(root, text string) string {
+	if root == "" || root == "/" {
+		return text
+	}
+	return strings.ReplaceAll(text, root+"/", "")
+}
+
 // ToolName returns a tool's name as it is shown: without the prefix of its server.
 func ToolName(tool string) string {
 	name := One(tool, MaxName)

@@ -532,7 +532,7 @@ func (o EventOptions) tally(h contract.Handoff) []render.Line {
 		questions = "open question"
 	}
 	lines := o.joined(counts(tallied{len(d.Accomplished), render.Base, "", "accomplished"},
-		tallied{len(d.Remaining), render.Base, "", "remaining"}, tallied{len(d.Decisions), render.Base, "", "decided"},
+		tallied{len(d.Left()), render.Base, "", "remaining"}, tallied{len(d.Decisions), render.Base, "", "decided"},
 		tallied{len(d.OpenQuestions), render.Warn, "", questions}))
 	passed, failed, open := d.Tally(h.Receipts)
 	lines = append(lines, o.labelled("checks", o.results(passed, failed, open, "passed", "failed"))...)

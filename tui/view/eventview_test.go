@@ -611,6 +611,23 @@ func TestSummaryOfInput(t *testing.T) {
 	testkit.Check(t, got == `{ "limit": 5 }` || got == `{"limit":5}`, "an unknown tool: %q", got)
 }
 
+// TestLogbookPaths: the logbook shows paths relative to the agent's directory, like the cards.
+func TestLogbookPaths(t *testing.T) {
+	o := options(100)
+	o.Root = func(string) string { return "/loom" }
+	input := json.RawMessage(`{"file_path":"/loom/a/b.go"}`)
+	got := EventLog(entry("orch-1", contract.ToolUse{Tool: "Read", Input: input}), o, false)
+	testkit.Includes(t, "", dump(got), "Read: a/b.go")
+	testkit.Excludes(t, "", dump(got), "/loom")
+}
+
+// TestStepsRemain: the steps of a document without remaining work are counted as it, like everywhere else.
+func TestStepsRemain(t *testing.T) {
+	d := &verdict.Document{Accomplished: []string{"a"}, Steps: []verdict.Step{{Text: "b"}, {Text: "c"}}}
+	got := EventTalk(entry("orch-1", contract.Handoff{From: "orch-1", To: "orch-2", Document: d}), options(80))
+	testkit.Includes(t, "", dump(got), "2 remaining")
+}
+
 func TestNumbers(t *testing.T) {
 	for got, want := range map[string]string{
 		eventtext.Span(900 * time.Millisecond): "900 ms", eventtext.Span(9400 * time.Millisecond): "9.4 s",

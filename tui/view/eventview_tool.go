@@ -324,6 +324,9 @@ func (o EventOptions) logged(e history.Entry) render.Line {
 	}
 	who := o.name(e.Event.ID)
 	text := eventtext.One(o.priced(e.Event.Body, eventtext.Line(e.Event, o.Name)), eventtext.MaxSummary)
+	if o.Root != nil {
+		text = eventtext.Within(o.Root(e.Event.ID), text)
+	}
 	l := render.Line{}
 	if width >= 20 {
 		l = append(l, render.Span{Text: e.At.In(o.Now.Location()).Format("15:04:05") + " ", Role: render.Dim})

@@ -466,6 +466,7 @@ func TestNow(t *testing.T) {
 Permission mode: ask.`
 	testkit.Same(t, "", want, Now(s, func(id string) Work { return work[id] }, now))
 	testkit.Same(t, "before a run", "There is no run yet.", Now(nil, nil, now))
+	testkit.Includes(t, "without agents", Now(&supervisor.State{}, nil, now), "No agent is at work.")
 }
 
 // TestQuotaInTheStatusLine: the fullest window, how long it lasts if it is nearly used up, and why nothing is sent.

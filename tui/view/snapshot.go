@@ -341,6 +341,9 @@ func Now(s *supervisor.State, work func(id string) Work, now time.Time) string {
 			b.WriteString("  - " + subagentWords(sub) + "\n")
 		}
 	}
+	if b.Len() == 0 {
+		b.WriteString("No agent is at work.\n")
+	}
 	fmt.Fprintf(&b, "\nPermission mode: %s.", eventtext.One(s.Options.Permissions, eventtext.MaxName))
 	return b.String()
 }

@@ -175,7 +175,7 @@ func author(id string) string {
 }
 
 func textTimeline(e contract.Event) string {
-	return strings.Clone(eventtext.One(eventtext.Line(e, nil), maxText))
+	return eventtext.Plain(eventtext.One(eventtext.Line(e, nil), maxText))
 }
 
 // lane returns the lane of an agent; nil if the id is not an agent's, or there are too many lanes.
