@@ -205,20 +205,15 @@ func (s *session) liveliest() string {
 	if s.state == nil {
 		return ""
 	}
-	for i := len(s.state.Agents) - 1; i >= 0; i-- {
-		if a := s.state.Agents[i]; a.Status == supervisor.AgentBusy {
+	for _, a := range slices.Backward(s.state.Agents) {
+		if a.Status == supervisor.AgentBusy {
 			return a.ID
 		}
 	}
 	return contract.Arbiter
 }
 
-func (s *session) agents() []*supervisor.Agent {
-	if s.state == nil {
-		return nil
-	}
-	return s.state.Agents
-}
+func (s *session) agents() []*supervisor.Agent { return view.Members(s.state) }
 
 // noticeNames has all events laid out again if they would look different.
 func (s *session) noticeNames() {

@@ -168,11 +168,7 @@ func (s *Story) planned(p contract.Plan, line string) string {
 			same = false
 		}
 		if same && s.plan[i].Status != step.Status {
-			status := One(step.Status, MaxName)
-			if step.Status == contract.StepActive {
-				status = "under way"
-			}
-			changed = append(changed, fmt.Sprintf("Step %d, %s: %s.", i+1, One(step.Text, MaxSummary), status))
+			changed = append(changed, fmt.Sprintf("Step %d, %s: %s.", i+1, One(step.Text, MaxSummary), progress(step)))
 		}
 	}
 	s.plan = p.Steps

@@ -109,17 +109,19 @@ func planText(p contract.Plan, name func(string) string) string {
 	var b strings.Builder
 	b.WriteString("The plan:\n\n")
 	for _, s := range p.Steps {
-		status := One(s.Status, MaxName)
-		if s.Status == contract.StepActive {
-			status = "under way"
-		}
-		b.WriteString("- " + One(s.Text, 0) + " – " + status)
-		b.WriteString(Parenthesis(Worker(s, name)) + "\n")
+		b.WriteString("- " + One(s.Text, 0) + " – " + progress(s) + Parenthesis(Worker(s, name)) + "\n")
 	}
 	for _, t := range p.Tasks {
 		b.WriteString("\n" + Called(name, t.Agent) + " keeps a list of its own: " + Sentence(Tally(t)) + "\n")
 	}
 	return b.String()
+}
+
+func progress(s contract.Step) string {
+	if s.Status == contract.StepActive {
+		return "under way"
+	}
+	return One(s.Status, MaxName)
 }
 
 func resultText(b contract.Result) string {

@@ -113,8 +113,7 @@ func AgentRow(s *supervisor.State, a *supervisor.Agent, waits []supervisor.Inbox
 // asked describes on one line what the human is asked; for a permission request, the call.
 func asked(i supervisor.InboxItem, root string) string {
 	if r := i.Request; i.Kind == supervisor.InboxPermission && r != nil {
-		summary := eventtext.Relative(root, eventtext.Summary(r.Tool, r.Input))
-		return strings.TrimSpace(eventtext.ToolName(r.Tool) + " " + summary)
+		return callWords(eventtext.ToolName(r.Tool), eventtext.Summary(r.Tool, r.Input), root)
 	}
 	return eventtext.Plain(sanitize.Line(words.FirstLine(strings.TrimSpace(i.Text)), 400))
 }
@@ -615,15 +614,18 @@ const silentAfter = 2 * time.Minute
 // text matters.
 func doing(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) (text string, since time.Time, tail bool) {
 	if n := w.Working(); n > 0 {
-		return delegated(w, n, s.Options.MaxSubagents)
+		first := w.Subagents[slices.IndexFunc(w.Subagents, eventtext.SubagentActivity.Works)]
+		if text = first.Name; n > 1 {
+			text = words.CountOf(n, s.Options.MaxSubagents, "subagent") + ": " + text
+		}
+		return text, first.Began, false
 	}
 	root := SnapshotRoot(s, a)
 	if r := w.Running(); r.Call() {
-		return callWords(r, root), r.At, false
+		return callWords(r.Tool, r.Summary, root), r.At, false
 	}
 	if c := a.ToolCall; c != nil && !c.Cut { // of a run that was joined while it was running
-		what := eventtext.Relative(root, eventtext.One(c.What, eventtext.MaxSummary))
-		return strings.TrimSpace(eventtext.ToolName(c.Tool) + " " + what), c.Since, false
+		return callWords(eventtext.ToolName(c.Tool), eventtext.One(c.What, eventtext.MaxSummary), root), c.Since, false
 	}
 	written := strings.TrimRight(w.Writing, " \t\n") // its last line is shown
 	if text := sanitize.Line(strings.TrimSpace(written[strings.LastIndexByte(written, '\n')+1:]), 400); text != "" {
@@ -642,29 +644,9 @@ func doing(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) (tex
 	return supervisor.LifecycleThinking, since, false
 }
 
-// delegated describes what an agent does while its subagents work.
-func delegated(w Work, n, most int) (text string, since time.Time, tail bool) {
-	for _, sub := range w.Subagents {
-		if !sub.Works() {
-			continue
-		}
-		if since.IsZero() {
-			since, text = sub.Began, sub.Name
-		}
-	}
-	if n > 1 {
-		text = words.CountOf(n, most, "subagent") + ": " + text
-	}
-	return text, since, false
-}
-
 // callWords describes a call on one line, with paths relative to the workspace.
-func callWords(i eventtext.ActivityItem, root string) string {
-	text := i.Tool
-	if summary := eventtext.Relative(root, i.Summary); summary != "" {
-		text += " " + summary
-	}
-	return text
+func callWords(tool, what, root string) string {
+	return strings.TrimSpace(tool + " " + eventtext.Relative(root, what))
 }
 
 // SnapshotRoot returns the directory in which an agent works.
@@ -698,7 +680,7 @@ func subagents(a *supervisor.Agent, w Work, now time.Time) []Subagent {
 		line := Subagent{Name: sub.Name, Works: sub.Works(), Failed: sub.Failed, Tokens: sub.Tokens}
 		if line.Works {
 			line.Age = max(now.Sub(sub.Began), 0)
-			line.Doing = callWords(sub.Doing, "")
+			line.Doing = callWords(sub.Doing.Tool, sub.Doing.Summary, "")
 		} else {
 			line.Age = max(sub.Ended.Sub(sub.Began), 0)
 		}
