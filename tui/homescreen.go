@@ -84,22 +84,6 @@ func findings(f Findings) []view.PageFinding {
 		return list
 	}
 	add("workspace", f.CWD, render.Base)
-	heldFindings(f, add)
-	if f.Trusted {
-		add("trusted", "its settings and agents are loaded", render.Base)
-	} else if f.Trust.Changed {
-		add("not trusted", "it is not as you trusted it (/trust)", render.Warn)
-	} else if f.Trust.Problem != "" {
-		add("not trusted", f.Trust.Problem, render.Warn)
-	} else {
-		what := append(slices.Clone(f.Trust.Texts), "its own settings")
-		add("not trusted", sanitize.Line(strings.Join(what, " and "), 200)+" are not loaded (/trust)", render.Dim)
-	}
-	return list
-}
-
-// heldFindings are the facts about permissions, sandbox and trust.
-func heldFindings(f Findings, add func(label, text string, tone render.Role)) {
 	switch f.Permissions {
 	case "":
 	case view.AllowAll:
@@ -116,6 +100,17 @@ func heldFindings(f Findings, add func(label, text string, tone render.Role)) {
 	default:
 		add("sandbox", "bubblewrap, or no agent starts", render.Base)
 	}
+	if f.Trusted {
+		add("trusted", "its settings and agents are loaded", render.Base)
+	} else if f.Trust.Changed {
+		add("not trusted", "it is not as you trusted it (/trust)", render.Warn)
+	} else if f.Trust.Problem != "" {
+		add("not trusted", f.Trust.Problem, render.Warn)
+	} else {
+		what := append(slices.Clone(f.Trust.Texts), "its own settings")
+		add("not trusted", sanitize.Line(strings.Join(what, " and "), 200)+" are not loaded (/trust)", render.Dim)
+	}
+	return list
 }
 
 // Ritual holds the decorative elements of the screen.

@@ -197,16 +197,8 @@ func proofs(h contract.Handoff) (text string) {
 		return ""
 	}
 	for i, c := range h.Document.Claims {
-		proof := "unproven"
-		if i < len(h.Proofs) {
-			switch h.Proofs[i] {
-			case verdict.Verified:
-				proof = "proved"
-			case verdict.Refuted:
-				proof = "refuted"
-			}
-		}
-		text += "\n  - " + proof + ": " + One(c.Claim, MaxSummary)
+		proof := map[string]string{verdict.Verified: "proved", verdict.Refuted: "refuted"}[Proof(h, i)]
+		text += "\n  - " + FirstOf(proof, "unproven") + ": " + One(c.Claim, MaxSummary)
 	}
 	return text
 }

@@ -9,7 +9,6 @@ package eventtext
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -258,9 +257,22 @@ func stands(steps []contract.Step) (done int, now string) {
 }
 
 func plannedText(p contract.Plan) string {
-	done, now := stands(p.Steps)
-	return "the plan: " + strconv.Itoa(done) + " of " + words.Count(len(p.Steps), "step") + " done" +
-		After("; now: ", now)
+	_, now := stands(p.Steps)
+	return Lower(Planned(p)) + After("; now: ", now)
+}
+
+// Planned says how much of a plan is done.
+func Planned(p contract.Plan) string {
+	done, _ := stands(p.Steps)
+	return "The plan: " + words.Number(done) + " of " + words.Count(len(p.Steps), "step") + " done"
+}
+
+// Proof is what is proven of a claim; without a proof it counts as unproven.
+func Proof(h contract.Handoff, claim int) string {
+	if claim < len(h.Proofs) && (h.Proofs[claim] == verdict.Verified || h.Proofs[claim] == verdict.Refuted) {
+		return h.Proofs[claim]
+	}
+	return verdict.Unverified
 }
 
 func choices(options []string) string {

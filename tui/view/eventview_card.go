@@ -2,7 +2,6 @@ package view
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -435,23 +434,11 @@ func (o EventOptions) plan(e contract.Event, p contract.Plan) Block {
 		return c
 	}
 	c.Foldable = true
-	done := 0
-	var now []contract.Step
-	for _, s := range p.Steps {
-		switch s.Status {
-		case contract.StepDone:
-			done++
-		case contract.StepActive:
-			now = append(now, s)
-		}
-	}
-	c.Lines = o.sentence(render.Dim, "", "The plan: "+strconv.Itoa(done)+" of "+words.Count(len(p.Steps), "step")+
-		" done")
-	steps := now
-	if o.Open {
-		steps = p.Steps
-	} else if len(steps) > foldBrief {
-		steps = steps[:foldBrief]
+	c.Lines = o.sentence(render.Dim, "", eventtext.Planned(p))
+	steps := p.Steps
+	if !o.Open {
+		steps = slices.DeleteFunc(slices.Clone(steps), func(s contract.Step) bool { return s.Status != contract.StepActive })
+		steps = steps[:min(len(steps), foldBrief)]
 	}
 	for _, s := range steps {
 		text := eventtext.One(s.Text, eventtext.MaxWords) + eventtext.Parenthesis(eventtext.Worker(s, o.Name))
@@ -542,7 +529,7 @@ func (o EventOptions) tally(h contract.Handoff) []render.Line {
 func (o EventOptions) claims(h contract.Handoff) []render.Line {
 	n := map[string]int{}
 	for i := range h.Document.Claims {
-		n[proofOf(h, i)]++
+		n[eventtext.Proof(h, i)]++
 	}
 	return o.results(n[verdict.Verified], n[verdict.Refuted], n[verdict.Unverified], "proved", "refuted")
 }
@@ -571,17 +558,6 @@ func (o EventOptions) labelled(label string, parts []render.Line) []render.Line 
 	}
 	parts[0] = append(render.Line{{Text: label + "  ", Role: render.Dim}}, parts[0]...)
 	return o.joined(parts)
-}
-
-// proofOf returns what is proven of a claim; without a proof it counts as unproven.
-func proofOf(h contract.Handoff, i int) string {
-	if i < len(h.Proofs) {
-		switch p := h.Proofs[i]; p {
-		case verdict.Verified, verdict.Refuted:
-			return p
-		}
-	}
-	return verdict.Unverified
 }
 
 func (o EventOptions) document(h contract.Handoff) []render.Line {
@@ -632,7 +608,7 @@ func (o EventOptions) document(h contract.Handoff) []render.Line {
 		title("Claims")
 	}
 	for i, c := range d.Claims {
-		proof := proofOf(h, i)
+		proof := eventtext.Proof(h, i)
 		lines = append(lines, o.item(o.mark(proof), c.Claim)...)
 		claimed := "not said to be verified"
 		if c.Verified {
