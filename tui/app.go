@@ -115,8 +115,11 @@ func (d *app) start() {
 	})
 	if b := d.f.options.Begin; b != nil {
 		d.session.begin(*b)
-	} else if d.f.options.Ritual.Title {
-		d.open(newTitle(d))
+	} else if r := d.f.options.Ritual; r.Title {
+		if r.Remember != nil {
+			r.Remember(r.Human) // the title was shown today
+		}
+		d.open(&titleScreen{d: d})
 	}
 }
 
@@ -167,7 +170,7 @@ func (d *app) flash(text string) {
 
 func (d *app) refresh(events []contract.Event) {
 	if d.session.run != nil {
-		d.session.state = d.session.snapshot()
+		d.session.see(d.session.snapshot())
 	}
 	d.session.noticeNames()
 	for _, e := range events {
@@ -260,7 +263,7 @@ func (d *app) onEvent(e contract.Event) {
 }
 
 func (d *app) pace() time.Duration {
-	next := view.NextFrame(d.session.state, d.look.Still)
+	next := view.NextFrame(d.session.state, d.session.waits, d.look.Still)
 	if d.session.begun.starting {
 		next = view.MotionFrame
 	}
@@ -384,7 +387,7 @@ func (d *app) moment() render.NotifyMoment {
 	if d.session.found.CWD != "" {
 		m.Where = filepath.Base(d.session.found.CWD)
 	}
-	for _, i := range view.Inbox(s) {
+	for _, i := range d.session.waits {
 		w := render.NotifyWait{Call: i.ID, For: eventtext.Asks(i, view.SlashName(s, i.Agent))}
 		if i.Kind == supervisor.InboxPermission {
 			w.Call = "permission " + i.Agent
@@ -392,7 +395,7 @@ func (d *app) moment() render.NotifyMoment {
 		m.Awaited = append(m.Awaited, w)
 	}
 	m.Word = strings.ToLower(eventtext.Phase(s.Task.Phase))
-	if b := view.Stalled(s); b != nil {
+	if b := view.Stalled(s, d.session.waits); b != nil {
 		m.Word = b.Trouble()
 	}
 	for _, a := range s.Agents {

@@ -97,7 +97,7 @@ func (c *changesScreen) renew() {
 	run, now := s.Options.Run, version(s)
 	ask(c.d.f, func(ctx context.Context) ([]ChangedFile, error) { return c.d.f.options.Host.Changes(ctx, run) },
 		func(list []ChangedFile, err error) {
-			c.busy, c.loaded, c.list, c.Empty = false, now, list, "No file has changed since the run began."
+			c.busy, c.loaded, c.list, c.Empty = false, now, list, "No turn that has ended has changed a file."
 			if err != nil {
 				c.Empty = sanitize.Line(err.Error(), 400)
 			}
@@ -452,17 +452,15 @@ func (d *app) revert(run string, r contract.Revert) {
 		d.session.send(r)
 		return
 	}
-	d.f.work(func(ctx context.Context) {
-		err := d.f.options.Host.Revert(ctx, run, r)
-		d.f.post(func() {
+	ask(d.f, func(ctx context.Context) (string, error) { return r.Path, d.f.options.Host.Revert(ctx, run, r) },
+		func(path string, err error) {
 			if err != nil {
 				d.flash("Refused: " + err.Error())
 				return
 			}
-			d.flash("reverted " + r.Path)
+			d.flash("reverted " + path)
 			d.listAgain()
 		})
-	})
 }
 
 // again makes the screens read the list of files again.

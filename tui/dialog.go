@@ -283,19 +283,14 @@ func (ds *dialogs) showTour(at int) {
 }
 
 // lack is what prevents the start of a run.
-type lack struct {
-	title, why string
-	install    bool // Claude Code has to be installed
-	login      bool // a login is missing
-}
+type lack struct{ title, why string }
 
 // What may be missing.
 var (
-	noClaude = lack{"I have no voice yet.", "Arbiter works through Claude Code, the program claude, and found none.",
-		true, false}
-	oddClaude = lack{"This voice does not answer.", "was found, but Arbiter cannot drive it.", true, false}
+	noClaude  = lack{"I have no voice yet.", "Arbiter works through Claude Code, the program claude, and found none."}
+	oddClaude = lack{"This voice does not answer.", "was found, but Arbiter cannot drive it."}
 	loggedOut = lack{"I do not know you yet.", "is installed, but you are not logged in. Log in with your Claude " +
-		"account, or set ANTHROPIC_API_KEY and start again.", false, true}
+		"account, or set ANTHROPIC_API_KEY and start again."}
 )
 
 // lack returns what prevents the start of a run, as far as known; nil: nothing.
@@ -325,7 +320,7 @@ func (ds *dialogs) askFirst(l *lack) {
 	choices := []view.PageChoice{{Value: "retry", Key: 't', Label: "Try again"},
 		{Value: "rehearse", Key: 'r', Label: "Rehearse: a run with scripted words, at no cost"},
 		{Value: quit, Key: 'q', Label: "Quit"}}
-	if l.login {
+	if l == &loggedOut {
 		choices = append([]view.PageChoice{{Value: "login", Key: 'l', Label: "Log in, here"}}, choices...)
 	}
 	g := ds.show(view.AskData{Title: l.title, Tone: render.Alert, Choices: choices,
@@ -347,7 +342,7 @@ func (ds *dialogs) firstLines(l *lack, width int) []render.Line {
 		why = strings.TrimSpace("claude "+view.SlashWord(f.Claude)) + " " + why
 	}
 	lines := render.WrapText(render.Base, why, width)
-	if l.install {
+	if l != &loggedOut {
 		lines = append(lines, nil, render.Of(render.Code, "npm install -g @anthropic-ai/claude-code"), nil)
 		lines = append(lines, render.WrapText(render.Dim,
 			"If it is somewhere else, name it: arbiter --claude PATH, or set ARBITER_CLAUDE.", width)...)
@@ -472,18 +467,16 @@ func (ds *dialogs) answerTrust(value string) {
 	case quit:
 		ds.d.f.Leave()
 	case yes:
-		ds.d.f.work(func(ctx context.Context) {
-			err := ds.d.f.options.Host.Trust(ctx)
-			ds.d.f.post(func() {
+		ask(ds.d.f, func(ctx context.Context) (Trust, error) { return Trust{}, ds.d.f.options.Host.Trust(ctx) },
+			func(asks Trust, err error) {
 				if err != nil {
 					ds.d.flash("Not trusted: " + sanitize.Line(err.Error(), 300))
 					return
 				}
-				ds.d.session.found.Trusted, ds.d.session.found.Trust = true, Trust{}
+				ds.d.session.found.Trusted, ds.d.session.found.Trust = true, asks
 				ds.d.screen().renew()
 				ds.d.flash("Trusted, as it is now. Its configuration file counts from the next start.")
 			})
-		})
 	default:
 		ds.d.f.options.Host.Without()
 	}

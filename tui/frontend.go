@@ -2,7 +2,6 @@ package tui
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -413,19 +412,6 @@ func (f *Frontend) unsent() string {
 
 // sentSoon is how long a command may take before the screen says that it was not taken yet.
 const sentSoon = time.Second
-
-// errBusy reports that too many commands are waiting.
-var errBusy = errors.New("the run is busy; that was not taken, say it again in a moment")
-
-// command sends a command to the current run, without waiting.
-func (f *Frontend) command(run Run, c contract.Command) error {
-	select {
-	case f.commands <- queuedCommand{run: run, cmd: c}:
-		return nil
-	default:
-		return errBusy
-	}
-}
 
 // follow makes a run the current one; nil: there is none.
 func (f *Frontend) follow(r Run) {

@@ -114,8 +114,8 @@ func FuzzFrontend(f *testing.F) {
 		f.Add(seed, append([]byte("Weave\x0d"), keys...))
 	}
 	for i, open := range openings[:effort(2, len(openings), len(openings))] {
-		keys := append([]byte("Weave\x0d"), tuitest.Encode(append(slices.Clone(open), walk...)...)...)
-		f.Add(uint64(20+i), append(keys, tuitest.Encode(append(slices.Clone(open), walk...)...)...))
+		keys := append([]byte("Weave\x0d"), Encode(append(slices.Clone(open), walk...)...)...)
+		f.Add(uint64(20+i), append(keys, Encode(append(slices.Clone(open), walk...)...)...))
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, keys []byte) {
 		if len(keys) > 400 {
@@ -128,7 +128,7 @@ func FuzzFrontend(f *testing.F) {
 			h.found.Runs = []RunInfo{{ID: "01234567-89", Title: hostile[r.IntN(len(hostile))], Status: "interrupted",
 				LastActive: time.Now()}}
 		}, func(s *scene) {
-			for i, name := range tuitest.Keys(keys) {
+			for i, name := range Keys(keys) {
 				if s.Ended() {
 					return
 				}

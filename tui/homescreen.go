@@ -84,24 +84,6 @@ func findings(f Findings) []view.PageFinding {
 		return list
 	}
 	add("workspace", f.CWD, render.Base)
-	heldFindings(f, add)
-	if f.Trusted {
-		add("trusted", "its settings and agents are loaded", render.Base)
-	} else if f.Trust.Changed {
-		add("not trusted", "it is not as you trusted it (/trust)", render.Warn)
-	} else if f.Trust.Problem != "" {
-		add("not trusted", f.Trust.Problem, render.Warn)
-	} else if len(f.Trust.Items)+len(f.Trust.Texts) == 0 {
-		add("trust", "nothing there needs trust", render.Dim)
-	} else {
-		what := append(slices.Clone(f.Trust.Texts), "its own settings")
-		add("not trusted", sanitize.Line(strings.Join(what, " and "), 200)+" are not loaded (/trust)", render.Dim)
-	}
-	return list
-}
-
-// heldFindings are the facts about permissions, sandbox and trust.
-func heldFindings(f Findings, add func(label, text string, tone render.Role)) {
 	switch f.Permissions {
 	case "":
 	case view.AllowAll:
@@ -118,6 +100,19 @@ func heldFindings(f Findings, add func(label, text string, tone render.Role)) {
 	default:
 		add("sandbox", "bubblewrap, or no agent starts", render.Base)
 	}
+	if f.Trusted {
+		add("trusted", "its settings and agents are loaded", render.Base)
+	} else if f.Trust.Changed {
+		add("not trusted", "it is not as you trusted it (/trust)", render.Warn)
+	} else if f.Trust.Problem != "" {
+		add("not trusted", f.Trust.Problem, render.Warn)
+	} else if len(f.Trust.Items)+len(f.Trust.Texts) == 0 {
+		add("trust", "nothing there needs trust", render.Dim)
+	} else {
+		what := append(slices.Clone(f.Trust.Texts), "its own settings")
+		add("not trusted", sanitize.Line(strings.Join(what, " and "), 200)+" are not loaded (/trust)", render.Dim)
+	}
+	return list
 }
 
 // Ritual holds the decorative elements of the screen.
@@ -197,15 +192,6 @@ func (t *titleScreen) key(e *tcell.EventKey) (taken bool) {
 	}
 	t.d.leaveTitle()
 	return e.Key() == tcell.KeyEnter || e.Key() == tcell.KeyEscape || e.Key() == tcell.KeyRune && e.Rune() == ' '
-}
-
-// newTitle returns the title, and records that it was shown today.
-func newTitle(d *app) *titleScreen {
-	shows := d.f.options.Ritual
-	if shows.Remember != nil {
-		shows.Remember(shows.Human)
-	}
-	return &titleScreen{d: d}
 }
 
 // title returns the title if it is visible; otherwise nil.

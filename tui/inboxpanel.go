@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/eventtext"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -146,9 +147,9 @@ func (b *inboxPanel) answer(value string) {
 		b.d.prompt.to = ""
 		b.d.prompt.write()
 		return
-	case view.InboxRefuse:
+	case view.InboxRefuse, view.InboxSay:
 		b.shown.close()
-		b.d.permissions.refuse(a.IDs[0])
+		b.d.permissions.answer(a.IDs[0], a.Act == view.InboxSay)
 		return
 	case view.InboxChoose:
 		b.shown.close()
@@ -179,7 +180,7 @@ func (b *inboxPanel) took(ids ...string) {
 	if b.answered == nil {
 		b.answered = map[string]time.Time{}
 	}
-	for _, i := range supervisor.InboxOf(b.d.session.state) {
+	for _, i := range b.d.session.inbox {
 		if slices.Contains(ids, i.ID) {
 			b.answered[i.ID] = i.Since
 		}
@@ -209,11 +210,7 @@ func (b *inboxPanel) again() {
 
 // waiting returns the items that wait and were not answered here, the oldest first.
 func (b *inboxPanel) waiting() []supervisor.InboxItem {
-	s := b.d.session.state
-	if s == nil || s.Ending != nil {
-		return nil
-	}
-	list := supervisor.InboxOf(s)
+	list := slices.Clone(b.d.session.inbox)
 	maps.DeleteFunc(b.answered, func(id string, _ time.Time) bool {
 		return !slices.ContainsFunc(list, func(i supervisor.InboxItem) bool { return i.ID == id })
 	})
@@ -228,13 +225,13 @@ func (b *inboxPanel) items() []view.InboxItem {
 		}
 		item := view.InboxItem{
 			ID: i.ID, Kind: i.Kind, Asks: eventtext.Asks(i, b.d.session.name(i.Agent)), Role: render.Speaker(i.Agent),
-			Text: eventtext.Plain(sanitize.Line(i.Text, 300)), Age: eventtext.Age(i, now()),
+			Text: eventtext.Plain(sanitize.Line(words.FirstLine(strings.TrimSpace(i.Text)), 300)), Age: eventtext.Age(i, now()),
 		}
 		item.Head = []render.Line{{{Text: item.Asks, Role: item.Role}, {Text: ", " + item.Age, Role: render.Dim}}}
 		switch i.Kind {
 		case supervisor.InboxPermission:
 			r, _ := b.d.session.state.Permission.Find(item.ID)
-			item.Head, item.Note = b.d.permissions.head(&r), eventtext.DeniedAt(r.Deadline)
+			item.Head, item.Note, item.Elicits = b.d.permissions.head(&r), eventtext.DeniedAt(r.Deadline), r.Elicits()
 			item.Body = func(width int) []render.Line {
 				return view.Action(view.SlashWord(r.Params.Tool), json.RawMessage(r.Params.Input),
 					view.EventOptions{Width: width, Look: b.d.look, Open: true, Now: now(), Name: b.d.session.name})

@@ -319,7 +319,7 @@ func (d *app) act(a keys.Action) bool {
 func (d *app) statusData() view.StatusData {
 	data := view.StatusData{Word: "The oracle", Tone: render.StatusBarStrong, Warnings: d.session.dangers()}
 	if d.session.state != nil {
-		data = view.SnapshotStatus(d.session.state, d.now())
+		data = view.SnapshotStatus(d.session.state, d.session.waits, d.now())
 	}
 	data.Hint = "F1 help"
 	switch since := d.session.silent(); {

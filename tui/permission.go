@@ -22,7 +22,7 @@ import (
 type permissions struct {
 	d         *app
 	dismissed []string       // requests that were put aside, or have just been answered
-	denied    string         // the request for whose refusal a reason is being written
+	written   string         // the request for which an answer, or the reason of a refusal, is being written
 	sent      runconfig.Mode // the requested permission mode, until the run has answered
 }
 
@@ -65,12 +65,13 @@ func (q *permissions) asked(id string) bool {
 	return ok
 }
 
-// refuse lets the person write the reason for denying a request.
-func (q *permissions) refuse(id string) {
+// answer lets the person write the answer to a request behind a command: the reason for denying it, or what an MCP
+// server asks.
+func (q *permissions) answer(id string, allows bool) {
 	q.putAside(id)
-	q.denied = id
+	q.written = id
 	q.d.toInput()
-	q.d.prompt.input.SetText("/deny ")
+	q.d.prompt.input.SetText(map[bool]string{true: "/allow ", false: "/deny "}[allows])
 	q.d.prompt.write()
 }
 
@@ -107,7 +108,7 @@ func (q *permissions) requester(p *input.PermissionRequest) render.Line {
 	return l
 }
 
-// permitCommand answers the waiting permission request, or the one whose refusal was begun in its dialog.
+// permitCommand answers the waiting permission request, or the one whose answer was begun in its dialog.
 // If several wait, it would be unclear which one is meant.
 func (q *permissions) permitCommand(c view.EditorCommand) bool {
 	waiting := q.requests()
@@ -116,9 +117,8 @@ func (q *permissions) permitCommand(c view.EditorCommand) bool {
 		return false
 	}
 	request := &waiting[0]
-	if c.Name == "deny" && q.refusing() {
-		denied, _ := q.d.session.state.Permission.Find(q.denied)
-		request = &denied
+	if begun, ok := q.begun(c.Name); ok {
+		request = &begun
 	} else if n := len(waiting); n > 1 {
 		q.d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", n))
 		return false
@@ -128,12 +128,17 @@ func (q *permissions) permitCommand(c view.EditorCommand) bool {
 		q.d.flash(view.Sentence(err.Error()))
 		return false
 	}
-	q.denied = ""
+	q.written = ""
 	return q.d.session.send(body)
 }
 
-// refusing reports whether the refusal of a waiting request was begun in its dialog.
-func (q *permissions) refusing() bool { return q.d.session.state != nil && q.asked(q.denied) }
+// begun returns the waiting request whose answer was begun in its dialog with a command.
+func (q *permissions) begun(command string) (r input.PermissionRequest, ok bool) {
+	if s := q.d.session.state; s != nil {
+		r, ok = s.Permission.Find(q.written)
+	}
+	return r, ok && (command == "deny" || command == "allow" && r.Elicits())
+}
 
 // askAllowAll asks the person to accept the risk before everything is allowed.
 func (q *permissions) askAllowAll(c contract.Configure) bool {

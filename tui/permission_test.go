@@ -145,6 +145,43 @@ func TestPermissionBySlash(t *testing.T) {
 	})
 }
 
+// TestQuestionOfAnMCPServer: it is answered with a text, or denied, also if others wait; nothing allows it, and no answer
+// to all requests is one to it.
+func TestQuestionOfAnMCPServer(t *testing.T) {
+	weaving(t, 100, 30, func(s *scene) {
+		asks := func(request string) {
+			s.does(func(p *fakeRun) {
+				p.do(input.PermissionAsked{Behavior: "ask", By: "mode", Reason: "no rule allows it",
+					Params: bridge.PermissionParams{AgentRef: p.agent("orch-1").AgentRef, Request: request, Tool: "Elicitation",
+						Input: json.RawMessage(`{"server":"maps","message":"Which region?","schema":{"type":"object",` +
+							`"properties":{"region":{"type":"string"}}}}`)}})
+			})
+			s.Advance(2 * time.Second)
+		}
+		asks("one")
+		s.Expect("Permission request", "Which region?", "y Answer   ▸n Deny")
+		s.ExpectNot("Allow", "Always here", "say why")
+		s.Press("y")
+		s.Type("eu-west\n")
+		s.expectPermit(contract.Permit{Request: "one", Behavior: "allow", Scope: "once", Message: "eu-west"})
+		asks("two")
+		s.Press("Esc")
+		s.Type("/allow run aground\n") // no scope
+		s.expectPermit(contract.Permit{Request: "two", Behavior: "allow", Scope: "once", Message: "run aground"})
+		asks("three")
+		s.waits("four", "five")
+		s.Press("Alt+p")
+		s.Expect("What waits for you · 1 of 3", "1 Answer   ▸2 Deny")
+		s.Press("A")
+		s.Expect("There is no other one of its kind.")
+		s.Press("j")
+		s.Expect("A: all 2 permission requests")
+		s.Press("k", "1")
+		s.Type("{\"region\":\"eu\"}\n")
+		s.expectPermit(contract.Permit{Request: "three", Behavior: "allow", Scope: "once", Message: `{"region":"eu"}`})
+	})
+}
+
 // TestAnswersOfAnOpenedDialog: every answer in it has its own letter.
 func TestAnswersOfAnOpenedDialog(t *testing.T) {
 	testkit.WithoutRace(t)
@@ -283,7 +320,8 @@ func TestPermissionsAreChanged(t *testing.T) {
 			s.expectTook(want)
 		}
 		for typed, shown := range map[string]string{
-			"/allow Bahs": "No tool has the name", "/ask Bash(": "parenthesis is missing",
+			"/allow Bahs": "No tool has the name", "/allow everything": "No tool has the name",
+			"/ask Bash(":     "parenthesis is missing",
 			"/deny not that": "No permission request is open", "/allow": "No permission request is open",
 		} {
 			s.Type(typed + "\n")

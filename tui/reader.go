@@ -114,22 +114,12 @@ func (r *reader) words() string {
 	case contract.Question:
 		return b.Text
 	case contract.ToolUse:
-		if result, ok := outcome[contract.ToolResult](e); ok {
+		if result, ok := e.Outcome.(contract.ToolResult); ok {
 			return result.Text
 		}
 	}
 	text, _ := eventtext.Text(e, r.src.d.session.name)
 	return text
-}
-
-// outcome returns the event that ended an entry, if it is of that kind.
-func outcome[B contract.Body](e history.Entry) (B, bool) {
-	var none B
-	if e.Outcome == nil {
-		return none, false
-	}
-	b, ok := e.Outcome.Body.(B)
-	return b, ok
 }
 
 // readerMoves are the actions in a text that concern nothing else.
@@ -286,8 +276,8 @@ func (f *focus) writes() bool { return f.d.playback() == nil }
 func (f *focus) agent() *supervisor.Agent { return view.AgentOf(f.d.session.state, f.id) }
 
 func (f *focus) renew() {
-	if a := f.agent(); a != nil {
-		f.line.Set([]view.PageAgent{view.AgentRow(f.d.session.state, a, f.d.session.work(a.ID), f.d.now())})
+	if a, s := f.agent(), &f.d.session; a != nil {
+		f.line.Set([]view.PageAgent{view.AgentRow(s.state, a, s.waits, s.work(a.ID), f.d.now())})
 	}
 }
 
@@ -374,8 +364,7 @@ type searchBar struct {
 	text   string
 	view   *reader
 	at     int                // the last entry found, -1: none
-	cancel context.CancelFunc // cancels the current search
-	number int                // number of the last search: a late answer is dropped
+	cancel context.CancelFunc // drops the current search; nil: there was none
 }
 
 func (h *searchBar) begin(v *reader) { h.typing, h.text, h.view, h.at = true, "", v, -1 }
@@ -432,38 +421,37 @@ func (h *searchBar) look(d *app, v *reader, back, either bool) {
 	if h.cancel != nil {
 		h.cancel()
 	}
-	h.number++
-	number, needle, thread, store := h.number, h.text, v.src.thread, d.f.history
+	needle, thread, store := h.text, v.src.thread, d.f.history
 	ctx, cancel := context.WithCancel(d.f.ctx)
 	h.cancel = cancel
 	d.flash("Searching …")
 	d.f.work(func(context.Context) {
-		defer cancel()
 		i, found := store.Find(ctx, thread, needle, from, back)
 		d.f.post(func() {
-			if number == h.number && !found && either && v.MatchNext(!back) {
+			switch {
+			case ctx.Err() != nil: // a late answer
+			case !found && either && v.MatchNext(!back):
 				d.word = flash{}
-				return
+			default:
+				h.found(d, v, i, found, back)
 			}
-			h.found(d, v, number, i, found, back)
+			cancel()
 		})
 	})
 }
 
 // moved drops the current search: its result would be in another store.
 func (h *searchBar) moved() {
-	h.number++
-	h.at = -1
+	if h.at = -1; h.cancel != nil {
+		h.cancel()
+	}
 }
 
 func (h *searchBar) over(back bool) string {
 	return "No more of “" + h.text + "” " + map[bool]string{true: "above.", false: "below."}[back]
 }
 
-func (h *searchBar) found(d *app, v *reader, number, i int, found, back bool) {
-	if number != h.number {
-		return
-	}
+func (h *searchBar) found(d *app, v *reader, i int, found, back bool) {
 	if !found && d.f.partial && back {
 		d.flash("No “" + h.text + "” in what was read so far: the rest is still being read.")
 		return

@@ -25,6 +25,7 @@ type runScreen struct {
 	talk   *reader
 
 	tiled  bool             // as last drawn
+	narrow bool             // likewise: subagents are shown only if a person has unfolded them
 	rows   []view.PageAgent // one for each agent
 	folded map[string]bool  // agents whose subagents a person has folded or unfolded
 }
@@ -67,15 +68,13 @@ func (w *runScreen) renew() {
 		w.strip.Set(nil, nil)
 		return
 	}
-	w.rows = view.AgentRows(s, w.d.session.work, w.d.now())
+	w.rows = view.AgentRows(s, w.d.session.waits, w.d.session.work, w.d.now())
 	if !w.d.session.silent().IsZero() {
 		for i := range w.rows {
 			w.rows[i].Busy = false // not known
 		}
 	}
-	for i := range w.rows {
-		w.rows[i].Open = !w.folded[w.rows[i].ID]
-	}
+	w.unfold()
 	w.roster.Set(w.rows)
 	w.strip.Set(view.SnapshotSteps(s, s.Task.Plan), view.SnapshotTasks(s))
 }
@@ -160,14 +159,15 @@ const tileHeight = 16
 func (w *runScreen) draw(s tcell.Screen, x, y, width, height int) {
 	c := render.On(s, x, y, width, height, w.d.look)
 	row := w.title(c)
-	if w.tiled = width >= tileWidth && height >= tileHeight && len(w.rows) > 0; w.tiled {
+	w.tiled = width >= tileWidth && height >= tileHeight && len(w.rows) > 0
+	w.narrow = width < planWidth && !w.tiled
+	if w.unfold(); w.tiled {
 		w.drawTiles(s, c, x, y, row)
 		return
 	}
 	// Agents and plan are at the top, and the conversation in the rest.
 	w.roster.Set(w.rows)
-	if width < planWidth {
-		w.roster.Set(w.narrow())
+	if w.narrow {
 		w.roster.FoldPast()
 	}
 	agents := w.roster.Rows(max(max(height-row, 0)/2, 1)) // the conversation keeps the other half
@@ -177,19 +177,17 @@ func (w *runScreen) draw(s tcell.Screen, x, y, width, height int) {
 	w.drawTalk(s, c, x, y, row)
 }
 
-// narrow returns the agents for a narrow window: subagents are shown only if a person has unfolded them.
-func (w *runScreen) narrow() []view.PageAgent {
-	list := slices.Clone(w.rows)
-	for i, a := range list {
+// unfold shows the subagents of the agents where the person wants to see them.
+func (w *runScreen) unfold() {
+	for i, a := range w.rows {
 		folded, chosen := w.folded[a.ID]
-		list[i].Open = chosen && !folded
+		w.rows[i].Open = !folded && (chosen || !w.narrow)
 	}
-	return list
 }
 
 // drawPlan draws the plan, and returns how many rows that took.
 func (w *runScreen) drawPlan(s tcell.Screen, x, y, width, height int) (took int) {
-	w.strip.Fold(width < planWidth && !w.tiled)
+	w.strip.Fold(w.narrow)
 	if w.strip.Rows(1) == 0 || height <= 6 {
 		return 0
 	}
@@ -253,16 +251,12 @@ func (w *runScreen) fold(id string) {
 	if w.folded == nil {
 		w.folded = map[string]bool{}
 	}
-	rows := w.rows
-	if _, _, width, _ := w.roster.GetRect(); !w.tiled && width < planWidth {
-		rows = w.narrow()
-	}
 	of := func(a view.PageAgent) bool { return len(a.Subagents) > 0 && (id == "" || a.ID == id) }
-	fold := slices.ContainsFunc(rows, func(a view.PageAgent) bool { return of(a) && a.Open })
-	for i, a := range rows {
+	fold := slices.ContainsFunc(w.rows, func(a view.PageAgent) bool { return of(a) && a.Open })
+	for _, a := range w.rows {
 		if of(a) {
 			w.folded[a.ID] = fold
-			w.rows[i].Open = !fold
 		}
 	}
+	w.unfold()
 }

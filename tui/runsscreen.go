@@ -129,7 +129,7 @@ func (r *runsScreen) preview(row view.ListRow, width int) []render.Line {
 	run := row.Value.(RunInfo)
 	lines := render.WrapText(render.Strong, view.Plain(cmp.Or(run.Title, run.ID)), width)
 	sep := " " + r.d.look.Glyphs.Separator + " "
-	about := view.SlashWord(run.Status) + sep + short(view.Plain(run.ID)) + sep + words.Bytes(run.Bytes)
+	about := view.SlashWord(run.Status) + sep + short(view.Plain(run.ID)) + sep + words.Size(run.Bytes)
 	lines = append(lines, render.WrapText(render.Dim, about, width)...)
 	if run.CWD != "" {
 		lines = append(lines, render.WrapText(render.Dim, view.Plain(run.CWD), width)...)

@@ -16,13 +16,12 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
 	"github.com/arbiter-cli/arbiter/tui/render"
-	"github.com/arbiter-cli/arbiter/tui/tuitest"
 	"github.com/arbiter-cli/arbiter/tui/view"
 )
 
 // scene is a frontend on a simulated screen, in a bubble.
 type scene struct {
-	*tuitest.Stage
+	*Stage
 	host     *fakeHost
 	frontend *Frontend
 }
@@ -30,7 +29,7 @@ type scene struct {
 // play shows a frontend and runs act on it.
 func play(t *testing.T, w, h int, change func(*Options, *fakeHost), act func(s *scene)) {
 	t.Helper()
-	tuitest.Play(t, w, h, func(stage *tuitest.Stage) {
+	Play(t, w, h, func(stage *Stage) {
 		host := &fakeHost{t: t, found: Findings{Claude: "2.1.329", Path: "/usr/bin/claude", Login: LoginYes,
 			Account: "weaver@loom.example", CWD: "/home/weaver/loom"}}
 		o := Options{Screen: stage.Screen, Host: host, Theme: "dark", Mouse: true, Notify: render.NotifyOptions{Bell: true}}

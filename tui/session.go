@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/tui/view"
@@ -16,7 +15,9 @@ import (
 type session struct {
 	d     *app
 	run   Run
-	state *supervisor.State // the last snapshot; nil before the first run
+	state *supervisor.State      // the last snapshot; nil before the first run
+	inbox []supervisor.InboxItem // what waits for a person in it: decoded once, not in every frame
+	waits []supervisor.InboxItem // the part of it that only a person can settle
 	found Findings
 	known bool // found was set
 
@@ -51,6 +52,17 @@ func (s *session) snapshot() *supervisor.State {
 		return s.state
 	}
 	return state.Interrupted()
+}
+
+// see makes a snapshot the last one.
+func (s *session) see(state *supervisor.State) {
+	if state == s.state {
+		return
+	}
+	if s.state, s.inbox = state, nil; state != nil && state.Ending == nil {
+		s.inbox = supervisor.InboxOf(state)
+	}
+	s.waits = supervisor.Awaited(s.inbox)
 }
 
 // interrupted reports whether the process of the run has gone without an end.
@@ -95,11 +107,13 @@ func (s *session) send(b contract.CommandBody) bool {
 		say.Images = s.d.prompt.images.of(say.Text)
 		b = say
 	}
-	if err := s.d.f.command(s.run, contract.Command{Ref: b.CommandType(), Body: b}); err != nil {
-		s.d.flash(sanitize.Line(err.Error(), 200))
+	select {
+	case s.d.f.commands <- queuedCommand{run: s.run, cmd: contract.Command{Ref: b.CommandType(), Body: b}}:
+		return true
+	default:
+		s.d.flash("the run is busy; that was not taken, say it again in a moment")
 		return false
 	}
-	return true
 }
 
 // attach shows an agent's session in the terminal, until it is given back.
@@ -191,20 +205,15 @@ func (s *session) liveliest() string {
 	if s.state == nil {
 		return ""
 	}
-	for i := len(s.state.Agents) - 1; i >= 0; i-- {
-		if a := s.state.Agents[i]; a.Status == supervisor.AgentBusy {
+	for _, a := range slices.Backward(s.state.Agents) {
+		if a.Status == supervisor.AgentBusy {
 			return a.ID
 		}
 	}
 	return contract.Arbiter
 }
 
-func (s *session) agents() []*supervisor.Agent {
-	if s.state == nil {
-		return nil
-	}
-	return s.state.Agents
-}
+func (s *session) agents() []*supervisor.Agent { return view.Members(s.state) }
 
 // noticeNames has all events laid out again if they would look different.
 func (s *session) noticeNames() {
@@ -283,7 +292,8 @@ func (s *session) began(run Run, err error) {
 		s.d.prompt.write()
 		return
 	}
-	s.run, s.state = run, run.Snapshot()
+	s.run = run
+	s.see(run.Snapshot())
 	s.d.f.follow(run)
 	s.d.f.await(run, func() { s.d.f.post(s.gone) })
 	if p := s.d.playback(); p != nil {
@@ -317,7 +327,7 @@ func (s *session) parted() {
 		return
 	}
 	requests := s.run.Snapshot().Permission.Open
-	s.state = s.snapshot()
+	s.see(s.snapshot())
 	switch o := s.run.Outcome(); {
 	case o.Lost && !s.leaving:
 		for _, r := range requests { // the process that waited for them has gone

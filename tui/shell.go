@@ -23,7 +23,6 @@ type shell struct {
 	card   *view.ShellCard    // the last one; nil: there was none
 	cancel context.CancelFunc // ends it
 	shown  *dialog            // its card, nil while it is closed
-	follow bool               // keep the end of the output visible
 	limit  time.Duration      // of a command
 }
 
@@ -53,7 +52,7 @@ func (sh *shell) run(line string) bool {
 	}
 	card := view.NewCard(line, now(), func() { backlog.Hint(sh.d.f.pump.again) })
 	ctx, cancel := context.WithTimeout(sh.d.f.ctx, sh.limit)
-	sh.card, sh.cancel, sh.follow = card, cancel, true
+	sh.card, sh.cancel = card, cancel
 	sh.d.f.work(func(context.Context) {
 		defer cancel()
 		how, err := sh.d.f.options.Host.Shell(ctx, dir, line, card)
@@ -101,11 +100,8 @@ func (sh *shell) show() {
 func (sh *shell) inSight() bool { return sh.shown != nil && sh.d.dialogs.open == sh.shown }
 
 func (sh *shell) renew() {
-	if !sh.inSight() {
-		return
-	}
-	sh.shown.ask.Renew(sh.data())
-	if sh.follow {
+	if sh.inSight() {
+		sh.shown.ask.Renew(sh.data())
 		sh.shown.ask.Follow()
 	}
 }
@@ -117,15 +113,6 @@ func (sh *shell) act(a keys.Action) bool {
 		sh.add()
 	case keys.Copy:
 		sh.d.copy(sh.card.Text())
-	case keys.Top:
-		sh.follow = false
-		sh.shown.ask.Top()
-	case keys.Bottom:
-		sh.follow = true
-		sh.shown.ask.Follow()
-	case keys.Up, keys.PageUp:
-		sh.follow = false
-		return false
 	default:
 		return false
 	}

@@ -81,8 +81,8 @@ func init() { // in init, because they refer to the app
 }
 
 func (d *app) slash(c view.EditorCommand) bool {
-	if c.Name == "deny" && d.permissions.refusing() {
-		return d.permissions.permitCommand(c) // the text is the reason
+	if _, ok := d.permissions.begun(c.Name); ok {
+		return d.permissions.permitCommand(c) // the text is the reason, or the answer
 	}
 	body, ok, err := view.CommandsFor(d.session.state, c)
 	answer, answered := view.SlashAnswers[c.Name]
@@ -156,18 +156,16 @@ func (d *app) resumeCommand(c view.EditorCommand) bool {
 		d.session.resume()
 		return true
 	}
-	for _, r := range d.session.found.Runs {
-		if id == "" || strings.HasPrefix(r.ID, id) {
-			d.session.begin(Begin{Resume: r.ID})
-			return true
-		}
+	runs := d.session.found.Runs
+	if i := slices.IndexFunc(runs, func(r RunInfo) bool { return strings.HasPrefix(r.ID, id) }); i >= 0 {
+		id = runs[i].ID
 	}
-	if id != "" {
-		d.session.begin(Begin{Resume: id}) // the host knows runs of other directories, too
-		return true
+	if id == "" {
+		d.flash("There is no run to take up in this directory.")
+		return false
 	}
-	d.flash("There is no run to take up in this directory.")
-	return false
+	d.session.begin(Begin{Resume: id}) // the host knows runs of other directories, too
+	return true
 }
 
 func (d *app) saveCommand(c view.EditorCommand) bool {

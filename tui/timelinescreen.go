@@ -33,20 +33,11 @@ func (t *timelineScreen) draw(s tcell.Screen, x, y, w, h int) {
 	c := render.On(s, x, y, w, h, t.d.look)
 	c.Clear(render.Base)
 	t.x, t.y = x, y
-	f := view.TimelineFrame{Look: t.d.look, Now: t.d.now(), Names: t.names()}
+	f := view.TimelineFrame{Look: t.d.look, Now: t.d.now(), Name: t.d.session.name}
 	if t.d.f.partial {
 		f.Note = "what came before is still being read"
 	}
 	c.Lines(0, t.d.f.timeline.Lines(&t.view, f, w, h))
-}
-
-// names returns the names of the agents of the run, by their ids.
-func (t *timelineScreen) names() map[string]string {
-	names := map[string]string{}
-	for _, a := range t.d.session.agents() {
-		names[a.ID] = t.d.session.name(a.ID)
-	}
-	return names
 }
 
 // timelineMoves are the actions that move the cursor or change the scale.

@@ -234,13 +234,7 @@ var plainUses = map[string]string{
 
 // timesOf describes what each agent of a run did, and when.
 func timesOf(p plainHost, m plainMoment) string {
-	names := map[string]string{}
-	if s := m.state; s != nil {
-		for _, a := range s.Agents {
-			names[a.ID] = view.SlashName(s, a.ID)
-		}
-	}
-	return p.agents.times.Words(names, time.Now())
+	return p.agents.times.Words(func(id string) string { return view.SlashName(m.state, id) }, time.Now())
 }
 
 // plainHelp lists the commands that work without a screen. It leaves out how to answer a permission request:

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -89,12 +88,9 @@ func tail(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	text = text[len(text)-most:]
+	text = words.Tail(text, most)
 	if i := strings.IndexByte(text, '\n'); i >= 0 && i < len(text)-1 {
 		return text[i+1:]
-	}
-	for text != "" && !utf8.RuneStart(text[0]) {
-		text = text[1:]
 	}
 	return text
 }

@@ -50,29 +50,23 @@ func One(s string, max int) string { return strings.TrimSpace(sanitize.Line(s, m
 
 // Decision phrases a decision in the oracle's voice.
 func Decision(name func(string) string, d contract.Decision) string {
-	to := Called(name, d.To)
+	to := ""
+	if d.To != "" {
+		to = Called(name, d.To)
+	}
 	switch d.Decision {
 	case verdict.Complete:
 		return "Let it be done." // it takes effect when nothing speaks against it
 	case verdict.SelectMode:
 		return "Another is summoned" + After(" – ", One(d.Mode, MaxName)) + "."
 	case verdict.Continue:
-		if d.To != "" {
-			return "The thread continues with " + to + "."
-		}
-		return "The thread continues."
+		return "The thread continues" + After(" with ", to) + "."
 	case verdict.Retry:
-		if d.To != "" {
-			return "Let it be tried again by " + to + "."
-		}
-		return "Let it be tried again."
+		return "Let it be tried again" + After(" by ", to) + "."
 	case verdict.AddressHuman:
 		return "A word for you."
 	case verdict.AddressOrchestrator:
-		if d.To != "" {
-			return "A word for " + to + "."
-		}
-		return "A word is sent."
+		return FirstOf(After("A word for ", to), "A word is sent") + "."
 	case verdict.Handoff:
 		return "Another shall hold the vision."
 	}
@@ -193,17 +187,16 @@ func AgentSpawned(e contract.Event, s contract.Spawn, name func(string) string) 
 
 // OnHost adds the agent's host to its name; an empty host is the one of arbiter, which is not named.
 func OnHost(name, host string) string {
-	mark := " @" + One(host, MaxName)
-	if host == "" || strings.HasSuffix(name, mark) {
-		return name
-	}
-	return name + mark
+	return marked(name, host, " @"+One(host, MaxName))
 }
 
 // OfMake adds the agent's make to its name; an empty make is Claude, which is not named.
 func OfMake(name, make string) string {
-	mark := " [" + One(make, MaxName) + "]"
-	if make == "" || strings.HasSuffix(name, mark) {
+	return marked(name, make, " ["+One(make, MaxName)+"]")
+}
+
+func marked(name, of, mark string) string {
+	if of == "" || strings.HasSuffix(name, mark) {
 		return name
 	}
 	return name + mark
@@ -348,11 +341,7 @@ func Spent(b contract.Result) []string {
 	}
 	parts = append(parts, words.Count(b.Iterations, "iteration"))
 	if b.Crashes > 0 {
-		if b.Crashes == 1 {
-			parts = append(parts, "1 crash survived")
-		} else {
-			parts = append(parts, words.Number(b.Crashes)+" crashes survived")
-		}
+		parts = append(parts, words.Count(b.Crashes, "crash")+" survived")
 	}
 	if b.Changes != nil && b.Changes.Branch != "" {
 		parts = append(parts, "on branch "+One(b.Changes.Branch, MaxName))

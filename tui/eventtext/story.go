@@ -1,6 +1,7 @@
 package eventtext
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,18 +21,11 @@ type Story struct {
 	Name func(id string) string // how a party is called; nil: [Name]
 
 	day     string
-	dir     string // working directory of the run
-	calls   []work // not reported yet, by agent, in the order of their first calls
+	dir     string              // working directory of the run
+	calls   map[string][]string // not reported yet, by agent
 	plan    []contract.Step
 	retried map[string]bool   // agents that wait for the API, which was reported
 	hosts   map[string]string // hosts of agents, if not that of the run
-}
-
-// work is what an agent has done since its last report.
-type work struct {
-	agent string
-	calls []string
-	more  int
 }
 
 const (
@@ -71,13 +65,16 @@ func (s *Story) words(at time.Time, e contract.Event) string {
 	switch b := e.Body.(type) {
 	case contract.ToolUse:
 		if b.Subagent == "" && !strings.HasPrefix(b.Tool, "mcp__arbiter__") { // their events are in the story
-			call := callText(b.Tool, b.Input)
-			if s.dir != "" { // relative to the agent's directory
-				call = strings.ReplaceAll(call, s.dir+"/", "")
+			if s.calls == nil {
+				s.calls = map[string][]string{}
 			}
-			s.count(e.ID, call)
+			s.calls[e.ID] = append(s.calls[e.ID], s.call(b.Tool, b.Input))
 		}
 		return ""
+	case contract.PermissionRequest: // says the call itself, which may be denied
+		if calls := s.calls[e.ID]; len(calls) > 0 && calls[len(calls)-1] == s.call(b.Tool, b.Input) {
+			s.calls[e.ID] = calls[:len(calls)-1]
+		}
 	case contract.Session:
 		s.dir = strings.TrimRight(b.CWD, "/")
 	case contract.Retry:
@@ -138,36 +135,26 @@ func (s *Story) own(at time.Time, e contract.Event) string {
 	return text
 }
 
-func (s *Story) count(agent, call string) {
-	i := slices.IndexFunc(s.calls, func(w work) bool { return w.agent == agent })
-	if i < 0 {
-		i = len(s.calls)
-		s.calls = append(s.calls, work{agent: agent})
-	}
-	w := &s.calls[i]
-	if len(w.calls) == maxStoryCalls {
-		w.more++
-		return
-	}
-	w.calls = append(w.calls, One(call, 160))
+// call is a call in words, with paths relative to the run's directory.
+func (s *Story) call(tool string, input json.RawMessage) string {
+	return One(Within(s.dir, callText(tool, input)), 160)
 }
 
 func (s *Story) done(agent string) string {
-	i := slices.IndexFunc(s.calls, func(w work) bool { return w.agent == agent })
-	if i < 0 {
+	calls := s.calls[agent]
+	delete(s.calls, agent)
+	switch len(calls) {
+	case 0:
 		return ""
-	}
-	w := s.calls[i]
-	s.calls = slices.Delete(s.calls, i, i+1)
-	if len(w.calls) == 1 && w.more == 0 {
-		return Called(s.name, agent) + " used " + w.calls[0] + "\n"
+	case 1:
+		return Called(s.name, agent) + " used " + calls[0] + "\n"
 	}
 	text := Called(s.name, agent) + " used\n"
-	for _, call := range w.calls {
+	for _, call := range calls[:min(len(calls), maxStoryCalls)] {
 		text += "  - " + call + "\n"
 	}
-	if w.more > 0 {
-		text += "  - and " + words.Count(w.more, "more call") + "\n"
+	if more := len(calls) - maxStoryCalls; more > 0 {
+		text += "  - and " + words.Count(more, "more call") + "\n"
 	}
 	return text
 }
@@ -181,11 +168,7 @@ func (s *Story) planned(p contract.Plan, line string) string {
 			same = false
 		}
 		if same && s.plan[i].Status != step.Status {
-			status := One(step.Status, MaxName)
-			if step.Status == contract.StepActive {
-				status = "under way"
-			}
-			changed = append(changed, fmt.Sprintf("Step %d, %s: %s.", i+1, One(step.Text, MaxSummary), status))
+			changed = append(changed, fmt.Sprintf("Step %d, %s: %s.", i+1, One(step.Text, MaxSummary), progress(step)))
 		}
 	}
 	s.plan = p.Steps
@@ -214,16 +197,8 @@ func proofs(h contract.Handoff) (text string) {
 		return ""
 	}
 	for i, c := range h.Document.Claims {
-		proof := "unproven"
-		if i < len(h.Proofs) {
-			switch h.Proofs[i] {
-			case verdict.Verified:
-				proof = "proved"
-			case verdict.Refuted:
-				proof = "refuted"
-			}
-		}
-		text += "\n  - " + proof + ": " + One(c.Claim, MaxSummary)
+		proof := map[string]string{verdict.Verified: "proved", verdict.Refuted: "refuted"}[Proof(h, i)]
+		text += "\n  - " + FirstOf(proof, "unproven") + ": " + One(c.Claim, MaxSummary)
 	}
 	return text
 }

@@ -40,6 +40,9 @@ func TestStory(t *testing.T) {
 	emit("arbiter", contract.Decision{Decision: verdict.Continue, Reason: "It holds"})
 	emit("orch-1", contract.ToolUse{Tool: "Bash", Input: []byte(`{"command":"ls"}`)})
 	emit("orch-1", contract.Turn{Outcome: "done"})
+	emit("orch-1", contract.ToolUse{Tool: "Bash", Input: []byte(`{"command":"rm -rf build"}`)})
+	emit("orch-1", contract.PermissionRequest{Request: "p1", Tool: "Bash", Input: []byte(`{"command":"rm -rf build"}`)})
+	emit("orch-1", contract.Turn{Outcome: "done"})
 	want := `— 31 January 2026 —
 23:59:58  The weaving begins. Claude Code 2.1.329, in /loom. Permissions: ask.
 23:59:59  The Arbiter to Orchestrator I, brief: Mend it.
@@ -59,6 +62,7 @@ func TestStory(t *testing.T) {
 00:00:15  Step 1, Mend: done.
 00:00:16  The Arbiter decides: The thread continues. Why: It holds.
 00:00:18  Orchestrator I used Bash: ls
+00:00:20  Orchestrator I asks to use Bash: rm -rf build
 `
 	testkit.Same(t, "", strings.Split(want, "\n"), strings.Split(got.String(), "\n"))
 }
@@ -85,7 +89,7 @@ func TestEditedLines(t *testing.T) {
 		`{"old_string":"a\nb\nc","new_string":"a\nx\ny\nc"}`:                                        {"Edit", 2, 1},
 		`{"old_string":"a\nb","new_string":""}`:                                                     {"Edit", 0, 2},
 		`{"old_string":"","new_string":"a"}`:                                                        {"Edit", 1, 0},
-		`{"old_string":1,"new_string":"a\nb"}`:                                                      {"Edit", 2, 1},
+		`{"old_string":1,"new_string":"a\nb"}`:                                                      {"Edit", 0, 0}, // the tool refuses it
 		`{"edits":[{"old_string":"a","new_string":"b\nc"},{"old_string":"x\ny","new_string":"x"}]}`: {"MultiEdit", 2, 2},
 		`{"edits":7}`:        {"MultiEdit", 0, 0},
 		`{"command":"a\nb"}`: {"Bash", 0, 0},

@@ -9,7 +9,6 @@ package eventtext
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/sanitize"
@@ -109,17 +108,19 @@ func planText(p contract.Plan, name func(string) string) string {
 	var b strings.Builder
 	b.WriteString("The plan:\n\n")
 	for _, s := range p.Steps {
-		status := One(s.Status, MaxName)
-		if s.Status == contract.StepActive {
-			status = "under way"
-		}
-		b.WriteString("- " + One(s.Text, 0) + " – " + status)
-		b.WriteString(Parenthesis(Worker(s, name)) + "\n")
+		b.WriteString("- " + One(s.Text, 0) + " – " + progress(s) + Parenthesis(Worker(s, name)) + "\n")
 	}
 	for _, t := range p.Tasks {
 		b.WriteString("\n" + Called(name, t.Agent) + " keeps a list of its own: " + Sentence(Tally(t)) + "\n")
 	}
 	return b.String()
+}
+
+func progress(s contract.Step) string {
+	if s.Status == contract.StepActive {
+		return "under way"
+	}
+	return One(s.Status, MaxName)
 }
 
 func resultText(b contract.Result) string {
@@ -152,10 +153,7 @@ func resultText(b contract.Result) string {
 
 // Withdrawn reports whether a message was withdrawn before it was sent.
 func Withdrawn(e history.Entry) bool {
-	if e.Outcome == nil {
-		return false
-	}
-	_, ok := e.Outcome.Body.(contract.Withdrawn)
+	_, ok := e.Outcome.(contract.Withdrawn)
 	return ok
 }
 
@@ -259,9 +257,22 @@ func stands(steps []contract.Step) (done int, now string) {
 }
 
 func plannedText(p contract.Plan) string {
-	done, now := stands(p.Steps)
-	return "the plan: " + strconv.Itoa(done) + " of " + words.Count(len(p.Steps), "step") + " done" +
-		After("; now: ", now)
+	_, now := stands(p.Steps)
+	return Lower(Planned(p)) + After("; now: ", now)
+}
+
+// Planned says how much of a plan is done.
+func Planned(p contract.Plan) string {
+	done, _ := stands(p.Steps)
+	return "The plan: " + words.Number(done) + " of " + words.Count(len(p.Steps), "step") + " done"
+}
+
+// Proof is what is proven of a claim; without a proof it counts as unproven.
+func Proof(h contract.Handoff, claim int) string {
+	if claim < len(h.Proofs) && (h.Proofs[claim] == verdict.Verified || h.Proofs[claim] == verdict.Refuted) {
+		return h.Proofs[claim]
+	}
+	return verdict.Unverified
 }
 
 func choices(options []string) string {

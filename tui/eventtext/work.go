@@ -169,6 +169,14 @@ func Relative(root, text string) string {
 	return text
 }
 
+// Within returns a text with the paths in a directory relative to it.
+func Within(root, text string) string {
+	if root == "" || root == "/" {
+		return text
+	}
+	return strings.ReplaceAll(text, root+"/", "")
+}
+
 // ToolName returns a tool's name as it is shown: without the prefix of its server.
 func ToolName(tool string) string {
 	name := One(tool, MaxName)
@@ -185,68 +193,48 @@ func ToolName(tool string) string {
 
 func unprintable(r rune) bool { return r < ' ' || r > '~' }
 
+// edited are the texts of a call of an editing tool.
+type edited struct {
+	Content string   `json:"content"`
+	Old     string   `json:"old_string"`
+	New     string   `json:"new_string"`
+	Edits   []edited `json:"edits"`
+}
+
 // EditedLines counts the lines that a call of an editing tool adds to a file and removes from it; 0 and 0 for other
 // tools. A Write counts as if the file had been empty.
 func EditedLines(tool string, input json.RawMessage) (added, removed int) {
-	list, _ := Members(input)
+	var in edited
 	switch tool {
-	case "Write":
-		return lines(inner(list, "content")), 0
-	case "Edit":
-		return unlike(list)
-	case "MultiEdit":
-		value, _ := Find(list, "edits")
-		var edits []json.RawMessage
-		if json.Unmarshal(value, &edits) != nil {
+	case "Write", "Edit", "MultiEdit":
+		if json.Unmarshal(input, &in) != nil {
 			return 0, 0
 		}
-		for _, raw := range edits {
-			edit, _ := Members(raw)
-			plus, minus := unlike(edit)
-			added, removed = added+plus, removed+minus
+	}
+	switch tool {
+	case "Write":
+		return len(splitLines(strings.TrimSuffix(in.Content, "\n"))), 0
+	case "Edit":
+		in.Edits = []edited{in}
+	}
+	for _, e := range in.Edits { // the equal lines at the beginning and end do not count
+		a, b := splitLines(e.Old), splitLines(e.New)
+		for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+			a, b = a[1:], b[1:]
 		}
+		for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+			a, b = a[:len(a)-1], b[:len(b)-1]
+		}
+		added, removed = added+len(b), removed+len(a)
 	}
 	return added, removed
 }
 
-// newline is the JSON escape of a line end.
-var newline = []byte(`\n`)
-
-// inner returns the JSON string of a member without its quotes.
-func inner(list []Member, key string) []byte {
-	value, _ := Find(list, key)
-	return bytes.Trim(value, `"`)
-}
-
-// lines counts the lines of a JSON string without its quotes.
-func lines(text []byte) int {
-	if len(text) == 0 {
-		return 0
+func splitLines(text string) []string {
+	if text == "" {
+		return nil
 	}
-	n := bytes.Count(text, newline)
-	if !bytes.HasSuffix(text, newline) {
-		n++
-	}
-	return n
-}
-
-// unlike skips the equal lines at the beginning and end of the texts of an edit, and counts the others.
-func unlike(edit []Member) (added, removed int) {
-	split := func(key string) [][]byte {
-		text := inner(edit, key)
-		if len(text) == 0 {
-			return nil
-		}
-		return bytes.Split(text, newline)
-	}
-	a, b := split("old_string"), split("new_string")
-	for len(a) > 0 && len(b) > 0 && bytes.Equal(a[0], b[0]) {
-		a, b = a[1:], b[1:]
-	}
-	for len(a) > 0 && len(b) > 0 && bytes.Equal(a[len(a)-1], b[len(b)-1]) {
-		a, b = a[:len(a)-1], b[:len(b)-1]
-	}
-	return len(b), len(a)
+	return strings.Split(text, "\n")
 }
 
 // Member is one of the top-level members of a tool's input. Value is JSON.

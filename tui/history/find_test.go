@@ -235,7 +235,7 @@ func TestReadingWhileAdding(t *testing.T) {
 				return
 			}
 			if use, is := e.Event.Body.(contract.ToolUse); is && e.Outcome != nil {
-				r := e.Outcome.Body.(contract.ToolResult)
+				r := e.Outcome.(contract.ToolResult)
 				testkit.Check(t, r.ToolUse == use.ToolUse, "%s has the result of %s", use.ToolUse, r.ToolUse)
 			}
 		}

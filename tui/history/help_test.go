@@ -66,7 +66,7 @@ func shape(t testing.TB, th *Thread) (all []string) {
 		}
 		s := fmt.Sprint(e.N, " ", e.Event.ID, " ", e.Event.Body.EventName())
 		if e.Outcome != nil {
-			s += " > " + e.Outcome.Body.EventName()
+			s += " > " + e.Outcome.EventName()
 		}
 		all = append(all, s)
 	}

@@ -302,7 +302,7 @@ func (c *Store) entry(n int) (Entry, bool) {
 	c.mu.RUnlock()
 	if link > 0 {
 		if at, event, ok := c.event(int(link - 1)); ok {
-			e.Outcome, e.OutcomeAt = &event, at
+			e.Outcome, e.OutcomeAt = event.Body, at
 		}
 	}
 	if latest.serial > 0 {
@@ -333,7 +333,7 @@ type Entry struct {
 	Event contract.Event
 	// Outcome is the event that ended this one: a tool_result, a subagent_stop, a permission, a delivered,
 	// the answer to a question. It is nil until that event comes.
-	Outcome   *contract.Event
+	Outcome   contract.Body
 	OutcomeAt time.Time
 	// Edited is the message after it was changed, nil if it was not.
 	Edited *contract.Message

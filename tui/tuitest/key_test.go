@@ -17,6 +17,19 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/keys"
 )
 
+const listenTo = "ARBITER_TEST_LISTEN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(listenTo) != "" {
+		if err := listen(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
 func allKeys() []string {
 	var names []string
 	for r := '!'; r <= '~'; r++ {

@@ -273,20 +273,6 @@ func lettersEditor(r rune) bool {
 
 func solid(r rune) bool { return !unicode.IsSpace(r) }
 
-// vertical moves the cursor by a row, and reports whether there was one.
-func (e *buffer) vertical(by int) bool {
-	row := e.row(e.at)
-	if row+by < 0 || row+by >= len(e.starts) {
-		return false
-	}
-	if e.want < 0 {
-		e.want = e.column(e.at)
-	}
-	e.at = e.find(row+by, e.want)
-	e.typing = false
-	return true
-}
-
 // move sets the cursor, and extends the selection or ends it.
 func (e *buffer) move(to int, extend bool) {
 	switch {

@@ -213,23 +213,18 @@ func (c *Editor) use(k editorKey, extend bool) bool {
 // vertical moves by a row; from the first or last row it moves through the history.
 func (c *Editor) vertical(by int, extend bool) bool {
 	ed := &c.ed
+	row := ed.row(ed.at) + by
 	switch {
+	case row >= 0 && row < len(ed.starts):
+		want := ed.want
+		if want < 0 {
+			want = ed.column(ed.at)
+		}
+		ed.move(ed.find(row, want), extend)
+		ed.want = want
 	case !extend:
 		ed.anchor = -1
-	case ed.anchor < 0:
-		ed.anchor = ed.at
-	}
-	if !ed.vertical(by) {
-		switch {
-		case extend:
-		case by < 0:
-			return c.turn(c.hist.at - 1)
-		default:
-			return c.turn(c.hist.at + 1)
-		}
-	}
-	if ed.anchor == ed.at {
-		ed.anchor = -1
+		return c.turn(c.hist.at + by)
 	}
 	c.closePopup()
 	return true

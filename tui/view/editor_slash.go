@@ -59,8 +59,8 @@ func ParseSlash(text string) (EditorCommand, error) {
 			}
 			return EditorCommand{}, missing(s, p, i)
 		}
-		if p.want == WantScope && (rest[0] >= 'A' && rest[0] <= 'Z' || strings.HasPrefix(rest, "mcp__")) {
-			c.Args = append(c.Args, "") // an omitted argument
+		if p.want == WantScope && p.check(firstWord(rest)) != "" { // omitted: a rule, or the answer to an MCP server
+			c.Args = append(c.Args, "")
 			continue
 		}
 		var arg string

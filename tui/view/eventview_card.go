@@ -2,7 +2,6 @@ package view
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -210,17 +209,16 @@ func (o EventOptions) message(e history.Entry, m contract.Message) Block {
 
 // taken returns the mark of whether a message was delivered.
 func (o EventOptions) taken(e history.Entry) render.Span {
-	if e.Outcome == nil {
+	switch e.Outcome.(type) {
+	case nil:
 		text := o.Look.Glyphs.Pending
 		if m, ok := e.Event.Body.(contract.Message); ok && m.From == contract.Human {
 			text += " waits"
 		}
 		return render.Span{Text: text, Role: render.Pending}
-	}
-	if eventtext.Withdrawn(e) {
+	case contract.Withdrawn:
 		return render.Span{Text: "taken back", Role: render.Warn}
-	}
-	if _, ok := e.Outcome.Body.(contract.Delivered); ok {
+	case contract.Delivered:
 		return render.Span{Text: o.Look.Glyphs.Done, Role: render.Dim}
 	}
 	return render.Span{}
@@ -266,13 +264,8 @@ func (o EventOptions) plainly(text string) string {
 // permission is the card of a permission request and its result.
 func (o EventOptions) permission(e history.Entry, p contract.PermissionRequest) Block {
 	c := begin(e.Event.ID)
-	decided, open := contract.Permission{}, true
-	if e.Outcome != nil {
-		if d, ok := e.Outcome.Body.(contract.Permission); ok {
-			decided, open = d, false
-		}
-	}
-	role := render.Base
+	decided, over := e.Outcome.(contract.Permission)
+	role, open := render.Base, !over
 	if open {
 		role, c.Gutter = render.Alert, render.Alert
 	}
@@ -441,23 +434,11 @@ func (o EventOptions) plan(e contract.Event, p contract.Plan) Block {
 		return c
 	}
 	c.Foldable = true
-	done := 0
-	var now []contract.Step
-	for _, s := range p.Steps {
-		switch s.Status {
-		case contract.StepDone:
-			done++
-		case contract.StepActive:
-			now = append(now, s)
-		}
-	}
-	c.Lines = o.sentence(render.Dim, "", "The plan: "+strconv.Itoa(done)+" of "+words.Count(len(p.Steps), "step")+
-		" done")
-	steps := now
-	if o.Open {
-		steps = p.Steps
-	} else if len(steps) > foldBrief {
-		steps = steps[:foldBrief]
+	c.Lines = o.sentence(render.Dim, "", eventtext.Planned(p))
+	steps := p.Steps
+	if !o.Open {
+		steps = slices.DeleteFunc(slices.Clone(steps), func(s contract.Step) bool { return s.Status != contract.StepActive })
+		steps = steps[:min(len(steps), foldBrief)]
 	}
 	for _, s := range steps {
 		text := eventtext.One(s.Text, eventtext.MaxWords) + eventtext.Parenthesis(eventtext.Worker(s, o.Name))
@@ -538,7 +519,7 @@ func (o EventOptions) tally(h contract.Handoff) []render.Line {
 		questions = "open question"
 	}
 	lines := o.joined(counts(tallied{len(d.Accomplished), render.Base, "", "accomplished"},
-		tallied{len(d.Remaining), render.Base, "", "remaining"}, tallied{len(d.Decisions), render.Base, "", "decided"},
+		tallied{len(d.Left()), render.Base, "", "remaining"}, tallied{len(d.Decisions), render.Base, "", "decided"},
 		tallied{len(d.OpenQuestions), render.Warn, "", questions}))
 	passed, failed, open := d.Tally(h.Receipts)
 	lines = append(lines, o.labelled("checks", o.results(passed, failed, open, "passed", "failed"))...)
@@ -548,7 +529,7 @@ func (o EventOptions) tally(h contract.Handoff) []render.Line {
 func (o EventOptions) claims(h contract.Handoff) []render.Line {
 	n := map[string]int{}
 	for i := range h.Document.Claims {
-		n[proofOf(h, i)]++
+		n[eventtext.Proof(h, i)]++
 	}
 	return o.results(n[verdict.Verified], n[verdict.Refuted], n[verdict.Unverified], "proved", "refuted")
 }
@@ -577,17 +558,6 @@ func (o EventOptions) labelled(label string, parts []render.Line) []render.Line 
 	}
 	parts[0] = append(render.Line{{Text: label + "  ", Role: render.Dim}}, parts[0]...)
 	return o.joined(parts)
-}
-
-// proofOf returns what is proven of a claim; without a proof it counts as unproven.
-func proofOf(h contract.Handoff, i int) string {
-	if i < len(h.Proofs) {
-		switch p := h.Proofs[i]; p {
-		case verdict.Verified, verdict.Refuted:
-			return p
-		}
-	}
-	return verdict.Unverified
 }
 
 func (o EventOptions) document(h contract.Handoff) []render.Line {
@@ -638,7 +608,7 @@ func (o EventOptions) document(h contract.Handoff) []render.Line {
 		title("Claims")
 	}
 	for i, c := range d.Claims {
-		proof := proofOf(h, i)
+		proof := eventtext.Proof(h, i)
 		lines = append(lines, o.item(o.mark(proof), c.Claim)...)
 		claimed := "not said to be verified"
 		if c.Verified {

@@ -38,7 +38,7 @@ func entry(id string, b contract.Body) history.Entry {
 
 // with is an entry with its outcome.
 func with(e history.Entry, after time.Duration, b contract.Body) history.Entry {
-	e.Outcome, e.OutcomeAt = &contract.Event{ID: e.Event.ID, Body: b}, e.At.Add(after)
+	e.Outcome, e.OutcomeAt = b, e.At.Add(after)
 	return e
 }
 
@@ -432,7 +432,7 @@ func TestOpenRequestsAreNotFolded(t *testing.T) {
 		testkit.Check(t, strings.Contains(text, "Shall I go on?") && !strings.Contains(text, " more") && !c.Foldable,
 			"%s: %d lines are shown, foldable %v", name, len(c.Lines), c.Foldable)
 		answer := entry("human", tt.answer).Event
-		e.Outcome = &answer
+		e.Outcome = answer.Body
 		c = EventTalk(e, options(40))
 		text = textEventOf(c)
 		testkit.Check(t, !strings.Contains(text, "Shall I go on?") && strings.Contains(text, " more") && c.Foldable,
@@ -610,6 +610,23 @@ func TestSummaryOfInput(t *testing.T) {
 	testkit.Same(t, "an unknown tool", "q", eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5,"query":"q"}`)))
 	got := eventtext.Summary("mcp__x__y", json.RawMessage(`{"limit":5}`))
 	testkit.Check(t, got == `{ "limit": 5 }` || got == `{"limit":5}`, "an unknown tool: %q", got)
+}
+
+// TestLogbookPaths: the logbook shows paths relative to the agent's directory, like the cards.
+func TestLogbookPaths(t *testing.T) {
+	o := options(100)
+	o.Root = func(string) string { return "/loom" }
+	input := json.RawMessage(`{"file_path":"/loom/a/b.go"}`)
+	got := EventLog(entry("orch-1", contract.ToolUse{Tool: "Read", Input: input}), o, false)
+	testkit.Includes(t, "", dump(got), "Read: a/b.go")
+	testkit.Excludes(t, "", dump(got), "/loom")
+}
+
+// TestStepsRemain: the steps of a document without remaining work are counted as it, like everywhere else.
+func TestStepsRemain(t *testing.T) {
+	d := &verdict.Document{Accomplished: []string{"a"}, Steps: []verdict.Step{{Text: "b"}, {Text: "c"}}}
+	got := EventTalk(entry("orch-1", contract.Handoff{From: "orch-1", To: "orch-2", Document: d}), options(80))
+	testkit.Includes(t, "", dump(got), "2 remaining")
 }
 
 func TestNumbers(t *testing.T) {

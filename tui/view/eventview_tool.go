@@ -179,10 +179,7 @@ func (o EventOptions) toolUse(e history.Entry, b contract.ToolUse) Block {
 	c := o.under(e.Event, b.Subagent)
 	o = o.inside(c.Indent)
 	g := o.Look.Glyphs
-	result, over := contract.ToolResult{}, false
-	if e.Outcome != nil {
-		result, over = e.Outcome.Body.(contract.ToolResult)
-	}
+	result, over := e.Outcome.(contract.ToolResult)
 	mark, tail := render.Span{Text: g.Current, Role: render.Active}, render.Line(nil)
 	added, removed := eventtext.EditedLines(b.Tool, b.Input)
 	if added+removed > 0 {
@@ -245,17 +242,14 @@ func (o EventOptions) subagent(e history.Entry, b contract.SubagentStart) Block 
 	if e.Progress != nil {
 		text = eventtext.Progress(*e.Progress)
 	}
-	if e.Outcome != nil {
-		if stop, ok := e.Outcome.Body.(contract.SubagentStop); ok {
-			mark = render.Span{Text: g.Done, Role: render.Dim}
-			var failed bool
-			text, failed = eventtext.SubagentEnd(stop)
-			if failed {
-				role, mark = render.Bad, render.Span{Text: g.Failed, Role: render.Bad}
-			}
-			if e.Progress != nil && e.Progress.ToolUses > 0 {
-				text += ", " + words.Count(e.Progress.ToolUses, "tool")
-			}
+	if stop, ok := e.Outcome.(contract.SubagentStop); ok {
+		mark = render.Span{Text: g.Done, Role: render.Dim}
+		var failed bool
+		if text, failed = eventtext.SubagentEnd(stop); failed {
+			role, mark = render.Bad, render.Span{Text: g.Failed, Role: render.Bad}
+		}
+		if e.Progress != nil && e.Progress.ToolUses > 0 {
+			text += ", " + words.Count(e.Progress.ToolUses, "tool")
 		}
 	}
 	l := render.Line{{Text: eventtext.FirstOf(eventtext.One(b.Description, eventtext.MaxSummary), "a subagent"),
@@ -330,6 +324,9 @@ func (o EventOptions) logged(e history.Entry) render.Line {
 	}
 	who := o.name(e.Event.ID)
 	text := eventtext.One(o.priced(e.Event.Body, eventtext.Line(e.Event, o.Name)), eventtext.MaxSummary)
+	if o.Root != nil {
+		text = eventtext.Within(o.Root(e.Event.ID), text)
+	}
 	l := render.Line{}
 	if width >= 20 {
 		l = append(l, render.Span{Text: e.At.In(o.Now.Location()).Format("15:04:05") + " ", Role: render.Dim})

@@ -37,6 +37,8 @@ func (p *InboxPanel) Data(look *render.Look) AskData {
 		d.Unread = "There is more of it: Space reads on."
 		if at.Kind == supervisor.InboxPermission {
 			d.Focus = 1
+		}
+		if slices.ContainsFunc(d.Choices, func(c PageChoice) bool { return c.ReadToEnd }) {
 			d.Unread += " Beyond this once it is allowed only when it was read to its end."
 		}
 	case forRun, always:
@@ -60,9 +62,11 @@ func (p *InboxPanel) alone(d *AskData, at InboxItem) {
 		d.Title = map[inboxStep]string{forRun: "Allow for this run", always: "Always allow here"}[p.step]
 		return
 	}
-	c := d.Choices
-	d.Title, d.Choices, d.Focus = "Permission request", []PageChoice{c[0], c[3], c[4], c[1], c[2]}, 3
-	for i, key := range "yawnr" {
+	c, letters := d.Choices, "yn"
+	if d.Title = "Permission request"; !at.Elicits {
+		d.Choices, d.Focus, letters = []PageChoice{c[0], c[3], c[4], c[1], c[2]}, 3, "yawnr"
+	}
+	for i, key := range letters {
 		d.Choices[i].Key = key
 	}
 	d.Note, d.Unread = at.Note, strings.TrimSpace(d.Unread+" "+at.Note)
@@ -94,6 +98,8 @@ func (p *InboxPanel) hints(at InboxItem) []string {
 
 func (i InboxItem) choices() []PageChoice {
 	switch {
+	case i.Elicits:
+		return []PageChoice{{Value: string(InboxSay), Label: "Answer"}, {Value: string(InboxDeny), Label: "Deny"}}
 	case i.Kind == supervisor.InboxPermission:
 		return []PageChoice{
 			{Value: string(InboxAllow), Label: "Allow once"},
@@ -215,6 +221,8 @@ type InboxItem struct {
 	Note  string                        // what happens without an answer
 	Ways  []PageChoice                  // of trust and recovery: the options
 	Rules []InboxRule                   // of a permission request: those that cover it, narrow ones first
+	// Elicits marks a permission request that is a question of an MCP server: what allows it is an answer.
+	Elicits bool
 }
 
 // InboxRule is a permission rule. Settles are the ids of the open requests that it covers, its own among them.
@@ -231,6 +239,7 @@ const (
 	InboxAllow  InboxAct = "allow"
 	InboxDeny   InboxAct = "deny"
 	InboxRefuse InboxAct = "refuse" // deny, for a reason that is written next
+	InboxSay    InboxAct = "say"    // allow, with an answer that is written next
 	InboxWrite  InboxAct = "write"  // the answer is written next
 	InboxChoose InboxAct = "choose" // an option is taken
 )
@@ -344,9 +353,10 @@ func (i InboxItem) written() bool {
 	return i.Kind == supervisor.InboxQuestion || i.Kind == supervisor.InboxAcceptance
 }
 
+// alike lists the items that one answer may be for. Each question of an MCP server has an answer of its own.
 func (p *InboxPanel) alike(at InboxItem) (list []InboxItem) {
 	for _, i := range p.items {
-		if i.Kind == at.Kind || i.written() && at.written() {
+		if !i.Elicits && !at.Elicits && (i.Kind == at.Kind || i.written() && at.written()) {
 			list = append(list, i)
 		}
 	}

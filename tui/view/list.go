@@ -4,7 +4,9 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -232,12 +234,11 @@ func (l *List) arrange(key string) {
 	}
 	l.widths = make([]int, len(l.Columns))
 	for n, c := range l.Columns {
-		l.widths[n] = render.Width(c.Head)
 		for _, r := range l.rows {
 			l.widths[n] = max(l.widths[n], r.Cells[n].Width())
 		}
-		if c.Most > 0 {
-			l.widths[n] = min(l.widths[n], c.Most)
+		if l.widths[n] > 0 { // otherwise there is nothing to show
+			l.widths[n] = min(max(l.widths[n], render.Width(c.Head)), cmp.Or(c.Most, math.MaxInt))
 		}
 	}
 	l.at = max(slices.IndexFunc(l.order, func(i int) bool { return key != "" && l.rows[i].Key == key }), 0)

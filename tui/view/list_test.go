@@ -61,6 +61,17 @@ func TestListChooses(t *testing.T) {
 	testkit.Check(t, strings.Contains(got, "There is nothing."), "without rows:\n%s", got)
 }
 
+// TestListHidesEmptyColumns: a column in which no row has anything leaves its room to the others.
+func TestListHidesEmptyColumns(t *testing.T) {
+	l := NewList(darkLook(t))
+	l.Title, l.Columns = "STEPS", []ListColumn{{Head: "STEP", Wide: true}, {Head: "MODE"}, {Head: "AGENT"}}
+	l.Set([]ListRow{{Key: "1", Find: "x", Cells: []render.Line{render.Of(render.Base, "Read it"), nil,
+		render.Of(render.Dim, "orch-1")}}})
+	got, _ := drawAt(t, l, 60, 10)
+	testkit.Includes(t, "the list", got, "STEP", "AGENT", "orch-1")
+	testkit.Excludes(t, "the list", got, "MODE")
+}
+
 // TestListPreviews: the preview is beside the list, or below it, and the least important columns are dropped first. A
 // click chooses what is drawn there.
 func TestListPreviews(t *testing.T) {

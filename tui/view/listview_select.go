@@ -128,8 +128,7 @@ func (v *ListView) Copy() string {
 	a.pos, b.pos = v.fit(a.pos), v.fit(b.pos)
 	if a.pos == b.pos {
 		// A single row may be a head: the user wants a name.
-		from, to := v.sel.columns(a.pos)
-		return strings.TrimRight(slice(v.text(a.pos), from, to), " ")
+		return v.part(a.pos, v.text(a.pos))
 	}
 	var c strings.Builder
 	separator := ""
@@ -138,13 +137,19 @@ func (v *ListView) Copy() string {
 		case p.row < 0 && separator != "":
 			separator = "\n\n"
 		case p.row >= block.head():
-			from, to := v.sel.columns(p)
-			c.WriteString(separator + strings.TrimRight(slice(block.line(p.row), from, to), " "))
+			c.WriteString(separator + v.part(p, block.line(p.row)))
 			separator = "\n"
 		}
 		p, missing = v.down(p, 1)
 	}
 	return c.String()
+}
+
+// part returns the selected text of a row.
+func (v *ListView) part(p pos, line render.Line) string {
+	from, to := v.sel.columns(p)
+	text, _, _ := between(line, from, to)
+	return strings.TrimRight(text, " ")
 }
 
 // listSearch is the highlighted text.
@@ -449,37 +454,17 @@ func clusters(l render.Line, f func(cluster string, col, width int) bool) {
 	}
 }
 
-// slice returns the text between two columns, including wide characters that are only partly between them.
-func slice(l render.Line, from, to int) string {
-	var b strings.Builder
-	clusters(l, func(cluster string, col, width int) bool {
-		if col >= to {
-			return false
-		}
-		if col+width > from {
-			b.WriteString(cluster)
-		}
-		return true
-	})
-	return b.String()
-}
-
-// snap extends columns to whole clusters, and limits them to the text.
-func snap(l render.Line, from, to int) (int, int) {
-	first, last := -1, 0
-	clusters(l, func(_ string, col, width int) bool {
-		if col >= to {
-			return false
-		}
-		if col+width > from {
-			if first < 0 {
-				first = col
-			}
-			last = col + width
-		}
-		return true
-	})
-	return max(first, 0), last
+// between returns the text between two columns, with the wide characters that are only partly between them, and the
+// columns that it takes.
+func between(l render.Line, from, to int) (text string, first, last int) {
+	all := l.Text()
+	before, first := render.Clip(all, from)
+	within, last := render.Clip(all, to)
+	if last < to {
+		wide, n := render.Clip(all[len(within):], to-last+1)
+		within, last = within+wide, last+n
+	}
+	return within[min(len(before), len(within)):], first, last
 }
 
 // maxMatched is how many columns of a row are searched.

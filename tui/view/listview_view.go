@@ -509,7 +509,8 @@ func (v *ListView) selected(p pos, line render.Line) (from, to int) {
 	if from >= to || p.row < v.block(p.block).head() && v.sel.from.pos != v.sel.to.pos {
 		return 0, 0
 	}
-	return snap(line, from, to)
+	_, from, to = between(line, from, to)
+	return from, to
 }
 
 // drawBar draws the position of the window in the whole, in blocks: the number of rows is unknown.

@@ -369,5 +369,9 @@ func (a *Ask) Renew(d AskData) {
 	a.focus = max(min(a.focus, len(d.Choices)-1), 0)
 }
 
-// Follow scrolls the body to its end when it is drawn.
-func (a *Ask) Follow() { a.top = 1 << 30 }
+// Follow scrolls the body to its end when it is drawn, if its end was visible.
+func (a *Ask) Follow() {
+	if a.below() == 0 {
+		a.top = 1 << 30
+	}
+}

@@ -67,7 +67,7 @@ func (s Scene) dots(c render.Canvas, list []ritualPlaced, frame int) {
 			d.thread(p.column*2, i, 4)
 		}
 	}
-	for _, h := range s.people() {
+	for _, h := range s.Humans {
 		d.sprite(h.art(frame), h.column(columns)*2, person)
 	}
 	c.Lines(0, d.Lines(roles...))
@@ -294,7 +294,7 @@ func (k RitualKind) String() string { return [...]string{"nobody", "seeker", "sc
 // Known reports whether the kind can be chosen.
 func (k RitualKind) Known() bool { return k > RitualNobody && k < ritualKinds }
 
-// RitualHuman is a person in the picture.
+// RitualHuman is a person in the picture, of a kind that can be chosen.
 type RitualHuman struct {
 	Kind  RitualKind
 	Label string  // below it
@@ -306,12 +306,7 @@ func (h RitualHuman) column(columns int) int {
 	return loomColumns + 3 + int(h.At*float64(columns-loomColumns-7))
 }
 
-func (s Scene) people() []RitualHuman {
-	return slices.DeleteFunc(slices.Clone(s.Humans), func(h RitualHuman) bool { return !h.Kind.Known() })
-}
-
 var kindArt = [ritualKinds][]string{
-	RitualNobody: {},
 	RitualSeeker: arms(stands, map[int]string{
 		3: "#.#..###..", 4: "#..#####..", 5: "#...###...", 6: "#..#####..", 7: "#########.",
 		8: "#.#.###.#.", 9: "#...###.#.", 10: "#...###.#.", 11: "#...###...", 12: "#..#####..",
@@ -329,7 +324,7 @@ var kindArt = [ritualKinds][]string{
 }
 
 var kindLetters = [ritualKinds][]string{
-	RitualNobody: {}, RitualSeeker: {"| o  ", "|/|\\ ", "|/ \\ ", "|___\\"}, RitualScribe: {"  o  ", "=/|\\ ", " / \\ ",
+	RitualSeeker: {"| o  ", "|/|\\ ", "|/ \\ ", "|___\\"}, RitualScribe: {"  o  ", "=/|\\ ", " / \\ ",
 		"/___\\"},
 	RitualSmith: {"T o  ", " \\|\\ ", "  |  ", " / \\ "},
 }
@@ -378,7 +373,7 @@ func (s Scene) letters(c render.Canvas, list []ritualPlaced, frame int) {
 		_, art := p.pose(frame)
 		lettersAt(c, art, p.column, ground, p.role())
 	}
-	for _, h := range s.people() {
+	for _, h := range s.Humans {
 		lettersAt(c, kindLetters[h.Kind], h.column(columns), ground, render.SpeakerHuman)
 	}
 }
@@ -516,7 +511,7 @@ func (s Scene) Draw(c render.Canvas, frame int) {
 			c.Text(p.column, rows-figureRows-3, "+", render.Dim)
 		}
 	}
-	for _, h := range s.people() {
+	for _, h := range s.Humans {
 		c.Text(h.column(columns)-len(h.Label)/2, rows-1, h.Label, render.SpeakerHuman)
 	}
 	if hidden > 0 {

@@ -162,7 +162,7 @@ func TestRitualAnySize(t *testing.T) {
 				Age: time.Duration(r.Int64N(int64(2 * walking)))})
 		}
 		s.Arbiter.Pose = Pose(r.IntN(7))
-		s.Humans = []RitualHuman{{Kind: RitualKind(r.IntN(5)), At: r.Float64()}}
+		s.Humans = []RitualHuman{{Kind: RitualKinds()[r.IntN(3)], At: r.Float64()}}
 		glyphs := render.Unicode
 		if r.IntN(2) == 0 {
 			glyphs = render.ASCII

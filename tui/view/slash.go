@@ -122,7 +122,7 @@ func SlashOver(a *supervisor.Agent) bool {
 // contextSlash reports how full the contexts are, of one agent or of all running ones.
 func contextSlash(s *supervisor.State, id string) string {
 	var b strings.Builder
-	for _, a := range members(s) {
+	for _, a := range Members(s) {
 		if id != "" && a.ID != id || id == "" && SlashOver(a) {
 			continue
 		}
@@ -150,7 +150,7 @@ func contextSlash(s *supervisor.State, id string) string {
 
 // AgentOf returns an agent of a run; nil: there is none.
 func AgentOf(s *supervisor.State, id string) *supervisor.Agent {
-	for _, a := range members(s) {
+	for _, a := range Members(s) {
 		if a.ID == id {
 			return a
 		}
@@ -158,7 +158,8 @@ func AgentOf(s *supervisor.State, id string) *supervisor.Agent {
 	return nil
 }
 
-func members(s *supervisor.State) []*supervisor.Agent {
+// Members returns the agents of a run; none: there is no run.
+func Members(s *supervisor.State) []*supervisor.Agent {
 	if s == nil {
 		return nil
 	}
@@ -219,13 +220,16 @@ func permissions(s *supervisor.State) string {
 // why it is not possible.
 func CommandsFor(s *supervisor.State, c EditorCommand) (body contract.CommandBody, is bool, err error) {
 	switch c.Name {
+	case "permissions", "accept", "model":
+		if c.Arg(0) == "" {
+			return nil, false, nil
+		}
+	}
+	switch c.Name {
 	case "reword", "withdraw":
 		body, err = touch(s, c)
 		return body, true, err
 	case "permissions":
-		if c.Arg(0) == "" {
-			return nil, false, nil
-		}
 		return contract.Configure{Permissions: c.Arg(0), AcceptRisk: c.Arg(1) != ""}, true, nil
 	case "allow", "ask", "deny":
 		if c.Name == "allow" && s != nil && slices.ContainsFunc(s.Permission.Open, input.PermissionRequest.Elicits) {
@@ -233,15 +237,9 @@ func CommandsFor(s *supervisor.State, c EditorCommand) (body contract.CommandBod
 		}
 		return rule(c)
 	case "accept":
-		if c.Arg(0) == "" {
-			return nil, false, nil
-		}
 		body, err = accept(s, c)
 		return body, true, err
 	case "model":
-		if c.Arg(0) == "" {
-			return nil, false, nil
-		}
 		return contract.Configure{Model: c.Arg(0), ID: c.Arg(1)}, true, nil
 	case "plan":
 		if verb := c.Arg(0); verb != "" && verb != "set" && verb != "show" {
@@ -578,7 +576,7 @@ func hosts(s *supervisor.State) string {
 	for _, h := range s.Options.Hosts {
 		known := s.Lifecycle.Bridge(h.Name)
 		var agents []string
-		for _, a := range members(s) {
+		for _, a := range Members(s) {
 			if a.Host == h.Name && !SlashOver(a) {
 				agents = append(agents, SlashName(s, a.ID))
 			}

@@ -352,11 +352,11 @@ func TestAgentLine(t *testing.T) {
 			AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy},
 			AgentTurn:    supervisor.AgentTurn{ToolCall: &supervisor.RunningTool{Tool: tt.doing}}}
 		testkit.Same(t, fmt.Sprintf("%q is shown as", tt.doing), tt.want,
-			AgentRow(&supervisor.State{}, &a, Work{}, time.Now()).Doing)
+			AgentRow(&supervisor.State{}, &a, nil, Work{}, time.Now()).Doing)
 	}
 	gone := supervisor.Agent{AgentIdentity: supervisor.AgentIdentity{Role: supervisor.RoleArbiter},
 		AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentEnded}}
-	testkit.Check(t, AgentRow(&supervisor.State{}, &gone, Work{}, time.Now()).Past,
+	testkit.Check(t, AgentRow(&supervisor.State{}, &gone, nil, Work{}, time.Now()).Past,
 		"an Arbiter that is gone is shown as one that lives")
 }
 
@@ -370,7 +370,7 @@ func TestQuietAgent(t *testing.T) {
 			Watch: supervisor.AgentWatch{Silent: true}}}
 	for seen, want := range map[time.Duration]bool{6 * time.Minute: true, time.Minute: false} {
 		w := Work{AgentActivity: eventtext.AgentActivity{Seen: now.Add(-seen)}}
-		line := AgentRow(s, &a, w, now)
+		line := AgentRow(s, &a, Inbox(s), w, now)
 		testkit.Check(t, (line.State == "quiet") == want, "heard of %s ago, it is %q", seen, line.State)
 	}
 }
@@ -466,24 +466,25 @@ func TestNow(t *testing.T) {
 Permission mode: ask.`
 	testkit.Same(t, "", want, Now(s, func(id string) Work { return work[id] }, now))
 	testkit.Same(t, "before a run", "There is no run yet.", Now(nil, nil, now))
+	testkit.Includes(t, "without agents", Now(&supervisor.State{}, nil, now), "No agent is at work.")
 }
 
 // TestQuotaInTheStatusLine: the fullest window, how long it lasts if it is nearly used up, and why nothing is sent.
 func TestQuotaInTheStatusLine(t *testing.T) {
 	noon := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 	s := &supervisor.State{}
-	d := SnapshotStatus(s, noon)
+	d := SnapshotStatus(s, Inbox(s), noon)
 	testkit.Check(t, d.Quota == "" && !d.Scarce, "told of %q where nothing is known", d.Quota)
 	s.Budget.Read("seven_day", 30, noon.Add(48*time.Hour), noon)
 	s.Budget.Read("five_hour", 50, noon.Add(3*time.Hour), noon)
-	d = SnapshotStatus(s, noon)
+	d = SnapshotStatus(s, Inbox(s), noon)
 	testkit.Check(t, d.Quota == "plan 50 %" && !d.Scarce, "%q, scarce %v", d.Quota, d.Scarce)
 	s.Budget.Read("five_hour", 81, noon.Add(3*time.Hour), noon.Add(31*time.Minute))
-	d = SnapshotStatus(s, noon.Add(31*time.Minute))
+	d = SnapshotStatus(s, Inbox(s), noon.Add(31*time.Minute))
 	testkit.Check(t, d.Quota == "plan 81 %, 19 min left" && d.Scarce, "%q, scarce %v", d.Quota, d.Scarce)
 	s.Budget.HeldUntil = noon.Add(3 * time.Hour)
-	d = SnapshotStatus(s, noon)
+	d = SnapshotStatus(s, Inbox(s), noon)
 	testkit.Check(t, strings.Contains(d.Word, "until Sat 15:00"), "the word is %q", d.Word)
-	d = SnapshotStatus(s, noon.Add(4*time.Hour))
+	d = SnapshotStatus(s, Inbox(s), noon.Add(4*time.Hour))
 	testkit.Check(t, d.Quota == "plan 30 %", "after the reset: %q", d.Quota)
 }

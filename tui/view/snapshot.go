@@ -20,9 +20,11 @@ import (
 	"github.com/arbiter-cli/arbiter/tui/render"
 )
 
-// AgentRows lists the agents: the Arbiter, the running ones, and the last few that have ended. work returns
-// what is known of an agent beyond the state.
-func AgentRows(s *supervisor.State, work func(id string) Work, now time.Time) []PageAgent {
+// AgentRows lists the agents: the Arbiter, the running ones, and the last few that have ended. waits is what waits for
+// a person, work what is known of an agent beyond the state.
+func AgentRows(
+	s *supervisor.State, waits []supervisor.InboxItem, work func(id string) Work, now time.Time,
+) []PageAgent {
 	const past = 2
 	gone := 0
 	for _, a := range s.Agents {
@@ -31,24 +33,19 @@ func AgentRows(s *supervisor.State, work func(id string) Work, now time.Time) []
 		}
 	}
 	var list []PageAgent
-	waits := Inbox(s)
 	for _, a := range s.Agents {
 		if SlashOver(a) {
 			if gone--; gone >= past {
 				continue
 			}
 		}
-		list = append(list, agentRow(s, a, work(a.ID), waits, now))
+		list = append(list, AgentRow(s, a, waits, work(a.ID), now))
 	}
 	return list
 }
 
 // AgentRow returns the line of one agent.
-func AgentRow(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) PageAgent {
-	return agentRow(s, a, w, Inbox(s), now)
-}
-
-func agentRow(s *supervisor.State, a *supervisor.Agent, w Work, waits []supervisor.InboxItem, now time.Time) PageAgent {
+func AgentRow(s *supervisor.State, a *supervisor.Agent, waits []supervisor.InboxItem, w Work, now time.Time) PageAgent {
 	text, since := eventtext.AgentState(s, a, waits)
 	tone, done := cmp.Or(stateTones[text], render.Dim), w
 	if s.WasInterrupted() && a.Alive() {
@@ -116,8 +113,7 @@ func agentRow(s *supervisor.State, a *supervisor.Agent, w Work, waits []supervis
 // asked describes on one line what the human is asked; for a permission request, the call.
 func asked(i supervisor.InboxItem, root string) string {
 	if r := i.Request; i.Kind == supervisor.InboxPermission && r != nil {
-		summary := eventtext.Relative(root, eventtext.Summary(r.Tool, r.Input))
-		return strings.TrimSpace(eventtext.ToolName(r.Tool) + " " + summary)
+		return callWords(eventtext.ToolName(r.Tool), eventtext.Summary(r.Tool, r.Input), root)
 	}
 	return eventtext.Plain(sanitize.Line(words.FirstLine(strings.TrimSpace(i.Text)), 400))
 }
@@ -131,12 +127,14 @@ var stateTones = map[string]render.Role{
 }
 
 // awaited returns for whom the run waits, for how many words of the human, and since when.
-func awaited(s *supervisor.State, now time.Time) (who string, words int, since time.Duration) {
+func awaited(
+	s *supervisor.State, waits []supervisor.InboxItem, now time.Time,
+) (who string, words int, since time.Duration) {
 	if s.Ending != nil || s.Halted {
 		return "", 0, 0
 	}
-	if list := Inbox(s); len(list) > 0 {
-		return "you", len(list), list[0].Age(now)
+	if len(waits) > 0 {
+		return "you", len(waits), waits[0].Age(now)
 	}
 	var busy []string
 	var first time.Time
@@ -168,11 +166,11 @@ func awaited(s *supervisor.State, now time.Time) (who string, words int, since t
 }
 
 // NextFrame returns how soon the next frame of an animation is due; 0: nothing moves.
-func NextFrame(s *supervisor.State, still bool) time.Duration {
+func NextFrame(s *supervisor.State, waits []supervisor.InboxItem, still bool) time.Duration {
 	if s == nil || s.Ending != nil && s.Ending.Said {
 		return 0
 	}
-	if _, words, _ := awaited(s, time.Now()); words > 0 || still {
+	if len(waits) > 0 && !s.Halted || still {
 		return time.Second // displayed times advance
 	}
 	for _, a := range s.Agents {
@@ -196,7 +194,7 @@ func countdown(b *supervisor.AgentBackoff, now time.Time) string {
 }
 
 // Stalled returns the wait that ends first, if no agent works and the run waits only for the API.
-func Stalled(s *supervisor.State) *supervisor.AgentBackoff {
+func Stalled(s *supervisor.State, waits []supervisor.InboxItem) *supervisor.AgentBackoff {
 	var first *supervisor.AgentBackoff
 	for _, a := range s.Agents {
 		b := a.Waiting()
@@ -207,7 +205,7 @@ func Stalled(s *supervisor.State) *supervisor.AgentBackoff {
 	if first == nil || s.Ending != nil || s.Halted {
 		return nil
 	}
-	if who, _, _ := awaited(s, time.Time{}); who != "" {
+	if who, _, _ := awaited(s, waits, time.Time{}); who != "" {
 		return nil
 	}
 	return first
@@ -329,7 +327,7 @@ func Now(s *supervisor.State, work func(id string) Work, now time.Time) string {
 		return "There is no run yet."
 	}
 	var b strings.Builder
-	for _, row := range AgentRows(s, work, now) {
+	for _, row := range AgentRows(s, Inbox(s), work, now) {
 		if row.Past {
 			continue
 		}
@@ -341,6 +339,9 @@ func Now(s *supervisor.State, work func(id string) Work, now time.Time) string {
 		for _, sub := range row.Subagents {
 			b.WriteString("  - " + subagentWords(sub) + "\n")
 		}
+	}
+	if b.Len() == 0 {
+		b.WriteString("No agent is at work.\n")
 	}
 	fmt.Fprintf(&b, "\nPermission mode: %s.", eventtext.One(s.Options.Permissions, eventtext.MaxName))
 	return b.String()
@@ -499,7 +500,7 @@ var runTones = map[string]render.Role{
 }
 
 // SnapshotStatus returns the status line of a run.
-func SnapshotStatus(s *supervisor.State, now time.Time) StatusData {
+func SnapshotStatus(s *supervisor.State, waits []supervisor.InboxItem, now time.Time) StatusData {
 	used := s.Used()
 	d := StatusData{
 		Word: eventtext.RunState(s, now), CostUSD: s.Spent(), Simulated: s.Options.Rehearsal,
@@ -516,12 +517,12 @@ func SnapshotStatus(s *supervisor.State, now time.Time) StatusData {
 	}
 	d.Tone = cmp.Or(runTones[d.Word], render.Warn)
 	if d.Word == eventtext.Phase(s.Task.Phase) {
-		if b := Stalled(s); b != nil {
+		if b := Stalled(s, waits); b != nil {
 			d.Word, d.Tone = b.Trouble()+", "+countdown(b, now), render.Warn
 		}
 	}
 	d.Quota, d.Scarce = quotaWord(s, now)
-	d.Awaited, d.Words, d.Waiting = awaited(s, now)
+	d.Awaited, d.Words, d.Waiting = awaited(s, waits, now)
 	d.Human = d.Words > 0
 	return d
 }
@@ -613,15 +614,18 @@ const silentAfter = 2 * time.Minute
 // text matters.
 func doing(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) (text string, since time.Time, tail bool) {
 	if n := w.Working(); n > 0 {
-		return delegated(w, n, s.Options.MaxSubagents)
+		first := w.Subagents[slices.IndexFunc(w.Subagents, eventtext.SubagentActivity.Works)]
+		if text = first.Name; n > 1 {
+			text = words.CountOf(n, s.Options.MaxSubagents, "subagent") + ": " + text
+		}
+		return text, first.Began, false
 	}
 	root := SnapshotRoot(s, a)
 	if r := w.Running(); r.Call() {
-		return callWords(r, root), r.At, false
+		return callWords(r.Tool, r.Summary, root), r.At, false
 	}
 	if c := a.ToolCall; c != nil && !c.Cut { // of a run that was joined while it was running
-		what := eventtext.Relative(root, eventtext.One(c.What, eventtext.MaxSummary))
-		return strings.TrimSpace(eventtext.ToolName(c.Tool) + " " + what), c.Since, false
+		return callWords(eventtext.ToolName(c.Tool), eventtext.One(c.What, eventtext.MaxSummary), root), c.Since, false
 	}
 	written := strings.TrimRight(w.Writing, " \t\n") // its last line is shown
 	if text := sanitize.Line(strings.TrimSpace(written[strings.LastIndexByte(written, '\n')+1:]), 400); text != "" {
@@ -640,29 +644,9 @@ func doing(s *supervisor.State, a *supervisor.Agent, w Work, now time.Time) (tex
 	return supervisor.LifecycleThinking, since, false
 }
 
-// delegated describes what an agent does while its subagents work.
-func delegated(w Work, n, most int) (text string, since time.Time, tail bool) {
-	for _, sub := range w.Subagents {
-		if !sub.Works() {
-			continue
-		}
-		if since.IsZero() {
-			since, text = sub.Began, sub.Name
-		}
-	}
-	if n > 1 {
-		text = words.CountOf(n, most, "subagent") + ": " + text
-	}
-	return text, since, false
-}
-
 // callWords describes a call on one line, with paths relative to the workspace.
-func callWords(i eventtext.ActivityItem, root string) string {
-	text := i.Tool
-	if summary := eventtext.Relative(root, i.Summary); summary != "" {
-		text += " " + summary
-	}
-	return text
+func callWords(tool, what, root string) string {
+	return strings.TrimSpace(tool + " " + eventtext.Relative(root, what))
 }
 
 // SnapshotRoot returns the directory in which an agent works.
@@ -696,7 +680,7 @@ func subagents(a *supervisor.Agent, w Work, now time.Time) []Subagent {
 		line := Subagent{Name: sub.Name, Works: sub.Works(), Failed: sub.Failed, Tokens: sub.Tokens}
 		if line.Works {
 			line.Age = max(now.Sub(sub.Began), 0)
-			line.Doing = callWords(sub.Doing, "")
+			line.Doing = callWords(sub.Doing.Tool, sub.Doing.Summary, "")
 		} else {
 			line.Age = max(sub.Ended.Sub(sub.Began), 0)
 		}

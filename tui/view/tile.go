@@ -306,7 +306,7 @@ func (p tilePainter) present(height int) lines {
 	now := lines{group: -1}
 	a := p.tile
 	for _, i := range p.tile.Work.Items {
-		asked := a.Bell && a.Doing == strings.TrimSpace(i.Tool+" "+eventtext.Relative(a.Root, i.Summary))
+		asked := a.Bell && a.Doing == callWords(i.Tool, i.Summary, a.Root)
 		if i.Runs() && !p.starts(i) && !asked {
 			mark := render.Span{Text: p.look.Glyphs.Current, Role: render.Active}
 			since := render.Of(render.Active, PageRunning(max(p.now.Sub(i.At), 0)))

@@ -101,7 +101,7 @@ func (t *Timeline) session(at time.Time, s contract.Session) {
 		t.usd = s.ForkedFrom.CostUSD
 	}
 	t.run, t.live, t.simulated = s.Session, true, s.Rehearsal
-	t.closeAll(t.last)
+	t.close(t.last, func(timelineKey) bool { return true })
 	if !t.last.IsZero() && at.Sub(t.last) >= shortestCut {
 		sum := at.Sub(t.last)
 		if n := len(t.cuts); n > 0 {
@@ -158,10 +158,10 @@ func (t *Timeline) add(at time.Time, e contract.Event) {
 	case contract.Error:
 		t.moment(at, author(e.ID), TimelineFailed, textTimeline(e))
 	case contract.Done:
-		t.closeLane(at, e.ID)
+		t.close(at, func(k timelineKey) bool { return k.lane == e.ID })
 		t.moment(at, e.ID, TimelineStopped, textTimeline(e))
 	case contract.Result:
-		t.closeAll(at)
+		t.close(at, func(timelineKey) bool { return true })
 		t.live = false
 	}
 }
@@ -175,7 +175,7 @@ func author(id string) string {
 }
 
 func textTimeline(e contract.Event) string {
-	return strings.Clone(eventtext.One(eventtext.Line(e, nil), maxText))
+	return eventtext.Plain(eventtext.One(eventtext.Line(e, nil), maxText))
 }
 
 // lane returns the lane of an agent; nil if the id is not an agent's, or there are too many lanes.
@@ -253,11 +253,7 @@ func (t *Timeline) turned(at time.Time, e contract.Event, b contract.Turn) {
 	delete(t.open, timelineKey{lane: e.ID, kind: TimelineTurn})
 	s.Until, s.CostUSD, s.Text = at, b.CostUSD, "turn "+eventtext.One(b.Outcome, maxText)
 	t.keep(l, s)
-	for k := range t.open {
-		if k.lane == e.ID && k.kind == TimelineTool {
-			t.end(at, k)
-		}
-	}
+	t.close(at, func(k timelineKey) bool { return k.lane == e.ID && k.kind == TimelineTool })
 }
 
 // begin records the start of an activity. One that is in progress already is not changed.
@@ -294,17 +290,12 @@ func (t *Timeline) end(at time.Time, k timelineKey) {
 	t.keep(t.byID[k.lane], s)
 }
 
-func (t *Timeline) closeLane(at time.Time, id string) {
+// close ends activities.
+func (t *Timeline) close(at time.Time, of func(timelineKey) bool) {
 	for k := range t.open {
-		if k.lane == id {
+		if of(k) {
 			t.end(at, k)
 		}
-	}
-}
-
-func (t *Timeline) closeAll(at time.Time) {
-	for k := range t.open {
-		t.end(at, k)
 	}
 }
 

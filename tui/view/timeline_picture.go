@@ -28,10 +28,10 @@ import (
 
 // TimelineFrame describes for what a timeline is drawn.
 type TimelineFrame struct {
-	Look  *render.Look
-	Names map[string]string // of the agents, by their ids
-	Now   time.Time
-	Note  string // at the title: a notice for the person
+	Look *render.Look
+	Name func(id string) string // how an agent is called; nil: [eventtext.Name]
+	Now  time.Time
+	Note string // at the title: a notice for the person
 }
 
 // glyph is the drawing of a kind, and its name.
@@ -207,10 +207,7 @@ func (p *picture) name(id string) string {
 	if p.gutter < 16 {
 		return eventtext.One(id, p.gutter)
 	}
-	if name := p.Names[id]; name != "" {
-		return eventtext.One(name, 60)
-	}
-	return eventtext.Name(id)
+	return eventtext.Called(p.Name, id)
 }
 
 // cells returns the kind to draw in each column of a lane; kinds stands for none.
@@ -305,14 +302,14 @@ const maxMoments = 20
 
 // Words describes the timeline in words: for each agent how long it worked, what it did and has cost, and
 // the latest prominent moments.
-func (t *Timeline) Words(names map[string]string, now time.Time) string {
+func (t *Timeline) Words(name func(id string) string, now time.Time) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.lanes) == 0 {
 		return "Nothing has happened yet."
 	}
 	p := picture{Timeline: t, TimelineView: &TimelineView{gutter: 24},
-		TimelineFrame: TimelineFrame{Names: names, Now: now}, axis: t.axis(now)}
+		TimelineFrame: TimelineFrame{Name: name, Now: now}, axis: t.axis(now)}
 	var b strings.Builder
 	fmt.Fprintf(&b, "From %s to %s: %s", p.local(p.axis.Began).Format(time.DateTime),
 		p.local(p.axis.Ended).Format(time.DateTime), eventtext.Span(p.axis.Len()))

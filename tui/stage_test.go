@@ -1,9 +1,11 @@
-// Package tuitest tests screens in terms of a user's actions: press, type, await, expect. It draws on a
+package tui
+
+// This part of the tests tests screens in terms of a user's actions: press, type, await, expect. It draws on a
 // simulated screen inside a synctest bubble, so that time advances only when all goroutines wait, and
 // "idle" is exact.
 //
-//	tuitest.Play(t, 80, 24, func(s *tuitest.Stage) {
-//		s.Show(page)                  // or s.Start(run, stop) for a whole program
+//	Play(t, 80, 24, func(s *Stage) {
+//		s.Start(run, stop)
 //		s.Press("Ctrl+G", "Down")
 //		s.Type("weave")
 //		s.Expect("It is done.")
@@ -15,15 +17,17 @@
 //
 // A key has the name that the table of keys gives it. What a terminal sends for it may differ: without the
 // extended keyboard protocol, Alt+Enter reaches programs as Ctrl+Alt+M, and Shift+Enter as Enter; a test of
-// this package checks both.
+// package tuitest checks both.
 //
 // The bubble's first goroutine plays the scenario; the program runs on one of its own, which [Play] stops
 // and waits for, even if the scenario failed.
-package tuitest
 
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -33,8 +37,10 @@ import (
 	"unicode"
 
 	"github.com/gdamore/tcell/v2"
-	"github.com/rivo/tview"
 	"github.com/rivo/uniseg"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/tui/tuitest"
 )
 
 // Stage holds the program, the screen and the user of one scenario.
@@ -42,7 +48,6 @@ type Stage struct {
 	T      *testing.T
 	Screen *Screen
 
-	App     *tview.Application // set by Show
 	stop    func()
 	ended   chan struct{}
 	err     error
@@ -58,13 +63,6 @@ func Play(t *testing.T, w, h int, scene func(s *Stage)) {
 		defer s.end()
 		scene(s)
 	})
-}
-
-// Show runs an application with p as its whole screen, and returns when it is drawn.
-func (s *Stage) Show(p tview.Primitive) {
-	s.T.Helper()
-	s.App = tview.NewApplication().SetScreen(s.Screen).EnableMouse(true).EnablePaste(true).SetRoot(p, true)
-	s.Start(s.App.Run, s.App.Stop)
 }
 
 // Start runs a program that draws on s.Screen, until stop is called: at the end of the scenario, unless it
@@ -126,7 +124,7 @@ func (s *Stage) Advance(d time.Duration) {
 func (s *Stage) Press(names ...string) {
 	s.T.Helper()
 	for _, name := range names {
-		e, err := Key(name)
+		e, err := tuitest.Key(name)
 		if err != nil {
 			s.T.Fatal(err)
 		}
@@ -138,11 +136,11 @@ func (s *Stage) Press(names ...string) {
 func (s *Stage) Type(text string) {
 	s.T.Helper()
 	for _, r := range text {
-		s.deliver(typed(r))
+		s.deliver(keyEvent(r))
 	}
 }
 
-func typed(r rune) tcell.Event {
+func keyEvent(r rune) tcell.Event {
 	switch r {
 	case '\n', '\r':
 		return tcell.NewEventKey(tcell.KeyEnter, 0, tcell.ModNone)
@@ -158,7 +156,7 @@ func (s *Stage) Paste(text string) {
 	s.T.Helper()
 	events := []tcell.Event{tcell.NewEventPaste(true)}
 	for _, r := range strings.ReplaceAll(text, "\r\n", "\r") {
-		events = append(events, typed(r))
+		events = append(events, keyEvent(r))
 	}
 	s.deliver(append(events, tcell.NewEventPaste(false))...)
 }
@@ -199,9 +197,9 @@ type Screen struct {
 
 	given bool // up, by Fini: events are no longer handled
 	w, h  int
-	width int       // of what was last painted
-	cells []place   // of that, row by row
-	seen  [][]place // the same as a grid, once it was read
+	width int      // of what was last painted
+	cells []cell   // of that, row by row
+	seen  [][]cell // the same as a grid, once it was read
 }
 
 // canvas is the buffer that a simulation draws into. On Show the simulation would make a copy of it, in
@@ -235,7 +233,7 @@ func (s *Screen) Show() {
 			if x+width > w {
 				text, width = " ", 1 // a terminal also shows a blank instead of half a character
 			}
-			s.cells = append(s.cells, place{text, width, style})
+			s.cells = append(s.cells, cell{text, width, style})
 		}
 	}
 }
@@ -251,7 +249,7 @@ func (s *Screen) Fini() {
 }
 
 // grid returns what was last painted. It is shared, and must not be changed.
-func (s *Screen) grid() [][]place {
+func (s *Screen) grid() [][]cell {
 	s.Lock() // no frame is painted meanwhile, nor does the race detector suspect it
 	defer s.Unlock()
 	if s.seen == nil {
@@ -259,7 +257,7 @@ func (s *Screen) grid() [][]place {
 			for x := 0; x < len(row); x++ {
 				for style, covered := row[x].style, row[x].width-1; covered > 0 && x+1 < len(row); covered-- {
 					x++
-					row[x] = place{style: style}
+					row[x] = cell{style: style}
 				}
 			}
 			s.seen = append(s.seen, row)
@@ -285,14 +283,15 @@ func (s *Screen) post(e tcell.Event) {
 	}
 }
 
-// place is one cell. A covered cell, the second half of a wide one, has no text and the style of the first.
-type place struct {
+// cell is what one place of the screen shows. A covered cell, the second half of a wide one, has no text and the style of
+// the first.
+type cell struct {
 	text  string
 	width int
 	style tcell.Style
 }
 
-func rowText(row []place) string {
+func rowText(row []cell) string {
 	var b strings.Builder
 	for _, p := range row {
 		b.WriteString(p.text)
@@ -301,7 +300,7 @@ func rowText(row []place) string {
 }
 
 // framed returns the grid's text between lines, so that blanks are visible.
-func framed(grid [][]place) string {
+func framed(grid [][]cell) string {
 	var b strings.Builder
 	for _, row := range grid {
 		b.WriteByte('|')
@@ -314,7 +313,7 @@ func framed(grid [][]place) string {
 }
 
 // unsound finds a cell that no terminal could show unchanged.
-func unsound(grid [][]place) string {
+func unsound(grid [][]cell) string {
 	for y, row := range grid {
 		for x, p := range row {
 			if p.width == 1 && len(p.text) == 1 && ' ' <= p.text[0] && p.text[0] <= '~' {
@@ -334,13 +333,13 @@ func unsound(grid [][]place) string {
 }
 
 // unframed finds a frame that is not closed. A frame begins with its upper left corner.
-func unframed(grid [][]place) string {
+func unframed(grid [][]cell) string {
 	for y, row := range grid {
 		for x, p := range row {
 			if p.text != "╭" {
 				continue
 			}
-			right := slices.IndexFunc(row[x:], func(p place) bool { return p.text == "╮" })
+			right := slices.IndexFunc(row[x:], func(p cell) bool { return p.text == "╮" })
 			if right < 0 {
 				return fmt.Sprintf("the frame at %d,%d has no right corner", x, y)
 			}
@@ -445,4 +444,240 @@ func (s *Stage) find(text string) (x, y int, ok bool) {
 func (s *Stage) fatalf(format string, args ...any) {
 	s.T.Helper()
 	s.T.Fatalf(format+"\n%s", append(args, framed(s.Screen.grid()))...)
+}
+
+// Golden compares the screen, text and styles, with testdata/screen/NAME.golden.
+func (s *Stage) Golden(name string) {
+	s.T.Helper()
+	if !tuitest.File(s.T, filepath.Join("screen", name), s.Dump()) {
+		s.T.Logf("the screen is\n%s", framed(s.Screen.grid()))
+	}
+}
+
+// Move moves the mouse, with the buttons that are pressed.
+func (s *Stage) Move(x, y int) {
+	s.T.Helper()
+	s.deliver(tcell.NewEventMouse(x, y, s.buttons, tcell.ModNone))
+}
+
+// Button presses or releases the left button at a cell.
+func (s *Stage) Button(x, y int, down bool) {
+	s.T.Helper()
+	s.buttons = tcell.ButtonNone
+	if down {
+		s.buttons = tcell.Button1
+	}
+	s.Move(x, y)
+}
+
+// Click clicks the left button at a cell.
+func (s *Stage) Click(x, y int) {
+	s.T.Helper()
+	s.Button(x, y, true)
+	s.Button(x, y, false)
+}
+
+// ClickOn clicks at the beginning of a text.
+func (s *Stage) ClickOn(text string) {
+	s.T.Helper()
+	x, y, ok := s.find(text)
+	if !ok {
+		s.fatalf("there is no %q to click on", text)
+	}
+	s.Click(x, y)
+}
+
+// Wheel turns the wheel down by one step, at a cell.
+func (s *Stage) Wheel(x, y int) {
+	s.T.Helper()
+	s.deliver(tcell.NewEventMouse(x, y, tcell.WheelDown, tcell.ModNone))
+}
+
+// Keys makes names of keys from random bytes, for fuzz targets: every byte stands for one, and all keys of
+// a keyboard are among them.
+func Keys(data []byte) []string {
+	names := make([]string, len(data))
+	for i, b := range data {
+		names[i] = keyOf(b)
+	}
+	return names
+}
+
+var others = append([]string{"Shift+Tab", "Shift+Enter", "Ctrl+Alt+M", "Alt+b", "Alt+f", "Ctrl+_", "é", "世"}, tuitest.Names...)
+
+func keyOf(b byte) string {
+	switch {
+	case b > ' ' && b < 0x7f:
+		return string(rune(b))
+	case b > 0 && b <= 26:
+		return "Ctrl+" + string(rune('A'+b-1))
+	}
+	return others[int(b)%len(others)]
+}
+
+// Encode returns the bytes that Keys reads as these keys. It panics for a name that no byte stands for.
+func Encode(names ...string) []byte {
+	bytes := map[string]byte{}
+	for b := range 256 {
+		bytes[keyOf(byte(b))] = byte(b)
+	}
+	data := make([]byte, len(names))
+	for i, name := range names {
+		if data[i] = bytes[name]; keyOf(data[i]) != name {
+			panic("no byte stands for the key " + name)
+		}
+	}
+	return data
+}
+
+// Dump returns the screen as text: its size, cursor and title, the rows that are not blank, the rows again with a
+// letter for each cell's style, and the meaning of the letters.
+func (s *Stage) Dump() string {
+	grid := s.Screen.grid()
+	width := 0
+	if len(grid) > 0 {
+		width = len(grid[0])
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%dx%d", width, len(grid))
+	if x, y, visible := s.Screen.GetCursor(); visible {
+		fmt.Fprintf(&b, ", cursor at %d,%d", x, y)
+	}
+	if title := s.Screen.GetTitle(); title != "" {
+		fmt.Fprintf(&b, ", title %q", title)
+	}
+	b.WriteString("\n\n")
+	letters := styleLetters(grid)
+	for y, row := range grid {
+		if text := rowText(row); text != "" {
+			fmt.Fprintf(&b, "%3d %s\n", y, text)
+		}
+	}
+	b.WriteString("\nstyles\n")
+	for y, row := range grid {
+		var line strings.Builder
+		for _, p := range row {
+			line.WriteByte(letters[describe(p.style)])
+		}
+		if marks := strings.TrimRight(line.String(), " "); marks != "" {
+			fmt.Fprintf(&b, "%3d %s\n", y, marks)
+		}
+	}
+	b.WriteByte('\n')
+	for _, d := range slices.SortedFunc(maps.Keys(letters),
+		func(a, b string) int { return int(letters[a]) - int(letters[b]) }) {
+		if letters[d] != ' ' {
+			fmt.Fprintf(&b, "%c = %s\n", letters[d], d)
+		}
+	}
+	return b.String()
+}
+
+const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// styleLetters gives each style a letter: if possible, the same on every screen, so that a new style does
+// not rename the others. The terminal's own style is a blank.
+func styleLetters(grid [][]cell) map[string]byte {
+	letters := map[string]byte{}
+	for _, row := range grid {
+		for _, p := range row {
+			letters[describe(p.style)] = 0
+		}
+	}
+	taken := map[byte]bool{}
+	for _, d := range slices.Sorted(maps.Keys(letters)) {
+		if d == plain {
+			letters[d] = ' '
+			continue
+		}
+		h := fnv.New32a()
+		h.Write([]byte(d))
+		letters[d] = '?' // for more styles than a reader could distinguish
+		for i := range uint32(len(alphabet)) {
+			if c := alphabet[(h.Sum32()%uint32(len(alphabet))+i)%uint32(len(alphabet))]; !taken[c] {
+				letters[d], taken[c] = c, true
+				break
+			}
+		}
+	}
+	return letters
+}
+
+const plain = "plain"
+
+// describe returns a style in words: "fg=#c8b273 bg=#101014 bold".
+func describe(style tcell.Style) string {
+	var words []string
+	fg, bg, attrs := style.Decompose()
+	if fg != tcell.ColorDefault {
+		words = append(words, "fg="+colorName(fg))
+	}
+	if bg != tcell.ColorDefault {
+		words = append(words, "bg="+colorName(bg))
+	}
+	for _, a := range []struct {
+		mask tcell.AttrMask
+		name string
+	}{
+		{tcell.AttrBold, "bold"}, {tcell.AttrDim, "dim"}, {tcell.AttrItalic, "italic"}, {tcell.AttrBlink, "blink"},
+		{tcell.AttrReverse, "reverse"}, {tcell.AttrStrikeThrough, "strike"},
+	} {
+		if attrs&a.mask != 0 {
+			words = append(words, a.name)
+		}
+	}
+	if style.GetUnderlineStyle() != tcell.UnderlineStyleNone {
+		words = append(words, "underline")
+	}
+	if words == nil {
+		return plain
+	}
+	return strings.Join(words, " ")
+}
+
+// colorName returns a palette's number or #rrggbb: names are ambiguous, and differ between versions.
+func colorName(c tcell.Color) string {
+	if c.IsRGB() || c&tcell.ColorSpecial != 0 {
+		return fmt.Sprintf("#%06x", c.Hex())
+	}
+	return fmt.Sprint(uint64(c &^ tcell.ColorValid))
+}
+
+// TestInvalidCellsAreDetected: the invariant of random tests is able to fail.
+func TestInvalidCellsAreDetected(t *testing.T) {
+	sound := []cell{{text: "世", width: 2}, {}, {text: "é", width: 1}, {text: " ", width: 1}}
+	if fault := unsound([][]cell{sound}); fault != "" {
+		t.Error(fault)
+	}
+	for _, bad := range [][]cell{
+		{{text: "\x1b", width: 1}},
+		{{text: "\u009b", width: 1}},
+		{{text: "世", width: 2}},
+		{{text: "ab", width: 1}},
+	} {
+		testkit.Check(t, unsound([][]cell{bad}) != "", "%+v passes for sound", bad)
+	}
+}
+
+// TestBrokenFramesAreDetected: a frame lacks a corner, or something was drawn over a side of it.
+func TestBrokenFramesAreDetected(t *testing.T) {
+	grid := func(rows ...string) (grid [][]cell) {
+		for _, row := range rows {
+			var places []cell
+			for _, r := range row {
+				places = append(places, cell{text: string(r), width: 1})
+			}
+			grid = append(grid, places)
+		}
+		return grid
+	}
+	if fault := unframed(grid(" ╭─ a ─╮", " │ b   │", " ╰─────╯")); fault != "" {
+		t.Error(fault)
+	}
+	for _, bad := range [][][]cell{
+		grid("╭────", "│ b  ", "╰────"), grid("╭─╮", "│ x", "╰─╯"), grid("╭─╮", "x │", "╰─╯"), grid("╭─╮", "│ │"),
+		grid("╭─╮", "│ │", "╰──"),
+	} {
+		testkit.Check(t, unframed(bad) != "", "%+v passes for whole", bad)
+	}
 }
