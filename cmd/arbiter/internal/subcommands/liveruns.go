@@ -240,8 +240,8 @@ it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state", "
 "since", "session_id", "context_pct", "cost_usd", "attached", "fuse_usd", "fuse_spent_usd", "subagents",
 "max_subagents"}], "inbox": [{"id", "kind", "agent", "text", "since", "choices", "request", "optional"}],
 "forked_from": {"run", "at", "cost_usd"}}. The run's subagents are those that it has started, an agent's those at
-work. does says a state in words. seq is the last event's. A kind is question, acceptance, permission, trust or
-recovery.`),
+work. does says a state in words. seq is the last event's. A kind is question, acceptance, permission, trust,
+limit or recovery.`),
 		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
 		Action: e.status,
 	}
