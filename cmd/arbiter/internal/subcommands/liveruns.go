@@ -412,11 +412,12 @@ func (e Env) sayKilled(store *runstore.Runs) {
 	all, _ := store.List() // without it, ps still lists the live runs
 	killed := slices.DeleteFunc(all, func(i journal.Info) bool { return !i.Killed() })
 	for _, i := range killed[:min(len(killed), most)] {
-		fmt.Fprintf(e.Stderr, "Interrupted: run %s in %s (%s). To resume: %s --resume --session %[1]s\n",
-			command.ShortID(i.Run), sanitize.Line(i.CWD, 60), sanitize.Line(i.Title, 60), command.Program())
+		fmt.Fprintf(e.Stderr, "Interrupted: run %s in %s (%s). To resume: %s\n", command.ShortID(i.Run),
+			sanitize.Line(i.CWD, 60), sanitize.Line(i.Title, 60), settings.ResumeLine("", i.Run, store.Root))
 	}
 	if len(killed) > most {
-		fmt.Fprintf(e.Stderr, "%d more were interrupted: arbiter sessions\n", len(killed)-most)
+		fmt.Fprintf(e.Stderr, "%d more were interrupted: arbiter sessions%s\n", len(killed)-most,
+			settings.StateForCommand(store.Root))
 	}
 }
 
