@@ -48,7 +48,7 @@ func (e Env) audit(c *cli.Context) error {
 	emit := func(l supervisor.AuditLine) error { return supervisor.PrintAudit(w, l) }
 	if c.Bool("json") {
 		emit = func(l supervisor.AuditLine) error {
-			_, err := w.Write(append(l.Raw, '\n'))
+			_, err := w.Write(append(contract.AppendSafe(nil, l.Raw), '\n'))
 			return err
 		}
 	}
