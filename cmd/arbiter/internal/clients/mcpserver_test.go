@@ -487,6 +487,41 @@ func TestRefusedAnswerIsAskedForAgain(t *testing.T) {
 	testkit.Same(t, "commands", []contract.CommandBody{elicitedAnswers[result]}, w.given())
 }
 
+// TestRefusedAnswerIsAskedForInAForm: a form whose answer the run refused is shown again, with the reason.
+func TestRefusedAnswerIsAskedForInAForm(t *testing.T) {
+	const why = "region: use one of the list"
+	result := &mcp.ElicitResult{Action: "accept", Content: map[string]any{"region": "eu-west"}}
+	for how, version := range versions {
+		t.Run(how, func(t *testing.T) {
+			w := newWorld(t)
+			w.elicits()
+			w.waits(supervisor.InboxItem{ID: "question-1", Kind: "question", Text: "And?"}) // it makes a wait return
+			w.refuse = why
+			var shown []string
+			w.serve(version, &mcp.ClientOptions{
+				ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					if shown = append(shown, r.Params.Message); len(shown) == 2 {
+						w.do(func() { w.refuse = "" })
+					}
+					return result, nil
+				}}, nil).wait(0)
+			testkit.Need(t, len(shown) == 2, "shown: %q", shown)
+			testkit.Excludes(t, "the first form", shown[0], why)
+			testkit.Includes(t, "the second form", shown[1], "not accepted: "+why, "Which region?")
+			testkit.Same(t, "commands", 1, len(w.given()))
+		})
+	}
+	w := newWorld(t)
+	w.elicits()
+	w.refuse = why
+	c := w.wire(true)
+	first := keys(c.get())
+	c.update(map[string]any{first[0]: result})
+	again := c.get()
+	testkit.Check(t, keys(again)[0] != first[0] &&
+		strings.Contains(again.Result.InputRequests[keys(again)[0]].Params.Message, why), "a task asks again: %+v", again)
+}
+
 // anEditor is the client of an agent, which has loaded the world's run.
 type anEditor struct {
 	t     *testing.T

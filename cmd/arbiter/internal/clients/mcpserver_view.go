@@ -377,6 +377,9 @@ func (s *MCPServer) forHuman(i supervisor.InboxItem) bool {
 
 func (s *MCPServer) formOf(run string, i supervisor.InboxItem) form {
 	about := "Run " + command.ShortID(run) + ": "
+	if r, ok := s.refused.Load(i.ID); ok {
+		about += "Your answer is not accepted: " + r.(refusal).why + ". "
+	}
 	switch i.Kind {
 	case supervisor.InboxPermission:
 		r := *i.Request
