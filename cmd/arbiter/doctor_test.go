@@ -160,7 +160,8 @@ func TestDoctorWithoutSettings(t *testing.T) {
 func TestDoctorOfPlaces(t *testing.T) {
 	t.Parallel()
 	dir := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
-	home, state, config := filepath.Join(dir, "all", "me"), filepath.Join(dir, "file", "runs"), filepath.Join(dir, "c.yaml")
+	home, config := filepath.Join(dir, "all", "me"), filepath.Join(dir, "config.yaml")
+	state := filepath.Join(dir, "file", "runs")
 	testkit.OK(t, os.MkdirAll(home, 0o700))
 	testkit.OK(t, os.WriteFile(filepath.Dir(state), nil, 0o600))
 	testkit.OK(t, os.WriteFile(config, []byte("state-dir: "+state+"\n"), 0o600))

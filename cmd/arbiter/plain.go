@@ -466,7 +466,8 @@ func plainImage(p *plainHost, m plainMoment) (string, error) {
 		return "", errors.New(view.Sentence(err.Error()))
 	}
 	p.images = append(p.images, path)
-	return sanitize.Line(fmt.Sprintf("Image %d, %s, %s, goes with your next message.", len(p.images), path, size), 500), nil
+	text := fmt.Sprintf("Image %d, %s, %s, goes with your next message.", len(p.images), path, size)
+	return sanitize.Line(text, 500), nil
 }
 
 // takeImages returns the kept images and forgets them: they go with one message.

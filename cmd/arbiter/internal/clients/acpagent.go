@@ -1256,7 +1256,7 @@ type acpAsk struct {
 	declined, refused atomic.Bool
 }
 
-// maxRefused is how many refused answers are asked for again between two prompts: an editor may answer without its user.
+// maxRefused is how many refused answers are asked for again between two prompts: an editor may answer without a human.
 const maxRefused = 5
 
 // drop cancels and removes requests.

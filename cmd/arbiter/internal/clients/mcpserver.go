@@ -1016,9 +1016,9 @@ func (s *MCPServer) taskCancel(ctx context.Context, ss *mcp.ServerSession, p *ta
 }
 
 // inputKey returns the key of an item among the input requests of a task. A client never shows a form with the same
-// key again. So the key changes when an answer is refused, and when the run is resumed, because an answer may have been
-// lost with the previous process. For items with choices, which can occur more than once in a process, the key contains the time of the
-// item.
+// key again. So the key changes when an answer is refused, and when the run is resumed, because an answer may have
+// been lost with the previous process. For items with choices, which can occur more than once in a process, the key
+// contains the time of the item.
 func (s *MCPServer) inputKey(st runstore.LiveStatus, i supervisor.InboxItem) string {
 	key := s.roundOf(i) + "." + strconv.FormatUint(st.LogLines, 10)
 	if len(i.Choices) > 0 {
