@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -1397,37 +1398,24 @@ func permissionOption(id, name, kind string) object {
 
 // elicit shows the client a form for an item and hands the answer to the run.
 func (f *acpFollower) elicit(ctx context.Context, i supervisor.InboxItem) error {
-	field := object{"type": "string", "title": "Answer"}
-	if len(i.Choices) > 0 {
-		field["enum"] = i.Choices
-	}
-	text := sanitize.Text(i.Text)
-	var schema any = object{"type": "object", "required": []string{"answer"}, "properties": object{"answer": field}}
+	text := ""
 	if i.Request != nil {
-		text, schema = elicited(*i.Request)
+		text, _ = elicited(*i.Request)
 	}
-	var result elicitResult
-	err := f.session.s.call(ctx, "elicitation/create", object{"mode": "form", "sessionId": f.mapper.root,
-		"message": text, "requestedSchema": schema}, &result)
-	var said struct{ Answer string }
-	_ = json.Unmarshal(result.Content, &said) // without an answer it is declined
-	answer := strings.TrimSpace(said.Answer)
-	switch {
-	case ctx.Err() != nil:
+	form := formFor("", text, i, "arbiter status "+command.ShortID(f.run))
+	p := form.params()
+	var result mcp.ElicitResult
+	err := f.session.s.call(ctx, "elicitation/create", object{"mode": p.Mode, "sessionId": f.mapper.root,
+		"message": p.Message, "requestedSchema": p.RequestedSchema}, &result)
+	if ctx.Err() != nil {
 		return nil
-	case err == nil && i.Request != nil && result.Action == "accept":
-		allow := permitsFor(*i.Request)[0].permit
-		allow.Message = string(result.Content)
-		return f.sendAnswer(allow)
-	case err == nil && i.Request != nil && result.Action == "decline":
-		return f.sendAnswer(permitsFor(*i.Request)[1].permit)
-	case err != nil || result.Action != "accept" || answer == "",
-		len(i.Choices) > 0 && !slices.Contains(i.Choices, answer):
-		return errDeclined
-	case len(i.Choices) > 0:
-		return f.sendAnswer(contract.Choose{Option: answer})
 	}
-	return f.sendAnswer(contract.Say{Text: answer})
+	if err == nil {
+		if body := form.command(&result); body != nil {
+			return f.sendAnswer(body)
+		}
+	}
+	return errDeclined
 }
 
 // sendAnswer sends an answer to the run. An answer that comes too late changes nothing.
