@@ -54,8 +54,9 @@ func startClaude(t *testing.T, srv *rehearsal.Server, o claudeOptions) *claude {
 	if o.schema != "" {
 		o.args = append(o.args, "--json-schema", o.schema)
 	}
-	h := corpus.Drive(t, corpus.Claude(t, ".."), corpus.WireProcess{Args: o.args, Env: o.env}, srv.URL(),
-		corpus.Names{"CWD": o.cwd, "HOME": o.home})
+	cli := corpus.Claude(t, "..")
+	cli.Env = o.env
+	h := corpus.Drive(t, cli, o.args, srv.URL(), corpus.Names{"CWD": o.cwd, "HOME": o.home})
 	c := &claude{h, t, o.cwd}
 	c.control("initialize", nil)
 	return c

@@ -89,9 +89,8 @@ func (st *step) reportLostAgent(id, why string) {
 			text += fmt.Sprintf("\nNot delivered to it: the %s of %s.", m.Kind, st.DisplayName(m.From))
 		}
 	}
-	succeeds := func(other *Agent) bool { return other.Predecessor == id }
 	if len(st.Handoff.SuccessorQueue) == 0 && a.Document != nil && a.Standing == HandedOff &&
-		!slices.ContainsFunc(st.Agents, succeeds) {
+		!st.HasSuccessor(id) {
 		st.Handoff.SuccessorQueue = []string{id}
 	}
 	if st.agentFailed(id, bridge.CatCrash, why) {

@@ -158,6 +158,11 @@ func OthersText(n int) string {
 	return fmt.Sprintf("- and %d before them, gone\n", n)
 }
 
+// HasSuccessor reports whether a successor of the agent was spawned.
+func (r *Roster) HasSuccessor(id string) bool {
+	return slices.ContainsFunc(r.Agents, func(a *Agent) bool { return a.Predecessor == id })
+}
+
 // WasForgotten reports whether an id was that of an Orchestrator that the state has forgotten.
 func (r *Roster) WasForgotten(id string) bool {
 	number, ok := strings.CutPrefix(id, "orch-")

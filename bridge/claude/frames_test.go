@@ -118,7 +118,7 @@ func TestObjectGet(t *testing.T) {
 		"%s, %v", obj, err)
 }
 
-// TestCaptures reads every line that the real CLI wrote in recordings (scripts/record): the reader
+// TestCaptures reads every line that the real CLI wrote in recordings (scripts/driftloop): the reader
 // understands all of them and knows each kind.
 func TestCaptures(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(captures, "*.wire"))

@@ -160,18 +160,17 @@ still running. Without a run it exits with 0, or with what prevented one (2, 5).
 }
 
 func (e env) commands() []*cli.Command {
-	safe := env{e.WithSafeOutput()} // attach shows a terminal's output unchanged
-	quiet, plain := subcommands.Env{Env: safe.Env}, subcommands.Env{Env: e.Env}
-	list := slices.Concat(safe.sessionCommands(), quiet.WorkCommands(), []*cli.Command{
-		quiet.PsCommand(), quiet.StatusCommand(), plain.WatchCommand(), quiet.InboxCommand(), quiet.SendCommand(),
-		quiet.AllowCommand(), quiet.DenyCommand(), quiet.ChooseCommand(), quiet.StopCommand(),
-		subcommands.AttachCommand(e.Env, e.app), plain.HaltCommand(), e.mcpCommand(), e.acpCommand(), e.webCommand(),
-		e.forkCommand(), subcommands.CompareCommand(safe.Env), quiet.AgentsCommand(), quiet.TrustCommand(),
-		quiet.GrantsCommand(), quiet.MemoryCommand(), host.HostsCommand(safe.Env), quiet.DecideCommand(),
-		plain.DoctorCommand(), e.demoCommand(),
+	sub := subcommands.Env{Env: e.Env}
+	list := slices.Concat(e.sessionCommands(), sub.WorkCommands(), []*cli.Command{
+		sub.PsCommand(), sub.StatusCommand(), sub.WatchCommand(), sub.InboxCommand(), sub.SendCommand(),
+		sub.AllowCommand(), sub.DenyCommand(), sub.ChooseCommand(), sub.StopCommand(),
+		subcommands.AttachCommand(e.Env, e.app), sub.HaltCommand(), e.mcpCommand(), e.acpCommand(), e.webCommand(),
+		e.forkCommand(), subcommands.CompareCommand(e.Env), sub.AgentsCommand(), sub.TrustCommand(),
+		sub.GrantsCommand(), sub.MemoryCommand(), host.HostsCommand(e.Env), sub.DecideCommand(),
+		sub.DoctorCommand(), e.demoCommand(),
 		{
 			Name: "scenarios", Usage: "list the scenarios of --rehearse, or print one", ArgsUsage: "[SCENARIO]",
-			Action: safe.scenarios,
+			Action: e.scenarios,
 		},
 		{
 			Name: "schema", Usage: "print a JSON Schema, or the task machine",
@@ -186,9 +185,9 @@ func (e env) commands() []*cli.Command {
 		{
 			Name: "version", Usage: "print the versions of arbiter and of claude",
 			Flags:  []cli.Flag{command.JSONFlag(), settings.FlagOf("claude")},
-			Action: safe.version,
+			Action: e.version,
 		},
-		subcommands.CompletionCommand(e.Env), e.manCommand(), plain.HookCommand(), host.HostCommand(e.Env),
+		subcommands.CompletionCommand(e.Env), e.manCommand(), sub.HookCommand(), host.HostCommand(e.Env),
 		{
 			Name: "bridge", Usage: "serve the JSON-RPC bridge on stdin and stdout",
 			Description: "Arbiter starts this process itself. The bridge owns every Claude session that it starts, " +

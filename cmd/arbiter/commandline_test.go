@@ -361,6 +361,8 @@ func TestMemoryCommands(t *testing.T) {
 	w.memory(contract.ExitComplete, "Everything is forgotten.\n", "", "rm", "--all")
 	w.prints(none, contract.ExitComplete, "memory")
 	w.prints(`memory has no command "frob"`, contract.ExitUsage, "memory", "frob")
+	useEditor(t, `echo 'lesson: four' >> "$1"; rm -r `+filepath.Dir(store.Path())) // so that it cannot be kept
+	w.memory(contract.ExitEnvironment, "", "your text is in "+temp, "edit")
 }
 
 // memory runs a subcommand, and compares its whole stdout and a part of its stderr.

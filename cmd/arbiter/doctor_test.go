@@ -155,6 +155,24 @@ func TestDoctorWithoutSettings(t *testing.T) {
 	testkit.Check(t, f.State == host.DoctorFail && strings.Contains(f.Found, missing), "%+v", f)
 }
 
+// TestDoctorOfPlaces: the state directory is the one that a run would use, and a workspace above the home directory
+// holds all that the user has.
+func TestDoctorOfPlaces(t *testing.T) {
+	t.Parallel()
+	dir := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
+	home, config := filepath.Join(dir, "all", "me"), filepath.Join(dir, "config.yaml")
+	state := filepath.Join(dir, "file", "runs")
+	testkit.OK(t, os.MkdirAll(home, 0o700))
+	testkit.OK(t, os.WriteFile(filepath.Dir(state), nil, 0o600))
+	testkit.OK(t, os.WriteFile(config, []byte("state-dir: "+state+"\n"), 0o600))
+	e := examine(t, []string{"HOME=" + home, "ARBITER_STATE_DIR="}, "--no-trial", "--cwd", filepath.Dir(home), "--config",
+		config)
+	f := e.find(t, host.AreaPlaces, "workspace")
+	testkit.Check(t, strings.Contains(f.Found, "holds all that you have"), "%+v", f)
+	f = e.find(t, host.AreaPlaces, "state")
+	testkit.Check(t, f.State == host.DoctorFail && strings.Contains(f.Found, filepath.Dir(state)), "%+v", f)
+}
+
 // TestDoctorIsStopped: a signal in the middle of the trial ends it, and nothing is left behind.
 func TestDoctorIsStopped(t *testing.T) {
 	t.Parallel()

@@ -118,6 +118,7 @@ func TestOfASilentRun(t *testing.T) {
 	testkit.Check(t, len(list) == 1 && list[0].Problem == "does not answer" && list[0].Run == b.run, "%+v", list)
 	b.runs(contract.ExitComplete, "does not answer", "ps")
 	b.runs(contract.ExitEnvironment, "does not answer", "status")
+	b.runs(contract.ExitEnvironment, "does not answer", "logs", "-f")
 	b.mustSignal(syscall.SIGCONT)
 	testkit.OK(t, os.WriteFile(filepath.Join(b.work, "go"), nil, 0o600))
 	b.finish(contract.ExitComplete)

@@ -33,23 +33,20 @@ import (
 type plainHost struct {
 	*clients.ScreenHost
 	resume     string
-	atTerminal bool      // whether the human is at a terminal
-	leave      func()    // ends the frontend
-	images     *[]string // paths of the images that go with the next message
-	agents     *plainAgents
+	atTerminal bool     // whether the human is at a terminal
+	leave      func()   // ends the frontend
+	images     []string // paths of the images that go with the next message
 	stderr     io.Writer
-}
 
-// plainAgents is the state of a run's agents, as its events report it.
-type plainAgents struct {
-	doing *eventtext.Tracker // what they do; nil before the run
-	times *view.Timeline     // when they did it; nil before the run
+	// What the agents of the run do, and when they did it, as its events say; nil before the run.
+	doing *eventtext.Tracker
+	times *view.Timeline
 }
 
 // plainRun is a run whose human types lines.
 type plainRun struct {
 	*clients.ScreenSession
-	host plainHost
+	host *plainHost
 }
 
 // InputEnded implements clients.PlainRun. The end of a pipe means that no answer will come. At a terminal it means
@@ -74,7 +71,7 @@ func (r plainRun) Stop() {
 }
 
 // lostTerminal reports whether the human's terminal is gone, and if so, tells the host.
-func (p plainHost) lostTerminal() bool {
+func (p *plainHost) lostTerminal() bool {
 	if !p.atTerminal {
 		return false
 	}
@@ -101,7 +98,7 @@ func (r plainRun) Put(c contract.Command) string {
 	return ""
 }
 
-func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (clients.PlainRun, error) {
+func (p *plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (clients.PlainRun, error) {
 	doing, times := &eventtext.Tracker{}, &view.Timeline{}
 	what := tui.Begin{Task: task, Images: p.takeImages(), Resume: p.resume}
 	r, err := p.ScreenHost.Begin(ctx, what, func(at time.Time, e contract.Event) {
@@ -113,7 +110,7 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (c
 		return nil, err
 	}
 	s := r.(*clients.ScreenSession)
-	*p.agents = plainAgents{doing, times}
+	p.doing, p.times = doing, times
 	if s.Process != nil {
 		fmt.Fprint(p.stderr, s.Process.Notices)
 	}
@@ -121,7 +118,7 @@ func (p plainHost) Begin(ctx context.Context, task string, sink runloop.Sink) (c
 }
 
 // Run implements clients.PlainHost: the screen's slash commands, as far as they make sense without a screen.
-func (p plainHost) Run(line string) (handled bool, text string) {
+func (p *plainHost) Run(line string) (handled bool, text string) {
 	c, err := view.ParseSlash(line)
 	if err != nil {
 		return true, err.Error()
@@ -159,66 +156,66 @@ type plainMoment struct {
 // plainAnswer is a slash command that the plain frontend handles itself.
 type plainAnswer struct {
 	early bool // it can be used before the first run
-	text  func(p plainHost, m plainMoment) (string, error)
+	text  func(p *plainHost, m plainMoment) (string, error)
 }
 
 var plainHere map[string]*plainAnswer
 
 func init() { // set here since help refers back to it
-	says := func(early bool, text func(p plainHost, m plainMoment) string) *plainAnswer {
-		return &plainAnswer{early, func(p plainHost, m plainMoment) (string, error) { return text(p, m), nil }}
+	says := func(early bool, text func(p *plainHost, m plainMoment) string) *plainAnswer {
+		return &plainAnswer{early, func(p *plainHost, m plainMoment) (string, error) { return text(p, m), nil }}
 	}
-	permit := says(false, func(plainHost, plainMoment) string {
+	permit := says(false, func(*plainHost, plainMoment) string {
 		return "Answer with the number of the request: 1 y, 1 run, 1 always (with the letter of a rule behind it, " +
 			"that rule), or 1 n and why. /allow and /deny take a rule, which holds from then on."
 	})
 	plainHere = map[string]*plainAnswer{
-		"help": says(true, func(plainHost, plainMoment) string { return plainHelp() }),
-		"quit": says(true, func(_ plainHost, m plainMoment) string {
+		"help": says(true, func(*plainHost, plainMoment) string { return plainHelp() }),
+		"quit": says(true, func(_ *plainHost, m plainMoment) string {
 			if m.run == nil {
 				return "Nothing was begun. The end of the input leaves."
 			}
 			m.run.Stop()
 			return "So it shall be. The run is being stopped; it can be taken up again."
 		}),
-		"now": says(true, func(p plainHost, m plainMoment) string {
+		"now": says(true, func(p *plainHost, m plainMoment) string {
 			return view.Now(m.state, func(id string) view.Work {
-				if p.agents.doing == nil {
+				if p.doing == nil {
 					return view.Work{}
 				}
-				return view.Work{AgentActivity: p.agents.doing.Agent(id)}
+				return view.Work{AgentActivity: p.doing.Agent(id)}
 			}, time.Now())
 		}),
-		"runs": {true, func(p plainHost, _ plainMoment) (string, error) {
+		"runs": {true, func(p *plainHost, _ plainMoment) (string, error) {
 			list, err := p.Runs(p.Context())
 			return clients.RunsText(list, time.Now()), err
 		}},
 		"focus": says(false, plainFocus),
-		"logbook": says(false, func(p plainHost, m plainMoment) string {
+		"logbook": says(false, func(p *plainHost, m plainMoment) string {
 			run := command.ShortID(m.run.ID()) + settings.StateForCommand(p.Choices().StateDir)
 			return "In another terminal, arbiter logs -f " + run + " shows the run with its times, and arbiter watch " + run +
 				" prints every event. With --debug all of them are printed here."
 		}),
 		"timeline": says(false, timesOf),
-		"plan":     says(true, func(_ plainHost, m plainMoment) string { return view.SlashPlan(m.state) }),
+		"plan":     says(true, func(_ *plainHost, m plainMoment) string { return view.SlashPlan(m.state) }),
 		"changes":  {false, plainChanges},
 		"settings": {true, plainSettings},
-		"model": says(true, func(p plainHost, m plainMoment) string {
-			if p.agents.doing == nil {
+		"model": says(true, func(p *plainHost, m plainMoment) string {
+			if p.doing == nil {
 				return view.ModelsText(m.state, nil)
 			}
-			return view.ModelsText(m.state, p.agents.doing.Models())
+			return view.ModelsText(m.state, p.doing.Models())
 		}),
 		"image":  {true, plainImage},
 		"revert": {false, plainRevert},
-		"land": {false, func(p plainHost, m plainMoment) (string, error) {
+		"land": {false, func(p *plainHost, m plainMoment) (string, error) {
 			report, err := p.Land(p.Context(), m.run.ID())
 			return sanitize.Line(report, 500), err
 		}},
-		"halt":  says(false, func(_ plainHost, m plainMoment) string { return m.run.Halt() }),
+		"halt":  says(false, func(_ *plainHost, m plainMoment) string { return m.run.Halt() }),
 		"allow": permit,
 		"deny":  permit,
-		"attach": says(false, func(p plainHost, m plainMoment) string {
+		"attach": says(false, func(p *plainHost, m plainMoment) string {
 			return "In another terminal: arbiter attach " + sanitize.Line(m.line.Arg(0), 60) + " --session " +
 				command.ShortID(m.run.ID()) + settings.StateForCommand(p.Choices().StateDir)
 		}),
@@ -233,8 +230,8 @@ var plainUses = map[string]string{
 }
 
 // timesOf describes what each agent of a run did, and when.
-func timesOf(p plainHost, m plainMoment) string {
-	return p.agents.times.Words(func(id string) string { return view.SlashName(m.state, id) }, time.Now())
+func timesOf(p *plainHost, m plainMoment) string {
+	return p.times.Words(func(id string) string { return view.SlashName(m.state, id) }, time.Now())
 }
 
 // plainHelp lists the commands that work without a screen. It leaves out how to answer a permission request:
@@ -252,7 +249,7 @@ func plainHelp() string {
 }
 
 // state returns the state of the current or last run; nil before the first.
-func (p plainHost) state() *supervisor.State {
+func (p *plainHost) state() *supervisor.State {
 	if l := p.Session(); l != nil {
 		return l.Snapshot()
 	}
@@ -260,10 +257,10 @@ func (p plainHost) state() *supervisor.State {
 }
 
 // Name implements clients.PlainHost.
-func (p plainHost) Name(id string) string { return view.SlashName(p.state(), id) }
+func (p *plainHost) Name(id string) string { return view.SlashName(p.state(), id) }
 
 // Inbox implements clients.PlainHost.
-func (p plainHost) Inbox() []supervisor.InboxItem {
+func (p *plainHost) Inbox() []supervisor.InboxItem {
 	if s := p.state(); s != nil {
 		return supervisor.InboxOf(s)
 	}
@@ -271,7 +268,7 @@ func (p plainHost) Inbox() []supervisor.InboxItem {
 }
 
 // Covers implements clients.PlainHost.
-func (p plainHost) Covers(rule string) []string {
+func (p *plainHost) Covers(rule string) []string {
 	if s := p.state(); s != nil {
 		return supervisor.Covered(s, rule)
 	}
@@ -280,12 +277,7 @@ func (p plainHost) Covers(rule string) []string {
 
 // plain runs the plain frontend: the same run as on the screen, as lines of text.
 func (e env) plain(c settings.Choices) error {
-	h := plainHost{
-		ScreenHost: clients.NewScreen(e.Env, c),
-		images:     new([]string),
-		agents:     new(plainAgents),
-		stderr:     e.Stderr,
-	}
+	h := &plainHost{ScreenHost: clients.NewScreen(e.Env, c), stderr: e.Stderr}
 	f := clients.Frontend{
 		Task: c.Options.Task, Begin: c.Resume, ASCII: c.Screen.ASCII, Verbose: c.Debug,
 	}
@@ -325,7 +317,7 @@ func (e env) plain(c settings.Choices) error {
 const plainDiff = 32 << 10
 
 // plainChanges lists the changed files with their authors, or shows the changes of one file.
-func plainChanges(p plainHost, m plainMoment) (string, error) {
+func plainChanges(p *plainHost, m plainMoment) (string, error) {
 	r, _, changed, err := p.ChangedFiles(p.Context(), m.run.ID())
 	path := m.line.Arg(0)
 	if err != nil || path == "" {
@@ -388,7 +380,7 @@ func changesText(changed []workspaces.Change, s *supervisor.State) string {
 }
 
 // plainRevert reverts a file, or one hunk of it.
-func plainRevert(p plainHost, m plainMoment) (string, error) {
+func plainRevert(p *plainHost, m plainMoment) (string, error) {
 	revert := contract.Revert{Path: m.line.Arg(0), Hunk: m.line.Arg(1)}
 	if revert.Hunk != "" {
 		_, _, changed, err := p.ChangedFiles(p.Context(), m.run.ID())
@@ -408,15 +400,15 @@ func plainRevert(p plainHost, m plainMoment) (string, error) {
 const maxFocusItems = 12
 
 // plainFocus describes one agent.
-func plainFocus(p plainHost, m plainMoment) string {
+func plainFocus(p *plainHost, m plainMoment) string {
 	s, id := m.state, m.line.Arg(0)
 	a, ok := s.Agent(id)
 	if !ok {
 		return "There is no agent " + sanitize.Line(id, 60) + "; /now lists those that are there."
 	}
 	var items []eventtext.ActivityItem
-	if p.agents.doing != nil {
-		items = p.agents.doing.Agent(id).Items
+	if p.doing != nil {
+		items = p.doing.Agent(id).Items
 	}
 	return focusText(s, &a, items)
 }
@@ -462,25 +454,25 @@ func itemText(i eventtext.ActivityItem) string {
 }
 
 // plainImage keeps an image file for the next message.
-func plainImage(p plainHost, m plainMoment) (string, error) {
+func plainImage(p *plainHost, m plainMoment) (string, error) {
 	path, size, err := p.Image(m.line.Arg(0))
 	if err != nil {
 		return "", errors.New(view.Sentence(err.Error()))
 	}
-	*p.images = append(*p.images, path)
-	return sanitize.Line(fmt.Sprintf("Image %d, %s, %s, goes with your next message.", len(*p.images), path, size), 500),
-		nil
+	p.images = append(p.images, path)
+	text := fmt.Sprintf("Image %d, %s, %s, goes with your next message.", len(p.images), path, size)
+	return sanitize.Line(text, 500), nil
 }
 
 // takeImages returns the kept images and forgets them: they go with one message.
-func (p plainHost) takeImages() []string {
-	taken := *p.images
-	*p.images = nil
+func (p *plainHost) takeImages() []string {
+	taken := p.images
+	p.images = nil
 	return taken
 }
 
 // plainSettings lists the settings, describes one, or changes one in the user's configuration file.
-func plainSettings(p plainHost, m plainMoment) (string, error) {
+func plainSettings(p *plainHost, m plainMoment) (string, error) {
 	name, value, given := strings.Cut(strings.TrimSpace(m.line.Arg(0)), " ")
 	if given {
 		if value = strings.TrimSpace(value); value == "default" {

@@ -259,25 +259,12 @@ type Daily struct {
 	Lines   []DailyLine
 }
 
-// newline stands for a newline in a line of the file.
-const newline = "⏎"
-
-const dailyHead = `# Command lines as engineers' agents run them, and what CLI %s does about each in its default
-# mode, where no rule speaks of it, in a workspace made by corpus.DailyPlace:
-#   ask   it asks for permission
-#   run   it runs it
-# %s stands for a newline. Write new lines at the end, with "ask", then have the CLI asked:
-#   ARBITER_LONG=1 scripts/test --only -count=1 -run TestLiveDailyLines ./bridge/claude -update
-`
-
 const fewestDaily = 300
-
-func dailyPath(root string) string { return filepath.Join(root, "testdata", "commands", "daily.txt") }
 
 // DailyLines reads testdata/commands/daily.txt. root is the path of the repository.
 func DailyLines(t testing.TB, root string) Daily {
 	t.Helper()
-	raw := testkit.Must(os.ReadFile(dailyPath(root)))(t)
+	raw := testkit.Must(os.ReadFile(filepath.Join(root, "testdata", "commands", "daily.txt")))(t)
 	var d Daily
 	if _, err := fmt.Sscanf(string(raw[bytes.Index(raw, []byte("CLI ")):]), "CLI %s", &d.Version); err != nil {
 		t.Fatalf("daily.txt does not name a CLI: %v", err)
@@ -291,7 +278,7 @@ func DailyLines(t testing.TB, root string) Daily {
 		if !ok || verb != "ask" && verb != "run" {
 			t.Fatalf("daily.txt has %q", text)
 		}
-		line = strings.ReplaceAll(line, newline, "\n")
+		line = strings.ReplaceAll(line, "⏎", "\n")
 		if slices.ContainsFunc(d.Lines, func(l DailyLine) bool { return l.Line == line }) {
 			t.Errorf("daily.txt has %q twice", line)
 		}
@@ -301,21 +288,6 @@ func DailyLines(t testing.TB, root string) Daily {
 		t.Fatalf("%d daily lines, want at least %d", len(d.Lines), fewestDaily)
 	}
 	return d
-}
-
-// Write replaces testdata/commands/daily.txt.
-func (d Daily) Write(t testing.TB, root string) {
-	t.Helper()
-	var b strings.Builder
-	fmt.Fprintf(&b, dailyHead, d.Version, newline)
-	for _, l := range d.Lines {
-		verb := "run"
-		if l.Asks {
-			verb = "ask"
-		}
-		fmt.Fprintf(&b, "%s\t%s\n", verb, strings.ReplaceAll(l.Line, "\n", newline))
-	}
-	testkit.OK(t, os.WriteFile(dailyPath(root), []byte(b.String()), 0o600))
 }
 
 // sampleStore is a file of the sample project. Its comment is data: daily lines search for both of its words.

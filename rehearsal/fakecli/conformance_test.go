@@ -25,7 +25,7 @@ func standIn(env ...string) corpus.WireProgram {
 }
 
 func TestStandIn(t *testing.T) {
-	runCases(t, standIn(), corpus.LoadAll(t, filepath.Join("testdata", "*.txtar")))
+	runCases(t, standIn(), loadAll(t, filepath.Join("testdata", "*.txtar")))
 }
 
 // The stand-in's cases also run with the CLI, so that the stand-in cannot drift from it. Cases for the CLI
@@ -35,10 +35,10 @@ func TestClaude(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts the real CLI some fifty times")
 	}
-	cases := map[string]*corpus.WireCase{}
+	cases := map[string]*wireCase{}
 	every := testkit.AtNight()
 	for _, glob := range []string{"*.txtar", filepath.Join("claude", "*.txtar")} {
-		for _, c := range corpus.LoadAll(t, filepath.Join("testdata", glob)) {
+		for _, c := range loadAll(t, filepath.Join("testdata", glob)) {
 			if every || !shownByTheDriver.MatchString(c.Name) {
 				cases[c.Name] = c
 			}
@@ -53,33 +53,33 @@ var shownByTheDriver = regexp.MustCompile(
 	"^(api|compaction|interrupt|mcp|permission|resume|tasks|steer|subagent|blocking|verdict)($|-)|^(tool-turn|usage|" +
 		"local-commands|command-line|tool-sets|hooks-inside|hooks-eof|hooks-judge|tool-errors|merge|limits|eof-pending)$")
 
-func runCases(t *testing.T, p corpus.WireProgram, cases []*corpus.WireCase) {
+func runCases(t *testing.T, p corpus.WireProgram, cases []*wireCase) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			corpus.RunCase(t, c, p)
+			runCase(t, c, p)
 		})
 	}
 }
 
 func TestFaults(t *testing.T) {
-	runCases(t, standIn(), corpus.LoadAll(t, filepath.Join("testdata", "faults", "*.txtar")))
+	runCases(t, standIn(), loadAll(t, filepath.Join("testdata", "faults", "*.txtar")))
 }
 
 func TestParseFaults(t *testing.T) {
-	f := testkit.Must(parseFaults("big-line:64M@3, garbage,exit-mid-turn:7", ""))(t)
+	f := testkit.Must(parseFaults("bloat:64M@3, ignore-term,fill:7", ""))(t)
 	f.turn.Store(3)
-	if x, ok := f.on("big-line"); !ok || x.number(0) != 64<<20 {
-		t.Errorf("big-line in turn 3: %+v, %v", x, ok)
+	if x, ok := f.on("bloat"); !ok || x.number(0) != 64<<20 {
+		t.Errorf("bloat in turn 3: %+v, %v", x, ok)
 	}
-	if _, ok := f.on("exit-mid-turn"); ok {
-		t.Error("exit-mid-turn strikes in turn 3, not only in turn 1")
+	if _, ok := f.on("fill"); ok {
+		t.Error("fill strikes in turn 3, not only in turn 1")
 	}
-	if !f.is("garbage") {
-		t.Error("garbage has ended by turn 3")
+	if !f.is("ignore-term") {
+		t.Error("ignore-term has ended by turn 3")
 	}
-	for _, bad := range []string{"no-such-fault", "garbage@0", "garbage@x"} {
+	for _, bad := range []string{"no-such-fault", "bloat@0", "bloat@x"} {
 		if _, err := parseFaults(bad, ""); err == nil {
 			t.Errorf("parseFaults(%q) accepts it", bad)
 		}
@@ -89,20 +89,15 @@ func TestParseFaults(t *testing.T) {
 // A message that arrives after the turn began, with no line of the host before it, is not read to its end:
 // otherwise its sender would assume that it was read.
 func TestReadingStopsInMidLine(t *testing.T) {
-	for _, stopReading := range []func(*faults){
-		func(f *faults) { f.turn.Store(1) },
-		func(f *faults) { f.readingStopped.Store(true) },
-	} {
-		f := testkit.Must(parseFaults("deaf,hang", ""))(t)
-		long := strings.Repeat("x", 1<<20)
-		r := bufio.NewReader(stoppableReader{strings.NewReader("line\n" + long + "\n"), f})
-		if line, err := r.ReadString('\n'); err != nil || line != "line\n" {
-			t.Fatalf("before: %q, %v", line, err)
-		}
-		stopReading(f)
-		if line, err := r.ReadString('\n'); !errors.Is(err, errNotReading) || len(line) > r.Size() {
-			t.Errorf("%d bytes were read of a line of %d, and then %v", len(line), len(long)+1, err)
-		}
+	f := testkit.Must(parseFaults("hang", ""))(t)
+	long := strings.Repeat("x", 1<<20)
+	r := bufio.NewReader(stoppableReader{strings.NewReader("line\n" + long + "\n"), f})
+	if line, err := r.ReadString('\n'); err != nil || line != "line\n" {
+		t.Fatalf("before: %q, %v", line, err)
+	}
+	f.readingStopped.Store(true)
+	if line, err := r.ReadString('\n'); !errors.Is(err, errNotReading) || len(line) > r.Size() {
+		t.Errorf("%d bytes were read of a line of %d, and then %v", len(line), len(long)+1, err)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -48,7 +47,6 @@ const (
 
 // kinds are all faults, by name.
 var kinds = map[string]kind{
-	"exit-at-start": {before, nil}, // :CODE, die before anything else (default 1)
 	"swallow":       {before, nil}, // forget the message that would start the turn: no frame, and its repeat is new
 	"no-result":     {asked, nil},  // leave the result frame out
 	"double-result": {asked, nil},  // write it twice
@@ -57,22 +55,9 @@ var kinds = map[string]kind{
 	"auth":          {asked, nil},  // end with a refused key (401)
 	"quiet":         {asked, nil},  // after the results of calls, be silent until an interrupt
 
-	"silent-init":    {lasts, nil}, // never answer initialize
 	"control-errors": {lasts, nil}, // answer control requests with errors
-	"deaf":           {lasts, nil}, // stop reading stdin once the turn has started
 	"ignore-term":    {lasts, nil}, // survive SIGTERM and SIGHUP
-	"garbage":        {lasts, nil}, // lines that are not JSON, and NULs, between frames
-	"unknown-frames": {lasts, nil}, // frames of unknown types, and unknown fields
-	"split":          {lasts, nil}, // write frames in small pieces
 
-	// :SIZE, that much on stderr (default 1M).
-	"stderr-flood": {turnStart, func(s *session, x fault) {
-		_, _ = s.stderr.Write(bytes.Repeat([]byte(strings.Repeat("e", 79)+"\n"), x.number(1<<20)/80))
-	}},
-	// :SIZE, one assistant frame of that size (default 1M).
-	"big-line": {turnStart, func(s *session, x fault) {
-		s.main.emit(obj{"type": "assistant", "message": syntheticMessage(strings.Repeat("x", x.number(1<<20)))})
-	}},
 	// A daemonised `sleep 1000` that inherits the environment.
 	"orphan": {turnStart, func(s *session, x fault) {
 		s.outlive(exec.Command("sh", "-c", "sleep 1000 >/dev/null 2>&1 </dev/null &"), (*exec.Cmd).Run)
@@ -95,8 +80,7 @@ var kinds = map[string]kind{
 		s.faulty(errors.Join(os.MkdirAll(dir, 0o700),
 			os.WriteFile(filepath.Join(dir, "bfault.output"), make([]byte, x.number(1<<20)), 0o600)))
 	}},
-	"die-mid-turn":  {toolUse, func(*session, fault) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }},
-	"exit-mid-turn": {toolUse, func(_ *session, x fault) { os.Exit(x.number(3)) }}, // :CODE
+	"die-mid-turn": {toolUse, func(*session, fault) { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }},
 	// No output, no CPU, control requests unread, TERM without effect.
 	"hang": {toolUse, func(s *session, _ fault) { s.faults.frozen.Store(true); hang() }},
 	// The same, but burning CPU, for longer than any host may take to detect that.
@@ -225,9 +209,6 @@ func (s *session) strike(at strikeTime) {
 	}
 }
 
-// stopsReading begins with the turn, even in turn 1: otherwise the host could not start one.
-func (f *faults) stopsReading() bool { return f.turn.Load() > 0 && f.is("deaf") }
-
 // swallows reports whether to drop a message that has just come: the one that would start the fault's turn,
 // once.
 func (f *faults) swallows() bool {
@@ -249,42 +230,21 @@ type stoppableReader struct {
 var errNotReading = errors.New("nothing more is read")
 
 func (d stoppableReader) Read(p []byte) (int, error) {
-	if d.f.readingStopped.Load() || d.f.stopsReading() {
+	if d.f.readingStopped.Load() {
 		return 0, errNotReading
 	}
 	return d.r.Read(p)
 }
 
-// disturbed is stdout with faults; each Write is one line.
+// disturbed is stdout, until it is frozen.
 type disturbed struct {
 	w io.Writer
 	f *faults
-	n int
 }
 
-func (d *disturbed) Write(line []byte) (int, error) {
+func (d disturbed) Write(line []byte) (int, error) {
 	if d.f.frozen.Load() {
 		hang()
 	}
-	d.n++
-	if d.f.is("garbage") {
-		fmt.Fprintf(d.w, "stray output %d, no JSON\n\x00\x00\x00\n{\"type\":\n[1,2]\n", d.n)
-	}
-	if d.f.is("unknown-frames") {
-		fmt.Fprintf(d.w, `{"type":"grease_%d","x":[null,{"y":1}]}`+"\n", d.n)
-		fmt.Fprintf(d.w, `{"type":"system","subtype":"grease_%d"}`+"\n", d.n)
-		if inner, ok := bytes.CutPrefix(line, []byte("{")); ok {
-			line = append([]byte(`{"grease":{"depth":[1,"two",null]},`), inner...)
-		}
-	}
-	piece := len(line)
-	if d.f.is("split") {
-		piece = 7
-	}
-	for part := range slices.Chunk(line, piece) {
-		if _, err := d.w.Write(part); err != nil {
-			return 0, err
-		}
-	}
-	return len(line), nil
+	return d.w.Write(line)
 }

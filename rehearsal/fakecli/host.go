@@ -96,7 +96,6 @@ func (s *session) control(id string, r controlRequest) {
 	switch {
 	case s.faults.is("control-errors"):
 		s.refuse(id, "stand-in fault: control-errors", "")
-	case r.Subtype == "initialize" && s.faults.is("silent-init"):
 	case r.Subtype == "initialize":
 		s.initialize(id, r)
 	case r.Subtype == "interrupt":
@@ -201,12 +200,8 @@ func (s *session) read(stdin io.Reader) {
 	r := bufio.NewReader(stoppableReader{stdin, s.faults}) // lines are unbounded: 120 MB were seen to work
 	for {
 		line, err := r.ReadBytes('\n')
-		switch {
-		case s.faults.readingStopped.Load():
+		if s.faults.readingStopped.Load() {
 			hang()
-		case s.faults.stopsReading():
-			<-s.ctx.Done()
-			return
 		}
 		s.receive(line)
 		if err != nil {

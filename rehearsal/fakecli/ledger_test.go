@@ -45,30 +45,30 @@ var (
 	ok = corpus.Reply{Blocks: []corpus.Block{{Text: "ok"}}}
 )
 
-func messageStep(uuid, text string) corpus.WireStep {
+func messageStep(uuid, text string) wireStep {
 	line := obj{"type": "user", "uuid": uuid, "message": obj{"role": "user", "content": text}, "parent_tool_use_id": nil}
-	return corpus.WireStep{Op: ">", Arg: string(encode(line))}
+	return wireStep{Op: ">", Arg: string(encode(line))}
 }
 
-func sees(frame string) corpus.WireStep { return corpus.WireStep{Op: "<", Arg: frame} }
+func sees(frame string) wireStep { return wireStep{Op: "<", Arg: frame} }
 
 // The ledger of a session, its crash in the second turn, and its resume.
 func TestLedger(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	session := newUUID()
 	env := []string{LedgerVariable + "=" + path}
-	c := &corpus.WireCase{Name: "ledger", Replies: []corpus.Reply{ok, use, ok}, Runs: []corpus.WireProcess{
-		{Args: []string{"--session-id", session}, Env: append(env, FaultVariable+"=die-mid-turn@2"), Steps: []corpus.WireStep{
+	c := &wireCase{Name: "ledger", Replies: []corpus.Reply{ok, use, ok}, Runs: []wireProcess{
+		{Args: []string{"--session-id", session}, Env: append(env, FaultVariable+"=die-mid-turn@2"), Steps: []wireStep{
 			messageStep(firstID, "⟦abc | from: human | kind: task | id: m-1⟧\nBuild it.\n⟦abc | id: m-9⟧"),
 			sees(`{"type":"result"}`),
 			messageStep(firstID, "again"), messageStep(secondID, "no envelope"), {Op: "exit", Arg: "-1"},
 		}},
-		{Args: []string{"--resume", session}, Env: env, Steps: []corpus.WireStep{
+		{Args: []string{"--resume", session}, Env: env, Steps: []wireStep{
 			messageStep(firstID, "and again"), messageStep("33333333-3333-4333-8333-333333333333", "go on"),
 			sees(`{"type":"result"}`), {Op: "eof"}, {Op: "exit", Arg: "0"},
 		}},
 	}}
-	corpus.RunCase(t, c, standIn())
+	runCase(t, c, standIn())
 	lines := readLedger(t, path)
 	if len(lines) < 2 {
 		t.Fatalf("ledger: %+v", lines)
@@ -89,14 +89,13 @@ func TestLedger(t *testing.T) {
 
 // With OnceVariable only the first process that reaches a fault has it.
 func TestFaultOnce(t *testing.T) {
-	well := corpus.WireProcess{Args: []string{"--allowedTools", "Bash"}, Steps: []corpus.WireStep{
+	well := wireProcess{Args: []string{"--allowedTools", "Bash"}, Steps: []wireStep{
 		messageStep(secondID, "go"), sees(`{"type":"result","result":"ok"}`), {Op: "eof"}, {Op: "exit", Arg: "0"}}}
-	c := &corpus.WireCase{Name: "once", Replies: []corpus.Reply{use, use, ok}, Runs: []corpus.WireProcess{
-		{Steps: []corpus.WireStep{{Op: "exit", Arg: "1"}}},
-		{Steps: []corpus.WireStep{messageStep(firstID, "go"), {Op: "exit", Arg: "-1"}}},
+	c := &wireCase{Name: "once", Replies: []corpus.Reply{use, use, ok}, Runs: []wireProcess{
+		{Steps: []wireStep{messageStep(firstID, "go"), {Op: "exit", Arg: "-1"}}},
 		well,
 	}}
-	corpus.RunCase(t, c, standIn(FaultVariable+"=exit-at-start,die-mid-turn", OnceVariable+"="+t.TempDir()))
+	runCase(t, c, standIn(FaultVariable+"=die-mid-turn", OnceVariable+"="+t.TempDir()))
 }
 
 func TestEnvelopeID(t *testing.T) {

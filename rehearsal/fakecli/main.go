@@ -79,10 +79,6 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, err)
 		return 2
 	}
-	if x, ok := faults.on("exit-at-start"); ok {
-		fmt.Fprintln(stderr, "stand-in fault: exit-at-start")
-		return x.number(1)
-	}
 	f := parseFlags(args)
 	if f.has("--version") {
 		fmt.Fprintln(stdout, version+" (Claude Code stand-in)")
@@ -93,7 +89,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		return 1
 	}
 	s := newSession(f, stderr, faults)
-	s.out = newLineWriter(&disturbed{w: stdout, f: faults})
+	s.out = newLineWriter(disturbed{stdout, faults})
 	s.typed = isTerminal(f, stdin)
 	event := "start"
 	if f.has("--resume") {

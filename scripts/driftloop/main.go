@@ -7,6 +7,10 @@
 // few whole plays, and it records the protocol of three more plays. A test that fails is tried once more alone,
 // so that a busy machine is not mistaken for drift.
 //
+// With -record it only records these plays, as fixtures for a new frame:
+//
+//	go run ./scripts/driftloop -record testdata/wire PATH
+//
 // It exits with 1 if it could not run, and with 0 otherwise: differences are in the table.
 package main
 
@@ -15,6 +19,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -23,20 +28,34 @@ func main() {
 	out := flag.String("out", "testdata/drift.md", "the table")
 	pinned := flag.String("pinned", "", "the version that everything else is tested with")
 	short := flag.Bool("short", false, "run the core of each part only")
-	flag.Parse()
-	if err := run(*out, table{pinned: *pinned, short: *short}, flag.Args()); err != nil {
-		fmt.Fprintln(os.Stderr, "drift:", err)
-		os.Exit(1)
+	fixtures := flag.String("record", "", "write recordings with one CLI into `DIR`")
+	code, err := 0, error(nil)
+	if len(os.Args) > 3 && os.Args[1] == "tee" {
+		code, err = tee(os.Args[2], os.Args[3], os.Args[4:])
+	} else {
+		flag.Parse()
+		err = run(*out, *fixtures, table{pinned: *pinned, short: *short}, flag.Args())
 	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "drift:", err)
+		code = 1
+	}
+	os.Exit(code)
 }
 
-func run(out string, t table, clis []string) error {
+func run(out, fixtures string, t table, clis []string) error {
 	if len(clis) == 0 {
-		return errors.New("needs VERSION=PATH of each CLI, the oldest first")
+		return errors.New("needs VERSION=PATH of each CLI, the oldest first, or the PATH of one for -record")
 	}
 	dir, err := build()
 	defer os.RemoveAll(dir)
 	if err != nil {
+		return err
+	}
+	if fixtures != "" {
+		for _, s := range scenarios {
+			err = errors.Join(err, record(filepath.Join(dir, "arbiter"), clis[0], fixtures, s))
+		}
 		return err
 	}
 	for _, cli := range clis {

@@ -76,11 +76,21 @@ func (c cells) takeOver(again cells) {
 	}
 }
 
-// scrubs replace parts of a reason that differ from run to run and from machine to machine.
-var scrubs = []struct {
+// replacements are made in a text, one after the other.
+type replacements []struct {
 	pattern *regexp.Regexp
 	with    string
-}{
+}
+
+func (r replacements) in(text string) string {
+	for _, x := range r {
+		text = x.pattern.ReplaceAllString(text, x.with)
+	}
+	return text
+}
+
+// scrubs replace parts of a reason that differ from run to run and from machine to machine.
+var scrubs = replacements{
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "ID"},
 	{regexp.MustCompile(`(?:/[\w.@+-]+){2,}/?`), "PATH"},
 	{regexp.MustCompile(`toolu_\w+|msg_\w+|req_\w+`), "ID"},
@@ -92,13 +102,11 @@ var scrubs = []struct {
 
 // scrub makes a reason equal on every machine, and short.
 func scrub(text string) string {
-	for _, s := range scrubs {
-		text = s.pattern.ReplaceAllString(text, s.with)
-	}
-	if runes := []rune(strings.TrimSpace(text)); len(runes) > 160 {
+	text = strings.TrimSpace(scrubs.in(text))
+	if runes := []rune(text); len(runes) > 160 {
 		return string(runes[:159]) + "…"
 	}
-	return strings.TrimSpace(text)
+	return text
 }
 
 // object is a JSON object.

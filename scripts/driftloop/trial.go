@@ -42,22 +42,18 @@ var scenarios = []string{"small-job", "parallel", "generations"}
 // anyVersion makes the driver accept any version of the CLI.
 const anyVersion = "-X github.com/arbiter-cli/arbiter/bridge/claude.oldest=0.0.0"
 
-// build builds arbiter and the recorder into a new directory, once for all versions.
+// build builds arbiter into a new directory, once for all versions.
 func build() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "arbiter-drift-"); err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-ldflags", anyVersion, "-o", dir, "./cmd/arbiter",
-		"./scripts/record").CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("go build: %w\n%s", err, out)
-	}
+	_, err = outputOf(exec.Command("go", "build", "-ldflags", anyVersion, "-o", dir, "./cmd/arbiter"))
 	return dir, err
 }
 
 // trial is the trial of one version.
 type trial struct {
-	dir             string // of arbiter and the recorder
+	dir             string // of arbiter
 	version, claude string
 	short           bool
 	captures        string // directory of recordings
@@ -91,8 +87,7 @@ func (t trial) run() (findings, error) {
 	for _, s := range scenarios {
 		t.logf("recording %s", s)
 		f[recording][s] = ok
-		if _, err := t.command(filepath.Join(t.dir, "record"), "-arbiter", filepath.Join(t.dir, "arbiter"), "-claude",
-			t.claude, "-out", t.captures, s); err != nil {
+		if err := record(filepath.Join(t.dir, "arbiter"), t.claude, t.captures, s); err != nil {
 			f[recording][s] = differs + ": " + scrub(err.Error())
 		}
 	}
@@ -120,24 +115,24 @@ func again(s suite, rows []string) string {
 // test runs tests of a suite's package. A failed test is not an error.
 func (t trial) test(s suite, pattern string, wire cells) (cells, error) {
 	t.logf("%s -run %s", s.pkg, pattern)
-	out, err := t.command("go", "test", "-json", "-count", "1", "-vet", "off", "-ldflags", anyVersion, "-parallel", "6",
+	cmd := exec.Command("go", "test", "-json", "-count", "1", "-vet", "off", "-ldflags", anyVersion, "-parallel", "6",
 		"-timeout", "30m", "-skip", "/^stand-in$|//^stand-in$", "-run", pattern, s.pkg)
+	cmd.Env = append(os.Environ(), "ARBITER_CLAUDE="+t.claude, "ARBITER_REQUIRE_CLAUDE=1", "ARBITER_LONG=1",
+		"ARBITER_CAPTURES="+t.captures)
+	out, err := outputOf(cmd)
 	if _, failed := errors.AsType[*exec.ExitError](err); err != nil && !failed {
 		return nil, err
 	}
 	return read(bytes.NewReader(out), s.subtests, wire)
 }
 
-// command runs a program, and returns what it writes to stdout.
-func (t trial) command(name string, args ...string) ([]byte, error) {
-	cmd := exec.Command(name, args...)
-	cmd.Env = append(os.Environ(), "ARBITER_CLAUDE="+t.claude, "ARBITER_REQUIRE_CLAUDE=1", "ARBITER_LONG=1",
-		"ARBITER_CAPTURES="+t.captures)
+// outputOf runs a program, and returns what it writes to stdout.
+func outputOf(cmd *exec.Cmd) ([]byte, error) {
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("%w: %.2000s", err, errs.String())
+		err = fmt.Errorf("%s: %w: %.2000s", filepath.Base(cmd.Path), err, errs.String())
 	}
 	return out, err
 }

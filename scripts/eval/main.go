@@ -3,11 +3,9 @@
 //	scripts/eval/run [-out DIR] [-model MODEL] [-program ARBITER] ARM TASK SEED
 //	scripts/eval/grade TRIAL
 //	scripts/eval/report DIR
-//	scripts/eval/selftest
 //
 // docs/prompts.md says how prompts are changed with it. A trial is a directory: tree/ is what was delivered,
-// trial.json what the run and the hidden tests said of it. selftest plays scripted models and needs no
-// login.
+// trial.json what the run and the hidden tests said of it. Its tests play scripted models and need no login.
 package main
 
 import (
@@ -61,10 +59,8 @@ func run(ctx context.Context, verb string, args []string) error {
 		return show(grade(ctx, home, args[0]))
 	case verb == "report" && len(args) == 1:
 		return report(os.Stdout, args[0])
-	case verb == "selftest" && len(args) == 0:
-		return selftest(ctx, home, plays)
 	}
-	return errors.New("usage: run ARM TASK SEED, grade TRIAL, report DIR, or selftest")
+	return errors.New("usage: run ARM TASK SEED, grade TRIAL, or report DIR")
 }
 
 func show(t Trial, err error) error {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/sourcegraph/jsonrpc2"
 
 	"github.com/arbiter-cli/arbiter/bridge"
@@ -668,6 +669,7 @@ func (o *session) deliver(ctx context.Context, p *prompt, text string) error {
 		return nil
 	}
 	o.follow.asks.drop(func(_ string, x *acpAsk) bool { return x.declined.Load() }) // and ask about them again
+	o.follow.refused.Store(0)
 	o.follow.expect(text)
 	err := o.send(ctx, text)
 	if err != nil {
@@ -1075,6 +1077,7 @@ type acpFollower struct {
 	kick    chan struct{} // capacity 1: check whether prompts have ended
 	loading loading       // how events read from the log are handled
 	asks    asks
+	refused atomic.Int32 // answers that the run has refused since the last prompt
 
 	mu       sync.Mutex
 	expected []string // texts that the client itself has shown already
@@ -1243,15 +1246,19 @@ func (f *acpFollower) loginNeeded() error {
 }
 
 // asks holds the pending requests to the client, by the id of the inbox item that each request is about. An item
-// stays in it if its request was declined without an answer, so that it is not asked again before the next prompt.
+// stays in it if its request was declined without an answer, so that it is not asked again before the next prompt. If
+// the run has refused the answer, it is asked again at once.
 type asks struct {
 	open sync.Map // [*acpAsk] by item
 }
 
 type acpAsk struct {
-	withdraw context.CancelFunc
-	declined atomic.Bool
+	withdraw          context.CancelFunc
+	declined, refused atomic.Bool
 }
+
+// maxRefused is how many refused answers are asked for again between two prompts: an editor may answer without a human.
+const maxRefused = 5
 
 // drop cancels and removes requests.
 func (a *asks) drop(which func(item string, x *acpAsk) bool) {
@@ -1286,6 +1293,7 @@ func (f *acpFollower) syncInbox(l *link) {
 		o.s.send([]frame{modeChanged(o.id, st.Permissions), o.s.optionsChanged(o.id, st.Permissions)})
 	}
 	f.asks.withdraw(st.Inbox)
+	f.asks.drop(func(_ string, x *acpAsk) bool { return x.refused.Load() })
 	waiting := false
 	for _, i := range st.Inbox {
 		waiting = f.ask(l, i) || waiting
@@ -1307,7 +1315,7 @@ func (f *acpFollower) ask(l *link, i supervisor.InboxItem) (ends bool) {
 	case i.Kind == supervisor.InboxPermission:
 		if t, shown := f.mapper.asked[i.ID]; shown {
 			session, _ := f.mapper.home(i.Agent)
-			f.asking(l, i.ID, func(ctx context.Context) bool {
+			f.asking(l, i.ID, func(ctx context.Context) error {
 				if i.Request.Tool == bridge.ElicitTool && f.mapper.can.elicits {
 					return f.elicit(ctx, i)
 				}
@@ -1323,14 +1331,18 @@ func (f *acpFollower) ask(l *link, i supervisor.InboxItem) (ends bool) {
 		}
 	}
 	if f.mapper.can.elicits {
-		f.asking(l, i.ID, func(ctx context.Context) bool { return f.elicit(ctx, i) })
+		f.asking(l, i.ID, func(ctx context.Context) error { return f.elicit(ctx, i) })
 	}
 	asked, open := f.asks.open.Load(i.ID)
 	return !open || asked.(*acpAsk).declined.Load()
 }
 
-// asking asks the client on a new goroutine. The function how returns false if the request was declined.
-func (f *acpFollower) asking(l *link, item string, how func(context.Context) bool) {
+// errDeclined says that the client gave no answer.
+var errDeclined = errors.New("declined")
+
+// asking asks the client on a new goroutine. The error of the function how is errDeclined, or why the run has no
+// answer.
+func (f *acpFollower) asking(l *link, item string, how func(context.Context) error) {
 	ctx, withdraw := context.WithCancel(l.ctx)
 	mine := &acpAsk{withdraw: withdraw}
 	if _, open := f.asks.open.LoadOrStore(item, mine); open {
@@ -1339,17 +1351,25 @@ func (f *acpFollower) asking(l *link, item string, how func(context.Context) boo
 	}
 	f.session.s.work.Go(func() {
 		defer withdraw()
-		if !how(ctx) {
+		refused := (*jsonrpc2.Error)(nil)
+		switch err := how(ctx); {
+		case err == nil:
+			return
+		case errors.As(err, &refused) && f.refused.Add(1) <= maxRefused:
+			f.session.s.send(f.mapper.on(f.mapper.root, object{"sessionUpdate": agentChunk, "messageId": uuid.NewString(),
+				"content": textOf("That answer is not accepted: " + sanitize.Line(refused.Message, maxDescription) + "\n\n")}))
+			mine.refused.Store(true)
+		default:
 			mine.declined.Store(true)
-			f.wake()
 		}
+		f.wake()
 	})
 }
 
 // askPermission asks the client about a tool call and hands the answer to the run.
 func (f *acpFollower) askPermission(
 	ctx context.Context, session string, t toolCall, r contract.PermissionRequest,
-) bool {
+) error {
 	t.Update = ""
 	offered, options := permitsFor(r), []object{}
 	if r.Tool == bridge.ElicitTool {
@@ -1362,11 +1382,14 @@ func (f *acpFollower) askPermission(
 	var result permissionResult
 	err := f.session.s.call(ctx, methodPermission,
 		object{"sessionId": session, "toolCall": t, "options": options}, &result)
-	if err != nil || result.Outcome.Outcome != "selected" {
-		return ctx.Err() != nil
-	}
 	i := slices.IndexFunc(offered, func(o permitOption) bool { return o.id == result.Outcome.OptionID })
-	return i >= 0 && f.sendAnswer(offered[i].permit)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil
+	case err != nil || result.Outcome.Outcome != "selected" || i < 0:
+		return errDeclined
+	}
+	return f.sendAnswer(offered[i].permit)
 }
 
 func permissionOption(id, name, kind string) object {
@@ -1374,43 +1397,29 @@ func permissionOption(id, name, kind string) object {
 }
 
 // elicit shows the client a form for an item and hands the answer to the run.
-func (f *acpFollower) elicit(ctx context.Context, i supervisor.InboxItem) bool {
-	field := object{"type": "string", "title": "Answer"}
-	if len(i.Choices) > 0 {
-		field["enum"] = i.Choices
-	}
-	text := sanitize.Text(i.Text)
-	var schema any = object{"type": "object", "required": []string{"answer"}, "properties": object{"answer": field}}
+func (f *acpFollower) elicit(ctx context.Context, i supervisor.InboxItem) error {
+	text := ""
 	if i.Request != nil {
-		text, schema = elicited(*i.Request)
+		text, _ = elicited(*i.Request)
 	}
-	var result elicitResult
-	err := f.session.s.call(ctx, "elicitation/create", object{"mode": "form", "sessionId": f.mapper.root,
-		"message": text, "requestedSchema": schema}, &result)
-	var said struct{ Answer string }
-	_ = json.Unmarshal(result.Content, &said) // without an answer it is declined
-	answer := strings.TrimSpace(said.Answer)
-	switch {
-	case ctx.Err() != nil:
-		return true
-	case err == nil && i.Request != nil && result.Action == "accept":
-		allow := permitsFor(*i.Request)[0].permit
-		allow.Message = string(result.Content)
-		return f.sendAnswer(allow)
-	case err == nil && i.Request != nil && result.Action == "decline":
-		return f.sendAnswer(permitsFor(*i.Request)[1].permit)
-	case err != nil || result.Action != "accept" || answer == "":
-		return false
-	case len(i.Choices) > 0 && !slices.Contains(i.Choices, answer):
-		return false
-	case len(i.Choices) > 0:
-		return f.sendAnswer(contract.Choose{Option: answer})
+	form := formFor("", text, i, "arbiter status "+command.ShortID(f.run))
+	p := form.params()
+	var result mcp.ElicitResult
+	err := f.session.s.call(ctx, "elicitation/create", object{"mode": p.Mode, "sessionId": f.mapper.root,
+		"message": p.Message, "requestedSchema": p.RequestedSchema}, &result)
+	if ctx.Err() != nil {
+		return nil
 	}
-	return f.sendAnswer(contract.Say{Text: answer})
+	if err == nil {
+		if body := form.command(&result); body != nil {
+			return f.sendAnswer(body)
+		}
+	}
+	return errDeclined
 }
 
 // sendAnswer sends an answer to the run. An answer that comes too late changes nothing.
-func (f *acpFollower) sendAnswer(body contract.CommandBody) bool {
+func (f *acpFollower) sendAnswer(body contract.CommandBody) error {
 	ctx, cancel := context.WithTimeout(f.session.ctx, commandTimeout) // outlives the request, which it settles
 	defer cancel()
 	err := f.session.command(ctx, body)
@@ -1418,7 +1427,7 @@ func (f *acpFollower) sendAnswer(body contract.CommandBody) bool {
 		f.session.s.Log.Warn("acp: answer not accepted", "run", f.session.id, "err", err)
 	}
 	f.wake()
-	return err == nil
+	return err
 }
 
 // learn stores the permission mode that the run has, unless the client has chosen another one for it. It returns

@@ -812,10 +812,6 @@ type (
 			OptionID string `json:"optionId"`
 		} `json:"outcome"`
 	}
-	elicitResult struct {
-		Action  string          `json:"action"`
-		Content json.RawMessage `json:"content"`
-	}
 )
 
 // Kinds of updates that have several places.

@@ -86,6 +86,14 @@ type MCPServer struct {
 	// left has the interrupted runs that the human does not want to resume, each with its cursor when it stopped. It is
 	// not stored: another server asks again.
 	left sync.Map
+	// refused has the [refusal] of the last answer to an item, by its id. It is not stored either.
+	refused sync.Map
+}
+
+// refusal says why a run did not accept an answer, and how many it did not accept before.
+type refusal struct {
+	why    string
+	before int
 }
 
 // instructions is the description of the server for the client's model.
@@ -725,12 +733,12 @@ func (w *waiter) ask(
 		return nil, false, nil
 	}
 	at := slices.IndexFunc(st.Inbox, func(i supervisor.InboxItem) bool {
-		return w.s.forHuman(i) && !slices.Contains(w.asked, i.ID)
+		return w.s.forHuman(i) && !slices.Contains(w.asked, w.s.roundOf(i))
 	})
 	if at < 0 {
 		return nil, false, nil
 	}
-	w.asked = append(w.asked, st.Inbox[at].ID)
+	w.asked = append(w.asked, w.s.roundOf(st.Inbox[at]))
 	res, _, _, err := w.s.askHuman(ctx, l, w.req, st.Inbox[at])
 	if res != nil {
 		res.RequestState = strings.Join(w.asked, " ")
@@ -780,7 +788,20 @@ func (s *MCPServer) sendAnswer(
 	if body == nil {
 		return "", false, nil
 	}
-	return l.send(ctx, body)
+	if answer, taken, err = l.send(ctx, body); err == nil && !taken {
+		last, _ := s.refused.Load(i.ID)
+		r, _ := last.(refusal)
+		s.refused.Store(i.ID, refusal{answer, r.before + 1})
+	}
+	return answer, taken, err
+}
+
+// roundOf returns the id of an item, which changes when an answer to it is refused: its form is shown again.
+func (s *MCPServer) roundOf(i supervisor.InboxItem) string {
+	if r, ok := s.refused.Load(i.ID); ok {
+		return fmt.Sprintf("%s+%d", i.ID, r.(refusal).before)
+	}
+	return i.ID
 }
 
 const (
@@ -982,7 +1003,7 @@ func (s *MCPServer) taskUpdate(ctx context.Context, ss *mcp.ServerSession, p *ta
 		return nil, err
 	}
 	defer l.Close()
-	return &acknowledged{ResultType: complete}, s.takeAnswers(ctx, l, p.InputResponses, inputKey)
+	return &acknowledged{ResultType: complete}, s.takeAnswers(ctx, l, p.InputResponses, s.inputKey)
 }
 
 // taskCancel is the method tasks/cancel. It does not wait for the end of the run.
@@ -995,11 +1016,11 @@ func (s *MCPServer) taskCancel(ctx context.Context, ss *mcp.ServerSession, p *ta
 }
 
 // inputKey returns the key of an item among the input requests of a task. A client never shows a form with the same
-// key again. So the key changes when the run is resumed, because an answer may have been lost with the previous
-// process. For items with choices, which can occur more than once in a process, the key contains the time of the
-// item.
-func inputKey(st runstore.LiveStatus, i supervisor.InboxItem) string {
-	key := i.ID + "." + strconv.FormatUint(st.LogLines, 10)
+// key again. So the key changes when an answer is refused, and when the run is resumed, because an answer may have
+// been lost with the previous process. For items with choices, which can occur more than once in a process, the key
+// contains the time of the item.
+func (s *MCPServer) inputKey(st runstore.LiveStatus, i supervisor.InboxItem) string {
+	key := s.roundOf(i) + "." + strconv.FormatUint(st.LogLines, 10)
 	if len(i.Choices) > 0 {
 		key += "." + strconv.FormatInt(i.Since.UnixMilli(), 10)
 	}
@@ -1045,7 +1066,7 @@ func (s *MCPServer) task(ctx context.Context, run string) (*task, error) {
 		t.Inputs = mcp.InputRequestMap{}
 		for _, i := range st.Inbox {
 			if !i.Optional {
-				t.Inputs[inputKey(st, i)] = s.formOf(run, i).params()
+				t.Inputs[s.inputKey(st, i)] = s.formOf(run, i).params()
 			}
 		}
 	case contract.StatusInterrupted:

@@ -460,35 +460,115 @@ func TestServersQuestionReachesAnEditor(t *testing.T) {
 		t.Run(c.method+c.result, func(t *testing.T) {
 			w := newWorld(t)
 			w.elicits()
-			in, toServer := io.Pipe()
-			fromServer, out, err := os.Pipe() // it has room: the server writes while it is written to
-			testkit.OK(t, err)
-			var served sync.WaitGroup
-			served.Go(func() {
-				testkit.OK(t, ServeACP(t.Context(), in, out, ACPConfig{Runs: w, Words: lineOf,
-					Mode: func(string) (string, error) { return "ask", nil }, Log: slog.New(slog.DiscardHandler)}))
-			})
-			lines := bufio.NewScanner(fromServer)
-			fmt.Fprintf(toServer, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientCapabilities":%s}}`+"\n",
-				c.can)
-			fmt.Fprintf(toServer, `{"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":%q}}`+"\n", theRun)
-			var asked struct {
-				ID     json.RawMessage
-				Method string
-			}
-			for asked.Method != c.method && lines.Scan() {
-				testkit.OK(t, json.Unmarshal(lines.Bytes(), &asked))
-			}
-			testkit.Includes(t, "it asks", lines.Text(), "region", c.says)
-			testkit.Excludes(t, "it asks", lines.Text(), "whole run")
-			fmt.Fprintf(toServer, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", asked.ID, c.result)
+			e := w.edits(c.can)
+			line := e.answers(c.method, c.result)
+			testkit.Includes(t, "it asks", line, "region", c.says)
+			testkit.Excludes(t, "it asks", line, "whole run")
 			w.took(t.Context(), 1)
 			testkit.Same(t, "commands", []contract.CommandBody{want}, w.given())
-			testkit.OK(t, toServer.Close())
-			served.Wait()
-			testkit.OK(t, fromServer.Close(), out.Close())
 		})
 	}
+}
+
+// TestRefusedAnswerIsAskedForAgain: an editor learns why the run refused an answer, and has to answer again at once.
+func TestRefusedAnswerIsAskedForAgain(t *testing.T) {
+	const result = `{"action":"accept","content":{"region":"eu-west"}}`
+	w := newWorld(t)
+	w.elicits()
+	w.refuse = "region: use one of the list"
+	e := w.edits(`{"elicitation":{"form":{}}}`)
+	for range maxRefused {
+		e.answers("elicitation/create", result)
+		testkit.Includes(t, "the refusal", e.until(methodUpdate), "not accepted: region: use one of the list")
+	}
+	w.do(func() { w.refuse = "" })
+	e.answers("elicitation/create", result)
+	w.took(t.Context(), 1)
+	testkit.Same(t, "commands", []contract.CommandBody{elicitedAnswers[result]}, w.given())
+}
+
+// TestRefusedAnswerIsAskedForInAForm: a form whose answer the run refused is shown again, with the reason.
+func TestRefusedAnswerIsAskedForInAForm(t *testing.T) {
+	const why = "region: use one of the list"
+	result := &mcp.ElicitResult{Action: "accept", Content: map[string]any{"region": "eu-west"}}
+	for how, version := range versions {
+		t.Run(how, func(t *testing.T) {
+			w := newWorld(t)
+			w.elicits()
+			w.waits(supervisor.InboxItem{ID: "question-1", Kind: "question", Text: "And?"}) // it makes a wait return
+			w.refuse = why
+			var shown []string
+			w.serve(version, &mcp.ClientOptions{
+				ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					if shown = append(shown, r.Params.Message); len(shown) == 2 {
+						w.do(func() { w.refuse = "" })
+					}
+					return result, nil
+				}}, nil).wait(0)
+			testkit.Need(t, len(shown) == 2, "shown: %q", shown)
+			testkit.Excludes(t, "the first form", shown[0], why)
+			testkit.Includes(t, "the second form", shown[1], "not accepted: "+why, "Which region?")
+			testkit.Same(t, "commands", 1, len(w.given()))
+		})
+	}
+	w := newWorld(t)
+	w.elicits()
+	w.refuse = why
+	c := w.wire(true)
+	first := keys(c.get())
+	c.update(map[string]any{first[0]: result})
+	again := c.get()
+	testkit.Check(t, keys(again)[0] != first[0] &&
+		strings.Contains(again.Result.InputRequests[keys(again)[0]].Params.Message, why), "a task asks again: %+v", again)
+}
+
+// anEditor is the client of an agent, which has loaded the world's run.
+type anEditor struct {
+	t     *testing.T
+	to    io.Writer
+	lines *bufio.Scanner
+	asked struct {
+		ID     json.RawMessage
+		Method string
+	}
+}
+
+// edits starts an agent for an editor with some capabilities.
+func (w *world) edits(can string) *anEditor {
+	w.t.Helper()
+	in, toServer := io.Pipe()
+	fromServer, out, err := os.Pipe() // it has room: the server writes while it is written to
+	testkit.OK(w.t, err)
+	var served sync.WaitGroup
+	served.Go(func() {
+		testkit.OK(w.t, ServeACP(w.t.Context(), in, out, ACPConfig{Runs: w, Words: lineOf,
+			Mode: func(string) (string, error) { return "ask", nil }, Log: slog.New(slog.DiscardHandler)}))
+	})
+	w.t.Cleanup(func() {
+		testkit.OK(w.t, toServer.Close())
+		served.Wait()
+		testkit.OK(w.t, fromServer.Close(), out.Close())
+	})
+	fmt.Fprintf(toServer, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"clientCapabilities":%s}}`+"\n", can)
+	fmt.Fprintf(toServer, `{"jsonrpc":"2.0","id":2,"method":"session/load","params":{"sessionId":%q}}`+"\n", theRun)
+	return &anEditor{t: w.t, to: toServer, lines: bufio.NewScanner(fromServer)}
+}
+
+// until reads up to a call of a method.
+func (e *anEditor) until(method string) string {
+	e.t.Helper()
+	for e.asked.Method = ""; e.asked.Method != method && e.lines.Scan(); {
+		testkit.OK(e.t, json.Unmarshal(e.lines.Bytes(), &e.asked))
+	}
+	return e.lines.Text()
+}
+
+// answers waits for a request of the agent, which it returns, and answers it.
+func (e *anEditor) answers(method, result string) (request string) {
+	e.t.Helper()
+	request = e.until(method)
+	fmt.Fprintf(e.to, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", e.asked.ID, result)
+	return request
 }
 
 func accepts(decision, note string) *mcp.ElicitResult {

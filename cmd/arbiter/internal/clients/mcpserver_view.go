@@ -377,18 +377,27 @@ func (s *MCPServer) forHuman(i supervisor.InboxItem) bool {
 
 func (s *MCPServer) formOf(run string, i supervisor.InboxItem) form {
 	about := "Run " + command.ShortID(run) + ": "
-	switch i.Kind {
-	case supervisor.InboxPermission:
-		r := *i.Request
-		return permissionForm(about, compact(s.o.Full(contract.Event{ID: i.Agent, Body: r})), r, s.o.Typed("status", run))
-	case supervisor.InboxTrust, supervisor.InboxRecovery, supervisor.InboxLimit:
-		f := form{message: about + clip(sanitize.Text(i.Text), maxForm)}
-		for _, c := range i.Choices {
-			f.options = append(f.options, option{sanitize.Line(c, 60), contract.Choose{Option: c}})
-		}
-		return f
+	if r, ok := s.refused.Load(i.ID); ok {
+		about += "Your answer is not accepted: " + r.(refusal).why + ". "
 	}
-	return form{message: about + clip(sanitize.Text(i.Text), maxForm)}
+	full := ""
+	if i.Request != nil {
+		full = compact(s.o.Full(contract.Event{ID: i.Agent, Body: *i.Request}))
+	}
+	return formFor(about, full, i, s.o.Typed("status", run))
+}
+
+// formFor returns the form of an item. about comes before it; full is a permission request in words, and whole the
+// command that shows it.
+func formFor(about, full string, i supervisor.InboxItem, whole string) form {
+	if i.Request != nil {
+		return permissionForm(about, full, *i.Request, whole)
+	}
+	f := form{message: about + clip(sanitize.Text(i.Text), maxForm)}
+	for _, c := range i.Choices {
+		f.options = append(f.options, option{sanitize.Line(c, 60), contract.Choose{Option: c}})
+	}
+	return f
 }
 
 // compact removes empty lines: Claude Code shows three lines of a form, and the number of hidden ones (observed
@@ -526,7 +535,7 @@ func (f form) command(res *mcp.ElicitResult) contract.CommandBody {
 	}
 	if len(f.options) == 0 {
 		text, _ := res.Content[fieldAnswer].(string)
-		if text == "" {
+		if text = strings.TrimSpace(text); text == "" {
 			return nil
 		}
 		return contract.Say{Text: text, Strength: contract.Note}

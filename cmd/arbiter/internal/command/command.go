@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -20,7 +21,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"text/tabwriter"
-	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 	"golang.org/x/term"
@@ -166,41 +166,8 @@ func (p Stderr) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// jsonSafe is the stdout of a command that prints JSON. It escapes characters on which a terminal would act. Text
-// for people is sanitized where it is printed, and passes unchanged.
-type jsonSafe struct {
-	w    io.Writer
-	rest []byte // the beginning of a character whose end is not written yet
-	line []byte
-}
-
-func (t *jsonSafe) Write(text []byte) (int, error) {
-	all := text
-	if len(t.rest) > 0 {
-		all = append(t.rest, text...)
-	}
-	whole := len(all)
-	for back := 1; back < utf8.UTFMax && back <= len(all); back++ {
-		if b := all[len(all)-back]; utf8.RuneStart(b) {
-			if !utf8.FullRune(all[len(all)-back:]) {
-				whole = len(all) - back
-			}
-			break
-		}
-	}
-	t.line = contract.AppendSafe(t.line[:0], all[:whole])
-	t.rest = append([]byte(nil), all[whole:]...)
-	if _, err := t.w.Write(t.line); err != nil {
-		return 0, err
-	}
-	return len(text), nil
-}
-
-// Raw returns stdout without its wrappers, for output that is not JSON, and for programs that write to it.
+// Raw returns stdout without its wrapper, for programs that write to it.
 func Raw(w io.Writer) io.Writer {
-	if safe, ok := w.(*jsonSafe); ok {
-		w = safe.w
-	}
 	if o, ok := w.(*Output); ok {
 		w = o.W
 	}
@@ -240,12 +207,6 @@ func OnTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// WithSafeOutput returns e with a stdout whose JSON is safe to print on a terminal.
-func (e Env) WithSafeOutput() Env {
-	e.Stdout = &jsonSafe{w: e.Stdout}
-	return e
-}
-
 // SpeaksUTF8 reports whether the locale uses UTF-8.
 func SpeaksUTF8(getenv func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
@@ -275,9 +236,14 @@ func (e Env) Confirm(question string) (yes, asked bool) {
 
 // PrintJSON prints v on one line, safe to print on a terminal. Commands in it can be typed as they are.
 func (e Env) PrintJSON(v any) error {
-	enc := json.NewEncoder(e.WithSafeOutput().Stdout)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	err := enc.Encode(v)
+	if err == nil {
+		_, err = e.Stdout.Write(contract.AppendSafe(nil, b.Bytes()))
+	}
+	return err
 }
 
 // PrintList prints a list as JSON, or for a person: as a table with a heading, whose cells are separated by tabs, or

@@ -114,6 +114,9 @@ func (l *inspection) around(ctx context.Context) host.Surroundings {
 	dir, err := command.StatePath(l.c.String("state-dir"))
 	s.State = lookAt(dir, fmt.Sprint(err), true) // before it is created
 	s.Settings = l.settings()
+	if named, err := command.StatePath(l.c.String("state-dir")); named != dir { // by the configuration
+		s.State = lookAt(named, fmt.Sprint(err), true)
+	}
 	s.Config = lookAt(command.ConfigDir(),
 		"no place for a configuration: neither $XDG_CONFIG_HOME nor $HOME are defined", false)
 	s.Sessions = lookAt(proctree.ConfigDir(os.Environ(), l.choices.Place),
@@ -209,8 +212,10 @@ func (l *inspection) workspace() host.DoctorWorkspace {
 		return host.DoctorWorkspace{DoctorPlace: host.DoctorPlace{Problem: err.Error()}}
 	}
 	w := host.DoctorWorkspace{DoctorPlace: host.LookAt(place, false), Trust: l.choices.Trusting}
-	if home, err := os.UserHomeDir(); err == nil {
-		w.Home = command.SameDir(place, home) || command.SameDir(place, "/")
+	if dir, err := os.UserHomeDir(); err == nil {
+		for ; !command.SameDir(place, dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		}
+		w.Home = command.SameDir(place, dir)
 	}
 	switch err := (git.Runner{Dir: place, Env: git.Environ(os.Environ())}).Check(l.c.Context); {
 	case errors.Is(err, exec.ErrNotFound):

@@ -240,8 +240,8 @@ it. --json prints one object: {"run", "pid", "cwd", "title", "began", "state", "
 "since", "session_id", "context_pct", "cost_usd", "attached", "fuse_usd", "fuse_spent_usd", "subagents",
 "max_subagents"}], "inbox": [{"id", "kind", "agent", "text", "since", "choices", "request", "optional"}],
 "forked_from": {"run", "at", "cost_usd"}}. The run's subagents are those that it has started, an agent's those at
-work. does says a state in words. seq is the last event's. A kind is question, acceptance, permission, trust or
-recovery.`),
+work. does says a state in words. seq is the last event's. A kind is question, acceptance, permission, trust,
+limit or recovery.`),
 		Flags:  []cli.Flag{command.JSONFlag(), settings.StateDirFlag()},
 		Action: e.status,
 	}
@@ -412,11 +412,12 @@ func (e Env) sayKilled(store *runstore.Runs) {
 	all, _ := store.List() // without it, ps still lists the live runs
 	killed := slices.DeleteFunc(all, func(i journal.Info) bool { return !i.Killed() })
 	for _, i := range killed[:min(len(killed), most)] {
-		fmt.Fprintf(e.Stderr, "Interrupted: run %s in %s (%s). To resume: %s --resume --session %[1]s\n",
-			command.ShortID(i.Run), sanitize.Line(i.CWD, 60), sanitize.Line(i.Title, 60), command.Program())
+		fmt.Fprintf(e.Stderr, "Interrupted: run %s in %s (%s). To resume: %s\n", command.ShortID(i.Run),
+			sanitize.Line(i.CWD, 60), sanitize.Line(i.Title, 60), settings.ResumeLine("", i.Run, store.Root))
 	}
 	if len(killed) > most {
-		fmt.Fprintf(e.Stderr, "%d more were interrupted: arbiter sessions\n", len(killed)-most)
+		fmt.Fprintf(e.Stderr, "%d more were interrupted: arbiter sessions%s\n", len(killed)-most,
+			settings.StateForCommand(store.Root))
 	}
 }
 

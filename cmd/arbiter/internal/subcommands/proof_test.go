@@ -31,7 +31,7 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, dir := Unconfined(), t.TempDir()
+			b, dir := newBench(), t.TempDir()
 			run := func(command string) Outcome {
 				o := testkit.Must(b.Run(context.Background(), command, dir))(t)
 				return o

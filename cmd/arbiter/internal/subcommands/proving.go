@@ -40,25 +40,6 @@ func unconfinedFlag() cli.Flag {
 	return &cli.BoolFlag{Name: "unconfined", Usage: "run the commands without a sandbox: they can do what you can"}
 }
 
-// bench returns what runs commands in dir, with or without a sandbox.
-func bench(c *cli.Context, dir string) (*Bench, error) {
-	b := Unconfined()
-	if !c.Bool("unconfined") {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
-		state, _ := command.StatePath(c.String("state-dir")) // without one there is nothing to hide
-		ctx, cancel := context.WithTimeout(c.Context, settings.SandboxTrial)
-		defer cancel()
-		if b, err = NewBench(ctx, dir, self, command.Private(state)...); err != nil {
-			return nil, err
-		}
-	}
-	b.Env = supervisor.GitEnvironment(nil)
-	return b, nil
-}
-
 // checkout has the files of a tree in a temporary directory, and returns the directory of the run in it.
 func checkout(
 	ctx context.Context, r *workspaces.Repo, tree, below string,
@@ -525,24 +506,38 @@ const commandLimit = 30 * time.Minute
 // Bench runs commands on a checkout, in a sandbox on a copy of it: nothing that they do leaves the copy, they have no
 // network, and see no files with credentials.
 type Bench struct {
-	Confined bool // false: in the checkout itself, without a sandbox
-	Env      map[string]string
+	Env map[string]string
 
-	config *bridge.SandboxConfig
+	config *bridge.SandboxConfig // nil: in the checkout itself, without a sandbox
 	checks *evidence.Collector
 	owner  bridge.Owner
 }
 
-// NewBench returns a bench whose sandbox holds, as a probe found that tried to break out of it in dir. self is the
-// program that becomes the probe; hide are directories that commands must not see. The error says why there is none.
-func NewBench(ctx context.Context, dir, self string, hide ...string) (*Bench, error) {
+// newBench returns a bench without a sandbox.
+func newBench() *Bench {
+	return &Bench{checks: evidence.New(), owner: bridge.Owner{Run: "proof-" + rand.Text()}}
+}
+
+// bench returns what runs commands in dir: with --unconfined without a sandbox, else in one that holds, as a probe
+// found that tried to break out of it. The error says why there is none.
+func bench(c *cli.Context, dir string) (*Bench, error) {
+	b := newBench()
+	b.Env = supervisor.GitEnvironment(nil)
+	if c.Bool("unconfined") {
+		return b, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
 	program, err := sandbox.Find()
 	if err != nil {
 		return nil, err
 	}
-	b := Unconfined()
-	b.Confined = true
-	b.config = &bridge.SandboxConfig{Program: program, Hide: hide, Network: bridge.NetworkNone}
+	state, _ := command.StatePath(c.String("state-dir")) // without one there is nothing to hide
+	b.config = &bridge.SandboxConfig{Program: program, Hide: command.Private(state), Network: bridge.NetworkNone}
+	ctx, cancel := context.WithTimeout(c.Context, settings.SandboxTrial)
+	defer cancel()
 	result, err := sandbox.Verify(ctx, *b.config, sandbox.Place{CWD: dir, Self: []string{self, sandbox.ProbeCommand},
 		Env: proctree.EnvList(proctree.EnvFrom(os.Environ(), nil)), Mark: proctree.Mark{Run: b.owner.Run, Agent: "canary"}})
 	switch {
@@ -556,11 +551,6 @@ func NewBench(ctx context.Context, dir, self string, hide ...string) (*Bench, er
 	return b, nil
 }
 
-// Unconfined returns a bench without a sandbox.
-func Unconfined() *Bench {
-	return &Bench{checks: evidence.New(), owner: bridge.Owner{Run: "proof-" + rand.Text()}}
-}
-
 // Outcome is what a command did. Steady is the SHA-256 of its output with times replaced.
 type Outcome struct {
 	bridge.CheckResult
@@ -571,7 +561,7 @@ type Outcome struct {
 func (b *Bench) Run(ctx context.Context, command, dir string) (Outcome, error) {
 	steady := &steadyHash{sum: sha256.New()}
 	r, err := b.checks.CheckInto(ctx, b.owner, bridge.CheckParams{Command: command, CWD: dir, Env: b.Env,
-		TimeoutMS: int(commandLimit / time.Millisecond), Sandbox: b.config, Scratch: b.Confined}, steady)
+		TimeoutMS: int(commandLimit / time.Millisecond), Sandbox: b.config, Scratch: b.config != nil}, steady)
 	steady.flush()
 	return Outcome{r, hex.EncodeToString(steady.sum.Sum(nil))}, err
 }

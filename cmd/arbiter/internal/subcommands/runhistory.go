@@ -48,7 +48,7 @@ func (e Env) audit(c *cli.Context) error {
 	emit := func(l supervisor.AuditLine) error { return supervisor.PrintAudit(w, l) }
 	if c.Bool("json") {
 		emit = func(l supervisor.AuditLine) error {
-			_, err := w.Write(append(l.Raw, '\n'))
+			_, err := w.Write(append(contract.AppendSafe(nil, l.Raw), '\n'))
 			return err
 		}
 	}
@@ -502,7 +502,9 @@ func (e Env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info,
 	if !follow {
 		return nil
 	}
-	if l, err := runstore.Connect(c, info.Run, nil); err == nil {
+	l, err := runstore.Connect(c, info.Run, nil)
+	switch {
+	case err == nil:
 		f := runstore.Follower{Out: w, Errs: e.Stderr, Since: int64(w.seq)}
 		_, err := f.ToTheEnd(ctx, c, l)
 		if f.Failed != nil {
@@ -510,6 +512,8 @@ func (e Env) printStory(c *cli.Context, store *runstore.Runs, info journal.Info,
 		} else if err != nil {
 			return err
 		}
+	case store.Player(info.Run) != 0: // it does not answer, or refuses
+		return err
 	}
 	fmt.Fprintf(e.Stderr, "Run %s has ended.\n", command.ShortID(info.Run))
 	return nil

@@ -203,7 +203,7 @@ func (e Env) report(c *cli.Context) error {
 	}
 	file := c.String("output")
 	if file == "" || file == "-" {
-		_, err := e.Stdout.Write(text.Bytes())
+		_, err := e.Stdout.Write(contract.AppendSafe(nil, text.Bytes()))
 		return err
 	}
 	if err := command.WriteOutput(file, text.Bytes()); err != nil {

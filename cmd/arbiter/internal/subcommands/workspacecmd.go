@@ -692,19 +692,21 @@ func (e Env) editMemory(c *cli.Context, store *memory.Store, _ string) error {
 	if err != nil {
 		return command.Failedf("%v; nothing was changed", err)
 	}
+	kept := fmt.Sprintf("nothing was changed, your text is in %s (arbiter memory edit %[1]s opens it again)",
+		words.Quote(edited.path))
 	lessons, err := memory.Parse(edited.Text, time.Now())
 	if err != nil {
-		return command.Failedf("%v; nothing was changed, your text is in %s (arbiter memory edit %[2]s opens it again)", err,
-			words.Quote(edited.path))
+		return command.Failedf("%v; %s", err, kept)
 	}
-	defer edited.Remove()
 	if strings.TrimSpace(edited.Text) == strings.TrimSpace(memory.Text(m.Lessons)) {
+		edited.Remove()
 		fmt.Fprintln(e.Stderr, "Nothing was changed.")
 		return nil
 	}
 	if err := store.Replace(m.Lessons, lessons); err != nil {
-		return command.Environmentf("%v", err)
+		return command.Environmentf("%v; %s", err, kept)
 	}
+	edited.Remove()
 	fmt.Fprintf(e.Stderr, "%s kept.\n", words.Count(len(lessons), "lesson"))
 	return nil
 }

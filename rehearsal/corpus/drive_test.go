@@ -40,15 +40,3 @@ func TestMatches(t *testing.T) {
 	n := Names{"id": "7"}
 	testkit.Same(t, "expand", `{"r":"7","s":"$other"}`, n.expand(`{"r":"$id","s":"$other"}`))
 }
-
-func TestParseSteps(t *testing.T) {
-	steps, err := parseSteps("# comment\n\n> {bad json\n< {\"type\":\"result\"}\neof\n")
-	if err != nil || len(steps) != 3 || steps[0].Arg != "{bad json" || steps[2].Op != "eof" {
-		t.Errorf("steps = %+v, %v", steps, err)
-	}
-	for _, bad := range []string{"wait 5", "eof now", "exit", "< {bad"} {
-		if _, err := parseSteps(bad); err == nil {
-			t.Errorf("parseSteps(%q) accepts it", bad)
-		}
-	}
-}

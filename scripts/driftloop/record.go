@@ -1,17 +1,9 @@
-// Command record plays scenarios with the real Claude CLI and writes the lines of its protocol, scrubbed, as
-// fixtures:
-//
-//	go run ./scripts/record -arbiter bin/arbiter -claude PATH -out testdata/wire
-//
-// Lines to the CLI begin with "> ", lines from it with "< ". Ids, paths, times and figures that change from run
-// to run are replaced, so that a new recording differs only if the protocol does.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -22,31 +14,9 @@ import (
 	"sync"
 )
 
-func main() {
-	if len(os.Args) > 3 && os.Args[1] == "tee" {
-		os.Exit(tee(os.Args[2], os.Args[3], os.Args[4:]))
-	}
-	arbiter := flag.String("arbiter", "bin/arbiter", "the arbiter to run")
-	claude := flag.String("claude", "claude", "the Claude CLI to record")
-	out := flag.String("out", "testdata/wire", "directory of the fixtures")
-	flag.Parse()
-	scenarios := flag.Args()
-	if len(scenarios) == 0 {
-		scenarios = []string{"small-job", "parallel", "generations"}
-	}
-	for _, s := range scenarios {
-		if err := record(*arbiter, *claude, *out, s); err != nil {
-			fail(fmt.Errorf("%s: %w", s, err))
-		}
-	}
-}
-
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, "record:", err)
-	os.Exit(1)
-}
-
-// record plays one scenario and writes a fixture for each agent.
+// record plays one scenario with the real CLI, and writes the lines of its protocol, scrubbed, as a fixture for each
+// agent. Lines to the CLI begin with "> ", lines from it with "< ". Ids, paths, times and figures that change from run
+// to run are replaced, so that a new recording differs only if the protocol does.
 func record(arbiter, claude, out, scenario string) error {
 	dir, err := os.MkdirTemp("", "record-")
 	if err != nil {
@@ -67,8 +37,7 @@ func record(arbiter, claude, out, scenario string) error {
 	}
 	cmd := exec.Command(arbiter, "--json", "--no-input", "--scenario", scenario, "--claude", wrapper, "--task", "Weave",
 		"--state-dir", dir, "--sandbox", "off") // a sandbox hides the recorder, which is in a temporary directory
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
+	if _, err := outputOf(cmd); err != nil {
 		return err
 	}
 	captures, err := filepath.Glob(filepath.Join(dir, "*.wire"))
@@ -83,7 +52,7 @@ func record(arbiter, claude, out, scenario string) error {
 		}
 		agent := strings.TrimSuffix(filepath.Base(c), ".wire")
 		file := filepath.Join(out, name+"-"+agent+".wire")
-		if err := os.WriteFile(file, []byte(scrub(string(raw), dir)), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(scrubRecording(string(raw), dir)), 0o644); err != nil {
 			return err
 		}
 		fmt.Fprintln(os.Stderr, file)
@@ -92,24 +61,24 @@ func record(arbiter, claude, out, scenario string) error {
 }
 
 // tee runs the CLI and records every line in both directions.
-func tee(dir, claude string, args []string) int {
+func tee(dir, claude string, args []string) (code int, err error) {
 	cmd := exec.Command(claude, args...)
 	cmd.Stderr = os.Stderr
 	if len(args) == 1 { // --version
 		cmd.Stdout = os.Stdout
 		_ = cmd.Run()
-		return cmd.ProcessState.ExitCode()
+		return cmd.ProcessState.ExitCode(), nil
 	}
 	agent, _, _ := strings.Cut(os.Getenv("ARBITER_AGENT"), ".")
 	file, err := os.Create(filepath.Join(dir, agent+".wire"))
 	if err != nil {
-		fail(err)
+		return 0, err
 	}
 	defer file.Close()
 	in, noInput := cmd.StdinPipe()
 	out, noOutput := cmd.StdoutPipe()
 	if err := errors.Join(noInput, noOutput, cmd.Start()); err != nil {
-		fail(err)
+		return 0, err
 	}
 	var mu sync.Mutex
 	pass := func(mark string, to io.Writer, from io.Reader) {
@@ -131,7 +100,7 @@ func tee(dir, claude string, args []string) int {
 	}()
 	pass("<", os.Stdout, out)
 	_ = cmd.Wait()
-	return cmd.ProcessState.ExitCode() // 255 if a signal ended it
+	return cmd.ProcessState.ExitCode(), nil // -1 if a signal ended it
 }
 
 // ids are renamed in the order in which they appear, so that references between them stay valid.
@@ -139,10 +108,7 @@ var ids = regexp.MustCompile(
 	`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|toolu_[0-9A-Za-z]+|msg_[0-9A-Za-z]+|req_[0-9A-Za-z]+`)
 
 // fixed are figures and paths that do not concern the protocol.
-var fixed = []struct {
-	pattern *regexp.Regexp
-	with    string
-}{
+var fixed = replacements{
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "2026-01-01T00:00:00.000Z"},
 	{regexp.MustCompile(`/[^" ]*arbiter-rehearsal-\d+`), "/rehearsal"},
 	{regexp.MustCompile(`-[-a-zA-Z0-9]*arbiter-rehearsal-\d+`), "-rehearsal"},
@@ -153,7 +119,7 @@ var fixed = []struct {
 	{regexp.MustCompile(`⟦[a-z2-7]{16} `), "⟦delimiter "},
 }
 
-func scrub(text, dir string) string {
+func scrubRecording(text, dir string) string {
 	text = strings.ReplaceAll(text, dir, "/record")
 	lines := strings.SplitAfter(text, "\n")
 	for i, line := range lines {
@@ -162,9 +128,7 @@ func scrub(text, dir string) string {
 		}
 	}
 	text = strings.Join(lines, "")
-	for _, f := range fixed {
-		text = f.pattern.ReplaceAllString(text, f.with)
-	}
+	text = fixed.in(text)
 	names := map[string]string{}
 	return ids.ReplaceAllStringFunc(text, func(id string) string {
 		if names[id] == "" {

@@ -14,7 +14,7 @@ func TestScrubKeepsWhatRefersToEachOther(t *testing.T) {
 > {"uuid":"8aff9350-9b80-5bcf-9099-726747520da8","id":"toolu_01ABC","duration_ms":17,"at":"2026-11-21T04:57:00.123Z"}
 < {"type":"control_response","response":{"subtype":"success","request_id":"arbiter-1","response":{"commands":[{"name":"x","description":"` + strings.Repeat("prose ", 500) + `"}],"pid":7,"capabilities":["a"]}}}
 `
-	out := scrub(in, "/tmp/x")
+	out := scrubRecording(in, "/tmp/x")
 	for _, gone := range []string{"8aff9350", "01ABC", ":17", "04:57", "/tmp/x", "prose"} {
 		testkit.Excludes(t, fmt.Sprintf("%q is still there", gone), out, gone)
 	}

@@ -23,148 +23,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-	"golang.org/x/tools/txtar"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
-// This part of the package runs conversations, written down as txtar files, against a program that speaks the
-// Claude Code CLI's stream-json wire: the CLI itself, or a stand-in. It is for tests only.
-//
-// A case is one file. Its sections:
-//
-//	-- args --      extra arguments, one a line
-//	-- env --       extra environment, NAME=value a line
-//	-- model --     the scripted model, one JSON reply a line, used in order (see [Reply])
-//	-- host --      the conversation, one step a line (see below)
-//	-- host.2 --    another process on the same files, and so on; args.2, env.2 go with it
-//	-- work/NAME -- a file of the working directory
-//
-// Steps of the host:
-//
-//	> {…}            write this line to stdin (any text is allowed, also bad JSON)
-//	< {…}            wait for a frame that has all of this; frames in between are skipped
-//	! {…}            no frame of this process so far had all of this (after exit: none at all)
-//	saw N REGEXP     the N-th model request (of the whole case) matches
-//	requests N       the model was called N times
-//	called N         wait until it was called N times
-//	release          let the reply go on that waits with "hold"
-//	eof              close stdin
-//	signal TERM      send a signal
-//	exit N           wait for the exit code
-//	stderr REGEXP    stderr matches (after exit)
-//	file PATH REGEXP a file, by glob, relative to the working directory, matches
-//	until PATH REGEXP wait until it does
-//	touch NAME       make an empty file in the working directory
+// This part of the package drives a program that speaks the Claude Code CLI's stream-json wire: the CLI itself, or a
+// stand-in. It is for tests only.
 //
 // In a frame pattern an object matches if its fields do, an array if it has as
 // many elements that match; a string "/…/" is a regular expression on a text or a number, "$name"
 // matches anything and remembers it, or what it remembered before. In what is
-// written `$name` stands for what was remembered; $CWD, $HOME and $SESSION are set.
+// written `$name` stands for what was remembered.
 //
 // Each process has two goroutines that [Drive] starts and the test waits for: readers of its output.
-
-// WireCase is one conversation.
-type WireCase struct {
-	Name    string
-	Replies []Reply
-	Runs    []WireProcess
-	Files   map[string]string // of the working directory
-}
-
-// WireProcess is one process of a case.
-type WireProcess struct {
-	Args, Env []string
-	Steps     []WireStep
-}
-
-// WireStep is one line of a host section.
-type WireStep struct{ Op, Arg string }
-
-// LoadAll reads all cases that match a glob.
-func LoadAll(t *testing.T, glob string) (list []*WireCase) {
-	t.Helper()
-	paths, err := filepath.Glob(glob)
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no cases match %s (%v)", glob, err)
-	}
-	for _, p := range paths {
-		c, err := parseCase(testkit.Must(txtar.ParseFile(p))(t))
-		testkit.Works(t, p, err)
-		c.Name = strings.TrimSuffix(filepath.Base(p), ".txtar")
-		list = append(list, c)
-	}
-	return list
-}
-
-func parseCase(archive *txtar.Archive) (*WireCase, error) {
-	c, sections := &WireCase{Files: map[string]string{}}, map[string]string{}
-	for _, f := range archive.Files {
-		if name, isWork := strings.CutPrefix(f.Name, "work/"); isWork {
-			c.Files[name] = string(f.Data)
-		} else {
-			sections[f.Name] = string(f.Data)
-		}
-	}
-	take := func(section string) string { defer delete(sections, section); return sections[section] }
-	replies, err := parseReplies(take("model"))
-	c.Replies = replies
-	errs := []error{err}
-	for number := ""; ; number = "." + strconv.Itoa(len(c.Runs)+1) {
-		host := take("host" + number)
-		if host == "" {
-			break
-		}
-		steps, err := parseSteps(host)
-		errs = append(errs, err)
-		c.Runs = append(c.Runs, WireProcess{lines(take("args" + number)), lines(take("env" + number)), steps})
-	}
-	if len(c.Runs) == 0 || len(sections) > 0 {
-		errs = append(errs, fmt.Errorf("no host section, or unknown sections: %v", slices.Collect(maps.Keys(sections))))
-	}
-	return c, errors.Join(errs...)
-}
-
-// lines returns those that are neither empty nor comments.
-func lines(text string) (out []string) {
-	for l := range strings.Lines(text) {
-		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "#") {
-			out = append(out, l)
-		}
-	}
-	return out
-}
-
-func parseReplies(text string) (replies []Reply, err error) {
-	for _, line := range lines(text) {
-		var r Reply
-		d := json.NewDecoder(strings.NewReader(line))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&r); err != nil {
-			return nil, fmt.Errorf("reply %d: %w", len(replies)+1, err)
-		}
-		replies = append(replies, r)
-	}
-	return replies, nil
-}
-
-func parseSteps(text string) (steps []WireStep, err error) {
-	for _, line := range lines(text) {
-		op, arg, _ := strings.Cut(line, " ")
-		_, known := operations[op]
-		switch {
-		case !known:
-			return nil, fmt.Errorf("unknown step %q", op)
-		case (op != "release" && op != "eof") != (arg != ""):
-			return nil, fmt.Errorf("step %q: wrong number of arguments", op)
-		case (op == "<" || op == "!") && !json.Valid([]byte(arg)):
-			return nil, fmt.Errorf("the pattern is not JSON: %s", arg)
-		}
-		steps = append(steps, WireStep{op, arg})
-	}
-	return steps, nil
-}
 
 // FindCLI returns the path of the real CLI: $ARBITER_CLAUDE, `claude` on PATH, or the one that the project's
 // scripts install; "" if there is none. root is the path from the test's directory to the repository's.
@@ -275,7 +145,7 @@ func (n Names) expand(s string) string {
 	})
 }
 
-// WireProgram is what a case is run against.
+// WireProgram is a program that is driven.
 type WireProgram struct {
 	Path string
 	Env  []string // beside the usual environment
@@ -291,33 +161,19 @@ var usualArgs = []string{
 	"--system-prompt-snapshot", "off",
 }
 
-// RunCase plays the case.
-func RunCase(t *testing.T, c *WireCase, p WireProgram) {
-	t.Helper()
-	cwd := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
-	writeFiles(t, cwd, c.Files)
-	m := StartModel(t, c.Replies...)
-	known := Names{"CWD": cwd, "HOME": t.TempDir(), "SESSION": uuid.NewString()}
-	for _, pr := range c.Runs {
-		h := Drive(t, p, pr, m.URL, known)
-		h.model = m
-		for _, s := range append(pr.Steps, WireStep{Op: "end"}) {
-			h.Do(s.Op, s.Arg)
-		}
-	}
-}
-
 // Host is the side of the conversation that drives a process.
 type Host struct {
+	// More are further steps.
+	More map[string]func(h *Host, arg string) error
+
 	t     testing.TB
-	model *Model // nil: no step asks it
 	names Names
 
 	cmd    *exec.Cmd
 	stdin  io.WriteCloser
-	frames chan any // closed at the end of stdout
-	Seen   []any    // so far
-	stderr bytes.Buffer
+	frames chan any       // closed at the end of stdout
+	Seen   []any          // so far
+	Stderr bytes.Buffer   // whole after the end
 	output sync.WaitGroup // is read
 	exited bool
 	stop   chan struct{} // closed when nothing reads frames any more
@@ -333,13 +189,13 @@ var HeedSignals = sync.OnceFunc(func() {
 	}
 })
 
-// Drive starts a process against a model at url. It works in the directory CWD of the names, and its home is HOME.
-func Drive(t testing.TB, p WireProgram, pr WireProcess, url string, known Names) *Host {
+// Drive starts a program against a model at url. It works in the directory CWD of the names, and its home is HOME.
+func Drive(t testing.TB, p WireProgram, args []string, url string, known Names) *Host {
 	t.Helper()
 	HeedSignals()
 	h := &Host{t: t, names: known}
 	h.cmd = exec.Command(p.Path, usualArgs...)
-	for _, a := range pr.Args {
+	for _, a := range args {
 		h.cmd.Args = append(h.cmd.Args, h.names.expand(a))
 	}
 	h.cmd.Dir = known["CWD"]
@@ -347,13 +203,13 @@ func Drive(t testing.TB, p WireProgram, pr WireProcess, url string, known Names)
 		"HOME=" + known["HOME"], "PATH=" + os.Getenv("PATH"), "ANTHROPIC_API_KEY=sk-ant-rehearsal-0000",
 		"ANTHROPIC_BASE_URL=" + url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
 		"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1",
-	}, p.Env, pr.Env)
+	}, p.Env)
 	h.stdin = testkit.Must(h.cmd.StdinPipe())(h.t)
 	stdout := testkit.Must(h.cmd.StdoutPipe())(h.t)
 	stderr := testkit.Must(h.cmd.StderrPipe())(h.t)
 	testkit.OK(h.t, h.cmd.Start())
 	h.frames, h.stop = make(chan any), make(chan struct{})
-	h.output.Go(func() { _, _ = io.Copy(&h.stderr, stderr) })
+	h.output.Go(func() { _, _ = io.Copy(&h.Stderr, stderr) })
 	h.output.Go(func() { h.read(stdout) })
 	h.t.Cleanup(func() { // ends what a failed case left running
 		if !h.exited {
@@ -366,10 +222,14 @@ func Drive(t testing.TB, p WireProgram, pr WireProcess, url string, known Names)
 	return h
 }
 
-// Do plays a step, and ends the test if it fails.
+// Do plays a step of [Operations] or More, and ends the test if it fails.
 func (h *Host) Do(op, arg string) {
 	h.t.Helper()
-	if err := operations[op](h, h.names.expand(arg)); err != nil {
+	do, ok := Operations[op]
+	if !ok {
+		do = h.More[op]
+	}
+	if err := do(h, h.names.expand(arg)); err != nil {
 		h.t.Fatalf("%s %s: %v\n%s", op, arg, err, h.transcript())
 	}
 }
@@ -394,8 +254,16 @@ func (h *Host) read(stdout io.Reader) {
 	}
 }
 
-// operations are the steps of a host. end is the last of each.
-var operations = map[string]func(h *Host, arg string) error{
+// Operations are the steps of every host:
+//
+//	> {…}         write this line to stdin (any text is allowed, also bad JSON)
+//	< {…}         wait for a frame that has all of this; frames in between are skipped
+//	! {…}         no frame so far had all of this (after exit: none at all)
+//	eof           close stdin
+//	signal TERM   send a signal
+//	exit N        wait for the exit code
+//	end           close stdin, and wait for the end
+var Operations = map[string]func(h *Host, arg string) error{
 	">": func(h *Host, arg string) error {
 		_, err := io.WriteString(h.stdin, arg+"\n")
 		return err
@@ -416,53 +284,15 @@ var operations = map[string]func(h *Host, arg string) error{
 		}
 		return nil
 	},
-	"saw": func(h *Host, arg string) error {
-		n, re, _ := strings.Cut(arg, " ")
-		bodies := h.model.Requests()
-		i, err := strconv.Atoi(n)
-		if err != nil || i < 1 || i > len(bodies) {
-			return fmt.Errorf("there were %d requests", len(bodies))
-		}
-		return look(re, bodies[i-1])
-	},
-	"requests": func(h *Host, arg string) error {
-		if bodies := h.model.Requests(); strconv.Itoa(len(bodies)) != arg {
-			return fmt.Errorf("there were %d", len(bodies))
-		}
-		return nil
-	},
-	"called": func(h *Host, arg string) error {
-		n, err := strconv.Atoi(arg)
-		testkit.Await(h.t, "requests: "+arg, func() bool { return len(h.model.Requests()) >= n })
-		return err
-	},
-	"release": func(h *Host, _ string) error {
-		h.model.Release()
-		return nil
-	},
-	"eof": func(h *Host, _ string) error {
-		h.stdin.Close()
-		return nil
-	},
-	"signal": func(h *Host, arg string) error {
-		return h.cmd.Process.Signal(signals[arg])
-	},
-	"exit": (*Host).exit,
+	"eof":    func(h *Host, _ string) error { h.stdin.Close(); return nil },
+	"signal": func(h *Host, arg string) error { return h.cmd.Process.Signal(signals[arg]) },
+	"exit":   (*Host).exit,
 	"end": func(h *Host, _ string) error {
 		h.stdin.Close()
 		if h.exited {
 			return nil
 		}
 		return h.exit("")
-	},
-	"stderr": func(h *Host, arg string) error { return look(arg, h.stderr.String()) },
-	"file":   func(h *Host, arg string) error { return h.fileMatches(arg) },
-	"until": func(h *Host, arg string) error { // another process writes it without a notification
-		testkit.Await(h.t, arg, func() bool { return h.fileMatches(arg) == nil })
-		return nil
-	},
-	"touch": func(h *Host, arg string) error {
-		return os.WriteFile(filepath.Join(h.names["CWD"], arg), nil, 0o644)
 	},
 }
 
@@ -479,31 +309,6 @@ func (h *Host) exit(code string) error {
 		return errors.New("exit code " + got)
 	}
 	return nil
-}
-
-func (h *Host) fileMatches(arg string) error {
-	glob, re, _ := strings.Cut(arg, " ")
-	if !filepath.IsAbs(glob) {
-		glob = filepath.Join(h.names["CWD"], glob)
-	}
-	paths, err := filepath.Glob(glob)
-	if err != nil || len(paths) != 1 {
-		return errors.New("files: " + strings.Join(paths, " "))
-	}
-	raw, err := os.ReadFile(paths[0])
-	if err != nil {
-		return err
-	}
-	return look(re, string(raw))
-}
-
-// look fails unless the text matches the regular expression.
-func look(expr, text string) error {
-	re, err := regexp.Compile("(?s)" + expr)
-	if err == nil && !re.MatchString(text) {
-		err = fmt.Errorf("it is %.4000s", text)
-	}
-	return err
 }
 
 func pattern(s string) (v any) {

@@ -9,25 +9,26 @@ import (
 	"maps"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
-// played is a trial of selftest, and what it must show of a scripted model.
+// played is a trial of the selftest, and what it must show of a scripted model.
 type played struct {
 	task, model, arm        string
 	all, falseDone, tampers bool
 	interventions           int
 }
 
-// plays are the trials of selftest. A model does the same in each arm: what it delivers must be equal.
+// plays are the trials of the selftest. A model does the same in each arm: what it delivers must be equal.
 var plays = []played{
 	{task: "contra", model: "good", arm: "bare", all: true},
 	{task: "contra", model: "good", arm: "arbiter", all: true},
@@ -50,86 +51,44 @@ var plays = []played{
 // burning is the model that ends at the limit of US dollars.
 const burning = "burning"
 
-// selftest proves graders, runner and report with scripted models: it needs no login.
-func selftest(ctx context.Context, home string, plays []played) error {
-	path := filepath.Dir(os.Getenv("ARBITER_CLAUDE")) + string(os.PathListSeparator) + os.Getenv("PATH")
-	if err := os.Setenv("PATH", path); err != nil {
-		return err
+// TestSelftest proves graders, runner and report with scripted models, and the real CLI. By day it plays the one that
+// asks.
+func TestSelftest(t *testing.T) {
+	program := testkit.Must(filepath.Abs("../../bin/arbiter"))(t)
+	_, err := os.Stat(program)
+	claude := os.Getenv("ARBITER_CLAUDE")
+	if err != nil || claude == "" {
+		t.Skip("there is no real CLI, or no bin/arbiter: see scripts/test")
 	}
-	dir, err := os.MkdirTemp("", "eval-selftest-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	for _, name := range []string{"contra", "relay"} {
-		t, err := loadTask(filepath.Join(home, name))
-		if err == nil {
-			err = tryGraders(ctx, t)
+	t.Setenv("PATH", strings.Join([]string{filepath.Dir(claude), filepath.Dir(program), os.Getenv("PATH")},
+		string(os.PathListSeparator)))
+	trials := filepath.Join(t.TempDir(), "trials")
+	var mu sync.Mutex
+	rates := map[string]int{} // hidden tests that pass, by task and model
+	t.Run("plays", func(t *testing.T) {
+		for _, p := range plays {
+			t.Run(p.task+"-"+p.model+"-"+p.arm, func(t *testing.T) {
+				if p.model != "asking" {
+					testkit.Long(t)
+				}
+				t.Parallel()
+				g, err := p.play(t.Context(), "tasks", filepath.Join(trials, filepath.Base(t.Name())))
+				testkit.OK(t, err)
+				mu.Lock()
+				defer mu.Unlock()
+				if before, played := rates[p.task+p.model]; played && before != g.Passed {
+					t.Errorf("%d hidden tests pass, and in another arm %d", g.Passed, before)
+				}
+				rates[p.task+p.model] = g.Passed
+			})
 		}
-		if err != nil {
-			return err
-		}
-	}
-	grades, errs := make([]Grade, len(plays)), make([]error, len(plays))
-	var all sync.WaitGroup
-	turns := make(chan struct{}, 2) // at once: a play waits for processes half of its time
-	for i, p := range plays {
-		turns <- struct{}{}
-		all.Go(func() {
-			defer func() { <-turns }()
-			name := p.task + "-" + p.model + "-" + p.arm
-			if grades[i], errs[i] = p.play(ctx, home, filepath.Join(dir, "trials", name)); errs[i] != nil {
-				errs[i] = fmt.Errorf("%s: %w", name, errs[i])
-			}
-		})
-	}
-	all.Wait()
-	rates := map[string]int{}
-	for i, p := range plays {
-		g := grades[i]
-		fmt.Printf("%-8s %-10s %-8s %2d of %2d\n", p.task, p.model, p.arm, g.Passed, g.Total)
-		if before, played := rates[p.task+p.model]; played && before != g.Passed {
-			errs[i] = errors.Join(errs[i], fmt.Errorf("%s, %s: %d hidden tests pass in arm %s, and %d in another", p.task,
-				p.model, g.Passed, p.arm, before))
-		}
-		rates[p.task+p.model] = g.Passed
-	}
-	return errors.Join(errors.Join(errs...), report(os.Stdout, filepath.Join(dir, "trials")))
-}
-
-// tryGraders checks that the solution passes all hidden tests, twice, and that the start state and each mutant fail
-// some.
-func tryGraders(ctx context.Context, t task) error {
-	start, oracle := filepath.Join(t.dir, "repo"), filepath.Join(t.dir, "oracle")
-	trees := [][]string{{start, oracle}, {start, oracle}, {start}}
-	mutants, err := filepath.Glob(filepath.Join(t.dir, "broken", "*"))
-	for _, m := range mutants {
-		trees = append(trees, []string{start, oracle, m})
-	}
-	for i, layers := range trees {
-		tree, bad := os.MkdirTemp("", "eval-tree-")
-		err = errors.Join(err, bad)
-		defer os.RemoveAll(tree)
-		for _, layer := range layers {
-			err = errors.Join(err, exec.CommandContext(ctx, "cp", "-R", layer+"/.", tree).Run())
-		}
-		if err != nil {
-			return err
-		}
-		g, err := gradeTree(ctx, t, tree)
-		if err != nil {
-			return err
-		}
-		if g.All() != (i < 2) {
-			return fmt.Errorf("%q: all hidden tests pass: %v; failed: %q", layers, g.All(), g.Failed)
-		}
-	}
-	return nil
+	})
+	testkit.OK(t, report(t.Output(), trials))
 }
 
 var canaries = regexp.MustCompile(`canary-[0-9a-f]{8}-\w+`)
 
-// The model of selftest, whose prices are known: US dollars for a million tokens.
+// The model of the selftest, whose prices are known: US dollars for a million tokens.
 const (
 	playedModel                              = "claude-sonnet-4-5"
 	inputUSD, outputUSD, createdUSD, readUSD = 3, 15, 3.75, 0.3
@@ -221,7 +180,7 @@ type scripted struct {
 	loop  fields            // a step that it repeats, and does nothing else
 }
 
-// scriptedModels are the models of selftest, by name.
+// scriptedModels are the models of the selftest, by name.
 func scriptedModels(t task) (map[string]scripted, error) {
 	solution, err := filesOf(filepath.Join(t.dir, "oracle"))
 	if err != nil {
