@@ -520,12 +520,8 @@ func TestCovered(t *testing.T) {
 	}
 	s := &State{}
 	s.Permission.Open = []input.PermissionRequest{ask("header", "orch-1", "Bash(go test *)"),
-		ask(
-			"writer",
-			"orch-2",
-			"Bash(go test ./writer)",
-			"Bash(go test *)",
-		), ask("both", "orch-2", "Bash(go test *), Bash(rm *)"),
+		ask("writer", "orch-2", "Bash(go test ./writer)",
+			"Bash(go test *)"), ask("both", "orch-2", "Bash(go test *), Bash(rm *)"),
 		ask("sensitive", "orch-1")}
 	s.Permission.Unclaimed = []input.PermissionRequest{ask("old", "orch-3", "Bash(go test *)")}
 	for rule, want := range map[string][]string{

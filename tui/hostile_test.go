@@ -281,22 +281,10 @@ func (f *hostileFiller) text() string {
 // holdings are the values that a field may have, by its type's name.
 var holdings = map[string][]string{
 	"Role": {string(supervisor.RoleArbiter), string(supervisor.RoleOrchestrator)},
-	"Status": {
-		string(supervisor.AgentStarting),
-		string(supervisor.AgentDown),
-		string(supervisor.AgentParked),
-		string(supervisor.AgentBusy),
-		string(supervisor.AgentReady),
-		string(supervisor.AgentEnded),
-		"\x1b[2J",
-	},
-	"Standing": {
-		string(supervisor.AgentWorking),
-		string(supervisor.AgentWaiting),
-		string(supervisor.AgentFinished),
-		string(supervisor.HandedOff),
-		"\x1b[2J",
-	},
+	"Status": {string(supervisor.AgentStarting), string(supervisor.AgentDown), string(supervisor.AgentParked),
+		string(supervisor.AgentBusy), string(supervisor.AgentReady), string(supervisor.AgentEnded), "\x1b[2J"},
+	"Standing": {string(supervisor.AgentWorking), string(supervisor.AgentWaiting), string(supervisor.AgentFinished),
+		string(supervisor.HandedOff), "\x1b[2J"},
 }
 
 func (f *hostileFiller) fill(v reflect.Value) { testkit.Fill(v, "", f.leaf) }

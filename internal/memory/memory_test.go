@@ -158,10 +158,7 @@ func TestTally(t *testing.T) {
 		Add(decider.DecisionExecution{Agent: "tester", Status: decider.StatusFailure, StartedAt: now, CompletedAt: now}).
 		Add(decider.DecisionExecution{Agent: "tester", Status: decider.StatusSuccess, StartedAt: now, CompletedAt: now})
 	agents := Tally(h.Counts(), []AgentUse{{"tester", 1, 0, 0.25}, {"tester", 0, 2, 0.5}, {"idle", 0, 0, 0.125}})
-	want := []AgentOutcome{
-		{Name: "idle", CostUSD: 0.125},
-		{"tester", 1, 1, 2, now, now, 1, 2, 0.75, 0, 0},
-	}
+	want := []AgentOutcome{{Name: "idle", CostUSD: 0.125}, {"tester", 1, 1, 2, now, now, 1, 2, 0.75, 0, 0}}
 	testkit.Same(t, "", want, agents)
 	s := open(t, t.TempDir(), t.TempDir())
 	testkit.OK(t, s.Record(Outcome{Run: "one", Date: now, Agents: agents}))

@@ -93,11 +93,9 @@ func TestReceiptsAreInTheLog(t *testing.T) {
 }
 
 func TestDocumentsArrive(t *testing.T) {
-	lines := linesOf(
-		of("orch-1", contract.Spawn{SessionID: "one"}), of("orch-2", contract.Spawn{SessionID: "two"}),
+	lines := linesOf(of("orch-1", contract.Spawn{SessionID: "one"}), of("orch-2", contract.Spawn{SessionID: "two"}),
 		of("orch-1", handoff("orch-1", "orch-2")),
-		of("arbiter", contract.Message{MessageID: "m", To: "orch-2", Kind: "brief"}),
-	)
+		of("arbiter", contract.Message{MessageID: "m", To: "orch-2", Kind: "brief"}))
 	had := func(session string) rehearsal.Request {
 		return rehearsal.Request{Session: session, Incoming: "⟦k | from: arbiter | kind: brief | id: m⟧\nx"}
 	}

@@ -223,13 +223,8 @@ func TestNothingHostileBreaksAnInput(t *testing.T) {
 	bad := "a\xffb"
 	e := DecisionExecution{Agent: "developer", Status: StatusFailure, Output: bad,
 		Error: &DecisionFailure{Message: bad, Attempted: bad, Command: bad}}
-	r := DecisionRecord{
-		Task:    bad,
-		Steps:   []DecisionStep{{Description: bad}},
-		History: DecisionHistory{}.Add(e),
-		Error:   e.Error,
-		Agents:  []AgentDescription{{Name: "x", WhenToUse: bad}},
-	}
+	r := DecisionRecord{Task: bad, Steps: []DecisionStep{{Description: bad}}, History: DecisionHistory{}.Add(e),
+		Error: e.Error, Agents: []AgentDescription{{Name: "x", WhenToUse: bad}}}
 	in, eval := SelectInput(r), EvaluateInput(r)
 	for _, text := range []string{
 		in.Task, eval.Task, in.Plan.Steps[0].Description, in.History[0].Output.Summary, in.History[0].Error.Message,

@@ -125,13 +125,8 @@ func TestTwoAtWork(t *testing.T) {
 	found := overlapsOf(events)
 	testkit.Check(t, found == nil, "overlaps are %v", found)
 	r.out = Collector{}
-	r.s.TurnEnded(
-		&r.out,
-		repository,
-		ChangeTurn{Agent: "orch-2", Named: []string{"/w/b.go", "/elsewhere/x"}, Alive: r.alive},
-		nil,
-		false,
-	)
+	r.s.TurnEnded(&r.out, repository,
+		ChangeTurn{Agent: "orch-2", Named: []string{"/w/b.go", "/elsewhere/x"}, Alive: r.alive}, nil, false)
 	record := r.asked()
 	taken := ChangeRecorded{Serial: record.Serial, Commit: "c2",
 		Files: []contract.FileChange{{Path: "a.go"}, {Path: "b.go"}, {Path: "c.go"}}}
@@ -525,10 +520,8 @@ func TestConflictsGoBack(t *testing.T) {
 	var s IsolationState
 	conflict := func() IsolationOutcome {
 		act(func(out *Collector) { s.Ask(out, 1, "orch-1") })
-		o, _ := s.take(
-			t,
-			IsolationMerged{Serial: s.Serial, Status: StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}},
-		)
+		o, _ := s.take(t,
+			IsolationMerged{Serial: s.Serial, Status: StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}})
 		return o
 	}
 	for attempt := range 2 * (MaxConflicts + 1) {

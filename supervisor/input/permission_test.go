@@ -226,11 +226,8 @@ func TestReconsidered(t *testing.T) {
 
 // TestResume: open requests wait until their agents ask again, unless the agents are not restarted.
 func TestResume(t *testing.T) {
-	s := PermissionState{
-		Open:          []PermissionRequest{asks("orch-1", "p1", "make"), asks("orch-2", "p2", "make")},
-		Unclaimed:     []PermissionRequest{asks("orch-1", "p0", "ls")},
-		Reconsidering: 2,
-	}
+	s := PermissionState{Open: []PermissionRequest{asks("orch-1", "p1", "make"), asks("orch-2", "p2", "make")},
+		Unclaimed: []PermissionRequest{asks("orch-1", "p0", "ls")}, Reconsidering: 2}
 	var c Collector
 	s.Resume(&c, func(agent string) bool { return agent == "orch-1" })
 	said := c.Effects()

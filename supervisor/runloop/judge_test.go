@@ -354,11 +354,8 @@ func TestTheCLIsQuestionIsAHumans(t *testing.T) {
 			}
 		}
 	}
-	l := court(
-		t,
-		runconfig.Options{Permissions: "allow-all", Deny: []string{"Bash(make *)"}, Ask: []string{"Bash(go *)"}},
-		nil,
-	)
+	l := court(t,
+		runconfig.Options{Permissions: "allow-all", Deny: []string{"Bash(make *)"}, Ask: []string{"Bash(go *)"}}, nil)
 	for line, want := range map[string]string{"make all": policy.Deny, "go test": policy.Ask, "ls": policy.Allow} {
 		d := l.answer(toolCall{agent: "orch-1", tool: "Bash", input: bashCall(line).Input, check: true})
 		testkit.Same(t, fmt.Sprintf("check %s: %+v", line, d), want, d.Behavior)

@@ -64,11 +64,8 @@ func receipts() []verdict.Receipt {
 	return []verdict.Receipt{
 		{Command: "go test ./parse", Expect: "exit 0", Result: verdict.CheckPassed, SHA256: "0123456789abcdef0123",
 			Bytes: 1834, DurationMS: 1240, Output: "ok\n"},
-		{
-			Command: "go vet ./...", Expect: "no output", Result: verdict.CheckFailed, Exit: 1, SHA256: "fedcba9876543210",
-			Bytes:  46,
-			Output: "parse/lexer.go:12:\tunreachable code\n", Why: "exit code 1, expected 0",
-		},
+		{Command: "go vet ./...", Expect: "no output", Result: verdict.CheckFailed, Exit: 1, SHA256: "fedcba9876543210",
+			Bytes: 46, Output: "parse/lexer.go:12:\tunreachable code\n", Why: "exit code 1, expected 0"},
 		{Command: "make bench", Expect: "`20 ms`", Result: verdict.CheckUnrun, Exit: -1, Why: "denied"},
 	}
 }

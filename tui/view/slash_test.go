@@ -422,11 +422,8 @@ func TestNow(t *testing.T) {
 	}
 	s := &supervisor.State{Options: runconfig.Options{CWD: "/loom", Permissions: "ask"}}
 	s.Agents = []*supervisor.Agent{
-		agent(
-			"arbiter",
-			"The Arbiter",
-			func(a *supervisor.Agent) { a.Role, a.Status = supervisor.RoleArbiter, supervisor.AgentReady },
-		),
+		agent("arbiter", "The Arbiter",
+			func(a *supervisor.Agent) { a.Role, a.Status = supervisor.RoleArbiter, supervisor.AgentReady }),
 		agent("orch-1", "Orchestrator I", func(a *supervisor.Agent) {
 			a.Mode, a.CostUSD, a.Context = "developer", 0.41, bridge.Context{Tokens: 68_000, Window: 200_000, Pct: 34}
 		}),

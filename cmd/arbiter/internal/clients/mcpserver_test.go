@@ -590,10 +590,8 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 	w.do(func() { w.info.CWD = outside })
-	if _, failed := callMCP[MCPView](u, "status", map[string]any{"run": theRun}); !strings.Contains(
-		failed,
-		"--allow-dir",
-	) {
+	if _, failed := callMCP[MCPView](u, "status", map[string]any{"run": theRun}); !strings.Contains(failed,
+		"--allow-dir") {
 		t.Errorf("a run elsewhere: %q", failed)
 	}
 	list, _ := callMCP[RunList](u, "list_runs", nil)

@@ -102,11 +102,8 @@ func TestBegin(t *testing.T) {
 		rpc, ok := errors.AsType[*bridge.RPCError](err)
 		testkit.Check(t, ok && rpc.Category == bridge.CatHost, "%s: %v", dir, err)
 	}
-	info, err := (&RemoteMachine{}).Begin(
-		t.Context(),
-		bridge.Owner{Run: gittest.Run},
-		bridge.RemoteParams{Dir: "~/agents"},
-	)
+	info, err := (&RemoteMachine{}).Begin(t.Context(), bridge.Owner{Run: gittest.Run},
+		bridge.RemoteParams{Dir: "~/agents"})
 	testkit.Check(t, err == nil && info.Dir == filepath.Join(filepath.Dir(data), "agents"), "below the home: %+v, %v",
 		info, err)
 }

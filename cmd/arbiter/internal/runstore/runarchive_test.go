@@ -202,11 +202,8 @@ func TestHostileArchives(t *testing.T) {
 	refused("an id that is none", plain(ArchiveManifest{V: ArchiveVersion, Run: "../x", Files: base}), "names no run")
 	refused("another version", plain(ArchiveManifest{V: 2, Run: run, Files: base}), "format 2")
 	refused("an unknown member", plain(map[string]any{"v": 1, "run": run, "new": 1}), "cannot be read")
-	refused(
-		"no events",
-		made(t, ArchiveManifest{V: 1, Run: run, Files: base[1:]}, entries[1:], "m"),
-		"has no events.ndjson",
-	)
+	refused("no events", made(t, ArchiveManifest{V: 1, Run: run, Files: base[1:]}, entries[1:], "m"),
+		"has no events.ndjson")
 	refused("another content", made(t, with(), entries, "e", "M"), "SHA-256 differs")
 	refused("a longer one", made(t, with(), entries, "e", "mm"), "where its manifest has")
 	refused("less than the manifest", made(t, with(), entries[:1], "e"), "cut off")

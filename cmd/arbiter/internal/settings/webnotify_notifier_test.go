@@ -56,15 +56,8 @@ func TestOncePerTransition(t *testing.T) {
 		NotifierOptions{Targets: []Target{"webhook:" + Target(url) + "/hook", "ntfy:" + Target(url) + "/topic"}, Run: run,
 			Failed: func(err error) { t.Error(err) }},
 	)
-	question, first := item(
-		"question-1",
-		supervisor.InboxQuestion,
-		"arbiter",
-	), item(
-		"p1",
-		supervisor.InboxPermission,
-		"orch-1",
-	)
+	question, first := item("question-1", supervisor.InboxQuestion, "arbiter"), item("p1", supervisor.InboxPermission,
+		"orch-1")
 	optional := item("recovery-orch-1", supervisor.InboxRecovery, "orch-1")
 	optional.Optional = true
 	title := "Größe\x1b[2J\n" + strings.Repeat("x", 200)
