@@ -197,18 +197,6 @@ func (p *play) refused(id, hash string) []input.Effect {
 		Message: "the workspace has changed since it was trusted: changed: hook", Trust: hash})
 }
 
-func said[B contract.Body](out []input.Effect) []B {
-	var list []B
-	for _, e := range out {
-		if em, ok := e.(input.Emit); ok {
-			if b, ok := em.Event.Body.(B); ok {
-				list = append(list, b)
-			}
-		}
-	}
-	return list
-}
-
 func sourcesOf(p bridge.SpawnParams) string { return strings.Join(p.Config.SettingSources, ",") }
 
 // TestDistrust: an agent whose workspace has changed is not started until the human has chosen; its messages

@@ -134,11 +134,9 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 		wait := timer(out, DeliveryTimerPrefix+wire)
 		testkit.Need(t, wait > 0 && wait <= 30*time.Second, "its proof is awaited for %s", wait)
 		at = at.Add(wait)
-		for _, e := range do(input.Timer{Key: DeliveryTimerPrefix + wire}) {
-			if n, ok := e.(input.Emit); ok {
-				if b, ok := n.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "not received within") {
-					noticed++
-				}
+		for _, n := range said[contract.Notice](do(input.Timer{Key: DeliveryTimerPrefix + wire})) {
+			if strings.Contains(n.Text, "not received within") {
+				noticed++
 			}
 		}
 		do(input.AgentEvent{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef,

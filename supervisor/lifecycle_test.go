@@ -185,12 +185,8 @@ func TestRetriesEnd(t *testing.T) {
 func statusesLifecycle(f func(*input.Collector)) (list []string) {
 	c := input.Collector{Now: start}
 	f(&c)
-	for _, e := range c.Effects() {
-		if emit, ok := e.(input.Emit); ok {
-			if h, ok := emit.Event.Body.(contract.Host); ok {
-				list = append(list, h.Name+" "+h.Status)
-			}
-		}
+	for _, h := range said[contract.Host](c.Effects()) {
+		list = append(list, h.Name+" "+h.Status)
 	}
 	return list
 }
@@ -269,11 +265,9 @@ func TestStartsAreQueued(t *testing.T) {
 	testkit.Empty(t, "are starting", starting())
 	testkit.Same(t, "starts", 21, len(effects[input.Spawn](p)))
 	announced := map[string]int{}
-	for _, e := range p.out {
-		if em, ok := e.(input.Emit); ok {
-			if _, ok := em.Event.Body.(contract.Spawn); ok {
-				announced[em.Event.ID]++
-			}
+	for _, e := range effects[input.Emit](p) {
+		if _, ok := e.Event.Body.(contract.Spawn); ok {
+			announced[e.Event.ID]++
 		}
 	}
 	for id, n := range announced {
@@ -290,11 +284,9 @@ func TestQueuedStartKeepsItsSession(t *testing.T) {
 	}
 	announced := map[string]string{}
 	note := func() {
-		for _, e := range p.out {
-			if em, ok := e.(input.Emit); ok {
-				if s, ok := em.Event.Body.(contract.Spawn); ok {
-					announced[em.Event.ID] = s.SessionID
-				}
+		for _, e := range effects[input.Emit](p) {
+			if s, ok := e.Event.Body.(contract.Spawn); ok {
+				announced[e.Event.ID] = s.SessionID
 			}
 		}
 	}
@@ -695,12 +687,7 @@ func TestQuiet(t *testing.T) {
 	p.do(input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: "r1",
 		Tool: "Bash", Input: []byte(`{"command":"make"}`)}, Behavior: "ask"})
 	testkit.Same(t, "an agent that waits for the human is called quiet", 2, silent(6*time.Minute))
-}
-
-// TestNoAgentIsQuiet: silences are not reported if the options switch that off.
-func TestNoAgentIsQuiet(t *testing.T) {
-	p, id := watched(t, nil)
+	p, id = watched(t, nil) // the options switch it off
 	p.at = p.at.Add(time.Hour)
-	p.look(id, dead)
-	testkit.Same(t, "told times", 0, len(told[contract.Quiet](p)))
+	testkit.Same(t, "told times without a limit", 0, silent(time.Hour))
 }

@@ -242,14 +242,8 @@ func TestDecidedCallsAreReported(t *testing.T) {
 	params := bashParams("make")
 	params.AgentRef, params.Subagent = p.agent(id).AgentRef, "a0b8"
 	say := func(behavior, by string) []contract.Permission {
-		var list []contract.Permission
-		for _, e := range p.do(input.CallDecided{Params: params, Action: "abc", Behavior: behavior, By: by,
-			Rule: "Bash", Reason: "why"}) {
-			if m, ok := e.(input.Emit).Event.Body.(contract.Permission); ok {
-				list = append(list, m)
-			}
-		}
-		return list
+		return said[contract.Permission](p.do(input.CallDecided{Params: params, Action: "abc", Behavior: behavior, By: by,
+			Rule: "Bash", Reason: "why"}))
 	}
 	for _, quiet := range [][2]string{{"pass", ""}, {"ask", "rule"}, {"ask", "mode"}} {
 		testkit.Empty(t, fmt.Sprintf("%v is reported", quiet), say(quiet[0], quiet[1]))

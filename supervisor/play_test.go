@@ -276,18 +276,29 @@ func (p *play) lastSent(id string) string {
 	return ""
 }
 
-// told collects the events of one type, oldest first.
-func told[B contract.Body](p *play) []B {
-	var list []B
-	for _, e := range p.out {
-		if em, ok := e.(input.Emit); ok {
-			if b, ok := em.Event.Body.(B); ok {
-				list = append(list, b)
-			}
+// ofType are the effects of one type, oldest first, and said the events.
+func ofType[E input.Effect](out []input.Effect) (list []E) {
+	for _, e := range out {
+		if x, ok := e.(E); ok {
+			list = append(list, x)
 		}
 	}
 	return list
 }
+
+func said[B contract.Body](out []input.Effect) (list []B) {
+	for _, e := range ofType[input.Emit](out) {
+		if b, ok := e.Event.Body.(B); ok {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// told and effects are those of the run so far.
+func told[B contract.Body](p *play) []B { return said[B](p.out) }
+
+func effects[E input.Effect](p *play) []E { return ofType[E](p.out) }
 
 func last[B contract.Body](p *play) B {
 	p.t.Helper()
@@ -297,17 +308,6 @@ func last[B contract.Body](p *play) B {
 		p.t.Fatalf("no %s event", none.EventName())
 	}
 	return list[len(list)-1]
-}
-
-// effects collects the effects of one type, oldest first.
-func effects[E input.Effect](p *play) []E {
-	var list []E
-	for _, e := range p.out {
-		if x, ok := e.(E); ok {
-			list = append(list, x)
-		}
-	}
-	return list
 }
 
 // crash ends the agent's process unexpectedly and brings up the next one, n times or until the agent is parked.
@@ -607,25 +607,10 @@ func addOrchestrator(st *step) *Agent {
 	return a
 }
 
-// did returns the effects of one kind so far.
-func did[E input.Effect](st *step) (list []E) {
-	for _, e := range st.out.Effects() {
-		if e, ok := e.(E); ok {
-			list = append(list, e)
-		}
-	}
-	return list
-}
+// did returns the effects of one kind so far, and emitted the events.
+func did[E input.Effect](st *step) []E { return ofType[E](st.out.Effects()) }
 
-// emitted returns the bodies of the events of one kind so far.
-func emitted[B contract.Body](st *step) (list []B) {
-	for _, e := range did[input.Emit](st) {
-		if b, ok := e.Event.Body.(B); ok {
-			list = append(list, b)
-		}
-	}
-	return list
-}
+func emitted[B contract.Body](st *step) []B { return said[B](st.out.Effects()) }
 
 // often returns how many repetitions a loop makes: a few for each change, and many where
 // ARBITER_LONG is set, as by scripts/nightly.

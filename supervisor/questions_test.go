@@ -374,17 +374,6 @@ func TestRulesDoNotCompleteWithUnreadMessages(t *testing.T) {
 
 func collector() *input.Collector { return &input.Collector{Now: time.Unix(1_800_000_000, 0)} }
 
-// askedQuestion are the questions that were emitted.
-func askedQuestion(t *testing.T, c *input.Collector) (list []contract.Question) {
-	t.Helper()
-	for _, e := range c.Effects() {
-		if q, ok := e.(input.Emit).Event.Body.(contract.Question); ok {
-			list = append(list, q)
-		}
-	}
-	return list
-}
-
 // TestQuestionsJoin: a second question is added to the open one; a repeated question is not added again.
 func TestQuestionsJoin(t *testing.T) {
 	var s QuestionState
@@ -397,7 +386,7 @@ func TestQuestionsJoin(t *testing.T) {
 		s.Open)
 	testkit.Check(t, before.Text() == "Which port?" && len(before.Open[0].For) == 1,
 		"the copy before was changed: %+v", before.Open)
-	list := askedQuestion(t, c)
+	list := said[contract.Question](c.Effects())
 	testkit.Check(t, len(list) == 3 && reflect.DeepEqual(list[0], list[2]) && list[1].Question == "question-2",
 		"emitted: %+v", list)
 	testkit.Check(t, s.AwaitsAnswer() && s.IsNeededBy("orch-2") && !s.IsNeededBy("orch-3") &&
@@ -407,7 +396,7 @@ func TestQuestionsJoin(t *testing.T) {
 	testkit.Check(t, s.Text() == "Speak." && !s.AwaitsAnswer(), "left: %+v", s.Open)
 	again := collector()
 	s.Repeat(again)
-	testkit.Check(t, len(askedQuestion(t, again)) == 1, "repeated: %+v", askedQuestion(t, again))
+	testkit.Check(t, len(said[contract.Question](again.Effects())) == 1, "repeated: %+v", said[contract.Question](again.Effects()))
 	s.Drop(func(QuestionPart) bool { return true })
 	testkit.Check(t, s.Open == nil && s.Text() == "", "nothing is left: %+v", s.Open)
 }

@@ -180,14 +180,8 @@ func TestCommandsNeedAChannel(t *testing.T) {
 
 // refused reports whether a command was rejected with such words.
 func refused(out []input.Effect, words string) bool {
-	for _, e := range out {
-		if em, ok := e.(input.Emit); ok {
-			if r, ok := em.Event.Body.(contract.Rejected); ok && strings.Contains(r.Message, words) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(said[contract.Rejected](out),
+		func(r contract.Rejected) bool { return strings.Contains(r.Message, words) })
 }
 
 // TestToolsNeedTheRole: each of our tools works for its own party, and changes nothing when another party calls
