@@ -26,9 +26,7 @@ func remoteParams() InitializeParams {
 func TestRemoteBridge(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRemoteRig(t, time.Minute, &recorder{})
-		if want := (Owner{"run-1", "box"}); r.machine.of != want {
-			t.Errorf("the machine began for %+v", r.machine.of)
-		}
+		testkit.Check(t, r.machine.of == (Owner{"run-1", "box"}), "the machine began for %+v", r.machine.of)
 		var got map[string]string
 		r.l.launch = func(_ context.Context, p SpawnParams, host Host) (Agent, error) {
 			got = p.Config.Env
@@ -293,10 +291,7 @@ func (m *fakeMachine) Begin(_ context.Context, of Owner, p RemoteParams) (Remote
 }
 
 func (m *fakeMachine) Resolve(_ context.Context, paths []string) (all []ResolvedPath) {
-	for _, path := range paths {
-		all = append(all, ResolvedPath{Path: path})
-	}
-	return all
+	return testkit.Each(paths, func(path string) ResolvedPath { return ResolvedPath{Path: path} })
 }
 
 func (m *fakeMachine) Inventory(_ context.Context, p InventoryParams) (InventoryResult, error) {

@@ -277,9 +277,8 @@ func TestShutdownStopsAllAndNamesTheRest(t *testing.T) {
 		testkit.Check(t, err == nil && diff == "", "shutdown: %v, -want +got:\n%s", err, diff)
 		// A check is waited for, twice.
 		testkit.Same(t, "took", 500*time.Millisecond+shutdownHard+2*endFlush, time.Since(begun))
-		if _, err := r.Spawn(r.ctx, spawnParams("late", 1)); codeOf(err) != CodeShuttingDown {
-			t.Errorf("spawn after shutdown: %v", err)
-		}
+		_, err = r.Spawn(r.ctx, spawnParams("late", 1))
+		testkit.Check(t, codeOf(err) == CodeShuttingDown, "spawn after shutdown: %v", err)
 		begun = time.Now()
 		r.Close()
 		var unstopped *UnstoppedError

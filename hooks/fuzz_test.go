@@ -66,15 +66,13 @@ func FuzzDecide(f *testing.F) {
 			var a Answer
 			var effects []Effect
 			a, spent, effects = Decide(p, in, r, spent)
-			if in.AgentID != "" && (spent != before || string(a.JSON()) != "{}") {
-				t.Fatalf("a subagent's %s spent or got something: %+v", in.Event, a)
-			}
+			testkit.Need(t, in.AgentID == "" || spent == before && string(a.JSON()) == "{}",
+				"a subagent's %s spent or got something: %+v", in.Event, a)
 			if !json.Valid(a.JSON()) || unitsOf(a.Context) > MaxContext {
 				t.Fatalf("answer %s", a.JSON())
 			}
-			if a.Block && (in.Event != PreCompact || in.Trigger != TriggerAuto || !keep) {
-				t.Fatalf("%+v was blocked", in)
-			}
+			testkit.Need(t, !a.Block || in.Event == PreCompact && in.Trigger == TriggerAuto && keep,
+				"%+v was blocked", in)
 			_, after, _ := Decide(p, in, r, before)
 			testkit.Need(t, after == spent, "the same came out differently")
 			ep.note(t, in, before, a, effects)

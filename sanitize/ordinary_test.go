@@ -5,6 +5,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // TestOrdinary: the table treats no rune as ordinary that special would change, and only few others as odd.
@@ -27,27 +29,22 @@ func TestOrdinary(t *testing.T) {
 			slow++
 		}
 	}
-	if slow > 200 {
-		t.Errorf("%d runes are looked at closely for nothing", slow)
-	}
+	testkit.Check(t, slow <= 200, "%d runes are looked at closely for nothing", slow)
 	for _, bad := range []string{"\x80", "\xc0\x80", "\xc1\xbf", "\xc3", "\xc3(", "\xe0\x80\x80", "\xe2\x28\xa1",
 		"\xe2\x82", "\xed\xa0\x80", "\xf0\x80\x80\x80", "\xf0\x9f\x98", "\xf0\x9f\x28\x80", "\xf4\x90\x80\x80",
 		"\xff"} {
-		if n, _ := ordinary(bad, 9); n != 0 {
-			t.Errorf("%q is taken for %d ordinary bytes", bad, n)
-		}
+		n, _ := ordinary(bad, 9)
+		testkit.Check(t, n == 0, "%q is taken for %d ordinary bytes", bad, n)
 	}
 	for i := range 20 { // the odd one at each position in eight bytes
 		for _, c := range []string{"\x00", "\x1b", "\x7f", "\x80", "\u009b", "\r"} {
-			if n, _ := ordinary(strings.Repeat("a", i)+c+"bbbbbbbbbb", 99); n != i {
-				t.Errorf("%q after %d letters: %d", c, i, n)
-			}
+			n, _ := ordinary(strings.Repeat("a", i)+c+"bbbbbbbbbb", 99)
+			testkit.Check(t, n == i, "%q after %d letters: %d", c, i, n)
 		}
 	}
 	for most := 1; most < 30; most++ {
 		s := strings.Repeat("aé日", 10)
-		if _, runes := ordinary(s, most); runes != most {
-			t.Errorf("%d runes, at most %d", runes, most)
-		}
+		_, runes := ordinary(s, most)
+		testkit.Check(t, runes == most, "%d runes, at most %d", runes, most)
 	}
 }

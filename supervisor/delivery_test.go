@@ -372,12 +372,7 @@ func TestTheLedgerAddsUp(t *testing.T) {
 		for range 300 {
 			at = at.Add(time.Second)
 			s, _ = Apply(s, input.Input{At: at, Body: body})
-			waiting := 0
-			for _, m := range s.Conversation.Mail {
-				if !m.Reported {
-					waiting++
-				}
-			}
+			waiting := testkit.Count(s.Conversation.Mail, func(m Mail) bool { return !m.Reported })
 			l := s.Conversation.Ledger
 			testkit.Need(t, l.Posted == l.Seen+l.Returned+l.Demoted+waiting && l.Sent >= l.Seen && l.Resent <= l.Sent &&
 				l.Swallowed <= l.Resent, "seed %d, after %T: %+v, and %d wait", seed, body, l, waiting)
@@ -435,9 +430,8 @@ func TestWhoIsAlive(t *testing.T) {
 		testkit.Check(t, !ok && strings.HasSuffix(why, "alive: arbiter"), "%s: %q", b.CommandType(), why)
 	}
 	p.spawn("build it")
-	if ok, why := p.command(contract.Kill{ID: "orch-9"}); ok || !strings.HasSuffix(why, "alive: arbiter, orch-1 working") {
-		t.Error(why)
-	}
+	ok, why := p.command(contract.Kill{ID: "orch-9"})
+	testkit.Check(t, !ok && strings.HasSuffix(why, "alive: arbiter, orch-1 working"), "%v", why)
 }
 
 // notes applies a step as the records of the event log describe it.
@@ -481,10 +475,7 @@ func TestCopiesAreIndependent(t *testing.T) {
 	after.AddEntry(ConversationEntry{ID: "e2"})
 	testkit.Check(t, len(before.Mail) == 1 && before.Mail[0].Sent && before.Mail[0].Content == "begin" &&
 		before.WorkLog[0].Carrier == "m1" && len(before.WorkLog) == 1, "the copy before was written to: %+v", before)
-	var order []string
-	for _, m := range after.Mail {
-		order = append(order, m.ID)
-	}
+	order := testkit.Each(after.Mail, func(m Mail) string { return m.ID })
 	testkit.Same(t, "the queue", []string{"m1", "m0", "m2"}, order) // m1 was on its way when m0 came
 	testkit.Same(t, "the report still travels with a message that was not sent", "", after.WorkLog[0].Carrier)
 }
@@ -504,9 +495,8 @@ func TestDeliverAndRequeue(t *testing.T) {
 		t.Fatalf("after the process died: %+v", s)
 	}
 	s.Mail[0].Sent = true
-	if m, _ := s.Deliver("w2", false); !m.Reported || s.Ledger.Seen != 1 {
-		t.Errorf("the second delivery counted again: %+v, %+v", m, s.Ledger)
-	}
+	m, _ = s.Deliver("w2", false)
+	testkit.Check(t, m.Reported && s.Ledger.Seen == 1, "the second delivery counted again: %+v, %+v", m, s.Ledger)
 }
 
 // TestRecentMessagesAreBounded: the conversation keeps the last messages, and corrects them only in its own

@@ -185,10 +185,8 @@ func TestRetriesEnd(t *testing.T) {
 func statusesLifecycle(f func(*input.Collector)) (list []string) {
 	c := input.Collector{Now: start}
 	f(&c)
-	for _, h := range said[contract.Host](c.Effects()) {
-		list = append(list, h.Name+" "+h.Status)
-	}
-	return list
+	return testkit.Each(said[contract.Host](c.Effects()),
+		func(h contract.Host) string { return h.Name + " " + h.Status })
 }
 
 // TestNothingStartsBeforeTheLeaseIsOver: neither after a loss, nor in another process of Arbiter.
@@ -326,12 +324,8 @@ func TestStartsAreQueuedOnEachHost(t *testing.T) {
 	for _, id := range []string{"orch-1", "orch-2"} {
 		p.restartDue(id)
 	}
-	started := 0
-	for _, id := range []string{"orch-1", "orch-2", "orch-3"} {
-		if p.agent(id).Status == AgentStarting {
-			started++
-		}
-	}
+	started := testkit.Count([]string{"orch-1", "orch-2", "orch-3"},
+		func(id string) bool { return p.agent(id).Status == AgentStarting })
 	testkit.Same(t, "start at once", 1, started)
 	p.crash("arbiter", 1)
 	a := p.agent("arbiter")
@@ -408,13 +402,8 @@ func (p *play) look(id string, r bridge.ProbeResult) []input.Effect {
 
 // notices counts the notices about an agent that contain this text.
 func (p *play) notices(part string) int {
-	n := 0
-	for _, b := range told[contract.Notice](p) {
-		if strings.Contains(b.Text, part) {
-			n++
-		}
-	}
-	return n
+	return testkit.Count(told[contract.Notice](p),
+		func(b contract.Notice) bool { return strings.Contains(b.Text, part) })
 }
 
 // watched starts a play with a working Orchestrator that shows no activity.
@@ -442,12 +431,8 @@ func TestNoSignOfLife(t *testing.T) {
 		p.look(id, dead)
 	}
 	testkit.Same(t, "flagged times", 1, p.notices("no sign of life"))
-	told := 0
-	for _, m := range p.sends("arbiter") {
-		if strings.Contains(m.Content, "gives no sign of life") {
-			told++
-		}
-	}
+	told := testkit.Count(p.sends("arbiter"),
+		func(m bridge.MessageParams) bool { return strings.Contains(m.Content, "gives no sign of life") })
 	testkit.Need(t, told == 1 && len(effects[input.Kill](p)) == 0, "the Arbiter was told %d times, kills %v", told,
 		effects[input.Kill](p))
 	p.contains("the Arbiter", p.lastSent("arbiter"), "RETRY with to=orch-1", "release_orchestrator",

@@ -630,10 +630,8 @@ func enumOf(t *testing.T, schema, field string) (names []string) {
 	err := json.Unmarshal([]byte(schema), &s)
 	_, list, found := strings.Cut(s.Properties[field].Description, "One of:")
 	testkit.Need(t, err == nil && found, "the schema does not list the values of %s: %v", field, err)
-	for _, m := range regexp.MustCompile(` (\w+): `).FindAllStringSubmatch(list, -1) {
-		names = append(names, m[1])
-	}
-	return names
+	return testkit.Each(regexp.MustCompile(` (\w+): `).FindAllStringSubmatch(list, -1),
+		func(m []string) string { return m[1] })
 }
 
 // lastAtOf is the time of the last input that counts, from a state as text.

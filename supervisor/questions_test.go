@@ -87,10 +87,7 @@ func TestQuestionsAreDistinguished(t *testing.T) {
 	p.verdict(works, report("question", "Which port?", true))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which port?"))
 	p.stillAsks(asks)
-	var ids []string
-	for _, q := range told[contract.Question](p) {
-		ids = append(ids, q.Question)
-	}
+	ids := testkit.Each(told[contract.Question](p), func(q contract.Question) string { return q.Question })
 	testkit.Same(t, "told", "question-1 question-2", strings.Join(ids, " "))
 	testkit.Check(t, len(p.s.Question.Open) == 2 &&
 		p.s.Question.Open[1].At.After(p.s.Question.Open[0].At), "open: %+v", p.s.Question.Open)

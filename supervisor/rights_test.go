@@ -171,9 +171,8 @@ func TestCommandsNeedAChannel(t *testing.T) {
 			after := p.s
 			after.Budget.Runtime.LastAt = lastAtOf(t, before)
 			testkit.Same(t, fmt.Sprintf("%T by %q changes the state", b, channel), before, fingerprint(t, &after))
-			if !malformed && (!refused(out, "is accepted from stdin") || len(out) != 1) {
-				t.Errorf("%T by %q: %+v", b, channel, out)
-			}
+			testkit.Check(t, malformed || refused(out, "is accepted from stdin") && len(out) == 1,
+				"%T by %q: %+v", b, channel, out)
 		}
 	}
 }
@@ -257,9 +256,8 @@ func TestMessagesNeedTheRight(t *testing.T) {
 		st := &step{State: p.s, at: p.at}
 		n := len(st.Conversation.Mail)
 		st.post(Mail{From: c.from, To: c.to, Kind: KindInstruction, Text: "do it"})
-		if posted := len(st.Conversation.Mail) > n; c.to != contract.Human && posted != c.may {
-			t.Errorf("%q to %q: posted %t", c.from, c.to, len(st.Conversation.Mail) > n)
-		}
+		testkit.Check(t, c.to == contract.Human || (len(st.Conversation.Mail) > n) == c.may,
+			"%q to %q: posted %t", c.from, c.to, len(st.Conversation.Mail) > n)
 	}
 }
 

@@ -242,9 +242,8 @@ func TestHostileLooksLikeClean(t *testing.T) {
 			if len(text) > 8<<10 || strings.ContainsAny(text, "\r\u2028") {
 				return
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%.200q (-clean +hostile):\n%.4000s", text, diff)
-			}
+			diff := cmp.Diff(want, got)
+			testkit.Check(t, diff == "", "%.200q (-clean +hostile):\n%.4000s", text, diff)
 		})
 	}
 }

@@ -393,9 +393,8 @@ func TestInterrupt(t *testing.T) {
 			for _, p := range proctree.Survivors(r.run) {
 				testkit.Check(t, p.Name != "sleep", "it is left running: %+v", p)
 			}
-			if turn := r.turn("And now?"); turn.Outcome != bridge.TurnDone || turn.Verdict == nil {
-				t.Errorf("afterwards: %+v", turn)
-			}
+			turn = r.turn("And now?")
+			testkit.Check(t, turn.Outcome == bridge.TurnDone && turn.Verdict != nil, "afterwards: %+v", turn)
 			r.stop(false)
 		})
 	}
@@ -413,9 +412,8 @@ func TestResume(t *testing.T) {
 			r.until("request", func() bool { return len(r.asked) == 1 })
 			r.until("call", func() bool { return len(of[bridge.ToolUse](r)) > 0 })
 			r.stop(true)
-			if lost := r.ended(second); lost.Outcome != bridge.TurnLost && lost.Outcome != bridge.TurnInterrupted {
-				t.Errorf("%+v", lost)
-			}
+			lost := r.ended(second)
+			testkit.Check(t, lost.Outcome == bridge.TurnLost || lost.Outcome == bridge.TurnInterrupted, "%+v", lost)
 			r.cfg.Resume, r.cfg.MakeSession = true, r.agent.Info().MakeSession
 			r.events = nil
 			if traitsOf(&r.make).forgets {

@@ -143,10 +143,8 @@ esac
 		s.launch()
 		s.turn("go")
 		testkit.Same(t, "files", []string{"failed", "ran"}, made(t, s.dir))
-		var ran []string
-		for _, e := range of[bridge.ToolRan](s.host) {
-			ran = append(ran, e.Tool+" "+string(e.Input))
-		}
+		ran := testkit.Each(of[bridge.ToolRan](s.host),
+			func(e bridge.ToolRan) string { return e.Tool + " " + string(e.Input) })
 		want := []string{`Bash {"command":"touch ran"}`, `Bash {"command":"touch failed; exit 1"}`}
 		testkit.Same(t, "reported", want, ran)
 	})

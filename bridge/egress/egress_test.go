@@ -397,10 +397,7 @@ func TestRules(t *testing.T) {
 				"sts.eu-west-1.amazonaws.com:443"},
 	} {
 		got := APIHosts(func(n string) string { return c.env[n] })
-		var list []string
-		for _, r := range got {
-			list = append(list, r.String())
-		}
+		list := testkit.Each(got, func(r Rule) string { return r.String() })
 		testkit.Check(t, strings.Join(list, ", ") == c.want, "%s: %s", name, list)
 	}
 	forwards := append(rules(t, "localhost:8080", "127.0.0.1:8080", "a.example:8080", "[::1]:9090"),

@@ -102,9 +102,8 @@ func TestInspectRepository(t *testing.T) {
 	testkit.Same(t, "", want, g)
 	testkit.OK(t, os.Remove(filepath.Join(b.cwd, ".git/index.lock")))
 	b.git("checkout", "-q", "--detach")
-	if g, _ := b.state(); g.Branch != "" || g.Head == "" {
-		t.Errorf("with a detached head: %+v", g)
-	}
+	g, _ = b.state()
+	testkit.Check(t, g.Branch == "" && g.Head != "", "with a detached head: %+v", g)
 }
 
 func TestInspectWithoutRepository(t *testing.T) {

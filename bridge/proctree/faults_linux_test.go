@@ -99,9 +99,8 @@ func TestDeepTreeThatKeepsThePipes(t *testing.T) {
 			testkit.OK(t, until("those between have ended", stand))
 			if leader != "killed" {
 				testkit.OK(t, unix.Kill(c.PID(), unix.SIGKILL))
-				if err := c.Wait(); !errors.Is(err, exec.ErrWaitDelay) && c.State().Success() {
-					t.Errorf("wait: %v", err)
-				}
+				err := c.Wait()
+				testkit.Check(t, errors.Is(err, exec.ErrWaitDelay) || !c.State().Success(), "wait: %v", err)
 			}
 			testkit.Same(t, "others killed", 5, kill(t, c))
 			testkit.Empty(t, "left", Survivors(testkit.Run(t)))

@@ -235,10 +235,7 @@ func (s *script) waiting() []supervisor.InboxItem {
 
 // kindsOf lists the waiting items by kind and agent.
 func kindsOf(list []supervisor.InboxItem) string {
-	var lines []string
-	for _, i := range list {
-		lines = append(lines, string(i.Kind)+" "+i.Agent)
-	}
+	lines := testkit.Each(list, func(i supervisor.InboxItem) string { return string(i.Kind) + " " + i.Agent })
 	slices.Sort(lines)
 	return strings.Join(lines, ", ")
 }

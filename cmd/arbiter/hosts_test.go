@@ -360,12 +360,7 @@ func playOnHosts(t *testing.T, k hostKind, p player) {
 		"--accept", "test -f three.txt && test -f dir/four.txt", "--task", "Weave")
 	s.completes()
 	onScript(t, model)
-	merged := 0
-	for _, b := range collect[contract.Merge](s) {
-		if b.Status == "merged" {
-			merged++
-		}
-	}
+	merged := testkit.Count(collect[contract.Merge](s), func(b contract.Merge) bool { return b.Status == "merged" })
 	lived, stood := map[string]bool{}, map[string]string{}
 	for _, b := range collect[contract.Spawn](s) {
 		lived[b.Host] = true

@@ -36,10 +36,7 @@ func load(t *testing.T, s *Store) Memory {
 }
 
 func texts(lessons []Lesson) (list []string) {
-	for _, l := range lessons {
-		list = append(list, l.Text)
-	}
-	return list
+	return testkit.Each(lessons, func(l Lesson) string { return l.Text })
 }
 
 // TestLessonsAreKeptPerWorkspace: lessons are kept per workspace, in a bounded number; the oldest are dropped, and each
@@ -60,9 +57,8 @@ func TestLessonsAreKeptPerWorkspace(t *testing.T) {
 		t.Errorf("%d lessons, from %s", len(got), got[0])
 	}
 	testkit.OK(t, s.Clear(), s.Clear())
-	if m := load(t, s); m.Lessons != nil {
-		t.Errorf("%+v", m)
-	}
+	m = load(t, s)
+	testkit.Check(t, m.Lessons == nil, "%+v", m)
 }
 
 // TestTextsAreHarmless: one line, no control characters, no secrets, of bounded length.

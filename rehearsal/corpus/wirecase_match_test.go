@@ -43,12 +43,10 @@ func TestMatches(t *testing.T) {
 
 func TestParseSteps(t *testing.T) {
 	steps, err := parseSteps("# comment\n\n> {bad json\n< {\"type\":\"result\"}\neof\n")
-	if err != nil || len(steps) != 3 || steps[0].Arg != "{bad json" || steps[2].Op != "eof" {
-		t.Errorf("steps = %+v, %v", steps, err)
-	}
+	testkit.Check(t, err == nil && len(steps) == 3 && steps[0].Arg == "{bad json" && steps[2].Op == "eof",
+		"steps = %+v, %v", steps, err)
 	for _, bad := range []string{"wait 5", "eof now", "exit", "< {bad"} {
-		if _, err := parseSteps(bad); err == nil {
-			t.Errorf("parseSteps(%q) accepts it", bad)
-		}
+		_, err := parseSteps(bad)
+		testkit.Check(t, err != nil, "parseSteps(%q) accepts it", bad)
 	}
 }

@@ -70,19 +70,14 @@ func TestFaults(t *testing.T) {
 func TestParseFaults(t *testing.T) {
 	f := testkit.Must(parseFaults("big-line:64M@3, garbage,exit-mid-turn:7", ""))(t)
 	f.turn.Store(3)
-	if x, ok := f.on("big-line"); !ok || x.number(0) != 64<<20 {
-		t.Errorf("big-line in turn 3: %+v, %v", x, ok)
-	}
-	if _, ok := f.on("exit-mid-turn"); ok {
-		t.Error("exit-mid-turn strikes in turn 3, not only in turn 1")
-	}
-	if !f.is("garbage") {
-		t.Error("garbage has ended by turn 3")
-	}
+	x, ok := f.on("big-line")
+	testkit.Check(t, ok && x.number(0) == 64<<20, "big-line in turn 3: %+v, %v", x, ok)
+	_, ok = f.on("exit-mid-turn")
+	testkit.Check(t, !ok, "exit-mid-turn strikes in turn 3, not only in turn 1")
+	testkit.Check(t, f.is("garbage"), "garbage has ended by turn 3")
 	for _, bad := range []string{"no-such-fault", "garbage@0", "garbage@x"} {
-		if _, err := parseFaults(bad, ""); err == nil {
-			t.Errorf("parseFaults(%q) accepts it", bad)
-		}
+		_, err := parseFaults(bad, "")
+		testkit.Check(t, err != nil, "parseFaults(%q) accepts it", bad)
 	}
 }
 
@@ -96,9 +91,8 @@ func TestReadingStopsInMidLine(t *testing.T) {
 		f := testkit.Must(parseFaults("deaf,hang", ""))(t)
 		long := strings.Repeat("x", 1<<20)
 		r := bufio.NewReader(stoppableReader{strings.NewReader("line\n" + long + "\n"), f})
-		if line, err := r.ReadString('\n'); err != nil || line != "line\n" {
-			t.Fatalf("before: %q, %v", line, err)
-		}
+		line, err := r.ReadString('\n')
+		testkit.Need(t, err == nil && line == "line\n", "before: %q, %v", line, err)
 		stopReading(f)
 		if line, err := r.ReadString('\n'); !errors.Is(err, errNotReading) || len(line) > r.Size() {
 			t.Errorf("%d bytes were read of a line of %d, and then %v", len(line), len(long)+1, err)
@@ -109,9 +103,8 @@ func TestReadingStopsInMidLine(t *testing.T) {
 // TestVersion: the stand-in reports the version of the CLI that all tests use, which is pinned.
 func TestVersion(t *testing.T) {
 	pinned := testkit.Must(os.ReadFile(filepath.Join("..", "..", "scripts", "claude.version")))(t)
-	if want := strings.TrimSpace(string(pinned)); version != want {
-		t.Errorf("it says %s, pinned is %s", version, want)
-	}
+	want := strings.TrimSpace(string(pinned))
+	testkit.Check(t, version == want, "it says %s, pinned is %s", version, want)
 }
 
 func TestLineWriterNeverBlocksItsCaller(t *testing.T) {

@@ -26,9 +26,8 @@ func readLedger(t *testing.T, path string) []ledgerLine {
 	var lines []ledgerLine
 	for line := range strings.Lines(string(raw)) {
 		var l ledgerLine
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
+		err := json.Unmarshal([]byte(line), &l)
+		testkit.Need(t, err == nil, "%s: %v", line, err)
 		lines = append(lines, l)
 	}
 	return lines
@@ -70,9 +69,7 @@ func TestLedger(t *testing.T) {
 	}}
 	corpus.RunCase(t, c, standIn())
 	lines := readLedger(t, path)
-	if len(lines) < 2 {
-		t.Fatalf("ledger: %+v", lines)
-	}
+	testkit.Need(t, len(lines) >= 2, "ledger: %+v", lines)
 	first, second := lines[0].PID, lines[len(lines)-1].PID
 	third := "33333333-3333-4333-8333-333333333333"
 	want := []ledgerLine{
@@ -82,9 +79,8 @@ func TestLedger(t *testing.T) {
 		{"resume", session, "", "", second}, {"dropped", session, firstID, "", second},
 		{"took", session, third, "", second}, {"ended", session, third, "", second}, {"exit", session, "", "", second},
 	}
-	if diff := cmp.Diff(want, lines); diff != "" || first == second {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, lines)
+	testkit.Check(t, diff == "" && first != second, "(-want +got):\n%s", diff)
 }
 
 // With OnceVariable only the first process that reaches a fault has it.

@@ -65,8 +65,7 @@ func TestJudgeByTool(t *testing.T) {
 		{"Bash", `{"command":"cd dir && touch a"}`}:    "ask",
 		{"Bash", `{"command":"cd dir && ls | wc -l"}`}: "allow",
 	} {
-		if got := s.judge(toolCall{Name: call[0], Input: []byte(call[1])}); got.behavior != want {
-			t.Errorf("%s: %s, want %s", call, got.behavior, want)
-		}
+		got := s.judge(toolCall{Name: call[0], Input: []byte(call[1])})
+		testkit.Check(t, got.behavior == want, "%s: %s, want %s", call, got.behavior, want)
 	}
 }

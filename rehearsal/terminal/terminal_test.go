@@ -37,9 +37,8 @@ func show(t *testing.T, ctx context.Context, term *Terminal, text string) Screen
 func TestWaitAfterProgramEnded(t *testing.T) {
 	term, ctx := start(t, small, "environment")
 	_, err := term.Wait(ctx, Shows("never"))
-	if !errors.Is(err, ErrEnded) || !strings.Contains(err.Error(), "xterm-256color") {
-		t.Errorf("the wait ended with %v", err)
-	}
+	testkit.Check(t, errors.Is(err, ErrEnded) && strings.Contains(err.Error(), "xterm-256color"),
+		"the wait ended with %v", err)
 }
 
 func TestWaitEndsWithItsContext(t *testing.T) {
@@ -51,9 +50,7 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 		!strings.Contains(err.Error(), "ready") {
 		t.Errorf("the wait ended with %v", err)
 	}
-	if _, err := term.Exit(short); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the wait for its end ended with %v", err)
-	}
+	testkit.Fails(t, "the wait for its end ended with", testkit.Err(term.Exit(short)), context.DeadlineExceeded)
 }
 
 // TestIncompleteFrameIsNotSeen: between the beginning and the end of a synchronised update Wait sees no screen.
@@ -90,20 +87,15 @@ func TestUnrestored(t *testing.T) {
 	term, ctx := start(t, small, "raw")
 	testkit.Must(term.Exit(ctx))(t)
 	now := testkit.Must(term.Line())(t)
-	if now == term.Before() {
-		t.Errorf("a raw terminal passes for %v", now)
-	}
+	testkit.Check(t, now != term.Before(), "a raw terminal passes for %v", now)
 }
 
 func TestRefusals(t *testing.T) {
-	if _, err := Start(exec.Command("/nowhere"), small); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("nothing was started: %v", err)
-	}
+	testkit.Fails(t, "nothing was started", testkit.Err(Start(exec.Command("/nowhere"), small)), os.ErrNotExist)
 	term, _ := start(t, small, "show")
 	for _, name := range []string{"", "Hyper+x", "Entr", "Ctrl+"} {
-		if err := term.Press(name); err == nil {
-			t.Errorf("%q is a key", name)
-		}
+		err := term.Press(name)
+		testkit.Check(t, err != nil, "%q is a key", name)
 	}
 	term.Close()
 	term.Close()

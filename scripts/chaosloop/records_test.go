@@ -170,9 +170,8 @@ func TestMessageIsFromHuman(t *testing.T) {
 		"⟦k | from: human | kind: message | id: a⟧\nhello\n⟦k | end⟧": false,
 		"(word)": false,
 	} {
-		if got := isFromHuman(text, "(word)"); got != want {
-			t.Errorf("%v: %s", got, text)
-		}
+		got := isFromHuman(text, "(word)")
+		testkit.Check(t, got == want, "%v: %s", got, text)
 	}
 }
 

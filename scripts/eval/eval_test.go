@@ -17,14 +17,12 @@ import (
 func TestGraders(t *testing.T) {
 	for _, name := range []string{"contra", "relay"} {
 		task := testkit.Must(loadTask("tasks/" + name))(t)
-		if err := tryGraders(t.Context(), task); err != nil {
-			t.Error(err)
-		}
+		err := tryGraders(t.Context(), task)
+		testkit.Check(t, err == nil, "%v", err)
 		models := testkit.Must(scriptedModels(task))(t)
 		for model, m := range models {
-			if _, err := m.scenario(); err != nil {
-				t.Errorf("%s, %s: %v", name, model, err)
-			}
+			_, err := m.scenario()
+			testkit.Check(t, err == nil, "%s, %s: %v", name, model, err)
 		}
 	}
 }
@@ -58,12 +56,7 @@ func TestSelftest(t *testing.T) {
 		t.Skip("there is no real CLI, or no bin/arbiter: see scripts/test")
 	}
 	t.Setenv("PATH", filepath.Dir(program)+":"+os.Getenv("PATH"))
-	var some []played
-	for _, p := range plays {
-		if p.task == "contra" && p.model == "asking" {
-			some = append(some, p)
-		}
-	}
+	some := testkit.Only(plays, func(p played) bool { return p.task == "contra" && p.model == "asking" })
 	testkit.OK(t, selftest(t.Context(), testkit.Must(filepath.Abs("tasks"))(t), some))
 }
 

@@ -59,9 +59,7 @@ func goFiles(t *testing.T, f func(name string, text []byte)) {
 		return nil
 	})
 	testkit.OK(t, err)
-	if count < 30 {
-		t.Fatalf("only %d Go files were found", count)
-	}
+	testkit.Need(t, count >= 30, "only %d Go files were found", count)
 }
 
 // maxColumns is how many characters a line of Go may have. A tab counts as one.
@@ -112,9 +110,8 @@ func wide(t *testing.T, name string, text []byte) []string {
 func TestWideLinesAreFound(t *testing.T) {
 	x := strings.Repeat("x", maxColumns)
 	text := "package p\n\nvar a = \"" + x + "\"\n\nvar b = `" + x + "`\n\n// " + x + "\n"
-	if got := wide(t, "a.go", []byte(text)); !slices.Equal(got, []string{"a.go:3", "a.go:7"}) {
-		t.Errorf("found %v, want lines 3 and 7", got)
-	}
+	got := wide(t, "a.go", []byte(text))
+	testkit.Check(t, slices.Equal(got, []string{"a.go:3", "a.go:7"}), "found %v, want lines 3 and 7", got)
 }
 
 // TestNoTestSleeps: a wait names its condition. In a synctest bubble time.Sleep is
@@ -126,16 +123,12 @@ func TestNoTestSleeps(t *testing.T) {
 			return
 		}
 		for _, at := range sleeps(t, name, text) {
-			if sleepers[name] == "" {
-				t.Errorf("%s sleeps: wait for a condition, or use testing/synctest", at)
-			}
+			testkit.Check(t, sleepers[name] != "", "%s sleeps: wait for a condition, or use testing/synctest", at)
 			used[name] = true
 		}
 	})
 	for name := range sleepers {
-		if !used[name] {
-			t.Errorf("%s may sleep and does not: take it off the list", name)
-		}
+		testkit.Check(t, used[name], "%s may sleep and does not: take it off the list", name)
 	}
 }
 
@@ -161,12 +154,10 @@ func sleeps(t *testing.T, name string, text []byte) []string {
 
 func TestSleepsAreFound(t *testing.T) {
 	const body = "package p\nimport (\"time\"; %s)\nfunc f() { time.Sleep(1) }\n"
-	if got := sleeps(t, "a_test.go", []byte(strings.Replace(body, "%s", "", 1))); len(got) != 1 {
-		t.Errorf("found %v, want one sleep", got)
-	}
-	if got := sleeps(t, "a_test.go", []byte(strings.Replace(body, "%s", "_ \"testing/synctest\"", 1))); got != nil {
-		t.Errorf("found %v in a bubble, want none", got)
-	}
+	got := sleeps(t, "a_test.go", []byte(strings.Replace(body, "%s", "", 1)))
+	testkit.Check(t, len(got) == 1, "found %v, want one sleep", got)
+	got = sleeps(t, "a_test.go", []byte(strings.Replace(body, "%s", "_ \"testing/synctest\"", 1)))
+	testkit.Check(t, got == nil, "found %v in a bubble, want none", got)
 }
 
 // TestBuildFlagsMatchReleases: the program that scripts/build makes, which benchmarks measure, is what users get.
@@ -177,9 +168,7 @@ func TestBuildFlagsMatchReleases(t *testing.T) {
 	} {
 		text := testkit.Must(os.ReadFile(filepath.Join("../..", name)))(t)
 		for _, part := range parts {
-			if !bytes.Contains(text, []byte(part)) {
-				t.Errorf("%s builds without %q", name, part)
-			}
+			testkit.Check(t, bytes.Contains(text, []byte(part)), "%s builds without %q", name, part)
 		}
 	}
 }
@@ -194,9 +183,8 @@ func TestScriptsRun(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if !bytes.HasPrefix(text, []byte("#!/usr/bin/env bash\n")) {
-			t.Errorf("%s does not begin with #!/usr/bin/env bash", name)
-		}
+		testkit.Check(t, bytes.HasPrefix(text, []byte("#!/usr/bin/env bash\n")),
+			"%s does not begin with #!/usr/bin/env bash", name)
 		info, err := os.Stat(filepath.Join("../..", name))
 		if err != nil {
 			t.Error(err)

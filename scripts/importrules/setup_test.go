@@ -33,9 +33,7 @@ func TestPackagesAreNotInstalledUnasked(t *testing.T) {
 		cmd := exec.Command("../packages", args...)
 		cmd.Env = []string{"PATH=" + system, "HOME=" + system}
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		testkit.Need(t, err == nil, "%v: %s", err, out)
 		return string(out)
 	}
 
@@ -50,15 +48,13 @@ func TestPackagesAreNotInstalledUnasked(t *testing.T) {
 		"bubblewrap is not installed: agents cannot be confined", "zsh is not installed: the tests",
 		"To install: apt-get install -y "+list+"\n",
 	)
-	if raw, err := os.ReadFile(ran); err == nil {
-		t.Errorf("unasked, it ran apt-get %s", raw)
-	}
+	raw, err := os.ReadFile(ran)
+	testkit.Check(t, err != nil, "unasked, it ran apt-get %s", raw)
 
 	packages("--install")
 	want := "install -y " + list + "\n"
-	if raw, err := os.ReadFile(ran); err != nil || string(raw) != want {
-		t.Errorf("told to, it ran apt-get %q (%v)", raw, err)
-	}
+	raw, err = os.ReadFile(ran)
+	testkit.Check(t, err == nil && string(raw) == want, "told to, it ran apt-get %q (%v)", raw, err)
 }
 
 // TestSetupInstallsNoPackage: scripts/setup installs packages only if it is asked to, and the other scripts
@@ -72,13 +68,10 @@ func TestSetupInstallsNoPackage(t *testing.T) {
 		text := testkit.Must(os.ReadFile(script))(t)
 		code := regexp.MustCompile(`(?m)^#.*$`).ReplaceAllString(string(text), "")
 		for _, word := range words {
-			if strings.Contains(code, word) {
-				t.Errorf("%s: has %q in it", script, word)
-			}
+			testkit.Check(t, !strings.Contains(code, word), "%s: has %q in it", script, word)
 		}
 		n := strings.Count(code, "--install")
-		if n > 1 || n > 0 && !strings.Contains(code, "--system) system=--install ;;") {
-			t.Errorf("%s: installs without --system", script)
-		}
+		testkit.Check(t, n <= 1 && (n <= 0 || strings.Contains(code, "--system) system=--install ;;")),
+			"%s: installs without --system", script)
 	}
 }

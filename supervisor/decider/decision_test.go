@@ -493,18 +493,11 @@ func succeeding(int) DecisionStatus { return StatusSuccess }
 
 // failures are the failures that a history keeps.
 func failures(h DecisionHistory) (list []DecisionExecution) {
-	for _, f := range h.Failures {
-		list = append(list, f.DecisionExecution)
-	}
-	return list
+	return testkit.Each(h.Failures, func(f numbered) DecisionExecution { return f.DecisionExecution })
 }
 
 func iterations(list []DecisionExecution) []int {
-	var got []int
-	for _, e := range list {
-		got = append(got, e.Iteration)
-	}
-	return got
+	return testkit.Each(list, func(e DecisionExecution) int { return e.Iteration })
 }
 
 func TestHistoryCountsAllAndKeepsItsEnd(t *testing.T) {

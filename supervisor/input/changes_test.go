@@ -147,9 +147,8 @@ func TestOverlap(t *testing.T) {
 	again := overlapsOf(r.turn("orch-1", []string{"/w/a.go"}, nil, []string{"a.go"}))
 	testkit.Check(t, again == nil, "reported again: %v", again)
 	r.alive = []string{"orch-3"}
-	if found := overlapsOf(r.turn("orch-3", []string{"/w/a.go"}, nil, []string{"a.go"})); found != nil {
-		t.Errorf("with agents that are gone: %v", found)
-	}
+	found = overlapsOf(r.turn("orch-3", []string{"/w/a.go"}, nil, []string{"a.go"}))
+	testkit.Check(t, found == nil, "with agents that are gone: %v", found)
 }
 
 // TestOneAtATime: turns that end while a snapshot is taken wait for it.
@@ -508,10 +507,8 @@ func TestOneMergeAtATime(t *testing.T) {
 	// Another process repeats the request.
 	got = act(func(out *Collector) { s.ask(out) })
 	testkit.Same(t, "", []IsolationMerge{{Serial: 4, Agent: "orch-3"}}, got.Asked)
-	if o, _ := s.take(t, IsolationMerged{Serial: 4, Failed: "the disk is full"}); o.Merged ||
-		!strings.Contains(o.Why, "the disk is full") {
-		t.Errorf("a merge that failed: %+v", o)
-	}
+	o, _ = s.take(t, IsolationMerged{Serial: 4, Failed: "the disk is full"})
+	testkit.Check(t, !o.Merged && strings.Contains(o.Why, "the disk is full"), "a merge that failed: %+v", o)
 }
 
 // TestConflictsGoBack: conflicts go back to their author three times in a row, then to the Arbiter. A merge in

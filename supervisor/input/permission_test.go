@@ -232,10 +232,7 @@ func TestResume(t *testing.T) {
 	s.Resume(&c, func(agent string) bool { return agent == "orch-1" })
 	said := c.Effects()
 	testkit.Check(t, len(said) == 1, "said of the one that is dropped: %v", said)
-	var ids []string
-	for _, r := range s.Unclaimed {
-		ids = append(ids, r.ID)
-	}
+	ids := testkit.Each(s.Unclaimed, func(r PermissionRequest) string { return r.ID })
 	if diff := cmp.Diff([]string{"p1", "p0"}, ids); diff != "" || len(s.Open) != 0 || s.Reconsidering != 0 {
 		t.Error(diff, s)
 	}

@@ -432,10 +432,7 @@ func modelGuard(name string, s Situation) bool {
 func triggers(t testing.TB) []Trigger {
 	t.Helper()
 	s, d := loaded[seed](t, "spec-0003.yaml"), loaded[deviations](t, "deviations.yaml")
-	var list []Trigger
-	for _, e := range s.Events {
-		list = append(list, Trigger(e))
-	}
+	list := testkit.Each(s.Events, func(e string) Trigger { return Trigger(e) })
 	for _, e := range slices.Sorted(maps.Keys(d.Added)) {
 		list = append(list, Trigger(e))
 	}

@@ -413,16 +413,14 @@ func TestStore(t *testing.T) {
 		s.Trust(w.dir, Listing{CWD: l.CWD, Root: l.Root, Items: now.Items, Hash: l.Hash}, "", at))
 	testkit.Fails(t, "a listing of another workspace was recorded", s.Trust(filepath.Join(w.dir, "src"), l, "", at))
 	testkit.OK(t, s.Trust(w.dir, now, "again", at))
-	if got, ok, err := s.Trusted(w.dir); !ok || err != nil || got.Hash != now.Hash {
-		t.Errorf("trusted anew: %v, %v", ok, err)
-	}
+	got, ok, err = s.Trusted(w.dir)
+	testkit.Check(t, ok && err == nil && got.Hash == now.Hash, "trusted anew: %v, %v", ok, err)
 	for _, want := range []bool{true, false} {
 		was, err := s.Revoke(w.dir)
 		testkit.Check(t, was == want && err == nil, "revoke: %v, %v", was, err)
 	}
-	if _, ok, err := s.Trusted(w.dir); ok || err != nil {
-		t.Errorf("after that: %v, %v", ok, err)
-	}
+	_, ok, err = s.Trusted(w.dir)
+	testkit.Check(t, !ok && err == nil, "after that: %v, %v", ok, err)
 }
 
 // TestLinkedStoreIsNotChanged: nothing is revoked through a link that took the place of the store.

@@ -64,9 +64,7 @@ func TestCallsOfATurnEndWithIt(t *testing.T) {
 	}
 	tracker, _ := trackerOf(use("1", "Bash", `{"command":"sleep 9"}`))
 	tracker.Add(began, contract.Event{ID: contract.Supervisor, Body: contract.Session{}})
-	if a := tracker.Agent("orch-1"); a.Running().Call() {
-		t.Error("a call of an earlier process run goes on")
-	}
+	testkit.Check(t, !tracker.Agent("orch-1").Running().Call(), "a call of an earlier process run goes on")
 }
 
 // TestSubagents: a group is followed from its first start to its last end, and another takes its place.

@@ -133,9 +133,8 @@ func TestPastIsReadFromItsLog(t *testing.T) {
 			}
 		}
 	}
-	if lost, err := have.Lost(); lost != 0 || err != nil {
-		t.Errorf("lost %d, %v", lost, err)
-	}
+	lost, err := have.Lost()
+	testkit.Check(t, lost == 0 && err == nil, "lost %d, %v", lost, err)
 }
 
 func TestRecentIsAllOfAShortLog(t *testing.T) {
@@ -217,9 +216,7 @@ func TestLoggedEventsAreReadBack(t *testing.T) {
 			}
 			for i, w := range want {
 				e, ok := c.All().Entry(i)
-				if ok == (tt.lost && i < 3950) && (i < 3800 || i >= 3950) {
-					t.Fatalf("entry %d is kept: %v", i, ok)
-				}
+				testkit.Need(t, ok != (tt.lost && i < 3950) || i >= 3800 && i < 3950, "entry %d is kept: %v", i, ok)
 				if fromLog, kept := lineOf(t, w), ""; ok {
 					if kept = lineOf(t, e.Event); fromLog != kept {
 						t.Fatalf("entry %d (-log +kept):\n%s", i, gocmp.Diff(fromLog, kept))
@@ -312,9 +309,8 @@ func TestDamagedLog(t *testing.T) {
 				"%d of 3000 can be read", n)
 			_, err := c.Lost()
 			testkit.Check(t, err != nil, "no word of it")
-			if i, ok := c.Find(t.Context(), c.All(), "2999 X", 0, false); !ok || i != 2999 {
-				t.Errorf("found at %d, %v", i, ok)
-			}
+			i, ok := c.Find(t.Context(), c.All(), "2999 X", 0, false)
+			testkit.Check(t, ok && i == 2999, "found at %d, %v", i, ok)
 			c.Filter(Filter{Text: "x"}).Follow(t.Context())
 		})
 	}

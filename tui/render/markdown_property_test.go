@@ -408,9 +408,8 @@ func FuzzMarkdown(f *testing.F) {
 		for at := step; at < len(src); at += step {
 			narrow(t, s.Set(src[:at], o), width)
 		}
-		if d := cmp.Diff(dump(Markdown(src+"\n", o)), dump(s.Set(src+"\n", o))); d != "" {
-			t.Fatal(d)
-		}
+		d := cmp.Diff(dump(Markdown(src+"\n", o)), dump(s.Set(src+"\n", o)))
+		testkit.Need(t, d == "", "%v", d)
 		narrow(t, Diff(src, src[len(src)/2:], "go", o, 1), width)
 		for i := range languages {
 			lang := strings.Fields(languages[i].names)[0]

@@ -24,9 +24,8 @@ func TestMain(m *testing.M) {
 // TestInvalidCellsAreDetected: the invariant of random tests is able to fail.
 func TestInvalidCellsAreDetected(t *testing.T) {
 	sound := []place{{text: "世", width: 2}, {}, {text: "é", width: 1}, {text: " ", width: 1}}
-	if fault := unsound([][]place{sound}); fault != "" {
-		t.Error(fault)
-	}
+	fault := unsound([][]place{sound})
+	testkit.Check(t, fault == "", "%v", fault)
 	for _, bad := range [][]place{
 		{{text: "\x1b", width: 1}},
 		{{text: "\u009b", width: 1}},
@@ -49,9 +48,8 @@ func TestBrokenFramesAreDetected(t *testing.T) {
 		}
 		return grid
 	}
-	if fault := unframed(grid(" ╭─ a ─╮", " │ b   │", " ╰─────╯")); fault != "" {
-		t.Error(fault)
-	}
+	fault := unframed(grid(" ╭─ a ─╮", " │ b   │", " ╰─────╯"))
+	testkit.Check(t, fault == "", "%v", fault)
 	for _, bad := range [][][]place{
 		grid("╭────", "│ b  ", "╰────"), grid("╭─╮", "│ x", "╰─╯"), grid("╭─╮", "x │", "╰─╯"), grid("╭─╮", "│ │"),
 		grid("╭─╮", "│ │", "╰──"),

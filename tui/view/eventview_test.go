@@ -456,9 +456,8 @@ func TestUnfoldedIsAll(t *testing.T) {
 			want = strings.NewReplacer("日", "…", "本", "…").Replace(want)
 		}
 		strip := strings.NewReplacer("\n", "", "\t", "", " ", "")
-		if got, want := strip.Replace(textEventOf(c)), strip.Replace(want); got != want {
-			t.Errorf("width %d: %d characters, want %d", width, len(got), len(want))
-		}
+		got, want := strip.Replace(textEventOf(c)), strip.Replace(want)
+		testkit.Check(t, got == want, "width %d: %d characters, want %d", width, len(got), len(want))
 	}
 }
 
@@ -628,9 +627,8 @@ func TestEveryEvent(t *testing.T) {
 	for _, name := range contract.EventNames() {
 		testkit.Check(t, len(all[name]) != 0, "%s has no sample", name)
 		for i, e := range all[name] {
-			if got := e.Event.Body.EventName(); got != name {
-				t.Fatalf("the sample of %s is a %s", name, got)
-			}
+			got := e.Event.Body.EventName()
+			testkit.Need(t, got == name, "the sample of %s is a %s", name, got)
 			plain, _ := eventtext.Text(e, nil)
 			fmt.Fprintf(&b, "%s %d: %s\n%s", name, i, plain, dump(EventLog(e, options(100), false)))
 			drawn, last := map[string]bool{"": true}, []string(nil)
@@ -833,9 +831,8 @@ func TestEventHostileText(t *testing.T) {
 					}
 				}
 				l := history.Live{Agent: e.Event.ID, Text: "x" + sanitize.Text(f.text()), Began: dawn}
-				if err := sound(EventLive(l, o), o); err != nil {
-					t.Fatalf("live, width %d: %v", width, err)
-				}
+				err := sound(EventLive(l, o), o)
+				testkit.Need(t, err == nil, "live, width %d: %v", width, err)
 			}
 			text, ok := eventtext.Text(e, nil)
 			if !ok {

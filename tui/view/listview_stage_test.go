@@ -42,11 +42,7 @@ func (l *fakeSource) Block(i, width int, open bool) Block {
 }
 
 func (l *fakeSource) Tail(width int) []Block {
-	var blocks []Block
-	for _, s := range l.tail {
-		blocks = append(blocks, s.block(width, false))
-	}
-	return blocks
+	return testkit.Each(l.tail, func(s fakeBlock) Block { return s.block(width, false) })
 }
 
 func (s fakeBlock) block(width int, open bool) Block {

@@ -251,9 +251,8 @@ func TestDraftLosesNothing(t *testing.T) {
 			testkit.Need(t, slices.Contains(got, s), "seed %d: %v is lost: %v", seed, s, got)
 		}
 		for _, text := range slices.Concat(mine, other) {
-			if !slices.ContainsFunc(got, func(s contract.Step) bool { return s.Text == text }) {
-				t.Fatalf("seed %d: %q is lost: %v", seed, text, got)
-			}
+			testkit.Need(t, slices.ContainsFunc(got, func(s contract.Step) bool { return s.Text == text }),
+				"seed %d: %q is lost: %v", seed, text, got)
 		}
 		testkit.Need(t, len(d.Clashes()) == 0, "seed %d: %v", seed, d.Clashes())
 	}

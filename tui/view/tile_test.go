@@ -183,10 +183,7 @@ func TestImportantAgentsAreShown(t *testing.T) {
 		many = append(many, PageAgent{ID: fmt.Sprint(i), Past: i%4 == 1, Busy: i%4 == 2, Bell: i == 13})
 	}
 	shown, hidden := important(many, 8, "3", 8)
-	var ids []string
-	for _, s := range shown {
-		ids = append(ids, s.ID)
-	}
+	ids := testkit.Each(shown, func(s PageAgent) string { return s.ID })
 	want := []string{"0", "3", "6", "10", "13", "14", "18"}
 	testkit.Check(t, slices.Equal(ids, want) && hidden == 13, "%v and %d more, want %v", ids, hidden, want)
 }

@@ -125,9 +125,7 @@ func TestHostile(t *testing.T) {
 		cmd := f.Command("mktree")
 		cmd.Stdin = strings.NewReader(entry)
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			f.Fatalf("%v %s", err, out)
-		}
+		testkit.Need(f, err == nil, "%v %s", err, out)
 		return strings.TrimSpace(string(out))
 	}
 	for name, c := range map[string]struct {
@@ -142,9 +140,7 @@ func TestHostile(t *testing.T) {
 			f.Must(err)
 			raw.Stdin = strings.NewReader("40000 .git\x00" + id)
 			out, err := raw.CombinedOutput()
-			if err != nil {
-				f.Fatalf("%v %s", err, out)
-			}
+			testkit.Need(f, err == nil, "%v %s", err, out)
 			return strings.TrimSpace(string(out))
 		}, want: "fsck"},
 		"a submodule with an option for a URL": {tree: func(f far) string {

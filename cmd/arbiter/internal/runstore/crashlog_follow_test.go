@@ -48,7 +48,6 @@ func TestFollow(t *testing.T) {
 	testkit.Check(t, out.String() == want && round == 5, "%d rounds: %q instead of %q", round, out.String(), want)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := FollowCrashes(ctx, dir, &out, func() bool { return true }); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
-	}
+	err := FollowCrashes(ctx, dir, &out, func() bool { return true })
+	testkit.Check(t, errors.Is(err, context.Canceled), "%v", err)
 }

@@ -55,13 +55,11 @@ func TestChime(t *testing.T) {
 	c.Play(ChimeAsked) // waits when the chime is closed, and is not played
 	raw, err := os.ReadFile(file)
 	info, _ := os.Stat(file)
-	if err != nil || string(raw) != string(wave(cues[ChimeAsked])) || info.Mode().Perm() != 0o600 {
-		t.Errorf("%d bytes, %v", len(raw), err)
-	}
+	testkit.Check(t, err == nil && string(raw) == string(wave(cues[ChimeAsked])) && info.Mode().Perm() == 0o600,
+		"%d bytes, %v", len(raw), err)
 	c.Close()
 	c.Play(ChimeDone)
 	c.Close()
-	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
+	left, _ := filepath.Glob(filepath.Join(dir, "*"))
+	testkit.Check(t, len(left) == 0, "left: %v", left)
 }
