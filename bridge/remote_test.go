@@ -224,9 +224,7 @@ func TestWorkOfAnotherRun(t *testing.T) {
 			testkit.Err(r.CommitWork(r.ctx, CommitWorkParams{Orchestrator: 1, Message: "work"})))
 		<-r.Done()
 		var broke *ViolationError
-		if !errors.As(r.Err(), &broke) {
-			t.Errorf("the connection ended with %v", r.Err())
-		}
+		testkit.Check(t, errors.As(r.Err(), &broke), "the connection ended with %v", r.Err())
 	})
 }
 
@@ -623,9 +621,8 @@ func TestTickAfterSilence(t *testing.T) {
 	now = 900 * time.Millisecond
 	testkit.OK(t, testkit.Err(c.tick(t.Context(), TickParams{})))
 	now += 2*time.Second + LeaseGrace
-	if _, err := c.tick(t.Context(), TickParams{}); err == nil || c.left() != 0 {
-		t.Errorf("a tick that was read late: %v, %v left", err, c.left())
-	}
+	_, err := c.tick(t.Context(), TickParams{})
+	testkit.Check(t, err != nil && c.left() == 0, "a tick that was read late: %v, %v left", err, c.left())
 	_, gaveUp := c.silent()
 	testkit.Check(t, gaveUp, "the bridge was not given up")
 }

@@ -282,10 +282,9 @@ func TestShutdownStopsAllAndNamesTheRest(t *testing.T) {
 		begun = time.Now()
 		r.Close()
 		var unstopped *UnstoppedError
-		if err := <-r.served; !errors.As(err, &unstopped) ||
-			!cmp.Equal(unstopped.Names, []string{"stuck#1", "a check", "a request"}) {
-			t.Errorf("Serve: %v", err)
-		}
+		err = <-r.served
+		testkit.Check(t, errors.As(err, &unstopped) &&
+			cmp.Equal(unstopped.Names, []string{"stuck#1", "a check", "a request"}), "Serve: %v", err)
 		took := time.Since(begun)
 		testkit.Check(t, took <= 2*time.Second, "took %v", took)
 		close(release)

@@ -58,19 +58,15 @@ func TestChatCompletions(t *testing.T) {
 		}
 		err := json.Unmarshal([]byte(body), &got)
 		testkit.Need(t, err == nil && status == http.StatusOK, "%d %v: %s", status, err, body)
-		if got.Object != "chat.completion" || got.Model != "m" || len(got.Choices) != 1 ||
-			got.Choices[0].Finish != "stop" ||
-			got.Choices[0].Message.Content != `{"decision":"CONTINUE","reason":"which one"}` ||
-			got.Usage.Prompt != 500 || got.Usage.Output != 7 {
-			t.Errorf("%s", body)
-		}
+		testkit.Check(t, got.Object == "chat.completion" && got.Model == "m" && len(got.Choices) == 1 &&
+			got.Choices[0].Finish == "stop" &&
+			got.Choices[0].Message.Content == `{"decision":"CONTINUE","reason":"which one"}` &&
+			got.Usage.Prompt == 500 && got.Usage.Output == 7, "%s", body)
 	}
 	status, header, body := post(c, "/v1/chat/completions",
 		`{"model":"m","messages":[{"role":"user","content":"late"}]}`)
-	if status != http.StatusTooManyRequests || header.Get("Retry-After") != "1" ||
-		!strings.HasPrefix(body, `{"error":{"code":null,"message":"Patience."`) {
-		t.Errorf("%d %v: %s", status, header, body)
-	}
+	testkit.Check(t, status == http.StatusTooManyRequests && header.Get("Retry-After") == "1" &&
+		strings.HasPrefix(body, `{"error":{"code":null,"message":"Patience."`), "%d %v: %s", status, header, body)
 	if _, _, body := post(c, "/v1/chat/completions",
 		`{"model":"m","messages":[{"role":"user","content":"cut"}]}`); !strings.Contains(body,
 		`"finish_reason":"length"`) {

@@ -163,9 +163,8 @@ actors:
 	c := startClaude(t, srv, claudeOptions{args: []string{"--autocompact", "200000"}})
 	c.sendAndWait("one")
 	testkit.Same(t, "result", "done", c.sendAndWait("two").str("result"))
-	if n := c.compactions(); n != 1 || c.usage() != 31_000 {
-		t.Errorf("%d compactions, %d tokens afterwards", n, c.usage())
-	}
+	n := c.compactions()
+	testkit.Check(t, n == 1 && c.usage() == 31_000, "%d compactions, %d tokens afterwards", n, c.usage())
 	testkit.Same(t, "result", "later", c.sendAndWait("three").str("result"))
 	noProblems(t, srv)
 }

@@ -30,18 +30,14 @@ actors:
 `, rehearsal.Options{})
 	c := converse(t, srv, "s", "Bash").addMessage("x")
 	status, header, body := c.do(c.request(true))
-	if status != 200 || !strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") ||
-		!strings.HasPrefix(header.Get("Request-Id"), "req_") {
-		t.Errorf("status %d, header %v", status, header)
-	}
+	testkit.Check(t, status == 200 && strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") &&
+		strings.HasPrefix(header.Get("Request-Id"), "req_"), "status %d, header %v", status, header)
 	var got []string
 	for ev := range strings.SplitSeq(strings.TrimSpace(body), "\n\n") {
 		name, data, ok := strings.Cut(ev, "\n")
 		var f frame
-		if !ok || json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), &f) != nil ||
-			"event: "+f.str("type") != name {
-			t.Fatalf("bad event %q", ev)
-		}
+		testkit.Need(t, ok && json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), &f) == nil &&
+			"event: "+f.str("type") == name, "bad event %q", ev)
 		for _, random := range []frame{f.sub("message"), f.sub("content_block")} {
 			if id := random.str("id"); id != "" {
 				random["id"], _, _ = strings.Cut(id, "_")
@@ -180,10 +176,8 @@ func TestRecord(t *testing.T) {
 		c.agent = "a7"
 		c.askText(long)
 		r := srv.Requests()[0]
-		if r.Session != "session-1" || r.Agent != "a7" || r.Role != rehearsal.RoleSubagent || r.Actor != "a" ||
-			r.Step != "test.yaml:4" {
-			t.Errorf("record %+v", r)
-		}
+		testkit.Check(t, r.Session == "session-1" && r.Agent == "a7" && r.Role == rehearsal.RoleSubagent &&
+			r.Actor == "a" && r.Step == "test.yaml:4", "record %+v", r)
 		testkit.Same(t, "", []string{"Bash"}, r.Tools)
 		whole := len(r.First) == 10000 && r.System == "You are an agent." && json.Valid(r.Messages) && json.Valid(r.Body)
 		summary := len(r.First) == 4096 && r.System == "" && r.Messages == nil && r.Body == nil

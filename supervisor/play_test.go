@@ -548,9 +548,8 @@ func (p *play) folds() {
 		err := fold.Take(r)
 		testkit.Need(p.t, err == nil, "input %d: %v", i, err)
 	}
-	if fingerprint(p.t, &p.s) != fingerprint(p.t, &fold.State) {
-		p.t.Errorf("the journal folds to another state:\n%s", cmp.Diff(p.s, fold.State))
-	}
+	testkit.Check(p.t, fingerprint(p.t, &p.s) == fingerprint(p.t, &fold.State),
+		"the journal folds to another state:\n%s", cmp.Diff(p.s, fold.State))
 }
 
 // records are inputs as a journal holds them.

@@ -119,9 +119,7 @@ func TestAnsweredByTheNextProcess(t *testing.T) {
 	for _, m := range told[contract.Message](p) {
 		testkit.Excludes(t, "told", m.Text, "No human is present")
 	}
-	if p.s.Question.Open != nil {
-		t.Errorf("still open: %q", p.s.Question.Text())
-	}
+	testkit.Check(t, p.s.Question.Open == nil, "still open: %q", p.s.Question.Text())
 }
 
 const reserved = "May the old format go? You kept that for yourself."

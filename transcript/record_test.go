@@ -389,9 +389,7 @@ func corpusLines(t testing.TB) [][]byte {
 		for s.Scan() {
 			lines = append(lines, slices.Clone(s.Bytes()))
 		}
-		if s.Err() != nil {
-			t.Fatal(s.Err())
-		}
+		testkit.Need(t, s.Err() == nil, "%v", s.Err())
 	})
 	return lines
 }

@@ -343,9 +343,8 @@ func TestTheClientMayCallMeanwhile(t *testing.T) {
 		}
 	}
 	testkit.Same(t, "said", []string{"On it.", "Nearly."}, order["said"])
-	if len(order["delivered"]) != 1 || len(order["calls"]) != 2 || !slices.Equal(order["calls"], order["results"]) {
-		t.Errorf("events: %s", eventsText(r.events))
-	}
+	testkit.Check(t, len(order["delivered"]) == 1 && len(order["calls"]) == 2 &&
+		slices.Equal(order["calls"], order["results"]), "events: %s", eventsText(r.events))
 }
 
 func TestDenied(t *testing.T) {

@@ -116,7 +116,7 @@ func TestTheMarkIsInTheText(t *testing.T) {
 			strings.HasSuffix(last.Text, markOf("m1")), "%s: %+v", name, last)
 		for _, b := range blocks[:len(blocks)-1] {
 			testkit.Check(t, b.Text == nil || !strings.Contains(b.Text.Text, markPrefix),
-				"%s: a mark before the end: %q", name, b.Text.Text)
+				"%s: a mark before the end: %+v", name, b.Text)
 		}
 	}
 }

@@ -67,9 +67,7 @@ func (l *tenancy) end(want string) {
 	l.t.Helper()
 	s := l.await("proxy: ")
 	line := testkit.Must(l.Line())(l.t)
-	if line != l.Before() {
-		l.t.Errorf("the terminal has\n%v\nand had\n%v", line, l.Before())
-	}
+	testkit.Check(l.t, line == l.Before(), "the terminal has\n%v\nand had\n%v", line, l.Before())
 	left := s.Leftovers()
 	testkit.Check(l.t, left == nil, "left behind: %q", left)
 	// Input now goes to the proxy.

@@ -260,10 +260,9 @@ func TestOpenItemsOfAHuman(t *testing.T) {
 		list := s.waiting()
 		testkit.Same(t, "what waits", "permission orch-2, question arbiter", kindsOf(list))
 		for _, i := range list {
-			if i.Since.IsZero() || i.Kind == "question" && (i.ID != asked.Question || i.Text != asked.Text) ||
-				i.Kind == "permission" && i.ID != request.Request {
-				t.Errorf("%+v is not %+v, or not %+v", i, asked, request)
-			}
+			testkit.Check(t, !i.Since.IsZero() &&
+				(i.Kind != "question" || i.ID == asked.Question && i.Text == asked.Text) &&
+				(i.Kind != "permission" || i.ID == request.Request), "%+v is not %+v, or not %+v", i, asked, request)
 		}
 		s.killed()
 		shown := besideJSON[subcommands.SessionReport](s, "sessions", "show", s.run())

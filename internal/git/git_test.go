@@ -42,10 +42,8 @@ func TestParseVersion(t *testing.T) {
 		got, err := parseVersion(text)
 		testkit.Check(t, err != nil, "%q: %v", text, got)
 	}
-	if (Version{2, 38}).Before(Needed) || !(Version{2, 37}).Before(Needed) || !(Version{1, 99}).Before(Needed) ||
-		(Version{3, 0}).Before(Needed) {
-		t.Error("versions are compared wrongly")
-	}
+	testkit.Check(t, !(Version{2, 38}).Before(Needed) && (Version{2, 37}).Before(Needed) &&
+		(Version{1, 99}).Before(Needed) && !(Version{3, 0}).Before(Needed), "versions are compared wrongly")
 }
 
 // program makes a runner that runs a shell script instead of git.

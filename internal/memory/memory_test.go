@@ -53,9 +53,8 @@ func TestLessonsAreKeptPerWorkspace(t *testing.T) {
 	for i := range MaxLessons + 5 {
 		testkit.OK(t, s.Learn([]Lesson{lesson(fmt.Sprint(i))}))
 	}
-	if got := texts(load(t, s).Lessons); len(got) != MaxLessons || got[0] != "5" {
-		t.Errorf("%d lessons, from %s", len(got), got[0])
-	}
+	got = texts(load(t, s).Lessons)
+	testkit.Check(t, len(got) == MaxLessons && got[0] == "5", "%d lessons, from %s", len(got), got[0])
 	testkit.OK(t, s.Clear(), s.Clear())
 	m = load(t, s)
 	testkit.Check(t, m.Lessons == nil, "%+v", m)
@@ -170,9 +169,8 @@ func TestOutcomesAreBounded(t *testing.T) {
 		testkit.OK(t, s.Record(Outcome{Run: fmt.Sprint(i), Agents: make([]AgentOutcome, maxAgents+1)}))
 	}
 	m := load(t, s)
-	if len(m.Outcomes) != MaxOutcomes || m.Outcomes[0].Run != "3" || len(m.Outcomes[0].Agents) != maxAgents {
-		t.Errorf("%d outcomes, the first: %+v", len(m.Outcomes), m.Outcomes[0])
-	}
+	testkit.Check(t, len(m.Outcomes) == MaxOutcomes && m.Outcomes[0].Run == "3" &&
+		len(m.Outcomes[0].Agents) == maxAgents, "%d outcomes, the first: %+v", len(m.Outcomes), m.Outcomes[0])
 }
 
 // TestReplaceKeepsConcurrentAdditions: lessons that a run added while a human edited are not lost.

@@ -27,9 +27,8 @@ func TestRootNeedsASandboxToBypass(t *testing.T) {
 	t.Setenv("IS_SANDBOX", "")
 	var stderr bytes.Buffer
 	code := Main([]string{"--permission-mode", "bypassPermissions"}, strings.NewReader(""), &bytes.Buffer{}, &stderr)
-	if want := "cannot be used with root/sudo privileges"; code != 1 || !strings.Contains(stderr.String(), want) {
-		t.Errorf("exit code %d, %q", code, stderr.String())
-	}
+	want := "cannot be used with root/sudo privileges"
+	testkit.Check(t, code == 1 && strings.Contains(stderr.String(), want), "exit code %d, %q", code, stderr.String())
 }
 
 // The cases in testdata judge commands and files; here are the tools that the CLI has only with a network or

@@ -46,10 +46,9 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	testkit.Must(term.Wait(ctx, Shows("ready")))(t)
 	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer cancel()
-	if _, err := term.Wait(short, Shows("never")); !errors.Is(err, context.DeadlineExceeded) ||
-		!strings.Contains(err.Error(), "ready") {
-		t.Errorf("the wait ended with %v", err)
-	}
+	_, err := term.Wait(short, Shows("never"))
+	testkit.Check(t, errors.Is(err, context.DeadlineExceeded) && strings.Contains(err.Error(), "ready"),
+		"the wait ended with %v", err)
 	testkit.Fails(t, "the wait for its end ended with", testkit.Err(term.Exit(short)), context.DeadlineExceeded)
 }
 
@@ -60,9 +59,7 @@ func TestIncompleteFrameIsNotSeen(t *testing.T) {
 	show(t, ctx, term, "\x1b[2J\x1b[H")
 	term.Type(fmt.Sprintf("%q\n%q\n", "\x1b[?2026h\x1b[2J\x1b[Hnew", "\x1b[2J\x1b[Hnew, all\x1b[?2026l"))
 	s := testkit.Must(term.Wait(ctx, func(s Screen) bool { return strings.HasPrefix(s.Row(0), "new") }))(t)
-	if s.Row(0) != "new, all" {
-		t.Errorf("half a frame was seen: %q", s.Rows())
-	}
+	testkit.Check(t, s.Row(0) == "new, all", "half a frame was seen: %q", s.Rows())
 }
 
 // TestClustersAreNotSplit: a character that arrives in two pieces is still one character.
@@ -110,7 +107,5 @@ func TestInputDependsOnModes(t *testing.T) {
 	// The line discipline echoes ESC as ^[.
 	s := testkit.Must(term.Wait(ctx, Shows("^[[201~")))(t)
 	text := strings.ReplaceAll(s.Text(), "\n", "")
-	if !strings.Contains(text, "^[[200~two") {
-		t.Errorf("the program received\n%s", s.Text())
-	}
+	testkit.Check(t, strings.Contains(text, "^[[200~two"), "the program received\n%s", s.Text())
 }

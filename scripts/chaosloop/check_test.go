@@ -53,10 +53,9 @@ func TestDoubledMessagesAreFound(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &round{f: newFigures()}
-			if seen := r.checkDoubled(tt.requests); seen != tt.seen || r.f.n["doubled"] != tt.doubled ||
-				len(r.problems) != tt.doubled {
-				t.Errorf("%d seen, %v, %q; want %d and %d", seen, r.f.n, r.problems, tt.seen, tt.doubled)
-			}
+			seen := r.checkDoubled(tt.requests)
+			testkit.Check(t, seen == tt.seen && r.f.n["doubled"] == tt.doubled && len(r.problems) == tt.doubled,
+				"%d seen, %v, %q; want %d and %d", seen, r.f.n, r.problems, tt.seen, tt.doubled)
 		})
 	}
 }
@@ -68,10 +67,9 @@ func TestChoosePoints(t *testing.T) {
 	}
 	testkit.Fails(t, "an unknown point is taken", testkit.Err(choosePoints("e.f")))
 	for _, beginning := range elsewhere {
-		if !slices.ContainsFunc(journal.CrashPoints, func(p string) bool { return strings.HasPrefix(p, beginning) }) &&
-			beginning != "fork." {
-			t.Errorf("%s is the beginning of no point", beginning)
-		}
+		testkit.Check(t,
+			slices.ContainsFunc(journal.CrashPoints, func(p string) bool { return strings.HasPrefix(p, beginning) }) ||
+				beginning == "fork.", "%s is the beginning of no point", beginning)
 	}
 	for _, n := range needs {
 		testkit.Check(t, slices.ContainsFunc(points, func(p string) bool { return strings.HasPrefix(p, n.points) }),
@@ -95,10 +93,9 @@ func TestTranscriptsAreDamaged(t *testing.T) {
 	for range 20 {
 		r.loseTranscript()
 	}
-	if text, err := os.ReadFile(path); r.f.n["transcripts damaged"] == 0 ||
-		string(text) == "{}\n{}\n" {
-		t.Errorf("damaged %d times: %q, %v", r.f.n["transcripts damaged"], text, err)
-	}
+	text, err := os.ReadFile(path)
+	testkit.Check(t, r.f.n["transcripts damaged"] != 0 && string(text) != "{}\n{}\n", "damaged %d times: %q, %v",
+		r.f.n["transcripts damaged"], text, err)
 }
 
 func TestPermissionIsGranted(t *testing.T) {
@@ -142,10 +139,9 @@ func TestTheHumanActs(t *testing.T) {
 		}
 		return n
 	}
-	if one, some, none, must := count(1, ""), count(5, ""), count(0, ""), count(1, "loop.kill"); one != 20 ||
-		some != 4 || none != 0 || must != 0 {
-		t.Errorf("%d, %d, %d, %d rounds of 20", one, some, none, must)
-	}
+	one, some, none, must := count(1, ""), count(5, ""), count(0, ""), count(1, "loop.kill")
+	testkit.Check(t, one == 20 && some == 4 && none == 0 && must == 0, "%d, %d, %d, %d rounds of 20", one, some, none,
+		must)
 }
 
 func TestUnfinishedActionsAtTheEnd(t *testing.T) {

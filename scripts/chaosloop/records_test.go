@@ -187,9 +187,8 @@ func TestWorkingAgents(t *testing.T) {
 	} {
 		r.follow(contract.Line{Event: e})
 	}
-	if r.at["orch-1"] != finished || r.at["orch-2"] != atWork || r.at["orch-3"] != 0 || r.at["orch-4"] != 0 {
-		t.Errorf("%v", r.at)
-	}
+	testkit.Check(t, r.at["orch-1"] == finished && r.at["orch-2"] == atWork && r.at["orch-3"] == 0 &&
+		r.at["orch-4"] == 0, "%v", r.at)
 }
 
 func TestHowDocumentsArrive(t *testing.T) {

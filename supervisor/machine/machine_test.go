@@ -244,10 +244,9 @@ func TestTheDocumentationHasTheGraph(t *testing.T) {
 	if got == want {
 		return
 	}
-	if !*update {
-		t.Fatalf("GRAPH.md is not the table's; go test ./supervisor/machine -update writes it (-table "+
-			"+document):\n%s", cmp.Diff(want, got))
-	}
+	testkit.Need(t, *update,
+		"GRAPH.md is not the table's; go test ./supervisor/machine -update writes it (-table "+"+document):\n%s",
+		cmp.Diff(want, got))
 	testkit.OK(t, os.WriteFile(path, []byte(before+begin+want+end+after), 0o644))
 }
 

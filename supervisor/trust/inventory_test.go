@@ -131,9 +131,8 @@ func TestInventory(t *testing.T) {
 	for _, i := range l.Items {
 		testkit.Check(t, i.What != "" && len(i.SHA256) == 64, "item %+v", i)
 	}
-	if again := w.look(""); !cmp.Equal(l, again) {
-		t.Errorf("it is another one the second time:\n%s", cmp.Diff(l, again))
-	}
+	again := w.look("")
+	testkit.Check(t, cmp.Equal(l, again), "it is another one the second time:\n%s", cmp.Diff(l, again))
 	testkit.Check(t, !l.Empty() && newWorkspace(t).look("").Empty(), "what is empty")
 }
 
@@ -395,9 +394,7 @@ func TestStore(t *testing.T) {
 	testkit.OK(t, s.Trust(w.dir, l, "a test", at))
 	w.link(w.dir, "../alias") // under another name it is the same workspace
 	got, ok, err := s.Trusted(filepath.Join(filepath.Dir(w.dir), "alias"))
-	if err != nil || !ok || !cmp.Equal(got, l) {
-		t.Errorf("trusted: %v, %v\n%s", ok, err, cmp.Diff(l, got))
-	}
+	testkit.Check(t, err == nil && ok && cmp.Equal(got, l), "trusted: %v, %v\n%s", ok, err, cmp.Diff(l, got))
 	r, _, _ := s.Record(w.dir)
 	testkit.Check(t, r.By == "a test" && r.At.Equal(at), "record: %q, %v", r.By, r.At)
 	path, _, err := s.path(w.dir)

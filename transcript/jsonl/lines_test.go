@@ -80,9 +80,7 @@ func TestSplitter(t *testing.T) {
 func TestSplitterContinues(t *testing.T) {
 	var s Splitter
 	split(&s, "one\ntw", nil)
-	if s.Offset() != 4 {
-		t.Errorf("the place to go on from is %d, want 4", s.Offset())
-	}
+	testkit.Check(t, s.Offset() == 4, "the place to go on from is %d, want 4", s.Offset())
 	s.Reset(100)
 	testkit.Same(t, "after a reset", []string{`100-102 "x"`, `rest 102-103 "y"`}, split(&s, "x\ny", nil))
 }

@@ -195,10 +195,9 @@ func FuzzCanvas(f *testing.F) {
 		}
 		for y := range 3 {
 			// Neighbours are measured separately: the terminal receives the position of each.
-			if got := row(s, y); columnsOf(s, y) != columns || strings.ContainsFunc(got, unicode.IsControl) ||
-				!utf8.ValidString(got) {
-				t.Fatalf("row %d is %q", y, got)
-			}
+			got := row(s, y)
+			testkit.Need(t, columnsOf(s, y) == columns && !strings.ContainsFunc(got, unicode.IsControl) &&
+				utf8.ValidString(got), "row %d is %q", y, got)
 			for X := range columns {
 				got, _, _ := s.Get(X, y)
 				inside := y == 1 && X >= 4 && X < 4+w

@@ -404,9 +404,8 @@ func TestFoldCountsWhatItHides(t *testing.T) {
 	if c := prose(strings.Repeat("word\n\n", 23)); last(c) != "▸ 33 more lines" { // 45 rows
 		t.Errorf("%d lines, the last %q", len(c.Lines), last(c))
 	}
-	if c := prose(strings.Repeat("some words in a line\n\n", 5000)); !strings.HasSuffix(last(c), ",987 more lines") {
-		t.Errorf("%d lines, the last %q", len(c.Lines), last(c))
-	}
+	c := prose(strings.Repeat("some words in a line\n\n", 5000))
+	testkit.Check(t, strings.HasSuffix(last(c), ",987 more lines"), "%d lines, the last %q", len(c.Lines), last(c))
 }
 
 // TestOpenRequestsAreNotFolded: open questions and requests are shown to their ends, because the actual
@@ -524,10 +523,9 @@ func TestHumanIsAlerted(t *testing.T) {
 		t.Errorf("a question: gutter %v, head %v", c.Gutter, c.Head)
 	}
 	answer := contract.Message{From: contract.Human, To: contract.Arbiter, Kind: "answer", Text: "!"}
-	if c := EventTalk(with(question, time.Second, answer), options(60)); c.Gutter == render.Alert ||
-		c.Head[0].Role == render.Alert {
-		t.Errorf("answered: gutter %v, head %v", c.Gutter, c.Head)
-	}
+	c := EventTalk(with(question, time.Second, answer), options(60))
+	testkit.Check(t, c.Gutter != render.Alert && c.Head[0].Role != render.Alert, "answered: gutter %v, head %v",
+		c.Gutter, c.Head)
 }
 
 // TestIndentLeavesRoom: a card leaves exactly the columns free that its indent takes.

@@ -97,9 +97,8 @@ func (st *stage) resize(w, h int) {
 func (st *stage) draw() []string {
 	st.t.Helper()
 	rows := surrounded(st.t, st.screen, st.view)
-	if y := slices.IndexFunc(rows, func(row string) bool { return strings.Contains(row, around) }); y >= 0 {
-		st.t.Fatalf("row %d of a window of %dx%d is %q", y, st.w, st.h, rows[y])
-	}
+	y := slices.IndexFunc(rows, func(row string) bool { return strings.Contains(row, around) })
+	testkit.Need(st.t, y < 0, "row %d of a window of %dx%d is %q", y, st.w, st.h, rows[y])
 	return rows
 }
 

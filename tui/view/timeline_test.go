@@ -241,11 +241,8 @@ func TestAnyWindow(t *testing.T) {
 			}
 		}
 	}
-	if lines := (&Timeline{}).Lines(&TimelineView{}, TimelineFrame{Look: dark, Now: atTimeline(0)}, 40, 10); len(
-		lines,
-	) != 3 {
-		t.Errorf("an empty timeline has %d lines", len(lines))
-	}
+	lines := (&Timeline{}).Lines(&TimelineView{}, TimelineFrame{Look: dark, Now: atTimeline(0)}, 40, 10)
+	testkit.Check(t, len(lines) == 3, "an empty timeline has %d lines", len(lines))
 }
 
 // TestTimelineHostileText: a model's name for a tool or a mode is shown as text on one line.

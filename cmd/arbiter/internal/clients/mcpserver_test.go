@@ -585,10 +585,8 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 	w.do(func() { w.info.CWD = outside })
-	if _, failed := callMCP[MCPView](u, "status", map[string]any{"run": theRun}); !strings.Contains(failed,
-		"--allow-dir") {
-		t.Errorf("a run elsewhere: %q", failed)
-	}
+	_, failed := callMCP[MCPView](u, "status", map[string]any{"run": theRun})
+	testkit.Check(t, strings.Contains(failed, "--allow-dir"), "a run elsewhere: %q", failed)
 	list, _ := callMCP[RunList](u, "list_runs", nil)
 	testkit.Check(t, len(list.Runs) == 0, "listed: %+v", list)
 }

@@ -101,9 +101,7 @@ func TestSweep(t *testing.T) {
 		return slices.Contains(want, filepath.Join(place, name))
 	})
 	testkit.Same(t, "left", left, namesScratch(t, place))
-	if ownerOf(kept) != "" || ownerOf(human) != "" {
-		t.Errorf("owners: %q, %q", ownerOf(kept), ownerOf(human))
-	}
+	testkit.Check(t, ownerOf(kept) == "" && ownerOf(human) == "", "owners: %q, %q", ownerOf(kept), ownerOf(human))
 	_, err = os.Stat(of("live"))
 	testkit.Check(t, err == nil, "%v", err)
 }

@@ -84,10 +84,8 @@ func TestRootMayNotAllowAll(t *testing.T) {
 		err := refuseUser(tt.o, tt.rehearse, tt.uid)
 		testkit.Check(t, (err != nil) == tt.refused, "%s: %v", name, err)
 		var e *command.Error
-		if err != nil &&
-			(!errors.As(err, &e) || e.Code != contract.ExitUsage || !strings.Contains(err.Error(), "--sandbox")) {
-			t.Errorf("%s: %v", name, err)
-		}
+		testkit.Check(t, err == nil || errors.As(err, &e) && e.Code == contract.ExitUsage &&
+			strings.Contains(err.Error(), "--sandbox"), "%s: %v", name, err)
 	}
 }
 
@@ -111,10 +109,9 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	given := map[string]string{"DEPLOY_TOKEN": "tapestry-of-4711-looms", "PLAIN": "x",
 		"KEY_OF_A": "sk-ant-" + strings.Repeat("a1", 20)}
 	kept := WithoutSecrets(given)
-	if len(kept) != 3 || kept["PLAIN"] != "x" || !sanitize.IsMark(kept["DEPLOY_TOKEN"]) ||
-		!sanitize.IsMark(kept["KEY_OF_A"]) || given["DEPLOY_TOKEN"] != "tapestry-of-4711-looms" {
-		t.Errorf("kept %v of %v", kept, given)
-	}
+	testkit.Check(t, len(kept) == 3 && kept["PLAIN"] == "x" && sanitize.IsMark(kept["DEPLOY_TOKEN"]) &&
+		sanitize.IsMark(kept["KEY_OF_A"]) && given["DEPLOY_TOKEN"] == "tapestry-of-4711-looms", "kept %v of %v", kept,
+		given)
 	got := RevealedSecrets(kept, given)
 	testkit.Check(t, fmt.Sprint(got) == fmt.Sprint(given), "processes get %v", got)
 	got = RevealedSecrets(kept, nil)
@@ -160,8 +157,7 @@ func TestUnknownVariables(t *testing.T) {
 		"ARBITER_ALLOW=Read":               "$ARBITER_ALLOW: no setting has this name; give --allow, which has no variable",
 	} {
 		err := CheckVariables([]string{entry})
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%q: %v, want %q", entry, err, want)
-		}
+		testkit.Check(t, (want != "" || err == nil) &&
+			(want == "" || err != nil && strings.Contains(err.Error(), want)), "%q: %v, want %q", entry, err, want)
 	}
 }

@@ -78,10 +78,9 @@ func TestOncePerTransition(t *testing.T) {
 			continue
 		}
 		var m message
-		if err := json.Unmarshal([]byte(p.body), &m); err != nil || m.Run != run || m.Version != 1 || m.Time.IsZero() ||
-			p.kind != "application/json" {
-			t.Errorf("%s: %v", p.body, err)
-		}
+		err := json.Unmarshal([]byte(p.body), &m)
+		testkit.Check(t, err == nil && m.Run == run && m.Version == 1 && !m.Time.IsZero() &&
+			p.kind == "application/json", "%s: %v", p.body, err)
 		hooks = append(hooks, strings.TrimSpace(m.Event+" "+m.Kind+" "+m.Agent+" "+m.Status))
 	}
 	want := "waits question arbiter|waits permission orch-1|waits permission orch-1|ended   needs_input"
