@@ -391,7 +391,7 @@ func TestQuestionsJoin(t *testing.T) {
 	testkit.Check(t, s.Text() == "Speak." && !s.AwaitsAnswer(), "left: %+v", s.Open)
 	again := collector()
 	s.Repeat(again)
-	testkit.Check(t, len(said[contract.Question](again.Effects())) == 1, "repeated: %+v", said[contract.Question](again.Effects()))
+	testkit.Same(t, "repeated", 1, len(said[contract.Question](again.Effects())))
 	s.Drop(func(QuestionPart) bool { return true })
 	testkit.Check(t, s.Open == nil && s.Text() == "", "nothing is left: %+v", s.Open)
 }
