@@ -405,7 +405,7 @@ func TestModelOutputIsShown(t *testing.T) {
 	testkit.WithoutRace(t)
 	t.Setenv("TERM", "xterm-256color")
 	list := corpus.ModelOutput(t, "..")
-	group, each, ways := 10, effort(2, 1, 5), scrutiny
+	group, each, ways := effort(10, 16, 10), effort(2, 1, 5), scrutiny
 	most := effort[int64](150, 150, 1<<40) // pictures: by day they show each text, and each way twice
 	if *renders >= 20_000 {
 		group, each, ways = 1, len(wander), wander

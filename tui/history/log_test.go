@@ -184,7 +184,7 @@ func TestLoggedEventsAreReadBack(t *testing.T) {
 			text := strings.Repeat("The weaving goes on. ", 100)
 			var want []contract.Event
 			var later []func()
-			for i := range 4000 {
+			for i := range 3000 {
 				e := contract.Event{ID: "orch-1", Body: contract.Notice{Text: fmt.Sprint(i, text)}}
 				if i%3 == 0 {
 					e.Body = contract.Assistant{Text: fmt.Sprint(i, text), ContextPct: 100 / 3.0} // rounded in the log

@@ -814,7 +814,10 @@ func TestEventHostileText(t *testing.T) {
 				e = with(e, time.Duration(f.n)*time.Second, make(other))
 				e.Progress = &contract.SubagentProgress{Tokens: 7, ToolUses: -1, LastTool: "[red]"}
 			}
-			for _, width := range []int{-1, 0, 1, 2, 3, 4, 5, 7, 8, 10, 13, 20, 30, 60, 100} {
+			for i, width := range []int{-1, 0, 1, 2, 3, 4, 5, 7, 8, 10, 13, 20, 30, 60, 100} {
+				if (round/2+i)%2 != 0 && !testkit.AtNight() {
+					continue // each look has each width in another round
+				}
 				o := EventOptions{
 					Width: width, Look: looks[round%2], Open: round%4 > 1, Time: true, Now: dawn.Add(48 * time.Hour),
 					Parent: func(id string) string { return id }, // a cycle

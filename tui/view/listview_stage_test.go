@@ -98,7 +98,7 @@ func (st *stage) draw() []string {
 	st.t.Helper()
 	rows := surrounded(st.t, st.screen, st.view)
 	y := slices.IndexFunc(rows, func(row string) bool { return strings.Contains(row, around) })
-	testkit.Need(st.t, y < 0, "row %d of a window of %dx%d is %q", y, st.w, st.h, rows[y])
+	testkit.Need(st.t, y < 0, "row %d of a window of %dx%d: %q", y, st.w, st.h, rows)
 	return rows
 }
 
