@@ -66,7 +66,7 @@ func TestAttacks(t *testing.T) {
 
 // TestGeneratedAttacks plays generated lines in the same way: each runs a program that no rule allows, within nested
 // expansions, backquotes, here-documents and compound commands of programs that rules allow. In every second group a
-// rule denies that program. It plays 20,000 lines, at night; policy.TestNestedLines plays such lines to the rules alone.
+// rule denies that program. It plays 20,000 lines, at night; policy.TestNestedLines plays some to the rules alone.
 func TestGeneratedAttacks(t *testing.T) {
 	testkit.Long(t)
 	t.Parallel()

@@ -184,7 +184,7 @@ func TestLoggedEventsAreReadBack(t *testing.T) {
 			text := strings.Repeat("The weaving goes on. ", 100)
 			var want []contract.Event
 			var later []func()
-			for i := range 3000 {
+			for i := range 4000 {
 				e := contract.Event{ID: "orch-1", Body: contract.Notice{Text: fmt.Sprint(i, text)}}
 				if i%3 == 0 {
 					e.Body = contract.Assistant{Text: fmt.Sprint(i, text), ContextPct: 100 / 3.0} // rounded in the log
@@ -296,7 +296,7 @@ func TestDamagedLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, run := New(leastMemory), newRunLog(t)
 			c.Past(run.EventLog, journal.LogPosition{})
-			for i := range 3000 {
+			for i := range 4000 {
 				e := contract.Event{ID: "orch-1", Body: contract.Notice{Text: fmt.Sprint(i, strings.Repeat(" x", 500))}}
 				at := someTime.Add(time.Duration(i) * time.Second)
 				run.add(t, at, e)
