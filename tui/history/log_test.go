@@ -296,7 +296,7 @@ func TestDamagedLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, run := New(leastMemory), newRunLog(t)
 			c.Past(run.EventLog, journal.LogPosition{})
-			for i := range 4000 {
+			for i := range 3000 {
 				e := contract.Event{ID: "orch-1", Body: contract.Notice{Text: fmt.Sprint(i, strings.Repeat(" x", 500))}}
 				at := someTime.Add(time.Duration(i) * time.Second)
 				run.add(t, at, e)
