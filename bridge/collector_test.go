@@ -110,9 +110,8 @@ func TestCheckEndsWithTheConversation(t *testing.T) {
 					testkit.Check(t, codeOf(err) == CodeShuttingDown, "a check after shutdown: %v", err)
 				}
 				r.Close()
-				if err := <-r.served; err != nil && name != "context is ended" {
-					t.Errorf("Serve: %v", err)
-				}
+				err := <-r.served
+				testkit.Check(t, err == nil || name == "context is ended", "Serve: %v", err)
 				testkit.Same(t, "swept after ms; the check's own processes are not strays", 300, swept)
 				r.stop()
 			})

@@ -26,9 +26,7 @@ func remoteParams() InitializeParams {
 func TestRemoteBridge(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		r := newRemoteRig(t, time.Minute, &recorder{})
-		if want := (Owner{"run-1", "box"}); r.machine.of != want {
-			t.Errorf("the machine began for %+v", r.machine.of)
-		}
+		testkit.Check(t, r.machine.of == (Owner{"run-1", "box"}), "the machine began for %+v", r.machine.of)
 		var got map[string]string
 		r.l.launch = func(_ context.Context, p SpawnParams, host Host) (Agent, error) {
 			got = p.Config.Env
@@ -226,9 +224,7 @@ func TestWorkOfAnotherRun(t *testing.T) {
 			testkit.Err(r.CommitWork(r.ctx, CommitWorkParams{Orchestrator: 1, Message: "work"})))
 		<-r.Done()
 		var broke *ViolationError
-		if !errors.As(r.Err(), &broke) {
-			t.Errorf("the connection ended with %v", r.Err())
-		}
+		testkit.Check(t, errors.As(r.Err(), &broke), "the connection ended with %v", r.Err())
 	})
 }
 
@@ -293,10 +289,7 @@ func (m *fakeMachine) Begin(_ context.Context, of Owner, p RemoteParams) (Remote
 }
 
 func (m *fakeMachine) Resolve(_ context.Context, paths []string) (all []ResolvedPath) {
-	for _, path := range paths {
-		all = append(all, ResolvedPath{Path: path})
-	}
-	return all
+	return testkit.Each(paths, func(path string) ResolvedPath { return ResolvedPath{Path: path} })
 }
 
 func (m *fakeMachine) Inventory(_ context.Context, p InventoryParams) (InventoryResult, error) {
@@ -628,9 +621,8 @@ func TestTickAfterSilence(t *testing.T) {
 	now = 900 * time.Millisecond
 	testkit.OK(t, testkit.Err(c.tick(t.Context(), TickParams{})))
 	now += 2*time.Second + LeaseGrace
-	if _, err := c.tick(t.Context(), TickParams{}); err == nil || c.left() != 0 {
-		t.Errorf("a tick that was read late: %v, %v left", err, c.left())
-	}
+	_, err := c.tick(t.Context(), TickParams{})
+	testkit.Check(t, err != nil && c.left() == 0, "a tick that was read late: %v, %v left", err, c.left())
 	_, gaveUp := c.silent()
 	testkit.Check(t, gaveUp, "the bridge was not given up")
 }

@@ -238,9 +238,8 @@ func TestTrafficConformsToSchema(t *testing.T) {
 			}
 			seen[m.Method] = true
 			asked[from+string(m.ID)] = m.Method
-			if sender := d.Methods[m.Method].From; sender != from && sender != "both" {
-				t.Errorf("%s is sent by the %s", m.Method, from)
-			}
+			sender := d.Methods[m.Method].From
+			testkit.Check(t, sender == from || sender == "both", "%s is sent by the %s", m.Method, from)
 			conform(t, m.Method, d.Methods[m.Method].Params, m.Params)
 		})
 		each(func(_, to string, m message) {

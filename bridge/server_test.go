@@ -277,16 +277,14 @@ func TestShutdownStopsAllAndNamesTheRest(t *testing.T) {
 		testkit.Check(t, err == nil && diff == "", "shutdown: %v, -want +got:\n%s", err, diff)
 		// A check is waited for, twice.
 		testkit.Same(t, "took", 500*time.Millisecond+shutdownHard+2*endFlush, time.Since(begun))
-		if _, err := r.Spawn(r.ctx, spawnParams("late", 1)); codeOf(err) != CodeShuttingDown {
-			t.Errorf("spawn after shutdown: %v", err)
-		}
+		_, err = r.Spawn(r.ctx, spawnParams("late", 1))
+		testkit.Check(t, codeOf(err) == CodeShuttingDown, "spawn after shutdown: %v", err)
 		begun = time.Now()
 		r.Close()
 		var unstopped *UnstoppedError
-		if err := <-r.served; !errors.As(err, &unstopped) ||
-			!cmp.Equal(unstopped.Names, []string{"stuck#1", "a check", "a request"}) {
-			t.Errorf("Serve: %v", err)
-		}
+		err = <-r.served
+		testkit.Check(t, errors.As(err, &unstopped) &&
+			cmp.Equal(unstopped.Names, []string{"stuck#1", "a check", "a request"}), "Serve: %v", err)
 		took := time.Since(begun)
 		testkit.Check(t, took <= 2*time.Second, "took %v", took)
 		close(release)

@@ -28,16 +28,13 @@ func TestBuiltin(t *testing.T) {
 		if name == "" {
 			name = "small-job"
 		}
-		if sc.Name != name || sc.Title == "" || sc.Description == "" {
-			t.Errorf("%q: name %q, title %q, description %q", name, sc.Name, sc.Title, sc.Description)
-		}
+		testkit.Check(t, sc.Name == name && sc.Title != "" && sc.Description != "",
+			"%q: name %q, title %q, description %q", name, sc.Name, sc.Title, sc.Description)
 		if name != "demo" && !slices.Contains(sc.Allow, "Bash(*)") { // which shows a permission request
 			t.Errorf("%q: allow %v", name, sc.Allow)
 		}
 	}
-	if _, err := rehearsal.Builtin("no-such"); err == nil {
-		t.Error("an unknown name was accepted")
-	}
+	testkit.Fails(t, "an unknown name was accepted", testkit.Err(rehearsal.Builtin("no-such")))
 }
 
 // TestBuiltinAssignsActorsByBrief: the first message of a new session contains its brief with the plan, and the
@@ -67,18 +64,15 @@ func TestBuiltinWithTwoTasks(t *testing.T) {
 	c.ask("the task")
 	c.ask("{\"id\":\"orch-2\"}")
 	for _, asker := range []string{"orch-1", "orch-2"} {
-		if decision, to := verdict(c.ask(fmt.Sprintf(question, asker))); decision != "ADDRESS_ORCHESTRATOR" ||
-			to != asker {
-			t.Errorf("%s asked: %s to %q", asker, decision, to)
-		}
+		decision, to := verdict(c.ask(fmt.Sprintf(question, asker)))
+		testkit.Check(t, decision == "ADDRESS_ORCHESTRATOR" && to == asker, "%s asked: %s to %q", asker, decision, to)
 	}
 	if got := c.ask("COMPLETE while Orchestrators still work (orch-1 working).").Content[0].str(
 		"name"); got != "mcp__arbiter__release_orchestrator" {
 		t.Errorf("one still works: %q", got)
 	}
-	if decision, _ := verdict(c.ask("Released: orch-1.")); decision != "COMPLETE" {
-		t.Errorf("released: %s", decision)
-	}
+	decision, _ := verdict(c.ask("Released: orch-1."))
+	testkit.Check(t, decision == "COMPLETE", "released: %s", decision)
 	noProblems(t, srv)
 }
 
@@ -88,17 +82,14 @@ func example(t *testing.T) *rehearsal.Scenario {
 	page := testkit.Must(os.ReadFile("SCENARIOS.md"))(t)
 	_, rest, _ := strings.Cut(string(page), "```yaml\n")
 	src, _, ok := strings.Cut(rest, "```\n")
-	if !ok {
-		t.Fatal("SCENARIOS.md has no example")
-	}
+	testkit.Need(t, ok, "SCENARIOS.md has no example")
 	sc := testkit.Must(rehearsal.Parse("SCENARIOS.md", []byte(src)))(t)
 	return sc
 }
 
 func TestExample(t *testing.T) {
-	if sc := example(t); sc.Name != "greeting" || len(sc.Allow) != 2 || sc.Vars["greeting"] != "Hail" {
-		t.Errorf("scenario %+v", sc)
-	}
+	sc := example(t)
+	testkit.Check(t, sc.Name == "greeting" && len(sc.Allow) == 2 && sc.Vars["greeting"] == "Hail", "scenario %+v", sc)
 }
 
 // The page's example plays as the page says.

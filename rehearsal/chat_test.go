@@ -32,9 +32,7 @@ actors:
 func post(c *client, path, body string) (int, http.Header, string) {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.srv.URL()+path, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.Need(c.t, err == nil, "%v", err)
 	req.Header.Set("Authorization", "Bearer "+c.srv.Key())
 	return c.do(req)
 }
@@ -58,31 +56,25 @@ func TestChatCompletions(t *testing.T) {
 				Output int `json:"completion_tokens"`
 			}
 		}
-		if err := json.Unmarshal([]byte(body), &got); err != nil || status != http.StatusOK {
-			t.Fatalf("%d %v: %s", status, err, body)
-		}
-		if got.Object != "chat.completion" || got.Model != "m" || len(got.Choices) != 1 ||
-			got.Choices[0].Finish != "stop" ||
-			got.Choices[0].Message.Content != `{"decision":"CONTINUE","reason":"which one"}` ||
-			got.Usage.Prompt != 500 || got.Usage.Output != 7 {
-			t.Errorf("%s", body)
-		}
+		err := json.Unmarshal([]byte(body), &got)
+		testkit.Need(t, err == nil && status == http.StatusOK, "%d %v: %s", status, err, body)
+		testkit.Check(t, got.Object == "chat.completion" && got.Model == "m" && len(got.Choices) == 1 &&
+			got.Choices[0].Finish == "stop" &&
+			got.Choices[0].Message.Content == `{"decision":"CONTINUE","reason":"which one"}` &&
+			got.Usage.Prompt == 500 && got.Usage.Output == 7, "%s", body)
 	}
 	status, header, body := post(c, "/v1/chat/completions",
 		`{"model":"m","messages":[{"role":"user","content":"late"}]}`)
-	if status != http.StatusTooManyRequests || header.Get("Retry-After") != "1" ||
-		!strings.HasPrefix(body, `{"error":{"code":null,"message":"Patience."`) {
-		t.Errorf("%d %v: %s", status, header, body)
-	}
+	testkit.Check(t, status == http.StatusTooManyRequests && header.Get("Retry-After") == "1" &&
+		strings.HasPrefix(body, `{"error":{"code":null,"message":"Patience."`), "%d %v: %s", status, header, body)
 	if _, _, body := post(c, "/v1/chat/completions",
 		`{"model":"m","messages":[{"role":"user","content":"cut"}]}`); !strings.Contains(body,
 		`"finish_reason":"length"`) {
 		t.Error(body)
 	}
 	noProblems(t, srv)
-	if r := srv.Requests()[0]; r.System != "You decide." || r.Actor != "decider" || r.Role != rehearsal.RoleMain {
-		t.Errorf("%+v", r)
-	}
+	r := srv.Requests()[0]
+	testkit.Check(t, r.System == "You decide." && r.Actor == "decider" && r.Role == rehearsal.RoleMain, "%+v", r)
 }
 
 // TestChatRefuses requests that cannot be played on this path.
@@ -98,9 +90,8 @@ func TestChatRefuses(t *testing.T) {
 		`{"model":"m","messages":[{"role":"developer","content":"nobody asks a thing"}]}`: "required",
 	} {
 		status, _, got := post(c, "/v1/chat/completions", body)
-		if status != http.StatusBadRequest || !strings.Contains(got, strings.ReplaceAll(want, `"`, `\"`)) {
-			t.Errorf("%s: %d %s, want %q", body, status, got, want)
-		}
+		testkit.Check(t, status == http.StatusBadRequest && strings.Contains(got, strings.ReplaceAll(want, `"`, `\"`)),
+			"%s: %d %s, want %q", body, status, got, want)
 	}
 }
 
@@ -119,9 +110,8 @@ func TestDirectMessages(t *testing.T) {
 	} {
 		status, _, answer := post(c, "/v1/messages", body)
 		var got struct{ Content []struct{ Text string } }
-		if err := json.Unmarshal([]byte(answer), &got); err != nil || status != http.StatusOK {
-			t.Fatalf("%d %v: %s", status, err, answer)
-		}
+		err := json.Unmarshal([]byte(answer), &got)
+		testkit.Need(t, err == nil && status == http.StatusOK, "%d %v: %s", status, err, answer)
 		texts = append(texts, got.Content[0].Text)
 	}
 	want := []string{`{"decision":"CONTINUE","reason":"which one"}`, `{"title":"Rehearsal"}`}

@@ -165,13 +165,10 @@ func (c *client) ask(content any) answer {
 	c.t.Helper()
 	c.addMessage(content)
 	status, _, body := c.do(c.request(false))
-	if status != http.StatusOK {
-		c.t.Fatalf("status %d: %s", status, body)
-	}
+	testkit.Need(c.t, status == http.StatusOK, "status %d: %s", status, body)
 	var a answer
-	if err := json.Unmarshal([]byte(body), &a); err != nil {
-		c.t.Fatalf("%v in %s", err, body)
-	}
+	err := json.Unmarshal([]byte(body), &a)
+	testkit.Need(c.t, err == nil, "%v in %s", err, body)
 	c.messages = append(c.messages, frame{"role": "assistant", "content": a.Content})
 	return a
 }

@@ -58,32 +58,23 @@ actors:
 	c := startClaude(t, srv, claudeOptions{schema: verdictSchema, args: []string{"--allowedTools", "Bash(*)", "Write"}})
 
 	first := c.sendAndWait("speak, mortal")
-	if got := first.sub("structured_output").str("decision"); got != "GREET" {
-		t.Errorf("first verdict %q, want GREET: %v", got, first)
-	}
+	got := first.sub("structured_output").str("decision")
+	testkit.Check(t, got == "GREET", "first verdict %q, want GREET: %v", got, first)
 	second := c.sendAndWait("now work")
 	out := second.sub("structured_output")
-	if out.str("decision") != "DONE" || out.num("n") != 3 || !out.yes("yes") {
-		t.Errorf("second verdict: %v", out)
-	}
+	testkit.Check(t, out.str("decision") == "DONE" && out.num("n") == 3 && out.yes("yes"), "second verdict: %v", out)
 	for name, want := range map[string]string{"one.txt": "one for mortal\n", "two.txt": "one for mortal\n",
 		"three.txt": "three\n"} {
 		got, err := os.ReadFile(filepath.Join(c.cwd, name))
-		if err != nil || string(got) != want {
-			t.Errorf("%s: %q, %v; want %q", name, got, err, want)
-		}
+		testkit.Check(t, err == nil && string(got) == want, "%s: %q, %v; want %q", name, got, err, want)
 	}
 	if got := c.control("get_context_usage", frame{"detail": "summary"}).num("totalTokens"); got < 240000 {
 		t.Errorf("context %v, want what the script claimed and growth", got)
 	}
 	noProblems(t, srv)
-	var roles []string
-	for _, r := range srv.Requests() {
-		roles = append(roles, string(r.Role))
-	}
-	if got, want := strings.Join(roles, " "), "main main main subagent subagent main"; got != want {
-		t.Errorf("roles %q, want %q", got, want)
-	}
+	roles := testkit.Each(srv.Requests(), func(r rehearsal.Request) string { return string(r.Role) })
+	got, want := strings.Join(roles, " "), "main main main subagent subagent main"
+	testkit.Check(t, got == want, "roles %q, want %q", got, want)
 }
 
 // Requests of the CLI outside of the history are answered and consume no step.
@@ -172,9 +163,8 @@ actors:
 	c := startClaude(t, srv, claudeOptions{args: []string{"--autocompact", "200000"}})
 	c.sendAndWait("one")
 	testkit.Same(t, "result", "done", c.sendAndWait("two").str("result"))
-	if n := c.compactions(); n != 1 || c.usage() != 31_000 {
-		t.Errorf("%d compactions, %d tokens afterwards", n, c.usage())
-	}
+	n := c.compactions()
+	testkit.Check(t, n == 1 && c.usage() == 31_000, "%d compactions, %d tokens afterwards", n, c.usage())
 	testkit.Same(t, "result", "later", c.sendAndWait("three").str("result"))
 	noProblems(t, srv)
 }

@@ -68,9 +68,7 @@ func TestParseErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := rehearsal.Parse("s.yaml", []byte(tt.src))
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v\nwant %s", err, tt.want)
-			}
+			testkit.Fails(t, "error", err, tt.want)
 		})
 	}
 }
@@ -78,9 +76,7 @@ func TestParseErrors(t *testing.T) {
 // All errors are reported, not only the first one.
 func TestParseReportsAll(t *testing.T) {
 	_, err := rehearsal.Parse("s.yaml", []byte("title: 1\nallow: 2\nactors:\n  - name: 3\n    steps: [{say: 4}]\n"))
-	if err == nil {
-		t.Fatal("accepted")
-	}
+	testkit.Need(t, err != nil, "accepted")
 	var lines []string
 	for l := range strings.Lines(err.Error()) {
 		where, _, _ := strings.Cut(l, ": want")
@@ -96,10 +92,7 @@ func TestStartNeedsVariables(t *testing.T) {
 		[]byte("vars: {a: x}\nactors:\n  - name: n\n    steps:\n      - say: '{{.vars.a}} {{.vars.b}}'\n"))
 	testkit.OK(t, err)
 	_, err = rehearsal.Start(sc, rehearsal.Options{})
-	if want := `s.yaml:5: actors[0].steps[0].say: variable "b" is neither`; err == nil ||
-		!strings.Contains(err.Error(), want) {
-		t.Errorf("error %v, want %s", err, want)
-	}
+	testkit.Fails(t, "a variable is missing", err, `s.yaml:5: actors[0].steps[0].say: variable "b" is neither`)
 	serve(t, sc, rehearsal.Options{Vars: map[string]string{"b": "y"}})
 }
 
@@ -114,8 +107,6 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("actors:\n  - &x {name: a, otherwise: {verdict: {x: *x}}}"))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		sc, err := rehearsal.Parse("s.yaml", src)
-		if (sc == nil) == (err == nil) {
-			t.Errorf("scenario %v, error %v", sc, err)
-		}
+		testkit.Check(t, (sc == nil) != (err == nil), "scenario %v, error %v", sc, err)
 	})
 }

@@ -1,7 +1,6 @@
 package rehearsal
 
 import (
-	"maps"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -14,18 +13,14 @@ func TestPauseTakenBack(t *testing.T) {
 		"steps:\n"+
 		"      - {say: one, pause: 1h}\n      - {say: two}\n      - {say: three}\n"))
 	testkit.OK(t, err)
-	if !maps.Equal(sc.Files, map[string]string{"a/b.txt": "text"}) {
-		t.Errorf("files %v", sc.Files)
-	}
+	testkit.Same(t, "files", map[string]string{"a/b.txt": "text"}, sc.Files)
 	s := newStage(sc, nil)
 	ask := func() cue { // outside of the history, which would show what arrived
 		return s.play(&call{session: "s", role: RoleSide, incoming: "go on"})
 	}
 	textOfCue := func(q cue) string { return q.reply.blocks[0].Text }
 	first := ask()
-	if textOfCue(first) != "one" || first.reply.pause == 0 {
-		t.Fatalf("the first answer is %+v", first.reply)
-	}
+	testkit.Need(t, textOfCue(first) == "one" && first.reply.pause != 0, "the first answer is %+v", first.reply)
 	s.takeBack(first)
 	again := ask()
 	testkit.Same(t, "after it was taken back", "one", textOfCue(again))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -31,18 +30,14 @@ actors:
 `, rehearsal.Options{})
 	c := converse(t, srv, "s", "Bash").addMessage("x")
 	status, header, body := c.do(c.request(true))
-	if status != 200 || !strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") ||
-		!strings.HasPrefix(header.Get("Request-Id"), "req_") {
-		t.Errorf("status %d, header %v", status, header)
-	}
+	testkit.Check(t, status == 200 && strings.HasPrefix(header.Get("Content-Type"), "text/event-stream") &&
+		strings.HasPrefix(header.Get("Request-Id"), "req_"), "status %d, header %v", status, header)
 	var got []string
 	for ev := range strings.SplitSeq(strings.TrimSpace(body), "\n\n") {
 		name, data, ok := strings.Cut(ev, "\n")
 		var f frame
-		if !ok || json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), &f) != nil ||
-			"event: "+f.str("type") != name {
-			t.Fatalf("bad event %q", ev)
-		}
+		testkit.Need(t, ok && json.Unmarshal([]byte(strings.TrimPrefix(data, "data: ")), &f) == nil &&
+			"event: "+f.str("type") == name, "bad event %q", ev)
 		for _, random := range []frame{f.sub("message"), f.sub("content_block")} {
 			if id := random.str("id"); id != "" {
 				random["id"], _, _ = strings.Cut(id, "_")
@@ -85,9 +80,8 @@ actors:
 		{"type": "text", "text": "Speak."},
 		{"type": "tool_use", "name": "Bash", "input": map[string]any{"n": 1.5, "list": []any{"a", nil, true}}},
 	}
-	if diff := cmp.Diff(want, a.Content); diff != "" || a.Stop != "max_tokens" {
-		t.Errorf("stop %s (-want +got):\n%s", a.Stop, diff)
-	}
+	diff := cmp.Diff(want, a.Content)
+	testkit.Check(t, diff == "" && a.Stop == "max_tokens", "stop %s (-want +got):\n%s", a.Stop, diff)
 }
 
 const oneWord = `
@@ -122,9 +116,8 @@ func TestOtherPaths(t *testing.T) {
 			req.Header.Set("Authorization", "Bearer "+tt.key)
 		}
 		status, _, body := c.do(req)
-		if status != tt.status || !strings.Contains(body, tt.want) {
-			t.Errorf("%s %s: %d %s; want %d %s", tt.method, tt.path, status, body, tt.status, tt.want)
-		}
+		testkit.Check(t, status == tt.status && strings.Contains(body, tt.want),
+			"%s %s: %d %s; want %d %s", tt.method, tt.path, status, body, tt.status, tt.want)
 	}
 	for _, p := range srv.Problems() {
 		testkit.Excludes(t, "a key was kept", p, "api03")
@@ -156,9 +149,7 @@ func TestCloseEndsWaits(t *testing.T) {
 			failed := sent(converse(t, srv, "s", "Bash").addMessage("x").request(true))
 			awaitRequests(t, srv, 1)
 			testkit.Works(t, "close", srv.Close())
-			if testkit.Receive(t, "the answer's end", failed) == nil {
-				t.Error("the cut answer looks whole")
-			}
+			testkit.Check(t, testkit.Receive(t, "the answer's end", failed) != nil, "the cut answer looks whole")
 		})
 	}
 }
@@ -171,9 +162,7 @@ func TestPace(t *testing.T) {
 	failed := sent(converse(t, srv, "s", "Bash").addMessage("x").request(false).WithContext(ctx))
 	awaitRequests(t, srv, 2)
 	cancel()
-	if err := <-failed; !errors.Is(err, context.Canceled) {
-		t.Errorf("the answer did not wait: %v", err)
-	}
+	testkit.Fails(t, "the answer did not wait", <-failed, context.Canceled)
 }
 
 func TestRecord(t *testing.T) {
@@ -187,16 +176,12 @@ func TestRecord(t *testing.T) {
 		c.agent = "a7"
 		c.askText(long)
 		r := srv.Requests()[0]
-		if r.Session != "session-1" || r.Agent != "a7" || r.Role != rehearsal.RoleSubagent || r.Actor != "a" ||
-			r.Step != "test.yaml:4" {
-			t.Errorf("record %+v", r)
-		}
+		testkit.Check(t, r.Session == "session-1" && r.Agent == "a7" && r.Role == rehearsal.RoleSubagent &&
+			r.Actor == "a" && r.Step == "test.yaml:4", "record %+v", r)
 		testkit.Same(t, "", []string{"Bash"}, r.Tools)
 		whole := len(r.First) == 10000 && r.System == "You are an agent." && json.Valid(r.Messages) && json.Valid(r.Body)
 		summary := len(r.First) == 4096 && r.System == "" && r.Messages == nil && r.Body == nil
-		if record && !whole || !record && !summary {
-			t.Errorf("record %v: %+v", record, r)
-		}
+		testkit.Check(t, (!record || whole) && (record || summary), "record %v: %+v", record, r)
 		testkit.Works(t, "close", srv.Close())
 		testkit.Includes(t, "log", log.String(), "step=test.yaml:4")
 	}

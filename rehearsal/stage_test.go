@@ -18,9 +18,7 @@ func wantProblems(t *testing.T, srv *rehearsal.Server, parts ...string) {
 	for i := 0; ok && i < len(got); i++ {
 		ok = strings.Contains(got[i], parts[i])
 	}
-	if !ok {
-		t.Errorf("problems:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(parts, "\n"))
-	}
+	testkit.Check(t, ok, "problems:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(parts, "\n"))
 }
 
 func TestRoles(t *testing.T) {
@@ -228,22 +226,18 @@ actors:
 `, rehearsal.Options{})
 	c := converse(t, srv, "s", "Bash")
 	first, second := c.ask("x"), c.ask(strings.Repeat("y", 4000))
-	if first.Usage.Read != 0 || first.Usage.Creation == 0 || first.Usage.Output == 0 {
-		t.Errorf("first: %+v", first.Usage)
-	}
-	if grown := second.context() - first.context(); second.Usage.Read != first.context() || grown < 1000 ||
-		grown > 1100 {
-		t.Errorf("second: %+v after %+v", second.Usage, first.Usage)
-	}
+	testkit.Check(t, first.Usage.Read == 0 && first.Usage.Creation != 0 && first.Usage.Output != 0,
+		"first: %+v", first.Usage)
+	grown := second.context() - first.context()
+	testkit.Check(t, second.Usage.Read == first.context() && grown >= 1000 && grown <= 1100, "second: %+v after %+v",
+		second.Usage, first.Usage)
 	if third := c.ask("z"); third.context() != 90000 || third.Usage.Output != 7 || third.Usage.Creation > 1000 {
 		t.Errorf("third: %+v", third.Usage)
 	}
-	if fourth := c.ask("z"); fourth.Usage.Read != 90000 || fourth.context() < 90003 {
-		t.Errorf("fourth: %+v", fourth.Usage)
-	}
-	if fifth := c.ask("z"); fifth.context() != 6 {
-		t.Errorf("fifth: %+v", fifth.Usage)
-	}
+	fourth := c.ask("z")
+	testkit.Check(t, fourth.Usage.Read == 90000 && fourth.context() >= 90003, "fourth: %+v", fourth.Usage)
+	fifth := c.ask("z")
+	testkit.Check(t, fifth.context() == 6, "fifth: %+v", fifth.Usage)
 }
 
 // Sessions, and conversations within one, are independent of each other.

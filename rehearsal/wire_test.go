@@ -17,9 +17,7 @@ func FuzzReadCall(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c.asideAnswer() == "" || c.role == "" || c.role == RoleAny {
-			t.Errorf("call %+v", c)
-		}
+		testkit.Check(t, c.asideAnswer() != "" && c.role != "" && c.role != RoleAny, "call %+v", c)
 	})
 }
 
@@ -27,7 +25,6 @@ func TestIsFiller(t *testing.T) {
 	c, err := readCall("/v1/messages", http.Header{}, []byte(`{"model":"m","messages":[{"role":"user","content":"one"},
 {"role":"assistant","content":[{"type":"text","text":"No response requested."}]},{"role":"user","content":"two"}]}`))
 	testkit.OK(t, err)
-	if len(c.history) != 0 || c.incoming != "one\ntwo" || c.firstText != "one" {
-		t.Errorf("history %v, incoming %q, first %q", c.history, c.incoming, c.firstText)
-	}
+	testkit.Check(t, len(c.history) == 0 && c.incoming == "one\ntwo" && c.firstText == "one",
+		"history %v, incoming %q, first %q", c.history, c.incoming, c.firstText)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 // Made-up secrets: each is random, none was ever issued.
@@ -121,25 +123,18 @@ func TestSecretsAreMasked(t *testing.T) {
 				}
 				in := around[0] + f.keep + f.secret + f.after + around[1]
 				out := Redact(in)
-				if left(out, f.secret) > 8 {
-					t.Errorf("%s, %s: %q became %q", kind, where, in, out)
-				}
+				testkit.Check(t, left(out, f.secret) <= 8, "%s, %s: %q became %q", kind, where, in, out)
 				if !strings.HasPrefix(out, around[0]+strings.TrimSuffix(strings.TrimSuffix(f.keep, "\n"), `\n`)) ||
 					!strings.HasSuffix(out, strings.TrimPrefix(strings.TrimPrefix(f.after+around[1], "\n"), `\n`)) {
 					t.Errorf("%s, %s: %q became %q: the surrounding changed", kind, where, in, out)
 				}
-				if !strings.Contains(out, MarkStart) {
-					t.Errorf("%s, %s: no mark in %q", kind, where, out)
-				}
-				if again := Redact(out); again != out {
-					t.Errorf("%s, %s: %q, then %q", kind, where, out, again)
-				}
+				testkit.Check(t, strings.Contains(out, MarkStart), "%s, %s: no mark in %q", kind, where, out)
+				again := Redact(out)
+				testkit.Check(t, again == out, "%s, %s: %q, then %q", kind, where, out, again)
 			}
 		}
 	}
-	if kinds < 100 {
-		t.Errorf("%d kinds only", kinds)
-	}
+	testkit.Check(t, kinds >= 100, "%d kinds only", kinds)
 }
 
 // left returns the length of the longest piece of a secret that is still in the output.
@@ -175,9 +170,7 @@ func TestRedact(t *testing.T) {
 			"a\n*redacted:21*\n-----END PRIVATE KEY-----\nb"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Redact(tt.in); got != tt.want {
-				t.Errorf("%q became\n%q, want\n%q", tt.in, got, tt.want)
-			}
+			testkit.Same(t, tt.in, tt.want, Redact(tt.in))
 		})
 	}
 }
@@ -209,9 +202,8 @@ func TestNoSecrets(t *testing.T) {
 		strings.Repeat("eyJ-", 2000), `cp: "/w/passwd": permission denied`, "open /home/me/.db/password: permission denied",
 		"read /run/secret: is a directory", "open secrets: file exists", "open C:\\secrets: file already exists",
 	} {
-		if got := Redact(text); got != text {
-			t.Errorf("%q became %q", text, got)
-		}
+		got := Redact(text)
+		testkit.Check(t, got == text, "%q became %q", text, got)
 		if n := testing.AllocsPerRun(10, func() { Redact(text) }); n > 8 { // not one for each character or token
 			t.Errorf("%q: %v allocations", text, n)
 		}
@@ -231,9 +223,8 @@ var insistent = []string{
 func TestRedactEnds(t *testing.T) {
 	for _, unit := range insistent {
 		text := strings.Repeat(unit, 2_000_000/len(unit))
-		if n := testing.AllocsPerRun(1, func() { Redact(text) }); n > float64(len(text))/2 {
-			t.Errorf("%q: %.0f allocations for %d bytes", unit, n, len(text))
-		}
+		n := testing.AllocsPerRun(1, func() { Redact(text) })
+		testkit.Check(t, n <= float64(len(text))/2, "%q: %.0f allocations for %d bytes", unit, n, len(text))
 	}
 }
 
@@ -247,18 +238,15 @@ func TestDisguisedSecrets(t *testing.T) {
 			secret := "sk-ant-api03-" + d.text(alphaNumeric, 40)
 			text := "found " + secret[:at] + veil + secret[at:] + veil + " in a file\n"
 			out := Redact(text)
-			if n := left(Text(out), secret[7:]); n > 4 {
-				t.Errorf("%d bytes of %q are seen in %q", n, text, out)
-			}
-			if !strings.HasPrefix(Text(out), "found ") || !strings.HasSuffix(Text(out), " in a file\n") {
-				t.Errorf("%q became %q", text, out)
-			}
+			n := left(Text(out), secret[7:])
+			testkit.Check(t, n <= 4, "%d bytes of %q are seen in %q", n, text, out)
+			testkit.Check(t, strings.HasPrefix(Text(out), "found ") && strings.HasSuffix(Text(out), " in a file\n"),
+				"%q became %q", text, out)
 		}
 	}
 	const coloured = "\x1b[31mno secret\x1b[0m\u200b here, password: \x1b[1mnone\x1b[m"
-	if got := Redact(coloured); got != coloured {
-		t.Errorf("%q became %q", coloured, got)
-	}
+	got := Redact(coloured)
+	testkit.Check(t, got == coloured, "%q became %q", coloured, got)
 }
 
 func FuzzRedact(f *testing.F) {
@@ -272,17 +260,10 @@ func FuzzRedact(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		out := Redact(s)
-		if again := Redact(out); again != out {
-			t.Fatalf("not idempotent: %q, %q, %q", s, out, again)
-		}
-		if utf8.ValidString(s) && !utf8.ValidString(out) {
-			t.Fatalf("%q became invalid: %q", s, out)
-		}
-		if len(out) > 8*len(s)+32 {
-			t.Fatalf("%d bytes became %d", len(s), len(out))
-		}
-		if Redact(s) != out {
-			t.Fatal("not the same twice")
-		}
+		again := Redact(out)
+		testkit.Need(t, again == out, "not idempotent: %q, %q, %q", s, out, again)
+		testkit.Need(t, !utf8.ValidString(s) || utf8.ValidString(out), "%q became invalid: %q", s, out)
+		testkit.Need(t, len(out) <= 8*len(s)+32, "%d bytes became %d", len(s), len(out))
+		testkit.Need(t, Redact(s) == out, "not the same twice")
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 func TestText(t *testing.T) {
@@ -73,9 +75,7 @@ func TestText(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := Text(tt.in)
-			if got != tt.want {
-				t.Errorf("Text(%q) = %q, want %q", tt.in, got, tt.want)
-			}
+			testkit.Check(t, got == tt.want, "Text(%q) = %q, want %q", tt.in, got, tt.want)
 			check(t, got)
 		})
 	}
@@ -105,9 +105,7 @@ func TestLine(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := Line(tt.in, tt.max)
-		if got != tt.want {
-			t.Errorf("Line(%.40q, %d) = %q, want %q", tt.in, tt.max, got, tt.want)
-		}
+		testkit.Check(t, got == tt.want, "Line(%.40q, %d) = %q, want %q", tt.in, tt.max, got, tt.want)
 	}
 }
 
@@ -117,18 +115,15 @@ func TestCleanTextIsNotCopied(t *testing.T) {
 		"Text": func() { Text(clean) },
 		"Line": func() { Line("naïve 日本語 👨‍👩‍👧", 40) },
 	} {
-		if n := testing.AllocsPerRun(100, f); n != 0 {
-			t.Errorf("%s: %v allocations for clean text", name, n)
-		}
+		n := testing.AllocsPerRun(100, f)
+		testkit.Check(t, n == 0, "%s: %v allocations for clean text", name, n)
 	}
 }
 
 // check checks that a result is safe for a terminal.
 func check(t *testing.T, s string) {
 	t.Helper()
-	if !utf8.ValidString(s) {
-		t.Fatalf("not UTF-8: %q", s)
-	}
+	testkit.Need(t, utf8.ValidString(s), "not UTF-8: %q", s)
 	marks := 0
 	for _, r := range s {
 		if unicode.Is(unicode.M, r) {
@@ -145,9 +140,7 @@ func check(t *testing.T, s string) {
 			t.Fatalf("%U in %q", r, s)
 		}
 	}
-	if edge := strings.Trim(s, string(zwj)+string(zwnj)); edge != s {
-		t.Fatalf("a joiner that joins nothing in %q", s)
-	}
+	testkit.Need(t, strings.Trim(s, string(zwj)+string(zwnj)) == s, "a joiner that joins nothing in %q", s)
 }
 
 func FuzzText(f *testing.F) {
@@ -157,22 +150,56 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string, max int) {
 		text := Text(s)
 		check(t, text)
-		if again := Text(text); again != text {
-			t.Fatalf("Text is not idempotent: %q, then %q", text, again)
-		}
+		again := Text(text)
+		testkit.Need(t, again == text, "Text is not idempotent: %q, then %q", text, again)
 		line := Line(s, max)
 		check(t, line)
-		if strings.ContainsAny(line, "\n\t") {
-			t.Fatalf("more than a line: %q", line)
-		}
-		if n := utf8.RuneCountInString(line); max > 0 && n > max {
-			t.Fatalf("%d runes, at most %d were wanted", n, max)
-		}
-		if again := Line(line, max); again != line {
-			t.Fatalf("Line is not idempotent: %q, then %q", line, again)
-		}
-		if max <= 0 && line != strings.NewReplacer("\n", " ", "\t", " ").Replace(text) {
-			t.Fatalf("Line %q and Text %q differ", line, text)
-		}
+		testkit.Need(t, !strings.ContainsAny(line, "\n\t"), "more than a line: %q", line)
+		n := utf8.RuneCountInString(line)
+		testkit.Need(t, max <= 0 || n <= max, "%d runes, at most %d were wanted", n, max)
+		again = Line(line, max)
+		testkit.Need(t, again == line, "Line is not idempotent: %q, then %q", line, again)
+		testkit.Need(t, max > 0 || line == strings.NewReplacer("\n", " ", "\t", " ").Replace(text),
+			"Line %q and Text %q differ", line, text)
 	})
+}
+
+// TestOrdinary: the table treats no rune as ordinary that special would change, and only few others as odd.
+func TestOrdinary(t *testing.T) {
+	slow := 0
+	for r := rune(0); r <= utf8.MaxRune; r++ {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		n, runes := ordinary(string(r), 2)
+		plain := r >= ' ' && r <= '~' || r == '\n' || r == '\t'
+		odd := r < ' ' && !plain || r >= 0x7f && r <= 0x9f || r == zwj || r == zwnj || r == lineSeparator ||
+			r == paragraphSeparator || hidden(r) || r >= 0x0300 && unicode.Is(unicode.M, r)
+		switch {
+		case n > 0 && odd:
+			t.Errorf("%U is taken for ordinary", r)
+		case n > 0 && (n != utf8.RuneLen(r) || runes != 1):
+			t.Errorf("%U: %d bytes, %d runes", r, n, runes)
+		case n == 0 && !odd && r < tabled:
+			slow++
+		}
+	}
+	testkit.Check(t, slow <= 200, "%d runes are looked at closely for nothing", slow)
+	for _, bad := range []string{"\x80", "\xc0\x80", "\xc1\xbf", "\xc3", "\xc3(", "\xe0\x80\x80", "\xe2\x28\xa1",
+		"\xe2\x82", "\xed\xa0\x80", "\xf0\x80\x80\x80", "\xf0\x9f\x98", "\xf0\x9f\x28\x80", "\xf4\x90\x80\x80",
+		"\xff"} {
+		n, _ := ordinary(bad, 9)
+		testkit.Check(t, n == 0, "%q is taken for %d ordinary bytes", bad, n)
+	}
+	for i := range 20 { // the odd one at each position in eight bytes
+		for _, c := range []string{"\x00", "\x1b", "\x7f", "\x80", "\u009b", "\r"} {
+			n, _ := ordinary(strings.Repeat("a", i)+c+"bbbbbbbbbb", 99)
+			testkit.Check(t, n == i, "%q after %d letters: %d", c, i, n)
+		}
+	}
+	for most := 1; most < 30; most++ {
+		s := strings.Repeat("aé日", 10)
+		_, runes := ordinary(s, most)
+		testkit.Check(t, runes == most, "%d runes, at most %d", runes, most)
+	}
 }

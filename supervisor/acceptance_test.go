@@ -36,10 +36,7 @@ func (p *play) criteria(failing map[string]string) (run []string) {
 }
 
 func statusesOf(list []contract.Acceptance) (all []string) {
-	for _, a := range list {
-		all = append(all, a.By+": "+a.Text+": "+a.Status)
-	}
-	return all
+	return testkit.Each(list, func(a contract.Acceptance) string { return a.By + ": " + a.Text + ": " + a.Status })
 }
 
 // lastEffect is the last effect of a type.
@@ -318,10 +315,7 @@ func TestRepeatingIsNotAdopting(t *testing.T) {
 	testkit.OK(t, s.ArbiterSets([]AcceptanceGiven{tests, {Text: "it is clean", Command: "make lint"}}))
 	theirs := AcceptanceGiven{Text: "it is clean", Command: "make lint", By: contract.Arbiter}
 	testkit.OK(t, s.HumanSets([]AcceptanceGiven{tests, theirs, reads}))
-	var by []string
-	for _, c := range s.Criteria {
-		by = append(by, c.By)
-	}
+	by := testkit.Each(s.Criteria, func(c Criterion) string { return c.By })
 	testkit.Check(t, slices.Equal(by, []string{contract.Human, contract.Human, contract.Arbiter}) &&
 		s.Criteria[2].Command == "make lint", "%+v", s.Criteria)
 	theirs.Command = "make"

@@ -29,12 +29,8 @@ func TestPermissionsAreConfigured(t *testing.T) {
 	}
 	want := "accept-edits [Bash(make *)] [Bash(make publish)] [Bash(rm *) Edit(secret/**)] 4\n"
 	testkit.Same(t, "in force", want, changed(&p.s))
-	notices := 0
-	for _, n := range told[contract.Notice](p) {
-		if strings.HasPrefix(n.Text, "The human ") {
-			notices++
-		}
-	}
+	notices := testkit.Count(told[contract.Notice](p),
+		func(n contract.Notice) bool { return strings.HasPrefix(n.Text, "The human ") })
 	testkit.Same(t, "notices of 4 changes", 4, notices)
 	p.command(contract.Configure{Permissions: "bypass"})
 	testkit.Same(t, "what was rejected changed it", want, changed(&p.s))
@@ -62,10 +58,8 @@ func TestRulesComeBeforeTheEndOfTheInput(t *testing.T) {
 		len(p.s.Permission.Open))
 	p.do(input.Reconsidered{Resolutions: []input.PermissionResolution{{Request: "p3", Asked: "p3", Behavior: bridge.Allow,
 		By: "rule"}}, Changes: 1})
-	var got []string
-	for _, b := range told[contract.Permission](p) {
-		got = append(got, b.Request+" "+b.Behavior+" by "+b.By)
-	}
+	got := testkit.Each(told[contract.Permission](p),
+		func(b contract.Permission) string { return b.Request + " " + b.Behavior + " by " + b.By })
 	testkit.Same(t, "", []string{"p1 allow by rule", "p3 allow by rule", "p2 deny by nobody"}, got)
 }
 
@@ -195,18 +189,6 @@ func (p *play) refused(id, hash string) []input.Effect {
 	testkit.Same(p.t, fmt.Sprintf("%s does not start: it", id), AgentStarting, p.agent(id).Status)
 	return p.do(input.NotSpawned{Agent: p.agent(id).AgentRef, Category: bridge.CatTrust,
 		Message: "the workspace has changed since it was trusted: changed: hook", Trust: hash})
-}
-
-func said[B contract.Body](out []input.Effect) []B {
-	var list []B
-	for _, e := range out {
-		if em, ok := e.(input.Emit); ok {
-			if b, ok := em.Event.Body.(B); ok {
-				list = append(list, b)
-			}
-		}
-	}
-	return list
 }
 
 func sourcesOf(p bridge.SpawnParams) string { return strings.Join(p.Config.SettingSources, ",") }

@@ -57,11 +57,7 @@ func (p *play) working() string {
 }
 
 func phases(p *play) []string {
-	var list []string
-	for _, s := range told[contract.State](p) {
-		list = append(list, s.To)
-	}
-	return list
+	return testkit.Each(told[contract.State](p), func(s contract.State) string { return s.To })
 }
 
 func TestRulesLeadATaskToItsEnd(t *testing.T) {

@@ -134,11 +134,9 @@ func TestEverySwallowedMessageIsNoticed(t *testing.T) {
 		wait := timer(out, DeliveryTimerPrefix+wire)
 		testkit.Need(t, wait > 0 && wait <= 30*time.Second, "its proof is awaited for %s", wait)
 		at = at.Add(wait)
-		for _, e := range do(input.Timer{Key: DeliveryTimerPrefix + wire}) {
-			if n, ok := e.(input.Emit); ok {
-				if b, ok := n.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "not received within") {
-					noticed++
-				}
+		for _, n := range said[contract.Notice](do(input.Timer{Key: DeliveryTimerPrefix + wire})) {
+			if strings.Contains(n.Text, "not received within") {
+				noticed++
 			}
 		}
 		do(input.AgentEvent{Event: bridge.Event{AgentRef: s.Agents[0].AgentRef,
@@ -374,12 +372,7 @@ func TestTheLedgerAddsUp(t *testing.T) {
 		for range 300 {
 			at = at.Add(time.Second)
 			s, _ = Apply(s, input.Input{At: at, Body: body})
-			waiting := 0
-			for _, m := range s.Conversation.Mail {
-				if !m.Reported {
-					waiting++
-				}
-			}
+			waiting := testkit.Count(s.Conversation.Mail, func(m Mail) bool { return !m.Reported })
 			l := s.Conversation.Ledger
 			testkit.Need(t, l.Posted == l.Seen+l.Returned+l.Demoted+waiting && l.Sent >= l.Seen && l.Resent <= l.Sent &&
 				l.Swallowed <= l.Resent, "seed %d, after %T: %+v, and %d wait", seed, body, l, waiting)
@@ -437,9 +430,8 @@ func TestWhoIsAlive(t *testing.T) {
 		testkit.Check(t, !ok && strings.HasSuffix(why, "alive: arbiter"), "%s: %q", b.CommandType(), why)
 	}
 	p.spawn("build it")
-	if ok, why := p.command(contract.Kill{ID: "orch-9"}); ok || !strings.HasSuffix(why, "alive: arbiter, orch-1 working") {
-		t.Error(why)
-	}
+	ok, why := p.command(contract.Kill{ID: "orch-9"})
+	testkit.Check(t, !ok && strings.HasSuffix(why, "alive: arbiter, orch-1 working"), "%v", why)
 }
 
 // notes applies a step as the records of the event log describe it.
@@ -483,10 +475,7 @@ func TestCopiesAreIndependent(t *testing.T) {
 	after.AddEntry(ConversationEntry{ID: "e2"})
 	testkit.Check(t, len(before.Mail) == 1 && before.Mail[0].Sent && before.Mail[0].Content == "begin" &&
 		before.WorkLog[0].Carrier == "m1" && len(before.WorkLog) == 1, "the copy before was written to: %+v", before)
-	var order []string
-	for _, m := range after.Mail {
-		order = append(order, m.ID)
-	}
+	order := testkit.Each(after.Mail, func(m Mail) string { return m.ID })
 	testkit.Same(t, "the queue", []string{"m1", "m0", "m2"}, order) // m1 was on its way when m0 came
 	testkit.Same(t, "the report still travels with a message that was not sent", "", after.WorkLog[0].Carrier)
 }
@@ -501,14 +490,12 @@ func TestDeliverAndRequeue(t *testing.T) {
 	m, ok := s.Deliver("m1", true)
 	testkit.Need(t, ok && m.ID == "m1" && len(s.Mail) == 0 && onWire(s.InTurn, "m1") >= 0 && s.Ledger.Seen == 1,
 		"after delivery: %+v, %v, %+v", m, ok, s)
-	if _, ok := s.Requeue("m1", "w2"); !ok || len(s.Mail) != 1 || s.Mail[0].Wire != "w2" || s.Mail[0].Sent ||
-		onWire(s.InTurn, "m1") >= 0 {
-		t.Fatalf("after the process died: %+v", s)
-	}
+	_, ok = s.Requeue("m1", "w2")
+	testkit.Need(t, ok && len(s.Mail) == 1 && s.Mail[0].Wire == "w2" && !s.Mail[0].Sent && onWire(s.InTurn, "m1") < 0,
+		"after the process died: %+v", s)
 	s.Mail[0].Sent = true
-	if m, _ := s.Deliver("w2", false); !m.Reported || s.Ledger.Seen != 1 {
-		t.Errorf("the second delivery counted again: %+v, %+v", m, s.Ledger)
-	}
+	m, _ = s.Deliver("w2", false)
+	testkit.Check(t, m.Reported && s.Ledger.Seen == 1, "the second delivery counted again: %+v, %+v", m, s.Ledger)
 }
 
 // TestRecentMessagesAreBounded: the conversation keeps the last messages, and corrects them only in its own

@@ -70,10 +70,7 @@ func TestTheSupervisorRunsTheChecks(t *testing.T) {
 	testkit.Same(t, "checks were asked for", 3, len(effects[input.RunCheck](p)))
 	p.do(input.Checked{Serial: c.Serial, Number: 3, Failed: "not permitted"})
 	h := last[contract.Handoff](p)
-	var results []string
-	for _, r := range h.Receipts {
-		results = append(results, r.Result)
-	}
+	results := testkit.Each(h.Receipts, func(r verdict.Receipt) string { return r.Result })
 	testkit.Same(t, "", []string{verdict.CheckPassed, verdict.CheckFailed, verdict.CheckUnrun}, results)
 	proofs := []string{verdict.Verified, verdict.Refuted, verdict.Unverified, verdict.Unverified}
 	testkit.Same(t, "proofs", proofs, h.Proofs)

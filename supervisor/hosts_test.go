@@ -90,12 +90,9 @@ func TestPlacement(t *testing.T) {
 	testkit.Same(t, "placed on", []string{"gpu", "box", "gpu", ""}, hosts())
 	got := effects[input.OpenBridge](p)
 	testkit.Check(t, len(got) == 2, "opened: %v", got)
-}
-
-func TestPlacementWithoutGit(t *testing.T) {
-	p := spread(t, func(o *runconfig.Options) { o.Workspace = runconfig.Workspace{} })
+	p = spread(t, func(o *runconfig.Options) { o.Workspace = runconfig.Workspace{} })
 	_, problem := p.spawnOn("box")
-	testkit.Check(t, strings.Contains(problem, "no Git repository"), "%v", problem)
+	testkit.Includes(t, "without Git", problem, "no Git repository")
 }
 
 // TestAnAgentBeginsWhenItsHostIsUp: the agent starts when its host is up, in its own directory there.
@@ -591,13 +588,7 @@ func TestMakeWithUnknowns(t *testing.T) {
 		t.Errorf("restarts: %d, %+v", len(list), list[len(list)-1].Config.MakeSession)
 	}
 	up()
-	said := 0
-	for _, e := range effects[input.Emit](p) {
-		if b, ok := e.Event.Body.(contract.Notice); ok && strings.Contains(b.Text, "What it lacks: ") {
-			said++
-		}
-	}
-	testkit.Same(t, "what it lacks was said times", 1, said)
+	testkit.Same(t, "what it lacks was said times", 1, p.notices("What it lacks: "))
 }
 
 // TestMakeThatDoesNotStart: the run goes on, whatever the reason.

@@ -514,12 +514,8 @@ func checkAnswered(t *testing.T, before, after *State, f input.Body, out []input
 	for _, r := range after.Permission.All() {
 		delete(left, r.ID)
 	}
-	for _, e := range out {
-		if em, ok := e.(input.Emit); ok {
-			if b, ok := em.Event.Body.(contract.Permission); ok {
-				delete(left, b.Request)
-			}
-		}
+	for _, b := range said[contract.Permission](out) {
+		delete(left, b.Request)
 	}
 	if len(left) > 0 {
 		t.Fatalf("%T dropped requests that nobody answered: %v", f, left)

@@ -185,14 +185,8 @@ func TestRetriesEnd(t *testing.T) {
 func statusesLifecycle(f func(*input.Collector)) (list []string) {
 	c := input.Collector{Now: start}
 	f(&c)
-	for _, e := range c.Effects() {
-		if emit, ok := e.(input.Emit); ok {
-			if h, ok := emit.Event.Body.(contract.Host); ok {
-				list = append(list, h.Name+" "+h.Status)
-			}
-		}
-	}
-	return list
+	return testkit.Each(said[contract.Host](c.Effects()),
+		func(h contract.Host) string { return h.Name + " " + h.Status })
 }
 
 // TestNothingStartsBeforeTheLeaseIsOver: neither after a loss, nor in another process of Arbiter.
@@ -269,11 +263,9 @@ func TestStartsAreQueued(t *testing.T) {
 	testkit.Empty(t, "are starting", starting())
 	testkit.Same(t, "starts", 21, len(effects[input.Spawn](p)))
 	announced := map[string]int{}
-	for _, e := range p.out {
-		if em, ok := e.(input.Emit); ok {
-			if _, ok := em.Event.Body.(contract.Spawn); ok {
-				announced[em.Event.ID]++
-			}
+	for _, e := range effects[input.Emit](p) {
+		if _, ok := e.Event.Body.(contract.Spawn); ok {
+			announced[e.Event.ID]++
 		}
 	}
 	for id, n := range announced {
@@ -290,11 +282,9 @@ func TestQueuedStartKeepsItsSession(t *testing.T) {
 	}
 	announced := map[string]string{}
 	note := func() {
-		for _, e := range p.out {
-			if em, ok := e.(input.Emit); ok {
-				if s, ok := em.Event.Body.(contract.Spawn); ok {
-					announced[em.Event.ID] = s.SessionID
-				}
+		for _, e := range effects[input.Emit](p) {
+			if s, ok := e.Event.Body.(contract.Spawn); ok {
+				announced[e.Event.ID] = s.SessionID
 			}
 		}
 	}
@@ -334,12 +324,8 @@ func TestStartsAreQueuedOnEachHost(t *testing.T) {
 	for _, id := range []string{"orch-1", "orch-2"} {
 		p.restartDue(id)
 	}
-	started := 0
-	for _, id := range []string{"orch-1", "orch-2", "orch-3"} {
-		if p.agent(id).Status == AgentStarting {
-			started++
-		}
-	}
+	started := testkit.Count([]string{"orch-1", "orch-2", "orch-3"},
+		func(id string) bool { return p.agent(id).Status == AgentStarting })
 	testkit.Same(t, "start at once", 1, started)
 	p.crash("arbiter", 1)
 	a := p.agent("arbiter")
@@ -416,13 +402,8 @@ func (p *play) look(id string, r bridge.ProbeResult) []input.Effect {
 
 // notices counts the notices about an agent that contain this text.
 func (p *play) notices(part string) int {
-	n := 0
-	for _, b := range told[contract.Notice](p) {
-		if strings.Contains(b.Text, part) {
-			n++
-		}
-	}
-	return n
+	return testkit.Count(told[contract.Notice](p),
+		func(b contract.Notice) bool { return strings.Contains(b.Text, part) })
 }
 
 // watched starts a play with a working Orchestrator that shows no activity.
@@ -450,12 +431,8 @@ func TestNoSignOfLife(t *testing.T) {
 		p.look(id, dead)
 	}
 	testkit.Same(t, "flagged times", 1, p.notices("no sign of life"))
-	told := 0
-	for _, m := range p.sends("arbiter") {
-		if strings.Contains(m.Content, "gives no sign of life") {
-			told++
-		}
-	}
+	told := testkit.Count(p.sends("arbiter"),
+		func(m bridge.MessageParams) bool { return strings.Contains(m.Content, "gives no sign of life") })
 	testkit.Need(t, told == 1 && len(effects[input.Kill](p)) == 0, "the Arbiter was told %d times, kills %v", told,
 		effects[input.Kill](p))
 	p.contains("the Arbiter", p.lastSent("arbiter"), "RETRY with to=orch-1", "release_orchestrator",
@@ -695,12 +672,7 @@ func TestQuiet(t *testing.T) {
 	p.do(input.PermissionAsked{Params: bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: "r1",
 		Tool: "Bash", Input: []byte(`{"command":"make"}`)}, Behavior: "ask"})
 	testkit.Same(t, "an agent that waits for the human is called quiet", 2, silent(6*time.Minute))
-}
-
-// TestNoAgentIsQuiet: silences are not reported if the options switch that off.
-func TestNoAgentIsQuiet(t *testing.T) {
-	p, id := watched(t, nil)
+	p, id = watched(t, nil) // the options switch it off
 	p.at = p.at.Add(time.Hour)
-	p.look(id, dead)
-	testkit.Same(t, "told times", 0, len(told[contract.Quiet](p)))
+	testkit.Same(t, "told times without a limit", 0, silent(time.Hour))
 }

@@ -98,9 +98,8 @@ func TestMistakes(t *testing.T) {
 		}
 		testkit.Same(t, "requests", m.requests, requests)
 		testkit.Same(t, "failed", m.reads != "", failed())
-		if e := told[contract.Error](p); len(e) > 0 && e[0].Category != bridge.CatVerdict {
-			t.Errorf("error %+v", e[0])
-		}
+		e := told[contract.Error](p)
+		testkit.Check(t, len(e) == 0 || e[0].Category == bridge.CatVerdict, "error %+v", e[0])
 	}
 	for _, m := range arbiterMistakes {
 		t.Run(m.name, func(t *testing.T) { play(t, m, contract.Arbiter) })

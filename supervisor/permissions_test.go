@@ -160,10 +160,7 @@ func TestScopesOfAnAnswer(t *testing.T) {
 	} {
 		p, request := answering(t, "make all", contract.Permit{Behavior: "allow", Scope: tt.scope, Rule: tt.rule,
 			Action: input.PermissionKey("Bash", bashParams("make all").Input)})
-		var kept []input.Grant
-		for _, e := range effects[input.Remember](p) {
-			kept = append(kept, e.Grant)
-		}
+		kept := testkit.Each(effects[input.Remember](p), func(e input.Remember) input.Grant { return e.Grant })
 		testkit.Check(t, len(p.s.Permission.Actions) == tt.granted && slices.Equal(p.s.Permission.Rules, tt.rules) &&
 			slices.Equal(kept, tt.kept), "%s %s: granted %v, rules %v, kept %v", tt.scope, tt.rule,
 			p.s.Permission.Actions, p.s.Permission.Rules, kept)
@@ -242,14 +239,8 @@ func TestDecidedCallsAreReported(t *testing.T) {
 	params := bashParams("make")
 	params.AgentRef, params.Subagent = p.agent(id).AgentRef, "a0b8"
 	say := func(behavior, by string) []contract.Permission {
-		var list []contract.Permission
-		for _, e := range p.do(input.CallDecided{Params: params, Action: "abc", Behavior: behavior, By: by,
-			Rule: "Bash", Reason: "why"}) {
-			if m, ok := e.(input.Emit).Event.Body.(contract.Permission); ok {
-				list = append(list, m)
-			}
-		}
-		return list
+		return said[contract.Permission](p.do(input.CallDecided{Params: params, Action: "abc", Behavior: behavior, By: by,
+			Rule: "Bash", Reason: "why"}))
 	}
 	for _, quiet := range [][2]string{{"pass", ""}, {"ask", "rule"}, {"ask", "mode"}} {
 		testkit.Empty(t, fmt.Sprintf("%v is reported", quiet), say(quiet[0], quiet[1]))
@@ -290,12 +281,7 @@ func TestChangedRulesReachTheAgents(t *testing.T) {
 	got := given(p.do(input.Command{Channel: input.ChannelStdin, Command: change}))
 	testkit.Check(t, len(got) == 1 && got[0].Agent == (bridge.AgentRef{}), "after a change: %+v", got)
 	p.spawn("more") // it starts with the rules before the change
-	var late []input.GiveRules
-	for _, g := range effects[input.GiveRules](p) {
-		if g.Agent.ID == "orch-2" {
-			late = append(late, g)
-		}
-	}
+	late := testkit.Only(effects[input.GiveRules](p), func(g input.GiveRules) bool { return g.Agent.ID == "orch-2" })
 	testkit.Same(t, fmt.Sprintf("an agent that started meanwhile: %+v", effects[input.GiveRules](p)), 1, len(late))
 	failed := input.RulesGiven{Agent: p.agent("orch-1").AgentRef, Failed: "it has not taken the deny rule"}
 	if out := p.do(failed); len(out) != 1 {

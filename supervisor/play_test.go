@@ -276,18 +276,29 @@ func (p *play) lastSent(id string) string {
 	return ""
 }
 
-// told collects the events of one type, oldest first.
-func told[B contract.Body](p *play) []B {
-	var list []B
-	for _, e := range p.out {
-		if em, ok := e.(input.Emit); ok {
-			if b, ok := em.Event.Body.(B); ok {
-				list = append(list, b)
-			}
+// ofType are the effects of one type, oldest first, and said the events.
+func ofType[E input.Effect](out []input.Effect) (list []E) {
+	for _, e := range out {
+		if x, ok := e.(E); ok {
+			list = append(list, x)
 		}
 	}
 	return list
 }
+
+func said[B contract.Body](out []input.Effect) (list []B) {
+	for _, e := range ofType[input.Emit](out) {
+		if b, ok := e.Event.Body.(B); ok {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// told and effects are those of the run so far.
+func told[B contract.Body](p *play) []B { return said[B](p.out) }
+
+func effects[E input.Effect](p *play) []E { return ofType[E](p.out) }
 
 func last[B contract.Body](p *play) B {
 	p.t.Helper()
@@ -297,17 +308,6 @@ func last[B contract.Body](p *play) B {
 		p.t.Fatalf("no %s event", none.EventName())
 	}
 	return list[len(list)-1]
-}
-
-// effects collects the effects of one type, oldest first.
-func effects[E input.Effect](p *play) []E {
-	var list []E
-	for _, e := range p.out {
-		if x, ok := e.(E); ok {
-			list = append(list, x)
-		}
-	}
-	return list
 }
 
 // crash ends the agent's process unexpectedly and brings up the next one, n times or until the agent is parked.
@@ -548,9 +548,8 @@ func (p *play) folds() {
 		err := fold.Take(r)
 		testkit.Need(p.t, err == nil, "input %d: %v", i, err)
 	}
-	if fingerprint(p.t, &p.s) != fingerprint(p.t, &fold.State) {
-		p.t.Errorf("the journal folds to another state:\n%s", cmp.Diff(p.s, fold.State))
-	}
+	testkit.Check(p.t, fingerprint(p.t, &p.s) == fingerprint(p.t, &fold.State),
+		"the journal folds to another state:\n%s", cmp.Diff(p.s, fold.State))
 }
 
 // records are inputs as a journal holds them.
@@ -607,25 +606,10 @@ func addOrchestrator(st *step) *Agent {
 	return a
 }
 
-// did returns the effects of one kind so far.
-func did[E input.Effect](st *step) (list []E) {
-	for _, e := range st.out.Effects() {
-		if e, ok := e.(E); ok {
-			list = append(list, e)
-		}
-	}
-	return list
-}
+// did returns the effects of one kind so far, and emitted the events.
+func did[E input.Effect](st *step) []E { return ofType[E](st.out.Effects()) }
 
-// emitted returns the bodies of the events of one kind so far.
-func emitted[B contract.Body](st *step) (list []B) {
-	for _, e := range did[input.Emit](st) {
-		if b, ok := e.Event.Body.(B); ok {
-			list = append(list, b)
-		}
-	}
-	return list
-}
+func emitted[B contract.Body](st *step) []B { return said[B](st.out.Effects()) }
 
 // often returns how many repetitions a loop makes: a few for each change, and many where
 // ARBITER_LONG is set, as by scripts/nightly.
@@ -645,10 +629,8 @@ func enumOf(t *testing.T, schema, field string) (names []string) {
 	err := json.Unmarshal([]byte(schema), &s)
 	_, list, found := strings.Cut(s.Properties[field].Description, "One of:")
 	testkit.Need(t, err == nil && found, "the schema does not list the values of %s: %v", field, err)
-	for _, m := range regexp.MustCompile(` (\w+): `).FindAllStringSubmatch(list, -1) {
-		names = append(names, m[1])
-	}
-	return names
+	return testkit.Each(regexp.MustCompile(` (\w+): `).FindAllStringSubmatch(list, -1),
+		func(m []string) string { return m[1] })
 }
 
 // lastAtOf is the time of the last input that counts, from a state as text.

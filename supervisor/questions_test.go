@@ -87,10 +87,7 @@ func TestQuestionsAreDistinguished(t *testing.T) {
 	p.verdict(works, report("question", "Which port?", true))
 	p.verdict("arbiter", ruling("ADDRESS_HUMAN", "And which port?"))
 	p.stillAsks(asks)
-	var ids []string
-	for _, q := range told[contract.Question](p) {
-		ids = append(ids, q.Question)
-	}
+	ids := testkit.Each(told[contract.Question](p), func(q contract.Question) string { return q.Question })
 	testkit.Same(t, "told", "question-1 question-2", strings.Join(ids, " "))
 	testkit.Check(t, len(p.s.Question.Open) == 2 &&
 		p.s.Question.Open[1].At.After(p.s.Question.Open[0].At), "open: %+v", p.s.Question.Open)
@@ -122,9 +119,7 @@ func TestAnsweredByTheNextProcess(t *testing.T) {
 	for _, m := range told[contract.Message](p) {
 		testkit.Excludes(t, "told", m.Text, "No human is present")
 	}
-	if p.s.Question.Open != nil {
-		t.Errorf("still open: %q", p.s.Question.Text())
-	}
+	testkit.Check(t, p.s.Question.Open == nil, "still open: %q", p.s.Question.Text())
 }
 
 const reserved = "May the old format go? You kept that for yourself."
@@ -374,17 +369,6 @@ func TestRulesDoNotCompleteWithUnreadMessages(t *testing.T) {
 
 func collector() *input.Collector { return &input.Collector{Now: time.Unix(1_800_000_000, 0)} }
 
-// askedQuestion are the questions that were emitted.
-func askedQuestion(t *testing.T, c *input.Collector) (list []contract.Question) {
-	t.Helper()
-	for _, e := range c.Effects() {
-		if q, ok := e.(input.Emit).Event.Body.(contract.Question); ok {
-			list = append(list, q)
-		}
-	}
-	return list
-}
-
 // TestQuestionsJoin: a second question is added to the open one; a repeated question is not added again.
 func TestQuestionsJoin(t *testing.T) {
 	var s QuestionState
@@ -397,7 +381,7 @@ func TestQuestionsJoin(t *testing.T) {
 		s.Open)
 	testkit.Check(t, before.Text() == "Which port?" && len(before.Open[0].For) == 1,
 		"the copy before was changed: %+v", before.Open)
-	list := askedQuestion(t, c)
+	list := said[contract.Question](c.Effects())
 	testkit.Check(t, len(list) == 3 && reflect.DeepEqual(list[0], list[2]) && list[1].Question == "question-2",
 		"emitted: %+v", list)
 	testkit.Check(t, s.AwaitsAnswer() && s.IsNeededBy("orch-2") && !s.IsNeededBy("orch-3") &&
@@ -407,7 +391,7 @@ func TestQuestionsJoin(t *testing.T) {
 	testkit.Check(t, s.Text() == "Speak." && !s.AwaitsAnswer(), "left: %+v", s.Open)
 	again := collector()
 	s.Repeat(again)
-	testkit.Check(t, len(askedQuestion(t, again)) == 1, "repeated: %+v", askedQuestion(t, again))
+	testkit.Same(t, "repeated", 1, len(said[contract.Question](again.Effects())))
 	s.Drop(func(QuestionPart) bool { return true })
 	testkit.Check(t, s.Open == nil && s.Text() == "", "nothing is left: %+v", s.Open)
 }
@@ -520,12 +504,8 @@ func TestCovered(t *testing.T) {
 	}
 	s := &State{}
 	s.Permission.Open = []input.PermissionRequest{ask("header", "orch-1", "Bash(go test *)"),
-		ask(
-			"writer",
-			"orch-2",
-			"Bash(go test ./writer)",
-			"Bash(go test *)",
-		), ask("both", "orch-2", "Bash(go test *), Bash(rm *)"),
+		ask("writer", "orch-2", "Bash(go test ./writer)",
+			"Bash(go test *)"), ask("both", "orch-2", "Bash(go test *), Bash(rm *)"),
 		ask("sensitive", "orch-1")}
 	s.Permission.Unclaimed = []input.PermissionRequest{ask("old", "orch-3", "Bash(go test *)")}
 	for rule, want := range map[string][]string{

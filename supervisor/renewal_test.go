@@ -169,13 +169,8 @@ func TestRenewalOverAResume(t *testing.T) {
 
 // lastSentHas counts the messages to an agent that contain a text.
 func (p *play) lastSentHas(id, text string) int {
-	n := 0
-	for _, s := range effects[input.Send](p) {
-		if s.Params.ID == id && strings.Contains(s.Params.Content, text) {
-			n++
-		}
-	}
-	return n
+	return testkit.Count(effects[input.Send](p),
+		func(s input.Send) bool { return s.Params.ID == id && strings.Contains(s.Params.Content, text) })
 }
 
 // TestRenewalWithoutADocument: an Arbiter that gives no document, or cannot, is renewed with the supervisor's

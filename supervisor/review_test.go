@@ -201,9 +201,7 @@ func TestChecksNeedNoAuthor(t *testing.T) {
 	}
 	open := func(p *play) {
 		p.t.Helper()
-		if len(p.s.Permission.Open) != 1 {
-			p.t.Fatalf("the check is denied: %+v", last[contract.Permission](p))
-		}
+		testkit.Need(p.t, len(p.s.Permission.Open) == 1, "the check is denied: %+v", last[contract.Permission](p))
 	}
 	t.Run("a turn", func(t *testing.T) {
 		p, _ := begun(t)

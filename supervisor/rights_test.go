@@ -171,23 +171,16 @@ func TestCommandsNeedAChannel(t *testing.T) {
 			after := p.s
 			after.Budget.Runtime.LastAt = lastAtOf(t, before)
 			testkit.Same(t, fmt.Sprintf("%T by %q changes the state", b, channel), before, fingerprint(t, &after))
-			if !malformed && (!refused(out, "is accepted from stdin") || len(out) != 1) {
-				t.Errorf("%T by %q: %+v", b, channel, out)
-			}
+			testkit.Check(t, malformed || refused(out, "is accepted from stdin") && len(out) == 1,
+				"%T by %q: %+v", b, channel, out)
 		}
 	}
 }
 
 // refused reports whether a command was rejected with such words.
 func refused(out []input.Effect, words string) bool {
-	for _, e := range out {
-		if em, ok := e.(input.Emit); ok {
-			if r, ok := em.Event.Body.(contract.Rejected); ok && strings.Contains(r.Message, words) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(said[contract.Rejected](out),
+		func(r contract.Rejected) bool { return strings.Contains(r.Message, words) })
 }
 
 // TestToolsNeedTheRole: each of our tools works for its own party, and changes nothing when another party calls
@@ -263,9 +256,8 @@ func TestMessagesNeedTheRight(t *testing.T) {
 		st := &step{State: p.s, at: p.at}
 		n := len(st.Conversation.Mail)
 		st.post(Mail{From: c.from, To: c.to, Kind: KindInstruction, Text: "do it"})
-		if posted := len(st.Conversation.Mail) > n; c.to != contract.Human && posted != c.may {
-			t.Errorf("%q to %q: posted %t", c.from, c.to, len(st.Conversation.Mail) > n)
-		}
+		testkit.Check(t, c.to == contract.Human || (len(st.Conversation.Mail) > n) == c.may,
+			"%q to %q: posted %t", c.from, c.to, len(st.Conversation.Mail) > n)
 	}
 }
 

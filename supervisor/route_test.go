@@ -275,10 +275,7 @@ func TestContextWarningsOncePerLevel(t *testing.T) {
 	for _, pct := range []float64{10, 69.9, 70, 72, 84, 86, 80, 90, 20, 71} {
 		p.happen("arbiter", bridge.Context{Tokens: int(pct * 1000), Window: 100_000, Pct: pct})
 	}
-	var levels []string
-	for _, w := range told[contract.ContextWarning](p) {
-		levels = append(levels, w.Level)
-	}
+	levels := testkit.Each(told[contract.ContextWarning](p), func(w contract.ContextWarning) string { return w.Level })
 	testkit.Same(t, "levels", "warn critical warn", strings.Join(levels, " "))
 	testkit.Same(t, "readings told", 10, len(told[contract.Context](p)))
 }

@@ -449,11 +449,7 @@ func TestPromptsNameEveryFeature(t *testing.T) {
 }
 
 func namesOfFields(typ reflect.Type) []string {
-	var names []string
-	for _, f := range reflect.VisibleFields(typ) {
-		names = append(names, f.Name)
-	}
-	return names
+	return testkit.Each(reflect.VisibleFields(typ), func(f reflect.StructField) string { return f.Name })
 }
 
 // checkTable checks that each name is either in the table of words, which a prompt has, or among those for nobody.

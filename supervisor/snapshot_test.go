@@ -34,9 +34,8 @@ func restored(t *testing.T, s *State) State {
 	snapshot := testkit.Must(decodeSnapshot(raw))(t)
 	back := snapshot.State
 	again := testkit.Must(Snapshot{State: back}.Encode())(t)
-	if string(raw) != string(again) {
-		t.Fatalf("the snapshot holds another state:\n%s", cmp.Diff(string(raw), string(again)))
-	}
+	testkit.Need(t, string(raw) == string(again), "the snapshot holds another state:\n%s",
+		cmp.Diff(string(raw), string(again)))
 	return back
 }
 
@@ -46,13 +45,11 @@ func goesOnTheSame(t *testing.T, before string, in input.Input, after string, ou
 	t.Helper()
 	var back State
 	testkit.OK(t, json.Unmarshal([]byte(before), &back))
-	if again := fingerprint(t, &back); again != before {
-		t.Fatalf("the snapshot holds another state:\n%s", cmp.Diff(before, again))
-	}
+	again := fingerprint(t, &back)
+	testkit.Need(t, again == before, "the snapshot holds another state:\n%s", cmp.Diff(before, again))
 	next, effects := Apply(back, in)
-	if got := fingerprint(t, &next); got != after {
-		t.Fatalf("after a snapshot %T leads to another state:\n%s", in.Body, cmp.Diff(after, got))
-	}
+	got := fingerprint(t, &next)
+	testkit.Need(t, got == after, "after a snapshot %T leads to another state:\n%s", in.Body, cmp.Diff(after, got))
 	if reflect.DeepEqual(out, effects) { // nearly always, and much faster than cmp
 		return
 	}

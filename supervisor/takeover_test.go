@@ -126,10 +126,7 @@ func TestTakeover(t *testing.T) {
 	all := effects[input.Spawn](p)
 	testkit.Need(t, len(all) == spawns+1 && all[spawns].Params.Generation == generation+2 &&
 		slices.Equal(all[spawns].Params.Pending, []string{cut}), "started again: %+v", all[spawns:])
-	var states []string
-	for _, e := range told[contract.Takeover](p) {
-		states = append(states, e.State)
-	}
+	states := testkit.Each(told[contract.Takeover](p), func(e contract.Takeover) string { return e.State })
 	testkit.Same(t, "", []string{"began", "open", "ended"}, states)
 	e := last[contract.Takeover](p)
 	p.contains("the digest", e.Digest, "orch-1", "use port 9090",

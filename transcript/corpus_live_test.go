@@ -171,9 +171,8 @@ func rehearse(t *testing.T, script string) *live {
 	sc := testkit.Must(rehearsal.Parse("test.yaml", []byte(script)))(t)
 	srv := testkit.Must(rehearsal.Start(sc, rehearsal.Options{}))(t)
 	t.Cleanup(func() {
-		if p := srv.Problems(); len(p) > 0 {
-			t.Errorf("problems:\n%s", strings.Join(p, "\n"))
-		}
+		p := srv.Problems()
+		testkit.Check(t, len(p) == 0, "problems:\n%s", strings.Join(p, "\n"))
 		testkit.Works(t, "Close", srv.Close())
 	})
 	return &live{t: t, srv: srv, home: t.TempDir(), cwd: t.TempDir()}

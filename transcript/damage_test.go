@@ -221,13 +221,9 @@ func TestMeterCompaction(t *testing.T) {
 	m.Sample(reading("a", 180000))
 	m.TurnEnded()
 	m.Compacted("")
-	if m.Sample(reading("a", 180000)) || m.Tokens() != 0 {
-		t.Errorf("after a compaction: %d", m.Tokens())
-	}
+	testkit.Check(t, !m.Sample(reading("a", 180000)) && m.Tokens() == 0, "after a compaction: %d", m.Tokens())
 	m.TurnEnded()
-	if !m.Sample(reading("b", 30000)) || m.Tokens() != 30000 {
-		t.Errorf("read after a compaction: %d", m.Tokens())
-	}
+	testkit.Check(t, m.Sample(reading("b", 30000)) && m.Tokens() == 30000, "read after a compaction: %d", m.Tokens())
 }
 
 func TestTurnsLeft(t *testing.T) {

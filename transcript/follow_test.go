@@ -474,10 +474,7 @@ func TestFollowerStart(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			root := t.TempDir()
 			change(t, root, tc.before)
-			var changes []func()
-			for _, line := range tc.changes {
-				changes = append(changes, func() { change(t, root, line) })
-			}
+			changes := testkit.Each(tc.changes, func(line string) func() { return func() { change(t, root, line) } })
 			f := &Follower{Path: filepath.Join(root, "f"), AtEnd: tc.atEnd}
 			testkit.Same(t, "", tc.want, followed(t, f, changes...))
 		})

@@ -307,11 +307,8 @@ func statuses(t *testing.T, content string, ids ...string) []string {
 }
 
 func render(statuses []Delivery) []string {
-	var out []string
-	for _, f := range statuses {
-		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", f.ID, f.State, f.Verdict)))
-	}
-	return out
+	return testkit.Each(statuses,
+		func(f Delivery) string { return strings.TrimSpace(fmt.Sprintf("%s %s %s", f.ID, f.State, f.Verdict)) })
 }
 
 func twoBranches(s *scribe) (fork string) {

@@ -114,10 +114,7 @@ func TestDamagedLines(t *testing.T) {
 		{"no object", `{{}`, ""},
 	} {
 		records, whole := Decode([]byte(test.line))
-		var ids []string
-		for _, r := range records {
-			ids = append(ids, r.UUID)
-		}
+		ids := testkit.Each(records, func(r *Record) string { return r.UUID })
 		testkit.Same(t, fmt.Sprintf("%s: got", test.name), test.want, strings.Join(ids, " "))
 		testkit.Same(t, fmt.Sprintf("%s: whole", test.name), false, whole)
 	}
@@ -392,9 +389,7 @@ func corpusLines(t testing.TB) [][]byte {
 		for s.Scan() {
 			lines = append(lines, slices.Clone(s.Bytes()))
 		}
-		if s.Err() != nil {
-			t.Fatal(s.Err())
-		}
+		testkit.Need(t, s.Err() == nil, "%v", s.Err())
 	})
 	return lines
 }

@@ -134,9 +134,8 @@ func benchFrontend(b testing.TB, task string) (*Frontend, *watched, *fakeHost, f
 	var once sync.Once
 	screen.painted = func() { once.Do(func() { close(first) }) }
 	wg.Go(func() {
-		if err := f.Run(context.Background()); err != nil {
-			b.Error(err)
-		}
+		err := f.Run(context.Background())
+		testkit.Check(b, err == nil, "%v", err)
 	})
 	<-first
 	screen.SetSize(120, 40)

@@ -242,9 +242,8 @@ func TestHostileLooksLikeClean(t *testing.T) {
 			if len(text) > 8<<10 || strings.ContainsAny(text, "\r\u2028") {
 				return
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%.200q (-clean +hostile):\n%.4000s", text, diff)
-			}
+			diff := cmp.Diff(want, got)
+			testkit.Check(t, diff == "", "%.200q (-clean +hostile):\n%.4000s", text, diff)
 		})
 	}
 }
@@ -281,22 +280,10 @@ func (f *hostileFiller) text() string {
 // holdings are the values that a field may have, by its type's name.
 var holdings = map[string][]string{
 	"Role": {string(supervisor.RoleArbiter), string(supervisor.RoleOrchestrator)},
-	"Status": {
-		string(supervisor.AgentStarting),
-		string(supervisor.AgentDown),
-		string(supervisor.AgentParked),
-		string(supervisor.AgentBusy),
-		string(supervisor.AgentReady),
-		string(supervisor.AgentEnded),
-		"\x1b[2J",
-	},
-	"Standing": {
-		string(supervisor.AgentWorking),
-		string(supervisor.AgentWaiting),
-		string(supervisor.AgentFinished),
-		string(supervisor.HandedOff),
-		"\x1b[2J",
-	},
+	"Status": {string(supervisor.AgentStarting), string(supervisor.AgentDown), string(supervisor.AgentParked),
+		string(supervisor.AgentBusy), string(supervisor.AgentReady), string(supervisor.AgentEnded), "\x1b[2J"},
+	"Standing": {string(supervisor.AgentWorking), string(supervisor.AgentWaiting), string(supervisor.AgentFinished),
+		string(supervisor.HandedOff), "\x1b[2J"},
 }
 
 func (f *hostileFiller) fill(v reflect.Value) { testkit.Fill(v, "", f.leaf) }
@@ -418,7 +405,7 @@ func TestModelOutputIsShown(t *testing.T) {
 	testkit.WithoutRace(t)
 	t.Setenv("TERM", "xterm-256color")
 	list := corpus.ModelOutput(t, "..")
-	group, each, ways := 10, effort(2, 1, 5), scrutiny
+	group, each, ways := effort(10, 16, 10), effort(2, 1, 5), scrutiny
 	most := effort[int64](150, 150, 1<<40) // pictures: by day they show each text, and each way twice
 	if *renders >= 20_000 {
 		group, each, ways = 1, len(wander), wander

@@ -54,9 +54,8 @@ func TestLeaving(t *testing.T) {
 		s.Press("Esc", "Esc", "F2", "q", "F3", "q", `Ctrl+\`)
 		testkit.Need(t, !s.Ended(), "it was left by accident")
 		s.Press("Ctrl+C", "y")
-		if err := s.ExpectEnd(); err != nil {
-			t.Error(err)
-		}
+		err := s.ExpectEnd()
+		testkit.Check(t, err == nil, "%v", err)
 		testkit.Same(t, "the run was not stopped", false, !s.host.present().over)
 	})
 }

@@ -434,22 +434,13 @@ func (h *fakeHost) Files(_ context.Context, prefix string) []string {
 	if h.files != nil {
 		return slices.DeleteFunc(slices.Clone(h.files), func(f string) bool { return f == "" })
 	}
-	var list []string
-	for _, f := range []string{"README.md", "header.go", "src/"} {
-		if strings.HasPrefix(f, prefix) {
-			list = append(list, f)
-		}
-	}
-	return list
+	return testkit.Only([]string{"README.md", "header.go", "src/"},
+		func(f string) bool { return strings.HasPrefix(f, prefix) })
 }
 
 func (h *fakeHost) Documents(context.Context) []Document {
 	if h.files != nil {
-		var list []Document
-		for _, f := range h.files {
-			list = append(list, Document{Path: f, Title: f})
-		}
-		return list
+		return testkit.Each(h.files, func(f string) Document { return Document{Path: f, Title: f} })
 	}
 	return []Document{{Path: "REQUIREMENTS.md", Bytes: 2048, Title: "What the loom must do"},
 		{Path: "docs/notes.md", Bytes: 100}}

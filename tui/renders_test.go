@@ -333,9 +333,8 @@ func renderTexts(t *testing.T, seed uint64, source hostileSource, texts func() [
 	frontend.Leave()
 	cancel()
 	<-over
-	if faults := alien(line.take(), false); faults != nil {
-		t.Errorf("seed %d, after the end: %.2000q", seed, faults)
-	}
+	faults := alien(line.take(), false)
+	testkit.Check(t, faults == nil, "seed %d, after the end: %.2000q", seed, faults)
 	return sent
 }
 

@@ -284,8 +284,7 @@ func TestPlayback(t *testing.T) {
 		s.Press("F6")
 		s.ExpectNot("Orchestrator I")
 		s.Press("Esc", "q")
-		if err := s.ExpectEnd(); err != nil {
-			t.Error(err)
-		}
+		err := s.ExpectEnd()
+		testkit.Check(t, err == nil, "%v", err)
 	})
 }

@@ -465,12 +465,9 @@ var situations = []struct {
 // runs adds some runs of this directory.
 func runs(_ *Options, h *fakeHost) {
 	for i, title := range []string{"Teach the loom the new header", "織機に新しいヘッダーを教える", "Count the omens"} {
-		h.found.Runs = append(h.found.Runs, RunInfo{
-			ID: fmt.Sprintf("%08d-0000", i), Title: title,
+		h.found.Runs = append(h.found.Runs, RunInfo{ID: fmt.Sprintf("%08d-0000", i), Title: title,
 			Status:     []string{"interrupted", "complete", "needs_input"}[i],
-			LastActive: time.Date(1999, 12, 31, 20-i, 0, 0, 0, time.UTC), Bytes: 12_345 << (4 * i),
-			Rehearsal: i == 2,
-		})
+			LastActive: time.Date(1999, 12, 31, 20-i, 0, 0, 0, time.UTC), Bytes: 12_345 << (4 * i), Rehearsal: i == 2})
 	}
 }
 

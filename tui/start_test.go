@@ -70,9 +70,8 @@ func TestFirstFrameDoesNotWait(t *testing.T) {
 	defer wg.Wait()
 	defer f.Leave()
 	wg.Go(func() {
-		if err := f.Run(context.Background()); err != nil {
-			t.Error(err)
-		}
+		err := f.Run(context.Background())
+		testkit.Check(t, err == nil, "%v", err)
 	})
 	await := func(done chan struct{}, what string, press func()) {
 		t.Helper()
@@ -382,9 +381,8 @@ func taken(b *testing.B, o Options, then func(f *Frontend)) (first, all time.Dur
 	f := testkit.Must(New(o))(b)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := f.Run(context.Background()); err != nil {
-			b.Error(err)
-		}
+		err := f.Run(context.Background())
+		testkit.Check(b, err == nil, "%v", err)
 	})
 	then(f)
 	first = (<-seen).Sub(began)
@@ -413,9 +411,7 @@ func BenchmarkResumed(b *testing.B) {
 					f.box.recall(nil, e.At, event.Event)
 					return err
 				})
-				if err != nil {
-					b.Error(err)
-				}
+				testkit.Check(b, err == nil, "%v", err)
 			})
 		log.Close()
 		b.ReportMetric(float64(first.Microseconds())/1000, "first-frame-ms")

@@ -115,9 +115,8 @@ func TestTheMarkIsInTheText(t *testing.T) {
 		testkit.Check(t, last != nil && strings.HasPrefix(last.Text, "Build it.") &&
 			strings.HasSuffix(last.Text, markOf("m1")), "%s: %+v", name, last)
 		for _, b := range blocks[:len(blocks)-1] {
-			if b.Text != nil && strings.Contains(b.Text.Text, markPrefix) {
-				t.Errorf("%s: a mark before the end: %q", name, b.Text.Text)
-			}
+			testkit.Check(t, b.Text == nil || !strings.Contains(b.Text.Text, markPrefix),
+				"%s: a mark before the end: %+v", name, b.Text)
 		}
 	}
 }

@@ -45,10 +45,9 @@ func TestFindings(t *testing.T) {
 				}
 				testkit.Same(t, "found", recorded[name], found)
 				holds := func(row string) bool { return found[row] == acptest.Hold }
-				if x, known := table[name]; known && (x.asks != holds(acptest.Rules) ||
-					(x.reads || x.metaRules) != holds(acptest.Reading)) {
-					t.Errorf("the table of traits says otherwise: %+v", x)
-				}
+				x, known := table[name]
+				testkit.Check(t, !known || x.asks == holds(acptest.Rules) &&
+					(x.reads || x.metaRules) == holds(acptest.Reading), "the table of traits says otherwise: %+v", x)
 			})
 		}
 	})

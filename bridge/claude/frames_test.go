@@ -190,10 +190,8 @@ func TestTaskList(t *testing.T) {
 		{"TodoWrite", `{"todos":[]}`, ``, true, ""},
 	} {
 		changed := l.apply(toolCall{tool: step.tool, input: json.RawMessage(step.input)}, json.RawMessage(step.result))
-		var got []string
-		for _, item := range l.items {
-			got = append(got, item.ID+" "+item.Text+" "+item.Status)
-		}
+		got := testkit.Each(l.items,
+			func(item bridge.Task) string { return item.ID + " " + item.Text + " " + item.Status })
 		text := strings.Join(got, ", ")
 		testkit.Check(t, changed == step.changed && text == step.want, "%s %s → %s: %v, %q; want %v, %q", step.tool,
 			step.input, step.result, changed, text, step.changed, step.want)

@@ -77,10 +77,7 @@ func TestGaugeCompaction(t *testing.T) {
 	g.compare(estimate, asked, false)
 	g.sample(messageOf("m2", 20_000), fromStream)
 	g.compare(estimate, asked, false) // too late
-	var tokens []int
-	for _, c := range drain(g) {
-		tokens = append(tokens, c.Tokens)
-	}
+	tokens := testkit.Each(drain(g), func(c bridge.Context) int { return c.Tokens })
 	testkit.Same(t, "told", []int{90_000, 17_000, 20_000}, tokens)
 }
 

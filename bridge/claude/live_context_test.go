@@ -118,10 +118,8 @@ func testWarnings(t *testing.T, spec bridge.ClaudeSpec, name string, most, windo
 
 // warnings lists the levels that were reported.
 func (s *stageOf) warnings() (levels []string) {
-	for _, w := range of[bridge.ContextWarning](s.host) {
-		levels = append(levels, fmt.Sprintf("%s %.0f", w.Level, w.Pct))
-	}
-	return levels
+	return testkit.Each(of[bridge.ContextWarning](s.host),
+		func(w bridge.ContextWarning) string { return fmt.Sprintf("%s %.0f", w.Level, w.Pct) })
 }
 
 // disagreement compares the last reading with what the CLI reports.

@@ -260,10 +260,9 @@ func checkInstructions(t *testing.T, theirs, ours string) {
 	}
 	for _, text := range sentence.Split(theirs, -1) {
 		known := func(part string) bool { return strings.Contains(text, part) }
-		if watched.MatchString(text) && !slices.ContainsFunc(harmless, known) &&
-			!slices.ContainsFunc(contradictions, func(c struct{ theirs, ours string }) bool { return known(c.theirs) }) {
-			t.Errorf("a new sentence of the CLI's: does our prompt say which holds? %.300q", text)
-		}
+		testkit.Check(t, !watched.MatchString(text) || slices.ContainsFunc(harmless, known) ||
+			slices.ContainsFunc(contradictions, func(c struct{ theirs, ours string }) bool { return known(c.theirs) }),
+			"a new sentence of the CLI's: does our prompt say which holds? %.300q", text)
 	}
 }
 

@@ -81,6 +81,7 @@ func TestLiveRules(t *testing.T) {
 // TestLiveRuleNotTaken: the CLI drops a rule that it cannot read without a word. Without a deny rule no agent starts;
 // an allow rule is missed, and said.
 func TestLiveRuleNotTaken(t *testing.T) {
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		for name, rules := range map[string]bridge.PermissionRules{
 			"deny": {Deny: []string{"Bash(rm *)", "bash(ls)"}}, "ask": {Ask: []string{"Bash()"}}} {
@@ -102,6 +103,7 @@ func TestLiveRuleNotTaken(t *testing.T) {
 // TestLiveBypass: in the mode that asks for nothing deny rules and hooks still hold, and what the CLI says of its
 // mode is what is reported.
 func TestLiveBypass(t *testing.T) {
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s := prepare(t, spec, startAPI(t, runs("touch free"), runs("touch denied"), runs("touch denied-by-hook"),
 			reply{text: "done"}).env())
@@ -143,10 +145,8 @@ esac
 		s.launch()
 		s.turn("go")
 		testkit.Same(t, "files", []string{"failed", "ran"}, made(t, s.dir))
-		var ran []string
-		for _, e := range of[bridge.ToolRan](s.host) {
-			ran = append(ran, e.Tool+" "+string(e.Input))
-		}
+		ran := testkit.Each(of[bridge.ToolRan](s.host),
+			func(e bridge.ToolRan) string { return e.Tool + " " + string(e.Input) })
 		want := []string{`Bash {"command":"touch ran"}`, `Bash {"command":"touch failed; exit 1"}`}
 		testkit.Same(t, "reported", want, ran)
 	})

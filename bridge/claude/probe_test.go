@@ -41,6 +41,7 @@ func tempDir(t *testing.T) string {
 
 func TestProbe(t *testing.T) {
 	onlyLinux(t)
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		burn := bash("echo some words; touch ready; while :; do :; done")
 		s, _ := stageFor(t, spec, verdictReply, reply{tools: []call{burn}})

@@ -187,6 +187,7 @@ func TestDeliveryStatusOfFoldedMessage(t *testing.T) {
 // TestTheEndOfASessionIsLost damages the transcript of a session whose last turn has ended, as a power cut can. Such a
 // session is refused, and not continued without what was said.
 func TestTheEndOfASessionIsLost(t *testing.T) {
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s, model := stageFor(t, spec, verdictReply, verdictReply)
 		s.launch()
@@ -270,6 +271,7 @@ func TestResumeOfNothing(t *testing.T) {
 }
 
 func TestResumeThatIsRefused(t *testing.T) {
+	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		for name, put := range map[string]func(path string) error{
 			"nothing in it":   func(path string) error { return os.WriteFile(path, nil, 0o600) },

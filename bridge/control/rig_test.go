@@ -191,9 +191,8 @@ func open(t *testing.T, h *testService, identify func(*net.UnixConn) Peer) (path
 	l, path := listen(t)
 	s = serve(l, h, slog.New(slog.DiscardHandler), identify)
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			t.Error(err)
-		}
+		err := s.Close()
+		testkit.Check(t, err == nil || errors.Is(err, net.ErrClosed), "%v", err)
 	})
 	return path, s
 }

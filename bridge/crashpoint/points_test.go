@@ -1,16 +1,19 @@
 package crashpoint
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/arbiter-cli/arbiter/internal/testkit"
@@ -108,4 +111,105 @@ func TestCallsAreFound(t *testing.T) {
 		got := calls(t, "p.go", []byte(strings.Replace(body, "%s", imports, 1)))
 		testkit.Same(t, fmt.Sprintf("import %s", imports), want, got)
 	}
+}
+
+// childVariable makes the test binary a process that passes its points: the value is the role, and the
+// points in order.
+const childVariable = "CRASHPOINT_TEST_WALK"
+
+func TestMain(m *testing.M) {
+	if walk := os.Getenv(childVariable); walk != "" {
+		t, err := newTrap(os.Getenv(atVariable), os.Getenv(logVariable))
+		if err != nil {
+			os.Exit(2)
+		}
+		words := strings.Fields(walk)
+		t.setRole(words[0])
+		for _, name := range words[1:] {
+			t.here(name)
+			_, _ = os.Stdout.WriteString(name + " ")
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func TestParseTarget(t *testing.T) {
+	for text, want := range map[string]target{
+		"":                          {},
+		"journal.synced":            {name: "journal.synced", n: 1},
+		"journal.synced:3":          {name: "journal.synced", n: 3},
+		"bridge/leash.swept:1":      {name: "leash.swept", role: "bridge", n: 1},
+		"panic:loop.applied:2":      {name: "loop.applied", n: 2, panic: true},
+		"panic:arbiter/a.b:12":      {name: "a.b", role: "arbiter", n: 12, panic: true},
+		"panic:arbiter/loop.folded": {name: "loop.folded", role: "arbiter", n: 1, panic: true},
+	} {
+		got, err := parseTarget(text)
+		testkit.Check(t, err == nil && got == want, "%q: %+v, %v, want %+v", text, got, err, want)
+	}
+	for _, text := range []string{":1", "a:", "a:0", "a:-1", "a:x", "a:1:2", "panic:", "bridge/", "bridge/:1"} {
+		got, err := parseTarget(text)
+		testkit.Check(t, err != nil, "%q: %+v, want an error", text, got)
+	}
+}
+
+// TestDeath: SIGKILL ends the process at the named place and count, and nowhere else.
+func TestDeath(t *testing.T) {
+	for _, tt := range []struct {
+		name, at, walk, passed string
+		killed                 bool
+	}{
+		{"nowhere", "", "arbiter a b a", "a b a ", false},
+		{"first", "b", "arbiter a b a", "a ", true},
+		{"second time", "a:2", "arbiter a b a b", "a b ", true},
+		{"never so often", "a:3", "arbiter a b a b", "a b a b ", false},
+		{"right role", "bridge/a:1", "bridge a", "", true},
+		{"other role", "bridge/a:1", "arbiter a", "a ", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			log := filepath.Join(t.TempDir(), "log")
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), childVariable+"="+tt.walk, atVariable+"="+tt.at, logVariable+"="+log)
+			out, err := cmd.Output()
+			testkit.Same(t, fmt.Sprintf("passed %q", out), tt.passed, string(out))
+			var exit *exec.ExitError
+			killed := errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
+			testkit.Check(t, killed == tt.killed && (killed || err == nil), "ended by %v, killed is to be %v", err,
+				tt.killed)
+		})
+	}
+}
+
+func TestPanic(t *testing.T) {
+	tr := testkit.Must(newTrap("panic:a:2", ""))(t)
+	tr.here("a")
+	defer func() {
+		r := recover()
+		testkit.Check(t, r == "crash point a", "recovered %v", r)
+	}()
+	tr.here("a")
+	t.Error("no panic")
+}
+
+// TestOneDeath: a process that is started to replace the killed one is not killed.
+func TestOneDeath(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	for _, want := range []string{"a ", "a b "} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), childVariable+"=bridge a b", atVariable+"=bridge/b", logVariable+"="+log)
+		out, _ := cmd.Output()
+		testkit.Check(t, string(out) == want, "passed %q, want %q", out, want)
+	}
+}
+
+// TestLog: the log has each place once, including that of the death.
+func TestLog(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	for _, walk := range []string{"arbiter a b a c", "bridge a"} {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), childVariable+"="+walk, atVariable+"=c", logVariable+"="+log)
+		_ = cmd.Run()
+	}
+	got := testkit.Must(os.ReadFile(log))(t)
+	testkit.Same(t, "", "arbiter/a\narbiter/b\narbiter/c\narbiter/c died\nbridge/a\n", string(got))
 }

@@ -18,9 +18,8 @@ func TestStderrLog(t *testing.T) {
 		var lines []string
 		l := NewStderrLog(func(line string) { lines = append(lines, line) })
 		l.Drain(strings.NewReader(strings.Repeat("x\n\n", 100) + strings.Repeat("y", 5000) + "\nlast\n"))
-		if len(lines) != StderrBurst+1 || lines[StderrBurst] != "(82 lines left out)" {
-			t.Errorf("%d lines, the last %q", len(lines), lines[len(lines)-1])
-		}
+		testkit.Check(t, len(lines) == StderrBurst+1 && lines[StderrBurst] == "(82 lines left out)",
+			"%d lines, the last %q", len(lines), lines[len(lines)-1])
 		tail := strings.Split(l.Tail(), "\n")
 		testkit.Check(t, len(tail) == StderrLines && tail[len(tail)-1] == "last" &&
 			len(tail[len(tail)-2]) == StderrLine, "tail of %d lines: %.100q", len(tail), tail)

@@ -338,10 +338,9 @@ func TestUpstream(t *testing.T) {
 	if got := get("direct.example"); !strings.HasPrefix(got, "GET /") || b.dialed.Load() != "93.184.216.34:80" {
 		t.Errorf("the server got %q at %v", got, b.dialed.Load())
 	}
-	if status, _ := b.send(t, "CONNECT a.example:443 HTTP/1.1\r\nHost: x\r\n\r\n"); !strings.HasPrefix(status, "200") ||
-		b.dialed.Load() != "up.example:3128" {
-		t.Errorf("a tunnel: %s at %v", status, b.dialed.Load())
-	}
+	status, _ := b.send(t, "CONNECT a.example:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+	testkit.Check(t, strings.HasPrefix(status, "200") && b.dialed.Load() == "up.example:3128", "a tunnel: %s at %v",
+		status, b.dialed.Load())
 	for host, direct := range map[string]bool{"x.below.example": true, "203.0.113.9": true, "203.0.114.9": false,
 		"localhost": true, "b.example": false} {
 		testkit.Same(t, fmt.Sprintf("%s: direct", host), direct, upstream.of(target{host, 443}, true) == nil)
@@ -363,9 +362,8 @@ func TestForward(t *testing.T) {
 	r := testkit.Must(http.Get("http://" + l.Addr().String() + "/x"))(t)
 	r.Body.Close()
 	http.DefaultClient.CloseIdleConnections()
-	if b.dialed.Load() != "127.0.0.1:8080" || r.StatusCode != http.StatusOK {
-		t.Errorf("dialed %v, %s", b.dialed.Load(), r.Status)
-	}
+	testkit.Check(t, b.dialed.Load() == "127.0.0.1:8080" && r.StatusCode == http.StatusOK, "dialed %v, %s",
+		b.dialed.Load(), r.Status)
 	b.Close()
 	<-done
 }
@@ -397,10 +395,7 @@ func TestRules(t *testing.T) {
 				"sts.eu-west-1.amazonaws.com:443"},
 	} {
 		got := APIHosts(func(n string) string { return c.env[n] })
-		var list []string
-		for _, r := range got {
-			list = append(list, r.String())
-		}
+		list := testkit.Each(got, func(r Rule) string { return r.String() })
 		testkit.Check(t, strings.Join(list, ", ") == c.want, "%s: %s", name, list)
 	}
 	forwards := append(rules(t, "localhost:8080", "127.0.0.1:8080", "a.example:8080", "[::1]:9090"),

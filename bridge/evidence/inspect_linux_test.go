@@ -102,9 +102,8 @@ func TestInspectRepository(t *testing.T) {
 	testkit.Same(t, "", want, g)
 	testkit.OK(t, os.Remove(filepath.Join(b.cwd, ".git/index.lock")))
 	b.git("checkout", "-q", "--detach")
-	if g, _ := b.state(); g.Branch != "" || g.Head == "" {
-		t.Errorf("with a detached head: %+v", g)
-	}
+	g, _ = b.state()
+	testkit.Check(t, g.Branch == "" && g.Head != "", "with a detached head: %+v", g)
 }
 
 func TestInspectWithoutRepository(t *testing.T) {
@@ -163,12 +162,10 @@ func TestInspectIsBounded(t *testing.T) {
 		b.write(fmt.Sprintf("f%03d-%s", i, strings.Repeat("x", 60)), "2\n")
 	}
 	g, problems := b.state()
-	if len(g.Status) != maxStatus || len(g.Stat) > maxStat || len(g.Commits[0]) > maxLine+len("…") {
-		t.Errorf("%d lines of status, %d bytes of stat, %d of a commit", len(g.Status), len(g.Stat), len(g.Commits[0]))
-	}
-	if !strings.HasSuffix(g.Stat, "250 files changed, 250 insertions(+), 250 deletions(-)") {
-		t.Errorf("the sum is missing: %q", g.Stat[max(0, len(g.Stat)-100):])
-	}
+	testkit.Check(t, len(g.Status) == maxStatus && len(g.Stat) <= maxStat && len(g.Commits[0]) <= maxLine+len("…"),
+		"%d lines of status, %d bytes of stat, %d of a commit", len(g.Status), len(g.Stat), len(g.Commits[0]))
+	testkit.Check(t, strings.HasSuffix(g.Stat, "250 files changed, 250 insertions(+), 250 deletions(-)"),
+		"the sum is missing: %q", g.Stat[max(0, len(g.Stat)-100):])
 	testkit.Same(t, "problems", []string{"git status: more than 200 lines"}, problems)
 }
 

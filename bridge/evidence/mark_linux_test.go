@@ -89,9 +89,8 @@ func TestChangesSinceMark(t *testing.T) {
 	}
 
 	b.git("reset", "-q", "--hard", "HEAD~2")
-	if c, _ := b.since(m); !c.Moved {
-		t.Errorf("HEAD went back: %+v", c)
-	}
+	c, _ = b.since(m)
+	testkit.Check(t, c.Moved, "HEAD went back: %+v", c)
 }
 
 // TestChangesSinceMarkWithoutGit: without git, the transcript alone shows the changes.

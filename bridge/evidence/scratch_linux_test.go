@@ -71,9 +71,8 @@ func TestScratchPrograms(t *testing.T) {
 			r.Output)
 		testkit.Need(t, p.hash() == before, "%s: files outside have changed", c.command)
 	}
-	if _, err := os.Stat(filepath.Join(cache, "evil")); cache != "" && err == nil {
-		t.Error("a file of the cache got out")
-	}
+	_, err = os.Stat(filepath.Join(cache, "evil"))
+	testkit.Check(t, cache == "" || err != nil, "a file of the cache got out")
 	bare := p.with("echo >> a.go")
 	bare.Sandbox, bare.Scratch = nil, false
 	r := p.check(bare)
@@ -210,9 +209,8 @@ print(ctypes.CDLL(None).syscall(425, 1, b"\0" * 120))'`, true, func(s string) bo
 		bare.Scratch, bare.Sandbox = false, nil
 		before := p.hash()
 		r := p.check(bare)
-		if p.hash() == before && (c.reached == nil || !c.reached(r.Output)) {
-			t.Errorf("%s: without a copy it has no effect: exit %d, %s", c.command, r.Exit, r.Output)
-		}
+		testkit.Check(t, p.hash() != before || c.reached != nil && c.reached(r.Output),
+			"%s: without a copy it has no effect: exit %d, %s", c.command, r.Exit, r.Output)
 	}
 }
 

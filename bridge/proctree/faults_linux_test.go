@@ -99,9 +99,8 @@ func TestDeepTreeThatKeepsThePipes(t *testing.T) {
 			testkit.OK(t, until("those between have ended", stand))
 			if leader != "killed" {
 				testkit.OK(t, unix.Kill(c.PID(), unix.SIGKILL))
-				if err := c.Wait(); !errors.Is(err, exec.ErrWaitDelay) && c.State().Success() {
-					t.Errorf("wait: %v", err)
-				}
+				err := c.Wait()
+				testkit.Check(t, errors.Is(err, exec.ErrWaitDelay) || !c.State().Success(), "wait: %v", err)
 			}
 			testkit.Same(t, "others killed", 5, kill(t, c))
 			testkit.Empty(t, "left", Survivors(testkit.Run(t)))
@@ -153,9 +152,7 @@ func TestZombieFlood(t *testing.T) {
 			t.Fatalf("a child that is not in the registry: %v", err)
 		}
 	}
-	if !c.State().Success() {
-		t.Fatalf("the flood: %v", c.State())
-	}
+	testkit.Need(t, c.State().Success(), "the flood: %v", c.State())
 	begun := time.Now()
 	testkit.OK(t, until("no zombie is left", func() bool { return zombies() == 0 }))
 	t.Logf("%d zombies were gone %v after their parent", many, time.Since(begun))
@@ -253,9 +250,7 @@ func TestChildOutlivesTheThreadThatStartedIt(t *testing.T) {
 		_, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", thread))
 		return errors.Is(err, os.ErrNotExist)
 	}))
-	if c.State() != nil || !alive(c.PID()) {
-		t.Errorf("the child ended: %v", c.State())
-	}
+	testkit.Check(t, c.State() == nil && alive(c.PID()), "the child ended: %v", c.State())
 }
 
 // TestStopOfTwenty: deaf children with escaped processes, all ended at once.
@@ -409,9 +404,8 @@ func TestMonitored(t *testing.T) {
 	c, out := monitored(t, cmd)
 	output := bufio.NewReader(out)
 	testkit.Same(t, "line", "ready\n", testkit.Must(output.ReadString('\n'))(t))
-	if pid := c.Confined(); pid == 0 || pid == c.PID() {
-		t.Errorf("confined is %d, the monitor %d", pid, c.PID())
-	}
+	pid := c.Confined()
+	testkit.Check(t, pid != 0 && pid != c.PID(), "confined is %d, the monitor %d", pid, c.PID())
 	testkit.OK(t, c.Signal(syscall.SIGTERM))
 	rest, err := io.ReadAll(output)
 	testkit.Check(t, err == nil && strings.Contains(string(rest), "heard"), "said %q, %v", rest, err)

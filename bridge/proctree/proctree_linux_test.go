@@ -170,22 +170,17 @@ func alive(pid int) bool {
 // left to find them and they bear no mark.
 func TestEndsWithTheSubreaper(t *testing.T) {
 	c, child, _ := begin(t, "subreaper", Mark{Run: testkit.Run(t)})
-	if child == c.PID() || !alive(child) {
-		t.Fatalf("the child is %d, its subreaper %d", child, c.PID())
-	}
+	testkit.Need(t, child != c.PID() && alive(child), "the child is %d, its subreaper %d", child, c.PID())
 	testkit.OK(t, syscall.Kill(c.PID(), syscall.SIGKILL))
 	gone(t, child)
 }
 
 func TestSignalReachesTheGroup(t *testing.T) {
 	c, pid, _ := begin(t, "sleeper", Mark{Run: testkit.Run(t)})
-	if pid != c.PID() || c.State() != nil {
-		t.Errorf("pid %d, want %d; state %v", pid, c.PID(), c.State())
-	}
+	testkit.Check(t, pid == c.PID() && c.State() == nil, "pid %d, want %d; state %v", pid, c.PID(), c.State())
 	testkit.OK(t, c.Signal(syscall.SIGTERM))
-	if err := c.Wait(); err == nil || c.State() == nil {
-		t.Errorf("wait: %v, state %v", err, c.State())
-	}
+	err := c.Wait()
+	testkit.Check(t, err != nil && c.State() != nil, "wait: %v, state %v", err, c.State())
 	testkit.Works(t, "signal after the end", c.Signal(syscall.SIGTERM))
 }
 
@@ -280,9 +275,8 @@ func TestRecycledPidIsNotHit(t *testing.T) {
 	c, pid, _ := begin(t, "sleeper", Mark{Run: testkit.Run(t)})
 	p := testkit.Must(procAt(pid))(t)
 	p.start++ // another process had this pid
-	if err := p.signal(unix.SIGKILL); err != unix.ESRCH || c.State() != nil {
-		t.Errorf("signal: %v, state %v", err, c.State())
-	}
+	err := p.signal(unix.SIGKILL)
+	testkit.Check(t, err == unix.ESRCH && c.State() == nil, "signal: %v, state %v", err, c.State())
 }
 
 func TestParseStat(t *testing.T) {

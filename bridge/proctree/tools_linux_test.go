@@ -44,9 +44,7 @@ func judged(t *testing.T, cmd *exec.Cmd) {
 	if reason, ok := strings.CutPrefix(output, "skip: "); ok {
 		t.Skip(reason)
 	}
-	if output != "ok" || !c.State().Success() {
-		t.Errorf("%v: %s", c.State(), output)
-	}
+	testkit.Check(t, output == "ok" && c.State().Success(), "%v: %s", c.State(), output)
 }
 
 // words collects output; os/exec copies into it from a goroutine of its own.

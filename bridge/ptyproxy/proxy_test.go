@@ -67,9 +67,7 @@ func (l *tenancy) end(want string) {
 	l.t.Helper()
 	s := l.await("proxy: ")
 	line := testkit.Must(l.Line())(l.t)
-	if line != l.Before() {
-		l.t.Errorf("the terminal has\n%v\nand had\n%v", line, l.Before())
-	}
+	testkit.Check(l.t, line == l.Before(), "the terminal has\n%v\nand had\n%v", line, l.Before())
 	left := s.Leftovers()
 	testkit.Check(l.t, left == nil, "left behind: %q", left)
 	// Input now goes to the proxy.
@@ -267,4 +265,128 @@ func TestRefusals(t *testing.T) {
 	}
 	after, _ := unix.IoctlGetTermios(int(slave.Fd()), getTermios)
 	testkit.Check(t, *after == *before, "the terminal was changed")
+}
+
+func TestKeyIsFound(t *testing.T) {
+	for typed, want := range map[string]string{ // the part that the child receives
+		"\x1d":                         "",
+		"abc\x1ddef":                   "abc",
+		"\x1b\x1d":                     "",
+		"\x1b[93;5u":                   "",
+		"x\x1b[93;5uy":                 "x",
+		"\x1b[93;5:1u":                 "",
+		"\x1b[93:125;5:2;29u":          "",
+		"\x1b[93;197u":                 "",
+		"\x1b[27;5;93~":                "",
+		"\x1b[A\x1b[27;5;93~":          "\x1b[A",
+		"\x1b[200~a\x1db\x1b[201~\x1d": "\x1b[200~a\x1db\x1b[201~",
+	} {
+		k := keyWatch{letter: ']'}
+		got, pressed := k.look([]byte(typed))
+		testkit.Check(t, pressed && string(got) == want, "%q: %q is the child's, pressed %v, want %q", typed, got,
+			pressed, want)
+		// Byte by byte the key is found as well; the beginning of its sequence has already been passed on.
+		k = keyWatch{letter: ']'}
+		var passed strings.Builder
+		for i := range len(typed) {
+			part, found := k.look([]byte(typed[i : i+1]))
+			passed.Write(part)
+			if found {
+				break
+			}
+			testkit.Check(t, i != len(typed)-1, "%q byte by byte is not found", typed)
+		}
+		if !strings.HasPrefix(typed, passed.String()) {
+			t.Errorf("%q byte by byte: %q is the child's", typed, passed.String())
+		}
+	}
+}
+
+func TestOtherKeysAreTheChilds(t *testing.T) {
+	for _, typed := range []string{
+		"", "]", "text ]", "\x1b", "\x1b]", "\x1b[", "\x1b[A", "\x1bOP", "\x1b[93u", "\x1b[93;3u", "\x1b[93;5:3u",
+		"\x1b[93;6u", "\x1b[92;5u", "\x1b[27;5;92~", "\x1b[27;5~", "\x1b[5;93~", "\x1b[<0;93;5M",
+		"\x1b[200~\x1b[93;5u \x1d\x1b[201~", "\x1b[?1;2c", "\x1b[;u", "\x1b[" + strings.Repeat("9", 100) + "u",
+		"\x1b[x;5u", "世界\x9d",
+	} {
+		k := keyWatch{letter: ']'}
+		got, pressed := k.look([]byte(typed))
+		testkit.Check(t, !pressed && string(got) == typed, "%q: %q is the child's, pressed %v", typed, got, pressed)
+	}
+}
+
+func FuzzKey(f *testing.F) {
+	f.Add("a\x1b[93;5u", 2)
+	f.Add("\x1b[200~\x1d", 1)
+	f.Fuzz(func(t *testing.T, typed string, cut int) {
+		k := keyWatch{letter: ']'}
+		rest, passed := typed, ""
+		for rest != "" {
+			n := min(max(cut, 1), len(rest))
+			part, pressed := k.look([]byte(rest[:n]))
+			passed += string(part)
+			if pressed {
+				return
+			}
+			if string(part) != rest[:n] {
+				t.Fatalf("%q became %q", rest[:n], part)
+			}
+			rest = rest[n:]
+		}
+		testkit.Check(t, passed == typed && len(k.seq) <= longestSeq, "%q passes as %q", typed, passed)
+	})
+}
+
+func TestTerminalModesAreUndone(t *testing.T) {
+	for sent, want := range map[string]string{
+		"":                     "",
+		"text":                 "\x1b[m",
+		"\x1b[?1049h\x1b[?25l": "\x1b[m\x1b[?1049l\x1b[?25h",
+		"\x1b[?1049h\x1b[?25l\x1b[?25h\x1b[?1049l": "\x1b[m",
+		"\x1b[?1000;1006h":                         "\x1b[m\x1b[?1006l\x1b[?1000l",
+		"\x1b[?7l":                                 "\x1b[m\x1b[?7h",
+		"\x1b[>1u\x1b[>5u\x1b[<u":                  "\x1b[<1u\x1b[m",
+		"\x1b[>1u\x1b[<9u":                         "\x1b[m",
+		"\x1b[=5;1u":                               "\x1b[=0u\x1b[m",
+		"\x1b[>4;2m":                               "\x1b[>4;0m\x1b[m",
+		"\x1b[>4;2m\x1b[>4m":                       "\x1b[m",
+		"\x1b=":                                    "\x1b>\x1b[m",
+		"\x1b=\x1b>":                               "\x1b[m",
+		"\x1b[5 q":                                 "\x1b[0 q\x1b[m",
+		"\x1b[5 q\x1b[ q":                          "\x1b[m",
+		"\x1b[?1049h\x1bc":                         "\x1b[m",
+		"\x1b]2;half a title":                      "\x18\x1b\\\x1b[m",
+		"\x1b]2;title\x07\x1b]8;;\x1b\\":           "\x1b[m",
+		"\x1b]2;\x1b[?1049h\x07":                   "\x1b[m", // text of a title
+		"\x1bP+q\x1b[?1049h\x1b\\":                 "\x1b[m",
+		"\x1b[?10":                                 "\x18\x1b\\\x1b[m",
+		"\x1b(B\x1b[?2004h":                        "\x1b[m\x1b[?2004l",
+		"\x1b[38;2;1;2;3m\x1b[4m\x1b[u\x1b[6n":     "\x1b[m",
+		"\x1b[" + strings.Repeat("1;", 200) + "m\x1b[?5h": "\x1b[m\x1b[?5l",
+	} {
+		var whole modes
+		whole.look([]byte(sent))
+		testkit.Same(t, fmt.Sprintf("%q is undone by", sent), want, whole.undo())
+	}
+}
+
+// FuzzTerminalModesUndone: how the bytes are split makes no difference, and undoing twice changes nothing more.
+func FuzzTerminalModesUndone(f *testing.F) {
+	f.Add("\x1b[?1049h\x1b[?25l\x1b[>1u\x1b=\x1b[5 qtext\x1b]2;t", 3)
+	f.Add("\x1b\x1b[[\x1b]\x1b\x18\x1b[?7l", 1)
+	f.Fuzz(func(t *testing.T, sent string, cut int) {
+		var whole, parts, again modes
+		whole.look([]byte(sent))
+		for rest := sent; rest != ""; {
+			n := min(max(cut, 1), len(rest))
+			parts.look([]byte(rest[:n]))
+			rest = rest[n:]
+		}
+		undo := whole.undo()
+		got := parts.undo()
+		testkit.Check(t, got == undo, "%q in parts of %d is undone by %q, whole by %q", sent, cut, got, undo)
+		again.look([]byte(sent + undo))
+		got = again.undo()
+		testkit.Check(t, got == "" || got == "\x1b[m", "%q and %q leave %q", sent, undo, got)
+	})
 }

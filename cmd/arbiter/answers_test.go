@@ -235,10 +235,7 @@ func (s *script) waiting() []supervisor.InboxItem {
 
 // kindsOf lists the waiting items by kind and agent.
 func kindsOf(list []supervisor.InboxItem) string {
-	var lines []string
-	for _, i := range list {
-		lines = append(lines, string(i.Kind)+" "+i.Agent)
-	}
+	lines := testkit.Each(list, func(i supervisor.InboxItem) string { return string(i.Kind) + " " + i.Agent })
 	slices.Sort(lines)
 	return strings.Join(lines, ", ")
 }
@@ -263,10 +260,9 @@ func TestOpenItemsOfAHuman(t *testing.T) {
 		list := s.waiting()
 		testkit.Same(t, "what waits", "permission orch-2, question arbiter", kindsOf(list))
 		for _, i := range list {
-			if i.Since.IsZero() || i.Kind == "question" && (i.ID != asked.Question || i.Text != asked.Text) ||
-				i.Kind == "permission" && i.ID != request.Request {
-				t.Errorf("%+v is not %+v, or not %+v", i, asked, request)
-			}
+			testkit.Check(t, !i.Since.IsZero() &&
+				(i.Kind != "question" || i.ID == asked.Question && i.Text == asked.Text) &&
+				(i.Kind != "permission" || i.ID == request.Request), "%+v is not %+v, or not %+v", i, asked, request)
 		}
 		s.killed()
 		shown := besideJSON[subcommands.SessionReport](s, "sessions", "show", s.run())

@@ -196,10 +196,8 @@ func TestVerify(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "audit")
 	for text, want := range map[string]contract.Exit{raw: contract.ExitComplete, " " + raw: contract.ExitFailed} {
 		testkit.OK(t, os.WriteFile(file, []byte(text), 0o600))
-		if _, errs := run.arbiter(want, "logs", "--verify", file); want == contract.ExitFailed &&
-			!strings.Contains(errs, "line 1:") {
-			t.Error(errs)
-		}
+		_, errs := run.arbiter(want, "logs", "--verify", file)
+		testkit.Check(t, want != contract.ExitFailed || strings.Contains(errs, "line 1:"), "%v", errs)
 	}
 }
 

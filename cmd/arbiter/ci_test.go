@@ -79,9 +79,8 @@ func (j ciJob) shell(env []string, shell string, args ...string) (log string, co
 		"XDG_CACHE_HOME=" + host.CacheHome()}, append(j.env, env...)...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); cmd.ProcessState == nil {
-		j.t.Fatal(err)
-	}
+	err := cmd.Run()
+	testkit.Need(j.t, cmd.ProcessState != nil, "%v", err)
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 

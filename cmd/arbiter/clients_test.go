@@ -198,9 +198,7 @@ func subscribeTo(t *testing.T, socket string, p control.SubscribeParams) *receiv
 			testkit.Check(t, part.Skipped == 0, "%d events were skipped", part.Skipped)
 		case control.StateChange:
 			state, err := states.Apply(part)
-			if err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, err == nil, "%v", err)
 			h.state = state
 		case control.RunEnded:
 			h.end, h.over = part, true

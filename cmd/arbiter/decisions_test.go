@@ -378,9 +378,7 @@ func TestWorkflowByProviders(t *testing.T) {
 					"answer, as it was given:\n{\"decision\":\"RETRY\"")
 				out, _ = s.output(0, slices.Concat([]string{"replay", s.run(), "--decisions", "--scenario", "workflow",
 					"--decider", "stateless", "--only", "3,6"}, p.args, asks)...)
-				if !strings.HasPrefix(out, "stateless: 2 asked, 2 the same") {
-					t.Error(out)
-				}
+				testkit.Check(t, strings.HasPrefix(out, "stateless: 2 asked, 2 the same"), "%v", out)
 			})
 		}
 	}

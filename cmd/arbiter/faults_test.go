@@ -349,11 +349,7 @@ func onlyLinux(t *testing.T) {
 
 // reasons lists why processes were started again.
 func (s *script) reasons() []string {
-	var list []string
-	for _, r := range collect[contract.Restart](s) {
-		list = append(list, r.Reason)
-	}
-	return list
+	return testkit.Each(collect[contract.Restart](s), func(r contract.Restart) string { return r.Reason })
 }
 
 // said waits for a message with this text.

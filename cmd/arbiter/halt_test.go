@@ -200,12 +200,8 @@ wait; cat later out
 	if n := len(collect[contract.Halted](s)); n > 0 {
 		t.Errorf("%d halts", n)
 	}
-	n := 0
-	for _, notice := range collect[contract.Notice](s) {
-		if strings.Contains(notice.Text, "control socket") {
-			n++
-		}
-	}
+	n := testkit.Count(collect[contract.Notice](s),
+		func(notice contract.Notice) bool { return strings.Contains(notice.Text, "control socket") })
 	testkit.Same(t, "how often the human was told", 1, n)
 	log, _ := os.ReadFile(filepath.Join(state, "runs", first.Session, runstore.LogName))
 	testkit.Check(t, strings.Count(string(log), "control: refused") >= 3, "the log says:\n%.3000s", log)
@@ -275,9 +271,7 @@ func (b *busy) nobodyRuns(name string, args ...string) (out string, code int) {
 	cmd.Dir, cmd.Env = "/", []string{"HOME=/nonexistent", "PATH=/usr/bin:/bin"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	text, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		b.t.Fatal(err)
-	}
+	testkit.Need(b.t, cmd.ProcessState != nil, "%v", err)
 	return string(text), cmd.ProcessState.ExitCode()
 }
 

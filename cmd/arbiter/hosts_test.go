@@ -104,10 +104,9 @@ func TestHostsCommand(t *testing.T) {
 	output := s.beside("doctor", "--json", "--no-trial").out // claude may be missing
 	testkit.Includes(t, "doctor", output, `"found":"configured, not looked at: box, n2","fix":"arbiter hosts check box"`)
 	s.output(0, "hosts", "rm", "box")
-	if got := textOf(t, file); strings.Contains(got, "box") ||
-		!strings.HasPrefix(got, "# mine\nmodel: opus # dear\nhosts:\n  n2:") {
-		t.Error(got)
-	}
+	got := textOf(t, file)
+	testkit.Check(t, !strings.Contains(got, "box") &&
+		strings.HasPrefix(got, "# mine\nmodel: opus # dear\nhosts:\n  n2:"), "%v", got)
 }
 
 func textOf(t *testing.T, file string) string {
@@ -360,12 +359,7 @@ func playOnHosts(t *testing.T, k hostKind, p player) {
 		"--accept", "test -f three.txt && test -f dir/four.txt", "--task", "Weave")
 	s.completes()
 	onScript(t, model)
-	merged := 0
-	for _, b := range collect[contract.Merge](s) {
-		if b.Status == "merged" {
-			merged++
-		}
-	}
+	merged := testkit.Count(collect[contract.Merge](s), func(b contract.Merge) bool { return b.Status == "merged" })
 	lived, stood := map[string]bool{}, map[string]string{}
 	for _, b := range collect[contract.Spawn](s) {
 		lived[b.Host] = true

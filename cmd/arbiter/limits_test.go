@@ -232,9 +232,7 @@ func readings(t testing.TB, dir, name string) reading {
 	}}
 	answer, err := client.Get("http://gauge/reading")
 	for deadline := time.Now().Add(waitTimeout); err != nil; answer, err = client.Get("http://gauge/reading") {
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
+		testkit.Need(t, !time.Now().After(deadline), "%v", err)
 		<-time.After(20 * time.Millisecond) // it has not started yet
 	}
 	defer answer.Body.Close()
@@ -442,12 +440,8 @@ func TestStormsAreBounded(t *testing.T) {
 			s.finishes("spun")
 			n := len(collect[contract.SubagentStart](s))
 			testkit.Check(t, n <= 5, "%d subagents started, want at most 5", n)
-			denied := 0
-			for _, b := range collect[contract.Permission](s) {
-				if b.Behavior == "deny" && b.By == contract.ByLimit {
-					denied++
-				}
-			}
+			denied := testkit.Count(collect[contract.Permission](s),
+				func(b contract.Permission) bool { return b.Behavior == "deny" && b.By == contract.ByLimit })
 			testkit.Check(t, denied != 0, "nothing was denied")
 		})
 	}

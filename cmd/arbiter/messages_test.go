@@ -163,10 +163,7 @@ func TestASessionThatTheAPIRefuses(t *testing.T) {
 			arbiter([]object{{"repeat": "forever", "fault": object{"status": 400, "message": tooLarge}}})),
 			nil, "--task", "Look at it")
 		s.completes()
-		var sessions []string
-		for _, b := range collect[contract.Spawn](s) {
-			sessions = append(sessions, b.SessionID)
-		}
+		sessions := testkit.Each(collect[contract.Spawn](s), func(b contract.Spawn) string { return b.SessionID })
 		testkit.Check(t, len(sessions) == 2 && sessions[0] != sessions[1], "sessions %q", sessions)
 		testkit.Same(t, "requests: two of the refused session, two of the next, which insists", 4,
 			len(model.Requests()))
@@ -185,9 +182,7 @@ func TestNotifications(t *testing.T) {
 				return
 			}
 			raw, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, err == nil, "%v", err)
 			posts <- string(raw)
 		}))
 		t.Cleanup(server.Close)

@@ -140,10 +140,8 @@ actors:
 				}
 				testkit.Check(t, had == c.requests && strings.Contains(read, c.reads),
 					"%d requests, want %d that tell %q:\n%.5000s", had, c.requests, c.reads, read)
-				var categories []bridge.Category
-				for _, e := range collect[contract.Error](s) {
-					categories = append(categories, e.Category)
-				}
+				categories := testkit.Each(collect[contract.Error](s),
+					func(e contract.Error) bridge.Category { return e.Category })
 				testkit.Check(t,
 					(c.event != invalid || slices.Equal(categories, []bridge.Category{bridge.CatVerdict})) &&
 						(c.event == invalid || len(categories) == 0), "errors %q", categories)

@@ -142,10 +142,8 @@ func TestAModeIsHeldToItsTools(t *testing.T) {
 			"Edit", "--task", "Keep the books")
 		s.completes()
 		onScript(t, model)
-		var got []string
-		for _, b := range collect[contract.Permission](s) {
-			got = append(got, fmt.Sprintf("%s %s by %s", b.Tool, b.Behavior, b.By))
-		}
+		got := testkit.Each(collect[contract.Permission](s),
+			func(b contract.Permission) string { return fmt.Sprintf("%s %s by %s", b.Tool, b.Behavior, b.By) })
 		want := []string{"Bash deny by agent", "Bash deny by agent", "Bash deny by agent"}
 		testkit.Same(t, "permissions", want, got)
 		cwd := collect[contract.Session](s)[0].CWD

@@ -343,11 +343,8 @@ func TestRulesForUnknownTools(t *testing.T) {
 		inProcess("", args...).ended(t, args, want, output)
 	}
 	state := t.TempDir()
-	o := runconfig.Options{
-		Allow: []string{"Edit"},
-		Deny:  []string{"Bsh", "mcp__any"},
-		Ask:   []string{"NotebookEdit", "Raed"},
-	}
+	o := runconfig.Options{Allow: []string{"Edit"}, Deny: []string{"Bsh", "mcp__any"},
+		Ask: []string{"NotebookEdit", "Raed"}}
 	_, err := settings.CheckRules(o)
 	got := settings.UnknownTools(o)
 	testkit.Check(t, err == nil && strings.HasSuffix(got, "never apply: --deny Bsh, --ask Raed"), "%v, %q", err, got)

@@ -79,9 +79,8 @@ func suspended(t *testing.T, stop func(*pane), given bool) {
 	if !given {
 		p.Type(`printf '\033[?1049l\033[?1000l\033[?1002l\033[?1003l\033[?25h\033[2J\033[H'` + "\n")
 	}
-	if given && (s.Alt() || s.Mouse() || s.Keyboard > 0 || s.Title != theTitle || !s.Cursor.Visible) {
-		t.Errorf("the shell got a terminal with %v, called %q", s.Leftovers(), s.Title)
-	}
+	testkit.Check(t, !given || !s.Alt() && !s.Mouse() && s.Keyboard <= 0 && s.Title == theTitle && s.Cursor.Visible,
+		"the shell got a terminal with %v, called %q", s.Leftovers(), s.Title)
 	testkit.OK(t, os.WriteFile(filepath.Join(work, "go"), nil, 0o600))
 	awaitFile(t, filepath.Join(work, "went"))
 	p.typed("echo usable-$((40+2))\n", "usable-42")

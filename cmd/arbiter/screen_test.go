@@ -368,10 +368,8 @@ func TestFocusInWords(t *testing.T) {
 		AgentProcess: supervisor.AgentProcess{Status: supervisor.AgentBusy}}
 	items := []eventtext.ActivityItem{{At: at, Text: "I begin"}}
 	for range maxFocusItems {
-		items = append(
-			items,
-			eventtext.ActivityItem{At: at, Until: at.Add(2 * time.Second), Tool: "Edit", Summary: "a.go", Added: 3},
-		)
+		items = append(items,
+			eventtext.ActivityItem{At: at, Until: at.Add(2 * time.Second), Tool: "Edit", Summary: "a.go", Added: 3})
 	}
 	items = append(
 		items,

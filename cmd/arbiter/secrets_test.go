@@ -75,12 +75,8 @@ func spilling(t *testing.T) string {
 
 // spill returns the secrets that a text contains.
 func spill(text string) (found []string) {
-	for _, s := range append(printedSecrets(), nameless, keyBody, nameless[:len(nameless)/2]) {
-		if strings.Contains(text, s) {
-			found = append(found, s)
-		}
-	}
-	return found
+	return testkit.Only(append(printedSecrets(), nameless, keyBody, nameless[:len(nameless)/2]),
+		func(s string) bool { return strings.Contains(text, s) })
 }
 
 // TestSecretsAreNotKept: arbiter does not write secrets that agents write, pass to tools, get from tools or
@@ -228,9 +224,7 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(res.Body)
-	if err != nil {
-		g.t.Error(err)
-	}
+	testkit.Check(g.t, err == nil, "%v", err)
 	w.WriteHeader(res.StatusCode)
 	_, _ = w.Write(bytes.ReplaceAll(answer, []byte("The order was wrong"), []byte("The key is "+providerKey)))
 }

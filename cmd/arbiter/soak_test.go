@@ -221,10 +221,7 @@ func TestSoak(t *testing.T) {
 }
 
 func median(of []sample, figure func(sample) float64) float64 {
-	var all []float64
-	for _, x := range of {
-		all = append(all, figure(x))
-	}
+	all := testkit.Each(of, func(x sample) float64 { return figure(x) })
 	slices.Sort(all)
 	return all[len(all)/2]
 }

@@ -243,10 +243,7 @@ func TestACriterionRejectsComplete(t *testing.T) {
 		s, _ := hiredIn(t, p, halfDone, repo.Path, "--no-input", "--allow", "Write", "--accept",
 			"grep -q weft weft.txt", "--task", "Weave")
 		result := s.completes()
-		var judged []string
-		for _, a := range collect[contract.Acceptance](s) {
-			judged = append(judged, a.Status)
-		}
+		judged := testkit.Each(collect[contract.Acceptance](s), func(a contract.Acceptance) string { return a.Status })
 		testkit.Need(t, slices.Equal(judged, []string{"failed", "passed"}) && len(result.Acceptance) == 1,
 			"judged %v, result %+v", judged, result.Acceptance)
 		a := result.Acceptance[0]

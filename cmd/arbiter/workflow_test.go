@@ -26,11 +26,8 @@ import (
 
 // moves returns the run's state changes in short form.
 func moves(s *script) []string {
-	var list []string
-	for _, m := range collect[contract.State](s) {
-		list = append(list, m.From+" "+m.Trigger+" "+m.To)
-	}
-	return list
+	return testkit.Each(collect[contract.State](s),
+		func(m contract.State) string { return m.From + " " + m.Trigger + " " + m.To })
 }
 
 // taskMoves are the task's state changes of the play, for every decider: the failed attempt stays in executing.
@@ -124,10 +121,8 @@ func explainsTheFailure(t *testing.T, s *script) {
 		e.Category == decider.ToolFailure && strings.Contains(e.Attempted, "warp.txt") &&
 		strings.Contains(e.Message, "No such file") && strings.Contains(e.Context.CommandExecuted, "cat warp.txt"),
 		"the last error: %+v", e)
-	var actions []decider.DecisionAction
-	for _, o := range e.RecoveryOptions {
-		actions = append(actions, o.Action)
-	}
+	actions := testkit.Each(e.RecoveryOptions,
+		func(o decider.RecoveryOption) decider.DecisionAction { return o.Action })
 	testkit.Same(t, "what can be done",
 		[]decider.DecisionAction{decider.DecisionRetry, decider.DecisionSkip, decider.DecisionFallback}, actions)
 	if c := third.Constraints; c.CurrentIteration != 2 || c.ConsecutiveFailures != 1 || c.TotalFailures != 1 {
@@ -135,10 +130,10 @@ func explainsTheFailure(t *testing.T, s *script) {
 	}
 	var fourth decider.EvaluateProgressInput
 	read("4", &fourth)
-	var done []string
-	for _, x := range fourth.History {
-		done = append(done, fmt.Sprintf("%s %d %s", x.Agent, x.Iteration, x.Status))
-	}
+	done := testkit.Each(fourth.History,
+		func(x decider.ExecutionSummary) string {
+			return fmt.Sprintf("%s %d %s", x.Agent, x.Iteration, x.Status)
+		})
 	testkit.Same(t, "history", []string{"planner 1 success", "developer 2 failure", "developer 2 success"}, done)
 	failed := fourth.History[1].Error
 	testkit.Check(t, failed != nil && failed.Tool == "Bash" && failed.Category == decider.ToolFailure &&
@@ -181,9 +176,8 @@ func (s *script) billed(r contract.Result) {
 		rounded++
 	}
 	for _, d := range collect[contract.Decision](s) {
-		if asked := d.Source == "model"; asked != (d.CostUSD > 0) && d.Source != "fallback" {
-			s.t.Errorf("decision %d by %s cost %g", d.Number, d.Source, d.CostUSD)
-		}
+		testkit.Check(s.t, (d.Source == "model") == (d.CostUSD > 0) || d.Source == "fallback",
+			"decision %d by %s cost %g", d.Number, d.Source, d.CostUSD)
 		sum += d.CostUSD
 		rounded++
 	}
@@ -279,15 +273,14 @@ func TestArbitersToolCallsAreCompared(t *testing.T) {
 	)
 	raw, _ := r.arbiter(contract.ExitFailed, "replay", r.id, "--decisions", "--decider", "rules", "--json")
 	lines := strings.Split(strings.TrimSpace(raw), "\n")
-	var got []string
-	for _, line := range lines[:len(lines)-1] {
-		got = append(got, runstore.DecisionText(decodedAs[subcommands.Redecision](t, line).Recorded))
-	}
+	got := testkit.Each(lines[:len(lines)-1],
+		func(line string) string {
+			return runstore.DecisionText(decodedAs[subcommands.Redecision](t, line).Recorded)
+		})
 	text := strings.Join(got, ", ")
 	testkit.Check(t, text == "SELECT_MODE planner, CONTINUE", "compared are %s:\n%s", text, raw)
-	if !strings.Contains(lines[0], `"same":true`) || !strings.Contains(lines[len(lines)-1], `"skipped":4`) {
-		t.Error(raw)
-	}
+	testkit.Check(t, strings.Contains(lines[0], `"same":true`) && strings.Contains(lines[len(lines)-1], `"skipped":4`),
+		"%v", raw)
 	testkit.Includes(t, "", stdoutOf(r.arbiter(contract.ExitComplete, "decide", "--explain", "--number", "1", r.id)),
 		"summoned   planner")
 }

@@ -17,31 +17,24 @@ func TestLimit(t *testing.T) {
 		for i := range 10 {
 			testkit.Same(t, fmt.Sprintf("%+v: item %d is added", limit, i), i < 3, q.Put(i, 10, limit))
 		}
-		if !q.Put(10, 1000, Limit{}) {
-			t.Errorf("%+v: an item without a limit was left out", limit)
-		}
-		if n, bytes := q.Waiting(); n != 4 || bytes != 1030 {
-			t.Errorf("%+v: %d items of %d bytes wait", limit, n, bytes)
-		}
-		if all := q.All(); !slices.Equal(all, []int{0, 1, 2, 10}) {
-			t.Errorf("%+v: %v wait", limit, all)
-		}
+		testkit.Check(t, q.Put(10, 1000, Limit{}), "%+v: an item without a limit was left out", limit)
+		n, bytes := q.Waiting()
+		testkit.Check(t, n == 4 && bytes == 1030, "%+v: %d items of %d bytes wait", limit, n, bytes)
+		all := q.All()
+		testkit.Check(t, slices.Equal(all, []int{0, 1, 2, 10}), "%+v: %v wait", limit, all)
 		items, dropped, more := q.Take(0)
-		if !slices.Equal(items, []int{0, 1, 2, 10}) || dropped != 7 || more {
-			t.Errorf("%+v: taken %v, %d left out, more: %v", limit, items, dropped, more)
-		}
-		if n, bytes := q.Waiting(); n != 0 || bytes != 0 {
-			t.Errorf("%+v: %d items of %d bytes wait in an empty queue", limit, n, bytes)
-		}
+		testkit.Check(t, slices.Equal(items, []int{0, 1, 2, 10}) && dropped == 7 && !more,
+			"%+v: taken %v, %d left out, more: %v", limit, items, dropped, more)
+		n, bytes = q.Waiting()
+		testkit.Check(t, n == 0 && bytes == 0, "%+v: %d items of %d bytes wait in an empty queue", limit, n, bytes)
 	}
 }
 
 // TestLargeItem: an empty queue accepts an item of any size, so that no item waits forever.
 func TestLargeItem(t *testing.T) {
 	q := New[string]()
-	if !q.Put("large", 100, Limit{Bytes: 10}) || q.Put("next", 1, Limit{Bytes: 10}) {
-		t.Error("not the first item alone was added")
-	}
+	testkit.Check(t, q.Put("large", 100, Limit{Bytes: 10}) && !q.Put("next", 1, Limit{Bytes: 10}),
+		"not the first item alone was added")
 }
 
 // TestTakeSome: items come in order, in batches; the dropped items are reported once, with the last batch.
@@ -56,9 +49,8 @@ func TestTakeSome(t *testing.T) {
 		more    bool
 	}{{[]int{0, 1}, 0, true}, {[]int{2, 3}, 0, true}, {[]int{4}, 2, false}, {nil, 0, false}} {
 		items, dropped, more := q.Take(2)
-		if !slices.Equal(items, want.items) || dropped != want.dropped || more != want.more {
-			t.Errorf("taken %v, %d left out, more: %v; want %+v", items, dropped, more, want)
-		}
+		testkit.Check(t, slices.Equal(items, want.items) && dropped == want.dropped && more == want.more,
+			"taken %v, %d left out, more: %v; want %+v", items, dropped, more, want)
 	}
 }
 

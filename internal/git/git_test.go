@@ -39,14 +39,11 @@ func TestParseVersion(t *testing.T) {
 		testkit.Check(t, err == nil && got == want, "%q: %v, %v", text, got, err)
 	}
 	for _, text := range []string{"", "git version", "git version x.y", "hello"} {
-		if got, err := parseVersion(text); err == nil {
-			t.Errorf("%q: %v", text, got)
-		}
+		got, err := parseVersion(text)
+		testkit.Check(t, err != nil, "%q: %v", text, got)
 	}
-	if (Version{2, 38}).Before(Needed) || !(Version{2, 37}).Before(Needed) || !(Version{1, 99}).Before(Needed) ||
-		(Version{3, 0}).Before(Needed) {
-		t.Error("versions are compared wrongly")
-	}
+	testkit.Check(t, !(Version{2, 38}).Before(Needed) && (Version{2, 37}).Before(Needed) &&
+		(Version{1, 99}).Before(Needed) && !(Version{3, 0}).Before(Needed), "versions are compared wrongly")
 }
 
 // program makes a runner that runs a shell script instead of git.
@@ -82,9 +79,8 @@ func TestDo(t *testing.T) {
 		t.Errorf("in a directory that is gone: %v", err)
 	}
 	r.Program = filepath.Join(r.Dir, "missing")
-	if _, err := r.Text(ctx, "x"); !errors.Is(err, os.ErrNotExist) || Exit(err) != -1 {
-		t.Errorf("%v", err)
-	}
+	_, err = r.Text(ctx, "x")
+	testkit.Check(t, errors.Is(err, os.ErrNotExist) && Exit(err) == -1, "%v", err)
 	r.Confine = func(*exec.Cmd) error { return os.ErrPermission }
 	testkit.Fails(t, "Text", testkit.Err(r.Text(ctx, "x")), os.ErrPermission)
 }

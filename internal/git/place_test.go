@@ -75,16 +75,14 @@ func TestSettings(t *testing.T) {
 		testkit.Check(t, diff == "" && err == nil, "%s: %v, -git +got:\n%s", name, err, diff)
 		put(t, file, string(format(got)))
 		again, err := real(t, dir, "config", "--file", file, "-z", "--list")
-		if diff := cmp.Diff(want, again); diff != "" || err != nil {
-			t.Errorf("%s, written: %v, -git +again:\n%s", name, err, diff)
-		}
+		diff = cmp.Diff(want, again)
+		testkit.Check(t, diff == "" && err == nil, "%s, written: %v, -git +again:\n%s", name, err, diff)
 	}
 	for _, text := range []string{"[a", "[a \"b]\n", "b = c\n", "[a]\nb = \"c\n", "[a]\nb = \\x\n",
 		"[a]\nb c\n", "[a]\n= b\n"} {
 		put(t, filepath.Join(dir, "config"), text)
-		if got, err := Settings(filepath.Join(dir, "config")); err == nil {
-			t.Errorf("%q is read as %v", text, got)
-		}
+		got, err := Settings(filepath.Join(dir, "config"))
+		testkit.Check(t, err != nil, "%q is read as %v", text, got)
 	}
 	out, err := exec.Command("mkfifo", filepath.Join(dir, "pipe")).CombinedOutput()
 	testkit.Need(t, err == nil, "%v: %s", err, out)
@@ -106,13 +104,11 @@ func TestKeeps(t *testing.T) {
 		"uploadpack.packobjectshook", "url.ext::sh.insteadof", "protocol.ext.allow", "submodule.x.update", "gpg.program",
 		"gpg.ssh.program", "sequence.editor", "pager.diff", "interactive.difffilter", "init.templatedir", "lfs.storage",
 		"lfs.customtransfer.x.path", "trailer.x.cmd", "extensions.worktreeconfig", "unknown.key"} {
-		if s := (Setting{Key: key, Value: "x"}); s.Keeps() || !s.Runs() {
-			t.Errorf("%s is kept, or does not count as one that runs something", key)
-		}
+		s := (Setting{Key: key, Value: "x"})
+		testkit.Check(t, !s.Keeps() && s.Runs(), "%s is kept, or does not count as one that runs something", key)
 	}
-	if s := (Setting{Key: "remote.x.url", Value: "ext::sh -c x"}); s.Keeps() || !s.Runs() {
-		t.Error("a transport that is a program is kept")
-	}
+	s := (Setting{Key: "remote.x.url", Value: "ext::sh -c x"})
+	testkit.Check(t, !s.Keeps() && s.Runs(), "a transport that is a program is kept")
 }
 
 // TestLocate: the same work tree is found as by git, and what only looks like a repository is none.
@@ -122,9 +118,8 @@ func TestLocate(t *testing.T) {
 	git := func(dir string, args ...string) {
 		t.Helper()
 		args = append([]string{"-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"}, args...)
-		if _, err := real(t, dir, args...); err != nil {
-			t.Fatalf("git %v: %v", args, err)
-		}
+		_, err := real(t, dir, args...)
+		testkit.Need(t, err == nil, "git %v: %v", args, err)
 	}
 	git(top, "init", "-q", "repo")
 	git(at("repo"), "commit", "-q", "--allow-empty", "-m", "x")
@@ -164,9 +159,8 @@ func TestLocate(t *testing.T) {
 		"files":     {at("repo/.git/config"), string(config) + "[core]\nworktree = " + at("linked") + "\n", string(config)},
 	} {
 		put(t, c.file, c.text)
-		if _, err := Locate(at("repo")); !errors.As(err, &changed) || !errors.As(p.Check(), &changed) {
-			t.Errorf("%s elsewhere: %v", name, err)
-		}
+		_, err := Locate(at("repo"))
+		testkit.Check(t, errors.As(err, &changed) && errors.As(p.Check(), &changed), "%s elsewhere: %v", name, err)
 		testkit.OK(t, os.Remove(c.file))
 		if c.back != "" {
 			put(t, c.file, c.back)

@@ -119,9 +119,8 @@ func TestChoose(t *testing.T) {
 		}
 		testkit.Same(t, list, want, strings.Join(got, " "))
 	}
-	if got := c.PoolsOf("n2"); len(got) != 1 || got[0] != "gpus" || c.PoolsOf("box") != nil {
-		t.Errorf("pools of n2: %v", got)
-	}
+	got := c.PoolsOf("n2")
+	testkit.Check(t, len(got) == 1 && got[0] == "gpus" && c.PoolsOf("box") == nil, "pools of n2: %v", got)
 }
 
 func TestCommands(t *testing.T) {
@@ -137,16 +136,14 @@ func TestCommands(t *testing.T) {
 		"%s, %v", url, err)
 	for _, word := range []string{"", "a b", "$(x)", "a;b", "`x`", "~", "é", "a\nb", "'", `"`, "*", "\\"} {
 		testkit.Fails(t, fmt.Sprintf("%q is taken", word), testkit.Err(h.Argv("arbiter", word)))
-		if _, err := h.GitURL("/" + word); err == nil && word != "" {
-			t.Errorf("a repository in /%s is taken", word)
-		}
+		_, err := h.GitURL("/" + word)
+		testkit.Check(t, err != nil || word == "", "a repository in /%s is taken", word)
 	}
 	testkit.Fails(t, "a relative path is taken", testkit.Err(h.GitURL("cache.git")))
 	args, yes := h.UsesSSH()
 	testkit.Check(t, yes && len(args) == 3, "%q, %t", args, yes)
-	if _, yes := (Host{Command: []string{"srun"}}).UsesSSH(); yes {
-		t.Error("srun is taken for ssh")
-	}
+	_, yes = (Host{Command: []string{"srun"}}).UsesSSH()
+	testkit.Check(t, !yes, "srun is taken for ssh")
 }
 
 func TestSSHConfig(t *testing.T) {
@@ -251,9 +248,7 @@ func TestAdd(t *testing.T) {
 		"hosts: &a\n  b: {command: [x]}\n":                    yamldoc.ErrForm.Error(),
 		"---\nhosts: {a: {command: [x]}}\n---\nmodel: opus\n": yamldoc.ErrForm.Error(),
 	} {
-		if _, err := Add("f.yaml", []byte(src), added); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %s", src, err, want)
-		}
+		testkit.Fails(t, src, testkit.Err(Add("f.yaml", []byte(src), added)), want)
 	}
 }
 
@@ -278,9 +273,7 @@ func TestRemove(t *testing.T) {
 		"a": "the pool p names a", "b": `there is no host "b" in f.yaml; arbiter hosts lists them`,
 		Here: "it cannot be removed",
 	} {
-		if _, err := Remove("f.yaml", src, name); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", name, err, want)
-		}
+		testkit.Fails(t, name, testkit.Err(Remove("f.yaml", src, name)), want)
 	}
 }
 
@@ -299,8 +292,7 @@ func FuzzEdit(f *testing.F) {
 		testkit.Need(t, err == nil && len(c.Hosts) != 0, "what was written cannot be read: %v\n%s", err, with)
 		got, ok := c.Find("new")
 		testkit.Need(t, ok && got.Command[0] == one && got.Command[1] == two, "%q, want %q %q", got.Command, one, two)
-		if _, err := Remove("f.yaml", with, "new"); err != nil && !errors.Is(err, yamldoc.ErrForm) {
-			t.Fatalf("it cannot be removed: %v\n%s", err, with)
-		}
+		_, err = Remove("f.yaml", with, "new")
+		testkit.Need(t, err == nil || errors.Is(err, yamldoc.ErrForm), "it cannot be removed: %v\n%s", err, with)
 	})
 }

@@ -120,9 +120,8 @@ func checkFormats(t *testing.T, input string) {
 	r := reportWith(t, input)
 	for _, format := range Formats() {
 		var b bytes.Buffer
-		if err := Write(&b, r, format); err != nil {
-			t.Fatalf("%s of %q: %v", format, input, err)
-		}
+		err := Write(&b, r, format)
+		testkit.Need(t, err == nil, "%s of %q: %v", format, input, err)
 		checkLog(t, format, input, b.String())
 		switch format {
 		case Markdown:
@@ -253,18 +252,16 @@ func checkJSON(t *testing.T, input string, r *Report, out []byte) {
 	var back Report
 	d := json.NewDecoder(bytes.NewReader(out))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&back); err != nil {
-		t.Fatalf("JSON of %q: %v", input, err)
-	}
+	err := d.Decode(&back)
+	testkit.Need(t, err == nil, "JSON of %q: %v", input, err)
 	testkit.Check(t, bytes.Equal(object(t, back), object(t, r)), "JSON of %q is another report", input)
 }
 
 func checkXML(t *testing.T, input string, out []byte) {
 	t.Helper()
 	var all junitSuite
-	if err := xml.Unmarshal(out, &all); err != nil {
-		t.Fatalf("JUnit of %q: %v\n%s", input, err, out)
-	}
+	err := xml.Unmarshal(out, &all)
+	testkit.Need(t, err == nil, "JUnit of %q: %v\n%s", input, err, out)
 	if len(all.Suites) != 3 || all.Tests != len(all.Suites[0].Cases)+len(all.Suites[1].Cases)+len(all.Suites[2].Cases) {
 		t.Errorf("JUnit of %q has %d suites, %d tests", input, len(all.Suites), all.Tests)
 	}
@@ -294,10 +291,7 @@ func TestCollect(t *testing.T) {
 		r.Agents[1].Done == 1 && tokenCount(r.Agents[1].Usage) == 10, "agents: %+v", r.Agents)
 	testkit.Check(t, len(r.Checks) == 2 && r.Checks[0].Output != "" && r.Checks[1].Output == "" && r.Checks[1].Final,
 		"checks: %+v", r.Checks)
-	var open []string
-	for _, o := range r.Open {
-		open = append(open, o.Kind)
-	}
+	open := testkit.Each(r.Open, func(o Open) string { return o.Kind })
 	want := []string{"question", "criterion", "criterion", "check", "conflict", "step", "point", "work",
 		"error"}
 	testkit.Check(t, slices.Equal(open, want), "open points: %q", open)
@@ -361,9 +355,7 @@ func TestAnswersClosePoints(t *testing.T) {
 	take("", contract.Result{Status: contract.StatusComplete,
 		Changes: &contract.ResultChanges{Branch: "arbiter/1/main", Head: "def"}})
 	r := c.Report("live")
-	if out := r.Outputs(); !strings.Contains(out, "branch=arbiter/1/main\nhead=def\n") {
-		t.Errorf("the outputs of the action are %s", out)
-	}
+	testkit.Includes(t, "the outputs of the action", r.Outputs(), "branch=arbiter/1/main\nhead=def\n")
 	text := r.Markdown()
 	testkit.Check(t, strings.Contains(text, "on the branch `arbiter/1/main`, commit `def`"), "the report is %s", text)
 	take("orch-2", contract.Error{Message: "the API is overloaded", RecoveryOptions: []string{"retry"}})
@@ -371,13 +363,11 @@ func TestAnswersClosePoints(t *testing.T) {
 		t.Errorf("%+v", r.Open)
 	}
 	take("", contract.Session{})
-	if r := c.Report("live"); len(r.Open) != 1 || r.Open[0].Kind != "error" {
-		t.Errorf("with an error: %+v", r.Open)
-	}
+	r = c.Report("live")
+	testkit.Check(t, len(r.Open) == 1 && r.Open[0].Kind == "error", "with an error: %+v", r.Open)
 	take("orch-2", contract.Turn{Outcome: "done"}) // the human has chosen retry
-	if r := c.Report("live"); len(r.Open) != 0 {
-		t.Errorf("after the error: %+v", r.Open)
-	}
+	r = c.Report("live")
+	testkit.Check(t, len(r.Open) == 0, "after the error: %+v", r.Open)
 	take("orch-2", contract.Turn{Unknown: true})
 	testkit.Same(t, "notes", []string{"The costs are not complete: what orch-2 cost is not known."},
 		c.Report("live").Notes)
@@ -415,16 +405,14 @@ func TestSecretsAreMasked(t *testing.T) {
 	r := reportWith(t, "the key is "+key)
 	for _, format := range Formats() {
 		var b bytes.Buffer
-		if err := Write(&b, r, format); err != nil || strings.Contains(b.String(), key) {
-			t.Errorf("%s: %v, or it has the key", format, err)
-		}
+		err := Write(&b, r, format)
+		testkit.Check(t, err == nil && !strings.Contains(b.String(), key), "%s: %v, or it has the key", format, err)
 	}
 	c := NewCollector(func(s string) string { return strings.ReplaceAll(s, "hunter2", "*") })
 	line := `{"v":1,"seq":1,"time":"2026-03-01T12:00:00.000Z","id":"human","event":"message",` +
 		`"message_id":"1","from":"human","to":"arbiter","kind":"task","text":"it is hunter2"}`
-	if err := c.TakeLine([]byte(line)); err != nil || c.Report("live").Tasks[0] != "it is *" {
-		t.Errorf("%v, %+v", err, c.r.Tasks)
-	}
+	err := c.TakeLine([]byte(line))
+	testkit.Check(t, err == nil && c.Report("live").Tasks[0] == "it is *", "%v, %+v", err, c.r.Tasks)
 }
 
 // TestAgentsWithHosts: an agent on another host is shown with the host's name in each format that names

@@ -51,11 +51,7 @@ func needHosts(t testing.TB, programs ...string) {
 func openDir(t testing.TB) string {
 	t.Helper()
 	dir := Must(os.MkdirTemp("", "arbiter-far-"))(t)
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { Works(t, "remove "+dir, os.RemoveAll(dir)) })
 	OK(t, os.Chmod(dir, 0o755))
 	return dir
 }
@@ -64,9 +60,7 @@ func openDir(t testing.TB) string {
 func run(t testing.TB, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
+	Need(t, err == nil, "%s %s: %v\n%s", name, args, err, out)
 	return strings.TrimSpace(string(out))
 }
 
@@ -96,9 +90,7 @@ func ShareProgram(t testing.TB, dir, name, program string) {
 		run(t, "cp", real, to)
 	}
 	info := Must(os.Stat(to))(t)
-	if info.Mode().Perm()&0o005 != 0o005 {
-		t.Fatalf("%s cannot be run by others", program)
-	}
+	Need(t, info.Mode().Perm()&0o005 == 0o005, "%s cannot be run by others", program)
 }
 
 // NewPodman starts a container that sees the files of this machine and writes into a layer of its own, with
@@ -126,9 +118,8 @@ func NewPodman(t testing.TB) (podman []string, name string) {
 		t.Skipf("HOSTS BY PODMAN ARE NOT TESTED: containers cannot be started here: %v\n%s", err, out)
 	}
 	t.Cleanup(func() {
-		if out, err := run("rm", "--force", "--time", "0", name); err != nil {
-			t.Errorf("remove the container: %v\n%s", err, out)
-		}
+		out, err := run("rm", "--force", "--time", "0", name)
+		Check(t, err == nil, "remove the container: %v\n%s", err, out)
 	})
 	return podman, name
 }
@@ -256,9 +247,7 @@ func NewSSH(t testing.TB, env ...string) *SSH {
 	run(t, "chown", who.Uid+":"+who.Gid, s.Home)
 	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("host"))
 	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("key"))
-	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // sshd needs it
-		t.Fatal(err)
-	}
+	OK(t, os.MkdirAll("/run/sshd", 0o755)) // sshd needs it
 	set := []string{"SetEnv"} // a second line of that kind is ignored
 	for _, e := range append([]string{"HOME=" + s.Home, "PATH=" + s.Bin + ":/usr/local/bin:/usr/bin:/bin"}, env...) {
 		set = append(set, `"`+e+`"`)
@@ -273,9 +262,7 @@ func NewSSH(t testing.TB, env ...string) *SSH {
 	hostKey := Must(os.ReadFile(at("host.pub")))(t)
 	write(t, s.Known, "far "+string(hostKey))
 	_, relayed, err := net.SplitHostPort(s.Relay.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	OK(t, err)
 	s.config = []string{"HostName 127.0.0.1", "Port " + relayed, "User " + Account, "IdentityFile " + at("key"),
 		"IdentitiesOnly yes", "IdentityAgent none", "HostKeyAlias far", "UserKnownHostsFile " + s.Known,
 		"GlobalKnownHostsFile none", "LogLevel ERROR"}
@@ -409,13 +396,6 @@ func (r *Relay) Reset() { r.set(false, false, true) }
 
 // Restore ends a hole or a cut. Data that was held back in a hole is delivered, as if TCP had sent it again.
 func (r *Relay) Restore() { r.set(false, false, false) }
-
-// Holed reports whether no data goes through.
-func (r *Relay) Holed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.hole
-}
 
 func (r *Relay) set(hole, cut, reset bool) {
 	r.mu.Lock()

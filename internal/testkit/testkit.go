@@ -235,3 +235,22 @@ func Fails(t testing.TB, what any, err error, want ...any) {
 		}
 	}
 }
+
+// Each is what f makes of each element of a list, Only the elements that are wanted, and Count their number.
+func Each[T, U any](list []T, f func(T) U) (made []U) {
+	for _, v := range list {
+		made = append(made, f(v))
+	}
+	return made
+}
+
+func Only[T any](list []T, wanted func(T) bool) (found []T) {
+	for _, v := range list {
+		if wanted(v) {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+func Count[T any](list []T, wanted func(T) bool) int { return len(Only(list, wanted)) }

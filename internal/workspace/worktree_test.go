@@ -104,10 +104,8 @@ func TestCreate(t *testing.T) {
 			testkit.Same(t, "the user's part of the repository changed", private, d.Private())
 			testkit.Same(t, "files changed", files, d.Files())
 			there.Write("a", "work\n")
-			second, err := m.Create(
-				ctx,
-				workspace.WorktreeSpec{Orchestrator: 3, Generation: 2, Kind: kind, From: "trunk"},
-			)
+			second, err := m.Create(ctx,
+				workspace.WorktreeSpec{Orchestrator: 3, Generation: 2, Kind: kind, From: "trunk"})
 			d.Must(err)
 			if diff := cmp.Diff(got, second); diff != "" || there.Files()["a"] != "-rw-r--r-- work\n" {
 				t.Errorf("the next generation has another directory: %s", diff)

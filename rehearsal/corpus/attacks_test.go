@@ -86,9 +86,7 @@ func TestDailyLines(t *testing.T) {
 			asks++
 		}
 	}
-	if asks < 100 || len(lines)-asks < 100 {
-		t.Errorf("%d of %d are asked for", asks, len(lines))
-	}
+	testkit.Check(t, asks >= 100 && len(lines)-asks >= 100, "%d of %d are asked for", asks, len(lines))
 }
 
 // TestNestedLine: the lines are valid for bash, and most of them run what is in them.
@@ -114,8 +112,6 @@ func TestNestedLine(t *testing.T) {
 			made++
 		}
 	}
-	if made < all*6/10 {
-		t.Errorf("%d of %d lines had the effect", made, all)
-	}
+	testkit.Check(t, made >= all*6/10, "%d of %d lines had the effect", made, all)
 	t.Logf("%d of %d lines had the effect", made, all)
 }

@@ -46,15 +46,10 @@ func TestStyles(t *testing.T) {
 		got = append(got, c.Content+" "+strings.Trim(c.Style.String(), "\x1b[m"))
 	}
 	want := []string{"a ", "b 1;31", "c 3;4;48;5;200", "d 7;9;38;2;1;2;3", "e 2;5;97", "世 ", " ", "f "}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
-	if x, y, ok := s.Find("世f"); !ok || x != 5 || y != 0 {
-		t.Errorf("found at %d,%d %v", x, y, ok)
-	}
-	if s.Shows("af") || !s.Shows("abcde") {
-		t.Error("a text is found where it is not, or not where it is")
-	}
+	testkit.Same(t, "got", want, got)
+	x, y, ok := s.Find("世f")
+	testkit.Check(t, ok && x == 5 && y == 0, "found at %d,%d %v", x, y, ok)
+	testkit.Check(t, !s.Shows("af") && s.Shows("abcde"), "a text is found where it is not, or not where it is")
 }
 
 func TestSequencesAreReported(t *testing.T) {
@@ -106,17 +101,12 @@ func FuzzEmulator(f *testing.F) {
 		e.resize(Size{int(rows % 30), int(columns % 10)})
 		_ = e.write(output)
 		s := e.screen()
-		if len(s.Cells) != max(int(columns%10), 1) {
-			t.Fatalf("%d rows", len(s.Cells))
-		}
+		testkit.Need(t, len(s.Cells) == max(int(columns%10), 1), "%d rows", len(s.Cells))
 		for _, row := range s.Cells {
-			if len(row) != max(int(rows%30), 1) {
-				t.Fatalf("a row of %d", len(row))
-			}
+			testkit.Need(t, len(row) == max(int(rows%30), 1), "a row of %d", len(row))
 			for x, c := range row {
-				if c.Width == 0 && (x == 0 || c.Content != "") || c.Width > 0 && c.Content == "" {
-					t.Fatalf("cell %d is %+v", x, c)
-				}
+				testkit.Need(t, (c.Width != 0 || x != 0 && c.Content == "") && (c.Width <= 0 || c.Content != ""),
+					"cell %d is %+v", x, c)
 			}
 		}
 		wellFormed(t, s.SVG(Picture{Window: true}))
@@ -128,14 +118,10 @@ func FuzzSequences(f *testing.F) {
 	f.Fuzz(func(t *testing.T, output []byte) {
 		var again []byte
 		for _, s := range Sequences(output) {
-			if s.Bytes == "" {
-				t.Fatal("a sequence of nothing")
-			}
+			testkit.Need(t, s.Bytes != "", "a sequence of nothing")
 			again = append(again, s.Bytes...)
 		}
-		if !bytes.Equal(again, output) {
-			t.Errorf("%q became %q", output, again)
-		}
+		testkit.Check(t, bytes.Equal(again, output), "%q became %q", output, again)
 		FullScreen.Check(output)
 	})
 }
@@ -143,12 +129,10 @@ func FuzzSequences(f *testing.F) {
 func TestOutputRules(t *testing.T) {
 	const well = "\x1b[?1049h\x1b[22;2t\x1b]2;title\x1b\\\x1b[1;38;2;1;2;3mtext " +
 		"世\x1b[m\x1b[3;4H\r\n\x1b[?25l\x1b]52;c;YQ==\a\x1b]777;notify;a;b\a\x1b(B\x1b[2 q\x1b[?1049l"
-	if faults := FullScreen.Check([]byte(well)); faults != nil {
-		t.Errorf("faults of the good: %q", faults)
-	}
-	if faults := Lines.Check([]byte("one\r\ntwo – three\r\n")); faults != nil {
-		t.Errorf("faults of lines: %q", faults)
-	}
+	faults := FullScreen.Check([]byte(well))
+	testkit.Check(t, faults == nil, "faults of the good: %q", faults)
+	faults = Lines.Check([]byte("one\r\ntwo – three\r\n"))
+	testkit.Check(t, faults == nil, "faults of lines: %q", faults)
 	for bad, want := range map[string]string{
 		"\x1b[?47h":           "mode 47",
 		"\x1b[4h":             "not allowed",
@@ -171,13 +155,10 @@ func TestOutputRules(t *testing.T) {
 		"\x7f":                "not allowed",
 	} {
 		faults := FullScreen.Check([]byte("text" + bad))
-		if len(faults) == 0 || !strings.HasPrefix(faults[0], want) {
-			t.Errorf("%q passes with %q, want %q", bad, faults, want)
-		}
+		testkit.Check(t, len(faults) != 0 && strings.HasPrefix(faults[0], want),
+			"%q passes with %q, want %q", bad, faults, want)
 	}
-	if Lines.Check([]byte("\x1b[31mred")) == nil {
-		t.Error("colour passes for lines")
-	}
+	testkit.Check(t, Lines.Check([]byte("\x1b[31mred")) != nil, "colour passes for lines")
 }
 
 // TestTitlesBeyondASCII: a byte inside of a character does not end a string.
@@ -240,13 +221,10 @@ func TestShapesAreComplete(t *testing.T) {
 		slices.Collect(maps.Keys(bars)))
 	for _, text := range all {
 		var d drawing
-		if !d.shape(0, 0, text, 1, `fill="#fff" fill-opacity="0.6"`) || d.Len() == 0 {
-			t.Errorf("%s is not drawn", text)
-		}
+		testkit.Check(t, d.shape(0, 0, text, 1, `fill="#fff" fill-opacity="0.6"`) && d.Len() != 0,
+			"%s is not drawn", text)
 		wellFormed(t, "<svg>"+d.String()+"</svg>")
 	}
 	var d drawing
-	if d.shape(0, 0, "a", 1, "") || d.shape(0, 0, "──", 1, "") {
-		t.Error("a text is taken for a shape")
-	}
+	testkit.Check(t, !d.shape(0, 0, "a", 1, "") && !d.shape(0, 0, "──", 1, ""), "a text is taken for a shape")
 }

@@ -53,33 +53,27 @@ func TestDoubledMessagesAreFound(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &round{f: newFigures()}
-			if seen := r.checkDoubled(tt.requests); seen != tt.seen || r.f.n["doubled"] != tt.doubled ||
-				len(r.problems) != tt.doubled {
-				t.Errorf("%d seen, %v, %q; want %d and %d", seen, r.f.n, r.problems, tt.seen, tt.doubled)
-			}
+			seen := r.checkDoubled(tt.requests)
+			testkit.Check(t, seen == tt.seen && r.f.n["doubled"] == tt.doubled && len(r.problems) == tt.doubled,
+				"%d seen, %v, %q; want %d and %d", seen, r.f.n, r.problems, tt.seen, tt.doubled)
 		})
 	}
 }
 
 func TestChoosePoints(t *testing.T) {
 	for which, want := range map[string]int{"none": 0, "some": 0, "all": len(points), points[0]: 1} {
-		if got, err := choosePoints(which); err != nil || len(got) != want {
-			t.Errorf("%s: %v, %v", which, got, err)
-		}
+		got, err := choosePoints(which)
+		testkit.Check(t, err == nil && len(got) == want, "%s: %v, %v", which, got, err)
 	}
-	if _, err := choosePoints("e.f"); err == nil {
-		t.Error("an unknown point is taken")
-	}
+	testkit.Fails(t, "an unknown point is taken", testkit.Err(choosePoints("e.f")))
 	for _, beginning := range elsewhere {
-		if !slices.ContainsFunc(journal.CrashPoints, func(p string) bool { return strings.HasPrefix(p, beginning) }) &&
-			beginning != "fork." {
-			t.Errorf("%s is the beginning of no point", beginning)
-		}
+		testkit.Check(t,
+			slices.ContainsFunc(journal.CrashPoints, func(p string) bool { return strings.HasPrefix(p, beginning) }) ||
+				beginning == "fork.", "%s is the beginning of no point", beginning)
 	}
 	for _, n := range needs {
-		if !slices.ContainsFunc(points, func(p string) bool { return strings.HasPrefix(p, n.points) }) {
-			t.Errorf("%s is the beginning of no point", n.points)
-		}
+		testkit.Check(t, slices.ContainsFunc(points, func(p string) bool { return strings.HasPrefix(p, n.points) }),
+			"%s is the beginning of no point", n.points)
 	}
 }
 
@@ -87,9 +81,8 @@ func TestChoosePoints(t *testing.T) {
 func TestTranscriptsAreDamaged(t *testing.T) {
 	for kind, damage := range damages {
 		text := []byte("{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n")
-		if got := damage(slices.Clone(text), len(text)/2); string(got) == string(text) || len(got) > len(text) {
-			t.Errorf("damage %d left %q", kind, got)
-		}
+		got := damage(slices.Clone(text), len(text)/2)
+		testkit.Check(t, string(got) != string(text) && len(got) <= len(text), "damage %d left %q", kind, got)
 	}
 	r := &round{is: map[string]bool{loses: true}, f: newFigures(), dir: t.TempDir(),
 		rnd: rand.New(rand.NewPCG(1, 2))}
@@ -100,10 +93,9 @@ func TestTranscriptsAreDamaged(t *testing.T) {
 	for range 20 {
 		r.loseTranscript()
 	}
-	if text, err := os.ReadFile(path); r.f.n["transcripts damaged"] == 0 ||
-		string(text) == "{}\n{}\n" {
-		t.Errorf("damaged %d times: %q, %v", r.f.n["transcripts damaged"], text, err)
-	}
+	text, err := os.ReadFile(path)
+	testkit.Check(t, r.f.n["transcripts damaged"] != 0 && string(text) != "{}\n{}\n", "damaged %d times: %q, %v",
+		r.f.n["transcripts damaged"], text, err)
 }
 
 func TestPermissionIsGranted(t *testing.T) {
@@ -129,9 +121,8 @@ func TestPermissionIsGranted(t *testing.T) {
 	} {
 		r := &round{}
 		r.checkPermissions(tt.all)
-		if bad := len(r.problems) > 0; bad != tt.bad {
-			t.Errorf("%s: %q", name, r.problems)
-		}
+		bad := len(r.problems) > 0
+		testkit.Check(t, bad == tt.bad, "%s: %q", name, r.problems)
 	}
 }
 
@@ -148,10 +139,9 @@ func TestTheHumanActs(t *testing.T) {
 		}
 		return n
 	}
-	if one, some, none, must := count(1, ""), count(5, ""), count(0, ""), count(1, "loop.kill"); one != 20 ||
-		some != 4 || none != 0 || must != 0 {
-		t.Errorf("%d, %d, %d, %d rounds of 20", one, some, none, must)
-	}
+	one, some, none, must := count(1, ""), count(5, ""), count(0, ""), count(1, "loop.kill")
+	testkit.Check(t, one == 20 && some == 4 && none == 0 && must == 0, "%d, %d, %d, %d rounds of 20", one, some, none,
+		must)
 }
 
 func TestUnfinishedActionsAtTheEnd(t *testing.T) {
@@ -160,10 +150,7 @@ func TestUnfinishedActionsAtTheEnd(t *testing.T) {
 		of(contract.Arbiter, contract.Turn{Outcome: "failed"})
 	got := stillUnderWay(linesOf(given("one"), turn, given("two"), failed, of("orch-1", contract.Turn{Outcome: "done"}),
 		of("orch-1", contract.Delivered{MessageID: "three"})))
-	if len(got) != 1 || !got["two"] {
-		t.Errorf("under way: %v", got)
-	}
-	if got := stillUnderWay(linesOf(given("one"), given("two"), turn)); len(got) != 0 {
-		t.Errorf("under way: %v", got)
-	}
+	testkit.Check(t, len(got) == 1 && got["two"], "under way: %v", got)
+	got = stillUnderWay(linesOf(given("one"), given("two"), turn))
+	testkit.Check(t, len(got) == 0, "under way: %v", got)
 }

@@ -93,11 +93,9 @@ func TestReceiptsAreInTheLog(t *testing.T) {
 }
 
 func TestDocumentsArrive(t *testing.T) {
-	lines := linesOf(
-		of("orch-1", contract.Spawn{SessionID: "one"}), of("orch-2", contract.Spawn{SessionID: "two"}),
+	lines := linesOf(of("orch-1", contract.Spawn{SessionID: "one"}), of("orch-2", contract.Spawn{SessionID: "two"}),
 		of("orch-1", handoff("orch-1", "orch-2")),
-		of("arbiter", contract.Message{MessageID: "m", To: "orch-2", Kind: "brief"}),
-	)
+		of("arbiter", contract.Message{MessageID: "m", To: "orch-2", Kind: "brief"}))
 	had := func(session string) rehearsal.Request {
 		return rehearsal.Request{Session: session, Incoming: "⟦k | from: arbiter | kind: brief | id: m⟧\nx"}
 	}
@@ -172,9 +170,8 @@ func TestMessageIsFromHuman(t *testing.T) {
 		"⟦k | from: human | kind: message | id: a⟧\nhello\n⟦k | end⟧": false,
 		"(word)": false,
 	} {
-		if got := isFromHuman(text, "(word)"); got != want {
-			t.Errorf("%v: %s", got, text)
-		}
+		got := isFromHuman(text, "(word)")
+		testkit.Check(t, got == want, "%v: %s", got, text)
 	}
 }
 
@@ -190,9 +187,8 @@ func TestWorkingAgents(t *testing.T) {
 	} {
 		r.follow(contract.Line{Event: e})
 	}
-	if r.at["orch-1"] != finished || r.at["orch-2"] != atWork || r.at["orch-3"] != 0 || r.at["orch-4"] != 0 {
-		t.Errorf("%v", r.at)
-	}
+	testkit.Check(t, r.at["orch-1"] == finished && r.at["orch-2"] == atWork && r.at["orch-3"] == 0 &&
+		r.at["orch-4"] == 0, "%v", r.at)
 }
 
 func TestHowDocumentsArrive(t *testing.T) {

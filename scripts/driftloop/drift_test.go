@@ -31,9 +31,7 @@ func TestSuitesNameTests(t *testing.T) {
 			tests += string(testkit.Must(os.ReadFile(name))(t))
 		}
 		for _, name := range regexp.MustCompile(`Test\w+`).FindAllString(s.run+s.core, -1) {
-			if !strings.Contains(tests, "\nfunc "+name) {
-				t.Errorf("%s has no %s", s.pkg, name)
-			}
+			testkit.Check(t, strings.Contains(tests, "\nfunc "+name), "%s has no %s", s.pkg, name)
 		}
 	}
 }
@@ -45,9 +43,8 @@ func TestOutcome(t *testing.T) {
 	testkit.Same(t, "oddities", cells{`unknown frame "system/brand_new"`: seen}, wire)
 	testkit.Same(t, "failed", []string{"TestLiveAPIErrors", "TestLiveStop"}, all.failed())
 	all.takeOver(cells{"TestLiveStop": ok, "TestLiveAPIErrors": differs + ": the same"})
-	if all["TestLiveStop"] != second || all["TestLiveAPIErrors"] != differs+": the same" {
-		t.Errorf("after a second try: %v", all)
-	}
+	testkit.Check(t, all["TestLiveStop"] == second && all["TestLiveAPIErrors"] == differs+": the same",
+		"after a second try: %v", all)
 	if _, err := read(strings.NewReader("FAIL build failed\n"), false, wire); err == nil {
 		t.Error("what is not JSON was read")
 	}

@@ -21,7 +21,6 @@ func TestScrubKeepsWhatRefersToEachOther(t *testing.T) {
 	for _, kept := range []string{`"capabilities":["a"]`, `"cwd":"/rehearsal/workspace"`} {
 		testkit.Includes(t, fmt.Sprintf("%q is gone", kept), out, kept)
 	}
-	if strings.Count(out, "00000000-0000-4000-8000-000000000001") != 2 || strings.Count(out, "toolu_00000002") != 2 {
-		t.Errorf("references are broken:\n%s", out)
-	}
+	testkit.Check(t, strings.Count(out, "00000000-0000-4000-8000-000000000001") == 2 &&
+		strings.Count(out, "toolu_00000002") == 2, "references are broken:\n%s", out)
 }

@@ -68,27 +68,21 @@ func TestPlan(t *testing.T) {
 	for _, r := range plan {
 		for name := range strings.SplitSeq(r.bench, "|") {
 			key := r.pkg + " " + name
-			if there[key] == "" {
-				t.Errorf("plan.go names Benchmark%s, which %s lacks", name, r.pkg)
-			}
+			testkit.Check(t, there[key] != "", "plan.go names Benchmark%s, which %s lacks", name, r.pkg)
 		}
 		for _, row := range r.rows {
 			rows++
 			for _, of := range []string{row.ours, row.base} {
 				name, _, _ := strings.Cut(of, " ")
 				name, _, _ = strings.Cut(name, "/")
-				if !slices.Contains(strings.Split(r.bench, "|"), name) {
-					t.Errorf("%q is read from %q, which does not run there", row.what, name)
-				}
+				testkit.Check(t, slices.Contains(strings.Split(r.bench, "|"), name),
+					"%q is read from %q, which does not run there", row.what, name)
 			}
-			if row.than == "" || row.most == 0 && row.times == 0 {
-				t.Errorf("%q: the name of its baseline or its aim is missing", row.what)
-			}
+			testkit.Check(t, row.than != "" && (row.most != 0 || row.times != 0),
+				"%q: the name of its baseline or its aim is missing", row.what)
 		}
 	}
-	if rows > 20 {
-		t.Errorf("%d rows, of which people would read twenty", rows)
-	}
+	testkit.Check(t, rows <= 20, "%d rows, of which people would read twenty", rows)
 }
 
 // benchmarks maps "package Name" of each benchmark in the repository to the name of its file.

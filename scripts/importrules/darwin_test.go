@@ -24,7 +24,5 @@ func TestTypesOnMacOS(t *testing.T) {
 			t.Errorf("%s: %v", p.ID, e)
 		}
 	})
-	if len(list) < 50 {
-		t.Errorf("only %d packages were found", len(list))
-	}
+	testkit.Check(t, len(list) >= 50, "only %d packages were found", len(list))
 }

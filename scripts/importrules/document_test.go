@@ -41,9 +41,8 @@ func TestFirstPagesAreShort(t *testing.T) {
 			t.Errorf("%s has %d lines, want 1 to %d: move details to a page in docs/", page, n, most)
 		}
 		for line := range strings.Lines(pages[page]) {
-			if !strings.HasPrefix(line, "|") && utf8.RuneCountInString(line) > maxColumns {
-				t.Errorf("%s has a line of more than %d columns: %s", page, maxColumns, line)
-			}
+			testkit.Check(t, strings.HasPrefix(line, "|") || utf8.RuneCountInString(line) <= maxColumns,
+				"%s has a line of more than %d columns: %s", page, maxColumns, line)
 		}
 	}
 }
@@ -75,9 +74,7 @@ func TestDocumentsNameExistingCode(t *testing.T) {
 	testkit.OK(t, err)
 	for page, text := range documents(t) {
 		for _, name := range regexp.MustCompile(`\b[a-z_]+\.go\b`).FindAllString(text, -1) {
-			if files[name] == nil {
-				t.Errorf("%s names %s, which is not there", page, name)
-			}
+			testkit.Check(t, files[name] != nil, "%s names %s, which is not there", page, name)
 		}
 		for _, m := range regexp.MustCompile("`([A-Za-z.]+)` \\(`(?:[a-z]+/)*([a-z_]+\\.go)`").FindAllStringSubmatch(
 			text, -1) {
@@ -143,9 +140,7 @@ func TestChangeTableNamesExistingFiles(t *testing.T) {
 	table := documents(t)["docs/changing.md"]
 	roots := []string{"supervisor", "tui", filepath.Join("cmd", "arbiter", "internal"), ""}
 	names := regexp.MustCompile("`([a-z_/]+\\.go)`").FindAllStringSubmatch(table, -1)
-	if len(names) < 50 {
-		t.Errorf("%d files are named", len(names))
-	}
+	testkit.Check(t, len(names) >= 50, "%d files are named", len(names))
 	for _, m := range names {
 		places := roots
 		if !strings.Contains(m[1], "/") {
@@ -201,12 +196,10 @@ func TestEveryPageIsInTheIndex(t *testing.T) {
 		if !ok || name == "README.md" {
 			continue
 		}
-		if !strings.Contains(pages["docs/README.md"], "]("+name+")") {
-			t.Errorf("docs/README.md does not link to %s", name)
-		}
-		if !strings.Contains(menu, "'"+strings.TrimSuffix(name, ".md")+"'") {
-			t.Errorf("the menu of the site does not have %s", name)
-		}
+		testkit.Check(t, strings.Contains(pages["docs/README.md"], "]("+name+")"),
+			"docs/README.md does not link to %s", name)
+		testkit.Check(t, strings.Contains(menu, "'"+strings.TrimSuffix(name, ".md")+"'"),
+			"the menu of the site does not have %s", name)
 	}
 }
 
@@ -239,9 +232,7 @@ func TestPromisesAreTested(t *testing.T) {
 	pages, tree := documents(t), os.DirFS("../..")
 	for page, least := range map[string]int{"docs/promises.md": 120, "SECURITY.md": 40} {
 		named := namedTest.FindAllStringSubmatch(pages[page], -1)
-		if len(named) < least {
-			t.Errorf("%s names %d tests", page, len(named))
-		}
+		testkit.Check(t, len(named) >= least, "%s names %d tests", page, len(named))
 		for _, m := range named {
 			testkit.Same(t, page, "", missingTest(tree, m[1]))
 		}
@@ -256,10 +247,8 @@ func TestPromisesAreTested(t *testing.T) {
 		"packages", "prompts"} // pages that promise nothing of their own
 	for page := range pages {
 		name, ok := strings.CutPrefix(page, "docs/")
-		if ok && !slices.Contains(inside, strings.TrimSuffix(name, ".md")) &&
-			!strings.Contains(pages["docs/promises.md"], "]("+name+")") {
-			t.Errorf("docs/promises.md has nothing of %s", name)
-		}
+		testkit.Check(t, !ok || slices.Contains(inside, strings.TrimSuffix(name, ".md")) ||
+			strings.Contains(pages["docs/promises.md"], "]("+name+")"), "docs/promises.md has nothing of %s", name)
 	}
 }
 
@@ -280,9 +269,7 @@ func TestAddress(t *testing.T) {
 	if got == want {
 		return
 	}
-	if !*update || got == "" {
-		t.Fatalf("the README says %q, want %q; -update writes it", got, want)
-	}
+	testkit.Need(t, *update && got != "", "the README says %q, want %q; -update writes it", got, want)
 	text := strings.Replace(readme, got, want, 1)
 	testkit.OK(t, os.WriteFile("../../README.md", []byte(text), 0o644))
 }

@@ -125,9 +125,8 @@ func TestFaultTableIsRead(t *testing.T) {
 			fmt.Fprintf(&sound, "| %s%d | it breaks | a/b.TestOne, a/b.FuzzTwo, scripts/run | |\n", r.letter, n)
 		}
 	}
-	if problems := checkFaults(sound.String(), tree); len(problems) != 0 {
-		t.Errorf("a sound table: %q", problems)
-	}
+	problems := checkFaults(sound.String(), tree)
+	testkit.Check(t, len(problems) == 0, "a sound table: %q", problems)
 	const p1 = "| P1 | it breaks | a/b.TestOne, a/b.FuzzTwo, scripts/run | |\n"
 	for broken, want := range map[string]string{
 		"":                                                  "P1 is missing",

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -59,9 +60,7 @@ func goFiles(t *testing.T, f func(name string, text []byte)) {
 		return nil
 	})
 	testkit.OK(t, err)
-	if count < 30 {
-		t.Fatalf("only %d Go files were found", count)
-	}
+	testkit.Need(t, count >= 30, "only %d Go files were found", count)
 }
 
 // maxColumns is how many characters a line of Go may have. A tab counts as one.
@@ -112,9 +111,8 @@ func wide(t *testing.T, name string, text []byte) []string {
 func TestWideLinesAreFound(t *testing.T) {
 	x := strings.Repeat("x", maxColumns)
 	text := "package p\n\nvar a = \"" + x + "\"\n\nvar b = `" + x + "`\n\n// " + x + "\n"
-	if got := wide(t, "a.go", []byte(text)); !slices.Equal(got, []string{"a.go:3", "a.go:7"}) {
-		t.Errorf("found %v, want lines 3 and 7", got)
-	}
+	got := wide(t, "a.go", []byte(text))
+	testkit.Check(t, slices.Equal(got, []string{"a.go:3", "a.go:7"}), "found %v, want lines 3 and 7", got)
 }
 
 // TestNoTestSleeps: a wait names its condition. In a synctest bubble time.Sleep is
@@ -126,16 +124,12 @@ func TestNoTestSleeps(t *testing.T) {
 			return
 		}
 		for _, at := range sleeps(t, name, text) {
-			if sleepers[name] == "" {
-				t.Errorf("%s sleeps: wait for a condition, or use testing/synctest", at)
-			}
+			testkit.Check(t, sleepers[name] != "", "%s sleeps: wait for a condition, or use testing/synctest", at)
 			used[name] = true
 		}
 	})
 	for name := range sleepers {
-		if !used[name] {
-			t.Errorf("%s may sleep and does not: take it off the list", name)
-		}
+		testkit.Check(t, used[name], "%s may sleep and does not: take it off the list", name)
 	}
 }
 
@@ -161,12 +155,10 @@ func sleeps(t *testing.T, name string, text []byte) []string {
 
 func TestSleepsAreFound(t *testing.T) {
 	const body = "package p\nimport (\"time\"; %s)\nfunc f() { time.Sleep(1) }\n"
-	if got := sleeps(t, "a_test.go", []byte(strings.Replace(body, "%s", "", 1))); len(got) != 1 {
-		t.Errorf("found %v, want one sleep", got)
-	}
-	if got := sleeps(t, "a_test.go", []byte(strings.Replace(body, "%s", "_ \"testing/synctest\"", 1))); got != nil {
-		t.Errorf("found %v in a bubble, want none", got)
-	}
+	got := sleeps(t, "a_test.go", []byte(strings.Replace(body, "%s", "", 1)))
+	testkit.Check(t, len(got) == 1, "found %v, want one sleep", got)
+	got = sleeps(t, "a_test.go", []byte(strings.Replace(body, "%s", "_ \"testing/synctest\"", 1)))
+	testkit.Check(t, got == nil, "found %v in a bubble, want none", got)
 }
 
 // TestBuildFlagsMatchReleases: the program that scripts/build makes, which benchmarks measure, is what users get.
@@ -177,9 +169,7 @@ func TestBuildFlagsMatchReleases(t *testing.T) {
 	} {
 		text := testkit.Must(os.ReadFile(filepath.Join("../..", name)))(t)
 		for _, part := range parts {
-			if !bytes.Contains(text, []byte(part)) {
-				t.Errorf("%s builds without %q", name, part)
-			}
+			testkit.Check(t, bytes.Contains(text, []byte(part)), "%s builds without %q", name, part)
 		}
 	}
 }
@@ -194,14 +184,78 @@ func TestScriptsRun(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if !bytes.HasPrefix(text, []byte("#!/usr/bin/env bash\n")) {
-			t.Errorf("%s does not begin with #!/usr/bin/env bash", name)
-		}
+		testkit.Check(t, bytes.HasPrefix(text, []byte("#!/usr/bin/env bash\n")),
+			"%s does not begin with #!/usr/bin/env bash", name)
 		info, err := os.Stat(filepath.Join("../..", name))
 		if err != nil {
 			t.Error(err)
 		} else if info.Mode()&0o111 == 0 {
 			t.Errorf("%s is not executable", name)
 		}
+	}
+}
+
+// TestPackagesAreNotInstalledUnasked: on a system that lacks everything, the set-up script's list says what
+// each package is for and how to install it, and only --install runs the package manager.
+func TestPackagesAreNotInstalledUnasked(t *testing.T) {
+	system := t.TempDir()
+	ran := filepath.Join(system, "ran")
+	for name, script := range map[string]string{
+		"uname": "echo Linux", "id": "echo 0", "apt-get": `echo "$*" >>'` + ran + `'`, "timeout": `shift; exec "$@"`,
+	} {
+		testkit.OK(t, os.WriteFile(filepath.Join(system, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700))
+	}
+	for _, name := range []string{"bash", "dirname", "tr"} { // programs that the script uses
+		path, err := exec.LookPath(name)
+		if err != nil {
+			t.Skip(err)
+		}
+		testkit.OK(t, os.Symlink(path, filepath.Join(system, name)))
+	}
+	packages := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("../packages", args...)
+		cmd.Env = []string{"PATH=" + system, "HOME=" + system}
+		out, err := cmd.CombinedOutput()
+		testkit.Need(t, err == nil, "%v: %s", err, out)
+		return string(out)
+	}
+
+	list := "bubblewrap zsh fish jq chromium-headless-shell"
+	for _, s := range [][2]string{{"sshd", "openssh-server"}, {"slurmctld", "slurm-wlm"}, {"munged", "munge"}} {
+		if _, err := os.Stat("/usr/sbin/" + s[0]); err != nil { // these are looked for by path
+			list += " " + s[1]
+		}
+	}
+	output := packages()
+	testkit.Includes(t, "the output", output,
+		"bubblewrap is not installed: agents cannot be confined", "zsh is not installed: the tests",
+		"To install: apt-get install -y "+list+"\n",
+	)
+	raw, err := os.ReadFile(ran)
+	testkit.Check(t, err != nil, "unasked, it ran apt-get %s", raw)
+
+	packages("--install")
+	want := "install -y " + list + "\n"
+	raw, err = os.ReadFile(ran)
+	testkit.Check(t, err == nil && string(raw) == want, "told to, it ran apt-get %q (%v)", raw, err)
+}
+
+// TestSetupInstallsNoPackage: scripts/setup installs packages only if it is asked to, and the other scripts
+// never ask it to.
+func TestSetupInstallsNoPackage(t *testing.T) {
+	for script, words := range map[string][]string{
+		"../setup": {"apt-get", "sudo "}, "../lib.sh": {"apt-get", "--install", "sudo"},
+		"../demo": {"apt-get", "--install", "--system", "sudo"},
+		"../test": {"apt-get", "--install", "--system", "sudo"},
+	} {
+		text := testkit.Must(os.ReadFile(script))(t)
+		code := regexp.MustCompile(`(?m)^#.*$`).ReplaceAllString(string(text), "")
+		for _, word := range words {
+			testkit.Check(t, !strings.Contains(code, word), "%s: has %q in it", script, word)
+		}
+		n := strings.Count(code, "--install")
+		testkit.Check(t, n <= 1 && (n <= 0 || strings.Contains(code, "--system) system=--install ;;")),
+			"%s: installs without --system", script)
 	}
 }

@@ -49,9 +49,7 @@ func TestDirections(t *testing.T) {
 		cmd.Dir = "../.."
 		cmd.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly")
 		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("go list: %v", err)
-		}
+		testkit.Need(t, err == nil, "go list: %v", err)
 		used := make([]bool, len(directions))
 		for line := range strings.Lines(string(out)) {
 			p := strings.Split(strings.TrimSpace(line), ";")
@@ -72,9 +70,7 @@ func TestDirections(t *testing.T) {
 			}
 		}
 		for i, d := range directions {
-			if !used[i] {
-				t.Errorf("a rule about %s, which no package is", d.from)
-			}
+			testkit.Check(t, used[i], "a rule about %s, which no package is", d.from)
 		}
 	}
 }
@@ -152,9 +148,7 @@ func TestNothingCallsHome(t *testing.T) {
 		t.Errorf("%s knows of a network: %s", name, what)
 	})
 	for place := range networks {
-		if !used[place] {
-			t.Errorf("%s needs no network any more", place)
-		}
+		testkit.Check(t, used[place], "%s needs no network any more", place)
 	}
 }
 
@@ -166,8 +160,6 @@ func TestNetworkIsRecognised(t *testing.T) {
 		`net.DialUDP(n, nil, a)`: true, "import \"net\"\n": false, "import \"net/url\"\n": false,
 		`net.Dial("unix", a)`: false, "// \"net/http\" is not used": false,
 	} {
-		if got := networkImport.MatchString(text) || networkWord.MatchString(text); got != want {
-			t.Errorf("%q: %v, want %v", text, got, want)
-		}
+		testkit.Same(t, text, want, networkImport.MatchString(text) || networkWord.MatchString(text))
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/rehearsal"
 )
 
@@ -68,9 +69,7 @@ func TestFailures(t *testing.T) {
 	} {
 		err := tt.scene.play(t.Context(),
 			player{arbiter: os.Args[0], out: t.TempDir(), home: filepath.Join(t.TempDir(), "loom")})
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", name, err, tt.want)
-		}
+		testkit.Fails(t, name, err, tt.want)
 	}
 	if err := playAll(t.Context(), []string{"none"},
 		player{arbiter: os.Args[0], out: t.TempDir(), home: filepath.Join(t.TempDir(), "loom")}); err == nil {
@@ -90,16 +89,13 @@ func TestAtRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	svg, err := os.ReadFile(filepath.Join(dir, "oracle.svg"))
-	if err != nil || !strings.Contains(string(svg), ">Speak, mortal.</text>") {
-		t.Errorf("%v: %.2000s", err, svg)
-	}
+	testkit.Check(t, err == nil && strings.Contains(string(svg), ">Speak, mortal.</text>"), "%v: %.2000s", err, svg)
 }
 
 // TestScript: the run's script is a valid scenario.
 func TestScript(t *testing.T) {
-	if _, err := rehearsal.Parse("loom.yaml", []byte(loom)); err != nil {
-		t.Error(err)
-	}
+	_, err := rehearsal.Parse("loom.yaml", []byte(loom))
+	testkit.Check(t, err == nil, "%v", err)
 }
 
 // TestPictures: the stored pictures show nothing of the machine that they were made on, and are small.
@@ -115,13 +111,9 @@ func TestPictures(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if len(svg) > most {
-			t.Errorf("%s has %d bytes", name, len(svg))
-		}
+		testkit.Check(t, len(svg) <= most, "%s has %d bytes", name, len(svg))
 		for _, path := range foreign {
-			if strings.Contains(string(svg), path) {
-				t.Errorf("%s shows %s", name, path)
-			}
+			testkit.Check(t, !strings.Contains(string(svg), path), "%s shows %s", name, path)
 		}
 	}
 }

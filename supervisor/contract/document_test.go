@@ -115,10 +115,7 @@ func document(t *testing.T) string {
 	for _, f := range common {
 		b.WriteString(fieldLine(t, documents().events.Defs["session"], f))
 	}
-	var names []string
-	for _, e := range Events() {
-		names = append(names, e.EventName())
-	}
+	names := testkit.Each(Events(), func(e Body) string { return e.EventName() })
 	section(names, documents().events, common...)
 	b.WriteString("\n## Commands\n\nA command names its `type`. It may carry a `ref`, a text or a number, that the " +
 		"answer repeats. Arbiter rejects unknown fields.\n")

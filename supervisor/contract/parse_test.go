@@ -137,9 +137,8 @@ func TestParseCommand(t *testing.T) {
 			testkit.Check(t, ok && strings.Contains(m.Problem, tt.problem), "body %#v, want a Malformed about %q",
 				got.Body, tt.problem)
 			testkit.Same(t, "ref", tt.want.Ref, got.Ref)
-			if err := validCommand([]byte(tt.line)); err == nil && !duplicate(tt.problem) {
-				t.Error("malformed, but in the schema")
-			}
+			err := validCommand([]byte(tt.line))
+			testkit.Check(t, err != nil || duplicate(tt.problem), "malformed, but in the schema")
 		})
 	}
 }

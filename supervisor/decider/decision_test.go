@@ -225,13 +225,8 @@ func TestNothingHostileBreaksAnInput(t *testing.T) {
 	bad := "a\xffb"
 	e := DecisionExecution{Agent: "developer", Status: StatusFailure, Output: bad,
 		Error: &DecisionFailure{Message: bad, Attempted: bad, Command: bad}}
-	r := DecisionRecord{
-		Task:    bad,
-		Steps:   []DecisionStep{{Description: bad}},
-		History: DecisionHistory{}.Add(e),
-		Error:   e.Error,
-		Agents:  []AgentDescription{{Name: "x", WhenToUse: bad}},
-	}
+	r := DecisionRecord{Task: bad, Steps: []DecisionStep{{Description: bad}}, History: DecisionHistory{}.Add(e),
+		Error: e.Error, Agents: []AgentDescription{{Name: "x", WhenToUse: bad}}}
 	in, eval := SelectInput(r), EvaluateInput(r)
 	for _, text := range []string{
 		in.Task, eval.Task, in.Plan.Steps[0].Description, in.History[0].Output.Summary, in.History[0].Error.Message,
@@ -500,18 +495,11 @@ func succeeding(int) DecisionStatus { return StatusSuccess }
 
 // failures are the failures that a history keeps.
 func failures(h DecisionHistory) (list []DecisionExecution) {
-	for _, f := range h.Failures {
-		list = append(list, f.DecisionExecution)
-	}
-	return list
+	return testkit.Each(h.Failures, func(f numbered) DecisionExecution { return f.DecisionExecution })
 }
 
 func iterations(list []DecisionExecution) []int {
-	var got []int
-	for _, e := range list {
-		got = append(got, e.Iteration)
-	}
-	return got
+	return testkit.Each(list, func(e DecisionExecution) int { return e.Iteration })
 }
 
 func TestHistoryCountsAllAndKeepsItsEnd(t *testing.T) {

@@ -6,16 +6,17 @@ import (
 	"reflect"
 	"sync"
 	"time"
+
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func agentsNamed(names ...string) []AgentDescription {
-	var list []AgentDescription
-	for _, n := range names {
-		list = append(list, AgentDescription{Name: n, DisplayName: n, WhenToUse: "for " + n})
-	}
-	return list
+	return testkit.Each(names,
+		func(n string) AgentDescription {
+			return AgentDescription{Name: n, DisplayName: n, WhenToUse: "for " + n}
+		})
 }
 
 func builtIn() []AgentDescription {

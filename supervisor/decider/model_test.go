@@ -65,10 +65,7 @@ func TestModelIsAskedAgainAfterTroubleThatPasses(t *testing.T) {
 		got, err := Model{Ask: asker, Prompts: plain{}}.Decide(t.Context(), SelectInput(record()))
 		testkit.Need(t, err == nil && got.Mode == tester && got.Attempts == 3 && len(got.Warnings) == 2,
 			"decided %+v, %v", got, err)
-		var waits []time.Duration
-		for _, at := range asker.at {
-			waits = append(waits, at.Sub(begin))
-		}
+		waits := testkit.Each(asker.at, func(at time.Time) time.Duration { return at.Sub(begin) })
 		testkit.Same(t, "asked at", []time.Duration{0, time.Second, 5 * time.Second}, waits)
 	})
 }

@@ -13,12 +13,8 @@ import (
 )
 
 func TestPromptsSayWhatTheRolesMustKnow(t *testing.T) {
-	arbiter := ArbiterPrompt{
-		CWD:              "/w",
-		Delimiter:        "k3y",
-		MaxOrchestrators: 4,
-		Modes:            []PromptMode{{Name: "tester", Description: "Use after.", Model: "haiku", Effort: "low"}},
-	}.Text()
+	arbiter := ArbiterPrompt{CWD: "/w", Delimiter: "k3y", MaxOrchestrators: 4,
+		Modes: []PromptMode{{Name: "tester", Description: "Use after.", Model: "haiku", Effort: "low"}}}.Text()
 	orch := OrchestratorPrompt{ID: "orch-2", Name: "Orchestrator II", CWD: "/w", Delimiter: "k3y", Mode: "tester",
 		ModePrompt: "Believe nothing."}.Text()
 	for _, c := range []struct {

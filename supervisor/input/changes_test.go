@@ -125,13 +125,8 @@ func TestTwoAtWork(t *testing.T) {
 	found := overlapsOf(events)
 	testkit.Check(t, found == nil, "overlaps are %v", found)
 	r.out = Collector{}
-	r.s.TurnEnded(
-		&r.out,
-		repository,
-		ChangeTurn{Agent: "orch-2", Named: []string{"/w/b.go", "/elsewhere/x"}, Alive: r.alive},
-		nil,
-		false,
-	)
+	r.s.TurnEnded(&r.out, repository,
+		ChangeTurn{Agent: "orch-2", Named: []string{"/w/b.go", "/elsewhere/x"}, Alive: r.alive}, nil, false)
 	record := r.asked()
 	taken := ChangeRecorded{Serial: record.Serial, Commit: "c2",
 		Files: []contract.FileChange{{Path: "a.go"}, {Path: "b.go"}, {Path: "c.go"}}}
@@ -152,9 +147,8 @@ func TestOverlap(t *testing.T) {
 	again := overlapsOf(r.turn("orch-1", []string{"/w/a.go"}, nil, []string{"a.go"}))
 	testkit.Check(t, again == nil, "reported again: %v", again)
 	r.alive = []string{"orch-3"}
-	if found := overlapsOf(r.turn("orch-3", []string{"/w/a.go"}, nil, []string{"a.go"})); found != nil {
-		t.Errorf("with agents that are gone: %v", found)
-	}
+	found = overlapsOf(r.turn("orch-3", []string{"/w/a.go"}, nil, []string{"a.go"}))
+	testkit.Check(t, found == nil, "with agents that are gone: %v", found)
 }
 
 // TestOneAtATime: turns that end while a snapshot is taken wait for it.
@@ -513,10 +507,8 @@ func TestOneMergeAtATime(t *testing.T) {
 	// Another process repeats the request.
 	got = act(func(out *Collector) { s.ask(out) })
 	testkit.Same(t, "", []IsolationMerge{{Serial: 4, Agent: "orch-3"}}, got.Asked)
-	if o, _ := s.take(t, IsolationMerged{Serial: 4, Failed: "the disk is full"}); o.Merged ||
-		!strings.Contains(o.Why, "the disk is full") {
-		t.Errorf("a merge that failed: %+v", o)
-	}
+	o, _ = s.take(t, IsolationMerged{Serial: 4, Failed: "the disk is full"})
+	testkit.Check(t, !o.Merged && strings.Contains(o.Why, "the disk is full"), "a merge that failed: %+v", o)
 }
 
 // TestConflictsGoBack: conflicts go back to their author three times in a row, then to the Arbiter. A merge in
@@ -525,10 +517,8 @@ func TestConflictsGoBack(t *testing.T) {
 	var s IsolationState
 	conflict := func() IsolationOutcome {
 		act(func(out *Collector) { s.Ask(out, 1, "orch-1") })
-		o, _ := s.take(
-			t,
-			IsolationMerged{Serial: s.Serial, Status: StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}},
-		)
+		o, _ := s.take(t,
+			IsolationMerged{Serial: s.Serial, Status: StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}})
 		return o
 	}
 	for attempt := range 2 * (MaxConflicts + 1) {

@@ -226,19 +226,13 @@ func TestReconsidered(t *testing.T) {
 
 // TestResume: open requests wait until their agents ask again, unless the agents are not restarted.
 func TestResume(t *testing.T) {
-	s := PermissionState{
-		Open:          []PermissionRequest{asks("orch-1", "p1", "make"), asks("orch-2", "p2", "make")},
-		Unclaimed:     []PermissionRequest{asks("orch-1", "p0", "ls")},
-		Reconsidering: 2,
-	}
+	s := PermissionState{Open: []PermissionRequest{asks("orch-1", "p1", "make"), asks("orch-2", "p2", "make")},
+		Unclaimed: []PermissionRequest{asks("orch-1", "p0", "ls")}, Reconsidering: 2}
 	var c Collector
 	s.Resume(&c, func(agent string) bool { return agent == "orch-1" })
 	said := c.Effects()
 	testkit.Check(t, len(said) == 1, "said of the one that is dropped: %v", said)
-	var ids []string
-	for _, r := range s.Unclaimed {
-		ids = append(ids, r.ID)
-	}
+	ids := testkit.Each(s.Unclaimed, func(r PermissionRequest) string { return r.ID })
 	if diff := cmp.Diff([]string{"p1", "p0"}, ids); diff != "" || len(s.Open) != 0 || s.Reconsidering != 0 {
 		t.Error(diff, s)
 	}

@@ -41,10 +41,7 @@ func setActive(t *testing.T, dir string, minute int) {
 }
 
 func ids(all []Info) (out []string) {
-	for _, i := range all {
-		out = append(out, i.Run)
-	}
-	return out
+	return testkit.Each(all, func(i Info) string { return i.Run })
 }
 
 func TestListFindLatest(t *testing.T) {

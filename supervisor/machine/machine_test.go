@@ -244,10 +244,9 @@ func TestTheDocumentationHasTheGraph(t *testing.T) {
 	if got == want {
 		return
 	}
-	if !*update {
-		t.Fatalf("GRAPH.md is not the table's; go test ./supervisor/machine -update writes it (-table "+
-			"+document):\n%s", cmp.Diff(want, got))
-	}
+	testkit.Need(t, *update,
+		"GRAPH.md is not the table's; go test ./supervisor/machine -update writes it (-table "+"+document):\n%s",
+		cmp.Diff(want, got))
 	testkit.OK(t, os.WriteFile(path, []byte(before+begin+want+end+after), 0o644))
 }
 
@@ -432,10 +431,7 @@ func modelGuard(name string, s Situation) bool {
 func triggers(t testing.TB) []Trigger {
 	t.Helper()
 	s, d := loaded[seed](t, "spec-0003.yaml"), loaded[deviations](t, "deviations.yaml")
-	var list []Trigger
-	for _, e := range s.Events {
-		list = append(list, Trigger(e))
-	}
+	list := testkit.Each(s.Events, func(e string) Trigger { return Trigger(e) })
 	for _, e := range slices.Sorted(maps.Keys(d.Added)) {
 		list = append(list, Trigger(e))
 	}

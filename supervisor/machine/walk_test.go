@@ -189,12 +189,7 @@ func guardSeen(row int, g Guard, held bool) string { return fmt.Sprint(row, g, h
 
 // note records which guard decided about a row: it alone fails, or all hold.
 func note(seen map[string]bool, i int, r Row, s Situation) {
-	var failing []Guard
-	for _, g := range r.If {
-		if !Guards[g](s) {
-			failing = append(failing, g)
-		}
-	}
+	failing := testkit.Only(r.If, func(g Guard) bool { return !Guards[g](s) })
 	switch len(failing) {
 	case 0:
 		for _, g := range r.If {

@@ -367,9 +367,8 @@ func (w *world) distance() {
 		testkit.Need(w.t, last.at.IsZero() || s.at.Sub(last.at) >= w.p.CrashStagger, "%v follows %v too soon", s, last)
 		last = s
 		if s.class.limit() {
-			if !limit.at.IsZero() && s.at.Sub(limit.at) < w.p.Stagger {
-				w.t.Fatalf("%v follows %v too soon", s, limit)
-			}
+			testkit.Need(w.t, limit.at.IsZero() || s.at.Sub(limit.at) >= w.p.Stagger,
+				"%v follows %v too soon", s, limit)
 			limit = s
 		}
 	}

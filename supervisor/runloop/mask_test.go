@@ -179,9 +179,8 @@ func TestInputsHaveNoSecrets(t *testing.T) {
 	clean := input.AgentEvent{Event: bridge.Event{AgentRef: bridge.AgentRef{ID: "orch-1", Generation: 1},
 		Body: bridge.ToolUse{Tool: "Bash",
 			Input: json.RawMessage(`{ "command": "make\n\"all\"", "n": 1e400, "n": 12345678901234567890 }`)}}}
-	if got := l.masked(clean); !cmp.Equal(got, input.Body(clean)) {
-		t.Error(cmp.Diff(clean, got))
-	}
+	got := l.masked(clean)
+	testkit.Check(t, cmp.Equal(got, input.Body(clean)), "%v", cmp.Diff(clean, got))
 	said := input.Command{Channel: input.ChannelStdin, Command: contract.Command{Body: contract.Say{Text: aSecret}}}
 	testkit.Same(t, "the human's own word", input.Body(said), l.masked(said))
 	d := l.masked(input.Decided{Input: json.RawMessage(`{"task":"` + aSecret + `"}`),

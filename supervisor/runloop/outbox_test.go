@@ -97,10 +97,7 @@ func TestTroubleWithTheDisk(t *testing.T) {
 			hearing[contract.Error](n), n.sent())
 		n.say("after", "three")
 		time.Sleep(time.Second)
-		var refs []string
-		for _, a := range hearing[contract.Accepted](n) {
-			refs = append(refs, a.Ref)
-		}
+		refs := testkit.Each(hearing[contract.Accepted](n), func(a contract.Accepted) string { return a.Ref })
 		testkit.Same(t, "accepted", []string{"before", "after"}, refs)
 		n.stop()
 		for _, f := range recorded.inputs(t) {

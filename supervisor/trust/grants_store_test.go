@@ -265,9 +265,8 @@ func TestCorruptFiles(t *testing.T) {
 		list, _, err := s.Load()
 		testkit.Check(t, list == nil && errors.As(err, &corrupt) && strings.Contains(err.Error(), want) &&
 			strings.Contains(err.Error(), s.Path()), "%.40q loads %v, %v, want %q", text, list, err, want)
-		if err := s.Add(byHash); !errors.As(err, &corrupt) {
-			t.Errorf("%.40q: add: %v", text, err)
-		}
+		err = s.Add(byHash)
+		testkit.Check(t, errors.As(err, &corrupt), "%.40q: add: %v", text, err)
 		testkit.Same(t, "string(b)", text, string(testkit.Must(os.ReadFile(s.Path()))(t)))
 	}
 }

@@ -131,9 +131,8 @@ func TestInventory(t *testing.T) {
 	for _, i := range l.Items {
 		testkit.Check(t, i.What != "" && len(i.SHA256) == 64, "item %+v", i)
 	}
-	if again := w.look(""); !cmp.Equal(l, again) {
-		t.Errorf("it is another one the second time:\n%s", cmp.Diff(l, again))
-	}
+	again := w.look("")
+	testkit.Check(t, cmp.Equal(l, again), "it is another one the second time:\n%s", cmp.Diff(l, again))
 	testkit.Check(t, !l.Empty() && newWorkspace(t).look("").Empty(), "what is empty")
 }
 
@@ -395,9 +394,7 @@ func TestStore(t *testing.T) {
 	testkit.OK(t, s.Trust(w.dir, l, "a test", at))
 	w.link(w.dir, "../alias") // under another name it is the same workspace
 	got, ok, err := s.Trusted(filepath.Join(filepath.Dir(w.dir), "alias"))
-	if err != nil || !ok || !cmp.Equal(got, l) {
-		t.Errorf("trusted: %v, %v\n%s", ok, err, cmp.Diff(l, got))
-	}
+	testkit.Check(t, err == nil && ok && cmp.Equal(got, l), "trusted: %v, %v\n%s", ok, err, cmp.Diff(l, got))
 	r, _, _ := s.Record(w.dir)
 	testkit.Check(t, r.By == "a test" && r.At.Equal(at), "record: %q, %v", r.By, r.At)
 	path, _, err := s.path(w.dir)
@@ -413,16 +410,14 @@ func TestStore(t *testing.T) {
 		s.Trust(w.dir, Listing{CWD: l.CWD, Root: l.Root, Items: now.Items, Hash: l.Hash}, "", at))
 	testkit.Fails(t, "a listing of another workspace was recorded", s.Trust(filepath.Join(w.dir, "src"), l, "", at))
 	testkit.OK(t, s.Trust(w.dir, now, "again", at))
-	if got, ok, err := s.Trusted(w.dir); !ok || err != nil || got.Hash != now.Hash {
-		t.Errorf("trusted anew: %v, %v", ok, err)
-	}
+	got, ok, err = s.Trusted(w.dir)
+	testkit.Check(t, ok && err == nil && got.Hash == now.Hash, "trusted anew: %v, %v", ok, err)
 	for _, want := range []bool{true, false} {
 		was, err := s.Revoke(w.dir)
 		testkit.Check(t, was == want && err == nil, "revoke: %v, %v", was, err)
 	}
-	if _, ok, err := s.Trusted(w.dir); ok || err != nil {
-		t.Errorf("after that: %v, %v", ok, err)
-	}
+	_, ok, err = s.Trusted(w.dir)
+	testkit.Check(t, !ok && err == nil, "after that: %v, %v", ok, err)
 }
 
 // TestLinkedStoreIsNotChanged: nothing is revoked through a link that took the place of the store.

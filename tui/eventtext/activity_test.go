@@ -46,14 +46,9 @@ func TestItems(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s|%s %s|%s|+%d-%d|%v", i.Text, i.Tool, i.Summary, i.Result, i.Added, i.Removed,
 			i.Failed))
 	}
-	want := []string{
-		"I begin with the tests.| ||+0-0|false",
-		"|Bash go test ./...|=== RUN\nok   loom 0.1s\nok   writer 0.2s|+0-0|false",
-		"|Edit /loom/a.go|done|+2-1|false",
-		"|Bash false|Exit code 1\nno|+0-0|true",
-		"To the Arbiter: How far?| ||+0-0|false",
-		"|Bash sleep 9||+0-0|false",
-	}
+	want := []string{"I begin with the tests.| ||+0-0|false",
+		"|Bash go test ./...|=== RUN\nok   loom 0.1s\nok   writer 0.2s|+0-0|false", "|Edit /loom/a.go|done|+2-1|false",
+		"|Bash false|Exit code 1\nno|+0-0|true", "To the Arbiter: How far?| ||+0-0|false", "|Bash sleep 9||+0-0|false"}
 	testkit.Same(t, "", want, got)
 	r := a.Running()
 	testkit.Check(t, r.Summary == "sleep 9" && r.At.Equal(began.Add(9*time.Second)), "it runs %+v", r)
@@ -69,9 +64,7 @@ func TestCallsOfATurnEndWithIt(t *testing.T) {
 	}
 	tracker, _ := trackerOf(use("1", "Bash", `{"command":"sleep 9"}`))
 	tracker.Add(began, contract.Event{ID: contract.Supervisor, Body: contract.Session{}})
-	if a := tracker.Agent("orch-1"); a.Running().Call() {
-		t.Error("a call of an earlier process run goes on")
-	}
+	testkit.Check(t, !tracker.Agent("orch-1").Running().Call(), "a call of an earlier process run goes on")
 }
 
 // TestSubagents: a group is followed from its first start to its last end, and another takes its place.

@@ -201,7 +201,7 @@ func inUse() int {
 // TestMemoryIsFlat compares a long run with a short one, and with one that has just filled what memory may
 // hold: of a further event only its record and its places in threads remain.
 func TestMemoryIsFlat(t *testing.T) {
-	n := 100_000
+	n := 60_000
 	if testkit.AtNight() && !testkit.Race {
 		n = 300_000
 	}

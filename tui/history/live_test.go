@@ -66,9 +66,8 @@ func TestLive(t *testing.T) {
 		w := Live{Agent: "arbiter", Text: step.want.text, Began: someTime}
 		testkit.Same(t, i, w, l)
 	}
-	if _, ok := c.Live("orch-1", math.MaxInt); ok {
-		t.Error("the run is over, and something arrives")
-	}
+	_, ok := c.Live("orch-1", math.MaxInt)
+	testkit.Check(t, !ok, "the run is over, and something arrives")
 }
 
 // TestLiveIsBounded sends text without an end.

@@ -92,9 +92,8 @@ func TestPastIsReadFromItsLog(t *testing.T) {
 		want.Add(at, e)
 		first.Add(at, e)
 	}
-	if at := have.CatchUp(first, len(end.Events)); at != first.len() {
-		t.Fatalf("caught up to %d of %d", at, first.len())
-	}
+	at := have.CatchUp(first, len(end.Events))
+	testkit.Need(t, at == first.len(), "caught up to %d of %d", at, first.len())
 	version := first.Version()
 	have.Succeed(first)
 	testkit.Check(t, have.Version() > version, "version %d after %d", have.Version(), version)
@@ -133,9 +132,8 @@ func TestPastIsReadFromItsLog(t *testing.T) {
 			}
 		}
 	}
-	if lost, err := have.Lost(); lost != 0 || err != nil {
-		t.Errorf("lost %d, %v", lost, err)
-	}
+	lost, err := have.Lost()
+	testkit.Check(t, lost == 0 && err == nil, "lost %d, %v", lost, err)
 }
 
 func TestRecentIsAllOfAShortLog(t *testing.T) {
@@ -217,9 +215,7 @@ func TestLoggedEventsAreReadBack(t *testing.T) {
 			}
 			for i, w := range want {
 				e, ok := c.All().Entry(i)
-				if ok == (tt.lost && i < 3950) && (i < 3800 || i >= 3950) {
-					t.Fatalf("entry %d is kept: %v", i, ok)
-				}
+				testkit.Need(t, ok != (tt.lost && i < 3950) || i >= 3800 && i < 3950, "entry %d is kept: %v", i, ok)
 				if fromLog, kept := lineOf(t, w), ""; ok {
 					if kept = lineOf(t, e.Event); fromLog != kept {
 						t.Fatalf("entry %d (-log +kept):\n%s", i, gocmp.Diff(fromLog, kept))
@@ -312,9 +308,8 @@ func TestDamagedLog(t *testing.T) {
 				"%d of 3000 can be read", n)
 			_, err := c.Lost()
 			testkit.Check(t, err != nil, "no word of it")
-			if i, ok := c.Find(t.Context(), c.All(), "2999 X", 0, false); !ok || i != 2999 {
-				t.Errorf("found at %d, %v", i, ok)
-			}
+			i, ok := c.Find(t.Context(), c.All(), "2999 X", 0, false)
+			testkit.Check(t, ok && i == 2999, "found at %d, %v", i, ok)
 			c.Filter(Filter{Text: "x"}).Follow(t.Context())
 		})
 	}

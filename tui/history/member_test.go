@@ -235,9 +235,8 @@ func TestEditedWords(t *testing.T) {
 	addAll(c, contract.Human, contract.Withdrawn{MessageID: "m2"})
 	n := c.Talk().Len()
 	testkit.Need(t, n == 2, "%d entries in the conversation", n)
-	if n := c.All().Len(); n != 6 {
-		t.Fatalf("%d events in all", n)
-	}
+	n = c.All().Len()
+	testkit.Need(t, n == 6, "%d events in all", n)
 	e, _ := c.Talk().Entry(0)
 	testkit.Check(t, e.Edited != nil && e.Edited.Text == "third" && e.Event.Body.(contract.Message).Text == "first",
 		"entry %+v", e)

@@ -36,15 +36,12 @@ func TestTableIsSound(t *testing.T) {
 	for _, b := range table {
 		testkit.Check(t, slices.Contains(Contexts, b.Context), "%q is not a context of the help", b.Context)
 	}
-	if a, ok := Look(Focus, "G"); !ok || a != Bottom {
-		t.Errorf("an agent's stream does not scroll as the conversation does: %q", a)
-	}
-	if a, ok := Look(Ask, "Ctrl+C"); !ok || a != Leave {
-		t.Errorf("one cannot leave from a question: %q", a)
-	}
-	if _, ok := Look(Ask, "G"); ok {
-		t.Error("a question knows a key that is not its own")
-	}
+	a, ok := Look(Focus, "G")
+	testkit.Check(t, ok && a == Bottom, "an agent's stream does not scroll as the conversation does: %q", a)
+	a, ok = Look(Ask, "Ctrl+C")
+	testkit.Check(t, ok && a == Leave, "one cannot leave from a question: %q", a)
+	_, ok = Look(Ask, "G")
+	testkit.Check(t, !ok, "a question knows a key that is not its own")
 }
 
 func TestNames(t *testing.T) {

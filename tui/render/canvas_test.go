@@ -74,9 +74,8 @@ func TestCanvasStaysInside(t *testing.T) {
 				for y := range 5 {
 					for X := range 14 {
 						got, _, _ := s.Get(X, y)
-						if inside := y == 2 && X >= 3 && X < 3+w; !inside && got != "#" {
-							t.Fatalf("%q at %d in %d columns: %q was drawn at %d,%d", text, x, w, got, X, y)
-						}
+						testkit.Need(t, y == 2 && X >= 3 && X < 3+w || got == "#",
+							"%q at %d in %d columns: %q was drawn at %d,%d", text, x, w, got, X, y)
 						testkit.Need(t, !strings.ContainsFunc(got, unicode.IsControl) && utf8.ValidString(got),
 							"%q was drawn as %q", text, got)
 					}
@@ -122,9 +121,8 @@ func TestCanvasText(t *testing.T) {
 		if got := row(s, 0); got != c.want && !strings.HasPrefix(c.text, "⸺") {
 			t.Errorf("Text(%d, %q) drew %q, want %q", c.x, c.text, got, c.want)
 		}
-		if n := c.x + Width(c.text); end != c.end && c.end != n && !strings.HasPrefix(c.text, "⸺") {
-			t.Errorf("Text(%d, %q) ended at %d, want %d", c.x, c.text, end, c.end)
-		}
+		testkit.Check(t, end == c.end || c.end == c.x+Width(c.text) || strings.HasPrefix(c.text, "⸺"),
+			"Text(%d, %q) ended at %d, want %d", c.x, c.text, end, c.end)
 	}
 }
 
@@ -197,10 +195,9 @@ func FuzzCanvas(f *testing.F) {
 		}
 		for y := range 3 {
 			// Neighbours are measured separately: the terminal receives the position of each.
-			if got := row(s, y); columnsOf(s, y) != columns || strings.ContainsFunc(got, unicode.IsControl) ||
-				!utf8.ValidString(got) {
-				t.Fatalf("row %d is %q", y, got)
-			}
+			got := row(s, y)
+			testkit.Need(t, columnsOf(s, y) == columns && !strings.ContainsFunc(got, unicode.IsControl) &&
+				utf8.ValidString(got), "row %d is %q", y, got)
 			for X := range columns {
 				got, _, _ := s.Get(X, y)
 				inside := y == 1 && X >= 4 && X < 4+w
@@ -280,9 +277,7 @@ func TestGlyphsAreOneColumn(t *testing.T) {
 			g.Vertical, g.TopLeft, g.TopRight, g.BottomLeft, g.BottomRight, g.Branch, g.LastLeaf,
 			g.Dot, g.DotLit, g.Chosen, g.More, g.Less}, append(g.Parts, g.Spinner...)...)
 		for _, s := range all {
-			if Width(s) != 1 || g == ASCII && (s[0] < ' ' || s[0] > '~') {
-				t.Errorf("%q is not a glyph", s)
-			}
+			testkit.Check(t, Width(s) == 1 && (g != ASCII || s[0] >= ' ' && s[0] <= '~'), "%q is not a glyph", s)
 		}
 	}
 }

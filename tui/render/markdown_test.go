@@ -194,10 +194,7 @@ func TestHunks(t *testing.T) {
 		"two that are near":    {numbers(1, 30), numbers(1, 9) + numbers(11, 14) + numbers(16, 30), []string{"-7,12 +7,10"}},
 		"what is put in twice": {numbers(1, 3), "x\n" + numbers(1, 3) + "x\n", []string{"-1,3 +1,5"}},
 	} {
-		var got []string
-		for _, h := range Compare(c.old, c.new, "", 3).Hunks {
-			got = append(got, h.String())
-		}
+		got := testkit.Each(Compare(c.old, c.new, "", 3).Hunks, func(h Hunk) string { return h.String() })
 		testkit.Same(t, name, c.want, got)
 	}
 }

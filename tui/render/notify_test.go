@@ -55,9 +55,8 @@ func TestDetect(t *testing.T) {
 		{map[string]string{"TERM": "tmux-256color", "TMUX": "/tmp/t", "KITTY_WINDOW_ID": "3"}, NotifyTerminal{NotifyOSC99,
 			true}},
 	} {
-		if got := DetectProtocol(func(k string) string { return c.env[k] }); got != c.want {
-			t.Errorf("Detect(%v) = %v, want %v", c.env, got, c.want)
-		}
+		got := DetectProtocol(func(k string) string { return c.env[k] })
+		testkit.Check(t, got == c.want, "Detect(%v) = %v, want %v", c.env, got, c.want)
 	}
 }
 
@@ -176,9 +175,8 @@ func FuzzSequence(f *testing.F) {
 		for _, p := range []NotifyProtocol{NotifyOSC777, NotifyOSC99, NotifyOSC9} {
 			s := NotifyTerminal{Protocol: p}.Sequence(title, body)
 			testkit.Need(t, safe.MatchString(s) && utf8.ValidString(s) && len(s) <= 2000, "%d: %q", p, s)
-			if strings.ContainsFunc(s, func(r rune) bool { return r >= 0x7f && r <= 0x9f }) {
-				t.Fatalf("%d: a control character in %q", p, s)
-			}
+			testkit.Need(t, !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x7f && r <= 0x9f }),
+				"%d: a control character in %q", p, s)
 			wrapped := NotifyTerminal{Protocol: p, Tmux: true}.Sequence(title, body)
 			inner, ok := strings.CutPrefix(wrapped, "\x1bPtmux;")
 			inner, ok2 := strings.CutSuffix(inner, "\x1b\\")
@@ -190,9 +188,8 @@ func FuzzSequence(f *testing.F) {
 			got := TitleSequence(NotifyMoment{Word: title, Where: body, Threads: 2, ASCII: ascii})
 			testkit.Need(t, !strings.ContainsFunc(got, unicode.IsControl) && utf8.ValidString(got) &&
 				utf8.RuneCountInString(got) <= titleMost, "a title of %q", got)
-			if ascii && strings.ContainsFunc(got, func(r rune) bool { return r > unicode.MaxASCII }) {
-				t.Fatalf("a title of ASCII alone is %q", got)
-			}
+			testkit.Need(t, !ascii || !strings.ContainsFunc(got, func(r rune) bool { return r > unicode.MaxASCII }),
+				"a title of ASCII alone is %q", got)
 		}
 	})
 }

@@ -210,16 +210,14 @@ func TestOnlyChangesAreHandedOn(t *testing.T) {
 	p.SetSize(10, 5)
 	p.SetSize(20, 5)
 	frame("織機 the room")
-	if text, _, _ := p.Get(12, 1); text != "m" {
-		t.Errorf("what the screen below forgot is %q", text)
-	}
+	text, _, _ := p.Get(12, 1)
+	testkit.Check(t, text == "m", "what the screen below forgot is %q", text)
 	err := p.PostEvent(tcell.NewEventResize(20, 5)) // which a terminal's screen posts
 	testkit.OK(t, err)
 	s.PollEvent()
 	testkit.Same(t, "of 100 cells are drawn after a change of size", 100, frame("織機 the room"))
-	if text, _, _ := p.Get(12, 1); text != "m" {
-		t.Errorf("what a change of size took away is %q", text)
-	}
+	text, _, _ = p.Get(12, 1)
+	testkit.Check(t, text == "m", "what a change of size took away is %q", text)
 }
 
 // TestVeryLargeScreen is drawn on directly, without a second copy.
@@ -300,9 +298,8 @@ func TestPastesAreTakenOut(t *testing.T) {
 				p, ok := d.take()
 				testkit.Need(t, ok && p.Text == want && p.Size == len(want), "pasted %q, taken %+v", want, p)
 			}
-			if p, ok := d.take(); ok {
-				t.Fatalf("%q: there is another paste: %+v", text, p)
-			}
+			p, ok := d.take()
+			testkit.Need(t, !ok, "%q: there is another paste: %+v", text, p)
 		}
 	}
 }
@@ -323,9 +320,8 @@ func TestAPasteWithoutAnEnd(t *testing.T) {
 	}
 	d := &decoder{}
 	testkit.Same(t, "is read of several lines", pasted, decode(d, "first\r!rm\r", "last"))
-	if p, ok := d.take(); !ok || p.Text != "first\r!rm\rlast" {
-		t.Errorf("%+v is pasted of several lines", p)
-	}
+	p, ok := d.take()
+	testkit.Check(t, ok && p.Text == "first\r!rm\rlast", "%+v is pasted of several lines", p)
 }
 
 // TestPastesAreBounded: the size of a paste that is too large to keep is reported, and the next one is

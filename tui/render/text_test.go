@@ -65,10 +65,7 @@ func TestWrap(t *testing.T) {
 		{"trailing   ", 20, []string{"trailing"}},
 		{"x", 0, []string{"x"}},
 	} {
-		var got []string
-		for _, l := range Wrap(Of(Base, c.text), c.columns) {
-			got = append(got, l.Text())
-		}
+		got := testkit.Each(Wrap(Of(Base, c.text), c.columns), func(l Line) string { return l.Text() })
 		testkit.Same(t, fmt.Sprintf("Wrap(%q, %d)", c.text, c.columns), c.want, got)
 	}
 }
@@ -83,10 +80,7 @@ func TestWrapKeepsRoles(t *testing.T) {
 }
 
 func TestCut(t *testing.T) {
-	var got []string
-	for _, l := range Cut(Line{{"  if a {", Code}, {"\tb 世界", CodeName}}, 6) {
-		got = append(got, l.Text())
-	}
+	got := testkit.Each(Cut(Line{{"  if a {", Code}, {"\tb 世界", CodeName}}, 6), func(l Line) string { return l.Text() })
 	testkit.Same(t, "", []string{"  if a", " {  b ", "世界"}, got)
 }
 

@@ -26,14 +26,11 @@ func TestThemeNames(t *testing.T) {
 	}
 	for _, name := range ThemeNames() {
 		for _, n := range depths {
-			if _, err := NewTheme(name, n); err != nil {
-				t.Error(err)
-			}
+			_, err := NewTheme(name, n)
+			testkit.Check(t, err == nil, "%v", err)
 		}
 	}
-	if _, err := NewTheme("no such", TrueColor); err == nil {
-		t.Error("a theme that is not there was made")
-	}
+	testkit.Fails(t, "a theme that is not there was made", testkit.Err(NewTheme("no such", TrueColor)))
 }
 
 // Roles that deliberately look like ordinary text.
@@ -161,9 +158,8 @@ func TestFewColoursStayFew(t *testing.T) {
 			for r := range roles {
 				fg, bg, _ := theme.Style(r).Decompose()
 				for _, c := range []tcell.Color{fg, bg} {
-					if c != tcell.ColorDefault && (c.IsRGB() || int(c&^tcell.ColorValid) >= n) {
-						t.Errorf("%s with %d colours: role %d has colour %v", p.name, n, r, c)
-					}
+					testkit.Check(t, c == tcell.ColorDefault || !c.IsRGB() && int(c&^tcell.ColorValid) < n,
+						"%s with %d colours: role %d has colour %v", p.name, n, r, c)
 				}
 				// Where arbiter sets both text and background they must differ.
 				testkit.Check(t, fg != bg || fg == tcell.ColorDefault, "%s with %d colours: role %d is invisible",

@@ -25,9 +25,7 @@ func File(t testing.TB, name, got string) bool {
 		return true
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)\n%s", err, got)
-	}
+	testkit.Need(t, err == nil, "%v (go test -update writes it)\n%s", err, got)
 	diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n"))
 	if diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)

@@ -98,9 +98,8 @@ func (r *rig) draw() {
 	surrounded(r.t, r.screen, r.c)
 	r.screen.Show()
 	x, y, shown := r.screen.GetCursor()
-	if shown && (x < r.x || x >= r.x+r.width || y < r.y || y >= r.y+r.height) {
-		r.t.Fatalf("%dx%d: the cursor is outside, at %d,%d", r.width, r.height, x-r.x, y-r.y)
-	}
+	testkit.Need(r.t, !shown || x >= r.x && x < r.x+r.width && y >= r.y && y < r.y+r.height,
+		"%dx%d: the cursor is outside, at %d,%d", r.width, r.height, x-r.x, y-r.y)
 	testkit.Need(r.t, shown || !r.c.HasFocus() || r.width <= 0 || r.height <= 0,
 		"%dx%d: there is no cursor; text %q at %d", r.width, r.height, r.c.ed.text, r.c.ed.at)
 }

@@ -124,10 +124,8 @@ func TestEditorMatch(t *testing.T) {
 		} else {
 			rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		}
-		var got []string
-		for _, i := range rankEditor(c.query, len(all), func(i int) string { return all[i] }) {
-			got = append(got, all[i])
-		}
+		got := testkit.Each(rankEditor(c.query, len(all),
+			func(i int) string { return all[i] }), func(i int) string { return all[i] })
 		testkit.Same(t, c.query, want, got)
 	}
 }

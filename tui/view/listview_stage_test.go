@@ -42,11 +42,7 @@ func (l *fakeSource) Block(i, width int, open bool) Block {
 }
 
 func (l *fakeSource) Tail(width int) []Block {
-	var blocks []Block
-	for _, s := range l.tail {
-		blocks = append(blocks, s.block(width, false))
-	}
-	return blocks
+	return testkit.Each(l.tail, func(s fakeBlock) Block { return s.block(width, false) })
 }
 
 func (s fakeBlock) block(width int, open bool) Block {
@@ -101,9 +97,8 @@ func (st *stage) resize(w, h int) {
 func (st *stage) draw() []string {
 	st.t.Helper()
 	rows := surrounded(st.t, st.screen, st.view)
-	if y := slices.IndexFunc(rows, func(row string) bool { return strings.Contains(row, around) }); y >= 0 {
-		st.t.Fatalf("row %d of a window of %dx%d is %q", y, st.w, st.h, rows[y])
-	}
+	y := slices.IndexFunc(rows, func(row string) bool { return strings.Contains(row, around) })
+	testkit.Need(st.t, y < 0, "row %d of a window of %dx%d: %q", y, st.w, st.h, rows)
 	return rows
 }
 

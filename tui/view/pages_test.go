@@ -190,41 +190,34 @@ func TestAskIgnoresEarlyKeys(t *testing.T) {
 		testkit.Check(t, !ok, "a click was taken after %d ms", ms)
 		a.Arm(at)
 	}
-	if got, ok := a.Press('Y', after(700)); !ok || got != "yes" {
-		t.Errorf("Y is %q, %v after 700 ms", got, ok)
-	}
+	got, ok := a.Press('Y', after(700))
+	testkit.Check(t, ok && got == "yes", "Y is %q, %v after 700 ms", got, ok)
 	// The dialog ignores a user who continues typing until they pause.
 	a.Arm(at)
 	for ms := 100; ms <= 3000; ms += 100 {
 		got, ok := a.Press('y', after(ms))
 		testkit.Need(t, !ok, "y, typed among others, answered %q after %d ms", got, ms)
 	}
-	if _, ok := a.Press('y', after(3650)); ok {
-		t.Error("650 ms are not a pause")
-	}
-	if got, ok := a.Press('y', after(3650+700)); !ok || got != "yes" {
-		t.Errorf("after a pause y is %q, %v", got, ok)
-	}
+	_, ok = a.Press('y', after(3650))
+	testkit.Check(t, !ok, "650 ms are not a pause")
+	got, ok = a.Press('y', after(3650+700))
+	testkit.Check(t, ok && got == "yes", "after a pause y is %q, %v", got, ok)
 }
 
 func TestAskOpenedByHandAnswersAtOnce(t *testing.T) {
 	a, s := askAt(t, 80, 24)
 	now := time.Unix(100, 0)
-	if got, ok := a.Choose(now); !ok || got != "no" {
-		t.Errorf("the choice at hand is %q, %v", got, ok)
-	}
-	if got, ok := a.Press('x', now); ok {
-		t.Errorf("x answers %q", got)
-	}
+	got, ok := a.Choose(now)
+	testkit.Check(t, ok && got == "no", "the choice at hand is %q, %v", got, ok)
+	got, ok = a.Press('x', now)
+	testkit.Check(t, !ok, "x answers %q", got)
 	a.Next()
 	a.Next()
-	if got, _ := a.Choose(now); got != "yes" {
-		t.Errorf("two further on is %q: not around the end", got)
-	}
+	got, _ = a.Choose(now)
+	testkit.Check(t, got == "yes", "two further on is %q: not around the end", got)
 	a.Prev()
-	if got, _ := a.Choose(now); got != "why" {
-		t.Errorf("one back is %q", got)
-	}
+	got, _ = a.Choose(now)
+	testkit.Check(t, got == "why", "one back is %q", got)
 	a.Draw(s)
 	for i, spot := range a.spots {
 		got, ok := a.Click(spot.x+spot.w-1, spot.y, now)
@@ -234,9 +227,8 @@ func TestAskOpenedByHandAnswersAtOnce(t *testing.T) {
 	}
 	a.Set(AskData{Title: "nothing to choose"})
 	a.Next()
-	if _, ok := a.Choose(now); ok {
-		t.Error("nothing was chosen")
-	}
+	_, ok = a.Choose(now)
+	testkit.Check(t, !ok, "nothing was chosen")
 }
 
 // Whatever the window, the current choice is visible, and if there is any room, so are all choices and the
@@ -576,9 +568,8 @@ func TestRosterShowsImportantAgents(t *testing.T) {
 	many[10].Bell = true
 	rows, r := rosterRows(t, many, "orch-4", 60, 5)
 	for _, want := range []string{"Arbiter", "Orchestrator 4", "Orchestrator 10", "Orchestrator 11", "and 8 more"} {
-		if !slices.ContainsFunc(rows, func(row string) bool { return strings.Contains(row, want) }) {
-			t.Errorf("%q is out of sight:\n%s", want, strings.Join(rows, "\n"))
-		}
+		testkit.Check(t, slices.ContainsFunc(rows, func(row string) bool { return strings.Contains(row, want) }),
+			"%q is out of sight:\n%s", want, strings.Join(rows, "\n"))
 	}
 	id, ok := r.At(3, 1)
 	testkit.Check(t, ok && id == "orch-4", "the second row is %q, %v", id, ok)
@@ -635,9 +626,8 @@ func TestPlanStripKeepsTheCurrentInSight(t *testing.T) {
 			}
 		}
 	}
-	if done, current := count([]PageStep{{Status: "done"}, {Status: "failed"}}); done != 1 || current != 1 {
-		t.Errorf("all over: %d, %d", done, current)
-	}
+	done, current := count([]PageStep{{Status: "done"}, {Status: "failed"}})
+	testkit.Check(t, done == 1 && current == 1, "all over: %d, %d", done, current)
 }
 
 var full = StatusData{Word: "Working", Awaited: "Orchestrator II", Waiting: 4 * time.Minute, CostUSD: 3.417,

@@ -251,9 +251,8 @@ func TestDraftLosesNothing(t *testing.T) {
 			testkit.Need(t, slices.Contains(got, s), "seed %d: %v is lost: %v", seed, s, got)
 		}
 		for _, text := range slices.Concat(mine, other) {
-			if !slices.ContainsFunc(got, func(s contract.Step) bool { return s.Text == text }) {
-				t.Fatalf("seed %d: %q is lost: %v", seed, text, got)
-			}
+			testkit.Need(t, slices.ContainsFunc(got, func(s contract.Step) bool { return s.Text == text }),
+				"seed %d: %q is lost: %v", seed, text, got)
 		}
 		testkit.Need(t, len(d.Clashes()) == 0, "seed %d: %v", seed, d.Clashes())
 	}
@@ -422,11 +421,8 @@ func TestNow(t *testing.T) {
 	}
 	s := &supervisor.State{Options: runconfig.Options{CWD: "/loom", Permissions: "ask"}}
 	s.Agents = []*supervisor.Agent{
-		agent(
-			"arbiter",
-			"The Arbiter",
-			func(a *supervisor.Agent) { a.Role, a.Status = supervisor.RoleArbiter, supervisor.AgentReady },
-		),
+		agent("arbiter", "The Arbiter",
+			func(a *supervisor.Agent) { a.Role, a.Status = supervisor.RoleArbiter, supervisor.AgentReady }),
 		agent("orch-1", "Orchestrator I", func(a *supervisor.Agent) {
 			a.Mode, a.CostUSD, a.Context = "developer", 0.41, bridge.Context{Tokens: 68_000, Window: 200_000, Pct: 34}
 		}),

@@ -51,10 +51,8 @@ func textsTile(t PageAgent, w, h int, l *render.Look) (rows []string, group int)
 // TestTileContents: a tile shows the agent's name, what it did, the result, and what it is doing.
 func TestTileContents(t *testing.T) {
 	one := busy()
-	one.Work.Items = append(
-		one.Work.Items,
-		eventtext.ActivityItem{At: atTile(48), Use: "c", Tool: "Bash", Summary: "sleep 100"},
-	)
+	one.Work.Items = append(one.Work.Items,
+		eventtext.ActivityItem{At: atTile(48), Use: "c", Tool: "Bash", Summary: "sleep 100"})
 	got, group := textsTile(one, 80, 20, lookTile(t, render.Unicode))
 	want := []string{
 		"◆ Orchestrator I  developer  works  $0.41  sonnet  ━━━╸──────  34%  68k/200k",
@@ -78,10 +76,8 @@ func TestTileContents(t *testing.T) {
 func TestSmallTileShowsCurrentWork(t *testing.T) {
 	wait := busy()
 	wait.Busy, wait.Bell, wait.State, wait.Doing = false, true, "permission?", "Bash rm -rf build"
-	wait.Work.Items = append(
-		wait.Work.Items,
-		eventtext.ActivityItem{At: atTile(50), Tool: "Bash", Summary: "rm -rf build"},
-	)
+	wait.Work.Items = append(wait.Work.Items,
+		eventtext.ActivityItem{At: atTile(50), Tool: "Bash", Summary: "rm -rf build"})
 	stall := busy()
 	stall.Busy, stall.State, stall.Doing = false, "API overloaded", "again in 0:21, attempt 2"
 	writes := busy()
@@ -118,10 +114,8 @@ func TestSubagentsAreGrouped(t *testing.T) {
 		}
 		one.Work.Subagents, one.Subagents = append(one.Work.Subagents, sub), append(one.Subagents, row)
 	}
-	one.Work.Items = append(
-		one.Work.Items,
-		eventtext.ActivityItem{At: atTile(20), Use: "writer", Tool: "Agent", Summary: "writer"},
-	)
+	one.Work.Items = append(one.Work.Items,
+		eventtext.ActivityItem{At: atTile(20), Use: "writer", Tool: "Agent", Summary: "writer"})
 	got, group := textsTile(one, 90, 20, lookTile(t, render.Unicode))
 	text := strings.Join(got, "\n")
 	testkit.Check(t, strings.Contains(got[group], "▾ 3 subagents, 1 done  60k tokens") &&
@@ -133,10 +127,8 @@ func TestSubagentsAreGrouped(t *testing.T) {
 	testkit.Check(t, group >= 0 && strings.Contains(got[group], "▸ 3 subagents") && !strings.Contains(text, "parser"),
 		"folded:\n%s", text)
 	one.Open = true
-	if got, _ = textsTile(one, 90, 4, lookTile(t, render.ASCII)); !strings.Contains(
-		strings.Join(got, "\n"),
-		"+ 3 subagents",
-	) {
+	if got, _ = textsTile(one, 90, 4, lookTile(t, render.ASCII)); !strings.Contains(strings.Join(got, "\n"),
+		"+ 3 subagents") {
 		t.Errorf("without room:\n%s", strings.Join(got, "\n"))
 	}
 }
@@ -191,10 +183,7 @@ func TestImportantAgentsAreShown(t *testing.T) {
 		many = append(many, PageAgent{ID: fmt.Sprint(i), Past: i%4 == 1, Busy: i%4 == 2, Bell: i == 13})
 	}
 	shown, hidden := important(many, 8, "3", 8)
-	var ids []string
-	for _, s := range shown {
-		ids = append(ids, s.ID)
-	}
+	ids := testkit.Each(shown, func(s PageAgent) string { return s.ID })
 	want := []string{"0", "3", "6", "10", "13", "14", "18"}
 	testkit.Check(t, slices.Equal(ids, want) && hidden == 13, "%v and %d more, want %v", ids, hidden, want)
 }

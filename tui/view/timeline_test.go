@@ -75,11 +75,8 @@ var dark = func() *render.Look {
 
 // drawn returns the lines of a picture as text.
 func drawn(tl *Timeline, v *TimelineView, w, h int) []string {
-	var lines []string
-	for _, l := range tl.Lines(v, TimelineFrame{Look: dark, Now: atTimeline(100)}, w, h) {
-		lines = append(lines, l.Text())
-	}
-	return lines
+	return testkit.Each(tl.Lines(v, TimelineFrame{Look: dark, Now: atTimeline(100)}, w, h),
+		func(l render.Line) string { return l.Text() })
 }
 
 // lineOf returns the text after the name of a lane.
@@ -244,11 +241,8 @@ func TestAnyWindow(t *testing.T) {
 			}
 		}
 	}
-	if lines := (&Timeline{}).Lines(&TimelineView{}, TimelineFrame{Look: dark, Now: atTimeline(0)}, 40, 10); len(
-		lines,
-	) != 3 {
-		t.Errorf("an empty timeline has %d lines", len(lines))
-	}
+	lines := (&Timeline{}).Lines(&TimelineView{}, TimelineFrame{Look: dark, Now: atTimeline(0)}, 40, 10)
+	testkit.Check(t, len(lines) == 3, "an empty timeline has %d lines", len(lines))
 }
 
 // TestTimelineHostileText: a model's name for a tool or a mode is shown as text on one line.
@@ -311,10 +305,8 @@ func logOf(t *testing.T, list []timedEvent) *journal.EventLog {
 
 // notices are events at the given seconds, each with its second as its text.
 func notices(seconds ...int) (list []timedEvent) {
-	for _, s := range seconds {
-		list = append(list, timedEvent{s, "supervisor", contract.Notice{Text: fmt.Sprint(s)}})
-	}
-	return list
+	return testkit.Each(seconds,
+		func(s int) timedEvent { return timedEvent{s, "supervisor", contract.Notice{Text: fmt.Sprint(s)}} })
 }
 
 // recordingStage keeps what it receives.

@@ -94,9 +94,7 @@ func (d Dir) UserConfig(key, value string) {
 func (d Dir) Git(args ...string) string {
 	d.Helper()
 	out, err := d.Command(args...).CombinedOutput()
-	if err != nil {
-		d.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
+	testkit.Need(d, err == nil, "git %s: %v\n%s", strings.Join(args, " "), err, out)
 	return strings.TrimSpace(string(out))
 }
 
@@ -258,9 +256,7 @@ func (d Dir) Copy() Dir {
 	d.Helper()
 	to := filepath.Join(Temp(d), "copy")
 	out, err := exec.Command("cp", "-a", d.Path, to).CombinedOutput()
-	if err != nil {
-		d.Fatalf("cp: %v\n%s", err, out)
-	}
+	testkit.Need(d, err == nil, "cp: %v\n%s", err, out)
 	return Dir{d.TB, to}
 }
 
@@ -313,8 +309,6 @@ func Killed(t testing.TB, operation string, after int, args ...string) bool {
 	if err != nil && cmd.ProcessState != nil && cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
 		return true
 	}
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", operation, err, out)
-	}
+	testkit.Need(t, err == nil, "%s: %v\n%s", operation, err, out)
 	return false
 }

@@ -44,10 +44,7 @@ func TestALongRequestIsNotAllowedInAForm(t *testing.T) {
 func TestRulesAreOfferedToTheLetter(t *testing.T) {
 	rules := []string{"Bash(a\u202eb)", "Bash(ok)", "Bash(no)"}
 	f := permissionForm("", "x", contract.PermissionRequest{Suggestions: rules}, "")
-	var labels []string
-	for _, o := range f.options {
-		labels = append(labels, o.label)
-	}
+	labels := testkit.Each(f.options, func(o option) string { return o.label })
 	want := "Allow once|Allow this for the whole run|Always allow here: Bash(ok) (exactly this line)|Deny|" +
 		"Deny this for the whole run"
 	testkit.Same(t, "offered", want, strings.Join(labels, "|"))
@@ -143,10 +140,8 @@ func (w *world) answer(id string) {
 func (w *world) given() (list []contract.CommandBody) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, line := range w.commands {
-		list = append(list, contract.ParseCommand([]byte(line)).Body)
-	}
-	return list
+	return testkit.Each(w.commands,
+		func(line string) contract.CommandBody { return contract.ParseCommand([]byte(line)).Body })
 }
 
 // gives notes a command that did not come through the socket.
@@ -670,12 +665,8 @@ func TestPlaces(t *testing.T) {
 		}
 	}
 	w.do(func() { w.info.CWD = outside })
-	if _, failed := callMCP[MCPView](u, "status", map[string]any{"run": theRun}); !strings.Contains(
-		failed,
-		"--allow-dir",
-	) {
-		t.Errorf("a run elsewhere: %q", failed)
-	}
+	_, failed := callMCP[MCPView](u, "status", map[string]any{"run": theRun})
+	testkit.Check(t, strings.Contains(failed, "--allow-dir"), "a run elsewhere: %q", failed)
 	list, _ := callMCP[RunList](u, "list_runs", nil)
 	testkit.Check(t, len(list.Runs) == 0, "listed: %+v", list)
 }

@@ -340,28 +340,16 @@ func TestInbox(t *testing.T) {
 		passes := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
 		s.typeLines("/inbox")
 		s.expect("Nothing waits for you.\n")
-		leave := supervisor.InboxItem{
-			ID:    "r-9",
-			Kind:  supervisor.InboxPermission,
-			Agent: "orch-1",
-			Text:  "Bash: make",
-			Since: time.Now(),
-
-			Request: &contract.PermissionRequest{Request: "r-9", Tool: "Bash"},
-		}
+		leave := supervisor.InboxItem{ID: "r-9", Kind: supervisor.InboxPermission, Agent: "orch-1", Text: "Bash: make",
+			Since: time.Now(), Request: &contract.PermissionRequest{Request: "r-9", Tool: "Bash"}}
 		s.emit("orch-1", contract.PermissionRequest{Request: "r-9", Tool: "Bash",
 			Input: json.RawMessage(`{"command":"make"}`)})
 		s.output()
 		waits(leave)
 		passes(progressPause)
 		s.expect("Something waits for you, the first for 1 min: /inbox lists what for.\n")
-		question := supervisor.InboxItem{
-			ID:    "question-1",
-			Kind:  supervisor.InboxQuestion,
-			Agent: "arbiter",
-			Text:  "This\nor that?",
-			Since: time.Now(),
-		}
+		question := supervisor.InboxItem{ID: "question-1", Kind: supervisor.InboxQuestion, Agent: "arbiter",
+			Text: "This\nor that?", Since: time.Now()}
 		waits(
 			leave,
 			question,

@@ -25,9 +25,8 @@ func TestShellLeavesNothing(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			if _, err := NewScreen(command.Env{}, settings.Choices{}).Shell(ctx, t.TempDir(), line, out); err != nil {
-				t.Error(err)
-			}
+			_, err := NewScreen(command.Env{}, settings.Choices{}).Shell(ctx, t.TempDir(), line, out)
+			testkit.Check(t, err == nil, "%v", err)
 		}()
 		for name == "stopped" && strings.Count(out.String(), "\n") < 2 {
 			<-out.wrote

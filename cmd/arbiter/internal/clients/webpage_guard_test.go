@@ -139,9 +139,7 @@ func TestRefusals(t *testing.T) {
 func TestTokenWorksOnce(t *testing.T) {
 	s := NewWeb(WebOptions{Runs: newHouse(t), Run: testRun})
 	path := s.guard.path()
-	if w := askWeb(s, "HEAD", path, "", without("Cookie")); w.Code != 401 {
-		t.Error("a HEAD of a preview ends the link")
-	}
+	testkit.Check(t, askWeb(s, "HEAD", path, "", without("Cookie")).Code == 401, "a HEAD of a preview ends the link")
 	for range 2 { // a preview, and the browser
 		w := askWeb(s, "GET", path, "", func(r *http.Request) {
 			r.Header.Del("Cookie")

@@ -17,16 +17,14 @@ import (
 func TestReadFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "task.md")
 	testkit.OK(t, os.WriteFile(path, bytes.Repeat([]byte("A"), 3000), 0o600))
-	if raw, err := ReadFile(path, 3000); err != nil || len(raw) != 3000 {
-		t.Errorf("%d bytes, %v", len(raw), err)
-	}
+	raw, err := ReadFile(path, 3000)
+	testkit.Check(t, err == nil && len(raw) == 3000, "%d bytes, %v", len(raw), err)
 	if _, err := ReadFile(path, 2999); err == nil ||
 		!strings.Contains(err.Error(), "task.md has 3,000 bytes, at most 2,999 are read") {
 		t.Error(err)
 	}
-	if _, err := ReadFile(path+"x", 1); !os.IsNotExist(err) {
-		t.Error(err)
-	}
+	_, err = ReadFile(path+"x", 1)
+	testkit.Check(t, os.IsNotExist(err), "%v", err)
 }
 
 // TestCheckDir: a workspace must be a readable directory; the error does not repeat its path.
@@ -97,27 +95,19 @@ func TestSweep(t *testing.T) {
 	})
 	slices.Sort(removed)
 	slices.Sort(want)
-	if diff := cmp.Diff(want, removed); diff != "" || err != nil {
-		t.Errorf("%v\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, removed)
+	testkit.Check(t, diff == "" && err == nil, "%v\n%s", err, diff)
 	left := slices.DeleteFunc(before, func(name string) bool {
 		return slices.Contains(want, filepath.Join(place, name))
 	})
 	testkit.Same(t, "left", left, namesScratch(t, place))
-	if ownerOf(kept) != "" || ownerOf(human) != "" {
-		t.Errorf("owners: %q, %q", ownerOf(kept), ownerOf(human))
-	}
-	if _, err := os.Stat(of("live")); err != nil {
-		t.Error(err)
-	}
+	testkit.Check(t, ownerOf(kept) == "" && ownerOf(human) == "", "owners: %q, %q", ownerOf(kept), ownerOf(human))
+	_, err = os.Stat(of("live"))
+	testkit.Check(t, err == nil, "%v", err)
 }
 
 func namesScratch(t *testing.T, dir string) []string {
 	t.Helper()
 	entries := testkit.Must(os.ReadDir(dir))(t)
-	var list []string
-	for _, e := range entries {
-		list = append(list, e.Name())
-	}
-	return list
+	return testkit.Each(entries, func(e os.DirEntry) string { return e.Name() })
 }

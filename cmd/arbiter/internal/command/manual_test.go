@@ -105,10 +105,7 @@ func TestOffers(t *testing.T) {
 		words := Split(line)
 		last := len(words) - 1
 		o := ReadLine(inn(), words[:last]).offer(words[last], values)
-		var got []string
-		for _, e := range o.Words {
-			got = append(got, e.Term)
-		}
+		got := testkit.Each(o.Words, func(e Entry) string { return e.Term })
 		if o.Files {
 			got = append(got, ":files")
 		}
@@ -213,9 +210,8 @@ func TestRoff(t *testing.T) {
 		".TH \"INN\"", ".SH \"NAME\"\ninn \\- lets rooms\n", "\\fB\\-\\-light on|off\\fR\n", ".SS \"inn rooms give\"\n",
 		".PP\n.RS 4\n.nf\ninn rooms\n.fi\n.RE\n.PP\nOthers", "\\fB\\(ti/.inn\\fR\na\\eb\n",
 	)
-	if got := escape(".x'y…"); got != `\&.x\(aqy\[u2026]` {
-		t.Error(got)
-	}
+	got := escape(".x'y…")
+	testkit.Check(t, got == `\&.x\(aqy\[u2026]`, "%v", got)
 }
 
 func TestBrief(t *testing.T) {
@@ -231,11 +227,9 @@ func TestBrief(t *testing.T) {
 
 func TestScripts(t *testing.T) {
 	for _, shell := range Shells {
-		if text, err := ShellScript(shell); err != nil || !strings.Contains(text, Ask+" "+shell) {
-			t.Errorf("%s: %v", shell, err)
-		}
+		text, err := ShellScript(shell)
+		testkit.Check(t, err == nil && strings.Contains(text, Ask+" "+shell), "%s: %v", shell, err)
 	}
-	if _, err := ShellScript("csh"); err == nil || !slices.Contains(Shells, "zsh") {
-		t.Error("there is a script for csh")
-	}
+	_, err := ShellScript("csh")
+	testkit.Check(t, err != nil && slices.Contains(Shells, "zsh"), "there is a script for csh")
 }

@@ -243,12 +243,7 @@ func TestFindings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := healthy()
 			tt.spoil(&s)
-			var wrong []Finding
-			for _, f := range Examine(s) {
-				if f.State != DoctorOK {
-					wrong = append(wrong, f)
-				}
-			}
+			wrong := testkit.Only(Examine(s), func(f Finding) bool { return f.State != DoctorOK })
 			testkit.Need(t, len(wrong) == 1, "want one finding, have %+v", wrong)
 			f := wrong[0]
 			testkit.Check(t, f.Area == tt.area && f.Name == tt.name && f.State == tt.state &&
@@ -368,13 +363,10 @@ func TestReport(t *testing.T) {
 		t.Errorf("%q", b.String())
 	}
 	broken := NewReport("1.0", []Finding{{AreaClaude, "login", DoctorFail, "none", ""}})
-	if text := broken.summary(); !strings.Contains(text, "1 failure.") || !strings.Contains(text, "--rehearse") {
-		t.Error(text)
-	}
-	if text := NewReport("1.0", []Finding{{AreaPlaces, "state", DoctorFail, "none", ""}}).summary(); strings.Contains(text,
-		"--rehearse") {
-		t.Error(text)
-	}
+	text := broken.summary()
+	testkit.Check(t, strings.Contains(text, "1 failure.") && strings.Contains(text, "--rehearse"), "%v", text)
+	text = NewReport("1.0", []Finding{{AreaPlaces, "state", DoctorFail, "none", ""}}).summary()
+	testkit.Check(t, !strings.Contains(text, "--rehearse"), "%v", text)
 }
 
 // TestLooksAtADirectory: the directory is reported correctly, and the check leaves nothing behind.
@@ -455,10 +447,8 @@ func TestScratchOfRunsIsLeftAlone(t *testing.T) {
 			testkit.OK(t, os.Chtimes(dir, before, before))
 		}
 	}
-	var found []string
-	for _, s := range LookForScratch([]string{place}, nil, os.Geteuid()) {
-		found = append(found, s.Path)
-	}
+	found := testkit.Each(LookForScratch([]string{place}, nil, os.Geteuid()),
+		func(s DoctorScratch) string { return s.Path })
 	slices.Sort(want)
 	testkit.Check(t, slices.Equal(found, want), "found %q, want %q", found, want)
 }

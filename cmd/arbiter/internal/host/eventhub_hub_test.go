@@ -113,17 +113,8 @@ func TestPieces(t *testing.T) {
 	s := newStory(t, 8)
 	open := func() (*journal.EventLog, error) { return journal.OpenLog(s.path) }
 	s.tell(t, contract.Session{}, true)
-	with, without := s.hub.Cursor(
-		0,
-		true,
-		journal.LogPosition{},
-		open,
-	), s.hub.Cursor(
-		0,
-		false,
-		journal.LogPosition{},
-		open,
-	)
+	with, without := s.hub.Cursor(0, true, journal.LogPosition{}, open), s.hub.Cursor(0, false, journal.LogPosition{},
+		open)
 	for i := range 3 {
 		s.hub.publish(time.Now(), contract.Event{ID: "arbiter", Body: contract.Delta{Text: fmt.Sprint("piece ", i)}})
 	}
@@ -156,12 +147,8 @@ func TestSkipped(t *testing.T) {
 	for i := 2; i <= 20; i++ {
 		s.tell(t, contract.Notice{Text: fmt.Sprint(i)}, i <= 10)
 	}
-	c := s.hub.Cursor(
-		0,
-		false,
-		journal.LogPosition{},
-		func() (*journal.EventLog, error) { return journal.OpenLog(s.path) },
-	)
+	c := s.hub.Cursor(0, false, journal.LogPosition{},
+		func() (*journal.EventLog, error) { return journal.OpenLog(s.path) })
 	seqs, _, skipped := read(t, c, 6)
 	testkit.Check(t, skipped == 6 && len(seqs) == 14 && seqs[9] == 10 && seqs[10] == 17, "%v, skipped %d", seqs,
 		skipped)

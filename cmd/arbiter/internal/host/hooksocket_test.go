@@ -222,9 +222,7 @@ func TestHookServerReportsOnce(t *testing.T) {
 	for range cap(answers) {
 		clients.Go(func() {
 			answer, err := hookclient.Exchange(s.Path(), bashOf(aSession).JSON(), time.Now().Add(longEnough))
-			if err != nil {
-				t.Error(err)
-			}
+			testkit.Check(t, err == nil, "%v", err)
 			answers <- string(answer)
 		})
 	}

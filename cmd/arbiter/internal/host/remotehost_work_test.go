@@ -53,9 +53,7 @@ func TestWork(t *testing.T) {
 			writeRemoteHost(t, filepath.Join(w.CWD, "new"), "left\n")
 			saved, err := m.RemoveWork(t.Context(), bridge.RemoveWorkParams{Orchestrator: 1, Head: done.Head})
 			testkit.Check(t, err == nil && saved.Ref != "", "removed: %+v, %v", saved, err)
-			if _, err := os.Lstat(w.Dir); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("the directory is there: %v", err)
-			}
+			testkit.Fails(t, "the directory is there", testkit.Err(os.Lstat(w.Dir)), os.ErrNotExist)
 			if _, err := os.Lstat(filepath.Dir(w.Dir)); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the directory of the run is there: %v", err)
 			}
@@ -102,11 +100,8 @@ func TestBegin(t *testing.T) {
 		rpc, ok := errors.AsType[*bridge.RPCError](err)
 		testkit.Check(t, ok && rpc.Category == bridge.CatHost, "%s: %v", dir, err)
 	}
-	info, err := (&RemoteMachine{}).Begin(
-		t.Context(),
-		bridge.Owner{Run: gittest.Run},
-		bridge.RemoteParams{Dir: "~/agents"},
-	)
+	info, err := (&RemoteMachine{}).Begin(t.Context(), bridge.Owner{Run: gittest.Run},
+		bridge.RemoteParams{Dir: "~/agents"})
 	testkit.Check(t, err == nil && info.Dir == filepath.Join(filepath.Dir(data), "agents"), "below the home: %+v, %v",
 		info, err)
 }
@@ -118,10 +113,8 @@ func TestResolve(t *testing.T) {
 	for link, to := range map[string]string{"link": "file", "nowhere": "/no/such", "circle": "circle"} {
 		testkit.OK(t, os.Symlink(to, filepath.Join(dir, link)))
 	}
-	var paths []string
-	for _, name := range []string{"file", "link", "nowhere", "new", "circle", "file/below"} {
-		paths = append(paths, filepath.Join(dir, name))
-	}
+	paths := testkit.Each([]string{"file", "link", "nowhere", "new", "circle", "file/below"},
+		func(name string) string { return filepath.Join(dir, name) })
 	got := (&RemoteMachine{}).Resolve(t.Context(), paths)
 	for i, want := range []bridge.ResolvedPath{{Path: paths[0], Exists: true}, {Path: paths[0], Exists: true},
 		{Path: "/no/such", Exists: true}, {Path: paths[3]}} {

@@ -77,10 +77,9 @@ func TestConfinement(t *testing.T) {
 		now := agents.now()
 		testkit.Check(t, unsandboxed == c.unsandboxed && (now.sandbox != nil) == c.sandboxed && now.scratch == c.scratch &&
 			now.reason == c.reason, "%s: %q, %+v, reason %q", name, unsandboxed, now.sandbox, now.reason)
-		if (failed != nil) != (c.refused != "") ||
-			failed != nil && (failed.Category != bridge.CatSandbox || !strings.Contains(failed.Message, c.refused)) {
-			t.Errorf("%s: failed with %+v", name, failed)
-		}
+		testkit.Check(t, (failed != nil) == (c.refused != "") &&
+			(failed == nil || failed.Category == bridge.CatSandbox && strings.Contains(failed.Message, c.refused)),
+			"%s: failed with %+v", name, failed)
 	}
 }
 

@@ -99,11 +99,8 @@ func TestChanges(t *testing.T) {
 	two.Paused, two.Question.Open = true, nil
 	three := new(supervisor.State)
 	*three = *two
-	three.Agents = []*supervisor.Agent{
-		one.Agents[0],
-		agent("orch-1", supervisor.AgentReady),
-		agent("orch-2", supervisor.AgentBusy),
-	}
+	three.Agents = []*supervisor.Agent{one.Agents[0], agent("orch-1", supervisor.AgentReady),
+		agent("orch-2", supervisor.AgentBusy)}
 	four := new(supervisor.State)
 	*four = *three
 	four.Agents = three.Agents[:2]

@@ -245,11 +245,8 @@ func TestFullQueue(t *testing.T) {
 // TestNotSampled: nothing is sent if the parent of arbiter does not record the trace.
 func TestNotSampled(t *testing.T) {
 	server, bodies := collector(t, 200)
-	e := NewExporter(
-		TelemetrySettings{URL: server.URL},
-		NewTrace("run-1", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"),
-		func(err error) { t.Error(err) },
-	)
+	e := NewExporter(TelemetrySettings{URL: server.URL},
+		NewTrace("run-1", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00"), func(err error) { t.Error(err) })
 	for _, event := range telemetryStory {
 		e.Add(time.Now(), event)
 	}

@@ -79,9 +79,7 @@ func TestStore(t *testing.T) {
 	path := filepath.Join(base, "a.png")
 	testkit.OK(t, os.WriteFile(path, picture, 0o600))
 	s := runstore.NewStore(dir, base)
-	if _, err := s.Keep([]string{"a.png", "b.png"}); err == nil {
-		t.Error("an image that is not there is kept")
-	}
+	testkit.Fails(t, "an image that is not there is kept", testkit.Err(s.Keep([]string{"a.png", "b.png"})))
 	kept, err := s.Keep([]string{"a.png", path})
 	testkit.Need(t, err == nil && len(kept) == 2 && kept[0] == kept[1] && kept[0].Path == path, "Keep: %+v, %v", kept,
 		err)

@@ -45,10 +45,7 @@ func text(path, s string) ArchiveSource {
 
 func small(t *testing.T) []byte {
 	t.Helper()
-	var files []ArchiveSource
-	for _, f := range content() {
-		files = append(files, text(f[0], f[1]))
-	}
+	files := testkit.Each(content(), func(f [2]string) ArchiveSource { return text(f[0], f[1]) })
 	var b bytes.Buffer
 	testkit.OK(t, WriteArchive(t.Context(), &b, ArchiveManifest{Run: run, Arbiter: "1.2.3", State: 6,
 		Workspace: "/home/me/work"}, files))
@@ -180,9 +177,9 @@ func TestHostileArchives(t *testing.T) {
 	refused := func(name string, archive []byte, why string) {
 		t.Helper()
 		_, _, err := readAll(bytes.NewReader(archive))
-		if wrong := (&ArchiveError{}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), why) {
-			t.Errorf("%s: %v, want %q", name, err, why)
-		}
+		testkit.Fails(t, name, err, why)
+		_, ours := errors.AsType[*ArchiveError](err)
+		testkit.Check(t, ours, "%s: %T", name, err)
 	}
 	for _, path := range []string{"../x", "/etc/passwd", "run/../x", "run/lock", "run/home/x", "projects/../x.jsonl",
 		"projects/p/../" + session + ".jsonl", "projects/.p/" + session + ".jsonl", script + "/other/x",
@@ -202,11 +199,8 @@ func TestHostileArchives(t *testing.T) {
 	refused("an id that is none", plain(ArchiveManifest{V: ArchiveVersion, Run: "../x", Files: base}), "names no run")
 	refused("another version", plain(ArchiveManifest{V: 2, Run: run, Files: base}), "format 2")
 	refused("an unknown member", plain(map[string]any{"v": 1, "run": run, "new": 1}), "cannot be read")
-	refused(
-		"no events",
-		made(t, ArchiveManifest{V: 1, Run: run, Files: base[1:]}, entries[1:], "m"),
-		"has no events.ndjson",
-	)
+	refused("no events", made(t, ArchiveManifest{V: 1, Run: run, Files: base[1:]}, entries[1:], "m"),
+		"has no events.ndjson")
 	refused("another content", made(t, with(), entries, "e", "M"), "SHA-256 differs")
 	refused("a longer one", made(t, with(), entries, "e", "mm"), "where its manifest has")
 	refused("less than the manifest", made(t, with(), entries[:1], "e"), "cut off")
@@ -274,10 +268,7 @@ func TestTranscripts(t *testing.T) {
 	}
 	testkit.OK(t, os.WriteFile(at+".jsonl", []byte("x"), 0o600))
 	files, err := Transcripts(config, session)
-	var got []string
-	for _, f := range files {
-		got = append(got, f.Path)
-	}
+	got := testkit.Each(files, func(f ArchiveSource) string { return f.Path })
 	base := "projects/-w/" + session
 	want := []string{base + ".jsonl", base + "/subagents/agent-1.jsonl", base + "/tool-results/agent-1.jsonl"}
 	diff := cmp.Diff(want, got)

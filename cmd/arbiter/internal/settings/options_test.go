@@ -33,9 +33,8 @@ func TestEverySettingIsInOneGroup(t *testing.T) {
 		}
 	}
 	for name, at := range optionOf {
-		if !slices.ContainsFunc(Table, func(s Setting) bool { return s.Name == name }) {
-			t.Errorf("there is no setting %s", name)
-		}
+		testkit.Check(t, slices.ContainsFunc(Table, func(s Setting) bool { return s.Name == name }),
+			"there is no setting %s", name)
 		var old, now runconfig.Options
 		v := reflect.ValueOf(at(&now)).Elem()
 		switch v.Kind() {
@@ -103,18 +102,16 @@ func TestSetFlagsAreThoseThatCLISays(t *testing.T) {
 			compared = true
 			set := setFlags(c)
 			for _, s := range Table {
-				if got, want := set[s.Name], c.IsSet(s.Name); got != want {
-					t.Errorf("%q: --%s is set: %v, urfave/cli says %v", args, s.Name, got, want)
-				}
+				got, want := set[s.Name], c.IsSet(s.Name)
+				testkit.Check(t, got == want, "%q: --%s is set: %v, urfave/cli says %v", args, s.Name, got, want)
 			}
 			return nil
 		}
 		app := &cli.App{Name: "arbiter", Flags: Flags(), Action: compare, Commands: []*cli.Command{
 			{Name: "doctor", Flags: []cli.Flag{FlagOf("cwd"), FlagOf("claude")}, Action: compare},
 		}}
-		if err := app.Run(append([]string{"arbiter"}, args...)); err != nil || !compared {
-			t.Errorf("%q: %v, compared %v", args, err, compared)
-		}
+		err := app.Run(append([]string{"arbiter"}, args...))
+		testkit.Check(t, err == nil && compared, "%q: %v, compared %v", args, err, compared)
 	}
 }
 
@@ -148,9 +145,8 @@ makes:
 			t.Error(key, err)
 		}
 	}
-	if err := parse("provider: {default: claude-code}\n"); err != nil {
-		t.Error(err)
-	}
+	err = parse("provider: {default: claude-code}\n")
+	testkit.Check(t, err == nil, "%v", err)
 	for text, problem := range map[string]string{
 		"{}":                               "command is missing",
 		"{command: [a], env: [API_KEY=x]}": "write only the name API_KEY",
@@ -159,14 +155,10 @@ makes:
 		"{command: [a], input_usd: free}":  "US dollars",
 		"{command: [a], mode: auto}":       `unknown field "mode"`,
 	} {
-		if err := parse("makes: {m: " + text + "}\n"); err == nil ||
-			!strings.Contains(err.Error(), problem) {
-			t.Errorf("%s: %v", text, err)
-		}
+		testkit.Fails(t, text, parse("makes: {m: "+text+"}\n"), problem)
 	}
 	for _, name := range []string{"claude", "Upper", "-x"} {
-		if err := parse("makes: {" + name + ": {command: [a]}}\n"); err == nil {
-			t.Errorf("%s is a name", name)
-		}
+		err := parse("makes: {" + name + ": {command: [a]}}\n")
+		testkit.Check(t, err != nil, "%s is a name", name)
 	}
 }

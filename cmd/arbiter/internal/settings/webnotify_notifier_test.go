@@ -29,13 +29,9 @@ func server(t *testing.T, status int) (url string, posts chan post) {
 	posts = make(chan post, 100)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, err == nil, "%v", err)
 		title, err := new(mime.WordDecoder).DecodeHeader(r.Header.Get("Title"))
-		if err != nil {
-			t.Error(err)
-		}
+		testkit.Check(t, err == nil, "%v", err)
 		posts <- post{r.URL.Path, title, r.Header.Get("Content-Type"), string(raw)}
 		w.Header().Set("Location", "/elsewhere")
 		w.WriteHeader(status)
@@ -56,15 +52,8 @@ func TestOncePerTransition(t *testing.T) {
 		NotifierOptions{Targets: []Target{"webhook:" + Target(url) + "/hook", "ntfy:" + Target(url) + "/topic"}, Run: run,
 			Failed: func(err error) { t.Error(err) }},
 	)
-	question, first := item(
-		"question-1",
-		supervisor.InboxQuestion,
-		"arbiter",
-	), item(
-		"p1",
-		supervisor.InboxPermission,
-		"orch-1",
-	)
+	question, first := item("question-1", supervisor.InboxQuestion, "arbiter"), item("p1", supervisor.InboxPermission,
+		"orch-1")
 	optional := item("recovery-orch-1", supervisor.InboxRecovery, "orch-1")
 	optional.Optional = true
 	title := "Größe\x1b[2J\n" + strings.Repeat("x", 200)
@@ -81,21 +70,17 @@ func TestOncePerTransition(t *testing.T) {
 	close(posts)
 	var hooks, topics []string
 	for p := range posts {
-		if strings.Contains(p.body+p.title, "secret") {
-			t.Errorf("it tells what an agent wrote: %+v", p)
-		}
+		testkit.Check(t, !strings.Contains(p.body+p.title, "secret"), "it tells what an agent wrote: %+v", p)
 		if p.path == "/topic" {
-			if !strings.HasPrefix(p.title, "Größe x") || len(p.title) > 2*titleMost {
-				t.Errorf("the title is %q", p.title)
-			}
+			testkit.Check(t, strings.HasPrefix(p.title, "Größe x") && len(p.title) <= 2*titleMost,
+				"the title is %q", p.title)
 			topics = append(topics, p.body)
 			continue
 		}
 		var m message
-		if err := json.Unmarshal([]byte(p.body), &m); err != nil || m.Run != run || m.Version != 1 || m.Time.IsZero() ||
-			p.kind != "application/json" {
-			t.Errorf("%s: %v", p.body, err)
-		}
+		err := json.Unmarshal([]byte(p.body), &m)
+		testkit.Check(t, err == nil && m.Run == run && m.Version == 1 && !m.Time.IsZero() &&
+			p.kind == "application/json", "%s: %v", p.body, err)
 		hooks = append(hooks, strings.TrimSpace(m.Event+" "+m.Kind+" "+m.Agent+" "+m.Status))
 	}
 	want := "waits question arbiter|waits permission orch-1|waits permission orch-1|ended   needs_input"
@@ -124,12 +109,10 @@ func TestFailuresAreReportedOnce(t *testing.T) {
 		n.Look("x", []supervisor.InboxItem{item(id, supervisor.InboxQuestion, "arbiter")})
 	}
 	n.Close(time.Minute)
-	if len(received) != 3 || strings.Contains(strings.Join(received, " "), "SECRET") {
-		t.Errorf("told: %q", received)
-	}
-	if len(refused) != 2 || len(redirected) != 2 || len(posts) != 2 {
-		t.Errorf("%d, %d and %d posts", len(refused), len(redirected), len(posts))
-	}
+	testkit.Check(t, len(received) == 3 && !strings.Contains(strings.Join(received, " "), "SECRET"),
+		"told: %q", received)
+	testkit.Check(t, len(refused) == 2 && len(redirected) == 2 && len(posts) == 2,
+		"%d, %d and %d posts", len(refused), len(redirected), len(posts))
 }
 
 // TestSlowServer: a server that does not answer delays no caller, and closing takes bounded time.
@@ -164,19 +147,15 @@ func TestParse(t *testing.T) {
 		"ntfy:https://ntfy.sh/topic": true, "webhook:http://127.0.0.1:8080/x?y=z": true, "ntfy:topic": false,
 		"webhook:": false, "webhook:ftp://a/b": false, "webhook:file:///etc/passwd": false, "ntfy:http://": false,
 	} {
-		if _, err := ParseTarget(word); !IsTarget(word) || (err == nil) != fine {
-			t.Errorf("%s: %v", word, err)
-		}
+		_, err := ParseTarget(word)
+		testkit.Check(t, IsTarget(word) && (err == nil) == fine, "%s: %v", word, err)
 	}
-	if IsTarget("bell") {
-		t.Error("bell is a target")
-	}
+	testkit.Check(t, !IsTarget("bell"), "bell is a target")
 }
 
 // TestNamesWithHosts: the name of an agent on another host includes the host.
 func TestNamesWithHosts(t *testing.T) {
 	m := message{Event: waits, Run: run, Kind: string(supervisor.InboxQuestion), Agent: "orch-2", Host: "box"}
-	if got := m.text(); !strings.HasPrefix(got, "orch-2 @box has a question") {
-		t.Errorf("it says %q", got)
-	}
+	got := m.text()
+	testkit.Check(t, strings.HasPrefix(got, "orch-2 @box has a question"), "it says %q", got)
 }

@@ -22,10 +22,9 @@ func TestWaves(t *testing.T) {
 		w := wave(notes)
 		samples := make([]int16, (len(w)-44)/2)
 		testkit.OK(t, binary.Read(bytes.NewReader(w[44:]), binary.LittleEndian, samples))
-		if string(w[:4]) != "RIFF" || string(w[8:16]) != "WAVEfmt " || string(w[36:40]) != "data" ||
-			int(binary.LittleEndian.Uint32(w[4:8])) != len(w)-8 || len(w) > 80_000 || seen[string(w)] {
-			t.Errorf("cue %d is not a WAV file of its own: %d bytes", cue, len(w))
-		}
+		testkit.Check(t, string(w[:4]) == "RIFF" && string(w[8:16]) == "WAVEfmt " && string(w[36:40]) == "data" &&
+			int(binary.LittleEndian.Uint32(w[4:8])) == len(w)-8 && len(w) <= 80_000 && !seen[string(w)],
+			"cue %d is not a WAV file of its own: %d bytes", cue, len(w))
 		seen[string(w)] = true
 		loudest := int16(0)
 		for _, s := range samples {
@@ -55,13 +54,11 @@ func TestChime(t *testing.T) {
 	c.Play(ChimeAsked) // waits when the chime is closed, and is not played
 	raw, err := os.ReadFile(file)
 	info, _ := os.Stat(file)
-	if err != nil || string(raw) != string(wave(cues[ChimeAsked])) || info.Mode().Perm() != 0o600 {
-		t.Errorf("%d bytes, %v", len(raw), err)
-	}
+	testkit.Check(t, err == nil && string(raw) == string(wave(cues[ChimeAsked])) && info.Mode().Perm() == 0o600,
+		"%d bytes, %v", len(raw), err)
 	c.Close()
 	c.Play(ChimeDone)
 	c.Close()
-	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
+	left, _ := filepath.Glob(filepath.Join(dir, "*"))
+	testkit.Check(t, len(left) == 0, "left: %v", left)
 }

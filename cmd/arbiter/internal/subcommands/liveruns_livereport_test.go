@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
 
@@ -12,7 +13,5 @@ import (
 func TestReportOfARunThatBegins(t *testing.T) {
 	info := journal.Info{Meta: journal.Meta{Run: "r", Began: time.Unix(1, 0), Title: "Build it"}}
 	r := liveReportOf(info, runstore.LiveStatus{})
-	if !r.Began.Equal(info.Began) || r.Title != info.Title {
-		t.Errorf("%+v", r)
-	}
+	testkit.Check(t, r.Began.Equal(info.Began) && r.Title == info.Title, "%+v", r)
 }

@@ -64,9 +64,7 @@ func TestMatch(t *testing.T) {
 	if n, err := Match(text, "tree", bytes); err != nil || n.Receipts[0].Command != "a && b" {
 		t.Fatal(n, err)
 	}
-	if !strings.Contains(string(bytes), `"command": "a && b"`) {
-		t.Errorf("a person cannot read %s", bytes)
-	}
+	testkit.Check(t, strings.Contains(string(bytes), `"command": "a && b"`), "a person cannot read %s", bytes)
 	if text, bytes = message(note(), Stamp{Run: "other", Tree: "tree", Work: "work"}); text != "" {
 		refuses(t, "commit", text, "tree", bytes)
 	}
@@ -86,15 +84,13 @@ func TestMatch(t *testing.T) {
 	refuses(t, "commit", text+"\n\nSigned-off-by: somebody", "tree", bytes)
 	refuses(t, "commit", stamp.Message("Title"), "tree", nil)
 	changed := []byte(strings.Replace(string(bytes), "a && b", "a || b", 1))
-	if _, err := Match(text, "tree", changed); !strings.Contains(err.Error(), "receipt 1 was changed") {
-		t.Error(err)
-	}
+	_, err := Match(text, "tree", changed)
+	testkit.Check(t, strings.Contains(err.Error(), "receipt 1 was changed"), "%v", err)
 }
 
 func refuses(t *testing.T, what, message, tree string, note []byte) {
 	t.Helper()
 	var m *Mismatch
-	if _, err := Match(message, tree, note); !errors.As(err, &m) || m.What != what {
-		t.Errorf("%v, want a mismatch of the %s", err, what)
-	}
+	_, err := Match(message, tree, note)
+	testkit.Check(t, errors.As(err, &m) && m.What == what, "%v, want a mismatch of the %s", err, what)
 }
