@@ -38,7 +38,9 @@ func (st *step) limitReached(summary string) {
 }
 
 // giveUp ends the run after a failure.
-func (st *step) giveUp(c bridge.Category, summary string) { st.endWith(failure(c, summary), machine.GiveUp) }
+func (st *step) giveUp(c bridge.Category, summary string) {
+	st.endWith(failure(c, summary), machine.GiveUp)
+}
 
 // failure returns the end of a run by a failure; the category decides the exit code.
 func failure(c bridge.Category, summary string) Ending {
