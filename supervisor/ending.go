@@ -39,11 +39,11 @@ func (st *step) limitReached(summary string) {
 
 // giveUp ends the run after a failure.
 func (st *step) giveUp(c bridge.Category, summary string) {
-	st.endWith(failure(c, summary), machine.GiveUp)
+	st.endWith(failed(c, summary), machine.GiveUp)
 }
 
-// failure returns the end of a run by a failure; the category decides the exit code.
-func failure(c bridge.Category, summary string) Ending {
+// failed returns the end of a run by a failure; the category decides the exit code.
+func failed(c bridge.Category, summary string) Ending {
 	exit := contract.ExitFailed
 	if IsEnvironmental(c) {
 		exit = contract.ExitEnvironment

@@ -285,7 +285,7 @@ func (st *step) noBridge(f input.NoBridge) {
 		st.Permission.Unclaimed, st.Permission.Open = st.Permission.All(), nil // the processes that asked have ended
 		st.Permission.Shutdown(&st.out, stopped)
 	}
-	ending := failure(f.Category, f.Message)
+	ending := failed(f.Category, f.Message)
 	if f.Signal != nil {
 		ending = endBy(*f.Signal)
 		st.shift(machine.Cancel, machine.Cancelled)
