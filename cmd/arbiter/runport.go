@@ -87,7 +87,7 @@ func (p runPort) Start(ctx context.Context, s clients.Start) (string, error) {
 	if err := settings.CheckTask(c.Options.Task, "the task"); err != nil {
 		return "", err
 	}
-	if c.Options.Task == "" && !c.Rehearse {
+	if c.Options.Task == "" && !c.Options.Rehearsal {
 		return "", command.Usagef("there is no task: say what is to be done")
 	}
 	c.Options.Run = s.Run
@@ -101,8 +101,13 @@ func (p runPort) Start(ctx context.Context, s clients.Start) (string, error) {
 // Resume implements [clients.Runs].
 func (p runPort) Resume(ctx context.Context, run, task string, args []string) error {
 	info, err := p.Find(run)
-	if err != nil || info.Live {
+	switch {
+	case err != nil:
 		return err
+	case info.Live && task != "":
+		return command.Usagef("run %s is live already: send it the message", command.ShortID(info.Run))
+	case info.Live:
+		return nil
 	}
 	if err := settings.CheckTask(task, "the task"); err != nil {
 		return err

@@ -25,13 +25,6 @@ const (
 	lockWait = 5 * time.Second
 )
 
-// CorruptError reports that this version of the package has not written the file in this form.
-type CorruptError struct{ Path, Reason string }
-
-func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%s cannot be read: %s; arbiter memory rm --all removes it", e.Path, e.Reason)
-}
-
 // Memory is what is remembered of a workspace, oldest first.
 type Memory struct {
 	Lessons  []Lesson
@@ -73,8 +66,7 @@ func (s *Store) Close() error { return s.dir.Close() }
 // Path returns the path of the workspace's file.
 func (s *Store) Path() string { return s.dir.Path(s.name + ".json") }
 
-// Load reads the memory; it is empty if there is no file. Error: *CorruptError if the file cannot be
-// understood.
+// Load reads the memory; it is empty if there is no file.
 func (s *Store) Load() (Memory, error) {
 	d, err := s.read()
 	if err != nil {
@@ -166,9 +158,6 @@ func (s *Store) change(what string, edit func(*document)) error {
 // read reads the file; a missing file is empty.
 func (s *Store) read() (document, error) {
 	fresh := document{V: version, CWD: text(s.cwd)}
-	corrupt := func(format string, args ...any) (document, error) {
-		return document{}, &CorruptError{s.Path(), fmt.Sprintf(format, args...)}
-	}
 	var d document
 	found, problem, err := s.dir.ReadJSON(s.name+".json", maxBytes, version, &d)
 	switch {
@@ -176,16 +165,16 @@ func (s *Store) read() (document, error) {
 		return document{}, err
 	case !found:
 		return fresh, nil
-	case problem != "":
-		return corrupt("%s", problem)
-	}
-	if d.CWD != fresh.CWD {
-		return corrupt("it is for the workspace %q, not for %q", d.CWD, fresh.CWD)
+	case problem == "" && d.CWD != fresh.CWD:
+		problem = fmt.Sprintf("it is for the workspace %q, not for %q", d.CWD, fresh.CWD)
 	}
 	for i, l := range d.Lessons { // a human may have written them
 		if d.Lessons[i], err = l.clean(s.mask); err != nil {
-			return corrupt("lesson %d: %v", i+1, err)
+			problem = cmp.Or(problem, fmt.Sprintf("lesson %d: %v", i+1, err))
 		}
+	}
+	if problem != "" {
+		return document{}, fmt.Errorf("%s cannot be read: %s; arbiter memory rm --all removes it", s.Path(), problem)
 	}
 	for i, o := range d.Outcomes {
 		d.Outcomes[i] = o.clean(s.mask)
@@ -434,7 +423,8 @@ func Performance(outcomes []Outcome) map[string]decider.DecisionPerformance {
 			s := sums[a.Name]
 			s.Succeeded, s.Failed, s.TriesToSuccess = s.Succeeded+a.Succeeded, s.Failed+a.Failed,
 				s.TriesToSuccess+a.TriesToSuccess
-			s.LastSuccess, s.LastFailure = latest(s.LastSuccess, a.LastSuccess), latest(s.LastFailure, a.LastFailure)
+			s.LastSuccess = slices.MaxFunc([]time.Time{s.LastSuccess, a.LastSuccess}, time.Time.Compare)
+			s.LastFailure = slices.MaxFunc([]time.Time{s.LastFailure, a.LastFailure}, time.Time.Compare)
 			sums[a.Name] = s
 		}
 	}
@@ -447,24 +437,9 @@ func Performance(outcomes []Outcome) map[string]decider.DecisionPerformance {
 	return list
 }
 
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-// AgentUse is what one agent of a run used.
-type AgentUse struct {
-	Mode     string
-	Restarts int
-	Handoffs int
-	CostUSD  float64
-}
-
 // Tally returns the results of the modes of a run, by name: their executions according to the history of
-// the run, with the usage of their agents.
-func Tally(counts []decider.DecisionCount, uses []AgentUse) []AgentOutcome {
+// the run, with what their agents used, an element for each agent.
+func Tally(counts []decider.DecisionCount, used []AgentOutcome) []AgentOutcome {
 	sums := map[string]*AgentOutcome{}
 	of := func(name string) *AgentOutcome {
 		if sums[name] == nil {
@@ -478,8 +453,8 @@ func Tally(counts []decider.DecisionCount, uses []AgentUse) []AgentOutcome {
 		o.LastSuccess, o.LastFailure = c.LastSuccess, c.LastFailure
 		o.Tokens, o.Minutes = c.Tokens, c.Worked.Minutes()
 	}
-	for _, u := range uses {
-		o := of(u.Mode)
+	for _, u := range used {
+		o := of(u.Name)
 		o.Restarts, o.Handoffs, o.CostUSD = o.Restarts+u.Restarts, o.Handoffs+u.Handoffs, o.CostUSD+u.CostUSD
 	}
 	var list []AgentOutcome

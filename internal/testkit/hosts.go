@@ -248,7 +248,7 @@ func NewSSH(t testing.TB, env ...string) *SSH {
 	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("host"))
 	run(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at("key"))
 	OK(t, os.MkdirAll("/run/sshd", 0o755)) // sshd needs it
-	set := []string{"SetEnv"} // a second line of that kind is ignored
+	set := []string{"SetEnv"}              // a second line of that kind is ignored
 	for _, e := range append([]string{"HOME=" + s.Home, "PATH=" + s.Bin + ":/usr/local/bin:/usr/bin:/bin"}, env...) {
 		set = append(set, `"`+e+`"`)
 	}

@@ -102,13 +102,12 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 		defer log.Close()
 		run, socket, live := h.playing(b.Resume)
 		if live {
+			if err := say(ctx, run, socket, b); err != nil {
+				return nil, err
+			}
 			s, err := OpenSession(ctx, socket, log, b.After, sink)
 			if err != nil {
 				return nil, Refusal(run, err)
-			}
-			if b.Task != "" {
-				s.Put(contract.Command{Ref: "task", Body: contract.Say{To: contract.Arbiter, Text: b.Task,
-					Images: b.Images}})
 			}
 			return s, nil
 		}
@@ -117,7 +116,7 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 	c.Options.Task, c.Images = b.Task, b.Images
 	c.Resume, c.Session = b.Resume != "", b.Resume
 	if b.Rehearse {
-		if !c.Rehearse { // it was chosen because something is missing: it shows what a run is
+		if !c.Options.Rehearsal { // it was chosen because something is missing: it shows what a run is
 			c.Scenario = "demo"
 		}
 		c = host.Rehearsal(c)
@@ -125,7 +124,7 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 		c.AskInRun()
 	}
 	if c.Resume {
-		c.Rehearse, c.Options.Rehearsal = false, false // the run has its own setting
+		c.Options.Rehearsal = false // the run has its own setting
 	}
 	p, err := host.StartProcess(ctx, c)
 	if err != nil {
@@ -138,6 +137,31 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 	}
 	s.Process = p
 	return s, nil
+}
+
+// say gives a live run the text of b, if there is one. A run that is ending, or has just ended, does not take it.
+func say(ctx context.Context, run, socket string, b tui.Begin) error {
+	if b.Task == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, hostAnswers)
+	defer cancel()
+	client, _, err := control.Dial[runstore.LiveStatus](ctx, socket, nil)
+	if err == nil {
+		defer client.Close()
+		var r control.CommandResult
+		r, err = runstore.Send(ctx, client, contract.Say{To: contract.Arbiter, Text: b.Task, Images: b.Images})
+		switch {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded): // it has the text, and waits for its disk
+			return nil
+		case err == nil && r.Accepted:
+			return nil
+		case err == nil:
+			err = errors.New(r.Message)
+		}
+	}
+	return command.Failedf("run %s did not take the text: %v; give it again when the run has ended", command.ShortID(run),
+		err)
 }
 
 // playing finds the process that currently plays a run.
@@ -169,10 +193,10 @@ func (h *ScreenHost) Past(_ context.Context, run string) (*journal.EventLog, err
 
 func (h *ScreenHost) Inspect(ctx context.Context) tui.Findings {
 	c := h.Choices()
-	s := host.InspectClaude(ctx, c.Claude, !c.Rehearse) // a rehearsal needs no login, because it has its own key
+	s := host.InspectClaude(ctx, c.Claude, !c.Options.Rehearsal) // a rehearsal needs no login, because it has its own key
 	f := tui.Findings{
 		Claude: s.Version, Path: s.Path, Problem: s.Problem, Missing: s.Missing, Login: tui.LoginUnknown,
-		Account: cmp.Or(s.Login.Email, s.Login.Method), Rehearsal: c.Rehearse, Model: c.Options.Model,
+		Account: cmp.Or(s.Login.Email, s.Login.Method), Rehearsal: c.Options.Rehearsal, Model: c.Options.Model,
 		CWD: c.Place, Trusted: c.Options.Trusted, Trust: findingsOf(c.Trusting), Permissions: c.Options.Permissions,
 		Sandbox: c.Sandbox.Mode,
 	}

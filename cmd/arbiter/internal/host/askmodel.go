@@ -20,6 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -43,8 +44,11 @@ const askGrace = 5 * time.Second
 
 // Ask implements decider.Asker. Errors of the bridge and the budget are *askError.
 func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, error) {
-	o := a.Options
-	budget, err := a.left()
+	o, now := a.Options, &supervisor.State{}
+	if a.State != nil {
+		now = a.State()
+	}
+	budget, err := left(now)
 	switch {
 	case err != nil:
 		return decider.Answer{}, err
@@ -56,9 +60,7 @@ func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 		SystemPrompt: q.System, Prompt: q.Prompt, JSONSchema: q.Schema,
 		SettingSources: []string{"user"}, Env: o.EnvOfArbiter(),
 		TimeoutMS: int((o.DeciderTimeout + askGrace).Milliseconds()), MaxBudgetUSD: budget,
-	}
-	if a.Confined != nil {
-		p.Sandbox = a.Confined()
+		Sandbox: now.Options.Sandbox,
 	}
 	if o.Trusted {
 		p.SettingSources = []string{"user", "project"}
@@ -70,7 +72,14 @@ func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 	if b == nil {
 		return decider.Answer{}, &askError{err: bridge.ErrClosed}
 	}
+	end := func(bool) {}
+	if a.Telemetry != nil {
+		var parent string
+		parent, end = a.Telemetry.Question()
+		p.Env = with(p.Env, traceparent, parent)
+	}
 	r, err := b.Query(ctx, p)
+	end(err != nil)
 	answer := decider.Answer{Text: cmp.Or(string(r.Output), r.Text), Model: r.Model,
 		Usage: decider.Usage{Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead,
 			CacheCreation: r.Usage.CacheCreation, CostUSD: r.CostUSD}}
@@ -79,7 +88,7 @@ func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 	}
 	failed := &askError{err: err}
 	if rpc, ok := errors.AsType[*bridge.RPCError](err); ok {
-		failed.category = rpc.Category
+		failed.category, answer.Usage.CostUSD = rpc.Category, rpc.CostUSD
 	}
 	return answer, failed
 }
@@ -88,11 +97,8 @@ func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 const maxOutputTokens = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
 
 // left returns what a question may cost; 0 means no limit. It is an error if nothing is left.
-func (a Asker) left() (float64, error) {
-	if a.Budget == nil {
-		return 0, nil
-	}
-	limit, spent := a.Budget()
+func left(s *supervisor.State) (float64, error) {
+	limit, spent := s.Options.MaxCostUSD, s.Spent() // a human may have changed the limit
 	if limit > 0 && spent >= limit {
 		return 0, &askError{err: fmt.Errorf("nothing is left of --max-cost %g", limit), category: bridge.CatBudget}
 	}
@@ -147,13 +153,14 @@ func hashOf(templates map[string]string) string {
 // ModelRun is the run that a decider works for, or the command that asks one. Its functions are called when a question
 // is asked.
 type ModelRun struct {
-	StateDir string                        // of the decision cache
-	Stage    *Stage                        // nil unless it is a rehearsal
-	Budget   func() (limit, spent float64) // in US dollars, now; limit 0, or nil: there is none
-	Confined func() *bridge.SandboxConfig  // the sandbox of the run's agents; nil: there is none
-	Bridge   func() Querier                // returns nil while there is no bridge
-	Strict   bool                          // a failing decider is not replaced by the rules
-	Log      *slog.Logger
+	StateDir string                   // of the decision cache
+	Stage    *Stage                   // nil unless it is a rehearsal
+	State    func() *supervisor.State // of the run now, with its limit and its sandbox; nil: there is no run
+	Bridge   func() Querier           // returns nil while there is no bridge
+	// Telemetry makes each question a span; nil: there are none.
+	Telemetry *Exporter
+	Strict    bool // a failing decider is not replaced by the rules
+	Log       *slog.Logger
 }
 
 // Opened is the decider of a run with the resources that it holds. The zero value holds none.

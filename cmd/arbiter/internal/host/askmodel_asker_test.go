@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -26,13 +27,22 @@ func (b *scriptedBridge) Query(_ context.Context, p bridge.QueryParams) (bridge.
 	return b.answer, b.err
 }
 
+// stateOf is a run with a limit, as far as that was spent.
+func stateOf(limit, spent float64) func() *supervisor.State {
+	return func() *supervisor.State {
+		s := &supervisor.State{}
+		s.Options.MaxCostUSD, s.Budget.CostUSD = limit, spent
+		return s
+	}
+}
+
 func TestAskerAsksAsAgentsAre(t *testing.T) {
 	b := &scriptedBridge{answer: bridge.QueryResult{
 		Output: []byte(`{"decision":"CONTINUE"}`), Text: "prose", CostUSD: 0.25,
 		Usage: bridge.Usage{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4},
 	}}
 	a := Asker{
-		ModelRun: ModelRun{Bridge: func() Querier { return b }, Budget: func() (float64, float64) { return 2, 1.5 }},
+		ModelRun: ModelRun{Bridge: func() Querier { return b }, State: stateOf(2, 1.5)},
 		Options: runconfig.Options{
 			CWD: "/w", Model: "every", ArbiterModel: "arbiters", DeciderEffort: "low", DeciderTimeout: time.Minute,
 			Trusted: true, Env: map[string]string{"A": "b"},
@@ -72,7 +82,7 @@ func TestAskerReportsTransientErrors(t *testing.T) {
 		{"rate limit", &bridge.RPCError{Category: bridge.CatRateLimit}, true, false},
 		{"server", &bridge.RPCError{Category: bridge.CatServer}, true, false},
 		{"crash", &bridge.RPCError{Category: bridge.CatCrash}, true, false},
-		{"no output", &bridge.RPCError{Category: bridge.CatVerdict}, false, false},
+		{"no output", &bridge.RPCError{Category: bridge.CatVerdict, CostUSD: 0.5}, false, false},
 		{"refusal", &bridge.RPCError{Category: bridge.CatRefusal}, false, false},
 		{"login", &bridge.RPCError{Category: bridge.CatAuth}, false, true},
 		{"no credit", &bridge.RPCError{Category: bridge.CatCredit}, false, true},
@@ -83,7 +93,9 @@ func TestAskerReportsTransientErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := Asker{ModelRun: ModelRun{Bridge: func() Querier { return &scriptedBridge{err: c.err} }}}
-			_, err := a.Ask(context.Background(), decider.Question{})
+			answer, err := a.Ask(context.Background(), decider.Question{})
+			rpc, _ := errors.AsType[*bridge.RPCError](c.err)
+			testkit.Check(t, rpc == nil || answer.Usage.CostUSD == rpc.CostUSD, "it has cost %v", answer.Usage.CostUSD)
 			var asked *askError
 			testkit.Need(t, errors.As(err, &asked) && errors.Is(err, c.err), "%v is not an askError over %v", err,
 				c.err)
@@ -101,7 +113,7 @@ func TestAskerWithoutBridgeOrBudget(t *testing.T) {
 	b := &scriptedBridge{}
 	limit := 1.0
 	a = Asker{Options: runconfig.Options{MaxCostUSD: limit}, ModelRun: ModelRun{Bridge: func() Querier { return b },
-		Budget: func() (float64, float64) { return limit, 1 }}}
+		State: func() *supervisor.State { return stateOf(limit, 1)() }}}
 	_, err = a.Ask(context.Background(), decider.Question{})
 	testkit.Check(t, errors.As(err, &asked) && !asked.Transient() && len(b.asked) == 0,
 		"without a budget: %v, %d asked", err, len(b.asked))

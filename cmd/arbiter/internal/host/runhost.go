@@ -136,7 +136,7 @@ var ErrGone = errors.New("the process that played the run was killed or crashed;
 // Detached starts the process of a run that continues without this one.
 func Detached(ctx context.Context, c settings.Choices) (*Process, error) {
 	c.Options.Partial, c.Detach = true, true
-	if c.Rehearse {
+	if c.Options.Rehearsal {
 		c = Rehearsal(c)
 	} else {
 		c.AskInRun()
@@ -146,7 +146,7 @@ func Detached(ctx context.Context, c settings.Choices) (*Process, error) {
 
 // Rehearsal returns the same choices for a scripted model.
 func Rehearsal(c settings.Choices) settings.Choices {
-	c.Rehearse, c.Options.Rehearsal, c.Options.Trusted, c.Options.TrustHash = true, true, true, ""
+	c.Options.Rehearsal, c.Options.Trusted, c.Options.TrustHash = true, true, ""
 	kept := map[string]string{}
 	for name, value := range c.Options.Env {
 		if settings.ForRehearsal(name) {
@@ -238,7 +238,7 @@ func (r *hostedRun) begin() error {
 		return err
 	}
 	r.storage.journal, err = r.storage.Create(journal.Meta{Run: o.Run, CWD: c.Place, Began: time.Now(),
-		Version: command.Version(), Title: command.Title(o.Task), Rehearsal: c.Rehearse}, r.storage.options)
+		Version: command.Version(), Title: command.Title(o.Task), Rehearsal: c.Options.Rehearsal}, r.storage.options)
 	if err != nil {
 		return command.Environmentf("journal: %v", err)
 	}
@@ -248,7 +248,7 @@ func (r *hostedRun) begin() error {
 	if err := r.recall(o); err != nil {
 		r.notice.add("the lessons of earlier runs cannot be read: %v", err)
 	}
-	if c.Rehearse { // it has a workspace now
+	if c.Options.Rehearsal { // it has a workspace now
 		if !c.Share {
 			if err := r.storage.lockWorkspace(o.CWD); err != nil {
 				return err
@@ -266,7 +266,7 @@ func (r *hostedRun) begin() error {
 // lockPlace prevents a second run in the directory. A rehearsal has its own workspace, which is locked after it was
 // created.
 func (r *hostedRun) lockPlace() error {
-	if r.choices.Share || r.choices.Rehearse {
+	if r.choices.Share || r.choices.Options.Rehearsal {
 		return nil
 	}
 	if err := r.storage.lockPlace(r.choices.Place, r.choices.Options.Run); err != nil {
@@ -316,21 +316,14 @@ func (r *hostedRun) openServices(script *rehearsal.Scenario) (err error) {
 func (r *hostedRun) openDecider() (Opened, error) {
 	return OpenDecider(r.choices.Options, ModelRun{
 		StateDir: r.choices.StateDir, Stage: r.stage, Log: r.diagnostics.log,
-		Budget: func() (limit, spent float64) {
-			s := r.loop.Snapshot()
-			return s.Options.MaxCostUSD, s.Spent() // a human may have changed the limit
-		},
-		Confined: func() *bridge.SandboxConfig { return r.loop.Snapshot().Options.Sandbox },
+		State: func() *supervisor.State { return r.loop.Snapshot() },
 		Bridge: func() Querier {
-			client := r.bridges.usable.Load()
-			if client == nil {
-				return nil
-			}
-			if r.diagnostics.telemetry == nil {
+			if client := r.bridges.usable.Load(); client != nil {
 				return client
 			}
-			return tracedQuerier{client, r.diagnostics.telemetry}
+			return nil
 		},
+		Telemetry: r.diagnostics.telemetry,
 	})
 }
 
@@ -349,7 +342,7 @@ func (r *hostedRun) options() runconfig.Options {
 func (r *hostedRun) recorded() runconfig.Options {
 	o := r.options()
 	o.Cores = runtime.GOMAXPROCS(0)
-	if !r.choices.Rehearse {
+	if !r.choices.Options.Rehearsal {
 		if err := withWindows(&o, r.choices.StateDir); err != nil {
 			r.notice.add("what earlier runs learned about models is not known: %v", err)
 		}
@@ -393,11 +386,14 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 	}
 	kept, err := store.Keep(r.choices.Images)
 	if err != nil {
-		r.notice.append("\n", "the task is sent without its images: "+err.Error())
+		r.notice.add("the task is sent without its images: %v", err)
 	}
 	fenced := FenceHost(r.wanted, r.choices.Hosts, r.choices.Options.Run, r.resumed, r.diagnostics.log)
 	recorded := r.recordFiles()
-	port, info, failed := r.openBridge(ctx)
+	starting, giveUp := context.WithCancel(ctx) // the bridge ends with it
+	began := context.AfterFunc(r.wanted, giveUp)
+	port, info, failed := r.openBridge(starting)
+	began()
 	if err := recorded(loop); err != nil && failed == nil {
 		failed = &input.BridgeFailed{Category: bridge.CatWorkspace, Message: err.Error()}
 	}
@@ -408,12 +404,11 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 		defer WatchDayBudget(ctx, r.storage.Runs, o.Run, loop, r.diagnostics.log)()
 	}
 	var exit contract.Exit
-	switch {
+	switch off, ok := errors.AsType[calledOff](context.Cause(r.wanted)); {
+	case ok:
+		exit = loop.Run(ctx, nil, input.NoBridge{Options: r.recorded(), Message: off.Error(), Signal: (*input.Signal)(&off)})
 	case failed != nil:
 		exit = loop.Run(ctx, nil, input.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message})
-		if off, ok := errors.AsType[calledOff](context.Cause(r.wanted)); ok {
-			exit = command.CodeOf(off.signal)
-		}
 	case r.resumed != nil:
 		exit = loop.Run(ctx, port, input.Resumed{Options: r.recorded(), Claude: info, Word: r.choices.Options.Task,
 			Images: kept,
@@ -438,7 +433,7 @@ func (r *hostedRun) equip(loop *runloop.Loop) *runstore.ImageStore {
 	o := r.choices.Options
 	store := runstore.NewStore(filepath.Join(r.storage.journal.Dir(), runstore.ImagesDir), o.CWD)
 	loop.Images, loop.Decider = store, r.decider.Decider
-	if !r.choices.Rehearse {
+	if !r.choices.Options.Rehearsal {
 		r.useGrants(loop)
 		loop.Windows = func(model string, tokens int) error { return keepWindow(r.choices.StateDir, model, tokens) }
 	}
@@ -452,7 +447,7 @@ func (r *hostedRun) equip(loop *runloop.Loop) *runstore.ImageStore {
 
 // distrust returns why the workspace is not trusted any more. A rehearsal has a workspace of its own.
 func (r *hostedRun) distrust() string {
-	if r.choices.Rehearse || r.choices.Options.Trusted {
+	if r.choices.Options.Rehearsal || r.choices.Options.Trusted {
 		return ""
 	}
 	return r.choices.Trusting.Distrust()
@@ -462,12 +457,9 @@ func (r *hostedRun) distrust() string {
 type lastStep struct {
 	name   string
 	within time.Duration
+	tries  int
 	do     func(ctx context.Context) error
 }
-
-// leftBehind is the step that kills what is left of a run. It is tried twice: a busy machine may take longer than a
-// step has to end processes that are killed already.
-const leftBehind = "processes left behind"
 
 // shutdown runs the steps after the end of the loop, in this order. Before, the loop has made the bridge end every
 // agent: interrupt and 2 s for the end of the turn, end of input and 3 s, TERM and 2 s, KILL and a sweep. A second
@@ -478,8 +470,9 @@ const leftBehind = "processes left behind"
 func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
 	run := r.choices.Options.Run
 	steps := []lastStep{
-		{"the bridge", 5 * time.Second, func(context.Context) error { return r.bridges.close() }},
-		{leftBehind, 6 * time.Second, func(context.Context) error {
+		{"the bridge", 5 * time.Second, 1, func(context.Context) error { return r.bridges.close() }},
+		// A busy machine may take longer than a step has to end processes that are killed already.
+		{"processes left behind", 6 * time.Second, 2, func(context.Context) error {
 			// A killed bridge could not sweep.
 			if n := proctree.Sweep(run, ""); n > 0 {
 				r.diagnostics.log.Warn("swept", "processes", n)
@@ -489,13 +482,16 @@ func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
 			}
 			return nil
 		}},
-		{"the clients' requests", 5 * time.Second, func(context.Context) error {
+		{"the clients' requests", 5 * time.Second, 1, func(context.Context) error {
 			r.frontends.input.Wait()
 			return nil
 		}},
-		{"the memory of the workspace", 5 * time.Second, func(context.Context) error { return r.remember(s) }},
-		{"the journal", 10 * time.Second, func(ctx context.Context) error { return r.storage.finish(ctx, s) }},
-		{"the crash reports", 5 * time.Second, func(context.Context) error { r.diagnostics.reporter.Close(); return nil }},
+		{"the memory of the workspace", 5 * time.Second, 1, func(context.Context) error { return r.remember(s) }},
+		{"the journal", 10 * time.Second, 1, func(ctx context.Context) error { return r.storage.finish(ctx, s) }},
+		{"the crash reports", 5 * time.Second, 1, func(context.Context) error {
+			r.diagnostics.reporter.Close()
+			return nil
+		}},
 	}
 	for _, step := range steps {
 		crashpoint.Here("shutdown.step")
@@ -507,10 +503,11 @@ func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
 	return unfinished
 }
 
-func (l lastStep) run() error {
-	err := l.once()
-	if err != nil && l.name == leftBehind {
-		err = l.once()
+func (l lastStep) run() (err error) {
+	for range l.tries {
+		if err = l.once(); err == nil {
+			break
+		}
 	}
 	return err
 }
@@ -593,8 +590,10 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	}
 	var callOff context.CancelCauseFunc
 	r.wanted, callOff = context.WithCancelCause(context.Background())
-	r.loop.Refuses = func(o runconfig.Options) error { return settings.RefuseRoot(o, o.Rehearsal) }
-	f.input = NewSender(heedfulLoop{r.loop, callOff}, &f.board)
+	r.loop.Refuses = settings.RefuseRoot
+	// The loop itself takes a signal only when the run has begun: the first snapshot of a large work tree takes minutes.
+	r.loop.Signalled = func(s input.Signal) { callOff(calledOff(s)) }
+	f.input = NewSender(r.loop, &f.board)
 	r.bridges.others = &Bridges{
 		Hosts: r.choices.Hosts, Debug: r.choices.Debug, Options: r.options, Handler: r.loop.Handler, Input: f.input,
 		Terminals: &f.terminals, Telemetry: r.diagnostics.telemetry, Log: log,
@@ -679,30 +678,15 @@ func (r *hostedRun) announceEnd(end control.RunEnded) error {
 // ends the agents.
 func (r *hostedRun) heedSignals() (stop func()) {
 	return command.HandleSignals(func(name string, n int) bool {
-		r.frontends.input.loop.Put(input.Signal{Signal: name, Fast: n > 1})
+		r.frontends.input.Later(input.Signal{Signal: name, Fast: n > 1}) // the third one must not wait behind the second
 		return true
 	}, nil, nil)
 }
 
 // calledOff is a signal that came before a run had begun, or later.
-type calledOff struct{ signal string }
+type calledOff input.Signal
 
-func (c calledOff) Error() string { return "SIG" + c.signal + " stopped the run before it began" }
-
-// heedfulLoop calls a run off at a signal, which the loop itself takes only when the run has begun: the first snapshot
-// of a large work tree takes minutes.
-type heedfulLoop struct {
-	*runloop.Loop
-	callOff context.CancelCauseFunc
-}
-
-// Put implements [InputLoop].
-func (l heedfulLoop) Put(b input.Body) bool {
-	if s, ok := b.(input.Signal); ok {
-		l.callOff(calledOff{s.Signal})
-	}
-	return l.Loop.Put(b)
-}
+func (c calledOff) Error() string { return "SIG" + c.Signal + " stopped the run before it began" }
 
 // drainDeadline bounds the writing of the last lines if the reader of stdout is slow but alive.
 const drainDeadline = 10 * time.Second
@@ -939,15 +923,13 @@ type notice struct {
 	text string
 }
 
-func (n *notice) add(format string, args ...any) { n.append("; ", fmt.Sprintf(format, args...)) }
-
-func (n *notice) append(separator, text string) {
+func (n *notice) add(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.text != "" {
-		n.text += separator
+		n.text += "; "
 	}
-	n.text += text
+	n.text += fmt.Sprintf(format, args...)
 }
 
 // String returns everything that was added.

@@ -193,9 +193,6 @@ func (r *recording) open(ctx context.Context, isolation string, confined bool) (
 		o.Confine = r.confineGit
 	}
 	if r.resumed {
-		if err := runstore.PlaceFork(ctx, o, r.ownDirs(), isolation); err != nil {
-			return nil, err
-		}
 		return runstore.ResumeFiles(ctx, o, r.ownDirs(), isolation)
 	}
 	return runstore.BeginFiles(ctx, o, r.ownDirs(), isolation)
@@ -327,7 +324,7 @@ func (r *hostedRun) recordFiles() (wait func(*runloop.Loop) error) {
 			r.notice.add("%s", files.Notice)
 		}
 		o.Workspace = files.Workspace
-		files.Far = hostWork{r.bridges.others}
+		files.Far = r.bridges.others
 		loop.Files = files
 		return nil
 	}
@@ -372,7 +369,7 @@ func (r *hostedRun) lockAgain() error {
 	if err != nil {
 		return err
 	}
-	r.choices.Options.Run, r.choices.Rehearse = info.Run, info.Rehearsal
+	r.choices.Options.Run, r.choices.Options.Rehearsal = info.Run, info.Rehearsal
 	if info.CWD != "" {
 		r.choices.Place = info.CWD
 	}
@@ -428,7 +425,6 @@ func (r *hostedRun) resume() error {
 		return command.Usagef("run %s began with --isolation %s, and that cannot change: leave out --isolation",
 			run, began)
 	}
-	r.choices.Rehearse = r.choices.Options.Rehearsal
 	r.choices.Adopt(t)
 	o := &r.choices.Options
 	if r.choices.Claude == "" {
@@ -444,7 +440,7 @@ func (r *hostedRun) resume() error {
 	if r.choices.Policy, err = settings.CheckRules(*o); err != nil {
 		return err
 	}
-	if err := r.choices.RefuseRoot(o.Rehearsal); err != nil {
+	if err := r.choices.RefuseRoot(); err != nil {
 		return err
 	}
 	if _, err := command.CheckDir(o.CWD); err != nil {
@@ -538,7 +534,7 @@ func resumeOrBegin(c *settings.Choices) error {
 
 // openMemory opens what the runs in the workspace have learned; nil in a rehearsal, and if memory is off.
 func (r *hostedRun) openMemory() (*memory.Store, error) {
-	if r.choices.Options.Memory == settings.MemoryOff || r.choices.Rehearse {
+	if r.choices.Options.Memory == settings.MemoryOff || r.choices.Options.Rehearsal {
 		return nil, nil
 	}
 	return memory.Open(r.choices.StateDir, r.choices.Place, r.diagnostics.mask)
@@ -584,20 +580,20 @@ func (r *hostedRun) remember(s *supervisor.State) error {
 	if s.Options.ForkedFrom != nil {
 		return nil // its executions are those of the other run, too
 	}
-	var uses []memory.AgentUse
+	var used []memory.AgentOutcome
 	for _, a := range s.Agents {
 		if a.Role != supervisor.RoleOrchestrator {
 			continue
 		}
-		use := memory.AgentUse{Mode: supervisor.ModeOf(a), Restarts: a.Generation - 1, CostUSD: a.Spent()}
+		one := memory.AgentOutcome{Name: supervisor.ModeOf(a), Restarts: a.Generation - 1, CostUSD: a.Spent()}
 		if a.Standing == supervisor.HandedOff {
-			use.Handoffs = 1
+			one.Handoffs = 1
 		}
-		uses = append(uses, use)
+		used = append(used, one)
 	}
 	return store.Record(memory.Outcome{
 		Run: s.Options.Run, Date: now, Status: s.Ending.Status, CostUSD: s.Spent(),
-		Agents: memory.Tally(s.Task.History.Counts(), uses),
+		Agents: memory.Tally(s.Task.History.Counts(), used),
 	})
 }
 

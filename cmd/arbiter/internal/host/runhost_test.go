@@ -72,8 +72,8 @@ func TestConfinement(t *testing.T) {
 		if c.had {
 			agents.Store(&confined{sandbox: &bridge.SandboxConfig{Program: "bwrap"}, scratch: true})
 		}
-		w := wanted{mode: c.mode, config: bridge.SandboxConfig{Program: "bwrap"}, missing: c.missing}
-		unsandboxed, failed := agents.try(t.Context(), c.trial, w, runconfig.Options{}, slog.New(slog.DiscardHandler))
+		unsandboxed, failed := agents.try(t.Context(), c.trial, c.mode, bridge.SandboxConfig{Program: "bwrap"}, c.missing,
+			runconfig.Options{}, slog.New(slog.DiscardHandler))
 		now := agents.now()
 		testkit.Check(t, unsandboxed == c.unsandboxed && (now.sandbox != nil) == c.sandboxed && now.scratch == c.scratch &&
 			now.reason == c.reason, "%s: %q, %+v, reason %q", name, unsandboxed, now.sandbox, now.reason)
@@ -130,8 +130,8 @@ func TestSpentOfTheDay(t *testing.T) {
 	s := testkit.Must(openStorage(t.TempDir(), journal.Options{}, &notice{}))(t)
 	defer s.Runs.Close()
 	now := time.Now()
-	for n, id := range []string{"aaaa1111-own", "bbbb2222-other"} {
-		run := testkit.Must(s.Create(journal.Meta{Run: id}, s.options))(t)
+	for n, id := range []string{"aaaa1111-own", "bbbb2222-other", "cccc3333-rehearsal"} {
+		run := testkit.Must(s.Create(journal.Meta{Run: id, Rehearsal: n == 2}, s.options))(t)
 		testkit.Must(run.Append(journal.Input, []byte("{}")))(t)
 		turn := contract.Turn{CostUSD: float64(n + 1), Outcome: "done", MessageIDs: []string{}}
 		line := testkit.Must(contract.EncodeLine(nil, 1, now, contract.Event{ID: "orch-1", Body: turn}))(t)
@@ -146,7 +146,10 @@ func TestSpentOfTheDay(t *testing.T) {
 	}
 	check("at first", now, 1, 2)
 	testkit.OK(t, s.Remove("bbbb2222-other"))
+	testkit.OK(t, s.Remove("cccc3333-rehearsal"))
 	check("after a run was removed", now, 1, 2)
+	d = daySpending{store: s.Runs, own: "aaaa1111-own"}
+	check("for a process that starts then", now, 1, 2)
 	check("a day later", now.Add(24*time.Hour), 0, 0)
 }
 
@@ -214,17 +217,17 @@ func TestWindowsAreKept(t *testing.T) {
 
 // TestLastSteps: a step that exceeds its time is reported. For processes left behind, it looks again before.
 func TestLastSteps(t *testing.T) {
-	for name, told := range map[string]bool{"the journal": true, leftBehind: false} {
+	for allowed, told := range map[int]bool{1: true, 2: false} {
 		synctest.Test(t, func(t *testing.T) {
 			tries := 0
-			err := lastStep{name, time.Second, func(ctx context.Context) error {
+			err := lastStep{"a step", time.Second, allowed, func(ctx context.Context) error {
 				if tries++; tries > 1 {
 					return nil
 				}
 				<-ctx.Done()
 				return ctx.Err()
 			}}.run()
-			testkit.Check(t, (err != nil) == told, "%s: %v", name, err)
+			testkit.Check(t, (err != nil) == told, "%d tries: %v", allowed, err)
 		})
 	}
 }

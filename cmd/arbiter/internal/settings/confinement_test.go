@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,7 +60,9 @@ func TestHiddenLogin(t *testing.T) {
 		{map[string]string{"CLAUDE_CODE_USE_VERTEX": "1"}, "Vertex"},
 	} {
 		got := Choices{Options: runconfig.Options{Env: c.env}}.hiddenLogin()
-		testkit.Check(t, strings.Contains(got, c.hidden) && (got == "") == (c.hidden == ""), "%v: %q", c.env, got)
+		if !strings.Contains(got, c.hidden) || (got == "") != (c.hidden == "") {
+			t.Errorf("%v: %q", c.env, got)
+		}
 	}
 }
 
@@ -67,25 +70,28 @@ func TestRootMayNotAllowAll(t *testing.T) {
 	t.Setenv("IS_SANDBOX", "1")
 	t.Setenv("CLAUDE_CODE_BUBBLEWRAP", "1")
 	all := runconfig.Options{Permissions: "allow-all"}
-	boxed := all
-	boxed.Sandbox = &bridge.SandboxConfig{}
+	boxed, rehearsed := all, all
+	boxed.Sandbox, rehearsed.Rehearsal = &bridge.SandboxConfig{}, true
 	for name, tt := range map[string]struct {
-		o        runconfig.Options
-		rehearse bool
-		uid      int
-		refused  bool
+		o       runconfig.Options
+		uid     int
+		refused bool
 	}{
 		"root":               {o: all, refused: true},
 		"somebody else":      {o: all, uid: 1000},
 		"root in a sandbox":  {o: boxed},
-		"root in rehearsal":  {o: all, rehearse: true},
+		"root in rehearsal":  {o: rehearsed},
 		"root in other mode": {o: runconfig.Options{Permissions: "accept-edits"}},
 	} {
-		err := refuseUser(tt.o, tt.rehearse, tt.uid)
-		testkit.Check(t, (err != nil) == tt.refused, "%s: %v", name, err)
+		err := refuseUser(tt.o, tt.uid)
+		if (err != nil) != tt.refused {
+			t.Errorf("%s: %v", name, err)
+		}
 		var e *command.Error
-		testkit.Check(t, err == nil || errors.As(err, &e) && e.Code == contract.ExitUsage &&
-			strings.Contains(err.Error(), "--sandbox"), "%s: %v", name, err)
+		if err != nil &&
+			(!errors.As(err, &e) || e.Code != contract.ExitUsage || !strings.Contains(err.Error(), "--sandbox")) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -97,8 +103,9 @@ func TestRootMayAllowAllInASandbox(t *testing.T) {
 	}
 	for mode, refused := range map[string]bool{SandboxOff: true, sandboxAuto: true, SandboxOn: false} {
 		c := Choices{Options: runconfig.Options{Permissions: "allow-all"}, Sandbox: confinement{Mode: mode}}
-		err := c.RefuseRoot(false)
-		testkit.Check(t, (err != nil) == refused, "--sandbox %s: %v", mode, err)
+		if err := c.RefuseRoot(); (err != nil) != refused {
+			t.Errorf("--sandbox %s: %v", mode, err)
+		}
 	}
 }
 
@@ -109,17 +116,22 @@ func TestSecretsOfTheEnvironment(t *testing.T) {
 	given := map[string]string{"DEPLOY_TOKEN": "tapestry-of-4711-looms", "PLAIN": "x",
 		"KEY_OF_A": "sk-ant-" + strings.Repeat("a1", 20)}
 	kept := WithoutSecrets(given)
-	testkit.Check(t, len(kept) == 3 && kept["PLAIN"] == "x" && sanitize.IsMark(kept["DEPLOY_TOKEN"]) &&
-		sanitize.IsMark(kept["KEY_OF_A"]) && given["DEPLOY_TOKEN"] == "tapestry-of-4711-looms", "kept %v of %v", kept,
-		given)
-	got := RevealedSecrets(kept, given)
-	testkit.Check(t, fmt.Sprint(got) == fmt.Sprint(given), "processes get %v", got)
-	got = RevealedSecrets(kept, nil)
-	testkit.Check(t, fmt.Sprint(got) == "map[PLAIN:x]", "without them, processes get %v", got)
-	left, names := ForgottenSecrets(kept)
-	testkit.Check(t, fmt.Sprint(left, names) == "map[PLAIN:x] [DEPLOY_TOKEN KEY_OF_A]", "later %v, %v", left, names)
-	left, names = ForgottenSecrets(map[string]string{"A": "b"})
-	testkit.Check(t, len(left) == 1 && names == nil, "later %v, %v", left, names)
+	if len(kept) != 3 || kept["PLAIN"] != "x" || !sanitize.IsMark(kept["DEPLOY_TOKEN"]) ||
+		!sanitize.IsMark(kept["KEY_OF_A"]) || given["DEPLOY_TOKEN"] != "tapestry-of-4711-looms" {
+		t.Errorf("kept %v of %v", kept, given)
+	}
+	if got := RevealedSecrets(kept, given); fmt.Sprint(got) != fmt.Sprint(given) {
+		t.Errorf("processes get %v", got)
+	}
+	if got := RevealedSecrets(kept, nil); fmt.Sprint(got) != "map[PLAIN:x]" {
+		t.Errorf("without them, processes get %v", got)
+	}
+	if left, names := ForgottenSecrets(kept); fmt.Sprint(left, names) != "map[PLAIN:x] [DEPLOY_TOKEN KEY_OF_A]" {
+		t.Errorf("later %v, %v", left, names)
+	}
+	if left, names := ForgottenSecrets(map[string]string{"A": "b"}); len(left) != 1 || names != nil {
+		t.Errorf("later %v, %v", left, names)
+	}
 	mask := SecretMasker([]map[string]string{given})
 	if got := mask("it is " + "tapestry-of-4711-looms" + "."); got != "it is *redacted:22*." || mask(got) != got {
 		t.Errorf("masked: %s", got)
@@ -140,14 +152,17 @@ func TestPassedValuesAreMasked(t *testing.T) {
 	text := "the host said warp-and-weft-41 in /srv/looms/west"
 	testkit.Same(t, "of a host that the run does not use", text, MaskerOf(runconfig.Options{}, there)(text))
 	got := MaskerOf(runconfig.Options{Hosts: []runconfig.Host{{Name: "box"}}}, there)(text)
-	testkit.Check(t, !strings.Contains(got, "warp-and-weft") && strings.Contains(got, "/srv/looms/west"),
-		"masked: %q", got)
+	if strings.Contains(got, "warp-and-weft") || !strings.Contains(got, "/srv/looms/west") {
+		t.Errorf("masked: %q", got)
+	}
 }
 
 func TestUnknownVariables(t *testing.T) {
 	environ := []string{"ARBITER_MODEL=x", "ARBITER_RUN=r", "ARBITER_TEST_PART=x", "ARBITER_EMPTY=", "HOME=/h",
 		"ARBITER_MODLE=y", "ARBITER_MAXCOST=5", "ARBITER_=1", "ARBITERED=1"}
-	testkit.Same(t, "unknown", []string{"ARBITER_", "ARBITER_MAXCOST", "ARBITER_MODLE"}, UnknownVariables(environ))
+	if got := UnknownVariables(environ); !slices.Equal(got, []string{"ARBITER_", "ARBITER_MAXCOST", "ARBITER_MODLE"}) {
+		t.Errorf("unknown: %q", got)
+	}
 	for entry, want := range map[string]string{
 		"ARBITER_MAXCOST=5":                "$ARBITER_MAXCOST: no setting has this name; did you mean ARBITER_MAX_COST?",
 		"ARBITER_NOTHING_LIKE_A_SETTING=1": `no setting has this name; correct it, or unset it`,
@@ -157,7 +172,8 @@ func TestUnknownVariables(t *testing.T) {
 		"ARBITER_ALLOW=Read":               "$ARBITER_ALLOW: no setting has this name; give --allow, which has no variable",
 	} {
 		err := CheckVariables([]string{entry})
-		testkit.Check(t, (want != "" || err == nil) &&
-			(want == "" || err != nil && strings.Contains(err.Error(), want)), "%q: %v, want %q", entry, err, want)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, want %q", entry, err, want)
+		}
 	}
 }
