@@ -45,10 +45,8 @@ func newProbePlan(m mounts, cmd *exec.Cmd, cfg bridge.SandboxConfig) *probePlan 
 		}
 	}
 	for _, dir := range closed {
-		real, err := filepath.EvalSymlinks(dir)
-		path := filepath.Join(real, b.name)
-		if at := m.above(path); err == nil && at != writable && at != private {
-			b.add(write, path, mustNot)
+		if real, err := filepath.EvalSymlinks(dir); err == nil && m.at(real) != writable && m.at(real) != private {
+			b.add(write, filepath.Join(real, b.name), mustNot)
 		}
 	}
 	for _, path := range m.paths(private) {

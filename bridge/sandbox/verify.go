@@ -226,15 +226,37 @@ var versionPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^bubblewrap (\d+)\.(\d+)(\.\d+)?\s*$`)
 })
 
-// version returns the program's version, or an error if it is too old.
-func version(ctx context.Context, program string) (string, error) {
+// answerTo returns what the program answers to an option.
+func answerTo(ctx context.Context, program, option string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "--version")
+	cmd := exec.CommandContext(ctx, program, option)
 	cmd.Env, cmd.WaitDelay = []string{}, time.Second
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s --version: %w", program, err)
+		return nil, fmt.Errorf("%s %s: %w", program, option, err)
+	}
+	return out, nil
+}
+
+// holding has, for each program that was asked, whether it mounts what a descriptor refers to: version 0.10, and
+// builds of earlier ones that have this change.
+var holding sync.Map
+
+func holds(program string) bool {
+	known, ok := holding.Load(program)
+	if !ok {
+		out, err := answerTo(context.Background(), program, "--help")
+		known, _ = holding.LoadOrStore(program, err == nil && bytes.Contains(out, []byte("--ro-bind-fd ")))
+	}
+	return known.(bool)
+}
+
+// version returns the program's version, or an error if it is too old.
+func version(ctx context.Context, program string) (string, error) {
+	out, err := answerTo(ctx, program, "--version")
+	if err != nil {
+		return "", err
 	}
 	m := versionPattern().FindSubmatch(out)
 	if m == nil {
