@@ -2,11 +2,11 @@ package claude
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // callback is the id under which all our hooks are registered. Hooks are told apart by their event.
@@ -156,6 +156,6 @@ func (a *agent) holdSettings(request, file string) {
 	if file == "" {
 		file = "a settings file"
 	}
-	a.emit(bridge.Notice{Text: fmt.Sprintf("%.300s was changed while the agent runs; it counts from its next start, "+
-		"if it is trusted then", file)})
+	a.emit(bridge.Notice{Text: jsonl.Cut(file, 300) + " was changed while the agent runs; it counts from its next start, " +
+		"if it is trusted then"})
 }

@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -81,7 +80,7 @@ func (a *agent) unasked(f resultFrame) {
 	}
 	origin := "no origin"
 	if f.Origin != nil {
-		origin = fmt.Sprintf("origin %.200s", f.Origin)
+		origin = "origin " + jsonl.Cut(string(f.Origin), 200)
 	}
 	a.notice("result of "+origin, "a turn that no message from Arbiter started ("+origin+")")
 }
