@@ -127,7 +127,7 @@ func (r *reader) charge() bool {
 		return true
 	}
 	b.open, b.again, b.at = true, false, time.Now()
-	r.a.calls.post(r.a.ctx, "get_usage", usageOfSession, func(res controlResponse) {
+	r.a.calls.post(r.a.Ctx, "get_usage", usageOfSession, func(res controlResponse) {
 		b.open = false
 		r.charged(res)
 	})
@@ -156,7 +156,7 @@ func (r *reader) startSubagent(f taskStarted) {
 	if len(r.subs.running) == 1 {
 		r.costAccount.begin()
 	}
-	r.a.emit(start)
+	r.a.Emit(start)
 	r.charge()
 }
 
@@ -170,7 +170,7 @@ func (r *reader) progressed(id string) {
 
 func (r *reader) reportProgress(id string) {
 	if p, ok := r.subs.changed(id); ok {
-		r.a.emit(p)
+		r.a.Emit(p)
 	}
 }
 
@@ -190,7 +190,7 @@ func (r *reader) endSubagents() {
 	for _, end := range r.subs.finished() {
 		r.reportProgress(end.ToolUse)
 		if stop, ok := r.subs.stop(end.ToolUse, end.Status, end.Tokens); ok {
-			r.a.emit(stop)
+			r.a.Emit(stop)
 		}
 	}
 }
@@ -201,6 +201,6 @@ func (r *reader) endAll(status string) {
 		r.reportProgress(id)
 	}
 	for _, stop := range r.subs.stopAll(status) {
-		r.a.emit(stop)
+		r.a.Emit(stop)
 	}
 }

@@ -58,7 +58,7 @@ func (r *reader) result(f resultFrame) {
 		delete(r.echoed, id)
 	}
 	r.calls.closeTurn(&turn)
-	a.emit(turn)
+	a.Emit(turn)
 	if o.outcome == bridge.TurnFailed {
 		a.gauge.failed()
 	}
