@@ -94,7 +94,8 @@ var (
 
 func newAgent(p bridge.SpawnParams, t traits, host bridge.Host) *agent {
 	a := &agent{Process: driver.NewProcess(p.AgentRef, p.Config, host), traits: t, broken: make(chan struct{}),
-		mode: p.Config.PermissionMode, over: map[string]bool{}, idle: make(chan struct{}), noticed: map[string]bool{}, told: make(chan struct{})}
+		mode: p.Config.PermissionMode, over: map[string]bool{}, idle: make(chan struct{}), noticed: map[string]bool{},
+		told: make(chan struct{})}
 	close(a.idle)
 	close(a.told)
 	a.asking, a.cancelQ = context.WithCancel(a.Ctx)

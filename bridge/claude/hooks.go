@@ -156,6 +156,6 @@ func (a *agent) holdSettings(request, file string) {
 	if file == "" {
 		file = "a settings file"
 	}
-	a.Emit(bridge.Notice{Text: jsonl.Cut(file, 300) + " was changed while the agent runs; it counts from its next start, " +
-		"if it is trusted then"})
+	a.Emit(bridge.Notice{Text: jsonl.Cut(file, 300) + " was changed while the agent runs; it counts from its next " +
+		"start, if it is trusted then"})
 }

@@ -179,8 +179,9 @@ func sockets() (list []string) {
 // be seen outside. A copy has no proxy.
 func (b *probePlan) inCopies(copies []string, workspace string) {
 	b.task.Proxy = ""
-	// A copy has a /proc of its own.
-	b.task.Tries = slices.DeleteFunc(b.task.Tries, func(a attempt) bool { return a.Does == read && under(a.Path, "/proc") })
+	b.task.Tries = slices.DeleteFunc(b.task.Tries, func(a attempt) bool {
+		return a.Does == read && under(a.Path, "/proc") // it has its own
+	})
 	for i := range b.task.Tries {
 		if b.task.Tries[i].want == must {
 			b.task.Tries[i].want = unseen

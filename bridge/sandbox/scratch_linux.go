@@ -155,8 +155,8 @@ func wrapScratch(cmd *exec.Cmd, cfg bridge.SandboxConfig) error {
 	return nil
 }
 
-// shared appends list, the arguments for all views, to args. Private directories share the limit of all changes: they are
-// numbered from 1, and counted together with 0, that of the programs' shared memory.
+// shared appends list, the arguments for all views, to args. Private directories share the limit of all changes: they
+// are numbered from 1, and counted together with 0, that of the programs' shared memory.
 func (m mounts) shared(args, list []string) (all []string, privates int) {
 	for privates = 1; len(list) > 0; {
 		if list[0] != "--tmpfs" || m[list[1]].view != private {
