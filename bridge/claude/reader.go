@@ -41,14 +41,14 @@ type reader struct {
 }
 
 func newReader(a *agent) *reader {
-	return &reader{a: a, subs: newSubagents(), spending: newSpending(a.Config.Resume),
+	return &reader{a: a, subs: newSubagents(a.Emit), spending: newSpending(a.Config.Resume),
 		calls: newToolCalls(), verdict: map[string]bool{}, stream: map[int]bool{}, asked: map[string]bool{},
 		echoed: map[string]bool{}, quotas: map[string]bridge.Quota{}}
 }
 
 // run reads until the end of stdout.
 func (r *reader) run(stdout io.Reader) {
-	defer r.endAll("lost")
+	defer r.subs.end("lost")
 	lines := jsonl.NewLineReader(stdout, maxLine)
 	for {
 		line, err := lines.Next()

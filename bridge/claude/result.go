@@ -29,7 +29,7 @@ func (r *reader) result(f resultFrame) {
 		a.unasked(f)
 		return
 	}
-	r.endAll("stopped")
+	r.subs.end("stopped")
 	o := judge(f, tr)
 	turn := bridge.Turn{
 		Verdict: f.Verdict, MessageIDs: ids, NumTurns: f.NumTurns, DurationMS: f.DurationMS, Outcome: o.outcome,

@@ -221,7 +221,7 @@ func (r *reader) read(f assistantFrame) {
 		return
 	}
 	r.blocked = false
-	r.endSubagents() // the main thread continues, so the turn waits for no subagent
+	r.subs.end("") // the main thread continues, so the turn waits for no subagent
 	if _, fresh := r.a.gauge.reading(f); fresh {
 		r.costAccount.called(f)
 		r.a.follow.look.Ring()
