@@ -95,13 +95,13 @@ func newClient(rwc io.ReadWriteCloser, h Handler, log *slog.Logger) *Client {
 func (c *Client) start() {
 	c.p.s.start()
 	go c.q.run()
-	c.watched.Go(func() { c.contact.watch(c.p.s.open.Done(), c.p.s.fail) })
+	c.watched.Go(func() { c.contact.watch(c.p.conn.DisconnectNotify(), c.p.s.fail) })
 	go c.own()
 }
 
 // own waits for the connection's end and then for all goroutines that belong to it.
 func (c *Client) own() {
-	<-c.p.s.open.Done()
+	<-c.p.conn.DisconnectNotify()
 	c.contact.giveUp()
 	c.q.unbound()
 	c.p.close(ErrClosed)
@@ -118,7 +118,7 @@ func (c *Client) own() {
 
 // why returns the reason of the end: nil after Close.
 func (c *Client) why() error {
-	err := c.p.s.cause()
+	err := c.p.cause()
 	if err == ErrClosed {
 		return nil
 	}

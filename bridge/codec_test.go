@@ -196,7 +196,8 @@ func (w *wire) readID() string {
 }
 
 // TestGarbageIsCountedAndSkipped: no line but its answer completes a call, and what cannot be read affects neither the
-// event nor the answer behind it.
+// event nor the answer behind it. (jsonrpc2 v0.2.3 reads null as the id of call 0. Our calls have string ids, and such
+// a line does not even reach it.)
 func TestGarbageIsCountedAndSkipped(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		near, far := net.Pipe()

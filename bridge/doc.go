@@ -13,8 +13,8 @@
 // # The path of a message
 //
 // stream.go sorts lines (codec.go tells the kinds apart, by a scan of the members, package jsonl):
-// events go straight to codec.go and the client's eventqueue.go, all other messages to peer.go, which is the
-// same at both ends. client.go is the supervisor's end. At
+// events go straight to codec.go and the client's eventqueue.go, all other messages through
+// sourcegraph/jsonrpc2 to peer.go, which is the same at both ends. client.go is the supervisor's end. At
 // the bridge's end server.go serves one connection, conversation.go implements the methods, and agents.go,
 // incarnation.go and host.go keep the running agents. writer.go writes output. Processes that are not
 // agents are started through inquiries.go: evidence about work (`check`, `survey`) through evidence.go by
@@ -29,8 +29,8 @@
 //
 // # Goroutines
 //
-// A connection has one goroutine that reads, sorts and dispatches, one that writes, and one that waits to close
-// the pipe; none of them ever runs a handler. Each request is served by a goroutine of its own.
+// A connection has one goroutine that reads and sorts, one that writes, and one of jsonrpc2 that dispatches
+// requests and answers; none of them ever runs a handler. Each request is served by a goroutine of its own.
 // A client has one more that calls Handler.Event, and one that waits for all of these; a child process adds
 // one that waits for it and one that drains its stderr. [Client.Close] and [Server.Serve] wait for theirs.
 // Agents have no goroutines in this package: their launcher's goroutines call [Host.Emit], which blocks

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,15 +92,8 @@ func (e *RPCError) Is(target error) bool { return target == ErrClosed && e.Code 
 
 func rpcErrorf(code int, message string) *RPCError { return &RPCError{Code: code, Message: message} }
 
-// wireError is the error of a response.
-type wireError struct {
-	Code    int        `json:"code"`
-	Message string     `json:"message"`
-	Data    *ErrorData `json:"data,omitempty"`
-}
-
-// toWire converts the error of a failed request to that of its response.
-func toWire(err error) *wireError {
+// toWire converts the error of a failed request to an error response.
+func toWire(err error) *jsonrpc2.Error {
 	var e *RPCError
 	switch {
 	case errors.As(err, &e):
@@ -112,27 +104,24 @@ func toWire(err error) *wireError {
 	default:
 		e = &RPCError{Code: jsonrpc2.CodeInternalError, Category: CatInternal, Message: err.Error()}
 	}
-	wire := &wireError{Code: e.Code, Message: cmp.Or(e.Message, err.Error())}
+	wire := &jsonrpc2.Error{Code: int64(e.Code), Message: e.Message}
+	if e.Message == "" {
+		wire.Message = err.Error()
+	}
 	if data := (ErrorData{e.Category, e.Stderr, e.CostUSD, e.ResetsAt}); data != (ErrorData{}) {
-		wire.Data = &data
+		wire.SetError(data)
 	}
 	return wire
 }
 
 // fromWire is its inverse. It ignores data in another format.
-func fromWire(raw json.RawMessage) *RPCError {
-	var wire struct {
-		Code    int
-		Message string
-		Data    json.RawMessage
-	}
-	if json.Unmarshal(raw, &wire) != nil {
-		return rpcErrorf(jsonrpc2.CodeInternalError, "the answer is not a JSON-RPC response")
-	}
-	e := &RPCError{Code: wire.Code, Message: wire.Message}
-	var data ErrorData
-	if json.Unmarshal(wire.Data, &data) == nil {
-		e.Category, e.Stderr, e.CostUSD, e.ResetsAt = data.Category, data.Stderr, data.CostUSD, data.ResetsAt
+func fromWire(wire *jsonrpc2.Error) *RPCError {
+	e := &RPCError{Code: int(wire.Code), Message: wire.Message}
+	if wire.Data != nil {
+		var data ErrorData
+		if json.Unmarshal(*wire.Data, &data) == nil {
+			e.Category, e.Stderr, e.CostUSD, e.ResetsAt = data.Category, data.Stderr, data.CostUSD, data.ResetsAt
+		}
 	}
 	return e
 }

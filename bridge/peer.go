@@ -14,14 +14,13 @@ import (
 	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
-
-	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // peer is one end of a connection, the same for both: it calls with string ids, and serves each request on
 // a goroutine of its own with a context of its own.
 type peer struct {
 	s       *stream
+	conn    *jsonrpc2.Conn
 	log     *slog.Logger
 	methods map[string]handlerFunc
 	seq     atomic.Uint64
@@ -30,16 +29,9 @@ type peer struct {
 	valid func() error
 
 	mu       sync.Mutex
-	calls    map[string]*pending           // that wait for an answer, by id
-	inFlight map[string]context.CancelFunc // requests being served, by [idKey]
+	inFlight map[jsonrpc2.ID]context.CancelFunc // requests being served
 	closing  bool
 	serving  sync.WaitGroup
-}
-
-// pending is a call without an answer so far.
-type pending struct {
-	done   chan struct{}
-	answer envelope // read after done
 }
 
 type peerOptions struct {
@@ -58,16 +50,24 @@ func newPeer(rwc io.ReadWriteCloser, log *slog.Logger, o peerOptions) *peer {
 	if o.writeTimeout <= 0 {
 		o.writeTimeout = DefaultWriteTimeout
 	}
-	p := &peer{log: log, methods: o.methods, calls: map[string]*pending{}, inFlight: map[string]context.CancelFunc{}}
-	p.s = newStream(rwc, log, o, p)
+	p := &peer{log: log, methods: o.methods, inFlight: map[jsonrpc2.ID]context.CancelFunc{}}
+	p.s = newStream(rwc, log, o)
+	// Close ends the connection; a caller's context never does.
+	p.conn = jsonrpc2.NewConn(context.Background(), p.s, p, jsonrpc2.SetLogger(connLogger{log}))
 	return p
 }
+
+// connLogger receives the log of jsonrpc2, which is mostly about answers that came too late.
+type connLogger struct{ log *slog.Logger }
+
+func (l connLogger) Printf(format string, v ...any) { l.log.Debug(fmt.Sprintf(format, v...)) }
 
 // close ends the connection for the given reason, which cancels the requests being served, and waits for
 // the pipe's goroutines. To wait for the requests' goroutines, use serving.Wait.
 func (p *peer) close(cause error) {
 	p.refuseNew()
 	p.s.fail(cause)
+	p.conn.Close()
 	p.s.wait()
 }
 
@@ -101,168 +101,177 @@ func (p *peer) call(ctx context.Context, method string, params, result any) erro
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
-	id := "c" + strconv.FormatUint(p.seq.Add(1), 10)
-	c := &pending{done: make(chan struct{})}
-	p.mu.Lock()
-	p.calls[id] = c
-	p.mu.Unlock()
-	defer p.take(id)
-	if err := p.s.send(outgoing{ID: strconv.AppendQuote(nil, id), Method: method, Params: params}); err != nil {
-		return fmt.Errorf("%s: %w", method, err)
-	}
-	select {
-	case <-c.done:
-	case <-ctx.Done():
-	case <-p.s.reading.Done(): // no answer can come, even if a half-open connection still exists
-	case <-p.s.open.Done():
-	}
-	var err error
-	select {
-	case <-c.done:
-		err = p.result(c.answer, result)
-	default:
-		if err = context.Cause(ctx); err == nil {
-			err = p.closedError()
-		}
-		_ = p.s.send(outgoing{Method: MethodCancel, Params: CancelParams{ID: id}}) // it fails if the connection has ended
-	}
+	id := jsonrpc2.ID{Str: "c" + strconv.FormatUint(p.seq.Add(1), 10), IsString: true}
+	pending, err := p.conn.DispatchCall(ctx, method, params, jsonrpc2.PickID(id))
 	if err != nil {
-		return fmt.Errorf("%s: %w", method, err)
+		return p.callError(method, err)
 	}
-	return nil
-}
-
-// take returns the call with an id, and forgets it.
-func (p *peer) take(id string) *pending {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c := p.calls[id]
-	delete(p.calls, id)
-	return c
-}
-
-// answered takes an answer. One that comes after its caller has given up belongs to no call.
-func (p *peer) answered(id string, answer envelope) {
-	if c := p.take(id); c != nil {
-		c.answer = answer
-		close(c.done)
+	// When nothing more can be read, no answer can come, even if a half-open connection still exists.
+	waitCtx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(p.s.reading, func() { cancel(ErrClosed) })()
+	var raw json.RawMessage
+	if err := pending.Wait(waitCtx, &raw); err != nil {
+		if waitCtx.Err() != nil && errors.Is(err, waitCtx.Err()) {
+			p.abandon(id)
+			err = context.Cause(waitCtx)
+		}
+		return p.callError(method, err)
 	}
-}
-
-// result decodes an answer.
-func (p *peer) result(answer envelope, result any) error {
-	if !jsonl.IsNull(answer.Error) {
-		return fromWire(answer.Error)
-	}
-	if err := json.Unmarshal(answer.Result, result); err != nil {
-		return fmt.Errorf("decode the answer: %w", err)
+	if err := json.Unmarshal(raw, result); err != nil {
+		return fmt.Errorf("%s: decode the answer: %w", method, err)
 	}
 	if p.valid != nil {
-		return p.valid()
+		if err := p.valid(); err != nil {
+			return fmt.Errorf("%s: %w", method, err)
+		}
 	}
 	return nil
+}
+
+func (p *peer) callError(method string, err error) error {
+	var wire *jsonrpc2.Error
+	switch {
+	case errors.As(err, &wire):
+		err = fromWire(wire)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, jsonrpc2.ErrClosed), p.cause() != nil, p.s.reading.Err() != nil:
+		err = p.closedError()
+	}
+	return fmt.Errorf("%s: %w", method, err)
 }
 
 // closedError returns ErrClosed with the reason, if that is known.
 func (p *peer) closedError() error {
-	cause := p.s.cause()
+	cause := p.cause()
 	if cause == nil || errors.Is(cause, ErrClosed) {
 		return ErrClosed
 	}
 	return fmt.Errorf("%w: %w", ErrClosed, cause)
 }
 
-// notified carries out a notification.
-func (p *peer) notified(method string, params json.RawMessage) {
-	var named struct {
-		ID json.RawMessage `json:"id"` // numeric ids can be cancelled, too
-	}
-	switch {
-	case method != MethodCancel:
-		p.log.Debug("ignored an unknown notification", "method", method)
-	case json.Unmarshal(params, &named) != nil || jsonl.IsNull(named.ID):
-		p.log.Warn("ignored a cancel that names no request")
+// cause returns why the connection ended; nil while it has not.
+func (p *peer) cause() error {
+	select {
+	case <-p.s.failed:
+		return p.s.cause
 	default:
-		p.mu.Lock()
-		cancel := p.inFlight[idKey(named.ID)]
-		p.mu.Unlock()
-		if cancel != nil { // otherwise it was answered already
-			cancel()
+		return nil
+	}
+}
+
+// abandon tells the other end that the caller no longer waits for the answer, and frees the call's entry in
+// jsonrpc2. v0.2.3 can only do that by an answer (an abandoned call stays in its map until the connection
+// ends), so we answer it ourselves. If the real answer still comes, it matches no call and is dropped.
+func (p *peer) abandon(id jsonrpc2.ID) {
+	if err := p.conn.Notify(context.Background(), MethodCancel, CancelParams{ID: id.Str}); err != nil {
+		return // closed: jsonrpc2 has forgotten all calls
+	}
+	select {
+	case p.s.inject <- madeUpAnswer(strconv.AppendQuote(nil, id.Str), CodeCancelled, "given up"):
+	case <-p.conn.DisconnectNotify():
+	}
+}
+
+// Handle implements jsonrpc2.Handler. It runs on the connection's only reading goroutine and so must never
+// wait: cancel is handled here, requests on other goroutines.
+func (p *peer) Handle(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) {
+	if params := p.s.params; params != nil {
+		req.Params = &params
+	}
+	if req.Notif {
+		if req.Method != MethodCancel {
+			p.log.Debug("ignored an unknown notification", "method", req.Method)
+			return
 		}
+		p.cancelRequest(req.Params)
+		return
 	}
-}
-
-// idKey returns a key for an id, however it is written.
-func idKey(id json.RawMessage) string {
-	if text, err := jsonl.String(id); err == nil {
-		return `"` + text
-	}
-	return string(id)
-}
-
-// handle serves a request. It runs on the connection's only reading goroutine and so must never wait.
-func (p *peer) handle(method string, req envelope) {
-	ctx, cancel := context.WithCancel(p.s.open)
-	if err := p.admit(method, req.ID, cancel); err != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	if err := p.admit(req, cancel); err != nil {
 		cancel()
-		p.reply(method, req.ID, nil, err)
+		p.reply(ctx, conn, req, nil, err)
 		return
 	}
 	go func() {
 		defer p.serving.Done()
-		defer cancel()
-		result, err := p.run(ctx, method, req.Params)
-		p.mu.Lock()
-		delete(p.inFlight, idKey(req.ID)) // before the answer: from then on the id may be used again
-		p.mu.Unlock()
-		p.reply(method, req.ID, result, err)
+		p.serve(ctx, conn, req)
+		cancel()
 	}()
 }
 
 // admit registers a request to be served.
-func (p *peer) admit(method string, id json.RawMessage, cancel context.CancelFunc) error {
-	if _, ok := p.methods[method]; !ok {
-		return rpcErrorf(jsonrpc2.CodeMethodNotFound, fmt.Sprintf("unknown method %.100q", method))
+func (p *peer) admit(req *jsonrpc2.Request, cancel context.CancelFunc) error {
+	if _, ok := p.methods[req.Method]; !ok {
+		return rpcErrorf(jsonrpc2.CodeMethodNotFound, fmt.Sprintf("unknown method %.100q", req.Method))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closing {
 		return rpcErrorf(CodeShuttingDown, "the connection is closing")
 	}
-	text, _ := jsonl.String(id)
-	if p.s.strict.Load() && !p.fresh.take(text) {
-		err := violation("the request %.40s came again", text)
+	if p.s.strict.Load() && !p.fresh.take(req.ID.Str) {
+		err := violation("the request %.40s came again", req.ID.Str)
 		p.s.fail(err)
 		return rpcErrorf(jsonrpc2.CodeInvalidRequest, err.Error())
 	}
-	if _, ok := p.inFlight[idKey(id)]; ok {
-		return rpcErrorf(jsonrpc2.CodeInvalidRequest, fmt.Sprintf("a request with id %s is being served", id))
+	if _, ok := p.inFlight[req.ID]; ok {
+		return rpcErrorf(jsonrpc2.CodeInvalidRequest, fmt.Sprintf("a request with id %v is being served", req.ID))
 	}
-	p.inFlight[idKey(id)] = cancel
+	p.inFlight[req.ID] = cancel
 	p.serving.Add(1)
 	return nil
 }
 
-func (p *peer) run(ctx context.Context, method string, params json.RawMessage) (result any, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			p.log.Error("a request's handler panicked", "method", method, "panic", fmt.Sprint(v), "stack",
-				string(debug.Stack()))
-			err = &RPCError{Code: jsonrpc2.CodeInternalError, Category: CatInternal,
-				Message: fmt.Sprintf("internal error in %s: %v", method, v)}
-		}
-	}()
-	return p.methods[method](ctx, params)
+func (p *peer) serve(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request) {
+	result, err := p.run(ctx, req)
+	p.mu.Lock()
+	delete(p.inFlight, req.ID) // before the answer: from then on the id may be used again
+	p.mu.Unlock()
+	p.reply(ctx, conn, req, result, err)
 }
 
-func (p *peer) reply(method string, id json.RawMessage, result any, err error) {
-	if err == nil {
-		err = p.s.send(outgoing{ID: id, Result: result})
+func (p *peer) run(ctx context.Context, req *jsonrpc2.Request) (result any, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.log.Error("a request's handler panicked", "method", req.Method, "panic", fmt.Sprint(v), "stack",
+				string(debug.Stack()))
+			err = &RPCError{Code: jsonrpc2.CodeInternalError, Category: CatInternal,
+				Message: fmt.Sprintf("internal error in %s: %v", req.Method, v)}
+		}
+	}()
+	var params json.RawMessage
+	if req.Params != nil {
+		params = *req.Params
 	}
-	if err != nil && p.s.cause() == nil {
-		err = p.s.send(outgoing{ID: id, Error: toWire(err)})
+	return p.methods[req.Method](ctx, params)
+}
+
+func (p *peer) reply(ctx context.Context, conn *jsonrpc2.Conn, req *jsonrpc2.Request, result any, err error) {
+	answer := &jsonrpc2.Response{ID: req.ID}
+	if err == nil {
+		err = answer.SetResult(result)
 	}
 	if err != nil {
-		p.log.Debug("an answer could not be sent", "method", method, "err", err)
+		answer.Error = toWire(err)
+	}
+	if err := conn.SendResponse(ctx, answer); err != nil {
+		p.log.Debug("an answer could not be sent", "method", req.Method, "err", err)
+	}
+}
+
+func (p *peer) cancelRequest(params *json.RawMessage) {
+	var named struct {
+		ID *jsonrpc2.ID `json:"id"` // numeric ids can be cancelled, too
+	}
+	if params == nil || json.Unmarshal(*params, &named) != nil || named.ID == nil {
+		p.log.Warn("ignored a cancel that names no request")
+		return
+	}
+	p.mu.Lock()
+	cancel := p.inFlight[*named.ID]
+	p.mu.Unlock()
+	if cancel != nil { // otherwise it was answered already
+		cancel()
 	}
 }

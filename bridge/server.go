@@ -74,8 +74,8 @@ func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser) error {
 		if cause = p.s.readErr; cause == io.EOF {
 			cause = nil
 		}
-	case <-p.s.open.Done():
-		cause = p.s.cause()
+	case <-p.s.failed:
+		cause = p.s.cause
 	}
 	if cause != nil {
 		cause = fmt.Errorf("serve bridge: %w", cause)

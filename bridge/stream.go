@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,9 +36,15 @@ const maxStray = 1000
 // then the process is about to end.
 const closeWait = 150 * time.Millisecond
 
-// stream is the pipe of both ends: one JSON object per line. It counts and skips lines that are not messages, queues
-// writes under a deadline, and passes messages to its peer. The reading goroutine passes on events, and so before any
-// message that was read later.
+// stream is the jsonrpc2.ObjectStream of both ends: one JSON object per line.
+//
+// jsonrpc2's own streams close the connection at the first line that is not JSON, block the caller of a
+// write while the peer does not read, and complete call 0 with `"id":null` (observed with v0.2.3). This one
+// counts and skips lines that are not messages, queues writes under a deadline, and passes on only
+// responses with string ids, because our calls have only those.
+//
+// `event` notifications bypass jsonrpc2: it would parse each three times and reorder the members of its
+// params. The reading goroutine passes them to onEvent, and so before any message that was read later.
 type stream struct {
 	rwc     io.ReadWriteCloser
 	lines   *jsonl.LineReader
@@ -45,25 +53,34 @@ type stream struct {
 	stray   atomic.Int64        // lines that were not messages
 	strict  atomic.Bool         // on another host: endless lines and unnumbered events are refused
 	onEvent func(params []byte) // nil: there are none in this direction
-	p       *peer
+
+	in     chan message // requests, responses, other notifications; unbuffered
+	inject chan []byte  // responses made by peer.abandon; unbuffered
+	// params are those of the request that ReadObject has returned last. They belong to the goroutine that
+	// calls ReadObject, on which jsonrpc2 also handles requests.
+	params json.RawMessage
 	// halfOpen leaves the connection open for writing when reading has ended.
 	halfOpen bool
 
-	reading  context.Context // ends when nothing more will be read; readErr says why
-	endRead  context.CancelFunc
-	readErr  error
-	readDone chan struct{}
-	open     context.Context // ended by fail; its cause says why
-	end      context.CancelCauseFunc
-	closed   chan struct{} // closed when rwc is
+	reading   context.Context // ends when nothing more will be read; readErr says why
+	endRead   context.CancelFunc
+	readErr   error
+	readDone  chan struct{}
+	failed    chan struct{} // closed by fail; cause says why
+	cause     error
+	failOnce  sync.Once
+	closeOnce sync.Once
+	closed    chan struct{} // closed when rwc is
 }
 
-func newStream(rwc io.ReadWriteCloser, log *slog.Logger, o peerOptions, p *peer) *stream {
-	s := &stream{rwc: rwc, log: log, onEvent: o.onEvent, p: p, halfOpen: o.halfOpen, readDone: make(chan struct{}),
-		closed: make(chan struct{})}
+func newStream(rwc io.ReadWriteCloser, log *slog.Logger, o peerOptions) *stream {
+	s := &stream{
+		rwc: rwc, log: log, onEvent: o.onEvent, halfOpen: o.halfOpen,
+		in: make(chan message), inject: make(chan []byte),
+		readDone: make(chan struct{}), failed: make(chan struct{}), closed: make(chan struct{}),
+	}
 	s.lines = jsonl.NewLineReader(&lineGuard{r: rwc, strict: &s.strict}, maxLine)
 	s.reading, s.endRead = context.WithCancel(context.Background())
-	s.open, s.end = context.WithCancelCause(context.Background())
 	s.out = newWriter(rwc, o.writeTimeout, maxBacklog, s.fail)
 	return s
 }
@@ -72,21 +89,28 @@ func newStream(rwc io.ReadWriteCloser, log *slog.Logger, o peerOptions, p *peer)
 func (s *stream) start() {
 	go s.read()
 	go s.out.run()
-	go func() {
-		<-s.open.Done()
-		_ = s.rwc.Close() // which may take as long as ending a process
-		close(s.closed)
-	}()
 }
 
-// fail ends the connection. It never blocks, and only its first call has an effect.
+// fail makes the next ReadObject return cause, whereupon jsonrpc2 closes the stream. It never blocks, and
+// only its first call has an effect.
 func (s *stream) fail(cause error) {
-	s.end(cause)
-	s.out.close()
+	s.failOnce.Do(func() {
+		s.cause = cause
+		close(s.failed)
+		s.out.close()
+	})
 }
 
-// cause returns why the connection ended; nil while it has not.
-func (s *stream) cause() error { return context.Cause(s.open) }
+// Close closes the pipe, which may take as long as ending a process.
+func (s *stream) Close() error {
+	s.fail(ErrClosed)
+	var err error
+	s.closeOnce.Do(func() {
+		err = s.rwc.Close()
+		close(s.closed)
+	})
+	return err
+}
 
 // wait returns when the pipe is closed and both goroutines have ended.
 func (s *stream) wait() {
@@ -132,7 +156,7 @@ func (s *stream) sort(line []byte) {
 		return
 	}
 	env, err := readEnvelope(line)
-	noID := jsonl.IsNull(env.ID)
+	noID := len(env.ID) == 0 || string(env.ID) == "null"
 	method, _ := jsonl.String(env.Method)
 	switch {
 	case err != nil && env.Method != nil && !noID:
@@ -140,22 +164,30 @@ func (s *stream) sort(line []byte) {
 	case err != nil:
 		s.skip(line, err.Error())
 	case env.answer() && env.Method == nil:
-		id, err := jsonl.String(env.ID)
-		if err != nil {
+		if _, err := jsonl.String(env.ID); err != nil {
 			s.skip(line, "an answer without a string id belongs to no request")
 			return
 		}
-		s.p.answered(id, env)
-	case noID && method == "":
-		s.skip(line, "it is no message")
-	case noID && method == MethodEvent && s.onEvent != nil:
-		s.onEvent(env.Params)
-	case noID:
-		s.p.notified(method, env.Params)
-	case !validID(env.ID) || method == "" || env.answer():
-		s.refuse(env.ID, line, "method must be a string, id a string or a natural number")
+		s.deliver(message{line: line})
+	case env.Method != nil && noID:
+		if method == MethodEvent && s.onEvent != nil {
+			s.onEvent(env.Params)
+			return
+		}
+		s.deliver(env.request())
 	default:
-		s.p.handle(method, env)
+		if !validID(env.ID) || method == "" || env.answer() {
+			s.refuse(env.ID, line, "method must be a string, id a string or a natural number")
+			return
+		}
+		s.deliver(env.request())
+	}
+}
+
+func (s *stream) deliver(m message) {
+	select {
+	case s.in <- m:
+	case <-s.failed:
 	}
 }
 
@@ -178,20 +210,73 @@ func (s *stream) refuse(id, line []byte, why string) {
 	if !json.Valid(id) || string(id) == "null" {
 		return
 	}
-	quoted, _ := json.Marshal("invalid request: " + why) // a string always encodes
-	s.out.push(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`+"\n", id,
-		jsonrpc2.CodeInvalidRequest, quoted))
+	s.out.push(append(madeUpAnswer(id, jsonrpc2.CodeInvalidRequest, "invalid request: "+why), '\n'))
 }
 
-// send queues a message. It never waits for the peer.
-func (s *stream) send(m outgoing) error {
-	m.Version = "2.0"
-	line, err := jsonl.Marshal(m)
+// ReadObject passes the next message to jsonrpc2. A message that jsonrpc2 cannot decode is skipped like any
+// other stray line, but its sender, or the caller that waits for it, gets an error.
+func (s *stream) ReadObject(v any) error {
+	decoded, ok := v.(json.Unmarshaler)
+	if !ok {
+		return fmt.Errorf("read message: cannot decode into %T", v)
+	}
+	for {
+		m, err := s.nextMessage()
+		if err != nil {
+			return err
+		}
+		line := m.line
+		err = decoded.UnmarshalJSON(line)
+		if err == nil {
+			s.params = m.params
+			return nil
+		}
+		// What was decoded before the failure must not be mixed into the next message.
+		reflect.ValueOf(v).Elem().SetZero()
+		switch env, _ := readEnvelope(line); {
+		case env.Method != nil:
+			s.refuse(env.ID, line, err.Error())
+		case json.Valid(line):
+			s.skip(line, err.Error())
+			s.params = nil
+			return decoded.UnmarshalJSON(madeUpAnswer(env.ID, jsonrpc2.CodeInternalError,
+				"the answer is not a JSON-RPC response"))
+		default:
+			s.skip(line, err.Error())
+		}
+	}
+}
+
+func (s *stream) nextMessage() (message, error) {
+	select {
+	case m := <-s.in:
+		return m, nil
+	case line := <-s.inject:
+		return message{line: line}, nil
+	case <-s.failed:
+		return message{}, s.cause
+	}
+}
+
+// WriteObject queues a message. It never waits for the peer.
+func (s *stream) WriteObject(obj any) error {
+	message, ok := obj.(json.Marshaler)
+	if !ok {
+		return fmt.Errorf("write message: cannot encode %T", obj)
+	}
+	line, err := message.MarshalJSON()
 	if err != nil {
 		return fmt.Errorf("write message: %w", err)
 	}
+	if bytes.IndexByte(line, '\n') >= 0 {
+		var flat bytes.Buffer
+		if err := json.Compact(&flat, line); err != nil {
+			return fmt.Errorf("write message: %w", err)
+		}
+		line = flat.Bytes()
+	}
 	if !s.out.push(append(line, '\n')) {
-		return s.p.closedError()
+		return s.cause
 	}
 	return nil
 }
