@@ -253,9 +253,20 @@ type Host interface {
 	Judge(ctx context.Context, p JudgeParams) (JudgeResult, error)
 }
 
+// Session is a running session: of an agent, or in a terminal.
+type Session interface {
+	Info() SpawnResult
+	// Stop ends the process and waits until none of its own is left; now skips the orderly part. It may be
+	// called again, also to shorten an orderly stop. If the deadline of ctx leaves no time for the orderly
+	// part, TERM is sent at once; when ctx ends, Stop has sent KILL and returns.
+	Stop(ctx context.Context, now bool) error
+	// Done is closed after the session's `done` event was emitted. No event may be emitted after it.
+	Done() <-chan struct{}
+}
+
 // Agent is one running Claude session. Methods are safe for concurrent use.
 type Agent interface {
-	Info() SpawnResult
+	Session
 	// Message returns when the line is written to the CLI, not when it is delivered.
 	Message(ctx context.Context, p MessageParams) error
 	Interrupt(ctx context.Context) (InterruptResult, error)
@@ -265,10 +276,4 @@ type Agent interface {
 	// Probe looks for signs of life. It takes at most ProbeTimeout and does not fail: a value that cannot
 	// be determined is zero.
 	Probe(ctx context.Context) ProbeResult
-	// Stop ends the agent and waits until no process of it is left; now skips the orderly part. It may be
-	// called again, also to shorten an orderly stop. If the deadline of ctx leaves no time for the orderly
-	// part, TERM is sent at once; when ctx ends, Stop has sent KILL and returns.
-	Stop(ctx context.Context, now bool) error
-	// Done is closed after the agent's `done` event was emitted. No event may be emitted after it.
-	Done() <-chan struct{}
 }

@@ -399,4 +399,7 @@ func TestElicitationContent(t *testing.T) {
 			t.Errorf("%s, %q: %s, %v; want %s, %q", c.schema, c.said, got, err, c.want, c.wrong)
 		}
 	}
+	_, err := Elicitation{Schema: json.RawMessage(two)}.Content(strings.Repeat("word ", 10) + "sk-ant-" +
+		strings.Repeat("x", 90)) // a part of a secret is not recognized as one
+	testkit.Check(t, err != nil && !strings.Contains(err.Error(), "sk-"), "it quotes a part of a word: %v", err)
 }

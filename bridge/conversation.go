@@ -105,8 +105,11 @@ func newConversation(s *Server, rwc io.ReadWriteCloser) *conversation {
 		MethodConfigure: onAgent(c, func(ctx context.Context, a Agent, p ConfigureParams) (Empty, error) {
 			return Empty{}, a.Configure(ctx, p)
 		}),
-		MethodProbe: onAgent(c, func(ctx context.Context, a Agent, _ ProbeParams) (ProbeResult, error) {
-			return a.Probe(ctx), nil
+		MethodProbe: onSession(c, func(ctx context.Context, s Session, _ ProbeParams) (r ProbeResult, err error) {
+			if a, ok := s.(Agent); ok { // a session that a human uses is not monitored
+				r = a.Probe(ctx)
+			}
+			return r, nil
 		}),
 		MethodPTYOpen: method(c.openPTY),
 		MethodPTYWrite: onTerminal(c, func(ctx context.Context, t Terminal, p PTYWriteParams) error {
@@ -217,7 +220,7 @@ func (c *conversation) spawn(ctx context.Context, p SpawnParams) (SpawnResult, e
 	}
 	crashpoint.Here("bridge.spawn")
 	p.Config.Env = c.passed(p.Config.Env)
-	agent, err := inc.start(ctx, p.Config.StartTimeout(), func(ctx context.Context) (Agent, error) {
+	agent, err := inc.start(ctx, p.Config.StartTimeout(), func(ctx context.Context) (Session, error) {
 		return c.launcher.Launch(ctx, c.owner, c.spec, p, inc.host)
 	})
 	if err != nil {
@@ -243,21 +246,33 @@ func (c *conversation) shutdown(_ context.Context, p ShutdownParams) (ShutdownRe
 	return c.agents.stopAll(orDefault(p.GraceMS, defaultGrace), shutdownHard), nil
 }
 
-// onAgent makes a handler from a function on a running agent. A request for an agent that is still starting
-// waits until it has started.
+// onAgent makes a handler from a function on a running agent.
 func onAgent[P interface{ ref() AgentRef }, R any](c *conversation,
 	serve func(context.Context, Agent, P) (R, error)) handlerFunc {
+	return onSession(c, func(ctx context.Context, s Session, p P) (r R, err error) {
+		a, ok := s.(Agent)
+		if !ok {
+			return r, rpcErrorf(CodeRefused, "a human has the session in a terminal")
+		}
+		return serve(ctx, a, p)
+	})
+}
+
+// onSession makes a handler from a function on a running session. A request for one that is still starting
+// waits until it has started.
+func onSession[P interface{ ref() AgentRef }, R any](c *conversation,
+	serve func(context.Context, Session, P) (R, error)) handlerFunc {
 	return method(func(ctx context.Context, p P) (R, error) {
 		var none R
 		inc, err := c.agents.find(p.ref())
 		if err != nil {
 			return none, err
 		}
-		agent, err := inc.ready(ctx)
+		session, err := inc.ready(ctx)
 		if err != nil {
 			return none, err
 		}
-		r, err := serve(ctx, agent, p)
+		r, err := serve(ctx, session, p)
 		if err != nil {
 			return none, inc.explain(err)
 		}

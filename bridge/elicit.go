@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // ElicitTool is the tool of a permission request that asks the human what an MCP server wants to know. Its input is an
@@ -43,7 +45,7 @@ func (e Elicitation) Content(said string) (json.RawMessage, error) {
 			values[name] = fieldValue(field.Type, said)
 		}
 	} else if said != "" {
-		err = fmt.Errorf("%.60q is not a JSON object", said)
+		err = fmt.Errorf("%q is not a JSON object", jsonl.Cut(said, 60))
 	}
 	if err == nil {
 		err = resolved.ApplyDefaults(&values)

@@ -26,7 +26,7 @@ type incarnation struct {
 	ctx       context.Context // of the start
 	cancel    context.CancelCauseFunc
 	startDone chan struct{} // closed when the start is over
-	agent     Agent         // nil when it failed; read after settled
+	agent     Session       // nil when it failed; read after startDone
 
 	agentless bool // it is over, and only its name is kept
 }
@@ -40,7 +40,7 @@ func newIncarnation(ref AgentRef, session string, p *peer, log *slog.Logger) *in
 // start launches the agent. The end of ctx, stop and the timeout cancel it; if the agent became ready
 // nevertheless, it is ended before start returns.
 func (i *incarnation) start(ctx context.Context, timeout time.Duration,
-	launch func(context.Context) (Agent, error)) (Agent, error) {
+	launch func(context.Context) (Session, error)) (Session, error) {
 	defer func() {
 		if i.agent == nil {
 			i.host.close()
@@ -89,7 +89,7 @@ func (i *incarnation) startError(err error) error {
 }
 
 // ready waits until the agent has started.
-func (i *incarnation) ready(ctx context.Context) (Agent, error) {
+func (i *incarnation) ready(ctx context.Context) (Session, error) {
 	select {
 	case <-i.startDone:
 	case <-ctx.Done():

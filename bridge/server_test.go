@@ -352,7 +352,7 @@ func TestEndedAgentsAreReleased(t *testing.T) {
 		inc := testkit.Must(r.claim(AgentRef{ID: id, Generation: generation}, session))(t)
 		a := &fakeAgent{done: make(chan struct{})}
 		testkit.Must(inc.start(t.Context(), time.Minute,
-			func(context.Context) (Agent, error) { return a, nil }))(t)
+			func(context.Context) (Session, error) { return a, nil }))(t)
 		return a
 	}
 	first := launch("orch-1", 1, "one")

@@ -194,12 +194,12 @@ func (s *stream) deliver(m message) {
 // skip counts a line that is not a message. It logs the first ten, and later ones at growing intervals: a
 // program that prints to this pipe often prints repeatedly.
 func (s *stream) skip(line []byte, why string) {
-	n := s.stray.Add(1)
+	n, text := s.stray.Add(1), jsonl.Cut(string(line[:min(len(line), jsonl.ExcerptLen)]), 200)
 	if n > maxStray && s.strict.Load() {
-		s.fail(violation("it sent %d lines that are not messages, the last one: %.100q", n, line))
+		s.fail(violation("it sent %d lines that are not messages, the last one: %q", n, text))
 	}
 	if n <= 10 || n&(n-1) == 0 {
-		s.log.Warn("skipped a stray line", "count", n, "why", why, "line", string(line[:min(len(line), 200)]))
+		s.log.Warn("skipped a stray line", "count", n, "why", why, "line", text)
 	}
 }
 

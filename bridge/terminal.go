@@ -20,43 +20,13 @@ const (
 
 // Terminal is a session in a terminal. Methods are safe for concurrent use.
 type Terminal interface {
-	Info() SpawnResult
+	Session
 	// Write passes on what was typed, complete and in the order of the calls. It waits while the program
 	// does not read, at most until ctx ends.
 	Write(ctx context.Context, data []byte) error
 	// Resize sets the size in cells; the kernel signals the program.
 	Resize(cols, rows int) error
-	// Stop and Done are as those of an [Agent].
-	Stop(ctx context.Context, now bool) error
-	Done() <-chan struct{}
 }
-
-// inTerminal makes an agent from a terminal, so that the code that ends agents ends it, too. It refuses all
-// requests that only an agent can serve.
-type inTerminal struct{ Terminal }
-
-var _ Agent = inTerminal{}
-
-func errInTerminal() error {
-	return rpcErrorf(CodeRefused, "a human has the session in a terminal")
-}
-
-func (t inTerminal) Message(context.Context, MessageParams) error { return errInTerminal() }
-
-func (t inTerminal) Interrupt(context.Context) (InterruptResult, error) {
-	return InterruptResult{}, errInTerminal()
-}
-
-func (t inTerminal) Context(context.Context) (ContextResult, error) {
-	return ContextResult{}, errInTerminal()
-}
-
-func (t inTerminal) Ask(context.Context, string) (string, error) { return "", errInTerminal() }
-
-func (t inTerminal) Configure(context.Context, ConfigureParams) error { return errInTerminal() }
-
-// Probe reports nothing: a session that a human uses is not monitored.
-func (t inTerminal) Probe(context.Context) ProbeResult { return ProbeResult{} }
 
 func (c *conversation) openPTY(ctx context.Context, p PTYOpenParams) (PTYOpenResult, error) {
 	inc, err := c.agents.claim(p.AgentRef, p.Config.SessionID)
@@ -64,29 +34,25 @@ func (c *conversation) openPTY(ctx context.Context, p PTYOpenParams) (PTYOpenRes
 		return PTYOpenResult{}, err
 	}
 	p.Config.Env = c.passed(p.Config.Env)
-	agent, err := inc.start(ctx, p.Config.StartTimeout(), func(ctx context.Context) (Agent, error) {
-		t, err := c.launcher.OpenPTY(ctx, c.owner, c.spec, p, inc.host)
-		if err != nil {
-			return nil, err
-		}
-		return inTerminal{t}, nil
+	terminal, err := inc.start(ctx, p.Config.StartTimeout(), func(ctx context.Context) (Session, error) {
+		return c.launcher.OpenPTY(ctx, c.owner, c.spec, p, inc.host)
 	})
 	if err != nil {
 		return PTYOpenResult{}, err
 	}
-	info := agent.Info()
+	info := terminal.Info()
 	return PTYOpenResult{PID: info.PID, Argv: info.Argv, CWD: info.CWD, Sandbox: info.Sandbox}, nil
 }
 
 // onTerminal makes a handler from a function on an open terminal.
 func onTerminal[P interface{ ref() AgentRef }](c *conversation,
 	serve func(context.Context, Terminal, P) error) handlerFunc {
-	return onAgent(c, func(ctx context.Context, a Agent, p P) (Empty, error) {
-		t, ok := a.(inTerminal)
+	return onSession(c, func(ctx context.Context, s Session, p P) (Empty, error) {
+		t, ok := s.(Terminal)
 		if !ok {
 			return Empty{}, rpcErrorf(CodeRefused, fmt.Sprintf("%s has no terminal", p.ref()))
 		}
-		return Empty{}, serve(ctx, t.Terminal, p)
+		return Empty{}, serve(ctx, t, p)
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
@@ -99,33 +100,34 @@ func ReadDigest(ctx context.Context, path string, limits DigestLimits) (Digest, 
 	if err != nil {
 		return Digest{}, err
 	}
-	d := Digest{Texts: main.texts}
-	if damaged > 0 {
-		d.Problems = append(d.Problems, fmt.Sprintf("%d damaged lines in the transcript", damaged))
-	}
-	all := append(d.subagents(ctx, path, h.session, limits), inline)
-	for _, s := range all {
-		for i := range s.commands {
-			s.commands[i].Subagent = true
-		}
-	}
-	d.merge(append([]*activity{main}, all...), limits)
+	d := Digest{}
+	d.damaged("the transcript", damaged)
+	d.merge(main, append(d.subagents(ctx, path, h.session, time.Time{}, limits), inline), limits)
 	return d, ctx.Err()
 }
 
-// subagents reads the transcripts of a session's subagents, the oldest first.
-func (d *Digest) subagents(ctx context.Context, path, session string, limits DigestLimits) []*activity {
-	files, left := subagentFiles(path, limits.Subagents)
-	if left > 0 {
+func (d *Digest) damaged(where string, lines int) {
+	if lines > 0 {
+		d.Problems = append(d.Problems, fmt.Sprintf("%d damaged lines in %s", lines, where))
+	}
+}
+
+// subagents reads the transcripts of a session's subagents that were written last, from a time on, the oldest first.
+func (d *Digest) subagents(ctx context.Context, path, session string, from time.Time, limits DigestLimits) (
+	all []*activity) {
+	files := subagentFiles(path, from.Truncate(time.Second))
+	if left := len(files) - limits.Subagents; left > 0 {
+		files = files[left:]
 		d.Problems = append(d.Problems, fmt.Sprintf("%d older subagents' transcripts not read", left))
 	}
-	var all []*activity
+	since := ""
+	if !from.IsZero() { // another process wrote the times, by the same clock but with fewer digits
+		since = from.UTC().Truncate(time.Millisecond).Format("2006-01-02T15:04:05.000Z")
+	}
 	for _, file := range files {
 		one := newActivity(limits)
-		damaged, err := one.readSubagent(ctx, file, session, "", func(*Record) {})
-		if damaged > 0 {
-			d.Problems = append(d.Problems, fmt.Sprintf("%d damaged lines in %s", damaged, filepath.Base(file)))
-		}
+		damaged, err := one.readSubagent(ctx, file, session, since)
+		d.damaged(filepath.Base(file), damaged)
 		if err != nil {
 			d.Problems = append(d.Problems, fmt.Sprintf("subagent %s: %v", filepath.Base(file), err))
 		}
@@ -134,44 +136,37 @@ func (d *Digest) subagents(ctx context.Context, path, session string, limits Dig
 	return all
 }
 
-// subagentFiles lists the subagents' transcripts that were written last, at most most of them, and returns how
-// many it left out.
-func subagentFiles(path string, most int) (files []string, left int) {
+// subagentFiles lists the subagents' transcripts that were written since a time, the oldest first.
+func subagentFiles(path string, since time.Time) (files []string) {
 	dir := subagentDir(path)
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, 0 // it had no subagents
-	}
-	type written struct {
-		path string
-		at   int64
-	}
-	var all []written
+	entries, _ := os.ReadDir(dir) // without it there were no subagents
+	at := map[string]time.Time{}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), "agent-") || !strings.HasSuffix(e.Name(), extension) {
-			continue
+		info, err := e.Info()
+		if strings.HasPrefix(e.Name(), "agent-") && strings.HasSuffix(e.Name(), extension) && err == nil &&
+			!info.ModTime().Before(since) {
+			file := filepath.Join(dir, e.Name())
+			files, at[file] = append(files, file), info.ModTime()
 		}
-		w := written{path: filepath.Join(dir, e.Name())}
-		if info, err := e.Info(); err == nil {
-			w.at = info.ModTime().UnixNano()
-		}
-		all = append(all, w)
 	}
-	slices.SortStableFunc(all, func(a, b written) int { return cmp.Compare(a.at, b.at) })
-	left = max(0, len(all)-most)
-	for _, w := range all[left:] {
-		files = append(files, w.path)
-	}
-	return files, left
+	slices.SortStableFunc(files, func(a, b string) int { return at[a].Compare(at[b]) })
+	return files
 }
 
-// merge merges the activity of all sources in the order of time. Each source has kept its last entries, so that
-// the last ones of all are among them.
-func (d *Digest) merge(sources []*activity, limits DigestLimits) {
+// merge merges the activity of the main thread and the others in the order of time, and returns the calls of all, by
+// tool. Each has kept its last entries, so that the last ones of all are among them.
+func (d *Digest) merge(main *activity, others []*activity, limits DigestLimits) (tools map[string]int) {
 	var files []written
-	for _, s := range sources {
-		d.Commands = append(d.Commands, s.commandList()...)
+	tools, d.Texts = map[string]int{}, main.texts
+	for i, s := range append([]*activity{main}, others...) {
+		for _, c := range s.commands {
+			c.Subagent = i > 0
+			d.Commands = append(d.Commands, *c)
+		}
 		files = append(files, s.files...)
+		for tool, n := range s.tools {
+			count(tools, tool, n)
+		}
 	}
 	slices.SortStableFunc(d.Commands, func(a, b Command) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	d.Commands = d.Commands[max(0, len(d.Commands)-limits.Commands):]
@@ -186,6 +181,14 @@ func (d *Digest) merge(sources []*activity, limits DigestLimits) {
 		}
 	}
 	d.Files = d.Files[max(0, len(d.Files)-limits.Files):]
+	return tools
+}
+
+// count adds calls of a tool, whose name the model chose.
+func count(tools map[string]int, tool string, n int) {
+	if len(tool) < 200 && (len(tools) < 100 || tools[tool] > 0) {
+		tools[tool] += n
+	}
 }
 
 // activity is the latest work of one thread: its texts and calls.
@@ -194,6 +197,7 @@ type activity struct {
 	texts    []string
 	commands []*Command
 	files    []written
+	tools    map[string]int  // calls, by tool
 	calls    map[string]call // calls without a result yet, by tool use id
 	waiting  []string        // their ids, oldest first
 }
@@ -216,13 +220,12 @@ const (
 var noOutcome = []string{"[Tool call interrupted:", "Command running in background with ID:"}
 
 func newActivity(limits DigestLimits) *activity {
-	return &activity{limits: limits, calls: map[string]call{}}
+	return &activity{limits: limits, tools: map[string]int{}, calls: map[string]call{}}
 }
 
 // readSubagent adds the records of a subagent's transcript that belong to the session and are not older than
-// since, and passes each of them to also.
-func (d *activity) readSubagent(ctx context.Context, path, session, since string,
-	also func(*Record)) (damaged int, err error) {
+// since.
+func (d *activity) readSubagent(ctx context.Context, path, session, since string) (damaged int, err error) {
 	f, err := open(path)
 	if err != nil {
 		return 0, err
@@ -231,7 +234,6 @@ func (d *activity) readSubagent(ctx context.Context, path, session, since string
 	return eachRecord(ctx, f, func(rec *Record) {
 		if rec.of(session) && rec.Timestamp >= since {
 			d.add(rec, false)
-			also(rec)
 		}
 	})
 }
@@ -269,6 +271,7 @@ func (d *activity) results(r *Record) {
 }
 
 func (d *activity) use(b Block, at string) {
+	count(d.tools, b.Name, 1)
 	var input struct {
 		Command  string `json:"command"`
 		File     string `json:"file_path"`
@@ -322,14 +325,6 @@ func (d *activity) result(b Block, at string) {
 		d.files = slices.DeleteFunc(d.files, func(w written) bool { return w.path == c.path })
 		d.files = latest(d.files, written{c.path, at}, d.limits.Files)
 	}
-}
-
-func (d *activity) commandList() []Command {
-	list := make([]Command, len(d.commands))
-	for i, c := range d.commands {
-		list[i] = *c
-	}
-	return list
 }
 
 // cutText cuts a text to at most n bytes, including the ellipsis.

@@ -1,7 +1,6 @@
 package transcript
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,10 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/internal/testkit"
-	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // spent adds a line of an assistant with usage.
@@ -96,7 +92,7 @@ func TestNewest(t *testing.T) {
 		}, "", "100"},
 		{"long lines behind", func(s *scribe) {
 			for n := range 5 {
-				s.user(strings.Repeat("y", 3*firstBlock+n), false)
+				s.user(strings.Repeat("y", 3*firstLook+n), false)
 			}
 		}, "", "100"},
 		{"in a long line", func(s *scribe) {
@@ -120,93 +116,41 @@ func TestNewest(t *testing.T) {
 			switch {
 			case n.Found:
 				got = fmt.Sprint(n.Sample.Usage.Context())
-				line, _, _ := strings.Cut(content[n.Offset:], "\n")
-				testkit.Check(t, strings.Contains(line, n.Sample.MessageID) &&
-					(n.Offset <= 0 || content[n.Offset-1] == '\n'), "offset %d of %+v is not a line's", n.Offset, n)
 			case n.Compacted:
 				got = "compacted"
 			}
-			testkit.Check(t, got == test.want && !n.GaveUp, "%s, want %s: %+v", got, test.want, n)
+			testkit.Check(t, got == test.want, "%s, want %s: %+v", got, test.want, n)
 		})
 	}
 }
 
-// TestBackwardLines: every line is returned whole, with any sizes of lines and blocks.
-func TestBackwardLines(t *testing.T) {
-	testkit.WithoutRace(t)
-	for _, sizes := range [][]int{{}, {0}, {0, 0}, {1}, {firstBlock - 1}, {firstBlock}, {firstBlock + 1},
-		{firstBlock - 1, 0, firstBlock},
-		{10, 5 * firstBlock, 10}, {3, maxBlock, maxBlock + 1, 2*maxBlock - 1, 7}, {5 << 20, 1, 5 << 20}} {
-		for _, tail := range []string{"", "cut", strings.Repeat("c", 3*firstBlock)} {
-			var content bytes.Buffer
-			var want []string
+// TestNewestBehind: a reading is found behind lines of any sizes, and looked for within a limit.
+func TestNewestBehind(t *testing.T) {
+	reading := &scribe{}
+	reading.spent("m1", 100, nil)
+	for _, sizes := range [][]int{{0}, {0, 0}, {1}, {firstLook - 1}, {firstLook}, {firstLook + 1},
+		{firstLook - 1, 0, firstLook}, {10, 5 * firstLook, 10}, {3, maxBlock, maxBlock + 1, 2*maxBlock - 1, 7},
+		{5 << 20, 1, 5 << 20}} {
+		for _, tail := range []string{"", "cut", strings.Repeat("c", 3*firstLook)} {
+			content := reading.String()
 			for i, n := range sizes {
-				line := strings.Repeat(string(rune('a'+i)), n)
-				want = append([]string{line}, want...)
-				content.WriteString(line + "\n")
+				content += strings.Repeat(string(rune('a'+i)), n) + "\n"
 			}
-			content.WriteString(tail)
-			b := newBackward(bytes.NewReader(content.Bytes()), int64(content.Len()))
-			var got []string
-			for {
-				line, at, err := b.previous()
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				testkit.OK(t, err)
-				testkit.Check(t, bytes.HasPrefix(content.Bytes()[at:], append(line, '\n')),
-					"sizes %v: line at %d is not what the file has there", sizes, at)
-				got = append(got, string(line))
-			}
-			testkit.Check(t, cmp.Equal(want, got), "sizes %v, tail of %d: %d lines, want %d", sizes, len(tail),
-				len(got), len(want))
-			if b.looked != int64(content.Len()) {
-				t.Errorf("sizes %v, tail of %d: %d bytes read of %d", sizes, len(tail), b.looked, content.Len())
-			}
+			n := testkit.Must(ReadNewest(inFile(t, content+tail)))(t)
+			testkit.Check(t, n.Sample.Usage.Context() == 100, "sizes %v, tail of %d: %+v", sizes, len(tail), n)
 		}
 	}
-}
-
-// sparse is a file of x's with lines at given offsets. It needs no memory for the x's.
-type sparse struct {
-	size  int64
-	lines map[int64]string
-}
-
-func (s sparse) ReadAt(p []byte, at int64) (int, error) {
-	for i := range p {
-		p[i] = 'x'
-	}
-	for from, line := range s.lines {
-		for i := range len(line) {
-			if k := from + int64(i) - at; k >= 0 && k < int64(len(p)) {
-				p[k] = line[i]
-			}
-		}
-	}
-	return len(p), nil
-}
-
-// A line that is too long to keep is skipped with limited memory, and the scan of a file without a reading
-// gives up.
-func TestBackwardBounds(t *testing.T) {
-	testkit.WithoutRace(t)
-	f := sparse{size: jsonl.MaxLine + 1<<20, lines: map[int64]string{0: "first\n", jsonl.MaxLine + 1000: "\nlast\n"}}
-	b := newBackward(f, f.size)
-	for _, want := range []string{"last", "first"} {
-		line, _, err := b.previous()
-		testkit.Need(t, err == nil && string(line) == want, "%.20q, %v; want %q", line, err, want)
-	}
-	testkit.Check(t, cap(b.buf) <= maxBlock, "a buffer of %d bytes is kept", cap(b.buf))
-	f = sparse{size: 1 << 40}
-	b = newBackward(f, f.size)
-	if line, _, err := b.previous(); !errors.Is(err, io.EOF) || !b.gaveUp || b.looked > MaxLook+maxBlock {
-		t.Errorf("%.20q, %v, gave up %v after %d", line, err, b.gaveUp, b.looked)
-	}
+	path := inFile(t, reading.String())
+	testkit.OK(t, os.Truncate(path, maxLook+1<<20)) // with NULs
+	n := testkit.Must(ReadNewest(path))(t)
+	testkit.Same(t, "beyond the limit", Newest{}, n)
 	// A file that shrinks while it is read is an error, not a shorter file.
-	line, _, err := newBackward(strings.NewReader("a\nb\n"), 100).previous()
-	testkit.Check(t, errors.Is(err, io.ErrUnexpectedEOF), "%q, %v", line, err)
+	n, err := newestOf(strings.NewReader("a\nb\n"), 100, session)
+	testkit.Check(t, errors.Is(err, io.ErrUnexpectedEOF), "%+v, %v", n, err)
 }
+
+// maxBlock is the size of a large line.
+const maxBlock = 1 << 20
 
 const session = "0b1f1a6e-0000-4000-8000-000000000001"
 

@@ -30,17 +30,9 @@ const (
 
 // agent is one process of another make.
 type agent struct {
-	ref    bridge.AgentRef
-	cfg    bridge.AgentConfig
-	host   bridge.Host
-	traits traits
-	info   bridge.SpawnResult // set before Launch returns
-
-	child   *proctree.Child
-	release func() // ends its way to the network
-	planted func() []string
+	*driver.Process
+	traits  traits
 	pipes   *driver.Pipes
-	stderr  *driver.StderrLog
 	conn    *sdk.ClientSideConnection
 	tools   *toolServer
 	session sdk.SessionId // set before the first turn
@@ -48,17 +40,10 @@ type agent struct {
 	realCWD string
 	resumed bool
 
-	ctx        context.Context // ends with the process
-	cancel     context.CancelFunc
-	work       sync.WaitGroup // turns, and what they begin
-	launchDone chan struct{}  // closed when it is known whether the launch succeeded
-	muted      atomic.Bool    // the launch failed: no event reports this agent
-	broken     chan struct{}  // closed when the agent has to be ended
-	breakOnce  sync.Once
-
-	driver.Ending
-	started time.Time
-	output  atomic.Int64 // when the agent said something last, as a time.Duration since started
+	running   atomic.Bool    // it was started
+	work      sync.WaitGroup // turns, and what they begin
+	broken    chan struct{}  // closed when the agent has to be ended
+	breakOnce sync.Once
 
 	mu       sync.Mutex
 	mode     string // permission mode
@@ -108,21 +93,13 @@ var (
 )
 
 func newAgent(p bridge.SpawnParams, t traits, host bridge.Host) *agent {
-	a := &agent{ref: p.AgentRef, cfg: p.Config, traits: t, host: host, launchDone: make(chan struct{}),
-		broken: make(chan struct{}), Ending: driver.NewEnding(), started: time.Now(), mode: p.Config.PermissionMode,
-		over: map[string]bool{}, idle: make(chan struct{}), noticed: map[string]bool{}, told: make(chan struct{})}
+	a := &agent{Process: driver.NewProcess(p.AgentRef, p.Config, host), traits: t, broken: make(chan struct{}),
+		mode: p.Config.PermissionMode, over: map[string]bool{}, idle: make(chan struct{}), noticed: map[string]bool{},
+		told: make(chan struct{})}
 	close(a.idle)
 	close(a.told)
-	a.ctx, a.cancel = context.WithCancel(context.Background())
-	a.asking, a.cancelQ = context.WithCancel(a.ctx)
-	a.stderr = driver.NewStderrLog(func(line string) { a.emit(bridge.Stderr{Text: line}) })
+	a.asking, a.cancelQ = context.WithCancel(a.Ctx)
 	return a
-}
-
-func (a *agent) emit(body bridge.EventBody) {
-	if !a.muted.Load() {
-		a.host.Emit(bridge.Event{AgentRef: a.ref, Body: body})
-	}
 }
 
 // say has an event emitted once the lock is released. Called with the lock held, which [agent.tell] then releases.
@@ -142,7 +119,7 @@ func (a *agent) tell() {
 	defer close(told)
 	<-before
 	for _, body := range said {
-		a.emit(body)
+		a.Emit(body)
 	}
 }
 
@@ -154,8 +131,6 @@ func (a *agent) notice(kind, text string) {
 	}
 }
 
-func (a *agent) noteOutput() { a.output.Store(int64(time.Since(a.started))) }
-
 // breakOff has the agent ended, because it cannot be trusted or does not answer.
 func (a *agent) breakOff() { a.breakOnce.Do(func() { close(a.broken) }) }
 
@@ -163,8 +138,8 @@ func (a *agent) breakOff() { a.breakOnce.Do(func() { close(a.broken) }) }
 func (a *agent) keepPresent() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.child != nil {
-		a.present = a.child.Present()
+	if a.running.Load() {
+		a.present = a.Child.Present()
 	}
 }
 
@@ -185,8 +160,6 @@ func (a *agent) noteDenied(id string) {
 	defer a.mu.Unlock()
 	a.callOf(id).denied = true
 }
-
-func (a *agent) Info() bridge.SpawnResult { return a.info }
 
 func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 	a.mu.Lock()
@@ -210,7 +183,7 @@ func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 	t := &turn{id: p.MessageID, begun: time.Now(), written: make(chan struct{}), calls: map[string]*call{}}
 	a.turn, a.idle = t, make(chan struct{})
 	a.cancelQ()
-	a.asking, a.cancelQ = context.WithCancel(a.ctx)
+	a.asking, a.cancelQ = context.WithCancel(a.Ctx)
 	blocks := a.blocks(p)
 	idle := a.idle
 	a.work.Go(func() { a.play(t, blocks) })
@@ -220,7 +193,7 @@ func (a *agent) Message(ctx context.Context, p bridge.MessageParams) error {
 		return nil
 	case <-idle: // it failed at once; the turn says so
 		return nil
-	case <-a.ctx.Done(): // the process has ended; the turn is reported lost
+	case <-a.Ctx.Done(): // the process has ended; the turn is reported lost
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -246,7 +219,7 @@ func (a *agent) blocks(p bridge.MessageParams) (blocks []sdk.ContentBlock) {
 
 // play runs one turn to its end.
 func (a *agent) play(t *turn, blocks []sdk.ContentBlock) {
-	res, err := a.conn.Prompt(a.ctx, sdk.PromptRequest{SessionId: a.session, Prompt: blocks})
+	res, err := a.conn.Prompt(a.Ctx, sdk.PromptRequest{SessionId: a.session, Prompt: blocks})
 	select {
 	case <-a.conn.Done(): // supervise reports the turn as lost
 		return
@@ -258,8 +231,8 @@ func (a *agent) play(t *turn, blocks []sdk.ContentBlock) {
 	a.mu.Unlock()
 	if interrupted {
 		ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-		if _, err := a.child.KillNew(ctx, present); err != nil {
-			a.emit(bridge.Error{Category: bridge.CatInternal,
+		if _, err := a.Child.KillNew(ctx, present); err != nil {
+			a.Emit(bridge.Error{Category: bridge.CatInternal,
 				Message: fmt.Sprintf("processes of the interrupted turn are left over: %v", err)})
 		}
 		cancel()
@@ -296,7 +269,7 @@ func (a *agent) ended(t *turn, res sdk.PromptResponse, err error) bridge.Turn {
 		out.Outcome, out.Category, out.Error = bridge.TurnFailed, bridge.CatRefusal, t.last
 	case !a.tools.reached.Load():
 		out.Outcome, out.Category = bridge.TurnFailed, bridge.CatStart
-		out.Error = a.cfg.Make.Name + " did not start the MCP server with Arbiter's tools, without which no agent can " +
+		out.Error = a.Config.Make.Name + " did not start the MCP server with Arbiter's tools, without which no agent can " +
 			"report: see that its own settings allow MCP servers over stdio, or use another make"
 	default:
 		out.Text = t.last
@@ -322,7 +295,7 @@ func (a *agent) charge(u *sdk.Usage) (used bridge.Usage, usd float64, unknown bo
 			used.Input, used.Output = max(n.InputTokens, 0), max(n.OutputTokens, 0)
 		}
 	}
-	price := a.cfg.Make
+	price := a.Config.Make
 	switch {
 	case a.costs.begun:
 		usd = max(a.costs.total-a.costs.counted, 0)
@@ -387,9 +360,9 @@ func (a *agent) Interrupt(ctx context.Context) (bridge.InterruptResult, error) {
 		defer late.Stop()
 		select {
 		case <-idle:
-		case <-a.ctx.Done():
+		case <-a.Ctx.Done():
 		case <-late.C:
-			a.emit(bridge.Notice{Text: "it did not end its turn within " + cancelGrace.String() +
+			a.Emit(bridge.Notice{Text: "it did not end its turn within " + cancelGrace.String() +
 				" after it was interrupted; its process is ended"})
 			a.breakOff()
 		}
@@ -440,11 +413,7 @@ func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
 func (a *agent) Probe(ctx context.Context) bridge.ProbeResult {
 	ctx, cancel := context.WithTimeout(ctx, bridge.ProbeTimeout)
 	defer cancel()
-	usage := a.child.Usage()
-	r := bridge.ProbeResult{
-		SilentMS: max(0, time.Since(a.started)-time.Duration(a.output.Load())).Milliseconds(),
-		CPUMS:    usage.CPU.Milliseconds(), RSSBytes: usage.RSS, Processes: usage.Processes, Stopped: usage.Stopped,
-	}
+	r := a.Signs()
 	_, err := a.conn.CallExtension(ctx, "_arbiter/ping", struct{}{})
 	r.Answered = ctx.Err() == nil && !driver.IsClosed(a.conn.Done()) || err == nil
 	return r
@@ -456,8 +425,8 @@ func (a *agent) Stop(ctx context.Context, now bool) error {
 		a.closed = "the agent is being stopped"
 	}
 	a.mu.Unlock()
-	if err := a.End(ctx, a.child, now); err != nil {
-		return fmt.Errorf("stop agent %s: %w", a.ref.ID, err)
+	if err := a.End(ctx, a.Child, now); err != nil {
+		return fmt.Errorf("stop agent %s: %w", a.Ref.ID, err)
 	}
 	return nil
 }
@@ -466,21 +435,19 @@ func (a *agent) Stop(ctx context.Context, now bool) error {
 func (a *agent) supervise(drains *sync.WaitGroup) {
 	expected := false
 	select {
-	case <-a.child.Done():
+	case <-a.Child.Done():
 	case <-a.Stopping:
 		expected = true
 		a.stopInSteps()
 	case <-a.broken:
 	case <-a.conn.Done():
-		driver.Ended(a.child, silentGrace, nil)
+		driver.Ended(a.Child, silentGrace, nil)
 	}
-	swept := driver.Kill(a.child, a.emit)
-	a.release()
-	driver.ReportPlanted(a.planted(), a.emit)
+	swept := a.Reap()
 	a.pipes.Stdout.Expire(drainGrace)
 	a.pipes.Stderr.Expire(drainGrace)
 	<-a.conn.Done()
-	a.cancel()
+	a.Cancel()
 	a.pipes.Stdin.Close()
 	a.tools.end()
 	drains.Wait()
@@ -489,38 +456,35 @@ func (a *agent) supervise(drains *sync.WaitGroup) {
 	a.mu.Unlock()
 	a.work.Wait()
 	a.pipes.Close()
-	<-a.launchDone
+	<-a.LaunchDone
 	a.mu.Lock()
 	lost := a.turn
 	a.turn = nil
 	a.mu.Unlock()
 	if lost != nil {
-		a.emit(bridge.Turn{MessageIDs: []string{lost.id}, Outcome: bridge.TurnLost, Category: bridge.CatCrash,
-			Error: fmt.Sprintf("the process ended in mid-turn (%s)", a.child.State()), Tools: lost.tools, Files: lost.files,
+		a.Emit(bridge.Turn{MessageIDs: []string{lost.id}, Outcome: bridge.TurnLost, Category: bridge.CatCrash,
+			Error: fmt.Sprintf("the process ended in mid-turn (%s)", a.Child.State()), Tools: lost.tools, Files: lost.files,
 			CostUnknown: !a.costs.begun})
 	}
-	exit := driver.ExitOf(a.child, expected, swept)
-	exit.Stderr = a.stderr.Tail()
-	a.emit(bridge.Done{SessionID: a.cfg.SessionID, Exit: exit})
-	a.Finish()
+	a.Over(a.Exit(expected, swept))
 }
 
 // stopInSteps ends the process: in order, or quickly once Hurry is closed.
 func (a *agent) stopInSteps() {
-	a.child.Remember()
+	a.Child.Remember()
 	a.mu.Lock()
 	idle := a.idle
 	a.mu.Unlock()
 	if !driver.IsClosed(idle) && !a.Hurried() {
-		_, _ = a.Interrupt(a.ctx) // the next step does not need it
+		_, _ = a.Interrupt(a.Ctx) // the next step does not need it
 		late := time.NewTimer(stopGrace)
 		select {
 		case <-idle:
 		case <-late.C:
 		case <-a.Hurry:
-		case <-a.child.Done():
+		case <-a.Child.Done():
 		}
 		late.Stop()
 	}
-	a.InSteps(a.child, func() { _ = a.pipes.Stdin.Close() })
+	a.InSteps(a.Child, func() { _ = a.pipes.Stdin.Close() })
 }

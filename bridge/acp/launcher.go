@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -19,7 +18,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
-	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
 
 // Launcher starts agents of other makes.
@@ -45,11 +43,11 @@ func (l *Launcher) Launch(ctx context.Context, of bridge.Owner, p bridge.SpawnPa
 	a := newAgent(p, t, host)
 	a.resumed = p.Config.Resume
 	if a.realCWD, err = filepath.EvalSymlinks(p.Config.CWD); err != nil {
-		a.cancel()
+		a.Cancel()
 		return nil, problem(bridge.CatWorkspace, "start %s: %v", p.Config.Make.Name, err)
 	}
 	if err := l.start(a, cmd, of); err != nil {
-		a.cancel()
+		a.Cancel()
 		return nil, problem(bridge.CatStart, "start %s: %v", p.Config.Make.Name, err)
 	}
 	if err := a.ready(ctx, l.Self, p.Pending); err != nil {
@@ -158,10 +156,10 @@ func command(cfg bridge.AgentConfig, t traits) (*exec.Cmd, error) {
 
 // confined is the sandbox of an agent: it also writes where the make keeps its sessions, and reaches our tools.
 func (a *agent) confined(cmd *exec.Cmd, self string) *bridge.SandboxConfig {
-	if a.cfg.Sandbox == nil {
+	if a.Config.Sandbox == nil {
 		return nil
 	}
-	c := *a.cfg.Sandbox
+	c := *a.Config.Sandbox
 	c.Write, c.Reach = slices.Clone(c.Write), append(slices.Clone(c.Reach), a.tools.dir)
 	c.Read = append(slices.Clone(c.Read), self)
 	home := proctree.EnvLookup(cmd.Env, "HOME")
@@ -182,7 +180,7 @@ func (l *Launcher) start(a *agent, cmd *exec.Cmd, of bridge.Owner) (err error) {
 	if a.tools, err = newToolServer(a); err != nil {
 		return err
 	}
-	undo := func() { a.cancel(); a.tools.end() }
+	undo := func() { a.Cancel(); a.tools.end() }
 	if flag := a.traits.toolsFlag; flag != "" {
 		ours := map[string]any{"type": "local", "command": l.Self, "args": []string{RelayCommand, a.tools.socket()},
 			"tools": []string{"*"}}
@@ -193,33 +191,26 @@ func (l *Launcher) start(a *agent, cmd *exec.Cmd, of bridge.Owner) (err error) {
 		return err
 	}
 	confined := a.confined(cmd, l.Self)
-	a.planted = sandbox.Watch(confined, cmd)
-	mark := proctree.Mark{Run: of.Run, Bridge: of.Bridge, Agent: fmt.Sprintf("%s.%d", a.ref.ID, a.ref.Generation)}
-	child, release, err := sandbox.Start(cmd, mark, confined, driver.Gate(l.Self, a.ref, a.host, a.emit))
+	err = a.Start(cmd, of, confined, l.Self)
 	a.pipes.CloseTheirs()
 	if err != nil {
 		a.pipes.Close()
 		undo()
 		return err
 	}
-	a.mu.Lock()
-	a.child = child
-	a.mu.Unlock()
-	a.release = release
-	driver.RecordStart(&a.info, cmd, a.cfg)
-	a.info.PermissionMode = cmp.Or(a.cfg.PermissionMode, "default")
+	a.running.Store(true)
 	a.connect(a.pipes.Stdin, a.pipes.Stdout)
 	var drains sync.WaitGroup
-	drains.Go(func() { a.stderr.Drain(a.pipes.Stderr) })
+	drains.Go(func() { a.Stderr.Drain(a.pipes.Stderr) })
 	go a.supervise(&drains)
 	return nil
 }
 
 // ready begins the session, or takes up an earlier one.
 func (a *agent) ready(ctx context.Context, self string, pending []string) error {
-	ctx, cancel := context.WithTimeout(ctx, a.cfg.StartTimeout())
+	ctx, cancel := context.WithTimeout(ctx, a.Config.StartTimeout())
 	defer cancel()
-	defer context.AfterFunc(a.ctx, cancel)()
+	defer context.AfterFunc(a.Ctx, cancel)()
 	hello, err := a.conn.Initialize(ctx, sdk.InitializeRequest{ProtocolVersion: sdk.ProtocolVersionNumber,
 		ClientInfo: &sdk.Implementation{Name: "arbiter", Version: fmt.Sprint(bridge.ProtocolVersion)}})
 	if err != nil {
@@ -231,7 +222,7 @@ func (a *agent) ready(ctx context.Context, self string, pending []string) error 
 	}
 	loads := hello.AgentCapabilities.LoadSession && !a.traits.forgets
 	a.images = hello.AgentCapabilities.PromptCapabilities.Image
-	if a.cfg.Resume {
+	if a.Config.Resume {
 		if !loads {
 			return problem(bridge.CatResume, "it cannot load a session")
 		}
@@ -245,8 +236,8 @@ func (a *agent) ready(ctx context.Context, self string, pending []string) error 
 	if err := a.setMode(ctx); err != nil {
 		return err
 	}
-	if a.cfg.Model != "" {
-		if err := a.setModel(ctx, a.cfg.Model); err != nil {
+	if a.Config.Model != "" {
+		if err := a.setModel(ctx, a.Config.Model); err != nil {
 			return err
 		}
 	}
@@ -256,19 +247,19 @@ func (a *agent) ready(ctx context.Context, self string, pending []string) error 
 	if !a.traits.metaSystem && (a.loading == nil || len(a.loading.acts) == 0) {
 		a.preamble = a.system() // the session has not had it
 	}
-	a.info.SessionID, a.info.MakeSession, a.info.PID = a.cfg.SessionID, string(a.session), a.child.PID()
-	a.info.Resumed, a.info.Lacks = a.resumed, a.traits.lacks(loads, trusted(a.cfg))
+	a.Record.MakeSession, a.Record.Resumed = string(a.session), a.resumed
+	a.Record.Lacks = a.traits.lacks(loads, trusted(a.Config))
 	if who := hello.AgentInfo; who != nil {
-		a.info.MakeVersion = strings.TrimSpace(who.Name + " " + who.Version)
+		a.Record.MakeVersion = strings.TrimSpace(who.Name + " " + who.Version)
 	}
-	a.info.Window, a.info.Tokens = a.context.Window, a.context.Tokens
+	a.Record.Window, a.Record.Tokens = a.context.Window, a.context.Tokens
 	if a.loading != nil {
 		for _, id := range pending {
-			a.info.Deliveries = append(a.info.Deliveries, a.loading.delivery(id))
+			a.Record.Deliveries = append(a.Record.Deliveries, a.loading.delivery(id))
 		}
 		a.loading = nil
 	}
-	close(a.launchDone)
+	close(a.LaunchDone)
 	return nil
 }
 
@@ -282,7 +273,7 @@ func (a *agent) servers(self string) []sdk.McpServer {
 
 // system is our system text.
 func (a *agent) system() string {
-	return strings.TrimSpace(a.cfg.SystemPrompt + "\n\n" + a.cfg.AppendSystemPrompt + "\n\n" + instructions +
+	return strings.TrimSpace(a.Config.SystemPrompt + "\n\n" + a.Config.AppendSystemPrompt + "\n\n" + instructions +
 		" The tool belongs to the MCP server " + driver.MCPName + "; its name may be longer in your list, such as " +
 		driver.MCPName + "_" + verdictTool + " or mcp__" + driver.MCPName + "__" + verdictTool + ".")
 }
@@ -295,20 +286,20 @@ func (a *agent) meta() map[string]any {
 	}
 	if a.traits.metaRules {
 		// Asking takes precedence over what the user's own settings allow.
-		ask := slices.Clone(a.cfg.Rules.Ask)
+		ask := slices.Clone(a.Config.Rules.Ask)
 		for _, tool := range bridge.KnownTools() {
 			if bridge.IsEditor(tool) || bridge.RunsLines(tool) {
 				ask = append(ask, tool)
 			}
 		}
 		options := map[string]any{
-			"disallowedTools": slices.Concat(a.cfg.Rules.Deny, a.cfg.DisallowedTools),
-			"settingSources":  append([]string{}, a.cfg.SettingSources...),
+			"disallowedTools": slices.Concat(a.Config.Rules.Deny, a.Config.DisallowedTools),
+			"settingSources":  append([]string{}, a.Config.SettingSources...),
 			"settings":        map[string]any{"permissions": map[string]any{"ask": ask}},
-			"strictMcpConfig": a.cfg.StrictMCP,
+			"strictMcpConfig": a.Config.StrictMCP,
 		}
-		if a.cfg.Tools != nil {
-			options["tools"] = a.cfg.Tools
+		if a.Config.Tools != nil {
+			options["tools"] = a.Config.Tools
 		}
 		meta["claudeCode"] = map[string]any{"options": options}
 	}
@@ -316,7 +307,7 @@ func (a *agent) meta() map[string]any {
 }
 
 func (a *agent) begin(ctx context.Context, self string) error {
-	s, err := a.conn.NewSession(ctx, sdk.NewSessionRequest{Cwd: a.cfg.CWD, McpServers: a.servers(self), Meta: a.meta()})
+	s, err := a.conn.NewSession(ctx, sdk.NewSessionRequest{Cwd: a.Config.CWD, McpServers: a.servers(self), Meta: a.meta()})
 	if err != nil {
 		return fmt.Errorf("begin a session: %w", err)
 	}
@@ -328,8 +319,8 @@ func (a *agent) load(ctx context.Context, self string) error {
 	a.mu.Lock()
 	a.loading = &replay{calls: map[string]*call{}}
 	a.mu.Unlock()
-	a.session = sdk.SessionId(a.cfg.MakeSession)
-	_, err := a.conn.LoadSession(ctx, sdk.LoadSessionRequest{SessionId: a.session, Cwd: a.cfg.CWD,
+	a.session = sdk.SessionId(a.Config.MakeSession)
+	_, err := a.conn.LoadSession(ctx, sdk.LoadSessionRequest{SessionId: a.session, Cwd: a.Config.CWD,
 		McpServers: a.servers(self), Meta: a.meta()})
 	if err != nil {
 		return problem(bridge.CatResume, "load session %s: %v", a.session, err)
@@ -361,8 +352,8 @@ func (a *agent) setModel(ctx context.Context, model string) error {
 
 // abort ends an agent that did not become ready and returns the reason. No event of the agent is emitted after this.
 func (a *agent) abort(cause error) error {
-	a.muted.Store(true)
-	close(a.launchDone)
+	a.Muted.Store(true)
+	close(a.LaunchDone)
 	_ = a.Stop(context.Background(), true) // the steps are bounded by themselves
 	var typed *bridge.RPCError
 	if !errors.As(cause, &typed) {
@@ -373,8 +364,8 @@ func (a *agent) abort(cause error) error {
 		}
 	}
 	e := *typed
-	e.Message = fmt.Sprintf("%s did not become ready: %s", a.cfg.Make.Name, typed.Message)
-	e.Stderr = a.stderr.Tail()
+	e.Message = fmt.Sprintf("%s did not become ready: %s", a.Config.Make.Name, typed.Message)
+	e.Stderr = a.Stderr.Tail()
 	return &e
 }
 

@@ -107,8 +107,8 @@ func (a *agent) allows(ctx context.Context, c call) bool {
 	}
 	passes, reason := true, ""
 	for _, in := range inputs {
-		judged, err := a.host.Judge(ctx, bridge.JudgeParams{AgentRef: a.ref, Tool: tool, Input: in, ToolUse: c.id,
-			CWD: a.cfg.CWD})
+		judged, err := a.Host.Judge(ctx, bridge.JudgeParams{AgentRef: a.Ref, Tool: tool, Input: in, ToolUse: c.id,
+			CWD: a.Config.CWD})
 		if err != nil || judged.Behavior != bridge.Pass && judged.Behavior != bridge.Ask {
 			return false
 		}
@@ -119,8 +119,8 @@ func (a *agent) allows(ctx context.Context, c call) bool {
 	if passes && a.inMode(c) {
 		return true
 	}
-	r, err := a.host.Permission(ctx, bridge.PermissionParams{AgentRef: a.ref, Request: "perm-" + uuid.NewString(),
-		Tool: tool, Input: input, ToolUse: c.id, Reason: reason, CWD: a.cfg.CWD})
+	r, err := a.Host.Permission(ctx, bridge.PermissionParams{AgentRef: a.Ref, Request: "perm-" + uuid.NewString(),
+		Tool: tool, Input: input, ToolUse: c.id, Reason: reason, CWD: a.Config.CWD})
 	return err == nil && r.Behavior == bridge.Allow
 }
 
@@ -155,7 +155,7 @@ func (a *agent) inside(c call) bool {
 			return false
 		}
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(a.cfg.CWD, path)
+			path = filepath.Join(a.Config.CWD, path)
 		}
 		if real, err := filepath.EvalSymlinks(path); err == nil {
 			path = real

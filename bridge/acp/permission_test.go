@@ -11,6 +11,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 )
 
@@ -97,7 +98,8 @@ func TestWhatNeedsNoHuman(t *testing.T) {
 		{edit, bridge.BypassPermissions, map[string]any{"file_path": "/etc/passwd"}, true},
 		{sdk.ToolKindExecute, acceptEdits, map[string]any{"command": "ls"}, false},
 	} {
-		a := &agent{mode: c.mode, realCWD: dir, cfg: bridge.AgentConfig{CWD: dir}}
+		a := &agent{mode: c.mode, realCWD: dir,
+			Process: &driver.Process{Config: bridge.AgentConfig{CWD: dir}}}
 		got := a.inMode(call{kind: c.kind, input: c.input})
 		testkit.Check(t, got == c.free, "%s %v in mode %q: %t", c.kind, c.input, c.mode, got)
 	}
@@ -138,7 +140,7 @@ func TestMessageToTheDying(t *testing.T) {
 	})
 	says.Close() // the process ends
 	<-a.conn.Done()
-	a.cancel()
+	a.Cancel()
 	testkit.Works(t, "the message", testkit.Receive(t, "the answer", answer))
 	read.Close()
 	a.work.Wait()

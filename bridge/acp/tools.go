@@ -46,13 +46,13 @@ func newToolServer(a *agent) (*toolServer, error) {
 	s := &toolServer{a: a, names: map[string]bool{}}
 	s.server = mcp.NewServer(&mcp.Implementation{Name: driver.MCPName, Version: strconv.Itoa(bridge.ProtocolVersion)},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}, Instructions: instructions})
-	specs := a.cfg.MCPTools
-	if a.cfg.JSONSchema != nil {
-		specs = append([]bridge.ToolSpec{{Name: verdictTool, InputSchema: a.cfg.JSONSchema,
+	specs := a.Config.MCPTools
+	if a.Config.JSONSchema != nil {
+		specs = append([]bridge.ToolSpec{{Name: verdictTool, InputSchema: a.Config.JSONSchema,
 			Description: "Your verdict, which ends this turn: call it exactly once, last."}}, specs...)
 	}
 	for _, spec := range specs {
-		handle, err := driver.ToolHandler(a.ctx, spec, s.handler(spec))
+		handle, err := driver.ToolHandler(a.Ctx, spec, s.handler(spec))
 		if err != nil {
 			return nil, err
 		}
@@ -87,8 +87,8 @@ func (s *toolServer) accept() {
 		s.a.keepPresent() // an interrupt must not end the relay
 		s.serving.Go(func() {
 			defer conn.Close()
-			defer context.AfterFunc(s.a.ctx, func() { conn.Close() })()
-			session, err := s.server.Connect(s.a.ctx, &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
+			defer context.AfterFunc(s.a.Ctx, func() { conn.Close() })()
+			session, err := s.server.Connect(s.a.Ctx, &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
 			if err == nil {
 				_ = session.Wait() // it ends with the connection
 			}
@@ -107,7 +107,7 @@ func (s *toolServer) handler(spec bridge.ToolSpec) func(context.Context, *mcp.Ca
 		}
 	}
 	return func(ctx context.Context, _ *mcp.CallToolRequest, input json.RawMessage) (bridge.ToolCallResult, error) {
-		return s.a.host.ToolCall(ctx, bridge.ToolCallParams{AgentRef: s.a.ref, Tool: spec.Name, Input: input,
+		return s.a.Host.ToolCall(ctx, bridge.ToolCallParams{AgentRef: s.a.Ref, Tool: spec.Name, Input: input,
 			Call: "call-" + strconv.FormatInt(s.calls.Add(1), 10)})
 	}
 }

@@ -36,7 +36,7 @@ func (a *agent) SessionUpdate(_ context.Context, n sdk.SessionNotification) erro
 	case u.AgentMessageChunk != nil && u.AgentMessageChunk.Content.Text != nil:
 		text := u.AgentMessageChunk.Content.Text.Text
 		a.turn.text.WriteString(text)
-		if a.cfg.Partial {
+		if a.Config.Partial {
 			a.say(bridge.Delta{Text: text})
 		}
 	case u.ToolCall != nil:
@@ -143,7 +143,7 @@ func (a *agent) measure(u *sdk.SessionUsageUpdate) {
 		}
 	}
 	window := u.Size
-	if limit := a.cfg.ContextCap; limit > 0 && limit < window {
+	if limit := a.Config.ContextCap; limit > 0 && limit < window {
 		window = limit
 	}
 	if window <= 0 || u.Used <= 0 {
@@ -160,9 +160,9 @@ func (a *agent) heedMode(mode string) {
 		return
 	}
 	a.work.Go(func() { // a request cannot be made from within an update
-		if err := a.setMode(a.ctx); err != nil {
-			if a.ctx.Err() == nil {
-				a.emit(bridge.Error{Category: bridge.CatProtocol, Message: fmt.Sprintf("%v; it is ended", err)})
+		if err := a.setMode(a.Ctx); err != nil {
+			if a.Ctx.Err() == nil {
+				a.Emit(bridge.Error{Category: bridge.CatProtocol, Message: fmt.Sprintf("%v; it is ended", err)})
 				a.breakOff()
 			}
 			return

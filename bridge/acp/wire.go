@@ -43,12 +43,12 @@ func (s *stdout) Read(b []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		s.a.noteOutput()
+		s.a.NoteOutput()
 		if s.update(line.Data) {
 			continue
 		}
 		if line.Oversize || len(line.Data) > maxLine {
-			s.a.emit(bridge.Error{Category: bridge.CatProtocol,
+			s.a.Emit(bridge.Error{Category: bridge.CatProtocol,
 				Message: "it sent a message that is too long; it is ended"})
 			return 0, io.EOF
 		}
@@ -70,7 +70,7 @@ func (s *stdout) update(line []byte) bool {
 		m.Method != sdk.ClientMethodSessionUpdate || !jsonl.IsNull(m.ID) || m.Params.Validate() != nil {
 		return false
 	}
-	_ = s.a.SessionUpdate(s.a.ctx, m.Params) // it does not fail
+	_ = s.a.SessionUpdate(s.a.Ctx, m.Params) // it does not fail
 	return true
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/driver"
-	"github.com/arbiter-cli/arbiter/bridge/proctree"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
@@ -22,54 +21,36 @@ const (
 
 // agent is one CLI process. See the package documentation for its goroutines.
 type agent struct {
-	ref  bridge.AgentRef
-	cfg  bridge.AgentConfig // Resume: there was something to resume
-	past history            // set before Launch returns
+	*driver.Process         // Config.Resume: there was something to resume
+	past            history // set before Launch returns
 
 	judged  judgedCalls
 	program build // as it was found before the start
 	builds  *builds
-	host    bridge.Host
-	info    bridge.SpawnResult // set before Launch returns
 
-	child *proctree.Child
-	// release ends the agent's way to the network.
-	release func()
-	planted func() []string // see [sandbox.Watch]
-	in      *stdin
-	stderr  *driver.StderrLog
-	calls   *calls
-	asks    *asks
-	tools   *toolServer // nil without tools of Arbiter
-	turns   *turns
-	gauge   *gauge
-	follow  *follower
-	reader  *reader // set before anything runs
+	in     *stdin
+	calls  *calls
+	asks   *asks
+	tools  *toolServer // nil without tools of Arbiter
+	turns  *turns
+	gauge  *gauge
+	follow *follower
+	reader *reader // set before anything runs
 
 	adviser *adviser // nil without hooks
 
 	judgeTimeout time.Duration // how long a tool call waits for the client's rules
 	enterTimeout time.Duration // how long an interrupt waits for the message before it
 
-	ctx    context.Context // ends with the process
-	cancel context.CancelFunc
 	silent chan struct{} // closed when stdout has ended
-	// launchDone is closed when it is known whether the launch succeeded: only then may the agent's end be
-	// reported, or suppressed.
-	launchDone chan struct{}
 
 	foreignOnce sync.Once
 	foreign     chan struct{} // closed when the process speaks for another session
 
 	prober  *prober
-	started time.Time
-	last    atomic.Int64 // when the last frame came, as a time.Duration since started
-
-	driver.Ending
 	closing sync.Once // of turns, when the end is requested
 
 	mode         atomic.Pointer[string] // the permission mode that the CLI has to be in; nil: not known
-	muted        atomic.Bool            // the launch failed: no event reports this agent
 	startProblem atomic.Pointer[string] // the first error result without a message
 
 	noticeMu sync.Mutex
@@ -80,25 +61,14 @@ var _ bridge.Agent = (*agent)(nil)
 
 func newAgent(p bridge.SpawnParams, program build, host bridge.Host, in *os.File) *agent {
 	a := &agent{
-		ref: p.AgentRef, cfg: p.Config, program: program, host: host,
+		Process: driver.NewProcess(p.AgentRef, p.Config, host), program: program,
 		in: newStdin(in), turns: newTurns(), gauge: newGauge(p.Config), adviser: newAdviser(p.Config.Hooks),
-		silent: make(chan struct{}), launchDone: make(chan struct{}),
-		foreign: make(chan struct{}),
-		Ending:  driver.NewEnding(),
-		noticed: map[string]bool{},
+		silent: make(chan struct{}), foreign: make(chan struct{}), noticed: map[string]bool{},
 	}
 	a.calls, a.asks = newCalls(a.in), newAsks(a.in)
-	a.prober, a.started = &prober{a: a, timeout: bridge.ProbeTimeout}, time.Now()
+	a.prober = &prober{a: a, timeout: bridge.ProbeTimeout}
 	a.follow, a.reader = newFollower(a), newReader(a)
-	a.stderr = driver.NewStderrLog(func(line string) { a.emit(bridge.Stderr{Text: line}) })
-	a.ctx, a.cancel = context.WithCancel(context.Background())
 	return a
-}
-
-func (a *agent) emit(body bridge.EventBody) {
-	if !a.muted.Load() {
-		a.host.Emit(bridge.Event{AgentRef: a.ref, Body: body})
-	}
 }
 
 // maxNotices bounds how many kinds of oddities are reported and remembered.
@@ -115,7 +85,7 @@ func (a *agent) noticeOnce(kind string, n bridge.Notice) {
 	}
 	a.noticeMu.Unlock()
 	if fresh {
-		a.emit(n)
+		a.Emit(n)
 	}
 }
 
@@ -126,18 +96,16 @@ func (r *reader) answer(f controlRequest) {
 	switch {
 	case f.Subtype == "hook_callback" && r.hooked(f):
 	case f.Subtype == "can_use_tool":
-		a.asks.serve(a.ctx, f.ID, func(ctx context.Context) (any, error) { return a.canUseTool(ctx, f.Request) })
+		a.asks.serve(a.Ctx, f.ID, func(ctx context.Context) (any, error) { return a.canUseTool(ctx, f.Request) })
 	case f.Subtype == "elicitation":
-		a.asks.serve(a.ctx, f.ID, func(ctx context.Context) (any, error) { return a.elicit(ctx, f.Request) })
+		a.asks.serve(a.Ctx, f.ID, func(ctx context.Context) (any, error) { return a.elicit(ctx, f.Request) })
 	case f.Subtype == "mcp_message" && a.tools != nil:
-		a.asks.serve(a.ctx, f.ID, a.tools.accept(f.Request))
+		a.asks.serve(a.Ctx, f.ID, a.tools.accept(f.Request))
 	default:
 		a.notice("request "+f.Subtype, fmt.Sprintf("the CLI asked for %.80q, which is not served", f.Subtype))
-		a.asks.serve(a.ctx, f.ID, refuse(fmt.Errorf("unsupported control request subtype: %.80q", f.Subtype)))
+		a.asks.serve(a.Ctx, f.ID, refuse(fmt.Errorf("unsupported control request subtype: %.80q", f.Subtype)))
 	}
 }
-
-func (a *agent) Info() bridge.SpawnResult { return a.info }
 
 type userLine struct {
 	Type    string      `json:"type"`
@@ -236,7 +204,7 @@ func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
 		// Another model may have another window. If the CLI does not answer, the next result reports it.
 		if _, err := a.askContext(ctx); err == nil {
 			a.gauge.revise()
-			a.gauge.report(a.emit)
+			a.gauge.report(a.Emit)
 		}
 	}
 	if p.Reminder != "" && a.adviser != nil {
@@ -257,7 +225,7 @@ func (a *agent) Configure(ctx context.Context, p bridge.ConfigureParams) error {
 			return err
 		}
 		if len(notTaken) > 0 {
-			a.emit(bridge.Notice{Text: notTakenText(notTaken)})
+			a.Emit(bridge.Notice{Text: notTakenText(notTaken)})
 		}
 	}
 	return nil

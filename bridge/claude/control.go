@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 )
 
 // controlTimeout bounds a control request that has no bound of its own. The CLI answers in milliseconds,
@@ -21,19 +22,13 @@ type calls struct {
 
 	mu      sync.Mutex
 	last    int
-	pending map[string]waiter
-	ended   bool
-	posts   sync.WaitGroup // of the goroutines of post
-}
-
-// waiter receives an answer.
-type waiter struct {
-	answer chan controlResponse  // capacity 1: the one answer never blocks the reader
-	then   func(controlResponse) // or this, called by the reader
+	pending map[string]func(controlResponse) // receive the answers; the reader calls them
+	over    chan struct{}                    // closed by end
+	posts   sync.WaitGroup                   // of the goroutines of post
 }
 
 func newCalls(in *stdin) *calls {
-	return &calls{in: in, pending: map[string]waiter{}}
+	return &calls{in: in, pending: map[string]func(controlResponse){}, over: make(chan struct{})}
 }
 
 type controlLine struct {
@@ -53,7 +48,7 @@ func newControlLine(id, subtype string, fields map[string]any) controlLine {
 // post sends a control request and returns at once. The reader passes the answer to then, which must not
 // block; if the request cannot be sent, then is not called. ctx ends with the process.
 func (c *calls) post(ctx context.Context, subtype string, fields map[string]any, then func(controlResponse)) {
-	_, _ = c.open(waiter{then: then}, func(id string) { // an agent that has ended answers nothing
+	_, _ = c.open(then, func(id string) { // an agent that has ended answers nothing
 		c.request(ctx, id, subtype, fields)
 	})
 }
@@ -61,7 +56,7 @@ func (c *calls) post(ctx context.Context, subtype string, fields map[string]any,
 // ask is like post, but returns only when the request was sent. It is for requests that must precede
 // whatever is sent next.
 func (c *calls) ask(ctx context.Context, subtype string, fields map[string]any, then func(controlResponse)) {
-	if id, err := c.open(waiter{then: then}, nil); err == nil {
+	if id, err := c.open(then, nil); err == nil {
 		c.request(ctx, id, subtype, fields)
 	}
 }
@@ -78,8 +73,8 @@ func (c *calls) do(ctx context.Context, timeout time.Duration, subtype string,
 	fields map[string]any) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	answer := make(chan controlResponse, 1)
-	id, err := c.open(waiter{answer: answer}, nil)
+	answer := make(chan controlResponse, 1) // the one answer never blocks the reader
+	id, err := c.open(func(res controlResponse) { answer <- res }, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -88,11 +83,15 @@ func (c *calls) do(ctx context.Context, timeout time.Duration, subtype string,
 		return nil, err
 	}
 	select {
-	case res, ok := <-answer:
-		if !ok {
+	case res := <-answer:
+		return res.Response, refusal(subtype, res)
+	case <-c.over:
+		select {
+		case res := <-answer: // its last words
+			return res.Response, refusal(subtype, res)
+		default:
 			return nil, errEnded()
 		}
-		return res.Response, refusal(subtype, res)
 	case <-ctx.Done():
 		return nil, &bridge.RPCError{Code: bridge.CodeTimeout, Category: bridge.CatTimeout,
 			Message: fmt.Sprintf("the CLI did not answer %s: %v", subtype, ctx.Err())}
@@ -110,16 +109,16 @@ func refusal(subtype string, res controlResponse) error {
 	return &bridge.RPCError{Code: code, Message: fmt.Sprintf("the CLI refused %s: %s", subtype, res.Error)}
 }
 
-// open registers a waiter under a new id, and has post send the request if post is not nil.
-func (c *calls) open(w waiter, post func(id string)) (string, error) {
+// open registers what receives an answer under a new id, and has post send the request if post is not nil.
+func (c *calls) open(then func(controlResponse), post func(id string)) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.ended {
+	if driver.IsClosed(c.over) {
 		return "", errEnded()
 	}
 	c.last++
 	id := "arbiter-" + strconv.Itoa(c.last)
-	c.pending[id] = w
+	c.pending[id] = then
 	if post != nil {
 		c.posts.Go(func() { post(id) })
 	}
@@ -132,32 +131,22 @@ func (c *calls) forget(id string) {
 	delete(c.pending, id)
 }
 
-// answered passes an answer to its waiter and reports whether there was one. The reader calls it.
+// answered passes an answer on and reports whether it was awaited. The reader calls it.
 func (c *calls) answered(res controlResponse) bool {
 	c.mu.Lock()
-	w, ok := c.pending[res.ID]
+	then, ok := c.pending[res.ID]
 	delete(c.pending, res.ID)
-	ended := c.ended
-	if ok && w.answer != nil {
-		w.answer <- res
-	}
 	c.mu.Unlock()
-	if ok && w.then != nil && !ended {
-		w.then(res)
+	if ok && !driver.IsClosed(c.over) {
+		then(res)
 	}
 	return ok
 }
 
-// end fails all pending and all later requests.
+// end fails all pending and all later requests. It is called once.
 func (c *calls) end() {
 	c.mu.Lock()
-	c.ended = true
-	for id, w := range c.pending {
-		delete(c.pending, id)
-		if w.answer != nil {
-			close(w.answer)
-		}
-	}
+	close(c.over)
 	c.mu.Unlock()
 	c.posts.Wait()
 }

@@ -127,7 +127,7 @@ func (r *reader) charge() bool {
 		return true
 	}
 	b.open, b.again, b.at = true, false, time.Now()
-	r.a.calls.post(r.a.ctx, "get_usage", usageOfSession, func(res controlResponse) {
+	r.a.calls.post(r.a.Ctx, "get_usage", usageOfSession, func(res controlResponse) {
 		b.open = false
 		r.charged(res)
 	})
@@ -137,70 +137,41 @@ func (r *reader) charge() bool {
 func (r *reader) charged(res controlResponse) {
 	if models, ok := r.spending.read(res); ok {
 		r.subs.share(r.costAccount.read(models))
-		for _, id := range r.subs.order {
-			r.reportProgress(id)
+		for _, sub := range r.subs.running {
+			r.subs.report(sub)
 		}
 		if r.costAccount.again {
 			r.charge()
 			return
 		}
 	}
-	r.endSubagents()
+	r.subs.end("")
 }
 
 func (r *reader) startSubagent(f taskStarted) {
-	start, ok := r.subs.start(f)
-	if !ok {
+	if !r.subs.start(f) {
 		return
 	}
 	if len(r.subs.running) == 1 {
 		r.costAccount.begin()
 	}
-	r.a.emit(start)
 	r.charge()
 }
 
 // progressed reports the progress of a subagent and requests its costs.
 func (r *reader) progressed(id string) {
-	r.reportProgress(id)
-	if _, running := r.subs.running[id]; running && time.Since(r.costAccount.at) >= accountEvery {
-		r.charge()
-	}
-}
-
-func (r *reader) reportProgress(id string) {
-	if p, ok := r.subs.changed(id); ok {
-		r.a.emit(p)
+	if sub := r.subs.find(id); sub != nil {
+		r.subs.report(sub)
+		if time.Since(r.costAccount.at) >= accountEvery {
+			r.charge()
+		}
 	}
 }
 
 // stopSubagent ends a subagent as soon as its cost is known: the CLI answers in milliseconds, long before
 // the main thread continues.
 func (r *reader) stopSubagent(id, status string, tokens int) {
-	if !r.subs.finish(id, status, tokens) {
-		return
-	}
-	if !r.charge() {
-		r.endSubagents()
-	}
-}
-
-// endSubagents reports the end of the subagents that waited for their cost.
-func (r *reader) endSubagents() {
-	for _, end := range r.subs.finished() {
-		r.reportProgress(end.ToolUse)
-		if stop, ok := r.subs.stop(end.ToolUse, end.Status, end.Tokens); ok {
-			r.a.emit(stop)
-		}
-	}
-}
-
-// endAll ends the subagents that the turn, or the process, left running.
-func (r *reader) endAll(status string) {
-	for _, id := range r.subs.order {
-		r.reportProgress(id)
-	}
-	for _, stop := range r.subs.stopAll(status) {
-		r.a.emit(stop)
+	if r.subs.finish(id, status, tokens) && !r.charge() {
+		r.subs.end("")
 	}
 }

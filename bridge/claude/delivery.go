@@ -20,7 +20,7 @@ const (
 // delivered reports, once per message, that the CLI accepted it.
 func (r *reader) delivered(id, proof string) {
 	if r.a.turns.deliver(id) {
-		r.a.emit(bridge.Delivered{MessageID: id, Proof: proof})
+		r.a.Emit(bridge.Delivered{MessageID: id, Proof: proof})
 		if !r.taken {
 			r.taken = true
 			r.a.follow.look.Ring()
@@ -36,7 +36,7 @@ func (r *reader) replayed(id string) {
 		r.echoed[id] = true
 		r.a.turns.enter()
 	}
-	if !r.a.cfg.Resume {
+	if !r.a.Config.Resume {
 		r.delivered(id, proofReplay)
 	}
 }
@@ -49,12 +49,12 @@ func (r *reader) lifecycle(f lifecycleFrame) {
 		r.delivered(f.UUID, proofLifecycle)
 	case "cancelled":
 		if r.a.turns.drop(f.UUID) {
-			r.a.emit(bridge.Turn{MessageIDs: []string{f.UUID}, Outcome: bridge.TurnInterrupted,
+			r.a.Emit(bridge.Turn{MessageIDs: []string{f.UUID}, Outcome: bridge.TurnInterrupted,
 				Unread: r.unread([]string{f.UUID})})
 		}
 	case "completed": // never started: the session's history knows this id already
 		if r.a.turns.drop(f.UUID) {
-			r.a.emit(bridge.Turn{MessageIDs: []string{f.UUID}, Outcome: bridge.TurnFailed,
+			r.a.Emit(bridge.Turn{MessageIDs: []string{f.UUID}, Outcome: bridge.TurnFailed,
 				Category: bridge.CatProtocol, Error: "the CLI dropped the message as a repeat"})
 		}
 	}
@@ -68,7 +68,7 @@ func (r *reader) idle() {
 			Error: "the CLI ended the turn without a result"}
 		r.costs.take(&turn)
 		r.calls.closeTurn(&turn)
-		r.a.emit(turn)
+		r.a.Emit(turn)
 	}
 }
 
@@ -95,11 +95,11 @@ func (r *reader) unread(ids []string) []string {
 	if len(doubtful) == 0 {
 		return nil
 	}
-	path, ok := transcript.Locate(r.a.follow.config, r.a.cfg.SessionID)
+	path, ok := transcript.Locate(r.a.follow.config, r.a.Config.SessionID)
 	if !ok {
 		return doubtful
 	}
-	ctx, cancel := context.WithTimeout(r.a.ctx, unreadDeadline)
+	ctx, cancel := context.WithTimeout(r.a.Ctx, unreadDeadline)
 	defer cancel()
 	deliveries, err := transcript.ReadDeliveries(ctx, path, doubtful)
 	if err != nil {

@@ -45,8 +45,8 @@ func (l *Launcher) detect(ctx context.Context, spec bridge.ClaudeSpec) (build, e
 		v, parsed := parseVersion(text)
 		if !parsed {
 			return build{}, claudeError(bridge.CatUnsupported,
-				"%s is not the Claude CLI: --version printed %.100q; install Claude Code, or name its program with "+
-					"--claude PATH", b.Path, text)
+				"%s is not the Claude CLI: --version printed %q; install Claude Code, or name its program with "+
+					"--claude PATH", b.Path, jsonl.Cut(text, 100))
 		}
 		b.Version, b.StandIn = v.String(), strings.Contains(strings.ToLower(text), "stand-in")
 		l.builds.put(b)

@@ -40,7 +40,7 @@ func newFollower(a *agent) *follower {
 // found records the path of the transcript. A path that cannot belong to this session is ignored.
 func (f *follower) found(path string) {
 	name, ok := strings.CutSuffix(filepath.Base(path), ".jsonl")
-	if !ok || !filepath.IsAbs(path) || !strings.EqualFold(name, f.a.cfg.SessionID) {
+	if !ok || !filepath.IsAbs(path) || !strings.EqualFold(name, f.a.Config.SessionID) {
 		return
 	}
 	select {
@@ -72,7 +72,7 @@ func (f *follower) await(ctx context.Context, w *transcript.Watcher) string {
 	bell, forget := w.Watch("")
 	defer forget()
 	for {
-		if path, ok := transcript.Locate(f.config, f.a.cfg.SessionID); ok {
+		if path, ok := transcript.Locate(f.config, f.a.Config.SessionID); ok {
 			return path
 		}
 		select {
@@ -94,7 +94,7 @@ func (f *follower) line(l transcript.Followed) {
 	records, _ := transcript.Decode(l.Data) // a damaged line is the stream's to make good
 	for _, rec := range records {
 		switch s := rec.Sample(); {
-		case rec.Sidechain, rec.Session != "" && !strings.EqualFold(rec.Session, f.a.cfg.SessionID):
+		case rec.Sidechain, rec.Session != "" && !strings.EqualFold(rec.Session, f.a.Config.SessionID):
 		case rec.Compacts() && rec.UUID != "":
 			f.fresh = append(f.fresh, development{compaction: rec.UUID})
 		case s.Counts():
@@ -139,7 +139,7 @@ func (f *follower) idle() {
 		}
 	}
 	f.fresh = f.fresh[:0]
-	g.report(f.a.emit)
+	g.report(f.a.Emit)
 }
 
 func (f *follower) reportProblem(err error) {

@@ -59,9 +59,9 @@ func newFollowing(t testing.TB) *following {
 }
 
 func (f *following) begin() *following {
-	f.done.Go(func() { f.a.follow.run(f.a.ctx, f.watcher) })
+	f.done.Go(func() { f.a.follow.run(f.a.Ctx, f.watcher) })
 	f.t.Cleanup(func() {
-		f.a.cancel()
+		f.a.Cancel()
 		f.done.Wait()
 		f.watcher.Close()
 	})
@@ -78,7 +78,7 @@ func (f *following) write(lines ...string) {
 
 func (f *following) assistant(id string, tokens int, more string) string {
 	return fmt.Sprintf(`{"parentUuid":null,"isSidechain":false,"type":"assistant",%s"message":{"id":%q,"type":"message","role":"assistant","model":"claude-opus-5-5","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"cache_read_input_tokens":%d,"cache_creation_input_tokens":0,"output_tokens":7}},"uuid":%q,"sessionId":%q}`+"\n",
-		more, id, tokens-3, uuid.NewString(), f.a.cfg.SessionID)
+		more, id, tokens-3, uuid.NewString(), f.a.Config.SessionID)
 }
 
 func (f *following) expect(tokens int) bridge.Context {
@@ -115,7 +115,7 @@ func TestFollowWhatCounts(t *testing.T) {
 	f := newFollowing(t)
 	f.write(f.assistant("old", 500_000, "")) // resumed: this is old
 	f.a.follow.path, f.a.follow.atEnd = f.path, true
-	other := strings.ReplaceAll(f.assistant("other", 800_000, ""), f.a.cfg.SessionID, uuid.NewString())
+	other := strings.ReplaceAll(f.assistant("other", 800_000, ""), f.a.Config.SessionID, uuid.NewString())
 	side := strings.Replace(f.assistant("side", 900_000, ""), `"isSidechain":false`, `"isSidechain":true`, 1)
 	// Nothing may be written before the first look has ended, because it decides where reading begins. Its end
 	// reports what the stream has said.
@@ -136,7 +136,7 @@ func TestFollowWhatCounts(t *testing.T) {
 		}
 		testkit.Need(t, c.Tokens == 20_000 || c.Tokens == 40_000, "reading %+v", c)
 	}
-	f.write(`{"parentUuid":null,"isSidechain":false,"type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"auto","preTokens":9},"uuid":"b-1","sessionId":"`+f.a.cfg.SessionID+`"}`+"\n",
+	f.write(`{"parentUuid":null,"isSidechain":false,"type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"auto","preTokens":9},"uuid":"b-1","sessionId":"`+f.a.Config.SessionID+`"}`+"\n",
 		f.assistant("m3", 5_000, ""))
 	f.expect(5_000)
 	testkit.Check(t, !f.a.gauge.compact("b-1"), "the compaction was not read")
@@ -227,7 +227,7 @@ func TestFollowIsAheadOfTheStream(t *testing.T) {
 	stream("m3", 30_000)
 	testkit.Same(t, "caught up", 30_000, g.now().Tokens)
 	read(f.assistant("m4", 80_000, ""), f.assistant("m5", 90_000, ""),
-		`{"type":"system","subtype":"compact_boundary","uuid":"b-1","sessionId":"`+f.a.cfg.SessionID+`"}`,
+		`{"type":"system","subtype":"compact_boundary","uuid":"b-1","sessionId":"`+f.a.Config.SessionID+`"}`,
 		f.assistant("m6", 5_000, ""))
 	stream("m4", 80_000)
 	stream("m5", 90_000)

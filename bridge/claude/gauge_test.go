@@ -153,7 +153,7 @@ func subFrame(id, parent, model string, input int) assistantFrame {
 // TestSubagentsShareCosts: costs that arise while subagents run are theirs, in proportion to what each used
 // of a model; earlier costs of the main thread are not.
 func TestSubagentsShareCosts(t *testing.T) {
-	s, b := newSubagents(), &costAccount{}
+	s, b := newSubagents(func(bridge.EventBody) {}), &costAccount{}
 	b.called(subFrame("m1", "", "opus", 1_000))
 	for _, id := range []string{"t1", "t2"} {
 		s.start(taskStarted{TaskType: "local_agent", ToolUse: id})
@@ -163,7 +163,7 @@ func TestSubagentsShareCosts(t *testing.T) {
 	s.addMessage(subFrame("s2", "t2", "opus", 1_000))
 	s.addMessage(subFrame("s2", "t2", "opus", 1_000)) // its next block
 	s.share(b.read(used("opus", 5_000, 0.50)))
-	cost := func(id string) float64 { return s.running[id].now.CostUSD }
+	cost := func(id string) float64 { return s.find(id).now.CostUSD }
 	testkit.Check(t, near(cost("t1"), 0.30) && near(cost("t2"), 0.10), "shared: %v, %v", cost("t1"), cost("t2"))
 	s.addMessage(subFrame("s3", "t2", "haiku", 50_000))
 	both := used("opus", 5_000, 0.50)
@@ -182,17 +182,17 @@ func TestSubagentsShareCosts(t *testing.T) {
 // TestSubagentStartsBeforeItsCallIsRecorded: a tool runs before the message that calls it has ended, so the
 // main thread's part may arrive late.
 func TestSubagentStartsBeforeItsCallIsRecorded(t *testing.T) {
-	s, b := newSubagents(), &costAccount{}
+	s, b := newSubagents(func(bridge.EventBody) {}), &costAccount{}
 	b.closed(used("opus", 10_000, 1)) // the last turn
 	b.called(subFrame("m1", "", "opus", 9_000))
 	s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1"})
 	s.share(b.read(used("opus", 10_000, 1)))
 	s.addMessage(subFrame("s1", "t1", "opus", 1_000))
 	s.share(b.read(used("opus", 20_000, 2)))
-	got := s.running["t1"].now.CostUSD
+	got := s.find("t1").now.CostUSD
 	testkit.Check(t, near(got, 0.1), "it bears %v of 1, a tenth of which it used", got)
 	s.share(b.read(used("opus", 21_000, 2.1))) // nothing was seen of it: it is its own all the same
-	got = s.running["t1"].now.CostUSD
+	got = s.find("t1").now.CostUSD
 	testkit.Check(t, near(got, 0.2), "it bears %v", got)
 }
 
@@ -258,26 +258,24 @@ func TestGauge(t *testing.T) {
 }
 
 func TestSubagentAccounting(t *testing.T) {
-	s := newSubagents()
+	var events []bridge.EventBody
+	s := newSubagents(func(e bridge.EventBody) { events = append(events, e) })
 	s.called["t1"] = "dig"
-	if _, ok := s.start(taskStarted{TaskType: "local_bash", ToolUse: "t9"}); ok {
-		t.Error("a Bash passed for a subagent")
-	}
-	start, ok := s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1", AgentType: "Explore"})
-	testkit.Same(t, "ok", true, ok)
-	testkit.Same(t, "start", bridge.SubagentStart{Description: "dig", ToolUse: "t1", Type: "Explore"}, start)
-	_, ok = s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1"})
-	testkit.Check(t, !ok, "started twice")
+	testkit.Check(t, !s.start(taskStarted{TaskType: "local_bash", ToolUse: "t9"}), "a Bash passed for a subagent")
+	testkit.Check(t, s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1", AgentType: "Explore"}), "not started")
+	testkit.Check(t, !s.start(taskStarted{TaskType: "local_agent", ToolUse: "t1"}), "started twice")
 	s.start(taskStarted{TaskType: "local_agent", ToolUse: "t2", Description: "delve"})
-	if stop, ok := s.stop("t1", "completed", 7); !ok ||
-		stop != (bridge.SubagentStop{Description: "dig", ToolUse: "t1", Status: "completed", Tokens: 7}) {
-		t.Errorf("stop: %+v, %v", stop, ok)
-	}
-	if _, ok := s.stop("t1", "completed", 0); ok {
-		t.Error("stopped twice") // task_notification, then the tool result
-	}
-	want := []bridge.SubagentStop{{Description: "delve", ToolUse: "t2", Status: "stopped"}}
-	testkit.Same(t, "rest", want, s.stopAll("stopped"))
+	testkit.Check(t, s.finish("t1", "completed", 7), "not ended")
+	s.end("")
+	testkit.Check(t, !s.finish("t1", "completed", 0), "stopped twice") // task_notification, then the tool result
+	s.end("stopped")
+	testkit.Same(t, "events", []bridge.EventBody{
+		bridge.SubagentStart{Description: "dig", ToolUse: "t1", Type: "Explore"},
+		bridge.SubagentStart{Description: "delve", ToolUse: "t2"},
+		bridge.SubagentProgress{Description: "dig", ToolUse: "t1", Tokens: 7},
+		bridge.SubagentStop{Description: "dig", ToolUse: "t1", Status: "completed", Tokens: 7},
+		bridge.SubagentStop{Description: "delve", ToolUse: "t2", Status: "stopped"},
+	}, events)
 }
 
 func TestFlatten(t *testing.T) {

@@ -2,11 +2,11 @@ package claude
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/hooks"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // callback is the id under which all our hooks are registered. Hooks are told apart by their event.
@@ -85,8 +85,8 @@ func (r *reader) hooked(f controlRequest) bool {
 	in, _ := split(f.Request["input"]) // one that is not an object has no members
 	id, event := text(f.Request, "callback_id"), text(in, "hook_event_name")
 	switch {
-	case a.cfg.Judged && (id == judgeCallback || event == preToolUse || event == preSkillCommand):
-		a.asks.serve(a.ctx, f.ID, func(ctx context.Context) (any, error) { return a.judge(ctx, in), nil })
+	case a.Config.Judged && (id == judgeCallback || event == preToolUse || event == preSkillCommand):
+		a.asks.serve(a.Ctx, f.ID, func(ctx context.Context) (any, error) { return a.judge(ctx, in), nil })
 	case id == settingsCallback || event == "ConfigChange":
 		a.holdSettings(f.ID, text(in, "file_path"))
 	case a.adviser != nil:
@@ -104,13 +104,13 @@ func (r *reader) hook(f controlRequest) {
 	a := r.a
 	in, err := hooks.Parse(f.Request["input"])
 	if err != nil {
-		a.asks.writeAnswer(a.ctx, f.ID, hooks.Answer{}.JSON())
+		a.asks.writeAnswer(a.Ctx, f.ID, hooks.Answer{}.JSON())
 		a.notice("hook", "a hook callback could not be read: "+err.Error())
 		return
 	}
 	reading := a.gauge.now()
 	answer, effects := a.adviser.decide(in, reading)
-	a.asks.writeAnswer(a.ctx, f.ID, answer.JSON()) // before anything that may wait for a client
+	a.asks.writeAnswer(a.Ctx, f.ID, answer.JSON()) // before anything that may wait for a client
 	a.follow.found(in.TranscriptPath)
 	for _, e := range effects {
 		switch e.(type) {
@@ -120,7 +120,7 @@ func (r *reader) hook(f controlRequest) {
 			r.blocked = true
 		}
 		if body := HookEvent(e, reading); body != nil {
-			a.emit(body)
+			a.Emit(body)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (r *reader) compactFailed(f compactFailed) {
 		r.blocked = false
 		return
 	}
-	r.a.emit(bridge.Error{Category: bridge.CatCompaction, Message: "compaction failed: " + f.Reason})
+	r.a.Emit(bridge.Error{Category: bridge.CatCompaction, Message: "compaction failed: " + f.Reason})
 }
 
 // settingsCallback is the id of the hook that is called before changed settings take effect.
@@ -151,11 +151,11 @@ func settingsRegistration() map[string]any {
 
 // holdSettings keeps changed settings out of the session, and reports it.
 func (a *agent) holdSettings(request, file string) {
-	a.asks.writeAnswer(a.ctx, request,
+	a.asks.writeAnswer(a.Ctx, request,
 		map[string]string{"decision": "block", "reason": "settings count from the next start of this agent"})
 	if file == "" {
 		file = "a settings file"
 	}
-	a.emit(bridge.Notice{Text: fmt.Sprintf("%.300s was changed while the agent runs; it counts from its next start, "+
-		"if it is trusted then", file)})
+	a.Emit(bridge.Notice{Text: jsonl.Cut(file, 300) + " was changed while the agent runs; it counts from its next " +
+		"start, if it is trusted then"})
 }

@@ -58,7 +58,7 @@ func (a *agent) judge(ctx context.Context, in object) hookAnswer {
 	r := &fieldReader{obj: in}
 	event := r.str("hook_event_name")
 	p := bridge.JudgeParams{
-		AgentRef: a.ref, Tool: r.str("tool_name"), Input: r.raw("tool_input"),
+		AgentRef: a.Ref, Tool: r.str("tool_name"), Input: r.raw("tool_input"),
 		ToolUse: r.str("tool_use_id"), Subagent: r.str("agent_id"), CWD: r.str("cwd"),
 	}
 	if r.err != nil || event != preToolUse && event != preSkillCommand || p.Tool == "" {
@@ -106,7 +106,7 @@ func (a *agent) inMode(mode string) bool {
 	a.notice("mode "+mode, fmt.Sprintf("the CLI went into permission mode %.40q, which nobody asked for; "+
 		"it is set back to %s", mode, *want))
 	const set = "set_permission_mode"
-	a.calls.post(a.ctx, set, map[string]any{"mode": *want}, func(res controlResponse) {
+	a.calls.post(a.Ctx, set, map[string]any{"mode": *want}, func(res controlResponse) {
 		if err := refusal(set, res); err != nil {
 			a.notice("mode refused", fmt.Sprintf("%v: every call of this agent is denied until it is in mode %s; if it stays, "+
 				"end the agent and summon another", err, *want))
@@ -123,7 +123,7 @@ func (a *agent) compareRan(in object) {
 	if event != "PostToolUse" && event != "PostToolUseFailure" || !a.judged.ran(call, r.raw("tool_input")) {
 		return
 	}
-	a.emit(bridge.ToolRan{Tool: r.str("tool_name"), ToolUse: call, Input: r.raw("tool_input"),
+	a.Emit(bridge.ToolRan{Tool: r.str("tool_name"), ToolUse: call, Input: r.raw("tool_input"),
 		Subagent: r.str("agent_id")})
 }
 
@@ -131,7 +131,7 @@ func (a *agent) compareRan(in object) {
 func (a *agent) sentence(ctx context.Context, p bridge.JudgeParams) hookAnswer {
 	ctx, cancel := context.WithTimeout(ctx, a.judgeTimeout)
 	defer cancel()
-	res, err := a.host.Judge(ctx, p)
+	res, err := a.Host.Judge(ctx, p)
 	switch {
 	case ctx.Err() != nil:
 		return hookDeny(fmt.Sprintf("Nobody could decide whether it may run: no answer within %v.",

@@ -18,7 +18,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
-	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 )
 
 // Launcher starts Claude CLIs. Its host process should have called proctree.BecomeSubreaper; otherwise
@@ -88,7 +87,7 @@ func (l *Launcher) Launch(ctx context.Context, of bridge.Owner, spec bridge.Clau
 	p.Config.Resume = then.resumed
 	launch := launchPlan(p.Config)
 	cmd := command(program, launch.args, p.Config.CWD, env)
-	a, err := l.start(cmd, markOf(of, fmt.Sprintf("%s.%d", p.ID, p.Generation)), spec.Path, program, then, p, host)
+	a, err := l.start(cmd, of, spec.Path, program, then, p, host)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +105,7 @@ func command(program build, args []string, dir string, env []string) *exec.Cmd {
 }
 
 // start starts the process and the agent's goroutines. name is that under which the program was requested.
-func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, name string, program build, then history,
+func (l *Launcher) start(cmd *exec.Cmd, of bridge.Owner, name string, program build, then history,
 	p bridge.SpawnParams, host bridge.Host) (*agent, error) {
 	if err := proctree.CheckDir(cmd); err != nil {
 		return nil, claudeError(bridge.CatWorkspace, "start the Claude CLI: %v", err)
@@ -123,25 +122,22 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, name string, program
 		a.reader.tasks.recall(a.prober.files.config, p.Config.SessionID)
 	}
 	if len(p.Config.MCPTools) > 0 {
-		if a.tools, err = newToolServer(a.ctx, p.AgentRef, p.Config.MCPTools, host); err != nil {
+		if a.tools, err = newToolServer(a.Ctx, p.AgentRef, p.Config.MCPTools, host); err != nil {
 			pipes.Close()
-			a.cancel()
+			a.Cancel()
 			return nil, err
 		}
 	}
-	a.planted = sandbox.Watch(p.Config.Sandbox, cmd)
-	a.child, a.release, err = sandbox.Start(cmd, mark, p.Config.Sandbox, driver.Gate(l.self, p.AgentRef, host, a.emit))
+	err = a.Start(cmd, of, p.Config.Sandbox, l.self)
 	pipes.CloseTheirs()
 	if err != nil {
 		pipes.Close()
 		if a.tools != nil {
 			a.tools.end()
 		}
-		a.cancel()
+		a.Cancel()
 		return nil, claudeError(bridge.CatStart, "start the Claude CLI: %v", err)
 	}
-	driver.RecordStart(&a.info, cmd, p.Config)
-	a.info.PermissionMode = permissionMode(p.Config)
 	var drains sync.WaitGroup
 	a.builds = l.builds
 	was := l.builds.pinned(name)
@@ -150,11 +146,11 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, name string, program
 		a.reader.run(pipes.Stdout)
 		close(a.silent)
 	})
-	drains.Go(func() { a.stderr.Drain(pipes.Stderr) })
+	drains.Go(func() { a.Stderr.Drain(pipes.Stderr) })
 	watcher := l.watching.acquire()
 	drains.Go(func() {
 		defer l.watching.release()
-		a.follow.run(a.ctx, watcher)
+		a.follow.run(a.Ctx, watcher)
 	})
 	drains.Go(a.followSpending)
 	go a.superviseProcess(&drains, pipes)
@@ -163,7 +159,7 @@ func (l *Launcher) start(cmd *exec.Cmd, mark proctree.Mark, name string, program
 
 // ready waits until the CLI has answered initialize.
 func (a *agent) ready(ctx context.Context, init map[string]any) error {
-	timeout := a.cfg.StartTimeout()
+	timeout := a.Config.StartTimeout()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	raw, err := a.calls.do(ctx, timeout, "initialize", init)
@@ -178,22 +174,22 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 	if hello.Version == "" {
 		hello.Version = a.program.Version
 	}
-	info := a.info // how it was started
-	info.SessionID, info.PID, info.ClaudeVersion = a.cfg.SessionID, a.child.PID(), hello.Version
+	info := a.Record // how it was started
+	info.ClaudeVersion = hello.Version
 	info.Resumed, info.Deliveries = a.past.resumed, a.past.deliveries
 	known, _ := a.builds.find(a.program)
 	info.ClaudeSHA256 = known.SHA256
-	if info.PermissionMode = cmp.Or(hello.Mode, info.PermissionMode); info.PermissionMode != permissionMode(a.cfg) {
+	if info.PermissionMode = cmp.Or(hello.Mode, info.PermissionMode); info.PermissionMode != permissionMode(a.Config) {
 		return claudeError(bridge.CatStart, "the Claude CLI is in permission mode %s, and not in %s, in which it was "+
-			"started: look for a setting that forbids that mode", info.PermissionMode, permissionMode(a.cfg))
+			"started: look for a setting that forbids that mode", info.PermissionMode, permissionMode(a.Config))
 	}
 	a.mode.Store(&info.PermissionMode)
-	if r := a.cfg.Rules; len(r.Allow)+len(r.Deny)+len(r.Ask) > 0 || a.noSkillCommands(r) {
-		if info.NotTaken, err = a.applyRules(ctx, a.cfg.Rules); err != nil {
+	if r := a.Config.Rules; len(r.Allow)+len(r.Deny)+len(r.Ask) > 0 || a.noSkillCommands(r) {
+		if info.NotTaken, err = a.applyRules(ctx, a.Config.Rules); err != nil {
 			return err
 		}
 	}
-	if !a.cfg.Resume {
+	if !a.Config.Resume {
 		// The CLI is asked before the first message is sent. It names its window before the first reading
 		// is made, because warnings depend on it. That delays its first turn by some 40 ms (observed with
 		// CLI 2.1.329).
@@ -207,9 +203,9 @@ func (a *agent) ready(ctx context.Context, init map[string]any) error {
 		now := a.gauge.now()
 		info.Window, info.Tokens = now.Window, now.Tokens
 	}
-	a.info = info
-	a.gauge.report(a.emit) // before the agent's end may be reported
-	close(a.launchDone)
+	a.Record = info
+	a.gauge.report(a.Emit) // before the agent's end may be reported
+	close(a.LaunchDone)
 	return nil
 }
 
@@ -223,15 +219,15 @@ func errCode(err error) int {
 // abort ends an agent that did not become ready and returns the reason. No event of the agent is emitted
 // after this.
 func (a *agent) abort(cause error) error {
-	a.muted.Store(true)
-	close(a.launchDone)
+	a.Muted.Store(true)
+	close(a.LaunchDone)
 	_ = a.Stop(context.Background(), true) // the ladder is bounded by itself
 	message := fmt.Sprintf("the Claude CLI did not become ready: %v", cause)
 	if errCode(cause) == bridge.CodeEnded {
-		message = fmt.Sprintf("the Claude CLI ended before it was ready (%s)", a.child.State())
+		message = fmt.Sprintf("the Claude CLI ended before it was ready (%s)", a.Child.State())
 	}
 	e := claudeError(bridge.CatStart, "%s", message)
-	e.Stderr = a.stderr.Tail()
+	e.Stderr = a.Stderr.Tail()
 	if why := a.startProblem.Load(); why != nil && !strings.Contains(e.Stderr, *why) {
 		e.Message += ": " + *why
 	}

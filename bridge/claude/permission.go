@@ -42,7 +42,7 @@ func deny(message string) permissionAnswer {
 func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 	r := &fieldReader{obj: request}
 	p := bridge.PermissionParams{
-		AgentRef: a.ref,
+		AgentRef: a.Ref,
 		Request:  "perm-" + uuid.NewString(),
 		Tool:     r.str("tool_name"),
 		Input:    r.raw("input"),
@@ -69,7 +69,7 @@ func (a *agent) canUseTool(ctx context.Context, request object) (any, error) {
 	if needsUser {
 		return deny(needsPerson), nil
 	}
-	switch res, err := a.host.Permission(ctx, p); {
+	switch res, err := a.Host.Permission(ctx, p); {
 	case err != nil: // the host may have given a message of its own
 		return deny(cmp.Or(res.Message, fmt.Sprintf("No permission was given: %v.", err))), nil
 	case res.Behavior == bridge.Allow:
@@ -94,7 +94,7 @@ func (a *agent) elicit(ctx context.Context, request object) (any, error) {
 	if err != nil || r.err != nil {
 		return elicited{Action: "decline"}, nil
 	}
-	res, err := a.host.Permission(ctx, bridge.PermissionParams{AgentRef: a.ref, Request: "perm-" + uuid.NewString(),
+	res, err := a.Host.Permission(ctx, bridge.PermissionParams{AgentRef: a.Ref, Request: "perm-" + uuid.NewString(),
 		Tool: bridge.ElicitTool, Input: input, Reason: "an MCP server asks this"})
 	if err == nil && res.Behavior == bridge.Allow {
 		if content, err := e.Content(res.Message); err == nil {

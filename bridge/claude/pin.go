@@ -174,13 +174,13 @@ func sumFile(ctx context.Context, b build) (string, error) {
 // no longer than the agent.
 func (a *agent) reportProgram(name string, was build) {
 	now := a.program
-	now.SHA256 = a.builds.sum(a.ctx, now)
-	<-a.launchDone // nothing is reported about an agent that did not become ready
-	if was.same(now) || a.muted.Load() || !a.builds.move(name, was, now) {
+	now.SHA256 = a.builds.sum(a.Ctx, now)
+	<-a.LaunchDone // nothing is reported about an agent that did not become ready
+	if was.same(now) || a.Muted.Load() || !a.builds.move(name, was, now) {
 		return
 	}
 	was, _ = a.builds.find(was)
-	a.emit(bridge.Error{Category: bridge.CatStart, Message: fmt.Sprintf(
+	a.Emit(bridge.Error{Category: bridge.CatStart, Message: fmt.Sprintf(
 		"the Claude CLI was replaced during the run: it was %s and is now %s (by an update, or by somebody "+
 			"else); the run continues with it", was, now)})
 }

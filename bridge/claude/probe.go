@@ -9,23 +9,17 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript"
 )
 
-// prober looks for an agent's signs of life. Concurrent requests share one look, and a ping without an
-// answer is not repeated: the input of a stopped child must not fill up with pings.
+// prober looks for an agent's signs of life. A ping without an answer is not repeated: the input of a stopped child
+// must not fill up with pings.
 type prober struct {
 	a       *agent
 	files   files
 	timeout time.Duration // for an answer: bridge.ProbeTimeout
 
 	mu    sync.Mutex
-	look  *look // under way, nil without one
 	ping  *ping // without an answer yet, nil without one
 	ended bool
-	wg    sync.WaitGroup // of the goroutines of look and ping
-}
-
-type look struct {
-	done   chan struct{}
-	result bridge.ProbeResult // read after done
+	wg    sync.WaitGroup // of the goroutine of ping
 }
 
 type ping struct {
@@ -33,60 +27,26 @@ type ping struct {
 	answered bool // read after done
 }
 
-// noteOutput records output on stdout, which is a sign of work.
-func (a *agent) noteOutput() { a.last.Store(int64(time.Since(a.started))) }
-
+// Probe implements bridge.Agent. The ping is sent first, so that its time is not added to that of the rest.
 func (a *agent) Probe(ctx context.Context) bridge.ProbeResult {
-	l := a.prober.join()
-	if l == nil {
-		return bridge.ProbeResult{}
-	}
-	select {
-	case <-l.done:
-		return l.result
-	case <-ctx.Done():
-		return bridge.ProbeResult{}
-	}
-}
-
-// join returns the current look, or begins one; nil after the end.
-func (p *prober) join() *look {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.look == nil && !p.ended {
-		l := &look{done: make(chan struct{})}
-		p.look = l
-		p.wg.Go(func() {
-			l.result = p.see()
-			p.mu.Lock()
-			p.look = nil
-			p.mu.Unlock()
-			close(l.done)
-		})
-	}
-	return p.look
-}
-
-// see performs one look. The ping is sent first, so that its time is not added to that of the rest.
-func (p *prober) see() bridge.ProbeResult {
-	a := p.a
-	late := time.NewTimer(p.timeout)
+	late := time.NewTimer(a.prober.timeout)
 	defer late.Stop()
-	sent := p.send()
-	usage := a.child.Usage()
-	r := bridge.ProbeResult{
-		SilentMS: max(0, time.Since(a.started)-time.Duration(a.last.Load())).Milliseconds(),
-		CPUMS:    usage.CPU.Milliseconds(), RSSBytes: usage.RSS, Processes: usage.Processes, Stopped: usage.Stopped,
+	sent := a.prober.send()
+	if sent == nil {
+		return bridge.ProbeResult{}
 	}
+	r := a.Signs()
 	var beside string
-	if path, ok := transcript.Locate(p.files.config, a.cfg.SessionID); ok {
+	if path, ok := transcript.Locate(a.prober.files.config, a.Config.SessionID); ok {
 		r.TranscriptBytes, beside = transcript.Size(path), transcript.Beside(path)
 	}
-	r.OutputBytes, r.OutputPath = p.files.within(a.child).outputs(a.cfg.SessionID, beside)
+	r.OutputBytes, r.OutputPath = a.prober.files.within(a.Child).outputs(a.Config.SessionID, beside)
 	select {
 	case <-sent.done:
 		r.Answered = sent.answered
 	case <-late.C:
+	case <-ctx.Done():
+		return bridge.ProbeResult{}
 	}
 	return r
 }
@@ -95,15 +55,15 @@ func (p *prober) see() bridge.ProbeResult {
 const pingTimeout = time.Hour
 
 // send sends mcp_status, which the CLI answers in milliseconds, also in the middle of a turn (observed with
-// CLI 2.1.329), or returns the ping that is still unanswered.
+// CLI 2.1.329), or returns the ping that is still unanswered; nil after the end.
 func (p *prober) send() *ping {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ping == nil {
+	if p.ping == nil && !p.ended {
 		sent := &ping{done: make(chan struct{})}
 		p.ping = sent
 		p.wg.Go(func() {
-			_, err := p.a.calls.do(p.a.ctx, pingTimeout, "mcp_status", nil)
+			_, err := p.a.calls.do(p.a.Ctx, pingTimeout, "mcp_status", nil)
 			code := errCode(err)
 			sent.answered = err == nil || code == bridge.CodeRefused || code == bridge.CodeUnsupported
 			p.mu.Lock()
@@ -115,8 +75,7 @@ func (p *prober) send() *ping {
 	return p.ping
 }
 
-// end waits for the running look and ping. The agent's calls have ended by then, so that no ping can last
-// longer.
+// end waits for the ping. The agent's calls have ended by then, so that it cannot last longer.
 func (p *prober) end() {
 	p.mu.Lock()
 	p.ended = true

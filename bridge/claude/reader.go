@@ -41,14 +41,14 @@ type reader struct {
 }
 
 func newReader(a *agent) *reader {
-	return &reader{a: a, subs: newSubagents(), spending: newSpending(a.cfg.Resume),
+	return &reader{a: a, subs: newSubagents(a.Emit), spending: newSpending(a.Config.Resume),
 		calls: newToolCalls(), verdict: map[string]bool{}, stream: map[int]bool{}, asked: map[string]bool{},
 		echoed: map[string]bool{}, quotas: map[string]bridge.Quota{}}
 }
 
 // run reads until the end of stdout.
 func (r *reader) run(stdout io.Reader) {
-	defer r.endAll("lost")
+	defer r.subs.end("lost")
 	lines := jsonl.NewLineReader(stdout, maxLine)
 	for {
 		line, err := lines.Next()
@@ -73,13 +73,13 @@ func (r *reader) line(line []byte) {
 	}
 	f, err := decode(line)
 	if err != nil {
-		r.a.noteOutput()
+		r.a.NoteOutput()
 		r.a.notice("garbage", fmt.Sprintf("skipped a line that is not a frame: %q", jsonl.Cut(string(line), 120)))
 		r.refuseUnread(line)
 		return
 	}
 	if _, answer := f.(controlResponse); !answer { // a ping's answer is not a sign of work
-		r.a.noteOutput()
+		r.a.NoteOutput()
 	}
 	if r.ours(f) {
 		r.handle(f)
@@ -90,7 +90,7 @@ func (r *reader) line(line []byte) {
 func (r *reader) refuseUnread(line []byte) {
 	id, begins := bytes.CutPrefix(line, []byte(`{"type":"control_request","request_id":"`))
 	if id, _, whole := bytes.Cut(id, []byte(`"`)); begins && whole {
-		r.a.asks.serve(r.a.ctx, string(id), refuse(errors.New("the request cannot be read")))
+		r.a.asks.serve(r.a.Ctx, string(id), refuse(errors.New("the request cannot be read")))
 	}
 }
 
@@ -138,7 +138,7 @@ func (r *reader) handle(f frame) {
 	case controlCancel:
 		a.asks.cancel(f.ID)
 	case apiRetry:
-		a.emit(bridge.Retry{Attempt: f.Attempt, MaxRetries: f.Max, DelayMS: f.DelayMS, Status: f.Status,
+		a.Emit(bridge.Retry{Attempt: f.Attempt, MaxRetries: f.Max, DelayMS: f.DelayMS, Status: f.Status,
 			Reason: f.Reason})
 	case taskStarted:
 		r.startSubagent(f)
@@ -149,7 +149,7 @@ func (r *reader) handle(f frame) {
 		r.stopSubagent(f.ToolUse, f.Status, f.Tokens)
 	case compactBoundary:
 		a.gauge.compact(f.UUID)
-		a.emit(bridge.Compact{Trigger: f.Trigger, PreTokens: f.Pre, PostTokens: f.Post})
+		a.Emit(bridge.Compact{Trigger: f.Trigger, PreTokens: f.Pre, PostTokens: f.Post})
 		r.consult()
 	case compactFailed:
 		r.compactFailed(f)
@@ -162,7 +162,7 @@ func (r *reader) handle(f frame) {
 		r.reportQuotas(f.Windows)
 	case writesLost:
 		if slices.Contains(f.Lost, "transcript") { // lost settings cost no work
-			a.emit(bridge.Error{Category: bridge.CatResume,
+			a.Emit(bridge.Error{Category: bridge.CatResume,
 				Message: fmt.Sprintf("the CLI could not write all of its transcript (%s): when this session is "+
 					"resumed, part of the conversation may be missing", jsonl.Cut(f.Why, 40))})
 		}
@@ -184,7 +184,7 @@ func (r *reader) unknown(f Unknown) {
 	}
 	r.a.noticeOnce("frame "+kind, n)
 	if f.Type == "control_request" && f.RequestID != "" { // the CLI waits for an answer to every request
-		r.a.asks.serve(r.a.ctx, f.RequestID, refuse(errors.New("unreadable control request")))
+		r.a.asks.serve(r.a.Ctx, f.RequestID, refuse(errors.New("unreadable control request")))
 	}
 }
 
@@ -200,7 +200,7 @@ func (r *reader) ours(f frame) bool {
 	case resultFrame:
 		session = f.SessionID
 	}
-	if !r.foreign && session != "" && !strings.EqualFold(session, r.a.cfg.SessionID) {
+	if !r.foreign && session != "" && !strings.EqualFold(session, r.a.Config.SessionID) {
 		r.foreign = true
 		r.a.quarantine(session)
 	}
@@ -219,7 +219,7 @@ func (r *reader) assistant(f assistantFrame) {
 		switch b.Type {
 		case "text":
 			if b.Text != "" {
-				r.a.emit(bridge.Assistant{Text: b.Text, ContextPct: r.a.gauge.now().Pct, MessageID: f.MessageID,
+				r.a.Emit(bridge.Assistant{Text: b.Text, ContextPct: r.a.gauge.now().Pct, MessageID: f.MessageID,
 					Subagent: f.Parent})
 			}
 		case "tool_use":
@@ -244,7 +244,7 @@ func (r *reader) toolUse(b block, parent string) {
 		r.a.tools.within.note(b.ID, parent)
 	}
 	r.calls.call(b, parent)
-	r.a.emit(bridge.ToolUse{Tool: b.Name, Input: b.Input, ToolUse: b.ID, Subagent: parent})
+	r.a.Emit(bridge.ToolUse{Tool: b.Name, Input: b.Input, ToolUse: b.ID, Subagent: parent})
 }
 
 func (r *reader) user(f userFrame) {
@@ -267,11 +267,11 @@ func (r *reader) user(f userFrame) {
 		}
 		r.stopSubagent(b.ToolUseID, status, 0)
 		content := flatten(b.Content)
-		r.a.emit(bridge.ToolResult{ToolUse: b.ToolUseID, Text: jsonl.Cut(content, bridge.ToolResultCap),
+		r.a.Emit(bridge.ToolResult{ToolUse: b.ToolUseID, Text: jsonl.Cut(content, bridge.ToolResultCap),
 			IsError: b.IsError, Subagent: f.Parent})
 		c, known := r.calls.result(b, content, slices.Contains(f.Denied, b.ToolUseID))
 		if known && c.main && !b.IsError && isTaskTool(c.tool) && r.tasks.apply(c, f.Result) {
-			r.a.emit(bridge.Tasks{Items: slices.Clone(r.tasks.items)})
+			r.a.Emit(bridge.Tasks{Items: slices.Clone(r.tasks.items)})
 		}
 	}
 }
@@ -314,9 +314,9 @@ func (r *reader) streamed(f streamFrame) {
 		r.stream[f.Index] = f.BlockType == "tool_use" && f.BlockName == bridge.VerdictTool
 	case "content_block_delta":
 		if f.Text != "" {
-			r.a.emit(bridge.Delta{Text: f.Text})
+			r.a.Emit(bridge.Delta{Text: f.Text})
 		} else if f.JSON != "" && r.stream[f.Index] {
-			r.a.emit(bridge.Delta{Text: f.JSON, Verdict: true})
+			r.a.Emit(bridge.Delta{Text: f.JSON, Verdict: true})
 		}
 	}
 }

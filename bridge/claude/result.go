@@ -1,7 +1,6 @@
 package claude
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -30,7 +29,7 @@ func (r *reader) result(f resultFrame) {
 		a.unasked(f)
 		return
 	}
-	r.endAll("stopped")
+	r.subs.end("stopped")
 	o := judge(f, tr)
 	turn := bridge.Turn{
 		Verdict: f.Verdict, MessageIDs: ids, NumTurns: f.NumTurns, DurationMS: f.DurationMS, Outcome: o.outcome,
@@ -59,7 +58,7 @@ func (r *reader) result(f resultFrame) {
 		delete(r.echoed, id)
 	}
 	r.calls.closeTurn(&turn)
-	a.emit(turn)
+	a.Emit(turn)
 	if o.outcome == bridge.TurnFailed {
 		a.gauge.failed()
 	}
@@ -81,7 +80,7 @@ func (a *agent) unasked(f resultFrame) {
 	}
 	origin := "no origin"
 	if f.Origin != nil {
-		origin = fmt.Sprintf("origin %.200s", f.Origin)
+		origin = "origin " + jsonl.Cut(string(f.Origin), 200)
 	}
 	a.notice("result of "+origin, "a turn that no message from Arbiter started ("+origin+")")
 }

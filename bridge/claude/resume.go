@@ -98,9 +98,9 @@ var errForeign = errors.New("the CLI runs another session")
 // about this agent.
 func (a *agent) quarantine(session string) {
 	a.foreignOnce.Do(func() {
-		a.emit(bridge.Error{Category: bridge.CatProtocol,
+		a.Emit(bridge.Error{Category: bridge.CatProtocol,
 			Message: fmt.Sprintf("the CLI runs another session, %.100s instead of %s: the agent is ended", session,
-				a.cfg.SessionID)})
+				a.Config.SessionID)})
 		a.turns.close(errForeign.Error())
 		close(a.foreign)
 	})

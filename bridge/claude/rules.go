@@ -58,7 +58,7 @@ func (a *agent) applyRules(ctx context.Context, rules bridge.PermissionRules) (n
 // the CLI's own reading of them, and this CLI shows such lines to no hook.
 func (a *agent) noSkillCommands(rules bridge.PermissionRules) bool {
 	return numbers(strings.Split(a.program.Version, ".")).before(skillHooks) &&
-		(a.cfg.NoSkillCommands || len(rules.Deny)+len(rules.Ask) > 0)
+		(a.Config.NoSkillCommands || len(rules.Deny)+len(rules.Ask) > 0)
 }
 
 // normalRule is a rule in the form in which the CLI lists it: Task is Agent, a pattern of * is none, and

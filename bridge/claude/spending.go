@@ -71,16 +71,16 @@ func (a *agent) followSpending() {
 	for {
 		select {
 		case <-a.reader.spending.ring:
-		case <-a.ctx.Done():
+		case <-a.Ctx.Done():
 			return
 		}
 		select {
 		case <-time.After(spendingPause):
-		case <-a.ctx.Done():
+		case <-a.Ctx.Done():
 			return
 		}
 		if a.turns.busy() {
-			a.calls.post(a.ctx, "get_usage", usageOfSession, a.reader.spent)
+			a.calls.post(a.Ctx, "get_usage", usageOfSession, a.reader.spent)
 		}
 	}
 }
@@ -117,5 +117,5 @@ func (r *reader) spent(res controlResponse) {
 		return
 	}
 	s.reported = now
-	r.a.emit(now)
+	r.a.Emit(now)
 }

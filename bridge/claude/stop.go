@@ -21,8 +21,8 @@ const (
 
 func (a *agent) Stop(ctx context.Context, now bool) error {
 	a.closing.Do(func() { a.turns.close("the agent is being stopped") })
-	if err := a.End(ctx, a.child, now); err != nil {
-		return fmt.Errorf("stop agent %s: %w", a.ref.ID, err)
+	if err := a.End(ctx, a.Child, now); err != nil {
+		return fmt.Errorf("stop agent %s: %w", a.Ref.ID, err)
 	}
 	return nil
 }
@@ -32,7 +32,7 @@ func (a *agent) Stop(ctx context.Context, now bool) error {
 func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *driver.Pipes) {
 	expected := false
 	select {
-	case <-a.child.Done():
+	case <-a.Child.Done():
 	case <-a.Stopping:
 		expected = true
 		a.stopInSteps()
@@ -42,11 +42,9 @@ func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *driver.Pipes) {
 	case <-a.in.lost:
 		a.awaitExitAfterClose("input")
 	}
-	swept := driver.Kill(a.child, a.emit)
-	a.release()
-	driver.ReportPlanted(a.planted(), a.emit)
+	swept := a.Reap()
 
-	a.cancel() // of requests being answered, and of our tools
+	a.Cancel() // of requests being answered, and of our tools
 	a.in.close()
 	a.calls.end()
 	a.asks.end()
@@ -59,37 +57,36 @@ func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *driver.Pipes) {
 	drains.Wait()
 	pipes.Close()
 
-	<-a.launchDone
+	<-a.LaunchDone
 	if lost := a.turns.lose(); len(lost) > 0 {
 		turn := bridge.Turn{MessageIDs: lost, Outcome: bridge.TurnLost, Category: bridge.CatCrash,
-			Error: fmt.Sprintf("the process ended in mid-turn (%s)", a.child.State())}
+			Error: fmt.Sprintf("the process ended in mid-turn (%s)", a.Child.State())}
 		if driver.IsClosed(a.foreign) {
 			turn.Category, turn.Error = bridge.CatProtocol, errForeign.Error()
 		}
 		a.reader.calls.closeTurn(&turn) // the reader has ended
 		reported := a.reader.spending.reported
 		turn.CostUSD, turn.Usage = reported.CostUSD, reported.Usage
-		a.emit(turn)
+		a.Emit(turn)
 	}
-	a.emit(bridge.Done{SessionID: a.cfg.SessionID, Exit: a.exit(expected, swept)})
-	a.Finish()
+	a.Over(a.Exit(expected, swept))
 }
 
 // awaitExitAfterClose gives a process that closed a pipe time to exit, and reports an error if it does not: an agent
 // needs both pipes.
 func (a *agent) awaitExitAfterClose(pipe string) {
-	if !driver.Ended(a.child, silentGrace, nil) {
-		a.emit(bridge.Error{Category: bridge.CatProtocol, Message: "the CLI closed its " + pipe + " and went on"})
+	if !driver.Ended(a.Child, silentGrace, nil) {
+		a.Emit(bridge.Error{Category: bridge.CatProtocol, Message: "the CLI closed its " + pipe + " and went on"})
 	}
 }
 
 // stopInSteps ends the process: in order, or quickly once hurry is closed.
 func (a *agent) stopInSteps() {
-	a.child.Remember() // before it is asked to end: its orphans are then known
+	a.Child.Remember() // before it is asked to end: its orphans are then known
 	if a.turns.busy() && !a.Hurried() {
 		a.interruptTurn()
 	}
-	a.InSteps(a.child, a.in.close)
+	a.InSteps(a.Child, a.in.close)
 }
 
 // interruptTurn stops the running turn and waits for its result.
@@ -102,7 +99,7 @@ func (a *agent) interruptTurn() {
 	watch.Go(func() {
 		select {
 		case <-a.Hurry:
-		case <-a.child.Done():
+		case <-a.Child.Done():
 		case <-ctx.Done():
 		}
 		cancel()
@@ -114,10 +111,4 @@ func (a *agent) interruptTurn() {
 	case <-a.turns.whenIdle():
 	case <-ctx.Done():
 	}
-}
-
-func (a *agent) exit(expected bool, swept int) bridge.Exit {
-	e := driver.ExitOf(a.child, expected, swept)
-	e.Stderr = a.stderr.Tail()
-	return e
 }

@@ -1,14 +1,18 @@
 package claude
 
-import "github.com/arbiter-cli/arbiter/bridge"
+import (
+	"slices"
+
+	"github.com/arbiter-cli/arbiter/bridge"
+)
 
 // subagents tracks blocking subagents by the tool use id of their Agent call. The reader owns it. A start
 // comes from task_started; an end from task_notification, else from the call's tool result, else from the
 // turn's end: no blocking subagent continues after it.
 type subagents struct {
+	emit    func(bridge.EventBody)
 	called  map[string]string // Agent calls seen: description
-	running map[string]*subagent
-	order   []string // of running, so that they end in a fixed order
+	running []*subagent       // in the order of their starts
 }
 
 // subagent is the state of a running subagent. Its usage is reported twice, by task_progress and then by
@@ -27,31 +31,37 @@ type subagent struct {
 	ended *bridge.SubagentStop
 }
 
-func newSubagents() *subagents {
-	return &subagents{called: map[string]string{}, running: map[string]*subagent{}}
+func newSubagents(emit func(bridge.EventBody)) *subagents {
+	return &subagents{emit: emit, called: map[string]string{}}
 }
 
-func (s *subagents) start(f taskStarted) (bridge.SubagentStart, bool) {
-	// A Bash command that runs for some seconds becomes a task too, of another type.
-	if f.TaskType != "local_agent" || f.ToolUse == "" {
-		return bridge.SubagentStart{}, false
+// find returns a running subagent, or nil.
+func (s *subagents) find(id string) *subagent {
+	if i := slices.IndexFunc(s.running, func(sub *subagent) bool { return sub.now.ToolUse == id }); i >= 0 {
+		return s.running[i]
 	}
-	if _, ok := s.running[f.ToolUse]; ok {
-		return bridge.SubagentStart{}, false
+	return nil
+}
+
+// start reports the start of a subagent; it returns false for other tasks.
+func (s *subagents) start(f taskStarted) bool {
+	// A Bash command that runs for some seconds becomes a task too, of another type.
+	if f.TaskType != "local_agent" || f.ToolUse == "" || s.find(f.ToolUse) != nil {
+		return false
 	}
 	if f.Description == "" {
 		f.Description = s.called[f.ToolUse]
 	}
 	first := bridge.SubagentProgress{Description: f.Description, ToolUse: f.ToolUse}
-	s.running[f.ToolUse] = &subagent{now: first, reported: first, weight: map[string]float64{}}
-	s.order = append(s.order, f.ToolUse)
-	return bridge.SubagentStart{Description: f.Description, ToolUse: f.ToolUse, Type: f.AgentType}, true
+	s.running = append(s.running, &subagent{now: first, reported: first, weight: map[string]float64{}})
+	s.emit(bridge.SubagentStart{Description: f.Description, ToolUse: f.ToolUse, Type: f.AgentType})
+	return true
 }
 
 // progress records a task event's figures.
 func (s *subagents) progress(f taskProgress) {
-	sub, ok := s.running[f.ToolUse]
-	if !ok || sub.ended != nil {
+	sub := s.find(f.ToolUse)
+	if sub == nil || sub.ended != nil {
 		return
 	}
 	sub.ahead = sub.ahead || sub.total != f.Tokens
@@ -66,8 +76,8 @@ func (s *subagents) progress(f taskProgress) {
 
 // addMessage records a frame of a subagent's message.
 func (s *subagents) addMessage(f assistantFrame) {
-	sub, ok := s.running[f.Parent]
-	if !ok || sub.ended != nil {
+	sub := s.find(f.Parent)
+	if sub == nil || sub.ended != nil {
 		return
 	}
 	for _, b := range f.Blocks {
@@ -90,25 +100,20 @@ func (s *subagents) addMessage(f assistantFrame) {
 	sub.now.Tokens = max(sub.context, sub.total)
 }
 
-// changed returns what has changed of a subagent since the last report; elapsed time alone is not a change.
-func (s *subagents) changed(id string) (bridge.SubagentProgress, bool) {
-	sub, ok := s.running[id]
-	if !ok {
-		return bridge.SubagentProgress{}, false
-	}
+// report reports what has changed of a subagent since the last report; elapsed time alone is not a change.
+func (s *subagents) report(sub *subagent) {
 	same := sub.reported
 	same.DurationMS = sub.now.DurationMS
-	if same == sub.now {
-		return bridge.SubagentProgress{}, false
+	if same != sub.now {
+		sub.reported = sub.now
+		s.emit(sub.now)
 	}
-	sub.reported = sub.now
-	return sub.now, true
 }
 
 // finish records the end of a subagent whose costs were not read yet.
 func (s *subagents) finish(id, status string, tokens int) bool {
-	sub, ok := s.running[id]
-	if !ok || sub.ended != nil {
+	sub := s.find(id)
+	if sub == nil || sub.ended != nil {
 		return false
 	}
 	if unseen := tokens - sub.context; unseen > 0 {
@@ -122,39 +127,22 @@ func (s *subagents) finish(id, status string, tokens int) bool {
 	return true
 }
 
-// finished returns the subagents whose end was recorded.
-func (s *subagents) finished() []bridge.SubagentStop {
-	var ends []bridge.SubagentStop
-	for _, id := range s.order {
-		if sub, ok := s.running[id]; ok && sub.ended != nil {
-			ends = append(ends, *sub.ended)
+// end reports the end of the subagents whose end was recorded and, with a status, of all others: the turn, or the
+// process, left them running.
+func (s *subagents) end(status string) {
+	s.running = slices.DeleteFunc(s.running, func(sub *subagent) bool {
+		if sub.ended == nil && status == "" {
+			return false
 		}
-	}
-	return ends
-}
-
-func (s *subagents) stop(id, status string, tokens int) (bridge.SubagentStop, bool) {
-	sub, ok := s.running[id]
-	delete(s.called, id)
-	if !ok {
-		return bridge.SubagentStop{}, false
-	}
-	delete(s.running, id)
-	if sub.ended != nil {
-		return *sub.ended, true
-	}
-	return bridge.SubagentStop{Description: sub.now.Description, ToolUse: id, Status: status, Tokens: tokens}, true
-}
-
-// stopAll ends all subagents that still run when the turn ends.
-func (s *subagents) stopAll(status string) []bridge.SubagentStop {
-	var stops []bridge.SubagentStop
-	for _, id := range s.order {
-		if stop, ok := s.stop(id, status, 0); ok {
-			stops = append(stops, stop)
+		s.report(sub)
+		if sub.ended == nil {
+			sub.ended = &bridge.SubagentStop{Description: sub.now.Description, ToolUse: sub.now.ToolUse, Status: status}
 		}
+		s.emit(*sub.ended)
+		delete(s.called, sub.now.ToolUse)
+		return true
+	})
+	if status != "" {
+		clear(s.called)
 	}
-	s.order = nil
-	clear(s.called)
-	return stops
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
-	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/internal/ptypair"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
@@ -35,17 +34,10 @@ const defaultTerm = "xterm-256color"
 // terminal is one CLI in a pseudo-terminal, for a person. It has two goroutines: one reads the terminal;
 // the other (superviseProcess) waits for the end and ends the program when requested.
 type terminal struct {
-	info    bridge.SpawnResult
-	child   *proctree.Child
-	release func() // of its way to the network
-	planted func() []string
+	*driver.Process
 	master  *os.File
-	host    bridge.Host
-
 	writing chan struct{} // holds a value while a caller writes: one at a time, in order
 	last    []byte        // its last output; owned by the reader, and after that has ended by superviseProcess
-
-	driver.Ending
 }
 
 const (
@@ -81,8 +73,7 @@ func (l *Launcher) OpenPTY(ctx context.Context, of bridge.Owner, spec bridge.Cla
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	t, err := startTerminal(cmd, markOf(of, fmt.Sprintf("%s.%d", p.ID, p.Generation)), p, host,
-		driver.Gate(l.self, p.AgentRef, host, func(body bridge.EventBody) { host.Emit(bridge.Event{Body: body}) }))
+	t, err := startTerminal(cmd, of, p, host, l.self)
 	if err != nil {
 		return nil, claudeError(bridge.CatStart, "open a terminal: %v", err)
 	}
@@ -142,7 +133,7 @@ func terminalEnv(agent []string, term string) []string {
 	return append(env, "TERM="+cmp.Or(term, defaultTerm))
 }
 
-func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, host bridge.Host, gate *sandbox.Gate) (
+func startTerminal(cmd *exec.Cmd, of bridge.Owner, p bridge.PTYOpenParams, host bridge.Host, self string) (
 	*terminal, error) {
 	master, slave, err := ptypair.Open(p.Cols, p.Rows)
 	if err != nil {
@@ -153,28 +144,18 @@ func startTerminal(cmd *exec.Cmd, mark proctree.Mark, p bridge.PTYOpenParams, ho
 	// The child gets its own session, with this terminal as its controlling terminal: the subreaper treats
 	// Setsid as a process group of its own.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
-	planted := sandbox.Watch(p.Config.Sandbox, cmd)
-	child, release, err := sandbox.Start(cmd, mark, p.Config.Sandbox, gate)
-	if err != nil {
+	t := &terminal{Process: driver.NewProcess(p.AgentRef, p.Config, host), master: master,
+		writing: make(chan struct{}, 1)}
+	if err := t.Start(cmd, of, p.Config.Sandbox, self); err != nil {
 		master.Close()
+		t.Cancel()
 		return nil, err
 	}
-	t := &terminal{
-		info:  bridge.SpawnResult{SessionID: p.Config.SessionID, PID: child.PID()},
-		child: child, release: release, planted: planted, master: master, host: host,
-		writing: make(chan struct{}, 1), Ending: driver.NewEnding(),
-	}
-	driver.RecordStart(&t.info, cmd, p.Config)
-	t.info.PermissionMode = permissionMode(p.Config)
 	var reads sync.WaitGroup
 	reads.Go(t.read)
 	go t.superviseProcess(&reads)
 	return t, nil
 }
-
-func (t *terminal) emit(body bridge.EventBody) { t.host.Emit(bridge.Event{Body: body}) }
-
-func (t *terminal) Info() bridge.SpawnResult { return t.info }
 
 // read passes on the output of the terminal. While the client does not read, read does not either, and the
 // program waits.
@@ -183,7 +164,7 @@ func (t *terminal) read() {
 	for {
 		n, err := t.master.Read(buf)
 		if n > 0 {
-			t.emit(bridge.PTY{Data: append([]byte(nil), buf[:n]...)})
+			t.Emit(bridge.PTY{Data: append([]byte(nil), buf[:n]...)})
 			t.last = append(t.last, buf[:n]...)
 			t.last = t.last[max(len(t.last)-shownBytes, 0):]
 		}
@@ -242,7 +223,7 @@ func (t *terminal) Resize(cols, rows int) error {
 }
 
 func (t *terminal) Stop(ctx context.Context, now bool) error {
-	if err := t.End(ctx, t.child, now); err != nil {
+	if err := t.End(ctx, t.Child, now); err != nil {
 		return fmt.Errorf("close the terminal: %w", err)
 	}
 	return nil
@@ -253,25 +234,23 @@ func (t *terminal) Stop(ctx context.Context, now bool) error {
 func (t *terminal) superviseProcess(reads *sync.WaitGroup) {
 	expected := false
 	select {
-	case <-t.child.Done():
+	case <-t.Child.Done():
 	case <-t.Stopping:
 		expected = true
 		t.stopInSteps()
 	}
-	swept := driver.Kill(t.child, t.emit)
-	t.release()
-	driver.ReportPlanted(t.planted(), t.emit)
+	swept := t.Reap()
+	t.Cancel()
 	// Read the last output to its end, which comes unless the terminal is held open by a process that
 	// arbiter must not end.
 	_ = t.master.SetReadDeadline(time.Now().Add(drainGrace))
 	reads.Wait()
 	t.master.Close()
-	exit := driver.ExitOf(t.child, expected, swept)
+	exit := t.Exit(expected, swept)
 	if exit.Code != 0 && !expected {
 		exit.Stderr = t.shownLast()
 	}
-	t.emit(bridge.Done{SessionID: t.info.SessionID, Exit: exit})
-	t.Finish()
+	t.Over(exit)
 }
 
 // shownLast returns the last lines of the output that are not blank, unchanged.
@@ -288,7 +267,7 @@ func (t *terminal) shownLast() string {
 
 // stopInSteps ends the program: by HUP, as for a terminal that is closed, then by TERM.
 func (t *terminal) stopInSteps() {
-	t.child.Remember() // before it is asked to end: its orphans are then known
+	t.Child.Remember() // before it is asked to end: its orphans are then known
 	for _, step := range []struct {
 		signal syscall.Signal
 		grace  time.Duration
@@ -300,8 +279,8 @@ func (t *terminal) stopInSteps() {
 			}
 			step.grace, hurry = driver.HurryGrace, nil
 		}
-		driver.Terminate(t.child, step.signal)
-		if driver.Ended(t.child, step.grace, hurry) {
+		driver.Terminate(t.Child, step.signal)
+		if driver.Ended(t.Child, step.grace, hurry) {
 			return
 		}
 	}

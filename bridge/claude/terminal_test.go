@@ -261,8 +261,8 @@ func atShell(t *testing.T, script string) (*terminal, *testHost, string) {
 	cmd := exec.Command("/bin/sh", "-c", script)
 	cmd.Env, cmd.Dir = terminalEnv(environ(nil, map[string]string{"PATH": "/usr/bin:/bin"}), "xterm"), t.TempDir()
 	host := newHost(t)
-	term := testkit.Must(startTerminal(cmd, proctree.Mark{Run: run, Agent: "orch-1.2"},
-		bridge.PTYOpenParams{Cols: 80, Rows: 24, Config: bridge.AgentConfig{SessionID: "s"}}, host, nil))(t)
+	term := testkit.Must(startTerminal(cmd, bridge.Owner{Run: run}, bridge.PTYOpenParams{Cols: 80, Rows: 24,
+		Config: bridge.AgentConfig{SessionID: "s"}}, host, ""))(t)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()

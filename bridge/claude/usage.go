@@ -163,7 +163,7 @@ func (r *reader) consult() {
 	}
 	r.asking.open, r.asking.again, r.asking.at = true, false, time.Now()
 	asked := r.a.gauge.at()
-	r.a.calls.post(r.a.ctx, "get_context_usage", summary, func(res controlResponse) {
+	r.a.calls.post(r.a.Ctx, "get_context_usage", summary, func(res controlResponse) {
 		r.asking.open = false
 		r.consulted(res, asked)
 	})
@@ -185,7 +185,7 @@ func (r *reader) introduce(ctx context.Context) {
 // verify is consult for callers other than the reader, which handles the answer.
 func (r *reader) verify() {
 	asked := r.a.gauge.at()
-	r.a.calls.post(r.a.ctx, "get_context_usage", summary, func(res controlResponse) { r.consulted(res, asked) })
+	r.a.calls.post(r.a.Ctx, "get_context_usage", summary, func(res controlResponse) { r.consulted(res, asked) })
 }
 
 // consulted handles an answer. If the figure differs, it may be that of a message whose frame has not come
@@ -206,7 +206,7 @@ func (r *reader) consulted(res controlResponse, asked int) {
 	}
 	r.asking.again = r.asking.again || !agrees && !r.asking.doubt
 	r.asking.doubt = !agrees && !r.asking.doubt
-	g.report(r.a.emit)
+	g.report(r.a.Emit)
 	if r.asking.again {
 		r.consult()
 	}
@@ -221,11 +221,11 @@ func (r *reader) read(f assistantFrame) {
 		return
 	}
 	r.blocked = false
-	r.endSubagents() // the main thread continues, so the turn waits for no subagent
+	r.subs.end("") // the main thread continues, so the turn waits for no subagent
 	if _, fresh := r.a.gauge.reading(f); fresh {
 		r.costAccount.called(f)
 		r.a.follow.look.Ring()
-		r.a.gauge.report(r.a.emit)
+		r.a.gauge.report(r.a.Emit)
 	}
 }
 
@@ -243,7 +243,7 @@ func (r *reader) reportQuotas(list []bridge.Quota) {
 	for _, q := range list {
 		if r.quotas[q.Window] != q {
 			r.quotas[q.Window] = q
-			r.a.emit(q)
+			r.a.Emit(q)
 		}
 	}
 }

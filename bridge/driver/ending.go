@@ -2,7 +2,6 @@ package driver
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"syscall"
 	"time"
@@ -103,21 +102,6 @@ func Ended(child *proctree.Child, d time.Duration, cut <-chan struct{}) bool {
 	return false
 }
 
-// killTimeout bounds the wait for the end of what is left of a process.
-const killTimeout = 5 * time.Second
-
-// Kill ends all that is left of a process and returns how many other processes that were.
-func Kill(child *proctree.Child, emit func(bridge.EventBody)) (others int) {
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-	defer cancel()
-	others, err := child.Kill(ctx)
-	if err != nil {
-		emit(bridge.Error{Category: bridge.CatInternal, Message: fmt.Sprintf("processes are left over: %v", err)})
-	}
-	<-child.Done() // KILL was sent: the kernel ends it
-	return others
-}
-
 // IsClosed reports whether a channel is closed.
 func IsClosed(c <-chan struct{}) bool {
 	select {
@@ -128,8 +112,8 @@ func IsClosed(c <-chan struct{}) bool {
 	}
 }
 
-// ExitOf describes the exit of a child that has ended.
-func ExitOf(child *proctree.Child, expected bool, swept int) bridge.Exit {
+// exitOf describes the exit of a child that has ended.
+func exitOf(child *proctree.Child, expected bool, swept int) bridge.Exit {
 	e := bridge.Exit{Expected: expected, Swept: swept}
 	state := child.State()
 	e.Code = state.ExitCode()

@@ -6,8 +6,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-
-	"github.com/arbiter-cli/arbiter/bridge"
 )
 
 const (
@@ -19,12 +17,6 @@ const (
 
 // secretNames are parts of the names of variables whose values are secrets.
 var secretNames = []string{"KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH", "COOKIE"}
-
-// RecordStart records how a process was started; cmd is the command as it was run.
-func RecordStart(info *bridge.SpawnResult, cmd *exec.Cmd, cfg bridge.AgentConfig) {
-	info.Argv, info.CWD, info.Env = recordedArgs(cmd), cfg.CWD, variables(cmd.Env)
-	info.Sandbox = cfg.Sandbox != nil
-}
 
 // recordedArgs returns the arguments of cmd without the secrets, which must not be recorded.
 func recordedArgs(cmd *exec.Cmd) []string {

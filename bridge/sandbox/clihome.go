@@ -61,13 +61,13 @@ func (m mounts) loggedIn(dir string) error {
 	}
 	for _, name := range commanding {
 		path := filepath.Join(dir, name)
-		if _, err := os.Stat(path); missing(err) {
+		if _, err := os.Lstat(path); missing(err) {
 			if err := makeEmpty(path); err != nil {
 				return err
 			}
 		}
 	}
-	return m.addAll(dir, commanding, guarded, false)
+	return m.addAll(dir, commanding, planted, false)
 }
 
 func makeEmpty(path string) error {
@@ -75,7 +75,7 @@ func makeEmpty(path string) error {
 	case "":
 		return os.Mkdir(path, 0o700)
 	case ".json":
-		return os.WriteFile(path, []byte("{}\n"), 0o600)
+		return writeNew(path, "{}\n")
 	}
-	return os.WriteFile(path, nil, 0o600)
+	return writeNew(path, "")
 }

@@ -26,7 +26,14 @@ const (
 	shown                // as it is, even inside of a hidden directory
 	guarded              // read-only, even inside of a writable directory
 	secret               // empty, even inside of a shown directory
+
+	// planted is guarded where agents could write, and changes nothing elsewhere: an agent may have made the path a link
+	// to what is hidden, which a mount would show. It is added after the views of directories.
+	planted
 )
+
+// open reports whether agents may write to a path that is seen so.
+func (v view) open() bool { return v == writable || v == shown }
 
 // mounts are the views of paths, by their names without symbolic links.
 type mounts map[string]mount
@@ -58,6 +65,12 @@ func (m mounts) add(path string, v view, must bool) error {
 	if real == "/" {
 		return fmt.Errorf("%s is the root of the file system", path)
 	}
+	if v == planted {
+		if !m.at(real).open() {
+			return nil
+		}
+		v = guarded
+	}
 	if old, ok := m[real]; !ok || v > old.view {
 		m[real] = mount{v, info.IsDir()}
 	}
@@ -74,12 +87,12 @@ func (m mounts) addAll(dir string, names []string, v view, must bool) error {
 	return nil
 }
 
-// pin makes each directory between a writable mount and a hidden or guarded path in it a mount of its own.
+// pin makes each directory between a writable mount and a path in it with a view a mount of its own.
 // Otherwise an agent could move the directory away and create it anew with other content, or read what is
 // hidden in it under its new name.
 func (m mounts) pin() {
-	for _, path := range m.paths(hidden, guarded, secret) {
-		if m.above(path) != writable {
+	for _, path := range m.paths(hidden, writable, guarded, secret) {
+		if !m.above(path).open() {
 			continue
 		}
 		for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
@@ -115,16 +128,27 @@ func byDepth(a, b string) int {
 }
 
 // args returns bubblewrap's arguments for all views. Empty directories are made read-only at the end, when
-// the paths that are shown in them exist.
-func (m mounts) args() []string {
+// the paths that are shown in them exist. Agents at work may replace a path in a directory that they can write to by a
+// link to elsewhere before it is mounted: hold, if it is not nil, returns a descriptor for such a path.
+func (m mounts) args(hold func(path string) (fd string, err error)) ([]string, error) {
 	var args, readOnlyArgs []string
 	for _, path := range m.paths(readOnly, hidden, private, writable, shown, guarded, secret) {
 		at := m[path]
+		bind := "--bind"
 		switch at.view {
 		case readOnly, guarded:
-			args = append(args, "--ro-bind", path, path)
+			bind = "--ro-bind"
+			fallthrough
 		case writable, shown:
-			args = append(args, "--bind", path, path)
+			if hold == nil || !m.above(path).open() {
+				args = append(args, bind, path, path)
+				continue
+			}
+			fd, err := hold(path)
+			if err != nil {
+				return nil, err
+			}
+			args = append(args, bind+"-fd", fd, path)
 		case private:
 			args = append(args, "--tmpfs", path)
 		case hidden, secret:
@@ -135,7 +159,7 @@ func (m mounts) args() []string {
 			args, readOnlyArgs = append(args, "--tmpfs", path), append(readOnlyArgs, "--remount-ro", path)
 		}
 	}
-	return append(args, readOnlyArgs...)
+	return append(args, readOnlyArgs...), nil
 }
 
 // under reports whether path is dir or below it.
@@ -143,17 +167,18 @@ func under(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// above returns the view of the nearest parent of path that has one; otherwise readOnly.
-func (m mounts) above(path string) view {
-	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
-		if at, ok := m[dir]; ok {
+// at returns the view of path: its own, or that of the nearest parent that has one; otherwise readOnly.
+func (m mounts) at(path string) view {
+	for ; path != "/"; path = filepath.Dir(path) {
+		if at, ok := m[path]; ok {
 			return at.view
 		}
-		if dir == "/" {
-			return readOnly
-		}
 	}
+	return readOnly
 }
+
+// above returns the view of the directory that has path in it.
+func (m mounts) above(path string) view { return m.at(filepath.Dir(path)) }
 
 // credentials are paths below a home directory that contain credentials or lead to some: keys, tokens,
 // agents' and browsers' profiles, and shell histories.
@@ -220,8 +245,7 @@ func (m mounts) caches(env []string) (list []string) {
 		if real, err := filepath.EvalSymlinks(usual); err == nil {
 			usual = real
 		}
-		at, exists := m[usual]
-		if exists && at.view == writable || m.above(usual) == writable || proctree.EnvLookup(env, name) != "" {
+		if m.at(usual) == writable || proctree.EnvLookup(env, name) != "" {
 			continue
 		}
 		list = append(list, name+"="+filepath.Join("/tmp/arbiter-caches", filepath.Base(usual)))

@@ -89,6 +89,46 @@ func TestPlanting(t *testing.T) {
 	}
 }
 
+// TestLinksOfAgents: an agent puts links to what is hidden in the places of what is guarded, or moves away a directory
+// that the configuration names: the next agent sees no more than before.
+func TestLinksOfAgents(t *testing.T) {
+	w := newWorld(t)
+	w.git(t, "init", "-q", w.work)
+	named := filepath.Join(w.work, "a", "named")
+	testkit.OK(t, os.MkdirAll(named, 0o755))
+	w.cfg.Write = []string{named}
+	socket := filepath.Join(w.home, ".ssh", "agent")
+	put(t, socket, "PRIVATE")
+	w.env = append(w.env, "SSH_AUTH_SOCK="+socket)
+	out, err := w.sh(t, "ln -s ~/.ssh .idea; ln -s ~/.netrc .envrc; ln -s "+w.state+" .vscode; ln -s "+w.state+
+		"/journal .git/config.worktree; mkdir -p .git/worktrees/x && ln -s ~/.ssh/id_rsa .git/worktrees/x/commondir; "+
+		"ln -s /root/nothing .claude")
+	testkit.Need(t, err == nil, "%v: %s", err, out)
+	out, _ = w.sh(t, "cat .idea/* .envrc .vscode/* .git/config.worktree .git/worktrees/x/commondir ~/.ssh/* ~/.netrc "+
+		w.state+"/*")
+	testkit.Excludes(t, "told", out, "PRIVATE")
+	out, err = w.sh(t, "mv a b")
+	testkit.Check(t, err != nil, "moved what the configuration names: %s", out)
+}
+
+// TestReplacedMeanwhile: an agent at work puts a link in the place of a guarded directory while another's sandbox is
+// made. That starts nothing, and nothing in a sandbox refers to a file outside.
+func TestReplacedMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	if !holds(w.cfg.Program) {
+		t.Skip("this bubblewrap does not compare what it mounts")
+	}
+	guarded := filepath.Join(w.work, ".vscode")
+	put(t, filepath.Join(guarded, "id_rsa"), "")
+	out, err := w.sh(t, "ls -l /proc/[0-9]*/fd")
+	testkit.Check(t, err == nil && !strings.Contains(out, w.work), "open inside: %v: %s", err, out)
+	cmd := exec.Command("/bin/sh", "-c", "cat .vscode/id_rsa ~/.ssh/id_rsa")
+	cmd.Dir, cmd.Env = w.work, w.env
+	testkit.OK(t, Wrap(cmd, &w.cfg), os.Rename(guarded, guarded+".old"), os.Symlink("../home/.ssh", guarded))
+	got, err := cmd.CombinedOutput()
+	testkit.Check(t, err != nil && !strings.Contains(string(got), "PRIVATE"), "%v: %s", err, got)
+}
+
 // TestPlaces: directories that cannot be a workspace for a sandbox, because files in them run on their own,
 // or because they are inside a hidden directory.
 func TestPlaces(t *testing.T) {

@@ -16,21 +16,40 @@ import (
 // ProbeCommand is the hidden command that makes arbiter a probe.
 const ProbeCommand = "canary"
 
-// probeTask lists the actions that a probe tries.
+// attempt is an action that a probe tries.
+type attempt struct {
+	Does string `json:"does"`
+	Path string `json:"path"`
+	want want
+}
+
+// What a probe does.
+const (
+	write   = "write"   // the nonce into a new file
+	read    = "read"    // something in a file or directory
+	connect = "connect" // with a socket: of TCP, if there is a colon, or of unix
+)
+
+// want is how an attempt is to end.
+type want int
+
+const (
+	must    want = iota // what is written is seen outside
+	unseen              // it is not
+	mustNot             // it fails
+)
+
+// probeTask is what a probe has to do.
 type probeTask struct {
-	Nonce   string   `json:"nonce"`
-	Write   []string `json:"write"`   // files to write the nonce into
-	Read    []string `json:"read"`    // files and directories to look into
-	Connect []string `json:"connect"` // sockets: of TCP, if there is a colon, or of unix
-	Proxy   string   `json:"proxy"`   // where a proxy should be; empty: there is none
+	Nonce string    `json:"word"` // of another name than in the report, which is thus no copy
+	Tries []attempt `json:"tries"`
+	Proxy string    `json:"proxy"` // where a proxy should be; empty: there is none
 }
 
 // probeReport holds the results of a probe's actions.
 type probeReport struct {
 	Nonce        string            `json:"nonce"`
-	Wrote        map[string]bool   `json:"wrote"`
-	Read         map[string]string `json:"read"` // what was found there; "" for nothing
-	Connected    map[string]bool   `json:"connected"`
+	Did          []bool            `json:"did"`          // whether each attempt succeeded
 	Proxied      int               `json:"proxied"`      // the proxy's answer to a request for a host without a name
 	Namespaces   map[string]string `json:"namespaces"`   // its own, by their kind
 	Kernel       bool              `json:"kernel"`       // settings of the kernel could be written
@@ -48,23 +67,9 @@ func RunProbe(in io.Reader, out io.Writer) error {
 	if err := json.NewDecoder(in).Decode(&e); err != nil {
 		return fmt.Errorf("read the task: %w", err)
 	}
-	f := probeReport{Nonce: e.Nonce, Wrote: map[string]bool{}, Read: map[string]string{}, Connected: map[string]bool{},
-		Namespaces: map[string]string{}}
-	for _, path := range e.Write {
-		f.Wrote[path] = writeNew(path, e.Nonce) == nil
-	}
-	for _, path := range e.Read {
-		f.Read[path] = lookInto(path)
-	}
-	for _, path := range e.Connect {
-		network := "unix"
-		if strings.Contains(path, ":") {
-			network = "tcp"
-		}
-		conn, err := net.DialTimeout(network, path, connectTimeout)
-		if f.Connected[path] = err == nil; err == nil {
-			conn.Close()
-		}
+	f := probeReport{Nonce: e.Nonce, Namespaces: map[string]string{}}
+	for _, a := range e.Tries {
+		f.Did = append(f.Did, a.succeeds(e.Nonce))
 	}
 	for _, path := range []string{"/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger"} {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -93,6 +98,24 @@ func RunProbe(in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(f)
 }
 
+func (a attempt) succeeds(nonce string) bool {
+	switch a.Does {
+	case write:
+		return writeNew(a.Path, nonce) == nil
+	case read:
+		return hasContent(a.Path)
+	}
+	network := "unix"
+	if strings.Contains(a.Path, ":") {
+		network = "tcp"
+	}
+	conn, err := net.DialTimeout(network, a.Path, connectTimeout)
+	if err == nil {
+		conn.Close()
+	}
+	return err == nil
+}
+
 // namespaces are the kinds that a sandbox has of its own; the last one only without an open network.
 var namespaces = []string{"mnt", "user", "pid", "ipc", "net"}
 
@@ -117,26 +140,14 @@ func writeNew(path, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// lookInto describes a file or directory without quoting its content.
-func lookInto(path string) string {
+// hasContent reports whether a file or directory has something in it that can be read.
+func hasContent(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
-		return ""
+		return false
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return ""
-	}
-	if info.IsDir() {
-		names, _ := f.Readdirnames(1)
-		if len(names) > 0 {
-			return "entries"
-		}
-		return ""
-	}
-	if n, _ := f.Read(make([]byte, 1)); n > 0 {
-		return "text"
-	}
-	return ""
+	names, _ := f.Readdirnames(1) // one of the two fails
+	n, _ := f.Read(make([]byte, 1))
+	return len(names)+n > 0
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/git"
 )
 
-// planted are the parts of a repository that name commands which run later, outside.
-var planted = []string{"hooks", "config", "config.worktree", "info/attributes"}
+// gitParts are the parts of a repository that name commands which run later, outside.
+var gitParts = []string{"hooks", "config", "config.worktree", "info/attributes"}
 
 // repository keeps a workspace's repository usable but prevents agents from planting commands in it. The
-// directory itself is a mount: it cannot be moved away and created anew.
-func (m mounts) repository(workspace string) error {
+// directory itself is a mount: it cannot be moved away and created anew. own is the view of the workspace.
+func (m mounts) repository(workspace string, own view) error {
 	dotGit := filepath.Join(workspace, ".git")
 	info, err := os.Lstat(dotGit)
 	switch {
@@ -23,22 +23,22 @@ func (m mounts) repository(workspace string) error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return m.gitDir(dotGit)
+		return m.gitDir(dotGit, own)
 	case !info.Mode().IsRegular():
 		return nil // a link: its target is treated as any other file
 	}
 	if dir, common := git.Worktree(dotGit); dir != "" {
-		if err := m.add(dotGit, guarded, false); err != nil {
+		if err := m.add(dotGit, planted, false); err != nil {
 			return err
 		}
-		return m.gitDir(common)
+		return m.gitDir(common, own)
 	}
 	return nil
 }
 
-// gitDir guards the planted parts, also of its submodules and worktrees.
-func (m mounts) gitDir(dir string) error {
-	if err := m.add(dir, writable, true); err != nil {
+// gitDir guards these parts, also of its submodules and worktrees.
+func (m mounts) gitDir(dir string, own view) error {
+	if err := m.add(dir, own, true); err != nil {
 		return err
 	}
 	dirs, err := git.Submodules(filepath.Join(dir, "modules"))
@@ -58,12 +58,12 @@ func (m mounts) gitDir(dir string) error {
 	}
 	trees, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "worktrees", "*")) // the pattern is well-formed
 	for _, d := range trees {
-		if err := m.add(filepath.Join(d, git.CommonDirFile), guarded, false); err != nil {
+		if err := m.add(filepath.Join(d, git.CommonDirFile), planted, false); err != nil {
 			return err
 		}
 	}
 	for _, d := range append(dirs, trees...) {
-		if err := m.addAll(d, planted, guarded, false); err != nil {
+		if err := m.addAll(d, gitParts, planted, false); err != nil {
 			return err
 		}
 	}

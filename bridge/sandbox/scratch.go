@@ -179,8 +179,14 @@ func sockets() (list []string) {
 // be seen outside. A copy has no proxy.
 func (b *probePlan) inCopies(copies []string, workspace string) {
 	b.task.Proxy = ""
-	b.mayWrite, b.mustWrite = append(b.mayWrite, b.mustWrite...), nil
-	name := filepath.Base(b.task.Write[0])
+	b.task.Tries = slices.DeleteFunc(b.task.Tries, func(a attempt) bool {
+		return a.Does == read && under(a.Path, "/proc") // it has its own
+	})
+	for i := range b.task.Tries {
+		if b.task.Tries[i].want == must {
+			b.task.Tries[i].want = unseen
+		}
+	}
 	dirs := slices.Clone(copies)
 	for _, dir := range []string{filepath.Join(workspace, ".git"), filepath.Join(workspace, ".git", "hooks")} {
 		if info, err := os.Lstat(dir); err == nil && info.IsDir() {
@@ -188,9 +194,6 @@ func (b *probePlan) inCopies(copies []string, workspace string) {
 		}
 	}
 	for _, dir := range dirs {
-		if path := filepath.Join(dir, name); !slices.Contains(b.task.Write, path) {
-			b.mayWrite, b.task.Write = append(b.mayWrite, path), append(b.task.Write, path)
-		}
+		b.add(write, filepath.Join(dir, b.name), unseen)
 	}
-	b.task.Read = slices.DeleteFunc(b.task.Read, func(path string) bool { return under(path, "/proc") }) // it has its own
 }

@@ -98,6 +98,21 @@ func filterFile() (*os.File, error) {
 	return r, nil
 }
 
+// held opens what is at a path that has no symbolic link in it. Bubblewrap compares it with what it has mounted.
+func held(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, unix.O_PATH|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	at, linkErr := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err := errors.Join(err, linkErr); err != nil || at != path || info.Mode()&os.ModeSymlink != 0 {
+		f.Close()
+		return nil, cmp.Or(err, fmt.Errorf("%s was replaced while the sandbox was made", path))
+	}
+	return f, nil
+}
+
 // wrapScratch changes cmd to make the copies and to become bubblewrap.
 func wrapScratch(cmd *exec.Cmd, cfg bridge.SandboxConfig) error {
 	m, copies, err := scratchPlan(cmd, cfg)
@@ -121,7 +136,11 @@ func wrapScratch(cmd *exec.Cmd, cfg bridge.SandboxConfig) error {
 		scratchDir, "--remount-ro", "/dev", "--proc", "/proc", "--remount-ro", "/proc", "--unshare-all",
 		"--unshare-user", "--cap-drop", "ALL",
 		"--uid", strconv.Itoa(os.Getuid()), "--gid", strconv.Itoa(os.Getgid()), "--seccomp", strconv.Itoa(filterFD)}
-	args, privates := m.shared(args)
+	views, err := m.args(nil) // in a copy a link leads no further than the copy
+	if err != nil {
+		return err
+	}
+	args, privates := m.shared(args, views)
 	args = append(args, "--chdir", cwd, "--", cmd.Path)
 	cmd.Args = slices.Concat([]string{os.Args[0], ScratchCommand, outside, strconv.FormatUint(size, 10),
 		strconv.Itoa(privates)}, copies, []string{"--"}, args, cmd.Args[1:])
@@ -136,10 +155,9 @@ func wrapScratch(cmd *exec.Cmd, cfg bridge.SandboxConfig) error {
 	return nil
 }
 
-// shared appends the arguments for all views to args. Private directories share the limit of all changes: they are
-// numbered from 1, and counted together with 0, that of the programs' shared memory.
-func (m mounts) shared(args []string) (all []string, privates int) {
-	list := m.args()
+// shared appends list, the arguments for all views, to args. Private directories share the limit of all changes: they
+// are numbered from 1, and counted together with 0, that of the programs' shared memory.
+func (m mounts) shared(args, list []string) (all []string, privates int) {
 	for privates = 1; len(list) > 0; {
 		if list[0] != "--tmpfs" || m[list[1]].view != private {
 			args, list = append(args, list[0]), list[1:]

@@ -21,3 +21,5 @@ func enterScratch(*os.File, []string) error { return errors.New("scratch copies 
 func filterFile() (*os.File, error) {
 	return nil, errors.New("system calls are filtered on Linux alone")
 }
+
+func held(string) (*os.File, error) { return filterFile() }

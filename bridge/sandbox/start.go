@@ -47,8 +47,9 @@ func Start(cmd *exec.Cmd, mark proctree.Mark, cfg *bridge.SandboxConfig, gate *G
 	case cfg == nil:
 		child, err = proctree.Start(cmd, mark)
 	case gate == nil || !cfg.Isolated():
+		given := len(cmd.ExtraFiles)
 		if err = Wrap(cmd, cfg); err == nil {
-			child, err = startTied(cmd, mark)
+			child, err = startTied(cmd, mark, given)
 		}
 	default:
 		return startOnline(cmd, mark, *cfg, *gate)
@@ -56,11 +57,18 @@ func Start(cmd *exec.Cmd, mark proctree.Mark, cfg *bridge.SandboxConfig, gate *G
 	return child, release, err
 }
 
-// startTied starts a wrapped command that the kernel kills when this process ends.
-func startTied(cmd *exec.Cmd, mark proctree.Mark) (*proctree.Child, error) {
-	defer cmd.ExtraFiles[len(cmd.ExtraFiles)-1].Close() // see [Wrap]
+// startTied starts a wrapped command that the kernel kills when this process ends, and closes all but the first given
+// of its files.
+func startTied(cmd *exec.Cmd, mark proctree.Mark, given int) (*proctree.Child, error) {
+	defer closeAll(cmd.ExtraFiles[given:])
 	cmd.Args = slices.Insert(cmd.Args, 1, "--die-with-parent")
 	return proctree.StartMonitored(cmd, mark)
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
 }
 
 // startOnline starts cmd with a proxy. The entry program makes the proxy's listeners inside and sends them here.
@@ -78,19 +86,20 @@ func startOnline(cmd *exec.Cmd, mark proctree.Mark, cfg bridge.SandboxConfig, ga
 		return nil, nil, fmt.Errorf("sandbox: %w", err)
 	}
 	ours, theirs := os.NewFile(uintptr(pair[0]), "listeners"), os.NewFile(uintptr(pair[1]), "listeners")
-	defer theirs.Close()
+	defer theirs.Close() // where nothing is started
 	conn, err := net.FileConn(ours)
 	ours.Close()
 	if err != nil {
 		return nil, nil, fmt.Errorf("sandbox: %w", err)
 	}
 	addresses := append([]string{proxyAddress}, o.Rules.Forwards()...)
-	first := append([]string{gate.Self, EntryCommand, strconv.Itoa(3 + len(cmd.ExtraFiles))}, addresses...)
+	given := len(cmd.ExtraFiles)
+	first := append([]string{gate.Self, EntryCommand, strconv.Itoa(3 + given)}, addresses...)
 	cmd.ExtraFiles = append(cmd.ExtraFiles, theirs)
 	cmd.Env = proxied(cmd.Env)
 	var child *proctree.Child
 	if err = wrap(cmd, cfg, append(first, "--")); err == nil {
-		child, err = startTied(cmd, mark)
+		child, err = startTied(cmd, mark, given)
 	}
 	if err != nil {
 		conn.Close()

@@ -50,7 +50,7 @@ func Watch(cfg *bridge.SandboxConfig, cmd *exec.Cmd) (appeared func() []string) 
 	}
 	if cfg != nil {
 		note(cmd.Dir, unattended, false)
-		note(filepath.Join(cmd.Dir, ".git"), planted, true)
+		note(filepath.Join(cmd.Dir, ".git"), gitParts, true)
 		note(proctree.ConfigDir(cmd.Env, cmd.Dir), commanding, true)
 	}
 	return func() (list []string) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // probeTimeout bounds a probe; it takes 20 ms.
@@ -131,7 +132,8 @@ func run(ctx context.Context, cmd *exec.Cmd, start func() (*proctree.Child, func
 		return f, errors.New("the probe did not end")
 	}
 	if err := child.Wait(); err != nil {
-		return f, fmt.Errorf("bubblewrap cannot confine here (%w): %s", err, strings.TrimSpace(complaints.text(500)))
+		return f, fmt.Errorf("bubblewrap cannot confine here (%w): %s", err,
+			strings.TrimSpace(jsonl.Cut(complaints.String(), 500)))
 	}
 	if err := json.Unmarshal(out.Bytes(), &f); err != nil || f.Nonce != e.Nonce {
 		return f, errors.New("the probe was not run: the program that should run it reported nothing")
@@ -148,8 +150,6 @@ func (b *bounded) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
-
-func (b *bounded) text(limit int) string { return string(b.Bytes()[:min(limit, b.Len())]) }
 
 // verify compares the probe's report with what is observed from outside.
 func (b *probePlan) verify(f probeReport, cfg bridge.SandboxConfig) error {
@@ -172,31 +172,27 @@ func (b *probePlan) verify(f probeReport, cfg bridge.SandboxConfig) error {
 	case f.NoNewPrivs != "1":
 		return errors.New("programs could gain privileges inside")
 	}
-	for _, path := range b.mustWrite {
-		text, err := os.ReadFile(path)
-		if !f.Wrote[path] || err != nil || string(text) != b.task.Nonce {
-			return fmt.Errorf("%s cannot be written to inside", filepath.Dir(path))
-		}
+	if len(f.Did) != len(b.task.Tries) {
+		return errors.New("the probe did not try everything")
 	}
-	for _, path := range b.mustNotWrite {
-		wrote, tried := f.Wrote[path]
-		if _, err := os.Lstat(path); err == nil || wrote || !tried {
-			return fmt.Errorf("%s can be written to inside", filepath.Dir(path))
+	for i, a := range b.task.Tries {
+		did, dir := f.Did[i], filepath.Dir(a.Path)
+		switch {
+		case a.Does == read && did:
+			return fmt.Errorf("%s is readable inside", a.Path)
+		case a.Does == connect && did:
+			return fmt.Errorf("%s can be connected to inside", a.Path)
+		case a.Does != write:
+			continue
 		}
-	}
-	for _, path := range b.mayWrite { // private: the file must not appear in ours
-		if _, err := os.Lstat(path); err == nil || !f.Wrote[path] {
-			return fmt.Errorf("%s is not private inside", filepath.Dir(path))
-		}
-	}
-	for _, path := range b.task.Read {
-		if seen, tried := f.Read[path]; seen != "" || !tried {
-			return fmt.Errorf("%s is readable inside", path)
-		}
-	}
-	for _, path := range b.task.Connect {
-		if connected, tried := f.Connected[path]; connected || !tried {
-			return fmt.Errorf("%s can be connected to inside", path)
+		text, err := os.ReadFile(a.Path)
+		switch {
+		case a.want == must && (!did || string(text) != b.task.Nonce):
+			return fmt.Errorf("%s cannot be written to inside", dir)
+		case a.want == mustNot && (did || err == nil):
+			return fmt.Errorf("%s can be written to inside", dir)
+		case a.want == unseen && (!did || err == nil):
+			return fmt.Errorf("%s is not private inside", dir)
 		}
 	}
 	if f.Kernel {
@@ -230,19 +226,41 @@ var versionPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^bubblewrap (\d+)\.(\d+)(\.\d+)?\s*$`)
 })
 
-// version returns the program's version, or an error if it is too old.
-func version(ctx context.Context, program string) (string, error) {
+// answerTo returns what the program answers to an option.
+func answerTo(ctx context.Context, program, option string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, "--version")
+	cmd := exec.CommandContext(ctx, program, option)
 	cmd.Env, cmd.WaitDelay = []string{}, time.Second
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("%s --version: %w", program, err)
+		return nil, fmt.Errorf("%s %s: %w", program, option, err)
+	}
+	return out, nil
+}
+
+// holding has, for each program that was asked, whether it mounts what a descriptor refers to: version 0.10, and
+// builds of earlier ones that have this change.
+var holding sync.Map
+
+func holds(program string) bool {
+	known, ok := holding.Load(program)
+	if !ok {
+		out, err := answerTo(context.Background(), program, "--help")
+		known, _ = holding.LoadOrStore(program, err == nil && bytes.Contains(out, []byte("--ro-bind-fd ")))
+	}
+	return known.(bool)
+}
+
+// version returns the program's version, or an error if it is too old.
+func version(ctx context.Context, program string) (string, error) {
+	out, err := answerTo(ctx, program, "--version")
+	if err != nil {
+		return "", err
 	}
 	m := versionPattern().FindSubmatch(out)
 	if m == nil {
-		return "", fmt.Errorf("%s is not bubblewrap: --version says %.100q", program, out)
+		return "", fmt.Errorf("%s is not bubblewrap: --version says %q", program, jsonl.Cut(string(out), 100))
 	}
 	major, _ := strconv.Atoi(string(m[1])) // the pattern allows only digits
 	minor, _ := strconv.Atoi(string(m[2]))

@@ -28,7 +28,7 @@ func TestFalseProbeReports(t *testing.T) {
 	w := newWorld(t)
 	real := w.cfg.Program
 	// Each script gets bubblewrap's arguments.
-	const says = `[ "$1" = --version ] && { echo bubblewrap 0.8.0; exit 0; }` + "\n"
+	const says = `[ "$1" = --version ] && { echo bubblewrap 0.8.0; exit 0; }; [ "$1" = --help ] && exit` + "\n"
 	const rest = `while [ "$1" != -- ]; do [ "$1" = --chdir ] && cd "$2"; shift; done; shift` + "\n"
 	filter := func(rule string) string {
 		return "#!/usr/bin/env bash\n" + says + `a=()

@@ -20,8 +20,8 @@ var dropped = []string{"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADD
 // Wrap changes cmd to run inside a sandbox: its path, arguments and environment become those of bubblewrap,
 // and it gets a session of its own, so that it has no terminal to type into. A nil cfg leaves cmd
 // unchanged. The caller sets Dir and Env before. It starts cmd itself, or has [Start] do both. The only network
-// inside is a loopback interface, unless cfg says otherwise. The last of cmd.ExtraFiles is the filter of system calls:
-// who starts cmd closes it then. Errors say what cannot be confined.
+// inside is a loopback interface, unless cfg says otherwise. Who starts cmd then closes what was added to
+// cmd.ExtraFiles. Errors say what cannot be confined.
 func Wrap(cmd *exec.Cmd, cfg *bridge.SandboxConfig) error {
 	if cfg == nil {
 		return nil
@@ -55,9 +55,23 @@ func wrap(cmd *exec.Cmd, cfg bridge.SandboxConfig, first []string) error {
 	if err != nil {
 		return fmt.Errorf("sandbox: %w", err)
 	}
-	args = append(args, "--seccomp", strconv.Itoa(3+len(cmd.ExtraFiles)))
+	own := len(cmd.ExtraFiles)
+	args = append(args, "--seccomp", strconv.Itoa(3+own))
 	cmd.ExtraFiles = append(cmd.ExtraFiles, filter)
-	args = append(args, m.args()...)
+	var hold func(string) (string, error)
+	if holds(cfg.Program) {
+		hold = func(path string) (string, error) {
+			f, err := held(path)
+			cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+			return strconv.Itoa(2 + len(cmd.ExtraFiles)), err
+		}
+	}
+	views, err := m.args(hold)
+	if err != nil {
+		closeAll(cmd.ExtraFiles[own:])
+		return fmt.Errorf("sandbox: %w", err)
+	}
+	args = append(args, views...)
 	args = append(args, "--chdir", cwd, "--")
 	args = append(append(args, first...), cmd.Path)
 	cmd.Args = append(args, cmd.Args[1:]...)
@@ -90,22 +104,22 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 	err := cmp.Or(
 		m.addAll("", closed, hidden, false),
 		m.addAll("", temporary(env), private, false),
+		m.addAll("", cfg.Hide, secret, false),
 		m.add(home, readOnly, false),
-		m.configuration(config),
-		m.add(filepath.Join(home, ".claude.json"), guarded, false),
 		m.addAll("", cfg.Write, writable, true),
-		m.add(cmd.Dir, own, true))
+		m.add(cmd.Dir, own, true),
+		m.addAll("", cfg.Reach, shown, false),
+		m.configuration(config),
+		m.add(filepath.Join(home, ".claude.json"), guarded, false))
 	for _, dir := range append(slices.Clone(cfg.Write), cmd.Dir) {
 		if err == nil {
-			err = cmp.Or(m.repository(dir), m.addAll(dir, unattended, guarded, false))
+			err = cmp.Or(m.repository(dir, own), m.addAll(dir, unattended, planted, false))
 		}
 	}
 	if err == nil {
 		err = cmp.Or(
 			m.named(cmd.Dir, cfg.Write),
 			m.addAll("", cfg.Read, guarded, false),
-			m.addAll("", cfg.Hide, secret, false),
-			m.addAll("", cfg.Reach, shown, false),
 			m.program(cmd.Path))
 	}
 	if err != nil {

@@ -199,11 +199,13 @@ func TestReadOnlyWorkspace(t *testing.T) {
 	extra := filepath.Join(filepath.Dir(w.home), "extra")
 	put(t, filepath.Join(extra, "x"), "")
 	w.cfg.ReadOnly, w.cfg.Read = true, []string{extra}
+	w.git(t, "init", "-q", w.work)
 	for script, may := range map[string]bool{
 		"cat README && cat " + extra + "/x":  true,
 		`f=$(mktemp) && echo x > "$f"`:       true,
 		"echo x > new":                       false,
 		"echo x > README":                    false,
+		"echo x > .git/description":          false,
 		"echo x > " + extra + "/new":         false,
 		"mv ../work ../old && mkdir ../work": false,
 	} {
