@@ -219,7 +219,7 @@ func TestSubscribers(t *testing.T) {
 	third := subscribeTo(t, socket, control.SubscribeParams{Since: 3})
 	var mu sync.Mutex
 	var events []contract.Event
-	session := testkit.Must(clients.OpenSession(t.Context(), socket, nil, journal.LogPosition{},
+	session := testkit.Must(clients.OpenSession(t.Context(), socket, nil, journal.LogPosition{}, nil,
 		func(_ time.Time, e contract.Event) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -324,6 +324,22 @@ func TestHostIsKilled(t *testing.T) {
 	h.interrupted(p)
 }
 
+// TestResumedOnTheScreen: a run that is resumed on the screen that has shown it continues there, and nothing is shown
+// again.
+func TestResumedOnTheScreen(t *testing.T) {
+	t.Parallel()
+	h := newTestHome(t, players(t)[0])
+	p := h.asking()
+	testkit.OK(t, syscall.Kill(h.hosts()[0], syscall.SIGKILL))
+	p.await("was killed or crashed", "Resume it")
+	p.armed("n Not now")
+	p.pressed("r", "The thread continues.", "The Arbiter awaits your answer.")
+	p.press("PgUp", "PgUp")
+	s := p.until(func(s pty.Screen) bool { return strings.Contains(s.Text(), "──\n▌ The weaving begins.") })
+	testkit.Same(t, "beginnings", 1, strings.Count(s.Text(), "The weaving begins."))
+	h.interrupted(p)
+}
+
 // TestInboxOfAllRuns: what waits in any run is listed with numbers, and answered by them from another directory.
 func TestInboxOfAllRuns(t *testing.T) {
 	t.Parallel()

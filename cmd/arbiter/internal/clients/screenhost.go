@@ -48,24 +48,25 @@ import (
 // and lends the terminal.
 type ScreenHost struct {
 	env         command.Env
-	choices     settings.Choices       // mu guards the members about trust
-	awayUntil   atomic.Int64           // Unix time in nanoseconds until which another program has the terminal
-	onInterrupt atomic.Pointer[func()] // called at Ctrl+C while the terminal is lent; nil before that
-	ctx         context.Context        // of the programs that have the terminal
-	recall      func()                 // ends ctx
-	typed       sync.Mutex             // for writing the file of inputs
-	files       fileList               // of the workspace
-	mu          sync.Mutex             // guards the following members
-	signal      string                 // that ended the program
-	last        *ScreenSession         // the last one started
-	lack        string                 // what prevents a run from starting, as far as known; empty: nothing
-	refused     *command.Error         // why the last one did not start
-	without     bool                   // the person continues without the workspace's own settings
-	sessions    sync.WaitGroup         // goroutines that wait for the ends of sessions
+	choices     settings.Choices          // mu guards the members about trust
+	awayUntil   atomic.Int64              // Unix time in nanoseconds until which another program has the terminal
+	onInterrupt atomic.Pointer[func()]    // called at Ctrl+C while the terminal is lent; nil before that
+	ctx         context.Context           // of the programs that have the terminal
+	recall      func()                    // ends ctx
+	typed       sync.Mutex                // for writing the file of inputs
+	files       fileList                  // of the workspace
+	mu          sync.Mutex                // guards the following members
+	signal      string                    // that ended the program
+	last        *ScreenSession            // the last one started
+	latest      map[string]*ScreenSession // of each run, by its id
+	lack        string                    // what prevents a run from starting, as far as known; empty: nothing
+	refused     *command.Error            // why the last one did not start
+	without     bool                      // the person continues without the workspace's own settings
+	sessions    sync.WaitGroup            // goroutines that wait for the ends of sessions
 }
 
 func NewScreen(e command.Env, c settings.Choices) *ScreenHost {
-	h := &ScreenHost{env: e, choices: c}
+	h := &ScreenHost{env: e, choices: c, latest: map[string]*ScreenSession{}}
 	h.ctx, h.recall = context.WithCancel(context.Background())
 	return h
 }
@@ -81,7 +82,7 @@ func (h *ScreenHost) Begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 		}
 		return nil, err
 	}
-	h.last = s
+	h.last, h.latest[s.run] = s, s
 	h.sessions.Go(s.Watch)
 	return s, nil
 }
@@ -92,6 +93,7 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 	c, without := h.choices, h.without
 	h.mu.Unlock()
 	var log *journal.EventLog
+	var before *ScreenSession
 	if b.Resume != "" {
 		var err error
 		if log, err = h.Past(ctx, b.Resume); err != nil {
@@ -100,12 +102,15 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 	}
 	if log != nil {
 		defer log.Close()
-		run, socket, live := h.playing(b.Resume)
+		run, socket, live := h.playing(ctx, b.Resume)
+		h.mu.Lock()
+		before = h.latest[run]
+		h.mu.Unlock()
 		if live {
 			if err := say(ctx, run, socket, b); err != nil {
 				return nil, err
 			}
-			s, err := OpenSession(ctx, socket, log, b.After, sink)
+			s, err := OpenSession(ctx, socket, log, b.After, before, sink)
 			if err != nil {
 				return nil, Refusal(run, err)
 			}
@@ -130,7 +135,7 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 	if err != nil {
 		return nil, err
 	}
-	s, err := OpenSession(ctx, p.Socket, log, b.After, sink)
+	s, err := OpenSession(ctx, p.Socket, log, b.After, before, sink)
 	if err != nil {
 		p.End()
 		return nil, Refusal(p.Run, err)
@@ -164,14 +169,26 @@ func say(ctx context.Context, run, socket string, b tui.Begin) error {
 		err)
 }
 
-// playing finds the process that currently plays a run.
-func (h *ScreenHost) playing(run string) (id, socket string, live bool) {
+// playing finds the process that currently plays a run. The lock of one that was killed outlives its socket for a
+// moment, which is waited for.
+func (h *ScreenHost) playing(ctx context.Context, run string) (id, socket string, live bool) {
 	store, info, err := runstore.FindIn(h.choices.StateDir, run)
 	if err != nil {
 		return run, "", false
 	}
 	defer store.Close()
-	return info.Run, store.SocketOf(info.Run, control.SocketName), info.Live
+	socket = store.SocketOf(info.Run, control.SocketName)
+	if !info.Live {
+		return info.Run, socket, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, runstore.AnswerTime)
+	defer cancel()
+	client, _, err := control.Dial[runstore.LiveStatus](ctx, socket, nil)
+	if err == nil {
+		client.Close()
+	}
+	gone := errors.Is(err, unix.ECONNREFUSED) && store.AwaitEnd(ctx, info.Run) == nil
+	return info.Run, socket, !gone
 }
 
 // Past implements tui.Host.
@@ -381,6 +398,7 @@ type ScreenSession struct {
 	sink    runloop.Sink
 	client  atomic.Pointer[control.Client] // the current connection
 
+	earlier   uint64     // lines of the event log that are older than the process
 	receiving sync.Mutex // guards the following members: a lost connection may still be read
 	states    *host.StateReceiver
 	seq       uint64 // of the last event
@@ -403,10 +421,10 @@ type ScreenSession struct {
 	workers sync.WaitGroup
 }
 
-// OpenSession connects to the process that plays a run, and follows it from a place in its event log. The zero Position
-// is for a run that has just started.
+// OpenSession connects to the process that plays a run, and follows it from a place in its event log: after that, and
+// after what an earlier session of the run has reported, if there was one. The log is nil for a run that has just started.
 func OpenSession(ctx context.Context, socket string, log *journal.EventLog, after journal.LogPosition,
-	sink runloop.Sink) (*ScreenSession, error) {
+	before *ScreenSession, sink runloop.Sink) (*ScreenSession, error) {
 	// Do not cancel with ctx: a caller that gives up meanwhile stops or leaves the run once there is a session.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hostAnswers)
 	defer cancel()
@@ -415,12 +433,18 @@ func OpenSession(ctx context.Context, socket string, log *journal.EventLog, afte
 		return nil, err
 	}
 	s := &ScreenSession{
-		run: st.Run, pid: st.PID, socket: socket, sink: sink,
+		run: st.Run, pid: st.PID, socket: socket, sink: sink, earlier: st.LogLines,
 		first: make(chan struct{}), changed: make(chan struct{}, 1), done: make(chan struct{}),
 		parted: make(chan struct{}),
 	}
 	s.left, s.leave = context.WithCancel(context.Background())
-	s.seq, err = catchUp(ctx, log, after, st.LogLines, sink)
+	var had logPlace
+	if before != nil {
+		before.receiving.Lock()
+		had = logPlace{Process: before.earlier, Seq: before.seq, Set: true}
+		before.receiving.Unlock()
+	}
+	s.seq, err = catchUp(ctx, log, after, had, st.LogLines, sink)
 	if err == nil {
 		err = s.subscribe(ctx, client)
 	}
@@ -524,9 +548,9 @@ func (s *ScreenSession) reconnect() (err error) {
 	return err
 }
 
-// catchUp reports the events after a place of the event log, and returns the number of the last event of the
-// current process. The first earlier lines of the log are those of other processes.
-func catchUp(ctx context.Context, log *journal.EventLog, after journal.LogPosition, earlier uint64,
+// catchUp reports the events after a place of the event log, without those that the frontend had, and returns the
+// number of the last event of the current process. The first earlier lines of the log are those of other processes.
+func catchUp(ctx context.Context, log *journal.EventLog, after journal.LogPosition, had logPlace, earlier uint64,
 	sink runloop.Sink) (seq uint64, err error) {
 	if log == nil {
 		return 0, nil
@@ -545,9 +569,17 @@ func catchUp(ctx context.Context, log *journal.EventLog, after journal.LogPositi
 	if err != nil {
 		return 0, err
 	}
+	var last uint64 // the number of the last event of the process in had
 	_, err = log.Each(ctx, after, func(e journal.LogEntry) error {
 		number(e)
 		if e.Line == nil {
+			return nil
+		}
+		if had.Set && e.N > had.Process {
+			n := contract.SeqOf(e.Line)
+			had.Set, last = n > last && n <= had.Seq, n // each process numbers its events from 1
+		}
+		if had.Set {
 			return nil
 		}
 		event, err := contract.DecodeWritten(e.Line)
