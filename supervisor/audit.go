@@ -145,17 +145,9 @@ func (a *auditor) detail(from map[string]any) map[string]any {
 		case string:
 			to[name] = printable(v)
 		case []string:
-			list := make([]string, len(v))
-			for i := range v {
-				list[i] = printable(v[i])
-			}
-			to[name] = list
+			to[name] = printables(v)
 		case []any: // a list of a record
-			list := make([]string, len(v))
-			for i := range v {
-				list[i] = printable(fmt.Sprint(v[i]))
-			}
-			to[name] = list
+			to[name] = printables(v)
 		default:
 			to[name] = v
 		}
@@ -165,6 +157,14 @@ func (a *auditor) detail(from map[string]any) map[string]any {
 
 // printable returns the text without secrets, in valid UTF-8, so that it has one form in JSON.
 func printable(s string) string { return strings.ToValidUTF8(sanitize.Redact(s), "\ufffd") }
+
+func printables[T any](list []T) []string {
+	texts := make([]string, len(list))
+	for i, x := range list {
+		texts[i] = printable(fmt.Sprint(x))
+	}
+	return texts
+}
 
 // lineHash is the hash of a line without its hash.
 func lineHash(fields map[string]any) (string, error) {

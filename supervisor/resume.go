@@ -236,7 +236,7 @@ func (s *State) underWay() bool {
 func (st *step) began(f input.Began) {
 	st.Options = f.Options
 	st.Lifecycle.Start(f.Claude)
-	st.Budget.Runtime = BudgetRuntime{Began: st.at, ProcessBegan: st.at, Processes: 1}
+	st.Budget.Runtime.Begin(st.at)
 	st.Task.Phase = machine.Idle
 	st.HumanPresent = f.Options.HumanPresent
 	st.emit(contract.Supervisor, sessionEvent(&st.Options, st.Lifecycle.Claude()))

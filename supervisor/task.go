@@ -427,8 +427,7 @@ func (s *TaskState) Follow(id string, items []bridge.Task) (moved bool) {
 		s.mark(i, func(p *contract.Step) { p.Status, p.Agent = status, id })
 		moved = true
 	}
-	s.AgentTasks = slices.DeleteFunc(slices.Clone(s.AgentTasks), func(t contract.Tasks) bool { return t.Agent == id })
-	if len(list.Items) > 0 {
+	if s.DropTasks(id); len(list.Items) > 0 {
 		s.AgentTasks = append(s.AgentTasks, list)
 	}
 	return moved
