@@ -131,8 +131,8 @@ func TestSpentOfTheDay(t *testing.T) {
 	s := testkit.Must(openStorage(t.TempDir(), journal.Options{}, &notice{}))(t)
 	defer s.Runs.Close()
 	now := time.Now()
-	for n, id := range []string{"aaaa1111-own", "bbbb2222-other"} {
-		run := testkit.Must(s.Create(journal.Meta{Run: id}, s.options))(t)
+	for n, id := range []string{"aaaa1111-own", "bbbb2222-other", "cccc3333-rehearsal"} {
+		run := testkit.Must(s.Create(journal.Meta{Run: id, Rehearsal: n == 2}, s.options))(t)
 		testkit.Must(run.Append(journal.Input, []byte("{}")))(t)
 		turn := contract.Turn{CostUSD: float64(n + 1), Outcome: "done", MessageIDs: []string{}}
 		line := testkit.Must(contract.EncodeLine(nil, 1, now, contract.Event{ID: "orch-1", Body: turn}))(t)
@@ -147,7 +147,10 @@ func TestSpentOfTheDay(t *testing.T) {
 	}
 	check("at first", now, 1, 2)
 	testkit.OK(t, s.Remove("bbbb2222-other"))
+	testkit.OK(t, s.Remove("cccc3333-rehearsal"))
 	check("after a run was removed", now, 1, 2)
+	d = daySpending{store: s.Runs, own: "aaaa1111-own"}
+	check("for a process that starts then", now, 1, 2)
 	check("a day later", now.Add(24*time.Hour), 0, 0)
 }
 

@@ -336,7 +336,10 @@ func (d *daySpending) spent(ctx context.Context, now time.Time) (day input.DaySp
 		}
 		d.read[info.Run] = s
 	}
-	for _, run := range slices.Sorted(maps.Keys(d.read)) { // also those that were removed meanwhile: the money is spent
+	removed, err := d.store.SpentByRemoved(midnight)
+	maps.Copy(d.read, removed)
+	unread = errors.Join(unread, err)
+	for _, run := range slices.Sorted(maps.Keys(d.read)) { // also those that were removed: the money is spent
 		s := d.read[run]
 		usd := s.Live()
 		for _, row := range s.Rows {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -91,9 +92,10 @@ func FindIn(dir, run string) (*Runs, journal.Info, error) {
 	return store, info, nil
 }
 
-// Tidy removes files outside of the state directory that belong to removed or killed runs, and returns what it
-// removed.
-func (r Runs) Tidy() ([]string, error) {
+// Tidy removes old notes about removed runs, and files outside of the state directory that belong to removed or killed
+// runs. It returns which of the latter it removed.
+func (r *Runs) Tidy() ([]string, error) {
+	_, _ = r.SpentByRemoved(time.Now().AddDate(0, 0, -1)) // its notes are removed when they are older than a day
 	return command.SweepScratch(command.Places(), filepath.Join(r.Root, "runs"), r.Over)
 }
 
@@ -542,10 +544,11 @@ func ReportStrays(stderr io.Writer, store *journal.Store) {
 	}
 }
 
-// spendingName is the file in a run's directory that says what the run has cost, so that nobody has to read its events
-// again. It is derived from them: without it they are read.
+// spendingName is the directory of the state directory that says, in a file for each run, what the run has cost, so that
+// nobody has to read its events again. A file is derived from them: without it they are read. It outlives its run,
+// because the money of a day is spent also if the run was removed.
 const (
-	spendingName    = "spending.json"
+	spendingName    = "spending"
 	spendingVersion = 2
 	maxSpending     = 16 << 20
 )
@@ -568,13 +571,14 @@ func (r *Runs) Spent(ctx context.Context, info journal.Info, from *Spent) (*Spen
 		return s, err
 	}
 	defer log.Close()
-	dir, err := statedir.Open(r.Dir(info.Run))
+	dir, err := statedir.Open(filepath.Join(r.Root, spendingName))
 	if err != nil {
 		return s, err
 	}
 	defer dir.Close()
+	file := info.Run + ".json"
 	if from == nil {
-		found, problem, err := dir.ReadJSON(spendingName, maxSpending, spendingVersion, s)
+		found, problem, err := dir.ReadJSON(file, maxSpending, spendingVersion, s)
 		if !found || problem != "" || err != nil || s.Zone != zone() {
 			s = &Spent{}
 		}
@@ -585,14 +589,54 @@ func (r *Runs) Spent(ctx context.Context, info journal.Info, from *Spent) (*Spen
 		*s, began = Spent{}, journal.LogPosition{}
 		err = s.read(ctx, log)
 	}
-	if from != nil || info.Live || s.Next == began {
+	if from != nil || info.Live || info.Rehearsal || s.Next == began {
 		return s, err
 	}
 	s.V, s.Zone = spendingVersion, zone()
 	if b, encodeErr := json.Marshal(s); encodeErr == nil && len(b) <= maxSpending {
-		_ = dir.ReplaceUnsynced(spendingName, b) // without it, the events are read again
+		_ = dir.ReplaceUnsynced(file, b) // without it, the events are read again
 	}
 	return s, err
+}
+
+// Remove deletes a run. What it has cost is noted first.
+func (r *Runs) Remove(run string) error {
+	if info, err := r.Store.Find(run); err == nil && !info.Empty {
+		_, _ = r.Spent(context.Background(), info, nil) // as far as it can be read
+	}
+	return r.Store.Remove(run)
+}
+
+// SpentByRemoved returns what runs that were removed had cost, of those that were active since a time. It removes the
+// notes about the others.
+func (r *Runs) SpentByRemoved(since time.Time) (map[string]*Spent, error) {
+	dir, err := statedir.Open(filepath.Join(r.Root, spendingName))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	files, err := fs.ReadDir(dir.FS(), ".")
+	spent := map[string]*Spent{}
+	for _, file := range files {
+		run, noted := strings.CutSuffix(file.Name(), ".json") // or a killed process has left it
+		if _, there := os.Lstat(r.Dir(run)); noted && !errors.Is(there, fs.ErrNotExist) {
+			continue
+		}
+		info, gone := file.Info()
+		s := &Spent{}
+		switch {
+		case gone != nil: // another process has replaced or removed it
+		case info.ModTime().Before(since):
+			_ = dir.Remove(file.Name()) // if it is still there, the next one tries again
+		case noted:
+			_, problem, unread := dir.ReadJSON(file.Name(), maxSpending, spendingVersion, s)
+			if problem != "" {
+				unread = fmt.Errorf("%s: %s", dir.Path(file.Name()), problem)
+			}
+			spent[run], err = s, errors.Join(err, unread)
+		}
+	}
+	return spent, err
 }
 
 var errOtherLog = errors.New("the event log does not continue there")

@@ -69,7 +69,7 @@ func TestSpendingIsReadOnce(t *testing.T) {
 	expect("after a crash that took lines", 2, 0.5)
 	resume(turn, turn, turn, turn)
 	expect("and another resume", 6, 0)
-	testkit.OK(t, os.WriteFile(filepath.Join(r.Dir(id), spendingName), []byte("{"), 0o600))
+	testkit.OK(t, os.WriteFile(filepath.Join(root, spendingName, id+".json"), []byte("{"), 0o600))
 	expect("without the note", 6, 0)
 	known, log := expect("before it cannot be read", 6, 0), filepath.Join(r.Dir(id), journal.LogName)
 	testkit.OK(t, os.Rename(log, log+".away"))
