@@ -551,12 +551,13 @@ func (e Env) permit(c *cli.Context, behavior string) error {
 	var failed error
 	for _, i := range list {
 		r := *i.Request
-		a, err := send(l, c.Context, contract.Permit{
+		a, unsent := send(l, c.Context, contract.Permit{
 			Request: r.Request, Behavior: behavior, Action: r.Action, Scope: c.String("for"), Rule: c.String("rule"),
 			Message: c.String("message"), // of a denial, or to an MCP server
 		})
-		if err != nil {
-			return err
+		if unsent != nil {
+			failed = unsent // the answers so far were given, and a script has to know that
+			break
 		}
 		answers = append(answers, PermitAnswer{r.Request, a.Accepted, a.Message})
 		if !a.Accepted && (request != AllRequests || stillAsked(l, c.Context, r.Request)) {

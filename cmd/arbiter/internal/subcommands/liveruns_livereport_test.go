@@ -1,12 +1,67 @@
 package subcommands
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/urfave/cli/v2"
+	"github.com/arbiter-cli/arbiter/bridge/control"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
+	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
+	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/journal"
 )
+
+// endsAfterOne is a run that ends after the first answer to its two requests.
+type endsAfterOne struct {
+	control.Service
+	answered int
+}
+
+func (s *endsAfterOne) Status() any {
+	status := runstore.LiveStatus{}
+	for _, id := range []string{"perm-1", "perm-2"} {
+		status.Inbox = append(status.Inbox, supervisor.InboxItem{Kind: supervisor.InboxPermission, ID: id,
+			Request: &contract.PermissionRequest{Request: id}})
+	}
+	return status
+}
+
+func (s *endsAfterOne) Command(context.Context, json.RawMessage) (control.CommandResult, error) {
+	if s.answered++; s.answered > 1 {
+		return control.CommandResult{}, errors.New("the run is over")
+	}
+	return control.CommandResult{Accepted: true, Message: "allowed"}, nil
+}
+
+// TestAnswersBeforeTheEnd: answers that were given before the connection was lost are printed.
+func TestAnswersBeforeTheEnd(t *testing.T) {
+	root := t.TempDir()
+	store := testkit.Must(runstore.OpenIn(root))(t)
+	defer store.Close()
+	run := testkit.Must(store.Create(journal.Meta{Run: "aaaa1111-ends", CWD: root}, journal.Options{}))(t)
+	defer run.Close()
+	socket := testkit.Must(host.Listen(run.Dir(), control.SocketName))(t)
+	server := control.Serve(socket.UnixListener, &endsAfterOne{}, slog.New(slog.DiscardHandler))
+	defer server.Close()
+	var stdout, stderr bytes.Buffer
+	e := Env{command.Env{Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr}}
+	app := &cli.App{Commands: []*cli.Command{e.AllowCommand()}, ExitErrHandler: func(*cli.Context, error) {}}
+	err := app.Run([]string{"arbiter", "allow", "--json", "--state-dir", root, "aaaa1111", "all"})
+	testkit.Fails(t, "allow all", err, "the run is over")
+	var got struct{ Answers []PermitAnswer }
+	testkit.Works(t, "its output: "+stdout.String(), json.Unmarshal(stdout.Bytes(), &got))
+	testkit.Same(t, "answers", []PermitAnswer{{"perm-1", true, "allowed"}}, got.Answers)
+}
 
 // TestReportOfARunThatBegins: before the first input is recorded, a run's own record says since when it exists.
 func TestReportOfARunThatBegins(t *testing.T) {
