@@ -37,17 +37,30 @@ func (st *step) limitReached(summary string) {
 	st.end(contract.StatusLimit, summary, contract.ExitLimit, machine.LimitReached)
 }
 
-// giveUp ends the run after a failure; the category decides the exit code.
+// giveUp ends the run after a failure.
 func (st *step) giveUp(c bridge.Category, summary string) {
+	st.endWith(failed(c, summary), machine.GiveUp)
+}
+
+// failed returns the end of a run by a failure; the category decides the exit code.
+func failed(c bridge.Category, summary string) Ending {
 	exit := contract.ExitFailed
 	if IsEnvironmental(c) {
 		exit = contract.ExitEnvironment
 	}
-	st.end(contract.StatusFailed, summary, exit, machine.GiveUp)
+	return Ending{Status: contract.StatusFailed, Summary: summary, Exit: exit}
 }
 
 // signalled ends the run on a signal of the operating system, or on request.
 func (st *step) signalled(f input.Signal) {
+	st.endWith(endBy(f), machine.Cancel)
+	if f.Fast {
+		st.do(input.Shutdown{Fast: true})
+	}
+}
+
+// endBy returns the end of a run by a signal.
+func endBy(f input.Signal) Ending {
 	exit := contract.ExitTerminated // HUP, too: another process has ended the run
 	if f.Signal == "INT" {
 		exit = contract.ExitInterrupted
@@ -56,10 +69,7 @@ func (st *step) signalled(f input.Signal) {
 	if f.ByClient {
 		how = "stopped on request"
 	}
-	st.end(contract.StatusInterrupted, how, exit, machine.Cancel)
-	if f.Fast {
-		st.do(input.Shutdown{Fast: true})
-	}
+	return Ending{Status: contract.StatusInterrupted, Summary: how, Exit: exit}
 }
 
 // timeIsOver ends the run at its time limit, but not while a human has a session.

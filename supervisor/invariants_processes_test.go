@@ -663,8 +663,12 @@ func machineInput(r *rand.Rand, s *State) input.Body {
 		return input.Timer{Key: WorkLimitPrefix + a.AgentRef.ID}
 	case 2:
 		if r.IntN(6) == 0 {
-			return input.NoBridge{Options: s.Options, Category: []bridge.Category{bridge.CatClaudeMissing,
+			none := input.NoBridge{Options: s.Options, Category: []bridge.Category{bridge.CatClaudeMissing,
 				bridge.CatCrash}[r.IntN(2)], Message: "m"}
+			if r.IntN(3) == 0 {
+				none.Category, none.Signal = "", &input.Signal{Signal: "TERM"}
+			}
+			return none
 		}
 		if s.Ending != nil || r.IntN(4) == 0 {
 			return input.Resumed{Options: changedOptions(r, s.Options), Word: []string{"", "w"}[r.IntN(2)], Stay: r.IntN(2) == 0}

@@ -285,13 +285,16 @@ func (st *step) noBridge(f input.NoBridge) {
 		st.Permission.Unclaimed, st.Permission.Open = st.Permission.All(), nil // the processes that asked have ended
 		st.Permission.Shutdown(&st.out, stopped)
 	}
-	st.fail(contract.Supervisor, f.Category, f.Message, RecoveryOptions(f.Category, RoleArbiter))
-	exit := contract.ExitFailed
-	if IsEnvironmental(f.Category) {
-		exit = contract.ExitEnvironment
+	ending := failed(f.Category, f.Message)
+	if f.Signal != nil {
+		ending = endBy(*f.Signal)
+		st.shift(machine.Cancel, machine.Cancelled)
+	} else {
+		st.fail(contract.Supervisor, f.Category, f.Message, RecoveryOptions(f.Category, RoleArbiter))
+		st.shift(machine.GiveUp, machine.Failed)
 	}
-	st.shift(machine.GiveUp, machine.Failed)
-	st.Ending = &Ending{Status: contract.StatusFailed, Summary: f.Message, Exit: exit, Was: was.Was}
+	ending.Was = was.Was
+	st.Ending = &ending
 	st.finish()
 	if completed {
 		complete := *was

@@ -108,6 +108,18 @@ func TestWithoutABridge(t *testing.T) {
 	}
 }
 
+// TestSignalBeforeTheBeginning: a run that the human stops before it began has not failed.
+func TestSignalBeforeTheBeginning(t *testing.T) {
+	p := &play{t: t}
+	p.do(input.NoBridge{Options: runconfig.Options{Run: testRun, Task: "x"}, Message: "SIGTERM stopped the run",
+		Signal: &input.Signal{Signal: "TERM"}})
+	testkit.Empty(t, "failures", told[contract.Error](p))
+	r, exit := p.finished()
+	testkit.Check(t, r.Status == contract.StatusInterrupted && r.Summary == "stopped by SIGTERM" &&
+		exit == contract.ExitTerminated, "%+v, %d", r, exit)
+	testkit.Check(t, !p.s.Reached(), "it could be resumed")
+}
+
 func asked(p *play, id, request, behavior string) input.PermissionAsked {
 	return input.PermissionAsked{
 		Params: bridge.PermissionParams{AgentRef: p.agent(id).AgentRef, Request: request, Tool: "Bash",

@@ -53,11 +53,12 @@ type (
 		// Fenced are other hosts on which everything that an earlier process had started has ended.
 		Fenced []string `json:",omitempty"`
 	}
-	// NoBridge is the first input if the bridge did not answer.
+	// NoBridge is the first input if the bridge did not answer, or if a signal came before the run began.
 	NoBridge struct {
 		Options  runconfig.Options
 		Category bridge.Category
 		Message  string
+		Signal   *Signal `json:",omitempty"` // then there is no category
 	}
 	// Command is a command from a frontend. Channel is how it came: one of the Channel… constants.
 	Command struct {

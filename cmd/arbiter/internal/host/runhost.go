@@ -410,10 +410,11 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 	var exit contract.Exit
 	switch {
 	case failed != nil:
-		exit = loop.Run(ctx, nil, input.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message})
+		none := input.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message}
 		if off, ok := errors.AsType[calledOff](context.Cause(r.wanted)); ok {
-			exit = command.CodeOf(off.signal)
+			none.Category, none.Signal = "", (*input.Signal)(&off)
 		}
+		exit = loop.Run(ctx, nil, none)
 	case r.resumed != nil:
 		exit = loop.Run(ctx, port, input.Resumed{Options: r.recorded(), Claude: info, Word: r.choices.Options.Task,
 			Images: kept,
@@ -685,9 +686,9 @@ func (r *hostedRun) heedSignals() (stop func()) {
 }
 
 // calledOff is a signal that came before a run had begun, or later.
-type calledOff struct{ signal string }
+type calledOff input.Signal
 
-func (c calledOff) Error() string { return "SIG" + c.signal + " stopped the run before it began" }
+func (c calledOff) Error() string { return "SIG" + c.Signal + " stopped the run before it began" }
 
 // heedfulLoop calls a run off at a signal, which the loop itself takes only when the run has begun: the first snapshot
 // of a large work tree takes minutes.
@@ -699,7 +700,7 @@ type heedfulLoop struct {
 // Put implements [InputLoop].
 func (l heedfulLoop) Put(b input.Body) bool {
 	if s, ok := b.(input.Signal); ok {
-		l.callOff(calledOff{s.Signal})
+		l.callOff(calledOff(s))
 	}
 	return l.Loop.Put(b)
 }
