@@ -101,8 +101,13 @@ func (p runPort) Start(ctx context.Context, s clients.Start) (string, error) {
 // Resume implements [clients.Runs].
 func (p runPort) Resume(ctx context.Context, run, task string, args []string) error {
 	info, err := p.Find(run)
-	if err != nil || info.Live {
+	switch {
+	case err != nil:
 		return err
+	case info.Live && task != "":
+		return command.Usagef("run %s is live already: send it the message", command.ShortID(info.Run))
+	case info.Live:
+		return nil
 	}
 	if err := settings.CheckTask(task, "the task"); err != nil {
 		return err

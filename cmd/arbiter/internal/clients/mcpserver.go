@@ -54,7 +54,7 @@ type Runs interface {
 	// Start starts a run and returns its id. The run continues without the caller.
 	Start(ctx context.Context, s Start) (run string, err error)
 	// Resume resumes a run, with a new task if that is not empty. The run then continues without the caller. It does
-	// nothing to a live run.
+	// nothing to a live run, which is an error with a task.
 	Resume(ctx context.Context, run, task string, args []string) error
 	// Log opens the event log of a run: all events that the frontends received. The caller closes it.
 	Log(run string) (*journal.EventLog, error)

@@ -102,13 +102,12 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 		defer log.Close()
 		run, socket, live := h.playing(b.Resume)
 		if live {
+			if err := say(ctx, run, socket, b); err != nil {
+				return nil, err
+			}
 			s, err := OpenSession(ctx, socket, log, b.After, sink)
 			if err != nil {
 				return nil, Refusal(run, err)
-			}
-			if b.Task != "" {
-				s.Put(contract.Command{Ref: "task", Body: contract.Say{To: contract.Arbiter, Text: b.Task,
-					Images: b.Images}})
 			}
 			return s, nil
 		}
@@ -138,6 +137,31 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 	}
 	s.Process = p
 	return s, nil
+}
+
+// say gives a live run the text of b, if there is one. A run that is ending, or has just ended, does not take it.
+func say(ctx context.Context, run, socket string, b tui.Begin) error {
+	if b.Task == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, hostAnswers)
+	defer cancel()
+	client, _, err := control.Dial[runstore.LiveStatus](ctx, socket, nil)
+	if err == nil {
+		defer client.Close()
+		var r control.CommandResult
+		r, err = runstore.Send(ctx, client, contract.Say{To: contract.Arbiter, Text: b.Task, Images: b.Images})
+		switch {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded): // it has the text, and waits for its disk
+			return nil
+		case err == nil && r.Accepted:
+			return nil
+		case err == nil:
+			err = errors.New(r.Message)
+		}
+	}
+	return command.Failedf("run %s did not take the text: %v; give it again when the run has ended", command.ShortID(run),
+		err)
 }
 
 // playing finds the process that currently plays a run.

@@ -3,7 +3,10 @@ package clients
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +17,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/host"
+	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -112,6 +118,34 @@ func TestRunsHaveTheirCost(t *testing.T) {
 	list := testkit.Must(h.Runs(t.Context()))(t)
 	testkit.Need(t, len(list) == 1, "runs: %+v", list)
 	testkit.Same(t, "it has cost", 1.25, list[0].CostUSD)
+}
+
+// ending is a run that takes no more commands.
+type ending struct{ control.Service }
+
+func (ending) Status() any { return runstore.LiveStatus{} }
+
+func (ending) Command(context.Context, json.RawMessage) (control.CommandResult, error) {
+	return control.CommandResult{Message: "the run is ending"}, nil
+}
+
+// TestTextForARunThatEnds: a text that a run gets with --resume, and no longer takes, is an error.
+func TestTextForARunThatEnds(t *testing.T) {
+	root, id := t.TempDir(), "aaaa1111-ends"
+	store := testkit.Must(journal.OpenStore(root))(t)
+	defer store.Close()
+	run := testkit.Must(store.Create(journal.Meta{Run: id, CWD: root}, journal.Options{}))(t)
+	defer run.Close()
+	line := testkit.Must(contract.EncodeLine(nil, 1, time.Now(), contract.Event{Body: contract.Session{Session: id}}))(t)
+	testkit.OK(t, run.AppendEvents(journal.LogContent{At: time.Now(), Line: line}))
+	socket := testkit.Must(host.Listen(run.Dir(), control.SocketName))(t)
+	server := control.Serve(socket.UnixListener, ending{}, slog.New(slog.DiscardHandler))
+	defer server.Close()
+	h := NewScreen(command.Env{}, settings.Choices{StateDir: root})
+	_, err := h.Begin(t.Context(), tui.Begin{Resume: id, Task: "and the hem"}, func(time.Time, contract.Event) {})
+	testkit.Fails(t, "the text", err, "run aaaa1111 did not take the text: the run is ending")
+	exit, _ := errors.AsType[*command.Error](err)
+	testkit.Check(t, exit != nil && exit.Code == contract.ExitFailed, "exits with %+v", exit)
 }
 
 // settingsHost returns a host that was started with some flags, and the user's configuration file.
