@@ -44,7 +44,7 @@ func TestForecastsComeTrue(t *testing.T) {
 	for n := range 50 {
 		known := Forecasts(outcomes)
 		var h decider.DecisionHistory
-		var uses []AgentUse
+		var uses []AgentOutcome
 		for _, k := range kinds {
 			for range 1 + r.IntN(4) {
 				// The costs of a step vary with its size; one of ten takes three times as much.
@@ -55,7 +55,7 @@ func TestForecastsComeTrue(t *testing.T) {
 				took := time.Duration(k.minutes * size * float64(time.Minute))
 				h = h.Add(decider.DecisionExecution{Agent: k.mode, Status: decider.StatusSuccess, StartedAt: now,
 					CompletedAt: now.Add(took), Tokens: decider.Tokens{Total: int(float64(k.tokens) * size)}})
-				uses = append(uses, AgentUse{Mode: k.mode, CostUSD: k.usd * size})
+				uses = append(uses, AgentOutcome{Name: k.mode, CostUSD: k.usd * size})
 			}
 		}
 		o := Outcome{Run: fmt.Sprint(n), Agents: Tally(h.Counts(), uses)}

@@ -157,7 +157,8 @@ func TestTally(t *testing.T) {
 	h := decider.DecisionHistory{}.
 		Add(decider.DecisionExecution{Agent: "tester", Status: decider.StatusFailure, StartedAt: now, CompletedAt: now}).
 		Add(decider.DecisionExecution{Agent: "tester", Status: decider.StatusSuccess, StartedAt: now, CompletedAt: now})
-	agents := Tally(h.Counts(), []AgentUse{{"tester", 1, 0, 0.25}, {"tester", 0, 2, 0.5}, {"idle", 0, 0, 0.125}})
+	agents := Tally(h.Counts(), []AgentOutcome{{Name: "tester", Restarts: 1, CostUSD: 0.25},
+		{Name: "tester", Handoffs: 2, CostUSD: 0.5}, {Name: "idle", CostUSD: 0.125}})
 	want := []AgentOutcome{
 		{Name: "idle", CostUSD: 0.125},
 		{"tester", 1, 1, 2, now, now, 1, 2, 0.75, 0, 0},

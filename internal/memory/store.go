@@ -454,17 +454,9 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// AgentUse is what one agent of a run used.
-type AgentUse struct {
-	Mode     string
-	Restarts int
-	Handoffs int
-	CostUSD  float64
-}
-
 // Tally returns the results of the modes of a run, by name: their executions according to the history of
-// the run, with the usage of their agents.
-func Tally(counts []decider.DecisionCount, uses []AgentUse) []AgentOutcome {
+// the run, with what their agents used, an element for each agent.
+func Tally(counts []decider.DecisionCount, used []AgentOutcome) []AgentOutcome {
 	sums := map[string]*AgentOutcome{}
 	of := func(name string) *AgentOutcome {
 		if sums[name] == nil {
@@ -478,8 +470,8 @@ func Tally(counts []decider.DecisionCount, uses []AgentUse) []AgentOutcome {
 		o.LastSuccess, o.LastFailure = c.LastSuccess, c.LastFailure
 		o.Tokens, o.Minutes = c.Tokens, c.Worked.Minutes()
 	}
-	for _, u := range uses {
-		o := of(u.Mode)
+	for _, u := range used {
+		o := of(u.Name)
 		o.Restarts, o.Handoffs, o.CostUSD = o.Restarts+u.Restarts, o.Handoffs+u.Handoffs, o.CostUSD+u.CostUSD
 	}
 	var list []AgentOutcome

@@ -249,18 +249,14 @@ func (b *Bridges) Open(ctx context.Context, name string) (runloop.Opened, *input
 		Host: host, Run: options.Run, Lease: options.Lease, Debug: b.Debug,
 		Handler: b.Terminals.Tap(b.Handler(name)), Log: b.Log,
 	}
-	client, init, err := o.Open(ctx, func(c *bridge.Client) {
+	client, init, failed := o.Open(ctx, func(c *bridge.Client) {
 		b.set(name, &hostBridge{host: host, client: c})
 	})
-	if err == nil && init.Remote == nil {
-		err = errors.New("the bridge there does not report its host")
+	if failed == nil && init.Remote == nil {
+		failed = &input.BridgeFailed{Category: bridge.CatCrash, Message: "the bridge there does not report its host"}
 	}
-	if err != nil {
+	if failed != nil {
 		b.Drop(name)
-		failed := &input.BridgeFailed{Category: bridge.CatCrash, Message: err.Error()}
-		if f, ok := errors.AsType[*LinkFailure](err); ok {
-			failed.Category = f.Category
-		}
 		return runloop.Opened{}, failed
 	}
 	if failed := b.trySandbox(ctx, name, client, *init.Remote); failed != nil {
@@ -493,42 +489,41 @@ func retried(ctx context.Context, move func(context.Context) error) error {
 	}
 }
 
-// hostWork implements [runstore.FarFiles]: it moves the work of agents between this repository and other hosts.
-type hostWork struct{ b *Bridges }
+var _ runstore.FarFiles = (*Bridges)(nil)
 
 // IsRemote implements [runstore.FarFiles].
-func (w hostWork) IsRemote(agent string) bool { return w.agent(agent).Host != supervisor.LifecycleHere }
+func (b *Bridges) IsRemote(agent string) bool { return b.agent(agent).Host != supervisor.LifecycleHere }
 
-func (w hostWork) agent(id string) supervisor.Agent {
-	a, _ := w.b.Input.loop.Snapshot().Agent(id)
+func (b *Bridges) agent(id string) supervisor.Agent {
+	a, _ := b.Input.loop.Snapshot().Agent(id)
 	return a
 }
 
 // reach returns the bridge of an agent's host, the link to the repository there, and the number of the agent.
-func (w hostWork) reach(
+func (b *Bridges) reach(
 	ctx context.Context, repo *workspaces.Repo, agent string,
 ) (*hostBridge, RemoteRepo, int, error) {
 	n, err := runstore.Orchestrator(agent)
 	if err != nil {
 		return nil, RemoteRepo{}, 0, err
 	}
-	host := w.agent(agent).Host
-	usable, release := w.b.untilParked(ctx, host)
+	host := b.agent(agent).Host
+	usable, release := b.untilParked(ctx, host)
 	defer release()
-	h, err := w.b.await(usable, host)
+	h, err := b.await(usable, host)
 	if err != nil {
 		return nil, RemoteRepo{}, 0, err
 	}
 	url, err := h.host.GitURL(h.info.Cache, git.Serving()...)
-	o := Opening{Host: h.host, Run: w.b.Options().Run} // its mark: a later process of the run finds a link that hangs
+	o := Opening{Host: h.host, Run: b.Options().Run} // its mark: a later process of the run finds a link that hangs
 	return h, RemoteRepo{Repo: repo, URL: url, Env: o.env()}, n, err
 }
 
 // Prepare implements [runstore.FarFiles].
-func (w hostWork) Prepare(
+func (b *Bridges) Prepare(
 	ctx context.Context, repo *workspaces.Repo, p runconfig.Place, base string,
 ) (runconfig.Worktree, error) {
-	h, link, n, err := w.reach(ctx, repo, p.Agent)
+	h, link, n, err := b.reach(ctx, repo, p.Agent)
 	if err != nil {
 		return runconfig.Worktree{}, err
 	}
@@ -546,13 +541,13 @@ func (w hostWork) Prepare(
 }
 
 // Bring implements [runstore.FarFiles].
-func (w hostWork) Bring(
+func (b *Bridges) Bring(
 	ctx context.Context, repo *workspaces.Repo, agent, message string,
-) (b runstore.Brought, err error) {
+) (work runstore.Brought, err error) {
 	err = throughLosses(func() error {
-		own := w.agent(agent).Own
-		b = runstore.Brought{Worktree: workspaces.Worktree{Branch: own.Branch, Base: own.Base}}
-		h, link, n, err := w.reach(ctx, repo, agent)
+		own := b.agent(agent).Own
+		work = runstore.Brought{Worktree: workspaces.Worktree{Branch: own.Branch, Base: own.Base}}
+		h, link, n, err := b.reach(ctx, repo, agent)
 		if err != nil {
 			return err
 		}
@@ -560,24 +555,24 @@ func (w hostWork) Bring(
 		if err != nil {
 			return err
 		}
-		b.Orchestrator, b.Branch = n, done.Branch
+		work.Orchestrator, work.Branch = n, done.Branch
 		err = h.transfer(ctx, func(ctx context.Context) (err error) {
-			b.Head, err = link.Fetch(ctx, "refs/heads/"+done.Branch)
+			work.Head, err = link.Fetch(ctx, "refs/heads/"+done.Branch)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		made, err := repo.Commit(ctx, b.Head) // read from this repository: do not trust the host's answer
-		b.Tree = made.Tree
+		made, err := repo.Commit(ctx, work.Head) // read from this repository: do not trust the host's answer
+		work.Tree = made.Tree
 		return err
 	})
-	return b, err
+	return work, err
 }
 
 // Remove implements [runstore.FarFiles].
-func (w hostWork) Remove(ctx context.Context, repo *workspaces.Repo, agent, head string) error {
-	h, _, n, err := w.reach(ctx, repo, agent)
+func (b *Bridges) Remove(ctx context.Context, repo *workspaces.Repo, agent, head string) error {
+	h, _, n, err := b.reach(ctx, repo, agent)
 	if err != nil {
 		return err
 	}
@@ -586,9 +581,9 @@ func (w hostWork) Remove(ctx context.Context, repo *workspaces.Repo, agent, head
 }
 
 // Give implements [runstore.FarFiles].
-func (w hostWork) Give(ctx context.Context, repo *workspaces.Repo, agent, commit string) error {
+func (b *Bridges) Give(ctx context.Context, repo *workspaces.Repo, agent, commit string) error {
 	return throughLosses(func() error {
-		h, link, _, err := w.reach(ctx, repo, agent)
+		h, link, _, err := b.reach(ctx, repo, agent)
 		if err != nil {
 			return err
 		}

@@ -29,6 +29,7 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/yamldoc"
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/input"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
@@ -278,17 +279,17 @@ func (o Opening) bridgeFindings(ctx context.Context, r *LinkReport) (list []Find
 		context.AfterFunc(ctx, func() { _ = p.Kill() })
 	}
 	begin := time.Now()
-	_, init, err := o.Open(ctx, func(c *bridge.Client) { client = c })
+	_, init, failed := o.Open(ctx, func(c *bridge.Client) { client = c })
 	if client != nil {
 		defer client.Close()
 	}
 	r.OpenMS = time.Since(begin).Milliseconds()
-	if err != nil {
+	if failed != nil {
 		fix := "try it in a terminal: " + strings.Join(o.Host.Command, " ") + " arbiter version"
-		if f, ok := errors.AsType[*LinkFailure](err); ok && f.Category == bridge.CatTimeout {
+		if failed.Category == bridge.CatTimeout {
 			fix += "; --wait gives it more time"
 		}
-		e.add("bridge", DoctorFail, err.Error(), fix)
+		e.add("bridge", DoctorFail, failed.Message, fix)
 		return e.found, false
 	}
 	trips := []time.Duration{}
@@ -437,20 +438,12 @@ type Opening struct {
 	started func(*os.Process) // may be nil
 }
 
-// LinkFailure says why a host could not be opened.
-type LinkFailure struct {
-	Category bridge.Category // bridge.CatHost and those of the CLI: a retry would fail again
-	Message  string
-}
-
-func (f *LinkFailure) Error() string { return f.Message }
-
 // Open starts the host's command with a bridge, and waits for its first answer, for as long as
 // [hosts.Host.ConnectLimit] says. keep gets the client as soon as there is one. The caller must close that client, also
-// after a failure and when ctx ends. The error is a [*LinkFailure].
+// after a failure and when ctx ends.
 func (o Opening) Open(
 	ctx context.Context, keep func(*bridge.Client),
-) (*bridge.Client, bridge.InitializeResult, error) {
+) (*bridge.Client, bridge.InitializeResult, *input.BridgeFailed) {
 	var none bridge.InitializeResult
 	words := []string{"arbiter", "bridge", "--remote"}
 	if o.Debug {
@@ -458,7 +451,7 @@ func (o Opening) Open(
 	}
 	argv, err := o.Host.Argv(words...)
 	if err != nil {
-		return nil, none, &LinkFailure{bridge.CatHost, err.Error()}
+		return nil, none, &input.BridgeFailed{Category: bridge.CatHost, Message: err.Error()}
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = o.env()
@@ -525,9 +518,10 @@ func passedEnv(names []string) map[string]string {
 	return env
 }
 
-// failed explains why a host is not available, and what to do.
-func (o Opening) failed(err error) *LinkFailure {
-	f := &LinkFailure{Category: bridge.CatCrash, Message: err.Error()}
+// failed explains why a host is not available, and what to do. After the category bridge.CatHost, and those of the CLI,
+// a retry would fail again.
+func (o Opening) failed(err error) *input.BridgeFailed {
+	f := &input.BridgeFailed{Category: bridge.CatCrash, Message: err.Error()}
 	var known hosts.Failure
 	var rpc *bridge.RPCError
 	if !errors.As(err, &rpc) { // what the bridge there says of its machine is not about this one

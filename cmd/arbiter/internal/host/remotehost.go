@@ -22,6 +22,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/sandbox"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/internal/git"
+	"github.com/arbiter-cli/arbiter/internal/hosts"
 	"github.com/arbiter-cli/arbiter/internal/workspace"
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
@@ -48,9 +49,6 @@ type RemoteMachine struct {
 }
 
 var _ bridge.Machine = (*RemoteMachine)(nil)
-
-// plainWord has the characters that are allowed in paths that are appended to a host's command.
-const plainWord = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/=:@%+,-"
 
 func hostError(format string, args ...any) error {
 	return &bridge.RPCError{Code: bridge.CodeRefused, Category: bridge.CatHost, Message: fmt.Sprintf(format, args...)}
@@ -80,9 +78,8 @@ func (m *RemoteMachine) Begin(ctx context.Context, of bridge.Owner, p bridge.Rem
 	if m.dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return none, hostError("the directory for agents cannot be used: %v", err)
 	}
-	if odd := strings.Trim(m.dir, plainWord); odd != "" {
-		return none, hostError("the path of the directory for agents has characters that a shell reads (%q in %q): name "+
-			"another by `dir` of the host", odd, m.dir)
+	if err := hosts.CheckWords(m.dir); err != nil { // it is appended to the host's command
+		return none, hostError("the directory for agents: %v; name another by `dir` of the host", err)
 	}
 	if err := m.makeCache(ctx); err != nil {
 		return none, hostError("the repository for base commits cannot be made: %v", err)

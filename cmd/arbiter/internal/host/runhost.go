@@ -463,12 +463,9 @@ func (r *hostedRun) distrust() string {
 type lastStep struct {
 	name   string
 	within time.Duration
+	tries  int
 	do     func(ctx context.Context) error
 }
-
-// leftBehind is the step that kills what is left of a run. It is tried twice: a busy machine may take longer than a
-// step has to end processes that are killed already.
-const leftBehind = "processes left behind"
 
 // shutdown runs the steps after the end of the loop, in this order. Before, the loop has made the bridge end every
 // agent: interrupt and 2 s for the end of the turn, end of input and 3 s, TERM and 2 s, KILL and a sweep. A second
@@ -479,8 +476,9 @@ const leftBehind = "processes left behind"
 func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
 	run := r.choices.Options.Run
 	steps := []lastStep{
-		{"the bridge", 5 * time.Second, func(context.Context) error { return r.bridges.close() }},
-		{leftBehind, 6 * time.Second, func(context.Context) error {
+		{"the bridge", 5 * time.Second, 1, func(context.Context) error { return r.bridges.close() }},
+		// A busy machine may take longer than a step has to end processes that are killed already.
+		{"processes left behind", 6 * time.Second, 2, func(context.Context) error {
 			// A killed bridge could not sweep.
 			if n := proctree.Sweep(run, ""); n > 0 {
 				r.diagnostics.log.Warn("swept", "processes", n)
@@ -490,13 +488,16 @@ func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
 			}
 			return nil
 		}},
-		{"the clients' requests", 5 * time.Second, func(context.Context) error {
+		{"the clients' requests", 5 * time.Second, 1, func(context.Context) error {
 			r.frontends.input.Wait()
 			return nil
 		}},
-		{"the memory of the workspace", 5 * time.Second, func(context.Context) error { return r.remember(s) }},
-		{"the journal", 10 * time.Second, func(ctx context.Context) error { return r.storage.finish(ctx, s) }},
-		{"the crash reports", 5 * time.Second, func(context.Context) error { r.diagnostics.reporter.Close(); return nil }},
+		{"the memory of the workspace", 5 * time.Second, 1, func(context.Context) error { return r.remember(s) }},
+		{"the journal", 10 * time.Second, 1, func(ctx context.Context) error { return r.storage.finish(ctx, s) }},
+		{"the crash reports", 5 * time.Second, 1, func(context.Context) error {
+			r.diagnostics.reporter.Close()
+			return nil
+		}},
 	}
 	for _, step := range steps {
 		crashpoint.Here("shutdown.step")
@@ -508,10 +509,11 @@ func (r *hostedRun) shutdown(s *supervisor.State) (unfinished []string) {
 	return unfinished
 }
 
-func (l lastStep) run() error {
-	err := l.once()
-	if err != nil && l.name == leftBehind {
-		err = l.once()
+func (l lastStep) run() (err error) {
+	for range l.tries {
+		if err = l.once(); err == nil {
+			break
+		}
 	}
 	return err
 }

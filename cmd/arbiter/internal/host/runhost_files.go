@@ -327,7 +327,7 @@ func (r *hostedRun) recordFiles() (wait func(*runloop.Loop) error) {
 			r.notice.add("%s", files.Notice)
 		}
 		o.Workspace = files.Workspace
-		files.Far = hostWork{r.bridges.others}
+		files.Far = r.bridges.others
 		loop.Files = files
 		return nil
 	}
@@ -584,20 +584,20 @@ func (r *hostedRun) remember(s *supervisor.State) error {
 	if s.Options.ForkedFrom != nil {
 		return nil // its executions are those of the other run, too
 	}
-	var uses []memory.AgentUse
+	var used []memory.AgentOutcome
 	for _, a := range s.Agents {
 		if a.Role != supervisor.RoleOrchestrator {
 			continue
 		}
-		use := memory.AgentUse{Mode: supervisor.ModeOf(a), Restarts: a.Generation - 1, CostUSD: a.Spent()}
+		one := memory.AgentOutcome{Name: supervisor.ModeOf(a), Restarts: a.Generation - 1, CostUSD: a.Spent()}
 		if a.Standing == supervisor.HandedOff {
-			use.Handoffs = 1
+			one.Handoffs = 1
 		}
-		uses = append(uses, use)
+		used = append(used, one)
 	}
 	return store.Record(memory.Outcome{
 		Run: s.Options.Run, Date: now, Status: s.Ending.Status, CostUSD: s.Spent(),
-		Agents: memory.Tally(s.Task.History.Counts(), uses),
+		Agents: memory.Tally(s.Task.History.Counts(), used),
 	})
 }
 
