@@ -84,6 +84,12 @@ func ancestors(line []proc) ([]Ancestor, error) {
 // Marks are the runs whose marks this process was started with.
 func Marks() []string { return entriesOf(readEnviron(unix.Getpid()), EnvRun) }
 
+// StartOf returns when a process was started, which identifies it together with its number.
+func StartOf(pid int) (uint64, error) {
+	p, err := procAt(pid)
+	return p.start, err
+}
+
 // ErrEnded reports that a process has ended; its number may have been reused.
 var ErrEnded = errors.New("it has ended")
 

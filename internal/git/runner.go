@@ -237,14 +237,7 @@ func (v Version) Before(w Version) bool {
 	return v.Major < w.Major || v.Major == w.Major && v.Minor < w.Minor
 }
 
-// OldError reports a git that is older than [Needed].
-type OldError struct{ Have Version }
-
-func (e *OldError) Error() string {
-	return fmt.Sprintf("git %v is too old: install git %v or newer", e.Have, Needed)
-}
-
-// Check fails with [OldError] if git is too old.
+// Check fails if git is older than [Needed].
 func (r Runner) Check(ctx context.Context) error {
 	text, err := r.Text(ctx, "version")
 	if err != nil {
@@ -252,7 +245,7 @@ func (r Runner) Check(ctx context.Context) error {
 	}
 	have, err := parseVersion(text)
 	if err == nil && have.Before(Needed) {
-		err = &OldError{have}
+		err = fmt.Errorf("git %v is too old: install git %v or newer", have, Needed)
 	}
 	return err
 }

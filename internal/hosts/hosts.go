@@ -135,7 +135,7 @@ func (c Config) Choose(list string) (Selection, error) {
 			case name == "":
 				return Selection{}, errors.New("a name is empty: put one comma between two names")
 			case !ok:
-				return Selection{}, &UnknownError{Name: name, Known: c.Names()}
+				return Selection{}, fmt.Errorf("there is no host or pool %q: use %s", name, oneOf(c.Names()))
 			case !slices.ContainsFunc(s.Hosts, func(h Host) bool { return h.Name == member }):
 				s.Hosts = append(s.Hosts, host)
 			}
@@ -150,16 +150,6 @@ func oneOf(names []string) string {
 		return names[0]
 	}
 	return "one of " + strings.Join(names, ", ")
-}
-
-// UnknownError reports a name that is neither a host nor a pool.
-type UnknownError struct {
-	Name  string
-	Known []string // the existing names
-}
-
-func (e *UnknownError) Error() string {
-	return fmt.Sprintf("there is no host or pool %q: use %s", e.Name, oneOf(e.Known))
 }
 
 var (

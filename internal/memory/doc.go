@@ -7,7 +7,7 @@
 //
 // Several runs and commands may change a store at once. Each change takes a lock, reads the file again, and
 // replaces it as a whole; a reader sees the file before or after a change. A file of another version, or a
-// damaged one, is left unchanged and reported ([CorruptError]).
+// damaged one, is left unchanged and reported.
 //
 // The package starts no goroutine.
 package memory

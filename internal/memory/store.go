@@ -25,13 +25,6 @@ const (
 	lockWait = 5 * time.Second
 )
 
-// CorruptError reports that this version of the package has not written the file in this form.
-type CorruptError struct{ Path, Reason string }
-
-func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%s cannot be read: %s; arbiter memory rm --all removes it", e.Path, e.Reason)
-}
-
 // Memory is what is remembered of a workspace, oldest first.
 type Memory struct {
 	Lessons  []Lesson
@@ -73,8 +66,7 @@ func (s *Store) Close() error { return s.dir.Close() }
 // Path returns the path of the workspace's file.
 func (s *Store) Path() string { return s.dir.Path(s.name + ".json") }
 
-// Load reads the memory; it is empty if there is no file. Error: *CorruptError if the file cannot be
-// understood.
+// Load reads the memory; it is empty if there is no file.
 func (s *Store) Load() (Memory, error) {
 	d, err := s.read()
 	if err != nil {
@@ -167,7 +159,8 @@ func (s *Store) change(what string, edit func(*document)) error {
 func (s *Store) read() (document, error) {
 	fresh := document{V: version, CWD: text(s.cwd)}
 	corrupt := func(format string, args ...any) (document, error) {
-		return document{}, &CorruptError{s.Path(), fmt.Sprintf(format, args...)}
+		return document{}, fmt.Errorf("%s cannot be read: %s; arbiter memory rm --all removes it", s.Path(),
+			fmt.Sprintf(format, args...))
 	}
 	var d document
 	found, problem, err := s.dir.ReadJSON(s.name+".json", maxBytes, version, &d)

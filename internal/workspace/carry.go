@@ -24,32 +24,16 @@ const export = "export"
 // shown is how many files an error names.
 const shown = 5
 
-// MissingError reports a clone without the commit with which the run began.
-type MissingError struct{ Commit string }
-
-func (e *MissingError) Error() string {
-	return "the repository has no commit " + e.Commit + ", which the run began with: fetch it"
-}
-
-// BlockedError reports files that have neither the state before the run nor the state after it.
-type BlockedError struct{ Files []Blocked }
-
-func (e *BlockedError) Error() string {
+// notWritten reports files that have neither the state before the run nor the state after it.
+func notWritten(files []Blocked) error {
 	var list []string
-	for _, b := range e.Files[:min(len(e.Files), shown)] {
+	for _, b := range files[:min(len(files), shown)] {
 		list = append(list, b.Path+" ("+b.Reason+")")
 	}
-	if more := len(e.Files) - shown; more > 0 {
+	if more := len(files) - shown; more > 0 {
 		list = append(list, fmt.Sprintf("and %d more", more))
 	}
-	return "files of the run cannot be written: " + strings.Join(list, ", ")
-}
-
-// OtherError reports a reference of the run that names another commit.
-type OtherError struct{ Ref string }
-
-func (e *OtherError) Error() string {
-	return e.Ref + " is of the same run and names another commit: remove it first (git update-ref -d " + e.Ref + ")"
+	return errors.New("files of the run cannot be written: " + strings.Join(list, ", "))
 }
 
 // PackRun writes a bundle to a file, and returns the commit that the other clone must have. It does not
@@ -79,8 +63,7 @@ func PackRun(ctx context.Context, r *Repo, file string) (base string, err error)
 
 // UnpackRun unpacks a bundle into a repository: the files of the work tree get the state in which they were
 // packed, and the run's references are created. Nothing is written if a file is in the way. A call after a
-// crash finishes the work. It returns the commit that was checked out there. Errors: [MissingError],
-// [BlockedError], [OtherError].
+// crash finishes the work. It returns the commit that was checked out there.
 func UnpackRun(ctx context.Context, r *Repo, file, base string) (head string, err error) {
 	r, unlock, err := r.Lock(ctx)
 	if err != nil {
@@ -95,7 +78,7 @@ func UnpackRun(ctx context.Context, r *Repo, file, base string) (head string, er
 		return "", err
 	}
 	if there.ID == "" {
-		return "", &MissingError{base}
+		return "", fmt.Errorf("the repository has no commit %s, which the run began with: fetch it", base)
 	}
 	refs, err := fetch(ctx, r, file)
 	if err != nil {
@@ -114,7 +97,7 @@ func UnpackRun(ctx context.Context, r *Repo, file, base string) (head string, er
 		blocked = append(blocked, Blocked{Path: c.Path, Reason: ApplyModule})
 	}
 	if len(blocked) > 0 {
-		return "", &BlockedError{blocked}
+		return "", notWritten(blocked)
 	}
 	updates, err := moves(ctx, r, refs)
 	if err != nil {
@@ -125,7 +108,7 @@ func UnpackRun(ctx context.Context, r *Repo, file, base string) (head string, er
 		return "", err
 	}
 	if len(late) > 0 {
-		return "", &BlockedError{late}
+		return "", notWritten(late)
 	}
 	if err := r.Move(ctx, "arbiter: imported", updates...); err != nil {
 		return "", err
@@ -176,7 +159,8 @@ func moves(ctx context.Context, r *Repo, refs map[string]string) ([]Update, erro
 		case "":
 			updates = append(updates, Update{Ref: name, New: refs[name]})
 		default:
-			return nil, &OtherError{name}
+			return nil, fmt.Errorf("%s is of the same run and names another commit: remove it first (git update-ref -d %[1]s)",
+				name)
 		}
 	}
 	return updates, nil

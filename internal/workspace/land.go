@@ -16,7 +16,6 @@ package workspace
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,44 +24,29 @@ import (
 	"github.com/arbiter-cli/arbiter/internal/git"
 )
 
+// LandError says why the work cannot be landed as things are. Nothing was changed, unless a file changed during the
+// landing.
+type LandError struct{ Reason string }
+
+func (e *LandError) Error() string { return e.Reason }
+
+func notLanded(format string, args ...any) error { return &LandError{fmt.Sprintf(format, args...)} }
+
 // ErrDetached reports that no branch is checked out.
-var ErrDetached = errors.New("HEAD is detached: check out the branch that the work belongs on, then land it")
+var ErrDetached = notLanded("HEAD is detached: check out the branch that the work belongs on, then land it")
 
-// BusyError reports an unfinished Git operation.
-type BusyError struct{ Operation string }
-
-func (e *BusyError) Error() string {
-	return "a " + e.Operation + " is under way: finish or abort it, then land"
+func busy(operation string) error {
+	return notLanded("a %s is under way: finish or abort it, then land", operation)
 }
 
-// ConflictError reports files that the run and the branch changed in different ways. Nothing was changed.
-type ConflictError struct{ Files []string }
-
-func (e *ConflictError) Error() string {
-	return fmt.Sprintf("the branch and the run have changed the same lines in %s: nothing was changed", listLand(e.Files))
-}
-
-// DirtyError reports files with uncommitted changes, which landing would overwrite. They are unchanged; no
-// other file was changed either, unless one of these changed during the landing.
-type DirtyError struct{ Files []Blocked }
-
-func (e *DirtyError) Error() string {
-	names := make([]string, len(e.Files))
-	for i, f := range e.Files {
+// dirty reports files with uncommitted changes, which landing would overwrite.
+func dirty(files []Blocked) error {
+	names := make([]string, len(files))
+	for i, f := range files {
 		names[i] = f.Path
 	}
-	return fmt.Sprintf("uncommitted changes would be overwritten in %s: commit them or put them aside, then land",
+	return notLanded("uncommitted changes would be overwritten in %s: commit them or put them aside, then land",
 		listLand(names))
-}
-
-// FilteredError reports files under filters that the repository's own configuration defines, which do not run. Nothing
-// was changed.
-type FilteredError struct{ Files, Filters []string }
-
-func (e *FilteredError) Error() string {
-	return fmt.Sprintf("%s need the filter %s, which does not run because the repository's own configuration defines it: "+
-		"define it in your own (git config --global), or merge the run's branch yourself", listLand(e.Files),
-		listLand(e.Filters))
 }
 
 func listLand(names []string) string { return listed(names, 5) }
@@ -151,9 +135,8 @@ func begin(ctx context.Context, r *Repo, q LandRequest) (*lander, Landed, error)
 	return l, result, err
 }
 
-// Land lands a commit. Errors before anything is changed: [ErrDetached], [*BusyError], [*ConflictError], [*DirtyError],
-// [*FilteredError]; [ErrMoved] if a human moved the branch meanwhile, or if the commit would not have the expected
-// tree. After any other error a call finishes the work.
+// Land lands a commit. Errors before anything is changed: [*LandError]; [ErrMoved] if a human moved the branch meanwhile,
+// or if the commit would not have the expected tree. After any other error a call finishes the work.
 func Land(ctx context.Context, r *Repo, q LandRequest) (Landed, error) {
 	r, unlock, err := r.Lock(ctx)
 	if err != nil {
@@ -224,7 +207,7 @@ type lander struct {
 // ready refuses work trees in which a landing cannot begin.
 func (l *lander) ready(ctx context.Context) error {
 	if operation := l.Operation(); operation != "" {
-		return &BusyError{operation}
+		return busy(operation)
 	}
 	branch, err := l.Git.Text(ctx, "symbolic-ref", "--quiet", "HEAD")
 	if git.Exit(err) == 1 {
@@ -236,7 +219,7 @@ func (l *lander) ready(ctx context.Context) error {
 	l.branch = branch
 	unmerged, err := l.Git.Do(ctx, git.Call{Args: []string{"ls-files", "-z", "--unmerged"}})
 	if err == nil && len(unmerged) > 0 {
-		err = &BusyError{"resolution of conflicts"}
+		err = busy("resolution of conflicts")
 	}
 	return err
 }
@@ -299,7 +282,8 @@ func (l *lander) prepare(ctx context.Context, q LandRequest) (Landed, error) {
 		return Landed{}, err
 	}
 	if len(conflicts) > 0 {
-		return Landed{}, &ConflictError{conflicts}
+		return Landed{}, notLanded("the branch and the run have changed the same lines in %s: nothing was changed",
+			listLand(conflicts))
 	}
 	if q.Squash && tree == ours.Tree {
 		return result, nil
@@ -325,7 +309,7 @@ func (l *lander) plan(ctx context.Context, from, to string) (*ApplyPlan, error) 
 		return nil, err
 	}
 	if blocked = append(blocked, plan.Blocked...); len(blocked) > 0 {
-		return nil, &DirtyError{blocked}
+		return nil, dirty(blocked)
 	}
 	return plan, nil
 }
@@ -347,7 +331,7 @@ func (l *lander) finish(ctx context.Context, plan *ApplyPlan, from, to string) e
 		return fmt.Errorf("landing is not complete, land again: %w", err)
 	}
 	if len(late) > 0 {
-		return fmt.Errorf("landing is not complete: %w", &DirtyError{late})
+		return fmt.Errorf("landing is not complete: %w", dirty(late))
 	}
 	if _, err := l.Git.Write(ctx, "read-tree", "-i", "-m", from, to); err != nil {
 		return fmt.Errorf("landing is not complete, land again: %w", err)
@@ -367,8 +351,9 @@ func (l *lander) unfiltered(ctx context.Context, plan *ApplyPlan) error {
 	if err != nil || len(under) == 0 {
 		return err
 	}
-	filters := slices.Sorted(maps.Values(under))
-	return &FilteredError{slices.Sorted(maps.Keys(under)), slices.Compact(filters)}
+	return notLanded("%s need the filter %s, which does not run because the repository's own configuration defines it: "+
+		"define it in your own (git config --global), or merge the run's branch yourself",
+		listLand(slices.Sorted(maps.Keys(under))), listLand(slices.Compact(slices.Sorted(maps.Values(under)))))
 }
 
 // staged lists files of the plan whose staged content is neither the old nor the new one.

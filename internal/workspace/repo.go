@@ -71,8 +71,8 @@ var runPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9A-Za-z_-]{8}$`)
 })
 
-// Open finds the work tree of a directory. Errors: [ErrNoGit], [ErrBare], [ErrNoCommit], [git.OldError],
-// [git.ChangedError], and those of git (a damaged repository).
+// Open finds the work tree of a directory. Errors: [ErrNoGit], [ErrBare], [ErrNoCommit], [git.ChangedError],
+// and those of git (too old, a damaged repository).
 func Open(ctx context.Context, o Options) (*Repo, error) {
 	r := &Repo{options: o}
 	if len(o.Run) >= 8 {

@@ -20,6 +20,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -43,8 +44,11 @@ const askGrace = 5 * time.Second
 
 // Ask implements decider.Asker. Errors of the bridge and the budget are *askError.
 func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, error) {
-	o := a.Options
-	budget, err := a.left()
+	o, now := a.Options, &supervisor.State{}
+	if a.State != nil {
+		now = a.State()
+	}
+	budget, err := left(now)
 	switch {
 	case err != nil:
 		return decider.Answer{}, err
@@ -56,9 +60,7 @@ func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 		SystemPrompt: q.System, Prompt: q.Prompt, JSONSchema: q.Schema,
 		SettingSources: []string{"user"}, Env: o.EnvOfArbiter(),
 		TimeoutMS: int((o.DeciderTimeout + askGrace).Milliseconds()), MaxBudgetUSD: budget,
-	}
-	if a.Confined != nil {
-		p.Sandbox = a.Confined()
+		Sandbox: now.Options.Sandbox,
 	}
 	if o.Trusted {
 		p.SettingSources = []string{"user", "project"}
@@ -88,11 +90,8 @@ func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 const maxOutputTokens = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
 
 // left returns what a question may cost; 0 means no limit. It is an error if nothing is left.
-func (a Asker) left() (float64, error) {
-	if a.Budget == nil {
-		return 0, nil
-	}
-	limit, spent := a.Budget()
+func left(s *supervisor.State) (float64, error) {
+	limit, spent := s.Options.MaxCostUSD, s.Spent() // a human may have changed the limit
 	if limit > 0 && spent >= limit {
 		return 0, &askError{err: fmt.Errorf("nothing is left of --max-cost %g", limit), category: bridge.CatBudget}
 	}
@@ -147,12 +146,11 @@ func hashOf(templates map[string]string) string {
 // ModelRun is the run that a decider works for, or the command that asks one. Its functions are called when a question
 // is asked.
 type ModelRun struct {
-	StateDir string                        // of the decision cache
-	Stage    *Stage                        // nil unless it is a rehearsal
-	Budget   func() (limit, spent float64) // in US dollars, now; limit 0, or nil: there is none
-	Confined func() *bridge.SandboxConfig  // the sandbox of the run's agents; nil: there is none
-	Bridge   func() Querier                // returns nil while there is no bridge
-	Strict   bool                          // a failing decider is not replaced by the rules
+	StateDir string                   // of the decision cache
+	Stage    *Stage                   // nil unless it is a rehearsal
+	State    func() *supervisor.State // of the run now, with its limit and its sandbox; nil: there is no run
+	Bridge   func() Querier           // returns nil while there is no bridge
+	Strict   bool                     // a failing decider is not replaced by the rules
 	Log      *slog.Logger
 }
 

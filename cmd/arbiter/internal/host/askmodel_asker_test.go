@@ -10,6 +10,7 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
@@ -26,13 +27,22 @@ func (b *scriptedBridge) Query(_ context.Context, p bridge.QueryParams) (bridge.
 	return b.answer, b.err
 }
 
+// stateOf is a run with a limit, as far as that was spent.
+func stateOf(limit, spent float64) func() *supervisor.State {
+	return func() *supervisor.State {
+		s := &supervisor.State{}
+		s.Options.MaxCostUSD, s.Budget.CostUSD = limit, spent
+		return s
+	}
+}
+
 func TestAskerAsksAsAgentsAre(t *testing.T) {
 	b := &scriptedBridge{answer: bridge.QueryResult{
 		Output: []byte(`{"decision":"CONTINUE"}`), Text: "prose", CostUSD: 0.25,
 		Usage: bridge.Usage{Input: 1, Output: 2, CacheRead: 3, CacheCreation: 4},
 	}}
 	a := Asker{
-		ModelRun: ModelRun{Bridge: func() Querier { return b }, Budget: func() (float64, float64) { return 2, 1.5 }},
+		ModelRun: ModelRun{Bridge: func() Querier { return b }, State: stateOf(2, 1.5)},
 		Options: runconfig.Options{
 			CWD: "/w", Model: "every", ArbiterModel: "arbiters", DeciderEffort: "low", DeciderTimeout: time.Minute,
 			Trusted: true, Env: map[string]string{"A": "b"},
@@ -101,7 +111,7 @@ func TestAskerWithoutBridgeOrBudget(t *testing.T) {
 	b := &scriptedBridge{}
 	limit := 1.0
 	a = Asker{Options: runconfig.Options{MaxCostUSD: limit}, ModelRun: ModelRun{Bridge: func() Querier { return b },
-		Budget: func() (float64, float64) { return limit, 1 }}}
+		State: func() *supervisor.State { return stateOf(limit, 1)() }}}
 	_, err = a.Ask(context.Background(), decider.Question{})
 	testkit.Check(t, errors.As(err, &asked) && !asked.Transient() && len(b.asked) == 0,
 		"without a budget: %v, %d asked", err, len(b.asked))

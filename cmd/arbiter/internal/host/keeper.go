@@ -396,11 +396,11 @@ func fence(ctx context.Context, f *os.File, m proctree.Mark) (ended int) {
 
 // writeNote writes the identity of this process to its lock file.
 func writeNote(f *os.File) error {
-	line, err := proctree.Lineage(os.Getpid())
+	start, err := proctree.StartOf(os.Getpid())
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(lockNote{PID: os.Getpid(), Start: line[0].Start})
+	raw, err := json.Marshal(lockNote{PID: os.Getpid(), Start: start})
 	if err == nil {
 		err = f.Truncate(0)
 	}

@@ -316,11 +316,7 @@ func (r *hostedRun) openServices(script *rehearsal.Scenario) (err error) {
 func (r *hostedRun) openDecider() (Opened, error) {
 	return OpenDecider(r.choices.Options, ModelRun{
 		StateDir: r.choices.StateDir, Stage: r.stage, Log: r.diagnostics.log,
-		Budget: func() (limit, spent float64) {
-			s := r.loop.Snapshot()
-			return s.Options.MaxCostUSD, s.Spent() // a human may have changed the limit
-		},
-		Confined: func() *bridge.SandboxConfig { return r.loop.Snapshot().Options.Sandbox },
+		State: func() *supervisor.State { return r.loop.Snapshot() },
 		Bridge: func() Querier {
 			client := r.bridges.usable.Load()
 			if client == nil {
@@ -393,7 +389,7 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 	}
 	kept, err := store.Keep(r.choices.Images)
 	if err != nil {
-		r.notice.append("\n", "the task is sent without its images: "+err.Error())
+		r.notice.add("the task is sent without its images: %v", err)
 	}
 	fenced := FenceHost(r.wanted, r.choices.Hosts, r.choices.Options.Run, r.resumed, r.diagnostics.log)
 	recorded := r.recordFiles()
@@ -942,15 +938,13 @@ type notice struct {
 	text string
 }
 
-func (n *notice) add(format string, args ...any) { n.append("; ", fmt.Sprintf(format, args...)) }
-
-func (n *notice) append(separator, text string) {
+func (n *notice) add(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.text != "" {
-		n.text += separator
+		n.text += "; "
 	}
-	n.text += text
+	n.text += fmt.Sprintf(format, args...)
 }
 
 // String returns everything that was added.

@@ -136,13 +136,17 @@ const followPause = 100 * time.Millisecond
 // FollowCrashes copies the log in a run's directory to w, with everything that is appended, until the run is over or
 // ctx ends. When the log is rotated, it continues with the next file.
 func FollowCrashes(ctx context.Context, dir string, w io.Writer, alive func() bool) error {
-	f := follower{path: filepath.Join(dir, LogName), w: w}
-	defer f.close()
+	var log *os.File // nil: there is none yet
+	defer func() { log.Close() }()
 	tick := time.NewTicker(followPause)
 	defer tick.Stop()
 	for {
 		over := !alive() // checked first: the copy after the run's end is complete
-		if err := f.copy(); err != nil {
+		next, err := os.Open(filepath.Join(dir, LogName))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("log: %w", err)
+		}
+		if log, err = copyLog(w, log, next); err != nil {
 			return fmt.Errorf("log: %w", err)
 		}
 		if over {
@@ -156,39 +160,26 @@ func FollowCrashes(ctx context.Context, dir string, w io.Writer, alive func() bo
 	}
 }
 
-type follower struct {
-	path string
-	w    io.Writer
-	file *os.File // nil: not opened yet
+// copyLog copies what was appended to a log. If it was rotated, next is another one, to which it goes on: nothing is
+// appended to the old one any more.
+func copyLog(w io.Writer, log, next *os.File) (now *os.File, err error) {
+	if log != nil {
+		if _, err := io.Copy(w, log); err != nil || next == nil || sameFile(log, next) {
+			next.Close()
+			return log, err
+		}
+		log.Close()
+	}
+	if next != nil {
+		_, err = io.Copy(w, next)
+	}
+	return next, err
 }
 
-// copy copies what was appended since the last call.
-func (f *follower) copy() error {
-	for {
-		if f.file == nil {
-			file, err := os.Open(f.path)
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			f.file = file
-		}
-		now, err := os.Stat(f.path)
-		open, openErr := f.file.Stat()
-		if _, copyErr := io.Copy(f.w, f.file); copyErr != nil || err != nil || openErr != nil || os.SameFile(open, now) {
-			return copyErr
-		}
-		f.close() // it was rotated before it was copied completely, and nothing is appended to it any more
-	}
-}
-
-func (f *follower) close() {
-	if f.file != nil {
-		f.file.Close()
-		f.file = nil
-	}
+func sameFile(a, b *os.File) bool {
+	x, errX := a.Stat()
+	y, errY := b.Stat()
+	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
 const (

@@ -168,17 +168,9 @@ func (m ArchiveManifest) check() error {
 	return nil
 }
 
-// OtherError reports a session that has continued differently in a Claude configuration directory.
-type OtherError struct{ Session, Path string }
-
-func (e *OtherError) Error() string {
-	return fmt.Sprintf("session %s is in %s already, and continued there: move that file away, or continue the run "+
-		"there", e.Session, e.Path)
-}
-
 // ArchivePlace copies exported transcripts into a Claude configuration directory. from is their directory,
 // [ProjectsDir] of an archive. An existing transcript is replaced if it is a prefix of the exported one; otherwise
-// Place returns an [OtherError] before it writes anything. Place can be repeated after it was killed.
+// Place returns an [ArchiveError] before it writes anything. Place can be repeated after it was killed.
 func ArchivePlace(from, config string) error {
 	found, err := CheckArchive(from, config)
 	if err != nil {
@@ -219,7 +211,8 @@ func CheckArchive(from, config string) ([]exported, error) {
 				return nil, err
 			}
 			if !begins {
-				return nil, &OtherError{session, there}
+				return nil, wrong("session %s is in %s already, and continued there: move that file away, or continue the run "+
+					"there", session, there)
 			}
 			x.to, x.same = there, same
 		}

@@ -1054,12 +1054,10 @@ type BridgeNote struct {
 }
 
 // Write writes the note in the directory of its run.
-func (n BridgeNote) Write(dir string) error {
-	line, err := proctree.Lineage(n.PID)
-	if err != nil {
+func (n BridgeNote) Write(dir string) (err error) {
+	if n.Start, err = proctree.StartOf(n.PID); err != nil {
 		return err
 	}
-	n.Start = line[0].Start
 	raw, err := json.Marshal(n)
 	if err != nil {
 		return err

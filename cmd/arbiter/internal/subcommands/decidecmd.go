@@ -21,6 +21,7 @@ import (
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/settings"
 	"github.com/arbiter-cli/arbiter/sanitize"
+	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/decider"
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
@@ -165,7 +166,11 @@ func (e Env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 	}
 	s.Options.DecisionCache = false
 	o.Opened, err = host.OpenDecider(s.Options, host.ModelRun{Stage: o.bridge.Stage, Strict: true, Log: log,
-		Budget: func() (limit, spent float64) { return s.Options.MaxCostUSD, o.bridge.Cost() },
+		State: func() *supervisor.State {
+			now := &supervisor.State{Options: s.Options}
+			now.Budget.CostUSD = o.bridge.Cost()
+			return now
+		},
 		Bridge: func() host.Querier { return o.bridge }})
 	if err != nil {
 		o.close(e)

@@ -170,14 +170,10 @@ func (l *landing) run() (workspaces.Landed, error) {
 
 // failed explains why nothing was landed.
 func (l *landing) failed(err error) error {
-	var busy *workspaces.BusyError
-	var conflict *workspaces.ConflictError
-	var dirty *workspaces.DirtyError
-	switch _, ok := errors.AsType[*workspaces.FilteredError](err); {
+	switch _, ok := errors.AsType[*workspaces.LandError](err); {
 	case err == nil:
 		return nil
-	case ok, errors.As(err, &busy), errors.As(err, &conflict), errors.As(err, &dirty),
-		errors.Is(err, workspaces.ErrDetached), errors.Is(err, workspaces.ErrMoved):
+	case ok, errors.Is(err, workspaces.ErrMoved):
 		return command.Failedf("land run %s: %v", command.ShortID(l.info.Run), err)
 	}
 	return command.Environmentf("land run %s: %v", command.ShortID(l.info.Run), err)

@@ -358,7 +358,6 @@ func (e Env) importSession(c *cli.Context) error {
 // importError explains why an archive was not imported.
 func importError(name, run string, err error) error {
 	var bad *runstore.ArchiveError
-	var other *runstore.OtherError
 	var damaged *journal.DamagedError
 	var held *journal.HeldError
 	switch files, ok := errors.AsType[*filesError](err); {
@@ -369,7 +368,7 @@ func importError(name, run string, err error) error {
 	case errors.Is(err, journal.ErrExists):
 		return command.Failedf("run %s exists already, and was not changed: continue it (arbiter --resume --session "+
 			"%[1]s), or remove it first (arbiter sessions rm %[1]s)", command.ShortID(run))
-	case errors.As(err, &other), errors.As(err, &damaged):
+	case errors.As(err, &damaged):
 		return command.Failedf("%s is refused: %v; nothing was imported", name, err)
 	case ok:
 		return command.Failedf("the files of run %s are not written: %v; or use --no-files, if the directory has them "+
