@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/sourcegraph/jsonrpc2"
+
+	"github.com/arbiter-cli/arbiter/internal/backlog"
 )
 
 // maxBehind is how many bytes of output a terminal may be behind before it is dropped.
@@ -45,11 +47,11 @@ func (f *Feed) Put(p []byte) bool {
 	}
 	if len(f.buf) > 0 && len(f.buf)+len(p) > f.limit {
 		f.buf, f.ended = nil, errBehind
-		hint(f.wake)
+		backlog.Hint(f.wake)
 		return false
 	}
 	f.buf = append(f.buf, p...)
-	hint(f.wake)
+	backlog.Hint(f.wake)
 	return true
 }
 
@@ -60,8 +62,8 @@ func (f *Feed) End(why error) {
 	if f.ended == nil {
 		f.ended = why
 	}
-	hint(f.wake)
-	hint(f.taken)
+	backlog.Hint(f.wake)
+	backlog.Hint(f.taken)
 }
 
 // Err returns why the feed ended; nil while it has not.
@@ -69,13 +71,6 @@ func (f *Feed) Err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ended
-}
-
-func hint(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // Take waits for output and copies as much as fits into p. At the end it returns the reason; io.EOF is a
@@ -89,12 +84,12 @@ func (f *Feed) Take(ctx context.Context, p []byte) (int, error) {
 		}
 		left, ended := len(f.buf) > 0, f.ended
 		if left || ended != nil {
-			hint(f.wake)
+			backlog.Hint(f.wake)
 		}
 		f.mu.Unlock()
 		switch {
 		case n > 0:
-			hint(f.taken)
+			backlog.Hint(f.taken)
 			return n, nil
 		case ended != nil:
 			return 0, ended

@@ -3,7 +3,7 @@ package control
 import "encoding/json"
 
 // Version is the version of the protocol. Each result contains it.
-const Version = 4
+const Version = 5
 
 // SocketName is the socket in a run's directory, or a link to it.
 const SocketName = "control.sock"
@@ -109,13 +109,10 @@ type Events struct {
 }
 
 // StateChange holds the members of the state that differ from those sent last; the first change has all of
-// them. The member Agents is sent agent by agent: Agents holds those that changed, by their index, and
-// AgentCount how many there are.
+// them, and null stands for one that is gone. Each agent is a member of its own: Agents/0, Agents/1 and so on.
 type StateChange struct {
-	Version    int                        `json:"version"`
-	Members    map[string]json.RawMessage `json:"members,omitempty"`
-	Agents     map[int]json.RawMessage    `json:"agents,omitempty"`
-	AgentCount int                        `json:"agent_count"`
+	Version int                        `json:"version"`
+	Members map[string]json.RawMessage `json:"members,omitempty"`
 }
 
 // RunEnded reports how the run ended. The process that played it ends right after it.

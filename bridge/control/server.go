@@ -123,30 +123,40 @@ func (s *Server) Close() error {
 }
 
 func (s *Server) accept() {
+	Accept(s.listener, s.slots, s.quit, func(conn *net.UnixConn) {
+		s.work.Go(func() {
+			defer conn.Close()
+			defer s.settle(conn)()
+			s.receive(conn)
+		})
+	}, s.log)
+}
+
+// Accept accepts connections, each when a value fits into slots, until the listener is closed or quit ends. serve must
+// not block, and its work takes the value out of slots at the end.
+func Accept(
+	l *net.UnixListener, slots chan struct{}, quit context.Context, serve func(*net.UnixConn), log *slog.Logger,
+) {
 	for {
 		select {
-		case s.slots <- struct{}{}:
-		case <-s.quit.Done():
+		case slots <- struct{}{}:
+		case <-quit.Done():
 			return
 		}
-		conn, err := s.listener.AcceptUnix()
+		conn, err := l.AcceptUnix()
 		if err == nil {
-			s.work.Go(func() {
-				defer conn.Close()
-				defer s.settle(conn)()
-				s.receive(conn)
-			})
+			serve(conn)
 			continue
 		}
-		<-s.slots
+		<-slots
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		select {
-		case <-s.quit.Done():
+		case <-quit.Done():
 			return
 		case <-time.After(100 * time.Millisecond): // perhaps no descriptors are left; some may be closed soon
-			s.log.Warn("control", "error", err)
+			log.Warn("accept on "+l.Addr().String(), "error", err)
 		}
 	}
 }

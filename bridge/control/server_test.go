@@ -77,10 +77,10 @@ func TestProtocol(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"attach","params":{"agent":"a","cols":0,"rows":24}}`:       "cols and rows",
 		`{"jsonrpc":"2.0","id":1,"method":"attach","params":{"agent":"a","cols":1000000,"rows":24}}`: "cols and rows",
 		`{"jsonrpc":"2.0","id":1,"method":"pty_write","params":{"data":"YQ=="}}`:                     "nothing is attached",
-		`{"jsonrpc":"2.0","id":1,"method":"detach"}`:                                                 `{"v":4}`,
+		`{"jsonrpc":"2.0","id":1,"method":"detach"}`:                                                 `{"v":5}`,
 		`{"jsonrpc":"2.0","id":1,"method":"halt"}`:                                                   `"how":"loop"`,
 		`{"jsonrpc":"2.0","id":1,"method":"command","params":{"command":{"type":"pause"}}}`:          `"accepted":true`,
-		`{"jsonrpc":"2.0","id":1,"method":"status"}`:                                                 `"v":4`,
+		`{"jsonrpc":"2.0","id":1,"method":"status"}`:                                                 `"v":5`,
 		`{}`:       "",
 		`nonsense`: "",
 	} {
@@ -324,8 +324,8 @@ func TestSubscribe(t *testing.T) {
 	h := newTestService()
 	want := []any{
 		Events{Lines: []string{`{"seq":1,"text":"<a> & \u00e9 é"}`, `{"seq": 2}`}},
-		StateChange{Version: 7, Members: map[string]json.RawMessage{"Paused": json.RawMessage("true")}, AgentCount: 1,
-			Agents: map[int]json.RawMessage{0: json.RawMessage(`{"ID":"arbiter"}`)}},
+		StateChange{Version: 7, Members: map[string]json.RawMessage{"Paused": json.RawMessage("true"),
+			"Agents/0": json.RawMessage(`{"ID":"arbiter"}`)}},
 		Events{Lines: []string{`{"seq":9}`}, Skipped: 6},
 		RunEnded{Exit: 130, Text: "stopped", Notices: []string{"To resume: …"}},
 	}

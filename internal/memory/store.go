@@ -427,7 +427,8 @@ func Performance(outcomes []Outcome) map[string]decider.DecisionPerformance {
 			s := sums[a.Name]
 			s.Succeeded, s.Failed, s.TriesToSuccess = s.Succeeded+a.Succeeded, s.Failed+a.Failed,
 				s.TriesToSuccess+a.TriesToSuccess
-			s.LastSuccess, s.LastFailure = latest(s.LastSuccess, a.LastSuccess), latest(s.LastFailure, a.LastFailure)
+			s.LastSuccess = slices.MaxFunc([]time.Time{s.LastSuccess, a.LastSuccess}, time.Time.Compare)
+			s.LastFailure = slices.MaxFunc([]time.Time{s.LastFailure, a.LastFailure}, time.Time.Compare)
 			sums[a.Name] = s
 		}
 	}
@@ -438,13 +439,6 @@ func Performance(outcomes []Outcome) map[string]decider.DecisionPerformance {
 		}
 	}
 	return list
-}
-
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }
 
 // Tally returns the results of the modes of a run, by name: their executions according to the history of

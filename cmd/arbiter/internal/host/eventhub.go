@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -459,16 +460,20 @@ func (s *subscription) pass(ctx context.Context) (more bool, err error) {
 // agents is the member that is sent agent by agent: it is the largest, and usually only one of many agents changes.
 const agents = "Agents"
 
+func agentMember(i int) string { return agents + "/" + strconv.Itoa(i) }
+
+// gone is the value of a member that a state no longer has: it has its zero value, which is omitted.
+const gone = "null"
+
 // StateSender remembers what was sent to a client. Only one goroutine uses it.
 type StateSender struct {
 	state   *supervisor.State
 	members map[string]json.RawMessage
-	agents  []json.RawMessage
 }
 
 // Change returns the difference between a state and the one that the client has. It returns false if there is none.
 func (s *StateSender) Change(now *supervisor.State) (control.StateChange, bool, error) {
-	c := control.StateChange{Version: supervisor.StateVersion}
+	c := control.StateChange{Version: supervisor.StateVersion, Members: map[string]json.RawMessage{}}
 	if now == s.state {
 		return c, false, nil
 	}
@@ -485,32 +490,26 @@ func (s *StateSender) Change(now *supervisor.State) (control.StateChange, bool, 
 		return c, false, fmt.Errorf("encode state: agents: %w", err)
 	}
 	delete(members, agents)
-	c.Members, c.Agents, c.AgentCount = map[string]json.RawMessage{}, map[int]json.RawMessage{}, len(list)
+	for i, value := range list {
+		members[agentMember(i)] = value
+	}
 	for name, value := range members {
 		if !bytes.Equal(value, s.members[name]) {
 			c.Members[name] = value
 		}
 	}
 	for name := range s.members {
-		if _, there := members[name]; !there { // it has its zero value, which is omitted
-			c.Members[name] = json.RawMessage("null")
+		if _, there := members[name]; !there {
+			c.Members[name] = json.RawMessage(gone)
 		}
 	}
-	for i, value := range list {
-		if i >= len(s.agents) || !bytes.Equal(value, s.agents[i]) {
-			c.Agents[i] = value
-		}
-	}
-	changed := s.state == nil || len(c.Members)+len(c.Agents) > 0 || len(list) != len(s.agents)
-	s.state, s.members, s.agents = now, members, list
+	changed := s.state == nil || len(c.Members) > 0
+	s.state, s.members = now, members
 	return c, changed, nil
 }
 
 // StateReceiver rebuilds states from what a Sender sent. Only one goroutine uses it.
-type StateReceiver struct {
-	members map[string]json.RawMessage
-	agents  []json.RawMessage
-}
+type StateReceiver struct{ members map[string]json.RawMessage }
 
 // Apply returns the state after a change. It shares no memory with earlier states. An error means that the sender
 // has another version of arbiter.
@@ -522,16 +521,12 @@ func (r *StateReceiver) Apply(c control.StateChange) (*supervisor.State, error) 
 		r.members = map[string]json.RawMessage{}
 	}
 	maps.Copy(r.members, c.Members)
-	list := make([]json.RawMessage, c.AgentCount)
-	copy(list, r.agents)
-	for i, value := range c.Agents {
-		if i < 0 || i >= len(list) {
-			return nil, fmt.Errorf("decode state: agent %d of %d", i, len(list))
-		}
-		list[i] = value
+	maps.DeleteFunc(r.members, func(_ string, value json.RawMessage) bool { return string(value) == gone })
+	whole, list := maps.Clone(r.members), []json.RawMessage{}
+	for value, there := whole[agentMember(0)]; there; value, there = whole[agentMember(len(list))] {
+		delete(whole, agentMember(len(list)))
+		list = append(list, value)
 	}
-	r.agents = list
-	whole := maps.Clone(r.members)
 	var err error
 	if whole[agents], err = json.Marshal(list); err != nil {
 		return nil, fmt.Errorf("decode state: agents: %w", err)

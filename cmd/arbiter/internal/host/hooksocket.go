@@ -2,6 +2,7 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/json"
@@ -96,7 +97,7 @@ func (s *HooksService) awaitWritten(path, toolUse string) {
 		case <-again.C:
 		case <-late.C:
 			return
-		case <-s.quit:
+		case <-s.quit.Done():
 			return
 		}
 	}
@@ -149,8 +150,8 @@ type HooksService struct {
 	log       *slog.Logger
 	tokens    Tokens
 	listener  *Listener // nil without a socket
-	quit      chan struct{}
-	slots     chan struct{}
+	quit      context.Context
+	stop      context.CancelFunc
 	work      sync.WaitGroup
 
 	// These read the CLI's transcripts, and ask the system who is at the other end of a connection.
@@ -187,9 +188,10 @@ func ServeHooks(dir string, loop InputLoop, t *Terminals, log *slog.Logger) *Hoo
 }
 
 func newHooks(loop InputLoop, t *Terminals, log *slog.Logger) *HooksService {
-	return &HooksService{loop: loop, terminals: t, log: log, quit: make(chan struct{}),
-		slots: make(chan struct{}, slots), size: tokensOf, written: written, identify: control.Identify,
-		sessions: map[string]spent{}}
+	s := &HooksService{loop: loop, terminals: t, log: log, size: tokensOf, written: written,
+		identify: control.Identify, sessions: map[string]spent{}}
+	s.quit, s.stop = context.WithCancel(context.Background())
+	return s
 }
 
 // listen listens in a run's directory. No other process may use the directory at the same time, so an existing socket
@@ -200,7 +202,15 @@ func (s *HooksService) listen(dir string) {
 		s.log.Warn("hooks", "error", err)
 		return
 	}
-	s.work.Go(s.accept)
+	s.work.Go(func() {
+		free := make(chan struct{}, slots)
+		control.Accept(s.listener.UnixListener, free, s.quit, func(conn *net.UnixConn) {
+			s.work.Go(func() {
+				defer func() { <-free }()
+				s.serve(conn)
+			})
+		}, s.log)
+	})
 }
 
 // Close refuses further events, waits for the current ones (each takes two seconds at most) and removes the socket. It
@@ -209,7 +219,7 @@ func (s *HooksService) Close() {
 	if s == nil || s.listener == nil {
 		return
 	}
-	close(s.quit)
+	s.stop()
 	err := s.listener.Close()
 	s.work.Wait()
 	if s.listener = nil; err != nil {
@@ -223,31 +233,6 @@ func (s *HooksService) Path() string {
 		return ""
 	}
 	return s.listener.Path
-}
-
-func (s *HooksService) accept() {
-	for {
-		select {
-		case s.slots <- struct{}{}:
-		case <-s.quit:
-			return
-		}
-		conn, err := s.listener.AcceptUnix()
-		if err == nil {
-			s.work.Go(func() {
-				defer func() { <-s.slots }()
-				s.serve(conn)
-			})
-			continue
-		}
-		<-s.slots
-		select {
-		case <-s.quit:
-			return
-		case <-time.After(ioTimeout / 10): // perhaps out of descriptors: try again later
-			s.log.Warn("hooks", "error", err)
-		}
-	}
 }
 
 // serve answers one event. Errors are only logged: the client has continued without an answer.

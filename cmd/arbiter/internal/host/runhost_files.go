@@ -193,9 +193,6 @@ func (r *recording) open(ctx context.Context, isolation string, confined bool) (
 		o.Confine = r.confineGit
 	}
 	if r.resumed {
-		if err := runstore.PlaceFork(ctx, o, r.ownDirs(), isolation); err != nil {
-			return nil, err
-		}
 		return runstore.ResumeFiles(ctx, o, r.ownDirs(), isolation)
 	}
 	return runstore.BeginFiles(ctx, o, r.ownDirs(), isolation)

@@ -70,12 +70,11 @@ type Exporter struct {
 	wake     chan struct{} // a batch is full, or the run ends
 	done     chan struct{}
 	cancel   context.CancelFunc
+	dropped  int // spans that did not fit into the queue; valid when done is closed
 
 	mu        sync.Mutex
 	recorder  *recorder
 	questions int // asked so far
-	waiting   []span
-	dropped   int // because the queue was full
 	begun     bool
 	closed    bool
 }
@@ -104,8 +103,7 @@ func (e *Exporter) Add(at time.Time, event contract.Event) {
 		return
 	}
 	e.recorder.add(at, event)
-	e.collect()
-	if len(e.waiting) >= batch || !e.begun && len(e.waiting) > 0 { // to detect a missing collector early
+	if n, _ := e.recorder.ended.Waiting(); n >= batch || !e.begun && n > 0 { // to detect a missing collector early
 		e.begun = true
 		backlog.Hint(e.wake)
 	}
@@ -127,17 +125,6 @@ func (e *Exporter) Question() (traceparent string, end func(failed bool)) {
 	}
 }
 
-// collect queues the ended spans, as far as there is room.
-func (e *Exporter) collect() {
-	ended := e.recorder.take()
-	if e.trace.dropped {
-		return
-	}
-	fit := min(len(ended), mostWaiting-len(e.waiting))
-	e.waiting = append(e.waiting, ended[:fit]...)
-	e.dropped += len(ended) - fit
-}
-
 // Close ends all open spans, sends the waiting ones, and gives up after a time. It returns how many spans did not
 // fit into the queue.
 func (e *Exporter) Close(within time.Duration) (lost int) {
@@ -147,10 +134,8 @@ func (e *Exporter) Close(within time.Duration) (lost int) {
 	e.mu.Lock()
 	if !e.closed {
 		e.recorder.endAll(time.Now(), func(key) bool { return true })
-		e.collect()
 		e.closed = true
 	}
-	dropped := e.dropped
 	e.mu.Unlock()
 	backlog.Hint(e.wake)
 	late := time.AfterFunc(within, e.cancel)
@@ -158,11 +143,15 @@ func (e *Exporter) Close(within time.Duration) (lost int) {
 	late.Stop()
 	e.cancel()
 	e.client.CloseIdleConnections()
-	return dropped
+	return e.dropped
 }
 
 func (e *Exporter) work(ctx context.Context) {
-	defer close(e.done)
+	defer func() {
+		_, lost, _ := e.recorder.ended.Take(0) // free what will not be sent
+		e.dropped += lost
+		close(e.done)
+	}()
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	reported := false
@@ -171,21 +160,16 @@ func (e *Exporter) work(ctx context.Context) {
 		case <-tick.C:
 		case <-e.wake:
 		}
-		for more := true; more && ctx.Err() == nil; {
-			e.mu.Lock()
-			n := min(batch, len(e.waiting))
-			spans := e.waiting[:n:n]
-			if e.waiting = e.waiting[n:]; len(e.waiting) == 0 {
-				e.waiting = nil
+		e.mu.Lock()
+		last = e.closed // read first: all spans are then in the queue
+		e.mu.Unlock()
+		for more := true; more; {
+			spans, lost, left := e.recorder.ended.Take(batch)
+			e.dropped += lost
+			if more = left && ctx.Err() == nil; len(spans) == 0 {
+				continue
 			}
-			last = e.closed && len(e.waiting) == 0
-			e.mu.Unlock()
-			more = n == batch
-			if len(spans) == 0 {
-				break
-			}
-			err := e.post(ctx, spans)
-			if err != nil && !reported {
+			if err := e.post(ctx, spans); err != nil && !reported {
 				reported = true
 				e.failed(err)
 			}
@@ -379,11 +363,11 @@ type span struct {
 
 // recorder converts the events of one process of a run to spans. It is not safe for concurrent use.
 type recorder struct {
-	trace    TelemetryTrace
-	open     map[key]*span
-	runs     map[string]int // the generation of each agent
-	sent     map[string]sent
-	finished []span // since the last take
+	trace TelemetryTrace
+	open  map[key]*span
+	runs  map[string]int // the generation of each agent
+	sent  map[string]sent
+	ended *backlog.Queue[span]
 }
 
 // sent says when an agent was sent the first message of its turn, and whether more followed.
@@ -396,17 +380,11 @@ type sent struct {
 type key struct{ kind, agent, id string }
 
 func newRecorder(t TelemetryTrace) *recorder {
-	return &recorder{trace: t, open: map[key]*span{}, runs: map[string]int{}, sent: map[string]sent{}}
+	return &recorder{trace: t, open: map[key]*span{}, runs: map[string]int{}, sent: map[string]sent{},
+		ended: backlog.New[span]()}
 }
 
 var runKey = key{kind: "run"}
-
-// take returns the spans that have ended since the last call.
-func (r *recorder) take() []span {
-	list := r.finished
-	r.finished = nil
-	return list
-}
 
 func (r *recorder) begin(k key, parent string, at time.Time, name string, attributes map[string]any) *span {
 	if old := r.open[k]; old != nil {
@@ -429,8 +407,9 @@ func (r *recorder) end(k key, at time.Time, failed bool, attributes map[string]a
 	}
 	delete(r.open, k)
 	maps.Copy(s.attributes, attributes)
-	s.end, s.failed = at, failed
-	r.finished = append(r.finished, *s)
+	if s.end, s.failed = at, failed; !r.trace.dropped {
+		r.ended.Put(*s, 0, backlog.Limit{Items: mostWaiting})
+	}
 }
 
 // endAll closes open spans, inner ones first, and marks them as unfinished.

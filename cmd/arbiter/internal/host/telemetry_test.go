@@ -157,7 +157,8 @@ func TestTurnsBeginWithTheirMessage(t *testing.T) {
 		r.add(start.Add(time.Duration(second)*time.Second), e)
 	}
 	var began []string
-	for _, s := range r.take() {
+	ended, _, _ := r.ended.Take(0)
+	for _, s := range ended {
 		if s.name == "turn" {
 			began = append(began, fmt.Sprint(s.begin.Sub(start), s.attributes["arbiter.cost_usd"]))
 		}

@@ -32,11 +32,12 @@ import (
 // Terminals tracks which client has which agent's session in a terminal: one at a time. It removes the output of
 // terminals from the stream of events before the loop, and never blocks that stream.
 type Terminals struct {
-	holds sync.Map // [*Claim] by agent
+	holds sync.Map // [*Attachment] by agent
 }
 
-// Claim is one attachment, from before its terminal is open until after its end.
-type Claim struct {
+// Attachment is an agent's session in a client's terminal, from before it is open until after its end. It implements
+// [control.Attachment].
+type Attachment struct {
 	who   string
 	since time.Time
 	term  string // TERM of the terminal; it may be empty
@@ -46,25 +47,32 @@ type Claim struct {
 	size   control.Size
 	ref    bridge.AgentRef // of the open terminal
 	client *bridge.Client  // that has the terminal; nil before
+
+	// [Opener.Attach] sets these, and only its goroutines use them.
+	opener      Opener
+	channel     string
+	result      control.AttachResult
+	events      <-chan contract.Event
+	unsubscribe func()
+	over        chan struct{} // closed when the session was given back
+	ended       control.Ended // valid when over is closed
+	asked       sync.Once     // for giving it back
 }
 
 // Claim reserves an agent for a client.
-func (t *Terminals) Claim(agent, who string, size control.Size, term string) (*Claim, error) {
-	h := &Claim{who: who, since: time.Now(), term: term, size: size, Feed: control.NewFeed(0)}
+func (t *Terminals) Claim(agent, who string, size control.Size, term string) (*Attachment, error) {
+	h := &Attachment{who: who, since: time.Now(), term: term, size: size, Feed: control.NewFeed(0)}
 	if other, taken := t.holds.LoadOrStore(agent, h); taken {
-		h := other.(*Claim)
+		h := other.(*Attachment)
 		return nil, fmt.Errorf("%s is attached already: %s has it since %s", agent, h.who,
 			h.since.Local().Format("15:04:05"))
 	}
 	return h, nil
 }
 
-// Release releases an agent.
-func (t *Terminals) Release(agent string, h *Claim) { t.holds.CompareAndDelete(agent, h) }
-
-func (t *Terminals) Of(agent string) *Claim {
+func (t *Terminals) Of(agent string) *Attachment {
 	held, _ := t.holds.Load(agent)
-	h, _ := held.(*Claim)
+	h, _ := held.(*Attachment)
 	return h
 }
 
@@ -98,18 +106,18 @@ func (e tap) Event(ev bridge.Event) {
 }
 
 // Size returns the size of the terminal that shows the session.
-func (h *Claim) Size() control.Size {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.size
+func (a *Attachment) Size() control.Size {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.size
 }
 
 // Opened sets the open terminal for input, and reports a size that has changed since p.
-func (h *Claim) Opened(ctx context.Context, c *bridge.Client, p bridge.PTYOpenParams) {
-	h.mu.Lock()
-	h.ref, h.client = p.AgentRef, c
-	now := h.size
-	h.mu.Unlock()
+func (a *Attachment) Opened(ctx context.Context, c *bridge.Client, p bridge.PTYOpenParams) {
+	a.mu.Lock()
+	a.ref, a.client = p.AgentRef, c
+	now := a.size
+	a.mu.Unlock()
 	if now.Cols != p.Cols || now.Rows != p.Rows {
 		// it may have ended
 		_ = c.PTYResize(ctx, bridge.PTYResizeParams{AgentRef: p.AgentRef, Cols: now.Cols, Rows: now.Rows})
@@ -121,10 +129,10 @@ var errNotOpen = errors.New("the terminal is not open")
 // typing is how long a terminal may accept no input before typing fails.
 const typing = 10 * time.Second
 
-func (h *Claim) Write(ctx context.Context, p []byte) error {
-	h.mu.Lock()
-	ref, client := h.ref, h.client
-	h.mu.Unlock()
+func (a *Attachment) Write(ctx context.Context, p []byte) error {
+	a.mu.Lock()
+	ref, client := a.ref, a.client
+	a.mu.Unlock()
 	if client == nil {
 		return errNotOpen
 	}
@@ -140,30 +148,17 @@ func (h *Claim) Write(ctx context.Context, p []byte) error {
 	return nil
 }
 
-func (h *Claim) Resize(ctx context.Context, s control.Size) error {
-	h.mu.Lock()
-	h.size = s
-	ref, client := h.ref, h.client
-	h.mu.Unlock()
+func (a *Attachment) Resize(ctx context.Context, s control.Size) error {
+	a.mu.Lock()
+	a.size = s
+	ref, client := a.ref, a.client
+	a.mu.Unlock()
 	if client == nil {
 		return nil // it will be opened with that size
 	}
 	ctx, cancel := context.WithTimeout(ctx, typing)
 	defer cancel()
 	return client.PTYResize(ctx, bridge.PTYResizeParams{AgentRef: ref, Cols: s.Cols, Rows: s.Rows})
-}
-
-// Attachment is an agent's session in a client's terminal. It implements [control.Attachment].
-type Attachment struct {
-	opener  Opener
-	channel string
-	result  control.AttachResult
-	*Claim
-	events      <-chan contract.Event
-	unsubscribe func()
-	over        chan struct{} // closed when the session was given back
-	ended       control.Ended // valid when over is closed
-	asked       sync.Once     // for giving it back
 }
 
 // await waits for the end of the session, and releases it.
@@ -192,7 +187,7 @@ func endOf(b contract.Takeover) control.Ended {
 func (a *Attachment) release() {
 	a.End(io.EOF)
 	a.unsubscribe()
-	a.opener.Terminals.Release(a.result.Agent, a.Claim)
+	a.opener.Terminals.holds.CompareAndDelete(a.result.Agent, a)
 	close(a.over)
 }
 
@@ -234,22 +229,20 @@ type Opener struct {
 func (o Opener) Attach(
 	ctx context.Context, channel, who string, p control.AttachParams, progress func(string),
 ) (*Attachment, error) {
-	claim, err := o.Terminals.Claim(p.Agent, who, p.Size, p.Term)
+	a, err := o.Terminals.Claim(p.Agent, who, p.Size, p.Term)
 	if err != nil {
 		return nil, err
 	}
 	ref := o.Input.NewRef()
-	events, end := o.Input.board.Subscribe(func(e contract.Event) bool {
+	a.opener, a.channel, a.over = o, channel, make(chan struct{})
+	a.result = control.AttachResult{Run: o.Run, Agent: p.Agent, Name: p.Agent}
+	a.events, a.unsubscribe = o.Input.board.Subscribe(func(e contract.Event) bool {
 		_, takeover := e.Body.(contract.Takeover)
 		return takeover && e.ID == p.Agent || InputAnswers(e, ref)
 	})
-	a := &Attachment{opener: o, channel: channel, Claim: claim, events: events, unsubscribe: end,
-		over: make(chan struct{})}
-	a.result = control.AttachResult{Run: o.Run, Agent: p.Agent, Name: p.Agent}
 	over, err := a.open(ctx, ref, progress)
 	if err != nil {
-		end()
-		o.Terminals.Release(p.Agent, claim)
+		a.release()
 		return nil, err
 	}
 	if agent, ok := o.Input.loop.Snapshot().Agent(p.Agent); ok {

@@ -313,27 +313,22 @@ var (
 
 // check reports what is missing or makes no sense. A decider would treat half an input like a whole one.
 func check(q decider.Input) error {
-	if in, ok := q.(decider.EvaluateProgressInput); ok {
-		if err := checkExecution("lastExecution", in.LastExecution); err != nil {
+	in, _ := q.(decider.SelectAgentInput)
+	if e, ok := q.(decider.EvaluateProgressInput); ok {
+		if err := checkExecution("lastExecution", e.LastExecution); err != nil {
 			return err
 		}
-		return checkInput(in.Task, in.Plan, in.History, in.AvailableAgents)
+		in.Task, in.Plan, in.History, in.AvailableAgents = e.Task, e.Plan, e.History, e.AvailableAgents
 	}
-	in := q.(decider.SelectAgentInput)
 	if e := in.LastError; e != nil {
 		if err := oneOf("lastError.category", e.Category, inputCategories); err != nil {
 			return err
 		}
 	}
-	return checkInput(in.Task, in.Plan, in.History, in.AvailableAgents)
-}
-
-func checkInput(task string, plan *decider.DecisionPlan, history []decider.ExecutionSummary,
-	agents []decider.AgentDescription) error {
-	if strings.TrimSpace(task) == "" {
+	if strings.TrimSpace(in.Task) == "" {
 		return errors.New("the member task is missing or empty")
 	}
-	if plan != nil {
+	if plan := in.Plan; plan != nil {
 		if n := len(plan.Steps); plan.CurrentStepIndex < 0 || plan.CurrentStepIndex > n {
 			return fmt.Errorf("plan.currentStepIndex: %d, want 0 to %d: it is counted from 0, and %d when all steps "+
 				"are over", plan.CurrentStepIndex, n, n)
@@ -344,13 +339,13 @@ func checkInput(task string, plan *decider.DecisionPlan, history []decider.Execu
 			}
 		}
 	}
-	for i, e := range history {
+	for i, e := range in.History {
 		if err := checkExecution(fmt.Sprintf("history[%d]", i), e); err != nil {
 			return err
 		}
 	}
 	seen := map[string]bool{}
-	for i, a := range agents {
+	for i, a := range in.AvailableAgents {
 		switch {
 		case a.Name == "":
 			return fmt.Errorf("availableAgents[%d].name is missing", i)

@@ -4,7 +4,7 @@ package runstore
 //
 // The new run is built like an imported one (Store.Stage): a first segment with the state of that moment, the events
 // up to it, the images, and the transcripts of the sessions up to the turn that is repeated, under other ids. It
-// becomes visible with one rename. Its files are made when it starts, by [PlaceFork]: a process that was killed repeats
+// becomes visible with one rename. Its files are made when it starts, by [ResumeFiles]: a process that was killed repeats
 // that. Of the other run, nothing is changed.
 
 import (
@@ -345,7 +345,7 @@ func (f *forking) copyEvents(ctx context.Context, log *journal.EventLog) error {
 	return err
 }
 
-// planFiles finds the commits with the files of that moment, and records them for [PlaceFork].
+// planFiles finds the commits with the files of that moment, and records them for [ResumeFiles].
 func (f *forking) planFiles(ctx context.Context, root string, info journal.Info) error {
 	old := &f.find.State
 	repo, err := PastWork(ctx, root, info)
@@ -403,23 +403,6 @@ func (f *forking) planFiles(ctx context.Context, root string, info journal.Info)
 	return f.copyFile(workspaces.BeganName)
 }
 
-// PlaceFork creates the references of a run that was forked: its first snapshot and its run branch. Without a plan it
-// does nothing. A call after a crash finishes the work; [Files.PlaceWork] does the rest.
-func PlaceFork(ctx context.Context, o workspaces.Options, own, isolation string) error {
-	p, err := readForkPlan(own)
-	if p == nil || err != nil {
-		return err
-	}
-	f, err := OpenFiles(ctx, o, own, isolation)
-	if err == nil {
-		err = f.placeMain(ctx, *p)
-	}
-	if err != nil {
-		return fmt.Errorf("the files of the forked run: %w", err)
-	}
-	return nil
-}
-
 // readForkPlan reads the plan of a run with that parent of the agents' own directories; nil: there is none.
 func readForkPlan(own string) (*forkPlan, error) {
 	file := filepath.Join(filepath.Dir(own), ForkPlanName)
@@ -454,8 +437,13 @@ func (f *Files) PlaceWork(ctx context.Context) error {
 	return os.Remove(filepath.Join(filepath.Dir(f.Workspace.Own), ForkPlanName))
 }
 
-// placeMain creates the first snapshot and the run branch.
-func (f *Files) placeMain(ctx context.Context, p forkPlan) error {
+// placeMain creates the references of a run that was forked: its first snapshot and its run branch. Without a plan it
+// does nothing. A call after a crash finishes the work; [Files.PlaceWork] does the rest.
+func (f *Files) placeMain(ctx context.Context) error {
+	p, err := readForkPlan(f.Workspace.Own)
+	if p == nil || err != nil {
+		return err
+	}
 	found, err := f.repo.Commits(ctx, p.Base, p.Base+"^1", p.Main, p.Main+"^1", f.repo.Ref(workspaces.Base), f.main())
 	if err != nil {
 		return err
