@@ -81,7 +81,7 @@ func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 	}
 	failed := &askError{err: err}
 	if rpc, ok := errors.AsType[*bridge.RPCError](err); ok {
-		failed.category = rpc.Category
+		failed.category, answer.Usage.CostUSD = rpc.Category, rpc.CostUSD
 	}
 	return answer, failed
 }

@@ -82,7 +82,7 @@ func TestAskerReportsTransientErrors(t *testing.T) {
 		{"rate limit", &bridge.RPCError{Category: bridge.CatRateLimit}, true, false},
 		{"server", &bridge.RPCError{Category: bridge.CatServer}, true, false},
 		{"crash", &bridge.RPCError{Category: bridge.CatCrash}, true, false},
-		{"no output", &bridge.RPCError{Category: bridge.CatVerdict}, false, false},
+		{"no output", &bridge.RPCError{Category: bridge.CatVerdict, CostUSD: 0.5}, false, false},
 		{"refusal", &bridge.RPCError{Category: bridge.CatRefusal}, false, false},
 		{"login", &bridge.RPCError{Category: bridge.CatAuth}, false, true},
 		{"no credit", &bridge.RPCError{Category: bridge.CatCredit}, false, true},
@@ -93,7 +93,9 @@ func TestAskerReportsTransientErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := Asker{ModelRun: ModelRun{Bridge: func() Querier { return &scriptedBridge{err: c.err} }}}
-			_, err := a.Ask(context.Background(), decider.Question{})
+			answer, err := a.Ask(context.Background(), decider.Question{})
+			rpc, _ := errors.AsType[*bridge.RPCError](c.err)
+			testkit.Check(t, rpc == nil || answer.Usage.CostUSD == rpc.CostUSD, "it has cost %v", answer.Usage.CostUSD)
 			var asked *askError
 			testkit.Need(t, errors.As(err, &asked) && errors.Is(err, c.err), "%v is not an askError over %v", err,
 				c.err)

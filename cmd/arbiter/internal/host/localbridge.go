@@ -172,8 +172,12 @@ func OpenSide(ctx context.Context, c *settings.Choices, log *slog.Logger) (*Side
 // Query implements [Querier], and adds up the cost.
 func (a *SideBridge) Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryResult, error) {
 	r, err := a.Client.Query(ctx, p)
+	usd := r.CostUSD
+	if rpc, ok := errors.AsType[*bridge.RPCError](err); ok {
+		usd = rpc.CostUSD
+	}
 	a.mu.Lock()
-	a.spent += r.CostUSD
+	a.spent += usd
 	a.mu.Unlock()
 	return r, err
 }
