@@ -11,7 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
@@ -149,4 +151,23 @@ func TestResumeOrBegin(t *testing.T) {
 	third := first.again(line...)
 	r = third.finish(contract.ExitComplete)
 	testkit.Check(t, r.Session == run && len(third.spawns("arbiter")) == 0, "the result, asked for again: %+v", r)
+}
+
+// TestStopDuringAStartThatHangs: a signal ends a run at once whose Claude Code hangs before it has said its version.
+func TestStopDuringAStartThatHangs(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	claude, asked := filepath.Join(dir, "claude"), filepath.Join(dir, "asked")
+	testkit.OK(t, os.WriteFile(claude, []byte("#!/bin/sh\ntouch "+asked+"\nexec sleep 1000\n"), 0o700))
+	s := start(t, nil, "--json", "--no-input", "--claude", claude, "--cwd", t.TempDir(), "--task", "Weave")
+	testkit.Await(t, "the question for its version", func() bool {
+		_, err := os.Lstat(asked)
+		return err == nil
+	})
+	began := time.Now()
+	testkit.OK(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	r := s.finish(contract.ExitTerminated)
+	testkit.Check(t, r.Status == contract.StatusInterrupted && r.Summary == "stopped by SIGTERM" &&
+		time.Since(began) < 15*time.Second, "after %s: %+v", time.Since(began), r)
+	testkit.Empty(t, "errors", collect[contract.Error](s))
 }

@@ -393,7 +393,10 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 	}
 	fenced := FenceHost(r.wanted, r.choices.Hosts, r.choices.Options.Run, r.resumed, r.diagnostics.log)
 	recorded := r.recordFiles()
-	port, info, failed := r.openBridge(ctx)
+	starting, giveUp := context.WithCancel(ctx) // the bridge ends with it
+	began := context.AfterFunc(r.wanted, giveUp)
+	port, info, failed := r.openBridge(starting)
+	began()
 	if err := recorded(loop); err != nil && failed == nil {
 		failed = &input.BridgeFailed{Category: bridge.CatWorkspace, Message: err.Error()}
 	}
@@ -404,13 +407,11 @@ func (r *hostedRun) play(loop *runloop.Loop) contract.Exit {
 		defer WatchDayBudget(ctx, r.storage.Runs, o.Run, loop, r.diagnostics.log)()
 	}
 	var exit contract.Exit
-	switch {
+	switch off, ok := errors.AsType[calledOff](context.Cause(r.wanted)); {
+	case ok:
+		exit = loop.Run(ctx, nil, input.NoBridge{Options: r.recorded(), Message: off.Error(), Signal: (*input.Signal)(&off)})
 	case failed != nil:
-		none := input.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message}
-		if off, ok := errors.AsType[calledOff](context.Cause(r.wanted)); ok {
-			none.Category, none.Signal = "", (*input.Signal)(&off)
-		}
-		exit = loop.Run(ctx, nil, none)
+		exit = loop.Run(ctx, nil, input.NoBridge{Options: r.recorded(), Category: failed.Category, Message: failed.Message})
 	case r.resumed != nil:
 		exit = loop.Run(ctx, port, input.Resumed{Options: r.recorded(), Claude: info, Word: r.choices.Options.Task,
 			Images: kept,
@@ -678,7 +679,7 @@ func (r *hostedRun) announceEnd(end control.RunEnded) error {
 // ends the agents.
 func (r *hostedRun) heedSignals() (stop func()) {
 	return command.HandleSignals(func(name string, n int) bool {
-		r.frontends.input.loop.Put(input.Signal{Signal: name, Fast: n > 1})
+		r.frontends.input.Later(input.Signal{Signal: name, Fast: n > 1}) // the third one must not wait behind the second
 		return true
 	}, nil, nil)
 }
