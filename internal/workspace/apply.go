@@ -80,6 +80,15 @@ func PrepareApply(ctx context.Context, r *Repo, from, to string, keep map[string
 	return p, nil
 }
 
+// left returns all paths that the plan does not bring to the wanted state.
+func (p *ApplyPlan) left() []Blocked {
+	list := slices.Clone(p.Blocked)
+	for _, c := range p.Modules {
+		list = append(list, Blocked{c.Path, ApplyModule})
+	}
+	return list
+}
+
 // sorter decides what to do with each path.
 type sorter struct {
 	plan     *ApplyPlan

@@ -92,11 +92,7 @@ func UnpackRun(ctx context.Context, r *Repo, file, base string) (head string, er
 	if err != nil {
 		return "", err
 	}
-	blocked := plan.Blocked
-	for _, c := range plan.Modules {
-		blocked = append(blocked, Blocked{Path: c.Path, Reason: ApplyModule})
-	}
-	if len(blocked) > 0 {
+	if blocked := plan.left(); len(blocked) > 0 {
 		return "", notWritten(blocked)
 	}
 	updates, err := moves(ctx, r, refs)

@@ -60,10 +60,7 @@ func Undo(ctx context.Context, r *Repo, base, end string, dry bool) (Undone, err
 	if err != nil {
 		return Undone{}, err
 	}
-	result := Undone{Kept: plan.Blocked, Already: plan.Done}
-	for _, c := range plan.Modules {
-		result.Kept = append(result.Kept, Blocked{Path: c.Path, Reason: ApplyModule})
-	}
+	result := Undone{Kept: plan.left(), Already: plan.Done}
 	var late []Blocked
 	if !dry {
 		if late, err = plan.Run(ctx); err != nil {
@@ -217,10 +214,7 @@ func Revert(ctx context.Context, r *Repo, base, end string, p UndoPart) error {
 	if err != nil {
 		return err
 	}
-	if len(plan.Modules) > 0 {
-		return &RefusedError{plan.Modules[0].Path, ApplyModule}
-	}
-	blocked := plan.Blocked
+	blocked := plan.left()
 	if len(blocked) == 0 {
 		if blocked, err = plan.Run(ctx); err != nil {
 			return err

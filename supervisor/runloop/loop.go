@@ -69,6 +69,8 @@ type Loop struct {
 	// Refuses says why a running run must not get some options, for a reason outside the run. May be nil. The function
 	// must be safe for concurrent use.
 	Refuses func(runconfig.Options) error
+	// Signalled is called at each signal, also before the run begins. May be nil.
+	Signalled func(input.Signal)
 	// Windows keeps for later runs how many tokens a model takes. May be nil.
 	Windows func(model string, tokens int) error
 	// Redact masks secrets in the output of agents, tools and processes; nil: nothing is masked. It is applied before
@@ -174,6 +176,9 @@ func (l *Loop) putFrom(host string, f input.Body) bool {
 	inbox, f := l.inbox, l.masked(l.vet(f))
 	switch f := f.(type) {
 	case input.Signal, input.OutputLost:
+		if s, ok := f.(input.Signal); ok && l.Signalled != nil {
+			l.Signalled(s)
+		}
 		// These must be able to end a run even if its journal waits for a disk.
 		inbox = l.urgent
 	case input.Command:

@@ -72,7 +72,14 @@ func (a Asker) Ask(ctx context.Context, q decider.Question) (decider.Answer, err
 	if b == nil {
 		return decider.Answer{}, &askError{err: bridge.ErrClosed}
 	}
+	end := func(bool) {}
+	if a.Telemetry != nil {
+		var parent string
+		parent, end = a.Telemetry.Question()
+		p.Env = with(p.Env, traceparent, parent)
+	}
 	r, err := b.Query(ctx, p)
+	end(err != nil)
 	answer := decider.Answer{Text: cmp.Or(string(r.Output), r.Text), Model: r.Model,
 		Usage: decider.Usage{Input: r.Usage.Input, Output: r.Usage.Output, CacheRead: r.Usage.CacheRead,
 			CacheCreation: r.Usage.CacheCreation, CostUSD: r.CostUSD}}
@@ -150,8 +157,10 @@ type ModelRun struct {
 	Stage    *Stage                   // nil unless it is a rehearsal
 	State    func() *supervisor.State // of the run now, with its limit and its sandbox; nil: there is no run
 	Bridge   func() Querier           // returns nil while there is no bridge
-	Strict   bool                     // a failing decider is not replaced by the rules
-	Log      *slog.Logger
+	// Telemetry makes each question a span; nil: there are none.
+	Telemetry *Exporter
+	Strict    bool // a failing decider is not replaced by the rules
+	Log       *slog.Logger
 }
 
 // Opened is the decider of a run with the resources that it holds. The zero value holds none.

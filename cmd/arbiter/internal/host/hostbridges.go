@@ -156,28 +156,33 @@ func FenceHost(
 	if e := resumed.Ending; e != nil && e.Said && e.Status == contract.StatusComplete {
 		return nil // a complete run ends all processes before it reports that
 	}
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, name := range resumed.Lifecycle.MayStillRun() {
+	return atOnce(resumed.Lifecycle.MayStillRun(), func(name string) []string {
 		host, ok := known.Find(name)
 		if !ok {
-			continue
+			return nil
 		}
-		all.Go(func() {
-			ended, err := EndBridge(ctx, host, run)
-			if err != nil {
-				log.Warn("ending what runs on a host failed", "host", name, "err", err)
-			}
-			if ended {
-				mu.Lock()
-				defer mu.Unlock()
-				fenced = append(fenced, name)
-			}
-		})
+		ended, err := EndBridge(ctx, host, run)
+		if err != nil {
+			log.Warn("ending what runs on a host failed", "host", name, "err", err)
+		}
+		if !ended {
+			return nil
+		}
+		return []string{name}
+	})
+}
+
+// atOnce calls do for several hosts at once, and returns all that it returned, sorted.
+func atOnce(names []string, do func(host string) []string) (all []string) {
+	results := make([][]string, len(names))
+	var work sync.WaitGroup
+	for i, host := range names {
+		work.Go(func() { results[i] = do(host) })
 	}
-	all.Wait()
-	slices.Sort(fenced)
-	return fenced
+	work.Wait()
+	all = slices.Concat(results...)
+	slices.Sort(all)
+	return all
 }
 
 var _ HaltedElsewhere = (*Bridges)(nil)
@@ -370,8 +375,7 @@ func (p hostPort) look(paths []string) ([]runloop.Found, error) {
 }
 
 // RemoveDirs removes the directories of Orchestrators on other hosts after a complete run, and returns a message
-// for each directory that had to stay. No agent works in them any more, and the bridges are still open. Hosts are
-// processed concurrently.
+// for each directory that had to stay. No agent works in them any more, and the bridges are still open.
 func (b *Bridges) RemoveDirs(ctx context.Context, files *runstore.Files) (messages []string) {
 	s := b.Input.loop.Snapshot()
 	agents := map[string][]string{}
@@ -380,31 +384,20 @@ func (b *Bridges) RemoveDirs(ctx context.Context, files *runstore.Files) (messag
 			agents[a.Host] = append(agents[a.Host], a.ID)
 		}
 	}
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, host := range slices.Sorted(maps.Keys(agents)) {
+	return atOnce(slices.Collect(maps.Keys(agents)), func(host string) (messages []string) {
 		h := b.of(host)
-		reachable := h != nil && h.open && h.alive()
-		all.Go(func() {
-			for _, agent := range agents[host] {
-				text := ""
-				where := fmt.Sprintf("in %s on host %s", s.DirOf(agent), host)
-				if reachable {
-					text = files.RemoveFar(ctx, agent, where)
-				} else {
-					text = fmt.Sprintf("the directory of %s was left %s, which is out of reach", agent, where)
-				}
-				if text != "" {
-					mu.Lock()
-					messages = append(messages, text)
-					mu.Unlock()
-				}
+		for _, agent := range agents[host] {
+			where := fmt.Sprintf("in %s on host %s", s.DirOf(agent), host)
+			text := fmt.Sprintf("the directory of %s was left %s, which is out of reach", agent, where)
+			if h != nil && h.open && h.alive() {
+				text = files.RemoveFar(ctx, agent, where)
 			}
-		})
-	}
-	all.Wait()
-	slices.Sort(messages)
-	return messages
+			if text != "" {
+				messages = append(messages, text)
+			}
+		}
+		return messages
+	})
 }
 
 // trySandbox tries the sandbox on a host, if agents have a sandbox here. It refuses a host whose sandbox is missing

@@ -417,20 +417,6 @@ func (p Port) Inspect(ctx context.Context, params bridge.InspectParams) (r bridg
 // traceparent is the environment variable that names the parent span of a process's spans.
 const traceparent = "TRACEPARENT"
 
-// tracedQuerier makes questions spans of the trace.
-type tracedQuerier struct {
-	Querier
-	telemetry *Exporter
-}
-
-func (q tracedQuerier) Query(ctx context.Context, p bridge.QueryParams) (bridge.QueryResult, error) {
-	parent, end := q.telemetry.Question()
-	p.Env = with(p.Env, traceparent, parent)
-	result, err := q.Querier.Query(ctx, p)
-	end(err != nil)
-	return result, err
-}
-
 // with returns a copy of an environment with one more variable.
 func with(env map[string]string, name, value string) map[string]string {
 	more := map[string]string{}

@@ -318,15 +318,12 @@ func (r *hostedRun) openDecider() (Opened, error) {
 		StateDir: r.choices.StateDir, Stage: r.stage, Log: r.diagnostics.log,
 		State: func() *supervisor.State { return r.loop.Snapshot() },
 		Bridge: func() Querier {
-			client := r.bridges.usable.Load()
-			if client == nil {
-				return nil
-			}
-			if r.diagnostics.telemetry == nil {
+			if client := r.bridges.usable.Load(); client != nil {
 				return client
 			}
-			return tracedQuerier{client, r.diagnostics.telemetry}
+			return nil
 		},
+		Telemetry: r.diagnostics.telemetry,
 	})
 }
 
@@ -594,7 +591,9 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	var callOff context.CancelCauseFunc
 	r.wanted, callOff = context.WithCancelCause(context.Background())
 	r.loop.Refuses = func(o runconfig.Options) error { return settings.RefuseRoot(o, o.Rehearsal) }
-	f.input = NewSender(heedfulLoop{r.loop, callOff}, &f.board)
+	// The loop itself takes a signal only when the run has begun: the first snapshot of a large work tree takes minutes.
+	r.loop.Signalled = func(s input.Signal) { callOff(calledOff(s)) }
+	f.input = NewSender(r.loop, &f.board)
 	r.bridges.others = &Bridges{
 		Hosts: r.choices.Hosts, Debug: r.choices.Debug, Options: r.options, Handler: r.loop.Handler, Input: f.input,
 		Terminals: &f.terminals, Telemetry: r.diagnostics.telemetry, Log: log,
@@ -688,21 +687,6 @@ func (r *hostedRun) heedSignals() (stop func()) {
 type calledOff input.Signal
 
 func (c calledOff) Error() string { return "SIG" + c.Signal + " stopped the run before it began" }
-
-// heedfulLoop calls a run off at a signal, which the loop itself takes only when the run has begun: the first snapshot
-// of a large work tree takes minutes.
-type heedfulLoop struct {
-	*runloop.Loop
-	callOff context.CancelCauseFunc
-}
-
-// Put implements [InputLoop].
-func (l heedfulLoop) Put(b input.Body) bool {
-	if s, ok := b.(input.Signal); ok {
-		l.callOff(calledOff(s))
-	}
-	return l.Loop.Put(b)
-}
 
 // drainDeadline bounds the writing of the last lines if the reader of stdout is slow but alive.
 const drainDeadline = 10 * time.Second
