@@ -66,13 +66,6 @@ func (f *Feed) End(why error) {
 	backlog.Hint(f.taken)
 }
 
-// Err returns why the feed ended; nil while it has not.
-func (f *Feed) Err() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.ended
-}
-
 // Take waits for output and copies as much as fits into p. At the end it returns the reason; io.EOF is a
 // normal end. Only one reader at a time.
 func (f *Feed) Take(ctx context.Context, p []byte) (int, error) {

@@ -27,7 +27,7 @@ func (e env) detach(ctx context.Context, c settings.Choices) error {
 			return nil
 		}
 		c.Session = info.Run
-	} else if c.Options.Task == "" && !c.Rehearse {
+	} else if c.Options.Task == "" && !c.Options.Rehearsal {
 		return command.Usagef("there is no task: with --detach, give --task or a requirements file")
 	}
 	ctx, stop := command.Interruptible(ctx, false)

@@ -87,7 +87,7 @@ func (p runPort) Start(ctx context.Context, s clients.Start) (string, error) {
 	if err := settings.CheckTask(c.Options.Task, "the task"); err != nil {
 		return "", err
 	}
-	if c.Options.Task == "" && !c.Rehearse {
+	if c.Options.Task == "" && !c.Options.Rehearsal {
 		return "", command.Usagef("there is no task: say what is to be done")
 	}
 	c.Options.Run = s.Run

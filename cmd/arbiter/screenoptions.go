@@ -40,7 +40,7 @@ func (e env) screenCommand(c settings.Choices) error {
 	}
 	h := clients.NewScreen(e.Env, c)
 	options := tui.Options{
-		Host: h, Rehearsal: c.Rehearse, Theme: c.Screen.Theme, ASCII: c.Screen.ASCII, Still: c.Screen.Still,
+		Host: h, Rehearsal: c.Options.Rehearsal, Theme: c.Screen.Theme, ASCII: c.Screen.ASCII, Still: c.Screen.Still,
 		Mouse: c.Screen.Mouse, Notify: c.Screen.Notify, Around: render.Surroundings{ColorFGBG: os.Getenv("COLORFGBG")},
 		Painting: painting,
 	}
@@ -83,7 +83,7 @@ func noScreen() string {
 
 // liveHere finds the live run of the directory; a screen that was started without a task shows it.
 func liveHere(c settings.Choices) (run string, live bool) {
-	if c.Resume || c.Rehearse || c.Options.Task != "" {
+	if c.Resume || c.Options.Rehearsal || c.Options.Task != "" {
 		return "", false
 	}
 	store, err := journal.OpenStore(c.StateDir)

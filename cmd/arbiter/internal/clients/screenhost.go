@@ -116,7 +116,7 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 	c.Options.Task, c.Images = b.Task, b.Images
 	c.Resume, c.Session = b.Resume != "", b.Resume
 	if b.Rehearse {
-		if !c.Rehearse { // it was chosen because something is missing: it shows what a run is
+		if !c.Options.Rehearsal { // it was chosen because something is missing: it shows what a run is
 			c.Scenario = "demo"
 		}
 		c = host.Rehearsal(c)
@@ -124,7 +124,7 @@ func (h *ScreenHost) begin(ctx context.Context, b tui.Begin, sink runloop.Sink) 
 		c.AskInRun()
 	}
 	if c.Resume {
-		c.Rehearse, c.Options.Rehearsal = false, false // the run has its own setting
+		c.Options.Rehearsal = false // the run has its own setting
 	}
 	p, err := host.StartProcess(ctx, c)
 	if err != nil {
@@ -193,10 +193,10 @@ func (h *ScreenHost) Past(_ context.Context, run string) (*journal.EventLog, err
 
 func (h *ScreenHost) Inspect(ctx context.Context) tui.Findings {
 	c := h.Choices()
-	s := host.InspectClaude(ctx, c.Claude, !c.Rehearse) // a rehearsal needs no login, because it has its own key
+	s := host.InspectClaude(ctx, c.Claude, !c.Options.Rehearsal) // a rehearsal needs no login, because it has its own key
 	f := tui.Findings{
 		Claude: s.Version, Path: s.Path, Problem: s.Problem, Missing: s.Missing, Login: tui.LoginUnknown,
-		Account: cmp.Or(s.Login.Email, s.Login.Method), Rehearsal: c.Rehearse, Model: c.Options.Model,
+		Account: cmp.Or(s.Login.Email, s.Login.Method), Rehearsal: c.Options.Rehearsal, Model: c.Options.Model,
 		CWD: c.Place, Trusted: c.Options.Trusted, Trust: findingsOf(c.Trusting), Permissions: c.Options.Permissions,
 		Sandbox: c.Sandbox.Mode,
 	}

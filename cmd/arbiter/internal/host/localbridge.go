@@ -272,11 +272,8 @@ func (r *hostedRun) openBridge(ctx context.Context) (runloop.Port, bridge.Claude
 	}
 	b.watch.Go(func() { r.reportEnd(client) })
 	o.StandIn = claude.StandIn
-	w := wanted{mode: r.choices.Sandbox.Mode}
-	if w.mode != settings.SandboxOff {
-		w.config, w.missing = r.choices.SandboxConfig()
-	}
-	unsandboxed, failed := b.sandbox.try(ctx, client, w, *o, r.diagnostics.log)
+	config, missing := r.choices.SandboxConfig()
+	unsandboxed, failed := b.sandbox.try(ctx, client, r.choices.Sandbox.Mode, config, missing, *o, r.diagnostics.log)
 	if failed != nil {
 		return nil, bridge.ClaudeInfo{}, failed
 	}
@@ -392,37 +389,31 @@ func tried(
 	return result, reason
 }
 
-// wanted is the requested sandbox.
-type wanted struct {
-	mode    string // value of --sandbox
-	config  bridge.SandboxConfig
-	missing string // why it is not available
-}
-
-// try tries the requested sandbox each time a bridge is started, and sets the result for the agents. If the run
-// once had a sandbox, it does not continue without one. unsandboxed is the reason if the agents run without a
-// sandbox.
+// try tries the requested sandbox each time a bridge is started, and sets the result for the agents. mode is the value of
+// --sandbox, and missing says why the sandbox is not available. If the run once had a sandbox, it does not continue
+// without one. unsandboxed is the reason if the agents run without a sandbox.
 func (c *confinement) try(
-	ctx context.Context, client sandboxed, w wanted, o runconfig.Options, log *slog.Logger,
+	ctx context.Context, client sandboxed, mode string, config bridge.SandboxConfig, missing string, o runconfig.Options,
+	log *slog.Logger,
 ) (unsandboxed string, failed *input.BridgeFailed) {
-	if w.mode == settings.SandboxOff {
+	if mode == settings.SandboxOff {
 		c.Store(nil)
 		return "", nil
 	}
-	reason, result := w.missing, bridge.SandboxResult{}
+	reason, result := missing, bridge.SandboxResult{}
 	if reason == "" {
-		result, reason = tried(ctx, client, bridge.SandboxParams{Config: w.config, CWD: o.CWD, Env: o.Env})
-		log.Info("sandbox", "program", w.config.Program, "version", result.Version, "holds", reason == "", "reason",
+		result, reason = tried(ctx, client, bridge.SandboxParams{Config: config, CWD: o.CWD, Env: o.Env})
+		log.Info("sandbox", "program", config.Program, "version", result.Version, "holds", reason == "", "reason",
 			reason, "scratch", result.Scratch, "scratch_reason", result.ScratchReason)
 	}
 	had := c.now().sandbox != nil
 	switch {
 	case reason == "":
-		c.Store(&confined{sandbox: &w.config, hosts: result.Hosts, scratch: result.Scratch})
+		c.Store(&confined{sandbox: &config, hosts: result.Hosts, scratch: result.Scratch})
 		return "", nil
 	case !had:
 		c.Store(&confined{reason: reason})
-		if w.mode != settings.SandboxOn {
+		if mode != settings.SandboxOn {
 			return reason, nil
 		}
 	}

@@ -136,7 +136,7 @@ var ErrGone = errors.New("the process that played the run was killed or crashed;
 // Detached starts the process of a run that continues without this one.
 func Detached(ctx context.Context, c settings.Choices) (*Process, error) {
 	c.Options.Partial, c.Detach = true, true
-	if c.Rehearse {
+	if c.Options.Rehearsal {
 		c = Rehearsal(c)
 	} else {
 		c.AskInRun()
@@ -146,7 +146,7 @@ func Detached(ctx context.Context, c settings.Choices) (*Process, error) {
 
 // Rehearsal returns the same choices for a scripted model.
 func Rehearsal(c settings.Choices) settings.Choices {
-	c.Rehearse, c.Options.Rehearsal, c.Options.Trusted, c.Options.TrustHash = true, true, true, ""
+	c.Options.Rehearsal, c.Options.Trusted, c.Options.TrustHash = true, true, ""
 	kept := map[string]string{}
 	for name, value := range c.Options.Env {
 		if settings.ForRehearsal(name) {
@@ -238,7 +238,7 @@ func (r *hostedRun) begin() error {
 		return err
 	}
 	r.storage.journal, err = r.storage.Create(journal.Meta{Run: o.Run, CWD: c.Place, Began: time.Now(),
-		Version: command.Version(), Title: command.Title(o.Task), Rehearsal: c.Rehearse}, r.storage.options)
+		Version: command.Version(), Title: command.Title(o.Task), Rehearsal: c.Options.Rehearsal}, r.storage.options)
 	if err != nil {
 		return command.Environmentf("journal: %v", err)
 	}
@@ -248,7 +248,7 @@ func (r *hostedRun) begin() error {
 	if err := r.recall(o); err != nil {
 		r.notice.add("the lessons of earlier runs cannot be read: %v", err)
 	}
-	if c.Rehearse { // it has a workspace now
+	if c.Options.Rehearsal { // it has a workspace now
 		if !c.Share {
 			if err := r.storage.lockWorkspace(o.CWD); err != nil {
 				return err
@@ -266,7 +266,7 @@ func (r *hostedRun) begin() error {
 // lockPlace prevents a second run in the directory. A rehearsal has its own workspace, which is locked after it was
 // created.
 func (r *hostedRun) lockPlace() error {
-	if r.choices.Share || r.choices.Rehearse {
+	if r.choices.Share || r.choices.Options.Rehearsal {
 		return nil
 	}
 	if err := r.storage.lockPlace(r.choices.Place, r.choices.Options.Run); err != nil {
@@ -342,7 +342,7 @@ func (r *hostedRun) options() runconfig.Options {
 func (r *hostedRun) recorded() runconfig.Options {
 	o := r.options()
 	o.Cores = runtime.GOMAXPROCS(0)
-	if !r.choices.Rehearse {
+	if !r.choices.Options.Rehearsal {
 		if err := withWindows(&o, r.choices.StateDir); err != nil {
 			r.notice.add("what earlier runs learned about models is not known: %v", err)
 		}
@@ -433,7 +433,7 @@ func (r *hostedRun) equip(loop *runloop.Loop) *runstore.ImageStore {
 	o := r.choices.Options
 	store := runstore.NewStore(filepath.Join(r.storage.journal.Dir(), runstore.ImagesDir), o.CWD)
 	loop.Images, loop.Decider = store, r.decider.Decider
-	if !r.choices.Rehearse {
+	if !r.choices.Options.Rehearsal {
 		r.useGrants(loop)
 		loop.Windows = func(model string, tokens int) error { return keepWindow(r.choices.StateDir, model, tokens) }
 	}
@@ -447,7 +447,7 @@ func (r *hostedRun) equip(loop *runloop.Loop) *runstore.ImageStore {
 
 // distrust returns why the workspace is not trusted any more. A rehearsal has a workspace of its own.
 func (r *hostedRun) distrust() string {
-	if r.choices.Rehearse || r.choices.Options.Trusted {
+	if r.choices.Options.Rehearsal || r.choices.Options.Trusted {
 		return ""
 	}
 	return r.choices.Trusting.Distrust()
@@ -590,7 +590,7 @@ func (r *hostedRun) ready(sink runloop.Sink) *runloop.Loop {
 	}
 	var callOff context.CancelCauseFunc
 	r.wanted, callOff = context.WithCancelCause(context.Background())
-	r.loop.Refuses = func(o runconfig.Options) error { return settings.RefuseRoot(o, o.Rehearsal) }
+	r.loop.Refuses = settings.RefuseRoot
 	// The loop itself takes a signal only when the run has begun: the first snapshot of a large work tree takes minutes.
 	r.loop.Signalled = func(s input.Signal) { callOff(calledOff(s)) }
 	f.input = NewSender(r.loop, &f.board)

@@ -369,7 +369,7 @@ func (r *hostedRun) lockAgain() error {
 	if err != nil {
 		return err
 	}
-	r.choices.Options.Run, r.choices.Rehearse = info.Run, info.Rehearsal
+	r.choices.Options.Run, r.choices.Options.Rehearsal = info.Run, info.Rehearsal
 	if info.CWD != "" {
 		r.choices.Place = info.CWD
 	}
@@ -425,7 +425,6 @@ func (r *hostedRun) resume() error {
 		return command.Usagef("run %s began with --isolation %s, and that cannot change: leave out --isolation",
 			run, began)
 	}
-	r.choices.Rehearse = r.choices.Options.Rehearsal
 	r.choices.Adopt(t)
 	o := &r.choices.Options
 	if r.choices.Claude == "" {
@@ -441,7 +440,7 @@ func (r *hostedRun) resume() error {
 	if r.choices.Policy, err = settings.CheckRules(*o); err != nil {
 		return err
 	}
-	if err := r.choices.RefuseRoot(o.Rehearsal); err != nil {
+	if err := r.choices.RefuseRoot(); err != nil {
 		return err
 	}
 	if _, err := command.CheckDir(o.CWD); err != nil {
@@ -535,7 +534,7 @@ func resumeOrBegin(c *settings.Choices) error {
 
 // openMemory opens what the runs in the workspace have learned; nil in a rehearsal, and if memory is off.
 func (r *hostedRun) openMemory() (*memory.Store, error) {
-	if r.choices.Options.Memory == settings.MemoryOff || r.choices.Rehearse {
+	if r.choices.Options.Memory == settings.MemoryOff || r.choices.Options.Rehearsal {
 		return nil, nil
 	}
 	return memory.Open(r.choices.StateDir, r.choices.Place, r.diagnostics.mask)

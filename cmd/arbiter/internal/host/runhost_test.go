@@ -72,8 +72,8 @@ func TestConfinement(t *testing.T) {
 		if c.had {
 			agents.Store(&confined{sandbox: &bridge.SandboxConfig{Program: "bwrap"}, scratch: true})
 		}
-		w := wanted{mode: c.mode, config: bridge.SandboxConfig{Program: "bwrap"}, missing: c.missing}
-		unsandboxed, failed := agents.try(t.Context(), c.trial, w, runconfig.Options{}, slog.New(slog.DiscardHandler))
+		unsandboxed, failed := agents.try(t.Context(), c.trial, c.mode, bridge.SandboxConfig{Program: "bwrap"}, c.missing,
+			runconfig.Options{}, slog.New(slog.DiscardHandler))
 		now := agents.now()
 		testkit.Check(t, unsandboxed == c.unsandboxed && (now.sandbox != nil) == c.sandboxed && now.scratch == c.scratch &&
 			now.reason == c.reason, "%s: %q, %+v, reason %q", name, unsandboxed, now.sandbox, now.reason)

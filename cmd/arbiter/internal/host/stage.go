@@ -36,7 +36,7 @@ type Stage struct {
 // ReadScenario reads and checks the scenario of a rehearsal before anything starts. It returns nil if this is not a
 // rehearsal.
 func ReadScenario(c settings.Choices) (*rehearsal.Scenario, error) {
-	if !c.Rehearse {
+	if !c.Options.Rehearsal {
 		return nil, nil
 	}
 	script, err := loadScenario(c.Scenario)

@@ -70,21 +70,20 @@ func TestRootMayNotAllowAll(t *testing.T) {
 	t.Setenv("IS_SANDBOX", "1")
 	t.Setenv("CLAUDE_CODE_BUBBLEWRAP", "1")
 	all := runconfig.Options{Permissions: "allow-all"}
-	boxed := all
-	boxed.Sandbox = &bridge.SandboxConfig{}
+	boxed, rehearsed := all, all
+	boxed.Sandbox, rehearsed.Rehearsal = &bridge.SandboxConfig{}, true
 	for name, tt := range map[string]struct {
-		o        runconfig.Options
-		rehearse bool
-		uid      int
-		refused  bool
+		o       runconfig.Options
+		uid     int
+		refused bool
 	}{
 		"root":               {o: all, refused: true},
 		"somebody else":      {o: all, uid: 1000},
 		"root in a sandbox":  {o: boxed},
-		"root in rehearsal":  {o: all, rehearse: true},
+		"root in rehearsal":  {o: rehearsed},
 		"root in other mode": {o: runconfig.Options{Permissions: "accept-edits"}},
 	} {
-		err := refuseUser(tt.o, tt.rehearse, tt.uid)
+		err := refuseUser(tt.o, tt.uid)
 		if (err != nil) != tt.refused {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -104,7 +103,7 @@ func TestRootMayAllowAllInASandbox(t *testing.T) {
 	}
 	for mode, refused := range map[string]bool{SandboxOff: true, sandboxAuto: true, SandboxOn: false} {
 		c := Choices{Options: runconfig.Options{Permissions: "allow-all"}, Sandbox: confinement{Mode: mode}}
-		if err := c.RefuseRoot(false); (err != nil) != refused {
+		if err := c.RefuseRoot(); (err != nil) != refused {
 			t.Errorf("--sandbox %s: %v", mode, err)
 		}
 	}

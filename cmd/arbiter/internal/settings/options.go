@@ -81,16 +81,16 @@ func (s *Choices) readRun(c *cli.Context) (err error) {
 			return command.Usagef("--claude: %v", err)
 		}
 	}
-	if s.Options.Env, err = readEnv("env", c.StringSlice("env"), s.Rehearse); err != nil {
+	if s.Options.Env, err = readEnv("env", c.StringSlice("env"), s.Options.Rehearsal); err != nil {
 		return err
 	}
-	if s.Options.ArbiterEnv, err = readArbiterEnv(c, s.Rehearse); err != nil {
+	if s.Options.ArbiterEnv, err = readArbiterEnv(c, s.Options.Rehearsal); err != nil {
 		return err
 	}
 	if s.Options.CheckTimeout == 0 {
 		s.Options.CheckTimeout = -1 // there, zero means the default
 	}
-	if s.Rehearse { // its workspace is not a Git repository
+	if s.Options.Rehearsal { // its workspace is not a Git repository
 		s.Options.Workspace.Isolation = runconfig.IsolationShared
 	}
 	if err := checkAcceptance(s.Options.Accept); err != nil {

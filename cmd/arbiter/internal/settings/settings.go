@@ -38,7 +38,6 @@ type Choices struct {
 	Plain    bool
 	Detach   bool // no frontend: the run continues on its own
 	Screen   ScreenSettings
-	Rehearse bool
 	Scenario string
 	StandIn  bool
 	NoInput  bool
@@ -72,7 +71,7 @@ func ReadSettings(c *cli.Context) (Choices, error) {
 		return s, err
 	}
 	if !s.Resume { // a resumed run has its own
-		if err := s.RefuseRoot(s.Rehearse); err != nil {
+		if err := s.RefuseRoot(); err != nil {
 			return s, err
 		}
 		if err := s.ReadInstructions(); err != nil {
@@ -112,8 +111,9 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 	}
 	s = Choices{
 		Claude: c.String("claude"), JSON: c.Bool("json"), Plain: c.Bool("plain"),
-		Detach:   c.Bool("detach"),
-		Rehearse: c.Bool("rehearse") || c.String("scenario") != "" || c.Bool("stand-in"),
+		Detach: c.Bool("detach"),
+		Options: runconfig.Options{CWD: cwd, Version: command.Version(),
+			Rehearsal: c.Bool("rehearse") || c.String("scenario") != "" || c.Bool("stand-in")},
 		Scenario: c.String("scenario"), StandIn: c.Bool("stand-in"),
 		NoInput: c.Bool("no-input"), Debug: c.Bool("debug"),
 		Journal: int64(c.Int("max-journal")) << 20,
@@ -134,7 +134,6 @@ func ReadChoices(c *cli.Context) (s Choices, err error) {
 	if s.Sandbox, err = readSandbox(c); err != nil {
 		return s, err
 	}
-	s.Options = runconfig.Options{CWD: cwd, Version: command.Version(), Rehearsal: s.Rehearse}
 	s.Adopt(t)
 	if err := s.readHosts(c); err != nil {
 		return s, err
@@ -179,15 +178,15 @@ func (s Choices) contradiction(c *cli.Context) string {
 		{s.JSON && s.Plain, "--json and --plain exclude each other: use one of them"},
 		{s.Detach && (s.JSON || s.Plain), "--detach shows nothing: leave out --json and --plain; arbiter watch and " +
 			"arbiter attach show the run"},
-		{s.Resume && s.Rehearse, "--resume already resumes a rehearsal as a rehearsal: leave out --rehearse, --scenario " +
+		{s.Resume && s.Options.Rehearsal, "--resume already resumes a rehearsal as a rehearsal: leave out --rehearse, --scenario " +
 			"and --stand-in"},
-		{s.Rehearse && c.IsSet("isolation") && c.String("isolation") != runconfig.IsolationShared,
+		{s.Options.Rehearsal && c.IsSet("isolation") && c.String("isolation") != runconfig.IsolationShared,
 			"--isolation and --rehearse exclude each other: a rehearsal's workspace is not a Git repository"},
-		{s.Rehearse && c.String("hosts") != "",
+		{s.Options.Rehearsal && c.String("hosts") != "",
 			"--hosts and --rehearse exclude each other: a rehearsal's workspace is not a Git repository"},
 		{s.OrBegin && !s.JSON, "--resume-or-begin is for jobs without a human: add --json"},
 		{s.OrBegin && s.Resume, "--resume-or-begin chooses the run itself: leave out --resume and --session"},
-		{s.Rehearse && c.IsSet("cwd"), "--cwd and --rehearse exclude each other: a rehearsal has its own scratch workspace"},
+		{s.Options.Rehearsal && c.IsSet("cwd"), "--cwd and --rehearse exclude each other: a rehearsal has its own scratch workspace"},
 	} {
 		if x.wrong {
 			return x.text
@@ -199,8 +198,8 @@ func (s Choices) contradiction(c *cli.Context) string {
 // Adopt sets the trust decision in the options of a run.
 func (c *Choices) Adopt(t TrustState) {
 	c.Trusting = t
-	c.Options.Trusted, c.Options.TrustHash = t.Trusted || c.Rehearse, ""
-	if t.Trusted && !c.Rehearse { // a rehearsal's workspace is its own
+	c.Options.Trusted, c.Options.TrustHash = t.Trusted || c.Options.Rehearsal, ""
+	if t.Trusted && !c.Options.Rehearsal { // a rehearsal's workspace is its own
 		c.Options.TrustHash = t.Listing.Hash
 	}
 }
@@ -208,7 +207,7 @@ func (c *Choices) Adopt(t TrustState) {
 // AskInRun starts a run with the settings that were trusted before, if they have changed since. The first agent is
 // then not started, and the person at the frontend is asked. Nothing else is read from the workspace.
 func (c *Choices) AskInRun() {
-	if t := c.Trusting; !t.Trusted && t.Recorded && t.Was.Hash != "" && !c.Rehearse {
+	if t := c.Trusting; !t.Trusted && t.Recorded && t.Was.Hash != "" && !c.Options.Rehearsal {
 		c.Options.Trusted, c.Options.TrustHash = true, t.Was.Hash
 	}
 }
@@ -431,11 +430,11 @@ func readTemplate(path string, links bool) (string, error) {
 func (c *Choices) ReadInstructions() error {
 	trusted := c.Trusting.Trusted
 	home := func(name string) string { return "" }
-	if !c.Rehearse {
+	if !c.Options.Rehearsal {
 		home = os.Getenv
 	}
 	var err error
-	if c.Options.Templates, err = ReadTemplates(c.Place, trusted, !c.Rehearse); err != nil {
+	if c.Options.Templates, err = ReadTemplates(c.Place, trusted, !c.Options.Rehearsal); err != nil {
 		return err
 	}
 	found := agents.Discover(agents.UserPlaces(c.Place, trusted, home))
@@ -516,21 +515,19 @@ func UnknownTools(o runconfig.Options) string {
 // RefuseRoot returns an error if root would let agents run everything without asking, unless arbiter's own sandbox
 // confines them. Environment variables that claim that the machine is a sandbox do not count. The agents of a
 // rehearsal follow its script, so they are allowed.
-func RefuseRoot(o runconfig.Options, rehearse bool) error {
-	return refuseUser(o, rehearse, os.Geteuid())
-}
+func RefuseRoot(o runconfig.Options) error { return refuseUser(o, os.Geteuid()) }
 
 // RefuseRoot does the same before the sandbox was tried: a run that requires a sandbox does not start without it.
-func (c *Choices) RefuseRoot(rehearse bool) error {
+func (c *Choices) RefuseRoot() error {
 	o := c.Options
 	if c.Sandbox.Mode == SandboxOn && o.Sandbox == nil {
 		o.Sandbox = &bridge.SandboxConfig{}
 	}
-	return RefuseRoot(o, rehearse)
+	return RefuseRoot(o)
 }
 
-func refuseUser(o runconfig.Options, rehearse bool, uid int) error {
-	if uid != 0 || rehearse || runconfig.Mode(o.Permissions) != runconfig.ModeAllowAll || o.Sandbox != nil {
+func refuseUser(o runconfig.Options, uid int) error {
+	if uid != 0 || o.Rehearsal || runconfig.Mode(o.Permissions) != runconfig.ModeAllowAll || o.Sandbox != nil {
 		return nil
 	}
 	return command.Usagef("--permissions allow-all as root lets every agent do anything to this machine: run as another " +

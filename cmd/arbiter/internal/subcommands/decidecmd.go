@@ -146,7 +146,7 @@ func (e Env) openDecider(ctx context.Context, c *cli.Context) (*sideDecider, err
 		}
 		s.Options.Decider = runconfig.DeciderStateless
 	}
-	if s.Options.Templates, err = settings.ReadTemplates(s.Place, s.Trusting.Trusted, !s.Rehearse); err != nil {
+	if s.Options.Templates, err = settings.ReadTemplates(s.Place, s.Trusting.Trusted, !s.Options.Rehearsal); err != nil {
 		return nil, err
 	}
 	log := slog.New(slog.DiscardHandler)
