@@ -158,10 +158,6 @@ func (s *Store) change(what string, edit func(*document)) error {
 // read reads the file; a missing file is empty.
 func (s *Store) read() (document, error) {
 	fresh := document{V: version, CWD: text(s.cwd)}
-	corrupt := func(format string, args ...any) (document, error) {
-		return document{}, fmt.Errorf("%s cannot be read: %s; arbiter memory rm --all removes it", s.Path(),
-			fmt.Sprintf(format, args...))
-	}
 	var d document
 	found, problem, err := s.dir.ReadJSON(s.name+".json", maxBytes, version, &d)
 	switch {
@@ -169,16 +165,16 @@ func (s *Store) read() (document, error) {
 		return document{}, err
 	case !found:
 		return fresh, nil
-	case problem != "":
-		return corrupt("%s", problem)
-	}
-	if d.CWD != fresh.CWD {
-		return corrupt("it is for the workspace %q, not for %q", d.CWD, fresh.CWD)
+	case problem == "" && d.CWD != fresh.CWD:
+		problem = fmt.Sprintf("it is for the workspace %q, not for %q", d.CWD, fresh.CWD)
 	}
 	for i, l := range d.Lessons { // a human may have written them
 		if d.Lessons[i], err = l.clean(s.mask); err != nil {
-			return corrupt("lesson %d: %v", i+1, err)
+			problem = cmp.Or(problem, fmt.Sprintf("lesson %d: %v", i+1, err))
 		}
+	}
+	if problem != "" {
+		return document{}, fmt.Errorf("%s cannot be read: %s; arbiter memory rm --all removes it", s.Path(), problem)
 	}
 	for i, o := range d.Outcomes {
 		d.Outcomes[i] = o.clean(s.mask)

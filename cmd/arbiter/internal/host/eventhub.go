@@ -167,6 +167,7 @@ func NewHub(keep int) *Hub {
 
 // publish is a runloop.Sink: it keeps every event.
 func (h *Hub) publish(at time.Time, e contract.Event) {
+	defer h.Hint()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	drop := 0
@@ -181,18 +182,12 @@ func (h *Hub) publish(at time.Time, e contract.Event) {
 		h.last++
 	}
 	h.events = append(h.events, numbered{h.last, piece, &hubEncoded{at: at, event: e}})
-	h.hint()
 }
 
 // Hint wakes the watchers without an event, for example when the state has changed.
 func (h *Hub) Hint() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.hint()
-}
-
-// hint wakes the watchers. The caller holds mu.
-func (h *Hub) hint() {
 	for c := range h.watchers {
 		backlog.Hint(c)
 	}

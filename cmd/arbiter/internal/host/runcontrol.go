@@ -86,21 +86,20 @@ func channelOf(frontend string) string {
 
 func (s *service) Command(ctx context.Context, line json.RawMessage) (control.CommandResult, error) {
 	c := contract.ParseCommand(line)
+	r := control.CommandResult{Ref: c.Ref}
+	var err error
 	switch b := c.Body.(type) {
 	case contract.Malformed:
-		return control.CommandResult{Ref: c.Ref, Message: b.Problem}, nil
+		r.Message = b.Problem
 	case contract.Attach:
-		return control.CommandResult{Ref: c.Ref, Message: "attach has a method of its own, which carries the terminal"},
-			nil
+		r.Message = "attach has a method of its own, which carries the terminal"
 	case contract.Halt:
-		r := s.halter.Halt(input.ChannelSocket)
-		return control.CommandResult{Ref: c.Ref, Accepted: len(r.Left) == 0, Message: "halted (" + r.How + ")"}, nil
+		halted := s.halter.Halt(input.ChannelSocket)
+		r.Accepted, r.Message = len(halted.Left) == 0, "halted ("+halted.How+")"
+	default:
+		r.Accepted, r.Message, err = s.input.Ask(ctx, c, input.ChannelSocket)
 	}
-	accepted, message, err := s.input.Ask(ctx, c, input.ChannelSocket)
-	if err != nil {
-		return control.CommandResult{}, err
-	}
-	return control.CommandResult{Ref: c.Ref, Accepted: accepted, Message: message}, nil
+	return r, err
 }
 
 // Attach implements [control.Service].

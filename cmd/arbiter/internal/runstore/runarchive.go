@@ -500,19 +500,11 @@ func (u until) Write(p []byte) (int, error) { return len(p), u.Err() }
 func WriteArchive(ctx context.Context, w io.Writer, m ArchiveManifest, files []ArchiveSource) error {
 	m.V, m.Files = ArchiveVersion, nil
 	for _, f := range files {
-		content, n, err := f.Open()
+		file, err := f.copyTo(until{ctx}, maxFile+1)
 		if err != nil {
 			return err
 		}
-		sum := sha256.New()
-		got, err := io.Copy(io.MultiWriter(sum, until{ctx}), content)
-		if err = errors.Join(err, content.Close()); err != nil {
-			return err
-		}
-		if got != n {
-			return fmt.Errorf("%s changed while it was read", f.Path)
-		}
-		m.Files = append(m.Files, ArchiveFile{f.Path, n, hex.EncodeToString(sum.Sum(nil))})
+		m.Files = append(m.Files, file)
 	}
 	if err := m.check(); err != nil {
 		return err
@@ -534,7 +526,14 @@ func WriteArchive(ctx context.Context, w io.Writer, m ArchiveManifest, files []A
 		return err
 	}
 	for i, f := range files {
-		if err := add(ctx, out, f, m.Files[i]); err != nil {
+		if err := out.WriteHeader(entry(f.Path, m.Files[i].Bytes)); err != nil {
+			return err
+		}
+		again, err := f.copyTo(io.MultiWriter(out, until{ctx}), m.Files[i].Bytes)
+		if err == nil && again != m.Files[i] {
+			err = f.changed()
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -544,25 +543,20 @@ func WriteArchive(ctx context.Context, w io.Writer, m ArchiveManifest, files []A
 	return zip.Close()
 }
 
-// add writes a file with a known hash.
-func add(ctx context.Context, out *tar.Writer, f ArchiveSource, want ArchiveFile) error {
-	content, _, err := f.Open()
+func (f ArchiveSource) changed() error { return fmt.Errorf("%s changed while it was read", f.Path) }
+
+// copyTo copies the file, at most most bytes of it, and describes it.
+func (f ArchiveSource) copyTo(w io.Writer, most int64) (ArchiveFile, error) {
+	content, n, err := f.Open()
 	if err != nil {
-		return err
-	}
-	defer content.Close()
-	if err := out.WriteHeader(entry(want.Path, want.Bytes)); err != nil {
-		return err
+		return ArchiveFile{}, err
 	}
 	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(out, sum, until{ctx}), io.LimitReader(content, want.Bytes))
-	if err != nil {
-		return err
+	got, err := io.Copy(io.MultiWriter(w, sum), io.LimitReader(content, most))
+	if err = errors.Join(err, content.Close()); err == nil && got != min(n, most) {
+		err = f.changed()
 	}
-	if n != want.Bytes || hex.EncodeToString(sum.Sum(nil)) != want.SHA256 {
-		return fmt.Errorf("%s changed while it was read", want.Path)
-	}
-	return nil
+	return ArchiveFile{f.Path, got, hex.EncodeToString(sum.Sum(nil))}, err
 }
 
 // entry returns a header without anything that differs between machines.
