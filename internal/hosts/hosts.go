@@ -486,7 +486,7 @@ func verify(file string, out []byte, want Config) error {
 // layout describes where in a file the hosts are.
 type layout struct {
 	src   []byte
-	lines []int                 // offsets of the lines' beginnings, and of the end
+	lines [][]byte              // with their ends
 	key   *ast.MappingValueNode // of hosts; nil: it does not exist
 	after int                   // line of the next key, from 1; 0: there is none
 	hosts []*ast.MappingValueNode
@@ -494,12 +494,7 @@ type layout struct {
 }
 
 func layoutOf(src []byte) (l layout, err error) {
-	l = layout{src: src, lines: []int{0}}
-	for i, c := range src {
-		if c == '\n' {
-			l.lines = append(l.lines, i+1)
-		}
-	}
+	l = layout{src: src, lines: slices.Collect(bytes.Lines(src))}
 	root, err := yamldoc.Root(src)
 	if err != nil {
 		return l, err
@@ -522,7 +517,7 @@ func layoutOf(src []byte) (l layout, err error) {
 
 // offset returns the place of a token in the file.
 func (l layout) offset(t *token.Token) int {
-	at := l.lines[t.Position.Line-1]
+	at := len(bytes.Join(l.lines[:t.Position.Line-1], nil))
 	for range t.Position.Column - 1 { // columns are characters
 		_, size := utf8.DecodeRune(l.src[at:])
 		at += size
@@ -536,7 +531,7 @@ func (l layout) splice(from, to int, text string) []byte {
 
 func (l layout) add(h Host) []byte {
 	if l.key == nil {
-		return l.insertLines(len(l.src), "hosts:\n"+h.lines("  "))
+		return l.replace(len(l.lines), len(l.lines), "hosts:\n"+h.lines("  "))
 	}
 	if l.end != nil {
 		text := h.Name + ": {" + strings.Join(h.fields(), ", ") + "}"
@@ -551,43 +546,34 @@ func (l layout) add(h Host) []byte {
 	if len(l.hosts) > 0 {
 		indent = strings.Repeat(" ", l.hosts[0].Key.GetToken().Position.Column-1)
 	}
-	first := l.key.Key.GetToken().Position.Line
-	return l.insertLines(l.endOf(first, l.after), h.lines(indent))
+	end := l.endOf(l.key.Key.GetToken().Position.Line, l.after)
+	return l.replace(end, end, h.lines(indent))
 }
 
-// endOf returns the end of the text that begins in a line, before the line next, or before the end of the
-// file if that is
-// 0. Blank lines and comments after it are not part of it.
+// endOf returns the last line of the text that begins in a line, before the line next, or before the end of the file if
+// that is 0. Blank lines and comments after it are not part of it.
 func (l layout) endOf(first, next int) int {
 	last := len(l.lines)
 	if next > 0 {
 		last = next - 1
 	}
-	for ; last > first; last-- {
-		if text := l.line(last); text != "" && text[0] != '#' {
-			break
-		}
+	for last > first && (len(l.line(last)) == 0 || l.comment(last)) {
+		last--
 	}
-	if last < len(l.lines) {
-		return l.lines[last]
-	}
-	return len(l.src)
+	return last
 }
 
 // line returns the text of a line, from 1, without blanks around it.
-func (l layout) line(n int) string {
-	end := len(l.src)
-	if n < len(l.lines) {
-		end = l.lines[n]
-	}
-	return strings.TrimSpace(string(l.src[l.lines[n-1]:end]))
-}
+func (l layout) line(n int) []byte { return bytes.TrimSpace(l.lines[n-1]) }
 
-func (l layout) insertLines(at int, text string) []byte {
-	if at > 0 && l.src[at-1] != '\n' {
+func (l layout) comment(n int) bool { return bytes.HasPrefix(l.line(n), []byte("#")) }
+
+// replace puts text in the place of the lines after the line from, up to the line to.
+func (l layout) replace(from, to int, text string) []byte {
+	if before := bytes.Join(l.lines[:from], nil); text != "" && from > 0 && !bytes.HasSuffix(before, []byte("\n")) {
 		text = "\n" + text
 	}
-	return l.splice(at, at, text)
+	return slices.Concat(bytes.Join(l.lines[:from], nil), []byte(text), bytes.Join(l.lines[to:], nil))
 }
 
 func (l layout) remove(i int) []byte {
@@ -608,10 +594,10 @@ func (l layout) remove(i int) []byte {
 	}
 	first := start.Position.Line
 	end := l.endOf(first, next)
-	for first > 1 && strings.HasPrefix(l.line(first-1), "#") {
+	for first > 1 && l.comment(first-1) {
 		first--
 	}
-	return l.splice(l.lines[first-1], end, "")
+	return l.replace(first-1, end, "")
 }
 
 // lines returns the host on lines of its own.

@@ -134,8 +134,8 @@ func begin(ctx context.Context, r *Repo, q LandRequest) (*lander, Landed, error)
 	return l, result, err
 }
 
-// Land lands a commit. Errors before anything is changed: [*LandError]; [ErrMoved] if a human moved the branch meanwhile,
-// or if the commit would not have the expected tree. After any other error a call finishes the work.
+// Land lands a commit. Errors before anything is changed: [*LandError]; [ErrMoved] if a human moved the branch
+// meanwhile, or if the commit would not have the expected tree. After any other error a call finishes the work.
 func Land(ctx context.Context, r *Repo, q LandRequest) (Landed, error) {
 	r, unlock, err := r.Lock(ctx)
 	if err != nil {

@@ -393,8 +393,8 @@ func tried(
 	return result, reason
 }
 
-// try tries the requested sandbox each time a bridge is started, and sets the result for the agents. mode is the value of
-// --sandbox, and missing says why the sandbox is not available. If the run once had a sandbox, it does not continue
+// try tries the requested sandbox each time a bridge is started, and sets the result for the agents. mode is the value
+// of --sandbox, and missing says why the sandbox is not available. If the run once had a sandbox, it does not continue
 // without one. unsandboxed is the reason if the agents run without a sandbox.
 func (c *confinement) try(
 	ctx context.Context, client sandboxed, mode string, config bridge.SandboxConfig, missing string, o runconfig.Options,

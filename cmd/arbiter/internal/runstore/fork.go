@@ -4,8 +4,8 @@ package runstore
 //
 // The new run is built like an imported one (Store.Stage): a first segment with the state of that moment, the events
 // up to it, the images, and the transcripts of the sessions up to the turn that is repeated, under other ids. It
-// becomes visible with one rename. Its files are made when it starts, by [ResumeFiles]: a process that was killed repeats
-// that. Of the other run, nothing is changed.
+// becomes visible with one rename. Its files are made when it starts, by [ResumeFiles]: a process that was killed
+// repeats that. Of the other run, nothing is changed.
 
 import (
 	"bufio"

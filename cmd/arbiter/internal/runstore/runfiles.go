@@ -200,8 +200,8 @@ func BeginFiles(ctx context.Context, o workspace.Options, own, isolation string)
 	return f, f.repo.Move(ctx, "arbiter: created", workspace.Update{Ref: f.main(), New: base.Head})
 }
 
-// ResumeFiles finds the first snapshot, which an earlier process of the run took, or that of the run from which this one
-// branched off. Error: [workspace.ErrNoSnapshot] if there is none.
+// ResumeFiles finds the first snapshot, which an earlier process of the run took, or that of the run from which this
+// one branched off. Error: [workspace.ErrNoSnapshot] if there is none.
 func ResumeFiles(ctx context.Context, o workspace.Options, own, isolation string) (*Files, error) {
 	f, err := OpenFiles(ctx, o, own, isolation)
 	if err != nil {

@@ -544,8 +544,8 @@ func ReportStrays(stderr io.Writer, store *journal.Store) {
 	}
 }
 
-// spendingName is the directory of the state directory that says, in a file for each run, what the run has cost, so that
-// nobody has to read its events again. A file is derived from them: without it they are read. It outlives its run,
+// spendingName is the directory of the state directory that says, in a file for each run, what the run has cost, so
+// that nobody has to read its events again. A file is derived from them: without it they are read. It outlives its run,
 // because the money of a day is spent also if the run was removed.
 const (
 	spendingName    = "spending"

@@ -178,15 +178,16 @@ func (s Choices) contradiction(c *cli.Context) string {
 		{s.JSON && s.Plain, "--json and --plain exclude each other: use one of them"},
 		{s.Detach && (s.JSON || s.Plain), "--detach shows nothing: leave out --json and --plain; arbiter watch and " +
 			"arbiter attach show the run"},
-		{s.Resume && s.Options.Rehearsal, "--resume already resumes a rehearsal as a rehearsal: leave out --rehearse, --scenario " +
-			"and --stand-in"},
+		{s.Resume && s.Options.Rehearsal, "--resume already resumes a rehearsal as a rehearsal: leave out --rehearse, " +
+			"--scenario and --stand-in"},
 		{s.Options.Rehearsal && c.IsSet("isolation") && c.String("isolation") != runconfig.IsolationShared,
 			"--isolation and --rehearse exclude each other: a rehearsal's workspace is not a Git repository"},
 		{s.Options.Rehearsal && c.String("hosts") != "",
 			"--hosts and --rehearse exclude each other: a rehearsal's workspace is not a Git repository"},
 		{s.OrBegin && !s.JSON, "--resume-or-begin is for jobs without a human: add --json"},
 		{s.OrBegin && s.Resume, "--resume-or-begin chooses the run itself: leave out --resume and --session"},
-		{s.Options.Rehearsal && c.IsSet("cwd"), "--cwd and --rehearse exclude each other: a rehearsal has its own scratch workspace"},
+		{s.Options.Rehearsal && c.IsSet("cwd"),
+			"--cwd and --rehearse exclude each other: a rehearsal has its own scratch workspace"},
 	} {
 		if x.wrong {
 			return x.text
