@@ -3,11 +3,17 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -15,6 +21,7 @@ import (
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
+	"github.com/arbiter-cli/arbiter/rehearsal/fakecli"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
 	"github.com/arbiter-cli/arbiter/supervisor/input"
@@ -47,19 +54,85 @@ func (l auditFile) text(name string) string {
 	return s
 }
 
-// ledgerLine is a line that the stand-in wrote.
-type ledgerLine struct {
-	Event, Session, Message, Tool, Behavior, CWD string
-	PID                                          int
-	Argv                                         []string
+// ledgerEnv names the directory in which each [noted] keeps a record of itself.
+const ledgerEnv = "ARBITER_STANDIN_NOTED"
+
+// ledgerStart is what a process was started with.
+type ledgerStart struct {
+	Argv []string
+	CWD  string
+	PID  int
 }
 
-func readLedger(t *testing.T, path string) (list []ledgerLine) {
-	t.Helper()
-	for line := range strings.Lines(textOf(t, path)) {
-		list = append(list, decodedAs[ledgerLine](t, line))
+// noted is the stand-in. It notes its start and the lines that it reads in one file, and those that it writes in
+// another.
+func noted() {
+	in, out := io.Reader(os.Stdin), io.Writer(os.Stdout)
+	if len(os.Args) > 2 { // not only its version
+		cwd, noPlace := os.Getwd()
+		path := filepath.Join(os.Getenv(ledgerEnv), strconv.Itoa(os.Getpid()))
+		read, noRead := os.Create(path + ".in")
+		written, noWritten := os.Create(path + ".out")
+		err := errors.Join(noPlace, noRead, noWritten)
+		if err == nil {
+			err = json.NewEncoder(read).Encode(ledgerStart{os.Args, cwd, os.Getpid()})
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		in, out = io.TeeReader(os.Stdin, read), io.MultiWriter(os.Stdout, written)
 	}
-	return list
+	os.Exit(fakecli.Main(os.Args[1:], in, out, os.Stderr))
+}
+
+var envelopeID = regexp.MustCompile(`⟦[^⟧\n]*\| id: ([^ |⟧\n]*)`)
+
+// readLedger returns the starts, the messages and the answers about tools that processes have noted.
+func readLedger(t *testing.T, dir string) (spawned, delivered, permitted []string) {
+	t.Helper()
+	for _, path := range testkit.Must(filepath.Glob(filepath.Join(dir, "*.in")))(t) {
+		first, rest, _ := strings.Cut(textOf(t, path), "\n")
+		start := decodedAs[ledgerStart](t, first)
+		// Its own name is without a directory: it was the test binary's first.
+		session, argv := "", []string{testkit.Must(exec.LookPath(start.Argv[0]))(t)}
+		for i, arg := range start.Argv[1:] {
+			if start.Argv[i] == "--session-id" {
+				session = arg
+			}
+			if len(arg) > 256 {
+				arg = fmt.Sprintf("sha256:%x (%d bytes)", sha256.Sum256([]byte(arg)), len(arg))
+			}
+			argv = append(argv, arg)
+		}
+		spawned = append(spawned, fmt.Sprint(session, " ", start.PID, " ", start.CWD, " ", argv))
+		tools := map[string]string{} // by request
+		for line := range strings.Lines(textOf(t, strings.TrimSuffix(path, ".in")+".out")) {
+			asked := decodedAs[struct {
+				ID      string `json:"request_id"`
+				Request struct {
+					Tool string `json:"tool_name"`
+				}
+			}](t, line)
+			tools[asked.ID] = asked.Request.Tool
+		}
+		for line := range strings.Lines(rest) {
+			told := decodedAs[struct {
+				Type     string
+				Response struct {
+					ID       string `json:"request_id"`
+					Response struct{ Behavior string }
+				}
+			}](t, line)
+			if id := envelopeID.FindStringSubmatch(line); told.Type == "user" && id != nil {
+				delivered = append(delivered, id[1])
+			}
+			if tool := tools[told.Response.ID]; tool == "Bash" || tool == "Write" {
+				permitted = append(permitted, tool+" "+told.Response.Response.Behavior)
+			}
+		}
+	}
+	return spawned, delivered, permitted
 }
 
 // secretsSeeded are secrets in the environment that arbiter is started with.
@@ -69,14 +142,14 @@ var secretsSeeded = []string{
 	"AWS_SECRET_ACCESS_KEY=seededsecretaccesskeyseededsecret0815",
 }
 
-// TestAuditIsTheLedger compares the audit of a run with the ledger that its stand-ins wrote: starts,
+// TestAuditIsTheLedger compares the audit of a run with the record that its stand-ins kept: starts,
 // messages and permissions are the same. During the run no process has a secret among its arguments,
 // and none listens for connections.
 func TestAuditIsTheLedger(t *testing.T) {
 	t.Parallel()
-	ledger := filepath.Join(t.TempDir(), "ledger")
-	s := start(t, secretsSeeded, "--stand-in", "--json", "--env", "ARBITER_STANDIN_LEDGER="+ledger,
-		"--scenario", absolute(t, "testdata/scenarios/asks.yaml"), "--task", "Two files")
+	ledger := t.TempDir()
+	s := start(t, secretsSeeded, "--claude", testkit.Must(exec.LookPath("noted"))(t), "--json", "--env",
+		ledgerEnv+"="+ledger, "--scenario", absolute(t, "testdata/scenarios/asks.yaml"), "--task", "Two files")
 	bash := await[contract.PermissionRequest](s, "a request for Bash",
 		func(id string, r contract.PermissionRequest) bool { return r.Tool == "Bash" })
 	noSecretArguments(t, s)
@@ -92,7 +165,7 @@ func TestAuditIsTheLedger(t *testing.T) {
 		_, value, _ := strings.Cut(entry, "=")
 		testkit.Check(t, !strings.Contains(raw, value), "the audit has the value of %s", entry)
 	}
-	sameAsLedger(t, lines, readLedger(t, ledger))
+	sameAsLedger(t, lines, ledger)
 	sameAsEvents(t, s, lines)
 	last := lines[len(lines)-1]
 	testkit.Check(t, last.What == "end" && last.text("head") == last.Prev, "the end: %+v", last)
@@ -104,10 +177,10 @@ func TestAuditIsTheLedger(t *testing.T) {
 	testkit.Includes(t, "verified", stdoutOf(s.output(0, "logs", "--verify", file)), "agrees with the journal")
 }
 
-// sameAsLedger checks that starts, deliveries and permissions are those of the stand-ins' ledger.
-func sameAsLedger(t *testing.T, lines []auditFile, ledger []ledgerLine) {
+// sameAsLedger checks that starts, deliveries and permissions are those that the stand-ins have noted.
+func sameAsLedger(t *testing.T, lines []auditFile, ledger string) {
 	t.Helper()
-	var spawned, delivered, permitted, wantSpawned, wantDelivered, wantPermitted []string
+	var spawned, delivered, permitted []string
 	for _, l := range lines {
 		switch l.What {
 		case "spawned":
@@ -121,33 +194,7 @@ func sameAsLedger(t *testing.T, lines []auditFile, ledger []ledgerLine) {
 			}
 		}
 	}
-	self := ""
-	for _, l := range lines {
-		if argv, ok := l.Detail["argv"].([]any); ok {
-			self = fmt.Sprint(argv[0])
-		}
-	}
-	for _, l := range ledger {
-		switch l.Event {
-		case "start", "resume":
-			argv := []string{self, "stand-in"}
-			for _, arg := range l.Argv {
-				if len(arg) > 256 {
-					arg = fmt.Sprintf("sha256:%x (%d bytes)", sha256.Sum256([]byte(arg)), len(arg))
-				}
-				argv = append(argv, arg)
-			}
-			wantSpawned = append(wantSpawned, fmt.Sprint(l.Session, " ", l.PID, " ", l.CWD, " ", argv))
-		case "took":
-			if l.Message != "" {
-				wantDelivered = append(wantDelivered, l.Message)
-			}
-		case "permission":
-			if l.Tool == "Bash" || l.Tool == "Write" {
-				wantPermitted = append(wantPermitted, l.Tool+" "+l.Behavior)
-			}
-		}
-	}
+	wantSpawned, wantDelivered, wantPermitted := readLedger(t, ledger)
 	for name, pair := range map[string][2][]string{"spawned": {wantSpawned, spawned},
 		"delivered": {wantDelivered, delivered}, "permitted": {wantPermitted, permitted}} {
 		slices.Sort(pair[0])

@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 		"crowd-player": crowdPlayer,
 		"echo-lines":   echo,
 		"stand-in":     func() { os.Exit(fakecli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"noted":        noted,
 		"plain-screen": plainScreen,
 		"ask-socket":   askSocket,
 		"curious":      curious,

@@ -259,7 +259,6 @@ func (s *session) userMessage(m message) {
 		s.inbox.Put(m, len(m.content), backlog.Limit{})
 		return
 	}
-	s.ledger.message("dropped", s.id, m)
 	if !slices.Contains(s.waiting(), m.uuid) {
 		s.replay(m)
 	}

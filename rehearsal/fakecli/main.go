@@ -91,10 +91,6 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	s := newSession(f, stderr, faults)
 	s.out = newLineWriter(disturbed{stdout, faults})
 	s.typed = isTerminal(f, stdin)
-	event := "start"
-	if f.has("--resume") {
-		event = "resume"
-	}
 	if err := s.open(); err != nil {
 		s.emit(obj{"type": "result", "subtype": "error_during_execution", "is_error": true, "num_turns": 0,
 			"errors": []string{err.Error()}, "usage": usage{}})
@@ -102,10 +98,7 @@ func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		s.out.close(drainTime)
 		return 1
 	}
-	s.ledger.note(event, s.id, obj{"argv": args, "cwd": s.cwd})
-	code := s.serve(stdin)
-	s.ledger.note("exit", s.id, nil)
-	return code
+	return s.serve(stdin)
 }
 
 // newSession sets up the parts that need no file.
@@ -113,7 +106,6 @@ func newSession(f flags, stderr io.Writer, faults *faults) *session {
 	s := &session{flags: f, stderr: stderr, faults: faults,
 		inbox: backlog.New[message](), pending: map[string]chan reply{}, known: map[string]bool{},
 		account: account{total: modelUsage{}, sinceResult: modelUsage{}},
-		ledger:  ledger{os.Getenv(LedgerVariable)},
 		mode:    cmp.Or(f.get("--permission-mode"), "default"), model: f.get("--model"),
 		systemText: strings.TrimSpace(f.get("--system-prompt") + "\n\n" + f.get("--append-system-prompt"))}
 	if s.model == "" || s.model == "default" || s.model == "opus" {
@@ -249,7 +241,6 @@ type session struct {
 	out     *lineWriter
 	inbox   *backlog.Queue[message]
 	faults  *faults
-	ledger  ledger
 	main    *thread
 
 	builtin []tool // never changed

@@ -414,7 +414,6 @@ func (t *thread) askHost(ctx context.Context, c toolCall, more obj) (refused *to
 		Message  string `json:"message"`
 	}
 	err := s.ask(ctx, question, &a)
-	s.ledger.note("permission", s.id, obj{"tool": c.Name, "behavior": a.Behavior})
 	switch {
 	case err != nil:
 		return denied("Tool permission request failed: " + err.Error())

@@ -42,7 +42,6 @@ func (s *session) runTurn(m message) {
 	set(s, &s.turn, t)
 	defer set(s, &s.turn, nil)
 	s.main.turn = t
-	s.ledger.message("took", s.id, m)
 	s.lifecycle(m.uuid, "started")
 	s.faults.used.Store(false)
 	s.faults.turn.Add(1)
@@ -80,7 +79,6 @@ func (t *thread) injectMessages(ctx context.Context) {
 	for _, m := range s.take() {
 		t.hook(ctx, "UserPromptSubmit", "", obj{"prompt": m.text()})
 		s.replay(m)
-		s.ledger.message("took", s.id, m)
 		s.lifecycle(m.uuid, "started")
 		t.systemText("queued_command", "The user sent a new message while you were working:\n"+m.text(),
 			obj{"prompt": m.content, "source_uuid": m.uuid, "commandMode": "prompt"})
@@ -110,9 +108,6 @@ func (s *session) finish(t *turn, end ending) {
 	s.main.tr.note(state)
 	for _, m := range t.messages[1:] {
 		s.lifecycle(m.uuid, outcome)
-	}
-	for _, m := range t.messages {
-		s.ledger.message("ended", s.id, m)
 	}
 	copies := 1
 	if s.faults.is("no-result") {

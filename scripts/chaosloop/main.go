@@ -5,11 +5,10 @@
 // variety, such as rounds in which the human acts, too. It prints the figures, and exits with 1 if one of them
 // that should be zero is not.
 //
-// The scripted model runs in this process and so survives every kill. The players are the stand-in, which keeps
-// a ledger, and, in fewer rounds, the real CLI, whose requests to the scripted model are the ledger. Chaosloop
-// waits for conditions; a missed deadline is a failure. The seed printed for each round repeats the round's
-// choices (-seed S -rounds 1, and -points POINT if it had its own crash point), as far as processes that race each
-// other can be repeated.
+// The scripted model runs in this process and so survives every kill: the requests to it are a ledger. The players
+// are the stand-in and, in fewer rounds, the real CLI. Chaosloop waits for conditions; a missed deadline is a
+// failure. The seed printed for each round repeats the round's choices (-seed S -rounds 1, and -points POINT if it
+// had its own crash point), as far as processes that race each other can be repeated.
 //
 // One goroutine starts the rounds and adds up their figures. Each round has a goroutine; the first one waits
 // for its end. The round's goroutine waits for the goroutine that reads the stdout of the current process.
