@@ -19,7 +19,8 @@ import (
 const MCPName = "arbiter"
 
 // ToolCall is a function that a call of a tool is passed to.
-type ToolCall func(context.Context, bridge.ToolSpec, *mcp.CallToolRequest, json.RawMessage) (bridge.ToolCallResult, error)
+type ToolCall func(context.Context, bridge.ToolSpec, *mcp.CallToolRequest, json.RawMessage) (
+	bridge.ToolCallResult, error)
 
 // NewToolServer returns an MCP server of tools, which passes their calls on. agent ends with the agent.
 func NewToolServer(agent context.Context, tools []bridge.ToolSpec, instructions string, call ToolCall) (
