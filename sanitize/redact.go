@@ -719,22 +719,13 @@ func isSecretName(name string) bool {
 
 // Words in names of secrets, and last words that make a name harmless.
 var (
-	always = words{
-		"secret", "secrets", "password", "passwords", "passwd", "passphrase", "pwd", "credential",
-		"credentials",
-	}
-	last     = words{"token", "apikey", "authtoken", "accesstoken", "jwt", "bearer", "sig", "signature"}
-	keyAfter = words{
-		"api", "access", "secret", "private", "signing", "encryption", "auth", "account", "storage", "service",
-		"master", "client", "shared", "app", "application", "license", "deploy", "ssh", "subscription",
-		"session", "anthropic", "openai",
-	}
-	describe = words{
-		"count", "counts", "limit", "type", "types", "url", "uri", "file", "files", "path", "paths", "dir",
-		"id", "ids", "name", "names", "len", "length", "size", "at", "ttl", "expires", "expiry", "expiration",
-		"policy", "field", "label", "hint", "prompt", "env", "var", "manager", "provider", "store", "version",
-		"reset", "changed", "hash",
-	}
+	always   = words(strings.Fields("secret secrets password passwords passwd passphrase pwd credential credentials"))
+	last     = words(strings.Fields("token apikey authtoken accesstoken jwt bearer sig signature"))
+	keyAfter = words(strings.Fields("api access secret private signing encryption auth account storage service master " +
+		"client shared app application license deploy ssh subscription session anthropic openai"))
+	describe = words(strings.Fields("count counts limit type types url uri file files path paths dir id ids name names " +
+		"len length size at ttl expires expiry expiration policy field label hint prompt env var manager provider store " +
+		"version reset changed hash"))
 )
 
 type words []string
@@ -916,10 +907,8 @@ func systemError(text string) bool {
 	})
 }
 
-var standIns = words{
-	"true", "false", "null", "nil", "none", "undefined", "string", "number", "boolean", "bool", "int",
-	"object", "any", "required", "optional", "yes", "no", "unset", "empty", "redacted", "hidden",
-}
+var standIns = words(strings.Fields("true false null nil none undefined string number boolean bool int object any " +
+	"required optional yes no unset empty redacted hidden"))
 
 // placeholder reports whether a value names a secret, or says that there is none.
 func placeholder(v string) bool {

@@ -44,21 +44,17 @@ type toolServer struct {
 // newToolServer opens the socket and serves it until end is called.
 func newToolServer(a *agent) (*toolServer, error) {
 	s := &toolServer{a: a, names: map[string]bool{}}
-	s.server = mcp.NewServer(&mcp.Implementation{Name: driver.MCPName, Version: strconv.Itoa(bridge.ProtocolVersion)},
-		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}, Instructions: instructions})
 	specs := a.Config.MCPTools
 	if a.Config.JSONSchema != nil {
 		specs = append([]bridge.ToolSpec{{Name: verdictTool, InputSchema: a.Config.JSONSchema,
 			Description: "Your verdict, which ends this turn: call it exactly once, last."}}, specs...)
 	}
 	for _, spec := range specs {
-		handle, err := driver.ToolHandler(a.Ctx, spec, s.handler(spec))
-		if err != nil {
-			return nil, err
-		}
 		s.names[spec.Name] = true
-		s.server.AddTool(&mcp.Tool{Name: spec.Name, Description: spec.Description, InputSchema: spec.InputSchema,
-			Meta: mcp.Meta{"anthropic/alwaysLoad": true}}, handle)
+	}
+	var err error
+	if s.server, err = driver.NewToolServer(a.Ctx, specs, instructions, s.call); err != nil {
+		return nil, err
 	}
 	var errs []error
 	for _, place := range []string{os.TempDir(), "/tmp"} { // the name of a socket is short, and that of TMPDIR may be long
@@ -96,20 +92,16 @@ func (s *toolServer) accept() {
 	}
 }
 
-func (s *toolServer) handler(spec bridge.ToolSpec) func(context.Context, *mcp.CallToolRequest, json.RawMessage) (
+func (s *toolServer) call(ctx context.Context, spec bridge.ToolSpec, _ *mcp.CallToolRequest, input json.RawMessage) (
 	bridge.ToolCallResult, error) {
-	if spec.Name == verdictTool {
-		return func(_ context.Context, _ *mcp.CallToolRequest, input json.RawMessage) (bridge.ToolCallResult, error) {
-			if !s.a.rule(input) {
-				return bridge.ToolCallResult{Text: "No turn runs.", IsError: true}, nil
-			}
-			return bridge.ToolCallResult{Text: "Recorded. Your turn is over: write nothing more."}, nil
-		}
-	}
-	return func(ctx context.Context, _ *mcp.CallToolRequest, input json.RawMessage) (bridge.ToolCallResult, error) {
+	switch {
+	case spec.Name != verdictTool:
 		return s.a.Host.ToolCall(ctx, bridge.ToolCallParams{AgentRef: s.a.Ref, Tool: spec.Name, Input: input,
 			Call: "call-" + strconv.FormatInt(s.calls.Add(1), 10)})
+	case s.a.rule(input):
+		return bridge.ToolCallResult{Text: "Recorded. Your turn is over: write nothing more."}, nil
 	}
+	return bridge.ToolCallResult{Text: "No turn runs.", IsError: true}, nil
 }
 
 // end closes the socket and waits for the calls. The agent's context has ended.

@@ -40,27 +40,17 @@ type toolServer struct {
 func newToolServer(ctx context.Context, ref bridge.AgentRef, tools []bridge.ToolSpec,
 	host bridge.Host) (*toolServer, error) {
 	s := &toolServer{ref: ref, host: host, conn: newMCPConn()}
-	server := mcp.NewServer(&mcp.Implementation{Name: mcpName, Version: strconv.Itoa(bridge.ProtocolVersion)},
-		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}})
 	for _, spec := range tools {
-		handle, err := driver.ToolHandler(ctx, spec, func(ctx context.Context, req *mcp.CallToolRequest,
-			input json.RawMessage) (bridge.ToolCallResult, error) {
-			call := s.callID(req)
-			return s.host.ToolCall(ctx, bridge.ToolCallParams{
-				AgentRef: s.ref, Call: call, Tool: spec.Name, Input: input, Subagent: s.within.of(call),
-			})
-		})
-		if err != nil {
-			return nil, err
-		}
-		server.AddTool(&mcp.Tool{
-			// alwaysLoad: the tool is sent with the first request, never deferred to the tool search.
-			Meta:        mcp.Meta{"anthropic/alwaysLoad": true},
-			Name:        spec.Name,
-			Description: spec.Description,
-			InputSchema: spec.InputSchema,
-		}, handle)
 		s.longest = max(s.longest, spec.Timeout())
+	}
+	server, err := driver.NewToolServer(ctx, tools, "", func(ctx context.Context, spec bridge.ToolSpec,
+		req *mcp.CallToolRequest, input json.RawMessage) (bridge.ToolCallResult, error) {
+		call := s.callID(req)
+		return s.host.ToolCall(ctx, bridge.ToolCallParams{AgentRef: s.ref, Call: call, Tool: spec.Name, Input: input,
+			Subagent: s.within.of(call)})
+	})
+	if err != nil {
+		return nil, err
 	}
 	session, err := server.Connect(ctx, s.conn, nil)
 	if err != nil {

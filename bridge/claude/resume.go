@@ -58,7 +58,7 @@ func inspectHistory(ctx context.Context, env []string, p bridge.SpawnParams) (hi
 	}
 	then := history{resumed: true, path: path, deliveries: none.deliveries}
 	for i, f := range found {
-		then.deliveries[i] = bridge.DeliveryStatus{MessageID: f.ID, Status: deliveryNames[f.State], Verdict: f.Verdict}
+		then.deliveries[i] = bridge.DeliveryStatus{MessageID: f.ID, Status: string(f.State), Verdict: f.Verdict}
 	}
 	return then, nil
 }
@@ -75,12 +75,6 @@ func (a *agent) takeUp(ctx context.Context) error {
 		a.gauge.sample(last.Sample, fromTranscript)
 	}
 	return err
-}
-
-var deliveryNames = map[transcript.State]string{
-	transcript.Absent: bridge.DeliveryAbsent, transcript.Seen: bridge.DeliverySeen,
-	transcript.Begun: bridge.DeliveryBegun, transcript.Ruled: bridge.DeliveryRuled,
-	transcript.Ended: bridge.DeliveryEnded,
 }
 
 // refusedSession reports whether the CLI ended because it can neither resume nor begin the session: then

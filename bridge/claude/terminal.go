@@ -21,12 +21,8 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// Time limits for ending a terminal's program. A closed terminal sends HUP: the CLI saves and exits within
-// 1.6 s (observed with CLI 2.1.329).
-const (
-	hangupGrace   = 3 * time.Second
-	typingTimeout = 10 * time.Second // for the program to read what was typed
-)
+// typingTimeout is how long the program may take to read what was typed.
+const typingTimeout = 10 * time.Second
 
 // defaultTerm is the terminal type unless the caller names one.
 const defaultTerm = "xterm-256color"
@@ -268,20 +264,5 @@ func (t *terminal) shownLast() string {
 // stopInSteps ends the program: by HUP, as for a terminal that is closed, then by TERM.
 func (t *terminal) stopInSteps() {
 	t.Child.Remember() // before it is asked to end: its orphans are then known
-	for _, step := range []struct {
-		signal syscall.Signal
-		grace  time.Duration
-	}{{syscall.SIGHUP, hangupGrace}, {syscall.SIGTERM, driver.TermGrace}} {
-		hurry := t.Hurry
-		if t.Hurried() {
-			if step.signal == syscall.SIGHUP {
-				continue
-			}
-			step.grace, hurry = driver.HurryGrace, nil
-		}
-		driver.Terminate(t.Child, step.signal)
-		if driver.Ended(t.Child, step.grace, hurry) {
-			return
-		}
-	}
+	t.InSteps(t.Child, func() { driver.Terminate(t.Child, syscall.SIGHUP) })
 }

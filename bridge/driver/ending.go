@@ -14,10 +14,11 @@ const (
 	quickStopTime = 900 * time.Millisecond // upper bound of a quick end, kill included
 	tailGrace     = 300 * time.Millisecond // after the end, for each read of the rest in the pipes
 
-	inputGrace = 3 * time.Second // after the end of input; an idle agent takes 0.1 s
-	// TermGrace is the time for the end after TERM, which takes 0.2 s, and HurryGrace when the end is urgent.
-	TermGrace  = 2 * time.Second
-	HurryGrace = 500 * time.Millisecond
+	// after the end of input, or a hang-up: an idle agent takes 0.1 s, and a CLI in a terminal, which saves, 1.6 s
+	// (observed with CLI 2.1.329)
+	firstGrace = 3 * time.Second
+	termGrace  = 2 * time.Second        // after TERM, which takes 0.2 s
+	hurryGrace = 500 * time.Millisecond // the same when the end is urgent
 )
 
 // Ending is a request to end a process, in order or at once. Any number of callers may make it, any number
@@ -65,21 +66,21 @@ func (l *Ending) HurryUp() { l.hurryOnce.Do(func() { close(l.Hurry) }) }
 // Hurried reports whether it has to be quick.
 func (l *Ending) Hurried() bool { return IsClosed(l.Hurry) }
 
-// InSteps asks a process to end, which leaves what does not end to a kill: by the end of its input, then with TERM; or
-// with TERM at once if it has to be quick.
-func (l *Ending) InSteps(child *proctree.Child, closeInput func()) {
+// InSteps asks a process to end, which leaves what does not end to a kill: as first does, then with TERM; or with TERM
+// at once if it has to be quick.
+func (l *Ending) InSteps(child *proctree.Child, first func()) {
 	if !l.Hurried() {
-		closeInput()
-		if Ended(child, inputGrace, l.Hurry) {
+		first()
+		if Ended(child, firstGrace, l.Hurry) {
 			return
 		}
 	}
 	Terminate(child, syscall.SIGTERM)
-	if !l.Hurried() && Ended(child, TermGrace, l.Hurry) {
+	if !l.Hurried() && Ended(child, termGrace, l.Hurry) {
 		return
 	}
 	if l.Hurried() {
-		Ended(child, HurryGrace, nil)
+		Ended(child, hurryGrace, nil)
 	}
 }
 

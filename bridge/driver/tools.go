@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -17,12 +18,30 @@ import (
 // MCPName is the name of the MCP server that serves Arbiter's tools.
 const MCPName = "arbiter"
 
-// ToolHandler serves a tool: it checks the input of a call by the tool's schema and passes the call on. Every failure
-// becomes a result that the model can read: a call that is never answered would block the turn forever. agent ends
-// with the agent.
-func ToolHandler(agent context.Context, spec bridge.ToolSpec,
-	call func(context.Context, *mcp.CallToolRequest, json.RawMessage) (bridge.ToolCallResult, error),
-) (mcp.ToolHandler, error) {
+// ToolCall is a function that a call of a tool is passed to.
+type ToolCall func(context.Context, bridge.ToolSpec, *mcp.CallToolRequest, json.RawMessage) (
+	bridge.ToolCallResult, error)
+
+// NewToolServer returns an MCP server of tools, which passes their calls on. agent ends with the agent.
+func NewToolServer(agent context.Context, tools []bridge.ToolSpec, instructions string, call ToolCall) (
+	*mcp.Server, error) {
+	server := mcp.NewServer(&mcp.Implementation{Name: MCPName, Version: strconv.Itoa(bridge.ProtocolVersion)},
+		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}, Instructions: instructions})
+	for _, spec := range tools {
+		handle, err := toolHandler(agent, spec, call)
+		if err != nil {
+			return nil, err
+		}
+		// alwaysLoad: the tool is sent with the first request, never deferred to the tool search.
+		server.AddTool(&mcp.Tool{Name: spec.Name, Description: spec.Description, InputSchema: spec.InputSchema,
+			Meta: mcp.Meta{"anthropic/alwaysLoad": true}}, handle)
+	}
+	return server, nil
+}
+
+// toolHandler serves a tool: it checks the input of a call by the tool's schema and passes the call on. Every failure
+// becomes a result that the model can read: a call that is never answered would block the turn forever.
+func toolHandler(agent context.Context, spec bridge.ToolSpec, call ToolCall) (mcp.ToolHandler, error) {
 	schema, err := inputSchema(spec)
 	if err != nil {
 		return nil, &bridge.RPCError{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
@@ -43,7 +62,7 @@ func ToolHandler(agent context.Context, spec bridge.ToolSpec,
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		defer context.AfterFunc(agent, cancel)()
-		res, err := call(ctx, req, input)
+		res, err := call(ctx, spec, req, input)
 		switch {
 		case err != nil && res.Text != "": // the host gave a text of its own
 			return toolText(res.Text, true), nil

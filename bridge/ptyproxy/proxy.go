@@ -15,6 +15,7 @@ import (
 	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 
+	"github.com/arbiter-cli/arbiter/bridge/driver"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
@@ -128,12 +129,9 @@ func waitOrDetach(ctx context.Context, done <-chan struct{}, p *pump, user *user
 func (l Proxy) end(child *proctree.Child) {
 	child.Remember()
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
-		_ = child.Signal(sig)             // Kill reports processes that could not be signalled
-		_ = child.Signal(syscall.SIGCONT) // a stopped process does not receive the signal
-		select {
-		case <-child.Done():
+		driver.Terminate(child, sig)
+		if driver.Ended(child, l.grace(), nil) {
 			return
-		case <-time.After(l.grace()):
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)

@@ -70,9 +70,7 @@ func (u *userTTY) restore() error {
 // copySize gives the child's terminal the size of the user's. If the size changes, the kernel signals the
 // child.
 func (u *userTTY) copySize(master *masterTTY) {
-	size, err := unix.IoctlGetWinsize(u.fd, unix.TIOCGWINSZ)
-	if err != nil {
-		return // the terminal is gone, which the pump notices
+	if size, err := u.size(); err == nil { // otherwise the terminal is gone, which the pump notices
+		_ = unix.IoctlSetWinsize(master.fd, unix.TIOCSWINSZ, size) // it is ours and open
 	}
-	_ = unix.IoctlSetWinsize(master.fd, unix.TIOCSWINSZ, size) // it is ours and open
 }

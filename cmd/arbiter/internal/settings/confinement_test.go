@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/urfave/cli/v2"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/command"
@@ -47,6 +50,22 @@ func TestResumeSandbox(t *testing.T) {
 		choices.ResumeSandbox(c.old)
 		testkit.Same(t, name, c.want, choices.Sandbox)
 	}
+}
+
+// TestLinksOfTheSandbox: paths count as they are when the run begins: an agent may replace a link.
+func TestLinksOfTheSandbox(t *testing.T) {
+	dir := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t)
+	link := filepath.Join(dir, "link")
+	testkit.OK(t, os.Symlink(filepath.Join(dir, "real"), link), os.Mkdir(filepath.Join(dir, "real"), 0o700))
+	var got confinement
+	app := &cli.App{Flags: Flags("sandbox", "sandbox-write", "sandbox-hide", "network", "allow-host"),
+		Action: func(c *cli.Context) (err error) {
+			got, err = readSandbox(c)
+			return err
+		}}
+	testkit.OK(t, app.Run([]string{"arbiter", "--sandbox-write", link, "--sandbox-hide", link}))
+	testkit.Same(t, "writes", []string{filepath.Join(dir, "real")}, got.Write)
+	testkit.Same(t, "hides", []string{filepath.Join(dir, "real"), link}, got.Hide)
 }
 
 // TestHiddenLogin: agents are not confined by default if they could not log in then.

@@ -377,8 +377,14 @@ func readSandbox(c *cli.Context) (confinement, error) {
 			if err != nil {
 				return s, command.Usagef("--%s %q: %v", list.flag, name, err)
 			}
-			if _, err := os.Stat(path); err != nil && list.must {
+			// An agent may replace a link in the workspace: it counts where the link leads now.
+			switch real, err := filepath.EvalSymlinks(path); {
+			case err != nil && list.must:
 				return s, command.Usagef("--%s %s: %v; create it first", list.flag, name, command.WithoutPath(err))
+			case list.must:
+				path = real
+			case err == nil && real != path:
+				*list.to = append(*list.to, real)
 			}
 			*list.to = append(*list.to, path)
 		}
