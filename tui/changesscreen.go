@@ -97,7 +97,8 @@ func (c *changesScreen) renew() {
 	run, now := s.Options.Run, version(s)
 	ask(c.d.f, func(ctx context.Context) ([]ChangedFile, error) { return c.d.f.options.Host.Changes(ctx, run) },
 		func(list []ChangedFile, err error) {
-			c.busy, c.loaded, c.list, c.Empty = false, now, list, "No turn that has ended has changed a file."
+			c.busy, c.loaded, c.list = false, now, list
+			c.Empty = "No file has changed since the run began. What a turn changes is listed when it ends."
 			if err != nil {
 				c.Empty = sanitize.Line(err.Error(), 400)
 			}

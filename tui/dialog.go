@@ -1,6 +1,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -39,6 +40,10 @@ const (
 	no     = "no"
 	why    = "why"
 	detach = "detach"
+	quit   = "quit" // leaves the program
+	// On a card of the tour.
+	onward   = "next"
+	backward = "back"
 )
 
 // key answers the dialog, scrolls it, or closes it. It returns false if the key was meant for something
@@ -246,12 +251,6 @@ func (ds *dialogs) confirm(title, text, label string, do func()) bool {
 	return true
 }
 
-// Values of answers on a card of the tour.
-const (
-	onward   = "next"
-	backward = "back"
-)
-
 // showTour shows a card of the tour, from 0.
 func (ds *dialogs) showTour(at int) {
 	steps := view.TourSteps()
@@ -347,10 +346,8 @@ func (ds *dialogs) firstLines(l *lack, width int) []render.Line {
 		lines = append(lines, render.WrapText(render.Dim,
 			"If it is somewhere else, name it: arbiter --claude PATH, or set ARBITER_CLAUDE.", width)...)
 	}
-	if p := ds.d.session.begun.failure.Message; p != "" {
+	if p := cmp.Or(ds.d.session.begun.failure.Message, f.Problem); p != "" {
 		lines = append(lines, render.WrapText(render.Warn, sanitize.Line(p, 500), width)...)
-	} else if f.Problem != "" {
-		lines = append(lines, render.WrapText(render.Warn, sanitize.Line(f.Problem, 500), width)...)
 	}
 	if f.Path != "" {
 		lines = append(lines, render.WrapText(render.Dim, "Found at "+view.SlashWord(f.Path), width)...)
@@ -398,9 +395,6 @@ func (d *app) beginning() {
 		g.close()
 	}
 }
-
-// quit is the answer that leaves the program.
-const quit = "quit"
 
 // askTrust asks once, before a run begins, whether files of the workspace may be loaded. A person who is
 // writing is not interrupted, and continues without them.

@@ -32,7 +32,10 @@ func (q *permissions) askNext() {
 	if q.d.session.state == nil {
 		return
 	}
-	q.dismissed = slices.DeleteFunc(q.dismissed, func(id string) bool { return !q.asked(id) })
+	q.dismissed = slices.DeleteFunc(q.dismissed, func(id string) bool {
+		_, asked := q.d.session.state.Permission.Find(id)
+		return !asked
+	})
 	if q.d.dialogs.open != nil && q.d.dialogs.open.renote != nil {
 		q.d.dialogs.open.renote()
 	}
@@ -58,11 +61,6 @@ func (q *permissions) requests() []input.PermissionRequest {
 		return nil
 	}
 	return q.d.session.state.Permission.All()
-}
-
-func (q *permissions) asked(id string) bool {
-	_, ok := q.d.session.state.Permission.Find(id)
-	return ok
 }
 
 // answer lets the person write the answer to a request behind a command: the reason for denying it, or what an MCP

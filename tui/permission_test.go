@@ -145,8 +145,8 @@ func TestPermissionBySlash(t *testing.T) {
 	})
 }
 
-// TestQuestionOfAnMCPServer: it is answered with a text, or denied, also if others wait; nothing allows it, and no answer
-// to all requests is one to it.
+// TestQuestionOfAnMCPServer: it is answered with a text, or denied, also if others wait; nothing allows it, and no
+// answer to all requests is one to it.
 func TestQuestionOfAnMCPServer(t *testing.T) {
 	weaving(t, 100, 30, func(s *scene) {
 		asks := func(request string) {

@@ -266,12 +266,7 @@ type attachments []attachment
 
 // of lists the paths of the images whose marks are in a text, in the order of the marks.
 func (a attachments) of(text string) []string {
-	var found []attachment
-	for _, x := range a {
-		if strings.Contains(text, x.mark) {
-			found = append(found, x)
-		}
-	}
+	found := slices.DeleteFunc(slices.Clone(a), func(x attachment) bool { return !strings.Contains(text, x.mark) })
 	slices.SortFunc(found, func(x, y attachment) int {
 		return cmp.Compare(strings.Index(text, x.mark), strings.Index(text, y.mark))
 	})

@@ -344,10 +344,7 @@ func (f *focus) act(a keys.Action) bool {
 
 // turn shows the next agent, or the previous one.
 func (f *focus) turn(next bool) {
-	if f.d.session.state == nil {
-		return
-	}
-	list := f.d.session.state.Agents
+	list := f.d.session.agents()
 	i := slices.IndexFunc(list, func(a *supervisor.Agent) bool { return a.ID == f.id })
 	by := 1
 	if !next {
@@ -383,15 +380,12 @@ func (h *searchBar) key(d *app, e *tcell.EventKey, key string) bool {
 	case key == "Enter":
 		h.typing = false
 		h.view.Match(h.text)
-		h.first(d, h.view)
+		h.look(d, h.view, true, true)
 	default:
 		h.text = view.LineAfter(h.text, e)
 	}
 	return true
 }
-
-// first goes to the nearest match above, or otherwise below.
-func (h *searchBar) first(d *app, v *reader) { h.look(d, v, true, true) }
 
 // look goes to the next match: at once if it is near, otherwise after a worker has searched the history.
 // either allows a match in the other direction.

@@ -39,11 +39,8 @@ func newRunScreen(d *app) *runScreen {
 // speaking returns the arriving messages of agents to others, from their verdicts. Other text that an agent
 // writes is shown only on the screen of that agent.
 func (w *runScreen) speaking() []history.Live {
-	if w.d.session.state == nil {
-		return nil
-	}
 	var busy []string
-	for _, a := range w.d.session.state.Agents {
+	for _, a := range w.d.session.agents() {
 		if a.Status == supervisor.AgentBusy {
 			busy = append(busy, a.ID)
 		}

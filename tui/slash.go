@@ -69,7 +69,7 @@ func init() { // in init, because they refer to the app
 			d.search.begin(d.runScreen.talk)
 			d.search.typing, d.search.text = false, c.Rest
 			d.prompt.read()
-			d.search.first(d, d.runScreen.talk)
+			d.search.look(d, d.runScreen.talk, true, true)
 			return true
 		},
 		"copy": always(func(d *app) { d.copy(d.runScreen.talk.words()) }),

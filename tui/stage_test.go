@@ -283,8 +283,8 @@ func (s *Screen) post(e tcell.Event) {
 	}
 }
 
-// cell is what one place of the screen shows. A covered cell, the second half of a wide one, has no text and the style of
-// the first.
+// cell is what one place of the screen shows. A covered cell, the second half of a wide one, has no text and the
+// style of the first.
 type cell struct {
 	text  string
 	width int
@@ -503,7 +503,8 @@ func Keys(data []byte) []string {
 	return names
 }
 
-var others = append([]string{"Shift+Tab", "Shift+Enter", "Ctrl+Alt+M", "Alt+b", "Alt+f", "Ctrl+_", "é", "世"}, tuitest.Names...)
+var others = append([]string{"Shift+Tab", "Shift+Enter", "Ctrl+Alt+M", "Alt+b", "Alt+f", "Ctrl+_", "é", "世"},
+	tuitest.Names...)
 
 func keyOf(b byte) string {
 	switch {

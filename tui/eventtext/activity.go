@@ -62,22 +62,12 @@ func Plain(text string) string { return strings.Clone(marks.Replace(text)) }
 
 // sent makes an item of a message: its recipient and its beginning. The conversation shows all of it.
 func sent(at time.Time, b contract.Message) ActivityItem {
-	to := Name(b.To)
-	switch b.To {
-	case contract.Human:
-		to = "you"
-	case contract.Arbiter:
-		to = "the Arbiter"
-	}
 	text := One(words.FirstLine(strings.TrimSpace(b.Text)), keptLine)
-	return ActivityItem{At: at, Text: "To " + to + ": " + Plain(text)}
+	return ActivityItem{At: at, Text: "To " + amid(Name(b.To)) + ": " + Plain(text)}
 }
 
 func called(at time.Time, b contract.ToolUse) ActivityItem {
-	i := ActivityItem{At: at, Use: b.ToolUse, Tool: ToolName(b.Tool), Summary: Summary(b.Tool, b.Input)}
-	if i.Tool == "" {
-		i.Tool = "a tool"
-	}
+	i := ActivityItem{At: at, Use: b.ToolUse, Tool: FirstOf(ToolName(b.Tool), "a tool"), Summary: Summary(b.Tool, b.Input)}
 	i.Added, i.Removed = EditedLines(b.Tool, b.Input)
 	return i
 }
@@ -166,8 +156,8 @@ func (a AgentActivity) Working() int {
 // Running returns the running call that was started last, ignoring those that started a subagent; without a
 // tool: there is none.
 func (a AgentActivity) Running() ActivityItem {
-	for i := len(a.Items) - 1; i >= 0; i-- {
-		if item := a.Items[i]; item.Runs() && a.subagent(item.Use) == nil {
+	for _, item := range slices.Backward(a.Items) {
+		if item.Runs() && a.subagent(item.Use) == nil {
 			return item
 		}
 	}

@@ -106,10 +106,7 @@ func word(e history.Entry, name func(string) string) wording {
 	case contract.ContextWarning:
 		return wording{"Context thins. " + who + ": " + Percent(b.Pct) + After(", ", One(b.Level, MaxName)), func() string {
 			text := "Context of " + amid(who) + ": " + strings.Replace(Percent(b.Pct), " %", " percent", 1)
-			if b.Level == "critical" {
-				return text + ", critical."
-			}
-			return text + ", warning."
+			return text + map[bool]string{true: ", critical.", false: ", warning."}[b.Level == "critical"]
 		}}
 	case contract.Compact:
 		return line(compacted(b, who))
@@ -282,11 +279,8 @@ func sessionWords(b contract.Session) wording {
 	}
 	return wording{text, func() string {
 		full := text + "."
-		for _, line := range Safety(b) {
+		for _, line := range append(Safety(b), RiskWarnings(b)...) {
 			full += " " + Sentence(capital(line))
-		}
-		for _, danger := range RiskWarnings(b) {
-			full += " " + strings.ToUpper(danger[:1]) + danger[1:] + "."
 		}
 		return full
 	}}

@@ -49,11 +49,9 @@ func Progress(p contract.SubagentProgress) string {
 
 // Turn describes what a turn has used.
 func Turn(b contract.Turn) string {
-	var parts []string
-	if b.Outcome != "" && b.Outcome != "done" {
-		parts = append(parts, "turn "+One(b.Outcome, MaxName))
-	} else {
-		parts = append(parts, "turn")
+	parts := []string{"turn"}
+	if b.Outcome != "done" {
+		parts[0] += After(" ", One(b.Outcome, MaxName))
 	}
 	if in := b.Usage.Input + b.Usage.CacheRead + b.Usage.CacheCreation; in > 0 || b.Usage.Output > 0 {
 		parts = append(parts, words.Tokens(in)+" in", words.Tokens(b.Usage.Output)+" out")

@@ -279,8 +279,7 @@ func (w *wrapper) flushWord() {
 	}
 	for _, s := range word {
 		if w.used+Width(s.Text) <= w.columns {
-			w.append(s.Text, s.Role)
-			w.used += Width(s.Text)
+			w.put(s.Text, s.Role, Width(s.Text))
 			continue
 		}
 		for rest := s.Text; rest != ""; {

@@ -1,5 +1,5 @@
-// Package tuitest has what the tests of screens share: the events of keys, golden files, and texts by which an author may
-// try to write outside of the place for them.
+// Package tuitest has what the tests of screens share: the events of keys, golden files, and texts by which an
+// author may try to write outside of the place for them.
 package tuitest
 
 import (

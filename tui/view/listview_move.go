@@ -162,9 +162,10 @@ func (w *listWindow) sight() (first, last int) {
 	return w.top.block, q.block
 }
 
-// reveal makes a block visible, moving as little as possible.
-func (w *listWindow) reveal(i int) {
-	first, last := pos{i, 0}, pos{i, w.rows(i) - 1}
+// reveal makes a block visible, bring some rows: both move as little as possible.
+func (w *listWindow) reveal(i int) { w.bring(pos{i, 0}, pos{i, w.rows(i) - 1}) }
+
+func (w *listWindow) bring(first, last pos) {
 	if first.before(w.top) {
 		w.leave(first)
 		return

@@ -103,11 +103,7 @@ func (v *ListView) Extend(n int) {
 		to = v.up(to, -n)
 	}
 	v.sel.to = listSpot{pos: to}
-	if to.before(v.top) {
-		v.leave(to)
-	} else if q, _ := v.down(v.top, v.high-1); q.before(to) {
-		v.leave(v.up(to, v.high-1))
-	}
+	v.bring(to, to)
 }
 
 // SelectClear ends the selection.

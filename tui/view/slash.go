@@ -322,16 +322,8 @@ func rule(c EditorCommand) (body contract.CommandBody, is bool, err error) {
 	if err != nil {
 		return nil, true, err
 	}
-	configure := contract.Configure{}
-	switch c.Name {
-	case "allow":
-		configure.Allow = text
-	case "ask":
-		configure.Ask = text
-	case "deny":
-		configure.Deny = text
-	}
-	return configure, true, nil
+	of := map[string]contract.Configure{"allow": {Allow: text}, "ask": {Ask: text}, "deny": {Deny: text}}
+	return of[c.Name], true, nil
 }
 
 var agentID = sync.OnceValue(func() *regexp.Regexp {
@@ -526,11 +518,9 @@ func (d *Draft) rebased(s drafted, plan []contract.Step, partner []int, taken []
 		return drafted{s.Step, -1}, true
 	}
 	taken[t] = true
-	theirs, base := plan[t], contract.Step{}
+	theirs, base := plan[t], contract.Step{Text: s.Text, Status: contract.StepPending} // if both have added it
 	if s.from >= 0 {
 		base = d.base[s.from]
-	} else { // both have added it
-		base = contract.Step{Text: s.Text, Status: contract.StepPending}
 	}
 	merge := func(mine *string, base, theirs, what string) {
 		switch {

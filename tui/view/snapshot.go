@@ -443,7 +443,11 @@ func TaskText(text string) string { return beginning(text, mostOfTask) }
 // SnapshotScene returns the agents as figures. rows are those of [AgentRows]; human is the figure of the person,
 // who appears when an agent waits for one.
 func SnapshotScene(s *supervisor.State, rows []PageAgent, human RitualKind, now time.Time) Scene {
-	picture := Scene{Cloth: planProgress(s.Task.Plan)}
+	open := slices.DeleteFunc(slices.Clone(s.Task.Plan), func(s contract.Step) bool {
+		return s.Status == contract.StepDone || s.Status == contract.StepSkipped
+	})
+	all := len(s.Task.Plan)
+	picture := Scene{Cloth: float64(all-len(open)) / float64(max(all, 1))}
 	asks := false
 	for _, row := range rows {
 		a := AgentOf(s, row.ID)
@@ -483,13 +487,6 @@ func pose(a *supervisor.Agent, row PageAgent) Pose {
 		return RitualWorks
 	}
 	return RitualWaits
-}
-
-func planProgress(plan []contract.Step) float64 {
-	open := slices.DeleteFunc(slices.Clone(plan), func(s contract.Step) bool {
-		return s.Status == contract.StepDone || s.Status == contract.StepSkipped
-	})
-	return float64(len(plan)-len(open)) / float64(max(len(plan), 1))
 }
 
 // runTones are the roles of words for what a run does.

@@ -261,7 +261,8 @@ func TestTimelineHostileText(t *testing.T) {
 
 // TestTimelineWords: the same is available as text.
 func TestTimelineWords(t *testing.T) {
-	text := timelineOf(story()...).Words(func(id string) string { return map[string]string{"orch-1": "The weaver"}[id] }, atTimeline(100))
+	name := func(id string) string { return map[string]string{"orch-1": "The weaver"}[id] }
+	text := timelineOf(story()...).Words(name, atTimeline(100))
 	testkit.Includes(t, "", text, "1 min 40 s", "**The weaver**: 1 turn, 1 call, waited 20 s for you, $1.25",
 		"14:00:30 waits for you, 20 s: ", "1 check passed", "**You**", "14:01:22 renewed")
 	asked := timelineOf(timedEvent{0, "arbiter", contract.Question{Question: "q", Text: "Shall **it** be `red`?"}})
