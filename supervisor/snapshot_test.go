@@ -146,14 +146,6 @@ type onDisk struct {
 	dir   string
 }
 
-func newOnDisk(t *testing.T) onDisk {
-	t.Helper()
-	dir := t.TempDir()
-	store := testkit.Must(journal.OpenStore(dir))(t)
-	t.Cleanup(func() { store.Close() })
-	return onDisk{t, store, dir}
-}
-
 // entries are the lines of the event log.
 func (d onDisk) entries() (list []journal.LogContent) {
 	d.t.Helper()
@@ -217,7 +209,9 @@ func TestRestoreAfterAnyCut(t *testing.T) {
 func restoreAfter(t *testing.T, inputs []input.Input, states []State, told [][]LogItem, whole []journal.LogContent,
 	starts []int, snapshot, lines int) {
 	t.Helper()
-	d := newOnDisk(t)
+	d := onDisk{t: t, dir: t.TempDir()}
+	d.store = testkit.Must(journal.OpenStore(d.dir))(t)
+	t.Cleanup(func() { d.store.Close() })
 	run, err := d.store.Create(journal.Meta{Run: testRun}, journal.Options{})
 	testkit.OK(t, err)
 	tell := func(lines []journal.LogContent) {

@@ -54,14 +54,6 @@ type ledgerLine struct {
 	Argv                                         []string
 }
 
-func readLedger(t *testing.T, path string) (list []ledgerLine) {
-	t.Helper()
-	for line := range strings.Lines(textOf(t, path)) {
-		list = append(list, decodedAs[ledgerLine](t, line))
-	}
-	return list
-}
-
 // secretsSeeded are secrets in the environment that arbiter is started with.
 var secretsSeeded = []string{
 	"ANTHROPIC_API_KEY=sk-ant-api03-seed-4711-aaaaaaaaaaaaaaaaaaaaaaaa",
@@ -92,7 +84,11 @@ func TestAuditIsTheLedger(t *testing.T) {
 		_, value, _ := strings.Cut(entry, "=")
 		testkit.Check(t, !strings.Contains(raw, value), "the audit has the value of %s", entry)
 	}
-	sameAsLedger(t, lines, readLedger(t, ledger))
+	var entries []ledgerLine
+	for line := range strings.Lines(textOf(t, ledger)) {
+		entries = append(entries, decodedAs[ledgerLine](t, line))
+	}
+	sameAsLedger(t, lines, entries)
 	sameAsEvents(t, s, lines)
 	last := lines[len(lines)-1]
 	testkit.Check(t, last.What == "end" && last.text("head") == last.Prev, "the end: %+v", last)
