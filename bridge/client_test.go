@@ -343,21 +343,17 @@ func TestCancelledCallsAreForgotten(t *testing.T) {
 				cancel()
 			}
 			synctest.Wait()
-			return heapObjects()
+			runtime.GC()
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return m.HeapObjects
 		}
 		const calls = 1000
 		before := giveUp(100)
 		grown := int64(giveUp(calls)) - int64(before)
 		testkit.Check(t, grown <= calls, "%d calls left %d objects", calls, grown)
 	})
-}
-
-func heapObjects() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapObjects
 }
 
 func (l *fakeLauncher) Query(ctx context.Context, of Owner, claude ClaudeSpec, p QueryParams) (QueryResult, error) {

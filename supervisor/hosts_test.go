@@ -273,45 +273,36 @@ func TestOtherHostsAreUsedMeanwhile(t *testing.T) {
 // TestNoHumanAndNoHost: without a human, a host that only a human can mend ends the run with a result that says so, if
 // there is no other; a host that is out of reach does after the longest wait.
 func TestNoHumanAndNoHost(t *testing.T) {
-	alone := func(o *runconfig.Options) {
-		o.HumanPresent, o.Hosts, o.Pools = false, o.Hosts[:1], nil
+	refuses := func(p *play, host string) {
+		p.do(input.BridgeFailed{Host: host, Category: bridge.CatHost, Message: "Permission denied"})
 	}
-	for name, play := range map[string]func(t *testing.T) *play{
-		"refused": func(t *testing.T) *play {
-			p := spread(t, alone)
-			p.spawnOn("box")
-			p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied"})
-			return p
-		},
-		"out of reach for hours": func(t *testing.T) *play {
-			p := spread(t, alone)
-			p.spawnOn("box")
+	for name, c := range map[string]struct {
+		human bool
+		hosts int
+		then  func(p *play)
+	}{
+		"refused": {false, 1, func(p *play) { refuses(p, "box") }},
+		"out of reach for hours": {false, 1, func(p *play) {
 			before := p.at
 			p.unreachable("box", 24*time.Hour)
 			took := p.at.Sub(before)
-			testkit.Check(t, took >= 6*time.Hour && took <= 7*time.Hour, "given up after %s", took)
-			return p
-		},
-		"the human leaves": func(t *testing.T) *play {
-			p := spread(t, func(o *runconfig.Options) { alone(o); o.HumanPresent = true })
-			p.spawnOn("box")
-			p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied"})
-			p.do(input.InputEnded{})
-			return p
-		},
-		"the last of two": func(t *testing.T) *play {
-			p := spread(t, func(o *runconfig.Options) { o.HumanPresent = false })
-			p.spawnOn("box")
+			testkit.Check(p.t, took >= 6*time.Hour && took <= 7*time.Hour, "given up after %s", took)
+		}},
+		"the human leaves": {true, 1, func(p *play) { refuses(p, "box"); p.do(input.InputEnded{}) }},
+		"the last of two": {false, 2, func(p *play) {
 			p.spawnOn("gpu")
-			p.do(input.BridgeFailed{Host: "box", Category: bridge.CatHost, Message: "Permission denied"})
+			refuses(p, "box")
 			a := p.agent("orch-1")
-			testkit.Check(t, a.Gone() && p.s.Ending == nil, "%s, ending %+v", a.Status, p.s.Ending)
-			p.do(input.BridgeFailed{Host: "gpu", Category: bridge.CatHost, Message: "Permission denied"})
-			return p
-		},
+			testkit.Check(p.t, a.Gone() && p.s.Ending == nil, "%s, ending %+v", a.Status, p.s.Ending)
+			refuses(p, "gpu")
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := play(t)
+			p := spread(t, func(o *runconfig.Options) {
+				o.HumanPresent, o.Hosts, o.Pools = c.human, o.Hosts[:c.hosts], nil
+			})
+			p.spawnOn("box")
+			c.then(p)
 			p.do(input.Stopped{})
 			p.do(input.Timer{Key: lastSnapshotKey})
 			ends := effects[input.Finish](p)

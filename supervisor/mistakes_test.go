@@ -99,7 +99,7 @@ func TestMistakes(t *testing.T) {
 		testkit.Same(t, "requests", m.requests, requests)
 		testkit.Same(t, "failed", m.reads != "", failed())
 		e := told[contract.Error](p)
-		testkit.Check(t, len(e) == 0 || e[0].Category == bridge.CatVerdict, "error %+v", e[0])
+		testkit.Check(t, len(e) == 0 || e[0].Category == bridge.CatVerdict, "error %+v", e)
 	}
 	for _, m := range arbiterMistakes {
 		t.Run(m.name, func(t *testing.T) { play(t, m, contract.Arbiter) })

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -492,24 +490,14 @@ func (p *play) back(fate string) {
 
 // sends are the messages written to an agent, oldest first.
 func (p *play) sends(id string) []bridge.MessageParams {
-	var list []bridge.MessageParams
-	for _, s := range effects[input.Send](p) {
-		if s.Params.ID == id {
-			list = append(list, s.Params)
-		}
-	}
-	return list
+	sends := testkit.Only(effects[input.Send](p), func(s input.Send) bool { return s.Params.ID == id })
+	return testkit.Each(sends, func(s input.Send) bridge.MessageParams { return s.Params })
 }
 
 // spawns are the starts of an agent's processes, oldest first.
 func (p *play) spawns(id string) []bridge.SpawnParams {
-	var list []bridge.SpawnParams
-	for _, s := range effects[input.Spawn](p) {
-		if s.Params.ID == id {
-			list = append(list, s.Params)
-		}
-	}
-	return list
+	spawns := testkit.Only(effects[input.Spawn](p), func(s input.Spawn) bool { return s.Params.ID == id })
+	return testkit.Each(spawns, func(s input.Spawn) bridge.SpawnParams { return s.Params })
 }
 
 // saidDelivered counts `delivered` by message.
@@ -548,8 +536,7 @@ func (p *play) folds() {
 		err := fold.Take(r)
 		testkit.Need(p.t, err == nil, "input %d: %v", i, err)
 	}
-	testkit.Check(p.t, fingerprint(p.t, &p.s) == fingerprint(p.t, &fold.State),
-		"the journal folds to another state:\n%s", cmp.Diff(p.s, fold.State))
+	testkit.Same(p.t, "the state that the journal folds to", fingerprint(p.t, &p.s), fingerprint(p.t, &fold.State))
 }
 
 // records are inputs as a journal holds them.

@@ -191,61 +191,48 @@ func TestSuccessorBeforeTheChecksEnd(t *testing.T) {
 // TestChecksNeedNoAuthor: the author's turns, its end and its next process do not affect a check that waits for
 // its permission.
 func TestChecksNeedNoAuthor(t *testing.T) {
-	begun := func(t *testing.T) (*play, input.RunCheck) {
-		p, one := oneWorks(t, nil)
-		p.verdict(one, lasting("done", "bricks", "make"))
-		c := p.check()
-		p.do(asked2(c))
-		testkit.Same(t, "no question is open", 1, len(p.s.Permission.Open))
-		return p, c
+	for name, c := range map[string]struct {
+		then func(p *play, c input.RunCheck)
+		open int // permission requests afterwards
+	}{
+		"a turn": {func(p *play, _ input.RunCheck) {
+			p.say("And?", contract.Note, "orch-1")
+			p.verdict("orch-1", report("question", "What?", true))
+		}, 1},
+		"a crash": {func(p *play, _ input.RunCheck) { p.crash("orch-1", 1) }, 1},
+		"asked after it was started again": {func(p *play, c input.RunCheck) {
+			p.do(input.PermissionWithdrawn{Request: c.Request})
+			p.crash("orch-1", 1)
+			p.do(asked2(c))
+		}, 1},
+		"killed": {func(p *play, c input.RunCheck) {
+			p.command(contract.Kill{ID: "orch-1"})
+			testkit.Need(p.t, len(p.s.Permission.Open) == 1, "the check is denied")
+			p.command(contract.Permit{Request: p.s.Permission.Open[0].ID, Behavior: bridge.Allow})
+			p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: ok("ok")})
+			p.contains("the Arbiter", lastMail(p, "arbiter"), "PASSED")
+		}, 0},
+		"a lost bridge": {func(p *play, c input.RunCheck) {
+			p.do(input.BridgeLost{Message: "gone"})
+			p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Failed: "not permitted"})
+			p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
+			p.do(input.BridgeBack{})
+			again := p.check()
+			testkit.Need(p.t, again.Request != c.Request && again.Number == 1, "not asked again: %+v", again)
+			p.do(asked2(again))
+		}, 1},
+		"reset": {func(p *play, _ input.RunCheck) { p.command(contract.Reset{}) }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, one := oneWorks(t, nil)
+			p.verdict(one, lasting("done", "bricks", "make"))
+			check := p.check()
+			p.do(asked2(check))
+			testkit.Same(t, "no question is open", 1, len(p.s.Permission.Open))
+			c.then(p, check)
+			testkit.Same(t, "requests afterwards", c.open, len(p.s.Permission.Open))
+		})
 	}
-	open := func(p *play) {
-		p.t.Helper()
-		testkit.Need(p.t, len(p.s.Permission.Open) == 1, "the check is denied: %+v", last[contract.Permission](p))
-	}
-	t.Run("a turn", func(t *testing.T) {
-		p, _ := begun(t)
-		p.say("And?", contract.Note, "orch-1")
-		p.verdict("orch-1", report("question", "What?", true))
-		open(p)
-	})
-	t.Run("a crash", func(t *testing.T) {
-		p, _ := begun(t)
-		p.crash("orch-1", 1)
-		open(p)
-	})
-	t.Run("killed", func(t *testing.T) {
-		p, c := begun(t)
-		p.command(contract.Kill{ID: "orch-1"})
-		open(p)
-		p.command(contract.Permit{Request: p.s.Permission.Open[0].ID, Behavior: bridge.Allow})
-		p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Result: ok("ok")})
-		p.contains("the Arbiter", lastMail(p, "arbiter"), "PASSED")
-	})
-	t.Run("asked after it was started again", func(t *testing.T) {
-		p, one := oneWorks(t, nil)
-		p.verdict(one, lasting("done", "bricks", "make"))
-		c := p.check()
-		p.crash(one, 1)
-		p.do(asked2(c))
-		open(p)
-	})
-	t.Run("a lost bridge", func(t *testing.T) {
-		p, c := begun(t)
-		p.do(input.BridgeLost{Message: "gone"})
-		p.do(input.Checked{Serial: c.Serial, Number: 1, Request: c.Request, Failed: "not permitted"})
-		p.do(input.Timer{Key: LifecycleTimerKey(LifecycleHere)})
-		p.do(input.BridgeBack{})
-		again := p.check()
-		testkit.Need(t, again.Request != c.Request && again.Number == 1, "not asked again: %+v", again)
-		p.do(asked2(again))
-		open(p)
-	})
-	t.Run("reset", func(t *testing.T) {
-		p, _ := begun(t)
-		p.command(contract.Reset{})
-		testkit.Same(t, "it is still asked for", 0, len(p.s.Permission.Open))
-	})
 }
 
 // TestResetDuringARenewal: the Arbiter is renewed all the same.

@@ -34,8 +34,7 @@ func restored(t *testing.T, s *State) State {
 	snapshot := testkit.Must(decodeSnapshot(raw))(t)
 	back := snapshot.State
 	again := testkit.Must(Snapshot{State: back}.Encode())(t)
-	testkit.Need(t, string(raw) == string(again), "the snapshot holds another state:\n%s",
-		cmp.Diff(string(raw), string(again)))
+	testkit.Need(t, string(raw) == string(again), "the snapshot holds another state:\n%s\n%s", raw, again)
 	return back
 }
 
@@ -46,10 +45,14 @@ func goesOnTheSame(t *testing.T, before string, in input.Input, after string, ou
 	var back State
 	testkit.OK(t, json.Unmarshal([]byte(before), &back))
 	again := fingerprint(t, &back)
-	testkit.Need(t, again == before, "the snapshot holds another state:\n%s", cmp.Diff(before, again))
+	if again != before {
+		t.Fatalf("the snapshot holds another state:\n%s", cmp.Diff(before, again))
+	}
 	next, effects := Apply(back, in)
 	got := fingerprint(t, &next)
-	testkit.Need(t, got == after, "after a snapshot %T leads to another state:\n%s", in.Body, cmp.Diff(after, got))
+	if got != after {
+		t.Fatalf("after a snapshot %T leads to another state:\n%s", in.Body, cmp.Diff(after, got))
+	}
 	if reflect.DeepEqual(out, effects) { // nearly always, and much faster than cmp
 		return
 	}
@@ -145,10 +148,10 @@ type onDisk struct {
 
 func newOnDisk(t *testing.T) onDisk {
 	t.Helper()
-	dir := t.TempDir()
-	store := testkit.Must(journal.OpenStore(dir))(t)
-	t.Cleanup(func() { store.Close() })
-	return onDisk{t, store, dir}
+	d := onDisk{t: t, dir: t.TempDir()}
+	d.store = testkit.Must(journal.OpenStore(d.dir))(t)
+	t.Cleanup(func() { d.store.Close() })
+	return d
 }
 
 // entries are the lines of the event log.

@@ -379,19 +379,13 @@ func TestWindows(t *testing.T) {
 	testkit.Check(t, news && !w.Warned && w.FirstPct == 2, "after the reset %+v", w)
 }
 
-// twoTurns is a run with two working Orchestrators, whose turns have cost one and two dollars.
-func twoTurns(o runconfig.Options) *step {
-	st := readyRun(o)
-	for _, usd := range []float64{1, 2} {
+// TestLimitSpent: a limit that is reached holds messages back until it is raised.
+func TestLimitSpent(t *testing.T) {
+	st := readyRun(runconfig.Options{MaxCostUSD: 2.5})
+	for _, usd := range []float64{1, 2} { // two turns have cost so much
 		a := addOrchestrator(st)
 		a.Turn, a.Live.CostUSD = []string{"m"}, usd
 	}
-	return st
-}
-
-// TestLimitSpent: a limit that is reached holds messages back until it is raised.
-func TestLimitSpent(t *testing.T) {
-	st := twoTurns(runconfig.Options{MaxCostUSD: 2.5})
 	testkit.Check(t, st.budgetHolds() && st.NoNewSubagent() != "" && strings.Contains(st.LimitText(), ChooseRaise),
 		"holds %v, subagents: %q, asks %q", st.budgetHolds(), st.NoNewSubagent(), st.LimitText())
 	if raised := st.raiseLimits(); st.budgetHolds() || !strings.HasPrefix(raised, "--max-cost $") {

@@ -221,8 +221,8 @@ func TestCompletionKnowsWhatWaits(t *testing.T) {
 	s.cancels()
 }
 
-// waiting lists what waits for a human, as the control socket reports it.
-func (s *script) waiting() []supervisor.InboxItem {
+// status is that of the live run, as the control socket reports it, and waiting what waits in it for a human.
+func (s *script) status() runstore.LiveStatus {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
 	defer cancel()
@@ -230,8 +230,10 @@ func (s *script) waiting() []supervisor.InboxItem {
 		filepath.Join(s.stateDir(), "runs", s.run(), control.SocketName), nil)
 	testkit.Need(s.t, err == nil, "ask for the status: %v", err)
 	client.Close()
-	return st.Inbox
+	return st
 }
+
+func (s *script) waiting() []supervisor.InboxItem { return s.status().Inbox }
 
 // kindsOf lists the waiting items by kind and agent.
 func kindsOf(list []supervisor.InboxItem) string {

@@ -247,11 +247,7 @@ func init() {
 }
 
 // talk is a play of the Arbiter alone. It asks a question after every message.
-var talk = talking(nil)
-
-func talking(steps []object) string {
-	return playOf(arbiter(steps, on("it is enough", complete("said")), asksHuman("And then?")))
-}
+var talk = playOf(arbiter(nil, on("it is enough", complete("said")), asksHuman("And then?")))
 
 // spin is a play of one Orchestrator, whose first step runs a command. The Arbiter has a decision for
 // each fault that the tests cause.
@@ -300,15 +296,11 @@ func sickClaude(t *testing.T, ills sick) string {
 	return path
 }
 
-// withClaude is a player with a claude of the test.
-func withClaude(claude string) player {
-	return player{name: "own", args: []string{"--rehearse", "--claude", claude}}
-}
-
 // perform starts a rehearsal with a sick claude.
 func perform(t *testing.T, scenario string, ills sick, args ...string) *script {
 	t.Helper()
-	return withClaude(sickClaude(t, ills)).plays(t, scenarioFile(t, scenario), "Weave", args...)
+	own := player{name: "own", args: []string{"--rehearse", "--claude", sickClaude(t, ills)}}
+	return own.plays(t, scenarioFile(t, scenario), "Weave", args...)
 }
 
 // awaitNotice waits for a notice that contains a text.

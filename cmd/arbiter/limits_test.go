@@ -400,16 +400,6 @@ var nestedStorm = allowing([]string{"Bash(*)", "Agent"},
 	orchestrator("weaver", "", []object{hires("Spin."), done("Spun.")}),
 	subagent(hires("Spin.", "Spin."), says("It is spun.")))
 
-// awaitSubagents waits until so many subagents have started.
-func awaitSubagents(s *script, n int) {
-	s.t.Helper()
-	started := map[string]bool{}
-	await[contract.SubagentStart](s, "subagents", func(_ string, b contract.SubagentStart) bool {
-		started[b.ToolUse] = true
-		return len(started) >= n
-	})
-}
-
 // TestStormsAreBounded: no more subagents work at the same time than allowed, and others are denied before they
 // start. An Arbiter that spawns without end reaches the limit of its task.
 func TestStormsAreBounded(t *testing.T) {
@@ -425,7 +415,11 @@ func TestStormsAreBounded(t *testing.T) {
 					return b.Behavior == "deny" && b.By == contract.ByLimit && strings.Contains(b.Reason, "--max-subagents")
 				})
 			}
-			awaitSubagents(s, 2)
+			started := map[string]bool{}
+			await[contract.SubagentStart](s, "subagents", func(_ string, b contract.SubagentStart) bool {
+				started[b.ToolUse] = true
+				return len(started) >= 2
+			})
 			testkit.OK(t, os.WriteFile(filepath.Join(began.CWD, "go"), nil, 0o600))
 			s.finishes("spun")
 			testkit.Same(t, "subagents that started", 2, len(collect[contract.SubagentStart](s)))

@@ -20,14 +20,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/trust"
 )
 
-// lenient writes user settings that allow more than the run does. The stand-in does not read them.
-func lenient(t *testing.T) string {
-	dir := t.TempDir()
-	write(t, `{"permissions":{"allow":["Bash","Write","Edit"],"defaultMode":"bypassPermissions"}}`, dir,
-		"settings.json")
-	return "CLAUDE_CONFIG_DIR=" + dir
-}
-
 // overreach is a play in which all try what they may not.
 var overreach = playOf(
 	arbiter([]object{writes("by-arbiter", "x"), on(noSuchTool, edits("kept", "x", "y")),
@@ -78,7 +70,12 @@ var touching = playOf(
 func TestAskRulesHoldOverTheUsersSettings(t *testing.T) {
 	t.Parallel()
 	eachPlayerLong(t, func(t *testing.T, p player) {
-		s, _ := hired(t, p, touching, nil, "--env", lenient(t), "--ask", "Bash(touch *)", "--task", "Touch")
+		// User settings that allow more than the run does. The stand-in does not read them.
+		lenient := t.TempDir()
+		write(t, `{"permissions":{"allow":["Bash","Write","Edit"],"defaultMode":"bypassPermissions"}}`, lenient,
+			"settings.json")
+		s, _ := hired(t, p, touching, nil, "--env", "CLAUDE_CONFIG_DIR="+lenient, "--ask", "Bash(touch *)", "--task",
+			"Touch")
 		for _, name := range []string{"one", "two", "three", "four"} {
 			r := await(s, name, func(_ string, r contract.PermissionRequest) bool {
 				return strings.Contains(string(r.Input), "touch "+name)

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -88,7 +89,8 @@ func (p *pane) harmless(where string, s pty.Screen) {
 				"%s: row %d has %+v", where, y, c)
 		}
 	}
-	if at := ruleOf(s); at > 0 && s.Shows("THE WEAVING") {
+	above := func(row string) bool { return strings.HasPrefix(row, "────") } // the conversation
+	if at := slices.IndexFunc(s.Rows(), above); at > 0 && s.Shows("THE WEAVING") {
 		for y := at + 1; !strings.HasPrefix(s.Row(y), "›") && y < len(s.Cells)-1; y++ {
 			testkit.Need(p.t, gutter.MatchString(s.Row(y)), "%s: row %d of the conversation is %q", where, y, s.Row(y))
 		}
@@ -103,16 +105,6 @@ func whole(out []byte) []byte {
 		list = list[:len(list)-1]
 	}
 	return out
-}
-
-// ruleOf returns the row of the line above the conversation, or 0.
-func ruleOf(s pty.Screen) int {
-	for y, row := range s.Rows() {
-		if strings.HasPrefix(row, "────") {
-			return y
-		}
-	}
-	return 0
 }
 
 // TestHostileTitles: a run with a hostile title is listed, resumed and left.

@@ -251,18 +251,13 @@ func TestColoursFollowTheTerminal(t *testing.T) {
 	title(`\033]11;#fafafa\033\\`, func(c color.Color) bool { return c != dark })
 }
 
-// torrent is a play whose Orchestrators write a lot without end.
-func torrent(words string) string {
-	return allowing([]string{"Bash(*)"},
-		arbiter(summons("Pour.", "Pour.", "Pour."), patience),
-		orchestrator("orchestrator", "", []object{{"say": words, "use": bash("true")["use"], "repeat": "forever",
-			"usage": object{"context": 1000, "output": 10}}}))
-}
-
 // pouring returns the arguments of an arbiter in which three agents write as much as they can.
 func pouring(t testing.TB) []string {
 	words := strings.Repeat("more words, and more, \x1b[31mand\x1b[0m more of them\n", 10<<10)
-	return []string{"--stand-in", "--scenario", scenarioFile(t, torrent(words)), "--task", "Pour"}
+	torrent := allowing([]string{"Bash(*)"}, arbiter(summons("Pour.", "Pour.", "Pour."), patience),
+		orchestrator("orchestrator", "", []object{{"say": words, "use": bash("true")["use"], "repeat": "forever",
+			"usage": object{"context": 1000, "output": 10}}}))
+	return []string{"--stand-in", "--scenario", scenarioFile(t, torrent), "--task", "Pour"}
 }
 
 // BenchmarkKeyInFlood measures the time from a key to the screen in the same flood, and on the oracle's screen,

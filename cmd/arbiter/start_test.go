@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,9 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/arbiter-cli/arbiter/bridge/control"
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
-	"github.com/arbiter-cli/arbiter/cmd/arbiter/internal/runstore"
 	"github.com/arbiter-cli/arbiter/internal/testkit"
 	"github.com/arbiter-cli/arbiter/internal/workspace/gittest"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -113,13 +110,7 @@ func TestStartsWaitForProcessors(t *testing.T) {
 // statuses lists the Orchestrators and their statuses, as the control socket reports them.
 func (s *script) statuses() (list []string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), waitTimeout)
-	defer cancel()
-	client, st, err := control.Dial[runstore.LiveStatus](ctx,
-		filepath.Join(s.stateDir(), "runs", s.run(), control.SocketName), nil)
-	testkit.Need(s.t, err == nil, "ask for the status: %v", err)
-	client.Close()
-	for _, a := range st.Agents {
+	for _, a := range s.status().Agents {
 		if a.ID != contract.Arbiter {
 			list = append(list, a.ID+" "+a.Status)
 		}

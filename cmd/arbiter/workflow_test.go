@@ -220,7 +220,12 @@ func TestWorkflowByDeciders(t *testing.T) {
 				s.billed(r)
 				s.replaysExactly()
 				if c.decider == "stateless" && !p.real {
-					remembers(t, s, s.cmd.Args[1:])
+					// Decisions on the same input come from the cache, except the last.
+					cached := s.again(s.cmd.Args[1:]...)
+					result := cached.finish(contract.ExitComplete)
+					testkit.Same(t, "with what was remembered",
+						taskRulings("cache", "cache", "cache", "cache", "cache", "model"), rulingsOf(cached))
+					cached.billed(result)
 					// A replay asks for every decision.
 					again, _ := s.output(0, append([]string{"replay", s.run(), "--decisions", "--scenario", "workflow"}, p.args...)...)
 					testkit.Includes(t, "", again, "stateless: 6 asked, 6 the same")
@@ -228,16 +233,6 @@ func TestWorkflowByDeciders(t *testing.T) {
 			})
 		}
 	}
-}
-
-// remembers plays the run once more: decisions on the same input come from the cache, except the last.
-func remembers(t *testing.T, s *script, flags []string) {
-	t.Helper()
-	again := s.again(flags...)
-	r := again.finish(contract.ExitComplete)
-	testkit.Same(t, "with what was remembered", taskRulings("cache", "cache", "cache", "cache", "cache", "model"),
-		rulingsOf(again))
-	again.billed(r)
 }
 
 // TestArbitersToolCallsAreCompared: the Arbiter selects by calling its tool to spawn, and continues by sending

@@ -470,7 +470,7 @@ func TestCreateKilled(t *testing.T) {
 // TestUnfinishedIsRemoved: nothing remains of a Create that was killed at any step.
 func TestUnfinishedIsRemoved(t *testing.T) {
 	for i, kind := range kinds {
-		for n := 1 + i%gittest.Stride(2); ; n += gittest.Stride(2) { // by day every second step, of each kind others
+		for n := 1 + i%gittest.Stride(3); ; n += gittest.Stride(3) { // by day every third step, of each kind others
 			d := gittest.New(t, map[string]string{"a": "1\n"})
 			root := filepath.Join(gittest.Temp(t), "work")
 			if !gittest.Killed(t, "create", n, d.Path, root, string(kind)) {
@@ -491,7 +491,7 @@ func TestUnfinishedIsRemoved(t *testing.T) {
 
 func TestRemoveKilled(t *testing.T) {
 	for i, kind := range kinds {
-		for n := 1 + i%gittest.Stride(2); ; n += gittest.Stride(2) { // by day every second step, of each kind others
+		for n := 1 + i%gittest.Stride(3); ; n += gittest.Stride(3) { // by day every third step, of each kind others
 			d := gittest.New(t, map[string]string{"a": "1\n"})
 			m, r := manager(d)
 			w := testkit.Must(m.Create(ctx, spec(1, kind)))(d)

@@ -75,13 +75,17 @@ func (r *run) record(paths []string) []contract.Event {
 		func(a, b ChangeFile) bool { return a.Path == b.Path && slices.Equal(a.Authors, b.Authors) }) {
 		r.t.Error("the state before was written to")
 	}
-	var events []contract.Event
+	return r.events()
+}
+
+// events are those that were told last.
+func (r *run) events() (list []contract.Event) {
 	for _, e := range r.out.Effects() {
 		if emit, ok := e.(Emit); ok {
-			events = append(events, emit.Event)
+			list = append(list, emit.Event)
 		}
 	}
-	return events
+	return list
 }
 
 func changesOf(t *testing.T, events []contract.Event, agent string) []contract.FileChange {
@@ -212,10 +216,8 @@ func TestFilesThatAreLeftOut(t *testing.T) {
 		serial := r.asked().Serial
 		r.out = Collector{}
 		r.s.Recorded(&r.out, repository, ChangeRecorded{Serial: serial, Commit: "c", Left: left})
-		for _, e := range r.out.Effects() {
-			if emit, ok := e.(Emit); ok {
-				told = append(told, emit.Event.Body.(contract.Notice).Text)
-			}
+		for _, e := range r.events() {
+			told = append(told, e.Body.(contract.Notice).Text)
 		}
 	}
 	want := "not recorded, so that diff, undo and merges leave it alone: "
@@ -361,13 +363,7 @@ func TestMoreIsChangedWhileASnapshotIsTaken(t *testing.T) {
 				Files: []contract.FileChange{{Path: "p", Status: "modified", Added: 1}}}
 			r.out = Collector{}
 			r.s.Recorded(&r.out, repository, taken)
-			var events []contract.Event
-			for _, e := range r.out.Effects() {
-				if emit, ok := e.(Emit); ok {
-					events = append(events, emit.Event)
-				}
-			}
-			testkit.Same(t, "the event of the turn", c.first, changesOf(t, events, "orch-1"))
+			testkit.Same(t, "the event of the turn", c.first, changesOf(t, r.events(), "orch-1"))
 			if c.after != nil {
 				c.after(r)
 			}

@@ -164,7 +164,12 @@ func liveMain(s *Store, say func(string, ...any)) {
 	for range 3 {
 		addSome(r, 5)
 	}
-	fileLimit(r, func() { addSome(r, 5) })
+	var old unix.Rlimit // the current segment grows by only 300 bytes, as on a full disk
+	check(unix.Getrlimit(unix.RLIMIT_FSIZE, &old))
+	size := must(os.Stat(slices.Max(must(filepath.Glob(filepath.Join(r.Dir(), "journal-*")))))).Size()
+	check(unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(size) + 300, Max: old.Max}))
+	addSome(r, 5)
+	check(unix.Setrlimit(unix.RLIMIT_FSIZE, &old))
 	for range 3 { // the third removes a segment
 		tellAndSnapshot(r)
 		check(r.Update(context.Background(), func(*Meta) {}))
@@ -179,16 +184,6 @@ func addSome(r *Run, n uint64) {
 		must(r.Append(kindOf(seq), payload(seq)))
 	}
 	check(r.Sync(context.Background()))
-}
-
-// fileLimit lets the current segment grow by only 300 bytes, as on a full disk.
-func fileLimit(r *Run, do func()) {
-	var old unix.Rlimit
-	check(unix.Getrlimit(unix.RLIMIT_FSIZE, &old))
-	size := must(os.Stat(slices.Max(must(filepath.Glob(filepath.Join(r.Dir(), "journal-*")))))).Size()
-	check(unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(size) + 300, Max: old.Max}))
-	do()
-	check(unix.Setrlimit(unix.RLIMIT_FSIZE, &old))
 }
 
 // liveHurt creates a run, damages it, opens it, and removes it.

@@ -288,7 +288,10 @@ func crashEverywhere(t *testing.T, disk *crashDisk, log []diskOp, promised uint6
 		rnd := rand.New(rand.NewPCG(uint64(i), uint64(depth)))
 		for j, f := range powerCuts(rnd, random) {
 			m := disk.cut(f, rnd)
-			before := diskOf(m)
+			before := newCrashDisk() // all of it is durable
+			for _, n := range m.nodes {
+				before.nodes[n.id] = &diskNode{memNode: n.clone()}
+			}
 			checkAfterCrash(t, m, promised, described && promised > 0)
 			states++
 			if depth > 0 && (i+j)%recoveries == 0 {
@@ -350,15 +353,6 @@ type looseOp struct {
 
 func newCrashDisk() *crashDisk {
 	return &crashDisk{nodes: map[int]*diskNode{}}
-}
-
-// diskOf treats a memFS as completely durable.
-func diskOf(m *memFS) *crashDisk {
-	d := newCrashDisk()
-	for _, n := range m.nodes {
-		d.nodes[n.id] = &diskNode{memNode: n.clone()}
-	}
-	return d
 }
 
 func (d *crashDisk) node(id int) *diskNode {

@@ -363,7 +363,8 @@ func mutants() []mutant {
 		}
 		add("without "+named(r), func(rows []Row) []Row { return slices.Delete(rows, i, i+1) })
 		for j := i + 1; j < len(Table); j++ {
-			if overlap(r, Table[j]) {
+			shared := func(s State) bool { return slices.Contains(Table[j].From, s) }
+			if r.On == Table[j].On && slices.ContainsFunc(r.From, shared) {
 				add("exchanged "+named(r)+" and "+named(Table[j]), func(rows []Row) []Row {
 					rows[i], rows[j] = rows[j], rows[i]
 					return rows
@@ -378,10 +379,6 @@ func mutants() []mutant {
 		}
 	}
 	return list
-}
-
-func overlap(a, b Row) bool {
-	return a.On == b.On && slices.ContainsFunc(a.From, func(s State) bool { return slices.Contains(b.From, s) })
 }
 
 type part struct {

@@ -64,19 +64,13 @@ func TestAStaleRing(t *testing.T) {
 	}
 }
 
-// sleepyClock is a clock whose machine sleeps when the test says so.
-func sleepyClock() (c *Clock, sleep func(time.Duration)) {
-	var slept atomic.Int64
-	return StartClock(func() time.Duration { return time.Duration(slept.Load()) }), func(d time.Duration) {
-		slept.Add(int64(d))
-	}
-}
-
 // TestClock: the clock follows the machine's sleep, but no other change of the wall clock: it reads wall time
 // once, at its start, and then adds the time that has passed.
 func TestClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, sleep := sleepyClock()
+		var slept atomic.Int64 // how long the machine has slept
+		c := StartClock(func() time.Duration { return time.Duration(slept.Load()) })
+		sleep := func(d time.Duration) { slept.Add(int64(d)) }
 		began := c.Now()
 		testkit.Excludes(t, fmt.Sprintf("%s has a monotonic reading, which no journal keeps", began), began.String(),
 			"m=")

@@ -15,13 +15,6 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 )
 
-// subagentCall is a call that starts a subagent.
-func subagentCall(n int) bridge.JudgeParams {
-	p := toolClasses["agent"]
-	p.ToolUse = fmt.Sprintf("toolu_%d", n)
-	return p
-}
-
 // TestSubagentsAreBounded: with any rules, the number of subagents is bounded, at once until one ends, within an hour
 // and in all, also by those of the time before a resume; and none starts when a cost limit is reached. Denied calls do
 // not count.
@@ -58,7 +51,9 @@ func TestSubagentsAreBounded(t *testing.T) {
 			call := func(passes bool) {
 				t.Helper()
 				calls++
-				r, f := judgement(t, l, "orch-1", subagentCall(calls))
+				call := toolClasses["agent"]
+				call.ToolUse = fmt.Sprintf("toolu_%d", calls)
+				r, f := judgement(t, l, "orch-1", call)
 				testkit.Check(t, passes && r.Behavior == bridge.Pass || !passes && r.Behavior == bridge.Deny &&
 					f.By == contract.ByLimit && strings.Contains(f.Reason, limit) && strings.Contains(r.Message, limit),
 					"call %d: %+v by %s (%s)", calls, r, f.By, f.Reason)

@@ -313,19 +313,14 @@ func TestSigilIsEven(t *testing.T) {
 				testkit.Need(t, a == b, "%d rows: dot %d,%d is %d, its mirror image %d", h, x, y, a, b)
 			}
 		}
-		roles := rolesOf(l.Sigil(200, h))
+		roles := map[Role]bool{}
+		for _, l := range l.Sigil(200, h) {
+			for _, s := range l {
+				roles[s.Role] = true
+			}
+		}
 		testkit.Check(t, roles[Sigil] && roles[SigilBright], "%d rows: an eye without light", h)
 	}
-}
-
-func rolesOf(lines []Line) map[Role]bool {
-	roles := map[Role]bool{}
-	for _, l := range lines {
-		for _, s := range l {
-			roles[s.Role] = true
-		}
-	}
-	return roles
 }
 
 func TestSigilGolden(t *testing.T) {

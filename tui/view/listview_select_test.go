@@ -527,7 +527,8 @@ func play(t *testing.T, r *rand.Rand, steps int) {
 		got, want := st.draw(), m.draw()
 		for i := range want {
 			// Canvas and model cut at the same column; a character that is cut in two becomes a blank.
-			want[i] = fitted(want[i], m.w)
+			head, n := render.Clip(want[i], m.w)
+			want[i] = head + strings.Repeat(" ", m.w-n)
 		}
 		diff := cmp.Diff(want, got)
 		testkit.Need(t, diff == "", "%dx%d after %v\n-model +view:\n%s", m.w, m.h, did, diff)
@@ -624,12 +625,6 @@ func play(t *testing.T, r *rand.Rand, steps int) {
 		}
 	}
 	check()
-}
-
-// fitted returns a text as a canvas of so many columns shows it.
-func fitted(text string, w int) string {
-	head, n := render.Clip(text, w)
-	return head + strings.Repeat(" ", w-n)
 }
 
 func FuzzAgainstModel(f *testing.F) {

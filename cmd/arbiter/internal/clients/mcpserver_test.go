@@ -643,7 +643,7 @@ func TestRefused(t *testing.T) {
 // elsewhere are not shown.
 func TestPlaces(t *testing.T) {
 	w := newWorld(t)
-	also, outside := resolved(t, t.TempDir()), t.TempDir()
+	also, outside := testkit.Must(filepath.EvalSymlinks(t.TempDir()))(t), t.TempDir()
 	below := filepath.Join(w.dir, "below")
 	testkit.OK(t, os.Mkdir(below, 0o700))
 	for name, target := range map[string]string{"out": outside, "in": below} {
@@ -672,10 +672,6 @@ func TestPlaces(t *testing.T) {
 }
 
 const eventsFile = "events.ndjson"
-
-func resolved(t *testing.T, dir string) string {
-	return testkit.Must(filepath.EvalSymlinks(dir))(t)
-}
 
 // TestReportIsBounded: a model gets the beginning of a long report, and the command that prints all of it.
 func TestReportIsBounded(t *testing.T) {

@@ -137,9 +137,9 @@ func TestHostile(t *testing.T) {
 		"a tree that writes into .git": {tree: func(f far) string {
 			inner := mktree(f, "100644 blob "+blob(f, "x")+"\tconfig\n")
 			raw := f.Command("hash-object", "-w", "-t", "tree", "--literally", "--stdin")
-			id, err := hexBytes(inner)
+			id, err := hex.DecodeString(inner)
 			f.Must(err)
-			raw.Stdin = strings.NewReader("40000 .git\x00" + id)
+			raw.Stdin = strings.NewReader("40000 .git\x00" + string(id))
 			out, err := raw.CombinedOutput()
 			testkit.Need(f, err == nil, "%v %s", err, out)
 			return strings.TrimSpace(string(out))
@@ -332,12 +332,6 @@ func TestCancelled(t *testing.T) {
 	cancel()
 	err = <-failed
 	testkit.Check(t, errors.Is(err, context.Canceled), "%v", err)
-}
-
-// hexBytes returns the bytes of an object's name.
-func hexBytes(id string) (string, error) {
-	raw, err := hex.DecodeString(id)
-	return string(raw), err
 }
 
 // noise returns a text that does not compress.
