@@ -81,7 +81,6 @@ func TestLiveRules(t *testing.T) {
 // TestLiveRuleNotTaken: the CLI drops a rule that it cannot read without a word. Without a deny rule no agent starts;
 // an allow rule is missed, and said.
 func TestLiveRuleNotTaken(t *testing.T) {
-	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		for name, rules := range map[string]bridge.PermissionRules{
 			"deny": {Deny: []string{"Bash(rm *)", "bash(ls)"}}, "ask": {Ask: []string{"Bash()"}}} {
@@ -103,7 +102,6 @@ func TestLiveRuleNotTaken(t *testing.T) {
 // TestLiveBypass: in the mode that asks for nothing deny rules and hooks still hold, and what the CLI says of its
 // mode is what is reported.
 func TestLiveBypass(t *testing.T) {
-	realAtNight(t)
 	players(t, func(t *testing.T, spec bridge.ClaudeSpec) {
 		s := prepare(t, spec, startAPI(t, runs("touch free"), runs("touch denied"), runs("touch denied-by-hook"),
 			reply{text: "done"}).env())

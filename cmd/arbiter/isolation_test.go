@@ -276,7 +276,7 @@ func TestIsolatedOrchestrators(t *testing.T) {
 	for _, p := range players(t) {
 		for _, isolation := range []string{"worktree", "clone"} {
 			t.Run(p.name+" "+isolation, func(t *testing.T) {
-				if isolation == "clone" || p.real { // by day worktrees with the stand-in are enough
+				if isolation == "clone" || !p.real { // worktrees with the real CLI are enough
 					testkit.Long(t)
 				}
 				t.Parallel()

@@ -422,7 +422,8 @@ type ScreenSession struct {
 }
 
 // OpenSession connects to the process that plays a run, and follows it from a place in its event log: after that, and
-// after what an earlier session of the run has reported, if there was one. The log is nil for a run that has just started.
+// after what an earlier session of the run has reported, if there was one. The log is nil for a run that has just
+// started.
 func OpenSession(ctx context.Context, socket string, log *journal.EventLog, after journal.LogPosition,
 	before *ScreenSession, sink runloop.Sink) (*ScreenSession, error) {
 	// Do not cancel with ctx: a caller that gives up meanwhile stops or leaves the run once there is a session.
