@@ -46,6 +46,8 @@ func (a *agent) Probe(ctx context.Context) bridge.ProbeResult {
 		r.Answered = sent.answered
 	case <-late.C:
 	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
 		return bridge.ProbeResult{}
 	}
 	return r
