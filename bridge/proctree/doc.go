@@ -43,9 +43,7 @@
 // that reaps adopted orphans, each by its pid, never by wait4(-1), which would steal exit statuses from
 // os/exec; the function that BecomeSubreaper returns stops it and waits for it. A process that has become
 // the subreaper must start every child that gets a process group of its own through [Start], so that the
-// reaper can tell children from orphans. [AdoptOrphans] is for the process above, and starts none. A read of an
-// environment has one, which ends at the latest with the process that it is of: nothing waits longer for it
-// than a moment.
+// reaper can tell children from orphans. [AdoptOrphans] is for the process above, and starts none.
 //
 // # Limits
 //

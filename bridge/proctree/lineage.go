@@ -41,7 +41,7 @@ func Lineage(pid int) ([]Ancestor, error) {
 		case err != nil:
 			return nil, err
 		case before != nil && slices.EqualFunc(before, line, func(a, b proc) bool { return a.key() == b.key() }):
-			return ancestors(line)
+			return ancestors(line), nil
 		}
 		before = line
 	}
@@ -68,21 +68,18 @@ func parentChain(pid int) (line []proc, err error) {
 	return line, nil
 }
 
-func ancestors(line []proc) ([]Ancestor, error) {
+func ancestors(line []proc) []Ancestor {
 	list := make([]Ancestor, len(line))
 	for i, p := range line {
-		env, hangs := environ(p.pid)
-		if hangs { // it may have a mark
-			return nil, fmt.Errorf("process %d hangs, and its environment cannot be read", p.pid)
-		}
+		env := environ(p.pid)
 		list[i] = Ancestor{PID: p.pid, Start: p.start, Name: p.name, Runs: entriesOf(env, EnvRun),
 			Agents: entriesOf(env, EnvAgent), Unreadable: env == nil}
 	}
-	return list, nil
+	return list
 }
 
 // Marks are the runs whose marks this process was started with.
-func Marks() []string { return entriesOf(readEnviron(unix.Getpid()), EnvRun) }
+func Marks() []string { return entriesOf(environ(unix.Getpid()), EnvRun) }
 
 // StartOf returns when a process was started, which identifies it together with its number.
 func StartOf(pid int) (uint64, error) {

@@ -379,7 +379,7 @@ func TestSweepStrays(t *testing.T) {
 // continue a moment earlier.
 func bears(t *testing.T, pid int) {
 	t.Helper()
-	testkit.OK(t, until("an environment", func() bool { return len(readEnviron(pid)) > 0 }))
+	testkit.OK(t, until("an environment", func() bool { return len(environ(pid)) > 0 }))
 }
 
 // Two marks in one environment: os/exec keeps the last one, other programs keep both.
@@ -391,7 +391,7 @@ func TestStrayOfTwoRuns(t *testing.T) {
 	t.Cleanup(func() { kill(t, c) })
 	bears(t, c.PID())
 	testkit.Same(t, "a child bears, besides the mark of the inner run", []string{inner},
-		entriesOf(readEnviron(c.PID()), EnvRun))
+		entriesOf(environ(c.PID()), EnvRun))
 	over := func(runs ...string) func(string) bool {
 		return func(run string) bool { return slices.Contains(runs, run) }
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"os"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -43,55 +41,12 @@ func scan() snapshot {
 // killable reports whether p runs and may be killed at all.
 func (s snapshot) killable(p proc) bool { return !p.zombie() && !p.kernel && !s.spared[p.pid] }
 
-// environWait bounds how long the environment of one process is waited for. Linux makes a reader wait for the lock of a
-// process's memory, and a process that hangs in the kernel, such as on a lost network file system, may hold it.
-const environWait = 250 * time.Millisecond
-
-// environReads has the reads of environments that have not returned yet, by PID: no second one is started. Each has a
-// goroutine, which ends at the latest with its process.
-var environReads sync.Map
-
-type environRead struct {
-	done chan struct{} // closed when env is set
-	env  []byte
-	late atomic.Bool // it was waited for in vain
-}
-
-// environ returns the environment with which pid was started, NUL after each entry. It is nil if this process may not
-// read it, and if the process keeps it from being read: then hangs is set.
-func environ(pid int) (env []byte, hangs bool) {
-	mine := &environRead{done: make(chan struct{})}
-	for {
-		running, earlier := environReads.LoadOrStore(pid, mine)
-		r := running.(*environRead)
-		if !earlier {
-			go func() {
-				r.env = readEnviron(pid)
-				environReads.Delete(pid)
-				close(r.done)
-			}()
-		}
-		if r.late.Load() {
-			return nil, true
-		}
-		select {
-		case <-r.done:
-			if !earlier {
-				return r.env, false
-			}
-		case <-time.After(environWait):
-			r.late.Store(true)
-			return nil, true
-		}
-	}
-}
-
 // environ is [environ], read once. [scanFully] has read the environments of all processes that may be
 // killed, so that its snapshot can be shared.
 func (s snapshot) environ(pid int) []byte {
 	env, read := s.env[pid]
 	if !read {
-		env, _ = environ(pid) // a process that hangs is found by its parents only
+		env = environ(pid)
 		s.env[pid] = env
 	}
 	return env

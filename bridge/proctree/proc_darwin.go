@@ -41,9 +41,9 @@ func procOf(k *unix.KinfoProc) proc {
 	return p
 }
 
-// readEnviron is the environment with which pid was started, NUL after each entry. It is nil if that is
+// environ is the environment with which pid was started, NUL after each entry. It is nil if that is
 // not available: the system hides the environments of its own programs.
-func readEnviron(pid int) []byte {
+func environ(pid int) []byte {
 	args, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil {
 		return nil

@@ -64,7 +64,7 @@ func (s snapshot) scanNew(last int) {
 			if err != nil {
 				continue
 			}
-			env, _ := environ(pid)
+			env := environ(pid)
 			if fd, err := unix.PidfdOpen(pid, 0); err == nil { // otherwise it is a thread
 				unix.Close(fd)
 				s.byPID[pid], s.env[pid] = p, env
@@ -110,13 +110,10 @@ func readSmall(path string) ([]byte, error) {
 	return buf[:n], nil
 }
 
-// environFile is the file with the environment of a process. Tests change it.
-var environFile = func(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/environ" }
-
-// readEnviron returns the environment with which pid was started, NUL after each entry. It is nil if this
+// environ returns the environment with which pid was started, NUL after each entry. It is nil if this
 // process may not read it, and empty if there is none, or none at this moment.
-func readEnviron(pid int) []byte {
-	env, err := os.ReadFile(environFile(pid))
+func environ(pid int) []byte {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}

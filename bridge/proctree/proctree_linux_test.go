@@ -338,7 +338,7 @@ func Exists(pid int) bool {
 }
 
 // Environ returns the environment with which pid was started, with a NUL after each entry.
-func Environ(pid int) string { return string(readEnviron(pid)) }
+func Environ(pid int) string { return string(environ(pid)) }
 
 // TestLineage: the line leads from a process through this one to the first, with the marks on the way.
 func TestLineage(t *testing.T) {
@@ -357,33 +357,6 @@ func TestLineage(t *testing.T) {
 	testkit.Same(t, "several marks", []string{"one", "two"},
 		entriesOf([]byte(EnvRun+"=one\x00X=\x00"+EnvRun+"=two\x00"), EnvRun))
 	testkit.Fails(t, "an unknown process has a lineage", testkit.Err(Lineage(1<<30)))
-}
-
-// TestEndOfAProcessThatHangs: a process that keeps its environment from being read is ended all the same, and its
-// line is not known.
-func TestEndOfAProcessThatHangs(t *testing.T) {
-	c := amid(t)
-	fifo, usual := filepath.Join(t.TempDir(), "environ"), environFile
-	testkit.OK(t, unix.Mkfifo(fifo, 0o600))
-	environFile = func(pid int) string {
-		if pid == c.PID() {
-			return fifo
-		}
-		return usual(pid)
-	}
-	defer func() {
-		testkit.Must(os.OpenFile(fifo, os.O_WRONLY|unix.O_NONBLOCK, 0))(t).Close()
-		testkit.Await(t, "the end of the read", func() bool {
-			_, reads := environReads.Load(c.PID())
-			return !reads
-		})
-		environFile = usual
-	}()
-	testkit.Fails(t, "its line", testkit.Err(Lineage(c.PID())), "hangs")
-	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
-	defer cancel()
-	testkit.Works(t, "the end", testkit.Err(c.Kill(ctx)))
-	testkit.Check(t, !Exists(c.PID()), "it lives")
 }
 
 // TestEndHitsNoOtherProcess: a pid that now belongs to another process is not killed.
