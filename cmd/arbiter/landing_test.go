@@ -226,7 +226,7 @@ func TestLandRefuses(t *testing.T) {
 		"only ignored files differ": {[]string{"--accept", "test -d .git"}, []string{"--include", "."}, "", "unproven",
 			contract.ExitComplete},
 		"it failed in the run": {[]string{"--max-iterations", "5", "--no-input", "--accept", "false"}, nil,
-			"because checks are pending: false (failed)", "unproven criterion false false: failed in the run",
+			"because checks have not passed: false (failed)", "unproven criterion false false: failed in the run",
 			contract.ExitLimit},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -167,6 +167,7 @@ type Collector struct {
 	uncounted []string // agents whose costs nobody knows completely
 	result    *contract.Result
 	spending  Spending
+	between   time.Duration // the processes of the run, which does not count
 }
 
 // NewCollector returns a collector. mask masks the secrets that the caller knows; nil: only known formats
@@ -213,10 +214,14 @@ func (c *Collector) event(at time.Time, e contract.Event) {
 	if c.r.Began.IsZero() {
 		c.r.Began = at
 	}
+	before := c.r.Ended
 	c.r.Ended = at
 	c.spending.event(at, e)
 	switch b := e.Body.(type) {
 	case contract.Session:
+		if !before.IsZero() {
+			c.between += at.Sub(before)
+		}
 		c.r.Run, c.r.Directory, c.r.Rehearsal = c.line(b.Session), c.line(b.CWD), b.Rehearsal
 		c.result, c.r.ForkedFrom = nil, b.ForkedFrom // the run was resumed
 	case contract.Spawn:
@@ -393,7 +398,7 @@ func (c *Collector) Report(status string) *Report {
 		}
 		r.Agents = append(r.Agents, a)
 	}
-	r.DurationMS = max(r.Ended.Sub(r.Began).Milliseconds(), 0)
+	r.DurationMS = max((r.Ended.Sub(r.Began) - c.between).Milliseconds(), 0)
 	r.Began, r.Ended = r.Began.UTC(), r.Ended.UTC()
 	if b := c.result; b != nil {
 		r.Status, r.Summary, r.CostUSD, r.Usage, r.DurationMS = c.line(b.Status), c.text(b.Summary),

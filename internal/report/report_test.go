@@ -280,6 +280,18 @@ func checkXML(t *testing.T, input string, out []byte) {
 	}
 }
 
+// TestTimeOfARun: the time between two processes of a run does not count, as in its result.
+func TestTimeOfARun(t *testing.T) {
+	c, began := NewCollector(nil), time.Unix(0, 0)
+	for _, x := range []struct {
+		minute time.Duration
+		body   contract.Body
+	}{{0, contract.Session{}}, {10, contract.Notice{}}, {60, contract.Session{Resumed: true}}, {65, contract.Notice{}}} {
+		c.event(began.Add(x.minute*time.Minute), contract.Event{ID: contract.Supervisor, Body: x.body})
+	}
+	testkit.Same(t, "the run has taken", 15*time.Minute, time.Duration(c.Report("live").DurationMS)*time.Millisecond)
+}
+
 // TestCollect: what the report takes from each event.
 func TestCollect(t *testing.T) {
 	r := reportWith(t, "words")

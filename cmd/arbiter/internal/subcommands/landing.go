@@ -128,8 +128,8 @@ func (l *landing) run() (workspaces.Landed, error) {
 		}
 	}
 	if len(pending) > 0 && !l.c.Bool("force") {
-		return workspaces.Landed{}, command.Failedf("run %s is not landed, because checks are pending: %s; --force lands it "+
-			"all the same", command.ShortID(l.info.Run), strings.Join(pending, "; "))
+		return workspaces.Landed{}, command.Failedf("run %s is not landed, because checks have not passed: %s; --force "+
+			"lands it all the same", command.ShortID(l.info.Run), strings.Join(pending, "; "))
 	}
 	plan, err := workspaces.PlanLand(ctx, l.repo, q)
 	if err != nil || plan.Work == "" {
