@@ -318,7 +318,9 @@ func TestScrollPositionIsKept(t *testing.T) {
 			}
 		})
 		testkit.Same(t, "the reader was moved", before, read())
-		s.Expect("50 new below")
+		s.Expect("50 new below · PgDn")
+		s.Press("Esc")
+		s.Expect("50 new below · G")
 		s.Resize(60, 20)
 		s.Resize(80, 24)
 		testkit.Same(t, "resizing moved the reader", before, read())

@@ -182,14 +182,18 @@ func (r *reader) below() string {
 	if r.src == nil {
 		return "" // a text that is not a thread of the history, and is read from its beginning
 	}
-	separator := r.src.d.look.Glyphs.Separator
+	key := "G"
+	if r.src.d.context() == keys.Insert { // which writes a G
+		key = "PgDn"
+	}
+	note := "more below"
 	switch n := r.Behind(); {
 	case r.Following():
 		return ""
 	case n > 0:
-		return fmt.Sprintf("%d new below %s G", n, separator)
+		note = fmt.Sprintf("%d new below", n)
 	}
-	return "more below " + separator + " G"
+	return note + " " + r.src.d.look.Glyphs.Separator + " " + key
 }
 
 // source shows a thread of the history as blocks. It belongs to tview's loop.
