@@ -210,6 +210,15 @@ func TestASuccessorTakesItsPredecessorsStep(t *testing.T) {
 	testkit.Same(t, "after its successor", "orch-4", p.s.Task.Plan[0].Agent)
 	p.call("arbiter", "spawn_orchestrator", `{"prompt":"help","successor_of":"none"}`)
 	testkit.Same(t, "after one beside it", "orch-4", p.s.Task.Plan[0].Agent)
+
+	p = begin(t, nil)
+	p.call("arbiter", "set_plan", `{"steps":[{"text":"weave"}]}`)
+	one = p.spawn("weave it")
+	p.verdict("arbiter", ruling("CONTINUE", "Patience."))
+	p.verdict(one, report("handoff", "half is woven", true))
+	p.pass()
+	p.verdict("arbiter", ruling("SELECT_MODE", "Weave on.", "mode", "developer"))
+	testkit.Same(t, "after its successor, by a verdict", "orch-2", p.s.Task.Plan[0].Agent)
 }
 
 func TestAFailedToolIsAFailedExecution(t *testing.T) {

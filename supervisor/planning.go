@@ -78,18 +78,21 @@ func (st *step) assign(id string, plan int, open bool) {
 	}
 }
 
-// takesStep records that an Orchestrator which the Arbiter summons works on a step: on that of its predecessor,
-// otherwise on the step at hand, unless another works on that or waits for its own successor.
-func (st *step) takesStep(a Agent) {
-	inherited := slices.IndexFunc(st.Task.Plan, func(s contract.Step) bool {
+// inheritStep records that a successor works on the step of its predecessor, if that had one.
+func (st *step) inheritStep(a *Agent) {
+	i := slices.IndexFunc(st.Task.Plan, func(s contract.Step) bool {
 		return a.Predecessor != "" && s.Status == contract.StepActive && s.Agent == a.Predecessor
 	})
-	if inherited >= 0 {
-		st.assign(a.ID, inherited, true)
-		return
+	if i >= 0 {
+		st.assign(a.ID, i, true)
 	}
+}
+
+// takesStep records that an Orchestrator which the Arbiter summons works on the step at hand, unless it has a step, or
+// another works on that one or waits for its own successor.
+func (st *step) takesStep(a Agent) {
 	i := st.Task.StepAtHand()
-	if i < 0 {
+	if i < 0 || a.PlanStep > 0 {
 		return
 	}
 	by, _ := st.Agent(st.Task.Plan[i].Agent)
