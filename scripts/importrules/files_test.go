@@ -163,10 +163,10 @@ func TestSleepsAreFound(t *testing.T) {
 	testkit.Check(t, got == nil, "found %v in a bubble, want none", got)
 }
 
-// TestBuildFlagsMatchReleases: the program that scripts/build makes, which benchmarks measure, is what users get.
+// TestBuildFlagsMatchReleases: the program that scripts make, which benchmarks measure, is what users get.
 func TestBuildFlagsMatchReleases(t *testing.T) {
 	for name, parts := range map[string][]string{
-		"scripts/build":    {"CGO_ENABLED:-0", "-trimpath", "-tags urfave_cli_no_docs "},
+		"scripts/lib.sh":   {"CGO_ENABLED:-0", "-trimpath", "-tags=urfave_cli_no_docs "},
 		".goreleaser.yaml": {"env: [CGO_ENABLED=0]\n", "flags: [-trimpath]\n", "tags: [urfave_cli_no_docs]\n"},
 	} {
 		text := testkit.Must(os.ReadFile(filepath.Join("../..", name)))(t)
