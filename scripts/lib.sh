@@ -9,15 +9,17 @@ claude="$tools/claude/$claude_version/node_modules/.bin/claude"
 
 export npm_config_update_notifier=false # no news of npm itself
 
-# All scripts compile in the same way, so that nothing is compiled twice: as .goreleaser.yaml does, without cgo, which a
-# program needs time to start with, and without the manual pages of urfave/cli, of which arbiter writes its own. Nothing
-# names this directory: what another clone of the same source has compiled is taken from Go's cache. Nothing holds
-# what a debugger reads, which takes a seventh of the compiler's time and a third of the linker's; stack traces do
-# without it.
-export CGO_ENABLED="${CGO_ENABLED:-0}"
-export GOFLAGS="-trimpath -tags=urfave_cli_no_docs -ldflags=-w -gcflags=all=-dwarf=false ${GOFLAGS:-}"
-# The compiler, the linker and the tests are short programs with small heaps: fewer collections take a tenth off them.
-export GOGC="${GOGC:-400}"
+# compile_as_released sets how go compiles for what this shell starts, so that nothing is compiled twice: as
+# .goreleaser.yaml does, without cgo, which a program needs time to start with, and without the manual pages of
+# urfave/cli, of which arbiter writes its own. Nothing names this directory: what another clone of the same source has
+# compiled is taken from Go's cache. Nothing holds what a debugger reads, which takes a seventh of the compiler's time
+# and a third of the linker's; stack traces do without it.
+compile_as_released() {
+  export CGO_ENABLED="${CGO_ENABLED:-0}"
+  export GOFLAGS="-trimpath -tags=urfave_cli_no_docs -ldflags=-w -gcflags=all=-dwarf=false ${GOFLAGS:-}"
+  # The compiler, the linker and the tests are short programs with small heaps: fewer collections take a tenth off them.
+  export GOGC="${GOGC:-400}"
+}
 
 say() { printf '%s\n' "$*" >&2; }
 
