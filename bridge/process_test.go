@@ -67,7 +67,7 @@ func child(kind string) int {
 		<-wait
 		fmt.Fprintln(os.Stderr, "got TERM")
 	case "deaf": // only by KILL
-		signal.Ignore(syscall.SIGTERM)
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM) // with Ignore, Go would report a deadlock
 		fmt.Fprintln(os.Stderr, "ready")
 		select {}
 	case "flood":
