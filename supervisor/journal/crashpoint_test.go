@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -390,6 +391,25 @@ func TestMovedAway(t *testing.T) {
 	}
 }
 
+// TestDeletedIdle: a run that writes nothing reports that its directory was deleted, once.
+func TestDeletedIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestStore(t)
+		told := make(chan error, 100)
+		r := createRun(t, s, testRun, Options{Trouble: func(err error) { told <- err }})
+		aside := filepath.Join(t.TempDir(), "aside")
+		testkit.OK(t, os.Rename(r.Dir(), aside))
+		time.Sleep(3 * lookEvery)
+		testkit.OK(t, os.Rename(aside, r.Dir()))
+		testkit.Check(t, len(told) == 0, "a run that was moved, and came back, is reported: %d", len(told))
+		testkit.OK(t, os.RemoveAll(r.Dir()))
+		testkit.Fails(t, "trouble", <-told, ErrDeleted)
+		time.Sleep(3 * lookEvery)
+		testkit.Check(t, len(told) == 0, "reported again: %d", len(told))
+		r.Close()
+	})
+}
+
 // TestDeleted: when the files are lost for good, nothing more is reported as durable, and Close says what is
 // lost.
 func TestDeleted(t *testing.T) {
@@ -400,6 +420,6 @@ func TestDeleted(t *testing.T) {
 	addBatches(t, r, 4, 2)
 	testkit.OK(t, os.RemoveAll(r.Dir()))
 	add(t, r, 5, 6)
-	testkit.Fails(t, "trouble", testkit.Receive(t, "signal", told), ErrVanished)
+	testkit.Fails(t, "trouble", testkit.Receive(t, "signal", told), ErrVanished, ErrDeleted)
 	testkit.Fails(t, "close", r.Close(), ErrVanished)
 }

@@ -26,6 +26,8 @@ var (
 	// ErrVanished is reported by a run whose files are no longer in their place, or cannot be added to: the
 	// directory was deleted, moved, replaced or made read-only.
 	ErrVanished = errors.New("journal is no longer in its place")
+	// ErrDeleted is an ErrVanished that lasts: the directory was deleted. It is reported even if nothing is written.
+	ErrDeleted = errors.New("journal was deleted")
 	// ErrForeignWrite is reported by a run when another process wrote to one of its files. The added bytes are
 	// not used: the run continues in another file. If records were cut off, nothing is confirmed as durable
 	// from then on.
@@ -112,7 +114,10 @@ func attempted(err *error, doing, id string) {
 	}
 }
 
-type vanishedError struct{ path, reason string }
+type vanishedError struct {
+	path, reason string
+	lasting      error // ErrDeleted, or nil
+}
 
 func (e *vanishedError) Error() string        { return fmt.Sprintf("%s: %s", e.path, e.reason) }
-func (e *vanishedError) Is(target error) bool { return target == ErrVanished }
+func (e *vanishedError) Is(target error) bool { return target == ErrVanished || target == e.lasting }

@@ -108,18 +108,30 @@ func (d *osDir) Present() error {
 	}
 	info, err := lstat(d.name)
 	switch {
+	case (err == nil || errors.Is(err, fs.ErrNotExist)) && d.deleted():
+		return &vanishedError{d.Path(), "it was deleted", ErrDeleted}
 	case errors.Is(err, fs.ErrNotExist):
-		return &vanishedError{d.Path(), "it is gone"}
+		return &vanishedError{d.Path(), "it is gone", nil}
 	case err != nil:
 		return fsError("stat", d.Path(), err)
 	case info.Mode()&fs.ModeSymlink != 0:
-		return &vanishedError{d.Path(), "a link has taken its place"}
+		return &vanishedError{d.Path(), "a link has taken its place", nil}
 	case !os.SameFile(info, d.info):
-		return &vanishedError{d.Path(), "another one has taken its place"}
+		return &vanishedError{d.Path(), "another one has taken its place", nil}
 	case info.Mode()&0o300 != 0o300:
-		return &vanishedError{d.Path(), "it is read-only"}
+		return &vanishedError{d.Path(), "it is read-only", nil}
 	}
 	return nil
+}
+
+// deleted reports whether the directory has no name any more: unlike one that was moved, it cannot come back.
+func (d *osDir) deleted() bool {
+	info, err := d.own.Stat(".")
+	if err != nil {
+		return false
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Nlink == 0
 }
 
 func (d *osDir) Holds(name string, f file) error {
@@ -130,11 +142,11 @@ func (d *osDir) Holds(name string, f file) error {
 	info, err := d.own.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &vanishedError{d.own.Path(name), "it is gone"}
+		return &vanishedError{d.own.Path(name), "it is gone", nil}
 	case err != nil:
 		return d.named(err)
 	case !os.SameFile(info, own):
-		return &vanishedError{d.own.Path(name), "another file has taken its place"}
+		return &vanishedError{d.own.Path(name), "another file has taken its place", nil}
 	}
 	return nil
 }

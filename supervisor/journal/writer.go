@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// lookEvery is how often a writer that has nothing to write looks whether the directory still exists: nobody reaches
+// the process of a deleted run, which would wait for ever.
+const lookEvery = time.Minute
+
 // writer makes appended records durable. It belongs to one goroutine, the only one that writes to the run's
 // files.
 type writer struct {
@@ -46,6 +50,8 @@ func (w *writer) run() {
 		late     bool
 		err      error
 	)
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
 	for {
 		select {
 		case j := <-w.r.jobs:
@@ -69,6 +75,10 @@ func (w *writer) run() {
 		select {
 		case <-w.wake():
 		case <-retry:
+		case <-look.C:
+			if err := w.r.dir.Present(); errors.Is(err, ErrDeleted) {
+				w.report(err)
+			}
 		case <-w.syncDue:
 			w.syncDue = nil
 			w.reportLate(w.events.sync())

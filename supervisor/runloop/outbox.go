@@ -48,6 +48,7 @@ type outbox struct {
 	durable atomic.Uint64          // records up to this one are on disk
 	trouble atomic.Pointer[string] // why nothing can be written now; nil: it can
 	foreign atomic.Pointer[string] // another process wrote to the journal; stays set
+	deleted atomic.Pointer[string] // the journal was deleted
 	wake    chan struct{}          // capacity 1: durable or trouble has changed
 
 	// The rest belongs to the loop's goroutine.
@@ -92,6 +93,9 @@ func (l *Loop) Trouble(err error) {
 		l.outbox.trouble.Store(&text)
 		if errors.Is(err, journal.ErrForeignWrite) {
 			l.outbox.foreign.Store(&text)
+		}
+		if errors.Is(err, journal.ErrDeleted) {
+			l.outbox.deleted.Store(&text)
 		}
 	}
 	l.outbox.hint()

@@ -156,7 +156,7 @@ func TestHaltComesFirst(t *testing.T) {
 }
 
 // TestASignalInTrouble: a signal ends the run, whatever its state, and commands that were not recorded are
-// reported as not accepted.
+// reported as not accepted. The same ends a run whose journal was deleted, without a signal.
 func TestASignalInTrouble(t *testing.T) {
 	for name, before := range map[string]func(n *liveRun){
 		"idle":   func(*liveRun) {},
@@ -170,7 +170,7 @@ func TestASignalInTrouble(t *testing.T) {
 		},
 		"many events": func(n *liveRun) { n.chatter(maxPending + 2*inboxSize) },
 	} {
-		t.Run(name, func(t *testing.T) {
+		scene := func(t *testing.T, deleted bool) {
 			synctest.Test(t, func(t *testing.T) {
 				recorded := &fakeJournal{}
 				n := live(t, recorded, silentPort(), nil)
@@ -178,11 +178,17 @@ func TestASignalInTrouble(t *testing.T) {
 				recorded.takes(-1)
 				before(n)
 				synctest.Wait()
-				n.loop.Trouble(errors.New("input/output error"))
-				synctest.Wait()
-				go n.loop.Put(input.Signal{Signal: "INT"})
+				want := contract.ExitInterrupted
+				if deleted {
+					want = contract.ExitFailed
+					n.loop.Trouble(journal.ErrDeleted)
+				} else {
+					n.loop.Trouble(errors.New("input/output error"))
+					synctest.Wait()
+					go n.loop.Put(input.Signal{Signal: "INT"})
+				}
 				exit := n.over()
-				testkit.Check(t, exit == contract.ExitInterrupted || strings.HasPrefix(name, "stop"), "exit %d", exit)
+				testkit.Check(t, exit == want || strings.HasPrefix(name, "stop"), "exit %d", exit)
 				testkit.Same(t, fmt.Sprintf("accepted %v", hearing[contract.Accepted](n)), 0,
 					len(hearing[contract.Accepted](n)))
 				if name != "idle" && name != "many events" {
@@ -192,7 +198,9 @@ func TestASignalInTrouble(t *testing.T) {
 				}
 				testkit.Same(t, "results", 1, len(hearing[contract.Result](n)))
 			})
-		})
+		}
+		t.Run(name, func(t *testing.T) { scene(t, false) })
+		t.Run(name+", deleted", func(t *testing.T) { scene(t, true) })
 	}
 }
 

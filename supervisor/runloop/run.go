@@ -51,6 +51,9 @@ func (l *Loop) Run(ctx context.Context, port Port, first input.Body) (exit contr
 			return l.bug(f)
 		case <-l.outbox.wake:
 			l.runDurableEffects(ctx)
+			if text := l.outbox.deleted.Swap(nil); text != nil {
+				l.applyInput(ctx, input.Input{At: l.clock.Now(), Body: input.OutputLost{Message: *text}})
+			}
 		}
 	}
 	l.snapshot(true)
