@@ -187,7 +187,7 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 	st.post(Mail{From: p.By, To: a.ID, Kind: KindBrief,
 		Text: p.Brief + movedText(&p.old, p.Host) + warnOfOthers, Attached: append(attached, st.attachedToBrief(p.By)...),
 		Images: images})
-	st.inheritStep(a)
+	st.assign(a.ID, st.Task.stepIn(a.Predecessor), true)
 	return a
 }
 
