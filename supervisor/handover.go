@@ -203,16 +203,22 @@ func (st *step) criteriaFinished() {
 	}
 }
 
-// goOn continues, for each document, what an earlier process had begun.
-func (st *step) goOn() {
+// goOn continues, for each of some documents, what was cut off: their checks were dropped, or have ended with their
+// bridge.
+func (st *step) goOn(which func(*Handover) bool) {
 	judged := st.removeDocuments("the acceptance criteria are judged again",
-		func(h *Handover) bool { return h.Kind == KindAccept })
+		func(h *Handover) bool { return h.Kind == KindAccept && which(h) })
+	cut := slices.Clone(st.Handoff.Documents) // without those that begin now
 	if judged != nil && st.Handoff.Completing != nil {
 		st.judge() // the files may have changed meanwhile
 	}
-	st.Handoff.Merges.Again(&st.out)
 	st.repeatRecorded()
-	for _, h := range slices.Clone(st.Handoff.Documents) {
-		st.goOnWith(h)
+	for _, h := range cut {
+		if which(&h) {
+			st.goOnWith(h)
+		}
 	}
 }
+
+// anyDocument is each of them.
+func anyDocument(*Handover) bool { return true }

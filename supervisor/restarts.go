@@ -141,8 +141,8 @@ func (st *step) halt(ref string) {
 // holdAll ends every process, and returns how many there were.
 func (st *step) holdAll() int {
 	st.Halted, st.Paused = true, true
-	st.loseChecksWhere(func(*Handover) bool { return true }) // their checks are run again
-	st.Rulings.DeciderRequest = nil                          // and the decider is asked again
+	st.loseChecksWhere(anyDocument) // they are run again
+	st.Rulings.DeciderRequest = nil // and the decider is asked again
 	st.do(input.Drop{})
 	st.Permission.DenyAll(&st.out, contract.ByHalt, "the human stopped everything")
 	n := 0
@@ -179,5 +179,5 @@ func (st *step) carryOn(ref string) {
 	for i := range st.Agents {
 		st.restart(st.Agents[i].ID) // if its process is down
 	}
-	st.goOn()
+	st.goOn(anyDocument)
 }
