@@ -155,7 +155,7 @@ func (st *step) holdAll() int {
 			a.Status, a.Since = AgentRestarting, st.at
 			a.RestartClass, a.RestartCause = ClassHalt, "the human stopped everything"
 			fallthrough
-		case a.Status == AgentStopping, a.Status == AgentRestarting:
+		case a.Leaving(), a.Status == AgentRestarting:
 			st.do(input.Kill{Agent: a.AgentRef, Now: true})
 			n++
 		}
