@@ -47,6 +47,7 @@ func (st *step) dropMail(to string) []Mail {
 // the Arbiter, which must read it before it can complete the task; if a record of the Orchestrator's work follows, the
 // record has it. The rest is returned.
 func (st *step) passMailOn(to string, recorded bool) (rest []Mail) {
+	st.passDocumentOn(to)
 	for _, m := range st.dropMail(to) {
 		if m.From == contract.Human && st.Task.Text != "" && st.Ending == nil {
 			st.notice(to, st.cite(m.ID)+" was not answered before "+st.DisplayName(to)+" ended: the Arbiter "+
@@ -61,6 +62,20 @@ func (st *step) passMailOn(to string, recorded bool) (rest []Mail) {
 		rest = append(rest, m)
 	}
 	return rest
+}
+
+// passDocumentOn queues the document again that an Orchestrator which ends was to continue, and has never read.
+func (st *step) passDocumentOn(to string) {
+	a, _ := st.Agent(to)
+	old, ok := st.Agent(a.Predecessor)
+	another := func(b *Agent) bool { return b.Predecessor == old.ID && b.ID != to && (b.HasHistory || b.Alive()) }
+	if !ok || a.HasHistory || old.Document == nil || old.Alive() && old.Standing != HandedOff ||
+		slices.ContainsFunc(st.Agents, another) || st.Task.Text == "" || st.Ending != nil {
+		return
+	}
+	st.Handoff.QueueForSuccessor(Handover{Agent: old.AgentRef})
+	st.logNotice(a.Name + " (" + to + ") has not read the document of " + old.ID + ": the next Orchestrator that you " +
+		"summon receives it.")
 }
 
 // cite names a message for a human, who knows its words, and for a script, which knows its id.

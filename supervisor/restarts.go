@@ -54,9 +54,8 @@ func (st *step) unpark(a *Agent) {
 	}
 	a.Status, a.Since, a.Dismissed = AgentDown, st.at, false
 	st.renewFuse(a)
-	for _, h := range st.Handoff.Remove(func(h *Handover) bool { return h.Agent.ID == a.ID && h.Kind == KindGone }) {
-		st.out.StopTimer(fmt.Sprint(HandoffTimerPrefix, h.Serial))
-	}
+	st.removeDocuments("", func(h *Handover) bool { return h.Agent.ID == a.ID && h.Kind == KindGone })
+	st.Handoff.LeaveSuccessorQueue(a.Predecessor) // it continues that work itself
 	if a.Role == RoleArbiter {
 		st.Rulings.LeaveFallback(&st.out)
 		undecided := slices.ContainsFunc(st.Question.Open,
