@@ -32,10 +32,15 @@ func (st *step) advance(serial int) bool {
 		return underWay
 	}
 	st.handedOver(*done)
-	if next := st.Handoff.Ready(done.Agent.ID, st.Options.CheckTimeout); next != 0 {
+	st.advanceNext(done.Agent.ID)
+	return false
+}
+
+// advanceNext goes on with the document of an author that waited for an earlier one.
+func (st *step) advanceNext(author string) {
+	if next := st.Handoff.Ready(author, st.Options.CheckTimeout); next != 0 {
 		st.advance(next)
 	}
-	return false
 }
 
 // handedOver delivers a document.
