@@ -164,16 +164,11 @@ func (l *Loop) Restore(s supervisor.State) {
 	l.subagents.Restore(s.Budget.Subagents, s.Budget.SubagentStarts)
 }
 
-// Put puts an input in. It reports false when the run is over.
+// Put puts an input in. It reports false when the run is over, and of a command also when its result is said.
 func (l *Loop) Put(f input.Body) bool { return l.putFrom(supervisor.LifecycleHere, f) }
 
 // putFrom puts in an input from the bridge of a host.
 func (l *Loop) putFrom(host string, f input.Body) bool {
-	select {
-	case <-l.done:
-		return false
-	default:
-	}
 	inbox, f := l.inbox, l.masked(l.vet(f))
 	switch f := f.(type) {
 	case input.Signal, input.OutputLost:
@@ -188,11 +183,23 @@ func (l *Loop) putFrom(host string, f input.Body) bool {
 			inbox = l.urgent // nor does it wait behind the events of agents
 		}
 	}
+	return l.enter(context.Background(), inbox, host, f) == nil
+}
+
+// enter puts an input into one of the loop's channels, unless ctx ends before.
+func (l *Loop) enter(ctx context.Context, inbox chan<- input.Input, host string, f input.Body) error {
+	select {
+	case <-l.done:
+		return errOver
+	default:
+	}
 	select {
 	case inbox <- input.Input{At: l.clock.Now(), Body: f, From: input.Origin{Host: host}}:
-		return true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	case <-l.done:
-		return false
+		return errOver
 	}
 }
 
