@@ -323,16 +323,12 @@ func (st *step) notify(to, kind, text string) {
 }
 
 // tell posts a notice to the Arbiter.
-func (st *step) tell(text string) { st.notify(contract.Arbiter, KindNotice, text) }
+func (st *step) tell(text string, attached ...ConversationAttached) {
+	st.post(Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice, Text: text, Attached: attached})
+}
 
 // logNotice queues a notice for the Arbiter that it reads with its next message.
 func (st *step) logNotice(text string) { st.log(contract.Supervisor, KindNotice, text) }
-
-// notifyWith posts a message of the supervisor to the Arbiter, with attachments.
-func (st *step) notifyWith(text string, attached []ConversationAttached) {
-	st.post(Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice,
-		Text: text, Attached: attached})
-}
 
 // tellHuman announces a message that no agent receives.
 func (st *step) tellHuman(kind, text string) {
@@ -367,14 +363,9 @@ func (st *step) boundLog() {
 // next message.
 func (st *step) moveDecided(p *RulingRequest, d decider.Decision) {
 	othersToo := d.Decision == verdict.SelectMode || d.Decision == verdict.Complete // their results are decided, too
-	decided := func(m *Mail) bool {
-		if m.Kind == KindTask || m.EndsExecution() && m.From == p.About {
-			return true
-		}
-		return othersToo && m.Kind == verdict.KindDone && slices.Contains(p.EndedExecutions, m.ID)
-	}
 	st.moveToWorkLog(func(m *Mail) bool {
-		return st.withholds(m) && decided(m)
+		return st.withholds(m) && (m.Kind == KindTask || m.EndsExecution() && m.From == p.About ||
+			othersToo && m.Kind == verdict.KindDone && slices.Contains(p.EndedExecutions, m.ID))
 	})
 	// The `decision` event informs everyone else.
 	st.Conversation.AddEntry(ConversationEntry{

@@ -72,10 +72,10 @@ func (st *step) handedOver(h Handover) {
 		st.post(Mail{From: id, To: contract.Arbiter, Kind: string(h.Kind), Text: text, Attached: attached})
 	case KindGone:
 		st.Handoff.QueueForSuccessor(h)
-		st.notifyWith(text+"\n\nThe next Orchestrator that you summon receives this record. Decide how the work goes on.",
-			attached)
+		st.tell(text+"\n\nThe next Orchestrator that you summon receives this record. Decide how the work goes on.",
+			attached...)
 	case KindKilled:
-		st.notifyWith(text+"\n\nsuccessor_of "+id+" passes this record to the Orchestrator that you summon.", attached)
+		st.tell(text+"\n\nsuccessor_of "+id+" passes this record to the Orchestrator that you summon.", attached...)
 	case KindReleased:
 		for _, a := range attached { // an entry of the work log is a complete report
 			text += "\n\n" + a.Text
