@@ -391,7 +391,8 @@ func TestConflictGoesBackToItsAuthor(t *testing.T) {
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The work is merged")
 }
 
-// TestADocumentAfterAConflict: the work goes back to its author, which has handed off meanwhile; the Arbiter reads that.
+// TestADocumentAfterAConflict: the work goes back to its author, which has handed off meanwhile; the Arbiter reads of
+// that at once.
 func TestADocumentAfterAConflict(t *testing.T) {
 	p, one := oneWorks(t, isolated)
 	p.verdict(one, report("done", "it is built", true))
