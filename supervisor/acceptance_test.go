@@ -73,6 +73,17 @@ func TestCompleteIsJudged(t *testing.T) {
 	testkit.Same(t, "acceptance events for two criteria and two rounds", 4, len(told[contract.Acceptance](p)))
 }
 
+// TestJudgedWithTheNextBridge: the commands run once more if the bridge is lost, each once.
+func TestJudgedWithTheNextBridge(t *testing.T) {
+	p := begin(t, accepting("make test"))
+	p.complete()
+	p.out = nil
+	p.bridgeReturns()
+	testkit.Same(t, "runs of the command", 1, len(effects[input.RunCheck](p)))
+	p.criteria(nil)
+	p.endsAs(contract.StatusComplete, contract.ExitComplete)
+}
+
 // TestRejectedTooOften: the third rejection asks the human; without one the run fails with exit code 1.
 func TestRejectedTooOften(t *testing.T) {
 	for _, present := range []bool{true, false} {

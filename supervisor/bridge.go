@@ -3,7 +3,6 @@ package supervisor
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -91,15 +90,7 @@ func (st *step) bridgeBack(f input.BridgeBack) {
 	st.rereadTakeovers(onHost, "the bridge was lost")
 	st.restartWhere(onHost)
 	st.loseChecksOn(f.Host) // documents whose work began while there was no bridge
-	if f.Host == LifecycleHere {
-		st.goOn()
-		return
-	}
-	for _, h := range slices.Clone(st.Handoff.Documents) { // whose next step is to be done there
-		if h.NextHost(&st.Roster) == f.Host {
-			st.goOnWith(h)
-		}
-	}
+	st.goOn(func(h *Handover) bool { return h.NextHost(&st.Roster) == f.Host })
 }
 
 // wantHostsOfWork opens the hosts whose work is awaited. Restarts of agents also open hosts, but the author may have

@@ -166,42 +166,23 @@ type BudgetWindow struct {
 // drift is how far two readings may differ about the reset of one window.
 const drift = 10 * time.Minute
 
-// Read records a reading of a window. It returns the window afterwards, and whether there is anything new to
-// report.
-func (s *BudgetState) Read(name string, usedPct float64, resetsAt, at time.Time) (w BudgetWindow, news bool) {
-	i := slices.IndexFunc(s.Windows, func(w BudgetWindow) bool { return w.Name == name })
+// Read records a reading of a window. It returns the window afterwards, whether there is anything new to report, and
+// whether it is news that the window is nearly used up.
+func (s *BudgetState) Read(name string, usedPct float64, resetsAt, at time.Time) (w BudgetWindow, news, nearly bool) {
+	i, known := slices.BinarySearchFunc(s.Windows, name,
+		func(w BudgetWindow, name string) int { return strings.Compare(w.Name, name) })
 	w = BudgetWindow{Name: name, UsedPct: usedPct, ResetsAt: resetsAt, At: at, FirstPct: usedPct, FirstAt: at}
-	if i < 0 {
-		s.Windows = append(slices.Clip(s.Windows), w)
-		slices.SortFunc(s.Windows, func(a, b BudgetWindow) int { return strings.Compare(a.Name, b.Name) })
-		return w, true
-	}
-	old := s.Windows[i]
-	if !old.over(at) && resetsAt.Sub(old.ResetsAt).Abs() < drift && usedPct >= old.FirstPct {
+	s.Windows, news = slices.Clone(s.Windows), true
+	if !known {
+		s.Windows = slices.Insert(s.Windows, i, w)
+	} else if old := s.Windows[i]; !old.over(at) && resetsAt.Sub(old.ResetsAt).Abs() < drift && usedPct >= old.FirstPct {
 		w.FirstPct, w.FirstAt, w.Warned, w.Lifted = old.FirstPct, old.FirstAt, old.Warned, old.Lifted
 		news = int(usedPct) != int(old.UsedPct)
-	} else {
-		news = true
 	}
-	s.put(i, w)
-	return w, news
-}
-
-func (s *BudgetState) put(i int, w BudgetWindow) {
-	s.Windows = slices.Clone(s.Windows)
+	nearly = !w.Warned && usedPct >= WarnPct
+	w.Warned = w.Warned || nearly
 	s.Windows[i] = w
-}
-
-// Warn reports whether a window that is nearly used up has to be reported, which happens once until it resets.
-func (s *BudgetState) Warn(name string) bool {
-	i := slices.IndexFunc(s.Windows, func(w BudgetWindow) bool { return w.Name == name })
-	if i < 0 || s.Windows[i].Warned || s.Windows[i].UsedPct < WarnPct {
-		return false
-	}
-	w := s.Windows[i]
-	w.Warned = true
-	s.put(i, w)
-	return true
+	return w, news, nearly
 }
 
 // over reports whether a window has been reset since its reading.
@@ -276,7 +257,7 @@ func (s *BudgetState) Quota(c *input.Collector, q bridge.Quota) {
 	if q.ResetsAt > 0 {
 		resets = time.Unix(q.ResetsAt, 0).UTC()
 	}
-	w, news := s.Read(q.Window, q.UsedPct, resets, c.Now)
+	w, news, nearly := s.Read(q.Window, q.UsedPct, resets, c.Now)
 	if !news {
 		return
 	}
@@ -288,7 +269,7 @@ func (s *BudgetState) Quota(c *input.Collector, q bridge.Quota) {
 		e.LeftSeconds = max(int(left.Seconds()), 1)
 	}
 	c.Emit(contract.Supervisor, e)
-	if s.Warn(w.Name) {
+	if nearly {
 		c.Notice("the " + w.Text(c.Now))
 	}
 }

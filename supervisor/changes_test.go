@@ -391,6 +391,17 @@ func TestConflictGoesBackToItsAuthor(t *testing.T) {
 	p.contains("what the Arbiter reads", p.lastSent("arbiter"), "The work is merged")
 }
 
+// TestADocumentAfterAConflict: the work goes back to its author, which has handed off meanwhile; the Arbiter reads of
+// that at once.
+func TestADocumentAfterAConflict(t *testing.T) {
+	p, one := oneWorks(t, isolated)
+	p.verdict(one, report("done", "it is built", true))
+	p.say("Stop here.", contract.Note, one)
+	p.verdict(one, report("handoff", "the rest is open", true))
+	p.mergesTo(input.IsolationMerged{Status: input.StatusConflict, Head: "c0ffee", Files: []string{"go.mod"}})
+	testkit.Same(t, "documents under way", 0, len(p.s.Handoff.Documents))
+}
+
 // TestMergeOverACrash: another process requests the merge again; the result of the old request is not accepted.
 func TestMergeOverACrash(t *testing.T) {
 	p, one := oneWorks(t, isolated)

@@ -2,7 +2,6 @@ package supervisor
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
@@ -26,17 +25,16 @@ func (st *step) merged(f input.Merged) {
 	switch {
 	case h == nil: // the document is no longer needed
 	case o.Back != "":
-		st.Handoff.Remove(func(h *Handover) bool { return h.Serial == o.Document })
-		st.out.StopTimer(fmt.Sprint(HandoffTimerPrefix, o.Document))
-		a, _ := st.Agent(o.Agent)
-		if !a.Alive() { // its successor, or the Arbiter, merges
+		st.removeDocuments("", func(h *Handover) bool { return h.Serial == o.Document })
+		if a, _ := st.Agent(o.Agent); a.Alive() {
+			st.executing()
+			st.address(contract.Supervisor, o.Agent, o.Back, false)
+		} else { // its successor, or the Arbiter, merges
 			o.Back, o.Why = "", "its work conflicts with that of others, and it is gone: have a successor merge it"
 			h.Merged = &o
 			st.handedOver(*h)
-			return
 		}
-		st.executing()
-		st.address(contract.Supervisor, o.Agent, o.Back, false)
+		st.advanceNext(o.Agent)
 	default:
 		h.Merged = &o
 		if o.Merged {

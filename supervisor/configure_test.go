@@ -196,25 +196,22 @@ func sourcesOf(p bridge.SpawnParams) string { return strings.Join(p.Config.Setti
 // TestDistrust: an agent whose workspace has changed is not started until the human has chosen; its messages
 // wait.
 func TestDistrust(t *testing.T) {
+	chooses := func(option string) func(p *play) []input.Effect {
+		return func(p *play) []input.Effect {
+			return p.do(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: option}},
+				Channel: input.ChannelStdin})
+		}
+	}
 	for _, c := range []struct {
 		name    string
 		choose  func(p *play) []input.Effect
 		sources string // of the next start; empty: there is none
 		hash    string // that is recorded then
 	}{
-		{"trust", func(p *play) []input.Effect {
-			return p.do(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "trust"}},
-				Channel: input.ChannelStdin})
-		}, "user,project", "h2"},
-		{"without", func(p *play) []input.Effect {
-			return p.do(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "without"}},
-				Channel: input.ChannelScreen})
-		}, "user", ""},
+		{"trust", chooses("trust"), "user,project", "h2"},
+		{"without", chooses("without"), "user", ""},
 		{"nobody any more", func(p *play) []input.Effect { return p.do(input.InputEnded{}) }, "user", ""},
-		{"cancel", func(p *play) []input.Effect {
-			return p.do(input.Command{Command: contract.Command{Ref: "1", Body: contract.Choose{Option: "cancel"}},
-				Channel: input.ChannelStdin})
-		}, "", "h1"},
+		{"cancel", chooses("cancel"), "", "h1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := trusted(t, nil)

@@ -177,7 +177,7 @@ func TestAFailureNamesTheFilesAround(t *testing.T) {
 }
 
 // TestThePlanFollowsTheSession: an Orchestrator that the Arbiter summons works on the step at hand, and its done ends
-// that step. Another that is summoned beside it takes none.
+// that step. Another that is summoned beside it takes none, unless the next step of its mode is open.
 func TestThePlanFollowsTheSession(t *testing.T) {
 	p := begin(t, nil)
 	p.call("arbiter", "set_plan", `{"steps":[{"text":"weave"},{"text":"dye"}]}`)
@@ -193,6 +193,20 @@ func TestThePlanFollowsTheSession(t *testing.T) {
 	testkit.Check(t, s[0].Status == contract.StepDone, "plan %+v", s)
 	three := p.spawn("dye it")
 	testkit.Same(t, "the step's agent", three, p.s.Task.Plan[1].Agent)
+
+	p = begin(t, nil)
+	p.call("arbiter", "set_plan", `{"steps":[{"text":"weave"},{"text":"dye"},{"text":"look on","mode":"tester"}]}`)
+	p.verdict("arbiter", ruling("SELECT_MODE", "Weave it.", "mode", "developer"))
+	p.spawned("orch-1")
+	p.verdict("orch-1", report("question", "Which loom?", true))
+	p.call("arbiter", "spawn_orchestrator", `{"prompt":"look on","mode":"tester"}`)
+	if s := p.s.Task.Plan; s[0].Agent != "orch-1" || s[1].Agent != "" || s[2].Agent != "orch-2" {
+		t.Errorf("one waits for an answer, and another is summoned beside it: %+v", s)
+	}
+	p.call("arbiter", "set_plan", `{"steps":[{"text":"spin","status":"done"},{"text":"weave","status":"active"}]}`)
+	p.verdict("arbiter", ruling("ADDRESS_ORCHESTRATOR", "The old one.", "to", "orch-1"))
+	p.verdict("orch-1", report("done", "it is woven", true))
+	testkit.Same(t, "the step, which another plan has elsewhere", contract.StepDone, p.s.Task.Plan[1].Status)
 }
 
 // TestASuccessorTakesItsPredecessorsStep: whichever of two hands off first, and whose successor is summoned first.

@@ -47,6 +47,7 @@ func (st *step) dropMail(to string) []Mail {
 // the Arbiter, which must read it before it can complete the task; if a record of the Orchestrator's work follows, the
 // record has it. The rest is returned.
 func (st *step) passMailOn(to string, recorded bool) (rest []Mail) {
+	st.passDocumentOn(to)
 	for _, m := range st.dropMail(to) {
 		if m.From == contract.Human && st.Task.Text != "" && st.Ending == nil {
 			st.notice(to, st.cite(m.ID)+" was not answered before "+st.DisplayName(to)+" ended: the Arbiter "+
@@ -61,6 +62,20 @@ func (st *step) passMailOn(to string, recorded bool) (rest []Mail) {
 		rest = append(rest, m)
 	}
 	return rest
+}
+
+// passDocumentOn queues the document again that an Orchestrator which ends was to continue, and has never read.
+func (st *step) passDocumentOn(to string) {
+	a, _ := st.Agent(to)
+	old, ok := st.Agent(a.Predecessor)
+	another := func(b *Agent) bool { return b.Predecessor == old.ID && b.ID != to && (b.HasHistory || b.Alive()) }
+	if !ok || a.HasHistory || old.Document == nil || old.Alive() && old.Standing != HandedOff ||
+		slices.ContainsFunc(st.Agents, another) || st.Task.Text == "" || st.Ending != nil {
+		return
+	}
+	st.Handoff.QueueForSuccessor(Handover{Agent: old.AgentRef})
+	st.logNotice(a.Name + " (" + to + ") has not read the document of " + old.ID + ": the next Orchestrator that you " +
+		"summon receives it.")
 }
 
 // cite names a message for a human, who knows its words, and for a script, which knows its id.
@@ -308,16 +323,12 @@ func (st *step) notify(to, kind, text string) {
 }
 
 // tell posts a notice to the Arbiter.
-func (st *step) tell(text string) { st.notify(contract.Arbiter, KindNotice, text) }
+func (st *step) tell(text string, attached ...ConversationAttached) {
+	st.post(Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice, Text: text, Attached: attached})
+}
 
 // logNotice queues a notice for the Arbiter that it reads with its next message.
 func (st *step) logNotice(text string) { st.log(contract.Supervisor, KindNotice, text) }
-
-// notifyWith posts a message of the supervisor to the Arbiter, with attachments.
-func (st *step) notifyWith(text string, attached []ConversationAttached) {
-	st.post(Mail{From: contract.Supervisor, To: contract.Arbiter, Kind: KindNotice,
-		Text: text, Attached: attached})
-}
 
 // tellHuman announces a message that no agent receives.
 func (st *step) tellHuman(kind, text string) {
@@ -352,14 +363,9 @@ func (st *step) boundLog() {
 // next message.
 func (st *step) moveDecided(p *RulingRequest, d decider.Decision) {
 	othersToo := d.Decision == verdict.SelectMode || d.Decision == verdict.Complete // their results are decided, too
-	decided := func(m *Mail) bool {
-		if m.Kind == KindTask || m.EndsExecution() && m.From == p.About {
-			return true
-		}
-		return othersToo && m.Kind == verdict.KindDone && slices.Contains(p.EndedExecutions, m.ID)
-	}
 	st.moveToWorkLog(func(m *Mail) bool {
-		return st.withholds(m) && decided(m)
+		return st.withholds(m) && (m.Kind == KindTask || m.EndsExecution() && m.From == p.About ||
+			othersToo && m.Kind == verdict.KindDone && slices.Contains(p.EndedExecutions, m.ID))
 	})
 	// The `decision` event informs everyone else.
 	st.Conversation.AddEntry(ConversationEntry{

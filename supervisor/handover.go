@@ -32,10 +32,15 @@ func (st *step) advance(serial int) bool {
 		return underWay
 	}
 	st.handedOver(*done)
-	if next := st.Handoff.Ready(done.Agent.ID, st.Options.CheckTimeout); next != 0 {
+	st.advanceNext(done.Agent.ID)
+	return false
+}
+
+// advanceNext goes on with the document of an author that waited for an earlier one.
+func (st *step) advanceNext(author string) {
+	if next := st.Handoff.Ready(author, st.Options.CheckTimeout); next != 0 {
 		st.advance(next)
 	}
-	return false
 }
 
 // handedOver delivers a document.
@@ -67,10 +72,10 @@ func (st *step) handedOver(h Handover) {
 		st.post(Mail{From: id, To: contract.Arbiter, Kind: string(h.Kind), Text: text, Attached: attached})
 	case KindGone:
 		st.Handoff.QueueForSuccessor(h)
-		st.notifyWith(text+"\n\nThe next Orchestrator that you summon receives this record. Decide how the work goes on.",
-			attached)
+		st.tell(text+"\n\nThe next Orchestrator that you summon receives this record. Decide how the work goes on.",
+			attached...)
 	case KindKilled:
-		st.notifyWith(text+"\n\nsuccessor_of "+id+" passes this record to the Orchestrator that you summon.", attached)
+		st.tell(text+"\n\nsuccessor_of "+id+" passes this record to the Orchestrator that you summon.", attached...)
 	case KindReleased:
 		for _, a := range attached { // an entry of the work log is a complete report
 			text += "\n\n" + a.Text
@@ -203,16 +208,22 @@ func (st *step) criteriaFinished() {
 	}
 }
 
-// goOn continues, for each document, what an earlier process had begun.
-func (st *step) goOn() {
+// goOn continues, for each of some documents, what was cut off: their checks were dropped, or have ended with their
+// bridge.
+func (st *step) goOn(which func(*Handover) bool) {
 	judged := st.removeDocuments("the acceptance criteria are judged again",
-		func(h *Handover) bool { return h.Kind == KindAccept })
+		func(h *Handover) bool { return h.Kind == KindAccept && which(h) })
+	cut := slices.Clone(st.Handoff.Documents) // without those that begin now
 	if judged != nil && st.Handoff.Completing != nil {
 		st.judge() // the files may have changed meanwhile
 	}
-	st.Handoff.Merges.Again(&st.out)
 	st.repeatRecorded()
-	for _, h := range slices.Clone(st.Handoff.Documents) {
-		st.goOnWith(h)
+	for _, h := range cut {
+		if which(&h) {
+			st.goOnWith(h)
+		}
 	}
 }
+
+// anyDocument is each of them.
+func anyDocument(*Handover) bool { return true }

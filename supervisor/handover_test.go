@@ -480,3 +480,31 @@ func TestOneSuccessorForOne(t *testing.T) {
 	p.contains("the Arbiter", p.lastSent("arbiter"), "I have minded it.")
 	testkit.Empty(t, "waits for another successor", p.s.Handoff.SuccessorQueue)
 }
+
+// TestADocumentThatNobodyHasRead: if a successor ends before it begins, the next Orchestrator continues the work.
+func TestADocumentThatNobodyHasRead(t *testing.T) {
+	for name, ends := range map[string]func(p *play, next string){
+		"it does not start": func(p *play, next string) {
+			p.do(input.NotSpawned{Agent: p.agent(next).AgentRef, Category: bridge.CatWorkspace, Message: "no space"})
+		},
+		"a human kills it": func(p *play, next string) {
+			p.spawned(next)
+			p.mustCommand(contract.Kill{ID: next})
+			p.happen(next, bridge.Done{Exit: bridge.Exit{Expected: true}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, one := oneWorks(t, nil)
+			p.verdict(one, report("handoff", "The half is there.", true))
+			p.call("arbiter", "spawn_orchestrator", `{"prompt":"take it up"}`)
+			testkit.Same(t, "its predecessor", one, p.agent("orch-2").Predecessor)
+			ends(p, "orch-2")
+			if a := p.agent("orch-2"); a.Alive() {
+				t.Errorf("it is %s", a.Status)
+			}
+			next := p.spawn("take it up")
+			testkit.Same(t, "the predecessor of the next one", one, p.agent(next).Predecessor)
+			p.contains("its brief", p.lastSent(next), "the second half")
+		})
+	}
+}

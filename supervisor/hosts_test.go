@@ -436,6 +436,8 @@ func TestChecksRunWhereTheWorkWasDone(t *testing.T) {
 	p.do(input.Timer{Key: LifecycleTimerKey("box")})
 	p.hostUp("box")
 	testkit.Same(t, "checks", 2, len(effects[input.RunCheck](p)))
+	p.bridgeReturns() // the one here, where it does not run
+	testkit.Same(t, "checks", 2, len(effects[input.RunCheck](p)))
 }
 
 // TestTrustOnAHost: the question whether to trust the files that agents on a host load is about that host

@@ -73,32 +73,26 @@ func (st *step) assignPlanStep(v *verdict.Arbiter, open bool) {
 }
 
 func (st *step) assign(id string, plan int, open bool) {
-	if st.Ending == nil && st.Task.Assign(st.Edit(id), plan, open) {
+	if a, ok := st.Agent(id); ok && st.Ending == nil && st.Task.Assign(&a, plan, open) {
 		st.planChanged()
 	}
 }
 
-// inheritStep records that a successor works on the step of its predecessor, if that had one.
-func (st *step) inheritStep(a *Agent) {
-	i := slices.IndexFunc(st.Task.Plan, func(s contract.Step) bool {
-		return a.Predecessor != "" && s.Status == contract.StepActive && s.Agent == a.Predecessor
-	})
-	if i >= 0 {
-		st.assign(a.ID, i, true)
-	}
-}
-
-// takesStep records that an Orchestrator which the Arbiter summons works on the step at hand, unless it has a step, or
-// another works on that one or waits for its own successor.
-func (st *step) takesStep(a Agent) {
+// takesStep records that an Orchestrator which the Arbiter summons works on the step at hand, unless it has its
+// predecessor's. If another works on that step, has asked about it or waits for its own successor, its mode alone says
+// which of the others the summons is for.
+func (st *step) takesStep(a *Agent) {
 	i := st.Task.StepAtHand()
-	if i < 0 || a.PlanStep > 0 {
+	if i < 0 || st.Task.stepIn(a.ID) >= 0 {
 		return
 	}
 	by, _ := st.Agent(st.Task.Plan[i].Agent)
-	if !by.Works() && (by.Standing != HandedOff || st.HasSuccessor(by.ID)) {
-		st.assign(a.ID, i, true)
+	if by.Engaged() && by.Work != nil || by.Standing == HandedOff && !st.HasSuccessor(by.ID) {
+		i = slices.IndexFunc(st.Task.Plan, func(p contract.Step) bool {
+			return p.Status == contract.StepPending && p.Mode != "" && p.Mode == a.Mode
+		})
 	}
+	st.assign(a.ID, i, true)
 }
 
 // followPlan handles an Orchestrator's own list of tasks: tasks that are also steps of the plan update the plan;
@@ -129,7 +123,8 @@ func (st *step) finishWork(h Handover) {
 		return
 	}
 	st.Task.Succeed(a, st.at)
-	if h.Kind == KindDone && st.Task.EndAssigned(a, contract.StepDone) {
+	if i := st.Task.stepIn(a.ID); h.Kind == KindDone && i >= 0 {
+		st.Task.mark(i, func(p *contract.Step) { p.Status = contract.StepDone })
 		st.planChanged()
 	}
 }

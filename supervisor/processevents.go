@@ -198,9 +198,10 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 		a.HasHistory, a.LastAnswered = false, ""
 		st.recall(a, "Your session's history is lost, and you begin again without it.")
 	}
-	known := st.doneIn(a, turn)
-	if left.Ruled == nil || left.End != TurnFinished {
-		a.InterruptedTurn = turn // a call that is repeated spawns nobody twice
+	a.InterruptedTurn = slices.Concat(a.InterruptedTurn, turn) // a call that is repeated spawns nobody twice
+	known := st.doneIn(a)
+	if left.Ruled != nil && left.End == TurnFinished {
+		a.InterruptedTurn = nil
 	}
 	if known != "" && left.Over == nil && left.Open != nil { // it reads this with the message that is sent again
 		st.post(Mail{From: contract.Supervisor, To: a.ID, Kind: KindNotice, Strength: contract.Steer,
@@ -243,10 +244,10 @@ func (st *step) reconcile(a *Agent, r bridge.SpawnResult) {
 
 // doneIn says what the supervisor knows to have happened in a turn that was cut off, with a space after it; empty:
 // nothing.
-func (st *step) doneIn(a *Agent, turn []string) string {
+func (st *step) doneIn(a *Agent) string {
 	var done []string
 	for _, o := range st.Agents {
-		if a.Role == RoleArbiter && o.SpawnedIn != "" && slices.Contains(turn, o.SpawnedIn) {
+		if a.Role == RoleArbiter && o.SpawnedIn != "" && slices.Contains(a.InterruptedTurn, o.SpawnedIn) {
 			done = append(done, fmt.Sprintf("%s (%s) was summoned with the brief: %s", o.Name, o.ID,
 				words.Cite(words.FirstLine(o.Brief))))
 		}

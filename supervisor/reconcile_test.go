@@ -423,6 +423,7 @@ func TestSpawnIsNotDoubled(t *testing.T) {
 	p := begin(t, nil)
 	one := p.spawn("build it")
 	p.rebirth("arbiter", bridge.DeliveryBegun)
+	p.rebirth("arbiter", bridge.DeliveryBegun) // with another message
 	a := p.call("arbiter", "spawn_orchestrator", `{"prompt":"build it"}`)
 	testkit.Need(t, p.s.Spawned == 1 && strings.Contains(a.Text, one) && strings.Contains(a.Text, "already"),
 		"%d summoned: %s", p.s.Spawned, a.Text)

@@ -54,9 +54,8 @@ func (st *step) unpark(a *Agent) {
 	}
 	a.Status, a.Since, a.Dismissed = AgentDown, st.at, false
 	st.renewFuse(a)
-	for _, h := range st.Handoff.Remove(func(h *Handover) bool { return h.Agent.ID == a.ID && h.Kind == KindGone }) {
-		st.out.StopTimer(fmt.Sprint(HandoffTimerPrefix, h.Serial))
-	}
+	st.removeDocuments("", func(h *Handover) bool { return h.Agent.ID == a.ID && h.Kind == KindGone })
+	st.Handoff.LeaveSuccessorQueue(a.Predecessor) // it continues that work itself
 	if a.Role == RoleArbiter {
 		st.Rulings.LeaveFallback(&st.out)
 		undecided := slices.ContainsFunc(st.Question.Open,
@@ -141,8 +140,8 @@ func (st *step) halt(ref string) {
 // holdAll ends every process, and returns how many there were.
 func (st *step) holdAll() int {
 	st.Halted, st.Paused = true, true
-	st.loseChecksWhere(func(*Handover) bool { return true }) // their checks are run again
-	st.Rulings.DeciderRequest = nil                          // and the decider is asked again
+	st.loseChecksWhere(anyDocument) // they are run again
+	st.Rulings.DeciderRequest = nil // and the decider is asked again
 	st.do(input.Drop{})
 	st.Permission.DenyAll(&st.out, contract.ByHalt, "the human stopped everything")
 	n := 0
@@ -155,7 +154,7 @@ func (st *step) holdAll() int {
 			a.Status, a.Since = AgentRestarting, st.at
 			a.RestartClass, a.RestartCause = ClassHalt, "the human stopped everything"
 			fallthrough
-		case a.Status == AgentStopping, a.Status == AgentRestarting:
+		case a.Leaving(), a.Status == AgentRestarting:
 			st.do(input.Kill{Agent: a.AgentRef, Now: true})
 			n++
 		}
@@ -179,5 +178,5 @@ func (st *step) carryOn(ref string) {
 	for i := range st.Agents {
 		st.restart(st.Agents[i].ID) // if its process is down
 	}
-	st.goOn()
+	st.goOn(anyDocument)
 }

@@ -372,6 +372,13 @@ func TestHalt(t *testing.T) {
 	p.back(bridge.DeliveryBegun)
 	testkit.Check(t, p.agent("arbiter").Status == AgentBusy && p.agent(one).Status == AgentBusy,
 		"the Arbiter is %s, %s is %s", p.agent("arbiter").Status, one, p.agent(one).Status)
+
+	p, one = fused(t, nil)
+	p.happen(one, bridge.Spent{CostUSD: 1.04})
+	testkit.Same(t, "whose process is still being ended", AgentParked, p.agent(one).Status)
+	p.out = nil
+	p.mustCommand(contract.Halt{})
+	testkit.Same(t, "kills", 2, len(effects[input.Kill](p)))
 }
 
 // TestHaltWhileAgentsStart: an agent whose start a halt cuts off is reported twice, as a process that ended and as one

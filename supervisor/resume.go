@@ -112,7 +112,8 @@ func (st *step) resumed(f input.Resumed) {
 	st.rereadTakeovers(func(*Agent) bool { return true }, "arbiter had ended meanwhile")
 	st.restartWhere(func(*Agent) bool { return true })
 	st.askAgain(f.Word != "", sameRules)
-	st.goOn()
+	st.Handoff.Merges.Again(&st.out)
+	st.goOn(anyDocument)
 	if f.Word != "" {
 		st.word(contract.Say{Text: f.Word, Kept: f.Images})
 	}

@@ -573,7 +573,6 @@ type RunningTool struct {
 type AgentWork struct {
 	Standing     AgentStanding
 	Work         *Work  // the present execution
-	PlanStep     int    // the step of the plan it was chosen for, counted from 1; 0: none
 	Turns        int    // of this Orchestrator that answered a message
 	ReachedLimit string // which limit it has reached
 	// Unexamined: it continues the work of another, and has heard nothing since its brief from the Arbiter or a human.

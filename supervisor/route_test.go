@@ -426,7 +426,7 @@ func TestRetriesAreCounted(t *testing.T) {
 }
 
 // TestTheSameCallFails: an agent that repeats a failing call gets a message, then the Arbiter gets one, then the turn
-// stops. Another call in between starts the count again.
+// stops, each time. Another call in between starts the count again.
 func TestTheSameCallFails(t *testing.T) {
 	call := func(p *play, id, command string, failed bool) []input.Effect {
 		input, _ := json.Marshal(map[string]string{"command": command})
@@ -434,7 +434,8 @@ func TestTheSameCallFails(t *testing.T) {
 		return p.happen(id, bridge.ToolResult{ToolUse: "t", IsError: failed, Text: "no"})
 	}
 	p, id := oneWorks(t, nil)
-	for n := 1; n <= failsStopped; n++ {
+	for i := range 2 * failsStopped {
+		n := i%failsStopped + 1
 		var sent, noted, stopped bool
 		for _, e := range call(p, id, "make test", true) {
 			switch e := e.(type) {

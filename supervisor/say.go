@@ -72,13 +72,11 @@ func (st *step) word(c contract.Say) {
 
 // Held says why a paused or halted run sends nothing; empty: it is neither.
 func Held(paused, halted bool) string {
-	how := ""
+	how := "paused"
 	switch {
 	case halted:
 		how = "halted"
-	case paused:
-		how = "paused"
-	default:
+	case !paused:
 		return ""
 	}
 	return "the run is " + how + ": nothing is sent before it is continued (`/continue`; the command continue)"

@@ -321,7 +321,7 @@ func TestForkedState(t *testing.T) {
 		Workspace: runconfig.Workspace{Root: "/src", Base: "b", Own: "/state/runs/" + old + "/work"}}}
 	s.Paused = true
 	s.Changes.Last, s.Changes.Queue = "c", []input.ChangeTurn{{Agent: "orch-1"}, {Judge: true}}
-	s.Budget.CostUSD = 1.5
+	s.Budget.CostUSD, s.Budget.Day = 1.5, BudgetDay{OthersUSD: 0.5}
 	for _, id := range []string{"arbiter", "orch-1", "orch-2"} {
 		a := &Agent{AgentIdentity: AgentIdentity{AgentRef: bridge.AgentRef{ID: id, Generation: 2},
 			SessionID: uuid.NewString(),
@@ -341,6 +341,7 @@ func TestForkedState(t *testing.T) {
 	testkit.Check(t, now.Options.Run == run && now.Options.ForkedFrom.Run == old &&
 		now.Options.ForkedFrom.CostUSD == 1.5 && now.Spent() == 1.5 && !now.Paused && now.Ending != nil &&
 		now.Options.Workspace.Isolated(), "%+v", now.Options)
+	testkit.Same(t, "what the day has cost counts for the other run", BudgetDay{}, now.Budget.Day)
 	testkit.Check(t, len(now.Changes.Queue) == 1 && now.Changes.Queue[0].Judge && now.Changes.Last == "", "%+v",
 		now.Changes)
 	a := now.Agents[1]

@@ -31,6 +31,9 @@ func (st *step) spawnOrchestrator(in SpawningRequest) string {
 	}
 	st.fire(on, triggerData{agent: a.ID, mode: in.Mode})
 	st.Task.BeginWork(a, st.at)
+	if in.By == contract.Arbiter {
+		st.takesStep(a)
+	}
 	st.limitWork(a)
 	st.forgetEnded()
 	return ""

@@ -157,10 +157,9 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 		AgentSpending: AgentSpending{Fuse: p.fuse},
 		AgentWork:     AgentWork{Standing: AgentWorking, Unexamined: p.old.Document != nil},
 	}
-	if ruler := *st.Agents[0]; len(ruler.InterruptedTurn) > 0 {
-		a.SpawnedIn = ruler.InterruptedTurn[0]
-	} else if len(ruler.Turn) > 0 {
-		a.SpawnedIn = ruler.Turn[0]
+	ruler := st.Agents[0]
+	if turn := slices.Concat(ruler.InterruptedTurn, ruler.Turn); p.By == contract.Arbiter && len(turn) > 0 {
+		a.SpawnedIn = turn[0]
 	}
 	warnOfOthers := ""
 	if a.Isolation == "" {
@@ -187,7 +186,7 @@ func (st *step) spawn(p SpawningPlan) *Agent {
 	st.post(Mail{From: p.By, To: a.ID, Kind: KindBrief,
 		Text: p.Brief + movedText(&p.old, p.Host) + warnOfOthers, Attached: append(attached, st.attachedToBrief(p.By)...),
 		Images: images})
-	st.inheritStep(a)
+	st.assign(a.ID, st.Task.stepIn(a.Predecessor), true)
 	return a
 }
 

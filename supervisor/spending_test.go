@@ -357,25 +357,22 @@ var budgetNoon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 func TestWindows(t *testing.T) {
 	var s BudgetState
 	resets := budgetNoon.Add(3 * time.Hour)
-	if _, news := s.Read("seven_day", 30, budgetNoon.Add(90*time.Hour), budgetNoon); !news {
-		t.Error("the first reading is not news")
-	}
-	w, news := s.Read("five_hour", 50, resets, budgetNoon)
+	_, news, nearly := s.Read("seven_day", 30, budgetNoon.Add(90*time.Hour), budgetNoon)
+	testkit.Check(t, news && !nearly, "the first reading is not news")
+	w, news, _ := s.Read("five_hour", 50, resets, budgetNoon)
 	_, ok := w.Forecast()
 	testkit.Check(t, news && !ok, "a forecast by one reading")
 	before := s
-	w, news = s.Read("five_hour", 81, resets.Add(time.Second), budgetNoon.Add(31*time.Minute))
+	w, news, nearly = s.Read("five_hour", 81, resets.Add(time.Second), budgetNoon.Add(31*time.Minute))
 	left, ok := w.Forecast()
-	testkit.Check(t, news && ok && left == 19*time.Minute, "used up in %s, %v", left, ok)
+	testkit.Check(t, news && nearly && ok && left == 19*time.Minute, "used up in %s, %v", left, ok)
 	testkit.Same(t, "a reading changed an earlier state", 50, before.Windows[0].UsedPct)
-	_, news = s.Read("five_hour", 81.4, resets, budgetNoon.Add(32*time.Minute))
-	testkit.Check(t, !news, "less than a percent is reported")
-	testkit.Check(t, s.Warn("five_hour") && !s.Warn("five_hour") && !s.Warn("seven_day") && !s.Warn("none"),
-		"it is not told once that a window is nearly used up")
+	_, news, nearly = s.Read("five_hour", 81.4, resets, budgetNoon.Add(32*time.Minute))
+	testkit.Check(t, !news && !nearly, "less than a percent is reported, or again that it is nearly used up")
 	most, ok := s.Fullest(budgetNoon)
 	testkit.Check(t, ok && most.Name == "five_hour", "fullest %+v", most)
 	after := resets.Add(time.Minute)
-	w, news = s.Read("five_hour", 2, after.Add(5*time.Hour), after)
+	w, news, _ = s.Read("five_hour", 2, after.Add(5*time.Hour), after)
 	testkit.Check(t, news && !w.Warned && w.FirstPct == 2, "after the reset %+v", w)
 }
 

@@ -314,18 +314,24 @@ func (s *TaskState) StepAtHand() int {
 	return slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Status == contract.StepPending })
 }
 
-// StepOf is the number of the step an agent works on, counted from 1; 0: not known. A step is an agent's if it
-// is active in its name, or if the agent was chosen for it. Without such a record, the current step belongs to
-// the only agent that works; if several work, each has the step that names its mode, if no other agent has that
-// mode.
+// stepIn is the index of the step that is active in an agent's name; -1: none. Another plan may have it elsewhere.
+func (s *TaskState) stepIn(id string) int {
+	return slices.IndexFunc(s.Plan, func(p contract.Step) bool {
+		return id != "" && p.Agent == id && p.Status == contract.StepActive
+	})
+}
+
+// StepOf is the number of the step an agent works on, counted from 1; 0: not known. Unless one is active in its name,
+// the current step belongs to the only agent that works; if several work, each has the step that names its mode, if no
+// other agent has that mode.
 func (s *TaskState) StepOf(r *Roster, id string) int {
 	a, _ := r.Agent(id)
-	if i := slices.IndexFunc(s.Plan,
-		func(p contract.Step) bool { return p.Status == contract.StepActive && p.Agent == id }); i >= 0 {
-		return i + 1
+	i := s.stepIn(id)
+	if i < 0 { // the plan may have been set again without its statuses
+		i = slices.IndexFunc(s.Plan, func(p contract.Step) bool { return p.Agent == id && !isOver(p.Status) })
 	}
-	if n := a.PlanStep; n > 0 && n <= len(s.Plan) && !isOver(s.Plan[n-1].Status) && s.Plan[n-1].Agent == id {
-		return n
+	if i >= 0 {
+		return i + 1
 	}
 	if !r.EngagedBeside(id) {
 		return s.StepAtHand() + 1
@@ -388,25 +394,6 @@ func (s *TaskState) DropTasks(id string) {
 	s.AgentTasks = slices.DeleteFunc(slices.Clone(s.AgentTasks), func(t contract.Tasks) bool { return t.Agent == id })
 }
 
-// Start records that an agent works on a step of the plan, and reports whether that changes the plan.
-func (s *TaskState) Start(i int, id string) bool {
-	if s.Plan[i].Status == contract.StepActive && s.Plan[i].Agent == id {
-		return false
-	}
-	s.mark(i, func(p *contract.Step) { p.Status, p.Agent = contract.StepActive, id })
-	return true
-}
-
-// End ends the step that an agent works on, and reports whether that changes the plan: the agent may have
-// updated the plan itself, or there is another plan.
-func (s *TaskState) End(i int, id, status string) bool {
-	if i >= len(s.Plan) || s.Plan[i].Status != contract.StepActive || s.Plan[i].Agent != id {
-		return false
-	}
-	s.mark(i, func(p *contract.Step) { p.Status = status })
-	return true
-}
-
 // mark changes a step of the plan in this copy of the state.
 func (s *TaskState) mark(i int, change func(*contract.Step)) {
 	s.Plan = slices.Clone(s.Plan)
@@ -442,28 +429,16 @@ func (s *TaskState) Begin() {
 
 // Assign records that an agent was chosen for step i, counted from 0, and reports whether that changes the plan: if
 // the agent succeeds, the step is done, unless somebody else updates the plan. While something is open, an
-// agent of another mode than the step's was chosen for the open matter, and the step waits. A nil agent is
-// chosen for nothing.
+// agent of another mode than the step's was chosen for the open matter, and the step waits.
 func (s *TaskState) Assign(a *Agent, i int, open bool) bool {
-	if a == nil || !a.Works() || i < 0 {
+	if !a.Works() || i < 0 || s.stepIn(a.ID) == i {
 		return false
 	}
 	if mode := s.Plan[i].Mode; open && mode != "" && mode != a.Mode {
 		return false
 	}
-	a.PlanStep = i + 1
-	return s.Start(i, a.ID)
-}
-
-// EndAssigned ends the step that an agent was chosen for when its execution ends, and reports whether that
-// changes the plan.
-func (s *TaskState) EndAssigned(a *Agent, status string) bool {
-	if a == nil || a.PlanStep == 0 {
-		return false
-	}
-	i := a.PlanStep - 1
-	a.PlanStep = 0
-	return s.End(i, a.ID, status)
+	s.mark(i, func(p *contract.Step) { p.Status, p.Agent = contract.StepActive, a.ID })
+	return true
 }
 
 // PlanFrom is the plan from a planner's document if there is no plan yet: from its steps, which name their

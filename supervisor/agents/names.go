@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"unicode"
-	"unicode/utf8"
 )
 
 // maxName bounds a name, in bytes.
@@ -101,12 +100,9 @@ func skeleton(name string) string {
 
 // mixed reports whether a name contains both Latin letters and letters of a similar script.
 func mixed(name string) bool {
-	latin, other := false, false
-	for _, c := range name {
-		latin = latin || unicode.Is(unicode.Latin, c)
-		other = other || unicode.In(c, unicode.Cyrillic, unicode.Greek, unicode.Armenian)
-	}
-	return latin && other
+	latin := func(c rune) bool { return unicode.Is(unicode.Latin, c) }
+	similar := func(c rune) bool { return unicode.In(c, unicode.Cyrillic, unicode.Greek, unicode.Armenian) }
+	return strings.ContainsFunc(name, latin) && strings.ContainsFunc(name, similar)
 }
 
 // hidden reports text that a person who reads the file does not see, or sees in another order. line is the line
@@ -145,11 +141,7 @@ func called(c rune) string {
 func clip(s string) string {
 	const most = 60
 	if len(s) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "…"
+		s = strings.ToValidUTF8(s[:most], "") + "…"
 	}
 	return fmt.Sprintf("%q", s)
 }

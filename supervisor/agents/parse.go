@@ -65,10 +65,9 @@ func (r *reader) warn(line int, field, format string, args ...any) {
 // readable refuses a file that is not text.
 func (r *reader) readable(text string) bool {
 	line := 1
-	for i := 0; i < len(text); {
-		c, n := utf8.DecodeRuneInString(text[i:])
+	for i, c := range text {
 		switch {
-		case c == utf8.RuneError && n == 1:
+		case c == utf8.RuneError && !strings.HasPrefix(text[i:], "\ufffd"):
 			r.problem(line, "", "byte %#x is not UTF-8 text", text[i])
 			return false
 		case c == '\n':
@@ -77,7 +76,6 @@ func (r *reader) readable(text string) bool {
 			r.problem(line, "", "the control character %U stands in the file", c)
 			return false
 		}
-		i += n
 	}
 	return true
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/arbiter-cli/arbiter/supervisor/verdict"
@@ -318,8 +319,6 @@ func joinMembers(all []jsonl.Member, only map[string]bool) json.RawMessage {
 	return append(out, '}')
 }
 
-const hexDigits = "0123456789abcdef"
-
 // isSafe reports whether JSON text is plain ASCII: there is nothing to escape in it.
 func isSafe(text []byte) bool {
 	for _, c := range text {
@@ -339,25 +338,19 @@ func isSafe(text []byte) bool {
 func AppendSafe(dst, text []byte) []byte {
 	start := 0
 	for i := 0; i < len(text); {
-		c := text[i]
-		if c < 0x7f {
+		if text[i] < 0x7f {
 			i++
 			continue
 		}
 		r, size := utf8.DecodeRune(text[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
+		if acted(r) || r == utf8.RuneError && size == 1 {
 			dst = append(dst, text[start:i]...)
-			dst = append(dst, `\ufffd`...)
-		case acted(r):
-			dst = append(dst, text[start:i]...)
-			dst = appendEscape(dst, r)
-		default:
-			i += size
-			continue
+			for _, unit := range utf16.AppendRune(nil, r) {
+				dst = fmt.Appendf(dst, `\u%04x`, unit)
+			}
+			start = i + size
 		}
 		i += size
-		start = i
 	}
 	return append(dst, text[start:]...)
 }
@@ -375,15 +368,6 @@ func acted(r rune) bool {
 		return true
 	}
 	return r >= 0xe0000 && r <= 0xe007f // tags: invisible text
-}
-
-func appendEscape(dst []byte, r rune) []byte {
-	if r > 0xffff {
-		r -= 0x10000
-		dst = appendEscape(dst, 0xd800+(r>>10))
-		return appendEscape(dst, 0xdc00+(r&0x3ff))
-	}
-	return append(dst, '\\', 'u', hexDigits[r>>12&0xf], hexDigits[r>>8&0xf], hexDigits[r>>4&0xf], hexDigits[r&0xf])
 }
 
 // AppendQuoted appends a JSON string. Ids and names are plain ASCII.

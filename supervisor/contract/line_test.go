@@ -358,7 +358,7 @@ var commandLines = []string{
 	`{"type":"withdraw_message","ref":"r","message_id":"m-1"}`,
 }
 
-// TestFrozenCommands: each of these lines is read, and written again as it was; and no command
+// TestFrozenCommands: each of these lines is read, and written again as it was; the schema has it, and no command
 // or field of the schema is missing among them.
 func TestFrozenCommands(t *testing.T) {
 	var schema struct {
@@ -375,6 +375,7 @@ func TestFrozenCommands(t *testing.T) {
 		}
 		again, err := MarshalCommand(c)
 		testkit.Check(t, err == nil && string(again) == line, "%s is written again as %s, %v", line, again, err)
+		testkit.Works(t, line, validCommand([]byte(line)))
 		var fields map[string]any
 		testkit.OK(t, json.Unmarshal([]byte(line), &fields))
 		for name := range fields {

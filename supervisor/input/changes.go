@@ -717,21 +717,19 @@ func (s *ChangeState) TurnEnded(out *Collector, w runconfig.Workspace, t ChangeT
 
 // close ends calls whose results are not known.
 func (s *ChangeState) close(over func(ChangeCall) bool, t ChangeTurn) {
-	var closed []ChangeCall
-	open := slices.DeleteFunc(slices.Clone(s.Open), func(c ChangeCall) bool {
-		if over(c) {
-			closed = append(closed, c)
+	var open []ChangeCall
+	for _, c := range s.Open {
+		if !over(c) {
+			open = append(open, c)
+			continue
 		}
-		return over(c)
-	})
-	s.Open = open
-	for _, c := range closed {
 		wrote := c.Agent == t.Agent && slices.Contains(t.Named, c.Path)
 		if c.Path != "" && !wrote { // it may have
 			s.saw(ChangeBy{Agent: c.Agent})
 		}
 		s.settle(c, wrote, false)
 	}
+	s.Open = open
 }
 
 // Judge requests the tree to judge, after the snapshots that are requested already, and reports whether there

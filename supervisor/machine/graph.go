@@ -33,12 +33,12 @@ var groups = []group{
 const beforeTitle = "the state before the end"
 
 // initial is the state that a run begins in.
-func initial() State { return Idle }
+const initial = Idle
 
 // edge is one row as an arrow between two nodes.
 type edge struct{ from, to, label string }
 
-// edges are the rows as arrows, in the order of the table, with the groups they use.
+// edges are the rows as arrows, in the order of the table, with the nodes they use that are not states.
 func edges() ([]edge, []group) {
 	var list []edge
 	var used []group
@@ -55,7 +55,7 @@ func edges() ([]edge, []group) {
 			list = append(list, edge{from, to, label(i, r)})
 		}
 	}
-	return list, used
+	return list, append(used, group{name: string(Before), title: beforeTitle})
 }
 
 // nodes are the nodes for a row's From: one group, or each of its states.
@@ -101,11 +101,6 @@ func join[T ~string](list []T) string {
 	return strings.Join(words, ", ")
 }
 
-// returns reports whether some row leads back to the state before the end.
-func returns() bool {
-	return slices.ContainsFunc(Table, func(r Row) bool { return r.To == Before })
-}
-
 // Mermaid draws the table as a state diagram. Groups of states are separate nodes and not composite states:
 // Mermaid allows no edge from a composite state into itself.
 func Mermaid() string {
@@ -115,10 +110,7 @@ func Mermaid() string {
 	for _, g := range used {
 		fmt.Fprintf(&b, "    state %q as %s\n", g.title, g.name)
 	}
-	if returns() {
-		fmt.Fprintf(&b, "    state %q as %s\n", beforeTitle, Before)
-	}
-	fmt.Fprintf(&b, "    [*] --> %s\n", initial())
+	fmt.Fprintf(&b, "    [*] --> %s\n", initial)
 	for _, e := range list {
 		fmt.Fprintf(&b, "    %s --> %s : %s\n", e.from, e.to, e.label)
 	}
@@ -128,9 +120,6 @@ func Mermaid() string {
 	b.WriteString("    classDef group stroke-dasharray:4\n")
 	for _, g := range used {
 		fmt.Fprintf(&b, "    class %s group\n", g.name)
-	}
-	if returns() {
-		fmt.Fprintf(&b, "    class %s group\n", Before)
 	}
 	return b.String()
 }
@@ -149,10 +138,7 @@ func DOT() string {
 	for _, g := range used {
 		fmt.Fprintf(&b, "\t%s [label=%q, style=dashed];\n", g.name, g.title)
 	}
-	if returns() {
-		fmt.Fprintf(&b, "\t%s [label=%q, style=dashed];\n", Before, beforeTitle)
-	}
-	fmt.Fprintf(&b, "\tstart -> %s;\n", initial())
+	fmt.Fprintf(&b, "\tstart -> %s;\n", initial)
 	for _, e := range list {
 		fmt.Fprintf(&b, "\t%s -> %s [label=%q];\n", e.from, e.to, e.label)
 	}
@@ -190,7 +176,7 @@ type rowOf struct {
 // JSON is the table as one JSON object, indented.
 func JSON() []byte {
 	doc := document{
-		Initial: initial(),
+		Initial: initial,
 		Reading: "A row is taken where the state is one of `from`, the trigger is `on` and all guards of `if` hold; " +
 			"of several the first counts. " +
 			"A trigger that no row takes is ignored. Rows on `always` are looked at whenever a state was entered.",

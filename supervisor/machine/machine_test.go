@@ -75,7 +75,7 @@ func TestEverythingNamedIsThere(t *testing.T) {
 	for g := range s.Guards {
 		testkit.Check(t, Guards[Guard(g)] != nil, "there is no guard %s", g)
 	}
-	testkit.Same(t, fmt.Sprintf("a run begins in, not in %s", s.Initial), initial(), State(s.Initial))
+	testkit.Same(t, fmt.Sprintf("a run begins in, not in %s", s.Initial), initial, State(s.Initial))
 	for name, state := range s.States {
 		testkit.Check(t, slices.Contains(all, State(name)) && State(name).Live() != state.Final,
 			"the state %s is missing, or final where it should not be", name)
@@ -87,7 +87,7 @@ var update = flag.Bool("update", false, "write GRAPH.md")
 
 // wanted are the arrows that a graph must have: those of the table, after its groups were expanded.
 func wanted() []string {
-	arrows := []string{"start → " + string(initial())}
+	arrows := []string{"start → " + string(initial)}
 	for i, r := range Table {
 		for _, from := range r.From {
 			to := r.To

@@ -367,32 +367,26 @@ func (h RestartHistory) failures(agent string, since time.Time) int {
 
 // room is the earliest time from due on at which a start keeps the agent within the policy's Intensity.
 func (h RestartHistory) room(p RestartPolicy, agent string, due time.Time) time.Time {
-	var starts []time.Time
-	for _, a := range h {
-		if a.Agent == agent && !a.StartAt.IsZero() {
-			starts = append(starts, a.StartAt)
-		}
-	}
-	slices.SortFunc(starts, time.Time.Compare)
+	starts := slices.DeleteFunc(h.started(), func(a RestartAttempt) bool { return a.Agent != agent })
 	if p.Intensity < 1 || len(starts) < p.Intensity {
 		return due
 	}
-	if free := starts[len(starts)-p.Intensity].Add(p.Window); free.After(due) {
+	if free := starts[len(starts)-p.Intensity].StartAt.Add(p.Window); free.After(due) {
 		return free
 	}
 	return due
 }
 
-// slot is the earliest time from due on that keeps the distance to all starts of
-// the history.
+// started returns the attempts that were followed by a start, in the order of these.
+func (h RestartHistory) started() RestartHistory {
+	h = slices.DeleteFunc(slices.Clone(h), func(a RestartAttempt) bool { return a.StartAt.IsZero() })
+	slices.SortFunc(h, func(a, b RestartAttempt) int { return a.StartAt.Compare(b.StartAt) })
+	return h
+}
+
+// slot is the earliest time from due on that keeps the distance to all starts of the history.
 func (h RestartHistory) slot(p RestartPolicy, c RestartClass, due time.Time) time.Time {
-	var others RestartHistory
-	for _, a := range h {
-		if !a.StartAt.IsZero() {
-			others = append(others, a)
-		}
-	}
-	slices.SortFunc(others, func(a, b RestartAttempt) int { return a.StartAt.Compare(b.StartAt) })
+	others := h.started()
 	// Starts before due are checked, too: each may move it past the next.
 	for moved := true; moved; {
 		moved = false
@@ -453,9 +447,6 @@ func (c RestartClass) traits() traits {
 // failure reports whether an end of this class is a failure of the agent.
 func (c RestartClass) failure() bool { return c.traits().failure }
 
-// limit reports whether the agent has to wait for the API.
-func (c RestartClass) limit() bool { return c.traits().limit }
-
 // RestartPolicy holds the numbers. Start from Default: a zero Policy parks every failed agent.
 type RestartPolicy struct {
 	// Base is the back-off after the first failure in a row; each further one multiplies it by Factor, up to
@@ -506,7 +497,7 @@ func DefaultRestarts() RestartPolicy {
 
 // gap is the minimal distance between starts after exits of these classes.
 func (p RestartPolicy) gap(a, b RestartClass) time.Duration {
-	if a.limit() && b.limit() {
+	if a.traits().limit && b.traits().limit {
 		return p.Stagger
 	}
 	return p.CrashStagger

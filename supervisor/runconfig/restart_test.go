@@ -198,30 +198,6 @@ func TestJitterIsSpread(t *testing.T) {
 	testkit.Check(t, low >= 10 && high >= 10, "%d of 100 in the first quarter, %d in the last", low, high)
 }
 
-// TestAllLimitedAtOnce: eight sessions reach the same limit; each is started once after the reset, five seconds
-// apart.
-func TestAllLimitedAtOnce(t *testing.T) {
-	p := DefaultRestarts()
-	reset := at(2 * time.Hour)
-	var h RestartHistory
-	var starts []time.Time
-	for i := range 8 {
-		now := at(time.Duration(i) * time.Second)
-		e := RestartExit{Agent: "orch-" + string(rune('1'+i)), Class: UsageLimit, At: now, ResetsAt: reset, Seed: "run"}
-		d := DecideRestart(p, h, e, now)
-		testkit.Need(t, d.Action == RestartWait, "%s: %+v", e.Agent, d)
-		a := d.Entry(e, now)
-		testkit.Check(t, !a.StartAt.Before(reset) && !a.StartAt.After(reset.Add(time.Minute)),
-			"%s starts at %s, the reset is at %s", e.Agent, a.StartAt, reset)
-		for _, s := range starts {
-			d := a.StartAt.Sub(s).Abs()
-			testkit.Check(t, d >= p.Stagger, "%s starts %s beside another", e.Agent, d)
-		}
-		starts = append(starts, a.StartAt)
-		h = h.Add(p, a, now)
-	}
-}
-
 // TestClockWentBack: a history in the future gives delays as if it had happened just now, and it ages from
 // there.
 func TestClockWentBack(t *testing.T) {
@@ -366,7 +342,7 @@ func (w *world) distance() {
 	for _, s := range byTime {
 		testkit.Need(w.t, last.at.IsZero() || s.at.Sub(last.at) >= w.p.CrashStagger, "%v follows %v too soon", s, last)
 		last = s
-		if s.class.limit() {
+		if s.class.traits().limit {
 			testkit.Need(w.t, limit.at.IsZero() || s.at.Sub(limit.at) >= w.p.Stagger,
 				"%v follows %v too soon", s, limit)
 			limit = s

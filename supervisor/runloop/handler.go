@@ -14,34 +14,15 @@ import (
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 )
 
-// requests are requests of agents that wait for an answer of the loop, by name.
-type requests[R any] struct {
-	mu      sync.Mutex
-	waiting map[string]chan R
-}
+// requests are requests of agents that wait for an answer of the loop.
+type requests[R any] struct{ waiting sync.Map } // by name: chan R
 
 // answer sends r to the caller that waits under a name, if it still waits. The channel has room for it, so
 // nothing blocks.
 func (q *requests[R]) answer(name string, r R) {
-	if ch := q.expect(name, nil); ch != nil {
-		ch <- r
+	if ch, waits := q.waiting.LoadAndDelete(name); waits {
+		ch.(chan R) <- r
 	}
-}
-
-// expect sets the channel that gets the answer for a name (nil: none) and returns the previous channel.
-func (q *requests[R]) expect(name string, ch chan R) (before chan R) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	before = q.waiting[name]
-	switch {
-	case ch == nil:
-		delete(q.waiting, name)
-	case q.waiting == nil:
-		q.waiting = map[string]chan R{name: ch}
-	default:
-		q.waiting[name] = ch
-	}
-	return before
 }
 
 var errOver = errors.New("the run is over")
@@ -55,8 +36,8 @@ func (q *requests[R]) put(
 		return r, err
 	}
 	ch := make(chan R, 1)
-	q.expect(name, ch)
-	defer q.expect(name, nil)
+	q.waiting.Store(name, ch)
+	defer q.waiting.Delete(name)
 	if !l.putFrom(host, f) {
 		return r, errOver
 	}
@@ -212,12 +193,12 @@ func (l *Loop) unknown(in input.Input) bool {
 			l.unknowns = map[string]bool{}
 		}
 		l.unknowns[key] = true
-		l.report(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+		l.report(contract.Supervisor, contract.Error{
 			Category: bridge.CatProtocol,
 			Message: fmt.Sprintf("an input that claims to be from %.100q, generation %d, was dropped: %s", ref.ID,
 				ref.Generation, why),
 			RecoveryOptions: []string{},
-		}})
+		})
 	}
 	return true
 }

@@ -24,18 +24,8 @@ const judgedInput = 4 << 10
 // judge decides a tool call, and has the decision recorded.
 func (l *Loop) judge(ctx context.Context, p bridge.JudgeParams) (bridge.JudgeResult, error) {
 	f := l.decidedCall(p)
-	in := input.Input{At: l.clock.Now(), Body: l.masked(f), From: input.Origin{Host: l.hostOf(p.ID)}}
-	select {
-	case <-l.done:
-		return bridge.JudgeResult{}, errOver
-	default:
-	}
-	select {
-	case l.inbox <- in:
-	case <-ctx.Done():
-		return bridge.JudgeResult{}, ctx.Err()
-	case <-l.done:
-		return bridge.JudgeResult{}, errOver
+	if err := l.enter(ctx, l.inbox, l.hostOf(p.ID), l.masked(f)); err != nil {
+		return bridge.JudgeResult{}, err
 	}
 	if f.Behavior != bridge.Deny {
 		return bridge.JudgeResult{Behavior: f.Behavior, Message: f.Reason}, nil

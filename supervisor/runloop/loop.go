@@ -89,13 +89,14 @@ type Loop struct {
 	sink      Sink
 	log       *slog.Logger
 
-	inbox  chan input.Input
-	urgent chan input.Input // inputs that do not wait behind the others
-	done   chan struct{}    // closed when Run returns
-	state  atomic.Pointer[supervisor.State]
-	dirty  chan struct{} // capacity 1: the state has changed
-	clock  *Clock
-	outbox outbox
+	inbox    chan input.Input
+	commands chan input.Input // unbuffered: its sender learns whether the run takes it
+	urgent   chan input.Input // inputs that do not wait behind the others
+	done     chan struct{}    // closed when Run returns
+	state    atomic.Pointer[supervisor.State]
+	dirty    chan struct{} // capacity 1: the state has changed
+	clock    *Clock
+	outbox   outbox
 
 	// What follows belongs to the loop's goroutine.
 	ports        ports
@@ -145,8 +146,8 @@ const inboxSize = 256
 func NewLoop(p policy.Policy, sink Sink, log *slog.Logger) *Loop {
 	l := &Loop{
 		policy: p, sink: sink, Recorder: supervisor.RecordEvents, log: log,
-		inbox: make(chan input.Input, inboxSize), urgent: make(chan input.Input, 1),
-		done: make(chan struct{}), dirty: make(chan struct{}, 1),
+		inbox: make(chan input.Input, inboxSize), commands: make(chan input.Input),
+		urgent: make(chan input.Input, 1), done: make(chan struct{}), dirty: make(chan struct{}, 1),
 		lanes: map[string]*lane{}, starts: map[string]chan struct{}{}, timers: map[string]alarm{},
 		cancellables: map[string]cancellable{}, clock: StartClock(newNap()),
 	}
@@ -163,16 +164,11 @@ func (l *Loop) Restore(s supervisor.State) {
 	l.subagents.Restore(s.Budget.Subagents, s.Budget.SubagentStarts)
 }
 
-// Put puts an input in. It reports false when the run is over.
+// Put puts an input in. It reports false when the run is over, and of a command also when its result is said.
 func (l *Loop) Put(f input.Body) bool { return l.putFrom(supervisor.LifecycleHere, f) }
 
 // putFrom puts in an input from the bridge of a host.
 func (l *Loop) putFrom(host string, f input.Body) bool {
-	select {
-	case <-l.done:
-		return false
-	default:
-	}
 	inbox, f := l.inbox, l.masked(l.vet(f))
 	switch f := f.(type) {
 	case input.Signal, input.OutputLost:
@@ -182,15 +178,28 @@ func (l *Loop) putFrom(host string, f input.Body) bool {
 		// These must be able to end a run even if its journal waits for a disk.
 		inbox = l.urgent
 	case input.Command:
+		inbox = l.commands
 		if _, halt := f.Command.Body.(contract.Halt); halt {
 			inbox = l.urgent // nor does it wait behind the events of agents
 		}
 	}
+	return l.enter(context.Background(), inbox, host, f) == nil
+}
+
+// enter puts an input into one of the loop's channels, unless ctx ends before.
+func (l *Loop) enter(ctx context.Context, inbox chan<- input.Input, host string, f input.Body) error {
+	select {
+	case <-l.done:
+		return errOver
+	default:
+	}
 	select {
 	case inbox <- input.Input{At: l.clock.Now(), Body: f, From: input.Origin{Host: host}}:
-		return true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	case <-l.done:
-		return false
+		return errOver
 	}
 }
 

@@ -253,16 +253,22 @@ func TestLoopReportsAnAgentThatDoesNotStart(t *testing.T) {
 	})
 }
 
-// TestLoopAfterTheEnd: every later input gets the answer that the loop has ended.
+// TestLoopAfterTheEnd: every later input gets the answer that the loop has ended, and so does a command that comes
+// while the result is being said: the human's words are not lost.
 func TestLoopAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		port := &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
+		n := newLiveRun(t, &fakeJournal{}, &fakePort{answer: func(f *fakePort, p bridge.MessageParams) {
 			f.ruled(p, ruling("COMPLETE", "It is done.", "summary", "s"))
-		}}
-		perform(t, port, nil)
-		loop := port.loop
-		testkit.Check(t, !loop.Put(input.InputEnded{}), "an input was taken after the end")
-		testkit.Fails(t, "a tool call after the end", testkit.Err(loop.ToolCall(t.Context(), bridge.ToolCallParams{})),
+		}})
+		n.slow = time.Second // of each event
+		n.begin(func(o *runconfig.Options) { o.Task = "build" })
+		for s := n.loop.Snapshot(); s.Ending == nil || !s.Ending.Said; s = n.loop.Snapshot() {
+			time.Sleep(time.Millisecond)
+		}
+		testkit.Check(t, !n.loop.give("late", contract.Say{Text: "wait"}), "a command was taken after the result")
+		n.over()
+		testkit.Check(t, !n.loop.Put(input.InputEnded{}), "an input was taken after the end")
+		testkit.Fails(t, "a tool call after the end", testkit.Err(n.loop.ToolCall(t.Context(), bridge.ToolCallParams{})),
 			errOver)
 	})
 }

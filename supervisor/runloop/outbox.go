@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/bridge/crashpoint"
@@ -138,9 +137,9 @@ func (l *Loop) record(ctx context.Context, in input.Input, effects []input.Effec
 		l.reportFill()
 		return seq, nil
 	case kind == journal.Narration && errors.Is(err, journal.ErrTooLarge):
-		l.report(in.At, contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+		l.report(contract.Supervisor, contract.Notice{
 			Text: "something that an agent did or said is too large for the journal and is not recorded: " + err.Error(),
-		}})
+		})
 		return 0, nil
 	case errors.Is(err, journal.ErrDropped):
 		l.reportDropped()
@@ -172,7 +171,8 @@ func mayWait(f input.Body, effects []input.Effect) bool {
 }
 
 // report reports an event that no input caused to every frontend, and to the event log.
-func (l *Loop) report(at time.Time, e contract.Event) {
+func (l *Loop) report(id string, b contract.Body) {
+	at, e := l.clock.Now(), contract.Event{ID: id, Body: b}
 	l.logEvents(supervisor.Waiting{At: at, Items: []supervisor.LogItem{{Event: e}}})
 	l.sink(at, e)
 }
@@ -218,10 +218,8 @@ func (l *Loop) reportDropped() {
 		return
 	}
 	l.outbox.dropped = true
-	l.report(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
-		Text: "the disk is too slow: not all that agents say and do during turns is recorded; messages, decisions and " +
-			"turns are",
-	}})
+	l.report(contract.Supervisor, contract.Notice{Text: "the disk is too slow: not all that agents say and do during " +
+		"turns is recorded; messages, decisions and turns are"})
 }
 
 // reportFill reports when what a resume would have to read exceeds 80 % of its limit: the state itself has become
@@ -233,10 +231,10 @@ func (l *Loop) reportFill() {
 		return
 	}
 	if l.outbox.filling = full; full {
-		l.report(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Notice{
+		l.report(contract.Supervisor, contract.Notice{
 			Text: fmt.Sprintf("the journal is nearly full: a resume would have to read %d MiB, and the limit is %d MiB. "+
 				"The run ends there; arbiter --resume with a higher --max-journal continues it", used>>20, limit>>20),
-		}})
+		})
 	}
 }
 
@@ -270,17 +268,17 @@ func (l *Loop) reportTrouble() {
 		return
 	}
 	b.reported = now
-	e := contract.Event{ID: contract.Supervisor, Body: contract.Notice{Text: "the journal can be written again"}}
+	var said contract.Body = contract.Notice{Text: "the journal can be written again"}
 	if now != nil {
-		e.Body = contract.Error{
+		said = contract.Error{
 			Category: bridge.CatInternal,
 			Message:  "the journal cannot be written: " + *now + "; nothing new is accepted until it can",
 			RecoveryOptions: []string{
 				"make room, or make the state directory writable; the run then continues without further action"},
 		}
 	}
-	l.log.Warn("journal", "trouble", now != nil, "text", e.Body)
-	l.report(l.clock.Now(), e)
+	l.log.Warn("journal", "trouble", now != nil, "text", said)
+	l.report(contract.Supervisor, said)
 }
 
 // reportForeignWrite reports that another process wrote to the journal, even if the journal has recovered.
@@ -290,10 +288,10 @@ func (l *Loop) reportForeignWrite() {
 		return
 	}
 	l.log.Error("journal", "foreign", *text)
-	l.report(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+	l.report(contract.Supervisor, contract.Error{
 		Category: bridge.CatInternal, Message: *text + "; the added data is ignored",
 		RecoveryOptions: []string{"find out which process does that: any process of this user can"},
-	}})
+	})
 }
 
 // refuse answers a command that is too large or cannot be recorded now, and gives up the journal if the command
@@ -325,8 +323,7 @@ func (l *Loop) refuse(ctx context.Context, in input.Input) bool {
 
 // reject answers a command that is not recorded, and was not carried out.
 func (l *Loop) reject(c input.Command, why string) {
-	l.report(l.clock.Now(), contract.Event{ID: contract.Human,
-		Body: contract.Rejected{Ref: c.Command.Ref, Message: why}})
+	l.report(contract.Human, contract.Rejected{Ref: c.Command.Ref, Message: why})
 }
 
 // giveUpJournal continues without a journal, until the end of the run. Of the effects that wait for it, the

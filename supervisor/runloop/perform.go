@@ -133,12 +133,10 @@ func (l *Loop) perform(ctx context.Context, ports ports, at time.Time, e input.E
 }
 
 func (l *Loop) work(f func()) {
-	l.workers.Add(1)
-	go func() {
-		defer l.workers.Done()
+	l.workers.Go(func() {
 		defer l.catch()
 		f()
-	}()
+	})
 }
 
 // cancellable is work that can be cancelled.
@@ -184,9 +182,9 @@ func faultOf(p any) *Fault { return &Fault{Panic: fmt.Sprint(p), Stack: debug.St
 func (l *Loop) bug(f *Fault) contract.Exit {
 	l.fault = f
 	l.log.Error("panic", "panic", f.Panic, "stack", string(f.Stack))
-	l.report(l.clock.Now(), contract.Event{ID: contract.Supervisor, Body: contract.Error{
+	l.report(contract.Supervisor, contract.Error{
 		Category: bridge.CatInternal, Message: "bug in arbiter: " + f.Panic, RecoveryOptions: []string{},
-	}})
+	})
 	return contract.ExitBug
 }
 

@@ -29,9 +29,12 @@ func (l *Loop) Run(ctx context.Context, port Port, first input.Body) (exit contr
 	}()
 	l.applyInput(ctx, input.Input{At: l.clock.Now(), Body: first})
 	for !l.over {
-		inbox := l.inbox
+		inbox, commands := l.inbox, l.commands
 		if len(l.outbox.pending) >= maxPending {
-			inbox = nil // the disk is slow: the bridge's reader waits
+			inbox, commands = nil, nil // the disk is slow: the bridge's reader waits
+		}
+		if e := l.state.Load().Ending; e != nil && e.Said {
+			commands = nil // nothing would answer them
 		}
 		select {
 		case in := <-l.urgent: // urgent inputs come first, so that what they cause is expected
@@ -41,10 +44,9 @@ func (l *Loop) Run(ctx context.Context, port Port, first input.Body) (exit contr
 		}
 		select {
 		case in := <-inbox:
-			if slept := l.clock.Slept(); slept > 0 {
-				l.applyInput(ctx, input.Input{At: l.clock.Now(), Body: input.WokeFromSleep{Slept: slept}})
-			}
-			l.applyInput(ctx, in)
+			l.applyAwake(ctx, in)
+		case in := <-commands:
+			l.applyAwake(ctx, in)
 		case in := <-l.urgent:
 			l.applyInput(ctx, in)
 		case f := <-l.broken:
@@ -58,6 +60,14 @@ func (l *Loop) Run(ctx context.Context, port Port, first input.Body) (exit contr
 	}
 	l.snapshot(true)
 	return l.exit
+}
+
+// applyAwake applies an input after the sleep before it.
+func (l *Loop) applyAwake(ctx context.Context, in input.Input) {
+	if slept := l.clock.Slept(); slept > 0 {
+		l.applyInput(ctx, input.Input{At: l.clock.Now(), Body: input.WokeFromSleep{Slept: slept}})
+	}
+	l.applyInput(ctx, in)
 }
 
 // applyInput applies one input. Its effects wait until it is on disk.
