@@ -64,9 +64,7 @@ func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *driver.Pipes) {
 		if driver.IsClosed(a.foreign) {
 			turn.Category, turn.Error = bridge.CatProtocol, errForeign.Error()
 		}
-		a.reader.calls.closeTurn(&turn) // the reader has ended
-		reported := a.reader.spending.reported
-		turn.CostUSD, turn.Usage = reported.CostUSD, reported.Usage
+		a.reader.closeUnended(&turn) // the reader has ended
 		a.Emit(turn)
 	}
 	a.Over(a.Exit(expected, swept))
