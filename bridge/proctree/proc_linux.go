@@ -64,10 +64,12 @@ func (s snapshot) scanNew(last int) {
 			if err != nil {
 				continue
 			}
-			env := environ(pid)
+			s.environOf(p)
 			if fd, err := unix.PidfdOpen(pid, 0); err == nil { // otherwise it is a thread
 				unix.Close(fd)
-				s.byPID[pid], s.env[pid] = p, env
+				s.byPID[pid] = p
+			} else {
+				delete(s.unread, pid)
 			}
 		}
 		last = now
@@ -110,10 +112,13 @@ func readSmall(path string) ([]byte, error) {
 	return buf[:n], nil
 }
 
+// environFile is a variable only for tests.
+var environFile = func(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/environ" }
+
 // environ returns the environment with which pid was started, NUL after each entry. It is nil if this
 // process may not read it, and empty if there is none, or none at this moment.
 func environ(pid int) []byte {
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	env, err := os.ReadFile(environFile(pid))
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
