@@ -21,8 +21,7 @@ import (
 // The steps in which an agent is ended, and how long a turn has to end after a cancel.
 const (
 	cancelGrace  = 10 * time.Second
-	stopGrace    = 2 * time.Second // for the turn that runs when the end is requested
-	killTimeout  = 5 * time.Second
+	stopGrace    = 2 * time.Second        // for the turn that runs when the end is requested
 	silentGrace  = 500 * time.Millisecond // for the exit after stdout has ended
 	drainGrace   = time.Minute
 	writeTimeout = 10 * time.Second
@@ -230,12 +229,10 @@ func (a *agent) play(t *turn, blocks []sdk.ContentBlock) {
 	present := a.present
 	a.mu.Unlock()
 	if interrupted {
-		ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-		if _, err := a.Child.KillNew(ctx, present); err != nil {
+		if _, err := a.Child.KillNew(present); err != nil {
 			a.Emit(bridge.Error{Category: bridge.CatInternal,
 				Message: fmt.Sprintf("processes of the interrupted turn are left over: %v", err)})
 		}
-		cancel()
 	}
 	a.mu.Lock()
 	a.flushText()

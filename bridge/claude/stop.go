@@ -14,7 +14,6 @@ import (
 // with every permission failing.
 const (
 	interruptGrace = 2 * time.Second        // for the running turn's result
-	killTimeout    = 5 * time.Second        // until no process is left
 	silentGrace    = 500 * time.Millisecond // for the exit after stdout has ended, or stdin was closed
 	drainGrace     = time.Minute            // for all reads, a slow client included
 )

@@ -219,8 +219,10 @@ func (c *Child) Present() Present {
 }
 
 // KillNew ends the child's processes that were not present before, and returns how many there were. The child itself
-// stays. It returns when none of them is left, or with an error when ctx ends first.
-func (c *Child) KillNew(ctx context.Context, before Present) (int, error) {
+// stays. It returns when none of them is left, or with an error after five seconds.
+func (c *Child) KillNew(before Present) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
+	defer cancel()
 	c.killing.Lock()
 	defer c.killing.Unlock()
 	killed, err := killAll(ctx, true, func(s snapshot) procSet {
