@@ -203,7 +203,7 @@ func TestUnansweredRequests(t *testing.T) {
 
 // look checks a transcript to which a message was added.
 func (f *following) look(id string, tokens int) {
-	f.a.follow.line(transcript.Followed{Line: jsonl.Line{Data: []byte(f.assistant(id, tokens, ""))}})
+	f.a.follow.line(jsonl.Line{Data: []byte(f.assistant(id, tokens, ""))})
 	f.a.follow.idle()
 }
 
@@ -216,7 +216,7 @@ func TestFollowIsAheadOfTheStream(t *testing.T) {
 	stream := func(id string, tokens int) { g.sample(messageOf(id, tokens), fromStream) }
 	read := func(lines ...string) {
 		for _, line := range lines {
-			f.a.follow.line(transcript.Followed{Line: jsonl.Line{Data: []byte(line)}})
+			f.a.follow.line(jsonl.Line{Data: []byte(line)})
 		}
 		f.a.follow.idle()
 	}
