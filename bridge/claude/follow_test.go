@@ -189,14 +189,13 @@ func TestUnansweredRequests(t *testing.T) {
 		requests := func(want int) {
 			t.Helper()
 			f.a.reader.consult()
-			f.a.reader.charge()
 			f.a.calls.posts.Wait()
 			testkit.Same(t, "requests", want, f.a.calls.last)
 		}
-		requests(2)
-		requests(2)
+		requests(1)
+		requests(1)
 		time.Sleep(controlTimeout)
-		requests(4)
+		requests(2)
 		f.a.calls.answered(controlResponse{ID: "arbiter-1", Response: []byte(`{}`)})
 	})
 }
