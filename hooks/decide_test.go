@@ -56,7 +56,7 @@ func (s *session) expect(in Input, want ...Effect) Answer {
 
 var (
 	tool     = Input{Event: PostToolUse, Tool: "Bash"}
-	failure  = Input{Event: PostToolUseFailure, Tool: "Bash", Error: "Exit code 1"}
+	failure  = Input{Event: PostToolUseFailure, Tool: "Bash"}
 	prompt   = Input{Event: UserPromptSubmit}
 	sub      = Input{Event: PostToolUse, Tool: "Bash", AgentID: "a22d7ad5", AgentType: "general-purpose"}
 	preAuto  = Input{Event: PreCompact, Trigger: TriggerAuto}
@@ -285,7 +285,7 @@ func TestReminderAndWarningTogether(t *testing.T) {
 func TestOtherEvents(t *testing.T) {
 	s := newSession(t)
 	s.at(99)
-	for _, in := range []Input{{Event: "Stop", StopHookActive: true}, {Event: "PreToolUse", Tool: "Bash"},
+	for _, in := range []Input{{Event: "Stop"}, {Event: "PreToolUse", Tool: "Bash"},
 		{Event: "SomethingNew"},
 		{Event: SessionStart, Source: "startup"}, {Event: SessionStart, Source: "resume"}} {
 		s.expect(in)

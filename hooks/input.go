@@ -37,16 +37,13 @@ type Input struct {
 	SessionID string `json:"session_id,omitempty"`
 	// of the session's main thread, also in a subagent's events
 	TranscriptPath string `json:"transcript_path,omitempty"`
-	CWD            string `json:"cwd,omitempty"`
 	AgentID        string `json:"agent_id,omitempty"` // of the subagent; empty: the main thread
 	AgentType      string `json:"agent_type,omitempty"`
 	Tool           string `json:"tool_name,omitempty"`
 	ToolUseID      string `json:"tool_use_id,omitempty"`
 	Trigger        string `json:"trigger,omitempty"`      // of a compaction
 	Source         string `json:"source,omitempty"`       // of a SessionStart
-	Error          string `json:"error,omitempty"`        // of a PostToolUseFailure
 	IsInterrupt    bool   `json:"is_interrupt,omitempty"` // the call failed because of an interrupt
-	StopHookActive bool   `json:"stop_hook_active,omitempty"`
 }
 
 // Parse parses an event by the exact names of its fields: encoding/json would accept `Agent_ID` for `agent_id`.
@@ -56,9 +53,8 @@ func Parse(raw json.RawMessage) (Input, error) {
 	var in Input
 	fields := map[string]any{
 		"hook_event_name": &in.Event, "session_id": &in.SessionID, "transcript_path": &in.TranscriptPath,
-		"cwd": &in.CWD, "agent_id": &in.AgentID, "agent_type": &in.AgentType, "tool_name": &in.Tool,
-		"tool_use_id": &in.ToolUseID, "trigger": &in.Trigger, "source": &in.Source, "error": &in.Error,
-		"is_interrupt": &in.IsInterrupt, "stop_hook_active": &in.StopHookActive,
+		"agent_id": &in.AgentID, "agent_type": &in.AgentType, "tool_name": &in.Tool, "tool_use_id": &in.ToolUseID,
+		"trigger": &in.Trigger, "source": &in.Source, "is_interrupt": &in.IsInterrupt,
 	}
 	members, err := jsonl.Members(raw)
 	if err != nil {
@@ -77,10 +73,9 @@ func Parse(raw json.RawMessage) (Input, error) {
 	return in, nil
 }
 
-// JSON returns the event as the CLI would write it, with only the fields that [Parse] reads, and without the
-// error. It has a few kilobytes, whatever the tool's input and output were.
+// JSON returns the event as the CLI would write it, with only the fields that [Parse] reads. It has a few kilobytes,
+// whatever the tool's input and output were.
 func (in Input) JSON() json.RawMessage {
-	in.Error = ""
 	raw, err := json.Marshal(in)
 	if err != nil {
 		return json.RawMessage("{}") // impossible: it has only strings and flags

@@ -2,30 +2,16 @@ package hooks
 
 import "encoding/json"
 
-// Registration is one event to register a hook for.
-type Registration struct {
-	Event Event
-	// Matcher is a pattern of tool names; empty for events that have none.
-	Matcher string
-}
-
 // TimeoutSeconds is how long the CLI waits for a hook. The policy answers at once; a slower hook is broken, and
 // must not delay a session.
 const TimeoutSeconds = 5
 
-// Registrations returns the hooks that the policy needs, for both transports.
-func Registrations() []Registration {
-	return []Registration{
-		{Event: PostToolUse, Matcher: "*"},
-		{Event: PostToolUseFailure, Matcher: "*"},
-		{Event: UserPromptSubmit},
-		{Event: PreCompact},
-		{Event: PostCompact},
-		{Event: SessionStart},
-		{Event: SubagentStart},
-		{Event: SubagentStop},
-	}
-}
+// Events are those that the policy needs a hook for, over both transports.
+var Events = []Event{PostToolUse, PostToolUseFailure, UserPromptSubmit, PreCompact, PostCompact, SessionStart,
+	SubagentStart, SubagentStop}
+
+// OfTools reports whether an event is about a tool: its hooks have a pattern of tool names.
+func (e Event) OfTools() bool { return e == PostToolUse || e == PostToolUseFailure }
 
 // Settings returns settings of the CLI that run a shell command for every event, in the form that `claude
 // --settings` takes.
@@ -42,8 +28,12 @@ func Settings(command string) json.RawMessage {
 	settings := struct {
 		Hooks map[Event][]entry `json:"hooks"`
 	}{Hooks: map[Event][]entry{}}
-	for _, r := range Registrations() {
-		settings.Hooks[r.Event] = []entry{{Matcher: r.Matcher, Hooks: []hook{{"command", command, TimeoutSeconds}}}}
+	for _, e := range Events {
+		one := entry{Hooks: []hook{{"command", command, TimeoutSeconds}}}
+		if e.OfTools() {
+			one.Matcher = "*"
+		}
+		settings.Hooks[e] = []entry{one}
 	}
 	raw, err := json.Marshal(settings)
 	if err != nil {

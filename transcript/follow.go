@@ -13,32 +13,6 @@ import (
 	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
-// Followed is a line of a followed file.
-type Followed struct {
-	jsonl.Line
-	// Generation counts how often the follower began with a file, see [Turn]. Lines of a later generation may
-	// repeat those of an earlier one.
-	Generation int
-}
-
-// Cause says why a follower begins with a file.
-type Cause string
-
-// The causes.
-const (
-	Opened    Cause = "opened"    // the first file
-	Truncated Cause = "truncated" // the file is now shorter than what was read of it
-	Replaced  Cause = "replaced"  // another file has its place
-)
-
-// Turn reports that the following lines are of a new generation.
-type Turn struct {
-	Generation int // from 1
-	Cause      Cause
-	Offset     int64 // where reading begins
-	Lost       int64 // bytes of the last generation that did not form a line
-}
-
 // Follower delivers the lines of a file that others write: the existing ones, and new ones as they come. The
 // file and its directory need not exist yet; the file may be truncated, replaced, removed and created again. A
 // rewrite in place that does not shorten the file is not detected.
@@ -60,9 +34,10 @@ type Follower struct {
 	MaxLine int
 
 	// OnLine gets each line, whose Data is valid until OnLine returns.
-	OnLine func(Followed)
-	// OnTurn, if set, is called for each generation before its first line.
-	OnTurn func(Turn)
+	OnLine func(jsonl.Line)
+	// OnAgain, if set, is called before the lines of a file that is now shorter than what was read of it, or that has
+	// taken the place of another: they may repeat earlier ones.
+	OnAgain func()
 	// OnIdle, if set, is called when a look has reached the end.
 	OnIdle func()
 	// OnProblem, if set, is called once with each reason why the file cannot be read, and with nil when that is
@@ -88,12 +63,12 @@ func (f *Follower) Run(ctx context.Context) error {
 // looker is the state of a running follower.
 type looker struct {
 	*Follower
-	file       *os.File // nil if there is none yet
-	info       os.FileInfo
-	generation int
-	awaited    bool // there was no file at first
-	lines      jsonl.Splitter
-	problem    string // reported last
+	file    *os.File // nil if there is none yet
+	info    os.FileInfo
+	begun   bool // there was a file
+	awaited bool // there was no file at first
+	lines   jsonl.Splitter
+	problem string // reported last
 }
 
 func (l *looker) look(ctx context.Context) {
@@ -124,7 +99,7 @@ func (l *looker) catchUp(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if l.file == nil {
 			err := l.open()
-			if errors.Is(err, fs.ErrNotExist) && l.generation == 0 {
+			if errors.Is(err, fs.ErrNotExist) && !l.begun {
 				l.awaited = true
 				return nil
 			}
@@ -148,7 +123,7 @@ func (l *looker) catchUp(ctx context.Context) error {
 		case problem != nil:
 			return problem
 		case info.Size() < l.lines.Fed():
-			l.begin(Truncated, 0)
+			l.begin(0)
 		default:
 			return nil
 		}
@@ -167,7 +142,7 @@ func (l *looker) read(ctx context.Context) error {
 			if line.Start == 0 {
 				line.Data = bytes.TrimPrefix(line.Data, byteOrderMark)
 			}
-			l.OnLine(Followed{Line: line, Generation: l.generation})
+			l.OnLine(line)
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -209,12 +184,9 @@ func (l *looker) open() error {
 		file.Close()
 		return fmt.Errorf("open transcript: %w", err)
 	}
-	cause, offset := Replaced, int64(0)
-	if l.generation == 0 {
-		cause = Opened
-		if l.AtEnd && !l.awaited {
-			offset, err = lastLineEnd(file, info.Size())
-		}
+	offset := int64(0)
+	if l.AtEnd && !l.begun && !l.awaited {
+		offset, err = lastLineEnd(file, info.Size())
 	}
 	if err != nil {
 		file.Close()
@@ -222,7 +194,7 @@ func (l *looker) open() error {
 	}
 	l.file, l.info = file, info
 	l.reportProblem(nil)
-	l.begin(cause, offset)
+	l.begin(offset)
 	return nil
 }
 
@@ -250,14 +222,13 @@ func lastLineEnd(file io.ReaderAt, size int64) (int64, error) {
 	return size, nil
 }
 
-// begin starts a generation at an offset of the open file.
-func (l *looker) begin(cause Cause, offset int64) {
-	lost := l.lines.Fed() - l.lines.Offset()
+// begin reads the open file from an offset on.
+func (l *looker) begin(offset int64) {
 	l.lines.Reset(offset)
-	l.generation++
-	if l.OnTurn != nil {
-		l.OnTurn(Turn{Generation: l.generation, Cause: cause, Offset: offset, Lost: lost})
+	if l.begun && l.OnAgain != nil {
+		l.OnAgain()
 	}
+	l.begun = true
 }
 
 func (l *looker) close() {

@@ -84,20 +84,14 @@ func change(t *testing.T, root, line string) {
 
 // reportChanges makes f report everything by calling report.
 func reportChanges(f *Follower, report func(string)) {
-	f.OnLine = func(l Followed) {
+	f.OnLine = func(l jsonl.Line) {
 		if l.Oversize {
-			report(fmt.Sprintf("%d over %d-%d", l.Generation, l.Start, l.End))
+			report(fmt.Sprintf("over %d-%d", l.Start, l.End))
 			return
 		}
-		report(fmt.Sprintf("%d %q", l.Generation, l.Data))
+		report(fmt.Sprintf("%q", l.Data))
 	}
-	f.OnTurn = func(turn Turn) {
-		s := fmt.Sprintf("turn %d %s %d", turn.Generation, turn.Cause, turn.Offset)
-		if turn.Lost > 0 {
-			s += fmt.Sprintf(" lost %d", turn.Lost)
-		}
-		report(s)
-	}
+	f.OnAgain = func() { report("again") }
 	f.OnProblem = func(err error) {
 		switch {
 		case err == nil:
@@ -198,212 +192,191 @@ func TestFollowerWatching(t *testing.T) {
 //	mkdir DIR   rename OLD NEW   remove FILE   rmdir DIR (with all in it)
 //	symlink TARGET NAME   fifo NAME
 //
-// and, indented, each report: `1 "line"` with its generation, `turn 1 opened 0` with cause and offset (and what
-// was lost), `problem`, `fine`. The follower must report nothing else in between.
+// and, indented, each report: `"line"`, `again`, `problem`, `fine`. The follower must report nothing else in between.
 var scripts = []struct{ name, text string }{
 	{"there from the beginning", `
 		+ append d/f "a\nb\n"
-			turn 1 opened 0
-			1 "a"
-			1 "b"
+			"a"
+			"b"
 		append d/f "c\n"
-			1 "c"`},
+			"c"`},
 	{"comes later", `
 		append d/other "x\n"
 		append d/f "a\n"
-			turn 1 opened 0
-			1 "a"`},
+			"a"`},
 	{"partial lines", `
 		append d/f "a"
-			turn 1 opened 0
 		append d/f "b"
 		append d/f "\r"
 		append d/f "\nc\nd"
-			1 "ab"
-			1 "c"
+			"ab"
+			"c"
 		append d/f "\n"
-			1 "d"`},
+			"d"`},
 	{"nothing is sacred but the end of a line", `
 		append d/f "\xef\xbb\xbfa\n\x00\x00{}\n\xff\xfe\n\n"
-			turn 1 opened 0
-			1 "a"
-			1 "\x00\x00{}"
-			1 "\xff\xfe"
-			1 ""
+			"a"
+			"\x00\x00{}"
+			"\xff\xfe"
+			""
 		append d/f "\xef\xbb\xbfb\n"
-			1 "\ufeffb"`},
+			"\ufeffb"`},
 	{"a splice, and what follows", `
 		append d/f "{\"type\":\"user\",\"mess"
-			turn 1 opened 0
 		append d/f "{\"type\":\"user\"}\n{\"type\":\"assistant\"}\n"
-			1 "{\"type\":\"user\",\"mess{\"type\":\"user\"}"
-			1 "{\"type\":\"assistant\"}"`},
+			"{\"type\":\"user\",\"mess{\"type\":\"user\"}"
+			"{\"type\":\"assistant\"}"`},
 	{"an over-long line", `
 		append d/f "a\n0123456789"
-			turn 1 opened 0
-			1 "a"
+			"a"
 		append d/f "0123456789\nb\n"
-			1 over 2-23
-			1 "b"`},
+			over 2-23
+			"b"`},
 	{"truncated", `
 		append d/f "a\nb\nrest"
-			turn 1 opened 0
-			1 "a"
-			1 "b"
+			"a"
+			"b"
 		truncate d/f 0
-			turn 2 truncated 0 lost 4
+			again
 		append d/f "c\n"
-			2 "c"`},
+			"c"`},
 	{"truncated and written anew", `
 		append d/f "a\nbbbb\n"
-			turn 1 opened 0
-			1 "a"
-			1 "bbbb"
+			"a"
+			"bbbb"
 		write d/f "c\n"
-			turn 2 truncated 0
-			2 "c"
+			again
+			"c"
 		append d/f "d\n"
-			2 "d"`},
+			"d"`},
 	{"cut back within a line", `
 		append d/f "a\nbbbb\n"
-			turn 1 opened 0
-			1 "a"
-			1 "bbbb"
+			"a"
+			"bbbb"
 		truncate d/f 4
-			turn 2 truncated 0
-			2 "a"
+			again
+			"a"
 		append d/f "x\n"
-			2 "bbx"`},
+			"bbx"`},
 	{"cut back within what is not a line yet", `
 		append d/f "a\nrest"
-			turn 1 opened 0
-			1 "a"
+			"a"
 		truncate d/f 4
-			turn 2 truncated 0 lost 4
-			2 "a"
+			again
+			"a"
 		append d/f "d\n"
-			2 "red"`},
+			"red"`},
 	{"replaced", `
 		append d/f "a\nrest"
-			turn 1 opened 0
-			1 "a"
+			"a"
 		append d/new "b\nc\n"
 		rename d/new d/f
-			turn 2 replaced 0 lost 4
-			2 "b"
-			2 "c"
+			again
+			"b"
+			"c"
 		append d/f "d\n"
-			2 "d"`},
+			"d"`},
 	{"replaced three times", `
 		append d/f "a\n"
-			turn 1 opened 0
-			1 "a"
+			"a"
 		append d/g "b\n"
 		rename d/g d/f
-			turn 2 replaced 0
-			2 "b"
+			again
+			"b"
 		append d/g "c\n"
 		rename d/g d/f
-			turn 3 replaced 0
-			3 "c"
+			again
+			"c"
 		append d/g "d\n"
 		rename d/g d/f
-			turn 4 replaced 0
-			4 "d"`},
+			again
+			"d"`},
 	{"moved away, and back", `
 		append d/f "a\n"
-			turn 1 opened 0
-			1 "a"
+			"a"
 		rename d/f d/g
 			problem file does not exist
 		rename d/g d/f
 			fine
 		append d/f "c\n"
-			1 "c"`},
+			"c"`},
 	{"rotated", `
 		append d/f "a\n"
-			turn 1 opened 0
-			1 "a"
+			"a"
 		rename d/f d/f.1
 			problem file does not exist
 		append d/f "b\n"
 			fine
-			turn 2 replaced 0
-			2 "b"`},
+			again
+			"b"`},
 	{"removed and created again", `
 		append d/f "a\n"
-			turn 1 opened 0
-			1 "a"
+			"a"
 		remove d/f
 			problem file does not exist
 		append d/f "b\n"
 			fine
-			turn 2 replaced 0
-			2 "b"
+			again
+			"b"
 
 		append d/f "c\n"
-			2 "c"`},
+			"c"`},
 	{"the directory comes later", `
 		rmdir d
 		mkdir d
 		append d/f "a\n"
-			turn 1 opened 0
-			1 "a"
+			"a"
 		append d/f "b\n"
-			1 "b"`},
+			"b"`},
 	{"the directory goes and comes", `
 		append d/f "a\n"
-			turn 1 opened 0
-			1 "a"
+			"a"
 		rmdir d
 			problem file does not exist
 		mkdir d
 		append d/f "b\n"
 			fine
-			turn 2 replaced 0
-			2 "b"
+			again
+			"b"
 
 		append d/f "c\n"
-			2 "c"
+			"c"
 		rmdir d
 			problem file does not exist
 		mkdir d
 		append d/f "d\n"
 			fine
-			turn 3 replaced 0
-			3 "d"`},
+			again
+			"d"`},
 	{"a directory full is moved there", `
 		rmdir d
 		mkdir e
 		append e/f "a\n"
 		rename e d
-			turn 1 opened 0
-			1 "a"
+			"a"
 		append d/f "b\n"
-			1 "b"`},
+			"b"`},
 	{"the directory is replaced", `
 		append d/f "a\n"
-			turn 1 opened 0
-			1 "a"
+			"a"
 		mkdir e
 		append e/f "b\n"
 		rename d gone
 			problem file does not exist
 		rename e d
 			fine
-			turn 2 replaced 0
-			2 "b"
+			again
+			"b"
 
 		append d/f "c\n"
-			2 "c"`},
+			"c"`},
 	{"a directory stands in its place", `
 		mkdir d/f
 			problem not a regular file
 		rmdir d/f
 			fine
 		append d/f "a\n"
-			turn 1 opened 0
-			1 "a"`},
+			"a"`},
 	{"a FIFO and a link stand in its place", `
 		fifo d/f
 			problem not a regular file
@@ -415,20 +388,18 @@ var scripts = []struct{ name, text string }{
 		append d/h "a\n"
 		rename d/h d/f
 			fine
-			turn 1 opened 0
-			1 "a"`},
+			"a"`},
 	{"replaced by what cannot be read", `
 		append d/f "a\n"
-			turn 1 opened 0
-			1 "a"
+			"a"
 		symlink nowhere d/g
 		rename d/g d/f
 			problem not a regular file
 		append d/h "b\n"
 		rename d/h d/f
 			fine
-			turn 2 replaced 0
-			2 "b"`},
+			again
+			"b"`},
 }
 
 // followed returns the lines that f delivers at its first look, and after each change.
@@ -464,10 +435,10 @@ func TestFollowerStart(t *testing.T) {
 		want         []string
 	}{
 		{"from the beginning", there, false, []string{more},
-			[]string{"turn 1 opened 0", `1 "one"`, `1 "two"`, `1 "three"`}},
-		{"at the end", there, true, []string{more}, []string{"turn 1 opened 8", `1 "three"`}},
+			[]string{`"one"`, `"two"`, `"three"`}},
+		{"at the end", there, true, []string{more}, []string{`"three"`}},
 		{"at the end of nothing", "append other \"\"", true, []string{`append f "a\nb\n"`},
-			[]string{"turn 1 opened 0", `1 "a"`, `1 "b"`}},
+			[]string{`"a"`, `"b"`}},
 		{"no file", "mkdir f", false, []string{"mkdir a", "mkdir b", "mkdir c"},
 			[]string{"problem " + ErrNotRegular.Error()}},
 	} {
@@ -502,7 +473,7 @@ func TestFollowerFinishesTheOldFile(t *testing.T) {
 	change(t, root, `append new "c\n"`)
 	var got []string
 	ctx, cancel := context.WithCancel(t.Context())
-	f := &Follower{Path: filepath.Join(root, "f"), Bell: NewBell(), OnIdle: cancel, OnLine: func(l Followed) {
+	f := &Follower{Path: filepath.Join(root, "f"), Bell: NewBell(), OnIdle: cancel, OnLine: func(l jsonl.Line) {
 		got = append(got, string(l.Data))
 		if len(got) == 1 { // the follower has seen the end of the file
 			change(t, root, `append f "b\n"`)
@@ -520,10 +491,10 @@ func TestFollowerOfDamage(t *testing.T) {
 	const good = `{"type":"user","uuid":"u1"}`
 	text := good + "\n" + good[:12] + good + "\n" + strings.Repeat("\x00", 300) + good + "\n" +
 		good + good + "\n\n" + good + "\r\n" + good[:5] + "\n" + good + "\n" + good[:20]
-	want := []string{"turn 1 opened 0"}
+	var want []string
 	for line := range strings.Lines(text) {
 		if line, whole := strings.CutSuffix(line, "\n"); whole {
-			want = append(want, fmt.Sprintf("1 %q", strings.TrimSuffix(line, "\r")))
+			want = append(want, fmt.Sprintf("%q", strings.TrimSuffix(line, "\r")))
 		}
 	}
 	for _, size := range []int{1, 7, 64, 1000} {
@@ -556,7 +527,7 @@ func TestReplacedUnreadably(t *testing.T) {
 		testkit.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	var got []string
-	l := &looker{Follower: &Follower{Path: path, OnLine: func(f Followed) { got = append(got, string(f.Data)) },
+	l := &looker{Follower: &Follower{Path: path, OnLine: func(l jsonl.Line) { got = append(got, string(l.Data)) },
 		OnProblem: func(err error) { got = append(got, fmt.Sprint("problem ", err != nil)) }}}
 	defer l.close()
 	write("a.jsonl", "one\n")

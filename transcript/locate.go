@@ -6,25 +6,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"syscall"
+
+	"github.com/google/uuid"
 )
 
 const extension = ".jsonl"
-
-// sessionID is the form of a session's id. Nothing else may become part of a path.
-var sessionID = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
-})
 
 // Locate finds the transcript of a session in any project: the CLI chooses the names of the projects'
 // directories, and a session that is resumed elsewhere stays where it began. The result need not be a regular
 // file; reading it shows that. Of several files Locate returns the last written one, since a copy is older. It
 // does not look for an id that is not a UUID.
 func Locate(configDir, session string) (path string, ok bool) {
-	if configDir == "" || !sessionID().MatchString(session) {
+	const idLength = 36 // of the form that the CLI uses: nothing else may become part of a path
+	if configDir == "" || len(session) != idLength || uuid.Validate(session) != nil {
 		return "", false
 	}
 	projects := filepath.Join(configDir, "projects")

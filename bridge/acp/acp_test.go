@@ -401,6 +401,23 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestDeathInMidTurn: of a turn in which the process dies, what was said and paid counts, and so does its verdict.
+func TestDeathInMidTurn(t *testing.T) {
+	for end, want := range map[string]bridge.Turn{
+		"[[say Halfway.]]":            {Outcome: bridge.TurnLost, CostUSD: 0.25, Category: bridge.CatCrash},
+		`[[verdict {"kind":"done"}]]`: {Outcome: bridge.TurnDone, CostUSD: 0.25, Verdict: json.RawMessage(kindDone)},
+	} {
+		r := newRig(t, "fake")
+		r.launch()
+		turn := r.turn("[[say Begun.]] [[cost 0.25]] " + end + " [[die]]")
+		testkit.Like(t, end, want, turn)
+		testkit.Check(t, !turn.CostUnknown, "%s: its cost is known", end)
+		r.until("end", func() bool { return len(of[bridge.Done](r)) == 1 })
+		said := of[bridge.Assistant](r)
+		testkit.Check(t, strings.HasPrefix(said[len(said)-1].Text, "Begun."), "%s: said %+v", end, said)
+	}
+}
+
 func TestResume(t *testing.T) {
 	for _, name := range acptest.Makes {
 		t.Run(name, func(t *testing.T) {

@@ -21,8 +21,7 @@ import (
 // The steps in which an agent is ended, and how long a turn has to end after a cancel.
 const (
 	cancelGrace  = 10 * time.Second
-	stopGrace    = 2 * time.Second // for the turn that runs when the end is requested
-	killTimeout  = 5 * time.Second
+	stopGrace    = 2 * time.Second        // for the turn that runs when the end is requested
 	silentGrace  = 500 * time.Millisecond // for the exit after stdout has ended
 	drainGrace   = time.Minute
 	writeTimeout = 10 * time.Second
@@ -221,7 +220,7 @@ func (a *agent) blocks(p bridge.MessageParams) (blocks []sdk.ContentBlock) {
 func (a *agent) play(t *turn, blocks []sdk.ContentBlock) {
 	res, err := a.conn.Prompt(a.Ctx, sdk.PromptRequest{SessionId: a.session, Prompt: blocks})
 	select {
-	case <-a.conn.Done(): // supervise reports the turn as lost
+	case <-a.conn.Done(): // supervise reports the turn
 		return
 	default:
 	}
@@ -230,12 +229,10 @@ func (a *agent) play(t *turn, blocks []sdk.ContentBlock) {
 	present := a.present
 	a.mu.Unlock()
 	if interrupted {
-		ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-		if _, err := a.Child.KillNew(ctx, present); err != nil {
+		if _, err := a.Child.KillNew(present); err != nil {
 			a.Emit(bridge.Error{Category: bridge.CatInternal,
 				Message: fmt.Sprintf("processes of the interrupted turn are left over: %v", err)})
 		}
-		cancel()
 	}
 	a.mu.Lock()
 	a.flushText()
@@ -249,6 +246,8 @@ func (a *agent) play(t *turn, blocks []sdk.ContentBlock) {
 	close(idle)
 }
 
+var errLost = errors.New("the process ended in mid-turn")
+
 // ended describes the end of a turn. A verdict counts, whatever came after it. Called with the lock held.
 func (a *agent) ended(t *turn, res sdk.PromptResponse, err error) bridge.Turn {
 	out := bridge.Turn{Verdict: t.verdict, MessageIDs: []string{t.id}, Outcome: bridge.TurnDone, Tools: t.tools,
@@ -256,6 +255,9 @@ func (a *agent) ended(t *turn, res sdk.PromptResponse, err error) bridge.Turn {
 		DurationMS: time.Since(t.begun).Milliseconds()}
 	out.Usage, out.CostUSD, out.CostUnknown = a.charge(res.Usage)
 	switch {
+	case err == errLost && (t.verdict == nil || t.interrupted):
+		out.Outcome, out.Category, out.Verdict = bridge.TurnLost, bridge.CatCrash, nil
+		out.Error = fmt.Sprintf("%v (%s)", err, a.Child.State())
 	case t.interrupted, t.verdict == nil && res.StopReason == sdk.StopReasonCancelled && driver.IsClosed(a.Stopping):
 		out.Outcome = bridge.TurnInterrupted
 	case t.verdict != nil:
@@ -458,14 +460,12 @@ func (a *agent) supervise(drains *sync.WaitGroup) {
 	a.pipes.Close()
 	<-a.LaunchDone
 	a.mu.Lock()
-	lost := a.turn
-	a.turn = nil
-	a.mu.Unlock()
-	if lost != nil {
-		a.Emit(bridge.Turn{MessageIDs: []string{lost.id}, Outcome: bridge.TurnLost, Category: bridge.CatCrash,
-			Error: fmt.Sprintf("the process ended in mid-turn (%s)", a.Child.State()), Tools: lost.tools, Files: lost.files,
-			CostUnknown: !a.costs.begun})
+	if a.turn != nil {
+		a.flushText()
+		a.say(a.ended(a.turn, sdk.PromptResponse{}, errLost))
+		a.turn = nil
 	}
+	a.tell()
 	a.Over(a.Exit(expected, swept))
 }
 

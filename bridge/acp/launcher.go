@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 	"github.com/google/uuid"
@@ -87,7 +88,7 @@ func (l *Launcher) Look(ctx context.Context, m bridge.MakeSpec) (bridge.SpawnRes
 	if err != nil {
 		return bridge.SpawnResult{}, err
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return a.Info(), a.Stop(stop, false)
 }

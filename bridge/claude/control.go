@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"sync"
 	"time"
@@ -39,9 +40,7 @@ type controlLine struct {
 
 func newControlLine(id, subtype string, fields map[string]any) controlLine {
 	request := map[string]any{"subtype": subtype}
-	for k, v := range fields {
-		request[k] = v
-	}
+	maps.Copy(request, fields)
 	return controlLine{Type: "control_request", RequestID: id, Request: request}
 }
 

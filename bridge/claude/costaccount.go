@@ -1,8 +1,6 @@
 package claude
 
 import (
-	"time"
-
 	"github.com/arbiter-cli/arbiter/bridge"
 	"github.com/arbiter-cli/arbiter/transcript"
 )
@@ -21,20 +19,14 @@ func weight(u transcript.Usage) float64 {
 		answerWeight*float64(u.Output)
 }
 
-// accountEvery is the interval of cost requests while subagents work. The reader also asks when
-// a subagent starts and when one ends.
-const accountEvery = 5 * time.Second
-
-// costAccount holds the session's cost at the last request. The reader owns it.
+// costAccount holds the session's cost at the last answer. The reader owns it.
 type costAccount struct {
-	open   bool // a request has no answer yet
-	again  bool // requested again meanwhile
-	at     time.Time
-	known  bool
-	models map[string]modelUsage
-	main   map[string]float64 // weight of what the main thread used, if it was not booked yet
-	floor  map[string]int     // tokens of input that must be booked by now, by model
-	last   assistantFrame     // of the main thread: only its model and usage
+	open     int // requests of charge without an answer
+	known    bool
+	unbooked bool // the last message of the main thread was not booked in the answers so far
+	models   map[string]modelUsage
+	floor    map[string]int // tokens of input that must be booked by now, by model
+	last     assistantFrame // of the main thread: only its model and usage
 }
 
 // called records a message of the main thread.
@@ -55,8 +47,8 @@ func (b *costAccount) closed(usage map[string]modelUsage) {
 	b.begin()
 }
 
-// begin discards the last reading: the main thread has spent since then.
-func (b *costAccount) begin() { b.known, b.main = false, nil }
+// begin discards the last answer: the main thread has spent since then.
+func (b *costAccount) begin() { b.known, b.unbooked = false, false }
 
 type modelUsage struct {
 	CostUSD                  float64 `json:"costUSD"`
@@ -79,18 +71,21 @@ func (u modelUsage) tokens() bridge.Usage {
 // read takes an answer. It returns what was spent since the previous answer, by model, and the weight of
 // the main thread in it. Counting starts with the first answer.
 func (b *costAccount) read(models map[string]modelUsage) (spent, main map[string]float64) {
-	spent, main = map[string]float64{}, b.main
-	b.main = nil
+	spent, main = map[string]float64{}, map[string]float64{}
+	m := b.last.Model
+	booked := models[m].input() >= b.floor[m]
 	if b.known {
 		for model, u := range models {
 			if d := u.CostUSD - b.models[model].CostUSD; d > 0 {
 				spent[model] = d
 			}
 		}
-	} else if m := b.last.Model; models[m].input() < b.floor[m] {
-		// A tool starts before the message that calls it has ended.
-		b.main = map[string]float64{m: weight(b.last.sample().Usage)}
+		if b.unbooked && booked {
+			main[m] = weight(b.last.sample().Usage)
+		}
 	}
+	// A tool starts before the message that calls it has ended.
+	b.unbooked = !booked && (b.unbooked || !b.known)
 	b.known, b.models = true, models
 	return spent, main
 }
@@ -116,36 +111,28 @@ func (s *subagents) share(spent, main map[string]float64) {
 	}
 }
 
-// charge requests the session's cost, without waiting. It returns false if there will be no answer.
+// charge requests the session's cost at once, without waiting. It returns false if there will be no answer.
 func (r *reader) charge() bool {
-	b := &r.costAccount
 	if r.spending.off {
 		return false
 	}
-	if b.open && time.Since(b.at) < controlTimeout {
-		b.again = true
-		return true
-	}
-	b.open, b.again, b.at = true, false, time.Now()
+	r.costAccount.open++
 	r.a.calls.post(r.a.Ctx, "get_usage", usageOfSession, func(res controlResponse) {
-		b.open = false
-		r.charged(res)
+		r.costAccount.open--
+		r.spent(res)
 	})
 	return true
 }
 
-func (r *reader) charged(res controlResponse) {
-	if models, ok := r.spending.read(res); ok {
-		r.subs.share(r.costAccount.read(models))
-		for _, sub := range r.subs.running {
-			r.subs.report(sub)
-		}
-		if r.costAccount.again {
-			r.charge()
-			return
-		}
+// charged divides what was spent since the last answer.
+func (r *reader) charged(models map[string]modelUsage) {
+	r.subs.share(r.costAccount.read(models))
+	for _, sub := range r.subs.running {
+		r.subs.report(sub)
 	}
-	r.subs.end("")
+	if r.costAccount.open == 0 {
+		r.subs.end("")
+	}
 }
 
 func (r *reader) startSubagent(f taskStarted) {
@@ -158,13 +145,11 @@ func (r *reader) startSubagent(f taskStarted) {
 	r.charge()
 }
 
-// progressed reports the progress of a subagent and requests its costs.
+// progressed reports the progress of a subagent.
 func (r *reader) progressed(id string) {
+	r.spending.worked()
 	if sub := r.subs.find(id); sub != nil {
 		r.subs.report(sub)
-		if time.Since(r.costAccount.at) >= accountEvery {
-			r.charge()
-		}
 	}
 }
 

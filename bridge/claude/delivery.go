@@ -66,8 +66,7 @@ func (r *reader) idle() {
 	if ids := r.a.turns.resultless(); len(ids) > 0 {
 		turn := bridge.Turn{MessageIDs: ids, Outcome: bridge.TurnFailed, Category: bridge.CatProtocol,
 			Error: "the CLI ended the turn without a result"}
-		r.costs.take(&turn)
-		r.calls.closeTurn(&turn)
+		r.closeUnended(&turn)
 		r.a.Emit(turn)
 	}
 }

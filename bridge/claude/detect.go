@@ -104,9 +104,7 @@ func ask(ctx context.Context, p build, args ...string) ([]byte, error) {
 	select {
 	case <-child.Done():
 	case <-ctx.Done():
-		killing, stop := context.WithTimeout(context.Background(), killTimeout)
-		defer stop()
-		_, _ = child.Kill(killing)
+		_, _ = child.KillNow()
 		return nil, claudeError(bridge.CatUnsupported, "%s %s gave no answer: %v", p.Path, what, ctx.Err())
 	}
 	if err := child.Wait(); err != nil {

@@ -20,7 +20,8 @@
 // so the reader never waits for a client's answer. The reader itself decides the answer to a hook, at once
 // and in the order of the frames; a short goroutine only writes it. Short goroutines also send those
 // requests of the driver whose answers the reader handles among the frames ([calls.post]), and serve a
-// probe: at most one look at a time, and one ping. superviseProcess also closes the MCP server session of an agent.
+// probe: at most one look at a time, and one ping. The MCP server of an agent has goroutines of the SDK, and one that
+// reads its answers; superviseProcess ends them.
 //
 // Every tool call of a judged agent is put before the client first (judge.go): its PreToolUse hook is
 // answered by a short goroutine of its own, with a deny if anything is in doubt, and never with an error.

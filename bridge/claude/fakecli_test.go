@@ -43,7 +43,7 @@ const (
 	fakeNonsense = "nonsense" // no version at all
 	fakeRefuses  = "refuses"  // answers control requests but initialize with an error
 	fakeMute     = "mute"     // ... or not at all
-	fakeCounts   = "counts"   // always reports a context of 777 tokens
+	fakeCounts   = "counts"   // always reports a context of 777 tokens, and costs of $0.50
 	fakeSwitches = "switches" // calls a tool in the new mode before it answers set_permission_mode
 )
 
@@ -156,6 +156,8 @@ func (p *fakeProcess) control(l fakeLine) {
 		p.step(`expect "request_id":"j","response":{}`)
 	case l.Request.Subtype == "get_context_usage":
 		payload = p.context()
+	case l.Request.Subtype == "get_usage" && p.mode == fakeCounts:
+		payload["session"] = map[string]any{"model_usage": map[string]any{"m": map[string]any{"costUSD": 0.5}}}
 	}
 	out(map[string]any{"type": "control_response", "response": map[string]any{
 		"subtype": "success", "request_id": l.RequestID, "response": payload}})

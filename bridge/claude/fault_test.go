@@ -282,6 +282,25 @@ out {"type":"result","subtype":"success","is_error":false,"result":"OTHER","user
 	await(s.host, 1, func(n bridge.Notice) bool { return strings.Contains(n.Text, "no message from Arbiter") })
 }
 
+// TestCostsWithoutAResult: a turn that has no result has cost what was last reported of it, or what other turns have
+// cost since the last result.
+func TestCostsWithoutAResult(t *testing.T) {
+	t.Parallel()
+	s := fake(t, fakeCounts)
+	id := s.send(fakeStarted + fakeMessage("m1", 777))
+	await(s.host, 1, func(b bridge.Spent) bool { return b.CostUSD == 0.5 })
+	s.message(bridge.MessageParams{MessageID: uuid.NewString(), Steer: true,
+		Content: `out {"type":"command_lifecycle","command_uuid":"` + id + `","state":"completed"}
+out {"type":"system","subtype":"session_state_changed","state":"idle"}`})
+	testkit.Like(t, "ended", bridge.Turn{Outcome: bridge.TurnFailed, Category: bridge.CatProtocol, CostUSD: 0.5},
+		s.turnOf(id))
+	s = fake(t, fakeGood)
+	testkit.Like(t, "lost", bridge.Turn{Outcome: bridge.TurnLost, CostUSD: 0.25}, s.turn(fakeStarted+
+		`out {"type":"result","subtype":"success","is_error":false,"result":"PEER","origin":{"kind":"peer"},`+
+		`"model_usage_since_last_result":{"m":{"costUSD":0.25}}}
+exit 1`))
+}
+
 func TestResultWithoutIDs(t *testing.T) {
 	s := fake(t, fakeGood) // like an old CLI without lifecycle frames and ids
 	turn := s.turn(`out {"type":"user","isReplay":true,"uuid":"$U","message":{"role":"user","content":"x"}}

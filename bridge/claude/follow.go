@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/arbiter-cli/arbiter/transcript"
+	"github.com/arbiter-cli/arbiter/transcript/jsonl"
 )
 
 // follower follows the session's transcript. The transcript repeats what the stream says, some 100 ms later
@@ -62,7 +63,7 @@ func (f *follower) run(ctx context.Context, w *transcript.Watcher) {
 	follow := transcript.Follower{Path: path, Bell: bell, AtEnd: f.atEnd,
 		OnLine: f.line, OnIdle: f.idle, OnProblem: f.reportProblem,
 		// After a file was cut or replaced, its existing content is history; what is appended later is not.
-		OnTurn: func(t transcript.Turn) { f.past = t.Cause != transcript.Opened }}
+		OnAgain: func() { f.past = true }}
 	_ = follow.Run(ctx) // it ends with ctx alone
 }
 
@@ -87,7 +88,7 @@ func (f *follower) await(ctx context.Context, w *transcript.Watcher) string {
 }
 
 // line records what a line reports.
-func (f *follower) line(l transcript.Followed) {
+func (f *follower) line(l jsonl.Line) {
 	if f.past || l.Oversize {
 		return
 	}

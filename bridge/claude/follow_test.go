@@ -189,21 +189,20 @@ func TestUnansweredRequests(t *testing.T) {
 		requests := func(want int) {
 			t.Helper()
 			f.a.reader.consult()
-			f.a.reader.charge()
 			f.a.calls.posts.Wait()
 			testkit.Same(t, "requests", want, f.a.calls.last)
 		}
-		requests(2)
-		requests(2)
+		requests(1)
+		requests(1)
 		time.Sleep(controlTimeout)
-		requests(4)
+		requests(2)
 		f.a.calls.answered(controlResponse{ID: "arbiter-1", Response: []byte(`{}`)})
 	})
 }
 
 // look checks a transcript to which a message was added.
 func (f *following) look(id string, tokens int) {
-	f.a.follow.line(transcript.Followed{Line: jsonl.Line{Data: []byte(f.assistant(id, tokens, ""))}})
+	f.a.follow.line(jsonl.Line{Data: []byte(f.assistant(id, tokens, ""))})
 	f.a.follow.idle()
 }
 
@@ -216,7 +215,7 @@ func TestFollowIsAheadOfTheStream(t *testing.T) {
 	stream := func(id string, tokens int) { g.sample(messageOf(id, tokens), fromStream) }
 	read := func(lines ...string) {
 		for _, line := range lines {
-			f.a.follow.line(transcript.Followed{Line: jsonl.Line{Data: []byte(line)}})
+			f.a.follow.line(jsonl.Line{Data: []byte(line)})
 		}
 		f.a.follow.idle()
 	}

@@ -151,12 +151,12 @@ func (a *agent) sentence(ctx context.Context, p bridge.JudgeParams) hookAnswer {
 func registrations(cfg bridge.AgentConfig) map[string]any {
 	all := map[string]any{}
 	if cfg.Hooks != nil {
-		for _, r := range hooks.Registrations() {
+		for _, e := range hooks.Events {
 			hook := map[string]any{"hookCallbackIds": []string{callback}, "timeout": callbackSeconds}
-			if r.Matcher == "*" {
+			if e.OfTools() {
 				hook["matcher"] = allButVerdict
 			}
-			all[string(r.Event)] = []any{hook}
+			all[string(e)] = []any{hook}
 		}
 	}
 	if cfg.Judged {

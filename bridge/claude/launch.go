@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -214,13 +215,7 @@ var (
 // environ builds a child's environment: the inherited variables, those of the configuration, and those that
 // the driver forces. The subreaper adds its mark.
 func environ(inherited []string, extra map[string]string) []string {
-	env := proctree.EnvFrom(inherited, extra)
-	for _, entry := range envDefaults {
-		name, value, _ := strings.Cut(entry, "=")
-		if _, set := env[name]; !set {
-			env[name] = value
-		}
-	}
+	env := proctree.EnvFrom(slices.Concat(envDefaults, inherited), extra)
 	for _, entry := range envForced {
 		name, value, _ := strings.Cut(entry, "=")
 		env[name] = value

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -24,22 +23,26 @@ const (
 	mcpGrace = 5 * time.Second
 )
 
-// toolServer serves our tools to one agent: an MCP server of the SDK whose
-// connection is fed by the control requests of subtype mcp_message.
+// toolServer serves our tools to one agent: an MCP server of the SDK, to which the control requests of subtype
+// mcp_message are passed.
 type toolServer struct {
 	ref     bridge.AgentRef
 	host    bridge.Host
-	conn    *mcpConn
+	wire    mcp.Connection // the CLI's end
 	session *mcp.ServerSession
 	longest time.Duration // the longest deadline of a tool
 	calls   atomic.Int64
 	within  callers
+	reading sync.WaitGroup // of the answers
+
+	mu      sync.Mutex
+	waiting map[string]chan json.RawMessage // for answers, by the id of the request
 }
 
 // newToolServer checks the tools and opens the session. ctx ends with the agent.
 func newToolServer(ctx context.Context, ref bridge.AgentRef, tools []bridge.ToolSpec,
 	host bridge.Host) (*toolServer, error) {
-	s := &toolServer{ref: ref, host: host, conn: newMCPConn()}
+	s := &toolServer{ref: ref, host: host, waiting: map[string]chan json.RawMessage{}}
 	for _, spec := range tools {
 		s.longest = max(s.longest, spec.Timeout())
 	}
@@ -52,11 +55,15 @@ func newToolServer(ctx context.Context, ref bridge.AgentRef, tools []bridge.Tool
 	if err != nil {
 		return nil, err
 	}
-	session, err := server.Connect(ctx, s.conn, nil)
+	near, far := mcp.NewInMemoryTransports()
+	s.wire, err = near.Connect(ctx)
+	if err == nil {
+		s.session, err = server.Connect(ctx, far, nil)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("serve MCP tools: %w", err)
 	}
-	s.session = session
+	s.reading.Go(s.readAnswers)
 	return s, nil
 }
 
@@ -78,7 +85,10 @@ func (s *toolServer) accept(request object) func(context.Context) (any, error) {
 	if err != nil {
 		return refuse(fmt.Errorf("read MCP message: %w", err))
 	}
-	answer := s.conn.push(msg)
+	answer, err := s.pass(msg)
+	if err != nil {
+		return refuse(fmt.Errorf("pass on an MCP message: %w", err))
+	}
 	return func(ctx context.Context) (any, error) {
 		if answer == nil { // a notification needs an answer too; any success will do
 			return mcpEnvelope(json.RawMessage(`{"jsonrpc":"2.0","result":{}}`)), nil
@@ -95,8 +105,9 @@ func (s *toolServer) accept(request object) func(context.Context) (any, error) {
 }
 
 func (s *toolServer) end() {
-	s.conn.end()
+	_ = s.wire.Close()
 	_ = s.session.Close() // waits for its goroutines; the connection has ended already
+	s.reading.Wait()
 }
 
 func mcpEnvelope(raw json.RawMessage) any {
@@ -107,100 +118,38 @@ func refuse(err error) func(context.Context) (any, error) {
 	return func(context.Context) (any, error) { return nil, err }
 }
 
-// mcpConn is the SDK's view of the wire: it reads the CLI's messages and writes answers, each of which goes
-// to the waiter for its id. It is its own transport.
-type mcpConn struct {
-	mu      sync.Mutex
-	queue   []jsonrpc.Message // bounded by the CLI's open requests
-	waiting map[string]chan json.RawMessage
-	ended   bool
-	ready   chan struct{} // capacity 1: says that queue or ended changed
-}
-
-func newMCPConn() *mcpConn {
-	return &mcpConn{waiting: map[string]chan json.RawMessage{}, ready: make(chan struct{}, 1)}
-}
-
-func (c *mcpConn) Connect(context.Context) (mcp.Connection, error) { return c, nil }
-
-// SessionID is for transports with more than one session.
-func (c *mcpConn) SessionID() string { return "" }
-
-// push queues a message and returns the channel for its answer, or nil if it needs none.
-func (c *mcpConn) push(msg jsonrpc.Message) <-chan json.RawMessage {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.queue = append(c.queue, msg)
-	c.wake()
-	req, ok := msg.(*jsonrpc.Request)
-	if !ok || !req.ID.IsValid() {
-		return nil
+// pass passes a message to the server, and returns the channel for its answer, or nil if it needs none.
+func (s *toolServer) pass(msg jsonrpc.Message) (<-chan json.RawMessage, error) {
+	var answer chan json.RawMessage
+	if req, ok := msg.(*jsonrpc.Request); ok && req.ID.IsValid() {
+		answer = make(chan json.RawMessage, 1) // the one answer never blocks the reader of answers
+		s.mu.Lock()
+		s.waiting[idKey(req.ID)] = answer
+		s.mu.Unlock()
 	}
-	answer := make(chan json.RawMessage, 1) // the one answer never blocks the SDK
-	c.waiting[idKey(req.ID)] = answer
-	return answer
+	return answer, s.wire.Write(context.Background(), msg)
 }
 
-func (c *mcpConn) Read(ctx context.Context) (jsonrpc.Message, error) {
+// readAnswers gives each answer of the server to what waits for it, until the end. It drops requests and notifications
+// of the server: our tools never change, and we request nothing from the CLI over MCP.
+func (s *toolServer) readAnswers() {
 	for {
-		c.mu.Lock()
-		if len(c.queue) > 0 {
-			msg := c.queue[0]
-			c.queue = c.queue[1:]
-			c.mu.Unlock()
-			return msg, nil
+		msg, err := s.wire.Read(context.Background())
+		if err != nil {
+			return
 		}
-		ended := c.ended
-		c.mu.Unlock()
-		if ended {
-			return nil, io.EOF
+		res, ok := msg.(*jsonrpc.Response)
+		if !ok {
+			continue
 		}
-		select {
-		case <-c.ready:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		raw, err := jsonrpc.EncodeMessage(res)
+		s.mu.Lock()
+		answer := s.waiting[idKey(res.ID)]
+		delete(s.waiting, idKey(res.ID))
+		s.mu.Unlock()
+		if answer != nil && err == nil {
+			answer <- raw
 		}
-	}
-}
-
-// Write takes the server's answers. It drops requests and notifications of the server: our tools never
-// change, and we request nothing from the CLI over MCP.
-func (c *mcpConn) Write(_ context.Context, msg jsonrpc.Message) error {
-	res, ok := msg.(*jsonrpc.Response)
-	if !ok {
-		return nil
-	}
-	raw, err := jsonrpc.EncodeMessage(res)
-	if err != nil {
-		return fmt.Errorf("encode MCP answer: %w", err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	key := idKey(res.ID)
-	if answer, ok := c.waiting[key]; ok {
-		delete(c.waiting, key)
-		answer <- raw
-	}
-	return nil
-}
-
-func (c *mcpConn) Close() error {
-	c.end()
-	return nil
-}
-
-func (c *mcpConn) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ended = true
-	c.wake()
-}
-
-// wake signals that queue or ended has changed. Call with the lock held.
-func (c *mcpConn) wake() {
-	select {
-	case c.ready <- struct{}{}:
-	default:
 	}
 }
 

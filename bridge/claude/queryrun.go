@@ -124,9 +124,7 @@ func (q *queryRun) end() error {
 		driver.Terminate(q.child, syscall.SIGTERM)
 		driver.Ended(q.child, queryTerm, nil)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-	defer cancel()
-	_, err := q.child.Kill(ctx)
+	_, err := q.child.KillNow()
 	q.release()
 	_ = q.pipes.Stdin.SetWriteDeadline(time.Now()) // fails if it is closed, which is as good
 	q.pipes.Stdout.Expire(drainGrace)

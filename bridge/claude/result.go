@@ -106,6 +106,16 @@ func (c *costs) add(f resultFrame) {
 	c.spent.CostUSD, c.spent.Usage = c.spent.CostUSD+since.CostUSD, c.spent.Usage.Plus(since.Usage)
 }
 
+// closeUnended adds to a turn that has no result what it has done, and what it has cost as far as that is known: by the
+// results of other turns since the last one, or by the last answer to get_usage, which includes them.
+func (r *reader) closeUnended(t *bridge.Turn) {
+	r.calls.closeTurn(t)
+	r.costs.take(t)
+	if reported := r.spending.reported; reported.CostUSD > t.CostUSD {
+		t.CostUSD, t.Usage = reported.CostUSD, reported.Usage
+	}
+}
+
 // maxModels bounds how many models are reported for a turn.
 const maxModels = 20
 

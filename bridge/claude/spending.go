@@ -109,8 +109,10 @@ func (r *reader) spent(res controlResponse) {
 	s := &r.spending
 	models, ok := s.read(res)
 	if !ok {
+		r.subs.end("")
 		return
 	}
+	r.charged(models)
 	now := s.since(totalsOf(models))
 	now.CostUSD, now.Usage = now.CostUSD+r.costs.spent.CostUSD, now.Usage.Plus(r.costs.spent.Usage)
 	if now == s.reported || !r.a.turns.busy() {

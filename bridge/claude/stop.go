@@ -14,7 +14,6 @@ import (
 // with every permission failing.
 const (
 	interruptGrace = 2 * time.Second        // for the running turn's result
-	killTimeout    = 5 * time.Second        // until no process is left
 	silentGrace    = 500 * time.Millisecond // for the exit after stdout has ended, or stdin was closed
 	drainGrace     = time.Minute            // for all reads, a slow client included
 )
@@ -64,9 +63,7 @@ func (a *agent) superviseProcess(drains *sync.WaitGroup, pipes *driver.Pipes) {
 		if driver.IsClosed(a.foreign) {
 			turn.Category, turn.Error = bridge.CatProtocol, errForeign.Error()
 		}
-		a.reader.calls.closeTurn(&turn) // the reader has ended
-		reported := a.reader.spending.reported
-		turn.CostUSD, turn.Usage = reported.CostUSD, reported.Usage
+		a.reader.closeUnended(&turn) // the reader has ended
 		a.Emit(turn)
 	}
 	a.Over(a.Exit(expected, swept))

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"strings"
@@ -116,9 +117,7 @@ func mergeSettings(ours, more string) (string, error) {
 	if err := json.Unmarshal([]byte(ours), &own); err != nil {
 		return "", badConfig("settings: %v", err)
 	}
-	for name, value := range own {
-		all[name] = value
-	}
+	maps.Copy(all, own)
 	raw, err := json.Marshal(all)
 	return string(raw), err
 }

@@ -1,8 +1,10 @@
 package crashpoint
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -26,24 +28,12 @@ func parseTarget(text string) (target, error) {
 	if text == "" {
 		return target{}, nil
 	}
-	t := target{n: 1}
-	rest, isPanic := strings.CutPrefix(text, "panic:")
-	t.panic = isPanic
-	if role, name, ok := strings.Cut(rest, "/"); ok {
-		t.role, rest = role, name
-	}
-	name, n, counted := strings.Cut(rest, ":")
-	t.name = name
-	if counted {
-		var err error
-		if t.n, err = strconv.Atoi(n); err != nil {
-			return target{}, fmt.Errorf("%s=%s: %q is not a number", atVariable, text, n)
-		}
-	}
-	if t.name == "" || t.n < 1 {
+	m := regexp.MustCompile(`^(panic:)?(?:([^/]*)/)?([^:/]+)(?::([1-9]\d*))?$`).FindStringSubmatch(text)
+	if m == nil {
 		return target{}, fmt.Errorf("%s=%s: want [panic:][role/]name[:n]", atVariable, text)
 	}
-	return t, nil
+	n, err := strconv.Atoi(cmp.Or(m[4], "1"))
+	return target{name: m[3], role: m[2], n: n, panic: m[1] != ""}, err
 }
 
 // trap waits for its target and keeps the log.

@@ -102,15 +102,10 @@ func (p *Process) Signs() bridge.ProbeResult {
 	}
 }
 
-// killTimeout bounds the wait for the end of what is left of a process.
-const killTimeout = 5 * time.Second
-
 // Reap ends all that is left of the process and returns how many other processes that were. It reports files that run
 // by themselves outside, and that appeared in the workspace.
 func (p *Process) Reap() (others int) {
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-	defer cancel()
-	others, err := p.Child.Kill(ctx)
+	others, err := p.Child.KillNow()
 	if err != nil {
 		p.Emit(bridge.Error{Category: bridge.CatInternal, Message: fmt.Sprintf("processes are left over: %v", err)})
 	}

@@ -22,8 +22,8 @@ import (
 const (
 	termGrace   = time.Second            // after TERM at the time limit
 	cancelGrace = 300 * time.Millisecond // after TERM when the caller no longer waits
-	killTimeout = 5 * time.Second        // until no process is left
 	tailGrace   = 300 * time.Millisecond // for what is still in the pipe after that
+	tailLimit   = 5 * time.Second        // for all of it, where the sink is slow
 	// Descendants are recorded at growing intervals, to know those that clear their environment and are
 	// orphaned later.
 	readSize  = 64 << 10 // at a time: a pipe's whole buffer (Linux)
@@ -83,7 +83,7 @@ func (w *Collector) start(cmd *exec.Cmd, of bridge.Owner, confined *bridge.Sandb
 
 // drain reads r to its end, or until nothing has come for tailGrace once it has a deadline. It continues even when the
 // sink has enough: a command whose output is not read would never end. A slow sink must not cost the rest: a deadline
-// that has passed meanwhile is set again, for killTimeout in all.
+// that has passed meanwhile is set again, for tailLimit in all.
 func drain(r *os.File, sink io.Writer) {
 	buf := make([]byte, readSize)
 	var late time.Time
@@ -93,7 +93,7 @@ func drain(r *os.File, sink io.Writer) {
 		_, _ = sink.Write(buf[:n])
 		if errors.Is(err, os.ErrDeadlineExceeded) && time.Since(began) < tailGrace {
 			if late.IsZero() {
-				late = began.Add(killTimeout)
+				late = began.Add(tailLimit)
 			}
 			if began.Before(late) && r.SetReadDeadline(time.Now().Add(tailGrace)) == nil {
 				continue
@@ -149,9 +149,7 @@ func (c *command) terminate(grace time.Duration) {
 // sweep ends the command and all that it has started, and waits for the sinks. A process that cannot be
 // ended (one of another user) may keep the pipe open: the pipe is read a moment longer, and no more.
 func (c *command) sweep() error {
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-	defer cancel()
-	_, err := c.child.Kill(ctx)
+	_, err := c.child.KillNow()
 	for _, f := range c.pipes {
 		_ = f.SetReadDeadline(time.Now().Add(tailGrace)) // pipes have deadlines
 	}

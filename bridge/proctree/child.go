@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"os/user"
@@ -57,7 +58,8 @@ func start(cmd *exec.Cmd, mark Mark, monitored bool) (*Child, error) {
 	if cmd.WaitDelay == 0 {
 		cmd.WaitDelay = waitDelay
 	}
-	if err := children.start(cmd, monitored); err != nil {
+	// A monitor gets no TERM: it must not end before the process that it confines.
+	if err := children.start(cmd, !monitored); err != nil {
 		return nil, fmt.Errorf("start %s: %w", cmd.Path, err)
 	}
 	c := &Child{cmd: cmd, mark: mark, done: make(chan struct{}), monitored: monitored}
@@ -140,7 +142,7 @@ func (c *Child) Signal(sig syscall.Signal) error {
 // ends first.
 func (c *Child) Kill(ctx context.Context) (others int, err error) {
 	c.killing.Lock()
-	killed, err := killAll(ctx, c.family)
+	killed, err := killAll(ctx, true, c.family)
 	c.killing.Unlock()
 	for key := range killed {
 		if key.pid != c.PID() {
@@ -158,6 +160,13 @@ func (c *Child) Kill(ctx context.Context) (others int, err error) {
 	return others, fmt.Errorf("kill process %d: %w", c.PID(), err)
 }
 
+// KillNow is Kill for five seconds, which only a process that hangs in the kernel exceeds.
+func (c *Child) KillNow() (others int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
+	defer cancel()
+	return c.Kill(ctx)
+}
+
 // procKey identifies one process permanently: a pid alone may be reused.
 type procKey struct {
 	pid   int
@@ -169,50 +178,29 @@ type procKey struct {
 type registry struct {
 	mu    sync.Mutex
 	pids  map[int]bool
-	kept  map[int]bool // started by [Keep]
-	forks *forkThread  // nil while there are no children
+	forks *forkThread // nil while there are no children
 }
 
-var children = registry{pids: map[int]bool{}, kept: map[int]bool{}}
+var children = registry{pids: map[int]bool{}}
 
-func (r *registry) start(cmd *exec.Cmd, monitored bool) error {
+// start starts cmd on the fork thread; see [forkThread.start].
+func (r *registry) start(cmd *exec.Cmd, tied bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer r.stopIdle()
-	if err := r.begin(cmd, monitored); err != nil {
+	if r.forks == nil {
+		r.forks = newForkThread()
+	}
+	if err := r.forks.start(cmd, tied); err != nil {
 		return err
 	}
 	r.pids[cmd.Process.Pid] = true
 	return nil
 }
 
-// begin starts cmd on the fork thread. A monitor gets no TERM: it must not end before the process that it confines.
-func (r *registry) begin(cmd *exec.Cmd, monitored bool) error {
-	if r.forks == nil {
-		r.forks = newForkThread()
-	}
-	return r.forks.start(cmd, !monitored)
-}
-
 // Keep starts a command that its caller waits for and ends, and prevents [Sweep] from treating it as an
 // orphan meanwhile. The caller calls ended when the command has been waited for.
-func Keep(cmd *exec.Cmd) (ended func(), err error) {
-	if err := CheckDir(cmd); err != nil {
-		return nil, err
-	}
-	children.mu.Lock()
-	defer children.mu.Unlock()
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	pid := cmd.Process.Pid
-	children.kept[pid] = true
-	return func() {
-		children.mu.Lock()
-		defer children.mu.Unlock()
-		delete(children.kept, pid)
-	}, nil
-}
+func Keep(cmd *exec.Cmd) (ended func(), err error) { return keep(cmd, false) }
 
 // Tie does what [Keep] does, for a command that must not outlive this process: when this process is killed, the kernel
 // sends the command a TERM (Linux).
@@ -220,7 +208,14 @@ func Tie(cmd *exec.Cmd) (ended func(), err error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	if err := children.start(cmd, false); err != nil {
+	return keep(cmd, true)
+}
+
+func keep(cmd *exec.Cmd, tied bool) (ended func(), err error) {
+	if err := CheckDir(cmd); err != nil {
+		return nil, err
+	}
+	if err := children.start(cmd, tied); err != nil {
 		return nil, err
 	}
 	pid := cmd.Process.Pid
@@ -302,9 +297,7 @@ func EnvFrom(inherited []string, extra map[string]string) map[string]string {
 			env[name] = value
 		}
 	}
-	for name, value := range extra {
-		env[name] = value
-	}
+	maps.Copy(env, extra)
 	return env
 }
 

@@ -3,6 +3,7 @@ package proctree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"syscall"
 	"time"
@@ -70,7 +71,7 @@ func SweepMarked(m Mark) int {
 	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
 	defer cancel()
 	known := map[procKey]bool{}
-	killed, _ := killAll(ctx, func(s snapshot) procSet { // Survivors lists those that outlive the deadline
+	killed, _ := killAll(ctx, false, func(s snapshot) procSet { // Survivors lists those that outlive the deadline
 		found := s.descendants(known)
 		s.addMarked(m, found)
 		if m.Agent == "" {
@@ -99,13 +100,14 @@ func SurvivorsMarked(m Mark) []Process {
 	return left
 }
 
-// killAll kills the processes that find selects until there are none, and returns them. It skips processes
-// that this process may not signal (another user's).
-func killAll(ctx context.Context, find finder) (killed map[procKey]bool, err error) {
+// killAll kills the processes that find selects until there are none, and returns them. It skips processes that this
+// process may not signal (another user's). One whose environment cannot be read yet may be one of them: when all
+// others have ended, it is waited for. below says that only descendants of this process are sought.
+func killAll(ctx context.Context, below bool, find finder) (killed map[procKey]bool, err error) {
 	killed, immune := map[procKey]bool{}, map[procKey]bool{}
 	calm, busy := 0, 0
 	for {
-		found, unsure := freeze(find)
+		found, s := freeze(find)
 		left := 0
 		for key, p := range found {
 			if errors.Is(p.signal(unix.SIGKILL), unix.EPERM) {
@@ -117,10 +119,19 @@ func killAll(ctx context.Context, find finder) (killed map[procKey]bool, err err
 			left++
 			killed[key] = true
 		}
+		p, late := s.hanging(found, below)
 		switch {
 		case left > 0:
 			calm, busy = 0, 0
-		case unsure:
+		case late != nil:
+			select {
+			case <-late.done:
+				continue
+			case <-ctx.Done():
+				return killed, fmt.Errorf("process %d (%s), which may belong to it, hangs in the kernel: %w", p.pid, p.name,
+					ctx.Err())
+			}
+		case s.unsure(found):
 			busy++
 		default:
 			calm++
@@ -137,15 +148,13 @@ func killAll(ctx context.Context, find finder) (killed map[procKey]bool, err err
 }
 
 // freeze stops the processes that find selects until a scan finds no new one, so that none forks between
-// the scan and the kill. unsure reports that the last scan may have missed a process. freeze stops no child
-// of this process between fork and exec: if this process died then, such a child would hold its locks and
-// pipes.
-func freeze(find finder) (found procSet, unsure bool) {
+// the scan and the kill. It also returns the last scan. It stops no child of this process between fork and exec: if
+// this process died then, such a child would hold its locks and pipes.
+func freeze(find finder) (found procSet, s snapshot) {
 	stopped := map[procKey]bool{}
 	for range freezeRounds {
-		s := sharedScanFully()
+		s = sharedScanFully()
 		found = find(s)
-		unsure = s.unsure(found)
 		grew := false
 		syscall.ForkLock.RLock() // os/exec holds it from fork to exec
 		for key, p := range found {
@@ -159,7 +168,7 @@ func freeze(find finder) (found procSet, unsure bool) {
 			break
 		}
 	}
-	return found, unsure
+	return found, s
 }
 
 // descendants returns the running processes that are in known or descend from it, and adds each to known:
@@ -210,11 +219,13 @@ func (c *Child) Present() Present {
 }
 
 // KillNew ends the child's processes that were not present before, and returns how many there were. The child itself
-// stays. It returns when none of them is left, or with an error when ctx ends first.
-func (c *Child) KillNew(ctx context.Context, before Present) (int, error) {
+// stays. It returns when none of them is left, or with an error after five seconds.
+func (c *Child) KillNew(before Present) (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), sweepTimeout)
+	defer cancel()
 	c.killing.Lock()
 	defer c.killing.Unlock()
-	killed, err := killAll(ctx, func(s snapshot) procSet {
+	killed, err := killAll(ctx, true, func(s snapshot) procSet {
 		found := c.family(s)
 		maps.DeleteFunc(found, func(key procKey, _ proc) bool {
 			_, known := before[key]

@@ -2,6 +2,7 @@ package proctree
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,10 +65,12 @@ func (s snapshot) scanNew(last int) {
 			if err != nil {
 				continue
 			}
-			env := environ(pid)
+			s.environOf(p)
 			if fd, err := unix.PidfdOpen(pid, 0); err == nil { // otherwise it is a thread
 				unix.Close(fd)
-				s.byPID[pid], s.env[pid] = p, env
+				s.byPID[pid] = p
+			} else {
+				delete(s.unread, pid)
 			}
 		}
 		last = now
@@ -110,10 +113,13 @@ func readSmall(path string) ([]byte, error) {
 	return buf[:n], nil
 }
 
+// environFile is a variable only for tests.
+var environFile = func(pid int) string { return "/proc/" + strconv.Itoa(pid) + "/environ" }
+
 // environ returns the environment with which pid was started, NUL after each entry. It is nil if this
 // process may not read it, and empty if there is none, or none at this moment.
 func environ(pid int) []byte {
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	env, err := os.ReadFile(environFile(pid))
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
@@ -123,34 +129,36 @@ func environ(pid int) []byte {
 	return env
 }
 
-// parseStat reads proc_pid_stat(5). The name may contain blanks and brackets, so fields are counted from
-// the last bracket.
+// statFields are the fields of proc_pid_stat(5) from the third on, the state.
+type statFields struct {
+	list [][]byte
+	err  error // of the last number that could not be read
+}
+
+// statOf splits the fields. The name before them may contain blanks and brackets, so they follow the last bracket.
+func statOf(data []byte) *statFields {
+	return &statFields{list: bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])}
+}
+
+func (f *statFields) number(field int) int64 {
+	if len(f.list) <= field-3 {
+		f.err = errors.New("the stat of a process is too short")
+		return 0
+	}
+	n, err := strconv.ParseInt(string(f.list[field-3]), 10, 64)
+	f.err = cmp.Or(err, f.err)
+	return n
+}
+
 func parseStat(pid int, data []byte) (proc, error) {
-	bad := fmt.Errorf("parse stat of process %d", pid)
+	f := statOf(data)
 	open, end := bytes.IndexByte(data, '('), bytes.LastIndexByte(data, ')')
-	if open < 0 || end < open {
-		return proc{}, bad
+	if open < 0 || end < open || len(f.list) == 0 {
+		return proc{}, fmt.Errorf("stat of process %d has no name, or no state", pid)
 	}
-	f := bytes.Fields(data[end+1:])
-	if len(f) < 20 || len(f[0]) != 1 {
-		return proc{}, bad
-	}
-	p := proc{pid: pid, state: f[0][0], name: string(data[open+1 : end])}
-	flags, err := strconv.ParseUint(string(f[6]), 10, 64)
-	if err != nil {
-		return proc{}, bad
-	}
-	p.kernel = flags&flagKernel != 0
-	if p.ppid, err = strconv.Atoi(string(f[1])); err != nil {
-		return proc{}, bad
-	}
-	if p.pgrp, err = strconv.Atoi(string(f[2])); err != nil {
-		return proc{}, bad
-	}
-	if p.start, err = strconv.ParseUint(string(f[19]), 10, 64); err != nil {
-		return proc{}, bad
-	}
-	return p, nil
+	p := proc{pid: pid, state: f.list[0][0], name: string(data[open+1 : end]), kernel: f.number(9)&flagKernel != 0,
+		ppid: int(f.number(4)), pgrp: int(f.number(5)), start: uint64(f.number(22))}
+	return p, f.err
 }
 
 // signal sends sig to p, never to a process that got its pid later: the pidfd is opened

@@ -73,7 +73,7 @@ func reap() {
 	children.mu.Lock()
 	defer children.mu.Unlock()
 	for pid, p := range scan().byPID {
-		if p.zombie() && adopted(p) && !children.pids[pid] && !children.kept[pid] {
+		if p.zombie() && adopted(p) && !children.pids[pid] {
 			var status unix.WaitStatus
 			_, _ = unix.Wait4(pid, &status, unix.WNOHANG, nil) // it may have been reaped already
 		}
@@ -90,7 +90,7 @@ func anyZombie() bool {
 func (r *registry) has(pid int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.pids[pid] || r.kept[pid]
+	return r.pids[pid]
 }
 
 // orphans adds adopted processes: children of this process that this program did not start. Children that

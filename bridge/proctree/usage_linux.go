@@ -1,7 +1,6 @@
 package proctree
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -31,26 +30,16 @@ func (c *Child) Usage() Usage {
 	return u
 }
 
-// readUsage reads proc_pid_stat(5): utime, stime, cutime, cstime and rss.
+// readUsage reads utime, stime, cutime, cstime and rss of a process.
 func readUsage(p proc) (cpu time.Duration, rss int64, err error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.pid))
+	data, err := readSmall("/proc/" + strconv.Itoa(p.pid) + "/stat")
 	if err != nil {
 		return 0, 0, err
 	}
-	f := bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])
-	if len(f) < 22 {
-		return 0, 0, fmt.Errorf("parse stat of process %d", p.pid)
-	}
-	number := func(field int) int64 { // as proc_pid_stat(5) counts them; the state is 3
-		n, parseErr := strconv.ParseInt(string(f[field-3]), 10, 64)
-		if parseErr != nil {
-			err = parseErr
-		}
-		return n
-	}
-	if uint64(number(22)) != p.start {
+	f := statOf(data)
+	if uint64(f.number(22)) != p.start {
 		return 0, 0, fmt.Errorf("process %d is another by now", p.pid)
 	}
-	ticks := number(14) + number(15) + number(16) + number(17)
-	return time.Duration(ticks) * clockTick, number(24) * int64(os.Getpagesize()), err
+	ticks, pages := f.number(14)+f.number(15)+f.number(16)+f.number(17), f.number(24)
+	return time.Duration(ticks) * clockTick, pages * int64(os.Getpagesize()), f.err
 }

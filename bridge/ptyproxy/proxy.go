@@ -19,8 +19,6 @@ import (
 	"github.com/arbiter-cli/arbiter/bridge/proctree"
 )
 
-const killTimeout = 5 * time.Second
-
 // Run runs a program with the defaults. See [Proxy.Run].
 func Run(ctx context.Context, cmd *exec.Cmd, tty *os.File) (exit int, err error) {
 	return Proxy{}.Run(ctx, cmd, tty)
@@ -134,9 +132,7 @@ func (l Proxy) end(child *proctree.Child) {
 			return
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
-	defer cancel()
-	_, _ = child.Kill(ctx) // for a child that still runs, status returns -1
+	_, _ = child.KillNow() // for a child that still runs, status returns -1
 }
 
 // masterTTY is our end of the child's terminal. Calling Fd makes a file blocking, so it is called once.

@@ -231,6 +231,25 @@ func homes(home string) []string {
 	return []string{home, u.HomeDir}
 }
 
+// hideSockets hides the sockets in home directories, except those where agents may write: behind them are programs of
+// the user that act outside, such as a container engine or a key agent.
+func (m mounts) hideSockets(home string) error {
+	for _, path := range sockets() {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil || m.at(real) != readOnly {
+			continue
+		}
+		for _, dir := range homes(home) {
+			if dir, err = filepath.EvalSymlinks(dir); err == nil && under(real, dir) {
+				if err := m.add(real, hidden, false); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // caches are the variables that name the caches of tools, with their usual places below a home directory. What is in
 // such a cache runs outside later, and without a cache that can be written to, the tools fail.
 var caches = map[string]string{"GOCACHE": ".cache/go-build", "npm_config_cache": ".npm", "PIP_CACHE_DIR": ".cache/pip",

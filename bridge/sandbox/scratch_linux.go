@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -72,9 +71,7 @@ func startScratch(cmd *exec.Cmd, mark proctree.Mark, cfg bridge.SandboxConfig) (
 		err = errors.New(cmp.Or(text, "the program that makes it ended"))
 	}
 	if err != nil {
-		killing, stop := context.WithTimeout(context.Background(), killTimeout)
-		defer stop()
-		_, killErr := child.Kill(killing)
+		_, killErr := child.KillNow()
 		return nil, errors.Join(err, killErr)
 	}
 	return child, nil

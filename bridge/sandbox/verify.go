@@ -25,7 +25,6 @@ import (
 // probeTimeout bounds a probe; it takes 20 ms.
 const (
 	probeTimeout = 20 * time.Second
-	killTimeout  = 5 * time.Second
 	outputCap    = 1 << 20
 )
 
@@ -123,9 +122,7 @@ func run(ctx context.Context, cmd *exec.Cmd, start func() (*proctree.Child, func
 	case <-child.Done():
 	case <-ctx.Done():
 	}
-	killing, stop := context.WithTimeout(context.Background(), killTimeout)
-	defer stop()
-	if _, err := child.Kill(killing); err != nil {
+	if _, err := child.KillNow(); err != nil {
 		return f, err
 	}
 	if ctx.Err() != nil {

@@ -120,7 +120,8 @@ func plan(cmd *exec.Cmd, cfg bridge.SandboxConfig) (mounts, error) {
 		err = cmp.Or(
 			m.named(cmd.Dir, cfg.Write),
 			m.addAll("", cfg.Read, guarded, false),
-			m.program(cmd.Path))
+			m.program(cmd.Path),
+			m.hideSockets(home))
 	}
 	if err != nil {
 		return nil, err

@@ -90,22 +90,25 @@ func TestProbeInsideSandbox(t *testing.T) {
 	testkit.Check(t, err == nil && string(got) == "x\n", "the transcript outside is %q, %v", got, err)
 }
 
-// TestSockets: sockets in a hidden directory are not there, and those that must be reachable are.
+// TestSockets: sockets in a hidden directory or in the home directory are not there, and those that must be reachable
+// are, as are those of the workspace.
 func TestSockets(t *testing.T) {
 	w := newWorld(t)
 	dir := testkit.Must(os.MkdirTemp("", "s"))(t)
 	defer os.RemoveAll(dir)
 	w.cfg.Hide = append(w.cfg.Hide, dir)
-	for _, name := range []string{"closed", "open"} {
-		l := testkit.Must(net.Listen("unix", filepath.Join(dir, name)))(t)
+	w.cfg.Reach = []string{filepath.Join(dir, "open")}
+	reached := map[string]bool{filepath.Join(dir, "closed"): false, filepath.Join(dir, "open"): true,
+		filepath.Join(w.home, "daemon"): false, filepath.Join(w.work, "service"): true}
+	for path := range reached {
+		l := testkit.Must(net.Listen("unix", path))(t)
 		defer l.Close()
 	}
-	w.cfg.Reach = []string{filepath.Join(dir, "open")}
 	self, _ := os.Executable()
-	out, err := w.run(t, self, "connect", filepath.Join(dir, "closed"))
-	testkit.Check(t, err != nil, "a hidden socket was reached: %s", out)
-	out, err = w.run(t, self, "connect", filepath.Join(dir, "open"))
-	testkit.Check(t, err == nil, "%v: %s", err, out)
+	for path, may := range reached {
+		out, err := w.run(t, self, "connect", path)
+		testkit.Check(t, (err == nil) == may, "%s: %v, %s", path, err, out)
+	}
 }
 
 // TestLogin: the configuration directory with a login accepts a new token, by renaming; files in it that

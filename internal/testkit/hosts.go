@@ -386,23 +386,20 @@ func NewRelay(t testing.TB, target string) *Relay {
 func (r *Relay) Addr() string { return r.listener.Addr().String() }
 
 // Hole lets no data through any more, without an error: a network that swallows packets.
-func (r *Relay) Hole() { r.set(true, false, false) }
+func (r *Relay) Hole() { r.set(true, false) }
 
 // Cut breaks all connections, and each new one.
-func (r *Relay) Cut() { r.set(false, true, true) }
-
-// Reset breaks the existing connections. New ones are forwarded.
-func (r *Relay) Reset() { r.set(false, false, true) }
+func (r *Relay) Cut() { r.set(false, true) }
 
 // Restore ends a hole or a cut. Data that was held back in a hole is delivered, as if TCP had sent it again.
-func (r *Relay) Restore() { r.set(false, false, false) }
+func (r *Relay) Restore() { r.set(false, false) }
 
-func (r *Relay) set(hole, cut, reset bool) {
+func (r *Relay) set(hole, cut bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.hole, r.cut = hole, cut
 	for c := range r.conns {
-		if reset {
+		if cut {
 			abort(c)
 		}
 	}

@@ -59,9 +59,6 @@ func (s *Splitter) Reset(offset int64) {
 	s.trim()
 }
 
-// Offset returns the offset of the first incomplete line: after the last \n of a returned line.
-func (s *Splitter) Offset() int64 { return s.start }
-
 // Fed returns the offset after the last byte fed.
 func (s *Splitter) Fed() int64 { return s.at + int64(len(s.chunk)) }
 

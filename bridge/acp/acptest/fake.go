@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -190,6 +191,13 @@ func (f *fake) do(ctx context.Context, id sdk.SessionId, o op) error {
 	case "say":
 		f.keep(id, entry{Agent: o.arg})
 		f.send(id, sdk.UpdateAgentMessageText(o.arg))
+	case "die":
+		os.Exit(1)
+	case "cost":
+		usd, err := strconv.ParseFloat(o.arg, 64)
+		f.send(id, sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{Size: 200_000,
+			Cost: &sdk.Cost{Amount: usd, Currency: "USD"}}})
+		return err
 	case "fail":
 		return &sdk.RequestError{Code: -32603, Message: o.arg}
 	case "mode":

@@ -3,7 +3,9 @@
 // double brackets:
 //
 //	[[say TEXT]] [[mode MODE]] [[shell COMMAND]] [[write PATH|TEXT]] [[read PATH]] [[tool NAME|JSON]]
-//	[[verdict JSON]] [[fail TEXT]]
+//	[[verdict JSON]] [[fail TEXT]] [[cost USD]] [[die]]
+//
+// The fake agent alone knows the last two.
 //
 // A prompt of Arbiter that says nothing ends with the verdict `done`; if the prompt is for the Arbiter, with CONTINUE,
 // with COMPLETE where the prompt has the words [Proven], or with HANDOFF where it is asked for that.
