@@ -39,9 +39,6 @@ type comparison struct {
 	instead string // the text for a change without lines to compare; empty: there are lines
 }
 
-// around is how many unchanged lines are shown around each change.
-const around = 3
-
 func newChangesScreen(d *app) *changesScreen {
 	c := &changesScreen{listScreen: newListScreen(d, keys.Changes, "CHANGES", view.ListColumn{Most: 1},
 		view.ListColumn{Head: "FILE", Wide: true, Tail: true}, view.ListColumn{Head: "LINES", Right: true, Falls: true},
@@ -217,7 +214,7 @@ func (c *comparison) look(d *app, f ChangedFile, changed func()) {
 		is = was
 		is.found, err = d.f.options.Host.Versions(ctx, run, f.Path, f.Old)
 		is.differs = *render.Compare(render.CleanLines(is.found.Before, sanitize.Text),
-			render.CleanLines(is.found.After, sanitize.Text), view.EventLanguage(f.Path), around)
+			render.CleanLines(is.found.After, sanitize.Text), view.EventLanguage(f.Path))
 		switch is.instead = ""; {
 		case err != nil:
 			is.instead = sanitize.Text(err.Error())

@@ -106,7 +106,7 @@ func (o EventOptions) edit(list []eventtext.Member, lang string) (
 		return nil, nil, false
 	}
 	options := render.MarkdownOptions{Width: o.width(), Look: o.Look, Role: render.Base}
-	lines = render.Diff(o.value(before), o.value(now), lang, options, 3)
+	lines = render.Diff(o.value(before), o.value(now), lang, options)
 	return lines, without(list, "old_string", "new_string"), true
 }
 
