@@ -321,7 +321,6 @@ func (d *app) statusData() view.StatusData {
 	if d.session.state != nil {
 		data = view.SnapshotStatus(d.session.state, d.session.waits, d.now())
 	}
-	data.Hint = "F1 help"
 	switch since := d.session.silent(); {
 	case !since.IsZero():
 		data.Word, data.Tone = "Does not answer, "+eventtext.Span(now().Sub(since).Truncate(time.Second)), render.Bad
@@ -364,7 +363,6 @@ func (d *app) statusData() view.StatusData {
 		if n == 1 {
 			data.Flash = "Alt+p: a permission request waits"
 		}
-		data.FlashShort = "Alt+p"
 	}
 	return data
 }

@@ -302,9 +302,9 @@ func (f *focus) details() string {
 		return ""
 	}
 	g := f.d.look.Glyphs
-	text := fmt.Sprintf("session %s %s generation %d %s $%.4f", view.SlashWord(a.SessionID), g.Separator, a.Generation,
-		g.Separator, a.Spent())
-	text += eventtext.Simulated(f.d.session.state.Options.Rehearsal)
+	text := fmt.Sprintf("session %s %s generation %d %s ", view.SlashWord(a.SessionID), g.Separator, a.Generation,
+		g.Separator)
+	text += eventtext.Costs(fmt.Sprintf("$%.4f", a.Spent()), f.d.session.state.Options.Rehearsal, a.CostUnknown)
 	if a.Context.TurnsLeft > 0 {
 		text += fmt.Sprintf(" %s about %s before it must hand off", g.Separator,
 			words.Count(a.Context.TurnsLeft, "turn"))

@@ -11,6 +11,7 @@ import (
 	"github.com/arbiter-cli/arbiter/sanitize"
 	"github.com/arbiter-cli/arbiter/supervisor"
 	"github.com/arbiter-cli/arbiter/supervisor/contract"
+	"github.com/arbiter-cli/arbiter/supervisor/runconfig"
 	"github.com/arbiter-cli/arbiter/supervisor/words"
 	"github.com/arbiter-cli/arbiter/tui/keys"
 	"github.com/arbiter-cli/arbiter/tui/render"
@@ -139,7 +140,7 @@ func (d *app) order(body contract.CommandBody) bool {
 	case contract.Choose:
 		return d.recovery.take(b.Option)
 	case contract.Configure:
-		if b.Permissions == view.AllowAll && !b.AcceptRisk {
+		if b.Permissions == string(runconfig.ModeAllowAll) && !b.AcceptRisk {
 			return d.permissions.askAllowAll(b)
 		}
 	}
