@@ -351,7 +351,7 @@ func (s *diffScreen) act(a keys.Action) bool {
 		if a == keys.PrevChoice {
 			by = -1
 		}
-		s.list.Step(by)
+		s.list.Down(by)
 		if f, ok := chosen[ChangedFile](s.list.List); ok && f != s.file {
 			s.show(f)
 		}
