@@ -400,7 +400,7 @@ var situations = []struct {
 	{name: "timeline-moved", act: func(s *scene) { timed(s); s.Press("Down", "[", "[", "+") },
 		says: []string{"waits for you"}},
 	{name: "changes", change: changed, act: authored, says: []string{"header.go", "+3"},
-		wide: []string{"orch-1", "M land"}},
+		wide: []string{"Orch. I", "M land"}},
 	{name: "changes-unreadable", change: func(_ *Options, h *fakeHost) {
 		h.unreadable = errors.New("the run has no snapshot: it worked without Git")
 	}, act: working("F5"), says: []string{"it worked without Git"}},
