@@ -262,7 +262,7 @@ func (c *changesScreen) about(f ChangedFile, line int, quoted string) {
 			}
 		}
 	}
-	c.d.prompt.input.SetText(text)
+	c.d.prompt.input.Begin(text)
 	c.d.prompt.write()
 }
 

@@ -376,7 +376,7 @@ func (f *Frontend) deliver(ctx context.Context) {
 				f.post(func() {
 					f.root.flash("The run is over.")
 					if say, ok := o.cmd.Body.(contract.Say); ok && f.root.prompt.input.Empty() {
-						f.root.prompt.input.SetText(say.Text)
+						f.root.prompt.input.SetText(literal(say.Text))
 						f.root.prompt.write()
 					}
 				})

@@ -211,8 +211,8 @@ func TestRefusedMessageReturnsToTheInput(t *testing.T) {
 		p.mu.Lock()
 		p.over = true // its resources are still being released
 		p.mu.Unlock()
-		s.Type("One more thing\n")
-		s.Expect("The run is over", "› One more thing")
+		s.Type("!!One more thing\n")
+		s.Expect("The run is over", "› !!One more thing") // it would be a line for the shell
 	})
 }
 

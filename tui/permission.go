@@ -69,7 +69,7 @@ func (q *permissions) answer(id string, allows bool) {
 	q.putAside(id)
 	q.written = id
 	q.d.toInput()
-	q.d.prompt.input.SetText(map[bool]string{true: "/allow ", false: "/deny "}[allows])
+	q.d.prompt.input.Begin(map[bool]string{true: "/allow ", false: "/deny "}[allows])
 	q.d.prompt.write()
 }
 

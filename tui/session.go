@@ -90,9 +90,10 @@ func (s *session) noRun() {
 
 func (s *session) ending() bool { return s.state != nil && s.state.Ending != nil }
 
-func (s *session) remember(text string) {
+// remember keeps what a person wrote, for later runs of the program.
+func (s *session) remember(written string) {
 	host := s.d.f.options.Host
-	s.d.f.work(func(context.Context) { host.Remember(text) })
+	s.d.f.work(func(context.Context) { host.Remember(written) })
 }
 
 func (s *session) send(b contract.CommandBody) bool {
@@ -287,7 +288,7 @@ func (s *session) began(run Run, err error) {
 		}
 		s.d.dialogs.showText("It cannot begin", err.Error())
 		if s.d.prompt.input.Empty() && what.Task != "" {
-			s.d.prompt.input.SetText(what.Task) // so that it is not lost
+			s.d.prompt.input.SetText(literal(what.Task)) // so that it is not lost
 		}
 		s.d.prompt.write()
 		return

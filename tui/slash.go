@@ -299,6 +299,6 @@ func (d *app) pick(s view.EditorSpec) {
 		return
 	}
 	d.toInput()
-	d.prompt.input.SetText("/" + s.Name + " ")
+	d.prompt.input.Begin("/" + s.Name + " ")
 	d.prompt.write()
 }
