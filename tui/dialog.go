@@ -181,7 +181,7 @@ func (ds *dialogs) askLeave() {
 		ds.d.flash("In haste, then.")
 		return
 	}
-	if !ds.d.session.runs() || ds.d.playback() != nil {
+	if !ds.d.session.runs() && !ds.d.session.begun.starting || ds.d.playback() != nil {
 		ds.d.f.Leave()
 		return
 	}

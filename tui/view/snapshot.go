@@ -580,9 +580,6 @@ func Warnings(rehearsal, allowAll, unsandboxed bool) (list []string) {
 	return list
 }
 
-// AllowAll is the permission mode that never asks.
-const AllowAll = "allow-all"
-
 // Confinement summarizes the restrictions of a run's agents: what they may do, what confines them, and
 // whether files of the workspace are loaded.
 func Confinement(o *runconfig.Options, g *render.Glyphs) render.Line {
