@@ -39,8 +39,8 @@ func (q *permissions) askNext() {
 	if q.d.dialogs.open != nil && q.d.dialogs.open.renote != nil {
 		q.d.dialogs.open.renote()
 	}
-	if q.d.dialogs.open != nil || q.d.picker.open() || !q.d.screen().writes() || q.d.prompt.writing() &&
-		!q.d.prompt.input.Empty() {
+	if q.d.dialogs.open != nil || q.d.picker.open() || !q.d.screen().writes() || q.d.search.typing ||
+		q.d.prompt.writing() && !q.d.prompt.input.Empty() {
 		return
 	}
 	several := slices.DeleteFunc(q.requests(), func(p input.PermissionRequest) bool {

@@ -67,13 +67,13 @@ func init() { // in init, because they refer to the app
 		"trust":    then(func(d *app, _ string) { d.dialogs.trustCommand() }),
 		"mouse":    always((*app).toggleMouse),
 		"search": func(d *app, c view.EditorCommand) bool {
-			d.search.begin(d.runScreen.talk)
+			d.search.begin(d.visible())
 			d.search.typing, d.search.text = false, c.Rest
 			d.prompt.read()
-			d.search.look(d, d.runScreen.talk, true, true)
+			d.search.look(d, d.visible(), true, true)
 			return true
 		},
-		"copy": always(func(d *app) { d.copy(d.runScreen.talk.words()) }),
+		"copy": always(func(d *app) { d.copy(d.visible().words()) }),
 		"edit": then(func(d *app, _ string) { d.prompt.edit() }),
 		"help": always(func(d *app) { d.open(newHelpScreen(d)) }),
 		"tour": then(func(d *app, _ string) { d.dialogs.showTour(0) }),
