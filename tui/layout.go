@@ -113,6 +113,9 @@ func (d *app) key(e *tcell.EventKey) {
 		if g.key(e, key) {
 			return
 		}
+		if d.dialogs.open != g && !d.prompt.input.Empty() {
+			return // Ctrl+C has closed it, and leaves what is written
+		}
 		if d.dialogs.open != g || !g.own {
 			break
 		}

@@ -88,6 +88,8 @@ func TestPermission(t *testing.T) {
 		ask(s, "two")
 		s.ExpectNot("Permission request")
 		s.Expect("Alt+p")
+		s.Press("Alt+p", "Ctrl+C") // only closes it
+		s.Expect("› I am writing")
 		s.Press("Alt+p", "a", "1")
 		testkit.Same(t, "answered", (contract.Permit{Request: "two", Behavior: "allow", Scope: "run"}), last(s))
 		s.Press("Ctrl+C")

@@ -115,10 +115,16 @@ func (q *permissions) permitCommand(c view.EditorCommand) bool {
 		return false
 	}
 	request := &waiting[0]
-	if begun, ok := q.begun(c.Name); ok {
+	begun, ok := q.begun(c.Name)
+	switch {
+	case ok:
 		request = &begun
-	} else if n := len(waiting); n > 1 {
-		q.d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", n))
+	case q.written != "": // the text is not meant for another one
+		q.written = ""
+		q.d.flash("That request no longer waits. Enter again answers the one that does.")
+		return false
+	case len(waiting) > 1:
+		q.d.flash(fmt.Sprintf("%d requests wait: Alt+p shows the first.", len(waiting)))
 		return false
 	}
 	body, err := view.Permit(c, request)

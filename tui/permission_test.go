@@ -142,6 +142,15 @@ func TestPermissionBySlash(t *testing.T) {
 		s.Press("3")
 		s.Type("use the loom\n")
 		s.expectPermit(contract.Permit{Request: "three", Behavior: "deny", Message: "use the loom"})
+		s.Press("Alt+p", "r")
+		s.Type("not two")
+		s.does(func(p *fakeRun) { p.do(input.PermissionWithdrawn{Request: "two"}) })
+		s.waits("four")
+		s.Press("Enter") // it is not meant for another one
+		s.Expect("That request no longer waits.", "/deny not two")
+		s.expectPermit(contract.Permit{Request: "three", Behavior: "deny", Message: "use the loom"})
+		s.Press("Enter")
+		s.expectPermit(contract.Permit{Request: "four", Behavior: "deny", Message: "not two"})
 	})
 }
 
