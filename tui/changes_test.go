@@ -186,6 +186,7 @@ func TestLandOnTheScreen(t *testing.T) {
 		s.Press("y")
 		s.Expect("main is now 0123abcd")
 		s.host.barred = errors.New("uncommitted changes would be overwritten in \"a.go\"")
+		s.Advance(time.Second)
 		s.Press("y", "M", "y")
 		s.Expect("uncommitted changes would be overwritten", "Not landed")
 	})

@@ -134,8 +134,8 @@ func onFailingTTY(t *testing.T, tty *failingTTY) (err error) {
 			defer close(over)
 			err = f.Run(context.Background())
 		}()
-		time.Sleep(2 * frame)
 		for range 2 {
+			time.Sleep(time.Second)
 			synctest.Wait()
 			if e := screen.PostEvent(tcell.NewEventKey(tcell.KeyRune, 'l', tcell.ModNone)); e != nil {
 				break // the event loop has ended
@@ -230,7 +230,10 @@ func TestInterruptedRun(t *testing.T) {
 		s.Settle()
 		s.Expect("The run was interrupted", "Resume it", "withdrawn")
 		s.ExpectNot("Allow once", "is awaited", "It waits for your answer", "permission?  ", "  works")
-		s.Press("n")
+		s.Type("r") // of a word
+		testkit.Same(t, "how often a run was begun", 1, len(s.host.begun))
+		s.Expect("› r")
+		s.Press("Ctrl+C")
 		before := s.Text()
 		s.Advance(time.Minute)
 		testkit.Same(t, "a minute later", before, s.Text())
@@ -285,6 +288,7 @@ func TestPastIsShownOnce(t *testing.T) {
 		for _, run := range []string{"0199f00d", "0199f00d", "0299f00d"} { // both have the same log here
 			s.Type("/resume " + run + "\n")
 			s.Expect("It cannot begin", "process 12")
+			s.Advance(time.Second)
 			s.Press("Enter")
 		}
 		s.host.mu.Lock()

@@ -299,7 +299,11 @@ func (rec *recovery) askWay() {
 	})
 	closed := g.close
 	g.close = func() { closed(); rec.seen = true }
-	g.ways = problem.Options
+	g.renote = func() {
+		if !slices.Equal(problem.Options, rec.problem().Options) { // it is over, or another one
+			closed()
+		}
+	}
 }
 
 // problemLines describes the problem, and the actions outside of the run.

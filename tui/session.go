@@ -334,6 +334,7 @@ func (s *session) parted() {
 			s.d.f.box.put(now(), contract.Event{ID: r.Params.ID, Body: r.Withdrawal()})
 		}
 		s.d.dialogs.askResume()
+		s.d.dialogs.open.ask.Arm(now())
 	case o.Exit == contract.ExitBug || o.Lost:
 		s.d.dialogs.showText("It has come to harm", o.Text)
 	}
